@@ -1,0 +1,124 @@
+// Status and Result: how every fallible function of weir answers.
+#ifndef WEIR_CORE_BASE_STATUS_H_
+#define WEIR_CORE_BASE_STATUS_H_
+
+#include <fmt/core.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace weir {
+
+/// TensorFlow's error codes; the numbers are part of its wire format.
+enum class Code : int {
+  kOk = 0, kCancelled = 1, kUnknown = 2, kInvalidArgument = 3, kDeadlineExceeded = 4, kNotFound = 5, kAlreadyExists = 6,
+  kPermissionDenied = 7, kResourceExhausted = 8, kFailedPrecondition = 9, kAborted = 10, kOutOfRange = 11,
+  kUnimplemented = 12, kInternal = 13, kUnavailable = 14, kDataLoss = 15, kUnauthenticated = 16,
+};
+
+/// "INVALID_ARGUMENT" and so on; "CODE_99" for a number outside the set.
+std::string CodeName(Code code);
+
+/// Ok, or a code with a text that says what was wanted, what came and where. Cheap to move and to test; a copy shares
+/// the text.
+class [[nodiscard]] Status {
+ public:
+  Status() = default;
+  Status(Code code, std::string message);
+
+  bool ok() const { return state_ == nullptr; }
+  Code code() const { return state_ ? state_->code : Code::kOk; }
+  const std::string& message() const;
+  /// Name of the graph node that the error is about, or empty.
+  const std::string& node() const;
+  /// File and line of the model code that made the node, or empty.
+  const std::string& where() const;
+
+  /// This error with the node (and its origin) added; keeps what is there already. An ok status stays ok.
+  Status WithNode(std::string node, std::string where = {}) const;
+  /// This error with `text` put before its message.
+  Status Prepend(std::string_view text) const;
+  /// This error with `text` put after its message.
+  Status Append(std::string_view text) const;
+
+  /// "OK" or "INVALID_ARGUMENT: text".
+  std::string ToString() const;
+
+ private:
+  struct State {
+    Code code;
+    std::string message;
+    std::string node;
+    std::string where;
+  };
+  explicit Status(State state) : state_(std::make_shared<const State>(std::move(state))) {}
+  std::shared_ptr<const State> state_;
+};
+
+#define WEIR_DECLARE_ERROR(Name)                                             \
+  template <class... Args>                                                   \
+  Status Name(fmt::format_string<Args...> format, Args&&... args) {          \
+    return Status(Code::k##Name, fmt::format(format, std::forward<Args>(args)...)); \
+  }
+WEIR_DECLARE_ERROR(Cancelled)
+WEIR_DECLARE_ERROR(Unknown)
+WEIR_DECLARE_ERROR(InvalidArgument)
+WEIR_DECLARE_ERROR(DeadlineExceeded)
+WEIR_DECLARE_ERROR(NotFound)
+WEIR_DECLARE_ERROR(AlreadyExists)
+WEIR_DECLARE_ERROR(PermissionDenied)
+WEIR_DECLARE_ERROR(ResourceExhausted)
+WEIR_DECLARE_ERROR(FailedPrecondition)
+WEIR_DECLARE_ERROR(Aborted)
+WEIR_DECLARE_ERROR(OutOfRange)
+WEIR_DECLARE_ERROR(Unimplemented)
+WEIR_DECLARE_ERROR(Internal)
+WEIR_DECLARE_ERROR(Unavailable)
+WEIR_DECLARE_ERROR(DataLoss)
+#undef WEIR_DECLARE_ERROR
+
+/// A value or the error that kept it from being made. Reading the value of an error is a bug of the caller.
+template <class T>
+class [[nodiscard]] Result {
+ public:
+  Result(Status status) : status_(std::move(status)) {  // NOLINT(google-explicit-constructor)
+    if (status_.ok()) status_ = Internal("a Result was made from an ok Status without a value");
+  }
+  Result(T value) : value_(std::move(value)) {}  // NOLINT(google-explicit-constructor)
+
+  bool ok() const { return value_.has_value(); }
+  const Status& status() const { return status_; }
+
+  T& operator*() & { return *value_; }
+  const T& operator*() const& { return *value_; }
+  T&& operator*() && { return std::move(*value_); }
+  T* operator->() { return &*value_; }
+  const T* operator->() const { return &*value_; }
+
+ private:
+  Status status_;
+  std::optional<T> value_;
+};
+
+}  // namespace weir
+
+#define WEIR_CONCAT_INNER(a, b) a##b
+#define WEIR_CONCAT(a, b) WEIR_CONCAT_INNER(a, b)
+
+/// Returns from the enclosing function when `expr` is an error.
+#define WEIR_TRY(expr)                                          \
+  do {                                                          \
+    if (::weir::Status weir_try_status = (expr); !weir_try_status.ok()) return weir_try_status; \
+  } while (false)
+
+/// Declares `decl` with the value of `expr`, or returns its error. Use on a line of its own.
+#define WEIR_ASSIGN(decl, expr) WEIR_ASSIGN_INNER(WEIR_CONCAT(weir_result_, __LINE__), decl, expr)
+#define WEIR_ASSIGN_INNER(result, decl, expr) \
+  auto result = (expr);                       \
+  if (!result.ok()) return result.status();   \
+  decl = std::move(*result)
+
+#endif  // WEIR_CORE_BASE_STATUS_H_

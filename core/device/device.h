@@ -1,0 +1,99 @@
+// One device of a plugin as the core sees it: name, memory, copies.
+#ifndef WEIR_CORE_DEVICE_DEVICE_H_
+#define WEIR_CORE_DEVICE_DEVICE_H_
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/status.h"
+#include "core/device/device_name.h"
+#include "core/tensor/buffer.h"
+#include "core/tensor/tensor.h"
+#include "sdk/abi/cost.h"
+#include "sdk/abi/device.h"
+
+namespace weir::device {
+
+/// Limits of a device's arena; they compose.
+struct MemoryOptions {
+  bool allow_growth = false;      // true: start small and double; false: first slab takes the whole limit lazily
+  uint64_t limit_bytes = 0;       // 0 = the device's own capacity
+  uint64_t initial_bytes = 0;     // first slab when growing; 0 = 1 MiB
+};
+
+/// What the plugin said of it in enumerate.
+struct DeviceInfo {
+  DeviceName name;           // full
+  std::string uid;
+  std::string class_id;
+  std::string kind;
+  std::string platform;
+  std::string display_name;
+  std::string driver_version;
+  std::string plugin;
+  uint32_t flags = 0;
+  uint64_t memory_bytes = 0;
+  uint64_t alignment = 64;
+  int numa_node = -1;
+};
+
+/// An enumerated device. Opened on first use, once, and kept until the process ends. Thread-safe.
+class Device {
+ public:
+  /// `api` and `cost` (may be null) belong to the plugin and live as long as the process.
+  Device(DeviceInfo info, const weir_device_api* api, const weir_cost_api* cost, MemoryOptions memory);
+  ~Device();
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+
+  const DeviceInfo& info() const { return info_; }
+  /// "/job:localhost/replica:0/task:0/device:CPU:0"
+  const std::string& name() const { return name_; }
+  /// The CPU reads and writes this device's memory directly.
+  bool host_memory() const { return (info_.flags & WEIR_DEVICE_UNIFIED_MEMORY) != 0; }
+
+  /// The plugin's handle; opens the device on first use. Unavailable with the plugin's text when that fails.
+  Result<weir_device*> Open();
+  /// The arena over this device's memory. ResourceExhausted names the device, what was asked for, what is in use.
+  Allocator& allocator();
+  /// Blocking copies. `ToHost` of a tensor that is on the host already returns it unchanged.
+  Result<Tensor> ToHost(const Tensor& tensor);
+  Result<Tensor> FromHost(const Tensor& tensor);
+  Status Copy(const weir_buf& to, const weir_buf& from, uint64_t bytes);
+  /// The declared cost profile; unknown fields are NaN. Null when the plugin has none.
+  const weir_profile* profile();
+  /// Bytes in use, high-water mark, and slab bytes held.
+  struct MemoryUse {
+    uint64_t in_use = 0;
+    uint64_t peak = 0;
+    uint64_t reserved = 0;
+  };
+  MemoryUse memory_use() const;
+
+ private:
+  class State;
+  DeviceInfo info_;
+  std::string name_;
+  std::unique_ptr<State> state_;
+};
+
+/// All devices of the process, in stable order: plugins' order, then ordinal. Immutable after loading.
+class DeviceSet {
+ public:
+  void Add(std::shared_ptr<Device> device) { devices_.push_back(std::move(device)); }
+  const std::vector<std::shared_ptr<Device>>& all() const { return devices_; }
+  /// Full name; null when there is none.
+  Device* Find(std::string_view full_name) const;
+  /// Devices that a partial name allows, in order.
+  std::vector<Device*> Matching(const DeviceName& spec) const;
+
+ private:
+  std::vector<std::shared_ptr<Device>> devices_;
+};
+
+}  // namespace weir::device
+
+#endif  // WEIR_CORE_DEVICE_DEVICE_H_

@@ -1,0 +1,54 @@
+// The core's side of the plugin boundary: the host table, node views, tensors as plugins see them.
+#ifndef WEIR_CORE_KERNEL_HOST_H_
+#define WEIR_CORE_KERNEL_HOST_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/status.h"
+#include "core/op/attrs.h"
+#include "core/tensor/tensor.h"
+#include "sdk/abi/host.h"
+#include "sdk/abi/kernel.h"
+
+namespace weir::kernel {
+
+/// The table given to every plugin; valid for the life of the process.
+const weir_host& HostTable();
+
+/// An error record with room for a message, and the Status that it turns into.
+class ErrorRecord {
+ public:
+  ErrorRecord();
+  weir_error* get() { return &error_; }
+  /// Ok for code 0. `what` names the call for an error without text.
+  Status ToStatus(int32_t code, std::string_view what) const;
+
+ private:
+  char text_[1024];
+  weir_error error_;
+};
+
+/// Fills the plugin's view of a tensor; borrowed from `tensor`. String tensors carry an opaque handle.
+weir_tensor ViewOf(const Tensor& tensor);
+weir_shape ViewOf(const Shape& shape);
+
+inline weir_str ViewOf(std::string_view text) { return {text.data(), text.size()}; }
+inline std::string_view Text(weir_str s) { return s.data ? std::string_view(s.data, s.size) : std::string_view(); }
+
+}  // namespace weir::kernel
+
+/// A node as kernels see it while they are prepared. Referents outlive it.
+struct weir_node {
+  std::string_view name;
+  weir::op::AttrView attrs;
+  /// Known value of input i in host memory, or null.
+  std::function<const weir::Tensor*(int i)> constant_input;
+  /// Storage behind values handed out by `attr`; grows only.
+  mutable std::vector<std::shared_ptr<void>> storage;
+};
+
+#endif  // WEIR_CORE_KERNEL_HOST_H_

@@ -1,0 +1,63 @@
+// A node's attributes seen through its op definition: explicit values first, then the op's defaults.
+#ifndef WEIR_CORE_OP_ATTRS_H_
+#define WEIR_CORE_OP_ATTRS_H_
+
+#include <string_view>
+#include <vector>
+
+#include "core/base/status.h"
+#include "core/op/op_def.h"
+
+namespace weir::op {
+
+/// A borrowed view; both referents outlive it.
+class AttrView {
+ public:
+  AttrView(const OpDef& def, const AttrList& values) : def_(&def), values_(&values) {}
+
+  const OpDef& def() const { return *def_; }
+  const AttrList& explicit_values() const { return *values_; }
+
+  /// The value, the default, or null.
+  const AttrValue* Find(std::string_view name) const;
+  bool Has(std::string_view name) const { return Find(name) != nullptr; }
+
+  /// Typed reads; InvalidArgument when missing ("NodeDef missing attr 'T' from Op<…>") or of another type.
+  Result<int64_t> Int(std::string_view name) const;
+  Result<float> Float(std::string_view name) const;
+  Result<bool> Bool(std::string_view name) const;
+  Result<std::string> String(std::string_view name) const;
+  Result<DType> Type(std::string_view name) const;
+  Result<PartialShape> ShapeAttr(std::string_view name) const;
+  Result<Tensor> TensorAttr(std::string_view name) const;
+  Result<std::vector<int64_t>> Ints(std::string_view name) const;
+  Result<std::vector<float>> Floats(std::string_view name) const;
+  Result<std::vector<bool>> Bools(std::string_view name) const;
+  Result<std::vector<std::string>> Strings(std::string_view name) const;
+  Result<std::vector<DType>> Types(std::string_view name) const;
+  Result<std::vector<PartialShape>> Shapes(std::string_view name) const;
+
+ private:
+  const OpDef* def_;
+  const AttrList* values_;
+};
+
+/// Flattened operands of a node: types of all inputs or outputs (references as reference types), and how many each
+/// argument of the definition takes.
+struct Signature {
+  std::vector<DType> inputs;
+  std::vector<DType> outputs;
+  std::vector<int> input_counts;   // by input argument
+  std::vector<int> output_counts;  // by output argument
+};
+
+/// Expands the definition by the node's attributes. InvalidArgument when a needed attribute is missing or out of range.
+Result<Signature> Expand(const AttrView& attrs);
+
+/// Checks every explicit and required attribute against the definition: present or defaulted, of the right type, allowed,
+/// not below its minimum. Attributes that the definition does not know are ignored. TensorFlow's texts.
+Status Validate(const AttrView& attrs);
+
+}  // namespace weir::op
+
+#endif  // WEIR_CORE_OP_ATTRS_H_

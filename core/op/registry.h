@@ -1,0 +1,82 @@
+// The catalogue of ops and the chain that declares one.
+#ifndef WEIR_CORE_OP_REGISTRY_H_
+#define WEIR_CORE_OP_REGISTRY_H_
+
+#include <deque>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "core/op/op_def.h"
+
+namespace weir::op {
+
+class OpRegistry;
+
+/// Builds one OpDef by chained calls; errors are kept and reported by OpRegistry::Freeze with op and column.
+///
+///   ops.Declare("Relu").In("features: T").Out("activations: T").Attr("T: realnumbertype")
+///      .Doc("max(features, 0), element by element").Shape(SameAs(0)).Grad(…);
+///
+/// Arguments: "name: T", "name: N*T", "name: float", "name: Ref(T)", "name: list" where list is a list(type) attribute.
+/// Attributes: "name: type", "name: int >= 1 = 3", "name: {float, int32} = DT_FLOAT", "name: list(int) = []",
+/// "name: {'SAME', 'VALID'}", and the named sets numbertype, realnumbertype, quantizedtype.
+class OpBuilder {
+ public:
+  OpBuilder(OpRegistry& registry, OpDef& def) : registry_(&registry), def_(&def) {}
+
+  OpBuilder& In(std::string_view signature);
+  OpBuilder& Out(std::string_view signature);
+  OpBuilder& Attr(std::string_view signature);
+  OpBuilder& Doc(std::string_view text);
+  OpBuilder& Is(Category category);
+  OpBuilder& RunsOn(RunBy run_by);
+  OpBuilder& Stateful();
+  OpBuilder& Commutative();
+  OpBuilder& Aggregate();
+  OpBuilder& AllowsUninitialized();
+  OpBuilder& Shape(ShapeFn fn);
+  OpBuilder& Grad(GradFn fn);
+  OpBuilder& NoGradient(std::string_view why);
+
+ private:
+  OpRegistry* registry_;
+  OpDef* def_;
+};
+
+/// All ops by name. Filled by explicit calls, frozen once, then read-only and thread-safe.
+class OpRegistry {
+ public:
+  /// Starts the record of a new op; a name declared twice is an error at Freeze.
+  OpBuilder Declare(std::string_view name);
+
+  /// Checks every record (attributes that signatures name exist, each op has a shape function, and a gradient or a reason
+  /// for none) and forbids further changes. InvalidArgument listing all faults.
+  Status Freeze();
+
+  /// Null when there is no such op.
+  const OpDef* Find(std::string_view name) const;
+  /// NotFound with TensorFlow's text and the nearest names.
+  Result<const OpDef*> Get(std::string_view name) const;
+  /// All ops sorted by name.
+  std::vector<const OpDef*> All() const;
+
+  /// Used by OpBuilder: remembers a fault of a declaration.
+  void AddFault(std::string fault);
+
+ private:
+  std::deque<OpDef> defs_;
+  std::unordered_map<std::string_view, const OpDef*> by_name_;
+  std::vector<std::string> faults_;
+  bool frozen_ = false;
+};
+
+/// Parse one argument or attribute signature; InvalidArgument with the column (counted from 1).
+Result<ArgDef> ParseArg(std::string_view signature);
+Result<AttrDef> ParseAttr(std::string_view signature);
+
+}  // namespace weir::op
+
+#endif  // WEIR_CORE_OP_REGISTRY_H_

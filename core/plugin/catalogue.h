@@ -1,0 +1,66 @@
+// Finds plugin files, reads their notes, loads what fits, and says of every file what became of it.
+#ifndef WEIR_CORE_PLUGIN_CATALOGUE_H_
+#define WEIR_CORE_PLUGIN_CATALOGUE_H_
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/base/status.h"
+#include "core/device/device.h"
+#include "core/kernel/registry.h"
+#include "core/op/registry.h"
+
+namespace weir::plugin {
+
+enum class Verdict { kLoaded, kNotAPlugin, kRefused, kHung, kNoDevices };
+/// "loaded", "not-a-plugin", "refused", "hung", "no-devices".
+std::string_view Name(Verdict verdict);
+
+/// What became of one file.
+struct FileReport {
+  std::string file;  // absolute path
+  std::string name;
+  std::string version;
+  Verdict verdict = Verdict::kNotAPlugin;
+  std::string reason;
+  int devices = 0;
+  int kernels = 0;
+};
+
+struct LoadOptions {
+  /// Folders to search, in order; empty = the folder fixed relative to the library or command (`SearchPath`).
+  std::vector<std::string> folders;
+  /// Plugin names not to load.
+  std::vector<std::string> deny;
+  /// Memory options by device name suffix ("CPU:0"); absent = defaults.
+  std::map<std::string, device::MemoryOptions> memory;
+};
+
+/// The default folders: $WEIR_PLUGIN_PATH (colon-separated; ignored with privileges), else `../lib/weir/plugins` from the
+/// running command's folder when it exists, else `weir/plugins` beside the core library.
+std::vector<std::string> SearchPath();
+
+/// Everything that plugins brought. Loading never fails as a whole: an empty or missing folder gives an empty catalogue.
+class Catalogue {
+ public:
+  /// Device plugins first, then kernel sets whose platform has a device; sorted by file name.
+  static std::unique_ptr<Catalogue> Load(const op::OpRegistry& ops, const LoadOptions& options);
+
+  const device::DeviceSet& devices() const { return devices_; }
+  const kernel::KernelRegistry& kernels() const { return kernels_; }
+  const std::vector<FileReport>& files() const { return files_; }
+  const std::vector<std::string>& folders() const { return folders_; }
+
+ private:
+  friend class Loader;
+  device::DeviceSet devices_;
+  kernel::KernelRegistry kernels_;
+  std::vector<FileReport> files_;
+  std::vector<std::string> folders_;
+};
+
+}  // namespace weir::plugin
+
+#endif  // WEIR_CORE_PLUGIN_CATALOGUE_H_

@@ -1,0 +1,91 @@
+// Session: runs subgraphs of a graph, keeps variables between runs.
+#ifndef WEIR_CORE_SESSION_SESSION_H_
+#define WEIR_CORE_SESSION_SESSION_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/base/status.h"
+#include "core/graph/graph.h"
+#include "core/kernel/resource.h"
+#include "core/session/runtime.h"
+#include "core/tensor/tensor.h"
+
+namespace weir::session {
+
+struct SessionOptions {
+  bool allow_soft_placement = true;
+  bool log_device_placement = false;
+  /// Device for nodes that ask for none, as "GPU:0"; empty = the placer's choice.
+  std::string default_device;
+  bool constant_folding = true;
+  bool common_subexpressions = true;
+  /// Where variables live; null = a scope of this session's own.
+  std::shared_ptr<kernel::ResourceScope> resources;
+};
+
+using Feed = std::pair<std::string, Tensor>;
+
+/// What a prepared call feeds, fetches and runs, by tensor and node names.
+struct CallableOptions {
+  std::vector<std::string> feeds;
+  std::vector<std::string> fetches;
+  std::vector<std::string> targets;
+};
+
+using CallableHandle = int64_t;
+
+/// What one compiled run looks like; for tests and `weir run`.
+struct RunReport {
+  std::map<std::string, int> placement;       // device name -> nodes
+  std::vector<std::string> executed_nodes;    // in tape order; only when RunOptions::collect_nodes
+  int instructions = 0;
+  uint64_t arena_bytes = 0;
+};
+
+struct RunOptions {
+  bool collect_nodes = false;
+};
+
+/// Thread-safe: runs may be concurrent. The graph is borrowed and may grow between runs (the session looks at its node
+/// count); it must not change during one.
+class Session {
+ public:
+  /// FailedPrecondition naming the folders searched when there is no device at all.
+  static Result<std::unique_ptr<Session>> Make(std::shared_ptr<Runtime> runtime, const graph::Graph& graph,
+                                               SessionOptions options = {});
+  ~Session();
+
+  /// Runs what `fetches` ("name:0", "name") and `targets` need. Fetched tensors are on the host, in order, and share
+  /// nothing with the session. Errors carry TensorFlow's codes and texts, and the node.
+  Result<std::vector<Tensor>> Run(std::span<const Feed> feeds, std::span<const std::string> fetches,
+                                  std::span<const std::string> targets, const RunOptions& options = {},
+                                  RunReport* report = nullptr);
+
+  /// The same through a handle that skips name look-ups.
+  Result<CallableHandle> MakeCallable(const CallableOptions& options);
+  /// `feeds` in the callable's order; the result replaces `fetches`.
+  Status RunCallable(CallableHandle handle, std::span<const Tensor> feeds, std::vector<Tensor>* fetches);
+  Status ReleaseCallable(CallableHandle handle);
+
+  /// Later runs fail with Cancelled "Session has been closed."; running ones finish. Twice is no error.
+  Status Close();
+  /// Full names of the devices of the runtime.
+  std::vector<std::string> ListDevices() const;
+  const std::shared_ptr<kernel::ResourceScope>& resources() const;
+
+ private:
+  class Impl;
+  explicit Session(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace weir::session
+
+#endif  // WEIR_CORE_SESSION_SESSION_H_

@@ -1,0 +1,55 @@
+// Reference-counted memory behind tensors, and the allocator interface that devices implement.
+#ifndef WEIR_CORE_TENSOR_BUFFER_H_
+#define WEIR_CORE_TENSOR_BUFFER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "core/base/status.h"
+#include "sdk/abi/types.h"
+
+namespace weir {
+
+/// Alignment of every host buffer, in bytes.
+inline constexpr size_t kBufferAlignment = 64;
+
+class Buffer;
+
+/// Where buffers come from. Thread-safe.
+class Allocator {
+ public:
+  virtual ~Allocator() = default;
+  /// A buffer of at least `bytes` (which may be 0), contents undefined. ResourceExhausted saying how much was asked for.
+  virtual Result<std::shared_ptr<Buffer>> Allocate(uint64_t bytes) = 0;
+};
+
+/// A range of memory that its owners share. `host()` is null for memory that the CPU cannot reach. The contents may be
+/// written only by whoever just made it, or holds the lock of the variable that owns it.
+class Buffer {
+ public:
+  virtual ~Buffer() = default;
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+
+  std::byte* host() const { return static_cast<std::byte*>(memory_.host); }
+  uint64_t bytes() const { return memory_.bytes; }
+  /// For the plugin boundary: space, handle and offset.
+  const weir_buf& memory() const { return memory_; }
+
+ protected:
+  explicit Buffer(const weir_buf& memory) : memory_(memory) {}
+
+ private:
+  weir_buf memory_;
+};
+
+/// Plain CPU memory, 64-byte aligned, from the C++ heap.
+Allocator& HostAllocator();
+
+/// Host memory owned by somebody else; `owner` is kept as long as the buffer and may be null.
+std::shared_ptr<Buffer> WrapHostMemory(void* data, uint64_t bytes, std::shared_ptr<const void> owner);
+
+}  // namespace weir
+
+#endif  // WEIR_CORE_TENSOR_BUFFER_H_

@@ -1,0 +1,111 @@
+// Shapes: concrete ones of tensors, whose element count fits 63 bits by construction, and partial ones of inference.
+#ifndef WEIR_CORE_TENSOR_SHAPE_H_
+#define WEIR_CORE_TENSOR_SHAPE_H_
+
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "core/base/status.h"
+
+namespace weir {
+
+/// Extents of a shape: up to 4 inline, more on the heap. At most 254 (TensorFlow's limit).
+class Dims {
+ public:
+  Dims() = default;
+  explicit Dims(std::span<const int64_t> dims);
+  Dims(const Dims& other) : Dims(other.span()) {}
+  Dims(Dims&& other) noexcept;
+  Dims& operator=(const Dims& other) { return *this = Dims(other); }
+  Dims& operator=(Dims&& other) noexcept;
+
+  int size() const { return size_; }
+  int64_t* data() { return heap_ ? heap_.get() : inline_; }
+  const int64_t* data() const { return heap_ ? heap_.get() : inline_; }
+  std::span<const int64_t> span() const { return {data(), static_cast<size_t>(size_)}; }
+  int64_t& operator[](int i) { return data()[i]; }
+  int64_t operator[](int i) const { return data()[i]; }
+
+ private:
+  int size_ = 0;
+  int64_t inline_[4] = {};
+  std::unique_ptr<int64_t[]> heap_;
+};
+
+inline constexpr int kMaxRank = 254;
+
+/// Shape of a tensor: every extent known and not negative, and their product (the element count) below 2^63. The default
+/// is a scalar.
+class Shape {
+ public:
+  Shape() = default;
+  /// InvalidArgument for a negative extent, a rank above kMaxRank, or an element count that overflows.
+  static Result<Shape> Make(std::span<const int64_t> dims);
+  static Result<Shape> Make(std::initializer_list<int64_t> dims) { return Make(std::span(dims.begin(), dims.size())); }
+  /// For extents known to be good, as in tests and literals; a bad list gives the empty shape [0].
+  static Shape Of(std::initializer_list<int64_t> dims);
+  static Shape Of(std::span<const int64_t> dims);
+
+  int rank() const { return dims_.size(); }
+  int64_t dim(int i) const { return dims_[i]; }
+  std::span<const int64_t> dims() const { return dims_.span(); }
+  int64_t elements() const { return elements_; }
+  bool operator==(const Shape& other) const;
+
+  /// "[2,3]"; "[]" for a scalar.
+  std::string ToString() const;
+
+ private:
+  Dims dims_;
+  int64_t elements_ = 1;
+};
+
+/// What is known of a shape before running: nothing, its rank, some extents (-1 = unknown), or all.
+class PartialShape {
+ public:
+  /// Unknown rank.
+  PartialShape() = default;
+  PartialShape(const Shape& shape);  // NOLINT(google-explicit-constructor)
+  /// InvalidArgument for an extent below -1, a rank above kMaxRank, or an overflowing product.
+  static Result<PartialShape> Make(std::span<const int64_t> dims);
+  /// For extents known to be good; a bad list gives unknown rank.
+  static PartialShape Of(std::initializer_list<int64_t> dims);
+  static PartialShape Of(std::span<const int64_t> dims);
+  /// Rank known, all extents unknown.
+  static PartialShape OfRank(int rank);
+
+  bool has_rank() const { return has_rank_; }
+  /// -1 when unknown.
+  int rank() const { return has_rank_ ? dims_.size() : -1; }
+  int64_t dim(int i) const { return dims_[i]; }
+  std::span<const int64_t> dims() const { return dims_.span(); }
+  void set_dim(int i, int64_t extent) { dims_[i] = extent; }
+  bool fully_defined() const;
+  /// Element count, or -1 when not fully defined (or overflowing).
+  int64_t elements() const;
+  /// The concrete shape; InvalidArgument when not fully defined.
+  Result<Shape> ToShape() const;
+
+  bool operator==(const PartialShape& other) const;
+  /// True when some concrete shape fits both.
+  bool CompatibleWith(const PartialShape& other) const;
+  bool CompatibleWith(const Shape& other) const;
+  /// What both together say; InvalidArgument with TensorFlow's text when they contradict each other.
+  Result<PartialShape> Merge(const PartialShape& other) const;
+
+  /// "[?,3]", "<unknown>".
+  std::string ToString() const;
+  /// As TensorFlow 1.x's Python prints it: "(?, 784)", "(3,)", "()", "<unknown>".
+  std::string ToTupleString() const;
+
+ private:
+  bool has_rank_ = false;
+  Dims dims_;
+};
+
+}  // namespace weir
+
+#endif  // WEIR_CORE_TENSOR_SHAPE_H_

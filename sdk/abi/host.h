@@ -1,0 +1,68 @@
+/* The host table: what the core offers to plugins. Given to init, valid until shutdown returns. Every function may be
+ * called from any thread, also the plugin's own, with no plugin lock held. Context handles are valid for the call. */
+#ifndef WEIR_SDK_ABI_HOST_H_
+#define WEIR_SDK_ABI_HOST_H_
+
+#include "sdk/abi/status.h"
+#include "sdk/abi/types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct weir_node weir_node; /* a node being prepared: name, attributes, constant inputs */
+typedef struct weir_ctx weir_ctx;   /* one call of a dynamic kernel */
+
+enum { WEIR_LOG_DEBUG = 0, WEIR_LOG_INFO = 1, WEIR_LOG_WARNING = 2, WEIR_LOG_ERROR = 3 };
+
+typedef struct weir_host {
+  uint32_t struct_size;
+  uint32_t abi_minor;
+
+  /* Logging. Plugins never write to standard output or standard error. */
+  void (*log)(int32_t level, const char* file, int32_t line, weir_str text);
+  int32_t (*enabled)(int32_t level);
+
+  /* The core's threads. schedule runs fn later on another thread; parallel_for splits [0, n) into ranges of at least
+   * `grain` and returns when all have run; both may be nested. A plugin owns no CPU pool. */
+  int32_t (*schedule)(void (*fn)(void* arg), void* arg, uint64_t hint);
+  void (*parallel_for)(weir_ctx* ctx, uint64_t n, uint64_t grain, void (*fn)(void* arg, uint64_t begin, uint64_t end),
+                       void* arg);
+
+  /* Tracked CPU memory; alignment is a power of two; null when there is none left. */
+  void* (*host_alloc)(uint64_t bytes, uint64_t alignment);
+  void (*host_free)(void* block);
+
+  /* Node views, for prepare, create, supports, estimate. attr fills `value` (struct_size set by the caller) with data
+   * that lives as long as the node; NOT_FOUND when the node has no such attribute and the op no default.
+   * constant_input: OK and the value when input i is a constant in host memory, else NOT_FOUND. */
+  weir_str (*node_name)(const weir_node* node);
+  weir_str (*node_op)(const weir_node* node);
+  int32_t (*attr)(const weir_node* node, weir_str name, weir_attr* value);
+  int32_t (*constant_input)(const weir_node* node, uint32_t i, weir_tensor* value);
+
+  /* Dynamic kernels only. input and input_range borrow for the call. output allocates output i with `shape`; set_output
+   * makes it share a tensor of this call; forward lets output `out` take input `in`'s buffer when nobody else needs it,
+   * returning 1 when it did. temp gives scratch memory that lives until the call ends. */
+  int32_t (*input)(weir_ctx* ctx, uint32_t i, weir_tensor* tensor);
+  int32_t (*input_range)(weir_ctx* ctx, weir_str arg, uint32_t* first, uint32_t* count);
+  int32_t (*output)(weir_ctx* ctx, uint32_t i, const weir_shape* shape, weir_tensor* tensor, weir_error* error);
+  int32_t (*set_output)(weir_ctx* ctx, uint32_t i, const weir_tensor* tensor, weir_error* error);
+  int32_t (*forward)(weir_ctx* ctx, uint32_t in, uint32_t out);
+  int32_t (*temp)(weir_ctx* ctx, uint64_t bytes, uint32_t space, weir_buf* buf, weir_error* error);
+  int64_t (*step_id)(weir_ctx* ctx);
+  int32_t (*cancelled)(weir_ctx* ctx);
+
+  /* String tensors are host-only. string_visit calls fn for every element in row-major order until fn returns non-zero;
+   * string_set copies into element i of an output tensor. */
+  int32_t (*string_visit)(const weir_tensor* tensor, int32_t (*fn)(void* arg, uint64_t i, weir_str text), void* arg);
+  int32_t (*string_set)(const weir_tensor* tensor, uint64_t i, weir_str text);
+
+  /* Later host features by name, or null. */
+  const void* (*get_interface)(weir_str id);
+} weir_host;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,108 @@
+/* What a plugin file is: the ELF note that describes it without running it, the one exported function, its table. */
+#ifndef WEIR_SDK_ABI_PLUGIN_H_
+#define WEIR_SDK_ABI_PLUGIN_H_
+
+#include "sdk/abi/host.h"
+#include "sdk/abi/status.h"
+#include "sdk/abi/types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The major is the suffix of the entry symbol; the minor only appends. */
+#define WEIR_ABI_MAJOR 1
+#define WEIR_ABI_MINOR 0
+
+#define WEIR_NOTE_SECTION ".note.weir"
+#define WEIR_NOTE_OWNER "weir"
+#define WEIR_NOTE_MAGIC "WEIRPLG"
+#define WEIR_NOTE_DESCRIPTION 1 /* record type: weir_note_desc, exactly once */
+#define WEIR_NOTE_USES_MINOR 2  /* record type: one u32, any number of times; the file needs their maximum */
+
+/* Kinds (bits). */
+enum {
+  WEIR_KIND_DEVICE = 1u, WEIR_KIND_KERNELS = 2u, WEIR_KIND_COMPILER = 4u, WEIR_KIND_OPS = 8u, WEIR_KIND_PROFILER = 16u,
+  WEIR_KIND_REMOTE = 32u, WEIR_KIND_COLLECTIVE = 64u, WEIR_KIND_TRANSPORT = 128u, WEIR_KIND_FRONT_DOOR = 256u
+};
+
+/* Machines and instruction-set baselines (bits; a plugin runs where all its bits are present). */
+enum { WEIR_MACHINE_X86_64 = 62, WEIR_MACHINE_AARCH64 = 183 };
+enum { WEIR_ISA_X86_64_V2 = 1u, WEIR_ISA_X86_64_V3 = 2u, WEIR_ISA_X86_64_V4 = 4u };
+
+/* Sanitizer runtime that the code was built for; host and plugin must agree. */
+enum { WEIR_SANITIZER_NONE = 0, WEIR_SANITIZER_ADDRESS = 1, WEIR_SANITIZER_THREAD = 2, WEIR_SANITIZER_MEMORY = 3 };
+
+/* Descriptor of note record 1. Text is NUL-padded. A longer descriptor is accepted, a shorter one refused. */
+typedef struct weir_note_desc {
+  char magic[8];
+  uint16_t record_format;
+  uint16_t abi_major;
+  uint16_t built_minor;
+  uint16_t needs_minor;
+  uint32_t kinds;
+  uint32_t machine;
+  uint32_t isa;
+  uint32_t sanitizer;
+  uint32_t must_understand;
+  uint32_t op_set_min;
+  uint32_t op_set_max;
+  char name[32];
+  char version[16];
+  char vendor[32];
+  char targets[64]; /* platforms that the kernels serve, separated by ';' */
+} weir_note_desc;
+
+typedef struct weir_note {
+  uint32_t name_size;
+  uint32_t desc_size;
+  uint32_t type;
+  char owner[8];
+  weir_note_desc desc;
+} weir_note;
+
+/* Marks the surrounding code as needing ABI minor n. The linker gathers the records into the file's note. */
+#define WEIR_USE(n)                                                                                       \
+  __asm__ volatile(".pushsection .note.weir,\"a\",%%note\n .balign 4\n .long 5,4,2\n .asciz \"weir\"\n"   \
+                   " .balign 4\n .long %c0\n .popsection" ::"i"(n))
+
+enum { WEIR_OPTION_DYNAMIC = 1u, WEIR_OPTION_BEST_EFFORT = 2u };
+
+/* One option that the plugin takes. The core checks values against it before any call. */
+typedef struct weir_option_spec {
+  uint32_t struct_size;
+  uint32_t type;  /* WEIR_VALUE_INT, FLOAT, BOOL or STRING */
+  uint32_t flags;
+  uint32_t has_range;
+  weir_str key;
+  weir_str doc;
+  weir_opt default_value;
+  double minimum; /* both inclusive, read only with has_range */
+  double maximum;
+} weir_option_spec;
+
+/* What the entry function returns: constant, owned by the plugin, valid for the life of the process. */
+typedef struct weir_plugin {
+  uint32_t struct_size;
+  uint16_t built_minor;
+  uint16_t needs_minor;
+  weir_str name;
+  weir_str version;
+  const weir_option_spec* const* options; /* option_count pointers */
+  uint64_t option_count;
+  /* Called once before anything else. `host` stays valid until shutdown returns; `options` are copied if kept. */
+  int32_t (*init)(const weir_host* host, const weir_opt* options, uint64_t option_count, weir_error* error);
+  /* Called once with nothing in flight. Joins the plugin's threads. The code stays mapped. */
+  void (*shutdown)(void);
+  /* Table of interface `id` ("device/1", "kernels/1", "cost/1" …) or null. Pure; any thread. */
+  const void* (*get_interface)(weir_str id);
+} weir_plugin;
+
+/* The only exported symbol of a plugin. Null when the plugin cannot work with this host. Pure; any thread. */
+#define WEIR_PLUGIN_QUERY_SYMBOL "weir_plugin_query_v1"
+typedef const weir_plugin* (*weir_plugin_query_fn)(uint32_t host_major, uint32_t host_minor);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

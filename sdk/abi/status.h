@@ -1,0 +1,40 @@
+/* Error codes and the caller-owned error record. Every fallible call returns one of the codes and fills the record when
+ * it is not null. */
+#ifndef WEIR_SDK_ABI_STATUS_H_
+#define WEIR_SDK_ABI_STATUS_H_
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* TensorFlow's canonical codes. */
+enum {
+  WEIR_OK = 0, WEIR_CANCELLED = 1, WEIR_UNKNOWN = 2, WEIR_INVALID_ARGUMENT = 3, WEIR_DEADLINE_EXCEEDED = 4,
+  WEIR_NOT_FOUND = 5, WEIR_ALREADY_EXISTS = 6, WEIR_PERMISSION_DENIED = 7, WEIR_RESOURCE_EXHAUSTED = 8,
+  WEIR_FAILED_PRECONDITION = 9, WEIR_ABORTED = 10, WEIR_OUT_OF_RANGE = 11, WEIR_UNIMPLEMENTED = 12, WEIR_INTERNAL = 13,
+  WEIR_UNAVAILABLE = 14, WEIR_DATA_LOSS = 15, WEIR_UNAUTHENTICATED = 16
+};
+
+enum {
+  WEIR_ERROR_RETRYABLE = 1u, WEIR_ERROR_DEVICE_LOST = 2u, WEIR_ERROR_STREAM_POISONED = 4u, WEIR_ERROR_OOM_MAY_GROW = 8u
+};
+
+/* Allocated by the caller, who sets struct_size, message and capacity. The callee writes at most `capacity` bytes of
+ * UTF-8 (no terminating NUL needed) and sets `length` to what it wrote. A null record, or a null message, is legal. */
+typedef struct weir_error {
+  uint32_t struct_size;
+  int32_t code;
+  int64_t vendor_code;
+  uint32_t flags;
+  uint32_t reserved;
+  char* message;
+  uint64_t capacity;
+  uint64_t length;
+} weir_error;
+
+#ifdef __cplusplus
+}
+#endif
+#endif
