@@ -1,0 +1,66 @@
+// Kernels in dynamic form: the host's side of one call, and the object that makes calls.
+#ifndef WEIR_CORE_KERNEL_CONTEXT_H_
+#define WEIR_CORE_KERNEL_CONTEXT_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/base/status.h"
+#include "core/kernel/host.h"
+#include "core/kernel/registry.h"
+#include "core/tensor/buffer.h"
+#include "core/tensor/tensor.h"
+#include "sdk/abi/kernel.h"
+
+namespace weir::kernel {
+
+/// Where one argument of an op definition lies among the flattened inputs.
+struct InputRange {
+  std::string name;
+  uint32_t first = 0;
+  uint32_t count = 0;
+};
+
+/// Owns the state that a plugin's `create` made for a node and calls `compute` with it. Thread-safe: calls run
+/// concurrently, except for STATEFUL kernels, which are serialized here.
+class DynamicKernel {
+ public:
+  /// Unimplemented when the kernel has no dynamic form; other errors are the plugin's. All errors name the node.
+  /// `entry.record` and `device` outlive the result; `node` is needed during the call only.
+  static Result<std::unique_ptr<DynamicKernel>> Make(const KernelEntry& entry, const weir_node& node,
+                                                     weir_device* device);
+  ~DynamicKernel();
+  DynamicKernel(const DynamicKernel&) = delete;
+  DynamicKernel& operator=(const DynamicKernel&) = delete;
+
+  /// One call. Inputs lie in device memory, or on the host where the record's host_inputs says so or the type is a
+  /// string; an input whose buffer nobody else holds may become an output (`forward`), so the caller keeps a reference
+  /// to what has to stay as it is. Inputs in variable_writes are given writable, under the lock that the caller holds.
+  /// `output_types` are value types; outputs come from `allocator`, from the host for host_outputs and strings.
+  /// `cancelled` may be null. Errors name the node; Internal when the kernel left an output unset.
+  Result<std::vector<Tensor>> Compute(std::vector<Tensor> inputs, std::span<const DType> output_types,
+                                      Allocator& allocator, int64_t step_id,
+                                      const std::atomic<bool>* cancelled = nullptr);
+
+  const KernelEntry& entry() const { return *entry_; }
+
+ private:
+  DynamicKernel() = default;
+  const KernelEntry* entry_ = nullptr;
+  std::string node_;
+  std::vector<InputRange> ranges_;
+  uint64_t host_outputs_ = 0;     // by flattened output, the first 64
+  uint64_t variable_writes_ = 0;  // by flattened input, the first 64
+  void* state_ = nullptr;
+  bool owned_ = false;  // create succeeded, so destroy is due
+  std::mutex mutex_;    // serializes STATEFUL kernels
+};
+
+}  // namespace weir::kernel
+
+#endif  // WEIR_CORE_KERNEL_CONTEXT_H_
