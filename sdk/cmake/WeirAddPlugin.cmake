@@ -1,0 +1,58 @@
+# weir_add_plugin(<name> SOURCES a.cc... [OUTPUT_NAME file] [COMPILE_OPTIONS ...] [LIBS ...])
+#
+# One loadable plugin file: module <output name>.so, exporting weir_plugin_query_v1 and nothing else, checked after
+# linking. It lands in ${CMAKE_BINARY_DIR}/lib/weir/plugins. LIBS are linked privately; the SDK is linked already.
+# A sanitizer build sets WEIR_SANITIZER (none, address, thread): the loader wants host and plugin to agree.
+set(_weir_plugin_cmake_dir "${CMAKE_CURRENT_LIST_DIR}")
+find_program(WEIR_NM NAMES "${CMAKE_NM}" nm)
+find_program(WEIR_READELF NAMES "${CMAKE_READELF}" readelf)
+mark_as_advanced(WEIR_NM WEIR_READELF)
+
+function(weir_add_plugin name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "NO_CHECK" "OUTPUT_NAME;OUTPUT_DIRECTORY" "SOURCES;COMPILE_OPTIONS;LIBS")
+  if(arg_UNPARSED_ARGUMENTS OR NOT arg_SOURCES)
+    message(FATAL_ERROR "weir_add_plugin(${name}): wanted SOURCES and optionally OUTPUT_NAME, OUTPUT_DIRECTORY, "
+      "COMPILE_OPTIONS, LIBS, NO_CHECK; got ${ARGN}")
+  endif()
+  if(NOT arg_OUTPUT_NAME)
+    set(arg_OUTPUT_NAME ${name})
+  endif()
+  if(NOT arg_OUTPUT_DIRECTORY)
+    set(arg_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/lib/weir/plugins")
+  endif()
+  set(target plugin_${name})
+  add_library(${target} MODULE ${arg_SOURCES})
+  set_target_properties(${target} PROPERTIES
+    PREFIX "" OUTPUT_NAME "${arg_OUTPUT_NAME}" LIBRARY_OUTPUT_DIRECTORY "${arg_OUTPUT_DIRECTORY}"
+    CXX_VISIBILITY_PRESET hidden C_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON
+    POSITION_INDEPENDENT_CODE ON BUILD_RPATH "\$ORIGIN" INSTALL_RPATH "\$ORIGIN" BUILD_WITH_INSTALL_RPATH ON
+    LINK_DEPENDS "${_weir_plugin_cmake_dir}/plugin_exports.map")
+  target_link_libraries(${target} PRIVATE weir::sdk ${arg_LIBS})
+  target_compile_options(${target} PRIVATE ${arg_COMPILE_OPTIONS})
+  target_link_options(${target} PRIVATE
+    "LINKER:--version-script=${_weir_plugin_cmake_dir}/plugin_exports.map"
+    "LINKER:-z,now" "LINKER:-z,relro" "LINKER:-z,noexecstack" "LINKER:--enable-new-dtags")
+  set(sanitizer 0)
+  if(WEIR_SANITIZER STREQUAL address)
+    set(sanitizer 1)
+  elseif(WEIR_SANITIZER STREQUAL thread)
+    set(sanitizer 2)
+  endif()
+  # clang leaves the sanitizer runtime's symbols to the executable.
+  if(sanitizer EQUAL 0 OR NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    target_link_options(${target} PRIVATE "LINKER:-z,defs")
+  endif()
+  if(NOT DEFINED WEIR_SANITIZER_KIND)  # outside weir's own build, which sets this and the flags for every target
+    target_compile_definitions(${target} PRIVATE WEIR_SANITIZER_KIND=${sanitizer})
+    if(sanitizer)
+      target_compile_options(${target} PRIVATE -fsanitize=${WEIR_SANITIZER})
+      target_link_options(${target} PRIVATE -fsanitize=${WEIR_SANITIZER})
+    endif()
+  endif()
+  add_custom_command(TARGET ${target} POST_BUILD COMMAND chmod 0755 "$<TARGET_FILE:${target}>" VERBATIM)
+  if(NOT arg_NO_CHECK)
+    add_custom_command(TARGET ${target} POST_BUILD
+      COMMAND ${CMAKE_COMMAND} "-DPLUGIN=$<TARGET_FILE:${target}>" "-DNM=${WEIR_NM}" "-DREADELF=${WEIR_READELF}"
+        -P "${_weir_plugin_cmake_dir}/check_plugin.cmake" VERBATIM)
+  endif()
+endfunction()
