@@ -44,8 +44,12 @@ class Buffer {
   weir_buf memory_;
 };
 
-/// Plain CPU memory, 64-byte aligned, from the C++ heap.
+/// Plain CPU memory, 64-byte aligned, from the C++ heap. Refuses at once what FitsHostMemory refuses.
 Allocator& HostAllocator();
+
+/// False for more bytes than the machine's memory or the process's control group has: such an allocation would succeed by
+/// overcommitment and end the process when it is written. Says nothing about what is free now.
+bool FitsHostMemory(uint64_t bytes);
 
 /// Host memory owned by somebody else; `owner` is kept as long as the buffer and may be null.
 std::shared_ptr<Buffer> WrapHostMemory(void* data, uint64_t bytes, std::shared_ptr<const void> owner);

@@ -1,0 +1,86 @@
+#include "core/tensor/buffer.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <limits>
+#include <new>
+#include <utility>
+
+#include "sdk/abi/device.h"
+
+namespace weir {
+namespace {
+
+weir_buf HostMemory(void* data, uint64_t bytes) {
+  weir_buf memory = {};
+  memory.struct_size = sizeof(memory);
+  memory.space = WEIR_SPACE_HOST;
+  memory.handle = reinterpret_cast<uintptr_t>(data);
+  memory.bytes = bytes;
+  memory.host = data;
+  return memory;
+}
+
+class HostBuffer final : public Buffer {
+ public:
+  HostBuffer(void* data, uint64_t bytes) : Buffer(HostMemory(data, bytes)) {}
+  ~HostBuffer() override { std::free(host()); }
+};
+
+class WrappedBuffer final : public Buffer {
+ public:
+  WrappedBuffer(void* data, uint64_t bytes, std::shared_ptr<const void> owner)
+      : Buffer(HostMemory(data, bytes)), owner_(std::move(owner)) {}
+
+ private:
+  std::shared_ptr<const void> owner_;
+};
+
+uint64_t FirstNumber(const char* path) {
+  uint64_t number = 0;
+  std::ifstream file(path);
+  return file >> number ? number : std::numeric_limits<uint64_t>::max();
+}
+
+class HeapAllocator final : public Allocator {
+ public:
+  Result<std::shared_ptr<Buffer>> Allocate(uint64_t bytes) override {
+    if (!FitsHostMemory(bytes)) return OutOfMemory(bytes);
+    const uint64_t padded = std::max<uint64_t>((bytes + kBufferAlignment - 1) / kBufferAlignment, 1) * kBufferAlignment;
+    void* data = std::aligned_alloc(kBufferAlignment, padded);
+    if (data == nullptr) return OutOfMemory(bytes);
+    return std::shared_ptr<Buffer>(std::make_shared<HostBuffer>(data, bytes));
+  }
+
+ private:
+  static Status OutOfMemory(uint64_t bytes) {
+    return ResourceExhausted("out of host memory: {} bytes were asked for", bytes);
+  }
+};
+
+}  // namespace
+
+bool FitsHostMemory(uint64_t bytes) {
+  constexpr uint64_t kAlwaysTried = uint64_t{64} << 20;
+  if (bytes <= kAlwaysTried) return true;
+  static const uint64_t limit = [] {
+    const auto physical = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+    return std::min({physical, FirstNumber("/sys/fs/cgroup/memory.max"),
+                     FirstNumber("/sys/fs/cgroup/memory/memory.limit_in_bytes")});
+  }();
+  return bytes <= limit;
+}
+
+Allocator& HostAllocator() {
+  static HeapAllocator allocator;
+  return allocator;
+}
+
+std::shared_ptr<Buffer> WrapHostMemory(void* data, uint64_t bytes, std::shared_ptr<const void> owner) {
+  return std::make_shared<WrappedBuffer>(data, bytes, std::move(owner));
+}
+
+}  // namespace weir

@@ -1,0 +1,134 @@
+#include "core/tensor/tensor.h"
+
+#include <algorithm>
+#include <new>
+#include <utility>
+
+#include "sdk/abi/device.h"
+
+namespace weir {
+namespace {
+
+/// Constructed objects on the heap, destroyed with the buffer.
+template <class T>
+class ObjectBuffer final : public Buffer {
+ public:
+  static Result<std::shared_ptr<Buffer>> Make(int64_t count) {
+    const auto n = static_cast<uint64_t>(std::max<int64_t>(count, 1));
+    uint64_t bytes = 0;
+    const bool overflow = __builtin_mul_overflow(n, sizeof(T), &bytes);
+    T* objects = !overflow && FitsHostMemory(bytes) ? new (std::nothrow) T[n] : nullptr;
+    if (objects == nullptr) return ResourceExhausted("out of host memory: {} objects were asked for", count);
+    return std::shared_ptr<Buffer>(new ObjectBuffer(objects, bytes));
+  }
+  ~ObjectBuffer() override { delete[] objects_; }
+
+ private:
+  ObjectBuffer(T* objects, uint64_t bytes) : Buffer(Describe(objects, bytes)), objects_(objects) {}
+
+  static weir_buf Describe(T* objects, uint64_t bytes) {
+    weir_buf memory = {};
+    memory.struct_size = sizeof(memory);
+    memory.space = WEIR_SPACE_HOST;
+    memory.handle = reinterpret_cast<uintptr_t>(objects);
+    memory.bytes = bytes;
+    memory.host = objects;
+    return memory;
+  }
+
+  T* objects_;
+};
+
+Status CheckStorable(DType dtype) {
+  if (!IsKnown(dtype) || IsRef(dtype)) return InvalidArgument("a tensor cannot have type {}", Name(dtype));
+  if (dtype == DType::kVariant) return Unimplemented("tensors of type variant cannot be held");
+  return {};
+}
+
+Result<uint64_t> PayloadBytes(DType dtype, const Shape& shape) {
+  uint64_t bytes = 0;
+  if (__builtin_mul_overflow(static_cast<uint64_t>(shape.elements()), SizeOf(dtype), &bytes)) {
+    return ResourceExhausted("more than 2**64 bytes were asked for");
+  }
+  return bytes;
+}
+
+Status WhenAllocating(const Status& status, DType dtype, const Shape& shape) {
+  return status.Prepend(fmt::format("OOM when allocating tensor with shape{} and type {}: ", shape.ToString(),
+                                    Name(dtype)));
+}
+
+bool SameHandle(const ResourceHandle& a, const ResourceHandle& b) {
+  return a.device == b.device && a.container == b.container && a.name == b.name && a.hash_code == b.hash_code &&
+         a.type_name == b.type_name;
+}
+
+}  // namespace
+
+Result<Tensor> Tensor::Make(DType dtype, Shape shape) {
+  if (dtype != DType::kString && dtype != DType::kResource) return Make(dtype, std::move(shape), HostAllocator());
+  Result<std::shared_ptr<Buffer>> buffer = dtype == DType::kString
+                                               ? ObjectBuffer<std::string>::Make(shape.elements())
+                                               : ObjectBuffer<ResourceHandle>::Make(shape.elements());
+  if (!buffer.ok()) return WhenAllocating(buffer.status(), dtype, shape);
+  return Tensor(dtype, std::move(shape), std::move(*buffer), 0);
+}
+
+Result<Tensor> Tensor::Make(DType dtype, Shape shape, Allocator& allocator) {
+  WEIR_TRY(CheckStorable(dtype));
+  if (SizeOf(dtype) == 0) return InvalidArgument("tensors of type {} live in host memory only", Name(dtype));
+  Result<uint64_t> bytes = PayloadBytes(dtype, shape);
+  if (!bytes.ok()) return WhenAllocating(bytes.status(), dtype, shape);
+  Result<std::shared_ptr<Buffer>> buffer = allocator.Allocate(*bytes);
+  if (!buffer.ok()) return WhenAllocating(buffer.status(), dtype, shape);
+  return Tensor(dtype, std::move(shape), std::move(*buffer), 0);
+}
+
+Result<Tensor> Tensor::Over(DType dtype, Shape shape, std::shared_ptr<Buffer> buffer, uint64_t offset) {
+  WEIR_TRY(CheckStorable(dtype));
+  if (SizeOf(dtype) == 0) return InvalidArgument("a tensor of type {} cannot be laid over plain memory", Name(dtype));
+  WEIR_ASSIGN(const uint64_t bytes, PayloadBytes(dtype, shape));
+  const uint64_t available = buffer ? buffer->bytes() : 0;
+  if (offset > available || bytes > available - offset) {
+    return InvalidArgument("a tensor of type {} and shape {} needs {} bytes at offset {}, but its buffer has {}",
+                           Name(dtype), shape.ToString(), bytes, offset, available);
+  }
+  return Tensor(dtype, std::move(shape), std::move(buffer), offset);
+}
+
+Tensor Tensor::String(std::string_view value) { return Scalar(std::string(value)); }
+
+Result<Tensor> Tensor::Reshaped(Shape shape) const {
+  if (shape.elements() != elements()) {
+    return InvalidArgument("a tensor of shape {} cannot take shape {}: it has {} elements, not {}", shape_.ToString(),
+                           shape.ToString(), elements(), shape.elements());
+  }
+  return Tensor(dtype_, std::move(shape), buffer_, offset_);
+}
+
+Result<Tensor> Tensor::Clone() const {
+  if (!valid()) return Tensor();
+  if (!on_host()) return FailedPrecondition("a tensor outside host memory cannot be cloned");
+  WEIR_ASSIGN(Tensor copy, Make(dtype_, shape_));
+  if (dtype_ == DType::kString) {
+    std::ranges::copy(as<std::string>(), copy.mutable_as<std::string>().begin());
+  } else if (dtype_ == DType::kResource) {
+    std::ranges::copy(as<ResourceHandle>(), copy.mutable_as<ResourceHandle>().begin());
+  } else if (bytes() > 0) {
+    std::memcpy(copy.mutable_raw(), raw(), bytes());
+  }
+  return copy;
+}
+
+bool Tensor::SameBits(const Tensor& other) const {
+  if (dtype_ != other.dtype_ || shape_ != other.shape_) return false;
+  if (elements() == 0 || (buffer_ == other.buffer_ && offset_ == other.offset_)) return true;
+  if (raw() == nullptr || other.raw() == nullptr) return false;
+  if (dtype_ == DType::kString) return std::ranges::equal(as<std::string>(), other.as<std::string>());
+  if (dtype_ == DType::kResource) {
+    return std::ranges::equal(as<ResourceHandle>(), other.as<ResourceHandle>(), SameHandle);
+  }
+  return std::memcmp(raw(), other.raw(), bytes()) == 0;
+}
+
+}  // namespace weir
