@@ -1,0 +1,18 @@
+// Which device runs each node of a step.
+#ifndef WEIR_CORE_GRAPH_PLACEMENT_H_
+#define WEIR_CORE_GRAPH_PLACEMENT_H_
+
+#include <string>
+#include <vector>
+
+namespace weir::graph {
+
+/// `device_of[id]` indexes `devices` (full names, in the order of the device set).
+struct Placement {
+  std::vector<std::string> devices;
+  std::vector<int> device_of;
+};
+
+}  // namespace weir::graph
+
+#endif  // WEIR_CORE_GRAPH_PLACEMENT_H_

@@ -1,0 +1,126 @@
+// Shape inference for the fed shapes, and constant folding through the normal kernels, in one forward walk: folded
+// values feed shape functions, and shapes that became known turn Shape, Size and Rank into constants.
+#include <algorithm>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/optimize/passes_internal.h"
+
+namespace weir::optimize {
+namespace {
+
+using graph::Endpoint;
+using graph::StepGraph;
+using graph::StepNode;
+
+/// The value of an integer as int32 or int64.
+Tensor IntTensor(DType dtype, const Shape& shape, std::span<const int64_t> values) {
+  if (dtype == DType::kInt64) return Tensor::Of<int64_t>(shape, {values.begin(), values.end()});
+  std::vector<int32_t> narrow;
+  for (int64_t v : values) narrow.push_back(static_cast<int32_t>(v));
+  return Tensor::Of<int32_t>(shape, narrow);
+}
+
+/// Values of Shape, ShapeN, Size and Rank when the input shapes say them; else nothing.
+std::vector<Tensor> ShapeValues(const StepGraph& step, const StepNode& node) {
+  const std::string_view op = node.source->op().name;
+  std::vector<Tensor> values;
+  if (op != "Shape" && op != "ShapeN" && op != "Size" && op != "Rank") return values;
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    const PartialShape& shape = step.ShapeOf(node.inputs[i]);
+    const DType dtype = node.types[i];
+    if (op == "Rank" && shape.has_rank()) {
+      values.push_back(IntTensor(dtype, Shape(), std::vector<int64_t>{shape.rank()}));
+    } else if (op == "Size" && shape.fully_defined()) {
+      values.push_back(IntTensor(dtype, Shape(), std::vector<int64_t>{shape.elements()}));
+    } else if (op != "Rank" && op != "Size" && shape.fully_defined()) {
+      values.push_back(IntTensor(dtype, Shape::Of({shape.rank()}), shape.dims()));
+    } else {
+      return {};
+    }
+  }
+  return values;
+}
+
+bool Foldable(const StepGraph& step, const StepNode& node) {
+  const op::OpDef& op = node.source->op();
+  if (op.stateful || op.run_by == op::RunBy::kExecutor || node.inputs.empty() || !node.control_inputs.empty()) return false;
+  if (op.name == "Placeholder" || op.name == "Variable" || op.name == "VariableV2") return false;
+  const auto odd = [](DType t) { return IsRef(t) || t == DType::kResource || t == DType::kVariant; };
+  if (std::any_of(node.types.begin(), node.types.end(), odd) || node.types.empty()) return false;
+  return std::all_of(node.inputs.begin(), node.inputs.end(),
+                     [&](const Endpoint& input) { return step.ValueOf(input) != nullptr; });
+}
+
+void MakeConstant(StepNode& node, std::vector<Tensor> values) {
+  node.kind = StepNode::Kind::kConstant;
+  for (size_t i = 0; i < values.size(); ++i) node.shapes[i] = values[i].shape();
+  node.values = std::move(values);
+  node.inputs.clear();
+}
+
+Status InferNode(StepGraph& step, StepNode& node) {
+  std::vector<PartialShape> inputs;
+  inputs.reserve(node.inputs.size());
+  bool unchanged = true;
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    const Endpoint& input = node.inputs[i];
+    inputs.push_back(step.ShapeOf(input));
+    const Endpoint& original = node.source->inputs()[i];
+    unchanged = unchanged && inputs.back() == step.graph->ShapeOf(original) &&
+                (step.ValueOf(input) == nullptr || step.node(input.node).source->op().name == "Const");
+  }
+  if (unchanged) return Status();  // the graph's own inference said it already
+  auto inferred = graph::InferShapes(*step.graph, *node.source, inputs,
+                                     [&](int i) { return step.ValueOf(node.inputs[static_cast<size_t>(i)]); });
+  if (!inferred.ok()) return graph::AtNode(inferred.status(), *node.source);
+  for (size_t i = 0; i < inferred->size(); ++i) {
+    Result<PartialShape> merged = node.shapes[i].Merge((*inferred)[i]);
+    node.shapes[i] = merged.ok() ? std::move(*merged) : std::move((*inferred)[i]);
+  }
+  return Status();
+}
+
+uint64_t PayloadBytes(const std::vector<Tensor>& values) {
+  uint64_t bytes = 0;
+  for (const Tensor& value : values) bytes += value.bytes();
+  return bytes;
+}
+
+Status Fold(const PassContext& context, StepGraph& step, StepNode& node) {
+  if (std::vector<Tensor> values = ShapeValues(step, node); !values.empty() && node.control_inputs.empty()) {
+    MakeConstant(node, std::move(values));
+    return Status();
+  }
+  if (!context.options.constant_folding || context.evaluator == nullptr || !Foldable(step, node)) return Status();
+  for (const PartialShape& shape : node.shapes) {
+    if (shape.elements() > static_cast<int64_t>(context.options.max_folded_bytes)) return Status();
+  }
+  std::vector<Tensor> inputs;
+  for (const Endpoint& input : node.inputs) inputs.push_back(*step.ValueOf(input));
+  Result<std::vector<Tensor>> values = context.evaluator->Evaluate(*node.source, inputs);
+  if (!values.ok()) return Status();  // the step will say what is wrong when it gets there
+  const bool small = PayloadBytes(*values) <= std::max(context.options.max_folded_bytes, PayloadBytes(inputs));
+  if (small && values->size() == node.types.size()) MakeConstant(node, std::move(*values));
+  return Status();
+}
+
+}  // namespace
+
+Status InferAndFold(const PassContext& context, StepGraph& step) {
+  for (StepNode& node : step.nodes) {
+    if (node.kind != StepNode::Kind::kOp) continue;
+    if (node.source->op().name == "Const" && node.control_inputs.empty()) {
+      Result<Tensor> value = node.source->attrs().TensorAttr("value");
+      if (!value.ok()) return graph::AtNode(value.status(), *node.source);
+      MakeConstant(node, {std::move(*value)});
+      continue;
+    }
+    WEIR_TRY(InferNode(step, node));
+    WEIR_TRY(Fold(context, step, node));
+  }
+  return Status();
+}
+
+}  // namespace weir::optimize
