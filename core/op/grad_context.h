@@ -56,6 +56,9 @@ class GradContext {
   virtual Value X(int i) = 0;
   virtual Value Y(int i) = 0;
   virtual Value Dy(int i) = 0;
+  /// The same as it came, IndexedSlices where all that flowed in were such: for gradients that hand it through unchanged,
+  /// so that rows gathered from a variable's Identity reach the variable as rows.
+  virtual Grad DyAsIs(int i) { return Grad(Dy(i)); }
   /// True when a gradient flowed into output i.
   virtual bool HasDy(int i) const = 0;
   virtual DType TypeOf(Value v) const = 0;

@@ -22,7 +22,8 @@ class ShapeContext {
   /// Gives the value of input i when it is known (a constant, or the tensor itself at run time); else nothing.
   using ValueFn = std::function<const Tensor*(int i)>;
   /// Gives what is known of the elements of a small integer vector input i as a shape (-1 unknown), as from
-  /// Shape, Pack, ConcatV2 and StridedSlice of shapes; unknown rank when nothing is.
+  /// Shape, Pack, ConcatV2 and StridedSlice of shapes; unknown rank when nothing is. For an input of type resource: the
+  /// declared shape of the variable that the handle names (the `shape` of its VarHandleOp).
   using ShapeValueFn = std::function<PartialShape(int i)>;
 
   ShapeContext(AttrView attrs, std::span<const DType> input_types, std::span<const PartialShape> inputs,
@@ -44,6 +45,8 @@ class ShapeContext {
   /// The shape that input i, a vector of integers, describes: from its value, else from partial knowledge, else of the
   /// vector's length with all extents unknown, else unknown. InvalidArgument for extents below -1.
   Result<PartialShape> shape_from(int i) const;
+  /// The declared shape of the variable that input i, a resource handle, names; unknown rank when that is not known.
+  PartialShape resource_shape(int i) const { return shape_value_ ? shape_value_(i) : PartialShape(); }
 
   void set_output(int i, PartialShape shape) { outputs_[i] = std::move(shape); }
   const std::vector<PartialShape>& outputs() const { return outputs_; }
