@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/base/status.h"
+#include "core/kernel/node_resources.h"
 #include "core/op/attrs.h"
 #include "core/tensor/tensor.h"
 #include "sdk/abi/host.h"
@@ -47,6 +48,8 @@ struct weir_node {
   weir::op::AttrView attrs;
   /// Known value of input i in host memory, or null.
   std::function<const weir::Tensor*(int i)> constant_input;
+  /// Where node_resource keeps objects; null = nowhere, so that the function answers null.
+  weir::kernel::NodeResources* resources = nullptr;
   /// Storage behind values handed out by `attr`; grows only.
   mutable std::vector<std::shared_ptr<void>> storage;
 };

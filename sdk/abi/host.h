@@ -60,6 +60,11 @@ typedef struct weir_host {
 
   /* Later host features by name, or null. */
   const void* (*get_interface)(weir_str id);
+
+  /* For prepare and create: an object that lives as long as the session and is shared by all preparations of this node
+   * under `key`, as the counter of a random op; made by make(arg) on first use. Null when make returned null. */
+  void* (*node_resource)(const weir_node* node, weir_str key, void* (*make)(void* arg), void (*destroy)(void* object),
+                         void* arg);
 } weir_host;
 
 #ifdef __cplusplus
