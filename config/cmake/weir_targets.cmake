@@ -103,8 +103,8 @@ function(weir_test)
   weir_link_folders(${arg_NAME} PRIVATE ${arg_DEPS})
   target_link_libraries(${arg_NAME} PRIVATE GTest::gtest_main GTest::gtest ${arg_LIBS})
   set(environment "WEIR_BUILD_DIR=${PROJECT_BINARY_DIR}" "WEIR_SOURCE_DIR=${PROJECT_SOURCE_DIR}" ${arg_ENVIRONMENT})
-  gtest_discover_tests(${arg_NAME} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 WORKING_DIRECTORY "${PROJECT_BINARY_DIR}"
-    PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT} ENVIRONMENT "${environment}")
+  gtest_discover_tests(${arg_NAME} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
+    WORKING_DIRECTORY "${PROJECT_BINARY_DIR}" PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT} ENVIRONMENT "${environment}")
 endfunction()
 
 # weir_fuzz(NAME fuzz_graph_def SRCS a.cc DEPS graph [SEEDS dir]): a libFuzzer program in build/fuzz/fuzz; other presets

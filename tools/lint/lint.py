@@ -1,0 +1,300 @@
+"""The text checks of tools/lint/run: folder layers and cycles, file and function sizes, own header first, include
+guards, allowed names at top level, words that have no place in the code. `--report` adds the figures that are not enforced."""
+import fnmatch
+import json
+import os
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+
+FILE_CAP = 600
+FUNCTION_CAP = 80
+LINE_CAP = 120
+CODE = (".cc", ".h", ".c", ".py", ".sh", ".cmake", ".txt")
+CXX = (".cc", ".h", ".c")
+TOP_LEVEL = """CMakeLists.txt CMakePresets.json core plugins sdk config tests tools README.md LICENSE CHANGELOG.md
+    ARCHITECTURE.md DECISIONS.md CONTRIBUTING.md .clang-format .clang-tidy .gitignore .gitattributes .ci""".split()
+# Words are joined here so that this file does not find itself.
+WORDS = [
+    (r"\b(TO" r"DO|FIX" r"ME|XX" r"X|HA" r"CK)\b", "unfinished work"),
+    (r"(?i)\bfor " r"now\b|\bdum" r"my\b|\bstub(s|bed)?\b|\bnot (yet )?implemented" r" here\b", "unfinished work"),
+    (r"DIS" r"ABLED_\w|EXPECT_TRUE\(tr" r"ue\)|assert\(tr" r"ue\)", "a test that cannot fail"),
+    (r"/wo" r"rk/|/ro" r"ot/|/home/\w+/|/tmp/br" r"ief", "a path of one machine"),
+    (r"py" r"pi\.org|deb\.deb" r"ian\.org|npm" r"js\.", "a package registry's host"),
+]
+BAD_NAMES = re.compile(r"(?i)(utils?|helpers?|common|manager|impl2)$")
+BAD_TYPES = re.compile(r"\b(?:class|struct)\s+(?:\w+\s+)*?(\w*(?:Utils?|Helpers?|Common|Manager|Impl2))\b")
+
+
+class Lint:
+    def __init__(self):
+        self.findings = []
+        self.exceptions = []
+        for line in open("tools/lint/exceptions.txt", encoding="utf-8"):
+            if line.strip() and not line.startswith("#"):
+                check, path, what, reason = line.split(None, 3)
+                self.exceptions.append((check, path, what, reason))
+
+    def find(self, check, path, what, text, line=0):
+        for known, pattern, name, _ in self.exceptions:
+            if known == check and fnmatch.fnmatch(path, pattern) and fnmatch.fnmatch(what, name):
+                return
+        self.findings.append(f"{path}:{line}: [{check}] {text}" if line else f"{path}: [{check}] {text}")
+
+
+class Layers:
+    """config/layers.txt."""
+
+    def __init__(self, path):
+        self.rank, self.deny, self.users = {}, {}, {}
+        for line in open(path, encoding="utf-8"):
+            line = line.split("#")[0].strip()
+            if line.startswith("rank "):
+                _, rank, *folders = line.split()
+                self.rank.update({folder: int(rank) for folder in folders})
+            elif line.startswith("deny "):
+                folder, rest = line[5:].split(":")
+                names, _, allowed = rest.partition(" except ")
+                self.deny[folder] = (names.split(), allowed.split())
+            elif ":" in line:
+                name, folders = line.split(":")
+                self.users[name] = folders.split()
+
+
+def list_files():
+    """Files that git tracks or would track, with their text (None for what is not text)."""
+    names = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], capture_output=True, text=True, check=True)
+    files = {}
+    for name in sorted(set(names.stdout.split("\n"))):
+        if name and os.path.isfile(name):
+            try:
+                files[name] = open(name, encoding="utf-8").read()
+            except UnicodeDecodeError:
+                files[name] = None
+    return files
+
+
+def folder_of(path):
+    """("core", "graph"), ("plugins", "cpu"), ("sdk", "abi") …"""
+    parts = path.split("/")
+    return (parts[0], parts[1]) if len(parts) > 2 else (parts[0], "")
+
+
+def includes_of(text):
+    for number, line in enumerate(text.split("\n"), 1):
+        match = re.match(r'\s*#\s*include\s*([<"])([^>"]+)[>"]', line)
+        if match:
+            yield number, match.group(1), match.group(2)
+
+
+def check_include(lint, layers, path, number, header):
+    top, folder = folder_of(path)
+    to_top, to_folder = folder_of(header)
+
+    def wrong(text):
+        lint.find("layer", path, header, f"includes {header}: {text}", number)
+
+    if re.match(r"(google/protobuf|weir/proto)/", header):
+        if top == "core" and (folder not in layers.users["protobuf-users"] or path.endswith(".h")):
+            wrong("Protocol Buffers only in sources of " + " ".join(layers.users["protobuf-users"]))
+        if top in ("plugins", "sdk"):
+            wrong("no Protocol Buffers in plugins and SDK")
+    if header.startswith("boost/") and top in ("core", "sdk"):
+        if top == "sdk" or folder not in layers.users["boost-users"]:
+            wrong("Boost only in core's " + " ".join(layers.users["boost-users"]))
+    if to_top not in ("core", "plugins", "sdk", "tools", "tests", "config"):
+        return
+    if top == "sdk":
+        if to_top != "sdk" or (folder == "abi" and to_folder != "abi"):
+            wrong("the SDK includes nothing of ours, sdk/abi only itself")
+    elif top == "plugins":
+        if to_top != "sdk" and (to_top, to_folder) != (top, folder):
+            wrong("a plugin includes the SDK and itself")
+    elif top == "core" and to_top == "core" and folder != to_folder:
+        if layers.rank.get(to_folder, 99) >= layers.rank.get(folder, -1):
+            wrong(f"rank {layers.rank.get(to_folder)} is not below rank {layers.rank.get(folder)}")
+        denied, allowed = layers.deny.get(folder, ([], []))
+        if to_folder in denied and header not in allowed:
+            wrong(f"{folder} may not know {to_folder}")
+    elif top == "core" and to_top == "sdk":
+        if to_folder != "abi" or folder not in layers.users["sdk-users"]:
+            wrong("of core only " + " ".join(layers.users["sdk-users"]) + " include sdk/abi")
+    elif top in ("core", "tools") and to_top in ("plugins", "tools", "tests") and top != to_top:
+        wrong(f"{top} never includes {to_top}")
+
+
+def strongly_connected(edges):
+    """Groups of more than one folder that reach each other."""
+    reach = {}
+    for start in edges:
+        seen, stack = set(), [start]
+        while stack:
+            for target in edges.get(stack.pop(), ()):
+                if target not in seen:
+                    seen.add(target)
+                    stack.append(target)
+        reach[start] = seen
+    groups = {tuple(sorted(b for b in reach[a] if a in reach.get(b, ()))) for a in reach if a in reach[a]}
+    return sorted(groups)
+
+
+def check_layers(lint, files):
+    layers = Layers("config/layers.txt")
+    edges, used = {}, {}
+    for path, text in files.items():
+        if not path.endswith(CXX) or text is None:
+            continue
+        for number, _, header in includes_of(text):
+            check_include(lint, layers, path, number, header)
+            source, target = folder_of(path), folder_of(header)
+            if header in files and source != target and source[0] != "tests":
+                edges.setdefault("/".join(source), set()).add("/".join(target))
+                if source[0] == target[0] == "core":
+                    used.setdefault(source[1], {}).setdefault(target[1], path)
+    for group in strongly_connected(edges):
+        lint.find("layer", group[0], "cycle", "folders include each other: " + " ".join(group))
+    check_deps(lint, layers, files, used)
+
+
+def check_deps(lint, layers, files, used):
+    """DEPS of weir_library go down in rank and reach every folder that the sources include."""
+    deps = {}
+    for path, text in files.items():
+        match = re.match(r"core/(\w+)/CMakeLists.txt$", path)
+        call = match and re.search(r"weir_library\(([^)]*)\)", text)
+        if not call:
+            continue
+        folder = match.group(1)
+        if folder not in layers.rank:
+            lint.find("layer", path, folder, "folder has no rank in config/layers.txt")
+        words = re.split(r"\b(NAME|SRCS|HDRS|DEPS|PRIVATE_LIBS|PROTOS)\b", re.sub(r"#.*", "", call.group(1)))
+        deps[folder] = [d for key, value in zip(words[1::2], words[2::2]) if key == "DEPS" for d in value.split()]
+        for dep in deps[folder]:
+            if layers.rank.get(dep, 99) >= layers.rank.get(folder, -1):
+                lint.find("layer", path, dep, f"DEPS {dep} is not of lower rank")
+    for folder, targets in used.items():
+        seen, stack = set(), [folder]
+        while stack:
+            for dep in deps.get(stack.pop(), ()):
+                if dep not in seen:
+                    seen.add(dep)
+                    stack.append(dep)
+        for target, path in targets.items():
+            if folder in deps and target not in seen:
+                lint.find("layer", path, target, f"core/{target} is included but not among the DEPS of core/{folder}")
+
+
+def check_sizes(lint, files):
+    for path, text in files.items():
+        if text is None or not (path.endswith(CODE) or text.startswith("#!")):
+            continue
+        lines = text.count("\n")
+        if lines > FILE_CAP:
+            lint.find("file-cap", path, "*", f"{lines} lines, at most {FILE_CAP}")
+        if not path.endswith(CXX + (".py", ".cmake")) and not text.startswith("#!"):
+            continue
+        for number, line in enumerate(text.split("\n"), 1):
+            if len(line) > LINE_CAP:
+                lint.find("line", path, "length", f"{len(line)} columns, at most {LINE_CAP}", number)
+            if line != line.rstrip() or "\t" in line:
+                lint.find("line", path, "space", "tab or space at the end of the line", number)
+        if text and not text.endswith("\n"):
+            lint.find("line", path, "end", "no newline at the end of the file")
+
+
+def functions_of(files):
+    """(path, name, first line, number of lines) of every C++ function, by universal-ctags; none where it is absent."""
+    sources = [f for f in files if f.endswith(CXX)]
+    if not sources or not shutil.which("ctags"):
+        return
+    out = subprocess.run(["ctags", "--output-format=json", "--fields=+ne", "--languages=C,C++", "--kinds-C++=f",
+                          "--kinds-C=f", "--langmap=C++:+.h", "-L", "-", "-f", "-"], input="\n".join(sources),
+                         capture_output=True, text=True)
+    for line in out.stdout.split("\n"):
+        if line.startswith("{"):
+            tag = json.loads(line)
+            if "end" in tag:
+                yield tag["path"], tag["name"], tag["line"], tag["end"] - tag["line"] + 1
+
+
+def check_functions(lint, files):
+    lengths = []
+    for path, name, line, length in functions_of(files):
+        lengths.append(length)
+        if length > FUNCTION_CAP:
+            lint.find("function-cap", path, name, f"function {name} has {length} lines, at most {FUNCTION_CAP}", line)
+    return lengths
+
+
+def check_headers(lint, files):
+    for path, text in files.items():
+        if text is None:
+            continue
+        if path.endswith(".cc") and path[:-3] + ".h" in files:
+            first = next(includes_of(text), (0, "", ""))
+            if first[2] != path[:-3] + ".h":
+                lint.find("own-header", path, "*", f"first include is {first[2]}, wanted its own header", first[0])
+        if path.endswith(".h"):
+            guard = "WEIR_" + re.sub(r"[/.]", "_", path).upper() + "_"
+            if f"#ifndef {guard}\n#define {guard}\n" not in text:
+                lint.find("guard", path, "*", f"include guard is not {guard}")
+
+
+def check_words(lint, files):
+    for path, text in files.items():
+        if text is None or path == "tools/lint/exceptions.txt" or path == "LICENSE":
+            continue
+        stem = os.path.basename(path).split(".")[0]
+        if path.endswith(CXX + (".py",)) and BAD_NAMES.search(stem):
+            lint.find("word", path, stem, f"the name {stem} says nothing of what is inside")
+        for number, line in enumerate(text.split("\n"), 1):
+            for pattern, why in WORDS:
+                match = not line.startswith("#include") and re.search(pattern, line)
+                if match:
+                    lint.find("word", path, match.group(0), f"'{match.group(0)}': {why}", number)
+            match = path.endswith(CXX) and BAD_TYPES.search(line)
+            if match:
+                name = match.group(1)
+                lint.find("word", path, name, f"the name {name} says nothing of what is inside", number)
+
+
+def check_top_level(lint, files):
+    for name in sorted({path.split("/")[0] for path in files}):
+        if name not in TOP_LEVEL:
+            lint.find("top-level", name, "*", "not one of the agreed names at top level")
+
+
+def report(files, lengths):
+    headers = {p: t for p, t in files.items() if p.endswith(".h") and t and not p.startswith("tests/")}
+    size = {kind: sum(t.count("\n") for p, t in files.items() if t and p.endswith(CXX) and test(p)) for kind, test in
+            (("tests", lambda p: p.startswith("tests/")), ("code", lambda p: not p.startswith("tests/")))}
+    comment = sum(bool(re.match(r"\s*(//|/\*|\*)", line)) for t in headers.values() for line in t.split("\n"))
+    lines = sum(t.count("\n") for t in headers.values())
+    print(f"code {size['code']} lines, tests {size['tests']} lines, ratio {size['tests'] / max(size['code'], 1):.2f}")
+    print(f"header median {statistics.median(t.count(chr(10)) for t in headers.values()):.0f} lines, "
+          f"comment share {100 * comment / max(lines, 1):.0f} %")
+    if lengths:
+        lengths.sort()
+        print(f"functions {len(lengths)}, median {lengths[len(lengths) // 2]}, p90 {lengths[len(lengths) * 9 // 10]}")
+
+
+def main():
+    lint, files = Lint(), list_files()
+    check_top_level(lint, files)
+    check_layers(lint, files)
+    check_sizes(lint, files)
+    check_headers(lint, files)
+    check_words(lint, files)
+    lengths = check_functions(lint, files)
+    for finding in lint.findings:
+        print(finding)
+    if "--report" in sys.argv:
+        report(files, lengths)
+    print(f"lint: {len(files)} files, {len(lint.findings)} findings")
+    return 1 if lint.findings else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
