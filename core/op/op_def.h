@@ -73,6 +73,13 @@ struct OpDef {
 std::string_view Name(Category category);
 std::string_view Name(RunBy run_by);
 
+/// As TensorFlow's messages name an op: "Op<name=Neg; signature=x:T -> y:T; attr=T:type,allowed=[DT_HALF, DT_FLOAT]>".
+std::string Summarize(const OpDef& op);
+
+/// InvalidArgument unless `value` has the attribute's type, is among the allowed values and not below the minimum.
+/// Placeholders of function bodies pass. TensorFlow's texts.
+Status CheckAllowed(const AttrDef& attr, const AttrValue& value);
+
 }  // namespace weir::op
 
 #endif  // WEIR_CORE_OP_OP_DEF_H_

@@ -42,6 +42,9 @@ class OpBuilder {
   OpBuilder& NoGradient(std::string_view why);
 
  private:
+  /// The record to change, or null (with a fault remembered) once the registry is frozen.
+  OpDef* Open();
+
   OpRegistry* registry_;
   OpDef* def_;
 };
@@ -65,6 +68,7 @@ class OpRegistry {
 
   /// Used by OpBuilder: remembers a fault of a declaration.
   void AddFault(std::string fault);
+  bool frozen() const { return frozen_; }
 
  private:
   std::deque<OpDef> defs_;

@@ -1,0 +1,218 @@
+#include "core/op/registry.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <utility>
+
+#include "core/base/nearest.h"
+
+namespace weir::op {
+namespace {
+
+std::string HostName() {
+  std::array<char, 256> name{};
+  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "localhost";
+}
+
+bool IsOpName(std::string_view name) {
+  const auto letter = [](char c) { return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_'; };
+  return !name.empty() && letter(name[0]) &&
+         std::ranges::all_of(name, [&](char c) { return letter(c) || (c >= '0' && c <= '9') || c == '>'; });
+}
+
+/// A bare name stands for a list argument when the attribute of that name is a list of types.
+void ResolveLists(const OpDef& def, std::vector<ArgDef>& args) {
+  for (ArgDef& arg : args) {
+    if (arg.type_attr.empty() || !arg.number_attr.empty()) continue;
+    const AttrDef* attr = def.FindAttr(arg.type_attr);
+    if (attr != nullptr && attr->type == "list(type)") arg.type_list_attr = std::exchange(arg.type_attr, {});
+  }
+}
+
+class Checker {
+ public:
+  Checker(const OpDef& def, std::vector<std::string>& faults) : def_(def), faults_(faults) {}
+
+  void Check() {
+    if (!IsOpName(def_.name)) Fault("the name must be a letter followed by letters, digits, '_' or '>'");
+    for (const AttrDef& attr : def_.attrs) Once(attr.name);
+    for (const ArgDef& arg : def_.inputs) CheckArg(arg);
+    for (const ArgDef& arg : def_.outputs) CheckArg(arg);
+    if (!def_.shape) Fault("no shape function");
+    if (!def_.gradient && def_.no_gradient.empty()) Fault("neither a gradient nor a reason for none");
+    if (def_.gradient && !def_.no_gradient.empty()) Fault("both a gradient and a reason for none");
+  }
+
+ private:
+  void Fault(std::string_view text) { faults_.push_back(fmt::format("op '{}': {}", def_.name, text)); }
+
+  void Once(const std::string& name) {
+    if (!names_.insert(name).second) Fault(fmt::format("the name '{}' is used twice", name));
+  }
+
+  void CheckArg(const ArgDef& arg) {
+    Once(arg.name);
+    CheckAttr(arg, arg.type_attr, "type");
+    CheckAttr(arg, arg.type_list_attr, "list(type)");
+    CheckAttr(arg, arg.number_attr, "int");
+    const AttrDef* number = def_.FindAttr(arg.number_attr);
+    if (number != nullptr && number->type == "int" && number->minimum.value_or(-1) < 0) {
+      Fault(fmt::format("attribute '{}' counts argument '{}' and so needs a minimum of at least 0", number->name,
+                        arg.name));
+    }
+  }
+
+  void CheckAttr(const ArgDef& arg, const std::string& name, std::string_view type) {
+    if (name.empty()) return;
+    const AttrDef* attr = def_.FindAttr(name);
+    if (attr == nullptr) {
+      Fault(fmt::format("argument '{}' names attribute '{}', which is not declared", arg.name, name));
+    } else if (attr->type != type) {
+      Fault(fmt::format("argument '{}' needs attribute '{}' to be of type '{}', but it is '{}'", arg.name, name, type,
+                        attr->type));
+    }
+  }
+
+  const OpDef& def_;
+  std::vector<std::string>& faults_;
+  std::set<std::string> names_;
+};
+
+}  // namespace
+
+OpDef* OpBuilder::Open() {
+  if (!registry_->frozen()) return def_;
+  registry_->AddFault(fmt::format("op '{}': changed after Freeze", def_->name));
+  return nullptr;
+}
+
+OpBuilder& OpBuilder::In(std::string_view signature) {
+  OpDef* def = Open();
+  if (def == nullptr) return *this;
+  Result<ArgDef> arg = ParseArg(signature);
+  if (!arg.ok()) {
+    registry_->AddFault(fmt::format("op '{}': input {}", def->name, arg.status().message()));
+    return *this;
+  }
+  def->inputs.push_back(std::move(*arg));
+  ResolveLists(*def, def->inputs);
+  return *this;
+}
+
+OpBuilder& OpBuilder::Out(std::string_view signature) {
+  OpDef* def = Open();
+  if (def == nullptr) return *this;
+  Result<ArgDef> arg = ParseArg(signature);
+  if (!arg.ok()) {
+    registry_->AddFault(fmt::format("op '{}': output {}", def->name, arg.status().message()));
+    return *this;
+  }
+  def->outputs.push_back(std::move(*arg));
+  ResolveLists(*def, def->outputs);
+  return *this;
+}
+
+OpBuilder& OpBuilder::Attr(std::string_view signature) {
+  OpDef* def = Open();
+  if (def == nullptr) return *this;
+  Result<AttrDef> attr = ParseAttr(signature);
+  if (!attr.ok()) {
+    registry_->AddFault(fmt::format("op '{}': attribute {}", def->name, attr.status().message()));
+    return *this;
+  }
+  def->attrs.push_back(std::move(*attr));
+  ResolveLists(*def, def->inputs);
+  ResolveLists(*def, def->outputs);
+  return *this;
+}
+
+OpBuilder& OpBuilder::Doc(std::string_view text) {
+  if (OpDef* def = Open()) def->doc = text;
+  return *this;
+}
+OpBuilder& OpBuilder::Is(Category category) {
+  if (OpDef* def = Open()) def->category = category;
+  return *this;
+}
+OpBuilder& OpBuilder::RunsOn(RunBy run_by) {
+  if (OpDef* def = Open()) def->run_by = run_by;
+  return *this;
+}
+OpBuilder& OpBuilder::Stateful() {
+  if (OpDef* def = Open()) def->stateful = true;
+  return *this;
+}
+OpBuilder& OpBuilder::Commutative() {
+  if (OpDef* def = Open()) def->commutative = true;
+  return *this;
+}
+OpBuilder& OpBuilder::Aggregate() {
+  if (OpDef* def = Open()) def->aggregate = true;
+  return *this;
+}
+OpBuilder& OpBuilder::AllowsUninitialized() {
+  if (OpDef* def = Open()) def->allows_uninitialized_input = true;
+  return *this;
+}
+OpBuilder& OpBuilder::Shape(ShapeFn fn) {
+  if (OpDef* def = Open()) def->shape = std::move(fn);
+  return *this;
+}
+OpBuilder& OpBuilder::Grad(GradFn fn) {
+  if (OpDef* def = Open()) def->gradient = std::move(fn);
+  return *this;
+}
+OpBuilder& OpBuilder::NoGradient(std::string_view why) {
+  if (OpDef* def = Open()) def->no_gradient = why;
+  return *this;
+}
+
+OpBuilder OpRegistry::Declare(std::string_view name) {
+  OpDef& def = defs_.emplace_back();
+  def.name = name;
+  if (frozen_) {
+    AddFault(fmt::format("op '{}': declared after Freeze", name));
+  } else if (!by_name_.emplace(def.name, &def).second) {
+    AddFault(fmt::format("op '{}': declared twice", name));
+  }
+  return OpBuilder(*this, def);
+}
+
+Status OpRegistry::Freeze() {
+  if (!frozen_) {
+    for (const OpDef* def : All()) Checker(*def, faults_).Check();
+    frozen_ = true;
+  }
+  if (faults_.empty()) return {};
+  return InvalidArgument("{} faults in the declarations of ops:\n{}", faults_.size(), fmt::join(faults_, "\n"));
+}
+
+const OpDef* OpRegistry::Find(std::string_view name) const {
+  const auto it = by_name_.find(name);
+  return it == by_name_.end() ? nullptr : it->second;
+}
+
+Result<const OpDef*> OpRegistry::Get(std::string_view name) const {
+  if (const OpDef* def = Find(name)) return def;
+  std::vector<std::string_view> names;
+  for (const auto& [known, def] : by_name_) names.push_back(known);
+  return NotFound(
+      "Op type not registered '{}' in binary running on {}. Make sure the Op and Kernel are registered in the binary "
+      "running in this process.{}",
+      name, HostName(), NearestHint(name, names));
+}
+
+std::vector<const OpDef*> OpRegistry::All() const {
+  std::vector<const OpDef*> all;
+  for (const auto& [name, def] : by_name_) all.push_back(def);
+  std::ranges::sort(all, {}, &OpDef::name);
+  return all;
+}
+
+void OpRegistry::AddFault(std::string fault) { faults_.push_back(std::move(fault)); }
+
+}  // namespace weir::op
