@@ -1,0 +1,40 @@
+#include "core/ops/declare_all.h"
+
+#include "core/ops/families.h"
+
+namespace weir::ops {
+
+void DeclareAll(op::OpRegistry& ops) {
+  DeclarePlumbing(ops);
+  DeclareState(ops);
+  DeclareMathUnary(ops);
+  DeclareMathBinary(ops);
+  DeclareReduction(ops);
+  DeclareComparison(ops);
+  DeclareLinalg(ops);
+  DeclareNn(ops);
+  DeclareRandom(ops);
+  DeclareShape(ops);
+  DeclareArray(ops);
+  DeclareGather(ops);
+  DeclareTrain(ops);
+  DeclareFiles(ops);
+  DeclareSummary(ops);
+  DeclareCheck(ops);
+}
+
+Result<const op::OpRegistry*> Catalogue() {
+  struct Frozen {
+    op::OpRegistry ops;
+    Status status;
+    Frozen() {
+      DeclareAll(ops);
+      status = ops.Freeze();
+    }
+  };
+  static const Frozen frozen;
+  WEIR_TRY(frozen.status);
+  return &frozen.ops;
+}
+
+}  // namespace weir::ops

@@ -1,0 +1,166 @@
+// Products of matrices and of batches of matrices.
+#include "core/op/grad_context.h"
+#include "core/op/shape_context.h"
+#include "core/ops/families.h"
+#include "core/ops/shape_algebra.h"
+#include "core/ops/type_lists.h"
+
+namespace weir::ops {
+namespace {
+
+using op::AttrList;
+using op::BroadcastShapes;
+using op::Grad;
+using op::GradContext;
+using op::MergeDim;
+using op::OpBuilder;
+using op::OpRegistry;
+using op::ShapeContext;
+using op::Value;
+
+/// Rows and columns of op(a) * op(b), where a side's last two extents are swapped if it is transposed. -1 where unknown;
+/// InvalidArgument when the inner extents differ.
+struct ProductExtents {
+  int64_t rows;
+  int64_t columns;
+};
+Result<ProductExtents> Multiply(const PartialShape& a, bool transpose_a, const PartialShape& b, bool transpose_b) {
+  auto extent = [](const PartialShape& s, bool last) { return s.has_rank() ? s.dim(s.rank() - (last ? 1 : 2)) : -1; };
+  WEIR_TRY(MergeDim(extent(a, !transpose_a), extent(b, transpose_b)).status());
+  return ProductExtents{extent(a, transpose_a), extent(b, !transpose_b)};
+}
+
+Status MatMulShape(ShapeContext& c) {
+  WEIR_ASSIGN(bool transpose_a, c.attrs().Bool("transpose_a"));
+  WEIR_ASSIGN(bool transpose_b, c.attrs().Bool("transpose_b"));
+  WEIR_ASSIGN(PartialShape a, c.WithRank(0, 2));
+  WEIR_ASSIGN(PartialShape b, c.WithRank(1, 2));
+  WEIR_ASSIGN(ProductExtents product, Multiply(a, transpose_a, b, transpose_b));
+  c.set_output(0, PartialShape::Of({product.rows, product.columns}));
+  return Status();
+}
+
+/// All but the last two extents.
+PartialShape BatchOf(const PartialShape& s) { return Span(s, 0, s.rank() - 2); }
+
+enum class BatchDims { kEqual, kBroadcast };
+
+Status BatchMatMulShape(ShapeContext& c, BatchDims rule) {
+  WEIR_ASSIGN(bool adj_x, c.attrs().Bool("adj_x"));
+  WEIR_ASSIGN(bool adj_y, c.attrs().Bool("adj_y"));
+  WEIR_ASSIGN(PartialShape x, c.WithRankAtLeast(0, 2));
+  WEIR_ASSIGN(PartialShape y, c.WithRankAtLeast(1, 2));
+  const PartialShape x_batch = BatchOf(x), y_batch = BatchOf(y);
+  WEIR_ASSIGN(PartialShape batch,
+              rule == BatchDims::kEqual ? x_batch.Merge(y_batch) : BroadcastShapes(x_batch, y_batch));
+  WEIR_ASSIGN(ProductExtents product, Multiply(x, adj_x, y, adj_y));
+  WEIR_ASSIGN(PartialShape output, Join(batch, PartialShape::Of({product.rows, product.columns})));
+  c.set_output(0, std::move(output));
+  return Status();
+}
+
+/// The gradients of op(a) * op(b) by a and by b as products again, made by an op whose two flags are named.
+struct ProductOp {
+  std::string_view name;
+  const char* flag_a;
+  const char* flag_b;
+};
+std::pair<Value, Value> ProductGradient(GradContext& g, const ProductOp& op, Value a, bool transpose_a, Value b,
+                                        bool transpose_b) {
+  auto product = [&](Value left, bool flip_left, Value right, bool flip_right) {
+    return g.Apply(op.name, {left, right}, {{op.flag_a, flip_left}, {op.flag_b, flip_right}});
+  };
+  const Value dy = g.Dy(0);
+  const Value da = transpose_a ? product(b, transpose_b, dy, true) : product(dy, false, b, !transpose_b);
+  const Value db = transpose_b ? product(dy, true, a, transpose_a) : product(a, !transpose_a, dy, false);
+  return {da, db};
+}
+
+Result<std::vector<Grad>> MatMulGradient(GradContext& g) {
+  WEIR_ASSIGN(bool transpose_a, g.attrs().Bool("transpose_a"));
+  WEIR_ASSIGN(bool transpose_b, g.attrs().Bool("transpose_b"));
+  const Value a = g.Conj(g.X(0)), b = g.Conj(g.X(1));
+  const auto [da, db] = ProductGradient(g, {"MatMul", "transpose_a", "transpose_b"}, a, transpose_a, b, transpose_b);
+  return std::vector<Grad>{da, db};
+}
+
+/// The flags take adjoints, so unlike in MatMul no operand is conjugated beforehand.
+Result<std::pair<Value, Value>> BatchProductGradient(GradContext& g) {
+  WEIR_ASSIGN(bool adj_x, g.attrs().Bool("adj_x"));
+  WEIR_ASSIGN(bool adj_y, g.attrs().Bool("adj_y"));
+  return ProductGradient(g, {"BatchMatMulV2", "adj_x", "adj_y"}, g.X(0), adj_x, g.X(1), adj_y);
+}
+
+Result<std::vector<Grad>> BatchMatMulGradient(GradContext& g) {
+  WEIR_ASSIGN(auto product, BatchProductGradient(g));
+  return std::vector<Grad>{product.first, product.second};
+}
+
+/// True when neither side's batch extents are repeated to fit the other's.
+bool SameBatch(const PartialShape& x, const PartialShape& y) {
+  if (!x.has_rank() || !y.has_rank()) return false;
+  const PartialShape x_batch = BatchOf(x), y_batch = BatchOf(y);
+  return x_batch.fully_defined() && x_batch == y_batch;
+}
+
+/// The extents of a shape vector without the last two.
+Value BatchExtents(GradContext& g, Value shape) {
+  return g.Apply("StridedSlice", {shape, g.ConstInts({0}), g.ConstInts({-2}), g.ConstInts({1})},
+                 {{"begin_mask", int64_t{1}}});
+}
+
+Result<std::vector<Grad>> BatchMatMulV2Gradient(GradContext& g) {
+  WEIR_ASSIGN(auto product, BatchProductGradient(g));
+  if (SameBatch(g.ShapeOf(g.X(0)), g.ShapeOf(g.X(1)))) return std::vector<Grad>{product.first, product.second};
+  const Value x_shape = g.ShapeOp(g.X(0));
+  const Value y_shape = g.ShapeOp(g.X(1));
+  const Value x_batch = BatchExtents(g, x_shape);
+  const Value y_batch = BatchExtents(g, y_shape);
+  const std::vector<Value> axes = g.ApplyAll("BroadcastGradientArgs", {x_batch, y_batch});
+  if (axes.size() != 2) return g.status();
+  const Value dx = g.Reshape(g.Apply("Sum", {product.first, axes[0]}), x_shape);
+  return std::vector<Grad>{dx, g.Reshape(g.Apply("Sum", {product.second, axes[1]}), y_shape)};
+}
+
+OpBuilder BatchProduct(OpRegistry& ops, std::string_view name, std::string_view type_attr) {
+  return ops.Declare(name)
+      .In("x: T")
+      .In("y: T")
+      .Out("output: T")
+      .Attr(type_attr)
+      .Attr("adj_x: bool = false")
+      .Attr("adj_y: bool = false")
+      .Attr("grad_x: bool = false")
+      .Attr("grad_y: bool = false");
+}
+
+}  // namespace
+
+void DeclareLinalg(OpRegistry& ops) {
+  ops.Declare("MatMul")
+      .In("a: T")
+      .In("b: T")
+      .Out("product: T")
+      .Attr("transpose_a: bool = false")
+      .Attr("transpose_b: bool = false")
+      .Attr("T: {bfloat16, half, float, double, int32, int64, uint8, uint16, uint32, uint64, complex64, complex128}")
+      .Attr("grad_a: bool = false")
+      .Attr("grad_b: bool = false")
+      .Doc("The matrix product of a [m, k] and b [k, n], either transposed first on demand: [m, n]; zeros if k is 0.")
+      .Shape(MatMulShape)
+      .Grad(MatMulGradient);
+  BatchProduct(ops, "BatchMatMul", "T: {bfloat16, half, float, double, int32, int64, complex64, complex128}")
+      .Doc("Matrix products of the last two axes, x [..., m, k] times y [..., k, n]; the other axes must be equal. "
+           "adj_x and adj_y take the conjugate transpose first.")
+      .Shape([](ShapeContext& c) { return BatchMatMulShape(c, BatchDims::kEqual); })
+      .Grad(BatchMatMulGradient);
+  BatchProduct(ops, "BatchMatMulV2",
+               "T: {bfloat16, half, float, double, int16, int32, int64, uint8, uint16, uint32, uint64, complex64, "
+               "complex128}")
+      .Doc("Matrix products of the last two axes, x [..., m, k] times y [..., k, n]; the other axes broadcast. "
+           "adj_x and adj_y take the conjugate transpose first.")
+      .Shape([](ShapeContext& c) { return BatchMatMulShape(c, BatchDims::kBroadcast); })
+      .Grad(BatchMatMulV2Gradient);
+}
+
+}  // namespace weir::ops

@@ -1,0 +1,151 @@
+// Elementwise functions of two broadcast arguments, and AddN.
+#include "core/op/grad_context.h"
+#include "core/op/shape_context.h"
+#include "core/ops/families.h"
+#include "core/ops/type_lists.h"
+
+namespace weir::ops {
+namespace {
+
+using op::Broadcast;
+using op::Grad;
+using op::GradContext;
+using op::OpBuilder;
+using op::OpRegistry;
+using op::ShapeContext;
+using op::Value;
+
+/// z = f(x, y) with NumPy broadcasting.
+OpBuilder Binary(OpRegistry& ops, std::string_view name, std::string_view type_attr) {
+  return ops.Declare(name).In("x: T").In("y: T").Out("z: T").Attr(type_attr).Shape(Broadcast(0, 1));
+}
+
+std::vector<Grad> AddGradient(GradContext& g) { return g.Unbroadcast(g.Dy(0), g.Dy(0)); }
+
+/// Of a quotient x / y made by the op `divide`: dy / y and dy * (-x / y) / y.
+std::vector<Grad> QuotientGradient(GradContext& g, std::string_view divide) {
+  const Value x = g.Conj(g.X(0)), y = g.Conj(g.X(1)), dz = g.Dy(0);
+  const Value dx = g.Apply(divide, {dz, y});
+  const Value slope = g.Apply(divide, {g.Apply(divide, {g.Neg(x), y}), y});
+  return g.Unbroadcast(dx, g.Mul(dz, slope));
+}
+
+/// Of Maximum and Minimum: all to x where `chooses_x` holds, else all to y; a tie goes to x.
+std::vector<Grad> ChoiceGradient(GradContext& g, std::string_view chooses_x) {
+  const Value dz = g.Dy(0);
+  const Value zeros = g.Apply("ZerosLike", {dz});
+  const Value from_x = g.Apply(chooses_x, {g.X(0), g.X(1)});
+  const Value dx = g.Apply("SelectV2", {from_x, dz, zeros});
+  return g.Unbroadcast(dx, g.Apply("SelectV2", {from_x, zeros, dz}));
+}
+
+/// y * x^(y-1) and z * log(x), the latter 0 where log(x) has no real value, so that x = 0 is no false singularity.
+std::vector<Grad> PowGradient(GradContext& g) {
+  const Value x = g.Conj(g.X(0)), y = g.Conj(g.X(1)), dz = g.Dy(0);
+  const Value below = g.Sub(y, g.ConstLike(y, 1));
+  const Value scaled = g.Mul(dz, y);
+  const Value dx = g.Mul(scaled, g.Apply("Pow", {x, below}));
+  const Value has_log = g.Apply(IsComplex(g.TypeOf(x)) ? "NotEqual" : "Greater", {x, g.ConstLike(x, 0)});
+  const Value safe_x = g.Apply("Select", {has_log, x, g.Apply("OnesLike", {x})});
+  const Value log_x = g.Apply("Select", {has_log, g.Apply("Log", {safe_x}), g.Apply("ZerosLike", {x})});
+  const Value dz_z = g.Mul(dz, g.Conj(g.Y(0)));
+  return g.Unbroadcast(dx, g.Mul(dz_z, log_x));
+}
+
+Status AddNShape(ShapeContext& c) {
+  PartialShape merged = c.input(c.num_inputs() - 1);
+  for (int i = c.num_inputs() - 2; i >= 0; --i) {
+    Result<PartialShape> with_next = c.input(i).Merge(merged);
+    if (!with_next.ok()) {
+      return with_next.status().Append(fmt::format("\n\tFrom merging shape {} with other shapes.", i));
+    }
+    merged = std::move(*with_next);
+  }
+  c.set_output(0, std::move(merged));
+  return Status();
+}
+
+void DeclareSums(OpRegistry& ops) {
+  Binary(ops, "Add",
+         "T: {bfloat16, half, float, double, uint8, int8, int16, int32, int64, complex64, complex128, string}")
+      .Doc("x + y with broadcasting; strings are joined, integers wrap around.")
+      .Grad(AddGradient);
+  Binary(ops, "AddV2", kArithmeticT)
+      .Commutative()
+      .Aggregate()
+      .Doc("x + y with broadcasting; integers wrap around.")
+      .Grad(AddGradient);
+  Binary(ops, "Sub", kArithmeticT).Doc("x - y with broadcasting; integers wrap around.").Grad([](GradContext& g) {
+    return g.Unbroadcast(g.Dy(0), g.Neg(g.Dy(0)));
+  });
+  ops.Declare("AddN")
+      .In("inputs: N * T")
+      .Out("sum: T")
+      .Attr("N: int >= 1")
+      .Attr("T: {numbertype, variant}")
+      .Commutative()
+      .Aggregate()
+      .Doc("The sum of N tensors of one shape, without broadcasting.")
+      .Shape(AddNShape)
+      .Grad([](GradContext& g) { return std::vector<Grad>(g.num_inputs(), g.DyAsIs(0)); });
+}
+
+void DeclareProducts(OpRegistry& ops) {
+  Binary(ops, "Mul", kArithmeticT)
+      .Commutative()
+      .Doc("x * y with broadcasting; integers wrap around.")
+      .Grad([](GradContext& g) {
+        const Value dx = g.Mul(g.Dy(0), g.Conj(g.X(1)));
+        return g.Unbroadcast(dx, g.Mul(g.Conj(g.X(0)), g.Dy(0)));
+      });
+  Binary(ops, "SquaredDifference",
+         "T: {bfloat16, half, float, double, int32, int64, complex64, complex128}")
+      .Commutative()
+      .Doc("conj(x - y) * (x - y) with broadcasting.")
+      .Grad([](GradContext& g) {
+        const Value twice = g.Mul(g.ConstLike(g.Dy(0), 2), g.Dy(0));
+        const Value dx = g.Mul(twice, g.Sub(g.X(0), g.X(1)));
+        return g.Unbroadcast(dx, g.Neg(dx));
+      });
+  Binary(ops, "Pow", kSignedT)
+      .Doc("x^y with broadcasting; integer powers wrap around and a negative integer exponent is InvalidArgument.")
+      .Grad(PowGradient);
+}
+
+void DeclareQuotients(OpRegistry& ops) {
+  Binary(ops, "Div", kArithmeticT)
+      .Doc("x / y with broadcasting; integers truncate towards zero and a zero divisor is InvalidArgument.")
+      .Grad([](GradContext& g) { return QuotientGradient(g, "RealDiv"); });
+  Binary(ops, "RealDiv", kArithmeticT)
+      .Doc("x / y with broadcasting, in IEEE arithmetic: x / 0 is infinite or NaN.")
+      .Grad([](GradContext& g) { return QuotientGradient(g, "RealDiv"); });
+  Binary(ops, "DivNoNan", kInexactT)
+      .Doc("x / y with broadcasting, 0 where y is 0 whatever x is.")
+      .Grad([](GradContext& g) { return QuotientGradient(g, "DivNoNan"); });
+  Binary(ops, "FloorDiv", kArithmeticT)
+      .Doc("floor(x / y) with broadcasting, also for negative integers; a zero integer divisor is InvalidArgument.")
+      .NoGradient("piecewise constant: the derivative is zero wherever there is one");
+  Binary(ops, "FloorMod",
+         "T: {int8, int16, int32, int64, uint8, uint16, uint32, uint64, bfloat16, half, float, double}")
+      .Doc("x - floor(x / y) * y with broadcasting: the sign of y; a zero integer divisor is InvalidArgument.")
+      .Grad([](GradContext& g) {
+        const Value quotient = g.Apply("FloorDiv", {g.X(0), g.X(1)});
+        return g.Unbroadcast(g.Dy(0), g.Mul(g.Dy(0), g.Neg(quotient)));
+      });
+}
+
+}  // namespace
+
+void DeclareMathBinary(OpRegistry& ops) {
+  DeclareSums(ops);
+  DeclareProducts(ops);
+  DeclareQuotients(ops);
+  Binary(ops, "Maximum", kRealNumberT)
+      .Doc("The larger of x and y with broadcasting; NaN where either is NaN.")
+      .Grad([](GradContext& g) { return ChoiceGradient(g, "GreaterEqual"); });
+  Binary(ops, "Minimum", kRealNumberT)
+      .Doc("The smaller of x and y with broadcasting; NaN where either is NaN.")
+      .Grad([](GradContext& g) { return ChoiceGradient(g, "LessEqual"); });
+}
+
+}  // namespace weir::ops

@@ -1,0 +1,303 @@
+// Reductions along axes, positions of extrema, and running sums and products.
+#include <algorithm>
+
+#include "core/op/grad_context.h"
+#include "core/op/shape_context.h"
+#include "core/ops/families.h"
+#include "core/ops/shape_algebra.h"
+#include "core/ops/type_lists.h"
+
+namespace weir::ops {
+namespace {
+
+using op::AttrList;
+using op::Grad;
+using op::GradContext;
+using op::One;
+using op::OpBuilder;
+using op::OpRegistry;
+using op::SameAs;
+using op::ShapeContext;
+using op::Value;
+
+/// Which of `rank` axes are reduced, as flags; InvalidArgument for an axis out of range.
+Result<std::vector<bool>> ReducedAxes(const std::vector<int64_t>& axes, int rank) {
+  std::vector<bool> reduced(rank, false);
+  for (int64_t axis : axes) {
+    if (axis < -rank || axis >= rank) {
+      return InvalidArgument("Invalid reduction dimension {} for input with {} dimensions.", axis, rank);
+    }
+    reduced[axis < 0 ? axis + rank : axis] = true;
+  }
+  return reduced;
+}
+
+Status ReductionShape(ShapeContext& c) {
+  WEIR_TRY(ToRankAtMost(c.input(1), 1).status());
+  WEIR_ASSIGN(bool keep_dims, c.attrs().Bool("keep_dims"));
+  const PartialShape& input = c.input(0);
+  const std::optional<std::vector<int64_t>> axes = c.ints(1);
+  if (!axes || !input.has_rank()) {
+    if (keep_dims && input.has_rank()) c.set_output(0, PartialShape::OfRank(input.rank()));
+    return Status();
+  }
+  WEIR_ASSIGN(std::vector<bool> reduced, ReducedAxes(*axes, input.rank()));
+  std::vector<int64_t> dims;
+  for (int i = 0; i < input.rank(); ++i) {
+    if (!reduced[i]) {
+      dims.push_back(input.dim(i));
+    } else if (keep_dims) {
+      dims.push_back(1);
+    }
+  }
+  c.set_output(0, PartialShape::Of(dims));
+  return Status();
+}
+
+Status ArgExtremumShape(ShapeContext& c) {
+  WEIR_TRY(c.WithRank(1, 0).status());
+  const PartialShape& input = c.input(0);
+  if (!input.has_rank()) return Status();
+  const int rank = input.rank();
+  if (rank <= 1) {
+    c.set_output(0, PartialShape::OfRank(0));
+    return Status();
+  }
+  const std::optional<std::vector<int64_t>> axis = Integers(c, 1);
+  if (!axis || axis->size() != 1) {
+    c.set_output(0, PartialShape::OfRank(rank - 1));
+    return Status();
+  }
+  const int64_t asked = axis->front();
+  if (asked < -rank || asked >= rank) {
+    return InvalidArgument(
+        "Dimension ({}) must be in the range [{}, {}), where {} is the number of dimensions in the input.", asked,
+        -rank, rank, rank);
+  }
+  const int reduced = static_cast<int>(asked < 0 ? asked + rank : asked);
+  WEIR_ASSIGN(PartialShape output, Join(Span(input, 0, reduced), Span(input, reduced + 1)));
+  c.set_output(0, std::move(output));
+  return Status();
+}
+
+/// The reduction's axes when they are a constant.
+std::optional<std::vector<int64_t>> ConstantAxes(GradContext& g) {
+  const Tensor* axes = g.ConstantOf(g.X(1));
+  if (axes == nullptr) return std::nullopt;
+  auto widen = [](auto elements) { return std::vector<int64_t>(elements.begin(), elements.end()); };
+  return axes->dtype() == DType::kInt32 ? widen(axes->as<int32_t>()) : widen(axes->as<int64_t>());
+}
+
+/// What a gradient knows of the reduction before running: the input's extents with the reduced ones set to 1, when both
+/// the input's shape and the axes are known; else nothing.
+std::optional<std::vector<int32_t>> KnownKeptShape(GradContext& g) {
+  const PartialShape input = g.ShapeOf(g.X(0));
+  const std::optional<std::vector<int64_t>> axes = ConstantAxes(g);
+  if (!axes || !input.fully_defined()) return std::nullopt;
+  const Result<std::vector<bool>> reduced = ReducedAxes(*axes, input.rank());
+  if (!reduced.ok()) return std::nullopt;
+  std::vector<int32_t> kept(input.rank());
+  for (int i = 0; i < input.rank(); ++i) kept[i] = (*reduced)[i] ? 1 : static_cast<int32_t>(input.dim(i));
+  return kept;
+}
+
+/// The reduction's axes as an int32 vector or scalar, none negative.
+Value WrappedAxes(GradContext& g, Value axes, Value rank) {
+  if (g.TypeOf(axes) != DType::kInt32) axes = g.Apply("Cast", {axes}, {{"DstT", DType::kInt32}});
+  return g.Apply("FloorMod", {g.Add(axes, rank), rank});
+}
+
+/// The shape that the output would have with keep_dims, as an int32 vector.
+Value KeptShape(GradContext& g, Value input_shape) {
+  if (const auto known = KnownKeptShape(g)) return g.ConstInts(*known);
+  const Value rank = g.Apply("Size", {input_shape});
+  const Value axes = WrappedAxes(g, g.X(1), rank);
+  const Value all_axes = g.Apply("Range", {g.ConstInt(0), rank, g.ConstInt(1)});
+  const Value ones = g.Apply("OnesLike", {axes});
+  return g.ApplyList("DynamicStitch", {all_axes, axes, input_shape, ones}, {{"N", 2}});
+}
+
+Result<bool> KeepsDims(GradContext& g) { return g.attrs().Bool("keep_dims"); }
+
+/// dy repeated along the reduced axes.
+Result<Value> SpreadOverInput(GradContext& g) {
+  if (const auto kept = KnownKeptShape(g)) {
+    const PartialShape input = g.ShapeOf(g.X(0));
+    std::vector<int32_t> repeats(kept->size());
+    for (size_t i = 0; i < kept->size(); ++i) {
+      repeats[i] = static_cast<int32_t>(input.dim(static_cast<int>(i)) / std::max<int64_t>((*kept)[i], 1));
+    }
+    const Value reshaped = g.Reshape(g.Dy(0), g.ConstInts(*kept));
+    return g.Apply("Tile", {reshaped, g.ConstInts(repeats)});
+  }
+  WEIR_ASSIGN(bool keep_dims, KeepsDims(g));
+  const Value input_shape = g.ShapeOp(g.X(0));
+  const Value dy = keep_dims ? g.Dy(0) : g.Reshape(g.Dy(0), KeptShape(g, input_shape));
+  return g.Apply("BroadcastTo", {dy, input_shape});
+}
+
+Result<std::vector<Grad>> SumGradient(GradContext& g) {
+  WEIR_ASSIGN(Value dx, SpreadOverInput(g));
+  return std::vector<Grad>{dx, Grad::None()};
+}
+
+/// The sum's gradient over the number of inputs per output.
+Result<std::vector<Grad>> MeanGradient(GradContext& g) {
+  WEIR_ASSIGN(Value spread, SpreadOverInput(g));
+  const int64_t inputs = g.ShapeOf(g.X(0)).elements(), outputs = g.ShapeOf(g.Y(0)).elements();
+  Value count;
+  if (inputs >= 0 && outputs >= 0) {
+    count = g.ConstLike(spread, static_cast<double>(inputs / std::max<int64_t>(outputs, 1)));
+  } else {
+    const Value shape = g.ShapeOp(g.X(0));
+    const Value axes = g.Reshape(WrappedAxes(g, g.X(1), g.Apply("Size", {shape})), g.ConstInts({-1}));
+    const Value extents = g.Apply("GatherV2", {shape, axes, g.ConstInt(0)});
+    const Value product = g.Apply("Prod", {extents, g.ConstInt(0)});
+    count = g.Apply("Cast", {product}, {{"DstT", g.TypeOf(spread)}});
+  }
+  return std::vector<Grad>{g.Div(spread, count), Grad::None()};
+}
+
+/// Shared equally by all inputs that equal the extremum.
+Result<std::vector<Grad>> ExtremumGradient(GradContext& g) {
+  WEIR_ASSIGN(bool keep_dims, KeepsDims(g));
+  Value y = g.Y(0), dy = g.Dy(0), kept;
+  if (keep_dims) {
+    kept = g.ShapeOp(y);
+  } else {
+    kept = KeptShape(g, g.ShapeOp(g.X(0)));
+    y = g.Reshape(y, kept);
+    dy = g.Reshape(dy, kept);
+  }
+  const Value chosen = g.Apply("Cast", {g.Apply("Equal", {y, g.X(0)})}, {{"DstT", g.TypeOf(dy)}});
+  const Value ties = g.Reshape(g.Apply("Sum", {chosen, g.X(1)}), kept);
+  return std::vector<Grad>{g.Mul(g.Div(chosen, ties), dy), Grad::None()};
+}
+
+/// dy times the product of all other inputs, which is the running product from the left times the one from the right,
+/// so that zeros in the input are no problem. The reduced axes are moved to the front and merged into one for that.
+Result<std::vector<Grad>> ProdGradient(GradContext& g) {
+  WEIR_ASSIGN(bool keep_dims, KeepsDims(g));
+  const Value x = g.X(0);
+  const Value shape = g.ShapeOp(x);
+  const Value dy = keep_dims ? g.Dy(0) : g.Reshape(g.Dy(0), KeptShape(g, shape));
+  const Value spread = g.Apply("BroadcastTo", {dy, shape});
+
+  const Value zero = g.ConstInt(0);
+  const Value rank = g.Apply("Rank", {x});
+  const Value reduced = WrappedAxes(g, g.Reshape(g.X(1), g.ConstInts({-1})), rank);
+  const Value all_axes = g.Apply("Range", {zero, rank, g.ConstInt(1)});
+  const Value others = g.Apply("ListDiff", {all_axes, reduced});
+  const Value order = g.ApplyList("ConcatV2", {reduced, others, zero}, {{"N", 2}});
+  const Value rows = g.Apply("Prod", {g.Apply("GatherV2", {shape, reduced, zero}), zero});
+  const Value columns = g.Apply("Prod", {g.Apply("GatherV2", {shape, others, zero}), zero});
+  const Value permuted = g.Apply("Transpose", {x, order});
+  const Value matrix = g.Reshape(permuted, g.ApplyList("Pack", {rows, columns}, {{"N", 2}}));
+
+  const Value left = g.Apply("Cumprod", {matrix, zero}, {{"exclusive", true}});
+  const Value right = g.Apply("Cumprod", {matrix, zero}, {{"exclusive", true}, {"reverse", true}});
+  const Value left_conj = g.Conj(left);
+  const Value product = g.Mul(left_conj, g.Conj(right));
+  const Value back = g.Reshape(product, g.ShapeOp(permuted));
+  const Value of_others = g.Apply("Transpose", {back, g.Apply("InvertPermutation", {order})});
+  return std::vector<Grad>{g.Reshape(g.Mul(spread, of_others), shape), Grad::None()};
+}
+
+/// The attributes of the running sum of the gradient: the same, from the other end.
+Result<AttrList> Reversed(GradContext& g) {
+  WEIR_ASSIGN(bool exclusive, g.attrs().Bool("exclusive"));
+  WEIR_ASSIGN(bool reverse, g.attrs().Bool("reverse"));
+  return AttrList{{"exclusive", exclusive}, {"reverse", !reverse}};
+}
+
+Result<std::vector<Grad>> CumsumGradient(GradContext& g) {
+  WEIR_ASSIGN(AttrList reversed, Reversed(g));
+  return std::vector<Grad>{g.Apply("Cumsum", {g.Dy(0), g.X(1)}, std::move(reversed)), Grad::None()};
+}
+
+/// The running sum, from the other end, of y * dy, over x; 0 where x is 0, as TensorFlow has it.
+Result<std::vector<Grad>> CumprodGradient(GradContext& g) {
+  WEIR_ASSIGN(AttrList reversed, Reversed(g));
+  const Value weighted = g.Mul(g.Y(0), g.Dy(0));
+  const Value sum = g.Apply("Cumsum", {weighted, g.X(1)}, std::move(reversed));
+  return std::vector<Grad>{g.Apply("DivNoNan", {sum, g.X(0)}), Grad::None()};
+}
+
+OpBuilder Reduction(OpRegistry& ops, std::string_view name, std::string_view type_attr) {
+  return ops.Declare(name)
+      .In("input: T")
+      .In("reduction_indices: Tidx")
+      .Out("output: T")
+      .Attr("keep_dims: bool = false")
+      .Attr(type_attr)
+      .Attr(kIndexT)
+      .Shape(ReductionShape);
+}
+
+OpBuilder BooleanReduction(OpRegistry& ops, std::string_view name) {
+  return ops.Declare(name)
+      .In("input: bool")
+      .In("reduction_indices: Tidx")
+      .Out("output: bool")
+      .Attr("keep_dims: bool = false")
+      .Attr(kIndexT)
+      .Shape(ReductionShape)
+      .NoGradient("booleans carry no gradient");
+}
+
+OpBuilder ArgExtremum(OpRegistry& ops, std::string_view name, std::string_view index_attr,
+                      std::string_view output_attr) {
+  return ops.Declare(name)
+      .In("input: T")
+      .In("dimension: Tidx")
+      .Out("output: output_type")
+      .Attr("T: {realnumbertype, quantizedtype, bool}")
+      .Attr(index_attr)
+      .Attr(output_attr)
+      .Shape(ArgExtremumShape)
+      .NoGradient("positions are integers, which carry no gradient");
+}
+
+OpBuilder Running(OpRegistry& ops, std::string_view name) {
+  return ops.Declare(name)
+      .In("x: T")
+      .In("axis: Tidx")
+      .Out("out: T")
+      .Attr("exclusive: bool = false")
+      .Attr("reverse: bool = false")
+      .Attr(kNumberT)
+      .Attr(kIndexT)
+      .Shape(SameAs(0));
+}
+
+}  // namespace
+
+void DeclareReduction(OpRegistry& ops) {
+  Reduction(ops, "Sum", kNumberT).Doc("The sum along the given axes; 0 for none.").Grad(SumGradient);
+  Reduction(ops, "Mean", kNumberT)
+      .Doc("The mean along the given axes; NaN for none in floating types.")
+      .Grad(MeanGradient);
+  Reduction(ops, "Prod", kNumberT).Doc("The product along the given axes; 1 for none.").Grad(ProdGradient);
+  const char* kOrdered = "T: {realnumbertype, quantizedtype}";
+  Reduction(ops, "Max", kOrdered)
+      .Doc("The largest element along the given axes; the lowest value (-infinity) for none, NaN where one is.")
+      .Grad(ExtremumGradient);
+  Reduction(ops, "Min", kOrdered)
+      .Doc("The smallest element along the given axes; the highest value (infinity) for none, NaN where one is.")
+      .Grad(ExtremumGradient);
+  BooleanReduction(ops, "All").Doc("Whether all elements along the given axes are true; true for none.");
+  BooleanReduction(ops, "Any").Doc("Whether some element along the given axes is true; false for none.");
+  ArgExtremum(ops, "ArgMax", "Tidx: {int16, int32, int64} = DT_INT32",
+              "output_type: {int16, uint16, int32, int64} = DT_INT64")
+      .Doc("The position of the largest element along one axis, the first of equals; the axis must not be empty.");
+  ArgExtremum(ops, "ArgMin", kIndexT, "output_type: {int32, int64} = DT_INT64")
+      .Doc("The position of the smallest element along one axis, the first of equals; the axis must not be empty.");
+  Running(ops, "Cumsum")
+      .Doc("Element i is the sum of x[0..i] along the axis (x[0..i-1] if exclusive), from the end if reverse.")
+      .Grad(CumsumGradient);
+  Running(ops, "Cumprod")
+      .Doc("Element i is the product of x[0..i] along the axis (x[0..i-1] if exclusive), from the end if reverse.")
+      .Grad(CumprodGradient);
+}
+
+}  // namespace weir::ops

@@ -1,0 +1,135 @@
+// Elementwise functions of one argument, and the ops that their gradients emit.
+#include "core/op/grad_context.h"
+#include "core/op/shape_context.h"
+#include "core/ops/families.h"
+#include "core/ops/type_lists.h"
+
+namespace weir::ops {
+namespace {
+
+using op::Grad;
+using op::GradContext;
+using op::One;
+using op::OpBuilder;
+using op::OpRegistry;
+using op::SameAs;
+using op::Value;
+
+OpBuilder Unary(OpRegistry& ops, std::string_view name, std::string_view type_attr) {
+  return ops.Declare(name).In("x: T").Out("y: T").Attr(type_attr).Shape(SameAs(0));
+}
+
+/// The gradient op of a function whose derivative is simplest in terms of its result y.
+OpBuilder GradOfResult(OpRegistry& ops, std::string_view name) {
+  return ops.Declare(name).In("y: T").In("dy: T").Out("z: T").Attr(kInexactT).Shape(SameAs(0));
+}
+
+std::vector<Grad> ReciprocalGradient(GradContext& g) { return One(g.Apply("ReciprocalGrad", {g.Y(0), g.Dy(0)})); }
+
+void DeclareSigns(OpRegistry& ops) {
+  Unary(ops, "Neg", kSignedT).Doc("-x, element by element; integers wrap around.").Grad([](GradContext& g) {
+    return One(g.Neg(g.Dy(0)));
+  });
+  Unary(ops, "Abs", "T: {bfloat16, half, float, double, int8, int16, int32, int64}")
+      .Doc("|x|, element by element; NaN stays NaN, the lowest integer stays itself.")
+      .Grad([](GradContext& g) { return One(g.Mul(g.Dy(0), g.Apply("Sign", {g.X(0)}))); });
+  Unary(ops, "Sign", kSignedT)
+      .Doc("-1, 0 or 1 as x is negative, zero or positive; x / |x| (0 for 0) for complex x; NaN for NaN.")
+      .Grad([](GradContext& g) { return One(g.Apply("ZerosLike", {g.X(0)})); });
+  Unary(ops, "Conj", "T: {complex64, complex128, variant} = DT_COMPLEX64")
+      .Doc("The complex conjugate a - ib of a + ib, element by element.")
+      .Grad([](GradContext& g) { return One(g.Conj(g.Dy(0))); });
+}
+
+void DeclareRounding(OpRegistry& ops) {
+  const char* kFlat = "piecewise constant: the derivative is zero wherever there is one";
+  Unary(ops, "Floor", kFloatT).Doc("The largest whole number not above x.").NoGradient(kFlat);
+  Unary(ops, "Ceil", kFloatT).Doc("The smallest whole number not below x.").NoGradient(kFlat);
+  Unary(ops, "Round", kSignedT)
+      .Doc("The whole number nearest to x, halves to the even one; real and imaginary part each; integers unchanged.")
+      .NoGradient(kFlat);
+}
+
+void DeclarePowers(OpRegistry& ops) {
+  const char* kReciprocalDoc = "1 / x, element by element; infinite at 0 for floating types, truncated for integers.";
+  Unary(ops, "Reciprocal", kSignedT).Doc(kReciprocalDoc).Grad(ReciprocalGradient);
+  Unary(ops, "Inv", kSignedT).Doc(kReciprocalDoc).Grad(ReciprocalGradient);
+  Unary(ops, "Square", kArithmeticT).Doc("x * x, element by element; integers wrap around.").Grad([](GradContext& g) {
+    const Value x = g.Conj(g.X(0));
+    const Value twice = g.Mul(x, g.ConstLike(x, 2));
+    return One(g.Mul(g.Dy(0), twice));
+  });
+  Unary(ops, "Sqrt", kInexactT).Doc("The square root of x; NaN below 0 for real types.").Grad([](GradContext& g) {
+    return One(g.Apply("SqrtGrad", {g.Y(0), g.Dy(0)}));
+  });
+  Unary(ops, "Rsqrt", kInexactT)
+      .Doc("1 / sqrt(x), element by element; infinite at 0, NaN below 0 for real types.")
+      .Grad([](GradContext& g) { return One(g.Apply("RsqrtGrad", {g.Y(0), g.Dy(0)})); });
+}
+
+void DeclareExponentials(OpRegistry& ops) {
+  Unary(ops, "Exp", kInexactT).Doc("e^x, element by element.").Grad([](GradContext& g) {
+    return One(g.Mul(g.Dy(0), g.Conj(g.Y(0))));
+  });
+  Unary(ops, "Expm1", kInexactT).Doc("e^x - 1, exact for x near 0.").Grad([](GradContext& g) {
+    return One(g.Mul(g.Dy(0), g.Apply("Exp", {g.Conj(g.X(0))})));
+  });
+  Unary(ops, "Log", kInexactT)
+      .Doc("The natural logarithm of x; -infinity at 0, NaN below 0 for real types.")
+      .Grad([](GradContext& g) { return One(g.Mul(g.Dy(0), g.Apply("Reciprocal", {g.Conj(g.X(0))}))); });
+  Unary(ops, "Log1p", kInexactT)
+      .Doc("log(1 + x), exact for x near 0; -infinity at -1, NaN below -1 for real types.")
+      .Grad([](GradContext& g) {
+        const Value x = g.Conj(g.X(0));
+        return One(g.Mul(g.Dy(0), g.Apply("Reciprocal", {g.Add(g.ConstLike(x, 1), x)})));
+      });
+  Unary(ops, "Tanh", kInexactT).Doc("(e^x - e^-x) / (e^x + e^-x), element by element.").Grad([](GradContext& g) {
+    return One(g.Apply("TanhGrad", {g.Conj(g.Y(0)), g.Dy(0)}));
+  });
+  Unary(ops, "Sigmoid", kInexactT).Doc("1 / (1 + e^-x), element by element.").Grad([](GradContext& g) {
+    return One(g.Apply("SigmoidGrad", {g.Conj(g.Y(0)), g.Dy(0)}));
+  });
+}
+
+/// Second-order gradients. With a = y and b = dy of the op, the gradients of z(a, b) by a and by b.
+void DeclareGradientsOfResults(OpRegistry& ops) {
+  GradOfResult(ops, "TanhGrad").Doc("dy * (1 - y^2): the gradient of y = Tanh(x).").Grad([](GradContext& g) {
+    const Value a = g.Conj(g.X(0)), b = g.Conj(g.X(1)), dz = g.Dy(0);
+    const Value da = g.Mul(g.Mul(g.Mul(dz, g.ConstLike(dz, -2)), b), a);
+    return std::vector<Grad>{da, g.Apply("TanhGrad", {a, dz})};
+  });
+  GradOfResult(ops, "SigmoidGrad").Doc("dy * y * (1 - y): the gradient of y = Sigmoid(x).").Grad([](GradContext& g) {
+    const Value a = g.Conj(g.X(0)), b = g.Conj(g.X(1)), dz = g.Dy(0);
+    const Value gb = g.Mul(dz, b);
+    const Value da = g.Sub(gb, g.Mul(g.Mul(g.ConstLike(gb, 2), gb), a));
+    return std::vector<Grad>{da, g.Apply("SigmoidGrad", {a, dz})};
+  });
+  GradOfResult(ops, "SqrtGrad").Doc("dy / (2 * conj(y)): the gradient of y = Sqrt(x).").Grad([](GradContext& g) {
+    const Value ga = g.Div(g.Dy(0), g.X(0));
+    const Value da = g.Mul(g.Neg(g.Conj(ga)), g.Y(0));
+    return std::vector<Grad>{da, g.Mul(g.ConstLike(ga, 0.5), ga)};
+  });
+  GradOfResult(ops, "RsqrtGrad").Doc("-dy / 2 * conj(y)^3: the gradient of y = Rsqrt(x).").Grad([](GradContext& g) {
+    const Value a = g.Conj(g.X(0)), dz = g.Dy(0), cg = g.Conj(dz);
+    const Value scaled = g.Mul(g.Mul(g.ConstLike(cg, -1.5), cg), g.X(1));
+    const Value da = g.Mul(scaled, g.Apply("Square", {a}));
+    return std::vector<Grad>{da, g.Apply("RsqrtGrad", {a, dz})};
+  });
+  GradOfResult(ops, "ReciprocalGrad").Doc("-dy * conj(y)^2: the gradient of y = 1 / x.").Grad([](GradContext& g) {
+    const Value a = g.Conj(g.X(0)), dz = g.Dy(0), cg = g.Conj(dz);
+    const Value da = g.Mul(g.Mul(g.Mul(cg, g.ConstLike(cg, -2)), g.X(1)), a);
+    return std::vector<Grad>{da, g.Apply("ReciprocalGrad", {a, dz})};
+  });
+}
+
+}  // namespace
+
+void DeclareMathUnary(OpRegistry& ops) {
+  DeclareSigns(ops);
+  DeclareRounding(ops);
+  DeclarePowers(ops);
+  DeclareExponentials(ops);
+  DeclareGradientsOfResults(ops);
+}
+
+}  // namespace weir::ops

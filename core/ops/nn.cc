@@ -1,0 +1,230 @@
+// Biases, rectifiers, softmax and the cross-entropy losses.
+#include "core/op/grad_context.h"
+#include "core/op/shape_context.h"
+#include "core/ops/families.h"
+#include "core/ops/shape_algebra.h"
+#include "core/ops/type_lists.h"
+
+namespace weir::ops {
+namespace {
+
+using op::BroadcastShapes;
+using op::Category;
+using op::Grad;
+using op::GradContext;
+using op::MergeDim;
+using op::One;
+using op::OpBuilder;
+using op::OpRegistry;
+using op::ShapeContext;
+using op::Value;
+
+/// Where the channels of input 0 are: axis 1 for NCHW, which needs rank 3, else the last axis of rank 2 or more.
+Result<bool> ChannelsFirst(const op::AttrView& attrs) {
+  WEIR_ASSIGN(std::string data_format, attrs.String("data_format"));
+  return data_format == "NCHW";
+}
+
+Status BiasAddShape(ShapeContext& c) {
+  WEIR_ASSIGN(bool channels_first, ChannelsFirst(c.attrs()));
+  WEIR_ASSIGN(PartialShape value, c.WithRankAtLeast(0, channels_first ? 3 : 2));
+  WEIR_ASSIGN(PartialShape bias, c.WithRank(1, 1));
+  if (!value.has_rank()) return Status();
+  const int axis = channels_first ? 1 : value.rank() - 1;
+  WEIR_ASSIGN(int64_t channels, MergeDim(value.dim(axis), bias.dim(0)));
+  c.set_output(0, Replaced(std::move(value), axis, channels));
+  return Status();
+}
+
+Status BiasAddGradShape(ShapeContext& c) {
+  WEIR_ASSIGN(bool channels_first, ChannelsFirst(c.attrs()));
+  WEIR_ASSIGN(PartialShape value, c.WithRankAtLeast(0, channels_first ? 3 : 2));
+  c.set_output(0, VectorOf(value.has_rank() ? value.dim(channels_first ? 1 : value.rank() - 1) : -1));
+  return Status();
+}
+
+Result<std::vector<Grad>> BiasAddGradient(GradContext& g) {
+  WEIR_ASSIGN(std::string data_format, g.attrs().String("data_format"));
+  const Value dbias = g.Apply("BiasAddGrad", {g.Dy(0)}, {{"data_format", data_format}});
+  return std::vector<Grad>{g.Dy(0), dbias};
+}
+
+/// The gradient [channels] repeated over all other axes of the input.
+Result<std::vector<Grad>> BiasAddGradGradient(GradContext& g) {
+  WEIR_ASSIGN(bool channels_first, ChannelsFirst(g.attrs()));
+  const Value shape = g.ShapeOp(g.X(0));
+  Value channels = g.Dy(0);
+  if (channels_first) {  // [channels, 1, 1, …] broadcasts from axis 1
+    const Value inner = g.Apply("StridedSlice", {shape, g.ConstInts({2}), g.ConstInts({0}), g.ConstInts({1})},
+                                {{"end_mask", int64_t{1}}});
+    const Value ones = g.Apply("OnesLike", {inner});
+    channels = g.Reshape(channels, g.ApplyList("ConcatV2", {g.ConstInts({-1}), ones, g.ConstInt(0)}, {{"N", 2}}));
+  }
+  return One(g.Apply("BroadcastTo", {channels, shape}));
+}
+
+Status BothShape(ShapeContext& c) {
+  WEIR_ASSIGN(PartialShape shape, c.input(0).Merge(c.input(1)));
+  c.set_output(0, std::move(shape));
+  return Status();
+}
+
+Status SoftmaxShape(ShapeContext& c) {
+  WEIR_ASSIGN(PartialShape shape, c.WithRankAtLeast(0, 1));
+  c.set_output(0, std::move(shape));
+  return Status();
+}
+
+Value SumOfLastAxis(GradContext& g, Value v) { return g.Apply("Sum", {v, g.ConstInt(-1)}, {{"keep_dims", true}}); }
+
+std::vector<Grad> SoftmaxGradient(GradContext& g) {
+  const Value sum = SumOfLastAxis(g, g.Mul(g.Dy(0), g.Y(0)));
+  return One(g.Mul(g.Sub(g.Dy(0), sum), g.Y(0)));
+}
+
+std::vector<Grad> LogSoftmaxGradient(GradContext& g) {
+  const Value softmax = g.Apply("Exp", {g.Y(0)});
+  return One(g.Sub(g.Dy(0), g.Mul(SumOfLastAxis(g, g.Dy(0)), softmax)));
+}
+
+/// [batch] losses and [batch, classes] gradients; logits and labels broadcast against each other.
+Status CrossEntropyShape(ShapeContext& c) {
+  Result<PartialShape> both = ToRank(c.input(0), 2);
+  if (both.ok()) both = both->Merge(c.input(1));
+  if (!both.ok()) both = BroadcastShapes(c.input(0), c.input(1));
+  WEIR_TRY(both.status());
+  if (!both->has_rank()) return InvalidArgument("Shape must be broadcasted with rank 2, but is rank is unknown.");
+  if (both->rank() != 2) return InvalidArgument("Shape must be broadcasted with rank 2, but is rank {}", both->rank());
+  c.set_output(0, VectorOf(both->dim(0)));
+  c.set_output(1, std::move(*both));
+  return Status();
+}
+
+/// One label per row instead of a distribution.
+Status SparseCrossEntropyShape(ShapeContext& c) {
+  WEIR_ASSIGN(PartialShape logits, c.WithRank(0, 2));
+  WEIR_ASSIGN(PartialShape labels, c.WithRank(1, 1));
+  WEIR_ASSIGN(int64_t batch, MergeDim(logits.dim(0), labels.dim(0)));
+  c.set_output(0, VectorOf(batch));
+  c.set_output(1, Replaced(std::move(logits), 0, batch));
+  return Status();
+}
+
+/// `rows`, one number per row, times the rows of `matrix`.
+Value ScaleRows(GradContext& g, Value rows, Value matrix) {
+  return g.Mul(g.Apply("ExpandDims", {rows, g.ConstInt(-1)}), matrix);
+}
+
+/// By the logits: the saved gradient times that of the loss, and, where the saved gradient itself was used, the gradient
+/// of softmax, dz - (dz . softmax) per row, times softmax.
+Value LogitsGradient(GradContext& g) {
+  Value dx = ScaleRows(g, g.Dy(0), g.Y(1));
+  if (!g.HasDy(1)) return dx;
+  const Value dz = g.Dy(1);
+  const Value softmax = g.Apply("Softmax", {g.X(0)});
+  const Value row = g.Apply("ExpandDims", {dz, g.ConstInt(1)});
+  const Value column = g.Apply("ExpandDims", {softmax, g.ConstInt(2)});
+  const Value dots = g.Apply("BatchMatMulV2", {row, column});
+  const Value squeezed = g.Apply("Squeeze", {dots}, {{"squeeze_dims", std::vector<int64_t>{1}}});
+  return g.Add(dx, g.Mul(g.Sub(dz, squeezed), softmax));
+}
+
+std::vector<Grad> CrossEntropyGradient(GradContext& g) {
+  const Value dlogits = LogitsGradient(g);
+  const Value dlabels = ScaleRows(g, g.Dy(0), g.Neg(g.Apply("LogSoftmax", {g.X(0)})));
+  return {dlogits, dlabels};
+}
+
+std::vector<Grad> SparseCrossEntropyGradient(GradContext& g) { return {LogitsGradient(g), Grad::None()}; }
+
+OpBuilder Neural(OpRegistry& ops, std::string_view name) { return ops.Declare(name).Is(Category::kNeural); }
+
+void DeclareBiases(OpRegistry& ops) {
+  const char* kFormat = "data_format: {'NHWC', 'NCHW'} = 'NHWC'";
+  Neural(ops, "BiasAdd")
+      .In("value: T")
+      .In("bias: T")
+      .Out("output: T")
+      .Attr(kNumberT)
+      .Attr(kFormat)
+      .Doc("value + bias, where bias [channels] runs along the last axis, or along axis 1 for NCHW.")
+      .Shape(BiasAddShape)
+      .Grad(BiasAddGradient);
+  Neural(ops, "BiasAddGrad")
+      .In("out_backprop: T")
+      .Out("output: T")
+      .Attr(kNumberT)
+      .Attr(kFormat)
+      .Doc("The sum over all axes but the channels': the gradient of BiasAdd by its bias.")
+      .Shape(BiasAddGradShape)
+      .Grad(BiasAddGradGradient);
+}
+
+void DeclareRectifiers(OpRegistry& ops) {
+  Neural(ops, "Relu")
+      .In("features: T")
+      .Out("activations: T")
+      .Attr("T: {realnumbertype, qint8}")
+      .Doc("max(features, 0), element by element; NaN stays NaN.")
+      .Shape(op::SameAs(0))
+      .Grad([](GradContext& g) { return One(g.Apply("ReluGrad", {g.Dy(0), g.Y(0)})); });
+  Neural(ops, "ReluGrad")
+      .In("gradients: T")
+      .In("features: T")
+      .Out("backprops: T")
+      .Attr(kRealNumberT)
+      .Doc("gradients where features > 0, else 0; features may be Relu's input or its output.")
+      .Shape(BothShape)
+      .Grad([](GradContext& g) {
+        const Value dgradients = g.Apply("ReluGrad", {g.Dy(0), g.X(1)});
+        return std::vector<Grad>{dgradients, g.Apply("ZerosLike", {g.X(1)})};
+      });
+}
+
+void DeclareSoftmaxes(OpRegistry& ops) {
+  Neural(ops, "Softmax")
+      .In("logits: T")
+      .Out("softmax: T")
+      .Attr(kFloatT)
+      .Doc("e^x / sum(e^x) along the last axis, safe from overflow.")
+      .Shape(SoftmaxShape)
+      .Grad(SoftmaxGradient);
+  Neural(ops, "LogSoftmax")
+      .In("logits: T")
+      .Out("logsoftmax: T")
+      .Attr(kFloatT)
+      .Doc("x - log(sum(e^x)) along the last axis, safe from overflow.")
+      .Shape(SoftmaxShape)
+      .Grad(LogSoftmaxGradient);
+  Neural(ops, "SoftmaxCrossEntropyWithLogits")
+      .In("features: T")
+      .In("labels: T")
+      .Out("loss: T")
+      .Out("backprop: T")
+      .Attr(kFloatT)
+      .Doc("Per row of features (logits) and labels (distributions), both [batch, classes]: "
+           "-sum(labels * log(softmax(features))), and its gradient softmax(features) - labels.")
+      .Shape(CrossEntropyShape)
+      .Grad(CrossEntropyGradient);
+  Neural(ops, "SparseSoftmaxCrossEntropyWithLogits")
+      .In("features: T")
+      .In("labels: Tlabels")
+      .Out("loss: T")
+      .Out("backprop: T")
+      .Attr(kFloatT)
+      .Attr("Tlabels: {int32, int64} = DT_INT64")
+      .Doc("Per row of features (logits) [batch, classes] with one class number each in labels [batch]: "
+           "-log(softmax(features)[label]), and its gradient. A label out of range is InvalidArgument.")
+      .Shape(SparseCrossEntropyShape)
+      .Grad(SparseCrossEntropyGradient);
+}
+
+}  // namespace
+
+void DeclareNn(OpRegistry& ops) {
+  DeclareBiases(ops);
+  DeclareRectifiers(ops);
+  DeclareSoftmaxes(ops);
+}
+
+}  // namespace weir::ops

@@ -1,0 +1,87 @@
+// Optimiser steps on dense gradients, for reference variables and for resource variables.
+#include <initializer_list>
+
+#include "core/op/shape_context.h"
+#include "core/ops/families.h"
+#include "core/ops/type_lists.h"
+
+namespace weir::ops {
+namespace {
+
+using op::Category;
+using op::OpBuilder;
+using op::OpRegistry;
+using op::ShapeContext;
+using op::ShapeFn;
+
+enum class Holder { kRef, kResource };
+
+/// One step: the variable and its slots first, then numbers in the order of the kernel.
+struct Step {
+  std::initializer_list<const char*> held;     // updated in place
+  std::initializer_list<const char*> numbers;  // scalars, but for `gradient`
+  const char* gradient;
+  bool nesterov;
+};
+
+constexpr Step kGradientDescent = {{"var"}, {"alpha", "delta"}, "delta", false};
+constexpr Step kMomentum = {{"var", "accum"}, {"lr", "grad", "momentum"}, "grad", true};
+constexpr Step kAdam = {{"var", "m", "v"},
+                        {"beta1_power", "beta2_power", "lr", "beta1", "beta2", "epsilon", "grad"},
+                        "grad",
+                        true};
+
+/// Variable, slots and gradient have one shape, which is that of the output reference; the other inputs are scalars.
+ShapeFn StepShape(const Step& step, Holder holder) {
+  return [&step, holder](ShapeContext& c) -> Status {
+    PartialShape shape;
+    int i = 0;
+    for (; i < static_cast<int>(step.held.size()); ++i) {
+      if (holder == Holder::kResource) WEIR_TRY(c.WithRank(i, 0).status());
+      WEIR_ASSIGN(shape, shape.Merge(holder == Holder::kResource ? c.resource_shape(i) : c.input(i)));
+    }
+    for (std::string_view number : step.numbers) {
+      if (number == step.gradient) {
+        WEIR_ASSIGN(shape, shape.Merge(c.input(i)));
+      } else {
+        WEIR_TRY(c.WithRank(i, 0).status());
+      }
+      ++i;
+    }
+    if (holder == Holder::kRef) c.set_output(0, std::move(shape));
+    return Status();
+  };
+}
+
+void DeclareStep(OpRegistry& ops, std::string_view name, const Step& step, Holder holder, std::string_view doc) {
+  OpBuilder declared = ops.Declare(name).Is(Category::kTraining);
+  for (std::string_view held : step.held) {
+    declared.In(fmt::format("{}: {}", held, holder == Holder::kRef ? "Ref(T)" : "resource"));
+  }
+  for (std::string_view number : step.numbers) declared.In(fmt::format("{}: T", number));
+  if (holder == Holder::kRef) declared.Out("out: Ref(T)");
+  declared.Attr(kNumberT).Attr("use_locking: bool = false");
+  if (step.nesterov) declared.Attr("use_nesterov: bool = false");
+  if (holder == Holder::kResource) declared.Stateful();
+  declared.Doc(doc).Shape(StepShape(step, holder)).NoGradient("a step changes variables; it is not a function of them");
+}
+
+}  // namespace
+
+void DeclareTrain(OpRegistry& ops) {
+  const char* kDescentDoc = "var -= alpha * delta.";
+  const char* kMomentumDoc =
+      "accum = accum * momentum + grad; var -= lr * accum, or var -= lr * (grad + momentum * accum) if use_nesterov.";
+  const char* kAdamDoc =
+      "With rate = lr * sqrt(1 - beta2_power) / (1 - beta1_power): m += (1 - beta1) * (grad - m); "
+      "v += (1 - beta2) * (grad^2 - v); var -= rate * m / (sqrt(v) + epsilon), where use_nesterov takes "
+      "beta1 * m + (1 - beta1) * grad for m in the last.";
+  DeclareStep(ops, "ApplyGradientDescent", kGradientDescent, Holder::kRef, kDescentDoc);
+  DeclareStep(ops, "ApplyMomentum", kMomentum, Holder::kRef, kMomentumDoc);
+  DeclareStep(ops, "ApplyAdam", kAdam, Holder::kRef, kAdamDoc);
+  DeclareStep(ops, "ResourceApplyGradientDescent", kGradientDescent, Holder::kResource, kDescentDoc);
+  DeclareStep(ops, "ResourceApplyMomentum", kMomentum, Holder::kResource, kMomentumDoc);
+  DeclareStep(ops, "ResourceApplyAdam", kAdam, Holder::kResource, kAdamDoc);
+}
+
+}  // namespace weir::ops

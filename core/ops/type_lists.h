@@ -1,0 +1,25 @@
+// Type attributes that several families of ops share, with TensorFlow 2.17's sets.
+#ifndef WEIR_CORE_OPS_TYPE_LISTS_H_
+#define WEIR_CORE_OPS_TYPE_LISTS_H_
+
+#include <string_view>
+
+namespace weir::ops {
+
+inline constexpr std::string_view kAnyT = "T: type";
+inline constexpr std::string_view kNumberT = "T: numbertype";
+inline constexpr std::string_view kRealNumberT = "T: realnumbertype";
+inline constexpr std::string_view kFloatT = "T: {bfloat16, half, float, double}";
+inline constexpr std::string_view kInexactT = "T: {bfloat16, half, float, double, complex64, complex128}";
+/// Floating, complex and signed integer types.
+inline constexpr std::string_view kSignedT =
+    "T: {bfloat16, half, float, double, int8, int16, int32, int64, complex64, complex128}";
+/// Floating, complex and all integer types.
+inline constexpr std::string_view kArithmeticT =
+    "T: {bfloat16, half, float, double, uint8, int8, uint16, int16, int32, uint32, uint64, int64, complex64, "
+    "complex128}";
+inline constexpr std::string_view kIndexT = "Tidx: {int32, int64} = DT_INT32";
+
+}  // namespace weir::ops
+
+#endif  // WEIR_CORE_OPS_TYPE_LISTS_H_
