@@ -34,10 +34,10 @@ struct Endpoint {
 /// What a new node is made of.
 struct NodeSpec {
   std::string name;
-  const op::OpDef* op = nullptr;
-  std::vector<Endpoint> inputs;
-  std::vector<NodeId> control_inputs;
-  std::string device;  // requested, in any spelling; empty = unconstrained
+  const op::OpDef* op = nullptr;      // of the graph's registry, or made by Graph::AddForeignOp
+  std::vector<Endpoint> inputs;       // a Merge may leave one open: Endpoint{}, given later by SetInput
+  std::vector<NodeId> control_inputs;  // repeated ones are merged
+  std::string device;                 // requested, in any spelling; empty = unconstrained
   op::AttrList attrs;
   std::string origin;  // file:line of the model code, or empty
 };
@@ -76,16 +76,19 @@ class Node {
 
 /// An entry of a collection that files can carry.
 struct CollectionItem {
-  enum class Kind { kNode, kBytes, kInt, kFloat };
+  enum class Kind { kNode, kBytes, kInt, kFloat, kAny };
   Kind kind = Kind::kNode;
-  std::string text;  // node or tensor name, or serialized bytes
+  std::string text;  // node or tensor name, serialized bytes, or a serialized google.protobuf.Any
   int64_t number = 0;
   float real = 0;
 };
 
+/// The GraphDef version that graphs made here claim: that of TensorFlow 1.15.
+inline constexpr int32_t kGraphDefVersion = 134;
+
 /// Versions of a GraphDef.
 struct Versions {
-  int32_t producer = 0;
+  int32_t producer = kGraphDefVersion;
   int32_t min_consumer = 0;
   std::vector<int32_t> bad_consumers;
 };
@@ -104,15 +107,26 @@ class Graph {
   /// Adds a node after checking name, attributes, arity and types, and infers its output shapes. TensorFlow's texts;
   /// the error names the node and its origin. FailedPrecondition once finalized.
   Result<Node*> Add(NodeSpec spec);
-  /// The same without the check that inputs exist in order: used by import for edges out of NextIteration, which are
-  /// set later by SetInput.
+  /// Sets or replaces a data input after the same checks of type. `from` is older than the node, or a NextIteration.
+  /// Output shapes stay as they are.
   Status SetInput(NodeId node, int index, Endpoint from);
+  /// Adds a control input that is older than the node, unless it is there already.
   Status AddControlInput(NodeId node, NodeId from);
+  /// An op that the registry does not know, for nodes that are looked at but never run: any inputs, and `outputs` outputs
+  /// of unknown type and shape. Owned by the graph, one per name and count.
+  const op::OpDef& AddForeignOp(std::string_view name, int outputs);
+  /// True when the node's op was made by AddForeignOp.
+  bool IsForeign(const Node& node) const;
   /// Sets or replaces an attribute without revalidating; for `_class`, `_output_shapes` and the like.
   void SetAttr(NodeId node, std::string_view name, op::AttrValue value);
   void SetDevice(NodeId node, std::string device);
   /// Merges more knowledge into an output's shape; InvalidArgument when it contradicts.
   Status RefineShape(Endpoint endpoint, const PartialShape& shape);
+
+  /// Makes room for that many nodes in all.
+  void Reserve(int nodes);
+  /// Removes the newest nodes until `nodes` are left; how import takes back what it added.
+  void Truncate(int nodes);
 
   int num_nodes() const { return static_cast<int>(nodes_.size()); }
   const Node& node(NodeId id) const { return nodes_[static_cast<size_t>(id)]; }
@@ -123,6 +137,10 @@ class Graph {
   /// Names of all nodes, for error messages.
   std::vector<std::string_view> Names() const;
 
+  /// The node as TensorFlow's messages print it: "{{node c}} = Add[T=DT_FLOAT](a, b:1, ^d)".
+  std::string Summary(NodeId id) const;
+
+  /// Forbids adding nodes.
   void Finalize() { finalized_ = true; }
   bool finalized() const { return finalized_; }
 
@@ -136,8 +154,15 @@ class Graph {
   std::string function_library;
 
  private:
+  Status Fill(NodeSpec& spec, Node& node);
+  Status CheckInputs(const Node& node, std::span<const DType> wanted) const;
+  Status CheckInput(const Node& node, int index, DType wanted) const;
+  Status InferOutputShapes(Node& node, std::span<const DType> input_types);
+
   const op::OpRegistry* ops_;
   std::deque<Node> nodes_;
+  std::deque<op::OpDef> foreign_ops_;
+  std::vector<PartialShape> scratch_shapes_;
   std::unordered_map<std::string_view, NodeId> by_name_;
   Versions versions_;
   std::map<std::string, std::vector<CollectionItem>> collections_;
@@ -157,11 +182,15 @@ struct InputName {
 };
 Result<InputName> ParseInputName(std::string_view text);
 
-/// Letters, digits and ".", then also "_/-\>" (TensorFlow's rule for names in files).
+/// TensorFlow's rule for names in files: a letter, digit or ".", then also "_", "-" and "/"; parts made so may be joined
+/// by ">".
 bool IsValidName(std::string_view name);
+/// The same, with a leading "_" allowed: names of nodes that the runtime adds.
+bool IsValidInternalName(std::string_view name);
 
-/// Runs the op's shape function for one node with what is known of its inputs. `value(i)` may be empty. Errors carry
-/// TensorFlow's tail " for 'n' (op: 'X') with input shapes: [2], [3]."
+/// Runs the op's shape function for one node with what is known of its inputs. `value` may be empty. Of inputs that are
+/// resource handles the declared shapes are taken from the graph. Errors carry TensorFlow's tail
+/// " for 'n' (op: 'X') with input shapes: [2], [3].", with the computed inputs that were asked for.
 Result<std::vector<PartialShape>> InferShapes(const Graph& graph, const Node& node,
                                               std::span<const PartialShape> input_shapes,
                                               const op::ShapeContext::ValueFn& value = {});
