@@ -1,7 +1,10 @@
-# weir_add_plugin(<name> SOURCES a.cc... [OUTPUT_NAME file] [COMPILE_OPTIONS ...] [LIBS ...])
+# weir_add_plugin(<name> SOURCES a.cc... [OUTPUT_NAME file] [OUTPUT_DIRECTORY dir] [COMPILE_OPTIONS ...] [LIBS ...]
+#                 [NO_CHECK])
 #
 # One loadable plugin file: module <output name>.so, exporting weir_plugin_query_v1 and nothing else, checked after
-# linking. It lands in ${CMAKE_BINARY_DIR}/lib/weir/plugins. LIBS are linked privately; the SDK is linked already.
+# linking. The target is plugin_<name>; the file lands in OUTPUT_DIRECTORY, by default
+# ${CMAKE_BINARY_DIR}/lib/weir/plugins. LIBS are linked privately; the SDK is linked already. NO_CHECK leaves the static
+# check out, for plugins that are broken on purpose.
 # A sanitizer build sets WEIR_SANITIZER (none, address, thread): the loader wants host and plugin to agree.
 set(_weir_plugin_cmake_dir "${CMAKE_CURRENT_LIST_DIR}")
 find_program(WEIR_NM NAMES "${CMAKE_NM}" nm)
@@ -21,6 +24,7 @@ function(weir_add_plugin name)
     set(arg_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/lib/weir/plugins")
   endif()
   set(target plugin_${name})
+  set_property(GLOBAL APPEND PROPERTY WEIR_PLUGINS ${target})
   add_library(${target} MODULE ${arg_SOURCES})
   set_target_properties(${target} PROPERTIES
     PREFIX "" OUTPUT_NAME "${arg_OUTPUT_NAME}" LIBRARY_OUTPUT_DIRECTORY "${arg_OUTPUT_DIRECTORY}"
@@ -49,7 +53,9 @@ function(weir_add_plugin name)
       target_link_options(${target} PRIVATE -fsanitize=${WEIR_SANITIZER})
     endif()
   endif()
-  add_custom_command(TARGET ${target} POST_BUILD COMMAND chmod 0755 "$<TARGET_FILE:${target}>" VERBATIM)
+  # The loader refuses files and folders that others may write.
+  add_custom_command(TARGET ${target} POST_BUILD
+    COMMAND chmod 0755 "$<TARGET_FILE:${target}>" "$<TARGET_FILE_DIR:${target}>" VERBATIM)
   if(NOT arg_NO_CHECK)
     add_custom_command(TARGET ${target} POST_BUILD
       COMMAND ${CMAKE_COMMAND} "-DPLUGIN=$<TARGET_FILE:${target}>" "-DNM=${WEIR_NM}" "-DREADELF=${WEIR_READELF}"
