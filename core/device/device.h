@@ -17,9 +17,10 @@
 
 namespace weir::device {
 
-/// Limits of a device's arena; they compose.
+/// Limits of a device's arena; they compose. Devices with unified memory or MUST_GROW always grow: reserving the memory
+/// that the process itself lives in would help nobody.
 struct MemoryOptions {
-  bool allow_growth = false;      // true: start small and double; false: first slab takes the whole limit lazily
+  bool allow_growth = false;      // true: start small and double; false: first slab takes the whole limit on first use
   uint64_t limit_bytes = 0;       // 0 = the device's own capacity
   uint64_t initial_bytes = 0;     // first slab when growing; 0 = 1 MiB
 };
@@ -43,8 +44,10 @@ struct DeviceInfo {
 /// An enumerated device. Opened on first use, once, and kept until the process ends. Thread-safe.
 class Device {
  public:
-  /// `api` and `cost` (may be null) belong to the plugin and live as long as the process.
-  Device(DeviceInfo info, const weir_device_api* api, const weir_cost_api* cost, MemoryOptions memory);
+  /// `api` and `cost` (may be null) belong to the plugin and live as long as the process. `plugin` is kept until the
+  /// device is closed, which is when the last of its buffers is gone; it may be null.
+  Device(DeviceInfo info, const weir_device_api* api, const weir_cost_api* cost, MemoryOptions memory,
+         std::shared_ptr<const void> plugin = nullptr);
   ~Device();
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
@@ -59,9 +62,11 @@ class Device {
   Result<weir_device*> Open();
   /// The arena over this device's memory. ResourceExhausted names the device, what was asked for, what is in use.
   Allocator& allocator();
-  /// Blocking copies. `ToHost` of a tensor that is on the host already returns it unchanged.
+  /// Blocking copies. `ToHost` of a tensor that is on the host already returns it unchanged, and so does `FromHost` where
+  /// the device works in host memory. InvalidArgument for types without a fixed size that would have to cross.
   Result<Tensor> ToHost(const Tensor& tensor);
   Result<Tensor> FromHost(const Tensor& tensor);
+  /// Between this device's memory and the host's (weir_buf with space HOST), or within either.
   Status Copy(const weir_buf& to, const weir_buf& from, uint64_t bytes);
   /// The declared cost profile; unknown fields are NaN. Null when the plugin has none.
   const weir_profile* profile();

@@ -1,0 +1,277 @@
+#include "core/device/arena.h"
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+#define WEIR_POISON(data, bytes) ASAN_POISON_MEMORY_REGION(data, bytes)
+#define WEIR_UNPOISON(data, bytes) ASAN_UNPOISON_MEMORY_REGION(data, bytes)
+#else
+#define WEIR_POISON(data, bytes) static_cast<void>(0)
+#define WEIR_UNPOISON(data, bytes) static_cast<void>(0)
+#endif
+
+namespace weir::device {
+namespace {
+
+constexpr uint64_t kFirstSlab = uint64_t{1} << 20;
+constexpr uint64_t kLargestStep = uint64_t{1} << 30;  // slabs stop doubling here
+constexpr uint64_t kLargestRequest = uint64_t{1} << 62;
+
+uint64_t RoundUp(uint64_t bytes) { return (std::max<uint64_t>(bytes, 1) + Arena::kGranule - 1) & ~(Arena::kGranule - 1); }
+
+}  // namespace
+
+// Returns its chunk, or its own slab when the arena does not pool, to the arena that it keeps alive.
+class Arena::ArenaBuffer final : public Buffer {
+ public:
+  ArenaBuffer(const weir_buf& memory, std::shared_ptr<Arena> arena, Chunk* chunk)
+      : Buffer(memory), arena_(std::move(arena)), chunk_(chunk) {}
+  ~ArenaBuffer() override { arena_->Release(chunk_); }
+
+ private:
+  std::shared_ptr<Arena> arena_;
+  Chunk* chunk_;
+};
+
+std::shared_ptr<Arena> Arena::Make(std::shared_ptr<SlabSource> source, ArenaOptions options) {
+  return std::shared_ptr<Arena>(new Arena(std::move(source), std::move(options)));
+}
+
+Arena::Arena(std::shared_ptr<SlabSource> source, ArenaOptions options)
+    : source_(std::move(source)), options_(std::move(options)) {
+  next_slab_ = options_.initial_bytes != 0 ? options_.initial_bytes : kFirstSlab;
+}
+
+Arena::~Arena() {
+  for (const Slab& slab : slabs_) {
+    if (slab.size == 0) continue;
+    if (slab.memory.host != nullptr) WEIR_UNPOISON(slab.memory.host, slab.memory.bytes);
+    source_->FreeSlab(slab.memory);
+  }
+}
+
+Result<std::shared_ptr<Buffer>> Arena::Allocate(uint64_t bytes) {
+  Chunk* chunk = nullptr;
+  weir_buf memory;
+  {
+    const std::lock_guard lock(mutex_);
+    if (bytes > kLargestRequest) return Exhausted(bytes, "no memory is that large");
+    const uint64_t size = RoundUp(bytes);
+    if (options_.pooled) chunk = FindChunk(size);
+    if (chunk == nullptr) {
+      if (Status added = AddSlab(size); !added.ok()) return Exhausted(bytes, added.message());
+      chunk = FindChunk(size);
+    }
+    TakeFree(chunk);
+    if (options_.pooled) Split(chunk, size);
+    use_.in_use += chunk->size;
+    use_.peak = std::max(use_.peak, use_.in_use);
+    memory = MemoryOf(*chunk);
+    if (memory.host != nullptr) WEIR_UNPOISON(memory.host, memory.bytes);
+  }
+  return std::shared_ptr<Buffer>(std::make_shared<ArenaBuffer>(memory, shared_from_this(), chunk));
+}
+
+void Arena::Release(Chunk* chunk) {
+  const std::lock_guard lock(mutex_);
+  use_.in_use -= chunk->size;
+  if (!options_.pooled) {
+    chunk->free = true;
+    DropSlab(chunk);
+    return;
+  }
+  if (const weir_buf memory = MemoryOf(*chunk); memory.host != nullptr) WEIR_POISON(memory.host, memory.bytes);
+  if (chunk->left != nullptr && chunk->left->free) {
+    TakeFree(chunk->left);
+    chunk = Join(chunk->left, chunk);
+  }
+  if (chunk->right != nullptr && chunk->right->free) {
+    TakeFree(chunk->right);
+    chunk = Join(chunk, chunk->right);
+  }
+  PutFree(chunk);
+}
+
+Arena::Use Arena::use() const {
+  const std::lock_guard lock(mutex_);
+  return use_;
+}
+
+// Exact classes up to 4 KiB, then eight per power of two, so that sizes in a bin differ by less than an eighth.
+int Arena::BinOf(uint64_t size) {
+  const uint64_t granules = size / kGranule;
+  if (granules <= 64) return static_cast<int>(granules) - 1;
+  const int log = std::bit_width(granules) - 1;
+  const auto step = static_cast<int>((granules >> (log - 3)) & 7);
+  return std::min(64 + (log - 6) * 8 + step, kBins - 1);
+}
+
+// The smallest free chunk of at least `size`: the best of its own bin, else the best of the next bin that has any.
+Arena::Chunk* Arena::FindChunk(uint64_t size) {
+  const int own = BinOf(size);
+  int bin = own;
+  while (true) {
+    size_t word = static_cast<size_t>(bin) / 64;
+    uint64_t bits = occupied_[word] & (~uint64_t{0} << (bin % 64));
+    while (bits == 0) {
+      if (++word == occupied_.size()) return nullptr;
+      bits = occupied_[word];
+    }
+    bin = static_cast<int>(word) * 64 + std::countr_zero(bits);
+    Chunk* best = nullptr;
+    for (Chunk* chunk = bins_[static_cast<size_t>(bin)]; chunk != nullptr; chunk = chunk->after) {
+      if (chunk->size >= size && (best == nullptr || chunk->size < best->size)) best = chunk;
+      if (best != nullptr && best->size == size) break;
+    }
+    if (best != nullptr) return best;
+    if (++bin == kBins) return nullptr;
+  }
+}
+
+// Gets a slab with room for `size`, as large as growth and cap allow.
+Status Arena::AddSlab(uint64_t size) {
+  const uint64_t limit = options_.limit_bytes != 0 ? options_.limit_bytes : std::numeric_limits<uint64_t>::max();
+  if (size > limit - std::min(use_.reserved, limit)) FreeEmptySlabs();
+  const uint64_t room = limit - std::min(use_.reserved, limit);
+  if (size > room) return ResourceExhausted("the limit leaves no room for another slab");
+  if (!options_.pooled) return AddSlabOf(size);
+
+  uint64_t wanted = std::max(size, next_slab_);
+  if (!options_.grow && options_.limit_bytes != 0) wanted = room;
+  wanted = std::min(wanted, room) & ~(kGranule - 1);
+  wanted = std::max(wanted, size);
+  Status status = AddSlabOf(wanted);
+  // The device may hold less than its cap says: take the most that it gives.
+  while (!status.ok() && wanted > size) {
+    wanted = std::max(size, (wanted / 2) & ~(kGranule - 1));
+    status = AddSlabOf(wanted);
+  }
+  if (!status.ok()) {
+    FreeEmptySlabs();
+    status = AddSlabOf(size);
+  }
+  if (status.ok()) next_slab_ = std::min(std::max(next_slab_, wanted) * 2, std::max(kLargestStep, next_slab_));
+  return status;
+}
+
+Status Arena::AddSlabOf(uint64_t size) {
+  WEIR_ASSIGN(weir_buf memory, source_->AllocateSlab(size));
+  Slab slab{.memory = memory, .skew = 0, .size = size};
+  if (memory.host != nullptr) {
+    slab.skew = (kGranule - reinterpret_cast<uintptr_t>(memory.host) % kGranule) % kGranule;
+    // Plugins owe 64-byte alignment; for one that gives less, ask for a granule more.
+    if (slab.skew != 0 && memory.bytes < size + slab.skew) {
+      source_->FreeSlab(memory);
+      WEIR_ASSIGN(slab.memory, source_->AllocateSlab(size + kGranule));
+      slab.skew = (kGranule - reinterpret_cast<uintptr_t>(slab.memory.host) % kGranule) % kGranule;
+    }
+    if (options_.pooled) WEIR_POISON(slab.memory.host, slab.memory.bytes);
+  }
+  use_.reserved += size;
+  const auto empty = std::find_if(slabs_.begin(), slabs_.end(), [](const Slab& s) { return s.size == 0; });
+  const auto index = static_cast<uint32_t>(empty - slabs_.begin());
+  if (empty == slabs_.end()) {
+    slabs_.push_back(slab);
+  } else {
+    *empty = slab;
+  }
+  Chunk* chunk = NewChunk();
+  chunk->size = size;
+  chunk->slab = index;
+  PutFree(chunk);
+  return {};
+}
+
+void Arena::FreeEmptySlabs() {
+  for (Chunk* first : bins_) {
+    for (Chunk* chunk = first; chunk != nullptr;) {
+      Chunk* next = chunk->after;
+      if (chunk->left == nullptr && chunk->right == nullptr) {
+        TakeFree(chunk);
+        DropSlab(chunk);
+      }
+      chunk = next;
+    }
+  }
+}
+
+void Arena::DropSlab(Chunk* whole) {
+  Slab& slab = slabs_[whole->slab];
+  if (slab.memory.host != nullptr) WEIR_UNPOISON(slab.memory.host, slab.memory.bytes);
+  source_->FreeSlab(slab.memory);
+  use_.reserved -= slab.size;
+  slab = Slab();
+  spare_.push_back(whole);
+}
+
+void Arena::PutFree(Chunk* chunk) {
+  const auto bin = static_cast<size_t>(BinOf(chunk->size));
+  chunk->free = true;
+  chunk->before = nullptr;
+  chunk->after = bins_[bin];
+  if (chunk->after != nullptr) chunk->after->before = chunk;
+  bins_[bin] = chunk;
+  occupied_[bin / 64] |= uint64_t{1} << (bin % 64);
+}
+
+void Arena::TakeFree(Chunk* chunk) {
+  const auto bin = static_cast<size_t>(BinOf(chunk->size));
+  if (chunk->before != nullptr) chunk->before->after = chunk->after;
+  if (chunk->after != nullptr) chunk->after->before = chunk->before;
+  if (bins_[bin] == chunk) bins_[bin] = chunk->after;
+  if (bins_[bin] == nullptr) occupied_[bin / 64] &= ~(uint64_t{1} << (bin % 64));
+  chunk->before = chunk->after = nullptr;
+  chunk->free = false;
+}
+
+// Cuts what `chunk` has beyond `size` into a free chunk of its own.
+void Arena::Split(Chunk* chunk, uint64_t size) {
+  if (chunk->size == size) return;
+  Chunk* rest = NewChunk();
+  rest->slab = chunk->slab;
+  rest->offset = chunk->offset + size;
+  rest->size = chunk->size - size;
+  rest->left = chunk;
+  rest->right = chunk->right;
+  if (rest->right != nullptr) rest->right->left = rest;
+  chunk->right = rest;
+  chunk->size = size;
+  PutFree(rest);
+}
+
+Arena::Chunk* Arena::Join(Chunk* left, Chunk* right) {
+  left->size += right->size;
+  left->right = right->right;
+  if (left->right != nullptr) left->right->left = left;
+  spare_.push_back(right);
+  return left;
+}
+
+Arena::Chunk* Arena::NewChunk() {
+  if (spare_.empty()) return &chunks_.emplace_back();
+  Chunk* chunk = spare_.back();
+  spare_.pop_back();
+  *chunk = Chunk();
+  return chunk;
+}
+
+weir_buf Arena::MemoryOf(const Chunk& chunk) const {
+  const Slab& slab = slabs_[chunk.slab];
+  weir_buf memory = slab.memory;
+  memory.struct_size = sizeof(memory);
+  memory.offset += slab.skew + chunk.offset;
+  memory.bytes = chunk.size;
+  if (memory.host != nullptr) memory.host = static_cast<std::byte*>(memory.host) + slab.skew + chunk.offset;
+  return memory;
+}
+
+Status Arena::Exhausted(uint64_t bytes, std::string_view why) const {
+  const std::string limit = options_.limit_bytes != 0 ? fmt::format("{}", options_.limit_bytes) : "the device's memory";
+  return ResourceExhausted("OOM when allocating {} bytes on {}: {} bytes are in use of a limit of {}, {} are reserved ({})",
+                           bytes, options_.device, use_.in_use, limit, use_.reserved, why);
+}
+
+}  // namespace weir::device

@@ -1,0 +1,108 @@
+// Pooled memory of one device: best-fit chunks with coalescing, cut from slabs that the plugin allocates.
+#ifndef WEIR_CORE_DEVICE_ARENA_H_
+#define WEIR_CORE_DEVICE_ARENA_H_
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "core/base/status.h"
+#include "core/tensor/buffer.h"
+#include "sdk/abi/types.h"
+
+namespace weir::device {
+
+/// Where an arena's slabs come from. Called under the arena's lock, one call at a time.
+class SlabSource {
+ public:
+  virtual ~SlabSource() = default;
+  virtual Result<weir_buf> AllocateSlab(uint64_t bytes) = 0;
+  virtual void FreeSlab(const weir_buf& slab) = 0;
+};
+
+/// How an arena may use its device; growth and cap compose.
+struct ArenaOptions {
+  std::string device;          // for error texts
+  uint64_t limit_bytes = 0;    // over all slabs; 0 = no limit
+  uint64_t initial_bytes = 0;  // first slab when growing; 0 = 1 MiB
+  bool grow = true;            // slabs double; else the first slab takes the whole limit, or the most that can be had
+  bool pooled = true;          // false: one slab per buffer
+};
+
+/// Allocates buffers of 64-byte aligned chunks. Never gives memory back to the plugin, except empty slabs when a request
+/// would fail otherwise. Buffers keep the arena alive. Thread-safe: one short lock per allocation and per release.
+class Arena : public Allocator, public std::enable_shared_from_this<Arena> {
+ public:
+  static std::shared_ptr<Arena> Make(std::shared_ptr<SlabSource> source, ArenaOptions options);
+  ~Arena() override;
+
+  /// ResourceExhausted naming device, what was asked for, what is in use and the limit.
+  Result<std::shared_ptr<Buffer>> Allocate(uint64_t bytes) override;
+
+  struct Use {
+    uint64_t in_use = 0;    // by buffers
+    uint64_t peak = 0;      // high-water mark of in_use
+    uint64_t reserved = 0;  // held in slabs
+  };
+  Use use() const;
+
+  static constexpr uint64_t kGranule = 64;
+
+ private:
+  // A range of a slab; neighbours by address are linked, and free chunks of one size class too.
+  struct Chunk {
+    uint64_t offset = 0;  // from the slab's first aligned byte
+    uint64_t size = 0;
+    uint32_t slab = 0;
+    bool free = false;
+    Chunk* left = nullptr;
+    Chunk* right = nullptr;
+    Chunk* before = nullptr;  // in its bin
+    Chunk* after = nullptr;
+  };
+  struct Slab {
+    weir_buf memory{};
+    uint64_t skew = 0;  // bytes skipped so that chunks are aligned
+    uint64_t size = 0;  // usable bytes; 0 = slot without slab
+  };
+  class ArenaBuffer;
+
+  Arena(std::shared_ptr<SlabSource> source, ArenaOptions options);
+  void Release(Chunk* chunk);
+
+  // All below run under mutex_.
+  Chunk* FindChunk(uint64_t size);
+  Status AddSlab(uint64_t size);
+  Status AddSlabOf(uint64_t size);
+  void FreeEmptySlabs();
+  void DropSlab(Chunk* whole);
+  void PutFree(Chunk* chunk);
+  void TakeFree(Chunk* chunk);
+  void Split(Chunk* chunk, uint64_t size);
+  Chunk* Join(Chunk* left, Chunk* right);
+  Chunk* NewChunk();
+  weir_buf MemoryOf(const Chunk& chunk) const;
+  Status Exhausted(uint64_t bytes, std::string_view why) const;
+
+  static constexpr int kBins = 512;
+  static int BinOf(uint64_t size);
+
+  const std::shared_ptr<SlabSource> source_;
+  const ArenaOptions options_;
+  mutable std::mutex mutex_;  // protects everything below
+  Use use_;
+  uint64_t next_slab_ = 0;
+  std::vector<Slab> slabs_;
+  std::array<Chunk*, kBins> bins_{};
+  std::array<uint64_t, kBins / 64> occupied_{};  // bit per bin that is not empty
+  std::deque<Chunk> chunks_;
+  std::vector<Chunk*> spare_;
+};
+
+}  // namespace weir::device
+
+#endif  // WEIR_CORE_DEVICE_ARENA_H_

@@ -1,0 +1,243 @@
+#include "core/device/device.h"
+
+#include <cmath>
+#include <limits>
+
+#include "core/device/arena.h"
+#include "core/device/error_record.h"
+
+namespace weir::device {
+namespace {
+
+weir_str View(std::string_view text) { return {text.data(), text.size()}; }
+
+weir_opt Option(std::string_view key, uint32_t type, uint64_t value) {
+  weir_opt option{};
+  option.key = View(key);
+  option.type = type;
+  option.value.i = static_cast<int64_t>(std::min<uint64_t>(value, std::numeric_limits<int64_t>::max()));
+  return option;
+}
+
+// Zero, negative and infinite figures are no knowledge.
+void Sanitize(double& figure) {
+  if (!std::isfinite(figure) || figure <= 0) figure = std::numeric_limits<double>::quiet_NaN();
+}
+
+template <class Visit>
+void ForEachFigure(weir_profile& profile, Visit visit) {
+  for (double& f : profile.peak_flops_per_ns) visit(f);
+  visit(profile.bandwidth_bytes_per_ns);
+  visit(profile.cache_bytes);
+  visit(profile.cache_bandwidth_bytes_per_ns);
+  visit(profile.launch_ns);
+  visit(profile.issue_gap_ns);
+  visit(profile.sync_wake_ns);
+  visit(profile.half_saturation_flops);
+  visit(profile.half_saturation_bytes);
+  for (double& f : profile.compute_efficiency) visit(f);
+  for (double& f : profile.memory_efficiency) visit(f);
+}
+
+weir_buf MemoryOf(const Tensor& tensor) {
+  weir_buf memory = tensor.buffer()->memory();
+  memory.offset += tensor.offset();
+  memory.bytes = tensor.bytes();
+  if (memory.host != nullptr) memory.host = static_cast<std::byte*>(memory.host) + tensor.offset();
+  return memory;
+}
+
+// An open device; closed when nobody needs it any more.
+class OpenDevice final : public SlabSource {
+ public:
+  OpenDevice(const weir_device_api* api, weir_device* handle, std::string name, std::shared_ptr<const void> plugin)
+      : api_(api), handle_(handle), name_(std::move(name)), plugin_(std::move(plugin)) {}
+  OpenDevice(const OpenDevice&) = delete;
+  OpenDevice& operator=(const OpenDevice&) = delete;
+  ~OpenDevice() override {
+    if (WEIR_HAS(api_, close)) api_->close(handle_);
+  }
+
+  weir_device* handle() const { return handle_; }
+
+  Result<weir_buf> AllocateSlab(uint64_t bytes) override {
+    if (!WEIR_HAS(api_, alloc) || !WEIR_HAS(api_, free)) return Unimplemented("{} has no memory of its own", name_);
+    weir_buf slab{};
+    slab.struct_size = sizeof(slab);
+    WEIR_TRY(CallPlugin("alloc of device/1", [&](weir_error* error) {
+      return api_->alloc(handle_, bytes, WEIR_SPACE_DEVICE, &slab, error);
+    }));
+    if (slab.bytes < bytes) {
+      const uint64_t got = slab.bytes;
+      api_->free(handle_, &slab);
+      return Internal("the plugin gave {} bytes of {} that were asked for", got, bytes);
+    }
+    return slab;
+  }
+  void FreeSlab(const weir_buf& slab) override { api_->free(handle_, &slab); }
+
+ private:
+  const weir_device_api* api_;
+  weir_device* handle_;
+  std::string name_;
+  std::shared_ptr<const void> plugin_;
+};
+
+}  // namespace
+
+// What changes after construction. Also the allocator that opens the device when it is first asked.
+class Device::State final : public Allocator {
+ public:
+  State(const Device& device, const weir_device_api* api, const weir_cost_api* cost, MemoryOptions memory,
+        std::shared_ptr<const void> plugin)
+      : device_(device), api_(api), cost_(cost), memory_(memory), plugin_(std::move(plugin)) {}
+
+  const weir_device_api* api() const { return api_; }
+
+  Result<weir_device*> Open() {
+    std::call_once(opened_, [this] { open_status_ = OpenOnce(); });
+    if (!open_status_.ok()) return open_status_;
+    return open_->handle();
+  }
+
+  Result<std::shared_ptr<Buffer>> Allocate(uint64_t bytes) override {
+    WEIR_TRY(Open().status());
+    return arena_->Allocate(bytes);
+  }
+
+  const weir_profile* Profile() {
+    std::call_once(profiled_, [this] { ReadProfile(); });
+    return has_profile_ ? &profile_ : nullptr;
+  }
+
+  MemoryUse Use() const {
+    const std::lock_guard lock(mutex_);
+    if (!arena_) return {};
+    const Arena::Use use = arena_->use();
+    return {use.in_use, use.peak, use.reserved};
+  }
+
+ private:
+  Status OpenOnce() {
+    const DeviceInfo& info = device_.info_;
+    if (!WEIR_HAS(api_, open)) return Unavailable("{}: its plugin cannot open devices", device_.name_);
+    std::vector<weir_opt> options;
+    const bool self_pool = (info.flags & WEIR_DEVICE_SELF_POOL) != 0;
+    if (self_pool) {
+      options.push_back(Option("mem.limit_bytes", WEIR_VALUE_INT, memory_.limit_bytes));
+      options.push_back(Option("mem.initial_bytes", WEIR_VALUE_INT, memory_.initial_bytes));
+      options.push_back(Option("mem.allow_growth", WEIR_VALUE_BOOL, memory_.allow_growth ? 1 : 0));
+    }
+    weir_device* handle = nullptr;
+    const Status opened = CallPlugin("open of device/1", [&](weir_error* error) {
+      return api_->open(View(info.uid), options.data(), options.size(), &handle, error);
+    });
+    if (!opened.ok()) return Unavailable("cannot open {} ({}): {}", device_.name_, info.plugin, opened.message());
+    if (handle == nullptr) return Unavailable("cannot open {} ({}): the plugin gave no device", device_.name_, info.plugin);
+
+    ArenaOptions arena;
+    arena.device = device_.name_;
+    arena.limit_bytes = memory_.limit_bytes != 0 ? memory_.limit_bytes : info.memory_bytes;
+    arena.initial_bytes = memory_.initial_bytes;
+    arena.grow = memory_.allow_growth || (info.flags & (WEIR_DEVICE_UNIFIED_MEMORY | WEIR_DEVICE_MUST_GROW)) != 0;
+    arena.pooled = !self_pool && (info.flags & WEIR_DEVICE_NO_OFFSET) == 0;
+    auto open = std::make_shared<OpenDevice>(api_, handle, device_.name_, plugin_);
+    const std::lock_guard lock(mutex_);
+    arena_ = Arena::Make(open, std::move(arena));
+    open_ = std::move(open);
+    return {};
+  }
+
+  void ReadProfile() {
+    if (!WEIR_HAS(cost_, profile)) return;
+    const Result<weir_device*> handle = Open();
+    if (!handle.ok()) return;
+    profile_ = {};
+    profile_.struct_size = sizeof(profile_);
+    ForEachFigure(profile_, [](double& f) { f = std::numeric_limits<double>::quiet_NaN(); });
+    const Status status = CallPlugin("profile of cost/1", [&](weir_error* error) {
+      return cost_->profile(*handle, &profile_, error);
+    });
+    ForEachFigure(profile_, Sanitize);
+    has_profile_ = status.ok();
+  }
+
+  const Device& device_;
+  const weir_device_api* api_;
+  const weir_cost_api* cost_;
+  const MemoryOptions memory_;
+  std::shared_ptr<const void> plugin_;
+  std::once_flag opened_;
+  std::once_flag profiled_;
+  Status open_status_;
+  mutable std::mutex mutex_;  // protects open_ and arena_ while they are set; both are constant after Open
+  std::shared_ptr<OpenDevice> open_;
+  std::shared_ptr<Arena> arena_;
+  weir_profile profile_{};
+  bool has_profile_ = false;
+};
+
+Device::Device(DeviceInfo info, const weir_device_api* api, const weir_cost_api* cost, MemoryOptions memory,
+               std::shared_ptr<const void> plugin)
+    : info_(std::move(info)),
+      name_(info_.name.ToString()),
+      state_(std::make_unique<State>(*this, api, cost, memory, std::move(plugin))) {}
+
+Device::~Device() = default;
+
+Result<weir_device*> Device::Open() { return state_->Open(); }
+Allocator& Device::allocator() { return *state_; }
+const weir_profile* Device::profile() { return state_->Profile(); }
+Device::MemoryUse Device::memory_use() const { return state_->Use(); }
+
+Status Device::Copy(const weir_buf& to, const weir_buf& from, uint64_t bytes) {
+  if (bytes == 0) return {};
+  if (bytes > to.bytes || bytes > from.bytes) {
+    return InvalidArgument("{}: a copy of {} bytes from a range of {} into one of {}", name_, bytes, from.bytes, to.bytes);
+  }
+  if (to.host != nullptr && from.host != nullptr) {
+    std::memmove(to.host, from.host, bytes);
+    return {};
+  }
+  WEIR_ASSIGN(weir_device * handle, Open());
+  if (!WEIR_HAS(state_->api(), copy)) return Unimplemented("{}: its plugin cannot copy memory", name_);
+  const Status copied = CallPlugin("copy of device/1", [&](weir_error* error) {
+    return state_->api()->copy(handle, nullptr, &to, &from, bytes, error);
+  });
+  return copied.Prepend(name_ + ": ");
+}
+
+Result<Tensor> Device::ToHost(const Tensor& tensor) {
+  if (tensor.on_host()) return tensor;
+  WEIR_ASSIGN(Tensor host, Tensor::Make(tensor.dtype(), tensor.shape()));
+  WEIR_TRY(Copy(MemoryOf(host), MemoryOf(tensor), tensor.bytes()));
+  return host;
+}
+
+Result<Tensor> Device::FromHost(const Tensor& tensor) {
+  if (host_memory()) return tensor;
+  if (SizeOf(tensor.dtype()) == 0) {
+    return InvalidArgument("a tensor of type {} cannot be copied to {}: it lives in host memory only", Name(tensor.dtype()),
+                           name_);
+  }
+  WEIR_ASSIGN(Tensor there, Tensor::Make(tensor.dtype(), tensor.shape(), allocator()));
+  if (tensor.elements() != 0) WEIR_TRY(Copy(MemoryOf(there), MemoryOf(tensor), tensor.bytes()));
+  return there;
+}
+
+Device* DeviceSet::Find(std::string_view full_name) const {
+  for (const auto& device : devices_) {
+    if (device->name() == full_name) return device.get();
+  }
+  return nullptr;
+}
+
+std::vector<Device*> DeviceSet::Matching(const DeviceName& spec) const {
+  std::vector<Device*> matching;
+  for (const auto& device : devices_) {
+    if (Matches(spec, device->info().name)) matching.push_back(device.get());
+  }
+  return matching;
+}
+
+}  // namespace weir::device

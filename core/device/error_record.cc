@@ -1,0 +1,42 @@
+#include "core/device/error_record.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace weir::device {
+
+ErrorRecord::ErrorRecord() {
+  error_ = {};
+  error_.struct_size = sizeof(error_);
+  error_.message = text_;
+  error_.capacity = sizeof(text_);
+}
+
+Status ErrorRecord::ToStatus(int32_t code, std::string_view what) const {
+  if (code == WEIR_OK) return {};
+  const bool known = code > WEIR_OK && code <= WEIR_UNAUTHENTICATED;
+  const Code status_code = known ? static_cast<Code>(code) : Code::kUnknown;
+  // The plugin may have written a length beyond the room it was given.
+  std::string text(text_, static_cast<size_t>(std::min<uint64_t>(error_.length, sizeof(text_))));
+  if (text.empty()) text = fmt::format("{} failed without a text", what);
+  if (!known) text += fmt::format(" (code {}, which is none of weir's)", code);
+  if (error_.vendor_code != 0) text += fmt::format(" (vendor code {})", error_.vendor_code);
+  return Status(status_code, std::move(text));
+}
+
+int32_t Report(weir_error* error, int32_t code, std::string_view text) noexcept {
+  if (error == nullptr) return code;
+  error->code = code;
+  error->length = 0;
+  if (error->message == nullptr) return code;
+  const size_t size = std::min<size_t>(text.size(), error->capacity);
+  std::memcpy(error->message, text.data(), size);
+  error->length = size;
+  return code;
+}
+
+int32_t Report(weir_error* error, const Status& status) noexcept {
+  return Report(error, static_cast<int32_t>(status.code()), status.message());
+}
+
+}  // namespace weir::device

@@ -1,0 +1,198 @@
+#include "core/device/device.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+
+namespace weir::device {
+namespace {
+
+// A device whose memory the CPU cannot name: handles are addresses, `host` stays null.
+struct Toy {
+  inline static int opened = 0;
+  inline static int closed = 0;
+  inline static bool refuse_open = false;
+  inline static std::vector<std::string> options;
+
+  static int32_t Open(weir_str, const weir_opt* options, uint64_t count, weir_device** device, weir_error* error) {
+    Toy::options.clear();
+    for (uint64_t i = 0; i < count; ++i) Toy::options.emplace_back(options[i].key.data, options[i].key.size);
+    if (refuse_open) {
+      const std::string_view text = "the driver is asleep";
+      std::memcpy(error->message, text.data(), text.size());
+      error->length = text.size();
+      return WEIR_UNAVAILABLE;
+    }
+    ++opened;
+    *device = reinterpret_cast<weir_device*>(&opened);
+    return WEIR_OK;
+  }
+  static void Close(weir_device*) { ++closed; }
+  static int32_t Alloc(weir_device*, uint64_t bytes, uint32_t, weir_buf* buf, weir_error*) {
+    buf->handle = reinterpret_cast<uint64_t>(std::malloc(bytes));
+    buf->offset = 0;
+    buf->bytes = bytes;
+    buf->host = nullptr;
+    return WEIR_OK;
+  }
+  static void Free(weir_device*, const weir_buf* buf) { std::free(reinterpret_cast<void*>(buf->handle)); }
+  static char* At(const weir_buf* buf) {
+    return buf->host != nullptr ? static_cast<char*>(buf->host) : reinterpret_cast<char*>(buf->handle) + buf->offset;
+  }
+  static int32_t Copy(weir_device*, weir_stream*, const weir_buf* to, const weir_buf* from, uint64_t bytes, weir_error*) {
+    std::memcpy(At(to), At(from), bytes);
+    return WEIR_OK;
+  }
+  static int32_t Profile(weir_device*, weir_profile* profile, weir_error*) {
+    profile->bandwidth_bytes_per_ns = 20;
+    profile->launch_ns = -5;
+    profile->cache_bytes = 0;
+    return WEIR_OK;
+  }
+};
+
+weir_device_api ToyApi() {
+  weir_device_api api{};
+  api.struct_size = sizeof(api);
+  api.open = Toy::Open;
+  api.close = Toy::Close;
+  api.alloc = Toy::Alloc;
+  api.free = Toy::Free;
+  api.copy = Toy::Copy;
+  return api;
+}
+
+DeviceInfo ToyInfo(uint32_t flags = 0) {
+  DeviceInfo info;
+  info.name = *ParseDeviceName("/job:localhost/replica:0/task:0/device:TOY:0");
+  info.uid = "toy-0";
+  info.kind = "TOY";
+  info.platform = "toy";
+  info.plugin = "toy";
+  info.flags = flags;
+  info.memory_bytes = 1 << 20;
+  return info;
+}
+
+class DeviceTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    Toy::opened = Toy::closed = 0;
+    Toy::refuse_open = false;
+  }
+  weir_device_api api_ = ToyApi();
+};
+
+TEST_F(DeviceTest, OpensOnceAndClosesAfterTheLastBuffer) {
+  std::shared_ptr<Buffer> buffer;
+  {
+    Device device(ToyInfo(), &api_, nullptr, {});
+    EXPECT_EQ(Toy::opened, 0) << "nothing is opened before it is needed";
+    EXPECT_EQ(device.memory_use().reserved, 0u);
+    buffer = *device.allocator().Allocate(100);
+    ASSERT_TRUE(device.Open().ok());
+    EXPECT_EQ(Toy::opened, 1);
+    EXPECT_EQ(device.memory_use().in_use, 128u);
+    EXPECT_EQ(device.memory_use().reserved, 1u << 20) << "without growth the whole capacity is taken";
+  }
+  EXPECT_EQ(Toy::closed, 0);
+  buffer.reset();
+  EXPECT_EQ(Toy::closed, 1);
+}
+
+TEST_F(DeviceTest, RoundTripThroughDeviceMemory) {
+  Device device(ToyInfo(), &api_, nullptr, {.allow_growth = true});
+  const Tensor values = Tensor::Vector<float>({1, 2, 3});
+  Result<Tensor> there = device.FromHost(values);
+  ASSERT_TRUE(there.ok()) << there.status().ToString();
+  EXPECT_FALSE(there->on_host());
+  Result<Tensor> back = device.ToHost(*there);
+  ASSERT_TRUE(back.ok());
+  EXPECT_TRUE(back->SameBits(values));
+  EXPECT_EQ(device.ToHost(values)->raw(), values.raw()) << "what is on the host stays where it is";
+  EXPECT_EQ(device.FromHost(Tensor::String("x")).status().code(), Code::kInvalidArgument);
+}
+
+TEST_F(DeviceTest, UnifiedMemoryTakesHostTensorsAsTheyAre) {
+  Device device(ToyInfo(WEIR_DEVICE_UNIFIED_MEMORY), &api_, nullptr, {});
+  const Tensor values = Tensor::Vector<float>({1, 2, 3});
+  EXPECT_EQ(device.FromHost(values)->raw(), values.raw());
+  ASSERT_TRUE(device.allocator().Allocate(64).ok());
+  EXPECT_LT(device.memory_use().reserved, (1u << 20) + 1);
+}
+
+TEST_F(DeviceTest, MustGrowStartsSmallWithoutBeingAsked) {
+  DeviceInfo info = ToyInfo(WEIR_DEVICE_MUST_GROW);
+  info.memory_bytes = uint64_t{1} << 30;
+  Device device(info, &api_, nullptr, {});
+  ASSERT_TRUE(device.allocator().Allocate(64).ok());
+  EXPECT_EQ(device.memory_use().reserved, 1u << 20);
+}
+
+TEST_F(DeviceTest, LimitNamesTheDevice) {
+  Device device(ToyInfo(), &api_, nullptr, {.limit_bytes = 4096});
+  const auto buffer = device.allocator().Allocate(8192);
+  ASSERT_FALSE(buffer.ok());
+  EXPECT_EQ(buffer.status().code(), Code::kResourceExhausted);
+  EXPECT_NE(buffer.status().message().find("/job:localhost/replica:0/task:0/device:TOY:0"), std::string::npos);
+}
+
+TEST_F(DeviceTest, FailedOpenIsKeptWithItsText) {
+  Toy::refuse_open = true;
+  Device device(ToyInfo(), &api_, nullptr, {});
+  for (int i = 0; i < 2; ++i) {
+    const Status status = device.Open().status();
+    EXPECT_EQ(status.code(), Code::kUnavailable);
+    EXPECT_NE(status.message().find("the driver is asleep"), std::string::npos) << status.message();
+    Toy::refuse_open = false;
+  }
+  EXPECT_EQ(device.allocator().Allocate(1).status().code(), Code::kUnavailable);
+}
+
+TEST_F(DeviceTest, OnlySelfPoolDevicesHearOfLimits) {
+  { Device device(ToyInfo(), &api_, nullptr, {.limit_bytes = 4096}); ASSERT_TRUE(device.Open().ok()); }
+  EXPECT_TRUE(Toy::options.empty());
+  { Device device(ToyInfo(WEIR_DEVICE_SELF_POOL), &api_, nullptr, {.limit_bytes = 4096}); ASSERT_TRUE(device.Open().ok()); }
+  EXPECT_EQ(Toy::options, (std::vector<std::string>{"mem.limit_bytes", "mem.initial_bytes", "mem.allow_growth"}));
+}
+
+TEST_F(DeviceTest, ProfileKeepsOnlyKnowledge) {
+  weir_cost_api cost{};
+  cost.struct_size = sizeof(cost);
+  cost.profile = Toy::Profile;
+  Device device(ToyInfo(), &api_, &cost, {});
+  const weir_profile* profile = device.profile();
+  ASSERT_NE(profile, nullptr);
+  EXPECT_EQ(profile->bandwidth_bytes_per_ns, 20);
+  EXPECT_TRUE(std::isnan(profile->launch_ns)) << "negative";
+  EXPECT_TRUE(std::isnan(profile->cache_bytes)) << "zero";
+  EXPECT_TRUE(std::isnan(profile->peak_flops_per_ns[1])) << "never said";
+  Device without(ToyInfo(), &api_, nullptr, {});
+  EXPECT_EQ(without.profile(), nullptr);
+}
+
+TEST_F(DeviceTest, CopyChecksRanges) {
+  Device device(ToyInfo(), &api_, nullptr, {});
+  auto small = *device.allocator().Allocate(64);
+  auto large = *device.allocator().Allocate(128);
+  EXPECT_TRUE(device.Copy(small->memory(), large->memory(), 64).ok());
+  EXPECT_EQ(device.Copy(small->memory(), large->memory(), 128).code(), Code::kInvalidArgument);
+}
+
+TEST_F(DeviceTest, SetFindsByNameAndBySpec) {
+  DeviceSet devices;
+  for (int i = 0; i < 2; ++i) {
+    DeviceInfo info = ToyInfo();
+    info.name.id = i;
+    devices.Add(std::make_shared<Device>(info, &api_, nullptr, MemoryOptions{}));
+  }
+  EXPECT_EQ(devices.Find("/job:localhost/replica:0/task:0/device:TOY:1"), devices.all()[1].get());
+  EXPECT_EQ(devices.Find("/device:TOY:1"), nullptr) << "only full names";
+  EXPECT_EQ(devices.Matching(*ParseDeviceName("/device:TOY:*")).size(), 2u);
+  EXPECT_EQ(devices.Matching(*ParseDeviceName("TOY:0")).size(), 1u);
+  EXPECT_TRUE(devices.Matching(*ParseDeviceName("/gpu:0")).empty());
+}
+
+}  // namespace
+}  // namespace weir::device
