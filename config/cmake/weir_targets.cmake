@@ -103,8 +103,14 @@ function(weir_test)
   weir_link_folders(${arg_NAME} PRIVATE ${arg_DEPS})
   target_link_libraries(${arg_NAME} PRIVATE GTest::gtest_main GTest::gtest ${arg_LIBS})
   set(environment "WEIR_BUILD_DIR=${PROJECT_BINARY_DIR}" "WEIR_SOURCE_DIR=${PROJECT_SOURCE_DIR}" ${arg_ENVIRONMENT})
-  gtest_discover_tests(${arg_NAME} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
-    WORKING_DIRECTORY "${PROJECT_BINARY_DIR}" PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT} ENVIRONMENT "${environment}")
+  gtest_discover_tests(${arg_NAME} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 TEST_LIST ${arg_NAME}_tests
+    WORKING_DIRECTORY "${PROJECT_BINARY_DIR}" PROPERTIES TIMEOUT ${arg_TIMEOUT})
+  # Properties that are lists do not survive discovery, so a file that ctest reads after it sets them.
+  set(properties "${CMAKE_CURRENT_BINARY_DIR}/${arg_NAME}_properties.cmake")
+  file(WRITE "${properties}" "foreach(test IN LISTS ${arg_NAME}_tests)
+  set_tests_properties(\"\${test}\" PROPERTIES LABELS \"${arg_LABELS}\" ENVIRONMENT \"${environment}\")
+endforeach()\n")
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${properties}")
 endfunction()
 
 # weir_fuzz(NAME fuzz_graph_def SRCS a.cc DEPS graph [SEEDS dir]): a libFuzzer program in build/fuzz/fuzz; other presets
