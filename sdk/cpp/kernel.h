@@ -1,0 +1,587 @@
+// Kernels as ordinary C++: a struct whose Run takes typed inputs and outputs, registered by one line.
+//
+//   // kernels/clip.cc
+//   struct Clip {
+//     float limit = 0;                                        // state of the node, filled by Prepare (optional)
+//     int32_t Prepare(Prep& prep) {                           // once per node and shapes: attributes, checks, scratch
+//       limit = static_cast<float>(prep.node().Float("limit"));
+//       if (!(limit > 0)) return prep.error().InvalidArgument("limit must be positive, got ", limit);
+//       prep.MayAlias(0, 0);
+//       return WEIR_OK;
+//     }
+//     template <class T>                                      // every step: no allocation, no look-up
+//     int32_t Run(Env& env, View<const T> x, View<T> y) const {
+//       for (int64_t i = 0, n = x.size(); i < n; ++i) y[i] = x[i] < T(limit) ? x[i] : T(limit);
+//       return WEIR_OK;                                       // or env.error().InvalidArgument("x[", i, "] = ", …)
+//     }
+//   };
+//   void AddClip(KernelTable& k) { k.Add<Clip>("Clip", Types<float, double>()).Class(WEIR_CLASS_ELEMENTWISE); }
+//
+// Run's parameters, inputs in the op's order, then outputs in the op's order (a list argument counts once):
+//   View<const T> input            Host<const T> input in host memory     Integers, HostIntegers  int input of any width
+//   Views<const T> list of inputs  HostViews<const T> the same on host    Variable<T> updated in place, Variable<const T>
+//   View<T> output                 Views<T> list of outputs               Scratch<T> (Prep::Scratch)    Env& (optional)
+// Several lists of one node have one length. Run returns int32_t or void. Run const may be called concurrently; Run not
+// const makes the kernel STATEFUL: calls are serialized and may change members. A Ref op's extra output (ApplyAdam's
+// `out`) is not a parameter: outputs that Run does not name become MUST aliases of input 0.
+// Type attributes: k.Add<Gather>("Gather", Attr("Tparams", kAnyBits), Attr("Tindices", Types<int32_t, int64_t>())) gives
+// template <class T, class I> Run; a bare Types<…>() stands for attribute "T"; without one Run is no template.
+// Outputs whose shape depends on data: write `template <class T> int32_t Compute(Context& ctx)` instead of Run; then
+// Prepare takes (const Node&, const Error&). `static Cost Estimate(const Prep&)` is optional.
+// Element by element: k.Unary<F>("Neg", list), k.Binary<F>("AddV2", list): elementwise.h.
+#ifndef WEIR_SDK_CPP_KERNEL_H_
+#define WEIR_SDK_CPP_KERNEL_H_
+
+#include <array>
+#include <deque>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "sdk/abi/kernel.h"
+#include "sdk/cpp/context.h"
+#include "sdk/cpp/prepare.h"
+#include "sdk/cpp/types.h"
+#include "sdk/cpp/views.h"
+
+namespace weir::sdk {
+
+class Kernel;
+
+namespace internal {
+
+/// What stands behind weir_prepared.state.
+struct State {
+  virtual ~State() = default;
+  std::vector<weir_alias> aliases;
+  uint64_t tiles = 1;
+};
+
+inline bool Concrete(const weir_prep_args& args) {
+  const auto concrete = [](const weir_operand* operand) {
+    const weir_shape& shape = operand->shape;
+    return shape.rank != WEIR_UNKNOWN_RANK &&
+           std::all_of(shape.dims, shape.dims + shape.rank, [](int64_t dim) { return dim >= 0; });
+  };
+  return std::all_of(args.inputs, args.inputs + args.input_count, concrete) &&
+         std::all_of(args.outputs, args.outputs + args.output_count, concrete);
+}
+
+/// One choice of element types: how to prepare it, or how to make its dynamic form.
+struct Variant {
+  std::array<uint32_t, 3> dtypes{};
+  const void* data = nullptr;  // of the driver that prepares it
+  int32_t (*prepare)(const Variant& variant, Prep& prep, weir_kernel_fn* fn, std::unique_ptr<State>* state) = nullptr;
+  int32_t (*create)(const Node& node, const Error& error, void** state) = nullptr;
+};
+
+enum class Param { kEnv, kInput, kHostInput, kInputList, kHostInputList, kRead, kWrite, kOutput, kOutputList, kScratch };
+
+template <class P> struct ParamOf;
+template <> struct ParamOf<Env&> { static constexpr Param kKind = Param::kEnv; static constexpr uint32_t kBytes = 0; };
+template <> struct ParamOf<const Env&> : ParamOf<Env&> {};
+template <> struct ParamOf<Integers> { static constexpr Param kKind = Param::kInput; static constexpr uint32_t kBytes = 0; };
+template <> struct ParamOf<HostIntegers> { static constexpr Param kKind = Param::kHostInput; static constexpr uint32_t kBytes = 0; };
+template <class T> struct ParamOf<View<T>> {
+  static constexpr Param kKind = std::is_const_v<T> ? Param::kInput : Param::kOutput;
+  static constexpr uint32_t kBytes = sizeof(T);
+};
+template <class T> struct ParamOf<Host<const T>> {
+  static constexpr Param kKind = Param::kHostInput;
+  static constexpr uint32_t kBytes = sizeof(T);
+};
+template <class T> struct ParamOf<Variable<T>> {
+  static constexpr Param kKind = std::is_const_v<T> ? Param::kRead : Param::kWrite;
+  static constexpr uint32_t kBytes = sizeof(T);
+};
+template <class T> struct ParamOf<Views<T>> {
+  static constexpr Param kKind = std::is_const_v<T> ? Param::kInputList : Param::kOutputList;
+  static constexpr uint32_t kBytes = sizeof(T);
+};
+template <class T> struct ParamOf<HostViews<const T>> {
+  static constexpr Param kKind = Param::kHostInputList;
+  static constexpr uint32_t kBytes = sizeof(T);
+};
+template <class T> struct ParamOf<Scratch<T>> {
+  static constexpr Param kKind = Param::kScratch;
+  static constexpr uint32_t kBytes = 0;
+};
+
+constexpr bool IsInputList(Param p) { return p == Param::kInputList || p == Param::kHostInputList; }
+constexpr bool IsInput(Param p) {
+  return p == Param::kInput || p == Param::kHostInput || p == Param::kRead || p == Param::kWrite || IsInputList(p);
+}
+constexpr bool IsOutput(Param p) { return p == Param::kOutput || p == Param::kOutputList; }
+
+template <class P> struct IsIntegers : std::false_type {};
+template <> struct IsIntegers<Integers> : std::true_type {};
+template <> struct IsIntegers<HostIntegers> : std::true_type {};
+
+/// Parameters of a Run function, read from its type.
+template <class R, bool kConstRun, class... P>
+struct Signature {
+  using Result = R;
+  static constexpr bool kConst = kConstRun;
+  static constexpr size_t kCount = sizeof...(P);
+  static constexpr std::array<Param, sizeof...(P)> kKinds = {ParamOf<P>::kKind...};
+  static constexpr std::array<uint32_t, sizeof...(P)> kBytes = {ParamOf<P>::kBytes...};
+  static constexpr std::array<bool, sizeof...(P)> kAnyInteger = {IsIntegers<P>::value...};
+
+  template <class Test>
+  static constexpr uint32_t Count(Test test, size_t end = sizeof...(P)) {
+    uint32_t n = 0;
+    for (size_t i = 0; i < end; ++i) n += test(kKinds[i]) ? 1 : 0;
+    return n;
+  }
+  static constexpr uint32_t kInputLists = Count(IsInputList);
+  static constexpr uint32_t kFixedInputs = Count(IsInput) - kInputLists;
+  static constexpr uint32_t kOutputLists = Count([](Param p) { return p == Param::kOutputList; });
+  static constexpr uint32_t kFixedOutputs = Count([](Param p) { return p == Param::kOutput; });
+  static constexpr bool kScratch = Count([](Param p) { return p == Param::kScratch; }) != 0;
+
+  /// Bits of the input arguments of kind `kind`.
+  static constexpr uint64_t Mask(Param a, Param b) {
+    uint64_t mask = 0;
+    uint32_t argument = 0;
+    for (size_t i = 0; i < sizeof...(P); ++i) {
+      if (!IsInput(kKinds[i])) continue;
+      if (kKinds[i] == a || kKinds[i] == b) mask |= uint64_t{1} << argument;
+      ++argument;
+    }
+    return mask;
+  }
+};
+
+template <class F> struct SignatureOf;
+template <class R, class K, class... P> struct SignatureOf<R (K::*)(P...)> : Signature<R, false, P...> {};
+template <class R, class K, class... P> struct SignatureOf<R (K::*)(P...) const> : Signature<R, true, P...> {};
+template <class R, class K, class... P> struct SignatureOf<R (K::*)(P...) noexcept> : Signature<R, false, P...> {};
+template <class R, class K, class... P> struct SignatureOf<R (K::*)(P...) const noexcept> : Signature<R, true, P...> {};
+template <class R, class... P> struct SignatureOf<R (*)(P...)> : Signature<R, true, P...> {};
+
+template <class K, class... T>
+constexpr auto RunOf() {
+  if constexpr (sizeof...(T) == 0) {
+    return &K::Run;
+  } else {
+    return &K::template Run<T...>;
+  }
+}
+
+/// Where the registers of a node lie, given how long its lists are.
+struct Layout {
+  uint32_t list = 0;      // length of each input list
+  uint32_t out_list = 0;  // length of each output list
+  uint32_t inputs = 0;
+  uint32_t scratch = 0;  // index of the scratch register
+};
+
+/// Calls K::Run<T...> on registers.
+template <class K, class... T>
+struct Runner {
+  using Sig = SignatureOf<decltype(RunOf<K, T...>())>;
+
+  struct Bound : State {
+    K kernel;
+    Layout layout;
+  };
+
+  /// Register index of parameter i.
+  static uint32_t Index(const Layout& layout, size_t i) {
+    const Param kind = Sig::kKinds[i];
+    if (kind == Param::kScratch) return layout.scratch;
+    if (IsInput(kind)) {
+      const uint32_t lists = Sig::Count(IsInputList, i);
+      return Sig::Count(IsInput, i) - lists + lists * layout.list;
+    }
+    const uint32_t lists = Sig::Count([](Param p) { return p == Param::kOutputList; }, i);
+    return layout.inputs + Sig::Count(IsOutput, i) - lists + lists * layout.out_list;
+  }
+
+  template <size_t kIndex, class P>
+  static decltype(auto) Argument(const Bound& bound, const weir_reg* regs, Env& env) {
+    if constexpr (ParamOf<P>::kKind == Param::kEnv) {
+      return static_cast<Env&>(env);
+    } else {
+      const weir_reg* reg = regs + Index(bound.layout, kIndex);
+      if constexpr (IsInputList(ParamOf<P>::kKind)) {
+        return P(reg, bound.layout.list);
+      } else if constexpr (ParamOf<P>::kKind == Param::kOutputList) {
+        return P(reg, bound.layout.out_list);
+      } else {
+        return P(*reg);
+      }
+    }
+  }
+
+  template <class S>
+  struct Invoke;
+  template <class R, bool kConst, class... P>
+  struct Invoke<Signature<R, kConst, P...>> {
+    template <size_t... kIndex>
+    static int32_t Do(Bound& bound, const weir_reg* regs, Env& env, std::index_sequence<kIndex...>) {
+      constexpr auto run = RunOf<K, T...>();
+      if constexpr (std::is_member_pointer_v<decltype(run)>) {
+        if constexpr (std::is_void_v<R>) {
+          (bound.kernel.*run)(Argument<kIndex, P>(bound, regs, env)...);
+          return WEIR_OK;
+        } else {
+          return (bound.kernel.*run)(Argument<kIndex, P>(bound, regs, env)...);
+        }
+      } else if constexpr (std::is_void_v<R>) {
+        run(Argument<kIndex, P>(bound, regs, env)...);
+        return WEIR_OK;
+      } else {
+        return run(Argument<kIndex, P>(bound, regs, env)...);
+      }
+    }
+  };
+  template <class R, bool kConst, class... P>
+  static Signature<R, kConst, P...> Base(const Signature<R, kConst, P...>&);
+  using BaseSignature = decltype(Base(std::declval<Sig>()));
+
+  static int32_t Fn(void* state, const weir_reg* regs, const weir_env* raw) noexcept {
+    auto& bound = *static_cast<Bound*>(static_cast<State*>(state));
+    return Guard(raw->error, [&] {
+      Env env(raw, bound.tiles);
+      return Invoke<BaseSignature>::Do(bound, regs, env, std::make_index_sequence<Sig::kCount>());
+    });
+  }
+
+  static int32_t CheckOperands(const Prep& prep, const Layout& layout) {
+    uint32_t in = 0, out = 0;
+    for (size_t i = 0; i < Sig::kCount; ++i) {
+      const Param kind = Sig::kKinds[i];
+      const bool input = IsInput(kind);
+      if (!input && !IsOutput(kind)) continue;
+      const uint32_t n = IsInputList(kind) ? layout.list : kind == Param::kOutputList ? layout.out_list : 1;
+      for (uint32_t j = 0; j < n; ++j) {
+        const uint32_t at = input ? in++ : out++;
+        const uint32_t dtype = input ? prep.input(at).dtype : prep.output(at).dtype;
+        const bool fits = Sig::kAnyInteger[i] ? dtype != WEIR_BOOL && SizeOf(dtype) != 0 : SizeOf(dtype) == Sig::kBytes[i];
+        if (!fits) {
+          return prep.error().Fail(WEIR_INTERNAL, input ? "input " : "output ", at, " has element type ", dtype,
+                                   ", which the kernel does not take");
+        }
+      }
+    }
+    return WEIR_OK;
+  }
+
+  static int32_t Prepare(const Variant&, Prep& prep, weir_kernel_fn* fn, std::unique_ptr<State>* state) {
+    Layout layout;
+    layout.inputs = prep.inputs();
+    layout.scratch = prep.inputs() + prep.outputs();
+    bool fits = prep.inputs() >= Sig::kFixedInputs && prep.outputs() >= Sig::kFixedOutputs;
+    if constexpr (Sig::kInputLists > 0) {
+      layout.list = fits ? (prep.inputs() - Sig::kFixedInputs) / Sig::kInputLists : 0;
+    }
+    if constexpr (Sig::kOutputLists > 0) {
+      layout.out_list = fits ? (prep.outputs() - Sig::kFixedOutputs) / Sig::kOutputLists : 0;
+    }
+    fits = fits && prep.inputs() == Sig::kFixedInputs + Sig::kInputLists * layout.list;
+    const uint32_t named = Sig::kFixedOutputs + Sig::kOutputLists * layout.out_list;
+    fits = fits && (named == prep.outputs() || (named == 0 && Sig::Mask(Param::kWrite, Param::kWrite) & 1));
+    if (!fits) {
+      return prep.error().Fail(WEIR_INTERNAL, "the node has ", prep.inputs(), " inputs and ", prep.outputs(),
+                               " outputs, the kernel takes ", Sig::kFixedInputs, " and ", Sig::kInputLists,
+                               " lists, and gives ", Sig::kFixedOutputs, " and ", Sig::kOutputLists, " lists");
+    }
+    if (const int32_t code = CheckOperands(prep, layout); code != WEIR_OK) return code;
+    auto bound = std::make_unique<Bound>();
+    bound->layout = layout;
+    for (uint32_t i = named; i < prep.outputs(); ++i) prep.MustAlias(0, i);
+    if constexpr (requires { { bound->kernel.Prepare(prep) } -> std::same_as<int32_t>; }) {
+      if (const int32_t code = bound->kernel.Prepare(prep); code != WEIR_OK) return code;
+    } else if constexpr (requires { bound->kernel.Prepare(prep); }) {
+      bound->kernel.Prepare(prep);
+    }
+    if (Sig::kScratch && prep.scratch_bytes() == 0) prep.Scratch(64);
+    *fn = &Fn;
+    *state = std::move(bound);
+    return WEIR_OK;
+  }
+};
+
+/// A dynamic kernel of chosen element types.
+struct DynamicState {
+  virtual ~DynamicState() = default;
+  virtual int32_t Compute(Context& ctx) = 0;
+};
+
+template <class K, class... T>
+struct DynamicRunner final : DynamicState {
+  K kernel;
+  int32_t Compute(Context& ctx) override {
+    if constexpr (sizeof...(T) == 0) {
+      return kernel.Compute(ctx);
+    } else {
+      return kernel.template Compute<T...>(ctx);
+    }
+  }
+  static int32_t Create(const Node& node, const Error& error, void** state) {
+    auto made = std::make_unique<DynamicRunner>();
+    if constexpr (requires { made->kernel.Prepare(node, error); }) {
+      if (const int32_t code = made->kernel.Prepare(node, error); code != WEIR_OK) return code;
+    }
+    *state = static_cast<DynamicState*>(made.release());
+    return WEIR_OK;
+  }
+};
+
+template <class K, class... T>
+concept Dynamic = requires(K k, Context& ctx) { k.template Compute<T...>(ctx); } || requires(K k, Context& ctx) {
+  requires sizeof...(T) == 0;
+  k.Compute(ctx);
+};
+
+}  // namespace internal
+
+/// One registered kernel; its setters refine the record before the table is handed out.
+class Kernel {
+ public:
+  Kernel& Class(uint32_t cost_class, double flops_per_element = 1) {
+    record.cost_class = cost_class;
+    record.flops_per_element = flops_per_element;
+    return *this;
+  }
+  Kernel& Priority(int32_t priority) {
+    record.priority = priority;
+    return *this;
+  }
+  Kernel& Flags(uint32_t flags) {
+    record.flags |= flags;
+    return *this;
+  }
+
+  weir_kernel record{};
+  std::string op;
+  std::vector<std::string> attrs;  // type attributes, in the order of the variants' dtypes
+  std::vector<internal::Variant> variants;
+  std::vector<weir_type_constraint> types;
+  bool by_operand = false;  // the variant is chosen by input 0's type instead of attributes
+
+  /// Null when the kernel has no variant for these types.
+  const internal::Variant* Find(const Node& node, uint32_t operand_dtype) const {
+    std::array<uint32_t, 3> wanted{};
+    for (size_t i = 0; i < attrs.size(); ++i) {
+      wanted[i] = by_operand ? operand_dtype : attrs[i].empty() ? uint32_t{WEIR_INVALID} : node.DType(attrs[i]);
+    }
+    for (const internal::Variant& variant : variants) {
+      bool same = true;
+      for (size_t i = 0; i < attrs.size(); ++i) {
+        same = same && (attrs[i].empty() && !by_operand ? true : variant.dtypes[i] == wanted[i]);
+      }
+      if (same) return &variant;
+    }
+    return nullptr;
+  }
+};
+
+/// The kernels of a plugin. Single-threaded until `Finish`, read-only afterwards.
+class KernelTable {
+ public:
+  /// `platforms`: separated by ';', as in the plugin's note.
+  explicit KernelTable(std::string_view platforms) : platforms_(platforms) {}
+  KernelTable(const KernelTable&) = delete;
+  KernelTable& operator=(const KernelTable&) = delete;
+
+  /// See the head of this file.
+  template <class K, class... Lists>
+  Kernel& Add(std::string_view op, Lists... lists) {
+    Kernel& kernel = New(op);
+    (kernel.attrs.push_back(AttrName(lists)), ...);
+    Expand<K>(kernel, {}, 0, ListOf(lists)...);
+    return kernel;
+  }
+
+  /// y = F(x) element by element; needs elementwise.h.
+  template <class F, class List>
+  Kernel& Unary(std::string_view op, List list);
+  /// z = F(x, y) with broadcasting; needs elementwise.h.
+  template <class F, class List>
+  Kernel& Binary(std::string_view op, List list);
+
+  /// A kernel whose variants the caller fills in.
+  Kernel& New(std::string_view op) {
+    Kernel& kernel = kernels_.emplace_back();
+    kernel.op = op;
+    return kernel;
+  }
+
+  /// The records, complete; nothing is added afterwards.
+  const weir_kernels_api* Finish();
+
+  template <class... E>
+  static const char* AttrName(Types<E...>) { return "T"; }
+  template <class List>
+  static const char* AttrName(AttrTypes<List> list) { return list.attr; }
+  template <class... E>
+  static Types<E...> ListOf(Types<E...>) { return {}; }
+  template <class List>
+  static List ListOf(AttrTypes<List>) { return {}; }
+
+ private:
+  template <class K, class... T>
+  static void Expand(Kernel& kernel, std::array<uint32_t, 3> dtypes, size_t) {
+    internal::Variant variant;
+    variant.dtypes = dtypes;
+    if constexpr (internal::Dynamic<K, T...>) {
+      variant.create = &internal::DynamicRunner<K, T...>::Create;
+    } else {
+      using Runner = internal::Runner<K, T...>;
+      using Sig = typename Runner::Sig;
+      variant.prepare = &Runner::Prepare;
+      kernel.record.host_inputs = Sig::Mask(internal::Param::kHostInput, internal::Param::kHostInputList);
+      kernel.record.variable_reads = Sig::Mask(internal::Param::kRead, internal::Param::kRead);
+      kernel.record.variable_writes = Sig::Mask(internal::Param::kWrite, internal::Param::kWrite);
+      if (!Sig::kConst) kernel.record.flags |= WEIR_KERNEL_STATEFUL;
+    }
+    if constexpr (requires(const Prep& prep) { { K::Estimate(prep) } -> std::same_as<Cost>; }) {
+      kernel.record.estimate = &Estimate<K>;
+    }
+    kernel.variants.push_back(variant);
+  }
+  template <class K, class... T, class... E, class... Rest>
+  static void Expand(Kernel& kernel, std::array<uint32_t, 3> dtypes, size_t at, Types<E...>, Rest... rest) {
+    static_assert(sizeof...(T) < 3, "at most three type attributes");
+    const auto with = [&](uint32_t dtype) {
+      auto copy = dtypes;
+      copy[at] = dtype;
+      return copy;
+    };
+    (Expand<K, T..., typename Element<E>::Type>(kernel, with(Element<E>::kNumber), at + 1, rest...), ...);
+  }
+
+  static int32_t Prepare(const void* user, const weir_prep_args* args, weir_prepared* prepared, weir_error* record) noexcept;
+  static void Unprepare(weir_prepared* prepared) noexcept;
+  template <class K>
+  static int32_t Estimate(const weir_prep_args* args, const weir_profile*, weir_cost* cost, weir_error* record) noexcept {
+    return Guard(record, [&]() -> int32_t {
+      if (!internal::Concrete(*args)) return Error(record).Unimplemented("the shapes are not known");
+      const Cost answer = K::Estimate(Prep(*args, Error(record)));
+      cost->flops = answer.flops;
+      cost->bytes = answer.bytes;
+      cost->fixed_ns = answer.fixed_ns;
+      return WEIR_OK;
+    });
+  }
+  static int32_t Create(const void* user, const weir_node* node, weir_device*, void** state, weir_error* record) noexcept;
+  static int32_t Compute(void* state, weir_ctx* ctx, weir_error* record) noexcept;
+  static void Destroy(void* state) noexcept;
+
+  std::string platforms_;
+  std::deque<Kernel> kernels_;
+  std::deque<std::string> platform_names_;
+  std::deque<weir_kernel> records_;
+  std::vector<const weir_kernel*> pointers_;
+  weir_kernels_api api_{};
+};
+
+inline int32_t KernelTable::Prepare(const void* user, const weir_prep_args* args, weir_prepared* prepared,
+                                    weir_error* record) noexcept {
+  return Guard(record, [&]() -> int32_t {
+    const auto& kernel = *static_cast<const Kernel*>(user);
+    const Error error(record);
+    if (args->must != 0) return error.Unimplemented("the arguments carry unknown bits that must be understood");
+    if (!internal::Concrete(*args)) return error.Unimplemented("the shapes of all operands must be known");
+    Prep prep(*args, error);
+    const internal::Variant* variant =
+        kernel.Find(prep.node(), args->input_count ? args->inputs[0]->dtype : uint32_t{WEIR_INVALID});
+    if (variant == nullptr || variant->prepare == nullptr) {
+      return error.Unimplemented("kernel ", kernel.op, " has no form for these element types");
+    }
+    std::unique_ptr<internal::State> state;
+    weir_kernel_fn fn = nullptr;
+    if (const int32_t code = variant->prepare(*variant, prep, &fn, &state); code != WEIR_OK) return code;
+    state->aliases = prep.aliases();
+    state->tiles = prep.tiles();
+    prepared->fn = fn;
+    prepared->flags = 0;
+    prepared->scratch_bytes = prep.scratch_bytes();
+    prepared->scratch_alignment = prep.scratch_alignment();
+    prepared->aliases = state->aliases.data();
+    prepared->alias_count = static_cast<uint32_t>(state->aliases.size());
+    prepared->tiles = state->tiles;
+    prepared->state = state.release();
+    return WEIR_OK;
+  });
+}
+
+inline void KernelTable::Unprepare(weir_prepared* prepared) noexcept {
+  delete static_cast<internal::State*>(prepared->state);
+  prepared->state = nullptr;
+}
+
+inline int32_t KernelTable::Create(const void* user, const weir_node* node, weir_device*, void** state,
+                                   weir_error* record) noexcept {
+  return Guard(record, [&]() -> int32_t {
+    const auto& kernel = *static_cast<const Kernel*>(user);
+    const Error error(record);
+    const internal::Variant* variant = kernel.Find(Node(node), WEIR_INVALID);
+    if (variant == nullptr || variant->create == nullptr) {
+      return error.Unimplemented("kernel ", kernel.op, " has no form for these element types");
+    }
+    return variant->create(Node(node), error, state);
+  });
+}
+
+inline int32_t KernelTable::Compute(void* state, weir_ctx* ctx, weir_error* record) noexcept {
+  return Guard(record, [&] {
+    Context context(ctx, record);
+    return static_cast<internal::DynamicState*>(state)->Compute(context);
+  });
+}
+
+inline void KernelTable::Destroy(void* state) noexcept { delete static_cast<internal::DynamicState*>(state); }
+
+inline const weir_kernels_api* KernelTable::Finish() {
+  if (api_.struct_size != 0) return &api_;
+  for (size_t at = 0; at <= platforms_.size();) {
+    const size_t end = std::min(platforms_.find(';', at), platforms_.size());
+    platform_names_.push_back(platforms_.substr(at, end - at));
+    at = end + 1;
+  }
+  for (Kernel& kernel : kernels_) {
+    bool prepared = false, dynamic = false;
+    for (const internal::Variant& variant : kernel.variants) {
+      prepared = prepared || variant.prepare != nullptr;
+      dynamic = dynamic || variant.create != nullptr;
+    }
+    for (size_t i = 0; i < kernel.attrs.size(); ++i) {
+      if (kernel.attrs[i].empty()) continue;
+      uint64_t dtypes = 0;
+      for (const internal::Variant& variant : kernel.variants) dtypes |= WEIR_DTYPE_BIT(variant.dtypes[i]);
+      kernel.types.push_back({Str(kernel.attrs[i]), dtypes});
+    }
+    for (const std::string& platform : platform_names_) {
+      weir_kernel& record = records_.emplace_back(kernel.record);
+      record.struct_size = sizeof record;
+      record.op = Str(kernel.op);
+      record.platform = Str(platform);
+      record.types = kernel.types.data();
+      record.type_count = static_cast<uint32_t>(kernel.types.size());
+      record.user = &kernel;
+      if (prepared) {
+        record.prepare = &KernelTable::Prepare;
+        record.unprepare = &KernelTable::Unprepare;
+      }
+      if (dynamic) {
+        record.create = &KernelTable::Create;
+        record.compute = &KernelTable::Compute;
+        record.destroy = &KernelTable::Destroy;
+      }
+      pointers_.push_back(&record);
+    }
+  }
+  api_.kernels = pointers_.data();
+  api_.kernel_count = pointers_.size();
+  api_.struct_size = sizeof api_;
+  return &api_;
+}
+
+}  // namespace weir::sdk
+
+#endif  // WEIR_SDK_CPP_KERNEL_H_
