@@ -1,1 +1,35 @@
-# What `cmake --install` puts where.
+# weir::weir, the shared library for users outside, and what `cmake --install` puts where:
+#   bin/weir  lib/libweir.so.X.Y  lib/weir/plugins/*.so  lib/cmake/weir  include/weir/{weir.h,core,sdk}  share/weir/sdk
+include(CMakePackageConfigHelpers)
+
+# The folders whose headers users see, through client; their libraries alone export symbols.
+set(weir_public_folders base tensor op graph scope session client)
+
+if(TARGET weir_client)
+  add_library(weir_shared SHARED)
+  add_library(weir::weir ALIAS weir_shared)
+  set_target_properties(weir_shared PROPERTIES LINKER_LANGUAGE CXX OUTPUT_NAME weir EXPORT_NAME weir
+    VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+endif()
+
+set(weir_cmake_dir "${CMAKE_INSTALL_LIBDIR}/cmake/weir")
+install(TARGETS weir_sdk EXPORT weir)
+install(EXPORT weir NAMESPACE weir:: FILE weirTargets.cmake DESTINATION "${weir_cmake_dir}")
+configure_package_config_file(sdk/cmake/weirConfig.cmake.in "${PROJECT_BINARY_DIR}/weirConfig.cmake"
+  INSTALL_DESTINATION "${weir_cmake_dir}")
+write_basic_package_version_file("${PROJECT_BINARY_DIR}/weirConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
+install(FILES "${PROJECT_BINARY_DIR}/weirConfig.cmake" "${PROJECT_BINARY_DIR}/weirConfigVersion.cmake"
+  sdk/cmake/WeirAddPlugin.cmake sdk/cmake/check_plugin.cmake sdk/cmake/plugin_exports.map
+  DESTINATION "${weir_cmake_dir}")
+install(DIRECTORY sdk/abi sdk/cpp DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/weir/sdk" FILES_MATCHING PATTERN "*.h")
+install(FILES "${PROJECT_BINARY_DIR}/include/weir/sdk/v1/plugin.h"
+  DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/weir/sdk/v1")
+install(DIRECTORY sdk/template sdk/examples DESTINATION "${CMAKE_INSTALL_DATADIR}/weir/sdk" OPTIONAL)
+if(TARGET weir)
+  install(TARGETS weir RUNTIME)
+endif()
+get_property(weir_plugins GLOBAL PROPERTY WEIR_SHIPPED_PLUGINS)
+if(weir_plugins)
+  install(TARGETS ${weir_plugins} LIBRARY DESTINATION "lib/weir/plugins"
+    PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
+endif()

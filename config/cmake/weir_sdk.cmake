@@ -1,9 +1,12 @@
-# weir::sdk: the headers that a plugin is built with, and nothing else.
+# weir::sdk: the headers that a plugin is built with, and nothing else. Users write <weir/sdk/v1/plugin.h>; what it
+# includes ("sdk/abi/…", "sdk/cpp/…") resolves from the source tree here and from include/weir once installed.
 add_library(weir_sdk INTERFACE)
 add_library(weir::sdk ALIAS weir_sdk)
 set_target_properties(weir_sdk PROPERTIES EXPORT_NAME sdk)
 target_compile_features(weir_sdk INTERFACE cxx_std_20)
 target_include_directories(weir_sdk INTERFACE
-  "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>"
+  "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR};${PROJECT_BINARY_DIR}/include>"
   "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>"
   "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/weir>")
+file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/include/weir/sdk/v1/plugin.h"
+  CONTENT "#include \"sdk/cpp/plugin.h\"  // IWYU pragma: export\n" @ONLY)
