@@ -2,14 +2,31 @@
 #   bin/weir  lib/libweir.so.X.Y  lib/weir/plugins/*.so  lib/cmake/weir  include/weir/{weir.h,core,sdk}  share/weir/sdk
 include(CMakePackageConfigHelpers)
 
-# The folders whose headers users see, through client; their libraries alone export symbols.
+# The folders whose headers users see, through client. Only their libraries export symbols; all others stay hidden
+# inside, and so does every dependency.
 set(weir_public_folders base tensor op graph scope session client)
-
 if(TARGET weir_client)
+  set(map "${PROJECT_SOURCE_DIR}/config/cmake/weir_exports.map")
   add_library(weir_shared SHARED)
   add_library(weir::weir ALIAS weir_shared)
-  set_target_properties(weir_shared PROPERTIES LINKER_LANGUAGE CXX OUTPUT_NAME weir EXPORT_NAME weir
+  set_target_properties(weir_shared PROPERTIES LINKER_LANGUAGE CXX OUTPUT_NAME weir EXPORT_NAME weir LINK_DEPENDS "${map}"
     VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+  target_compile_features(weir_shared INTERFACE cxx_std_20)
+  target_link_options(weir_shared PRIVATE "LINKER:--version-script=${map}" "LINKER:-z,relro" "LINKER:-z,now")
+  target_include_directories(weir_shared INTERFACE
+    "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR};${PROJECT_BINARY_DIR}/include>"
+    "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR};${CMAKE_INSTALL_INCLUDEDIR}/weir>")
+  foreach(folder IN LISTS weir_public_folders)
+    set_target_properties(weir_${folder} PROPERTIES CXX_VISIBILITY_PRESET default)
+    target_sources(weir_shared PRIVATE "$<TARGET_OBJECTS:weir_${folder}>")
+    target_link_libraries(weir_shared PRIVATE weir_${folder})
+    install(DIRECTORY core/${folder} DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/weir/core"
+      FILES_MATCHING PATTERN "*.h" PATTERN "*_internal.h" EXCLUDE)
+  endforeach()
+  file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/include/weir/weir.h"
+    CONTENT "#include \"core/client/weir.h\"  // IWYU pragma: export\n" @ONLY)
+  install(FILES "${PROJECT_BINARY_DIR}/include/weir/weir.h" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/weir")
+  install(TARGETS weir_shared EXPORT weir)
 endif()
 
 set(weir_cmake_dir "${CMAKE_INSTALL_LIBDIR}/cmake/weir")
