@@ -54,6 +54,7 @@ class DynamicKernel {
   const KernelEntry* entry_ = nullptr;
   std::string node_;
   std::vector<InputRange> ranges_;
+  uint64_t host_inputs_ = 0;      // by flattened input, the first 64
   uint64_t host_outputs_ = 0;     // by flattened output, the first 64
   uint64_t variable_writes_ = 0;  // by flattened input, the first 64
   void* state_ = nullptr;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/base/status.h"
+#include "core/device/error_record.h"
 #include "core/kernel/node_resources.h"
 #include "core/op/attrs.h"
 #include "core/tensor/tensor.h"
@@ -20,20 +21,15 @@ namespace weir::kernel {
 /// The table given to every plugin; valid for the life of the process.
 const weir_host& HostTable();
 
-/// An error record with room for a message, and the Status that it turns into.
-class ErrorRecord {
- public:
-  ErrorRecord();
-  weir_error* get() { return &error_; }
-  /// Ok for code 0. `what` names the call for an error without text.
-  Status ToStatus(int32_t code, std::string_view what) const;
+using device::CallPlugin;
+using device::ErrorRecord;
 
- private:
-  char text_[1024];
-  weir_error error_;
-};
+/// Least level that plugins' log lines need to reach standard error; WEIR_LOG_WARNING until set. Thread-safe.
+void SetLogLevel(int32_t level);
+/// Bytes that plugins hold from host_alloc.
+uint64_t PluginHostBytes();
 
-/// Fills the plugin's view of a tensor; borrowed from `tensor`. String tensors carry an opaque handle.
+/// Fills the plugin's view of a tensor; borrowed from `tensor`, and read-only. String tensors carry an opaque handle.
 weir_tensor ViewOf(const Tensor& tensor);
 weir_shape ViewOf(const Shape& shape);
 

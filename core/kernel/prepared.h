@@ -47,7 +47,7 @@ class PreparedKernel {
   uint64_t scratch_bytes() const { return prepared_.scratch_bytes; }
   /// A power of two, at least 1.
   uint64_t scratch_alignment() const { return prepared_.scratch_alignment; }
-  /// Checked: operands in range, byte counts fit, MUST claimed at most once per output.
+  /// Checked: operands in range, the output no larger than the input, MUST claimed at most once per output.
   std::span<const weir_alias> aliases() const { return {prepared_.aliases, prepared_.alias_count}; }
   /// WEIR_KERNEL_* of the record and of the prepared instance together.
   uint32_t flags() const { return flags_; }

@@ -1,0 +1,199 @@
+#include "core/kernel/context.h"
+
+#include <algorithm>
+
+#include "core/kernel/call.h"
+
+namespace weir::kernel {
+namespace {
+
+// Operands beyond the 64th are in no mask.
+constexpr uint64_t Mask(size_t i) { return i < 64 ? uint64_t{1} << i : 0; }
+
+// Spreads a mask over arguments of the definition to one over flattened operands.
+uint64_t Flatten(uint64_t by_argument, const std::vector<int>& counts) {
+  uint64_t flat = 0;
+  size_t at = 0;
+  for (size_t arg = 0; arg < counts.size(); ++arg) {
+    for (int k = 0; k < counts[arg]; ++k, ++at) {
+      if ((by_argument & Mask(arg)) != 0) flat |= Mask(at);
+    }
+  }
+  return flat;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<DynamicKernel>> DynamicKernel::Make(const KernelEntry& entry, const weir_node& node,
+                                                           weir_device* device) {
+  const weir_kernel* record = entry.record;
+  const std::string name(node.name);
+  if (!WEIR_HAS(record, compute)) {
+    return Unimplemented("kernel {} of {} has no dynamic form", Text(record->op), entry.file).WithNode(name);
+  }
+  Result<op::Signature> signature = op::Expand(node.attrs);
+  if (!signature.ok()) return signature.status().WithNode(name);
+
+  std::unique_ptr<DynamicKernel> kernel(new DynamicKernel);
+  kernel->entry_ = &entry;
+  kernel->node_ = name;
+  kernel->host_inputs_ = Flatten(record->host_inputs, signature->input_counts);
+  kernel->host_outputs_ = Flatten(record->host_outputs, signature->output_counts);
+  kernel->variable_writes_ = Flatten(record->variable_writes, signature->input_counts);
+  uint32_t first = 0;
+  const std::vector<op::ArgDef>& args = node.attrs.def().inputs;
+  for (size_t i = 0; i < args.size() && i < signature->input_counts.size(); ++i) {
+    const auto count = static_cast<uint32_t>(signature->input_counts[i]);
+    kernel->ranges_.push_back({args[i].name, first, count});
+    first += count;
+  }
+  if (WEIR_HAS(record, create)) {
+    const Status created = CallPlugin("create of a kernel", [&](weir_error* error) {
+      return record->create(record->user, &node, device, &kernel->state_, error);
+    });
+    if (!created.ok()) return created.WithNode(name);
+    kernel->owned_ = true;
+  }
+  return kernel;
+}
+
+DynamicKernel::~DynamicKernel() {
+  if (owned_ && WEIR_HAS(entry_->record, destroy)) entry_->record->destroy(state_);
+}
+
+Result<std::vector<Tensor>> DynamicKernel::Compute(std::vector<Tensor> inputs, std::span<const DType> output_types,
+                                                   Allocator& allocator, int64_t step_id,
+                                                   const std::atomic<bool>* cancelled) {
+  weir_ctx ctx;
+  ctx.ranges = ranges_;
+  ctx.inputs = std::move(inputs);
+  ctx.output_types = output_types;
+  ctx.outputs.resize(output_types.size());
+  ctx.allocator = &allocator;
+  ctx.host_inputs = host_inputs_;
+  ctx.host_outputs = host_outputs_;
+  ctx.variable_writes = variable_writes_;
+  ctx.step_id = step_id;
+  ctx.cancelled = cancelled;
+  const weir_kernel* record = entry_->record;
+  std::unique_lock<std::mutex> serial(mutex_, std::defer_lock);
+  if ((record->flags & WEIR_KERNEL_STATEFUL) != 0) serial.lock();
+  const Status computed = CallPlugin(fmt::format("kernel {} of {}", Text(record->op), entry_->file),
+                                     [&](weir_error* error) { return record->compute(state_, &ctx, error); });
+  if (!computed.ok()) return computed.WithNode(node_);
+  for (size_t i = 0; i < ctx.outputs.size(); ++i) {
+    if (ctx.outputs[i].valid()) continue;
+    return Internal("kernel {} of {} left output {} unset", Text(record->op), entry_->file, i).WithNode(node_);
+  }
+  return std::move(ctx.outputs);
+}
+
+}  // namespace weir::kernel
+
+using weir::Status;
+using weir::Tensor;
+
+Status weir_ctx::Input(uint32_t i, weir_tensor* tensor) const {
+  if (i >= inputs.size()) return weir::OutOfRange("input {} of a node with {} inputs", i, inputs.size());
+  weir_tensor view = weir::kernel::ViewOf(inputs[i]);
+  if ((weir::kernel::Mask(i) & variable_writes) != 0) view.flags &= ~uint32_t{WEIR_TENSOR_READ_ONLY};
+  return weir::kernel::WriteOut(view, tensor);
+}
+
+Status weir_ctx::Range(std::string_view arg, uint32_t* first, uint32_t* count) const {
+  for (const weir::kernel::InputRange& range : ranges) {
+    if (range.name != arg) continue;
+    *first = range.first;
+    *count = range.count;
+    return {};
+  }
+  return weir::NotFound("the op has no input argument '{}'", arg);
+}
+
+Status weir_ctx::CheckOutput(uint32_t i) const {
+  if (i < outputs.size()) return {};
+  return weir::OutOfRange("output {} of a node with {} outputs", i, outputs.size());
+}
+
+bool weir_ctx::HostInput(uint32_t i) const {
+  return weir::SizeOf(inputs[i].dtype()) == 0 || (weir::kernel::Mask(i) & host_inputs) != 0;
+}
+
+bool weir_ctx::HostOutput(uint32_t i) const {
+  return weir::SizeOf(output_types[i]) == 0 || (weir::kernel::Mask(i) & host_outputs) != 0;
+}
+
+Status weir_ctx::Output(uint32_t i, const weir_shape* shape, weir_tensor* tensor) {
+  WEIR_TRY(CheckOutput(i));
+  if (shape == nullptr || shape->rank == WEIR_UNKNOWN_RANK || (shape->rank != 0 && shape->dims == nullptr)) {
+    return weir::InvalidArgument("output {} needs a shape", i);
+  }
+  WEIR_ASSIGN(weir::Shape made, weir::Shape::Make(std::span<const int64_t>(shape->dims, shape->rank)));
+  weir::Result<Tensor> output = HostOutput(i) ? Tensor::Make(output_types[i], std::move(made))
+                                              : Tensor::Make(output_types[i], std::move(made), *allocator);
+  if (!output.ok()) return output.status();
+  outputs[i] = std::move(*output);
+  weir_tensor view = weir::kernel::ViewOf(outputs[i]);
+  view.flags &= ~uint32_t{WEIR_TENSOR_READ_ONLY};
+  return weir::kernel::WriteOut(view, tensor);
+}
+
+Status weir_ctx::SetOutput(uint32_t i, const weir_tensor* tensor) {
+  WEIR_TRY(CheckOutput(i));
+  const weir::DType dtype = output_types[i];
+  if (tensor == nullptr || tensor->rank == WEIR_UNKNOWN_RANK || (tensor->rank != 0 && tensor->dims == nullptr)) {
+    return weir::InvalidArgument("output {} needs a tensor with a shape", i);
+  }
+  if (tensor->dtype != static_cast<uint32_t>(dtype)) {
+    return weir::InvalidArgument("output {} has type {}, but the tensor given for it {}", i, Name(dtype),
+                                 Name(static_cast<weir::DType>(tensor->dtype)));
+  }
+  WEIR_ASSIGN(weir::Shape shape, weir::Shape::Make(std::span<const int64_t>(tensor->dims, tensor->rank)));
+  const auto same_memory = [tensor](const Tensor& held) {
+    const weir_buf own = weir::kernel::ViewOf(held).buf;
+    return held.buffer() && own.space == tensor->buf.space && own.handle == tensor->buf.handle &&
+           own.offset == tensor->buf.offset;
+  };
+  const auto in = std::find_if(inputs.begin(), inputs.end(), same_memory);
+  const auto out = std::find_if(outputs.begin(), outputs.end(), same_memory);
+  if (in == inputs.end() && out == outputs.end()) {
+    return weir::InvalidArgument("output {}: the tensor is none of this call's", i);
+  }
+  const bool from_host = in != inputs.end() ? HostInput(static_cast<uint32_t>(in - inputs.begin()))
+                                            : HostOutput(static_cast<uint32_t>(out - outputs.begin()));
+  if (from_host != HostOutput(i)) {
+    return weir::InvalidArgument("output {} belongs in {} memory, where the tensor is not", i,
+                                 HostOutput(i) ? "host" : "device");
+  }
+  const Tensor& owner = in != inputs.end() ? *in : *out;
+  weir::Result<Tensor> shared = owner.dtype() == dtype
+                                    ? owner.Reshaped(shape)
+                                    : Tensor::Over(dtype, shape, owner.buffer(), owner.offset());
+  if (!shared.ok()) return shared.status();
+  outputs[i] = std::move(*shared);
+  return {};
+}
+
+bool weir_ctx::Forward(uint32_t in, uint32_t out) {
+  if (in >= inputs.size() || out >= outputs.size()) return false;
+  const Tensor& input = inputs[in];
+  const size_t size = weir::SizeOf(output_types[out]);
+  const bool variable = (weir::kernel::Mask(in) & variable_writes) != 0;
+  if (!input.buffer() || input.buffer().use_count() != 1 || variable) return false;
+  if (HostInput(in) != HostOutput(out)) return false;
+  if (size == 0 || size != weir::SizeOf(input.dtype())) return false;
+  weir::Result<Tensor> taken = Tensor::Over(output_types[out], input.shape(), input.buffer(), input.offset());
+  if (!taken.ok()) return false;
+  outputs[out] = std::move(*taken);
+  return true;
+}
+
+Status weir_ctx::Temp(uint64_t bytes, uint32_t space, weir_buf* buf) {
+  if (space != WEIR_SPACE_DEVICE && space != WEIR_SPACE_HOST) {
+    return weir::InvalidArgument("temporary memory in space {}: wanted device (0) or host (1)", space);
+  }
+  weir::Allocator& from = space == WEIR_SPACE_DEVICE ? *allocator : weir::HostAllocator();
+  WEIR_ASSIGN(std::shared_ptr<weir::Buffer> memory, from.Allocate(bytes));
+  temps.push_back(std::move(memory));
+  return weir::kernel::WriteOut(temps.back()->memory(), buf);
+}

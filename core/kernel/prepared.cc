@@ -1,0 +1,158 @@
+#include "core/kernel/prepared.h"
+
+#include <bit>
+#include <cmath>
+#include <deque>
+
+namespace weir::kernel {
+namespace {
+
+// The arguments of prepare, supports and estimate, with all that they point to.
+class PrepArgs {
+ public:
+  PrepArgs(const weir_node& node, std::span<const OperandSpec> inputs, std::span<const OperandSpec> outputs,
+           weir_device* device) {
+    AddAll(inputs, input_pointers_);
+    AddAll(outputs, output_pointers_);
+    args_.struct_size = sizeof(args_);
+    args_.node = &node;
+    args_.device = device;
+    args_.input_count = static_cast<uint32_t>(inputs.size());
+    args_.output_count = static_cast<uint32_t>(outputs.size());
+    args_.inputs = input_pointers_.data();
+    args_.outputs = output_pointers_.data();
+    args_.max_tiles = 1;
+  }
+  PrepArgs(const PrepArgs&) = delete;
+  PrepArgs& operator=(const PrepArgs&) = delete;
+
+  const weir_prep_args* get() const { return &args_; }
+
+ private:
+  void AddAll(std::span<const OperandSpec> specs, std::vector<const weir_operand*>& pointers) {
+    for (const OperandSpec& spec : specs) {
+      weir_operand& operand = operands_.emplace_back();
+      operand.struct_size = sizeof(operand);
+      operand.dtype = static_cast<uint32_t>(BaseType(spec.dtype));
+      operand.space = spec.host ? WEIR_SPACE_HOST : WEIR_SPACE_DEVICE;
+      operand.flags = spec.variable ? WEIR_OPERAND_VARIABLE : 0;
+      operand.shape = ViewOf(spec.shape);
+      operand.alignment = kBufferAlignment;
+      if (spec.value != nullptr && spec.value->on_host()) {
+        operand.flags |= WEIR_OPERAND_CONSTANT;
+        operand.value = &values_.emplace_back(ViewOf(*spec.value));
+      }
+      pointers.push_back(&operand);
+    }
+  }
+
+  std::deque<weir_operand> operands_;
+  std::deque<weir_tensor> values_;
+  std::vector<const weir_operand*> input_pointers_;
+  std::vector<const weir_operand*> output_pointers_;
+  weir_prep_args args_{};
+};
+
+uint64_t BytesOf(const OperandSpec& spec) {
+  return static_cast<uint64_t>(spec.shape.elements()) * SizeOf(BaseType(spec.dtype));
+}
+
+// What a plugin has to keep to in weir_prepared, so that the plan can rely on it.
+Status CheckPrepared(const weir_prepared& prepared, std::span<const OperandSpec> inputs,
+                     std::span<const OperandSpec> outputs) {
+  if (prepared.alias_count != 0 && prepared.aliases == nullptr) return Internal("aliases are announced but missing");
+  std::vector<bool> must(outputs.size());
+  for (const weir_alias& alias : std::span(prepared.aliases, prepared.alias_count)) {
+    if (alias.input >= inputs.size() || alias.output >= outputs.size() || alias.kind > WEIR_ALIAS_MUST) {
+      return Internal("alias of input {} and output {} (kind {}) of a node with {} inputs and {} outputs", alias.input,
+                      alias.output, alias.kind, inputs.size(), outputs.size());
+    }
+    const uint64_t in = BytesOf(inputs[alias.input]);
+    const uint64_t out = BytesOf(outputs[alias.output]);
+    if (out > in) {
+      return Internal("output {} of {} bytes cannot share input {} of {} bytes", alias.output, out, alias.input, in);
+    }
+    if (alias.kind != WEIR_ALIAS_MUST) continue;
+    if (must[alias.output]) return Internal("output {} must be two inputs at once", alias.output);
+    must[alias.output] = true;
+  }
+  if (prepared.scratch_bytes != 0 && !std::has_single_bit(prepared.scratch_alignment)) {
+    return Internal("scratch alignment {} is no power of two", prepared.scratch_alignment);
+  }
+  if (prepared.fn != nullptr) return {};
+  for (size_t i = 0; i < must.size(); ++i) {
+    if (!must[i]) return Internal("there is no function, but output {} is no MUST alias", i);
+  }
+  return {};
+}
+
+std::string Called(const KernelEntry& entry, std::string_view call) {
+  return fmt::format("{} of kernel {} ({})", call, Text(entry.record->op), entry.file);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<PreparedKernel>> PreparedKernel::Make(const KernelEntry& entry, const weir_node& node,
+                                                             std::span<const OperandSpec> inputs,
+                                                             std::span<const OperandSpec> outputs, weir_device* device) {
+  const weir_kernel* record = entry.record;
+  const std::string name(node.name);
+  if (!WEIR_HAS(record, prepare)) {
+    return Unimplemented("kernel {} of {} has no prepared form", Text(record->op), entry.file).WithNode(name);
+  }
+  std::unique_ptr<PreparedKernel> kernel(new PreparedKernel);
+  kernel->entry_ = &entry;
+  weir_prepared& prepared = kernel->prepared_;
+  prepared.struct_size = sizeof(prepared);
+  const PrepArgs args(node, inputs, outputs, device);
+  Status status = CallPlugin(Called(entry, "prepare"), [&](weir_error* error) {
+    return record->prepare(record->user, args.get(), &prepared, error);
+  });
+  if (!status.ok()) return status.WithNode(name);
+  kernel->owned_ = true;
+  if (prepared.scratch_alignment == 0) prepared.scratch_alignment = kBufferAlignment;
+  kernel->flags_ = record->flags | prepared.flags;
+  status = CheckPrepared(prepared, inputs, outputs);
+  if (!status.ok()) return status.Prepend(Called(entry, "prepare") + ": ").WithNode(name);
+  return kernel;
+}
+
+PreparedKernel::~PreparedKernel() {
+  if (owned_ && WEIR_HAS(entry_->record, unprepare)) entry_->record->unprepare(&prepared_);
+}
+
+Status Supports(const KernelEntry& entry, const weir_node& node, std::span<const OperandSpec> inputs,
+                std::span<const OperandSpec> outputs, weir_device* device) {
+  if (!WEIR_HAS(entry.record, supports)) return {};
+  const PrepArgs args(node, inputs, outputs, device);
+  return CallPlugin(Called(entry, "supports"),
+                    [&](weir_error* error) { return entry.record->supports(args.get(), error); })
+      .WithNode(std::string(node.name));
+}
+
+Result<weir_cost> Estimate(const KernelEntry& entry, const weir_node& node, std::span<const OperandSpec> inputs,
+                           std::span<const OperandSpec> outputs, weir_device* device, const weir_profile* profile) {
+  const std::string name(node.name);
+  if (!WEIR_HAS(entry.record, estimate)) {
+    return Unimplemented("kernel {} of {} estimates nothing", Text(entry.record->op), entry.file).WithNode(name);
+  }
+  const PrepArgs args(node, inputs, outputs, device);
+  weir_cost cost{};
+  cost.struct_size = sizeof(cost);
+  cost.whole_ns = cost.flops = cost.bytes = cost.fixed_ns = std::nan("");
+  const Status status = CallPlugin(Called(entry, "estimate"), [&](weir_error* error) {
+    return entry.record->estimate(args.get(), profile, &cost, error);
+  });
+  if (!status.ok()) return status.WithNode(name);
+  bool known = false;
+  for (const double figure : {cost.whole_ns, cost.flops, cost.bytes, cost.fixed_ns}) {
+    if (figure < 0 || std::isinf(figure)) {
+      return Internal("{}: {} is no cost", Called(entry, "estimate"), figure).WithNode(name);
+    }
+    known = known || !std::isnan(figure);
+  }
+  if (!known) return Internal("{}: nothing but NaN", Called(entry, "estimate")).WithNode(name);
+  return cost;
+}
+
+}  // namespace weir::kernel

@@ -1,0 +1,184 @@
+#include "core/kernel/registry.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <set>
+#include <span>
+#include <tuple>
+
+#include "core/kernel/host.h"
+
+namespace weir::kernel {
+namespace {
+
+std::span<const weir_type_constraint> Constraints(const weir_kernel& record) {
+  return {record.types, record.types != nullptr ? record.type_count : 0};
+}
+
+// Constraints in an order that does not depend on how the plugin wrote them.
+std::vector<std::pair<std::string_view, uint64_t>> TypeKey(const weir_kernel& record) {
+  std::vector<std::pair<std::string_view, uint64_t>> key;
+  for (const weir_type_constraint& type : Constraints(record)) key.emplace_back(Text(type.attr), type.dtypes);
+  std::sort(key.begin(), key.end());
+  return key;
+}
+
+bool SameKey(const weir_kernel& a, const weir_kernel& b) {
+  return Text(a.platform) == Text(b.platform) && a.priority == b.priority && TypeKey(a) == TypeKey(b);
+}
+
+// "DT_FLOAT, DT_INT32"
+std::string TypeNames(DTypeSet set) {
+  std::string names;
+  for (uint32_t t = 1; t < 64; ++t) {
+    if (!Contains(set, static_cast<DType>(t)) || !IsKnown(static_cast<DType>(t))) continue;
+    if (!names.empty()) names += ", ";
+    names += EnumName(static_cast<DType>(t));
+  }
+  return names;
+}
+
+bool Fits(const weir_type_constraint& constraint, const op::AttrView& attrs) {
+  const op::AttrValue* value = attrs.Find(Text(constraint.attr));
+  if (value == nullptr) return false;
+  if (const DType* type = value->get<DType>()) return Contains(constraint.dtypes, BaseType(*type));
+  const auto* types = value->get<std::vector<DType>>();
+  if (types == nullptr) return value->get<op::EmptyList>() != nullptr;
+  return std::all_of(types->begin(), types->end(), [&](DType t) { return Contains(constraint.dtypes, BaseType(t)); });
+}
+
+// Structure of the record, apart from the op's definition.
+Status CheckRecord(const weir_kernel* record) {
+  if (record == nullptr) return InvalidArgument("a null kernel record");
+  const auto declared = static_cast<uint32_t>(offsetof(weir_kernel, supports));
+  if (record->struct_size < declared) {
+    return InvalidArgument("a kernel record of {} bytes, wanted at least {}", record->struct_size, declared);
+  }
+  const std::string_view op = Text(record->op);
+  if (op.empty()) return InvalidArgument("a kernel record without an op");
+  if (Text(record->platform).empty()) return InvalidArgument("kernel {}: no platform", op);
+  if (record->type_count != 0 && record->types == nullptr) return InvalidArgument("kernel {}: types are missing", op);
+  if (!WEIR_HAS(record, prepare) && !WEIR_HAS(record, compute)) {
+    return InvalidArgument("kernel {}: neither a prepared nor a dynamic form", op);
+  }
+  if (WEIR_HAS(record, create) && !WEIR_HAS(record, compute)) {
+    return InvalidArgument("kernel {}: create without compute", op);
+  }
+  return {};
+}
+
+}  // namespace
+
+Status KernelRegistry::Add(const op::OpRegistry& ops, KernelEntry entry) {
+  WEIR_TRY(CheckRecord(entry.record));
+  const weir_kernel& record = *entry.record;
+  const std::string op_name(Text(record.op));
+  const op::OpDef* def = ops.Find(op_name);
+  if (def == nullptr) return InvalidArgument("kernel {}: {}", op_name, ops.Get(op_name).status().message());
+  if (def->run_by != op::RunBy::kPlugin) {
+    return InvalidArgument("kernel {}: the core runs this op itself ({}) on every device", op_name, Name(def->run_by));
+  }
+  std::set<std::string_view> seen;
+  for (const weir_type_constraint& constraint : Constraints(record)) {
+    const std::string attr(Text(constraint.attr));
+    const op::AttrDef* attr_def = def->FindAttr(attr);
+    if (attr_def == nullptr || (attr_def->type != "type" && attr_def->type != "list(type)")) {
+      return InvalidArgument("kernel {}: the op has no type attribute '{}'", op_name, attr);
+    }
+    if (!seen.insert(attr_def->name).second) return InvalidArgument("kernel {}: '{}' is constrained twice", op_name, attr);
+    if (constraint.dtypes == 0) return InvalidArgument("kernel {}: '{}' may have no type at all", op_name, attr);
+  }
+  std::vector<KernelEntry>& same_op = by_op_[op_name];
+  for (const KernelEntry& other : same_op) {
+    if (other.file == entry.file && SameKey(*other.record, record)) {
+      return InvalidArgument("kernel {}: a second record for platform {}, the same types and priority {}", op_name,
+                             Text(record.platform), record.priority);
+    }
+  }
+  same_op.push_back(std::move(entry));
+  return {};
+}
+
+std::vector<const KernelEntry*> KernelRegistry::Find(const op::AttrView& attrs, std::string_view platform) const {
+  std::vector<const KernelEntry*> found;
+  const auto it = by_op_.find(attrs.def().name);
+  if (it == by_op_.end()) return found;
+  for (const KernelEntry& entry : it->second) {
+    const auto constraints = Constraints(*entry.record);
+    const bool fits = Text(entry.record->platform) == platform &&
+                      std::all_of(constraints.begin(), constraints.end(), [&](const auto& c) { return Fits(c, attrs); });
+    if (fits) found.push_back(&entry);
+  }
+  const auto hidden = [&found](const KernelEntry* entry) {
+    return std::any_of(found.begin(), found.end(), [entry](const KernelEntry* other) {
+      return other->plugin == entry->plugin && other->record->priority == entry->record->priority &&
+             other->isa_level > entry->isa_level;
+    });
+  };
+  std::vector<const KernelEntry*> visible;
+  std::copy_if(found.begin(), found.end(), std::back_inserter(visible), [&](const KernelEntry* e) { return !hidden(e); });
+  std::stable_sort(visible.begin(), visible.end(), [](const KernelEntry* a, const KernelEntry* b) {
+    if (a->record->priority != b->record->priority) return a->record->priority > b->record->priority;
+    return a->plugin < b->plugin;
+  });
+  return visible;
+}
+
+std::vector<const KernelEntry*> KernelRegistry::ForOp(std::string_view op) const {
+  std::vector<const KernelEntry*> entries;
+  const auto it = by_op_.find(std::string(op));
+  if (it == by_op_.end()) return entries;
+  for (const KernelEntry& entry : it->second) entries.push_back(&entry);
+  return entries;
+}
+
+std::vector<const KernelEntry*> KernelRegistry::All() const {
+  std::vector<const KernelEntry*> entries;
+  for (const auto& [op, of_op] : by_op_) {
+    for (const KernelEntry& entry : of_op) entries.push_back(&entry);
+  }
+  std::sort(entries.begin(), entries.end(), [](const KernelEntry* a, const KernelEntry* b) {
+    return std::tuple(Text(a->record->op), Text(a->record->platform), std::string_view(a->file), a) <
+           std::tuple(Text(b->record->op), Text(b->record->platform), std::string_view(b->file), b);
+  });
+  return entries;
+}
+
+size_t KernelRegistry::size() const {
+  size_t count = 0;
+  for (const auto& [op, of_op] : by_op_) count += of_op.size();
+  return count;
+}
+
+Status NoKernelError(const KernelRegistry& kernels, const op::AttrView& attrs, std::string_view node,
+                     const std::vector<std::string>& device_kinds) {
+  std::map<std::string, std::string> printed;
+  for (const op::AttrDef& def : attrs.def().attrs) {
+    if (const op::AttrValue* value = attrs.Find(def.name)) printed[def.name] = value->ToString();
+  }
+  for (const auto& [name, value] : attrs.explicit_values()) printed[name] = value.ToString();
+  std::string text = fmt::format("No OpKernel was registered to support Op '{}' used by {{{{node {}}}}} with these attrs: [",
+                                 attrs.def().name, node);
+  std::string_view comma;
+  for (const auto& [name, value] : printed) {
+    text += fmt::format("{}{}={}", comma, name, value);
+    comma = ", ";
+  }
+  text += fmt::format("]\nRegistered devices: [{}]\nRegistered kernels:\n", fmt::join(device_kinds, ", "));
+  const std::vector<const KernelEntry*> registered = kernels.ForOp(attrs.def().name);
+  for (const KernelEntry* entry : registered) {
+    const std::string_view platform = Text(entry->record->platform);
+    text += fmt::format("  device='{}'", platform == "cpu" ? "CPU" : platform);
+    for (const weir_type_constraint& type : Constraints(*entry->record)) {
+      text += fmt::format("; {} in [{}]", Text(type.attr), TypeNames(type.dtypes));
+    }
+    text += '\n';
+  }
+  if (registered.empty()) text += "  <no registered kernels>\n";
+  return InvalidArgument("{}", text).WithNode(std::string(node));
+}
+
+}  // namespace weir::kernel
