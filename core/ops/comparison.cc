@@ -4,6 +4,7 @@
 #include "core/op/grad_context.h"
 #include "core/op/shape_context.h"
 #include "core/ops/families.h"
+#include "core/ops/shape_algebra.h"
 #include "core/ops/type_lists.h"
 
 namespace weir::ops {
@@ -13,7 +14,6 @@ using op::Broadcast;
 using op::BroadcastShapes;
 using op::Grad;
 using op::GradContext;
-using op::MergeDim;
 using op::OpBuilder;
 using op::OpRegistry;
 using op::SameAs;
@@ -52,8 +52,8 @@ Status SelectShape(ShapeContext& c) {
   const PartialShape& condition = c.input(0);
   if (condition.has_rank() && data.has_rank() && condition.rank() > 0) {
     if (condition.rank() == 1 && data.rank() > 0) {
-      WEIR_ASSIGN(int64_t rows, MergeDim(data.dim(0), condition.dim(0)));
-      data.set_dim(0, rows);
+      WEIR_ASSIGN(PartialShape rows, condition.Merge(VectorOf(data.dim(0))));
+      data.set_dim(0, rows.dim(0));
     } else {
       WEIR_ASSIGN(data, data.Merge(condition));
     }

@@ -1,0 +1,53 @@
+// Lines of the tables in this folder: one node of an op, and what is expected of it.
+//
+//   Op attr=value … : input ; input … -> expected ; expected …
+//
+// An input is a shape ("[2,?]", "<unknown>"), an int vector or scalar whose value is known ("=[1,0]", "=-1"), a vector
+// whose elements are known in part ("~[2,?]"), or the handle of a variable of some shape ("handle [2,3]"). Type attributes
+// that a line leaves out are float where the op allows it, int32 for known values; counts follow from the inputs. A '#'
+// starts a comment line.
+#ifndef WEIR_TESTS_UNIT_OPS_ROW_H_
+#define WEIR_TESTS_UNIT_OPS_ROW_H_
+
+#include <string>
+#include <vector>
+
+#include "core/op/attrs.h"
+#include "core/op/registry.h"
+#include "core/op/shape_context.h"
+
+namespace weir::ops::test {
+
+struct Input {
+  PartialShape shape;
+  Tensor value;               // valid when known
+  PartialShape partial_value;  // of "~" and "handle"
+};
+
+struct Row {
+  std::string text;
+  const op::OpDef* def = nullptr;
+  op::AttrList attrs;  // complete but for defaults
+  std::vector<Input> inputs;
+  op::Signature signature;
+  std::vector<std::string> expected;
+};
+
+/// InvalidArgument quoting the line when it does not read as above or names no op of the catalogue.
+Result<Row> ParseRow(const op::OpRegistry& ops, const std::string& line);
+
+/// The lines of a table of this folder, without comments and empty ones; empty when there is no such file.
+std::vector<std::string> TableLines(const std::string& file);
+
+/// The rows of a table; lines that cannot be parsed fail the running test.
+std::vector<Row> TableRows(const op::OpRegistry& ops, const std::string& file);
+
+/// Output shapes by the op's shape function.
+Result<std::vector<PartialShape>> InferShapes(const Row& row);
+
+/// "a", "b" of "a ; b", trimmed.
+std::vector<std::string> Split(const std::string& text, const std::string& separator);
+
+}  // namespace weir::ops::test
+
+#endif  // WEIR_TESTS_UNIT_OPS_ROW_H_

@@ -1,0 +1,43 @@
+// Shape functions against the table shapes.txt.
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "core/ops/declare_all.h"
+#include "tests/unit/ops/row.h"
+
+namespace weir::ops::test {
+namespace {
+
+const op::OpRegistry& Ops() {
+  static const Result<const op::OpRegistry*> catalogue = Catalogue();
+  EXPECT_TRUE(catalogue.ok()) << catalogue.status().ToString();
+  return **catalogue;
+}
+
+TEST(Shapes, OutputsAndErrorsAreThoseOfTheTable) {
+  for (const Row& row : TableRows(Ops(), "shapes.txt")) {
+    const Result<std::vector<PartialShape>> shapes = InferShapes(row);
+    std::string got;
+    if (shapes.ok()) {
+      for (const PartialShape& shape : *shapes) got += (got.empty() ? "" : " ; ") + shape.ToString();
+    } else {
+      got = "error " + shapes.status().message();
+      EXPECT_EQ(shapes.status().code(), Code::kInvalidArgument) << row.text;
+    }
+    std::string wanted;
+    for (const std::string& part : row.expected) wanted += (wanted.empty() ? "" : " ; ") + part;
+    EXPECT_EQ(got, wanted) << row.text;
+  }
+}
+
+TEST(Shapes, EveryOpHasARow) {
+  std::set<std::string> covered;
+  for (const Row& row : TableRows(Ops(), "shapes.txt")) covered.insert(row.def->name);
+  for (const op::OpDef* def : Ops().All()) {
+    EXPECT_TRUE(covered.contains(def->name)) << def->name << " has no row in shapes.txt";
+  }
+}
+
+}  // namespace
+}  // namespace weir::ops::test
