@@ -25,7 +25,7 @@ std::string DoubleText(double value) {
   return text;
 }
 
-/// C escapes for everything that is not printable ASCII.
+/// C escapes for quotes, backslashes and control characters; UTF-8 stays.
 std::string Escaped(std::string_view text) {
   std::string out;
   for (const char c : text) {
@@ -47,7 +47,7 @@ std::string Escaped(std::string_view text) {
         break;
       default:
         const auto byte = static_cast<unsigned char>(c);
-        out += byte < 0x20 || byte >= 0x7f ? fmt::format("\\{:03o}", byte) : std::string(1, c);
+        out += byte < 0x20 || byte == 0x7f ? fmt::format("\\{:03o}", byte) : std::string(1, c);
     }
   }
   return out;

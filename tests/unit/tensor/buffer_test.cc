@@ -1,0 +1,53 @@
+#include "core/tensor/buffer.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <limits>
+
+namespace weir {
+namespace {
+
+TEST(HostAllocatorTest, AlignedAndWritable) {
+  for (const uint64_t bytes : {0u, 1u, 63u, 64u, 65u, 1000000u}) {
+    const Result<std::shared_ptr<Buffer>> buffer = HostAllocator().Allocate(bytes);
+    ASSERT_TRUE(buffer.ok());
+    EXPECT_EQ((*buffer)->bytes(), bytes);
+    ASSERT_NE((*buffer)->host(), nullptr);
+    EXPECT_EQ(reinterpret_cast<uintptr_t>((*buffer)->host()) % kBufferAlignment, 0u);
+    std::memset((*buffer)->host(), 7, bytes);
+    EXPECT_EQ((*buffer)->memory().host, (*buffer)->host());
+    EXPECT_EQ((*buffer)->memory().struct_size, sizeof(weir_buf));
+  }
+}
+
+TEST(HostAllocatorTest, MoreThanTheMachineHasIsRefused) {
+  constexpr uint64_t kMost = std::numeric_limits<uint64_t>::max();
+  for (const uint64_t bytes : {uint64_t{1} << 50, uint64_t{1} << 63, kMost - 63, kMost}) {
+    const Result<std::shared_ptr<Buffer>> buffer = HostAllocator().Allocate(bytes);
+    ASSERT_FALSE(buffer.ok());
+    EXPECT_EQ(buffer.status().code(), Code::kResourceExhausted);
+    EXPECT_NE(buffer.status().message().find(std::to_string(bytes)), std::string::npos);
+    EXPECT_FALSE(FitsHostMemory(bytes));
+  }
+  EXPECT_TRUE(FitsHostMemory(1 << 20));
+}
+
+TEST(WrapHostMemoryTest, KeepsTheOwner) {
+  auto owner = std::make_shared<int>(42);
+  const std::weak_ptr<int> watch = owner;
+  int* data = owner.get();
+  std::shared_ptr<Buffer> buffer = WrapHostMemory(data, sizeof(int), std::move(owner));
+  EXPECT_FALSE(watch.expired());
+  EXPECT_EQ(reinterpret_cast<int*>(buffer->host()), data);
+  buffer.reset();
+  EXPECT_TRUE(watch.expired());
+}
+
+TEST(WrapHostMemoryTest, OwnerMayBeNull) {
+  int value = 3;
+  EXPECT_EQ(*reinterpret_cast<int*>(WrapHostMemory(&value, sizeof(value), nullptr)->host()), 3);
+}
+
+}  // namespace
+}  // namespace weir
