@@ -16,6 +16,8 @@ void DeclareAll(op::OpRegistry& ops) {
   DeclareRandom(ops);
   DeclareShape(ops);
   DeclareArray(ops);
+  DeclareConcat(ops);
+  DeclareSlice(ops);
   DeclareGather(ops);
   DeclareTrain(ops);
   DeclareFiles(ops);

@@ -1,0 +1,358 @@
+// Rows by index: gathers and their counterparts, stitching, segments, one-hot rows, and finding distinct elements.
+#include <algorithm>
+
+#include "core/op/grad_context.h"
+#include "core/op/shape_context.h"
+#include "core/ops/families.h"
+#include "core/ops/grad_shapes.h"
+#include "core/ops/shape_algebra.h"
+#include "core/ops/type_lists.h"
+
+namespace weir::ops {
+namespace {
+
+using op::Category;
+using op::Grad;
+using op::GradContext;
+using op::OpBuilder;
+using op::OpRegistry;
+using op::ShapeContext;
+using op::Value;
+
+constexpr std::string_view kDiscrete = "its answer is discrete";
+
+/// The attribute batch_dims counted from 0, within the rank of the indices where that is known.
+Result<int> BatchDims(const ShapeContext& c, const PartialShape& params, const PartialShape& indices) {
+  WEIR_ASSIGN(int64_t batch, c.attrs().Int("batch_dims"));
+  const int rank = indices.rank();
+  if (batch < -kMaxRank || batch > kMaxRank || (rank >= 0 && (batch < -rank || batch > rank))) {
+    return InvalidArgument("Expected batch_dims in the range [-{}, {}], but got {}", rank, rank, batch);
+  }
+  if (batch < 0 && rank < 0) return -1;
+  if (batch < 0) batch += rank;
+  if (params.has_rank() && batch >= params.rank()) {
+    return InvalidArgument("batch_dims ({}) must be less than rank(params) ({}).", batch, params.rank());
+  }
+  return static_cast<int>(batch);
+}
+
+/// params[0..axis) + indices[batch..) + params(axis..]; the leading `batch` extents of both are the same.
+Result<PartialShape> GatherAlong(PartialShape params, const PartialShape& indices, int axis, int batch) {
+  if (batch > axis) return InvalidArgument("batch_dims ({}) must be less than or equal to axis ({}).", batch, axis);
+  for (int i = 0; i < batch && params.has_rank() && indices.has_rank(); ++i) {
+    const Result<int64_t> shared = op::MergeDim(params.dim(i), indices.dim(i));
+    if (!shared.ok()) {
+      return InvalidArgument("params.shape[{}]: {} should be equal to indices.shape[{}]: {}", i, params.dim(i), i,
+                             indices.dim(i));
+    }
+    params.set_dim(i, *shared);
+  }
+  WEIR_ASSIGN(const PartialShape head, Join(Span(params, 0, axis), Span(indices, batch)));
+  return Join(head, Span(params, axis + 1));
+}
+
+Status GatherShape(ShapeContext& c) {
+  WEIR_ASSIGN(const PartialShape params, c.WithRankAtLeast(0, 1));
+  WEIR_ASSIGN(PartialShape out, GatherAlong(params, c.input(1), 0, 0));
+  c.set_output(0, std::move(out));
+  return Status();
+}
+
+Status GatherV2Shape(ShapeContext& c) {
+  WEIR_ASSIGN(const PartialShape params, c.WithRankAtLeast(0, 1));
+  WEIR_TRY(c.WithRank(2, 0).status());
+  const PartialShape& indices = c.input(1);
+  WEIR_ASSIGN(const int batch, BatchDims(c, params, indices));
+  const std::optional<int64_t> given = c.scalar_int(2);
+  if (given && (*given < -kMaxRank || *given >= kMaxRank)) return InvalidArgument("axis {} is beyond any rank", *given);
+  if (given && params.has_rank()) {
+    const int64_t least = *given < 0 ? -*given : *given + 1;
+    WEIR_TRY(ToRankAtLeast(params, static_cast<int>(least)).status());
+  }
+  if (!params.has_rank() || !indices.has_rank() || batch < 0) return Status();
+  if (!given) {
+    c.set_output(0, MaybeRank(params.rank() + indices.rank() - 1 - batch));
+    return Status();
+  }
+  const int axis = static_cast<int>(*given < 0 ? *given + params.rank() : *given);
+  WEIR_ASSIGN(PartialShape out, GatherAlong(params, indices, axis, batch));
+  c.set_output(0, std::move(out));
+  return Status();
+}
+
+Status ResourceGatherShape(ShapeContext& c) {
+  WEIR_TRY(c.WithRank(0, 0).status());
+  WEIR_ASSIGN(const PartialShape params, ToRankAtLeast(c.resource_shape(0), 1));
+  WEIR_ASSIGN(const int batch, BatchDims(c, params, c.input(1)));
+  if (batch < 0) return Status();
+  WEIR_ASSIGN(PartialShape out, GatherAlong(params, c.input(1), batch, batch));
+  c.set_output(0, std::move(out));
+  return Status();
+}
+
+/// Inputs 0..N-1 are the indices, the next N what goes there; the largest index decides the length.
+Status DynamicStitchShape(ShapeContext& c) {
+  const int count = c.num_inputs() / 2;
+  PartialShape row;
+  int64_t largest = -1;
+  bool all_known = true;
+  for (int i = 0; i < count; ++i) {
+    if (const std::optional<std::vector<int64_t>> indices = c.ints(i)) {
+      for (const int64_t index : *indices) {
+        if (index < 0) return InvalidArgument("indices[{}] contains the negative index {}", i, index);
+        largest = std::max(largest, index);
+      }
+    } else {
+      all_known = false;
+    }
+    if (!c.input(i).has_rank()) continue;
+    WEIR_ASSIGN(const PartialShape data, MergePrefix(c.input(i + count), c.input(i)));
+    WEIR_ASSIGN(row, row.Merge(Span(data, c.input(i).rank())));
+  }
+  WEIR_ASSIGN(PartialShape out, Join(VectorOf(all_known ? largest + 1 : -1), row));
+  c.set_output(0, std::move(out));
+  return Status();
+}
+
+/// data: [segment_ids' extents, row…] -> [num_segments, row…].
+Status UnsortedSegmentShape(ShapeContext& c) {
+  WEIR_ASSIGN(const int64_t segments, DimFromScalar(c, 2));
+  if (!c.input(1).has_rank()) return Status();
+  WEIR_ASSIGN(const PartialShape data, MergePrefix(c.input(0), c.input(1)));
+  WEIR_ASSIGN(PartialShape out, Join(VectorOf(segments), Span(data, c.input(1).rank())));
+  c.set_output(0, std::move(out));
+  return Status();
+}
+
+Status OneHotShape(ShapeContext& c) {
+  WEIR_ASSIGN(const int64_t axis, c.attrs().Int("axis"));
+  if (axis < -1) return InvalidArgument("axis must be >= -1");
+  WEIR_ASSIGN(const int64_t depth, DimFromScalar(c, 1));
+  WEIR_TRY(c.WithRank(2, 0).status());
+  WEIR_TRY(c.WithRank(3, 0).status());
+  WEIR_ASSIGN(const PartialShape indices, c.WithRankAtLeast(0, static_cast<int>(std::min<int64_t>(axis, kMaxRank))));
+  if (!indices.has_rank()) return Status();
+  const int at = axis < 0 ? indices.rank() : static_cast<int>(std::min<int64_t>(axis, kMaxRank));
+  WEIR_ASSIGN(const PartialShape head, Join(Span(indices, 0, at), VectorOf(depth)));
+  WEIR_ASSIGN(PartialShape out, Join(head, Span(indices, at)));
+  c.set_output(0, std::move(out));
+  return Status();
+}
+
+Status UniqueShape(ShapeContext& c) {
+  WEIR_ASSIGN(PartialShape x, c.WithRank(0, 1));
+  c.set_output(0, VectorOf(-1));
+  c.set_output(1, std::move(x));
+  return Status();
+}
+
+Status ListDiffShape(ShapeContext& c) {
+  WEIR_TRY(c.WithRank(0, 1).status());
+  WEIR_TRY(c.WithRank(1, 1).status());
+  c.set_output(0, VectorOf(-1));
+  c.set_output(1, VectorOf(-1));
+  return Status();
+}
+
+/// The rows of dy as IndexedSlices of a tensor of shape `params_shape`, gathered along axis 0 at `indices`.
+Grad GatheredRows(GradContext& g, Value params_shape, Value indices) {
+  const Value count = SizeVector(g, indices);
+  const Value rows = JoinVectors(g, {count, ElementsFrom(g, params_shape, g.ConstInt(1))});
+  return Grad::Slices(g.Reshape(g.Dy(0), rows), g.Reshape(indices, count), params_shape);
+}
+
+/// indices + the position of their batch in the flattened leading extents, so that row `indices[b, …]` of batch b of
+/// params becomes a row of params with its batch extents and the gathered axis as one.
+Value WithBatchOffsets(GradContext& g, Value indices, Value batch_shape, Value axis_size) {
+  const Value zero = g.ConstInt(0), one = g.ConstInt(1);
+  const Value batches = g.Apply("Prod", {batch_shape, g.ConstInts({0})});
+  const Value first = g.Mul(g.Apply("Range", {zero, batches, one}), axis_size);
+  const Value by_batch =
+      g.Reshape(AsInt32(g, indices), JoinVectors(g, {g.Reshape(batches, g.ConstInts({1})), g.ConstInts({-1})}));
+  return g.Add(by_batch, g.Apply("ExpandDims", {first, one}));
+}
+
+/// Gathers along another axis, or with batches: the gathered axis is brought behind the batch axes, the rows are summed
+/// into place, and the axis goes back. Works on ranks known only at run time.
+Value GatherAlongAxisGradient(GradContext& g, Value axis, int64_t batch_dims) {
+  const Value zero = g.ConstInt(0), one = g.ConstInt(1);
+  const Value shape = g.ShapeOp(g.X(0));
+  const Value after_axis = g.Add(axis, one);
+  const Value batch = g.ConstInt(static_cast<int32_t>(batch_dims));
+  const Value axis_size = g.Reshape(Elements(g, shape, axis, after_axis), g.ConstInts({}));
+  const Value outer = Elements(g, shape, zero, axis), inner = ElementsFrom(g, shape, after_axis);
+  const Value batch_shape = Elements(g, shape, zero, batch), between = Elements(g, shape, batch, axis);
+  // dy as [outer…, gathered, inner…], then as [batch…, gathered, between…, inner…].
+  const Value values = g.Reshape(g.Dy(0), JoinVectors(g, {outer, g.ConstInts({-1}), inner}));
+  const Value rank = g.Apply("Rank", {g.X(0)});
+  const Value batch_axes = g.Apply("Range", {zero, batch, one}), between_axes = g.Apply("Range", {batch, axis, one});
+  const Value inner_axes = g.Apply("Range", {after_axis, rank, one});
+  const Value to_front = JoinVectors(g, {batch_axes, g.Reshape(axis, g.ConstInts({1})), between_axes, inner_axes});
+  const Value moved = g.Apply("Transpose", {values, to_front});
+  const Value flat = g.Reshape(moved, JoinVectors(g, {g.ConstInts({-1}), between, inner}));
+  const Value rows = WithBatchOffsets(g, g.X(1), batch_shape, axis_size);
+  const Value row_count = g.Mul(g.Apply("Prod", {batch_shape, g.ConstInts({0})}), axis_size);
+  const Value summed = g.Apply("UnsortedSegmentSum", {flat, g.Reshape(rows, g.ConstInts({-1})), row_count});
+  const Value unflat_shape = JoinVectors(g, {batch_shape, g.Reshape(axis_size, g.ConstInts({1})), between, inner});
+  const Value back = g.Apply("InvertPermutation", {to_front});
+  return g.Apply("Transpose", {g.Reshape(summed, unflat_shape), back});
+}
+
+Result<std::vector<Grad>> GatherGradient(GradContext& g) {
+  return std::vector<Grad>{GatheredRows(g, g.ShapeOp(g.X(0)), g.X(1)), Grad::None()};
+}
+
+Result<std::vector<Grad>> GatherV2Gradient(GradContext& g) {
+  WEIR_ASSIGN(int64_t batch_dims, g.attrs().Int("batch_dims"));
+  if (batch_dims < 0) {
+    const int rank = g.ShapeOf(g.X(1)).rank();
+    if (rank < 0)
+      return Unimplemented("The gradient of GatherV2 with batch_dims {} needs the indices' rank", batch_dims);
+    batch_dims += rank;
+  }
+  const Tensor* axis = g.ConstantOf(g.X(2));
+  const bool first = axis != nullptr && axis->elements() == 1 &&
+                     (axis->dtype() == DType::kInt64 ? axis->scalar<int64_t>() : axis->scalar<int32_t>()) == 0;
+  std::vector<Grad> grads(3);
+  if (first && batch_dims == 0) {
+    grads[0] = GatheredRows(g, g.ShapeOp(g.X(0)), g.X(1));
+  } else {
+    const Value from_front = g.Apply("FloorMod", {AsInt32(g, g.X(2)), g.Apply("Rank", {g.X(0)})});
+    grads[0] = GatherAlongAxisGradient(g, from_front, batch_dims);
+  }
+  return grads;
+}
+
+Result<std::vector<Grad>> ResourceGatherGradient(GradContext& g) {
+  WEIR_ASSIGN(const int64_t batch_dims, g.attrs().Int("batch_dims"));
+  if (batch_dims != 0) return Unimplemented("The gradient of ResourceGather with batch_dims {}", batch_dims);
+  return std::vector<Grad>{GatheredRows(g, g.Apply("VariableShape", {g.X(0)}), g.X(1)), Grad::None()};
+}
+
+Result<std::vector<Grad>> DynamicStitchGradient(GradContext& g) {
+  const int count = g.num_inputs() / 2;
+  std::vector<Grad> grads(static_cast<size_t>(g.num_inputs()));
+  for (int i = 0; i < count; ++i) {
+    grads[static_cast<size_t>(i + count)] = g.Apply("GatherV2", {g.Dy(0), g.X(i), g.ConstInt(0)});
+  }
+  return grads;
+}
+
+/// Row i of dy is the gradient of every row that went into segment i; rows with a negative id went nowhere.
+Result<std::vector<Grad>> UnsortedSegmentSumGradient(GradContext& g) {
+  const Value ids = g.X(1);
+  const Value kept = g.Apply("GreaterEqual", {ids, g.Apply("ZerosLike", {ids})});
+  const Value rows = g.Apply("Maximum", {ids, g.Apply("ZerosLike", {ids})});
+  const Value gathered = g.Apply("GatherV2", {g.Dy(0), rows, g.ConstInt(0)});
+  const Value row_rank = g.Sub(g.Apply("Rank", {gathered}), g.Apply("Rank", {ids}));
+  const Value ones = g.Apply("Fill", {g.Reshape(row_rank, g.ConstInts({1})), g.ConstInt(1)});
+  const Value mask = g.Reshape(kept, JoinVectors(g, {g.ShapeOp(ids), ones}));
+  const Value grad = g.Apply("SelectV2", {mask, gathered, g.Apply("ZerosLike", {gathered})});
+  return std::vector<Grad>{grad, Grad::None(), Grad::None()};
+}
+
+OpBuilder Array(OpRegistry& ops, std::string_view name) { return ops.Declare(name).Is(Category::kArray); }
+
+void DeclareGathers(OpRegistry& ops) {
+  Array(ops, "Gather")
+      .In("params: Tparams")
+      .In("indices: Tindices")
+      .Out("output: Tparams")
+      .Attr("validate_indices: bool = true")
+      .Attr("Tparams: type")
+      .Attr("Tindices: {int32, int64}")
+      .Shape(GatherShape)
+      .Grad(GatherGradient)
+      .Doc("The rows of `params` at `indices`.");
+  Array(ops, "GatherV2")
+      .In("params: Tparams")
+      .In("indices: Tindices")
+      .In("axis: Taxis")
+      .Out("output: Tparams")
+      .Attr("batch_dims: int = 0")
+      .Attr("Tparams: type")
+      .Attr("Tindices: {int16, int32, int64}")
+      .Attr("Taxis: {int32, int64}")
+      .Shape(GatherV2Shape)
+      .Grad(GatherV2Gradient)
+      .Doc("The slices of `params` along `axis` at `indices`; the first batch_dims axes of both are looped over.");
+  Array(ops, "ResourceGather")
+      .In("resource: resource")
+      .In("indices: Tindices")
+      .Out("output: dtype")
+      .Attr("batch_dims: int = 0")
+      .Attr("validate_indices: bool = true")
+      .Attr("dtype: type")
+      .Attr("Tindices: {int32, int64}")
+      .Stateful()
+      .Shape(ResourceGatherShape)
+      .Grad(ResourceGatherGradient)
+      .Doc("The rows of the variable behind the handle at `indices`.");
+  Array(ops, "OneHot")
+      .In("indices: TI")
+      .In("depth: int32")
+      .In("on_value: T")
+      .In("off_value: T")
+      .Out("output: T")
+      .Attr("axis: int = -1")
+      .Attr(kAnyT)
+      .Attr("TI: {uint8, int8, int32, int64} = DT_INT64")
+      .Shape(OneHotShape)
+      .NoGradient("its indices are discrete and its two values stand for constants")
+      .Doc("off_value everywhere, on_value where the position along the new axis equals the index.");
+}
+
+void DeclareSegments(OpRegistry& ops) {
+  Array(ops, "DynamicStitch")
+      .In("indices: N*int32")
+      .In("data: N*T")
+      .Out("merged: T")
+      .Attr("N: int >= 1")
+      .Attr(kAnyT)
+      .Shape(DynamicStitchShape)
+      .Grad(DynamicStitchGradient)
+      .Doc("Puts row data[m][i] at row indices[m][i] of the answer; of rows for one place the last stays.");
+  Array(ops, "UnsortedSegmentSum")
+      .In("data: T")
+      .In("segment_ids: Tindices")
+      .In("num_segments: Tnumsegments")
+      .Out("output: T")
+      .Attr(kNumberT)
+      .Attr("Tindices: {int16, int32, int64}")
+      .Attr("Tnumsegments: {int32, int64} = DT_INT32")
+      .Shape(UnsortedSegmentShape)
+      .Grad(UnsortedSegmentSumGradient)
+      .Doc("Row s is the sum of the rows of `data` whose segment id is s; rows with a negative id are dropped.");
+}
+
+void DeclareDistinct(OpRegistry& ops) {
+  Array(ops, "Unique")
+      .In("x: T")
+      .Out("y: T")
+      .Out("idx: out_idx")
+      .Attr(kAnyT)
+      .Attr("out_idx: {int32, int64} = DT_INT32")
+      .Shape(UniqueShape)
+      .NoGradient(kDiscrete)
+      .Doc("The distinct elements of a vector in order of first appearance, and where each element went.");
+  Array(ops, "ListDiff")
+      .In("x: T")
+      .In("y: T")
+      .Out("out: T")
+      .Out("idx: out_idx")
+      .Attr(kAnyT)
+      .Attr("out_idx: {int32, int64} = DT_INT32")
+      .Shape(ListDiffShape)
+      .NoGradient(kDiscrete)
+      .Doc("The elements of x that are not in y, in order, and their positions in x.");
+}
+
+}  // namespace
+
+void DeclareGather(OpRegistry& ops) {
+  DeclareGathers(ops);
+  DeclareSegments(ops);
+  DeclareDistinct(ops);
+}
+
+}  // namespace weir::ops

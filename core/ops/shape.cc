@@ -1,0 +1,351 @@
+// Ops about shapes: asking for them, changing them over the same elements, and broadcasting.
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "core/op/grad_context.h"
+#include "core/op/shape_context.h"
+#include "core/ops/families.h"
+#include "core/ops/grad_shapes.h"
+#include "core/ops/shape_algebra.h"
+#include "core/ops/type_lists.h"
+
+namespace weir::ops {
+namespace {
+
+using op::Category;
+using op::Grad;
+using op::GradContext;
+using op::OpBuilder;
+using op::OpRegistry;
+using op::RunBy;
+using op::Scalar;
+using op::ShapeContext;
+using op::Value;
+
+constexpr std::string_view kDiscrete = "its answer is discrete";
+
+Status ShapeVectors(ShapeContext& c) {
+  for (int i = 0; i < c.num_outputs(); ++i) c.set_output(i, RankVector(c.input(i)));
+  return Status();
+}
+
+/// What is known of the extents that Reshape asks for; -1 is one to be found. A scalar counts as a vector of one.
+Result<PartialShape> ReshapeTarget(const ShapeContext& c) {
+  WEIR_TRY(ToRankAtMost(c.input(1), 1).status());
+  const std::optional<std::vector<int64_t>> sizes = c.ints(1);
+  if (!sizes) return c.input(1).rank() == 0 ? PartialShape::OfRank(1) : c.shape_from(1);
+  int open = -1;
+  for (size_t i = 0; i < sizes->size(); ++i) {
+    const int64_t size = (*sizes)[i];
+    if (size < -1) return InvalidArgument("Size {} must be non-negative, not {}", i, size);
+    if (size != -1) continue;
+    if (open >= 0) return InvalidArgument("Only one input size may be -1, not both {} and {}", open, i);
+    open = static_cast<int>(i);
+  }
+  return PartialShape::Make(*sizes);
+}
+
+/// Product of the known extents and how many are unknown, the position of the last of which is `open`.
+struct Extents {
+  int64_t known = 1;
+  int unknown = 0;
+  int open = -1;
+};
+
+Result<Extents> Measure(const PartialShape& shape) {
+  Extents e;
+  for (int i = 0; i < shape.rank(); ++i) {
+    if (shape.dim(i) < 0) {
+      ++e.unknown;
+      e.open = i;
+      continue;
+    }
+    WEIR_ASSIGN(e.known, MultiplyDims(e.known, shape.dim(i)));
+  }
+  return e;
+}
+
+Status ReshapeShape(ShapeContext& c) {
+  WEIR_ASSIGN(PartialShape out, ReshapeTarget(c));
+  c.set_output(0, out);
+  if (!out.has_rank() || !c.input(0).has_rank()) return Status();
+  WEIR_ASSIGN(const Extents from, Measure(c.input(0)));
+  WEIR_ASSIGN(const Extents to, Measure(out));
+  if (from.unknown == 0 && to.unknown == 0) {
+    if (from.known == to.known) return Status();
+    return InvalidArgument("Cannot reshape a tensor with {} elements to shape {} ({} elements)", from.known,
+                           out.ToString(), to.known);
+  }
+  if (from.unknown == 1 && to.unknown == 0 && from.known > 0) return DivideDims(to.known, from.known).status();
+  if (from.unknown > 0 || to.unknown > 1) return Status();
+  if (to.known == 0) {
+    return InvalidArgument(
+        "reshape cannot infer the missing input size for an empty tensor unless all specified input sizes are "
+        "non-zero");
+  }
+  WEIR_ASSIGN(const int64_t rest, DivideDims(from.known, to.known));
+  c.set_output(0, Replaced(std::move(out), to.open, rest));
+  return Status();
+}
+
+Status ExpandDimsShape(ShapeContext& c) {
+  const int rank = c.input(0).rank();
+  const std::optional<std::vector<int64_t>> dim = c.ints(1);
+  if (dim && dim->size() != 1) return InvalidArgument("'dim' input must be a tensor with a single value");
+  if (!dim || rank < 0) {
+    c.set_output(0, MaybeRank(rank < 0 ? -1 : rank + 1));
+    return Status();
+  }
+  int64_t at = dim->front();
+  if (at < -rank - 1 || at > rank) {
+    return InvalidArgument("dim {} not in the interval [{}, {}].", at, -rank - 1, rank);
+  }
+  if (at < 0) at += rank + 1;
+  const int split = static_cast<int>(at);
+  WEIR_ASSIGN(const PartialShape head, Join(Span(c.input(0), 0, split), VectorOf(1)));
+  WEIR_ASSIGN(PartialShape out, Join(head, Span(c.input(0), split)));
+  c.set_output(0, std::move(out));
+  return Status();
+}
+
+/// Which extents the attribute names; none when it is empty.
+Result<std::vector<bool>> SqueezedAxes(const std::vector<int64_t>& axes, int rank) {
+  std::vector<bool> named(static_cast<size_t>(rank), false);
+  for (size_t i = 0; i < axes.size(); ++i) {
+    if (axes[i] < -rank || axes[i] >= rank) {
+      return InvalidArgument("squeeze_dims[{}] not in [{},{}).", i, -rank, rank);
+    }
+    named[static_cast<size_t>(axes[i] < 0 ? axes[i] + rank : axes[i])] = true;
+  }
+  return named;
+}
+
+Status SqueezeShape(ShapeContext& c) {
+  WEIR_ASSIGN(const std::vector<int64_t> axes, c.attrs().Ints("squeeze_dims"));
+  const PartialShape& in = c.input(0);
+  if (!in.has_rank()) return Status();
+  WEIR_ASSIGN(const std::vector<bool> named, SqueezedAxes(axes, in.rank()));
+  std::vector<int64_t> kept;
+  for (int i = 0; i < in.rank(); ++i) {
+    const int64_t dim = in.dim(i);
+    if (axes.empty()) {
+      if (dim < 0) return Status();
+      if (dim != 1) kept.push_back(dim);
+      continue;
+    }
+    if (!named[static_cast<size_t>(i)]) {
+      kept.push_back(dim);
+    } else if (dim != 1 && dim >= 0) {
+      return InvalidArgument("Can not squeeze dim[{}], expected a dimension of 1, got {}", i, dim);
+    }
+  }
+  WEIR_ASSIGN(PartialShape out, PartialShape::Make(kept));
+  c.set_output(0, std::move(out));
+  return Status();
+}
+
+Status BitcastShape(ShapeContext& c) {
+  WEIR_ASSIGN(const DType from, c.attrs().Type("T"));
+  WEIR_ASSIGN(const DType to, c.attrs().Type("type"));
+  const auto in_size = static_cast<int64_t>(SizeOf(from)), out_size = static_cast<int64_t>(SizeOf(to));
+  if (in_size == 0 || out_size == 0) {
+    return InvalidArgument("Cannot bitcast types {} to {} because of their sizes", Name(from), Name(to));
+  }
+  PartialShape out = c.input(0);
+  if (!out.has_rank()) return Status();
+  if (in_size < out_size) {
+    WEIR_TRY(ToRankAtLeast(out, 1).status());
+    WEIR_TRY(ExpectDim(out.dim(out.rank() - 1), out_size / in_size));
+    out = Span(out, 0, out.rank() - 1);
+  } else if (in_size > out_size) {
+    WEIR_ASSIGN(out, Join(out, VectorOf(in_size / out_size)));
+  }
+  c.set_output(0, std::move(out));
+  return Status();
+}
+
+Status BroadcastToShape(ShapeContext& c) {
+  WEIR_ASSIGN(PartialShape out, c.shape_from(1));
+  const PartialShape& in = c.input(0);
+  if (out.has_rank() && in.has_rank()) {
+    WEIR_TRY(ToRankAtMost(in, out.rank()).status());
+    for (int i = 0; i < in.rank(); ++i) {
+      const int64_t dim = in.dim(i);
+      if (dim >= 0 && dim != 1) WEIR_TRY(op::MergeDim(dim, out.dim(out.rank() - in.rank() + i)).status());
+    }
+  }
+  c.set_output(0, std::move(out));
+  return Status();
+}
+
+Status BroadcastArgsShape(ShapeContext& c) {
+  WEIR_ASSIGN(const PartialShape a, c.WithRank(0, 1));
+  WEIR_ASSIGN(const PartialShape b, c.WithRank(1, 1));
+  const bool known = a.fully_defined() && b.fully_defined();
+  c.set_output(0, VectorOf(known ? std::max(a.dim(0), b.dim(0)) : -1));
+  return Status();
+}
+
+/// Over how many axes each side of a broadcast is summed back; InvalidArgument when the shapes do not broadcast.
+Result<std::pair<int64_t, int64_t>> ReducedAxes(const std::vector<int64_t>& a, const std::vector<int64_t>& b) {
+  std::pair<int64_t, int64_t> axes{0, 0};
+  if (a == b) return axes;
+  const size_t rank = std::max(a.size(), b.size());
+  const auto extent = [rank](const std::vector<int64_t>& dims, size_t i) {
+    return i + dims.size() < rank ? int64_t{1} : dims[i + dims.size() - rank];
+  };
+  for (size_t i = 0; i < rank; ++i) {
+    const int64_t x = extent(a, i), y = extent(b, i);
+    if (x != y && x != 1 && y != 1) {
+      return InvalidArgument("Incompatible shapes: [{}] vs. [{}]", fmt::join(a, ","), fmt::join(b, ","));
+    }
+    if (x == 1) ++axes.first;
+    if (y == 1) ++axes.second;
+  }
+  return axes;
+}
+
+Status BroadcastGradientArgsShape(ShapeContext& c) {
+  WEIR_TRY(c.WithRank(0, 1).status());
+  WEIR_TRY(c.WithRank(1, 1).status());
+  const std::optional<std::vector<int64_t>> a = c.ints(0), b = c.ints(1);
+  std::pair<int64_t, int64_t> axes{-1, -1};
+  if (a && b) {
+    WEIR_ASSIGN(axes, ReducedAxes(*a, *b));
+  }
+  c.set_output(0, VectorOf(axes.first));
+  c.set_output(1, VectorOf(axes.second));
+  return Status();
+}
+
+Result<std::vector<Grad>> BackToInput(GradContext& g) {
+  std::vector<Grad> grads(static_cast<size_t>(g.num_inputs()));
+  grads[0] = ReshapedLike(g, g.Dy(0), g.X(0));
+  return grads;
+}
+
+Result<std::vector<Grad>> BroadcastToGradient(GradContext& g) {
+  const Value shape = ShapeAs(g, g.X(0), g.TypeOf(g.X(1)));
+  const std::vector<Value> axes = g.ApplyAll("BroadcastGradientArgs", {g.X(1), shape});
+  if (axes.size() != 2) return g.status();
+  return std::vector<Grad>{g.Reshape(g.Apply("Sum", {g.Dy(0), axes[1]}), shape), Grad::None()};
+}
+
+OpBuilder About(OpRegistry& ops, std::string_view name, RunBy run_by) {
+  return ops.Declare(name).Is(Category::kArray).RunsOn(run_by);
+}
+
+void DeclareQuestions(OpRegistry& ops) {
+  About(ops, "Shape", RunBy::kUniversal)
+      .In("input: T")
+      .Out("output: out_type")
+      .Attr(kAnyT)
+      .Attr("out_type: {int32, int64} = DT_INT32")
+      .Shape(ShapeVectors)
+      .NoGradient(kDiscrete)
+      .Doc("The extents of `input` as a vector.");
+  About(ops, "ShapeN", RunBy::kUniversal)
+      .In("input: N*T")
+      .Out("output: N*out_type")
+      .Attr("N: int >= 1")
+      .Attr(kAnyT)
+      .Attr("out_type: {int32, int64} = DT_INT32")
+      .Shape(ShapeVectors)
+      .NoGradient(kDiscrete)
+      .Doc("The extents of every input, each as a vector.");
+  About(ops, "Size", RunBy::kUniversal)
+      .In("input: T")
+      .Out("output: out_type")
+      .Attr(kAnyT)
+      .Attr("out_type: {int32, int64} = DT_INT32")
+      .Shape(Scalar())
+      .NoGradient(kDiscrete)
+      .Doc("The number of elements of `input`.");
+  About(ops, "Rank", RunBy::kUniversal)
+      .In("input: T")
+      .Out("output: int32")
+      .Attr(kAnyT)
+      .Shape(Scalar())
+      .NoGradient(kDiscrete)
+      .Doc("The number of dimensions of `input`.");
+}
+
+void DeclareReshapes(OpRegistry& ops) {
+  About(ops, "Reshape", RunBy::kUniversal)
+      .In("tensor: T")
+      .In("shape: Tshape")
+      .Out("output: T")
+      .Attr(kAnyT)
+      .Attr("Tshape: {int32, int64} = DT_INT32")
+      .Shape(ReshapeShape)
+      .Grad(BackToInput)
+      .Doc("The same elements in row-major order under another shape; one extent of -1 is what the others leave.");
+  About(ops, "ExpandDims", RunBy::kUniversal)
+      .In("input: T")
+      .In("dim: Tdim")
+      .Out("output: T")
+      .Attr(kAnyT)
+      .Attr("Tdim: {int32, int64} = DT_INT32")
+      .Shape(ExpandDimsShape)
+      .Grad(BackToInput)
+      .Doc("`input` with an extent of 1 put in at position `dim`; negative positions count from the end.");
+  About(ops, "Squeeze", RunBy::kUniversal)
+      .In("input: T")
+      .Out("output: T")
+      .Attr(kAnyT)
+      .Attr("squeeze_dims: list(int) >= 0 = []")
+      .Shape(SqueezeShape)
+      .Grad(BackToInput)
+      .Doc("`input` without its extents of 1: all of them, or those that squeeze_dims names.");
+  constexpr std::string_view kBits =
+      "{bfloat16, half, float, double, int64, int32, uint8, uint16, uint32, uint64, int8, int16, complex64, "
+      "complex128, qint8, quint8, qint16, quint16, qint32}";
+  About(ops, "Bitcast", RunBy::kPlugin)
+      .In("input: T")
+      .Out("output: type")
+      .Attr(fmt::format("T: {}", kBits))
+      .Attr(fmt::format("type: {}", kBits))
+      .Shape(BitcastShape)
+      .NoGradient("bits have no derivative")
+      .Doc("The bytes of `input` read as another type; the last extent makes up for a difference in size.");
+}
+
+void DeclareBroadcasts(OpRegistry& ops) {
+  About(ops, "BroadcastTo", RunBy::kPlugin)
+      .In("input: T")
+      .In("shape: Tidx")
+      .Out("output: T")
+      .Attr(kAnyT)
+      .Attr(kIndexT)
+      .Shape(BroadcastToShape)
+      .Grad(BroadcastToGradient)
+      .Doc("`input` repeated along new leading extents and extents of 1, up to `shape`.");
+  About(ops, "BroadcastArgs", RunBy::kPlugin)
+      .In("s0: T")
+      .In("s1: T")
+      .Out("r0: T")
+      .Attr("T: {int32, int64} = DT_INT32")
+      .Shape(BroadcastArgsShape)
+      .NoGradient(kDiscrete)
+      .Doc("The shape that two shapes broadcast to.");
+  About(ops, "BroadcastGradientArgs", RunBy::kPlugin)
+      .In("s0: T")
+      .In("s1: T")
+      .Out("r0: T")
+      .Out("r1: T")
+      .Attr("T: {int32, int64} = DT_INT32")
+      .Shape(BroadcastGradientArgsShape)
+      .NoGradient(kDiscrete)
+      .Doc("For two shapes that were broadcast together: the axes over which each side's gradient is summed back.");
+}
+
+}  // namespace
+
+void DeclareShape(OpRegistry& ops) {
+  DeclareQuestions(ops);
+  DeclareReshapes(ops);
+  DeclareBroadcasts(ops);
+}
+
+}  // namespace weir::ops

@@ -1,0 +1,315 @@
+// Parts of arrays: Slice, StridedSlice with its masks, and StridedSlice's gradient.
+#include <algorithm>
+
+#include "core/op/grad_context.h"
+#include "core/op/shape_context.h"
+#include "core/ops/families.h"
+#include "core/ops/grad_shapes.h"
+#include "core/ops/shape_algebra.h"
+#include "core/ops/type_lists.h"
+
+namespace weir::ops {
+namespace {
+
+using op::AttrList;
+using op::Category;
+using op::Grad;
+using op::GradContext;
+using op::OpBuilder;
+using op::OpRegistry;
+using op::ShapeContext;
+using op::Value;
+
+/// Extent i of a slice of `whole` elements; -1 for what is not known. `begin` is exact when not -1.
+Result<int64_t> SliceExtent(int i, int64_t whole, int64_t begin, int64_t size) {
+  if (size < -1) {
+    return InvalidArgument(
+        "Out of bounds slicing on dimension {} of length {}: sizes vector cannot be < -1, but was {}", i, whole, size);
+  }
+  if (whole >= 0 && begin > whole) return InvalidArgument("Expected begin[{}] in [0, {}], but got {}", i, whole, begin);
+  if (size < 0) return SubtractDims(whole, begin);
+  if (whole >= 0 && begin >= 0 && size > whole - begin) {
+    return InvalidArgument("Expected size[{}] in [0, {}], but got {}", i, whole - begin, size);
+  }
+  return size;
+}
+
+Status SliceShape(ShapeContext& c) {
+  WEIR_ASSIGN(const PartialShape begin_shape, c.WithRank(1, 1));
+  WEIR_ASSIGN(const PartialShape size_shape, c.WithRank(2, 1));
+  WEIR_TRY(begin_shape.Merge(size_shape).status());
+  if (const std::optional<std::vector<int64_t>> given = c.ints(1)) {
+    for (size_t i = 0; i < given->size(); ++i) {
+      if ((*given)[i] < 0) return InvalidArgument("Expected begin[{}] to be non-negative, but got {}", i, (*given)[i]);
+    }
+  }
+  WEIR_ASSIGN(PartialShape begin, c.shape_from(1));
+  const std::optional<std::vector<int64_t>> sizes = c.ints(2);
+  WEIR_ASSIGN(PartialShape partial_sizes, sizes ? PartialShape() : c.shape_from(2));
+  int rank = c.input(0).has_rank() ? c.input(0).rank() : begin.rank();
+  if (rank < 0) rank = sizes ? static_cast<int>(std::min<size_t>(sizes->size(), kMaxRank)) : partial_sizes.rank();
+  if (rank < 0) return Status();
+  WEIR_ASSIGN(const PartialShape in, c.WithRank(0, rank));
+  WEIR_ASSIGN(begin, ToRank(begin, rank));
+  if (sizes) WEIR_TRY(ExpectDim(static_cast<int64_t>(sizes->size()), rank));
+  WEIR_ASSIGN(partial_sizes, ToRank(partial_sizes, rank));
+  std::vector<int64_t> dims;
+  for (int i = 0; i < rank; ++i) {
+    if (!sizes && partial_sizes.dim(i) < 0) {
+      dims.push_back(-1);
+      continue;
+    }
+    const int64_t size = sizes ? (*sizes)[static_cast<size_t>(i)] : partial_sizes.dim(i);
+    WEIR_ASSIGN(dims.emplace_back(), SliceExtent(i, in.dim(i), begin.dim(i), size));
+  }
+  WEIR_ASSIGN(PartialShape out, PartialShape::Make(dims));
+  c.set_output(0, std::move(out));
+  return Status();
+}
+
+/// One entry of a slice specification for one axis of the input. `begin` and `end` are nothing where they are masked
+/// away or not known.
+struct AxisSpec {
+  std::optional<int64_t> begin, end;
+  int64_t stride = 1;
+  bool open_begin = false, open_end = false;
+  bool shrink = false;
+};
+
+/// What a position of the answer is: an axis of the input, or a new axis of extent 1.
+constexpr int kNewAxis = -1;
+
+struct DenseSpec {
+  std::vector<AxisSpec> axes;  // one per axis of the input
+  std::vector<int> answer;     // axes that remain, in order, and kNewAxis
+};
+
+struct Masks {
+  int64_t begin = 0, end = 0, ellipsis = 0, new_axis = 0, shrink = 0;
+};
+
+bool HasBit(int64_t mask, size_t i) { return i < 64 && ((static_cast<uint64_t>(mask) >> i) & 1) != 0; }
+
+Result<Masks> ReadMasks(const op::AttrView& attrs) {
+  Masks m;
+  WEIR_ASSIGN(m.begin, attrs.Int("begin_mask"));
+  WEIR_ASSIGN(m.end, attrs.Int("end_mask"));
+  WEIR_ASSIGN(m.ellipsis, attrs.Int("ellipsis_mask"));
+  WEIR_ASSIGN(m.new_axis, attrs.Int("new_axis_mask"));
+  WEIR_ASSIGN(m.shrink, attrs.Int("shrink_axis_mask"));
+  return m;
+}
+
+/// The operands of a StridedSlice as far as they are known: strides always, the bounds perhaps.
+struct Operands {
+  std::vector<std::optional<int64_t>> begin, end;
+  std::vector<int64_t> strides;
+};
+
+/// Lays the given entries out over the axes of an input of `rank`: the ellipsis, or what is missing at the end, stands
+/// for full axes.
+Result<DenseSpec> LayOut(const Operands& given, const Masks& masks, int rank) {
+  const size_t count = given.strides.size();
+  size_t ellipsis = count;
+  size_t new_after_ellipsis = 0;
+  for (size_t i = 0; i < count; ++i) {
+    if (HasBit(masks.ellipsis, i)) {
+      if (ellipsis != count) return InvalidArgument("Multiple ellipses in slice spec not allowed");
+      ellipsis = i;
+    } else if (ellipsis != count && HasBit(masks.new_axis, i)) {
+      ++new_after_ellipsis;
+    }
+  }
+  DenseSpec dense;
+  const auto take_full_until = [&dense](size_t axes) {
+    while (dense.axes.size() < axes) {
+      dense.answer.push_back(static_cast<int>(dense.axes.size()));
+      AxisSpec full;
+      full.open_begin = full.open_end = true;
+      dense.axes.push_back(full);
+    }
+  };
+  const size_t whole = static_cast<size_t>(rank);
+  for (size_t i = 0; i < count; ++i) {
+    if (i == ellipsis) {
+      const size_t left = count - i - 1 - new_after_ellipsis;
+      take_full_until(whole > left ? whole - left : 0);
+    } else if (HasBit(masks.new_axis, i)) {
+      dense.answer.push_back(kNewAxis);
+    } else if (dense.axes.size() == whole) {
+      return InvalidArgument("Index out of range using input dim {}; input has only {} dims", whole, whole);
+    } else {
+      AxisSpec axis{given.begin[i],         given.end[i],         given.strides[i],
+                    HasBit(masks.begin, i), HasBit(masks.end, i), HasBit(masks.shrink, i)};
+      if (!axis.shrink) dense.answer.push_back(static_cast<int>(dense.axes.size()));
+      dense.axes.push_back(axis);
+    }
+  }
+  take_full_until(whole);
+  return dense;
+}
+
+/// Number of elements that the entry selects from an axis of `extent` (-1 unknown), 1 for one that shrinks; -1 when it
+/// cannot be told.
+Result<int64_t> SelectedCount(const AxisSpec& axis, int index, int64_t extent) {
+  if (axis.stride == 0) return InvalidArgument("strides[{}] must be non-zero", index);
+  if (axis.shrink && axis.stride < 0) return InvalidArgument("only stride 1 allowed on non-range indexing.");
+  if (extent < 0) return int64_t{axis.shrink ? 1 : -1};
+  if (axis.shrink) {
+    if (axis.begin && (*axis.begin < -extent || *axis.begin >= extent)) {
+      return InvalidArgument("slice index {} of dimension {} out of bounds.", *axis.begin, index);
+    }
+    return int64_t{1};
+  }
+  const int64_t low = axis.stride > 0 ? 0 : -1, high = axis.stride > 0 ? extent : extent - 1;
+  const auto canonical = [&](std::optional<int64_t> bound) {
+    return std::clamp(*bound < 0 ? *bound + extent : *bound, low, high);
+  };
+  if ((!axis.open_begin && !axis.begin) || (!axis.open_end && !axis.end)) return int64_t{-1};
+  const int64_t first = axis.open_begin ? (axis.stride > 0 ? low : high) : canonical(axis.begin);
+  const int64_t last = axis.open_end ? (axis.stride > 0 ? high : low) : canonical(axis.end);
+  const int64_t interval = last - first;
+  if (interval == 0 || (interval < 0) != (axis.stride < 0)) return int64_t{0};
+  return interval / axis.stride + (interval % axis.stride != 0 ? 1 : 0);
+}
+
+/// The elements of integer vector input i as far as they are known; a -1 of a merely inferred shape is unknown.
+Result<std::vector<std::optional<int64_t>>> Bounds(const ShapeContext& c, int i, size_t count) {
+  std::vector<std::optional<int64_t>> bounds(count);
+  if (const std::optional<std::vector<int64_t>> exact = c.ints(i)) {
+    WEIR_TRY(ExpectDim(static_cast<int64_t>(exact->size()), static_cast<int64_t>(count)));
+    std::ranges::copy(*exact, bounds.begin());
+    return bounds;
+  }
+  WEIR_ASSIGN(const PartialShape known, c.shape_from(i));
+  for (int k = 0; k < known.rank() && k < static_cast<int>(count); ++k) {
+    if (known.dim(k) >= 0) bounds[static_cast<size_t>(k)] = known.dim(k);
+  }
+  return bounds;
+}
+
+/// What a slice of `in` by the operands at inputs `first` (begin), first + 1 and first + 2 looks like.
+Result<PartialShape> StridedSliceOf(const ShapeContext& c, const PartialShape& in, int first) {
+  WEIR_ASSIGN(PartialShape operand, c.WithRank(first, 1));
+  WEIR_ASSIGN(operand, operand.Merge(c.input(first + 1)));
+  WEIR_TRY(operand.Merge(c.input(first + 2)).status());
+  const std::optional<std::vector<int64_t>> strides = c.ints(first + 2);
+  if (!strides || !in.has_rank()) return PartialShape();
+  WEIR_ASSIGN(const Masks masks, ReadMasks(c.attrs()));
+  Operands given;
+  given.strides = *strides;
+  WEIR_ASSIGN(given.begin, Bounds(c, first, strides->size()));
+  WEIR_ASSIGN(given.end, Bounds(c, first + 1, strides->size()));
+  WEIR_ASSIGN(const DenseSpec dense, LayOut(given, masks, in.rank()));
+  std::vector<int64_t> counts;
+  for (int i = 0; i < in.rank(); ++i) {
+    WEIR_ASSIGN(counts.emplace_back(), SelectedCount(dense.axes[static_cast<size_t>(i)], i, in.dim(i)));
+  }
+  std::vector<int64_t> dims;
+  for (const int axis : dense.answer) dims.push_back(axis == kNewAxis ? 1 : counts[static_cast<size_t>(axis)]);
+  return PartialShape::Make(dims);
+}
+
+Status StridedSliceShape(ShapeContext& c) {
+  WEIR_ASSIGN(PartialShape out, StridedSliceOf(c, c.input(0), 1));
+  c.set_output(0, std::move(out));
+  return Status();
+}
+
+Status StridedSliceGradShape(ShapeContext& c) {
+  WEIR_ASSIGN(PartialShape whole, c.shape_from(0));
+  WEIR_ASSIGN(const PartialShape slice, StridedSliceOf(c, whole, 1));
+  if (!slice.CompatibleWith(c.input(4))) {
+    return InvalidArgument("shape of dy was {} instead of {}", c.input(4).ToString(), slice.ToString());
+  }
+  c.set_output(0, std::move(whole));
+  return Status();
+}
+
+/// dy surrounded by the zeros of what was cut away.
+Result<std::vector<Grad>> SliceGradient(GradContext& g) {
+  const DType index = g.TypeOf(g.X(1));
+  const Value rest = g.Sub(g.Sub(ShapeAs(g, g.X(0), index), ShapeAs(g, g.Y(0), index)), g.X(1));
+  const Value paddings = g.Apply("Pack", {g.X(1), rest}, {{"N", int64_t{2}}, {"axis", int64_t{1}}});
+  return std::vector<Grad>{g.Apply("Pad", {g.Dy(0), paddings}), Grad::None(), Grad::None()};
+}
+
+Result<AttrList> MaskAttrs(GradContext& g) {
+  WEIR_ASSIGN(const Masks m, ReadMasks(g.attrs()));
+  return AttrList{{"begin_mask", m.begin},
+                  {"end_mask", m.end},
+                  {"ellipsis_mask", m.ellipsis},
+                  {"new_axis_mask", m.new_axis},
+                  {"shrink_axis_mask", m.shrink}};
+}
+
+Result<std::vector<Grad>> StridedSliceGradient(GradContext& g) {
+  WEIR_ASSIGN(AttrList masks, MaskAttrs(g));
+  std::vector<Value> bounds = {g.X(1), g.X(2), g.X(3)};
+  // StridedSliceGrad takes no int16 indices.
+  if (g.TypeOf(bounds[0]) == DType::kInt16) {
+    for (Value& bound : bounds) bound = AsInt32(g, bound);
+  }
+  const Value shape = ShapeAs(g, g.X(0), g.TypeOf(bounds[0]));
+  std::vector<Grad> grads(4);
+  grads[0] = g.Apply("StridedSliceGrad", {shape, bounds[0], bounds[1], bounds[2], g.Dy(0)}, std::move(masks));
+  return grads;
+}
+
+Result<std::vector<Grad>> StridedSliceGradGradient(GradContext& g) {
+  WEIR_ASSIGN(AttrList masks, MaskAttrs(g));
+  std::vector<Grad> grads(5);
+  grads[4] = g.Apply("StridedSlice", {g.Dy(0), g.X(1), g.X(2), g.X(3)}, std::move(masks));
+  return grads;
+}
+
+OpBuilder Strided(OpRegistry& ops, std::string_view name) {
+  return ops.Declare(name)
+      .Is(Category::kArray)
+      .Out("output: T")
+      .Attr(kAnyT)
+      .Attr("begin_mask: int = 0")
+      .Attr("end_mask: int = 0")
+      .Attr("ellipsis_mask: int = 0")
+      .Attr("new_axis_mask: int = 0")
+      .Attr("shrink_axis_mask: int = 0");
+}
+
+}  // namespace
+
+void DeclareSlice(OpRegistry& ops) {
+  ops.Declare("Slice")
+      .In("input: T")
+      .In("begin: Index")
+      .In("size: Index")
+      .Out("output: T")
+      .Attr(kAnyT)
+      .Attr("Index: {int32, int64}")
+      .Is(Category::kArray)
+      .Shape(SliceShape)
+      .Grad(SliceGradient)
+      .Doc("size[i] elements from begin[i] on along each axis i; a size of -1 takes the rest.");
+  Strided(ops, "StridedSlice")
+      .In("input: T")
+      .In("begin: Index")
+      .In("end: Index")
+      .In("strides: Index")
+      .Attr("Index: {int16, int32, int64}")
+      .Shape(StridedSliceShape)
+      .Grad(StridedSliceGradient)
+      .Doc(
+          "input[begin:end:strides] as NumPy slices; bits of the masks open bounds, stand for an ellipsis, add or drop "
+          "an axis.");
+  Strided(ops, "StridedSliceGrad")
+      .In("shape: Index")
+      .In("begin: Index")
+      .In("end: Index")
+      .In("strides: Index")
+      .In("dy: T")
+      .Attr("Index: {int32, int64}")
+      .Shape(StridedSliceGradShape)
+      .Grad(StridedSliceGradGradient)
+      .Doc("Zeros of `shape` with dy where StridedSlice of the same operands would read.");
+}
+
+}  // namespace weir::ops

@@ -1,0 +1,235 @@
+// Variables, by reference and by handle: making, reading and assigning them, and adding to some of their rows.
+#include "core/op/grad_context.h"
+#include "core/op/shape_context.h"
+#include "core/ops/families.h"
+#include "core/ops/shape_algebra.h"
+#include "core/ops/type_lists.h"
+
+namespace weir::ops {
+namespace {
+
+using op::Category;
+using op::Grad;
+using op::GradContext;
+using op::OpBuilder;
+using op::OpRegistry;
+using op::RunBy;
+using op::Scalar;
+using op::ShapeContext;
+
+constexpr std::string_view kUpdate = "it changes a variable: its result is state, not a function of its inputs";
+constexpr std::string_view kNoInputs = "it has no inputs";
+constexpr std::string_view kDiscrete = "its answer is discrete";
+
+/// Legacy variables cannot tell a scalar from an undeclared shape; an empty shape means the latter.
+Status LegacyVariableShape(ShapeContext& c) {
+  WEIR_ASSIGN(PartialShape shape, c.attrs().ShapeAttr("shape"));
+  c.set_output(0, shape.rank() > 0 ? std::move(shape) : PartialShape());
+  return Status();
+}
+
+Status VariableV2Shape(ShapeContext& c) {
+  WEIR_ASSIGN(PartialShape shape, c.attrs().ShapeAttr("shape"));
+  c.set_output(0, std::move(shape));
+  return Status();
+}
+
+Status MergeBoth(ShapeContext& c) {
+  WEIR_ASSIGN(PartialShape merged, c.input(0).Merge(c.input(1)));
+  c.set_output(0, std::move(merged));
+  return Status();
+}
+
+Status AssignShape(ShapeContext& c) {
+  WEIR_ASSIGN(const bool validate, c.attrs().Bool("validate_shape"));
+  if (validate) return MergeBoth(c);
+  c.set_output(0, c.input(1));
+  return Status();
+}
+
+Status ReadShape(ShapeContext& c) {
+  WEIR_TRY(c.WithRank(0, 0).status());
+  c.set_output(0, c.resource_shape(0));
+  return Status();
+}
+
+Status AssignHandleShape(ShapeContext& c) {
+  WEIR_TRY(c.WithRank(0, 0).status());
+  return c.resource_shape(0).Merge(c.input(1)).status();
+}
+
+Status HandleShapeVector(ShapeContext& c) {
+  WEIR_TRY(c.WithRank(0, 0).status());
+  c.set_output(0, RankVector(c.resource_shape(0)));
+  return Status();
+}
+
+/// updates: one row of the variable per index, or a scalar for all of them.
+Status CheckScatter(const PartialShape& variable, const PartialShape& indices, const PartialShape& updates) {
+  WEIR_ASSIGN(const PartialShape rows, ToRankAtLeast(variable, 1));
+  if (updates.rank() == 0) return Status();
+  WEIR_ASSIGN(const PartialShape wanted, Join(indices, Span(rows, 1)));
+  return updates.Merge(wanted).status();
+}
+
+Status ScatterShape(ShapeContext& c) {
+  WEIR_TRY(CheckScatter(c.input(0), c.input(1), c.input(2)));
+  c.set_output(0, c.input(0));
+  return Status();
+}
+
+Status ResourceScatterShape(ShapeContext& c) {
+  WEIR_TRY(c.WithRank(0, 0).status());
+  return CheckScatter(c.resource_shape(0), c.input(1), c.input(2));
+}
+
+Result<std::vector<Grad>> ReadGradient(GradContext& g) { return std::vector<Grad>{g.DyAsIs(0)}; }
+
+OpBuilder State(OpRegistry& ops, std::string_view name, RunBy run_by) {
+  return ops.Declare(name).Is(Category::kState).RunsOn(run_by);
+}
+
+OpBuilder RefVariable(OpRegistry& ops, std::string_view name) {
+  return State(ops, name, RunBy::kUniversal)
+      .Out("ref: Ref(dtype)")
+      .Attr("shape: shape")
+      .Attr("dtype: type")
+      .Attr("container: string = ''")
+      .Attr("shared_name: string = ''")
+      .Stateful()
+      .NoGradient(kNoInputs);
+}
+
+void DeclareVariables(OpRegistry& ops) {
+  RefVariable(ops, "Variable")
+      .Shape(LegacyVariableShape)
+      .Doc("VariableV2 of old graphs: an empty `shape` says that the shape is not declared.");
+  RefVariable(ops, "VariableV2")
+      .Shape(VariableV2Shape)
+      .Doc("A reference to a tensor that outlives the run, shared under its name by all runs of a session.");
+  State(ops, "VarHandleOp", RunBy::kUniversal)
+      .Out("resource: resource")
+      .Attr("container: string = ''")
+      .Attr("shared_name: string = ''")
+      .Attr("debug_name: string = ''")
+      .Attr("dtype: type")
+      .Attr("shape: shape")
+      .Attr("allowed_devices: list(string) = []")
+      .Stateful()
+      .Shape(Scalar())
+      .NoGradient(kNoInputs)
+      .Doc("A handle of a variable of that type and shape, which outlives the run.");
+  State(ops, "IsVariableInitialized", RunBy::kUniversal)
+      .In("ref: Ref(dtype)")
+      .Out("is_initialized: bool")
+      .Attr("dtype: type")
+      .AllowsUninitialized()
+      .Shape(Scalar())
+      .NoGradient(kDiscrete)
+      .Doc("True when the variable has a value.");
+  State(ops, "VarIsInitializedOp", RunBy::kUniversal)
+      .In("resource: resource")
+      .Out("is_initialized: bool")
+      .Stateful()
+      .Shape(Scalar())
+      .NoGradient(kDiscrete)
+      .Doc("True when the variable behind the handle has a value.");
+  State(ops, "VariableShape", RunBy::kUniversal)
+      .In("input: resource")
+      .Out("output: out_type")
+      .Attr("out_type: {int32, int64} = DT_INT32")
+      .Stateful()
+      .Shape(HandleShapeVector)
+      .NoGradient(kDiscrete)
+      .Doc("The shape of the variable's value, as a vector.");
+}
+
+/// Assignment to a reference, which it hands on.
+OpBuilder RefAssign(OpRegistry& ops, std::string_view name, RunBy run_by, std::string_view type_attr) {
+  return State(ops, name, run_by)
+      .In("ref: Ref(T)")
+      .In("value: T")
+      .Out("output_ref: Ref(T)")
+      .Attr(type_attr)
+      .NoGradient(kUpdate);
+}
+
+OpBuilder HandleAssign(OpRegistry& ops, std::string_view name, RunBy run_by) {
+  return State(ops, name, run_by)
+      .In("resource: resource")
+      .In("value: dtype")
+      .Attr("dtype: type")
+      .Stateful()
+      .Shape(AssignHandleShape)
+      .NoGradient(kUpdate);
+}
+
+void DeclareAssignments(OpRegistry& ops) {
+  RefAssign(ops, "Assign", RunBy::kUniversal, kAnyT)
+      .Attr("validate_shape: bool = true")
+      .Attr("use_locking: bool = true")
+      .AllowsUninitialized()
+      .Shape(AssignShape)
+      .Doc("Makes `value` the variable's value; with validate_shape its shape must fit the declared one.");
+  RefAssign(ops, "AssignAdd", RunBy::kPlugin, kNumberT)
+      .Attr("use_locking: bool = false")
+      .Shape(MergeBoth)
+      .Doc("Adds `value` to the variable.");
+  RefAssign(ops, "AssignSub", RunBy::kPlugin, kNumberT)
+      .Attr("use_locking: bool = false")
+      .Shape(MergeBoth)
+      .Doc("Subtracts `value` from the variable.");
+  State(ops, "ReadVariableOp", RunBy::kUniversal)
+      .In("resource: resource")
+      .Out("value: dtype")
+      .Attr("dtype: type")
+      .Stateful()
+      .Shape(ReadShape)
+      .Grad(ReadGradient)
+      .Doc("The variable's value at this point of the run; later assignments do not change it.");
+  HandleAssign(ops, "AssignVariableOp", RunBy::kUniversal)
+      .Attr("validate_shape: bool = false")
+      .Doc("Makes `value` the variable's value.");
+  HandleAssign(ops, "AssignAddVariableOp", RunBy::kPlugin).Doc("Adds `value` to the variable.");
+  HandleAssign(ops, "AssignSubVariableOp", RunBy::kPlugin).Doc("Subtracts `value` from the variable.");
+}
+
+OpBuilder RefScatter(OpRegistry& ops, std::string_view name) {
+  return State(ops, name, RunBy::kPlugin)
+      .In("ref: Ref(T)")
+      .In("indices: Tindices")
+      .In("updates: T")
+      .Out("output_ref: Ref(T)")
+      .Attr(kNumberT)
+      .Attr("Tindices: {int32, int64}")
+      .Attr("use_locking: bool = false")
+      .Shape(ScatterShape)
+      .NoGradient(kUpdate);
+}
+
+void DeclareScatters(OpRegistry& ops) {
+  RefScatter(ops, "ScatterAdd")
+      .Doc("Adds row i of `updates` to row indices[i] of the variable; indices that repeat add up.");
+  RefScatter(ops, "ScatterSub")
+      .Doc("Subtracts row i of `updates` from row indices[i] of the variable; indices that repeat add up.");
+  State(ops, "ResourceScatterAdd", RunBy::kPlugin)
+      .In("resource: resource")
+      .In("indices: Tindices")
+      .In("updates: dtype")
+      .Attr("dtype: numbertype")
+      .Attr("Tindices: {int32, int64}")
+      .Stateful()
+      .Shape(ResourceScatterShape)
+      .NoGradient(kUpdate)
+      .Doc("Adds row i of `updates` to row indices[i] of the variable behind the handle; indices that repeat add up.");
+}
+
+}  // namespace
+
+void DeclareState(OpRegistry& ops) {
+  DeclareVariables(ops);
+  DeclareAssignments(ops);
+  DeclareScatters(ops);
+}
+
+}  // namespace weir::ops
