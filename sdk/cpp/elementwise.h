@@ -9,6 +9,7 @@
 #ifndef WEIR_SDK_CPP_ELEMENTWISE_H_
 #define WEIR_SDK_CPP_ELEMENTWISE_H_
 
+#include "sdk/cpp/broadcast.h"
 #include "sdk/cpp/kernel.h"
 
 #if defined(__clang__)
@@ -21,7 +22,6 @@ namespace weir::sdk::internal {
 
 inline constexpr int64_t kTile = 1024;         // elements of a 16-bit tile
 inline constexpr int64_t kGrain = 32 * 1024;   // elements below which a call is not split
-inline constexpr uint32_t kMaxDims = 16;       // after merging
 
 /// Which operands advance along a run.
 enum class Run : uint32_t { kBoth, kLeftFixed, kRightFixed, kFixed };
@@ -93,12 +93,7 @@ struct UnaryState : State {
 
 struct BinaryState : UnaryState {
   Run run = Run::kBoth;
-  // Broadcasting: outer dimensions with the byte steps of both inputs, over runs of `n` elements.
-  uint32_t rank = 0;
-  int64_t dims[kMaxDims];
-  int64_t left_step[kMaxDims];
-  int64_t right_step[kMaxDims];
-  int64_t runs = 1;
+  Broadcast<2> plan;
 };
 
 inline const char* In(const weir_reg& reg) { return reinterpret_cast<const char*>(reg.data); }
@@ -126,29 +121,16 @@ inline int32_t BinaryFlatFn(void* raw, const weir_reg* regs, const weir_env* env
 inline int32_t BinaryBroadcastFn(void* raw, const weir_reg* regs, const weir_env* env) noexcept {
   const auto& state = *static_cast<const BinaryState*>(static_cast<State*>(raw));
   const Loops& loops = *state.loops;
-  const auto [begin, end] = Env(env, state.tiles).Range(state.runs);
-  int64_t index[kMaxDims] = {};
+  const auto [begin, end] = Env(env, state.tiles).Range(state.plan.runs);
   const char* left = In(regs[0]);
   const char* right = In(regs[1]);
-  for (int64_t rest = begin, i = static_cast<int64_t>(state.rank) - 1; i >= 0; --i) {
-    index[i] = rest % state.dims[i];
-    rest /= state.dims[i];
-    left += index[i] * state.left_step[i];
-    right += index[i] * state.right_step[i];
-  }
-  char* out = Out(regs[2]) + begin * state.n * loops.out_bytes;
-  for (int64_t at = begin; at < end; ++at, out += state.n * loops.out_bytes) {
-    if (!ApplyBinary(loops, left, right, out, state.n, state.run)) return Fault(loops, env);
-    for (int64_t i = static_cast<int64_t>(state.rank) - 1; i >= 0; --i) {
-      left += state.left_step[i];
-      right += state.right_step[i];
-      if (++index[i] < state.dims[i]) break;
-      left -= state.dims[i] * state.left_step[i];
-      right -= state.dims[i] * state.right_step[i];
-      index[i] = 0;
-    }
-  }
-  return WEIR_OK;
+  char* out = Out(regs[2]) + begin * state.plan.run * loops.out_bytes;
+  const bool ok = state.plan.ForRuns(begin, end, [&](const std::array<int64_t, 2>& at) {
+    char* to = out;
+    out += state.plan.run * loops.out_bytes;
+    return ApplyBinary(loops, left + at[0] * loops.in_bytes, right + at[1] * loops.in_bytes, to, state.plan.run, state.run);
+  });
+  return ok ? WEIR_OK : Fault(loops, env);
 }
 
 inline int32_t NothingFn(void*, const weir_reg*, const weir_env*) noexcept { return WEIR_OK; }
@@ -170,47 +152,6 @@ inline int32_t PrepareUnary(const Variant& variant, Prep& prep, weir_kernel_fn* 
   return WEIR_OK;
 }
 
-/// Fills the broadcasting plan for `out` from right-aligned input shapes; false when the shapes do not fit.
-inline bool PlanBroadcast(const weir_shape& left, const weir_shape& right, const weir_shape& out, int64_t bytes,
-                          BinaryState* state) {
-  struct Dim {
-    int64_t n;
-    bool left, right;  // advances
-  };
-  std::vector<Dim> dims;  // innermost first, equal neighbours merged
-  if (left.rank > out.rank || right.rank > out.rank) return false;
-  for (uint32_t i = 0; i < out.rank; ++i) {
-    const int64_t n = out.dims[out.rank - 1 - i];
-    const int64_t l = i < left.rank ? left.dims[left.rank - 1 - i] : 1;
-    const int64_t r = i < right.rank ? right.dims[right.rank - 1 - i] : 1;
-    if ((l != n && l != 1) || (r != n && r != 1)) return false;
-    if (n == 1) continue;
-    const Dim dim{n, l == n, r == n};
-    if (!dims.empty() && dims.back().left == dim.left && dims.back().right == dim.right) {
-      dims.back().n *= n;
-    } else {
-      dims.push_back(dim);
-    }
-  }
-  if (dims.empty()) dims.push_back({1, true, true});
-  if (dims.size() - 1 > kMaxDims) return false;
-  state->n = dims[0].n;
-  state->run = dims[0].left ? (dims[0].right ? Run::kBoth : Run::kRightFixed)
-                            : (dims[0].right ? Run::kLeftFixed : Run::kFixed);
-  state->rank = static_cast<uint32_t>(dims.size() - 1);
-  int64_t left_size = dims[0].left ? dims[0].n : 1, right_size = dims[0].right ? dims[0].n : 1;
-  for (size_t i = 1; i < dims.size(); ++i) {
-    const size_t at = state->rank - i;
-    state->dims[at] = dims[i].n;
-    state->left_step[at] = dims[i].left ? left_size * bytes : 0;
-    state->right_step[at] = dims[i].right ? right_size * bytes : 0;
-    state->runs *= dims[i].n;
-    if (dims[i].left) left_size *= dims[i].n;
-    if (dims[i].right) right_size *= dims[i].n;
-  }
-  return true;
-}
-
 inline int32_t PrepareBinary(const Variant& variant, Prep& prep, weir_kernel_fn* fn, std::unique_ptr<State>* out) {
   const auto& loops = *static_cast<const Loops*>(variant.data);
   if (prep.inputs() != 2 || prep.outputs() != 1 || SizeOf(prep.input(1).dtype) != SizeOf(prep.input(0).dtype) ||
@@ -220,9 +161,13 @@ inline int32_t PrepareBinary(const Variant& variant, Prep& prep, weir_kernel_fn*
   auto state = std::make_unique<BinaryState>();
   state->loops = &loops;
   const weir_shape& shape = prep.output(0).shape;
-  if (!PlanBroadcast(prep.shape(0), prep.shape(1), shape, loops.in_bytes, state.get())) {
+  Broadcast<2>& plan = state->plan;
+  if (!plan.Plan({prep.shape(0), prep.shape(1)}, shape)) {
     return prep.error().InvalidArgument("Incompatible shapes: ", prep.shape(0), " vs. ", prep.shape(1));
   }
+  state->n = plan.run;
+  state->run = plan.advances[0] ? (plan.advances[1] ? Run::kBoth : Run::kRightFixed)
+                                : (plan.advances[1] ? Run::kLeftFixed : Run::kFixed);
   const int64_t n = SizeOf(shape);
   if (loops.in_bytes == loops.out_bytes) {
     if (prep.size(0) == n) prep.MayAlias(0, 0);
@@ -232,11 +177,11 @@ inline int32_t PrepareBinary(const Variant& variant, Prep& prep, weir_kernel_fn*
     *fn = &NothingFn;
   } else if (n == 1 && loops.one != nullptr) {
     *fn = loops.one;
-  } else if (state->rank == 0) {
+  } else if (plan.runs == 1) {
     prep.Tiles(static_cast<uint64_t>(n / kGrain));
     *fn = &BinaryFlatFn;
   } else {
-    prep.Tiles(static_cast<uint64_t>(std::min(n / kGrain, state->runs)));
+    prep.Tiles(static_cast<uint64_t>(std::min(n / kGrain, plan.runs)));
     *fn = &BinaryBroadcastFn;
   }
   *out = std::move(state);

@@ -1,0 +1,29 @@
+// One function per family of kernels, called by the plugin's entry.
+#ifndef WEIR_PLUGINS_KERNELS_EIGEN_FAMILIES_H_
+#define WEIR_PLUGINS_KERNELS_EIGEN_FAMILIES_H_
+
+#include "sdk/cpp/kernel.h"
+
+namespace weir::kernels_eigen {
+
+// Hot: also built for x86-64-v4.
+void AddComparison(sdk::KernelTable& k);
+void AddMathBinary(sdk::KernelTable& k);
+void AddMathUnary(sdk::KernelTable& k);
+void AddMatMul(sdk::KernelTable& k);
+void AddReduce(sdk::KernelTable& k);
+void AddSoftmax(sdk::KernelTable& k);
+
+void AddAddN(sdk::KernelTable& k);
+void AddArgReduce(sdk::KernelTable& k);
+void AddAssignAdd(sdk::KernelTable& k);
+void AddBias(sdk::KernelTable& k);
+void AddCast(sdk::KernelTable& k);
+void AddCrossEntropy(sdk::KernelTable& k);
+void AddOptimisers(sdk::KernelTable& k);
+void AddScan(sdk::KernelTable& k);
+void AddSelect(sdk::KernelTable& k);
+
+}  // namespace weir::kernels_eigen
+
+#endif  // WEIR_PLUGINS_KERNELS_EIGEN_FAMILIES_H_

@@ -1,0 +1,83 @@
+// Comparisons and logic, with broadcasting.
+#include <complex>
+
+#include "plugins/kernels_eigen/dtypes.h"
+#include "plugins/kernels_eigen/families.h"
+#include "sdk/cpp/elementwise.h"
+
+namespace weir::kernels_eigen {
+namespace {
+
+struct Equal {
+  static constexpr bool kOfDifferentShapes = false;
+  template <class T>
+  bool operator()(T x, T y) const { return x == y; }
+};
+struct NotEqual {
+  static constexpr bool kOfDifferentShapes = true;
+  template <class T>
+  bool operator()(T x, T y) const { return x != y; }
+};
+struct Less {
+  template <class T>
+  bool operator()(T x, T y) const { return x < y; }
+};
+struct LessEqual {
+  template <class T>
+  bool operator()(T x, T y) const { return x <= y; }
+};
+struct Greater {
+  template <class T>
+  bool operator()(T x, T y) const { return x > y; }
+};
+struct GreaterEqual {
+  template <class T>
+  bool operator()(T x, T y) const { return x >= y; }
+};
+struct And {
+  bool operator()(sdk::boolean x, sdk::boolean y) const { return x & y; }
+};
+struct Or {
+  bool operator()(sdk::boolean x, sdk::boolean y) const { return x | y; }
+};
+
+template <bool kValue>
+int32_t ConstantFn(void*, const weir_reg* regs, const weir_env*) noexcept {
+  *reinterpret_cast<bool*>(regs[2].data) = kValue;
+  return WEIR_OK;
+}
+
+/// With incompatible_shape_error false, operands that do not broadcast are unequal as a whole: one scalar answer.
+template <bool kValue>
+int32_t PrepareEquality(const sdk::internal::Variant& variant, sdk::Prep& prep, weir_kernel_fn* fn,
+                        std::unique_ptr<sdk::internal::State>* state) {
+  if (prep.inputs() == 2 && prep.outputs() == 1 && prep.output(0).shape.rank == 0 &&
+      !prep.node().Bool("incompatible_shape_error", true) && (prep.size(0) != 1 || prep.size(1) != 1)) {
+    *fn = &ConstantFn<kValue>;
+    *state = std::make_unique<sdk::internal::State>();
+    return WEIR_OK;
+  }
+  return sdk::internal::PrepareBinary(variant, prep, fn, state);
+}
+
+template <class F, class List>
+void AddEquality(sdk::KernelTable& k, const char* op, List list) {
+  sdk::Kernel& kernel = k.Binary<F>(op, list);
+  for (sdk::internal::Variant& variant : kernel.variants) variant.prepare = &PrepareEquality<F::kOfDifferentShapes>;
+}
+
+}  // namespace
+
+void AddComparison(sdk::KernelTable& k) {
+  constexpr auto kComparable = kNumbers + kBool + kQuantized;
+  AddEquality<Equal>(k, "Equal", kComparable);
+  AddEquality<NotEqual>(k, "NotEqual", kComparable);
+  k.Binary<Less>("Less", kReal);
+  k.Binary<LessEqual>("LessEqual", kReal);
+  k.Binary<Greater>("Greater", kReal);
+  k.Binary<GreaterEqual>("GreaterEqual", kReal);
+  k.Binary<And>("LogicalAnd", sdk::Attr("", kBool));
+  k.Binary<Or>("LogicalOr", sdk::Attr("", kBool));
+}
+
+}  // namespace weir::kernels_eigen

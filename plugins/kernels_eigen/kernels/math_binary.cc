@@ -1,0 +1,181 @@
+// Element-by-element functions of two operands, with broadcasting.
+#include <cmath>
+#include <complex>
+
+#include "plugins/kernels_eigen/dtypes.h"
+#include "plugins/kernels_eigen/families.h"
+#include "plugins/kernels_eigen/wrap.h"
+#include "sdk/cpp/elementwise.h"
+
+namespace weir::kernels_eigen {
+namespace {
+
+constexpr const char* kDivisionByZero = "Integer division by zero";
+
+struct Add {
+  template <class T>
+  T operator()(T x, T y) const { return Sum(x, y); }
+};
+struct Sub {
+  template <class T>
+  T operator()(T x, T y) const { return Difference(x, y); }
+};
+struct Mul {
+  template <class T>
+  T operator()(T x, T y) const { return Product(x, y); }
+};
+/// Integers are divided towards zero.
+struct Div {
+  static constexpr const char* kFault = kDivisionByZero;
+  template <std::integral T>
+  T operator()(T x, T y, bool& fault) const {
+    if (y == 0) {
+      fault = true;
+      return 0;
+    }
+    if constexpr (std::signed_integral<T>) {
+      if (y == -1) return Negative(x);
+    }
+    return static_cast<T>(x / y);
+  }
+  template <class T>
+  T operator()(T x, T y) const requires(!std::integral<T>) { return x / y; }
+};
+struct DivNoNan {
+  template <class T>
+  T operator()(T x, T y) const { return y == T(0) ? T(0) : x / y; }
+};
+struct FloorDiv {
+  static constexpr const char* kFault = kDivisionByZero;
+  template <std::integral T>
+  T operator()(T x, T y, bool& fault) const {
+    if (y == 0) {
+      fault = true;
+      return 0;
+    }
+    if constexpr (std::signed_integral<T>) {
+      if (y == -1) return Negative(x);
+      return static_cast<T>(x / y - (x % y != 0 && (x < 0) != (y < 0) ? 1 : 0));
+    } else {
+      return static_cast<T>(x / y);
+    }
+  }
+  template <std::floating_point T>
+  T operator()(T x, T y) const { return std::floor(x / y); }
+};
+/// The result has the divisor's sign.
+struct FloorMod {
+  static constexpr const char* kFault = kDivisionByZero;
+  template <std::integral T>
+  T operator()(T x, T y, bool& fault) const {
+    if (y == 0) {
+      fault = true;
+      return 0;
+    }
+    if constexpr (std::signed_integral<T>) {
+      if (y == -1) return 0;
+      const T rest = static_cast<T>(x % y);
+      return static_cast<T>(rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest);
+    } else {
+      return static_cast<T>(x % y);
+    }
+  }
+  template <std::floating_point T>
+  T operator()(T x, T y) const {
+    const T rest = std::fmod(x, y);
+    return rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest;
+  }
+};
+struct SquaredDifference {
+  template <class T>
+  T operator()(T x, T y) const {
+    const T d = Difference(x, y);
+    return Product(d, d);
+  }
+  template <class R>
+  std::complex<R> operator()(std::complex<R> x, std::complex<R> y) const { return std::norm(x - y); }
+};
+struct Pow {
+  static constexpr const char* kFault = "Integers to negative integer powers are not allowed";
+  template <std::integral T>
+  T operator()(T x, T y, bool& fault) const {
+    if (y < 0) {
+      fault = true;
+      return 0;
+    }
+    T power = 1;
+    for (; y != 0; y = static_cast<T>(y >> 1)) {
+      if (y & 1) power = Product(power, x);
+      x = Product(x, x);
+    }
+    return power;
+  }
+  template <class T>
+  T operator()(T x, T y) const requires(!std::integral<T>) { return std::pow(x, y); }
+};
+/// NaN when either operand is.
+struct Maximum {
+  template <class T>
+  T operator()(T x, T y) const { return x > y || x != x ? x : y; }
+};
+struct Minimum {
+  template <class T>
+  T operator()(T x, T y) const { return x < y || x != x ? x : y; }
+};
+struct TanhGrad {
+  template <class T>
+  T operator()(T y, T dy) const { return dy * (T(1) - y * y); }
+};
+struct SigmoidGrad {
+  template <class T>
+  T operator()(T y, T dy) const { return dy * y * (T(1) - y); }
+};
+struct ReluGrad {
+  template <class T>
+  T operator()(T dy, T x) const { return x > T(0) ? dy : T(0); }
+};
+
+template <class T>
+T Conj(T x) { return x; }
+template <class R>
+std::complex<R> Conj(std::complex<R> x) { return std::conj(x); }
+
+// No gradient coming in is none going out, also where the function's own is infinite.
+struct ReciprocalGrad {
+  template <class T>
+  T operator()(T y, T dy) const { return dy == T(0) ? T(0) : -dy * Conj(y) * Conj(y); }
+};
+struct SqrtGrad {
+  template <class T>
+  T operator()(T y, T dy) const { return dy == T(0) ? T(0) : T(0.5) * dy / Conj(y); }
+};
+struct RsqrtGrad {
+  template <class T>
+  T operator()(T y, T dy) const { return dy == T(0) ? T(0) : T(-0.5) * (dy * Conj(y)) * (Conj(y) * Conj(y)); }
+};
+
+}  // namespace
+
+void AddMathBinary(sdk::KernelTable& k) {
+  k.Binary<Add>("Add", kNumbers);
+  k.Binary<Add>("AddV2", kNumbers);
+  k.Binary<Sub>("Sub", kNumbers);
+  k.Binary<Mul>("Mul", kNumbers);
+  k.Binary<Div>("Div", kNumbers);
+  k.Binary<Div>("RealDiv", kFloatingOrComplex);
+  k.Binary<DivNoNan>("DivNoNan", kFloatingOrComplex);
+  k.Binary<FloorDiv>("FloorDiv", kReal);
+  k.Binary<FloorMod>("FloorMod", kReal).Class(WEIR_CLASS_ELEMENTWISE, 10);
+  k.Binary<SquaredDifference>("SquaredDifference", kFloatingOrComplex + kIndex).Class(WEIR_CLASS_ELEMENTWISE, 2);
+  k.Binary<Pow>("Pow", kFloatingOrComplex + kSigned).Class(WEIR_CLASS_ELEMENTWISE, 50);
+  k.Binary<Maximum>("Maximum", kReal);
+  k.Binary<Minimum>("Minimum", kReal);
+  k.Binary<TanhGrad>("TanhGrad", kFloatingOrComplex).Class(WEIR_CLASS_ELEMENTWISE, 3);
+  k.Binary<SigmoidGrad>("SigmoidGrad", kFloatingOrComplex).Class(WEIR_CLASS_ELEMENTWISE, 3);
+  k.Binary<ReluGrad>("ReluGrad", kReal);
+  k.Binary<ReciprocalGrad>("ReciprocalGrad", kFloatingOrComplex).Class(WEIR_CLASS_ELEMENTWISE, 3);
+  k.Binary<SqrtGrad>("SqrtGrad", kFloatingOrComplex).Class(WEIR_CLASS_ELEMENTWISE, 3);
+  k.Binary<RsqrtGrad>("RsqrtGrad", kFloatingOrComplex).Class(WEIR_CLASS_ELEMENTWISE, 4);
+}
+
+}  // namespace weir::kernels_eigen

@@ -1,0 +1,40 @@
+// The entry of kernels_eigen: which families the file carries.
+#include "sdk/cpp/plugin.h"
+
+#include "plugins/kernels_eigen/families.h"
+
+namespace weir::kernels_eigen {
+namespace {
+
+void AddHot(sdk::KernelTable& k) {
+  AddComparison(k);
+  AddMathBinary(k);
+  AddMathUnary(k);
+  AddMatMul(k);
+  AddReduce(k);
+  AddSoftmax(k);
+}
+
+#if !defined(WEIR_HOT_FAMILIES_ONLY)
+void AddRest(sdk::KernelTable& k) {
+  AddAddN(k);
+  AddArgReduce(k);
+  AddAssignAdd(k);
+  AddBias(k);
+  AddCast(k);
+  AddCrossEntropy(k);
+  AddOptimisers(k);
+  AddScan(k);
+  AddSelect(k);
+}
+#endif
+
+}  // namespace
+}  // namespace weir::kernels_eigen
+
+#if defined(WEIR_HOT_FAMILIES_ONLY)
+WEIR_PLUGIN("kernels_eigen", "0.1.0", "weir", "cpu", weir::sdk::Kernels<weir::kernels_eigen::AddHot>)
+#else
+WEIR_PLUGIN("kernels_eigen", "0.1.0", "weir", "cpu",
+            weir::sdk::Kernels<weir::kernels_eigen::AddHot, weir::kernels_eigen::AddRest>)
+#endif
