@@ -1,0 +1,24 @@
+// Ops that stop a step.
+#include "core/builtin/families.h"
+#include "core/builtin/operands.h"
+
+namespace weir::builtin {
+namespace {
+
+Status Assert(kernel::BuiltinCall& call) {
+  WEIR_TRY(CheckCounts(call, 1, 0));
+  WEIR_ASSIGN(const bool holds, Scalar<bool>(call, 0, "In[0]"));
+  if (holds) return Status();
+  WEIR_ASSIGN(const int64_t summarize, call.attrs.Int("summarize"));
+  std::string data;
+  for (size_t i = 1; i < call.inputs.size(); ++i) {
+    data += (i > 1 ? " " : "") + call.inputs[i].SummarizeValues(summarize);
+  }
+  return InvalidArgument("assertion failed: {}", data);
+}
+
+}  // namespace
+
+void AddChecks(kernel::BuiltinRegistry& kernels) { kernels.Add("Assert", Assert); }
+
+}  // namespace weir::builtin

@@ -1,0 +1,42 @@
+// Checked access to the operands of a builtin call: a kernel is given whatever a graph fed it.
+#ifndef WEIR_CORE_BUILTIN_OPERANDS_H_
+#define WEIR_CORE_BUILTIN_OPERANDS_H_
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "core/base/status.h"
+#include "core/kernel/builtin.h"
+
+namespace weir::builtin {
+
+/// InvalidArgument unless the call has at least these many inputs and exactly these many outputs.
+Status CheckCounts(const kernel::BuiltinCall& call, size_t min_inputs, size_t outputs);
+
+/// Elements of input `i` as T; InvalidArgument when its type is another. `what` names the input as the op does.
+template <class T>
+Result<std::span<const T>> Elements(const kernel::BuiltinCall& call, size_t i, std::string_view what) {
+  const Tensor& input = call.inputs[i];
+  if (input.dtype() != DTypeOf<T>::value) {
+    return InvalidArgument("{} must be {}, got {}", what, Name(DTypeOf<T>::value), Name(input.dtype()));
+  }
+  return input.as<T>();
+}
+
+/// The one element of scalar input `i`; InvalidArgument "<what> must be a scalar, got shape [2]".
+template <class T>
+Result<T> Scalar(const kernel::BuiltinCall& call, size_t i, std::string_view what) {
+  WEIR_ASSIGN(const std::span<const T> elements, Elements<T>(call, i, what));
+  if (call.inputs[i].shape().rank() != 0) {
+    return InvalidArgument("{} must be a scalar, got shape {}", what, call.inputs[i].shape().ToString());
+  }
+  return elements[0];
+}
+
+/// Elements of vector input `i`; InvalidArgument "<what> should be a 1-D tensor, got shape []".
+Result<std::span<const std::string>> StringVector(const kernel::BuiltinCall& call, size_t i, std::string_view what);
+
+}  // namespace weir::builtin
+
+#endif  // WEIR_CORE_BUILTIN_OPERANDS_H_

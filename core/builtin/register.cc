@@ -1,0 +1,14 @@
+#include "core/builtin/register.h"
+
+#include "core/builtin/families.h"
+
+namespace weir::builtin {
+
+void AddAll(kernel::BuiltinRegistry& kernels) {
+  AddCheckpoint(kernels);
+  AddSummaries(kernels);
+  AddStrings(kernels);
+  AddChecks(kernels);
+}
+
+}  // namespace weir::builtin

@@ -1,0 +1,63 @@
+// Summary ops: values in, a serialized Summary out; the client writes it to an event file.
+#include "core/builtin/families.h"
+#include "core/builtin/operands.h"
+#include "core/io/summary.h"
+#include "core/tensor/number.h"
+
+namespace weir::builtin {
+namespace {
+
+// TensorFlow lets a scalar and a vector of one element stand for each other here.
+bool IsSingle(const Shape& shape) { return shape.rank() == 0 || (shape.rank() == 1 && shape.dim(0) == 1); }
+
+bool IsReal(DType type) { return IsFloating(type) || IsInteger(type); }
+
+Status ScalarSummary(kernel::BuiltinCall& call) {
+  WEIR_TRY(CheckCounts(call, 2, 1));
+  const Shape& tags_shape = call.inputs[0].shape();
+  const Tensor& values = call.inputs[1];
+  WEIR_ASSIGN(const std::span<const std::string> tags, Elements<std::string>(call, 0, "tags"));
+  if (!(tags_shape == values.shape()) && !(IsSingle(tags_shape) && IsSingle(values.shape()))) {
+    return InvalidArgument("tags and values not the same shape: {} != {}{}", tags_shape.ToString(),
+                           values.shape().ToString(), tags.size() == 1 ? fmt::format(" (tag '{}')", tags[0]) : "");
+  }
+  if (!IsReal(values.dtype())) return InvalidArgument("values must be of a real type, got {}", Name(values.dtype()));
+  io::SummaryBuilder summary;
+  for (size_t i = 0; i < tags.size(); ++i) {
+    summary.AddScalar(tags[i], static_cast<float>(ElementAsDouble(values, static_cast<int64_t>(i))));
+  }
+  call.outputs[0] = Tensor::String(summary.Serialized());
+  return Status();
+}
+
+Status HistogramSummary(kernel::BuiltinCall& call) {
+  WEIR_TRY(CheckCounts(call, 2, 1));
+  WEIR_ASSIGN(const std::string tag, Scalar<std::string>(call, 0, "tag"));
+  const Tensor& values = call.inputs[1];
+  if (!IsReal(values.dtype())) return InvalidArgument("values must be of a real type, got {}", Name(values.dtype()));
+  WEIR_ASSIGN(const std::string summary, io::HistogramSummary(tag, values, call.node_name));
+  call.outputs[0] = Tensor::String(summary);
+  return Status();
+}
+
+Status MergeSummary(kernel::BuiltinCall& call) {
+  WEIR_TRY(CheckCounts(call, 1, 1));
+  std::vector<std::string> summaries;
+  for (size_t i = 0; i < call.inputs.size(); ++i) {
+    WEIR_ASSIGN(const std::span<const std::string> input, Elements<std::string>(call, i, "inputs"));
+    summaries.insert(summaries.end(), input.begin(), input.end());
+  }
+  WEIR_ASSIGN(const std::string merged, io::MergeSummaries(summaries));
+  call.outputs[0] = Tensor::String(merged);
+  return Status();
+}
+
+}  // namespace
+
+void AddSummaries(kernel::BuiltinRegistry& kernels) {
+  kernels.Add("ScalarSummary", ScalarSummary);
+  kernels.Add("HistogramSummary", HistogramSummary);
+  kernels.Add("MergeSummary", MergeSummary);
+}
+
+}  // namespace weir::builtin

@@ -1,0 +1,72 @@
+// TFRecord files: a row of byte strings, each with its length and two checksums.
+// Format: u64 length | masked CRC-32C of it | bytes | masked CRC-32C of them, all little-endian, nothing else in the file.
+#ifndef WEIR_CORE_IO_RECORD_FILE_H_
+#define WEIR_CORE_IO_RECORD_FILE_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "core/base/status.h"
+#include "core/io/files.h"
+
+namespace weir::io {
+
+/// Bytes before and after the payload of a record.
+inline constexpr uint64_t kRecordHeaderBytes = 12;
+inline constexpr uint64_t kRecordFooterBytes = 4;
+
+/// A payload as it stands in a file.
+std::string FrameRecord(std::string_view payload);
+
+/// Reads records in order. Single-threaded.
+class RecordReader {
+ public:
+  static Result<RecordReader> Open(const std::string& path);
+
+  /// The next payload, or nothing at the end. As in TensorFlow, a file that ends inside a header has ended there.
+  /// DataLoss "corrupted record at <offset>" for a wrong checksum, "truncated record at <offset>" for a payload cut short.
+  /// After a payload with a wrong checksum the next call goes on behind it; every other error repeats.
+  Result<std::optional<std::string>> Next();
+
+  /// Where the next record starts.
+  uint64_t offset() const { return offset_; }
+
+ private:
+  explicit RecordReader(InputFile file) : file_(std::move(file)) {}
+  Result<std::string_view> Peek(uint64_t offset, uint64_t size);
+
+  InputFile file_;
+  uint64_t offset_ = 0;
+  uint64_t window_start_ = 0;  // file offset of window_
+  std::string window_;
+};
+
+/// Writes records. Single-threaded.
+class RecordWriter {
+ public:
+  static Result<RecordWriter> Create(const std::string& path, IfExists if_exists = IfExists::kReplace);
+
+  Status Append(std::string_view payload);
+  /// What was appended is in the system's hands, visible to readers.
+  Status Flush() { return file_.Flush(); }
+  /// What was appended is on the disk.
+  Status Sync() { return file_.Sync(); }
+  Status Close() { return file_.Close(); }
+
+  const std::string& path() const { return file_.path(); }
+  /// Bytes appended so far, frames included.
+  uint64_t size() const { return file_.size(); }
+  /// After an error: drops everything behind the first `size` bytes, so that writing can go on there.
+  Status TruncateTo(uint64_t size) { return file_.TruncateTo(size); }
+
+ private:
+  explicit RecordWriter(OutputFile file) : file_(std::move(file)) {}
+  OutputFile file_;
+};
+
+}  // namespace weir::io
+
+#endif  // WEIR_CORE_IO_RECORD_FILE_H_

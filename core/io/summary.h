@@ -1,0 +1,80 @@
+// Summaries: what TensorBoard shows, as serialized Summary messages.
+#ifndef WEIR_CORE_IO_SUMMARY_H_
+#define WEIR_CORE_IO_SUMMARY_H_
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/status.h"
+#include "core/tensor/tensor.h"
+
+namespace weir::io {
+
+/// Distribution of values: bucket[i] counts those in [bucket_limit[i-1], bucket_limit[i]).
+struct Histogram {
+  double min = 0;
+  double max = 0;
+  double num = 0;
+  double sum = 0;
+  double sum_squares = 0;
+  std::vector<double> bucket_limit;
+  std::vector<double> bucket;
+};
+
+/// Counts values in TensorFlow's buckets: limits ±1e-12 * 1.1^k below 1e20, 0, and ±the largest double. Values are
+/// finite; the caller has checked.
+class HistogramBuilder {
+ public:
+  HistogramBuilder();
+  void Add(double value);
+  /// As TensorFlow writes it: a run of empty buckets is one entry, with the run's last limit. Without values min is the
+  /// largest double and max its negative.
+  Histogram Finish() const;
+
+ private:
+  Histogram totals_;
+  std::vector<double> counts_;
+};
+
+/// Kinds of values that a Summary can hold.
+enum class SummaryKind { kNone, kScalar, kHistogram, kTensor, kImage, kAudio, kOther };
+
+/// One value of a summary; the field of its kind is set.
+struct SummaryValue {
+  std::string tag;
+  std::string plugin;  // of the metadata, or empty
+  SummaryKind kind = SummaryKind::kNone;
+  float scalar = 0;
+  Histogram histogram;
+  Tensor tensor;
+  std::string encoded;  // image or audio file
+};
+
+/// One Summary with several values.
+class SummaryBuilder {
+ public:
+  SummaryBuilder& AddScalar(std::string_view tag, float value);
+  SummaryBuilder& AddHistogram(std::string_view tag, const Histogram& histogram);
+  const std::string& Serialized() const { return bytes_; }
+
+ private:
+  std::string bytes_;
+};
+
+/// A Summary with one scalar.
+std::string ScalarSummary(std::string_view tag, float value);
+/// A Summary with the distribution of a host tensor of a real type, of any shape. `name` is for the errors
+/// "Nan in summary histogram for: <name>" and "Infinity in summary histogram for: <name>" (InvalidArgument).
+Result<std::string> HistogramSummary(std::string_view tag, const Tensor& values, std::string_view name);
+/// All values of several Summaries in one. InvalidArgument "Duplicate tag X found in summary inputs", or for bytes that
+/// are no Summary.
+Result<std::string> MergeSummaries(std::span<const std::string> summaries);
+
+/// The values of a Summary; DataLoss for bytes that are none. A tensor that cannot be decoded is kOther.
+Result<std::vector<SummaryValue>> DecodeSummary(std::string_view bytes);
+
+}  // namespace weir::io
+
+#endif  // WEIR_CORE_IO_SUMMARY_H_
