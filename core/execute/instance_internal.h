@@ -1,0 +1,79 @@
+// Registers, arenas and tensors of one run of a plan at a time.
+#ifndef WEIR_CORE_EXECUTE_INSTANCE_INTERNAL_H_
+#define WEIR_CORE_EXECUTE_INSTANCE_INTERNAL_H_
+
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "core/execute/plan_runner.h"
+#include "core/kernel/host.h"
+
+namespace weir::execute {
+
+/// Single-threaded. Made once, run many times.
+class PlanRunner::Instance {
+ public:
+  static Result<std::unique_ptr<Instance>> Make(const plan::ExecutionPlan& plan);
+
+  /// Runs the tape. Tensors made on the way are dropped at the end, also after an error.
+  Status Run(PlanRunner& runner, std::span<const Tensor> feeds, std::vector<Tensor>* fetches, int64_t step_id);
+
+ private:
+  using Instruction = plan::Instruction;
+
+  explicit Instance(const plan::ExecutionPlan& plan) : plan_(plan) {}
+  Status LayOut();
+  Status Begin(std::span<const Tensor> feeds);
+  Status Tape(PlanRunner& runner, std::vector<Tensor>* fetches, int64_t step_id);
+  Status Special(PlanRunner& runner, const Instruction& instruction, std::vector<Tensor>* fetches, int64_t step_id);
+  Status LockedKernel(PlanRunner& runner, const Instruction& instruction);
+  Status Call(PlanRunner& runner, const Instruction& instruction, int64_t step_id);
+  Status ReadVariable(const Instruction& instruction);
+  Status Assign(const Instruction& instruction);
+  Status QueryVariable(const Instruction& instruction);
+  Status Copy(const Instruction& instruction);
+  Result<Tensor> Fetch(const Instruction& instruction);
+  Status KernelError(const Instruction& instruction, int32_t code) const;
+  Status At(const Instruction& instruction, const Status& status) const;
+
+  const plan::Value& ValueOf(const Instruction& instruction, uint32_t operand) const;
+  const plan::Storage& StorageOf(const plan::Value& value) const;
+  /// The value as a tensor over its memory, which lives until the run ends.
+  Result<Tensor> TensorOf(const plan::Value& value) const;
+  /// Makes `tensor` the content of an owned, fed or fresh storage and points its slots there.
+  void Hold(int storage, Tensor tensor);
+  Status HoldOutput(const plan::Value& value, Tensor tensor);
+  const plan::VariableUse& VariableAt(const plan::Storage& storage) const;
+  Status CheckInitialized(const plan::VariableUse& use) const;
+  /// Gives the variable memory that nobody else holds. The caller has its exclusive lock.
+  Status Unshare(const plan::VariableUse& use, int space);
+  device::Device* DeviceOf(int space) const;
+  Allocator& AllocatorOf(int space) const;
+
+  const plan::ExecutionPlan& plan_;
+  std::vector<weir_reg> registers_;               // by slot
+  std::vector<std::shared_ptr<Buffer>> arenas_;   // by space + 1
+  std::vector<Tensor> tensors_;                   // by storage: what feeds, calls and fetches hold during a run
+  std::vector<int> transient_;                    // storages to empty at the end of a run
+  kernel::ErrorRecord error_;
+  weir_env env_{};
+};
+
+/// Takes an instruction's variable locks in order, gives them back in reverse.
+class VariableLocks {
+ public:
+  VariableLocks(const plan::ExecutionPlan& plan, const plan::Instruction& instruction);
+  ~VariableLocks();
+  VariableLocks(const VariableLocks&) = delete;
+  VariableLocks& operator=(const VariableLocks&) = delete;
+
+ private:
+  const plan::ExecutionPlan& plan_;
+  const plan::Instruction& instruction_;
+};
+
+}  // namespace weir::execute
+
+#endif  // WEIR_CORE_EXECUTE_INSTANCE_INTERNAL_H_

@@ -1,0 +1,156 @@
+// Instructions that touch variables.
+#include <cstring>
+#include <utility>
+
+#include "core/execute/instance_internal.h"
+
+namespace weir::execute {
+
+using plan::Opcode;
+using plan::Storage;
+using plan::Value;
+
+VariableLocks::VariableLocks(const plan::ExecutionPlan& plan, const plan::Instruction& instruction)
+    : plan_(plan), instruction_(instruction) {
+  for (uint32_t l = instruction.locks_begin; l < instruction.locks_end; ++l) {
+    std::shared_mutex& mutex = plan.variables[static_cast<size_t>(plan.locks[l].variable)].variable->mutex;
+    if (plan.locks[l].exclusive) {
+      mutex.lock();
+    } else {
+      mutex.lock_shared();
+    }
+  }
+}
+
+VariableLocks::~VariableLocks() {
+  for (uint32_t l = instruction_.locks_end; l-- > instruction_.locks_begin;) {
+    std::shared_mutex& mutex = plan_.variables[static_cast<size_t>(plan_.locks[l].variable)].variable->mutex;
+    if (plan_.locks[l].exclusive) {
+      mutex.unlock();
+    } else {
+      mutex.unlock_shared();
+    }
+  }
+}
+
+Status PlanRunner::Instance::CheckInitialized(const plan::VariableUse& use) const {
+  if (use.variable->value.valid()) return Status();
+  if (!use.is_resource) return FailedPrecondition("Attempting to use uninitialized value {}", use.node->name());
+  return FailedPrecondition(
+      "Could not find variable {0}. This could mean that the variable has been deleted. In TF1, it can also mean the "
+      "variable is uninitialized. Debug info: container={1}, status error message=Resource {1}/{0}/N10tensorflow3VarE does "
+      "not exist.",
+      use.key.name, use.key.container);
+}
+
+Status PlanRunner::Instance::Unshare(const plan::VariableUse& use, int space) {
+  Tensor& value = use.variable->value;
+  if (!value.buffer() || value.buffer().use_count() == 1) return Status();
+  if (value.on_host()) {
+    WEIR_ASSIGN(value, value.Clone());
+    return Status();
+  }
+  device::Device* device = DeviceOf(space);
+  WEIR_ASSIGN(const Tensor host, device->ToHost(value));
+  WEIR_ASSIGN(value, device->FromHost(host));
+  return Status();
+}
+
+Status PlanRunner::Instance::LockedKernel(PlanRunner& runner, const Instruction& instruction) {
+  const VariableLocks locks(plan_, instruction);
+  std::unique_lock<std::mutex> running;
+  if (instruction.serialized) running = std::unique_lock<std::mutex>(*runner.kernel_mutexes_[instruction.detail]);
+  for (uint32_t l = instruction.locks_begin; l < instruction.locks_end; ++l) {
+    const plan::VariableUse& use = plan_.variables[static_cast<size_t>(plan_.locks[l].variable)];
+    if (Status ready = CheckInitialized(use); !ready.ok()) return At(instruction, ready);
+  }
+  const uint32_t operands = static_cast<uint32_t>(instruction.inputs) + instruction.outputs;
+  for (uint32_t i = 0; i < operands && instruction.locks_begin != instruction.locks_end; ++i) {
+    const Value& value = ValueOf(instruction, i);
+    const Storage& storage = StorageOf(value);
+    if (storage.home != Storage::Home::kVariable) continue;
+    const plan::VariableUse& use = VariableAt(storage);
+    if (!(use.variable->value.shape() == value.shape)) {
+      return At(instruction, FailedPrecondition("variable '{}' has shape {} but its op declares {}", use.node->name(),
+                                                use.variable->value.shape().ToString(), value.shape.ToString()));
+    }
+    for (uint32_t l = instruction.locks_begin; l < instruction.locks_end; ++l) {
+      const plan::Lock& lock = plan_.locks[l];
+      const bool same = plan_.variables[static_cast<size_t>(lock.variable)].variable == use.variable;
+      if (same && lock.exclusive) WEIR_TRY(Unshare(use, storage.space));
+    }
+    weir_reg& reg = registers_[instruction.first_slot + i];
+    const weir_reg current = RegisterOf(use.variable->value, reg.shape);
+    reg.data = current.data;
+    reg.handle = current.handle;
+  }
+  const int32_t code = instruction.fn(instruction.state, registers_.data() + instruction.first_slot, &env_);
+  return code == 0 ? Status() : KernelError(instruction, code);
+}
+
+Status PlanRunner::Instance::ReadVariable(const Instruction& instruction) {
+  const VariableLocks locks(plan_, instruction);
+  const plan::VariableUse& use = VariableAt(StorageOf(ValueOf(instruction, 0)));
+  WEIR_TRY(CheckInitialized(use));
+  const Value& to = ValueOf(instruction, 1);
+  const Tensor& value = use.variable->value;
+  if (to.shape_known && !(value.shape() == to.shape)) {
+    return FailedPrecondition("variable '{}' has shape {} but its op declares {}", use.node->name(),
+                              value.shape().ToString(), to.shape.ToString());
+  }
+  Hold(to.storage, value);
+  return Status();
+}
+
+Status PlanRunner::Instance::Assign(const Instruction& instruction) {
+  const VariableLocks locks(plan_, instruction);
+  const Storage& storage = StorageOf(ValueOf(instruction, 0));
+  const plan::VariableUse& use = VariableAt(storage);
+  WEIR_ASSIGN(const Tensor given, TensorOf(ValueOf(instruction, 1)));
+  Tensor& value = use.variable->value;
+  if (given.dtype() != use.variable->dtype) {
+    return InvalidArgument("Trying to assign variable with wrong dtype. Expected {} got {}", Name(use.variable->dtype),
+                           Name(given.dtype()));
+  }
+  if (instruction.validate_shape && value.valid() && !(value.shape() == given.shape())) {
+    return InvalidArgument("Assign requires shapes of both tensors to match. lhs shape= {} rhs shape= {}",
+                           value.shape().ToString(), given.shape().ToString());
+  }
+  if (instruction.validate_shape && !value.valid() && !use.declared.CompatibleWith(given.shape())) {
+    return InvalidArgument("Assign requires shapes of both tensors to match. lhs shape= {} rhs shape= {}",
+                           use.declared.ToString(), given.shape().ToString());
+  }
+  if (use.is_resource && !use.declared.CompatibleWith(given.shape())) {
+    return InvalidArgument("Trying to assign to variable with tensor with wrong shape. Expected {} got {}",
+                           use.declared.ToString(), given.shape().ToString());
+  }
+  if (!given.on_host()) {
+    device::Device* device = DeviceOf(storage.space);
+    WEIR_ASSIGN(const Tensor host, device->ToHost(given));
+    WEIR_ASSIGN(value, device->FromHost(host));
+    return Status();
+  }
+  const bool in_place = value.buffer() && value.buffer().use_count() == 1 && value.shape() == given.shape() &&
+                        SizeOf(value.dtype()) != 0;
+  if (in_place && value.bytes() > 0) {
+    std::memmove(value.mutable_raw(), given.raw(), given.bytes());
+    return Status();
+  }
+  WEIR_ASSIGN(value, given.Clone());
+  return Status();
+}
+
+Status PlanRunner::Instance::QueryVariable(const Instruction& instruction) {
+  const VariableLocks locks(plan_, instruction);
+  const plan::VariableUse& use = VariableAt(StorageOf(ValueOf(instruction, 0)));
+  const Value& to = ValueOf(instruction, 1);
+  if (instruction.opcode == Opcode::kIsInitialized) {
+    return HoldOutput(to, Tensor::Scalar<bool>(use.variable->value.valid()));
+  }
+  WEIR_TRY(CheckInitialized(use));
+  const auto dims = use.variable->value.shape().dims();
+  if (to.dtype == DType::kInt64) return HoldOutput(to, Tensor::Vector<int64_t>({dims.begin(), dims.end()}));
+  return HoldOutput(to, Tensor::Vector<int32_t>({dims.begin(), dims.end()}));
+}
+
+}  // namespace weir::execute

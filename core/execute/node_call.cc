@@ -1,0 +1,299 @@
+#include "core/execute/node_call.h"
+
+#include <algorithm>
+#include <list>
+#include <string_view>
+#include <utility>
+
+#include "core/execute/string_ids_internal.h"
+
+namespace weir::execute {
+namespace {
+
+constexpr size_t kCachedKernels = 8;
+constexpr uint64_t kLargestKey = 4096;
+
+bool Masked(uint64_t mask, int arg) { return arg < 64 && (mask >> arg & 1) != 0; }
+
+std::vector<int> ArgOfOperand(const std::vector<int>& counts) {
+  std::vector<int> args;
+  for (size_t arg = 0; arg < counts.size(); ++arg) args.insert(args.end(), static_cast<size_t>(counts[arg]), static_cast<int>(arg));
+  return args;
+}
+
+template <class T>
+Tensor Integers(const std::vector<int64_t>& values, const Shape& shape) {
+  return Tensor::Of<T>(shape, std::vector<T>(values.begin(), values.end()));
+}
+
+/// What a prepared kernel depends on: its file, all shapes, the bytes of operands that steer it. Empty when those are too
+/// many to keep.
+std::string CallKey(const kernel::KernelEntry& entry, const std::vector<kernel::OperandSpec>& inputs,
+                    const std::vector<kernel::OperandSpec>& outputs) {
+  std::string key = entry.file;
+  for (const kernel::OperandSpec& input : inputs) {
+    key += input.shape.ToString();
+    if (input.value == nullptr || input.value->raw() == nullptr) continue;
+    if (input.value->bytes() > kLargestKey) return {};
+    key.append(reinterpret_cast<const char*>(input.value->raw()), input.value->bytes());
+  }
+  for (const kernel::OperandSpec& output : outputs) key += output.shape.ToString();
+  return key;
+}
+
+/// What Shape, Size and Rank say of a tensor.
+Tensor Describe(std::string_view op, const Tensor& tensor, DType dtype) {
+  std::vector<int64_t> values;
+  Shape shape;
+  if (op == "Size") {
+    values = {tensor.elements()};
+  } else if (op == "Rank") {
+    values = {tensor.shape().rank()};
+  } else {
+    values.assign(tensor.shape().dims().begin(), tensor.shape().dims().end());
+    shape = Shape::Of({tensor.shape().rank()});
+  }
+  return dtype == DType::kInt64 ? Integers<int64_t>(values, shape) : Integers<int32_t>(values, shape);
+}
+
+}  // namespace
+
+/// Kernels prepared for recent shapes, and the dynamic form of the first kernel.
+struct NodeCall::Cache {
+  std::mutex mutex;  // protects the two below
+  std::list<std::pair<std::string, std::shared_ptr<kernel::PreparedKernel>>> prepared;  // most recent first
+  std::map<const kernel::KernelEntry*, std::unique_ptr<kernel::DynamicKernel>> dynamic;
+  std::mutex running;  // serializes kernels that change their state
+};
+
+NodeCall::NodeCall(plan::CallSpec spec) : spec_(std::move(spec)), cache_(std::make_unique<Cache>()) {
+  if (Result<op::Signature> signature = op::Expand(spec_.node->attrs()); signature.ok()) {
+    input_args_ = ArgOfOperand(signature->input_counts);
+    output_args_ = ArgOfOperand(signature->output_counts);
+  }
+}
+
+NodeCall::~NodeCall() = default;
+NodeCall::NodeCall(NodeCall&&) noexcept = default;
+
+weir_reg RegisterOf(const Tensor& tensor, const weir_shape* shape) {
+  weir_reg reg{};
+  reg.shape = shape;
+  reg.dtype = static_cast<uint32_t>(tensor.dtype());
+  if (tensor.buffer() == nullptr) return reg;
+  const weir_buf& memory = tensor.buffer()->memory();
+  reg.handle = memory.handle;
+  reg.data = memory.host != nullptr ? reinterpret_cast<uint64_t>(memory.host) + tensor.offset()
+                                    : memory.offset + tensor.offset();
+  return reg;
+}
+
+Result<std::vector<Tensor>> NodeCall::Run(std::vector<Tensor> inputs, int64_t step_id) {
+  Result<std::vector<Tensor>> outputs = [&]() -> Result<std::vector<Tensor>> {
+    if (spec_.builtin != nullptr) return RunBuiltin(std::move(inputs));
+    if (spec_.node->op().run_by == op::RunBy::kUniversal) return RunUniversal(inputs);
+    const auto is_string = [](const auto& x) { return x == DType::kString; };
+    const auto types = spec_.node->output_types();
+    const bool strings =
+        std::any_of(types.begin(), types.end(), is_string) ||
+        std::any_of(inputs.begin(), inputs.end(), [](const Tensor& t) { return t.dtype() == DType::kString; });
+    if (strings) return RunStrings(inputs, step_id);
+    return RunKernels(spec_.kernels, spec_.node->attrs(), std::move(inputs), types, step_id);
+  }();
+  if (!outputs.ok()) return graph::AtNode(outputs.status(), *spec_.node);
+  return outputs;
+}
+
+Result<std::vector<PartialShape>> NodeCall::Infer(const std::vector<Tensor>& inputs) {
+  std::vector<PartialShape> shapes;
+  for (const Tensor& input : inputs) shapes.emplace_back(input.shape());
+  std::vector<Tensor> on_host(inputs.size());
+  return graph::InferShapes(*spec_.graph, *spec_.node, shapes, [&](int i) -> const Tensor* {
+    const Tensor& input = inputs[static_cast<size_t>(i)];
+    if (input.on_host()) return &input;
+    Tensor& host = on_host[static_cast<size_t>(i)];
+    if (!host.valid()) {
+      Result<Tensor> moved = spec_.device->ToHost(input);
+      if (!moved.ok()) return nullptr;
+      host = std::move(*moved);
+    }
+    return &host;
+  });
+}
+
+Result<std::vector<Tensor>> NodeCall::RunUniversal(const std::vector<Tensor>& inputs) {
+  const std::string_view op = spec_.node->op().name;
+  std::vector<Tensor> outputs;
+  if (op == "Shape" || op == "ShapeN" || op == "Size" || op == "Rank") {
+    for (size_t i = 0; i < inputs.size(); ++i) outputs.push_back(Describe(op, inputs[i], spec_.node->output_types()[i]));
+    return outputs;
+  }
+  if (op == "Reshape" || op == "ExpandDims" || op == "Squeeze") {
+    WEIR_ASSIGN(const std::vector<PartialShape> shapes, Infer(inputs));
+    WEIR_ASSIGN(Shape shape, shapes[0].ToShape());
+    WEIR_ASSIGN(Tensor view, inputs[0].Reshaped(std::move(shape)));
+    outputs.push_back(std::move(view));
+    return outputs;
+  }
+  return inputs;  // identities
+}
+
+Result<std::vector<Tensor>> NodeCall::RunBuiltin(std::vector<Tensor> inputs) {
+  for (Tensor& input : inputs) {
+    if (input.on_host()) continue;
+    WEIR_ASSIGN(input, spec_.device->ToHost(input));
+  }
+  const auto types = spec_.node->output_types();
+  kernel::BuiltinCall call{spec_.node->name(), spec_.node->attrs(), std::move(inputs), std::vector<Tensor>(types.size())};
+  WEIR_TRY((*spec_.builtin)(call));
+  for (size_t i = 0; i < types.size(); ++i) {
+    if (call.outputs[i].dtype() != BaseType(types[i])) {
+      return Internal("output {} of {} came as {}, wanted {}", i, spec_.node->op().name, Name(call.outputs[i].dtype()),
+                      Name(types[i]));
+    }
+  }
+  return std::move(call.outputs);
+}
+
+Result<std::vector<Tensor>> NodeCall::RunStrings(const std::vector<Tensor>& inputs, int64_t step_id) {
+  if (!MovesElements(spec_.node->op().name)) {
+    return Unimplemented("op {} has no kernel for strings", spec_.node->op().name);
+  }
+  StringIds ids;
+  std::vector<Tensor> numbered;
+  for (const Tensor& input : inputs) {
+    WEIR_ASSIGN(Tensor moved, ids.Encode(input));
+    numbered.push_back(std::move(moved));
+  }
+  const op::AttrList attrs = WithoutStrings(spec_.node->attrs().explicit_values());
+  const op::AttrView view(spec_.node->op(), attrs);
+  const auto entries = spec_.registry->Find(view, spec_.device->info().platform);
+  if (entries.empty()) return Unimplemented("op {} has no kernel for strings", spec_.node->op().name);
+  std::vector<DType> types;
+  for (const DType t : spec_.node->output_types()) types.push_back(t == DType::kString ? DType::kInt64 : t);
+  WEIR_ASSIGN(std::vector<Tensor> outputs, RunKernels(entries, view, std::move(numbered), types, step_id));
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (spec_.node->output_types()[i] != DType::kString) continue;
+    WEIR_ASSIGN(outputs[i], ids.Decode(outputs[i]));
+  }
+  return outputs;
+}
+
+Result<std::vector<Tensor>> NodeCall::RunKernels(const std::vector<const kernel::KernelEntry*>& entries,
+                                                 op::AttrView attrs, std::vector<Tensor> inputs,
+                                                 std::span<const DType> output_types, int64_t step_id) {
+  WEIR_ASSIGN(const std::vector<PartialShape> shapes, Infer(inputs));
+  const bool known = std::all_of(shapes.begin(), shapes.end(), [](const PartialShape& s) { return s.fully_defined(); });
+  Status last = Unimplemented("no kernel of op {} runs with these operands", spec_.node->op().name);
+  for (const kernel::KernelEntry* entry : entries) {
+    if (known && entry->record->prepare != nullptr) {
+      Result<std::vector<Tensor>> outputs = RunPrepared(*entry, attrs, inputs, output_types, shapes);
+      if (outputs.ok() || outputs.status().code() != Code::kUnimplemented) return outputs;
+      last = outputs.status();
+    }
+    if (entry->record->compute == nullptr) continue;
+    kernel::DynamicKernel* dynamic = nullptr;
+    {
+      const std::lock_guard<std::mutex> lock(cache_->mutex);
+      auto& made = cache_->dynamic[entry];
+      if (!made) {
+        weir_node node{spec_.node->name(), attrs, {}, spec_.resources, {}};
+        WEIR_ASSIGN(weir_device* const device, spec_.device->Open());
+        WEIR_ASSIGN(made, kernel::DynamicKernel::Make(*entry, node, device));
+      }
+      dynamic = made.get();
+    }
+    std::vector<DType> base;
+    for (const DType t : output_types) base.push_back(BaseType(t));
+    return dynamic->Compute(std::move(inputs), base, spec_.device->allocator(), step_id);
+  }
+  return last;
+}
+
+Result<std::shared_ptr<kernel::PreparedKernel>> NodeCall::Prepare(const kernel::KernelEntry& entry, op::AttrView attrs,
+                                                                  const std::vector<Tensor>& inputs,
+                                                                  std::span<const DType> output_types,
+                                                                  const std::vector<PartialShape>& shapes) {
+  const weir_kernel& record = *entry.record;
+  const bool host_device = spec_.device->host_memory();
+  std::vector<kernel::OperandSpec> in, out;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const bool steers = Masked(record.host_inputs, input_args_[i]);
+    in.push_back({inputs[i].dtype(), inputs[i].shape(), steers ? &inputs[i] : nullptr,
+                  Masked(record.variable_writes | record.variable_reads, input_args_[i]), steers || host_device});
+  }
+  for (size_t i = 0; i < output_types.size(); ++i) {
+    WEIR_ASSIGN(Shape shape, shapes[i].ToShape());
+    out.push_back({BaseType(output_types[i]), IsRef(output_types[i]) ? inputs[0].shape() : std::move(shape), nullptr,
+                   IsRef(output_types[i]), host_device || Masked(record.host_outputs, output_args_[i])});
+  }
+  std::string key = CallKey(entry, in, out);
+  const bool cacheable = !key.empty();
+  const std::lock_guard<std::mutex> lock(cache_->mutex);
+  for (auto it = cache_->prepared.begin(); cacheable && it != cache_->prepared.end(); ++it) {
+    if (it->first != key) continue;
+    cache_->prepared.splice(cache_->prepared.begin(), cache_->prepared, it);
+    return it->second;
+  }
+  weir_node node{spec_.node->name(), attrs,
+                 [&](int i) { return in[static_cast<size_t>(i)].value; }, spec_.resources, {}};
+  WEIR_ASSIGN(weir_device* const device, spec_.device->Open());
+  WEIR_ASSIGN(std::shared_ptr<kernel::PreparedKernel> kernel, kernel::PreparedKernel::Make(entry, node, in, out, device));
+  if (cacheable) {
+    cache_->prepared.emplace_front(std::move(key), kernel);
+    if (cache_->prepared.size() > kCachedKernels) cache_->prepared.pop_back();
+  }
+  return kernel;
+}
+
+Result<std::vector<Tensor>> NodeCall::RunPrepared(const kernel::KernelEntry& entry, op::AttrView attrs,
+                                                  std::vector<Tensor>& inputs, std::span<const DType> output_types,
+                                                  const std::vector<PartialShape>& shapes) {
+  WEIR_ASSIGN(const std::shared_ptr<kernel::PreparedKernel> kernel, Prepare(entry, attrs, inputs, output_types, shapes));
+  std::vector<Tensor> outputs;
+  for (size_t i = 0; i < output_types.size(); ++i) {
+    WEIR_ASSIGN(Shape shape, shapes[i].ToShape());
+    const Tensor* same = IsRef(output_types[i]) ? &inputs[0] : nullptr;
+    for (const weir_alias& alias : kernel->aliases()) {
+      if (alias.kind == WEIR_ALIAS_MUST && alias.output == i) same = &inputs[alias.input];
+    }
+    if (same != nullptr) {
+      WEIR_ASSIGN(Tensor view, IsRef(output_types[i]) ? Result<Tensor>(*same) : same->Reshaped(std::move(shape)));
+      outputs.push_back(std::move(view));
+      continue;
+    }
+    const bool host = Masked(entry.record->host_outputs, output_args_[i]);
+    WEIR_ASSIGN(Tensor made, host ? Tensor::Make(BaseType(output_types[i]), std::move(shape))
+                                  : Tensor::Make(BaseType(output_types[i]), std::move(shape), spec_.device->allocator()));
+    outputs.push_back(std::move(made));
+  }
+  if (kernel->fn() == nullptr) return outputs;
+  std::vector<weir_shape> views;
+  views.reserve(inputs.size() + outputs.size() + 1);
+  std::vector<weir_reg> regs;
+  for (const std::vector<Tensor>* operands : {&inputs, &outputs}) {
+    for (const Tensor& tensor : *operands) {
+      views.push_back(kernel::ViewOf(tensor.shape()));
+      regs.push_back(RegisterOf(tensor, &views.back()));
+    }
+  }
+  Tensor scratch;
+  if (kernel->scratch_bytes() > 0) {
+    WEIR_ASSIGN(Shape shape, Shape::Make({static_cast<int64_t>(kernel->scratch_bytes())}));
+    WEIR_ASSIGN(scratch, Tensor::Make(DType::kUint8, std::move(shape), spec_.device->allocator()));
+    views.push_back(kernel::ViewOf(scratch.shape()));
+    regs.push_back(RegisterOf(scratch, &views.back()));
+  }
+  kernel::ErrorRecord error;
+  weir_env env{};
+  env.struct_size = sizeof(env);
+  env.tile_end = kernel->tiles();
+  env.error = error.get();
+  std::unique_lock<std::mutex> running(cache_->running, std::defer_lock);
+  if ((kernel->flags() & WEIR_KERNEL_STATEFUL) != 0) running.lock();
+  const int32_t code = kernel->fn()(kernel->state(), regs.data(), &env);
+  if (code != 0) return error.ToStatus(code, spec_.node->op().name);
+  return outputs;
+}
+
+}  // namespace weir::execute

@@ -1,0 +1,58 @@
+// Runs one node on tensors: shapes are inferred, memory is allocated, the kernel is prepared for this call.
+#ifndef WEIR_CORE_EXECUTE_NODE_CALL_H_
+#define WEIR_CORE_EXECUTE_NODE_CALL_H_
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "core/base/status.h"
+#include "core/kernel/context.h"
+#include "core/kernel/prepared.h"
+#include "core/plan/plan.h"
+#include "core/tensor/tensor.h"
+
+namespace weir::execute {
+
+/// The slow path for nodes that a plan cannot bind, and the way constants are folded. Thread-safe.
+class NodeCall {
+ public:
+  explicit NodeCall(plan::CallSpec spec);
+  ~NodeCall();
+  NodeCall(NodeCall&&) noexcept;
+
+  /// Inputs lie where the best kernel wants them (the device's memory, or the host for host operands). An input that is a
+  /// variable which the kernel writes is written in place; the caller holds its lock and made its memory unshared.
+  /// Outputs of reference type are the first input. Errors name the node.
+  Result<std::vector<Tensor>> Run(std::vector<Tensor> inputs, int64_t step_id);
+
+ private:
+  struct Cache;
+  Result<std::vector<Tensor>> RunUniversal(const std::vector<Tensor>& inputs);
+  Result<std::vector<Tensor>> RunBuiltin(std::vector<Tensor> inputs);
+  Result<std::vector<Tensor>> RunStrings(const std::vector<Tensor>& inputs, int64_t step_id);
+  Result<std::vector<Tensor>> RunKernels(const std::vector<const kernel::KernelEntry*>& entries, op::AttrView attrs,
+                                         std::vector<Tensor> inputs, std::span<const DType> output_types, int64_t step_id);
+  Result<std::vector<Tensor>> RunPrepared(const kernel::KernelEntry& entry, op::AttrView attrs,
+                                          std::vector<Tensor>& inputs, std::span<const DType> output_types,
+                                          const std::vector<PartialShape>& shapes);
+  Result<std::shared_ptr<kernel::PreparedKernel>> Prepare(const kernel::KernelEntry& entry, op::AttrView attrs,
+                                                          const std::vector<Tensor>& inputs,
+                                                          std::span<const DType> output_types,
+                                                          const std::vector<PartialShape>& shapes);
+  Result<std::vector<PartialShape>> Infer(const std::vector<Tensor>& inputs);
+
+  plan::CallSpec spec_;
+  std::vector<int> input_args_;
+  std::vector<int> output_args_;
+  std::unique_ptr<Cache> cache_;
+};
+
+/// A tensor as a kernel's register; `shape` outlives its use.
+weir_reg RegisterOf(const Tensor& tensor, const weir_shape* shape);
+
+}  // namespace weir::execute
+
+#endif  // WEIR_CORE_EXECUTE_NODE_CALL_H_

@@ -1,0 +1,51 @@
+// Tier T0: a plan runs on the caller's thread, instruction by instruction.
+#ifndef WEIR_CORE_EXECUTE_PLAN_RUNNER_H_
+#define WEIR_CORE_EXECUTE_PLAN_RUNNER_H_
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "core/base/status.h"
+#include "core/execute/node_call.h"
+#include "core/plan/plan.h"
+#include "core/tensor/tensor.h"
+
+namespace weir::execute {
+
+/// A plan with the memory to run it. Thread-safe: every concurrent run has registers and an arena of its own, kept for
+/// the next one.
+///
+/// The fast path takes no lock, makes no allocation and touches no atomic per instruction; an instruction with a variable
+/// operand takes that variable's lock.
+class PlanRunner {
+ public:
+  explicit PlanRunner(std::unique_ptr<plan::ExecutionPlan> plan);
+  ~PlanRunner();
+  PlanRunner(const PlanRunner&) = delete;
+  PlanRunner& operator=(const PlanRunner&) = delete;
+
+  const plan::ExecutionPlan& plan() const { return *plan_; }
+
+  /// `feeds` have the types and shapes that the plan was built for and are only borrowed; `fetches` is filled with host
+  /// tensors that share nothing with the plan, its variables or the feeds. The first error ends the step.
+  Status Run(std::span<const Tensor> feeds, std::vector<Tensor>* fetches, int64_t step_id);
+
+ private:
+  class Instance;
+  Result<std::unique_ptr<Instance>> Acquire();
+  void Release(std::unique_ptr<Instance> instance);
+
+  std::unique_ptr<plan::ExecutionPlan> plan_;
+  std::vector<NodeCall> calls_;                             // by ExecutionPlan::calls
+  std::vector<std::unique_ptr<std::mutex>> kernel_mutexes_;  // by kernel, set for kernels that change their state
+  std::atomic<Instance*> idle_{nullptr};                    // the instance that the next run takes without a lock
+  std::mutex mutex_;                                        // protects more_idle_
+  std::vector<std::unique_ptr<Instance>> more_idle_;
+};
+
+}  // namespace weir::execute
+
+#endif  // WEIR_CORE_EXECUTE_PLAN_RUNNER_H_

@@ -1,0 +1,264 @@
+// Building a plan: one node after the other becomes instructions over values.
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/plan/builder_internal.h"
+#include "core/plan/memory_internal.h"
+#include "core/plan/order_internal.h"
+#include "core/plan/plan.h"
+
+namespace weir::plan {
+
+using graph::Endpoint;
+using graph::NodeId;
+using graph::StepNode;
+
+Builder::Builder(const PlanOptions& options, const graph::StepGraph& step, const graph::Placement& placement,
+                 const std::vector<graph::Subgraph>& subgraphs, size_t feeds)
+    : options_(options), step_(step), placement_(placement), plan_(std::make_unique<ExecutionPlan>()) {
+  for (const auto& device : options.devices->all()) {
+    plan_->devices.push_back(device.get());
+    if (plan_->host_device == nullptr && device->host_memory()) plan_->host_device = device.get();
+  }
+  plan_->placement = placement;
+  plan_->fetch_count = step.fetches.size();
+  plan_->feed_storages.assign(feeds, -1);
+  value_of_.resize(step.nodes.size());
+  for (size_t i = 0; i < step.nodes.size(); ++i) value_of_[i].assign(step.nodes[i].types.size(), -1);
+  fetches_of_.resize(step.nodes.size());
+  for (size_t i = 0; i < step.fetches.size(); ++i) {
+    fetches_of_[static_cast<size_t>(step.fetches[i].node)].push_back(static_cast<int>(i));
+  }
+  for (const graph::Subgraph& subgraph : subgraphs) {
+    for (const graph::Recv& recv : subgraph.recvs) receivers_[recv.source].push_back(subgraph.device);
+  }
+}
+
+Result<std::unique_ptr<ExecutionPlan>> Builder::Run() {
+  for (const NodeId id : Order(step_)) {
+    current_ = id;
+    WEIR_TRY(EmitNode());
+    WEIR_TRY(EmitSends());
+    for (const int fetch : fetches_of_[static_cast<size_t>(id)]) WEIR_TRY(EmitFetch(fetch));
+  }
+  LayOutArena(shares_, *plan_);
+  InsertReleases(*plan_);
+  Finish();
+  return std::move(plan_);
+}
+
+void Builder::Finish() {
+  plan_->storage_slots.resize(plan_->storages.size());
+  plan_->slot_shapes.reserve(plan_->slots.size());
+  for (size_t s = 0; s < plan_->slots.size(); ++s) {
+    const Value& value = plan_->values[static_cast<size_t>(plan_->slots[s].value)];
+    plan_->storage_slots[static_cast<size_t>(value.storage)].push_back(static_cast<uint32_t>(s));
+    const auto rank = value.shape_known ? static_cast<uint32_t>(value.shape.rank()) : WEIR_UNKNOWN_RANK;
+    plan_->slot_shapes.push_back({rank, 0, value.shape.dims().data()});
+  }
+  for (size_t s = 0; s < plan_->storages.size(); ++s) {
+    if (plan_->storages[s].home == Storage::Home::kFresh) plan_->fresh_storages.push_back(static_cast<int>(s));
+  }
+}
+
+int Builder::SpaceOf(int device) const {
+  return device < 0 || plan_->devices[static_cast<size_t>(device)]->host_memory() ? kHostSpace : device;
+}
+
+device::Device* Builder::DeviceOf(NodeId id) const {
+  const int device = placement_.device_of[static_cast<size_t>(id)];
+  return device < 0 ? plan_->host_device : plan_->devices[static_cast<size_t>(device)];
+}
+
+int Builder::AddStorage(Storage storage) {
+  plan_->storages.push_back(std::move(storage));
+  return static_cast<int>(plan_->storages.size()) - 1;
+}
+
+int Builder::AddValue(Value value) {
+  plan_->values.push_back(std::move(value));
+  return static_cast<int>(plan_->values.size()) - 1;
+}
+
+int Builder::NewValue(DType dtype, const PartialShape& shape, int space, Placing placing) {
+  Value value;
+  value.dtype = BaseType(dtype);
+  if (Result<Shape> known = shape.ToShape(); known.ok()) {
+    value.shape_known = true;
+    value.shape = std::move(*known);
+  }
+  Storage storage;
+  storage.space = space;
+  storage.home = placing == Placing::kPlanned && value.shape_known ? Storage::Home::kArena : Storage::Home::kOwned;
+  storage.bytes = static_cast<uint64_t>(value.shape.elements()) * SizeOf(value.dtype);
+  value.storage = AddStorage(std::move(storage));
+  return AddValue(std::move(value));
+}
+
+int Builder::ViewOf(int value, const PartialShape& shape) {
+  Value view = plan_->values[static_cast<size_t>(value)];
+  if (Result<Shape> known = shape.ToShape(); known.ok()) {
+    view.shape_known = true;
+    view.shape = std::move(*known);
+  }
+  return AddValue(std::move(view));
+}
+
+Instruction& Builder::Emit(Opcode opcode, const std::vector<int>& inputs, const std::vector<int>& outputs) {
+  Instruction instruction;
+  instruction.opcode = opcode;
+  instruction.node = NodeIndex();
+  instruction.first_slot = static_cast<uint32_t>(plan_->slots.size());
+  instruction.inputs = static_cast<uint16_t>(inputs.size());
+  instruction.outputs = static_cast<uint16_t>(outputs.size());
+  for (const int value : inputs) plan_->slots.push_back({value});
+  for (const int value : outputs) plan_->slots.push_back({value});
+  plan_->instructions.push_back(instruction);
+  return plan_->instructions.back();
+}
+
+NodeId Builder::NodeIndex() {
+  const graph::Node* source = Current().source;
+  if (plan_->nodes.empty() || plan_->nodes.back() != source) plan_->nodes.push_back(source);
+  return static_cast<NodeId>(plan_->nodes.size()) - 1;
+}
+
+int& Builder::ValueAt(Endpoint e) { return value_of_[static_cast<size_t>(e.node)][static_cast<size_t>(e.index)]; }
+
+bool Builder::IsVariable(int value) const {
+  return plan_->storages[static_cast<size_t>(plan_->values[static_cast<size_t>(value)].storage)].home ==
+         Storage::Home::kVariable;
+}
+
+int Builder::VariableOf(int value) const {
+  return plan_->storages[static_cast<size_t>(plan_->values[static_cast<size_t>(value)].storage)].variable;
+}
+
+Result<int> Builder::Located(int value, int space) {
+  const Value& from = plan_->values[static_cast<size_t>(value)];
+  const Storage& storage = plan_->storages[static_cast<size_t>(from.storage)];
+  if (storage.space == space || SizeOf(from.dtype) == 0) return value;
+  const auto found = copies_.find({value, space});
+  if (found != copies_.end()) return found->second;
+  int copy = -1;
+  if (storage.home == Storage::Home::kConstant && storage.space == kHostSpace) {
+    WEIR_ASSIGN(Tensor moved, plan_->devices[static_cast<size_t>(space)]->FromHost(storage.constant));
+    Storage constant;
+    constant.home = Storage::Home::kConstant;
+    constant.space = space;
+    constant.constant = std::move(moved);
+    Value view = from;
+    view.storage = AddStorage(std::move(constant));
+    copy = AddValue(std::move(view));
+  } else {
+    const PartialShape shape = from.shape_known ? PartialShape(from.shape) : PartialShape();
+    copy = NewValue(from.dtype, shape, space, Placing::kPlanned);
+    std::vector<Lock> locks;
+    if (IsVariable(value)) locks.push_back({VariableOf(value), false});
+    SetLocks(std::move(locks), Emit(Opcode::kCopy, {value}, {copy}));
+  }
+  // A variable may change between two reads, so its copies are not shared.
+  if (!IsVariable(value)) copies_.emplace(std::pair(value, space), copy);
+  return copy;
+}
+
+void Builder::SetLocks(std::vector<Lock> locks, Instruction& instruction) {
+  std::sort(locks.begin(), locks.end(), [&](const Lock& a, const Lock& b) {
+    const auto address = [&](const Lock& lock) { return plan_->variables[static_cast<size_t>(lock.variable)].variable.get(); };
+    return std::pair(address(a), !a.exclusive) < std::pair(address(b), !b.exclusive);
+  });
+  instruction.locks_begin = static_cast<uint32_t>(plan_->locks.size());
+  for (const Lock& lock : locks) {
+    const bool again = plan_->locks.size() > instruction.locks_begin &&
+                       plan_->variables[static_cast<size_t>(plan_->locks.back().variable)].variable ==
+                           plan_->variables[static_cast<size_t>(lock.variable)].variable;
+    if (!again) plan_->locks.push_back(lock);
+  }
+  instruction.locks_end = static_cast<uint32_t>(plan_->locks.size());
+}
+
+Status Builder::EmitNode() {
+  const StepNode& node = Current();
+  if (node.kind == StepNode::Kind::kFeed) {
+    const int value = NewValue(node.types[0], node.shapes[0], kHostSpace, Placing::kAtRun);
+    Storage& made = plan_->storages[static_cast<size_t>(plan_->values[static_cast<size_t>(value)].storage)];
+    made.home = Storage::Home::kFeed;
+    made.feed = node.feed;
+    plan_->feed_storages[static_cast<size_t>(node.feed)] = plan_->values[static_cast<size_t>(value)].storage;
+    ValueAt({current_, 0}) = value;
+    return Status();
+  }
+  if (node.kind == StepNode::Kind::kConstant) {
+    for (size_t i = 0; i < node.values.size(); ++i) ValueAt({current_, static_cast<int>(i)}) = AddConstant(node.values[i]);
+    return Status();
+  }
+  const int device = placement_.device_of[static_cast<size_t>(current_)];
+  plan_->placed_nodes.push_back({node.source->name(), node.source->op().name,
+                                 device < 0 ? std::string() : placement_.devices[static_cast<size_t>(device)]});
+  switch (node.source->op().run_by) {
+    case op::RunBy::kExecutor:
+      if (node.source->op().name == "NoOp") return Status();
+      return Fail(Unimplemented("op {} belongs to a control-flow frame, which needs the dataflow executor",
+                                node.source->op().name));
+    case op::RunBy::kUniversal:
+      return EmitUniversal();
+    case op::RunBy::kBuiltin:
+      return EmitCall({});
+    case op::RunBy::kPlugin:
+      return EmitKernel();
+  }
+  return Status();
+}
+
+Status Builder::EmitSends() {
+  for (size_t i = 0; i < Current().types.size(); ++i) {
+    const auto found = receivers_.find(Endpoint{current_, static_cast<int>(i)});
+    const int value = value_of_[static_cast<size_t>(current_)][i];
+    if (found == receivers_.end() || value < 0 || IsVariable(value)) continue;
+    const Storage& storage = plan_->storages[static_cast<size_t>(plan_->values[static_cast<size_t>(value)].storage)];
+    if (storage.home == Storage::Home::kConstant) continue;  // moved once, when the plan is built
+    for (const int device : found->second) WEIR_TRY(Located(value, SpaceOf(device)).status());
+  }
+  return Status();
+}
+
+int Builder::AddConstant(const Tensor& tensor) {
+  Storage storage;
+  storage.home = Storage::Home::kConstant;
+  storage.constant = tensor;
+  Value value;
+  value.dtype = tensor.dtype();
+  value.shape_known = true;
+  value.shape = tensor.shape();
+  value.storage = AddStorage(std::move(storage));
+  return AddValue(std::move(value));
+}
+
+Status Builder::EmitFetch(int fetch) {
+  const int value = ValueAt(step_.fetches[static_cast<size_t>(fetch)]);
+  if (value < 0) return Fail(Internal("fetch {} has no value", fetch));
+  const Value& fetched = plan_->values[static_cast<size_t>(value)];
+  Storage& storage = plan_->storages[static_cast<size_t>(fetched.storage)];
+  if (storage.home == Storage::Home::kArena && storage.space == kHostSpace && storage.bytes > 0) {
+    storage.home = Storage::Home::kFresh;
+    storage.dtype = fetched.dtype;
+    storage.shape = fetched.shape;
+  }
+  Instruction& instruction = Emit(Opcode::kFetch, {value}, {});
+  instruction.detail = static_cast<uint32_t>(fetch);
+  if (IsVariable(value)) SetLocks({{VariableOf(value), false}}, instruction);
+  return Status();
+}
+
+Status Builder::Fail(const Status& status) const { return graph::AtNode(status, *Current().source); }
+
+Result<std::unique_ptr<ExecutionPlan>> Build(const PlanOptions& options, const graph::StepGraph& step,
+                                             const graph::Placement& placement,
+                                             const std::vector<graph::Subgraph>& subgraphs, size_t feeds) {
+  return Builder(options, step, placement, subgraphs, feeds).Run();
+}
+
+}  // namespace weir::plan

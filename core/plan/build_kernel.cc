@@ -1,0 +1,237 @@
+// Binding nodes to plugin kernels: prepared where everything is known, a call on tensors where not.
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "core/plan/builder_internal.h"
+
+namespace weir::plan {
+namespace {
+
+/// Bit `arg` of a mask over the arguments of an op.
+bool Masked(uint64_t mask, int arg) { return arg < 64 && (mask >> arg & 1) != 0; }
+
+std::vector<int> ArgOfOperand(const std::vector<int>& counts) {
+  std::vector<int> args;
+  for (size_t arg = 0; arg < counts.size(); ++arg) args.insert(args.end(), static_cast<size_t>(counts[arg]), static_cast<int>(arg));
+  return args;
+}
+
+}  // namespace
+
+Result<Builder::Operands> Builder::Gather() {
+  const graph::StepNode& node = Current();
+  Result<op::Signature> signature = op::Expand(node.source->attrs());
+  if (!signature.ok()) return Fail(signature.status());
+  Operands operands;
+  operands.input_args = ArgOfOperand(signature->input_counts);
+  operands.output_args = ArgOfOperand(signature->output_counts);
+  for (const graph::Endpoint& input : node.inputs) {
+    const int index = ValueAt(input);
+    if (index < 0) return Fail(Internal("an input has no value"));
+    const Value& value = plan_->values[static_cast<size_t>(index)];
+    const Storage& storage = plan_->storages[static_cast<size_t>(value.storage)];
+    kernel::OperandSpec spec;
+    spec.dtype = value.dtype;
+    spec.shape = value.shape;
+    spec.value = storage.home == Storage::Home::kConstant && storage.space == kHostSpace ? &storage.constant : nullptr;
+    spec.variable = storage.home == Storage::Home::kVariable;
+    operands.shapes_known = operands.shapes_known && value.shape_known;
+    operands.strings = operands.strings || SizeOf(value.dtype) == 0;
+    operands.inputs.push_back(index);
+    operands.input_specs.push_back(std::move(spec));
+  }
+  for (size_t i = 0; i < node.types.size(); ++i) {
+    kernel::OperandSpec spec;
+    spec.dtype = BaseType(node.types[i]);
+    Result<Shape> shape = node.shapes[i].ToShape();
+    if (IsRef(node.types[i])) {
+      spec.shape = operands.input_specs[0].shape;
+      spec.variable = true;
+    } else if (shape.ok()) {
+      spec.shape = std::move(*shape);
+    } else {
+      operands.shapes_known = false;
+    }
+    operands.strings = operands.strings || SizeOf(spec.dtype) == 0;
+    operands.output_specs.push_back(std::move(spec));
+  }
+  return operands;
+}
+
+Status Builder::EmitKernel() {
+  WEIR_ASSIGN(Operands operands, Gather());
+  device::Device* device = DeviceOf(current_);
+  if (device == nullptr) return Fail(FailedPrecondition("no device runs this node"));
+  weir_node node{Current().name(), Current().source->attrs(),
+                 [&](int i) { return operands.input_specs[static_cast<size_t>(i)].value; }, options_.node_resources, {}};
+  std::vector<const kernel::KernelEntry*> ranked =
+      RankKernels(*options_.kernels, node, operands.input_specs, operands.output_specs, operands.shapes_known, *device);
+  if (ranked.empty() && !operands.strings) {
+    return Fail(kernel::NoKernelError(*options_.kernels, node.attrs, node.name, {device->info().kind}));
+  }
+  if (operands.shapes_known && !operands.strings) {
+    for (const kernel::KernelEntry* entry : ranked) {
+      WEIR_ASSIGN(const bool bound, TryPrepared(*entry, node, operands));
+      if (bound) return Status();
+      if (entry->record->compute != nullptr) break;  // the best kernel prefers its dynamic form
+    }
+  }
+  return EmitCall(std::move(ranked));
+}
+
+Result<bool> Builder::TryPrepared(const kernel::KernelEntry& entry, const weir_node& node, Operands& operands) {
+  const weir_kernel& record = *entry.record;
+  if (record.prepare == nullptr) return false;
+  const int device_space = SpaceOf(placement_.device_of[static_cast<size_t>(current_)]);
+  for (size_t i = 0; i < operands.inputs.size(); ++i) {
+    const bool host = Masked(record.host_inputs, operands.input_args[i]);
+    // Host operands steer the kernel, which reads them when it is prepared: they have to be known by then.
+    if (host && operands.input_specs[i].value == nullptr) return false;
+    operands.input_specs[i].host = host || device_space == kHostSpace;
+  }
+  for (size_t i = 0; i < operands.output_specs.size(); ++i) {
+    operands.output_specs[i].host = Masked(record.host_outputs, operands.output_args[i]) || device_space == kHostSpace;
+  }
+  Result<weir_device*> open = DeviceOf(current_)->Open();
+  if (!open.ok()) return Fail(open.status());
+  Result<std::unique_ptr<kernel::PreparedKernel>> prepared =
+      kernel::PreparedKernel::Make(entry, node, operands.input_specs, operands.output_specs, *open);
+  if (!prepared.ok()) {
+    if (prepared.status().code() == Code::kUnimplemented) return false;
+    return Fail(prepared.status());
+  }
+  WEIR_ASSIGN(const std::vector<int> inputs, MoveInputs(record, operands));
+  WEIR_TRY(Bind(std::move(*prepared), inputs, operands));
+  return true;
+}
+
+Result<std::vector<int>> Builder::MoveInputs(const weir_kernel& record, const Operands& operands) {
+  const int device_space = SpaceOf(placement_.device_of[static_cast<size_t>(current_)]);
+  std::vector<int> moved;
+  for (size_t i = 0; i < operands.inputs.size(); ++i) {
+    const int space = Masked(record.host_inputs, operands.input_args[i]) ? kHostSpace : device_space;
+    WEIR_ASSIGN(const int value, Located(operands.inputs[i], space));
+    moved.push_back(value);
+  }
+  return moved;
+}
+
+std::vector<int> Builder::MakeOutputs(const weir_kernel& record, const Operands& operands, Placing placing,
+                                      const std::vector<int>& inputs, const kernel::PreparedKernel* kernel) {
+  const graph::StepNode& node = Current();
+  const int device_space = SpaceOf(placement_.device_of[static_cast<size_t>(current_)]);
+  std::vector<int> outputs;
+  for (size_t i = 0; i < node.types.size(); ++i) {
+    int view_of = -1;
+    if (kernel != nullptr) {
+      for (const weir_alias& alias : kernel->aliases()) {
+        if (alias.kind == WEIR_ALIAS_MUST && alias.output == i) view_of = inputs[alias.input];
+      }
+    }
+    if (IsRef(node.types[i])) {
+      outputs.push_back(inputs[0]);
+    } else if (view_of >= 0 && !IsVariable(view_of)) {
+      outputs.push_back(ViewOf(view_of, node.shapes[i]));
+    } else {
+      const bool host = Masked(record.host_outputs, operands.output_args[i]);
+      outputs.push_back(NewValue(node.types[i], node.shapes[i], host ? kHostSpace : device_space, placing));
+    }
+    ValueAt({current_, static_cast<int>(i)}) = outputs.back();
+  }
+  return outputs;
+}
+
+std::vector<Lock> Builder::LocksOf(const weir_kernel* record, const std::vector<int>& inputs,
+                                   const Operands& operands) const {
+  std::vector<Lock> locks;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!IsVariable(inputs[i])) continue;
+    const bool writes = record != nullptr && Masked(record->variable_writes, operands.input_args[i]);
+    locks.push_back({VariableOf(inputs[i]), writes});
+  }
+  return locks;
+}
+
+Status Builder::Bind(std::unique_ptr<kernel::PreparedKernel> kernel, const std::vector<int>& inputs,
+                     const Operands& operands) {
+  const weir_kernel& record = *kernel->entry().record;
+  std::vector<int> outputs = MakeOutputs(record, operands, Placing::kPlanned, inputs, kernel.get());
+  std::vector<Lock> locks = LocksOf(&record, inputs, operands);
+  const bool serialized = (kernel->flags() & WEIR_KERNEL_STATEFUL) != 0;
+  if (kernel->fn() != nullptr) {
+    if (kernel->scratch_bytes() > 0) {
+      Storage scratch;
+      const int device_space = SpaceOf(placement_.device_of[static_cast<size_t>(current_)]);
+      scratch.space = device_space;
+      scratch.bytes = kernel->scratch_bytes();
+      Value value;
+      value.dtype = DType::kUint8;
+      value.shape_known = true;
+      value.shape = Shape::Of({static_cast<int64_t>(scratch.bytes)});
+      value.storage = AddStorage(std::move(scratch));
+      outputs.push_back(AddValue(std::move(value)));
+    }
+    Instruction& instruction =
+        Emit(locks.empty() && !serialized ? Opcode::kKernel : Opcode::kLockedKernel, inputs, outputs);
+    instruction.fn = kernel->fn();
+    instruction.state = kernel->state();
+    instruction.serialized = serialized;
+    instruction.detail = static_cast<uint32_t>(plan_->kernels.size());
+    SetLocks(std::move(locks), instruction);
+    for (const weir_alias& alias : kernel->aliases()) {
+      if (alias.kind != WEIR_ALIAS_MAY) continue;
+      shares_.push_back({static_cast<uint32_t>(plan_->instructions.size()) - 1, instruction.first_slot + alias.input,
+                         instruction.first_slot + instruction.inputs + alias.output});
+    }
+  }
+  plan_->kernels.push_back(std::move(kernel));
+  return Status();
+}
+
+Status Builder::EmitCall(std::vector<const kernel::KernelEntry*> kernels) {
+  WEIR_ASSIGN(Operands operands, Gather());
+  static const weir_kernel kOnHost = [] {
+    weir_kernel record{};
+    record.host_inputs = record.host_outputs = std::numeric_limits<uint64_t>::max();
+    return record;
+  }();
+  const op::OpDef& op = Current().source->op();
+  CallSpec call;
+  call.graph = step_.graph;
+  call.node = Current().source;
+  call.kernels = std::move(kernels);
+  call.device = DeviceOf(current_);
+  call.resources = options_.node_resources;
+  call.registry = options_.kernels;
+  if (op.run_by == op::RunBy::kBuiltin) {
+    call.builtin = options_.builtins->Find(op.name);
+    if (call.builtin == nullptr) return Fail(Unimplemented("no builtin kernel runs op {}", op.name));
+  }
+  const bool metadata = op.run_by == op::RunBy::kUniversal;
+  const weir_kernel& record = call.kernels.empty() ? kOnHost : *call.kernels[0]->record;
+  std::vector<int> inputs = operands.inputs;
+  if (!metadata) {
+    WEIR_ASSIGN(inputs, MoveInputs(record, operands));
+  }
+  std::vector<int> outputs;
+  if (metadata) {
+    const bool keeps_memory = op.name == "Reshape" || op.name == "ExpandDims" || op.name == "Squeeze";
+    const Value& first = plan_->values[static_cast<size_t>(inputs[0])];
+    const int space = keeps_memory ? plan_->storages[static_cast<size_t>(first.storage)].space : kHostSpace;
+    for (size_t i = 0; i < Current().types.size(); ++i) {
+      outputs.push_back(NewValue(Current().types[i], Current().shapes[i], space, Placing::kAtRun));
+      ValueAt({current_, static_cast<int>(i)}) = outputs.back();
+    }
+  } else {
+    outputs = MakeOutputs(record, operands, Placing::kAtRun, inputs, nullptr);
+  }
+  Instruction& instruction = Emit(Opcode::kCall, inputs, outputs);
+  instruction.detail = static_cast<uint32_t>(plan_->calls.size());
+  SetLocks(LocksOf(call.kernels.empty() ? nullptr : &record, inputs, operands), instruction);
+  plan_->calls.push_back(std::move(call));
+  return Status();
+}
+
+}  // namespace weir::plan

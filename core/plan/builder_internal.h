@@ -1,0 +1,98 @@
+// The state of building one plan.
+#ifndef WEIR_CORE_PLAN_BUILDER_INTERNAL_H_
+#define WEIR_CORE_PLAN_BUILDER_INTERNAL_H_
+
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "core/plan/memory_internal.h"
+#include "core/plan/plan.h"
+
+namespace weir::plan {
+
+class Builder {
+ public:
+  Builder(const PlanOptions& options, const graph::StepGraph& step, const graph::Placement& placement,
+          const std::vector<graph::Subgraph>& subgraphs, size_t feeds);
+  Result<std::unique_ptr<ExecutionPlan>> Run();
+
+ private:
+  /// kPlanned: in the arena when the shape is known. kAtRun: a tensor made while running.
+  enum class Placing { kPlanned, kAtRun };
+
+  /// Flattened operands of the current node with what its kernels need to know.
+  struct Operands {
+    std::vector<int> inputs;   // values, not yet moved to a space
+    std::vector<int> input_args;
+    std::vector<int> output_args;
+    std::vector<kernel::OperandSpec> input_specs;
+    std::vector<kernel::OperandSpec> output_specs;
+    bool shapes_known = true;
+    bool strings = false;
+  };
+
+  // Nodes (build.cc).
+  const graph::StepNode& Current() const { return step_.node(current_); }
+  graph::NodeId NodeIndex();
+  Status EmitNode();
+  /// Copies what other devices receive from the current node.
+  Status EmitSends();
+  Status EmitFetch(int fetch);
+  void Finish();
+  Status Fail(const Status& status) const;
+
+  // Values (build.cc).
+  int SpaceOf(int device) const;
+  device::Device* DeviceOf(graph::NodeId id) const;
+  int AddStorage(Storage storage);
+  int AddValue(Value value);
+  int AddConstant(const Tensor& tensor);
+  int NewValue(DType dtype, const PartialShape& shape, int space, Placing placing);
+  /// Another shape for the same memory.
+  int ViewOf(int value, const PartialShape& shape);
+  Instruction& Emit(Opcode opcode, const std::vector<int>& inputs, const std::vector<int>& outputs);
+  int& ValueAt(graph::Endpoint e);
+  bool IsVariable(int value) const;
+  int VariableOf(int value) const;
+  /// The value in `space`, copied there on first need.
+  Result<int> Located(int value, int space);
+  void SetLocks(std::vector<Lock> locks, Instruction& instruction);
+
+  // Ops that the core runs on every device (build_universal.cc).
+  Status EmitUniversal();
+  Status EmitAlias(int output);
+  Status EmitVariable();
+  /// A snapshot of the variable behind input `index` becomes output `index`.
+  Status EmitRead(int index);
+  Status EmitAssign();
+  Status EmitVariableQuery(Opcode opcode);
+  Result<int> VariableInput(int input);
+
+  // Kernels (build_kernel.cc).
+  Status EmitKernel();
+  Result<Operands> Gather();
+  Result<bool> TryPrepared(const kernel::KernelEntry& entry, const weir_node& node, Operands& operands);
+  Status Bind(std::unique_ptr<kernel::PreparedKernel> kernel, const std::vector<int>& inputs, const Operands& operands);
+  Result<std::vector<int>> MoveInputs(const weir_kernel& record, const Operands& operands);
+  std::vector<int> MakeOutputs(const weir_kernel& record, const Operands& operands, Placing placing,
+                               const std::vector<int>& inputs, const kernel::PreparedKernel* kernel);
+  std::vector<Lock> LocksOf(const weir_kernel* record, const std::vector<int>& inputs, const Operands& operands) const;
+  Status EmitCall(std::vector<const kernel::KernelEntry*> kernels);
+
+  const PlanOptions& options_;
+  const graph::StepGraph& step_;
+  const graph::Placement& placement_;
+  std::unique_ptr<ExecutionPlan> plan_;
+  graph::NodeId current_ = -1;
+  std::vector<std::vector<int>> value_of_;    // by step node and output
+  std::vector<std::vector<int>> fetches_of_;  // by step node
+  std::map<graph::Endpoint, std::vector<int>> receivers_;
+  std::map<std::pair<int, int>, int> copies_;  // (value, space) -> value
+  std::vector<MayShare> shares_;
+};
+
+}  // namespace weir::plan
+
+#endif  // WEIR_CORE_PLAN_BUILDER_INTERNAL_H_

@@ -1,0 +1,175 @@
+// The flat, immutable program of one step: instructions over registers, with every buffer that has a known size laid out
+// in one arena per memory space.
+#ifndef WEIR_CORE_PLAN_PLAN_H_
+#define WEIR_CORE_PLAN_PLAN_H_
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/base/status.h"
+#include "core/device/device.h"
+#include "core/graph/placement.h"
+#include "core/graph/step_graph.h"
+#include "core/graph/subgraph.h"
+#include "core/kernel/builtin.h"
+#include "core/kernel/node_resources.h"
+#include "core/kernel/prepared.h"
+#include "core/kernel/registry.h"
+#include "core/kernel/resource.h"
+
+namespace weir::plan {
+
+/// Index of CPU-reachable memory among the spaces of a plan; other spaces are positions in the device set.
+inline constexpr int kHostSpace = -1;
+
+/// Memory behind one or more values.
+struct Storage {
+  enum class Home : uint8_t {
+    kArena,     // at `offset` of the space's arena
+    kConstant,  // `constant`
+    kFeed,      // the caller's tensor number `feed`
+    kFresh,     // allocated anew for every run because the caller keeps it; size known
+    kOwned,     // a tensor that an instruction makes while running
+    kVariable,  // the current value of variable number `variable`
+  };
+  Home home = Home::kArena;
+  int space = kHostSpace;
+  uint64_t bytes = 0;   // kArena, kFresh
+  uint64_t offset = 0;  // kArena
+  Tensor constant;
+  int feed = -1;
+  int variable = -1;
+  DType dtype = DType::kInvalid;  // kFresh
+  Shape shape;                    // kFresh
+};
+
+/// A typed, shaped view of a storage. Every kArena and kFresh value has a known shape.
+struct Value {
+  int storage = -1;
+  DType dtype = DType::kInvalid;
+  bool shape_known = false;
+  Shape shape;
+};
+
+/// A variable that the plan touches.
+struct VariableUse {
+  std::shared_ptr<kernel::Variable> variable;
+  kernel::ResourceKey key;
+  const graph::Node* node = nullptr;  // the op that names it
+  bool is_resource = false;
+  PartialShape declared;
+};
+
+/// A lock that an instruction takes; an instruction's locks are sorted by address, so that two never deadlock.
+struct Lock {
+  int variable = -1;
+  bool exclusive = false;
+};
+
+/// What runs a node when it cannot be bound ahead of time: unknown shapes, data-dependent outputs, builtin kernels.
+struct CallSpec {
+  const graph::Graph* graph = nullptr;
+  const graph::Node* node = nullptr;
+  const kernel::BuiltinFn* builtin = nullptr;
+  std::vector<const kernel::KernelEntry*> kernels;  // best first; empty for builtin, universal and string nodes
+  const kernel::KernelRegistry* registry = nullptr;
+  device::Device* device = nullptr;
+  kernel::NodeResources* resources = nullptr;
+};
+
+enum class Opcode : uint8_t {
+  kKernel,         // fn over slots; the fast path
+  kLockedKernel,   // the same under variable locks, or serialized by the kernel's own mutex
+  kCall,           // CallSpec number `detail` on tensors
+  kReadVariable,   // variable -> owned storage
+  kAssign,         // value -> variable
+  kIsInitialized,  // variable -> bool
+  kVariableShape,  // variable -> its shape
+  kCopy,           // value -> value in another space
+  kFetch,          // value -> fetch number `detail`
+  kRelease,        // drops the tensor of an owned storage
+};
+
+/// One step of the tape. Operands are slots [first_slot, first_slot + inputs + outputs (+ 1 scratch)).
+struct Instruction {
+  weir_kernel_fn fn = nullptr;
+  void* state = nullptr;
+  uint32_t first_slot = 0;
+  uint32_t detail = 0;  // meaning by opcode: call, fetch, variable or lock list
+  graph::NodeId node = -1;
+  uint16_t inputs = 0;
+  uint16_t outputs = 0;
+  Opcode opcode = Opcode::kKernel;
+  bool validate_shape = true;  // kAssign
+  bool serialized = false;     // kLockedKernel: the kernel changes its state
+  uint32_t locks_begin = 0;    // into ExecutionPlan::locks
+  uint32_t locks_end = 0;
+};
+
+/// One operand position of an instruction.
+struct Slot {
+  int value = -1;
+};
+
+/// Where a node of the step went.
+struct PlacedNode {
+  std::string name;
+  std::string op;
+  std::string device;  // full name
+};
+
+/// Immutable after Build but for the states inside STATEFUL kernels; shared by concurrent runs.
+struct ExecutionPlan {
+  std::vector<Instruction> instructions;
+  std::vector<Slot> slots;
+  std::vector<weir_shape> slot_shapes;  // by slot; rank WEIR_UNKNOWN_RANK where it is not known
+  std::vector<Value> values;
+  std::vector<Storage> storages;
+  std::vector<std::vector<uint32_t>> storage_slots;  // slots to point at a storage once its address is known
+  std::vector<uint64_t> arena_bytes;                 // by space + 1
+  std::vector<VariableUse> variables;
+  std::vector<Lock> locks;
+  std::vector<CallSpec> calls;
+  std::vector<std::unique_ptr<kernel::PreparedKernel>> kernels;
+  std::vector<int> fresh_storages;
+  std::vector<int> feed_storages;  // by feed
+  size_t fetch_count = 0;
+  std::vector<device::Device*> devices;   // by space
+  device::Device* host_device = nullptr;  // whose arena serves the host space
+  std::vector<const graph::Node*> nodes;  // by Instruction::node
+  graph::Placement placement;
+  std::vector<PlacedNode> placed_nodes;  // every op node in tape order, aliases included
+};
+
+struct PlanOptions {
+  const device::DeviceSet* devices = nullptr;
+  const kernel::KernelRegistry* kernels = nullptr;
+  const kernel::BuiltinRegistry* builtins = nullptr;
+  kernel::ResourceScope* resources = nullptr;
+  kernel::NodeResources* node_resources = nullptr;
+};
+
+/// Orders the nodes (writers of variables as late as edges allow, so that updates happen in place), chooses and prepares a
+/// kernel for each, turns aliases into views, lays out memory. `feeds` is how many the step has.
+/// Errors name the node: no kernel, a kernel that refuses, a frame or asynchronous op (Unimplemented).
+Result<std::unique_ptr<ExecutionPlan>> Build(const PlanOptions& options, const graph::StepGraph& step,
+                                             const graph::Placement& placement,
+                                             const std::vector<graph::Subgraph>& subgraphs, size_t feeds);
+
+/// The plan as text: one line per instruction with operands, shapes and addresses.
+std::string ToString(const ExecutionPlan& plan);
+
+/// Kernels of a node on a device, best first: by declared cost for these operands, then priority, then plugin name.
+/// With unknown shapes the order is by priority and name. Those whose `supports` says no are left out.
+std::vector<const kernel::KernelEntry*> RankKernels(const kernel::KernelRegistry& kernels, const weir_node& node,
+                                                    std::span<const kernel::OperandSpec> inputs,
+                                                    std::span<const kernel::OperandSpec> outputs, bool shapes_known,
+                                                    device::Device& device);
+
+}  // namespace weir::plan
+
+#endif  // WEIR_CORE_PLAN_PLAN_H_

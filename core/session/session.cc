@@ -1,0 +1,265 @@
+#include "core/session/session.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <mutex>
+#include <shared_mutex>
+#include <unordered_map>
+
+#include "core/session/compile.h"
+#include "core/session/resolve.h"
+
+namespace weir::session {
+namespace {
+
+constexpr size_t kSpecialisations = 16;
+
+/// A plan for one combination of fed types and shapes.
+struct Specialisation {
+  std::vector<DType> types;
+  std::vector<Shape> shapes;
+  std::unique_ptr<execute::PlanRunner> runner;
+
+  bool Fits(std::span<const Tensor> feeds) const {
+    for (size_t i = 0; i < feeds.size(); ++i) {
+      if (types[i] != feeds[i].dtype() || !(shapes[i] == feeds[i].shape())) return false;
+    }
+    return true;
+  }
+};
+
+/// Feeds, fetches and targets with the plans made for them so far.
+struct Signature {
+  ResolvedNames names;
+  std::mutex mutex;  // protects specialisations
+  std::vector<std::shared_ptr<const Specialisation>> specialisations;  // most recent first
+  std::mutex compiling;  // one compilation at a time
+};
+
+/// Names in an order that tells signatures apart; no name contains these separators.
+std::string KeyOf(std::span<const Feed> feeds, std::span<const std::string> fetches, std::span<const std::string> targets) {
+  std::string key;
+  for (const Feed& feed : feeds) (key += feed.first) += '\n';
+  key += '\t';
+  for (const std::string& fetch : fetches) (key += fetch) += '\n';
+  key += '\t';
+  for (const std::string& target : targets) (key += target) += '\n';
+  return key;
+}
+
+}  // namespace
+
+class Session::Impl {
+ public:
+  Impl(std::shared_ptr<Runtime> runtime, const graph::Graph& graph, SessionOptions options)
+      : runtime_(std::move(runtime)), graph_(graph), options_(std::move(options)), resources_(options_.resources) {
+    if (!resources_) resources_ = std::make_shared<kernel::ResourceScope>();
+  }
+
+  Result<std::shared_ptr<Signature>> Find(std::span<const Feed> feeds, std::span<const std::string> fetches,
+                                          std::span<const std::string> targets) {
+    const std::string key = KeyOf(feeds, fetches, targets);
+    {
+      const std::shared_lock<std::shared_mutex> lock(mutex_);
+      if (const auto found = by_key_.find(key); found != by_key_.end()) return found->second;
+    }
+    std::vector<std::string> feed_names;
+    for (const Feed& feed : feeds) feed_names.push_back(feed.first);
+    WEIR_ASSIGN(std::shared_ptr<Signature> made, MakeSignature(Asking::kRun, feed_names, fetches, targets));
+    const std::unique_lock<std::shared_mutex> lock(mutex_);
+    return by_key_.emplace(key, std::move(made)).first->second;
+  }
+
+  Result<std::shared_ptr<Signature>> MakeSignature(Asking asking, std::span<const std::string> feeds,
+                                                   std::span<const std::string> fetches,
+                                                   std::span<const std::string> targets) const {
+    WEIR_ASSIGN(ResolvedNames names, Resolve(graph_, asking, feeds, fetches, targets));
+    auto signature = std::make_shared<Signature>();
+    signature->names = std::move(names);
+    return signature;
+  }
+
+  Status RunSignature(Signature& signature, std::span<const Tensor> feeds, std::vector<Tensor>* fetches,
+                      const RunOptions& options, RunReport* report) {
+    if (closed_.load(std::memory_order_relaxed)) return Cancelled("Session has been closed.");
+    WEIR_ASSIGN(const std::shared_ptr<const Specialisation> plan, Specialise(signature, feeds));
+    if (report != nullptr) Describe(plan->runner->plan(), options, report);
+    return plan->runner->Run(feeds, fetches, steps_.fetch_add(1, std::memory_order_relaxed) + 1);
+  }
+
+  void AddCallable(std::shared_ptr<Signature> signature, CallableHandle* handle) {
+    const std::unique_lock<std::shared_mutex> lock(mutex_);
+    *handle = next_callable_++;
+    callables_.emplace(*handle, std::move(signature));
+  }
+
+  std::shared_ptr<Signature> FindCallable(CallableHandle handle) const {
+    const std::shared_lock<std::shared_mutex> lock(mutex_);
+    const auto found = callables_.find(handle);
+    return found == callables_.end() ? nullptr : found->second;
+  }
+
+  bool RemoveCallable(CallableHandle handle) {
+    const std::unique_lock<std::shared_mutex> lock(mutex_);
+    return callables_.erase(handle) != 0;
+  }
+
+  void Close() { closed_.store(true); }
+  bool closed() const { return closed_.load(); }
+  const Runtime& runtime() const { return *runtime_; }
+  const std::shared_ptr<kernel::ResourceScope>& resources() const { return resources_; }
+
+ private:
+  Result<std::shared_ptr<const Specialisation>> Specialise(Signature& signature, std::span<const Tensor> feeds) {
+    if (feeds.size() != signature.names.feeds.size()) {
+      return InvalidArgument("{} feeds were given, the signature has {}", feeds.size(), signature.names.feeds.size());
+    }
+    if (auto found = FindSpecialisation(signature, feeds)) return found;
+    const std::lock_guard<std::mutex> compiling(signature.compiling);
+    if (auto found = FindSpecialisation(signature, feeds)) return found;  // made while this thread waited
+    auto made = std::make_shared<Specialisation>();
+    graph::StepRequest request;
+    request.fetches = signature.names.fetches;
+    request.targets = signature.names.targets;
+    for (size_t i = 0; i < feeds.size(); ++i) {
+      const graph::Endpoint endpoint = signature.names.feeds[i];
+      WEIR_TRY(CheckFeed(endpoint, feeds[i]));
+      request.feeds.push_back({endpoint, feeds[i].dtype(), PartialShape(feeds[i].shape())});
+      made->types.push_back(feeds[i].dtype());
+      made->shapes.push_back(feeds[i].shape());
+    }
+    const CompileContext context{*runtime_, options_, *resources_, node_resources_};
+    WEIR_ASSIGN(made->runner, Compile(context, graph_, request));
+    if (options_.log_device_placement) LogPlacement(made->runner->plan());
+    const std::lock_guard<std::mutex> lock(signature.mutex);
+    signature.specialisations.insert(signature.specialisations.begin(), made);
+    if (signature.specialisations.size() > kSpecialisations) signature.specialisations.pop_back();
+    return std::shared_ptr<const Specialisation>(std::move(made));
+  }
+
+  static std::shared_ptr<const Specialisation> FindSpecialisation(Signature& signature, std::span<const Tensor> feeds) {
+    const std::lock_guard<std::mutex> lock(signature.mutex);
+    auto& all = signature.specialisations;
+    for (size_t i = 0; i < all.size(); ++i) {
+      if (!all[i]->Fits(feeds)) continue;
+      if (i != 0) std::rotate(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(i), all.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+      return all.front();
+    }
+    return nullptr;
+  }
+
+  Status CheckFeed(graph::Endpoint endpoint, const Tensor& value) const {
+    const std::string name = graph::FullEndpointName(graph_, endpoint);
+    const graph::Node& node = graph_.node(endpoint.node);
+    const DType wanted = BaseType(graph_.TypeOf(endpoint));
+    if (value.dtype() != wanted) {
+      return InvalidArgument("Cannot feed value of type {} for Tensor '{}', which has type {}", Name(value.dtype()), name,
+                             Name(wanted))
+          .WithNode(node.name(), node.origin());
+    }
+    const PartialShape& shape = graph_.ShapeOf(endpoint);
+    if (!shape.CompatibleWith(value.shape())) {
+      return InvalidArgument("Cannot feed value of shape {} for Tensor '{}', which has shape '{}'",
+                             PartialShape(value.shape()).ToTupleString(), name, shape.ToTupleString())
+          .WithNode(node.name(), node.origin());
+    }
+    return Status();
+  }
+
+  static void Describe(const plan::ExecutionPlan& plan, const RunOptions& options, RunReport* report) {
+    report->placement.clear();
+    for (const int device : plan.placement.device_of) {
+      if (device >= 0) ++report->placement[plan.placement.devices[static_cast<size_t>(device)]];
+    }
+    report->instructions = static_cast<int>(plan.instructions.size());
+    report->arena_bytes = 0;
+    for (const uint64_t bytes : plan.arena_bytes) report->arena_bytes += bytes;
+    if (!options.collect_nodes) return;
+    report->executed_nodes.clear();
+    for (const plan::PlacedNode& node : plan.placed_nodes) report->executed_nodes.push_back(node.name);
+  }
+
+  /// One line per node, in TensorFlow's form.
+  static void LogPlacement(const plan::ExecutionPlan& plan) {
+    std::string text;
+    for (const plan::PlacedNode& node : plan.placed_nodes) text += fmt::format("{}: ({}): {}\n", node.name, node.op, node.device);
+    std::fputs(text.c_str(), stderr);
+  }
+
+  std::shared_ptr<Runtime> runtime_;
+  const graph::Graph& graph_;
+  const SessionOptions options_;
+  std::shared_ptr<kernel::ResourceScope> resources_;
+  kernel::NodeResources node_resources_;  // outlives the plans, whose kernels refer to it
+  std::atomic<bool> closed_{false};
+  std::atomic<int64_t> steps_{0};
+  mutable std::shared_mutex mutex_;  // protects the maps below
+  std::unordered_map<std::string, std::shared_ptr<Signature>> by_key_;
+  std::unordered_map<CallableHandle, std::shared_ptr<Signature>> callables_;
+  CallableHandle next_callable_ = 1;
+};
+
+Session::Session(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Session::~Session() = default;
+
+Result<std::unique_ptr<Session>> Session::Make(std::shared_ptr<Runtime> runtime, const graph::Graph& graph,
+                                               SessionOptions options) {
+  if (runtime->plugins->devices().all().empty()) {
+    std::string folders;
+    for (const std::string& folder : runtime->plugins->folders()) folders += (folders.empty() ? "" : ", ") + folder;
+    return FailedPrecondition("no plugin brought a device; searched {}; put a device plugin such as cpu.so there, or see "
+                              "`weir plugins --why`",
+                              folders.empty() ? "no folder" : folders);
+  }
+  return std::unique_ptr<Session>(new Session(std::make_unique<Impl>(std::move(runtime), graph, std::move(options))));
+}
+
+Result<std::vector<Tensor>> Session::Run(std::span<const Feed> feeds, std::span<const std::string> fetches,
+                                         std::span<const std::string> targets, const RunOptions& options,
+                                         RunReport* report) {
+  if (impl_->closed()) return Cancelled("Session has been closed.");
+  WEIR_ASSIGN(const std::shared_ptr<Signature> signature, impl_->Find(feeds, fetches, targets));
+  std::vector<Tensor> values;
+  values.reserve(feeds.size());
+  for (const Feed& feed : feeds) values.push_back(feed.second);
+  std::vector<Tensor> fetched;
+  WEIR_TRY(impl_->RunSignature(*signature, values, &fetched, options, report));
+  return fetched;
+}
+
+Result<CallableHandle> Session::MakeCallable(const CallableOptions& options) {
+  if (impl_->closed()) return Cancelled("Session has been closed.");
+  WEIR_ASSIGN(std::shared_ptr<Signature> signature,
+              impl_->MakeSignature(Asking::kCallable, options.feeds, options.fetches, options.targets));
+  CallableHandle handle = 0;
+  impl_->AddCallable(std::move(signature), &handle);
+  return handle;
+}
+
+Status Session::RunCallable(CallableHandle handle, std::span<const Tensor> feeds, std::vector<Tensor>* fetches) {
+  const std::shared_ptr<Signature> signature = impl_->FindCallable(handle);
+  if (!signature) return InvalidArgument("No such callable handle: {}", handle);
+  return impl_->RunSignature(*signature, feeds, fetches, {}, nullptr);
+}
+
+Status Session::ReleaseCallable(CallableHandle handle) {
+  return impl_->RemoveCallable(handle) ? Status() : InvalidArgument("No such callable handle: {}", handle);
+}
+
+Status Session::Close() {
+  impl_->Close();
+  return Status();
+}
+
+std::vector<std::string> Session::ListDevices() const {
+  std::vector<std::string> names;
+  for (const auto& device : impl_->runtime().plugins->devices().all()) names.push_back(device->name());
+  return names;
+}
+
+const std::shared_ptr<kernel::ResourceScope>& Session::resources() const { return impl_->resources(); }
+
+}  // namespace weir::session
