@@ -1,0 +1,24 @@
+// Attribute values to and from TensorFlow's messages.
+#ifndef WEIR_CORE_GRAPH_ATTR_PROTO_H_
+#define WEIR_CORE_GRAPH_ATTR_PROTO_H_
+
+#include "core/base/status.h"
+#include "core/op/attr_value.h"
+#include "core/tensor/tensor_proto.h"
+
+namespace weir::tf {
+class AttrValue;
+}
+
+namespace weir::graph {
+
+/// InvalidArgument for a value without a kind, a list of several kinds, or a shape or tensor that cannot be; memory that
+/// tensors need beyond their messages comes out of `budget`.
+Result<op::AttrValue> AttrFromProto(const tf::AttrValue& proto, ExpansionBudget& budget);
+
+/// Replaces `proto`. Errors are those of TensorToProto; InvalidArgument for a value that is not set.
+Status AttrToProto(const op::AttrValue& value, tf::AttrValue& proto);
+
+}  // namespace weir::graph
+
+#endif  // WEIR_CORE_GRAPH_ATTR_PROTO_H_

@@ -1,0 +1,23 @@
+// Graphs to and from GraphDef messages, for those who put them into larger messages.
+#ifndef WEIR_CORE_GRAPH_GRAPH_MESSAGE_H_
+#define WEIR_CORE_GRAPH_GRAPH_MESSAGE_H_
+
+#include "core/base/status.h"
+#include "core/graph/graph.h"
+#include "core/graph/graph_def.h"
+
+namespace weir::tf {
+class GraphDef;
+}
+
+namespace weir::graph {
+
+/// ImportGraphDef on a parsed message.
+Status GraphFromMessage(const tf::GraphDef& def, const ImportOptions& options, Graph& graph);
+
+/// ExportGraphDef into an empty message.
+Status GraphToMessage(const Graph& graph, OutputShapes shapes, tf::GraphDef& def);
+
+}  // namespace weir::graph
+
+#endif  // WEIR_CORE_GRAPH_GRAPH_MESSAGE_H_

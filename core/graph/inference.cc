@@ -1,0 +1,105 @@
+#include "core/graph/inference.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/graph/known_ints.h"
+
+namespace weir::graph {
+namespace {
+
+bool PassesOnInput(const Node& node) {
+  const std::string& op = node.op().name;
+  return op == "Identity" || op == "StopGradient" || op == "PreventGradient" || op == "Enter" || op == "Switch" ||
+         op == "Exit";
+}
+
+/// The node that makes a value, seen through nodes that only pass it on.
+Endpoint Origin(const Graph& graph, Endpoint e) {
+  while (e.node >= 0 && PassesOnInput(graph.node(e.node)) && !graph.node(e.node).inputs().empty()) {
+    e = graph.node(e.node).inputs()[0];
+  }
+  return e;
+}
+
+PartialShape DeclaredShape(const Graph& graph, Endpoint handle) {
+  const Endpoint origin = Origin(graph, handle);
+  if (origin.node < 0) return PartialShape();
+  const Node& node = graph.node(origin.node);
+  if (node.op().name != "VarHandleOp") return PartialShape();
+  const op::AttrValue* shape = node.attrs().Find("shape");
+  const PartialShape* declared = shape != nullptr ? shape->get<PartialShape>() : nullptr;
+  return declared != nullptr ? *declared : PartialShape();
+}
+
+}  // namespace
+
+const Tensor* InputKnowledge::Value(int i) {
+  const auto known = std::ranges::find(values_, i, &Known::input);
+  if (known != values_.end()) return known->value;
+  const Tensor* value = nullptr;
+  if (given_ != nullptr) {
+    if (*given_) value = (*given_)(i);
+  } else if (const Endpoint from = inputs_[static_cast<size_t>(i)]; from.node >= 0) {
+    value = ConstantOf(graph_, from);
+    if (value == nullptr) {
+      if (std::optional<Tensor> made = KnownTensor(graph_, from)) value = &made_.emplace_back(std::move(*made));
+    }
+  }
+  values_.push_back({i, value});
+  return value;
+}
+
+PartialShape InputKnowledge::ShapeValue(int i) {
+  const Endpoint from = inputs_[static_cast<size_t>(i)];
+  if (from.node < 0) return PartialShape();
+  if (BaseType(graph_.TypeOf(from)) == DType::kResource) return DeclaredShape(graph_, from);
+  if (given_ != nullptr) return PartialShape();
+  PartialShape shape = KnownShapeValue(graph_, from);
+  if (shape.has_rank()) shapes_.push_back({i, shape});
+  return shape;
+}
+
+std::string InputKnowledge::Computed() const {
+  std::string tensors;
+  for (const Known& known : values_) {
+    if (known.value == nullptr) continue;
+    std::string values = known.value->SummarizeValues(32);
+    if (values.size() >= 2 && values.front() == '[') values = values.substr(1, values.size() - 2);
+    tensors += fmt::format("{}input[{}] = <{}>", tensors.empty() ? "" : ", ", known.input, values);
+  }
+  std::string shapes;
+  for (const KnownShape& known : shapes_) {
+    shapes += fmt::format("{}input[{}] = {}", shapes.empty() ? "" : ", ", known.input, known.shape.ToString());
+  }
+  return (tensors.empty() ? "" : " and with computed input tensors: " + tensors) +
+         (shapes.empty() ? "" : " and with input tensors computed as partial shapes: " + shapes);
+}
+
+Result<std::vector<PartialShape>> RunShapeFunction(const Node& node, std::span<const DType> input_types,
+                                                   std::span<const PartialShape> input_shapes,
+                                                   InputKnowledge& knowledge) {
+  op::ShapeContext context(node.attrs(), input_types, input_shapes, node.num_outputs(),
+                           [&knowledge](int i) { return knowledge.Value(i); },
+                           [&knowledge](int i) { return knowledge.ShapeValue(i); });
+  const Status status = node.op().shape ? node.op().shape(context) : Status();
+  if (status.ok()) return context.outputs();
+  std::string shapes;
+  for (const PartialShape& shape : input_shapes) shapes += (shapes.empty() ? "" : ", ") + shape.ToString();
+  return status.Append(fmt::format(" for '{}' (op: '{}') with input shapes: {}{}.", node.name(), node.op().name, shapes,
+                                   knowledge.Computed()));
+}
+
+Result<std::vector<PartialShape>> InferShapes(const Graph& graph, const Node& node,
+                                              std::span<const PartialShape> input_shapes,
+                                              const op::ShapeContext::ValueFn& value) {
+  if (input_shapes.size() != node.inputs().size()) {
+    return InvalidArgument("node '{}' has {} inputs, but {} shapes were given", node.name(), node.inputs().size(),
+                           input_shapes.size());
+  }
+  WEIR_ASSIGN(const op::Signature signature, op::Expand(node.attrs()));
+  InputKnowledge knowledge(graph, node.inputs(), value);
+  return RunShapeFunction(node, signature.inputs, input_shapes, knowledge);
+}
+
+}  // namespace weir::graph
