@@ -29,6 +29,7 @@ std::vector<DType> TypesOf(DTypeSet set) {
 }
 
 Status CheckType(const AttrDef& attr, DType type) {
+  if (IsRef(type)) return InvalidArgument("AttrValue must not have reference type value of {}", Name(type));
   // Types unknown to this catalogue are refused even where any type is allowed.
   if (IsKnown(type) && (attr.allowed_types == kAnyType || Contains(attr.allowed_types, type))) return {};
   std::string allowed;

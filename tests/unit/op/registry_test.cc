@@ -1,0 +1,131 @@
+#include "core/op/registry.h"
+
+#include <gtest/gtest.h>
+
+#include "core/op/grad_context.h"
+#include "core/op/shape_context.h"
+
+namespace weir::op {
+namespace {
+
+OpBuilder Good(OpRegistry& ops, std::string_view name) {
+  return ops.Declare(name).Shape(Unknown()).NoGradient("a test");
+}
+
+bool Has(const Status& status, std::string_view text) { return status.message().find(text) != std::string::npos; }
+
+TEST(RegistryTest, TheChainFillsTheRecord) {
+  OpRegistry ops;
+  ops.Declare("Relu").In("features: T").Out("activations: T").Attr("T: realnumbertype = DT_FLOAT")
+      .Doc("max(features, 0)").Is(Category::kNeural).RunsOn(RunBy::kUniversal).Stateful().Commutative().Aggregate()
+      .AllowsUninitialized().Shape(SameAs(0))
+      .Grad([](GradContext& g) -> Result<std::vector<Grad>> { return One(g.Dy(0)); });
+  ASSERT_TRUE(ops.Freeze().ok()) << ops.Freeze().message();
+  const OpDef* relu = ops.Find("Relu");
+  ASSERT_NE(relu, nullptr);
+  EXPECT_EQ(relu->inputs[0].name, "features");
+  EXPECT_EQ(relu->outputs[0].type_attr, "T");
+  EXPECT_EQ(relu->doc, "max(features, 0)");
+  EXPECT_EQ(relu->category, Category::kNeural);
+  EXPECT_EQ(relu->run_by, RunBy::kUniversal);
+  EXPECT_TRUE(relu->stateful && relu->commutative && relu->aggregate && relu->allows_uninitialized_input);
+  EXPECT_TRUE(relu->shape && relu->gradient);
+  EXPECT_NE(relu->FindAttr("T"), nullptr);
+  EXPECT_EQ(relu->FindAttr("U"), nullptr);
+}
+
+TEST(RegistryTest, ListArgumentsAreKnownInEitherOrder) {
+  OpRegistry ops;
+  Good(ops, "Before").Attr("T: list(type) >= 1").In("input: T").Out("output: T");
+  Good(ops, "After").In("input: T").Out("output: T").Attr("T: list(type)");
+  ASSERT_TRUE(ops.Freeze().ok()) << ops.Freeze().message();
+  for (const char* name : {"Before", "After"}) {
+    EXPECT_EQ(ops.Find(name)->inputs[0].type_list_attr, "T");
+    EXPECT_EQ(ops.Find(name)->inputs[0].type_attr, "");
+    EXPECT_EQ(ops.Find(name)->outputs[0].type_list_attr, "T");
+  }
+}
+
+TEST(RegistryTest, FreezeReportsAllFaultsTogether) {
+  OpRegistry ops;
+  Good(ops, "A").In("x T").Out("y: ").Attr("T: wibble");
+  Good(ops, "Twice");
+  Good(ops, "Twice");
+  ops.Declare("NoShape").NoGradient("none");
+  ops.Declare("NoGrad").Shape(Unknown());
+  Good(ops, "Both").Grad([](GradContext&) -> Result<std::vector<Grad>> { return std::vector<Grad>{}; });
+  Good(ops, "Undeclared").In("x: T").In("n: N*float");
+  Good(ops, "WrongKind").In("x: T").In("y: T*float").Attr("T: int");
+  Good(ops, "NoMinimum").In("x: N*float").Attr("N: int");
+  Good(ops, "ListNumber").In("x: N*T").Attr("N: list(int)").Attr("T: list(type)");
+  Good(ops, "SameName").In("x: float").Out("x: float");
+  Good(ops, "3D");
+  const Status status = ops.Freeze();
+  EXPECT_EQ(status.code(), Code::kInvalidArgument);
+  for (const char* fault :
+       {"op 'A': input \"x T\", column 3: wanted ':'", "op 'A': output \"y: \", column 4: wanted a type",
+        "op 'A': attribute \"T: wibble\", column 4", "op 'Twice': declared twice", "op 'NoShape': no shape function",
+        "op 'NoGrad': neither a gradient nor a reason for none", "op 'Both': both a gradient and a reason for none",
+        "op 'Undeclared': argument 'x' names attribute 'T', which is not declared",
+        "op 'Undeclared': argument 'n' names attribute 'N', which is not declared",
+        "op 'WrongKind': argument 'x' needs attribute 'T' to be of type 'type', but it is 'int'",
+        "op 'NoMinimum': attribute 'N' counts argument 'x' and so needs a minimum of at least 0",
+        "op 'ListNumber': argument 'x' needs attribute 'N' to be of type 'int', but it is 'list(int)'",
+        "op 'ListNumber': argument 'x' needs attribute 'T' to be of type 'type', but it is 'list(type)'",
+        "op 'SameName': the name 'x' is used twice", "op '3D': the name must be a letter"}) {
+    EXPECT_TRUE(Has(status, fault)) << fault << "\n--\n" << status.message();
+  }
+}
+
+TEST(RegistryTest, NothingChangesAfterFreeze) {
+  OpRegistry ops;
+  OpBuilder builder = Good(ops, "A");
+  ASSERT_TRUE(ops.Freeze().ok());
+  builder.In("x: float").Doc("late");
+  EXPECT_TRUE(ops.Find("A")->inputs.empty());
+  EXPECT_EQ(ops.Find("A")->doc, "");
+  ops.Declare("B");
+  EXPECT_EQ(ops.Find("B"), nullptr);
+  EXPECT_TRUE(Has(ops.Freeze(), "op 'A': changed after Freeze"));
+  EXPECT_TRUE(Has(ops.Freeze(), "op 'B': declared after Freeze"));
+}
+
+TEST(RegistryTest, LookUp) {
+  OpRegistry ops;
+  for (const char* name : {"MatMul", "Add", "AddV2"}) Good(ops, name);
+  ASSERT_TRUE(ops.Freeze().ok());
+  std::vector<std::string> names;
+  for (const OpDef* def : ops.All()) names.push_back(def->name);
+  EXPECT_EQ(names, (std::vector<std::string>{"Add", "AddV2", "MatMul"}));
+  EXPECT_EQ(*ops.Get("Add"), ops.Find("Add"));
+  const Status status = ops.Get("MatMull").status();
+  EXPECT_EQ(status.code(), Code::kNotFound);
+  EXPECT_TRUE(status.message().starts_with("Op type not registered 'MatMull' in binary running on "));
+  EXPECT_TRUE(status.message().ends_with(" (nearest: 'MatMul')"));
+}
+
+TEST(RegistryTest, SummaryIsTensorFlows) {
+  OpRegistry ops;
+  Good(ops, "Neg").In("x: T").Out("y: T").Attr("T: {half, float}");
+  Good(ops, "AddN").In("inputs: N*T").Out("sum: T").Attr("N: int >= 1").Attr("T: type").Commutative().Aggregate();
+  Good(ops, "AssignLike").In("ref: Ref(T)").In("value: float").Out("out: Ref(T)").Attr("T: type")
+      .Attr("use_locking: bool = true").Attr("mode: {'A', 'B'} = 'A'").Stateful().AllowsUninitialized();
+  ASSERT_TRUE(ops.Freeze().ok());
+  EXPECT_EQ(Summarize(*ops.Find("Neg")),
+            "Op<name=Neg; signature=x:T -> y:T; attr=T:type,allowed=[DT_FLOAT, DT_HALF]>");
+  EXPECT_EQ(Summarize(*ops.Find("AddN")),
+            "Op<name=AddN; signature=inputs:N*T -> sum:T; attr=N:int,min=1; attr=T:type; is_commutative=true; "
+            "is_aggregate=true>");
+  EXPECT_EQ(Summarize(*ops.Find("AssignLike")),
+            "Op<name=AssignLike; signature=ref:Ref(T), value:float -> out:Ref(T); attr=T:type; "
+            "attr=use_locking:bool,default=true; attr=mode:string,default=\"A\",allowed=[\"A\", \"B\"]; "
+            "is_stateful=true; allows_uninitialized_input=true>");
+}
+
+TEST(RegistryTest, NamesOfCategoriesAndRunners) {
+  EXPECT_EQ(Name(Category::kControlFlow), "control flow");
+  EXPECT_EQ(Name(RunBy::kBuiltin), "builtin");
+}
+
+}  // namespace
+}  // namespace weir::op
