@@ -63,7 +63,7 @@ Status ArgExtremumShape(ShapeContext& c) {
     c.set_output(0, PartialShape::OfRank(0));
     return Status();
   }
-  const std::optional<std::vector<int64_t>> axis = Integers(c, 1);
+  const std::optional<std::vector<int64_t>> axis = c.ints(1);
   if (!axis || axis->size() != 1) {
     c.set_output(0, PartialShape::OfRank(rank - 1));
     return Status();
