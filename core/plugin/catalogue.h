@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/status.h"
@@ -14,17 +15,19 @@
 
 namespace weir::plugin {
 
+class Module;
+
 enum class Verdict { kLoaded, kNotAPlugin, kRefused, kHung, kNoDevices };
 /// "loaded", "not-a-plugin", "refused", "hung", "no-devices".
 std::string_view Name(Verdict verdict);
 
-/// What became of one file.
+/// What became of one file (or of a folder that may not be searched).
 struct FileReport {
   std::string file;  // absolute path
   std::string name;
   std::string version;
   Verdict verdict = Verdict::kNotAPlugin;
-  std::string reason;
+  std::string reason;  // of a verdict other than loaded; with loaded, what of the file was refused
   int devices = 0;
   int kernels = 0;
 };
@@ -36,10 +39,12 @@ struct LoadOptions {
   std::vector<std::string> deny;
   /// Memory options by device name suffix ("CPU:0"); absent = defaults.
   std::map<std::string, device::MemoryOptions> memory;
+  /// For loading and init together, and for enumerate; a plugin that takes longer is listed as hung and left alone.
+  int time_limit_ms = 10000;
 };
 
-/// The default folders: $WEIR_PLUGIN_PATH (colon-separated; ignored with privileges), else `../lib/weir/plugins` from the
-/// running command's folder when it exists, else `weir/plugins` beside the core library.
+/// The default folders: $WEIR_PLUGIN_PATH (absolute paths separated by colons; ignored with privileges), else
+/// `../lib/weir/plugins` from the running command's folder when it exists, else `weir/plugins` beside the core library.
 std::vector<std::string> SearchPath();
 
 /// Everything that plugins brought. Loading never fails as a whole: an empty or missing folder gives an empty catalogue.
@@ -59,6 +64,7 @@ class Catalogue {
   kernel::KernelRegistry kernels_;
   std::vector<FileReport> files_;
   std::vector<std::string> folders_;
+  std::vector<std::shared_ptr<Module>> modules_;
 };
 
 }  // namespace weir::plugin

@@ -1,0 +1,226 @@
+#include "core/plugin/catalogue.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <sys/auxv.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <set>
+
+#include "core/plugin/compatible.h"
+#include "core/plugin/module.h"
+#include "core/plugin/scan.h"
+
+namespace weir::plugin {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Folder of the file that this code was linked into.
+fs::path OwnFolder() {
+  Dl_info info;
+  if (dladdr(reinterpret_cast<void*>(&SearchPath), &info) == 0 || info.dli_fname == nullptr) return {};
+  std::error_code error;
+  return fs::canonical(info.dli_fname, error).parent_path();
+}
+
+std::string Join(const std::vector<std::string>& texts) {
+  std::string joined;
+  for (const std::string& text : texts) joined += (joined.empty() ? "" : "; ") + text;
+  return joined;
+}
+
+}  // namespace
+
+std::string_view Name(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kLoaded: return "loaded";
+    case Verdict::kNotAPlugin: return "not-a-plugin";
+    case Verdict::kRefused: return "refused";
+    case Verdict::kHung: return "hung";
+    case Verdict::kNoDevices: return "no-devices";
+  }
+  return "refused";
+}
+
+std::vector<std::string> SearchPath() {
+  const char* listed = getauxval(AT_SECURE) == 0 ? std::getenv("WEIR_PLUGIN_PATH") : nullptr;
+  if (listed != nullptr && listed[0] != '\0') {
+    std::vector<std::string> folders;
+    const std::string_view text = listed;
+    for (size_t begin = 0; begin <= text.size();) {
+      const size_t end = std::min(text.find(':', begin), text.size());
+      if (end > begin) folders.emplace_back(text.substr(begin, end - begin));
+      begin = end + 1;
+    }
+    return folders;
+  }
+  std::error_code error;
+  const fs::path command = fs::read_symlink("/proc/self/exe", error);
+  const fs::path beside_command = (command.parent_path() / ".." / "lib" / "weir" / "plugins").lexically_normal();
+  if (!error && fs::is_directory(beside_command, error)) return {beside_command.string()};
+  return {(OwnFolder() / "weir" / "plugins").string()};
+}
+
+// Fills a catalogue: scan everything, then load device plugins, then the kernel sets that found their platform.
+class Loader {
+ public:
+  Loader(const op::OpRegistry& ops, const LoadOptions& options, Catalogue& catalogue)
+      : ops_(ops), options_(options), catalogue_(catalogue), limit_(options.time_limit_ms) {}
+
+  void Run() {
+    catalogue_.folders_ = options_.folders.empty() ? SearchPath() : options_.folders;
+    for (const std::string& folder : catalogue_.folders_) ScanFolder(folder);
+    for (Candidate& candidate : candidates_) {
+      if ((candidate.file.note.kinds & WEIR_KIND_DEVICE) != 0) LoadDevices(candidate);
+    }
+    for (Candidate& candidate : candidates_) {
+      if ((candidate.file.note.kinds & WEIR_KIND_DEVICE) == 0) LoadOther(candidate);
+    }
+    std::sort(catalogue_.files_.begin(), catalogue_.files_.end(),
+              [](const FileReport& a, const FileReport& b) { return a.file < b.file; });
+  }
+
+ private:
+  // A file whose note fits; its report is added once its fate is known.
+  struct Candidate {
+    ScannedFile file;
+    FileReport report;
+  };
+
+  void Finish(FileReport report, Verdict verdict, std::string reason) {
+    report.verdict = verdict;
+    report.reason = std::move(reason);
+    catalogue_.files_.push_back(std::move(report));
+  }
+  void Refuse(FileReport report, const Status& status) {
+    const bool hung = status.code() == Code::kDeadlineExceeded;
+    Finish(std::move(report), hung ? Verdict::kHung : Verdict::kRefused, status.message());
+  }
+
+  void ScanFolder(const std::string& folder) {
+    FileReport report;
+    report.file = folder;
+    const Result<std::vector<std::string>> files = ListFolder(folder);
+    if (!files.ok()) {
+      if (files.status().code() != Code::kNotFound) Refuse(std::move(report), files.status());
+      return;
+    }
+    for (const std::string& path : *files) Scan(path, folder);
+  }
+
+  void Scan(const std::string& path, const std::string& folder) {
+    FileReport report;
+    report.file = path;
+    Result<ScannedFile> file = ScanFile(path, folder);
+    if (!file.ok()) {
+      const bool foreign = file.status().code() == Code::kNotFound;
+      return Finish(std::move(report), foreign ? Verdict::kNotAPlugin : Verdict::kRefused, file.status().message());
+    }
+    const PluginNote& note = file->note;
+    report.name = note.name;
+    report.version = note.version;
+    if (const Status fits = CheckCompatible(note, HostTraits::Current()); !fits.ok()) return Refuse(std::move(report), fits);
+    if (std::find(options_.deny.begin(), options_.deny.end(), note.name) != options_.deny.end()) {
+      return Finish(std::move(report), Verdict::kRefused, "the configuration denies it");
+    }
+    for (const Candidate& other : candidates_) {
+      if (other.file.note.name != note.name || other.file.note.isa != note.isa) continue;
+      return Finish(std::move(report), Verdict::kRefused,
+                    fmt::format("a second plugin named '{}'; the first is {}", note.name, other.file.path));
+    }
+    candidates_.push_back({std::move(*file), std::move(report)});
+  }
+
+  void LoadDevices(Candidate& candidate) {
+    const Result<std::shared_ptr<Module>> module = Module::Load(candidate.file, limit_);
+    if (!module.ok()) return Refuse(candidate.report, module.status());
+    std::vector<std::string> faults;
+    Result<std::vector<device::DeviceInfo>> found = (*module)->Enumerate(limit_, faults);
+    if (!found.ok()) return Refuse(candidate.report, found.status());
+    FileReport& report = candidate.report;
+    for (device::DeviceInfo& info : *found) {
+      if (AddDevice(std::move(info), report.name, *module, faults)) ++report.devices;
+    }
+    AddKernels(candidate, **module, faults);
+    catalogue_.modules_.push_back(*module);
+    if (report.devices != 0) return Finish(report, Verdict::kLoaded, Join(faults));
+    Finish(report, Verdict::kNoDevices, faults.empty() ? "it found no device on this machine" : Join(faults));
+  }
+
+  // False when another plugin has brought the same hardware already.
+  bool AddDevice(device::DeviceInfo info, const std::string& plugin, const std::shared_ptr<Module>& module,
+                 std::vector<std::string>& faults) {
+    for (const auto& other : catalogue_.devices_.all()) {
+      if (other->info().uid != info.uid || other->info().platform != info.platform) continue;
+      faults.push_back(fmt::format("device '{}' is {} already", info.uid, other->name()));
+      return false;
+    }
+    const int ordinal = ordinals_[info.kind]++;
+    info.name = {.job = "localhost", .replica = 0, .task = 0, .type = info.kind, .id = ordinal};
+    info.plugin = plugin;
+    const auto limits = options_.memory.find(fmt::format("{}:{}", info.kind, ordinal));
+    const device::MemoryOptions memory = limits == options_.memory.end() ? device::MemoryOptions() : limits->second;
+    platforms_.insert(info.platform);
+    catalogue_.devices_.Add(
+        std::make_shared<device::Device>(std::move(info), module->devices(), module->cost(), memory, module));
+    return true;
+  }
+
+  void LoadOther(Candidate& candidate) {
+    const std::vector<std::string>& targets = candidate.file.note.targets;
+    const bool served = std::any_of(targets.begin(), targets.end(), [&](const auto& t) { return platforms_.contains(t); });
+    if ((candidate.file.note.kinds & WEIR_KIND_KERNELS) != 0 && !served) {
+      std::string reason = targets.empty() ? "it names no platform that its kernels serve"
+                                           : fmt::format("no device of platform {}", fmt::join(targets, ", "));
+      return Finish(candidate.report, Verdict::kNoDevices, std::move(reason));
+    }
+    const Result<std::shared_ptr<Module>> module = Module::Load(candidate.file, limit_);
+    if (!module.ok()) return Refuse(candidate.report, module.status());
+    std::vector<std::string> faults;
+    AddKernels(candidate, **module, faults);
+    catalogue_.modules_.push_back(*module);
+    Finish(candidate.report, Verdict::kLoaded, Join(faults));
+  }
+
+  void AddKernels(Candidate& candidate, const Module& module, std::vector<std::string>& faults) {
+    const weir_kernels_api* api = module.kernels();
+    if (!WEIR_HAS(api, kernels)) {
+      if ((candidate.file.note.kinds & WEIR_KIND_KERNELS) != 0) faults.push_back("its note promises kernels, but there are none");
+      return;
+    }
+    const PluginNote& note = candidate.file.note;
+    for (uint64_t i = 0; i < api->kernel_count; ++i) {
+      kernel::KernelEntry entry;
+      entry.record = api->kernels[i];
+      entry.plugin = note.name;
+      entry.file = fs::path(candidate.file.path).filename().string();
+      entry.isa_level = IsaLevel(note.isa);
+      const Status added = catalogue_.kernels_.Add(ops_, std::move(entry));
+      if (added.ok()) {
+        ++candidate.report.kernels;
+      } else {
+        faults.push_back(added.message());
+      }
+    }
+  }
+
+  const op::OpRegistry& ops_;
+  const LoadOptions& options_;
+  Catalogue& catalogue_;
+  const std::chrono::milliseconds limit_;
+  std::vector<Candidate> candidates_;
+  std::map<std::string, int> ordinals_;  // next id by kind
+  std::set<std::string> platforms_;
+};
+
+std::unique_ptr<Catalogue> Catalogue::Load(const op::OpRegistry& ops, const LoadOptions& options) {
+  auto catalogue = std::make_unique<Catalogue>();
+  Loader(ops, options, *catalogue).Run();
+  return catalogue;
+}
+
+}  // namespace weir::plugin

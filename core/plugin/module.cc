@@ -1,0 +1,222 @@
+#include "core/plugin/module.h"
+
+#define BOOST_DLL_USE_STD_FS
+#include <dlfcn.h>
+
+#include <boost/dll/shared_library.hpp>
+#include <cstdlib>
+#include <map>
+#include <utility>
+
+#include "core/kernel/host.h"
+#include "core/plugin/timed.h"
+
+namespace weir::plugin {
+namespace {
+
+using kernel::CallPlugin;
+using kernel::Text;
+using kernel::ViewOf;
+
+// What a call that may hang gives back.
+struct Started {
+  Status status;
+  const weir_plugin* table = nullptr;
+};
+
+// Maps the file. The handle is leaked on purpose: code of a plugin stays mapped.
+Result<boost::dll::shared_library*> Map(const ScannedFile& file) {
+  auto* library = new boost::dll::shared_library;
+  const auto mode = static_cast<boost::dll::load_mode::type>(static_cast<unsigned>(boost::dll::load_mode::rtld_now) |
+                                                             static_cast<unsigned>(RTLD_NODELETE));
+  boost::dll::fs::error_code error;
+  library->load(boost::dll::fs::path(file.path), mode, error);
+  if (error) {
+    const char* text = dlerror();  // Boost keeps a code only
+    delete library;
+    return FailedPrecondition("cannot be loaded: {}", text != nullptr ? text : error.message());
+  }
+  WEIR_ASSIGN(const FileIdentity now, FileIdentity::Of(file.path));
+  if (now != file.identity) return FailedPrecondition("the file changed while it was loaded");
+  return library;
+}
+
+Status CheckTable(const weir_plugin* table, const PluginNote& note) {
+  if (table == nullptr) {
+    return FailedPrecondition("it declines to work with ABI {}.{}", WEIR_ABI_MAJOR, WEIR_ABI_MINOR);
+  }
+  if (!WEIR_HAS(table, init) || !WEIR_HAS(table, get_interface)) {
+    return FailedPrecondition("its table ({} bytes) lacks init or get_interface", table->struct_size);
+  }
+  if (Text(table->name) != note.name) {
+    return FailedPrecondition("its note says '{}', its table '{}'", note.name, Text(table->name));
+  }
+  if (table->needs_minor > WEIR_ABI_MINOR) {
+    return FailedPrecondition("its table needs ABI {}.{}, this weir has {}.{}", WEIR_ABI_MAJOR, table->needs_minor,
+                              WEIR_ABI_MAJOR, WEIR_ABI_MINOR);
+  }
+  return {};
+}
+
+Started Start(const ScannedFile& file) {
+  Started started;
+  const Result<boost::dll::shared_library*> library = Map(file);
+  if (!library.ok()) return {library.status(), nullptr};
+  if (!(*library)->has(WEIR_PLUGIN_QUERY_SYMBOL)) {
+    return {FailedPrecondition("it has a plugin's note but does not export {}", WEIR_PLUGIN_QUERY_SYMBOL), nullptr};
+  }
+  const auto query = reinterpret_cast<weir_plugin_query_fn>(dlsym((*library)->native(), WEIR_PLUGIN_QUERY_SYMBOL));
+  started.status = CallPlugin("the query function", [&](weir_error*) {
+    started.table = query(WEIR_ABI_MAJOR, WEIR_ABI_MINOR);
+    return WEIR_OK;
+  });
+  if (started.status.ok()) started.status = CheckTable(started.table, file.note);
+  if (!started.status.ok()) return started;
+  const std::vector<weir_opt> options = DefaultOptions(*started.table);
+  const Status init = CallPlugin("init", [&](weir_error* error) {
+    return started.table->init(&kernel::HostTable(), options.data(), options.size(), error);
+  });
+  if (!init.ok()) started.status = FailedPrecondition("init failed: {}", init.message());
+  return started;
+}
+
+template <class Api>
+const Api* Interface(const weir_plugin& table, std::string_view id) {
+  return static_cast<const Api*>(table.get_interface(ViewOf(id)));
+}
+
+// A device record in the core's own memory, or what is wrong with it.
+Result<device::DeviceInfo> Convert(const weir_device_record* record) {
+  const auto needed = static_cast<uint32_t>(offsetof(weir_device_record, memory_bytes));
+  if (record == nullptr || record->struct_size < needed) return InvalidArgument("a device record that is too short");
+  device::DeviceInfo info;
+  info.uid = Text(record->uid);
+  info.class_id = Text(record->class_id);
+  info.kind = Text(record->kind);
+  info.platform = Text(record->platform);
+  info.display_name = Text(record->name);
+  info.driver_version = Text(record->driver_version);
+  info.flags = record->flags;
+  info.numa_node = record->numa_node;
+  if (WEIR_HAS(record, memory_bytes)) info.memory_bytes = record->memory_bytes;
+  if (WEIR_HAS(record, alignment)) info.alignment = record->alignment;
+  const Result<device::DeviceName> name = device::ParseDeviceName("/device:" + info.kind + ":0");
+  if (!name.ok() || name->type != info.kind) {
+    return InvalidArgument("device '{}': kind '{}' is no device type", info.uid, info.kind);
+  }
+  if (info.uid.empty()) return InvalidArgument("a device of kind {} without uid", info.kind);
+  if (info.platform.empty()) return InvalidArgument("device '{}' without platform", info.uid);
+  return info;
+}
+
+struct Enumerated {
+  Status status;
+  std::vector<device::DeviceInfo> devices;
+  std::vector<std::string> faults;
+};
+
+Enumerated CallEnumerate(const weir_device_api* api, const weir_plugin& table) {
+  Enumerated found;
+  const auto emit = [](void* ctx, const weir_device_record* record) {
+    auto* to = static_cast<Enumerated*>(ctx);
+    Result<device::DeviceInfo> info = Convert(record);
+    if (info.ok()) {
+      to->devices.push_back(std::move(*info));
+    } else {
+      to->faults.push_back(info.status().message());
+    }
+  };
+  const std::vector<weir_opt> options = DefaultOptions(table);
+  found.status = CallPlugin("enumerate", [&](weir_error* error) {
+    return api->enumerate(options.data(), options.size(), emit, &found, error);
+  });
+  return found;
+}
+
+}  // namespace
+
+// All modules of the process, and the files that failed.
+class ModuleTable {
+ public:
+  static ModuleTable& Get() {
+    // Never destroyed: plugins stay mapped, and exit handlers use it.
+    static ModuleTable* const table = [] {
+      auto* made = new ModuleTable;
+      std::atexit([] { Get().ShutdownIdle(); });
+      return made;
+    }();
+    return *table;
+  }
+
+  Result<std::shared_ptr<Module>> Load(const ScannedFile& file, std::chrono::milliseconds limit) {
+    const std::lock_guard lock(mutex_);
+    const auto known = modules_.find(file.identity);
+    if (known != modules_.end()) return known->second;
+    Result<std::shared_ptr<Module>> module = LoadOnce(file, limit);
+    modules_.emplace(file.identity, module);
+    return module;
+  }
+
+ private:
+  static Result<std::shared_ptr<Module>> LoadOnce(const ScannedFile& file, std::chrono::milliseconds limit) {
+    const std::optional<Started> started = RunWithin<Started>(limit, [file] { return Start(file); });
+    if (!started) return DeadlineExceeded("loading and init did not end within {} ms", limit.count());
+    WEIR_TRY(started->status);
+    std::shared_ptr<Module> module(new Module);
+    module->table_ = started->table;
+    module->devices_ = Interface<weir_device_api>(*started->table, WEIR_DEVICE_INTERFACE);
+    module->kernels_ = Interface<weir_kernels_api>(*started->table, WEIR_KERNELS_INTERFACE);
+    module->cost_ = Interface<weir_cost_api>(*started->table, WEIR_COST_INTERFACE);
+    return module;
+  }
+
+  // At exit: modules in use by somebody who never let go are left alone, since nothing may be in flight at shutdown.
+  void ShutdownIdle() {
+    const std::lock_guard lock(mutex_);
+    for (auto& [identity, module] : modules_) {
+      if (module.ok() && module->use_count() == 1 && (*module)->hung_.ok() && WEIR_HAS((*module)->table_, shutdown)) {
+        (*module)->table_->shutdown();
+      }
+    }
+  }
+
+  std::mutex mutex_;  // serializes loading, protects modules_
+  std::map<FileIdentity, Result<std::shared_ptr<Module>>> modules_;
+};
+
+Module::~Module() = default;
+
+Result<std::shared_ptr<Module>> Module::Load(const ScannedFile& file, std::chrono::milliseconds limit) {
+  return ModuleTable::Get().Load(file, limit);
+}
+
+Result<std::vector<device::DeviceInfo>> Module::Enumerate(std::chrono::milliseconds limit,
+                                                          std::vector<std::string>& faults) {
+  const std::lock_guard lock(mutex_);
+  WEIR_TRY(hung_);
+  if (!WEIR_HAS(devices_, enumerate)) return FailedPrecondition("it brings devices but cannot enumerate them");
+  std::optional<Enumerated> found =
+      RunWithin<Enumerated>(limit, [api = devices_, table = table_] { return CallEnumerate(api, *table); });
+  if (!found) {
+    hung_ = DeadlineExceeded("enumerate did not end within {} ms", limit.count());
+    return hung_;
+  }
+  if (!found->status.ok()) return FailedPrecondition("enumerate failed: {}", found->status.message());
+  faults = std::move(found->faults);
+  return std::move(found->devices);
+}
+
+std::vector<weir_opt> DefaultOptions(const weir_plugin& plugin) {
+  std::vector<weir_opt> options;
+  for (uint64_t i = 0; plugin.options != nullptr && i < plugin.option_count; ++i) {
+    const weir_option_spec* spec = plugin.options[i];
+    if (spec == nullptr || spec->struct_size < offsetof(weir_option_spec, minimum)) continue;
+    weir_opt option = spec->default_value;
+    option.key = spec->key;
+    option.type = spec->type;
+    options.push_back(option);
+  }
+  return options;
+}
+
+}  // namespace weir::plugin

@@ -1,0 +1,60 @@
+// A plugin file whose code is loaded: its tables, and the calls that bring it up.
+#ifndef WEIR_CORE_PLUGIN_MODULE_H_
+#define WEIR_CORE_PLUGIN_MODULE_H_
+
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "core/base/status.h"
+#include "core/device/device.h"
+#include "core/plugin/scan.h"
+#include "sdk/abi/cost.h"
+#include "sdk/abi/device.h"
+#include "sdk/abi/kernel.h"
+#include "sdk/abi/plugin.h"
+
+namespace weir::plugin {
+
+/// Loaded once per process and file, initialised once, mapped until the process ends. `shutdown` is called at exit when
+/// nobody holds the module any more. Thread-safe.
+class Module {
+ public:
+  /// dlopen, query, init with the schema's default options, interfaces. FailedPrecondition with the dynamic linker's text
+  /// or the plugin's, DeadlineExceeded when a call does not return within `limit`. A file that failed once gives the same
+  /// error again without being called.
+  static Result<std::shared_ptr<Module>> Load(const ScannedFile& file, std::chrono::milliseconds limit);
+  ~Module();
+  Module(const Module&) = delete;
+  Module& operator=(const Module&) = delete;
+
+  const weir_plugin& table() const { return *table_; }
+  /// Null when the plugin has none.
+  const weir_device_api* devices() const { return devices_; }
+  const weir_kernels_api* kernels() const { return kernels_; }
+  const weir_cost_api* cost() const { return cost_; }
+
+  /// The plugin's devices, without names. DeadlineExceeded when it does not return within `limit`, after which it is not
+  /// called again. Records that cannot be used are told in `faults`.
+  Result<std::vector<device::DeviceInfo>> Enumerate(std::chrono::milliseconds limit, std::vector<std::string>& faults);
+
+ private:
+  friend class ModuleTable;
+  Module() = default;
+
+  const weir_plugin* table_ = nullptr;
+  const weir_device_api* devices_ = nullptr;
+  const weir_kernels_api* kernels_ = nullptr;
+  const weir_cost_api* cost_ = nullptr;
+  std::mutex mutex_;  // serializes enumerate, protects hung_
+  Status hung_;
+};
+
+/// The default values of a plugin's options, as init takes them. Borrowed from the plugin.
+std::vector<weir_opt> DefaultOptions(const weir_plugin& plugin);
+
+}  // namespace weir::plugin
+
+#endif  // WEIR_CORE_PLUGIN_MODULE_H_

@@ -1,0 +1,44 @@
+// Calls that may never return, made on a thread of their own.
+#ifndef WEIR_CORE_PLUGIN_TIMED_H_
+#define WEIR_CORE_PLUGIN_TIMED_H_
+
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+namespace weir::plugin {
+
+/// The result of `call`, or nothing when it takes longer than `limit` (or no thread can be had). A call that takes longer
+/// goes on by itself, so it owns all that it touches.
+template <class T>
+std::optional<T> RunWithin(std::chrono::milliseconds limit, std::function<T()> call) {
+  struct Shared {
+    std::mutex mutex;  // protects result
+    std::condition_variable ready;
+    std::optional<T> result;
+  };
+  auto shared = std::make_shared<Shared>();
+  try {
+    std::thread([shared, call = std::move(call)] {
+      T result = call();
+      const std::lock_guard lock(shared->mutex);
+      shared->result = std::move(result);
+      shared->ready.notify_one();
+    }).detach();
+  } catch (const std::system_error&) {
+    return std::nullopt;
+  }
+  std::unique_lock lock(shared->mutex);
+  if (!shared->ready.wait_for(lock, limit, [&] { return shared->result.has_value(); })) return std::nullopt;
+  return std::move(shared->result);
+}
+
+}  // namespace weir::plugin
+
+#endif  // WEIR_CORE_PLUGIN_TIMED_H_
