@@ -1,0 +1,336 @@
+#include "core/client/graph.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <mutex>
+#include <unordered_map>
+#include <utility>
+
+#include "core/base/nearest.h"
+#include "core/device/device_name.h"
+#include "core/graph/graph_def.h"
+#include "core/ops/declare_all.h"
+
+namespace weir {
+namespace {
+
+thread_local std::vector<Graph*> default_stack;
+
+/// The program-wide graph and the ones that it replaced, whose outputs may still be around.
+struct ProgramGraphs {
+  std::mutex mutex;  // protects graphs
+  std::vector<std::unique_ptr<Graph>> graphs;
+};
+
+ProgramGraphs& Program() {
+  static ProgramGraphs program;
+  return program;
+}
+
+/// The catalogue; a fault in it is a bug of weir's that its own tests catch, so an empty one stands in.
+const op::OpRegistry& Ops() {
+  static const op::OpRegistry kEmpty;
+  const Result<const op::OpRegistry*> ops = ops::Catalogue();
+  return ops.ok() ? **ops : kEmpty;
+}
+
+/// How many inputs each argument takes, given how many there are in all; empty when that cannot be told.
+std::vector<size_t> CountsOf(const op::OpDef& def, const OperationSpec& spec) {
+  const auto given = [&](const std::string& name) -> const op::AttrValue* {
+    const auto it = std::find_if(spec.attrs.begin(), spec.attrs.end(), [&](const auto& a) { return a.first == name; });
+    return it == spec.attrs.end() ? nullptr : &it->second;
+  };
+  std::vector<size_t> counts(def.inputs.size(), 1);
+  size_t known = 0;
+  size_t open = 0;
+  for (size_t i = 0; i < def.inputs.size(); ++i) {
+    const op::ArgDef& arg = def.inputs[i];
+    const op::AttrValue* length = arg.number_attr.empty() ? nullptr : given(arg.number_attr);
+    const op::AttrValue* types = arg.type_list_attr.empty() ? nullptr : given(arg.type_list_attr);
+    if (arg.number_attr.empty() && arg.type_list_attr.empty()) {
+      ++known;
+    } else if (length != nullptr && length->get<int64_t>() != nullptr) {
+      known += counts[i] = static_cast<size_t>(*length->get<int64_t>());
+    } else if (types != nullptr && types->get<std::vector<DType>>() != nullptr) {
+      known += counts[i] = types->get<std::vector<DType>>()->size();
+    } else {
+      counts[i] = 0;
+      ++open;
+    }
+  }
+  if (open == 0) return counts;
+  if (spec.inputs.size() < known || (spec.inputs.size() - known) % open != 0) return {};
+  for (size_t i = 0; i < counts.size(); ++i) {
+    const op::ArgDef& arg = def.inputs[i];
+    const bool listed = !arg.number_attr.empty() || !arg.type_list_attr.empty();
+    if (listed && counts[i] == 0) counts[i] = (spec.inputs.size() - known) / open;
+  }
+  return counts;
+}
+
+/// Sets an attribute unless it is there.
+void SetDefault(op::AttrList& attrs, const std::string& name, op::AttrValue value) {
+  const auto same = [&](const auto& a) { return a.first == name; };
+  if (std::none_of(attrs.begin(), attrs.end(), same)) attrs.emplace_back(name, std::move(value));
+}
+
+/// The attributes of `spec` completed by what follows from the inputs' types.
+op::AttrList DeduceAttrs(const op::OpDef& def, const OperationSpec& spec) {
+  op::AttrList attrs = spec.attrs;
+  const std::vector<size_t> counts = CountsOf(def, spec);
+  size_t next = 0;
+  for (size_t i = 0; i < counts.size() && next <= spec.inputs.size(); ++i) {
+    const op::ArgDef& arg = def.inputs[i];
+    const size_t end = std::min(next + counts[i], spec.inputs.size());
+    if (!arg.number_attr.empty()) SetDefault(attrs, arg.number_attr, static_cast<int64_t>(counts[i]));
+    if (!arg.type_attr.empty() && next < end) SetDefault(attrs, arg.type_attr, BaseType(spec.inputs[next].dtype()));
+    if (!arg.type_list_attr.empty()) {
+      std::vector<DType> types;
+      for (size_t j = next; j < end; ++j) types.push_back(BaseType(spec.inputs[j].dtype()));
+      SetDefault(attrs, arg.type_list_attr, std::move(types));
+    }
+    next = end;
+  }
+  return attrs;
+}
+
+}  // namespace
+
+std::string Format(const std::source_location& where) {
+  std::string_view file = where.file_name();
+  const size_t slash = file.find_last_of('/');
+  if (slash != std::string_view::npos) {
+    const size_t folder = file.find_last_of('/', slash - 1);
+    file.remove_prefix(folder == std::string_view::npos ? 0 : folder + 1);
+  }
+  return fmt::format("{}:{}", file, where.line());
+}
+
+Operation Output::op() const { return {graph_, endpoint_.node}; }
+std::string Output::name() const { return exists() ? graph::FullEndpointName(graph_->definition(), endpoint_) : ""; }
+DType Output::dtype() const { return exists() ? graph_->definition().TypeOf(endpoint_) : DType::kInvalid; }
+PartialShape Output::shape() const { return exists() ? graph_->definition().ShapeOf(endpoint_) : PartialShape(); }
+
+void Output::SetShape(const PartialShape& shape) const {
+  if (exists()) (void)graph_->Fail(graph_->definition().RefineShape(endpoint_, shape));
+}
+
+std::string Output::ToString() const {
+  if (!exists()) return "None";
+  const PartialShape known = shape();
+  const std::string device = op().device();
+  return fmt::format("Tensor(\"{}\"{}, dtype={}{})", name(), known.has_rank() ? ", shape=" + known.ToTupleString() : "",
+                     NumpyName(dtype()), device.empty() ? "" : ", device=" + device);
+}
+
+std::string Output::DebugString() const {
+  return exists() ? fmt::format("<tf.Tensor '{}' shape={} dtype={}>", name(), shape().ToTupleString(), NumpyName(dtype()))
+                  : "None";
+}
+
+const graph::Node& Operation::node() const { return graph_->definition().node(id_); }
+std::string Operation::name() const { return exists() ? node().name() : ""; }
+std::string Operation::type() const { return exists() ? node().op().name : ""; }
+std::string Operation::device() const { return exists() ? node().device() : ""; }
+int Operation::num_outputs() const { return exists() ? node().num_outputs() : 0; }
+
+std::vector<Output> Operation::outputs() const {
+  std::vector<Output> all;
+  for (int i = 0; i < num_outputs(); ++i) all.push_back(output(i));
+  return all;
+}
+
+std::vector<Output> Operation::inputs() const {
+  std::vector<Output> all;
+  if (!exists()) return all;
+  for (const graph::Endpoint& input : node().inputs()) all.emplace_back(graph_, input);
+  return all;
+}
+
+std::vector<Operation> Operation::control_inputs() const {
+  std::vector<Operation> all;
+  if (!exists()) return all;
+  for (const graph::NodeId control : node().control_inputs()) all.emplace_back(graph_, control);
+  return all;
+}
+
+std::string Operation::ToString() const {
+  return exists() ? fmt::format("<tf.Operation '{}' type={}>", name(), type()) : "None";
+}
+
+Graph::Graph() : definition_(Ops()) {}
+Graph::~Graph() = default;
+
+Graph& Graph::Default() {
+  if (!default_stack.empty()) return *default_stack.back();
+  ProgramGraphs& program = Program();
+  const std::lock_guard<std::mutex> lock(program.mutex);
+  if (program.graphs.empty()) program.graphs.push_back(std::make_unique<Graph>());
+  return *program.graphs.back();
+}
+
+Status Graph::ResetDefault() {
+  if (!default_stack.empty()) {
+    return FailedPrecondition("Do not use tf.reset_default_graph() to clear nested graphs. If you need a cleared graph, exit "
+                              "the nesting and create a new graph.");
+  }
+  ProgramGraphs& program = Program();
+  const std::lock_guard<std::mutex> lock(program.mutex);
+  program.graphs.push_back(std::make_unique<Graph>());
+  return Status();
+}
+
+Status Graph::Fail(Status status) {
+  if (!status.ok() && status_.ok()) status_ = status;
+  return status;
+}
+
+Status Graph::TakeStatus() { return std::exchange(status_, Status()); }
+
+Operation Graph::Add(const OperationSpec& spec) {
+  const std::string origin = Format(spec.where);
+  const auto fail = [&](const Status& status) {
+    (void)Fail(status.Append(" (" + origin + ")").WithNode(std::string(spec.name.empty() ? spec.op : spec.name), origin));
+    return Operation();
+  };
+  graph::NodeSpec node;
+  for (const Output& input : spec.inputs) {
+    if (!input.exists()) return status_.ok() ? fail(InvalidArgument("None values not supported.")) : Operation();
+    if (input.graph() != this) {
+      return fail(InvalidArgument("{} must be from the same graph as {}.", input.ToString(),
+                                  input == spec.inputs[0] ? "the default graph" : spec.inputs[0].ToString()));
+    }
+    node.inputs.push_back(input.endpoint());
+  }
+  if (finalized()) return fail(FailedPrecondition("Graph is finalized and cannot be modified."));
+  const Result<const op::OpDef*> def = definition_.ops().Get(spec.op);
+  if (!def.ok()) return fail(def.status());
+  Result<std::string> name = names_.ForOperation(spec.name.empty() ? spec.op : spec.name);
+  if (!name.ok()) return fail(name.status());
+  node.name = std::move(*name);
+  node.op = *def;
+  node.attrs = DeduceAttrs(**def, spec);
+  node.origin = origin;
+  if (!device_stack_.empty()) node.device = device_stack_.back();
+  for (const Operation& control : spec.control_inputs) node.control_inputs.push_back(control.id());
+  for (const std::vector<Operation>& level : control_stack_) {
+    for (const Operation& control : level) node.control_inputs.push_back(control.id());
+  }
+  std::sort(node.control_inputs.begin(), node.control_inputs.end());
+  node.control_inputs.erase(std::unique(node.control_inputs.begin(), node.control_inputs.end()), node.control_inputs.end());
+  const Result<graph::Node*> added = definition_.Add(std::move(node));
+  if (!added.ok()) return fail(added.status());
+  return {this, (*added)->id()};
+}
+
+Result<Output> Graph::TensorByName(std::string_view name) {
+  Result<graph::InputName> parsed = graph::ParseInputName(name);
+  const bool form = parsed.ok() && !parsed->control && name.find(':') != std::string_view::npos;
+  if (!form) {
+    if (definition_.Find(name) != nullptr) {
+      return InvalidArgument("The name '{}' refers to an Operation, not a Tensor. Tensor names must be of the form "
+                             "\"<op_name>:<output_index>\".", name);
+    }
+    return InvalidArgument("The name '{}' looks like an (invalid) Operation name, not a Tensor. Tensor names must be of the "
+                           "form \"<op_name>:<output_index>\".{}", name, NearestHint(name, definition_.Names()));
+  }
+  const graph::Node* node = definition_.Find(parsed->node);
+  if (node == nullptr) {
+    return NotFound("The name '{}' refers to a Tensor which does not exist. The operation, '{}', does not exist in the "
+                    "graph.{}", name, parsed->node, NearestHint(parsed->node, definition_.Names()));
+  }
+  if (parsed->index >= node->num_outputs()) {
+    return NotFound("The name '{}' refers to a Tensor which does not exist. The operation, '{}', exists but only has {} "
+                    "outputs.", name, parsed->node, node->num_outputs());
+  }
+  return Output(this, {node->id(), parsed->index});
+}
+
+Result<Operation> Graph::OperationByName(std::string_view name) {
+  if (const graph::Node* node = definition_.Find(name)) return Operation(this, node->id());
+  const Result<graph::InputName> parsed = graph::ParseInputName(name);
+  if (parsed.ok() && name.find(':') != std::string_view::npos && definition_.Find(parsed->node) != nullptr) {
+    return InvalidArgument("The name '{}' refers to a Tensor, not an Operation.", name);
+  }
+  return NotFound("The name '{}' refers to an Operation not in the graph.{}", name, NearestHint(name, definition_.Names()));
+}
+
+std::vector<Operation> Graph::Operations() {
+  std::vector<Operation> all;
+  for (graph::NodeId id = 0; id < definition_.num_nodes(); ++id) all.emplace_back(this, id);
+  return all;
+}
+
+Status Graph::Import(std::string_view graph_def, std::string_view prefix) {
+  if (finalized()) return Fail(FailedPrecondition("Graph is finalized and cannot be modified."));
+  graph::ImportOptions options;
+  if (!prefix.empty()) options.prefix = names_.Unique(names_.current() + std::string(prefix));
+  const int before = definition_.num_nodes();
+  WEIR_TRY(Fail(graph::ImportGraphDef(graph_def, options, definition_)));
+  for (graph::NodeId id = before; id < definition_.num_nodes(); ++id) names_.MarkUsed(definition_.node(id).name());
+  return Status();
+}
+
+void Graph::AddToCollection(const std::string& key, CollectionEntry entry) {
+  collections_[key].push_back(std::move(entry));
+}
+
+std::vector<CollectionEntry> Graph::GetCollection(const std::string& key) const {
+  const auto found = collections_.find(key);
+  return found == collections_.end() ? std::vector<CollectionEntry>() : found->second;
+}
+
+std::vector<std::string> Graph::CollectionKeys() const {
+  std::vector<std::string> all;
+  for (const auto& [key, entries] : collections_) all.push_back(key);
+  return all;
+}
+
+AsDefault::AsDefault(Graph& graph) { default_stack.push_back(&graph); }
+AsDefault::~AsDefault() { default_stack.pop_back(); }
+
+NameScope::NameScope(std::string_view name, Graph& graph) : graph_(graph) {
+  Result<std::string> path = graph.names().Enter(name);
+  if (path.ok()) {
+    path_ = std::move(*path);
+    return;
+  }
+  (void)graph.Fail(path.status());
+  path_ = *graph.names().Enter(graph.names().current());  // stays where it is, so that leaving is balanced
+}
+
+NameScope::~NameScope() { graph_.names().Leave(); }
+
+ControlDependencies::ControlDependencies(std::vector<Operation> inputs, Graph& graph) : graph_(graph) {
+  graph.control_stack().push_back(std::move(inputs));
+}
+
+ControlDependencies::~ControlDependencies() { graph_.control_stack().pop_back(); }
+
+DeviceScope::DeviceScope(std::string_view device, Graph& graph) : graph_(graph) {
+  std::string merged(device);
+  if (!graph.device_stack().empty() && !graph.device_stack().back().empty() && !device.empty()) {
+    const Result<device::DeviceName> outer = device::ParseDeviceName(graph.device_stack().back());
+    const Result<device::DeviceName> inner = device::ParseDeviceName(device);
+    if (!inner.ok()) (void)graph.Fail(inner.status());
+    if (outer.ok() && inner.ok()) {
+      device::DeviceName both = *outer;
+      if (inner->job) both.job = inner->job;
+      if (inner->replica) both.replica = inner->replica;
+      if (inner->task) both.task = inner->task;
+      if (inner->type) both.type = inner->type;
+      if (inner->id || inner->type) both.id = inner->id;
+      merged = both.ToString();
+    }
+  } else if (const Result<device::DeviceName> parsed = device::ParseDeviceName(device); !parsed.ok()) {
+    (void)graph.Fail(parsed.status());
+  } else {
+    merged = parsed->ToString();
+  }
+  graph.device_stack().push_back(std::move(merged));
+}
+
+DeviceScope::~DeviceScope() { graph_.device_stack().pop_back(); }
+
+}  // namespace weir

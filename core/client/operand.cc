@@ -1,0 +1,126 @@
+#include "core/client/operand.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "core/client/variable.h"
+#include "core/tensor/number.h"
+
+namespace weir {
+namespace {
+
+/// Types of nested lists meet as Python's do: strings alone, else float beats integers, int64 beats int32.
+DType Wider(DType a, DType b) {
+  if (a == DType::kInvalid || a == b) return b;
+  const auto rank = [](DType t) {
+    switch (t) {
+      case DType::kBool: return 0;
+      case DType::kInt32: return 1;
+      case DType::kInt64: return 2;
+      case DType::kFloat: return 3;
+      case DType::kDouble: return 4;
+      default: return 5;
+    }
+  };
+  return rank(a) < rank(b) ? b : a;
+}
+
+}  // namespace
+
+Tensor Literal::Stack(const std::vector<Literal>& rows) {
+  if (rows.empty()) return Tensor::Vector<float>({});
+  DType dtype = DType::kInvalid;
+  for (const Literal& row : rows) dtype = Wider(dtype, row.tensor.dtype());
+  std::vector<int64_t> dims = {static_cast<int64_t>(rows.size())};
+  const auto inner = rows[0].tensor.shape().dims();
+  dims.insert(dims.end(), inner.begin(), inner.end());
+  Result<Shape> shape = Shape::Make(dims);
+  if (!shape.ok()) return Tensor();
+  Result<Tensor> whole = Tensor::Make(dtype, std::move(*shape));
+  if (!whole.ok()) return Tensor();
+  size_t next = 0;
+  for (const Literal& row : rows) {
+    if (!(row.tensor.shape() == rows[0].tensor.shape())) return Tensor();
+    Literal flexible(row.tensor);
+    flexible.flexible = true;
+    const Result<Tensor> part = flexible.As(dtype);
+    if (!part.ok()) return Tensor();
+    if (dtype == DType::kString) {
+      for (const std::string& text : part->as<std::string>()) whole->mutable_as<std::string>()[next++] = text;
+    } else if (part->bytes() > 0) {
+      std::memcpy(whole->mutable_raw() + next, part->raw(), part->bytes());
+      next += part->bytes();
+    }
+  }
+  return std::move(*whole);
+}
+
+Result<Tensor> Literal::As(DType dtype) const {
+  dtype = BaseType(dtype);
+  if (!tensor.valid()) return InvalidArgument("a literal's rows have different shapes or types, or are too large");
+  if (dtype == DType::kInvalid || tensor.dtype() == dtype) return tensor;
+  if (!flexible) {
+    return InvalidArgument("Tensor conversion requested dtype {} for Tensor with dtype {}", NumpyName(dtype),
+                           NumpyName(tensor.dtype()));
+  }
+  return ConvertNumbers(tensor, dtype);
+}
+
+Operand::Operand(const Variable& variable, std::source_location where) : output_(variable.value()), where_(where) {}
+
+Output Operand::In(Graph& graph, DType dtype, std::string_view name) const {
+  if (!is_literal_) return output_;
+  const Result<Tensor> value = literal_.As(dtype);
+  if (!value.ok()) {
+    (void)graph.Fail(value.status().Append(" (" + Format(where_) + ")"));
+    return Output();
+  }
+  OperationSpec spec;
+  spec.op = "Const";
+  spec.attrs = {{"value", *value}, {"dtype", value->dtype()}};
+  spec.name = name;
+  spec.where = where_;
+  return graph.Add(spec).output(0);
+}
+
+Operation BuildOp(std::string_view op, const std::vector<Operand>& inputs, op::AttrList attrs, std::string_view name,
+                  std::source_location where) {
+  Graph* graph = nullptr;
+  for (const Operand& input : inputs) graph = graph == nullptr ? input.graph() : graph;
+  if (graph == nullptr) graph = &Graph::Default();
+  OperationSpec spec;
+  spec.op = op;
+  spec.attrs = std::move(attrs);
+  spec.name = name.empty() ? op : name;
+  spec.where = where;
+  const bool literals = std::any_of(inputs.begin(), inputs.end(), [](const Operand& o) { return o.is_literal(); });
+  if (!literals) {
+    for (const Operand& input : inputs) spec.inputs.push_back(input.output());
+    return graph->Add(spec);
+  }
+  const op::OpDef* def = graph->definition().ops().Find(op);
+  const NameScope scope(spec.name, *graph);
+  const auto type_of = [&](size_t i) -> DType {
+    if (def == nullptr || i >= def->inputs.size()) return DType::kInvalid;
+    const op::ArgDef& arg = def->inputs[i];
+    if (arg.dtype != DType::kInvalid) return arg.dtype;
+    for (size_t j = 0; j < inputs.size() && j < def->inputs.size(); ++j) {
+      if (!inputs[j].is_literal() && !arg.type_attr.empty() && def->inputs[j].type_attr == arg.type_attr) {
+        return inputs[j].output().dtype();
+      }
+    }
+    return DType::kInvalid;
+  };
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const std::string arg = def != nullptr && i < def->inputs.size() ? def->inputs[i].name : "Const";
+    spec.inputs.push_back(inputs[i].In(*graph, inputs[i].is_literal() ? type_of(i) : DType::kInvalid, arg));
+  }
+  const std::string path = scope.path();
+  spec.name = path;
+  return graph->Add(spec);
+}
+
+}  // namespace weir

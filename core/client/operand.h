@@ -1,0 +1,92 @@
+// Arguments of the op builders: values of the graph, or literals that become constants.
+#ifndef WEIR_CORE_CLIENT_OPERAND_H_
+#define WEIR_CORE_CLIENT_OPERAND_H_
+
+#include <concepts>
+#include <initializer_list>
+#include <memory>
+#include <source_location>
+#include <string>
+#include <vector>
+
+#include "core/client/graph.h"
+#include "core/tensor/tensor.h"
+
+namespace weir {
+
+class Variable;
+
+/// A host value given where the graph, a feed or an initial value wants one: numbers, strings, (nested) lists, tensors.
+/// `flexible` literals take the type that their use asks for (3 next to a float tensor is 3.0f); tensors keep theirs.
+struct Literal {
+  Tensor tensor;
+  bool flexible = false;
+
+  Literal() = default;
+  Literal(Tensor value) : tensor(std::move(value)) {}  // NOLINT(google-explicit-constructor)
+  template <class T>
+    requires std::integral<T> || std::floating_point<T>
+  Literal(T value) : tensor(Of(value)), flexible(!std::same_as<T, bool>) {}  // NOLINT(google-explicit-constructor)
+  Literal(const char* text) : tensor(Tensor::String(text)) {}                // NOLINT(google-explicit-constructor)
+  Literal(const std::string& text) : tensor(Tensor::String(text)) {}         // NOLINT(google-explicit-constructor)
+  template <class T>
+  Literal(const std::vector<T>& values)  // NOLINT(google-explicit-constructor)
+      : tensor(Stack({values.begin(), values.end()})), flexible(true) {}
+  /// {1, 2, 3} and {{1, 2}, {3, 4}}; rows of unequal shape give an invalid tensor.
+  Literal(std::initializer_list<Literal> rows) : tensor(Stack({rows.begin(), rows.end()})), flexible(true) {}
+
+  /// As `dtype`: converted when flexible (numbers only), else InvalidArgument when it is of another type.
+  Result<Tensor> As(DType dtype) const;
+
+ private:
+  /// Integers become int32 where they fit, else int64; reals become float.
+  static Tensor Of(bool value) { return Tensor::Scalar<bool>(value); }
+  static Tensor Of(std::integral auto value) {
+    const auto wide = static_cast<int64_t>(value);
+    return wide == static_cast<int32_t>(wide) ? Tensor::Scalar<int32_t>(static_cast<int32_t>(wide))
+                                              : Tensor::Scalar<int64_t>(wide);
+  }
+  static Tensor Of(std::floating_point auto value) { return Tensor::Scalar<float>(static_cast<float>(value)); }
+  static Tensor Stack(const std::vector<Literal>& rows);
+};
+
+/// An argument of a builder. Made implicitly at the call, whose place in the source it remembers.
+class Operand {
+ public:
+  Operand(Output output, std::source_location where = std::source_location::current())  // NOLINT
+      : output_(output), where_(where) {}
+  Operand(const Variable& variable, std::source_location where = std::source_location::current());  // NOLINT
+  template <class T>
+    requires std::constructible_from<Literal, T> && (!std::same_as<std::decay_t<T>, Literal>)
+  Operand(T&& value, std::source_location where = std::source_location::current())  // NOLINT
+      : literal_(std::forward<T>(value)), is_literal_(true), where_(where) {}
+  Operand(Literal literal, std::source_location where = std::source_location::current())  // NOLINT
+      : literal_(std::move(literal)), is_literal_(true), where_(where) {}
+  Operand(std::initializer_list<Literal> rows, std::source_location where = std::source_location::current())  // NOLINT
+      : literal_(rows), is_literal_(true), where_(where) {}
+
+  bool is_literal() const { return is_literal_; }
+  const Literal& literal() const { return literal_; }
+  const Output& output() const { return output_; }
+  const std::source_location& where() const { return where_; }
+
+  /// The graph of the value, or null for a literal.
+  Graph* graph() const { return is_literal_ ? nullptr : output_.graph(); }
+  /// The value itself, or a Const (named `name`) in `graph` of type `dtype`; kInvalid = the literal's own type.
+  Output In(Graph& graph, DType dtype = DType::kInvalid, std::string_view name = "Const") const;
+
+ private:
+  Output output_;
+  Literal literal_;
+  bool is_literal_ = false;
+  std::source_location where_;
+};
+
+/// Calls a builder for an op: literals take the type of the first argument that shares their type attribute and is a
+/// value, and become constants below the op's name scope, as TensorFlow does ("add/y").
+Operation BuildOp(std::string_view op, const std::vector<Operand>& inputs, op::AttrList attrs = {},
+                  std::string_view name = {}, std::source_location where = std::source_location::current());
+
+}  // namespace weir
+
+#endif  // WEIR_CORE_CLIENT_OPERAND_H_

@@ -1,0 +1,132 @@
+// Running graphs: Session with structured fetches and feeds, the default session, eval.
+#ifndef WEIR_CORE_CLIENT_SESSION_H_
+#define WEIR_CORE_CLIENT_SESSION_H_
+
+#include <initializer_list>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "core/client/graph.h"
+#include "core/client/operand.h"
+#include "core/client/variable.h"
+#include "core/session/session.h"
+
+namespace weir {
+
+/// What to fetch: a value, an operation (runs, gives nothing), a variable, a name ("add:0" a value, "add" an operation), or
+/// any nesting of lists and maps of these.
+class Fetch {
+ public:
+  using List = std::vector<Fetch>;
+  using Map = std::map<std::string, Fetch>;
+  Fetch(Output output) : node_(output) {}                       // NOLINT(google-explicit-constructor)
+  Fetch(Operation operation) : node_(operation) {}              // NOLINT(google-explicit-constructor)
+  Fetch(const Variable& variable) : node_(variable.value()) {}  // NOLINT(google-explicit-constructor)
+  Fetch(const char* name) : node_(std::string(name)) {}         // NOLINT(google-explicit-constructor)
+  Fetch(std::string name) : node_(std::move(name)) {}           // NOLINT(google-explicit-constructor)
+  Fetch(List list) : node_(std::move(list)) {}                  // NOLINT(google-explicit-constructor)
+  Fetch(Map map) : node_(std::move(map)) {}                     // NOLINT(google-explicit-constructor)
+
+  using Node = std::variant<Output, Operation, std::string, List, Map>;
+  const Node& node() const { return node_; }
+
+ private:
+  Node node_;
+};
+
+/// What came back, in the shape of what was asked for. An operation gives an invalid tensor.
+class Fetched {
+ public:
+  const Tensor& tensor() const { return tensor_; }
+  size_t size() const { return list_.size() + map_.size(); }
+  /// Element of a list; the caller keeps within size().
+  const Fetched& operator[](size_t i) const { return list_[i]; }
+  /// Entry of a map; one without a tensor when there is none of that key.
+  const Fetched& at(const std::string& key) const;
+  /// First element of the tensor as T.
+  template <class T>
+  T scalar() const {
+    return tensor_.as<T>().empty() ? T() : tensor_.as<T>()[0];
+  }
+
+ private:
+  friend class Session;
+  Tensor tensor_;
+  std::vector<Fetched> list_;
+  std::map<std::string, Fetched> map_;
+};
+
+/// Fed values by Output, Variable or name. Flexible literals take the type of what they feed.
+class FeedKey {
+ public:
+  FeedKey(Output output) : output_(output) {}                       // NOLINT(google-explicit-constructor)
+  FeedKey(const Variable& variable) : output_(variable.value()) {}  // NOLINT(google-explicit-constructor)
+  FeedKey(const char* name) : name_(name) {}                        // NOLINT(google-explicit-constructor)
+  FeedKey(std::string name) : name_(std::move(name)) {}             // NOLINT(google-explicit-constructor)
+  const Output& output() const { return output_; }
+  const std::string& name() const { return name_; }
+
+ private:
+  Output output_;
+  std::string name_;
+};
+using Feeds = std::vector<std::pair<FeedKey, Literal>>;
+
+/// Runs a graph. Becomes the default session of the thread through AsDefaultSession. Thread-safe for Run while the graph
+/// does not change.
+class Session {
+ public:
+  /// A session on `graph` with the devices of the default plugin folders. status() says why it cannot run, if so.
+  explicit Session(Graph& graph = Graph::Default(), session::SessionOptions options = {},
+                   std::shared_ptr<session::Runtime> runtime = nullptr);
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  const Status& status() const { return status_; }
+  Graph& graph() const { return *graph_; }
+
+  /// Errors with the texts that TensorFlow's Python client gives for fetches and feeds that are no part of the graph, and
+  /// the session's own otherwise. The first error of building the graph comes first.
+  Result<Fetched> Run(const Fetch& fetch, const Feeds& feeds = {});
+  /// The same with what was run and where.
+  Result<Fetched> Run(const Fetch& fetch, const Feeds& feeds, const session::RunOptions& options,
+                      session::RunReport* report);
+  Status Close();
+  std::vector<std::string> ListDevices() const;
+  /// The session below; null when status() is an error.
+  session::Session* core() { return core_.get(); }
+
+  /// The innermost default session of this thread, or null.
+  static Session* Default();
+
+ private:
+  Graph* graph_;
+  Status status_;
+  bool closed_ = false;
+  std::unique_ptr<session::Session> core_;
+};
+
+/// Makes a session (and its graph) the default of this thread while it lives.
+class AsDefaultSession {
+ public:
+  explicit AsDefaultSession(Session& session);
+  ~AsDefaultSession();
+  AsDefaultSession(const AsDefaultSession&) = delete;
+  AsDefaultSession& operator=(const AsDefaultSession&) = delete;
+
+ private:
+  AsDefault graph_;
+};
+
+/// Runs in `session`, or the default one; FailedPrecondition with TensorFlow's text when there is none.
+Result<Tensor> Eval(const Fetch& fetch, const Feeds& feeds = {}, Session* session = nullptr);
+Status RunOperation(const Operation& operation, const Feeds& feeds = {}, Session* session = nullptr);
+
+}  // namespace weir
+
+#endif  // WEIR_CORE_CLIENT_SESSION_H_
