@@ -36,7 +36,11 @@ void DeclareSigns(OpRegistry& ops) {
   Unary(ops, "Sign", kSignedT)
       .Doc("-1, 0 or 1 as x is negative, zero or positive; x / |x| (0 for 0) for complex x; NaN for NaN.")
       .Grad([](GradContext& g) { return One(g.Apply("ZerosLike", {g.X(0)})); });
-  Unary(ops, "Conj", "T: {complex64, complex128, variant} = DT_COMPLEX64")
+  ops.Declare("Conj")
+      .In("input: T")
+      .Out("output: T")
+      .Attr("T: {complex64, complex128, variant} = DT_COMPLEX64")
+      .Shape(SameAs(0))
       .Doc("The complex conjugate a - ib of a + ib, element by element.")
       .Grad([](GradContext& g) { return One(g.Conj(g.Dy(0))); });
 }

@@ -129,10 +129,13 @@ Value LogitsGradient(GradContext& g) {
   return g.Add(dx, g.Mul(g.Sub(dz, squeezed), softmax));
 }
 
+/// Sums back only where the shapes are known to be broadcast: in the common case of equal shapes that are not known yet,
+/// TensorFlow has no nodes for it.
 std::vector<Grad> CrossEntropyGradient(GradContext& g) {
   const Value dlogits = LogitsGradient(g);
   const Value dlabels = ScaleRows(g, g.Dy(0), g.Neg(g.Apply("LogSoftmax", {g.X(0)})));
-  return {dlogits, dlabels};
+  if (g.ShapeOf(g.X(0)).CompatibleWith(g.ShapeOf(g.X(1)))) return {dlogits, dlabels};
+  return g.Unbroadcast(dlogits, dlabels);
 }
 
 std::vector<Grad> SparseCrossEntropyGradient(GradContext& g) { return {LogitsGradient(g), Grad::None()}; }

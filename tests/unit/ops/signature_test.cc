@@ -25,9 +25,9 @@ std::string ShortName(DType type) {
   return it == kShort.end() ? Name(type) : it->second;
 }
 
-std::string Join(const std::set<std::string>& words) {
+std::string Join(const std::set<std::string>& words, const char* separator) {
   std::string out;
-  for (const std::string& word : words) out += (out.empty() ? "" : " ") + word;
+  for (const std::string& word : words) out += (out.empty() ? "" : separator) + word;
   return out;
 }
 
@@ -56,7 +56,7 @@ std::string Print(const AttrDef& attr) {
     for (uint32_t i = 1; i < 64; ++i) {
       if (Contains(attr.allowed_types, static_cast<DType>(i))) types.insert(ShortName(static_cast<DType>(i)));
     }
-    out += "{" + Join(types) + "}";
+    out += "{" + Join(types, " ") + "}";
   }
   if (attr.minimum) out += fmt::format(">={}", *attr.minimum);
   if (attr.default_value.set()) out += "=" + attr.default_value.ToString();
@@ -64,9 +64,9 @@ std::string Print(const AttrDef& attr) {
 }
 
 std::string Print(const OpDef& def) {
-  std::string attrs;
-  for (const AttrDef& attr : def.attrs) attrs += (attrs.empty() ? "" : "; ") + Print(attr);
-  std::string out = def.name + Print(def.inputs) + " -> " + Print(def.outputs) + " | " + attrs;
+  std::set<std::string> attrs;
+  for (const AttrDef& attr : def.attrs) attrs.insert(Print(attr));
+  std::string out = def.name + Print(def.inputs) + " -> " + Print(def.outputs) + " | " + Join(attrs, "; ");
   if (def.stateful) out += " !stateful";
   if (def.commutative) out += " !commut";
   if (def.aggregate) out += " !aggr";

@@ -63,7 +63,7 @@ def signature(name):
     flags = [" !stateful" * op.is_stateful, " !commut" * op.is_commutative, " !aggr" * op.is_aggregate,
              " !uninit" * op.allows_uninitialized_input]
     return (f"{name}({', '.join(map(argument, op.input_arg))}) -> ({', '.join(map(argument, op.output_arg))}) | "
-            + "; ".join(map(attribute, op.attr)) + "".join(flags))
+            + "; ".join(sorted(map(attribute, op.attr))) + "".join(flags))
 
 
 def signatures():
