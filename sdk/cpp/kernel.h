@@ -20,7 +20,8 @@
 // Run's parameters, inputs in the op's order, then outputs in the op's order (a list argument counts once):
 //   View<const T> input            Host<const T> input in host memory     Integers, HostIntegers  int input of any width
 //   Views<const T> list of inputs  HostViews<const T> the same on host    Variable<T> updated in place, Variable<const T>
-//   View<T> output                 Views<T> list of outputs               Scratch<T> (Prep::Scratch)    Env& (optional)
+//   View<T> output                 Views<T> list of outputs               AnyOutput: an output of any type
+//   Scratch<T> (Prep::Scratch)     Env& (optional)
 // Several lists of one node have one length. Run returns int32_t or void. Run const may be called concurrently; Run not
 // const makes the kernel STATEFUL: calls are serialized and may change members. A Ref op's extra output (ApplyAdam's
 // `out`) is not a parameter: outputs that Run does not name become MUST aliases of input 0.
@@ -84,6 +85,7 @@ template <> struct ParamOf<Env&> { static constexpr Param kKind = Param::kEnv; s
 template <> struct ParamOf<const Env&> : ParamOf<Env&> {};
 template <> struct ParamOf<Integers> { static constexpr Param kKind = Param::kInput; static constexpr uint32_t kBytes = 0; };
 template <> struct ParamOf<HostIntegers> { static constexpr Param kKind = Param::kHostInput; static constexpr uint32_t kBytes = 0; };
+template <> struct ParamOf<AnyOutput> { static constexpr Param kKind = Param::kOutput; static constexpr uint32_t kBytes = 0; };
 template <class T> struct ParamOf<View<T>> {
   static constexpr Param kKind = std::is_const_v<T> ? Param::kInput : Param::kOutput;
   static constexpr uint32_t kBytes = sizeof(T);
@@ -115,51 +117,47 @@ constexpr bool IsInput(Param p) {
 }
 constexpr bool IsOutput(Param p) { return p == Param::kOutput || p == Param::kOutputList; }
 
-template <class P> struct IsIntegers : std::false_type {};
-template <> struct IsIntegers<Integers> : std::true_type {};
-template <> struct IsIntegers<HostIntegers> : std::true_type {};
-
-/// Parameters of a Run function, read from its type.
-template <class R, bool kConstRun, class... P>
-struct Signature {
-  using Result = R;
-  static constexpr bool kConst = kConstRun;
-  static constexpr size_t kCount = sizeof...(P);
-  static constexpr std::array<Param, sizeof...(P)> kKinds = {ParamOf<P>::kKind...};
-  static constexpr std::array<uint32_t, sizeof...(P)> kBytes = {ParamOf<P>::kBytes...};
-  static constexpr std::array<bool, sizeof...(P)> kAnyInteger = {IsIntegers<P>::value...};
+/// Parameters of a Run function as data: what preparing needs, whatever the types.
+struct ParamList {
+  const Param* kinds;
+  const uint32_t* bytes;  // of an element; 0 = any type
+  uint32_t count;
 
   template <class Test>
-  static constexpr uint32_t Count(Test test, size_t end = sizeof...(P)) {
+  constexpr uint32_t Count(Test test, size_t end) const {
     uint32_t n = 0;
-    for (size_t i = 0; i < end; ++i) n += test(kKinds[i]) ? 1 : 0;
+    for (size_t i = 0; i < end; ++i) n += test(kinds[i]) ? 1 : 0;
     return n;
   }
-  static constexpr uint32_t kInputLists = Count(IsInputList);
-  static constexpr uint32_t kFixedInputs = Count(IsInput) - kInputLists;
-  static constexpr uint32_t kOutputLists = Count([](Param p) { return p == Param::kOutputList; });
-  static constexpr uint32_t kFixedOutputs = Count([](Param p) { return p == Param::kOutput; });
-  static constexpr bool kScratch = Count([](Param p) { return p == Param::kScratch; }) != 0;
-
-  /// Bits of the input arguments of kind `kind`.
-  static constexpr uint64_t Mask(Param a, Param b) {
+  template <class Test>
+  constexpr uint32_t Count(Test test) const { return Count(test, count); }
+  /// Bits of the input arguments of kind `a` or `b`.
+  constexpr uint64_t Mask(Param a, Param b) const {
     uint64_t mask = 0;
     uint32_t argument = 0;
-    for (size_t i = 0; i < sizeof...(P); ++i) {
-      if (!IsInput(kKinds[i])) continue;
-      if (kKinds[i] == a || kKinds[i] == b) mask |= uint64_t{1} << argument;
+    for (size_t i = 0; i < count; ++i) {
+      if (!IsInput(kinds[i])) continue;
+      if (kinds[i] == a || kinds[i] == b) mask |= uint64_t{1} << argument;
       ++argument;
     }
     return mask;
   }
 };
 
+/// Parameters of a Run function, read from its type.
+template <class R, bool kConstRun, class... P>
+struct Signature {
+  static constexpr bool kConst = kConstRun;
+  static constexpr size_t kCount = sizeof...(P);
+  static constexpr std::array<Param, sizeof...(P)> kKinds = {ParamOf<P>::kKind...};
+  static constexpr std::array<uint32_t, sizeof...(P)> kBytes = {ParamOf<P>::kBytes...};
+  static constexpr ParamList kParams = {kKinds.data(), kBytes.data(), sizeof...(P)};
+};
+
 template <class F> struct SignatureOf;
-template <class R, class K, class... P> struct SignatureOf<R (K::*)(P...)> : Signature<R, false, P...> {};
-template <class R, class K, class... P> struct SignatureOf<R (K::*)(P...) const> : Signature<R, true, P...> {};
-template <class R, class K, class... P> struct SignatureOf<R (K::*)(P...) noexcept> : Signature<R, false, P...> {};
-template <class R, class K, class... P> struct SignatureOf<R (K::*)(P...) const noexcept> : Signature<R, true, P...> {};
-template <class R, class... P> struct SignatureOf<R (*)(P...)> : Signature<R, true, P...> {};
+template <class R, class K, class... P> struct SignatureOf<R (K::*)(P...)> { using Type = Signature<R, false, P...>; };
+template <class R, class K, class... P> struct SignatureOf<R (K::*)(P...) const> { using Type = Signature<R, true, P...>; };
+template <class R, class... P> struct SignatureOf<R (*)(P...)> { using Type = Signature<R, true, P...>; };
 
 template <class K, class... T>
 constexpr auto RunOf() {
@@ -178,131 +176,135 @@ struct Layout {
   uint32_t scratch = 0;  // index of the scratch register
 };
 
+constexpr bool IsOutputList(Param p) { return p == Param::kOutputList; }
+
+/// Compares the node's operands with the parameters and finds the registers; outputs that are no parameters become
+/// aliases of the variable.
+inline int32_t FindLayout(const ParamList& params, Prep& prep, Layout* layout) {
+  const uint32_t input_lists = params.Count(IsInputList), inputs = params.Count(IsInput) - input_lists;
+  const uint32_t output_lists = params.Count(IsOutputList), outputs = params.Count(IsOutput) - output_lists;
+  bool fits = prep.inputs() >= inputs && prep.outputs() >= outputs;
+  layout->inputs = prep.inputs();
+  layout->scratch = prep.inputs() + prep.outputs();
+  layout->list = fits && input_lists > 0 ? (prep.inputs() - inputs) / input_lists : 0;
+  layout->out_list = fits && output_lists > 0 ? (prep.outputs() - outputs) / output_lists : 0;
+  fits = fits && prep.inputs() == inputs + input_lists * layout->list;
+  const uint32_t named = outputs + output_lists * layout->out_list;
+  fits = fits && (named == prep.outputs() || (named == 0 && (params.Mask(Param::kWrite, Param::kWrite) & 1) != 0));
+  if (!fits) {
+    return prep.error().Fail(WEIR_INTERNAL, "the node has ", prep.inputs(), " inputs and ", prep.outputs(),
+                             " outputs; the kernel takes ", inputs, " inputs and ", input_lists, " lists, and gives ",
+                             outputs, " outputs and ", output_lists, " lists");
+  }
+  uint32_t in = 0, out = 0;
+  for (uint32_t i = 0; i < params.count; ++i) {
+    const Param kind = params.kinds[i];
+    const bool input = IsInput(kind);
+    if (!input && !IsOutput(kind)) continue;
+    const uint32_t n = IsInputList(kind) ? layout->list : IsOutputList(kind) ? layout->out_list : 1;
+    for (uint32_t j = 0; j < n; ++j) {
+      const uint32_t at = input ? in++ : out++;
+      const uint32_t bytes = SizeOf(input ? prep.input(at).dtype : prep.output(at).dtype);
+      if (bytes != 0 && (params.bytes[i] == 0 || params.bytes[i] == bytes)) continue;
+      return prep.error().Fail(WEIR_INTERNAL, input ? "input " : "output ", at, " has elements of ", bytes,
+                               " bytes, the kernel takes ", params.bytes[i]);
+    }
+  }
+  for (uint32_t i = named; i < prep.outputs(); ++i) prep.MustAlias(0, i);
+  return WEIR_OK;
+}
+
+/// One typed form of a kernel: its function and parameters.
+struct RunForm {
+  weir_kernel_fn fn;
+  ParamList params;
+};
+
+/// A kernel of class K bound to a node.
+template <class K>
+struct Bound : State {
+  K kernel;
+  Layout layout;
+};
+
+template <class K>
+int32_t PrepareBound(const Variant& variant, Prep& prep, weir_kernel_fn* fn, std::unique_ptr<State>* state) {
+  const auto& form = *static_cast<const RunForm*>(variant.data);
+  auto bound = std::make_unique<Bound<K>>();
+  if (const int32_t code = FindLayout(form.params, prep, &bound->layout); code != WEIR_OK) return code;
+  if constexpr (requires { { bound->kernel.Prepare(prep) } -> std::same_as<int32_t>; }) {
+    if (const int32_t code = bound->kernel.Prepare(prep); code != WEIR_OK) return code;
+  } else if constexpr (requires { bound->kernel.Prepare(prep); }) {
+    bound->kernel.Prepare(prep);
+  }
+  const bool scratch = form.params.Count([](Param p) { return p == Param::kScratch; }) != 0;
+  if (scratch && prep.scratch_bytes() == 0) prep.Scratch(64);
+  *fn = form.fn;
+  *state = std::move(bound);
+  return WEIR_OK;
+}
+
 /// Calls K::Run<T...> on registers.
 template <class K, class... T>
 struct Runner {
-  using Sig = SignatureOf<decltype(RunOf<K, T...>())>;
+  using Sig = typename SignatureOf<decltype(RunOf<K, T...>())>::Type;
 
-  struct Bound : State {
-    K kernel;
-    Layout layout;
-  };
-
-  /// Register index of parameter i.
-  static uint32_t Index(const Layout& layout, size_t i) {
-    const Param kind = Sig::kKinds[i];
-    if (kind == Param::kScratch) return layout.scratch;
-    if (IsInput(kind)) {
-      const uint32_t lists = Sig::Count(IsInputList, i);
-      return Sig::Count(IsInput, i) - lists + lists * layout.list;
-    }
-    const uint32_t lists = Sig::Count([](Param p) { return p == Param::kOutputList; }, i);
-    return layout.inputs + Sig::Count(IsOutput, i) - lists + lists * layout.out_list;
-  }
-
+  /// Parameter i of type P from its register.
   template <size_t kIndex, class P>
-  static decltype(auto) Argument(const Bound& bound, const weir_reg* regs, Env& env) {
-    if constexpr (ParamOf<P>::kKind == Param::kEnv) {
+  static decltype(auto) Argument(const Layout& layout, const weir_reg* regs, Env& env) {
+    constexpr Param kKind = ParamOf<P>::kKind;
+    if constexpr (kKind == Param::kEnv) {
       return static_cast<Env&>(env);
+    } else if constexpr (kKind == Param::kScratch) {
+      return P(regs[layout.scratch]);
+    } else if constexpr (IsInput(kKind)) {
+      constexpr uint32_t kLists = Sig::kParams.Count(IsInputList, kIndex);
+      const weir_reg* reg = regs + (Sig::kParams.Count(IsInput, kIndex) - kLists) + kLists * layout.list;
+      if constexpr (IsInputList(kKind)) {
+        return P(reg, layout.list);
+      } else {
+        return P(*reg);
+      }
     } else {
-      const weir_reg* reg = regs + Index(bound.layout, kIndex);
-      if constexpr (IsInputList(ParamOf<P>::kKind)) {
-        return P(reg, bound.layout.list);
-      } else if constexpr (ParamOf<P>::kKind == Param::kOutputList) {
-        return P(reg, bound.layout.out_list);
+      constexpr uint32_t kLists = Sig::kParams.Count(IsOutputList, kIndex);
+      const weir_reg* reg =
+          regs + layout.inputs + (Sig::kParams.Count(IsOutput, kIndex) - kLists) + kLists * layout.out_list;
+      if constexpr (kKind == Param::kOutputList) {
+        return P(reg, layout.out_list);
       } else {
         return P(*reg);
       }
     }
   }
 
-  template <class S>
-  struct Invoke;
-  template <class R, bool kConst, class... P>
-  struct Invoke<Signature<R, kConst, P...>> {
-    template <size_t... kIndex>
-    static int32_t Do(Bound& bound, const weir_reg* regs, Env& env, std::index_sequence<kIndex...>) {
-      constexpr auto run = RunOf<K, T...>();
+  template <class R, bool kConst, class... P, size_t... kIndex>
+  static int32_t Call(Bound<K>& bound, const weir_reg* regs, Env& env, Signature<R, kConst, P...>,
+                      std::index_sequence<kIndex...>) {
+    constexpr auto run = RunOf<K, T...>();
+    const auto call = [&]() -> R {
       if constexpr (std::is_member_pointer_v<decltype(run)>) {
-        if constexpr (std::is_void_v<R>) {
-          (bound.kernel.*run)(Argument<kIndex, P>(bound, regs, env)...);
-          return WEIR_OK;
-        } else {
-          return (bound.kernel.*run)(Argument<kIndex, P>(bound, regs, env)...);
-        }
-      } else if constexpr (std::is_void_v<R>) {
-        run(Argument<kIndex, P>(bound, regs, env)...);
-        return WEIR_OK;
+        return (bound.kernel.*run)(Argument<kIndex, P>(bound.layout, regs, env)...);
       } else {
-        return run(Argument<kIndex, P>(bound, regs, env)...);
+        return run(Argument<kIndex, P>(bound.layout, regs, env)...);
       }
+    };
+    if constexpr (std::is_void_v<R>) {
+      call();
+      return WEIR_OK;
+    } else {
+      return call();
     }
-  };
-  template <class R, bool kConst, class... P>
-  static Signature<R, kConst, P...> Base(const Signature<R, kConst, P...>&);
-  using BaseSignature = decltype(Base(std::declval<Sig>()));
+  }
 
   static int32_t Fn(void* state, const weir_reg* regs, const weir_env* raw) noexcept {
-    auto& bound = *static_cast<Bound*>(static_cast<State*>(state));
+    auto& bound = *static_cast<Bound<K>*>(static_cast<State*>(state));
     return Guard(raw->error, [&] {
       Env env(raw, bound.tiles);
-      return Invoke<BaseSignature>::Do(bound, regs, env, std::make_index_sequence<Sig::kCount>());
+      return Call(bound, regs, env, Sig(), std::make_index_sequence<Sig::kCount>());
     });
   }
 
-  static int32_t CheckOperands(const Prep& prep, const Layout& layout) {
-    uint32_t in = 0, out = 0;
-    for (size_t i = 0; i < Sig::kCount; ++i) {
-      const Param kind = Sig::kKinds[i];
-      const bool input = IsInput(kind);
-      if (!input && !IsOutput(kind)) continue;
-      const uint32_t n = IsInputList(kind) ? layout.list : kind == Param::kOutputList ? layout.out_list : 1;
-      for (uint32_t j = 0; j < n; ++j) {
-        const uint32_t at = input ? in++ : out++;
-        const uint32_t dtype = input ? prep.input(at).dtype : prep.output(at).dtype;
-        const bool fits = Sig::kAnyInteger[i] ? dtype != WEIR_BOOL && SizeOf(dtype) != 0 : SizeOf(dtype) == Sig::kBytes[i];
-        if (!fits) {
-          return prep.error().Fail(WEIR_INTERNAL, input ? "input " : "output ", at, " has element type ", dtype,
-                                   ", which the kernel does not take");
-        }
-      }
-    }
-    return WEIR_OK;
-  }
-
-  static int32_t Prepare(const Variant&, Prep& prep, weir_kernel_fn* fn, std::unique_ptr<State>* state) {
-    Layout layout;
-    layout.inputs = prep.inputs();
-    layout.scratch = prep.inputs() + prep.outputs();
-    bool fits = prep.inputs() >= Sig::kFixedInputs && prep.outputs() >= Sig::kFixedOutputs;
-    if constexpr (Sig::kInputLists > 0) {
-      layout.list = fits ? (prep.inputs() - Sig::kFixedInputs) / Sig::kInputLists : 0;
-    }
-    if constexpr (Sig::kOutputLists > 0) {
-      layout.out_list = fits ? (prep.outputs() - Sig::kFixedOutputs) / Sig::kOutputLists : 0;
-    }
-    fits = fits && prep.inputs() == Sig::kFixedInputs + Sig::kInputLists * layout.list;
-    const uint32_t named = Sig::kFixedOutputs + Sig::kOutputLists * layout.out_list;
-    fits = fits && (named == prep.outputs() || (named == 0 && Sig::Mask(Param::kWrite, Param::kWrite) & 1));
-    if (!fits) {
-      return prep.error().Fail(WEIR_INTERNAL, "the node has ", prep.inputs(), " inputs and ", prep.outputs(),
-                               " outputs, the kernel takes ", Sig::kFixedInputs, " and ", Sig::kInputLists,
-                               " lists, and gives ", Sig::kFixedOutputs, " and ", Sig::kOutputLists, " lists");
-    }
-    if (const int32_t code = CheckOperands(prep, layout); code != WEIR_OK) return code;
-    auto bound = std::make_unique<Bound>();
-    bound->layout = layout;
-    for (uint32_t i = named; i < prep.outputs(); ++i) prep.MustAlias(0, i);
-    if constexpr (requires { { bound->kernel.Prepare(prep) } -> std::same_as<int32_t>; }) {
-      if (const int32_t code = bound->kernel.Prepare(prep); code != WEIR_OK) return code;
-    } else if constexpr (requires { bound->kernel.Prepare(prep); }) {
-      bound->kernel.Prepare(prep);
-    }
-    if (Sig::kScratch && prep.scratch_bytes() == 0) prep.Scratch(64);
-    *fn = &Fn;
-    *state = std::move(bound);
-    return WEIR_OK;
-  }
+  static constexpr RunForm kForm = {&Fn, Sig::kParams};
 };
 
 /// A dynamic kernel of chosen element types.
@@ -349,6 +351,13 @@ class Kernel {
   }
   Kernel& Priority(int32_t priority) {
     record.priority = priority;
+    return *this;
+  }
+  /// Types of an attribute on which the code does not depend.
+  Kernel& Restrict(const char* attr, std::initializer_list<uint32_t> dtypes) {
+    uint64_t set = 0;
+    for (const uint32_t dtype : dtypes) set |= WEIR_DTYPE_BIT(dtype);
+    types.push_back({Str(attr), set});
     return *this;
   }
   Kernel& Flags(uint32_t flags) {
@@ -431,12 +440,12 @@ class KernelTable {
     if constexpr (internal::Dynamic<K, T...>) {
       variant.create = &internal::DynamicRunner<K, T...>::Create;
     } else {
-      using Runner = internal::Runner<K, T...>;
-      using Sig = typename Runner::Sig;
-      variant.prepare = &Runner::Prepare;
-      kernel.record.host_inputs = Sig::Mask(internal::Param::kHostInput, internal::Param::kHostInputList);
-      kernel.record.variable_reads = Sig::Mask(internal::Param::kRead, internal::Param::kRead);
-      kernel.record.variable_writes = Sig::Mask(internal::Param::kWrite, internal::Param::kWrite);
+      using Sig = typename internal::Runner<K, T...>::Sig;
+      variant.data = &internal::Runner<K, T...>::kForm;
+      variant.prepare = &internal::PrepareBound<K>;
+      kernel.record.host_inputs = Sig::kParams.Mask(internal::Param::kHostInput, internal::Param::kHostInputList);
+      kernel.record.variable_reads = Sig::kParams.Mask(internal::Param::kRead, internal::Param::kRead);
+      kernel.record.variable_writes = Sig::kParams.Mask(internal::Param::kWrite, internal::Param::kWrite);
       if (!Sig::kConst) kernel.record.flags |= WEIR_KERNEL_STATEFUL;
     }
     if constexpr (requires(const Prep& prep) { { K::Estimate(prep) } -> std::same_as<Cost>; }) {

@@ -113,6 +113,21 @@ class HostIntegers : public Integers {
   using Integers::Integers;
 };
 
+/// An output whose element type the kernel looks at itself.
+class AnyOutput {
+ public:
+  explicit AnyOutput(const weir_reg& reg) : data_(reinterpret_cast<void*>(reg.data)), dtype_(reg.dtype), shape_(*reg.shape) {}
+  void* data() const { return data_; }
+  uint32_t dtype() const { return dtype_; }
+  const weir_shape& shape() const { return shape_; }
+  int64_t size() const { return SizeOf(shape_); }
+
+ private:
+  void* data_;
+  uint32_t dtype_;
+  weir_shape shape_;
+};
+
 /// A list argument ("values: N * T"): inputs when T is const, else outputs.
 template <class T>
 class Views {

@@ -75,7 +75,7 @@ struct BiasAddGrad {
 
   int32_t Prepare(sdk::Prep& prep) {
     if (const int32_t code = view.Find(prep); code != WEIR_OK) return code;
-    if (SizeOf(prep.output(0).shape) != view.channels) {
+    if (sdk::SizeOf(prep.output(0).shape) != view.channels) {
       return prep.error().InvalidArgument("the gradient has shape ", prep.output(0).shape, ", wanted [", view.channels, "]");
     }
     return WEIR_OK;

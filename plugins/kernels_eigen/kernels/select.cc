@@ -21,7 +21,7 @@ struct SelectV2 {
       return prep.error().InvalidArgument("condition ", prep.shape(0), ", then ", prep.shape(1), " and else ",
                                           prep.shape(2), " must be broadcastable to ", prep.output(0).shape);
     }
-    const int64_t n = SizeOf(prep.output(0).shape);
+    const int64_t n = sdk::SizeOf(prep.output(0).shape);
     for (const uint32_t i : {1u, 2u}) {
       if (prep.size(i) == n) prep.MayAlias(i, 0);
     }
@@ -58,7 +58,7 @@ struct Select {
       return prep.error().InvalidArgument("'then' and 'else' must have the same size.  but received: ", yes, " vs. ",
                                           prep.shape(2));
     }
-    const int64_t n = SizeOf(yes), conditions = SizeOf(condition);
+    const int64_t n = sdk::SizeOf(yes), conditions = sdk::SizeOf(condition);
     const bool fits = sdk::SameShape(condition, yes) || condition.rank == 0 ||
                       (condition.rank == 1 && yes.rank >= 1 && condition.dims[0] == yes.dims[0]);
     if (!fits) {

@@ -1,0 +1,322 @@
+// Reductions along axes. One driver walks the elements; a reducer says how runs of them are combined.
+#include "plugins/kernels_eigen/kernels/reduce.h"
+
+#include <algorithm>
+#include <complex>
+#include <limits>
+#include <optional>
+
+#include "plugins/kernels_eigen/dtypes.h"
+#include "plugins/kernels_eigen/families.h"
+#include "plugins/kernels_eigen/wrap.h"
+#include "sdk/cpp/kernel.h"
+
+namespace weir::kernels_eigen {
+
+int32_t ReducePlan::Make(const weir_shape& input, const sdk::Integers& axes, const sdk::Error& error) {
+  constexpr uint32_t kMaxInputRank = 254;
+  bool reduce[kMaxInputRank] = {};
+  const int64_t rank = input.rank;
+  if (rank > kMaxInputRank) return error.Unimplemented("reduction of a tensor of rank ", rank);
+  for (int64_t i = 0, n = axes.size(); i < n; ++i) {
+    const int64_t axis = axes[i] < 0 ? axes[i] + rank : axes[i];
+    if (axis < 0 || axis >= rank) {
+      return error.InvalidArgument("Invalid reduction dimension (", axes[i], " for input with ", rank, " dimension(s)");
+    }
+    if (reduce[axis]) {
+      return error.InvalidArgument("Invalid reduction arguments: Axes contains duplicate dimension: ", axis);
+    }
+    reduce[axis] = true;
+  }
+  *this = ReducePlan();
+  struct Dim {
+    int64_t n;
+    bool reduced;
+  };
+  Dim dims[2 * Walk::kMaxRank];  // innermost first
+  uint32_t count = 0;
+  for (int64_t i = rank - 1; i >= 0; --i) {
+    const int64_t n = input.dims[i];
+    (reduce[i] ? reduced : outputs) *= n;
+    if (n == 1) continue;
+    if (count > 0 && dims[count - 1].reduced == reduce[i]) {
+      dims[count - 1].n *= n;
+    } else if (count == 2 * Walk::kMaxRank) {
+      return error.Unimplemented("reduction of shape ", input, " over axes that alternate too often");
+    } else {
+      dims[count++] = {n, reduce[i]};
+    }
+  }
+  if (count == 0) return WEIR_OK;
+  inner = dims[0].n;
+  inner_reduced = dims[0].reduced;
+  int64_t step = inner;
+  for (uint32_t i = 1; i < count; step *= dims[i++].n) {
+    Walk& walk = dims[i].reduced ? outer_reduced : outer_kept;
+    walk.dims[walk.rank] = dims[i].n;
+    walk.steps[walk.rank++] = step;
+    walk.count *= dims[i].n;
+  }
+  for (Walk* walk : {&outer_kept, &outer_reduced}) {
+    std::reverse(walk->dims, walk->dims + walk->rank);
+    std::reverse(walk->steps, walk->steps + walk->rank);
+  }
+  return WEIR_OK;
+}
+
+namespace {
+
+using sdk::View;
+
+constexpr int64_t kBlock = 256;    // elements combined in narrow lanes before they join the wide total
+constexpr int64_t kColumns = 512;  // outputs of one pass down the rows
+
+template <class T> struct WideType { using Type = T; };
+template <> struct WideType<float> { using Type = double; };
+template <> struct WideType<sdk::complex64> { using Type = sdk::complex128; };
+
+// A reducer: Lane<T> combines elements of a block, Total<T> blocks; Give makes an output of a total over `n` elements.
+struct SumReducer {
+  template <class T> using Lane = sdk::Compute<T>;
+  template <class T> using Total = typename WideType<sdk::Compute<T>>::Type;
+  template <class A> static A Identity() { return A(0); }
+  template <class A> static A Combine(A a, A b) { return Sum(a, b); }
+  template <class T, class A> static T Give(A total, int64_t) { return static_cast<T>(static_cast<sdk::Compute<T>>(total)); }
+};
+
+// Integers are summed in 64 bits and divided towards zero.
+struct MeanReducer {
+  template <class T> struct LaneType { using Type = sdk::Compute<T>; };
+  template <std::signed_integral T> struct LaneType<T> { using Type = int64_t; };
+  template <std::unsigned_integral T> struct LaneType<T> { using Type = uint64_t; };
+  template <class T> using Lane = typename LaneType<T>::Type;
+  template <class T> using Total = typename WideType<Lane<T>>::Type;
+  template <class A> static A Identity() { return A(0); }
+  template <class A> static A Combine(A a, A b) { return Sum(a, b); }
+  template <class T, class A> static T Give(A total, int64_t n) {
+    if constexpr (std::integral<T>) {
+      return n == 0 ? T(0) : static_cast<T>(total / static_cast<A>(n));
+    } else {
+      return static_cast<T>(static_cast<sdk::Compute<T>>(total / static_cast<A>(n)));
+    }
+  }
+};
+
+template <class Derived>
+struct PlainReducer {
+  template <class T> using Lane = sdk::Compute<T>;
+  template <class T> using Total = sdk::Compute<T>;
+  template <class T, class A> static T Give(A total, int64_t) { return static_cast<T>(total); }
+};
+struct ProdReducer : PlainReducer<ProdReducer> {
+  template <class A> static A Identity() { return A(1); }
+  template <class A> static A Combine(A a, A b) { return Product(a, b); }
+};
+struct MaxReducer : PlainReducer<MaxReducer> {
+  template <class A> static A Identity() {
+    return std::numeric_limits<A>::has_infinity ? -std::numeric_limits<A>::infinity() : std::numeric_limits<A>::lowest();
+  }
+  template <class A> static A Combine(A a, A b) { return b > a || b != b ? b : a; }
+};
+struct MinReducer : PlainReducer<MinReducer> {
+  template <class A> static A Identity() {
+    return std::numeric_limits<A>::has_infinity ? std::numeric_limits<A>::infinity() : std::numeric_limits<A>::max();
+  }
+  template <class A> static A Combine(A a, A b) { return b < a || b != b ? b : a; }
+};
+struct AllReducer : PlainReducer<AllReducer> {
+  template <class A> static A Identity() { return true; }
+  template <class A> static A Combine(A a, A b) { return bool(a) & bool(b); }
+};
+struct AnyReducer : PlainReducer<AnyReducer> {
+  template <class A> static A Identity() { return false; }
+  template <class A> static A Combine(A a, A b) { return bool(a) | bool(b); }
+};
+
+/// Elements as lanes: in place where they already are, else converted into `buffer`.
+template <class Lane, class T>
+const Lane* Load(const T* x, int64_t n, Lane* buffer) {
+  if constexpr (std::is_same_v<Lane, T>) {
+    return x;
+  } else {
+    if constexpr (std::is_same_v<T, sdk::half> || std::is_same_v<T, sdk::bfloat16>) {
+      sdk::Widen(x, buffer, n);
+    } else {
+      for (int64_t i = 0; i < n; ++i) buffer[i] = static_cast<Lane>(x[i]);
+    }
+    return buffer;
+  }
+}
+
+template <class R, class T>
+struct Runs {
+  using Lane = typename R::template Lane<T>;
+  using Total = typename R::template Total<T>;
+  static constexpr int kLanes = 16;
+
+  /// All of n contiguous elements, joined to `total`.
+  static Total Row(const T* x, int64_t n, Total total) {
+    Lane buffer[std::is_same_v<Lane, T> ? 1 : kBlock];
+    for (int64_t begin = 0; begin < n; begin += kBlock) {
+      const int64_t count = std::min(kBlock, n - begin);
+      const Lane* p = Load(x + begin, count, buffer);
+      int64_t i = 0;
+      if (count >= kLanes) {
+        Lane lanes[kLanes];
+        for (int j = 0; j < kLanes; ++j) lanes[j] = p[j];
+        for (i = kLanes; i + kLanes <= count; i += kLanes) {
+          for (int j = 0; j < kLanes; ++j) lanes[j] = R::Combine(lanes[j], p[i + j]);
+        }
+        for (int j = 0; j < kLanes; ++j) total = R::Combine(total, static_cast<Total>(lanes[j]));
+      }
+      for (; i < count; ++i) total = R::Combine(total, static_cast<Total>(p[i]));
+    }
+    return total;
+  }
+
+  /// `rows` rows of n elements, `step` apart, joined element by element to `totals`.
+  static void Columns(const T* x, int64_t rows, int64_t step, int64_t n, Total* totals) {
+    int64_t row = 0;
+    if constexpr (std::is_same_v<Lane, T> && !std::is_same_v<Lane, Total>) {
+      for (; row + 4 <= rows; row += 4, x += 4 * step) {
+        const T *a = x, *b = a + step, *c = b + step, *d = c + step;
+        for (int64_t i = 0; i < n; ++i) {
+          totals[i] = R::Combine(totals[i], static_cast<Total>(R::Combine(R::Combine(a[i], b[i]), R::Combine(c[i], d[i]))));
+        }
+      }
+    }
+    Lane buffer[std::is_same_v<Lane, T> ? 1 : kColumns];
+    for (; row < rows; ++row, x += step) {
+      const Lane* p = Load(x, n, buffer);
+      for (int64_t i = 0; i < n; ++i) totals[i] = R::Combine(totals[i], static_cast<Total>(p[i]));
+    }
+  }
+};
+
+/// The typed parts of a reduction, for the driver that knows no types.
+struct ReduceLoops {
+  uint32_t bytes;  // of an element
+  void (*row)(const void* x, int64_t n, void* total);
+  void (*columns)(const void* x, int64_t rows, int64_t step, int64_t n, void* totals);
+  void (*begin)(void* totals, int64_t n);
+  void (*give)(const void* totals, int64_t n, int64_t elements, void* y);
+};
+
+template <class R, class T>
+struct LoopsFor {
+  using Total = typename R::template Total<T>;
+  static void Row(const void* x, int64_t n, void* total) {
+    auto* sum = static_cast<Total*>(total);
+    *sum = Runs<R, T>::Row(static_cast<const T*>(x), n, *sum);
+  }
+  static void Columns(const void* x, int64_t rows, int64_t step, int64_t n, void* totals) {
+    Runs<R, T>::Columns(static_cast<const T*>(x), rows, step, n, static_cast<Total*>(totals));
+  }
+  static void Begin(void* totals, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) static_cast<Total*>(totals)[i] = R::template Identity<Total>();
+  }
+  static void Give(const void* totals, int64_t n, int64_t elements, void* y) {
+    for (int64_t i = 0; i < n; ++i) {
+      static_cast<T*>(y)[i] = R::template Give<T>(static_cast<const Total*>(totals)[i], elements);
+    }
+  }
+  static constexpr ReduceLoops kLoops = {sizeof(T), &Row, &Columns, &Begin, &Give};
+};
+
+constexpr size_t kTotalBytes = sizeof(sdk::complex128);  // of the widest total
+
+void ReduceRows(const ReduceLoops& loops, const ReducePlan& p, const sdk::Env& env, const char* x, char* y) {
+  const auto [begin, end] = env.Range(p.outer_kept.count);
+  alignas(16) char total[kTotalBytes];
+  for (int64_t i = begin; i < end; ++i) {
+    const int64_t base = p.outer_kept.Offset(i);
+    loops.begin(total, 1);
+    for (int64_t j = 0; j < p.outer_reduced.count; ++j) {
+      loops.row(x + (base + p.outer_reduced.Offset(j)) * loops.bytes, p.inner, total);
+    }
+    loops.give(total, 1, p.reduced, y + i * loops.bytes);
+  }
+}
+
+void ReduceColumns(const ReduceLoops& loops, const ReducePlan& p, const sdk::Env& env, const char* x, char* y) {
+  alignas(64) char totals[kColumns * kTotalBytes];
+  // The innermost reduced dimension is walked by the loops, the others here.
+  const Walk& walk = p.outer_reduced;
+  const int64_t rows = walk.rank > 0 ? walk.dims[walk.rank - 1] : 1, step = walk.rank > 0 ? walk.steps[walk.rank - 1] : 0;
+  const int64_t passes = (p.inner + kColumns - 1) / kColumns;
+  const auto [begin, end] = env.Range(p.outer_kept.count * passes);
+  for (int64_t unit = begin; unit < end; ++unit) {
+    const int64_t kept = unit / passes, column = unit % passes * kColumns;
+    const int64_t n = std::min(kColumns, p.inner - column);
+    const int64_t base = p.outer_kept.Offset(kept) + column;
+    loops.begin(totals, n);
+    for (int64_t j = 0; j < walk.count; j += rows) {
+      loops.columns(x + (base + walk.Offset(j)) * loops.bytes, rows, step, n, totals);
+    }
+    loops.give(totals, n, p.reduced, y + (kept * p.inner + column) * loops.bytes);
+  }
+}
+
+/// Everything empty: each output is the reduction of nothing.
+void ReduceNothing(const ReduceLoops& loops, const ReducePlan& p, char* y) {
+  alignas(16) char total[kTotalBytes];
+  loops.begin(total, 1);
+  for (int64_t i = 0; i < p.outputs; ++i) loops.give(total, 1, 0, y + i * loops.bytes);
+}
+
+struct ReduceKernel {
+  std::optional<ReducePlan> plan;  // when the axes are constant
+
+  int32_t Prepare(sdk::Prep& prep) {
+    const auto axes = prep.Constant(1);
+    if (!axes) return WEIR_OK;
+    plan.emplace();
+    if (const int32_t code = plan->Make(prep.shape(0), *axes, prep.error()); code != WEIR_OK) return code;
+    if (!plan->inner_reduced || plan->outer_kept.count > 1) prep.Tiles(static_cast<uint64_t>(prep.size(0) / (32 * 1024)));
+    return WEIR_OK;
+  }
+
+  int32_t Reduce(const ReduceLoops& loops, const sdk::Env& env, const weir_shape& input, const void* x,
+                 const sdk::Integers& axes, const weir_shape& output, void* y) const {
+    ReducePlan made;
+    if (!plan) {
+      if (const int32_t code = made.Make(input, axes, env.error()); code != WEIR_OK) return code;
+    }
+    const ReducePlan& p = plan ? *plan : made;
+    if (sdk::SizeOf(output) != p.outputs) {
+      return env.error().InvalidArgument("the reduction of ", input, " has ", p.outputs, " elements, the output ", output);
+    }
+    if (p.reduced == 0) {
+      ReduceNothing(loops, p, static_cast<char*>(y));
+    } else if (p.outputs == 0) {
+      return WEIR_OK;
+    } else if (p.inner_reduced) {
+      ReduceRows(loops, p, env, static_cast<const char*>(x), static_cast<char*>(y));
+    } else {
+      ReduceColumns(loops, p, env, static_cast<const char*>(x), static_cast<char*>(y));
+    }
+    return WEIR_OK;
+  }
+};
+
+template <class R>
+struct Reduction : ReduceKernel {
+  template <class T>
+  int32_t Run(sdk::Env& env, View<const T> input, sdk::HostIntegers axes, View<T> output) const {
+    return Reduce(LoopsFor<R, T>::kLoops, env, input.shape(), input.data(), axes, output.shape(), output.data());
+  }
+};
+
+}  // namespace
+
+void AddReduce(sdk::KernelTable& k) {
+  k.Add<Reduction<SumReducer>>("Sum", kNumbers).Class(WEIR_CLASS_REDUCE);
+  k.Add<Reduction<MeanReducer>>("Mean", kNumbers).Class(WEIR_CLASS_REDUCE);
+  k.Add<Reduction<ProdReducer>>("Prod", kNumbers).Class(WEIR_CLASS_REDUCE);
+  k.Add<Reduction<MaxReducer>>("Max", kReal).Class(WEIR_CLASS_REDUCE);
+  k.Add<Reduction<MinReducer>>("Min", kReal).Class(WEIR_CLASS_REDUCE);
+  k.Add<Reduction<AllReducer>>("All", sdk::Attr("", kBool)).Class(WEIR_CLASS_REDUCE);
+  k.Add<Reduction<AnyReducer>>("Any", sdk::Attr("", kBool)).Class(WEIR_CLASS_REDUCE);
+}
+
+}  // namespace weir::kernels_eigen
