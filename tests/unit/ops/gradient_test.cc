@@ -60,6 +60,8 @@ TEST(Gradients, AreWellTypedAndShapedLikeTheInputs) {
   std::set<std::string> checked;
   for (const Row& row : TableRows(Ops(), "shapes.txt")) {
     if (!row.def->gradient || (!row.expected.empty() && row.expected[0].starts_with("error"))) continue;
+    checked.insert(row.def->name);
+    if (row.def->name == "PreventGradient") continue;  // its gradient is an error
     for (Flow flow : {Flow::kFirstOutput, Flow::kAllOutputs}) {
       Sketch sketch(Ops(), row, flow);
       const Result<std::vector<op::Grad>> grads = Differentiate(row, sketch);
@@ -67,11 +69,19 @@ TEST(Gradients, AreWellTypedAndShapedLikeTheInputs) {
       ASSERT_EQ(grads->size(), row.inputs.size()) << row.text;
       for (size_t i = 0; i < grads->size(); ++i) CheckGrad(row, static_cast<int>(i), (*grads)[i], sketch);
     }
-    checked.insert(row.def->name);
   }
   for (const op::OpDef* def : Ops().All()) {
     EXPECT_TRUE(!def->gradient || checked.contains(def->name)) << def->name;
   }
+}
+
+TEST(Gradients, PreventedOnesAreErrorsWithTheReason) {
+  const Result<Row> row = ParseRow(Ops(), "PreventGradient message='not_yet' : [2] -> ");
+  ASSERT_TRUE(row.ok()) << row.status().ToString();
+  Sketch sketch(Ops(), *row, Flow::kFirstOutput);
+  const Result<std::vector<op::Grad>> grads = Differentiate(*row, sketch);
+  ASSERT_FALSE(grads.ok());
+  EXPECT_NE(grads.status().message().find("Gradient explicitly disabled. Reason: not_yet"), std::string::npos);
 }
 
 TEST(Gradients, ErrorsOfEmittedNodesAreReported) {

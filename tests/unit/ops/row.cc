@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 
 #include "core/tensor/number.h"
@@ -28,12 +29,17 @@ Result<PartialShape> ParseShape(const std::string& text) {
   return *value.get<PartialShape>();
 }
 
-/// "[1,2]" or "3" as a tensor of `dtype`.
+/// "3", "[1,2]" or "[[1,2],[3,4]]" as a tensor of `dtype`.
 Result<Tensor> ParseIntegers(const std::string& text, DType dtype) {
-  const bool scalar = !text.starts_with('[');
-  WEIR_ASSIGN(AttrValue list, ParseAttrValue("list(int)", scalar ? "[" + text + "]" : text));
+  std::string flat = text;
+  std::erase_if(flat, [](char c) { return c == '[' || c == ']'; });
+  WEIR_ASSIGN(AttrValue list, ParseAttrValue("list(int)", "[" + flat + "]"));
   const std::vector<int64_t>& values = *list.get<std::vector<int64_t>>();
-  WEIR_ASSIGN(Tensor out, Tensor::Make(dtype, scalar ? Shape() : Shape::Of({static_cast<int64_t>(values.size())})));
+  const int64_t count = static_cast<int64_t>(values.size()), rows = std::ranges::count(text, '[') - 1;
+  Shape shape = Shape::Of({count});
+  if (rows < 0) shape = Shape();
+  if (rows > 0) shape = Shape::Of({rows, count / rows});
+  WEIR_ASSIGN(Tensor out, Tensor::Make(dtype, shape));
   for (size_t i = 0; i < values.size(); ++i) {
     WEIR_ASSIGN(Tensor element, ScalarFrom(dtype, static_cast<double>(values[i])));
     std::memcpy(out.mutable_raw() + i * SizeOf(dtype), element.raw(), SizeOf(dtype));
@@ -59,11 +65,13 @@ bool IsExplicit(const Row& row, const std::string& name) {
   return false;
 }
 
-/// Inputs that belong to arguments other than the one that takes what is left.
-int64_t Remaining(const Row& row) {
-  int64_t left = static_cast<int64_t>(row.inputs.size());
-  for (const op::ArgDef& arg : row.def->inputs) left -= arg.number_attr.empty() && arg.type_list_attr.empty() ? 1 : 0;
-  return left;
+/// How many inputs each argument of variable length takes: an equal part of what the others leave.
+int64_t Share(const Row& row) {
+  int64_t left = static_cast<int64_t>(row.inputs.size()), sharers = 0;
+  for (const op::ArgDef& arg : row.def->inputs) {
+    (arg.number_attr.empty() && arg.type_list_attr.empty() ? left : sharers) += -1;
+  }
+  return sharers == 0 ? 0 : left / -sharers;
 }
 
 /// Adds counts and types that the line leaves out.
@@ -73,15 +81,15 @@ void Complete(Row& row, const std::vector<std::string>& specs) {
     const bool is_value = next < specs.size() && specs[next].starts_with('=');
     const DType wish = is_value || (next < specs.size() && specs[next].starts_with('~')) ? DType::kInt32 : DType::kFloat;
     if (!arg.type_list_attr.empty() && !IsExplicit(row, arg.type_list_attr)) {
-      row.attrs.emplace_back(arg.type_list_attr, std::vector<DType>(Remaining(row), DType::kFloat));
+      row.attrs.emplace_back(arg.type_list_attr, std::vector<DType>(Share(row), DType::kFloat));
     }
     if (!arg.number_attr.empty() && !IsExplicit(row, arg.number_attr)) {
-      row.attrs.emplace_back(arg.number_attr, Remaining(row));
+      row.attrs.emplace_back(arg.number_attr, Share(row));
     }
     if (!arg.type_attr.empty() && !IsExplicit(row, arg.type_attr)) {
       row.attrs.emplace_back(arg.type_attr, Preferred(*row.def->FindAttr(arg.type_attr), wish));
     }
-    next += arg.number_attr.empty() && arg.type_list_attr.empty() ? 1 : Remaining(row);
+    next += arg.number_attr.empty() && arg.type_list_attr.empty() ? 1 : Share(row);
   }
   for (const AttrDef& attr : row.def->attrs) {
     if (attr.type == "type" && !Has(row, attr.name)) row.attrs.emplace_back(attr.name, Preferred(attr, DType::kFloat));
@@ -126,7 +134,13 @@ Status Parse(const op::OpRegistry& ops, const std::string& line, Row& row) {
     const std::string name = head[i].substr(0, equals);
     const AttrDef* attr = row.def->FindAttr(name);
     if (attr == nullptr || equals == std::string::npos) return InvalidArgument("no attribute '{}'", head[i]);
-    WEIR_ASSIGN(AttrValue value, ParseAttrValue(attr->type, head[i].substr(equals + 1)));
+    const std::string text = head[i].substr(equals + 1);
+    if (attr->type == "tensor") {
+      WEIR_ASSIGN(Tensor tensor, ParseIntegers(text, DType::kInt32));
+      row.attrs.emplace_back(name, std::move(tensor));
+      continue;
+    }
+    WEIR_ASSIGN(AttrValue value, ParseAttrValue(attr->type, text));
     row.attrs.emplace_back(name, std::move(value));
   }
   row.expected = Split(line.substr(arrow + 2), " ; ");
@@ -154,10 +168,12 @@ Result<Row> ParseRow(const op::OpRegistry& ops, const std::string& line) {
 }
 
 std::vector<std::string> TableLines(const std::string& file) {
-  std::ifstream in(std::string(WEIR_TEST_TABLES) + "/" + file);
   std::vector<std::string> lines;
-  for (std::string line; std::getline(in, line);) {
-    if (!line.empty() && line[0] != '#') lines.push_back(line);
+  for (const char* part : {"", "array_"}) {
+    std::ifstream in(fmt::format("{}/{}{}", WEIR_TEST_TABLES, part, file));
+    for (std::string line; std::getline(in, line);) {
+      if (!line.empty() && line[0] != '#') lines.push_back(line);
+    }
   }
   return lines;
 }

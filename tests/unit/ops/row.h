@@ -2,7 +2,7 @@
 //
 //   Op attr=value … : input ; input … -> expected ; expected …
 //
-// An input is a shape ("[2,?]", "<unknown>"), an int vector or scalar whose value is known ("=[1,0]", "=-1"), a vector
+// An input is a shape ("[2,?]", "<unknown>"), integers whose value is known ("=[1,0]", "=-1", "=[[1,2],[0,1]]"), a vector
 // whose elements are known in part ("~[2,?]"), or the handle of a variable of some shape ("handle [2,3]"). Type attributes
 // that a line leaves out are float where the op allows it, int32 for known values; counts follow from the inputs. A '#'
 // starts a comment line.
@@ -36,7 +36,8 @@ struct Row {
 /// InvalidArgument quoting the line when it does not read as above or names no op of the catalogue.
 Result<Row> ParseRow(const op::OpRegistry& ops, const std::string& line);
 
-/// The lines of a table of this folder, without comments and empty ones; empty when there is no such file.
+/// The lines of a table of this folder and of its part about arrays ("array_" + file), without comments and empty ones;
+/// empty when there is no such file.
 std::vector<std::string> TableLines(const std::string& file);
 
 /// The rows of a table; lines that cannot be parsed fail the running test.

@@ -2,8 +2,9 @@
 """Compares the tables of this folder with an installed TensorFlow 2.17.
 
   tensorflow_oracle.py signatures   prints tensorflow_ops.txt anew, for the ops that it names
-  tensorflow_oracle.py shapes       prints the lines of shapes.txt for which TensorFlow infers something else
+  tensorflow_oracle.py shapes       prints the lines of the tables of shapes for which TensorFlow infers something else
 """
+import ast
 import os
 import pathlib
 import re
@@ -86,6 +87,8 @@ def parse_attr(kind, text):
         return tf.as_dtype({"float": "float32", "double": "float64", "half": "float16"}.get(text, text))
     if kind == "shape":
         return tf.TensorShape(dims(text))
+    if kind == "tensor":
+        return tf.make_tensor_proto(ast.literal_eval(text), tf.int32)
     items = [t for t in text.strip("[]").split(",") if t]
     return [parse_attr(kind[5:-1], t) for t in items]
 
@@ -119,8 +122,6 @@ def infer(line):
     kinds = {a.name: a.type for a in op.attr}
     attrs = {w.split("=", 1)[0]: parse_attr(kinds[w.split("=", 1)[0]], w.split("=", 1)[1]) for w in words[1:]}
     specs = [s.strip() for s in rest.split("->")[0].split(";") if s.strip()]
-    if any(s.startswith(("~", "handle")) for s in specs):
-        return None
     with tf.Graph().as_default():
         def allowed(attr):
             return list(next(a for a in op.attr if a.name == attr).allowed_values.list.type)
@@ -130,7 +131,7 @@ def infer(line):
                 return tf.as_dtype(arg.type)
             if arg.type_attr in attrs:
                 return attrs[arg.type_attr]
-            wish = tf.int32 if spec.startswith("=") else tf.float32
+            wish = tf.int32 if spec[0] in "=~" else tf.float32
             types = allowed(arg.type_attr)
             if types and wish.as_datatype_enum not in types:
                 definition = next(a for a in op.attr if a.name == arg.type_attr)
@@ -141,15 +142,18 @@ def infer(line):
         def tensor(arg, spec):
             dtype = dtype_of(arg, spec)
             if spec.startswith("="):
-                body = spec[1:].strip()
-                number = [int(d) for d in body.strip("[]").split(",") if d] if body[0] == "[" else int(body)
-                return tf.constant(number, dtype)
+                return tf.constant(ast.literal_eval(spec[1:].strip()), dtype)
+            if spec.startswith("~"):
+                return tf.shape(tf.compat.v1.placeholder(tf.float32, dims(spec[1:])), out_type=dtype)
+            if spec.startswith("handle "):
+                return tf.raw_ops.VarHandleOp(shape=tf.TensorShape(dims(spec[7:])), dtype=tf.float32)
             if arg.is_ref:
                 return op_def_library.apply_op("VariableV2", shape=tf.TensorShape(dims(spec)), dtype=dtype,
                                                container="", shared_name="")
             return tf.compat.v1.placeholder(dtype, dims(spec))
 
-        given, left = {}, len(specs) - sum(1 for a in op.input_arg if not a.number_attr and not a.type_list_attr)
+        single = sum(1 for a in op.input_arg if not a.number_attr and not a.type_list_attr)
+        given, left = {}, (len(specs) - single) // max(1, len(op.input_arg) - single)
         at = 0
         try:
             for arg in op.input_arg:
@@ -164,6 +168,7 @@ def infer(line):
                     given[arg.name] = tensor(arg, specs[at])
                     at += 1
             inputs_attrs = {a.type_attr for a in op.input_arg} | {a.number_attr for a in op.input_arg}
+            inputs_attrs |= {a.type_list_attr for a in op.input_arg}
             rest_attrs = {k: v for k, v in attrs.items() if k not in inputs_attrs}
             for a in op.attr:
                 if a.name in inputs_attrs or a.name in rest_attrs:
@@ -189,7 +194,7 @@ def infer(line):
 def shapes():
     import tensorflow as tf
     tf.compat.v1.disable_eager_execution()
-    for line in lines("shapes.txt"):
+    for line in lines("shapes.txt") + lines("array_shapes.txt"):
         try:
             got = infer(line)
         except Exception as error:  # a row that this script cannot express
