@@ -1,9 +1,7 @@
 #include "core/client/operand.h"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
-#include <optional>
+#include <cstring>
 #include <utility>
 
 #include "core/client/variable.h"
@@ -26,6 +24,16 @@ DType Wider(DType a, DType b) {
     }
   };
   return rank(a) < rank(b) ? b : a;
+}
+
+/// Element by element; literals are small.
+Result<Tensor> ConvertNumbers(const Tensor& from, DType dtype) {
+  WEIR_ASSIGN(Tensor to, Tensor::Make(dtype, from.shape()));
+  for (int64_t i = 0; i < from.elements(); ++i) {
+    WEIR_ASSIGN(const Tensor element, ScalarFrom(dtype, ElementAsDouble(from, i)));
+    std::memcpy(to.mutable_raw() + static_cast<size_t>(i) * SizeOf(dtype), element.raw(), SizeOf(dtype));
+  }
+  return to;
 }
 
 }  // namespace
@@ -65,6 +73,9 @@ Result<Tensor> Literal::As(DType dtype) const {
   if (!flexible) {
     return InvalidArgument("Tensor conversion requested dtype {} for Tensor with dtype {}", NumpyName(dtype),
                            NumpyName(tensor.dtype()));
+  }
+  if (SizeOf(tensor.dtype()) == 0 || SizeOf(dtype) == 0) {
+    return InvalidArgument("a literal of type {} cannot become {}", NumpyName(tensor.dtype()), NumpyName(dtype));
   }
   return ConvertNumbers(tensor, dtype);
 }
