@@ -35,13 +35,14 @@ inline void AppendVarint(std::string& out, uint64_t value) {
   out.push_back(static_cast<char>(value));
 }
 
-/// Takes a varint off the front of `in`; false, with `in` unspecified, when it is cut short or exceeds 64 bits.
+/// Takes a varint off the front of `in`; false, with `in` unspecified, when it is cut short, exceeds 64 bits or is longer
+/// than it need be.
 inline bool TakeVarint(std::string_view& in, uint64_t& value) {
   value = 0;
   for (int shift = 0; shift < 64 && !in.empty(); shift += 7) {
     const auto byte = static_cast<unsigned char>(in.front());
     in.remove_prefix(1);
-    if (shift == 63 && byte > 1) return false;
+    if ((shift == 63 && byte > 1) || (shift > 0 && byte == 0)) return false;
     value |= static_cast<uint64_t>(byte & 127) << shift;
     if (byte < 128) return true;
   }
