@@ -12,7 +12,7 @@ Value GradContext::ConstLike(Value like, double value) {
 }
 
 Value GradContext::Conj(Value a) {
-  if (!a.exists() || !IsComplex(TypeOf(a))) return a;
+  if (!a.exists() || !IsComplex(BaseType(TypeOf(a)))) return a;
   return Apply("Conj", {a});
 }
 

@@ -45,7 +45,7 @@ std::vector<Grad> PowGradient(GradContext& g) {
   const Value below = g.Sub(y, g.ConstLike(y, 1));
   const Value scaled = g.Mul(dz, y);
   const Value dx = g.Mul(scaled, g.Apply("Pow", {x, below}));
-  const Value has_log = g.Apply(IsComplex(g.TypeOf(x)) ? "NotEqual" : "Greater", {x, g.ConstLike(x, 0)});
+  const Value has_log = g.Apply(IsComplex(BaseType(g.TypeOf(x))) ? "NotEqual" : "Greater", {x, g.ConstLike(x, 0)});
   const Value safe_x = g.Apply("Select", {has_log, x, g.Apply("OnesLike", {x})});
   const Value log_x = g.Apply("Select", {has_log, g.Apply("Log", {safe_x}), g.Apply("ZerosLike", {x})});
   const Value dz_z = g.Mul(dz, g.Conj(g.Y(0)));

@@ -1,5 +1,6 @@
 // Reductions along axes, positions of extrema, and running sums and products.
 #include <algorithm>
+#include <limits>
 
 #include "core/op/grad_context.h"
 #include "core/op/shape_context.h"
@@ -88,16 +89,45 @@ std::optional<std::vector<int64_t>> ConstantAxes(GradContext& g) {
   return axes->dtype() == DType::kInt32 ? widen(axes->as<int32_t>()) : widen(axes->as<int64_t>());
 }
 
-/// What a gradient knows of the reduction before running: the input's extents with the reduced ones set to 1, when both
-/// the input's shape and the axes are known; else nothing.
-std::optional<std::vector<int32_t>> KnownKeptShape(GradContext& g) {
-  const PartialShape input = g.ShapeOf(g.X(0));
+/// What a gradient knows of its reduction before running: the input's extents (-1 unknown) and which axes go.
+struct KnownReduction {
+  PartialShape input;
+  std::vector<bool> reduced;
+
+  bool all() const { return std::ranges::all_of(reduced, [](bool axis) { return axis; }); }
+  /// How many inputs make one output; -1 when not known.
+  int64_t count() const {
+    int64_t product = 1;
+    for (int i = 0; i < input.rank(); ++i) {
+      if (!reduced[i]) continue;
+      if (input.dim(i) < 0 || __builtin_mul_overflow(product, input.dim(i), &product)) return -1;
+    }
+    return product;
+  }
+};
+std::optional<KnownReduction> Known(GradContext& g) {
+  PartialShape input = g.ShapeOf(g.X(0));
   const std::optional<std::vector<int64_t>> axes = ConstantAxes(g);
-  if (!axes || !input.fully_defined()) return std::nullopt;
-  const Result<std::vector<bool>> reduced = ReducedAxes(*axes, input.rank());
+  if (!axes || !input.has_rank()) return std::nullopt;
+  Result<std::vector<bool>> reduced = ReducedAxes(*axes, input.rank());
   if (!reduced.ok()) return std::nullopt;
-  std::vector<int32_t> kept(input.rank());
-  for (int i = 0; i < input.rank(); ++i) kept[i] = (*reduced)[i] ? 1 : static_cast<int32_t>(input.dim(i));
+  return KnownReduction{std::move(input), std::move(*reduced)};
+}
+
+/// The input's extents with the reduced ones set to 1, as a shape that Reshape accepts: one extent may be -1 if none of
+/// the others is 0. Nothing when more are unknown.
+std::optional<std::vector<int32_t>> KeptExtents(const KnownReduction& known) {
+  std::vector<int32_t> kept(known.reduced.size(), 1);
+  int unknown = 0, empty = 0;
+  for (size_t i = 0; i < kept.size(); ++i) {
+    if (known.reduced[i]) continue;
+    const int64_t extent = known.input.dim(static_cast<int>(i));
+    if (extent > std::numeric_limits<int32_t>::max()) return std::nullopt;
+    kept[i] = static_cast<int32_t>(extent);
+    unknown += extent < 0;
+    empty += extent == 0;
+  }
+  if (unknown > 1 || (unknown == 1 && empty > 0)) return std::nullopt;
   return kept;
 }
 
@@ -107,9 +137,11 @@ Value WrappedAxes(GradContext& g, Value axes, Value rank) {
   return g.Apply("FloorMod", {g.Add(axes, rank), rank});
 }
 
-/// The shape that the output would have with keep_dims, as an int32 vector.
-Value KeptShape(GradContext& g, Value input_shape) {
-  if (const auto known = KnownKeptShape(g)) return g.ConstInts(*known);
+/// The shape that the output would have with keep_dims, as an int32 vector for Reshape.
+Value KeptShape(GradContext& g) {
+  const std::optional<KnownReduction> known = Known(g);
+  if (const auto extents = known ? KeptExtents(*known) : std::nullopt) return g.ConstInts(*extents);
+  const Value input_shape = g.ShapeOp(g.X(0));
   const Value rank = g.Apply("Size", {input_shape});
   const Value axes = WrappedAxes(g, g.X(1), rank);
   const Value all_axes = g.Apply("Range", {g.ConstInt(0), rank, g.ConstInt(1)});
@@ -117,23 +149,40 @@ Value KeptShape(GradContext& g, Value input_shape) {
   return g.ApplyList("DynamicStitch", {all_axes, axes, input_shape, ones}, {{"N", 2}});
 }
 
-Result<bool> KeepsDims(GradContext& g) { return g.attrs().Bool("keep_dims"); }
+/// `v`, of the output's shape, with the reduced axes put back as extents of 1.
+Result<Value> WithKeptAxes(GradContext& g, Value v) {
+  WEIR_ASSIGN(bool keep_dims, g.attrs().Bool("keep_dims"));
+  return keep_dims ? v : g.Reshape(v, KeptShape(g));
+}
 
 /// dy repeated along the reduced axes.
 Result<Value> SpreadOverInput(GradContext& g) {
-  if (const auto kept = KnownKeptShape(g)) {
-    const PartialShape input = g.ShapeOf(g.X(0));
-    std::vector<int32_t> repeats(kept->size());
-    for (size_t i = 0; i < kept->size(); ++i) {
-      repeats[i] = static_cast<int32_t>(input.dim(static_cast<int>(i)) / std::max<int64_t>((*kept)[i], 1));
+  WEIR_ASSIGN(Value dy, WithKeptAxes(g, g.Dy(0)));
+  const std::optional<KnownReduction> known = Known(g);
+  if (known && known->input.fully_defined() && known->count() <= std::numeric_limits<int32_t>::max()) {
+    std::vector<int32_t> repeats(known->reduced.size(), 1);
+    for (size_t i = 0; i < repeats.size(); ++i) {
+      if (known->reduced[i]) repeats[i] = static_cast<int32_t>(known->input.dim(static_cast<int>(i)));
     }
-    const Value reshaped = g.Reshape(g.Dy(0), g.ConstInts(*kept));
-    return g.Apply("Tile", {reshaped, g.ConstInts(repeats)});
+    return g.Apply("Tile", {dy, g.ConstInts(repeats)});
   }
-  WEIR_ASSIGN(bool keep_dims, KeepsDims(g));
-  const Value input_shape = g.ShapeOp(g.X(0));
-  const Value dy = keep_dims ? g.Dy(0) : g.Reshape(g.Dy(0), KeptShape(g, input_shape));
-  return g.Apply("BroadcastTo", {dy, input_shape});
+  return g.Apply(known && known->all() ? "Tile" : "BroadcastTo", {dy, g.ShapeOp(g.X(0))});
+}
+
+/// How many inputs make one output, as a scalar of the type of `like`.
+Value ReducedCount(GradContext& g, Value like) {
+  const std::optional<KnownReduction> known = Known(g);
+  if (known && known->count() >= 0) return g.ConstLike(like, static_cast<double>(known->count()));
+  Value count;
+  if (known && known->all()) {
+    count = g.Apply("Size", {g.X(0)});
+  } else {
+    const Value shape = g.ShapeOp(g.X(0));
+    const Value axes = g.Reshape(WrappedAxes(g, g.X(1), g.Apply("Size", {shape})), g.ConstInts({-1}));
+    const Value extents = g.Apply("GatherV2", {shape, axes, g.ConstInt(0)});
+    count = g.Apply("Prod", {extents, g.ConstInt(0)});
+  }
+  return g.Apply("Cast", {count}, {{"DstT", BaseType(g.TypeOf(like))}});
 }
 
 Result<std::vector<Grad>> SumGradient(GradContext& g) {
@@ -141,46 +190,26 @@ Result<std::vector<Grad>> SumGradient(GradContext& g) {
   return std::vector<Grad>{dx, Grad::None()};
 }
 
-/// The sum's gradient over the number of inputs per output.
 Result<std::vector<Grad>> MeanGradient(GradContext& g) {
   WEIR_ASSIGN(Value spread, SpreadOverInput(g));
-  const int64_t inputs = g.ShapeOf(g.X(0)).elements(), outputs = g.ShapeOf(g.Y(0)).elements();
-  Value count;
-  if (inputs >= 0 && outputs >= 0) {
-    count = g.ConstLike(spread, static_cast<double>(inputs / std::max<int64_t>(outputs, 1)));
-  } else {
-    const Value shape = g.ShapeOp(g.X(0));
-    const Value axes = g.Reshape(WrappedAxes(g, g.X(1), g.Apply("Size", {shape})), g.ConstInts({-1}));
-    const Value extents = g.Apply("GatherV2", {shape, axes, g.ConstInt(0)});
-    const Value product = g.Apply("Prod", {extents, g.ConstInt(0)});
-    count = g.Apply("Cast", {product}, {{"DstT", g.TypeOf(spread)}});
-  }
-  return std::vector<Grad>{g.Div(spread, count), Grad::None()};
+  return std::vector<Grad>{g.Div(spread, ReducedCount(g, spread)), Grad::None()};
 }
 
 /// Shared equally by all inputs that equal the extremum.
 Result<std::vector<Grad>> ExtremumGradient(GradContext& g) {
-  WEIR_ASSIGN(bool keep_dims, KeepsDims(g));
-  Value y = g.Y(0), dy = g.Dy(0), kept;
-  if (keep_dims) {
-    kept = g.ShapeOp(y);
-  } else {
-    kept = KeptShape(g, g.ShapeOp(g.X(0)));
-    y = g.Reshape(y, kept);
-    dy = g.Reshape(dy, kept);
-  }
+  WEIR_ASSIGN(Value y, WithKeptAxes(g, g.Y(0)));
+  WEIR_ASSIGN(Value dy, WithKeptAxes(g, g.Dy(0)));
   const Value chosen = g.Apply("Cast", {g.Apply("Equal", {y, g.X(0)})}, {{"DstT", g.TypeOf(dy)}});
-  const Value ties = g.Reshape(g.Apply("Sum", {chosen, g.X(1)}), kept);
+  const Value ties = g.Apply("Sum", {chosen, g.X(1)}, {{"keep_dims", true}});
   return std::vector<Grad>{g.Mul(g.Div(chosen, ties), dy), Grad::None()};
 }
 
 /// dy times the product of all other inputs, which is the running product from the left times the one from the right,
 /// so that zeros in the input are no problem. The reduced axes are moved to the front and merged into one for that.
 Result<std::vector<Grad>> ProdGradient(GradContext& g) {
-  WEIR_ASSIGN(bool keep_dims, KeepsDims(g));
+  WEIR_ASSIGN(Value dy, WithKeptAxes(g, g.Dy(0)));
   const Value x = g.X(0);
   const Value shape = g.ShapeOp(x);
-  const Value dy = keep_dims ? g.Dy(0) : g.Reshape(g.Dy(0), KeptShape(g, shape));
   const Value spread = g.Apply("BroadcastTo", {dy, shape});
 
   const Value zero = g.ConstInt(0);
