@@ -20,7 +20,7 @@
 // Run's parameters, inputs in the op's order, then outputs in the op's order (a list argument counts once):
 //   View<const T> input            Host<const T> input in host memory     Integers, HostIntegers  int input of any width
 //   Views<const T> list of inputs  HostViews<const T> the same on host    Variable<T> updated in place, Variable<const T>
-//   View<T> output                 Views<T> list of outputs               AnyOutput: an output of any type
+//   View<T> output                 Views<T> list of outputs               AnyInput, AnyOutput: of any type
 //   Scratch<T> (Prep::Scratch)     Env& (optional)
 // Several lists of one node have one length. Run returns int32_t or void. Run const may be called concurrently; Run not
 // const makes the kernel STATEFUL: calls are serialized and may change members. A Ref op's extra output (ApplyAdam's
@@ -85,6 +85,7 @@ template <> struct ParamOf<Env&> { static constexpr Param kKind = Param::kEnv; s
 template <> struct ParamOf<const Env&> : ParamOf<Env&> {};
 template <> struct ParamOf<Integers> { static constexpr Param kKind = Param::kInput; static constexpr uint32_t kBytes = 0; };
 template <> struct ParamOf<HostIntegers> { static constexpr Param kKind = Param::kHostInput; static constexpr uint32_t kBytes = 0; };
+template <> struct ParamOf<AnyInput> { static constexpr Param kKind = Param::kInput; static constexpr uint32_t kBytes = 0; };
 template <> struct ParamOf<AnyOutput> { static constexpr Param kKind = Param::kOutput; static constexpr uint32_t kBytes = 0; };
 template <class T> struct ParamOf<View<T>> {
   static constexpr Param kKind = std::is_const_v<T> ? Param::kInput : Param::kOutput;

@@ -113,6 +113,22 @@ class HostIntegers : public Integers {
   using Integers::Integers;
 };
 
+/// An input whose element type the kernel looks at itself.
+class AnyInput {
+ public:
+  explicit AnyInput(const weir_reg& reg)
+      : data_(reinterpret_cast<const void*>(reg.data)), dtype_(reg.dtype), shape_(*reg.shape) {}
+  const void* data() const { return data_; }
+  uint32_t dtype() const { return dtype_; }
+  const weir_shape& shape() const { return shape_; }
+  int64_t size() const { return SizeOf(shape_); }
+
+ private:
+  const void* data_;
+  uint32_t dtype_;
+  weir_shape shape_;
+};
+
 /// An output whose element type the kernel looks at itself.
 class AnyOutput {
  public:

@@ -1,0 +1,150 @@
+// Softmax cross entropy with dense and with sparse labels: loss per row and its gradient.
+#include <algorithm>
+#include <cmath>
+
+#include "plugins/kernels_eigen/dtypes.h"
+#include "plugins/kernels_eigen/families.h"
+#include "plugins/kernels_eigen/kernels/vector_math.h"
+#include "sdk/cpp/kernel.h"
+
+namespace weir::kernels_eigen {
+namespace {
+
+using sdk::View;
+
+/// Steps of one operand through [rows, classes]; 0 where it is broadcast.
+struct Steps {
+  int64_t row = 0, column = 0;
+};
+
+Steps StepsOf(const weir_shape& shape) {
+  const int64_t columns = shape.rank >= 1 ? shape.dims[shape.rank - 1] : 1;
+  const int64_t rows = shape.rank >= 2 ? shape.dims[shape.rank - 2] : 1;
+  return {rows == 1 ? 0 : columns, columns == 1 ? 0 : 1};
+}
+
+/// x becomes x - max(x), e becomes exp(x - max(x)); returns the sum of e.
+template <class C>
+C Exponentials(C* x, C* e, int64_t n) {
+  const C largest = MaxArray(x, n);
+  for (int64_t i = 0; i < n; ++i) x[i] -= largest;
+  return ExpSumArray(x, C(0), e, n);
+}
+
+/// Scratch for one row twice, in the type that is computed in.
+void ScratchRows(sdk::Prep& prep, int64_t classes) {
+  const bool wide = prep.input(0).dtype == WEIR_FLOAT64;
+  prep.Scratch(2 * static_cast<uint64_t>(classes) * (wide ? sizeof(double) : sizeof(float)));
+}
+
+struct SoftmaxCrossEntropy {
+  int64_t rows = 0, classes = 0;
+  Steps logits_steps, labels_steps;
+
+  int32_t Prepare(sdk::Prep& prep) {
+    const weir_shape &logits = prep.shape(0), &labels = prep.shape(1), &out = prep.output(1).shape;
+    if (out.rank != 2 || logits.rank > 2 || labels.rank > 2) {
+      return prep.error().InvalidArgument("logits and labels must be either 2-dimensional, or broadcasted to be "
+                                          "2-dimensional: logits ", logits, ", labels ", labels);
+    }
+    rows = out.dims[0];
+    classes = out.dims[1];
+    const auto fits = [&](const weir_shape& shape) {
+      for (uint32_t i = 0; i < shape.rank; ++i) {
+        const int64_t dim = shape.dims[shape.rank - 1 - i];
+        if (dim != 1 && dim != out.dims[1 - i]) return false;
+      }
+      return true;
+    };
+    if (!fits(logits) || !fits(labels) || sdk::SizeOf(prep.output(0).shape) != rows) {
+      return prep.error().InvalidArgument("logits and labels must be broadcastable: logits_size=", logits,
+                                          " labels_size=", labels);
+    }
+    logits_steps = StepsOf(logits);
+    labels_steps = StepsOf(labels);
+    ScratchRows(prep, classes);
+    if (sdk::SameShape(logits, out)) prep.MayAlias(0, 1);
+    return WEIR_OK;
+  }
+
+  template <class T>
+  void Run(View<const T> logits, View<const T> labels, View<T> loss, View<T> gradient,
+           sdk::Scratch<sdk::Compute<T>> scratch) const {
+    using C = sdk::Compute<T>;
+    C* x = scratch.data();
+    C* e = x + classes;
+    for (int64_t row = 0; row < rows && classes > 0; ++row) {
+      const T* from = logits.data() + row * logits_steps.row;
+      const T* label = labels.data() + row * labels_steps.row;
+      T* out = gradient.data() + row * classes;
+      for (int64_t i = 0; i < classes; ++i) x[i] = static_cast<C>(from[i * logits_steps.column]);
+      const C sum = Exponentials(x, e, classes), log_sum = std::log(sum), scale = C(1) / sum;
+      C total(0);
+      for (int64_t i = 0; i < classes; ++i) {
+        const C wanted = static_cast<C>(label[i * labels_steps.column]);
+        total += wanted * (log_sum - x[i]);
+        out[i] = static_cast<T>(e[i] * scale - wanted);
+      }
+      loss[row] = static_cast<T>(total);
+    }
+    if (classes == 0) std::fill(loss.data(), loss.data() + rows, T(0.0f));
+  }
+};
+
+struct SparseSoftmaxCrossEntropy {
+  int64_t rows = 0, classes = 0;
+
+  int32_t Prepare(sdk::Prep& prep) {
+    const weir_shape &logits = prep.shape(0), &labels = prep.shape(1);
+    if (logits.rank != 2) return prep.error().InvalidArgument("logits must be 2-D, but got shape ", logits);
+    if (labels.rank != 1) return prep.error().InvalidArgument("labels must be 1-D, but got shape ", labels);
+    rows = logits.dims[0];
+    classes = logits.dims[1];
+    if (labels.dims[0] != rows) {
+      return prep.error().InvalidArgument("logits and labels must have the same first dimension, got logits shape ", logits,
+                                          " and labels shape ", labels);
+    }
+    if (classes == 0 && rows > 0) {
+      return prep.error().InvalidArgument("Must have at least one class, but got logits shape ", logits);
+    }
+    ScratchRows(prep, classes);
+    prep.MayAlias(0, 1);
+    return WEIR_OK;
+  }
+
+  template <class T>
+  int32_t Run(sdk::Env& env, View<const T> logits, sdk::Integers labels, View<T> loss, View<T> gradient,
+              sdk::Scratch<sdk::Compute<T>> scratch) const {
+    using C = sdk::Compute<T>;
+    for (int64_t row = 0; row < rows; ++row) {
+      if (labels[row] < 0 || labels[row] >= classes) {
+        return env.error().InvalidArgument("Received a label value of ", labels[row], " which is outside the valid range of [0, ",
+                                           classes, "): label ", row);
+      }
+    }
+    C* x = scratch.data();
+    C* e = x + classes;
+    for (int64_t row = 0; row < rows; ++row) {
+      const T* from = logits.data() + row * classes;
+      T* out = gradient.data() + row * classes;
+      const int64_t label = labels[row];
+      for (int64_t i = 0; i < classes; ++i) x[i] = static_cast<C>(from[i]);
+      const C sum = Exponentials(x, e, classes), scale = C(1) / sum;
+      loss[row] = static_cast<T>(std::log(sum) - x[label]);
+      for (int64_t i = 0; i < classes; ++i) out[i] = static_cast<T>(e[i] * scale);
+      out[label] = static_cast<T>(e[label] * scale - C(1));
+    }
+    return WEIR_OK;
+  }
+};
+
+}  // namespace
+
+void AddCrossEntropy(sdk::KernelTable& k) {
+  k.Add<SoftmaxCrossEntropy>("SoftmaxCrossEntropyWithLogits", kFloating).Class(WEIR_CLASS_ELEMENTWISE, 20);
+  k.Add<SparseSoftmaxCrossEntropy>("SparseSoftmaxCrossEntropyWithLogits", kFloating)
+      .Class(WEIR_CLASS_ELEMENTWISE, 20)
+      .Restrict("Tlabels", {WEIR_INT32, WEIR_INT64});
+}
+
+}  // namespace weir::kernels_eigen

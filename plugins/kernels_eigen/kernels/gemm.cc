@@ -1,0 +1,63 @@
+#include "plugins/kernels_eigen/kernels/gemm.h"
+
+#include <Eigen/Core>
+#include <algorithm>
+
+namespace weir::kernels_eigen {
+namespace {
+
+using Eigen::Index;
+
+// Eigen's product kernel below its expressions: the packing memory is ours, so that a step allocates nothing.
+template <class T>
+struct Blocking : Eigen::internal::level3_blocking<T, T> {
+  Blocking(const GemmBlocks& blocks, T* packing) {
+    this->m_mc = blocks.mc;
+    this->m_nc = blocks.nc;
+    this->m_kc = blocks.kc;
+    this->m_blockA = packing;
+    this->m_blockB = packing + (blocks.kc * blocks.mc + 31) / 32 * 32;
+  }
+};
+
+// Eigen's kernel writes column-major results, so the transposed product is taken: c' = op(b)' op(a)'. A row-major
+// operand is its transpose in column-major order.
+template <class T, int kOrderB, int kOrderA>
+void Run(const Product2D& p, const GemmBlocks& blocks, const T* a, const T* b, T* c, T* packing) {
+  Blocking<T> blocking(blocks, packing);
+  Eigen::internal::general_matrix_matrix_product<Index, T, kOrderB, false, T, kOrderA, false, Eigen::ColMajor, 1>::run(
+      p.n, p.m, p.k, b, p.transpose_b ? p.k : p.n, a, p.transpose_a ? p.m : p.k, c, 1, p.n, T(1), blocking, nullptr);
+}
+
+}  // namespace
+
+template <class T>
+GemmBlocks PlanGemm(const Product2D& product) {
+  Index kc = product.k, rows = product.n, columns = product.m;
+  Eigen::internal::computeProductBlockingSizes<T, T>(kc, rows, columns, Index(1));
+  return {kc, rows, columns};
+}
+
+template <class T>
+void Gemm(const Product2D& p, const GemmBlocks& blocks, const T* a, const T* b, T* c, T* packing) {
+  constexpr int kCol = Eigen::ColMajor, kRow = Eigen::RowMajor;
+  std::fill(c, c + p.m * p.n, T(0));
+  if (p.transpose_b) {
+    p.transpose_a ? Run<T, kRow, kRow>(p, blocks, a, b, c, packing) : Run<T, kRow, kCol>(p, blocks, a, b, c, packing);
+  } else {
+    p.transpose_a ? Run<T, kCol, kRow>(p, blocks, a, b, c, packing) : Run<T, kCol, kCol>(p, blocks, a, b, c, packing);
+  }
+}
+
+#define WEIR_GEMM(T)                              \
+  template GemmBlocks PlanGemm<T>(const Product2D&); \
+  template void Gemm<T>(const Product2D&, const GemmBlocks&, const T*, const T*, T*, T*);
+WEIR_GEMM(float)
+WEIR_GEMM(double)
+#if !defined(WEIR_KERNEL_DTYPES_SHORT)
+WEIR_GEMM(std::complex<float>)
+WEIR_GEMM(std::complex<double>)
+#endif
+#undef WEIR_GEMM
+
+}  // namespace weir::kernels_eigen
