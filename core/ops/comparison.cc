@@ -110,10 +110,7 @@ OpBuilder Comparison(OpRegistry& ops, std::string_view name, std::string_view ty
 }
 
 OpBuilder Equality(OpRegistry& ops, std::string_view name) {
-  return Comparison(ops, name, kAnyT)
-      .Attr("incompatible_shape_error: bool = true")
-      .Commutative()
-      .Shape(EqualityShape);
+  return Comparison(ops, name, kAnyT).Attr("incompatible_shape_error: bool = true").Commutative().Shape(EqualityShape);
 }
 
 OpBuilder Ordering(OpRegistry& ops, std::string_view name) {
@@ -137,8 +134,9 @@ void DeclareChoices(OpRegistry& ops) {
       .In("e: T")
       .Out("output: T")
       .Attr(kAnyT)
-      .Doc("t where the condition holds, else e; a vector condition chooses whole rows, a scalar one all. No "
-           "broadcasting.")
+      .Doc(
+          "t where the condition holds, else e; a vector condition chooses whole rows, a scalar one all. No "
+          "broadcasting.")
       .Shape(SelectShape)
       .Grad(SelectGradient);
   ops.Declare("SelectV2")
@@ -163,8 +161,9 @@ void DeclareChoices(OpRegistry& ops) {
       .Attr("SrcT: type")
       .Attr("DstT: type")
       .Attr("Truncate: bool = false")
-      .Doc("x converted element by element: floating to integer truncates, to bool is x != 0, complex to real drops "
-           "the imaginary part; Truncate cuts the mantissa instead of rounding it.")
+      .Doc(
+          "x converted element by element: floating to integer truncates, to bool is x != 0, complex to real drops "
+          "the imaginary part; Truncate cuts the mantissa instead of rounding it.")
       .Shape(SameAs(0))
       .Grad(CastGradient);
 }
@@ -172,9 +171,10 @@ void DeclareChoices(OpRegistry& ops) {
 }  // namespace
 
 void DeclareComparison(OpRegistry& ops) {
-  Equality(ops, "Equal").Doc(
-      "x == y with broadcasting; NaN equals nothing. Shapes that do not fit give one false if "
-      "incompatible_shape_error is false.");
+  Equality(ops, "Equal")
+      .Doc(
+          "x == y with broadcasting; NaN equals nothing. Shapes that do not fit give one false if "
+          "incompatible_shape_error is false.");
   Equality(ops, "NotEqual")
       .Doc(
           "x != y with broadcasting; NaN differs from everything. Shapes that do not fit give one true if "

@@ -18,8 +18,8 @@ using op::OpRegistry;
 using op::ShapeContext;
 using op::Value;
 
-/// Rows and columns of op(a) * op(b), where a side's last two extents are swapped if it is transposed. -1 where unknown;
-/// InvalidArgument when the inner extents differ.
+/// Rows and columns of op(a) * op(b), where a side's last two extents are swapped if it is transposed; -1 where not
+/// known. InvalidArgument when the inner extents differ.
 struct ProductExtents {
   int64_t rows;
   int64_t columns;
@@ -150,15 +150,17 @@ void DeclareLinalg(OpRegistry& ops) {
       .Shape(MatMulShape)
       .Grad(MatMulGradient);
   BatchProduct(ops, "BatchMatMul", "T: {bfloat16, half, float, double, int32, int64, complex64, complex128}")
-      .Doc("Matrix products of the last two axes, x [..., m, k] times y [..., k, n]; the other axes must be equal. "
-           "adj_x and adj_y take the conjugate transpose first.")
+      .Doc(
+          "Matrix products of the last two axes, x [..., m, k] times y [..., k, n]; the other axes must be equal. "
+          "adj_x and adj_y take the conjugate transpose first.")
       .Shape([](ShapeContext& c) { return BatchMatMulShape(c, BatchDims::kEqual); })
       .Grad(BatchMatMulGradient);
   BatchProduct(ops, "BatchMatMulV2",
                "T: {bfloat16, half, float, double, int16, int32, int64, uint8, uint16, uint32, uint64, complex64, "
                "complex128}")
-      .Doc("Matrix products of the last two axes, x [..., m, k] times y [..., k, n]; the other axes broadcast. "
-           "adj_x and adj_y take the conjugate transpose first.")
+      .Doc(
+          "Matrix products of the last two axes, x [..., m, k] times y [..., k, n]; the other axes broadcast. "
+          "adj_x and adj_y take the conjugate transpose first.")
       .Shape([](ShapeContext& c) { return BatchMatMulShape(c, BatchDims::kBroadcast); })
       .Grad(BatchMatMulV2Gradient);
 }

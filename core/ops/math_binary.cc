@@ -98,8 +98,7 @@ void DeclareProducts(OpRegistry& ops) {
         const Value dx = g.Mul(g.Dy(0), g.Conj(g.X(1)));
         return g.Unbroadcast(dx, g.Mul(g.Conj(g.X(0)), g.Dy(0)));
       });
-  Binary(ops, "SquaredDifference",
-         "T: {bfloat16, half, float, double, int32, int64, complex64, complex128}")
+  Binary(ops, "SquaredDifference", "T: {bfloat16, half, float, double, int32, int64, complex64, complex128}")
       .Commutative()
       .Doc("conj(x - y) * (x - y) with broadcasting.")
       .Grad([](GradContext& g) {

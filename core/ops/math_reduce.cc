@@ -94,7 +94,9 @@ struct KnownReduction {
   PartialShape input;
   std::vector<bool> reduced;
 
-  bool all() const { return std::ranges::all_of(reduced, [](bool axis) { return axis; }); }
+  bool all() const {
+    return std::ranges::all_of(reduced, [](bool axis) { return axis; });
+  }
   /// How many inputs make one output; -1 when not known.
   int64_t count() const {
     int64_t product = 1;

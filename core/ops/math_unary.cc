@@ -55,7 +55,7 @@ void DeclareRounding(OpRegistry& ops) {
 }
 
 void DeclarePowers(OpRegistry& ops) {
-  const char* kReciprocalDoc = "1 / x, element by element; infinite at 0 for floating types, truncated for integers.";
+  const char* kReciprocalDoc = "1 / x, element by element; infinite at 0.";
   Unary(ops, "Reciprocal", kSignedT).Doc(kReciprocalDoc).Grad(ReciprocalGradient);
   Unary(ops, "Inv", kSignedT).Doc(kReciprocalDoc).Grad(ReciprocalGradient);
   Unary(ops, "Square", kArithmeticT).Doc("x * x, element by element; integers wrap around.").Grad([](GradContext& g) {
@@ -68,7 +68,9 @@ void DeclarePowers(OpRegistry& ops) {
   });
   Unary(ops, "Rsqrt", kInexactT)
       .Doc("1 / sqrt(x), element by element; infinite at 0, NaN below 0 for real types.")
-      .Grad([](GradContext& g) { return One(g.Apply("RsqrtGrad", {g.Y(0), g.Dy(0)})); });
+      .Grad([](GradContext& g) {
+        return One(g.Apply("RsqrtGrad", {g.Y(0), g.Dy(0)}));
+      });
 }
 
 void DeclareExponentials(OpRegistry& ops) {

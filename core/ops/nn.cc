@@ -115,8 +115,8 @@ Value ScaleRows(GradContext& g, Value rows, Value matrix) {
   return g.Mul(g.Apply("ExpandDims", {rows, g.ConstInt(-1)}), matrix);
 }
 
-/// By the logits: the saved gradient times that of the loss, and, where the saved gradient itself was used, the gradient
-/// of softmax, dz - (dz . softmax) per row, times softmax.
+/// By the logits: the saved gradient times that of the loss, and, where the saved gradient itself was used, that of
+/// softmax: dz - (dz . softmax) per row, times softmax.
 Value LogitsGradient(GradContext& g) {
   Value dx = ScaleRows(g, g.Dy(0), g.Y(1));
   if (!g.HasDy(1)) return dx;
@@ -129,8 +129,8 @@ Value LogitsGradient(GradContext& g) {
   return g.Add(dx, g.Mul(g.Sub(dz, squeezed), softmax));
 }
 
-/// Sums back only where the shapes are known to be broadcast: in the common case of equal shapes that are not known yet,
-/// TensorFlow has no nodes for it.
+/// Sums back only where the shapes are known to differ: for equal shapes that are not known yet, the common case, no
+/// nodes are spent on it, as in TensorFlow.
 std::vector<Grad> CrossEntropyGradient(GradContext& g) {
   const Value dlogits = LogitsGradient(g);
   const Value dlabels = ScaleRows(g, g.Dy(0), g.Neg(g.Apply("LogSoftmax", {g.X(0)})));
@@ -170,7 +170,9 @@ void DeclareRectifiers(OpRegistry& ops) {
       .Attr("T: {realnumbertype, qint8}")
       .Doc("max(features, 0), element by element; NaN stays NaN.")
       .Shape(op::SameAs(0))
-      .Grad([](GradContext& g) { return One(g.Apply("ReluGrad", {g.Dy(0), g.Y(0)})); });
+      .Grad([](GradContext& g) {
+        return One(g.Apply("ReluGrad", {g.Dy(0), g.Y(0)}));
+      });
   Neural(ops, "ReluGrad")
       .In("gradients: T")
       .In("features: T")
@@ -205,8 +207,9 @@ void DeclareSoftmaxes(OpRegistry& ops) {
       .Out("loss: T")
       .Out("backprop: T")
       .Attr(kFloatT)
-      .Doc("Per row of features (logits) and labels (distributions), both [batch, classes]: "
-           "-sum(labels * log(softmax(features))), and its gradient softmax(features) - labels.")
+      .Doc(
+          "Per row of features (logits) and labels (distributions), both [batch, classes]: "
+          "-sum(labels * log(softmax(features))), and its gradient softmax(features) - labels.")
       .Shape(CrossEntropyShape)
       .Grad(CrossEntropyGradient);
   Neural(ops, "SparseSoftmaxCrossEntropyWithLogits")
@@ -216,8 +219,9 @@ void DeclareSoftmaxes(OpRegistry& ops) {
       .Out("backprop: T")
       .Attr(kFloatT)
       .Attr("Tlabels: {int32, int64} = DT_INT64")
-      .Doc("Per row of features (logits) [batch, classes] with one class number each in labels [batch]: "
-           "-log(softmax(features)[label]), and its gradient. A label out of range is InvalidArgument.")
+      .Doc(
+          "Per row of features (logits) [batch, classes] with one class number each in labels [batch]: "
+          "-log(softmax(features)[label]), and its gradient. A label out of range is InvalidArgument.")
       .Shape(SparseCrossEntropyShape)
       .Grad(SparseCrossEntropyGradient);
 }

@@ -36,7 +36,8 @@ OpBuilder Sample(OpRegistry& ops, std::string_view name) {
 
 void DeclareRandom(OpRegistry& ops) {
   Sample(ops, "RandomUniform").Doc("Independent numbers of the given shape, uniform in [0, 1).");
-  Sample(ops, "RandomStandardNormal").Doc("Independent numbers of the given shape, normal with mean 0 and deviation 1.");
+  Sample(ops, "RandomStandardNormal")
+      .Doc("Independent numbers of the given shape, normal with mean 0 and deviation 1.");
   Sample(ops, "TruncatedNormal")
       .Doc("Independent numbers of the given shape, normal with mean 0 and deviation 1 but drawn again when beyond 2.");
 }

@@ -26,10 +26,8 @@ struct Step {
 
 constexpr Step kGradientDescent = {{"var"}, {"alpha", "delta"}, "delta", false};
 constexpr Step kMomentum = {{"var", "accum"}, {"lr", "grad", "momentum"}, "grad", true};
-constexpr Step kAdam = {{"var", "m", "v"},
-                        {"beta1_power", "beta2_power", "lr", "beta1", "beta2", "epsilon", "grad"},
-                        "grad",
-                        true};
+constexpr Step kAdam = {
+    {"var", "m", "v"}, {"beta1_power", "beta2_power", "lr", "beta1", "beta2", "epsilon", "grad"}, "grad", true};
 
 /// Variable, slots and gradient have one shape, which is that of the output reference; the other inputs are scalars.
 ShapeFn StepShape(const Step& step, Holder holder) {

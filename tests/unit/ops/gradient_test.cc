@@ -1,4 +1,4 @@
-// Gradient functions: the formulas of gradients.txt, and for every shape of shapes.txt that what they emit is well typed
+// Gradient functions: the formulas of gradients.txt, and for every row of shapes.txt that what they emit is well typed
 // and has the inputs' shapes.
 #include <gtest/gtest.h>
 
@@ -52,8 +52,8 @@ void CheckGrad(const Row& row, int i, const op::Grad& grad, const Sketch& sketch
   }
   const PartialShape& wanted = input == DType::kResource ? row.inputs[i].partial_value : row.inputs[i].shape;
   const PartialShape got = sketch.ShapeOf(grad.values);
-  EXPECT_TRUE(got.CompatibleWith(wanted)) << row.text << ", input " << i << ": " << got.ToString() << " from "
-                                          << sketch.Formula(grad.values);
+  EXPECT_TRUE(got.CompatibleWith(wanted))
+      << row.text << ", input " << i << ": " << got.ToString() << " from " << sketch.Formula(grad.values);
 }
 
 TEST(Gradients, AreWellTypedAndShapedLikeTheInputs) {

@@ -78,8 +78,8 @@ int64_t Share(const Row& row) {
 void Complete(Row& row, const std::vector<std::string>& specs) {
   size_t next = 0;
   for (const op::ArgDef& arg : row.def->inputs) {
-    const bool is_value = next < specs.size() && specs[next].starts_with('=');
-    const DType wish = is_value || (next < specs.size() && specs[next].starts_with('~')) ? DType::kInt32 : DType::kFloat;
+    const char mark = next < specs.size() ? specs[next][0] : '[';
+    const DType wish = mark == '=' || mark == '~' ? DType::kInt32 : DType::kFloat;
     if (!arg.type_list_attr.empty() && !IsExplicit(row, arg.type_list_attr)) {
       row.attrs.emplace_back(arg.type_list_attr, std::vector<DType>(Share(row), DType::kFloat));
     }

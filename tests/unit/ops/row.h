@@ -2,10 +2,10 @@
 //
 //   Op attr=value … : input ; input … -> expected ; expected …
 //
-// An input is a shape ("[2,?]", "<unknown>"), integers whose value is known ("=[1,0]", "=-1", "=[[1,2],[0,1]]"), a vector
-// whose elements are known in part ("~[2,?]"), or the handle of a variable of some shape ("handle [2,3]"). Type attributes
-// that a line leaves out are float where the op allows it, int32 for known values; counts follow from the inputs. A '#'
-// starts a comment line.
+// An input is a shape ("[2,?]", "<unknown>"), integers whose value is known ("=[1,0]", "=-1", "=[[1,2],[0,1]]"), a
+// vector whose elements are known in part ("~[2,?]"), or the handle of a variable of some shape ("handle [2,3]"). Type
+// attributes that a line leaves out are float where the op allows it, int32 for known values; counts follow from the
+// inputs. A '#' starts a comment line.
 #ifndef WEIR_TESTS_UNIT_OPS_ROW_H_
 #define WEIR_TESTS_UNIT_OPS_ROW_H_
 
@@ -20,7 +20,7 @@ namespace weir::ops::test {
 
 struct Input {
   PartialShape shape;
-  Tensor value;               // valid when known
+  Tensor value;                // valid when known
   PartialShape partial_value;  // of "~" and "handle"
 };
 

@@ -16,11 +16,11 @@ using op::OpDef;
 
 std::string ShortName(DType type) {
   static const std::map<DType, std::string> kShort = {
-      {DType::kFloat, "f32"},     {DType::kDouble, "f64"},     {DType::kHalf, "f16"},  {DType::kBfloat16, "bf16"},
-      {DType::kInt8, "i8"},       {DType::kInt16, "i16"},      {DType::kInt32, "i32"}, {DType::kInt64, "i64"},
-      {DType::kUint8, "u8"},      {DType::kUint16, "u16"},     {DType::kUint32, "u32"}, {DType::kUint64, "u64"},
-      {DType::kComplex64, "c64"}, {DType::kComplex128, "c128"}, {DType::kQint8, "qi8"}, {DType::kQint16, "qi16"},
-      {DType::kQint32, "qi32"},   {DType::kQuint8, "qu8"},     {DType::kQuint16, "qu16"}};
+      {DType::kFloat, "f32"},     {DType::kDouble, "f64"},      {DType::kHalf, "f16"},    {DType::kBfloat16, "bf16"},
+      {DType::kInt8, "i8"},       {DType::kInt16, "i16"},       {DType::kInt32, "i32"},   {DType::kInt64, "i64"},
+      {DType::kUint8, "u8"},      {DType::kUint16, "u16"},      {DType::kUint32, "u32"},  {DType::kUint64, "u64"},
+      {DType::kComplex64, "c64"}, {DType::kComplex128, "c128"}, {DType::kQint8, "qi8"},   {DType::kQint16, "qi16"},
+      {DType::kQint32, "qi32"},   {DType::kQuint8, "qu8"},      {DType::kQuint16, "qu16"}};
   const auto it = kShort.find(type);
   return it == kShort.end() ? Name(type) : it->second;
 }

@@ -1,5 +1,5 @@
-// A gradient context without a client: it type-checks every node that a gradient emits, infers its shapes, and can write
-// the result as a formula.
+// A gradient context without a client: it type-checks every node that a gradient emits, infers its shapes, and can
+// write the result as a formula.
 #ifndef WEIR_TESTS_UNIT_OPS_SKETCH_H_
 #define WEIR_TESTS_UNIT_OPS_SKETCH_H_
 
@@ -14,8 +14,8 @@ namespace weir::ops::test {
 
 enum class Flow { kFirstOutput, kAllOutputs };
 
-/// The node of `row`, whose inputs print as x0, x1 …, outputs as y0 …, gradients as dy0 … (without the digit when there
-/// is but one). The registry and the row outlive it.
+/// The node of `row`, whose inputs print as x0, x1 …, outputs as y0 …, gradients as dy0 … (no digit when there is but
+/// one). The registry and the row outlive it.
 class Sketch : public op::GradContext {
  public:
   Sketch(const op::OpRegistry& ops, const Row& row, Flow flow);
