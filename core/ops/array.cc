@@ -25,7 +25,7 @@ Status FillShape(ShapeContext& c) {
   WEIR_TRY(c.WithRank(1, 0).status());
   if (const std::optional<std::vector<int64_t>> dims = c.ints(0)) {
     for (const int64_t dim : *dims) {
-      if (dim < 0) return InvalidArgument("Dimension {} must be >= 0", dim);
+      if (dim < 0) return InvalidArgument("Fill dimensions must be >= 0");
     }
   }
   WEIR_ASSIGN(PartialShape shape, c.shape_from(0));
@@ -60,9 +60,10 @@ Result<int64_t> RangeSize(const ShapeContext& c) {
 }
 
 Status RangeShape(ShapeContext& c) {
+  static constexpr const char* kNames[] = {"start", "limit", "delta"};
   bool known = true;
   for (int i = 0; i < 3; ++i) {
-    WEIR_TRY(c.WithRank(i, 0).status());
+    WEIR_TRY(c.WithRank(i, 0).status().Append(fmt::format("\n\t for '{}'", kNames[i])));
     known = c.value(i) != nullptr && known;
   }
   Result<int64_t> size = int64_t{-1};
@@ -143,7 +144,7 @@ Status ReverseShape(ShapeContext& c) {
   for (size_t i = 0; i < axes->size(); ++i) {
     const int64_t axis = (*axes)[i] < 0 ? (*axes)[i] + rank : (*axes)[i];
     if (axis < 0 || axis >= rank) {
-      return InvalidArgument("'axis'[{}] = {} is out of valid range [0, {}]", i, (*axes)[i], rank - 1);
+      return InvalidArgument("'axis'[{}] = {} is out of valid range [0, {}", i, (*axes)[i], rank - 1);
     }
     if (seen[static_cast<size_t>(axis)]) return InvalidArgument("axis {} specified more than once.", axis);
     seen[static_cast<size_t>(axis)] = true;
@@ -177,10 +178,10 @@ Status PadShape(ShapeContext& c) {
   WEIR_ASSIGN(const PartialShape table, c.WithRank(1, 2));
   WEIR_TRY(ExpectDim(table.dim(1), 2));
   PartialShape in = c.input(0);
-  if (in.has_rank()) {
-    WEIR_TRY(ExpectDim(table.dim(0), in.rank()));
-  } else if (table.dim(0) >= 0 && table.dim(0) <= kMaxRank) {
-    in = PartialShape::OfRank(static_cast<int>(table.dim(0)));
+  if (table.dim(0) > kMaxRank)
+    return InvalidArgument("paddings of {} axes, the largest rank is {}", table.dim(0), kMaxRank);
+  if (table.dim(0) >= 0) {
+    WEIR_ASSIGN(in, c.WithRank(0, static_cast<int>(table.dim(0))));
   }
   const std::optional<std::vector<int64_t>> paddings = c.ints(1);
   if (!in.has_rank() || !paddings) {

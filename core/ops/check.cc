@@ -11,7 +11,12 @@ using op::RunBy;
 using op::SameAs;
 using op::ShapeContext;
 
-Status AssertShape(ShapeContext& c) { return c.WithRank(0, 0).status(); }
+/// A condition of one element counts as a scalar.
+Status AssertShape(ShapeContext& c) {
+  const PartialShape& condition = c.input(0);
+  if (!condition.fully_defined() || condition.elements() == 1) return Status();
+  return InvalidArgument("In[0] should be a scalar: {}", condition.ToString());
+}
 
 }  // namespace
 

@@ -17,7 +17,7 @@ using op::OpRegistry;
 using op::ShapeContext;
 using op::Value;
 
-/// Without the axis only the rank of the answer can be known: the one that all operands share.
+/// All that can be known without the axis: the rank that all operands share.
 Result<PartialShape> ConcatRank(const ShapeContext& c, int first, int count) {
   PartialShape out;
   for (int i = first; i < first + count; ++i) {
@@ -31,21 +31,18 @@ Result<PartialShape> ConcatRank(const ShapeContext& c, int first, int count) {
   return out;
 }
 
-/// The answer along a known axis (negative: from the end). Operands of unknown rank have that of the others.
-Result<PartialShape> ConcatAlong(const ShapeContext& c, int first, int count, int64_t axis) {
-  int rank = -1;
-  for (int i = first; i < first + count && rank < 0; ++i) rank = c.input(i).rank();
-  if (rank < 0) return PartialShape();
-  const int64_t least = axis < 0 ? -axis : axis + 1;
+/// The answer along a known axis (negative: from the end) of operands of `rank`.
+Result<PartialShape> ConcatAlong(const ShapeContext& c, int first, int count, int64_t given, int rank) {
+  const int64_t least = given < 0 ? -given : given + 1;
+  if (least > rank) return InvalidArgument("Shape must be at least rank {} but is rank {}", least, rank);
+  const int axis = static_cast<int>(given < 0 ? given + rank : given);
   PartialShape before, after;
   int64_t length = 0;
   for (int i = first + count - 1; i >= first; --i) {
-    const PartialShape in = c.input(i).has_rank() ? c.input(i) : PartialShape::OfRank(rank);
-    if (in.rank() < least) return InvalidArgument("Shape must be at least rank {} but is rank {}", least, in.rank());
-    const int at = static_cast<int>(axis < 0 ? axis + in.rank() : axis);
-    WEIR_ASSIGN(before, Span(in, 0, at).Merge(before));
-    WEIR_ASSIGN(length, AddDims(length, in.dim(at)));
-    WEIR_ASSIGN(after, Span(in, at + 1).Merge(after));
+    WEIR_ASSIGN(const PartialShape in, c.WithRank(i, rank));
+    WEIR_ASSIGN(before, Span(in, 0, axis).Merge(before));
+    WEIR_ASSIGN(length, AddDims(length, in.dim(axis)));
+    WEIR_ASSIGN(after, Span(in, axis + 1).Merge(after));
   }
   WEIR_ASSIGN(const PartialShape head, Join(before, VectorOf(length)));
   return Join(head, after);
@@ -56,7 +53,10 @@ Status ConcatShape(ShapeContext& c, int axis_input, int first, int count) {
   WEIR_TRY(c.WithRank(axis_input, 0).status());
   const std::optional<int64_t> axis = c.scalar_int(axis_input);
   if (axis && (*axis < -kMaxRank || *axis >= kMaxRank)) return InvalidArgument("axis {} is beyond any rank", *axis);
-  WEIR_ASSIGN(PartialShape out, axis ? ConcatAlong(c, first, count, *axis) : ConcatRank(c, first, count));
+  WEIR_ASSIGN(PartialShape out, ConcatRank(c, first, count));
+  if (axis && out.has_rank()) {
+    WEIR_ASSIGN(out, ConcatAlong(c, first, count, *axis, out.rank()));
+  }
   c.set_output(0, std::move(out));
   return Status();
 }
@@ -80,8 +80,11 @@ Status SplitShape(ShapeContext& c) {
   const PartialShape& whole = c.input(1);
   WEIR_ASSIGN(const std::optional<int> axis, AxisFromScalar(c, 0, whole.rank()));
   if (!axis || !whole.has_rank()) return PiecesOfRank(c, whole);
-  WEIR_ASSIGN(const int64_t piece, DivideDims(whole.dim(*axis), c.num_outputs()));
-  for (int i = 0; i < c.num_outputs(); ++i) c.set_output(i, Replaced(whole, *axis, piece));
+  const Result<int64_t> piece = DivideDims(whole.dim(*axis), c.num_outputs());
+  if (!piece.ok()) {
+    return piece.status().Append("\n\tNumber of ways to split should evenly divide the split dimension");
+  }
+  for (int i = 0; i < c.num_outputs(); ++i) c.set_output(i, Replaced(whole, *axis, *piece));
   return Status();
 }
 
@@ -203,7 +206,7 @@ Result<std::vector<Grad>> UnpackGradient(GradContext& g) {
   return op::One(g.ApplyList("Pack", pieces, {{"N", static_cast<int64_t>(pieces.size())}, {"axis", axis}}));
 }
 
-OpBuilder Array(OpRegistry& ops, std::string_view name) { return ops.Declare(name).Is(Category::kArray).Attr(kAnyT); }
+OpBuilder Array(OpRegistry& ops, std::string_view name) { return ops.Declare(name).Is(Category::kArray); }
 
 void DeclareConcats(OpRegistry& ops) {
   Array(ops, "ConcatV2")
@@ -211,6 +214,7 @@ void DeclareConcats(OpRegistry& ops) {
       .In("axis: Tidx")
       .Out("output: T")
       .Attr("N: int >= 2")
+      .Attr(kAnyT)
       .Attr(kIndexT)
       .Shape([](ShapeContext& c) { return ConcatShape(c, c.num_inputs() - 1, 0, c.num_inputs() - 1); })
       .Grad([](GradContext& g) { return ConcatGradient(g, g.num_inputs() - 1, 0); })
@@ -220,6 +224,7 @@ void DeclareConcats(OpRegistry& ops) {
       .In("values: N*T")
       .Out("output: T")
       .Attr("N: int >= 2")
+      .Attr(kAnyT)
       .Shape([](ShapeContext& c) { return ConcatShape(c, 0, 1, c.num_inputs() - 1); })
       .Grad([](GradContext& g) { return ConcatGradient(g, 0, 1); })
       .Doc("ConcatV2 with the axis in front.");
@@ -241,6 +246,7 @@ void DeclareSplits(OpRegistry& ops) {
       .In("value: T")
       .Out("output: num_split*T")
       .Attr("num_split: int >= 1")
+      .Attr(kAnyT)
       .Shape(SplitShape)
       .Grad([](GradContext& g) -> Result<std::vector<Grad>> {
         return std::vector<Grad>{Grad::None(), JoinedPieces(g, 0)};
@@ -252,6 +258,7 @@ void DeclareSplits(OpRegistry& ops) {
       .In("split_dim: int32")
       .Out("output: num_split*T")
       .Attr("num_split: int >= 1")
+      .Attr(kAnyT)
       .Attr("Tlen: {int8, int32, int64} = DT_INT64")
       .Shape(SplitVShape)
       .Grad([](GradContext& g) -> Result<std::vector<Grad>> {
@@ -265,6 +272,7 @@ void DeclarePacks(OpRegistry& ops) {
       .In("values: N*T")
       .Out("output: T")
       .Attr("N: int >= 1")
+      .Attr(kAnyT)
       .Attr("axis: int = 0")
       .Shape(PackShape)
       .Grad(PackGradient)
@@ -273,6 +281,7 @@ void DeclarePacks(OpRegistry& ops) {
       .In("value: T")
       .Out("output: num*T")
       .Attr("num: int >= 0")
+      .Attr(kAnyT)
       .Attr("axis: int = 0")
       .Shape(UnpackShape)
       .Grad(UnpackGradient)

@@ -1,5 +1,6 @@
 // Rows by index: gathers and their counterparts, stitching, segments, one-hot rows, and finding distinct elements.
 #include <algorithm>
+#include <cstdlib>
 
 #include "core/op/grad_context.h"
 #include "core/op/shape_context.h"
@@ -25,9 +26,8 @@ constexpr std::string_view kDiscrete = "its answer is discrete";
 Result<int> BatchDims(const ShapeContext& c, const PartialShape& params, const PartialShape& indices) {
   WEIR_ASSIGN(int64_t batch, c.attrs().Int("batch_dims"));
   const int rank = indices.rank();
-  if (batch < -kMaxRank || batch > kMaxRank || (rank >= 0 && (batch < -rank || batch > rank))) {
-    return InvalidArgument("Expected batch_dims in the range [-{}, {}], but got {}", rank, rank, batch);
-  }
+  const int64_t least = std::min<int64_t>(batch < -kMaxRank ? kMaxRank : std::abs(batch), kMaxRank);
+  WEIR_TRY(ToRankAtLeast(indices, static_cast<int>(least)).status());
   if (batch < 0 && rank < 0) return -1;
   if (batch < 0) batch += rank;
   if (params.has_rank() && batch >= params.rank()) {
@@ -130,9 +130,12 @@ Status OneHotShape(ShapeContext& c) {
   WEIR_ASSIGN(const int64_t depth, DimFromScalar(c, 1));
   WEIR_TRY(c.WithRank(2, 0).status());
   WEIR_TRY(c.WithRank(3, 0).status());
-  WEIR_ASSIGN(const PartialShape indices, c.WithRankAtLeast(0, static_cast<int>(std::min<int64_t>(axis, kMaxRank))));
+  const PartialShape& indices = c.input(0);
   if (!indices.has_rank()) return Status();
-  const int at = axis < 0 ? indices.rank() : static_cast<int>(std::min<int64_t>(axis, kMaxRank));
+  if (axis > indices.rank()) {
+    return InvalidArgument("Expected axis to be -1 or between [0, {}).  But received: {}", indices.rank() + 1, axis);
+  }
+  const int at = axis < 0 ? indices.rank() : static_cast<int>(axis);
   WEIR_ASSIGN(const PartialShape head, Join(Span(indices, 0, at), VectorOf(depth)));
   WEIR_ASSIGN(PartialShape out, Join(head, Span(indices, at)));
   c.set_output(0, std::move(out));
@@ -198,6 +201,16 @@ Value GatherAlongAxisGradient(GradContext& g, Value axis, int64_t batch_dims) {
   return g.Apply("Transpose", {g.Reshape(summed, unflat_shape), back});
 }
 
+/// The axis of `x` that the integer scalar `axis` names, counted from the front, as int32; a constant where it can be.
+Value FromFront(GradContext& g, Value axis, Value x) {
+  if (const Tensor* known = g.ConstantOf(axis); known != nullptr && known->elements() == 1) {
+    const int64_t at = known->dtype() == DType::kInt64 ? known->scalar<int64_t>() : known->scalar<int32_t>();
+    const int rank = g.ShapeOf(x).rank();
+    if (at >= 0 || rank >= 0) return g.ConstInt(static_cast<int32_t>(at < 0 ? at + rank : at));
+  }
+  return g.Apply("FloorMod", {AsInt32(g, axis), g.Apply("Rank", {x})});
+}
+
 Result<std::vector<Grad>> GatherGradient(GradContext& g) {
   return std::vector<Grad>{GatheredRows(g, g.ShapeOp(g.X(0)), g.X(1)), Grad::None()};
 }
@@ -210,15 +223,13 @@ Result<std::vector<Grad>> GatherV2Gradient(GradContext& g) {
       return Unimplemented("The gradient of GatherV2 with batch_dims {} needs the indices' rank", batch_dims);
     batch_dims += rank;
   }
-  const Tensor* axis = g.ConstantOf(g.X(2));
-  const bool first = axis != nullptr && axis->elements() == 1 &&
-                     (axis->dtype() == DType::kInt64 ? axis->scalar<int64_t>() : axis->scalar<int32_t>()) == 0;
+  const Value axis = FromFront(g, g.X(2), g.X(0));
+  const Tensor* known = g.ConstantOf(axis);
   std::vector<Grad> grads(3);
-  if (first && batch_dims == 0) {
+  if (batch_dims == 0 && known != nullptr && known->scalar<int32_t>() == 0) {
     grads[0] = GatheredRows(g, g.ShapeOp(g.X(0)), g.X(1));
   } else {
-    const Value from_front = g.Apply("FloorMod", {AsInt32(g, g.X(2)), g.Apply("Rank", {g.X(0)})});
-    grads[0] = GatherAlongAxisGradient(g, from_front, batch_dims);
+    grads[0] = GatherAlongAxisGradient(g, axis, batch_dims);
   }
   return grads;
 }

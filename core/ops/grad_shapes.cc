@@ -7,8 +7,13 @@ using op::Value;
 
 namespace {
 
-/// A scalar as a vector of one element.
-Value AsVector(GradContext& g, Value scalar) { return g.Apply("ExpandDims", {scalar, g.ConstInt(0)}); }
+/// A scalar of type int32 as a vector of one element.
+Value AsVector(GradContext& g, Value scalar) {
+  if (const Tensor* known = g.ConstantOf(scalar); known != nullptr && known->dtype() == DType::kInt32) {
+    return g.ConstInts({known->scalar<int32_t>()});
+  }
+  return g.Apply("ExpandDims", {scalar, g.ConstInt(0)});
+}
 
 }  // namespace
 

@@ -74,6 +74,13 @@ Status MergeShape(ShapeContext& c) {
   return Status();
 }
 
+/// What enters as a loop's variable may leave its first iteration in another shape.
+Status EnterShape(ShapeContext& c) {
+  WEIR_ASSIGN(const bool is_constant, c.attrs().Bool("is_constant"));
+  if (is_constant) c.set_output(0, c.input(0));
+  return Status();
+}
+
 Status LoopCondShape(ShapeContext& c) {
   WEIR_ASSIGN(PartialShape shape, c.WithRank(0, 0));
   c.set_output(0, std::move(shape));
@@ -185,7 +192,7 @@ void DeclareControlFlow(OpRegistry& ops) {
       .Attr("frame_name: string")
       .Attr("is_constant: bool = false")
       .Attr("parallel_iterations: int = 10")
-      .Shape(SameAs(0))
+      .Shape(EnterShape)
       .Doc("Brings `data` into the loop frame of that name: into its first iteration, or as a constant into all.");
   ControlFlow(ops, "Exit")
       .In("data: T")

@@ -30,15 +30,15 @@ Status ShapeVectors(ShapeContext& c) {
   return Status();
 }
 
-/// What is known of the extents that Reshape asks for; -1 is one to be found. A scalar counts as a vector of one.
+/// What is known of the extents that Reshape asks for; -1 is one to be found.
 Result<PartialShape> ReshapeTarget(const ShapeContext& c) {
-  WEIR_TRY(ToRankAtMost(c.input(1), 1).status());
+  WEIR_TRY(c.WithRank(1, 1).status());
   const std::optional<std::vector<int64_t>> sizes = c.ints(1);
-  if (!sizes) return c.input(1).rank() == 0 ? PartialShape::OfRank(1) : c.shape_from(1);
+  if (!sizes) return c.shape_from(1);
   int open = -1;
   for (size_t i = 0; i < sizes->size(); ++i) {
     const int64_t size = (*sizes)[i];
-    if (size < -1) return InvalidArgument("Size {} must be non-negative, not {}", i, size);
+    if (size < -1) return InvalidArgument("Invalid value in tensor used for shape: {}", size);
     if (size != -1) continue;
     if (open >= 0) return InvalidArgument("Only one input size may be -1, not both {} and {}", open, i);
     open = static_cast<int>(i);
@@ -156,7 +156,11 @@ Status BitcastShape(ShapeContext& c) {
   if (!out.has_rank()) return Status();
   if (in_size < out_size) {
     WEIR_TRY(ToRankAtLeast(out, 1).status());
-    WEIR_TRY(ExpectDim(out.dim(out.rank() - 1), out_size / in_size));
+    const int64_t last = out.dim(out.rank() - 1), wanted = out_size / in_size;
+    if (last >= 0 && last != wanted) {
+      return InvalidArgument("Cannot bitcast from {} to {} due to shape. {} does not match {}",
+                             static_cast<uint32_t>(from), static_cast<uint32_t>(to), last, wanted);
+    }
     out = Span(out, 0, out.rank() - 1);
   } else if (in_size > out_size) {
     WEIR_ASSIGN(out, Join(out, VectorOf(in_size / out_size)));
@@ -172,7 +176,10 @@ Status BroadcastToShape(ShapeContext& c) {
     WEIR_TRY(ToRankAtMost(in, out.rank()).status());
     for (int i = 0; i < in.rank(); ++i) {
       const int64_t dim = in.dim(i);
-      if (dim >= 0 && dim != 1) WEIR_TRY(op::MergeDim(dim, out.dim(out.rank() - in.rank() + i)).status());
+      const int at = out.rank() - in.rank() + i;
+      if (dim < 0 || dim == 1) continue;
+      WEIR_ASSIGN(const int64_t merged, op::MergeDim(dim, out.dim(at)));
+      out.set_dim(at, merged);
     }
   }
   c.set_output(0, std::move(out));

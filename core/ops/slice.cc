@@ -20,47 +20,53 @@ using op::OpRegistry;
 using op::ShapeContext;
 using op::Value;
 
-/// Extent i of a slice of `whole` elements; -1 for what is not known. `begin` is exact when not -1.
-Result<int64_t> SliceExtent(int i, int64_t whole, int64_t begin, int64_t size) {
-  if (size < -1) {
-    return InvalidArgument(
-        "Out of bounds slicing on dimension {} of length {}: sizes vector cannot be < -1, but was {}", i, whole, size);
+/// Integers as far as they are known.
+using Integers = std::vector<std::optional<int64_t>>;
+
+/// The elements of integer vector input i as far as they are known; a -1 of a merely inferred shape is unknown.
+Result<Integers> KnownElements(const ShapeContext& c, int i, int count) {
+  Integers elements(static_cast<size_t>(count));
+  if (const std::optional<std::vector<int64_t>> exact = c.ints(i)) {
+    WEIR_TRY(ExpectDim(static_cast<int64_t>(exact->size()), count));
+    std::ranges::copy(*exact, elements.begin());
+    return elements;
   }
-  if (whole >= 0 && begin > whole) return InvalidArgument("Expected begin[{}] in [0, {}], but got {}", i, whole, begin);
-  if (size < 0) return SubtractDims(whole, begin);
-  if (whole >= 0 && begin >= 0 && size > whole - begin) {
-    return InvalidArgument("Expected size[{}] in [0, {}], but got {}", i, whole - begin, size);
+  WEIR_ASSIGN(const PartialShape known, c.shape_from(i));
+  for (int k = 0; k < known.rank() && k < count; ++k) {
+    if (known.dim(k) >= 0) elements[static_cast<size_t>(k)] = known.dim(k);
   }
-  return size;
+  return elements;
+}
+
+/// Extent i of a slice of `whole` elements (-1 unknown); a size of -1 takes the rest.
+Result<int64_t> SliceExtent(int i, int64_t whole, std::optional<int64_t> begin, std::optional<int64_t> size) {
+  if (size && *size < -1) return InvalidArgument("Invalid value in tensor used for shape: {}", *size);
+  if (begin && *begin < 0) return InvalidArgument("Expected begin[{}] to be non-negative, but got {}", i, *begin);
+  if (!size) return int64_t{-1};
+  if (*size == -1) return SubtractDims(whole, begin.value_or(-1));
+  if (whole < 0 || !begin) return *size;
+  if (*begin > whole) return InvalidArgument("Expected begin[{}] in [0, {}], but got {}", i, whole, *begin);
+  if (*size <= whole - *begin) return *size;
+  return InvalidArgument("Expected size[{}] in [0, {}], but got {}", i, whole - *begin, *size);
 }
 
 Status SliceShape(ShapeContext& c) {
-  WEIR_ASSIGN(const PartialShape begin_shape, c.WithRank(1, 1));
-  WEIR_ASSIGN(const PartialShape size_shape, c.WithRank(2, 1));
-  WEIR_TRY(begin_shape.Merge(size_shape).status());
-  if (const std::optional<std::vector<int64_t>> given = c.ints(1)) {
-    for (size_t i = 0; i < given->size(); ++i) {
-      if ((*given)[i] < 0) return InvalidArgument("Expected begin[{}] to be non-negative, but got {}", i, (*given)[i]);
-    }
+  WEIR_ASSIGN(PartialShape operand, c.WithRank(1, 1));
+  WEIR_TRY(c.WithRank(2, 1).status());
+  WEIR_ASSIGN(operand, operand.Merge(c.input(2)));
+  const int64_t count = operand.dim(0);
+  if (count > kMaxRank) return InvalidArgument("begin has {} elements, the largest rank is {}", count, kMaxRank);
+  PartialShape in = c.input(0);
+  if (count >= 0) {
+    WEIR_ASSIGN(in, c.WithRank(0, static_cast<int>(count)));
   }
-  WEIR_ASSIGN(PartialShape begin, c.shape_from(1));
-  const std::optional<std::vector<int64_t>> sizes = c.ints(2);
-  WEIR_ASSIGN(PartialShape partial_sizes, sizes ? PartialShape() : c.shape_from(2));
-  int rank = c.input(0).has_rank() ? c.input(0).rank() : begin.rank();
-  if (rank < 0) rank = sizes ? static_cast<int>(std::min<size_t>(sizes->size(), kMaxRank)) : partial_sizes.rank();
-  if (rank < 0) return Status();
-  WEIR_ASSIGN(const PartialShape in, c.WithRank(0, rank));
-  WEIR_ASSIGN(begin, ToRank(begin, rank));
-  if (sizes) WEIR_TRY(ExpectDim(static_cast<int64_t>(sizes->size()), rank));
-  WEIR_ASSIGN(partial_sizes, ToRank(partial_sizes, rank));
+  if (!in.has_rank()) return Status();
+  WEIR_ASSIGN(const Integers begin, KnownElements(c, 1, in.rank()));
+  WEIR_ASSIGN(const Integers size, KnownElements(c, 2, in.rank()));
   std::vector<int64_t> dims;
-  for (int i = 0; i < rank; ++i) {
-    if (!sizes && partial_sizes.dim(i) < 0) {
-      dims.push_back(-1);
-      continue;
-    }
-    const int64_t size = sizes ? (*sizes)[static_cast<size_t>(i)] : partial_sizes.dim(i);
-    WEIR_ASSIGN(dims.emplace_back(), SliceExtent(i, in.dim(i), begin.dim(i), size));
+  for (int i = 0; i < in.rank(); ++i) {
+    const size_t at = static_cast<size_t>(i);
+    WEIR_ASSIGN(dims.emplace_back(), SliceExtent(i, in.dim(i), begin[at], size[at]));
   }
   WEIR_ASSIGN(PartialShape out, PartialShape::Make(dims));
   c.set_output(0, std::move(out));
@@ -102,7 +108,7 @@ Result<Masks> ReadMasks(const op::AttrView& attrs) {
 
 /// The operands of a StridedSlice as far as they are known: strides always, the bounds perhaps.
 struct Operands {
-  std::vector<std::optional<int64_t>> begin, end;
+  Integers begin, end;
   std::vector<int64_t> strides;
 };
 
@@ -173,21 +179,6 @@ Result<int64_t> SelectedCount(const AxisSpec& axis, int index, int64_t extent) {
   return interval / axis.stride + (interval % axis.stride != 0 ? 1 : 0);
 }
 
-/// The elements of integer vector input i as far as they are known; a -1 of a merely inferred shape is unknown.
-Result<std::vector<std::optional<int64_t>>> Bounds(const ShapeContext& c, int i, size_t count) {
-  std::vector<std::optional<int64_t>> bounds(count);
-  if (const std::optional<std::vector<int64_t>> exact = c.ints(i)) {
-    WEIR_TRY(ExpectDim(static_cast<int64_t>(exact->size()), static_cast<int64_t>(count)));
-    std::ranges::copy(*exact, bounds.begin());
-    return bounds;
-  }
-  WEIR_ASSIGN(const PartialShape known, c.shape_from(i));
-  for (int k = 0; k < known.rank() && k < static_cast<int>(count); ++k) {
-    if (known.dim(k) >= 0) bounds[static_cast<size_t>(k)] = known.dim(k);
-  }
-  return bounds;
-}
-
 /// What a slice of `in` by the operands at inputs `first` (begin), first + 1 and first + 2 looks like.
 Result<PartialShape> StridedSliceOf(const ShapeContext& c, const PartialShape& in, int first) {
   WEIR_ASSIGN(PartialShape operand, c.WithRank(first, 1));
@@ -196,10 +187,12 @@ Result<PartialShape> StridedSliceOf(const ShapeContext& c, const PartialShape& i
   const std::optional<std::vector<int64_t>> strides = c.ints(first + 2);
   if (!strides || !in.has_rank()) return PartialShape();
   WEIR_ASSIGN(const Masks masks, ReadMasks(c.attrs()));
+  if (strides->size() > kMaxRank) return InvalidArgument("A slice spec of {} entries is too long", strides->size());
+  const int count = static_cast<int>(strides->size());
   Operands given;
   given.strides = *strides;
-  WEIR_ASSIGN(given.begin, Bounds(c, first, strides->size()));
-  WEIR_ASSIGN(given.end, Bounds(c, first + 1, strides->size()));
+  WEIR_ASSIGN(given.begin, KnownElements(c, first, count));
+  WEIR_ASSIGN(given.end, KnownElements(c, first + 1, count));
   WEIR_ASSIGN(const DenseSpec dense, LayOut(given, masks, in.rank()));
   std::vector<int64_t> counts;
   for (int i = 0; i < in.rank(); ++i) {
@@ -263,11 +256,12 @@ Result<std::vector<Grad>> StridedSliceGradGradient(GradContext& g) {
   return grads;
 }
 
-OpBuilder Strided(OpRegistry& ops, std::string_view name) {
+OpBuilder Strided(OpRegistry& ops, std::string_view name, std::string_view index_attr) {
   return ops.Declare(name)
       .Is(Category::kArray)
       .Out("output: T")
       .Attr(kAnyT)
+      .Attr(index_attr)
       .Attr("begin_mask: int = 0")
       .Attr("end_mask: int = 0")
       .Attr("ellipsis_mask: int = 0")
@@ -289,24 +283,22 @@ void DeclareSlice(OpRegistry& ops) {
       .Shape(SliceShape)
       .Grad(SliceGradient)
       .Doc("size[i] elements from begin[i] on along each axis i; a size of -1 takes the rest.");
-  Strided(ops, "StridedSlice")
+  Strided(ops, "StridedSlice", "Index: {int16, int32, int64}")
       .In("input: T")
       .In("begin: Index")
       .In("end: Index")
       .In("strides: Index")
-      .Attr("Index: {int16, int32, int64}")
       .Shape(StridedSliceShape)
       .Grad(StridedSliceGradient)
       .Doc(
           "input[begin:end:strides] as NumPy slices; bits of the masks open bounds, stand for an ellipsis, add or drop "
           "an axis.");
-  Strided(ops, "StridedSliceGrad")
+  Strided(ops, "StridedSliceGrad", "Index: {int32, int64}")
       .In("shape: Index")
       .In("begin: Index")
       .In("end: Index")
       .In("strides: Index")
       .In("dy: T")
-      .Attr("Index: {int32, int64}")
       .Shape(StridedSliceGradShape)
       .Grad(StridedSliceGradGradient)
       .Doc("Zeros of `shape` with dy where StridedSlice of the same operands would read.");

@@ -66,9 +66,9 @@ Status HandleShapeVector(ShapeContext& c) {
 
 /// updates: one row of the variable per index, or a scalar for all of them.
 Status CheckScatter(const PartialShape& variable, const PartialShape& indices, const PartialShape& updates) {
-  WEIR_ASSIGN(const PartialShape rows, ToRankAtLeast(variable, 1));
+  if (variable.rank() == 0) return InvalidArgument("params must be at least 1-D, got shape []");
   if (updates.rank() == 0) return Status();
-  WEIR_ASSIGN(const PartialShape wanted, Join(indices, Span(rows, 1)));
+  WEIR_ASSIGN(const PartialShape wanted, Join(indices, Span(variable, 1)));
   return updates.Merge(wanted).status();
 }
 
