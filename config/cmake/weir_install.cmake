@@ -5,7 +5,7 @@ include(CMakePackageConfigHelpers)
 # The folders whose headers users see, through client. Only their libraries export symbols; all others stay hidden
 # inside, and so does every dependency.
 set(weir_public_folders base tensor op graph scope session client)
-if(TARGET weir_client)
+if(TARGET weir_client AND WEIR_SANITIZER STREQUAL none)
   set(map "${PROJECT_SOURCE_DIR}/config/cmake/weir_exports.map")
   add_library(weir_shared SHARED)
   add_library(weir::weir ALIAS weir_shared)

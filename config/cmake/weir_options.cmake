@@ -13,6 +13,7 @@ set(CMAKE_LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib")
 set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib/static")
 
 option(WEIR_WERROR "Treat warnings as errors" OFF)
+option(WEIR_PRECOMPILE "Compile the headers that everything includes once" OFF)
 option(WEIR_FUZZ "Build the fuzz targets (clang only)" OFF)
 set(WEIR_SANITIZER none CACHE STRING "none, address (with undefined-behaviour checks) or thread")
 set_property(CACHE WEIR_SANITIZER PROPERTY STRINGS none address thread)
@@ -53,6 +54,9 @@ endif()
 # ccache is used where it is found and never needed. These settings let a second clone share the cache.
 find_program(WEIR_CCACHE ccache)
 mark_as_advanced(WEIR_CCACHE)
+if(WEIR_PRECOMPILE AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+  add_compile_options(-fpch-preprocess)  # without it ccache leaves precompiled headers alone
+endif()
 if(WEIR_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1
     CCACHE_SLOPPINESS=pch_defines,time_macros ${WEIR_CCACHE})
