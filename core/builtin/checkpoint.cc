@@ -87,9 +87,7 @@ Status MergeV2Checkpoints(kernel::BuiltinCall& call) {
   WEIR_ASSIGN(const std::string destination, Scalar<std::string>(call, 1, "destination_prefix"));
   io::MergeOptions options;
   WEIR_ASSIGN(options.delete_old_dirs, call.attrs.Bool("delete_old_dirs"));
-  if (call.attrs.Has("allow_missing_files")) {
-    WEIR_ASSIGN(options.allow_missing_files, call.attrs.Bool("allow_missing_files"));
-  }
+  WEIR_ASSIGN(options.allow_missing_files, call.attrs.Bool("allow_missing_files"));
   return io::MergeBundles({sources.begin(), sources.end()}, destination, options);
 }
 

@@ -7,9 +7,6 @@
 namespace weir::builtin {
 namespace {
 
-// TensorFlow lets a scalar and a vector of one element stand for each other here.
-bool IsSingle(const Shape& shape) { return shape.rank() == 0 || (shape.rank() == 1 && shape.dim(0) == 1); }
-
 bool IsReal(DType type) { return IsFloating(type) || IsInteger(type); }
 
 Status ScalarSummary(kernel::BuiltinCall& call) {
@@ -17,7 +14,7 @@ Status ScalarSummary(kernel::BuiltinCall& call) {
   const Shape& tags_shape = call.inputs[0].shape();
   const Tensor& values = call.inputs[1];
   WEIR_ASSIGN(const std::span<const std::string> tags, Elements<std::string>(call, 0, "tags"));
-  if (!(tags_shape == values.shape()) && !(IsSingle(tags_shape) && IsSingle(values.shape()))) {
+  if (!(tags_shape == values.shape())) {
     return InvalidArgument("tags and values not the same shape: {} != {}{}", tags_shape.ToString(),
                            values.shape().ToString(), tags.size() == 1 ? fmt::format(" (tag '{}')", tags[0]) : "");
   }

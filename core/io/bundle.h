@@ -37,7 +37,7 @@ struct BundleEntry {
 
 /// A checkpoint open for reading. Opening reads and checks the whole index; each read opens its data file, compares what
 /// the index says with that file's size before allocating, and checks the checksum. Damage is DataLoss naming file and
-/// offset, never a crash or a large allocation. Immutable, thread-safe, cheap to copy only while small.
+/// offset, never a crash or a large allocation. Immutable, so thread-safe.
 class BundleReader {
  public:
   /// NotFound when there is no PREFIX.index.
