@@ -161,6 +161,17 @@ Variable::Variable(const Operand& initial_value, const VariableOptions& options,
   *this = VariableBuilder(graph, options, where).Build(scope.path(), initial);
 }
 
+Variable::Variable(const Initializer& initializer, const Shape& shape, DType dtype, const VariableOptions& options,
+                   Graph& graph, std::source_location where) {
+  const NameScope scope(options.name.empty() ? "Variable" : options.name, graph);
+  Output initial;
+  {
+    const NameScope inner("Initializer", graph);
+    initial = initializer(graph, dtype, shape);
+  }
+  if (initial.exists()) *this = VariableBuilder(graph, options, where).Build(scope.path(), initial);
+}
+
 Output Variable::Assign(const Operand& value, std::source_location where) const {
   if (!is_resource_) return BuildOp("Assign", {handle_, value}, {}, "Assign", where).output(0);
   const Operation assign = BuildOp("AssignVariableOp", {handle_, value}, {{"dtype", dtype_}}, "AssignVariableOp", where);
@@ -249,16 +260,10 @@ Variable GetVariable(std::string_view name, const Shape& shape, DType dtype, Ini
   }
   if (!initializer) initializer = IsFloating(dtype) ? GlorotUniformInitializer() : ZerosInitializer();
   VariableOptions options;
+  options.name = name;
   options.trainable = trainable;
   const NameScope root("", graph);
-  const NameScope scope(name, graph);
-  Output initial;
-  {
-    const NameScope inner("Initializer", graph);
-    initial = initializer(graph, dtype, shape);
-  }
-  if (!initial.exists()) return Variable();
-  Variable made = VariableBuilder(graph, options, where).Build(scope.path(), initial);
+  Variable made(initializer, shape, dtype, options, graph, where);
   graph.variables().emplace(name, std::make_shared<Variable>(made));
   return made;
 }

@@ -22,6 +22,9 @@ struct VariableOptions {
   bool use_resource = false;                   // VarHandleOp instead of VariableV2
 };
 
+/// Makes an initial value of a type and shape inside the current name scope (`v/Initializer`).
+using Initializer = std::function<Output(Graph& graph, DType dtype, const Shape& shape)>;
+
 /// A reference or resource variable with the nodes that TensorFlow makes for it: `v/initial_value` (or
 /// `v/Initializer/…`), `v`, `v/Assign`, `v/read`. Cheap to copy; refers to its graph.
 class Variable {
@@ -30,6 +33,9 @@ class Variable {
   /// Adds the variable with an initial value from which it takes type and shape, to its collections.
   explicit Variable(const Operand& initial_value, const VariableOptions& options = {},
                     std::source_location where = std::source_location::current());
+  /// With `v/Initializer/…` from an initializer, as GetVariable makes it. The name is taken below the current name scope.
+  Variable(const Initializer& initializer, const Shape& shape, DType dtype, const VariableOptions& options,
+           Graph& graph = Graph::Default(), std::source_location where = std::source_location::current());
 
   bool exists() const { return handle_.exists(); }
   Graph* graph() const { return handle_.graph(); }
@@ -66,8 +72,6 @@ class Variable {
   bool is_resource_ = false;
 };
 
-/// Makes an initial value of a type and shape inside the current name scope (`v/Initializer`).
-using Initializer = std::function<Output(Graph& graph, DType dtype, const Shape& shape)>;
 Initializer ZerosInitializer();
 Initializer OnesInitializer();
 Initializer ConstantInitializer(Literal value);

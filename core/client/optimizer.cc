@@ -1,0 +1,215 @@
+#include "core/client/optimizer.h"
+
+namespace weir {
+namespace {
+
+/// Slots and update scopes are named after the variable's op.
+std::string OpName(const Variable& variable) { return variable.op().name(); }
+
+Operation NoOp(Graph& graph, std::vector<Operation> after, std::string_view name, const std::source_location& where) {
+  OperationSpec spec;
+  spec.op = "NoOp";
+  spec.name = name;
+  spec.where = where;
+  spec.control_inputs = std::move(after);
+  return graph.Add(spec);
+}
+
+}  // namespace
+
+Result<std::vector<GradientAndVariable>> Optimizer::ComputeGradients(const Output& loss,
+                                                                     const std::vector<Variable>& variables,
+                                                                     std::source_location where) {
+  if (!loss.exists()) return InvalidArgument("None values not supported.");
+  Graph& graph = *loss.graph();
+  WEIR_TRY(graph.status());
+  if (!IsFloating(BaseType(loss.dtype()))) {
+    return graph.Fail(InvalidArgument("Invalid type {} for {}, expected: [float32, float64, float16, bfloat16]. ({})",
+                                      NumpyName(loss.dtype()), loss.name(), Format(where)));
+  }
+  const std::vector<Variable> targets = variables.empty() ? TrainableVariables(graph) : variables;
+  if (targets.empty()) return graph.Fail(InvalidArgument("No variables to optimize. ({})", Format(where)));
+  std::vector<Output> xs;
+  for (const Variable& v : targets) xs.push_back(v.is_resource() ? v.handle() : v.value());
+  WEIR_ASSIGN(const std::vector<Gradient> gradients, Gradients({loss}, xs, {}, where));
+  std::vector<GradientAndVariable> pairs;
+  for (size_t i = 0; i < targets.size(); ++i) pairs.emplace_back(gradients[i], targets[i]);
+  return pairs;
+}
+
+Result<std::vector<Operation>> Optimizer::AddUpdates(const std::vector<GradientAndVariable>& pairs, Graph& graph) {
+  std::vector<Operation> updates;
+  for (const auto& [gradient, variable] : pairs) {
+    if (!gradient.exists()) continue;
+    const NameScope scope("update_" + OpName(variable), graph);
+    if (!gradient.sparse()) {
+      updates.push_back(ApplyDense(variable, gradient.values));
+      continue;
+    }
+    WEIR_ASSIGN(const Operation update, ApplySparse(variable, gradient));
+    updates.push_back(update);
+  }
+  return updates;
+}
+
+Result<Operation> Optimizer::ApplyGradients(const std::vector<GradientAndVariable>& pairs, const MinimizeOptions& options,
+                                            std::source_location where) {
+  std::vector<Variable> updated;
+  for (const auto& [gradient, variable] : pairs) {
+    if (gradient.exists()) updated.push_back(variable);
+  }
+  if (updated.empty()) {
+    const Status none = InvalidArgument("No gradients provided for any variable: {} were given ({})", pairs.size(), Format(where));
+    return pairs.empty() ? none : pairs[0].second.graph()->Fail(none);
+  }
+  Graph& graph = *updated[0].graph();
+  const AsDefault in(graph);
+  {
+    const ControlDependencies none({}, graph);
+    CreateSlots(updated);
+  }
+  const NameScope scope(options.name.empty() ? name_ : options.name, graph);
+  Prepare(graph, updated[0].dtype());
+  Result<std::vector<Operation>> updates = AddUpdates(pairs, graph);
+  if (!updates.ok()) return graph.Fail(updates.status());
+  std::vector<Operation> all = Finish(*updates);
+  WEIR_TRY(graph.status());
+  Operation train;
+  const std::string path = scope.path();
+  if (options.global_step.exists()) {
+    const Operation update = NoOp(graph, std::move(all), "update", where);
+    const ControlDependencies after({update}, graph);
+    train = options.global_step.AssignAdd(Literal(1), where).op();
+  } else {
+    train = NoOp(graph, std::move(all), path, where);
+  }
+  WEIR_TRY(graph.status());
+  CollectionEntry entry;
+  entry.operation = train;
+  graph.AddToCollection(keys::kTrainOp, entry);
+  return train;
+}
+
+Operation Optimizer::Minimize(const Output& loss, const MinimizeOptions& options, std::source_location where) {
+  const Result<std::vector<GradientAndVariable>> pairs = ComputeGradients(loss, options.variables, where);
+  if (!pairs.ok()) return Operation();
+  const Result<Operation> train = ApplyGradients(*pairs, options, where);
+  return train.ok() ? *train : Operation();
+}
+
+Variable Optimizer::GetSlot(const Variable& variable, std::string_view slot) const {
+  const auto found = slots_.find({OpName(variable), std::string(slot)});
+  return found == slots_.end() ? Variable() : found->second;
+}
+
+Result<Operation> Optimizer::ApplySparse(const Variable& variable, const Gradient&) {
+  return Unimplemented("optimiser {} has no update by rows yet, and the gradient of variable '{}' is IndexedSlices", name_,
+                       OpName(variable))
+      .WithNode(OpName(variable), variable.op().node().origin());
+}
+
+Variable Optimizer::ZerosSlot(const Variable& variable, std::string_view slot, std::string_view name) {
+  const auto key = std::pair(OpName(variable), std::string(slot));
+  if (const auto found = slots_.find(key); found != slots_.end()) return found->second;
+  Graph& graph = *variable.graph();
+  const NameScope root("", graph);
+  const Result<Shape> shape = variable.shape().ToShape();
+  if (!shape.ok()) {
+    (void)graph.Fail(shape.status().Prepend("slot of variable '" + OpName(variable) + "': "));
+    return Variable();
+  }
+  VariableOptions options;
+  options.trainable = false;
+  options.use_resource = variable.is_resource();
+  options.name = OpName(variable) + "/" + std::string(name);
+  Variable made(ZerosInitializer(), *shape, variable.dtype(), options);
+  slots_.emplace(key, made);
+  variables_.push_back(made);
+  return made;
+}
+
+Variable Optimizer::ScalarVariable(std::string_view name, double initial, DType dtype) {
+  VariableOptions options;
+  options.name = name;
+  options.trainable = false;
+  options.dtype = dtype;
+  Variable made(Literal(initial), options);
+  variables_.push_back(made);
+  return made;
+}
+
+Output Optimizer::Scalar(Graph& graph, double value, DType dtype, std::string_view name) {
+  return Operand(Literal(value)).In(graph, dtype, name);
+}
+
+void GradientDescentOptimizer::Prepare(Graph& graph, DType dtype) {
+  rate_ = Scalar(graph, learning_rate_, dtype, "learning_rate");
+}
+
+Operation GradientDescentOptimizer::ApplyDense(const Variable& variable, const Output& gradient) {
+  return BuildOp(variable.is_resource() ? "ResourceApplyGradientDescent" : "ApplyGradientDescent",
+                 {variable.handle(), rate_, gradient});
+}
+
+Result<Operation> GradientDescentOptimizer::ApplySparse(const Variable& variable, const Gradient& gradient) {
+  const Output step = BuildOp("Mul", {gradient.values, rate_}, {}, "mul").output(0);
+  if (!variable.is_resource()) return BuildOp("ScatterSub", {variable.handle(), gradient.indices, step});
+  const Output back = BuildOp("Neg", {step}).output(0);
+  return BuildOp("ResourceScatterAdd", {variable.handle(), gradient.indices, back}, {{"dtype", variable.dtype()}});
+}
+
+void MomentumOptimizer::CreateSlots(const std::vector<Variable>& variables) {
+  for (const Variable& v : variables) ZerosSlot(v, "momentum", name());
+}
+
+void MomentumOptimizer::Prepare(Graph& graph, DType dtype) {
+  rate_ = Scalar(graph, learning_rate_, dtype, "learning_rate");
+  momentum_value_ = Scalar(graph, momentum_, dtype, "momentum");
+}
+
+Operation MomentumOptimizer::ApplyDense(const Variable& variable, const Output& gradient) {
+  return BuildOp(variable.is_resource() ? "ResourceApplyMomentum" : "ApplyMomentum",
+                 {variable.handle(), GetSlot(variable, "momentum").handle(), rate_, gradient, momentum_value_},
+                 {{"use_nesterov", use_nesterov_}});
+}
+
+void AdamOptimizer::CreateSlots(const std::vector<Variable>& variables) {
+  if (!beta1_power_.exists()) {
+    const NameScope root("", *variables[0].graph());
+    beta1_power_ = ScalarVariable("beta1_power", beta1_, variables[0].dtype());
+    beta2_power_ = ScalarVariable("beta2_power", beta2_, variables[0].dtype());
+  }
+  for (const Variable& v : variables) {
+    ZerosSlot(v, "m", name());
+    ZerosSlot(v, "v", name() + "_1");
+  }
+}
+
+void AdamOptimizer::Prepare(Graph& graph, DType dtype) {
+  rate_ = Scalar(graph, learning_rate_, dtype, "learning_rate");
+  beta1_value_ = Scalar(graph, beta1_, dtype, "beta1");
+  beta2_value_ = Scalar(graph, beta2_, dtype, "beta2");
+  epsilon_value_ = Scalar(graph, epsilon_, dtype, "epsilon");
+}
+
+Operation AdamOptimizer::ApplyDense(const Variable& variable, const Output& gradient) {
+  const bool resource = variable.is_resource();
+  return BuildOp(resource ? "ResourceApplyAdam" : "ApplyAdam",
+                 {variable.handle(), GetSlot(variable, "m").handle(), GetSlot(variable, "v").handle(),
+                  beta1_power_.value(), beta2_power_.value(), rate_, beta1_value_, beta2_value_, epsilon_value_, gradient});
+}
+
+std::vector<Operation> AdamOptimizer::Finish(const std::vector<Operation>& updates) {
+  Graph& graph = *beta1_power_.graph();
+  const ControlDependencies after(updates, graph);
+  const Output power1 = BuildOp("Mul", {beta1_power_.value(), beta1_value_}, {}, "mul").output(0);
+  const Operation assign1 = beta1_power_.Assign(power1).op();
+  const Output power2 = BuildOp("Mul", {beta2_power_.value(), beta2_value_}, {}, "mul").output(0);
+  const Operation assign2 = beta2_power_.Assign(power2).op();
+  std::vector<Operation> all = updates;
+  all.push_back(assign1);
+  all.push_back(assign2);
+  return all;
+}
+
+}  // namespace weir
