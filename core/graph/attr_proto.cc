@@ -1,8 +1,11 @@
 #include "core/graph/attr_proto.h"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
+#include "core/graph/graph_view.h"
+#include "core/proto/parse.h"
 #include "weir/proto/attr_value.pb.h"
 
 namespace weir::graph {
@@ -107,7 +110,44 @@ struct Writer {
   }
 };
 
+/// Reads a value that is one field of a scalar kind, or a list of strings; false for everything else.
+bool ReadSimple(std::string_view bytes, op::AttrValue& value) {
+  WireFields fields(bytes);
+  if (!fields.Next()) return false;
+  std::vector<std::string> strings;
+  if (fields.Is(1, 2)) {
+    WireFields items(fields.bytes());
+    while (items.Next() && items.Is(2, 2)) strings.emplace_back(items.bytes());
+    if (strings.empty() || !items.ok() || !items.Is(2, 2)) return false;
+    value = std::move(strings);
+  } else if (fields.Is(2, 2)) {
+    value = std::string(fields.bytes());
+  } else if (fields.Is(3, 0)) {
+    value = static_cast<int64_t>(fields.value());
+  } else if (fields.Is(4, 5)) {
+    value = std::bit_cast<float>(static_cast<uint32_t>(fields.value()));
+  } else if (fields.Is(5, 0)) {
+    value = fields.value() != 0;
+  } else if (fields.Is(6, 0)) {
+    value = static_cast<DType>(static_cast<uint32_t>(fields.value()));
+  } else {
+    return false;
+  }
+  return !fields.Next() && fields.ok();
+}
+
 }  // namespace
+
+AttrReader::AttrReader(uint64_t expansion_bytes)
+    : budget_{expansion_bytes}, scratch_(std::make_unique<tf::AttrValue>()) {}
+AttrReader::~AttrReader() = default;
+
+Status AttrReader::Read(std::string_view bytes, op::AttrValue& value) {
+  if (ReadSimple(bytes, value)) return {};
+  WEIR_TRY(proto::ParseBinary(bytes, "AttrValue", *scratch_));
+  WEIR_ASSIGN(value, AttrFromProto(*scratch_, budget_));
+  return {};
+}
 
 Result<op::AttrValue> AttrFromProto(const tf::AttrValue& proto, ExpansionBudget& budget) {
   switch (proto.value_case()) {

@@ -33,8 +33,10 @@ Status AddNew(const Items& added, Items& all, Key key, Conflict conflict) {
 
 }  // namespace
 
-Result<std::string> MergeLibraries(const std::string& known, const tf::FunctionDefLibrary& added) {
-  if (added.function_size() == 0 && added.gradient_size() == 0 && added.registered_gradients_size() == 0) return known;
+Result<std::string> MergeLibraries(std::string_view known, std::string_view added_bytes) {
+  if (added_bytes.empty()) return std::string(known);
+  tf::FunctionDefLibrary added;
+  WEIR_TRY(proto::ParseBinary(added_bytes, "FunctionDefLibrary", added));
   tf::FunctionDefLibrary all;
   WEIR_TRY(proto::ParseBinary(known, "FunctionDefLibrary", all));
   WEIR_TRY(AddNew<tf::FunctionDef>(

@@ -53,7 +53,7 @@ Result<Node*> Graph::Add(NodeSpec spec) {
     nodes_.pop_back();
     return status;
   }
-  by_name_.emplace(node.name_, node.id_);
+  by_name_.Insert(node.name_, node.id_);
   return &node;
 }
 
@@ -64,7 +64,7 @@ Status Graph::Fill(NodeSpec& spec, Node& node) {
   if (!IsValidInternalName(node.name_)) {
     return InvalidArgument("Node '{}': Node name contains invalid characters", node.name_);
   }
-  if (by_name_.contains(node.name_)) return InvalidArgument("Node '{}' is not unique", node.name_);
+  if (Find(node.name_) != nullptr) return InvalidArgument("Node '{}' is not unique", node.name_);
   if (spec.op == nullptr) return InvalidArgument("Node '{}' has no op", node.name_);
 
   node.op_ = spec.op;
@@ -82,18 +82,18 @@ Status Graph::Fill(NodeSpec& spec, Node& node) {
   if (Status valid = op::Validate(attrs); !valid.ok()) {
     return valid.Append(fmt::format("; NodeDef: {{{{node {}}}}}", node.name_));
   }
-  WEIR_ASSIGN(op::Signature signature, op::Expand(attrs));
-  WEIR_TRY(CheckInputs(node, signature.inputs));
+  WEIR_ASSIGN(node.signature_, signatures_.Get(attrs));
+  WEIR_TRY(CheckInputs(node));
   if (node.op_->name == "Const") {
     if (Status status = CheckConst(attrs); !status.ok()) {
       return status.Append(fmt::format("\n\t [[{{{{node {}}}}}]]", node.name_));
     }
   }
-  node.output_types_ = std::move(signature.outputs);
-  return InferOutputShapes(node, signature.inputs);
+  return InferOutputShapes(node);
 }
 
-Status Graph::CheckInputs(const Node& node, std::span<const DType> wanted) const {
+Status Graph::CheckInputs(const Node& node) const {
+  const std::vector<DType>& wanted = node.signature_->inputs;
   const bool foreign = IsForeign(node);
   if (!foreign && node.inputs_.size() != wanted.size()) {
     return InvalidArgument("NodeDef expected inputs '{}' do not match {} inputs specified; {}; NodeDef: {{{{node {}}}}}",
@@ -106,12 +106,14 @@ Status Graph::CheckInputs(const Node& node, std::span<const DType> wanted) const
       return InvalidArgument("Node '{}': input {} comes from node {}, which the graph does not have", node.name_, i,
                              from.node);
     }
-    WEIR_TRY(CheckInput(node, static_cast<int>(i), foreign ? DType::kInvalid : wanted[i]));
+    WEIR_TRY(CheckInput(node, static_cast<int>(i)));
   }
   return {};
 }
 
-Status Graph::CheckInput(const Node& node, int index, DType wanted) const {
+Status Graph::CheckInput(const Node& node, int index) const {
+  const std::vector<DType>& types = node.signature_->inputs;
+  const DType wanted = IsForeign(node) ? DType::kInvalid : types[static_cast<size_t>(index)];
   const Endpoint from = node.inputs_[static_cast<size_t>(index)];
   const Node& source = this->node(from.node);
   if (from.index < 0 || from.index >= source.num_outputs()) {
@@ -125,13 +127,13 @@ Status Graph::CheckInput(const Node& node, int index, DType wanted) const {
                          Name(given), FullEndpointName(*this, from), Name(wanted));
 }
 
-Status Graph::InferOutputShapes(Node& node, std::span<const DType> input_types) {
+Status Graph::InferOutputShapes(Node& node) {
   scratch_shapes_.clear();
   for (const Endpoint& from : node.inputs_) {
     scratch_shapes_.push_back(from.node < 0 ? PartialShape() : ShapeOf(from));
   }
   InputKnowledge knowledge(*this, node.inputs_);
-  WEIR_ASSIGN(node.output_shapes_, RunShapeFunction(node, input_types, scratch_shapes_, knowledge));
+  WEIR_ASSIGN(node.output_shapes_, RunShapeFunction(node, scratch_shapes_, knowledge));
   return {};
 }
 
@@ -149,10 +151,8 @@ Status Graph::SetInput(NodeId id, int index, Endpoint from) {
     return fail(InvalidArgument("Node '{}': input {} from '{}', which is younger, would close a cycle", node.name_,
                                 index, this->node(from.node).name()));
   }
-  WEIR_ASSIGN(const op::Signature signature, op::Expand(node.attrs()));
   const Endpoint before = std::exchange(node.inputs_[static_cast<size_t>(index)], from);
-  const DType wanted = IsForeign(node) ? DType::kInvalid : signature.inputs[static_cast<size_t>(index)];
-  if (Status status = CheckInput(node, index, wanted); !status.ok()) {
+  if (Status status = CheckInput(node, index); !status.ok()) {
     node.inputs_[static_cast<size_t>(index)] = before;
     return fail(status);
   }
@@ -209,18 +209,19 @@ Status Graph::RefineShape(Endpoint endpoint, const PartialShape& shape) {
   return {};
 }
 
-void Graph::Reserve(int nodes) { by_name_.reserve(static_cast<size_t>(std::max(nodes, 0))); }
+void Graph::Reserve(int nodes) { by_name_.Reserve(nodes); }
 
 void Graph::Truncate(int nodes) {
   while (num_nodes() > std::max(nodes, 0)) {
-    by_name_.erase(nodes_.back().name_);
     nodes_.pop_back();
   }
+  by_name_.Clear();
+  for (const Node& node : nodes_) by_name_.Insert(node.name_, node.id_);
 }
 
 const Node* Graph::Find(std::string_view name) const {
-  const auto found = by_name_.find(name);
-  return found != by_name_.end() ? &node(found->second) : nullptr;
+  const NodeId id = by_name_.Find(name, [this](NodeId i) { return std::string_view(node(i).name_); });
+  return id >= 0 ? &node(id) : nullptr;
 }
 
 std::vector<std::string_view> Graph::Names() const {

@@ -5,14 +5,14 @@
 #include <cstdint>
 #include <deque>
 #include <map>
-#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "core/base/status.h"
+#include "core/graph/name_index.h"
+#include "core/graph/signature_table.h"
 #include "core/op/attrs.h"
 #include "core/op/op_def.h"
 #include "core/op/registry.h"
@@ -55,8 +55,10 @@ class Node {
   std::span<const Endpoint> inputs() const { return inputs_; }
   std::span<const NodeId> control_inputs() const { return control_inputs_; }
   /// Types of the outputs (references as reference types).
-  std::span<const DType> output_types() const { return output_types_; }
-  int num_outputs() const { return static_cast<int>(output_types_.size()); }
+  std::span<const DType> output_types() const { return signature_->outputs; }
+  int num_outputs() const { return static_cast<int>(signature_->outputs.size()); }
+  /// Types that the op takes and gives with the node's attributes; shared by like nodes.
+  const op::Signature& signature() const { return *signature_; }
   /// What shape inference knows, one per output.
   std::span<const PartialShape> output_shapes() const { return output_shapes_; }
 
@@ -70,7 +72,7 @@ class Node {
   op::AttrList attrs_;
   std::vector<Endpoint> inputs_;
   std::vector<NodeId> control_inputs_;
-  std::vector<DType> output_types_;
+  const op::Signature* signature_ = nullptr;
   std::vector<PartialShape> output_shapes_;
 };
 
@@ -155,15 +157,16 @@ class Graph {
 
  private:
   Status Fill(NodeSpec& spec, Node& node);
-  Status CheckInputs(const Node& node, std::span<const DType> wanted) const;
-  Status CheckInput(const Node& node, int index, DType wanted) const;
-  Status InferOutputShapes(Node& node, std::span<const DType> input_types);
+  Status CheckInputs(const Node& node) const;
+  Status CheckInput(const Node& node, int index) const;
+  Status InferOutputShapes(Node& node);
 
   const op::OpRegistry* ops_;
   std::deque<Node> nodes_;
   std::deque<op::OpDef> foreign_ops_;
   std::vector<PartialShape> scratch_shapes_;
-  std::unordered_map<std::string_view, NodeId> by_name_;
+  SignatureTable signatures_;
+  NameIndex by_name_;
   Versions versions_;
   std::map<std::string, std::vector<CollectionItem>> collections_;
   bool finalized_ = false;

@@ -1,4 +1,4 @@
-// Graphs to and from GraphDef messages, for those who put them into larger messages.
+// Graphs as GraphDef messages, for those who put them into larger messages.
 #ifndef WEIR_CORE_GRAPH_GRAPH_MESSAGE_H_
 #define WEIR_CORE_GRAPH_GRAPH_MESSAGE_H_
 
@@ -11,9 +11,6 @@ class GraphDef;
 }
 
 namespace weir::graph {
-
-/// ImportGraphDef on a parsed message.
-Status GraphFromMessage(const tf::GraphDef& def, const ImportOptions& options, Graph& graph);
 
 /// ExportGraphDef into an empty message.
 Status GraphToMessage(const Graph& graph, OutputShapes shapes, tf::GraphDef& def);

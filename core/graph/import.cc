@@ -1,6 +1,4 @@
 // GraphDef in: from messages to nodes.
-#include <google/protobuf/arena.h>
-
 #include <algorithm>
 #include <unordered_map>
 #include <utility>
@@ -8,30 +6,29 @@
 #include "core/graph/attr_proto.h"
 #include "core/graph/function_library.h"
 #include "core/graph/graph_def.h"
-#include "core/graph/graph_message.h"
+#include "core/graph/graph_view.h"
 #include "core/proto/parse.h"
 #include "weir/proto/graph.pb.h"
 
 namespace weir::graph {
 namespace {
 
-constexpr int kMaxNodes = 10'000'000;
 /// Weir reads graphs of every TensorFlow; the number is only above all of theirs.
 constexpr int32_t kConsumerVersion = 1 << 30;
 /// Up to this producer an empty shape of a Placeholder means that nothing is known.
 constexpr int32_t kLastProducerWithoutScalarPlaceholders = 21;
 
-Status CheckVersions(const tf::VersionDef& versions) {
-  if (versions.producer() < 0) {
+Status CheckVersions(const Versions& versions) {
+  if (versions.producer < 0) {
     return InvalidArgument("GraphDef producer version {} below min producer 0 supported by weir.  Please regenerate "
                            "your graph.",
-                           versions.producer());
+                           versions.producer);
   }
-  if (versions.min_consumer() > kConsumerVersion) {
+  if (versions.min_consumer > kConsumerVersion) {
     return InvalidArgument("GraphDef min consumer version {} above current version {} for weir.  Please upgrade weir.",
-                           versions.min_consumer(), kConsumerVersion);
+                           versions.min_consumer, kConsumerVersion);
   }
-  if (std::ranges::find(versions.bad_consumers(), kConsumerVersion) != versions.bad_consumers().end()) {
+  if (std::ranges::find(versions.bad_consumers, kConsumerVersion) != versions.bad_consumers.end()) {
     return InvalidArgument("GraphDef disallows consumer version {}.  Please upgrade weir: this version is likely buggy.",
                            kConsumerVersion);
   }
@@ -41,18 +38,15 @@ Status CheckVersions(const tf::VersionDef& versions) {
 /// One import. Nodes are known by their position in the file until they are added.
 class Importer {
  public:
-  Importer(const tf::GraphDef& def, const ImportOptions& options, Graph& graph)
-      : def_(def), options_(options), graph_(graph), budget_{options.max_expansion_bytes} {}
+  Importer(const GraphView& view, const ImportOptions& options, Graph& graph)
+      : view_(view), options_(options), graph_(graph), attrs_(options.max_expansion_bytes) {}
 
   Status Run() {
-    WEIR_TRY(CheckVersions(def_.versions()));
-    if (def_.node_size() > kMaxNodes) {
-      return InvalidArgument("GraphDef has {} nodes, more than the limit of {}", def_.node_size(), kMaxNodes);
-    }
+    WEIR_TRY(CheckVersions(view_.versions));
     WEIR_TRY(IndexNames());
     WEIR_TRY(ReadInputs());
     WEIR_TRY(Sort());
-    WEIR_ASSIGN(std::string library, MergeLibraries(graph_.function_library, def_.library()));
+    WEIR_ASSIGN(std::string library, MergeLibraries(graph_.function_library, view_.library));
     const int before = graph_.num_nodes();
     if (Status status = AddAll(before); !status.ok()) {
       graph_.Truncate(before);
@@ -76,19 +70,22 @@ class Importer {
     Input from;
   };
 
-  const tf::NodeDef& Def(int32_t i) const { return def_.node(i); }
+  int32_t size() const { return static_cast<int32_t>(view_.nodes.size()); }
+  const NodeView& Def(int32_t i) const { return view_.nodes[static_cast<size_t>(i)]; }
+  std::string_view NameOf(int32_t i) const { return Def(i).name; }
   std::string FullName(std::string_view name) const {
     return options_.prefix.empty() ? std::string(name) : fmt::format("{}/{}", options_.prefix, name);
   }
 
   Status IndexNames() {
-    index_.reserve(static_cast<size_t>(def_.node_size()));
-    for (int32_t i = 0; i < def_.node_size(); ++i) {
-      const std::string& name = Def(i).name();
+    index_.Reserve(size());
+    for (int32_t i = 0; i < size(); ++i) {
+      const std::string_view name = NameOf(i);
       if (!(options_.allow_internal_names ? IsValidInternalName(name) : IsValidName(name))) {
-        return InvalidArgument("Node '{}': Node name contains invalid characters", name).WithNode(name);
+        return InvalidArgument("Node '{}': Node name contains invalid characters", name).WithNode(std::string(name));
       }
-      if (!index_.emplace(name, i).second) return InvalidArgument("Node '{}' is not unique", name).WithNode(name);
+      if (Position(name) >= 0) return InvalidArgument("Node '{}' is not unique", name).WithNode(std::string(name));
+      index_.Insert(name, i);
       if (graph_.num_nodes() > 0 && graph_.Find(FullName(name)) != nullptr) {
         return InvalidArgument("Node name '{}' already exists in the Graph", FullName(name)).WithNode(FullName(name));
       }
@@ -96,21 +93,27 @@ class Importer {
     return {};
   }
 
+  /// Where in the file a name is, or -1.
+  int32_t Position(std::string_view name) const {
+    return index_.Find(name, [this](int32_t i) { return NameOf(i); });
+  }
+
   /// Resolves the input strings of all nodes into one flat list.
   Status ReadInputs() {
-    first_input_.reserve(static_cast<size_t>(def_.node_size()) + 1);
-    outputs_used_.assign(static_cast<size_t>(def_.node_size()), 0);
-    for (int32_t i = 0; i < def_.node_size(); ++i) {
+    first_input_.reserve(view_.nodes.size() + 1);
+    inputs_.reserve(view_.inputs.size());
+    outputs_used_.assign(view_.nodes.size(), 0);
+    for (int32_t i = 0; i < size(); ++i) {
       first_input_.push_back(static_cast<uint32_t>(inputs_.size()));
       bool control_seen = false;
-      for (const std::string& text : Def(i).input()) {
+      for (const std::string_view text : view_.InputsOf(static_cast<size_t>(i))) {
         Result<InputName> name = ParseInputName(text);
         if (!name.ok()) {
-          return name.status().Append(fmt::format("\n\t [[{{{{node {}}}}}]]", Def(i).name())).WithNode(Def(i).name());
+          return AtNode(name.status(), NameOf(i));
         }
         if (control_seen && !name->control) {
-          return InvalidArgument("Node '{}': Control dependencies must come after regular dependencies", Def(i).name())
-              .WithNode(Def(i).name());
+          return InvalidArgument("Node '{}': Control dependencies must come after regular dependencies", NameOf(i))
+              .WithNode(std::string(NameOf(i)));
         }
         control_seen = name->control;
         WEIR_TRY(Resolve(i, *name));
@@ -122,15 +125,15 @@ class Importer {
 
   Status Resolve(int32_t user, const InputName& name) {
     Input input{-1, -1, name.control ? -1 : name.index};
-    if (const auto found = index_.find(name.node); found != index_.end()) {
-      input.file = found->second;
+    input.file = Position(name.node);
+    if (input.file >= 0) {
       int32_t& used = outputs_used_[static_cast<size_t>(input.file)];
       used = std::max(used, input.index < kMaxForeignOutputs ? input.index + 1 : 0);
     } else if (const Node* existing = graph_.Find(name.node)) {
       input.existing = existing->id();
     } else {
-      return InvalidArgument("Node '{}': Unknown input node '{}'", Def(user).name(), name.node)
-          .WithNode(Def(user).name());
+      return InvalidArgument("Node '{}': Unknown input node '{}'", NameOf(user), name.node)
+          .WithNode(std::string(NameOf(user)));
     }
     inputs_.push_back(input);
     return {};
@@ -144,23 +147,23 @@ class Importer {
   /// An edge that closes a loop: from a NextIteration into a Merge.
   bool IsBackEdge(const Input& input, int32_t user) const {
     if (input.file < 0 || input.index < 0) return false;
-    const std::string& to = Def(user).op();
+    const std::string_view to = Def(user).op;
     if (to != "Merge" && to != "RefMerge") return false;
-    const std::string& from = Def(input.file).op();
+    const std::string_view from = Def(input.file).op;
     return from == "NextIteration" || from == "RefNextIteration";
   }
 
   /// Depth first from the first node on, inputs before users: a file that is in order keeps its order.
   Status Sort() {
     enum : uint8_t { kNew, kOpen, kDone };
-    std::vector<uint8_t> state(static_cast<size_t>(def_.node_size()), kNew);
+    std::vector<uint8_t> state(view_.nodes.size(), kNew);
     struct Frame {
       int32_t node;
       uint32_t next;
     };
     std::vector<Frame> stack;
     order_.reserve(state.size());
-    for (int32_t root = 0; root < def_.node_size(); ++root) {
+    for (int32_t root = 0; root < size(); ++root) {
       if (state[static_cast<size_t>(root)] == kDone) continue;
       stack.push_back({root, 0});
       state[static_cast<size_t>(root)] = kOpen;
@@ -191,12 +194,12 @@ class Importer {
   Status Cycle(const Frames& stack, int32_t again) const {
     constexpr size_t kNamed = 20;
     size_t length = 0;
-    std::vector<std::string_view> names{Def(again).name()};
+    std::vector<std::string_view> names{NameOf(again)};
     for (auto frame = stack.rbegin(); frame != stack.rend(); ++frame, ++length) {
       if (frame->node == again) break;
-      names.push_back(Def(frame->node).name());
+      names.push_back(NameOf(frame->node));
     }
-    names.push_back(Def(again).name());
+    names.push_back(NameOf(again));
     std::string path;
     for (size_t i = 0; i < std::min(names.size(), kNamed); ++i) {
       path += fmt::format("{}'{}'", i == 0 ? "" : " -> ", names[i]);
@@ -206,10 +209,10 @@ class Importer {
   }
 
   Status AddAll(int before) {
-    graph_.Reserve(before + def_.node_size());
-    ids_.assign(static_cast<size_t>(def_.node_size()), -1);
+    graph_.Reserve(before + size());
+    ids_.assign(view_.nodes.size(), -1);
     for (const int32_t i : order_) {
-      if (Status status = Add(i); !status.ok()) return status.WithNode(FullName(Def(i).name()));
+      if (Status status = Add(i); !status.ok()) return status.WithNode(FullName(NameOf(i)));
     }
     for (const BackEdge& edge : back_edges_) {
       WEIR_TRY(graph_.SetInput(ids_[static_cast<size_t>(edge.merge)], edge.input, At(edge.from)));
@@ -222,10 +225,9 @@ class Importer {
   }
 
   Status Add(int32_t i) {
-    const tf::NodeDef& def = Def(i);
     NodeSpec spec;
-    spec.name = FullName(def.name());
-    spec.device = def.device();
+    spec.name = FullName(NameOf(i));
+    spec.device = Def(i).device;
     WEIR_ASSIGN(spec.op, FindOp(i));
     const std::span<const Input> inputs = Inputs(i);
     const auto data = static_cast<size_t>(
@@ -238,42 +240,40 @@ class Importer {
     }
     spec.control_inputs.reserve(inputs.size() - data);
     for (const Input& input : inputs.subspan(data)) spec.control_inputs.push_back(At(input).node);
-    WEIR_TRY(ReadAttrs(def, spec));
+    WEIR_TRY(ReadAttrs(i, spec));
     WEIR_ASSIGN(const Node* node, graph_.Add(std::move(spec)));
     ids_[static_cast<size_t>(i)] = node->id();
     return {};
   }
 
   Result<const op::OpDef*> FindOp(int32_t i) {
-    const std::string& name = Def(i).op();
+    const std::string_view name = Def(i).op;
     const op::OpDef*& known = ops_[name];
     if (known == nullptr) known = graph_.ops().Find(name);
     if (known == nullptr) {
       if (options_.allow_unknown_ops) return &graph_.AddForeignOp(name, outputs_used_[static_cast<size_t>(i)]);
-      return graph_.ops().Get(name).status().Append(fmt::format("\n\t [[{{{{node {}}}}}]]", Def(i).name()));
+      return AtNode(graph_.ops().Get(name).status(), NameOf(i));
     }
-    if (known->deprecated_since > 0 && def_.versions().producer() >= known->deprecated_since) {
+    if (known->deprecated_since > 0 && view_.versions.producer >= known->deprecated_since) {
       return Unimplemented("Op {} is not available in GraphDef version {}. It has been removed in version {}.", name,
-                           def_.versions().producer(), known->deprecated_since);
+                           view_.versions.producer, known->deprecated_since);
     }
     return known;
   }
 
-  Status ReadAttrs(const tf::NodeDef& def, NodeSpec& spec) {
-    spec.attrs.reserve(static_cast<size_t>(def.attr_size()));
-    for (const auto& [name, proto] : def.attr()) {
-      Result<op::AttrValue> value = AttrFromProto(proto, budget_);
-      if (!value.ok()) {
-        return value.status().Append(
-            fmt::format("\n\t for attr '{}'\n\t [[{{{{node {}}}}}]]", name, spec.name));
+  Status ReadAttrs(int32_t i, NodeSpec& spec) {
+    const std::span<const NodeView::Attr> attrs = view_.AttrsOf(static_cast<size_t>(i));
+    spec.attrs.reserve(attrs.size());
+    for (const NodeView::Attr& attr : attrs) {
+      op::AttrValue& value = spec.attrs.emplace_back(attr.name, op::AttrValue()).second;
+      if (Status status = attrs_.Read(attr.value, value); !status.ok()) {
+        return AtNode(status.Append(fmt::format("\n\t for attr '{}'", attr.name)), spec.name);
       }
-      spec.attrs.emplace_back(name, std::move(*value));
     }
-    std::ranges::sort(spec.attrs, {}, &op::AttrList::value_type::first);
     for (auto& [name, value] : spec.attrs) {
       if (name == "_class" && !options_.prefix.empty()) PrefixColocation(value);
-      if (name == "shape" && def.op() == "Placeholder" &&
-          def_.versions().producer() <= kLastProducerWithoutScalarPlaceholders) {
+      if (name == "shape" && Def(i).op == "Placeholder" &&
+          view_.versions.producer <= kLastProducerWithoutScalarPlaceholders) {
         const PartialShape* shape = value.get<PartialShape>();
         if (shape != nullptr && shape->rank() == 0) value = PartialShape();
       }
@@ -293,23 +293,28 @@ class Importer {
   }
 
   void MergeVersions(bool was_empty) {
-    const tf::VersionDef& from = def_.versions();
+    const Versions& from = view_.versions;
     Versions& to = graph_.versions();
-    if (was_empty) to = {from.producer(), 0, {}};
-    to.producer = std::min(to.producer, from.producer());
-    to.min_consumer = std::max(to.min_consumer, from.min_consumer());
-    for (const int32_t bad : from.bad_consumers()) {
+    if (was_empty) to = {from.producer, 0, {}};
+    to.producer = std::min(to.producer, from.producer);
+    to.min_consumer = std::max(to.min_consumer, from.min_consumer);
+    for (const int32_t bad : from.bad_consumers) {
       if (std::ranges::find(to.bad_consumers, bad) == to.bad_consumers.end()) to.bad_consumers.push_back(bad);
     }
   }
 
   static constexpr int32_t kMaxForeignOutputs = 1 << 16;
 
-  const tf::GraphDef& def_;
+  /// TensorFlow's tail of a node's error.
+  static Status AtNode(const Status& status, std::string_view name) {
+    return status.Append(fmt::format("\n\t [[{{{{node {}}}}}]]", name)).WithNode(std::string(name));
+  }
+
+  const GraphView& view_;
   const ImportOptions& options_;
   Graph& graph_;
-  ExpansionBudget budget_;
-  std::unordered_map<std::string_view, int32_t> index_;  // by name, position in the file
+  AttrReader attrs_;
+  NameIndex index_;                                      // positions in the file
   std::vector<uint32_t> first_input_;                    // by node, and one past the last
   std::vector<Input> inputs_;
   std::vector<int32_t> outputs_used_;
@@ -321,19 +326,17 @@ class Importer {
 
 }  // namespace
 
-Status GraphFromMessage(const tf::GraphDef& def, const ImportOptions& options, Graph& graph) {
-  if (graph.finalized()) return FailedPrecondition("Graph is finalized and cannot be modified.");
-  return Importer(def, options, graph).Run();
-}
-
 Status ImportGraphDef(std::string_view bytes, const ImportOptions& options, Graph& graph) {
-  google::protobuf::ArenaOptions arena_options;
-  arena_options.start_block_size = size_t{64} << 10;
-  arena_options.max_block_size = size_t{1} << 20;
-  google::protobuf::Arena arena(arena_options);
-  auto* def = google::protobuf::Arena::CreateMessage<tf::GraphDef>(&arena);
-  WEIR_TRY(proto::ParseEither(bytes, "GraphDef", *def));
-  return GraphFromMessage(*def, options, graph);
+  if (graph.finalized()) return FailedPrecondition("Graph is finalized and cannot be modified.");
+  std::string binary;
+  if (proto::LooksLikeText(bytes)) {
+    tf::GraphDef def;
+    WEIR_TRY(proto::ParseText(bytes, "GraphDef", def));
+    WEIR_ASSIGN(binary, proto::Serialize(def, "GraphDef"));
+    bytes = binary;
+  }
+  WEIR_ASSIGN(const GraphView view, ViewGraph(bytes));
+  return Importer(view, options, graph).Run();
 }
 
 Result<Graph> ParseGraph(std::string_view bytes, const op::OpRegistry& ops, const ImportOptions& options) {

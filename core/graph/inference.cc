@@ -76,14 +76,13 @@ std::string InputKnowledge::Computed() const {
          (shapes.empty() ? "" : " and with input tensors computed as partial shapes: " + shapes);
 }
 
-Result<std::vector<PartialShape>> RunShapeFunction(const Node& node, std::span<const DType> input_types,
-                                                   std::span<const PartialShape> input_shapes,
+Result<std::vector<PartialShape>> RunShapeFunction(const Node& node, std::span<const PartialShape> input_shapes,
                                                    InputKnowledge& knowledge) {
-  op::ShapeContext context(node.attrs(), input_types, input_shapes, node.num_outputs(),
+  op::ShapeContext context(node.attrs(), node.signature().inputs, input_shapes, node.num_outputs(),
                            [&knowledge](int i) { return knowledge.Value(i); },
                            [&knowledge](int i) { return knowledge.ShapeValue(i); });
   const Status status = node.op().shape ? node.op().shape(context) : Status();
-  if (status.ok()) return context.outputs();
+  if (status.ok()) return context.TakeOutputs();
   std::string shapes;
   for (const PartialShape& shape : input_shapes) shapes += (shapes.empty() ? "" : ", ") + shape.ToString();
   return status.Append(fmt::format(" for '{}' (op: '{}') with input shapes: {}{}.", node.name(), node.op().name, shapes,
@@ -97,9 +96,8 @@ Result<std::vector<PartialShape>> InferShapes(const Graph& graph, const Node& no
     return InvalidArgument("node '{}' has {} inputs, but {} shapes were given", node.name(), node.inputs().size(),
                            input_shapes.size());
   }
-  WEIR_ASSIGN(const op::Signature signature, op::Expand(node.attrs()));
   InputKnowledge knowledge(graph, node.inputs(), value);
-  return RunShapeFunction(node, signature.inputs, input_shapes, knowledge);
+  return RunShapeFunction(node, input_shapes, knowledge);
 }
 
 }  // namespace weir::graph

@@ -47,8 +47,7 @@ class InputKnowledge {
 };
 
 /// Output shapes of `node` by its op's shape function; errors with TensorFlow's tail.
-Result<std::vector<PartialShape>> RunShapeFunction(const Node& node, std::span<const DType> input_types,
-                                                   std::span<const PartialShape> input_shapes,
+Result<std::vector<PartialShape>> RunShapeFunction(const Node& node, std::span<const PartialShape> input_shapes,
                                                    InputKnowledge& knowledge);
 
 }  // namespace weir::graph

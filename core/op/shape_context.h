@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/base/status.h"
@@ -50,6 +51,8 @@ class ShapeContext {
 
   void set_output(int i, PartialShape shape) { outputs_[i] = std::move(shape); }
   const std::vector<PartialShape>& outputs() const { return outputs_; }
+  /// The outputs, for the caller of the shape function when it is done.
+  std::vector<PartialShape> TakeOutputs() { return std::move(outputs_); }
 
   /// InvalidArgument "Shape must be rank 2 but is rank 3" unless input i can have that rank; its shape refined to it.
   Result<PartialShape> WithRank(int i, int rank) const;

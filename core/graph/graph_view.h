@@ -1,0 +1,89 @@
+// A serialized GraphDef seen in place: where its nodes, inputs and attributes lie, without a message object for each.
+#ifndef WEIR_CORE_GRAPH_GRAPH_VIEW_H_
+#define WEIR_CORE_GRAPH_GRAPH_VIEW_H_
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/status.h"
+#include "core/graph/graph.h"
+
+namespace weir::graph {
+
+/// Takes a varint off the front; false when it is cut short or longer than ten bytes.
+bool TakeVarint(std::string_view& bytes, uint64_t& value);
+
+/// Fields of one message in wire format, in the order of the bytes, which must outlive it.
+class WireFields {
+ public:
+  explicit WireFields(std::string_view bytes) : rest_(bytes) {}
+
+  /// Moves to the next field; false at the end and at malformed bytes.
+  bool Next();
+  /// False once malformed bytes were met.
+  bool ok() const { return ok_; }
+
+  /// Field number, and its wire type: 0 varint, 1 and 5 fixed, 2 bytes.
+  uint32_t number() const { return static_cast<uint32_t>(tag_ >> 3); }
+  uint32_t type() const { return static_cast<uint32_t>(tag_ & 7); }
+  /// Of a varint or fixed field.
+  uint64_t value() const { return value_; }
+  /// Of a field of bytes.
+  std::string_view bytes() const { return bytes_; }
+  bool Is(uint32_t number, uint32_t type) const { return tag_ == (uint64_t{number} << 3 | type); }
+
+ private:
+  bool Fail() {
+    ok_ = false;
+    rest_ = {};
+    return false;
+  }
+  bool Fixed(size_t size);
+
+  std::string_view rest_;
+  std::string_view bytes_;
+  uint64_t tag_ = 0;
+  uint64_t value_ = 0;
+  bool ok_ = true;
+};
+
+struct NodeView {
+  struct Attr {
+    std::string_view name;
+    std::string_view value;  // a serialized AttrValue
+  };
+  std::string_view name;
+  std::string_view op;
+  std::string_view device;
+  uint32_t first_input = 0;
+  uint32_t first_attr = 0;
+};
+
+/// All strings lie in the bytes that were read.
+struct GraphView {
+  std::vector<NodeView> nodes;
+  std::vector<std::string_view> inputs;  // of all nodes, one after the other
+  std::vector<NodeView::Attr> attrs;     // likewise; sorted by name within a node, the last of equal names kept
+  std::string library;                   // a serialized FunctionDefLibrary
+  Versions versions{.producer = 0, .min_consumer = 0, .bad_consumers = {}};
+
+  std::span<const std::string_view> InputsOf(size_t node) const {
+    const size_t end = node + 1 < nodes.size() ? nodes[node + 1].first_input : inputs.size();
+    return std::span(inputs).subspan(nodes[node].first_input, end - nodes[node].first_input);
+  }
+  std::span<const NodeView::Attr> AttrsOf(size_t node) const {
+    const size_t end = node + 1 < nodes.size() ? nodes[node + 1].first_attr : attrs.size();
+    return std::span(attrs).subspan(nodes[node].first_attr, end - nodes[node].first_attr);
+  }
+};
+
+/// Reads the outline of a serialized GraphDef, which must outlive the answer. InvalidArgument for malformed bytes, for
+/// names that are not ASCII, and beyond 2 GiB or with 10 million nodes or more; attributes are not looked into.
+Result<GraphView> ViewGraph(std::string_view bytes);
+
+}  // namespace weir::graph
+
+#endif  // WEIR_CORE_GRAPH_GRAPH_VIEW_H_
