@@ -46,9 +46,11 @@ Result<PartialShape> ReshapeTarget(const ShapeContext& c) {
   return PartialShape::Make(*sizes);
 }
 
-/// Product of the known extents and how many are unknown, the position of the last of which is `open`.
+/// Product of the known extents and how many are unknown, the position of the last of which is `open`. `nonzero` leaves
+/// extents of 0 out.
 struct Extents {
   int64_t known = 1;
+  int64_t nonzero = 1;
   int unknown = 0;
   int open = -1;
 };
@@ -62,6 +64,9 @@ Result<Extents> Measure(const PartialShape& shape) {
       continue;
     }
     WEIR_ASSIGN(e.known, MultiplyDims(e.known, shape.dim(i)));
+    if (shape.dim(i) != 0) {
+      WEIR_ASSIGN(e.nonzero, MultiplyDims(e.nonzero, shape.dim(i)));
+    }
   }
   return e;
 }
@@ -79,10 +84,9 @@ Status ReshapeShape(ShapeContext& c) {
   }
   if (from.unknown == 1 && to.unknown == 0 && from.known > 0) return DivideDims(to.known, from.known).status();
   if (from.unknown > 0 || to.unknown > 1) return Status();
-  if (to.known == 0) {
-    return InvalidArgument(
-        "reshape cannot infer the missing input size for an empty tensor unless all specified input sizes are "
-        "non-zero");
+  if (to.known == 0) {  // any extent would do; TensorFlow's is what the extents other than 0 leave, rounded down
+    c.set_output(0, Replaced(std::move(out), to.open, from.nonzero / to.nonzero));
+    return Status();
   }
   WEIR_ASSIGN(const int64_t rest, DivideDims(from.known, to.known));
   c.set_output(0, Replaced(std::move(out), to.open, rest));
