@@ -2,30 +2,53 @@
 #   bin/weir  lib/libweir.so.X.Y  lib/weir/plugins/*.so  lib/cmake/weir  include/weir/{weir.h,core,sdk}  share/weir/sdk
 include(CMakePackageConfigHelpers)
 
-# The folders whose headers users see, through client. Only their libraries export symbols; all others stay hidden
-# inside, and so does every dependency.
-set(weir_public_folders base tensor op graph scope session client)
-if(TARGET weir_client AND WEIR_SANITIZER STREQUAL none)
+# weir_reached_headers(<out> header...): the headers and all that they include of ours, relative to the source tree.
+function(weir_reached_headers out)
+  set(open ${ARGN})
+  set(seen "")
+  while(open)
+    list(POP_FRONT open header)
+    if(header IN_LIST seen)
+      continue()
+    endif()
+    list(APPEND seen "${header}")
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${header}")
+    file(STRINGS "${PROJECT_SOURCE_DIR}/${header}" lines REGEX "^#include \"(core|sdk)/")
+    foreach(line IN LISTS lines)
+      string(REGEX REPLACE "^#include \"([^\"]+)\".*" "\\1" header "${line}")
+      list(APPEND open "${header}")
+    endforeach()
+  endwhile()
+  set(${out} ${seen} PARENT_SCOPE)
+endfunction()
+
+# The folders that users call. Only their libraries export symbols; all others stay hidden inside, and so does every
+# dependency.
+set(weir_exporting base tensor op graph scope session client)
+if(EXISTS "${PROJECT_SOURCE_DIR}/core/client/weir.h" AND WEIR_SANITIZER STREQUAL none)
   set(map "${PROJECT_SOURCE_DIR}/config/cmake/weir_exports.map")
   add_library(weir_shared SHARED)
   add_library(weir::weir ALIAS weir_shared)
-  set_target_properties(weir_shared PROPERTIES LINKER_LANGUAGE CXX OUTPUT_NAME weir EXPORT_NAME weir LINK_DEPENDS "${map}"
-    VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+  set_target_properties(weir_shared PROPERTIES LINKER_LANGUAGE CXX OUTPUT_NAME weir EXPORT_NAME weir
+    LINK_DEPENDS "${map}" VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
   target_compile_features(weir_shared INTERFACE cxx_std_20)
   target_link_options(weir_shared PRIVATE "LINKER:--version-script=${map}" "LINKER:-z,relro" "LINKER:-z,now")
   target_include_directories(weir_shared INTERFACE
     "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR};${PROJECT_BINARY_DIR}/include>"
     "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR};${CMAKE_INSTALL_INCLUDEDIR}/weir>")
-  foreach(folder IN LISTS weir_public_folders)
+  foreach(folder IN LISTS weir_exporting)
     set_target_properties(weir_${folder} PROPERTIES CXX_VISIBILITY_PRESET default)
     target_sources(weir_shared PRIVATE "$<TARGET_OBJECTS:weir_${folder}>")
     target_link_libraries(weir_shared PRIVATE weir_${folder})
-    install(DIRECTORY core/${folder} DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/weir/core"
-      FILES_MATCHING PATTERN "*.h" PATTERN "*_internal.h" EXCLUDE)
   endforeach()
   file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/include/weir/weir.h"
     CONTENT "#include \"core/client/weir.h\"  // IWYU pragma: export\n" @ONLY)
   install(FILES "${PROJECT_BINARY_DIR}/include/weir/weir.h" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/weir")
+  weir_reached_headers(public_headers core/client/weir.h)
+  foreach(header IN LISTS public_headers)
+    cmake_path(GET header PARENT_PATH folder)
+    install(FILES "${header}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/weir/${folder}")
+  endforeach()
   install(TARGETS weir_shared EXPORT weir)
 endif()
 

@@ -1,8 +1,8 @@
 # Functions that make targets. Folder names stand for their libraries: DEPS base op means weir_base weir_op.
 include(GoogleTest)
 
-# Precompiled headers, one for core and one for tests, where the preset asks for them. The release build does without, so
-# that a source which lacks an include of its own is found there.
+# Precompiled headers, one for core and one for tests, where the preset asks for them. The release build does without:
+# it finds the source that lacks an include of its own.
 function(weir_precompiled_header name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LIBS;HEADERS")
   file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/${name}.cc" CONTENT "// holds a precompiled header\n" @ONLY)
