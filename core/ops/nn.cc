@@ -21,8 +21,9 @@ using op::Value;
 
 /// Where the channels of input 0 are: axis 1 for NCHW, which needs rank 3, else the last axis of rank 2 or more.
 Result<bool> ChannelsFirst(const op::AttrView& attrs) {
-  WEIR_ASSIGN(std::string data_format, attrs.String("data_format"));
-  return data_format == "NCHW";
+  const Result<std::string> data_format = attrs.String("data_format");
+  WEIR_TRY(data_format.status());
+  return *data_format == "NCHW";
 }
 
 Status BiasAddShape(ShapeContext& c) {
@@ -44,8 +45,9 @@ Status BiasAddGradShape(ShapeContext& c) {
 }
 
 Result<std::vector<Grad>> BiasAddGradient(GradContext& g) {
-  WEIR_ASSIGN(std::string data_format, g.attrs().String("data_format"));
-  const Value dbias = g.Apply("BiasAddGrad", {g.Dy(0)}, {{"data_format", data_format}});
+  const Result<std::string> data_format = g.attrs().String("data_format");
+  WEIR_TRY(data_format.status());
+  const Value dbias = g.Apply("BiasAddGrad", {g.Dy(0)}, {{"data_format", *data_format}});
   return std::vector<Grad>{g.Dy(0), dbias};
 }
 
