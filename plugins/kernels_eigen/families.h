@@ -19,10 +19,21 @@ void AddArgReduce(sdk::KernelTable& k);
 void AddAssignAdd(sdk::KernelTable& k);
 void AddBias(sdk::KernelTable& k);
 void AddCast(sdk::KernelTable& k);
+void AddConcat(sdk::KernelTable& k);
 void AddCrossEntropy(sdk::KernelTable& k);
+void AddDistinct(sdk::KernelTable& k);
+void AddFill(sdk::KernelTable& k);
+void AddGather(sdk::KernelTable& k);
 void AddOptimisers(sdk::KernelTable& k);
+void AddPermute(sdk::KernelTable& k);
+void AddRandom(sdk::KernelTable& k);
+void AddRepeat(sdk::KernelTable& k);
 void AddScan(sdk::KernelTable& k);
+void AddScatter(sdk::KernelTable& k);
 void AddSelect(sdk::KernelTable& k);
+void AddShapeArgs(sdk::KernelTable& k);
+void AddSlice(sdk::KernelTable& k);
+void AddStrings(sdk::KernelTable& k);
 
 }  // namespace weir::kernels_eigen
 

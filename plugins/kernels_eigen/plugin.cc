@@ -26,6 +26,7 @@ void AddRest(sdk::KernelTable& k) {
   AddOptimisers(k);
   AddScan(k);
   AddSelect(k);
+  AddStrings(k);
 }
 #endif
 
