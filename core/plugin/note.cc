@@ -191,10 +191,12 @@ Result<PluginNote> ReadNote(const ByteSource& file) {
   for (uint32_t i = 0; i < header.e_phnum; ++i) {
     const uint64_t at = header.e_phoff + uint64_t{i} * sizeof(Elf64_Phdr);
     WEIR_ASSIGN(const Elf64_Phdr program, ReadStruct<Elf64_Phdr>(file, at, "a program header"));
-    if (program.p_type != PT_NOTE) continue;
+    if (program.p_type != PT_NOTE && program.p_type != PT_LOAD) continue;
+    // Also for what will be mapped: the dynamic linker dies by a signal in a file that is cut off.
     if (program.p_offset > file.size() || program.p_filesz > file.size() - program.p_offset) {
-      return InvalidArgument("damaged ELF file: a note segment lies outside its {} bytes", file.size());
+      return InvalidArgument("damaged ELF file: a segment lies outside its {} bytes", file.size());
     }
+    if (program.p_type != PT_NOTE) continue;
     if (program.p_filesz > kMaxSegment) {
       return InvalidArgument("a note segment of {} bytes, at most {} are read", program.p_filesz, kMaxSegment);
     }

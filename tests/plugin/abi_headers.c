@@ -1,0 +1,17 @@
+/* The ABI's headers are C11: this file has to compile without a warning. */
+#include "sdk/abi/copy.h"
+#include "sdk/abi/cost.h"
+#include "sdk/abi/device.h"
+#include "sdk/abi/host.h"
+#include "sdk/abi/kernel.h"
+#include "sdk/abi/memory.h"
+#include "sdk/abi/native.h"
+#include "sdk/abi/plugin.h"
+#include "sdk/abi/status.h"
+#include "sdk/abi/stream.h"
+#include "sdk/abi/types.h"
+
+_Static_assert(sizeof(weir_reg) == 32, "registers are frozen at 32 bytes");
+_Static_assert(sizeof(weir_str) == 16, "strings are frozen at 16 bytes");
+
+int weir_abi_headers_compile(void) { return WEIR_ABI_MAJOR; }

@@ -1,0 +1,249 @@
+// What the loader makes of good, broken, foreign and misplaced files.
+#include "core/plugin/catalogue.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "core/ops/declare_all.h"
+#include "core/plugin/note.h"
+
+namespace weir::plugin {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kToy = "/job:localhost/replica:0/task:0/device:TOY:0";
+
+// A plugin folder of its own.
+class CatalogueTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = (fs::temp_directory_path() / "weir_catalogue_XXXXXX").string();
+    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
+    folder_ = fs::canonical(pattern);
+    chmod(folder_.c_str(), 0755);
+    options_.folders = {folder_.string()};
+    options_.time_limit_ms = 20000;
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  fs::path Put(int mutant, const std::string& name = "broken.so") {
+    const fs::path to = folder_ / name;
+    fs::copy_file(fs::path(WEIR_MUTANTS) / ("broken_" + std::to_string(mutant)) / "broken.so", to);
+    chmod(to.c_str(), 0755);
+    return to;
+  }
+  std::unique_ptr<Catalogue> Load() { return Catalogue::Load(**ops::Catalogue(), options_); }
+  /// The one file's report.
+  FileReport LoadOne() {
+    const auto catalogue = Load();
+    EXPECT_EQ(catalogue->files().size(), 1u);
+    return catalogue->files().empty() ? FileReport() : catalogue->files()[0];
+  }
+  void Expect(Verdict verdict, std::string_view reason) {
+    const FileReport report = LoadOne();
+    EXPECT_EQ(Name(report.verdict), Name(verdict)) << report.reason;
+    EXPECT_NE(report.reason.find(reason), std::string::npos) << report.reason;
+  }
+
+  fs::path folder_;
+  LoadOptions options_;
+};
+
+TEST_F(CatalogueTest, HealthyPluginBringsDeviceAndKernels) {
+  const fs::path file = Put(0);
+  const auto catalogue = Load();
+  ASSERT_EQ(catalogue->files().size(), 1u);
+  const FileReport& report = catalogue->files()[0];
+  EXPECT_EQ(report.verdict, Verdict::kLoaded) << report.reason;
+  EXPECT_EQ(report.file, file.string());
+  EXPECT_EQ(report.name, "broken");
+  EXPECT_EQ(report.version, "1.0.0");
+  EXPECT_EQ(report.reason, "");
+  EXPECT_EQ(report.devices, 1);
+  EXPECT_EQ(report.kernels, 2);
+  EXPECT_EQ(catalogue->kernels().size(), 2u);
+  device::Device* device = catalogue->devices().Find(kToy);
+  ASSERT_NE(device, nullptr);
+  EXPECT_EQ(device->info().plugin, "broken");
+  EXPECT_EQ(device->info().platform, "broken/1");
+  EXPECT_TRUE(device->Open().ok());
+  EXPECT_TRUE(device->allocator().Allocate(100).ok());
+}
+
+TEST_F(CatalogueTest, LoadsAgainInTheSameProcess) {
+  Put(0);
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(Load()->devices().all().size(), 1u) << "init must not be called twice";
+}
+
+TEST_F(CatalogueTest, EmptyAndMissingFolders) {
+  EXPECT_TRUE(Load()->files().empty());
+  options_.folders = {(folder_ / "not_there").string()};
+  const auto catalogue = Load();
+  EXPECT_TRUE(catalogue->files().empty());
+  EXPECT_TRUE(catalogue->devices().all().empty());
+  EXPECT_EQ(catalogue->folders(), options_.folders) << "so that an error can name what was searched";
+}
+
+TEST_F(CatalogueTest, ForeignFilesAreNoFault) {
+  std::ofstream(folder_ / "notes.so") << "just text";
+  std::ofstream(folder_ / "empty.so");
+  std::ofstream(folder_ / "readme.txt") << "not even looked at";
+  Put(1, "plain_library.so");
+  for (const char* name : {"notes.so", "empty.so"}) chmod((folder_ / name).c_str(), 0644);
+  const auto catalogue = Load();
+  ASSERT_EQ(catalogue->files().size(), 3u);
+  for (const FileReport& report : catalogue->files()) EXPECT_EQ(report.verdict, Verdict::kNotAPlugin) << report.reason;
+}
+
+TEST_F(CatalogueTest, TruncatedFilesAreRefusedOrForeign) {
+  const fs::path whole = Put(0);
+  std::ifstream file(whole, std::ios::binary);
+  const std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  for (const size_t size : {size_t{1}, size_t{20}, size_t{100}, size_t{700}, bytes.size() / 2}) {
+    std::ofstream(whole, std::ios::binary | std::ios::trunc).write(bytes.data(), static_cast<std::streamsize>(size));
+    const FileReport report = LoadOne();
+    EXPECT_NE(report.verdict, Verdict::kLoaded) << size;
+    EXPECT_FALSE(report.reason.empty());
+  }
+}
+
+TEST_F(CatalogueTest, AnotherAbiMajor) { Put(3); Expect(Verdict::kRefused, "ABI major 2"); }
+TEST_F(CatalogueTest, AnotherSanitizer) { Put(4); Expect(Verdict::kRefused, "sanitizer"); }
+TEST_F(CatalogueTest, BadMagic) { Put(2); Expect(Verdict::kRefused, "magic"); }
+TEST_F(CatalogueTest, NoEntrySymbol) { Put(6); Expect(Verdict::kRefused, "does not export weir_plugin_query_v1"); }
+TEST_F(CatalogueTest, NameOfTableDiffers) { Put(11); Expect(Verdict::kRefused, "its note says 'broken', its table 'somebody_else'"); }
+TEST_F(CatalogueTest, PromisedDevicesAreMissing) { Put(13); Expect(Verdict::kRefused, "cannot enumerate"); }
+TEST_F(CatalogueTest, ThrowingInit) { Put(17); Expect(Verdict::kRefused, "the card is on fire"); }
+TEST_F(CatalogueTest, FailingInitKeepsItsText) { Put(41); Expect(Verdict::kRefused, "the driver is too old"); }
+TEST_F(CatalogueTest, DeviceWithoutUid) { Put(19); Expect(Verdict::kNoDevices, "without uid"); }
+TEST_F(CatalogueTest, NoHardware) { Put(30); Expect(Verdict::kNoDevices, "no device on this machine"); }
+TEST_F(CatalogueTest, UnknownMustUnderstandBit) { Put(43); Expect(Verdict::kRefused, "must-understand"); }
+TEST_F(CatalogueTest, NeedsNewerMinor) { Put(45); Expect(Verdict::kRefused, "needs ABI 1.7"); }
+
+TEST_F(CatalogueTest, HungInitIsListedAndTheRestWorks) {
+  Put(29, "a_hangs.so");
+  options_.time_limit_ms = 1000;
+  Expect(Verdict::kHung, "did not end within 1000 ms");
+  const FileReport again = LoadOne();
+  EXPECT_EQ(again.verdict, Verdict::kHung) << "it is not called again";
+}
+
+TEST_F(CatalogueTest, HungEnumerateIsListed) {
+  Put(18);
+  options_.time_limit_ms = 1000;
+  Expect(Verdict::kHung, "enumerate did not end");
+}
+
+TEST_F(CatalogueTest, RefusedKernelsAreToldOfALoadedFile) {
+  Put(40);
+  const FileReport report = LoadOne();
+  EXPECT_EQ(report.verdict, Verdict::kLoaded);
+  EXPECT_EQ(report.kernels, 1);
+  EXPECT_NE(report.reason.find("kernel Identity: the core runs this op itself"), std::string::npos) << report.reason;
+}
+
+// Its constructor aborts: what is said of it was read, not run.
+TEST_F(CatalogueTest, DescribedWithoutRunning) {
+  const Result<PluginNote> note = ReadNoteFile(Put(8).string());
+  ASSERT_TRUE(note.ok()) << note.status().ToString();
+  EXPECT_EQ(note->name, "broken");
+  EXPECT_EQ(note->version, "1.0.0");
+  EXPECT_EQ(note->kinds, uint32_t{WEIR_KIND_DEVICE | WEIR_KIND_KERNELS});
+  EXPECT_EQ(note->targets, std::vector<std::string>{"broken/1"});
+}
+
+// The kernel set would abort if it were loaded.
+TEST_F(CatalogueTest, KernelSetWithoutItsPlatformIsNotLoaded) {
+  Put(47);
+  Expect(Verdict::kNoDevices, "no device of platform broken/1");
+}
+
+TEST_F(CatalogueTest, DeniedIsNotLoaded) {
+  Put(8);
+  options_.deny = {"broken"};
+  Expect(Verdict::kRefused, "denies");
+}
+
+TEST_F(CatalogueTest, TwoOfOneName) {
+  Put(0, "a.so");
+  Put(0, "b.so");
+  const auto catalogue = Load();
+  ASSERT_EQ(catalogue->files().size(), 2u);
+  EXPECT_EQ(catalogue->files()[0].verdict, Verdict::kLoaded);
+  EXPECT_EQ(catalogue->files()[1].verdict, Verdict::kRefused);
+  EXPECT_NE(catalogue->files()[1].reason.find("a second plugin named 'broken'; the first is " + (folder_ / "a.so").string()),
+            std::string::npos)
+      << catalogue->files()[1].reason;
+  EXPECT_EQ(catalogue->devices().all().size(), 1u);
+}
+
+TEST_F(CatalogueTest, SubfoldersHoldPluginsWithTheirDependencies) {
+  fs::create_directory(folder_ / "toy");
+  chmod((folder_ / "toy").c_str(), 0755);
+  Put(0, "toy/broken.so");
+  EXPECT_EQ(Load()->devices().all().size(), 1u);
+}
+
+TEST_F(CatalogueTest, WritableByOthersIsRefused) {
+  const fs::path file = Put(8);
+  chmod(file.c_str(), 0775);
+  Expect(Verdict::kRefused, "may be written by its group or by others (mode 0775)");
+  chmod(file.c_str(), 04755);
+  Expect(Verdict::kRefused, "set-id");
+  chmod(file.c_str(), 0755);
+  chmod(folder_.c_str(), 0777);
+  Expect(Verdict::kRefused, "may be written");
+}
+
+TEST_F(CatalogueTest, LinksOutOfTheFolderAreRefused) {
+  const fs::path elsewhere = fs::path(WEIR_MUTANTS) / "broken_8" / "broken.so";
+  fs::create_symlink(elsewhere, folder_ / "link.so");
+  Expect(Verdict::kRefused, "leads out of");
+  fs::remove(folder_ / "link.so");
+  const fs::path real = Put(0, "real.so");
+  fs::create_symlink("real.so", folder_ / "link.so");
+  const auto catalogue = Load();
+  EXPECT_EQ(catalogue->devices().all().size(), 1u) << "a link inside is the same plugin twice";
+}
+
+TEST_F(CatalogueTest, RelativeFoldersAreRefused) {
+  options_.folders = {"plugins"};
+  Expect(Verdict::kRefused, "no absolute path");
+}
+
+TEST_F(CatalogueTest, MemoryLimitsGoByDeviceName) {
+  Put(0);
+  options_.memory["TOY:0"].limit_bytes = 4096;
+  const auto catalogue = Load();
+  const auto buffer = catalogue->devices().Find(kToy)->allocator().Allocate(8192);
+  EXPECT_EQ(buffer.status().code(), Code::kResourceExhausted);
+  EXPECT_NE(buffer.status().message().find("4096"), std::string::npos);
+}
+
+TEST_F(CatalogueTest, BuffersOutliveTheCatalogue) {
+  Put(0);
+  std::shared_ptr<Buffer> buffer;
+  {
+    const auto catalogue = Load();
+    buffer = *catalogue->devices().Find(kToy)->allocator().Allocate(100);
+  }
+  buffer->host()[99] = std::byte{1};
+}
+
+TEST(SearchPath, EnvironmentNamesFolders) {
+  setenv("WEIR_PLUGIN_PATH", "/a/b::/c", 1);
+  EXPECT_EQ(SearchPath(), (std::vector<std::string>{"/a/b", "/c"}));
+  unsetenv("WEIR_PLUGIN_PATH");
+  ASSERT_EQ(SearchPath().size(), 1u);
+  EXPECT_EQ(SearchPath()[0].front(), '/');
+  EXPECT_TRUE(SearchPath()[0].ends_with("weir/plugins")) << SearchPath()[0];
+}
+
+}  // namespace
+}  // namespace weir::plugin

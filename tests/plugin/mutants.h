@@ -1,0 +1,64 @@
+// The broken plugins of broken.cc: which rule of `weir check` each offends.
+#ifndef WEIR_TESTS_PLUGIN_MUTANTS_H_
+#define WEIR_TESTS_PLUGIN_MUTANTS_H_
+
+namespace weir {
+
+struct Mutant {
+  int number;
+  const char* stage;
+  const char* rule;
+  const char* text;  // part of the message
+};
+
+inline constexpr Mutant kMutants[] = {
+    {1, "static", "WEIR-NOTE-01", "no note of weir"},
+    {2, "static", "WEIR-NOTE-01", "magic"},
+    {3, "static", "WEIR-NOTE-02", "ABI major 2"},
+    {4, "static", "WEIR-NOTE-02", "sanitizer"},
+    {5, "static", "WEIR-ELF-01", "broken_second_export"},
+    {6, "static", "WEIR-ELF-01", "exports nothing"},
+    {7, "load", "WEIR-LOAD-02", "WEIR_BROKEN_WAS_HERE"},
+    {8, "load", "WEIR-LOAD-01", "it crashed"},
+    {9, "load", "WEIR-LOAD-03", "hello from a plugin"},
+    {10, "abi", "WEIR-ABI-01", "ABI major"},
+    {11, "abi", "WEIR-ABI-02", "somebody_else"},
+    {12, "abi", "WEIR-ABI-03", "get_interface"},
+    {13, "abi", "WEIR-ABI-03", "no device/1"},
+    {14, "abi", "WEIR-ABI-04", "close"},
+    {15, "abi", "WEIR-ABI-05", "it "},
+    {16, "abi", "WEIR-ABI-06", "a buffer of 0 bytes"},
+    {17, "lifecycle", "WEIR-LIFE-01", "the card is on fire"},
+    {18, "lifecycle", "WEIR-LIFE-02", "did not end"},
+    {19, "lifecycle", "WEIR-LIFE-03", "no uid"},
+    {20, "lifecycle", "WEIR-LIFE-03", "two devices"},
+    {21, "lifecycle", "WEIR-LIFE-05", "too many contexts"},
+    {22, "options", "WEIR-OPT-01", "default 11"},
+    {23, "memory", "WEIR-MEM-01", "not aligned to 64"},
+    {24, "memory", "WEIR-MEM-02", "is said to be there"},
+    {25, "memory", "WEIR-MEM-03", "copy of 1 bytes"},
+    {26, "memory", "WEIR-MEM-03", "at offset"},
+    {27, "memory", "WEIR-MEM-04", "memset of 1 bytes"},
+    {28, "lifecycle", "WEIR-LIFE-06", "threads run after shutdown"},
+    {29, "lifecycle", "WEIR-LIFE-01", "did not end"},
+    {31, "lifecycle", "WEIR-LIFE-04", "never told of"},
+    {32, "kernels", "WEIR-KERNEL-02", "beside output 0"},
+    {33, "kernels", "WEIR-KERNEL-03", "two calls"},
+    {34, "kernels", "WEIR-KERNEL-04", "input 0's place"},
+    {35, "kernels", "WEIR-KERNEL-05", "scratch"},
+    {36, "kernels", "WEIR-KERNEL-06", "2 functions of the host"},
+    {37, "kernels", "WEIR-KERNEL-07", "changes input 0"},
+    {38, "kernels", "WEIR-KERNEL-02", "not written whole"},
+    {39, "kernels", "WEIR-KERNEL-09", "it "},
+    {40, "kernels", "WEIR-KERNEL-01", "the core runs this op itself"},
+    {41, "lifecycle", "WEIR-LIFE-01", "the driver is too old"},
+    {42, "options", "WEIR-OPT-02", "more than 5 is too much"},
+    {43, "static", "WEIR-NOTE-02", "must-understand"},
+    {44, "static", "WEIR-NOTE-01", "name is not terminated"},
+    {45, "static", "WEIR-NOTE-02", "needs ABI 1.7"},
+    {46, "load", "WEIR-LOAD-04", "/dev/null"},
+};
+
+}  // namespace weir
+
+#endif  // WEIR_TESTS_PLUGIN_MUTANTS_H_
