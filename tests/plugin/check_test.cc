@@ -16,7 +16,7 @@ namespace {
 
 std::string PathOf(int mutant) { return std::string(WEIR_MUTANTS) + "/broken_" + std::to_string(mutant) + "/broken.so"; }
 
-std::vector<StageResult> Run(const std::string& plugin, std::vector<std::string> stages, int time_limit_ms = 30000) {
+std::vector<StageResult> CheckFile(const std::string& plugin, std::vector<std::string> stages, int time_limit_ms = 30000) {
   CheckOptions options;
   options.plugin = plugin;
   options.stages = std::move(stages);
@@ -41,7 +41,7 @@ class MutantTest : public ::testing::TestWithParam<Mutant> {};
 TEST_P(MutantTest, IsCaughtByItsRule) {
   const Mutant& mutant = GetParam();
   const bool hangs = std::string_view(mutant.text) == "did not end";
-  const std::vector<StageResult> stages = Run(PathOf(mutant.number), {mutant.stage}, hangs ? 1500 : 30000);
+  const std::vector<StageResult> stages = CheckFile(PathOf(mutant.number), {mutant.stage}, hangs ? 1500 : 30000);
   EXPECT_FALSE(Passed(stages));
   bool caught = false;
   for (const RuleResult& rule : stages.at(0).rules) {
@@ -55,7 +55,7 @@ INSTANTIATE_TEST_SUITE_P(All, MutantTest, ::testing::ValuesIn(kMutants),
                          [](const auto& info) { return "Break" + std::to_string(info.param.number); });
 
 TEST(Check, HealthyPluginPassesEverything) {
-  const std::vector<StageResult> stages = Run(PathOf(0), {});
+  const std::vector<StageResult> stages = CheckFile(PathOf(0), {});
   EXPECT_TRUE(Passed(stages)) << Print(stages);
   ASSERT_EQ(stages.size(), StageNames().size());
   for (const StageResult& stage : stages) {
@@ -64,13 +64,13 @@ TEST(Check, HealthyPluginPassesEverything) {
 }
 
 TEST(Check, NoDeviceIsNoFault) {
-  const std::vector<StageResult> stages = Run(PathOf(30), {});
+  const std::vector<StageResult> stages = CheckFile(PathOf(30), {});
   EXPECT_TRUE(Passed(stages)) << Print(stages);
 }
 
 TEST(Check, EveryRuleIsTriedOnAHealthyPlugin) {
   std::set<std::string> tried;
-  for (const StageResult& stage : Run(PathOf(0), {})) {
+  for (const StageResult& stage : CheckFile(PathOf(0), {})) {
     for (const RuleResult& rule : stage.rules) tried.insert(rule.id);
   }
   for (const Rule& rule : Rules()) EXPECT_TRUE(tried.contains(std::string(rule.id))) << rule.id;
@@ -93,7 +93,7 @@ TEST(Check, ShippedPluginsPass) {
   for (const char* name : {"cpu", "kernels_eigen"}) {
     const std::string path = std::string(build) + "/lib/weir/plugins/" + name + ".so";
     if (!std::filesystem::exists(path)) continue;
-    const std::vector<StageResult> stages = Run(path, {}, 300000);
+    const std::vector<StageResult> stages = CheckFile(path, {}, 300000);
     EXPECT_TRUE(Passed(stages)) << Print(stages);
     ++checked;
   }

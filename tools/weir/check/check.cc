@@ -1,0 +1,156 @@
+#include "tools/weir/check/check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+
+#include "core/base/nearest.h"
+#include "tools/weir/check/stages.h"
+
+namespace weir::check {
+namespace {
+
+constexpr Rule kRules[] = {
+    {"WEIR-NOTE-01", "static", "the file is a 64-bit ELF library with one valid note of weir"},
+    {"WEIR-NOTE-02", "static", "the note fits this host: machine, ABI, must-understand bits, sanitizer, instruction set"},
+    {"WEIR-NOTE-03", "static", "the note says what the plugin brings, and kernels name their platforms"},
+    {"WEIR-ELF-01", "static", "exactly one symbol is exported: weir_plugin_query_v1"},
+    {"WEIR-ELF-02", "static", "no symbol of the core is imported"},
+    {"WEIR-ELF-03", "static", "no exported symbol is unique across the process (GNU_UNIQUE)"},
+    {"WEIR-ELF-04", "static", "no text relocations, no executable stack; relro and immediate binding"},
+    {"WEIR-ELF-05", "static", "the run path leads to the plugin's own folder only"},
+    {"WEIR-ELF-06", "static", "owner and mode of file and folder let only root and the user change them"},
+    {"WEIR-LOAD-01", "load", "the dynamic linker loads it"},
+    {"WEIR-LOAD-02", "load", "loading changes neither environment, nor folder, signal handlers, floating-point mode"},
+    {"WEIR-LOAD-03", "load", "loading and starting print nothing"},
+    {"WEIR-LOAD-04", "load", "loading starts no thread and opens no file"},
+    {"WEIR-ABI-01", "abi", "the query function answers this ABI major and no other"},
+    {"WEIR-ABI-02", "abi", "the plugin's table is complete and says the same as its note"},
+    {"WEIR-ABI-03", "abi", "interfaces: those promised exist, unknown ids give null, answers are constant"},
+    {"WEIR-ABI-04", "abi", "tables have their required functions"},
+    {"WEIR-ABI-05", "abi", "a null error record is legal"},
+    {"WEIR-ABI-06", "abi", "an error message stays inside its buffer"},
+    {"WEIR-ABI-07", "abi", "a newer host, with a longer table, is fine"},
+    {"WEIR-LIFE-01", "lifecycle", "init succeeds with default options"},
+    {"WEIR-LIFE-02", "lifecycle", "enumerate ends, and says the same again"},
+    {"WEIR-LIFE-03", "lifecycle", "device records are complete, their uids distinct"},
+    {"WEIR-LIFE-04", "lifecycle", "opening a device that is not there is an error"},
+    {"WEIR-LIFE-05", "lifecycle", "a device opens twice at once, and a thousand times in turn"},
+    {"WEIR-LIFE-06", "lifecycle", "shutdown ends the plugin's threads"},
+    {"WEIR-OPT-01", "options", "the schema is well formed, its defaults are in range"},
+    {"WEIR-OPT-02", "options", "init accepts what the schema allows"},
+    {"WEIR-MEM-00", "memory", "the plugin starts and opens its devices"},
+    {"WEIR-MEM-01", "memory", "blocks of every size are whole, aligned and disjoint"},
+    {"WEIR-MEM-02", "memory", "too large a block is an error, after which smaller ones still come"},
+    {"WEIR-MEM-03", "memory", "copies carry every byte and no other, at odd sizes and offsets"},
+    {"WEIR-MEM-04", "memory", "memset fills the range and no other byte"},
+    {"WEIR-KERNEL-00", "kernels", "the plugin starts and there is a device for its kernels"},
+    {"WEIR-KERNEL-01", "kernels", "the core accepts every kernel record"},
+    {"WEIR-KERNEL-02", "kernels", "every output is written whole, and nothing beside it"},
+    {"WEIR-KERNEL-03", "kernels", "the same inputs give the same bits"},
+    {"WEIR-KERNEL-04", "kernels", "alias claims are true: in place gives the same result"},
+    {"WEIR-KERNEL-05", "kernels", "scratch memory is as large as was asked for"},
+    {"WEIR-KERNEL-06", "kernels", "fn calls no function of the host"},
+    {"WEIR-KERNEL-07", "kernels", "inputs stay as they are"},
+    {"WEIR-KERNEL-08", "kernels", "prepared and dynamic form agree"},
+    {"WEIR-KERNEL-09", "kernels", "empty tensors are fine"},
+};
+
+constexpr std::string_view kStages[] = {"static", "load", "abi", "lifecycle", "options", "memory", "kernels"};
+constexpr std::vector<RuleResult> (*kStageFunctions[])(const Target&) = {
+    StaticStage, LoadStage, AbiStage, LifecycleStage, OptionsStage, MemoryStage, KernelsStage};
+static_assert(std::size(kStages) == std::size(kStageFunctions));
+
+std::string EscapeXml(std::string_view text) {
+  std::string escaped;
+  for (const char c : text) {
+    switch (c) {
+      case '&': escaped += "&amp;"; break;
+      case '<': escaped += "&lt;"; break;
+      case '>': escaped += "&gt;"; break;
+      case '"': escaped += "&quot;"; break;
+      default: escaped += static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t' ? ' ' : c;
+    }
+  }
+  return escaped;
+}
+
+}  // namespace
+
+std::string_view Name(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kPass: return "pass";
+    case Verdict::kFail: return "fail";
+    case Verdict::kSkip: return "skip";
+  }
+  return "fail";
+}
+
+std::span<const Rule> Rules() { return kRules; }
+std::span<const std::string_view> StageNames() { return kStages; }
+
+Result<std::vector<StageResult>> Check(const op::OpRegistry& ops, const CheckOptions& options) {
+  for (const std::string& stage : options.stages) {
+    if (std::find(std::begin(kStages), std::end(kStages), stage) != std::end(kStages)) continue;
+    const std::vector<std::string_view> known(std::begin(kStages), std::end(kStages));
+    return InvalidArgument("there is no stage '{}', wanted one of {}{}", stage, fmt::join(kStages, ", "),
+                           NearestHint(stage, known));
+  }
+  std::error_code error;
+  const std::filesystem::path path = std::filesystem::canonical(options.plugin, error);
+  if (error) return NotFound("cannot check '{}': {}", options.plugin, error.message());
+  Target target;
+  target.path = path.string();
+  target.ops = &ops;
+  target.time_limit_ms = options.time_limit_ms;
+  target.folders.push_back(path.parent_path().string());
+  target.folders.insert(target.folders.end(), options.folders.begin(), options.folders.end());
+  std::vector<StageResult> results;
+  for (size_t i = 0; i < std::size(kStages); ++i) {
+    const std::string stage(kStages[i]);
+    const bool wanted = options.stages.empty() ||
+                        std::find(options.stages.begin(), options.stages.end(), stage) != options.stages.end();
+    if (wanted) results.push_back({stage, kStageFunctions[i](target)});
+  }
+  return results;
+}
+
+bool Passed(std::span<const StageResult> stages) {
+  return std::all_of(stages.begin(), stages.end(), [](const StageResult& stage) {
+    return std::none_of(stage.rules.begin(), stage.rules.end(), [](const RuleResult& r) { return r.verdict == Verdict::kFail; });
+  });
+}
+
+std::string JUnit(std::string_view plugin, std::span<const StageResult> stages) {
+  size_t tests = 0, failures = 0, skipped = 0;
+  std::string suites;
+  for (const StageResult& stage : stages) {
+    std::string cases;
+    size_t failed = 0, left_out = 0;
+    for (const RuleResult& rule : stage.rules) {
+      cases += fmt::format("    <testcase classname=\"{}\" name=\"{}\"", EscapeXml(stage.name), EscapeXml(rule.id));
+      const std::string message = EscapeXml(rule.message);
+      if (rule.verdict == Verdict::kPass) {
+        cases += "/>\n";
+      } else if (rule.verdict == Verdict::kFail) {
+        ++failed;
+        cases += fmt::format(">\n      <failure message=\"{}\"/>\n    </testcase>\n", message);
+      } else {
+        ++left_out;
+        cases += fmt::format(">\n      <skipped message=\"{}\"/>\n    </testcase>\n", message);
+      }
+    }
+    suites += fmt::format("  <testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" skipped=\"{}\">\n{}  </testsuite>\n",
+                          EscapeXml(stage.name), stage.rules.size(), failed, left_out, cases);
+    tests += stage.rules.size();
+    failures += failed;
+    skipped += left_out;
+  }
+  return fmt::format("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"{}\" tests=\"{}\" failures=\"{}\" "
+                     "skipped=\"{}\">\n{}</testsuites>\n",
+                     EscapeXml(plugin), tests, failures, skipped, suites);
+}
+
+}  // namespace weir::check

@@ -1,0 +1,61 @@
+// `weir check`: what a plugin file has to keep to, tried out stage by stage in child processes.
+#ifndef WEIR_TOOLS_WEIR_CHECK_CHECK_H_
+#define WEIR_TOOLS_WEIR_CHECK_CHECK_H_
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/status.h"
+#include "core/op/registry.h"
+
+namespace weir::check {
+
+enum class Verdict { kPass, kFail, kSkip };
+/// "pass", "fail", "skip".
+std::string_view Name(Verdict verdict);
+
+/// What was found for one rule. A rule may occur more than once in a stage.
+struct RuleResult {
+  std::string id;  // WEIR-MEM-02
+  Verdict verdict = Verdict::kPass;
+  std::string message;  // why it failed or was skipped
+};
+
+struct StageResult {
+  std::string name;
+  std::vector<RuleResult> rules;
+};
+
+/// A rule of the plugin ABI that the checker enforces.
+struct Rule {
+  std::string_view id;
+  std::string_view stage;
+  std::string_view text;
+};
+std::span<const Rule> Rules();
+
+/// The stages in order: static, load, abi, lifecycle, options, memory, kernels.
+std::span<const std::string_view> StageNames();
+
+struct CheckOptions {
+  std::string plugin;                // path of the file
+  std::vector<std::string> stages;   // empty = all
+  int time_limit_ms = 30000;         // for each child process
+  std::vector<std::string> folders;  // where device plugins lie that a kernel set needs; its own folder is one anyway
+};
+
+/// Checks one file. NotFound for a file that does not exist, InvalidArgument for an unknown stage (nearest names).
+/// Forks: call it while the process has one thread. Standard output and error of the children are swallowed.
+Result<std::vector<StageResult>> Check(const op::OpRegistry& ops, const CheckOptions& options);
+
+/// No rule failed.
+bool Passed(std::span<const StageResult> stages);
+
+/// A JUnit report, one test case per result.
+std::string JUnit(std::string_view plugin, std::span<const StageResult> stages);
+
+}  // namespace weir::check
+
+#endif  // WEIR_TOOLS_WEIR_CHECK_CHECK_H_

@@ -1,0 +1,56 @@
+// Nodes to try a kernel with: attributes, shapes and values that its op accepts, found by asking the op's shape function.
+#ifndef WEIR_TOOLS_WEIR_CHECK_KERNEL_TRIAL_H_
+#define WEIR_TOOLS_WEIR_CHECK_KERNEL_TRIAL_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/base/status.h"
+#include "core/kernel/host.h"
+#include "core/kernel/node_resources.h"
+#include "core/kernel/prepared.h"
+#include "core/op/attrs.h"
+#include "core/op/registry.h"
+#include "core/tensor/tensor.h"
+#include "sdk/abi/kernel.h"
+
+namespace weir::check {
+
+/// One node with host values for its inputs. Immovable: views borrow from it.
+class KernelTrial {
+ public:
+  KernelTrial(const op::OpDef& def, op::AttrList attrs);
+  KernelTrial(const KernelTrial&) = delete;
+  KernelTrial& operator=(const KernelTrial&) = delete;
+
+  const weir_node& node() const { return node_; }
+  const std::vector<Tensor>& values() const { return values_; }
+  const std::vector<kernel::OperandSpec>& inputs() const { return inputs_; }
+  const std::vector<kernel::OperandSpec>& outputs() const { return outputs_; }
+  /// No operand has elements to compute.
+  bool empty() const;
+  /// "Add T=float [2,3] [2,3]"
+  std::string ToString() const;
+
+ private:
+  friend class TrialSearch;
+  const op::OpDef* def_;
+  op::AttrList attrs_;
+  kernel::NodeResources resources_;
+  weir_node node_;
+  std::vector<Tensor> values_;
+  std::vector<bool> known_;  // the input is a constant
+  std::vector<kernel::OperandSpec> inputs_;
+  std::vector<kernel::OperandSpec> outputs_;
+};
+
+/// Calls `try_it` with trials for `record` until it has taken enough of them: for every element type of the first
+/// constraint at least one, for the first type several shapes, an empty one among them. `try_it` answers whether the
+/// kernel took the trial. Returns how many it took.
+int ForEachTrial(const op::OpDef& def, const weir_kernel& record, const std::function<bool(const KernelTrial&)>& try_it);
+
+}  // namespace weir::check
+
+#endif  // WEIR_TOOLS_WEIR_CHECK_KERNEL_TRIAL_H_

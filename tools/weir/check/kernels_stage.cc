@@ -1,0 +1,228 @@
+// Stage kernels: every record on host memory, with random and empty inputs, against itself.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <set>
+#include <vector>
+
+#include "core/kernel/context.h"
+#include "core/kernel/host.h"
+#include "core/kernel/registry.h"
+#include "core/plugin/note.h"
+#include "tools/weir/check/kernel_trial.h"
+#include "tools/weir/check/prepared_run.h"
+#include "tools/weir/check/recorder.h"
+#include "tools/weir/check/stages.h"
+#include "tools/weir/check/subject.h"
+
+namespace weir::check {
+namespace {
+
+using kernel::KernelEntry;
+using kernel::Text;
+
+bool Same(const RunResult& a, const RunResult& b) { return a.outputs == b.outputs; }
+
+// What is wrong with one kernel on one trial: rule and text. Nothing when all is well.
+struct Fault {
+  std::string_view rule;
+  std::string text;
+};
+
+class KernelExam {
+ public:
+  KernelExam(const KernelEntry& entry, weir_device* device) : entry_(entry), device_(device) {}
+
+  /// False when the kernel does not take the trial (it declines, or fn reports an error).
+  bool Take(const KernelTrial& trial) {
+    if (entry_.record->supports != nullptr &&
+        !kernel::Supports(entry_, trial.node(), trial.inputs(), trial.outputs(), device_).ok()) {
+      return false;
+    }
+    bool prepared_taken = false;
+    RunResult prepared;
+    if (WEIR_HAS(entry_.record, prepare)) prepared_taken = TakePrepared(trial, prepared);
+    if (!WEIR_HAS(entry_.record, compute)) return prepared_taken;
+    return TakeDynamic(trial, prepared_taken ? &prepared : nullptr) || prepared_taken;
+  }
+
+  const std::vector<Fault>& faults() const { return faults_; }
+
+ private:
+  void Blame(std::string_view rule, const KernelTrial& trial, std::string text) {
+    faults_.push_back({trial.empty() ? "WEIR-KERNEL-09" : rule, fmt::format("{}: {}", trial.ToString(), text)});
+  }
+
+  bool TakePrepared(const KernelTrial& trial, RunResult& first) {
+    const auto made = kernel::PreparedKernel::Make(entry_, trial.node(), trial.inputs(), trial.outputs(), device_);
+    if (!made.ok()) {
+      if (made.status().code() == Code::kInternal) Blame("WEIR-KERNEL-04", trial, made.status().message());
+      return false;
+    }
+    const kernel::PreparedKernel& kernel = **made;
+    first = RunPrepared(kernel, trial, {});
+    Bounds(trial, first);
+    if (!first.status.ok()) return false;
+    if ((kernel.flags() & WEIR_KERNEL_STATEFUL) != 0) return true;
+    const RunResult again = RunPrepared(kernel, trial, {});
+    if (!Same(first, again)) {
+      Blame("WEIR-KERNEL-03", trial, "two calls with the same inputs differ");
+      return true;
+    }
+    const RunResult other = RunPrepared(kernel, trial, {.output_fill = 0x5a});
+    if (!Same(first, other)) Blame("WEIR-KERNEL-02", trial, "the result depends on what the output held before: it is not written whole");
+    for (const weir_alias& alias : kernel.aliases()) {
+      if (alias.kind != WEIR_ALIAS_MAY) continue;
+      const RunResult in_place = RunPrepared(kernel, trial, {.in_place = &alias});
+      Bounds(trial, in_place);
+      if (Same(first, in_place)) continue;
+      Blame("WEIR-KERNEL-04", trial, fmt::format("with output {} in input {}'s place the result differs", alias.output, alias.input));
+    }
+    return true;
+  }
+
+  void Bounds(const KernelTrial& trial, const RunResult& run) {
+    if (!run.overrun.empty()) Blame("WEIR-KERNEL-02", trial, fmt::format("fn writes {}", run.overrun));
+    if (run.scratch_overrun) Blame("WEIR-KERNEL-05", trial, "fn writes beyond the scratch memory that prepare asked for");
+    if (run.host_calls != 0) Blame("WEIR-KERNEL-06", trial, fmt::format("fn calls {} functions of the host", run.host_calls));
+    if (!run.changed_input.empty()) Blame("WEIR-KERNEL-07", trial, fmt::format("fn changes {}", run.changed_input));
+  }
+
+  Result<std::vector<Tensor>> Compute(kernel::DynamicKernel& kernel, const KernelTrial& trial) {
+    std::vector<Tensor> inputs;
+    for (const Tensor& value : trial.values()) {
+      WEIR_ASSIGN(Tensor copy, value.Clone());
+      inputs.push_back(std::move(copy));
+    }
+    std::vector<DType> types;
+    for (const kernel::OperandSpec& output : trial.outputs()) types.push_back(output.dtype);
+    return kernel.Compute(std::move(inputs), types, HostAllocator(), 1);
+  }
+
+  bool TakeDynamic(const KernelTrial& trial, const RunResult* prepared) {
+    const auto made = kernel::DynamicKernel::Make(entry_, trial.node(), device_);
+    if (!made.ok()) return false;
+    const Result<std::vector<Tensor>> first = Compute(**made, trial);
+    if (!first.ok()) {
+      if (first.status().code() == Code::kInternal) Blame("WEIR-KERNEL-02", trial, first.status().message());
+      return false;
+    }
+    if ((entry_.record->flags & WEIR_KERNEL_STATEFUL) != 0) return true;
+    const Result<std::vector<Tensor>> again = Compute(**made, trial);
+    for (size_t i = 0; i < first->size(); ++i) {
+      if (!again.ok() || !(*first)[i].SameBits((*again)[i])) {
+        Blame("WEIR-KERNEL-03", trial, "two calls of the dynamic form with the same inputs differ");
+        return true;
+      }
+      if (prepared == nullptr) continue;
+      const std::vector<uint8_t>& bytes = prepared->outputs[i];
+      const bool equal = (*first)[i].bytes() == bytes.size() &&
+                         (bytes.empty() || std::memcmp((*first)[i].raw(), bytes.data(), bytes.size()) == 0);
+      if (!equal) Blame("WEIR-KERNEL-08", trial, fmt::format("output {} of the two forms differs", i));
+    }
+    return true;
+  }
+
+  const KernelEntry& entry_;
+  weir_device* device_;
+  std::vector<Fault> faults_;
+};
+
+// The rules that a kernel is examined by, in the order in which results are printed.
+constexpr std::string_view kExamRules[] = {"WEIR-KERNEL-02", "WEIR-KERNEL-03", "WEIR-KERNEL-04", "WEIR-KERNEL-05",
+                                           "WEIR-KERNEL-06", "WEIR-KERNEL-07", "WEIR-KERNEL-08", "WEIR-KERNEL-09"};
+
+// All kernels of a plugin with the devices they run on.
+class Examination {
+ public:
+  Examination(const Target& target, const Subject& subject) : target_(target), subject_(subject) {}
+
+  Status Register() {
+    const weir_kernels_api* api = subject_.kernels();
+    if (!WEIR_HAS(api, kernels)) return {};
+    WEIR_ASSIGN(const plugin::PluginNote note, plugin::ReadNoteFile(target_.path));
+    std::string refused;
+    for (uint64_t i = 0; i < api->kernel_count; ++i) {
+      const Status added = registry_.Add(*target_.ops, {api->kernels[i], note.name, target_.path, 0});
+      if (!added.ok()) refused += (refused.empty() ? "" : "; ") + added.message();
+    }
+    return refused.empty() ? Status() : InvalidArgument("{}", refused);
+  }
+
+  Finding FindDevices() {
+    std::string missing;
+    for (const KernelEntry* entry : registry_.All()) {
+      const std::string platform(Text(entry->record->platform));
+      if (devices_.contains(platform)) continue;
+      Result<std::unique_ptr<OpenedDevice>> device = DeviceFor(target_, subject_, platform);
+      if (!device.ok()) return Finding::Skip(device.status().message());
+      devices_[platform] = std::move(*device);
+    }
+    return Status();
+  }
+
+  void Run(Recorder& recorder) {
+    std::map<std::string_view, std::vector<std::string>> faults;
+    std::set<std::string> not_taken;
+    for (const KernelEntry* entry : registry_.All()) {
+      const OpenedDevice& device = *devices_[std::string(Text(entry->record->platform))];
+      if ((device.found().flags & WEIR_DEVICE_UNIFIED_MEMORY) == 0) continue;
+      // A crash inside is blamed on the rule about bounds, or on the one about empty tensors.
+      KernelExam exam(*entry, device.handle());
+      const int taken = ForEachTrial(*target_.ops->Find(Text(entry->record->op)), *entry->record, [&](const KernelTrial& trial) {
+        recorder.Begin(trial.empty() ? "WEIR-KERNEL-09" : "WEIR-KERNEL-02");
+        return exam.Take(trial);
+      });
+      if (taken == 0) not_taken.insert(std::string(Text(entry->record->op)));
+      for (const Fault& fault : exam.faults()) faults[fault.rule].push_back(fault.text);
+    }
+    for (const std::string_view rule : kExamRules) {
+      const std::vector<std::string>& of_rule = faults[rule];
+      recorder.Try(rule, [&]() -> Status {
+        if (of_rule.empty()) return {};
+        return FailedPrecondition("{}{}", of_rule.front(),
+                                  of_rule.size() > 1 ? fmt::format(" (and {} more)", of_rule.size() - 1) : "");
+      });
+    }
+    if (!not_taken.empty()) {
+      recorder.Try("WEIR-KERNEL-02", [&] {
+        return Finding::Skip(fmt::format("no inputs found that these kernels take: {}", fmt::join(not_taken, ", ")));
+      });
+    }
+  }
+
+  bool empty() const { return registry_.size() == 0; }
+
+ private:
+  const Target& target_;
+  const Subject& subject_;
+  kernel::KernelRegistry registry_;
+  std::map<std::string, std::unique_ptr<OpenedDevice>> devices_;
+};
+
+}  // namespace
+
+std::vector<RuleResult> KernelsStage(const Target& target) {
+  return RunInChild("WEIR-KERNEL-00", target.time_limit_ms, [&](Recorder& recorder) {
+    const Result<Subject> subject = Subject::Start(target.path);
+    if (!subject.ok()) {
+      recorder.Try("WEIR-KERNEL-00", [&] { return subject.status(); });
+      return;
+    }
+    Examination examination(target, *subject);
+    recorder.Try("WEIR-KERNEL-01", [&] { return examination.Register(); });
+    bool ready = false;
+    recorder.Try("WEIR-KERNEL-00", [&]() -> Finding {
+      if (examination.empty()) return Finding::Skip("it brings no kernels");
+      Finding found = examination.FindDevices();
+      ready = found.verdict == Verdict::kPass;
+      return found;
+    });
+    if (ready) examination.Run(recorder);
+  });
+}
+
+}  // namespace weir::check

@@ -1,0 +1,101 @@
+// Stage lifecycle: init, enumerate, open and close, shutdown.
+#include <fmt/format.h>
+
+#include <chrono>
+#include <memory>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "core/device/device_name.h"
+#include "core/kernel/host.h"
+#include "tools/weir/check/process_state.h"
+#include "tools/weir/check/recorder.h"
+#include "tools/weir/check/stages.h"
+#include "tools/weir/check/subject.h"
+
+namespace weir::check {
+namespace {
+
+constexpr int kRounds = 1000;
+
+Finding CheckEnumerate(const Subject& subject, std::vector<FoundDevice>& found) {
+  if (subject.devices() == nullptr) return Finding::Skip("it brings no devices");
+  Result<std::vector<FoundDevice>> first = Enumerate(subject);
+  if (!first.ok()) return first.status();
+  const Result<std::vector<FoundDevice>> second = Enumerate(subject);
+  if (!second.ok()) return second.status().Prepend("the second time: ");
+  if (*first != *second) return Status(FailedPrecondition("it finds {} devices, then {} others", first->size(), second->size()));
+  found = std::move(*first);
+  return Status();
+}
+
+Status CheckRecords(const std::vector<FoundDevice>& found) {
+  std::set<std::string> uids;
+  for (const FoundDevice& device : found) {
+    if (device.uid.empty()) return InvalidArgument("a device of kind '{}' has no uid", device.kind);
+    if (!uids.insert(device.uid).second) return InvalidArgument("two devices have the uid '{}'", device.uid);
+    if (device.platform.empty()) return InvalidArgument("device '{}' has no platform", device.uid);
+    const Result<device::DeviceName> name = device::ParseDeviceName("/device:" + device.kind + ":0");
+    if (!name.ok() || name->type != device.kind) {
+      return InvalidArgument("device '{}': kind '{}' is no device type", device.uid, device.kind);
+    }
+    if ((device.alignment & (device.alignment - 1)) != 0) {
+      return InvalidArgument("device '{}': alignment {} is no power of two", device.uid, device.alignment);
+    }
+  }
+  return {};
+}
+
+Finding OpenNobody(const Subject& subject) {
+  if (subject.devices() == nullptr) return Finding::Skip("it brings no devices");
+  const auto opened = OpenedDevice::Open(subject, {.uid = "a-device-that-nobody-has"});
+  if (opened.ok()) return Status(FailedPrecondition("it opens a device that enumerate never told of"));
+  return Status();
+}
+
+Finding OpenOften(const Subject& subject, const std::vector<FoundDevice>& found) {
+  if (found.empty()) return Finding::Skip("it finds no device here");
+  for (const FoundDevice& device : found) {
+    const auto one = OpenedDevice::Open(subject, device);
+    if (!one.ok()) return one.status();
+    const auto two = OpenedDevice::Open(subject, device);
+    if (!two.ok()) return two.status().Prepend("while it is open: ");
+    for (int round = 0; round < kRounds; ++round) {
+      const auto again = OpenedDevice::Open(subject, device);
+      if (!again.ok()) return again.status().Prepend(fmt::format("round {}: ", round));
+    }
+  }
+  return Status();
+}
+
+Status CheckShutdown(const Subject& subject, int threads_before) {
+  if (!WEIR_HAS(&subject.table(), shutdown)) return InvalidArgument("it has no shutdown");
+  subject.table().shutdown();
+  // A joined thread leaves the process's list a moment later.
+  int threads = 0;
+  for (int wait = 0; wait < 100; ++wait) {
+    threads = ProcessState::Now().threads;
+    if (threads <= threads_before) return {};
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return FailedPrecondition("{} threads run after shutdown, {} did before init", threads, threads_before);
+}
+
+}  // namespace
+
+std::vector<RuleResult> LifecycleStage(const Target& target) {
+  return RunInChild("WEIR-LIFE-01", target.time_limit_ms, [&](Recorder& recorder) {
+    const int threads_before = ProcessState::Now().threads;
+    Result<Subject> subject = Unknown("not tried");
+    if (!recorder.Try("WEIR-LIFE-01", [&] { return (subject = Subject::Start(target.path)).status(); })) return;
+    std::vector<FoundDevice> found;
+    recorder.Try("WEIR-LIFE-02", [&] { return CheckEnumerate(*subject, found); });
+    recorder.Try("WEIR-LIFE-03", [&] { return CheckRecords(found); });
+    recorder.Try("WEIR-LIFE-04", [&] { return OpenNobody(*subject); });
+    recorder.Try("WEIR-LIFE-05", [&] { return OpenOften(*subject, found); });
+    recorder.Try("WEIR-LIFE-06", [&] { return CheckShutdown(*subject, threads_before); });
+  });
+}
+
+}  // namespace weir::check

@@ -1,0 +1,32 @@
+// What a library could change of the process around it.
+#ifndef WEIR_TOOLS_WEIR_CHECK_PROCESS_STATE_H_
+#define WEIR_TOOLS_WEIR_CHECK_PROCESS_STATE_H_
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/base/status.h"
+
+namespace weir::check {
+
+struct ProcessState {
+  std::vector<std::string> environment;
+  std::string folder;
+  std::vector<const void*> signal_handlers;
+  int rounding = 0;
+  int exception_mask = 0;
+  std::map<int, std::string> files;  // open descriptors and where they lead
+  int threads = 0;
+
+  static ProcessState Now();
+};
+
+/// FailedPrecondition naming what differs in environment, folder, signal handlers or floating-point mode.
+Status SameSurroundings(const ProcessState& before, const ProcessState& after);
+/// FailedPrecondition naming descriptors that came, or a greater number of threads.
+Status SameActivity(const ProcessState& before, const ProcessState& after);
+
+}  // namespace weir::check
+
+#endif  // WEIR_TOOLS_WEIR_CHECK_PROCESS_STATE_H_

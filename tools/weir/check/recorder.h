@@ -1,0 +1,68 @@
+// How a child process tells its parent what it found, rule by rule.
+#ifndef WEIR_TOOLS_WEIR_CHECK_RECORDER_H_
+#define WEIR_TOOLS_WEIR_CHECK_RECORDER_H_
+
+#include <exception>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "core/base/status.h"
+#include "tools/weir/check/check.h"
+
+namespace weir::check {
+
+/// The outcome of trying one rule.
+class Finding {
+ public:
+  /// Pass for ok, else fail with the text.
+  Finding(const Status& status)  // NOLINT(google-explicit-constructor)
+      : verdict(status.ok() ? Verdict::kPass : Verdict::kFail), message(status.message()) {}
+  static Finding Skip(std::string why) {
+    Finding finding{Status()};
+    finding.verdict = Verdict::kSkip;
+    finding.message = std::move(why);
+    return finding;
+  }
+
+  Verdict verdict;
+  std::string message;
+};
+
+/// Writes to a pipe. A rule is announced before it is tried, so that a crash or a hang has a name.
+class Recorder {
+ public:
+  explicit Recorder(int fd) : fd_(fd) {}
+
+  /// Tries a rule: `body()` gives a Status or a Finding. False when it failed.
+  template <class Body>
+  bool Try(std::string_view id, Body&& body) {
+    Begin(id);
+    try {
+      return End(id, Finding(std::forward<Body>(body)()));
+    } catch (const std::exception& e) {
+      return End(id, Finding(Internal("an exception escaped: {}", e.what())));
+    } catch (...) {
+      return End(id, Finding(Internal("an exception escaped")));
+    }
+  }
+
+  void Begin(std::string_view id);
+  bool End(std::string_view id, const Finding& finding);
+
+ private:
+  int fd_;
+};
+
+/// Runs `body` in a forked child with a time limit and collects its results. A child that dies or does not end fails the
+/// rule that it had announced last (`first_rule` if none).
+std::vector<RuleResult> RunInChild(std::string_view first_rule, int time_limit_ms,
+                                   const std::function<void(Recorder&)>& body);
+
+/// Descriptor, in a child, of the file that its standard output and error went to.
+int CapturedOutput();
+
+}  // namespace weir::check
+
+#endif  // WEIR_TOOLS_WEIR_CHECK_RECORDER_H_

@@ -1,0 +1,151 @@
+#include "tools/weir/check/subject.h"
+
+#include <dlfcn.h>
+
+#include <atomic>
+
+#include "core/kernel/host.h"
+#include "core/plugin/compatible.h"
+#include "core/plugin/module.h"
+#include "core/plugin/scan.h"
+
+namespace weir::check {
+namespace {
+
+using kernel::CallPlugin;
+using kernel::Text;
+using kernel::ViewOf;
+
+std::atomic<uint64_t> host_calls{0};
+
+// The core's function behind a counter.
+template <auto kField>
+struct Counted;
+template <class R, class... Args, R (*weir_host::*kField)(Args...)>
+struct Counted<kField> {
+  static R Call(Args... args) {
+    host_calls.fetch_add(1, std::memory_order_relaxed);
+    return (kernel::HostTable().*kField)(args...);
+  }
+};
+
+template <auto kField>
+void Watch(weir_host& host) {
+  host.*kField = &Counted<kField>::Call;
+}
+
+void SwallowLog(int32_t, const char*, int32_t, weir_str) { host_calls.fetch_add(1, std::memory_order_relaxed); }
+
+}  // namespace
+
+const weir_host& WatchingHost() {
+  static const weir_host table = [] {
+    weir_host host = kernel::HostTable();
+    host.log = SwallowLog;
+    Watch<&weir_host::enabled>(host);
+    Watch<&weir_host::schedule>(host);
+    Watch<&weir_host::parallel_for>(host);
+    Watch<&weir_host::host_alloc>(host);
+    Watch<&weir_host::host_free>(host);
+    Watch<&weir_host::node_name>(host);
+    Watch<&weir_host::node_op>(host);
+    Watch<&weir_host::attr>(host);
+    Watch<&weir_host::constant_input>(host);
+    Watch<&weir_host::get_interface>(host);
+    Watch<&weir_host::node_resource>(host);
+    return host;
+  }();
+  return table;
+}
+
+uint64_t HostCalls() { return host_calls.load(std::memory_order_relaxed); }
+
+Result<Subject> Subject::Load(const std::string& path) {
+  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  if (library == nullptr) return FailedPrecondition("{}", dlerror());
+  Subject subject;
+  subject.query_ = reinterpret_cast<weir_plugin_query_fn>(dlsym(library, WEIR_PLUGIN_QUERY_SYMBOL));
+  if (subject.query_ == nullptr) return FailedPrecondition("it does not export {}", WEIR_PLUGIN_QUERY_SYMBOL);
+  subject.table_ = subject.query_(WEIR_ABI_MAJOR, WEIR_ABI_MINOR);
+  if (!WEIR_HAS(subject.table_, get_interface)) return FailedPrecondition("{} gives no table", WEIR_PLUGIN_QUERY_SYMBOL);
+  return subject;
+}
+
+Result<Subject> Subject::Start(const std::string& path) {
+  WEIR_ASSIGN(Subject subject, Load(path));
+  if (!WEIR_HAS(subject.table_, init)) return FailedPrecondition("its table has no init");
+  const std::vector<weir_opt> options = plugin::DefaultOptions(*subject.table_);
+  WEIR_TRY(CallPlugin("init", [&](weir_error* error) {
+    return subject.table_->init(&WatchingHost(), options.data(), options.size(), error);
+  }));
+  return subject;
+}
+
+Result<std::vector<FoundDevice>> Enumerate(const Subject& subject) {
+  const weir_device_api* api = subject.devices();
+  if (!WEIR_HAS(api, enumerate)) return FailedPrecondition("it brings no devices");
+  std::vector<FoundDevice> found;
+  const auto emit = [](void* ctx, const weir_device_record* record) {
+    FoundDevice device;
+    device.uid = Text(record->uid);
+    device.kind = Text(record->kind);
+    device.platform = Text(record->platform);
+    device.flags = record->flags;
+    if (WEIR_HAS(record, memory_bytes)) device.memory_bytes = record->memory_bytes;
+    if (WEIR_HAS(record, alignment)) device.alignment = record->alignment;
+    static_cast<std::vector<FoundDevice>*>(ctx)->push_back(std::move(device));
+  };
+  const std::vector<weir_opt> options = plugin::DefaultOptions(subject.table());
+  WEIR_TRY(CallPlugin("enumerate", [&](weir_error* error) {
+    return api->enumerate(options.data(), options.size(), emit, &found, error);
+  }));
+  return found;
+}
+
+Result<std::unique_ptr<OpenedDevice>> OpenedDevice::Open(const Subject& subject, const FoundDevice& found) {
+  std::unique_ptr<OpenedDevice> device(new OpenedDevice);
+  const weir_device_api* api = subject.devices();
+  if (!WEIR_HAS(api, open)) return FailedPrecondition("it cannot open devices");
+  device->found_ = found;
+  const std::vector<weir_opt> options = plugin::DefaultOptions(subject.table());
+  WEIR_TRY(CallPlugin("open", [&](weir_error* error) {
+    return api->open(ViewOf(std::string_view(found.uid)), options.data(), options.size(), &device->handle_, error);
+  }));
+  if (device->handle_ == nullptr) return Internal("open of '{}' gives no device", found.uid);
+  device->api_ = api;
+  return device;
+}
+
+OpenedDevice::~OpenedDevice() {
+  if (WEIR_HAS(api_, close)) api_->close(handle_);
+}
+
+Result<std::unique_ptr<OpenedDevice>> DeviceFor(const Target& target, const Subject& subject, std::string_view platform) {
+  const auto open_from = [&](const Subject& from) -> Result<std::unique_ptr<OpenedDevice>> {
+    WEIR_ASSIGN(const std::vector<FoundDevice> found, Enumerate(from));
+    for (const FoundDevice& device : found) {
+      if (device.platform == platform) return OpenedDevice::Open(from, device);
+    }
+    return NotFound("no device of platform {}", platform);
+  };
+  if (subject.devices() != nullptr) {
+    Result<std::unique_ptr<OpenedDevice>> own = open_from(subject);
+    if (own.ok()) return own;
+  }
+  for (const std::string& folder : target.folders) {
+    const Result<std::vector<std::string>> files = plugin::ListFolder(folder);
+    if (!files.ok()) continue;
+    for (const std::string& file : *files) {
+      const Result<plugin::ScannedFile> scanned = plugin::ScanFile(file, folder);
+      if (!scanned.ok() || (scanned->note.kinds & WEIR_KIND_DEVICE) == 0 || scanned->path == target.path) continue;
+      if (!plugin::CheckCompatible(scanned->note, plugin::HostTraits::Current()).ok()) continue;
+      const Result<Subject> other = Subject::Start(scanned->path);
+      if (!other.ok()) continue;
+      Result<std::unique_ptr<OpenedDevice>> device = open_from(*other);
+      if (device.ok()) return device;
+    }
+  }
+  return NotFound("no plugin beside it brings a device of platform {}", platform);
+}
+
+}  // namespace weir::check

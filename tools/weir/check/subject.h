@@ -1,0 +1,92 @@
+// The plugin under test inside a child process: loaded without the core's loader, given a host table that watches it.
+#ifndef WEIR_TOOLS_WEIR_CHECK_SUBJECT_H_
+#define WEIR_TOOLS_WEIR_CHECK_SUBJECT_H_
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/status.h"
+#include "core/device/device.h"
+#include "core/op/registry.h"
+#include "core/plugin/note.h"
+#include "sdk/abi/device.h"
+#include "sdk/abi/kernel.h"
+#include "sdk/abi/plugin.h"
+
+namespace weir::check {
+
+/// What every stage is given.
+struct Target {
+  std::string path;  // canonical
+  const op::OpRegistry* ops = nullptr;
+  int time_limit_ms = 0;
+  std::vector<std::string> folders;
+};
+
+/// The host table that plugins under test get: the core's, with every call counted and log lines swallowed.
+const weir_host& WatchingHost();
+/// Calls of the host table while `body` ran, on any thread.
+uint64_t HostCalls();
+
+/// A loaded plugin. Never unloaded.
+class Subject {
+ public:
+  /// dlopen and query. FailedPrecondition with the dynamic linker's text.
+  static Result<Subject> Load(const std::string& path);
+  /// The same, then init with the schema's defaults.
+  static Result<Subject> Start(const std::string& path);
+
+  weir_plugin_query_fn query() const { return query_; }
+  const weir_plugin& table() const { return *table_; }
+  template <class Api>
+  const Api* Interface(std::string_view id) const {
+    return static_cast<const Api*>(table_->get_interface({id.data(), id.size()}));
+  }
+  const weir_device_api* devices() const { return Interface<weir_device_api>(WEIR_DEVICE_INTERFACE); }
+  const weir_kernels_api* kernels() const { return Interface<weir_kernels_api>(WEIR_KERNELS_INTERFACE); }
+
+ private:
+  weir_plugin_query_fn query_ = nullptr;
+  const weir_plugin* table_ = nullptr;
+};
+
+/// A device as enumerate told of it.
+struct FoundDevice {
+  std::string uid;
+  std::string kind;
+  std::string platform;
+  uint32_t flags = 0;
+  uint64_t memory_bytes = 0;
+  uint64_t alignment = 0;
+  bool operator==(const FoundDevice&) const = default;
+};
+Result<std::vector<FoundDevice>> Enumerate(const Subject& subject);
+
+/// An open device; closed when it dies. `subject`'s table stays valid, as plugins are never unloaded.
+class OpenedDevice {
+ public:
+  static Result<std::unique_ptr<OpenedDevice>> Open(const Subject& subject, const FoundDevice& found);
+  ~OpenedDevice();
+  OpenedDevice(const OpenedDevice&) = delete;
+  OpenedDevice& operator=(const OpenedDevice&) = delete;
+
+  const weir_device_api& api() const { return *api_; }
+  weir_device* handle() const { return handle_; }
+  const FoundDevice& found() const { return found_; }
+
+ private:
+  OpenedDevice() = default;
+  const weir_device_api* api_ = nullptr;
+  weir_device* handle_ = nullptr;
+  FoundDevice found_;
+};
+
+/// A device of `platform`: the subject's own, else one of a device plugin in the target's folders. NotFound when there is
+/// none.
+Result<std::unique_ptr<OpenedDevice>> DeviceFor(const Target& target, const Subject& subject, std::string_view platform);
+
+}  // namespace weir::check
+
+#endif  // WEIR_TOOLS_WEIR_CHECK_SUBJECT_H_
