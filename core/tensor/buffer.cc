@@ -30,6 +30,20 @@ class HostBuffer final : public Buffer {
   ~HostBuffer() override { std::free(host()); }
 };
 
+/// Memory inside the object itself: one allocation where small tensors are made and dropped in every run.
+class SmallBuffer final : public Buffer {
+ public:
+  static constexpr uint64_t kBytes = 256;
+  explicit SmallBuffer(uint64_t bytes) : Buffer(HostMemory(Aligned(data_), bytes)) {}
+
+ private:
+  static void* Aligned(std::byte* data) {
+    const auto address = reinterpret_cast<uintptr_t>(data);
+    return data + ((address + kBufferAlignment - 1) / kBufferAlignment * kBufferAlignment - address);
+  }
+  std::byte data_[kBytes + kBufferAlignment];
+};
+
 class WrappedBuffer final : public Buffer {
  public:
   WrappedBuffer(void* data, uint64_t bytes, std::shared_ptr<const void> owner)
@@ -48,6 +62,7 @@ uint64_t FirstNumber(const char* path) {
 class HeapAllocator final : public Allocator {
  public:
   Result<std::shared_ptr<Buffer>> Allocate(uint64_t bytes) override {
+    if (bytes <= SmallBuffer::kBytes) return std::shared_ptr<Buffer>(std::make_shared<SmallBuffer>(bytes));
     if (!FitsHostMemory(bytes)) return OutOfMemory(bytes);
     const uint64_t padded = std::max<uint64_t>((bytes + kBufferAlignment - 1) / kBufferAlignment, 1) * kBufferAlignment;
     void* data = std::aligned_alloc(kBufferAlignment, padded);

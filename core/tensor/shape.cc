@@ -59,18 +59,6 @@ Dims::Dims(std::span<const int64_t> dims) : size_(static_cast<int>(dims.size()))
   std::copy(dims.begin(), dims.end(), data());
 }
 
-Dims::Dims(Dims&& other) noexcept : size_(std::exchange(other.size_, 0)), heap_(std::move(other.heap_)) {
-  std::copy(std::begin(other.inline_), std::end(other.inline_), inline_);
-}
-
-Dims& Dims::operator=(Dims&& other) noexcept {
-  if (this == &other) return *this;
-  size_ = std::exchange(other.size_, 0);
-  heap_ = std::move(other.heap_);
-  std::copy(std::begin(other.inline_), std::end(other.inline_), inline_);
-  return *this;
-}
-
 Result<Shape> Shape::Make(std::span<const int64_t> dims) {
   WEIR_TRY(Check(dims, 0));
   Shape shape;
@@ -82,11 +70,7 @@ Result<Shape> Shape::Make(std::span<const int64_t> dims) {
 Shape Shape::Of(std::span<const int64_t> dims) {
   Result<Shape> made = Make(dims);
   if (made.ok()) return std::move(*made);
-  Shape empty;
-  constexpr int64_t kZero[] = {0};
-  empty.dims_ = Dims(kZero);
-  empty.elements_ = 0;
-  return empty;
+  return Empty();
 }
 
 Shape Shape::Of(std::initializer_list<int64_t> dims) { return Of(std::span(dims.begin(), dims.size())); }

@@ -2,11 +2,14 @@
 #ifndef WEIR_CORE_TENSOR_SHAPE_H_
 #define WEIR_CORE_TENSOR_SHAPE_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <initializer_list>
+#include <iterator>
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "core/base/status.h"
 
@@ -17,10 +20,23 @@ class Dims {
  public:
   Dims() = default;
   explicit Dims(std::span<const int64_t> dims);
+  /// One extent of 0.
+  static Dims Zero() {
+    Dims zero;
+    zero.size_ = 1;
+    return zero;
+  }
   Dims(const Dims& other) : Dims(other.span()) {}
-  Dims(Dims&& other) noexcept;
+  Dims(Dims&& other) noexcept : size_(std::exchange(other.size_, 0)), heap_(std::move(other.heap_)) {
+    std::copy(std::begin(other.inline_), std::end(other.inline_), inline_);
+  }
   Dims& operator=(const Dims& other) { return *this = Dims(other); }
-  Dims& operator=(Dims&& other) noexcept;
+  Dims& operator=(Dims&& other) noexcept {
+    size_ = std::exchange(other.size_, 0);
+    heap_ = std::move(other.heap_);
+    std::copy(std::begin(other.inline_), std::end(other.inline_), inline_);
+    return *this;
+  }
 
   int size() const { return size_; }
   int64_t* data() { return heap_ ? heap_.get() : inline_; }
@@ -48,6 +64,13 @@ class Shape {
   /// For extents known to be good, as in tests and literals; a bad list gives the empty shape [0].
   static Shape Of(std::initializer_list<int64_t> dims);
   static Shape Of(std::span<const int64_t> dims);
+  /// [0].
+  static Shape Empty() {
+    Shape empty;
+    empty.dims_ = Dims::Zero();
+    empty.elements_ = 0;
+    return empty;
+  }
 
   int rank() const { return dims_.size(); }
   int64_t dim(int i) const { return dims_[i]; }

@@ -95,7 +95,7 @@ class Tensor {
       : dtype_(dtype), shape_(std::move(shape)), buffer_(std::move(buffer)), offset_(offset) {}
 
   DType dtype_ = DType::kInvalid;
-  Shape shape_ = Shape::Of({0});
+  Shape shape_ = Shape::Empty();
   std::shared_ptr<Buffer> buffer_;
   uint64_t offset_ = 0;
 };
