@@ -22,10 +22,20 @@ void AddRest(sdk::KernelTable& k) {
   AddAssignAdd(k);
   AddBias(k);
   AddCast(k);
+  AddConcat(k);
   AddCrossEntropy(k);
+  AddDistinct(k);
+  AddFill(k);
+  AddGather(k);
   AddOptimisers(k);
+  AddPermute(k);
+  AddRandom(k);
+  AddRepeat(k);
   AddScan(k);
+  AddScatter(k);
   AddSelect(k);
+  AddShapeArgs(k);
+  AddSlice(k);
   AddStrings(k);
 }
 #endif

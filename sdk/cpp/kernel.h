@@ -21,6 +21,7 @@
 //   View<const T> input            Host<const T> input in host memory     Integers, HostIntegers  int input of any width
 //   Views<const T> list of inputs  HostViews<const T> the same on host    Variable<T> updated in place, Variable<const T>
 //   View<T> output                 Views<T> list of outputs               AnyInput, AnyOutput: of any type
+//   AnyInputs, AnyOutputs: lists of any type                              AnyVariable: read, of any type
 //   Scratch<T> (Prep::Scratch)     Env& (optional)
 // Several lists of one node have one length. Run returns int32_t or void. Run const may be called concurrently; Run not
 // const makes the kernel STATEFUL: calls are serialized and may change members. A Ref op's extra output (ApplyAdam's
@@ -87,6 +88,9 @@ template <> struct ParamOf<Integers> { static constexpr Param kKind = Param::kIn
 template <> struct ParamOf<HostIntegers> { static constexpr Param kKind = Param::kHostInput; static constexpr uint32_t kBytes = 0; };
 template <> struct ParamOf<AnyInput> { static constexpr Param kKind = Param::kInput; static constexpr uint32_t kBytes = 0; };
 template <> struct ParamOf<AnyOutput> { static constexpr Param kKind = Param::kOutput; static constexpr uint32_t kBytes = 0; };
+template <> struct ParamOf<AnyInputs> { static constexpr Param kKind = Param::kInputList; static constexpr uint32_t kBytes = 0; };
+template <> struct ParamOf<AnyOutputs> { static constexpr Param kKind = Param::kOutputList; static constexpr uint32_t kBytes = 0; };
+template <> struct ParamOf<AnyVariable> { static constexpr Param kKind = Param::kRead; static constexpr uint32_t kBytes = 0; };
 template <class T> struct ParamOf<View<T>> {
   static constexpr Param kKind = std::is_const_v<T> ? Param::kInput : Param::kOutput;
   static constexpr uint32_t kBytes = sizeof(T);
@@ -358,7 +362,15 @@ class Kernel {
   Kernel& Restrict(const char* attr, std::initializer_list<uint32_t> dtypes) {
     uint64_t set = 0;
     for (const uint32_t dtype : dtypes) set |= WEIR_DTYPE_BIT(dtype);
-    types.push_back({Str(attr), set});
+    return Restrict(attr, set);
+  }
+  Kernel& Restrict(const char* attr, uint64_t dtypes) {
+    types.push_back({Str(attr), dtypes});
+    return *this;
+  }
+  /// Outputs that lie in host memory on every platform: bit i is the i-th output argument.
+  Kernel& HostOutputs(uint64_t mask) {
+    record.host_outputs = mask;
     return *this;
   }
   Kernel& Flags(uint32_t flags) {

@@ -129,6 +129,12 @@ class AnyInput {
   weir_shape shape_;
 };
 
+/// A variable's value, read, whose element type the kernel looks at itself.
+class AnyVariable : public AnyInput {
+ public:
+  using AnyInput::AnyInput;
+};
+
 /// An output whose element type the kernel looks at itself.
 class AnyOutput {
  public:
@@ -156,6 +162,21 @@ class Views {
   const weir_reg* regs_;
   uint32_t count_;
 };
+
+/// A list argument whose element type the kernel looks at itself.
+template <class Operand>
+class AnyList {
+ public:
+  AnyList(const weir_reg* regs, uint32_t count) : regs_(regs), count_(count) {}
+  uint32_t size() const { return count_; }
+  Operand operator[](uint32_t i) const { return Operand(regs_[i]); }
+
+ private:
+  const weir_reg* regs_;
+  uint32_t count_;
+};
+using AnyInputs = AnyList<AnyInput>;
+using AnyOutputs = AnyList<AnyOutput>;
 
 /// A list of inputs in host memory.
 template <class T>

@@ -1,5 +1,7 @@
 // Arithmetic on shapes that are tensors, and Bitcast: BroadcastArgs, BroadcastGradientArgs, ConcatOffset.
+#include <algorithm>
 #include <cstring>
+#include <string>
 
 #include "plugins/kernels_eigen/families.h"
 #include "plugins/kernels_eigen/operands.h"
@@ -67,6 +69,14 @@ struct BroadcastGradientArgs {
   }
 };
 
+/// A shape as this op's errors write it.
+template <class T>
+std::string Spaced(const View<const T>& shape) {
+  std::string text = "[";
+  for (int64_t i = 0; i < shape.size(); ++i) text += (i ? " " : "") + std::to_string(shape[i]);
+  return text + "]";
+}
+
 struct ConcatOffset {
   template <class T>
   int32_t Run(Env& env, sdk::HostIntegers concat_dim, sdk::HostViews<const T> shapes, sdk::Views<T> offsets) const {
@@ -85,8 +95,8 @@ struct ConcatOffset {
       }
       for (int64_t k = 0; k < rank; ++k) {
         if (k != axis && shape[k] != shapes[0][k]) {
-          return env.error().InvalidArgument("All dimensions except ", axis, " must match. Input ", i, " has extent ", shape[k],
-                                             " at ", k, ", input 0 has ", shapes[0][k], ".");
+          return env.error().InvalidArgument("All dimensions except ", axis, " must match. Input ", i, " has shape ",
+                                             Spaced(shape), " and doesn't match input 0 with shape ", Spaced(shapes[0]), ".");
         }
         offset[k] = k == axis ? total : T(0);
       }

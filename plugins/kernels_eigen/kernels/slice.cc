@@ -132,9 +132,9 @@ class Selection {
     if (stride == 0) return prep.error().InvalidArgument("strides[", i, "] must be non-zero");
     if (Has(node.Int("shrink_axis_mask"), i)) {
       if (stride < 0) return prep.error().InvalidArgument("only stride 1 allowed on non-range indexing.");
-      const int64_t at = Has(node.Int("begin_mask"), i) ? 0 : begin_[i] < 0 ? begin_[i] + extent : begin_[i];
+      const int64_t at = begin_[i] < 0 ? begin_[i] + extent : begin_[i];
       if (at < 0 || at >= extent) {
-        return prep.error().InvalidArgument("slice index ", begin_[i], " of dimension ", axes.size(), " out of bounds.");
+        return prep.error().InvalidArgument("slice index ", at, " of dimension ", axes.size(), " out of bounds.");
       }
       axes.push_back({at, 1, 1});
       return WEIR_OK;
