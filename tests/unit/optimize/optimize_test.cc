@@ -1,0 +1,156 @@
+#include "core/optimize/optimize.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "tests/support/text_graph.h"
+
+namespace weir::optimize {
+namespace {
+
+using testing::At;
+using testing::Const;
+using testing::MakeGraph;
+using testing::NodeLine;
+using testing::Placeholder;
+
+const op::AttrList kFloat = {{"T", DType::kFloat}};
+
+/// Adds int or float vectors and counts how often it was asked.
+class Adder : public Evaluator {
+ public:
+  Result<std::vector<Tensor>> Evaluate(const graph::Node& node, const std::vector<Tensor>& inputs) override {
+    ++calls;
+    if (node.op().name != "AddV2") return Unimplemented("only additions");
+    return std::vector<Tensor>{Tensor::Scalar<float>(inputs[0].scalar<float>() + inputs[1].scalar<float>())};
+  }
+  int calls = 0;
+};
+
+std::vector<std::string> OpNames(const graph::StepGraph& step) {
+  std::vector<std::string> names;
+  for (const graph::StepNode& node : step.nodes) {
+    if (node.kind == graph::StepNode::Kind::kOp) names.emplace_back(node.name());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+graph::StepRequest Request(const graph::Graph& graph, const std::vector<std::string>& feeds,
+                           const std::vector<std::string>& fetches, const PartialShape& shape = PartialShape::Of({2})) {
+  graph::StepRequest request;
+  for (const std::string& feed : feeds) request.feeds.push_back({At(graph, feed), DType::kFloat, shape});
+  for (const std::string& fetch : fetches) request.fetches.push_back(At(graph, fetch));
+  return request;
+}
+
+const std::vector<NodeLine> kDiamond = {
+    Placeholder("x", PartialShape()),       {"a", "Neg", {"x"}, kFloat},
+    {"b", "Exp", {"a"}, kFloat},            {"c", "Exp", {"a"}, kFloat},
+    {"d", "AddV2", {"b", "c"}, kFloat},     {"other", "Log", {"x"}, kFloat},
+};
+
+TEST(Optimize, KeepsAncestorsOfFetchesOnly) {
+  const Result<graph::Graph> graph = MakeGraph(kDiamond);
+  ASSERT_TRUE(graph.ok()) << graph.status().ToString();
+  const auto step = Optimize({}, *graph, Request(*graph, {"x"}, {"b"}), nullptr);
+  ASSERT_TRUE(step.ok()) << step.status().ToString();
+  EXPECT_EQ(OpNames(*step), (std::vector<std::string>{"a", "b"}));
+}
+
+TEST(Optimize, FeedCutsOffItsAncestors) {
+  const Result<graph::Graph> graph = MakeGraph(kDiamond);
+  ASSERT_TRUE(graph.ok());
+  const auto step = Optimize({}, *graph, Request(*graph, {"a"}, {"b"}), nullptr);
+  ASSERT_TRUE(step.ok()) << step.status().ToString();
+  EXPECT_EQ(OpNames(*step), std::vector<std::string>{"b"});
+}
+
+TEST(Optimize, UnfedPlaceholderIsNamed) {
+  const Result<graph::Graph> graph = MakeGraph({Placeholder("x", PartialShape::Of({-1, 3})), {"a", "Neg", {"x"}, kFloat}});
+  ASSERT_TRUE(graph.ok());
+  const auto step = Optimize({}, *graph, Request(*graph, {}, {"a"}), nullptr);
+  EXPECT_EQ(step.status().code(), Code::kInvalidArgument);
+  EXPECT_NE(step.status().message().find("You must feed a value for placeholder tensor 'x' with dtype float and shape [?,3]"),
+            std::string::npos);
+  EXPECT_EQ(step.status().node(), "x");
+}
+
+TEST(Optimize, EqualNodesRunOnce) {
+  const Result<graph::Graph> graph = MakeGraph(kDiamond);
+  ASSERT_TRUE(graph.ok());
+  const auto merged = Optimize({}, *graph, Request(*graph, {"x"}, {"d"}), nullptr);
+  ASSERT_TRUE(merged.ok());
+  EXPECT_EQ(OpNames(*merged), (std::vector<std::string>{"a", "b", "d"}));
+  OptimizeOptions options;
+  options.common_subexpressions = false;
+  const auto whole = Optimize(options, *graph, Request(*graph, {"x"}, {"d"}), nullptr);
+  ASSERT_TRUE(whole.ok());
+  EXPECT_EQ(OpNames(*whole), (std::vector<std::string>{"a", "b", "c", "d"}));
+}
+
+TEST(Optimize, RandomNodesAreNeverMerged) {
+  const op::AttrList random = {{"T", DType::kInt32}, {"dtype", DType::kFloat}, {"seed", 1}, {"seed2", 2}};
+  const Result<graph::Graph> graph = MakeGraph({Const("shape", Tensor::Vector<int32_t>({2})),
+                                                {"r1", "RandomUniform", {"shape"}, random},
+                                                {"r2", "RandomUniform", {"shape"}, random}});
+  ASSERT_TRUE(graph.ok()) << graph.status().ToString();
+  const auto step = Optimize({}, *graph, Request(*graph, {}, {"r1", "r2"}), nullptr);
+  ASSERT_TRUE(step.ok());
+  EXPECT_EQ(OpNames(*step), (std::vector<std::string>{"r1", "r2"}));
+}
+
+TEST(Optimize, ShapesOfFedTensorsBecomeConstants) {
+  const Result<graph::Graph> graph = MakeGraph({Placeholder("x", PartialShape()),
+                                                {"s", "Shape", {"x"}, {{"T", DType::kFloat}, {"out_type", DType::kInt32}}}});
+  ASSERT_TRUE(graph.ok());
+  const auto step = Optimize({}, *graph, Request(*graph, {"x"}, {"s"}, PartialShape::Of({4, 5})), nullptr);
+  ASSERT_TRUE(step.ok());
+  const Tensor* value = step->ValueOf(step->fetches[0]);
+  ASSERT_NE(value, nullptr);
+  EXPECT_EQ(std::vector<int32_t>(value->as<int32_t>().begin(), value->as<int32_t>().end()), (std::vector<int32_t>{4, 5}));
+}
+
+TEST(Optimize, FoldsThroughTheEvaluatorUnlessTurnedOff) {
+  const Result<graph::Graph> graph = MakeGraph({Const("a", Tensor::Scalar<float>(1)), Const("b", Tensor::Scalar<float>(2)),
+                                                {"c", "AddV2", {"a", "b"}, kFloat}, {"d", "AddV2", {"c", "a"}, kFloat}});
+  ASSERT_TRUE(graph.ok());
+  Adder adder;
+  const auto folded = Optimize({}, *graph, Request(*graph, {}, {"d"}), &adder);
+  ASSERT_TRUE(folded.ok());
+  EXPECT_EQ(adder.calls, 2);
+  ASSERT_NE(folded->ValueOf(folded->fetches[0]), nullptr);
+  EXPECT_EQ(folded->ValueOf(folded->fetches[0])->scalar<float>(), 4);
+  EXPECT_EQ(folded->nodes.size(), 1u);
+  OptimizeOptions options;
+  options.constant_folding = false;
+  const auto whole = Optimize(options, *graph, Request(*graph, {}, {"d"}), &adder);
+  ASSERT_TRUE(whole.ok());
+  EXPECT_EQ(adder.calls, 2);
+  EXPECT_EQ(OpNames(*whole), (std::vector<std::string>{"c", "d"}));
+}
+
+TEST(Optimize, ShapeErrorOfAFedShapeNamesTheNode) {
+  const Result<graph::Graph> graph = MakeGraph({Placeholder("x", PartialShape()), Const("b", Tensor::Vector<float>({1, 2, 3})),
+                                                {"sum", "AddV2", {"x", "b"}, kFloat}});
+  ASSERT_TRUE(graph.ok());
+  const auto step = Optimize({}, *graph, Request(*graph, {"x"}, {"sum"}, PartialShape::Of({2})), nullptr);
+  EXPECT_EQ(step.status().code(), Code::kInvalidArgument);
+  EXPECT_EQ(step.status().node(), "sum");
+}
+
+TEST(Optimize, DisabledPassDoesNotRun) {
+  const Result<graph::Graph> graph = MakeGraph(kDiamond);
+  ASSERT_TRUE(graph.ok());
+  OptimizeOptions options;
+  options.disabled_passes = {"merge_equal_nodes"};
+  const auto step = Optimize(options, *graph, Request(*graph, {"x"}, {"d"}), nullptr);
+  ASSERT_TRUE(step.ok());
+  EXPECT_EQ(step->nodes.size(), 5u);
+}
+
+}  // namespace
+}  // namespace weir::optimize
