@@ -1,0 +1,86 @@
+#include <spawn.h>
+#include <sys/wait.h>
+
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "tests/bench/measure.h"
+#include "tests/bench/workloads.h"
+
+extern char** environ;
+
+namespace weir::bench {
+namespace {
+
+void Nothing(void*) {}
+
+void AddOne(void* state) { *static_cast<volatile float*>(state) = *static_cast<volatile float*>(state) + 1; }
+
+double CallsNs(void (*target)(void*), int calls) {
+  struct Entry {
+    void (*fn)(void*);
+    void* state;
+  };
+  float value = 0;
+  const std::vector<Entry> tape(static_cast<size_t>(calls), Entry{target, &value});
+  const volatile Entry* entries = tape.data();
+  return TimeNs([&] {
+           for (int i = 0; i < calls; ++i) entries[i].fn(entries[i].state);
+         }) / calls;
+}
+
+}  // namespace
+
+double IndirectCallNs(int calls) { return CallsNs(Nothing, calls); }
+double IndirectAddNs(int calls) { return CallsNs(AddOne, calls); }
+
+double NameIndexNs(int names) {
+  std::vector<std::string> all;
+  for (int i = 0; i < names; ++i) all.push_back("layer/node_" + std::to_string(i));
+  return TimeNs([&] {
+    std::unordered_map<std::string_view, int> index;
+    index.reserve(all.size());
+    for (int i = 0; i < names; ++i) index.emplace(all[static_cast<size_t>(i)], i);
+    volatile int sum = 0;
+    for (int round = 0; round < 2; ++round) {
+      for (const std::string& name : all) sum = sum + index.find(name)->second;
+    }
+  });
+}
+
+double StartProcessNs(const std::string& program, const std::string& argument) {
+  int status = -1;
+  const double ns = TimeNs([&] {
+    std::string name = program, mode = argument;
+    char* arguments[] = {name.data(), mode.data(), nullptr};
+    pid_t child = 0;
+    if (posix_spawn(&child, program.c_str(), nullptr, nullptr, arguments, environ) == 0) waitpid(child, &status, 0);
+  });
+  return status == 0 ? ns : -1;
+}
+
+double DigitsProductsNs(int repeats) {
+  // Forward 32x64x32 and 32x32x10; backward twice the second and once the first (the input has no gradient).
+  struct Product {
+    int m, k, n;
+  };
+  const Product products[] = {{32, 64, 32}, {32, 32, 10}, {32, 32, 10}, {32, 10, 32}, {64, 32, 32}};
+  std::vector<float> a(64 * 64, 0.5f), b(64 * 64, 0.25f), c(64 * 64);
+  return TimeNs([&] {
+           for (int r = 0; r < repeats; ++r) {
+             for (const Product& p : products) {
+               for (int i = 0; i < p.m; ++i) {
+                 for (int j = 0; j < p.n; ++j) c[static_cast<size_t>(i * p.n + j)] = 0;
+                 for (int k = 0; k < p.k; ++k) {
+                   const float left = a[static_cast<size_t>(i * p.k + k)];
+                   for (int j = 0; j < p.n; ++j) c[static_cast<size_t>(i * p.n + j)] += left * b[static_cast<size_t>(k * p.n + j)];
+                 }
+               }
+             }
+             a[0] = c[0];
+           }
+         }) / repeats;
+}
+
+}  // namespace weir::bench

@@ -1,0 +1,41 @@
+// Timing for the benchmarks: rounds of measurement and limit probe, medians, the machine.
+#ifndef WEIR_TESTS_BENCH_MEASURE_H_
+#define WEIR_TESTS_BENCH_MEASURE_H_
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace weir::bench {
+
+/// One line of the report. Times are in `unit`, per `per`.
+struct Row {
+  std::string id;
+  std::string what;
+  std::string unit;
+  double measured = 0;       // median over rounds
+  double fastest = 0;        // best round
+  std::string limit_what;
+  double limit = 0;          // median of the probe, taken in the same rounds
+  double gate = 0;           // the figure to stay below; 0 = none
+  std::string error;         // why there is no figure
+};
+
+/// Runs `work` and `probe` in turn for `rounds` rounds; each returns its time in the row's unit. A negative time is a
+/// failure and ends the row with `error`.
+void Measure(int rounds, const std::function<double()>& work, const std::function<double()>& probe, Row* row);
+
+/// Wall time in ns of one call.
+double TimeNs(const std::function<void()>& call);
+double Median(std::vector<double> values);
+
+/// CPU model, cores, kernel, compiler.
+std::string Machine();
+
+/// A markdown table, and JSON with the same content.
+std::string Markdown(const std::vector<Row>& rows);
+std::string JsonText(const std::vector<Row>& rows);
+
+}  // namespace weir::bench
+
+#endif  // WEIR_TESTS_BENCH_MEASURE_H_

@@ -1,0 +1,138 @@
+#include "tests/bench/workloads.h"
+
+#include <utility>
+
+#include "core/client/optimizer.h"
+#include "core/client/seed.h"
+#include "core/graph/graph_def.h"
+#include "core/tensor/number.h"
+#include "tests/bench/measure.h"
+
+namespace weir::bench {
+namespace {
+
+using Client = weir::Graph;
+
+session::SessionOptions Unfolded() {
+  session::SessionOptions options;
+  options.constant_folding = false;
+  options.common_subexpressions = false;
+  return options;
+}
+
+/// Takes the finished graph out of the client's hands and opens a session on it.
+Result<Program> Open(const std::shared_ptr<session::Runtime>& runtime, Client& client, const session::CallableOptions& call) {
+  WEIR_TRY(client.status());
+  Program program;
+  program.graph = std::make_unique<graph::Graph>(std::move(client.definition()));
+  WEIR_ASSIGN(program.session, session::Session::Make(runtime, *program.graph, Unfolded()));
+  WEIR_ASSIGN(program.call, program.session->MakeCallable(call));
+  if (!call.feeds.empty()) program.feed_name = call.feeds[0];
+  if (!call.fetches.empty()) program.fetch_name = call.fetches[0];
+  return program;
+}
+
+Output Placeholder(Client& client, DType dtype, const PartialShape& shape, const char* name) {
+  OperationSpec spec;
+  spec.op = "Placeholder";
+  spec.name = name;
+  spec.attrs = {{"dtype", dtype}, {"shape", shape}};
+  return client.Add(spec).output(0);
+}
+
+}  // namespace
+
+double Program::RunNs(int runs, std::string* error) {
+  std::vector<Tensor> fetched;
+  Status status;
+  const double ns = TimeNs([&] {
+    for (int i = 0; i < runs && status.ok(); ++i) status = session->RunCallable(call, feeds, &fetched);
+  });
+  if (!status.ok()) *error = status.ToString();
+  return status.ok() ? ns / runs : -1;
+}
+
+double Program::RunByNameNs(int runs, std::string* error) {
+  const std::vector<session::Feed> named = {{feed_name, feeds[0]}};
+  const std::vector<std::string> fetches = {fetch_name};
+  Status status;
+  const double ns = TimeNs([&] {
+    for (int i = 0; i < runs && status.ok(); ++i) status = session->Run(named, fetches, {}).status();
+  });
+  if (!status.ok()) *error = status.ToString();
+  return status.ok() ? ns / runs : -1;
+}
+
+Result<Program> Chain(const std::shared_ptr<session::Runtime>& runtime, const std::string& op, DType dtype, int length) {
+  Client client;
+  const AsDefault in(client);
+  const Output x = Placeholder(client, dtype, PartialShape::Of({}), "x");
+  WEIR_ASSIGN(const Tensor one, ScalarFrom(dtype, 1));
+  const Output step = Operand(Literal(one)).In(client, dtype, "one");
+  Output y = x;
+  const bool binary = client.definition().ops().Find(op) != nullptr && client.definition().ops().Find(op)->inputs.size() == 2;
+  for (int i = 0; i < length; ++i) {
+    y = (binary ? BuildOp(op, {y, step}) : BuildOp(op, {y})).output(0);
+  }
+  WEIR_ASSIGN(Program program, Open(runtime, client, {{x.name()}, {y.name()}, {}}));
+  program.feeds = {one};
+  return program;
+}
+
+Result<Program> Digits(const std::shared_ptr<session::Runtime>& runtime, bool training) {
+  Client client;
+  const AsDefault in(client);
+  SetRandomSeed(1);
+  const Output images = Placeholder(client, DType::kFloat, PartialShape::Of({-1, 64}), "images");
+  const Output labels = Placeholder(client, DType::kInt64, PartialShape::Of({-1}), "labels");
+  const Variable w1 = GetVariable("w1", Shape::Of({64, 32}));
+  const Variable b1 = GetVariable("b1", Shape::Of({32}), DType::kFloat, ZerosInitializer());
+  const Variable w2 = GetVariable("w2", Shape::Of({32, 10}));
+  const Variable b2 = GetVariable("b2", Shape::Of({10}), DType::kFloat, ZerosInitializer());
+  const Output hidden = BuildOp("Relu", {BuildOp("BiasAdd", {BuildOp("MatMul", {images, w1}).output(0), b1}).output(0)}).output(0);
+  const Output logits = BuildOp("BiasAdd", {BuildOp("MatMul", {hidden, w2}).output(0), b2}, {}, "logits").output(0);
+  const Output losses = BuildOp("SparseSoftmaxCrossEntropyWithLogits", {logits, labels}).output(0);
+  const Output loss = BuildOp("Mean", {losses, Operand(Literal({0})).In(client, DType::kInt32)}).output(0);
+  GradientDescentOptimizer optimizer(0.1);
+  const Operation train = optimizer.Minimize(loss);
+  const Operation init = GlobalVariablesInitializer(client);
+  session::CallableOptions call;
+  if (training) {
+    call = {{images.name(), labels.name()}, {}, {train.name()}};
+  } else {
+    call = {{images.name()}, {logits.name()}, {}};
+  }
+  const std::string init_name = init.name();
+  WEIR_ASSIGN(Program program, Open(runtime, client, call));
+  WEIR_TRY(program.session->Run({}, {}, std::vector<std::string>{init_name}).status());
+  WEIR_ASSIGN(Tensor batch, Tensor::Make(DType::kFloat, Shape::Of({32, 64})));
+  for (int64_t i = 0; i < batch.elements(); ++i) batch.mutable_as<float>()[static_cast<size_t>(i)] = static_cast<float>(i % 17) / 17;
+  program.feeds = {batch};
+  if (training) {
+    std::vector<int64_t> classes;
+    for (int64_t i = 0; i < 32; ++i) classes.push_back(i % 10);
+    program.feeds.push_back(Tensor::Vector<int64_t>(classes));
+  }
+  return program;
+}
+
+std::string LargeGraphDef(int nodes, const op::OpRegistry& ops) {
+  graph::Graph graph(ops);
+  for (int i = 0; i < nodes; ++i) {
+    graph::NodeSpec spec;
+    spec.name = "layer/node_" + std::to_string(i);
+    if (i < 16) {
+      spec.op = ops.Find("Const");
+      spec.attrs = {{"dtype", DType::kFloat}, {"value", Tensor::Scalar<float>(1)}};
+    } else {
+      spec.op = ops.Find("AddV2");
+      spec.inputs = {{i - 1, 0}, {i - 16, 0}};
+      spec.attrs = {{"T", DType::kFloat}};
+    }
+    if (!graph.Add(std::move(spec)).ok()) return {};
+  }
+  const Result<std::string> bytes = graph::ExportGraphDef(graph);
+  return bytes.ok() ? *bytes : std::string();
+}
+
+}  // namespace weir::bench

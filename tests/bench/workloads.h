@@ -1,0 +1,54 @@
+// Graphs to measure, and the limit probes that go with them.
+#ifndef WEIR_TESTS_BENCH_WORKLOADS_H_
+#define WEIR_TESTS_BENCH_WORKLOADS_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/base/status.h"
+#include "core/graph/graph.h"
+#include "core/session/session.h"
+
+namespace weir::bench {
+
+/// A graph with a session and a callable on it.
+struct Program {
+  std::unique_ptr<graph::Graph> graph;
+  std::unique_ptr<session::Session> session;
+  session::CallableHandle call = 0;
+  std::vector<Tensor> feeds;
+  std::string feed_name, fetch_name;
+
+  /// ns per run over `runs` runs by callable; -1 and `error` on failure.
+  double RunNs(int runs, std::string* error);
+  /// The same by names.
+  double RunByNameNs(int runs, std::string* error);
+};
+
+/// x -> op -> op … `length` times, with the second operand of binary ops a constant 1; feeds a scalar.
+Result<Program> Chain(const std::shared_ptr<session::Runtime>& runtime, const std::string& op, DType dtype, int length);
+
+/// The digits network: 64-32-10, softmax cross entropy, gradient descent, batch of 32. `training` fetches nothing and runs
+/// the update; else it fetches the predictions.
+Result<Program> Digits(const std::shared_ptr<session::Runtime>& runtime, bool training);
+
+/// A GraphDef of `nodes` nodes: constants, then additions of two earlier nodes.
+std::string LargeGraphDef(int nodes, const op::OpRegistry& ops);
+
+// Limits, in ns.
+
+/// One call through a pointer that the compiler cannot see through, per call.
+double IndirectCallNs(int calls);
+/// The same with one float addition in memory.
+double IndirectAddNs(int calls);
+/// Hashing `names` distinct names into an index and finding each twice, whole.
+double NameIndexNs(int names);
+/// Starting a process that does nothing, whole.
+double StartProcessNs(const std::string& program, const std::string& argument);
+/// The multiplications of one digits step, by plain vectorised loops over arrays in cache, whole.
+double DigitsProductsNs(int repeats);
+
+}  // namespace weir::bench
+
+#endif  // WEIR_TESTS_BENCH_WORKLOADS_H_
