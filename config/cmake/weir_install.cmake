@@ -25,7 +25,7 @@ endfunction()
 # The folders that users call. Only their libraries export symbols; all others stay hidden inside, and so does every
 # dependency.
 set(weir_exporting base tensor op graph scope session client)
-if(EXISTS "${PROJECT_SOURCE_DIR}/core/client/weir.h" AND WEIR_SANITIZER STREQUAL none)
+if(WEIR_SHARED)
   set(map "${PROJECT_SOURCE_DIR}/config/cmake/weir_exports.map")
   add_library(weir_shared SHARED)
   add_library(weir::weir ALIAS weir_shared)
