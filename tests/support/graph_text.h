@@ -25,8 +25,10 @@ inline std::string ShapeText(const std::vector<int64_t>& dims) {
   return text;
 }
 
-inline std::string PlaceholderText(const std::string& name, const std::string& dtype, const std::vector<int64_t>& dims) {
-  return NodeText(name, "Placeholder", {}, {{"dtype", "type: " + dtype}, {"shape", "shape {" + ShapeText(dims) + " }"}});
+inline std::string PlaceholderText(const std::string& name, const std::string& dtype,
+                                   const std::vector<int64_t>& dims) {
+  return NodeText(name, "Placeholder", {},
+                  {{"dtype", "type: " + dtype}, {"shape", "shape {" + ShapeText(dims) + " }"}});
 }
 
 /// `content` is the rest of the TensorProto: "float_val: 1 float_val: 2".

@@ -1,0 +1,217 @@
+// devices, plugins, check, ops, help, and what holds for all commands: JSON, exit codes, error texts.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "tests/e2e/cli_process.h"
+
+namespace weir::testing {
+namespace {
+
+using Json = nlohmann::json;
+using ::testing::TestWithParam;
+using ::testing::ValuesIn;
+
+std::string PluginFile(const std::string& name) { return std::string(WEIR_PLUGINS) + "/" + name; }
+
+TEST(CliHelp, EveryCommandDescribesItself) {
+  const Ended all = Weir({"--help"});
+  EXPECT_EQ(all.status, 0);
+  EXPECT_EQ(all.err, "");
+  for (const char* command : {"devices", "plugins", "check", "ops", "run"}) {
+    EXPECT_NE(all.out.find(command), std::string::npos) << command;
+    const Ended one = Weir({command, "--help"});
+    EXPECT_EQ(one.status, 0) << command;
+    for (const char* option : {"--help", "--json", "--log-level"}) {
+      EXPECT_NE(one.out.find(option), std::string::npos) << command << " " << option;
+    }
+  }
+  const std::string run = Weir({"run", "--help"}).out;
+  for (const char* option : {"--feed", "--fetch", "--target", "--init", "--out-dir", "--device", "--runs", "--trace",
+                             "--dump-command", "GRAPH"}) {
+    EXPECT_NE(run.find(option), std::string::npos) << option;
+  }
+}
+
+TEST(CliHelp, VersionNamesTheAbi) {
+  const Ended version = Weir({"--version"});
+  EXPECT_EQ(version.status, 0);
+  EXPECT_TRUE(version.out.starts_with("weir ")) << version.out;
+  EXPECT_NE(version.out.find("plugin ABI 1."), std::string::npos) << version.out;
+}
+
+struct Misuse {
+  const char* name;
+  std::vector<std::string> words;
+  std::vector<std::string> said;
+};
+
+class CliMisuse : public TestWithParam<Misuse> {};
+
+TEST_P(CliMisuse, EndsWithTwoAndSaysWhatIsWrong) {
+  const Ended plain = Weir(GetParam().words);
+  EXPECT_EQ(plain.status, 2);
+  EXPECT_EQ(plain.out, "");
+  const std::string line = plain.first_error_line();
+  EXPECT_TRUE(line.starts_with("weir: INVALID_ARGUMENT: ")) << line;
+  for (const std::string& part : GetParam().said) EXPECT_NE(line.find(part), std::string::npos) << line;
+
+  std::vector<std::string> words = GetParam().words;
+  words.emplace_back("--json");
+  const Ended json = Weir(words);
+  EXPECT_EQ(json.status, 2);
+  const Json answer = json.json();
+  ASSERT_TRUE(answer.is_object()) << json.out;
+  EXPECT_EQ(answer["schema"], 1);
+  EXPECT_EQ(answer["error"]["code"], "INVALID_ARGUMENT");
+  EXPECT_EQ("weir: INVALID_ARGUMENT: " + answer["error"]["message"].get<std::string>(), json.first_error_line());
+  EXPECT_TRUE(answer["error"].contains("node"));
+  EXPECT_TRUE(answer["error"].contains("where"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Cli, CliMisuse,
+                         ValuesIn(std::vector<Misuse>{
+                             {"NoCommand", {}, {"--help"}},
+                             {"UnknownCommand", {"plugin"}, {"no command 'plugin'", "'plugins'"}},
+                             {"UnknownOption", {"devices", "--colour"}, {"--colour", "weir devices --help"}},
+                             {"RunWithoutGraph", {"run"}, {"graph"}},
+                             {"FeedWithoutName", {"run", "g.pb", "--feed", "=1"}, {"'=1' is not NAME=VALUE"}},
+                             {"FeedWithoutValue", {"run", "g.pb", "--feed", "x"}, {"'x' is not NAME=VALUE"}},
+                             {"NoRuns", {"run", "g.pb", "--runs", "0"}, {"--runs"}},
+                             {"RunsThatAreNoNumber", {"run", "g.pb", "--runs", "many"}, {"--runs"}},
+                             {"UnknownStage", {"check", "cpu.so", "--stage", "cosmetics"}, {"cosmetics"}},
+                             {"UnknownLogLevel", {"devices", "--log-level", "loud"}, {"loud"}},
+                             {"CheckWithoutPlugin", {"check"}, {"plugin"}},
+                         }),
+                         [](const auto& info) { return info.param.name; });
+
+TEST(CliDevices, ListsWhatPluginsBring) {
+  const Ended ended = Weir({"devices", "--json"});
+  ASSERT_EQ(ended.status, 0) << ended.err;
+  const Json answer = ended.json();
+  EXPECT_EQ(answer["schema"], 1);
+  const Json& devices = answer["devices"];
+  const auto cpu = std::find_if(devices.begin(), devices.end(), [](const Json& d) { return d["kind"] == "CPU"; });
+  ASSERT_NE(cpu, devices.end()) << ended.out;
+  EXPECT_EQ((*cpu)["name"], "/job:localhost/replica:0/task:0/device:CPU:0");
+  EXPECT_EQ((*cpu)["platform"], "cpu");
+  EXPECT_EQ((*cpu)["plugin"], "cpu");
+  EXPECT_GT((*cpu)["memory_bytes"].get<uint64_t>(), 0u);
+  const auto flags = (*cpu)["flags"].get<std::vector<std::string>>();
+  EXPECT_NE(std::find(flags.begin(), flags.end(), "unified_memory"), flags.end()) << ended.out;
+
+  const Ended text = Weir({"devices"});
+  EXPECT_EQ(text.status, 0);
+  EXPECT_NE(text.out.find("/job:localhost/replica:0/task:0/device:CPU:0"), std::string::npos) << text.out;
+}
+
+TEST(CliDevices, PlainTextIntoPipes) {
+  const Ended text = Weir({"plugins"}, {{"TERM", "xterm-256color"}});
+  EXPECT_EQ(text.out.find('\x1b'), std::string::npos) << text.out;
+}
+
+TEST(CliPlugins, EveryFileHasAVerdict) {
+  const Ended ended = Weir({"plugins", "--json"});
+  ASSERT_EQ(ended.status, 0) << ended.err;
+  const Json answer = ended.json();
+  EXPECT_EQ(answer["schema"], 1);
+  std::map<std::string, Json> by_name;
+  for (const Json& plugin : answer["plugins"]) {
+    for (const char* key : {"file", "name", "version", "verdict", "reason", "devices", "kernels"}) {
+      EXPECT_TRUE(plugin.contains(key)) << key;
+    }
+    by_name[plugin["name"]] = plugin;
+  }
+  ASSERT_TRUE(by_name.contains("cpu")) << ended.out;
+  EXPECT_EQ(by_name["cpu"]["verdict"], "loaded");
+  EXPECT_EQ(by_name["cpu"]["devices"], 1);
+  ASSERT_TRUE(by_name.contains("kernels_eigen")) << ended.out;
+  EXPECT_GT(by_name["kernels_eigen"]["kernels"].get<int>(), 10);
+
+  EXPECT_EQ(Weir({"plugins"}).out.find(WEIR_PLUGINS), std::string::npos);
+  EXPECT_NE(Weir({"plugins", "--why"}).out.find(PluginFile("cpu.so")), std::string::npos);
+}
+
+TEST(CliOps, OneOpInFull) {
+  const Ended ended = Weir({"ops", "Add", "--json"});
+  ASSERT_EQ(ended.status, 0) << ended.err;
+  const Json answer = ended.json();
+  EXPECT_EQ(answer["schema"], 1);
+  ASSERT_EQ(answer["ops"].size(), 1u);
+  const Json& add = answer["ops"][0];
+  EXPECT_EQ(add["name"], "Add");
+  EXPECT_EQ(add["inputs"], Json({"x: T", "y: T"}));
+  EXPECT_EQ(add["outputs"], Json({"z: T"}));
+  EXPECT_EQ(add["attrs"][0]["name"], "T");
+  EXPECT_EQ(add["attrs"][0]["type"], "type");
+  EXPECT_EQ(add["gradient"], true);
+  bool eigen_adds_floats = false;
+  for (const Json& kernel : add["kernels"]) {
+    const auto types = kernel["types"]["T"].get<std::vector<std::string>>();
+    eigen_adds_floats |= kernel["plugin"] == "kernels_eigen" && kernel["platform"] == "cpu" &&
+                         std::find(types.begin(), types.end(), "float") != types.end();
+  }
+  EXPECT_TRUE(eigen_adds_floats) << add["kernels"].dump();
+
+  const std::string text = Weir({"ops", "Add"}).out;
+  EXPECT_TRUE(text.starts_with("Add(x: T, y: T) -> (z: T)\n")) << text;
+  EXPECT_NE(text.find("kernels_eigen"), std::string::npos) << text;
+}
+
+TEST(CliOps, AllOpsInEveryForm) {
+  const Json all = Weir({"ops", "--json"}).json();
+  ASSERT_TRUE(all.is_object());
+  EXPECT_GT(all["ops"].size(), 100u);
+  const std::string text = Weir({"ops"}).out;
+  EXPECT_NE(text.find("\nPlaceholder "), std::string::npos);
+  const std::string markdown = Weir({"ops", "--markdown"}).out;
+  EXPECT_TRUE(markdown.starts_with("| op |")) << markdown.substr(0, 100);
+  EXPECT_EQ(static_cast<size_t>(std::count(markdown.begin(), markdown.end(), '\n')), all["ops"].size() + 2);
+}
+
+TEST(CliOps, UnknownOpNamesTheNearest) {
+  const Ended ended = Weir({"ops", "MatMull", "--json"});
+  EXPECT_EQ(ended.status, 1);
+  EXPECT_EQ(ended.json()["error"]["code"], "NOT_FOUND");
+  EXPECT_FALSE(ended.json().contains("ops"));
+  EXPECT_NE(ended.first_error_line().find("'MatMul'"), std::string::npos) << ended.err;
+}
+
+TEST(CliCheck, GoodPluginPasses) {
+  const ScratchFolder folder;
+  const std::string junit = folder / "report.xml";
+  const Ended ended =
+      Weir({"check", PluginFile("cpu.so"), "--stage", "static", "--stage", "load", "--junit", junit, "--json"});
+  ASSERT_EQ(ended.status, 0) << ended.out << ended.err;
+  const Json answer = ended.json();
+  EXPECT_EQ(answer["schema"], 1);
+  ASSERT_EQ(answer["stages"].size(), 2u);
+  EXPECT_EQ(answer["stages"][0]["name"], "static");
+  ASSERT_FALSE(answer["stages"][0]["rules"].empty());
+  for (const Json& rule : answer["stages"][0]["rules"]) {
+    EXPECT_TRUE(rule["id"].get<std::string>().starts_with("WEIR-")) << rule.dump();
+    EXPECT_NE(rule["verdict"], "fail") << rule.dump();
+  }
+  EXPECT_NE(ReadWhole(junit).find("<testsuite"), std::string::npos);
+}
+
+TEST(CliCheck, FileThatIsNoPluginFails) {
+  const ScratchFolder folder;
+  const std::string file = folder.Write("text.so", "no library");
+  const Ended ended = Weir({"check", file, "--stage", "static", "--json"});
+  EXPECT_EQ(ended.status, 1);
+  const Json answer = ended.json();
+  ASSERT_TRUE(answer.is_object()) << ended.out;
+  EXPECT_EQ(answer["schema"], 1);
+  EXPECT_TRUE(answer.contains("error")) << ended.out;
+  EXPECT_TRUE(ended.first_error_line().starts_with("weir: ")) << ended.err;
+
+  const Ended missing = Weir({"check", folder / "missing.so"});
+  EXPECT_EQ(missing.status, 1);
+  EXPECT_TRUE(missing.first_error_line().starts_with("weir: NOT_FOUND: ")) << missing.err;
+}
+
+}  // namespace
+}  // namespace weir::testing

@@ -1,0 +1,223 @@
+// What users see when plugin files are missing, broken, foreign or doubled: a verdict each, and everything else works.
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <cstring>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "sdk/abi/plugin.h"
+#include "tests/e2e/cli_process.h"
+#include "tests/support/graph_text.h"
+
+namespace weir::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+std::string Shipped(const std::string& name) { return std::string(WEIR_PLUGINS) + "/" + name; }
+
+void CopyPlugin(const std::string& name, const std::string& to) { fs::copy_file(Shipped(name), to); }
+
+/// A copy of cpu.so whose note says something else.
+void CopyWithNote(const std::string& to, const std::function<void(weir_note_desc&)>& change) {
+  std::string bytes = ReadWhole(Shipped("cpu.so"));
+  const std::string magic(WEIR_NOTE_MAGIC, 8);  // with its NUL
+  size_t at = std::string::npos;
+  for (size_t found = bytes.find(magic); found != std::string::npos; found = bytes.find(magic, found + 1)) {
+    weir_note_desc desc;
+    if (found + sizeof(desc) > bytes.size()) continue;
+    std::memcpy(&desc, bytes.data() + found, sizeof(desc));
+    if (std::string(desc.name) == "cpu") at = found;
+  }
+  ASSERT_NE(at, std::string::npos) << "cpu.so has no note";
+  weir_note_desc desc;
+  std::memcpy(&desc, bytes.data() + at, sizeof(desc));
+  change(desc);
+  std::memcpy(bytes.data() + at, &desc, sizeof(desc));
+  std::ofstream(to, std::ios::binary) << bytes;
+  fs::permissions(to, fs::perms(0755));
+}
+
+struct Verdict {
+  std::string verdict;
+  std::string reason;
+  int devices = 0;
+};
+
+/// The verdicts of `weir plugins` by file name; the command must end well.
+std::map<std::string, Verdict> Verdicts(const std::string& folders) {
+  const Ended ended = Weir({"plugins", "--why", "--json"}, {{"WEIR_PLUGIN_PATH", folders}});
+  EXPECT_EQ(ended.status, 0) << ended.err;
+  std::map<std::string, Verdict> verdicts;
+  const Json answer = ended.json();
+  for (const Json& plugin : answer["plugins"]) {
+    verdicts[fs::path(plugin["file"].get<std::string>()).filename()] = {plugin["verdict"], plugin["reason"],
+                                                                        plugin["devices"]};
+  }
+  return verdicts;
+}
+
+std::string AddGraph() {
+  return ConstText("a", "DT_FLOAT", {2}, "float_val: 1 float_val: 2") + PlaceholderText("x", "DT_FLOAT", {2}) +
+         TypedText("y", "Add", {"a", "x"});
+}
+
+TEST(CliPluginFolder, EmptyOrMissingFolderIsSaidAndNothingBreaks) {
+  const ScratchFolder folder;
+  const std::string graph = folder.Write("g.pbtxt", AddGraph());
+  const std::string empty = folder / "plugins";
+  fs::create_directory(empty);
+  for (const std::string& path : {empty, folder / "missing"}) {
+    const std::map<std::string, std::string> environment = {{"WEIR_PLUGIN_PATH", path}};
+    for (const char* command : {"devices", "plugins"}) {
+      const Ended text = Weir({command}, environment);
+      EXPECT_EQ(text.status, 0) << text.err;
+      EXPECT_NE(text.out.find(path), std::string::npos) << text.out;
+      const Json json = Weir({command, "--json"}, environment).json();
+      EXPECT_EQ(json[command], Json::array());
+    }
+    const Json ops = Weir({"ops", "Add", "--json"}, environment).json();
+    EXPECT_EQ(ops["ops"][0]["kernels"], Json::array());
+    const Ended run = Weir({"run", graph, "--feed", "x=[1,2]", "--json"}, environment);
+    EXPECT_EQ(run.status, 1);
+    EXPECT_EQ(run.json()["error"]["code"], "FAILED_PRECONDITION");
+    EXPECT_NE(run.first_error_line().find(path), std::string::npos) << run.err;
+  }
+}
+
+TEST(CliPluginFolder, ForeignFilesAreNotPlugins) {
+  const ScratchFolder folder;
+  CopyPlugin("cpu.so", folder / "cpu.so");
+  folder.Write("text.so", "#!/bin/sh\n");
+  folder.Write("empty.so", "");
+  folder.Write("readme.txt", "no library");
+  fs::copy_file("/proc/self/exe", folder / "library.so");  // an ELF file without a note
+  auto verdicts = Verdicts(folder.path());
+  EXPECT_EQ(verdicts["cpu.so"].verdict, "loaded");
+  EXPECT_EQ(verdicts["cpu.so"].devices, 1);
+  for (const char* file : {"text.so", "empty.so", "library.so"}) {
+    EXPECT_EQ(verdicts[file].verdict, "not-a-plugin") << file;
+    EXPECT_NE(verdicts[file].reason, "") << file;
+  }
+  EXPECT_FALSE(verdicts.contains("readme.txt"));
+}
+
+struct NoteCase {
+  const char* name;
+  std::function<void(weir_note_desc&)> change;
+  std::vector<std::string> said;
+};
+
+class CliPluginNote : public ::testing::TestWithParam<NoteCase> {};
+
+TEST_P(CliPluginNote, RefusedBeforeAnyOfItsCodeRuns) {
+  const ScratchFolder folder;
+  CopyWithNote(folder / "odd.so", GetParam().change);
+  CopyPlugin("cpu.so", folder / "zz_good.so");
+  auto verdicts = Verdicts(folder.path());
+  EXPECT_EQ(verdicts["odd.so"].verdict, "refused");
+  for (const std::string& part : GetParam().said) {
+    EXPECT_NE(verdicts["odd.so"].reason.find(part), std::string::npos) << verdicts["odd.so"].reason;
+  }
+  EXPECT_EQ(verdicts["zz_good.so"].verdict, "loaded") << verdicts["zz_good.so"].reason;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Cli, CliPluginNote,
+    ::testing::ValuesIn(std::vector<NoteCase>{
+        {"AnotherMajor", [](weir_note_desc& d) { d.abi_major = WEIR_ABI_MAJOR + 1; }, {"major 2", "1"}},
+        {"NewerMinorNeeded", [](weir_note_desc& d) { d.needs_minor = 999; }, {"999"}},
+        {"AnotherSanitizer",
+         [](weir_note_desc& d) {
+           d.sanitizer = d.sanitizer == WEIR_SANITIZER_THREAD ? WEIR_SANITIZER_NONE : WEIR_SANITIZER_THREAD;
+         },
+         {"sanitizer"}},
+        {"AnotherMachine",
+         [](weir_note_desc& d) {
+           d.machine = d.machine == WEIR_MACHINE_AARCH64 ? WEIR_MACHINE_X86_64 : WEIR_MACHINE_AARCH64;
+         },
+         {"machine"}},
+        {"UnknownMustBits", [](weir_note_desc& d) { d.must_understand = 1u << 31; }, {"0x80000000"}},
+        {"UnknownInstructionSet", [](weir_note_desc& d) { d.isa = 1u << 30; }, {"instruction-set bits 0x40000000"}},
+        {"UnterminatedName", [](weir_note_desc& d) { std::memset(d.name, 'x', sizeof(d.name)); }, {"name"}},
+        {"EmptyName", [](weir_note_desc& d) { std::memset(d.name, 0, sizeof(d.name)); }, {"name"}},
+    }),
+    [](const auto& info) { return info.param.name; });
+
+TEST(CliPluginFolder, SecondPluginOfANameIsRefusedAndNamesTheFirst) {
+  const ScratchFolder folder;
+  CopyPlugin("cpu.so", folder / "a.so");
+  CopyPlugin("cpu.so", folder / "b.so");
+  auto verdicts = Verdicts(folder.path());
+  EXPECT_EQ(verdicts["a.so"].verdict, "loaded");
+  EXPECT_EQ(verdicts["b.so"].verdict, "refused");
+  EXPECT_NE(verdicts["b.so"].reason.find("'cpu'"), std::string::npos) << verdicts["b.so"].reason;
+  EXPECT_NE(verdicts["b.so"].reason.find(folder / "a.so"), std::string::npos) << verdicts["b.so"].reason;
+  const Json devices = Weir({"devices", "--json"}, {{"WEIR_PLUGIN_PATH", folder.path()}}).json();
+  EXPECT_EQ(devices["devices"].size(), 1u);
+}
+
+TEST(CliPluginFolder, FilesThatOthersMayWriteAreRefused) {
+  const ScratchFolder folder;
+  CopyPlugin("cpu.so", folder / "cpu.so");
+  fs::permissions(folder / "cpu.so", fs::perms(0757));
+  EXPECT_EQ(Verdicts(folder.path())["cpu.so"].verdict, "refused");
+}
+
+TEST(CliPluginFolder, CutFilesNeverLoadNorCrash) {
+  const ScratchFolder folder;
+  const std::string bytes = ReadWhole(Shipped("cpu.so"));
+  for (const size_t kept : {size_t{4}, size_t{63}, size_t{64}, bytes.size() / 4, bytes.size() / 2}) {
+    folder.Write("cut.so", bytes.substr(0, kept));
+    fs::permissions(folder / "cut.so", fs::perms(0755));
+    const std::string verdict = Verdicts(folder.path())["cut.so"].verdict;
+    EXPECT_TRUE(verdict == "refused" || verdict == "not-a-plugin") << kept << " bytes: " << verdict;
+  }
+}
+
+TEST(CliPluginFolder, RelativeFoldersAreRefused) {
+  const auto verdicts = Verdicts("plugins");
+  ASSERT_EQ(verdicts.size(), 1u);
+  EXPECT_EQ(verdicts.begin()->second.verdict, "refused");
+  EXPECT_NE(verdicts.begin()->second.reason.find("absolute"), std::string::npos) << verdicts.begin()->second.reason;
+}
+
+TEST(CliPluginFolder, EachPluginMovedAwayTakesOnlyItsOwn) {
+  const ScratchFolder folder;
+  const std::string graph = folder.Write("g.pbtxt", AddGraph());
+  const std::string device_only = folder / "device_only";
+  const std::string kernels_only = folder / "kernels_only";
+  fs::create_directory(device_only);
+  fs::create_directory(kernels_only);
+  CopyPlugin("cpu.so", device_only + "/cpu.so");
+  CopyPlugin("kernels_eigen.so", kernels_only + "/kernels_eigen.so");
+
+  // Without kernels the device stays; ops that need none run, the others say what is missing.
+  const std::map<std::string, std::string> no_kernels = {{"WEIR_PLUGIN_PATH", device_only}};
+  EXPECT_EQ(Weir({"devices", "--json"}, no_kernels).json()["devices"].size(), 1u);
+  EXPECT_EQ(Weir({"run", graph, "--fetch", "a"}, no_kernels).status, 0);
+  const Ended add = Weir({"run", graph, "--feed", "x=[1,2]", "--json"}, no_kernels);
+  EXPECT_EQ(add.status, 1);
+  EXPECT_EQ(add.json()["error"]["node"], "y") << add.out;
+  EXPECT_NE(add.err.find("Add"), std::string::npos) << add.err;
+
+  // Kernels without a device are listed with the reason.
+  auto verdicts = Verdicts(kernels_only);
+  EXPECT_EQ(verdicts["kernels_eigen.so"].verdict, "no-devices");
+  EXPECT_NE(verdicts["kernels_eigen.so"].reason.find("cpu"), std::string::npos) << verdicts["kernels_eigen.so"].reason;
+  EXPECT_EQ(Weir({"devices", "--json"}, {{"WEIR_PLUGIN_PATH", kernels_only}}).json()["devices"], Json::array());
+
+  // Together, from two folders, they work.
+  const Ended both =
+      Weir({"run", graph, "--feed", "x=[1,2]", "--json"}, {{"WEIR_PLUGIN_PATH", device_only + ":" + kernels_only}});
+  EXPECT_EQ(both.status, 0) << both.err;
+  EXPECT_EQ(both.json()["fetches"][0]["first_values"], "[2 4]");
+}
+
+}  // namespace
+}  // namespace weir::testing

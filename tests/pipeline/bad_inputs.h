@@ -1,0 +1,32 @@
+// Bad graphs, feeds and names with the answer that each must get, for the session and for the command line.
+#ifndef WEIR_TESTS_PIPELINE_BAD_INPUTS_H_
+#define WEIR_TESTS_PIPELINE_BAD_INPUTS_H_
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/base/status.h"
+#include "core/tensor/tensor.h"
+
+namespace weir::testing {
+
+/// What is run, and the error that must come of it.
+struct BadInput {
+  std::string name;   // of the test
+  std::string graph;  // GraphDef text
+  Code code = Code::kInvalidArgument;
+  std::string node;               // that the status names; empty = none
+  std::vector<std::string> said;  // parts of the message
+  std::vector<std::string> fetches = {"y"};
+  std::vector<std::pair<std::string, Tensor>> feeds = {};
+};
+
+/// Faults of the graph itself, found by import.
+std::vector<BadInput> BadGraphs();
+/// Faults of feeds, fetches and what is computed.
+std::vector<BadInput> BadRuns();
+
+}  // namespace weir::testing
+
+#endif  // WEIR_TESTS_PIPELINE_BAD_INPUTS_H_

@@ -1,0 +1,190 @@
+#include "tests/pipeline/bad_inputs.h"
+#include "tests/support/graph_text.h"
+
+namespace weir::testing {
+namespace {
+
+const std::string kTwo = ConstText("a", "DT_FLOAT", {2}, "float_val: 1 float_val: 2");
+/// y = x + a for x of shape [2].
+const std::string kSum = kTwo + PlaceholderText("x", "DT_FLOAT", {2}) + TypedText("y", "Add", {"x", "a"});
+
+Tensor Floats(const std::vector<float>& values) { return Tensor::Vector<float>(values); }
+
+std::vector<BadInput> BadFeeds() {
+  const Code invalid = Code::kInvalidArgument;
+  return {
+      {"FeedOfWrongShape",
+       kSum,
+       invalid,
+       "x",
+       {"Cannot feed value of shape (3,) for Tensor 'x:0', which has shape '(2,)'"},
+       {"y"},
+       {{"x", Floats({1, 2, 3})}}},
+      {"FeedOfWrongRank",
+       kSum,
+       invalid,
+       "x",
+       {"Cannot feed value of shape () for Tensor 'x:0', which has shape '(2,)'"},
+       {"y"},
+       {{"x", Tensor::Scalar(1.0f)}}},
+      {"FeedOfWrongType",
+       kSum,
+       invalid,
+       "x",
+       {"int32", "'x:0'", "float"},
+       {"y"},
+       {{"x", Tensor::Vector<int32_t>({1, 2})}}},
+      {"MissingFeed",
+       kSum,
+       invalid,
+       "x",
+       {"You must feed a value for placeholder tensor 'x' with dtype float and shape [2]", "{{node x}}"}},
+      {"FeedOfNobody",
+       kSum,
+       Code::kNotFound,
+       "",
+       {"unable to find feed output xx", "'x'"},
+       {"y"},
+       {{"xx", Floats({1, 2})}}},
+      {"FeedOfOutputThatIsNot", kSum, invalid, "", {"x:1", "output index"}, {"y"}, {{"x:1", Floats({1, 2})}}},
+      {"FedTwice",
+       kSum,
+       invalid,
+       "",
+       {"\"x:0\" fed more than once"},
+       {"y"},
+       {{"x", Floats({1, 2})}, {"x:0", Floats({1, 2})}}},
+      {"FedAndFetched", kSum, invalid, "", {"x:0 is both fed and fetched"}, {"x"}, {{"x", Floats({1, 2})}}},
+      {"FetchOfNobody", kSum, Code::kNotFound, "", {"FetchOutputs node yy: not found", "'y'"}, {"yy"}},
+      {"FetchOfOutputThatIsNot", kSum, invalid, "", {"FetchOutputs y:1", "index too large", "< 1"}, {"y:1"}},
+      {"FetchOfNodeWithoutOutput", kTwo + NodeText("n", "NoOp"), invalid, "", {"'n'", "produces no output"}, {"n"}},
+      {"FetchWithBadIndex", kSum, invalid, "", {"y:-1"}, {"y:-1"}},
+  };
+}
+
+std::vector<BadInput> BadVariables() {
+  const AttrTexts declared = {{"dtype", "type: DT_FLOAT"}, {"shape", "shape { dim { size: 2 } }"}};
+  const AttrTexts dtype = {{"dtype", "type: DT_FLOAT"}};
+  const Code code = Code::kFailedPrecondition;
+  return {
+      {"UninitialisedRefVariable",
+       NodeText("v", "VariableV2", {}, declared) + TypedText("y", "Identity", {"v"}),
+       code,
+       "y",
+       {"Attempting to use uninitialized value v"}},
+      {"UninitialisedResourceVariable",
+       NodeText("v", "VarHandleOp", {}, declared) + NodeText("y", "ReadVariableOp", {"v"}, dtype),
+       code,
+       "y",
+       {"Could not find variable", "v"}},
+      {"UpdateOfUninitialisedVariable",
+       kTwo + NodeText("v", "VarHandleOp", {}, declared) + NodeText("add", "AssignAddVariableOp", {"v", "a"}, dtype) +
+           NodeText("y", "ReadVariableOp", {"v", "^add"}, dtype),
+       code,
+       "add",
+       {"v"}},
+      {"AssignOfAnotherShape",
+       PlaceholderText("x", "DT_FLOAT", {-1}) + NodeText("v", "VariableV2", {}, declared) +
+           TypedText("y", "Assign", {"v", "x"}),
+       Code::kInvalidArgument,
+       "y",
+       {"Dimension 0 in both shapes must be equal, but are 2 and 3"},
+       {"y"},
+       {{"x", Floats({1, 2, 3})}}},
+  };
+}
+
+/// y = Fill(s, 1) for a fed s.
+BadInput BadFill(std::string name, const std::vector<int64_t>& shape, Code code, std::vector<std::string> said) {
+  const AttrTexts types = {{"T", "type: DT_FLOAT"}, {"index_type", "type: DT_INT64"}};
+  const std::string graph = PlaceholderText("s", "DT_INT64", {static_cast<int64_t>(shape.size())}) +
+                            ConstText("v", "DT_FLOAT", {}, "float_val: 1") + NodeText("y", "Fill", {"s", "v"}, types);
+  return {std::move(name), graph, code, "y", std::move(said), {"y"}, {{"s", Tensor::Vector<int64_t>(shape)}}};
+}
+
+std::vector<BadInput> BadFills() {
+  return {
+      BadFill("FillThatNoMemoryHolds", {int64_t{1} << 45}, Code::kResourceExhausted, {"[35184372088832]"}),
+      BadFill("FillOfNegativeExtent", {-1}, Code::kInvalidArgument, {"-1"}),
+      BadFill("FillWhoseCountOverflows", {int64_t{1} << 40, int64_t{1} << 40}, Code::kInvalidArgument, {"too large"}),
+  };
+}
+
+std::vector<BadInput> BadComputations() {
+  const Code invalid = Code::kInvalidArgument;
+  const std::string any = PlaceholderText("x", "DT_FLOAT", {-1, -1}) + PlaceholderText("z", "DT_FLOAT", {-1, -1});
+  const Tensor row = Tensor::Of<float>(Shape::Of({1, 3}), {1, 2, 3});
+  return {
+      {"ProductOfFedShapes",
+       any + TypedText("y", "MatMul", {"x", "z"}),
+       invalid,
+       "y",
+       {"[1,3]"},
+       {"y"},
+       {{"x", row}, {"z", row}}},
+      {"SumOfFedShapes",
+       any + TypedText("y", "Add", {"x", "z"}),
+       invalid,
+       "y",
+       {"[1,3]", "[1,2]"},
+       {"y"},
+       {{"x", row}, {"z", Tensor::Of<float>(Shape::Of({1, 2}), {1, 2})}}},
+      {"IntegerDivisionByZero",
+       PlaceholderText("x", "DT_INT32", {}) + TypedText("y", "FloorDiv", {"x", "x"}, "DT_INT32"),
+       invalid,
+       "y",
+       {"division by zero"},
+       {"y"},
+       {{"x", Tensor::Scalar<int32_t>(0)}}},
+      {"GatherOutOfRange",
+       kTwo + PlaceholderText("i", "DT_INT32", {1}) + ConstText("axis", "DT_INT32", {}, "int_val: 0") +
+           NodeText("y", "GatherV2", {"a", "i", "axis"},
+                    {{"Tparams", "type: DT_FLOAT"}, {"Tindices", "type: DT_INT32"}, {"Taxis", "type: DT_INT32"}}),
+       invalid,
+       "y",
+       {"5", "[0, 2)"},
+       {"y"},
+       {{"i", Tensor::Vector<int32_t>({5})}}},
+      {"ReshapeByFedShape",
+       kTwo + PlaceholderText("s", "DT_INT32", {1}) + TypedText("y", "Reshape", {"a", "s"}),
+       invalid,
+       "y",
+       {"2", "3"},
+       {"y"},
+       {{"s", Tensor::Vector<int32_t>({3})}}},
+      {"FailedAssertion",
+       kTwo + PlaceholderText("c", "DT_BOOL", {}) +
+           NodeText("check", "Assert", {"c", "a"}, {{"T", "list { type: DT_FLOAT }"}}) +
+           TypedText("y", "Identity", {"a", "^check"}),
+       invalid,
+       "check",
+       {"assertion failed: [1 2]"},
+       {"y"},
+       {{"c", Tensor::Scalar(false)}}},
+      {"MalformedDevice",
+       PlaceholderText("x", "DT_FLOAT", {}) + "node { name: \"y\" op: \"Square\" input: \"x\" device: \"/device:?\" "
+                                              "attr { key: \"T\" value { type: DT_FLOAT } } }",
+       invalid,
+       "y",
+       {"Malformed device specification '/device:?'"},
+       {"y"},
+       {{"x", Tensor::Scalar(1.0f)}}},
+      {"LoopFrame",
+       kTwo + NodeText("y", "Enter", {"a"}, {{"T", "type: DT_FLOAT"}, {"frame_name", "s: \"loop\""}}),
+       Code::kUnimplemented,
+       "y",
+       {"Enter"}},
+  };
+}
+
+}  // namespace
+
+std::vector<BadInput> BadRuns() {
+  std::vector<BadInput> all = BadFeeds();
+  for (std::vector<BadInput> (*more)() : {BadVariables, BadFills, BadComputations}) {
+    for (BadInput& input : more()) all.push_back(std::move(input));
+  }
+  return all;
+}
+
+}  // namespace weir::testing

@@ -1,0 +1,58 @@
+// The commands of `weir`. Each prints its answer for people, or fills `report` for --json; both never.
+#ifndef WEIR_TOOLS_WEIR_COMMANDS_H_
+#define WEIR_TOOLS_WEIR_COMMANDS_H_
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <string>
+#include <vector>
+
+#include "core/base/status.h"
+#include "tools/weir/console.h"
+
+namespace weir::cli {
+
+using Json = nlohmann::ordered_json;
+
+/// `weir devices`: what plugins enumerate; no device is opened.
+Status ShowDevices(const Console& console, Json& report);
+
+struct PluginsOptions {
+  bool why = false;
+};
+/// `weir plugins`: every file of the plugin folders with its verdict.
+Status ShowPlugins(const PluginsOptions& options, const Console& console, Json& report);
+
+struct CheckCommandOptions {
+  std::string plugin;
+  std::vector<std::string> stages;  // empty = all
+  std::string junit;                // where a JUnit report goes; empty = nowhere
+};
+/// `weir check`: FailedPrecondition naming the rules that a plugin breaks.
+Status CheckPlugin(const CheckCommandOptions& options, const Console& console, Json& report);
+
+struct OpsOptions {
+  std::string name;  // empty = all
+  bool markdown = false;
+};
+/// `weir ops`: the catalogue with the kernels that the plugins bring.
+Status ShowOps(const OpsOptions& options, const Console& console, Json& report);
+
+struct RunCommandOptions {
+  std::string graph;
+  std::vector<std::string> feeds;  // NAME=FILE.npy or NAME=LITERAL
+  std::vector<std::string> fetches;
+  std::vector<std::string> targets;
+  std::vector<std::string> inits;
+  std::string out_dir;
+  std::string device;
+  std::string trace;
+  int runs = 1;
+  bool dump_command = false;
+};
+/// `weir run`: feeds, runs and fetches of a graph file.
+Status RunGraph(const RunCommandOptions& options, const Console& console, Json& report);
+
+}  // namespace weir::cli
+
+#endif  // WEIR_TOOLS_WEIR_COMMANDS_H_

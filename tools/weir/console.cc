@@ -1,0 +1,67 @@
+#include "tools/weir/console.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+
+namespace weir::cli {
+namespace {
+
+bool WantsColor() {
+  const char* no_color = std::getenv("NO_COLOR");
+  const char* term = std::getenv("TERM");
+  const bool capable = term != nullptr && std::string_view(term) != "dumb";
+  return isatty(STDOUT_FILENO) == 1 && (no_color == nullptr || no_color[0] == '\0') && capable;
+}
+
+}  // namespace
+
+Console::Console(bool json) : json_(json), color_(!json && WantsColor()) {}
+
+void Console::Print(std::string_view line) const {
+  if (json_) return;
+  std::fwrite(line.data(), 1, line.size(), stdout);
+  std::fputc('\n', stdout);
+}
+
+std::string Console::Painted(const Cell& cell) const {
+  if (!color_ || cell.paint == Paint::kNone) return cell.text;
+  const std::string_view code = cell.paint == Paint::kGood ? "32" : cell.paint == Paint::kBad ? "31" : "2";
+  return fmt::format("\x1b[{}m{}\x1b[0m", code, cell.text);
+}
+
+void Console::Print(const Table& table) const {
+  std::vector<size_t> widths;
+  for (const auto& row : table.rows()) {
+    widths.resize(std::max(widths.size(), row.size()));
+    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].text.size());
+  }
+  for (const auto& row : table.rows()) {
+    std::string line;
+    size_t padding = 0;  // owed before the next cell that is not empty, so that no line ends in blanks
+    for (size_t i = 0; i < row.size(); ++i) {
+      if (!row[i].text.empty()) {
+        line.append(padding, ' ');
+        line += Painted(row[i]);
+        padding = 0;
+      }
+      padding += widths[i] - row[i].text.size() + 2;
+    }
+    Print(line);
+  }
+}
+
+std::string BytesText(double bytes) {
+  constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  size_t unit = 0;
+  while (bytes >= 1024 && unit + 1 < std::size(kUnits)) {
+    bytes /= 1024;
+    ++unit;
+  }
+  return unit == 0 ? fmt::format("{:.0f} B", bytes) : fmt::format("{:.1f} {}", bytes, kUnits[unit]);
+}
+
+}  // namespace weir::cli

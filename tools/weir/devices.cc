@@ -1,0 +1,66 @@
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "core/session/runtime.h"
+#include "tools/weir/commands.h"
+
+namespace weir::cli {
+namespace {
+
+struct FlagName {
+  uint32_t flag;
+  const char* name;
+};
+constexpr FlagName kFlags[] = {
+    {WEIR_DEVICE_SYNC_ONLY, "sync_only"},
+    {WEIR_DEVICE_UNIFIED_MEMORY, "unified_memory"},
+    {WEIR_DEVICE_MUST_GROW, "must_grow"},
+    {WEIR_DEVICE_SELF_POOL, "self_pool"},
+    {WEIR_DEVICE_NO_OFFSET, "no_offset"},
+    {WEIR_DEVICE_GRAPH_CAPTURE, "graph_capture"},
+    {WEIR_DEVICE_PEER, "peer"},
+    {WEIR_DEVICE_IMPORT_FD, "import_fd"},
+    {WEIR_DEVICE_ORDERED_ALLOC, "ordered_alloc"},
+    {WEIR_DEVICE_OPT_IN, "opt_in"},
+};
+
+std::vector<std::string> FlagsOf(uint32_t flags) {
+  std::vector<std::string> names;
+  for (const FlagName& known : kFlags) {
+    if ((flags & known.flag) != 0) names.emplace_back(known.name);
+  }
+  return names;
+}
+
+}  // namespace
+
+Status ShowDevices(const Console& console, Json& report) {
+  WEIR_ASSIGN(const std::shared_ptr<session::Runtime> runtime, session::Runtime::Default());
+  report["devices"] = Json::array();
+  Table table({"device", "kind", "platform", "plugin", "memory", "what", "flags"});
+  for (const auto& device : runtime->plugins->devices().all()) {
+    const device::DeviceInfo& info = device->info();
+    const std::vector<std::string> flags = FlagsOf(info.flags);
+    report["devices"].push_back({{"name", device->name()},
+                                 {"kind", info.kind},
+                                 {"platform", info.platform},
+                                 {"plugin", info.plugin},
+                                 {"memory_bytes", info.memory_bytes},
+                                 {"flags", flags},
+                                 {"description", info.display_name},
+                                 {"driver_version", info.driver_version},
+                                 {"uid", info.uid}});
+    table.Add({device->name(), info.kind, info.platform, info.plugin, BytesText(static_cast<double>(info.memory_bytes)),
+               info.display_name, fmt::format("{}", fmt::join(flags, " "))});
+  }
+  if (!report["devices"].empty()) {
+    console.Print(table);
+  } else {
+    console.Print(fmt::format("no device: no plugin in {} brought one; `weir plugins --why` says why",
+                              fmt::join(runtime->plugins->folders(), ", ")));
+  }
+  return Status();
+}
+
+}  // namespace weir::cli

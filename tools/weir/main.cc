@@ -1,0 +1,237 @@
+// The command `weir`: parses the command line, runs one command, prints errors in one form.
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <functional>
+#include <new>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/nearest.h"
+#include "core/kernel/host.h"
+#include "sdk/abi/host.h"
+#include "sdk/abi/plugin.h"
+#include "tools/weir/check/check.h"
+#include "tools/weir/commands.h"
+
+namespace weir::cli {
+namespace {
+
+constexpr int kFailed = 1;
+constexpr int kWrongUse = 2;
+
+struct GlobalOptions {
+  bool json = false;
+  std::string log_level = "warning";
+};
+
+const std::vector<std::pair<std::string, int32_t>> kLogLevels = {
+    {"debug", WEIR_LOG_DEBUG}, {"info", WEIR_LOG_INFO}, {"warning", WEIR_LOG_WARNING}, {"error", WEIR_LOG_ERROR}};
+
+using Command = std::function<Status(const Console&, Json&)>;
+
+void AddGlobalOptions(CLI::App& app, GlobalOptions& global) {
+  std::vector<std::string> levels;
+  for (const auto& [name, level] : kLogLevels) levels.push_back(name);
+  app.add_flag("--json", global.json, "Print one JSON object with \"schema\": 1")->group("Everywhere");
+  app.add_option("--log-level", global.log_level,
+                 "What plugins may log to standard error: debug, info, warning or error")
+      ->check(CLI::IsMember(levels))
+      ->type_name("LEVEL")
+      ->group("Everywhere");
+  app.set_help_flag("-h,--help", "Print this help and exit")->group("Everywhere");
+}
+
+// One value per occurrence, so that the next word is never swallowed.
+CLI::Option* AddList(CLI::App& app, const std::string& flag, std::vector<std::string>& list, const std::string& type,
+                     const std::string& what) {
+  return app.add_option(flag, list, what)->type_name(type)->allow_extra_args(false);
+}
+
+void AddRun(CLI::App& app, RunCommandOptions& options, Command& chosen) {
+  CLI::App* run = app.add_subcommand("run", "Run a GraphDef file");
+  run->add_option("graph", options.graph, "GraphDef, binary or text")->required()->type_name("GRAPH");
+  AddList(*run, "--feed", options.feeds, "NAME=VALUE",
+          "Value of a tensor: an .npy file, or JSON as [[1,2],[3,4]], true, \"text\", nan, inf; repeatable")
+      ->check(CLI::Validator(
+          [](const std::string& text) {
+            return text.find('=') == std::string::npos || text.front() == '=' ? "'" + text + "' is not NAME=VALUE" : "";
+          },
+          ""));
+  AddList(*run, "--fetch", options.fetches, "NAME",
+          "Tensor to compute; repeatable. Without --fetch and --target: the outputs that nobody reads");
+  AddList(*run, "--target", options.targets, "NAME", "Node to run without fetching anything; repeatable");
+  AddList(*run, "--init", options.inits, "NAME", "Node to run first, in the same session; repeatable");
+  run->add_option("--out-dir", options.out_dir, "Write each fetch to DIR/<name, \"/\" and \":\" as \"_\">.npy")
+      ->type_name("DIR");
+  run->add_option("--device", options.device, "Device for nodes that ask for none, as CPU:0")->type_name("DEVICE");
+  run->add_option("--runs", options.runs, "Run that often; print first, minimum, median and 90th percentile")
+      ->check(CLI::Range(1, 1000000000))
+      ->type_name("N");
+  run->add_option("--trace", options.trace, "Write a Chrome trace")->type_name("FILE");
+  run->add_flag("--dump-command", options.dump_command, "Print the full command line that would do this again");
+  run->footer(
+      "NAME without :i means :0.\n"
+      "Examples:\n"
+      "  weir run model.pb --feed x=[[1,2,3]] --fetch logits\n"
+      "  weir run train.pbtxt --init init --feed x=x.npy --feed y=y.npy --target train --fetch loss --runs 100\n"
+      "  weir run model.pb --feed x=x.npy --fetch logits --fetch top:1 --out-dir results --json");
+  run->callback(
+      [&] { chosen = [&](const Console& console, Json& report) { return RunGraph(options, console, report); }; });
+}
+
+void AddCheck(CLI::App& app, CheckCommandOptions& options, Command& chosen) {
+  CLI::App* check = app.add_subcommand("check", "Try a plugin against the rules of the plugin ABI, in child processes");
+  std::vector<std::string> stages;
+  for (const std::string_view stage : check::StageNames()) stages.emplace_back(stage);
+  check->add_option("plugin", options.plugin, "Plugin file")->required()->type_name("PLUGIN.so");
+  AddList(*check, "--stage", options.stages, "STAGE",
+          fmt::format("Only this stage; repeatable: {}", fmt::join(stages, ", ")))
+      ->check(CLI::IsMember(stages));
+  check->add_option("--junit", options.junit, "Also write a JUnit report")->type_name("FILE");
+  check->footer("Exit status 1 when a rule is broken.");
+  check->callback(
+      [&] { chosen = [&](const Console& console, Json& report) { return CheckPlugin(options, console, report); }; });
+}
+
+// All options of all commands; they outlive the parser.
+struct Options {
+  GlobalOptions global;
+  PluginsOptions plugins;
+  CheckCommandOptions check;
+  OpsOptions ops;
+  RunCommandOptions run;
+};
+
+void Describe(CLI::App& app, Options& options, Command& chosen) {
+  app.name("weir");
+  app.description("weir runs dataflow graphs in TensorFlow's formats on the devices that plugins bring.");
+  app.set_version_flag("--version",
+                       fmt::format("weir {} (plugin ABI {}.{})", WEIR_VERSION, WEIR_ABI_MAJOR, WEIR_ABI_MINOR))
+      ->group("Everywhere");
+  app.require_subcommand(1);
+  app.failure_message([](const CLI::App*, const CLI::Error& error) { return std::string(error.what()); });
+  app.footer(
+      "`weir COMMAND --help` describes a command.\n"
+      "Exit status: 0 done, 1 failed, 2 wrong use. Errors: one line `weir: CODE: message` on standard error, with\n"
+      "--json also {\"schema\":1,\"error\":{...}} on standard output.\n"
+      "WEIR_PLUGIN_PATH: folders of plugins, separated by colons, instead of ../lib/weir/plugins.\n"
+      "NO_COLOR: no colours on a terminal.");
+  app.add_subcommand("devices", "List the devices that plugins bring; opens none")->callback([&chosen] {
+    chosen = ShowDevices;
+  });
+  CLI::App* plugins = app.add_subcommand("plugins", "List every file of the plugin folders with its verdict");
+  plugins->add_flag("--why", options.plugins.why, "Full paths, and the reason of each verdict");
+  plugins->callback([&] {
+    chosen = [&](const Console& console, Json& report) { return ShowPlugins(options.plugins, console, report); };
+  });
+  AddCheck(app, options.check, chosen);
+  CLI::App* ops = app.add_subcommand("ops", "List the ops, with kernels by plugin and element type");
+  ops->add_option("name", options.ops.name, "Only this op, in full")->type_name("NAME");
+  ops->add_flag("--markdown", options.ops.markdown, "As a table in Markdown");
+  ops->callback(
+      [&] { chosen = [&](const Console& console, Json& report) { return ShowOps(options.ops, console, report); }; });
+  AddRun(app, options.run, chosen);
+  AddGlobalOptions(app, options.global);
+  for (CLI::App* command : app.get_subcommands({})) AddGlobalOptions(*command, options.global);
+}
+
+Json ErrorJson(const Status& error) {
+  const auto text_or_null = [](const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); };
+  return {{"code", CodeName(error.code())},
+          {"message", error.message()},
+          {"node", text_or_null(error.node())},
+          {"where", text_or_null(error.where())}};
+}
+
+// A message on one line: a line break with the blanks around it becomes one blank.
+std::string OnOneLine(const std::string& text) {
+  std::string line;
+  for (size_t at = 0; at < text.size();) {
+    const size_t blanks = std::min(text.find_first_not_of(" \t\r\n", at), text.size());
+    if (blanks > at && text.find('\n', at) < blanks) {
+      if (blanks < text.size()) line += ' ';
+    } else {
+      line.append(text, at, blanks - at);
+    }
+    at = std::min(text.find_first_of(" \t\r\n", blanks), text.size());
+    line.append(text, blanks, at - blanks);
+  }
+  return line;
+}
+
+// Prints the report and the error, and makes them an exit status.
+int Finish(bool json, Json& report, const Status& status, int status_of_error) {
+  if (!status.ok()) report["error"] = ErrorJson(status);
+  if (json) {
+    const std::string text = report.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+    std::fwrite(text.data(), 1, text.size(), stdout);
+  }
+  const bool written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
+  if (!status.ok()) {
+    fmt::print(stderr, "weir: {}\n", OnOneLine(status.ToString()));
+    return status_of_error;
+  }
+  if (written) return 0;
+  fmt::print(stderr, "weir: {}\n", Unavailable("standard output cannot be written").ToString());
+  return kFailed;
+}
+
+// The parser's message with what might have been meant.
+Status WrongUse(const CLI::App& app, const std::vector<std::string>& words, const CLI::ParseError& error) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands(nullptr)) names.push_back(command->get_name());
+  const auto word = std::find_if(words.begin(), words.end(), [](const std::string& w) { return !w.starts_with('-'); });
+  const auto chosen = word == words.end() ? names.end() : std::find(names.begin(), names.end(), *word);
+  if (word != words.end() && chosen == names.end()) {
+    return InvalidArgument("no command '{}'{}; commands: {}", *word,
+                           NearestHint(*word, std::vector<std::string_view>(names.begin(), names.end())),
+                           fmt::join(names, ", "));
+  }
+  return InvalidArgument("{}; see `weir{} --help`", error.what(), chosen == names.end() ? "" : " " + *chosen);
+}
+
+int Run(const std::vector<std::string>& words) {
+  Options options;
+  Command chosen;
+  Json report = {{"schema", 1}};
+  CLI::App app;
+  Describe(app, options, chosen);
+  try {
+    app.parse(std::vector<std::string>(words.rbegin(), words.rend()));  // CLI11 takes words from the back
+  } catch (const CLI::Success& success) {                               // --help, --version
+    return app.exit(success);
+  } catch (const CLI::ParseError& error) {
+    const bool json = std::find(words.begin(), words.end(), "--json") != words.end();
+    return Finish(json, report, WrongUse(app, words, error), kWrongUse);
+  }
+  for (const auto& [name, level] : kLogLevels) {
+    if (name == options.global.log_level) kernel::SetLogLevel(level);
+  }
+  Status status;
+  try {
+    status = chosen(Console(options.global.json), report);
+  } catch (const std::bad_alloc&) {
+    status = ResourceExhausted("out of memory");
+  } catch (const std::exception& error) {
+    status = Internal("{}", error.what());
+  }
+  return Finish(options.global.json, report, status, kFailed);
+}
+
+}  // namespace
+}  // namespace weir::cli
+
+int main(int argc, char** argv) {
+  try {
+    return weir::cli::Run(std::vector<std::string>(argv + 1, argv + argc));
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "weir: INTERNAL: %s\n", error.what());
+    return 1;
+  }
+}

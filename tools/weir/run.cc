@@ -1,0 +1,232 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "core/graph/graph_def.h"
+#include "core/io/files.h"
+#include "core/ops/declare_all.h"
+#include "core/session/resolve.h"
+#include "core/session/session.h"
+#include "tools/weir/commands.h"
+#include "tools/weir/run_files.h"
+
+namespace weir::cli {
+namespace {
+
+constexpr uint64_t kMaxGraphBytes = uint64_t{2} << 30;
+constexpr int64_t kValuesShown = 6;
+
+// What is to be run, with all names known to the graph.
+struct Request {
+  std::vector<session::Feed> feeds;
+  std::vector<std::string> fetches;
+  std::vector<std::string> files;  // one per fetch; empty without an output folder
+};
+
+struct Timing {
+  std::vector<double> ms;  // in order of the runs
+
+  // Nearest rank.
+  double Quantile(double q) const {
+    std::vector<double> sorted = ms;
+    std::sort(sorted.begin(), sorted.end());
+    return sorted[static_cast<size_t>(q * static_cast<double>(sorted.size() - 1) + 0.5)];
+  }
+};
+
+struct Outcome {
+  std::vector<Tensor> tensors;  // of the last run
+  session::RunReport report;
+  Timing timing;
+};
+
+Result<graph::Graph> ReadGraph(const std::string& path) {
+  WEIR_ASSIGN(const op::OpRegistry* ops, ops::Catalogue());
+  WEIR_ASSIGN(const std::string bytes, io::ReadFile(path, kMaxGraphBytes));
+  Result<graph::Graph> graph = graph::ParseGraph(bytes, *ops);
+  if (!graph.ok()) return graph.status().Prepend(path + ": ");
+  return graph;
+}
+
+// Outputs that a file can hold and that no node reads; nodes that others wait for, placeholders and what is fed are
+// left out.
+std::vector<std::string> UnreadOutputs(const graph::Graph& graph, const std::vector<session::Feed>& feeds) {
+  std::set<graph::Endpoint> read;
+  std::set<graph::NodeId> awaited;
+  for (graph::NodeId id = 0; id < graph.num_nodes(); ++id) {
+    for (const graph::Endpoint& input : graph.node(id).inputs()) read.insert(input);
+    for (const graph::NodeId input : graph.node(id).control_inputs()) awaited.insert(input);
+  }
+  std::set<std::string> fed;
+  for (const session::Feed& feed : feeds)
+    fed.insert(feed.first.find(':') == std::string::npos ? feed.first + ":0" : feed.first);
+  std::vector<std::string> names;
+  for (graph::NodeId id = 0; id < graph.num_nodes(); ++id) {
+    if (awaited.contains(id) || graph.node(id).op().name == "Placeholder") continue;
+    for (int i = 0; i < graph.node(id).num_outputs(); ++i) {
+      const graph::Endpoint endpoint{id, i};
+      const DType dtype = BaseType(graph.TypeOf(endpoint));
+      if (read.contains(endpoint) || dtype == DType::kResource || dtype == DType::kVariant) continue;
+      if (!fed.contains(graph::FullEndpointName(graph, endpoint)))
+        names.push_back(graph::EndpointName(graph, endpoint));
+    }
+  }
+  return names;
+}
+
+// Checks every name before any value is read or any node runs.
+Result<Request> MakeRequest(const RunCommandOptions& options, const graph::Graph& graph) {
+  Request request;
+  std::vector<std::string> feed_names;
+  for (const std::string& feed : options.feeds) {
+    feed_names.push_back(SplitFeed(feed).first);
+    request.feeds.emplace_back(feed_names.back(), Tensor());
+  }
+  request.fetches = options.fetches;
+  if (request.fetches.empty() && options.targets.empty()) {
+    request.fetches = UnreadOutputs(graph, request.feeds);
+    if (request.fetches.empty()) {
+      return InvalidArgument(
+          "{}: no output is left that a file can hold and no node reads; name one with --fetch or a node "
+          "with --target",
+          options.graph);
+    }
+  }
+  std::vector<std::string> nodes = options.targets;
+  nodes.insert(nodes.end(), options.inits.begin(), options.inits.end());
+  WEIR_ASSIGN(const session::ResolvedNames names,
+              session::Resolve(graph, session::Asking::kRun, feed_names, request.fetches, nodes));
+  if (!options.out_dir.empty()) {
+    WEIR_ASSIGN(request.files, OutputFiles(options.out_dir, request.fetches));
+  }
+  for (size_t i = 0; i < options.feeds.size(); ++i) {
+    const graph::Endpoint endpoint = names.feeds[i];
+    Result<Tensor> value =
+        ReadFeed(feed_names[i], SplitFeed(options.feeds[i]).second, BaseType(graph.TypeOf(endpoint)));
+    if (!value.ok()) return value.status().WithNode(graph.node(endpoint.node).name());
+    request.feeds[i].second = std::move(*value);
+  }
+  return request;
+}
+
+Result<Outcome> Execute(const RunCommandOptions& options, const graph::Graph& graph, const Request& request) {
+  WEIR_ASSIGN(std::shared_ptr<session::Runtime> runtime, session::Runtime::Default());
+  session::SessionOptions session_options;
+  session_options.default_device = options.device;
+  WEIR_ASSIGN(const std::unique_ptr<session::Session> session,
+              session::Session::Make(std::move(runtime), graph, std::move(session_options)));
+  for (const std::string& init : options.inits) {
+    WEIR_ASSIGN(const std::vector<Tensor> nothing, session->Run(request.feeds, {}, std::span(&init, 1)));
+  }
+  Outcome outcome;
+  for (int run = 0; run < options.runs; ++run) {
+    const auto begin = std::chrono::steady_clock::now();
+    WEIR_ASSIGN(outcome.tensors, session->Run(request.feeds, request.fetches, options.targets, {},
+                                              run == 0 ? &outcome.report : nullptr));
+    outcome.timing.ms.push_back(
+        std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count());
+  }
+  return outcome;
+}
+
+std::string Absolute(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path absolute = std::filesystem::absolute(path, error);
+  return error ? path : absolute.lexically_normal().string();
+}
+
+// A command line that does the same from any folder, with the fetches spelt out.
+std::string CommandLine(const RunCommandOptions& options, const Request& request) {
+  std::string line;
+  if (const char* folders = std::getenv("WEIR_PLUGIN_PATH"); folders != nullptr && folders[0] != '\0') {
+    line = "WEIR_PLUGIN_PATH=" + ShellQuoted(folders) + " ";
+  }
+  line += "weir run " + ShellQuoted(Absolute(options.graph));
+  const auto add = [&line](const char* flag, const std::string& value) {
+    line += fmt::format(" {} {}", flag, ShellQuoted(value));
+  };
+  for (const std::string& feed : options.feeds) {
+    const auto [name, value] = SplitFeed(feed);
+    add("--feed", name + "=" + (IsFile(value) ? Absolute(value) : value));
+  }
+  for (const std::string& fetch : request.fetches) add("--fetch", fetch);
+  for (const std::string& target : options.targets) add("--target", target);
+  for (const std::string& init : options.inits) add("--init", init);
+  if (!options.out_dir.empty()) add("--out-dir", Absolute(options.out_dir));
+  if (!options.device.empty()) add("--device", options.device);
+  if (options.runs != 1) add("--runs", std::to_string(options.runs));
+  return line;
+}
+
+void Fill(const Request& request, const Outcome& outcome, Json& report) {
+  Json fetches = Json::array();
+  for (size_t i = 0; i < request.fetches.size(); ++i) {
+    const Tensor& tensor = outcome.tensors[i];
+    fetches.push_back({{"name", request.fetches[i]},
+                       {"dtype", Name(tensor.dtype())},
+                       {"shape", std::vector<int64_t>(tensor.shape().dims().begin(), tensor.shape().dims().end())},
+                       {"file", request.files.empty() ? Json(nullptr) : Json(request.files[i])},
+                       {"first_values", tensor.SummarizeValues(kValuesShown)}});
+  }
+  report["fetches"] = std::move(fetches);
+  report["run_ms"] = outcome.timing.Quantile(0.5);
+  report["runs"] = {{"count", outcome.timing.ms.size()},
+                    {"first_ms", outcome.timing.ms.front()},
+                    {"min_ms", outcome.timing.Quantile(0)},
+                    {"median_ms", outcome.timing.Quantile(0.5)},
+                    {"p90_ms", outcome.timing.Quantile(0.9)}};
+  report["placement"] = Json::object();
+  for (const auto& [device, nodes] : outcome.report.placement) report["placement"][device] = nodes;
+}
+
+void Print(const Request& request, const Outcome& outcome, const Console& console) {
+  if (!request.fetches.empty()) {
+    Table table({"name", "dtype", "shape", "first values"});
+    for (size_t i = 0; i < request.fetches.size(); ++i) {
+      const Tensor& tensor = outcome.tensors[i];
+      table.Add(
+          {request.fetches[i], Name(tensor.dtype()), tensor.shape().ToString(), tensor.SummarizeValues(kValuesShown)});
+    }
+    console.Print(table);
+  }
+  for (const std::string& file : request.files) console.Print("wrote " + file);
+  for (const auto& [device, nodes] : outcome.report.placement) {
+    console.Print(fmt::format("{} {} on {}", nodes, nodes == 1 ? "node" : "nodes", device));
+  }
+  const Timing& timing = outcome.timing;
+  if (timing.ms.size() == 1) {
+    console.Print(fmt::format("ran in {:.3f} ms", timing.ms.front()));
+  } else {
+    console.Print(fmt::format("{} runs: first {:.3f} ms, min {:.3f} ms, median {:.3f} ms, p90 {:.3f} ms",
+                              timing.ms.size(), timing.ms.front(), timing.Quantile(0), timing.Quantile(0.5),
+                              timing.Quantile(0.9)));
+  }
+}
+
+}  // namespace
+
+Status RunGraph(const RunCommandOptions& options, const Console& console, Json& report) {
+  if (!options.trace.empty()) return Unimplemented("--trace {}: this version of weir writes no traces", options.trace);
+  WEIR_ASSIGN(const graph::Graph graph, ReadGraph(options.graph));
+  WEIR_ASSIGN(const Request request, MakeRequest(options, graph));
+  if (!options.out_dir.empty()) WEIR_TRY(io::MakeDirectories(options.out_dir));
+  if (options.dump_command) console.Print(CommandLine(options, request));
+  WEIR_ASSIGN(const Outcome outcome, Execute(options, graph, request));
+  for (size_t i = 0; i < request.files.size(); ++i) {
+    if (Status written = WriteOutput(request.files[i], outcome.tensors[i]); !written.ok()) {
+      return written.Prepend(fmt::format("fetch '{}': ", request.fetches[i]));
+    }
+  }
+  Fill(request, outcome, report);
+  if (options.dump_command) report["command"] = CommandLine(options, request);
+  Print(request, outcome, console);
+  return Status();
+}
+
+}  // namespace weir::cli
