@@ -1,0 +1,238 @@
+#include "core/session/session.h"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/support/text_graph.h"
+
+namespace weir::session {
+namespace {
+
+using testing::Const;
+using testing::MakeGraph;
+using testing::Placeholder;
+
+const op::AttrList kFloat = {{"T", DType::kFloat}};
+
+std::shared_ptr<Runtime> Plugins() {
+  const Result<std::shared_ptr<Runtime>> runtime = Runtime::Default();
+  return runtime.ok() ? *runtime : nullptr;
+}
+
+std::vector<float> Floats(const Tensor& tensor) { return {tensor.as<float>().begin(), tensor.as<float>().end()}; }
+
+/// A graph with a session on it.
+struct Fixture {
+  explicit Fixture(Result<graph::Graph> made, SessionOptions options = {}) : graph(std::move(made)) {
+    EXPECT_TRUE(graph.ok()) << graph.status().ToString();
+    if (!graph.ok()) return;
+    Result<std::unique_ptr<Session>> opened = Session::Make(Plugins(), *graph, std::move(options));
+    EXPECT_TRUE(opened.ok()) << opened.status().ToString();
+    if (opened.ok()) session = std::move(*opened);
+  }
+  Result<std::vector<Tensor>> Run(const std::vector<Feed>& feeds, const std::vector<std::string>& fetches,
+                                  const std::vector<std::string>& targets = {}, RunReport* report = nullptr) {
+    RunOptions options;
+    options.collect_nodes = true;
+    return session->Run(feeds, fetches, targets, options, report);
+  }
+  Result<graph::Graph> graph;
+  std::unique_ptr<Session> session;
+};
+
+Result<graph::Graph> Counter() {
+  return MakeGraph({{"v", "VariableV2", {}, {{"dtype", DType::kFloat}, {"shape", PartialShape::Of({2})}}},
+                    Const("zero", Tensor::Vector<float>({0, 0})),
+                    Const("one", Tensor::Vector<float>({1, 1})),
+                    {"init", "Assign", {"v", "zero"}, kFloat},
+                    {"add", "AssignAdd", {"v", "one"}, kFloat},
+                    {"read", "Identity", {"v"}, kFloat},
+                    {"twice", "AddV2", {"read", "read"}, kFloat}});
+}
+
+TEST(Session, RunsAndKeepsOnePlanPerFedShape) {
+  Fixture f(MakeGraph({Placeholder("x", PartialShape()), {"y", "Square", {"x"}, kFloat}}));
+  for (int64_t n : {3, 1, 4, 3}) {
+    std::vector<float> values(static_cast<size_t>(n));
+    std::iota(values.begin(), values.end(), 1.0f);
+    const auto y = f.Run({{"x:0", Tensor::Vector<float>(values)}}, {"y:0"});
+    ASSERT_TRUE(y.ok()) << y.status().ToString();
+    ASSERT_EQ((*y)[0].elements(), n);
+    for (int64_t i = 0; i < n; ++i) EXPECT_EQ((*y)[0].as<float>()[static_cast<size_t>(i)], values[static_cast<size_t>(i)] * values[static_cast<size_t>(i)]);
+  }
+}
+
+TEST(Session, VariablesOutliveRunsAndDieWithTheSession) {
+  Fixture f(Counter());
+  EXPECT_EQ(f.Run({}, {"read:0"}).status().code(), Code::kFailedPrecondition);
+  ASSERT_TRUE(f.Run({}, {}, {"init"}).ok());
+  for (int i = 1; i <= 3; ++i) ASSERT_TRUE(f.Run({}, {}, {"add"}).ok());
+  const auto read = f.Run({}, {"read:0"});
+  ASSERT_TRUE(read.ok());
+  EXPECT_EQ(Floats((*read)[0]), (std::vector<float>{3, 3}));
+  Fixture other(Counter());
+  EXPECT_EQ(other.Run({}, {"read:0"}).status().code(), Code::kFailedPrecondition);
+}
+
+TEST(Session, ReadBeforeWriteSeesTheOldValueAndFetchesNeverChangeLater) {
+  Fixture f(Counter());
+  ASSERT_TRUE(f.Run({}, {}, {"init"}).ok());
+  const auto first = f.Run({}, {"twice:0", "read:0", "add:0"});
+  ASSERT_TRUE(first.ok()) << first.status().ToString();
+  EXPECT_EQ(Floats((*first)[0]), (std::vector<float>{0, 0}));
+  EXPECT_EQ(Floats((*first)[1]), (std::vector<float>{0, 0}));
+  EXPECT_EQ(Floats((*first)[2]), (std::vector<float>{1, 1}));
+  ASSERT_TRUE(f.Run({}, {}, {"add"}).ok());
+  EXPECT_EQ(Floats((*first)[1]), (std::vector<float>{0, 0})) << "a fetched tensor aliased the variable";
+  EXPECT_EQ(Floats((*first)[2]), (std::vector<float>{1, 1})) << "a fetched tensor aliased the variable";
+}
+
+TEST(Session, FedTensorsAreNeverWrittenNorAliased) {
+  Fixture f(MakeGraph({Placeholder("x", PartialShape::Of({2})), {"y", "Neg", {"x"}, kFloat}, {"same", "Identity", {"x"}, kFloat}}));
+  Tensor x = Tensor::Vector<float>({1, 2});
+  const auto out = f.Run({{"x:0", x}}, {"y:0", "same:0"});
+  ASSERT_TRUE(out.ok());
+  EXPECT_EQ(Floats(x), (std::vector<float>{1, 2}));
+  EXPECT_NE((*out)[1].raw(), x.raw());
+  x.mutable_as<float>()[0] = 9;
+  EXPECT_EQ(Floats((*out)[1]), (std::vector<float>{1, 2}));
+}
+
+TEST(Session, ConcurrentRunsUpdateAtomically) {
+  Fixture f(Counter());
+  ASSERT_TRUE(f.Run({}, {}, {"init"}).ok());
+  constexpr int kThreads = 4, kRuns = 250;
+  std::vector<std::thread> threads;
+  std::vector<Status> failures(kThreads);
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < kRuns; ++i) {
+        const auto out = f.Run({}, {"twice:0"}, {"add"});
+        if (!out.ok()) failures[static_cast<size_t>(t)] = out.status();
+        else if (Floats((*out)[0])[0] != Floats((*out)[0])[1]) failures[static_cast<size_t>(t)] = Internal("a torn read");
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const Status& failure : failures) EXPECT_TRUE(failure.ok()) << failure.ToString();
+  const auto read = f.Run({}, {"read:0"});
+  ASSERT_TRUE(read.ok());
+  EXPECT_EQ(Floats((*read)[0]), (std::vector<float>{kThreads * kRuns, kThreads * kRuns}));
+}
+
+TEST(Session, CallableSkipsNamesAndChecksItsFeeds) {
+  Fixture f(MakeGraph({Placeholder("x", PartialShape::Of({-1})), {"y", "Neg", {"x"}, kFloat}}));
+  const auto call = f.session->MakeCallable({{"x:0"}, {"y:0"}, {}});
+  ASSERT_TRUE(call.ok()) << call.status().ToString();
+  std::vector<Tensor> out;
+  const std::vector<Tensor> feeds = {Tensor::Vector<float>({1, -2})};
+  ASSERT_TRUE(f.session->RunCallable(*call, feeds, &out).ok());
+  EXPECT_EQ(Floats(out[0]), (std::vector<float>{-1, 2}));
+  const std::vector<Tensor> wrong = {Tensor::Vector<int32_t>({1})};
+  EXPECT_EQ(f.session->RunCallable(*call, wrong, &out).code(), Code::kInvalidArgument);
+  EXPECT_EQ(f.session->RunCallable(*call, {}, &out).code(), Code::kInvalidArgument);
+  ASSERT_TRUE(f.session->ReleaseCallable(*call).ok());
+  EXPECT_EQ(f.session->RunCallable(*call, feeds, &out).code(), Code::kInvalidArgument);
+}
+
+TEST(Session, F366_TextsOfTensorFlow) {
+  Fixture f(MakeGraph({Placeholder("x", PartialShape()), {"y", "Neg", {"x"}, kFloat}, {"n", "NoOp", {}}}));
+  const Tensor one = Tensor::Scalar<float>(1);
+  const auto text = [&](const std::vector<Feed>& feeds, const std::vector<std::string>& fetches,
+                        const std::vector<std::string>& targets) { return f.Run(feeds, fetches, targets).status().ToString(); };
+  EXPECT_NE(text({{"x:0", one}, {"x:0", one}}, {"y:0"}, {}).find("INVALID_ARGUMENT: Endpoint \"x:0\" fed more than once."), std::string::npos);
+  EXPECT_NE(text({{"x:0", one}}, {"x:0"}, {}).find("INVALID_ARGUMENT: x:0 is both fed and fetched."), std::string::npos);
+  EXPECT_NE(text({}, {}, {}).find("INVALID_ARGUMENT: Must specify at least one target to fetch or execute."), std::string::npos);
+  EXPECT_NE(text({}, {}, {"zz", "yy"}).find("NOT_FOUND: PruneForTargets: Some target nodes not found: zz yy"), std::string::npos);
+  EXPECT_NE(text({}, {"nope:0"}, {}).find("NOT_FOUND: FetchOutputs node nope:0: not found"), std::string::npos);
+  EXPECT_NE(text({}, {"n:0"}, {}).find("Tried to fetch data for 'n:0', which produces no output."), std::string::npos);
+  EXPECT_NE(text({}, {"y:3"}, {}).find("FetchOutputs y:3: output index too large, must be < 1"), std::string::npos);
+  EXPECT_NE(text({{"gone:0", one}}, {"y:0"}, {}).find("FeedInputs: unable to find feed output gone:0"), std::string::npos);
+  const auto call = f.session->MakeCallable({{"nope:0"}, {"y:0"}, {}});
+  EXPECT_NE(call.status().ToString().find("Tensor nope:0, specified in either feed_devices or fetch_devices was not found in the Graph"),
+            std::string::npos);
+  const auto index = f.session->MakeCallable({{}, {"y:3"}, {}});
+  EXPECT_NE(index.status().ToString().find("OUT_OF_RANGE: Node 'y' (type: 'Neg', num of outputs: 1) does not have output 3"),
+            std::string::npos);
+}
+
+TEST(Session, ClosedSessionRefusesToRunAndClosesTwice) {
+  Fixture f(Counter());
+  ASSERT_TRUE(f.session->Close().ok());
+  ASSERT_TRUE(f.session->Close().ok());
+  const auto run = f.Run({}, {"read:0"});
+  EXPECT_EQ(run.status().code(), Code::kCancelled);
+  EXPECT_EQ(run.status().message(), "Session has been closed.");
+}
+
+TEST(Session, DataDependentShapesFlowThroughThePlan) {
+  // The rows of Where are known only while running; what follows is sized then.
+  Fixture f(MakeGraph({Placeholder("x", PartialShape::Of({4}), DType::kBool),
+                       {"where", "Where", {"x"}, {{"T", DType::kBool}}},
+                       {"shape", "Shape", {"where"}, {{"T", DType::kInt64}, {"out_type", DType::kInt32}}},
+                       {"neg", "Neg", {"where"}, {{"T", DType::kInt64}}}}));
+  const auto out = f.Run({{"x:0", Tensor::Of<bool>(Shape::Of({4}), {true, false, true, true})}}, {"neg:0", "shape:0"});
+  ASSERT_TRUE(out.ok()) << out.status().ToString();
+  EXPECT_EQ((*out)[0].shape().ToString(), "[3,1]");
+  EXPECT_EQ((*out)[0].as<int64_t>()[2], -3);
+  EXPECT_EQ((*out)[1].as<int32_t>()[0], 3);
+}
+
+TEST(Session, StringsMoveThroughArithmeticFreeKernels) {
+  Fixture f(MakeGraph({Const("a", Tensor::Vector<std::string>({"x", "", "y"})), Const("i", Tensor::Vector<int32_t>({2, 0, 2})),
+                       Const("axis", Tensor::Scalar<int32_t>(0)),
+                       {"g", "GatherV2", {"a", "i", "axis"},
+                        {{"Tparams", DType::kString}, {"Tindices", DType::kInt32}, {"Taxis", DType::kInt32}}}}));
+  const auto out = f.Run({}, {"g:0"});
+  ASSERT_TRUE(out.ok()) << out.status().ToString();
+  const auto texts = (*out)[0].as<std::string>();
+  EXPECT_EQ(std::vector<std::string>(texts.begin(), texts.end()), (std::vector<std::string>{"y", "x", "y"}));
+}
+
+TEST(Session, ErrorsInAStepNameTheNodeAndLeaveTheSessionUsable) {
+  Fixture f(MakeGraph({Placeholder("i", PartialShape::Of({2}), DType::kInt32), Const("a", Tensor::Vector<float>({1, 2, 3})),
+                       Const("axis", Tensor::Scalar<int32_t>(0)),
+                       {"g", "GatherV2", {"a", "i", "axis"},
+                        {{"Tparams", DType::kFloat}, {"Tindices", DType::kInt32}, {"Taxis", DType::kInt32}}}}));
+  const auto bad = f.Run({{"i:0", Tensor::Vector<int32_t>({0, 7})}}, {"g:0"});
+  EXPECT_EQ(bad.status().code(), Code::kInvalidArgument);
+  EXPECT_EQ(bad.status().node(), "g");
+  EXPECT_NE(bad.status().message().find("\n\t [[{{node g}}]]"), std::string::npos);
+  const auto good = f.Run({{"i:0", Tensor::Vector<int32_t>({0, 2})}}, {"g:0"});
+  ASSERT_TRUE(good.ok()) << good.status().ToString();
+  EXPECT_EQ(Floats((*good)[0]), (std::vector<float>{1, 3}));
+}
+
+TEST(Session, NodesAddedAfterARunCanRun) {
+  Result<graph::Graph> graph = MakeGraph({Const("a", Tensor::Scalar<float>(2)), {"b", "Square", {"a"}, kFloat}});
+  ASSERT_TRUE(graph.ok());
+  const auto session = Session::Make(Plugins(), *graph, {});
+  ASSERT_TRUE(session.ok());
+  const std::vector<std::string> b = {"b:0"}, c = {"c:0"};
+  ASSERT_TRUE((*session)->Run({}, b, {}).ok());
+  graph::NodeSpec spec;
+  spec.name = "c";
+  spec.op = graph->ops().Find("Square");
+  spec.inputs = {testing::At(*graph, "b")};
+  spec.attrs = kFloat;
+  ASSERT_TRUE(graph->Add(std::move(spec)).ok());
+  const auto out = (*session)->Run({}, c, {});
+  ASSERT_TRUE(out.ok()) << out.status().ToString();
+  EXPECT_EQ((*out)[0].scalar<float>(), 16);
+}
+
+TEST(Session, ReportSaysWhatRanAndWhere) {
+  Fixture f(MakeGraph({Placeholder("x", PartialShape()), {"a", "Neg", {"x"}, kFloat}, {"b", "Exp", {"x"}, kFloat}}));
+  RunReport report;
+  ASSERT_TRUE(f.Run({{"x:0", Tensor::Scalar<float>(1)}}, {"a:0"}, {}, &report).ok());
+  EXPECT_EQ(report.executed_nodes, std::vector<std::string>{"a"});
+  ASSERT_EQ(report.placement.size(), 1u);
+  EXPECT_EQ(report.placement.begin()->first, "/job:localhost/replica:0/task:0/device:CPU:0");
+}
+
+}  // namespace
+}  // namespace weir::session
