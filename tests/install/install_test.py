@@ -1,8 +1,10 @@
 """Tests of an installed weir: install_test.py NAME BUILD_DIR WORK_DIR. Tree installs into WORK_DIR/prefix, which the
 other tests then use."""
+import json
 import os
 import re
 import shutil
+import struct
 import subprocess
 import sys
 
@@ -108,6 +110,35 @@ def plugin(_, prefix, work):
     environment = dict(os.environ, WEIR_PLUGIN_PATH=folder)
     devices = run(weir, "devices", "--json", env=environment)
     want('"name"' in devices, "the plugin brings no device:\n" + devices)
+    run_graph(prefix, folder, work)
+
+
+SUM = """
+node { name: "a" op: "Const" attr { key: "dtype" value { type: DT_FLOAT } }
+  attr { key: "value" value { tensor { dtype: DT_FLOAT tensor_shape { dim { size: 2 } } float_val: 1 float_val: 2 } } } }
+node { name: "x" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } } }
+node { name: "sum" op: "AddV2" input: "a" input: "x" attr { key: "T" value { type: DT_FLOAT } } }
+node { name: "minus" op: "Neg" input: "sum" attr { key: "T" value { type: DT_FLOAT } } }
+"""
+
+
+def run_graph(prefix, folder, work):
+    """A graph runs on the template's device beside the shipped plugins."""
+    both = os.path.join(work, "both")
+    shutil.rmtree(both, ignore_errors=True)
+    shutil.copytree(os.path.join(prefix, "lib", "weir", "plugins"), both)
+    shutil.copy(os.path.join(folder, "my_device.so"), both)
+    graph = os.path.join(work, "sum.pbtxt")
+    with open(graph, "w", encoding="utf-8") as file:
+        file.write(SUM)
+    out = os.path.join(work, "out")
+    said = json.loads(run(os.path.join(prefix, "bin", "weir"), "run", graph, "--feed", "x=[10,20]", "--fetch", "minus",
+                          "--device", "MY:0", "--json", "--out-dir", out, env=dict(os.environ, WEIR_PLUGIN_PATH=both)))
+    on_device = [nodes for name, nodes in said["placement"].items() if name.endswith("device:MY:0")]
+    want(on_device == [2], f"wanted both nodes on MY:0, got {said['placement']}")
+    with open(os.path.join(out, "minus.npy"), "rb") as file:
+        values = struct.unpack("<2f", file.read()[-8:])
+    want(values == (-11.0, -22.0), f"the device computed {values}")
 
 
 if __name__ == "__main__":
