@@ -1,0 +1,110 @@
+"""Tests of an installed weir: tree_test.py NAME BUILD_DIR WORK_DIR. Tree installs into WORK_DIR/prefix, which the
+other tests then use."""
+import json
+import os
+import re
+import shutil
+import struct
+import subprocess
+import sys
+
+SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+CMAKE = """cmake_minimum_required(VERSION 3.25)
+project(readme LANGUAGES CXX)
+find_package(weir 0.1 REQUIRED)
+add_executable(fit fit.cc)
+target_link_libraries(fit PRIVATE weir::weir)
+"""
+
+
+def run(*command, **options):
+    """Output of a command that has to succeed."""
+    done = subprocess.run(command, capture_output=True, text=True, **options)
+    if done.returncode != 0:
+        raise AssertionError(f"{' '.join(command)} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def want(condition, text):
+    if not condition:
+        raise AssertionError(text)
+
+
+def files_below(top):
+    return sorted(os.path.relpath(os.path.join(folder, name), top)
+                  for folder, _, names in os.walk(top) for name in names)
+
+
+def fresh(folder):
+    shutil.rmtree(folder, ignore_errors=True)
+    os.makedirs(folder)
+
+
+def configure_and_build(source, build, prefix):
+    """Builds with the package alone: no variable of ours reaches it, and any path into the source tree is refused."""
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("WEIR_")}
+    run("cmake", "-G", "Ninja", "-S", source, "-B", build, f"-DCMAKE_PREFIX_PATH={prefix}", env=environment)
+    run("ninja", "-C", build, env=environment)
+    commands = run("ninja", "-C", build, "-t", "commands")
+    want(os.path.join(SOURCE, "core") not in commands and f"-I{SOURCE} " not in commands,
+         "the build of the consumer names the source tree:\n" + commands)
+
+
+def tree(build, prefix, _):
+    """Everything has its place, and no header shows a dependency."""
+    fresh(prefix)
+    run("cmake", "--install", build, "--prefix", prefix)
+    have = files_below(prefix)
+    for path in ("bin/weir", "include/weir/weir.h", "include/weir/sdk/v1/plugin.h", "include/weir/sdk/abi/plugin.h",
+                 "lib/cmake/weir/weirConfig.cmake", "lib/cmake/weir/WeirAddPlugin.cmake", "lib/weir/plugins/cpu.so",
+                 "lib/weir/plugins/kernels_eigen.so"):
+        want(path in have, f"{path} is not installed; there are:\n" + "\n".join(have))
+    for path in have:
+        if path.endswith(".h"):
+            for header in re.findall(r"^#include <([^>]+)>", open(os.path.join(prefix, path)).read(), re.M):
+                private = re.match(r"(google|boost|Eigen|snappy|nlohmann|CLI|spdlog)", header)
+                want(not private, f"{path} includes <{header}>, a private dependency")
+            want("_internal" not in path, f"{path} is private")
+
+
+def exports(_, prefix, __):
+    """The library exports weir's own names, none of its dependencies' and none of the messages'."""
+    libraries = [path for path in files_below(prefix) if re.search(r"libweir\.so\.\d+\.\d+$", path)]
+    want(len(libraries) == 1, f"wanted one library with SOVERSION major.minor, got {libraries}")
+    names = [line.split(None, 2)[2] for line in
+             run("nm", "-DC", "--defined-only", os.path.join(prefix, libraries[0])).splitlines()]
+    ours = re.compile(r"(vtable for |typeinfo (name )?for |VTT for |non-virtual thunk to |guard variable for )?weir::"
+                      r"|.*\bweir::(?!tf::)")
+    foreign = [name for name in names if not ours.match(name)]
+    want(len(names) > 100, f"only {len(names)} names are exported")
+    want(not foreign, "exported, but not of weir's API:\n" + "\n".join(foreign[:20]))
+    messages = [name for name in names if re.match(r"(vtable for |typeinfo (name )?for )?weir::tf::", name)]
+    want(not messages, "messages are exported:\n" + "\n".join(messages[:20]))
+
+
+def readme_example(_, prefix, work):
+    """The README's example, built outside, fits its line."""
+    source = os.path.join(work, "readme")
+    fresh(source)
+    with open(os.path.join(source, "CMakeLists.txt"), "w", encoding="utf-8") as file:
+        file.write(CMAKE)
+    readme = open(os.path.join(SOURCE, "README.md"), encoding="utf-8").read()
+    code = re.search(r"```cpp\n(.*?)```", readme, re.S).group(1)
+    with open(os.path.join(source, "fit.cc"), "w", encoding="utf-8") as file:
+        file.write(code)
+    lines = [line for line in code.splitlines() if line.strip()]
+    want(len(lines) <= 20, f"the README's example has {len(lines)} lines, wanted at most 20")
+    configure_and_build(source, os.path.join(source, "build"), prefix)
+    said = run(os.path.join(source, "build", "fit"))
+    numbers = re.match(r"y = (\S+) x \+ (\S+)\n$", said)
+    want(numbers and abs(float(numbers.group(1)) - 3) < 1e-2 and abs(float(numbers.group(2)) - 1) < 1e-2,
+         f"the example printed {said!r}, wanted about y = 3 x + 1")
+
+
+if __name__ == "__main__":
+    test, build_dir, work_dir = sys.argv[1:]
+    os.makedirs(work_dir, exist_ok=True)
+    {"Tree": tree, "Exports": exports, "Readme": readme_example}[test](
+        build_dir, os.path.join(work_dir, "prefix"), work_dir)
+    print(f"install.{test}: passed")
