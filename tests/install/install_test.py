@@ -25,7 +25,8 @@ def want(condition, text):
 
 
 def files_below(top):
-    return sorted(os.path.relpath(os.path.join(folder, name), top) for folder, _, names in os.walk(top) for name in names)
+    return sorted(os.path.relpath(os.path.join(folder, name), top)
+                  for folder, _, names in os.walk(top) for name in names)
 
 
 def fresh(folder):
@@ -36,8 +37,8 @@ def fresh(folder):
 def configure_and_build(source, build, prefix):
     """Builds with the package alone: no variable of ours reaches it, and any path into the source tree is refused."""
     environment = {key: value for key, value in os.environ.items() if not key.startswith("WEIR_")}
-    run("cmake", "-G", "Ninja", "-S", source, "-B", build, f"-DCMAKE_PREFIX_PATH={prefix}", "-DCMAKE_BUILD_TYPE=Release",
-        env=environment)
+    run("cmake", "-G", "Ninja", "-S", source, "-B", build, f"-DCMAKE_PREFIX_PATH={prefix}",
+        "-DCMAKE_BUILD_TYPE=Release", env=environment)
     run("ninja", "-C", build, env=environment)
     commands = run("ninja", "-C", build, "-t", "commands")
     want(os.path.join(SOURCE, "core") not in commands and f"-I{SOURCE} " not in commands,
