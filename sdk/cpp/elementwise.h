@@ -41,7 +41,7 @@ void NarrowTile(const float* from, void* to, int64_t n) { Narrow(from, static_ca
 struct Loops {
   UnaryLoop unary = nullptr;
   BinaryLoop binary = nullptr;
-  weir_kernel_fn one = nullptr;  // of a single element
+  weir_kernel_fn one = nullptr;  // a single element
   WidenFn widen = nullptr;
   NarrowFn narrow = nullptr;  // null with widen set: the result is not a 16-bit float
   uint32_t in_bytes = 0;
@@ -133,6 +133,25 @@ inline int32_t BinaryBroadcastFn(void* raw, const weir_reg* regs, const weir_env
   return ok ? WEIR_OK : Fault(loops, env);
 }
 
+/// One element in 16-bit storage.
+inline int32_t NarrowOneFn(void* raw, const weir_reg* regs, const weir_env* env) noexcept {
+  const Loops& loops = *static_cast<const UnaryState*>(static_cast<State*>(raw))->loops;
+  float x, y, result;
+  const weir_reg& out = regs[loops.binary != nullptr ? 2 : 1];
+  void* to = loops.narrow != nullptr ? &result : reinterpret_cast<void*>(out.data);
+  loops.widen(In(regs[0]), &x, 1);
+  bool ok;
+  if (loops.binary != nullptr) {
+    loops.widen(In(regs[1]), &y, 1);
+    ok = loops.binary(&x, &y, to, 1, Run::kFixed);
+  } else {
+    ok = loops.unary(&x, to, 1);
+  }
+  if (!ok) return Fault(loops, env);
+  if (loops.narrow != nullptr) loops.narrow(&result, Out(out), 1);
+  return WEIR_OK;
+}
+
 inline int32_t NothingFn(void*, const weir_reg*, const weir_env*) noexcept { return WEIR_OK; }
 
 inline int32_t PrepareUnary(const Variant& variant, Prep& prep, weir_kernel_fn* fn, std::unique_ptr<State>* out) {
@@ -147,7 +166,7 @@ inline int32_t PrepareUnary(const Variant& variant, Prep& prep, weir_kernel_fn* 
   state->n = n;
   prep.Tiles(static_cast<uint64_t>(n / kGrain));
   if (loops.in_bytes == loops.out_bytes) prep.MayAlias(0, 0);
-  *fn = n == 0 ? &NothingFn : n == 1 && loops.one != nullptr ? loops.one : &UnaryFn;
+  *fn = n == 0 ? &NothingFn : n == 1 ? loops.one : &UnaryFn;
   *out = std::move(state);
   return WEIR_OK;
 }
@@ -175,7 +194,7 @@ inline int32_t PrepareBinary(const Variant& variant, Prep& prep, weir_kernel_fn*
   }
   if (n == 0) {
     *fn = &NothingFn;
-  } else if (n == 1 && loops.one != nullptr) {
+  } else if (n == 1) {
     *fn = loops.one;
   } else if (plan.runs == 1) {
     prep.Tiles(static_cast<uint64_t>(n / kGrain));
@@ -287,6 +306,7 @@ const Loops* LoopsOf() {
     made.out_bytes = sizeof(R);
     if constexpr (!std::is_same_v<S, T>) {
       made.widen = &WidenTile<S>;
+      made.one = &NarrowOneFn;
       if constexpr (std::is_same_v<R, float>) {
         made.narrow = &NarrowTile<S>;
         made.out_bytes = sizeof(S);

@@ -167,7 +167,10 @@ struct Runs {
         for (i = kLanes; i + kLanes <= count; i += kLanes) {
           for (int j = 0; j < kLanes; ++j) lanes[j] = R::Combine(lanes[j], p[i + j]);
         }
-        for (int j = 0; j < kLanes; ++j) total = R::Combine(total, static_cast<Total>(lanes[j]));
+        for (int width = kLanes / 2; width > 0; width /= 2) {
+          for (int j = 0; j < width; ++j) lanes[j] = R::Combine(lanes[j], lanes[j + width]);
+        }
+        total = R::Combine(total, static_cast<Total>(lanes[0]));
       }
       for (; i < count; ++i) total = R::Combine(total, static_cast<Total>(p[i]));
     }
