@@ -1,0 +1,166 @@
+"""Files and numbers exchanged with TensorFlow and TensorBoard: interop_test.py NAME PEER WORK_DIR."""
+import glob
+import os
+import shutil
+import subprocess
+import sys
+
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+import numpy as np  # noqa: E402
+import tensorflow as tf  # noqa: E402
+
+tf1 = tf.compat.v1
+tf1.disable_eager_execution()
+
+
+def peer(*arguments):
+    done = subprocess.run([PEER, *arguments], capture_output=True, text=True)
+    assert done.returncode == 0, f"{arguments} ended with {done.returncode}: {done.stderr}"
+    return done.stdout
+
+
+def written():
+    """What weir writes, in WORK/ours."""
+    ours = os.path.join(WORK, "ours")
+    shutil.rmtree(ours, ignore_errors=True)
+    os.makedirs(ours)
+    peer("write", ours)
+    return ours
+
+
+def load(folder, name):
+    return np.load(os.path.join(folder, name.replace("/", "_").replace(":", "_") + ".npy"))
+
+
+def checkpoint_of_weir():
+    reader = tf.train.load_checkpoint(os.path.join(written(), "model.ckpt"))
+    shapes = reader.get_variable_to_shape_map()
+    assert set(shapes) == {"layer/kernel", "layer/flags", "names", "step", "empty"}, shapes
+    np.testing.assert_array_equal(reader.get_tensor("layer/kernel"), np.arange(1, 7, dtype=np.float32).reshape(2, 3))
+    np.testing.assert_array_equal(reader.get_tensor("layer/flags"), [True, False, True])
+    assert list(reader.get_tensor("names")) == [b"alpha", b"", b"gamma"]
+    assert reader.get_tensor("step") == 1234567890123
+    assert reader.get_tensor("empty").shape == (0, 2)
+
+
+def checkpoint_of_tensorflow():
+    folder = os.path.join(WORK, "theirs")
+    shutil.rmtree(folder, ignore_errors=True)
+    os.makedirs(os.path.join(folder, "read"))
+    values = {"a": np.random.RandomState(1).randn(5, 3).astype(np.float32), "b/c": np.arange(4, dtype=np.int64),
+              "h": np.array([1.5, -2], np.float16), "z": np.array([1 + 2j], np.complex64)}
+    with tf.Graph().as_default():
+        for name, value in values.items():
+            tf1.get_variable(name, initializer=value)
+        tf1.get_variable("parts", shape=[6, 2], partitioner=tf1.fixed_size_partitioner(3),
+                         initializer=tf1.constant_initializer(np.arange(12, dtype=np.float32).reshape(6, 2)))
+        with tf1.Session() as session:
+            session.run(tf1.global_variables_initializer())
+            prefix = tf1.train.Saver().save(session, os.path.join(folder, "model"))
+            parts = tf.train.load_checkpoint(prefix).get_tensor("parts")
+    peer("checkpoint", prefix, os.path.join(folder, "read"))
+    for name, value in values.items():
+        np.testing.assert_array_equal(load(os.path.join(folder, "read"), name), value)
+    np.testing.assert_array_equal(load(os.path.join(folder, "read"), "parts"), parts)
+
+
+def graph_of_weir():
+    ours = written()
+    definition = tf1.GraphDef()
+    with open(os.path.join(ours, "graph.pb"), "rb") as file:
+        definition.ParseFromString(file.read())
+    names = ["relu:0", "softmax:0", "argmax:0"]
+    with tf.Graph().as_default():
+        tf.import_graph_def(definition, name="")
+        with tf1.Session() as session:
+            for name, value in zip(names, session.run(names)):
+                got = load(ours, name)
+                assert got.dtype == value.dtype and got.shape == value.shape, name
+                np.testing.assert_allclose(got, value, rtol=1e-5, atol=1e-6)
+
+
+def graph_of_tensorflow():
+    folder = os.path.join(WORK, "graph")
+    shutil.rmtree(folder, ignore_errors=True)
+    os.makedirs(folder)
+    with tf.Graph().as_default() as graph:
+        x = tf.constant(np.random.RandomState(2).randn(4, 6).astype(np.float32))
+        y = tf1.reduce_mean(tf.tanh(tf.matmul(x, x, transpose_b=True)), axis=[1], name="mean")
+        tf.concat([y[1:], tf.reshape(y[:1], [1])], 0, name="turned")
+        tf.cast(tf.argmax(x, 1) * 3 - 1, tf.int32, name="index")
+        with tf1.Session() as session:
+            values = dict(zip(("mean:0", "turned:0", "index:0"), session.run(["mean:0", "turned:0", "index:0"])))
+        with open(os.path.join(folder, "graph.pb"), "wb") as file:
+            file.write(graph.as_graph_def().SerializeToString())
+    peer("run", os.path.join(folder, "graph.pb"), *values, folder)
+    for name, value in values.items():
+        np.testing.assert_allclose(load(folder, name), value, rtol=1e-5, atol=1e-6)
+
+
+def random_numbers():
+    """Seeded random ops give TensorFlow's numbers: uniform to the last bit, normals to 1e-6."""
+    folder = os.path.join(WORK, "random")
+    shutil.rmtree(folder, ignore_errors=True)
+    os.makedirs(folder)
+    exact, close = [], []
+    with tf.Graph().as_default() as graph:
+        for dtype in ("float32", "float64", "float16", "bfloat16"):
+            for seed in ((1, 2), (123, 456), (87654321, 0)):
+                name = f"{dtype}_{seed[0]}_{seed[1]}"
+                shape = [7, 131]
+                uniform = tf.raw_ops.RandomUniform(shape=shape, dtype=dtype, seed=seed[0], seed2=seed[1], name="u_" + name)
+                normal = tf.raw_ops.RandomStandardNormal(shape=shape, dtype=dtype, seed=seed[0], seed2=seed[1], name="n_" + name)
+                truncated = tf.raw_ops.TruncatedNormal(shape=shape, dtype=dtype, seed=seed[0], seed2=seed[1], name="t_" + name)
+                exact.append(uniform)
+                close += [normal, truncated]
+        names = [t.name for t in exact + close]
+        fetched = [tf.cast(t, tf.float32) if t.dtype == tf.bfloat16 else t for t in exact + close]
+        with tf1.Session() as session:
+            values = session.run(fetched)
+        with open(os.path.join(folder, "graph.pb"), "wb") as file:
+            file.write(graph.as_graph_def().SerializeToString())
+    peer("run", os.path.join(folder, "graph.pb"), *names, folder)
+    for i, (name, value) in enumerate(zip(names, values)):
+        got = load(folder, name)
+        if i < len(exact):
+            np.testing.assert_array_equal(got.astype(np.float64), value.astype(np.float64), err_msg=name)
+        else:
+            coarse = 2e-3 if "float16" in name and "b" not in name else 1e-2 if "bfloat16" in name else 1e-6
+            np.testing.assert_allclose(got.astype(np.float64), value.astype(np.float64), rtol=coarse, atol=coarse, err_msg=name)
+
+
+def events_of_weir():
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+    accumulator = EventAccumulator(os.path.join(written(), "events"))
+    accumulator.Reload()
+    tags = accumulator.Tags()
+    assert tags["scalars"] == ["loss"] and tags["histograms"] == ["weights"] and tags["graph"], tags
+    losses = [(event.step, round(event.value, 6)) for event in accumulator.Scalars("loss")]
+    assert losses == [(0, 1.0), (1, 0.5), (2, 0.333333)], losses
+    histogram = accumulator.Histograms("weights")[0].histogram_value
+    assert (histogram.min, histogram.max, histogram.num, histogram.sum, histogram.sum_squares) == (1, 4, 4, 10, 30)
+    assert len(accumulator.Graph().node) == 9
+
+
+def events_of_tensorflow():
+    folder = os.path.join(WORK, "events")
+    shutil.rmtree(folder, ignore_errors=True)
+    with tf.Graph().as_default() as graph:
+        loss = tf1.summary.scalar("loss", tf.constant(0.25))
+        weights = tf1.summary.histogram("weights", tf.constant([1.0, 2.0, 3.0]))
+        with tf1.Session() as session:
+            writer = tf1.summary.FileWriter(folder, graph)
+            writer.add_summary(session.run(loss), 7)
+            writer.add_summary(session.run(weights), 8)
+            writer.close()
+    lines = peer("events", glob.glob(folder + "/*tfevents*")[0]).splitlines()
+    assert "0 graph" in lines and "7 loss scalar 0.25" in lines and "8 weights histogram 3" in lines, lines
+
+
+if __name__ == "__main__":
+    test, PEER, WORK = sys.argv[1:]
+    WORK = os.path.join(WORK, test)
+    os.makedirs(WORK, exist_ok=True)
+    {f.__name__: f for f in (checkpoint_of_weir, checkpoint_of_tensorflow, graph_of_weir, graph_of_tensorflow, random_numbers,
+                             events_of_weir, events_of_tensorflow)}[test]()
+    print(f"interop.{test}: passed")
