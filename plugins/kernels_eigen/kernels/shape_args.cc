@@ -73,7 +73,10 @@ struct BroadcastGradientArgs {
 template <class T>
 std::string Spaced(const View<const T>& shape) {
   std::string text = "[";
-  for (int64_t i = 0; i < shape.size(); ++i) text += (i ? " " : "") + std::to_string(shape[i]);
+  for (int64_t i = 0; i < shape.size(); ++i) {
+    if (i > 0) text += ' ';
+    text += std::to_string(shape[i]);
+  }
   return text + "]";
 }
 
