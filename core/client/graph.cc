@@ -225,15 +225,17 @@ Operation Graph::Add(const OperationSpec& spec) {
 }
 
 Result<Output> Graph::TensorByName(std::string_view name) {
-  Result<graph::InputName> parsed = graph::ParseInputName(name);
-  const bool form = parsed.ok() && !parsed->control && name.find(':') != std::string_view::npos;
-  if (!form) {
+  constexpr std::string_view kForm = "Tensor names must be of the form \"<op_name>:<output_index>\".";
+  if (name.find(':') == std::string_view::npos) {
     if (definition_.Find(name) != nullptr) {
-      return InvalidArgument("The name '{}' refers to an Operation, not a Tensor. Tensor names must be of the form "
-                             "\"<op_name>:<output_index>\".", name);
+      return InvalidArgument("The name '{}' refers to an Operation, not a Tensor. {}", name, kForm);
     }
-    return InvalidArgument("The name '{}' looks like an (invalid) Operation name, not a Tensor. Tensor names must be of the "
-                           "form \"<op_name>:<output_index>\".{}", name, NearestHint(name, definition_.Names()));
+    return InvalidArgument("The name '{}' looks like an (invalid) Operation name, not a Tensor. {}{}", name, kForm,
+                           NearestHint(name, definition_.Names()));
+  }
+  const Result<graph::InputName> parsed = graph::ParseInputName(name);
+  if (!parsed.ok() || parsed->control || parsed->node.find(':') != std::string_view::npos) {
+    return InvalidArgument("The name '{}' looks a like a Tensor name, but is not a valid one. {}", name, kForm);
   }
   const graph::Node* node = definition_.Find(parsed->node);
   if (node == nullptr) {
@@ -249,11 +251,19 @@ Result<Output> Graph::TensorByName(std::string_view name) {
 
 Result<Operation> Graph::OperationByName(std::string_view name) {
   if (const graph::Node* node = definition_.Find(name)) return Operation(this, node->id());
-  const Result<graph::InputName> parsed = graph::ParseInputName(name);
-  if (parsed.ok() && name.find(':') != std::string_view::npos && definition_.Find(parsed->node) != nullptr) {
-    return InvalidArgument("The name '{}' refers to a Tensor, not an Operation.", name);
+  if (name.find(':') != std::string_view::npos) {
+    return InvalidArgument("Name '{}' appears to refer to a Tensor, not a Operation.", name);
   }
   return NotFound("The name '{}' refers to an Operation not in the graph.{}", name, NearestHint(name, definition_.Names()));
+}
+
+Result<std::variant<Output, Operation>> Graph::ElementByName(std::string_view name) {
+  if (name.find(':') != std::string_view::npos) {
+    WEIR_ASSIGN(const Output tensor, TensorByName(name));
+    return std::variant<Output, Operation>(tensor);
+  }
+  WEIR_ASSIGN(const Operation operation, OperationByName(name));
+  return std::variant<Output, Operation>(operation);
 }
 
 std::vector<Operation> Graph::Operations() {

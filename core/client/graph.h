@@ -8,6 +8,7 @@
 #include <source_location>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "core/base/status.h"
@@ -125,6 +126,8 @@ class Graph {
   /// As TensorFlow's: NotFound `The name 'nope:0' refers to a Tensor which does not exist. …`.
   Result<Output> TensorByName(std::string_view name);
   Result<Operation> OperationByName(std::string_view name);
+  /// A value for "add:0", an operation for "add".
+  Result<std::variant<Output, Operation>> ElementByName(std::string_view name);
   std::vector<Operation> Operations();
 
   /// No operation can be added afterwards: FailedPrecondition "Graph is finalized and cannot be modified."

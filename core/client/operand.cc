@@ -1,6 +1,7 @@
 #include "core/client/operand.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <utility>
 
@@ -29,11 +30,30 @@ DType Wider(DType a, DType b) {
 /// Element by element; literals are small.
 Result<Tensor> ConvertNumbers(const Tensor& from, DType dtype) {
   WEIR_ASSIGN(Tensor to, Tensor::Make(dtype, from.shape()));
+  if (from.dtype() == DType::kInt64 && dtype == DType::kInt32) {  // the common one, exactly
+    const std::span<const int64_t> values = from.as<int64_t>();
+    for (size_t i = 0; i < values.size(); ++i) to.mutable_as<int32_t>()[i] = static_cast<int32_t>(values[i]);
+    return to;
+  }
   for (int64_t i = 0; i < from.elements(); ++i) {
     WEIR_ASSIGN(const Tensor element, ScalarFrom(dtype, ElementAsDouble(from, i)));
     std::memcpy(to.mutable_raw() + static_cast<size_t>(i) * SizeOf(dtype), element.raw(), SizeOf(dtype));
   }
   return to;
+}
+
+/// Whether an integer type holds every element, fractions aside.
+bool Fits(const Tensor& from, DType dtype) {
+  if (!IsInteger(dtype)) return true;
+  const double bits = static_cast<double>(SizeOf(dtype)) * 8;
+  const bool is_signed = Name(dtype)[0] == 'i';
+  const double below = std::exp2(is_signed ? bits - 1 : bits);
+  const double least = is_signed ? -below : 0;
+  for (int64_t i = 0; i < from.elements(); ++i) {
+    const double value = std::trunc(ElementAsDouble(from, i));
+    if (!(value >= least && value < below)) return false;
+  }
+  return true;
 }
 
 }  // namespace
@@ -52,9 +72,8 @@ Tensor Literal::Stack(const std::vector<Literal>& rows) {
   size_t next = 0;
   for (const Literal& row : rows) {
     if (!(row.tensor.shape() == rows[0].tensor.shape())) return Tensor();
-    Literal flexible(row.tensor);
-    flexible.flexible = true;
-    const Result<Tensor> part = flexible.As(dtype);
+    if (SizeOf(row.tensor.dtype()) == 0 && row.tensor.dtype() != dtype) return Tensor();
+    const Result<Tensor> part = row.tensor.dtype() == dtype ? row.tensor : ConvertNumbers(row.tensor, dtype);
     if (!part.ok()) return Tensor();
     if (dtype == DType::kString) {
       for (const std::string& text : part->as<std::string>()) whole->mutable_as<std::string>()[next++] = text;
@@ -68,14 +87,33 @@ Tensor Literal::Stack(const std::vector<Literal>& rows) {
 
 Result<Tensor> Literal::As(DType dtype) const {
   dtype = BaseType(dtype);
+  if (dtype == DType::kInvalid) dtype = natural;
   if (!tensor.valid()) return InvalidArgument("a literal's rows have different shapes or types, or are too large");
   if (dtype == DType::kInvalid || tensor.dtype() == dtype) return tensor;
   if (!flexible) {
     return InvalidArgument("Tensor conversion requested dtype {} for Tensor with dtype {}", NumpyName(dtype),
                            NumpyName(tensor.dtype()));
   }
-  if (SizeOf(tensor.dtype()) == 0 || SizeOf(dtype) == 0) {
-    return InvalidArgument("a literal of type {} cannot become {}", NumpyName(tensor.dtype()), NumpyName(dtype));
+  const bool reals_as_integers = IsFloating(tensor.dtype()) && IsInteger(dtype) && tensor.elements() > 0;
+  if (SizeOf(tensor.dtype()) == 0 || SizeOf(dtype) == 0 || reals_as_integers || !Fits(tensor, dtype)) {
+    return InvalidArgument("Expected {}, got {} of type '{}' instead.", NumpyName(dtype), tensor.SummarizeValues(3),
+                           NumpyName(tensor.dtype()));
+  }
+  return ConvertNumbers(tensor, dtype);
+}
+
+Result<Tensor> Literal::ForFeed(DType dtype) const {
+  dtype = BaseType(dtype);
+  if (!tensor.valid()) return InvalidArgument("the value has rows of different shapes or types");
+  if (tensor.dtype() == dtype || (!flexible && tensor.dtype() != DType::kString)) return tensor;
+  if (tensor.dtype() == DType::kString && SizeOf(dtype) != 0) {
+    return InvalidArgument("could not convert string to float: '{}'",
+                           tensor.elements() > 0 ? tensor.as<std::string>()[0] : "");
+  }
+  if (SizeOf(dtype) == 0) return tensor;
+  if (!Fits(tensor, dtype)) {
+    return InvalidArgument("Type of feed value {} with type {} is not compatible with Tensor type {}.",
+                           tensor.SummarizeValues(3), NumpyName(tensor.dtype()), NumpyName(dtype));
   }
   return ConvertNumbers(tensor, dtype);
 }

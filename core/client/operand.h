@@ -3,6 +3,7 @@
 #define WEIR_CORE_CLIENT_OPERAND_H_
 
 #include <concepts>
+#include <cstdint>
 #include <initializer_list>
 #include <memory>
 #include <source_location>
@@ -21,33 +22,52 @@ class Variable;
 struct Literal {
   Tensor tensor;
   bool flexible = false;
+  DType natural = DType::kInvalid;  // its type where nothing asks for one; kInvalid = the tensor's
 
   Literal() = default;
   Literal(Tensor value) : tensor(std::move(value)) {}  // NOLINT(google-explicit-constructor)
   template <class T>
     requires std::integral<T> || std::floating_point<T>
-  Literal(T value) : tensor(Of(value)), flexible(!std::same_as<T, bool>) {}  // NOLINT(google-explicit-constructor)
+  Literal(T value)  // NOLINT(google-explicit-constructor)
+      : tensor(Of(value)), flexible(!std::same_as<T, bool>), natural(Natural(tensor)) {}
   Literal(const char* text) : tensor(Tensor::String(text)) {}                // NOLINT(google-explicit-constructor)
   Literal(const std::string& text) : tensor(Tensor::String(text)) {}         // NOLINT(google-explicit-constructor)
   template <class T>
   Literal(const std::vector<T>& values)  // NOLINT(google-explicit-constructor)
-      : tensor(Stack({values.begin(), values.end()})), flexible(true) {}
+      : tensor(FromVector(values)), flexible(true) {}
   /// {1, 2, 3} and {{1, 2}, {3, 4}}; rows of unequal shape give an invalid tensor.
-  Literal(std::initializer_list<Literal> rows) : tensor(Stack({rows.begin(), rows.end()})), flexible(true) {}
+  Literal(std::initializer_list<Literal> rows)
+      : tensor(Stack({rows.begin(), rows.end()})), flexible(true), natural(Natural(tensor)) {}
 
-  /// As `dtype`: converted when flexible (numbers only), else InvalidArgument when it is of another type.
+  /// As `dtype` (kInvalid = the natural type): converted when flexible, which reals to integers never are; else
+  /// InvalidArgument with TensorFlow's text when it is of another type.
   Result<Tensor> As(DType dtype) const;
+  /// The same for feeds, where reals become integers by truncation. InvalidArgument for a number that does not fit.
+  Result<Tensor> ForFeed(DType dtype) const;
 
  private:
-  /// Integers become int32 where they fit, else int64; reals become float.
+  /// Integers are int32 where they fit, else int64; reals are kept as double and become float.
   static Tensor Of(bool value) { return Tensor::Scalar<bool>(value); }
   static Tensor Of(std::integral auto value) {
     const auto wide = static_cast<int64_t>(value);
     return wide == static_cast<int32_t>(wide) ? Tensor::Scalar<int32_t>(static_cast<int32_t>(wide))
                                               : Tensor::Scalar<int64_t>(wide);
   }
-  static Tensor Of(std::floating_point auto value) { return Tensor::Scalar<float>(static_cast<float>(value)); }
+  static Tensor Of(float value) { return Tensor::Scalar<float>(value); }
+  static Tensor Of(std::floating_point auto value) { return Tensor::Scalar<double>(static_cast<double>(value)); }
+  static DType Natural(const Tensor& tensor) {
+    return tensor.dtype() == DType::kDouble ? DType::kFloat : DType::kInvalid;
+  }
   static Tensor Stack(const std::vector<Literal>& rows);
+  /// Numbers keep the vector's element type.
+  template <class T>
+  static Tensor FromVector(const std::vector<T>& values) {
+    if constexpr (requires { DTypeOf<T>::value; }) {
+      return Tensor::Vector<T>(values);
+    } else {
+      return Stack({values.begin(), values.end()});
+    }
+  }
 };
 
 /// An argument of a builder. Made implicitly at the call, whose place in the source it remembers.

@@ -72,16 +72,9 @@ Result<std::vector<session::Feed>> ToCore(Graph& graph, const Feeds& feeds) {
   std::vector<session::Feed> out;
   for (const auto& [key, literal] : feeds) {
     WEIR_ASSIGN(const Output output, KeyOf(graph, key));
-    if (!literal.tensor.valid()) {
-      return InvalidArgument("the value fed to '{}' has rows of different shapes or types", output.name());
-    }
-    Tensor value = literal.tensor;
-    if (literal.flexible && SizeOf(BaseType(output.dtype())) != 0) {
-      Result<Tensor> converted = literal.As(output.dtype());
-      if (!converted.ok()) return converted.status().Prepend("feeding '" + output.name() + "': ");
-      value = std::move(*converted);
-    }
-    out.emplace_back(output.name(), std::move(value));
+    Result<Tensor> value = literal.ForFeed(output.dtype());
+    if (!value.ok()) return value.status().Prepend("feeding '" + output.name() + "': ");
+    out.emplace_back(output.name(), std::move(*value));
   }
   return out;
 }

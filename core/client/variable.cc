@@ -6,7 +6,7 @@
 #include <cmath>
 #include <utility>
 
-#include "core/client/seed.h"
+#include "core/client/random_ops.h"
 #include "core/tensor/number.h"
 
 namespace weir {
@@ -21,31 +21,21 @@ Tensor ShapeTensor(const Shape& shape) {
   return Tensor::Vector<int32_t>({shape.dims().begin(), shape.dims().end()});
 }
 
-/// `scale * random + offset` with TensorFlow's node names: `root/shape`, `root/a`, `root/b`, `root/Random…`, `root/mul`, `root`.
-struct RandomParts {
-  const char* root;
-  const char* op;
-  const char* first;   // name of the first parameter node
-  const char* second;  // name of the second
-};
-
-Output ScaledRandom(Graph& graph, const RandomParts& parts, DType dtype, const Shape& shape, double offset, double scale,
-                    bool uniform, int64_t seed) {
-  const NameScope scope(parts.root, graph);
-  const Output dims = MakeConst(graph, ShapeTensor(shape), DType::kInt32, "shape");
-  const Output first = MakeConst(graph, Literal(offset), dtype, parts.first);
-  const Output second = MakeConst(graph, Literal(uniform ? offset + scale : scale), dtype, parts.second);
-  const SeedPair seeds = OpSeeds(graph, seed);
-  const Output random = BuildOp(parts.op, {dims}, {{"dtype", dtype}, {"seed", seeds.seed}, {"seed2", seeds.seed2}}).output(0);
-  const Output factor = uniform ? BuildOp("Sub", {second, first}, {}, "sub").output(0) : second;
-  const Output scaled = BuildOp("Mul", {random, factor}, {}, "mul").output(0);
-  return BuildOp("AddV2", {scaled, first}, {}, scope.path()).output(0);
+/// A random initial value, as the builders of random ops make it in the current scope.
+Initializer Drawn(decltype(RandomUniform)* draw, double first, double second, int64_t seed) {
+  return [=](Graph& graph, DType dtype, const Shape& shape) {
+    const AsDefault in(graph);
+    RandomOptions options;
+    options.dtype = dtype;
+    options.seed = seed;
+    return draw(Literal(ShapeTensor(shape)), first, second, options, std::source_location::current());
+  };
 }
 
 Initializer Filled(double value, const char* name) {
   return [value, name](Graph& graph, DType dtype, const Shape& shape) -> Output {
     Result<Tensor> filled = Tensor::Make(dtype, shape);
-    const Result<Tensor> one = Literal(value).As(dtype);
+    const Result<Tensor> one = ScalarFrom(dtype, value);
     if (!filled.ok() || !one.ok()) {
       (void)graph.Fail(filled.ok() ? one.status() : filled.status());
       return Output();
@@ -172,6 +162,19 @@ Variable::Variable(const Initializer& initializer, const Shape& shape, DType dty
   if (initial.exists()) *this = VariableBuilder(graph, options, where).Build(scope.path(), initial);
 }
 
+Variable Variable::FromNodes(const VariableNodes& nodes) {
+  Variable v;
+  v.handle_ = nodes.handle;
+  v.value_ = nodes.value;
+  v.initial_value_ = nodes.initial_value;
+  v.initializer_ = nodes.initializer;
+  v.dtype_ = BaseType(nodes.value.dtype());
+  v.shape_ = nodes.value.shape();
+  v.trainable_ = nodes.trainable;
+  v.is_resource_ = nodes.handle.dtype() == DType::kResource;
+  return v;
+}
+
 Output Variable::Assign(const Operand& value, std::source_location where) const {
   if (!is_resource_) return BuildOp("Assign", {handle_, value}, {}, "Assign", where).output(0);
   const Operation assign = BuildOp("AssignVariableOp", {handle_, value}, {{"dtype", dtype_}}, "AssignVariableOp", where);
@@ -217,21 +220,15 @@ Initializer ConstantInitializer(Literal value) {
 }
 
 Initializer RandomUniformInitializer(double minval, double maxval, int64_t seed) {
-  return [=](Graph& graph, DType dtype, const Shape& shape) {
-    return ScaledRandom(graph, {"random_uniform", "RandomUniform", "min", "max"}, dtype, shape, minval, maxval - minval, true, seed);
-  };
+  return Drawn(RandomUniform, minval, maxval, seed);
 }
 
 Initializer RandomNormalInitializer(double mean, double stddev, int64_t seed) {
-  return [=](Graph& graph, DType dtype, const Shape& shape) {
-    return ScaledRandom(graph, {"random_normal", "RandomStandardNormal", "mean", "stddev"}, dtype, shape, mean, stddev, false, seed);
-  };
+  return Drawn(RandomNormal, mean, stddev, seed);
 }
 
 Initializer TruncatedNormalInitializer(double mean, double stddev, int64_t seed) {
-  return [=](Graph& graph, DType dtype, const Shape& shape) {
-    return ScaledRandom(graph, {"truncated_normal", "TruncatedNormal", "mean", "stddev"}, dtype, shape, mean, stddev, false, seed);
-  };
+  return Drawn(TruncatedNormal, mean, stddev, seed);
 }
 
 Initializer GlorotUniformInitializer(int64_t seed) {
@@ -245,7 +242,7 @@ Initializer GlorotUniformInitializer(int64_t seed) {
       fan_out = static_cast<double>(shape.dim(rank - 1)) * receptive;
     }
     const double limit = std::sqrt(6.0 / std::max(1.0, fan_in + fan_out));
-    return ScaledRandom(graph, {"random_uniform", "RandomUniform", "min", "max"}, dtype, shape, -limit, 2 * limit, true, seed);
+    return Drawn(RandomUniform, -limit, limit, seed)(graph, dtype, shape);
   };
 }
 

@@ -25,6 +25,15 @@ struct VariableOptions {
 /// Makes an initial value of a type and shape inside the current name scope (`v/Initializer`).
 using Initializer = std::function<Output(Graph& graph, DType dtype, const Shape& shape)>;
 
+/// The nodes of a variable that is in a graph already.
+struct VariableNodes {
+  Output handle;
+  Output value;
+  Output initial_value;
+  Operation initializer;
+  bool trainable = true;
+};
+
 /// A reference or resource variable with the nodes that TensorFlow makes for it: `v/initial_value` (or
 /// `v/Initializer/…`), `v`, `v/Assign`, `v/read`. Cheap to copy; refers to its graph.
 class Variable {
@@ -36,6 +45,9 @@ class Variable {
   /// With `v/Initializer/…` from an initializer, as GetVariable makes it. The name is taken below the current name scope.
   Variable(const Initializer& initializer, const Shape& shape, DType dtype, const VariableOptions& options,
            Graph& graph = Graph::Default(), std::source_location where = std::source_location::current());
+
+  /// One that came with a file; in no collection.
+  static Variable FromNodes(const VariableNodes& nodes);
 
   bool exists() const { return handle_.exists(); }
   Graph* graph() const { return handle_.graph(); }

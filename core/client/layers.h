@@ -1,0 +1,30 @@
+// Layers: variables and the ops over them, under TensorFlow's names.
+#ifndef WEIR_CORE_CLIENT_LAYERS_H_
+#define WEIR_CORE_CLIENT_LAYERS_H_
+
+#include <functional>
+#include <string_view>
+
+#include "core/client/ops.h"
+#include "core/client/variable.h"
+
+namespace weir {
+
+/// Relu, Tanh, Softmax … or any function of a value; none by default.
+using Activation = std::function<Output(const Operand& x, std::string_view name, Where where)>;
+
+struct DenseOptions {
+  bool use_bias = true;
+  Initializer kernel_initializer;  // empty = Glorot uniform
+  Initializer bias_initializer;    // empty = zeros
+  bool trainable = true;
+};
+
+/// activation(x · kernel + bias). x: [batch, features], features known -> [batch, units]. Makes the variables
+/// `name/kernel` [features, units] and `name/bias` [units]; a name in use gets "_1" and so on.
+Output Dense(const Operand& x, int units, const Activation& activation = {}, std::string_view name = "dense",
+             const DenseOptions& options = {}, Where where = Where::current());
+
+}  // namespace weir
+
+#endif  // WEIR_CORE_CLIENT_LAYERS_H_

@@ -1,0 +1,138 @@
+#include "core/client/math_ops.h"
+
+#include <algorithm>
+#include <string>
+
+namespace weir {
+namespace {
+
+/// The type that an operand will have, as far as it is known.
+DType TypeOf(const Operand& x) { return BaseType(x.is_literal() ? x.literal().tensor.dtype() : x.output().dtype()); }
+
+/// The graph that an op of these operands goes to.
+Graph& GraphOf(const Operand& x, const Operand& y) {
+  if (x.graph() != nullptr) return *x.graph();
+  return y.graph() != nullptr ? *y.graph() : Graph::Default();
+}
+
+/// The type in which integers are divided, or kInvalid for types that divide as they are.
+DType QuotientType(DType dtype) {
+  switch (dtype) {
+    case DType::kInt8:
+    case DType::kUint8:
+    case DType::kInt16:
+    case DType::kUint16:
+      return DType::kFloat;
+    case DType::kInt32:
+    case DType::kUint32:
+    case DType::kInt64:
+    case DType::kUint64:
+      return DType::kDouble;
+    default:
+      return DType::kInvalid;
+  }
+}
+
+Output Scan(std::string_view op, const Operand& x, int axis, const ScanOptions& options, Where where) {
+  return BuildOp(op, {x, Operand(axis, where)}, {{"exclusive", options.exclusive}, {"reverse", options.reverse}},
+                 options.name.empty() ? op : options.name, where)
+      .output(0);
+}
+
+Output ArgExtremum(std::string_view op, const Operand& input, int axis, DType output_type, std::string_view name,
+                   Where where) {
+  return BuildOp(op, {input, Operand(Tensor::Scalar<int32_t>(axis), where)}, {{"output_type", output_type}}, name, where)
+      .output(0);
+}
+
+}  // namespace
+
+Output Add(const Operand& x, const Operand& y, std::string_view name, Where where) {
+  const bool text = TypeOf(x.is_literal() ? y : x) == DType::kString;
+  return BuildOp(text ? "Add" : "AddV2", {x, y}, {}, name.empty() ? "Add" : name, where).output(0);
+}
+
+Output Divide(const Operand& x, const Operand& y, std::string_view name, Where where) {
+  if (name.empty()) name = "truediv";
+  const DType wide = QuotientType(TypeOf(x.is_literal() ? y : x));
+  if (wide == DType::kInvalid) return BuildOp("RealDiv", {x, y}, {}, name, where).output(0);
+  Graph& graph = GraphOf(x, y);
+  const NameScope scope(name, graph);
+  const DType dtype = TypeOf(x.is_literal() ? y : x);
+  const Output a = x.In(graph, x.is_literal() ? dtype : DType::kInvalid, "x");
+  const Output b = y.In(graph, y.is_literal() ? dtype : DType::kInvalid, "y");
+  const Output numerator = Cast(a, wide, "Cast", where);
+  const Output denominator = Cast(b, wide, "Cast", where);
+  return BuildOp("RealDiv", {numerator, denominator}, {}, scope.path(), where).output(0);
+}
+
+Output AddN(const std::vector<Operand>& inputs, std::string_view name, Where where) {
+  if (name.empty()) name = "AddN";
+  if (inputs.size() == 1) return BuildOp("Identity", inputs, {}, name, where).output(0);
+  return BuildOp("AddN", inputs, {}, name, where).output(0);
+}
+
+Output Cast(const Operand& x, DType dtype, std::string_view name, Where where) {
+  if (x.is_literal()) return x.In(Graph::Default(), dtype, name.empty() ? "Cast" : name);
+  if (BaseType(x.output().dtype()) == dtype) return x.output();
+  return BuildOp("Cast", {x}, {{"DstT", dtype}}, name.empty() ? "Cast" : name, where).output(0);
+}
+
+Output MatMul(const Operand& a, const Operand& b, const MatMulOptions& options, Where where) {
+  const auto rank = [](const Operand& x) {
+    return x.is_literal() ? x.literal().tensor.shape().rank() : x.output().shape().rank();
+  };
+  if (rank(a) > 2 || rank(b) > 2) {
+    return BuildOp("BatchMatMulV2", {a, b}, {{"adj_x", options.transpose_a}, {"adj_y", options.transpose_b}},
+                   options.name, where)
+        .output(0);
+  }
+  return BuildOp("MatMul", {a, b}, {{"transpose_a", options.transpose_a}, {"transpose_b", options.transpose_b}},
+                 options.name, where)
+      .output(0);
+}
+
+Operand Axes::Of(const Output& input, Where where) const {
+  if (axes_) return axes_->is_literal() ? Operand(axes_->literal(), where) : *axes_;
+  if (!input.exists()) return Operand(Output(), where);
+  Graph& graph = *input.graph();
+  const PartialShape shape = input.shape();
+  if (shape.has_rank()) {
+    std::vector<int> all(static_cast<size_t>(shape.rank()));
+    for (size_t i = 0; i < all.size(); ++i) all[i] = static_cast<int>(i);
+    return Operand(Operand(Literal(Tensor::Vector<int32_t>({all.begin(), all.end()})), where).In(graph), where);
+  }
+  const Output rank = BuildOp("Rank", {input}, {}, "Rank", where).output(0);
+  return Operand(BuildOp("Range", {Operand(0, where), rank, Operand(1, where)}, {}, "range", where).output(0), where);
+}
+
+Output ReduceOp::operator()(const Operand& input, const Axes& axes, const ReduceOptions& options, Where where) const {
+  const Output value = input.In(input.graph() != nullptr ? *input.graph() : Graph::Default(), DType::kInvalid, "Const");
+  return BuildOp(op, {value, axes.Of(value, where)}, {{"keep_dims", options.keepdims}},
+                 options.name.empty() ? op : options.name, where)
+      .output(0);
+}
+
+Output ArgMax(const Operand& input, int axis, DType output_type, std::string_view name, Where where) {
+  return ArgExtremum("ArgMax", input, axis, output_type, name, where);
+}
+
+Output ArgMin(const Operand& input, int axis, DType output_type, std::string_view name, Where where) {
+  return ArgExtremum("ArgMin", input, axis, output_type, name, where);
+}
+
+Output Cumsum(const Operand& x, int axis, const ScanOptions& options, Where where) {
+  return Scan("Cumsum", x, axis, options, where);
+}
+
+Output Cumprod(const Operand& x, int axis, const ScanOptions& options, Where where) {
+  return Scan("Cumprod", x, axis, options, where);
+}
+
+Output operator+(const Operand& x, const Operand& y) { return Add(x, y, "add", x.where()); }
+Output operator-(const Operand& x, const Operand& y) { return Subtract(x, y, "sub", x.where()); }
+Output operator*(const Operand& x, const Operand& y) { return Multiply(x, y, "mul", x.where()); }
+Output operator/(const Operand& x, const Operand& y) { return Divide(x, y, "truediv", x.where()); }
+Output operator-(const Operand& x) { return Negative(x, "Neg", x.where()); }
+
+}  // namespace weir

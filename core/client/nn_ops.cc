@@ -1,0 +1,23 @@
+#include "core/client/nn_ops.h"
+
+#include "core/client/array_ops.h"
+
+namespace weir {
+
+Output BiasAdd(const Operand& value, const Operand& bias, std::string_view name, Where where) {
+  return BuildOp("BiasAdd", {value, bias}, {}, name, where).output(0);
+}
+
+Output SoftmaxCrossEntropyWithLogits(const Operand& labels, const Operand& logits, std::string_view name, Where where) {
+  return BuildOp("SoftmaxCrossEntropyWithLogits", {logits, labels}, {}, name, where).output(0);
+}
+
+Output SparseSoftmaxCrossEntropyWithLogits(const Operand& labels, const Operand& logits, std::string_view name,
+                                           Where where) {
+  Graph& graph = logits.graph() != nullptr ? *logits.graph() : Graph::Default();
+  const NameScope scope(name, graph);
+  if (!labels.is_literal()) ShapeOf(labels, DType::kInt32, "Shape", where);  // TensorFlow's graphs have it too
+  return BuildOp("SparseSoftmaxCrossEntropyWithLogits", {logits, labels}, {}, {}, where).output(0);
+}
+
+}  // namespace weir

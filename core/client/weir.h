@@ -1,0 +1,20 @@
+/// \file
+/// weir's C++ API in one header: graphs, op builders, variables, gradients, optimisers, sessions, checkpoints, summaries.
+#ifndef WEIR_CORE_CLIENT_WEIR_H_
+#define WEIR_CORE_CLIENT_WEIR_H_
+
+#include "core/client/gradients.h"   // IWYU pragma: export
+#include "core/client/graph.h"       // IWYU pragma: export
+#include "core/client/layers.h"      // IWYU pragma: export
+#include "core/client/meta_graph.h"  // IWYU pragma: export
+#include "core/client/operand.h"     // IWYU pragma: export
+#include "core/client/ops.h"         // IWYU pragma: export
+#include "core/client/optimizer.h"   // IWYU pragma: export
+#include "core/client/progress.h"    // IWYU pragma: export
+#include "core/client/saver.h"       // IWYU pragma: export
+#include "core/client/seed.h"        // IWYU pragma: export
+#include "core/client/session.h"     // IWYU pragma: export
+#include "core/client/summary.h"     // IWYU pragma: export
+#include "core/client/variable.h"    // IWYU pragma: export
+
+#endif  // WEIR_CORE_CLIENT_WEIR_H_

@@ -1,0 +1,287 @@
+// Gradients, and what optimisers make of them.
+#include "tests/unit/client/fresh.h"
+
+namespace weir::test {
+namespace {
+
+using Grads = std::vector<Gradient>;
+
+TEST(Autodiff, F180_gradients_are_nodes_made_by_the_chain_rule) {
+  Fresh f;
+  const Variable w(0.5f, {.name = "w"});
+  const Output z = Tanh(Square(Exp(w)));
+  const Result<Grads> first = Gradients({z}, {w.value()});
+  ASSERT_TRUE(Succeeds(first));
+  EXPECT_TRUE(Succeeds(f.graph.OperationByName("gradients/Tanh_grad/TanhGrad")));
+  EXPECT_TRUE(Succeeds(f.graph.OperationByName("gradients/Shape")));
+  EXPECT_TRUE(Succeeds(f.graph.OperationByName("gradients/grad_ys_0")));
+  const Result<Grads> second = Gradients({z}, {w.value()});
+  ASSERT_TRUE(Succeeds(second));
+  EXPECT_TRUE(Succeeds(f.graph.OperationByName("gradients_1/Tanh_grad/TanhGrad")));
+  Session session(f.graph);
+  Initialize(session);
+  const double e = std::exp(0.5), t = std::tanh(e * e);
+  EXPECT_NEAR(Value(session, (*first)[0].values), (1 - t * t) * 2 * e * e, 1e-5);
+}
+
+TEST(Autodiff, F181_gradient_of_an_integer_product) {
+  Fresh f;
+  const Output a = Constant({{1, 2}}), b = Constant({{2}, {1}});
+  const Result<Grads> grads = Gradients({MatMul(a, b)}, {a});
+  ASSERT_TRUE(Succeeds(grads));
+  ASSERT_TRUE((*grads)[0].exists());
+  EXPECT_EQ((*grads)[0].values.dtype(), DType::kInt32);
+  Session session(f.graph);
+  EXPECT_EQ(Values(session, (*grads)[0].values), (std::vector<double>{2, 1}));
+}
+
+TEST(Autodiff, F182_no_influence_no_gradient) {
+  Fresh f;
+  const Variable w1(1.0f), w2(2.0f);
+  const Output y = Square(w1);
+  const Result<Grads> grads = Gradients({y}, {w1.value(), w2.value()});
+  ASSERT_TRUE(Succeeds(grads));
+  EXPECT_TRUE((*grads)[0].exists());
+  EXPECT_FALSE((*grads)[1].exists());
+  Session session(f.graph);
+  Initialize(session);
+  EXPECT_TRUE(Fails(session.Run((*grads)[1].values), Code::kInvalidArgument, "Fetch argument None has invalid type"));
+  GradientsOptions zero;
+  zero.unconnected = Unconnected::kZero;
+  const Result<Grads> zeros = Gradients({y}, {w2.value()}, zero);
+  ASSERT_TRUE(Succeeds(zeros));
+  EXPECT_EQ(Value(session, (*zeros)[0].values), 0);
+  const Result<Grads> none = Gradients({y}, {});
+  ASSERT_TRUE(Succeeds(none));
+  EXPECT_TRUE(none->empty());
+}
+
+TEST(Autodiff, F183_stop_gradient) {
+  Fresh f;
+  const Variable w1(2.0f), w2(2.0f);
+  const Output a = w1 * 3.0f;
+  const Output b = Multiply(StopGradient(a), w2);
+  const Result<Grads> grads = Gradients({b}, {w1.value(), w2.value()});
+  ASSERT_TRUE(Succeeds(grads));
+  EXPECT_FALSE((*grads)[0].exists());
+  ASSERT_TRUE((*grads)[1].exists());
+  const std::string printed = (*grads)[1].values.DebugString();
+  EXPECT_NE(printed.find("_grad/"), std::string::npos) << printed;
+  EXPECT_NE(printed.find("shape=() dtype=float32>"), std::string::npos) << printed;
+  Session session(f.graph);
+  Initialize(session);
+  EXPECT_EQ(Value(session, (*grads)[1].values), 6);
+}
+
+TEST(Autodiff, F184_stopped_on_one_path_of_two) {
+  Fresh f;
+  const Variable w1(2.0f), w2(2.0f);
+  const Output a = w1 * 3.0f, b = w2 * 3.0f;
+  const Output c = StopGradient(a + b), d = a + b, e = c + d;
+  const Result<Grads> grads = Gradients({e}, {a, b});
+  ASSERT_TRUE(Succeeds(grads));
+  Session session(f.graph);
+  Initialize(session);
+  EXPECT_EQ(Value(session, (*grads)[0].values), 1);
+  EXPECT_EQ(Value(session, (*grads)[1].values), 1);
+}
+
+TEST(Autodiff, F185_apply_gradients_skips_what_has_none) {
+  Fresh f;
+  const Variable w1(2.0f), w2(2.0f);
+  const Output loss = StopGradient(w1 * 3.0f) * w2;
+  GradientDescentOptimizer optimizer(0.1);
+  const Result<std::vector<GradientAndVariable>> pairs = optimizer.ComputeGradients(loss, {w1, w2});
+  ASSERT_TRUE(Succeeds(pairs));
+  const Result<Operation> train = optimizer.ApplyGradients(*pairs);
+  ASSERT_TRUE(Succeeds(train));
+  EXPECT_EQ(train->ToString(), "<tf.Operation 'GradientDescent' type=NoOp>");
+  EXPECT_TRUE(Succeeds(f.graph.OperationByName("GradientDescent/update_Variable_1/ApplyGradientDescent")));
+  EXPECT_FALSE(f.graph.OperationByName("GradientDescent/update_Variable/ApplyGradientDescent").ok());
+  Session session(f.graph);
+  Initialize(session);
+  ASSERT_TRUE(Succeeds(session.Run(*train)));
+  EXPECT_EQ(Value(session, w1), 2);
+  EXPECT_NEAR(Value(session, w2), 1.4, 1e-6);
+  EXPECT_TRUE(Fails(optimizer.ApplyGradients({{Gradient(), w1}}), Code::kInvalidArgument,
+                    "No gradients provided for any variable"));
+}
+
+TEST(Autodiff, F186_a_missing_gradient_fails_where_it_is_used) {
+  Fresh f;
+  const Variable w1(2.0f), w2(2.0f);
+  const Result<Grads> grads = Gradients({Square(w1)}, {w1.value(), w2.value()});
+  ASSERT_TRUE(Succeeds(grads));
+  EXPECT_EQ((*grads)[1].values.name(), "");
+  const int line = __LINE__ + 1;
+  EXPECT_FALSE(summary::Histogram("g", (*grads)[1].values).exists());
+  const Status status = f.graph.TakeStatus();
+  EXPECT_TRUE(Fails(status, Code::kInvalidArgument, "None values not supported."));
+  EXPECT_TRUE(Fails(status, Code::kInvalidArgument, "autodiff_test.cc:" + std::to_string(line)));
+  Session session(f.graph);
+  Initialize(session);
+  EXPECT_EQ(Value(session, (*grads)[0].values), 4);
+}
+
+TEST(Autodiff, F187_compute_gradients_keeps_the_order_of_variables) {
+  Fresh f;
+  const Variable a(1.0f, {.name = "a"}), b(2.0f, {.name = "b"}), unused(3.0f, {.name = "unused"});
+  GradientDescentOptimizer optimizer(1.0);
+  Result<std::vector<GradientAndVariable>> pairs = optimizer.ComputeGradients(a * b);
+  ASSERT_TRUE(Succeeds(pairs));
+  ASSERT_EQ(pairs->size(), 3u);
+  EXPECT_EQ((*pairs)[0].second.name(), "a:0");
+  EXPECT_EQ((*pairs)[1].second.name(), "b:0");
+  EXPECT_EQ((*pairs)[2].second.name(), "unused:0");
+  EXPECT_FALSE((*pairs)[2].first.exists());
+  for (auto& [gradient, variable] : *pairs) {
+    if (gradient.exists()) gradient.values = gradient.values * 0.5f;
+  }
+  const Result<Operation> train = optimizer.ApplyGradients(*pairs);
+  ASSERT_TRUE(Succeeds(train));
+  Session session(f.graph);
+  Initialize(session);
+  ASSERT_TRUE(Succeeds(session.Run(*train)));
+  EXPECT_EQ(Value(session, a), 0);    // 1 - 2 / 2
+  EXPECT_EQ(Value(session, b), 1.5);  // 2 - 1 / 2
+  EXPECT_FALSE(optimizer.ComputeGradients(Constant(3)).ok());
+  EXPECT_TRUE(Fails(f.graph.TakeStatus(), Code::kInvalidArgument, "Invalid type"));
+}
+
+TEST(Autodiff, F188_minimize_is_compute_and_apply) {
+  Fresh f;
+  const Variable a(2.0f), b(2.0f);
+  const Operation one = GradientDescentOptimizer(0.1).Minimize(Square(a), {.variables = {a}});
+  GradientDescentOptimizer optimizer(0.1);
+  const Result<std::vector<GradientAndVariable>> pairs = optimizer.ComputeGradients(Square(b), {b});
+  ASSERT_TRUE(Succeeds(pairs));
+  const Result<Operation> two = optimizer.ApplyGradients(*pairs);
+  ASSERT_TRUE(Succeeds(two));
+  Session session(f.graph);
+  Initialize(session);
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(Succeeds(session.Run(Fetch::List{one, *two})));
+    EXPECT_EQ(Value(session, a), Value(session, b));
+  }
+}
+
+/// Two steps on w = 2, loss w * w: w after each.
+std::vector<double> TwoSteps(Session& session, const Operation& train, const Variable& w) {
+  Initialize(session);
+  std::vector<double> values;
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_TRUE(Succeeds(session.Run(train)));
+    values.push_back(Value(session, w));
+  }
+  return values;
+}
+
+TEST(Train, F191_gradient_descent) {
+  Fresh f;
+  const Variable w(2.0f, {.name = "w"});
+  GradientDescentOptimizer optimizer(0.1);
+  const Operation train = optimizer.Minimize(Square(w));
+  EXPECT_TRUE(optimizer.variables().empty());
+  Session session(f.graph);
+  const std::vector<double> values = TwoSteps(session, train, w);
+  EXPECT_NEAR(values[0], 1.6, 1e-6);
+  EXPECT_NEAR(values[1], 1.28, 1e-6);
+}
+
+TEST(Train, F191_names_of_slots_of_two_optimisers) {
+  Fresh f;
+  const Variable w(2.0f, {.name = "w"});
+  AdamOptimizer first(0.1), second(0.1);
+  first.Minimize(Square(w));
+  second.Minimize(Square(w));
+  EXPECT_EQ(second.GetSlot(w, "m").name(), "w/Adam_2:0");
+  EXPECT_EQ(second.GetSlot(w, "v").name(), "w/Adam_3:0");
+  EXPECT_EQ(second.variables()[0].name(), "beta1_power_1:0");
+}
+
+TEST(Train, F372_momentum_and_nesterov) {
+  Fresh f;
+  const Variable w(2.0f, {.name = "w"}), n(2.0f, {.name = "n"});
+  MomentumOptimizer momentum(0.1, 0.9), nesterov(0.1, 0.9, true);
+  EXPECT_FALSE(momentum.GetSlot(w, "momentum").exists());
+  const Operation train = momentum.Minimize(Square(w), {.variables = {w}});
+  const Operation train_n = nesterov.Minimize(Square(n), {.variables = {n}});
+  const Variable slot = momentum.GetSlot(w, "momentum"), slot_n = nesterov.GetSlot(n, "momentum");
+  EXPECT_EQ(slot.name(), "w/Momentum:0");
+  EXPECT_FALSE(momentum.GetSlot(w, "nope").exists());
+  EXPECT_EQ(momentum.SlotNames(), std::vector<std::string>{"momentum"});
+  EXPECT_FALSE(slot.trainable());
+  Session session(f.graph);
+  Initialize(session);
+  const double wanted[3][4] = {{2, 0, 2, 0}, {1.6, 4, 1.24, 4}, {0.92, 6.8, 0.4448, 6.08}};
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_NEAR(Value(session, w), wanted[i][0], 1e-6);
+    EXPECT_NEAR(Value(session, slot), wanted[i][1], 1e-5);
+    EXPECT_NEAR(Value(session, n), wanted[i][2], 1e-6);
+    EXPECT_NEAR(Value(session, slot_n), wanted[i][3], 1e-5);
+    ASSERT_TRUE(Succeeds(session.Run(Fetch::List{train, train_n})));
+  }
+}
+
+TEST(Train, F372_adam) {
+  Fresh f;
+  const Variable w(2.0f, {.name = "w"});
+  AdamOptimizer adam(0.1);
+  const Operation train = adam.Minimize(Square(w));
+  std::vector<std::string> names;
+  for (const Variable& v : GlobalVariables()) names.push_back(v.op().name());
+  EXPECT_EQ(names, (std::vector<std::string>{"w", "beta1_power", "beta2_power", "w/Adam", "w/Adam_1"}));
+  ASSERT_EQ(adam.variables().size(), 4u);
+  EXPECT_EQ(adam.variables()[0].name(), "beta1_power:0");
+  EXPECT_EQ(adam.SlotNames(), (std::vector<std::string>{"m", "v"}));
+  EXPECT_EQ(TrainableVariables().size(), 1u);
+  Session session(f.graph);
+  const std::vector<double> values = TwoSteps(session, train, w);
+  EXPECT_NEAR(values[0], 1.9, 1e-6);
+  EXPECT_NEAR(values[1], 1.8001668, 1e-6);
+  EXPECT_NEAR(Value(session, adam.GetSlot(w, "m")), 0.74, 1e-6);
+  EXPECT_NEAR(Value(session, adam.GetSlot(w, "v")), 0.03042361, 1e-7);
+  EXPECT_NEAR(Value(session, adam.variables()[0]), 0.729, 1e-6);
+}
+
+TEST(Train, F372_names_of_slots_with_a_name_of_the_optimiser) {
+  Fresh f;
+  const Variable w(2.0f, {.name = "w"});
+  MomentumOptimizer named(0.1, 0.9, false, "Mom");
+  EXPECT_EQ(named.Minimize(Square(w)).name(), "Mom");
+  EXPECT_EQ(named.GetSlot(w, "momentum").name(), "w/Mom:0");
+}
+
+TEST(Train, rows_of_a_gathered_variable_are_updated_by_scatter) {
+  Fresh f;
+  const Variable table({{1.0f}, {2.0f}, {3.0f}}, {.name = "table"});
+  const Output loss = ReduceSum(Gather(table, {2, 0, 2}));
+  const Operation train = GradientDescentOptimizer(0.5).Minimize(loss);
+  ASSERT_TRUE(f.graph.status().ok()) << f.error();
+  Session session(f.graph);
+  Initialize(session);
+  ASSERT_TRUE(Succeeds(session.Run(train)));
+  EXPECT_EQ(Values(session, table), (std::vector<double>{0.5, 2, 2}));
+  AdamOptimizer().Minimize(loss);
+  EXPECT_TRUE(Fails(f.graph.TakeStatus(), Code::kUnimplemented, "table"));
+}
+
+TEST(Layers, dense_names_are_tensorflows) {
+  Fresh f;
+  const Output x = Placeholder(DType::kFloat, PartialShape::Of({-1, 3}), "x");
+  const Output hidden = Dense(x, 2, Relu);
+  const Output y = Dense(hidden, 1);
+  EXPECT_EQ(hidden.name(), "dense/Relu:0");
+  EXPECT_EQ(y.name(), "dense_1/BiasAdd:0");
+  std::vector<std::string> names;
+  for (const Variable& v : GlobalVariables()) names.push_back(v.name() + v.shape().ToTupleString());
+  EXPECT_EQ(names, (std::vector<std::string>{"dense/kernel:0(3, 2)", "dense/bias:0(2,)", "dense_1/kernel:0(2, 1)",
+                                             "dense_1/bias:0(1,)"}));
+  EXPECT_EQ(hidden.op().inputs()[0].name(), "dense/BiasAdd:0");
+  EXPECT_EQ(hidden.op().inputs()[0].op().inputs()[0].name(), "dense/MatMul:0");
+  Dense(Placeholder(DType::kFloat), 2);
+  EXPECT_TRUE(Fails(f.graph.status(), Code::kInvalidArgument, "should be defined"));
+}
+
+}  // namespace
+}  // namespace weir::test

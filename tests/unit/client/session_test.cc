@@ -1,0 +1,320 @@
+// Sessions: fetches, feeds, targets, the default session, errors.
+#include "tests/unit/client/fresh.h"
+
+namespace weir::test {
+namespace {
+
+/// Names of the nodes that a run executes.
+std::vector<std::string> Executed(Session& session, const Fetch& fetch, const Feeds& feeds = {}) {
+  session::RunOptions options;
+  options.collect_nodes = true;
+  session::RunReport report;
+  EXPECT_TRUE(Succeeds(session.Run(fetch, feeds, options, &report)));
+  return report.executed_nodes;
+}
+
+bool Contains(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+session::SessionOptions Plain() {
+  session::SessionOptions options;
+  options.constant_folding = false;
+  options.common_subexpressions = false;
+  return options;
+}
+
+TEST(Session, F014_only_ancestors_of_the_fetches_run) {
+  Fresh f;
+  const Output x = Placeholder(DType::kFloat, PartialShape::Of({}), "x");
+  const Output wanted = Exp(x, "wanted"), other = Log(x, "other");
+  const Output last = Square(wanted, "last");
+  Session session(f.graph, Plain());
+  const std::vector<std::string> nodes = Executed(session, last, {{x, 1.0f}});
+  EXPECT_TRUE(Contains(nodes, "wanted"));
+  EXPECT_FALSE(Contains(nodes, "other"));
+  EXPECT_FALSE(Contains(Executed(session, last, {{wanted, 1.0f}}), "wanted"));
+  EXPECT_TRUE(other.exists());
+}
+
+TEST(Session, F015_common_subexpressions_run_once) {
+  Fresh f;
+  const Output x = Placeholder(DType::kFloat, PartialShape::Of({}), "x");
+  const Output a = Exp(x, "a"), b = Exp(x, "b");
+  Session session(f.graph);
+  const Fetch::List both = {a, b};
+  const std::vector<std::string> nodes = Executed(session, both, {{x, 1.0f}});
+  EXPECT_EQ(std::count_if(nodes.begin(), nodes.end(), [](const auto& n) { return n == "a" || n == "b"; }), 1);
+  const Result<Fetched> values = session.Run(both, {{x, 1.0f}});
+  ASSERT_TRUE(Succeeds(values));
+  EXPECT_TRUE((*values)[0].tensor().SameBits((*values)[1].tensor()));
+}
+
+TEST(Session, F015_random_ops_are_never_merged) {
+  Fresh f;
+  const Output a = RandomUniform({4}), b = RandomUniform({4});
+  const Output c = RandomUniform({4}, 0, 1, {.seed = 7}), d = RandomUniform({4}, 0, 1, {.seed = 7});
+  Session session(f.graph);
+  const Fetch::List all = {a, b, c, d};
+  const Result<Fetched> values = session.Run(all);
+  ASSERT_TRUE(Succeeds(values));
+  EXPECT_FALSE((*values)[0].tensor().SameBits((*values)[1].tensor()));
+  EXPECT_TRUE((*values)[2].tensor().SameBits((*values)[3].tensor()));
+}
+
+TEST(Session, F083_running_a_value) {
+  Fresh f;
+  const Output total = Constant(3.0f) + Constant(4.0f);
+  Session session(f.graph);
+  EXPECT_EQ(Value(session, total), 7);
+}
+
+TEST(Session, F084_results_have_the_shape_of_the_fetches) {
+  Fresh f;
+  const Output a = Constant(3.0f), b = Constant(4.0f), total = a + b;
+  Session session(f.graph);
+  const Fetch nested = Fetch::Map{{"ab", Fetch::List{a, b, a}}, {"total", total}};
+  const Result<Fetched> got = session.Run(nested);
+  ASSERT_TRUE(Succeeds(got));
+  EXPECT_EQ(got->at("ab").size(), 3u);
+  EXPECT_EQ(got->at("ab")[0].scalar<float>(), 3);
+  EXPECT_EQ(got->at("ab")[1].scalar<float>(), 4);
+  EXPECT_EQ(got->at("ab")[2].scalar<float>(), 3);
+  EXPECT_EQ(got->at("total").scalar<float>(), 7);
+  const Result<Fetched> empty = session.Run(Fetch::List{});
+  ASSERT_TRUE(Succeeds(empty));
+  EXPECT_EQ(empty->size(), 0u);
+  EXPECT_EQ(Value(session, "add:0"), 7);
+  const Result<Fetched> operation = session.Run("add");
+  ASSERT_TRUE(Succeeds(operation));
+  EXPECT_FALSE(operation->tensor().valid());
+}
+
+TEST(Session, F084_fetches_that_do_not_exist) {
+  Fresh f;
+  const Output sum = Constant(3.0f) + Constant(4.0f);
+  ASSERT_TRUE(sum.exists());
+  Session session(f.graph);
+  EXPECT_TRUE(Fails(session.Run("nope:0"), Code::kInvalidArgument,
+                    "Fetch argument 'nope:0' cannot be interpreted as a Tensor. (\"The name 'nope:0' refers to a Tensor which "
+                    "does not exist. The operation, 'nope', does not exist in the graph."));
+  EXPECT_TRUE(Fails(session.Run("nope"), Code::kInvalidArgument, "The name 'nope' refers to an Operation not in the graph."));
+  EXPECT_TRUE(Fails(session.Run("add:3"), Code::kInvalidArgument,
+                    "The name 'add:3' refers to a Tensor which does not exist. The operation, 'add', exists but only has 1 "
+                    "outputs."));
+  EXPECT_TRUE(Fails(session.Run("ad:0"), Code::kInvalidArgument, "add"));  // near names
+  const std::vector<std::string> targets = {"nope"};
+  EXPECT_TRUE(Fails(session.core()->Run({}, {}, targets), Code::kNotFound,
+                    "PruneForTargets: Some target nodes not found: nope"));
+}
+
+TEST(Session, F085_running_an_operation_gives_nothing) {
+  Fresh f;
+  const Variable w(2.0f, {.name = "w"});
+  const Variable step(0, {.name = "step", .trainable = false});
+  const Operation plain = GradientDescentOptimizer(0.1).Minimize(Square(w));
+  const Operation counting = GradientDescentOptimizer(0.1).Minimize(Square(w), {.global_step = step});
+  const Operation init = GlobalVariablesInitializer();
+  EXPECT_EQ(plain.type(), "NoOp");
+  EXPECT_EQ(counting.type(), "AssignAdd");
+  Session session(f.graph);
+  for (const Operation& operation : {init, plain, counting}) {
+    const Result<Fetched> got = session.Run(operation);
+    ASSERT_TRUE(Succeeds(got));
+    EXPECT_FALSE(got->tensor().valid());
+  }
+  EXPECT_EQ(Value(session, step), 1);
+}
+
+TEST(Session, F086_feeding) {
+  Fresh f;
+  const Output x = Placeholder(DType::kFloat), y = Placeholder(DType::kFloat);
+  const Output z = x + y;
+  Session session(f.graph);
+  EXPECT_EQ(Value(session, z, {{x, 3}, {y, 4.5}}), 7.5);
+  EXPECT_EQ(Values(session, z, {{x, {1, 3}}, {y, {2, 4}}}), (std::vector<double>{3, 7}));
+}
+
+TEST(Session, F087_feed_keys) {
+  Fresh f;
+  const Output x = Placeholder(DType::kFloat, PartialShape::Of({}), "x"), unused = Placeholder(DType::kFloat, {}, "unused");
+  const Output z = Square(x);
+  Session session(f.graph);
+  EXPECT_EQ(Value(session, z, {{x.name(), 3.0f}}), 9);
+  EXPECT_EQ(Value(session, z, {{x, 3.0f}, {unused, 1.0f}}), 9);
+  EXPECT_TRUE(Fails(session.Run(z, {{"x", 3.0f}}), Code::kInvalidArgument,
+                    "Cannot interpret feed_dict key as Tensor: The name 'x' refers to an Operation, not a Tensor. Tensor names "
+                    "must be of the form \"<op_name>:<output_index>\"."));
+  EXPECT_TRUE(Fails(session.Run(z, {{"nope:0", 3.0f}}), Code::kInvalidArgument,
+                    "Cannot interpret feed_dict key as Tensor: The name 'nope:0' refers to a Tensor which does not exist. The "
+                    "operation, 'nope', does not exist in the graph."));
+  EXPECT_EQ(Value(session, x, {{x, 3.0f}}), 3);
+  const std::vector<session::Feed> feeds = {{"x:0", Tensor::Scalar<float>(1)}};
+  const std::vector<std::string> fetches = {"x:0"};
+  EXPECT_TRUE(Fails(session.core()->Run(feeds, fetches, {}), Code::kInvalidArgument, "x:0 is both fed and fetched."));
+}
+
+TEST(Session, F088_any_value_can_be_fed) {
+  Fresh f;
+  const Output a = Constant(3.0f), total = a + Constant(4.0f);
+  const Output twice = total * 2.0f;
+  const Variable v(1.0f, {.name = "v"});
+  const Output w = v + 1.0f;
+  Session session(f.graph);
+  EXPECT_EQ(Value(session, twice, {{total, 10.0f}}), 20);
+  EXPECT_EQ(Value(session, w, {{v, 5.0f}}), 6);
+  f.graph.PreventFeeding(a);
+  EXPECT_TRUE(Fails(session.Run(total, {{a, 1.0f}}), Code::kInvalidArgument,
+                    "Tensor Tensor(\"Const:0\", shape=(), dtype=float32) may not be fed."));
+}
+
+TEST(Session, F089_default_session) {
+  Fresh f;
+  const Output x = Placeholder(DType::kFloat, PartialShape::Of({})), y = Square(x);
+  const Variable v(1.0f);
+  Session outer(f.graph), inner(f.graph);
+  EXPECT_TRUE(Fails(Eval(y), Code::kFailedPrecondition,
+                    "Cannot evaluate tensor using `eval()`: No default session is registered. Use `with sess.as_default()` or "
+                    "pass an explicit session to `eval(session=sess)`"));
+  EXPECT_TRUE(Fails(RunOperation(v.initializer()), Code::kFailedPrecondition,
+                    "Cannot execute operation using `run()`: No default session is registered."));
+  {
+    const AsDefaultSession as_outer(outer);
+    const AsDefaultSession as_inner(inner);
+    EXPECT_EQ(Session::Default(), &inner);
+    EXPECT_TRUE(Succeeds(RunOperation(v.initializer())));
+    const Result<Tensor> value = Eval(y, {{x, 3.0f}});
+    ASSERT_TRUE(Succeeds(value));
+    EXPECT_EQ(value->scalar<float>(), 9);
+  }
+  EXPECT_EQ(Session::Default(), nullptr);
+  EXPECT_EQ(Value(inner, v), 1);  // still open
+  EXPECT_FALSE(outer.Run(v).ok());
+}
+
+TEST(Session, F090_session_on_a_graph) {
+  Graph other;
+  Fresh f;
+  Session session(other);
+  EXPECT_TRUE(Fails(session.Run(Fetch::List{}), Code::kFailedPrecondition, "The Session graph is empty."));
+  Output c;
+  {
+    const AsDefaultSession in(session);
+    EXPECT_EQ(&Graph::Default(), &other);
+    c = Constant(2.0f);
+  }
+  EXPECT_EQ(Value(session, c), 2);
+  Output later;
+  {
+    const AsDefault in(other);
+    later = c * 4.0f;
+  }
+  EXPECT_EQ(Value(session, later), 8);
+}
+
+TEST(Session, F093_walks_back_from_the_fetches) {
+  Fresh f;
+  const Variable counter(0, {.name = "counter", .trainable = false});
+  const Output bump = counter.AssignAdd(1);
+  const Output other = Constant(1.0f) + Constant(2.0f);
+  Session session(f.graph);
+  Initialize(session);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(Value(session, other), 3);
+  EXPECT_EQ(Value(session, counter), 0);
+  EXPECT_EQ(Value(session, bump), 1);
+}
+
+TEST(Session, F094_close) {
+  Fresh f;
+  const Output c = Constant(1.0f);
+  Session session(f.graph);
+  EXPECT_EQ(Value(session, c), 1);
+  EXPECT_TRUE(Succeeds(session.Close()));
+  EXPECT_TRUE(Succeeds(session.Close()));
+  EXPECT_TRUE(Fails(session.Run(c), Code::kCancelled, "Attempted to use a closed Session."));
+  const std::vector<std::string> fetches = {"Const:0"};
+  EXPECT_TRUE(Fails(session.core()->Run({}, fetches, {}), Code::kCancelled, "Session has been closed."));
+}
+
+TEST(Session, F095_missing_feed) {
+  Fresh f;
+  const NameScope train("train"), var1("var1");
+  const Output x = Placeholder(DType::kFloat, PartialShape::Of({-1, 1})), y = Square(x);
+  const Output scalar = Placeholder(DType::kFloat, PartialShape::Of({}), "scalar"), z = Square(scalar);
+  Session session(f.graph);
+  const Result<Fetched> got = session.Run(y);
+  EXPECT_TRUE(Fails(got, Code::kInvalidArgument,
+                    "You must feed a value for placeholder tensor 'train/var1/Placeholder' with dtype float and shape [?,1]"));
+  EXPECT_TRUE(Fails(got, Code::kInvalidArgument, "[[{{node train/var1/Placeholder}}]]"));
+  EXPECT_EQ(session.Run(z).status().message().find("and shape"), std::string::npos);
+}
+
+TEST(Session, F096_fetching_none) {
+  Fresh f;
+  Constant(1.0f);
+  Session session(f.graph);
+  EXPECT_TRUE(Fails(session.Run(Output()), Code::kInvalidArgument, "Fetch argument None has invalid type <class 'NoneType'>"));
+}
+
+TEST(Session, F097_runs_do_not_interfere) {
+  Fresh f;
+  const Output x = Placeholder(DType::kFloat), y = x * 2.0f;
+  Session session(f.graph);
+  const Result<Fetched> one = session.Run(y, {{x, 1.0f}}), two = session.Run(y, {{x, 5.0f}});
+  ASSERT_TRUE(Succeeds(one));
+  ASSERT_TRUE(Succeeds(two));
+  EXPECT_EQ(one->scalar<float>(), 2);
+  EXPECT_EQ(two->scalar<float>(), 10);
+}
+
+TEST(Session, F366_texts_of_the_session_below) {
+  Fresh f;
+  const Output x = Placeholder(DType::kFloat, PartialShape::Of({}), "x");
+  Identity(x, "i");
+  NoOp("n");
+  Session client(f.graph);
+  session::Session& session = *client.core();
+  using Names = std::vector<std::string>;
+  const Tensor one = Tensor::Scalar<float>(1);
+  const auto run = [&](const std::vector<session::Feed>& feeds, const Names& fetches, const Names& targets) {
+    return session.Run(feeds, fetches, targets);
+  };
+  EXPECT_TRUE(Fails(run({{"x:0", one}, {"x:0", one}}, {"i:0"}, {}), Code::kInvalidArgument,
+                    "Endpoint \"x:0\" fed more than once."));
+  EXPECT_TRUE(Fails(run({{"x:0", one}}, {"x:0"}, {}), Code::kInvalidArgument, "x:0 is both fed and fetched."));
+  EXPECT_TRUE(Fails(run({}, {}, {}), Code::kInvalidArgument, "Must specify at least one target to fetch or execute."));
+  EXPECT_TRUE(Fails(run({}, {}, {"zz", "yy"}), Code::kNotFound, "PruneForTargets: Some target nodes not found: zz yy"));
+  EXPECT_TRUE(Fails(run({}, {"nope:0"}, {}), Code::kNotFound, "FetchOutputs node nope:0: not found"));
+  EXPECT_TRUE(Fails(run({{"nope:0", one}}, {"i:0"}, {}), Code::kNotFound, "FeedInputs: unable to find feed output nope:0"));
+  EXPECT_TRUE(Fails(run({}, {"n:0"}, {}), Code::kInvalidArgument,
+                    "Tried to fetch data for 'n:0', which produces no output."));
+  EXPECT_TRUE(Fails(run({}, {"i:3"}, {}), Code::kInvalidArgument, "FetchOutputs i:3: output index too large, must be < 1"));
+  EXPECT_TRUE(Fails(run({{"x:3", one}}, {"i:0"}, {}), Code::kInvalidArgument, "FeedInputs: x:3 should have output index < 1"));
+  const auto callable = [&](const Names& feeds, const Names& fetches) { return session.MakeCallable({feeds, fetches, {}}); };
+  EXPECT_TRUE(Fails(callable({"nope:0"}, {"i:0"}), Code::kInvalidArgument,
+                    "Tensor nope:0, specified in either feed_devices or fetch_devices was not found in the Graph"));
+  EXPECT_TRUE(Fails(callable({}, {"n:0"}), Code::kOutOfRange,
+                    "Node 'n' (type: 'NoOp', num of outputs: 0) does not have output 0"));
+  EXPECT_TRUE(Fails(callable({}, {"i:3"}), Code::kOutOfRange,
+                    "Node 'i' (type: 'Identity', num of outputs: 1) does not have output 3"));
+  const Result<session::CallableHandle> handle = callable({"x"}, {"i"});  // without ":0"
+  ASSERT_TRUE(Succeeds(handle));
+  std::vector<Tensor> fetched;
+  ASSERT_TRUE(Succeeds(session.RunCallable(*handle, std::span(&one, 1), &fetched)));
+  ASSERT_EQ(fetched.size(), 1u);
+  EXPECT_EQ(fetched[0].scalar<float>(), 1);
+  EXPECT_TRUE(Succeeds(session.ReleaseCallable(*handle)));
+  EXPECT_FALSE(session.RunCallable(*handle, std::span(&one, 1), &fetched).ok());
+}
+
+TEST(Session, an_error_of_building_comes_back_from_every_run) {
+  Fresh f;
+  const Output good = Constant(1.0f);
+  const Output bad = MatMul(Constant({{1.0f}}), Constant({{1.0f, 2.0f}, {3.0f, 4.0f}}));
+  EXPECT_FALSE(bad.exists());
+  Session session(f.graph);
+  EXPECT_TRUE(Fails(session.Run(good), Code::kInvalidArgument, "session_test.cc:"));
+}
+
+}  // namespace
+}  // namespace weir::test

@@ -1,0 +1,231 @@
+// Variables: their nodes, initialisation, assignment, lifetime.
+#include "tests/unit/client/fresh.h"
+
+namespace weir::test {
+namespace {
+
+TEST(Variable, F051_outlives_a_run_but_not_its_session) {
+  Fresh f;
+  const Variable v(1.0f, {.name = "v"});
+  const Output set = v.Assign(5.0f);
+  Session one(f.graph), two(f.graph);
+  ASSERT_TRUE(Succeeds(one.Run(set)));
+  EXPECT_EQ(Value(one, v), 5);
+  EXPECT_TRUE(Fails(two.Run(v), Code::kFailedPrecondition, "Attempting to use uninitialized value v"));
+}
+
+TEST(Variable, F051_sessions_with_one_scope_share_variables) {
+  Fresh f;
+  const Variable v(1.0f, {.name = "v"});
+  session::SessionOptions options;
+  options.resources = std::make_shared<kernel::ResourceScope>();
+  Session one(f.graph, options), two(f.graph, options);
+  Initialize(one);
+  EXPECT_EQ(Value(two, v), 1);
+}
+
+TEST(Variable, F057_type_and_shape_follow_the_value) {
+  Fresh f;
+  const auto seen = [](const Operand& value) {
+    const Variable v(value);
+    return NumpyName(v.dtype()) + " " + v.shape().ToTupleString();
+  };
+  EXPECT_EQ(seen(3), "int32 ()");
+  EXPECT_EQ(seen(3.0), "float32 ()");
+  EXPECT_EQ(seen(3.0f), "float32 ()");
+  EXPECT_EQ(seen(true), "bool ()");
+  EXPECT_EQ(seen("a"), "string ()");
+  EXPECT_EQ(seen(std::vector<double>{1, 2}), "float64 (2,)");
+  EXPECT_EQ(seen({{1, 2}}), "int32 (1, 2)");
+}
+
+TEST(Variable, F058_nodes_of_a_variable) {
+  {
+    Fresh f;
+    const Variable v(0.0f, {.name = "v"});
+    EXPECT_EQ(NodeNames(f.graph), (std::vector<std::string>{"v/initial_value", "v", "v/Assign", "v/read"}));
+    EXPECT_EQ(v.op().type(), "VariableV2");
+    EXPECT_EQ(v.value().op().type(), "Identity");
+  }
+  {
+    Fresh f;
+    const Variable v = GetVariable("v", Shape::Of({2}), DType::kFloat, ZerosInitializer());
+    EXPECT_EQ(NodeNames(f.graph), (std::vector<std::string>{"v/Initializer/zeros", "v", "v/Assign", "v/read"}));
+  }
+  {
+    Fresh f;
+    GetVariable("v", Shape::Of({2, 2}));
+    const std::vector<std::string> names = NodeNames(f.graph);
+    const std::string root = "v/Initializer/random_uniform";
+    EXPECT_EQ(names, (std::vector<std::string>{root + "/shape", root + "/min", root + "/max", root + "/RandomUniform",
+                                               root + "/sub", root + "/mul", root, "v", "v/Assign", "v/read"}));
+  }
+  {
+    Fresh f;
+    const Variable r(0.0f, {.name = "r", .use_resource = true});
+    const std::vector<std::string> wanted = {"r", "r/IsInitialized/VarIsInitializedOp", "r/Assign", "r/Read/ReadVariableOp"};
+    const std::vector<std::string> names = NodeNames(f.graph);
+    EXPECT_EQ(std::vector<std::string>(names.begin() + 1, names.end()), wanted);
+    EXPECT_EQ(names[0], "r/Initializer/initial_value");
+  }
+}
+
+TEST(Variable, F059_reading_before_initialisation) {
+  Fresh f;
+  const Variable v(0.0f, {.name = "v"});
+  const Variable r(0.0f, {.name = "r", .use_resource = true});
+  Session session(f.graph);
+  const Result<Fetched> read = session.Run(v);
+  EXPECT_TRUE(Fails(read, Code::kFailedPrecondition, "Attempting to use uninitialized value v"));
+  EXPECT_TRUE(Fails(read, Code::kFailedPrecondition, "[[{{node v/read}}]]"));
+  const Status resource = session.Run(r).status();
+  EXPECT_EQ(resource.code(), Code::kFailedPrecondition);
+  const bool old_text = resource.message().find("Error while reading resource variable r from Container: localhost. This could "
+                                                "mean that the variable was uninitialized.") != std::string::npos;
+  const bool new_text = resource.message().find("Could not find variable r. This could mean that the variable has been "
+                                                "deleted.") != std::string::npos;
+  EXPECT_TRUE(old_text || new_text) << resource.ToString();
+}
+
+TEST(Variable, F060_global_variables_initializer) {
+  Fresh f;
+  EXPECT_TRUE(GlobalVariablesInitializer().control_inputs().empty());
+  const Variable v(1.0f, {.name = "v"});
+  const Variable local(1.0f, {.name = "local", .trainable = false, .collections = {keys::kLocalVariables}});
+  const Operation init = GlobalVariablesInitializer();
+  EXPECT_EQ(init.ToString(), "<tf.Operation 'init_1' type=NoOp>");
+  EXPECT_EQ(init.control_inputs(), std::vector<Operation>{v.initializer()});
+  Session session(f.graph);
+  EXPECT_TRUE(Succeeds(RunOperation(init, {}, &session)));
+  EXPECT_EQ(Value(session, v), 1);
+  EXPECT_FALSE(session.Run(local).ok());
+}
+
+TEST(Variable, F061_initializer_of_one_variable) {
+  Fresh f;
+  const Variable v1(1.0f, {.name = "v1"}), v2(2.0f, {.name = "v2"});
+  EXPECT_EQ(v1.initializer().name(), "v1/Assign");
+  Session session(f.graph);
+  ASSERT_TRUE(Succeeds(session.Run(v1.initializer())));
+  EXPECT_EQ(Value(session, v1), 1);
+  EXPECT_FALSE(session.Run(v2).ok());
+}
+
+TEST(Variable, F063_report_uninitialized_variables) {
+  Fresh f;
+  const Variable local(1.0f, {.name = "local", .trainable = false, .collections = {keys::kLocalVariables}});
+  const Variable v1(1.0f, {.name = "v1"}), v2(2.0f, {.name = "v2"});
+  const Output report = ReportUninitializedVariables();
+  const Operation init_local = LocalVariablesInitializer();
+  Session session(f.graph);
+  const auto names = [&] {
+    const Result<Fetched> fetched = session.Run(report);
+    EXPECT_TRUE(Succeeds(fetched));
+    std::vector<std::string> all;
+    if (fetched.ok()) all.assign(fetched->tensor().as<std::string>().begin(), fetched->tensor().as<std::string>().end());
+    return all;
+  };
+  EXPECT_EQ(names(), (std::vector<std::string>{"v1", "v2", "local"}));
+  ASSERT_TRUE(Succeeds(session.Run(v1.initializer())));
+  EXPECT_EQ(names(), (std::vector<std::string>{"v2", "local"}));
+  Initialize(session);
+  EXPECT_EQ(names(), std::vector<std::string>{"local"});
+  ASSERT_TRUE(Succeeds(session.Run(init_local)));
+  EXPECT_TRUE(names().empty());
+}
+
+TEST(Variable, F064_used_as_a_value) {
+  Fresh f;
+  const Variable v(2.0f, {.name = "v"});
+  const Output w = v + 1;
+  const Output both = 2.0f * v - v / 4.0f;
+  Session session(f.graph);
+  Initialize(session);
+  EXPECT_EQ(Value(session, w), 3);
+  EXPECT_EQ(Value(session, both), 3.5);
+}
+
+TEST(Variable, F065_assign_assign_add_assign_sub) {
+  Fresh f;
+  const Variable v1 = GetVariable("v1", Shape::Of({3}), DType::kFloat, ZerosInitializer());
+  const Variable v2 = GetVariable("v2", Shape::Of({5}), DType::kFloat, ZerosInitializer());
+  const Variable step(0, {.name = "step", .trainable = false});
+  const Output inc = v1.Assign(v1 + 1), dec = v2.Assign(v2 - 1);
+  const Output add = step.AssignAdd(1), sub = step.AssignSub(3);
+  EXPECT_EQ(inc.op().name(), "Assign");
+  EXPECT_EQ(dec.op().name(), "Assign_1");
+  EXPECT_EQ(add.op().name(), "AssignAdd");
+  Session session(f.graph);
+  Initialize(session);
+  EXPECT_EQ(Values(session, inc), (std::vector<double>(3, 1)));
+  EXPECT_EQ(Values(session, dec), (std::vector<double>(5, -1)));
+  EXPECT_EQ(Value(session, add), 1);
+  EXPECT_EQ(Value(session, add), 2);
+  EXPECT_EQ(Value(session, sub), -1);
+  EXPECT_EQ(Values(session, v1), (std::vector<double>(3, 1)));
+  v1.Assign(v2);
+  EXPECT_TRUE(Fails(f.graph.TakeStatus(), Code::kInvalidArgument,
+                    "Dimension 0 in both shapes must be equal, but are 3 and 5. Shapes are [3] and [5]. for 'Assign_2' (op: "
+                    "'Assign') with input shapes: [3], [5]."));
+  v1.Assign(Constant({1, 2, 3}));
+  EXPECT_TRUE(Fails(f.graph.TakeStatus(), Code::kInvalidArgument,
+                    "Input 'value' of 'Assign' Op has type int32 that does not match type float32 of argument 'ref'."));
+}
+
+TEST(Variable, F065_resource_variables_are_assigned_too) {
+  Fresh f;
+  const Variable r({1.0f, 2.0f}, {.name = "r", .use_resource = true});
+  const Output set = r.Assign({3.0f, 4.0f}), add = r.AssignAdd({1.0f, 1.0f}), sub = r.AssignSub({2.0f, 0.0f});
+  Session session(f.graph);
+  Initialize(session);
+  EXPECT_EQ(Values(session, set), (std::vector<double>{3, 4}));
+  EXPECT_EQ(Values(session, add), (std::vector<double>{4, 5}));
+  EXPECT_EQ(Values(session, sub), (std::vector<double>{2, 5}));
+  EXPECT_EQ(Values(session, r), (std::vector<double>{2, 5}));
+}
+
+TEST(Variable, F066_names_and_eval) {
+  Fresh f;
+  const Variable v1(7.0f, {.name = "v1"});
+  EXPECT_EQ(v1.op().name(), "v1");
+  EXPECT_EQ(v1.name(), "v1:0");
+  Session session(f.graph);
+  const AsDefaultSession in(session);
+  ASSERT_TRUE(Succeeds(RunOperation(v1.initializer())));
+  const Result<Tensor> value = Eval(v1);
+  ASSERT_TRUE(Succeeds(value));
+  EXPECT_EQ(value->scalar<float>(), 7);
+}
+
+TEST(Variable, F067_not_trainable) {
+  Fresh f;
+  const Variable frozen(2.0f, {.name = "frozen", .trainable = false});
+  EXPECT_EQ(GlobalVariables().size(), 1u);
+  EXPECT_TRUE(TrainableVariables().empty());
+  GradientDescentOptimizer(0.1).Minimize(Square(frozen));
+  EXPECT_TRUE(Fails(f.graph.TakeStatus(), Code::kInvalidArgument, "No variables to optimize."));
+  const Variable w(3.0f, {.name = "w"});
+  const Operation train = GradientDescentOptimizer(0.1).Minimize(frozen * w);
+  Session session(f.graph);
+  Initialize(session);
+  ASSERT_TRUE(Succeeds(session.Run(train)));
+  EXPECT_EQ(Value(session, frozen), 2);
+  EXPECT_NEAR(Value(session, w), 2.8, 1e-6);
+}
+
+TEST(Variable, initialisers_fill_and_draw) {
+  Fresh f;
+  const Variable ones = GetVariable("ones", Shape::Of({2}), DType::kInt32, OnesInitializer());
+  const Variable fives = GetVariable("fives", Shape::Of({2}), DType::kDouble, ConstantInitializer(5.5));
+  const Variable uniform = GetVariable("u", Shape::Of({1000}), DType::kFloat, RandomUniformInitializer(2, 3, 1));
+  const Variable truncated = GetVariable("t", Shape::Of({1000}), DType::kFloat, TruncatedNormalInitializer(0, 1, 1));
+  Session session(f.graph);
+  Initialize(session);
+  EXPECT_EQ(Values(session, ones), (std::vector<double>{1, 1}));
+  EXPECT_EQ(Values(session, fives), (std::vector<double>{5.5, 5.5}));
+  for (const double value : Values(session, uniform)) EXPECT_TRUE(value >= 2 && value < 3) << value;
+  for (const double value : Values(session, truncated)) EXPECT_LE(std::abs(value), 2);
+}
+
+}  // namespace
+}  // namespace weir::test
