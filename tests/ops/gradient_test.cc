@@ -1,0 +1,129 @@
+// Every gradient against finite differences of its op, through a session with the plugins that are there.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <set>
+#include <string>
+
+#include "core/client/gradients.h"
+#include "core/client/session.h"
+#include "core/ops/declare_all.h"
+#include "core/tensor/number.h"
+#include "tests/ops/gradient_rows.h"
+
+namespace weir {
+namespace {
+
+/// loss = sum(op(inputs) * weights), and its gradients by the differentiable inputs.
+struct Problem {
+  Graph graph;
+  std::vector<Output> inputs;     // all
+  std::vector<size_t> variables;  // positions of the differentiable ones
+  Output loss;
+  std::vector<Gradient> gradients;
+};
+
+Status Build(const testing::GradientRow& row, Problem* p) {
+  const AsDefault in(p->graph);
+  std::vector<Output> xs;
+  for (size_t i = 0; i < row.inputs.size(); ++i) {
+    const Tensor& value = row.inputs[i].value;
+    if (value.dtype() != DType::kDouble || row.inputs[i].fixed) {
+      p->inputs.push_back(Operand(Literal(value)).In(p->graph));
+      continue;
+    }
+    OperationSpec spec;
+    spec.op = "Placeholder";
+    spec.attrs = {{"dtype", DType::kDouble}, {"shape", PartialShape(value.shape())}};
+    p->inputs.push_back(p->graph.Add(spec).output(0));
+    p->variables.push_back(i);
+    xs.push_back(p->inputs.back());
+  }
+  OperationSpec spec;
+  spec.op = row.op;
+  spec.inputs = p->inputs;
+  spec.attrs = row.attrs;
+  const Operation op = p->graph.Add(spec);
+  WEIR_TRY(p->graph.status());
+  Output y = BuildOp("Cast", {op.output(row.output)}, {{"DstT", DType::kDouble}}).output(0);
+  WEIR_ASSIGN(const Shape shape, y.shape().ToShape());
+  WEIR_ASSIGN(Tensor weights, Tensor::Make(DType::kDouble, shape));
+  for (int64_t i = 0; i < weights.elements(); ++i) weights.mutable_as<double>()[static_cast<size_t>(i)] = 0.5 + std::fmod(0.37 * static_cast<double>(i), 1.0);
+  y = BuildOp("Mul", {y, Operand(Literal(weights)).In(p->graph)}).output(0);
+  const Output flat = BuildOp("Reshape", {y, Operand(Literal(Tensor::Vector<int32_t>({-1}))).In(p->graph)}).output(0);
+  p->loss = BuildOp("Sum", {flat, Operand(Literal(Tensor::Vector<int32_t>({0}))).In(p->graph)}).output(0);
+  WEIR_ASSIGN(p->gradients, Gradients({p->loss}, xs));
+  return p->graph.status();
+}
+
+/// Rows of IndexedSlices added up into the shape of the input.
+Result<std::vector<double>> Dense(Session& session, const Gradient& gradient, const Feeds& feeds, const Shape& shape) {
+  std::vector<double> sums(static_cast<size_t>(shape.elements()), 0.0);
+  WEIR_ASSIGN(const Tensor values, Eval(gradient.values, feeds, &session));
+  if (!gradient.sparse()) {
+    if (!(values.shape() == shape)) return InvalidArgument("gradient of shape {}, wanted {}", values.shape().ToString(), shape.ToString());
+    for (int64_t i = 0; i < values.elements(); ++i) sums[static_cast<size_t>(i)] = ElementAsDouble(values, i);
+    return sums;
+  }
+  WEIR_ASSIGN(const Tensor indices, Eval(gradient.indices, feeds, &session));
+  const int64_t width = shape.elements() / shape.dim(0);
+  for (int64_t r = 0; r < indices.elements(); ++r) {
+    for (int64_t c = 0; c < width; ++c) sums[static_cast<size_t>(ElementAsInt(indices, r) * width + c)] += ElementAsDouble(values, r * width + c);
+  }
+  return sums;
+}
+
+Status Check(const testing::GradientRow& row) {
+  Problem p;
+  WEIR_TRY(Build(row, &p));
+  Session session(p.graph);
+  WEIR_TRY(session.status());
+  Feeds feeds;
+  for (const size_t i : p.variables) feeds.emplace_back(p.inputs[i], row.inputs[i].value);
+  const bool single = row.op == "Cast";
+  const double step = single ? 1e-2 : 1e-5;
+  for (size_t v = 0; v < p.variables.size(); ++v) {
+    const Tensor& x = row.inputs[p.variables[v]].value;
+    if (!p.gradients[v].exists()) return InvalidArgument("no gradient for input {}", p.variables[v]);
+    WEIR_ASSIGN(const std::vector<double> symbolic, Dense(session, p.gradients[v], feeds, x.shape()));
+    for (int64_t i = 0; i < x.elements(); ++i) {
+      double sides[2] = {};
+      for (const int side : {0, 1}) {
+        WEIR_ASSIGN(Tensor moved, x.Clone());
+        moved.mutable_as<double>()[static_cast<size_t>(i)] += side == 0 ? -step : step;
+        Feeds changed = feeds;
+        changed[v].second = Literal(moved);
+        WEIR_ASSIGN(const Tensor loss, Eval(p.loss, changed, &session));
+        sides[side] = loss.scalar<double>();
+      }
+      const double numeric = (sides[1] - sides[0]) / (2 * step);
+      const double got = symbolic[static_cast<size_t>(i)];
+      if (std::abs(numeric - got) > 1e-6 + (single ? 1e-4 : 1e-5) * std::abs(numeric)) {
+        return InvalidArgument("input {} element {}: gradient {}, by differences {}", p.variables[v], i, got, numeric);
+      }
+    }
+  }
+  return Status();
+}
+
+TEST(OpGradients, AgreeWithFiniteDifferences) {
+  for (const testing::GradientRow& row : testing::GradientRows()) {
+    const Status status = Check(row);
+    EXPECT_TRUE(status.ok()) << row.op << ": " << status.ToString();
+  }
+}
+
+TEST(OpGradients, EveryOpWithAGradientHasARow) {
+  // State, and ops whose gradient is an error or hands rows to a variable, have tests of their own.
+  const std::set<std::string> elsewhere = {"PreventGradient", "ReadVariableOp", "ResourceGather", "Conj", "FloorDiv"};
+  std::set<std::string> have;
+  for (const testing::GradientRow& row : testing::GradientRows()) have.insert(row.op);
+  const Result<const op::OpRegistry*> ops = ops::Catalogue();
+  ASSERT_TRUE(ops.ok());
+  for (const op::OpDef* op : (*ops)->All()) {
+    if (op->gradient) EXPECT_TRUE(have.contains(op->name) || elsewhere.contains(op->name)) << op->name;
+  }
+}
+
+}  // namespace
+}  // namespace weir
