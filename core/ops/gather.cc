@@ -98,9 +98,9 @@ Status DynamicStitchShape(ShapeContext& c) {
   bool all_known = true;
   for (int i = 0; i < count; ++i) {
     if (const std::optional<std::vector<int64_t>> indices = c.ints(i)) {
-      for (const int64_t index : *indices) {
-        if (index < 0) return InvalidArgument("indices[{}] contains the negative index {}", i, index);
-        largest = std::max(largest, index);
+      for (size_t k = 0; k < indices->size(); ++k) {
+        if ((*indices)[k] < 0) return InvalidArgument("indices[{}] is out of range", k);
+        largest = std::max(largest, (*indices)[k]);
       }
     } else {
       all_known = false;

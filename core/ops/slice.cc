@@ -163,7 +163,8 @@ Result<int64_t> SelectedCount(const AxisSpec& axis, int index, int64_t extent) {
   if (extent < 0) return int64_t{axis.shrink ? 1 : -1};
   if (axis.shrink) {
     if (axis.begin && (*axis.begin < -extent || *axis.begin >= extent)) {
-      return InvalidArgument("slice index {} of dimension {} out of bounds.", *axis.begin, index);
+      return InvalidArgument("slice index {} of dimension {} out of bounds.",
+                             *axis.begin < 0 ? *axis.begin + extent : *axis.begin, index);
     }
     return int64_t{1};
   }

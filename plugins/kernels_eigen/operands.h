@@ -2,6 +2,7 @@
 #ifndef WEIR_PLUGINS_KERNELS_EIGEN_OPERANDS_H_
 #define WEIR_PLUGINS_KERNELS_EIGEN_OPERANDS_H_
 
+#include <algorithm>
 #include <initializer_list>
 #include <string_view>
 #include <type_traits>
@@ -31,11 +32,16 @@ inline constexpr uint64_t kInt4Set = DTypeSet({WEIR_INT4, WEIR_UINT4});
 template <class Body>
 decltype(auto) ForBytes(uint32_t bytes, Body&& body) {
   switch (bytes) {
-    case 1: return body(uint8_t());
-    case 2: return body(uint16_t());
-    case 4: return body(uint32_t());
-    case 8: return body(uint64_t());
-    default: return body(sdk::bits128());
+    case 1:
+      return body(uint8_t());
+    case 2:
+      return body(uint16_t());
+    case 4:
+      return body(uint32_t());
+    case 8:
+      return body(uint64_t());
+    default:
+      return body(sdk::bits128());
   }
 }
 
@@ -43,12 +49,18 @@ decltype(auto) ForBytes(uint32_t bytes, Body&& body) {
 template <class Body>
 decltype(auto) ForBlock(size_t n, Body&& body) {
   switch (n) {
-    case 1: return body(std::integral_constant<size_t, 1>());
-    case 2: return body(std::integral_constant<size_t, 2>());
-    case 4: return body(std::integral_constant<size_t, 4>());
-    case 8: return body(std::integral_constant<size_t, 8>());
-    case 16: return body(std::integral_constant<size_t, 16>());
-    default: return body(n);
+    case 1:
+      return body(std::integral_constant<size_t, 1>());
+    case 2:
+      return body(std::integral_constant<size_t, 2>());
+    case 4:
+      return body(std::integral_constant<size_t, 4>());
+    case 8:
+      return body(std::integral_constant<size_t, 8>());
+    case 16:
+      return body(std::integral_constant<size_t, 16>());
+    default:
+      return body(n);
   }
 }
 
@@ -73,15 +85,18 @@ inline int32_t Steering(const sdk::Prep& prep, uint32_t i, std::string_view name
 inline int32_t ExpectOutput(const sdk::Prep& prep, uint32_t i, const std::vector<int64_t>& dims) {
   const weir_shape wanted{static_cast<uint32_t>(dims.size()), 0, dims.data()};
   if (sdk::SameShape(prep.output(i).shape, wanted)) return WEIR_OK;
-  return prep.error().Fail(WEIR_INTERNAL, "output ", i, " has shape ", prep.output(i).shape, ", the kernel writes ", wanted);
+  return prep.error().Fail(WEIR_INTERNAL, "output ", i, " has shape ", prep.output(i).shape, ", the kernel writes ",
+                           wanted);
 }
 
 inline std::vector<int64_t> DimsOf(const weir_shape& shape) { return {shape.dims, shape.dims + shape.rank}; }
 
-/// Steps between neighbours along each axis of a dense array.
+/// Steps between neighbours along each axis of a dense array; all 0 when it is empty, since its extents may have any
+/// product.
 inline std::vector<int64_t> StepsOf(const std::vector<int64_t>& dims) {
-  std::vector<int64_t> steps(dims.size(), 1);
-  for (size_t i = dims.size(); i-- > 1;) steps[i - 1] = steps[i] * dims[i];
+  const bool empty = std::find(dims.begin(), dims.end(), 0) != dims.end();
+  std::vector<int64_t> steps(dims.size(), empty ? 0 : 1);
+  for (size_t i = dims.size(); !empty && i-- > 1;) steps[i - 1] = steps[i] * dims[i];
   return steps;
 }
 
@@ -94,15 +109,16 @@ inline int64_t SizeOf(const weir_shape& shape, uint32_t begin, uint32_t end) {
 
 /// InvalidArgument: element `at` of the index tensor `name` is not in [0, limit), in TensorFlow's words.
 [[gnu::cold, gnu::noinline]] inline int32_t IndexOutOfRange(const sdk::Error& error, std::string_view name,
-                                                           const weir_shape& shape, int64_t at, int64_t value,
-                                                           std::string_view text, int64_t limit) {
+                                                            const weir_shape& shape, int64_t at, int64_t value,
+                                                            std::string_view text, int64_t limit) {
   if (shape.rank == 0) return error.InvalidArgument(name, " = ", value, text, "[0, ", limit, ")");
   std::vector<int64_t> position(shape.rank);
   for (uint32_t i = shape.rank; i-- > 0;) {
     position[i] = at % shape.dims[i];
     at /= shape.dims[i];
   }
-  return error.InvalidArgument(name, weir_shape{shape.rank, 0, position.data()}, " = ", value, text, "[0, ", limit, ")");
+  return error.InvalidArgument(name, weir_shape{shape.rank, 0, position.data()}, " = ", value, text, "[0, ", limit,
+                               ")");
 }
 
 }  // namespace weir::kernels_eigen

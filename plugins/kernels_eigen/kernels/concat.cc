@@ -43,14 +43,15 @@ struct Blocks {
       bool fits = operand(i).dtype == whole.dtype && piece.rank >= axis;
       for (uint32_t k = 0; fits && k < axis; ++k) fits = piece.dims[k] == shape.dims[k];
       if (!fits) {
-        return prep.error().InvalidArgument("piece ", i, " of shape ", piece, " does not fit ", shape, " along axis ", axis);
+        return prep.error().InvalidArgument("piece ", i, " of shape ", piece, " does not fit ", shape, " along axis ",
+                                            axis);
       }
       piece_bytes.push_back(bytes);
       total += bytes;
     }
     if (total == row_bytes) return WEIR_OK;
-    return prep.error().InvalidArgument("pieces of ", total, " bytes in a row do not make up ", row_bytes, " bytes of ", shape,
-                                        " along axis ", axis);
+    return prep.error().InvalidArgument("pieces of ", total, " bytes in a row do not make up ", row_bytes, " bytes of ",
+                                        shape, " along axis ", axis);
   }
 
   /// `rows` blocks of n bytes.
@@ -98,12 +99,13 @@ struct ConcatBase {
       }
       for (uint32_t d = 0; d < shape.rank; ++d) {
         if (d == axis || other.dims[d] == shape.dims[d]) continue;
-        return prep.error().InvalidArgument("ConcatOp : Dimension ", d, " in both shapes must be equal: shape[0] = ", shape,
-                                            " vs. shape[", i - first, "] = ", other);
+        return prep.error().InvalidArgument("ConcatOp : Dimension ", d,
+                                            " in both shapes must be equal: shape[0] = ", shape, " vs. shape[",
+                                            i - first, "] = ", other);
       }
     }
-    return blocks.Plan(prep, [&](uint32_t i) -> const weir_operand& { return prep.input(first + i); }, count, axis,
-                       prep.output(0));
+    return blocks.Plan(
+        prep, [&](uint32_t i) -> const weir_operand& { return prep.input(first + i); }, count, axis, prep.output(0));
   }
 };
 struct ConcatV2 : ConcatBase {
@@ -121,14 +123,15 @@ struct Pack {
   int32_t Prepare(Prep& prep) {
     uint32_t axis = 0;
     const weir_shape& whole = prep.output(0).shape;
-    if (const int32_t code = FindAxis(prep, prep.node().Int("axis"), whole.rank, "axis:", &axis); code != WEIR_OK) return code;
+    if (const int32_t code = FindAxis(prep, prep.node().Int("axis"), whole.rank, "axis:", &axis); code != WEIR_OK)
+      return code;
     for (uint32_t i = 1; i < prep.inputs(); ++i) {
       if (sdk::SameShape(prep.shape(i), prep.shape(0))) continue;
-      return prep.error().InvalidArgument("Shapes of all inputs must match: values[0].shape = ", prep.shape(0), " != values[",
-                                          i, "].shape = ", prep.shape(i));
+      return prep.error().InvalidArgument("Shapes of all inputs must match: values[0].shape = ", prep.shape(0),
+                                          " != values[", i, "].shape = ", prep.shape(i));
     }
-    return blocks.Plan(prep, [&](uint32_t i) -> const weir_operand& { return prep.input(i); }, prep.inputs(), axis,
-                       prep.output(0));
+    return blocks.Plan(
+        prep, [&](uint32_t i) -> const weir_operand& { return prep.input(i); }, prep.inputs(), axis, prep.output(0));
   }
   void Run(AnyInputs values, AnyOutput output) const { blocks.Join(values, output); }
 };
@@ -140,10 +143,12 @@ struct SplitBase {
     const weir_shape& whole = prep.shape(value);
     const int64_t rank = whole.rank;
     if (given < -rank || given >= rank) {
-      return prep.error().InvalidArgument("-input rank(-", rank, ") <= split_dim < input rank (", rank, "), but got ", given);
+      return prep.error().InvalidArgument("-input rank(-", rank, ") <= split_dim < input rank (", rank, "), but got ",
+                                          given);
     }
-    return blocks.Plan(prep, [&](uint32_t i) -> const weir_operand& { return prep.output(i); }, prep.outputs(),
-                       static_cast<uint32_t>(given < 0 ? given + rank : given), prep.input(value));
+    return blocks.Plan(
+        prep, [&](uint32_t i) -> const weir_operand& { return prep.output(i); }, prep.outputs(),
+        static_cast<uint32_t>(given < 0 ? given + rank : given), prep.input(value));
   }
 };
 struct Split : SplitBase {

@@ -71,7 +71,8 @@ int32_t WritePositions(Context& ctx, uint32_t output, uint32_t dtype, const std:
 template <class T>
 int32_t WriteElements(Context& ctx, uint32_t output, const std::vector<T>& elements) {
   View<T> to;
-  if (const int32_t code = ctx.Output(output, {static_cast<int64_t>(elements.size())}, &to); code != WEIR_OK) return code;
+  if (const int32_t code = ctx.Output(output, {static_cast<int64_t>(elements.size())}, &to); code != WEIR_OK)
+    return code;
   std::copy(elements.begin(), elements.end(), to.data());
   return WEIR_OK;
 }

@@ -44,11 +44,18 @@ struct ZerosLike {
 /// The bytes of 1, or of true.
 sdk::bits128 One(uint32_t dtype) {
   switch (dtype) {
-    case WEIR_FLOAT16: return {0x3c00, 0};
-    case WEIR_BFLOAT16: return {0x3f80, 0};
-    case WEIR_FLOAT32: case WEIR_COMPLEX64: return {std::bit_cast<uint32_t>(1.0f), 0};
-    case WEIR_FLOAT64: case WEIR_COMPLEX128: return {std::bit_cast<uint64_t>(1.0), 0};
-    default: return {1, 0};
+    case WEIR_FLOAT16:
+      return {0x3c00, 0};
+    case WEIR_BFLOAT16:
+      return {0x3f80, 0};
+    case WEIR_FLOAT32:
+    case WEIR_COMPLEX64:
+      return {std::bit_cast<uint32_t>(1.0f), 0};
+    case WEIR_FLOAT64:
+    case WEIR_COMPLEX128:
+      return {std::bit_cast<uint64_t>(1.0), 0};
+    default:
+      return {1, 0};
   }
 }
 
@@ -60,18 +67,14 @@ struct OnesLike {
   }
 };
 
-/// Each element is the one before plus delta, rounded; the number of elements is the shape function's.
+/// start + i * delta, rounded after each of the two; the number of elements is the shape function's.
 struct Range {
   template <class T>
   void Run(sdk::Host<const T> start, sdk::Host<const T>, sdk::Host<const T> delta, sdk::View<T> output) const {
     const int64_t n = output.size();
     if (n == 0 || start.size() != 1 || delta.size() != 1) return;
-    const T step = delta[0];
-    T value = start[0];
-    for (int64_t i = 0; i < n; ++i) {
-      output[i] = value;
-      value = Sum(value, step);
-    }
+    const T first = start[0], step = delta[0];
+    for (int64_t i = 0; i < n; ++i) output[i] = Sum(first, Product(static_cast<T>(i), step));
   }
 };
 

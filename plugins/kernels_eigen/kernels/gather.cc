@@ -27,19 +27,20 @@ struct Rows {
       return prep.error().InvalidArgument("Expected axis in the range [", -rank, ", ", rank, "), but got ", axis);
     }
     if (batch_dims < -index_rank || batch_dims > index_rank) {
-      return prep.error().InvalidArgument("Expected batch_dims in the range [", -index_rank, ", ", index_rank, "], but got ",
-                                          batch_dims);
+      return prep.error().InvalidArgument("Expected batch_dims in the range [", -index_rank, ", ", index_rank,
+                                          "], but got ", batch_dims);
     }
     if (axis < 0) axis += rank;
     if (batch_dims < 0) batch_dims += index_rank;
     if (batch_dims > axis) {
-      return prep.error().InvalidArgument("batch_dims (", batch_dims, ") must be less than or equal to axis (", axis, ").");
+      return prep.error().InvalidArgument("batch_dims (", batch_dims, ") must be less than or equal to axis (", axis,
+                                          ").");
     }
     const auto batch = static_cast<uint32_t>(batch_dims), at = static_cast<uint32_t>(axis);
     for (uint32_t i = 0; i < batch; ++i) {
       if (params.dims[i] == indices.dims[i]) continue;
-      return prep.error().InvalidArgument("params.shape[", i, "]: ", params.dims[i], " should be equal to indices.shape[", i,
-                                          "]: ", indices.dims[i]);
+      return prep.error().InvalidArgument("params.shape[", i, "]: ", params.dims[i],
+                                          " should be equal to indices.shape[", i, "]: ", indices.dims[i]);
     }
     std::vector<int64_t> wanted(params.dims, params.dims + at);
     wanted.insert(wanted.end(), indices.dims + batch, indices.dims + indices.rank);
@@ -129,8 +130,8 @@ struct DynamicStitch {
         fits = data.dims[k] == (k < indices.rank ? indices.dims[k] : out.dims[k - indices.rank + 1]);
       }
       if (!fits) {
-        return prep.error().InvalidArgument("data[", i, "].shape = ", data, " does not start with indices[", i, "].shape = ",
-                                            indices, " and end like the output's shape ", out);
+        return prep.error().InvalidArgument("data[", i, "].shape = ", data, " does not start with indices[", i,
+                                            "].shape = ", indices, " and end like the output's shape ", out);
       }
     }
     return WEIR_OK;

@@ -1,5 +1,5 @@
-// Random tensors with TensorFlow's numbers: RandomUniform, RandomStandardNormal, TruncatedNormal. A node's stream goes on
-// from call to call; equal seeds give equal numbers only as long as no product here is fused into a sum.
+// Random tensors with TensorFlow's numbers: RandomUniform, RandomStandardNormal, TruncatedNormal. A node's stream goes
+// on from call to call; equal seeds give equal numbers only as long as no product here is fused into a sum.
 #include <algorithm>
 #include <atomic>
 #include <bit>
@@ -123,8 +123,8 @@ struct NormalValues {
   }
 };
 
-/// Normal numbers below 2 in size. Every group of as many values as a block gives has blocks of its own, so that it does
-/// not matter how many numbers the groups before it threw away.
+/// Normal numbers below 2 in size. Every group of as many values as a block gives has blocks of its own, so that it
+/// does not matter how many numbers the groups before it threw away.
 struct TruncatedValues {
   template <class T>
   static void Draw(const Philox& generator, uint64_t first, T* out, int64_t n) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <complex>
+#include <cstring>
 #include <limits>
 #include <optional>
 
@@ -117,12 +118,14 @@ struct MaxReducer : PlainReducer<MaxReducer> {
     return std::numeric_limits<A>::has_infinity ? -std::numeric_limits<A>::infinity() : std::numeric_limits<A>::lowest();
   }
   template <class A> static A Combine(A a, A b) { return b > a || b != b ? b : a; }
+  template <class V> static V CombineVectors(V a, V b) { return (b > a) | (b != b) ? b : a; }
 };
 struct MinReducer : PlainReducer<MinReducer> {
   template <class A> static A Identity() {
     return std::numeric_limits<A>::has_infinity ? std::numeric_limits<A>::infinity() : std::numeric_limits<A>::max();
   }
   template <class A> static A Combine(A a, A b) { return b < a || b != b ? b : a; }
+  template <class V> static V CombineVectors(V a, V b) { return (b < a) | (b != b) ? b : a; }
 };
 struct AllReducer : PlainReducer<AllReducer> {
   template <class A> static A Identity() { return true; }
@@ -160,21 +163,38 @@ struct Runs {
     for (int64_t begin = 0; begin < n; begin += kBlock) {
       const int64_t count = std::min(kBlock, n - begin);
       const Lane* p = Load(x + begin, count, buffer);
-      int64_t i = 0;
-      if (count >= kLanes) {
+      const int64_t i = count / kLanes * kLanes;
+      if (i > 0) {
         Lane lanes[kLanes];
-        for (int j = 0; j < kLanes; ++j) lanes[j] = p[j];
-        for (i = kLanes; i + kLanes <= count; i += kLanes) {
-          for (int j = 0; j < kLanes; ++j) lanes[j] = R::Combine(lanes[j], p[i + j]);
-        }
+        Lanes(p, i, lanes);
         for (int width = kLanes / 2; width > 0; width /= 2) {
           for (int j = 0; j < width; ++j) lanes[j] = R::Combine(lanes[j], lanes[j + width]);
         }
         total = R::Combine(total, static_cast<Total>(lanes[0]));
       }
-      for (; i < count; ++i) total = R::Combine(total, static_cast<Total>(p[i]));
+      for (int64_t j = i; j < count; ++j) total = R::Combine(total, static_cast<Total>(p[j]));
     }
     return total;
+  }
+
+  /// n elements, a multiple of kLanes, combined kLanes apart.
+  static void Lanes(const Lane* p, int64_t n, Lane* lanes) {
+    if constexpr (requires { &R::template CombineVectors<Lane>; }) {
+      // The compiler does not see through selections that keep NaN, so the vectors are written out.
+      typedef Lane Vector __attribute__((vector_size(kLanes * sizeof(Lane))));
+      Vector best, next;
+      std::memcpy(&best, p, sizeof best);
+      for (int64_t i = kLanes; i < n; i += kLanes) {
+        std::memcpy(&next, p + i, sizeof next);
+        best = R::CombineVectors(best, next);
+      }
+      std::memcpy(lanes, &best, sizeof best);
+    } else {
+      std::copy(p, p + kLanes, lanes);
+      for (int64_t i = kLanes; i < n; i += kLanes) {
+        for (int j = 0; j < kLanes; ++j) lanes[j] = R::Combine(lanes[j], p[i + j]);
+      }
+    }
   }
 
   /// `rows` rows of n elements, `step` apart, joined element by element to `totals`.

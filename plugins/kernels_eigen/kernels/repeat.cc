@@ -77,8 +77,8 @@ struct Pad {
     if (const int32_t code = Steering(prep, 1, &paddings); code != WEIR_OK) return code;
     const std::vector<int64_t> whole = DimsOf(prep.shape(0)), out = DimsOf(prep.output(0).shape);
     if (paddings.size() != 2 * whole.size() || out.size() != whole.size()) {
-      return prep.error().InvalidArgument("The first dimension of paddings must be the rank of inputs", prep.shape(1), " ",
-                                          prep.shape(0));
+      return prep.error().InvalidArgument("The first dimension of paddings must be the rank of inputs", prep.shape(1),
+                                          " ", prep.shape(0));
     }
     const std::vector<int64_t> to = StepsOf(out);
     int64_t offset = 0;
@@ -89,8 +89,8 @@ struct Pad {
       }
       // In this order no difference can overflow.
       if (before > out[i] || after > out[i] - before || whole[i] != out[i] - before - after) {
-        return prep.error().Fail(WEIR_INTERNAL, "output 0 has shape ", prep.output(0).shape, ", padding ", prep.shape(0),
-                                 " by ", before, " and ", after, " along axis ", i, " gives another");
+        return prep.error().Fail(WEIR_INTERNAL, "output 0 has shape ", prep.output(0).shape, ", padding ",
+                                 prep.shape(0), " by ", before, " and ", after, " along axis ", i, " gives another");
       }
       pads = pads || before != 0 || after != 0;
       offset += before * to[i];

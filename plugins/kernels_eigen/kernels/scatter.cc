@@ -46,8 +46,10 @@ struct Scatter {
       fits = updates.dims[i] == (i < indices.rank ? indices.dims[i] : params.dims[i - indices.rank + 1]);
     }
     if (!fits) {
-      return prep.error().InvalidArgument("Must have updates.shape = indices.shape + params.shape[1:] or updates.shape = [], "
-                                          "got updates.shape ", updates, ", indices.shape ", indices, ", params.shape ", params);
+      return prep.error().InvalidArgument(
+          "Must have updates.shape = indices.shape + params.shape[1:] or updates.shape = [], "
+          "got updates.shape ",
+          updates, ", indices.shape ", indices, ", params.shape ", params);
     }
     limit = params.dims[0];
     row = SizeOf(params, 1, params.rank);
@@ -66,7 +68,8 @@ struct Scatter {
     for (int64_t i = 0; i < n; ++i) {
       const int64_t at = indices[i];
       // The indices may be the very variable that is being changed.
-      if (at < 0 || at >= limit) return IndexOutOfRange(env.error(), "indices", indices.shape(), i, at, " is not in ", limit);
+      if (at < 0 || at >= limit)
+        return IndexOutOfRange(env.error(), "indices", indices.shape(), i, at, " is not in ", limit);
       Accumulate<kAdd>(params.data() + at * row, from, scalar ? 0 : 1, row);
       if (!scalar) from += row;
     }

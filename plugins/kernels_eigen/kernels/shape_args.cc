@@ -30,8 +30,9 @@ struct Aligned {
     for (int64_t i = 0; i < rank(); ++i) {
       if (A(i) == B(i) || A(i) == T(1) || B(i) == T(1)) continue;
       const std::vector<int64_t> x(a.data(), a.data() + a.size()), y(b.data(), b.data() + b.size());
-      return env.error().InvalidArgument("Incompatible shapes: ", weir_shape{static_cast<uint32_t>(x.size()), 0, x.data()},
-                                         " vs. ", weir_shape{static_cast<uint32_t>(y.size()), 0, y.data()});
+      return env.error().InvalidArgument(
+          "Incompatible shapes: ", weir_shape{static_cast<uint32_t>(x.size()), 0, x.data()}, " vs. ",
+          weir_shape{static_cast<uint32_t>(y.size()), 0, y.data()});
     }
     return WEIR_OK;
   }
@@ -64,8 +65,8 @@ struct BroadcastGradientArgs {
       if (shapes.B(i) == T(1) && n1++ < r1.size()) r1[n1 - 1] = static_cast<T>(i);
     }
     if (n0 == r0.size() && n1 == r1.size()) return WEIR_OK;
-    return env.error().Fail(WEIR_INTERNAL, "the outputs have shapes ", r0.shape(), " and ", r1.shape(), " for ", n0, " and ",
-                            n1, " axes");
+    return env.error().Fail(WEIR_INTERNAL, "the outputs have shapes ", r0.shape(), " and ", r1.shape(), " for ", n0,
+                            " and ", n1, " axes");
   }
 };
 
@@ -84,22 +85,26 @@ struct ConcatOffset {
   template <class T>
   int32_t Run(Env& env, sdk::HostIntegers concat_dim, sdk::HostViews<const T> shapes, sdk::Views<T> offsets) const {
     if (concat_dim.size() != 1) {
-      return env.error().InvalidArgument("Concat dim tensor should be a scalar integer, but got shape ", concat_dim.shape());
+      return env.error().InvalidArgument("Concat dim tensor should be a scalar integer, but got shape ",
+                                         concat_dim.shape());
     }
     const int64_t rank = shapes[0].size(), given = concat_dim[0], axis = given < 0 ? given + rank : given;
-    if (axis < 0 || axis >= rank) return env.error().InvalidArgument("Concat dim is out of range: ", given, " vs. ", rank);
+    if (axis < 0 || axis >= rank)
+      return env.error().InvalidArgument("Concat dim is out of range: ", given, " vs. ", rank);
     T total(0);
     for (uint32_t i = 0; i < shapes.size(); ++i) {
       const View<const T> shape = shapes[i];
       const View<T> offset = offsets[i];
-      if (shape.rank() != 1) return env.error().InvalidArgument("input ", i, " should be a vector, but got shape ", shape.shape());
+      if (shape.rank() != 1)
+        return env.error().InvalidArgument("input ", i, " should be a vector, but got shape ", shape.shape());
       if (shape.size() != rank || offset.size() != rank) {
         return env.error().InvalidArgument("input ", i, " should contain ", rank, " elements, but got ", shape.size());
       }
       for (int64_t k = 0; k < rank; ++k) {
         if (k != axis && shape[k] != shapes[0][k]) {
           return env.error().InvalidArgument("All dimensions except ", axis, " must match. Input ", i, " has shape ",
-                                             Spaced(shape), " and doesn't match input 0 with shape ", Spaced(shapes[0]), ".");
+                                             Spaced(shape), " and doesn't match input 0 with shape ", Spaced(shapes[0]),
+                                             ".");
         }
         offset[k] = k == axis ? total : T(0);
       }

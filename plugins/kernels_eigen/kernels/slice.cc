@@ -33,7 +33,8 @@ struct Slice {
       }
       if (size[i] == -1) size[i] = whole[i] - begin[i];
       if (size[i] < 0 || size[i] > whole[i] - begin[i]) {
-        return prep.error().InvalidArgument("Expected size[", i, "] in [0, ", whole[i] - begin[i], "], but got ", size[i]);
+        return prep.error().InvalidArgument("Expected size[", i, "] in [0, ", whole[i] - begin[i], "], but got ",
+                                            size[i]);
       }
       offset += begin[i] * steps[i];
     }
@@ -41,7 +42,9 @@ struct Slice {
     if (size == whole && copy.dense()) prep.MayAlias(0, 0);
     return ExpectOutput(prep, 0, size);
   }
-  void Run(AnyInput input, HostIntegers, HostIntegers, AnyOutput output) const { copy.Run(input.data(), output.data()); }
+  void Run(AnyInput input, HostIntegers, HostIntegers, AnyOutput output) const {
+    copy.Run(input.data(), output.data());
+  }
 };
 
 /// The elements start, start + stride, … of one axis.
@@ -57,14 +60,14 @@ class Selection {
 
   /// The spec is in inputs `first` (begin), first + 1 (end) and first + 2 (strides).
   int32_t Read(const Prep& prep, uint32_t first, const std::vector<int64_t>& whole) {
-    std::vector<int64_t> *const operands[] = {&begin_, &end_, &strides_};
+    std::vector<int64_t>* const operands[] = {&begin_, &end_, &strides_};
     for (uint32_t i = 0; i < 3; ++i) {
       if (const int32_t code = Steering(prep, first + i, operands[i]); code != WEIR_OK) return code;
     }
     if (begin_.size() != end_.size() || begin_.size() != strides_.size()) {
-      return prep.error().InvalidArgument("Expected begin, end, and strides to be 1D equal size tensors, but got shapes ",
-                                          prep.shape(first), ", ", prep.shape(first + 1), ", and ", prep.shape(first + 2),
-                                          " instead.");
+      return prep.error().InvalidArgument(
+          "Expected begin, end, and strides to be 1D equal size tensors, but got shapes ", prep.shape(first), ", ",
+          prep.shape(first + 1), ", and ", prep.shape(first + 2), " instead.");
     }
     return LayOut(prep, whole);
   }

@@ -39,14 +39,14 @@ void CopyBlocks(const E* from, int64_t from_step, E* to, int64_t to_step, int64_
 
 }  // namespace
 
-void StridedCopy::Plan(const std::vector<int64_t>& dims, const std::vector<int64_t>& from, const std::vector<int64_t>& to,
-                       uint32_t bytes, int64_t from_offset, int64_t to_offset) {
+void StridedCopy::Plan(const std::vector<int64_t>& dims, const std::vector<int64_t>& from,
+                       const std::vector<int64_t>& to, uint32_t bytes, int64_t from_offset, int64_t to_offset) {
   run_ = nullptr;
   count_ = 0;
   from_offset_ = from_offset;
   to_offset_ = to_offset;
+  if (std::any_of(dims.begin(), dims.end(), [](int64_t n) { return n <= 0; })) return;
   for (size_t i = dims.size(); i-- > 0;) {
-    if (dims[i] <= 0) return;
     if (dims[i] == 1) continue;
     if (count_ > 0) {
       Dim& last = dims_[count_ - 1];

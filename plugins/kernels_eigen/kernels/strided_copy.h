@@ -10,8 +10,8 @@ namespace weir::kernels_eigen {
 /// A planned copy. Steps and offsets count elements; a step of 0 repeats, a negative one runs backwards.
 class StridedCopy {
  public:
-  /// A box of `dims` from an array with `from` steps to one with `to` steps, starting at the offsets. Every element that
-  /// this reads or writes has to exist, and none is written twice. `bytes`: of an element: 1, 2, 4, 8 or 16.
+  /// A box of `dims` from an array with `from` steps to one with `to` steps, starting at the offsets. Every element
+  /// that this reads or writes has to exist, and none is written twice. `bytes`: of an element: 1, 2, 4, 8 or 16.
   void Plan(const std::vector<int64_t>& dims, const std::vector<int64_t>& from, const std::vector<int64_t>& to,
             uint32_t bytes, int64_t from_offset = 0, int64_t to_offset = 0);
 
@@ -34,7 +34,7 @@ class StridedCopy {
   static void Copy(const StridedCopy& plan, const void* from, void* to);
 
   void (*run_)(const StridedCopy& plan, const void* from, void* to) = nullptr;  // null: nothing to do
-  uint32_t count_ = 0;                                                         // at least 1 when run_ is set
+  uint32_t count_ = 0;                                                          // at least 1 when run_ is set
   int64_t from_offset_ = 0, to_offset_ = 0;
   Dim dims_[kMaxDims] = {};  // innermost first
 };

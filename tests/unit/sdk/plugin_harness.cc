@@ -51,6 +51,14 @@ const weir_host& Host() {
     h.node_name = [](const weir_node* node) { return ViewOf(node->op); };
     h.node_op = [](const weir_node* node) { return ViewOf(node->op); };
     h.attr = &Attr;
+    h.node_resource = [](const weir_node* node, weir_str key, void* (*make)(void*), void (*)(void*), void* arg) -> void* {
+      const auto named = node->attributes->find("node");
+      if (named == node->attributes->end()) return nullptr;
+      static std::map<std::string, void*> objects;  // live as long as the process
+      void*& object = objects[named->second.s + "/" + std::string(key.data, key.size)];
+      if (object == nullptr) object = make(arg);
+      return object;
+    };
     h.cancelled = [](weir_ctx*) -> int32_t { return 0; };
     h.input = [](weir_ctx* ctx, uint32_t i, weir_tensor* tensor) -> int32_t {
       if (i >= ctx->inputs->size()) return WEIR_INVALID_ARGUMENT;
@@ -300,9 +308,12 @@ Outcome Plugin::CallDynamic(const std::string& op, Attributes attributes, std::v
   void* state = nullptr;
   outcome.code = kernel->create(kernel->user, &node, nullptr, &state, &error);
   if (outcome.code == WEIR_OK) {
-    Value output;
-    output.dtype = static_cast<uint32_t>(attributes.at("out").i);
-    outcome.outputs.push_back(output);
+    for (const char* out : {"out", "out1"}) {
+      if (!attributes.contains(out)) continue;
+      Value output;
+      output.dtype = static_cast<uint32_t>(attributes.at(out).i);
+      outcome.outputs.push_back(output);
+    }
     weir_ctx ctx{&inputs, &outcome.outputs};
     outcome.code = kernel->compute(state, &ctx, &error);
     kernel->destroy(state);

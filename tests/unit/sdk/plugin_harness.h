@@ -65,6 +65,7 @@ inline Attribute Flag(bool value) { return {WEIR_VALUE_BOOL, value}; }
 inline Attribute Text(std::string value) { return {WEIR_VALUE_STRING, 0, 0, std::move(value)}; }
 inline Attribute Type(uint32_t dtype) { return {WEIR_VALUE_DTYPE, dtype}; }
 
+/// "node" names the node whose objects live on from call to call; without it there are none.
 using Attributes = std::map<std::string, Attribute>;
 
 /// What came of a call: a code with its text, or the outputs. `inputs` shows variables after their update.
@@ -99,7 +100,7 @@ class Plugin {
   /// Prepares and calls the kernel of `op` once. `outputs`: types and shapes that the core's shape function would give.
   Outcome Call(const std::string& op, Attributes attributes, std::vector<Value> inputs, std::vector<Value> outputs,
                const CallOptions& options = {}) const;
-  /// The same for a kernel in dynamic form, which makes its outputs itself.
+  /// The same for a kernel in dynamic form, which makes its outputs itself; their types are attributes "out" and "out1".
   Outcome CallDynamic(const std::string& op, Attributes attributes, std::vector<Value> inputs) const;
 
  private:
