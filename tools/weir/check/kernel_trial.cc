@@ -29,6 +29,11 @@ bool KernelTrial::empty() const {
   return std::all_of(outputs_.begin(), outputs_.end(), [](const OperandSpec& o) { return o.shape.elements() == 0; });
 }
 
+bool KernelTrial::has_strings() const {
+  const auto is_string = [](const OperandSpec& o) { return o.dtype == DType::kString; };
+  return std::any_of(inputs_.begin(), inputs_.end(), is_string) || std::any_of(outputs_.begin(), outputs_.end(), is_string);
+}
+
 std::string KernelTrial::ToString() const {
   std::string text = def_->name;
   for (const auto& [name, value] : attrs_) {
@@ -56,7 +61,7 @@ std::vector<DType> Preferred(DTypeSet set) {
   std::vector<DType> types;
   for (const DType t : {DType::kFloat, DType::kInt32, DType::kInt64, DType::kDouble, DType::kBool, DType::kHalf, DType::kBfloat16,
                         DType::kUint8, DType::kInt8, DType::kInt16, DType::kUint16, DType::kUint32, DType::kUint64,
-                        DType::kComplex64, DType::kComplex128, DType::kQint8, DType::kQuint8, DType::kQint32}) {
+                        DType::kComplex64, DType::kComplex128, DType::kQint8, DType::kQuint8, DType::kQint32, DType::kString}) {
     if (Contains(set, t)) types.push_back(t);
   }
   return types;
@@ -65,6 +70,10 @@ std::vector<DType> Preferred(DTypeSet set) {
 // Values without zero (divisors), small enough to be indices where integers are, finite.
 void Fill(Tensor& tensor, bool index, std::mt19937& random) {
   const DType t = tensor.dtype();
+  if (t == DType::kString) {
+    for (std::string& text : tensor.mutable_as<std::string>()) text = random() % 2 == 0 ? "a" : "a longer text than fits inline";
+    return;
+  }
   std::byte* data = tensor.mutable_raw();
   const auto put = [&](int64_t i, auto value) { std::memcpy(data + static_cast<size_t>(i) * sizeof(value), &value, sizeof(value)); };
   for (int64_t i = 0; i < tensor.elements(); ++i) {
@@ -237,7 +246,7 @@ class TrialSearch {
           if (!variable || !held.ok()) return false;
           dtype = *held;
         }
-        if (SizeOf(dtype) == 0) return false;
+        if (SizeOf(dtype) == 0 && (dtype != DType::kString || !WEIR_HAS(&record_, compute))) return false;
         const bool is_int = dtype == DType::kInt32 || dtype == DType::kInt64;
         const bool shape_like = is_int && !variable && def_.inputs[arg].type_attr != "T";
         if (shape_like) {
@@ -285,7 +294,7 @@ class TrialSearch {
         const DType dtype = BaseType(signature.outputs[flat]);
         const PartialShape& inferred = context.outputs()[flat];
         const Result<Shape> shape = inferred.ToShape();
-        const bool dynamic_only = !(&record_)->prepare;
+        const bool dynamic_only = !WEIR_HAS(&record_, prepare);
         if (!shape.ok() && !dynamic_only) return false;
         if (SizeOf(dtype) == 0 && !dynamic_only) return false;
         const bool host = (record_.host_outputs & (uint64_t{1} << std::min<size_t>(arg, 63))) != 0;

@@ -29,8 +29,10 @@ class KernelTrial {
   const std::vector<Tensor>& values() const { return values_; }
   const std::vector<kernel::OperandSpec>& inputs() const { return inputs_; }
   const std::vector<kernel::OperandSpec>& outputs() const { return outputs_; }
-  /// No operand has elements to compute.
+  /// No output has elements to compute.
   bool empty() const;
+  /// An operand is a string tensor, which only the dynamic form takes.
+  bool has_strings() const;
   /// "Add T=float [2,3] [2,3]"
   std::string ToString() const;
 

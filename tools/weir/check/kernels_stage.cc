@@ -44,7 +44,7 @@ class KernelExam {
     }
     bool prepared_taken = false;
     RunResult prepared;
-    if (WEIR_HAS(entry_.record, prepare)) prepared_taken = TakePrepared(trial, prepared);
+    if (WEIR_HAS(entry_.record, prepare) && !trial.has_strings()) prepared_taken = TakePrepared(trial, prepared);
     if (!WEIR_HAS(entry_.record, compute)) return prepared_taken;
     return TakeDynamic(trial, prepared_taken ? &prepared : nullptr) || prepared_taken;
   }
