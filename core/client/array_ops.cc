@@ -195,7 +195,8 @@ std::vector<Output> Unstack(const Operand& value, int axis, int num, std::string
     const PartialShape shape = StaticShape(value);
     const int at = axis < 0 ? axis + shape.rank() : axis;
     if (!shape.has_rank() || at < 0 || at >= shape.rank() || shape.dim(at) < 0) {
-      (void)GraphOf(value).Fail(InvalidArgument("Cannot infer num from shape {} ({})", shape.ToTupleString(), Format(where)));
+      (void)GraphOf(value).Fail(
+          InvalidArgument("Cannot infer num from shape {} ({})", shape.ToTupleString(), Format(where)));
       return {};
     }
     num = static_cast<int>(shape.dim(at));
@@ -224,8 +225,8 @@ Output Gather(const Operand& params, const Operand& indices, int axis, std::stri
 }
 
 Output OneHot(const Operand& indices, const Operand& depth, const OneHotOptions& options, Where where) {
-  return BuildOp("OneHot", {indices, depth, options.on_value, options.off_value}, {{"axis", options.axis}}, options.name,
-                 where)
+  return BuildOp("OneHot", {indices, depth, options.on_value, options.off_value}, {{"axis", options.axis}},
+                 options.name, where)
       .output(0);
 }
 

@@ -33,8 +33,10 @@ Output Densify(Graph& graph, const Gradient& gradient) {
   if (!gradient.sparse()) return gradient.values;
   const Output zero = Operand(Literal(0)).In(graph, gradient.dense_shape.dtype(), "begin");
   const Output one = Operand(Literal(Tensor::Vector<int32_t>({1}))).In(graph, DType::kInt32, "size");
-  const Output begin = AddOp(graph, "ExpandDims", {zero, Operand(Literal(0)).In(graph, DType::kInt32, "axis")}).output(0);
-  const Output size = AddOp(graph, "Cast", {one}, {{"DstT", gradient.dense_shape.dtype()}, {"SrcT", DType::kInt32}}).output(0);
+  const Output begin =
+      AddOp(graph, "ExpandDims", {zero, Operand(Literal(0)).In(graph, DType::kInt32, "axis")}).output(0);
+  const Output size =
+      AddOp(graph, "Cast", {one}, {{"DstT", gradient.dense_shape.dtype()}, {"SrcT", DType::kInt32}}).output(0);
   const Output first = AddOp(graph, "Slice", {gradient.dense_shape, begin, size}).output(0);
   const Output rows = AddOp(graph, "Squeeze", {first}).output(0);
   return AddOp(graph, "UnsortedSegmentSum", {gradient.values, gradient.indices, rows}).output(0);
@@ -84,7 +86,8 @@ class Differentiation : public op::GradContext {
   op::Value ApplyList(std::string_view op, const std::vector<op::Value>& inputs, op::AttrList attrs) override {
     return First(Build(op, inputs, std::move(attrs)));
   }
-  std::vector<op::Value> ApplyAll(std::string_view op, const std::vector<op::Value>& inputs, op::AttrList attrs) override {
+  std::vector<op::Value> ApplyAll(std::string_view op, const std::vector<op::Value>& inputs,
+                                  op::AttrList attrs) override {
     std::vector<op::Value> all;
     for (const Output& output : Build(op, inputs, std::move(attrs)).outputs()) all.push_back(ToValue(output));
     return all;
@@ -199,7 +202,8 @@ class Backward {
       if (!seed.exists()) {
         const DType dtype = BaseType(ys_[i].dtype());
         const Result<Tensor> one = ScalarFrom(dtype, 1);
-        if (!one.ok()) return InvalidArgument("{} has type {}, of which there are no gradients", ys_[i].name(), Name(dtype));
+        if (!one.ok())
+          return InvalidArgument("{} has type {}, of which there are no gradients", ys_[i].name(), Name(dtype));
         const Output shape = AddOp(graph_, "Shape", {ys_[i]}, {}, {}, where_).output(0);
         const Output value = Operand(Literal(*one)).In(graph_, dtype, "grad_ys_" + std::to_string(i) + "/Const");
         seed = AddOp(graph_, "Fill", {shape, value}, {}, "grad_ys_" + std::to_string(i), where_).output(0);

@@ -24,15 +24,15 @@ struct Gradient {
 enum class Unconnected { kNone, kZero };
 
 struct GradientsOptions {
-  std::vector<Output> grad_ys;           // empty = ones like ys
-  std::vector<Output> stop_gradients;    // treated as constants
+  std::vector<Output> grad_ys;         // empty = ones like ys
+  std::vector<Output> stop_gradients;  // treated as constants
   std::string_view name = "gradients";
   Unconnected unconnected = Unconnected::kNone;
 };
 
-/// d(sum of ys)/dx for every x, as nodes of the graph below the name scope "gradients". One entry per x, none where x has
-/// no influence. Errors name the node without gradient and the reason; they also go to Graph::status.
-/// Source: TensorFlow white paper (2015), section 4.1.
+/// d(sum of ys)/dx for every x, as nodes of the graph below the name scope "gradients". One entry per x, none where x
+/// has no influence. Integers have gradients as reals do, where TensorFlow 2 gives none. Errors name the node without
+/// gradient and the reason; they also go to Graph::status. Source: TensorFlow white paper (2015), section 4.1.
 Result<std::vector<Gradient>> Gradients(const std::vector<Output>& ys, const std::vector<Output>& xs,
                                         const GradientsOptions& options = {},
                                         std::source_location where = std::source_location::current());

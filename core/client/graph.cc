@@ -125,8 +125,9 @@ std::string Output::ToString() const {
 }
 
 std::string Output::DebugString() const {
-  return exists() ? fmt::format("<tf.Tensor '{}' shape={} dtype={}>", name(), shape().ToTupleString(), NumpyName(dtype()))
-                  : "None";
+  return exists()
+             ? fmt::format("<tf.Tensor '{}' shape={} dtype={}>", name(), shape().ToTupleString(), NumpyName(dtype()))
+             : "None";
 }
 
 const graph::Node& Operation::node() const { return graph_->definition().node(id_); }
@@ -172,8 +173,9 @@ Graph& Graph::Default() {
 
 Status Graph::ResetDefault() {
   if (!default_stack.empty()) {
-    return FailedPrecondition("Do not use tf.reset_default_graph() to clear nested graphs. If you need a cleared graph, exit "
-                              "the nesting and create a new graph.");
+    return FailedPrecondition(
+        "Do not use tf.reset_default_graph() to clear nested graphs. If you need a cleared graph, exit "
+        "the nesting and create a new graph.");
   }
   ProgramGraphs& program = Program();
   const std::lock_guard<std::mutex> lock(program.mutex);
@@ -191,7 +193,8 @@ Status Graph::TakeStatus() { return std::exchange(status_, Status()); }
 Operation Graph::Add(const OperationSpec& spec) {
   const std::string origin = Format(spec.where);
   const auto fail = [&](const Status& status) {
-    (void)Fail(status.Append(" (" + origin + ")").WithNode(std::string(spec.name.empty() ? spec.op : spec.name), origin));
+    (void)Fail(
+        status.Append(" (" + origin + ")").WithNode(std::string(spec.name.empty() ? spec.op : spec.name), origin));
     return Operation();
   };
   graph::NodeSpec node;
@@ -218,7 +221,8 @@ Operation Graph::Add(const OperationSpec& spec) {
     for (const Operation& control : level) node.control_inputs.push_back(control.id());
   }
   std::sort(node.control_inputs.begin(), node.control_inputs.end());
-  node.control_inputs.erase(std::unique(node.control_inputs.begin(), node.control_inputs.end()), node.control_inputs.end());
+  node.control_inputs.erase(std::unique(node.control_inputs.begin(), node.control_inputs.end()),
+                            node.control_inputs.end());
   const Result<graph::Node*> added = definition_.Add(std::move(node));
   if (!added.ok()) return fail(added.status());
   return {this, (*added)->id()};
@@ -239,12 +243,16 @@ Result<Output> Graph::TensorByName(std::string_view name) {
   }
   const graph::Node* node = definition_.Find(parsed->node);
   if (node == nullptr) {
-    return NotFound("The name '{}' refers to a Tensor which does not exist. The operation, '{}', does not exist in the "
-                    "graph.{}", name, parsed->node, NearestHint(parsed->node, definition_.Names()));
+    return NotFound(
+        "The name '{}' refers to a Tensor which does not exist. The operation, '{}', does not exist in the "
+        "graph.{}",
+        name, parsed->node, NearestHint(parsed->node, definition_.Names()));
   }
   if (parsed->index >= node->num_outputs()) {
-    return NotFound("The name '{}' refers to a Tensor which does not exist. The operation, '{}', exists but only has {} "
-                    "outputs.", name, parsed->node, node->num_outputs());
+    return NotFound(
+        "The name '{}' refers to a Tensor which does not exist. The operation, '{}', exists but only has {} "
+        "outputs.",
+        name, parsed->node, node->num_outputs());
   }
   return Output(this, {node->id(), parsed->index});
 }
@@ -254,7 +262,8 @@ Result<Operation> Graph::OperationByName(std::string_view name) {
   if (name.find(':') != std::string_view::npos) {
     return InvalidArgument("Name '{}' appears to refer to a Tensor, not a Operation.", name);
   }
-  return NotFound("The name '{}' refers to an Operation not in the graph.{}", name, NearestHint(name, definition_.Names()));
+  return NotFound("The name '{}' refers to an Operation not in the graph.{}", name,
+                  NearestHint(name, definition_.Names()));
 }
 
 Result<std::variant<Output, Operation>> Graph::ElementByName(std::string_view name) {

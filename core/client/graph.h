@@ -98,8 +98,8 @@ struct OperationSpec {
   std::vector<Operation> control_inputs;
 };
 
-/// A graph under construction. Errors of building do not throw: the first one stays in status(), names the operation with
-/// file and line of the model code, and every later run of a session on this graph returns it. Single-threaded.
+/// A graph under construction. Errors of building do not throw: the first one stays in status(), names the operation
+/// with file and line of the model code, and every later run of a session on this graph returns it. Single-threaded.
 class Graph {
  public:
   Graph();
@@ -161,7 +161,6 @@ class Graph {
   std::map<std::string, std::shared_ptr<Variable>>& variables() { return variables_; }
 
  private:
-
   graph::Graph definition_;
   scope::Names names_;
   Status status_;

@@ -41,7 +41,8 @@ Output Scan(std::string_view op, const Operand& x, int axis, const ScanOptions& 
 
 Output ArgExtremum(std::string_view op, const Operand& input, int axis, DType output_type, std::string_view name,
                    Where where) {
-  return BuildOp(op, {input, Operand(Tensor::Scalar<int32_t>(axis), where)}, {{"output_type", output_type}}, name, where)
+  return BuildOp(op, {input, Operand(Tensor::Scalar<int32_t>(axis), where)}, {{"output_type", output_type}}, name,
+                 where)
       .output(0);
 }
 

@@ -70,10 +70,10 @@ Output MatMul(const Operand& a, const Operand& b, const MatMulOptions& options =
 class Axes {
  public:
   Axes() = default;
-  Axes(int axis) : axes_(Operand(axis)) {}                                              // NOLINT
-  Axes(std::initializer_list<int> axes) : axes_(Operand(std::vector<int>(axes))) {}     // NOLINT
-  Axes(const std::vector<int>& axes) : axes_(Operand(axes)) {}                          // NOLINT
-  Axes(Output axes) : axes_(Operand(axes)) {}                                           // NOLINT
+  Axes(int axis) : axes_(Operand(axis)) {}                                           // NOLINT
+  Axes(std::initializer_list<int> axes) : axes_(Operand(std::vector<int>(axes))) {}  // NOLINT
+  Axes(const std::vector<int>& axes) : axes_(Operand(axes)) {}                       // NOLINT
+  Axes(Output axes) : axes_(Operand(axes)) {}                                        // NOLINT
   /// The indices of the axes, as a constant where they are literals or follow from the static shape of `input`.
   Operand Of(const Output& input, Where where) const;
 

@@ -16,12 +16,18 @@ DType Wider(DType a, DType b) {
   if (a == DType::kInvalid || a == b) return b;
   const auto rank = [](DType t) {
     switch (t) {
-      case DType::kBool: return 0;
-      case DType::kInt32: return 1;
-      case DType::kInt64: return 2;
-      case DType::kFloat: return 3;
-      case DType::kDouble: return 4;
-      default: return 5;
+      case DType::kBool:
+        return 0;
+      case DType::kInt32:
+        return 1;
+      case DType::kInt64:
+        return 2;
+      case DType::kFloat:
+        return 3;
+      case DType::kDouble:
+        return 4;
+      default:
+        return 5;
     }
   };
   return rank(a) < rank(b) ? b : a;

@@ -27,11 +27,10 @@ struct Literal {
   Literal() = default;
   Literal(Tensor value) : tensor(std::move(value)) {}  // NOLINT(google-explicit-constructor)
   template <class T>
-    requires std::integral<T> || std::floating_point<T>
-  Literal(T value)  // NOLINT(google-explicit-constructor)
+  requires std::integral<T> || std::floating_point<T> Literal(T value)  // NOLINT(google-explicit-constructor)
       : tensor(Of(value)), flexible(!std::same_as<T, bool>), natural(Natural(tensor)) {}
-  Literal(const char* text) : tensor(Tensor::String(text)) {}                // NOLINT(google-explicit-constructor)
-  Literal(const std::string& text) : tensor(Tensor::String(text)) {}         // NOLINT(google-explicit-constructor)
+  Literal(const char* text) : tensor(Tensor::String(text)) {}         // NOLINT(google-explicit-constructor)
+  Literal(const std::string& text) : tensor(Tensor::String(text)) {}  // NOLINT(google-explicit-constructor)
   template <class T>
   Literal(const std::vector<T>& values)  // NOLINT(google-explicit-constructor)
       : tensor(FromVector(values)), flexible(true) {}
@@ -77,8 +76,8 @@ class Operand {
       : output_(output), where_(where) {}
   Operand(const Variable& variable, std::source_location where = std::source_location::current());  // NOLINT
   template <class T>
-    requires std::constructible_from<Literal, T> && (!std::same_as<std::decay_t<T>, Literal>)
-  Operand(T&& value, std::source_location where = std::source_location::current())  // NOLINT
+  requires std::constructible_from<Literal, T> &&(!std::same_as<std::decay_t<T>, Literal>)
+      Operand(T&& value, std::source_location where = std::source_location::current())  // NOLINT
       : literal_(std::forward<T>(value)), is_literal_(true), where_(where) {}
   Operand(Literal literal, std::source_location where = std::source_location::current())  // NOLINT
       : literal_(std::move(literal)), is_literal_(true), where_(where) {}

@@ -38,8 +38,8 @@ Operation NoOpAfter(Graph& graph, std::vector<Operation> inputs, std::string_vie
 Operation NoOp(std::string_view name, Where where) { return NoOpAfter(Graph::Default(), {}, name, where); }
 
 Operation Group(const std::vector<Groupable>& inputs, std::string_view name, Where where) {
-  Graph& graph = inputs.empty() || inputs[0].operation().graph() == nullptr ? Graph::Default()
-                                                                            : *inputs[0].operation().graph();
+  Graph& graph =
+      inputs.empty() || inputs[0].operation().graph() == nullptr ? Graph::Default() : *inputs[0].operation().graph();
   std::map<std::string, std::vector<Operation>> by_device;
   for (const Groupable& input : inputs) {
     if (!input.operation().exists()) {

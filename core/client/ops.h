@@ -1,6 +1,6 @@
 // Op builders under TensorFlow's names. Each adds nodes to the graph of its arguments (literals: to the default graph)
-// below the current name scope, and returns the value. A bad argument gives an Output that does not exist; Graph::status
-// then says why, with file and line of the call. `name`: empty = the op's.
+// below the current name scope, and returns the value. A bad argument gives an Output that does not exist;
+// Graph::status then says why, with file and line of the call. `name`: empty = the op's.
 #ifndef WEIR_CORE_CLIENT_OPS_H_
 #define WEIR_CORE_CLIENT_OPS_H_
 

@@ -52,14 +52,15 @@ Result<std::vector<Operation>> Optimizer::AddUpdates(const std::vector<GradientA
   return updates;
 }
 
-Result<Operation> Optimizer::ApplyGradients(const std::vector<GradientAndVariable>& pairs, const MinimizeOptions& options,
-                                            std::source_location where) {
+Result<Operation> Optimizer::ApplyGradients(const std::vector<GradientAndVariable>& pairs,
+                                            const MinimizeOptions& options, std::source_location where) {
   std::vector<Variable> updated;
   for (const auto& [gradient, variable] : pairs) {
     if (gradient.exists()) updated.push_back(variable);
   }
   if (updated.empty()) {
-    const Status none = InvalidArgument("No gradients provided for any variable: {} were given ({})", pairs.size(), Format(where));
+    const Status none =
+        InvalidArgument("No gradients provided for any variable: {} were given ({})", pairs.size(), Format(where));
     return pairs.empty() ? none : pairs[0].second.graph()->Fail(none);
   }
   Graph& graph = *updated[0].graph();
@@ -103,8 +104,8 @@ Variable Optimizer::GetSlot(const Variable& variable, std::string_view slot) con
 }
 
 Result<Operation> Optimizer::ApplySparse(const Variable& variable, const Gradient&) {
-  return Unimplemented("optimiser {} has no update by rows yet, and the gradient of variable '{}' is IndexedSlices", name_,
-                       OpName(variable))
+  return Unimplemented("optimiser {} has no update by rows yet, and the gradient of variable '{}' is IndexedSlices",
+                       name_, OpName(variable))
       .WithNode(OpName(variable), variable.op().node().origin());
 }
 
@@ -194,9 +195,10 @@ void AdamOptimizer::Prepare(Graph& graph, DType dtype) {
 
 Operation AdamOptimizer::ApplyDense(const Variable& variable, const Output& gradient) {
   const bool resource = variable.is_resource();
-  return BuildOp(resource ? "ResourceApplyAdam" : "ApplyAdam",
-                 {variable.handle(), GetSlot(variable, "m").handle(), GetSlot(variable, "v").handle(),
-                  beta1_power_.value(), beta2_power_.value(), rate_, beta1_value_, beta2_value_, epsilon_value_, gradient});
+  return BuildOp(
+      resource ? "ResourceApplyAdam" : "ApplyAdam",
+      {variable.handle(), GetSlot(variable, "m").handle(), GetSlot(variable, "v").handle(), beta1_power_.value(),
+       beta2_power_.value(), rate_, beta1_value_, beta2_value_, epsilon_value_, gradient});
 }
 
 std::vector<Operation> AdamOptimizer::Finish(const std::vector<Operation>& updates) {

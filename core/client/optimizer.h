@@ -18,9 +18,9 @@ namespace weir {
 using GradientAndVariable = std::pair<Gradient, Variable>;
 
 struct MinimizeOptions {
-  Variable global_step;                 // incremented after the updates, when it exists
-  std::vector<Variable> variables;      // empty = the trainable ones of the graph
-  std::string name;                     // of the train op; empty = the optimiser's
+  Variable global_step;             // incremented after the updates, when it exists
+  std::vector<Variable> variables;  // empty = the trainable ones of the graph
+  std::string name;                 // of the train op; empty = the optimiser's
 };
 
 /// Base of the optimisers. Single-threaded, used while building one graph.
@@ -28,7 +28,8 @@ class Optimizer {
  public:
   virtual ~Optimizer() = default;
 
-  /// Pairs in the order of the variables; one without gradient stays in. InvalidArgument for a loss that is not floating
+  /// Pairs in the order of the variables; one without gradient stays in. InvalidArgument for a loss that is not
+  /// floating
   /// ("Invalid type …") and "No variables to optimize."
   Result<std::vector<GradientAndVariable>> ComputeGradients(
       const Output& loss, const std::vector<Variable>& variables = {},

@@ -51,7 +51,8 @@ std::string ProgressBar::Line(std::string_view note) const {
   if (room < 4) return line.substr(0, static_cast<size_t>(std::max(output_.width - 1, 0)));
   const int cells = std::min(room, kBarWidth);
   const int full = static_cast<int>(share * cells);
-  const std::string bar = std::string(static_cast<size_t>(full), '=') + std::string(static_cast<size_t>(cells - full), ' ');
+  const std::string bar =
+      std::string(static_cast<size_t>(full), '=') + std::string(static_cast<size_t>(cells - full), ' ');
   return fmt::format("[{}{}{}] {}", output_.color ? "\x1b[32m" : "", bar, output_.color ? "\x1b[0m" : "", line);
 }
 

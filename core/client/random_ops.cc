@@ -37,7 +37,8 @@ Output RandomUniform(const Operand& shape, double minval, double maxval, const R
 }
 
 Output RandomNormal(const Operand& shape, double mean, double stddev, const RandomOptions& options, Where where) {
-  return Scaled({"RandomStandardNormal", "mean", "stddev"}, shape, mean, stddev, false, options, "random_normal", where);
+  return Scaled({"RandomStandardNormal", "mean", "stddev"}, shape, mean, stddev, false, options, "random_normal",
+                where);
 }
 
 Output TruncatedNormal(const Operand& shape, double mean, double stddev, const RandomOptions& options, Where where) {

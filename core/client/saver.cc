@@ -17,9 +17,7 @@
 namespace weir {
 namespace {
 
-double Now() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
+double Now() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
 
 SavedVariables ByName(const std::vector<Variable>& variables) {
   SavedVariables named;
@@ -36,11 +34,12 @@ Status Explain(const Status& status) {
   const bool missing = status.message().find("not found in checkpoint") != std::string::npos;
   const bool mismatch = status.message().find("shapes of both tensors") != std::string::npos;
   if (!missing && !mismatch) return status;
-  return status.Prepend(fmt::format(
-      "Restoring from checkpoint failed. This is most likely due to a {} the checkpoint. Please ensure that you have not "
-      "altered the graph expected based on the checkpoint. Original error:\n\n",
-      missing ? "Variable name or other graph key that is missing from"
-              : "mismatch between the current graph and the graph from"));
+  return status.Prepend(
+      fmt::format("Restoring from checkpoint failed. This is most likely due to a {} the checkpoint. Please ensure "
+                  "that you have not "
+                  "altered the graph expected based on the checkpoint. Original error:\n\n",
+                  missing ? "Variable name or other graph key that is missing from"
+                          : "mismatch between the current graph and the graph from"));
 }
 
 }  // namespace
@@ -49,7 +48,8 @@ Result<std::optional<int64_t>> GlobalStep::In(Session& session) const {
   if (!value_.exists()) return number_;
   WEIR_ASSIGN(const Tensor step, Eval(value_, {}, &session));
   if (!IsInteger(step.dtype()) || step.elements() != 1) {
-    return InvalidArgument("global_step must be one integer, got {} {}", NumpyName(step.dtype()), step.shape().ToString());
+    return InvalidArgument("global_step must be one integer, got {} {}", NumpyName(step.dtype()),
+                           step.shape().ToString());
   }
   return std::optional<int64_t>(ElementAsInt(step, 0));
 }
@@ -92,10 +92,10 @@ void Saver::Build(SavedVariables variables, const std::source_location& where) {
   Graph& graph = *graph_;
   const AsDefault in(graph);
   const NameScope scope(options_.name.empty() ? "save" : options_.name, graph);
-  const Output filename = BuildOp("PlaceholderWithDefault", {"model"}, {{"shape", PartialShape(Shape())}}, "filename",
-                                  where).output(0);
-  const Output path = BuildOp("PlaceholderWithDefault", {filename}, {{"shape", PartialShape(Shape())}}, "Const",
-                              where).output(0);
+  const Output filename =
+      BuildOp("PlaceholderWithDefault", {"model"}, {{"shape", PartialShape(Shape())}}, "filename", where).output(0);
+  const Output path =
+      BuildOp("PlaceholderWithDefault", {filename}, {{"shape", PartialShape(Shape())}}, "Const", where).output(0);
   Operation save;
   {
     const NameScope inner("SaveV2", graph);
@@ -129,8 +129,8 @@ void Saver::Build(SavedVariables variables, const std::source_location& where) {
   all.name = "restore_all";
   all.control_inputs = assignments_;
   all.where = where;
-  nodes_ = {path.name(), saved.name(), graph.Add(all).name(), options_.max_to_keep, false,
-            static_cast<float>(options_.keep_checkpoint_every_n_hours)};
+  nodes_ = {path.name(),          saved.name(), graph.Add(all).name(),
+            options_.max_to_keep, false,        static_cast<float>(options_.keep_checkpoint_every_n_hours)};
 }
 
 /// RestoreV2 and an assignment per variable; returns the first restored value.
@@ -161,7 +161,8 @@ Output Saver::BuildRestore(const Output& path, const std::source_location& where
       assignments_.push_back(BuildOp("AssignVariableOp", {variable.handle(), value}, {}, "AssignVariableOp", where));
     } else {
       const std::vector<std::string> together = {"loc:@" + variable.op().name()};
-      assignments_.push_back(BuildOp("Assign", {variable.handle(), restored_[i]}, {{"_class", together}}, "Assign", where));
+      assignments_.push_back(
+          BuildOp("Assign", {variable.handle(), restored_[i]}, {{"_class", together}}, "Assign", where));
     }
   }
   return restored_.empty() ? Output() : restored_[0];
@@ -287,7 +288,8 @@ Result<std::string> Saver::RestoreLatest(Session& session, const std::string& di
     if (status.ok()) return *path;
     if (status.code() != Code::kDataLoss) return status;
     const std::string text = status.ToString();
-    std::fprintf(stderr, "weir: checkpoint %s is damaged, taking the next older one: %s\n", path->c_str(), text.c_str());
+    std::fprintf(stderr, "weir: checkpoint %s is damaged, taking the next older one: %s\n", path->c_str(),
+                 text.c_str());
     damage = status;
   }
   return damage.ok() ? NotFound("no checkpoint in '{}'", dir) : damage;

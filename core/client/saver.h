@@ -27,10 +27,10 @@ struct SaverOptions {
 class GlobalStep {
  public:
   GlobalStep() = default;
-  GlobalStep(int64_t step) : number_(step) {}                               // NOLINT(google-explicit-constructor)
-  GlobalStep(int step) : number_(step) {}                                   // NOLINT(google-explicit-constructor)
-  GlobalStep(Output step) : value_(step) {}                                 // NOLINT(google-explicit-constructor)
-  GlobalStep(const Variable& step) : value_(step.value()) {}                // NOLINT(google-explicit-constructor)
+  GlobalStep(int64_t step) : number_(step) {}                 // NOLINT(google-explicit-constructor)
+  GlobalStep(int step) : number_(step) {}                     // NOLINT(google-explicit-constructor)
+  GlobalStep(Output step) : value_(step) {}                   // NOLINT(google-explicit-constructor)
+  GlobalStep(const Variable& step) : value_(step.value()) {}  // NOLINT(google-explicit-constructor)
   /// Nothing when there is none.
   Result<std::optional<int64_t>> In(Session& session) const;
 
@@ -40,17 +40,17 @@ class GlobalStep {
 };
 
 struct SaveOptions {
-  GlobalStep global_step;                    // appended to the path as "-100"
+  GlobalStep global_step;                      // appended to the path as "-100"
   std::string latest_filename = "checkpoint";  // the state file beside the checkpoint
-  bool write_meta_graph = true;              // PATH.meta
+  bool write_meta_graph = true;                // PATH.meta
   bool write_state = true;
 };
 
 /// A checkpoint key and the variable under it.
 using SavedVariables = std::vector<std::pair<std::string, Variable>>;
 
-/// Saves and restores a set of variables through nodes of their graph (`save/Const`, `save/SaveV2`, …). Errors of building
-/// are the graph's. Single-threaded.
+/// Saves and restores a set of variables through nodes of their graph (`save/Const`, `save/SaveV2`, …). Errors of
+/// building are the graph's. Single-threaded.
 class Saver {
  public:
   /// All variables of the graph under their names; "No variables to save" when there is none.
@@ -63,9 +63,9 @@ class Saver {
   explicit Saver(const std::map<std::string, Variable>& variables, SaverOptions options = {},
                  std::source_location where = std::source_location::current());
 
-  /// Writes PATH.index, PATH.data-…, PATH.meta and the state file, then deletes what is older than max_to_keep. Makes the
-  /// folder if only it is missing. The checkpoint exists from the rename of its index on; whatever fails before leaves
-  /// older ones untouched. Returns the path with the step.
+  /// Writes PATH.index, PATH.data-…, PATH.meta and the state file, then deletes what is older than max_to_keep. Makes
+  /// the folder if only it is missing. The checkpoint exists from the rename of its index on; whatever fails before
+  /// leaves older ones untouched. Returns the path with the step.
   Result<std::string> Save(Session& session, const std::string& path, const SaveOptions& options = {});
 
   /// Sets the variables from a checkpoint; they need not be initialised. NotFound for a key that it lacks (with near
@@ -73,8 +73,8 @@ class Saver {
   Status Restore(Session& session, const std::string& path);
   /// Sets those that the checkpoint has with the right type and shape, and says what became of the rest.
   Result<io::RestoreReport> RestorePartial(Session& session, const std::string& path);
-  /// Restores the newest checkpoint of a folder that is whole: a damaged one is reported on stderr and the next older one
-  /// taken. Returns its path; NotFound when there is none.
+  /// Restores the newest checkpoint of a folder that is whole: a damaged one is reported on stderr and the next older
+  /// one taken. Returns its path; NotFound when there is none.
   Result<std::string> RestoreLatest(Session& session, const std::string& dir);
 
   /// Paths of the checkpoints kept, oldest first.

@@ -14,8 +14,8 @@ struct Request {
 };
 
 Status NotAnElement(const std::string& what) {
-  return InvalidArgument("Fetch argument {} cannot be interpreted as a Tensor. (Tensor {} is not an element of this graph.)",
-                         what, what);
+  return InvalidArgument(
+      "Fetch argument {} cannot be interpreted as a Tensor. (Tensor {} is not an element of this graph.)", what, what);
 }
 
 /// Checks and collects one fetch; nested ones recursively.
@@ -163,7 +163,8 @@ Result<Fetched> Session::Run(const Fetch& fetch, const Feeds& feeds, const sessi
   Assembler assembler(std::move(tensors));
   const auto assemble = [&](const Fetch& part, const auto& self) -> Fetched {
     Fetched result;
-    assembler.Fill(part, result.tensor_, result.list_, result.map_, [&](const Fetch& inner) { return self(inner, self); });
+    assembler.Fill(part, result.tensor_, result.list_, result.map_,
+                   [&](const Fetch& inner) { return self(inner, self); });
     return result;
   };
   return assemble(fetch, assemble);
@@ -174,7 +175,9 @@ Status Session::Close() {
   return core_ ? core_->Close() : Status();
 }
 
-std::vector<std::string> Session::ListDevices() const { return core_ ? core_->ListDevices() : std::vector<std::string>(); }
+std::vector<std::string> Session::ListDevices() const {
+  return core_ ? core_->ListDevices() : std::vector<std::string>();
+}
 
 Session* Session::Default() { return default_sessions.empty() ? nullptr : default_sessions.back(); }
 
@@ -184,8 +187,9 @@ AsDefaultSession::~AsDefaultSession() { default_sessions.pop_back(); }
 Result<Tensor> Eval(const Fetch& fetch, const Feeds& feeds, Session* session) {
   if (session == nullptr) session = Session::Default();
   if (session == nullptr) {
-    return FailedPrecondition("Cannot evaluate tensor using `eval()`: No default session is registered. Use `with "
-                              "sess.as_default()` or pass an explicit session to `eval(session=sess)`");
+    return FailedPrecondition(
+        "Cannot evaluate tensor using `eval()`: No default session is registered. Use `with "
+        "sess.as_default()` or pass an explicit session to `eval(session=sess)`");
   }
   WEIR_ASSIGN(const Fetched fetched, session->Run(fetch, feeds));
   return fetched.tensor();
@@ -194,8 +198,9 @@ Result<Tensor> Eval(const Fetch& fetch, const Feeds& feeds, Session* session) {
 Status RunOperation(const Operation& operation, const Feeds& feeds, Session* session) {
   if (session == nullptr) session = Session::Default();
   if (session == nullptr) {
-    return FailedPrecondition("Cannot execute operation using `run()`: No default session is registered. Use `with "
-                              "sess.as_default():` or pass an explicit session to `run(session=sess)`");
+    return FailedPrecondition(
+        "Cannot execute operation using `run()`: No default session is registered. Use `with "
+        "sess.as_default():` or pass an explicit session to `run(session=sess)`");
   }
   return session->Run(operation, feeds).status();
 }

@@ -17,8 +17,8 @@
 
 namespace weir {
 
-/// What to fetch: a value, an operation (runs, gives nothing), a variable, a name ("add:0" a value, "add" an operation), or
-/// any nesting of lists and maps of these.
+/// What to fetch: a value, an operation (runs, gives nothing), a variable, a name ("add:0" a value, "add" an
+/// operation), or any nesting of lists and maps of these.
 class Fetch {
  public:
   using List = std::vector<Fetch>;
@@ -76,8 +76,8 @@ class FeedKey {
 };
 using Feeds = std::vector<std::pair<FeedKey, Literal>>;
 
-/// Runs a graph. Becomes the default session of the thread through AsDefaultSession. Thread-safe for Run while the graph
-/// does not change.
+/// Runs a graph. Becomes the default session of the thread through AsDefaultSession. Thread-safe for Run while the
+/// graph does not change.
 class Session {
  public:
   /// A session on `graph` with the devices of the default plugin folders. status() says why it cannot run, if so.
@@ -90,8 +90,8 @@ class Session {
   const Status& status() const { return status_; }
   Graph& graph() const { return *graph_; }
 
-  /// Errors with the texts that TensorFlow's Python client gives for fetches and feeds that are no part of the graph, and
-  /// the session's own otherwise. The first error of building the graph comes first.
+  /// Errors with the texts that TensorFlow's Python client gives for fetches and feeds that are no part of the graph,
+  /// and the session's own otherwise. The first error of building the graph comes first.
   Result<Fetched> Run(const Fetch& fetch, const Feeds& feeds = {});
   /// The same with what was run and where.
   Result<Fetched> Run(const Fetch& fetch, const Feeds& feeds, const session::RunOptions& options,

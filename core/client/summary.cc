@@ -39,7 +39,8 @@ Output Summarize(const Kind& kind, std::string_view name, const Operand& values,
   const std::string tag = path.substr(0, path.empty() ? 0 : path.size() - 1);
   const Output value = values.In(graph, DType::kInvalid, "values");
   if (scalar && value.shape().rank() > 0) {
-    return fail(InvalidArgument("tags and values are not the same shape: [] != {} (tag '{}')", value.shape().ToString(), tag));
+    return fail(
+        InvalidArgument("tags and values are not the same shape: [] != {} (tag '{}')", value.shape().ToString(), tag));
   }
   OperationSpec spec;
   spec.op = kind.op;
@@ -99,15 +100,16 @@ std::string FileWriter::path() const { return writer_ ? writer_->path() : ""; }
 Status FileWriter::AddSummary(const Tensor& summary, int64_t step) {
   WEIR_TRY(status_);
   if (summary.dtype() != DType::kString || summary.elements() != 1) {
-    return InvalidArgument("a summary is one string, got {} {}", NumpyName(summary.dtype()), summary.shape().ToString());
+    return InvalidArgument("a summary is one string, got {} {}", NumpyName(summary.dtype()),
+                           summary.shape().ToString());
   }
   return writer_->AddSummary(summary.scalar<std::string>(), step);
 }
 
 Status FileWriter::AddGraph(Graph& graph, int64_t step) {
   WEIR_TRY(status_);
-  WEIR_ASSIGN(const std::string graph_def, graph::ExportGraphDef(graph.definition(), graph::GraphFormat::kBinary,
-                                                                 graph::OutputShapes::kWrite));
+  WEIR_ASSIGN(const std::string graph_def,
+              graph::ExportGraphDef(graph.definition(), graph::GraphFormat::kBinary, graph::OutputShapes::kWrite));
   WEIR_TRY(writer_->AddGraph(graph_def, step));
   WEIR_ASSIGN(const std::string meta_graph, ExportMetaGraph(graph));
   return writer_->AddMetaGraph(meta_graph, step);

@@ -19,8 +19,8 @@ class EventWriter;
 
 namespace weir::summary {
 
-/// A serialized Summary with one number. `name`: the tag, with the name scopes before it; characters that a name may not
-/// have become '_'. tensor: a scalar of a real type. Also goes to the collection "summaries".
+/// A serialized Summary with one number. `name`: the tag, with the name scopes before it; characters that a name may
+/// not have become '_'. tensor: a scalar of a real type. Also goes to the collection "summaries".
 Output Scalar(std::string_view name, const Operand& tensor, Where where = Where::current());
 /// The distribution of a tensor of any shape.
 Output Histogram(std::string_view name, const Operand& values, Where where = Where::current());
@@ -30,8 +30,8 @@ Output Merge(const std::vector<Operand>& summaries, std::string_view name = "Mer
 Output MergeAll(Graph& graph = Graph::Default(), Where where = Where::current());
 
 struct FileWriterOptions {
-  int max_queue = 10;           // so many waiting events are written at once
-  double flush_secs = 120;      // no event waits longer
+  int max_queue = 10;       // so many waiting events are written at once
+  double flush_secs = 120;  // no event waits longer
   std::string filename_suffix;
 };
 

@@ -17,9 +17,7 @@ Output MakeConst(Graph& graph, const Literal& value, DType dtype, std::string_vi
   return Operand(value).In(graph, dtype, name);
 }
 
-Tensor ShapeTensor(const Shape& shape) {
-  return Tensor::Vector<int32_t>({shape.dims().begin(), shape.dims().end()});
-}
+Tensor ShapeTensor(const Shape& shape) { return Tensor::Vector<int32_t>({shape.dims().begin(), shape.dims().end()}); }
 
 /// A random initial value, as the builders of random ops make it in the current scope.
 Initializer Drawn(decltype(RandomUniform)* draw, double first, double second, int64_t seed) {
@@ -129,7 +127,8 @@ class VariableBuilder {
   void AddToCollections(const Variable& v) {
     std::vector<std::string> collections = options_.collections;
     if (collections.empty()) collections = {keys::kGlobalVariables};
-    const bool listed = std::find(collections.begin(), collections.end(), keys::kTrainableVariables) != collections.end();
+    const bool listed =
+        std::find(collections.begin(), collections.end(), keys::kTrainableVariables) != collections.end();
     if (v.trainable_ && !listed) collections.emplace_back(keys::kTrainableVariables);
     CollectionEntry entry;
     entry.output = v.handle_;
@@ -145,8 +144,13 @@ class VariableBuilder {
 Variable::Variable(const Operand& initial_value, const VariableOptions& options, std::source_location where) {
   Graph& graph = initial_value.graph() != nullptr ? *initial_value.graph() : Graph::Default();
   const NameScope scope(options.name.empty() ? "Variable" : options.name, graph);
-  Output initial = initial_value.is_literal() ? initial_value.In(graph, options.dtype, "initial_value") : initial_value.output();
-  if (!initial_value.is_literal()) initial = BuildOp("Identity", {initial}, {}, "initial_value", where).output(0);
+  Output initial;
+  {
+    const std::string at = scope.path() + (options.use_resource ? "Initializer/" : "");
+    const NameScope inner(at, graph);
+    initial = initial_value.is_literal() ? initial_value.In(graph, options.dtype, "initial_value")
+                                         : BuildOp("Identity", {initial_value}, {}, "initial_value", where).output(0);
+  }
   if (!initial.exists()) return;
   *this = VariableBuilder(graph, options, where).Build(scope.path(), initial);
 }
@@ -177,21 +181,24 @@ Variable Variable::FromNodes(const VariableNodes& nodes) {
 
 Output Variable::Assign(const Operand& value, std::source_location where) const {
   if (!is_resource_) return BuildOp("Assign", {handle_, value}, {}, "Assign", where).output(0);
-  const Operation assign = BuildOp("AssignVariableOp", {handle_, value}, {{"dtype", dtype_}}, "AssignVariableOp", where);
+  const Operation assign =
+      BuildOp("AssignVariableOp", {handle_, value}, {{"dtype", dtype_}}, "AssignVariableOp", where);
   const ControlDependencies after({assign}, *graph());
   return BuildOp("ReadVariableOp", {handle_}, {{"dtype", dtype_}}, "ReadVariableOp", where).output(0);
 }
 
 Output Variable::AssignAdd(const Operand& value, std::source_location where) const {
   if (!is_resource_) return BuildOp("AssignAdd", {handle_, value}, {}, "AssignAdd", where).output(0);
-  const Operation add = BuildOp("AssignAddVariableOp", {handle_, value}, {{"dtype", dtype_}}, "AssignAddVariableOp", where);
+  const Operation add =
+      BuildOp("AssignAddVariableOp", {handle_, value}, {{"dtype", dtype_}}, "AssignAddVariableOp", where);
   const ControlDependencies after({add}, *graph());
   return BuildOp("ReadVariableOp", {handle_}, {{"dtype", dtype_}}, "ReadVariableOp", where).output(0);
 }
 
 Output Variable::AssignSub(const Operand& value, std::source_location where) const {
   if (!is_resource_) return BuildOp("AssignSub", {handle_, value}, {}, "AssignSub", where).output(0);
-  const Operation sub = BuildOp("AssignSubVariableOp", {handle_, value}, {{"dtype", dtype_}}, "AssignSubVariableOp", where);
+  const Operation sub =
+      BuildOp("AssignSubVariableOp", {handle_, value}, {{"dtype", dtype_}}, "AssignSubVariableOp", where);
   const ControlDependencies after({sub}, *graph());
   return BuildOp("ReadVariableOp", {handle_}, {{"dtype", dtype_}}, "ReadVariableOp", where).output(0);
 }
@@ -250,9 +257,10 @@ Variable GetVariable(std::string_view name, const Shape& shape, DType dtype, Ini
                      std::source_location where) {
   Graph& graph = Graph::Default();
   if (const auto found = graph.variables().find(std::string(name)); found != graph.variables().end()) {
-    (void)graph.Fail(AlreadyExists("Variable {} already exists, disallowed. Did you mean to set reuse=True or "
-                                   "reuse=tf.AUTO_REUSE in VarScope? Originally defined at: {} ({})",
-                                   name, found->second->op().node().origin(), Format(where)));
+    (void)graph.Fail(
+        AlreadyExists("Variable {} already exists, disallowed. Did you mean to set reuse=True or "
+                      "reuse=tf.AUTO_REUSE in VarScope? Originally defined at: {} ({})",
+                      name, found->second->op().node().origin(), Format(where)));
     return Variable();
   }
   if (!initializer) initializer = IsFloating(dtype) ? GlorotUniformInitializer() : ZerosInitializer();
@@ -299,7 +307,8 @@ Output ReportUninitializedVariables(std::vector<Variable> variables, Graph& grap
   std::vector<Operand> flags;
   for (const Variable& v : variables) {
     names.push_back(v.op().name());
-    flags.emplace_back(BuildOp(v.is_resource() ? "VarIsInitializedOp" : "IsVariableInitialized", {v.handle()}).output(0));
+    flags.emplace_back(
+        BuildOp(v.is_resource() ? "VarIsInitializedOp" : "IsVariableInitialized", {v.handle()}).output(0));
   }
   if (flags.empty()) return MakeConst(graph, Tensor::Vector<std::string>({}), DType::kString, "Const");
   const Output initialized = BuildOp("Pack", flags, {{"axis", 0}}, "stack").output(0);

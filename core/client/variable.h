@@ -14,12 +14,12 @@
 namespace weir {
 
 struct VariableOptions {
-  std::string name;                            // empty = "Variable"
+  std::string name;  // empty = "Variable"
   bool trainable = true;
-  std::vector<std::string> collections;        // empty = {keys::kGlobalVariables}
-  DType dtype = DType::kInvalid;               // kInvalid = the initial value's
+  std::vector<std::string> collections;  // empty = {keys::kGlobalVariables}
+  DType dtype = DType::kInvalid;         // kInvalid = the initial value's
   bool validate_shape = true;
-  bool use_resource = false;                   // VarHandleOp instead of VariableV2
+  bool use_resource = false;  // VarHandleOp instead of VariableV2
 };
 
 /// Makes an initial value of a type and shape inside the current name scope (`v/Initializer`).
@@ -42,7 +42,8 @@ class Variable {
   /// Adds the variable with an initial value from which it takes type and shape, to its collections.
   explicit Variable(const Operand& initial_value, const VariableOptions& options = {},
                     std::source_location where = std::source_location::current());
-  /// With `v/Initializer/…` from an initializer, as GetVariable makes it. The name is taken below the current name scope.
+  /// With `v/Initializer/…` from an initializer, as GetVariable makes it. The name is taken below the current name
+  /// scope.
   Variable(const Initializer& initializer, const Shape& shape, DType dtype, const VariableOptions& options,
            Graph& graph = Graph::Default(), std::source_location where = std::source_location::current());
 
@@ -94,8 +95,8 @@ Initializer TruncatedNormalInitializer(double mean = 0, double stddev = 0.05, in
 Initializer GlorotUniformInitializer(int64_t seed = -1);
 
 /// A variable by name, unaffected by name scopes; made when there is none of that name, else AlreadyExists with
-/// TensorFlow's text ("Variable w already exists, disallowed. …"). No initializer: glorot uniform for floating types, zeros
-/// for others.
+/// TensorFlow's text ("Variable w already exists, disallowed. …"). No initializer: glorot uniform for floating types,
+/// zeros for others.
 Variable GetVariable(std::string_view name, const Shape& shape, DType dtype = DType::kFloat,
                      Initializer initializer = nullptr, bool trainable = true,
                      std::source_location where = std::source_location::current());

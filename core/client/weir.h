@@ -1,5 +1,6 @@
 /// \file
-/// weir's C++ API in one header: graphs, op builders, variables, gradients, optimisers, sessions, checkpoints, summaries.
+/// weir's C++ API in one header: graphs, op builders, variables, gradients, optimisers, sessions, checkpoints,
+/// summaries.
 #ifndef WEIR_CORE_CLIENT_WEIR_H_
 #define WEIR_CORE_CLIENT_WEIR_H_
 

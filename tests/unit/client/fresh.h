@@ -46,7 +46,8 @@ inline std::string ReadText(const std::string& path) {
 }
 
 inline testing::AssertionResult Fails(const Status& status, Code code, std::string_view text) {
-  if (status.code() != code) return testing::AssertionFailure() << "wanted " << CodeName(code) << ", got " << status.ToString();
+  if (status.code() != code)
+    return testing::AssertionFailure() << "wanted " << CodeName(code) << ", got " << status.ToString();
   if (status.message().find(text) == std::string::npos) {
     return testing::AssertionFailure() << "wanted \"" << text << "\" in \"" << status.message() << "\"";
   }
@@ -54,7 +55,8 @@ inline testing::AssertionResult Fails(const Status& status, Code code, std::stri
 }
 template <class T>
 testing::AssertionResult Fails(const Result<T>& result, Code code, std::string_view text) {
-  return result.ok() ? testing::AssertionFailure() << "wanted an error with \"" << text << "\"" : Fails(result.status(), code, text);
+  return result.ok() ? testing::AssertionFailure() << "wanted an error with \"" << text << "\""
+                     : Fails(result.status(), code, text);
 }
 inline testing::AssertionResult Succeeds(const Status& status) {
   return status.ok() ? testing::AssertionSuccess() : testing::AssertionFailure() << status.ToString();
@@ -78,7 +80,9 @@ inline double Value(Session& session, const Fetch& fetch, const Feeds& feeds = {
   EXPECT_EQ(values.size(), 1u);
   return values.size() == 1 ? values[0] : std::numeric_limits<double>::quiet_NaN();
 }
-inline void Initialize(Session& session) { ASSERT_TRUE(Succeeds(session.Run(GlobalVariablesInitializer(session.graph())))); }
+inline void Initialize(Session& session) {
+  ASSERT_TRUE(Succeeds(session.Run(GlobalVariablesInitializer(session.graph()))));
+}
 
 inline std::vector<std::string> NodeNames(Graph& graph) {
   std::vector<std::string> names;

@@ -26,7 +26,8 @@ TEST(Graph, F001_operations_edges_and_control_edges_are_listed) {
   const Output column = Placeholder(DType::kFloat, PartialShape::Of({3, 1}));
   const Output y_hat = Sigmoid(MatMul(column, w, {.transpose_a = true}) + b);
   Session session(f.graph);
-  EXPECT_NEAR(Value(session, y_hat, {{column, {{1.f}, {2.f}, {3.f}}}, {w, {{1.f}, {0.f}, {-1.f}}}, {b, {2.0f}}}), 0.5, 1e-6);
+  EXPECT_NEAR(Value(session, y_hat, {{column, {{1.f}, {2.f}, {3.f}}}, {w, {{1.f}, {0.f}, {-1.f}}}, {b, {2.0f}}}), 0.5,
+              1e-6);
 }
 
 TEST(Graph, F002_nothing_runs_while_building) {
@@ -108,12 +109,14 @@ TEST(Graph, F007_nodes_of_two_graphs_do_not_mix) {
                     "Tensor(\"b:0\", shape=(), dtype=float32) must be from the same graph as Tensor(\"a:0\", shape=(), "
                     "dtype=float32)."));
   Session session(two);
-  EXPECT_TRUE(Fails(session.Run(a), Code::kInvalidArgument,
-                    "cannot be interpreted as a Tensor. (Tensor Tensor(\"a:0\", shape=(), dtype=float32) is not an element "
-                    "of this graph.)"));
-  EXPECT_TRUE(Fails(session.Run(b, {{a, 1.0f}}), Code::kInvalidArgument,
-                    "Cannot interpret feed_dict key as Tensor: Tensor Tensor(\"a:0\", shape=(), dtype=float32) is not an "
-                    "element of this graph."));
+  EXPECT_TRUE(
+      Fails(session.Run(a), Code::kInvalidArgument,
+            "cannot be interpreted as a Tensor. (Tensor Tensor(\"a:0\", shape=(), dtype=float32) is not an element "
+            "of this graph.)"));
+  EXPECT_TRUE(
+      Fails(session.Run(b, {{a, 1.0f}}), Code::kInvalidArgument,
+            "Cannot interpret feed_dict key as Tensor: Tensor Tensor(\"a:0\", shape=(), dtype=float32) is not an "
+            "element of this graph."));
 }
 
 TEST(Graph, F008_names_follow_the_type_and_count_up) {
@@ -153,7 +156,8 @@ TEST(Graph, F009_printing) {
   EXPECT_EQ(Constant(3.0f, DType::kInvalid, "Const_8").ToString(), "Tensor(\"Const_8:0\", shape=(), dtype=float32)");
   EXPECT_EQ(Placeholder(DType::kFloat, PartialShape::Of({-1, 784}), "p").ToString(),
             "Tensor(\"p:0\", shape=(?, 784), dtype=float32)");
-  EXPECT_EQ(Placeholder(DType::kFloat, PartialShape::Of({3}), "r").ToString(), "Tensor(\"r:0\", shape=(3,), dtype=float32)");
+  EXPECT_EQ(Placeholder(DType::kFloat, PartialShape::Of({3}), "r").ToString(),
+            "Tensor(\"r:0\", shape=(3,), dtype=float32)");
   const Output q = Placeholder(DType::kFloat, {}, "q");
   EXPECT_EQ(q.ToString(), "Tensor(\"q:0\", dtype=float32)");
   {
@@ -166,7 +170,8 @@ TEST(Graph, F009_printing) {
   EXPECT_EQ(q.DebugString(), "<tf.Tensor 'q:0' shape=<unknown> dtype=float32>");
   EXPECT_EQ(c.op().ToString(), "<tf.Operation 'c' type=Const>");
   EXPECT_EQ(Variable(1.0f, {.name = "w"}).ToString(), "<tf.Variable 'w:0' shape=() dtype=float32_ref>");
-  EXPECT_EQ(Variable(1.0f, {.name = "r_w", .use_resource = true}).ToString(), "<tf.Variable 'r_w:0' shape=() dtype=float32>");
+  EXPECT_EQ(Variable(1.0f, {.name = "r_w", .use_resource = true}).ToString(),
+            "<tf.Variable 'r_w:0' shape=() dtype=float32>");
 }
 
 TEST(Graph, F010_explicit_names) {
@@ -224,7 +229,7 @@ TEST(Graph, F024_static_shapes) {
   EXPECT_FALSE(unknown.has_rank());
   EXPECT_EQ(unknown.ToTupleString(), "<unknown>");
   EXPECT_FALSE(unknown.ToShape().ok());
-  EXPECT_EQ(Variable({{1, 2}}).shape().ToTupleString(), "(1, 2)");
+  EXPECT_EQ(Variable(Constant({{1, 2}})).shape().ToTupleString(), "(1, 2)");
 }
 
 TEST(Graph, F025_partial_shapes_take_any_batch) {
@@ -233,7 +238,8 @@ TEST(Graph, F025_partial_shapes_take_any_batch) {
   const Output doubled = p * 2.0f;
   Session session(f.graph);
   for (const int64_t batch : {1, 5}) {
-    const Tensor ones = Tensor::Of<float>(Shape::Of({batch, 784}), std::vector<float>(static_cast<size_t>(batch) * 784, 1));
+    const Tensor ones =
+        Tensor::Of<float>(Shape::Of({batch, 784}), std::vector<float>(static_cast<size_t>(batch) * 784, 1));
     const Result<Fetched> got = session.Run(doubled, {{p, ones}});
     ASSERT_TRUE(Succeeds(got));
     EXPECT_EQ(got->tensor().shape(), Shape::Of({batch, 784}));
@@ -310,13 +316,16 @@ TEST(Graph, F354_looking_up_by_name) {
   EXPECT_EQ(std::get<Output>(*f.graph.ElementByName("add:0")), sum);
   EXPECT_EQ(std::get<Operation>(*f.graph.ElementByName("add")), sum.op());
   const auto tensor = [&](const char* name) { return f.graph.TensorByName(name); };
-  EXPECT_TRUE(Fails(tensor("nope:0"), Code::kNotFound,
-                    "The name 'nope:0' refers to a Tensor which does not exist. The operation, 'nope', does not exist in "
-                    "the graph."));
-  EXPECT_TRUE(Fails(tensor("add:3"), Code::kNotFound,
-                    "The name 'add:3' refers to a Tensor which does not exist. The operation, 'add', exists but only has 1 "
-                    "outputs."));
-  EXPECT_TRUE(Fails(f.graph.OperationByName("nope"), Code::kNotFound, "The name 'nope' refers to an Operation not in the graph."));
+  EXPECT_TRUE(
+      Fails(tensor("nope:0"), Code::kNotFound,
+            "The name 'nope:0' refers to a Tensor which does not exist. The operation, 'nope', does not exist in "
+            "the graph."));
+  EXPECT_TRUE(
+      Fails(tensor("add:3"), Code::kNotFound,
+            "The name 'add:3' refers to a Tensor which does not exist. The operation, 'add', exists but only has 1 "
+            "outputs."));
+  EXPECT_TRUE(Fails(f.graph.OperationByName("nope"), Code::kNotFound,
+                    "The name 'nope' refers to an Operation not in the graph."));
   EXPECT_TRUE(Fails(tensor("add"), Code::kInvalidArgument,
                     "The name 'add' refers to an Operation, not a Tensor. Tensor names must be of the form "
                     "\"<op_name>:<output_index>\"."));
@@ -360,8 +369,9 @@ TEST(Scope, F042_functions_and_operators_have_their_own_names) {
   const NameScope scope("name1");
   const NameScope inner("var1");
   const Output w = Placeholder(DType::kInt32, PartialShape::Of({1}), "w");
-  EXPECT_EQ(Add(w, {3}).name(), "name1/var1/Add:0");
-  EXPECT_EQ((w + Operand({3})).name(), "name1/var1/add_1:0");
+  const Operand three = {3};
+  EXPECT_EQ(Add(w, three).name(), "name1/var1/Add:0");
+  EXPECT_EQ((w + three).name(), "name1/var1/add_1:0");
   EXPECT_EQ(Multiply(w, w).name(), "name1/var1/Mul:0");
 }
 

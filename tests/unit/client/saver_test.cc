@@ -57,7 +57,8 @@ TEST(Saver, F228_nothing_to_save_and_nothing_initialised) {
   Saver saver;
   Session session(f.graph);
   const TemporaryFolder dir;
-  EXPECT_TRUE(Fails(saver.Save(session, dir / "m"), Code::kFailedPrecondition, "Attempting to use uninitialized value v"));
+  EXPECT_TRUE(
+      Fails(saver.Save(session, dir / "m"), Code::kFailedPrecondition, "Attempting to use uninitialized value v"));
   EXPECT_FALSE(dir.Has("m.index"));
   EXPECT_FALSE(dir.Has("checkpoint"));
 }
@@ -179,8 +180,9 @@ TEST(Saver, F236_what_does_not_fit) {
   Fresh f;
   const Status missing = restore(Variable(1.0f, {.name = "v11"}), "m");
   EXPECT_TRUE(Fails(missing, Code::kNotFound, "Key v11 not found in checkpoint"));
-  EXPECT_TRUE(Fails(missing, Code::kNotFound, "Restoring from checkpoint failed. This is most likely due to a Variable name or "
-                                              "other graph key that is missing from the checkpoint."));
+  EXPECT_TRUE(Fails(missing, Code::kNotFound,
+                    "Restoring from checkpoint failed. This is most likely due to a Variable name or "
+                    "other graph key that is missing from the checkpoint."));
   EXPECT_TRUE(Fails(missing, Code::kNotFound, "v1"));  // near names
   const Status shape = restore(Variable({1.f, 2.f, 3.f, 4.f}, {.name = "v1"}), "m");
   EXPECT_TRUE(Fails(shape, Code::kInvalidArgument,
@@ -193,8 +195,9 @@ TEST(Saver, F236_what_does_not_fit) {
   const AsDefault in(other);
   EXPECT_TRUE(Fails(restore(Variable({1, 2, 3}, {.name = "v1"}), "m"), Code::kInvalidArgument,
                     "tensor_name = v1; expected dtype int32 does not equal original dtype float"));
-  EXPECT_TRUE(Fails(restore(Variable(1.0f, {.name = "x"}), "nothing"), Code::kNotFound,
-                    "Unsuccessful TensorSliceReader constructor: Failed to find any matching files for " + (dir / "nothing")));
+  EXPECT_TRUE(
+      Fails(restore(Variable(1.0f, {.name = "x"}), "nothing"), Code::kNotFound,
+            "Unsuccessful TensorSliceReader constructor: Failed to find any matching files for " + (dir / "nothing")));
 }
 
 TEST(Saver, F237_inspect_checkpoint) {
@@ -223,7 +226,8 @@ TEST(Saver, F238_one_missing_folder_is_made) {
   Session session(f.graph);
   Initialize(session);
   const std::string far = dir / "a/b/model";
-  EXPECT_TRUE(Fails(saver.Save(session, far), Code::kInvalidArgument, "Parent directory of " + far + " doesn't exist, can't save."));
+  EXPECT_TRUE(Fails(saver.Save(session, far), Code::kInvalidArgument,
+                    "Parent directory of " + far + " doesn't exist, can't save."));
 }
 
 TEST(Saver, F239_F375_step_in_the_name_and_the_newest_are_kept) {
@@ -245,8 +249,9 @@ TEST(Saver, F239_F375_step_in_the_name_and_the_newest_are_kept) {
     EXPECT_TRUE(dir.Has(std::string("m-2") + suffix));
     EXPECT_TRUE(dir.Has(std::string("m-3") + suffix));
   }
-  EXPECT_EQ(ReadText(dir / "checkpoint"), "model_checkpoint_path: \"" + (dir / "m-3") + "\"\nall_model_checkpoint_paths: \"" +
-                                              (dir / "m-2") + "\"\nall_model_checkpoint_paths: \"" + (dir / "m-3") + "\"\n");
+  EXPECT_EQ(ReadText(dir / "checkpoint"), "model_checkpoint_path: \"" + (dir / "m-3") +
+                                              "\"\nall_model_checkpoint_paths: \"" + (dir / "m-2") +
+                                              "\"\nall_model_checkpoint_paths: \"" + (dir / "m-3") + "\"\n");
   EXPECT_EQ(saver.last_checkpoints(), (std::vector<std::string>{dir / "m-2", dir / "m-3"}));
   EXPECT_EQ(LatestCheckpoint(dir.path), dir / "m-3");
 }
@@ -254,7 +259,8 @@ TEST(Saver, F239_F375_step_in_the_name_and_the_newest_are_kept) {
 TEST(Saver, F375_keeping_all_and_sparing_some) {
   Fresh f;
   const Variable v(1.0f, {.name = "v"});
-  Saver all(SaverOptions{.max_to_keep = 0}), sparing(SaverOptions{.max_to_keep = 1, .keep_checkpoint_every_n_hours = 1e-12});
+  Saver all(SaverOptions{.max_to_keep = 0}),
+      sparing(SaverOptions{.max_to_keep = 1, .keep_checkpoint_every_n_hours = 1e-12});
   Session session(f.graph);
   Initialize(session);
   const TemporaryFolder dir;
@@ -262,7 +268,8 @@ TEST(Saver, F375_keeping_all_and_sparing_some) {
     ASSERT_TRUE(Succeeds(all.Save(session, dir / "all", {.global_step = step})));
     ASSERT_TRUE(Succeeds(sparing.Save(session, dir / "some", {.global_step = step, .latest_filename = "ck2"})));
   }
-  for (const char* file : {"all-1.index", "all-2.index", "all-3.index", "some-1.index", "some-2.index", "some-3.index"}) {
+  for (const char* file :
+       {"all-1.index", "all-2.index", "all-3.index", "some-1.index", "some-2.index", "some-3.index"}) {
     EXPECT_TRUE(dir.Has(file)) << file;
   }
   EXPECT_TRUE(all.last_checkpoints().empty());
@@ -321,14 +328,16 @@ TEST(Saver, F240_keys_of_an_adam_model) {
   ASSERT_TRUE(Succeeds(session.Run(train)));
   const TemporaryFolder dir;
   ASSERT_TRUE(Succeeds(saver.Save(session, dir / "m")));
-  EXPECT_EQ(Keys(dir / "m"), (std::vector<std::string>{"beta1_power", "beta2_power", "global_step", "w", "w/Adam", "w/Adam_1"}));
+  EXPECT_EQ(Keys(dir / "m"),
+            (std::vector<std::string>{"beta1_power", "beta2_power", "global_step", "w", "w/Adam", "w/Adam_1"}));
 }
 
 TEST(Saver, F328_restore_what_matches_and_report_the_rest) {
   const TemporaryFolder dir;
   {
     Fresh f;
-    const Variable same(1.0f, {.name = "same"}), shape({1.0f, 2.0f}, {.name = "shape"}), extra(3.0f, {.name = "layer/kernel"});
+    const Variable same(1.0f, {.name = "same"}), shape({1.0f, 2.0f}, {.name = "shape"}),
+        extra(3.0f, {.name = "layer/kernel"});
     Saver saver;
     Session session(f.graph);
     Initialize(session);

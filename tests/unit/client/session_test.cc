@@ -95,13 +95,16 @@ TEST(Session, F084_fetches_that_do_not_exist) {
   const Output sum = Constant(3.0f) + Constant(4.0f);
   ASSERT_TRUE(sum.exists());
   Session session(f.graph);
-  EXPECT_TRUE(Fails(session.Run("nope:0"), Code::kInvalidArgument,
-                    "Fetch argument 'nope:0' cannot be interpreted as a Tensor. (\"The name 'nope:0' refers to a Tensor which "
-                    "does not exist. The operation, 'nope', does not exist in the graph."));
-  EXPECT_TRUE(Fails(session.Run("nope"), Code::kInvalidArgument, "The name 'nope' refers to an Operation not in the graph."));
-  EXPECT_TRUE(Fails(session.Run("add:3"), Code::kInvalidArgument,
-                    "The name 'add:3' refers to a Tensor which does not exist. The operation, 'add', exists but only has 1 "
-                    "outputs."));
+  EXPECT_TRUE(
+      Fails(session.Run("nope:0"), Code::kInvalidArgument,
+            "Fetch argument 'nope:0' cannot be interpreted as a Tensor. (\"The name 'nope:0' refers to a Tensor which "
+            "does not exist. The operation, 'nope', does not exist in the graph."));
+  EXPECT_TRUE(
+      Fails(session.Run("nope"), Code::kInvalidArgument, "The name 'nope' refers to an Operation not in the graph."));
+  EXPECT_TRUE(
+      Fails(session.Run("add:3"), Code::kInvalidArgument,
+            "The name 'add:3' refers to a Tensor which does not exist. The operation, 'add', exists but only has 1 "
+            "outputs."));
   EXPECT_TRUE(Fails(session.Run("ad:0"), Code::kInvalidArgument, "add"));  // near names
   const std::vector<std::string> targets = {"nope"};
   EXPECT_TRUE(Fails(session.core()->Run({}, {}, targets), Code::kNotFound,
@@ -137,17 +140,20 @@ TEST(Session, F086_feeding) {
 
 TEST(Session, F087_feed_keys) {
   Fresh f;
-  const Output x = Placeholder(DType::kFloat, PartialShape::Of({}), "x"), unused = Placeholder(DType::kFloat, {}, "unused");
+  const Output x = Placeholder(DType::kFloat, PartialShape::Of({}), "x"),
+               unused = Placeholder(DType::kFloat, {}, "unused");
   const Output z = Square(x);
   Session session(f.graph);
   EXPECT_EQ(Value(session, z, {{x.name(), 3.0f}}), 9);
   EXPECT_EQ(Value(session, z, {{x, 3.0f}, {unused, 1.0f}}), 9);
-  EXPECT_TRUE(Fails(session.Run(z, {{"x", 3.0f}}), Code::kInvalidArgument,
-                    "Cannot interpret feed_dict key as Tensor: The name 'x' refers to an Operation, not a Tensor. Tensor names "
-                    "must be of the form \"<op_name>:<output_index>\"."));
-  EXPECT_TRUE(Fails(session.Run(z, {{"nope:0", 3.0f}}), Code::kInvalidArgument,
-                    "Cannot interpret feed_dict key as Tensor: The name 'nope:0' refers to a Tensor which does not exist. The "
-                    "operation, 'nope', does not exist in the graph."));
+  EXPECT_TRUE(
+      Fails(session.Run(z, {{"x", 3.0f}}), Code::kInvalidArgument,
+            "Cannot interpret feed_dict key as Tensor: The name 'x' refers to an Operation, not a Tensor. Tensor names "
+            "must be of the form \"<op_name>:<output_index>\"."));
+  EXPECT_TRUE(
+      Fails(session.Run(z, {{"nope:0", 3.0f}}), Code::kInvalidArgument,
+            "Cannot interpret feed_dict key as Tensor: The name 'nope:0' refers to a Tensor which does not exist. The "
+            "operation, 'nope', does not exist in the graph."));
   EXPECT_EQ(Value(session, x, {{x, 3.0f}}), 3);
   const std::vector<session::Feed> feeds = {{"x:0", Tensor::Scalar<float>(1)}};
   const std::vector<std::string> fetches = {"x:0"};
@@ -173,9 +179,10 @@ TEST(Session, F089_default_session) {
   const Output x = Placeholder(DType::kFloat, PartialShape::Of({})), y = Square(x);
   const Variable v(1.0f);
   Session outer(f.graph), inner(f.graph);
-  EXPECT_TRUE(Fails(Eval(y), Code::kFailedPrecondition,
-                    "Cannot evaluate tensor using `eval()`: No default session is registered. Use `with sess.as_default()` or "
-                    "pass an explicit session to `eval(session=sess)`"));
+  EXPECT_TRUE(
+      Fails(Eval(y), Code::kFailedPrecondition,
+            "Cannot evaluate tensor using `eval()`: No default session is registered. Use `with sess.as_default()` or "
+            "pass an explicit session to `eval(session=sess)`"));
   EXPECT_TRUE(Fails(RunOperation(v.initializer()), Code::kFailedPrecondition,
                     "Cannot execute operation using `run()`: No default session is registered."));
   {
@@ -243,8 +250,9 @@ TEST(Session, F095_missing_feed) {
   const Output scalar = Placeholder(DType::kFloat, PartialShape::Of({}), "scalar"), z = Square(scalar);
   Session session(f.graph);
   const Result<Fetched> got = session.Run(y);
-  EXPECT_TRUE(Fails(got, Code::kInvalidArgument,
-                    "You must feed a value for placeholder tensor 'train/var1/Placeholder' with dtype float and shape [?,1]"));
+  EXPECT_TRUE(
+      Fails(got, Code::kInvalidArgument,
+            "You must feed a value for placeholder tensor 'train/var1/Placeholder' with dtype float and shape [?,1]"));
   EXPECT_TRUE(Fails(got, Code::kInvalidArgument, "[[{{node train/var1/Placeholder}}]]"));
   EXPECT_EQ(session.Run(z).status().message().find("and shape"), std::string::npos);
 }
@@ -253,7 +261,8 @@ TEST(Session, F096_fetching_none) {
   Fresh f;
   Constant(1.0f);
   Session session(f.graph);
-  EXPECT_TRUE(Fails(session.Run(Output()), Code::kInvalidArgument, "Fetch argument None has invalid type <class 'NoneType'>"));
+  EXPECT_TRUE(
+      Fails(session.Run(Output()), Code::kInvalidArgument, "Fetch argument None has invalid type <class 'NoneType'>"));
 }
 
 TEST(Session, F097_runs_do_not_interfere) {
@@ -285,12 +294,17 @@ TEST(Session, F366_texts_of_the_session_below) {
   EXPECT_TRUE(Fails(run({}, {}, {}), Code::kInvalidArgument, "Must specify at least one target to fetch or execute."));
   EXPECT_TRUE(Fails(run({}, {}, {"zz", "yy"}), Code::kNotFound, "PruneForTargets: Some target nodes not found: zz yy"));
   EXPECT_TRUE(Fails(run({}, {"nope:0"}, {}), Code::kNotFound, "FetchOutputs node nope:0: not found"));
-  EXPECT_TRUE(Fails(run({{"nope:0", one}}, {"i:0"}, {}), Code::kNotFound, "FeedInputs: unable to find feed output nope:0"));
-  EXPECT_TRUE(Fails(run({}, {"n:0"}, {}), Code::kInvalidArgument,
-                    "Tried to fetch data for 'n:0', which produces no output."));
-  EXPECT_TRUE(Fails(run({}, {"i:3"}, {}), Code::kInvalidArgument, "FetchOutputs i:3: output index too large, must be < 1"));
-  EXPECT_TRUE(Fails(run({{"x:3", one}}, {"i:0"}, {}), Code::kInvalidArgument, "FeedInputs: x:3 should have output index < 1"));
-  const auto callable = [&](const Names& feeds, const Names& fetches) { return session.MakeCallable({feeds, fetches, {}}); };
+  EXPECT_TRUE(
+      Fails(run({{"nope:0", one}}, {"i:0"}, {}), Code::kNotFound, "FeedInputs: unable to find feed output nope:0"));
+  EXPECT_TRUE(
+      Fails(run({}, {"n:0"}, {}), Code::kInvalidArgument, "Tried to fetch data for 'n:0', which produces no output."));
+  EXPECT_TRUE(
+      Fails(run({}, {"i:3"}, {}), Code::kInvalidArgument, "FetchOutputs i:3: output index too large, must be < 1"));
+  EXPECT_TRUE(
+      Fails(run({{"x:3", one}}, {"i:0"}, {}), Code::kInvalidArgument, "FeedInputs: x:3 should have output index < 1"));
+  const auto callable = [&](const Names& feeds, const Names& fetches) {
+    return session.MakeCallable({feeds, fetches, {}});
+  };
   EXPECT_TRUE(Fails(callable({"nope:0"}, {"i:0"}), Code::kInvalidArgument,
                     "Tensor nope:0, specified in either feed_devices or fetch_devices was not found in the Graph"));
   EXPECT_TRUE(Fails(callable({}, {"n:0"}), Code::kOutOfRange,

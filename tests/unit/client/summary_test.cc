@@ -78,7 +78,8 @@ TEST(Summary, F217_tags_are_names_with_their_scopes) {
   EXPECT_EQ(Decoded(session, second)[0].tag, "train/loss_1");
   EXPECT_EQ(Decoded(session, odd)[0].tag, "a_b/c_0");
   EXPECT_FALSE(summary::Scalar("v", Constant({1.0f, 2.0f})).exists());
-  EXPECT_TRUE(Fails(f.graph.status(), Code::kInvalidArgument, "tags and values are not the same shape: [] != [2] (tag 'v')"));
+  EXPECT_TRUE(
+      Fails(f.graph.status(), Code::kInvalidArgument, "tags and values are not the same shape: [] != [2] (tag 'v')"));
 }
 
 TEST(Summary, F217_shapes_that_only_a_run_knows) {
@@ -87,7 +88,8 @@ TEST(Summary, F217_shapes_that_only_a_run_knows) {
   const Output v = summary::Scalar("v", x);
   Session session(f.graph);
   EXPECT_EQ(Decoded(session, v, {{x, 1.0f}}).size(), 1u);
-  EXPECT_TRUE(Fails(session.Run(v, {{x, {1.0f, 2.0f}}}), Code::kInvalidArgument, "the same shape: [] != [2] (tag 'v')"));
+  EXPECT_TRUE(
+      Fails(session.Run(v, {{x, {1.0f, 2.0f}}}), Code::kInvalidArgument, "the same shape: [] != [2] (tag 'v')"));
 }
 
 TEST(Summary, F218_merging) {
@@ -104,7 +106,8 @@ TEST(Summary, F218_merging) {
   std::vector<std::string> tags;
   for (const io::SummaryValue& value : Decoded(session, all)) tags.push_back(value.tag);
   EXPECT_EQ(tags, (std::vector<std::string>{"somewhere/loss", "h"}));
-  EXPECT_TRUE(Fails(session.Run(summary::Merge({h, h})), Code::kInvalidArgument, "Duplicate tag h found in summary inputs"));
+  EXPECT_TRUE(
+      Fails(session.Run(summary::Merge({h, h})), Code::kInvalidArgument, "Duplicate tag h found in summary inputs"));
   EXPECT_FALSE(summary::Merge({}).exists());
   EXPECT_EQ(f.graph.status().code(), Code::kInvalidArgument);
 }

@@ -63,7 +63,8 @@ TEST(Variable, F058_nodes_of_a_variable) {
   {
     Fresh f;
     const Variable r(0.0f, {.name = "r", .use_resource = true});
-    const std::vector<std::string> wanted = {"r", "r/IsInitialized/VarIsInitializedOp", "r/Assign", "r/Read/ReadVariableOp"};
+    const std::vector<std::string> wanted = {"r", "r/IsInitialized/VarIsInitializedOp", "r/Assign",
+                                             "r/Read/ReadVariableOp"};
     const std::vector<std::string> names = NodeNames(f.graph);
     EXPECT_EQ(std::vector<std::string>(names.begin() + 1, names.end()), wanted);
     EXPECT_EQ(names[0], "r/Initializer/initial_value");
@@ -80,10 +81,12 @@ TEST(Variable, F059_reading_before_initialisation) {
   EXPECT_TRUE(Fails(read, Code::kFailedPrecondition, "[[{{node v/read}}]]"));
   const Status resource = session.Run(r).status();
   EXPECT_EQ(resource.code(), Code::kFailedPrecondition);
-  const bool old_text = resource.message().find("Error while reading resource variable r from Container: localhost. This could "
-                                                "mean that the variable was uninitialized.") != std::string::npos;
-  const bool new_text = resource.message().find("Could not find variable r. This could mean that the variable has been "
-                                                "deleted.") != std::string::npos;
+  const bool old_text = resource.message().find(
+                            "Error while reading resource variable r from Container: localhost. This could "
+                            "mean that the variable was uninitialized.") != std::string::npos;
+  const bool new_text = resource.message().find(
+                            "Could not find variable r. This could mean that the variable has been "
+                            "deleted.") != std::string::npos;
   EXPECT_TRUE(old_text || new_text) << resource.ToString();
 }
 
@@ -122,7 +125,8 @@ TEST(Variable, F063_report_uninitialized_variables) {
     const Result<Fetched> fetched = session.Run(report);
     EXPECT_TRUE(Succeeds(fetched));
     std::vector<std::string> all;
-    if (fetched.ok()) all.assign(fetched->tensor().as<std::string>().begin(), fetched->tensor().as<std::string>().end());
+    if (fetched.ok())
+      all.assign(fetched->tensor().as<std::string>().begin(), fetched->tensor().as<std::string>().end());
     return all;
   };
   EXPECT_EQ(names(), (std::vector<std::string>{"v1", "v2", "local"}));
@@ -164,9 +168,10 @@ TEST(Variable, F065_assign_assign_add_assign_sub) {
   EXPECT_EQ(Value(session, sub), -1);
   EXPECT_EQ(Values(session, v1), (std::vector<double>(3, 1)));
   v1.Assign(v2);
-  EXPECT_TRUE(Fails(f.graph.TakeStatus(), Code::kInvalidArgument,
-                    "Dimension 0 in both shapes must be equal, but are 3 and 5. Shapes are [3] and [5]. for 'Assign_2' (op: "
-                    "'Assign') with input shapes: [3], [5]."));
+  EXPECT_TRUE(
+      Fails(f.graph.TakeStatus(), Code::kInvalidArgument,
+            "Dimension 0 in both shapes must be equal, but are 3 and 5. Shapes are [3] and [5]. for 'Assign_2' (op: "
+            "'Assign') with input shapes: [3], [5]."));
   v1.Assign(Constant({1, 2, 3}));
   EXPECT_TRUE(Fails(f.graph.TakeStatus(), Code::kInvalidArgument,
                     "Input 'value' of 'Assign' Op has type int32 that does not match type float32 of argument 'ref'."));

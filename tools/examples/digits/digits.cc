@@ -21,7 +21,8 @@ Result<Digit> ParseLine(std::string_view line) {
     const int limit = column < kPixels ? static_cast<int>(kMaxInk) : kClasses - 1;
     const bool more = rest != line.data() + line.size() && *rest == ',';
     if (error != std::errc() || value < 0 || value > limit || more != (column < kPixels)) {
-      return InvalidArgument("column {}: wanted a number from 0 to {}, got '{}'", column + 1, limit, line.substr(0, 12));
+      return InvalidArgument("column {}: wanted a number from 0 to {}, got '{}'", column + 1, limit,
+                             line.substr(0, 12));
     }
     if (column < kPixels) digit.pixels[static_cast<size_t>(column)] = static_cast<float>(value) / kMaxInk;
     digit.label = value;

@@ -52,7 +52,8 @@ Status Train(const Model& m, Session& session, digits::Digits& data, summary::Fi
       WEIR_TRY(session.Run(m.train, {{m.images, batch.images}, {m.labels, batch.labels}}, {}, &report).status());
     }
     if (epoch == 0) {
-      for (const auto& [device, nodes] : report.placement) std::printf("placement: %d nodes on %s\n", nodes, device.c_str());
+      for (const auto& [device, nodes] : report.placement)
+        std::printf("placement: %d nodes on %s\n", nodes, device.c_str());
       std::fflush(stdout);
     }
     const digits::Batch sample = data.Slice(0, 256);
@@ -104,8 +105,9 @@ Status Run(const std::string& self, const std::string& dir, bool restore) {
   WEIR_ASSIGN(const std::string saved, saver.Save(session, dir + "/model.ckpt", {.global_step = model.global_step}));
   std::printf("saved: %s\n", saved.c_str());
   WEIR_TRY(RestoreInSecondProcess(self, dir));
-  std::printf("\nnext:\n  %s/bin/weir devices\n  tensorboard --logdir %s/events\n  less tools/examples/digits/main.cc\n",
-              root.lexically_proximate(std::filesystem::current_path()).c_str(), dir.c_str());
+  std::printf(
+      "\nnext:\n  %s/bin/weir devices\n  tensorboard --logdir %s/events\n  less tools/examples/digits/main.cc\n",
+      root.lexically_proximate(std::filesystem::current_path()).c_str(), dir.c_str());
   return Status();
 }
 
