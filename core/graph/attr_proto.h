@@ -28,6 +28,9 @@ class AttrReader {
   /// AttrFromProto on the message that `bytes` hold.
   Status Read(std::string_view bytes, op::AttrValue& value);
 
+  /// What is left of the bytes that reading may add to memory; others who do so draw on it too.
+  ExpansionBudget& budget() { return budget_; }
+
  private:
   ExpansionBudget budget_;
   std::unique_ptr<tf::AttrValue> scratch_;

@@ -172,10 +172,9 @@ Status Graph::AddControlInput(NodeId id, NodeId from) {
 }
 
 const op::OpDef& Graph::AddForeignOp(std::string_view name, int outputs) {
-  for (const op::OpDef& known : foreign_ops_) {
-    if (known.name == name && known.outputs.size() == static_cast<size_t>(outputs)) return known;
-  }
-  op::OpDef& def = foreign_ops_.emplace_back();
+  const auto [entry, fresh] = foreign_ops_.try_emplace({std::string(name), outputs});
+  op::OpDef& def = entry->second;
+  if (!fresh) return def;
   def.name = name;
   def.shape = op::Unknown();
   def.no_gradient = "the op is not known";

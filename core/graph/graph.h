@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/base/status.h"
@@ -163,7 +164,7 @@ class Graph {
 
   const op::OpRegistry* ops_;
   std::deque<Node> nodes_;
-  std::deque<op::OpDef> foreign_ops_;
+  std::map<std::pair<std::string, int>, op::OpDef> foreign_ops_;  // by name and number of outputs
   std::vector<PartialShape> scratch_shapes_;
   SignatureTable signatures_;
   NameIndex by_name_;

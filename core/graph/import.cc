@@ -243,6 +243,19 @@ class Importer {
     WEIR_TRY(ReadAttrs(i, spec));
     WEIR_ASSIGN(const Node* node, graph_.Add(std::move(spec)));
     ids_[static_cast<size_t>(i)] = node->id();
+    return ChargeOutputs(*node);
+  }
+
+  /// A number in an attribute can stand for any number of outputs.
+  Status ChargeOutputs(const Node& node) {
+    const auto outputs = static_cast<uint64_t>(node.num_outputs());
+    if (outputs <= kFreeOutputs) return {};
+    uint64_t& left = attrs_.budget().bytes;
+    if (outputs * sizeof(PartialShape) > left) {
+      return ResourceExhausted("Node '{}' has {} outputs: more memory than the {} bytes that may be added", node.name(),
+                               outputs, left);
+    }
+    left -= outputs * sizeof(PartialShape);
     return {};
   }
 
@@ -303,7 +316,8 @@ class Importer {
     }
   }
 
-  static constexpr int32_t kMaxForeignOutputs = 1 << 16;
+  static constexpr int32_t kMaxForeignOutputs = 1 << 12;
+  static constexpr uint64_t kFreeOutputs = 64;
 
   /// TensorFlow's tail of a node's error.
   static Status AtNode(const Status& status, std::string_view name) {
