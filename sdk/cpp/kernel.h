@@ -95,10 +95,7 @@ template <class T> struct ParamOf<View<T>> {
   static constexpr Param kKind = std::is_const_v<T> ? Param::kInput : Param::kOutput;
   static constexpr uint32_t kBytes = sizeof(T);
 };
-template <class T> struct ParamOf<Host<const T>> {
-  static constexpr Param kKind = Param::kHostInput;
-  static constexpr uint32_t kBytes = sizeof(T);
-};
+template <class T> struct ParamOf<Host<const T>> { static constexpr Param kKind = Param::kHostInput; static constexpr uint32_t kBytes = sizeof(T); };
 template <class T> struct ParamOf<Variable<T>> {
   static constexpr Param kKind = std::is_const_v<T> ? Param::kRead : Param::kWrite;
   static constexpr uint32_t kBytes = sizeof(T);
@@ -107,14 +104,8 @@ template <class T> struct ParamOf<Views<T>> {
   static constexpr Param kKind = std::is_const_v<T> ? Param::kInputList : Param::kOutputList;
   static constexpr uint32_t kBytes = sizeof(T);
 };
-template <class T> struct ParamOf<HostViews<const T>> {
-  static constexpr Param kKind = Param::kHostInputList;
-  static constexpr uint32_t kBytes = sizeof(T);
-};
-template <class T> struct ParamOf<Scratch<T>> {
-  static constexpr Param kKind = Param::kScratch;
-  static constexpr uint32_t kBytes = 0;
-};
+template <class T> struct ParamOf<HostViews<const T>> { static constexpr Param kKind = Param::kHostInputList; static constexpr uint32_t kBytes = sizeof(T); };
+template <class T> struct ParamOf<Scratch<T>> { static constexpr Param kKind = Param::kScratch; static constexpr uint32_t kBytes = 0; };
 
 constexpr bool IsInputList(Param p) { return p == Param::kInputList || p == Param::kHostInputList; }
 constexpr bool IsInput(Param p) {
