@@ -182,7 +182,7 @@ void AdamOptimizer::CreateSlots(const std::vector<Variable>& variables) {
   }
   for (const Variable& v : variables) {
     ZerosSlot(v, "m", name());
-    ZerosSlot(v, "v", name() + "_1");
+    ZerosSlot(v, "v", name());  // a second one of that name: w/Adam_1
   }
 }
 

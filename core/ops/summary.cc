@@ -13,15 +13,6 @@ using op::Scalar;
 using op::ShapeContext;
 
 /// tags and values: one shape, element by element.
-Status ScalarSummaryShape(ShapeContext& c) {
-  if (!c.input(0).CompatibleWith(c.input(1))) {
-    return InvalidArgument("tags and values not the same shape: {} != {}", c.input(0).ToString(),
-                           c.input(1).ToString());
-  }
-  c.set_output(0, Shape());
-  return Status();
-}
-
 Status HistogramSummaryShape(ShapeContext& c) {
   WEIR_TRY(c.WithRank(0, 0).status());
   c.set_output(0, Shape());
@@ -43,7 +34,7 @@ void DeclareSummary(OpRegistry& ops) {
       .In("tags: string")
       .In("values: T")
       .Attr("T: realnumbertype")
-      .Shape(ScalarSummaryShape)
+      .Shape(Scalar())
       .Doc("A Summary proto with one simple value per tag.");
   Summary(ops, "HistogramSummary")
       .In("tag: string")

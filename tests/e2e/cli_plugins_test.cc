@@ -4,6 +4,7 @@
 
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <map>
 #include <string>
@@ -172,7 +173,7 @@ TEST(CliPluginFolder, FilesThatOthersMayWriteAreRefused) {
 TEST(CliPluginFolder, CutFilesNeverLoadNorCrash) {
   const ScratchFolder folder;
   const std::string bytes = ReadWhole(Shipped("cpu.so"));
-  for (const size_t kept : {size_t{4}, size_t{63}, size_t{64}, bytes.size() / 4, bytes.size() / 2}) {
+  for (const size_t kept : {size_t{4}, size_t{63}, size_t{64}, size_t{500}, size_t{4096}}) {
     folder.Write("cut.so", bytes.substr(0, kept));
     fs::permissions(folder / "cut.so", fs::perms(0755));
     const std::string verdict = Verdicts(folder.path())["cut.so"].verdict;

@@ -84,8 +84,11 @@ Status Check(const testing::GradientRow& row) {
   const double step = single ? 1e-2 : 1e-5;
   for (size_t v = 0; v < p.variables.size(); ++v) {
     const Tensor& x = row.inputs[p.variables[v]].value;
-    if (!p.gradients[v].exists()) return InvalidArgument("no gradient for input {}", p.variables[v]);
-    WEIR_ASSIGN(const std::vector<double> symbolic, Dense(session, p.gradients[v], feeds, x.shape()));
+    // None means that nothing flows back, which the differences have to confirm.
+    std::vector<double> symbolic(static_cast<size_t>(x.elements()), 0.0);
+    if (p.gradients[v].exists()) {
+      WEIR_ASSIGN(symbolic, Dense(session, p.gradients[v], feeds, x.shape()));
+    }
     for (int64_t i = 0; i < x.elements(); ++i) {
       double sides[2] = {};
       for (const int side : {0, 1}) {
