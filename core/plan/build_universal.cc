@@ -95,7 +95,9 @@ Status Builder::EmitAlias(int output) {
     ValueAt({current_, output}) = value;
     return Status();
   }
-  if (!shape.fully_defined() || !from.shape_known || from.shape.elements() != shape.elements()) return EmitCall({});
+  // An operand that says the shape is checked when it is known, even where inference could tell the answer without it.
+  const bool told = node.inputs.size() < 2 || step_.ValueOf(node.inputs[1]) != nullptr;
+  if (!told || !shape.fully_defined() || !from.shape_known || from.shape.elements() != shape.elements()) return EmitCall({});
   ValueAt({current_, output}) = ViewOf(value, shape);
   return Status();
 }

@@ -240,7 +240,7 @@ TEST(Import, EveryKindOfAttribute) {
     attr { key: 'lf' value { list { f: [0.5] } } } attr { key: 'lb' value { list { b: [true, false] } } }
     attr { key: 'lt' value { list { type: [DT_FLOAT, DT_BOOL] } } }
     attr { key: 'lsh' value { list { shape { } shape { dim { size: 1 } } } } }
-    attr { key: 'lte' value { list { tensor { dtype: DT_BOOL bool_val: true } } } }
+    attr { key: 'lte' value { list { tensor { dtype: DT_BOOL tensor_shape { } bool_val: true } } } }
     attr { key: 'lfu' value { list { func { name: 'h' } } } })";
   const std::string bytes = Binary(Node("n", "NoOp", {}, attrs) + kNow);
   const Result<Graph> graph = ParseGraph(bytes, TestOps());
@@ -318,7 +318,7 @@ TEST(Import, OutputsAreChargedToo) {
   const std::string text = Node("n", "ManyOutputs", {}, "attr { key: 'N' value { i: 1000000 } }");
   op::OpRegistry ops;
   DeclareTestOps(ops);
-  ops.Declare("ManyOutputs").Out("all: N*float").Attr("N: int").NoGradient("of a test").Shape(op::Unknown());
+  ops.Declare("ManyOutputs").Out("all: N*float").Attr("N: int >= 0").NoGradient("of a test").Shape(op::Unknown());
   ASSERT_TRUE(ops.Freeze().ok());
   EXPECT_TRUE(ParseGraph(Binary(text), ops).ok());
   const Status status = ParseGraph(Binary(text), ops, {.max_expansion_bytes = 1 << 20}).status();
