@@ -53,7 +53,7 @@ def checkpoint_of_tensorflow():
         for name, value in values.items():
             tf1.get_variable(name, initializer=value)
         tf1.get_variable("parts", shape=[6, 2], partitioner=tf1.fixed_size_partitioner(3),
-                         initializer=tf1.constant_initializer(np.arange(12, dtype=np.float32).reshape(6, 2)))
+                         initializer=tf1.random_uniform_initializer(seed=3))
         with tf1.Session() as session:
             session.run(tf1.global_variables_initializer())
             prefix = tf1.train.Saver().save(session, os.path.join(folder, "model"))
