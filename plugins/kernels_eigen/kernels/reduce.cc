@@ -118,14 +118,14 @@ struct MaxReducer : PlainReducer<MaxReducer> {
     return std::numeric_limits<A>::has_infinity ? -std::numeric_limits<A>::infinity() : std::numeric_limits<A>::lowest();
   }
   template <class A> static A Combine(A a, A b) { return b > a || b != b ? b : a; }
-  template <class V> static V CombineVectors(V a, V b) { return (b > a) | (b != b) ? b : a; }
+  template <class V> static void Take(V& a, const V& b) { a = (b > a) | (b != b) ? b : a; }  // for vectors
 };
 struct MinReducer : PlainReducer<MinReducer> {
   template <class A> static A Identity() {
     return std::numeric_limits<A>::has_infinity ? std::numeric_limits<A>::infinity() : std::numeric_limits<A>::max();
   }
   template <class A> static A Combine(A a, A b) { return b < a || b != b ? b : a; }
-  template <class V> static V CombineVectors(V a, V b) { return (b < a) | (b != b) ? b : a; }
+  template <class V> static void Take(V& a, const V& b) { a = (b < a) | (b != b) ? b : a; }
 };
 struct AllReducer : PlainReducer<AllReducer> {
   template <class A> static A Identity() { return true; }
@@ -155,7 +155,7 @@ template <class R, class T>
 struct Runs {
   using Lane = typename R::template Lane<T>;
   using Total = typename R::template Total<T>;
-  static constexpr int kLanes = 16;
+  static constexpr int kLanes = sizeof(Lane) == 1 ? 32 : 16;
 
   /// All of n contiguous elements, joined to `total`.
   static Total Row(const T* x, int64_t n, Total total) {
@@ -179,16 +179,19 @@ struct Runs {
 
   /// n elements, a multiple of kLanes, combined kLanes apart.
   static void Lanes(const Lane* p, int64_t n, Lane* lanes) {
-    if constexpr (requires { &R::template CombineVectors<Lane>; }) {
-      // The compiler does not see through selections that keep NaN, so the vectors are written out.
-      typedef Lane Vector __attribute__((vector_size(kLanes * sizeof(Lane))));
-      Vector best, next;
-      std::memcpy(&best, p, sizeof best);
+    if constexpr (requires { &R::template Take<Lane>; }) {
+      // The compiler does not vectorise selections that keep NaN, so the vectors are written out.
+      typedef Lane Vector __attribute__((vector_size(32)));
+      constexpr int kWidth = sizeof(Vector) / sizeof(Lane), kVectors = kLanes / kWidth;
+      Vector best[kVectors], next;
+      std::memcpy(best, p, sizeof best);
       for (int64_t i = kLanes; i < n; i += kLanes) {
-        std::memcpy(&next, p + i, sizeof next);
-        best = R::CombineVectors(best, next);
+        for (int j = 0; j < kVectors; ++j) {
+          std::memcpy(&next, p + i + j * kWidth, sizeof next);
+          R::Take(best[j], next);
+        }
       }
-      std::memcpy(lanes, &best, sizeof best);
+      std::memcpy(lanes, best, sizeof best);
     } else {
       std::copy(p, p + kLanes, lanes);
       for (int64_t i = kLanes; i < n; i += kLanes) {
