@@ -1,5 +1,6 @@
 // The tape interpreter and what its less common instructions do.
 #include <cstring>
+#include <shared_mutex>
 #include <utility>
 
 #include "core/execute/instance_internal.h"
@@ -67,9 +68,7 @@ Status PlanRunner::Instance::Run(PlanRunner& runner, std::span<const Tensor> fee
   fetches->resize(plan_.fetch_count);
   Status status = Begin(feeds);
   if (status.ok()) status = Tape(runner, fetches, step_id);
-  for (const int storage : transient_) {
-    if (tensors_[static_cast<size_t>(storage)].valid()) tensors_[static_cast<size_t>(storage)] = Tensor();
-  }
+  for (const int storage : transient_) Drop(storage);
   if (!status.ok()) fetches->clear();
   return status;
 }
@@ -133,7 +132,7 @@ Status PlanRunner::Instance::Special(PlanRunner& runner, const Instruction& inst
       return Status();
     }
     case Opcode::kRelease:
-      tensors_[instruction.detail] = Tensor();
+      Drop(static_cast<int>(instruction.detail));
       return Status();
   }
   return Status();
@@ -183,6 +182,18 @@ void PlanRunner::Instance::Hold(int storage, Tensor tensor) {
     registers_[slot].handle = from.handle;
   }
   tensors_[static_cast<size_t>(storage)] = std::move(tensor);
+}
+
+void PlanRunner::Instance::Drop(int storage) {
+  Tensor& held = tensors_[static_cast<size_t>(storage)];
+  if (!held.valid()) return;
+  const int variable = plan_.storages[static_cast<size_t>(storage)].variable;
+  if (variable < 0) {
+    held = Tensor();
+    return;
+  }
+  const std::shared_lock<std::shared_mutex> lock(plan_.variables[static_cast<size_t>(variable)].variable->mutex);
+  held = Tensor();
 }
 
 Status PlanRunner::Instance::HoldOutput(const Value& value, Tensor tensor) {

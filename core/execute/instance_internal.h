@@ -44,6 +44,9 @@ class PlanRunner::Instance {
   Result<Tensor> TensorOf(const plan::Value& value) const;
   /// Makes `tensor` the content of an owned, fed or fresh storage and points its slots there.
   void Hold(int storage, Tensor tensor);
+  /// Lets go of what a storage holds. A snapshot goes under its variable's lock, so that whoever then finds the memory
+  /// unshared also sees that its readers are done.
+  void Drop(int storage);
   Status HoldOutput(const plan::Value& value, Tensor tensor);
   const plan::VariableUse& VariableAt(const plan::Storage& storage) const;
   Status CheckInitialized(const plan::VariableUse& use) const;

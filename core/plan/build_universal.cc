@@ -155,6 +155,7 @@ Status Builder::EmitRead(int index) {
   PartialShape shape = Current().shapes[static_cast<size_t>(index)];
   if (declared.shape_known) shape = PartialShape(declared.shape);
   const int out = NewValue(plan_->values[static_cast<size_t>(variable)].dtype, shape, storage.space, Placing::kAtRun);
+  plan_->storages[static_cast<size_t>(plan_->values[static_cast<size_t>(out)].storage)].variable = VariableOf(variable);
   SetLocks({{VariableOf(variable), false}}, Emit(Opcode::kReadVariable, {variable}, {out}));
   ValueAt({current_, index}) = out;
   return Status();

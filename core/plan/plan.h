@@ -42,7 +42,7 @@ struct Storage {
   uint64_t offset = 0;  // kArena
   Tensor constant;
   int feed = -1;
-  int variable = -1;
+  int variable = -1;              // kVariable; kOwned: the variable that it is a snapshot of
   DType dtype = DType::kInvalid;  // kFresh
   Shape shape;                    // kFresh
 };
