@@ -55,14 +55,14 @@ void Uniform(const uint32_t* words, float* to) {
 void Uniform(const uint32_t* words, double* to) {
   for (int i = 0; i < 2; ++i) to[i] = UniformDouble(words[2 * i], words[2 * i + 1]);
 }
-void Uniform(const uint32_t* words, sdk::half* to) {
+[[maybe_unused]] void Uniform(const uint32_t* words, sdk::half* to) {
   for (int i = 0; i < 4; ++i) {
     sdk::half x;
     x.bits = static_cast<uint16_t>((words[i] & 0x3ffu) | 0x3c00u);
     to[i] = sdk::half(static_cast<float>(x) - 1.0f);
   }
 }
-void Uniform(const uint32_t* words, sdk::bfloat16* to) {
+[[maybe_unused]] void Uniform(const uint32_t* words, sdk::bfloat16* to) {
   for (int i = 0; i < 4; ++i) {
     sdk::bfloat16 x;
     x.bits = static_cast<uint16_t>((words[i] & 0x7fu) | 0x3f80u);
