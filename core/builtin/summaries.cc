@@ -15,7 +15,7 @@ Status ScalarSummary(kernel::BuiltinCall& call) {
   const Tensor& values = call.inputs[1];
   WEIR_ASSIGN(const std::span<const std::string> tags, Elements<std::string>(call, 0, "tags"));
   if (!(tags_shape == values.shape())) {
-    return InvalidArgument("tags and values not the same shape: {} != {}{}", tags_shape.ToString(),
+    return InvalidArgument("tags and values are not the same shape: {} != {}{}", tags_shape.ToString(),
                            values.shape().ToString(), tags.size() == 1 ? fmt::format(" (tag '{}')", tags[0]) : "");
   }
   if (!IsReal(values.dtype())) return InvalidArgument("values must be of a real type, got {}", Name(values.dtype()));

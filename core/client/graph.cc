@@ -95,6 +95,31 @@ op::AttrList DeduceAttrs(const op::OpDef& def, const OperationSpec& spec) {
   return attrs;
 }
 
+/// Inputs whose types the definition does not allow together, in the words of TensorFlow's Python client.
+Status CheckInputTypes(const op::OpDef& def, const OperationSpec& spec) {
+  std::map<std::string, std::pair<DType, std::string>> seen;  // type attribute -> type and the argument that has it
+  const std::vector<size_t> counts = CountsOf(def, spec);
+  size_t next = 0;
+  for (size_t i = 0; i < counts.size(); ++i) {
+    const op::ArgDef& arg = def.inputs[i];
+    for (const size_t end = next + counts[i]; next < end && next < spec.inputs.size(); ++next) {
+      const DType dtype = BaseType(spec.inputs[next].dtype());
+      if (arg.dtype != DType::kInvalid && dtype != BaseType(arg.dtype)) {
+        return InvalidArgument("Input '{}' of '{}' Op has type {} that does not match expected type of {}.", arg.name,
+                               def.name, NumpyName(dtype), NumpyName(BaseType(arg.dtype)));
+      }
+      if (arg.type_attr.empty()) continue;
+      const auto [first, fresh] = seen.emplace(arg.type_attr, std::pair(dtype, arg.name));
+      if (!fresh && first->second.first != dtype) {
+        return InvalidArgument("Input '{}' of '{}' Op has type {} that does not match type {} of argument '{}'.",
+                               arg.name, def.name, NumpyName(dtype), NumpyName(first->second.first),
+                               first->second.second);
+      }
+    }
+  }
+  return Status();
+}
+
 }  // namespace
 
 std::string Format(const std::source_location& where) {
@@ -209,6 +234,7 @@ Operation Graph::Add(const OperationSpec& spec) {
   if (finalized()) return fail(FailedPrecondition("Graph is finalized and cannot be modified."));
   const Result<const op::OpDef*> def = definition_.ops().Get(spec.op);
   if (!def.ok()) return fail(def.status());
+  if (const Status types = CheckInputTypes(**def, spec); !types.ok()) return fail(types);
   Result<std::string> name = names_.ForOperation(spec.name.empty() ? spec.op : spec.name);
   if (!name.ok()) return fail(name.status());
   node.name = std::move(*name);

@@ -62,7 +62,7 @@ class Optimizer {
   /// Operations after all updates.
   virtual std::vector<Operation> Finish(const std::vector<Operation>& updates) { return updates; }
 
-  /// `v/Name`: zeros like the variable, not trainable, under `slot`.
+  /// `v/Name` (`v/Name_1` …): zeros like the variable, not trainable, under `slot`.
   Variable ZerosSlot(const Variable& variable, std::string_view slot, std::string_view name);
   Variable ScalarVariable(std::string_view name, double initial, DType dtype);
   /// A scalar constant in the current scope.

@@ -75,6 +75,7 @@ Status Evaluate(const Model& m, Session& session, const digits::Digits& held_bac
 
 /// Runs this program again, with --restore.
 Status RestoreInSecondProcess(const std::string& self, const std::string& dir) {
+  std::fflush(stdout);
   const pid_t child = fork();
   if (child == 0) {
     execl(self.c_str(), self.c_str(), "--restore", dir.c_str(), static_cast<char*>(nullptr));
