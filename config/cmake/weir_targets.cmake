@@ -101,7 +101,7 @@ function(weir_check_deps)
   list(REMOVE_DUPLICATES used)
   foreach(dep IN LISTS used)
     if(NOT TARGET weir_${dep})
-      message(WARNING "DEPS names '${dep}', but no folder of that name has a CMakeLists.txt")
+      message(FATAL_ERROR "DEPS names '${dep}', but no folder of that name has a CMakeLists.txt")
     endif()
   endforeach()
 endfunction()
@@ -128,18 +128,6 @@ function(weir_test)
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 300)
   endif()
-  set(present "")  # BRINGUP
-  foreach(file IN LISTS arg_SRCS)  # BRINGUP
-    if(EXISTS "${CMAKE_CURRENT_SOURCE_DIR}/${file}" OR IS_ABSOLUTE "${file}")  # BRINGUP
-      list(APPEND present "${file}")  # BRINGUP
-    else()  # BRINGUP
-      message(STATUS "weir: ${arg_NAME} lacks its source ${file}")  # BRINGUP
-    endif()  # BRINGUP
-  endforeach()  # BRINGUP
-  if(NOT present)  # BRINGUP
-    set(present "${PROJECT_SOURCE_DIR}/core/base/nearest.cc")  # BRINGUP
-  endif()  # BRINGUP
-  set(arg_SRCS ${present})  # BRINGUP
   add_executable(${arg_NAME} ${arg_SRCS})
   set_target_properties(${arg_NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
   target_include_directories(${arg_NAME} PRIVATE "${PROJECT_SOURCE_DIR}")
