@@ -35,9 +35,9 @@ struct BundleEntry {
   std::vector<TensorSlice> slices;
 };
 
-/// A checkpoint open for reading. Opening reads and checks the whole index; each read opens its data file, compares what
-/// the index says with that file's size before allocating, and checks the checksum. Damage is DataLoss naming file and
-/// offset, never a crash or a large allocation. Immutable, so thread-safe.
+/// A checkpoint open for reading. Opening reads and checks the whole index; each read opens its data file, compares
+/// what the index says with that file's size before allocating, and checks the checksum. Damage is DataLoss naming
+/// file and offset, never a crash or a large allocation. Immutable, so thread-safe.
 class BundleReader {
  public:
   /// NotFound when there is no PREFIX.index.
@@ -54,8 +54,8 @@ class BundleReader {
 
   /// A whole tensor; a partitioned one is put together from its slices, which must cover it.
   Result<Tensor> Read(std::string_view name) const;
-  /// Part of a tensor, however it was saved. InvalidArgument when the slice does not fit the stored shape, or the stored
-  /// slices do not cover it.
+  /// Part of a tensor, however it was saved. InvalidArgument when the slice does not fit the stored shape, or the
+  /// stored slices do not cover it.
   Result<Tensor> ReadSlice(std::string_view name, const TensorSlice& slice) const;
   /// Reads everything and checks every checksum; the first error.
   Status Verify() const;
@@ -85,7 +85,8 @@ class BundleWriter {
   /// Removes what was not finished.
   ~BundleWriter();
 
-  /// Appends a host tensor. InvalidArgument for an empty or repeated name; Unimplemented for a type without a file form.
+  /// Appends a host tensor. InvalidArgument for an empty or repeated name; Unimplemented for a type without a file
+  /// form.
   Status Add(std::string_view name, const Tensor& tensor);
   /// Appends a part of tensor `name` of shape `full`. A slice that is all of it is added as a whole tensor.
   Status AddSlice(std::string_view name, const Shape& full, const TensorSlice& slice, const Tensor& tensor);
@@ -107,9 +108,9 @@ struct MergeOptions {
   bool allow_missing_files = false;  // a source without an index is skipped; at least one must exist
 };
 
-/// Makes the checkpoint `destination` out of several by renaming their data files and writing one index; the rename of
-/// the index is the moment at which it exists. Sources and destination lie on one file system. The sources are gone then.
-/// InvalidArgument when two hold the same tensor, or slices of it that differ in type or full shape.
+/// Makes the checkpoint `destination` out of several by renaming their data files and writing one index; the rename
+/// of the index is the moment at which it exists. Sources and destination lie on one file system. The sources are
+/// gone then. InvalidArgument when two hold the same tensor, or slices of it that differ in type or full shape.
 Status MergeBundles(const std::vector<std::string>& sources, const std::string& destination,
                     const MergeOptions& options = {});
 

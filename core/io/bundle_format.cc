@@ -212,7 +212,8 @@ Result<BundleEntry> DecodeEntry(std::string_view bytes, const BundleHeader& head
   if (message.offset() < 0 || message.size() < 0) {
     return DataLoss("it has offset {} and size {}", message.offset(), message.size());
   }
-  if (message.dtype() <= 0 || message.dtype() > 100) return DataLoss("it has type {}", static_cast<int>(message.dtype()));
+  const int type = message.dtype();
+  if (type <= 0 || type > 100) return DataLoss("it has type {}", type);
   BundleEntry entry;
   entry.dtype = static_cast<DType>(message.dtype());
   entry.shape = std::move(*shape);

@@ -30,7 +30,8 @@ Result<BundleEntry> DecodeEntry(std::string_view bytes, const BundleHeader& head
 /// The whole index file of a bundle. Keys as in the file, without the header's.
 Result<std::string> EncodeIndex(const BundleHeader& header, const std::map<std::string, BundleEntry>& entries);
 
-/// Appends a host tensor's payload; sets offset, size and masked_crc of `entry`. Unimplemented for types without a form.
+/// Appends a host tensor's payload; sets offset, size and masked_crc of `entry`. Unimplemented for types without a
+/// form.
 Status WritePayload(const Tensor& tensor, OutputFile& file, BundleEntry& entry);
 /// The tensor that `entry` describes. DataLoss naming the file and offset when the bytes are not that.
 Result<Tensor> ReadPayload(const BundleEntry& entry, const InputFile& file, bool big_endian);

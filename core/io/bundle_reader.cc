@@ -67,8 +67,8 @@ Result<BundleReader> BundleReader::Open(const std::string& prefix) {
   Result<std::vector<TableEntry>> table = ReadTable(path);
   if (!table.ok() && table.status().code() == Code::kNotFound) {
     if (FileExists(prefix)) {
-      return NotFound("Unsuccessful TensorSliceReader constructor: {} is missing ({} itself is no prefix of a version 2 "
-                      "checkpoint)", path, prefix);
+      return NotFound("Unsuccessful TensorSliceReader constructor: {} is missing ({} itself is no prefix of a version "
+                      "2 checkpoint)", path, prefix);
     }
     return NotFound("Unsuccessful TensorSliceReader constructor: Failed to find any matching files for {}", prefix);
   }
@@ -120,8 +120,8 @@ Status BundleReader::CheckSlices(const std::string& path) const {
 }
 
 const BundleEntry* BundleReader::Find(std::string_view name) const {
-  const auto it = std::lower_bound(entries_.begin(), entries_.end(), name,
-                                   [](const BundleEntry& entry, std::string_view wanted) { return entry.name < wanted; });
+  const auto before = [](const BundleEntry& entry, std::string_view wanted) { return entry.name < wanted; };
+  const auto it = std::lower_bound(entries_.begin(), entries_.end(), name, before);
   return it != entries_.end() && it->name == name ? &*it : nullptr;
 }
 
@@ -169,7 +169,8 @@ Result<Tensor> BundleReader::ReadCovered(const BundleEntry& entry, const TensorS
     WEIR_ASSIGN(TensorSlice resolved, Resolve(stored, entry.shape));
     std::optional<TensorSlice> both = Intersect(resolved, wanted);
     if (!both) continue;
-    const BundleEntry* part = entry.slices.empty() ? &entry : &slice_entries_.find(SliceKey(entry.name, stored))->second;
+    const BundleEntry* part =
+        entry.slices.empty() ? &entry : &slice_entries_.find(SliceKey(entry.name, stored))->second;
     parts.push_back({part, std::move(resolved), std::move(*both)});
     if (!shards.insert(part->shard).second) continue;
     WEIR_ASSIGN(const InputFile file, InputFile::Open(DataPath(prefix_, part->shard, num_shards_)));

@@ -8,6 +8,12 @@
 namespace weir::io {
 namespace {
 
+// Keys of an index that are empty or start with NUL have a meaning of their own.
+Status CheckName(std::string_view name) {
+  if (!name.empty() && name.front() != '\0') return Status();
+  return InvalidArgument("a checkpoint key must not be empty or start with NUL");
+}
+
 // Adds one part of a tensor to what the others said of it; both say the same type and full shape.
 Status JoinSlices(BundleEntry& have, const BundleEntry& more, std::string_view where) {
   if (have.dtype != more.dtype || !(have.shape == more.shape)) {
@@ -80,7 +86,7 @@ Status BundleWriter::Store(std::string key, const Tensor& tensor) {
 }
 
 Status BundleWriter::Add(std::string_view name, const Tensor& tensor) {
-  if (name.empty() || name.front() == '\0') return InvalidArgument("a checkpoint key must not be empty or start with NUL");
+  WEIR_TRY(CheckName(name));
   if (entries_.count(std::string(name)) != 0) return InvalidArgument("Adding duplicate key: {}", name);
   return Store(std::string(name), tensor);
 }
@@ -94,7 +100,7 @@ Status BundleWriter::AddSlice(std::string_view name, const Shape& full, const Te
                            shape.ToString(), tensor.shape().ToString());
   }
   if (shape == full) return Add(name, tensor);
-  if (name.empty() || name.front() == '\0') return InvalidArgument("a checkpoint key must not be empty or start with NUL");
+  WEIR_TRY(CheckName(name));
   BundleEntry whole;
   whole.name = name;
   whole.dtype = tensor.dtype();

@@ -35,8 +35,8 @@ inline void AppendVarint(std::string& out, uint64_t value) {
   out.push_back(static_cast<char>(value));
 }
 
-/// Takes a varint off the front of `in`; false, with `in` unspecified, when it is cut short, exceeds 64 bits or is longer
-/// than it need be.
+/// Takes a varint off the front of `in`; false, with `in` unspecified, when it is cut short, exceeds 64 bits or is
+/// longer than it need be.
 inline bool TakeVarint(std::string_view& in, uint64_t& value) {
   value = 0;
   for (int shift = 0; shift < 64 && !in.empty(); shift += 7) {

@@ -7,7 +7,7 @@
 namespace weir::io {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "the file formats here are read and written without swapping");
+static_assert(std::endian::native == std::endian::little, "files are read and written without swapping");
 
 constexpr uint32_t kPolynomial = 0x82f63b78;  // reflected
 

@@ -9,8 +9,8 @@
 
 namespace weir::io {
 
-/// Checksum of the bytes that gave `crc` followed by `data`; 0 stands for no bytes. With the CPU's own instruction where
-/// it has one.
+/// Checksum of the bytes that gave `crc` followed by `data`; 0 stands for no bytes. With the CPU's own instruction
+/// where it has one.
 uint32_t ExtendCrc32c(uint32_t crc, std::string_view data);
 inline uint32_t Crc32c(std::string_view data) { return ExtendCrc32c(0, data); }
 inline uint32_t Crc32c(std::span<const std::byte> data) {

@@ -54,7 +54,9 @@ std::string EncodeEvent(double wall_time, int64_t step, int field, std::string_v
 
 Result<Event> DecodeEvent(std::string_view bytes) {
   tf::Event message;
-  if (Status status = proto::ParseBinary(bytes, "Event", message); !status.ok()) return DataLoss("{}", status.message());
+  if (Status status = proto::ParseBinary(bytes, "Event", message); !status.ok()) {
+    return DataLoss("{}", status.message());
+  }
   Event event;
   event.wall_time = message.wall_time();
   event.step = message.step();

@@ -43,7 +43,8 @@ class EventWriter {
 
   const std::string& path() const { return path_; }
 
-  /// Arguments are serialized messages of the type named; their bytes are not looked at. FailedPrecondition after Close.
+  /// Arguments are serialized messages of the type named; their bytes are not looked at. FailedPrecondition after
+  /// Close.
   Status AddSummary(std::string_view summary, int64_t step);
   Status AddGraph(std::string_view graph_def, int64_t step = 0);
   Status AddMetaGraph(std::string_view meta_graph_def, int64_t step = 0);

@@ -44,8 +44,8 @@ Status SyncDirectory(const std::string& dir);
 /// `path` + ".tempstate" + 64 random bits, for a file that is renamed to `path` once it is complete.
 std::string TemporaryName(const std::string& path);
 
-/// The whole of a file or pipe. ResourceExhausted when there are more than `limit_bytes`, found before a regular file is
-/// read; never allocates more than that.
+/// The whole of a file or pipe. ResourceExhausted when there are more than `limit_bytes`, found before a regular file
+/// is read; never allocates more than that.
 Result<std::string> ReadFile(const std::string& path, uint64_t limit_bytes);
 /// Replaces a file as a whole: readers see the old or the new contents, after a power loss too.
 Status WriteFileAtomically(const std::string& path, std::string_view contents);

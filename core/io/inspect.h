@@ -19,8 +19,8 @@ struct InspectOptions {
   bool all_tensor_names = false;
 };
 
-/// As TensorFlow 1.x's print_tensors_in_checkpoint_file: "tensor_name:  v1", then the value as NumPy prints it, sorted by
-/// name. With no option set, one line "v1 (DT_FLOAT) [3]" per tensor.
+/// As TensorFlow 1.x's print_tensors_in_checkpoint_file: "tensor_name:  v1", then the value as NumPy prints it,
+/// sorted by name. With no option set, one line "v1 (DT_FLOAT) [3]" per tensor.
 Result<std::string> InspectCheckpoint(const std::string& prefix, const InspectOptions& options = {});
 
 /// What a model wants to restore: a checkpoint key, with type and shape.

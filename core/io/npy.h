@@ -19,8 +19,9 @@ Result<Tensor> DecodeNpy(std::string_view file, const std::string& path);
 /// The same from a file; ResourceExhausted when it exceeds `limit_bytes`.
 Result<Tensor> ReadNpy(const std::string& path, uint64_t limit_bytes = uint64_t{16} << 30);
 
-/// A version 1 file (2 when the header needs it) as NumPy writes it. bfloat16 and float8 become float32, quantised types
-/// the integers that hold them, strings an "S" array as wide as the longest. Unimplemented for resources and variants.
+/// A version 1 file (2 when the header needs it) as NumPy writes it. bfloat16 and float8 become float32, quantised
+/// types the integers that hold them, strings an "S" array as wide as the longest. Unimplemented for resources and
+/// variants.
 Result<std::string> EncodeNpy(const Tensor& tensor);
 Status WriteNpy(const std::string& path, const Tensor& tensor);
 

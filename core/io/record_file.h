@@ -1,5 +1,5 @@
-// TFRecord files: a row of byte strings, each with its length and two checksums.
-// Format: u64 length | masked CRC-32C of it | bytes | masked CRC-32C of them, all little-endian, nothing else in the file.
+// TFRecord files: a row of byte strings, each with its length and two checksums. Format: u64 length | masked CRC-32C
+// of it | bytes | masked CRC-32C of them, all little-endian, nothing else in the file.
 #ifndef WEIR_CORE_IO_RECORD_FILE_H_
 #define WEIR_CORE_IO_RECORD_FILE_H_
 
@@ -27,8 +27,8 @@ class RecordReader {
   static Result<RecordReader> Open(const std::string& path);
 
   /// The next payload, or nothing at the end. As in TensorFlow, a file that ends inside a header has ended there.
-  /// DataLoss "corrupted record at <offset>" for a wrong checksum, "truncated record at <offset>" for a payload cut short.
-  /// After a payload with a wrong checksum the next call goes on behind it; every other error repeats.
+  /// DataLoss "corrupted record at <offset>" for a wrong checksum, "truncated record at <offset>" for a payload cut
+  /// short. After a payload with a wrong checksum the next call goes on behind it; every other error repeats.
   Result<std::optional<std::string>> Next();
 
   /// Where the next record starts.

@@ -6,7 +6,9 @@
 #include <boost/dll/shared_library.hpp>
 #include <cstdlib>
 #include <map>
+#include <mutex>
 #include <utility>
+#include <vector>
 
 #include "core/kernel/host.h"
 #include "core/plugin/timed.h"
@@ -24,21 +26,33 @@ struct Started {
   const weir_plugin* table = nullptr;
 };
 
-// Maps the file. The handle is leaked on purpose: code of a plugin stays mapped.
-Result<boost::dll::shared_library*> Map(const ScannedFile& file) {
-  auto* library = new boost::dll::shared_library;
+// Keeps a handle for the life of the process: code of a plugin stays mapped.
+void KeepForever(boost::dll::shared_library library) {
+  static std::mutex* const mutex = new std::mutex;  // protects kept; neither is ever destroyed
+  static auto* const kept = new std::vector<boost::dll::shared_library>;
+  const std::lock_guard lock(*mutex);
+  kept->push_back(std::move(library));
+}
+
+// Maps the file and gives its query function.
+Result<weir_plugin_query_fn> Map(const ScannedFile& file) {
+  boost::dll::shared_library library;
   const auto mode = static_cast<boost::dll::load_mode::type>(static_cast<unsigned>(boost::dll::load_mode::rtld_now) |
                                                              static_cast<unsigned>(RTLD_NODELETE));
   boost::dll::fs::error_code error;
-  library->load(boost::dll::fs::path(file.path), mode, error);
+  library.load(boost::dll::fs::path(file.path), mode, error);
   if (error) {
     const char* text = dlerror();  // Boost keeps a code only
-    delete library;
     return FailedPrecondition("cannot be loaded: {}", text != nullptr ? text : error.message());
   }
+  void* query = dlsym(library.native(), WEIR_PLUGIN_QUERY_SYMBOL);
+  KeepForever(std::move(library));
   WEIR_ASSIGN(const FileIdentity now, FileIdentity::Of(file.path));
   if (now != file.identity) return FailedPrecondition("the file changed while it was loaded");
-  return library;
+  if (query == nullptr) {
+    return FailedPrecondition("it has a plugin's note but does not export {}", WEIR_PLUGIN_QUERY_SYMBOL);
+  }
+  return reinterpret_cast<weir_plugin_query_fn>(query);
 }
 
 Status CheckTable(const weir_plugin* table, const PluginNote& note) {
@@ -60,14 +74,10 @@ Status CheckTable(const weir_plugin* table, const PluginNote& note) {
 
 Started Start(const ScannedFile& file) {
   Started started;
-  const Result<boost::dll::shared_library*> library = Map(file);
-  if (!library.ok()) return {library.status(), nullptr};
-  if (!(*library)->has(WEIR_PLUGIN_QUERY_SYMBOL)) {
-    return {FailedPrecondition("it has a plugin's note but does not export {}", WEIR_PLUGIN_QUERY_SYMBOL), nullptr};
-  }
-  const auto query = reinterpret_cast<weir_plugin_query_fn>(dlsym((*library)->native(), WEIR_PLUGIN_QUERY_SYMBOL));
+  const Result<weir_plugin_query_fn> query = Map(file);
+  if (!query.ok()) return {query.status(), nullptr};
   started.status = CallPlugin("the query function", [&](weir_error*) {
-    started.table = query(WEIR_ABI_MAJOR, WEIR_ABI_MINOR);
+    started.table = (*query)(WEIR_ABI_MAJOR, WEIR_ABI_MINOR);
     return WEIR_OK;
   });
   if (started.status.ok()) started.status = CheckTable(started.table, file.note);

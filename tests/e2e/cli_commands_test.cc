@@ -24,7 +24,7 @@ TEST(CliHelp, EveryCommandDescribesItself) {
     EXPECT_NE(all.out.find(command), std::string::npos) << command;
     const Ended one = Weir({command, "--help"});
     EXPECT_EQ(one.status, 0) << command;
-    for (const char* option : {"--help", "--json", "--log-level"}) {
+    for (const char* option : {"--help", "--json", "--log-level", "--version"}) {
       EXPECT_NE(one.out.find(option), std::string::npos) << command << " " << option;
     }
   }
@@ -40,6 +40,10 @@ TEST(CliHelp, VersionNamesTheAbi) {
   EXPECT_EQ(version.status, 0);
   EXPECT_TRUE(version.out.starts_with("weir ")) << version.out;
   EXPECT_NE(version.out.find("plugin ABI 1."), std::string::npos) << version.out;
+  EXPECT_EQ(Weir({"run", "--version"}).out, version.out);
+  const Json json = Weir({"--version", "--json"}).json();
+  EXPECT_EQ(json["schema"], 1);
+  EXPECT_NE(version.out.find(json["version"].get<std::string>()), std::string::npos);
 }
 
 struct Misuse {

@@ -2,6 +2,7 @@
 #ifndef WEIR_TESTS_PIPELINE_BAD_INPUTS_H_
 #define WEIR_TESTS_PIPELINE_BAD_INPUTS_H_
 
+#include <ostream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,6 +22,8 @@ struct BadInput {
   std::vector<std::string> fetches = {"y"};
   std::vector<std::pair<std::string, Tensor>> feeds = {};
 };
+
+inline void PrintTo(const BadInput& input, std::ostream* out) { *out << input.name; }
 
 /// Faults of the graph itself, found by import.
 std::vector<BadInput> BadGraphs();

@@ -58,7 +58,7 @@ std::vector<BadInput> BadFeeds() {
       {"FetchOfNobody", kSum, Code::kNotFound, "", {"FetchOutputs node yy: not found", "'y'"}, {"yy"}},
       {"FetchOfOutputThatIsNot", kSum, invalid, "", {"FetchOutputs y:1", "index too large", "< 1"}, {"y:1"}},
       {"FetchOfNodeWithoutOutput", kTwo + NodeText("n", "NoOp"), invalid, "", {"'n'", "produces no output"}, {"n"}},
-      {"FetchWithBadIndex", kSum, invalid, "", {"y:-1"}, {"y:-1"}},
+      {"FetchWithBadIndex", kSum, Code::kNotFound, "", {"y:-1"}, {"y:-1"}},
   };
 }
 

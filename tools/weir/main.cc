@@ -25,6 +25,9 @@ namespace {
 constexpr int kFailed = 1;
 constexpr int kWrongUse = 2;
 
+const std::string kAbiVersion = fmt::format("{}.{}", WEIR_ABI_MAJOR, WEIR_ABI_MINOR);
+const std::string kVersionText = fmt::format("weir {} (plugin ABI {})", WEIR_VERSION, kAbiVersion);
+
 struct GlobalOptions {
   bool json = false;
   std::string log_level = "warning";
@@ -45,6 +48,7 @@ void AddGlobalOptions(CLI::App& app, GlobalOptions& global) {
       ->type_name("LEVEL")
       ->group("Everywhere");
   app.set_help_flag("-h,--help", "Print this help and exit")->group("Everywhere");
+  app.set_version_flag("--version", kVersionText)->group("Everywhere");
 }
 
 // One value per occurrence, so that the next word is never swallowed.
@@ -111,9 +115,6 @@ struct Options {
 void Describe(CLI::App& app, Options& options, Command& chosen) {
   app.name("weir");
   app.description("weir runs dataflow graphs in TensorFlow's formats on the devices that plugins bring.");
-  app.set_version_flag("--version",
-                       fmt::format("weir {} (plugin ABI {}.{})", WEIR_VERSION, WEIR_ABI_MAJOR, WEIR_ABI_MINOR))
-      ->group("Everywhere");
   app.require_subcommand(1);
   app.failure_message([](const CLI::App*, const CLI::Error& error) { return std::string(error.what()); });
   app.footer(
@@ -202,12 +203,18 @@ int Run(const std::vector<std::string>& words) {
   Json report = {{"schema", 1}};
   CLI::App app;
   Describe(app, options, chosen);
+  // Asked of the words, as parsing may end before it comes to the flag.
+  const bool json = std::find(words.begin(), words.end(), "--json") != words.end();
   try {
     app.parse(std::vector<std::string>(words.rbegin(), words.rend()));  // CLI11 takes words from the back
-  } catch (const CLI::Success& success) {                               // --help, --version
-    return app.exit(success);
+  } catch (const CLI::CallForVersion& version) {
+    if (!json) return app.exit(version);
+    report["version"] = WEIR_VERSION;
+    report["abi"] = kAbiVersion;
+    return Finish(true, report, Status(), 0);
+  } catch (const CLI::Success& help) {
+    return app.exit(help);
   } catch (const CLI::ParseError& error) {
-    const bool json = std::find(words.begin(), words.end(), "--json") != words.end();
     return Finish(json, report, WrongUse(app, words, error), kWrongUse);
   }
   for (const auto& [name, level] : kLogLevels) {

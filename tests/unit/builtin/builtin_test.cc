@@ -198,25 +198,26 @@ TEST_F(Builtin, AssertNamesItsData) {
 TEST_F(Builtin, SummariesDecode) {
   const Answer scalars = Call("ScalarSummary", {Strings({"a", "b"}), Tensor::Vector<int64_t>({3, -4})}, 1);
   ASSERT_TRUE(scalars.status.ok()) << scalars.status.ToString();
-  const Answer histogram = Call("HistogramSummary", {Text("h"), Tensor::Of<double>(Shape::Of({2, 2}), {1, 2, 3, 4})}, 1);
+  const Tensor values = Tensor::Of<double>(Shape::Of({2, 2}), {1, 2, 3, 4});
+  const Answer histogram = Call("HistogramSummary", {Text("h"), values}, 1);
   ASSERT_TRUE(histogram.status.ok()) << histogram.status.ToString();
   const Answer merged = Call("MergeSummary", {scalars.outputs[0], histogram.outputs[0]}, 1);
   ASSERT_TRUE(merged.status.ok()) << merged.status.ToString();
-  const auto values = io::DecodeSummary(merged.outputs[0].scalar<std::string>());
-  ASSERT_TRUE(values.ok());
-  ASSERT_EQ(values->size(), 3u);
-  EXPECT_EQ((*values)[0].tag, "a");
-  EXPECT_EQ((*values)[0].scalar, 3);
-  EXPECT_EQ((*values)[1].scalar, -4);
-  EXPECT_EQ((*values)[2].tag, "h");
-  EXPECT_EQ((*values)[2].histogram.sum_squares, 30);
+  const auto decoded = io::DecodeSummary(merged.outputs[0].scalar<std::string>());
+  ASSERT_TRUE(decoded.ok());
+  ASSERT_EQ(decoded->size(), 3u);
+  EXPECT_EQ((*decoded)[0].tag, "a");
+  EXPECT_EQ((*decoded)[0].scalar, 3);
+  EXPECT_EQ((*decoded)[1].scalar, -4);
+  EXPECT_EQ((*decoded)[2].tag, "h");
+  EXPECT_EQ((*decoded)[2].histogram.sum_squares, 30);
 }
 
 TEST_F(Builtin, SummaryErrorsAreTensorFlowsTexts) {
   ExpectError(Call("ScalarSummary", {Text("t"), Tensor::Vector<float>({1, 2})}, 1), Code::kInvalidArgument,
-              "tags and values not the same shape: [] != [2] (tag 't')");
+              "tags and values are not the same shape: [] != [2] (tag 't')");
   ExpectError(Call("ScalarSummary", {Strings({"t", "u"}), Tensor::Scalar(1.0f)}, 1), Code::kInvalidArgument,
-              "tags and values not the same shape: [2] != []");
+              "tags and values are not the same shape: [2] != []");
   ExpectError(Call("ScalarSummary", {Text("t"), Text("u")}, 1), Code::kInvalidArgument, "got string");
   ExpectError(Call("HistogramSummary", {Text("t"), Tensor::Scalar(std::nanf(""))}, 1), Code::kInvalidArgument,
               "Nan in summary histogram for: node");

@@ -80,7 +80,8 @@ TEST_F(Bundle, EveryTypeAndOddShapesRoundTrip) {
   tensors["scalar"] = Tensor::Scalar(3.5);
   tensors["empty"] = *Tensor::Make(DType::kFloat, Shape::Of({0, 4}));
   tensors["no strings"] = *Tensor::Make(DType::kString, Shape::Of({0}));
-  tensors["strings"] = Tensor::Of<std::string>(Shape::Of({2, 2}), {"", std::string(100000, 'x'), std::string("\0", 1), "é"});
+  tensors["strings"] =
+      Tensor::Of<std::string>(Shape::Of({2, 2}), {"", std::string(100000, 'x'), std::string("\0", 1), "é"});
   Save(Path("all"), tensors);
   const BundleReader reader = Open(Path("all"));
   EXPECT_EQ(reader.entries().size(), tensors.size());
@@ -94,7 +95,8 @@ TEST_F(Bundle, EveryTypeAndOddShapesRoundTrip) {
 
 TEST_F(Bundle, ReaderErrorsAreTensorFlowsTexts) {
   WEIR_EXPECT_ERROR(BundleReader::Open(Path("none")).status(), Code::kNotFound,
-                    "Unsuccessful TensorSliceReader constructor: Failed to find any matching files for " + Path("none"));
+                    "Unsuccessful TensorSliceReader constructor: Failed to find any matching files for " +
+                        Path("none"));
   Save(Path("m"), {{"weights", Floats({1})}, {"bias", Floats({2})}});
   const BundleReader reader = Open(Path("m"));
   WEIR_EXPECT_ERROR(reader.Read("weight").status(), Code::kNotFound, "Key weight not found in checkpoint");
@@ -310,7 +312,8 @@ TEST_F(Bundle, B33_LyingEntriesWithRightChecksumsAreRefusedBeforeAllocating) {
   };
   const Case cases[] = {
       {"extent 2^40", [](BundleEntry& e) { e.shape = Shape::Of({int64_t{1} << 40}); }},
-      {"extent and size 2^42", [](BundleEntry& e) { e.shape = Shape::Of({int64_t{1} << 40}); e.size = uint64_t{1} << 42; }},
+      {"extent and size 2^42",
+       [](BundleEntry& e) { e.shape = Shape::Of({int64_t{1} << 40}); e.size = uint64_t{1} << 42; }},
       {"shard 10^9", [](BundleEntry& e) { e.shard = 1000000000; }},
       {"negative shard", [](BundleEntry& e) { e.shard = -1; }},
       {"offset past the end", [](BundleEntry& e) { e.offset = 1000; }},
@@ -395,7 +398,8 @@ TEST(TensorSlices, TextsAreParsed) {
   EXPECT_EQ(parsed->full, Shape::Of({10, 20}));
   EXPECT_EQ(ToString(parsed->slice), "0,5:-");
   for (const char* bad : {"10", "x -", "10 20 -", "10 -:-", "10 0,11", "10 5,-1", "10 ,", "10 0,5,", "-1 -", "10  -",
-                          "9223372036854775807 9223372036854775807 -:-", "10 9223372036854775807,9223372036854775807"}) {
+                          "9223372036854775807 9223372036854775807 -:-",
+                          "10 9223372036854775807,9223372036854775807"}) {
     WEIR_EXPECT_ERROR(ParseShapeAndSlice(bad).status(), Code::kInvalidArgument, bad);
   }
 }

@@ -155,7 +155,7 @@ TEST_F(Records, EveryTruncationIsAnEndOrDataLoss) {
     if (behind < kRecordHeaderBytes) {
       WEIR_EXPECT_OK(outcome.status);
     } else {
-      WEIR_EXPECT_ERROR(outcome.status, Code::kDataLoss, length < 21 ? "truncated record at 0" : "truncated record at 21");
+      WEIR_EXPECT_ERROR(outcome.status, Code::kDataLoss, fmt::format("truncated record at {}", length < 21 ? 0 : 21));
     }
   }
 }

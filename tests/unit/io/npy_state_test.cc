@@ -58,7 +58,9 @@ TEST_F(Npy, EveryTypeRoundTrips) {
     for (const Shape& shape : {Shape(), Shape::Of({3}), Shape::Of({2, 0, 4}), Shape::Of({2, 3, 1})}) {
       Result<Tensor> tensor = Tensor::Make(dtype, shape);
       ASSERT_TRUE(tensor.ok());
-      for (size_t i = 0; i < tensor->bytes(); ++i) tensor->mutable_raw()[i] = std::byte(dtype == DType::kBool ? i % 2 : i);
+      for (size_t i = 0; i < tensor->bytes(); ++i) {
+        tensor->mutable_raw()[i] = std::byte(dtype == DType::kBool ? i % 2 : i);
+      }
       WEIR_ASSERT_OK(WriteNpy(Path("a.npy"), *tensor));
       const Result<Tensor> read = ReadNpy(Path("a.npy"));
       ASSERT_TRUE(read.ok()) << read.status().ToString();
@@ -112,7 +114,8 @@ TEST_F(Npy, BadFilesAreRefusedBeforeAllocating) {
   refuse("{'descr': '<f4', 'fortran_order': False, 'shape': (-1,), }", "", Code::kInvalidArgument, "bad.npy");
   refuse("{'descr': '<f4', 'fortran_order': False, 'shape': (4294967296, 4294967296), }", "", Code::kInvalidArgument,
          "bad.npy");
-  refuse("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,), }", "", Code::kInvalidArgument, "dictionary");
+  refuse("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,), }", "", Code::kInvalidArgument,
+         "dictionary");
   refuse("{'descr': '<f4', 'shape': (1,), }", "", Code::kInvalidArgument, "dictionary");
   refuse("{'descr': '<U99999999999999999999', 'fortran_order': False, 'shape': (1,), }", "", Code::kInvalidArgument,
          "element type");
