@@ -63,7 +63,7 @@ struct BlockHeader {
 };
 
 void* HostAlloc(uint64_t bytes, uint64_t alignment) noexcept {
-  if (!std::has_single_bit(alignment) || alignment > (uint64_t{1} << 30) || bytes > (uint64_t{1} << 62)) return nullptr;
+  if (!std::has_single_bit(alignment) || alignment > (uint64_t{1} << 30) || !FitsHostMemory(bytes)) return nullptr;
   alignment = std::max<uint64_t>(alignment, alignof(BlockHeader));
   const uint64_t lead = (sizeof(BlockHeader) + alignment - 1) & ~(alignment - 1);
   void* base = nullptr;

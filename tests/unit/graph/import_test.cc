@@ -233,7 +233,7 @@ TEST(Import, EveryKindOfAttribute) {
     attr { key: 'b' value { b: true } } attr { key: 't' value { type: DT_HALF } }
     attr { key: 'sh' value { shape { dim { size: -1 } dim { size: 3 } } } }
     attr { key: 'un' value { shape { unknown_rank: true } } }
-    attr { key: 'te' value { tensor { dtype: DT_INT32 int_val: 4 } } }
+    attr { key: 'te' value { tensor { dtype: DT_INT32 tensor_shape { } int_val: 4 } } }
     attr { key: 'fu' value { func { name: 'g' attr { key: 'T' value { type: DT_INT8 } } } } }
     attr { key: 'p' value { placeholder: 'T' } } attr { key: 'e' value { list { } } }
     attr { key: 'ls' value { list { s: 'a' s: 'b' } } } attr { key: 'li' value { list { i: [1, -2] } } }

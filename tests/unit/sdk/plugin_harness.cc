@@ -54,7 +54,7 @@ const weir_host& Host() {
     h.node_resource = [](const weir_node* node, weir_str key, void* (*make)(void*), void (*)(void*), void* arg) -> void* {
       const auto named = node->attributes->find("node");
       if (named == node->attributes->end()) return nullptr;
-      static std::map<std::string, void*> objects;  // live as long as the process
+      static auto& objects = *new std::map<std::string, void*>;  // live as long as the process
       void*& object = objects[named->second.s + "/" + std::string(key.data, key.size)];
       if (object == nullptr) object = make(arg);
       return object;
