@@ -38,11 +38,11 @@ TEST_P(CliBadInput, EndsWithOneAndSaysWhere) {
   }
   const Ended ended = Weir(words);
   EXPECT_EQ(ended.status, 1) << ended.err;
-  const Json answer = ended.json();
+  Json answer = ended.json();
   ASSERT_TRUE(answer.is_object()) << ended.out << ended.err;
   EXPECT_EQ(answer["schema"], 1);
   EXPECT_FALSE(answer.contains("fetches"));
-  const Json& error = answer["error"];
+  Json error = answer["error"];
   EXPECT_EQ(error["code"], CodeName(bad.code));
   EXPECT_EQ(error["node"], bad.node.empty() ? Json(nullptr) : Json(bad.node));
   const std::string message = error["message"];

@@ -41,7 +41,7 @@ TEST(CliHelp, VersionNamesTheAbi) {
   EXPECT_TRUE(version.out.starts_with("weir ")) << version.out;
   EXPECT_NE(version.out.find("plugin ABI 1."), std::string::npos) << version.out;
   EXPECT_EQ(Weir({"run", "--version"}).out, version.out);
-  const Json json = Weir({"--version", "--json"}).json();
+  Json json = Weir({"--version", "--json"}).json();
   EXPECT_EQ(json["schema"], 1);
   EXPECT_NE(version.out.find(json["version"].get<std::string>()), std::string::npos);
 }
@@ -66,7 +66,7 @@ TEST_P(CliMisuse, EndsWithTwoAndSaysWhatIsWrong) {
   words.emplace_back("--json");
   const Ended json = Weir(words);
   EXPECT_EQ(json.status, 2);
-  const Json answer = json.json();
+  Json answer = json.json();
   ASSERT_TRUE(answer.is_object()) << json.out;
   EXPECT_EQ(answer["schema"], 1);
   EXPECT_EQ(answer["error"]["code"], "INVALID_ARGUMENT");
@@ -94,7 +94,7 @@ INSTANTIATE_TEST_SUITE_P(Cli, CliMisuse,
 TEST(CliDevices, ListsWhatPluginsBring) {
   const Ended ended = Weir({"devices", "--json"});
   ASSERT_EQ(ended.status, 0) << ended.err;
-  const Json answer = ended.json();
+  Json answer = ended.json();
   EXPECT_EQ(answer["schema"], 1);
   const Json& devices = answer["devices"];
   const auto cpu = std::find_if(devices.begin(), devices.end(), [](const Json& d) { return d["kind"] == "CPU"; });
@@ -106,20 +106,30 @@ TEST(CliDevices, ListsWhatPluginsBring) {
   const auto flags = (*cpu)["flags"].get<std::vector<std::string>>();
   EXPECT_NE(std::find(flags.begin(), flags.end(), "unified_memory"), flags.end()) << ended.out;
 
-  const Ended text = Weir({"devices"});
+  const Ended text = Weir({"devices", "--log-level", "error"});
   EXPECT_EQ(text.status, 0);
   EXPECT_NE(text.out.find("/job:localhost/replica:0/task:0/device:CPU:0"), std::string::npos) << text.out;
 }
 
-TEST(CliDevices, PlainTextIntoPipes) {
-  const Ended text = Weir({"plugins"}, {{"TERM", "xterm-256color"}});
-  EXPECT_EQ(text.out.find('\x1b'), std::string::npos) << text.out;
+TEST(CliColour, OnlyOnATerminalThatMayHaveIt) {
+  const std::string escape = "\x1b[";
+  const std::map<std::string, std::string> capable = {{"TERM", "xterm-256color"}, {"NO_COLOR", ""}};
+  EXPECT_EQ(Weir({"plugins"}, capable).out.find(escape), std::string::npos);
+  const Ended terminal = WeirOnTerminal({"plugins"}, capable);
+  EXPECT_EQ(terminal.status, 0);
+  EXPECT_NE(terminal.out.find(escape + "32mloaded" + escape + "0m"), std::string::npos) << terminal.out;
+  for (const auto& [name, value] : std::map<std::string, std::string>{{"NO_COLOR", "1"}, {"TERM", "dumb"}}) {
+    std::map<std::string, std::string> plain = capable;
+    plain[name] = value;
+    EXPECT_EQ(WeirOnTerminal({"plugins"}, plain).out.find(escape), std::string::npos) << name;
+  }
+  EXPECT_EQ(WeirOnTerminal({"plugins", "--json"}, capable).out.find(escape), std::string::npos);
 }
 
 TEST(CliPlugins, EveryFileHasAVerdict) {
   const Ended ended = Weir({"plugins", "--json"});
   ASSERT_EQ(ended.status, 0) << ended.err;
-  const Json answer = ended.json();
+  Json answer = ended.json();
   EXPECT_EQ(answer["schema"], 1);
   std::map<std::string, Json> by_name;
   for (const Json& plugin : answer["plugins"]) {
@@ -141,7 +151,7 @@ TEST(CliPlugins, EveryFileHasAVerdict) {
 TEST(CliOps, OneOpInFull) {
   const Ended ended = Weir({"ops", "Add", "--json"});
   ASSERT_EQ(ended.status, 0) << ended.err;
-  const Json answer = ended.json();
+  Json answer = ended.json();
   EXPECT_EQ(answer["schema"], 1);
   ASSERT_EQ(answer["ops"].size(), 1u);
   const Json& add = answer["ops"][0];
@@ -165,7 +175,7 @@ TEST(CliOps, OneOpInFull) {
 }
 
 TEST(CliOps, AllOpsInEveryForm) {
-  const Json all = Weir({"ops", "--json"}).json();
+  Json all = Weir({"ops", "--json"}).json();
   ASSERT_TRUE(all.is_object());
   EXPECT_GT(all["ops"].size(), 100u);
   const std::string text = Weir({"ops"}).out;
@@ -189,7 +199,7 @@ TEST(CliCheck, GoodPluginPasses) {
   const Ended ended =
       Weir({"check", PluginFile("cpu.so"), "--stage", "static", "--stage", "load", "--junit", junit, "--json"});
   ASSERT_EQ(ended.status, 0) << ended.out << ended.err;
-  const Json answer = ended.json();
+  Json answer = ended.json();
   EXPECT_EQ(answer["schema"], 1);
   ASSERT_EQ(answer["stages"].size(), 2u);
   EXPECT_EQ(answer["stages"][0]["name"], "static");
@@ -206,7 +216,7 @@ TEST(CliCheck, FileThatIsNoPluginFails) {
   const std::string file = folder.Write("text.so", "no library");
   const Ended ended = Weir({"check", file, "--stage", "static", "--json"});
   EXPECT_EQ(ended.status, 1);
-  const Json answer = ended.json();
+  Json answer = ended.json();
   ASSERT_TRUE(answer.is_object()) << ended.out;
   EXPECT_EQ(answer["schema"], 1);
   EXPECT_TRUE(answer.contains("error")) << ended.out;

@@ -55,7 +55,7 @@ std::map<std::string, Verdict> Verdicts(const std::string& folders) {
   const Ended ended = Weir({"plugins", "--why", "--json"}, {{"WEIR_PLUGIN_PATH", folders}});
   EXPECT_EQ(ended.status, 0) << ended.err;
   std::map<std::string, Verdict> verdicts;
-  const Json answer = ended.json();
+  Json answer = ended.json();
   for (const Json& plugin : answer["plugins"]) {
     verdicts[fs::path(plugin["file"].get<std::string>()).filename()] = {plugin["verdict"], plugin["reason"],
                                                                         plugin["devices"]};
@@ -79,10 +79,10 @@ TEST(CliPluginFolder, EmptyOrMissingFolderIsSaidAndNothingBreaks) {
       const Ended text = Weir({command}, environment);
       EXPECT_EQ(text.status, 0) << text.err;
       EXPECT_NE(text.out.find(path), std::string::npos) << text.out;
-      const Json json = Weir({command, "--json"}, environment).json();
+      Json json = Weir({command, "--json"}, environment).json();
       EXPECT_EQ(json[command], Json::array());
     }
-    const Json ops = Weir({"ops", "Add", "--json"}, environment).json();
+    Json ops = Weir({"ops", "Add", "--json"}, environment).json();
     EXPECT_EQ(ops["ops"][0]["kernels"], Json::array());
     const Ended run = Weir({"run", graph, "--feed", "x=[1,2]", "--json"}, environment);
     EXPECT_EQ(run.status, 1);
@@ -159,7 +159,7 @@ TEST(CliPluginFolder, SecondPluginOfANameIsRefusedAndNamesTheFirst) {
   EXPECT_EQ(verdicts["b.so"].verdict, "refused");
   EXPECT_NE(verdicts["b.so"].reason.find("'cpu'"), std::string::npos) << verdicts["b.so"].reason;
   EXPECT_NE(verdicts["b.so"].reason.find(folder / "a.so"), std::string::npos) << verdicts["b.so"].reason;
-  const Json devices = Weir({"devices", "--json"}, {{"WEIR_PLUGIN_PATH", folder.path()}}).json();
+  Json devices = Weir({"devices", "--json"}, {{"WEIR_PLUGIN_PATH", folder.path()}}).json();
   EXPECT_EQ(devices["devices"].size(), 1u);
 }
 

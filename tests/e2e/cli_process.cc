@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <pty.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,13 +12,8 @@
 namespace weir::testing {
 namespace {
 
-// In the child: both outputs into files, the environment changed, then the command.
-[[noreturn]] void Become(const std::vector<std::string>& words, const std::map<std::string, std::string>& environment,
-                         const std::string& out, const std::string& err) {
-  const int in = open("/dev/null", O_RDONLY);
-  const int to = open(out.c_str(), O_CREAT | O_WRONLY, 0600);
-  const int errors = open(err.c_str(), O_CREAT | O_WRONLY, 0600);
-  if (in < 0 || to < 0 || errors < 0 || dup2(in, 0) < 0 || dup2(to, 1) < 0 || dup2(errors, 2) < 0) _exit(126);
+// In the child.
+[[noreturn]] void Become(const std::vector<std::string>& words, const std::map<std::string, std::string>& environment) {
   for (const auto& [name, value] : environment) {
     if (value.empty()) {
       unsetenv(name.c_str());
@@ -32,6 +28,20 @@ namespace {
   _exit(127);
 }
 
+// In the child: nothing to read, both outputs into files.
+void Redirect(const std::string& out, const std::string& err) {
+  const int in = open("/dev/null", O_RDONLY);
+  const int to = open(out.c_str(), O_CREAT | O_WRONLY, 0600);
+  const int errors = open(err.c_str(), O_CREAT | O_WRONLY, 0600);
+  if (in < 0 || to < 0 || errors < 0 || dup2(in, 0) < 0 || dup2(to, 1) < 0 || dup2(errors, 2) < 0) _exit(126);
+}
+
+int StatusOf(pid_t child) {
+  int status = 0;
+  if (child <= 0 || waitpid(child, &status, 0) != child) return -1;
+  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
 }  // namespace
 
 Ended Weir(const std::vector<std::string>& words, const std::map<std::string, std::string>& environment) {
@@ -39,14 +49,30 @@ Ended Weir(const std::vector<std::string>& words, const std::map<std::string, st
   const std::string out = folder / "out";
   const std::string err = folder / "err";
   const pid_t child = fork();
-  if (child == 0) Become(words, environment, out, err);
-  Ended ended;
-  int status = 0;
-  if (child > 0 && waitpid(child, &status, 0) == child) {
-    ended.status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+  if (child == 0) {
+    Redirect(out, err);
+    Become(words, environment);
   }
+  Ended ended;
+  ended.status = StatusOf(child);
   ended.out = ReadWhole(out);
   ended.err = ReadWhole(err);
+  return ended;
+}
+
+Ended WeirOnTerminal(const std::vector<std::string>& words, const std::map<std::string, std::string>& environment) {
+  int terminal = -1;
+  const pid_t child = forkpty(&terminal, nullptr, nullptr, nullptr);
+  if (child == 0) Become(words, environment);
+  Ended ended;
+  if (child < 0) return ended;
+  char text[4096];
+  // Linux ends with EIO when the other side has closed.
+  for (ssize_t got = read(terminal, text, sizeof(text)); got > 0; got = read(terminal, text, sizeof(text))) {
+    ended.out.append(text, static_cast<size_t>(got));
+  }
+  ended.status = StatusOf(child);
+  close(terminal);
   return ended;
 }
 

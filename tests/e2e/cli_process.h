@@ -25,6 +25,9 @@ struct Ended {
 /// Runs build/…/bin/weir with these words and these changes of the environment (an empty value unsets).
 Ended Weir(const std::vector<std::string>& words, const std::map<std::string, std::string>& environment = {});
 
+/// The same on a terminal, where both outputs come together in `out`.
+Ended WeirOnTerminal(const std::vector<std::string>& words, const std::map<std::string, std::string>& environment = {});
+
 /// A folder that goes when the test ends.
 class ScratchFolder {
  public:

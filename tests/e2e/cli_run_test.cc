@@ -59,7 +59,7 @@ TEST(CliRun, FeedsALiteralAndWritesWhatItFetched) {
       {"run", graph, "--feed", "x=[[1,2],[3,4]]", "--fetch", "y", "--fetch", "scope/z:0", "--out-dir", out, "--json"});
   ASSERT_EQ(ended.status, 0) << ended.err;
   EXPECT_EQ(ended.err, "");
-  const Json answer = ended.json();
+  Json answer = ended.json();
   EXPECT_EQ(answer["schema"], 1);
   ASSERT_EQ(answer["fetches"].size(), 2u);
   EXPECT_EQ(answer["fetches"][0]["name"], "y");
@@ -94,7 +94,7 @@ TEST(CliRun, BinaryGraphAndFeedFromAFile) {
 
 TEST(CliRun, WithoutFetchesTheUnreadOutputs) {
   const ScratchFolder folder;
-  const Json answer = Weir({"run", folder.Write("g.pbtxt", SumGraph()), "--feed", "x=[[1,2]]", "--json"}).json();
+  Json answer = Weir({"run", folder.Write("g.pbtxt", SumGraph()), "--feed", "x=[[1,2]]", "--json"}).json();
   ASSERT_EQ(answer["fetches"].size(), 2u) << answer.dump();
   EXPECT_EQ(answer["fetches"][0]["name"], "y");
   EXPECT_EQ(answer["fetches"][1]["name"], "scope/z");
@@ -116,7 +116,7 @@ TEST(CliRun, InitThenExactlyNRunsInOneSession) {
   const std::string graph = folder.Write("g.pbtxt", CounterGraph());
   const Ended ended = Weir({"run", graph, "--init", "init", "--fetch", "read", "--runs", "3", "--json"});
   ASSERT_EQ(ended.status, 0) << ended.err;
-  const Json answer = ended.json();
+  Json answer = ended.json();
   EXPECT_EQ(answer["fetches"][0]["first_values"], "[3]");
   EXPECT_EQ(answer["runs"]["count"], 3);
   EXPECT_LE(answer["runs"]["min_ms"], answer["runs"]["median_ms"]);
@@ -131,7 +131,7 @@ TEST(CliRun, InitsRunInOrderWithTheFeeds) {
   const AttrTexts dtype = {{"dtype", "type: DT_FLOAT"}};
   const std::string graph = folder.Write("g.pbtxt", CounterGraph() + PlaceholderText("p", "DT_FLOAT", {}) +
                                                         NodeText("set", "AssignVariableOp", {"v", "p"}, dtype));
-  const Json answer =
+  Json answer =
       Weir({"run", graph, "--init", "init", "--init", "set", "--feed", "p=41", "--fetch", "read", "--json"}).json();
   EXPECT_EQ(answer["fetches"][0]["first_values"], "[42]") << answer.dump();
 }
