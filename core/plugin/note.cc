@@ -153,7 +153,7 @@ Result<Elf64_Ehdr> ReadElfHeader(const ByteSource& file) {
 Result<size_t> MemorySource::ReadAt(uint64_t offset, std::span<std::byte> into) const {
   if (offset >= bytes_.size()) return size_t{0};
   const size_t count = std::min<size_t>(into.size(), bytes_.size() - offset);
-  std::memcpy(into.data(), bytes_.data() + offset, count);
+  if (count > 0) std::memcpy(into.data(), bytes_.data() + offset, count);
   return count;
 }
 
