@@ -26,6 +26,9 @@ Result<std::vector<Tensor>> RunText(const std::string& text, const std::vector<s
   return session->Run(feeds, fetches, {});
 }
 
+/// What bad input may cost. Sanitizers keep freed memory for a while, so their builds judge only the order of magnitude.
+constexpr long kMayGrowKiB = (WEIR_SANITIZER_KIND == 0 ? 64 : 2048) * 1024;
+
 /// Peak resident memory of the process, in KiB.
 long PeakKiB() {
   rusage usage{};
@@ -59,7 +62,7 @@ TEST_P(BadInputTest, GetsItsStatusAndNothingElseHappens) {
   EXPECT_EQ(status.node(), bad.node) << status.ToString();
   for (const std::string& part : bad.said)
     EXPECT_NE(status.message().find(part), std::string::npos) << status.ToString();
-  EXPECT_LT(PeakKiB() - before, 64 * 1024);
+  EXPECT_LT(PeakKiB() - before, kMayGrowKiB);
   EXPECT_LT(seconds.count(), 5.0);  // 1 s on a machine of its own
   ExpectGoodStep();
 }
@@ -135,7 +138,7 @@ TEST(DamagedGraphDef, EveryFlippedBitIsRefusedOrAnotherGraph) {
     }
   }
   EXPECT_GT(refused, 100);
-  EXPECT_LT(PeakKiB() - before, 64 * 1024);
+  EXPECT_LT(PeakKiB() - before, kMayGrowKiB);
 }
 
 TEST(DamagedGraphDef, EveryByteReplacedByEveryExtreme) {
