@@ -30,8 +30,7 @@ size_t EditDistance(std::string_view a, std::string_view b, size_t limit) {
 
 }  // namespace
 
-std::vector<std::string> NearestNames(std::string_view name, const std::vector<std::string_view>& known,
-                                      size_t limit) {
+std::vector<std::string> NearestNames(std::string_view name, const std::vector<std::string_view>& known, size_t limit) {
   const size_t reach = std::max<size_t>(2, name.size() / 3);
   std::vector<std::pair<size_t, std::string_view>> found;
   for (std::string_view candidate : known) {

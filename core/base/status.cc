@@ -9,9 +9,10 @@ const std::string kEmpty;
 
 std::string CodeName(Code code) {
   static constexpr std::array<const char*, 17> kNames = {
-      "OK",        "CANCELLED",      "UNKNOWN",           "INVALID_ARGUMENT",   "DEADLINE_EXCEEDED",   "NOT_FOUND",
-      "ALREADY_EXISTS", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION", "ABORTED", "OUT_OF_RANGE",
-      "UNIMPLEMENTED",  "INTERNAL",  "UNAVAILABLE",       "DATA_LOSS",          "UNAUTHENTICATED"};
+      "OK",        "CANCELLED",      "UNKNOWN",           "INVALID_ARGUMENT",   "DEADLINE_EXCEEDED",
+      "NOT_FOUND", "ALREADY_EXISTS", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION",
+      "ABORTED",   "OUT_OF_RANGE",   "UNIMPLEMENTED",     "INTERNAL",           "UNAVAILABLE",
+      "DATA_LOSS", "UNAUTHENTICATED"};
   const auto index = static_cast<size_t>(code);
   return index < kNames.size() ? kNames[index] : fmt::format("CODE_{}", static_cast<int>(code));
 }
@@ -46,8 +47,6 @@ Status Status::Append(std::string_view text) const {
   return Status(std::move(state));
 }
 
-std::string Status::ToString() const {
-  return ok() ? "OK" : fmt::format("{}: {}", CodeName(code()), message());
-}
+std::string Status::ToString() const { return ok() ? "OK" : fmt::format("{}: {}", CodeName(code()), message()); }
 
 }  // namespace weir

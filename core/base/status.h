@@ -14,9 +14,23 @@ namespace weir {
 
 /// TensorFlow's error codes; the numbers are part of its wire format.
 enum class Code : int {
-  kOk = 0, kCancelled = 1, kUnknown = 2, kInvalidArgument = 3, kDeadlineExceeded = 4, kNotFound = 5, kAlreadyExists = 6,
-  kPermissionDenied = 7, kResourceExhausted = 8, kFailedPrecondition = 9, kAborted = 10, kOutOfRange = 11,
-  kUnimplemented = 12, kInternal = 13, kUnavailable = 14, kDataLoss = 15, kUnauthenticated = 16,
+  kOk = 0,
+  kCancelled = 1,
+  kUnknown = 2,
+  kInvalidArgument = 3,
+  kDeadlineExceeded = 4,
+  kNotFound = 5,
+  kAlreadyExists = 6,
+  kPermissionDenied = 7,
+  kResourceExhausted = 8,
+  kFailedPrecondition = 9,
+  kAborted = 10,
+  kOutOfRange = 11,
+  kUnimplemented = 12,
+  kInternal = 13,
+  kUnavailable = 14,
+  kDataLoss = 15,
+  kUnauthenticated = 16,
 };
 
 /// "INVALID_ARGUMENT" and so on; "CODE_99" for a number outside the set.
@@ -58,9 +72,9 @@ class [[nodiscard]] Status {
   std::shared_ptr<const State> state_;
 };
 
-#define WEIR_DECLARE_ERROR(Name)                                             \
-  template <class... Args>                                                   \
-  Status Name(fmt::format_string<Args...> format, Args&&... args) {          \
+#define WEIR_DECLARE_ERROR(Name)                                                    \
+  template <class... Args>                                                          \
+  Status Name(fmt::format_string<Args...> format, Args&&... args) {                 \
     return Status(Code::k##Name, fmt::format(format, std::forward<Args>(args)...)); \
   }
 WEIR_DECLARE_ERROR(Cancelled)
@@ -109,8 +123,8 @@ class [[nodiscard]] Result {
 #define WEIR_CONCAT(a, b) WEIR_CONCAT_INNER(a, b)
 
 /// Returns from the enclosing function when `expr` is an error.
-#define WEIR_TRY(expr)                                          \
-  do {                                                          \
+#define WEIR_TRY(expr)                                                                          \
+  do {                                                                                          \
     if (::weir::Status weir_try_status = (expr); !weir_try_status.ok()) return weir_try_status; \
   } while (false)
 

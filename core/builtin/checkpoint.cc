@@ -61,8 +61,10 @@ Result<Tensor> RestoreOne(const io::BundleReader& reader, const std::string& nam
   if (spec.empty()) return reader.Read(name);
   WEIR_ASSIGN(const io::ShapeAndSlice part, io::ParseShapeAndSlice(spec));
   if (!(part.full == entry->shape)) {
-    return InvalidArgument("tensor_name = {}; shape in shape_and_slice spec {} does not match the shape stored in "
-                           "checkpoint: {}", name, part.full.ToString(), entry->shape.ToString());
+    return InvalidArgument(
+        "tensor_name = {}; shape in shape_and_slice spec {} does not match the shape stored in "
+        "checkpoint: {}",
+        name, part.full.ToString(), entry->shape.ToString());
   }
   return reader.ReadSlice(name, part.slice);
 }

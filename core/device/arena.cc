@@ -20,7 +20,9 @@ constexpr uint64_t kFirstSlab = uint64_t{1} << 20;
 constexpr uint64_t kLargestStep = uint64_t{1} << 30;  // slabs stop doubling here
 constexpr uint64_t kLargestRequest = uint64_t{1} << 62;
 
-uint64_t RoundUp(uint64_t bytes) { return (std::max<uint64_t>(bytes, 1) + Arena::kGranule - 1) & ~(Arena::kGranule - 1); }
+uint64_t RoundUp(uint64_t bytes) {
+  return (std::max<uint64_t>(bytes, 1) + Arena::kGranule - 1) & ~(Arena::kGranule - 1);
+}
 
 }  // namespace
 
@@ -270,8 +272,9 @@ weir_buf Arena::MemoryOf(const Chunk& chunk) const {
 
 Status Arena::Exhausted(uint64_t bytes, std::string_view why) const {
   const std::string limit = options_.limit_bytes != 0 ? fmt::format("{}", options_.limit_bytes) : "the device's memory";
-  return ResourceExhausted("OOM when allocating {} bytes on {}: {} bytes are in use of a limit of {}, {} are reserved ({})",
-                           bytes, options_.device, use_.in_use, limit, use_.reserved, why);
+  return ResourceExhausted(
+      "OOM when allocating {} bytes on {}: {} bytes are in use of a limit of {}, {} are reserved ({})", bytes,
+      options_.device, use_.in_use, limit, use_.reserved, why);
 }
 
 }  // namespace weir::device

@@ -33,8 +33,9 @@ struct ArenaOptions {
   bool pooled = true;          // false: one slab per buffer
 };
 
-/// Allocates buffers of 64-byte aligned chunks. Never gives memory back to the plugin, except empty slabs when a request
-/// would fail otherwise. Buffers keep the arena alive. Thread-safe: one short lock per allocation and per release.
+/// Allocates buffers of 64-byte aligned chunks. Never gives memory back to the plugin, except empty slabs when a
+/// request would fail otherwise. Buffers keep the arena alive. Thread-safe: one short lock per allocation and per
+/// release.
 class Arena : public Allocator, public std::enable_shared_from_this<Arena> {
  public:
   static std::shared_ptr<Arena> Make(std::shared_ptr<SlabSource> source, ArenaOptions options);

@@ -133,7 +133,8 @@ class Device::State final : public Allocator {
       return api_->open(View(info.uid), options.data(), options.size(), &handle, error);
     });
     if (!opened.ok()) return Unavailable("cannot open {} ({}): {}", device_.name_, info.plugin, opened.message());
-    if (handle == nullptr) return Unavailable("cannot open {} ({}): the plugin gave no device", device_.name_, info.plugin);
+    if (handle == nullptr)
+      return Unavailable("cannot open {} ({}): the plugin gave no device", device_.name_, info.plugin);
 
     ArenaOptions arena;
     arena.device = device_.name_;
@@ -155,9 +156,8 @@ class Device::State final : public Allocator {
     profile_ = {};
     profile_.struct_size = sizeof(profile_);
     ForEachFigure(profile_, [](double& f) { f = std::numeric_limits<double>::quiet_NaN(); });
-    const Status status = CallPlugin("profile of cost/1", [&](weir_error* error) {
-      return cost_->profile(*handle, &profile_, error);
-    });
+    const Status status =
+        CallPlugin("profile of cost/1", [&](weir_error* error) { return cost_->profile(*handle, &profile_, error); });
     ForEachFigure(profile_, Sanitize);
     has_profile_ = status.ok();
   }
@@ -193,7 +193,8 @@ Device::MemoryUse Device::memory_use() const { return state_->Use(); }
 Status Device::Copy(const weir_buf& to, const weir_buf& from, uint64_t bytes) {
   if (bytes == 0) return {};
   if (bytes > to.bytes || bytes > from.bytes) {
-    return InvalidArgument("{}: a copy of {} bytes from a range of {} into one of {}", name_, bytes, from.bytes, to.bytes);
+    return InvalidArgument("{}: a copy of {} bytes from a range of {} into one of {}", name_, bytes, from.bytes,
+                           to.bytes);
   }
   if (to.host != nullptr && from.host != nullptr) {
     std::memmove(to.host, from.host, bytes);
@@ -217,8 +218,8 @@ Result<Tensor> Device::ToHost(const Tensor& tensor) {
 Result<Tensor> Device::FromHost(const Tensor& tensor) {
   if (host_memory()) return tensor;
   if (SizeOf(tensor.dtype()) == 0) {
-    return InvalidArgument("a tensor of type {} cannot be copied to {}: it lives in host memory only", Name(tensor.dtype()),
-                           name_);
+    return InvalidArgument("a tensor of type {} cannot be copied to {}: it lives in host memory only",
+                           Name(tensor.dtype()), name_);
   }
   WEIR_ASSIGN(Tensor there, Tensor::Make(tensor.dtype(), tensor.shape(), allocator()));
   if (tensor.elements() != 0) WEIR_TRY(Copy(MemoryOf(there), MemoryOf(tensor), tensor.bytes()));

@@ -20,14 +20,14 @@ namespace weir::device {
 /// Limits of a device's arena; they compose. Devices with unified memory or MUST_GROW always grow: reserving the memory
 /// that the process itself lives in would help nobody.
 struct MemoryOptions {
-  bool allow_growth = false;      // true: start small and double; false: first slab takes the whole limit on first use
-  uint64_t limit_bytes = 0;       // 0 = the device's own capacity
-  uint64_t initial_bytes = 0;     // first slab when growing; 0 = 1 MiB
+  bool allow_growth = false;   // true: start small and double; false: first slab takes the whole limit on first use
+  uint64_t limit_bytes = 0;    // 0 = the device's own capacity
+  uint64_t initial_bytes = 0;  // first slab when growing; 0 = 1 MiB
 };
 
 /// What the plugin said of it in enumerate.
 struct DeviceInfo {
-  DeviceName name;           // full
+  DeviceName name;  // full
   std::string uid;
   std::string class_id;
   std::string kind;
@@ -62,8 +62,8 @@ class Device {
   Result<weir_device*> Open();
   /// The arena over this device's memory. ResourceExhausted names the device, what was asked for, what is in use.
   Allocator& allocator();
-  /// Blocking copies. `ToHost` of a tensor that is on the host already returns it unchanged, and so does `FromHost` where
-  /// the device works in host memory. InvalidArgument for types without a fixed size that would have to cross.
+  /// Blocking copies. `ToHost` of a tensor that is on the host already returns it unchanged, and so does `FromHost`
+  /// where the device works in host memory. InvalidArgument for types without a fixed size that would have to cross.
   Result<Tensor> ToHost(const Tensor& tensor);
   Result<Tensor> FromHost(const Tensor& tensor);
   /// Between this device's memory and the host's (weir_buf with space HOST), or within either.

@@ -31,8 +31,8 @@ Result<DeviceName> ParseDeviceName(std::string_view text);
 /// True when every part that `spec` states is the same in `name`.
 bool Matches(const DeviceName& spec, const DeviceName& name);
 
-/// What both say. InvalidArgument "Cannot merge devices with incompatible …" naming both; with `soft`, types or ids that
-/// contradict each other are left open instead.
+/// What both say. InvalidArgument "Cannot merge devices with incompatible …" naming both; with `soft`, types or ids
+/// that contradict each other are left open instead.
 Result<DeviceName> MergeNames(const DeviceName& a, const DeviceName& b, bool soft);
 
 }  // namespace weir::device

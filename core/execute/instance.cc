@@ -77,7 +77,8 @@ Status PlanRunner::Instance::Begin(std::span<const Tensor> feeds) {
   for (size_t i = 0; i < feeds.size(); ++i) {
     const int storage = plan_.feed_storages[i];
     if (storage < 0) continue;  // nothing in the step needs it
-    const bool aligned = SizeOf(feeds[i].dtype()) == 0 || reinterpret_cast<uintptr_t>(feeds[i].raw()) % kBufferAlignment == 0;
+    const bool aligned =
+        SizeOf(feeds[i].dtype()) == 0 || reinterpret_cast<uintptr_t>(feeds[i].raw()) % kBufferAlignment == 0;
     if (aligned) {
       Hold(storage, feeds[i]);
       continue;
@@ -99,7 +100,8 @@ Status PlanRunner::Instance::Tape(PlanRunner& runner, std::vector<Tensor>* fetch
   for (const Instruction& instruction : plan_.instructions) {
     if (instruction.opcode == Opcode::kKernel) [[likely]] {
       const int32_t code = instruction.fn(instruction.state, registers + instruction.first_slot, env);
-      if (code != 0) [[unlikely]] return KernelError(instruction, code);
+      if (code != 0) [[unlikely]]
+        return KernelError(instruction, code);
       continue;
     }
     WEIR_TRY(Special(runner, instruction, fetches, step_id));
@@ -169,8 +171,8 @@ Result<Tensor> PlanRunner::Instance::TensorOf(const Value& value) const {
     WEIR_TRY(CheckInitialized(use));
     return use.variable->value;
   }
-  const Tensor& held = storage.home == Storage::Home::kConstant ? storage.constant
-                                                                 : tensors_[static_cast<size_t>(value.storage)];
+  const Tensor& held =
+      storage.home == Storage::Home::kConstant ? storage.constant : tensors_[static_cast<size_t>(value.storage)];
   if (!value.shape_known || held.shape() == value.shape) return held;
   return held.Reshaped(value.shape);
 }

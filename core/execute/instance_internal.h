@@ -56,10 +56,10 @@ class PlanRunner::Instance {
   Allocator& AllocatorOf(int space) const;
 
   const plan::ExecutionPlan& plan_;
-  std::vector<weir_reg> registers_;               // by slot
-  std::vector<std::shared_ptr<Buffer>> arenas_;   // by space + 1
-  std::vector<Tensor> tensors_;                   // by storage: what feeds, calls and fetches hold during a run
-  std::vector<int> transient_;                    // storages to empty at the end of a run
+  std::vector<weir_reg> registers_;              // by slot
+  std::vector<std::shared_ptr<Buffer>> arenas_;  // by space + 1
+  std::vector<Tensor> tensors_;                  // by storage: what feeds, calls and fetches hold during a run
+  std::vector<int> transient_;                   // storages to empty at the end of a run
   kernel::ErrorRecord error_;
   weir_env env_{};
 };

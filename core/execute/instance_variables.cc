@@ -38,7 +38,8 @@ Status PlanRunner::Instance::CheckInitialized(const plan::VariableUse& use) cons
   if (!use.is_resource) return FailedPrecondition("Attempting to use uninitialized value {}", use.node->name());
   return FailedPrecondition(
       "Could not find variable {0}. This could mean that the variable has been deleted. In TF1, it can also mean the "
-      "variable is uninitialized. Debug info: container={1}, status error message=Resource {1}/{0}/N10tensorflow3VarE does "
+      "variable is uninitialized. Debug info: container={1}, status error message=Resource {1}/{0}/N10tensorflow3VarE "
+      "does "
       "not exist.",
       use.key.name, use.key.container);
 }
@@ -130,8 +131,8 @@ Status PlanRunner::Instance::Assign(const Instruction& instruction) {
     WEIR_ASSIGN(value, device->FromHost(host));
     return Status();
   }
-  const bool in_place = value.buffer() && value.buffer().use_count() == 1 && value.shape() == given.shape() &&
-                        SizeOf(value.dtype()) != 0;
+  const bool in_place =
+      value.buffer() && value.buffer().use_count() == 1 && value.shape() == given.shape() && SizeOf(value.dtype()) != 0;
   if (in_place && value.bytes() > 0) {
     std::memmove(value.mutable_raw(), given.raw(), given.bytes());
     return Status();

@@ -17,7 +17,8 @@ bool Masked(uint64_t mask, int arg) { return arg < 64 && (mask >> arg & 1) != 0;
 
 std::vector<int> ArgOfOperand(const std::vector<int>& counts) {
   std::vector<int> args;
-  for (size_t arg = 0; arg < counts.size(); ++arg) args.insert(args.end(), static_cast<size_t>(counts[arg]), static_cast<int>(arg));
+  for (size_t arg = 0; arg < counts.size(); ++arg)
+    args.insert(args.end(), static_cast<size_t>(counts[arg]), static_cast<int>(arg));
   return args;
 }
 
@@ -26,8 +27,8 @@ Tensor Integers(const std::vector<int64_t>& values, const Shape& shape) {
   return Tensor::Of<T>(shape, std::vector<T>(values.begin(), values.end()));
 }
 
-/// What a prepared kernel depends on: its file, all shapes, the bytes of operands that steer it. Empty when those are too
-/// many to keep.
+/// What a prepared kernel depends on: its file, all shapes, the bytes of operands that steer it. Empty when those are
+/// too many to keep.
 std::string CallKey(const kernel::KernelEntry& entry, const std::vector<kernel::OperandSpec>& inputs,
                     const std::vector<kernel::OperandSpec>& outputs) {
   std::string key = entry.file;
@@ -60,7 +61,7 @@ Tensor Describe(std::string_view op, const Tensor& tensor, DType dtype) {
 
 /// Kernels prepared for recent shapes, and the dynamic form of the first kernel.
 struct NodeCall::Cache {
-  std::mutex mutex;  // protects the two below
+  std::mutex mutex;                                                                     // protects the two below
   std::list<std::pair<std::string, std::shared_ptr<kernel::PreparedKernel>>> prepared;  // most recent first
   std::map<const kernel::KernelEntry*, std::unique_ptr<kernel::DynamicKernel>> dynamic;
   std::mutex running;  // serializes kernels that change their state
@@ -125,7 +126,8 @@ Result<std::vector<Tensor>> NodeCall::RunUniversal(const std::vector<Tensor>& in
   const std::string_view op = spec_.node->op().name;
   std::vector<Tensor> outputs;
   if (op == "Shape" || op == "ShapeN" || op == "Size" || op == "Rank") {
-    for (size_t i = 0; i < inputs.size(); ++i) outputs.push_back(Describe(op, inputs[i], spec_.node->output_types()[i]));
+    for (size_t i = 0; i < inputs.size(); ++i)
+      outputs.push_back(Describe(op, inputs[i], spec_.node->output_types()[i]));
     return outputs;
   }
   if (op == "Reshape" || op == "ExpandDims" || op == "Squeeze") {
@@ -144,7 +146,8 @@ Result<std::vector<Tensor>> NodeCall::RunBuiltin(std::vector<Tensor> inputs) {
     WEIR_ASSIGN(input, spec_.device->ToHost(input));
   }
   const auto types = spec_.node->output_types();
-  kernel::BuiltinCall call{spec_.node->name(), spec_.node->attrs(), std::move(inputs), std::vector<Tensor>(types.size())};
+  kernel::BuiltinCall call{spec_.node->name(), spec_.node->attrs(), std::move(inputs),
+                           std::vector<Tensor>(types.size())};
   WEIR_TRY((*spec_.builtin)(call));
   for (size_t i = 0; i < types.size(); ++i) {
     if (call.outputs[i].dtype() != BaseType(types[i])) {
@@ -235,10 +238,11 @@ Result<std::shared_ptr<kernel::PreparedKernel>> NodeCall::Prepare(const kernel::
     cache_->prepared.splice(cache_->prepared.begin(), cache_->prepared, it);
     return it->second;
   }
-  weir_node node{spec_.node->name(), attrs,
-                 [&](int i) { return in[static_cast<size_t>(i)].value; }, spec_.resources, {}};
+  weir_node node{
+      spec_.node->name(), attrs, [&](int i) { return in[static_cast<size_t>(i)].value; }, spec_.resources, {}};
   WEIR_ASSIGN(weir_device* const device, spec_.device->Open());
-  WEIR_ASSIGN(std::shared_ptr<kernel::PreparedKernel> kernel, kernel::PreparedKernel::Make(entry, node, in, out, device));
+  WEIR_ASSIGN(std::shared_ptr<kernel::PreparedKernel> kernel,
+              kernel::PreparedKernel::Make(entry, node, in, out, device));
   if (cacheable) {
     cache_->prepared.emplace_front(std::move(key), kernel);
     if (cache_->prepared.size() > kCachedKernels) cache_->prepared.pop_back();
@@ -249,7 +253,8 @@ Result<std::shared_ptr<kernel::PreparedKernel>> NodeCall::Prepare(const kernel::
 Result<std::vector<Tensor>> NodeCall::RunPrepared(const kernel::KernelEntry& entry, op::AttrView attrs,
                                                   std::vector<Tensor>& inputs, std::span<const DType> output_types,
                                                   const std::vector<PartialShape>& shapes) {
-  WEIR_ASSIGN(const std::shared_ptr<kernel::PreparedKernel> kernel, Prepare(entry, attrs, inputs, output_types, shapes));
+  WEIR_ASSIGN(const std::shared_ptr<kernel::PreparedKernel> kernel,
+              Prepare(entry, attrs, inputs, output_types, shapes));
   std::vector<Tensor> outputs;
   for (size_t i = 0; i < output_types.size(); ++i) {
     WEIR_ASSIGN(Shape shape, shapes[i].ToShape());
@@ -263,8 +268,9 @@ Result<std::vector<Tensor>> NodeCall::RunPrepared(const kernel::KernelEntry& ent
       continue;
     }
     const bool host = Masked(entry.record->host_outputs, output_args_[i]);
-    WEIR_ASSIGN(Tensor made, host ? Tensor::Make(BaseType(output_types[i]), std::move(shape))
-                                  : Tensor::Make(BaseType(output_types[i]), std::move(shape), spec_.device->allocator()));
+    WEIR_ASSIGN(Tensor made,
+                host ? Tensor::Make(BaseType(output_types[i]), std::move(shape))
+                     : Tensor::Make(BaseType(output_types[i]), std::move(shape), spec_.device->allocator()));
     outputs.push_back(std::move(made));
   }
   if (kernel->fn() == nullptr) return outputs;

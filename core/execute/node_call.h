@@ -23,8 +23,8 @@ class NodeCall {
   ~NodeCall();
   NodeCall(NodeCall&&) noexcept;
 
-  /// Inputs lie where the best kernel wants them (the device's memory, or the host for host operands). An input that is a
-  /// variable which the kernel writes is written in place; the caller holds its lock and made its memory unshared.
+  /// Inputs lie where the best kernel wants them (the device's memory, or the host for host operands). An input that is
+  /// a variable which the kernel writes is written in place; the caller holds its lock and made its memory unshared.
   /// Outputs of reference type are the first input. Errors name the node.
   Result<std::vector<Tensor>> Run(std::vector<Tensor> inputs, int64_t step_id);
 
@@ -34,7 +34,8 @@ class NodeCall {
   Result<std::vector<Tensor>> RunBuiltin(std::vector<Tensor> inputs);
   Result<std::vector<Tensor>> RunStrings(const std::vector<Tensor>& inputs, int64_t step_id);
   Result<std::vector<Tensor>> RunKernels(const std::vector<const kernel::KernelEntry*>& entries, op::AttrView attrs,
-                                         std::vector<Tensor> inputs, std::span<const DType> output_types, int64_t step_id);
+                                         std::vector<Tensor> inputs, std::span<const DType> output_types,
+                                         int64_t step_id);
   Result<std::vector<Tensor>> RunPrepared(const kernel::KernelEntry& entry, op::AttrView attrs,
                                           std::vector<Tensor>& inputs, std::span<const DType> output_types,
                                           const std::vector<PartialShape>& shapes);

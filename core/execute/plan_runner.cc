@@ -23,7 +23,8 @@ PlanRunner::PlanRunner(std::unique_ptr<plan::ExecutionPlan> plan) : plan_(std::m
 PlanRunner::~PlanRunner() { delete idle_.load(); }
 
 Result<std::unique_ptr<PlanRunner::Instance>> PlanRunner::Acquire() {
-  if (Instance* instance = idle_.exchange(nullptr, std::memory_order_acquire)) return std::unique_ptr<Instance>(instance);
+  if (Instance* instance = idle_.exchange(nullptr, std::memory_order_acquire))
+    return std::unique_ptr<Instance>(instance);
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (!more_idle_.empty()) {

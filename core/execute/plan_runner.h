@@ -18,8 +18,8 @@ namespace weir::execute {
 /// A plan with the memory to run it. Thread-safe: every concurrent run has registers and an arena of its own, kept for
 /// the next one.
 ///
-/// The fast path takes no lock, makes no allocation and touches no atomic per instruction; an instruction with a variable
-/// operand takes that variable's lock.
+/// The fast path takes no lock, makes no allocation and touches no atomic per instruction; an instruction with a
+/// variable operand takes that variable's lock.
 class PlanRunner {
  public:
   explicit PlanRunner(std::unique_ptr<plan::ExecutionPlan> plan);
@@ -39,10 +39,10 @@ class PlanRunner {
   void Release(std::unique_ptr<Instance> instance);
 
   std::unique_ptr<plan::ExecutionPlan> plan_;
-  std::vector<NodeCall> calls_;                             // by ExecutionPlan::calls
+  std::vector<NodeCall> calls_;                              // by ExecutionPlan::calls
   std::vector<std::unique_ptr<std::mutex>> kernel_mutexes_;  // by kernel, set for kernels that change their state
-  std::atomic<Instance*> idle_{nullptr};                    // the instance that the next run takes without a lock
-  std::mutex mutex_;                                        // protects more_idle_
+  std::atomic<Instance*> idle_{nullptr};                     // the instance that the next run takes without a lock
+  std::mutex mutex_;                                         // protects more_idle_
   std::vector<std::unique_ptr<Instance>> more_idle_;
 };
 

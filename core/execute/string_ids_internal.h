@@ -14,8 +14,8 @@
 
 namespace weir::execute {
 
-/// True for ops whose results are elements of their inputs, empty strings where an op fills in zeros, or facts about which
-/// elements are equal.
+/// True for ops whose results are elements of their inputs, empty strings where an op fills in zeros, or facts about
+/// which elements are equal.
 bool MovesElements(std::string_view op);
 
 /// The attributes with int64 in place of string wherever a type is named.

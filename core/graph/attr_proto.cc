@@ -151,13 +151,20 @@ Status AttrReader::Read(std::string_view bytes, op::AttrValue& value) {
 
 Result<op::AttrValue> AttrFromProto(const tf::AttrValue& proto, ExpansionBudget& budget) {
   switch (proto.value_case()) {
-    case tf::AttrValue::kList: return ListFromProto(proto.list(), budget);
-    case tf::AttrValue::kS: return op::AttrValue(proto.s());
-    case tf::AttrValue::kI: return op::AttrValue(int64_t{proto.i()});
-    case tf::AttrValue::kF: return op::AttrValue(proto.f());
-    case tf::AttrValue::kB: return op::AttrValue(proto.b());
-    case tf::AttrValue::kType: return op::AttrValue(static_cast<DType>(proto.type()));
-    case tf::AttrValue::kPlaceholder: return op::AttrValue(op::AttrPlaceholder{proto.placeholder()});
+    case tf::AttrValue::kList:
+      return ListFromProto(proto.list(), budget);
+    case tf::AttrValue::kS:
+      return op::AttrValue(proto.s());
+    case tf::AttrValue::kI:
+      return op::AttrValue(int64_t{proto.i()});
+    case tf::AttrValue::kF:
+      return op::AttrValue(proto.f());
+    case tf::AttrValue::kB:
+      return op::AttrValue(proto.b());
+    case tf::AttrValue::kType:
+      return op::AttrValue(static_cast<DType>(proto.type()));
+    case tf::AttrValue::kPlaceholder:
+      return op::AttrValue(op::AttrPlaceholder{proto.placeholder()});
     case tf::AttrValue::kShape: {
       WEIR_ASSIGN(PartialShape shape, PartialShapeFromProto(proto.shape()));
       return op::AttrValue(std::move(shape));
@@ -170,7 +177,8 @@ Result<op::AttrValue> AttrFromProto(const tf::AttrValue& proto, ExpansionBudget&
       WEIR_ASSIGN(op::FuncRef func, FuncFromProto(proto.func(), budget));
       return op::AttrValue(std::move(func));
     }
-    case tf::AttrValue::VALUE_NOT_SET: break;
+    case tf::AttrValue::VALUE_NOT_SET:
+      break;
   }
   return InvalidArgument("AttrValue missing value");
 }

@@ -15,8 +15,8 @@ class AttrValue;
 
 namespace weir::graph {
 
-/// InvalidArgument for a value without a kind, a list of several kinds, or a shape or tensor that cannot be; memory that
-/// tensors need beyond their messages comes out of `budget`.
+/// InvalidArgument for a value without a kind, a list of several kinds, or a shape or tensor that cannot be; memory
+/// that tensors need beyond their messages comes out of `budget`.
 Result<op::AttrValue> AttrFromProto(const tf::AttrValue& proto, ExpansionBudget& budget);
 
 /// Reads serialized AttrValues, the common kinds without a message object. Single-threaded.

@@ -49,9 +49,10 @@ Result<std::string> MergeLibraries(std::string_view known, std::string_view adde
   WEIR_TRY(AddNew<tf::GradientDef>(
       added.gradient(), *all.mutable_gradient(), [](const tf::GradientDef& g) { return g.function_name(); },
       [](const tf::GradientDef& g) {
-        return InvalidArgument("Cannot assign gradient function '{}' to '{}' because it already has another gradient "
-                               "function",
-                               g.gradient_func(), g.function_name());
+        return InvalidArgument(
+            "Cannot assign gradient function '{}' to '{}' because it already has another gradient "
+            "function",
+            g.gradient_func(), g.function_name());
       }));
   WEIR_TRY(AddNew<tf::RegisteredGradient>(
       added.registered_gradients(), *all.mutable_registered_gradients(),

@@ -10,7 +10,8 @@
 namespace weir::graph {
 
 /// Both libraries as one, all serialized; `known` comes first. Adding an equal function again changes nothing.
-/// InvalidArgument for malformed bytes, and for a function or gradient that differs from the known one of the same name.
+/// InvalidArgument for malformed bytes, and for a function or gradient that differs from the known one of the same
+/// name.
 Result<std::string> MergeLibraries(std::string_view known, std::string_view added);
 
 }  // namespace weir::graph

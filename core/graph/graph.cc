@@ -96,8 +96,9 @@ Status Graph::CheckInputs(const Node& node) const {
   const std::vector<DType>& wanted = node.signature_->inputs;
   const bool foreign = IsForeign(node);
   if (!foreign && node.inputs_.size() != wanted.size()) {
-    return InvalidArgument("NodeDef expected inputs '{}' do not match {} inputs specified; {}; NodeDef: {{{{node {}}}}}",
-                           TypeList(wanted), node.inputs_.size(), op::Summarize(*node.op_), node.name_);
+    return InvalidArgument(
+        "NodeDef expected inputs '{}' do not match {} inputs specified; {}; NodeDef: {{{{node {}}}}}", TypeList(wanted),
+        node.inputs_.size(), op::Summarize(*node.op_), node.name_);
   }
   for (size_t i = 0; i < node.inputs_.size(); ++i) {
     const Endpoint& from = node.inputs_[i];
@@ -233,7 +234,8 @@ std::vector<std::string_view> Graph::Names() const {
 std::string Graph::Summary(NodeId id) const {
   const Node& n = node(id);
   std::string attrs;
-  for (const auto& [name, value] : n.attrs_) attrs += fmt::format("{}{}={}", attrs.empty() ? "" : ", ", name, value.ToString());
+  for (const auto& [name, value] : n.attrs_)
+    attrs += fmt::format("{}{}={}", attrs.empty() ? "" : ", ", name, value.ToString());
   if (!n.device_.empty()) attrs += fmt::format("{}_device=\"{}\"", attrs.empty() ? "" : ", ", n.device_);
   std::string inputs;
   for (const Endpoint& e : n.inputs_) {

@@ -35,10 +35,10 @@ struct Endpoint {
 /// What a new node is made of.
 struct NodeSpec {
   std::string name;
-  const op::OpDef* op = nullptr;      // of the graph's registry, or made by Graph::AddForeignOp
-  std::vector<Endpoint> inputs;       // a Merge may leave one open: Endpoint{}, given later by SetInput
+  const op::OpDef* op = nullptr;       // of the graph's registry, or made by Graph::AddForeignOp
+  std::vector<Endpoint> inputs;        // a Merge may leave one open: Endpoint{}, given later by SetInput
   std::vector<NodeId> control_inputs;  // repeated ones are merged
-  std::string device;                 // requested, in any spelling; empty = unconstrained
+  std::string device;                  // requested, in any spelling; empty = unconstrained
   op::AttrList attrs;
   std::string origin;  // file:line of the model code, or empty
 };
@@ -115,8 +115,8 @@ class Graph {
   Status SetInput(NodeId node, int index, Endpoint from);
   /// Adds a control input that is older than the node, unless it is there already.
   Status AddControlInput(NodeId node, NodeId from);
-  /// An op that the registry does not know, for nodes that are looked at but never run: any inputs, and `outputs` outputs
-  /// of unknown type and shape. Owned by the graph, one per name and count.
+  /// An op that the registry does not know, for nodes that are looked at but never run: any inputs, and `outputs`
+  /// outputs of unknown type and shape. Owned by the graph, one per name and count.
   const op::OpDef& AddForeignOp(std::string_view name, int outputs);
   /// True when the node's op was made by AddForeignOp.
   bool IsForeign(const Node& node) const;
@@ -186,8 +186,8 @@ struct InputName {
 };
 Result<InputName> ParseInputName(std::string_view text);
 
-/// TensorFlow's rule for names in files: a letter, digit or ".", then also "_", "-" and "/"; parts made so may be joined
-/// by ">".
+/// TensorFlow's rule for names in files: a letter, digit or ".", then also "_", "-" and "/"; parts made so may be
+/// joined by ">".
 bool IsValidName(std::string_view name);
 /// The same, with a leading "_" allowed: names of nodes that the runtime adds.
 bool IsValidInternalName(std::string_view name);

@@ -19,10 +19,10 @@ struct ImportOptions {
 };
 
 /// Parses a GraphDef, binary or text (told apart by content), and adds its nodes to `graph`, which stays as it was on
-/// error. Unknown attributes are ignored but kept, missing ones take defaults, node order is free; nodes come out in the
-/// order of the file as far as edges allow. Inputs may name nodes that were in the graph before.
-/// Errors: InvalidArgument with TensorFlow's texts, naming the node; NotFound for an unknown op; Unimplemented for a
-/// removed op. The input is bounded: at most 2 GiB, 10 million nodes, nesting 100.
+/// error. Unknown attributes are ignored but kept, missing ones take defaults, node order is free; nodes come out in
+/// the order of the file as far as edges allow. Inputs may name nodes that were in the graph before. Errors:
+/// InvalidArgument with TensorFlow's texts, naming the node; NotFound for an unknown op; Unimplemented for a removed
+/// op. The input is bounded: at most 2 GiB, 10 million nodes, nesting 100.
 Status ImportGraphDef(std::string_view bytes, const ImportOptions& options, Graph& graph);
 
 /// A graph from bytes, over `ops`.

@@ -55,12 +55,23 @@ Status ReadNode(std::string_view bytes, GraphView& view) {
   while (fields.Next()) {
     if (fields.type() != kBytes) continue;
     switch (fields.number()) {
-      case 1: node.name = fields.bytes(); break;
-      case 2: node.op = fields.bytes(); break;
-      case 3: view.inputs.push_back(fields.bytes()); break;
-      case 4: node.device = fields.bytes(); break;
-      case 5: WEIR_TRY(ReadAttr(fields.bytes(), view.attrs.emplace_back())); break;
-      default: break;
+      case 1:
+        node.name = fields.bytes();
+        break;
+      case 2:
+        node.op = fields.bytes();
+        break;
+      case 3:
+        view.inputs.push_back(fields.bytes());
+        break;
+      case 4:
+        node.device = fields.bytes();
+        break;
+      case 5:
+        WEIR_TRY(ReadAttr(fields.bytes(), view.attrs.emplace_back()));
+        break;
+      default:
+        break;
     }
   }
   if (!fields.ok() || !IsAscii(node.name) || !IsAscii(node.op) || !IsAscii(node.device)) {
@@ -119,9 +130,12 @@ bool WireFields::Next() {
   bytes_ = {};
   if (!TakeVarint(rest_, tag_) || tag_ >> 32 != 0 || number() == 0) return Fail();
   switch (type()) {
-    case 0: return TakeVarint(rest_, value_) || Fail();
-    case 1: return Fixed(8) || Fail();
-    case 5: return Fixed(4) || Fail();
+    case 0:
+      return TakeVarint(rest_, value_) || Fail();
+    case 1:
+      return Fixed(8) || Fail();
+    case 5:
+      return Fixed(4) || Fail();
     case 2: {
       uint64_t length = 0;
       if (!TakeVarint(rest_, length) || length > rest_.size()) return Fail();
@@ -129,7 +143,8 @@ bool WireFields::Next() {
       rest_.remove_prefix(length);
       return true;
     }
-    default: return Fail();  // groups: TensorFlow has none
+    default:
+      return Fail();  // groups: TensorFlow has none
   }
 }
 

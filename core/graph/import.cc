@@ -20,17 +20,19 @@ constexpr int32_t kLastProducerWithoutScalarPlaceholders = 21;
 
 Status CheckVersions(const Versions& versions) {
   if (versions.producer < 0) {
-    return InvalidArgument("GraphDef producer version {} below min producer 0 supported by weir.  Please regenerate "
-                           "your graph.",
-                           versions.producer);
+    return InvalidArgument(
+        "GraphDef producer version {} below min producer 0 supported by weir.  Please regenerate "
+        "your graph.",
+        versions.producer);
   }
   if (versions.min_consumer > kConsumerVersion) {
     return InvalidArgument("GraphDef min consumer version {} above current version {} for weir.  Please upgrade weir.",
                            versions.min_consumer, kConsumerVersion);
   }
   if (std::ranges::find(versions.bad_consumers, kConsumerVersion) != versions.bad_consumers.end()) {
-    return InvalidArgument("GraphDef disallows consumer version {}.  Please upgrade weir: this version is likely buggy.",
-                           kConsumerVersion);
+    return InvalidArgument(
+        "GraphDef disallows consumer version {}.  Please upgrade weir: this version is likely buggy.",
+        kConsumerVersion);
   }
   return {};
 }
@@ -230,8 +232,7 @@ class Importer {
     spec.device = Def(i).device;
     WEIR_ASSIGN(spec.op, FindOp(i));
     const std::span<const Input> inputs = Inputs(i);
-    const auto data = static_cast<size_t>(
-        std::ranges::find(inputs, -1, &Input::index) - inputs.begin());
+    const auto data = static_cast<size_t>(std::ranges::find(inputs, -1, &Input::index) - inputs.begin());
     spec.inputs.reserve(data);
     for (size_t k = 0; k < data; ++k) {
       const bool back = IsBackEdge(inputs[k], i);
@@ -328,8 +329,8 @@ class Importer {
   const ImportOptions& options_;
   Graph& graph_;
   AttrReader attrs_;
-  NameIndex index_;                                      // positions in the file
-  std::vector<uint32_t> first_input_;                    // by node, and one past the last
+  NameIndex index_;                    // positions in the file
+  std::vector<uint32_t> first_input_;  // by node, and one past the last
   std::vector<Input> inputs_;
   std::vector<int32_t> outputs_used_;
   std::vector<int32_t> order_;

@@ -78,9 +78,9 @@ std::string InputKnowledge::Computed() const {
 
 Result<std::vector<PartialShape>> RunShapeFunction(const Node& node, std::span<const PartialShape> input_shapes,
                                                    InputKnowledge& knowledge) {
-  op::ShapeContext context(node.attrs(), node.signature().inputs, input_shapes, node.num_outputs(),
-                           [&knowledge](int i) { return knowledge.Value(i); },
-                           [&knowledge](int i) { return knowledge.ShapeValue(i); });
+  op::ShapeContext context(
+      node.attrs(), node.signature().inputs, input_shapes, node.num_outputs(),
+      [&knowledge](int i) { return knowledge.Value(i); }, [&knowledge](int i) { return knowledge.ShapeValue(i); });
   const Status status = node.op().shape ? node.op().shape(context) : Status();
   if (status.ok()) return context.TakeOutputs();
   std::string shapes;

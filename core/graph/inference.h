@@ -11,8 +11,8 @@
 
 namespace weir::graph {
 
-/// Values of a node's inputs, as far as they follow from the graph or are given, computed when asked for. What was asked
-/// for is remembered, for messages. Single-threaded.
+/// Values of a node's inputs, as far as they follow from the graph or are given, computed when asked for. What was
+/// asked for is remembered, for messages. Single-threaded.
 class InputKnowledge {
  public:
   /// Values follow from the graph: constants, and arithmetic on known shapes.

@@ -88,16 +88,35 @@ class Evaluator {
 
   MaybeInts Dispatch(const Node& node, Endpoint e) {
     static constexpr auto kRules = std::to_array<Entry>({
-        {"Const", &Evaluator::Constant},       {"Cast", &Evaluator::PassOn},         {"Identity", &Evaluator::PassOn},
-        {"StopGradient", &Evaluator::PassOn},  {"PreventGradient", &Evaluator::PassOn},
-        {"Shape", &Evaluator::ShapeOf},        {"ShapeN", &Evaluator::ShapeOf},      {"Rank", &Evaluator::RankOf},
-        {"Size", &Evaluator::SizeOfInput},     {"Pack", &Evaluator::Pack},           {"ConcatV2", &Evaluator::Concat},
-        {"StridedSlice", &Evaluator::Strided}, {"Slice", &Evaluator::Slice},         {"ExpandDims", &Evaluator::Reform},
-        {"Squeeze", &Evaluator::Reform},       {"Reshape", &Evaluator::Reform},      {"Add", &Evaluator::Binary},
-        {"AddV2", &Evaluator::Binary},         {"Sub", &Evaluator::Binary},          {"Mul", &Evaluator::Binary},
-        {"Maximum", &Evaluator::Binary},       {"Minimum", &Evaluator::Binary},      {"FloorDiv", &Evaluator::Binary},
-        {"FloorMod", &Evaluator::Binary},      {"Prod", &Evaluator::Reduce},         {"Sum", &Evaluator::Reduce},
-        {"Gather", &Evaluator::Gather},        {"GatherV2", &Evaluator::Gather},     {"Range", &Evaluator::Range},
+        {"Const", &Evaluator::Constant},
+        {"Cast", &Evaluator::PassOn},
+        {"Identity", &Evaluator::PassOn},
+        {"StopGradient", &Evaluator::PassOn},
+        {"PreventGradient", &Evaluator::PassOn},
+        {"Shape", &Evaluator::ShapeOf},
+        {"ShapeN", &Evaluator::ShapeOf},
+        {"Rank", &Evaluator::RankOf},
+        {"Size", &Evaluator::SizeOfInput},
+        {"Pack", &Evaluator::Pack},
+        {"ConcatV2", &Evaluator::Concat},
+        {"StridedSlice", &Evaluator::Strided},
+        {"Slice", &Evaluator::Slice},
+        {"ExpandDims", &Evaluator::Reform},
+        {"Squeeze", &Evaluator::Reform},
+        {"Reshape", &Evaluator::Reform},
+        {"Add", &Evaluator::Binary},
+        {"AddV2", &Evaluator::Binary},
+        {"Sub", &Evaluator::Binary},
+        {"Mul", &Evaluator::Binary},
+        {"Maximum", &Evaluator::Binary},
+        {"Minimum", &Evaluator::Binary},
+        {"FloorDiv", &Evaluator::Binary},
+        {"FloorMod", &Evaluator::Binary},
+        {"Prod", &Evaluator::Reduce},
+        {"Sum", &Evaluator::Reduce},
+        {"Gather", &Evaluator::Gather},
+        {"GatherV2", &Evaluator::Gather},
+        {"Range", &Evaluator::Range},
     });
     const auto found = std::ranges::find(kRules, std::string_view(node.op().name), &Entry::op);
     return found != kRules.end() ? (this->*found->rule)(node, e) : std::nullopt;
@@ -190,8 +209,8 @@ class Evaluator {
     }
     const int64_t least = *stride > 0 ? 0 : -1;
     const int64_t most = *stride > 0 ? length : length - 1;
-    const int64_t first = mask("begin_mask") ? (*stride > 0 ? 0 : length - 1)
-                                             : std::clamp(from_end(*begin), least, most);
+    const int64_t first =
+        mask("begin_mask") ? (*stride > 0 ? 0 : length - 1) : std::clamp(from_end(*begin), least, most);
     const int64_t last = mask("end_mask") ? (*stride > 0 ? length : -1) : std::clamp(from_end(*end), least, most);
     const int64_t step = std::clamp<int64_t>(*stride, -length - 1, length + 1);
     Ints ints;
@@ -242,7 +261,8 @@ class Evaluator {
     if (!from || from->scalar || graph_.ShapeOf(e).rank() != 0) return std::nullopt;
     int64_t total = node.op().name == "Prod" ? 1 : 0;
     for (const int64_t v : from->elements) {
-      total = total == kUnknown || v == kUnknown ? kUnknown : Combine(node.op().name == "Prod" ? "Mul" : "Add", total, v);
+      total =
+          total == kUnknown || v == kUnknown ? kUnknown : Combine(node.op().name == "Prod" ? "Mul" : "Add", total, v);
     }
     return ScalarInt(total);
   }

@@ -16,11 +16,20 @@ using Kind = CollectionItem::Kind;
 
 Status WriteItem(const CollectionItem& item, tf::CollectionDef& def) {
   switch (item.kind) {
-    case Kind::kNode: def.mutable_node_list()->add_value(item.text); break;
-    case Kind::kBytes: def.mutable_bytes_list()->add_value(item.text); break;
-    case Kind::kInt: def.mutable_int64_list()->add_value(item.number); break;
-    case Kind::kFloat: def.mutable_float_list()->add_value(item.real); break;
-    case Kind::kAny: return proto::ParseBinary(item.text, "Any", *def.mutable_any_list()->add_value());
+    case Kind::kNode:
+      def.mutable_node_list()->add_value(item.text);
+      break;
+    case Kind::kBytes:
+      def.mutable_bytes_list()->add_value(item.text);
+      break;
+    case Kind::kInt:
+      def.mutable_int64_list()->add_value(item.number);
+      break;
+    case Kind::kFloat:
+      def.mutable_float_list()->add_value(item.real);
+      break;
+    case Kind::kAny:
+      return proto::ParseBinary(item.text, "Any", *def.mutable_any_list()->add_value());
   }
   return {};
 }
@@ -69,8 +78,8 @@ class Renamer {
   /// A serialized VariableDef; other bytes, which the key of the collection tells apart, stay as they are.
   Result<std::string> Bytes(const std::string& key, const std::string& bytes) const {
     static const std::set<std::string_view> kOfVariables = {
-        "variables",       "trainable_variables",         "local_variables",
-        "model_variables", "moving_average_variables",    "trainable_resource_variables"};
+        "variables",       "trainable_variables",      "local_variables",
+        "model_variables", "moving_average_variables", "trainable_resource_variables"};
     if (prefix_.empty() || !kOfVariables.contains(key)) return bytes;
     tf::VariableDef def;
     WEIR_TRY(proto::ParseBinary(bytes, "VariableDef", def));

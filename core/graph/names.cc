@@ -6,9 +6,7 @@
 namespace weir::graph {
 namespace {
 
-bool IsLetterOrDigit(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-}
+bool IsLetterOrDigit(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'); }
 
 bool CanStart(char c) { return IsLetterOrDigit(c) || c == '.'; }
 bool CanFollow(char c) { return CanStart(c) || c == '_' || c == '-' || c == '/'; }

@@ -72,8 +72,8 @@ class PayloadReader {
   Status CheckCrc(uint32_t crc) const {
     const uint32_t stored = UnmaskCrc(entry_.masked_crc);
     if (crc == stored) return Status();
-    return Bad(fmt::format("Checksum does not match: stored {:08x} vs. calculated on the restored bytes {:08x}", stored,
-                           crc));
+    return Bad(
+        fmt::format("Checksum does not match: stored {:08x} vs. calculated on the restored bytes {:08x}", stored, crc));
   }
   Result<Tensor> ReadFixed(size_t element_bytes);
   Result<Tensor> ReadStrings();

@@ -67,8 +67,10 @@ Result<BundleReader> BundleReader::Open(const std::string& prefix) {
   Result<std::vector<TableEntry>> table = ReadTable(path);
   if (!table.ok() && table.status().code() == Code::kNotFound) {
     if (FileExists(prefix)) {
-      return NotFound("Unsuccessful TensorSliceReader constructor: {} is missing ({} itself is no prefix of a version "
-                      "2 checkpoint)", path, prefix);
+      return NotFound(
+          "Unsuccessful TensorSliceReader constructor: {} is missing ({} itself is no prefix of a version "
+          "2 checkpoint)",
+          path, prefix);
     }
     return NotFound("Unsuccessful TensorSliceReader constructor: Failed to find any matching files for {}", prefix);
   }
@@ -187,9 +189,8 @@ Result<Tensor> BundleReader::ReadCovered(const BundleEntry& entry, const TensorS
   for (const Part& part : parts) {
     WEIR_ASSIGN(const Tensor stored, ReadStored(*part.entry));
     CopyRuns(stored, part.slice, tensor, wanted, part.both);
-    ForEachRun(part.slice, wanted, part.both, [&](int64_t, int64_t to_at, int64_t count) {
-      std::fill_n(covered.begin() + to_at, count, true);
-    });
+    ForEachRun(part.slice, wanted, part.both,
+               [&](int64_t, int64_t to_at, int64_t count) { std::fill_n(covered.begin() + to_at, count, true); });
   }
   if (std::find(covered.begin(), covered.end(), false) != covered.end()) return uncovered;
   return tensor;

@@ -29,8 +29,8 @@ std::string HostName() {
 }
 
 Result<RecordWriter> CreateFile(const std::string& logdir, double now, const std::string& suffix) {
-  const std::string base = JoinPath(logdir, fmt::format("events.out.tfevents.{:010d}.{}{}",
-                                                        static_cast<int64_t>(now), HostName(), suffix));
+  const std::string base =
+      JoinPath(logdir, fmt::format("events.out.tfevents.{:010d}.{}{}", static_cast<int64_t>(now), HostName(), suffix));
   Result<RecordWriter> file = RecordWriter::Create(base, IfExists::kFail);
   for (int n = 1; !file.ok() && file.status().code() == Code::kAlreadyExists && n < kMaxSameName; ++n) {
     file = RecordWriter::Create(fmt::format("{}.{}", base, n), IfExists::kFail);

@@ -20,17 +20,45 @@ constexpr size_t kPieceBytes = 256 << 20;
 
 Code CodeOf(int error) {
   switch (error) {
-    case ENOENT: case ENODEV: case ENXIO: return Code::kNotFound;
-    case EEXIST: return Code::kAlreadyExists;
-    case EPERM: case EACCES: case EROFS: return Code::kPermissionDenied;
-    case EINVAL: case ENAMETOOLONG: case ESPIPE: case ELOOP: return Code::kInvalidArgument;
-    case ENOTEMPTY: case EISDIR: case ENOTDIR: case EBADF: case EBUSY: case EPIPE: case EXDEV:
+    case ENOENT:
+    case ENODEV:
+    case ENXIO:
+      return Code::kNotFound;
+    case EEXIST:
+      return Code::kAlreadyExists;
+    case EPERM:
+    case EACCES:
+    case EROFS:
+      return Code::kPermissionDenied;
+    case EINVAL:
+    case ENAMETOOLONG:
+    case ESPIPE:
+    case ELOOP:
+      return Code::kInvalidArgument;
+    case ENOTEMPTY:
+    case EISDIR:
+    case ENOTDIR:
+    case EBADF:
+    case EBUSY:
+    case EPIPE:
+    case EXDEV:
       return Code::kFailedPrecondition;
-    case ENOSPC: case EDQUOT: case EMFILE: case ENFILE: case EMLINK: case ENOMEM: case EFBIG:
+    case ENOSPC:
+    case EDQUOT:
+    case EMFILE:
+    case ENFILE:
+    case EMLINK:
+    case ENOMEM:
+    case EFBIG:
       return Code::kResourceExhausted;
-    case EIO: return Code::kDataLoss;
-    case EAGAIN: case ETIMEDOUT: case ESTALE: return Code::kUnavailable;
-    default: return Code::kUnknown;
+    case EIO:
+      return Code::kDataLoss;
+    case EAGAIN:
+    case ETIMEDOUT:
+    case ESTALE:
+      return Code::kUnavailable;
+    default:
+      return Code::kUnknown;
   }
 }
 
@@ -206,8 +234,7 @@ Status InputFile::ReadAt(uint64_t offset, std::span<std::byte> to) const {
   }
   for (size_t done = 0; done < to.size();) {
     const ssize_t got = Retry([&] {
-      return pread(fd_, to.data() + done, std::min(to.size() - done, kPieceBytes),
-                   static_cast<off_t>(offset + done));
+      return pread(fd_, to.data() + done, std::min(to.size() - done, kPieceBytes), static_cast<off_t>(offset + done));
     });
     if (got < 0) return ErrnoStatus(errno, path_);
     if (got == 0) return DataLoss("{}: the file shrank to {} bytes while it was read", path_, offset + done);

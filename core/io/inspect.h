@@ -14,8 +14,8 @@ namespace weir::io {
 
 /// What InspectCheckpoint prints.
 struct InspectOptions {
-  std::string tensor_name;     // only this one, with its value
-  bool all_tensors = false;    // every name and value
+  std::string tensor_name;   // only this one, with its value
+  bool all_tensors = false;  // every name and value
   bool all_tensor_names = false;
 };
 

@@ -23,12 +23,12 @@ struct NpyType {
 };
 // Codes without byte order; the first of a type is the one written.
 constexpr NpyType kTypes[] = {
-    {"b1", DType::kBool},  {"i1", DType::kInt8},    {"i2", DType::kInt16},     {"i4", DType::kInt32},
-    {"i8", DType::kInt64}, {"u1", DType::kUint8},   {"u2", DType::kUint16},    {"u4", DType::kUint32},
-    {"u8", DType::kUint64}, {"f2", DType::kHalf},   {"f4", DType::kFloat},     {"f8", DType::kDouble},
-    {"c8", DType::kComplex64}, {"c16", DType::kComplex128},
-    {"i1", DType::kQint8}, {"i2", DType::kQint16},  {"i4", DType::kQint32},    {"u1", DType::kQuint8},
-    {"u2", DType::kQuint16}, {"i1", DType::kInt4},  {"u1", DType::kUint4},
+    {"b1", DType::kBool},      {"i1", DType::kInt8},        {"i2", DType::kInt16},   {"i4", DType::kInt32},
+    {"i8", DType::kInt64},     {"u1", DType::kUint8},       {"u2", DType::kUint16},  {"u4", DType::kUint32},
+    {"u8", DType::kUint64},    {"f2", DType::kHalf},        {"f4", DType::kFloat},   {"f8", DType::kDouble},
+    {"c8", DType::kComplex64}, {"c16", DType::kComplex128}, {"i1", DType::kQint8},   {"i2", DType::kQint16},
+    {"i4", DType::kQint32},    {"u1", DType::kQuint8},      {"u2", DType::kQuint16}, {"i1", DType::kInt4},
+    {"u1", DType::kUint4},
 };
 
 struct Header {
@@ -208,8 +208,8 @@ void FillStrings(const Layout& layout, std::string_view data, const Header& head
     const size_t from = header.fortran_order ? FortranIndex(i, header.dims) : i;
     const std::string_view item = data.substr(from * layout.item_bytes, layout.item_bytes);
     // Without any byte but NUL, find_last_not_of is npos, and npos + 1 is 0.
-    texts[i] = layout.is_ucs4 ? FromUcs4(item, layout.swapped)
-                              : std::string(item.substr(0, item.find_last_not_of('\0') + 1));
+    texts[i] =
+        layout.is_ucs4 ? FromUcs4(item, layout.swapped) : std::string(item.substr(0, item.find_last_not_of('\0') + 1));
   }
 }
 

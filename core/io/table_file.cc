@@ -53,8 +53,8 @@ Result<std::string_view> Parser::Block(std::string_view& handle, uint64_t handle
   if (!TakeVarint(handle, offset) || !TakeVarint(handle, size)) return Bad(handle_at, "a block handle is cut short");
   const uint64_t limit = file_.size() - kFooterBytes;
   if (offset > limit || size > limit - offset || limit - offset - size < kTrailerBytes) {
-    return Bad(handle_at, fmt::format("a block handle says {} bytes at {}, but the file has {}", size, offset,
-                                      file_.size()));
+    return Bad(handle_at,
+               fmt::format("a block handle says {} bytes at {}, but the file has {}", size, offset, file_.size()));
   }
   block_at_ = offset;
   const std::string_view stored = file_.substr(offset, size + 1);
@@ -137,8 +137,9 @@ Result<std::vector<TableEntry>> Parser::Parse() {
 }
 
 size_t CommonPrefix(std::string_view a, std::string_view b) {
-  return static_cast<size_t>(std::mismatch(a.begin(), a.begin() + static_cast<ptrdiff_t>(std::min(a.size(), b.size())),
-                                           b.begin()).first - a.begin());
+  return static_cast<size_t>(
+      std::mismatch(a.begin(), a.begin() + static_cast<ptrdiff_t>(std::min(a.size(), b.size())), b.begin()).first -
+      a.begin());
 }
 
 // A short key with a <= key < b, for a < b.

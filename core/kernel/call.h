@@ -46,8 +46,8 @@ struct weir_ctx {
 
 namespace weir::kernel {
 
-/// Copies as much of `value` as the caller's struct_size has room for, and says there how much that was. InvalidArgument
-/// when `out` is null or its struct_size is not set.
+/// Copies as much of `value` as the caller's struct_size has room for, and says there how much that was.
+/// InvalidArgument when `out` is null or its struct_size is not set.
 template <class T>
 Status WriteOut(const T& value, T* out) {
   if (out == nullptr || out->struct_size < sizeof(uint32_t)) {

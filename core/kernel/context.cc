@@ -166,9 +166,8 @@ Status weir_ctx::SetOutput(uint32_t i, const weir_tensor* tensor) {
                                  HostOutput(i) ? "host" : "device");
   }
   const Tensor& owner = in != inputs.end() ? *in : *out;
-  weir::Result<Tensor> shared = owner.dtype() == dtype
-                                    ? owner.Reshaped(shape)
-                                    : Tensor::Over(dtype, shape, owner.buffer(), owner.offset());
+  weir::Result<Tensor> shared =
+      owner.dtype() == dtype ? owner.Reshaped(shape) : Tensor::Over(dtype, shape, owner.buffer(), owner.offset());
   if (!shared.ok()) return shared.status();
   outputs[i] = std::move(*shared);
   return {};

@@ -105,7 +105,8 @@ int32_t ConstantInput(const weir_node* node, uint32_t i, weir_tensor* value) noe
   });
 }
 
-void* NodeResource(const weir_node* node, weir_str key, void* (*make)(void*), void (*destroy)(void*), void* arg) noexcept {
+void* NodeResource(const weir_node* node, weir_str key, void* (*make)(void*), void (*destroy)(void*),
+                   void* arg) noexcept {
   void* object = nullptr;
   Guard(nullptr, [&]() -> Status {
     if (node != nullptr && node->resources != nullptr && make != nullptr) {

@@ -40,7 +40,9 @@ class Filler {
   Status operator()(const op::AttrPlaceholder& value) {
     return Unimplemented("attribute '{}' stands for '{}' of a function's caller", name_, value.name);
   }
-  Status operator()(const std::string& value) { return One(WEIR_VALUE_STRING, attr_.s, ViewOf(std::string_view(value))); }
+  Status operator()(const std::string& value) {
+    return One(WEIR_VALUE_STRING, attr_.s, ViewOf(std::string_view(value)));
+  }
   Status operator()(int64_t value) { return One(WEIR_VALUE_INT, attr_.i, value); }
   Status operator()(float value) { return One(WEIR_VALUE_FLOAT, attr_.f, value); }
   Status operator()(bool value) { return One(WEIR_VALUE_BOOL, attr_.i, value ? 1 : 0); }
@@ -49,7 +51,9 @@ class Filler {
   Status operator()(const Tensor& value) {
     return One(WEIR_VALUE_TENSOR, attr_.tensor, Store(std::vector<weir_tensor>{ViewOf(value)}));
   }
-  Status operator()(const op::FuncRef& value) { return One(WEIR_VALUE_FUNC, attr_.s, ViewOf(std::string_view(value.name))); }
+  Status operator()(const op::FuncRef& value) {
+    return One(WEIR_VALUE_FUNC, attr_.s, ViewOf(std::string_view(value.name)));
+  }
   Status operator()(const op::EmptyList&) {
     const op::AttrDef* def = node_.attrs.def().FindAttr(name_);
     return List(def != nullptr ? ListType(def->type) : uint32_t{WEIR_VALUE_NONE}, 0);

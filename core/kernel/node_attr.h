@@ -10,8 +10,8 @@
 
 namespace weir::kernel {
 
-/// The attribute or its default. Data behind it lives as long as the node's referents and storage. NotFound when the node
-/// has none; Unimplemented for a value that has no form at the boundary (a placeholder inside a function).
+/// The attribute or its default. Data behind it lives as long as the node's referents and storage. NotFound when the
+/// node has none; Unimplemented for a value that has no form at the boundary (a placeholder inside a function).
 Result<weir_attr> FindAttr(const weir_node& node, std::string_view name);
 
 }  // namespace weir::kernel

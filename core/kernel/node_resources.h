@@ -16,11 +16,14 @@ class NodeResources {
  public:
   /// The object under (node, key), made by `make(arg)` on first use; null when `make` gives none. It is destroyed with
   /// the session, after every kernel that may hold it.
-  void* GetOrCreate(std::string_view node, std::string_view key, void* (*make)(void* arg), void (*destroy)(void* object),
-                    void* arg) {
+  void* GetOrCreate(std::string_view node, std::string_view key, void* (*make)(void* arg),
+                    void (*destroy)(void* object), void* arg) {
     const std::lock_guard<std::mutex> lock(mutex_);
     auto& held = objects_[{std::string(node), std::string(key)}];
-    if (!held) held = std::shared_ptr<void>(make(arg), [destroy](void* object) { if (object && destroy) destroy(object); });
+    if (!held)
+      held = std::shared_ptr<void>(make(arg), [destroy](void* object) {
+        if (object && destroy) destroy(object);
+      });
     return held.get();
   }
 

@@ -94,7 +94,8 @@ std::string Called(const KernelEntry& entry, std::string_view call) {
 
 Result<std::unique_ptr<PreparedKernel>> PreparedKernel::Make(const KernelEntry& entry, const weir_node& node,
                                                              std::span<const OperandSpec> inputs,
-                                                             std::span<const OperandSpec> outputs, weir_device* device) {
+                                                             std::span<const OperandSpec> outputs,
+                                                             weir_device* device) {
   const weir_kernel* record = entry.record;
   const std::string name(node.name);
   if (!WEIR_HAS(record, prepare)) {

@@ -26,13 +26,13 @@ struct OperandSpec {
   bool host = false;              // lies in host memory, else in the device's
 };
 
-/// Owns what a plugin's `prepare` made and gives it back with `unprepare`. Immutable; fn may be called concurrently with
-/// different registers unless the kernel is STATEFUL.
+/// Owns what a plugin's `prepare` made and gives it back with `unprepare`. Immutable; fn may be called concurrently
+/// with different registers unless the kernel is STATEFUL.
 class PreparedKernel {
  public:
-  /// Asks the kernel to prepare itself. Unimplemented when it has no prepared form or declines (the caller goes on to the
-  /// dynamic form or the next candidate); other errors are the plugin's. All errors name the node.
-  /// `entry.record` and `device` outlive the result; `node` is needed during the call only.
+  /// Asks the kernel to prepare itself. Unimplemented when it has no prepared form or declines (the caller goes on to
+  /// the dynamic form or the next candidate); other errors are the plugin's. All errors name the node. `entry.record`
+  /// and `device` outlive the result; `node` is needed during the call only.
   static Result<std::unique_ptr<PreparedKernel>> Make(const KernelEntry& entry, const weir_node& node,
                                                       std::span<const OperandSpec> inputs,
                                                       std::span<const OperandSpec> outputs, weir_device* device);
@@ -67,8 +67,8 @@ class PreparedKernel {
 Status Supports(const KernelEntry& entry, const weir_node& node, std::span<const OperandSpec> inputs,
                 std::span<const OperandSpec> outputs, weir_device* device);
 
-/// Asks `estimate` of the record. Unimplemented when the kernel has none; Internal when it answers NaN in every field or a
-/// negative number.
+/// Asks `estimate` of the record. Unimplemented when the kernel has none; Internal when it answers NaN in every field
+/// or a negative number.
 Result<weir_cost> Estimate(const KernelEntry& entry, const weir_node& node, std::span<const OperandSpec> inputs,
                            std::span<const OperandSpec> outputs, weir_device* device, const weir_profile* profile);
 

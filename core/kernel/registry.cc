@@ -88,7 +88,8 @@ Status KernelRegistry::Add(const op::OpRegistry& ops, KernelEntry entry) {
     if (attr_def == nullptr || (attr_def->type != "type" && attr_def->type != "list(type)")) {
       return InvalidArgument("kernel {}: the op has no type attribute '{}'", op_name, attr);
     }
-    if (!seen.insert(attr_def->name).second) return InvalidArgument("kernel {}: '{}' is constrained twice", op_name, attr);
+    if (!seen.insert(attr_def->name).second)
+      return InvalidArgument("kernel {}: '{}' is constrained twice", op_name, attr);
     if (constraint.dtypes == 0) return InvalidArgument("kernel {}: '{}' may have no type at all", op_name, attr);
   }
   std::vector<KernelEntry>& same_op = by_op_[op_name];
@@ -108,8 +109,9 @@ std::vector<const KernelEntry*> KernelRegistry::Find(const op::AttrView& attrs, 
   if (it == by_op_.end()) return found;
   for (const KernelEntry& entry : it->second) {
     const auto constraints = Constraints(*entry.record);
-    const bool fits = Text(entry.record->platform) == platform &&
-                      std::all_of(constraints.begin(), constraints.end(), [&](const auto& c) { return Fits(c, attrs); });
+    const bool fits =
+        Text(entry.record->platform) == platform &&
+        std::all_of(constraints.begin(), constraints.end(), [&](const auto& c) { return Fits(c, attrs); });
     if (fits) found.push_back(&entry);
   }
   const auto hidden = [&found](const KernelEntry* entry) {
@@ -119,7 +121,8 @@ std::vector<const KernelEntry*> KernelRegistry::Find(const op::AttrView& attrs, 
     });
   };
   std::vector<const KernelEntry*> visible;
-  std::copy_if(found.begin(), found.end(), std::back_inserter(visible), [&](const KernelEntry* e) { return !hidden(e); });
+  std::copy_if(found.begin(), found.end(), std::back_inserter(visible),
+               [&](const KernelEntry* e) { return !hidden(e); });
   std::stable_sort(visible.begin(), visible.end(), [](const KernelEntry* a, const KernelEntry* b) {
     if (a->record->priority != b->record->priority) return a->record->priority > b->record->priority;
     return a->plugin < b->plugin;
@@ -160,8 +163,9 @@ Status NoKernelError(const KernelRegistry& kernels, const op::AttrView& attrs, s
     if (const op::AttrValue* value = attrs.Find(def.name)) printed[def.name] = value->ToString();
   }
   for (const auto& [name, value] : attrs.explicit_values()) printed[name] = value.ToString();
-  std::string text = fmt::format("No OpKernel was registered to support Op '{}' used by {{{{node {}}}}} with these attrs: [",
-                                 attrs.def().name, node);
+  std::string text =
+      fmt::format("No OpKernel was registered to support Op '{}' used by {{{{node {}}}}} with these attrs: [",
+                  attrs.def().name, node);
   std::string_view comma;
   for (const auto& [name, value] : printed) {
     text += fmt::format("{}{}={}", comma, name, value);

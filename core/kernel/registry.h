@@ -18,19 +18,19 @@ namespace weir::kernel {
 struct KernelEntry {
   const weir_kernel* record = nullptr;
   std::string plugin;
-  std::string file;      // base name of the plugin's file
-  int isa_level = 0;     // 0 plain, 2..4 for x86-64-v2..v4; the higher wins an equal key inside one plugin name
+  std::string file;   // base name of the plugin's file
+  int isa_level = 0;  // 0 plain, 2..4 for x86-64-v2..v4; the higher wins an equal key inside one plugin name
 };
 
 /// Filled while plugins load, then read-only and thread-safe.
 class KernelRegistry {
  public:
-  /// Refuses (InvalidArgument) a record for an unknown or universal op, for an attribute that the op lacks, and a second
-  /// record with the same op, platform, types and priority from the same file.
+  /// Refuses (InvalidArgument) a record for an unknown or universal op, for an attribute that the op lacks, and a
+  /// second record with the same op, platform, types and priority from the same file.
   Status Add(const op::OpRegistry& ops, KernelEntry entry);
 
-  /// Kernels for a node on a platform, whose type constraints fit; higher ISA variants hide lower ones of the same plugin.
-  /// Order: priority (higher first), then plugin name; ranking by cost is the placer's.
+  /// Kernels for a node on a platform, whose type constraints fit; higher ISA variants hide lower ones of the same
+  /// plugin. Order: priority (higher first), then plugin name; ranking by cost is the placer's.
   std::vector<const KernelEntry*> Find(const op::AttrView& attrs, std::string_view platform) const;
   /// All kernels of an op on all platforms, for messages and listings.
   std::vector<const KernelEntry*> ForOp(std::string_view op) const;

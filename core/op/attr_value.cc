@@ -86,9 +86,9 @@ bool Same(const std::vector<T>& a, const std::vector<T>& b) {
 std::string_view KindOf(const AttrValue& value) {
   // In the order of AttrValue::Value.
   static constexpr std::array<std::string_view, std::variant_size_v<AttrValue::Value>> kNames = {
-      "",           "string",       "int",       "float",       "bool",       "type",       "shape",
-      "tensor",     "func",         "placeholder", "list",      "list(string)", "list(int)", "list(float)",
-      "list(bool)", "list(type)",   "list(shape)", "list(tensor)", "list(func)"};
+      "",           "string",     "int",         "float",        "bool",         "type",      "shape",
+      "tensor",     "func",       "placeholder", "list",         "list(string)", "list(int)", "list(float)",
+      "list(bool)", "list(type)", "list(shape)", "list(tensor)", "list(func)"};
   return kNames[value.value().index()];
 }
 

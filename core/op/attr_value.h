@@ -41,8 +41,8 @@ class AttrValue {
 
   AttrValue() = default;
   template <class T>
-    requires std::is_constructible_v<Value, T> && (!std::is_same_v<std::decay_t<T>, AttrValue>)
-  AttrValue(T&& value) : value_(std::forward<T>(value)) {}  // NOLINT(google-explicit-constructor)
+  requires std::is_constructible_v<Value, T> &&(!std::is_same_v<std::decay_t<T>, AttrValue>)AttrValue(T&& value)
+      : value_(std::forward<T>(value)) {}                     // NOLINT(google-explicit-constructor)
   AttrValue(const char* text) : value_(std::string(text)) {}  // NOLINT(google-explicit-constructor)
   AttrValue(int value) : value_(int64_t{value}) {}            // NOLINT(google-explicit-constructor)
 

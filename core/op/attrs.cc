@@ -25,8 +25,8 @@ Result<const T*> Read(const AttrView& attrs, std::string_view name, std::string_
   const AttrValue* value = attrs.Find(name);
   if (value == nullptr) return Missing(attrs, name);
   if (const T* typed = value->get<T>()) return typed;
-  return InvalidArgument("AttrValue had value with type '{}' when '{}' expected\n\t for attr '{}'", KindOf(*value), type,
-                         name);
+  return InvalidArgument("AttrValue had value with type '{}' when '{}' expected\n\t for attr '{}'", KindOf(*value),
+                         type, name);
 }
 
 template <class T>
@@ -89,7 +89,9 @@ const AttrValue* AttrView::Find(std::string_view name) const {
 Result<int64_t> AttrView::Int(std::string_view name) const { return ReadCopy<int64_t>(*this, name, "int"); }
 Result<float> AttrView::Float(std::string_view name) const { return ReadCopy<float>(*this, name, "float"); }
 Result<bool> AttrView::Bool(std::string_view name) const { return ReadCopy<bool>(*this, name, "bool"); }
-Result<std::string> AttrView::String(std::string_view name) const { return ReadCopy<std::string>(*this, name, "string"); }
+Result<std::string> AttrView::String(std::string_view name) const {
+  return ReadCopy<std::string>(*this, name, "string");
+}
 Result<DType> AttrView::Type(std::string_view name) const { return ReadCopy<DType>(*this, name, "type"); }
 Result<PartialShape> AttrView::ShapeAttr(std::string_view name) const {
   return ReadCopy<PartialShape>(*this, name, "shape");

@@ -54,8 +54,8 @@ struct Signature {
 /// Expands the definition by the node's attributes. InvalidArgument when a needed attribute is missing or out of range.
 Result<Signature> Expand(const AttrView& attrs);
 
-/// Checks every explicit and required attribute against the definition: present or defaulted, of the right type, allowed,
-/// not below its minimum. Attributes that the definition does not know are ignored. TensorFlow's texts.
+/// Checks every explicit and required attribute against the definition: present or defaulted, of the right type,
+/// allowed, not below its minimum. Attributes that the definition does not know are ignored. TensorFlow's texts.
 Status Validate(const AttrView& attrs);
 
 }  // namespace weir::op

@@ -48,16 +48,16 @@ class GradContext {
  public:
   virtual ~GradContext() = default;
 
-  /// Attributes, inputs and outputs of the forward node. Dy(i) is the summed, densified gradient of output i; where none
-  /// flowed it is zeros of the output's shape.
+  /// Attributes, inputs and outputs of the forward node. Dy(i) is the summed, densified gradient of output i; where
+  /// none flowed it is zeros of the output's shape.
   virtual const AttrView& attrs() const = 0;
   virtual int num_inputs() const = 0;
   virtual int num_outputs() const = 0;
   virtual Value X(int i) = 0;
   virtual Value Y(int i) = 0;
   virtual Value Dy(int i) = 0;
-  /// The same as it came, IndexedSlices where all that flowed in were such: for gradients that hand it through unchanged,
-  /// so that rows gathered from a variable's Identity reach the variable as rows.
+  /// The same as it came, IndexedSlices where all that flowed in were such: for gradients that hand it through
+  /// unchanged, so that rows gathered from a variable's Identity reach the variable as rows.
   virtual Grad DyAsIs(int i) { return Grad(Dy(i)); }
   /// True when a gradient flowed into output i.
   virtual bool HasDy(int i) const = 0;

@@ -51,7 +51,11 @@ Status CheckString(const AttrDef& attr, const std::string& value) {
 int64_t ListLength(const AttrValue& value) {
   return std::visit(
       [](const auto& v) -> int64_t {
-        if constexpr (requires { v.size(); v.empty(); v.begin(); }) {
+        if constexpr (requires {
+                        v.size();
+                        v.empty();
+                        v.begin();
+                      }) {
           return static_cast<int64_t>(v.size());
         } else {
           return 0;
@@ -123,8 +127,7 @@ std::string_view Name(RunBy run_by) {
 }
 
 std::string Summarize(const OpDef& op) {
-  std::string out =
-      fmt::format("Op<name={}; signature={} -> {}", op.name, ArgsText(op.inputs), ArgsText(op.outputs));
+  std::string out = fmt::format("Op<name={}; signature={} -> {}", op.name, ArgsText(op.inputs), ArgsText(op.outputs));
   for (const AttrDef& attr : op.attrs) {
     out += fmt::format("; attr={}:{}", attr.name, attr.type);
     if (attr.default_value.set()) out += ",default=" + attr.default_value.ToString();

@@ -43,7 +43,19 @@ struct AttrDef {
 enum class RunBy { kPlugin, kExecutor, kUniversal, kBuiltin };
 
 /// What kind of work the op is, for people and for cost classes.
-enum class Category { kMath, kArray, kState, kNeural, kRandom, kControlFlow, kFiles, kSummary, kTraining, kCheck, kNetwork };
+enum class Category {
+  kMath,
+  kArray,
+  kState,
+  kNeural,
+  kRandom,
+  kControlFlow,
+  kFiles,
+  kSummary,
+  kTraining,
+  kCheck,
+  kNetwork
+};
 
 using ShapeFn = std::function<Status(ShapeContext&)>;
 /// One gradient per data input of the node, in flattened order; an empty Grad where none flows.

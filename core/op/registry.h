@@ -55,8 +55,8 @@ class OpRegistry {
   /// Starts the record of a new op; a name declared twice is an error at Freeze.
   OpBuilder Declare(std::string_view name);
 
-  /// Checks every record (attributes that signatures name exist, each op has a shape function, and a gradient or a reason
-  /// for none) and forbids further changes. InvalidArgument listing all faults.
+  /// Checks every record (attributes that signatures name exist, each op has a shape function, and a gradient or a
+  /// reason for none) and forbids further changes. InvalidArgument listing all faults.
   Status Freeze();
 
   /// Null when there is no such op.

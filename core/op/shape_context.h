@@ -16,8 +16,8 @@
 
 namespace weir::op {
 
-/// One node during shape inference. Inputs are flattened. With all input shapes and the values that the function asks for
-/// known, every op that does not depend on data answers fully defined shapes. Single-threaded.
+/// One node during shape inference. Inputs are flattened. With all input shapes and the values that the function asks
+/// for known, every op that does not depend on data answers fully defined shapes. Single-threaded.
 class ShapeContext {
  public:
   /// Gives the value of input i when it is known (a constant, or the tensor itself at run time); else nothing.
@@ -75,10 +75,10 @@ Result<PartialShape> BroadcastShapes(const PartialShape& a, const PartialShape& 
 
 // Named shape functions.
 
-ShapeFn Scalar();              // every output is a scalar
-ShapeFn SameAs(int input);     // every output has the shape of that input
+ShapeFn Scalar();           // every output is a scalar
+ShapeFn SameAs(int input);  // every output has the shape of that input
 ShapeFn Broadcast(int a, int b);
-ShapeFn Unknown();             // nothing is known of any output
+ShapeFn Unknown();  // nothing is known of any output
 ShapeFn NoOutputs();
 
 }  // namespace weir::op

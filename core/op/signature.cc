@@ -11,12 +11,11 @@ namespace {
 
 constexpr DTypeSet kQuantizedTypes =
     Bit(DType::kQint8) | Bit(DType::kQuint8) | Bit(DType::kQint32) | Bit(DType::kQint16) | Bit(DType::kQuint16);
-constexpr DTypeSet kRealNumberTypes =
-    Bit(DType::kFloat) | Bit(DType::kDouble) | Bit(DType::kInt32) | Bit(DType::kUint8) | Bit(DType::kInt16) |
-    Bit(DType::kInt8) | Bit(DType::kInt64) | Bit(DType::kBfloat16) | Bit(DType::kUint16) | Bit(DType::kHalf) |
-    Bit(DType::kUint32) | Bit(DType::kUint64);
-constexpr DTypeSet kNumberTypes =
-    kRealNumberTypes | kQuantizedTypes | Bit(DType::kComplex64) | Bit(DType::kComplex128);
+constexpr DTypeSet kRealNumberTypes = Bit(DType::kFloat) | Bit(DType::kDouble) | Bit(DType::kInt32) |
+                                      Bit(DType::kUint8) | Bit(DType::kInt16) | Bit(DType::kInt8) | Bit(DType::kInt64) |
+                                      Bit(DType::kBfloat16) | Bit(DType::kUint16) | Bit(DType::kHalf) |
+                                      Bit(DType::kUint32) | Bit(DType::kUint64);
+constexpr DTypeSet kNumberTypes = kRealNumberTypes | kQuantizedTypes | Bit(DType::kComplex64) | Bit(DType::kComplex128);
 
 struct NamedSet {
   std::string_view name;
@@ -34,11 +33,11 @@ struct ShortName {
   DType type;
 };
 constexpr std::array<ShortName, 19> kShortNames = {{
-    {"f32", DType::kFloat},    {"f64", DType::kDouble},   {"f16", DType::kHalf},      {"bf16", DType::kBfloat16},
-    {"i8", DType::kInt8},      {"i16", DType::kInt16},    {"i32", DType::kInt32},     {"i64", DType::kInt64},
-    {"u8", DType::kUint8},     {"u16", DType::kUint16},   {"u32", DType::kUint32},    {"u64", DType::kUint64},
-    {"c64", DType::kComplex64}, {"c128", DType::kComplex128}, {"qi8", DType::kQint8}, {"qi16", DType::kQint16},
-    {"qi32", DType::kQint32},  {"qu8", DType::kQuint8},   {"qu16", DType::kQuint16},
+    {"f32", DType::kFloat},     {"f64", DType::kDouble},      {"f16", DType::kHalf},     {"bf16", DType::kBfloat16},
+    {"i8", DType::kInt8},       {"i16", DType::kInt16},       {"i32", DType::kInt32},    {"i64", DType::kInt64},
+    {"u8", DType::kUint8},      {"u16", DType::kUint16},      {"u32", DType::kUint32},   {"u64", DType::kUint64},
+    {"c64", DType::kComplex64}, {"c128", DType::kComplex128}, {"qi8", DType::kQint8},    {"qi16", DType::kQint16},
+    {"qi32", DType::kQint32},   {"qu8", DType::kQuint8},      {"qu16", DType::kQuint16},
 }};
 
 std::optional<DType> TypeCalled(std::string_view name) {
@@ -71,9 +70,7 @@ class Cursor {
     pos_ += token.size();
     return true;
   }
-  Status Expect(std::string_view token) {
-    return Take(token) ? Status() : Fault(fmt::format("'{}'", token));
-  }
+  Status Expect(std::string_view token) { return Take(token) ? Status() : Fault(fmt::format("'{}'", token)); }
   Status ExpectEnd() { return AtEnd() ? Status() : Fault("the end"); }
 
   /// Letters, digits and underscores, starting with a letter.
@@ -181,7 +178,8 @@ Status ParseElement(Cursor& in, AttrDef& attr, std::string& element) {
   if (in.Take("{")) return ParseSet(in, attr, element);
   const size_t start = in.column();
   WEIR_ASSIGN(const std::string_view word, in.Word("a type of attribute"));
-  static constexpr std::array<std::string_view, 7> kPlain = {"int", "float", "bool", "string", "shape", "tensor", "func"};
+  static constexpr std::array<std::string_view, 7> kPlain = {"int",   "float",  "bool", "string",
+                                                             "shape", "tensor", "func"};
   if (std::ranges::find(kPlain, word) != kPlain.end()) {
     element = word;
     return {};

@@ -45,7 +45,8 @@ std::vector<Tensor> ShapeValues(const StepGraph& step, const StepNode& node) {
 
 bool Foldable(const StepGraph& step, const StepNode& node) {
   const op::OpDef& op = node.source->op();
-  if (op.stateful || op.run_by == op::RunBy::kExecutor || node.inputs.empty() || !node.control_inputs.empty()) return false;
+  if (op.stateful || op.run_by == op::RunBy::kExecutor || node.inputs.empty() || !node.control_inputs.empty())
+    return false;
   if (op.name == "Placeholder" || op.name == "Variable" || op.name == "VariableV2") return false;
   const auto odd = [](DType t) { return IsRef(t) || t == DType::kResource || t == DType::kVariant; };
   if (std::any_of(node.types.begin(), node.types.end(), odd) || node.types.empty()) return false;

@@ -44,7 +44,8 @@ class Pruner {
     for (const Endpoint& fetch : request_.fetches) {
       const auto fed = feeds_.find(fetch);
       if (fed == feeds_.end()) WEIR_TRY(Visit(fetch.node));
-      step_.fetches.push_back(fed != feeds_.end() ? Endpoint{fed->second, 0} : Endpoint{StepOf(fetch.node), fetch.index});
+      step_.fetches.push_back(fed != feeds_.end() ? Endpoint{fed->second, 0}
+                                                  : Endpoint{StepOf(fetch.node), fetch.index});
     }
     for (NodeId target : request_.targets) {
       const NodeId replaced = ReplacedByFeed(target);
@@ -148,10 +149,10 @@ class Pruner {
   const graph::Graph& graph_;
   const graph::StepRequest& request_;
   StepGraph step_;
-  std::map<Endpoint, NodeId> feeds_;             // graph endpoint -> step node
-  std::vector<NodeId> step_of_;                  // graph node -> step node, -1 not emitted
+  std::map<Endpoint, NodeId> feeds_;  // graph endpoint -> step node
+  std::vector<NodeId> step_of_;       // graph node -> step node, -1 not emitted
   std::vector<bool> visiting_;
-  std::vector<std::pair<NodeId, bool>> stack_;   // node, inputs pushed
+  std::vector<std::pair<NodeId, bool>> stack_;  // node, inputs pushed
 };
 
 }  // namespace

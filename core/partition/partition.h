@@ -10,9 +10,9 @@
 
 namespace weir::partition {
 
-/// Subgraphs ordered by device, the host's (feeds, constants) first; nodes in step order; one Recv per (tensor, receiving
-/// device), in the order in which the receiver first needs them. O(V + E).
-/// Source: TensorFlow white paper (2015), section 3.2.2.
+/// Subgraphs ordered by device, the host's (feeds, constants) first; nodes in step order; one Recv per (tensor,
+/// receiving device), in the order in which the receiver first needs them. O(V + E). Source: TensorFlow white paper
+/// (2015), section 3.2.2.
 std::vector<graph::Subgraph> Partition(const graph::StepGraph& step, const graph::Placement& placement);
 
 }  // namespace weir::partition

@@ -86,7 +86,8 @@ class Placer {
     WEIR_TRY(MergeRequests());
     std::map<int, std::vector<int>> members;
     for (size_t i = 0; i < step_.nodes.size(); ++i) {
-      if (step_.nodes[i].kind == StepNode::Kind::kOp) members[groups_.Root(static_cast<int>(i))].push_back(static_cast<int>(i));
+      if (step_.nodes[i].kind == StepNode::Kind::kOp)
+        members[groups_.Root(static_cast<int>(i))].push_back(static_cast<int>(i));
     }
     for (const auto& [root, nodes] : members) WEIR_TRY(PlaceGroup(root, nodes));
     return std::move(placement_);
@@ -126,9 +127,11 @@ class Placer {
       if (node.kind != StepNode::Kind::kOp || node.source->device().empty()) continue;
       Result<DeviceName> spec = device::ParseDeviceName(node.source->device());
       if (!spec.ok()) {
-        return graph::AtNode(InvalidArgument("Malformed device specification '{}'", node.source->device()), *node.source);
+        return graph::AtNode(InvalidArgument("Malformed device specification '{}'", node.source->device()),
+                             *node.source);
       }
-      const auto [entry, fresh] = requests_.emplace(groups_.Root(static_cast<int>(i)), Request{*spec, static_cast<int>(i)});
+      const auto [entry, fresh] =
+          requests_.emplace(groups_.Root(static_cast<int>(i)), Request{*spec, static_cast<int>(i)});
       if (fresh) continue;
       Result<DeviceName> merged = device::MergeNames(entry->second.spec, *spec, options_.allow_soft_placement);
       if (!merged.ok()) {
@@ -167,7 +170,8 @@ class Placer {
     if (preferred >= 0 && fits(preferred)) return preferred;
     for (size_t i = 0; i < all.size(); ++i) {
       const bool named = spec.type.has_value();
-      if ((named || (all[i]->info().flags & WEIR_DEVICE_OPT_IN) == 0) && fits(static_cast<int>(i))) return static_cast<int>(i);
+      if ((named || (all[i]->info().flags & WEIR_DEVICE_OPT_IN) == 0) && fits(static_cast<int>(i)))
+        return static_cast<int>(i);
     }
     return -1;
   }
@@ -208,17 +212,19 @@ class Placer {
     const StepNode& node = NodeOf(step_, asked);
     const std::string name(node.name());
     if (devices_.Matching(spec).empty()) {
-      return graph::AtNode(InvalidArgument("Cannot assign a device for operation {}: {{{{node {}}}}} was explicitly assigned "
-                                           "to {} but available devices are [ {} ]. Make sure the device specification "
-                                           "refers to a valid device.",
-                                           name, name, spec.ToString(), DeviceList()),
-                           *node.source);
+      return graph::AtNode(
+          InvalidArgument("Cannot assign a device for operation {}: {{{{node {}}}}} was explicitly assigned "
+                          "to {} but available devices are [ {} ]. Make sure the device specification "
+                          "refers to a valid device.",
+                          name, name, spec.ToString(), DeviceList()),
+          *node.source);
     }
-    return graph::AtNode(InvalidArgument("Cannot assign a device for operation {}: Could not satisfy explicit device "
-                                         "specification '{}' because no device among [ {} ] that it allows has kernels for "
-                                         "all nodes that must be together",
-                                         name, spec.ToString(), DeviceList()),
-                         *node.source);
+    return graph::AtNode(
+        InvalidArgument("Cannot assign a device for operation {}: Could not satisfy explicit device "
+                        "specification '{}' because no device among [ {} ] that it allows has kernels for "
+                        "all nodes that must be together",
+                        name, spec.ToString(), DeviceList()),
+        *node.source);
   }
 
   struct Request {

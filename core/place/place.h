@@ -24,8 +24,8 @@ struct PlaceOptions {
 
 /// Groups nodes that must share a device (reference and resource edges, `_class` "loc:@x"), merges their requests, and
 /// gives each group the first device that matches the request and has kernels for all members. Deterministic.
-/// Errors: InvalidArgument with TensorFlow's texts for a malformed request, a device that does not exist, colocated nodes
-/// that contradict each other, and an op without kernel; FailedPrecondition when there is no device at all.
+/// Errors: InvalidArgument with TensorFlow's texts for a malformed request, a device that does not exist, colocated
+/// nodes that contradict each other, and an op without kernel; FailedPrecondition when there is no device at all.
 Result<graph::Placement> Place(const PlaceOptions& options, const graph::StepGraph& step,
                                const device::DeviceSet& devices, const kernel::KernelRegistry& kernels);
 

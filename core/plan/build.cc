@@ -167,7 +167,9 @@ Result<int> Builder::Located(int value, int space) {
 
 void Builder::SetLocks(std::vector<Lock> locks, Instruction& instruction) {
   std::sort(locks.begin(), locks.end(), [&](const Lock& a, const Lock& b) {
-    const auto address = [&](const Lock& lock) { return plan_->variables[static_cast<size_t>(lock.variable)].variable.get(); };
+    const auto address = [&](const Lock& lock) {
+      return plan_->variables[static_cast<size_t>(lock.variable)].variable.get();
+    };
     return std::pair(address(a), !a.exclusive) < std::pair(address(b), !b.exclusive);
   });
   instruction.locks_begin = static_cast<uint32_t>(plan_->locks.size());
@@ -192,7 +194,8 @@ Status Builder::EmitNode() {
     return Status();
   }
   if (node.kind == StepNode::Kind::kConstant) {
-    for (size_t i = 0; i < node.values.size(); ++i) ValueAt({current_, static_cast<int>(i)}) = AddConstant(node.values[i]);
+    for (size_t i = 0; i < node.values.size(); ++i)
+      ValueAt({current_, static_cast<int>(i)}) = AddConstant(node.values[i]);
     return Status();
   }
   const int device = placement_.device_of[static_cast<size_t>(current_)];

@@ -14,7 +14,8 @@ bool Masked(uint64_t mask, int arg) { return arg < 64 && (mask >> arg & 1) != 0;
 
 std::vector<int> ArgOfOperand(const std::vector<int>& counts) {
   std::vector<int> args;
-  for (size_t arg = 0; arg < counts.size(); ++arg) args.insert(args.end(), static_cast<size_t>(counts[arg]), static_cast<int>(arg));
+  for (size_t arg = 0; arg < counts.size(); ++arg)
+    args.insert(args.end(), static_cast<size_t>(counts[arg]), static_cast<int>(arg));
   return args;
 }
 
@@ -64,8 +65,11 @@ Status Builder::EmitKernel() {
   WEIR_ASSIGN(Operands operands, Gather());
   device::Device* device = DeviceOf(current_);
   if (device == nullptr) return Fail(FailedPrecondition("no device runs this node"));
-  weir_node node{Current().name(), Current().source->attrs(),
-                 [&](int i) { return operands.input_specs[static_cast<size_t>(i)].value; }, options_.node_resources, {}};
+  weir_node node{Current().name(),
+                 Current().source->attrs(),
+                 [&](int i) { return operands.input_specs[static_cast<size_t>(i)].value; },
+                 options_.node_resources,
+                 {}};
   std::vector<const kernel::KernelEntry*> ranked =
       RankKernels(*options_.kernels, node, operands.input_specs, operands.output_specs, operands.shapes_known, *device);
   if (ranked.empty() && !operands.strings) {

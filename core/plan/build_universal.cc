@@ -97,7 +97,8 @@ Status Builder::EmitAlias(int output) {
   }
   // An operand that says the shape is checked when it is known, even where inference could tell the answer without it.
   const bool told = node.inputs.size() < 2 || step_.ValueOf(node.inputs[1]) != nullptr;
-  if (!told || !shape.fully_defined() || !from.shape_known || from.shape.elements() != shape.elements()) return EmitCall({});
+  if (!told || !shape.fully_defined() || !from.shape_known || from.shape.elements() != shape.elements())
+    return EmitCall({});
   ValueAt({current_, output}) = ViewOf(value, shape);
   return Status();
 }
@@ -143,9 +144,10 @@ Status Builder::EmitVariable() {
 Result<int> Builder::VariableInput(int input) {
   const int value = ValueAt(Current().inputs[static_cast<size_t>(input)]);
   if (value >= 0 && IsVariable(value)) return value;
-  return Fail(Unimplemented("input {} of {} must come from a variable op of the same step; handles that are fed or computed "
-                            "are not followed",
-                            input, Current().source->op().name));
+  return Fail(
+      Unimplemented("input {} of {} must come from a variable op of the same step; handles that are fed or computed "
+                    "are not followed",
+                    input, Current().source->op().name));
 }
 
 Status Builder::EmitRead(int index) {

@@ -24,7 +24,7 @@ class Builder {
 
   /// Flattened operands of the current node with what its kernels need to know.
   struct Operands {
-    std::vector<int> inputs;   // values, not yet moved to a space
+    std::vector<int> inputs;  // values, not yet moved to a space
     std::vector<int> input_args;
     std::vector<int> output_args;
     std::vector<kernel::OperandSpec> input_specs;

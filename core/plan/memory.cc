@@ -85,7 +85,8 @@ std::vector<int64_t> LastUses(const ExecutionPlan& plan) {
   for (size_t i = 0; i < plan.instructions.size(); ++i) {
     const uint32_t first = plan.instructions[i].first_slot;
     for (uint32_t s = first; s < first + SlotCount(plan, i); ++s) {
-      if (const int storage = StorageOf(plan, s); storage >= 0) last[static_cast<size_t>(storage)] = static_cast<int64_t>(i);
+      if (const int storage = StorageOf(plan, s); storage >= 0)
+        last[static_cast<size_t>(storage)] = static_cast<int64_t>(i);
     }
   }
   return last;
@@ -95,7 +96,11 @@ std::vector<int64_t> LastUses(const ExecutionPlan& plan) {
 class Layout {
  public:
   Layout(const std::vector<MayShare>& shares, ExecutionPlan& plan)
-      : shares_(shares), plan_(plan), last_(LastUses(plan)), held_(plan.storages.size(), 0), moved_(plan.storages.size(), false),
+      : shares_(shares),
+        plan_(plan),
+        last_(LastUses(plan)),
+        held_(plan.storages.size(), 0),
+        moved_(plan.storages.size(), false),
         space_count_(plan.devices.size() + 1) {
     ranges_.resize(space_count_);
   }
@@ -115,7 +120,9 @@ class Layout {
 
  private:
   Storage& At(int storage) { return plan_.storages[static_cast<size_t>(storage)]; }
-  bool InArena(int storage) { return storage >= 0 && At(storage).home == Storage::Home::kArena && At(storage).bytes > 0; }
+  bool InArena(int storage) {
+    return storage >= 0 && At(storage).home == Storage::Home::kArena && At(storage).bytes > 0;
+  }
   FreeRanges& RangesOf(int storage) { return ranges_[static_cast<size_t>(At(storage).space + 1)]; }
 
   /// The output takes the input's range when this is the input's last use and no other operand looks at it differently.
@@ -123,7 +130,8 @@ class Layout {
     const int from = StorageOf(plan_, share.input_slot);
     const int to = StorageOf(plan_, share.output_slot);
     if (!InArena(from) || !InArena(to) || from == to || held_[static_cast<size_t>(to)] != 0) return;
-    if (last_[static_cast<size_t>(from)] != share.instruction || held_[static_cast<size_t>(from)] < At(to).bytes) return;
+    if (last_[static_cast<size_t>(from)] != share.instruction || held_[static_cast<size_t>(from)] < At(to).bytes)
+      return;
     if (At(from).space != At(to).space) return;
     const Instruction& instruction = plan_.instructions[share.instruction];
     for (uint32_t s = instruction.first_slot; s < instruction.first_slot + instruction.inputs; ++s) {

@@ -18,8 +18,8 @@ bool WritesVariable(const graph::StepGraph& step, const StepNode& node) {
     return !op.outputs.empty() && op.outputs[0].is_ref;
   }
   return node.types.empty() && std::any_of(node.inputs.begin(), node.inputs.end(), [&](const graph::Endpoint& e) {
-    return step.TypeOf(e) == DType::kResource;
-  });
+           return step.TypeOf(e) == DType::kResource;
+         });
 }
 
 }  // namespace
@@ -42,7 +42,9 @@ std::vector<NodeId> Order(const graph::StepGraph& step) {
   std::vector<NodeId> users(static_cast<size_t>(first[count]));
   std::vector<int> fill(first.begin(), first.end() - 1);
   for (size_t i = 0; i < count; ++i) {
-    each_source(step.nodes[i], [&](NodeId from) { users[static_cast<size_t>(fill[static_cast<size_t>(from)]++)] = static_cast<NodeId>(i); });
+    each_source(step.nodes[i], [&](NodeId from) {
+      users[static_cast<size_t>(fill[static_cast<size_t>(from)]++)] = static_cast<NodeId>(i);
+    });
   }
   using Heap = std::priority_queue<NodeId, std::vector<NodeId>, std::greater<>>;
   Heap ready;

@@ -8,9 +8,9 @@
 
 namespace weir::plan {
 
-/// All nodes in an order that respects data and control edges: smallest id first, but nodes that write a variable only when
-/// nothing else is ready, so that readers of the old value are done and the update can happen in place.
-/// O((V + E) log V), deterministic.
+/// All nodes in an order that respects data and control edges: smallest id first, but nodes that write a variable only
+/// when nothing else is ready, so that readers of the old value are done and the update can happen in place. O((V + E)
+/// log V), deterministic.
 std::vector<graph::NodeId> Order(const graph::StepGraph& step);
 
 }  // namespace weir::plan

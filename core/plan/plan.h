@@ -1,5 +1,5 @@
-// The flat, immutable program of one step: instructions over registers, with every buffer that has a known size laid out
-// in one arena per memory space.
+// The flat, immutable program of one step: instructions over registers, with every buffer that has a known size laid
+// out in one arena per memory space.
 #ifndef WEIR_CORE_PLAN_PLAN_H_
 #define WEIR_CORE_PLAN_PLAN_H_
 
@@ -153,9 +153,9 @@ struct PlanOptions {
   kernel::NodeResources* node_resources = nullptr;
 };
 
-/// Orders the nodes (writers of variables as late as edges allow, so that updates happen in place), chooses and prepares a
-/// kernel for each, turns aliases into views, lays out memory. `feeds` is how many the step has.
-/// Errors name the node: no kernel, a kernel that refuses, a frame or asynchronous op (Unimplemented).
+/// Orders the nodes (writers of variables as late as edges allow, so that updates happen in place), chooses and
+/// prepares a kernel for each, turns aliases into views, lays out memory. `feeds` is how many the step has. Errors name
+/// the node: no kernel, a kernel that refuses, a frame or asynchronous op (Unimplemented).
 Result<std::unique_ptr<ExecutionPlan>> Build(const PlanOptions& options, const graph::StepGraph& step,
                                              const graph::Placement& placement,
                                              const std::vector<graph::Subgraph>& subgraphs, size_t feeds);

@@ -62,7 +62,8 @@ std::vector<const kernel::KernelEntry*> RankKernels(const kernel::KernelRegistry
   for (const kernel::KernelEntry* entry : found) {
     if (!kernel::Supports(*entry, node, inputs, outputs, *open).ok()) continue;
     Result<weir_cost> cost = kernel::Estimate(*entry, node, inputs, outputs, *open, profile);
-    timed.emplace_back(TimeOf(cost.ok() ? *cost : DeclaredCost(*entry->record, inputs, outputs), profile, dtype), entry);
+    timed.emplace_back(TimeOf(cost.ok() ? *cost : DeclaredCost(*entry->record, inputs, outputs), profile, dtype),
+                       entry);
   }
   std::stable_sort(timed.begin(), timed.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<const kernel::KernelEntry*> ranked;

@@ -37,11 +37,16 @@ std::string Join(const std::vector<std::string>& texts) {
 
 std::string_view Name(Verdict verdict) {
   switch (verdict) {
-    case Verdict::kLoaded: return "loaded";
-    case Verdict::kNotAPlugin: return "not-a-plugin";
-    case Verdict::kRefused: return "refused";
-    case Verdict::kHung: return "hung";
-    case Verdict::kNoDevices: return "no-devices";
+    case Verdict::kLoaded:
+      return "loaded";
+    case Verdict::kNotAPlugin:
+      return "not-a-plugin";
+    case Verdict::kRefused:
+      return "refused";
+    case Verdict::kHung:
+      return "hung";
+    case Verdict::kNoDevices:
+      return "no-devices";
   }
   return "refused";
 }
@@ -123,7 +128,8 @@ class Loader {
     const PluginNote& note = file->note;
     report.name = note.name;
     report.version = note.version;
-    if (const Status fits = CheckCompatible(note, HostTraits::Current()); !fits.ok()) return Refuse(std::move(report), fits);
+    if (const Status fits = CheckCompatible(note, HostTraits::Current()); !fits.ok())
+      return Refuse(std::move(report), fits);
     if (std::find(options_.deny.begin(), options_.deny.end(), note.name) != options_.deny.end()) {
       return Finish(std::move(report), Verdict::kRefused, "the configuration denies it");
     }
@@ -172,7 +178,8 @@ class Loader {
 
   void LoadOther(Candidate& candidate) {
     const std::vector<std::string>& targets = candidate.file.note.targets;
-    const bool served = std::any_of(targets.begin(), targets.end(), [&](const auto& t) { return platforms_.contains(t); });
+    const bool served =
+        std::any_of(targets.begin(), targets.end(), [&](const auto& t) { return platforms_.contains(t); });
     if ((candidate.file.note.kinds & WEIR_KIND_KERNELS) != 0 && !served) {
       std::string reason = targets.empty() ? "it names no platform that its kernels serve"
                                            : fmt::format("no device of platform {}", fmt::join(targets, ", "));
@@ -189,7 +196,8 @@ class Loader {
   void AddKernels(Candidate& candidate, const Module& module, std::vector<std::string>& faults) {
     const weir_kernels_api* api = module.kernels();
     if (!WEIR_HAS(api, kernels)) {
-      if ((candidate.file.note.kinds & WEIR_KIND_KERNELS) != 0) faults.push_back("its note promises kernels, but there are none");
+      if ((candidate.file.note.kinds & WEIR_KIND_KERNELS) != 0)
+        faults.push_back("its note promises kernels, but there are none");
       return;
     }
     const PluginNote& note = candidate.file.note;

@@ -47,7 +47,8 @@ struct LoadOptions {
 /// `../lib/weir/plugins` from the running command's folder when it exists, else `weir/plugins` beside the core library.
 std::vector<std::string> SearchPath();
 
-/// Everything that plugins brought. Loading never fails as a whole: an empty or missing folder gives an empty catalogue.
+/// Everything that plugins brought. Loading never fails as a whole: an empty or missing folder gives an empty
+/// catalogue.
 class Catalogue {
  public:
   /// Device plugins first, then kernel sets whose platform has a device; sorted by file name.

@@ -53,11 +53,16 @@ uint32_t DetectIsa() { return 0; }
 
 std::string_view SanitizerName(uint32_t kind) {
   switch (kind) {
-    case WEIR_SANITIZER_NONE: return "no sanitizer";
-    case WEIR_SANITIZER_ADDRESS: return "the address sanitizer";
-    case WEIR_SANITIZER_THREAD: return "the thread sanitizer";
-    case WEIR_SANITIZER_MEMORY: return "the memory sanitizer";
-    default: return "an unknown sanitizer";
+    case WEIR_SANITIZER_NONE:
+      return "no sanitizer";
+    case WEIR_SANITIZER_ADDRESS:
+      return "the address sanitizer";
+    case WEIR_SANITIZER_THREAD:
+      return "the thread sanitizer";
+    case WEIR_SANITIZER_MEMORY:
+      return "the memory sanitizer";
+    default:
+      return "an unknown sanitizer";
   }
 }
 
@@ -88,7 +93,8 @@ Status CheckCompatible(const PluginNote& note, const HostTraits& host) {
                               host.abi_minor);
   }
   if (note.must_understand != 0) {
-    return FailedPrecondition("its note has must-understand bits {:#x}, none of which this weir knows", note.must_understand);
+    return FailedPrecondition("its note has must-understand bits {:#x}, none of which this weir knows",
+                              note.must_understand);
   }
   if (note.sanitizer != host.sanitizer) {
     return FailedPrecondition("built with {}, this weir with {}", SanitizerName(note.sanitizer),

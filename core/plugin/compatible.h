@@ -21,8 +21,8 @@ struct HostTraits {
   static HostTraits Current();
 };
 
-/// FailedPrecondition saying what the file needs and what the host has: machine, ABI major, needed minor, must-understand
-/// bits, sanitizer, instruction set.
+/// FailedPrecondition saying what the file needs and what the host has: machine, ABI major, needed minor,
+/// must-understand bits, sanitizer, instruction set.
 Status CheckCompatible(const PluginNote& note, const HostTraits& host);
 
 /// 0 for a plain build, 2 to 4 for x86-64-v2 to v4.

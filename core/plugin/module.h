@@ -22,9 +22,9 @@ namespace weir::plugin {
 /// nobody holds the module any more. Thread-safe.
 class Module {
  public:
-  /// dlopen, query, init with the schema's default options, interfaces. FailedPrecondition with the dynamic linker's text
-  /// or the plugin's, DeadlineExceeded when a call does not return within `limit`. A file that failed once gives the same
-  /// error again without being called.
+  /// dlopen, query, init with the schema's default options, interfaces. FailedPrecondition with the dynamic linker's
+  /// text or the plugin's, DeadlineExceeded when a call does not return within `limit`. A file that failed once gives
+  /// the same error again without being called.
   static Result<std::shared_ptr<Module>> Load(const ScannedFile& file, std::chrono::milliseconds limit);
   ~Module();
   Module(const Module&) = delete;
@@ -36,8 +36,8 @@ class Module {
   const weir_kernels_api* kernels() const { return kernels_; }
   const weir_cost_api* cost() const { return cost_; }
 
-  /// The plugin's devices, without names. DeadlineExceeded when it does not return within `limit`, after which it is not
-  /// called again. Records that cannot be used are told in `faults`.
+  /// The plugin's devices, without names. DeadlineExceeded when it does not return within `limit`, after which it is
+  /// not called again. Records that cannot be used are told in `faults`.
   Result<std::vector<device::DeviceInfo>> Enumerate(std::chrono::milliseconds limit, std::vector<std::string>& faults);
 
  private:

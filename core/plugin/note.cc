@@ -79,14 +79,16 @@ Result<std::string> ReadText(const char (&text)[n], std::string_view field) {
   if (end == nullptr) return InvalidArgument("bad plugin note: {} is not terminated", field);
   const std::string_view found(text, static_cast<size_t>(end - text));
   for (const char c : found) {
-    if (c < 0x20 || c > 0x7e) return InvalidArgument("bad plugin note: {} holds the byte {:#04x}", field, static_cast<uint8_t>(c));
+    if (c < 0x20 || c > 0x7e)
+      return InvalidArgument("bad plugin note: {} holds the byte {:#04x}", field, static_cast<uint8_t>(c));
   }
   return std::string(found);
 }
 
 bool IsName(std::string_view name) {
   return !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '.';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' ||
+           c == '.';
   });
 }
 
@@ -136,14 +138,17 @@ Result<Elf64_Ehdr> ReadElfHeader(const ByteSource& file) {
   WEIR_ASSIGN(const Elf64_Ehdr header, ReadStruct<Elf64_Ehdr>(file, 0, "the header"));
   if (header.e_type != ET_DYN) return InvalidArgument("ELF type {}, wanted a shared library (3)", header.e_type);
   if (header.e_phnum != 0 && header.e_phentsize != sizeof(Elf64_Phdr)) {
-    return InvalidArgument("damaged ELF file: program headers of {} bytes, wanted {}", header.e_phentsize, sizeof(Elf64_Phdr));
+    return InvalidArgument("damaged ELF file: program headers of {} bytes, wanted {}", header.e_phentsize,
+                           sizeof(Elf64_Phdr));
   }
   if (header.e_phnum > kMaxProgramHeaders) {
-    return InvalidArgument("damaged ELF file: {} program headers, at most {} are read", header.e_phnum, kMaxProgramHeaders);
+    return InvalidArgument("damaged ELF file: {} program headers, at most {} are read", header.e_phnum,
+                           kMaxProgramHeaders);
   }
   const uint64_t table = uint64_t{header.e_phnum} * sizeof(Elf64_Phdr);
   if (header.e_phoff > file.size() || table > file.size() - header.e_phoff) {
-    return InvalidArgument("damaged ELF file: program headers at byte {} lie outside its {} bytes", header.e_phoff, file.size());
+    return InvalidArgument("damaged ELF file: program headers at byte {} lie outside its {} bytes", header.e_phoff,
+                           file.size());
   }
   return header;
 }
@@ -172,7 +177,8 @@ Status ParseNoteSegment(std::span<const std::byte> bytes, uint64_t alignment, No
                       std::memcmp(bytes.data() + name_at, WEIR_NOTE_OWNER, sizeof(WEIR_NOTE_OWNER)) == 0;
     if (ours && type == WEIR_NOTE_DESCRIPTION) {
       if (desc_size < sizeof(weir_note_desc)) {
-        return InvalidArgument("bad plugin note: a description of {} bytes, wanted at least {}", desc_size, sizeof(weir_note_desc));
+        return InvalidArgument("bad plugin note: a description of {} bytes, wanted at least {}", desc_size,
+                               sizeof(weir_note_desc));
       }
       records.descriptions.push_back(Load<weir_note_desc>(bytes, desc_at));
     } else if (ours && type == WEIR_NOTE_USES_MINOR) {

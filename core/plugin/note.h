@@ -58,8 +58,8 @@ class MemorySource final : public ByteSource {
 };
 
 /// Walks one note segment, adding the records of owner "weir". `alignment` is the segment's p_align: records are padded
-/// to 8 where it is 8, else to 4. Records of other owners and types are skipped; a record that overruns the segment ends
-/// the walk. InvalidArgument for a description that is too short or whose text is not terminated.
+/// to 8 where it is 8, else to 4. Records of other owners and types are skipped; a record that overruns the segment
+/// ends the walk. InvalidArgument for a description that is too short or whose text is not terminated.
 Status ParseNoteSegment(std::span<const std::byte> bytes, uint64_t alignment, NoteRecords& records);
 
 /// The note of an ELF shared library. NotFound when the file is no ELF file or has no note of owner "weir": it is no

@@ -55,7 +55,8 @@ bool LiesIn(const fs::path& file, const fs::path& folder) {
 void Collect(const fs::path& folder, bool top, std::vector<std::string>& files) {
   std::error_code error;
   std::vector<fs::path> entries;
-  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) entries.push_back(it->path());
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error))
+    entries.push_back(it->path());
   std::sort(entries.begin(), entries.end());
   for (const fs::path& entry : entries) {
     if (entry.extension() == ".so" && !fs::is_directory(entry, error)) files.push_back(entry.string());

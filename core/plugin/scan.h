@@ -30,8 +30,8 @@ struct ScannedFile {
 };
 
 /// A folder's plugin files, sorted by name: `<folder>/*.so`, then `<folder>/<name>/*.so`. The path is canonical.
-/// PermissionDenied for a folder that others than root and the process user own or may write; NotFound when there is none;
-/// InvalidArgument for a relative path.
+/// PermissionDenied for a folder that others than root and the process user own or may write; NotFound when there is
+/// none; InvalidArgument for a relative path.
 Result<std::vector<std::string>> ListFolder(const std::string& folder);
 
 /// Checks owner, mode and place of a file and reads its note from the same descriptor. `folder` is what the file has to

@@ -14,8 +14,8 @@
 
 namespace weir::plugin {
 
-/// The result of `call`, or nothing when it takes longer than `limit` (or no thread can be had). A call that takes longer
-/// goes on by itself, so it owns all that it touches.
+/// The result of `call`, or nothing when it takes longer than `limit` (or no thread can be had). A call that takes
+/// longer goes on by itself, so it owns all that it touches.
 template <class T>
 std::optional<T> RunWithin(std::chrono::milliseconds limit, std::function<T()> call) {
   struct Shared {

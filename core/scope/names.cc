@@ -14,7 +14,8 @@ std::string Lower(std::string_view text) {
 }
 
 bool IsScopeCharacter(char c) {
-  return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.' || c == '\\' || c == '-' || c == '/' || c == '>';
+  return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.' || c == '\\' || c == '-' || c == '/' ||
+         c == '>';
 }
 
 /// At the root a name may not begin with one of "_\-/>".

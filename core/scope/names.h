@@ -26,8 +26,8 @@ class Names {
   void Leave();
   /// Path of the current scope: "" or "a/b/".
   const std::string& current() const;
-  /// The full path of an operation that asks for `name` here, unique. A name that ends in "/" is taken without the slash
-  /// and as it stands. InvalidArgument "'a b' is not a valid scope name" for bad characters.
+  /// The full path of an operation that asks for `name` here, unique. A name that ends in "/" is taken without the
+  /// slash and as it stands. InvalidArgument "'a b' is not a valid scope name" for bad characters.
   Result<std::string> ForOperation(std::string_view name);
 
  private:

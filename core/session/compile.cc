@@ -56,7 +56,8 @@ Result<std::unique_ptr<execute::PlanRunner>> Compile(const CompileContext& conte
   place::PlaceOptions place_options;
   place_options.allow_soft_placement = options.allow_soft_placement;
   place_options.default_device = options.default_device;
-  WEIR_ASSIGN(const graph::Placement placement, place::Place(place_options, step, plugins.devices(), plugins.kernels()));
+  WEIR_ASSIGN(const graph::Placement placement,
+              place::Place(place_options, step, plugins.devices(), plugins.kernels()));
 
   const std::vector<graph::Subgraph> subgraphs = partition::Partition(step, placement);
 

@@ -14,7 +14,8 @@ enum class Role { kFeed, kFetch };
 
 Status NoSuchNode(Asking asking, Role role, const std::string& name, const std::string& hint) {
   if (asking == Asking::kCallable) {
-    return InvalidArgument("Tensor {}, specified in either feed_devices or fetch_devices was not found in the Graph{}", name, hint);
+    return InvalidArgument("Tensor {}, specified in either feed_devices or fetch_devices was not found in the Graph{}",
+                           name, hint);
   }
   if (role == Role::kFeed) return NotFound("FeedInputs: unable to find feed output {}{}", name, hint);
   return NotFound("FetchOutputs node {}: not found{}", name, hint);
@@ -25,11 +26,13 @@ Status NoSuchOutput(Asking asking, Role role, const std::string& name, const Nod
     return OutOfRange("Node '{}' (type: '{}', num of outputs: {}) does not have output {}", node.name(), node.op().name,
                       node.num_outputs(), index);
   }
-  if (role == Role::kFeed) return InvalidArgument("FeedInputs: {} should have output index < {}", name, node.num_outputs());
+  if (role == Role::kFeed)
+    return InvalidArgument("FeedInputs: {} should have output index < {}", name, node.num_outputs());
   if (node.num_outputs() == 0) {
-    return InvalidArgument("Tried to fetch data for '{}', which produces no output.  To run to a node but not fetch any "
-                           "data, pass '{}' as an argument to the 'target_node_names' argument of the Session::Run API.",
-                           name, name);
+    return InvalidArgument(
+        "Tried to fetch data for '{}', which produces no output.  To run to a node but not fetch any "
+        "data, pass '{}' as an argument to the 'target_node_names' argument of the Session::Run API.",
+        name, name);
   }
   return InvalidArgument("FetchOutputs {}: output index too large, must be < {}", name, node.num_outputs());
 }

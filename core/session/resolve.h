@@ -21,8 +21,8 @@ struct ResolvedNames {
 /// Who asks: TensorFlow words the same fault differently for Run and for in-process callables.
 enum class Asking { kRun, kCallable };
 
-/// InvalidArgument, NotFound or OutOfRange with TensorFlow's texts (and the nearest names) for a name that the graph does
-/// not have, an index too large, a tensor fed twice or both fed and fetched, and for nothing to do at all.
+/// InvalidArgument, NotFound or OutOfRange with TensorFlow's texts (and the nearest names) for a name that the graph
+/// does not have, an index too large, a tensor fed twice or both fed and fetched, and for nothing to do at all.
 Result<ResolvedNames> Resolve(const graph::Graph& graph, Asking asking, std::span<const std::string> feeds,
                               std::span<const std::string> fetches, std::span<const std::string> targets);
 

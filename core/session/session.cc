@@ -34,13 +34,14 @@ struct Specialisation {
 /// Feeds, fetches and targets with the plans made for them so far.
 struct Signature {
   ResolvedNames names;
-  std::mutex mutex;  // protects specialisations
+  std::mutex mutex;                                                    // protects specialisations
   std::vector<std::shared_ptr<const Specialisation>> specialisations;  // most recent first
-  std::mutex compiling;  // one compilation at a time
+  std::mutex compiling;                                                // one compilation at a time
 };
 
 /// Names in an order that tells signatures apart; no name contains these separators.
-std::string KeyOf(std::span<const Feed> feeds, std::span<const std::string> fetches, std::span<const std::string> targets) {
+std::string KeyOf(std::span<const Feed> feeds, std::span<const std::string> fetches,
+                  std::span<const std::string> targets) {
   std::string key;
   for (const Feed& feed : feeds) (key += feed.first) += '\n';
   key += '\t';
@@ -145,7 +146,9 @@ class Session::Impl {
     auto& all = signature.specialisations;
     for (size_t i = 0; i < all.size(); ++i) {
       if (!all[i]->Fits(feeds)) continue;
-      if (i != 0) std::rotate(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(i), all.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+      if (i != 0)
+        std::rotate(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(i),
+                    all.begin() + static_cast<std::ptrdiff_t>(i) + 1);
       return all.front();
     }
     return nullptr;
@@ -156,8 +159,8 @@ class Session::Impl {
     const graph::Node& node = graph_.node(endpoint.node);
     const DType wanted = BaseType(graph_.TypeOf(endpoint));
     if (value.dtype() != wanted) {
-      return InvalidArgument("Cannot feed value of type {} for Tensor '{}', which has type {}", Name(value.dtype()), name,
-                             Name(wanted))
+      return InvalidArgument("Cannot feed value of type {} for Tensor '{}', which has type {}", Name(value.dtype()),
+                             name, Name(wanted))
           .WithNode(node.name(), node.origin());
     }
     const PartialShape& shape = graph_.ShapeOf(endpoint);
@@ -185,7 +188,8 @@ class Session::Impl {
   /// One line per node, in TensorFlow's form.
   static void LogPlacement(const plan::ExecutionPlan& plan) {
     std::string text;
-    for (const plan::PlacedNode& node : plan.placed_nodes) text += fmt::format("{}: ({}): {}\n", node.name, node.op, node.device);
+    for (const plan::PlacedNode& node : plan.placed_nodes)
+      text += fmt::format("{}: ({}): {}\n", node.name, node.op, node.device);
     std::fputs(text.c_str(), stderr);
   }
 
@@ -210,9 +214,10 @@ Result<std::unique_ptr<Session>> Session::Make(std::shared_ptr<Runtime> runtime,
   if (runtime->plugins->devices().all().empty()) {
     std::string folders;
     for (const std::string& folder : runtime->plugins->folders()) folders += (folders.empty() ? "" : ", ") + folder;
-    return FailedPrecondition("no plugin brought a device; searched {}; put a device plugin such as cpu.so there, or see "
-                              "`weir plugins --why`",
-                              folders.empty() ? "no folder" : folders);
+    return FailedPrecondition(
+        "no plugin brought a device; searched {}; put a device plugin such as cpu.so there, or see "
+        "`weir plugins --why`",
+        folders.empty() ? "no folder" : folders);
   }
   return std::unique_ptr<Session>(new Session(std::make_unique<Impl>(std::move(runtime), graph, std::move(options))));
 }

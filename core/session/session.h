@@ -43,8 +43,8 @@ using CallableHandle = int64_t;
 
 /// What one compiled run looks like; for tests and `weir run`.
 struct RunReport {
-  std::map<std::string, int> placement;       // device name -> nodes
-  std::vector<std::string> executed_nodes;    // in tape order; only when RunOptions::collect_nodes
+  std::map<std::string, int> placement;     // device name -> nodes
+  std::vector<std::string> executed_nodes;  // in tape order; only when RunOptions::collect_nodes
   int instructions = 0;
   uint64_t arena_bytes = 0;
 };

@@ -20,7 +20,8 @@ class Buffer;
 class Allocator {
  public:
   virtual ~Allocator() = default;
-  /// A buffer of at least `bytes` (which may be 0), contents undefined. ResourceExhausted saying how much was asked for.
+  /// A buffer of at least `bytes` (which may be 0), contents undefined. ResourceExhausted saying how much was asked
+  /// for.
   virtual Result<std::shared_ptr<Buffer>> Allocate(uint64_t bytes) = 0;
 };
 
@@ -47,8 +48,8 @@ class Buffer {
 /// Plain CPU memory, 64-byte aligned, from the C++ heap. Refuses at once what FitsHostMemory refuses.
 Allocator& HostAllocator();
 
-/// False for more bytes than the machine's memory or the process's control group has: such an allocation would succeed by
-/// overcommitment and end the process when it is written. Says nothing about what is free now.
+/// False for more bytes than the machine's memory or the process's control group has: such an allocation would succeed
+/// by overcommitment and end the process when it is written. Says nothing about what is free now.
 bool FitsHostMemory(uint64_t bytes);
 
 /// Host memory owned by somebody else; `owner` is kept as long as the buffer and may be null.

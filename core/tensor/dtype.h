@@ -12,11 +12,39 @@ namespace weir {
 
 /// TensorFlow's DataType. A reference type (what a legacy variable yields) is the value type plus 100.
 enum class DType : uint32_t {
-  kInvalid = 0, kFloat = 1, kDouble = 2, kInt32 = 3, kUint8 = 4, kInt16 = 5, kInt8 = 6, kString = 7, kComplex64 = 8,
-  kInt64 = 9, kBool = 10, kQint8 = 11, kQuint8 = 12, kQint32 = 13, kBfloat16 = 14, kQint16 = 15, kQuint16 = 16,
-  kUint16 = 17, kComplex128 = 18, kHalf = 19, kResource = 20, kVariant = 21, kUint32 = 22, kUint64 = 23,
-  kFloat8E5m2 = 24, kFloat8E4m3fn = 25, kFloat8E4m3fnuz = 26, kFloat8E4m3b11fnuz = 27, kFloat8E5m2fnuz = 28,
-  kInt4 = 29, kUint4 = 30, kInt2 = 31, kUint2 = 32,
+  kInvalid = 0,
+  kFloat = 1,
+  kDouble = 2,
+  kInt32 = 3,
+  kUint8 = 4,
+  kInt16 = 5,
+  kInt8 = 6,
+  kString = 7,
+  kComplex64 = 8,
+  kInt64 = 9,
+  kBool = 10,
+  kQint8 = 11,
+  kQuint8 = 12,
+  kQint32 = 13,
+  kBfloat16 = 14,
+  kQint16 = 15,
+  kQuint16 = 16,
+  kUint16 = 17,
+  kComplex128 = 18,
+  kHalf = 19,
+  kResource = 20,
+  kVariant = 21,
+  kUint32 = 22,
+  kUint64 = 23,
+  kFloat8E5m2 = 24,
+  kFloat8E4m3fn = 25,
+  kFloat8E4m3fnuz = 26,
+  kFloat8E4m3b11fnuz = 27,
+  kFloat8E5m2fnuz = 28,
+  kInt4 = 29,
+  kUint4 = 30,
+  kInt2 = 31,
+  kUint2 = 32,
 };
 
 constexpr bool IsRef(DType t) { return static_cast<uint32_t>(t) > 100; }
@@ -34,9 +62,9 @@ size_t SizeOf(DType t);
 /// A type of the catalogue (value or reference), not kInvalid.
 bool IsKnown(DType t);
 /// Real, complex, or quantised predicates on value types.
-bool IsFloating(DType t);   // half, bfloat16, float, double, float8_*
+bool IsFloating(DType t);  // half, bfloat16, float, double, float8_*
 bool IsComplex(DType t);
-bool IsInteger(DType t);    // signed and unsigned, quantised excluded
+bool IsInteger(DType t);  // signed and unsigned, quantised excluded
 bool IsQuantized(DType t);
 /// Trainable in TensorFlow's sense: floating or complex.
 bool IsTrainable(DType t);
@@ -53,18 +81,54 @@ std::optional<DType> ParseDType(std::string_view text);
 /// The C++ type of an element -> its DType, for host tensors.
 template <class T>
 struct DTypeOf;
-template <> struct DTypeOf<float> { static constexpr DType value = DType::kFloat; };
-template <> struct DTypeOf<double> { static constexpr DType value = DType::kDouble; };
-template <> struct DTypeOf<int8_t> { static constexpr DType value = DType::kInt8; };
-template <> struct DTypeOf<int16_t> { static constexpr DType value = DType::kInt16; };
-template <> struct DTypeOf<int32_t> { static constexpr DType value = DType::kInt32; };
-template <> struct DTypeOf<int64_t> { static constexpr DType value = DType::kInt64; };
-template <> struct DTypeOf<uint8_t> { static constexpr DType value = DType::kUint8; };
-template <> struct DTypeOf<uint16_t> { static constexpr DType value = DType::kUint16; };
-template <> struct DTypeOf<uint32_t> { static constexpr DType value = DType::kUint32; };
-template <> struct DTypeOf<uint64_t> { static constexpr DType value = DType::kUint64; };
-template <> struct DTypeOf<bool> { static constexpr DType value = DType::kBool; };
-template <> struct DTypeOf<std::string> { static constexpr DType value = DType::kString; };
+template <>
+struct DTypeOf<float> {
+  static constexpr DType value = DType::kFloat;
+};
+template <>
+struct DTypeOf<double> {
+  static constexpr DType value = DType::kDouble;
+};
+template <>
+struct DTypeOf<int8_t> {
+  static constexpr DType value = DType::kInt8;
+};
+template <>
+struct DTypeOf<int16_t> {
+  static constexpr DType value = DType::kInt16;
+};
+template <>
+struct DTypeOf<int32_t> {
+  static constexpr DType value = DType::kInt32;
+};
+template <>
+struct DTypeOf<int64_t> {
+  static constexpr DType value = DType::kInt64;
+};
+template <>
+struct DTypeOf<uint8_t> {
+  static constexpr DType value = DType::kUint8;
+};
+template <>
+struct DTypeOf<uint16_t> {
+  static constexpr DType value = DType::kUint16;
+};
+template <>
+struct DTypeOf<uint32_t> {
+  static constexpr DType value = DType::kUint32;
+};
+template <>
+struct DTypeOf<uint64_t> {
+  static constexpr DType value = DType::kUint64;
+};
+template <>
+struct DTypeOf<bool> {
+  static constexpr DType value = DType::kBool;
+};
+template <>
+struct DTypeOf<std::string> {
+  static constexpr DType value = DType::kString;
+};
 
 }  // namespace weir
 

@@ -18,16 +18,16 @@ uint16_t FloatToBfloat16(float value);
 /// One of the float8 types; NaN for another dtype.
 float Float8ToFloat(DType dtype, uint8_t bits);
 
-/// Element `i` of a host tensor of a floating, integer, quantised or bool type (an int64 beyond 2^53 is rounded), or the
-/// real part of a complex one. NaN for other types.
+/// Element `i` of a host tensor of a floating, integer, quantised or bool type (an int64 beyond 2^53 is rounded), or
+/// the real part of a complex one. NaN for other types.
 double ElementAsDouble(const Tensor& tensor, int64_t i);
 /// The same for complex types; the imaginary part of others is 0.
 std::complex<double> ElementAsComplex(const Tensor& tensor, int64_t i);
 /// Element `i` of a host tensor of an integer, quantised or bool type, exactly (uint64 wraps); 0 for other types.
 int64_t ElementAsInt(const Tensor& tensor, int64_t i);
 
-/// A scalar tensor of a floating, complex, integer, quantised or bool type, converted as C++ does; values that an integer
-/// type cannot hold are clamped. InvalidArgument for other types, Unimplemented for float8.
+/// A scalar tensor of a floating, complex, integer, quantised or bool type, converted as C++ does; values that an
+/// integer type cannot hold are clamped. InvalidArgument for other types, Unimplemented for float8.
 Result<Tensor> ScalarFrom(DType dtype, double value);
 
 }  // namespace weir

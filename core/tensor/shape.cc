@@ -25,8 +25,8 @@ std::string Raw(std::span<const int64_t> dims) {
   return text + (dims.size() > kShown ? ",...]" : "]");
 }
 
-/// Product of the extents that are not 0 and not unknown; nothing when it needs more than 63 bits. Zeros are left out so
-/// that a product over any subset of the extents of an empty tensor fits as well.
+/// Product of the extents that are not 0 and not unknown; nothing when it needs more than 63 bits. Zeros are left out
+/// so that a product over any subset of the extents of an empty tensor fits as well.
 std::optional<int64_t> ProductOfNonZero(std::span<const int64_t> dims) {
   int64_t product = 1;
   for (int64_t d : dims) {
@@ -42,9 +42,9 @@ Status Check(std::span<const int64_t> dims, int64_t least) {
   }
   for (int64_t d : dims) {
     if (d >= least) continue;
-    return least == 0 ? InvalidArgument("Shape {} has negative dimensions", Raw(dims))
-                      : InvalidArgument("Shape {} has dimensions with values below -1 (where -1 means unknown)",
-                                        Raw(dims));
+    return least == 0
+               ? InvalidArgument("Shape {} has negative dimensions", Raw(dims))
+               : InvalidArgument("Shape {} has dimensions with values below -1 (where -1 means unknown)", Raw(dims));
   }
   if (!ProductOfNonZero(dims)) {
     return InvalidArgument("Shape {} is too large (more than 2**63 - 1 entries)", Raw(dims));

@@ -53,8 +53,8 @@ class Dims {
 
 inline constexpr int kMaxRank = 254;
 
-/// Shape of a tensor: every extent known and not negative, and their product (the element count) below 2^63. The default
-/// is a scalar.
+/// Shape of a tensor: every extent known and not negative, and their product (the element count) below 2^63. The
+/// default is a scalar.
 class Shape {
  public:
   Shape() = default;

@@ -54,8 +54,8 @@ Result<uint64_t> PayloadBytes(DType dtype, const Shape& shape) {
 }
 
 Status WhenAllocating(const Status& status, DType dtype, const Shape& shape) {
-  return status.Prepend(fmt::format("OOM when allocating tensor with shape{} and type {}: ", shape.ToString(),
-                                    Name(dtype)));
+  return status.Prepend(
+      fmt::format("OOM when allocating tensor with shape{} and type {}: ", shape.ToString(), Name(dtype)));
 }
 
 bool SameHandle(const ResourceHandle& a, const ResourceHandle& b) {

@@ -86,7 +86,8 @@ class Tensor {
   /// Equal dtype, shape and payload bytes (host tensors).
   bool SameBits(const Tensor& other) const;
 
-  /// Values as TensorFlow's printing and asserting ops write them, in one pair of brackets: "[3]", "[1 2 3]", "[1 2 3...]",
+  /// Values as TensorFlow's printing and asserting ops write them, in one pair of brackets: "[3]", "[1 2 3]", "[1
+  /// 2 3...]",
   /// "[[1 2][3...]...]"; at most `limit` in all, or every one when it is negative.
   std::string SummarizeValues(int64_t limit = 3) const;
 

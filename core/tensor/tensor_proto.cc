@@ -125,29 +125,45 @@ class Decoder {
   /// The field of the type. Types outside the catalogue have been refused before.
   void Typed() {
     switch (tensor_.dtype()) {
-      case DType::kFloat: return Fill<float>(proto_.float_val());
-      case DType::kDouble: return Fill<double>(proto_.double_val());
-      case DType::kInt64: return Fill<int64_t>(proto_.int64_val());
-      case DType::kUint32: return Fill<uint32_t>(proto_.uint32_val());
-      case DType::kUint64: return Fill<uint64_t>(proto_.uint64_val());
-      case DType::kBool: return Fill<uint8_t>(proto_.bool_val());
+      case DType::kFloat:
+        return Fill<float>(proto_.float_val());
+      case DType::kDouble:
+        return Fill<double>(proto_.double_val());
+      case DType::kInt64:
+        return Fill<int64_t>(proto_.int64_val());
+      case DType::kUint32:
+        return Fill<uint32_t>(proto_.uint32_val());
+      case DType::kUint64:
+        return Fill<uint64_t>(proto_.uint64_val());
+      case DType::kBool:
+        return Fill<uint8_t>(proto_.bool_val());
       case DType::kHalf:
-      case DType::kBfloat16: return Fill<uint16_t>(proto_.half_val());
-      case DType::kComplex64: return FillPairs<float>(proto_.scomplex_val());
-      case DType::kComplex128: return FillPairs<double>(proto_.dcomplex_val());
-      case DType::kString: return Fill<std::string>(proto_.string_val());
-      case DType::kResource: return FillHandles();
+      case DType::kBfloat16:
+        return Fill<uint16_t>(proto_.half_val());
+      case DType::kComplex64:
+        return FillPairs<float>(proto_.scomplex_val());
+      case DType::kComplex128:
+        return FillPairs<double>(proto_.dcomplex_val());
+      case DType::kString:
+        return Fill<std::string>(proto_.string_val());
+      case DType::kResource:
+        return FillHandles();
       case DType::kFloat8E5m2:
       case DType::kFloat8E4m3fn:
       case DType::kFloat8E4m3fnuz:
       case DType::kFloat8E4m3b11fnuz:
-      case DType::kFloat8E5m2fnuz: return Fill<uint8_t>(proto_.float8_val());
-      default: break;
+      case DType::kFloat8E5m2fnuz:
+        return Fill<uint8_t>(proto_.float8_val());
+      default:
+        break;
     }
     switch (SizeOf(tensor_.dtype())) {
-      case 1: return Fill<uint8_t>(proto_.int_val());
-      case 2: return Fill<uint16_t>(proto_.int_val());
-      default: return Fill<uint32_t>(proto_.int_val());
+      case 1:
+        return Fill<uint8_t>(proto_.int_val());
+      case 2:
+        return Fill<uint16_t>(proto_.int_val());
+      default:
+        return Fill<uint32_t>(proto_.int_val());
     }
   }
 
@@ -195,9 +211,10 @@ Status Charge(const tf::TensorProto& proto, DType dtype, const Shape& shape, Exp
   const uint64_t held = proto.ByteSizeLong();
   const uint64_t extra = bytes > held ? bytes - held : 0;
   if (overflow || extra > budget.bytes) {
-    return ResourceExhausted("a TensorProto of {} bytes stands for a tensor of type {} and shape {}; {} more bytes may be "
-                             "filled in",
-                             held, Name(dtype), shape.ToString(), budget.bytes);
+    return ResourceExhausted(
+        "a TensorProto of {} bytes stands for a tensor of type {} and shape {}; {} more bytes may be "
+        "filled in",
+        held, Name(dtype), shape.ToString(), budget.bytes);
   }
   budget.bytes -= extra;
   return {};
@@ -231,16 +248,25 @@ void AddAll(const Tensor& tensor, int64_t count, Values* to) {
 /// The first `count` elements in the field of their type.
 void WriteTyped(const Tensor& tensor, int64_t count, tf::TensorProto& proto) {
   switch (tensor.dtype()) {
-    case DType::kFloat: return AddAll<float>(tensor, count, proto.mutable_float_val());
-    case DType::kDouble: return AddAll<double>(tensor, count, proto.mutable_double_val());
-    case DType::kInt64: return AddAll<int64_t>(tensor, count, proto.mutable_int64_val());
-    case DType::kUint32: return AddAll<uint32_t>(tensor, count, proto.mutable_uint32_val());
-    case DType::kUint64: return AddAll<uint64_t>(tensor, count, proto.mutable_uint64_val());
-    case DType::kBool: return AddAll<bool>(tensor, count, proto.mutable_bool_val());
+    case DType::kFloat:
+      return AddAll<float>(tensor, count, proto.mutable_float_val());
+    case DType::kDouble:
+      return AddAll<double>(tensor, count, proto.mutable_double_val());
+    case DType::kInt64:
+      return AddAll<int64_t>(tensor, count, proto.mutable_int64_val());
+    case DType::kUint32:
+      return AddAll<uint32_t>(tensor, count, proto.mutable_uint32_val());
+    case DType::kUint64:
+      return AddAll<uint64_t>(tensor, count, proto.mutable_uint64_val());
+    case DType::kBool:
+      return AddAll<bool>(tensor, count, proto.mutable_bool_val());
     case DType::kHalf:
-    case DType::kBfloat16: return AddAll<uint16_t>(tensor, count, proto.mutable_half_val());
-    case DType::kComplex64: return AddAll<float>(tensor, 2 * count, proto.mutable_scomplex_val());
-    case DType::kComplex128: return AddAll<double>(tensor, 2 * count, proto.mutable_dcomplex_val());
+    case DType::kBfloat16:
+      return AddAll<uint16_t>(tensor, count, proto.mutable_half_val());
+    case DType::kComplex64:
+      return AddAll<float>(tensor, 2 * count, proto.mutable_scomplex_val());
+    case DType::kComplex128:
+      return AddAll<double>(tensor, 2 * count, proto.mutable_dcomplex_val());
     case DType::kString:
       for (int64_t i = 0; i < count; ++i) proto.add_string_val(tensor.as<std::string>()[static_cast<size_t>(i)]);
       return;
@@ -252,17 +278,22 @@ void WriteTyped(const Tensor& tensor, int64_t count, tf::TensorProto& proto) {
     case DType::kUint8:
     case DType::kQuint8:
     case DType::kUint4:
-    case DType::kUint2: return AddAll<uint8_t>(tensor, count, proto.mutable_int_val());
+    case DType::kUint2:
+      return AddAll<uint8_t>(tensor, count, proto.mutable_int_val());
     case DType::kInt8:
     case DType::kQint8:
     case DType::kInt4:
-    case DType::kInt2: return AddAll<int8_t>(tensor, count, proto.mutable_int_val());
+    case DType::kInt2:
+      return AddAll<int8_t>(tensor, count, proto.mutable_int_val());
     case DType::kUint16:
-    case DType::kQuint16: return AddAll<uint16_t>(tensor, count, proto.mutable_int_val());
+    case DType::kQuint16:
+      return AddAll<uint16_t>(tensor, count, proto.mutable_int_val());
     case DType::kInt16:
-    case DType::kQint16: return AddAll<int16_t>(tensor, count, proto.mutable_int_val());
+    case DType::kQint16:
+      return AddAll<int16_t>(tensor, count, proto.mutable_int_val());
     case DType::kInt32:
-    case DType::kQint32: return AddAll<int32_t>(tensor, count, proto.mutable_int_val());
+    case DType::kQint32:
+      return AddAll<int32_t>(tensor, count, proto.mutable_int_val());
     default:  // float8
       proto.set_float8_val(reinterpret_cast<const char*>(tensor.raw()), static_cast<size_t>(count));
       return;

@@ -25,9 +25,9 @@ struct ExpansionBudget {
 
 /// The tensor that a message stands for, in host memory. The payload is tensor_content, else the field of the type, of
 /// which the last value repeats; none means zeros or empty strings. Bounds are checked before memory is taken.
-/// Errors: InvalidArgument "Cannot parse tensor from proto: <the message as text>" for a type, shape or payload that does
-/// not fit; ResourceExhausted when `budget` (one of its own without) or memory does not suffice; Unimplemented for type
-/// variant.
+/// Errors: InvalidArgument "Cannot parse tensor from proto: <the message as text>" for a type, shape or payload that
+/// does not fit; ResourceExhausted when `budget` (one of its own without) or memory does not suffice; Unimplemented for
+/// type variant.
 Result<Tensor> TensorFromProto(const tf::TensorProto& proto, ExpansionBudget* budget = nullptr);
 /// The same from a serialized TensorProto.
 Result<Tensor> ParseTensorProto(std::string_view bytes, ExpansionBudget* budget = nullptr);
@@ -35,8 +35,8 @@ Result<Tensor> ParseTensorProto(std::string_view bytes, ExpansionBudget* budget 
 /// Where the payload goes. Every reader of TensorFlow's takes both.
 enum class TensorEncoding {
   kContent,  // tensor_content, as TensorFlow's runtime writes values
-  kTyped,    // as its Python client writes constants: scalars and strings in the field of their type, equal elements once,
-             // other arrays in tensor_content
+  kTyped,    // as its Python client writes constants: scalars and strings in the field of their type, equal elements
+           // once, other arrays in tensor_content
 };
 
 /// Replaces `proto`. FailedPrecondition for a tensor outside host memory, InvalidArgument for one without type.

@@ -63,7 +63,8 @@ class Cpu {
   void MemInfo(uint32_t, uint64_t& free_bytes, uint64_t& total_bytes, uint64_t& largest_bytes) const {
     struct sysinfo info {};
     total_bytes = MemoryBytes();
-    free_bytes = sysinfo(&info) == 0 ? std::min<uint64_t>((info.freeram + info.bufferram) * info.mem_unit, total_bytes) : 0;
+    free_bytes =
+        sysinfo(&info) == 0 ? std::min<uint64_t>((info.freeram + info.bufferram) * info.mem_unit, total_bytes) : 0;
     largest_bytes = free_bytes;
   }
 
@@ -71,7 +72,8 @@ class Cpu {
   void Profile(weir_profile& profile) const {
     profile.provenance = WEIR_PROVENANCE_DATASHEET;
     const double peak = FlopsPerCycle() * kAssumedClock;
-    for (const uint32_t dtype : {WEIR_FLOAT32, WEIR_INT32, WEIR_UINT32, WEIR_COMPLEX64}) profile.peak_flops_per_ns[dtype] = peak;
+    for (const uint32_t dtype : {WEIR_FLOAT32, WEIR_INT32, WEIR_UINT32, WEIR_COMPLEX64})
+      profile.peak_flops_per_ns[dtype] = peak;
     for (const uint32_t dtype : {WEIR_FLOAT64, WEIR_INT64, WEIR_UINT64, WEIR_COMPLEX128}) {
       profile.peak_flops_per_ns[dtype] = peak / 2;
     }

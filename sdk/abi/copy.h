@@ -1,5 +1,5 @@
-/* copy/1: direct copies between two devices of this plugin's platform. Without this table, or where it says no, the core
- * stages chunks through pinned host memory, also between devices of different plugins. */
+/* copy/1: direct copies between two devices of this plugin's platform. Without this table, or where it says no, the
+ * core stages chunks through pinned host memory, also between devices of different plugins. */
 #ifndef WEIR_SDK_ABI_COPY_H_
 #define WEIR_SDK_ABI_COPY_H_
 

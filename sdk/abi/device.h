@@ -16,9 +16,15 @@ typedef struct weir_device weir_device; /* an open device, owned by the plugin *
 typedef struct weir_stream weir_stream; /* see stream.h */
 
 enum {
-  WEIR_DEVICE_SYNC_ONLY = 1u << 0, WEIR_DEVICE_UNIFIED_MEMORY = 1u << 1, WEIR_DEVICE_MUST_GROW = 1u << 2,
-  WEIR_DEVICE_SELF_POOL = 1u << 3, WEIR_DEVICE_NO_OFFSET = 1u << 4, WEIR_DEVICE_GRAPH_CAPTURE = 1u << 5,
-  WEIR_DEVICE_PEER = 1u << 6, WEIR_DEVICE_IMPORT_FD = 1u << 7, WEIR_DEVICE_ORDERED_ALLOC = 1u << 8,
+  WEIR_DEVICE_SYNC_ONLY = 1u << 0,
+  WEIR_DEVICE_UNIFIED_MEMORY = 1u << 1,
+  WEIR_DEVICE_MUST_GROW = 1u << 2,
+  WEIR_DEVICE_SELF_POOL = 1u << 3,
+  WEIR_DEVICE_NO_OFFSET = 1u << 4,
+  WEIR_DEVICE_GRAPH_CAPTURE = 1u << 5,
+  WEIR_DEVICE_PEER = 1u << 6,
+  WEIR_DEVICE_IMPORT_FD = 1u << 7,
+  WEIR_DEVICE_ORDERED_ALLOC = 1u << 8,
   WEIR_DEVICE_OPT_IN = 1u << 9 /* never chosen unless named or enabled */
 };
 
@@ -29,7 +35,7 @@ enum { WEIR_HEALTH_OK = 0, WEIR_HEALTH_LOST = 1, WEIR_HEALTH_RESET_NEEDED = 2 };
 typedef struct weir_device_record {
   uint32_t struct_size;
   uint32_t flags;
-  weir_str uid;      /* stable: a PCI address, a UUID */
+  weir_str uid; /* stable: a PCI address, a UUID */
   weir_str class_id;
   weir_str kind;     /* CPU, GPU, NPU …: what users ask for */
   weir_str platform; /* cpu, cuda/13 …: what kernels target */
@@ -49,7 +55,8 @@ typedef struct weir_device_api {
   /* Calls emit for each device, without opening a driver context. No driver means no device and OK. Serialized. */
   int32_t (*enumerate)(const weir_opt* options, uint64_t option_count,
                        void (*emit)(void* ctx, const weir_device_record* record), void* ctx, weir_error* error);
-  int32_t (*open)(weir_str uid, const weir_opt* options, uint64_t option_count, weir_device** device, weir_error* error);
+  int32_t (*open)(weir_str uid, const weir_opt* options, uint64_t option_count, weir_device** device,
+                  weir_error* error);
   void (*close)(weir_device* device);
   /* Binds the driver context to the calling thread; null where there is none. */
   int32_t (*make_current)(weir_device* device, weir_error* error);

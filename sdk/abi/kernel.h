@@ -13,9 +13,12 @@ extern "C" {
 #define WEIR_KERNELS_INTERFACE "kernels/1"
 
 enum {
-  WEIR_KERNEL_ASYNC = 1u << 0, WEIR_KERNEL_INLINE_CHEAP = 1u << 1,
+  WEIR_KERNEL_ASYNC = 1u << 0,
+  WEIR_KERNEL_INLINE_CHEAP = 1u << 1,
   WEIR_KERNEL_STATEFUL = 1u << 2, /* calls on one state are serialized and may change it */
-  WEIR_KERNEL_CAPTURABLE = 1u << 3, WEIR_KERNEL_DETERMINISTIC = 1u << 4, WEIR_KERNEL_SHAPE_GENERIC = 1u << 5
+  WEIR_KERNEL_CAPTURABLE = 1u << 3,
+  WEIR_KERNEL_DETERMINISTIC = 1u << 4,
+  WEIR_KERNEL_SHAPE_GENERIC = 1u << 5
 };
 
 enum { WEIR_OPERAND_CONSTANT = 1u, WEIR_OPERAND_VARIABLE = 2u };
@@ -31,8 +34,8 @@ typedef struct weir_operand {
   const weir_tensor* value;
 } weir_operand;
 
-/* A node with everything known before it runs. Operands: flattened inputs, then outputs, whose shapes come from the op's
- * shape function and cannot be changed by the kernel. */
+/* A node with everything known before it runs. Operands: flattened inputs, then outputs, whose shapes come from the
+ * op's shape function and cannot be changed by the kernel. */
 typedef struct weir_prep_args {
   uint32_t struct_size;
   uint32_t must; /* bits the callee has to understand, else UNIMPLEMENTED */

@@ -36,8 +36,10 @@ typedef struct weir_memory_api {
   /* Memory that exists from this point of the stream to the matching free. */
   int32_t (*alloc_async)(weir_device* device, weir_stream* stream, uint64_t bytes, weir_buf* buf, weir_error* error);
   int32_t (*free_async)(weir_device* device, weir_stream* stream, const weir_buf* buf, weir_error* error);
-  /* export_handle fills `out` (struct_size set by the caller). What import_handle gave is returned by free of device/1. */
-  int32_t (*export_handle)(weir_device* device, const weir_buf* buf, uint32_t kind, weir_export* out, weir_error* error);
+  /* export_handle fills `out` (struct_size set by the caller). What import_handle gave is returned by free of device/1.
+   */
+  int32_t (*export_handle)(weir_device* device, const weir_buf* buf, uint32_t kind, weir_export* out,
+                           weir_error* error);
   int32_t (*import_handle)(weir_device* device, const weir_export* in, weir_buf* buf, weir_error* error);
   /* Smallest unit that alloc hands out, and the alignment it guarantees, for a space; bytes, powers of two. */
   int32_t (*granularity)(weir_device* device, uint32_t space, uint64_t* unit, uint64_t* alignment);

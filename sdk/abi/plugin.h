@@ -22,8 +22,15 @@ extern "C" {
 
 /* Kinds (bits). */
 enum {
-  WEIR_KIND_DEVICE = 1u, WEIR_KIND_KERNELS = 2u, WEIR_KIND_COMPILER = 4u, WEIR_KIND_OPS = 8u, WEIR_KIND_PROFILER = 16u,
-  WEIR_KIND_REMOTE = 32u, WEIR_KIND_COLLECTIVE = 64u, WEIR_KIND_TRANSPORT = 128u, WEIR_KIND_FRONT_DOOR = 256u
+  WEIR_KIND_DEVICE = 1u,
+  WEIR_KIND_KERNELS = 2u,
+  WEIR_KIND_COMPILER = 4u,
+  WEIR_KIND_OPS = 8u,
+  WEIR_KIND_PROFILER = 16u,
+  WEIR_KIND_REMOTE = 32u,
+  WEIR_KIND_COLLECTIVE = 64u,
+  WEIR_KIND_TRANSPORT = 128u,
+  WEIR_KIND_FRONT_DOOR = 256u
 };
 
 /* Machines and instruction-set baselines (bits; a plugin runs where all its bits are present). */
@@ -62,16 +69,17 @@ typedef struct weir_note {
 } weir_note;
 
 /* Marks the surrounding code as needing ABI minor n. The linker gathers the records into the file's note. */
-#define WEIR_USE(n)                                                                                       \
-  __asm__ volatile(".pushsection .note.weir,\"a\",%%note\n .balign 4\n .long 5,4,2\n .asciz \"weir\"\n"   \
-                   " .balign 4\n .long %c0\n .popsection" ::"i"(n))
+#define WEIR_USE(n)                                                                        \
+  __asm__ volatile(                                                                        \
+      ".pushsection .note.weir,\"a\",%%note\n .balign 4\n .long 5,4,2\n .asciz \"weir\"\n" \
+      " .balign 4\n .long %c0\n .popsection" ::"i"(n))
 
 enum { WEIR_OPTION_DYNAMIC = 1u, WEIR_OPTION_BEST_EFFORT = 2u };
 
 /* One option that the plugin takes. The core checks values against it before any call. */
 typedef struct weir_option_spec {
   uint32_t struct_size;
-  uint32_t type;  /* WEIR_VALUE_INT, FLOAT, BOOL or STRING */
+  uint32_t type; /* WEIR_VALUE_INT, FLOAT, BOOL or STRING */
   uint32_t flags;
   uint32_t has_range;
   weir_str key;

@@ -1,10 +1,10 @@
 /* stream/1: ordered queues of device work and binary events between them. A device without this table is synchronous:
  * everything it is asked to do is done when the call returns.
  *
- * `record` marks the work enqueued on a stream so far; `wait` takes the event's latest record at the time of the call and
- * ignores later ones. Never wait on an event that was not recorded. Re-record an event only after every wait on its
- * previous record has been enqueued. One stream is used by one thread at a time, not always the same. The default stream
- * of a platform is never used. */
+ * `record` marks the work enqueued on a stream so far; `wait` takes the event's latest record at the time of the call
+ * and ignores later ones. Never wait on an event that was not recorded. Re-record an event only after every wait on its
+ * previous record has been enqueued. One stream is used by one thread at a time, not always the same. The default
+ * stream of a platform is never used. */
 #ifndef WEIR_SDK_ABI_STREAM_H_
 #define WEIR_SDK_ABI_STREAM_H_
 
@@ -25,7 +25,8 @@ enum { WEIR_EVENT_PENDING = 0, WEIR_EVENT_DONE = 1, WEIR_EVENT_FAILED = 2 };
 typedef struct weir_stream_api {
   uint32_t struct_size;
   uint32_t reserved;
-  /* A higher priority runs earlier where the hardware knows priorities; 0 is ordinary. destroy waits for the stream's work. */
+  /* A higher priority runs earlier where the hardware knows priorities; 0 is ordinary. destroy waits for the stream's
+   * work. */
   int32_t (*stream_create)(weir_device* device, int32_t priority, weir_stream** stream, weir_error* error);
   void (*stream_destroy)(weir_device* device, weir_stream* stream);
   int32_t (*event_create)(weir_device* device, weir_event** event, weir_error* error);
@@ -44,7 +45,8 @@ typedef struct weir_stream_api {
   void (*poison)(weir_stream* stream, int32_t code, weir_str message);
 
   /* Optional, with WEIR_DEVICE_GRAPH_CAPTURE. Between begin and end work on the stream is recorded, not run. Inside a
-   * capture: waits only on events of that capture, side streams joined before its end, no query, sync or on_complete. */
+   * capture: waits only on events of that capture, side streams joined before its end, no query, sync or on_complete.
+   */
   int32_t (*capture_begin)(weir_stream* stream, weir_error* error);
   int32_t (*capture_end)(weir_stream* stream, weir_capture** capture, weir_error* error);
   int32_t (*capture_launch)(weir_capture* capture, weir_stream* stream, weir_error* error);

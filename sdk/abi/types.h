@@ -17,12 +17,39 @@ typedef struct weir_str {
 
 /* Element types: the numbers of TensorFlow's DataType. */
 enum {
-  WEIR_INVALID = 0, WEIR_FLOAT32 = 1, WEIR_FLOAT64 = 2, WEIR_INT32 = 3, WEIR_UINT8 = 4, WEIR_INT16 = 5, WEIR_INT8 = 6,
-  WEIR_STRING = 7, WEIR_COMPLEX64 = 8, WEIR_INT64 = 9, WEIR_BOOL = 10, WEIR_QINT8 = 11, WEIR_QUINT8 = 12,
-  WEIR_QINT32 = 13, WEIR_BFLOAT16 = 14, WEIR_QINT16 = 15, WEIR_QUINT16 = 16, WEIR_UINT16 = 17, WEIR_COMPLEX128 = 18,
-  WEIR_FLOAT16 = 19, WEIR_RESOURCE = 20, WEIR_VARIANT = 21, WEIR_UINT32 = 22, WEIR_UINT64 = 23,
-  WEIR_FLOAT8_E5M2 = 24, WEIR_FLOAT8_E4M3FN = 25, WEIR_FLOAT8_E4M3FNUZ = 26, WEIR_FLOAT8_E4M3B11FNUZ = 27,
-  WEIR_FLOAT8_E5M2FNUZ = 28, WEIR_INT4 = 29, WEIR_UINT4 = 30, WEIR_INT2 = 31, WEIR_UINT2 = 32
+  WEIR_INVALID = 0,
+  WEIR_FLOAT32 = 1,
+  WEIR_FLOAT64 = 2,
+  WEIR_INT32 = 3,
+  WEIR_UINT8 = 4,
+  WEIR_INT16 = 5,
+  WEIR_INT8 = 6,
+  WEIR_STRING = 7,
+  WEIR_COMPLEX64 = 8,
+  WEIR_INT64 = 9,
+  WEIR_BOOL = 10,
+  WEIR_QINT8 = 11,
+  WEIR_QUINT8 = 12,
+  WEIR_QINT32 = 13,
+  WEIR_BFLOAT16 = 14,
+  WEIR_QINT16 = 15,
+  WEIR_QUINT16 = 16,
+  WEIR_UINT16 = 17,
+  WEIR_COMPLEX128 = 18,
+  WEIR_FLOAT16 = 19,
+  WEIR_RESOURCE = 20,
+  WEIR_VARIANT = 21,
+  WEIR_UINT32 = 22,
+  WEIR_UINT64 = 23,
+  WEIR_FLOAT8_E5M2 = 24,
+  WEIR_FLOAT8_E4M3FN = 25,
+  WEIR_FLOAT8_E4M3FNUZ = 26,
+  WEIR_FLOAT8_E4M3B11FNUZ = 27,
+  WEIR_FLOAT8_E5M2FNUZ = 28,
+  WEIR_INT4 = 29,
+  WEIR_UINT4 = 30,
+  WEIR_INT2 = 31,
+  WEIR_UINT2 = 32
 };
 
 /* Set of element types: bit d stands for type number d. */
@@ -32,7 +59,8 @@ enum {
 #define WEIR_UNKNOWN_RANK UINT32_C(0xFFFFFFFF)
 #define WEIR_UNKNOWN_DIM INT64_C(-1)
 
-/* A shape. `dims` holds `rank` extents, -1 where unknown; rank WEIR_UNKNOWN_RANK means that nothing is known. Frozen. */
+/* A shape. `dims` holds `rank` extents, -1 where unknown; rank WEIR_UNKNOWN_RANK means that nothing is known. Frozen.
+ */
 typedef struct weir_shape {
   uint32_t rank;
   uint32_t reserved;
@@ -73,8 +101,15 @@ typedef struct weir_reg {
 
 /* Types of an option or attribute value. */
 enum {
-  WEIR_VALUE_NONE = 0, WEIR_VALUE_INT = 1, WEIR_VALUE_FLOAT = 2, WEIR_VALUE_BOOL = 3, WEIR_VALUE_STRING = 4,
-  WEIR_VALUE_DTYPE = 5, WEIR_VALUE_SHAPE = 6, WEIR_VALUE_TENSOR = 7, WEIR_VALUE_FUNC = 8,
+  WEIR_VALUE_NONE = 0,
+  WEIR_VALUE_INT = 1,
+  WEIR_VALUE_FLOAT = 2,
+  WEIR_VALUE_BOOL = 3,
+  WEIR_VALUE_STRING = 4,
+  WEIR_VALUE_DTYPE = 5,
+  WEIR_VALUE_SHAPE = 6,
+  WEIR_VALUE_TENSOR = 7,
+  WEIR_VALUE_FUNC = 8,
   WEIR_VALUE_LIST = 16 /* or-ed with the element type */
 };
 
@@ -111,9 +146,8 @@ typedef struct weir_attr {
 } weir_attr;
 
 /* True when `table` exists, its owner's struct_size reaches the end of `field`, and the field is set. */
-#define WEIR_HAS(table, field)                                                                                  \
-  ((table) != 0 &&                                                                                              \
-   (table)->struct_size >= (uint32_t)((const char*)(&(table)->field + 1) - (const char*)(table)) &&             \
+#define WEIR_HAS(table, field)                                                                                      \
+  ((table) != 0 && (table)->struct_size >= (uint32_t)((const char*)(&(table)->field + 1) - (const char*)(table)) && \
    (table)->field != 0)
 
 #ifdef __cplusplus

@@ -9,8 +9,8 @@
 
 namespace weir::sdk {
 
-/// N operands right-aligned against an output shape; neighbouring dimensions that behave alike are merged. The output is
-/// `runs` runs of `run` elements each, in row-major order; within a run an operand advances by one element or stays.
+/// N operands right-aligned against an output shape; neighbouring dimensions that behave alike are merged. The output
+/// is `runs` runs of `run` elements each, in row-major order; within a run an operand advances by one element or stays.
 template <int N>
 struct Broadcast {
   static constexpr uint32_t kMaxRank = 16;  // after merging, without the innermost
@@ -68,7 +68,8 @@ struct Broadcast {
     return true;
   }
 
-  /// Calls body(offsets) for runs [begin, end): where each operand's run starts, in elements. Stops when it gives false.
+  /// Calls body(offsets) for runs [begin, end): where each operand's run starts, in elements. Stops when it gives
+  /// false.
   template <class Body>
   bool ForRuns(int64_t begin, int64_t end, Body&& body) const {
     int64_t index[kMaxRank] = {};

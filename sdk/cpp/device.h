@@ -2,9 +2,9 @@
 //
 //   class ToyDevice {                                            // one object per open device
 //    public:
-//     static void Enumerate(const Options&, const Emit& emit) { emit({.uid = "toy-0", .kind = "TOY", .platform = "toy/1"}); }
-//     static std::unique_ptr<ToyDevice> Open(std::string_view uid, const Options&, const Error&);   // null after Fail
-//     void* Alloc(uint64_t bytes, uint32_t space);               // null when there is no memory left
+//     static void Enumerate(const Options&, const Emit& emit) { emit({.uid = "toy-0", .kind = "TOY", .platform =
+//     "toy/1"}); } static std::unique_ptr<ToyDevice> Open(std::string_view uid, const Options&, const Error&);   //
+//     null after Fail void* Alloc(uint64_t bytes, uint32_t space);               // null when there is no memory left
 //     void Free(void* block, uint64_t bytes);
 //     void Copy(void* to, const void* from, uint64_t bytes);     // any direction; optional: memcpy
 //     void Fill(void* block, uint8_t value, uint64_t bytes);     // optional: memset
@@ -112,8 +112,8 @@ inline weir_profile UnknownProfile() {
   for (double& efficiency : profile.compute_efficiency) efficiency = kUnknown;
   for (double& efficiency : profile.memory_efficiency) efficiency = kUnknown;
   for (double* value : {&profile.bandwidth_bytes_per_ns, &profile.cache_bytes, &profile.cache_bandwidth_bytes_per_ns,
-                        &profile.launch_ns, &profile.issue_gap_ns, &profile.sync_wake_ns, &profile.half_saturation_flops,
-                        &profile.half_saturation_bytes}) {
+                        &profile.launch_ns, &profile.issue_gap_ns, &profile.sync_wake_ns,
+                        &profile.half_saturation_flops, &profile.half_saturation_bytes}) {
     *value = kUnknown;
   }
   profile.queues = 1;
@@ -135,8 +135,18 @@ struct Devices {
 
   static const void* Interface(std::string_view id, std::string_view) {
     if (id == WEIR_DEVICE_INTERFACE) {
-      static const weir_device_api api = {sizeof(weir_device_api), 0, &Enumerate, &Open, &Close, nullptr, &Alloc, &Free,
-                                          kHasMemInfo ? &MemInfo : nullptr, &Memset, &Copy, &Health,
+      static const weir_device_api api = {sizeof(weir_device_api),
+                                          0,
+                                          &Enumerate,
+                                          &Open,
+                                          &Close,
+                                          nullptr,
+                                          &Alloc,
+                                          &Free,
+                                          kHasMemInfo ? &MemInfo : nullptr,
+                                          &Memset,
+                                          &Copy,
+                                          &Health,
                                           kHasSetOptions ? &SetOptions : nullptr};
       return &api;
     }
@@ -150,8 +160,8 @@ struct Devices {
   }
 
  private:
-  static constexpr bool kHasMemInfo = requires(D& d, uint32_t space, uint64_t& n) { d.MemInfo(space, n, n, n); };
-  static constexpr bool kHasSetOptions = requires(D& d, const sdk::Options& options) { d.SetOptions(options); };
+  static constexpr bool kHasMemInfo = requires(D & d, uint32_t space, uint64_t& n) { d.MemInfo(space, n, n, n); };
+  static constexpr bool kHasSetOptions = requires(D & d, const sdk::Options& options) { d.SetOptions(options); };
 
   static D& Of(weir_device* device) { return *reinterpret_cast<D*>(device); }
 
@@ -214,10 +224,13 @@ struct Devices {
   static int32_t Memset(weir_device* device, weir_stream*, const weir_buf* buf, uint8_t value, uint64_t bytes,
                         weir_error* error) noexcept {
     return Guard(error, [&]() -> int32_t {
-      if (bytes > buf->bytes) return Error(error).InvalidArgument("fill of ", bytes, " bytes, the buffer has ", buf->bytes);
-      if constexpr (requires(D& d, const Error& e) { { d.Fill(nullptr, value, bytes, e) } -> std::same_as<int32_t>; }) {
+      if (bytes > buf->bytes)
+        return Error(error).InvalidArgument("fill of ", bytes, " bytes, the buffer has ", buf->bytes);
+      if constexpr (requires(D & d, const Error& e) {
+                      { d.Fill(nullptr, value, bytes, e) } -> std::same_as<int32_t>;
+                    }) {
         return Of(device).Fill(Address(*buf), value, bytes, Error(error));
-      } else if constexpr (requires(D& d) { d.Fill(nullptr, value, bytes); }) {
+      } else if constexpr (requires(D & d) { d.Fill(nullptr, value, bytes); }) {
         Of(device).Fill(Address(*buf), value, bytes);
       } else {
         std::memset(Address(*buf), value, bytes);
@@ -232,9 +245,11 @@ struct Devices {
         return Error(error).InvalidArgument("copy of ", bytes, " bytes from ", from->bytes, " to ", to->bytes);
       }
       if (bytes == 0) return WEIR_OK;
-      if constexpr (requires(D& d, const Error& e) { { d.Copy(nullptr, nullptr, bytes, e) } -> std::same_as<int32_t>; }) {
+      if constexpr (requires(D & d, const Error& e) {
+                      { d.Copy(nullptr, nullptr, bytes, e) } -> std::same_as<int32_t>;
+                    }) {
         return Of(device).Copy(Address(*to), Address(*from), bytes, Error(error));
-      } else if constexpr (requires(D& d) { d.Copy(nullptr, nullptr, bytes); }) {
+      } else if constexpr (requires(D & d) { d.Copy(nullptr, nullptr, bytes); }) {
         Of(device).Copy(Address(*to), Address(*from), bytes);
       } else {
         std::memmove(Address(*to), Address(*from), bytes);
@@ -259,7 +274,8 @@ struct Devices {
   }
   static int32_t Profile(weir_device* device, weir_profile* profile, weir_error* error) noexcept {
     return Guard(error, [&]() -> int32_t {
-      if (profile->struct_size < sizeof(weir_profile)) return Error(error).InvalidArgument("the profile record is too small");
+      if (profile->struct_size < sizeof(weir_profile))
+        return Error(error).InvalidArgument("the profile record is too small");
       if constexpr (requires(const D& d) { d.Profile(*profile); }) {
         *profile = UnknownProfile();
         Of(device).Profile(*profile);

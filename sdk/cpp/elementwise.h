@@ -4,8 +4,8 @@
 //   k.Unary<Square>("Square", Types<float, double, half, int32_t>());
 //
 // A functor that can fail takes `bool& fault` as its last parameter, sets it, returns anything, and names the error in
-// `static constexpr const char* kFault`. One with `static void Array(const T* x, R* y, int64_t n)` (Binary: none) brings
-// its own loop for that T. half and bfloat16 run the float loop tile by tile.
+// `static constexpr const char* kFault`. One with `static void Array(const T* x, R* y, int64_t n)` (Binary: none)
+// brings its own loop for that T. half and bfloat16 run the float loop tile by tile.
 #ifndef WEIR_SDK_CPP_ELEMENTWISE_H_
 #define WEIR_SDK_CPP_ELEMENTWISE_H_
 
@@ -20,8 +20,8 @@
 
 namespace weir::sdk::internal {
 
-inline constexpr int64_t kTile = 1024;         // elements of a 16-bit tile
-inline constexpr int64_t kGrain = 32 * 1024;   // elements below which a call is not split
+inline constexpr int64_t kTile = 1024;        // elements of a 16-bit tile
+inline constexpr int64_t kGrain = 32 * 1024;  // elements below which a call is not split
 
 /// Which operands advance along a run.
 enum class Run : uint32_t { kBoth, kLeftFixed, kRightFixed, kFixed };
@@ -34,9 +34,13 @@ using BinaryLoop = bool (*)(const void* x, const void* y, void* z, int64_t n, Ru
 using WidenFn = void (*)(const void* from, float* to, int64_t n);
 using NarrowFn = void (*)(const float* from, void* to, int64_t n);
 template <class T>
-void WidenTile(const void* from, float* to, int64_t n) { Widen(static_cast<const T*>(from), to, n); }
+void WidenTile(const void* from, float* to, int64_t n) {
+  Widen(static_cast<const T*>(from), to, n);
+}
 template <class T>
-void NarrowTile(const float* from, void* to, int64_t n) { Narrow(from, static_cast<T*>(to), n); }
+void NarrowTile(const float* from, void* to, int64_t n) {
+  Narrow(from, static_cast<T*>(to), n);
+}
 
 struct Loops {
   UnaryLoop unary = nullptr;
@@ -103,7 +107,8 @@ inline int32_t UnaryFn(void* raw, const weir_reg* regs, const weir_env* env) noe
   const auto& state = *static_cast<const UnaryState*>(static_cast<State*>(raw));
   const Loops& loops = *state.loops;
   const auto [begin, end] = Env(env, state.tiles).Range(state.n);
-  const bool ok = ApplyUnary(loops, In(regs[0]) + begin * loops.in_bytes, Out(regs[1]) + begin * loops.out_bytes, end - begin);
+  const bool ok =
+      ApplyUnary(loops, In(regs[0]) + begin * loops.in_bytes, Out(regs[1]) + begin * loops.out_bytes, end - begin);
   return ok ? WEIR_OK : Fault(loops, env);
 }
 
@@ -128,7 +133,8 @@ inline int32_t BinaryBroadcastFn(void* raw, const weir_reg* regs, const weir_env
   const bool ok = state.plan.ForRuns(begin, end, [&](const std::array<int64_t, 2>& at) {
     char* to = out;
     out += state.plan.run * loops.out_bytes;
-    return ApplyBinary(loops, left + at[0] * loops.in_bytes, right + at[1] * loops.in_bytes, to, state.plan.run, state.run);
+    return ApplyBinary(loops, left + at[0] * loops.in_bytes, right + at[1] * loops.in_bytes, to, state.plan.run,
+                       state.run);
   });
   return ok ? WEIR_OK : Fault(loops, env);
 }
@@ -208,9 +214,13 @@ inline int32_t PrepareBinary(const Variant& variant, Prep& prep, weir_kernel_fn*
 }
 
 template <class F, class T>
-constexpr bool kUnaryFails = requires(F f, T x, bool& fault) { f(x, fault); };
+constexpr bool kUnaryFails = requires(F f, T x, bool& fault) {
+  f(x, fault);
+};
 template <class F, class T>
-constexpr bool kBinaryFails = requires(F f, T x, bool& fault) { f(x, x, fault); };
+constexpr bool kBinaryFails = requires(F f, T x, bool& fault) {
+  f(x, x, fault);
+};
 
 template <class F, class T>
 struct UnaryOf {
@@ -324,7 +334,8 @@ template <template <class, class> class Of, class F, class... E>
 void AddLoops(Kernel& kernel, Types<E...>, decltype(Variant::prepare) prepare) {
   kernel.by_operand = true;
   kernel.Class(WEIR_CLASS_ELEMENTWISE).Flags(WEIR_KERNEL_DETERMINISTIC);
-  (kernel.variants.push_back({{Element<E>::kNumber}, LoopsOf<Of, F, typename Element<E>::Type>(), prepare, nullptr}), ...);
+  (kernel.variants.push_back({{Element<E>::kNumber}, LoopsOf<Of, F, typename Element<E>::Type>(), prepare, nullptr}),
+   ...);
 }
 
 }  // namespace weir::sdk::internal

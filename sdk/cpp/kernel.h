@@ -17,17 +17,21 @@
 //   };
 //   void AddClip(KernelTable& k) { k.Add<Clip>("Clip", Types<float, double>()).Class(WEIR_CLASS_ELEMENTWISE); }
 //
+// clang-format off
 // Run's parameters, inputs in the op's order, then outputs in the op's order (a list argument counts once):
-//   View<const T> input            Host<const T> input in host memory     Integers, HostIntegers  int input of any width
-//   Views<const T> list of inputs  HostViews<const T> the same on host    Variable<T> updated in place, Variable<const T>
-//   View<T> output                 Views<T> list of outputs               AnyInput, AnyOutput: of any type
-//   AnyInputs, AnyOutputs: lists of any type                              AnyVariable: read, of any type
-//   Scratch<T> (Prep::Scratch)     Env& (optional)
+//   View<const T>              input                          View<T>     output
+//   Views<const T>             list of inputs                 Views<T>    list of outputs
+//   Host<const T>              input in host memory           HostViews<const T>    list of inputs in host memory
+//   Integers, HostIntegers     int input of any width         Scratch<T>  memory of Prep::Scratch
+//   Variable<T>                updated in place               Variable<const T>     read only
+//   AnyInput, AnyInputs, AnyOutput, AnyOutputs, AnyVariable   the same, of any type
+//   Env&                       the step (optional)
+// clang-format on
 // Several lists of one node have one length. Run returns int32_t or void. Run const may be called concurrently; Run not
 // const makes the kernel STATEFUL: calls are serialized and may change members. A Ref op's extra output (ApplyAdam's
 // `out`) is not a parameter: outputs that Run does not name become MUST aliases of input 0.
-// Type attributes: k.Add<Gather>("Gather", Attr("Tparams", kAnyBits), Attr("Tindices", Types<int32_t, int64_t>())) gives
-// template <class T, class I> Run; a bare Types<…>() stands for attribute "T"; without one Run is no template.
+// Type attributes: k.Add<Gather>("Gather", Attr("Tparams", kAnyBits), Attr("Tindices", Types<int32_t, int64_t>()))
+// gives template <class T, class I> Run; a bare Types<…>() stands for attribute "T"; without one Run is no template.
 // Outputs whose shape depends on data: write `template <class T> int32_t Compute(Context& ctx)` instead of Run; then
 // Prepare takes (const Node&, const Error&). `static Cost Estimate(const Prep&)` is optional.
 // Element by element: k.Unary<F>("Neg", list), k.Binary<F>("AddV2", list): elementwise.h.
@@ -45,6 +49,7 @@
 #include "sdk/abi/kernel.h"
 #include "sdk/cpp/context.h"
 #include "sdk/cpp/prepare.h"
+#include "sdk/cpp/signature.h"
 #include "sdk/cpp/types.h"
 #include "sdk/cpp/views.h"
 
@@ -79,91 +84,6 @@ struct Variant {
   int32_t (*create)(const Node& node, const Error& error, void** state) = nullptr;
 };
 
-enum class Param { kEnv, kInput, kHostInput, kInputList, kHostInputList, kRead, kWrite, kOutput, kOutputList, kScratch };
-
-template <class P> struct ParamOf;
-template <> struct ParamOf<Env&> { static constexpr Param kKind = Param::kEnv; static constexpr uint32_t kBytes = 0; };
-template <> struct ParamOf<const Env&> : ParamOf<Env&> {};
-template <> struct ParamOf<Integers> { static constexpr Param kKind = Param::kInput; static constexpr uint32_t kBytes = 0; };
-template <> struct ParamOf<HostIntegers> { static constexpr Param kKind = Param::kHostInput; static constexpr uint32_t kBytes = 0; };
-template <> struct ParamOf<AnyInput> { static constexpr Param kKind = Param::kInput; static constexpr uint32_t kBytes = 0; };
-template <> struct ParamOf<AnyOutput> { static constexpr Param kKind = Param::kOutput; static constexpr uint32_t kBytes = 0; };
-template <> struct ParamOf<AnyInputs> { static constexpr Param kKind = Param::kInputList; static constexpr uint32_t kBytes = 0; };
-template <> struct ParamOf<AnyOutputs> { static constexpr Param kKind = Param::kOutputList; static constexpr uint32_t kBytes = 0; };
-template <> struct ParamOf<AnyVariable> { static constexpr Param kKind = Param::kRead; static constexpr uint32_t kBytes = 0; };
-template <class T> struct ParamOf<View<T>> {
-  static constexpr Param kKind = std::is_const_v<T> ? Param::kInput : Param::kOutput;
-  static constexpr uint32_t kBytes = sizeof(T);
-};
-template <class T> struct ParamOf<Host<const T>> { static constexpr Param kKind = Param::kHostInput; static constexpr uint32_t kBytes = sizeof(T); };
-template <class T> struct ParamOf<Variable<T>> {
-  static constexpr Param kKind = std::is_const_v<T> ? Param::kRead : Param::kWrite;
-  static constexpr uint32_t kBytes = sizeof(T);
-};
-template <class T> struct ParamOf<Views<T>> {
-  static constexpr Param kKind = std::is_const_v<T> ? Param::kInputList : Param::kOutputList;
-  static constexpr uint32_t kBytes = sizeof(T);
-};
-template <class T> struct ParamOf<HostViews<const T>> { static constexpr Param kKind = Param::kHostInputList; static constexpr uint32_t kBytes = sizeof(T); };
-template <class T> struct ParamOf<Scratch<T>> { static constexpr Param kKind = Param::kScratch; static constexpr uint32_t kBytes = 0; };
-
-constexpr bool IsInputList(Param p) { return p == Param::kInputList || p == Param::kHostInputList; }
-constexpr bool IsInput(Param p) {
-  return p == Param::kInput || p == Param::kHostInput || p == Param::kRead || p == Param::kWrite || IsInputList(p);
-}
-constexpr bool IsOutput(Param p) { return p == Param::kOutput || p == Param::kOutputList; }
-
-/// Parameters of a Run function as data: what preparing needs, whatever the types.
-struct ParamList {
-  const Param* kinds;
-  const uint32_t* bytes;  // of an element; 0 = any type
-  uint32_t count;
-
-  template <class Test>
-  constexpr uint32_t Count(Test test, size_t end) const {
-    uint32_t n = 0;
-    for (size_t i = 0; i < end; ++i) n += test(kinds[i]) ? 1 : 0;
-    return n;
-  }
-  template <class Test>
-  constexpr uint32_t Count(Test test) const { return Count(test, count); }
-  /// Bits of the input arguments of kind `a` or `b`.
-  constexpr uint64_t Mask(Param a, Param b) const {
-    uint64_t mask = 0;
-    uint32_t argument = 0;
-    for (size_t i = 0; i < count; ++i) {
-      if (!IsInput(kinds[i])) continue;
-      if (kinds[i] == a || kinds[i] == b) mask |= uint64_t{1} << argument;
-      ++argument;
-    }
-    return mask;
-  }
-};
-
-/// Parameters of a Run function, read from its type.
-template <class R, bool kConstRun, class... P>
-struct Signature {
-  static constexpr bool kConst = kConstRun;
-  static constexpr size_t kCount = sizeof...(P);
-  static constexpr std::array<Param, sizeof...(P)> kKinds = {ParamOf<P>::kKind...};
-  static constexpr std::array<uint32_t, sizeof...(P)> kBytes = {ParamOf<P>::kBytes...};
-  static constexpr ParamList kParams = {kKinds.data(), kBytes.data(), sizeof...(P)};
-};
-
-template <class F> struct SignatureOf;
-template <class R, class K, class... P> struct SignatureOf<R (K::*)(P...)> { using Type = Signature<R, false, P...>; };
-template <class R, class K, class... P> struct SignatureOf<R (K::*)(P...) const> { using Type = Signature<R, true, P...>; };
-template <class R, class... P> struct SignatureOf<R (*)(P...)> { using Type = Signature<R, true, P...>; };
-
-template <class K, class... T>
-constexpr auto RunOf() {
-  if constexpr (sizeof...(T) == 0) {
-    return &K::Run;
-  } else {
-    return &K::template Run<T...>;
-  }
-}
-
 /// Where the registers of a node lie, given how long its lists are.
 struct Layout {
   uint32_t list = 0;      // length of each input list
@@ -171,8 +91,6 @@ struct Layout {
   uint32_t inputs = 0;
   uint32_t scratch = 0;  // index of the scratch register
 };
-
-constexpr bool IsOutputList(Param p) { return p == Param::kOutputList; }
 
 /// Compares the node's operands with the parameters and finds the registers; outputs that are no parameters become
 /// aliases of the variable.
@@ -228,7 +146,9 @@ int32_t PrepareBound(const Variant& variant, Prep& prep, weir_kernel_fn* fn, std
   const auto& form = *static_cast<const RunForm*>(variant.data);
   auto bound = std::make_unique<Bound<K>>();
   if (const int32_t code = FindLayout(form.params, prep, &bound->layout); code != WEIR_OK) return code;
-  if constexpr (requires { { bound->kernel.Prepare(prep) } -> std::same_as<int32_t>; }) {
+  if constexpr (requires {
+                  { bound->kernel.Prepare(prep) } -> std::same_as<int32_t>;
+                }) {
     if (const int32_t code = bound->kernel.Prepare(prep); code != WEIR_OK) return code;
   } else if constexpr (requires { bound->kernel.Prepare(prep); }) {
     bound->kernel.Prepare(prep);
@@ -330,7 +250,10 @@ struct DynamicRunner final : DynamicState {
 };
 
 template <class K, class... T>
-concept Dynamic = requires(K k, Context& ctx) { k.template Compute<T...>(ctx); } || requires(K k, Context& ctx) {
+concept Dynamic = requires(K k, Context& ctx) {
+  k.template Compute<T...>(ctx);
+}
+|| requires(K k, Context& ctx) {
   requires sizeof...(T) == 0;
   k.Compute(ctx);
 };
@@ -428,13 +351,21 @@ class KernelTable {
   const weir_kernels_api* Finish();
 
   template <class... E>
-  static const char* AttrName(Types<E...>) { return "T"; }
+  static const char* AttrName(Types<E...>) {
+    return "T";
+  }
   template <class List>
-  static const char* AttrName(AttrTypes<List> list) { return list.attr; }
+  static const char* AttrName(AttrTypes<List> list) {
+    return list.attr;
+  }
   template <class... E>
-  static Types<E...> ListOf(Types<E...>) { return {}; }
+  static Types<E...> ListOf(Types<E...>) {
+    return {};
+  }
   template <class List>
-  static List ListOf(AttrTypes<List>) { return {}; }
+  static List ListOf(AttrTypes<List>) {
+    return {};
+  }
 
  private:
   template <class K, class... T>
@@ -452,7 +383,9 @@ class KernelTable {
       kernel.record.variable_writes = Sig::kParams.Mask(internal::Param::kWrite, internal::Param::kWrite);
       if (!Sig::kConst) kernel.record.flags |= WEIR_KERNEL_STATEFUL;
     }
-    if constexpr (requires(const Prep& prep) { { K::Estimate(prep) } -> std::same_as<Cost>; }) {
+    if constexpr (requires(const Prep& prep) {
+                    { K::Estimate(prep) } -> std::same_as<Cost>;
+                  }) {
       kernel.record.estimate = &Estimate<K>;
     }
     kernel.variants.push_back(variant);
@@ -468,10 +401,12 @@ class KernelTable {
     (Expand<K, T..., typename Element<E>::Type>(kernel, with(Element<E>::kNumber), at + 1, rest...), ...);
   }
 
-  static int32_t Prepare(const void* user, const weir_prep_args* args, weir_prepared* prepared, weir_error* record) noexcept;
+  static int32_t Prepare(const void* user, const weir_prep_args* args, weir_prepared* prepared,
+                         weir_error* record) noexcept;
   static void Unprepare(weir_prepared* prepared) noexcept;
   template <class K>
-  static int32_t Estimate(const weir_prep_args* args, const weir_profile*, weir_cost* cost, weir_error* record) noexcept {
+  static int32_t Estimate(const weir_prep_args* args, const weir_profile*, weir_cost* cost,
+                          weir_error* record) noexcept {
     return Guard(record, [&]() -> int32_t {
       if (!internal::Concrete(*args)) return Error(record).Unimplemented("the shapes are not known");
       const Cost answer = K::Estimate(Prep(*args, Error(record)));
@@ -481,7 +416,8 @@ class KernelTable {
       return WEIR_OK;
     });
   }
-  static int32_t Create(const void* user, const weir_node* node, weir_device*, void** state, weir_error* record) noexcept;
+  static int32_t Create(const void* user, const weir_node* node, weir_device*, void** state,
+                        weir_error* record) noexcept;
   static int32_t Compute(void* state, weir_ctx* ctx, weir_error* record) noexcept;
   static void Destroy(void* state) noexcept;
 

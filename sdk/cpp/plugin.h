@@ -124,9 +124,9 @@ struct Entry {
       (collect(static_cast<Parts*>(nullptr)), ...);
       return all;
     }();
-    static const weir_plugin plugin = {sizeof(weir_plugin), WEIR_ABI_MINOR, 0,
-                                       Str(Traits::kName), Str(Traits::kVersion), options.data(), options.size(),
-                                       &Init, &Shutdown, &GetInterface};
+    static const weir_plugin plugin = {
+        sizeof(weir_plugin), WEIR_ABI_MINOR, 0,     Str(Traits::kName), Str(Traits::kVersion),
+        options.data(),      options.size(), &Init, &Shutdown,          &GetInterface};
     return &plugin;
   }
 };
@@ -154,22 +154,22 @@ inline constexpr uint32_t kKindsOf = (Parts::kKind | ... | 0u);
 #endif
 
 /// See the head of this file. At namespace scope, once per plugin, in a source file.
-#define WEIR_PLUGIN(name, version, vendor, targets, ...)                                                             \
-  namespace {                                                                                                        \
-  struct WeirPluginTraits {                                                                                          \
-    static constexpr std::string_view kName = name;                                                                  \
-    static constexpr std::string_view kVersion = version;                                                            \
-    static constexpr std::string_view kTargets = targets;                                                            \
-  };                                                                                                                 \
-  static_assert(sizeof(name) <= 32 && sizeof(version) <= 16 && sizeof(vendor) <= 32 && sizeof(targets) <= 64,        \
-                "texts of the plugin's note are too long");                                                          \
-  WEIR_PLAIN_LAYOUT __attribute__((section(WEIR_NOTE_SECTION), used WEIR_RETAIN, aligned(4)))                        \
-  constinit const weir_note weir_note_record =                                                                       \
-      weir::sdk::internal::Note(name, version, vendor, targets, weir::sdk::internal::kKindsOf<__VA_ARGS__>);         \
-  }                                                                                                                  \
-  extern "C" __attribute__((visibility("default"))) const weir_plugin* weir_plugin_query_v1(uint32_t host_major,     \
-                                                                                             uint32_t) {             \
-    return weir::sdk::internal::Entry<WeirPluginTraits, __VA_ARGS__>::Query(host_major);                             \
+#define WEIR_PLUGIN(name, version, vendor, targets, ...)                                                         \
+  namespace {                                                                                                    \
+  struct WeirPluginTraits {                                                                                      \
+    static constexpr std::string_view kName = name;                                                              \
+    static constexpr std::string_view kVersion = version;                                                        \
+    static constexpr std::string_view kTargets = targets;                                                        \
+  };                                                                                                             \
+  static_assert(sizeof(name) <= 32 && sizeof(version) <= 16 && sizeof(vendor) <= 32 && sizeof(targets) <= 64,    \
+                "texts of the plugin's note are too long");                                                      \
+  WEIR_PLAIN_LAYOUT __attribute__((section(WEIR_NOTE_SECTION), used WEIR_RETAIN,                                 \
+                                   aligned(4))) constinit const weir_note weir_note_record =                     \
+      weir::sdk::internal::Note(name, version, vendor, targets, weir::sdk::internal::kKindsOf<__VA_ARGS__>);     \
+  }                                                                                                              \
+  extern "C" __attribute__((visibility("default"))) const weir_plugin* weir_plugin_query_v1(uint32_t host_major, \
+                                                                                            uint32_t) {          \
+    return weir::sdk::internal::Entry<WeirPluginTraits, __VA_ARGS__>::Query(host_major);                         \
   }
 
 #endif  // WEIR_SDK_CPP_PLUGIN_H_

@@ -56,7 +56,7 @@ class Error {
   void Append(const char* text) const noexcept { Append(std::string_view(text)); }
   void Append(weir_str text) const noexcept { Append(ToView(text)); }
   template <class Number>
-    requires std::integral<Number> || std::floating_point<Number>
+  requires std::integral<Number> || std::floating_point<Number>
   void Append(Number value) const noexcept {
     char digits[40];
     Append(std::string_view(digits, std::to_chars(digits, digits + sizeof digits, value).ptr - digits));

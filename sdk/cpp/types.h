@@ -67,7 +67,8 @@ float FloatFromFloat8(uint8_t bits) {
   const int code = bits & 0x7f, exponent = code >> kMan, mantissa = code & ((1 << kMan) - 1);
   float value;
   if (kFinite ? code == 0x7f : exponent == (1 << kExp) - 1) {
-    value = (kFinite || mantissa != 0) ? std::numeric_limits<float>::quiet_NaN() : std::numeric_limits<float>::infinity();
+    value =
+        (kFinite || mantissa != 0) ? std::numeric_limits<float>::quiet_NaN() : std::numeric_limits<float>::infinity();
   } else if (exponent == 0) {
     value = std::ldexp(static_cast<float>(mantissa), 1 - kBias - kMan);
   } else {
@@ -134,34 +135,72 @@ struct Text {};
 /// The element type number of a C++ type.
 template <class T>
 inline constexpr uint32_t kDType = WEIR_INVALID;
-template <> inline constexpr uint32_t kDType<float> = WEIR_FLOAT32;
-template <> inline constexpr uint32_t kDType<double> = WEIR_FLOAT64;
-template <> inline constexpr uint32_t kDType<half> = WEIR_FLOAT16;
-template <> inline constexpr uint32_t kDType<bfloat16> = WEIR_BFLOAT16;
-template <> inline constexpr uint32_t kDType<float8_e5m2> = WEIR_FLOAT8_E5M2;
-template <> inline constexpr uint32_t kDType<float8_e4m3fn> = WEIR_FLOAT8_E4M3FN;
-template <> inline constexpr uint32_t kDType<complex64> = WEIR_COMPLEX64;
-template <> inline constexpr uint32_t kDType<complex128> = WEIR_COMPLEX128;
-template <> inline constexpr uint32_t kDType<int8_t> = WEIR_INT8;
-template <> inline constexpr uint32_t kDType<int16_t> = WEIR_INT16;
-template <> inline constexpr uint32_t kDType<int32_t> = WEIR_INT32;
-template <> inline constexpr uint32_t kDType<int64_t> = WEIR_INT64;
-template <> inline constexpr uint32_t kDType<uint8_t> = WEIR_UINT8;
-template <> inline constexpr uint32_t kDType<uint16_t> = WEIR_UINT16;
-template <> inline constexpr uint32_t kDType<uint32_t> = WEIR_UINT32;
-template <> inline constexpr uint32_t kDType<uint64_t> = WEIR_UINT64;
-template <> inline constexpr uint32_t kDType<boolean> = WEIR_BOOL;
-template <> inline constexpr uint32_t kDType<Text> = WEIR_STRING;
+template <>
+inline constexpr uint32_t kDType<float> = WEIR_FLOAT32;
+template <>
+inline constexpr uint32_t kDType<double> = WEIR_FLOAT64;
+template <>
+inline constexpr uint32_t kDType<half> = WEIR_FLOAT16;
+template <>
+inline constexpr uint32_t kDType<bfloat16> = WEIR_BFLOAT16;
+template <>
+inline constexpr uint32_t kDType<float8_e5m2> = WEIR_FLOAT8_E5M2;
+template <>
+inline constexpr uint32_t kDType<float8_e4m3fn> = WEIR_FLOAT8_E4M3FN;
+template <>
+inline constexpr uint32_t kDType<complex64> = WEIR_COMPLEX64;
+template <>
+inline constexpr uint32_t kDType<complex128> = WEIR_COMPLEX128;
+template <>
+inline constexpr uint32_t kDType<int8_t> = WEIR_INT8;
+template <>
+inline constexpr uint32_t kDType<int16_t> = WEIR_INT16;
+template <>
+inline constexpr uint32_t kDType<int32_t> = WEIR_INT32;
+template <>
+inline constexpr uint32_t kDType<int64_t> = WEIR_INT64;
+template <>
+inline constexpr uint32_t kDType<uint8_t> = WEIR_UINT8;
+template <>
+inline constexpr uint32_t kDType<uint16_t> = WEIR_UINT16;
+template <>
+inline constexpr uint32_t kDType<uint32_t> = WEIR_UINT32;
+template <>
+inline constexpr uint32_t kDType<uint64_t> = WEIR_UINT64;
+template <>
+inline constexpr uint32_t kDType<boolean> = WEIR_BOOL;
+template <>
+inline constexpr uint32_t kDType<Text> = WEIR_STRING;
 
 /// Bytes of one element; 0 for types without plain elements.
 constexpr uint32_t SizeOf(uint32_t dtype) {
   switch (dtype) {
-    case WEIR_COMPLEX128: return 16;
-    case WEIR_FLOAT64: case WEIR_INT64: case WEIR_UINT64: case WEIR_COMPLEX64: return 8;
-    case WEIR_FLOAT32: case WEIR_INT32: case WEIR_UINT32: case WEIR_QINT32: return 4;
-    case WEIR_FLOAT16: case WEIR_BFLOAT16: case WEIR_INT16: case WEIR_UINT16: case WEIR_QINT16: case WEIR_QUINT16: return 2;
-    case WEIR_INVALID: case WEIR_STRING: case WEIR_RESOURCE: case WEIR_VARIANT: return 0;
-    default: return dtype <= WEIR_UINT2 ? 1 : 0;
+    case WEIR_COMPLEX128:
+      return 16;
+    case WEIR_FLOAT64:
+    case WEIR_INT64:
+    case WEIR_UINT64:
+    case WEIR_COMPLEX64:
+      return 8;
+    case WEIR_FLOAT32:
+    case WEIR_INT32:
+    case WEIR_UINT32:
+    case WEIR_QINT32:
+      return 4;
+    case WEIR_FLOAT16:
+    case WEIR_BFLOAT16:
+    case WEIR_INT16:
+    case WEIR_UINT16:
+    case WEIR_QINT16:
+    case WEIR_QUINT16:
+      return 2;
+    case WEIR_INVALID:
+    case WEIR_STRING:
+    case WEIR_RESOURCE:
+    case WEIR_VARIANT:
+      return 0;
+    default:
+      return dtype <= WEIR_UINT2 ? 1 : 0;
   }
 }
 
@@ -200,9 +239,18 @@ struct Element<As<kDTypeNumber, T>> {
 };
 
 /// The type in which arithmetic on T is done.
-template <class T> struct ComputeType { using Type = T; };
-template <> struct ComputeType<half> { using Type = float; };
-template <> struct ComputeType<bfloat16> { using Type = float; };
+template <class T>
+struct ComputeType {
+  using Type = T;
+};
+template <>
+struct ComputeType<half> {
+  using Type = float;
+};
+template <>
+struct ComputeType<bfloat16> {
+  using Type = float;
+};
 template <class T>
 using Compute = typename ComputeType<T>::Type;
 
@@ -220,7 +268,8 @@ inline void Narrow(const float* from, half* to, int64_t n) {
   int64_t i = 0;
 #if defined(__F16C__)
   for (; i + 8 <= n; i += 8) {
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(to + i), _mm256_cvtps_ph(_mm256_loadu_ps(from + i), _MM_FROUND_TO_NEAREST_INT));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to + i),
+                     _mm256_cvtps_ph(_mm256_loadu_ps(from + i), _MM_FROUND_TO_NEAREST_INT));
   }
 #endif
   for (; i < n; ++i) to[i] = half(from[i]);

@@ -86,18 +86,26 @@ class Integers {
   uint32_t dtype() const { return dtype_; }
   int64_t operator[](int64_t i) const {
     switch (dtype_) {
-      case WEIR_INT32: return static_cast<const int32_t*>(data_)[i];
-      case WEIR_INT64: return static_cast<const int64_t*>(data_)[i];
-      case WEIR_INT16: return static_cast<const int16_t*>(data_)[i];
-      case WEIR_INT8: return static_cast<const int8_t*>(data_)[i];
-      case WEIR_UINT8: return static_cast<const uint8_t*>(data_)[i];
-      case WEIR_UINT16: return static_cast<const uint16_t*>(data_)[i];
-      case WEIR_UINT32: return static_cast<const uint32_t*>(data_)[i];
+      case WEIR_INT32:
+        return static_cast<const int32_t*>(data_)[i];
+      case WEIR_INT64:
+        return static_cast<const int64_t*>(data_)[i];
+      case WEIR_INT16:
+        return static_cast<const int16_t*>(data_)[i];
+      case WEIR_INT8:
+        return static_cast<const int8_t*>(data_)[i];
+      case WEIR_UINT8:
+        return static_cast<const uint8_t*>(data_)[i];
+      case WEIR_UINT16:
+        return static_cast<const uint16_t*>(data_)[i];
+      case WEIR_UINT32:
+        return static_cast<const uint32_t*>(data_)[i];
       case WEIR_UINT64: {
         const uint64_t value = static_cast<const uint64_t*>(data_)[i];
         return value > static_cast<uint64_t>(INT64_MAX) ? INT64_MAX : static_cast<int64_t>(value);
       }
-      default: return 0;
+      default:
+        return 0;
     }
   }
 
@@ -138,7 +146,8 @@ class AnyVariable : public AnyInput {
 /// An output whose element type the kernel looks at itself.
 class AnyOutput {
  public:
-  explicit AnyOutput(const weir_reg& reg) : data_(reinterpret_cast<void*>(reg.data)), dtype_(reg.dtype), shape_(*reg.shape) {}
+  explicit AnyOutput(const weir_reg& reg)
+      : data_(reinterpret_cast<void*>(reg.data)), dtype_(reg.dtype), shape_(*reg.shape) {}
   void* data() const { return data_; }
   uint32_t dtype() const { return dtype_; }
   const weir_shape& shape() const { return shape_; }

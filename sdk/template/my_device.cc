@@ -1,5 +1,5 @@
-// A device plugin to start from. Rename MY and my_device, then fill in your hardware's calls; what each member has to do
-// is said in <weir/sdk/v1/plugin.h> and sdk/cpp/device.h.
+// A device plugin to start from. Rename MY and my_device, then fill in your hardware's calls; what each member has to
+// do is said in <weir/sdk/v1/plugin.h> and sdk/cpp/device.h.
 #include <weir/sdk/v1/plugin.h>
 
 #include <cstdlib>
@@ -16,7 +16,11 @@ class MyDevice {
  public:
   // Report each card found; report none, without an error, when the driver is missing.
   static void Enumerate(const Options&, const Emit& emit) {
-    emit({.uid = "my-0", .kind = "MY", .platform = "my/1", .name = "my accelerator", .memory_bytes = uint64_t{256} << 20});
+    emit({.uid = "my-0",
+          .kind = "MY",
+          .platform = "my/1",
+          .name = "my accelerator",
+          .memory_bytes = uint64_t{256} << 20});
   }
   static std::unique_ptr<MyDevice> Open(std::string_view uid, const Options&, const Error&) {
     return uid == "my-0" ? std::make_unique<MyDevice>() : nullptr;
@@ -39,12 +43,16 @@ class MyDevice {
 
 struct Sum {
   template <class T>
-  T operator()(T x, T y) const { return x + y; }
+  T operator()(T x, T y) const {
+    return x + y;
+  }
 };
 
 struct Negative {
   template <class T>
-  T operator()(T x) const { return -x; }
+  T operator()(T x) const {
+    return -x;
+  }
 };
 
 void AddKernels(KernelTable& k) {

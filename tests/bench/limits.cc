@@ -27,7 +27,8 @@ double CallsNs(void (*target)(void*), int calls) {
   const volatile Entry* entries = tape.data();
   return TimeNs([&] {
            for (int i = 0; i < calls; ++i) entries[i].fn(entries[i].state);
-         }) / calls;
+         }) /
+         calls;
 }
 
 }  // namespace
@@ -74,13 +75,15 @@ double DigitsProductsNs(int repeats) {
                  for (int j = 0; j < p.n; ++j) c[static_cast<size_t>(i * p.n + j)] = 0;
                  for (int k = 0; k < p.k; ++k) {
                    const float left = a[static_cast<size_t>(i * p.k + k)];
-                   for (int j = 0; j < p.n; ++j) c[static_cast<size_t>(i * p.n + j)] += left * b[static_cast<size_t>(k * p.n + j)];
+                   for (int j = 0; j < p.n; ++j)
+                     c[static_cast<size_t>(i * p.n + j)] += left * b[static_cast<size_t>(k * p.n + j)];
                  }
                }
              }
              a[0] = c[0];
            }
-         }) / repeats;
+         }) /
+         repeats;
 }
 
 }  // namespace weir::bench

@@ -36,56 +36,82 @@ void MeasureRuns(int rounds, Result<Program>& program, const std::function<doubl
     return;
   }
   if (run(*program, &row->error) < 0) return;  // warms up, compiles the plan
-  Measure(rounds, [&] { return run(*program, &row->error); }, probe, row);
+  Measure(
+      rounds, [&] { return run(*program, &row->error); }, probe, row);
 }
 
 std::vector<Row> QuickRows(const std::shared_ptr<session::Runtime>& runtime, const std::string& self) {
   constexpr int kRounds = 9;
   std::vector<Row> rows;
   {
-    Row row{"B02", "empty kernel in a chain of 10,000, per executed instruction", "ns", 0, 0, "indirect call", 0, 5, {}};
+    Row row{"B02", "empty kernel in a chain of 10,000, per executed instruction", "ns", 0, 0, "indirect call", 0, 5,
+            {}};
     Result<Program> chain = Chain(runtime, "Neg", DType::kInt8, 10000);
-    MeasureRuns(kRounds, chain, [](Program& p, std::string* e) { return p.RunNs(50, e) / 10000; },
-                [] { return IndirectCallNs(10000 * 50); }, &row);
+    MeasureRuns(
+        kRounds, chain, [](Program& p, std::string* e) { return p.RunNs(50, e) / 10000; },
+        [] { return IndirectCallNs(10000 * 50); }, &row);
     rows.push_back(row);
   }
   {
-    Row row{"B03", "chain of 1,000 scalar adds, unfolded, per op", "ns", 0, 0, "indirect call and add in memory", 0, 20, {}};
+    Row row{"B03", "chain of 1,000 scalar adds, unfolded, per op", "ns", 0, 0, "indirect call and add in memory", 0, 20,
+            {}};
     Result<Program> chain = Chain(runtime, "AddV2", DType::kFloat, 1000);
-    MeasureRuns(kRounds, chain, [](Program& p, std::string* e) { return p.RunNs(500, e) / 1000; },
-                [] { return IndirectAddNs(1000 * 500); }, &row);
+    MeasureRuns(
+        kRounds, chain, [](Program& p, std::string* e) { return p.RunNs(500, e) / 1000; },
+        [] { return IndirectAddNs(1000 * 500); }, &row);
     rows.push_back(row);
   }
   for (const bool by_name : {false, true}) {
-    Row row{"B01", by_name ? "Run with one feed and one fetch, by name" : "Run with one feed and one fetch, by callable", "ns",
-            0, 0, "indirect call", 0, by_name ? 1000.0 : 400.0, {}};
+    Row row{
+        "B01", by_name ? "Run with one feed and one fetch, by name" : "Run with one feed and one fetch, by callable",
+        "ns",  0,
+        0,     "indirect call",
+        0,     by_name ? 1000.0 : 400.0,
+        {}};
     Result<Program> chain = Chain(runtime, "Neg", DType::kFloat, 1);
-    MeasureRuns(kRounds, chain,
-                [by_name](Program& p, std::string* e) { return by_name ? p.RunByNameNs(20000, e) : p.RunNs(20000, e); },
-                [] { return IndirectCallNs(100000); }, &row);
+    MeasureRuns(
+        kRounds, chain,
+        [by_name](Program& p, std::string* e) { return by_name ? p.RunByNameNs(20000, e) : p.RunNs(20000, e); },
+        [] { return IndirectCallNs(100000); }, &row);
     rows.push_back(row);
   }
   {
-    Row row{"B17", "import of a GraphDef of 100,000 nodes from memory", "ms", 0, 0, "index of 100,000 names, two finds each", 0, 300, {}};
+    Row row{"B17", "import of a GraphDef of 100,000 nodes from memory",
+            "ms",  0,
+            0,     "index of 100,000 names, two finds each",
+            0,     300,
+            {}};
     const std::string bytes = LargeGraphDef(100000, *runtime->ops);
-    Measure(5, [&] {
-              Status status;
-              const double ns = TimeNs([&] { status = graph::ParseGraph(bytes, *runtime->ops).status(); });
-              if (!status.ok()) row.error = status.ToString();
-              return status.ok() ? ns / 1e6 : -1;
-            }, [] { return NameIndexNs(100000) / 1e6; }, &row);
+    Measure(
+        5,
+        [&] {
+          Status status;
+          const double ns = TimeNs([&] { status = graph::ParseGraph(bytes, *runtime->ops).status(); });
+          if (!status.ok()) row.error = status.ToString();
+          return status.ok() ? ns / 1e6 : -1;
+        },
+        [] { return NameIndexNs(100000) / 1e6; }, &row);
     rows.push_back(row);
   }
   {
-    Row row{"B18", "process start to first result of the digits network", "ms", 0, 0, "process that does nothing", 0, 25, {}};
-    Measure(kRounds, [&] { return StartProcessNs(self, kFirstResult) / 1e6; }, [&] { return StartProcessNs(self, kNothing) / 1e6; }, &row);
+    Row row{
+        "B18", "process start to first result of the digits network", "ms", 0, 0, "process that does nothing", 0, 25,
+        {}};
+    Measure(
+        kRounds, [&] { return StartProcessNs(self, kFirstResult) / 1e6; },
+        [&] { return StartProcessNs(self, kNothing) / 1e6; }, &row);
     rows.push_back(row);
   }
   {
-    Row row{"digits", "training step of the digits network, batch 32", "us", 0, 0, "its matrix products in plain loops", 0, 0, {}};
+    Row row{"digits", "training step of the digits network, batch 32",
+            "us",     0,
+            0,        "its matrix products in plain loops",
+            0,        0,
+            {}};
     Result<Program> digits = Digits(runtime, true);
-    MeasureRuns(kRounds, digits, [](Program& p, std::string* e) { return p.RunNs(2000, e) / 1e3; },
-                [] { return DigitsProductsNs(2000) / 1e3; }, &row);
+    MeasureRuns(
+        kRounds, digits, [](Program& p, std::string* e) { return p.RunNs(2000, e) / 1e3; },
+        [] { return DigitsProductsNs(2000) / 1e3; }, &row);
     rows.push_back(row);
   }
   return rows;
@@ -102,7 +128,8 @@ int Main(int argc, char** argv) {
   const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
   plugin::LoadOptions options;
   options.folders = plugin::SearchPath();
-  options.folders.push_back((std::filesystem::path(self).parent_path() / "../lib/weir/bench").lexically_normal().string());
+  options.folders.push_back(
+      (std::filesystem::path(self).parent_path() / "../lib/weir/bench").lexically_normal().string());
   const Result<std::shared_ptr<session::Runtime>> runtime = session::Runtime::Load(options);
   if (!runtime.ok()) {
     std::fprintf(stderr, "weir: %s\n", runtime.status().ToString().c_str());

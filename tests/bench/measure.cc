@@ -50,21 +50,24 @@ std::string Machine() {
   }
   utsname system{};
   uname(&system);
-  return fmt::format("{}, {} cores, {} {}, g++ {}", model, sysconf(_SC_NPROCESSORS_ONLN), system.sysname, system.release,
-                     __VERSION__);
+  return fmt::format("{}, {} cores, {} {}, g++ {}", model, sysconf(_SC_NPROCESSORS_ONLN), system.sysname,
+                     system.release, __VERSION__);
 }
 
 std::string Markdown(const std::vector<Row>& rows) {
-  std::string text = fmt::format("Machine: {}\n\n| id | what | measured | best | limit probe | measured / limit | gate |\n"
-                                 "|---|---|---|---|---|---|---|\n", Machine());
+  std::string text = fmt::format(
+      "Machine: {}\n\n| id | what | measured | best | limit probe | measured / limit | gate |\n"
+      "|---|---|---|---|---|---|---|\n",
+      Machine());
   for (const Row& row : rows) {
     if (!row.error.empty()) {
       text += fmt::format("| {} | {} | failed: {} | | | | |\n", row.id, row.what, row.error);
       continue;
     }
-    const std::string gate = row.gate == 0 ? "" : fmt::format("{} {}", row.gate, row.measured <= row.gate ? "met" : "MISSED");
-    text += fmt::format("| {} | {} | {:.4g} {} | {:.4g} | {:.4g} ({}) | {:.2f} | {} |\n", row.id, row.what, row.measured,
-                        row.unit, row.fastest, row.limit, row.limit_what, row.measured / row.limit, gate);
+    const std::string gate =
+        row.gate == 0 ? "" : fmt::format("{} {}", row.gate, row.measured <= row.gate ? "met" : "MISSED");
+    text += fmt::format("| {} | {} | {:.4g} {} | {:.4g} | {:.4g} ({}) | {:.2f} | {} |\n", row.id, row.what,
+                        row.measured, row.unit, row.fastest, row.limit, row.limit_what, row.measured / row.limit, gate);
   }
   return text;
 }
@@ -77,7 +80,10 @@ std::string JsonText(const std::vector<Row>& rows) {
   for (const Row& row : rows) {
     nlohmann::ordered_json entry = {{"id", row.id}, {"what", row.what}, {"unit", row.unit}};
     if (row.error.empty()) {
-      entry.update({{"measured", row.measured}, {"fastest", row.fastest}, {"limit", row.limit}, {"limit_what", row.limit_what},
+      entry.update({{"measured", row.measured},
+                    {"fastest", row.fastest},
+                    {"limit", row.limit},
+                    {"limit_what", row.limit_what},
                     {"gate", row.gate}});
     } else {
       entry["error"] = row.error;

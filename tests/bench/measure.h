@@ -13,12 +13,12 @@ struct Row {
   std::string id;
   std::string what;
   std::string unit;
-  double measured = 0;       // median over rounds
-  double fastest = 0;        // best round
+  double measured = 0;  // median over rounds
+  double fastest = 0;   // best round
   std::string limit_what;
-  double limit = 0;          // median of the probe, taken in the same rounds
-  double gate = 0;           // the figure to stay below; 0 = none
-  std::string error;         // why there is no figure
+  double limit = 0;   // median of the probe, taken in the same rounds
+  double gate = 0;    // the figure to stay below; 0 = none
+  std::string error;  // why there is no figure
 };
 
 /// Runs `work` and `probe` in turn for `rounds` rounds; each returns its time in the row's unit. A negative time is a

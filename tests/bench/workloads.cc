@@ -21,7 +21,8 @@ session::SessionOptions Unfolded() {
 }
 
 /// Takes the finished graph out of the client's hands and opens a session on it.
-Result<Program> Open(const std::shared_ptr<session::Runtime>& runtime, Client& client, const session::CallableOptions& call) {
+Result<Program> Open(const std::shared_ptr<session::Runtime>& runtime, Client& client,
+                     const session::CallableOptions& call) {
   WEIR_TRY(client.status());
   Program program;
   program.graph = std::make_unique<graph::Graph>(std::move(client.definition()));
@@ -63,14 +64,16 @@ double Program::RunByNameNs(int runs, std::string* error) {
   return status.ok() ? ns / runs : -1;
 }
 
-Result<Program> Chain(const std::shared_ptr<session::Runtime>& runtime, const std::string& op, DType dtype, int length) {
+Result<Program> Chain(const std::shared_ptr<session::Runtime>& runtime, const std::string& op, DType dtype,
+                      int length) {
   Client client;
   const AsDefault in(client);
   const Output x = Placeholder(client, dtype, PartialShape::Of({}), "x");
   WEIR_ASSIGN(const Tensor one, ScalarFrom(dtype, 1));
   const Output step = Operand(Literal(one)).In(client, dtype, "one");
   Output y = x;
-  const bool binary = client.definition().ops().Find(op) != nullptr && client.definition().ops().Find(op)->inputs.size() == 2;
+  const bool binary =
+      client.definition().ops().Find(op) != nullptr && client.definition().ops().Find(op)->inputs.size() == 2;
   for (int i = 0; i < length; ++i) {
     y = (binary ? BuildOp(op, {y, step}) : BuildOp(op, {y})).output(0);
   }
@@ -89,7 +92,8 @@ Result<Program> Digits(const std::shared_ptr<session::Runtime>& runtime, bool tr
   const Variable b1 = GetVariable("b1", Shape::Of({32}), DType::kFloat, ZerosInitializer());
   const Variable w2 = GetVariable("w2", Shape::Of({32, 10}));
   const Variable b2 = GetVariable("b2", Shape::Of({10}), DType::kFloat, ZerosInitializer());
-  const Output hidden = BuildOp("Relu", {BuildOp("BiasAdd", {BuildOp("MatMul", {images, w1}).output(0), b1}).output(0)}).output(0);
+  const Output hidden =
+      BuildOp("Relu", {BuildOp("BiasAdd", {BuildOp("MatMul", {images, w1}).output(0), b1}).output(0)}).output(0);
   const Output logits = BuildOp("BiasAdd", {BuildOp("MatMul", {hidden, w2}).output(0), b2}, {}, "logits").output(0);
   const Output losses = BuildOp("SparseSoftmaxCrossEntropyWithLogits", {logits, labels}).output(0);
   const Output loss = BuildOp("Mean", {losses, Operand(Literal({0})).In(client, DType::kInt32)}).output(0);
@@ -106,7 +110,8 @@ Result<Program> Digits(const std::shared_ptr<session::Runtime>& runtime, bool tr
   WEIR_ASSIGN(Program program, Open(runtime, client, call));
   WEIR_TRY(program.session->Run({}, {}, std::vector<std::string>{init_name}).status());
   WEIR_ASSIGN(Tensor batch, Tensor::Make(DType::kFloat, Shape::Of({32, 64})));
-  for (int64_t i = 0; i < batch.elements(); ++i) batch.mutable_as<float>()[static_cast<size_t>(i)] = static_cast<float>(i % 17) / 17;
+  for (int64_t i = 0; i < batch.elements(); ++i)
+    batch.mutable_as<float>()[static_cast<size_t>(i)] = static_cast<float>(i % 17) / 17;
   program.feeds = {batch};
   if (training) {
     std::vector<int64_t> classes;

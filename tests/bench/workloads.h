@@ -29,8 +29,8 @@ struct Program {
 /// x -> op -> op … `length` times, with the second operand of binary ops a constant 1; feeds a scalar.
 Result<Program> Chain(const std::shared_ptr<session::Runtime>& runtime, const std::string& op, DType dtype, int length);
 
-/// The digits network: 64-32-10, softmax cross entropy, gradient descent, batch of 32. `training` fetches nothing and runs
-/// the update; else it fetches the predictions.
+/// The digits network: 64-32-10, softmax cross entropy, gradient descent, batch of 32. `training` fetches nothing and
+/// runs the update; else it fetches the predictions.
 Result<Program> Digits(const std::shared_ptr<session::Runtime>& runtime, bool training);
 
 /// A GraphDef of `nodes` nodes: constants, then additions of two earlier nodes.

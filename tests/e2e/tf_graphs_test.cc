@@ -54,8 +54,9 @@ struct Tolerance {
 };
 
 Tolerance ToleranceOf(DType dtype, const std::set<std::string>& ops) {
-  static const std::set<std::string> kSums = {"MatMul", "BatchMatMul", "BatchMatMulV2", "SoftmaxCrossEntropyWithLogits",
-                                              "SparseSoftmaxCrossEntropyWithLogits", "Softmax", "LogSoftmax"};
+  static const std::set<std::string> kSums = {
+      "MatMul",  "BatchMatMul", "BatchMatMulV2", "SoftmaxCrossEntropyWithLogits", "SparseSoftmaxCrossEntropyWithLogits",
+      "Softmax", "LogSoftmax"};
   if (dtype == DType::kDouble) return {1e-7, 1e-6};
   if (dtype == DType::kHalf) return {1e-3, 2e-3};
   if (dtype == DType::kBfloat16) return {1e-2, 1e-2};
@@ -96,7 +97,8 @@ Shape ShapeOf(const Json& dims) {
 
 Result<Tensor> TensorFrom(DType dtype, const Shape& shape, const std::vector<double>& values) {
   WEIR_ASSIGN(Tensor tensor, Tensor::Make(dtype, shape));
-  if (static_cast<int64_t>(values.size()) != tensor.elements()) return InvalidArgument("the file has {} values", values.size());
+  if (static_cast<int64_t>(values.size()) != tensor.elements())
+    return InvalidArgument("the file has {} values", values.size());
   for (size_t i = 0; i < values.size(); ++i) {
     WEIR_ASSIGN(const Tensor element, ScalarFrom(dtype, values[i]));
     std::copy_n(element.raw(), SizeOf(dtype), tensor.mutable_raw() + i * SizeOf(dtype));
@@ -128,10 +130,12 @@ Status CheckGraph(const std::string& folder, const Json& entry, const std::share
     const Json& output = entry["outputs"][i];
     const std::optional<DType> dtype = ParseDType(output["dtype"].get<std::string>());
     if (!dtype || results[i].dtype() != *dtype) {
-      return InvalidArgument("{} has type {}, wanted {}", fetches[i], Name(results[i].dtype()), output["dtype"].get<std::string>());
+      return InvalidArgument("{} has type {}, wanted {}", fetches[i], Name(results[i].dtype()),
+                             output["dtype"].get<std::string>());
     }
     if (!(results[i].shape() == ShapeOf(output["shape"]))) {
-      return InvalidArgument("{} has shape {}, wanted {}", fetches[i], results[i].shape().ToString(), output["shape"].dump());
+      return InvalidArgument("{} has shape {}, wanted {}", fetches[i], results[i].shape().ToString(),
+                             output["shape"].dump());
     }
     WEIR_ASSIGN(std::vector<double> expected, ReadCsv(here + output["csv"].get<std::string>()));
     const Status same = CompareValues(results[i], expected, ToleranceOf(*dtype, ops));
@@ -179,7 +183,8 @@ void CheckAll(const session::SessionOptions& options) {
     const Status status = CheckGraph(folder, entry, *runtime, options);
     if (Refused(entry)) {
       EXPECT_EQ(status.code(), Code::kInvalidArgument) << name << ": " << status.ToString();
-      EXPECT_NE(status.message().find("incompatible with expected"), std::string::npos) << name << ": " << status.ToString();
+      EXPECT_NE(status.message().find("incompatible with expected"), std::string::npos)
+          << name << ": " << status.ToString();
       ++refused;
     } else if (status.ok()) {
       ++matched;

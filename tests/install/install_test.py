@@ -116,7 +116,8 @@ def plugin(_, prefix, work):
 
 SUM = """
 node { name: "a" op: "Const" attr { key: "dtype" value { type: DT_FLOAT } }
-  attr { key: "value" value { tensor { dtype: DT_FLOAT tensor_shape { dim { size: 2 } } float_val: 1 float_val: 2 } } } }
+  attr { key: "value" value { tensor {
+    dtype: DT_FLOAT tensor_shape { dim { size: 2 } } float_val: 1 float_val: 2 } } } }
 node { name: "x" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } } }
 node { name: "sum" op: "AddV2" input: "a" input: "x" attr { key: "T" value { type: DT_FLOAT } } }
 node { name: "minus" op: "Neg" input: "sum" attr { key: "T" value { type: DT_FLOAT } } }

@@ -108,9 +108,10 @@ def random_numbers():
             for seed in ((1, 2), (123, 456), (87654321, 0)):
                 name = f"{dtype}_{seed[0]}_{seed[1]}"
                 shape = [7, 131]
-                uniform = tf.raw_ops.RandomUniform(shape=shape, dtype=dtype, seed=seed[0], seed2=seed[1], name="u_" + name)
-                normal = tf.raw_ops.RandomStandardNormal(shape=shape, dtype=dtype, seed=seed[0], seed2=seed[1], name="n_" + name)
-                truncated = tf.raw_ops.TruncatedNormal(shape=shape, dtype=dtype, seed=seed[0], seed2=seed[1], name="t_" + name)
+                stream = dict(shape=shape, dtype=dtype, seed=seed[0], seed2=seed[1])
+                uniform = tf.raw_ops.RandomUniform(**stream, name="u_" + name)
+                normal = tf.raw_ops.RandomStandardNormal(**stream, name="n_" + name)
+                truncated = tf.raw_ops.TruncatedNormal(**stream, name="t_" + name)
                 exact.append(uniform)
                 close += [normal, truncated]
         names = [t.name for t in exact + close]
@@ -126,7 +127,8 @@ def random_numbers():
             np.testing.assert_array_equal(got.astype(np.float64), value.astype(np.float64), err_msg=name)
         else:
             coarse = 2e-3 if "float16" in name and "b" not in name else 1e-2 if "bfloat16" in name else 1e-6
-            np.testing.assert_allclose(got.astype(np.float64), value.astype(np.float64), rtol=coarse, atol=coarse, err_msg=name)
+            np.testing.assert_allclose(got.astype(np.float64), value.astype(np.float64), rtol=coarse, atol=coarse,
+                                       err_msg=name)
 
 
 def events_of_weir():
@@ -161,6 +163,7 @@ if __name__ == "__main__":
     test, PEER, WORK = sys.argv[1:]
     WORK = os.path.join(WORK, test)
     os.makedirs(WORK, exist_ok=True)
-    {f.__name__: f for f in (checkpoint_of_weir, checkpoint_of_tensorflow, graph_of_weir, graph_of_tensorflow, random_numbers,
+    {f.__name__: f for f in (checkpoint_of_weir, checkpoint_of_tensorflow, graph_of_weir, graph_of_tensorflow,
+                             random_numbers,
                              events_of_weir, events_of_tensorflow)}[test]()
     print(f"interop.{test}: passed")

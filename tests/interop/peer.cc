@@ -1,4 +1,5 @@
-// weir's half of the interop tests: writes files for TensorFlow and TensorBoard to read, and tells what it reads of theirs.
+// weir's half of the interop tests: writes files for TensorFlow and TensorBoard to read, and tells what it reads of
+// theirs.
 //   interop_peer write DIR        checkpoint, graph, results, events
 //   interop_peer checkpoint P D   every tensor of checkpoint P as an .npy file in D
 //   interop_peer events FILE      one line per value: step, tag, kind, number
@@ -43,7 +44,9 @@ Result<graph::Graph> Network() {
                              {"relu", "Relu", {"sum"}, kFloat},
                              {"softmax", "Softmax", {"relu"}, kFloat},
                              testing::Const("axis", Tensor::Scalar<int32_t>(1)),
-                             {"argmax", "ArgMax", {"softmax", "axis"},
+                             {"argmax",
+                              "ArgMax",
+                              {"softmax", "axis"},
                               {{"T", DType::kFloat}, {"Tidx", DType::kInt32}, {"output_type", DType::kInt64}}}});
 }
 
@@ -105,7 +108,8 @@ Status Events(const std::string& path) {
     if (!event) return Status();
     if (!event->graph_def.empty()) fmt::print("{} graph\n", event->step);
     for (const io::SummaryValue& value : event->summary) {
-      if (value.kind == io::SummaryKind::kScalar) fmt::print("{} {} scalar {:.6g}\n", event->step, value.tag, value.scalar);
+      if (value.kind == io::SummaryKind::kScalar)
+        fmt::print("{} {} scalar {:.6g}\n", event->step, value.tag, value.scalar);
       if (value.kind == io::SummaryKind::kHistogram) {
         fmt::print("{} {} histogram {:.6g}\n", event->step, value.tag, value.histogram.num);
       }
@@ -127,7 +131,8 @@ Status Main(const std::vector<std::string>& arguments) {
   if (arguments.size() >= 4 && arguments[0] == "run") {
     return RunGraph(arguments[1], {arguments.begin() + 2, arguments.end() - 1}, arguments.back());
   }
-  return InvalidArgument("usage: interop_peer write DIR | checkpoint PREFIX DIR | events FILE | run GRAPH FETCH... DIR");
+  return InvalidArgument(
+      "usage: interop_peer write DIR | checkpoint PREFIX DIR | events FILE | run GRAPH FETCH... DIR");
 }
 
 }  // namespace

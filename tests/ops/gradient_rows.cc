@@ -28,12 +28,16 @@ Tensor OneClassEach() {
 
 std::vector<GradientRow> Unary() {
   std::vector<GradientRow> rows;
-  for (const char* op : {"Neg", "Exp", "Expm1", "Square", "Abs", "Tanh", "Sigmoid", "Relu", "Sign", "Identity", "Softmax", "LogSoftmax"}) {
+  for (const char* op : {"Neg", "Exp", "Expm1", "Square", "Abs", "Tanh", "Sigmoid", "Relu", "Sign", "Identity",
+                         "Softmax", "LogSoftmax"}) {
     rows.push_back({op, {{Signed({3, 4})}}});
   }
-  for (const char* op : {"Log", "Log1p", "Sqrt", "Rsqrt", "Reciprocal", "Inv"}) rows.push_back({op, {{Positive({2, 3})}}});
-  for (const char* op : {"TanhGrad", "SigmoidGrad"}) rows.push_back({op, {{Reals({2, 3}, -0.8, 0.8)}, {Signed({2, 3}, 0.7)}}});
-  for (const char* op : {"SqrtGrad", "RsqrtGrad", "ReciprocalGrad"}) rows.push_back({op, {{Positive({2, 3})}, {Signed({2, 3}, 0.7)}}});
+  for (const char* op : {"Log", "Log1p", "Sqrt", "Rsqrt", "Reciprocal", "Inv"})
+    rows.push_back({op, {{Positive({2, 3})}}});
+  for (const char* op : {"TanhGrad", "SigmoidGrad"})
+    rows.push_back({op, {{Reals({2, 3}, -0.8, 0.8)}, {Signed({2, 3}, 0.7)}}});
+  for (const char* op : {"SqrtGrad", "RsqrtGrad", "ReciprocalGrad"})
+    rows.push_back({op, {{Positive({2, 3})}, {Signed({2, 3}, 0.7)}}});
   rows.push_back({"ReluGrad", {{Signed({2, 3})}, {Signed({2, 3}, 0.7), true}}});
   rows.push_back({"Cast", {{Signed({3})}}, {{"DstT", DType::kFloat}}});
   rows.push_back({"PlaceholderWithDefault", {{Signed({3})}}, {{"shape", PartialShape::Of({3})}}});
@@ -64,11 +68,13 @@ std::vector<GradientRow> Products() {
   std::vector<GradientRow> rows;
   for (const bool a : {false, true}) {
     for (const bool b : {false, true}) {
-      rows.push_back({"MatMul", {{a ? Signed({3, 2}) : Signed({2, 3})}, {b ? Signed({4, 3}, 0.7) : Signed({3, 4}, 0.7)}},
+      rows.push_back({"MatMul",
+                      {{a ? Signed({3, 2}) : Signed({2, 3})}, {b ? Signed({4, 3}, 0.7) : Signed({3, 4}, 0.7)}},
                       {{"transpose_a", a}, {"transpose_b", b}}});
-      rows.push_back({"BatchMatMulV2",
-                      {{a ? Signed({2, 3, 2}) : Signed({2, 2, 3})}, {b ? Signed({1, 4, 3}, 0.7) : Signed({1, 3, 4}, 0.7)}},
-                      {{"adj_x", a}, {"adj_y", b}}});
+      rows.push_back(
+          {"BatchMatMulV2",
+           {{a ? Signed({2, 3, 2}) : Signed({2, 2, 3})}, {b ? Signed({1, 4, 3}, 0.7) : Signed({1, 3, 4}, 0.7)}},
+           {{"adj_x", a}, {"adj_y", b}}});
     }
   }
   rows.push_back({"BatchMatMul", {{Signed({2, 2, 3})}, {Signed({2, 3, 2}, 0.7)}}});
@@ -130,7 +136,8 @@ std::vector<GradientRow> Arrays() {
 const std::vector<GradientRow>& GradientRows() {
   static const std::vector<GradientRow> rows = [] {
     std::vector<GradientRow> all;
-    for (const auto& family : {Unary(), Binary(), Products(), Reductions(), Arrays()}) all.insert(all.end(), family.begin(), family.end());
+    for (const auto& family : {Unary(), Binary(), Products(), Reductions(), Arrays()})
+      all.insert(all.end(), family.begin(), family.end());
     return all;
   }();
   return rows;

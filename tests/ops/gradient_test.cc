@@ -48,7 +48,8 @@ Status Build(const testing::GradientRow& row, Problem* p) {
   Output y = BuildOp("Cast", {op.output(row.output)}, {{"DstT", DType::kDouble}}).output(0);
   WEIR_ASSIGN(const Shape shape, y.shape().ToShape());
   WEIR_ASSIGN(Tensor weights, Tensor::Make(DType::kDouble, shape));
-  for (int64_t i = 0; i < weights.elements(); ++i) weights.mutable_as<double>()[static_cast<size_t>(i)] = 0.5 + std::fmod(0.37 * static_cast<double>(i), 1.0);
+  for (int64_t i = 0; i < weights.elements(); ++i)
+    weights.mutable_as<double>()[static_cast<size_t>(i)] = 0.5 + std::fmod(0.37 * static_cast<double>(i), 1.0);
   y = BuildOp("Mul", {y, Operand(Literal(weights)).In(p->graph)}).output(0);
   const Output flat = BuildOp("Reshape", {y, Operand(Literal(Tensor::Vector<int32_t>({-1}))).In(p->graph)}).output(0);
   p->loss = BuildOp("Sum", {flat, Operand(Literal(Tensor::Vector<int32_t>({0}))).In(p->graph)}).output(0);
@@ -61,14 +62,16 @@ Result<std::vector<double>> Dense(Session& session, const Gradient& gradient, co
   std::vector<double> sums(static_cast<size_t>(shape.elements()), 0.0);
   WEIR_ASSIGN(const Tensor values, Eval(gradient.values, feeds, &session));
   if (!gradient.sparse()) {
-    if (!(values.shape() == shape)) return InvalidArgument("gradient of shape {}, wanted {}", values.shape().ToString(), shape.ToString());
+    if (!(values.shape() == shape))
+      return InvalidArgument("gradient of shape {}, wanted {}", values.shape().ToString(), shape.ToString());
     for (int64_t i = 0; i < values.elements(); ++i) sums[static_cast<size_t>(i)] = ElementAsDouble(values, i);
     return sums;
   }
   WEIR_ASSIGN(const Tensor indices, Eval(gradient.indices, feeds, &session));
   const int64_t width = shape.elements() / shape.dim(0);
   for (int64_t r = 0; r < indices.elements(); ++r) {
-    for (int64_t c = 0; c < width; ++c) sums[static_cast<size_t>(ElementAsInt(indices, r) * width + c)] += ElementAsDouble(values, r * width + c);
+    for (int64_t c = 0; c < width; ++c)
+      sums[static_cast<size_t>(ElementAsInt(indices, r) * width + c)] += ElementAsDouble(values, r * width + c);
   }
   return sums;
 }

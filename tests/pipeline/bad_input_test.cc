@@ -26,7 +26,8 @@ Result<std::vector<Tensor>> RunText(const std::string& text, const std::vector<s
   return session->Run(feeds, fetches, {});
 }
 
-/// What bad input may cost. Sanitizers keep freed memory for a while, so their builds judge only the order of magnitude.
+/// What bad input may cost. Sanitizers keep freed memory for a while, so their builds judge only the order of
+/// magnitude.
 constexpr long kMayGrowKiB = (WEIR_SANITIZER_KIND == 0 ? 64 : 2048) * 1024;
 
 /// Peak resident memory of the process, in KiB.

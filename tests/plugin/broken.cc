@@ -318,14 +318,21 @@ int32_t Init(const weir_host* host, const weir_opt* options, uint64_t count, wei
   static_cast<void>(count);
   g_host = host;
 #if defined(BREAK_28)
-  pthread_create(&g_thread, nullptr, [](void*) -> void* { for (;;) pause(); }, nullptr);
+  pthread_create(
+      &g_thread, nullptr,
+      [](void*) -> void* {
+        for (;;) pause();
+      },
+      nullptr);
 #endif
   return WEIR_OK;
 }
 
 void Shutdown() {}
 
-bool Is(weir_str id, const char* name) { return id.size == __builtin_strlen(name) && std::memcmp(id.data, name, id.size) == 0; }
+bool Is(weir_str id, const char* name) {
+  return id.size == __builtin_strlen(name) && std::memcmp(id.data, name, id.size) == 0;
+}
 
 const void* GetInterface(weir_str id) {
 #if !defined(BREAK_13)
@@ -340,20 +347,13 @@ const void* GetInterface(weir_str id) {
 }
 
 constexpr weir_plugin kPlugin = {
-    sizeof(weir_plugin),
-    WEIR_ABI_MINOR,
-    0,
+    sizeof(weir_plugin), WEIR_ABI_MINOR, 0,
 #if defined(BREAK_11)
     S("somebody_else"),
 #else
     S(BROKEN_NAME),
 #endif
-    S("1.0.0"),
-    kOptions,
-    1,
-    Init,
-    Shutdown,
-    GetInterface,
+    S("1.0.0"),          kOptions,       1, Init, Shutdown, GetInterface,
 };
 
 #if !defined(BREAK_1)
@@ -423,9 +423,11 @@ extern "C" __attribute__((visibility("default"))) int broken_second_export() { r
 #endif
 
 #if defined(BREAK_6)
-extern "C" __attribute__((visibility("hidden"), used)) const weir_plugin* weir_plugin_query_v1(uint32_t host_major, uint32_t) {
+extern "C" __attribute__((visibility("hidden"), used)) const weir_plugin* weir_plugin_query_v1(uint32_t host_major,
+                                                                                               uint32_t) {
 #else
-extern "C" __attribute__((visibility("default"))) const weir_plugin* weir_plugin_query_v1(uint32_t host_major, uint32_t) {
+extern "C" __attribute__((visibility("default"))) const weir_plugin* weir_plugin_query_v1(uint32_t host_major,
+                                                                                          uint32_t) {
 #endif
 #if defined(BREAK_10)
   static_cast<void>(host_major);

@@ -113,18 +113,54 @@ TEST_F(CatalogueTest, TruncatedFilesAreRefusedOrForeign) {
   }
 }
 
-TEST_F(CatalogueTest, AnotherAbiMajor) { Put(3); Expect(Verdict::kRefused, "ABI major 2"); }
-TEST_F(CatalogueTest, AnotherSanitizer) { Put(4); Expect(Verdict::kRefused, "sanitizer"); }
-TEST_F(CatalogueTest, BadMagic) { Put(2); Expect(Verdict::kRefused, "magic"); }
-TEST_F(CatalogueTest, NoEntrySymbol) { Put(6); Expect(Verdict::kRefused, "does not export weir_plugin_query_v1"); }
-TEST_F(CatalogueTest, NameOfTableDiffers) { Put(11); Expect(Verdict::kRefused, "its note says 'broken', its table 'somebody_else'"); }
-TEST_F(CatalogueTest, PromisedDevicesAreMissing) { Put(13); Expect(Verdict::kRefused, "cannot enumerate"); }
-TEST_F(CatalogueTest, ThrowingInit) { Put(17); Expect(Verdict::kRefused, "the card is on fire"); }
-TEST_F(CatalogueTest, FailingInitKeepsItsText) { Put(41); Expect(Verdict::kRefused, "the driver is too old"); }
-TEST_F(CatalogueTest, DeviceWithoutUid) { Put(19); Expect(Verdict::kNoDevices, "without uid"); }
-TEST_F(CatalogueTest, NoHardware) { Put(30); Expect(Verdict::kNoDevices, "no device on this machine"); }
-TEST_F(CatalogueTest, UnknownMustUnderstandBit) { Put(43); Expect(Verdict::kRefused, "must-understand"); }
-TEST_F(CatalogueTest, NeedsNewerMinor) { Put(45); Expect(Verdict::kRefused, "needs ABI 1.7"); }
+TEST_F(CatalogueTest, AnotherAbiMajor) {
+  Put(3);
+  Expect(Verdict::kRefused, "ABI major 2");
+}
+TEST_F(CatalogueTest, AnotherSanitizer) {
+  Put(4);
+  Expect(Verdict::kRefused, "sanitizer");
+}
+TEST_F(CatalogueTest, BadMagic) {
+  Put(2);
+  Expect(Verdict::kRefused, "magic");
+}
+TEST_F(CatalogueTest, NoEntrySymbol) {
+  Put(6);
+  Expect(Verdict::kRefused, "does not export weir_plugin_query_v1");
+}
+TEST_F(CatalogueTest, NameOfTableDiffers) {
+  Put(11);
+  Expect(Verdict::kRefused, "its note says 'broken', its table 'somebody_else'");
+}
+TEST_F(CatalogueTest, PromisedDevicesAreMissing) {
+  Put(13);
+  Expect(Verdict::kRefused, "cannot enumerate");
+}
+TEST_F(CatalogueTest, ThrowingInit) {
+  Put(17);
+  Expect(Verdict::kRefused, "the card is on fire");
+}
+TEST_F(CatalogueTest, FailingInitKeepsItsText) {
+  Put(41);
+  Expect(Verdict::kRefused, "the driver is too old");
+}
+TEST_F(CatalogueTest, DeviceWithoutUid) {
+  Put(19);
+  Expect(Verdict::kNoDevices, "without uid");
+}
+TEST_F(CatalogueTest, NoHardware) {
+  Put(30);
+  Expect(Verdict::kNoDevices, "no device on this machine");
+}
+TEST_F(CatalogueTest, UnknownMustUnderstandBit) {
+  Put(43);
+  Expect(Verdict::kRefused, "must-understand");
+}
+TEST_F(CatalogueTest, NeedsNewerMinor) {
+  Put(45);
+  Expect(Verdict::kRefused, "needs ABI 1.7");
+}
 
 TEST_F(CatalogueTest, HungInitIsListedAndTheRestWorks) {
   Put(29, "a_hangs.so");
@@ -177,8 +213,9 @@ TEST_F(CatalogueTest, TwoOfOneName) {
   ASSERT_EQ(catalogue->files().size(), 2u);
   EXPECT_EQ(catalogue->files()[0].verdict, Verdict::kLoaded);
   EXPECT_EQ(catalogue->files()[1].verdict, Verdict::kRefused);
-  EXPECT_NE(catalogue->files()[1].reason.find("a second plugin named 'broken'; the first is " + (folder_ / "a.so").string()),
-            std::string::npos)
+  EXPECT_NE(
+      catalogue->files()[1].reason.find("a second plugin named 'broken'; the first is " + (folder_ / "a.so").string()),
+      std::string::npos)
       << catalogue->files()[1].reason;
   EXPECT_EQ(catalogue->devices().all().size(), 1u);
 }

@@ -14,9 +14,12 @@
 namespace weir::check {
 namespace {
 
-std::string PathOf(int mutant) { return std::string(WEIR_MUTANTS) + "/broken_" + std::to_string(mutant) + "/broken.so"; }
+std::string PathOf(int mutant) {
+  return std::string(WEIR_MUTANTS) + "/broken_" + std::to_string(mutant) + "/broken.so";
+}
 
-std::vector<StageResult> CheckFile(const std::string& plugin, std::vector<std::string> stages, int time_limit_ms = 30000) {
+std::vector<StageResult> CheckFile(const std::string& plugin, std::vector<std::string> stages,
+                                   int time_limit_ms = 30000) {
   CheckOptions options;
   options.plugin = plugin;
   options.stages = std::move(stages);
@@ -59,7 +62,8 @@ TEST(Check, HealthyPluginPassesEverything) {
   EXPECT_TRUE(Passed(stages)) << Print(stages);
   ASSERT_EQ(stages.size(), StageNames().size());
   for (const StageResult& stage : stages) {
-    for (const RuleResult& rule : stage.rules) EXPECT_EQ(rule.verdict, Verdict::kPass) << stage.name << " " << rule.id << " " << rule.message;
+    for (const RuleResult& rule : stage.rules)
+      EXPECT_EQ(rule.verdict, Verdict::kPass) << stage.name << " " << rule.id << " " << rule.message;
   }
 }
 
@@ -79,8 +83,9 @@ TEST(Check, EveryRuleIsTriedOnAHealthyPlugin) {
 TEST(Check, EveryRuleHasAMutant) {
   // Without one: a plugin that imports the core or lacks relro does not link here, and what needs another owner of the
   // file, another GNU_UNIQUE symbol or run path is left to the linker's flags.
-  const std::set<std::string_view> without = {"WEIR-NOTE-03", "WEIR-ELF-02", "WEIR-ELF-03", "WEIR-ELF-04", "WEIR-ELF-05",
-                                              "WEIR-ELF-06", "WEIR-ABI-07", "WEIR-MEM-00", "WEIR-KERNEL-00", "WEIR-KERNEL-08"};
+  const std::set<std::string_view> without = {"WEIR-NOTE-03",   "WEIR-ELF-02",   "WEIR-ELF-03", "WEIR-ELF-04",
+                                              "WEIR-ELF-05",    "WEIR-ELF-06",   "WEIR-ABI-07", "WEIR-MEM-00",
+                                              "WEIR-KERNEL-00", "WEIR-KERNEL-08"};
   std::set<std::string_view> caught;
   for (const Mutant& mutant : kMutants) caught.insert(mutant.rule);
   for (const Rule& rule : Rules()) EXPECT_NE(caught.contains(rule.id), without.contains(rule.id)) << rule.id;
@@ -113,7 +118,8 @@ TEST(Check, WrongUse) {
 
 TEST(Check, ReportsAsJUnit) {
   const std::vector<StageResult> stages = {
-      {"load", {{"A-1", Verdict::kPass, ""}, {"A-2", Verdict::kFail, "x < \"y\" & z"}, {"A-3", Verdict::kSkip, "why"}}}};
+      {"load",
+       {{"A-1", Verdict::kPass, ""}, {"A-2", Verdict::kFail, "x < \"y\" & z"}, {"A-3", Verdict::kSkip, "why"}}}};
   EXPECT_EQ(JUnit("toy.so", stages),
             "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
             "<testsuites name=\"toy.so\" tests=\"3\" failures=\"1\" skipped=\"1\">\n"

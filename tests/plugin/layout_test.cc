@@ -46,7 +46,8 @@ class LayoutTable {
   std::ostringstream text_;
 };
 
-#define F(field) {#field, offsetof(S, field), sizeof(S::field)}
+#define F(field) \
+  { #field, offsetof(S, field), sizeof(S::field) }
 
 void AddData(LayoutTable& table) {
   {
@@ -75,26 +76,29 @@ void AddData(LayoutTable& table) {
   }
   {
     using S = weir_attr;
-    table.Add("weir_attr", sizeof(S), {F(struct_size), F(type), F(count), F(i), F(f), F(s), F(shape), F(tensor),
-              F(ints), F(floats), F(bools), F(dtypes), F(strings), F(shapes), F(tensors)});
+    table.Add("weir_attr", sizeof(S),
+              {F(struct_size), F(type), F(count), F(i), F(f), F(s), F(shape), F(tensor), F(ints), F(floats), F(bools),
+               F(dtypes), F(strings), F(shapes), F(tensors)});
   }
   {
     using S = weir_error;
-    table.Add("weir_error", sizeof(S), {F(struct_size), F(code), F(vendor_code), F(flags), F(reserved), F(message),
-              F(capacity), F(length)});
+    table.Add("weir_error", sizeof(S),
+              {F(struct_size), F(code), F(vendor_code), F(flags), F(reserved), F(message), F(capacity), F(length)});
   }
   {
     using S = weir_host;
-    table.Add("weir_host", sizeof(S), {F(struct_size), F(abi_minor), F(log), F(enabled), F(schedule), F(parallel_for),
-              F(host_alloc), F(host_free), F(node_name), F(node_op), F(attr), F(constant_input), F(input),
-              F(input_range), F(output), F(set_output), F(forward), F(temp), F(step_id), F(cancelled),
-              F(string_visit), F(string_set), F(get_interface), F(node_resource)});
+    table.Add("weir_host", sizeof(S),
+              {F(struct_size), F(abi_minor),   F(log),          F(enabled),    F(schedule),      F(parallel_for),
+               F(host_alloc),  F(host_free),   F(node_name),    F(node_op),    F(attr),          F(constant_input),
+               F(input),       F(input_range), F(output),       F(set_output), F(forward),       F(temp),
+               F(step_id),     F(cancelled),   F(string_visit), F(string_set), F(get_interface), F(node_resource)});
   }
   {
     using S = weir_note_desc;
-    table.Add("weir_note_desc", sizeof(S), {F(magic), F(record_format), F(abi_major), F(built_minor), F(needs_minor),
-              F(kinds), F(machine), F(isa), F(sanitizer), F(must_understand), F(op_set_min), F(op_set_max), F(name),
-              F(version), F(vendor), F(targets)});
+    table.Add(
+        "weir_note_desc", sizeof(S),
+        {F(magic), F(record_format), F(abi_major), F(built_minor), F(needs_minor), F(kinds), F(machine), F(isa),
+         F(sanitizer), F(must_understand), F(op_set_min), F(op_set_max), F(name), F(version), F(vendor), F(targets)});
   }
   {
     using S = weir_note;
@@ -102,33 +106,37 @@ void AddData(LayoutTable& table) {
   }
   {
     using S = weir_option_spec;
-    table.Add("weir_option_spec", sizeof(S), {F(struct_size), F(type), F(flags), F(has_range), F(key), F(doc),
-              F(default_value), F(minimum), F(maximum)});
+    table.Add(
+        "weir_option_spec", sizeof(S),
+        {F(struct_size), F(type), F(flags), F(has_range), F(key), F(doc), F(default_value), F(minimum), F(maximum)});
   }
   {
     using S = weir_plugin;
-    table.Add("weir_plugin", sizeof(S), {F(struct_size), F(built_minor), F(needs_minor), F(name), F(version),
-              F(options), F(option_count), F(init), F(shutdown), F(get_interface)});
+    table.Add("weir_plugin", sizeof(S),
+              {F(struct_size), F(built_minor), F(needs_minor), F(name), F(version), F(options), F(option_count),
+               F(init), F(shutdown), F(get_interface)});
   }
 }
 
 void AddDevicesAndKernels(LayoutTable& table) {
   {
     using S = weir_device_record;
-    table.Add("weir_device_record", sizeof(S), {F(struct_size), F(flags), F(uid), F(class_id), F(kind), F(platform),
-              F(name), F(driver_version), F(vendor_id), F(device_id), F(numa_node), F(reserved), F(memory_bytes),
-              F(alignment)});
+    table.Add("weir_device_record", sizeof(S),
+              {F(struct_size), F(flags), F(uid), F(class_id), F(kind), F(platform), F(name), F(driver_version),
+               F(vendor_id), F(device_id), F(numa_node), F(reserved), F(memory_bytes), F(alignment)});
   }
   {
     using S = weir_device_api;
-    table.Add("weir_device_api", sizeof(S), {F(struct_size), F(reserved), F(enumerate), F(open), F(close),
-              F(make_current), F(alloc), F(free), F(mem_info), F(memset), F(copy), F(health), F(set_options)});
+    table.Add("weir_device_api", sizeof(S),
+              {F(struct_size), F(reserved), F(enumerate), F(open), F(close), F(make_current), F(alloc), F(free),
+               F(mem_info), F(memset), F(copy), F(health), F(set_options)});
   }
   {
     using S = weir_stream_api;
-    table.Add("weir_stream_api", sizeof(S), {F(struct_size), F(reserved), F(stream_create), F(stream_destroy),
-              F(event_create), F(event_destroy), F(record), F(wait), F(query), F(sync), F(on_complete), F(poison),
-              F(capture_begin), F(capture_end), F(capture_launch), F(capture_free)});
+    table.Add("weir_stream_api", sizeof(S),
+              {F(struct_size), F(reserved), F(stream_create), F(stream_destroy), F(event_create), F(event_destroy),
+               F(record), F(wait), F(query), F(sync), F(on_complete), F(poison), F(capture_begin), F(capture_end),
+               F(capture_launch), F(capture_free)});
   }
   {
     using S = weir_copy_api;
@@ -140,9 +148,9 @@ void AddDevicesAndKernels(LayoutTable& table) {
   }
   {
     using S = weir_memory_api;
-    table.Add("weir_memory_api", sizeof(S), {F(struct_size), F(reserved), F(pinned_alloc), F(pinned_free),
-              F(register_host), F(unregister_host), F(alloc_async), F(free_async), F(export_handle), F(import_handle),
-              F(granularity)});
+    table.Add("weir_memory_api", sizeof(S),
+              {F(struct_size), F(reserved), F(pinned_alloc), F(pinned_free), F(register_host), F(unregister_host),
+               F(alloc_async), F(free_async), F(export_handle), F(import_handle), F(granularity)});
   }
   {
     using S = weir_native_api;
@@ -150,20 +158,22 @@ void AddDevicesAndKernels(LayoutTable& table) {
   }
   {
     using S = weir_profile;
-    table.Add("weir_profile", sizeof(S), {F(struct_size), F(provenance), F(peak_flops_per_ns),
-              F(bandwidth_bytes_per_ns), F(cache_bytes), F(cache_bandwidth_bytes_per_ns), F(launch_ns),
-              F(issue_gap_ns), F(sync_wake_ns), F(half_saturation_flops), F(half_saturation_bytes),
-              F(compute_efficiency), F(memory_efficiency), F(queues), F(copy_engines)});
+    table.Add(
+        "weir_profile", sizeof(S),
+        {F(struct_size), F(provenance), F(peak_flops_per_ns), F(bandwidth_bytes_per_ns), F(cache_bytes),
+         F(cache_bandwidth_bytes_per_ns), F(launch_ns), F(issue_gap_ns), F(sync_wake_ns), F(half_saturation_flops),
+         F(half_saturation_bytes), F(compute_efficiency), F(memory_efficiency), F(queues), F(copy_engines)});
   }
   {
     using S = weir_link;
-    table.Add("weir_link", sizeof(S), {F(struct_size), F(flags), F(latency_ns), F(bandwidth_pageable_bytes_per_ns),
-              F(bandwidth_pinned_bytes_per_ns), F(max_concurrent), F(provenance)});
+    table.Add("weir_link", sizeof(S),
+              {F(struct_size), F(flags), F(latency_ns), F(bandwidth_pageable_bytes_per_ns),
+               F(bandwidth_pinned_bytes_per_ns), F(max_concurrent), F(provenance)});
   }
   {
     using S = weir_cost;
-    table.Add("weir_cost", sizeof(S), {F(struct_size), F(cost_class), F(whole_ns), F(flops), F(bytes), F(fixed_ns),
-              F(scratch_bytes)});
+    table.Add("weir_cost", sizeof(S),
+              {F(struct_size), F(cost_class), F(whole_ns), F(flops), F(bytes), F(fixed_ns), F(scratch_bytes)});
   }
   {
     using S = weir_cost_api;
@@ -171,13 +181,14 @@ void AddDevicesAndKernels(LayoutTable& table) {
   }
   {
     using S = weir_operand;
-    table.Add("weir_operand", sizeof(S), {F(struct_size), F(dtype), F(space), F(flags), F(shape), F(alignment),
-              F(value)});
+    table.Add("weir_operand", sizeof(S),
+              {F(struct_size), F(dtype), F(space), F(flags), F(shape), F(alignment), F(value)});
   }
   {
     using S = weir_prep_args;
-    table.Add("weir_prep_args", sizeof(S), {F(struct_size), F(must), F(node), F(device), F(input_count),
-              F(output_count), F(inputs), F(outputs), F(max_tiles), F(deterministic), F(reserved)});
+    table.Add("weir_prep_args", sizeof(S),
+              {F(struct_size), F(must), F(node), F(device), F(input_count), F(output_count), F(inputs), F(outputs),
+               F(max_tiles), F(deterministic), F(reserved)});
   }
   {
     using S = weir_alias;
@@ -185,13 +196,14 @@ void AddDevicesAndKernels(LayoutTable& table) {
   }
   {
     using S = weir_env;
-    table.Add("weir_env", sizeof(S), {F(struct_size), F(flags), F(tile_begin), F(tile_end), F(stream),
-              F(native_stream), F(error)});
+    table.Add("weir_env", sizeof(S),
+              {F(struct_size), F(flags), F(tile_begin), F(tile_end), F(stream), F(native_stream), F(error)});
   }
   {
     using S = weir_prepared;
-    table.Add("weir_prepared", sizeof(S), {F(struct_size), F(flags), F(fn), F(state), F(scratch_bytes),
-              F(scratch_alignment), F(aliases), F(alias_count), F(reserved), F(tiles)});
+    table.Add("weir_prepared", sizeof(S),
+              {F(struct_size), F(flags), F(fn), F(state), F(scratch_bytes), F(scratch_alignment), F(aliases),
+               F(alias_count), F(reserved), F(tiles)});
   }
   {
     using S = weir_type_constraint;
@@ -199,10 +211,12 @@ void AddDevicesAndKernels(LayoutTable& table) {
   }
   {
     using S = weir_kernel;
-    table.Add("weir_kernel", sizeof(S), {F(struct_size), F(flags), F(op), F(platform), F(types), F(type_count),
-              F(priority), F(host_inputs), F(host_outputs), F(variable_reads), F(variable_writes), F(cost_class),
-              F(reserved), F(flops_per_element), F(supports), F(estimate), F(user), F(prepare), F(unprepare),
-              F(create), F(compute), F(destroy)});
+    table.Add("weir_kernel", sizeof(S),
+              {F(struct_size),     F(flags),      F(op),          F(platform),          F(types),
+               F(type_count),      F(priority),   F(host_inputs), F(host_outputs),      F(variable_reads),
+               F(variable_writes), F(cost_class), F(reserved),    F(flops_per_element), F(supports),
+               F(estimate),        F(user),       F(prepare),     F(unprepare),         F(create),
+               F(compute),         F(destroy)});
   }
   {
     using S = weir_kernels_api;
@@ -222,9 +236,9 @@ TEST(AbiLayout, IsTheCommittedOne) {
   if (std::getenv("WEIR_WRITE_LAYOUT") != nullptr) std::ofstream(path) << table.text();
   std::ifstream file(path);
   const std::string committed((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  EXPECT_EQ(table.text(), committed)
-      << "the ABI's layout changed. Fields may only be appended, and never to a frozen struct; then write the table anew "
-         "with WEIR_WRITE_LAYOUT=1 and say so in sdk/CHANGELOG.md";
+  EXPECT_EQ(table.text(), committed) << "the ABI's layout changed. Fields may only be appended, and never to a frozen "
+                                        "struct; then write the table anew "
+                                        "with WEIR_WRITE_LAYOUT=1 and say so in sdk/CHANGELOG.md";
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 """The text checks of tools/lint/run: folder layers and cycles, file and function sizes, own header first, include
-guards, allowed names at top level, words that have no place in the code. `--report` adds the figures that are not enforced."""
+guards, allowed names at top level, words that have no place in the code. `--report` adds the figures that are not
+enforced."""
 import fnmatch
 import json
 import os

@@ -26,9 +26,12 @@ void Store(const int64_t* at, int64_t count, const sdk::AnyOutput& output, int64
     for (int64_t i = 0; i < count; ++i) to[first + i] = static_cast<I>(at[i]);
   };
   switch (output.dtype()) {
-    case WEIR_INT64: return store(static_cast<int64_t*>(output.data()));
-    case WEIR_INT32: return store(static_cast<int32_t*>(output.data()));
-    default: return store(static_cast<int16_t*>(output.data()));  // int16 and uint16: the same bits
+    case WEIR_INT64:
+      return store(static_cast<int64_t*>(output.data()));
+    case WEIR_INT32:
+      return store(static_cast<int32_t*>(output.data()));
+    default:
+      return store(static_cast<int16_t*>(output.data()));  // int16 and uint16: the same bits
   }
 }
 
@@ -43,7 +46,8 @@ struct ArgReduce {
     }
     const int64_t axis = dimension[0] < 0 ? dimension[0] + rank : dimension[0];
     if (axis < 0 || axis >= rank) {
-      return env.error().InvalidArgument("Expected dimension in the range [", -rank, ", ", rank, "), but got ", dimension[0]);
+      return env.error().InvalidArgument("Expected dimension in the range [", -rank, ", ", rank, "), but got ",
+                                         dimension[0]);
     }
     const int64_t n = input.dim(static_cast<uint32_t>(axis));
     int64_t outer = 1, inner = 1;
@@ -72,7 +76,9 @@ struct ArgReduce {
   }
 
   template <class C>
-  static C Worst() { return kMax ? std::numeric_limits<C>::lowest() : std::numeric_limits<C>::max(); }
+  static C Worst() {
+    return kMax ? std::numeric_limits<C>::lowest() : std::numeric_limits<C>::max();
+  }
 
   template <class T>
   static int64_t Row(const T* x, int64_t n) {
@@ -110,9 +116,11 @@ struct ArgReduce {
 
 void AddArgReduce(sdk::KernelTable& k) {
   // The kernels do not depend on the index type; the tables name what they write.
-  k.Add<ArgReduce<true>>("ArgMax", kReal + kBool).Class(WEIR_CLASS_REDUCE)
+  k.Add<ArgReduce<true>>("ArgMax", kReal + kBool)
+      .Class(WEIR_CLASS_REDUCE)
       .Restrict("output_type", {WEIR_INT32, WEIR_INT64, WEIR_INT16, WEIR_UINT16});
-  k.Add<ArgReduce<false>>("ArgMin", kReal + kBool).Class(WEIR_CLASS_REDUCE)
+  k.Add<ArgReduce<false>>("ArgMin", kReal + kBool)
+      .Class(WEIR_CLASS_REDUCE)
       .Restrict("output_type", {WEIR_INT32, WEIR_INT64});
 }
 

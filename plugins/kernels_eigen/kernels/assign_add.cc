@@ -13,8 +13,8 @@ struct Update {
   template <class T>
   int32_t Run(sdk::Env& env, sdk::Variable<T> variable, sdk::View<const T> value) const {
     if (!sdk::SameShape(variable.shape(), value.shape())) {
-      return env.error().InvalidArgument("Cannot update variable with shape ", variable.shape(), " using a Tensor with shape ",
-                                         value.shape(), ", shapes must be equal.");
+      return env.error().InvalidArgument("Cannot update variable with shape ", variable.shape(),
+                                         " using a Tensor with shape ", value.shape(), ", shapes must be equal.");
     }
     using C = sdk::Compute<T>;
     T* to = variable.data();

@@ -37,8 +37,8 @@ struct BiasAdd {
     const weir_shape& bias = prep.shape(1);
     if (bias.rank != 1) return prep.error().InvalidArgument("Biases must be 1D: ", bias);
     if (bias.dims[0] != view.channels) {
-      return prep.error().InvalidArgument("Must provide as many biases as the last dimension of the input tensor: ", bias,
-                                          " vs. ", prep.shape(0));
+      return prep.error().InvalidArgument(
+          "Must provide as many biases as the last dimension of the input tensor: ", bias, " vs. ", prep.shape(0));
     }
     prep.MayAlias(0, 0);
     return WEIR_OK;
@@ -53,7 +53,8 @@ struct BiasAdd {
     for (int64_t i = 0; i < view.outer; ++i) {
       if (view.inner == 1) {
         WEIR_INDEPENDENT
-        for (int64_t c = 0; c < view.channels; ++c) y[c] = static_cast<T>(Sum(static_cast<C>(x[c]), static_cast<C>(b[c])));
+        for (int64_t c = 0; c < view.channels; ++c)
+          y[c] = static_cast<T>(Sum(static_cast<C>(x[c]), static_cast<C>(b[c])));
         x += view.channels;
         y += view.channels;
         continue;
@@ -76,7 +77,8 @@ struct BiasAddGrad {
   int32_t Prepare(sdk::Prep& prep) {
     if (const int32_t code = view.Find(prep); code != WEIR_OK) return code;
     if (sdk::SizeOf(prep.output(0).shape) != view.channels) {
-      return prep.error().InvalidArgument("the gradient has shape ", prep.output(0).shape, ", wanted [", view.channels, "]");
+      return prep.error().InvalidArgument("the gradient has shape ", prep.output(0).shape, ", wanted [", view.channels,
+                                          "]");
     }
     return WEIR_OK;
   }

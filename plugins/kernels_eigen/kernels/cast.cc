@@ -20,8 +20,12 @@ constexpr int64_t kTile = 512;
 enum class Kind { kNone, kSigned, kUnsigned, kReal, kComplex };
 
 /// Four-bit integers, one to a byte.
-struct int4 { int8_t value; };
-struct uint4 { uint8_t value; };
+struct int4 {
+  int8_t value;
+};
+struct uint4 {
+  uint8_t value;
+};
 
 // To an element type D from a wide one. Floats are cut towards zero; what an integer cannot hold becomes its nearest
 // limit, NaN becomes 0. Complex numbers give their real part.
@@ -60,7 +64,9 @@ inline int64_t Value(int4 x) { return static_cast<int8_t>(static_cast<uint8_t>(x
 inline int64_t Value(uint4 x) { return x.value & 15; }
 inline int64_t Value(boolean x) { return x ? 1 : 0; }
 template <class T>
-T Value(T x) { return x; }
+T Value(T x) {
+  return x;
+}
 
 template <class S>
 constexpr Kind KindOf() {
@@ -75,10 +81,22 @@ constexpr Kind KindOf() {
     return Kind::kReal;
   }
 }
-template <Kind kind> struct WideOf { using Type = double; };
-template <> struct WideOf<Kind::kSigned> { using Type = int64_t; };
-template <> struct WideOf<Kind::kUnsigned> { using Type = uint64_t; };
-template <> struct WideOf<Kind::kComplex> { using Type = sdk::complex128; };
+template <Kind kind>
+struct WideOf {
+  using Type = double;
+};
+template <>
+struct WideOf<Kind::kSigned> {
+  using Type = int64_t;
+};
+template <>
+struct WideOf<Kind::kUnsigned> {
+  using Type = uint64_t;
+};
+template <>
+struct WideOf<Kind::kComplex> {
+  using Type = sdk::complex128;
+};
 
 using Loop = void (*)(const void* from, void* to, int64_t n);
 
@@ -96,9 +114,13 @@ void LoadLoop(const void* from, void* to, int64_t n) {
 }
 
 template <class T>
-void WidenLoop(const void* from, void* to, int64_t n) { sdk::Widen(static_cast<const T*>(from), static_cast<float*>(to), n); }
+void WidenLoop(const void* from, void* to, int64_t n) {
+  sdk::Widen(static_cast<const T*>(from), static_cast<float*>(to), n);
+}
 template <class T>
-void NarrowLoop(const void* from, void* to, int64_t n) { sdk::Narrow(static_cast<const float*>(from), static_cast<T*>(to), n); }
+void NarrowLoop(const void* from, void* to, int64_t n) {
+  sdk::Narrow(static_cast<const float*>(from), static_cast<T*>(to), n);
+}
 
 /// How one element type is read and written.
 struct Element {
@@ -110,8 +132,13 @@ struct Element {
 
 template <class T>
 Element Make(int mantissa = 52) {
-  return {KindOf<T>(), &LoadLoop<T>, &ConvertLoop<int64_t, T>, &ConvertLoop<uint64_t, T>, &ConvertLoop<double, T>,
-          &ConvertLoop<sdk::complex128, T>, mantissa};
+  return {KindOf<T>(),
+          &LoadLoop<T>,
+          &ConvertLoop<int64_t, T>,
+          &ConvertLoop<uint64_t, T>,
+          &ConvertLoop<double, T>,
+          &ConvertLoop<sdk::complex128, T>,
+          mantissa};
 }
 
 const Element& ElementOf(uint32_t dtype) {
@@ -151,18 +178,23 @@ Loop DirectLoop(uint32_t from, uint32_t to) {
     Loop loop;
   };
   static constexpr Pair kPairs[] = {
-      {WEIR_FLOAT32, WEIR_FLOAT64, &ConvertLoop<float, double>}, {WEIR_FLOAT64, WEIR_FLOAT32, &ConvertLoop<double, float>},
-      {WEIR_FLOAT32, WEIR_INT32, &ConvertLoop<float, int32_t>},  {WEIR_INT32, WEIR_FLOAT32, &ConvertLoop<int32_t, float>},
-      {WEIR_INT64, WEIR_FLOAT32, &ConvertLoop<int64_t, float>},  {WEIR_FLOAT32, WEIR_INT64, &ConvertLoop<float, int64_t>},
-      {WEIR_INT32, WEIR_INT64, &ConvertLoop<int32_t, int64_t>},  {WEIR_INT64, WEIR_INT32, &ConvertLoop<int64_t, int32_t>},
-      {WEIR_BOOL, WEIR_FLOAT32, &ConvertLoop<boolean, float>},   {WEIR_BOOL, WEIR_INT32, &ConvertLoop<boolean, int32_t>},
-      {WEIR_FLOAT32, WEIR_BOOL, &ConvertLoop<float, boolean>},
+    {WEIR_FLOAT32, WEIR_FLOAT64, &ConvertLoop<float, double>},
+    {WEIR_FLOAT64, WEIR_FLOAT32, &ConvertLoop<double, float>},
+    {WEIR_FLOAT32, WEIR_INT32, &ConvertLoop<float, int32_t>},
+    {WEIR_INT32, WEIR_FLOAT32, &ConvertLoop<int32_t, float>},
+    {WEIR_INT64, WEIR_FLOAT32, &ConvertLoop<int64_t, float>},
+    {WEIR_FLOAT32, WEIR_INT64, &ConvertLoop<float, int64_t>},
+    {WEIR_INT32, WEIR_INT64, &ConvertLoop<int32_t, int64_t>},
+    {WEIR_INT64, WEIR_INT32, &ConvertLoop<int64_t, int32_t>},
+    {WEIR_BOOL, WEIR_FLOAT32, &ConvertLoop<boolean, float>},
+    {WEIR_BOOL, WEIR_INT32, &ConvertLoop<boolean, int32_t>},
+    {WEIR_FLOAT32, WEIR_BOOL, &ConvertLoop<float, boolean>},
 #if !defined(WEIR_KERNEL_DTYPES_SHORT)
-      {WEIR_UINT8, WEIR_FLOAT32, &ConvertLoop<uint8_t, float>},
-      {WEIR_FLOAT32, WEIR_FLOAT16, &NarrowLoop<sdk::half>},
-      {WEIR_FLOAT16, WEIR_FLOAT32, &WidenLoop<sdk::half>},
-      {WEIR_FLOAT32, WEIR_BFLOAT16, &NarrowLoop<sdk::bfloat16>},
-      {WEIR_BFLOAT16, WEIR_FLOAT32, &WidenLoop<sdk::bfloat16>},
+    {WEIR_UINT8, WEIR_FLOAT32, &ConvertLoop<uint8_t, float>},
+    {WEIR_FLOAT32, WEIR_FLOAT16, &NarrowLoop<sdk::half>},
+    {WEIR_FLOAT16, WEIR_FLOAT32, &WidenLoop<sdk::half>},
+    {WEIR_FLOAT32, WEIR_BFLOAT16, &NarrowLoop<sdk::bfloat16>},
+    {WEIR_BFLOAT16, WEIR_FLOAT32, &WidenLoop<sdk::bfloat16>},
 #endif
   };
   for (const Pair& pair : kPairs) {

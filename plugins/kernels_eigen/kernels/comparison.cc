@@ -11,28 +11,40 @@ namespace {
 struct Equal {
   static constexpr bool kOfDifferentShapes = false;
   template <class T>
-  bool operator()(T x, T y) const { return x == y; }
+  bool operator()(T x, T y) const {
+    return x == y;
+  }
 };
 struct NotEqual {
   static constexpr bool kOfDifferentShapes = true;
   template <class T>
-  bool operator()(T x, T y) const { return x != y; }
+  bool operator()(T x, T y) const {
+    return x != y;
+  }
 };
 struct Less {
   template <class T>
-  bool operator()(T x, T y) const { return x < y; }
+  bool operator()(T x, T y) const {
+    return x < y;
+  }
 };
 struct LessEqual {
   template <class T>
-  bool operator()(T x, T y) const { return x <= y; }
+  bool operator()(T x, T y) const {
+    return x <= y;
+  }
 };
 struct Greater {
   template <class T>
-  bool operator()(T x, T y) const { return x > y; }
+  bool operator()(T x, T y) const {
+    return x > y;
+  }
 };
 struct GreaterEqual {
   template <class T>
-  bool operator()(T x, T y) const { return x >= y; }
+  bool operator()(T x, T y) const {
+    return x >= y;
+  }
 };
 struct And {
   bool operator()(sdk::boolean x, sdk::boolean y) const { return x & y; }

@@ -44,8 +44,10 @@ struct SoftmaxCrossEntropy {
   int32_t Prepare(sdk::Prep& prep) {
     const weir_shape &logits = prep.shape(0), &labels = prep.shape(1), &out = prep.output(1).shape;
     if (out.rank != 2 || logits.rank > 2 || labels.rank > 2) {
-      return prep.error().InvalidArgument("logits and labels must be either 2-dimensional, or broadcasted to be "
-                                          "2-dimensional: logits ", logits, ", labels ", labels);
+      return prep.error().InvalidArgument(
+          "logits and labels must be either 2-dimensional, or broadcasted to be "
+          "2-dimensional: logits ",
+          logits, ", labels ", labels);
     }
     rows = out.dims[0];
     classes = out.dims[1];
@@ -101,8 +103,8 @@ struct SparseSoftmaxCrossEntropy {
     rows = logits.dims[0];
     classes = logits.dims[1];
     if (labels.dims[0] != rows) {
-      return prep.error().InvalidArgument("logits and labels must have the same first dimension, got logits shape ", logits,
-                                          " and labels shape ", labels);
+      return prep.error().InvalidArgument("logits and labels must have the same first dimension, got logits shape ",
+                                          logits, " and labels shape ", labels);
     }
     if (classes == 0 && rows > 0) {
       return prep.error().InvalidArgument("Must have at least one class, but got logits shape ", logits);
@@ -118,8 +120,8 @@ struct SparseSoftmaxCrossEntropy {
     using C = sdk::Compute<T>;
     for (int64_t row = 0; row < rows; ++row) {
       if (labels[row] < 0 || labels[row] >= classes) {
-        return env.error().InvalidArgument("Received a label value of ", labels[row], " which is outside the valid range of [0, ",
-                                           classes, "): label ", row);
+        return env.error().InvalidArgument("Received a label value of ", labels[row],
+                                           " which is outside the valid range of [0, ", classes, "): label ", row);
       }
     }
     C* x = scratch.data();

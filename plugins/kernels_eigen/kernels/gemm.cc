@@ -49,7 +49,7 @@ void Gemm(const Product2D& p, const GemmBlocks& blocks, const T* a, const T* b, 
   }
 }
 
-#define WEIR_GEMM(T)                              \
+#define WEIR_GEMM(T)                                 \
   template GemmBlocks PlanGemm<T>(const Product2D&); \
   template void Gemm<T>(const Product2D&, const GemmBlocks&, const T*, const T*, T*, T*);
 WEIR_GEMM(float)

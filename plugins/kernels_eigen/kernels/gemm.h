@@ -7,7 +7,8 @@
 
 namespace weir::kernels_eigen {
 
-/// c = op(a) op(b), all row-major: op(a) is [m, k], op(b) is [k, n]; a transposed operand is stored the other way round.
+/// c = op(a) op(b), all row-major: op(a) is [m, k], op(b) is [k, n]; a transposed operand is stored the other way
+/// round.
 struct Product2D {
   int64_t m = 0, n = 0, k = 0;
   bool transpose_a = false, transpose_b = false;

@@ -14,15 +14,21 @@ constexpr const char* kDivisionByZero = "Integer division by zero";
 
 struct Add {
   template <class T>
-  T operator()(T x, T y) const { return Sum(x, y); }
+  T operator()(T x, T y) const {
+    return Sum(x, y);
+  }
 };
 struct Sub {
   template <class T>
-  T operator()(T x, T y) const { return Difference(x, y); }
+  T operator()(T x, T y) const {
+    return Difference(x, y);
+  }
 };
 struct Mul {
   template <class T>
-  T operator()(T x, T y) const { return Product(x, y); }
+  T operator()(T x, T y) const {
+    return Product(x, y);
+  }
 };
 /// Integers are divided towards zero.
 struct Div {
@@ -39,11 +45,15 @@ struct Div {
     return static_cast<T>(x / y);
   }
   template <class T>
-  T operator()(T x, T y) const requires(!std::integral<T>) { return x / y; }
+  T operator()(T x, T y) const requires(!std::integral<T>) {
+    return x / y;
+  }
 };
 struct DivNoNan {
   template <class T>
-  T operator()(T x, T y) const { return y == T(0) ? T(0) : x / y; }
+  T operator()(T x, T y) const {
+    return y == T(0) ? T(0) : x / y;
+  }
 };
 struct FloorDiv {
   static constexpr const char* kFault = kDivisionByZero;
@@ -61,7 +71,9 @@ struct FloorDiv {
     }
   }
   template <std::floating_point T>
-  T operator()(T x, T y) const { return std::floor(x / y); }
+  T operator()(T x, T y) const {
+    return std::floor(x / y);
+  }
 };
 /// The result has the divisor's sign.
 struct FloorMod {
@@ -93,7 +105,9 @@ struct SquaredDifference {
     return Product(d, d);
   }
   template <class R>
-  std::complex<R> operator()(std::complex<R> x, std::complex<R> y) const { return std::norm(x - y); }
+  std::complex<R> operator()(std::complex<R> x, std::complex<R> y) const {
+    return std::norm(x - y);
+  }
 };
 struct Pow {
   static constexpr const char* kFault = "Integers to negative integer powers are not allowed";
@@ -111,47 +125,69 @@ struct Pow {
     return power;
   }
   template <class T>
-  T operator()(T x, T y) const requires(!std::integral<T>) { return std::pow(x, y); }
+  T operator()(T x, T y) const requires(!std::integral<T>) {
+    return std::pow(x, y);
+  }
 };
 /// NaN when either operand is.
 struct Maximum {
   template <class T>
-  T operator()(T x, T y) const { return x > y || x != x ? x : y; }
+  T operator()(T x, T y) const {
+    return x > y || x != x ? x : y;
+  }
 };
 struct Minimum {
   template <class T>
-  T operator()(T x, T y) const { return x < y || x != x ? x : y; }
+  T operator()(T x, T y) const {
+    return x < y || x != x ? x : y;
+  }
 };
 struct TanhGrad {
   template <class T>
-  T operator()(T y, T dy) const { return dy * (T(1) - y * y); }
+  T operator()(T y, T dy) const {
+    return dy * (T(1) - y * y);
+  }
 };
 struct SigmoidGrad {
   template <class T>
-  T operator()(T y, T dy) const { return dy * y * (T(1) - y); }
+  T operator()(T y, T dy) const {
+    return dy * y * (T(1) - y);
+  }
 };
 struct ReluGrad {
   template <class T>
-  T operator()(T dy, T x) const { return x > T(0) ? dy : T(0); }
+  T operator()(T dy, T x) const {
+    return x > T(0) ? dy : T(0);
+  }
 };
 
 template <class T>
-T Conj(T x) { return x; }
+T Conj(T x) {
+  return x;
+}
 template <class R>
-std::complex<R> Conj(std::complex<R> x) { return std::conj(x); }
+std::complex<R> Conj(std::complex<R> x) {
+  return std::conj(x);
+}
 
 // No gradient coming in is none going out, also where the function's own is infinite.
 struct ReciprocalGrad {
   template <class T>
-  T operator()(T y, T dy) const { return dy == T(0) ? T(0) : -dy * Conj(y) * Conj(y); }
+  T operator()(T y, T dy) const {
+    return dy == T(0) ? T(0) : -dy * Conj(y) * Conj(y);
+  }
 };
 struct SqrtGrad {
   template <class T>
-  T operator()(T y, T dy) const { return dy == T(0) ? T(0) : T(0.5) * dy / Conj(y); }
+  T operator()(T y, T dy) const {
+    return dy == T(0) ? T(0) : T(0.5) * dy / Conj(y);
+  }
 };
 struct RsqrtGrad {
   template <class T>
-  T operator()(T y, T dy) const { return dy == T(0) ? T(0) : T(-0.5) * (dy * Conj(y)) * (Conj(y) * Conj(y)); }
+  T operator()(T y, T dy) const {
+    return dy == T(0) ? T(0) : T(-0.5) * (dy * Conj(y)) * (Conj(y) * Conj(y));
+  }
 };
 
 }  // namespace

@@ -13,7 +13,9 @@ namespace {
 
 struct Neg {
   template <class T>
-  T operator()(T x) const { return Negative(x); }
+  T operator()(T x) const {
+    return Negative(x);
+  }
 };
 struct Abs {
   template <class T>
@@ -42,27 +44,39 @@ struct Sign {
 };
 struct Square {
   template <class T>
-  T operator()(T x) const { return Product(x, x); }
+  T operator()(T x) const {
+    return Product(x, x);
+  }
 };
 struct Reciprocal {
   template <class T>
-  T operator()(T x) const { return T(1) / x; }
+  T operator()(T x) const {
+    return T(1) / x;
+  }
 };
 struct Sqrt {
   template <class T>
-  T operator()(T x) const { return std::sqrt(x); }
+  T operator()(T x) const {
+    return std::sqrt(x);
+  }
 };
 struct Rsqrt {
   template <class T>
-  T operator()(T x) const { return T(1) / std::sqrt(x); }
+  T operator()(T x) const {
+    return T(1) / std::sqrt(x);
+  }
 };
 struct Floor {
   template <class T>
-  T operator()(T x) const { return std::floor(x); }
+  T operator()(T x) const {
+    return std::floor(x);
+  }
 };
 struct Ceil {
   template <class T>
-  T operator()(T x) const { return std::ceil(x); }
+  T operator()(T x) const {
+    return std::ceil(x);
+  }
 };
 /// To the nearest integer, halves to even.
 struct Round {
@@ -77,54 +91,80 @@ struct Round {
 };
 struct Exp {
   template <class T>
-  T operator()(T x) const { return std::exp(x); }
+  T operator()(T x) const {
+    return std::exp(x);
+  }
   template <class T>
-  static void Array(const T* x, T* y, int64_t n) requires std::floating_point<T> { ExpArray(x, y, n); }
+  static void Array(const T* x, T* y, int64_t n) requires std::floating_point<T> {
+    ExpArray(x, y, n);
+  }
 };
 struct Expm1 {
   template <class T>
-  T operator()(T x) const { return std::expm1(x); }
+  T operator()(T x) const {
+    return std::expm1(x);
+  }
   template <class R>
   std::complex<R> operator()(std::complex<R> x) const {
     const R a = x.real(), b = x.imag(), half_sine = std::sin(b / 2);
     return {std::expm1(a) * std::cos(b) - 2 * half_sine * half_sine, std::exp(a) * std::sin(b)};
   }
   template <class T>
-  static void Array(const T* x, T* y, int64_t n) requires std::floating_point<T> { Expm1Array(x, y, n); }
+  static void Array(const T* x, T* y, int64_t n) requires std::floating_point<T> {
+    Expm1Array(x, y, n);
+  }
 };
 struct Log {
   template <class T>
-  T operator()(T x) const { return std::log(x); }
+  T operator()(T x) const {
+    return std::log(x);
+  }
   template <class T>
-  static void Array(const T* x, T* y, int64_t n) requires std::floating_point<T> { LogArray(x, y, n); }
+  static void Array(const T* x, T* y, int64_t n) requires std::floating_point<T> {
+    LogArray(x, y, n);
+  }
 };
 struct Log1p {
   template <class T>
-  T operator()(T x) const { return std::log1p(x); }
+  T operator()(T x) const {
+    return std::log1p(x);
+  }
   template <class R>
   std::complex<R> operator()(std::complex<R> x) const {
     const R a = x.real(), b = x.imag();
     return {R(0.5) * std::log1p(2 * a + a * a + b * b), std::atan2(b, 1 + a)};
   }
   template <class T>
-  static void Array(const T* x, T* y, int64_t n) requires std::floating_point<T> { Log1pArray(x, y, n); }
+  static void Array(const T* x, T* y, int64_t n) requires std::floating_point<T> {
+    Log1pArray(x, y, n);
+  }
 };
 struct Tanh {
   template <class T>
-  T operator()(T x) const { return std::tanh(x); }
+  T operator()(T x) const {
+    return std::tanh(x);
+  }
   template <class T>
-  static void Array(const T* x, T* y, int64_t n) requires std::floating_point<T> { TanhArray(x, y, n); }
+  static void Array(const T* x, T* y, int64_t n) requires std::floating_point<T> {
+    TanhArray(x, y, n);
+  }
 };
 struct Sigmoid {
   template <class T>
-  T operator()(T x) const { return T(1) / (T(1) + std::exp(-x)); }
+  T operator()(T x) const {
+    return T(1) / (T(1) + std::exp(-x));
+  }
   template <class T>
-  static void Array(const T* x, T* y, int64_t n) requires std::floating_point<T> { SigmoidArray(x, y, n); }
+  static void Array(const T* x, T* y, int64_t n) requires std::floating_point<T> {
+    SigmoidArray(x, y, n);
+  }
 };
 /// max(x, 0); NaN stays.
 struct Relu {
   template <class T>
-  T operator()(T x) const { return x < T(0) ? T(0) : x; }
+  T operator()(T x) const {
+    return x < T(0) ? T(0) : x;
+  }
 };
 struct LogicalNot {
   bool operator()(sdk::boolean x) const { return !x; }

@@ -16,9 +16,12 @@ using sdk::View;
 
 constexpr double kSmall = 4096;  // multiplications below which packing costs more than it saves
 
-template <class T> constexpr bool kIsComplex = false;
-template <class R> constexpr bool kIsComplex<std::complex<R>> = true;
-template <class T> constexpr bool kHasGemm = std::is_floating_point_v<T> || kIsComplex<T>;
+template <class T>
+constexpr bool kIsComplex = false;
+template <class R>
+constexpr bool kIsComplex<std::complex<R>> = true;
+template <class T>
+constexpr bool kHasGemm = std::is_floating_point_v<T> || kIsComplex<T>;
 
 template <class T>
 T Dot(const T* a, const T* b, int64_t n) {
@@ -39,7 +42,8 @@ template <class T>
 void AddRows(const T* factors, int64_t step, const T* rows, int64_t k, int64_t n, T* c) {
   int64_t p = 0;
   for (; p + 4 <= k; p += 4, rows += 4 * n) {
-    const T f0 = factors[p * step], f1 = factors[(p + 1) * step], f2 = factors[(p + 2) * step], f3 = factors[(p + 3) * step];
+    const T f0 = factors[p * step], f1 = factors[(p + 1) * step], f2 = factors[(p + 2) * step],
+            f3 = factors[(p + 3) * step];
     const T *r0 = rows, *r1 = rows + n, *r2 = r1 + n, *r3 = r2 + n;
     for (int64_t j = 0; j < n; ++j) {
       c[j] = Sum(c[j], Sum(Sum(Product(f0, r0[j]), Product(f1, r1[j])), Sum(Product(f2, r2[j]), Product(f3, r3[j]))));
@@ -174,15 +178,21 @@ struct Products {
 
   uint64_t ScratchBytes(uint32_t dtype) {
     switch (dtype) {
-      case WEIR_FLOAT32: return multiplier.Plan<float>();
-      case WEIR_FLOAT64: return multiplier.Plan<double>();
+      case WEIR_FLOAT32:
+        return multiplier.Plan<float>();
+      case WEIR_FLOAT64:
+        return multiplier.Plan<double>();
 #if !defined(WEIR_KERNEL_DTYPES_SHORT)
-      case WEIR_COMPLEX64: return multiplier.Plan<sdk::complex64>();
-      case WEIR_COMPLEX128: return multiplier.Plan<sdk::complex128>();
+      case WEIR_COMPLEX64:
+        return multiplier.Plan<sdk::complex64>();
+      case WEIR_COMPLEX128:
+        return multiplier.Plan<sdk::complex128>();
       case WEIR_FLOAT16:
-      case WEIR_BFLOAT16: return multiplier.Plan<float>() + WideElements() * sizeof(float);
+      case WEIR_BFLOAT16:
+        return multiplier.Plan<float>() + WideElements() * sizeof(float);
 #endif
-      default: return multiplier.Plan<int64_t>();
+      default:
+        return multiplier.Plan<int64_t>();
     }
   }
   /// Elements of the operands and the result in float, for 16-bit storage.
@@ -222,7 +232,8 @@ struct Products {
     const double rows = x.rank >= 2 && prep.output(0).shape.rank >= 2
                             ? static_cast<double>(prep.output(0).shape.dims[prep.output(0).shape.rank - 2])
                             : 1;
-    const double matrix = x.rank >= 2 ? static_cast<double>(x.dims[x.rank - 1]) * static_cast<double>(x.dims[x.rank - 2]) : 1;
+    const double matrix =
+        x.rank >= 2 ? static_cast<double>(x.dims[x.rank - 1]) * static_cast<double>(x.dims[x.rank - 2]) : 1;
     const double k = rows > 0 ? matrix / rows : 0;
     const double elements = n + static_cast<double>(prep.size(0)) + static_cast<double>(prep.size(1));
     return {.flops = 2 * n * k, .bytes = elements * sdk::SizeOf(prep.input(0).dtype)};

@@ -89,10 +89,10 @@ struct Adam {
               View<const T> beta2_power, View<const T> lr, View<const T> beta1, View<const T> beta2,
               View<const T> epsilon, View<const T> grad) const {
     if (const int32_t code = Check(env, var.shape(), m.shape(), v.shape(), grad.shape()); code != WEIR_OK) return code;
-    const int32_t scalars =
-        FirstOf(CheckScalar(env, beta1_power.shape(), "beta1_power"), CheckScalar(env, beta2_power.shape(), "beta2_power"),
-                CheckScalar(env, lr.shape(), "lr"), CheckScalar(env, beta1.shape(), "beta1"),
-                CheckScalar(env, beta2.shape(), "beta2"), CheckScalar(env, epsilon.shape(), "epsilon"));
+    const int32_t scalars = FirstOf(
+        CheckScalar(env, beta1_power.shape(), "beta1_power"), CheckScalar(env, beta2_power.shape(), "beta2_power"),
+        CheckScalar(env, lr.shape(), "lr"), CheckScalar(env, beta1.shape(), "beta1"),
+        CheckScalar(env, beta2.shape(), "beta2"), CheckScalar(env, epsilon.shape(), "epsilon"));
     if (scalars != WEIR_OK) return scalars;
     using C = sdk::Compute<T>;
     const C one(1), b1 = static_cast<C>(beta1[0]), b2 = static_cast<C>(beta2[0]), eps = static_cast<C>(epsilon[0]);

@@ -72,29 +72,67 @@ using sdk::View;
 constexpr int64_t kBlock = 256;    // elements combined in narrow lanes before they join the wide total
 constexpr int64_t kColumns = 512;  // outputs of one pass down the rows
 
-template <class T> struct WideType { using Type = T; };
-template <> struct WideType<float> { using Type = double; };
-template <> struct WideType<sdk::complex64> { using Type = sdk::complex128; };
+template <class T>
+struct WideType {
+  using Type = T;
+};
+template <>
+struct WideType<float> {
+  using Type = double;
+};
+template <>
+struct WideType<sdk::complex64> {
+  using Type = sdk::complex128;
+};
 
 // A reducer: Lane<T> combines elements of a block, Total<T> blocks; Give makes an output of a total over `n` elements.
 struct SumReducer {
-  template <class T> using Lane = sdk::Compute<T>;
-  template <class T> using Total = typename WideType<sdk::Compute<T>>::Type;
-  template <class A> static A Identity() { return A(0); }
-  template <class A> static A Combine(A a, A b) { return Sum(a, b); }
-  template <class T, class A> static T Give(A total, int64_t) { return static_cast<T>(static_cast<sdk::Compute<T>>(total)); }
+  template <class T>
+  using Lane = sdk::Compute<T>;
+  template <class T>
+  using Total = typename WideType<sdk::Compute<T>>::Type;
+  template <class A>
+  static A Identity() {
+    return A(0);
+  }
+  template <class A>
+  static A Combine(A a, A b) {
+    return Sum(a, b);
+  }
+  template <class T, class A>
+  static T Give(A total, int64_t) {
+    return static_cast<T>(static_cast<sdk::Compute<T>>(total));
+  }
 };
 
 // Integers are summed in 64 bits and divided towards zero.
 struct MeanReducer {
-  template <class T> struct LaneType { using Type = sdk::Compute<T>; };
-  template <std::signed_integral T> struct LaneType<T> { using Type = int64_t; };
-  template <std::unsigned_integral T> struct LaneType<T> { using Type = uint64_t; };
-  template <class T> using Lane = typename LaneType<T>::Type;
-  template <class T> using Total = typename WideType<Lane<T>>::Type;
-  template <class A> static A Identity() { return A(0); }
-  template <class A> static A Combine(A a, A b) { return Sum(a, b); }
-  template <class T, class A> static T Give(A total, int64_t n) {
+  template <class T>
+  struct LaneType {
+    using Type = sdk::Compute<T>;
+  };
+  template <std::signed_integral T>
+  struct LaneType<T> {
+    using Type = int64_t;
+  };
+  template <std::unsigned_integral T>
+  struct LaneType<T> {
+    using Type = uint64_t;
+  };
+  template <class T>
+  using Lane = typename LaneType<T>::Type;
+  template <class T>
+  using Total = typename WideType<Lane<T>>::Type;
+  template <class A>
+  static A Identity() {
+    return A(0);
+  }
+  template <class A>
+  static A Combine(A a, A b) {
+    return Sum(a, b);
+  }
+  template <class T, class A>
+  static T Give(A total, int64_t n) {
     if constexpr (std::integral<T>) {
       return n == 0 ? T(0) : static_cast<T>(total / static_cast<A>(n));
     } else {
@@ -105,35 +143,73 @@ struct MeanReducer {
 
 template <class Derived>
 struct PlainReducer {
-  template <class T> using Lane = sdk::Compute<T>;
-  template <class T> using Total = sdk::Compute<T>;
-  template <class T, class A> static T Give(A total, int64_t) { return static_cast<T>(total); }
+  template <class T>
+  using Lane = sdk::Compute<T>;
+  template <class T>
+  using Total = sdk::Compute<T>;
+  template <class T, class A>
+  static T Give(A total, int64_t) {
+    return static_cast<T>(total);
+  }
 };
 struct ProdReducer : PlainReducer<ProdReducer> {
-  template <class A> static A Identity() { return A(1); }
-  template <class A> static A Combine(A a, A b) { return Product(a, b); }
+  template <class A>
+  static A Identity() {
+    return A(1);
+  }
+  template <class A>
+  static A Combine(A a, A b) {
+    return Product(a, b);
+  }
 };
 struct MaxReducer : PlainReducer<MaxReducer> {
-  template <class A> static A Identity() {
-    return std::numeric_limits<A>::has_infinity ? -std::numeric_limits<A>::infinity() : std::numeric_limits<A>::lowest();
+  template <class A>
+  static A Identity() {
+    return std::numeric_limits<A>::has_infinity ? -std::numeric_limits<A>::infinity()
+                                                : std::numeric_limits<A>::lowest();
   }
-  template <class A> static A Combine(A a, A b) { return b > a || b != b ? b : a; }
-  template <class V> static void Take(V& a, const V& b) { a = (b > a) | (b != b) ? b : a; }  // for vectors
+  template <class A>
+  static A Combine(A a, A b) {
+    return b > a || b != b ? b : a;
+  }
+  template <class V>
+  static void Take(V& a, const V& b) {
+    a = (b > a) | (b != b) ? b : a;
+  }  // for vectors
 };
 struct MinReducer : PlainReducer<MinReducer> {
-  template <class A> static A Identity() {
+  template <class A>
+  static A Identity() {
     return std::numeric_limits<A>::has_infinity ? std::numeric_limits<A>::infinity() : std::numeric_limits<A>::max();
   }
-  template <class A> static A Combine(A a, A b) { return b < a || b != b ? b : a; }
-  template <class V> static void Take(V& a, const V& b) { a = (b < a) | (b != b) ? b : a; }
+  template <class A>
+  static A Combine(A a, A b) {
+    return b < a || b != b ? b : a;
+  }
+  template <class V>
+  static void Take(V& a, const V& b) {
+    a = (b < a) | (b != b) ? b : a;
+  }
 };
 struct AllReducer : PlainReducer<AllReducer> {
-  template <class A> static A Identity() { return true; }
-  template <class A> static A Combine(A a, A b) { return bool(a) & bool(b); }
+  template <class A>
+  static A Identity() {
+    return true;
+  }
+  template <class A>
+  static A Combine(A a, A b) {
+    return bool(a) & bool(b);
+  }
 };
 struct AnyReducer : PlainReducer<AnyReducer> {
-  template <class A> static A Identity() { return false; }
-  template <class A> static A Combine(A a, A b) { return bool(a) | bool(b); }
+  template <class A>
+  static A Identity() {
+    return false;
+  }
+  template <class A>
+  static A Combine(A a, A b) {
+    return bool(a) | bool(b);
+  }
 };
 
 /// Elements as lanes: in place where they already are, else converted into `buffer`.
@@ -207,7 +283,8 @@ struct Runs {
       for (; row + 4 <= rows; row += 4, x += 4 * step) {
         const T *a = x, *b = a + step, *c = b + step, *d = c + step;
         for (int64_t i = 0; i < n; ++i) {
-          totals[i] = R::Combine(totals[i], static_cast<Total>(R::Combine(R::Combine(a[i], b[i]), R::Combine(c[i], d[i]))));
+          totals[i] =
+              R::Combine(totals[i], static_cast<Total>(R::Combine(R::Combine(a[i], b[i]), R::Combine(c[i], d[i]))));
         }
       }
     }
@@ -268,7 +345,8 @@ void ReduceColumns(const ReduceLoops& loops, const ReducePlan& p, const sdk::Env
   alignas(64) char totals[kColumns * kTotalBytes];
   // The innermost reduced dimension is walked by the loops, the others here.
   const Walk& walk = p.outer_reduced;
-  const int64_t rows = walk.rank > 0 ? walk.dims[walk.rank - 1] : 1, step = walk.rank > 0 ? walk.steps[walk.rank - 1] : 0;
+  const int64_t rows = walk.rank > 0 ? walk.dims[walk.rank - 1] : 1,
+                step = walk.rank > 0 ? walk.steps[walk.rank - 1] : 0;
   const int64_t passes = (p.inner + kColumns - 1) / kColumns;
   const auto [begin, end] = env.Range(p.outer_kept.count * passes);
   for (int64_t unit = begin; unit < end; ++unit) {
@@ -298,7 +376,8 @@ struct ReduceKernel {
     if (!axes) return WEIR_OK;
     plan.emplace();
     if (const int32_t code = plan->Make(prep.shape(0), *axes, prep.error()); code != WEIR_OK) return code;
-    if (!plan->inner_reduced || plan->outer_kept.count > 1) prep.Tiles(static_cast<uint64_t>(prep.size(0) / (32 * 1024)));
+    if (!plan->inner_reduced || plan->outer_kept.count > 1)
+      prep.Tiles(static_cast<uint64_t>(prep.size(0) / (32 * 1024)));
     return WEIR_OK;
   }
 
@@ -310,7 +389,8 @@ struct ReduceKernel {
     }
     const ReducePlan& p = plan ? *plan : made;
     if (sdk::SizeOf(output) != p.outputs) {
-      return env.error().InvalidArgument("the reduction of ", input, " has ", p.outputs, " elements, the output ", output);
+      return env.error().InvalidArgument("the reduction of ", input, " has ", p.outputs, " elements, the output ",
+                                         output);
     }
     if (p.reduced == 0) {
       ReduceNothing(loops, p, static_cast<char*>(y));

@@ -28,8 +28,8 @@ struct Walk {
 /// An input as dimensions that are alternately kept and reduced, the innermost apart.
 struct ReducePlan {
   bool inner_reduced = false;
-  int64_t inner = 1;     // extent of the innermost dimension
-  int64_t reduced = 1;   // input elements per output element
+  int64_t inner = 1;    // extent of the innermost dimension
+  int64_t reduced = 1;  // input elements per output element
   int64_t outputs = 1;
   Walk outer_kept;
   Walk outer_reduced;

@@ -62,8 +62,10 @@ struct Select {
     const bool fits = sdk::SameShape(condition, yes) || condition.rank == 0 ||
                       (condition.rank == 1 && yes.rank >= 1 && condition.dims[0] == yes.dims[0]);
     if (!fits) {
-      return prep.error().InvalidArgument("'cond' must be a scalar, a vector as long as the first dimension of 'then', or "
-                                          "of its shape: got ", condition, " for ", yes);
+      return prep.error().InvalidArgument(
+          "'cond' must be a scalar, a vector as long as the first dimension of 'then', or "
+          "of its shape: got ",
+          condition, " for ", yes);
     }
     row = conditions == 0 ? 0 : n / conditions;
     prep.MayAlias(1, 0);

@@ -119,7 +119,8 @@ struct SelectTexts {
       c = ShapeOf(padded);
     }
     sdk::Broadcast<3> plan;
-    const bool fits = CommonShape({c, yes.shape, no.shape}, &dims) && plan.Plan({c, yes.shape, no.shape}, ShapeOf(dims)) &&
+    const bool fits = CommonShape({c, yes.shape, no.shape}, &dims) &&
+                      plan.Plan({c, yes.shape, no.shape}, ShapeOf(dims)) &&
                       (kBroadcast || (sdk::SameShape(yes.shape, no.shape) && sdk::SameShape(yes.shape, ShapeOf(dims))));
     if (!fits) {
       return ctx.error().InvalidArgument("condition ", condition.shape(), ", then ", yes.shape, " and else ", no.shape,

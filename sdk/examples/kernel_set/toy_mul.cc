@@ -1,5 +1,5 @@
-// Kernels for somebody else's device: one more op for platform "toy/1". The two files never link to each other; this one is
-// not even opened when no plugin brings that platform.
+// Kernels for somebody else's device: one more op for platform "toy/1". The two files never link to each other; this
+// one is not even opened when no plugin brings that platform.
 #include "sdk/cpp/elementwise.h"
 #include "sdk/cpp/plugin.h"
 
@@ -9,7 +9,9 @@ using namespace weir::sdk;
 
 struct Product {
   template <class T>
-  T operator()(T x, T y) const { return x * y; }
+  T operator()(T x, T y) const {
+    return x * y;
+  }
 };
 
 void AddKernels(KernelTable& k) { k.Binary<Product>("Mul", Types<float, double>()); }

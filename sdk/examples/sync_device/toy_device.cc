@@ -1,4 +1,5 @@
-// A complete synchronous device with two kernels: memory of its own that is reached by copies, an option, a cost profile.
+// A complete synchronous device with two kernels: memory of its own that is reached by copies, an option, a cost
+// profile.
 #include <atomic>
 #include <cstdlib>
 
@@ -81,12 +82,16 @@ class ToyDevice {
 
 struct Sum {
   template <class T>
-  T operator()(T x, T y) const { return x + y; }
+  T operator()(T x, T y) const {
+    return x + y;
+  }
 };
 
 struct Rectify {
   template <class T>
-  T operator()(T x) const { return x > T(0) ? x : T(0); }
+  T operator()(T x) const {
+    return x > T(0) ? x : T(0);
+  }
 };
 
 void AddKernels(KernelTable& k) {

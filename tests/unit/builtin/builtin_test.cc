@@ -68,8 +68,10 @@ TEST_F(Builtin, EveryOpOfTheCatalogueThatIsBuiltinHasAKernelAndNoOther) {
 
 TEST_F(Builtin, SaveThenRestore) {
   const Tensor w = Tensor::Vector<float>({1, 2});
-  const Answer saved = Call("SaveV2", {Text(Path("m")), Strings({"w", "s", "p"}), Strings({"", "", "4 1,2"}), w,
-                                       Text("hello"), Tensor::Vector<int32_t>({7, 8})}, 0);
+  const Answer saved = Call("SaveV2",
+                            {Text(Path("m")), Strings({"w", "s", "p"}), Strings({"", "", "4 1,2"}), w, Text("hello"),
+                             Tensor::Vector<int32_t>({7, 8})},
+                            0);
   ASSERT_TRUE(saved.status.ok()) << saved.status.ToString();
   const std::vector<DType> types = {DType::kString, DType::kFloat, DType::kInt32};
   const Answer read = Call("RestoreV2", {Text(Path("m")), Strings({"s", "w", "p"}), Strings({"", "2 1,1", "4 2,1"})}, 3,
@@ -153,14 +155,14 @@ TEST_F(Builtin, ShardedNames) {
 }
 
 TEST_F(Builtin, StringJoinBroadcastsScalars) {
-  const Answer joined = Call("StringJoin", {Text("a"), Strings({"x", "y"}), Text("z")}, 1,
-                             {{"N", int64_t{3}}, {"separator", "-"}});
+  const Answer joined =
+      Call("StringJoin", {Text("a"), Strings({"x", "y"}), Text("z")}, 1, {{"N", int64_t{3}}, {"separator", "-"}});
   ASSERT_TRUE(joined.status.ok()) << joined.status.ToString();
   EXPECT_TRUE(joined.outputs[0].SameBits(Strings({"a-x-z", "a-y-z"})));
   EXPECT_EQ(Call("StringJoin", {Text("a"), Text("b")}, 1, {{"N", int64_t{2}}}).outputs[0].scalar<std::string>(), "ab");
   EXPECT_TRUE(Call("StringJoin", {Text("a"), Strings({})}, 1, {{"N", int64_t{2}}}).outputs[0].SameBits(Strings({})));
-  ExpectError(Call("StringJoin", {Strings({"a"}), Strings({"x", "y"})}, 1, {{"N", int64_t{2}}}),
-              Code::kInvalidArgument, "Input shapes do not match: [1] vs. [2]");
+  ExpectError(Call("StringJoin", {Strings({"a"}), Strings({"x", "y"})}, 1, {{"N", int64_t{2}}}), Code::kInvalidArgument,
+              "Input shapes do not match: [1] vs. [2]");
 }
 
 TEST_F(Builtin, StaticRegexFullMatchHasRe2Semantics) {

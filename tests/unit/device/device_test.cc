@@ -40,7 +40,8 @@ struct Toy {
   static char* At(const weir_buf* buf) {
     return buf->host != nullptr ? static_cast<char*>(buf->host) : reinterpret_cast<char*>(buf->handle) + buf->offset;
   }
-  static int32_t Copy(weir_device*, weir_stream*, const weir_buf* to, const weir_buf* from, uint64_t bytes, weir_error*) {
+  static int32_t Copy(weir_device*, weir_stream*, const weir_buf* to, const weir_buf* from, uint64_t bytes,
+                      weir_error*) {
     std::memcpy(At(to), At(from), bytes);
     return WEIR_OK;
   }
@@ -151,9 +152,15 @@ TEST_F(DeviceTest, FailedOpenIsKeptWithItsText) {
 }
 
 TEST_F(DeviceTest, OnlySelfPoolDevicesHearOfLimits) {
-  { Device device(ToyInfo(), &api_, nullptr, {.limit_bytes = 4096}); ASSERT_TRUE(device.Open().ok()); }
+  {
+    Device device(ToyInfo(), &api_, nullptr, {.limit_bytes = 4096});
+    ASSERT_TRUE(device.Open().ok());
+  }
   EXPECT_TRUE(Toy::options.empty());
-  { Device device(ToyInfo(WEIR_DEVICE_SELF_POOL), &api_, nullptr, {.limit_bytes = 4096}); ASSERT_TRUE(device.Open().ok()); }
+  {
+    Device device(ToyInfo(WEIR_DEVICE_SELF_POOL), &api_, nullptr, {.limit_bytes = 4096});
+    ASSERT_TRUE(device.Open().ok());
+  }
   EXPECT_EQ(Toy::options, (std::vector<std::string>{"mem.limit_bytes", "mem.initial_bytes", "mem.allow_growth"}));
 }
 

@@ -41,7 +41,7 @@ TEST(Export, CanonicalInputsDefaultsAndVersions) {
   EXPECT_EQ(std::vector<std::string>(sum.input().begin(), sum.input().end()),
             (std::vector<std::string>{"split:1", "c", "^c", "^x"}));
   EXPECT_EQ(sum.device(), "/device:CPU:0");
-  EXPECT_EQ(def.node(2).attr().at("mode").s(), "x");       // a default, written out
+  EXPECT_EQ(def.node(2).attr().at("mode").s(), "x");      // a default, written out
   EXPECT_TRUE(def.node(2).attr().at("list").has_list());  // an empty list
   EXPECT_EQ(def.versions().producer(), kGraphDefVersion);
   EXPECT_EQ(def.node(0).attr().count("_output_shapes"), 0u);

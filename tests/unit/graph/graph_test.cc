@@ -97,8 +97,7 @@ TEST(GraphAdd, TextsOfRefusals) {
        "Node 'n': Connecting to invalid output -3 of source node f which has 1 outputs"},
       {"node that is not there", Spec("n", "AddV2", {f, {99, 0}}, kFloatT),
        "Node 'n': input 1 comes from node 99, which the graph does not have"},
-      {"control input that is not there", std::move(bad_control),
-       "Node 'n': control input 17 is no node of the graph"},
+      {"control input that is not there", std::move(bad_control), "Node 'n': control input 17 is no node of the graph"},
       {"missing attribute", Spec("n", "AddV2", {f, f}),
        "NodeDef missing attr 'T' from " + add_v2 + "; NodeDef: {{node n}}"},
       {"constant of another type",
@@ -123,9 +122,9 @@ TEST(GraphAdd, AttributesOutOfRange) {
   Builder b;
   const Endpoint f = b.Placeholder("f", DType::kFloat);
   const op::AttrList bad[] = {
-      {{"T", DType::kString}},                          // not among the allowed types
-      {{"T", "text"}},                                  // wrong kind
-      {{"T", std::vector<DType>{DType::kFloat}}},       // a list
+      {{"T", DType::kString}},                     // not among the allowed types
+      {{"T", "text"}},                             // wrong kind
+      {{"T", std::vector<DType>{DType::kFloat}}},  // a list
   };
   for (const op::AttrList& attrs : bad) {
     const Status status = b.Refused(Spec("n", "AddV2", {f, f}, attrs));

@@ -97,10 +97,10 @@ TEST(Import, LongChainsBackwards) {
 }
 
 TEST(Import, LoopsCloseThroughNextIteration) {
-  const std::string text = Placeholder("x") +
-                           Node("m", "Merge", {"x", "next"},
-                                "attr { key: 'T' value { type: DT_FLOAT } } attr { key: 'N' value { i: 2 } }") +
-                           Float("next", "NextIteration", {"m"});
+  const std::string text =
+      Placeholder("x") +
+      Node("m", "Merge", {"x", "next"}, "attr { key: 'T' value { type: DT_FLOAT } } attr { key: 'N' value { i: 2 } }") +
+      Float("next", "NextIteration", {"m"});
   const Result<Graph> graph = ParseGraph(Binary(text), TestOps());
   ASSERT_TRUE(graph.ok()) << graph.status().ToString();
   const graph::Node& merge = *graph->Find("m");
@@ -133,8 +133,9 @@ TEST(Import, TextsOfRefusals) {
       {Node("a", "NoOp", {"^c"}) + Node("b", "NoOp", {"^a"}) + Node("c", "NoOp", {"^b"}),
        "3 nodes in a cycle: 'a' -> 'b' -> 'c' -> 'a'", "a"},
       {Node("a", "NoOp", {"^a"}), "1 nodes in a cycle: 'a' -> 'a'", "a"},
-      {Node("c", "Const", {},
-            "attr { key: 'dtype' value { type: DT_FLOAT } } attr { key: 'value' value { tensor { dtype: DT_INT32 } } }"),
+      {Node(
+           "c", "Const", {},
+           "attr { key: 'dtype' value { type: DT_FLOAT } } attr { key: 'value' value { tensor { dtype: DT_INT32 } } }"),
        "Type mismatch between value (int32) and dtype (float)\n\t [[{{node c}}]]", "c"},
       {Node("c", "Const", {},
             "attr { key: 'dtype' value { type: DT_FLOAT } } attr { key: 'value' value { tensor { dtype: DT_FLOAT "
@@ -248,11 +249,13 @@ TEST(Import, EveryKindOfAttribute) {
   std::map<std::string, std::string> printed;
   for (const auto& [name, value] : graph->node(0).attrs().explicit_values()) printed[name] = value.TypeName();
   const std::map<std::string, std::string> wanted = {
-      {"s", "string"},       {"i", "int"},           {"f", "float"},           {"b", "bool"},
-      {"t", "type"},         {"sh", "shape"},        {"un", "shape"},          {"te", "tensor"},
-      {"fu", "func"},        {"p", "placeholder"},   {"e", "list"},            {"ls", "list(string)"},
-      {"li", "list(int)"},   {"lf", "list(float)"},  {"lb", "list(bool)"},     {"lt", "list(type)"},
-      {"lsh", "list(shape)"}, {"lte", "list(tensor)"}, {"lfu", "list(func)"}};
+      {"s", "string"},      {"i", "int"},           {"f", "float"},
+      {"b", "bool"},        {"t", "type"},          {"sh", "shape"},
+      {"un", "shape"},      {"te", "tensor"},       {"fu", "func"},
+      {"p", "placeholder"}, {"e", "list"},          {"ls", "list(string)"},
+      {"li", "list(int)"},  {"lf", "list(float)"},  {"lb", "list(bool)"},
+      {"lt", "list(type)"}, {"lsh", "list(shape)"}, {"lte", "list(tensor)"},
+      {"lfu", "list(func)"}};
   EXPECT_EQ(printed, wanted);
   EXPECT_EQ(*graph->node(0).attrs().String("s"), std::string("\0x", 2));
   EXPECT_EQ(*graph->node(0).attrs().Int("i"), -5);
@@ -261,10 +264,9 @@ TEST(Import, EveryKindOfAttribute) {
 
 TEST(Import, PrefixRenames) {
   Graph graph(TestOps());
-  const std::string bytes =
-      Binary(Placeholder("x") + Node("y", "Identity", {"x", "^x"},
-                                     "attr { key: 'T' value { type: DT_FLOAT } } "
-                                     "attr { key: '_class' value { list { s: 'loc:@x' } } }"));
+  const std::string bytes = Binary(Placeholder("x") + Node("y", "Identity", {"x", "^x"},
+                                                           "attr { key: 'T' value { type: DT_FLOAT } } "
+                                                           "attr { key: '_class' value { list { s: 'loc:@x' } } }"));
   ASSERT_TRUE(ImportGraphDef(bytes, {}, graph).ok());
   ASSERT_TRUE(ImportGraphDef(bytes, {.prefix = "copy"}, graph).ok());
   EXPECT_EQ(Names(graph), "x y copy/x copy/y");
@@ -366,7 +368,8 @@ TEST(Import, RandomBytesGiveAStatus) {
   for (int round = 0; round < 2000; ++round) {
     std::string bytes = sample;
     for (int k = 0; k < 4; ++k) bytes[random() % bytes.size()] = static_cast<char>(random());
-    const Result<Graph> graph = ParseGraph(bytes, TestOps(), {.allow_unknown_ops = true, .max_expansion_bytes = 1 << 20});
+    const Result<Graph> graph =
+        ParseGraph(bytes, TestOps(), {.allow_unknown_ops = true, .max_expansion_bytes = 1 << 20});
     EXPECT_TRUE(!graph.ok() || ExportGraphDef(*graph).ok());
   }
 }
@@ -392,7 +395,8 @@ TEST(Import, TextErrorsSayWhere) {
 }
 
 TEST(ViewGraph, LastOfEqualFieldsCounts) {
-  const std::string once = Binary(Node("n", "NoOp", {}, "attr { key: 'b' value { i: 1 } } attr { key: 'a' value { i: 2 } }"));
+  const std::string once =
+      Binary(Node("n", "NoOp", {}, "attr { key: 'b' value { i: 1 } } attr { key: 'a' value { i: 2 } }"));
   // The node's bytes with a second name and a second value of "b" after them.
   std::string node = once.substr(2);
   node += std::string("\x0a\x01m", 3) + std::string("\x2a\x07\x0a\x01") + std::string("b\x12\x02\x18\x05");
@@ -410,9 +414,15 @@ TEST(ViewGraph, LastOfEqualFieldsCounts) {
 
 TEST(ViewGraph, UnknownFieldsAreSkipped) {
   std::string bytes = Sample();
-  bytes += std::string("\xfa\x01\x03" "abc", 6);         // field 31, bytes
-  bytes += std::string("\xf8\x01\x05", 3);               // field 31, varint
-  bytes += std::string("\xfd\x01" "1234", 6);            // field 31, fixed32
+  bytes += std::string(
+      "\xfa\x01\x03"
+      "abc",
+      6);                                   // field 31, bytes
+  bytes += std::string("\xf8\x01\x05", 3);  // field 31, varint
+  bytes += std::string(
+      "\xfd\x01"
+      "1234",
+      6);  // field 31, fixed32
   EXPECT_TRUE(ParseGraph(bytes, TestOps()).ok());
 }
 

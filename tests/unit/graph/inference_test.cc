@@ -105,8 +105,9 @@ TEST_F(KnownInts, ErrorsShowWhatWasComputed) {
   spec.inputs = {dims, Int(1)};
   spec.attrs = {{"T", DType::kInt32}};
   const Status status = b_.Refused(std::move(spec));
-  EXPECT_TRUE(status.message().ends_with(" for 'fill' (op: 'Fill') with input shapes: [2], [] and with computed input "
-                                         "tensors: input[0] = <2 -3>."))
+  EXPECT_TRUE(
+      status.message().ends_with(" for 'fill' (op: 'Fill') with input shapes: [2], [] and with computed input "
+                                 "tensors: input[0] = <2 -3>."))
       << status.message();
 }
 
@@ -126,8 +127,7 @@ TEST_F(KnownInts, InferShapesTakesGivenValues) {
   const Node& node = b_.graph.node(fill.node);
   const std::vector<PartialShape> shapes = {PartialShape::Of({2}), Shape()};
   const Tensor given = Tensor::Vector<int32_t>({4, 5});
-  const auto inferred =
-      InferShapes(b_.graph, node, shapes, [&](int i) { return i == 0 ? &given : nullptr; });
+  const auto inferred = InferShapes(b_.graph, node, shapes, [&](int i) { return i == 0 ? &given : nullptr; });
   ASSERT_TRUE(inferred.ok()) << inferred.status().ToString();
   EXPECT_EQ((*inferred)[0].ToString(), "[4,5]");
   EXPECT_EQ((*InferShapes(b_.graph, node, shapes))[0].ToString(), "[?,?]");

@@ -25,12 +25,14 @@ inline void DeclareTestOps(op::OpRegistry& ops) {
     c.set_output(0, *c.attrs().ShapeAttr("shape"));
     return Status();
   };
-  add("Placeholder").Out("output: dtype").Attr("dtype: type").Attr("shape: shape = { unknown_rank: true }")
+  add("Placeholder")
+      .Out("output: dtype")
+      .Attr("dtype: type")
+      .Attr("shape: shape = { unknown_rank: true }")
       .Shape(declared_shape);
   add("VariableV2").Out("ref: Ref(dtype)").Attr("shape: shape").Attr("dtype: type").Stateful().Shape(declared_shape);
   add("Assign").In("ref: Ref(T)").In("value: T").Out("output_ref: Ref(T)").Attr("T: type").Shape(op::SameAs(1));
-  add("VarHandleOp").Out("resource: resource").Attr("dtype: type").Attr("shape: shape").Stateful()
-      .Shape(op::Scalar());
+  add("VarHandleOp").Out("resource: resource").Attr("dtype: type").Attr("shape: shape").Stateful().Shape(op::Scalar());
   add("ReadVariableOp").In("resource: resource").Out("value: dtype").Attr("dtype: type").Shape([](ShapeContext& c) {
     c.set_output(0, c.resource_shape(0));
     return Status();
@@ -41,12 +43,27 @@ inline void DeclareTestOps(op::OpRegistry& ops) {
   for (const char* name : {"AddV2", "Sub", "Mul", "FloorDiv", "Maximum", "Minimum", "FloorMod"}) {
     add(name).In("x: T").In("y: T").Out("z: T").Attr("T: {float, double, int32, int64}").Shape(op::Broadcast(0, 1));
   }
-  add("Merge").In("inputs: N*T").Out("output: T").Out("value_index: int32").Attr("T: type").Attr("N: int >= 1")
+  add("Merge")
+      .In("inputs: N*T")
+      .Out("output: T")
+      .Out("value_index: int32")
+      .Attr("T: type")
+      .Attr("N: int >= 1")
       .Shape(op::Unknown());
-  add("Split2").In("value: T").Out("a: T").Out("b: T").Attr("T: type").Attr("mode: {'x', 'y'} = 'x'")
-      .Attr("list: list(int) = []").Shape(op::Unknown());
+  add("Split2")
+      .In("value: T")
+      .Out("a: T")
+      .Out("b: T")
+      .Attr("T: type")
+      .Attr("mode: {'x', 'y'} = 'x'")
+      .Attr("list: list(int) = []")
+      .Shape(op::Unknown());
   add("NoOp").Shape(op::NoOutputs());
-  add("Shape").In("input: T").Out("output: out_type").Attr("T: type").Attr("out_type: {int32, int64} = DT_INT32")
+  add("Shape")
+      .In("input: T")
+      .Out("output: out_type")
+      .Attr("T: type")
+      .Attr("out_type: {int32, int64} = DT_INT32")
       .Shape([](ShapeContext& c) {
         c.set_output(0, PartialShape::Of({c.input(0).rank()}));
         return Status();
@@ -54,20 +71,45 @@ inline void DeclareTestOps(op::OpRegistry& ops) {
   for (const char* name : {"Rank", "Size"}) {
     add(name).In("input: T").Out("output: int32").Attr("T: type").Shape(op::Scalar());
   }
-  add("Pack").In("values: N*T").Out("output: T").Attr("N: int >= 1").Attr("T: type").Attr("axis: int = 0")
+  add("Pack")
+      .In("values: N*T")
+      .Out("output: T")
+      .Attr("N: int >= 1")
+      .Attr("T: type")
+      .Attr("axis: int = 0")
       .Shape([](ShapeContext& c) {
         c.set_output(0, PartialShape::Of({c.num_inputs()}));
         return Status();
       });
-  add("ConcatV2").In("values: N*T").In("axis: int32").Out("output: T").Attr("N: int >= 2").Attr("T: type")
+  add("ConcatV2")
+      .In("values: N*T")
+      .In("axis: int32")
+      .Out("output: T")
+      .Attr("N: int >= 2")
+      .Attr("T: type")
       .Shape(op::Unknown());
-  add("StridedSlice").In("input: T").In("begin: int32").In("end: int32").In("strides: int32").Out("output: T")
-      .Attr("T: type").Attr("begin_mask: int = 0").Attr("end_mask: int = 0").Attr("ellipsis_mask: int = 0")
-      .Attr("new_axis_mask: int = 0").Attr("shrink_axis_mask: int = 0").Shape([](ShapeContext& c) {
+  add("StridedSlice")
+      .In("input: T")
+      .In("begin: int32")
+      .In("end: int32")
+      .In("strides: int32")
+      .Out("output: T")
+      .Attr("T: type")
+      .Attr("begin_mask: int = 0")
+      .Attr("end_mask: int = 0")
+      .Attr("ellipsis_mask: int = 0")
+      .Attr("new_axis_mask: int = 0")
+      .Attr("shrink_axis_mask: int = 0")
+      .Shape([](ShapeContext& c) {
         c.set_output(0, *c.attrs().Int("shrink_axis_mask") != 0 ? PartialShape(Shape()) : PartialShape::OfRank(1));
         return Status();
       });
-  add("Slice").In("input: T").In("begin: int32").In("size: int32").Out("output: T").Attr("T: type")
+  add("Slice")
+      .In("input: T")
+      .In("begin: int32")
+      .In("size: int32")
+      .Out("output: T")
+      .Attr("T: type")
       .Shape([](ShapeContext& c) {
         c.set_output(0, PartialShape::OfRank(1));
         return Status();
@@ -77,11 +119,10 @@ inline void DeclareTestOps(op::OpRegistry& ops) {
     add(name).In("input: T").In("axis: int32").Out("output: T").Attr("T: type").Shape(op::Scalar());
   }
   add("Gather").In("params: T").In("indices: int32").Out("output: T").Attr("T: type").Shape(op::SameAs(1));
-  add("Range").In("start: int32").In("limit: int32").In("delta: int32").Out("output: int32")
-      .Shape([](ShapeContext& c) {
-        c.set_output(0, PartialShape::OfRank(1));
-        return Status();
-      });
+  add("Range").In("start: int32").In("limit: int32").In("delta: int32").Out("output: int32").Shape([](ShapeContext& c) {
+    c.set_output(0, PartialShape::OfRank(1));
+    return Status();
+  });
   add("Squeeze").In("input: T").Out("output: T").Attr("T: type").Shape(op::Scalar());
   add("Reshape").In("tensor: T").In("shape: int32").Out("output: T").Attr("T: type").Shape([](ShapeContext& c) {
     WEIR_ASSIGN(PartialShape shape, c.shape_from(1));

@@ -1,4 +1,5 @@
-// Graphs that TensorFlow made ($WEIR_TEST_DATA/tf_graphs): every one whose ops are known comes in and goes out unchanged.
+// Graphs that TensorFlow made ($WEIR_TEST_DATA/tf_graphs): every one whose ops are known comes in and goes out
+// unchanged.
 #include <gtest/gtest.h>
 
 #include <filesystem>

@@ -94,9 +94,9 @@ TEST_F(Bundle, EveryTypeAndOddShapesRoundTrip) {
 }
 
 TEST_F(Bundle, ReaderErrorsAreTensorFlowsTexts) {
-  WEIR_EXPECT_ERROR(BundleReader::Open(Path("none")).status(), Code::kNotFound,
-                    "Unsuccessful TensorSliceReader constructor: Failed to find any matching files for " +
-                        Path("none"));
+  WEIR_EXPECT_ERROR(
+      BundleReader::Open(Path("none")).status(), Code::kNotFound,
+      "Unsuccessful TensorSliceReader constructor: Failed to find any matching files for " + Path("none"));
   Save(Path("m"), {{"weights", Floats({1})}, {"bias", Floats({2})}});
   const BundleReader reader = Open(Path("m"));
   WEIR_EXPECT_ERROR(reader.Read("weight").status(), Code::kNotFound, "Key weight not found in checkpoint");
@@ -216,9 +216,9 @@ TEST_F(Bundle, MergeMakesOneCheckpointOfShards) {
   ASSERT_TRUE(third.ok());
   WEIR_ASSERT_OK(third->AddSlice("p", Shape::Of({2}), {{1, 1}}, Floats({6})));
   WEIR_ASSERT_OK(third->Finish());
-  WEIR_ASSERT_OK(MergeBundles({Path("m_temp_1/part-00000-of-00002"), Path("m_temp_1/part-00001-of-00002"),
-                               Path("m_temp_2/part-00002")},
-                              Path("m")));
+  WEIR_ASSERT_OK(MergeBundles(
+      {Path("m_temp_1/part-00000-of-00002"), Path("m_temp_1/part-00001-of-00002"), Path("m_temp_2/part-00002")},
+      Path("m")));
   EXPECT_EQ(Names(), (std::vector<std::string>{"m.data-00000-of-00003", "m.data-00001-of-00003",
                                                "m.data-00002-of-00003", "m.index"}));
   const BundleReader reader = Open(Path("m"));
@@ -313,7 +313,10 @@ TEST_F(Bundle, B33_LyingEntriesWithRightChecksumsAreRefusedBeforeAllocating) {
   const Case cases[] = {
       {"extent 2^40", [](BundleEntry& e) { e.shape = Shape::Of({int64_t{1} << 40}); }},
       {"extent and size 2^42",
-       [](BundleEntry& e) { e.shape = Shape::Of({int64_t{1} << 40}); e.size = uint64_t{1} << 42; }},
+       [](BundleEntry& e) {
+         e.shape = Shape::Of({int64_t{1} << 40});
+         e.size = uint64_t{1} << 42;
+       }},
       {"shard 10^9", [](BundleEntry& e) { e.shard = 1000000000; }},
       {"negative shard", [](BundleEntry& e) { e.shard = -1; }},
       {"offset past the end", [](BundleEntry& e) { e.offset = 1000; }},
@@ -323,11 +326,21 @@ TEST_F(Bundle, B33_LyingEntriesWithRightChecksumsAreRefusedBeforeAllocating) {
       {"size one more", [](BundleEntry& e) { e.size += 1; }},
       {"another checksum", [](BundleEntry& e) { e.masked_crc += 1; }},
       {"type string", [](BundleEntry& e) { e.dtype = DType::kString; }},
-      {"2^40 strings", [](BundleEntry& e) { e.dtype = DType::kString; e.shape = Shape::Of({int64_t{1} << 40}); }},
+      {"2^40 strings",
+       [](BundleEntry& e) {
+         e.dtype = DType::kString;
+         e.shape = Shape::Of({int64_t{1} << 40});
+       }},
       {"a reference type", [](BundleEntry& e) { e.dtype = RefType(DType::kFloat); }},
       {"no type", [](BundleEntry& e) { e.dtype = DType::kInvalid; }},
-      {"a slice that does not fit", [](BundleEntry& e) { e.slices = {{{1, 5}}}; }},
-      {"a slice without entry", [](BundleEntry& e) { e.slices = {{{0, 1}}}; }},
+      {"a slice that does not fit",
+       [](BundleEntry& e) {
+         e.slices = {{{1, 5}}};
+       }},
+      {"a slice without entry",
+       [](BundleEntry& e) {
+         e.slices = {{{0, 1}}};
+       }},
   };
   Save(Path("m"), {{"w", Floats({1, 2})}});
   const BundleEntry honest = *Open(Path("m")).Find("w");
@@ -385,9 +398,9 @@ TEST(TensorSlices, KeysAreTensorFlows) {
     const std::string key = SliceKey("", {{value, 0}});
     return ToHex(std::string_view(key).substr(5, key.size() - 6));
   };
-  const std::pair<int64_t, const char*> values[] = {{0, "80"},     {1, "81"},      {-1, "7f"},      {63, "bf"},
-                                                    {64, "c040"},  {-64, "40"},    {-65, "3fbf"},   {8191, "dfff"},
-                                                    {8192, "e02000"}, {1048576, "f0100000"}};
+  const std::pair<int64_t, const char*> values[] = {
+      {0, "80"},   {1, "81"},     {-1, "7f"},     {63, "bf"},       {64, "c040"},
+      {-64, "40"}, {-65, "3fbf"}, {8191, "dfff"}, {8192, "e02000"}, {1048576, "f0100000"}};
   for (const auto& [value, hex] : values) EXPECT_EQ(signed_bytes(value), hex) << value;
   EXPECT_EQ(ToHex(SliceKey(std::string_view("a\0\xff", 3), {})), "006100ffff00000100");
 }
@@ -397,9 +410,9 @@ TEST(TensorSlices, TextsAreParsed) {
   ASSERT_TRUE(parsed.ok()) << parsed.status().ToString();
   EXPECT_EQ(parsed->full, Shape::Of({10, 20}));
   EXPECT_EQ(ToString(parsed->slice), "0,5:-");
-  for (const char* bad : {"10", "x -", "10 20 -", "10 -:-", "10 0,11", "10 5,-1", "10 ,", "10 0,5,", "-1 -", "10  -",
-                          "9223372036854775807 9223372036854775807 -:-",
-                          "10 9223372036854775807,9223372036854775807"}) {
+  for (const char* bad :
+       {"10", "x -", "10 20 -", "10 -:-", "10 0,11", "10 5,-1", "10 ,", "10 0,5,", "-1 -", "10  -",
+        "9223372036854775807 9223372036854775807 -:-", "10 9223372036854775807,9223372036854775807"}) {
     WEIR_EXPECT_ERROR(ParseShapeAndSlice(bad).status(), Code::kInvalidArgument, bad);
   }
 }

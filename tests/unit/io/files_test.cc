@@ -103,9 +103,7 @@ TEST_F(Files, DirectoriesAreMadeListedAndRemoved) {
   WEIR_EXPECT_OK(RemoveFile(Path("a/b/1")));
 }
 
-TEST(RecordFrame, Golden) {
-  EXPECT_EQ(ToHex(FrameRecord("hello")), "0500000000000000eab2043e68656c6c6fbb1f1c19");
-}
+TEST(RecordFrame, Golden) { EXPECT_EQ(ToHex(FrameRecord("hello")), "0500000000000000eab2043e68656c6c6fbb1f1c19"); }
 
 TEST_F(Records, RoundTripOfAllSizes) {
   std::vector<std::string> payloads = {"", "a", std::string(300000, 'x'), std::string("\0\1\2", 3), "end"};

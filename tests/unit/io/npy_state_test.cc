@@ -84,16 +84,19 @@ TEST_F(Npy, TypesWithoutAFormInNumPyBecomeOthers) {
 
 TEST_F(Npy, ReadsWhatOthersWrite) {
   // Big-endian, Fortran order, UCS-4 text, key order and spacing, version 2.
-  const Result<Tensor> big = DecodeNpy(Npy1("{'descr': '>i2', 'fortran_order': False, 'shape': (2,), }\n",
-                                            FromHex("00010200")), "b");
+  const Result<Tensor> big =
+      DecodeNpy(Npy1("{'descr': '>i2', 'fortran_order': False, 'shape': (2,), }\n", FromHex("00010200")), "b");
   ASSERT_TRUE(big.ok()) << big.status().ToString();
   EXPECT_TRUE(big->SameBits(Tensor::Vector<int16_t>({1, 512})));
-  const Result<Tensor> fortran = DecodeNpy(Npy1("{\"shape\":(2,3),\"fortran_order\":True,\"descr\":\"|i1\"}",
-                                                FromHex("000301040205")), "f");
+  const Result<Tensor> fortran =
+      DecodeNpy(Npy1("{\"shape\":(2,3),\"fortran_order\":True,\"descr\":\"|i1\"}", FromHex("000301040205")), "f");
   ASSERT_TRUE(fortran.ok()) << fortran.status().ToString();
   EXPECT_TRUE(fortran->SameBits(Tensor::Of<int8_t>(Shape::Of({2, 3}), {0, 1, 2, 3, 4, 5})));
-  const Result<Tensor> text = DecodeNpy(Npy1("{'descr': '<U2', 'fortran_order': False, 'shape': (2,), }",
-                                             FromHex("61000000e9000000" "20f60100" "00000000")), "u");
+  const Result<Tensor> text =
+      DecodeNpy(Npy1("{'descr': '<U2', 'fortran_order': False, 'shape': (2,), }", FromHex("61000000e9000000"
+                                                                                          "20f60100"
+                                                                                          "00000000")),
+                "u");
   ASSERT_TRUE(text.ok()) << text.status().ToString();
   EXPECT_TRUE(text->SameBits(Tensor::Vector<std::string>({"a\xc3\xa9", "\xf0\x9f\x98\xa0"})));
   const std::string header = "{'descr': '<f8', 'fortran_order': False, 'shape': (), }";
@@ -143,11 +146,13 @@ TEST_F(State, F375_TextIsTensorFlows) {
   WEIR_ASSERT_OK(WriteCheckpointState(dir_, {Path("m-3"), {Path("m-2"), Path("m-3")}, {}, 0}));
   EXPECT_EQ(Slurp(Path("checkpoint")), fmt::format("model_checkpoint_path: \"{0}/m-3\"\n"
                                                    "all_model_checkpoint_paths: \"{0}/m-2\"\n"
-                                                   "all_model_checkpoint_paths: \"{0}/m-3\"\n", dir_));
+                                                   "all_model_checkpoint_paths: \"{0}/m-3\"\n",
+                                                   dir_));
   EXPECT_EQ(LatestCheckpoint(dir_), Path("m-3"));
   WEIR_ASSERT_OK(WriteCheckpointState(dir_, {Path("m-2"), {}, {}, 0}, "ck2"));
   EXPECT_EQ(Slurp(Path("ck2")), fmt::format("model_checkpoint_path: \"{0}/m-2\"\n"
-                                            "all_model_checkpoint_paths: \"{0}/m-2\"\n", dir_));
+                                            "all_model_checkpoint_paths: \"{0}/m-2\"\n",
+                                            dir_));
   EXPECT_EQ(LatestCheckpoint(dir_, "ck2"), Path("m-2"));
   std::filesystem::remove(Path("m-3.index"));
   EXPECT_EQ(LatestCheckpoint(dir_), "");
@@ -160,9 +165,10 @@ TEST_F(State, F375_TextIsTensorFlows) {
 }
 
 TEST_F(State, RelativePathsBelongToTheFolder) {
-  Write(Path("checkpoint"), "model_checkpoint_path: \"model.ckpt-100\"\nall_model_checkpoint_paths: \"/abs/m-1\"\n"
-                            "all_model_checkpoint_paths: \"model.ckpt-100\"\nall_model_checkpoint_timestamps: 1.5e9\n"
-                            "last_preserved_timestamp: 2.25 # seconds\n");
+  Write(Path("checkpoint"),
+        "model_checkpoint_path: \"model.ckpt-100\"\nall_model_checkpoint_paths: \"/abs/m-1\"\n"
+        "all_model_checkpoint_paths: \"model.ckpt-100\"\nall_model_checkpoint_timestamps: 1.5e9\n"
+        "last_preserved_timestamp: 2.25 # seconds\n");
   const Result<CheckpointState> state = ReadCheckpointState(dir_);
   ASSERT_TRUE(state.ok()) << state.status().ToString();
   EXPECT_EQ(state->model_checkpoint_path, Path("model.ckpt-100"));
@@ -178,10 +184,11 @@ TEST_F(State, RelativeFoldersGetRelativePaths) {
   WEIR_EXPECT_OK(WriteCheckpointState("ckpt", {"ckpt/m-2", {"ckpt/m-1", "/abs/m", "./ckpt/m-2", "ckpt/m-2"}, {}, 0}));
   WEIR_EXPECT_OK(WriteCheckpointState("", {"m-2", {}, {}, 0}));
   std::filesystem::current_path(before);
-  EXPECT_EQ(Slurp(Path("ckpt/checkpoint")), "model_checkpoint_path: \"m-2\"\nall_model_checkpoint_paths: \"m-1\"\n"
-                                            "all_model_checkpoint_paths: \"/abs/m\"\n"
-                                            "all_model_checkpoint_paths: \"m-2\"\n"
-                                            "all_model_checkpoint_paths: \"m-2\"\n");
+  EXPECT_EQ(Slurp(Path("ckpt/checkpoint")),
+            "model_checkpoint_path: \"m-2\"\nall_model_checkpoint_paths: \"m-1\"\n"
+            "all_model_checkpoint_paths: \"/abs/m\"\n"
+            "all_model_checkpoint_paths: \"m-2\"\n"
+            "all_model_checkpoint_paths: \"m-2\"\n");
   EXPECT_EQ(Slurp(Path("checkpoint")), "model_checkpoint_path: \"m-2\"\nall_model_checkpoint_paths: \"m-2\"\n");
 }
 
@@ -207,20 +214,21 @@ TEST_F(Inspect, F237_PrintsAsTensorFlow) {
 TEST_F(Inspect, F328_ReportNamesMissingExtraAndMismatched) {
   const Result<BundleReader> reader = BundleReader::Open(Path("m"));
   ASSERT_TRUE(reader.ok());
-  const RestoreReport all = CompareCheckpoint(*reader, {{"v1", DType::kFloat, PartialShape::Of({-1})},
-                                                        {"v2", RefType(DType::kFloat), Shape::Of({5})}});
+  const RestoreReport all = CompareCheckpoint(
+      *reader, {{"v1", DType::kFloat, PartialShape::Of({-1})}, {"v2", RefType(DType::kFloat), Shape::Of({5})}});
   EXPECT_TRUE(all.complete());
   EXPECT_EQ(all.matched, (std::vector<std::string>{"v1", "v2"}));
-  const RestoreReport some = CompareCheckpoint(*reader, {{"w1", DType::kFloat, PartialShape()},
-                                                         {"v2", DType::kFloat, Shape::Of({4})}});
+  const RestoreReport some =
+      CompareCheckpoint(*reader, {{"w1", DType::kFloat, PartialShape()}, {"v2", DType::kFloat, Shape::Of({4})}});
   EXPECT_FALSE(some.complete());
   EXPECT_EQ(some.missing, std::vector<std::string>{"w1"});
   EXPECT_EQ(some.extra, std::vector<std::string>{"v1"});
   ASSERT_EQ(some.mismatched.size(), 1u);
-  EXPECT_EQ(some.ToString(), "restored 0, missing 1, extra 1, mismatched 1\n"
-                             "  missing: w1 (nearest: 'v1')\n"
-                             "  extra: v1\n"
-                             "  mismatched: v2: checkpoint has float [5], wanted float [4]\n");
+  EXPECT_EQ(some.ToString(),
+            "restored 0, missing 1, extra 1, mismatched 1\n"
+            "  missing: w1 (nearest: 'v1')\n"
+            "  extra: v1\n"
+            "  mismatched: v2: checkpoint has float [5], wanted float [4]\n");
   EXPECT_EQ(CompareCheckpoint(*reader, {{"v1", DType::kInt32, Shape::Of({3})}}).mismatched[0].text,
             "checkpoint has float [3], wanted int32 [3]");
 }

@@ -259,8 +259,8 @@ TEST_F(Events, DamagedEventsAreSkippedAndCounted) {
 }
 
 TEST_F(Events, NoDamageCrashesTheReader) {
-  const std::string good = FrameRecord(EncodeEvent(1, 0, 3, "brain.Event:2")) +
-                           FrameRecord(EncodeEvent(2, 1, 5, ScalarSummary("loss", 1)));
+  const std::string good =
+      FrameRecord(EncodeEvent(1, 0, 3, "brain.Event:2")) + FrameRecord(EncodeEvent(2, 1, 5, ScalarSummary("loss", 1)));
   for (size_t bit = 0; bit < good.size() * 8; ++bit) {
     std::string bad = good;
     bad[bit / 8] = static_cast<char>(bad[bit / 8] ^ (1 << (bit % 8)));

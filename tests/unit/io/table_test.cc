@@ -148,9 +148,8 @@ TEST(Table, CraftedBlocksWithRightChecksumsAreRefused) {
   WEIR_EXPECT_ERROR(ParseTable(with_entry(RawTable::Entry(1, "a", "")), "t").status(), Code::kDataLoss, "exceeds");
   WEIR_EXPECT_ERROR(ParseTable(with_entry(std::string("\0\x7f\0", 3)), "t").status(), Code::kDataLoss, "exceeds");
   WEIR_EXPECT_ERROR(ParseTable(with_entry(std::string(12, '\xff')), "t").status(), Code::kDataLoss, "exceeds");
-  WEIR_EXPECT_ERROR(
-      ParseTable(with_entry(RawTable::Entry(0, "b", "") + RawTable::Entry(0, "a", "")), "t").status(), Code::kDataLoss,
-      "not in order");
+  WEIR_EXPECT_ERROR(ParseTable(with_entry(RawTable::Entry(0, "b", "") + RawTable::Entry(0, "a", "")), "t").status(),
+                    Code::kDataLoss, "not in order");
   WEIR_EXPECT_ERROR(ParseTable(with_entry(RawTable::Entry(0, "zz", "")), "t").status(), Code::kDataLoss, "behind");
   std::string far_handle;
   AppendVarint(far_handle, UINT64_MAX - 3);

@@ -33,9 +33,7 @@ class TempDir : public ::testing::Test {
 
   std::string Path(std::string_view name) const { return (std::filesystem::path(dir_) / name).string(); }
 
-  void Write(const std::string& path, std::string_view bytes) {
-    std::ofstream(path, std::ios::binary) << bytes;
-  }
+  void Write(const std::string& path, std::string_view bytes) { std::ofstream(path, std::ios::binary) << bytes; }
   std::string Slurp(const std::string& path) {
     std::ifstream in(path, std::ios::binary);
     return {std::istreambuf_iterator<char>(in), {}};
@@ -70,21 +68,21 @@ inline std::string ToHex(std::string_view bytes) {
 
 }  // namespace weir
 
-#define WEIR_EXPECT_OK(expr)                              \
-  do {                                                    \
-    const ::weir::Status weir_expect_status = (expr);     \
+#define WEIR_EXPECT_OK(expr)                                               \
+  do {                                                                     \
+    const ::weir::Status weir_expect_status = (expr);                      \
     EXPECT_TRUE(weir_expect_status.ok()) << weir_expect_status.ToString(); \
   } while (false)
-#define WEIR_ASSERT_OK(expr)                              \
-  do {                                                    \
-    const ::weir::Status weir_expect_status = (expr);     \
+#define WEIR_ASSERT_OK(expr)                                               \
+  do {                                                                     \
+    const ::weir::Status weir_expect_status = (expr);                      \
     ASSERT_TRUE(weir_expect_status.ok()) << weir_expect_status.ToString(); \
   } while (false)
 /// The expression is an error of that code whose text contains `text`.
-#define WEIR_EXPECT_ERROR(expr, expected_code, text)                                               \
-  do {                                                                                             \
-    const ::weir::Status weir_expect_status = (expr);                                              \
-    EXPECT_EQ(weir_expect_status.code(), expected_code) << weir_expect_status.ToString();          \
+#define WEIR_EXPECT_ERROR(expr, expected_code, text)                                                        \
+  do {                                                                                                      \
+    const ::weir::Status weir_expect_status = (expr);                                                       \
+    EXPECT_EQ(weir_expect_status.code(), expected_code) << weir_expect_status.ToString();                   \
     EXPECT_NE(weir_expect_status.message().find(text), std::string::npos) << weir_expect_status.ToString(); \
   } while (false)
 

@@ -217,9 +217,12 @@ TEST_F(DynamicTest, UnsetOutputIsAnError) {
 }
 
 TEST_F(DynamicTest, CancellationIsSeen) {
-  UseAdd([](void*, weir_ctx* ctx, weir_error*) -> int32_t { return HostTable().cancelled(ctx) != 0 ? WEIR_CANCELLED : WEIR_OK; });
+  UseAdd([](void*, weir_ctx* ctx, weir_error*) -> int32_t {
+    return HostTable().cancelled(ctx) != 0 ? WEIR_CANCELLED : WEIR_OK;
+  });
   cancelled_ = true;
-  EXPECT_EQ(Run({Tensor::Scalar<float>(1), Tensor::Scalar<float>(1)}, {DType::kFloat}).status().code(), Code::kCancelled);
+  EXPECT_EQ(Run({Tensor::Scalar<float>(1), Tensor::Scalar<float>(1)}, {DType::kFloat}).status().code(),
+            Code::kCancelled);
 }
 
 TEST_F(DynamicTest, StateIsMadeOnceAndDestroyed) {

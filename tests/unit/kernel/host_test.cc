@@ -90,7 +90,8 @@ TEST(HostTable, ShapesTensorsAndFunctions) {
   EXPECT_EQ(function.type, uint32_t{WEIR_VALUE_FUNC});
   EXPECT_EQ(Text(function.s), "body");
   EXPECT_EQ(Attr(node.node(), "empty").type, uint32_t{WEIR_VALUE_LIST});
-  EXPECT_EQ(Attr(node.node(), "dims").type, uint32_t{WEIR_VALUE_LIST | WEIR_VALUE_INT}) << "typed by the op's definition";
+  EXPECT_EQ(Attr(node.node(), "dims").type, uint32_t{WEIR_VALUE_LIST | WEIR_VALUE_INT})
+      << "typed by the op's definition";
 }
 
 TEST(HostTable, MissingAttributesAndOldCallers) {
@@ -184,7 +185,8 @@ TEST(HostTable, ScheduleRunsElsewhereAndNests) {
   };
   for (int i = 0; i < 8; ++i) ASSERT_EQ(HostTable().schedule(parent, &shared, 0), WEIR_OK);
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-  while ((shared.done < 8 || shared.waiting > 0) && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
+  while ((shared.done < 8 || shared.waiting > 0) && std::chrono::steady_clock::now() < deadline)
+    std::this_thread::yield();
   EXPECT_EQ(shared.done, 8);
   EXPECT_EQ(shared.waiting, 0);
   EXPECT_EQ(HostTable().schedule(nullptr, nullptr, 0), WEIR_INVALID_ARGUMENT);

@@ -25,7 +25,8 @@ int32_t Prepare(const void*, const weir_prep_args* args, weir_prepared* prepared
   for (uint32_t i = 0; i < args->input_count; ++i) {
     answer.inputs.push_back(*args->inputs[i]);
     answer.dims.emplace_back(args->inputs[i]->shape.dims, args->inputs[i]->shape.dims + args->inputs[i]->shape.rank);
-    if (args->inputs[i]->value != nullptr) answer.constant = *static_cast<const float*>(args->inputs[i]->value->buf.host);
+    if (args->inputs[i]->value != nullptr)
+      answer.constant = *static_cast<const float*>(args->inputs[i]->value->buf.host);
   }
   if (answer.code != WEIR_OK) return device::Report(error, answer.code, "not today");
   const uint32_t capacity = prepared->struct_size;
@@ -164,7 +165,8 @@ TEST_F(PreparedTest, AsksSupportsAndEstimate) {
   EXPECT_TRUE(std::isnan(cost->whole_ns)) << "what it did not say stays unknown";
   for (const double bad : {-1.0, HUGE_VAL, std::nan("")}) {
     flops = bad;
-    EXPECT_EQ(Estimate(entry_, node_.node(), inputs_, outputs_, nullptr, nullptr).status().code(), Code::kInternal) << bad;
+    EXPECT_EQ(Estimate(entry_, node_.node(), inputs_, outputs_, nullptr, nullptr).status().code(), Code::kInternal)
+        << bad;
   }
 }
 

@@ -128,7 +128,8 @@ TEST_F(RegistryTest, MissingKernelIsToldInTensorFlowsWords) {
             "[T=DT_DOUBLE, scale=1.5]\nRegistered devices: [CPU, GPU]\nRegistered kernels:\n"
             "  device='CPU'; T in [DT_FLOAT, DT_INT32]\n");
   ToyNode join("ToyJoin", {});
-  EXPECT_NE(NoKernelError(registry_, join.attrs(), "n", {}).message().find("  <no registered kernels>\n"), std::string::npos);
+  EXPECT_NE(NoKernelError(registry_, join.attrs(), "n", {}).message().find("  <no registered kernels>\n"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -18,15 +18,41 @@ inline op::OpRegistry& ToyOps() {
   static op::OpRegistry* const ops = [] {
     auto* made = new op::OpRegistry;
     const auto any_shape = [](op::ShapeContext&) { return Status(); };
-    made->Declare("ToyAdd").In("x: T").In("y: T").Out("z: T").Attr("T: {float, double, int32, string}")
-        .Attr("scale: float = 1.5").Doc("x + y").Shape(any_shape).NoGradient("a toy");
-    made->Declare("ToyJoin").In("values: N*T").In("axis: int32").Out("all: T").Out("texts: string")
-        .Attr("N: int >= 1").Attr("T: type").Attr("Tall: list(type) = []").Attr("dims: list(int) = [1, 2]")
-        .Attr("ratios: list(float) = [0.5]").Attr("flags: list(bool) = [true, false]")
-        .Attr("names: list(string) = ['a', 'bc']").Attr("where: shape = {unknown_rank: true}").Attr("text: string = 'hi'")
-        .Attr("yes: bool = true").Attr("count: int = 7").Doc("all of them").Shape(any_shape).NoGradient("a toy");
-    made->Declare("ToyConst").Out("z: T").Attr("T: type").RunsOn(op::RunBy::kUniversal).Doc("the core's")
-        .Shape(any_shape).NoGradient("a toy");
+    made->Declare("ToyAdd")
+        .In("x: T")
+        .In("y: T")
+        .Out("z: T")
+        .Attr("T: {float, double, int32, string}")
+        .Attr("scale: float = 1.5")
+        .Doc("x + y")
+        .Shape(any_shape)
+        .NoGradient("a toy");
+    made->Declare("ToyJoin")
+        .In("values: N*T")
+        .In("axis: int32")
+        .Out("all: T")
+        .Out("texts: string")
+        .Attr("N: int >= 1")
+        .Attr("T: type")
+        .Attr("Tall: list(type) = []")
+        .Attr("dims: list(int) = [1, 2]")
+        .Attr("ratios: list(float) = [0.5]")
+        .Attr("flags: list(bool) = [true, false]")
+        .Attr("names: list(string) = ['a', 'bc']")
+        .Attr("where: shape = {unknown_rank: true}")
+        .Attr("text: string = 'hi'")
+        .Attr("yes: bool = true")
+        .Attr("count: int = 7")
+        .Doc("all of them")
+        .Shape(any_shape)
+        .NoGradient("a toy");
+    made->Declare("ToyConst")
+        .Out("z: T")
+        .Attr("T: type")
+        .RunsOn(op::RunBy::kUniversal)
+        .Doc("the core's")
+        .Shape(any_shape)
+        .NoGradient("a toy");
     const Status frozen = made->Freeze();
     EXPECT_TRUE(frozen.ok()) << frozen.ToString();
     return made;

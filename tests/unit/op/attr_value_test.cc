@@ -37,7 +37,8 @@ std::vector<Case> Cases() {
       {AttrValue(std::vector<bool>{true, false}), "list(bool)", "[true, false]"},
       {AttrValue(std::vector<DType>{DType::kInt8}), "list(type)", "[DT_INT8]"},
       {AttrValue(std::vector<PartialShape>{PartialShape(), Shape()}), "list(shape)", "[<unknown>, []]"},
-      {AttrValue(std::vector<Tensor>{Tensor::Scalar(true)}), "list(tensor)", "[Tensor<type: bool shape: [] values: 1>]"},
+      {AttrValue(std::vector<Tensor>{Tensor::Scalar(true)}), "list(tensor)",
+       "[Tensor<type: bool shape: [] values: 1>]"},
       {AttrValue(std::vector<FuncRef>{{"f", nullptr}}), "list(func)", "[f[]]"},
   };
 }

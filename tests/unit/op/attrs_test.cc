@@ -16,10 +16,21 @@ class AttrsTest : public testing::Test {
     Declare("IdentityN").In("input: T").Out("output: T").Attr("T: list(type) >= 1");
     Declare("Assign").In("ref: Ref(T)").In("value: T").Out("out: Ref(T)").Attr("T: type").Attr("lock: bool = true");
     Declare("Split").In("dim: int32").In("value: T").Out("output: n*T").Attr("n: int >= 0").Attr("T: type");
-    Declare("Everything").Attr("i: int = 7").Attr("f: float = 0.5").Attr("b: bool = true").Attr("s: string = 'x'")
-        .Attr("t: type = DT_HALF").Attr("h: shape = [2]").Attr("v: tensor").Attr("li: list(int) = [1, 2]")
-        .Attr("lf: list(float) = [1.5]").Attr("lb: list(bool) = [true]").Attr("ls: list(string) = ['a']")
-        .Attr("lt: list(type) = [DT_INT8]").Attr("lh: list(shape) = [[3]]").Attr("m: {'SAME', 'VALID'} = 'SAME'");
+    Declare("Everything")
+        .Attr("i: int = 7")
+        .Attr("f: float = 0.5")
+        .Attr("b: bool = true")
+        .Attr("s: string = 'x'")
+        .Attr("t: type = DT_HALF")
+        .Attr("h: shape = [2]")
+        .Attr("v: tensor")
+        .Attr("li: list(int) = [1, 2]")
+        .Attr("lf: list(float) = [1.5]")
+        .Attr("lb: list(bool) = [true]")
+        .Attr("ls: list(string) = ['a']")
+        .Attr("lt: list(type) = [DT_INT8]")
+        .Attr("lh: list(shape) = [[3]]")
+        .Attr("m: {'SAME', 'VALID'} = 'SAME'");
     ASSERT_TRUE(ops_.Freeze().ok()) << ops_.Freeze().message();
   }
   OpBuilder Declare(std::string_view name) { return ops_.Declare(name).Shape(Unknown()).NoGradient("a test"); }
@@ -58,7 +69,8 @@ TEST_F(AttrsTest, TypedReadsOfWrongOrMissing) {
   EXPECT_EQ(view.Types("lt").status().message(),
             "AttrValue had value with type 'int' when 'list(type)' expected\n\t for attr 'lt'");
   EXPECT_TRUE(view.Ints("li")->empty());
-  EXPECT_TRUE(view.TensorAttr("v").status().message().starts_with("NodeDef missing attr 'v' from Op<name=Everything; "));
+  EXPECT_TRUE(
+      view.TensorAttr("v").status().message().starts_with("NodeDef missing attr 'v' from Op<name=Everything; "));
 }
 
 TEST_F(AttrsTest, Expand) {
@@ -70,10 +82,19 @@ TEST_F(AttrsTest, Expand) {
   } kCases[] = {
       {"Neg", {{"T", DType::kInt32}}, {DType::kInt32}, {DType::kInt32}, {1}, {1}},
       {"AddN", {{"N", 3}, {"T", DType::kFloat}}, Types(3, DType::kFloat), {DType::kFloat}, {3}, {1}},
-      {"IdentityN", {{"T", Types{DType::kFloat, DType::kString}}}, {DType::kFloat, DType::kString},
-       {DType::kFloat, DType::kString}, {2}, {2}},
+      {"IdentityN",
+       {{"T", Types{DType::kFloat, DType::kString}}},
+       {DType::kFloat, DType::kString},
+       {DType::kFloat, DType::kString},
+       {2},
+       {2}},
       {"IdentityN", {{"T", EmptyList{}}}, {}, {}, {0}, {0}},
-      {"Assign", {{"T", DType::kFloat}}, {RefType(DType::kFloat), DType::kFloat}, {RefType(DType::kFloat)}, {1, 1}, {1}},
+      {"Assign",
+       {{"T", DType::kFloat}},
+       {RefType(DType::kFloat), DType::kFloat},
+       {RefType(DType::kFloat)},
+       {1, 1},
+       {1}},
       {"Split", {{"n", 0}, {"T", DType::kFloat}}, {DType::kInt32, DType::kFloat}, {}, {1, 1}, {0}},
       {"Everything", {}, {}, {}, {}, {}},
   };
@@ -125,19 +146,27 @@ TEST_F(AttrsTest, ValidateUsesTensorFlowsTexts) {
     AttrList attrs;
     const char* error;
   } kCases[] = {
-      {"Neg", {}, "NodeDef missing attr 'T' from Op<name=Neg; signature=x:T -> y:T; "
-                  "attr=T:type,allowed=[DT_FLOAT, DT_INT32]>"},
-      {"AddN", {}, "NodeDef missing attrs 'N', 'T' from Op<name=AddN; signature=inputs:N*T -> sum:T; "
-                   "attr=N:int,min=1; attr=T:type>"},
-      {"Neg", {{"T", DType::kString}}, "Value for attr 'T' of string is not in the list of allowed values: float, int32"},
+      {"Neg",
+       {},
+       "NodeDef missing attr 'T' from Op<name=Neg; signature=x:T -> y:T; "
+       "attr=T:type,allowed=[DT_FLOAT, DT_INT32]>"},
+      {"AddN",
+       {},
+       "NodeDef missing attrs 'N', 'T' from Op<name=AddN; signature=inputs:N*T -> sum:T; "
+       "attr=N:int,min=1; attr=T:type>"},
+      {"Neg",
+       {{"T", DType::kString}},
+       "Value for attr 'T' of string is not in the list of allowed values: float, int32"},
       {"Neg", {{"T", 3}}, "AttrValue had value with type 'int' when 'type' expected\n\t for attr 'T'"},
       {"Neg", {{"T", AttrValue()}}, "AttrValue missing value with expected type 'type'\n\t for attr 'T'"},
       {"AddN", {{"N", 0}, {"T", DType::kFloat}}, "Value for attr 'N' of 0 must be at least minimum 1"},
       {"IdentityN", {{"T", Types{}}}, "Length for attr 'T' of 0 must be at least minimum 1"},
       {"IdentityN", {{"T", EmptyList{}}}, "Length for attr 'T' of 0 must be at least minimum 1"},
-      {"AddN", {{"N", EmptyList{}}, {"T", DType::kFloat}},
+      {"AddN",
+       {{"N", EmptyList{}}, {"T", DType::kFloat}},
        "AttrValue had value with type 'list' when 'int' expected\n\t for attr 'N'"},
-      {"Everything", {{"v", Tensor::Scalar(1.0f)}, {"m", "FULL"}},
+      {"Everything",
+       {{"v", Tensor::Scalar(1.0f)}, {"m", "FULL"}},
        "Value for attr 'm' of \"FULL\" is not in the list of allowed values: \"SAME\", \"VALID\""},
   };
   for (const auto& c : kCases) {

@@ -16,9 +16,18 @@ bool Has(const Status& status, std::string_view text) { return status.message().
 
 TEST(RegistryTest, TheChainFillsTheRecord) {
   OpRegistry ops;
-  ops.Declare("Relu").In("features: T").Out("activations: T").Attr("T: realnumbertype = DT_FLOAT")
-      .Doc("max(features, 0)").Is(Category::kNeural).RunsOn(RunBy::kUniversal).Stateful().Commutative().Aggregate()
-      .AllowsUninitialized().Shape(SameAs(0))
+  ops.Declare("Relu")
+      .In("features: T")
+      .Out("activations: T")
+      .Attr("T: realnumbertype = DT_FLOAT")
+      .Doc("max(features, 0)")
+      .Is(Category::kNeural)
+      .RunsOn(RunBy::kUniversal)
+      .Stateful()
+      .Commutative()
+      .Aggregate()
+      .AllowsUninitialized()
+      .Shape(SameAs(0))
       .Grad([](GradContext& g) -> Result<std::vector<Grad>> { return One(g.Dy(0)); });
   ASSERT_TRUE(ops.Freeze().ok()) << ops.Freeze().message();
   const OpDef* relu = ops.Find("Relu");
@@ -108,11 +117,17 @@ TEST(RegistryTest, SummaryIsTensorFlows) {
   OpRegistry ops;
   Good(ops, "Neg").In("x: T").Out("y: T").Attr("T: {half, float}");
   Good(ops, "AddN").In("inputs: N*T").Out("sum: T").Attr("N: int >= 1").Attr("T: type").Commutative().Aggregate();
-  Good(ops, "AssignLike").In("ref: Ref(T)").In("value: float").Out("out: Ref(T)").Attr("T: type")
-      .Attr("use_locking: bool = true").Attr("mode: {'A', 'B'} = 'A'").Stateful().AllowsUninitialized();
+  Good(ops, "AssignLike")
+      .In("ref: Ref(T)")
+      .In("value: float")
+      .Out("out: Ref(T)")
+      .Attr("T: type")
+      .Attr("use_locking: bool = true")
+      .Attr("mode: {'A', 'B'} = 'A'")
+      .Stateful()
+      .AllowsUninitialized();
   ASSERT_TRUE(ops.Freeze().ok());
-  EXPECT_EQ(Summarize(*ops.Find("Neg")),
-            "Op<name=Neg; signature=x:T -> y:T; attr=T:type,allowed=[DT_FLOAT, DT_HALF]>");
+  EXPECT_EQ(Summarize(*ops.Find("Neg")), "Op<name=Neg; signature=x:T -> y:T; attr=T:type,allowed=[DT_FLOAT, DT_HALF]>");
   EXPECT_EQ(Summarize(*ops.Find("AddN")),
             "Op<name=AddN; signature=inputs:N*T -> sum:T; attr=N:int,min=1; attr=T:type; is_commutative=true; "
             "is_aggregate=true>");

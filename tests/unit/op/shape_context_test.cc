@@ -42,11 +42,11 @@ TEST_F(ContextTest, WithRank) {
 }
 
 TEST_F(ContextTest, IntegerValues) {
-  const ShapeContext c = Context(std::vector<PartialShape>(5, kUnknown),
-                                 {{0, Tensor::Vector<int32_t>({1, -1})},
-                                  {1, Tensor::Vector<int64_t>({int64_t{1} << 40})},
-                                  {2, Tensor::Scalar(2.0f)},
-                                  {3, Tensor::Of<int32_t>(Shape::Of({1, 2}), {7, 8})}});
+  const ShapeContext c =
+      Context(std::vector<PartialShape>(5, kUnknown), {{0, Tensor::Vector<int32_t>({1, -1})},
+                                                       {1, Tensor::Vector<int64_t>({int64_t{1} << 40})},
+                                                       {2, Tensor::Scalar(2.0f)},
+                                                       {3, Tensor::Of<int32_t>(Shape::Of({1, 2}), {7, 8})}});
   EXPECT_EQ(c.ints(0), (std::vector<int64_t>{1, -1}));
   EXPECT_EQ(c.ints(1), (std::vector<int64_t>{int64_t{1} << 40}));
   EXPECT_EQ(c.ints(2), std::nullopt);

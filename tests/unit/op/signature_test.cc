@@ -125,11 +125,10 @@ DTypeSet SetOf(std::initializer_list<DType> types) {
 }
 
 TEST(ParseAttrTest, AllowedTypes) {
-  const DTypeSet real = SetOf({DType::kFloat, DType::kDouble, DType::kInt32, DType::kUint8, DType::kInt16, DType::kInt8,
-                               DType::kInt64, DType::kBfloat16, DType::kUint16, DType::kHalf, DType::kUint32,
-                               DType::kUint64});
-  const DTypeSet quantized =
-      SetOf({DType::kQint8, DType::kQuint8, DType::kQint32, DType::kQint16, DType::kQuint16});
+  const DTypeSet real =
+      SetOf({DType::kFloat, DType::kDouble, DType::kInt32, DType::kUint8, DType::kInt16, DType::kInt8, DType::kInt64,
+             DType::kBfloat16, DType::kUint16, DType::kHalf, DType::kUint32, DType::kUint64});
+  const DTypeSet quantized = SetOf({DType::kQint8, DType::kQuint8, DType::kQint32, DType::kQint16, DType::kQuint16});
   const DTypeSet complex = SetOf({DType::kComplex64, DType::kComplex128});
   const struct {
     const char* text;
@@ -145,7 +144,8 @@ TEST(ParseAttrTest, AllowedTypes) {
                  quantized | SetOf({DType::kBfloat16, DType::kHalf, DType::kFloat, DType::kDouble})},
                 {"T: {i8,u8,i16,u16,i32,u32,i64,u64,c64,c128,bool,string}",
                  SetOf({DType::kInt8, DType::kUint8, DType::kInt16, DType::kUint16, DType::kInt32, DType::kUint32,
-                        DType::kInt64, DType::kUint64, DType::kBool, DType::kString}) | complex},
+                        DType::kInt64, DType::kUint64, DType::kBool, DType::kString}) |
+                     complex},
                 {"T: {numbertype, variant}", real | quantized | complex | Bit(DType::kVariant)},
                 {"T: list({float, int32})", SetOf({DType::kFloat, DType::kInt32})},
                 {"T: list(numbertype)", real | quantized | complex}};

@@ -48,9 +48,8 @@ graph::StepRequest Request(const graph::Graph& graph, const std::vector<std::str
 }
 
 const std::vector<NodeLine> kDiamond = {
-    Placeholder("x", PartialShape()),       {"a", "Neg", {"x"}, kFloat},
-    {"b", "Exp", {"a"}, kFloat},            {"c", "Exp", {"a"}, kFloat},
-    {"d", "AddV2", {"b", "c"}, kFloat},     {"other", "Log", {"x"}, kFloat},
+    Placeholder("x", PartialShape()), {"a", "Neg", {"x"}, kFloat},        {"b", "Exp", {"a"}, kFloat},
+    {"c", "Exp", {"a"}, kFloat},      {"d", "AddV2", {"b", "c"}, kFloat}, {"other", "Log", {"x"}, kFloat},
 };
 
 TEST(Optimize, KeepsAncestorsOfFetchesOnly) {
@@ -70,12 +69,14 @@ TEST(Optimize, FeedCutsOffItsAncestors) {
 }
 
 TEST(Optimize, UnfedPlaceholderIsNamed) {
-  const Result<graph::Graph> graph = MakeGraph({Placeholder("x", PartialShape::Of({-1, 3})), {"a", "Neg", {"x"}, kFloat}});
+  const Result<graph::Graph> graph =
+      MakeGraph({Placeholder("x", PartialShape::Of({-1, 3})), {"a", "Neg", {"x"}, kFloat}});
   ASSERT_TRUE(graph.ok());
   const auto step = Optimize({}, *graph, Request(*graph, {}, {"a"}), nullptr);
   EXPECT_EQ(step.status().code(), Code::kInvalidArgument);
-  EXPECT_NE(step.status().message().find("You must feed a value for placeholder tensor 'x' with dtype float and shape [?,3]"),
-            std::string::npos);
+  EXPECT_NE(
+      step.status().message().find("You must feed a value for placeholder tensor 'x' with dtype float and shape [?,3]"),
+      std::string::npos);
   EXPECT_EQ(step.status().node(), "x");
 }
 
@@ -104,19 +105,22 @@ TEST(Optimize, RandomNodesAreNeverMerged) {
 }
 
 TEST(Optimize, ShapesOfFedTensorsBecomeConstants) {
-  const Result<graph::Graph> graph = MakeGraph({Placeholder("x", PartialShape()),
-                                                {"s", "Shape", {"x"}, {{"T", DType::kFloat}, {"out_type", DType::kInt32}}}});
+  const Result<graph::Graph> graph = MakeGraph(
+      {Placeholder("x", PartialShape()), {"s", "Shape", {"x"}, {{"T", DType::kFloat}, {"out_type", DType::kInt32}}}});
   ASSERT_TRUE(graph.ok());
   const auto step = Optimize({}, *graph, Request(*graph, {"x"}, {"s"}, PartialShape::Of({4, 5})), nullptr);
   ASSERT_TRUE(step.ok());
   const Tensor* value = step->ValueOf(step->fetches[0]);
   ASSERT_NE(value, nullptr);
-  EXPECT_EQ(std::vector<int32_t>(value->as<int32_t>().begin(), value->as<int32_t>().end()), (std::vector<int32_t>{4, 5}));
+  EXPECT_EQ(std::vector<int32_t>(value->as<int32_t>().begin(), value->as<int32_t>().end()),
+            (std::vector<int32_t>{4, 5}));
 }
 
 TEST(Optimize, FoldsThroughTheEvaluatorUnlessTurnedOff) {
-  const Result<graph::Graph> graph = MakeGraph({Const("a", Tensor::Scalar<float>(1)), Const("b", Tensor::Scalar<float>(2)),
-                                                {"c", "AddV2", {"a", "b"}, kFloat}, {"d", "AddV2", {"c", "a"}, kFloat}});
+  const Result<graph::Graph> graph = MakeGraph({Const("a", Tensor::Scalar<float>(1)),
+                                                Const("b", Tensor::Scalar<float>(2)),
+                                                {"c", "AddV2", {"a", "b"}, kFloat},
+                                                {"d", "AddV2", {"c", "a"}, kFloat}});
   ASSERT_TRUE(graph.ok());
   Adder adder;
   const auto folded = Optimize({}, *graph, Request(*graph, {}, {"d"}), &adder);
@@ -134,7 +138,8 @@ TEST(Optimize, FoldsThroughTheEvaluatorUnlessTurnedOff) {
 }
 
 TEST(Optimize, ShapeErrorOfAFedShapeNamesTheNode) {
-  const Result<graph::Graph> graph = MakeGraph({Placeholder("x", PartialShape()), Const("b", Tensor::Vector<float>({1, 2, 3})),
+  const Result<graph::Graph> graph = MakeGraph({Placeholder("x", PartialShape()),
+                                                Const("b", Tensor::Vector<float>({1, 2, 3})),
                                                 {"sum", "AddV2", {"x", "b"}, kFloat}});
   ASSERT_TRUE(graph.ok());
   const auto step = Optimize({}, *graph, Request(*graph, {"x"}, {"sum"}, PartialShape::Of({2})), nullptr);

@@ -56,9 +56,11 @@ TEST(LayOutArena, LiveStoragesNeverOverlap) {
   AddInstruction(plan, {3}, {4});
   AddInstruction(plan, {0, 4}, {5});
   LayOutArena({}, plan);
-  const std::pair<int, int> live_together[] = {{0, 1}, {0, 2}, {1, 2}, {1, 3}, {2, 3}, {0, 3}, {3, 4}, {0, 4}, {0, 5}, {4, 5}};
+  const std::pair<int, int> live_together[] = {{0, 1}, {0, 2}, {1, 2}, {1, 3}, {2, 3},
+                                               {0, 3}, {3, 4}, {0, 4}, {0, 5}, {4, 5}};
   for (const auto& [a, b] : live_together) {
-    EXPECT_FALSE(Overlap(plan.storages[static_cast<size_t>(a)], plan.storages[static_cast<size_t>(b)])) << a << " and " << b;
+    EXPECT_FALSE(Overlap(plan.storages[static_cast<size_t>(a)], plan.storages[static_cast<size_t>(b)]))
+        << a << " and " << b;
   }
   for (const Storage& storage : plan.storages) EXPECT_EQ(storage.offset % kBufferAlignment, 0u);
 }

@@ -13,13 +13,13 @@ namespace {
 
 TEST(Order, RespectsEdgesAndWritesVariablesLate) {
   const op::AttrList kFloat = {{"T", DType::kFloat}};
-  const Result<graph::Graph> graph = testing::MakeGraph(
-      {{"v", "VariableV2", {}, {{"dtype", DType::kFloat}, {"shape", PartialShape::Of({2})}}},
-       testing::Const("delta", Tensor::Vector<float>({1, 1})),
-       {"update", "AssignSub", {"v", "delta"}, kFloat},
-       {"read", "Identity", {"v"}, kFloat},
-       {"use", "Neg", {"read"}, kFloat},
-       {"after", "NoOp", {"^update"}}});
+  const Result<graph::Graph> graph =
+      testing::MakeGraph({{"v", "VariableV2", {}, {{"dtype", DType::kFloat}, {"shape", PartialShape::Of({2})}}},
+                          testing::Const("delta", Tensor::Vector<float>({1, 1})),
+                          {"update", "AssignSub", {"v", "delta"}, kFloat},
+                          {"read", "Identity", {"v"}, kFloat},
+                          {"use", "Neg", {"read"}, kFloat},
+                          {"after", "NoOp", {"^update"}}});
   ASSERT_TRUE(graph.ok()) << graph.status().ToString();
   graph::StepRequest request;
   request.fetches = {testing::At(*graph, "use")};

@@ -44,7 +44,9 @@ inline weir_note_desc GoodDesc() {
   return desc;
 }
 
-inline std::string DescBytes(const weir_note_desc& desc) { return {reinterpret_cast<const char*>(&desc), sizeof(desc)}; }
+inline std::string DescBytes(const weir_note_desc& desc) {
+  return {reinterpret_cast<const char*>(&desc), sizeof(desc)};
+}
 inline std::string UseRecord(uint32_t minor) {
   return NoteRecord(kOwner, WEIR_NOTE_USES_MINOR, {reinterpret_cast<const char*>(&minor), sizeof(minor)});
 }
@@ -84,7 +86,9 @@ inline std::string ElfImage(const std::vector<Segment>& segments) {
   return image;
 }
 
-inline std::span<const std::byte> AsBytes(std::string_view text) { return std::as_bytes(std::span(text.data(), text.size())); }
+inline std::span<const std::byte> AsBytes(std::string_view text) {
+  return std::as_bytes(std::span(text.data(), text.size()));
+}
 
 }  // namespace weir::plugin
 

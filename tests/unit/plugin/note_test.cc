@@ -39,7 +39,8 @@ TEST(Note, ReadsWhatTheFileSays) {
 
 TEST(Note, FindsItAmongOthers) {
   const std::string others = NoteRecord(std::string_view("GNU\0", 4), 3, "build id of 20 bytes") +
-                             NoteRecord(kOwner, 99, "a type of later days") + NoteRecord(std::string_view("weird\0", 6), 1, "x");
+                             NoteRecord(kOwner, 99, "a type of later days") +
+                             NoteRecord(std::string_view("weird\0", 6), 1, "x");
   const auto note = Read(ElfImage({{NoteRecord(std::string_view("GNU\0", 4), 5, "12345678", 8), PT_NOTE, 8},
                                    {"code", PT_LOAD, 4096},
                                    {others + Describe(GoodDesc())},
@@ -56,7 +57,8 @@ TEST(Note, PaddingOfEight) {
 
 TEST(Note, LongerDescriptionsAreOfLaterDays) {
   EXPECT_TRUE(Read(ElfImage({{NoteRecord(kOwner, 1, DescBytes(GoodDesc()) + "and more fields")}})).ok());
-  Refused(ElfImage({{NoteRecord(kOwner, 1, DescBytes(GoodDesc()).substr(0, 100))}}), Code::kInvalidArgument, "a description of 100 bytes");
+  Refused(ElfImage({{NoteRecord(kOwner, 1, DescBytes(GoodDesc()).substr(0, 100))}}), Code::kInvalidArgument,
+          "a description of 100 bytes");
 }
 
 TEST(Note, NoPlugin) {
@@ -75,13 +77,16 @@ TEST(Note, BadContents) {
   Refused(with([](auto& d) { d.magic[7] = '1'; }), Code::kInvalidArgument, "magic");
   Refused(with([](auto& d) { d.name[0] = '\0'; }), Code::kInvalidArgument, "name ''");
   Refused(with([](auto& d) { std::strcpy(d.name, "a/b"); }), Code::kInvalidArgument, "name 'a/b'");
-  Refused(with([](auto& d) { std::memset(d.name, 'n', sizeof(d.name)); }), Code::kInvalidArgument, "name is not terminated");
-  Refused(with([](auto& d) { std::memset(d.targets, 't', sizeof(d.targets)); }), Code::kInvalidArgument, "targets is not terminated");
+  Refused(with([](auto& d) { std::memset(d.name, 'n', sizeof(d.name)); }), Code::kInvalidArgument,
+          "name is not terminated");
+  Refused(with([](auto& d) { std::memset(d.targets, 't', sizeof(d.targets)); }), Code::kInvalidArgument,
+          "targets is not terminated");
   Refused(with([](auto& d) { d.vendor[1] = '\n'; }), Code::kInvalidArgument, "vendor holds the byte 0x0a");
   Refused(with([](auto& d) { d.machine = WEIR_MACHINE_AARCH64; }), Code::kInvalidArgument, "the note says machine 183");
   Refused(ElfImage({{Describe(GoodDesc()) + Describe(GoodDesc())}}), Code::kInvalidArgument, "2 descriptions");
   Refused(ElfImage({{Describe(GoodDesc())}, {Describe(GoodDesc())}}), Code::kInvalidArgument, "2 descriptions");
-  Refused(ElfImage({{Describe(GoodDesc()) + NoteRecord(kOwner, WEIR_NOTE_USES_MINOR, "x")}}), Code::kInvalidArgument, "a use record of 1");
+  Refused(ElfImage({{Describe(GoodDesc()) + NoteRecord(kOwner, WEIR_NOTE_USES_MINOR, "x")}}), Code::kInvalidArgument,
+          "a use record of 1");
 }
 
 template <class T>
@@ -96,8 +101,10 @@ TEST(Note, OtherKindsOfElf) {
   Refused(Patch(image, EI_DATA, uint8_t{ELFDATA2MSB}), Code::kInvalidArgument, "byte order 2");
   Refused(Patch(image, offsetof(Elf64_Ehdr, e_type), uint16_t{ET_EXEC}), Code::kInvalidArgument, "ELF type 2");
   Refused(Patch(image, offsetof(Elf64_Ehdr, e_machine), uint16_t{EM_386}), Code::kInvalidArgument, "the ELF header 3");
-  Refused(Patch(image, offsetof(Elf64_Ehdr, e_phentsize), uint16_t{8}), Code::kInvalidArgument, "program headers of 8 bytes");
-  Refused(Patch(image, offsetof(Elf64_Ehdr, e_phnum), uint16_t{0xffff}), Code::kInvalidArgument, "65535 program headers");
+  Refused(Patch(image, offsetof(Elf64_Ehdr, e_phentsize), uint16_t{8}), Code::kInvalidArgument,
+          "program headers of 8 bytes");
+  Refused(Patch(image, offsetof(Elf64_Ehdr, e_phnum), uint16_t{0xffff}), Code::kInvalidArgument,
+          "65535 program headers");
   Refused(Patch(image, offsetof(Elf64_Ehdr, e_phoff), ~uint64_t{0}), Code::kInvalidArgument, "lie outside");
   const size_t program = sizeof(Elf64_Ehdr);
   Refused(Patch(image, program + offsetof(Elf64_Phdr, p_offset), ~uint64_t{0}), Code::kInvalidArgument, "outside");

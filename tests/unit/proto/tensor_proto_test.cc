@@ -153,8 +153,8 @@ TEST(TensorFromProto, ExpansionIsCharged) {
 }
 
 TEST(ParseTensorProto, EveryCutAndEveryFlippedBitGivesAnAnswer) {
-  for (const Tensor& tensor : {Tensor::Of<float>(Shape::Of({2, 2}), {1, 2, 3, 4}),
-                               Tensor::Of<std::string>(Shape::Of({2}), {"one", "two"})}) {
+  for (const Tensor& tensor :
+       {Tensor::Of<float>(Shape::Of({2, 2}), {1, 2, 3, 4}), Tensor::Of<std::string>(Shape::Of({2}), {"one", "two"})}) {
     for (const TensorEncoding encoding : {TensorEncoding::kContent, TensorEncoding::kTyped}) {
       const std::string bytes = *SerializeTensorProto(tensor, encoding);
       for (size_t i = 0; i < bytes.size(); ++i) {

@@ -23,8 +23,9 @@ Outcome Cast(const Value& x, uint32_t to, Attributes attributes = {}) {
 }
 
 TEST(Cast, SmallNumbersSurviveBetweenAllTypes) {
-  const uint32_t types[] = {WEIR_FLOAT32, WEIR_FLOAT64, WEIR_FLOAT16, WEIR_BFLOAT16, WEIR_COMPLEX64, WEIR_COMPLEX128, WEIR_INT8,
-                            WEIR_INT16, WEIR_INT32, WEIR_INT64, WEIR_UINT8, WEIR_UINT16, WEIR_UINT32, WEIR_UINT64, WEIR_BOOL};
+  const uint32_t types[] = {WEIR_FLOAT32,    WEIR_FLOAT64, WEIR_FLOAT16, WEIR_BFLOAT16, WEIR_COMPLEX64,
+                            WEIR_COMPLEX128, WEIR_INT8,    WEIR_INT16,   WEIR_INT32,    WEIR_INT64,
+                            WEIR_UINT8,      WEIR_UINT16,  WEIR_UINT32,  WEIR_UINT64,   WEIR_BOOL};
   const std::vector<double> numbers = {0, 1, 2, 3, 100, 127}, truths = {0, 1, 1, 1, 1, 1};
   int pairs = 0;
   for (const uint32_t from : types) {
@@ -32,7 +33,8 @@ TEST(Cast, SmallNumbersSurviveBetweenAllTypes) {
       const Outcome outcome = Cast(AsType(numbers, {6}, from), to);
       if (outcome.code == WEIR_NOT_FOUND) continue;  // short element type lists
       ASSERT_EQ(outcome.code, WEIR_OK) << from << " to " << to << ": " << outcome.message;
-      EXPECT_EQ(Numbers(outcome.outputs[0]), from == WEIR_BOOL || to == WEIR_BOOL ? truths : numbers) << from << " to " << to;
+      EXPECT_EQ(Numbers(outcome.outputs[0]), from == WEIR_BOOL || to == WEIR_BOOL ? truths : numbers)
+          << from << " to " << to;
       ++pairs;
     }
   }
@@ -42,7 +44,8 @@ TEST(Cast, SmallNumbersSurviveBetweenAllTypes) {
 TEST(Cast, FloatsAreCutAndSaturate) {
   const Value x = Of<float>({7}, {1.9f, -1.9f, 3e9f, -3e9f, kInf, -kInf, kNaN});
   constexpr int32_t kMost = std::numeric_limits<int32_t>::max(), kLeast = std::numeric_limits<int32_t>::min();
-  EXPECT_EQ(Elements<int32_t>(Cast(x, WEIR_INT32).outputs[0]), (std::vector<int32_t>{1, -1, kMost, kLeast, kMost, kLeast, 0}));
+  EXPECT_EQ(Elements<int32_t>(Cast(x, WEIR_INT32).outputs[0]),
+            (std::vector<int32_t>{1, -1, kMost, kLeast, kMost, kLeast, 0}));
   constexpr int64_t kMost64 = std::numeric_limits<int64_t>::max(), kLeast64 = std::numeric_limits<int64_t>::min();
   EXPECT_EQ(Elements<int64_t>(Cast(x, WEIR_INT64).outputs[0]),
             (std::vector<int64_t>{1, -1, 3000000000, -3000000000, kMost64, kLeast64, 0}));
@@ -63,7 +66,8 @@ TEST(Cast, TruncateCutsTheMantissa) {
   if (Kernels().Find("Cast", {{"SrcT", Type(WEIR_BFLOAT16)}}) == nullptr) GTEST_SKIP() << "short element type lists";
   const Value x = Of<float>({1}, {1.0f + 0x1.8p-7f});
   EXPECT_EQ(static_cast<float>(Cast(x, WEIR_BFLOAT16).outputs[0].data<bfloat16>()[0]), 1.0f + 0x1p-6f);
-  EXPECT_EQ(static_cast<float>(Cast(x, WEIR_BFLOAT16, {{"Truncate", Flag(true)}}).outputs[0].data<bfloat16>()[0]), 1.0f + 0x1p-7f);
+  EXPECT_EQ(static_cast<float>(Cast(x, WEIR_BFLOAT16, {{"Truncate", Flag(true)}}).outputs[0].data<bfloat16>()[0]),
+            1.0f + 0x1p-7f);
 }
 
 TEST(Cast, NarrowTypesAndWhatTheyRefuse) {
@@ -83,8 +87,10 @@ TEST(Cast, LongTensorsInTiles) {
   for (size_t i = 0; i < x.size(); ++i) ASSERT_EQ(outcome.outputs[0].data<double>()[i], x[i]);
 }
 
-Outcome Choose(const char* op, const Value& c, const Value& t, const Value& e, std::vector<int64_t> dims, bool in_place = false) {
-  return Kernels().Call(op, {{"T", Type(t.dtype)}}, {c, t, e}, {Blank(t.dtype, std::move(dims))}, {.in_place = in_place});
+Outcome Choose(const char* op, const Value& c, const Value& t, const Value& e, std::vector<int64_t> dims,
+               bool in_place = false) {
+  return Kernels().Call(op, {{"T", Type(t.dtype)}}, {c, t, e}, {Blank(t.dtype, std::move(dims))},
+                        {.in_place = in_place});
 }
 
 TEST(Select, ByElementByRowAndAsAWhole) {
@@ -104,7 +110,8 @@ TEST(Select, ByElementByRowAndAsAWhole) {
 
 TEST(SelectV2, BroadcastsAllThree) {
   const Value c = Of<boolean>({2, 1}, {1, 0}), t = Of<int64_t>({3}, {1, 2, 3}), e = Scalar<int64_t>(9);
-  EXPECT_EQ(Elements<int64_t>(Choose("SelectV2", c, t, e, {2, 3}).outputs[0]), (std::vector<int64_t>{1, 2, 3, 9, 9, 9}));
+  EXPECT_EQ(Elements<int64_t>(Choose("SelectV2", c, t, e, {2, 3}).outputs[0]),
+            (std::vector<int64_t>{1, 2, 3, 9, 9, 9}));
   EXPECT_EQ(Elements<int64_t>(Choose("SelectV2", Of<boolean>({3}, {1, 0, 1}), t, t, {3}, true).outputs[0]),
             (std::vector<int64_t>{1, 2, 3}));
   EXPECT_EQ(Choose("SelectV2", Of<boolean>({2}, {1, 0}), t, e, {3}).code, WEIR_INVALID_ARGUMENT);
@@ -120,7 +127,8 @@ TEST(AddN, SumsListsInPlaceToo) {
       EXPECT_EQ(Numbers(outcome.outputs[0]), std::vector<double>(1500, 6)) << dtype;
     }
   }
-  const Outcome bad = Kernels().Call("AddN", {}, {Of<float>({2}, {1, 2}), Of<float>({3}, {1, 2, 3})}, {Blank(WEIR_FLOAT32, {2})});
+  const Outcome bad =
+      Kernels().Call("AddN", {}, {Of<float>({2}, {1, 2}), Of<float>({3}, {1, 2, 3})}, {Blank(WEIR_FLOAT32, {2})});
   EXPECT_EQ(bad.code, WEIR_INVALID_ARGUMENT);
   EXPECT_NE(bad.message.find("Input 0: [2] != input 1: [3]"), std::string::npos) << bad.message;
 }

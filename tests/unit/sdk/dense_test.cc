@@ -29,18 +29,21 @@ void CheckMatMul(int64_t m, int64_t n, int64_t k, bool ta, bool tb, uint32_t dty
   std::vector<double> wanted(static_cast<size_t>(m * n), 0);
   for (int64_t i = 0; i < m; ++i) {
     for (int64_t j = 0; j < n; ++j) {
-      for (int64_t p = 0; p < k; ++p) wanted[i * n + j] += a[ta ? p * m + i : i * k + p] * b[tb ? j * k + p : p * n + j];
+      for (int64_t p = 0; p < k; ++p)
+        wanted[i * n + j] += a[ta ? p * m + i : i * k + p] * b[tb ? j * k + p : p * n + j];
     }
   }
-  const Outcome outcome = Kernels().Call("MatMul", {{"transpose_a", Flag(ta)}, {"transpose_b", Flag(tb)}},
-                                         {AsType(a, ta ? Dims{k, m} : Dims{m, k}, dtype), AsType(b, tb ? Dims{n, k} : Dims{k, n}, dtype)},
-                                         {Blank(dtype, {m, n})});
+  const Outcome outcome =
+      Kernels().Call("MatMul", {{"transpose_a", Flag(ta)}, {"transpose_b", Flag(tb)}},
+                     {AsType(a, ta ? Dims{k, m} : Dims{m, k}, dtype), AsType(b, tb ? Dims{n, k} : Dims{k, n}, dtype)},
+                     {Blank(dtype, {m, n})});
   ASSERT_EQ(outcome.code, WEIR_OK) << outcome.message;
   ASSERT_EQ(Numbers(outcome.outputs[0]), wanted) << m << "x" << n << "x" << k << " " << ta << tb << " type " << dtype;
 }
 
 TEST(MatMul, SizesTranspositionsAndTypes) {
-  const int64_t sizes[][3] = {{1, 1, 1}, {1, 9, 5}, {9, 1, 5}, {2, 3, 4}, {0, 3, 4}, {3, 4, 0}, {17, 19, 23}, {33, 70, 40}, {1, 70, 40}, {70, 1, 40}};
+  const int64_t sizes[][3] = {{1, 1, 1}, {1, 9, 5},    {9, 1, 5},    {2, 3, 4},   {0, 3, 4},
+                              {3, 4, 0}, {17, 19, 23}, {33, 70, 40}, {1, 70, 40}, {70, 1, 40}};
   for (const auto& [m, n, k] : sizes) {
     for (const int flags : {0, 1, 2, 3}) {
       for (const uint32_t dtype : {WEIR_FLOAT32, WEIR_FLOAT64, WEIR_INT32, WEIR_INT64, WEIR_FLOAT16, WEIR_COMPLEX64}) {
@@ -60,7 +63,8 @@ TEST(MatMul, ShapesThatDoNotFitAreNamed) {
   const Outcome sizes = Kernels().Call("MatMul", {}, {a, b}, {Blank(WEIR_FLOAT32, {2, 4})});
   EXPECT_EQ(sizes.code, WEIR_INVALID_ARGUMENT);
   EXPECT_EQ(sizes.message, "Matrix size-incompatible: In[0]: [2,3], In[1]: [2,4]");
-  const Outcome rank = Kernels().Call("MatMul", {}, {AsType(Pattern(6, 0), {6}, WEIR_FLOAT32), b}, {Blank(WEIR_FLOAT32, {2, 4})});
+  const Outcome rank =
+      Kernels().Call("MatMul", {}, {AsType(Pattern(6, 0), {6}, WEIR_FLOAT32), b}, {Blank(WEIR_FLOAT32, {2, 4})});
   EXPECT_EQ(rank.message, "In[0] is not a matrix. Instead it has shape [6]");
 }
 
@@ -92,7 +96,8 @@ TEST(BatchMatMul, BroadcastsBatchesAndFoldsShared) {
       const int64_t ax = offset(xb, m * k), by = offset(yb, k * n);
       for (int64_t i = 0; i < m; ++i) {
         for (int64_t j = 0; j < n; ++j) {
-          for (int64_t p = 0; p < k; ++p) wanted[(at * m + i) * n + j] += a[ax + (adj_x ? p * m + i : i * k + p)] * b[by + p * n + j];
+          for (int64_t p = 0; p < k; ++p)
+            wanted[(at * m + i) * n + j] += a[ax + (adj_x ? p * m + i : i * k + p)] * b[by + p * n + j];
         }
       }
     }
@@ -113,11 +118,14 @@ TEST(BatchMatMul, BroadcastsBatchesAndFoldsShared) {
 }
 
 TEST(BatchMatMul, AdjointConjugates) {
-  if (Kernels().Find("BatchMatMul", {{"T", Type(WEIR_COMPLEX64)}}) == nullptr) GTEST_SKIP() << "short element type lists";
+  if (Kernels().Find("BatchMatMul", {{"T", Type(WEIR_COMPLEX64)}}) == nullptr)
+    GTEST_SKIP() << "short element type lists";
   const Value x = Of<complex64>({1, 1, 2}, {{1, 2}, {3, -1}}), y = Of<complex64>({1, 1, 1}, {{0, 1}});
-  const Outcome outcome = Kernels().Call("BatchMatMul", {{"adj_x", Flag(true)}, {"adj_y", Flag(true)}}, {x, y}, {Blank(WEIR_COMPLEX64, {1, 2, 1})});
+  const Outcome outcome = Kernels().Call("BatchMatMul", {{"adj_x", Flag(true)}, {"adj_y", Flag(true)}}, {x, y},
+                                         {Blank(WEIR_COMPLEX64, {1, 2, 1})});
   ASSERT_EQ(outcome.code, WEIR_OK) << outcome.message;
-  EXPECT_EQ(Elements<complex64>(outcome.outputs[0]), (std::vector<complex64>{complex64(1, -2) * complex64(0, -1), complex64(3, 1) * complex64(0, -1)}));
+  EXPECT_EQ(Elements<complex64>(outcome.outputs[0]),
+            (std::vector<complex64>{complex64(1, -2) * complex64(0, -1), complex64(3, 1) * complex64(0, -1)}));
 }
 
 TEST(MatMul, DeclaresItsWork) {
@@ -146,16 +154,23 @@ TEST(Bias, AddsAlongChannelsInBothFormats) {
       const CallOptions options{.in_place = in_place};
       EXPECT_EQ(Numbers(Kernels().Call("BiasAdd", {}, {x, b}, {Blank(dtype, {2, 2, 2})}, options).outputs[0]),
                 (std::vector<double>{11, 22, 13, 24, 15, 26, 17, 28}));
-      EXPECT_EQ(Numbers(Kernels().Call("BiasAdd", {{"data_format", Text("NCHW")}}, {x, b}, {Blank(dtype, {2, 2, 2})}, options).outputs[0]),
-                (std::vector<double>{11, 12, 23, 24, 15, 16, 27, 28}));
+      EXPECT_EQ(
+          Numbers(Kernels()
+                      .Call("BiasAdd", {{"data_format", Text("NCHW")}}, {x, b}, {Blank(dtype, {2, 2, 2})}, options)
+                      .outputs[0]),
+          (std::vector<double>{11, 12, 23, 24, 15, 16, 27, 28}));
     }
-    EXPECT_EQ(Numbers(Kernels().Call("BiasAddGrad", {}, {x}, {Blank(dtype, {2})}).outputs[0]), (std::vector<double>{16, 20}));
-    EXPECT_EQ(Numbers(Kernels().Call("BiasAddGrad", {{"data_format", Text("NCHW")}}, {x}, {Blank(dtype, {2})}).outputs[0]),
-              (std::vector<double>{14, 22}));
+    EXPECT_EQ(Numbers(Kernels().Call("BiasAddGrad", {}, {x}, {Blank(dtype, {2})}).outputs[0]),
+              (std::vector<double>{16, 20}));
+    EXPECT_EQ(
+        Numbers(Kernels().Call("BiasAddGrad", {{"data_format", Text("NCHW")}}, {x}, {Blank(dtype, {2})}).outputs[0]),
+        (std::vector<double>{14, 22}));
   }
   const Value x = AsType({1, 2}, {1, 2}, WEIR_FLOAT32);
-  EXPECT_EQ(Kernels().Call("BiasAdd", {}, {x, AsType({1}, {1}, WEIR_FLOAT32)}, {Blank(WEIR_FLOAT32, {1, 2})}).code, WEIR_INVALID_ARGUMENT);
-  EXPECT_EQ(Kernels().Call("BiasAdd", {}, {AsType({1}, {1}, WEIR_FLOAT32), x}, {Blank(WEIR_FLOAT32, {1})}).code, WEIR_INVALID_ARGUMENT);
+  EXPECT_EQ(Kernels().Call("BiasAdd", {}, {x, AsType({1}, {1}, WEIR_FLOAT32)}, {Blank(WEIR_FLOAT32, {1, 2})}).code,
+            WEIR_INVALID_ARGUMENT);
+  EXPECT_EQ(Kernels().Call("BiasAdd", {}, {AsType({1}, {1}, WEIR_FLOAT32), x}, {Blank(WEIR_FLOAT32, {1})}).code,
+            WEIR_INVALID_ARGUMENT);
 }
 
 std::vector<double> SoftmaxOf(const std::vector<double>& x, int64_t classes, bool log) {
@@ -180,11 +195,14 @@ TEST(Softmax, RowsOfAnyWidthInEveryType) {
       for (const uint32_t dtype : {WEIR_FLOAT32, WEIR_FLOAT64, WEIR_FLOAT16, WEIR_BFLOAT16}) {
         if (Kernels().Find(op, {{"T", Type(dtype)}}) == nullptr) continue;
         for (const bool in_place : {false, true}) {
-          const Outcome outcome = Kernels().Call(op, {}, {AsType(x, {2, 2, classes}, dtype)}, {Blank(dtype, {2, 2, classes})}, {.in_place = in_place});
+          const Outcome outcome = Kernels().Call(op, {}, {AsType(x, {2, 2, classes}, dtype)},
+                                                 {Blank(dtype, {2, 2, classes})}, {.in_place = in_place});
           ASSERT_EQ(outcome.code, WEIR_OK) << outcome.message;
           const std::vector<double> got = Numbers(outcome.outputs[0]);
           const double tolerance = dtype == WEIR_BFLOAT16 ? 2e-2 : dtype == WEIR_FLOAT16 ? 2e-3 : 1e-6;
-          for (size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], wanted[i], tolerance * std::max(1.0, std::fabs(wanted[i]))) << op << " type " << dtype << " [" << i << "]";
+          for (size_t i = 0; i < got.size(); ++i)
+            ASSERT_NEAR(got[i], wanted[i], tolerance * std::max(1.0, std::fabs(wanted[i])))
+                << op << " type " << dtype << " [" << i << "]";
         }
       }
     }
@@ -192,10 +210,12 @@ TEST(Softmax, RowsOfAnyWidthInEveryType) {
 }
 
 TEST(Softmax, LargeLogitsAndEmptyRows) {
-  const Outcome outcome = Kernels().Call("Softmax", {}, {AsType({1000, 1000, -1000, 0}, {2, 2}, WEIR_FLOAT32)}, {Blank(WEIR_FLOAT32, {2, 2})});
+  const Outcome outcome = Kernels().Call("Softmax", {}, {AsType({1000, 1000, -1000, 0}, {2, 2}, WEIR_FLOAT32)},
+                                         {Blank(WEIR_FLOAT32, {2, 2})});
   EXPECT_EQ(Elements<float>(outcome.outputs[0]), (std::vector<float>{0.5, 0.5, 0, 1}));
   EXPECT_EQ(Kernels().Call("Softmax", {}, {Blank(WEIR_FLOAT32, {3, 0})}, {Blank(WEIR_FLOAT32, {3, 0})}).code, WEIR_OK);
-  EXPECT_EQ(Kernels().Call("Softmax", {}, {Blank(WEIR_FLOAT32, {})}, {Blank(WEIR_FLOAT32, {})}).code, WEIR_INVALID_ARGUMENT);
+  EXPECT_EQ(Kernels().Call("Softmax", {}, {Blank(WEIR_FLOAT32, {})}, {Blank(WEIR_FLOAT32, {})}).code,
+            WEIR_INVALID_ARGUMENT);
 }
 
 TEST(CrossEntropy, DenseLabelsWithBroadcasting) {
@@ -204,7 +224,8 @@ TEST(CrossEntropy, DenseLabelsWithBroadcasting) {
   for (const uint32_t dtype : {WEIR_FLOAT32, WEIR_FLOAT64, WEIR_FLOAT16}) {
     if (Kernels().Find("SoftmaxCrossEntropyWithLogits", {{"T", Type(dtype)}}) == nullptr) continue;
     for (const bool in_place : {false, true}) {
-      const Outcome outcome = Kernels().Call("SoftmaxCrossEntropyWithLogits", {}, {AsType(logits, {2, 3}, dtype), AsType(labels, {2, 3}, dtype)},
+      const Outcome outcome = Kernels().Call("SoftmaxCrossEntropyWithLogits", {},
+                                             {AsType(logits, {2, 3}, dtype), AsType(labels, {2, 3}, dtype)},
                                              {Blank(dtype, {2}), Blank(dtype, {2, 3})}, {.in_place = in_place});
       ASSERT_EQ(outcome.code, WEIR_OK) << outcome.message;
       const std::vector<double> loss = Numbers(outcome.outputs[0]), gradient = Numbers(outcome.outputs[1]);
@@ -216,19 +237,25 @@ TEST(CrossEntropy, DenseLabelsWithBroadcasting) {
       for (size_t i = 0; i < 6; ++i) EXPECT_NEAR(gradient[i], soft[i] - labels[i], dtype == WEIR_FLOAT16 ? 2e-3 : 1e-6);
     }
   }
-  const Outcome shared = Kernels().Call("SoftmaxCrossEntropyWithLogits", {}, {AsType({1, 2, 3}, {1, 3}, WEIR_FLOAT32), AsType(labels, {2, 3}, WEIR_FLOAT32)},
+  const Outcome shared = Kernels().Call("SoftmaxCrossEntropyWithLogits", {},
+                                        {AsType({1, 2, 3}, {1, 3}, WEIR_FLOAT32), AsType(labels, {2, 3}, WEIR_FLOAT32)},
                                         {Blank(WEIR_FLOAT32, {2}), Blank(WEIR_FLOAT32, {2, 3})});
   ASSERT_EQ(shared.code, WEIR_OK) << shared.message;
   EXPECT_NEAR(shared.outputs[1].data<float>()[3], soft[0] - 0.5, 1e-6);
-  EXPECT_EQ(Kernels().Call("SoftmaxCrossEntropyWithLogits", {}, {AsType(logits, {2, 3}, WEIR_FLOAT32), AsType(labels, {3, 2}, WEIR_FLOAT32)},
-                           {Blank(WEIR_FLOAT32, {2}), Blank(WEIR_FLOAT32, {2, 3})}).code, WEIR_INVALID_ARGUMENT);
+  EXPECT_EQ(Kernels()
+                .Call("SoftmaxCrossEntropyWithLogits", {},
+                      {AsType(logits, {2, 3}, WEIR_FLOAT32), AsType(labels, {3, 2}, WEIR_FLOAT32)},
+                      {Blank(WEIR_FLOAT32, {2}), Blank(WEIR_FLOAT32, {2, 3})})
+                .code,
+            WEIR_INVALID_ARGUMENT);
 }
 
 TEST(CrossEntropy, SparseLabelsAreChecked) {
   const std::vector<double> logits = {1, 2, 3, 0, -1, 1};
   const std::vector<double> soft = SoftmaxOf(logits, 3, false), logs = SoftmaxOf(logits, 3, true);
   const auto call = [&](const Value& labels) {
-    return Kernels().Call("SparseSoftmaxCrossEntropyWithLogits", {{"Tlabels", Type(labels.dtype)}}, {AsType(logits, {2, 3}, WEIR_FLOAT32), labels},
+    return Kernels().Call("SparseSoftmaxCrossEntropyWithLogits", {{"Tlabels", Type(labels.dtype)}},
+                          {AsType(logits, {2, 3}, WEIR_FLOAT32), labels},
                           {Blank(WEIR_FLOAT32, {2}), Blank(WEIR_FLOAT32, {2, 3})});
   };
   for (const Value& labels : {Of<int32_t>({2}, {2, 0}), Of<int64_t>({2}, {2, 0})}) {

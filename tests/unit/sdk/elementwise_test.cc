@@ -21,8 +21,10 @@ constexpr double kInf = std::numeric_limits<double>::infinity();
 
 /// Relative tolerance of an element type.
 double Tolerance(uint32_t dtype) {
-  return dtype == WEIR_FLOAT64 || dtype == WEIR_COMPLEX128 ? 1e-13 : dtype == WEIR_FLOAT16 ? 1e-3
-         : dtype == WEIR_BFLOAT16 ? 8e-3 : 5e-7;
+  return dtype == WEIR_FLOAT64 || dtype == WEIR_COMPLEX128 ? 1e-13
+         : dtype == WEIR_FLOAT16                           ? 1e-3
+         : dtype == WEIR_BFLOAT16                          ? 8e-3
+                                                           : 5e-7;
 }
 
 void ExpectNear(const Value& got, const std::vector<double>& wanted, double tolerance, const std::string& what) {
@@ -43,9 +45,9 @@ std::vector<uint32_t> Present(const std::string& op, std::vector<uint32_t> dtype
   return dtypes;
 }
 const std::vector<uint32_t> kFloats = {WEIR_FLOAT32, WEIR_FLOAT64, WEIR_FLOAT16, WEIR_BFLOAT16};
-const std::vector<uint32_t> kAll = {WEIR_FLOAT32, WEIR_FLOAT64, WEIR_FLOAT16, WEIR_BFLOAT16, WEIR_COMPLEX64, WEIR_COMPLEX128,
-                                    WEIR_INT8, WEIR_INT16, WEIR_INT32, WEIR_INT64, WEIR_UINT8, WEIR_UINT16, WEIR_UINT32,
-                                    WEIR_UINT64};
+const std::vector<uint32_t> kAll = {WEIR_FLOAT32,    WEIR_FLOAT64, WEIR_FLOAT16, WEIR_BFLOAT16, WEIR_COMPLEX64,
+                                    WEIR_COMPLEX128, WEIR_INT8,    WEIR_INT16,   WEIR_INT32,    WEIR_INT64,
+                                    WEIR_UINT8,      WEIR_UINT16,  WEIR_UINT32,  WEIR_UINT64};
 
 struct UnaryRow {
   const char* op;
@@ -56,7 +58,9 @@ struct UnaryRow {
 const UnaryRow kUnary[] = {
     {"Neg", [](double x) { return -x; }, -9, 9},
     {"Abs", [](double x) { return std::fabs(x); }, -9, 9},
-    {"Sign", [](double x) { return x > 0 ? 1.0 : x < 0 ? -1.0 : 0.0; }, -2, 2},
+    {"Sign", [](double x) { return x > 0   ? 1.0
+                                   : x < 0 ? -1.0
+                                           : 0.0; }, -2, 2},
     {"Square", [](double x) { return x * x; }, -5, 5},
     {"Reciprocal", [](double x) { return 1 / x; }, 0.5, 9},
     {"Inv", [](double x) { return 1 / x; }, -9, -0.5},
@@ -83,7 +87,8 @@ TEST(Unary, ValuesInEveryElementType) {
         std::vector<double> x(n);
         const bool whole = !(dtype == WEIR_FLOAT32 || dtype == WEIR_FLOAT64 || dtype == WEIR_FLOAT16 ||
                              dtype == WEIR_BFLOAT16 || dtype == WEIR_COMPLEX64 || dtype == WEIR_COMPLEX128);
-        for (size_t i = 0; i < n; ++i) x[i] = row.low + (row.high - row.low) * (static_cast<double>(i) + 0.5) / static_cast<double>(n);
+        for (size_t i = 0; i < n; ++i)
+          x[i] = row.low + (row.high - row.low) * (static_cast<double>(i) + 0.5) / static_cast<double>(n);
         if (whole) {
           for (double& v : x) v = std::floor(std::fabs(v));
         }
@@ -92,9 +97,11 @@ TEST(Unary, ValuesInEveryElementType) {
         for (double& v : wanted) v = row.reference(v);
         if (std::string(row.op) == "Neg" && whole) continue;  // wraps; has its own test
         for (const bool in_place : {false, true}) {
-          const Outcome outcome = Kernels().Call(row.op, {}, {input}, {Blank(dtype, input.dims)}, {.in_place = in_place});
+          const Outcome outcome =
+              Kernels().Call(row.op, {}, {input}, {Blank(dtype, input.dims)}, {.in_place = in_place});
           ASSERT_EQ(outcome.code, WEIR_OK) << row.op << " type " << dtype << ": " << outcome.message;
-          ExpectNear(outcome.outputs[0], wanted, Tolerance(dtype), std::string(row.op) + " type " + std::to_string(dtype));
+          ExpectNear(outcome.outputs[0], wanted, Tolerance(dtype),
+                     std::string(row.op) + " type " + std::to_string(dtype));
         }
       }
     }
@@ -128,9 +135,9 @@ TEST(Unary, ComplexFunctionsMatchTheLibrary) {
   using C = std::complex<double>;
   const std::vector<C> x = {{0.5, 1.5}, {-2, 0.25}, {1e-9, -1e-9}};
   const std::pair<const char*, std::function<C(C)>> rows[] = {
-      {"Exp", [](C z) { return std::exp(z); }},   {"Log", [](C z) { return std::log(z); }},
-      {"Sqrt", [](C z) { return std::sqrt(z); }}, {"Tanh", [](C z) { return std::tanh(z); }},
-      {"Square", [](C z) { return z * z; }},      {"Reciprocal", [](C z) { return 1.0 / z; }},
+      {"Exp", [](C z) { return std::exp(z); }},     {"Log", [](C z) { return std::log(z); }},
+      {"Sqrt", [](C z) { return std::sqrt(z); }},   {"Tanh", [](C z) { return std::tanh(z); }},
+      {"Square", [](C z) { return z * z; }},        {"Reciprocal", [](C z) { return 1.0 / z; }},
       {"Sign", [](C z) { return z / std::abs(z); }}};
   for (const auto& [op, reference] : rows) {
     const Outcome outcome = Kernels().Call(op, {}, {Of<C>({3}, x)}, {Blank(WEIR_COMPLEX128, {3})});
@@ -179,11 +186,13 @@ TEST(Binary, ValuesInEveryElementType) {
     const std::vector<uint32_t> dtypes = Present(row.op, kAll);
     ASSERT_GE(dtypes.size(), 2u) << row.op;
     for (const uint32_t dtype : dtypes) {
-      const bool is_unsigned = dtype == WEIR_UINT8 || dtype == WEIR_UINT16 || dtype == WEIR_UINT32 || dtype == WEIR_UINT64;
+      const bool is_unsigned =
+          dtype == WEIR_UINT8 || dtype == WEIR_UINT16 || dtype == WEIR_UINT32 || dtype == WEIR_UINT64;
       const int64_t n = 41;
       std::vector<double> x = Counting(n, 5), y = Counting(n, is_unsigned ? 1 : 3), wanted(n);
       for (int64_t i = 0; i < n; ++i) wanted[i] = row.reference(x[i], y[i]);
-      const Outcome outcome = Kernels().Call(row.op, {}, {AsType(x, {n}, dtype), AsType(y, {n}, dtype)}, {Blank(dtype, {n})});
+      const Outcome outcome =
+          Kernels().Call(row.op, {}, {AsType(x, {n}, dtype), AsType(y, {n}, dtype)}, {Blank(dtype, {n})});
       ASSERT_EQ(outcome.code, WEIR_OK) << row.op << " type " << dtype << ": " << outcome.message;
       ExpectNear(outcome.outputs[0], wanted, Tolerance(dtype), std::string(row.op) + " type " + std::to_string(dtype));
     }
@@ -195,7 +204,9 @@ using Dims = std::vector<int64_t>;
 /// Sub over any pair of shapes against an index-by-index walk.
 void CheckBroadcast(const Dims& a, const Dims& b, uint32_t dtype) {
   Dims out(std::max(a.size(), b.size()), 1);
-  const auto extent = [](const Dims& d, size_t from_end) { return from_end < d.size() ? d[d.size() - 1 - from_end] : 1; };
+  const auto extent = [](const Dims& d, size_t from_end) {
+    return from_end < d.size() ? d[d.size() - 1 - from_end] : 1;
+  };
   for (size_t i = 0; i < out.size(); ++i) {
     const int64_t x = extent(a, i), y = extent(b, i);
     out[out.size() - 1 - i] = x == 1 ? y : x;
@@ -226,17 +237,32 @@ void CheckBroadcast(const Dims& a, const Dims& b, uint32_t dtype) {
 }
 
 TEST(Binary, BroadcastsEveryPattern) {
-  const std::pair<Dims, Dims> pairs[] = {
-      {{}, {}}, {{5}, {}}, {{}, {5}}, {{5}, {1}}, {{3, 4}, {4}}, {{4}, {3, 4}}, {{3, 4}, {3, 1}}, {{3, 1}, {1, 4}},
-      {{2, 3, 4}, {3, 1}}, {{2, 1, 4, 1}, {1, 3, 1, 5}}, {{1, 1}, {1, 1, 1}}, {{0}, {1}}, {{2, 0, 3}, {1, 1, 3}},
-      {{2, 1, 3, 1, 2, 1}, {1, 2, 1, 3, 1, 2}}, {{300, 257}, {257}}, {{300, 257}, {300, 1}}, {{70000}, {1}}, {{70000}, {70000}}};
+  const std::pair<Dims, Dims> pairs[] = {{{}, {}},
+                                         {{5}, {}},
+                                         {{}, {5}},
+                                         {{5}, {1}},
+                                         {{3, 4}, {4}},
+                                         {{4}, {3, 4}},
+                                         {{3, 4}, {3, 1}},
+                                         {{3, 1}, {1, 4}},
+                                         {{2, 3, 4}, {3, 1}},
+                                         {{2, 1, 4, 1}, {1, 3, 1, 5}},
+                                         {{1, 1}, {1, 1, 1}},
+                                         {{0}, {1}},
+                                         {{2, 0, 3}, {1, 1, 3}},
+                                         {{2, 1, 3, 1, 2, 1}, {1, 2, 1, 3, 1, 2}},
+                                         {{300, 257}, {257}},
+                                         {{300, 257}, {300, 1}},
+                                         {{70000}, {1}},
+                                         {{70000}, {70000}}};
   for (const auto& [a, b] : pairs) {
     for (const uint32_t dtype : Present("Sub", {WEIR_FLOAT32, WEIR_INT32, WEIR_FLOAT16})) CheckBroadcast(a, b, dtype);
   }
 }
 
 TEST(Binary, ShapesThatDoNotFitAreNamed) {
-  const Outcome outcome = Kernels().Call("AddV2", {}, {Of<float>({2}, {1, 2}), Of<float>({3}, {1, 2, 3})}, {Blank(WEIR_FLOAT32, {3})});
+  const Outcome outcome =
+      Kernels().Call("AddV2", {}, {Of<float>({2}, {1, 2}), Of<float>({3}, {1, 2, 3})}, {Blank(WEIR_FLOAT32, {3})});
   EXPECT_EQ(outcome.code, WEIR_INVALID_ARGUMENT);
   EXPECT_EQ(outcome.message, "Incompatible shapes: [2] vs. [3]");
 }
@@ -250,7 +276,8 @@ Outcome Ints(const char* op, std::vector<T> x, std::vector<T> y) {
 TEST(IntegerDivision, SignsFollowTheOp) {
   const std::vector<int32_t> x = {7, -7, 7, -7, 6, -6}, y = {2, 2, -2, -2, -3, 3};
   EXPECT_EQ(Elements<int32_t>(Ints<int32_t>("Div", x, y).outputs[0]), (std::vector<int32_t>{3, -3, -3, 3, -2, -2}));
-  EXPECT_EQ(Elements<int32_t>(Ints<int32_t>("FloorDiv", x, y).outputs[0]), (std::vector<int32_t>{3, -4, -4, 3, -2, -2}));
+  EXPECT_EQ(Elements<int32_t>(Ints<int32_t>("FloorDiv", x, y).outputs[0]),
+            (std::vector<int32_t>{3, -4, -4, 3, -2, -2}));
   EXPECT_EQ(Elements<int32_t>(Ints<int32_t>("FloorMod", x, y).outputs[0]), (std::vector<int32_t>{1, 1, -1, -1, 0, 0}));
 }
 
@@ -294,8 +321,10 @@ TEST(Pow, IntegersAndTheirNegativeExponents) {
 TEST(FloatRemainders, FollowTheDivisorsSign) {
   for (const uint32_t dtype : Present("FloorMod", kFloats)) {
     const Value x = AsType({5.5, -5.5, 5.5, -5.5, 4}, {5}, dtype), y = AsType({2, 2, -2, -2, 2}, {5}, dtype);
-    ExpectNear(Kernels().Call("FloorMod", {}, {x, y}, {Blank(dtype, {5})}).outputs[0], {1.5, 0.5, -0.5, -1.5, 0}, 0, "FloorMod");
-    ExpectNear(Kernels().Call("FloorDiv", {}, {x, y}, {Blank(dtype, {5})}).outputs[0], {2, -3, -3, 2, 2}, 0, "FloorDiv");
+    ExpectNear(Kernels().Call("FloorMod", {}, {x, y}, {Blank(dtype, {5})}).outputs[0], {1.5, 0.5, -0.5, -1.5, 0}, 0,
+               "FloorMod");
+    ExpectNear(Kernels().Call("FloorDiv", {}, {x, y}, {Blank(dtype, {5})}).outputs[0], {2, -3, -3, 2, 2}, 0,
+               "FloorDiv");
   }
 }
 
@@ -308,19 +337,20 @@ TEST(Extremes, NaNWins) {
 
 TEST(Gradients, NoneComingInIsNoneGoingOut) {
   for (const char* op : {"SqrtGrad", "RsqrtGrad", "ReciprocalGrad"}) {
-    const Outcome outcome = Kernels().Call(op, {}, {AsType({0, kInf}, {2}, WEIR_FLOAT32), AsType({0, 0}, {2}, WEIR_FLOAT32)},
-                                           {Blank(WEIR_FLOAT32, {2})});
+    const Outcome outcome = Kernels().Call(
+        op, {}, {AsType({0, kInf}, {2}, WEIR_FLOAT32), AsType({0, 0}, {2}, WEIR_FLOAT32)}, {Blank(WEIR_FLOAT32, {2})});
     EXPECT_EQ(Elements<float>(outcome.outputs[0]), (std::vector<float>{0, 0})) << op;
   }
 }
 
 TEST(Comparison, EveryOpInEveryType) {
   const std::pair<const char*, std::vector<bool>> rows[] = {
-      {"Equal", {false, true, false}},     {"NotEqual", {true, false, true}}, {"Less", {true, false, false}},
-      {"LessEqual", {true, true, false}},  {"Greater", {false, false, true}}, {"GreaterEqual", {false, true, true}}};
+      {"Equal", {false, true, false}},    {"NotEqual", {true, false, true}}, {"Less", {true, false, false}},
+      {"LessEqual", {true, true, false}}, {"Greater", {false, false, true}}, {"GreaterEqual", {false, true, true}}};
   for (const auto& [op, wanted] : rows) {
     for (const uint32_t dtype : Present(op, kAll)) {
-      const Outcome outcome = Kernels().Call(op, {}, {AsType({1, 2, 3}, {3}, dtype), AsType({2}, {1}, dtype)}, {Blank(WEIR_BOOL, {3})});
+      const Outcome outcome =
+          Kernels().Call(op, {}, {AsType({1, 2, 3}, {3}, dtype), AsType({2}, {1}, dtype)}, {Blank(WEIR_BOOL, {3})});
       ASSERT_EQ(outcome.code, WEIR_OK) << op << outcome.message;
       EXPECT_EQ(Elements<bool>(outcome.outputs[0]), wanted) << op << " type " << dtype;
     }
@@ -331,8 +361,10 @@ TEST(Comparison, IncompatibleShapesCanMeanUnequal) {
   const std::vector<Value> inputs = {Of<float>({2}, {1, 2}), Of<float>({3}, {1, 2, 3})};
   EXPECT_EQ(Kernels().Call("Equal", {}, inputs, {Blank(WEIR_BOOL, {})}).code, WEIR_INVALID_ARGUMENT);
   const Attributes lenient = {{"incompatible_shape_error", Flag(false)}};
-  EXPECT_EQ(Elements<bool>(Kernels().Call("Equal", lenient, inputs, {Blank(WEIR_BOOL, {})}).outputs[0]), std::vector<bool>{false});
-  EXPECT_EQ(Elements<bool>(Kernels().Call("NotEqual", lenient, inputs, {Blank(WEIR_BOOL, {})}).outputs[0]), std::vector<bool>{true});
+  EXPECT_EQ(Elements<bool>(Kernels().Call("Equal", lenient, inputs, {Blank(WEIR_BOOL, {})}).outputs[0]),
+            std::vector<bool>{false});
+  EXPECT_EQ(Elements<bool>(Kernels().Call("NotEqual", lenient, inputs, {Blank(WEIR_BOOL, {})}).outputs[0]),
+            std::vector<bool>{true});
 }
 
 TEST(Logic, AnyNonZeroByteIsTrue) {
@@ -350,11 +382,14 @@ TEST(Strings, AddCompareAndSelect) {
   const Value x = Strings({2}, {"a", "b"}), y = Strings({}, {"b"});
   const Attributes to_bool = {{"T", Type(WEIR_STRING)}, {"out", Type(WEIR_BOOL)}};
   const Attributes to_text = {{"T", Type(WEIR_STRING)}, {"out", Type(WEIR_STRING)}};
-  EXPECT_EQ(Elements<bool>(Kernels().CallDynamic("Equal", to_bool, {x, y}).outputs[0]), (std::vector<bool>{false, true}));
-  EXPECT_EQ(Elements<bool>(Kernels().CallDynamic("NotEqual", to_bool, {x, y}).outputs[0]), (std::vector<bool>{true, false}));
+  EXPECT_EQ(Elements<bool>(Kernels().CallDynamic("Equal", to_bool, {x, y}).outputs[0]),
+            (std::vector<bool>{false, true}));
+  EXPECT_EQ(Elements<bool>(Kernels().CallDynamic("NotEqual", to_bool, {x, y}).outputs[0]),
+            (std::vector<bool>{true, false}));
   EXPECT_EQ(Kernels().CallDynamic("Add", to_text, {x, y}).outputs[0].texts, (std::vector<std::string>{"ab", "bb"}));
   Value condition = Of<boolean>({2}, {true, false});
-  EXPECT_EQ(Kernels().CallDynamic("SelectV2", to_text, {condition, x, y}).outputs[0].texts, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(Kernels().CallDynamic("SelectV2", to_text, {condition, x, y}).outputs[0].texts,
+            (std::vector<std::string>{"a", "b"}));
   const Value rows = Strings({2, 2}, {"a", "b", "c", "d"}), others = Strings({2, 2}, {"e", "f", "g", "h"});
   EXPECT_EQ(Kernels().CallDynamic("Select", to_text, {condition, rows, others}).outputs[0].texts,
             (std::vector<std::string>{"a", "b", "g", "h"}));

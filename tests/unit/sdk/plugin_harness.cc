@@ -51,7 +51,8 @@ const weir_host& Host() {
     h.node_name = [](const weir_node* node) { return ViewOf(node->op); };
     h.node_op = [](const weir_node* node) { return ViewOf(node->op); };
     h.attr = &Attr;
-    h.node_resource = [](const weir_node* node, weir_str key, void* (*make)(void*), void (*)(void*), void* arg) -> void* {
+    h.node_resource = [](const weir_node* node, weir_str key, void* (*make)(void*), void (*)(void*),
+                         void* arg) -> void* {
       const auto named = node->attributes->find("node");
       if (named == node->attributes->end()) return nullptr;
       static auto& objects = *new std::map<std::string, void*>;  // live as long as the process
@@ -117,7 +118,12 @@ struct Operands {
     constants.resize(values.size());
     for (size_t i = 0; i < values.size(); ++i) {
       constants[i] = TensorOf(values[i]);
-      operands[i] = {sizeof(weir_operand), values[i].dtype, WEIR_SPACE_HOST, 0, values[i].shape(), 64,
+      operands[i] = {sizeof(weir_operand),
+                     values[i].dtype,
+                     WEIR_SPACE_HOST,
+                     0,
+                     values[i].shape(),
+                     64,
                      constants_known ? &constants[i] : nullptr};
       pointers.push_back(&operands[i]);
     }
@@ -146,22 +152,53 @@ Value AsType(const std::vector<double>& numbers, std::vector<int64_t> dims, uint
   Value value = Blank(dtype, std::move(dims));
   for (size_t i = 0; i < numbers.size(); ++i) {
     switch (dtype) {
-      case WEIR_FLOAT32: value.data<float>()[i] = static_cast<float>(numbers[i]); break;
-      case WEIR_FLOAT64: value.data<double>()[i] = numbers[i]; break;
-      case WEIR_FLOAT16: value.data<half>()[i] = half(static_cast<float>(numbers[i])); break;
-      case WEIR_BFLOAT16: value.data<bfloat16>()[i] = bfloat16(static_cast<float>(numbers[i])); break;
-      case WEIR_COMPLEX64: value.data<complex64>()[i] = static_cast<float>(numbers[i]); break;
-      case WEIR_COMPLEX128: value.data<complex128>()[i] = numbers[i]; break;
-      case WEIR_INT8: value.data<int8_t>()[i] = static_cast<int8_t>(numbers[i]); break;
-      case WEIR_INT16: value.data<int16_t>()[i] = static_cast<int16_t>(numbers[i]); break;
-      case WEIR_INT32: value.data<int32_t>()[i] = static_cast<int32_t>(numbers[i]); break;
-      case WEIR_INT64: value.data<int64_t>()[i] = static_cast<int64_t>(numbers[i]); break;
-      case WEIR_UINT8: value.data<uint8_t>()[i] = static_cast<uint8_t>(numbers[i]); break;
-      case WEIR_UINT16: value.data<uint16_t>()[i] = static_cast<uint16_t>(numbers[i]); break;
-      case WEIR_UINT32: value.data<uint32_t>()[i] = static_cast<uint32_t>(numbers[i]); break;
-      case WEIR_UINT64: value.data<uint64_t>()[i] = static_cast<uint64_t>(numbers[i]); break;
-      case WEIR_BOOL: value.data<uint8_t>()[i] = numbers[i] != 0; break;
-      default: ADD_FAILURE() << "no numbers of type " << dtype;
+      case WEIR_FLOAT32:
+        value.data<float>()[i] = static_cast<float>(numbers[i]);
+        break;
+      case WEIR_FLOAT64:
+        value.data<double>()[i] = numbers[i];
+        break;
+      case WEIR_FLOAT16:
+        value.data<half>()[i] = half(static_cast<float>(numbers[i]));
+        break;
+      case WEIR_BFLOAT16:
+        value.data<bfloat16>()[i] = bfloat16(static_cast<float>(numbers[i]));
+        break;
+      case WEIR_COMPLEX64:
+        value.data<complex64>()[i] = static_cast<float>(numbers[i]);
+        break;
+      case WEIR_COMPLEX128:
+        value.data<complex128>()[i] = numbers[i];
+        break;
+      case WEIR_INT8:
+        value.data<int8_t>()[i] = static_cast<int8_t>(numbers[i]);
+        break;
+      case WEIR_INT16:
+        value.data<int16_t>()[i] = static_cast<int16_t>(numbers[i]);
+        break;
+      case WEIR_INT32:
+        value.data<int32_t>()[i] = static_cast<int32_t>(numbers[i]);
+        break;
+      case WEIR_INT64:
+        value.data<int64_t>()[i] = static_cast<int64_t>(numbers[i]);
+        break;
+      case WEIR_UINT8:
+        value.data<uint8_t>()[i] = static_cast<uint8_t>(numbers[i]);
+        break;
+      case WEIR_UINT16:
+        value.data<uint16_t>()[i] = static_cast<uint16_t>(numbers[i]);
+        break;
+      case WEIR_UINT32:
+        value.data<uint32_t>()[i] = static_cast<uint32_t>(numbers[i]);
+        break;
+      case WEIR_UINT64:
+        value.data<uint64_t>()[i] = static_cast<uint64_t>(numbers[i]);
+        break;
+      case WEIR_BOOL:
+        value.data<uint8_t>()[i] = numbers[i] != 0;
+        break;
+      default:
+        ADD_FAILURE() << "no numbers of type " << dtype;
     }
   }
   return value;
@@ -171,22 +208,53 @@ std::vector<double> Numbers(const Value& value) {
   std::vector<double> numbers(static_cast<size_t>(value.size()));
   for (size_t i = 0; i < numbers.size(); ++i) {
     switch (value.dtype) {
-      case WEIR_FLOAT32: numbers[i] = value.data<float>()[i]; break;
-      case WEIR_FLOAT64: numbers[i] = value.data<double>()[i]; break;
-      case WEIR_FLOAT16: numbers[i] = value.data<half>()[i]; break;
-      case WEIR_BFLOAT16: numbers[i] = value.data<bfloat16>()[i]; break;
-      case WEIR_COMPLEX64: numbers[i] = value.data<complex64>()[i].real(); break;
-      case WEIR_COMPLEX128: numbers[i] = value.data<complex128>()[i].real(); break;
-      case WEIR_INT8: numbers[i] = value.data<int8_t>()[i]; break;
-      case WEIR_INT16: numbers[i] = value.data<int16_t>()[i]; break;
-      case WEIR_INT32: numbers[i] = value.data<int32_t>()[i]; break;
-      case WEIR_INT64: numbers[i] = static_cast<double>(value.data<int64_t>()[i]); break;
-      case WEIR_UINT8: numbers[i] = value.data<uint8_t>()[i]; break;
-      case WEIR_UINT16: numbers[i] = value.data<uint16_t>()[i]; break;
-      case WEIR_UINT32: numbers[i] = value.data<uint32_t>()[i]; break;
-      case WEIR_UINT64: numbers[i] = static_cast<double>(value.data<uint64_t>()[i]); break;
-      case WEIR_BOOL: numbers[i] = value.data<uint8_t>()[i]; break;
-      default: ADD_FAILURE() << "no numbers of type " << value.dtype;
+      case WEIR_FLOAT32:
+        numbers[i] = value.data<float>()[i];
+        break;
+      case WEIR_FLOAT64:
+        numbers[i] = value.data<double>()[i];
+        break;
+      case WEIR_FLOAT16:
+        numbers[i] = value.data<half>()[i];
+        break;
+      case WEIR_BFLOAT16:
+        numbers[i] = value.data<bfloat16>()[i];
+        break;
+      case WEIR_COMPLEX64:
+        numbers[i] = value.data<complex64>()[i].real();
+        break;
+      case WEIR_COMPLEX128:
+        numbers[i] = value.data<complex128>()[i].real();
+        break;
+      case WEIR_INT8:
+        numbers[i] = value.data<int8_t>()[i];
+        break;
+      case WEIR_INT16:
+        numbers[i] = value.data<int16_t>()[i];
+        break;
+      case WEIR_INT32:
+        numbers[i] = value.data<int32_t>()[i];
+        break;
+      case WEIR_INT64:
+        numbers[i] = static_cast<double>(value.data<int64_t>()[i]);
+        break;
+      case WEIR_UINT8:
+        numbers[i] = value.data<uint8_t>()[i];
+        break;
+      case WEIR_UINT16:
+        numbers[i] = value.data<uint16_t>()[i];
+        break;
+      case WEIR_UINT32:
+        numbers[i] = value.data<uint32_t>()[i];
+        break;
+      case WEIR_UINT64:
+        numbers[i] = static_cast<double>(value.data<uint64_t>()[i]);
+        break;
+      case WEIR_BOOL:
+        numbers[i] = value.data<uint8_t>()[i];
+        break;
+      default:
+        ADD_FAILURE() << "no numbers of type " << value.dtype;
     }
   }
   return numbers;
@@ -206,7 +274,8 @@ Plugin::Plugin(const std::string& file) {
     return;
   }
   plugin_ = query(WEIR_ABI_MAJOR, WEIR_ABI_MINOR);
-  if (plugin_ == nullptr || plugin_->init(&Host(), nullptr, 0, nullptr) != WEIR_OK) ADD_FAILURE() << path << " does not start";
+  if (plugin_ == nullptr || plugin_->init(&Host(), nullptr, 0, nullptr) != WEIR_OK)
+    ADD_FAILURE() << path << " does not start";
 }
 
 const weir_kernel* Plugin::Find(const std::string& op, const Attributes& attributes) const {
@@ -224,8 +293,8 @@ const weir_kernel* Plugin::Find(const std::string& op, const Attributes& attribu
   return nullptr;
 }
 
-Outcome Plugin::Call(const std::string& op, Attributes attributes, std::vector<Value> inputs, std::vector<Value> outputs,
-                     const CallOptions& options) const {
+Outcome Plugin::Call(const std::string& op, Attributes attributes, std::vector<Value> inputs,
+                     std::vector<Value> outputs, const CallOptions& options) const {
   Outcome outcome;
   if (!attributes.contains("T") && !inputs.empty()) attributes["T"] = Type(inputs[0].dtype);
   const weir_kernel* kernel = Find(op, attributes);

@@ -29,9 +29,13 @@ struct Value {
   }
   weir_shape shape() const { return {static_cast<uint32_t>(dims.size()), 0, dims.data()}; }
   template <class T>
-  T* data() { return reinterpret_cast<T*>(storage.data()); }
+  T* data() {
+    return reinterpret_cast<T*>(storage.data());
+  }
   template <class T>
-  const T* data() const { return reinterpret_cast<const T*>(storage.data()); }
+  const T* data() const {
+    return reinterpret_cast<const T*>(storage.data());
+  }
 };
 
 /// An uninitialised tensor, filled with 0xa5.
@@ -44,7 +48,9 @@ Value Of(std::vector<int64_t> dims, const std::vector<T>& elements) {
   return value;
 }
 template <class T>
-Value Scalar(T x) { return Of<T>({}, {x}); }
+Value Scalar(T x) {
+  return Of<T>({}, {x});
+}
 template <class T>
 std::vector<T> Elements(const Value& value) {
   return std::vector<T>(value.data<T>(), value.data<T>() + value.size());
@@ -100,7 +106,8 @@ class Plugin {
   /// Prepares and calls the kernel of `op` once. `outputs`: types and shapes that the core's shape function would give.
   Outcome Call(const std::string& op, Attributes attributes, std::vector<Value> inputs, std::vector<Value> outputs,
                const CallOptions& options = {}) const;
-  /// The same for a kernel in dynamic form, which makes its outputs itself; their types are attributes "out" and "out1".
+  /// The same for a kernel in dynamic form, which makes its outputs itself; their types are attributes "out" and
+  /// "out1".
   Outcome CallDynamic(const std::string& op, Attributes attributes, std::vector<Value> inputs) const;
 
  private:

@@ -18,8 +18,10 @@ constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInf = std::numeric_limits<double>::infinity();
 using Dims = std::vector<int64_t>;
 
-Outcome Reduce(const char* op, const Value& x, const std::vector<int32_t>& axes, Dims out, const CallOptions& options = {}) {
-  return Kernels().Call(op, {}, {x, Of<int32_t>({static_cast<int64_t>(axes.size())}, axes)}, {Blank(x.dtype, std::move(out))}, options);
+Outcome Reduce(const char* op, const Value& x, const std::vector<int32_t>& axes, Dims out,
+               const CallOptions& options = {}) {
+  return Kernels().Call(op, {}, {x, Of<int32_t>({static_cast<int64_t>(axes.size())}, axes)},
+                        {Blank(x.dtype, std::move(out))}, options);
 }
 
 struct Reducer {
@@ -36,7 +38,8 @@ const Reducer kReducers[] = {{"Sum", 0, std::plus<double>()},
 /// Every op over one shape and set of axes.
 void Check(const Dims& dims, const std::vector<int32_t>& axes, uint32_t dtype) {
   std::vector<bool> reduced(dims.size());
-  for (const int32_t axis : axes) reduced[static_cast<size_t>(axis < 0 ? axis + static_cast<int32_t>(dims.size()) : axis)] = true;
+  for (const int32_t axis : axes)
+    reduced[static_cast<size_t>(axis < 0 ? axis + static_cast<int32_t>(dims.size()) : axis)] = true;
   Dims out;
   int64_t count = 1;
   for (size_t i = 0; i < dims.size(); ++i) reduced[i] ? void(count *= dims[i]) : out.push_back(dims[i]);
@@ -69,18 +72,35 @@ void Check(const Dims& dims, const std::vector<int32_t>& axes, uint32_t dtype) {
       const std::vector<double> got = Numbers(outcome.outputs[0]);
       for (size_t i = 0; i < wanted.size(); ++i) {
         const double tolerance = dtype == WEIR_FLOAT16 ? 1e-3 : 1e-6;
-        ASSERT_NEAR(got[i], wanted[i], tolerance * std::fabs(wanted[i])) << reducer.op << testing::PrintToString(dims)
-                                                                         << testing::PrintToString(axes) << " type " << dtype;
+        ASSERT_NEAR(got[i], wanted[i], tolerance * std::fabs(wanted[i]))
+            << reducer.op << testing::PrintToString(dims) << testing::PrintToString(axes) << " type " << dtype;
       }
     }
   }
 }
 
 TEST(Reduce, ShapesAxesAndTypes) {
-  const std::pair<Dims, std::vector<int32_t>> rows[] = {
-      {{}, {}}, {{7}, {0}}, {{7}, {}}, {{1000}, {0}}, {{3, 5}, {0}}, {{3, 5}, {1}}, {{3, 5}, {-1}}, {{3, 5}, {1, 0}}, {{3, 5}, {}},
-      {{2, 3, 4}, {1}}, {{2, 3, 4}, {0, 2}}, {{2, 3, 4}, {0}}, {{2, 3, 4}, {-2, -1}}, {{2, 1, 4}, {1}}, {{5, 2, 3, 4, 2}, {1, 3}},
-      {{5, 2, 3, 4, 2}, {0, 2, 4}}, {{40, 600}, {0}}, {{600, 40}, {1}}, {{3, 50, 700}, {1}}, {{300, 300}, {0}}, {{300, 300}, {1}}};
+  const std::pair<Dims, std::vector<int32_t>> rows[] = {{{}, {}},
+                                                        {{7}, {0}},
+                                                        {{7}, {}},
+                                                        {{1000}, {0}},
+                                                        {{3, 5}, {0}},
+                                                        {{3, 5}, {1}},
+                                                        {{3, 5}, {-1}},
+                                                        {{3, 5}, {1, 0}},
+                                                        {{3, 5}, {}},
+                                                        {{2, 3, 4}, {1}},
+                                                        {{2, 3, 4}, {0, 2}},
+                                                        {{2, 3, 4}, {0}},
+                                                        {{2, 3, 4}, {-2, -1}},
+                                                        {{2, 1, 4}, {1}},
+                                                        {{5, 2, 3, 4, 2}, {1, 3}},
+                                                        {{5, 2, 3, 4, 2}, {0, 2, 4}},
+                                                        {{40, 600}, {0}},
+                                                        {{600, 40}, {1}},
+                                                        {{3, 50, 700}, {1}},
+                                                        {{300, 300}, {0}},
+                                                        {{300, 300}, {1}}};
   for (const auto& [dims, axes] : rows) {
     for (const uint32_t dtype : {WEIR_FLOAT32, WEIR_FLOAT64, WEIR_INT32, WEIR_INT64, WEIR_FLOAT16, WEIR_COMPLEX64}) {
       Check(dims, axes, dtype);
@@ -97,7 +117,8 @@ TEST(Reduce, OverNothing) {
   EXPECT_EQ(at("Min"), (std::vector<double>{kInf, kInf}));
   EXPECT_TRUE(std::isnan(at("Mean")[0]));
   EXPECT_EQ(Numbers(Reduce("Mean", Blank(WEIR_INT32, {0, 2}), {0}, {2}).outputs[0]), (std::vector<double>{0, 0}));
-  EXPECT_EQ(Elements<int32_t>(Reduce("Max", Blank(WEIR_INT32, {0}), {0}, {}).outputs[0])[0], std::numeric_limits<int32_t>::min());
+  EXPECT_EQ(Elements<int32_t>(Reduce("Max", Blank(WEIR_INT32, {0}), {0}, {}).outputs[0])[0],
+            std::numeric_limits<int32_t>::min());
   EXPECT_EQ(Reduce("Sum", x, {1}, {0}).code, WEIR_OK);
 }
 
@@ -119,14 +140,16 @@ TEST(Reduce, LongSumsStayAccurate) {
   std::vector<double> numbers(static_cast<size_t>(n), 0.1);
   const double wanted = static_cast<double>(0.1f) * static_cast<double>(n);
   EXPECT_NEAR(Numbers(Reduce("Sum", AsType(numbers, {n}, WEIR_FLOAT32), {0}, {}).outputs[0])[0], wanted, wanted * 3e-7);
-  EXPECT_NEAR(Numbers(Reduce("Sum", AsType(numbers, {n / 4, 4}, WEIR_FLOAT32), {0}, {4}).outputs[0])[2], wanted / 4, wanted / 4 * 3e-7);
+  EXPECT_NEAR(Numbers(Reduce("Sum", AsType(numbers, {n / 4, 4}, WEIR_FLOAT32), {0}, {4}).outputs[0])[2], wanted / 4,
+              wanted / 4 * 3e-7);
 }
 
 TEST(Reduce, NaNAndIntegersThatOverflow) {
   EXPECT_TRUE(std::isnan(Numbers(Reduce("Max", AsType({1, kNaN, 2}, {3}, WEIR_FLOAT32), {0}, {}).outputs[0])[0]));
   EXPECT_TRUE(std::isnan(Numbers(Reduce("Min", AsType({1, kNaN, 2}, {3, 1}, WEIR_FLOAT32), {0}, {1}).outputs[0])[0]));
   const int32_t most = std::numeric_limits<int32_t>::max();
-  EXPECT_EQ(Elements<int32_t>(Reduce("Sum", Of<int32_t>({2}, {most, 1}), {0}, {}).outputs[0])[0], std::numeric_limits<int32_t>::min());
+  EXPECT_EQ(Elements<int32_t>(Reduce("Sum", Of<int32_t>({2}, {most, 1}), {0}, {}).outputs[0])[0],
+            std::numeric_limits<int32_t>::min());
   EXPECT_EQ(Elements<int32_t>(Reduce("Mean", Of<int32_t>({2}, {most, most}), {0}, {}).outputs[0])[0], most);
   EXPECT_EQ(Elements<int32_t>(Reduce("Mean", Of<int32_t>({2}, {-3, -4}), {0}, {}).outputs[0])[0], -3);  // towards zero
 }
@@ -151,7 +174,8 @@ TEST(ArgReduce, FirstExtremeAlongEitherAxis) {
   EXPECT_EQ(Elements<int64_t>(Arg("ArgMax", Of<int64_t>({3}, {-5, -2, -2}), 0, {}).outputs[0])[0], 1);
   EXPECT_EQ(Elements<int64_t>(Arg("ArgMax", AsType({kNaN, 1, kNaN}, {3}, WEIR_FLOAT32), 0, {}).outputs[0])[0], 1);
   EXPECT_EQ(Arg("ArgMax", x, 2, {2}).code, WEIR_INVALID_ARGUMENT);
-  EXPECT_NE(Arg("ArgMax", Blank(WEIR_FLOAT32, {2, 0}), 1, {2}).message.find("is empty in shape [2,0]"), std::string::npos);
+  EXPECT_NE(Arg("ArgMax", Blank(WEIR_FLOAT32, {2, 0}), 1, {2}).message.find("is empty in shape [2,0]"),
+            std::string::npos);
 }
 
 Outcome Scan(const char* op, const Value& x, int32_t axis, bool exclusive, bool reverse, bool in_place = false) {
@@ -164,11 +188,16 @@ TEST(Scan, DirectionsAxesAndTypes) {
     if (Kernels().Find("Cumsum", {{"T", Type(dtype)}}) == nullptr) continue;
     const Value x = AsType({1, 2, 3, 4, 5, 6}, {2, 3}, dtype);
     for (const bool in_place : {false, true}) {
-      EXPECT_EQ(Numbers(Scan("Cumsum", x, 1, false, false, in_place).outputs[0]), (std::vector<double>{1, 3, 6, 4, 9, 15}));
-      EXPECT_EQ(Numbers(Scan("Cumsum", x, 0, false, false, in_place).outputs[0]), (std::vector<double>{1, 2, 3, 5, 7, 9}));
-      EXPECT_EQ(Numbers(Scan("Cumsum", x, -1, true, false, in_place).outputs[0]), (std::vector<double>{0, 1, 3, 0, 4, 9}));
-      EXPECT_EQ(Numbers(Scan("Cumsum", x, 1, false, true, in_place).outputs[0]), (std::vector<double>{6, 5, 3, 15, 11, 6}));
-      EXPECT_EQ(Numbers(Scan("Cumprod", x, 1, true, true, in_place).outputs[0]), (std::vector<double>{6, 3, 1, 30, 6, 1}));
+      EXPECT_EQ(Numbers(Scan("Cumsum", x, 1, false, false, in_place).outputs[0]),
+                (std::vector<double>{1, 3, 6, 4, 9, 15}));
+      EXPECT_EQ(Numbers(Scan("Cumsum", x, 0, false, false, in_place).outputs[0]),
+                (std::vector<double>{1, 2, 3, 5, 7, 9}));
+      EXPECT_EQ(Numbers(Scan("Cumsum", x, -1, true, false, in_place).outputs[0]),
+                (std::vector<double>{0, 1, 3, 0, 4, 9}));
+      EXPECT_EQ(Numbers(Scan("Cumsum", x, 1, false, true, in_place).outputs[0]),
+                (std::vector<double>{6, 5, 3, 15, 11, 6}));
+      EXPECT_EQ(Numbers(Scan("Cumprod", x, 1, true, true, in_place).outputs[0]),
+                (std::vector<double>{6, 3, 1, 30, 6, 1}));
     }
   }
   EXPECT_EQ(Scan("Cumsum", AsType({1}, {1}, WEIR_FLOAT32), 1, false, false).message,

@@ -20,12 +20,14 @@ double ToleranceOf(uint32_t dtype) { return dtype == WEIR_FLOAT16 ? 5e-3 : 1e-6;
 
 void ExpectClose(const Value& got, const std::vector<double>& wanted, const char* what) {
   const std::vector<double> numbers = Numbers(got);
-  for (size_t i = 0; i < wanted.size(); ++i) EXPECT_NEAR(numbers[i], wanted[i], ToleranceOf(got.dtype)) << what << " [" << i << "]";
+  for (size_t i = 0; i < wanted.size(); ++i)
+    EXPECT_NEAR(numbers[i], wanted[i], ToleranceOf(got.dtype)) << what << " [" << i << "]";
 }
 
 /// Calls the op in its form: a ref op has the variable as its output, too.
 Outcome Apply(const std::string& op, bool resource, const Attributes& attributes, std::vector<Value> inputs) {
-  const std::vector<Value> outputs = resource ? std::vector<Value>() : std::vector<Value>{Blank(inputs[0].dtype, inputs[0].dims)};
+  const std::vector<Value> outputs =
+      resource ? std::vector<Value>() : std::vector<Value>{Blank(inputs[0].dtype, inputs[0].dims)};
   const Outcome outcome = Kernels().Call(resource ? "Resource" + op : op, attributes, std::move(inputs), outputs);
   if (outcome.code == WEIR_OK && !resource) {
     EXPECT_EQ(Numbers(outcome.outputs[0]), Numbers(outcome.inputs[0])) << "the output is the variable";
@@ -39,7 +41,8 @@ TEST(Optimisers, GradientDescent) {
   for (const bool resource : {false, true}) {
     for (const uint32_t dtype : kTypes) {
       if (!Present("ApplyGradientDescent", dtype)) continue;
-      const Outcome outcome = Apply("ApplyGradientDescent", resource, {}, {AsType(kVar, {5}, dtype), AsType({0.1}, {}, dtype), AsType(kGrad, {5}, dtype)});
+      const Outcome outcome = Apply("ApplyGradientDescent", resource, {},
+                                    {AsType(kVar, {5}, dtype), AsType({0.1}, {}, dtype), AsType(kGrad, {5}, dtype)});
       ASSERT_EQ(outcome.code, WEIR_OK) << outcome.message;
       ExpectClose(outcome.inputs[0], {0.95, 2.05, 2.9, 4, 4.8}, "var");
     }
@@ -51,8 +54,8 @@ TEST(Optimisers, Momentum) {
     for (const uint32_t dtype : kTypes) {
       if (!Present("ApplyMomentum", dtype)) continue;
       const Outcome outcome = Apply("ApplyMomentum", nesterov, {{"use_nesterov", Flag(nesterov)}},
-                                    {AsType(kVar, {5}, dtype), AsType({1, 1, 1, 1, 1}, {5}, dtype), AsType({0.1}, {}, dtype),
-                                     AsType(kGrad, {5}, dtype), AsType({0.9}, {}, dtype)});
+                                    {AsType(kVar, {5}, dtype), AsType({1, 1, 1, 1, 1}, {5}, dtype),
+                                     AsType({0.1}, {}, dtype), AsType(kGrad, {5}, dtype), AsType({0.9}, {}, dtype)});
       ASSERT_EQ(outcome.code, WEIR_OK) << outcome.message;
       std::vector<double> var(5), accum(5);
       for (size_t i = 0; i < 5; ++i) {
@@ -71,9 +74,10 @@ TEST(Optimisers, Adam) {
       if (!Present("ApplyAdam", dtype)) continue;
       const auto scalar = [&](double x) { return AsType({x}, {}, dtype); };
       const std::vector<double> m0(5, 0.25), v0(5, 0.5);
-      const Outcome outcome = Apply("ApplyAdam", nesterov, {{"use_nesterov", Flag(nesterov)}},
-                                    {AsType(kVar, {5}, dtype), AsType(m0, {5}, dtype), AsType(v0, {5}, dtype), scalar(0.75), scalar(0.5),
-                                     scalar(0.125), scalar(0.875), scalar(0.75), scalar(0.0625), AsType(kGrad, {5}, dtype)});
+      const Outcome outcome =
+          Apply("ApplyAdam", nesterov, {{"use_nesterov", Flag(nesterov)}},
+                {AsType(kVar, {5}, dtype), AsType(m0, {5}, dtype), AsType(v0, {5}, dtype), scalar(0.75), scalar(0.5),
+                 scalar(0.125), scalar(0.875), scalar(0.75), scalar(0.0625), AsType(kGrad, {5}, dtype)});
       ASSERT_EQ(outcome.code, WEIR_OK) << outcome.message;
       const double rate = 0.125 * std::sqrt(1 - 0.5) / (1 - 0.75);
       std::vector<double> var(5), m(5), v(5);
@@ -107,8 +111,10 @@ TEST(Variables, AddAndSubtractInPlace) {
     EXPECT_EQ(Numbers(Apply("AssignAdd", false, {}, {var, x}).inputs[0]), (std::vector<double>{2, 3, 5}));
     EXPECT_EQ(Numbers(Apply("AssignSub", false, {}, {var, x}).inputs[0]), (std::vector<double>{0, 1, 1}));
     const Attributes typed = {{"dtype", Type(dtype)}};
-    EXPECT_EQ(Numbers(Kernels().Call("AssignAddVariableOp", typed, {var, x}, {}).inputs[0]), (std::vector<double>{2, 3, 5}));
-    EXPECT_EQ(Numbers(Kernels().Call("AssignSubVariableOp", typed, {var, x}, {}).inputs[0]), (std::vector<double>{0, 1, 1}));
+    EXPECT_EQ(Numbers(Kernels().Call("AssignAddVariableOp", typed, {var, x}, {}).inputs[0]),
+              (std::vector<double>{2, 3, 5}));
+    EXPECT_EQ(Numbers(Kernels().Call("AssignSubVariableOp", typed, {var, x}, {}).inputs[0]),
+              (std::vector<double>{0, 1, 1}));
   }
   const Outcome bad = Apply("AssignAdd", false, {}, {AsType({1, 2}, {2}, WEIR_FLOAT32), AsType({1}, {}, WEIR_FLOAT32)});
   EXPECT_EQ(bad.code, WEIR_INVALID_ARGUMENT);

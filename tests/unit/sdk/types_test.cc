@@ -26,22 +26,23 @@ TEST(Half, EveryValueSurvivesTheWayThroughFloat) {
 }
 
 TEST(Half, RoundsToNearestEvenAndOverflowsToInfinity) {
-  EXPECT_EQ(half(1.0f + 0x1p-11f).bits, half(1.0f).bits);            // tie, down to even
-  EXPECT_EQ(half(1.0f + 3 * 0x1p-11f).bits, half(1.0f).bits + 2);    // tie, up to even
-  EXPECT_EQ(half(1.0f + 0x1.1p-11f).bits, half(1.0f).bits + 1);      // above the tie
+  EXPECT_EQ(half(1.0f + 0x1p-11f).bits, half(1.0f).bits);          // tie, down to even
+  EXPECT_EQ(half(1.0f + 3 * 0x1p-11f).bits, half(1.0f).bits + 2);  // tie, up to even
+  EXPECT_EQ(half(1.0f + 0x1.1p-11f).bits, half(1.0f).bits + 1);    // above the tie
   EXPECT_EQ(static_cast<float>(half(65504.0f)), 65504.0f);
   EXPECT_EQ(static_cast<float>(half(65519.0f)), 65504.0f);
   EXPECT_EQ(static_cast<float>(half(65520.0f)), kInf);
   EXPECT_EQ(static_cast<float>(half(-1e30f)), -kInf);
-  EXPECT_EQ(static_cast<float>(half(0x1p-24f)), 0x1p-24f);           // smallest subnormal
-  EXPECT_EQ(static_cast<float>(half(0x1p-25f)), 0.0f);               // tie, down to zero
+  EXPECT_EQ(static_cast<float>(half(0x1p-24f)), 0x1p-24f);  // smallest subnormal
+  EXPECT_EQ(static_cast<float>(half(0x1p-25f)), 0.0f);      // tie, down to zero
   EXPECT_EQ(half(-0.0f).bits, 0x8000);
 }
 
 TEST(Half, TilesConvertAsSingleElementsDo) {
   std::vector<half> narrow(77);
   std::vector<float> wide(narrow.size()), back(narrow.size());
-  for (size_t i = 0; i < wide.size(); ++i) wide[i] = std::ldexp(1.2345f + static_cast<float>(i), static_cast<int>(i % 40) - 25);
+  for (size_t i = 0; i < wide.size(); ++i)
+    wide[i] = std::ldexp(1.2345f + static_cast<float>(i), static_cast<int>(i % 40) - 25);
   Narrow(wide.data(), narrow.data(), static_cast<int64_t>(wide.size()));
   Widen(narrow.data(), back.data(), static_cast<int64_t>(wide.size()));
   for (size_t i = 0; i < wide.size(); ++i) {

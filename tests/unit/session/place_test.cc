@@ -31,7 +31,9 @@ class PlaceTest : public ::testing::Test {
     record->struct_size = sizeof(*record);
     record->op = {op, std::string_view(op).size()};
     record->platform = {platform, std::string_view(platform).size()};
-    record->prepare = [](const void*, const weir_prep_args*, weir_prepared*, weir_error*) -> int32_t { return WEIR_UNIMPLEMENTED; };
+    record->prepare = [](const void*, const weir_prep_args*, weir_prepared*, weir_error*) -> int32_t {
+      return WEIR_UNIMPLEMENTED;
+    };
     record->unprepare = [](weir_prepared*) {};
     const Status added = kernels_.Add(*ops(), {record, std::string("test_") + platform, "test.so", 0});
     ASSERT_TRUE(added.ok()) << added.ToString();
@@ -43,8 +45,8 @@ class PlaceTest : public ::testing::Test {
   }
 
   /// Device kind of each op node by name, or the error.
-  Result<std::map<std::string, std::string>> Kinds(const std::vector<testing::NodeLine>& nodes, const std::string& fetch,
-                                                   const PlaceOptions& options = {}) {
+  Result<std::map<std::string, std::string>> Kinds(const std::vector<testing::NodeLine>& nodes,
+                                                   const std::string& fetch, const PlaceOptions& options = {}) {
     WEIR_ASSIGN(const graph::Graph graph, testing::MakeGraph(nodes));
     graph::StepRequest request;
     request.fetches = {testing::At(graph, fetch)};
@@ -54,7 +56,8 @@ class PlaceTest : public ::testing::Test {
     std::map<std::string, std::string> kinds;
     for (size_t i = 0; i < step.nodes.size(); ++i) {
       if (step.nodes[i].kind != graph::StepNode::Kind::kOp) continue;
-      kinds[std::string(step.nodes[i].name())] = devices_.all()[static_cast<size_t>(placement.device_of[i])]->info().kind;
+      kinds[std::string(step.nodes[i].name())] =
+          devices_.all()[static_cast<size_t>(placement.device_of[i])]->info().kind;
     }
     return kinds;
   }
@@ -113,21 +116,27 @@ TEST_F(PlaceTest, MissingDeviceIsNamedWithWhatThereIs) {
 
 TEST_F(PlaceTest, ColocatedNodesStayTogether) {
   const std::vector<std::string> with_a = {"loc:@a"};
-  const auto kinds = Kinds({kX, {"a", "Neg", {"x"}, kFloat, "/device:NPU:0"},
-                            {"b", "Neg", {"a"}, {{"T", DType::kFloat}, {"_class", with_a}}}}, "b");
+  const auto kinds = Kinds({kX,
+                            {"a", "Neg", {"x"}, kFloat, "/device:NPU:0"},
+                            {"b", "Neg", {"a"}, {{"T", DType::kFloat}, {"_class", with_a}}}},
+                           "b");
   ASSERT_TRUE(kinds.ok()) << kinds.status().ToString();
   EXPECT_EQ(kinds->at("b"), "NPU");
   PlaceOptions hard;
   hard.allow_soft_placement = false;
-  const auto failed = Kinds({kX, {"a", "Neg", {"x"}, kFloat, "/device:NPU:0"},
-                             {"b", "Neg", {"a"}, {{"T", DType::kFloat}, {"_class", with_a}}, "/device:CPU:0"}}, "b", hard);
-  EXPECT_NE(failed.status().message().find("Cannot colocate nodes {{colocation_node a}} and {{colocation_node b}}"), std::string::npos)
+  const auto failed = Kinds({kX,
+                             {"a", "Neg", {"x"}, kFloat, "/device:NPU:0"},
+                             {"b", "Neg", {"a"}, {{"T", DType::kFloat}, {"_class", with_a}}, "/device:CPU:0"}},
+                            "b", hard);
+  EXPECT_NE(failed.status().message().find("Cannot colocate nodes {{colocation_node a}} and {{colocation_node b}}"),
+            std::string::npos)
       << failed.status().ToString();
 }
 
 TEST_F(PlaceTest, OpWithoutKernelSaysWhatIsRegistered) {
   const auto failed = Kinds({kX, {"a", "Log", {"x"}, kFloat}}, "a");
-  EXPECT_NE(failed.status().message().find("No OpKernel was registered to support Op 'Log' used by {{node a}}"), std::string::npos)
+  EXPECT_NE(failed.status().message().find("No OpKernel was registered to support Op 'Log' used by {{node a}}"),
+            std::string::npos)
       << failed.status().ToString();
 }
 

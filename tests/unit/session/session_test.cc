@@ -62,7 +62,9 @@ TEST(Session, RunsAndKeepsOnePlanPerFedShape) {
     const auto y = f.Run({{"x:0", Tensor::Vector<float>(values)}}, {"y:0"});
     ASSERT_TRUE(y.ok()) << y.status().ToString();
     ASSERT_EQ((*y)[0].elements(), n);
-    for (int64_t i = 0; i < n; ++i) EXPECT_EQ((*y)[0].as<float>()[static_cast<size_t>(i)], values[static_cast<size_t>(i)] * values[static_cast<size_t>(i)]);
+    for (int64_t i = 0; i < n; ++i)
+      EXPECT_EQ((*y)[0].as<float>()[static_cast<size_t>(i)],
+                values[static_cast<size_t>(i)] * values[static_cast<size_t>(i)]);
   }
 }
 
@@ -92,7 +94,8 @@ TEST(Session, ReadBeforeWriteSeesTheOldValueAndFetchesNeverChangeLater) {
 }
 
 TEST(Session, FedTensorsAreNeverWrittenNorAliased) {
-  Fixture f(MakeGraph({Placeholder("x", PartialShape::Of({2})), {"y", "Neg", {"x"}, kFloat}, {"same", "Identity", {"x"}, kFloat}}));
+  Fixture f(MakeGraph(
+      {Placeholder("x", PartialShape::Of({2})), {"y", "Neg", {"x"}, kFloat}, {"same", "Identity", {"x"}, kFloat}}));
   Tensor x = Tensor::Vector<float>({1, 2});
   const auto out = f.Run({{"x:0", x}}, {"y:0", "same:0"});
   ASSERT_TRUE(out.ok());
@@ -113,7 +116,8 @@ TEST(Session, ConcurrentRunsUpdateAtomically) {
       for (int i = 0; i < kRuns; ++i) {
         const auto out = f.Run({}, {"twice:0"}, {"add"});
         if (!out.ok()) failures[static_cast<size_t>(t)] = out.status();
-        else if (Floats((*out)[0])[0] != Floats((*out)[0])[1]) failures[static_cast<size_t>(t)] = Internal("a torn read");
+        else if (Floats((*out)[0])[0] != Floats((*out)[0])[1])
+          failures[static_cast<size_t>(t)] = Internal("a torn read");
       }
     });
   }
@@ -143,21 +147,31 @@ TEST(Session, F366_TextsOfTensorFlow) {
   Fixture f(MakeGraph({Placeholder("x", PartialShape()), {"y", "Neg", {"x"}, kFloat}, {"n", "NoOp", {}}}));
   const Tensor one = Tensor::Scalar<float>(1);
   const auto text = [&](const std::vector<Feed>& feeds, const std::vector<std::string>& fetches,
-                        const std::vector<std::string>& targets) { return f.Run(feeds, fetches, targets).status().ToString(); };
-  EXPECT_NE(text({{"x:0", one}, {"x:0", one}}, {"y:0"}, {}).find("INVALID_ARGUMENT: Endpoint \"x:0\" fed more than once."), std::string::npos);
-  EXPECT_NE(text({{"x:0", one}}, {"x:0"}, {}).find("INVALID_ARGUMENT: x:0 is both fed and fetched."), std::string::npos);
-  EXPECT_NE(text({}, {}, {}).find("INVALID_ARGUMENT: Must specify at least one target to fetch or execute."), std::string::npos);
-  EXPECT_NE(text({}, {}, {"zz", "yy"}).find("NOT_FOUND: PruneForTargets: Some target nodes not found: zz yy"), std::string::npos);
+                        const std::vector<std::string>& targets) {
+    return f.Run(feeds, fetches, targets).status().ToString();
+  };
+  EXPECT_NE(
+      text({{"x:0", one}, {"x:0", one}}, {"y:0"}, {}).find("INVALID_ARGUMENT: Endpoint \"x:0\" fed more than once."),
+      std::string::npos);
+  EXPECT_NE(text({{"x:0", one}}, {"x:0"}, {}).find("INVALID_ARGUMENT: x:0 is both fed and fetched."),
+            std::string::npos);
+  EXPECT_NE(text({}, {}, {}).find("INVALID_ARGUMENT: Must specify at least one target to fetch or execute."),
+            std::string::npos);
+  EXPECT_NE(text({}, {}, {"zz", "yy"}).find("NOT_FOUND: PruneForTargets: Some target nodes not found: zz yy"),
+            std::string::npos);
   EXPECT_NE(text({}, {"nope:0"}, {}).find("NOT_FOUND: FetchOutputs node nope:0: not found"), std::string::npos);
   EXPECT_NE(text({}, {"n:0"}, {}).find("Tried to fetch data for 'n:0', which produces no output."), std::string::npos);
   EXPECT_NE(text({}, {"y:3"}, {}).find("FetchOutputs y:3: output index too large, must be < 1"), std::string::npos);
-  EXPECT_NE(text({{"gone:0", one}}, {"y:0"}, {}).find("FeedInputs: unable to find feed output gone:0"), std::string::npos);
+  EXPECT_NE(text({{"gone:0", one}}, {"y:0"}, {}).find("FeedInputs: unable to find feed output gone:0"),
+            std::string::npos);
   const auto call = f.session->MakeCallable({{"nope:0"}, {"y:0"}, {}});
-  EXPECT_NE(call.status().ToString().find("Tensor nope:0, specified in either feed_devices or fetch_devices was not found in the Graph"),
+  EXPECT_NE(call.status().ToString().find(
+                "Tensor nope:0, specified in either feed_devices or fetch_devices was not found in the Graph"),
             std::string::npos);
   const auto index = f.session->MakeCallable({{}, {"y:3"}, {}});
-  EXPECT_NE(index.status().ToString().find("OUT_OF_RANGE: Node 'y' (type: 'Neg', num of outputs: 1) does not have output 3"),
-            std::string::npos);
+  EXPECT_NE(
+      index.status().ToString().find("OUT_OF_RANGE: Node 'y' (type: 'Neg', num of outputs: 1) does not have output 3"),
+      std::string::npos);
 }
 
 TEST(Session, ClosedSessionRefusesToRunAndClosesTwice) {
@@ -183,9 +197,12 @@ TEST(Session, DataDependentShapesFlowThroughThePlan) {
 }
 
 TEST(Session, StringsMoveThroughArithmeticFreeKernels) {
-  Fixture f(MakeGraph({Const("a", Tensor::Vector<std::string>({"x", "", "y"})), Const("i", Tensor::Vector<int32_t>({2, 0, 2})),
+  Fixture f(MakeGraph({Const("a", Tensor::Vector<std::string>({"x", "", "y"})),
+                       Const("i", Tensor::Vector<int32_t>({2, 0, 2})),
                        Const("axis", Tensor::Scalar<int32_t>(0)),
-                       {"g", "GatherV2", {"a", "i", "axis"},
+                       {"g",
+                        "GatherV2",
+                        {"a", "i", "axis"},
                         {{"Tparams", DType::kString}, {"Tindices", DType::kInt32}, {"Taxis", DType::kInt32}}}}));
   const auto out = f.Run({}, {"g:0"});
   ASSERT_TRUE(out.ok()) << out.status().ToString();
@@ -194,9 +211,12 @@ TEST(Session, StringsMoveThroughArithmeticFreeKernels) {
 }
 
 TEST(Session, ErrorsInAStepNameTheNodeAndLeaveTheSessionUsable) {
-  Fixture f(MakeGraph({Placeholder("i", PartialShape::Of({2}), DType::kInt32), Const("a", Tensor::Vector<float>({1, 2, 3})),
+  Fixture f(MakeGraph({Placeholder("i", PartialShape::Of({2}), DType::kInt32),
+                       Const("a", Tensor::Vector<float>({1, 2, 3})),
                        Const("axis", Tensor::Scalar<int32_t>(0)),
-                       {"g", "GatherV2", {"a", "i", "axis"},
+                       {"g",
+                        "GatherV2",
+                        {"a", "i", "axis"},
                         {{"Tparams", DType::kFloat}, {"Tindices", DType::kInt32}, {"Taxis", DType::kInt32}}}}));
   const auto bad = f.Run({{"i:0", Tensor::Vector<int32_t>({0, 7})}}, {"g:0"});
   EXPECT_EQ(bad.status().code(), Code::kInvalidArgument);

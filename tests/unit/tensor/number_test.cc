@@ -14,10 +14,10 @@ TEST(NumberTest, HalfBits) {
   const struct {
     float value;
     uint16_t bits;
-  } kCases[] = {{0.0f, 0x0000},     {-0.0f, 0x8000},     {1.0f, 0x3c00},        {-2.0f, 0xc000},
-                {65504.0f, 0x7bff}, {65519.9f, 0x7bff},  {65520.0f, 0x7c00},    {1e9f, 0x7c00},
-                {kInf, 0x7c00},     {-kInf, 0xfc00},     {6.1035156e-5f, 0x0400}, {5.9604645e-8f, 0x0001},
-                {2.9802322e-8f, 0}, {3.1e-8f, 0x0001},   {1.00048828125f, 0x3c00}, {1.00146484375f, 0x3c02}};
+  } kCases[] = {{0.0f, 0x0000},     {-0.0f, 0x8000},    {1.0f, 0x3c00},           {-2.0f, 0xc000},
+                {65504.0f, 0x7bff}, {65519.9f, 0x7bff}, {65520.0f, 0x7c00},       {1e9f, 0x7c00},
+                {kInf, 0x7c00},     {-kInf, 0xfc00},    {6.1035156e-5f, 0x0400},  {5.9604645e-8f, 0x0001},
+                {2.9802322e-8f, 0}, {3.1e-8f, 0x0001},  {1.00048828125f, 0x3c00}, {1.00146484375f, 0x3c02}};
   for (const auto& c : kCases) EXPECT_EQ(FloatToHalf(c.value), c.bits) << c.value;
   EXPECT_TRUE(std::isnan(HalfToFloat(FloatToHalf(std::nanf("")))));
 }
@@ -84,10 +84,18 @@ TEST(NumberTest, IntegersAreClampedAndTruncated) {
     DType type;
     double value;
     int64_t stored;
-  } kCases[] = {{DType::kInt8, 200, 127},       {DType::kInt8, -200, -128},     {DType::kUint8, -1, 0},
-                {DType::kInt32, 2.9, 2},        {DType::kInt32, -2.9, -2},      {DType::kInt64, 1e30, INT64_MAX},
-                {DType::kInt64, -1e30, INT64_MIN}, {DType::kInt16, std::nan(""), 0}, {DType::kBool, 0.5, 1},
-                {DType::kInt4, 100, 7},         {DType::kUint4, -3, 0},         {DType::kInt2, -9, -2},
+  } kCases[] = {{DType::kInt8, 200, 127},
+                {DType::kInt8, -200, -128},
+                {DType::kUint8, -1, 0},
+                {DType::kInt32, 2.9, 2},
+                {DType::kInt32, -2.9, -2},
+                {DType::kInt64, 1e30, INT64_MAX},
+                {DType::kInt64, -1e30, INT64_MIN},
+                {DType::kInt16, std::nan(""), 0},
+                {DType::kBool, 0.5, 1},
+                {DType::kInt4, 100, 7},
+                {DType::kUint4, -3, 0},
+                {DType::kInt2, -9, -2},
                 {DType::kUint2, 9, 3}};
   for (const auto& c : kCases) EXPECT_EQ(ElementAsInt(*ScalarFrom(c.type, c.value), 0), c.stored) << Name(c.type);
 }

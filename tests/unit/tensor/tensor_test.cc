@@ -50,8 +50,8 @@ TEST(TensorTest, LargerThanMemoryIsResourceExhausted) {
       const Result<Tensor> tensor = Tensor::Make(type, Shape::Of({count}));
       ASSERT_FALSE(tensor.ok());
       EXPECT_EQ(tensor.status().code(), Code::kResourceExhausted);
-      const std::string start = "OOM when allocating tensor with shape[" + std::to_string(count) + "] and type " +
-                                Name(type) + ": ";
+      const std::string start =
+          "OOM when allocating tensor with shape[" + std::to_string(count) + "] and type " + Name(type) + ": ";
       EXPECT_TRUE(tensor.status().message().starts_with(start)) << tensor.status().message();
     }
   }
@@ -124,12 +124,9 @@ TEST(TensorTest, OverABuffer) {
     DType type;
     Shape shape;
     uint64_t offset;
-  } kBad[] = {{DType::kInt32, Shape::Of({4}), 49},
-              {DType::kInt32, Shape::Of({17}), 0},
-              {DType::kInt8, Shape(), 64},
-              {DType::kInt8, Shape(), std::numeric_limits<uint64_t>::max()},
-              {DType::kString, Shape(), 0},
-              {DType::kInvalid, Shape(), 0}};
+  } kBad[] = {{DType::kInt32, Shape::Of({4}), 49}, {DType::kInt32, Shape::Of({17}), 0},
+              {DType::kInt8, Shape(), 64},         {DType::kInt8, Shape(), std::numeric_limits<uint64_t>::max()},
+              {DType::kString, Shape(), 0},        {DType::kInvalid, Shape(), 0}};
   for (const auto& c : kBad) {
     EXPECT_EQ(Tensor::Over(c.type, c.shape, buffer, c.offset).status().code(), Code::kInvalidArgument);
   }
@@ -177,8 +174,7 @@ TEST(TensorTest, SummariesAreTensorFlows) {
       {Counting({3}), 3, "[0 1 2]"},
       {Counting({0, 3}), 3, "[]"},
       {Tensor::Vector<bool>({true, false}), 3, "[1 0]"},
-      {Tensor::Vector<std::string>({"a\n\"b'", std::string("\0\xc3\xbf", 3)}), 3,
-       "[a\\n\\\"b\\' \\000\xc3\xbf]"},
+      {Tensor::Vector<std::string>({"a\n\"b'", std::string("\0\xc3\xbf", 3)}), 3, "[a\\n\\\"b\\' \\000\xc3\xbf]"},
       {Tensor::Scalar<uint64_t>(uint64_t{1} << 63), 3, "[9223372036854775808]"},
       {Tensor::Scalar<int8_t>(-3), 3, "[-3]"},
       {*ScalarFrom(DType::kHalf, 0.1), 3, "[0.0999755859]"},

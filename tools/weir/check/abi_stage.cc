@@ -20,9 +20,11 @@ constexpr std::string_view kNobody = "a-device-that-nobody-has";
 
 Status CheckQuery(const Subject& subject) {
   for (const uint32_t major : {0u, WEIR_ABI_MAJOR + 1u, ~0u}) {
-    if (subject.query()(major, 0) != nullptr) return InvalidArgument("it answers ABI major {}, which it was not built for", major);
+    if (subject.query()(major, 0) != nullptr)
+      return InvalidArgument("it answers ABI major {}, which it was not built for", major);
   }
-  if (subject.query()(WEIR_ABI_MAJOR, WEIR_ABI_MINOR) != &subject.table()) return InvalidArgument("two queries give two tables");
+  if (subject.query()(WEIR_ABI_MAJOR, WEIR_ABI_MINOR) != &subject.table())
+    return InvalidArgument("two queries give two tables");
   return {};
 }
 
@@ -30,14 +32,16 @@ Status CheckTable(const Subject& subject, const plugin::PluginNote& note) {
   const weir_plugin* table = &subject.table();
   if (!WEIR_HAS(table, init)) return InvalidArgument("the table ({} bytes) lacks init", table->struct_size);
   if (!WEIR_HAS(table, shutdown)) return InvalidArgument("the table has no shutdown");
-  if (Text(table->name) != note.name) return InvalidArgument("the note says '{}', the table '{}'", note.name, Text(table->name));
+  if (Text(table->name) != note.name)
+    return InvalidArgument("the note says '{}', the table '{}'", note.name, Text(table->name));
   if (Text(table->version) != note.version) {
     return InvalidArgument("the note says version '{}', the table '{}'", note.version, Text(table->version));
   }
   if (table->built_minor != note.built_minor) {
     return InvalidArgument("the note says built with minor {}, the table {}", note.built_minor, table->built_minor);
   }
-  if (table->option_count != 0 && table->options == nullptr) return InvalidArgument("options are announced but missing");
+  if (table->option_count != 0 && table->options == nullptr)
+    return InvalidArgument("options are announced but missing");
   return {};
 }
 
@@ -49,7 +53,8 @@ Status CheckInterfaces(const Subject& subject, const plugin::PluginNote& note) {
   if ((note.kinds & WEIR_KIND_KERNELS) != 0 && get(WEIR_KERNELS_INTERFACE) == nullptr) {
     return InvalidArgument("the note promises kernels, but there is no {}", WEIR_KERNELS_INTERFACE);
   }
-  for (const std::string_view id : {std::string_view("no-such-thing/1"), std::string_view("device/99"), std::string_view()}) {
+  for (const std::string_view id :
+       {std::string_view("no-such-thing/1"), std::string_view("device/99"), std::string_view()}) {
     if (get(id) != nullptr) return InvalidArgument("get_interface('{}') gives a table", id);
   }
   for (const std::string_view id : {WEIR_DEVICE_INTERFACE, WEIR_KERNELS_INTERFACE, WEIR_COST_INTERFACE}) {
@@ -60,8 +65,8 @@ Status CheckInterfaces(const Subject& subject, const plugin::PluginNote& note) {
 
 Status CheckFunctions(const Subject& subject) {
   if (const weir_device_api* api = subject.devices(); api != nullptr) {
-    const bool complete = WEIR_HAS(api, enumerate) && WEIR_HAS(api, open) && WEIR_HAS(api, close) && WEIR_HAS(api, alloc) &&
-                          WEIR_HAS(api, free) && WEIR_HAS(api, copy);
+    const bool complete = WEIR_HAS(api, enumerate) && WEIR_HAS(api, open) && WEIR_HAS(api, close) &&
+                          WEIR_HAS(api, alloc) && WEIR_HAS(api, free) && WEIR_HAS(api, copy);
     if (!complete) return InvalidArgument("device/1 lacks one of enumerate, open, close, alloc, free, copy");
   }
   if (const weir_kernels_api* api = subject.kernels(); api != nullptr) {
@@ -98,8 +103,10 @@ Finding TrySmallBuffer(const Subject& subject) {
     error.capacity = capacity;
     OpenNobody(api, &error);
     const char* changed = std::find_if(text + capacity, text + sizeof(text), [](char c) { return c != 0x5a; });
-    if (changed != text + sizeof(text)) return Status(InvalidArgument("a buffer of {} bytes is written at byte {}", capacity, changed - text));
-    if (error.length > capacity) return Status(InvalidArgument("a length of {} for a buffer of {}", error.length, capacity));
+    if (changed != text + sizeof(text))
+      return Status(InvalidArgument("a buffer of {} bytes is written at byte {}", capacity, changed - text));
+    if (error.length > capacity)
+      return Status(InvalidArgument("a length of {} for a buffer of {}", error.length, capacity));
   }
   return Status();
 }
@@ -118,11 +125,11 @@ Status StartOnNewerHost(const std::string& path) {
   std::memset(longer.later, 0xee, sizeof(longer.later));
   WEIR_ASSIGN(const Subject subject, Subject::Load(path));
   const weir_plugin* table = subject.query()(WEIR_ABI_MAJOR, WEIR_ABI_MINOR + 1);
-  if (table == nullptr) return InvalidArgument("it declines to work with ABI {}.{}", WEIR_ABI_MAJOR, WEIR_ABI_MINOR + 1);
+  if (table == nullptr)
+    return InvalidArgument("it declines to work with ABI {}.{}", WEIR_ABI_MAJOR, WEIR_ABI_MINOR + 1);
   const std::vector<weir_opt> options = plugin::DefaultOptions(*table);
-  return kernel::CallPlugin("init", [&](weir_error* error) {
-    return table->init(&longer.host, options.data(), options.size(), error);
-  });
+  return kernel::CallPlugin(
+      "init", [&](weir_error* error) { return table->init(&longer.host, options.data(), options.size(), error); });
 }
 
 }  // namespace
@@ -130,10 +137,12 @@ Status StartOnNewerHost(const std::string& path) {
 std::vector<RuleResult> AbiStage(const Target& target) {
   std::vector<RuleResult> results = RunInChild("WEIR-ABI-01", target.time_limit_ms, [&](Recorder& recorder) {
     Result<Subject> subject = Unknown("not tried");
-    if (!recorder.Try("WEIR-ABI-01", [&] {
-          subject = Subject::Load(target.path);
-          return subject.ok() ? CheckQuery(*subject) : subject.status();
-        }) && !subject.ok()) {
+    if (!recorder.Try("WEIR-ABI-01",
+                      [&] {
+                        subject = Subject::Load(target.path);
+                        return subject.ok() ? CheckQuery(*subject) : subject.status();
+                      }) &&
+        !subject.ok()) {
       return;
     }
     const Result<plugin::PluginNote> note = plugin::ReadNoteFile(target.path);

@@ -14,7 +14,8 @@ namespace {
 
 constexpr Rule kRules[] = {
     {"WEIR-NOTE-01", "static", "the file is a 64-bit ELF library with one valid note of weir"},
-    {"WEIR-NOTE-02", "static", "the note fits this host: machine, ABI, must-understand bits, sanitizer, instruction set"},
+    {"WEIR-NOTE-02", "static",
+     "the note fits this host: machine, ABI, must-understand bits, sanitizer, instruction set"},
     {"WEIR-NOTE-03", "static", "the note says what the plugin brings, and kernels name their platforms"},
     {"WEIR-ELF-01", "static", "exactly one symbol is exported: weir_plugin_query_v1"},
     {"WEIR-ELF-02", "static", "no symbol of the core is imported"},
@@ -67,11 +68,20 @@ std::string EscapeXml(std::string_view text) {
   std::string escaped;
   for (const char c : text) {
     switch (c) {
-      case '&': escaped += "&amp;"; break;
-      case '<': escaped += "&lt;"; break;
-      case '>': escaped += "&gt;"; break;
-      case '"': escaped += "&quot;"; break;
-      default: escaped += static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t' ? ' ' : c;
+      case '&':
+        escaped += "&amp;";
+        break;
+      case '<':
+        escaped += "&lt;";
+        break;
+      case '>':
+        escaped += "&gt;";
+        break;
+      case '"':
+        escaped += "&quot;";
+        break;
+      default:
+        escaped += static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t' ? ' ' : c;
     }
   }
   return escaped;
@@ -81,9 +91,12 @@ std::string EscapeXml(std::string_view text) {
 
 std::string_view Name(Verdict verdict) {
   switch (verdict) {
-    case Verdict::kPass: return "pass";
-    case Verdict::kFail: return "fail";
-    case Verdict::kSkip: return "skip";
+    case Verdict::kPass:
+      return "pass";
+    case Verdict::kFail:
+      return "fail";
+    case Verdict::kSkip:
+      return "skip";
   }
   return "fail";
 }
@@ -119,7 +132,8 @@ Result<std::vector<StageResult>> Check(const op::OpRegistry& ops, const CheckOpt
 
 bool Passed(std::span<const StageResult> stages) {
   return std::all_of(stages.begin(), stages.end(), [](const StageResult& stage) {
-    return std::none_of(stage.rules.begin(), stage.rules.end(), [](const RuleResult& r) { return r.verdict == Verdict::kFail; });
+    return std::none_of(stage.rules.begin(), stage.rules.end(),
+                        [](const RuleResult& r) { return r.verdict == Verdict::kFail; });
   });
 }
 
@@ -148,9 +162,10 @@ std::string JUnit(std::string_view plugin, std::span<const StageResult> stages) 
     failures += failed;
     skipped += left_out;
   }
-  return fmt::format("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"{}\" tests=\"{}\" failures=\"{}\" "
-                     "skipped=\"{}\">\n{}</testsuites>\n",
-                     EscapeXml(plugin), tests, failures, skipped, suites);
+  return fmt::format(
+      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"{}\" tests=\"{}\" failures=\"{}\" "
+      "skipped=\"{}\">\n{}</testsuites>\n",
+      EscapeXml(plugin), tests, failures, skipped, suites);
 }
 
 }  // namespace weir::check

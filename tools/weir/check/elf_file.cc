@@ -18,14 +18,16 @@ class Bytes {
 
   template <class T>
   Result<T> At(uint64_t offset) const {
-    if (offset > data_.size() || sizeof(T) > data_.size() - offset) return DataLoss("the file ends before byte {}", offset + sizeof(T));
+    if (offset > data_.size() || sizeof(T) > data_.size() - offset)
+      return DataLoss("the file ends before byte {}", offset + sizeof(T));
     T value;
     std::memcpy(&value, data_.data() + offset, sizeof(T));
     return value;
   }
   template <class T>
   Result<std::vector<T>> Table(uint64_t offset, uint64_t bytes) const {
-    if (offset > data_.size() || bytes > data_.size() - offset) return DataLoss("a table at byte {} lies outside the file", offset);
+    if (offset > data_.size() || bytes > data_.size() - offset)
+      return DataLoss("a table at byte {} lies outside the file", offset);
     std::vector<T> table(bytes / sizeof(T));
     std::memcpy(table.data(), data_.data() + offset, table.size() * sizeof(T));
     return table;
@@ -100,7 +102,8 @@ Result<ElfFile> ElfFile::Read(const std::string& path) {
               bytes.Table<Elf64_Shdr>(header.e_shoff, uint64_t{header.e_shnum} * sizeof(Elf64_Shdr)));
   bool has_symbols = false;
   for (const Elf64_Shdr& section : sections) {
-    if ((section.sh_type != SHT_DYNSYM && section.sh_type != SHT_DYNAMIC) || section.sh_link >= sections.size()) continue;
+    if ((section.sh_type != SHT_DYNSYM && section.sh_type != SHT_DYNAMIC) || section.sh_link >= sections.size())
+      continue;
     const uint64_t names = sections[section.sh_link].sh_offset;
     if (section.sh_type == SHT_DYNSYM) {
       WEIR_ASSIGN(const std::vector<Elf64_Sym> symbols, bytes.Table<Elf64_Sym>(section.sh_offset, section.sh_size));

@@ -31,7 +31,8 @@ bool KernelTrial::empty() const {
 
 bool KernelTrial::has_strings() const {
   const auto is_string = [](const OperandSpec& o) { return o.dtype == DType::kString; };
-  return std::any_of(inputs_.begin(), inputs_.end(), is_string) || std::any_of(outputs_.begin(), outputs_.end(), is_string);
+  return std::any_of(inputs_.begin(), inputs_.end(), is_string) ||
+         std::any_of(outputs_.begin(), outputs_.end(), is_string);
 }
 
 std::string KernelTrial::ToString() const {
@@ -59,9 +60,10 @@ uint64_t MaskOf(const weir_kernel& record, std::string_view attr) {
 // Types that the host can make values of, in the order of preference for those left open.
 std::vector<DType> Preferred(DTypeSet set) {
   std::vector<DType> types;
-  for (const DType t : {DType::kFloat, DType::kInt32, DType::kInt64, DType::kDouble, DType::kBool, DType::kHalf, DType::kBfloat16,
-                        DType::kUint8, DType::kInt8, DType::kInt16, DType::kUint16, DType::kUint32, DType::kUint64,
-                        DType::kComplex64, DType::kComplex128, DType::kQint8, DType::kQuint8, DType::kQint32, DType::kString}) {
+  for (const DType t :
+       {DType::kFloat, DType::kInt32, DType::kInt64, DType::kDouble, DType::kBool, DType::kHalf, DType::kBfloat16,
+        DType::kUint8, DType::kInt8, DType::kInt16, DType::kUint16, DType::kUint32, DType::kUint64, DType::kComplex64,
+        DType::kComplex128, DType::kQint8, DType::kQuint8, DType::kQint32, DType::kString}) {
     if (Contains(set, t)) types.push_back(t);
   }
   return types;
@@ -71,26 +73,59 @@ std::vector<DType> Preferred(DTypeSet set) {
 void Fill(Tensor& tensor, bool index, std::mt19937& random) {
   const DType t = tensor.dtype();
   if (t == DType::kString) {
-    for (std::string& text : tensor.mutable_as<std::string>()) text = random() % 2 == 0 ? "a" : "a longer text than fits inline";
+    for (std::string& text : tensor.mutable_as<std::string>())
+      text = random() % 2 == 0 ? "a" : "a longer text than fits inline";
     return;
   }
   std::byte* data = tensor.mutable_raw();
-  const auto put = [&](int64_t i, auto value) { std::memcpy(data + static_cast<size_t>(i) * sizeof(value), &value, sizeof(value)); };
+  const auto put = [&](int64_t i, auto value) {
+    std::memcpy(data + static_cast<size_t>(i) * sizeof(value), &value, sizeof(value));
+  };
   for (int64_t i = 0; i < tensor.elements(); ++i) {
     const int small = static_cast<int>(random() % 2) + (index ? 0 : 1);
     const float real = (random() % 2 == 0 ? 1.0f : -1.0f) * (0.25f + static_cast<float>(random() % 1000) / 500.0f);
     switch (t) {
-      case DType::kFloat: put(i, real); break;
-      case DType::kDouble: put(i, static_cast<double>(real)); break;
-      case DType::kComplex64: put(2 * i, real); put(2 * i + 1, -real); break;
-      case DType::kComplex128: put(2 * i, static_cast<double>(real)); put(2 * i + 1, 0.5); break;
-      case DType::kBfloat16: put(i, static_cast<uint16_t>(std::bit_cast<uint32_t>(real) >> 16)); break;
-      case DType::kHalf: put(i, static_cast<uint16_t>((random() % 2 == 0 ? 0x3800 : 0xbc00) + random() % 1024)); break;
-      case DType::kInt64: case DType::kUint64: put(i, static_cast<int64_t>(small)); break;
-      case DType::kInt32: case DType::kUint32: case DType::kQint32: put(i, small); break;
-      case DType::kInt16: case DType::kUint16: case DType::kQint16: case DType::kQuint16: put(i, static_cast<int16_t>(small)); break;
-      case DType::kBool: put(i, static_cast<uint8_t>(small % 2)); break;
-      default: put(i, static_cast<uint8_t>(small)); break;
+      case DType::kFloat:
+        put(i, real);
+        break;
+      case DType::kDouble:
+        put(i, static_cast<double>(real));
+        break;
+      case DType::kComplex64:
+        put(2 * i, real);
+        put(2 * i + 1, -real);
+        break;
+      case DType::kComplex128:
+        put(2 * i, static_cast<double>(real));
+        put(2 * i + 1, 0.5);
+        break;
+      case DType::kBfloat16:
+        put(i, static_cast<uint16_t>(std::bit_cast<uint32_t>(real) >> 16));
+        break;
+      case DType::kHalf:
+        put(i, static_cast<uint16_t>((random() % 2 == 0 ? 0x3800 : 0xbc00) + random() % 1024));
+        break;
+      case DType::kInt64:
+      case DType::kUint64:
+        put(i, static_cast<int64_t>(small));
+        break;
+      case DType::kInt32:
+      case DType::kUint32:
+      case DType::kQint32:
+        put(i, small);
+        break;
+      case DType::kInt16:
+      case DType::kUint16:
+      case DType::kQint16:
+      case DType::kQuint16:
+        put(i, static_cast<int16_t>(small));
+        break;
+      case DType::kBool:
+        put(i, static_cast<uint8_t>(small % 2));
+        break;
+      default:
+        put(i, static_cast<uint8_t>(small));
+        break;
     }
   }
 }
@@ -103,16 +138,43 @@ Tensor MakeInts(Pattern pattern, DType dtype, const std::vector<int64_t>& dims) 
   std::vector<int64_t> values;
   std::vector<int64_t> shape = {rank};
   switch (pattern) {
-    case Pattern::kScalarZero: values = {0}; shape = {}; break;
-    case Pattern::kScalarTwo: values = {2}; shape = {}; break;
-    case Pattern::kZero: values = {0}; shape = {1}; break;
-    case Pattern::kLast: values = {std::max<int64_t>(rank - 1, 0)}; shape = {1}; break;
-    case Pattern::kIota: values.resize(dims.size()); std::iota(values.begin(), values.end(), int64_t{0}); break;
-    case Pattern::kDims: values = dims; break;
-    case Pattern::kZeros: values.assign(dims.size(), 0); break;
-    case Pattern::kOnes: values.assign(dims.size(), 1); break;
-    case Pattern::kPairs: values.assign(2 * dims.size(), 1); shape = {rank, 2}; break;
-    case Pattern::kFirstTwo: values = {0, 1}; shape = {2}; break;
+    case Pattern::kScalarZero:
+      values = {0};
+      shape = {};
+      break;
+    case Pattern::kScalarTwo:
+      values = {2};
+      shape = {};
+      break;
+    case Pattern::kZero:
+      values = {0};
+      shape = {1};
+      break;
+    case Pattern::kLast:
+      values = {std::max<int64_t>(rank - 1, 0)};
+      shape = {1};
+      break;
+    case Pattern::kIota:
+      values.resize(dims.size());
+      std::iota(values.begin(), values.end(), int64_t{0});
+      break;
+    case Pattern::kDims:
+      values = dims;
+      break;
+    case Pattern::kZeros:
+      values.assign(dims.size(), 0);
+      break;
+    case Pattern::kOnes:
+      values.assign(dims.size(), 1);
+      break;
+    case Pattern::kPairs:
+      values.assign(2 * dims.size(), 1);
+      shape = {rank, 2};
+      break;
+    case Pattern::kFirstTwo:
+      values = {0, 1};
+      shape = {2};
+      break;
   }
   Result<Shape> made = Shape::Make(shape);
   Result<Tensor> tensor = made.ok() ? Tensor::Make(dtype, *made) : Result<Tensor>(made.status());
@@ -159,7 +221,8 @@ std::vector<int64_t> Formed(Form form, const std::vector<int64_t>& dims) {
 // The search for one record and one choice of element types.
 class TrialSearch {
  public:
-  TrialSearch(const op::OpDef& def, const weir_kernel& record, DType first) : def_(def), record_(record), first_(first) {}
+  TrialSearch(const op::OpDef& def, const weir_kernel& record, DType first)
+      : def_(def), record_(record), first_(first) {}
 
   /// Tries every combination until `wanted` trials of distinct data shapes were taken.
   int Run(int wanted, const std::function<bool(const KernelTrial&)>& try_it) {
@@ -212,13 +275,16 @@ class TrialSearch {
     if (attr.type == "int") return op::AttrValue(std::max<int64_t>(attr.minimum.value_or(0), 2));
     if (attr.type == "float") return op::AttrValue(1.0f);
     if (attr.type == "bool") return op::AttrValue(false);
-    if (attr.type == "string") return op::AttrValue(attr.allowed_strings.empty() ? std::string("x") : attr.allowed_strings.front());
+    if (attr.type == "string")
+      return op::AttrValue(attr.allowed_strings.empty() ? std::string("x") : attr.allowed_strings.front());
     if (attr.type == "shape") return op::AttrValue(PartialShape::Of(dims));
-    if (attr.type == "list(int)") return op::AttrValue(std::vector<int64_t>(2, std::max<int64_t>(attr.minimum.value_or(0), 1)));
+    if (attr.type == "list(int)")
+      return op::AttrValue(std::vector<int64_t>(2, std::max<int64_t>(attr.minimum.value_or(0), 1)));
     return std::nullopt;
   }
 
-  std::unique_ptr<KernelTrial> Make(const std::vector<int64_t>& dims, const std::vector<Pattern>& patterns, int combination) {
+  std::unique_ptr<KernelTrial> Make(const std::vector<int64_t>& dims, const std::vector<Pattern>& patterns,
+                                    int combination) {
     op::AttrList attrs;
     for (const op::AttrDef& attr : def_.attrs) {
       if (std::optional<op::AttrValue> value = ValueFor(attr, dims)) attrs.emplace_back(attr.name, std::move(*value));
@@ -242,7 +308,8 @@ class TrialSearch {
         const bool variable = ((record_.variable_reads | record_.variable_writes) & bit) != 0;
         DType dtype = BaseType(declared);
         if (dtype == DType::kResource) {
-          const Result<DType> held = trial.node_.attrs.Has("T") ? trial.node_.attrs.Type("T") : trial.node_.attrs.Type("dtype");
+          const Result<DType> held =
+              trial.node_.attrs.Has("T") ? trial.node_.attrs.Type("T") : trial.node_.attrs.Type("dtype");
           if (!variable || !held.ok()) return false;
           dtype = *held;
         }
@@ -254,7 +321,8 @@ class TrialSearch {
           trial.values_.push_back(MakeInts(patterns[std::min(ints++, patterns.size() - 1)], dtype, dims));
         } else {
           Form form = Form::kSame;
-          if (data_inputs_ > 0 && data_inputs_ <= 3) form = static_cast<Form>(combination >> (2 * (data_inputs_ - 1)) & 3);
+          if (data_inputs_ > 0 && data_inputs_ <= 3)
+            form = static_cast<Form>(combination >> (2 * (data_inputs_ - 1)) & 3);
           ++data_inputs_;
           Result<Shape> shape = Shape::Make(Formed(form, dims));
           Result<Tensor> value = shape.ok() ? Tensor::Make(dtype, *shape) : Result<Tensor>(shape.status());
@@ -264,7 +332,9 @@ class TrialSearch {
         }
         if (!trial.values_.back().valid()) return false;
         trial.known_.push_back(shape_like);
-        trial.inputs_.push_back({.dtype = dtype, .shape = trial.values_.back().shape(), .variable = variable,
+        trial.inputs_.push_back({.dtype = dtype,
+                                 .shape = trial.values_.back().shape(),
+                                 .variable = variable,
                                  .host = (record_.host_inputs & bit) != 0});
       }
     }
@@ -277,16 +347,19 @@ class TrialSearch {
   bool InferOutputs(const op::Signature& signature, KernelTrial& trial) {
     std::vector<PartialShape> shapes;
     for (size_t i = 0; i < trial.inputs_.size(); ++i) {
-      shapes.push_back(signature.inputs[i] == DType::kResource ? PartialShape(Shape()) : PartialShape(trial.inputs_[i].shape));
+      shapes.push_back(signature.inputs[i] == DType::kResource ? PartialShape(Shape())
+                                                               : PartialShape(trial.inputs_[i].shape));
     }
     const auto value = [&](int i) -> const Tensor* {
-      return signature.inputs[static_cast<size_t>(i)] == DType::kResource ? nullptr : &trial.values_[static_cast<size_t>(i)];
+      return signature.inputs[static_cast<size_t>(i)] == DType::kResource ? nullptr
+                                                                          : &trial.values_[static_cast<size_t>(i)];
     };
     const auto of_resource = [&](int i) {
       const bool resource = signature.inputs[static_cast<size_t>(i)] == DType::kResource;
       return resource ? PartialShape(trial.inputs_[static_cast<size_t>(i)].shape) : PartialShape();
     };
-    op::ShapeContext context(trial.node_.attrs, signature.inputs, shapes, static_cast<int>(signature.outputs.size()), value, of_resource);
+    op::ShapeContext context(trial.node_.attrs, signature.inputs, shapes, static_cast<int>(signature.outputs.size()),
+                             value, of_resource);
     if (!def_.shape || !def_.shape(context).ok()) return false;
     size_t flat = 0;
     for (size_t arg = 0; arg < def_.outputs.size(); ++arg) {
@@ -312,7 +385,8 @@ class TrialSearch {
   int data_inputs_ = 0;
 };
 
-int ForEachTrial(const op::OpDef& def, const weir_kernel& record, const std::function<bool(const KernelTrial&)>& try_it) {
+int ForEachTrial(const op::OpDef& def, const weir_kernel& record,
+                 const std::function<bool(const KernelTrial&)>& try_it) {
   const DTypeSet types = record.type_count != 0 ? record.types[0].dtypes : Bit(DType::kFloat);
   int taken = 0;
   int wanted = kShapesPerType;

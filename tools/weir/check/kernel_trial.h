@@ -1,4 +1,5 @@
-// Nodes to try a kernel with: attributes, shapes and values that its op accepts, found by asking the op's shape function.
+// Nodes to try a kernel with: attributes, shapes and values that its op accepts, found by asking the op's shape
+// function.
 #ifndef WEIR_TOOLS_WEIR_CHECK_KERNEL_TRIAL_H_
 #define WEIR_TOOLS_WEIR_CHECK_KERNEL_TRIAL_H_
 
@@ -51,7 +52,8 @@ class KernelTrial {
 /// Calls `try_it` with trials for `record` until it has taken enough of them: for every element type of the first
 /// constraint at least one, for the first type several shapes, an empty one among them. `try_it` answers whether the
 /// kernel took the trial. Returns how many it took.
-int ForEachTrial(const op::OpDef& def, const weir_kernel& record, const std::function<bool(const KernelTrial&)>& try_it);
+int ForEachTrial(const op::OpDef& def, const weir_kernel& record,
+                 const std::function<bool(const KernelTrial&)>& try_it);
 
 }  // namespace weir::check
 

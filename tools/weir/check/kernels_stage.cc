@@ -73,21 +73,25 @@ class KernelExam {
       return true;
     }
     const RunResult other = RunPrepared(kernel, trial, {.output_fill = 0x5a});
-    if (!Same(first, other)) Blame("WEIR-KERNEL-02", trial, "the result depends on what the output held before: it is not written whole");
+    if (!Same(first, other))
+      Blame("WEIR-KERNEL-02", trial, "the result depends on what the output held before: it is not written whole");
     for (const weir_alias& alias : kernel.aliases()) {
       if (alias.kind != WEIR_ALIAS_MAY) continue;
       const RunResult in_place = RunPrepared(kernel, trial, {.in_place = &alias});
       Bounds(trial, in_place);
       if (Same(first, in_place)) continue;
-      Blame("WEIR-KERNEL-04", trial, fmt::format("with output {} in input {}'s place the result differs", alias.output, alias.input));
+      Blame("WEIR-KERNEL-04", trial,
+            fmt::format("with output {} in input {}'s place the result differs", alias.output, alias.input));
     }
     return true;
   }
 
   void Bounds(const KernelTrial& trial, const RunResult& run) {
     if (!run.overrun.empty()) Blame("WEIR-KERNEL-02", trial, fmt::format("fn writes {}", run.overrun));
-    if (run.scratch_overrun) Blame("WEIR-KERNEL-05", trial, "fn writes beyond the scratch memory that prepare asked for");
-    if (run.host_calls != 0) Blame("WEIR-KERNEL-06", trial, fmt::format("fn calls {} functions of the host", run.host_calls));
+    if (run.scratch_overrun)
+      Blame("WEIR-KERNEL-05", trial, "fn writes beyond the scratch memory that prepare asked for");
+    if (run.host_calls != 0)
+      Blame("WEIR-KERNEL-06", trial, fmt::format("fn calls {} functions of the host", run.host_calls));
     if (!run.changed_input.empty()) Blame("WEIR-KERNEL-07", trial, fmt::format("fn changes {}", run.changed_input));
   }
 
@@ -172,10 +176,11 @@ class Examination {
       if ((device.found().flags & WEIR_DEVICE_UNIFIED_MEMORY) == 0) continue;
       // A crash inside is blamed on the rule about bounds, or on the one about empty tensors.
       KernelExam exam(*entry, device.handle());
-      const int taken = ForEachTrial(*target_.ops->Find(Text(entry->record->op)), *entry->record, [&](const KernelTrial& trial) {
-        recorder.Begin(trial.empty() ? "WEIR-KERNEL-09" : "WEIR-KERNEL-02");
-        return exam.Take(trial);
-      });
+      const int taken =
+          ForEachTrial(*target_.ops->Find(Text(entry->record->op)), *entry->record, [&](const KernelTrial& trial) {
+            recorder.Begin(trial.empty() ? "WEIR-KERNEL-09" : "WEIR-KERNEL-02");
+            return exam.Take(trial);
+          });
       if (taken == 0) not_taken.insert(std::string(Text(entry->record->op)));
       for (const Fault& fault : exam.faults()) faults[fault.rule].push_back(fault.text);
     }

@@ -25,7 +25,8 @@ Finding CheckEnumerate(const Subject& subject, std::vector<FoundDevice>& found) 
   if (!first.ok()) return first.status();
   const Result<std::vector<FoundDevice>> second = Enumerate(subject);
   if (!second.ok()) return second.status().Prepend("the second time: ");
-  if (*first != *second) return Status(FailedPrecondition("it finds {} devices, then {} others", first->size(), second->size()));
+  if (*first != *second)
+    return Status(FailedPrecondition("it finds {} devices, then {} others", first->size(), second->size()));
   found = std::move(*first);
   return Status();
 }

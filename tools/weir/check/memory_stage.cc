@@ -64,9 +64,8 @@ weir_buf HostRange(void* data, uint64_t bytes) {
 }
 
 Status Copy(const OpenedDevice& device, const weir_buf& to, const weir_buf& from, uint64_t bytes) {
-  return CallPlugin("copy", [&](weir_error* error) {
-    return device.api().copy(device.handle(), nullptr, &to, &from, bytes, error);
-  });
+  return CallPlugin(
+      "copy", [&](weir_error* error) { return device.api().copy(device.handle(), nullptr, &to, &from, bytes, error); });
 }
 
 bool HasOffsets(const OpenedDevice& device) { return (device.found().flags & WEIR_DEVICE_NO_OFFSET) == 0; }
@@ -79,10 +78,12 @@ Status CheckBlocks(const OpenedDevice& device) {
     WEIR_ASSIGN(std::unique_ptr<Block> block, Block::Make(device, bytes));
     const weir_buf& memory = block->memory();
     if (memory.bytes < bytes) return FailedPrecondition("a block of {} bytes for {}", memory.bytes, bytes);
-    const uint64_t begin = memory.host != nullptr ? reinterpret_cast<uint64_t>(memory.host) : memory.handle + memory.offset;
+    const uint64_t begin =
+        memory.host != nullptr ? reinterpret_cast<uint64_t>(memory.host) : memory.handle + memory.offset;
     const bool addressed = memory.host != nullptr || HasOffsets(device);
     if (addressed && begin % alignment != 0) {
-      return FailedPrecondition("a block of {} bytes lies at {:#x}, which is not aligned to {}", bytes, begin, alignment);
+      return FailedPrecondition("a block of {} bytes lies at {:#x}, which is not aligned to {}", bytes, begin,
+                                alignment);
     }
     if (memory.host == nullptr && (device.found().flags & WEIR_DEVICE_UNIFIED_MEMORY) != 0) {
       return FailedPrecondition("a device of unified memory gives a block without host address");
@@ -105,7 +106,8 @@ Status CheckExhaustion(const OpenedDevice& device) {
     const auto block = Block::Make(device, bytes);
     if (block.ok()) return FailedPrecondition("a block of {} bytes is said to be there", bytes);
     if (block.status().code() != Code::kResourceExhausted) {
-      return FailedPrecondition("a block of {} bytes: {}, wanted RESOURCE_EXHAUSTED", bytes, CodeName(block.status().code()));
+      return FailedPrecondition("a block of {} bytes: {}, wanted RESOURCE_EXHAUSTED", bytes,
+                                CodeName(block.status().code()));
     }
   }
   return Block::Make(device, 4096).status().Prepend("after a block that was too large: ");
@@ -128,7 +130,8 @@ Status CheckCopies(const OpenedDevice& device) {
       const bool inside = i >= skew && i < skew + bytes;
       const uint8_t wanted = inside ? sent[i] : 0xdd;
       if (back[i] == wanted) continue;
-      return DataLoss("a copy of {} bytes at offset {}: byte {} is {:#x}, wanted {:#x}", bytes, skew, i, back[i], wanted);
+      return DataLoss("a copy of {} bytes at offset {}: byte {} is {:#x}, wanted {:#x}", bytes, skew, i, back[i],
+                      wanted);
     }
   }
   return {};
@@ -152,7 +155,8 @@ Finding CheckMemset(const OpenedDevice& device) {
       for (uint64_t i = 0; i < whole; ++i) {
         const uint8_t wanted = i >= skew && i < skew + bytes ? 0x37 : 0xdd;
         if (back[i] == wanted) continue;
-        return DataLoss("memset of {} bytes at offset {}: byte {} is {:#x}, wanted {:#x}", bytes, skew, i, back[i], wanted);
+        return DataLoss("memset of {} bytes at offset {}: byte {} is {:#x}, wanted {:#x}", bytes, skew, i, back[i],
+                        wanted);
       }
     }
     return {};

@@ -21,10 +21,13 @@ std::vector<const weir_option_spec*> Specs(const weir_plugin& table) {
   return {table.options, table.options + table.option_count};
 }
 
-bool HasRange(const weir_option_spec& spec) { return spec.struct_size >= sizeof(weir_option_spec) && spec.has_range != 0; }
+bool HasRange(const weir_option_spec& spec) {
+  return spec.struct_size >= sizeof(weir_option_spec) && spec.has_range != 0;
+}
 
 Status CheckSpec(const weir_option_spec* spec, std::set<std::string_view>& keys) {
-  if (spec == nullptr || spec->struct_size < offsetof(weir_option_spec, minimum)) return InvalidArgument("a spec that is too short");
+  if (spec == nullptr || spec->struct_size < offsetof(weir_option_spec, minimum))
+    return InvalidArgument("a spec that is too short");
   const std::string_view key = Text(spec->key);
   if (key.empty()) return InvalidArgument("an option without key");
   if (!keys.insert(key).second) return InvalidArgument("option '{}' occurs twice", key);
@@ -39,7 +42,8 @@ Status CheckSpec(const weir_option_spec* spec, std::set<std::string_view>& keys)
   if (spec->type != WEIR_VALUE_INT && spec->type != WEIR_VALUE_FLOAT) {
     return InvalidArgument("option '{}' has a range, but is no number", key);
   }
-  if (!(spec->minimum <= spec->maximum)) return InvalidArgument("option '{}' runs from {} to {}", key, spec->minimum, spec->maximum);
+  if (!(spec->minimum <= spec->maximum))
+    return InvalidArgument("option '{}' runs from {} to {}", key, spec->minimum, spec->maximum);
   const weir_opt& value = spec->default_value;
   const double number = spec->type == WEIR_VALUE_INT ? static_cast<double>(value.value.i) : value.value.f;
   if (!(number >= spec->minimum && number <= spec->maximum)) {
@@ -83,10 +87,13 @@ std::vector<RuleResult> OptionsStage(const Target& target) {
       recorder.Try("WEIR-OPT-02", [&]() -> Status {
         WEIR_ASSIGN(const Subject subject, Subject::Load(target.path));
         const std::vector<weir_opt> options = OptionsAt(subject.table(), edge);
-        const std::string what = fmt::format("init with options at their {}", edge == Edge::kMaximum ? "maximum" : "minimum");
-        return kernel::CallPlugin(what, [&](weir_error* error) {
-          return subject.table().init(&WatchingHost(), options.data(), options.size(), error);
-        }).Prepend(what + ": ");
+        const std::string what =
+            fmt::format("init with options at their {}", edge == Edge::kMaximum ? "maximum" : "minimum");
+        return kernel::CallPlugin(what,
+                                  [&](weir_error* error) {
+                                    return subject.table().init(&WatchingHost(), options.data(), options.size(), error);
+                                  })
+            .Prepend(what + ": ");
       });
     });
     results.insert(results.end(), more.begin(), more.end());

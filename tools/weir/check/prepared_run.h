@@ -36,10 +36,10 @@ struct RunOptions {
 
 /// What a call left behind.
 struct RunResult {
-  Status status;                               // of fn
-  std::vector<std::vector<uint8_t>> outputs;   // payload of each
-  std::string overrun;                         // what was written outside its bounds; empty = nothing
-  std::string changed_input;                   // an input that is not what it was; empty = none
+  Status status;                              // of fn
+  std::vector<std::vector<uint8_t>> outputs;  // payload of each
+  std::string overrun;                        // what was written outside its bounds; empty = nothing
+  std::string changed_input;                  // an input that is not what it was; empty = none
   bool scratch_overrun = false;
   uint64_t host_calls = 0;
 };

@@ -39,7 +39,8 @@ int CountThreads() {
 
 ProcessState ProcessState::Now() {
   ProcessState state;
-  for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) state.environment.emplace_back(*variable);
+  for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable)
+    state.environment.emplace_back(*variable);
   std::sort(state.environment.begin(), state.environment.end());
   std::error_code error;
   state.folder = fs::current_path(error).string();

@@ -81,7 +81,8 @@ struct Transcript {
 bool ReadUntil(int fd, std::chrono::steady_clock::time_point deadline, Transcript& transcript) {
   std::string buffer;
   while (true) {
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+    const auto left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
     if (left.count() <= 0) return false;
     pollfd waiting{fd, POLLIN, 0};
     if (poll(&waiting, 1, static_cast<int>(left.count())) <= 0) continue;
@@ -160,7 +161,8 @@ std::vector<RuleResult> RunInChild(std::string_view first_rule, int time_limit_m
     while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
     }
     if (!end && WIFSIGNALED(status)) end = fmt::format("it crashed: {}", strsignal(WTERMSIG(status)));
-    if (!end && WIFEXITED(status) && WEXITSTATUS(status) != 0) end = fmt::format("it exited with {}", WEXITSTATUS(status));
+    if (!end && WIFEXITED(status) && WEXITSTATUS(status) != 0)
+      end = fmt::format("it exited with {}", WEXITSTATUS(status));
     if (!end && !transcript.open_rule.empty() && transcript.open_rule != first_rule) end = "it ended in the middle";
   }
   if (end) {

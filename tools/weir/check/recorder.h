@@ -55,8 +55,8 @@ class Recorder {
   int fd_;
 };
 
-/// Runs `body` in a forked child with a time limit and collects its results. A child that dies or does not end fails the
-/// rule that it had announced last (`first_rule` if none).
+/// Runs `body` in a forked child with a time limit and collects its results. A child that dies or does not end fails
+/// the rule that it had announced last (`first_rule` if none).
 std::vector<RuleResult> RunInChild(std::string_view first_rule, int time_limit_ms,
                                    const std::function<void(Recorder&)>& body);
 

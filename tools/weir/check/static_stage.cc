@@ -53,7 +53,8 @@ Status CheckHardening(const ElfFile& file) {
 
 Status CheckRunPath(const ElfFile& file) {
   for (const std::string& path : file.run_paths) {
-    if (path != "$ORIGIN" && !path.starts_with("$ORIGIN/")) return InvalidArgument("its run path holds '{}', wanted $ORIGIN", path);
+    if (path != "$ORIGIN" && !path.starts_with("$ORIGIN/"))
+      return InvalidArgument("its run path holds '{}', wanted $ORIGIN", path);
   }
   return {};
 }

@@ -67,7 +67,8 @@ Result<Subject> Subject::Load(const std::string& path) {
   subject.query_ = reinterpret_cast<weir_plugin_query_fn>(dlsym(library, WEIR_PLUGIN_QUERY_SYMBOL));
   if (subject.query_ == nullptr) return FailedPrecondition("it does not export {}", WEIR_PLUGIN_QUERY_SYMBOL);
   subject.table_ = subject.query_(WEIR_ABI_MAJOR, WEIR_ABI_MINOR);
-  if (!WEIR_HAS(subject.table_, get_interface)) return FailedPrecondition("{} gives no table", WEIR_PLUGIN_QUERY_SYMBOL);
+  if (!WEIR_HAS(subject.table_, get_interface))
+    return FailedPrecondition("{} gives no table", WEIR_PLUGIN_QUERY_SYMBOL);
   return subject;
 }
 
@@ -120,7 +121,8 @@ OpenedDevice::~OpenedDevice() {
   if (WEIR_HAS(api_, close)) api_->close(handle_);
 }
 
-Result<std::unique_ptr<OpenedDevice>> DeviceFor(const Target& target, const Subject& subject, std::string_view platform) {
+Result<std::unique_ptr<OpenedDevice>> DeviceFor(const Target& target, const Subject& subject,
+                                                std::string_view platform) {
   const auto open_from = [&](const Subject& from) -> Result<std::unique_ptr<OpenedDevice>> {
     WEIR_ASSIGN(const std::vector<FoundDevice> found, Enumerate(from));
     for (const FoundDevice& device : found) {

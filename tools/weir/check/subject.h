@@ -83,9 +83,10 @@ class OpenedDevice {
   FoundDevice found_;
 };
 
-/// A device of `platform`: the subject's own, else one of a device plugin in the target's folders. NotFound when there is
-/// none.
-Result<std::unique_ptr<OpenedDevice>> DeviceFor(const Target& target, const Subject& subject, std::string_view platform);
+/// A device of `platform`: the subject's own, else one of a device plugin in the target's folders. NotFound when there
+/// is none.
+Result<std::unique_ptr<OpenedDevice>> DeviceFor(const Target& target, const Subject& subject,
+                                                std::string_view platform);
 
 }  // namespace weir::check
 
