@@ -87,7 +87,7 @@ void Dataflow::Launch(std::unique_lock<std::mutex>&) {
     error_ = started;
     failed_.store(true);
   }
-  const int most = std::min(step_.inter_op, static_cast<int>(ready_.size())) - 1;
+  const int most = std::min(step_.inter_op, static_cast<int>(ready_.size()) + running_) - 1;
   for (; helpers_ < most; ++helpers_) {
     kernel::ComputePool::Get().Submit(
         [](void* arg) {
@@ -114,6 +114,7 @@ void Dataflow::Work() {
       task = ready_.back();
       ready_.pop_back();
       ++active_;
+      ++running_;
     }
     RunTask(task, worker);
   }
@@ -131,6 +132,7 @@ void Dataflow::Finished(uint32_t task, const Status& status) {
   std::unique_lock<std::mutex> lock(mutex_);
   --active_;
   --left_;
+  if (!instance_.plan_.tasks[task].blocking) --running_;
   if (!status.ok()) {
     if (error_.ok()) error_ = status;
     failed_.store(true, std::memory_order_relaxed);

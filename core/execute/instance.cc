@@ -141,10 +141,12 @@ Status PlanRunner::Instance::Tape(Worker& worker, uint32_t begin, uint32_t end) 
         break;  // ask again before the next iteration
       } else {
         WEIR_TRY(Special(worker, instruction));
+        // A call may have taken long, or cut itself short because it was told that the step is to end.
+        if (instruction.opcode == Opcode::kCall) break;
       }
     }
   }
-  return Status();
+  return control != nullptr && control->stopped() ? control->Check() : Status();
 }
 
 Status PlanRunner::Instance::Special(Worker& worker, const Instruction& instruction) {

@@ -114,6 +114,7 @@ class Dataflow {
   size_t left_;      // tasks that have not ended
   int helpers_ = 0;  // jobs on the compute pool
   int active_ = 0;   // tasks running anywhere
+  int running_ = 0;  // those of them on the caller's thread and the compute pool
   Status error_;
 };
 
