@@ -6,21 +6,17 @@
 #include <utility>
 
 #include "core/execute/string_ids_internal.h"
+#include "core/kernel/operand_args.h"
 
 namespace weir::execute {
+
+using kernel::ArgOfOperand;
+using kernel::Masked;
+
 namespace {
 
 constexpr size_t kCachedKernels = 8;
 constexpr uint64_t kLargestKey = 4096;
-
-bool Masked(uint64_t mask, int arg) { return arg < 64 && (mask >> arg & 1) != 0; }
-
-std::vector<int> ArgOfOperand(const std::vector<int>& counts) {
-  std::vector<int> args;
-  for (size_t arg = 0; arg < counts.size(); ++arg)
-    args.insert(args.end(), static_cast<size_t>(counts[arg]), static_cast<int>(arg));
-  return args;
-}
 
 template <class T>
 Tensor Integers(const std::vector<int64_t>& values, const Shape& shape) {
@@ -130,7 +126,7 @@ Result<std::vector<Tensor>> NodeCall::RunUniversal(const std::vector<Tensor>& in
       outputs.push_back(Describe(op, inputs[i], spec_.node->output_types()[i]));
     return outputs;
   }
-  if (op == "Reshape" || op == "ExpandDims" || op == "Squeeze") {
+  if (kernel::OnlyReshapes(op)) {
     WEIR_ASSIGN(const std::vector<PartialShape> shapes, Infer(inputs));
     WEIR_ASSIGN(Shape shape, shapes[0].ToShape());
     WEIR_ASSIGN(Tensor view, inputs[0].Reshaped(std::move(shape)));
