@@ -6,26 +6,18 @@
 #include <utility>
 
 #include "core/execute/string_ids_internal.h"
+#include "core/graph/shape_values.h"
+#include "core/kernel/operand_args.h"
 
 namespace weir::execute {
+
+using kernel::ArgOfOperand;
+using kernel::Masked;
+
 namespace {
 
 constexpr size_t kCachedKernels = 8;
 constexpr uint64_t kLargestKey = 4096;
-
-bool Masked(uint64_t mask, int arg) { return arg < 64 && (mask >> arg & 1) != 0; }
-
-std::vector<int> ArgOfOperand(const std::vector<int>& counts) {
-  std::vector<int> args;
-  for (size_t arg = 0; arg < counts.size(); ++arg)
-    args.insert(args.end(), static_cast<size_t>(counts[arg]), static_cast<int>(arg));
-  return args;
-}
-
-template <class T>
-Tensor Integers(const std::vector<int64_t>& values, const Shape& shape) {
-  return Tensor::Of<T>(shape, std::vector<T>(values.begin(), values.end()));
-}
 
 /// What a prepared kernel depends on: its file, all shapes, the bytes of operands that steer it. Empty when those are
 /// too many to keep.
@@ -40,21 +32,6 @@ std::string CallKey(const kernel::KernelEntry& entry, const std::vector<kernel::
   }
   for (const kernel::OperandSpec& output : outputs) key += output.shape.ToString();
   return key;
-}
-
-/// What Shape, Size and Rank say of a tensor.
-Tensor Describe(std::string_view op, const Tensor& tensor, DType dtype) {
-  std::vector<int64_t> values;
-  Shape shape;
-  if (op == "Size") {
-    values = {tensor.elements()};
-  } else if (op == "Rank") {
-    values = {tensor.shape().rank()};
-  } else {
-    values.assign(tensor.shape().dims().begin(), tensor.shape().dims().end());
-    shape = Shape::Of({tensor.shape().rank()});
-  }
-  return dtype == DType::kInt64 ? Integers<int64_t>(values, shape) : Integers<int32_t>(values, shape);
 }
 
 }  // namespace
@@ -125,12 +102,15 @@ Result<std::vector<PartialShape>> NodeCall::Infer(const std::vector<Tensor>& inp
 Result<std::vector<Tensor>> NodeCall::RunUniversal(const std::vector<Tensor>& inputs) {
   const std::string_view op = spec_.node->op().name;
   std::vector<Tensor> outputs;
-  if (op == "Shape" || op == "ShapeN" || op == "Size" || op == "Rank") {
-    for (size_t i = 0; i < inputs.size(); ++i)
-      outputs.push_back(Describe(op, inputs[i], spec_.node->output_types()[i]));
+  if (graph::AsksForShape(op)) {
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      WEIR_ASSIGN(Tensor value,
+                  graph::ShapeValue(op, static_cast<int>(i), inputs[i].shape(), spec_.node->output_types()[i]));
+      outputs.push_back(std::move(value));
+    }
     return outputs;
   }
-  if (op == "Reshape" || op == "ExpandDims" || op == "Squeeze") {
+  if (kernel::OnlyReshapes(op)) {
     WEIR_ASSIGN(const std::vector<PartialShape> shapes, Infer(inputs));
     WEIR_ASSIGN(Shape shape, shapes[0].ToShape());
     WEIR_ASSIGN(Tensor view, inputs[0].Reshaped(std::move(shape)));

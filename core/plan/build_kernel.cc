@@ -4,22 +4,13 @@
 #include <string>
 #include <utility>
 
+#include "core/kernel/operand_args.h"
 #include "core/plan/builder_internal.h"
 
 namespace weir::plan {
-namespace {
 
-/// Bit `arg` of a mask over the arguments of an op.
-bool Masked(uint64_t mask, int arg) { return arg < 64 && (mask >> arg & 1) != 0; }
-
-std::vector<int> ArgOfOperand(const std::vector<int>& counts) {
-  std::vector<int> args;
-  for (size_t arg = 0; arg < counts.size(); ++arg)
-    args.insert(args.end(), static_cast<size_t>(counts[arg]), static_cast<int>(arg));
-  return args;
-}
-
-}  // namespace
+using kernel::ArgOfOperand;
+using kernel::Masked;
 
 Result<Builder::Operands> Builder::Gather() {
   const graph::StepNode& node = Current();
@@ -224,7 +215,7 @@ Status Builder::EmitCall(std::vector<const kernel::KernelEntry*> kernels) {
   }
   std::vector<int> outputs;
   if (metadata) {
-    const bool keeps_memory = op.name == "Reshape" || op.name == "ExpandDims" || op.name == "Squeeze";
+    const bool keeps_memory = kernel::OnlyReshapes(op.name);
     const Value& first = plan_->values[static_cast<size_t>(inputs[0])];
     const int space = keeps_memory ? plan_->storages[static_cast<size_t>(first.storage)].space : kHostSpace;
     for (size_t i = 0; i < Current().types.size(); ++i) {

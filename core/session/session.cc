@@ -9,6 +9,7 @@
 #include <shared_mutex>
 #include <unordered_map>
 
+#include "core/device/device_name.h"
 #include "core/kernel/compute_pool.h"
 #include "core/session/compile.h"
 #include "core/session/resolve.h"
@@ -79,7 +80,8 @@ class Session::Impl {
 
   Result<std::shared_ptr<Signature>> MakeSignature(Asking asking, std::span<const std::string> feeds,
                                                    std::span<const std::string> fetches,
-                                                   std::span<const std::string> targets) const {
+                                                   std::span<const std::string> targets) {
+    WEIR_TRY(CheckDevices());
     WEIR_ASSIGN(ResolvedNames names, Resolve(graph_, asking, feeds, fetches, targets));
     auto signature = std::make_shared<Signature>();
     signature->names = std::move(names);
@@ -127,6 +129,21 @@ class Session::Impl {
   const std::shared_ptr<kernel::ResourceScope>& resources() const { return resources_; }
 
  private:
+  /// As TensorFlow, which places the whole graph: a device name that cannot be read is an error of any run, also where
+  /// the run does not need the node or the node is folded away. Each node is looked at once.
+  Status CheckDevices() {
+    const std::lock_guard<std::mutex> lock(devices_mutex_);
+    for (; devices_checked_ < graph_.num_nodes(); ++devices_checked_) {
+      const graph::Node& node = graph_.node(devices_checked_);
+      if (node.device().empty() || node.device() == last_device_) continue;
+      if (!device::ParseDeviceName(node.device()).ok()) {
+        return graph::AtNode(InvalidArgument("Malformed device specification '{}'", node.device()), node);
+      }
+      last_device_ = node.device();
+    }
+    return Status();
+  }
+
   Result<std::shared_ptr<const Specialisation>> Specialise(Signature& signature, std::span<const Tensor> feeds) {
     if (feeds.size() != signature.names.feeds.size()) {
       return InvalidArgument("{} feeds were given, the signature has {}", feeds.size(), signature.names.feeds.size());
@@ -211,6 +228,9 @@ class Session::Impl {
   const SessionOptions options_;
   std::shared_ptr<kernel::ResourceScope> resources_;
   kernel::NodeResources node_resources_;  // outlives the plans, whose kernels refer to it
+  std::mutex devices_mutex_;              // protects the two below
+  graph::NodeId devices_checked_ = 0;
+  std::string last_device_;  // a good one
   std::atomic<bool> closed_{false};
   int inter_op_ = 1;
   std::atomic<int64_t> steps_{0};
