@@ -145,12 +145,13 @@ Result<Endpoint> WhileContext::AddEnter(Endpoint value, Invariant invariant, con
   const DType dtype = definition.TypeOf(value);
   const bool reference = IsRef(dtype) && invariant == Invariant::kYes;
   NodeSpec spec;
-  spec.name = site.scope + "Enter";
+  spec.name = site.scope + (reference ? "RefEnter" : "Enter");
   spec.inputs = {value};
   spec.attrs = {{"T", BaseType(dtype)},
                 {"frame_name", name_},
                 {"is_constant", invariant == Invariant::kYes},
                 {"parallel_iterations", settings_.parallel_iterations}};
+  if (reference) spec.attrs.emplace_back("_class", ColocationGroups(definition.node(value.node)));
   spec.device = site.device;
   spec.origin = site.origin;
   spec.control_inputs = OuterControls(value.node);
@@ -224,7 +225,10 @@ Result<NodeId> WhileContext::BringControl(NodeId node, const CaptureSite& site) 
   spec.attrs = {{"T", BaseType(graph.definition().TypeOf({node, 0}))}};
   spec.device = site.device;
   spec.origin = site.origin;
-  WEIR_TRY(Adapt(spec, {spec.name + "/", site.device, site.origin}));
+  std::vector<ControlScope> controls = std::exchange(graph.control_stack(), {});
+  const Status adapted = Adapt(spec, {spec.name + "/", site.device, site.origin});
+  graph.control_stack() = std::move(controls);
+  WEIR_TRY(adapted);
   WEIR_ASSIGN(const graph::Node* added, graph.definition().Add(std::move(spec)));
   flow_.SetContext(added->id(), this);
   Note(*added);

@@ -200,11 +200,12 @@ LoopVars WhileLoop(const LoopCondFn& cond, const LoopBodyFn& body, const std::ve
   Graph& graph = found != nullptr ? *found : Graph::Default();
   if (!graph.status().ok()) return {};
   const AsDefault in(graph);
-  Result<LoopVars> exits = CheckArguments(cond, body, vars, options);
-  if (exits.ok()) {
+  const auto build = [&]() -> Result<LoopVars> {
+    WEIR_TRY(CheckArguments(cond, body, vars, options));
     const NameScope scope(options.name.empty() ? "while" : options.name, graph);
-    exits = BuildLoop(graph, cond, body, vars, options, where);
-  }
+    return BuildLoop(graph, cond, body, vars, options, where);
+  };
+  Result<LoopVars> exits = build();
   if (exits.ok()) return std::move(*exits);
   if (graph.status().ok()) (void)graph.Fail(exits.status().Append(" (" + Format(where) + ")"));
   return {};

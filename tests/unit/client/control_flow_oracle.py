@@ -33,7 +33,8 @@ def value(v):
 def node_line(n):
     data = [i for i in n.input if not i.startswith("^")]
     control = sorted(i for i in n.input if i.startswith("^"))
-    attrs = "".join(f" {a}={value(n.attr[a])}" for a in ATTRS if a in n.attr)
+    attrs = "".join(f" {a}={value(n.attr[a])}" for a in ATTRS
+                    if a in n.attr and not (a == "_class" and n.op.startswith("Assign")))
     return f"{n.name} = {n.op}({', '.join(data + control)}){attrs}"
 
 
@@ -217,6 +218,7 @@ def loop_in_cond():
 @case
 def loop_under_control():
     x = placeholder("x")
+    c = tf.identity(x, name="c")
     b = tf.identity(x, name="b")
 
     def body(i):
@@ -224,7 +226,6 @@ def loop_under_control():
             tf.constant(3)
             return i + 1
 
-    c = tf.identity(x, name="c")
     start = tf.constant(0)
     with tf.control_dependencies([c]):
         tf.while_loop(lambda i: i < 3, body, [start])
