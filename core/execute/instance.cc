@@ -11,6 +11,22 @@ using plan::Opcode;
 using plan::Storage;
 using plan::Value;
 
+namespace {
+
+/// Nobody else holds the tensor's memory, and whoever did is done with it. The thread sanitizer does not know fences,
+/// so memory is not used again there.
+bool Unshared(const Tensor& tensor) {
+#if WEIR_SANITIZER_KIND == 2
+  return !tensor.valid();
+#else
+  if (!tensor.buffer() || tensor.buffer().use_count() != 1) return false;
+  std::atomic_thread_fence(std::memory_order_acquire);
+  return true;
+#endif
+}
+
+}  // namespace
+
 PlanRunner::Instance::Worker::Worker() {
   env.struct_size = sizeof(env);
   env.tile_end = 1;
@@ -57,8 +73,7 @@ Status PlanRunner::Instance::LayOut() {
       from.handle = memory.handle;
       from.data = (memory.host ? reinterpret_cast<uint64_t>(memory.host) : memory.offset) + storage.offset;
     }
-    if (storage.home == Storage::Home::kFeed || storage.home == Storage::Home::kFresh ||
-        storage.home == Storage::Home::kOwned) {
+    if (storage.home == Storage::Home::kFeed || storage.home == Storage::Home::kOwned) {
       transient_.push_back(static_cast<int>(s));
     }
     for (const uint32_t slot : plan_.storage_slots[s]) {
@@ -72,7 +87,8 @@ Status PlanRunner::Instance::LayOut() {
 
 Status PlanRunner::Instance::Run(PlanRunner& runner, std::span<const Tensor> feeds, std::vector<Tensor>* fetches,
                                  const StepArgs& step) {
-  fetches->resize(plan_.fetch_count);
+  for (Tensor& last : *fetches) last = Tensor();  // memory that the caller got from the last run may serve this one
+  if (fetches->size() != plan_.fetch_count) fetches->resize(plan_.fetch_count);
   Status status = Begin(feeds);
   if (status.ok() && plan_.tier == plan::Tier::kT2) {
     status = Dataflow(*this, runner, fetches, step).Run();
@@ -88,19 +104,22 @@ Status PlanRunner::Instance::Run(PlanRunner& runner, std::span<const Tensor> fee
 }
 
 Status PlanRunner::Instance::Begin(std::span<const Tensor> feeds) {
+  feeds_ = feeds;
   for (size_t i = 0; i < feeds.size(); ++i) {
     const int storage = plan_.feed_storages[i];
     if (storage < 0) continue;  // nothing in the step needs it
     const bool aligned =
         SizeOf(feeds[i].dtype()) == 0 || reinterpret_cast<uintptr_t>(feeds[i].raw()) % kBufferAlignment == 0;
     if (aligned) {
-      Hold(storage, feeds[i]);
+      Point(storage, feeds[i]);
       continue;
     }
     WEIR_ASSIGN(Tensor copy, feeds[i].Clone());
     Hold(storage, std::move(copy));
   }
   for (const int storage : plan_.fresh_storages) {
+    const Tensor& made = tensors_[static_cast<size_t>(storage)];
+    if (made.valid() && Unshared(made)) continue;
     const Storage& fresh = plan_.storages[static_cast<size_t>(storage)];
     WEIR_ASSIGN(Tensor tensor, Tensor::Make(fresh.dtype, fresh.shape));
     Hold(storage, std::move(tensor));
@@ -230,18 +249,25 @@ Result<Tensor> PlanRunner::Instance::TensorOf(const Value& value) const {
     WEIR_TRY(CheckInitialized(use));
     return use.variable->value;
   }
-  const Tensor& held =
-      storage.home == Storage::Home::kConstant ? storage.constant : tensors_[static_cast<size_t>(value.storage)];
+  const Tensor& own = tensors_[static_cast<size_t>(value.storage)];
+  const bool borrowed = storage.home == Storage::Home::kFeed && !own.valid();
+  const Tensor& held = storage.home == Storage::Home::kConstant ? storage.constant
+                       : borrowed                               ? feeds_[static_cast<size_t>(storage.feed)]
+                                                                : own;
   if (!value.shape_known || held.shape() == value.shape) return held;
   return held.Reshaped(value.shape);
 }
 
-void PlanRunner::Instance::Hold(int storage, Tensor tensor) {
+void PlanRunner::Instance::Point(int storage, const Tensor& tensor) {
   const weir_reg from = RegisterOf(tensor, nullptr);
   for (const uint32_t slot : plan_.storage_slots[static_cast<size_t>(storage)]) {
     registers_[slot].data = from.data;
     registers_[slot].handle = from.handle;
   }
+}
+
+void PlanRunner::Instance::Hold(int storage, Tensor tensor) {
+  Point(storage, tensor);
   tensors_[static_cast<size_t>(storage)] = std::move(tensor);
 }
 
@@ -335,9 +361,12 @@ Result<Tensor> PlanRunner::Instance::Fetch(const Instruction& instruction) {
     return InvalidArgument("Retval[{}] does not have value: it lies on a branch that was not taken",
                            instruction.detail);
   }
-  const VariableLocks locks(plan_, instruction);
   const Value& value = Chosen(ValueOf(instruction, 0));
   const Storage& storage = StorageOf(value);
+  if (storage.home == Storage::Home::kFresh && storage.shape == value.shape) {
+    return tensors_[static_cast<size_t>(value.storage)];
+  }
+  const VariableLocks locks(plan_, instruction);
   const graph::Node& node = *plan_.nodes[static_cast<size_t>(instruction.node)];
   if (storage.home == Storage::Home::kVariable && !node.output_types().empty() &&
       node.output_types()[0] == DType::kResource) {

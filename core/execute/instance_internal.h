@@ -65,6 +65,8 @@ class PlanRunner::Instance {
   Result<Tensor> TensorOf(const plan::Value& value) const;
   /// Makes `tensor` the content of an owned, fed or fresh storage and points its slots there.
   void Hold(int storage, Tensor tensor);
+  /// Points the slots of a storage at the memory of `tensor`.
+  void Point(int storage, const Tensor& tensor);
   /// Lets go of what a storage holds. A snapshot goes under its variable's lock, so that whoever then finds the memory
   /// unshared also sees that its readers are done.
   void Drop(int storage);
@@ -80,6 +82,7 @@ class PlanRunner::Instance {
   std::vector<weir_reg> registers_;              // by slot
   std::vector<std::shared_ptr<Buffer>> arenas_;  // by space + 1
   std::vector<Tensor> tensors_;                  // by storage: what feeds, calls and fetches hold during a run
+  std::span<const Tensor> feeds_;                // of this run, borrowed; copies of misaligned ones are in tensors_
   std::vector<int> transient_;                   // storages to empty at the end of a run
   std::vector<int> chosen_;                      // by storage: the value that a Merge chose; empty without Merge
   std::vector<uint8_t> guards_;

@@ -32,7 +32,7 @@ struct Storage {
     kArena,     // at `offset` of the space's arena
     kConstant,  // `constant`
     kFeed,      // the caller's tensor number `feed`
-    kFresh,     // allocated anew for every run because the caller keeps it; size known
+    kFresh,     // the caller keeps it: made anew for a run unless the caller has let go of the last one; size known
     kOwned,     // a tensor that an instruction makes while running
     kVariable,  // the current value of variable number `variable`
     kBound,     // one of `sources`, whichever a Merge chose last
