@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/execute/plan_runner.h"
+#include "core/execute/streams.h"
 #include "core/kernel/host.h"
 
 namespace weir::execute {
@@ -23,12 +24,13 @@ class PlanRunner::Instance {
  private:
   using Instruction = plan::Instruction;
 
-  explicit Instance(const plan::ExecutionPlan& plan) : plan_(plan) {}
+  explicit Instance(const plan::ExecutionPlan& plan) : plan_(plan), streams_(plan) {}
   Status LayOut();
   Status Begin(std::span<const Tensor> feeds);
   Status Tape(PlanRunner& runner, std::vector<Tensor>* fetches, int64_t step_id);
   Status Special(PlanRunner& runner, const Instruction& instruction, std::vector<Tensor>* fetches, int64_t step_id);
   Status LockedKernel(PlanRunner& runner, const Instruction& instruction);
+  Status StreamKernel(const Instruction& instruction);
   Status Call(PlanRunner& runner, const Instruction& instruction, int64_t step_id);
   Status ReadVariable(const Instruction& instruction);
   Status Assign(const Instruction& instruction);
@@ -55,6 +57,11 @@ class PlanRunner::Instance {
   Status HoldOutput(const plan::Value& value, Tensor tensor);
   const plan::VariableUse& VariableAt(const plan::Storage& storage) const;
   Status CheckInitialized(const plan::VariableUse& use) const;
+  /// Around an instruction that works on variables, whose locks the caller has: those it writes get memory that nobody
+  /// else holds, and streams wait for each other.
+  Status BeforeAccess(const Instruction& instruction);
+  Status AfterAccess(const Instruction& instruction);
+  bool Writes(const Instruction& instruction, const plan::VariableUse& use) const;
   /// Gives the variable memory that nobody else holds. The caller has its exclusive lock.
   Status Unshare(const plan::VariableUse& use, int space);
   device::Device* DeviceOf(int space) const;
@@ -67,6 +74,7 @@ class PlanRunner::Instance {
   std::vector<int> transient_;                   // storages to empty at the end of a run
   std::vector<int> chosen_;                      // by storage: the value that a Merge chose; empty without Merge
   std::vector<uint8_t> guards_;
+  RunStreams streams_;
   kernel::ErrorRecord error_;
   weir_env env_{};
 };

@@ -16,6 +16,8 @@
 
 namespace weir::execute {
 
+class RunStreams;
+
 /// The slow path for nodes that a plan cannot bind, and the way constants are folded. Thread-safe.
 class NodeCall {
  public:
@@ -26,24 +28,27 @@ class NodeCall {
   /// Inputs lie where the best kernel wants them (the device's memory, or the host for host operands). An input that is
   /// a variable which the kernel writes is written in place; the caller holds its lock and made its memory unshared.
   /// Outputs of reference type are the first input. Errors name the node.
-  Result<std::vector<Tensor>> Run(std::vector<Tensor> inputs, int64_t step_id);
+  /// `streams`: of the run, null when it has none; work on a device with streams is enqueued there.
+  Result<std::vector<Tensor>> Run(std::vector<Tensor> inputs, int64_t step_id, RunStreams* streams = nullptr);
 
  private:
   struct Cache;
-  Result<std::vector<Tensor>> RunUniversal(const std::vector<Tensor>& inputs);
-  Result<std::vector<Tensor>> RunBuiltin(std::vector<Tensor> inputs);
-  Result<std::vector<Tensor>> RunStrings(const std::vector<Tensor>& inputs, int64_t step_id);
+  Result<std::vector<Tensor>> RunUniversal(const std::vector<Tensor>& inputs, RunStreams* streams);
+  Result<std::vector<Tensor>> RunBuiltin(std::vector<Tensor> inputs, RunStreams* streams);
+  Result<std::vector<Tensor>> RunStrings(const std::vector<Tensor>& inputs, int64_t step_id, RunStreams* streams);
   Result<std::vector<Tensor>> RunKernels(const std::vector<const kernel::KernelEntry*>& entries, op::AttrView attrs,
                                          std::vector<Tensor> inputs, std::span<const DType> output_types,
-                                         int64_t step_id);
+                                         int64_t step_id, RunStreams* streams);
   Result<std::vector<Tensor>> RunPrepared(const kernel::KernelEntry& entry, op::AttrView attrs,
                                           std::vector<Tensor>& inputs, std::span<const DType> output_types,
-                                          const std::vector<PartialShape>& shapes);
+                                          const std::vector<PartialShape>& shapes, RunStreams* streams);
+  Status Launch(const kernel::PreparedKernel& kernel, const std::vector<weir_reg>& regs, device::Stream* stream);
   Result<std::shared_ptr<kernel::PreparedKernel>> Prepare(const kernel::KernelEntry& entry, op::AttrView attrs,
                                                           const std::vector<Tensor>& inputs,
                                                           std::span<const DType> output_types,
                                                           const std::vector<PartialShape>& shapes);
-  Result<std::vector<PartialShape>> Infer(const std::vector<Tensor>& inputs);
+  Result<std::vector<PartialShape>> Infer(const std::vector<Tensor>& inputs, RunStreams* streams);
+  Result<Tensor> ToHost(const Tensor& tensor, RunStreams* streams);
 
   plan::CallSpec spec_;
   std::vector<int> input_args_;
