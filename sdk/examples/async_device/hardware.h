@@ -45,7 +45,7 @@ class Block {
 
   uint64_t number() const { return number_; }
   /// No address of this machine: whoever takes it for a pointer gets a fault.
-  uint64_t handle() const { return kTag | number_; }
+  uint64_t handle() const { return kTag | number_ << 12; }
   char* base() const { return base_; }
   uint64_t bytes() const { return bytes_; }
   static bool IsHandle(uint64_t handle) { return (handle & kTag) == kTag; }

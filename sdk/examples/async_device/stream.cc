@@ -18,8 +18,8 @@ class OwnRecord {
     record_.capacity = sizeof text_;
   }
   weir_error* get() { return &record_; }
-  Fault ToFault(int32_t code) const {
-    return {code, record_.flags | WEIR_ERROR_STREAM_POISONED, std::string(text_, record_.length)};
+  Fault ToFault(int32_t code, const std::string& who) const {
+    return {code, record_.flags, who + ": " + std::string(text_, record_.length)};
   }
 
  private:
@@ -182,7 +182,7 @@ void Stream::Push(Operation operation) {
 
 std::shared_ptr<Mark> Stream::PushMark() {
   auto mark = std::make_shared<Mark>(Order::Get().Now(number_));
-  Push({0, nullptr, mark, false});
+  Push({{}, 0, nullptr, mark, false});
   return mark;
 }
 
@@ -203,7 +203,7 @@ int32_t Stream::Wait(Event& event, const Error& error) {
   }
   Journal::Get().Wait();
   Order::Get().Wait(number_, mark->clock());
-  Push({0, nullptr, std::move(mark), true});
+  Push({{}, 0, nullptr, std::move(mark), true});
   return WEIR_OK;
 }
 
@@ -216,7 +216,7 @@ int32_t Stream::Enqueue(std::string_view name, std::span<const Access> accesses,
     Fail({WEIR_INTERNAL, 0, race});
     return fault().Tell(error);
   }
-  Push({copied, std::move(run), nullptr, false});
+  Push({std::string(name), copied, std::move(run), nullptr, false});
   return WEIR_OK;
 }
 
@@ -285,7 +285,7 @@ void Stream::Do(Operation& operation) {
   if (Fault failed = hardware_.Begin(operation.copied)) return Fail(std::move(failed));
   OwnRecord record;
   const int32_t code = weir::sdk::Guard(record.get(), [&] { return operation.run(record.get()); });
-  if (code != WEIR_OK) Fail(record.ToFault(code));
+  if (code != WEIR_OK) Fail(record.ToFault(code, operation.name));
 }
 
 }  // namespace async_device

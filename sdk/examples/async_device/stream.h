@@ -99,6 +99,7 @@ class Stream {
 
  private:
   struct Operation {
+    std::string name;
     uint64_t copied = 0;
     std::function<int32_t(weir_error*)> run;  // empty: the mark, or the wait for it
     std::shared_ptr<Mark> mark;
