@@ -121,6 +121,7 @@ enum class Tier : uint8_t { kT0, kT2 };
 
 enum class Opcode : uint8_t {
   kKernel,         // fn over slots; the fast path
+  kStreamKernel,   // the same, on a stream of the device whose memory is `space`
   kLockedKernel,   // the same under variable locks, or serialized by the kernel's own mutex
   kCall,           // CallSpec number `detail` on tensors
   kReadVariable,   // variable -> owned storage
@@ -147,6 +148,7 @@ struct Instruction {
   uint16_t inputs = 0;
   uint16_t outputs = 0;
   Opcode opcode = Opcode::kKernel;
+  int16_t space = kHostSpace;  // kStreamKernel, kLockedKernel: where the kernel runs
   bool validate_shape = true;  // kAssign
   bool serialized = false;     // kLockedKernel: the kernel changes its state
   uint32_t locks_begin = 0;    // into ExecutionPlan::locks
