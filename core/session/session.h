@@ -26,6 +26,8 @@ struct SessionOptions {
   std::string default_device;
   bool constant_folding = true;
   bool common_subexpressions = true;
+  /// A calibration file (core/kernel/calibration.h) by which kernels are chosen; empty = by declared costs.
+  std::string profile_file;
   /// Where variables live; null = a scope of this session's own.
   std::shared_ptr<kernel::ResourceScope> resources;
 };
