@@ -33,6 +33,9 @@ Status PlanRunner::Instance::LayOut() {
     WEIR_ASSIGN(arenas_[s], AllocatorOf(static_cast<int>(s) - 1).Allocate(plan_.arena_bytes[s]));
   }
   tensors_.resize(plan_.storages.size());
+  guards_.assign(plan_.guard_count, 0);
+  guards_[0] = 1;
+  if (!plan_.merges.empty()) chosen_.assign(plan_.storages.size(), -1);
   registers_.resize(plan_.slots.size());
   for (size_t s = 0; s < plan_.slots.size(); ++s) {
     registers_[s].shape = &plan_.slot_shapes[s];
@@ -97,14 +100,33 @@ Status PlanRunner::Instance::Begin(std::span<const Tensor> feeds) {
 Status PlanRunner::Instance::Tape(PlanRunner& runner, std::vector<Tensor>* fetches, int64_t step_id) {
   const weir_reg* const registers = registers_.data();
   const weir_env* const env = &env_;
-  for (const Instruction& instruction : plan_.instructions) {
+  const Instruction* const tape = plan_.instructions.data();
+  const Instruction* const end = tape + plan_.instructions.size();
+  for (const Instruction* at = tape; at != end;) {
+    const Instruction& instruction = *at++;
     if (instruction.opcode == Opcode::kKernel) [[likely]] {
       const int32_t code = instruction.fn(instruction.state, registers + instruction.first_slot, env);
       if (code != 0) [[unlikely]]
         return KernelError(instruction, code);
       continue;
     }
-    WEIR_TRY(Special(runner, instruction, fetches, step_id));
+    switch (instruction.opcode) {
+      case Opcode::kSkip: {
+        const plan::Jump& jump = plan_.jumps[instruction.detail];
+        if (guards_[static_cast<size_t>(jump.guard)] == 0) at = tape + jump.target;
+        break;
+      }
+      case Opcode::kRepeat: {
+        const plan::Jump& jump = plan_.jumps[instruction.detail];
+        if (guards_[static_cast<size_t>(jump.guard)] != 0) at = tape + jump.target;
+        break;
+      }
+      case Opcode::kGuard:
+        SetGuard(instruction);
+        break;
+      default:
+        WEIR_TRY(Special(runner, instruction, fetches, step_id));
+    }
   }
   return Status();
 }
@@ -136,6 +158,15 @@ Status PlanRunner::Instance::Special(PlanRunner& runner, const Instruction& inst
     case Opcode::kRelease:
       Drop(static_cast<int>(instruction.detail));
       return Status();
+    case Opcode::kMove:
+      return At(instruction, Move(instruction));
+    case Opcode::kMerge:
+      Merge(instruction);
+      return Status();
+    case Opcode::kGuard:
+    case Opcode::kSkip:
+    case Opcode::kRepeat:
+      return Internal("a jump reached the special instructions");
   }
   return Status();
 }
@@ -161,8 +192,20 @@ const plan::VariableUse& PlanRunner::Instance::VariableAt(const Storage& storage
   return plan_.variables[static_cast<size_t>(storage.variable)];
 }
 
+const Value& PlanRunner::Instance::Chosen(const Value& value) const {
+  const Value* at = &value;
+  while (StorageOf(*at).home == Storage::Home::kBound) {
+    at = &plan_.values[static_cast<size_t>(chosen_[static_cast<size_t>(at->storage)])];
+  }
+  return *at;
+}
+
 Result<Tensor> PlanRunner::Instance::TensorOf(const Value& value) const {
   const Storage& storage = StorageOf(value);
+  if (storage.home == Storage::Home::kBound) {
+    WEIR_ASSIGN(Tensor tensor, TensorOf(Chosen(value)));
+    return value.shape_known && !(tensor.shape() == value.shape) ? tensor.Reshaped(value.shape) : tensor;
+  }
   if (storage.home == Storage::Home::kArena) {
     return Tensor::Over(value.dtype, value.shape, arenas_[static_cast<size_t>(storage.space + 1)], storage.offset);
   }
@@ -271,8 +314,12 @@ Status PlanRunner::Instance::Copy(const Instruction& instruction) {
 }
 
 Result<Tensor> PlanRunner::Instance::Fetch(const Instruction& instruction) {
+  if (guards_[static_cast<size_t>(plan_.fetch_guards[instruction.detail])] == 0) {
+    return InvalidArgument("Retval[{}] does not have value: it lies on a branch that was not taken",
+                           instruction.detail);
+  }
   const VariableLocks locks(plan_, instruction);
-  const Value& value = ValueOf(instruction, 0);
+  const Value& value = Chosen(ValueOf(instruction, 0));
   const Storage& storage = StorageOf(value);
   const graph::Node& node = *plan_.nodes[static_cast<size_t>(instruction.node)];
   if (storage.home == Storage::Home::kVariable && !node.output_types().empty() &&

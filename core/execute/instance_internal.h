@@ -34,12 +34,17 @@ class PlanRunner::Instance {
   Status Assign(const Instruction& instruction);
   Status QueryVariable(const Instruction& instruction);
   Status Copy(const Instruction& instruction);
+  Status Move(const Instruction& instruction);
+  void Merge(const Instruction& instruction);
+  void SetGuard(const Instruction& instruction);
   Result<Tensor> Fetch(const Instruction& instruction);
   Status KernelError(const Instruction& instruction, int32_t code) const;
   Status At(const Instruction& instruction, const Status& status) const;
 
   const plan::Value& ValueOf(const Instruction& instruction, uint32_t operand) const;
   const plan::Storage& StorageOf(const plan::Value& value) const;
+  /// The value behind what a Merge chose; any other value is itself.
+  const plan::Value& Chosen(const plan::Value& value) const;
   /// The value as a tensor over its memory, which lives until the run ends.
   Result<Tensor> TensorOf(const plan::Value& value) const;
   /// Makes `tensor` the content of an owned, fed or fresh storage and points its slots there.
@@ -60,6 +65,8 @@ class PlanRunner::Instance {
   std::vector<std::shared_ptr<Buffer>> arenas_;  // by space + 1
   std::vector<Tensor> tensors_;                  // by storage: what feeds, calls and fetches hold during a run
   std::vector<int> transient_;                   // storages to empty at the end of a run
+  std::vector<int> chosen_;                      // by storage: the value that a Merge chose; empty without Merge
+  std::vector<uint8_t> guards_;
   kernel::ErrorRecord error_;
   weir_env env_{};
 };

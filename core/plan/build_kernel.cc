@@ -187,8 +187,9 @@ Status Builder::Bind(std::unique_ptr<kernel::PreparedKernel> kernel, const std::
     SetLocks(std::move(locks), instruction);
     for (const weir_alias& alias : kernel->aliases()) {
       if (alias.kind != WEIR_ALIAS_MAY) continue;
-      shares_.push_back({static_cast<uint32_t>(plan_->instructions.size()) - 1, instruction.first_slot + alias.input,
-                         instruction.first_slot + instruction.inputs + alias.output});
+      shape_.shares.push_back({static_cast<uint32_t>(plan_->instructions.size()) - 1,
+                               instruction.first_slot + alias.input,
+                               instruction.first_slot + instruction.inputs + alias.output});
     }
   }
   plan_->kernels.push_back(std::move(kernel));

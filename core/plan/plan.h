@@ -36,6 +36,7 @@ struct Storage {
     kFresh,     // allocated anew for every run because the caller keeps it; size known
     kOwned,     // a tensor that an instruction makes while running
     kVariable,  // the current value of variable number `variable`
+    kBound,     // one of `sources`, whichever a Merge chose last
   };
   Home home = Home::kArena;
   int space = kHostSpace;
@@ -46,6 +47,7 @@ struct Storage {
   int variable = -1;              // kVariable; kOwned: the variable that it is a snapshot of
   DType dtype = DType::kInvalid;  // kFresh
   Shape shape;                    // kFresh
+  std::vector<int> sources;       // kBound: storages
 };
 
 /// A typed, shaped view of a storage. Every kArena and kFresh value has a known shape.
@@ -82,6 +84,27 @@ struct CallSpec {
   kernel::NodeResources* resources = nullptr;
 };
 
+/// Guards are bytes of a run, 1 when the nodes under them run; guard 0 is always 1.
+struct GuardStep {
+  enum class Kind : uint8_t {
+    kPredicate,  // to = a and operand 0; otherwise = a and not operand 0
+    kAnd,        // to = a and b
+    kOr,         // to = a or b
+    kCopy,       // to = a
+    kClear,      // to = 0
+  };
+  Kind kind = Kind::kClear;
+  int to = 0;
+  int otherwise = 0;
+  int a = 0;
+  int b = 0;
+};
+
+struct Jump {
+  int guard = 0;
+  uint32_t target = 0;  // index of an instruction, or the end of the tape
+};
+
 enum class Opcode : uint8_t {
   kKernel,         // fn over slots; the fast path
   kLockedKernel,   // the same under variable locks, or serialized by the kernel's own mutex
@@ -93,6 +116,11 @@ enum class Opcode : uint8_t {
   kCopy,           // value -> value in another space
   kFetch,          // value -> fetch number `detail`
   kRelease,        // drops the tensor of an owned storage
+  kMove,           // value -> value of the same shape in the same space
+  kMerge,          // inputs -> the one whose guard (list `detail`) is set, and its position
+  kGuard,          // guard step `detail`
+  kSkip,           // jump `detail` when its guard is 0
+  kRepeat,         // jump `detail`, backwards, when its guard is 1
 };
 
 /// One step of the tape. Operands are slots [first_slot, first_slot + inputs + outputs (+ 1 scratch)).
@@ -100,7 +128,7 @@ struct Instruction {
   weir_kernel_fn fn = nullptr;
   void* state = nullptr;
   uint32_t first_slot = 0;
-  uint32_t detail = 0;  // meaning by opcode: call, fetch, variable or lock list
+  uint32_t detail = 0;  // meaning by opcode: see there
   graph::NodeId node = -1;
   uint16_t inputs = 0;
   uint16_t outputs = 0;
@@ -135,6 +163,11 @@ struct ExecutionPlan {
   std::vector<VariableUse> variables;
   std::vector<Lock> locks;
   std::vector<CallSpec> calls;
+  std::vector<GuardStep> guard_steps;
+  std::vector<Jump> jumps;
+  std::vector<std::vector<int>> merges;  // by kMerge: the guard of each input
+  std::vector<int> fetch_guards;         // by fetch
+  size_t guard_count = 1;
   std::vector<std::unique_ptr<kernel::PreparedKernel>> kernels;
   std::vector<int> fresh_storages;
   std::vector<int> feed_storages;  // by feed
@@ -157,8 +190,9 @@ struct PlanOptions {
 };
 
 /// Orders the nodes (writers of variables as late as edges allow, so that updates happen in place), chooses and
-/// prepares a kernel for each, turns aliases into views, lays out memory. `feeds` is how many the step has. Errors name
-/// the node: no kernel, a kernel that refuses, a frame or asynchronous op (Unimplemented).
+/// prepares a kernel for each, turns aliases into views, conds into guards and loops into jumps, lays out memory.
+/// `feeds` is how many the step has. Errors name the node: no kernel, a kernel that refuses, loops that cannot be told
+/// apart.
 Result<std::unique_ptr<ExecutionPlan>> Build(const PlanOptions& options, const graph::StepGraph& step,
                                              const graph::Placement& placement,
                                              const std::vector<graph::Subgraph>& subgraphs, size_t feeds);
