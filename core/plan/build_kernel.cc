@@ -62,7 +62,8 @@ Status Builder::EmitKernel() {
                  options_.node_resources,
                  {}};
   std::vector<const kernel::KernelEntry*> ranked =
-      RankKernels(*options_.kernels, node, operands.input_specs, operands.output_specs, operands.shapes_known, *device);
+      RankKernels(*options_.kernels, node, operands.input_specs, operands.output_specs, operands.shapes_known, *device,
+                  options_.calibration);
   if (ranked.empty() && !operands.strings) {
     return Fail(kernel::NoKernelError(*options_.kernels, node.attrs, node.name, {device->info().kind}));
   }

@@ -16,6 +16,7 @@
 #include "core/graph/step_graph.h"
 #include "core/graph/subgraph.h"
 #include "core/kernel/builtin.h"
+#include "core/kernel/calibration.h"
 #include "core/kernel/node_resources.h"
 #include "core/kernel/prepared.h"
 #include "core/kernel/registry.h"
@@ -208,6 +209,8 @@ struct PlanOptions {
   kernel::NodeResources* node_resources = nullptr;
   /// Ops that may run at once; 1 = one after the other, but for those that block.
   int parallelism = 1;
+  /// Measured times by which kernels are ranked where it has them; null = declared costs only.
+  const kernel::Calibration* calibration = nullptr;
 };
 
 /// Orders the nodes (writers of variables as late as edges allow, so that updates happen in place), chooses and
@@ -228,12 +231,14 @@ double DeclaredNanoseconds(const kernel::KernelEntry& entry, const weir_node& no
                            std::span<const kernel::OperandSpec> inputs, std::span<const kernel::OperandSpec> outputs,
                            bool shapes_known, device::Device& device);
 
-/// Kernels of a node on a device, best first: by declared cost for these operands, then priority, then plugin name.
-/// With unknown shapes the order is by priority and name. Those whose `supports` says no are left out.
+/// Kernels of a node on a device, best first: by calibrated times where `calibration` (which may be null) has one for
+/// each of them, else by declared cost for these operands; then priority, then plugin name. With unknown shapes the
+/// order is by priority and name. Those whose `supports` says no are left out.
 std::vector<const kernel::KernelEntry*> RankKernels(const kernel::KernelRegistry& kernels, const weir_node& node,
                                                     std::span<const kernel::OperandSpec> inputs,
                                                     std::span<const kernel::OperandSpec> outputs, bool shapes_known,
-                                                    device::Device& device);
+                                                    device::Device& device,
+                                                    const kernel::Calibration* calibration = nullptr);
 
 }  // namespace weir::plan
 

@@ -7,6 +7,7 @@
 #include "core/base/status.h"
 #include "core/execute/plan_runner.h"
 #include "core/graph/step_graph.h"
+#include "core/kernel/calibration.h"
 #include "core/kernel/node_resources.h"
 #include "core/session/runtime.h"
 #include "core/session/session.h"
@@ -20,6 +21,7 @@ struct CompileContext {
   kernel::ResourceScope& resources;
   kernel::NodeResources& node_resources;
   int parallelism = 1;  // ops that may run at once
+  const kernel::Calibration* calibration = nullptr;  // of SessionOptions::profile_file
 };
 
 /// optimize -> place -> partition -> plan. Errors are those of the stages and name the node.

@@ -34,8 +34,13 @@ std::string KeyOf(std::span<const Feed> feeds, std::span<const std::string> fetc
 
 class Session::Impl {
  public:
-  Impl(std::shared_ptr<Runtime> runtime, const graph::Graph& graph, SessionOptions options)
-      : runtime_(std::move(runtime)), graph_(graph), options_(std::move(options)), resources_(options_.resources) {
+  Impl(std::shared_ptr<Runtime> runtime, const graph::Graph& graph, SessionOptions options,
+       std::shared_ptr<const kernel::Calibration> calibration)
+      : runtime_(std::move(runtime)),
+        graph_(graph),
+        options_(std::move(options)),
+        calibration_(std::move(calibration)),
+        resources_(options_.resources) {
     if (!resources_) resources_ = std::make_shared<kernel::ResourceScope>();
     inter_op_ = options_.inter_op_parallelism_threads;
     if (inter_op_ <= 0) inter_op_ = kernel::ComputePool::Get().parallelism();
@@ -121,7 +126,7 @@ class Session::Impl {
       made->types.push_back(feeds[i].dtype());
       made->shapes.push_back(feeds[i].shape());
     }
-    const CompileContext context{*runtime_, options_, *resources_, node_resources_, inter_op_};
+    const CompileContext context{*runtime_, options_, *resources_, node_resources_, inter_op_, calibration_.get()};
     WEIR_ASSIGN(made->runner, Compile(context, graph_, request));
     if (options_.log_device_placement) LogPlacement(made->runner->plan());
     return signature.Add(std::move(made));
@@ -169,6 +174,7 @@ class Session::Impl {
   std::shared_ptr<Runtime> runtime_;
   const graph::Graph& graph_;
   const SessionOptions options_;
+  const std::shared_ptr<const kernel::Calibration> calibration_;
   std::shared_ptr<kernel::ResourceScope> resources_;
   kernel::NodeResources node_resources_;  // outlives the plans, whose kernels refer to it
   std::mutex devices_mutex_;              // protects the two below
@@ -195,7 +201,12 @@ Result<std::unique_ptr<Session>> Session::Make(std::shared_ptr<Runtime> runtime,
         "`weir plugins --why`",
         folders.empty() ? "no folder" : folders);
   }
-  return std::unique_ptr<Session>(new Session(std::make_unique<Impl>(std::move(runtime), graph, std::move(options))));
+  std::shared_ptr<const kernel::Calibration> calibration;
+  if (!options.profile_file.empty()) {
+    WEIR_ASSIGN(calibration, kernel::Calibration::Read(options.profile_file));
+  }
+  return std::unique_ptr<Session>(
+      new Session(std::make_unique<Impl>(std::move(runtime), graph, std::move(options), std::move(calibration))));
 }
 
 Result<std::vector<Tensor>> Session::Run(std::span<const Feed> feeds, std::span<const std::string> fetches,
