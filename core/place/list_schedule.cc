@@ -4,6 +4,7 @@
 #include <functional>
 #include <numeric>
 #include <queue>
+#include <span>
 #include <utility>
 
 namespace weir::place {
@@ -94,7 +95,7 @@ class Pass {
       VisitByReadyTime();
     }
     for (int t = 0; t < problem_.tasks(); ++t) {
-      if (DeviceOf(t) < 0) Visit(t);  // deferred, and nobody came for it
+      if (DeviceOf(t) < 0) Visit(t);  // deferred, and nobody came for it; its own inputs come with it
     }
     for (const int64_t finish : schedule_.finish_ns) schedule_.makespan_ns = std::max(schedule_.makespan_ns, finish);
     return std::move(schedule_);
@@ -111,9 +112,8 @@ class Pass {
   void VisitByRank(const std::vector<int64_t>& ranks) {
     std::vector<int> order(static_cast<size_t>(problem_.tasks()));
     std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
-      return ranks[static_cast<size_t>(a)] > ranks[static_cast<size_t>(b)];
-    });
+    std::stable_sort(order.begin(), order.end(),
+                     [&](int a, int b) { return ranks[static_cast<size_t>(a)] > ranks[static_cast<size_t>(b)]; });
     for (const int t : order) {
       if (!Deferred(t)) Visit(t);
     }
@@ -160,8 +160,7 @@ class Pass {
       const bool fits = fixed >= 0 || Fits(task, d);
       if (best < 0 || fits >= best_fits) {
         const int64_t time = problem_.TimeNs(task, d);
-        const int64_t finish =
-            timelines_[static_cast<size_t>(d)].Slot(ReadyNs(d), time, options_.max_gaps) + time;
+        const int64_t finish = timelines_[static_cast<size_t>(d)].Slot(ReadyNs(d), time, options_.max_gaps) + time;
         if (best < 0 || fits > best_fits || finish < best_finish) {
           best = d;
           best_finish = finish;
@@ -173,10 +172,32 @@ class Pass {
     if (best < 0) best = problem_.Fallback(problem_.group(task));
     for (const Use& use : inputs_) {
       const int from = problem_.value(use.value).task;
-      if (from >= 0 && DeviceOf(from) < 0) Put(from, GeneratorDevice(from, best), 0);
+      if (from >= 0 && DeviceOf(from) < 0) PutDeferred(from, best);
     }
-    Put(task, best, BringInputs(best));
+    Put(task, best, BringInputs(inputs_, best));
     for (const Use& use : inputs_) ReleaseUse(use.value);
+  }
+
+  /// Places a deferred task and what it hangs on, whose consumer is on `d`.
+  void PutDeferred(int task, int d) {
+    std::vector<std::pair<int, bool>> stack = {{task, false}};  // task, inputs pushed
+    const int home = GeneratorDevice(task, d);
+    while (!stack.empty()) {
+      const auto [next, expanded] = stack.back();
+      if (expanded || DeviceOf(next) >= 0) {
+        stack.pop_back();
+        if (DeviceOf(next) >= 0) continue;
+        const int there = GeneratorDevice(next, home);
+        Put(next, there, BringInputs(problem_.uses(next), there));
+        for (const Use& use : problem_.uses(next)) ReleaseUse(use.value);
+        continue;
+      }
+      stack.back().second = true;
+      for (const Use& use : problem_.uses(next)) {
+        const int from = problem_.value(use.value).task;
+        if (from >= 0 && DeviceOf(from) < 0) stack.emplace_back(from, false);
+      }
+    }
   }
 
   /// The task's uses in the order in which their values are made.
@@ -260,10 +281,10 @@ class Pass {
     return link;
   }
 
-  /// Moves what the task needs to its device; when the last of it is there.
-  int64_t BringInputs(int d) {
+  /// Moves what a task uses to its device; when the last of it is there.
+  int64_t BringInputs(std::span<const Use> uses, int d) {
     int64_t ready = 0;
-    for (const Use& use : inputs_) {
+    for (const Use& use : uses) {
       const Value& value = problem_.value(use.value);
       const int target = problem_.TargetSpace(use.host, d);
       const int source = problem_.SourceSpace(value, value.task < 0 ? 0 : DeviceOf(value.task));
@@ -305,14 +326,14 @@ class Pass {
   const ListOptions& options_;
   Schedule schedule_;
   std::vector<Timeline> timelines_;
-  std::vector<int64_t> used_bytes_;    // by device
-  std::vector<int> device_of_group_;   // -1 = open
-  std::vector<int> uses_left_;         // by value
-  std::vector<int64_t> arrival_;       // by value and space
-  std::vector<int64_t> link_free_;     // by link
-  std::vector<int64_t> trial_;         // link_free_ while a device is tried
+  std::vector<int64_t> used_bytes_;   // by device
+  std::vector<int> device_of_group_;  // -1 = open
+  std::vector<int> uses_left_;        // by value
+  std::vector<int64_t> arrival_;      // by value and space
+  std::vector<int64_t> link_free_;    // by link
+  std::vector<int64_t> trial_;        // link_free_ while a device is tried
   bool trial_in_use_ = false;
-  std::vector<Use> inputs_;            // of the task in hand
+  std::vector<Use> inputs_;  // of the task in hand
 };
 
 }  // namespace

@@ -101,9 +101,7 @@ Choice ChoosePlan(const Problem& problem, Algorithm algorithm, std::vector<Plan>
       contest.Enter({"whitepaper", ListSchedule(problem, WhitePaperOptions(), choice.ranks).device_of, {}});
       break;
     case Algorithm::kTf:
-      for (Plan& plan : given) {
-        if (plan.name == "tf") contest.Enter(std::move(plan));
-      }
+      for (Plan& plan : given) contest.Enter(std::move(plan));
       break;
     case Algorithm::kSingle:
       EnterSingles(problem, contest);

@@ -13,7 +13,7 @@ namespace weir::place {
 enum class Algorithm : uint8_t {
   kCostSim,     // list schedules and baselines; the plan that simulates best
   kWhitePaper,  // one greedy walk from the sources, as the paper describes it
-  kTf,          // the plan of TensorFlow's rules
+  kTf,          // the plan given, of TensorFlow's rules
   kSingle,      // everything on one device, the best one
 };
 
@@ -33,12 +33,12 @@ struct Tried {
 
 struct Choice {
   Plan plan;
-  std::vector<Tried> tried;       // in the order of trial
-  int64_t best_single_ns = 0;     // of the single-device plans that fit, else of all
-  std::vector<int64_t> ranks;     // UpwardRanks
+  std::vector<Tried> tried;    // in the order of trial
+  int64_t best_single_ns = 0;  // of the single-device plans that fit, else of all
+  std::vector<int64_t> ranks;  // UpwardRanks
 };
 
-/// `given` are plans from outside, baselines as well: TensorFlow's (which kTf takes unchanged), a user's.
+/// `given` are plans from outside, baselines as well: TensorFlow's (which kTf takes as it is).
 /// kCostSim never returns a plan that simulates worse than the best baseline; a plan that fits the memory always beats
 /// one that does not. Equal plans: the one tried first, baselines before schedules.
 Choice ChoosePlan(const Problem& problem, Algorithm algorithm, std::vector<Plan> given);

@@ -55,8 +55,8 @@ class Problem {
   /// `links`: spaces * spaces, [from * spaces + to]; the diagonal is ignored.
   Problem(std::vector<DeviceCost> devices, int spaces, std::vector<LinkCost> links);
 
-  /// `time_ns`: one per device. Tasks with the same `group` (any number >= 0) share a device. A deferrable task has no
-  /// uses and is placed with its first consumer.
+  /// `time_ns`: one per device. Tasks with the same `group` (any number >= 0) share a device. A deferrable task
+  /// uses nothing, or values of deferrable tasks only; it is placed with its first consumer.
   int AddTask(std::span<const int64_t> time_ns, int group, int64_t resident_bytes = 0, bool deferrable = false);
   /// A value of a task that exists, or of no task.
   int AddValue(const Value& value);

@@ -173,8 +173,8 @@ class Run {
   const std::vector<int>& device_of_;
   const std::vector<int64_t>& ranks_;
   Simulation result_;
-  std::vector<int> missing_;    // inputs, by task
-  std::vector<int> uses_left_;  // by value
+  std::vector<int> missing_;                                         // inputs, by task
+  std::vector<int> uses_left_;                                       // by value
   std::vector<std::priority_queue<std::pair<int64_t, int>>> ready_;  // by device: rank, -task
   std::vector<int> free_streams_;
   std::vector<int64_t> in_use_;     // bytes, by device

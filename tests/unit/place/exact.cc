@@ -40,7 +40,8 @@ class Search {
       const auto from = static_cast<size_t>(value.task);
       const int source = problem_.SourceSpace(value, device_[from]);
       const int target = problem_.TargetSpace(use.host, d);
-      start = std::max(start, finish_[from] + (source == target ? 0 : problem_.link(source, target).TransferNs(value.bytes)));
+      start = std::max(start,
+                       finish_[from] + (source == target ? 0 : problem_.link(source, target).TransferNs(value.bytes)));
     }
     return start;
   }

@@ -34,7 +34,8 @@ Problem Topcuoglu(const Json& data) {
   const int devices = static_cast<int>(data["devices"].size());
   std::vector<DeviceCost> costs;
   for (int d = 0; d < devices; ++d) costs.push_back({.space = d});
-  Problem problem(costs, devices, std::vector<LinkCost>(9, {.latency_ns = 0, .ns_per_byte = 1, .direct = true, .queues = false}));
+  Problem problem(costs, devices,
+                  std::vector<LinkCost>(9, {.latency_ns = 0, .ns_per_byte = 1, .direct = true, .queues = false}));
   std::map<int, std::vector<int>> inputs;  // values by the task that uses them
   for (int t = 0; t < static_cast<int>(data["exec"].size()); ++t) {
     std::vector<int64_t> times;
@@ -80,16 +81,18 @@ TEST_F(TopcuogluTest, HeftGivesThePublishedSchedule) {
   }
 }
 
-TEST_F(TopcuogluTest, DispatchedByRankTheSameScheduleTakes85) {
+TEST_F(TopcuogluTest, DispatchedByRankHeftsPlanTakesAsLong) {
   const std::vector<int> device_of = data_["expected"]["heft"]["device"].get<std::vector<int>>();
-  EXPECT_EQ(Units(Simulate(*problem_, device_of, UpwardRanks(*problem_)).makespan_ns), 85);
+  EXPECT_EQ(Units(Simulate(*problem_, device_of, UpwardRanks(*problem_)).makespan_ns), 80);
 }
 
 TEST_F(TopcuogluTest, F293_TheOptimumIs73) {
   EXPECT_EQ(Units(OptimumNs(*problem_)), data_["expected"]["optimum"]["makespan"].get<double>());
 }
 
-/// What a row of the table says, in the data's unit.
+/// What a row of the table says, in the data's unit. Only generators that take no time are deferred here: on the last
+/// two graphs that gives the plans that the text beside the table calls the best starts (258.2 and 257.9), where
+/// deferring a convolution as well gave 293.1 and 278.4.
 struct MsrRow {
   const char* file;
   double path_bound, all_cpu, one_accelerator;
@@ -163,8 +166,9 @@ class Msr {
                                accelerated ? Ns(node["fpgaLatency"].get<double>()) : kImpossible);
     times[0] = Ns(node["cpuLatency"].get<double>());
     const bool free = inputs_[position].empty() && *std::max_element(times.begin(), times.end()) == 0;
-    const int group = node.contains("colorClass") ? groups_.emplace(node["colorClass"].get<int>(), groups_made_).first->second
-                                                  : groups_made_;
+    const int group = node.contains("colorClass")
+                          ? groups_.emplace(node["colorClass"].get<int>(), groups_made_).first->second
+                          : groups_made_;
     if (group == groups_made_) ++groups_made_;
     const int task = problem_->AddTask(times, group, node["size"].get<int64_t>(), free);
     for (const auto& [from, cost] : inputs_[position]) problem_->AddUse({Output(from, cost)});
@@ -229,7 +233,8 @@ TEST_P(MsrTest, F292_GuardIsNeverWorseThanTheBaselines) {
   EXPECT_LE(choice.plan.simulation.makespan_ns, choice.best_single_ns);
   EXPECT_GE(choice.plan.simulation.makespan_ns, PathBoundNs(msr.problem()));
   for (const Tried& tried : choice.tried) {
-    if (tried.fits) EXPECT_LE(choice.plan.simulation.makespan_ns, tried.makespan_ns) << tried.name;
+    if (!tried.fits) continue;
+    EXPECT_LE(choice.plan.simulation.makespan_ns, tried.makespan_ns) << tried.name;
   }
   RecordProperty("plan", choice.plan.name);
   RecordProperty("makespan", std::to_string(Units(choice.plan.simulation.makespan_ns)));
@@ -244,13 +249,14 @@ const MsrRow kRows[] = {
     {"OperatorGraphs/resnet50_training", 592, 15750, 684.9, true, 13080, 13080, 684.9},
     {"LayerGraphs/bert24_training", 125.4, 2178, 217.8, true, 163.4, 131.3, 131.3},
     {"LayerGraphs/gnmt_training", 337.4, 5205, 520.5, true, 398.8, 419.2, 419.2},
-    {"LayerGraphs/inceptionv3_training", 238.2, 7107, 710.7, false, 323.8, 390.7, 293.1},
-    {"LayerGraphs/resnet50_training", 232.8, 4624, 462.4, false, 322.6, 358.4, 278.4},
+    {"LayerGraphs/inceptionv3_training", 238.2, 7107, 710.7, false, 323.8, 390.7, 258.2},
+    {"LayerGraphs/resnet50_training", 232.8, 4624, 462.4, false, 322.6, 358.4, 257.9},
 };
 
 INSTANTIATE_TEST_SUITE_P(Table, MsrTest, ::testing::ValuesIn(kRows), [](const auto& info) {
   std::string name = info.param.file;
-  std::replace_if(name.begin(), name.end(), [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; }, '_');
+  std::replace_if(
+      name.begin(), name.end(), [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; }, '_');
   return name;
 });
 
