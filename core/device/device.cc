@@ -1,5 +1,7 @@
 #include "core/device/device.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <limits>
 
@@ -19,8 +21,9 @@ weir_opt Option(std::string_view key, uint32_t type, uint64_t value) {
   return option;
 }
 
-// Zero, negative and infinite figures are no knowledge.
-void Sanitize(double& figure) {
+// Zero, negative and infinite figures are no knowledge; all but zero are a fault as well.
+void Sanitize(double& figure, int& faults) {
+  if (figure < 0 || std::isinf(figure)) ++faults;
   if (!std::isfinite(figure) || figure <= 0) figure = std::numeric_limits<double>::quiet_NaN();
 }
 
@@ -112,6 +115,31 @@ class Device::State final : public Allocator {
     return has_profile_ ? &profile_ : nullptr;
   }
 
+  const std::string& ProfileFault() {
+    Profile();
+    return profile_fault_;
+  }
+
+  Result<weir_link> Link(uint32_t space, Device* peer, uint32_t peer_space) {
+    if (!WEIR_HAS(cost_, link)) return Unimplemented("{}: its plugin declares no links", device_.name_);
+    WEIR_ASSIGN(weir_device * handle, Open());
+    weir_device* other = nullptr;
+    if (peer != nullptr) {
+      WEIR_ASSIGN(other, peer->Open());
+    }
+    weir_link link{};
+    link.struct_size = sizeof(link);
+    link.latency_ns = link.bandwidth_pageable_bytes_per_ns = link.bandwidth_pinned_bytes_per_ns =
+        std::numeric_limits<double>::quiet_NaN();
+    WEIR_TRY(CallPlugin("link of cost/1", [&](weir_error* error) {
+      return cost_->link(handle, space, other, peer_space, &link, error);
+    }));
+    for (const double f : {link.latency_ns, link.bandwidth_pageable_bytes_per_ns, link.bandwidth_pinned_bytes_per_ns}) {
+      if (f < 0 || std::isinf(f)) return Internal("{}: link of cost/1: {} is no cost", device_.name_, f);
+    }
+    return link;
+  }
+
   MemoryUse Use() const {
     const std::lock_guard lock(mutex_);
     if (!arena_) return {};
@@ -164,8 +192,14 @@ class Device::State final : public Allocator {
     ForEachFigure(profile_, [](double& f) { f = std::numeric_limits<double>::quiet_NaN(); });
     const Status status =
         CallPlugin("profile of cost/1", [&](weir_error* error) { return cost_->profile(*handle, &profile_, error); });
-    ForEachFigure(profile_, Sanitize);
+    int faults = 0;
+    ForEachFigure(profile_, [&faults](double& f) { Sanitize(f, faults); });
     has_profile_ = status.ok();
+    if (!status.ok()) {
+      profile_fault_ = status.ToString();
+    } else if (faults != 0) {
+      profile_fault_ = fmt::format("its profile has {} negative or infinite figures", faults);
+    }
   }
 
   const Device& device_;
@@ -182,6 +216,7 @@ class Device::State final : public Allocator {
   std::shared_ptr<Streams> streams_;  // constant after Open
   weir_profile profile_{};
   bool has_profile_ = false;
+  std::string profile_fault_;
 };
 
 Device::Device(DeviceInfo info, const weir_device_api* api, const weir_cost_api* cost, MemoryOptions memory,
@@ -199,6 +234,10 @@ Result<Streams*> Device::streams() {
 }
 Allocator& Device::allocator() { return *state_; }
 const weir_profile* Device::profile() { return state_->Profile(); }
+const std::string& Device::profile_fault() { return state_->ProfileFault(); }
+Result<weir_link> Device::Link(uint32_t space, Device* peer, uint32_t peer_space) {
+  return state_->Link(space, peer, peer_space);
+}
 Device::MemoryUse Device::memory_use() const { return state_->Use(); }
 
 Status Device::Copy(const weir_buf& to, const weir_buf& from, uint64_t bytes) {

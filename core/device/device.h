@@ -79,6 +79,12 @@ class Device {
   Status Copy(const weir_buf& to, const weir_buf& from, uint64_t bytes);
   /// The declared cost profile; unknown fields are NaN. Null when the plugin has none.
   const weir_profile* profile();
+  /// What a transfer between memory of this device and `peer` (null: the host) costs, in one direction; spaces are
+  /// WEIR_SPACE_*. Unimplemented when the plugin declares nothing, Internal for figures that are none.
+  Result<weir_link> Link(uint32_t space, Device* peer, uint32_t peer_space);
+  /// What of the profile is a fault of the plugin (negative or infinite figures, an error), empty when there is none.
+  /// Such figures count as unknown. Asks for the profile.
+  const std::string& profile_fault();
   /// Bytes in use, high-water mark, and slab bytes held.
   struct MemoryUse {
     uint64_t in_use = 0;

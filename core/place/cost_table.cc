@@ -1,0 +1,419 @@
+#include "core/place/cost_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "core/kernel/prepared.h"
+
+namespace weir::place {
+namespace {
+
+using graph::Endpoint;
+using graph::StepGraph;
+using graph::StepNode;
+using kernel::OperandSpec;
+
+// What counts for a device that declares nothing: modest figures, so that it is not chosen for what it did not say.
+constexpr double kAssumedFlopsPerNs = 1;
+constexpr double kAssumedBytesPerNs = 10;
+constexpr double kAssumedLaunchNs = 10'000;  // of a device with memory of its own
+constexpr double kAssumedLinkNs = 10'000;
+constexpr double kAssumedLinkBytesPerNs = 5;
+constexpr double kLongestNs = 1e12;
+
+double OrElse(double value, double fallback) { return std::isfinite(value) && value > 0 ? value : fallback; }
+
+bool Masked(uint64_t mask, size_t arg) { return arg < 64 && (mask >> arg & 1) != 0; }
+
+/// The argument that each flattened operand belongs to.
+std::vector<size_t> ArgOfOperand(const std::vector<int>& counts) {
+  std::vector<size_t> args;
+  for (size_t arg = 0; arg < counts.size(); ++arg) args.insert(args.end(), static_cast<size_t>(counts[arg]), arg);
+  return args;
+}
+
+/// Bytes of a value, with `unknown_dim` for what is not known.
+int64_t BytesOf(DType type, const PartialShape& shape, int64_t unknown_dim, bool* guessed) {
+  double elements = 1;
+  if (!shape.has_rank()) {
+    elements = static_cast<double>(unknown_dim);
+    *guessed = true;
+  }
+  for (int i = 0; i < shape.rank(); ++i) {
+    *guessed = *guessed || shape.dim(i) < 0;
+    elements *= static_cast<double>(shape.dim(i) < 0 ? unknown_dim : shape.dim(i));
+  }
+  const auto size = static_cast<double>(std::max<size_t>(SizeOf(BaseType(type)), 1));
+  return static_cast<int64_t>(std::min(elements * size, 1e15));
+}
+
+Shape AssumedShape(const PartialShape& shape, int64_t unknown_dim) {
+  std::vector<int64_t> dims;
+  if (!shape.has_rank()) dims.push_back(unknown_dim);
+  for (int i = 0; i < shape.rank(); ++i) dims.push_back(shape.dim(i) < 0 ? unknown_dim : shape.dim(i));
+  const Result<PartialShape> made = PartialShape::Make(dims);
+  if (made.ok()) {
+    if (Result<Shape> known = made->ToShape(); known.ok()) return std::move(*known);
+  }
+  return Shape();
+}
+
+/// A node's operands as kernels are asked about them.
+struct Operands {
+  std::vector<OperandSpec> inputs, outputs;
+  bool known = true;  // every shape
+};
+
+Operands OperandsOf(const StepGraph& step, const StepNode& node, int64_t unknown_dim) {
+  Operands operands;
+  const auto spec = [&](DType type, const PartialShape& shape) {
+    OperandSpec made;
+    made.dtype = BaseType(type);
+    made.variable = IsRef(type);
+    operands.known = operands.known && shape.fully_defined();
+    made.shape = AssumedShape(shape, unknown_dim);
+    return made;
+  };
+  for (const Endpoint& input : node.inputs) {
+    operands.inputs.push_back(spec(step.TypeOf(input), step.ShapeOf(input)));
+    operands.inputs.back().value = step.ValueOf(input);
+  }
+  for (size_t i = 0; i < node.types.size(); ++i) operands.outputs.push_back(spec(node.types[i], node.shapes[i]));
+  return operands;
+}
+
+/// Work of a record without `estimate`: flops by element of the largest operand, every operand moved once.
+weir_cost DeclaredWork(const weir_kernel& record, const Operands& operands) {
+  weir_cost cost{};
+  cost.struct_size = sizeof(cost);
+  cost.cost_class = record.cost_class;
+  cost.whole_ns = cost.fixed_ns = std::numeric_limits<double>::quiet_NaN();
+  double largest = 0;
+  for (const auto* specs : {&operands.inputs, &operands.outputs}) {
+    for (const OperandSpec& operand : *specs) {
+      const auto elements = static_cast<double>(operand.shape.elements());
+      largest = std::max(largest, elements);
+      cost.bytes += elements * static_cast<double>(SizeOf(operand.dtype));
+    }
+  }
+  cost.flops = OrElse(record.flops_per_element, 1) * largest;
+  return cost;
+}
+
+/// launch + max(flops / (peak * efficiency * saturation), bytes / (bandwidth * efficiency * saturation)).
+double TimeNs(const weir_cost& cost, const weir_profile* profile, DType dtype, bool own_memory) {
+  if (std::isfinite(cost.whole_ns)) return std::min(cost.whole_ns, kLongestNs);
+  const auto type = std::min<uint32_t>(static_cast<uint32_t>(dtype), 31);
+  const auto kind = std::min<uint32_t>(cost.cost_class, 15);
+  double peak = kAssumedFlopsPerNs;
+  double bandwidth = kAssumedBytesPerNs;
+  double launch = own_memory ? kAssumedLaunchNs : 0;
+  const double flops = OrElse(cost.flops, 0);
+  const double bytes = OrElse(cost.bytes, 0);
+  if (profile != nullptr) {
+    const auto saturation = [](double work, double half) {
+      return work > 0 && std::isfinite(half) && half > 0 ? work / (work + half) : 1.0;
+    };
+    peak = OrElse(profile->peak_flops_per_ns[type], peak) * OrElse(profile->compute_efficiency[kind], 1) *
+           saturation(flops, profile->half_saturation_flops);
+    const bool cached = std::isfinite(profile->cache_bytes) && bytes <= profile->cache_bytes;
+    bandwidth = OrElse(profile->bandwidth_bytes_per_ns, bandwidth);
+    if (cached) bandwidth = OrElse(profile->cache_bandwidth_bytes_per_ns, bandwidth);
+    bandwidth *= OrElse(profile->memory_efficiency[kind], 1) * saturation(bytes, profile->half_saturation_bytes);
+    launch = OrElse(profile->launch_ns, launch);
+  }
+  return std::min(launch + OrElse(cost.fixed_ns, 0) + std::max(flops / peak, bytes / bandwidth), kLongestNs);
+}
+
+class Builder {
+ public:
+  Builder(const PlaceOptions& options, const StepGraph& step, const Constraints& constraints, Support& support)
+      : options_(options), step_(step), constraints_(constraints), support_(support) {}
+
+  CostTable Run() {
+    const auto& all = support_.devices().all();
+    used_.assign(all.size(), false);
+    for (const Group& group : constraints_.groups) {
+      for (const int d : group.candidates) used_[static_cast<size_t>(d)] = true;
+    }
+    DescribeDevices();
+    table_.task_of.assign(step_.nodes.size(), -1);
+    value_of_.resize(step_.nodes.size());
+    control_of_.assign(step_.nodes.size(), -1);
+    for (size_t i = 0; i < step_.nodes.size(); ++i) {
+      if (step_.nodes[i].kind == StepNode::Kind::kOp) {
+        AddTask(static_cast<int>(i));
+      } else {
+        for (size_t o = 0; o < step_.nodes[i].types.size(); ++o) value_of_[i].push_back(AddHostValue(i, o));
+      }
+    }
+    table_.problem->Seal();
+    for (const auto& fault : faults_) table_.faults.push_back(fault);
+    return std::move(table_);
+  }
+
+ private:
+  device::Device& DeviceAt(size_t d) const { return *support_.devices().all()[d]; }
+  static bool IsHost(const device::Device& device) { return device.host_memory(); }
+
+  void DescribeDevices() {
+    const auto& all = support_.devices().all();
+    std::vector<DeviceCost> devices(all.size());
+    std::map<std::string, int> space_of_uid;
+    std::map<std::tuple<std::string, std::string, bool>, int> classes;
+    profiles_.assign(all.size(), nullptr);
+    representative_.assign(all.size(), 0);
+    for (size_t d = 0; d < all.size(); ++d) {
+      const device::DeviceInfo& info = all[d]->info();
+      DeviceCost& cost = devices[d];
+      cost.priority = TypePriority(*all[d]);
+      // Without a class id of its own a device is like no other.
+      const std::string class_id = info.class_id.empty() ? all[d]->name() : info.class_id;
+      const auto [known, fresh] =
+          classes.emplace(std::tuple(info.platform, class_id, IsHost(*all[d])), static_cast<int>(d));
+      cost.device_class = known->second;
+      representative_[d] = known->second;
+      if (!IsHost(*all[d])) {
+        const std::string place = info.uid.empty() ? all[d]->name() : info.plugin + "\n" + info.uid;
+        cost.space = space_of_uid.emplace(place, static_cast<int>(space_of_uid.size()) + 1).first->second;
+        if (info.memory_bytes != 0)
+          cost.capacity_bytes = static_cast<int64_t>(std::min<uint64_t>(info.memory_bytes, kUnlimited));
+      }
+      if (!used_[d]) continue;
+      profiles_[d] = all[d]->profile();
+      if (!all[d]->profile_fault().empty()) Fault(*all[d], all[d]->profile_fault());
+    }
+    const int spaces = static_cast<int>(space_of_uid.size()) + 1;
+    table_.problem.emplace(devices, spaces, Links(devices, spaces));
+  }
+
+  std::vector<LinkCost> Links(const std::vector<DeviceCost>& devices, int spaces) {
+    LinkCost assumed;
+    assumed.latency_ns = static_cast<int64_t>(kAssumedLinkNs);
+    assumed.ns_per_byte = 1 / kAssumedLinkBytesPerNs;
+    assumed.direct = false;
+    std::vector<LinkCost> links(static_cast<size_t>(spaces * spaces), assumed);
+    const auto set = [&](int from, int to, size_t d, uint32_t space, device::Device* peer, uint32_t peer_space) {
+      LinkCost& link = links[static_cast<size_t>(from * spaces + to)];
+      link.direct = from == kHostSpace || to == kHostSpace;
+      Result<weir_link> declared = DeviceAt(d).Link(space, peer, peer_space);
+      if (!declared.ok()) {
+        if (declared.status().code() != Code::kUnimplemented)
+          Fault(DeviceAt(d), std::string(declared.status().message()));
+        return;
+      }
+      link.direct = link.direct || (declared->flags & 1u) != 0;
+      link.latency_ns = std::llround(std::min(OrElse(declared->latency_ns, kAssumedLinkNs), kLongestNs));
+      const double pageable = OrElse(declared->bandwidth_pageable_bytes_per_ns, kAssumedLinkBytesPerNs);
+      link.ns_per_byte = 1 / OrElse(declared->bandwidth_pinned_bytes_per_ns, pageable);
+    };
+    for (size_t d = 0; d < devices.size(); ++d) {
+      if (devices[d].space == kHostSpace || !used_[d]) continue;
+      set(devices[d].space, kHostSpace, d, WEIR_SPACE_DEVICE, nullptr, WEIR_SPACE_HOST);
+      set(kHostSpace, devices[d].space, d, WEIR_SPACE_HOST, &DeviceAt(d), WEIR_SPACE_DEVICE);
+      for (size_t e = 0; e < devices.size(); ++e) {
+        if (devices[e].space == kHostSpace || devices[e].space == devices[d].space || !used_[e]) continue;
+        if (DeviceAt(d).info().plugin != DeviceAt(e).info().plugin) continue;
+        set(devices[d].space, devices[e].space, d, WEIR_SPACE_DEVICE, &DeviceAt(e), WEIR_SPACE_DEVICE);
+      }
+    }
+    return links;
+  }
+
+  void Fault(const device::Device& device, const std::string& what) {
+    faults_.insert(fmt::format("{} ({}): {}; it counts as unknown", device.name(), device.info().plugin, what));
+  }
+
+  int AddHostValue(size_t node, size_t output) {
+    bool guessed = false;
+    Value value;
+    value.bytes =
+        BytesOf(step_.nodes[node].types[output], step_.nodes[node].shapes[output], options_.unknown_dim, &guessed);
+    value.constant = step_.nodes[node].kind == StepNode::Kind::kConstant;
+    return table_.problem->AddValue(value);
+  }
+
+  void AddTask(int i) {
+    const StepNode& node = step_.nodes[static_cast<size_t>(i)];
+    const int group = constraints_.group_of[static_cast<size_t>(i)];
+    const auto& all = support_.devices().all();
+    const Operands operands = OperandsOf(step_, node, options_.unknown_dim);
+    std::vector<NodeCost> costs(all.size());
+    const std::vector<int>& candidates = constraints_.groups[static_cast<size_t>(group)].candidates;
+    uint64_t host_inputs = 0;
+    uint64_t host_outputs = 0;
+    for (const int d : candidates) {
+      const auto known = std::find_if(candidates.begin(), candidates.end(), [&](int other) {
+        return other < d && representative_[static_cast<size_t>(other)] == representative_[static_cast<size_t>(d)];
+      });
+      costs[static_cast<size_t>(d)] = known != candidates.end() && *known < d
+                                          ? costs[static_cast<size_t>(*known)]
+                                          : Cost(node, operands, static_cast<size_t>(d));
+      const NodeCost& cost = costs[static_cast<size_t>(d)];
+      if (cost.kernel == nullptr || IsHost(DeviceAt(static_cast<size_t>(d)))) continue;
+      host_inputs |= cost.kernel->record->host_inputs;
+      host_outputs |= cost.kernel->record->host_outputs;
+    }
+    RestoreRefused(candidates, costs);
+    std::vector<int64_t> times;
+    for (const NodeCost& cost : costs) times.push_back(cost.ns);
+    const int task = table_.problem->AddTask(times, group, ResidentBytes(node), Deferrable(node));
+    deferrable_.resize(static_cast<size_t>(i) + 1, false);
+    deferrable_[static_cast<size_t>(i)] = Deferrable(node);
+    table_.task_of[static_cast<size_t>(i)] = task;
+    table_.node_of.push_back(i);
+    table_.costs.insert(table_.costs.end(), costs.begin(), costs.end());
+    AddUses(node, host_inputs);
+    AddValues(static_cast<size_t>(i), task, host_outputs);
+  }
+
+  /// Has no inputs, or is done by the core and hangs on nothing but such nodes (a variable's read).
+  bool Deferrable(const StepNode& node) const {
+    if (!node.inputs.empty() && node.source->op().run_by != op::RunBy::kUniversal) return false;
+    const auto defers = [this](graph::NodeId from) {
+      return from >= 0 && static_cast<size_t>(from) < deferrable_.size() && deferrable_[static_cast<size_t>(from)];
+    };
+    return std::all_of(node.inputs.begin(), node.inputs.end(), [&](const Endpoint& e) { return defers(e.node); }) &&
+           std::all_of(node.control_inputs.begin(), node.control_inputs.end(), defers);
+  }
+
+  void AddUses(const StepNode& node, uint64_t host_inputs) {
+    const std::vector<size_t> args =
+        host_inputs == 0 ? std::vector<size_t>() : ArgOfOperand(node.source->signature().input_counts);
+    const bool on_host = node.source->op().run_by == op::RunBy::kBuiltin;
+    for (size_t k = 0; k < node.inputs.size(); ++k) {
+      const Endpoint& input = node.inputs[k];
+      if (input.node < 0 || value_of_[static_cast<size_t>(input.node)].empty()) continue;  // the way back of a loop
+      const bool masked = k < args.size() && Masked(host_inputs, args[k]);
+      const int value = value_of_[static_cast<size_t>(input.node)][static_cast<size_t>(input.index)];
+      table_.problem->AddUse({value, masked || on_host || SizeOf(BaseType(step_.TypeOf(input))) == 0});
+    }
+    for (const graph::NodeId from : node.control_inputs) {
+      if (from < 0 || table_.task_of[static_cast<size_t>(from)] < 0) continue;
+      int& control = control_of_[static_cast<size_t>(from)];
+      if (control < 0) control = table_.problem->AddValue({.task = table_.task_of[static_cast<size_t>(from)]});
+      table_.problem->AddUse({control, false});
+    }
+  }
+
+  void AddValues(size_t i, int task, uint64_t host_outputs) {
+    const StepNode& node = step_.nodes[i];
+    const std::vector<size_t> args =
+        host_outputs == 0 ? std::vector<size_t>() : ArgOfOperand(node.source->signature().output_counts);
+    const bool aliases = node.source->op().run_by == op::RunBy::kUniversal;
+    for (size_t o = 0; o < node.types.size(); ++o) {
+      bool guessed = false;
+      Value value;
+      value.task = task;
+      value.bytes = BytesOf(node.types[o], node.shapes[o], options_.unknown_dim, &guessed);
+      // References stay where their state is; what only renames a tensor holds no memory of its own.
+      if (TiesToProducer(node.types[o])) value.bytes = 0;
+      value.held_bytes = aliases || TiesToProducer(node.types[o]) ? 0 : value.bytes;
+      value.host = SizeOf(BaseType(node.types[o])) == 0 || (o < args.size() && Masked(host_outputs, args[o]));
+      value_of_[i].push_back(table_.problem->AddValue(value));
+    }
+  }
+
+  /// The state that a node creates.
+  int64_t ResidentBytes(const StepNode& node) const {
+    if (!node.inputs.empty() || node.types.size() != 1 || !TiesToProducer(node.types[0])) return 0;
+    const op::AttrView attrs = node.source->attrs();
+    const Result<DType> dtype = attrs.Type("dtype");
+    const Result<PartialShape> shape = attrs.ShapeAttr("shape");
+    bool guessed = false;
+    return dtype.ok() && shape.ok() ? BytesOf(*dtype, *shape, options_.unknown_dim, &guessed) : 0;
+  }
+
+  NodeCost Cost(const StepNode& node, const Operands& operands, size_t d) {
+    device::Device& device = DeviceAt(d);
+    const weir_profile* profile = profiles_[d];
+    NodeCost best;
+    if (node.source->op().run_by != op::RunBy::kPlugin) {
+      // The core renames, copies or runs host code: nothing that one device does better.
+      best.ns = 0;
+      best.provenance = Provenance::kAnalytic;
+      return best;
+    }
+    const auto kernels = support_.Kernels(node, static_cast<int>(d));
+    if (kernels.empty()) {
+      best.ns = 0;
+      return best;
+    }
+    const Result<weir_device*> open = device.Open();
+    const weir_node asked{node.name(),
+                          node.source->attrs(),
+                          [&](int i) { return operands.inputs[static_cast<size_t>(i)].value; },
+                          nullptr,
+                          {}};
+    for (const kernel::KernelEntry* entry : kernels) {
+      if (operands.known && open.ok() &&
+          !kernel::Supports(*entry, asked, operands.inputs, operands.outputs, *open).ok()) {
+        continue;
+      }
+      const double ns = Ask(*entry, asked, operands, open, profile, device);
+      const int64_t rounded = std::llround(ns);
+      if (best.kernel != nullptr && rounded >= best.ns) continue;
+      best.ns = rounded;
+      best.kernel = entry;
+      best.provenance = !operands.known || profile == nullptr             ? Provenance::kGuess
+                        : profile->provenance >= WEIR_PROVENANCE_MEASURED ? Provenance::kCalibrated
+                                                                          : Provenance::kAnalytic;
+    }
+    return best;
+  }
+
+  double Ask(const kernel::KernelEntry& entry, const weir_node& node, const Operands& operands,
+             const Result<weir_device*>& open, const weir_profile* profile, const device::Device& device) {
+    const DType dtype = !operands.outputs.empty()  ? operands.outputs[0].dtype
+                        : !operands.inputs.empty() ? operands.inputs[0].dtype
+                                                   : DType::kFloat;
+    if (open.ok() && WEIR_HAS(entry.record, estimate)) {
+      const Result<weir_cost> cost = kernel::Estimate(entry, node, operands.inputs, operands.outputs, *open, profile);
+      if (cost.ok()) return TimeNs(*cost, profile, dtype, !IsHost(device));
+      if (cost.status().code() != Code::kUnimplemented) Fault(device, std::string(cost.status().message()));
+    }
+    return TimeNs(DeclaredWork(*entry.record, operands), profile, dtype, !IsHost(device));
+  }
+
+  /// A group whose kernels all refuse stays possible everywhere, so that the refusal itself is reported.
+  static void RestoreRefused(const std::vector<int>& candidates, std::vector<NodeCost>& costs) {
+    const bool some = std::any_of(candidates.begin(), candidates.end(),
+                                  [&](int d) { return costs[static_cast<size_t>(d)].ns != kImpossible; });
+    if (some) return;
+    for (const int d : candidates) costs[static_cast<size_t>(d)].ns = 0;
+  }
+
+  const PlaceOptions& options_;
+  const StepGraph& step_;
+  const Constraints& constraints_;
+  Support& support_;
+  CostTable table_;
+  std::vector<bool> used_;                     // by device: a candidate of some group
+  std::vector<const weir_profile*> profiles_;  // by device
+  std::vector<int> representative_;            // by device: the first of its class
+  std::vector<std::vector<int>> value_of_;     // by node and output
+  std::vector<int> control_of_;                // by node
+  std::vector<bool> deferrable_;               // by node
+  std::set<std::string> faults_;
+};
+
+}  // namespace
+
+CostTable BuildCostTable(const PlaceOptions& options, const StepGraph& step, const Constraints& constraints,
+                         Support& support) {
+  return Builder(options, step, constraints, support).Run();
+}
+
+int TypePriority(const device::Device& device) {
+  const std::string& kind = device.info().kind;
+  return kind == "GPU" ? 210 : kind == "CPU" ? 70 : 200;
+}
+
+}  // namespace weir::place

@@ -1,0 +1,190 @@
+#include "core/place/errors.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+#include <vector>
+
+namespace weir::place {
+namespace {
+
+using device::DeviceName;
+using graph::StepNode;
+
+constexpr size_t kMembersShown = 16;
+
+const StepNode& NodeAt(const Refusal& refusal, int i) { return refusal.step.nodes[static_cast<size_t>(i)]; }
+
+std::vector<std::string> Kinds(const device::DeviceSet& devices) {
+  std::vector<std::string> kinds;
+  for (const auto& device : devices.all()) {
+    if (std::find(kinds.begin(), kinds.end(), device->info().kind) == kinds.end()) kinds.push_back(device->info().kind);
+  }
+  return kinds;
+}
+
+/// What the group could ask for instead, closest first: the same type, then anything; empty when nothing runs it.
+std::string NearestRequest(const Refusal& refusal, const Group& group) {
+  const auto& all = refusal.support.devices().all();
+  for (const bool same_type : {true, false}) {
+    for (size_t d = 0; d < all.size(); ++d) {
+      const DeviceName& name = all[d]->info().name;
+      if (!refusal.support.Has(group.mask, static_cast<int>(d))) continue;
+      if (!same_type || group.requested.type == name.type) return fmt::format("/device:{}:{}", *name.type, *name.id);
+    }
+  }
+  return {};
+}
+
+/// Our own last line.
+std::string Advice(const Refusal& refusal, const Group& group) {
+  std::string line = "\nweir: ";
+  const std::string nearest = NearestRequest(refusal, group);
+  if (nearest.empty()) {
+    line += "no device runs all nodes that must be together";
+  } else {
+    line += fmt::format("the nearest request that can be met is '{}'", nearest);
+    if (!refusal.options.allow_soft_placement) {
+      line += "; `allow_soft_placement = true` in the configuration lets weir choose it";
+    } else if (group.requested.job || group.requested.replica || group.requested.task) {
+      line += "; soft placement keeps job, replica and task";
+    }
+  }
+  for (const std::string& plugin : refusal.options.absent_plugins) line += fmt::format("; not loaded: {}", plugin);
+  return line;
+}
+
+/// Members with the device kinds that run them.
+std::string GroupDump(const Refusal& refusal, const Group& group) {
+  std::string dump = "\nColocation Debug Info:\nColocation group had the following types and supported devices: \n";
+  const auto& all = refusal.support.devices().all();
+  for (size_t m = 0; m < group.members.size() && m < kMembersShown; ++m) {
+    const StepNode& node = NodeAt(refusal, group.members[m]);
+    std::set<std::string> kinds;
+    for (size_t d = 0; d < all.size(); ++d) {
+      if (refusal.support.Has(refusal.support.Of(node), static_cast<int>(d))) kinds.insert(all[d]->info().kind);
+    }
+    dump += fmt::format("{}: {} ({})", node.source->op().name, fmt::join(kinds, " "), node.name());
+    if (!node.source->device().empty()) dump += " " + node.source->device();
+    if (!node.source->origin().empty()) dump += fmt::format(" (defined at {})", node.source->origin());
+    dump += '\n';
+  }
+  if (group.members.size() > kMembersShown) dump += fmt::format("and {} more\n", group.members.size() - kMembersShown);
+  return dump;
+}
+
+/// "\nOp: …\nNode attrs: …\nRegistered kernels:\n…" as TensorFlow prints it.
+std::string KernelDump(const Refusal& refusal, const StepNode& node) {
+  const Status none = kernel::NoKernelError(refusal.support.kernels(), node.source->attrs(), node.name(),
+                                            Kinds(refusal.support.devices()));
+  const std::string text(none.message());
+  const size_t attrs = text.find("with these attrs: [");
+  const size_t end = text.find("]\nRegistered devices");
+  const size_t kernels = text.find("Registered kernels:");
+  if (attrs == std::string::npos || end == std::string::npos || kernels == std::string::npos) return {};
+  const size_t begin = attrs + std::string_view("with these attrs: [").size();
+  return fmt::format("\nOp: {}\nNode attrs: {}\n{}", node.source->op().name, text.substr(begin, end - begin),
+                     text.substr(kernels));
+}
+
+bool RunsNowhere(const Refusal& refusal, int i) {
+  return refusal.support.Empty(refusal.support.Of(NodeAt(refusal, i)));
+}
+
+}  // namespace
+
+std::string DeviceList(const device::DeviceSet& devices) {
+  std::vector<std::string> names;
+  for (const auto& device : devices.all()) names.push_back(device->name());
+  std::sort(names.begin(), names.end());
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+Status CannotAssign(const Refusal& refusal, const Group& group) {
+  const device::DeviceSet& devices = refusal.support.devices();
+  for (const int i : group.members) {
+    if (!RunsNowhere(refusal, i)) continue;
+    const StepNode& node = NodeAt(refusal, i);
+    return graph::AtNode(
+        kernel::NoKernelError(refusal.support.kernels(), node.source->attrs(), node.name(), Kinds(devices)),
+        *node.source);
+  }
+  const StepNode& node = NodeAt(refusal, group.asked < 0 ? group.members.front() : group.asked);
+  const std::string asked = group.requested.ToString();
+  const std::string prefix = fmt::format("Cannot assign a device for operation {}: ", node.name());
+  const std::vector<device::Device*> matching = devices.Matching(group.requested);
+  if (matching.empty()) {
+    return graph::AtNode(
+        InvalidArgument(
+            "{}{{{{node {}}}}} was explicitly assigned to {} but available devices are [ {} ]. Make sure the "
+            "device specification refers to a valid device.{}",
+            prefix, node.name(), asked, DeviceList(devices), Advice(refusal, group)),
+        *node.source);
+  }
+  const auto& all = devices.all();
+  bool alone = false;  // the node that asks could be there if it were alone
+  for (size_t d = 0; d < all.size(); ++d) {
+    if (device::Matches(group.requested, all[d]->info().name) &&
+        refusal.support.Has(refusal.support.Of(node), static_cast<int>(d))) {
+      alone = true;
+    }
+  }
+  if (!alone) {
+    const std::string type = group.requested.type.value_or(matching.front()->info().kind);
+    return graph::AtNode(
+        InvalidArgument(
+            "{}Could not satisfy explicit device specification '{}' because no supported kernel for {} devices "
+            "is available.{}{}{}",
+            prefix, asked, type, GroupDump(refusal, group), KernelDump(refusal, node), Advice(refusal, group)),
+        *node.source);
+  }
+  for (const int i : group.members) {
+    const StepNode& other = NodeAt(refusal, i);
+    const DeviceMask mask = refusal.support.Of(other);
+    const bool obstacle = std::none_of(matching.begin(), matching.end(), [&](const device::Device* d) {
+      for (size_t k = 0; k < all.size(); ++k) {
+        if (all[k].get() == d) return refusal.support.Has(mask, static_cast<int>(k));
+      }
+      return false;
+    });
+    if (!obstacle) continue;
+    return graph::AtNode(
+        InvalidArgument(
+            "{}Could not satisfy explicit device specification '{}' because the node {{{{colocation_node {}}}}} "
+            "was colocated with a group of nodes that required incompatible device '{}'. All available "
+            "devices [{}]. The node {{{{colocation_node {}}}}} ({}) has no kernel there.{}{}",
+            prefix, asked, node.name(), NearestRequest(refusal, group), DeviceList(devices), other.name(),
+            other.source->op().name, GroupDump(refusal, group), Advice(refusal, group)),
+        *node.source);
+  }
+  return graph::AtNode(
+      InvalidArgument(
+          "{}Could not satisfy explicit device specification '{}' because no supported kernel for one device "
+          "is available for all nodes that must be together. All available devices [{}].{}{}",
+          prefix, asked, DeviceList(devices), GroupDump(refusal, group), Advice(refusal, group)),
+      *node.source);
+}
+
+Status CannotColocate(const Refusal& refusal, int a, int b, const std::string& why) {
+  for (const int i : {a, b}) {
+    if (!RunsNowhere(refusal, i)) continue;
+    Group alone;
+    alone.members = {i};
+    alone.mask = refusal.support.Of(NodeAt(refusal, i));
+    return CannotAssign(refusal, alone);
+  }
+  const StepNode& first = NodeAt(refusal, a);
+  const StepNode& second = NodeAt(refusal, b);
+  Group both;
+  both.members = {a, b};
+  return graph::AtNode(
+      InvalidArgument(
+          "Cannot colocate nodes {{{{colocation_node {}}}}} and {{{{colocation_node {}}}}} because no device "
+          "type supports both of those nodes and the other nodes colocated with them.{}{}",
+          first.name(), second.name(), why.empty() ? "" : " " + why, GroupDump(refusal, both)),
+      *second.source);
+}
+
+}  // namespace weir::place

@@ -1,0 +1,411 @@
+#include "core/place/explain.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <tuple>
+#include <utility>
+
+namespace weir::place {
+namespace {
+
+using graph::StepNode;
+
+/// "GPU:0"
+std::string ShortName(const device::Device& device) {
+  const device::DeviceName& name = device.info().name;
+  return fmt::format("{}:{}", name.type.value_or("?"), name.id.value_or(0));
+}
+
+/// "940 ns", "31 us", "8.4 ms".
+std::string TimeText(int64_t ns) {
+  if (ns < 0) return "-";
+  if (ns < 1000) return fmt::format("{} ns", ns);
+  const double us = static_cast<double>(ns) / 1e3;
+  if (us < 1000) return fmt::format("{:.3g} us", us);
+  if (us < 1e6) return fmt::format("{:.3g} ms", us / 1e3);
+  return fmt::format("{:.4g} s", us / 1e6);
+}
+
+std::string BytesText(int64_t bytes) {
+  constexpr std::array<const char*, 4> kUnits = {"B", "KB", "MB", "GB"};
+  auto size = static_cast<double>(bytes);
+  size_t unit = 0;
+  while (size >= 1000 && unit + 1 < kUnits.size()) {
+    size /= 1000;
+    ++unit;
+  }
+  return fmt::format("{:.3g} {}", size, kUnits[unit]);
+}
+
+uint64_t Fnv(uint64_t hash, std::string_view text) {
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  return (hash ^ 0xff) * 0x100000001b3;
+}
+
+class Explainer {
+ public:
+  explicit Explainer(const Findings& f) : f_(f) {}
+
+  Explanation Run() {
+    out_.warnings = f_.constraints.notes;
+    if (f_.table != nullptr) {
+      for (const std::string& fault : f_.table->faults) out_.warnings.push_back("plugin fault: " + fault);
+    }
+    out_.hash = 0xcbf29ce484222325;
+    for (size_t i = 0; i < f_.step.nodes.size(); ++i) {
+      if (f_.constraints.group_of[i] < 0) continue;
+      ++count_of_[DeviceOf(i)];
+      ++reasons_[{DeviceOf(i), f_.step.nodes[i].source->op().name, ReasonOf(i)}];
+      out_.hash = Fnv(Fnv(out_.hash, f_.step.nodes[i].name()), DeviceAt(DeviceOf(i)).name());
+      if (f_.options.explain == PlaceOptions::Explain::kAll) out_.nodes.push_back(Report(i));
+    }
+    WarnOfLostRequests();
+    if (f_.choice != nullptr) {
+      const Simulation& simulation = f_.choice->plan.simulation;
+      out_.tried = f_.choice->tried;
+      out_.winner = f_.choice->plan.name;
+      out_.makespan_ns = simulation.makespan_ns;
+      out_.bound_ns = PathBoundNs(*f_.table->problem);
+      out_.transfers = simulation.transfers;
+      out_.transferred_bytes = simulation.transferred_bytes;
+      if (!simulation.fits) out_.warnings.push_back("no plan fits the memory of the devices; " + LargestGroups());
+    }
+    out_.summary = Summary();
+    return std::move(out_);
+  }
+
+ private:
+  const device::Device& DeviceAt(int d) const { return *f_.support.devices().all()[static_cast<size_t>(d)]; }
+  int DeviceOf(size_t i) const { return f_.placement.device_of[i]; }
+  const Group& GroupOf(size_t i) const {
+    return f_.constraints.groups[static_cast<size_t>(f_.constraints.group_of[i])];
+  }
+
+  Reason ReasonOf(size_t i) const {
+    const Group& group = GroupOf(i);
+    if (group.fixed >= 0) return Reason::kState;
+    if (group.rule != SoftRule::kNone) return Reason::kSoft;
+    if (group.asked >= 0 && group.requested.type) return Reason::kRequested;
+    if (f_.support.devices().all().size() == 1) return Reason::kOnlyDevice;
+    if (group.candidates.size() == 1) return LacksKernels(group) ? Reason::kNoKernel : Reason::kRule;
+    if (!f_.by_cost) return Reason::kRule;
+    const auto tight = [&](const Tried& tried) {
+      return !tried.fits && tried.makespan_ns < f_.choice->plan.simulation.makespan_ns;
+    };
+    const bool memory = std::any_of(f_.choice->tried.begin(), f_.choice->tried.end(), tight);
+    return memory ? Reason::kMemory : Reason::kCost;
+  }
+
+  bool LacksKernels(const Group& group) const {
+    for (size_t d = 0; d < f_.support.devices().all().size(); ++d) {
+      if (!f_.support.Has(group.mask, static_cast<int>(d))) return true;
+    }
+    return false;
+  }
+
+  NodeReport Report(size_t i) {
+    const StepNode& node = f_.step.nodes[i];
+    const Group& group = GroupOf(i);
+    NodeReport report;
+    report.name = std::string(node.name());
+    report.op = node.source->op().name;
+    report.operands = OperandText(node);
+    report.device = DeviceAt(DeviceOf(i)).name();
+    report.requested = group.asked < 0 ? "" : group.requested.ToString();
+    report.group = f_.constraints.group_of[i];
+    report.group_size = static_cast<int>(group.members.size());
+    report.reason = ReasonOf(i);
+    if (group.rule != SoftRule::kNone) {
+      report.note =
+          fmt::format("requested '{}' -> soft: {}; {}", report.requested,
+                      f_.support.devices().Matching(group.requested).empty() ? "no such device" : "no kernels there",
+                      Name(group.rule));
+    }
+    for (size_t d = 0; d < f_.support.devices().all().size(); ++d) {
+      report.candidates.push_back(Candidate(i, static_cast<int>(d)));
+    }
+    return report;
+  }
+
+  std::string OperandText(const StepNode& node) const {
+    std::string text;
+    for (const graph::Endpoint& input : node.inputs) {
+      if (input.node < 0) continue;
+      text += fmt::format("{}{} {}", text.empty() ? "" : " x ", Name(BaseType(f_.step.TypeOf(input))),
+                          f_.step.ShapeOf(input).ToString());
+    }
+    return text;
+  }
+
+  CandidateReport Candidate(size_t i, int d) {
+    const Group& group = GroupOf(i);
+    const device::Device& device = DeviceAt(d);
+    CandidateReport report;
+    report.device = device.name();
+    report.chosen = DeviceOf(i) == d;
+    report.possible = std::binary_search(group.candidates.begin(), group.candidates.end(), d);
+    if (!report.possible) {
+      report.verdict = WhyNot(i, d);
+      return report;
+    }
+    const int task = f_.table->task_of[i];
+    const NodeCost& cost = f_.table->At(task, d);
+    report.kernel = cost.kernel == nullptr ? "" : cost.kernel->plugin;
+    report.provenance = cost.provenance;
+    report.exec_ns = cost.ns == kImpossible ? -1 : cost.ns;
+    Arrivals(task, d, report);
+    if (report.chosen) {
+      const Simulation& simulation = f_.choice->plan.simulation;
+      const auto t = static_cast<size_t>(task);
+      report.link_wait_ns = simulation.link_wait_ns[t];
+      report.queue_ns = simulation.start_ns[t] - simulation.ready_ns[t];
+      report.finish_ns = simulation.finish_ns[t];
+      report.verdict = fmt::format(
+          "chosen ({})", ReasonOf(i) == Reason::kCost ? f_.choice->plan.name : std::string(Name(ReasonOf(i))));
+    } else {
+      report.verdict = Difference(task, report);
+    }
+    return report;
+  }
+
+  /// When the task would end there if nothing else changed, and how long its inputs would travel.
+  void Arrivals(int task, int d, CandidateReport& report) {
+    const Problem& problem = *f_.table->problem;
+    int64_t ready = 0;
+    report.inputs_ns = 0;
+    farthest_ = -1;
+    for (const Use& use : problem.uses(task)) {
+      const Value& value = problem.value(use.value);
+      const int source =
+          problem.SourceSpace(value, value.task < 0 ? 0 : f_.choice->plan.device_of[static_cast<size_t>(value.task)]);
+      const int target = problem.TargetSpace(use.host, d);
+      int64_t way = 0;
+      if (source != target && !value.constant) {
+        const bool direct = problem.link(source, target).direct || source == kHostSpace || target == kHostSpace;
+        way = direct ? problem.link(source, target).TransferNs(value.bytes)
+                     : problem.link(source, kHostSpace).TransferNs(value.bytes) +
+                           problem.link(kHostSpace, target).TransferNs(value.bytes);
+      }
+      const int64_t made = value.task < 0 ? 0 : f_.choice->plan.simulation.finish_ns[static_cast<size_t>(value.task)];
+      ready = std::max(ready, made + way);
+      if (way > report.inputs_ns) {
+        report.inputs_ns = way;
+        farthest_ = value.task;
+      }
+    }
+    if (report.exec_ns >= 0) report.finish_ns = ready + report.exec_ns;
+  }
+
+  std::string Difference(int task, const CandidateReport& report) const {
+    if (report.exec_ns < 0) return "every kernel refuses the node";
+    const int chosen = f_.choice->plan.device_of[static_cast<size_t>(task)];
+    const int64_t by = report.finish_ns - f_.choice->plan.simulation.finish_ns[static_cast<size_t>(task)];
+    const NodeCost& best = f_.table->At(task, chosen);
+    std::string text =
+        by < 0 ? fmt::format("{} sooner for this node alone", TimeText(-by)) : fmt::format("+{}", TimeText(by));
+    if (report.inputs_ns >= report.exec_ns - best.ns && report.inputs_ns > 0 && farthest_ >= 0) {
+      const auto node = static_cast<size_t>(f_.table->node_of[static_cast<size_t>(farthest_)]);
+      text += fmt::format(": input {} lives on {}", f_.step.nodes[node].name(), ShortName(DeviceAt(DeviceOf(node))));
+    } else if (report.exec_ns > best.ns) {
+      text += fmt::format(": takes {} longer", TimeText(report.exec_ns - best.ns));
+    }
+    return text;
+  }
+
+  /// Why the device is no candidate.
+  std::string WhyNot(size_t i, int d) const {
+    const Group& group = GroupOf(i);
+    const device::Device& device = DeviceAt(d);
+    const StepNode& node = f_.step.nodes[i];
+    if (!f_.support.Has(f_.support.Of(node), d)) return fmt::format("no kernel for {}", TypesText(node));
+    if (!f_.support.Has(group.mask, d)) {
+      for (const int member : group.members) {
+        const StepNode& other = f_.step.nodes[static_cast<size_t>(member)];
+        if (f_.support.Has(f_.support.Of(other), d)) continue;
+        return fmt::format("colocated with {}, which has no kernel there", other.name());
+      }
+    }
+    if (group.fixed >= 0) return fmt::format("its state lives on {}", ShortName(DeviceAt(group.fixed)));
+    if (!device::Matches(group.requested, device.info().name)) {
+      return fmt::format("'{}' is asked for", group.requested.ToString());
+    }
+    if ((device.info().flags & WEIR_DEVICE_OPT_IN) != 0) return "used only when named";
+    return "state that this step only sets goes by device type";
+  }
+
+  static std::string TypesText(const StepNode& node) {
+    std::string text;
+    for (const op::AttrDef& attr : node.source->op().attrs) {
+      const op::AttrValue* value = attr.type == "type" ? node.source->attrs().Find(attr.name) : nullptr;
+      if (value != nullptr) text += fmt::format("{}{}={}", text.empty() ? "" : ", ", attr.name, value->ToString());
+    }
+    return text.empty() ? node.source->op().name : text;
+  }
+
+  void WarnOfLostRequests() {
+    std::map<std::pair<std::string, int>, std::map<std::string, int>> lost;  // request, device -> op -> nodes
+    for (const Group& group : f_.constraints.groups) {
+      if (group.rule != SoftRule::kTypeDropped) continue;
+      for (const int i : group.members) {
+        const auto node = static_cast<size_t>(i);
+        ++lost[{group.requested.ToString(), DeviceOf(node)}][f_.step.nodes[node].source->op().name];
+      }
+    }
+    for (const auto& [where, ops] : lost) {
+      std::string list;
+      int nodes = 0;
+      for (const auto& [op, count] : ops) {
+        list += fmt::format("{}{} {}", list.empty() ? "" : ", ", op, count);
+        nodes += count;
+      }
+      std::string text = fmt::format("{} {} ask{} for {} and run{} on {} [{}]", nodes, nodes == 1 ? "node" : "nodes",
+                                     nodes == 1 ? "s" : "", where.first, nodes == 1 ? "s" : "",
+                                     ShortName(DeviceAt(where.second)), list);
+      for (const std::string& plugin : f_.options.absent_plugins) text += fmt::format("; not loaded: {}", plugin);
+      out_.warnings.push_back(std::move(text));
+    }
+  }
+
+  std::string LargestGroups() const {
+    std::vector<std::pair<int64_t, int>> groups;
+    for (int g = 0; g < f_.table->problem->groups(); ++g) groups.emplace_back(-f_.table->problem->group_bytes(g), g);
+    std::sort(groups.begin(), groups.end());
+    std::string text = "the largest state:";
+    for (size_t k = 0; k < groups.size() && k < 3 && groups[k].first != 0; ++k) {
+      const Group& group = f_.constraints.groups[static_cast<size_t>(groups[k].second)];
+      text += fmt::format(" {} {}", f_.step.nodes[static_cast<size_t>(group.members.front())].name(),
+                          BytesText(-groups[k].first));
+    }
+    return text;
+  }
+
+  std::string Summary() const {
+    int nodes = 0;
+    int most = -1;
+    for (const auto& [device, count] : count_of_) {
+      nodes += count;
+      if (most < 0 || count > count_of_.at(most)) most = device;
+    }
+    std::string text = fmt::format("placed {} {}:", nodes, nodes == 1 ? "node" : "nodes");
+    std::vector<std::pair<int, int>> devices(count_of_.begin(), count_of_.end());
+    std::stable_sort(devices.begin(), devices.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+    for (size_t k = 0; k < devices.size(); ++k) {
+      const auto& [device, count] = devices[k];
+      text += fmt::format("{} {} {}", k == 0 ? "" : ",", ShortName(DeviceAt(device)), count);
+      if (k == 0) text += fmt::format(" ({:.1f} %)", 100.0 * count / std::max(nodes, 1));
+      if (k != 0) text += OpList(device);
+    }
+    if (f_.choice == nullptr) return text;
+    text += fmt::format("; {} transfers {}; predicted {}/step", out_.transfers, BytesText(out_.transferred_bytes),
+                        TimeText(out_.makespan_ns));
+    if (f_.choice->best_single_ns > 0) {
+      text += fmt::format(" (best single device {}, bound {})", TimeText(f_.choice->best_single_ns),
+                          TimeText(out_.bound_ns));
+    }
+    int guessed = 0;
+    for (size_t t = 0; t < f_.table->node_of.size(); ++t) {
+      if (f_.table->At(static_cast<int>(t), f_.choice->plan.device_of[t]).provenance == Provenance::kGuess) ++guessed;
+    }
+    if (guessed != 0) text += fmt::format("; {} {} guessed cost", guessed, guessed == 1 ? "node has" : "nodes have");
+    return text;
+  }
+
+  /// " [Print 2, no kernel; Shape 20, cost]"
+  std::string OpList(int device) const {
+    constexpr size_t kShown = 6;
+    std::vector<std::pair<int, std::string>> entries;
+    for (const auto& [key, count] : reasons_) {
+      if (std::get<0>(key) == device)
+        entries.emplace_back(-count, fmt::format("{} {}, {}", std::get<1>(key), count, Name(std::get<2>(key))));
+    }
+    std::sort(entries.begin(), entries.end());
+    std::string text;
+    for (size_t k = 0; k < entries.size() && k < kShown; ++k) text += (text.empty() ? "" : "; ") + entries[k].second;
+    if (entries.size() > kShown) text += "; ...";
+    return " [" + text + "]";
+  }
+
+  const Findings& f_;
+  Explanation out_;
+  std::map<int, int> count_of_;
+  std::map<std::tuple<int, std::string, Reason>, int> reasons_;
+  int farthest_ = -1;  // task whose value travels longest to the device in hand
+};
+
+}  // namespace
+
+std::string_view Name(SoftRule rule) {
+  switch (rule) {
+    case SoftRule::kNone:
+      return "kept";
+    case SoftRule::kIdDropped:
+      return "id dropped";
+    case SoftRule::kTypeDropped:
+      return "type and id dropped";
+  }
+  return "";
+}
+
+std::string_view Name(Provenance provenance) {
+  switch (provenance) {
+    case Provenance::kAnalytic:
+      return "analytic";
+    case Provenance::kCalibrated:
+      return "calibrated";
+    case Provenance::kGuess:
+      return "guess";
+  }
+  return "";
+}
+
+std::string_view Name(Reason reason) {
+  switch (reason) {
+    case Reason::kOnlyDevice:
+      return "only device";
+    case Reason::kRequested:
+      return "requested";
+    case Reason::kSoft:
+      return "soft placement";
+    case Reason::kState:
+      return "its state is there";
+    case Reason::kNoKernel:
+      return "no kernel elsewhere";
+    case Reason::kCost:
+      return "cost";
+    case Reason::kMemory:
+      return "memory";
+    case Reason::kRule:
+      return "rule";
+  }
+  return "";
+}
+
+Explanation Explain(const Findings& findings) { return Explainer(findings).Run(); }
+
+std::string ToText(const Explanation& explanation) {
+  std::string text = explanation.summary + "\n";
+  for (const std::string& warning : explanation.warnings) text += "warning: " + warning + "\n";
+  for (const NodeReport& node : explanation.nodes) {
+    text +=
+        fmt::format("{}  {}{}{}  group {} ({} {})  -> {}\n", node.name, node.op, node.operands.empty() ? "" : " ",
+                    node.operands, node.group, node.group_size, node.group_size == 1 ? "node" : "nodes", node.device);
+    text += fmt::format("  {:<10}{:<22}{:<11}{:<11}{:<9}{:<11}{}\n", "device", "exec", "inputs", "link-wait", "queue",
+                        "finish", "verdict");
+    for (const CandidateReport& candidate : node.candidates) {
+      const std::string exec =
+          candidate.exec_ns < 0 ? "-" : fmt::format("{} {}", TimeText(candidate.exec_ns), Name(candidate.provenance));
+      const size_t short_name = candidate.device.rfind("device:");
+      text += fmt::format("  {:<10}{:<22}{:<11}{:<11}{:<9}{:<11}{}\n",
+                          short_name == std::string::npos ? candidate.device : candidate.device.substr(short_name + 7),
+                          exec, TimeText(candidate.inputs_ns), TimeText(candidate.link_wait_ns),
+                          TimeText(candidate.queue_ns), TimeText(candidate.finish_ns), candidate.verdict);
+    }
+    if (!node.note.empty()) text += "  " + node.note + "\n";
+  }
+  return text;
+}
+
+}  // namespace weir::place

@@ -1,0 +1,27 @@
+// Puts together why each node is where it is.
+#ifndef WEIR_CORE_PLACE_EXPLAIN_H_
+#define WEIR_CORE_PLACE_EXPLAIN_H_
+
+#include "core/graph/placement.h"
+#include "core/place/cost_table.h"
+
+namespace weir::place {
+
+/// All that Place found out. Without a table nothing was computed: constraints left no choice, or rules made it.
+struct Findings {
+  const PlaceOptions& options;
+  const graph::StepGraph& step;
+  const Constraints& constraints;
+  Support& support;
+  const graph::Placement& placement;
+  const CostTable* table = nullptr;
+  const Choice* choice = nullptr;
+  bool by_cost = false;
+};
+
+/// Nodes only with Explain::kAll.
+Explanation Explain(const Findings& findings);
+
+}  // namespace weir::place
+
+#endif  // WEIR_CORE_PLACE_EXPLAIN_H_

@@ -1,0 +1,87 @@
+// Why each node is where it is.
+#ifndef WEIR_CORE_PLACE_EXPLANATION_H_
+#define WEIR_CORE_PLACE_EXPLANATION_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/place/portfolio.h"
+
+namespace weir::place {
+
+/// What soft placement gave up.
+enum class SoftRule : uint8_t { kNone, kIdDropped, kTypeDropped };
+
+/// Where a cost comes from.
+enum class Provenance : uint8_t {
+  kAnalytic,    // from the profile and the kernel's own estimate or declared work
+  kCalibrated,  // the same with a measured profile
+  kGuess,       // a shape or the profile is unknown
+};
+
+/// Why a node is on its device.
+enum class Reason : uint8_t {
+  kOnlyDevice,  // there is no other
+  kRequested,   // the graph or the configuration asks for it
+  kSoft,        // asked for another, which could not be had
+  kState,       // its state lives there
+  kNoKernel,    // no other device has kernels for it and what it is colocated with
+  kCost,        // the plan that simulates best
+  kMemory,      // better plans do not fit the memory
+  kRule,        // TensorFlow's rules, or the default device
+};
+
+std::string_view Name(SoftRule rule);
+std::string_view Name(Provenance provenance);
+std::string_view Name(Reason reason);
+
+/// One device in the eyes of one node. Times are of the simulated step, -1 where there are none.
+struct CandidateReport {
+  std::string device;
+  std::string kernel;  // the plugin; empty for what the core runs
+  bool possible = false;
+  bool chosen = false;
+  Provenance provenance = Provenance::kGuess;
+  int64_t exec_ns = -1;
+  int64_t inputs_ns = -1;     // transfers of its inputs
+  int64_t link_wait_ns = -1;  // known for the chosen device
+  int64_t queue_ns = -1;      // known for the chosen device
+  int64_t finish_ns = -1;
+  std::string verdict;
+};
+
+struct NodeReport {
+  std::string name;
+  std::string op;
+  std::string operands;  // "f32 [128,784] x [784,256]"
+  std::string device;
+  std::string requested;
+  int group = -1;
+  int group_size = 0;
+  Reason reason = Reason::kOnlyDevice;
+  std::string note;  // what soft placement did
+  std::vector<CandidateReport> candidates;
+};
+
+/// Filled by Place.
+struct Explanation {
+  std::vector<NodeReport> nodes;  // op nodes, in the order of the step
+  std::string summary;            // one line
+  std::vector<std::string> warnings;
+  std::vector<Tried> tried;
+  std::string winner;
+  int64_t makespan_ns = 0;
+  int64_t bound_ns = 0;
+  int64_t transfers = 0;
+  int64_t transferred_bytes = 0;
+  uint64_t hash = 0;  // of names and devices
+};
+
+/// The explanation for people: the summary, then each node with its candidates.
+std::string ToText(const Explanation& explanation);
+
+}  // namespace weir::place
+
+#endif  // WEIR_CORE_PLACE_EXPLANATION_H_

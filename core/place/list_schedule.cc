@@ -1,0 +1,345 @@
+#include "core/place/list_schedule.h"
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+#include <queue>
+#include <span>
+#include <utility>
+
+namespace weir::place {
+namespace {
+
+/// When a device is busy: intervals in order, those that touch are one.
+class Timeline {
+ public:
+  /// The earliest start at or after `ready` that leaves the device to the task for `time_ns`.
+  int64_t Slot(int64_t ready, int64_t time_ns, int max_gaps) const {
+    if (busy_.empty()) return ready;
+    if (time_ns == 0 && max_gaps > 0) return Boundary(ready);
+    if (max_gaps > 0) {
+      auto next = std::lower_bound(busy_.begin(), busy_.end(), ready,
+                                   [](const Interval& interval, int64_t t) { return interval.begin < t; });
+      int64_t free = next == busy_.begin() ? ready : std::max(ready, std::prev(next)->end);
+      for (int gap = 0; gap < max_gaps && next != busy_.end(); ++gap, ++next) {
+        if (free + time_ns <= next->begin) return free;
+        free = std::max(free, next->end);
+      }
+      if (next == busy_.end()) return free;
+    }
+    return std::max(ready, busy_.back().end);
+  }
+
+  void Occupy(int64_t begin, int64_t time_ns) {
+    if (time_ns == 0) return;
+    const Interval added{begin, begin + time_ns};
+    begins_.insert(std::lower_bound(begins_.begin(), begins_.end(), begin), begin);
+    auto next = std::lower_bound(busy_.begin(), busy_.end(), begin,
+                                 [](const Interval& interval, int64_t t) { return interval.begin < t; });
+    const bool joins_next = next != busy_.end() && next->begin == added.end;
+    if (next != busy_.begin() && std::prev(next)->end == added.begin) {
+      const auto previous = std::prev(next);
+      previous->end = joins_next ? next->end : added.end;
+      if (joins_next) busy_.erase(next);
+    } else if (joins_next) {
+      next->begin = added.begin;
+    } else {
+      busy_.insert(next, added);
+    }
+  }
+
+ private:
+  struct Interval {
+    int64_t begin = 0;
+    int64_t end = 0;
+  };
+  /// Where a task that takes no time fits in: the first moment from `ready` on at which no task is under way.
+  int64_t Boundary(int64_t ready) const {
+    const auto next = std::upper_bound(busy_.begin(), busy_.end(), ready,
+                                       [](int64_t t, const Interval& interval) { return t < interval.begin; });
+    if (next == busy_.begin() || std::prev(next)->end <= ready) return ready;
+    const auto begin = std::lower_bound(begins_.begin(), begins_.end(), ready);
+    return begin == begins_.end() ? std::prev(next)->end : std::min(*begin, std::prev(next)->end);
+  }
+
+  std::vector<Interval> busy_;
+  std::vector<int64_t> begins_;  // of all tasks, in order
+};
+
+constexpr int64_t kNotYet = -1;
+
+class Pass {
+ public:
+  Pass(const Problem& problem, const ListOptions& options)
+      : problem_(problem),
+        options_(options),
+        timelines_(static_cast<size_t>(problem.device_count())),
+        used_bytes_(static_cast<size_t>(problem.device_count()), 0),
+        device_of_group_(static_cast<size_t>(problem.groups()), -1),
+        uses_left_(static_cast<size_t>(problem.values())),
+        arrival_(static_cast<size_t>(problem.values()) * static_cast<size_t>(problem.spaces()), kNotYet),
+        link_free_(static_cast<size_t>(problem.spaces() * problem.spaces()), 0) {
+    const auto tasks = static_cast<size_t>(problem.tasks());
+    schedule_.device_of.assign(tasks, -1);
+    schedule_.start_ns.assign(tasks, 0);
+    schedule_.finish_ns.assign(tasks, 0);
+    for (int v = 0; v < problem.values(); ++v) {
+      uses_left_[static_cast<size_t>(v)] = static_cast<int>(problem.consumers(v).size());
+    }
+  }
+
+  Schedule Run(const std::vector<int64_t>& ranks) {
+    if (options_.order == ListOptions::Order::kRank) {
+      VisitByRank(ranks);
+    } else {
+      VisitByReadyTime();
+    }
+    for (int t = 0; t < problem_.tasks(); ++t) {
+      if (DeviceOf(t) < 0) Visit(t);  // deferred, and nobody came for it; its own inputs come with it
+    }
+    for (const int64_t finish : schedule_.finish_ns) schedule_.makespan_ns = std::max(schedule_.makespan_ns, finish);
+    return std::move(schedule_);
+  }
+
+ private:
+  int DeviceOf(int task) const { return schedule_.device_of[static_cast<size_t>(task)]; }
+  int64_t FinishNs(int task) const { return task < 0 ? 0 : schedule_.finish_ns[static_cast<size_t>(task)]; }
+  bool Deferred(int task) const { return options_.defer_generators && problem_.deferrable(task); }
+  int64_t& Arrival(int v, int space) {
+    return arrival_[static_cast<size_t>(v) * static_cast<size_t>(problem_.spaces()) + static_cast<size_t>(space)];
+  }
+
+  void VisitByRank(const std::vector<int64_t>& ranks) {
+    std::vector<int> order(static_cast<size_t>(problem_.tasks()));
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(),
+                     [&](int a, int b) { return ranks[static_cast<size_t>(a)] > ranks[static_cast<size_t>(b)]; });
+    for (const int t : order) {
+      if (!Deferred(t)) Visit(t);
+    }
+  }
+
+  void VisitByReadyTime() {
+    using Ready = std::pair<int64_t, int>;  // time, task
+    std::priority_queue<Ready, std::vector<Ready>, std::greater<>> ready;
+    std::vector<int> missing(static_cast<size_t>(problem_.tasks()), 0);
+    const auto done = [&](int task, auto&& visit) {
+      for (const int v : problem_.values_of(task)) {
+        for (const Problem::Consumer& consumer : problem_.consumers(v)) visit(consumer.task);
+      }
+    };
+    for (int t = 0; t < problem_.tasks(); ++t) {
+      for (const Use& use : problem_.uses(t)) {
+        const int from = problem_.value(use.value).task;
+        if (from >= 0 && !Deferred(from)) ++missing[static_cast<size_t>(t)];
+      }
+      if (missing[static_cast<size_t>(t)] == 0 && !Deferred(t)) ready.emplace(0, t);
+    }
+    while (!ready.empty()) {
+      const int task = ready.top().second;
+      ready.pop();
+      Visit(task);
+      done(task, [&](int next) {
+        if (--missing[static_cast<size_t>(next)] != 0) return;
+        int64_t time = 0;
+        for (const Use& use : problem_.uses(next)) time = std::max(time, FinishNs(problem_.value(use.value).task));
+        ready.emplace(time, next);
+      });
+    }
+  }
+
+  /// Chooses the device of a task, brings its inputs there and puts it into the timeline.
+  void Visit(int task) {
+    OrderInputs(task);
+    int best = -1;
+    int64_t best_finish = 0;
+    bool best_fits = false;
+    const int fixed = device_of_group_[static_cast<size_t>(problem_.group(task))];
+    for (int d = fixed < 0 ? 0 : fixed; d < problem_.device_count(); ++d) {
+      if (fixed < 0 && !problem_.Allowed(problem_.group(task), d)) continue;
+      const bool fits = fixed >= 0 || Fits(task, d);
+      if (best < 0 || fits >= best_fits) {
+        const int64_t time = problem_.TimeNs(task, d);
+        const int64_t finish = timelines_[static_cast<size_t>(d)].Slot(ReadyNs(d), time, options_.max_gaps) + time;
+        if (best < 0 || fits > best_fits || finish < best_finish) {
+          best = d;
+          best_finish = finish;
+          best_fits = fits;
+        }
+      }
+      if (fixed >= 0) break;
+    }
+    if (best < 0) best = problem_.Fallback(problem_.group(task));
+    for (const Use& use : inputs_) {
+      const int from = problem_.value(use.value).task;
+      if (from >= 0 && DeviceOf(from) < 0) PutDeferred(from, best);
+    }
+    Put(task, best, BringInputs(inputs_, best));
+    for (const Use& use : inputs_) ReleaseUse(use.value);
+  }
+
+  /// Places a deferred task and what it hangs on, whose consumer is on `d`.
+  void PutDeferred(int task, int d) {
+    std::vector<std::pair<int, bool>> stack = {{task, false}};  // task, inputs pushed
+    const int home = GeneratorDevice(task, d);
+    while (!stack.empty()) {
+      const auto [next, expanded] = stack.back();
+      if (expanded || DeviceOf(next) >= 0) {
+        stack.pop_back();
+        if (DeviceOf(next) >= 0) continue;
+        const int there = GeneratorDevice(next, home);
+        Put(next, there, BringInputs(problem_.uses(next), there));
+        for (const Use& use : problem_.uses(next)) ReleaseUse(use.value);
+        continue;
+      }
+      stack.back().second = true;
+      for (const Use& use : problem_.uses(next)) {
+        const int from = problem_.value(use.value).task;
+        if (from >= 0 && DeviceOf(from) < 0) stack.emplace_back(from, false);
+      }
+    }
+  }
+
+  /// The task's uses in the order in which their values are made.
+  void OrderInputs(int task) {
+    const auto uses = problem_.uses(task);
+    inputs_.assign(uses.begin(), uses.end());
+    std::sort(inputs_.begin(), inputs_.end(), [this](const Use& a, const Use& b) {
+      return std::pair(FinishNs(problem_.value(a.value).task), a.value) <
+             std::pair(FinishNs(problem_.value(b.value).task), b.value);
+    });
+  }
+
+  /// Where a deferred task goes when its consumer is on `d`.
+  int GeneratorDevice(int task, int d) const {
+    const int group = problem_.group(task);
+    const int fixed = device_of_group_[static_cast<size_t>(group)];
+    if (fixed >= 0) return fixed;
+    return problem_.Allowed(group, d) ? d : problem_.Fallback(group);
+  }
+
+  bool Fits(int task, int d) const {
+    const int64_t capacity = problem_.device(d).capacity_bytes;
+    if (capacity == kUnlimited) return true;
+    int64_t bytes = used_bytes_[static_cast<size_t>(d)] + problem_.group_bytes(problem_.group(task));
+    for (const int v : problem_.values_of(task)) bytes += problem_.value(v).held_bytes;
+    for (const Use& use : inputs_) {
+      const int from = problem_.value(use.value).task;
+      if (from < 0 || DeviceOf(from) >= 0 || problem_.group(from) == problem_.group(task)) continue;
+      const bool decided = device_of_group_[static_cast<size_t>(problem_.group(from))] >= 0;
+      if (!decided && GeneratorDevice(from, d) == d) bytes += problem_.group_bytes(problem_.group(from));
+    }
+    return bytes <= capacity;
+  }
+
+  int64_t ReadyNs(int d) {
+    int64_t ready = 0;
+    trial_in_use_ = false;
+    for (const Use& use : inputs_) {
+      const Value& value = problem_.value(use.value);
+      const int target = problem_.TargetSpace(use.host, d);
+      if (value.task >= 0 && DeviceOf(value.task) < 0) {
+        const int home = GeneratorDevice(value.task, d);
+        const int source = problem_.SourceSpace(value, home);
+        ready = std::max(ready, problem_.TimeNs(value.task, home) + UncontendedNs(source, target, value.bytes));
+        continue;
+      }
+      const int source = problem_.SourceSpace(value, value.task < 0 ? 0 : DeviceOf(value.task));
+      const int64_t made = FinishNs(value.task);
+      if (source == target || value.constant) {
+        ready = std::max(ready, made);
+      } else if (const int64_t there = Arrival(use.value, target); there != kNotYet) {
+        ready = std::max(ready, there);
+      } else if (options_.reserve_links) {
+        if (!trial_in_use_) trial_ = link_free_;
+        trial_in_use_ = true;
+        ready = std::max(ready, Transfer(trial_, source, target, value.bytes, made));
+      } else {
+        ready = std::max(ready, made + UncontendedNs(source, target, value.bytes));
+      }
+    }
+    return ready;
+  }
+
+  int64_t UncontendedNs(int source, int target, int64_t bytes) const {
+    if (source == target) return 0;
+    if (problem_.link(source, target).direct || source == kHostSpace || target == kHostSpace) {
+      return problem_.link(source, target).TransferNs(bytes);
+    }
+    return problem_.link(source, kHostSpace).TransferNs(bytes) + problem_.link(kHostSpace, target).TransferNs(bytes);
+  }
+
+  /// Takes the link (or both) in `free` from when the value is made; when it arrives.
+  int64_t Transfer(std::vector<int64_t>& free, int source, int target, int64_t bytes, int64_t made) const {
+    if (!problem_.link(source, target).direct && source != kHostSpace && target != kHostSpace) {
+      return Transfer(free, kHostSpace, target, bytes, Transfer(free, source, kHostSpace, bytes, made));
+    }
+    const LinkCost& cost = problem_.link(source, target);
+    if (!cost.queues) return made + cost.TransferNs(bytes);
+    int64_t& link = free[static_cast<size_t>(source * problem_.spaces() + target)];
+    link = std::max(made, link) + cost.TransferNs(bytes);
+    return link;
+  }
+
+  /// Moves what a task uses to its device; when the last of it is there.
+  int64_t BringInputs(std::span<const Use> uses, int d) {
+    int64_t ready = 0;
+    for (const Use& use : uses) {
+      const Value& value = problem_.value(use.value);
+      const int target = problem_.TargetSpace(use.host, d);
+      const int source = problem_.SourceSpace(value, value.task < 0 ? 0 : DeviceOf(value.task));
+      int64_t there = FinishNs(value.task);
+      if (source != target && !value.constant) {
+        int64_t& arrival = Arrival(use.value, target);
+        if (arrival == kNotYet) {
+          arrival = options_.reserve_links ? Transfer(link_free_, source, target, value.bytes, there)
+                                           : there + UncontendedNs(source, target, value.bytes);
+        }
+        there = arrival;
+      }
+      ready = std::max(ready, there);
+    }
+    return ready;
+  }
+
+  void Put(int task, int d, int64_t ready) {
+    const auto t = static_cast<size_t>(task);
+    const int64_t time = problem_.TimeNs(task, d) == kImpossible ? 0 : problem_.TimeNs(task, d);
+    Timeline& timeline = timelines_[static_cast<size_t>(d)];
+    schedule_.device_of[t] = d;
+    schedule_.start_ns[t] = timeline.Slot(ready, time, options_.max_gaps);
+    schedule_.finish_ns[t] = schedule_.start_ns[t] + time;
+    timeline.Occupy(schedule_.start_ns[t], time);
+    int& of_group = device_of_group_[static_cast<size_t>(problem_.group(task))];
+    if (of_group < 0) used_bytes_[static_cast<size_t>(d)] += problem_.group_bytes(problem_.group(task));
+    of_group = d;
+    for (const int v : problem_.values_of(task)) used_bytes_[static_cast<size_t>(d)] += problem_.value(v).held_bytes;
+  }
+
+  void ReleaseUse(int v) {
+    const Value& value = problem_.value(v);
+    if (--uses_left_[static_cast<size_t>(v)] != 0 || value.task < 0) return;
+    used_bytes_[static_cast<size_t>(DeviceOf(value.task))] -= value.held_bytes;
+  }
+
+  const Problem& problem_;
+  const ListOptions& options_;
+  Schedule schedule_;
+  std::vector<Timeline> timelines_;
+  std::vector<int64_t> used_bytes_;   // by device
+  std::vector<int> device_of_group_;  // -1 = open
+  std::vector<int> uses_left_;        // by value
+  std::vector<int64_t> arrival_;      // by value and space
+  std::vector<int64_t> link_free_;    // by link
+  std::vector<int64_t> trial_;        // link_free_ while a device is tried
+  bool trial_in_use_ = false;
+  std::vector<Use> inputs_;  // of the task in hand
+};
+
+}  // namespace
+
+Schedule ListSchedule(const Problem& problem, const ListOptions& options, const std::vector<int64_t>& ranks) {
+  return Pass(problem, options).Run(ranks);
+}
+
+}  // namespace weir::place

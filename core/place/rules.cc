@@ -1,0 +1,96 @@
+#include "core/place/rules.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "core/place/cost_table.h"
+
+namespace weir::place {
+namespace {
+
+using graph::Endpoint;
+using graph::StepGraph;
+using graph::StepNode;
+
+bool IsCandidate(const Group& group, int device) {
+  return std::binary_search(group.candidates.begin(), group.candidates.end(), device);
+}
+
+int FirstInOrder(const Group& group, const std::vector<int>& order) {
+  const auto first = std::find_if(order.begin(), order.end(), [&](int d) { return IsCandidate(group, d); });
+  return first == order.end() ? group.candidates.front() : *first;
+}
+
+/// One node that has no inputs and gives one tensor that is no state.
+bool IsGenerator(const StepGraph& step, const Group& group) {
+  if (group.members.size() != 1) return false;
+  const StepNode& node = step.nodes[static_cast<size_t>(group.members[0])];
+  return node.inputs.empty() && node.types.size() == 1 && !TiesToProducer(node.types[0]);
+}
+
+}  // namespace
+
+std::vector<int> TypeOrder(const device::DeviceSet& devices) {
+  const auto& all = devices.all();
+  std::vector<int> order(all.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
+    return TypePriority(*all[static_cast<size_t>(a)]) > TypePriority(*all[static_cast<size_t>(b)]);
+  });
+  return order;
+}
+
+std::vector<int> PlaceByOrder(const StepGraph& step, const Constraints& constraints, const std::vector<int>& order) {
+  std::vector<int> device_of(constraints.groups.size(), -1);
+  for (size_t g = 0; g < constraints.groups.size(); ++g) {
+    const Group& group = constraints.groups[g];
+    const StepNode& first = step.nodes[static_cast<size_t>(group.members.front())];
+    device_of[g] = FirstInOrder(group, order);
+    if (first.source->op().run_by != op::RunBy::kUniversal || first.inputs.empty() || first.inputs[0].node < 0)
+      continue;
+    const int input = constraints.group_of[static_cast<size_t>(first.inputs[0].node)];
+    if (input >= 0 && static_cast<size_t>(input) < g && IsCandidate(group, device_of[static_cast<size_t>(input)])) {
+      device_of[g] = device_of[static_cast<size_t>(input)];
+    }
+  }
+  std::vector<int> shared(constraints.groups.size(), -1);  // device of the consumers; -2 when they differ
+  for (size_t i = 0; i < step.nodes.size(); ++i) {
+    const int to = constraints.group_of[i];
+    if (to < 0) continue;
+    for (const Endpoint& input : step.nodes[i].inputs) {
+      const int from = input.node < 0 ? -1 : constraints.group_of[static_cast<size_t>(input.node)];
+      if (from < 0 || from == to) continue;
+      int& device = shared[static_cast<size_t>(from)];
+      const int wanted = device_of[static_cast<size_t>(to)];
+      device = device == -1 || device == wanted ? wanted : -2;
+    }
+  }
+  for (size_t g = 0; g < constraints.groups.size(); ++g) {
+    const Group& group = constraints.groups[g];
+    if (shared[g] >= 0 && IsGenerator(step, group) && IsCandidate(group, shared[g])) device_of[g] = shared[g];
+  }
+  return device_of;
+}
+
+void SettleState(const StepGraph& step, const std::vector<int>& order, Constraints& constraints) {
+  for (size_t g = 0; g < constraints.groups.size(); ++g) {
+    Group& group = constraints.groups[g];
+    if (group.candidates.size() < 2) continue;
+    bool state = false;
+    bool fed_from_outside = false;
+    bool computes = false;
+    for (const int i : group.members) {
+      const StepNode& node = step.nodes[static_cast<size_t>(i)];
+      computes = computes || node.source->op().run_by == op::RunBy::kPlugin;
+      state = state || (node.inputs.empty() && node.types.size() == 1 && TiesToProducer(node.types[0]));
+      for (const Endpoint& input : node.inputs) {
+        fed_from_outside =
+            fed_from_outside ||
+            (input.node >= 0 && constraints.group_of[static_cast<size_t>(input.node)] != static_cast<int>(g));
+      }
+    }
+    if (state && fed_from_outside && !computes) group.candidates = {FirstInOrder(group, order)};
+  }
+}
+
+}  // namespace weir::place

@@ -1,0 +1,193 @@
+#include "core/place/simulate.h"
+
+#include <algorithm>
+#include <queue>
+#include <tuple>
+#include <utility>
+
+namespace weir::place {
+namespace {
+
+/// Something that happens at a time; equal times in the order in which they were announced.
+struct Event {
+  int64_t time = 0;
+  int64_t number = 0;
+  int task = -1;   // finishes, or
+  int value = -1;  // arrives
+  int space = -1;
+  int64_t link_wait = 0;
+};
+
+struct Later {
+  bool operator()(const Event& a, const Event& b) const {
+    return std::tie(a.time, a.number) > std::tie(b.time, b.number);
+  }
+};
+
+class Run {
+ public:
+  Run(const Problem& problem, const std::vector<int>& device_of, const std::vector<int64_t>& ranks)
+      : problem_(problem), device_of_(device_of), ranks_(ranks) {
+    const auto tasks = static_cast<size_t>(problem.tasks());
+    const auto devices = static_cast<size_t>(problem.device_count());
+    result_.start_ns.assign(tasks, 0);
+    result_.finish_ns.assign(tasks, 0);
+    result_.ready_ns.assign(tasks, 0);
+    result_.link_wait_ns.assign(tasks, 0);
+    result_.peak_bytes.assign(devices, 0);
+    missing_.assign(tasks, 0);
+    ready_.resize(devices);
+    free_streams_.resize(devices);
+    in_use_.assign(devices, 0);
+    link_free_.assign(static_cast<size_t>(problem.spaces() * problem.spaces()), 0);
+    uses_left_.resize(static_cast<size_t>(problem.values()));
+  }
+
+  Simulation Go() {
+    Start();
+    Dispatch(0);
+    while (!events_.empty()) {
+      const int64_t now = events_.top().time;
+      while (!events_.empty() && events_.top().time == now) {
+        const Event event = events_.top();
+        events_.pop();
+        if (event.task >= 0) {
+          Finish(event.task, now);
+        } else {
+          Deliver(event.value, event.space, now, event.link_wait);
+        }
+      }
+      Dispatch(now);
+    }
+    for (int d = 0; d < problem_.device_count(); ++d) {
+      result_.fits = result_.fits && result_.peak_bytes[static_cast<size_t>(d)] <= problem_.device(d).capacity_bytes;
+    }
+    return std::move(result_);
+  }
+
+ private:
+  int DeviceOf(int task) const { return device_of_[static_cast<size_t>(task)]; }
+
+  void Start() {
+    for (int d = 0; d < problem_.device_count(); ++d) {
+      free_streams_[static_cast<size_t>(d)] = problem_.device(d).streams;
+    }
+    for (int t = 0; t < problem_.tasks(); ++t) {
+      missing_[static_cast<size_t>(t)] = static_cast<int>(problem_.uses(t).size());
+      if (missing_[static_cast<size_t>(t)] == 0) MakeReady(t, 0);
+      Hold(DeviceOf(t), problem_.resident_bytes(t));
+    }
+    for (int v = 0; v < problem_.values(); ++v) {
+      uses_left_[static_cast<size_t>(v)] = static_cast<int>(problem_.consumers(v).size());
+      if (problem_.value(v).task < 0) Send(v, 0);
+    }
+  }
+
+  void Hold(int d, int64_t bytes) {
+    int64_t& in_use = in_use_[static_cast<size_t>(d)];
+    in_use += bytes;
+    result_.peak_bytes[static_cast<size_t>(d)] = std::max(result_.peak_bytes[static_cast<size_t>(d)], in_use);
+  }
+
+  void MakeReady(int task, int64_t now) {
+    result_.ready_ns[static_cast<size_t>(task)] = now;
+    ready_[static_cast<size_t>(DeviceOf(task))].emplace(ranks_[static_cast<size_t>(task)], -task);
+  }
+
+  void Dispatch(int64_t now) {
+    for (int d = 0; d < problem_.device_count(); ++d) {
+      auto& ready = ready_[static_cast<size_t>(d)];
+      int& streams = free_streams_[static_cast<size_t>(d)];
+      while (streams > 0 && !ready.empty()) {
+        const int task = -ready.top().second;
+        ready.pop();
+        --streams;
+        const int64_t time = problem_.TimeNs(task, d) == kImpossible ? 0 : problem_.TimeNs(task, d);
+        result_.start_ns[static_cast<size_t>(task)] = now;
+        for (const int v : problem_.values_of(task)) Hold(d, problem_.value(v).held_bytes);
+        events_.push({now + time, number_++, task, -1, -1, 0});
+      }
+    }
+  }
+
+  void Finish(int task, int64_t now) {
+    result_.finish_ns[static_cast<size_t>(task)] = now;
+    result_.makespan_ns = std::max(result_.makespan_ns, now);
+    ++free_streams_[static_cast<size_t>(DeviceOf(task))];
+    for (const int v : problem_.values_of(task)) Send(v, now);
+    for (const Use& use : problem_.uses(task)) {
+      const Value& value = problem_.value(use.value);
+      if (--uses_left_[static_cast<size_t>(use.value)] == 0 && value.task >= 0)
+        Hold(DeviceOf(value.task), -value.held_bytes);
+    }
+  }
+
+  /// Sends a value to every other space that wants it, and gives it to its own.
+  void Send(int v, int64_t now) {
+    const Value& value = problem_.value(v);
+    const int source = problem_.SourceSpace(value, value.task < 0 ? 0 : DeviceOf(value.task));
+    targets_.clear();
+    for (const Problem::Consumer& consumer : problem_.consumers(v)) {
+      targets_.push_back(problem_.TargetSpace(consumer.host, DeviceOf(consumer.task)));
+    }
+    std::sort(targets_.begin(), targets_.end());
+    targets_.erase(std::unique(targets_.begin(), targets_.end()), targets_.end());
+    const std::vector<int> targets = targets_;
+    for (const int target : targets) {
+      if (target == source || value.constant) {
+        Deliver(v, target, now, 0);
+        continue;
+      }
+      ++result_.transfers;
+      result_.transferred_bytes += value.bytes;
+      const auto [arrives, waited] = Transfer(source, target, value.bytes, now);
+      events_.push({arrives, number_++, -1, v, target, waited});
+    }
+  }
+
+  /// Queues on the link, or on both over the host: when the value arrives, and how long it waited.
+  std::pair<int64_t, int64_t> Transfer(int source, int target, int64_t bytes, int64_t now) {
+    if (!problem_.link(source, target).direct && source != kHostSpace && target != kHostSpace) {
+      const auto [there, first] = Transfer(source, kHostSpace, bytes, now);
+      const auto [arrives, second] = Transfer(kHostSpace, target, bytes, there);
+      return {arrives, first + second};
+    }
+    const LinkCost& link = problem_.link(source, target);
+    if (!link.queues) return {now + link.TransferNs(bytes), 0};
+    int64_t& free = link_free_[static_cast<size_t>(source * problem_.spaces() + target)];
+    const int64_t waited = std::max<int64_t>(free - now, 0);
+    free = now + waited + link.TransferNs(bytes);
+    return {free, waited};
+  }
+
+  void Deliver(int v, int space, int64_t now, int64_t link_wait) {
+    for (const Problem::Consumer& consumer : problem_.consumers(v)) {
+      if (problem_.TargetSpace(consumer.host, DeviceOf(consumer.task)) != space) continue;
+      int64_t& wait = result_.link_wait_ns[static_cast<size_t>(consumer.task)];
+      wait = std::max(wait, link_wait);
+      if (--missing_[static_cast<size_t>(consumer.task)] == 0) MakeReady(consumer.task, now);
+    }
+  }
+
+  const Problem& problem_;
+  const std::vector<int>& device_of_;
+  const std::vector<int64_t>& ranks_;
+  Simulation result_;
+  std::vector<int> missing_;                                         // inputs, by task
+  std::vector<int> uses_left_;                                       // by value
+  std::vector<std::priority_queue<std::pair<int64_t, int>>> ready_;  // by device: rank, -task
+  std::vector<int> free_streams_;
+  std::vector<int64_t> in_use_;     // bytes, by device
+  std::vector<int64_t> link_free_;  // by link
+  std::vector<int> targets_;
+  std::priority_queue<Event, std::vector<Event>, Later> events_;
+  int64_t number_ = 0;
+};
+
+}  // namespace
+
+Simulation Simulate(const Problem& problem, const std::vector<int>& device_of, const std::vector<int64_t>& ranks) {
+  return Run(problem, device_of, ranks).Go();
+}
+
+}  // namespace weir::place

@@ -1,0 +1,97 @@
+#include "core/place/support.h"
+
+#include <algorithm>
+
+namespace weir::place {
+namespace {
+
+/// The core moves strings about itself, wherever they are asked for.
+bool HasString(const graph::StepNode& node) {
+  return std::any_of(node.types.begin(), node.types.end(), [](DType t) { return t == DType::kString; });
+}
+
+bool NamesAttr(const std::vector<op::ArgDef>& args, const std::string& attr) {
+  return std::any_of(args.begin(), args.end(),
+                     [&](const op::ArgDef& arg) { return arg.type_attr == attr || arg.type_list_attr == attr; });
+}
+
+}  // namespace
+
+Support::Support(const device::DeviceSet& devices, const kernel::KernelRegistry& kernels)
+    : devices_(devices), kernels_(kernels) {
+  for (const auto& device : devices.all()) {
+    const std::string& platform = device->info().platform;
+    const auto known = std::find(platforms_.begin(), platforms_.end(), platform);
+    platform_of_.push_back(static_cast<int>(known - platforms_.begin()));
+    if (known == platforms_.end()) platforms_.push_back(platform);
+  }
+}
+
+DeviceMask Support::Of(const graph::StepNode& node) { return Find(node).mask; }
+
+DeviceMask Support::And(DeviceMask a, DeviceMask b) {
+  if (a == b) return a;
+  const auto [found, fresh] = ands_.emplace(std::minmax(a, b), 0);
+  if (fresh) {
+    std::vector<bool> both = sets_[static_cast<size_t>(a)];
+    for (size_t d = 0; d < both.size(); ++d) both[d] = both[d] && sets_[static_cast<size_t>(b)][d];
+    found->second = Intern(std::move(both));
+  }
+  return found->second;
+}
+
+bool Support::Empty(DeviceMask mask) const {
+  const std::vector<bool>& set = sets_[static_cast<size_t>(mask)];
+  return std::find(set.begin(), set.end(), true) == set.end();
+}
+
+std::span<const kernel::KernelEntry* const> Support::Kernels(const graph::StepNode& node, int device) {
+  const Known& known = Find(node);
+  if (known.kernels.empty()) return {};
+  return known.kernels[static_cast<size_t>(platform_of_[static_cast<size_t>(device)])];
+}
+
+const Support::Known& Support::Find(const graph::StepNode& node) {
+  const op::OpDef& op = node.source->op();
+  if (!TypesTellKernels(op)) {
+    last_ = Ask(node);
+    return last_;
+  }
+  const auto [found, fresh] = known_.try_emplace(Key{&op, &node.source->signature()});
+  if (fresh) found->second = Ask(node);
+  return found->second;
+}
+
+Support::Known Support::Ask(const graph::StepNode& node) {
+  Known known;
+  std::vector<bool> set(devices_.all().size(), true);
+  if (node.source->op().run_by == op::RunBy::kPlugin) {
+    for (const std::string& platform : platforms_) {
+      known.kernels.push_back(kernels_.Find(node.source->attrs(), platform));
+    }
+    for (size_t d = 0; d < set.size(); ++d) {
+      set[d] = !known.kernels[static_cast<size_t>(platform_of_[d])].empty() || HasString(node);
+    }
+  }
+  known.mask = Intern(std::move(set));
+  return known;
+}
+
+DeviceMask Support::Intern(std::vector<bool> set) {
+  const auto [found, fresh] = interned_.emplace(std::move(set), static_cast<DeviceMask>(sets_.size()));
+  if (fresh) sets_.push_back(found->first);
+  return found->second;
+}
+
+bool Support::TypesTellKernels(const op::OpDef& op) {
+  const auto [found, fresh] = types_tell_.emplace(&op, true);
+  if (fresh) {
+    for (const op::AttrDef& attr : op.attrs) {
+      const bool is_type = attr.type == "type" || attr.type == "list(type)";
+      if (is_type && !NamesAttr(op.inputs, attr.name) && !NamesAttr(op.outputs, attr.name)) found->second = false;
+    }
+  }
+  return found->second;
+}
+
+}  // namespace weir::place

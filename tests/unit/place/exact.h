@@ -1,0 +1,15 @@
+// The best schedule of a small problem without contention, by branch and bound.
+#ifndef WEIR_TESTS_UNIT_PLACE_EXACT_H_
+#define WEIR_TESTS_UNIT_PLACE_EXACT_H_
+
+#include "core/place/problem.h"
+
+namespace weir::place {
+
+/// The shortest makespan over all orders and devices when every value travels without waiting, each task in a group of
+/// its own. For about ten tasks.
+int64_t OptimumNs(const Problem& problem);
+
+}  // namespace weir::place
+
+#endif  // WEIR_TESTS_UNIT_PLACE_EXACT_H_

@@ -1,0 +1,198 @@
+// Properties of list schedules, simulation and portfolio on small problems.
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "core/place/list_schedule.h"
+#include "core/place/portfolio.h"
+#include "core/place/simulate.h"
+#include "tests/unit/place/exact.h"
+
+namespace weir::place {
+namespace {
+
+/// A host device and `accelerators` with memory of their own, one byte per ns between each of them and the host.
+Problem Machine(int accelerators, bool direct = false, int64_t capacity = kUnlimited) {
+  std::vector<DeviceCost> devices = {{.space = 0, .device_class = 0, .priority = 70}};
+  for (int d = 1; d <= accelerators; ++d) {
+    devices.push_back({.space = d, .device_class = 1, .priority = 210, .capacity_bytes = capacity});
+  }
+  const int spaces = accelerators + 1;
+  std::vector<LinkCost> links(static_cast<size_t>(spaces * spaces), {.ns_per_byte = 1, .direct = direct});
+  return Problem(devices, spaces, links);
+}
+
+TEST(SimulateTest, TransfersOverOneLinkQueueUp) {
+  Problem problem = Machine(1);
+  const int64_t on_host[] = {10, kImpossible};
+  const int64_t on_device[] = {kImpossible, 5};
+  for (int t = 0; t < 2; ++t) problem.AddTask(on_host, t);
+  const int a = problem.AddValue({.task = 0, .bytes = 100});
+  const int b = problem.AddValue({.task = 1, .bytes = 100});
+  problem.AddTask(on_device, 2);
+  problem.AddUse({a});
+  problem.AddTask(on_device, 3);
+  problem.AddUse({b});
+  problem.Seal();
+  const Simulation run = Simulate(problem, {0, 0, 1, 1}, UpwardRanks(problem));
+  EXPECT_EQ(run.finish_ns, (std::vector<int64_t>{10, 20, 115, 215}));  // the second waits from 20 to 110
+  EXPECT_EQ(run.link_wait_ns, (std::vector<int64_t>{0, 0, 0, 90}));
+  EXPECT_EQ(run.transfers, 2);
+  EXPECT_EQ(run.transferred_bytes, 200);
+}
+
+TEST(SimulateTest, F307_AValueCrossesOncePerSpaceAndTwoLinksWithoutADirectOne) {
+  Problem problem = Machine(2);
+  const int64_t times[] = {10, 10, 10};
+  problem.AddTask(times, 0);
+  const int value = problem.AddValue({.task = 0, .bytes = 100});
+  for (int t = 1; t <= 3; ++t) {
+    problem.AddTask(times, t);
+    problem.AddUse({value});
+  }
+  problem.Seal();
+  const Simulation run = Simulate(problem, {1, 2, 2, 0}, UpwardRanks(problem));
+  EXPECT_EQ(run.transfers, 2);           // to device 2 and to the host
+  EXPECT_EQ(run.finish_ns[3], 10 + 200 + 10 - 100);
+  EXPECT_EQ(run.finish_ns[1], 220 + 100);  // behind the other transfer on the way to the host
+}
+
+TEST(SimulateTest, MemoryIsFreedAfterTheLastUse) {
+  Problem problem = Machine(1, true, 250);
+  const int64_t times[] = {100, 1};
+  int value = -1;
+  for (int t = 0; t < 5; ++t) {
+    problem.AddTask(times, t, t == 0 ? 50 : 0);
+    if (value >= 0) problem.AddUse({value});
+    value = problem.AddValue({.task = t, .bytes = 100, .held_bytes = 100});
+  }
+  problem.Seal();
+  const Simulation run = Simulate(problem, {1, 1, 1, 1, 1}, UpwardRanks(problem));
+  EXPECT_EQ(run.peak_bytes[1], 250);  // the state, an input and an output
+  EXPECT_TRUE(run.fits);
+}
+
+TEST(ListScheduleTest, GeneratorsGoWithTheirConsumer) {
+  Problem problem = Machine(1);
+  const int64_t nothing[] = {0, 0};
+  const int64_t work[] = {1000, 10};
+  problem.AddTask(nothing, 0, 0, true);
+  const int weights = problem.AddValue({.task = 0, .bytes = 500});
+  problem.AddTask(nothing, 0, 0, true);  // its read, in the same group
+  problem.AddUse({weights});
+  const int read = problem.AddValue({.task = 1, .bytes = 500});
+  problem.AddTask(work, 1);
+  problem.AddUse({read});
+  problem.Seal();
+  const std::vector<int64_t> ranks = UpwardRanks(problem);
+  EXPECT_EQ(ListSchedule(problem, {}, ranks).device_of, (std::vector<int>{1, 1, 1}));
+  ListOptions literal;
+  literal.defer_generators = false;
+  const Schedule greedy = ListSchedule(problem, literal, ranks);
+  EXPECT_EQ(greedy.device_of, (std::vector<int>{0, 0, 1}));
+  EXPECT_EQ(greedy.makespan_ns, 510);
+}
+
+TEST(ListScheduleTest, F298_ADeviceWithoutRoomIsPassedOver) {
+  Problem problem = Machine(1, true, 100);
+  const int64_t times[] = {1000, 10};
+  for (int t = 0; t < 3; ++t) problem.AddTask(times, t, 60);
+  problem.Seal();
+  const Choice choice = ChoosePlan(problem, Algorithm::kCostSim, {});
+  EXPECT_TRUE(choice.plan.simulation.fits);
+  EXPECT_EQ(std::count(choice.plan.device_of.begin(), choice.plan.device_of.end(), 1), 1);
+  const bool single_overflows = std::any_of(choice.tried.begin(), choice.tried.end(),
+                                            [](const Tried& t) { return t.name == "single:1" && !t.fits; });
+  EXPECT_TRUE(single_overflows);
+}
+
+/// Layers of tasks with unequal times and edges between them.
+Problem Random(uint32_t seed, int tasks, int accelerators, int64_t bytes, bool queues) {
+  std::mt19937 random(seed);
+  const auto up_to = [&random](int64_t limit) { return static_cast<int64_t>(random() % static_cast<uint64_t>(limit)); };
+  std::vector<DeviceCost> devices = {{.space = 0}};
+  for (int d = 1; d <= accelerators; ++d) devices.push_back({.space = d, .device_class = d});
+  const int spaces = accelerators + 1;
+  std::vector<LinkCost> links(static_cast<size_t>(spaces * spaces), {.ns_per_byte = 1, .queues = queues});
+  Problem problem(devices, spaces, links);
+  std::vector<int> made;
+  for (int t = 0; t < tasks; ++t) {
+    std::vector<int64_t> times;
+    for (int d = 0; d <= accelerators; ++d) times.push_back(1 + up_to(d == 0 ? 400 : 100));
+    problem.AddTask(times, t);
+    for (int k = 0; k < 2 && !made.empty(); ++k) {
+      const auto recent = static_cast<int64_t>(std::min<size_t>(made.size(), 6));
+      problem.AddUse({made[made.size() - 1 - static_cast<size_t>(up_to(recent))]});
+    }
+    made.push_back(problem.AddValue({.task = t, .bytes = up_to(bytes)}));
+  }
+  problem.Seal();
+  return problem;
+}
+
+TEST(PortfolioTest, F292_NeverWorseThanTheBaselinesOnRandomGraphs) {
+  for (uint32_t seed = 0; seed < 60; ++seed) {
+    const Problem problem = Random(seed, 80, 3, seed % 3 == 0 ? 10 : seed % 3 == 1 ? 100 : 1000, true);
+    const Choice choice = ChoosePlan(problem, Algorithm::kCostSim, {});
+    for (int d = 0; d < problem.device_count(); ++d) {
+      EXPECT_LE(choice.plan.simulation.makespan_ns,
+                Simulate(problem, SingleDevicePlan(problem, d), choice.ranks).makespan_ns)
+          << "seed " << seed;
+    }
+    EXPECT_GE(choice.plan.simulation.makespan_ns, PathBoundNs(problem)) << "seed " << seed;
+  }
+}
+
+TEST(PortfolioTest, F293_GapToTheExactOptimumOfSmallGraphs) {
+  double sum = 0;
+  int exact = 0;
+  constexpr int kGraphs = 40;
+  for (uint32_t seed = 0; seed < kGraphs; ++seed) {
+    const Problem problem = Random(seed, 7, 2, 60, false);
+    const auto optimum = static_cast<double>(OptimumNs(problem));
+    const auto found =
+        static_cast<double>(ChoosePlan(problem, Algorithm::kCostSim, {}).plan.simulation.makespan_ns);
+    EXPECT_GE(found, optimum) << "seed " << seed;
+    sum += found / optimum;
+    exact += found == optimum ? 1 : 0;
+  }
+  EXPECT_LE(sum / kGraphs, 1.08);
+  EXPECT_GE(exact, kGraphs / 3);
+}
+
+TEST(PortfolioTest, ReservingLinksHelpsWhereTheyAreBusy) {
+  int64_t with = 0;
+  int64_t without = 0;
+  for (uint32_t seed = 0; seed < 20; ++seed) {
+    const Problem problem = Random(seed, 300, 3, 2000, true);
+    const std::vector<int64_t> ranks = UpwardRanks(problem);
+    ListOptions options;
+    with += Simulate(problem, ListSchedule(problem, options, ranks).device_of, ranks).makespan_ns;
+    options.reserve_links = false;
+    without += Simulate(problem, ListSchedule(problem, options, ranks).device_of, ranks).makespan_ns;
+  }
+  EXPECT_LT(with, without);
+}
+
+TEST(PortfolioTest, TheSamePlanTenTimes) {
+  const Problem problem = Random(7, 2000, 3, 300, true);
+  const Choice first = ChoosePlan(problem, Algorithm::kCostSim, {});
+  for (int k = 0; k < 9; ++k) {
+    const Choice again = ChoosePlan(problem, Algorithm::kCostSim, {});
+    ASSERT_EQ(again.plan.device_of, first.plan.device_of);
+    ASSERT_EQ(again.plan.simulation.finish_ns, first.plan.simulation.finish_ns);
+  }
+}
+
+TEST(PortfolioTest, UserPlanIsABaselineToo) {
+  const Problem problem = Random(11, 40, 2, 500, true);
+  const Choice free = ChoosePlan(problem, Algorithm::kCostSim, {});
+  std::vector<Plan> given;
+  given.push_back({"file", free.plan.device_of, {}});
+  const Choice choice = ChoosePlan(problem, Algorithm::kCostSim, std::move(given));
+  EXPECT_LE(choice.plan.simulation.makespan_ns, free.plan.simulation.makespan_ns);
+  EXPECT_EQ(choice.plan.name, "file");
+}
+
+}  // namespace
+}  // namespace weir::place
