@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/base/nearest.h"
+#include "core/client/control_flow_context.h"
 #include "core/device/device_name.h"
 #include "core/graph/graph_def.h"
 #include "core/ops/declare_all.h"
@@ -75,20 +76,6 @@ std::vector<size_t> CountsOf(const op::OpDef& def, const OperationSpec& spec) {
 void SetDefault(op::AttrList& attrs, const std::string& name, op::AttrValue value) {
   const auto same = [&](const auto& a) { return a.first == name; };
   if (std::none_of(attrs.begin(), attrs.end(), same)) attrs.emplace_back(name, std::move(value));
-}
-
-constexpr std::string_view kBeside = "loc:@";
-
-/// The colocation groups that a node is in: those that its attribute names, else its own.
-std::vector<std::string> ColocationGroups(const graph::Node& node) {
-  std::vector<std::string> groups;
-  for (const auto& [name, value] : node.attrs().explicit_values()) {
-    const auto* texts = name == "_class" ? value.get<std::vector<std::string>>() : nullptr;
-    if (texts == nullptr) continue;
-    std::ranges::copy_if(*texts, std::back_inserter(groups), [](const auto& t) { return t.starts_with(kBeside); });
-  }
-  if (groups.empty()) groups.push_back(std::string(kBeside) + node.name());
-  return groups;
 }
 
 /// Adds the groups of `beside` to the attribute `_class`, which is kept sorted.
@@ -231,7 +218,7 @@ std::string Operation::ToString() const {
   return exists() ? fmt::format("<tf.Operation '{}' type={}>", name(), type()) : "None";
 }
 
-Graph::Graph() : definition_(Ops()) {}
+Graph::Graph() : definition_(Ops()), control_flow_(std::make_unique<ControlFlow>(*this)) {}
 Graph::~Graph() = default;
 
 Graph& Graph::Default() {
@@ -300,8 +287,10 @@ Operation Graph::Add(const OperationSpec& spec) {
   std::sort(node.control_inputs.begin(), node.control_inputs.end());
   node.control_inputs.erase(std::unique(node.control_inputs.begin(), node.control_inputs.end()),
                             node.control_inputs.end());
+  if (const Status adapted = control_flow_->Adapt(node); !adapted.ok()) return fail(adapted);
   const Result<graph::Node*> added = definition_.Add(std::move(node));
   if (!added.ok()) return fail(added.status());
+  control_flow_->Note((*added)->id());
   NoteUnderControl((*added)->id());
   const Operation operation(this, (*added)->id());
   Place(operation, beside, !taken.empty());
@@ -349,6 +338,14 @@ std::string Graph::DeviceFor(const Operation& operation, std::string own) {
   return own;
 }
 
+std::string Graph::DeviceHere() const {
+  std::string device;
+  for (auto request = device_stack_.rbegin(); request != device_stack_.rend() && !request->clears; ++request) {
+    if (Result<std::string> merged = scope::MergeDevices(device, request->name); merged.ok()) device = std::move(*merged);
+  }
+  return device;
+}
+
 /// An operation made beside others asks for the device of the innermost of them that has one; one that takes a
 /// reference asks for no other.
 void Graph::Place(const Operation& operation, const std::vector<Operation>& beside, bool by_reference) {
@@ -358,6 +355,8 @@ void Graph::Place(const Operation& operation, const std::vector<Operation>& besi
   if (placed != beside.rend()) device = placed->device();
   definition_.SetDevice(operation.id(), std::move(device));
 }
+
+bool Graph::IsFetchable(const Operation& operation) const { return control_flow_->IsFetchable(operation.id()); }
 
 Result<Output> Graph::TensorByName(std::string_view name) {
   constexpr std::string_view kForm = "Tensor names must be of the form \"<op_name>:<output_index>\".";
@@ -517,7 +516,9 @@ ControlDependencies::ControlDependencies(std::vector<Dependency> inputs, Graph& 
 }
 
 ControlDependencies::ControlDependencies(std::nullopt_t, Graph& graph)
-    : graph_(graph), outer_(std::exchange(graph.control_stack(), {})) {}
+    : graph_(graph),
+      outer_(std::exchange(graph.control_stack(), {})),
+      outside_(std::make_unique<InContext>(graph.control_flow(), nullptr)) {}
 
 ControlDependencies::~ControlDependencies() {
   if (outer_) {

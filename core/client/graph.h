@@ -26,7 +26,10 @@
 
 namespace weir {
 
+class ControlFlow;
+class ControlFlowContext;
 class Graph;
+class InContext;
 class Operation;
 class Variable;
 struct VariableStore;
@@ -88,12 +91,14 @@ class Operation {
   graph::NodeId id_ = -1;
 };
 
-/// What an entry of a collection is while the program runs: a value, an operation, a variable, a text, a number, a list
-/// that counts as one entry, or an object of the program's own. Files carry all but the last two.
+/// What an entry of a collection is while the program runs: a value, an operation, a variable, a cond or loop (owned by
+/// the graph), a text, a number, a list that counts as one entry, or an object of the program's own. Files carry all but
+/// the last two.
 struct CollectionEntry {
   Output output;
   Operation operation;
   std::shared_ptr<Variable> variable;
+  ControlFlowContext* context = nullptr;
   std::string text;
   std::variant<std::monostate, int64_t, double> number;
   std::shared_ptr<std::vector<CollectionEntry>> list;
@@ -192,6 +197,8 @@ class Graph {
   /// Feeding `tensor` is an error from now on.
   void PreventFeeding(const Output& tensor) { unfeedable_.insert(tensor.endpoint()); }
   bool IsFeedable(const Output& tensor) const { return !unfeedable_.contains(tensor.endpoint()); }
+  /// False inside of conds and loops, where there may be no value, or many.
+  bool IsFetchable(const Operation& operation) const;
 
   /// Adds a GraphDef (binary or text); names get `prefix` + "/". Open device and control scopes count for its nodes.
   Status Import(std::string_view graph_def, std::string_view prefix = "import");
@@ -221,10 +228,14 @@ class Graph {
   std::vector<graph::NodeId> ControlInputsFor(const std::vector<graph::NodeId>& inputs) const;
   /// Takes note of a node made under the open scopes.
   void NoteUnderControl(graph::NodeId node);
+  /// Conds and loops.
+  ControlFlow& control_flow() { return *control_flow_; }
   /// Devices that new operations ask for, innermost last.
   std::vector<DeviceRequest>& device_stack() { return device_stack_; }
   /// What the device scopes say for an operation that asks for `own` itself.
   std::string DeviceFor(const Operation& operation, std::string own = {});
+  /// What the names of the device scopes come to, functions aside.
+  std::string DeviceHere() const;
   /// Operations whose place new ones share, innermost last.
   std::vector<Operation>& colocation_stack() { return colocation_stack_; }
   /// Attributes that new operations get unless they have them; no value = none of what outer scopes give.
@@ -251,6 +262,7 @@ class Graph {
   std::vector<std::pair<std::string, std::optional<op::AttrValue>>> attr_stack_;
   std::vector<std::string> container_stack_;
   std::shared_ptr<VariableStore> variable_store_;  // made when it is asked for
+  std::unique_ptr<ControlFlow> control_flow_;
 };
 
 /// Makes a graph the default one of this thread while it lives. Those of one thread end in reverse order: one that ends
@@ -310,6 +322,7 @@ class ControlDependencies {
  private:
   Graph& graph_;
   std::optional<std::vector<ControlScope>> outer_;  // put aside
+  std::unique_ptr<InContext> outside_;
 };
 
 /// Operations made while it lives ask for `device`, completed by what outer scopes ask for. Functions are called

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/client/control_flow_context.h"
 #include "core/client/variable.h"
 #include "core/io/files.h"
 #include "core/proto/parse.h"
@@ -47,8 +48,11 @@ Result<CollectionItem> ToItem(const std::string& key, const CollectionEntry& ent
     WEIR_ASSIGN(std::string bytes, Describe(*entry.variable));
     return CollectionItem{Kind::kBytes, std::move(bytes)};
   }
-  if (entry.variable || entry.output.exists() || entry.operation.exists())
-    return CollectionItem{Kind::kNode, entry.name()};
+  if (entry.context != nullptr) {
+    WEIR_ASSIGN(std::string bytes, entry.context->Serialize());
+    return CollectionItem{Kind::kBytes, std::move(bytes)};
+  }
+  if (!entry.name().empty()) return CollectionItem{Kind::kNode, entry.name()};
   if (const int64_t* number = std::get_if<int64_t>(&entry.number)) return CollectionItem{Kind::kInt, {}, *number};
   if (const double* real = std::get_if<double>(&entry.number)) {
     return CollectionItem{Kind::kFloat, {}, 0, static_cast<float>(*real)};
@@ -100,7 +104,7 @@ Result<CollectionEntry> VariableEntry(Graph& graph, const std::string& bytes) {
 using SharedVariables = std::map<std::string, CollectionEntry>;
 
 Result<CollectionEntry> ToEntry(Graph& graph, const std::string& key, const CollectionItem& item,
-                                SharedVariables& shared) {
+                                const std::string& prefix, SharedVariables& shared) {
   CollectionEntry entry;
   switch (item.kind) {
     case CollectionItem::Kind::kBytes:
@@ -108,6 +112,10 @@ Result<CollectionEntry> ToEntry(Graph& graph, const std::string& key, const Coll
         if (const auto found = shared.find(item.text); found != shared.end()) return found->second;
         WEIR_ASSIGN(entry, VariableEntry(graph, item.text));
         shared.emplace(item.text, entry);
+        return entry;
+      }
+      if (key == keys::kCondContext || key == keys::kWhileContext) {
+        WEIR_ASSIGN(entry.context, graph.control_flow().Read(key, item.text, prefix));
         return entry;
       }
       break;
@@ -166,7 +174,7 @@ Result<graph::MetaInfo> ImportMetaGraph(std::string_view bytes, Graph& graph, co
   SharedVariables shared;
   for (const auto& [key, items] : graph.definition().collections()) {
     for (const CollectionItem& item : items) {
-      Result<CollectionEntry> entry = ToEntry(graph, key, item, shared);
+      Result<CollectionEntry> entry = ToEntry(graph, key, item, import.prefix, shared);
       if (!entry.ok()) return entry.status().Prepend("collection '" + key + "': ");
       graph.AddToCollection(key, std::move(*entry));
     }

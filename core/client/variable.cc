@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/client/array_ops.h"
+#include "core/client/control_flow.h"
 #include "core/client/scopes.h"
 #include "core/io/tensor_slice.h"
 
@@ -294,6 +295,13 @@ Output Variable::ReadValue(std::source_location where) const {
     read = BuildOp("ReadVariableOp", {handle_}, {{"dtype", dtype_}}, "ReadVariableOp", where).output(0);
   }
   return BuildOp("Identity", {read}, {}, "Identity", where).output(0);
+}
+
+Output Variable::InitializedValue(std::source_location where) const {
+  const ControlDependencies none(std::nullopt, *graph());
+  const BranchFn read = [&] { return ReadValue(where); };
+  const BranchFn initial = [&] { return initial_value_; };
+  return Cond(IsInitialized({}, where), read, initial, "cond", where);
 }
 
 Output Variable::IsInitialized(std::string_view name, std::source_location where) const {

@@ -100,6 +100,9 @@ class Variable {
 
   /// A read of its own, after the control inputs that are open now: nodes `read` or `Read/ReadVariableOp`.
   Output ReadValue(std::source_location where = std::source_location::current()) const;
+  /// Its value once it has one, its initial value before: what the initial values of other variables may use, whichever
+  /// is initialised first. A cond.
+  Output InitializedValue(std::source_location where = std::source_location::current()) const;
   /// Whether it has a value: a bool scalar.
   Output IsInitialized(std::string_view name = {}, std::source_location where = std::source_location::current()) const;
 

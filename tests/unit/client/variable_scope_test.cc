@@ -175,8 +175,7 @@ TEST(VariableScope, F039_without_scopes) {
   }
   std::vector<std::string> names;
   for (const Variable& v : GlobalVariables()) names.push_back(v.op().name());
-  EXPECT_EQ(names,
-            (std::vector<std::string>{"conv1_weights", "conv1_biases", "conv1_weights_1", "conv1_biases_1"}));
+  EXPECT_EQ(names, (std::vector<std::string>{"conv1_weights", "conv1_biases", "conv1_weights_1", "conv1_biases_1"}));
   Fresh g;
   Get("conv1_weights");
   Get("conv1_weights");
@@ -404,10 +403,11 @@ TEST(VariableScope, F369_custom_getters_run_from_the_inside_out) {
     EXPECT_EQ(Get("v").name(), "a/b/v:0");
   }
   EXPECT_EQ(calls, (std::vector<std::string>{"inner a/b/v", "outer a/b/v"}));
-  const VariableScope changed(GetVariableScope(), {.custom_getter = [](const auto& getter, const auto& name, auto args) {
-                                                     args.trainable = false;
-                                                     return getter("pre_" + name.substr(2), args);
-                                                   }});
+  const VariableScope changed(GetVariableScope(),
+                              {.custom_getter = [](const auto& getter, const auto& name, auto args) {
+                                args.trainable = false;
+                                return getter("pre_" + name.substr(2), args);
+                              }});
   const Variable renamed = Get("k");
   EXPECT_EQ(renamed.name(), "pre_k:0");
   EXPECT_FALSE(renamed.trainable());
