@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 #include <type_traits>
+#include <utility>
 
 #include "core/base/nearest.h"
 #include "core/config/key_table_internal.h"
@@ -273,6 +274,15 @@ Status Store(const Key& key, const Path& path, const Given& given, Config& confi
         return {};
       },
       key.field(config, path));
+}
+
+std::optional<Value> ReadLike(const Given& given, const Value& like) {
+  return std::visit(
+      [&]<class T>(const T&) -> std::optional<Value> {
+        std::optional<T> value = ReadAs(given, std::type_identity<T>());
+        return value ? std::optional<Value>(std::move(*value)) : std::nullopt;
+      },
+      like);
 }
 
 Value Load(Field field) {

@@ -61,6 +61,8 @@ Result<Path> CheckedPath(const Key& key, Path path);
 /// Reads `given` as the key's type and stores it. InvalidArgument for a wrong type, a number out of range, a text that
 /// is none of the choices; Unimplemented for a value that has no effect in this version. Texts name the key.
 Status Store(const Key& key, const Path& path, const Given& given, Config& config);
+/// `given` as a value of the same type as `like`, or nothing when it is of another.
+std::optional<Value> ReadLike(const Given& given, const Value& like);
 /// What the member holds now.
 Value Load(Field field);
 /// "true or false", "an integer from 0 to 4096", "one of \"a\", \"b\"".

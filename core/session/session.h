@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/base/status.h"
+#include "core/config/config.h"
 #include "core/graph/graph.h"
 #include "core/kernel/resource.h"
 #include "core/session/runtime.h"
@@ -26,6 +27,16 @@ struct SessionOptions {
   std::string default_device;
   bool constant_folding = true;
   bool common_subexpressions = true;
+  /// Larger results are not folded.
+  uint64_t max_folded_bytes = 10u << 20;
+  /// As in ConfigProto: 0 = as many as there are cores.
+  int32_t inter_op_parallelism_threads = 0;
+  int32_t intra_op_parallelism_threads = 0;
+  /// Limit of each run that sets none of its own; 0 = none.
+  int64_t operation_timeout_in_ms = 0;
+  config::PlacementConfig placement;
+  /// Figures declared for links, by "CPU:0->GPU:0".
+  std::map<std::string, config::LinkConfig> links;
   /// Where variables live; null = a scope of this session's own.
   std::shared_ptr<kernel::ResourceScope> resources;
 };
