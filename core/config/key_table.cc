@@ -207,8 +207,6 @@ std::vector<Key> DeviceKeys() {
                 kAny),
       DeviceKey("device.*.virtual_memory_limit_mb", "Cuts this physical device into logical ones with these limits.",
                 WEIR_DEVICE(virtual_memory_limit_mb), kMaxMb),
-      DeviceKey("device.*.visible_device_list", "As gpu_options.visible_device_list, in the table of a kind.",
-                WEIR_DEVICE(visible_device_list), kAny),
       DeviceKey("device.*.enabled", "Use a device that is chosen only where it is asked for like any other.",
                 WEIR_DEVICE(enabled), kAny),
       DeviceKey("device.*.mem_gbps", "Memory bandwidth in GB/s. 0: as the plugin says.", WEIR_DEVICE(mem_gbps), 1e9),
@@ -216,6 +214,8 @@ std::vector<Key> DeviceKeys() {
       DeviceKey(
           "device.*.peak_gflops.*", "Peak by element type: f64, f32, f16, bf16, i8, …",
           [](Config& c, const Path& p) -> Field { return &c.device[p[1]].peak_gflops[p[3]]; }, 1e12),
+      DeviceKey("device.*.visible_device_list", "As gpu_options.visible_device_list, in the table of a kind.",
+                WEIR_DEVICE(visible_device_list), kAny),
       Of(Star::kLink,
          {"link.*.latency_us", "Time of an empty transfer. 0: as the plugin says.", WEIR_LINK(latency_us), 0, 1e9}),
       Of(Star::kLink, {"link.*.gbps", "Bandwidth in GB/s. 0: as the plugin says.", WEIR_LINK(gbps), 0, 1e9}),

@@ -16,13 +16,13 @@ namespace weir::config {
 /// (the later over the earlier), the environment, what plugins declare, weir's defaults.
 struct Sources {
   /// Files that need not exist: the system's, then the user's.
-  std::vector<std::string> usual_files;
+  std::vector<std::string> usual_files = {};
   /// Files that must exist. One that ends in .pb, .pbtxt, .prototxt or .textproto is a ConfigProto, any other TOML.
-  std::vector<std::string> files;
+  std::vector<std::string> files = {};
   /// "a.b=c"; lists have commas between their elements.
-  std::vector<std::string> sets;
+  std::vector<std::string> sets = {};
   /// Variables whose names begin with WEIR_.
-  std::map<std::string, std::string> environment;
+  std::map<std::string, std::string> environment = {};
   /// The process runs with rights that its user lacks: variables that name files or folders are not read.
   bool privileged = false;
 
@@ -34,7 +34,7 @@ struct Sources {
 struct Loaded {
   Config config;
   Settings settings;               // to put a call site over
-  std::vector<std::string> files;  // that were read, in order
+  std::vector<std::string> files = {};  // that were read, in order
   std::vector<std::string> notes;  // what is odd but no error, a line each
 };
 
