@@ -26,12 +26,12 @@ class SlabSource {
 
 /// How an arena may use its device; growth and cap compose.
 struct ArenaOptions {
-  std::string device;          // for error texts
-  uint64_t limit_bytes = 0;    // over all slabs; 0 = no limit
-  std::string limit_source;    // who set the limit, for error texts; empty = nobody
-  uint64_t initial_bytes = 0;  // first slab when growing; 0 = 1 MiB
-  bool grow = true;            // slabs double; else the first slab takes the whole limit, or the most that can be had
-  bool pooled = true;          // false: one slab per buffer
+  std::string device;             // for error texts
+  uint64_t limit_bytes = 0;       // over all slabs; 0 = no limit
+  std::string limit_source = {};  // who set the limit, for error texts; empty = nobody
+  uint64_t initial_bytes = 0;     // first slab when growing; 0 = 1 MiB
+  bool grow = true;    // slabs double; else the first slab takes the whole limit, or the most that can be had
+  bool pooled = true;  // false: one slab per buffer
 };
 
 /// Allocates buffers of 64-byte aligned chunks. Never gives memory back to the plugin, except empty slabs when a

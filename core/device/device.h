@@ -21,15 +21,15 @@ namespace weir::device {
 /// Limits of a device's arena; they compose. Devices with unified memory or MUST_GROW always grow: reserving the memory
 /// that the process itself lives in would help nobody.
 struct MemoryOptions {
-  bool allow_growth = false;   // true: start small and double; false: first slab takes the whole limit on first use
-  uint64_t limit_bytes = 0;    // 0 = the device's own capacity
-  uint64_t initial_bytes = 0;  // first slab when growing; 0 = 1 MiB
-  std::string limit_source;    // what set limit_bytes, for errors: "weir.toml:3: device.\"GPU:0\".memory_limit_mb"
+  bool allow_growth = false;      // true: start small and double; false: first slab takes the whole limit on first use
+  uint64_t limit_bytes = 0;       // 0 = the device's own capacity
+  uint64_t initial_bytes = 0;     // first slab when growing; 0 = 1 MiB
+  std::string limit_source = {};  // what set limit_bytes, for errors: "weir.toml:3: device.\"GPU:0\".memory_limit_mb"
 };
 
 /// Figures that the user declares instead of the plugin; 0 or absent = the plugin's.
 struct CostFigures {
-  std::map<int, double> peak_flops_per_ns;  // by dtype number
+  std::map<int, double> peak_flops_per_ns = {};  // by dtype number
   double bandwidth_bytes_per_ns = 0;
   double launch_ns = 0;
 
@@ -40,12 +40,12 @@ class SharedHardware;
 
 /// What a device may be given beyond its plugin's tables.
 struct DeviceExtras {
-  CostFigures cost;
+  CostFigures cost = {};
   /// Options for the plugin's `open`, borrowed from `keep`.
-  std::vector<weir_opt> options;
-  std::shared_ptr<const void> keep;
+  std::vector<weir_opt> options = {};
+  std::shared_ptr<const void> keep = nullptr;
   /// Of logical devices cut from one physical one, which is opened once for all of them; null = this device's own.
-  std::shared_ptr<SharedHardware> hardware;
+  std::shared_ptr<SharedHardware> hardware = nullptr;
 };
 /// One per physical device that is cut into logical ones.
 std::shared_ptr<SharedHardware> MakeSharedHardware();
