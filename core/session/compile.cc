@@ -51,6 +51,7 @@ Result<std::unique_ptr<execute::PlanRunner>> Compile(const CompileContext& conte
   optimize::OptimizeOptions optimize_options;
   optimize_options.constant_folding = options.constant_folding;
   optimize_options.common_subexpressions = options.common_subexpressions;
+  optimize_options.max_folded_bytes = options.max_folded_bytes;
   WEIR_ASSIGN(const graph::StepGraph step, optimize::Optimize(optimize_options, graph, request, &evaluator));
 
   place::PlaceOptions place_options;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/base/status.h"
+#include "core/config/config.h"
 #include "core/graph/graph.h"
 #include "core/kernel/resource.h"
 #include "core/session/runtime.h"
@@ -35,6 +36,11 @@ struct SessionOptions {
   int64_t operation_timeout_in_ms = 0;
   /// A calibration file (core/kernel/calibration.h) by which kernels are chosen; empty = by declared costs.
   std::string profile_file;
+  /// Larger results are not folded.
+  uint64_t max_folded_bytes = 10u << 20;
+  config::PlacementConfig placement;
+  /// Figures declared for links, by "CPU:0->GPU:0".
+  std::map<std::string, config::LinkConfig> links;
   /// Where variables live; null = a scope of this session's own.
   std::shared_ptr<kernel::ResourceScope> resources;
 };

@@ -11,6 +11,7 @@
 #include "core/graph/graph_def.h"
 #include "core/io/files.h"
 #include "core/ops/declare_all.h"
+#include "core/session/options.h"
 #include "core/session/resolve.h"
 #include "core/session/session.h"
 #include "tools/weir/commands.h"
@@ -117,7 +118,7 @@ Result<Request> MakeRequest(const RunCommandOptions& options, const graph::Graph
 
 Result<Outcome> Execute(const RunCommandOptions& options, const graph::Graph& graph, const Request& request) {
   WEIR_ASSIGN(std::shared_ptr<session::Runtime> runtime, session::Runtime::Default());
-  session::SessionOptions session_options;
+  session::SessionOptions session_options = session::SessionOptionsFrom(runtime->config);
   session_options.default_device = options.device;
   WEIR_ASSIGN(const std::unique_ptr<session::Session> session,
               session::Session::Make(std::move(runtime), graph, std::move(session_options)));
@@ -148,9 +149,10 @@ std::string CommandLine(const RunCommandOptions& options, const Request& request
     line = "WEIR_PLUGIN_PATH=" + ShellQuoted(folders) + " ";
   }
   line += "weir run " + ShellQuoted(Absolute(options.graph));
-  const auto add = [&line](const char* flag, const std::string& value) {
+  const auto add = [&line](std::string_view flag, const std::string& value) {
     line += fmt::format(" {} {}", flag, ShellQuoted(value));
   };
+  for (const auto& [flag, value] : options.config_words) add(flag, flag == "--config" ? Absolute(value) : value);
   for (const std::string& feed : options.feeds) {
     const auto [name, value] = SplitFeed(feed);
     add("--feed", name + "=" + (IsFile(value) ? Absolute(value) : value));
