@@ -66,7 +66,7 @@ weir_reg RegisterOf(const Tensor& tensor, const weir_shape* shape) {
   return reg;
 }
 
-Result<std::vector<Tensor>> NodeCall::Run(std::vector<Tensor> inputs, int64_t step_id) {
+Result<std::vector<Tensor>> NodeCall::Run(std::vector<Tensor> inputs, const StepArgs& step) {
   Result<std::vector<Tensor>> outputs = [&]() -> Result<std::vector<Tensor>> {
     if (spec_.builtin != nullptr) return RunBuiltin(std::move(inputs));
     if (spec_.node->op().run_by == op::RunBy::kUniversal) return RunUniversal(inputs);
@@ -75,8 +75,8 @@ Result<std::vector<Tensor>> NodeCall::Run(std::vector<Tensor> inputs, int64_t st
     const bool strings =
         std::any_of(types.begin(), types.end(), is_string) ||
         std::any_of(inputs.begin(), inputs.end(), [](const Tensor& t) { return t.dtype() == DType::kString; });
-    if (strings) return RunStrings(inputs, step_id);
-    return RunKernels(spec_.kernels, spec_.node->attrs(), std::move(inputs), types, step_id);
+    if (strings) return RunStrings(inputs, step);
+    return RunKernels(spec_.kernels, spec_.node->attrs(), std::move(inputs), types, step);
   }();
   if (!outputs.ok()) return graph::AtNode(outputs.status(), *spec_.node);
   return outputs;
@@ -138,7 +138,7 @@ Result<std::vector<Tensor>> NodeCall::RunBuiltin(std::vector<Tensor> inputs) {
   return std::move(call.outputs);
 }
 
-Result<std::vector<Tensor>> NodeCall::RunStrings(const std::vector<Tensor>& inputs, int64_t step_id) {
+Result<std::vector<Tensor>> NodeCall::RunStrings(const std::vector<Tensor>& inputs, const StepArgs& step) {
   if (!MovesElements(spec_.node->op().name)) {
     return Unimplemented("op {} has no kernel for strings", spec_.node->op().name);
   }
@@ -154,7 +154,7 @@ Result<std::vector<Tensor>> NodeCall::RunStrings(const std::vector<Tensor>& inpu
   if (entries.empty()) return Unimplemented("op {} has no kernel for strings", spec_.node->op().name);
   std::vector<DType> types;
   for (const DType t : spec_.node->output_types()) types.push_back(t == DType::kString ? DType::kInt64 : t);
-  WEIR_ASSIGN(std::vector<Tensor> outputs, RunKernels(entries, view, std::move(numbered), types, step_id));
+  WEIR_ASSIGN(std::vector<Tensor> outputs, RunKernels(entries, view, std::move(numbered), types, step));
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (spec_.node->output_types()[i] != DType::kString) continue;
     WEIR_ASSIGN(outputs[i], ids.Decode(outputs[i]));
@@ -164,7 +164,7 @@ Result<std::vector<Tensor>> NodeCall::RunStrings(const std::vector<Tensor>& inpu
 
 Result<std::vector<Tensor>> NodeCall::RunKernels(const std::vector<const kernel::KernelEntry*>& entries,
                                                  op::AttrView attrs, std::vector<Tensor> inputs,
-                                                 std::span<const DType> output_types, int64_t step_id) {
+                                                 std::span<const DType> output_types, const StepArgs& step) {
   WEIR_ASSIGN(const std::vector<PartialShape> shapes, Infer(inputs));
   const bool known = std::all_of(shapes.begin(), shapes.end(), [](const PartialShape& s) { return s.fully_defined(); });
   Status last = Unimplemented("no kernel of op {} runs with these operands", spec_.node->op().name);
@@ -188,7 +188,8 @@ Result<std::vector<Tensor>> NodeCall::RunKernels(const std::vector<const kernel:
     }
     std::vector<DType> base;
     for (const DType t : output_types) base.push_back(BaseType(t));
-    return dynamic->Compute(std::move(inputs), base, spec_.device->allocator(), step_id);
+    return dynamic->Compute(std::move(inputs), base, spec_.device->allocator(), step.step_id,
+                            {step.control, step.intra_op});
   }
   return last;
 }
