@@ -39,6 +39,7 @@ constexpr Rule kRules[] = {
     {"WEIR-LIFE-03", "lifecycle", "device records are complete, their uids distinct"},
     {"WEIR-LIFE-04", "lifecycle", "opening a device that is not there is an error"},
     {"WEIR-LIFE-05", "lifecycle", "a device opens twice at once, and a thousand times in turn"},
+    {"WEIR-LIFE-07", "lifecycle", "init a second time is refused and changes nothing"},
     {"WEIR-LIFE-06", "lifecycle", "shutdown ends the plugin's threads"},
     {"WEIR-OPT-01", "options", "the schema is well formed, its defaults are in range"},
     {"WEIR-OPT-02", "options", "init accepts what the schema allows"},
