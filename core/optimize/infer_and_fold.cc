@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/graph/frames.h"
+#include "core/graph/shape_values.h"
 #include "core/optimize/passes_internal.h"
 
 namespace weir::optimize {
@@ -16,31 +17,22 @@ using graph::Endpoint;
 using graph::StepGraph;
 using graph::StepNode;
 
-/// The value of an integer as int32 or int64.
-Tensor IntTensor(DType dtype, const Shape& shape, std::span<const int64_t> values) {
-  if (dtype == DType::kInt64) return Tensor::Of<int64_t>(shape, {values.begin(), values.end()});
-  std::vector<int32_t> narrow;
-  for (int64_t v : values) narrow.push_back(static_cast<int32_t>(v));
-  return Tensor::Of<int32_t>(shape, narrow);
-}
-
-/// Values of Shape, ShapeN, Size and Rank when the input shapes say them; else nothing.
+/// Values of Shape, ShapeN, Size and Rank when the input shapes say them; else nothing, as where the output type cannot
+/// hold them: the step will say so when it gets there.
 std::vector<Tensor> ShapeValues(const StepGraph& step, const StepNode& node) {
   const std::string_view op = node.source->op().name;
   std::vector<Tensor> values;
-  if (op != "Shape" && op != "ShapeN" && op != "Size" && op != "Rank") return values;
+  if (!graph::AsksForShape(op)) return values;
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     const PartialShape& shape = step.ShapeOf(node.inputs[i]);
-    const DType dtype = node.types[i];
-    if (op == "Rank" && shape.has_rank()) {
-      values.push_back(IntTensor(dtype, Shape(), std::vector<int64_t>{shape.rank()}));
-    } else if (op == "Size" && shape.fully_defined()) {
-      values.push_back(IntTensor(dtype, Shape(), std::vector<int64_t>{shape.elements()}));
-    } else if (op != "Rank" && op != "Size" && shape.fully_defined()) {
-      values.push_back(IntTensor(dtype, Shape::Of({shape.rank()}), shape.dims()));
-    } else {
-      return {};
-    }
+    // A rank is known before the extents are.
+    const bool only_rank = op == "Rank" && shape.has_rank();
+    Result<Shape> known =
+        only_rank ? Shape::Make(std::vector<int64_t>(static_cast<size_t>(shape.rank()), 0)) : shape.ToShape();
+    if (!known.ok()) return {};
+    Result<Tensor> value = graph::ShapeValue(op, static_cast<int>(i), *known, node.types[i]);
+    if (!value.ok()) return {};
+    values.push_back(std::move(*value));
   }
   return values;
 }

@@ -33,6 +33,7 @@ Builder::Builder(const PlanOptions& options, const graph::StepGraph& step, const
   for (size_t i = 0; i < step.fetches.size(); ++i) {
     fetches_of_[static_cast<size_t>(step.fetches[i].node)].push_back(static_cast<int>(i));
   }
+  node_instructions_.resize(step.nodes.size());
   merges_of_.resize(std::max<size_t>(step.frames.size(), 1));
   for (size_t i = 0; i < step.nodes.size(); ++i) {
     const StepNode& node = step.nodes[i];
@@ -57,7 +58,10 @@ Result<std::unique_ptr<ExecutionPlan>> Builder::Run() {
     } else {
       current_ = item.id;
       Under(guards_.node[static_cast<size_t>(item.id)]);
+      Range& emitted = node_instructions_[static_cast<size_t>(item.id)];
+      emitted.begin = static_cast<uint32_t>(plan_->instructions.size());
       WEIR_TRY(EmitNode());
+      emitted.end = static_cast<uint32_t>(plan_->instructions.size());
       if (graph::FlowOf(Current()) == graph::Flow::kExit) {
         open_loops_.back().exits.push_back(current_);  // its value is there once the loop is over
       } else {
@@ -65,8 +69,14 @@ Result<std::unique_ptr<ExecutionPlan>> Builder::Run() {
       }
     }
   }
+  plan_->guard_count = guards_.set.size();
+  CutTasks(step_, node_instructions_, notes_, options_.parallelism, shape_, *plan_);
   LayOutArena(shape_, *plan_);
-  FinishTape(shape_, *plan_);
+  const std::vector<uint32_t> moved = FinishTape(shape_, *plan_);
+  for (Task& task : plan_->tasks) {
+    task.begin = moved[task.begin];
+    task.end = moved[task.end];
+  }
   Finish();
   return std::move(plan_);
 }
@@ -78,7 +88,6 @@ Status Builder::HandOut() {
 }
 
 void Builder::Finish() {
-  plan_->guard_count = guards_.set.size();
   plan_->storage_slots.resize(plan_->storages.size());
   plan_->slot_shapes.reserve(plan_->slots.size());
   for (size_t s = 0; s < plan_->slots.size(); ++s) {
@@ -147,6 +156,7 @@ Instruction& Builder::Emit(Opcode opcode, const std::vector<int>& inputs, const 
   plan_->instructions.push_back(instruction);
   const bool inside = !open_loops_.empty() && open_loops_.back().base == guard_;  // the loop is skipped as a whole
   shape_.guards.push_back(inside ? kAlways : guard_);
+  notes_.push_back({std::exchange(next_ns_, 0), std::exchange(next_blocks_, false)});
   return plan_->instructions.back();
 }
 

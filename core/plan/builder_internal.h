@@ -11,6 +11,7 @@
 #include "core/plan/guards_internal.h"
 #include "core/plan/memory_internal.h"
 #include "core/plan/plan.h"
+#include "core/plan/tasks_internal.h"
 
 namespace weir::plan {
 
@@ -132,6 +133,10 @@ class Builder {
   std::vector<OpenLoop> open_loops_;
   std::vector<std::vector<graph::NodeId>> merges_of_;  // by frame: the Merge nodes of its variables
   TapeShape shape_;
+  std::vector<TapeNote> notes_;           // by instruction
+  std::vector<Range> node_instructions_;  // by step node
+  double next_ns_ = 0;                    // declared time of the kernel that is emitted next
+  bool next_blocks_ = false;
 };
 
 }  // namespace weir::plan

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <set>
 #include <utility>
 
@@ -131,6 +132,7 @@ class Layout {
  public:
   Layout(const TapeShape& shape, ExecutionPlan& plan)
       : shares_(shape.shares),
+        tasks_(shape.tasks),
         plan_(plan),
         last_(FindUses(shape, plan).last),
         held_(plan.storages.size(), 0),
@@ -152,7 +154,9 @@ class Layout {
       const uint32_t first = plan_.instructions[i].first_slot;
       const uint32_t end = first + SlotCount(plan_, i);
       for (uint32_t s = first; s < end; ++s) Hold(StorageOf(plan_, s));
-      for (; end_at < ends.size() && ends[end_at].first == static_cast<int64_t>(i); ++end_at) Drop(ends[end_at].second);
+      const bool reuse = tasks_.empty();
+      for (; reuse && end_at < ends.size() && ends[end_at].first == static_cast<int64_t>(i); ++end_at)
+        Drop(ends[end_at].second);
     }
     plan_.arena_bytes.assign(space_count_, 0);
     for (size_t s = 0; s < space_count_; ++s) plan_.arena_bytes[s] = ranges_[s].end();
@@ -197,6 +201,7 @@ class Layout {
   }
 
   const std::vector<MayShare>& shares_;
+  const std::vector<uint32_t>& tasks_;
   ExecutionPlan& plan_;
   std::vector<int64_t> last_;
   std::vector<uint64_t> held_;  // bytes of the range that a storage holds now; 0 = none
@@ -218,22 +223,25 @@ class Finisher {
     const Uses uses = FindUses(shape, plan);
     for (size_t s = 0; s < plan.storages.size(); ++s) {
       const bool at_the_end = uses.last[s] + 1 == static_cast<int64_t>(plan.instructions.size());
-      if (plan.storages[s].home == Storage::Home::kOwned && uses.last[s] >= 0 && !at_the_end) {
+      const bool owned = plan.storages[s].home == Storage::Home::kOwned && shape.tasks.empty();
+      if (owned && uses.last[s] >= 0 && !at_the_end) {
         releases_.emplace_back(uses.last[s], static_cast<int>(s));
       }
     }
     std::sort(releases_.begin(), releases_.end());
     for (const Jump& jump : plan.jumps) labels_.push_back(jump.target);
+    labels_.insert(labels_.end(), shape.tasks.begin(), shape.tasks.end());
     std::sort(labels_.begin(), labels_.end());
   }
 
-  void Run() {
+  std::vector<uint32_t> Run() {
+    const size_t count = plan_.instructions.size();
+    moved_.resize(count + 1);
+    std::iota(moved_.begin(), moved_.end(), 0u);
     if (releases_.empty() && plan_.jumps.empty() &&
         std::all_of(shape_.guards.begin(), shape_.guards.end(), [](int guard) { return guard == 0; })) {
-      return;
+      return std::move(moved_);
     }
-    const size_t count = plan_.instructions.size();
-    moved_.assign(count + 1, 0);
     tape_.reserve(count + releases_.size());
     const size_t jumps = plan_.jumps.size();
     int guard = 0;
@@ -251,6 +259,7 @@ class Finisher {
     moved_[count] = static_cast<uint32_t>(tape_.size());
     for (size_t j = 0; j < jumps; ++j) plan_.jumps[j].target = moved_[plan_.jumps[j].target];
     plan_.instructions = std::move(tape_);
+    return std::move(moved_);
   }
 
  private:
@@ -293,6 +302,6 @@ class Finisher {
 
 }  // namespace
 
-void FinishTape(const TapeShape& shape, ExecutionPlan& plan) { Finisher(shape, plan).Run(); }
+std::vector<uint32_t> FinishTape(const TapeShape& shape, ExecutionPlan& plan) { return Finisher(shape, plan).Run(); }
 
 }  // namespace weir::plan

@@ -104,6 +104,21 @@ struct Jump {
   uint32_t target = 0;  // index of an instruction, or the end of the tape
 };
 
+/// A stretch of the tape that runs in one piece on one thread: an instruction, what stands under one guard, or a whole
+/// loop.
+struct Task {
+  uint32_t begin = 0;
+  uint32_t end = 0;
+  uint32_t first_successor = 0;  // into ExecutionPlan::successors
+  uint32_t successor_count = 0;
+  int predecessors = 0;
+  bool blocking = false;  // may wait for something other than the CPU: runs on no thread of the compute pool
+};
+
+/// How a plan runs. T0: the caller's thread goes through the tape. T2: tasks run as soon as what they need is there, on
+/// the caller's thread and the compute pool.
+enum class Tier : uint8_t { kT0, kT2 };
+
 enum class Opcode : uint8_t {
   kKernel,         // fn over slots; the fast path
   kLockedKernel,   // the same under variable locks, or serialized by the kernel's own mutex
@@ -167,6 +182,11 @@ struct ExecutionPlan {
   std::vector<std::vector<int>> merges;  // by kMerge: the guard of each input
   std::vector<int> fetch_guards;         // by fetch
   size_t guard_count = 1;
+  Tier tier = Tier::kT0;
+  std::vector<Task> tasks;  // T2 only, in tape order
+  std::vector<uint32_t> successors;
+  double serial_ns = 0;    // declared time of all kernels
+  double critical_ns = 0;  // of the longest chain of tasks, when it was asked for
   std::vector<std::unique_ptr<kernel::PreparedKernel>> kernels;
   std::vector<int> fresh_storages;
   std::vector<int> feed_storages;  // by feed
@@ -184,18 +204,27 @@ struct PlanOptions {
   const kernel::BuiltinRegistry* builtins = nullptr;
   kernel::ResourceScope* resources = nullptr;
   kernel::NodeResources* node_resources = nullptr;
+  /// Ops that may run at once; 1 = one after the other, but for those that block.
+  int parallelism = 1;
 };
 
 /// Orders the nodes (writers of variables as late as edges allow, so that updates happen in place), chooses and
 /// prepares a kernel for each, turns aliases into views, conds into guards and loops into jumps, lays out memory.
-/// `feeds` is how many the step has. Errors name the node: no kernel, a kernel that refuses, loops that cannot be told
-/// apart.
+/// `feeds` is how many the step has. The tier is T2 when a kernel blocks or completes later, or when the declared time
+/// is at least 200 us and the longest chain of ops takes less than 4/5 of it. Errors name the node: no kernel, a kernel
+/// that refuses, loops that cannot be told apart.
 Result<std::unique_ptr<ExecutionPlan>> Build(const PlanOptions& options, const graph::StepGraph& step,
                                              const graph::Placement& placement,
                                              const std::vector<graph::Subgraph>& subgraphs, size_t feeds);
 
 /// The plan as text: one line per instruction with operands, shapes and addresses.
 std::string ToString(const ExecutionPlan& plan);
+
+/// Declared time of a kernel for these operands; 1 ms when it declares nothing, which is long enough to be worth a
+/// thread.
+double DeclaredNanoseconds(const kernel::KernelEntry& entry, const weir_node& node,
+                           std::span<const kernel::OperandSpec> inputs, std::span<const kernel::OperandSpec> outputs,
+                           bool shapes_known, device::Device& device);
 
 /// Kernels of a node on a device, best first: by declared cost for these operands, then priority, then plugin name.
 /// With unknown shapes the order is by priority and name. Those whose `supports` says no are left out.

@@ -31,7 +31,7 @@ class KernelEvaluator : public optimize::Evaluator {
     call.registry = &context_.runtime.plugins->kernels();
     if (node.op().run_by == op::RunBy::kBuiltin) call.builtin = context_.runtime.builtins.Find(node.op().name);
     if (call.builtin == nullptr) call.kernels = call.registry->Find(node.attrs(), device_->info().platform);
-    return execute::NodeCall(std::move(call)).Run(inputs, 0);
+    return execute::NodeCall(std::move(call)).Run(inputs);
   }
 
  private:
@@ -67,6 +67,7 @@ Result<std::unique_ptr<execute::PlanRunner>> Compile(const CompileContext& conte
   plan_options.builtins = &context.runtime.builtins;
   plan_options.resources = &context.resources;
   plan_options.node_resources = &context.node_resources;
+  plan_options.parallelism = context.parallelism;
   WEIR_ASSIGN(std::unique_ptr<plan::ExecutionPlan> plan,
               plan::Build(plan_options, step, placement, subgraphs, request.feeds.size()));
 

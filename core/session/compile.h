@@ -19,6 +19,7 @@ struct CompileContext {
   const SessionOptions& options;
   kernel::ResourceScope& resources;
   kernel::NodeResources& node_resources;
+  int parallelism = 1;  // ops that may run at once
 };
 
 /// optimize -> place -> partition -> plan. Errors are those of the stages and name the node.

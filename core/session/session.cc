@@ -9,6 +9,8 @@
 #include <shared_mutex>
 #include <unordered_map>
 
+#include "core/device/device_name.h"
+#include "core/kernel/compute_pool.h"
 #include "core/session/compile.h"
 #include "core/session/resolve.h"
 
@@ -58,6 +60,8 @@ class Session::Impl {
   Impl(std::shared_ptr<Runtime> runtime, const graph::Graph& graph, SessionOptions options)
       : runtime_(std::move(runtime)), graph_(graph), options_(std::move(options)), resources_(options_.resources) {
     if (!resources_) resources_ = std::make_shared<kernel::ResourceScope>();
+    inter_op_ = options_.inter_op_parallelism_threads;
+    if (inter_op_ <= 0) inter_op_ = kernel::ComputePool::Get().parallelism();
   }
 
   Result<std::shared_ptr<Signature>> Find(std::span<const Feed> feeds, std::span<const std::string> fetches,
@@ -76,7 +80,8 @@ class Session::Impl {
 
   Result<std::shared_ptr<Signature>> MakeSignature(Asking asking, std::span<const std::string> feeds,
                                                    std::span<const std::string> fetches,
-                                                   std::span<const std::string> targets) const {
+                                                   std::span<const std::string> targets) {
+    WEIR_TRY(CheckDevices());
     WEIR_ASSIGN(ResolvedNames names, Resolve(graph_, asking, feeds, fetches, targets));
     auto signature = std::make_shared<Signature>();
     signature->names = std::move(names);
@@ -88,7 +93,17 @@ class Session::Impl {
     if (closed_.load(std::memory_order_relaxed)) return Cancelled("Session has been closed.");
     WEIR_ASSIGN(const std::shared_ptr<const Specialisation> plan, Specialise(signature, feeds));
     if (report != nullptr) Describe(plan->runner->plan(), options, report);
-    return plan->runner->Run(feeds, fetches, steps_.fetch_add(1, std::memory_order_relaxed) + 1);
+    kernel::RunControl control;
+    control.closed = &closed_;
+    control.cancelled = options.cancelled;
+    const int64_t limit = options.timeout_in_ms > 0 ? options.timeout_in_ms : options_.operation_timeout_in_ms;
+    if (limit > 0) control.deadline = kernel::RunControl::Clock::now() + std::chrono::milliseconds(limit);
+    execute::StepArgs step;
+    step.step_id = steps_.fetch_add(1, std::memory_order_relaxed) + 1;
+    step.control = &control;
+    step.inter_op = inter_op_;
+    step.intra_op = options_.intra_op_parallelism_threads;
+    return plan->runner->Run(feeds, fetches, step);
   }
 
   void AddCallable(std::shared_ptr<Signature> signature, CallableHandle* handle) {
@@ -114,6 +129,21 @@ class Session::Impl {
   const std::shared_ptr<kernel::ResourceScope>& resources() const { return resources_; }
 
  private:
+  /// As TensorFlow, which places the whole graph: a device name that cannot be read is an error of any run, also where
+  /// the run does not need the node or the node is folded away. Each node is looked at once.
+  Status CheckDevices() {
+    const std::lock_guard<std::mutex> lock(devices_mutex_);
+    for (; devices_checked_ < graph_.num_nodes(); ++devices_checked_) {
+      const graph::Node& node = graph_.node(devices_checked_);
+      if (node.device().empty() || node.device() == last_device_) continue;
+      if (!device::ParseDeviceName(node.device()).ok()) {
+        return graph::AtNode(InvalidArgument("Malformed device specification '{}'", node.device()), node);
+      }
+      last_device_ = node.device();
+    }
+    return Status();
+  }
+
   Result<std::shared_ptr<const Specialisation>> Specialise(Signature& signature, std::span<const Tensor> feeds) {
     if (feeds.size() != signature.names.feeds.size()) {
       return InvalidArgument("{} feeds were given, the signature has {}", feeds.size(), signature.names.feeds.size());
@@ -132,7 +162,7 @@ class Session::Impl {
       made->types.push_back(feeds[i].dtype());
       made->shapes.push_back(feeds[i].shape());
     }
-    const CompileContext context{*runtime_, options_, *resources_, node_resources_};
+    const CompileContext context{*runtime_, options_, *resources_, node_resources_, inter_op_};
     WEIR_ASSIGN(made->runner, Compile(context, graph_, request));
     if (options_.log_device_placement) LogPlacement(made->runner->plan());
     const std::lock_guard<std::mutex> lock(signature.mutex);
@@ -198,7 +228,11 @@ class Session::Impl {
   const SessionOptions options_;
   std::shared_ptr<kernel::ResourceScope> resources_;
   kernel::NodeResources node_resources_;  // outlives the plans, whose kernels refer to it
+  std::mutex devices_mutex_;              // protects the two below
+  graph::NodeId devices_checked_ = 0;
+  std::string last_device_;  // a good one
   std::atomic<bool> closed_{false};
+  int inter_op_ = 1;
   std::atomic<int64_t> steps_{0};
   mutable std::shared_mutex mutex_;  // protects the maps below
   std::unordered_map<std::string, std::shared_ptr<Signature>> by_key_;
