@@ -70,6 +70,14 @@ inline constexpr Mutant kMutants[] = {
     {58, "lifecycle", "WEIR-LIFE-07", "init succeeds a second time"},
 };
 
+/// The same for broken_streams.cc.
+inline constexpr Mutant kStreamMutants[] = {
+    {1, "streams", "WEIR-STREAM-01", "three copies"},        {2, "streams", "WEIR-STREAM-01", "three copies"},
+    {3, "streams", "WEIR-STREAM-02", "stream's event"},      {4, "streams", "WEIR-STREAM-03", "in silence"},
+    {5, "streams", "WEIR-STREAM-04", "ABORTED: second"},     {6, "streams", "WEIR-STREAM-05", "2 times"},
+    {7, "streams", "WEIR-STREAM-06", "behind its last use"}, {8, "streams", "WEIR-STREAM-07", "between devices"},
+};
+
 }  // namespace weir
 
 #endif  // WEIR_TESTS_PLUGIN_MUTANTS_H_

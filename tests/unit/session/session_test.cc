@@ -30,6 +30,9 @@ struct Fixture {
   explicit Fixture(Result<graph::Graph> made, SessionOptions options = {}) : graph(std::move(made)) {
     EXPECT_TRUE(graph.ok()) << graph.status().ToString();
     if (!graph.ok()) return;
+#ifdef WEIR_TEST_DEVICE
+    options.default_device = WEIR_TEST_DEVICE;
+#endif
     Result<std::unique_ptr<Session>> opened = Session::Make(Plugins(), *graph, std::move(options));
     EXPECT_TRUE(opened.ok()) << opened.status().ToString();
     if (opened.ok()) session = std::move(*opened);
