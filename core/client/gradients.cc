@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "core/client/control_flow_internal.h"
 #include "core/client/operand.h"
 #include "core/op/grad_context.h"
 #include "core/tensor/number.h"
@@ -184,12 +185,19 @@ class Backward {
     std::set<NodeId> reached;
     std::set<Endpoint> sources;
     for (const Output& x : xs_) sources.insert(x.endpoint());
-    for (const NodeId id : behind) {  // ascending: inputs come first
-      const auto inputs = NodeAt(id).inputs();
-      const bool on_path = std::any_of(inputs.begin(), inputs.end(), [&](const Endpoint& input) {
-        return !Stopped(input) && (sources.contains(input) || reached.contains(input.node));
-      });
-      if (on_path) reached.insert(id);
+    bool again = true;
+    while (again) {
+      again = false;
+      for (const NodeId id : behind) {  // ascending: inputs come first, but for the edges that close a loop
+        if (reached.contains(id)) continue;
+        const auto inputs = NodeAt(id).inputs();
+        const bool on_path = std::any_of(inputs.begin(), inputs.end(), [&](const Endpoint& input) {
+          return !Stopped(input) && (sources.contains(input) || reached.contains(input.node));
+        });
+        if (!on_path) continue;
+        reached.insert(id);
+        again = again || NodeAt(id).op().name == "NextIteration";
+      }
     }
     path_.assign(reached.begin(), reached.end());
     sources_ = std::move(sources);
@@ -253,6 +261,7 @@ class Backward {
       any = any || dy.back().exists();
     }
     if (!any) return Status();
+    if (CarriesControlFlow(forward.node())) return DifferentiateControlFlow(forward, dy);
     const op::OpDef& op = forward.node().op();
     if (!op.gradient) return Status();  // its outputs do not vary with its inputs, or not smoothly
     const NameScope scope(forward.name() + "_grad", graph_);
@@ -267,6 +276,23 @@ class Backward {
       const Output values = context.ToOutput(grad.values);
       if (!grad.sparse()) values.SetShape(graph_.definition().ShapeOf(inputs[i]));
       pending_[inputs[i]].push_back({values, context.ToOutput(grad.indices), context.ToOutput(grad.dense_shape)});
+    }
+    return graph_.status();
+  }
+
+  Status DifferentiateControlFlow(const Operation& forward, const std::vector<Gradient>& dy) {
+    std::vector<Output> dense;
+    for (const Gradient& gradient : dy) dense.push_back(gradient.exists() ? Densify(graph_, gradient) : Output());
+    const Result<std::vector<Output>> grads =
+        ControlFlowGradients(forward, std::move(dense), forward.name() + "_grad", where_);
+    if (!grads.ok()) return graph_.Fail(grads.status().WithNode(forward.name(), forward.node().origin()));
+    const auto inputs = forward.node().inputs();
+    for (size_t i = 0; i < grads->size() && i < inputs.size(); ++i) {
+      const Output& grad = (*grads)[i];
+      const bool wanted = sources_.contains(inputs[i]) || reached_.contains(inputs[i].node);
+      if (!grad.exists() || !wanted || Stopped(inputs[i])) continue;
+      grad.SetShape(graph_.definition().ShapeOf(inputs[i]));
+      pending_[inputs[i]].push_back({grad, {}, {}});
     }
     return graph_.status();
   }

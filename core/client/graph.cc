@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/base/nearest.h"
+#include "core/client/control_flow_context.h"
 #include "core/device/device_name.h"
 #include "core/graph/graph_def.h"
 #include "core/ops/declare_all.h"
@@ -185,7 +186,7 @@ std::string Operation::ToString() const {
   return exists() ? fmt::format("<tf.Operation '{}' type={}>", name(), type()) : "None";
 }
 
-Graph::Graph() : definition_(Ops()) {}
+Graph::Graph() : definition_(Ops()), control_flow_(std::make_unique<ControlFlow>(*this)) {}
 Graph::~Graph() = default;
 
 Graph& Graph::Default() {
@@ -243,16 +244,37 @@ Operation Graph::Add(const OperationSpec& spec) {
   node.origin = origin;
   if (!device_stack_.empty()) node.device = device_stack_.back();
   for (const Operation& control : spec.control_inputs) node.control_inputs.push_back(control.id());
-  for (const std::vector<Operation>& level : control_stack_) {
-    for (const Operation& control : level) node.control_inputs.push_back(control.id());
-  }
+  std::vector<graph::NodeId> sources;
+  for (const graph::Endpoint& input : node.inputs) sources.push_back(input.node);
+  const std::vector<graph::NodeId> asked = ControlInputsFor(sources);
+  node.control_inputs.insert(node.control_inputs.end(), asked.begin(), asked.end());
   std::sort(node.control_inputs.begin(), node.control_inputs.end());
   node.control_inputs.erase(std::unique(node.control_inputs.begin(), node.control_inputs.end()),
                             node.control_inputs.end());
+  if (const Status adapted = control_flow_->Adapt(node); !adapted.ok()) return fail(adapted);
   const Result<graph::Node*> added = definition_.Add(std::move(node));
   if (!added.ok()) return fail(added.status());
+  control_flow_->Note((*added)->id());
+  NoteUnderControl((*added)->id());
   return {this, (*added)->id()};
 }
+
+std::vector<graph::NodeId> Graph::ControlInputsFor(const std::vector<graph::NodeId>& inputs) const {
+  std::vector<graph::NodeId> controls;
+  for (const ControlScope& scope : control_stack_) {
+    if (std::ranges::any_of(inputs, [&](graph::NodeId input) { return scope.made.contains(input); })) continue;
+    for (const Operation& control : scope.inputs) {
+      if (std::ranges::find(inputs, control.id()) == inputs.end()) controls.push_back(control.id());
+    }
+  }
+  return controls;
+}
+
+void Graph::NoteUnderControl(graph::NodeId node) {
+  for (ControlScope& scope : control_stack_) scope.made.insert(node);
+}
+
+bool Graph::IsFetchable(const Operation& operation) const { return control_flow_->IsFetchable(operation.id()); }
 
 Result<Output> Graph::TensorByName(std::string_view name) {
   constexpr std::string_view kForm = "Tensor names must be of the form \"<op_name>:<output_index>\".";
@@ -348,7 +370,7 @@ NameScope::NameScope(std::string_view name, Graph& graph) : graph_(graph) {
 NameScope::~NameScope() { graph_.names().Leave(); }
 
 ControlDependencies::ControlDependencies(std::vector<Operation> inputs, Graph& graph) : graph_(graph) {
-  graph.control_stack().push_back(std::move(inputs));
+  graph.control_stack().push_back({std::move(inputs), {}});
 }
 
 ControlDependencies::~ControlDependencies() { graph_.control_stack().pop_back(); }

@@ -8,6 +8,7 @@
 #include <source_location>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <variant>
 #include <vector>
 
@@ -18,6 +19,8 @@
 
 namespace weir {
 
+class ControlFlow;
+class ControlFlowContext;
 class Graph;
 class Operation;
 class Variable;
@@ -79,11 +82,13 @@ class Operation {
   graph::NodeId id_ = -1;
 };
 
-/// What an entry of a collection is while the program runs: a value, an operation, a variable, or a text.
+/// What an entry of a collection is while the program runs: a value, an operation, a variable, a cond or loop (owned by
+/// the graph), or a text.
 struct CollectionEntry {
   Output output;
   Operation operation;
   std::shared_ptr<Variable> variable;
+  ControlFlowContext* context = nullptr;
   std::string text;
 };
 
@@ -96,6 +101,12 @@ struct OperationSpec {
   std::string_view name;  // empty = the op's name
   std::source_location where = std::source_location::current();
   std::vector<Operation> control_inputs;
+};
+
+/// What ControlDependencies asks for, and the nodes that were made under it.
+struct ControlScope {
+  std::vector<Operation> inputs;
+  std::unordered_set<graph::NodeId> made;
 };
 
 /// A graph under construction. Errors of building do not throw: the first one stays in status(), names the operation
@@ -137,6 +148,8 @@ class Graph {
   /// Feeding `tensor` is an error from now on.
   void PreventFeeding(const Output& tensor) { unfeedable_.insert(tensor.endpoint()); }
   bool IsFeedable(const Output& tensor) const { return !unfeedable_.contains(tensor.endpoint()); }
+  /// False inside of conds and loops, where there may be no value, or many.
+  bool IsFetchable(const Operation& operation) const;
 
   /// Adds a GraphDef (binary or text); names get `prefix` + "/".
   Status Import(std::string_view graph_def, std::string_view prefix = "import");
@@ -151,8 +164,15 @@ class Graph {
   const graph::Graph& definition() const { return definition_; }
   graph::Graph& definition() { return definition_; }
   scope::Names& names() { return names_; }
-  /// Control inputs that every new operation gets, innermost last.
-  std::vector<std::vector<Operation>>& control_stack() { return control_stack_; }
+  /// Control inputs that new operations get, innermost last.
+  std::vector<ControlScope>& control_stack() { return control_stack_; }
+  /// Those that an operation with data inputs from `inputs` gets: none of a scope in which one of them was made, as it
+  /// waited already.
+  std::vector<graph::NodeId> ControlInputsFor(const std::vector<graph::NodeId>& inputs) const;
+  /// Takes note of a node made under the open scopes.
+  void NoteUnderControl(graph::NodeId node);
+  /// Conds and loops.
+  ControlFlow& control_flow() { return *control_flow_; }
   /// Device that new operations ask for.
   std::vector<std::string>& device_stack() { return device_stack_; }
   /// Seed of the graph that op seeds are combined with; -1 = none.
@@ -166,9 +186,10 @@ class Graph {
   Status status_;
   std::set<graph::Endpoint> unfeedable_;
   std::map<std::string, std::vector<CollectionEntry>> collections_;
-  std::vector<std::vector<Operation>> control_stack_;
+  std::vector<ControlScope> control_stack_;
   std::vector<std::string> device_stack_;
   std::map<std::string, std::shared_ptr<Variable>> variables_;
+  std::unique_ptr<ControlFlow> control_flow_;
 };
 
 /// Makes a graph the default one of this thread while it lives.

@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/client/control_flow_context.h"
 #include "core/client/variable.h"
 #include "core/io/files.h"
 #include "core/proto/parse.h"
@@ -30,6 +31,9 @@ Result<CollectionItem> ToItem(const CollectionEntry& entry) {
     def.set_trainable(entry.variable->trainable());
     item.kind = CollectionItem::Kind::kBytes;
     WEIR_ASSIGN(item.text, proto::Serialize(def, "VariableDef"));
+  } else if (entry.context != nullptr) {
+    item.kind = CollectionItem::Kind::kBytes;
+    WEIR_ASSIGN(item.text, entry.context->Serialize());
   } else if (entry.output.exists()) {
     item.text = entry.output.name();
   } else if (entry.operation.exists()) {
@@ -59,11 +63,16 @@ Result<CollectionEntry> VariableEntry(Graph& graph, const std::string& bytes) {
   return entry;
 }
 
-Result<CollectionEntry> ToEntry(Graph& graph, const std::string& key, const CollectionItem& item) {
+Result<CollectionEntry> ToEntry(Graph& graph, const std::string& key, const CollectionItem& item,
+                                const std::string& prefix) {
   CollectionEntry entry;
   switch (item.kind) {
     case CollectionItem::Kind::kBytes:
       if (HoldsVariables(key)) return VariableEntry(graph, item.text);
+      if (key == "cond_context" || key == "while_context") {
+        WEIR_ASSIGN(entry.context, graph.control_flow().Read(key, item.text, prefix));
+        return entry;
+      }
       break;
     case CollectionItem::Kind::kNode:
       if (item.text.find(':') != std::string::npos) {
@@ -114,7 +123,7 @@ Result<graph::MetaInfo> ImportMetaGraph(std::string_view bytes, Graph& graph, st
   }
   for (const auto& [key, items] : graph.definition().collections()) {
     for (const CollectionItem& item : items) {
-      Result<CollectionEntry> entry = ToEntry(graph, key, item);
+      Result<CollectionEntry> entry = ToEntry(graph, key, item, options.prefix);
       if (!entry.ok()) return entry.status().Prepend("collection '" + key + "': ");
       graph.AddToCollection(key, std::move(*entry));
     }

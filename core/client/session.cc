@@ -18,17 +18,25 @@ Status NotAnElement(const std::string& what) {
       "Fetch argument {} cannot be interpreted as a Tensor. (Tensor {} is not an element of this graph.)", what, what);
 }
 
+Status CheckFetchable(const Operation& operation) {
+  if (operation.graph()->IsFetchable(operation)) return Status();
+  return InvalidArgument("Operation '{}' has been marked as not fetchable: it is inside a cond or a loop.",
+                         operation.name());
+}
+
 /// Checks and collects one fetch; nested ones recursively.
 Status Collect(Graph& graph, const Fetch& fetch, Request& request) {
   if (const Output* output = std::get_if<Output>(&fetch.node())) {
     if (!output->exists()) return InvalidArgument("Fetch argument None has invalid type <class 'NoneType'>");
     if (output->graph() != &graph) return NotAnElement(output->ToString());
+    WEIR_TRY(CheckFetchable(output->op()));
     request.fetches.push_back(output->name());
     return Status();
   }
   if (const Operation* operation = std::get_if<Operation>(&fetch.node())) {
     if (!operation->exists()) return InvalidArgument("Fetch argument None has invalid type <class 'NoneType'>");
     if (operation->graph() != &graph) return NotAnElement(operation->ToString());
+    WEIR_TRY(CheckFetchable(*operation));
     request.targets.push_back(operation->name());
     return Status();
   }
@@ -39,6 +47,9 @@ Status Collect(Graph& graph, const Fetch& fetch, Request& request) {
       return InvalidArgument("Fetch argument '{}' cannot be interpreted as a {}. (\"{}\")", *name,
                              tensor ? "Tensor" : "Tensor or Operation", found.message());
     }
+    WEIR_ASSIGN(const graph::InputName parts, graph::ParseInputName(*name));
+    WEIR_ASSIGN(const Operation operation, graph.OperationByName(parts.node));
+    WEIR_TRY(CheckFetchable(operation));
     (tensor ? request.fetches : request.targets).push_back(*name);
     return Status();
   }

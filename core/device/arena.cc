@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <limits>
+#include <utility>
 
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>
@@ -59,12 +60,12 @@ Result<std::shared_ptr<Buffer>> Arena::Allocate(uint64_t bytes) {
   Chunk* chunk = nullptr;
   weir_buf memory;
   {
-    const std::lock_guard lock(mutex_);
+    Lock lock(mutex_);
     if (bytes > kLargestRequest) return Exhausted(bytes, "no memory is that large");
     const uint64_t size = RoundUp(bytes);
     if (options_.pooled) chunk = FindChunk(size);
     if (chunk == nullptr) {
-      if (Status added = AddSlab(size); !added.ok()) return Exhausted(bytes, added.message());
+      if (Status added = AddSlab(size, lock); !added.ok()) return Exhausted(bytes, added.message());
       chunk = FindChunk(size);
     }
     TakeFree(chunk);
@@ -78,11 +79,11 @@ Result<std::shared_ptr<Buffer>> Arena::Allocate(uint64_t bytes) {
 }
 
 void Arena::Release(Chunk* chunk) {
-  const std::lock_guard lock(mutex_);
+  Lock lock(mutex_);
   use_.in_use -= chunk->size;
   if (!options_.pooled) {
-    chunk->free = true;
-    DropSlab(chunk);
+    const Slab slab = Detach(chunk);
+    FreeSlabs({&slab, 1}, lock);
     return;
   }
   if (const weir_buf memory = MemoryOf(*chunk); memory.host != nullptr) WEIR_POISON(memory.host, memory.bytes);
@@ -133,33 +134,65 @@ Arena::Chunk* Arena::FindChunk(uint64_t size) {
   }
 }
 
-// Gets a slab with room for `size`, as large as growth and cap allow.
-Status Arena::AddSlab(uint64_t size) {
-  const uint64_t limit = options_.limit_bytes != 0 ? options_.limit_bytes : std::numeric_limits<uint64_t>::max();
-  if (size > limit - std::min(use_.reserved, limit)) FreeEmptySlabs();
-  const uint64_t room = limit - std::min(use_.reserved, limit);
+// Gets a slab with room for `size`, as large as growth and cap allow, unless a free chunk turned up while waiting.
+Status Arena::AddSlab(uint64_t size, Lock& lock) {
+  const auto served = [&] { return options_.pooled && FindChunk(size) != nullptr; };
+  if (size > Room()) FreeEmptySlabs(lock);
+  while (size > Room() && !served() && OthersCall()) returned_.wait(lock);
+  if (served()) return {};
+  const uint64_t room = Room();
   if (size > room) return ResourceExhausted("the limit leaves no room for another slab");
-  if (!options_.pooled) return AddSlabOf(size);
+  if (!options_.pooled) return AddSlabOf(size, lock);
 
   uint64_t wanted = std::max(size, next_slab_);
   if (!options_.grow && options_.limit_bytes != 0) wanted = room;
   wanted = std::min(wanted, room) & ~(kGranule - 1);
   wanted = std::max(wanted, size);
-  Status status = AddSlabOf(wanted);
+  Status status = AddSlabOf(wanted, lock);
   // The device may hold less than its cap says: take the most that it gives.
   while (!status.ok() && wanted > size) {
     wanted = std::max(size, (wanted / 2) & ~(kGranule - 1));
-    status = AddSlabOf(wanted);
+    status = AddSlabOf(wanted, lock);
   }
   if (!status.ok()) {
-    FreeEmptySlabs();
-    status = AddSlabOf(size);
+    FreeEmptySlabs(lock);
+    status = AddSlabOf(size, lock);
   }
   if (status.ok()) next_slab_ = std::min(std::max(next_slab_, wanted) * 2, std::max(kLargestStep, next_slab_));
   return status;
 }
 
-Status Arena::AddSlabOf(uint64_t size) {
+uint64_t Arena::Room() const {
+  const uint64_t limit = options_.limit_bytes != 0 ? options_.limit_bytes : std::numeric_limits<uint64_t>::max();
+  return limit - std::min(use_.reserved, limit);
+}
+
+// The new slab's chunk is free when this returns, and the lock has been held since it is.
+Status Arena::AddSlabOf(uint64_t size, Lock& lock) {
+  if (size > Room()) return ResourceExhausted("another thread took the room that was left");
+  use_.reserved += size;  // before the plugin is asked: threads together stay within the limit
+  Leave(lock);
+  const Result<Slab> made = MakeSlab(size);
+  Return(lock);
+  if (!made.ok()) {
+    use_.reserved -= size;
+    return made.status();
+  }
+  const auto empty = std::find_if(slabs_.begin(), slabs_.end(), [](const Slab& s) { return s.size == 0; });
+  const auto index = static_cast<uint32_t>(empty - slabs_.begin());
+  if (empty == slabs_.end()) {
+    slabs_.push_back(*made);
+  } else {
+    *empty = *made;
+  }
+  Chunk* chunk = NewChunk();
+  chunk->size = size;
+  chunk->slab = index;
+  PutFree(chunk);
+  return {};
+}
+
+Result<Arena::Slab> Arena::MakeSlab(uint64_t size) {
   WEIR_ASSIGN(weir_buf memory, source_->AllocateSlab(size));
   Slab slab{.memory = memory, .skew = 0, .size = size};
   if (memory.host != nullptr) {
@@ -172,41 +205,57 @@ Status Arena::AddSlabOf(uint64_t size) {
     }
     if (options_.pooled) WEIR_POISON(slab.memory.host, slab.memory.bytes);
   }
-  use_.reserved += size;
-  const auto empty = std::find_if(slabs_.begin(), slabs_.end(), [](const Slab& s) { return s.size == 0; });
-  const auto index = static_cast<uint32_t>(empty - slabs_.begin());
-  if (empty == slabs_.end()) {
-    slabs_.push_back(slab);
-  } else {
-    *empty = slab;
-  }
-  Chunk* chunk = NewChunk();
-  chunk->size = size;
-  chunk->slab = index;
-  PutFree(chunk);
-  return {};
+  return slab;
 }
 
-void Arena::FreeEmptySlabs() {
+void Arena::FreeEmptySlabs(Lock& lock) {
+  std::vector<Slab> detached;
   for (Chunk* first : bins_) {
     for (Chunk* chunk = first; chunk != nullptr;) {
       Chunk* next = chunk->after;
       if (chunk->left == nullptr && chunk->right == nullptr) {
         TakeFree(chunk);
-        DropSlab(chunk);
+        detached.push_back(Detach(chunk));
       }
       chunk = next;
     }
   }
+  if (!detached.empty()) FreeSlabs(detached, lock);
 }
 
-void Arena::DropSlab(Chunk* whole) {
-  Slab& slab = slabs_[whole->slab];
-  if (slab.memory.host != nullptr) WEIR_UNPOISON(slab.memory.host, slab.memory.bytes);
-  source_->FreeSlab(slab.memory);
-  use_.reserved -= slab.size;
-  slab = Slab();
+Arena::Slab Arena::Detach(Chunk* whole) {
+  const Slab slab = std::exchange(slabs_[whole->slab], Slab());
   spare_.push_back(whole);
+  return slab;
+}
+
+void Arena::FreeSlabs(std::span<const Slab> slabs, Lock& lock) {
+  Leave(lock);
+  uint64_t freed = 0;
+  for (const Slab& slab : slabs) {
+    if (slab.memory.host != nullptr) WEIR_UNPOISON(slab.memory.host, slab.memory.bytes);
+    source_->FreeSlab(slab.memory);
+    freed += slab.size;
+  }
+  Return(lock);
+  use_.reserved -= freed;
+}
+
+// Around calls into the plugin, so that threads that find no room know whether waiting may help.
+void Arena::Leave(Lock& lock) {
+  calling_.push_back(std::this_thread::get_id());
+  lock.unlock();
+}
+
+void Arena::Return(Lock& lock) {
+  lock.lock();
+  calling_.erase(std::find(calling_.begin(), calling_.end(), std::this_thread::get_id()));
+  returned_.notify_all();  // waiters see what the caller makes of it: it holds the lock
+}
+
+bool Arena::OthersCall() const {
+  return std::any_of(calling_.begin(), calling_.end(),
+                     [](std::thread::id id) { return id != std::this_thread::get_id(); });
 }
 
 void Arena::PutFree(Chunk* chunk) {

@@ -3,11 +3,14 @@
 #define WEIR_CORE_DEVICE_ARENA_H_
 
 #include <array>
+#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "core/base/status.h"
@@ -16,7 +19,8 @@
 
 namespace weir::device {
 
-/// Where an arena's slabs come from. Called under the arena's lock, one call at a time.
+/// Where an arena's slabs come from. Called without any lock of the arena: from several threads at once, and a call may
+/// use the arena itself.
 class SlabSource {
  public:
   virtual ~SlabSource() = default;
@@ -35,7 +39,7 @@ struct ArenaOptions {
 
 /// Allocates buffers of 64-byte aligned chunks. Never gives memory back to the plugin, except empty slabs when a
 /// request would fail otherwise. Buffers keep the arena alive. Thread-safe: one short lock per allocation and per
-/// release.
+/// release; a thread waits for a call of another into the plugin only where it would find no room otherwise.
 class Arena : public Allocator, public std::enable_shared_from_this<Arena> {
  public:
   static std::shared_ptr<Arena> Make(std::shared_ptr<SlabSource> source, ArenaOptions options);
@@ -47,7 +51,7 @@ class Arena : public Allocator, public std::enable_shared_from_this<Arena> {
   struct Use {
     uint64_t in_use = 0;    // by buffers
     uint64_t peak = 0;      // high-water mark of in_use
-    uint64_t reserved = 0;  // held in slabs
+    uint64_t reserved = 0;  // held in slabs, those included that the plugin is making or freeing
   };
   Use use() const;
 
@@ -75,12 +79,22 @@ class Arena : public Allocator, public std::enable_shared_from_this<Arena> {
   Arena(std::shared_ptr<SlabSource> source, ArenaOptions options);
   void Release(Chunk* chunk);
 
-  // All below run under mutex_.
+  /// What the limit leaves for slabs.
+  uint64_t Room() const;
+  Result<Slab> MakeSlab(uint64_t size);
+
+  // All below run under mutex_; those that take the lock let go of it while they call the plugin.
+  using Lock = std::unique_lock<std::mutex>;
   Chunk* FindChunk(uint64_t size);
-  Status AddSlab(uint64_t size);
-  Status AddSlabOf(uint64_t size);
-  void FreeEmptySlabs();
-  void DropSlab(Chunk* whole);
+  Status AddSlab(uint64_t size, Lock& lock);
+  Status AddSlabOf(uint64_t size, Lock& lock);
+  void FreeEmptySlabs(Lock& lock);
+  /// Takes the slab of one free chunk out of the arena; FreeSlabs gives it to the plugin.
+  Slab Detach(Chunk* whole);
+  void FreeSlabs(std::span<const Slab> slabs, Lock& lock);
+  void Leave(Lock& lock);
+  void Return(Lock& lock);
+  bool OthersCall() const;
   void PutFree(Chunk* chunk);
   void TakeFree(Chunk* chunk);
   void Split(Chunk* chunk, uint64_t size);
@@ -97,6 +111,8 @@ class Arena : public Allocator, public std::enable_shared_from_this<Arena> {
   mutable std::mutex mutex_;  // protects everything below
   Use use_;
   uint64_t next_slab_ = 0;
+  std::vector<std::thread::id> calling_;  // threads that are in the plugin
+  std::condition_variable returned_;      // one of them came back
   std::vector<Slab> slabs_;
   std::array<Chunk*, kBins> bins_{};
   std::array<uint64_t, kBins / 64> occupied_{};  // bit per bin that is not empty

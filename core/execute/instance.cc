@@ -11,6 +11,12 @@ using plan::Opcode;
 using plan::Storage;
 using plan::Value;
 
+PlanRunner::Instance::Worker::Worker() {
+  env.struct_size = sizeof(env);
+  env.tile_end = 1;
+  env.error = error.get();
+}
+
 Result<std::unique_ptr<PlanRunner::Instance>> PlanRunner::Instance::Make(const plan::ExecutionPlan& plan) {
   std::unique_ptr<Instance> instance(new Instance(plan));
   WEIR_TRY(instance->LayOut());
@@ -33,6 +39,9 @@ Status PlanRunner::Instance::LayOut() {
     WEIR_ASSIGN(arenas_[s], AllocatorOf(static_cast<int>(s) - 1).Allocate(plan_.arena_bytes[s]));
   }
   tensors_.resize(plan_.storages.size());
+  guards_.assign(plan_.guard_count, 0);
+  guards_[0] = 1;
+  if (!plan_.merges.empty()) chosen_.assign(plan_.storages.size(), -1);
   registers_.resize(plan_.slots.size());
   for (size_t s = 0; s < plan_.slots.size(); ++s) {
     registers_[s].shape = &plan_.slot_shapes[s];
@@ -57,17 +66,22 @@ Status PlanRunner::Instance::LayOut() {
       registers_[slot].handle = from.handle;
     }
   }
-  env_.struct_size = sizeof(env_);
-  env_.tile_end = 1;
-  env_.error = error_.get();
+  worker_ = std::make_unique<Worker>();
   return Status();
 }
 
 Status PlanRunner::Instance::Run(PlanRunner& runner, std::span<const Tensor> feeds, std::vector<Tensor>* fetches,
-                                 int64_t step_id) {
+                                 const StepArgs& step) {
   fetches->resize(plan_.fetch_count);
   Status status = Begin(feeds);
-  if (status.ok()) status = Tape(runner, fetches, step_id);
+  if (status.ok() && plan_.tier == plan::Tier::kT2) {
+    status = Dataflow(*this, runner, fetches, step).Run();
+  } else if (status.ok()) {
+    worker_->runner = &runner;
+    worker_->fetches = fetches;
+    worker_->step = step;
+    status = Tape(*worker_, 0, static_cast<uint32_t>(plan_.instructions.size()));
+  }
   for (const int storage : transient_) Drop(storage);
   if (!status.ok()) fetches->clear();
   return status;
@@ -94,30 +108,53 @@ Status PlanRunner::Instance::Begin(std::span<const Tensor> feeds) {
   return Status();
 }
 
-Status PlanRunner::Instance::Tape(PlanRunner& runner, std::vector<Tensor>* fetches, int64_t step_id) {
+Status PlanRunner::Instance::Tape(Worker& worker, uint32_t begin, uint32_t end) {
   const weir_reg* const registers = registers_.data();
-  const weir_env* const env = &env_;
-  for (const Instruction& instruction : plan_.instructions) {
-    if (instruction.opcode == Opcode::kKernel) [[likely]] {
-      const int32_t code = instruction.fn(instruction.state, registers + instruction.first_slot, env);
-      if (code != 0) [[unlikely]]
-        return KernelError(instruction, code);
-      continue;
+  const weir_env* const env = &worker.env;
+  const Instruction* const tape = plan_.instructions.data();
+  const Instruction* const stop = tape + end;
+  const kernel::RunControl* const control = worker.step.control;
+  // A step that somebody may end is asked after at every instruction, others now and then: for the session's end.
+  const bool watched =
+      control != nullptr && (control->cancelled != nullptr || control->failed != nullptr || control->has_deadline());
+  const ptrdiff_t stretch = watched ? 1 : 64;
+  for (const Instruction* at = tape + begin; at < stop;) {
+    if (control != nullptr && control->stopped()) [[unlikely]]
+      return control->Check();
+    for (const Instruction* const until = stop - at > stretch ? at + stretch : stop; at < until;) {
+      const Instruction& instruction = *at++;
+      if (instruction.opcode == Opcode::kKernel) [[likely]] {
+        const int32_t code = instruction.fn(instruction.state, registers + instruction.first_slot, env);
+        if (code != 0) [[unlikely]]
+          return KernelError(worker, instruction, code);
+        continue;
+      }
+      if (instruction.opcode == Opcode::kGuard) {
+        SetGuard(instruction);
+      } else if (instruction.opcode == Opcode::kSkip) {
+        const plan::Jump& jump = plan_.jumps[instruction.detail];
+        if (guards_[static_cast<size_t>(jump.guard)] == 0) at = tape + jump.target;
+      } else if (instruction.opcode == Opcode::kRepeat) {
+        const plan::Jump& jump = plan_.jumps[instruction.detail];
+        if (guards_[static_cast<size_t>(jump.guard)] == 0) continue;
+        at = tape + jump.target;
+        break;  // ask again before the next iteration
+      } else {
+        WEIR_TRY(Special(worker, instruction));
+        // A call may have taken long, or cut itself short because it was told that the step is to end.
+        if (instruction.opcode == Opcode::kCall) break;
+      }
     }
-    WEIR_TRY(Special(runner, instruction, fetches, step_id));
   }
-  return Status();
+  return control != nullptr && control->stopped() ? control->Check() : Status();
 }
 
-Status PlanRunner::Instance::Special(PlanRunner& runner, const Instruction& instruction, std::vector<Tensor>* fetches,
-                                     int64_t step_id) {
+Status PlanRunner::Instance::Special(Worker& worker, const Instruction& instruction) {
   switch (instruction.opcode) {
-    case Opcode::kKernel:
-      return Internal("a plain kernel reached the special instructions");
     case Opcode::kLockedKernel:
-      return LockedKernel(runner, instruction);
+      return LockedKernel(worker, instruction);
     case Opcode::kCall:
-      return At(instruction, Call(runner, instruction, step_id));
+      return At(instruction, Call(worker, instruction));
     case Opcode::kReadVariable:
       return At(instruction, ReadVariable(instruction));
     case Opcode::kAssign:
@@ -130,12 +167,22 @@ Status PlanRunner::Instance::Special(PlanRunner& runner, const Instruction& inst
     case Opcode::kFetch: {
       Result<Tensor> fetched = Fetch(instruction);
       if (!fetched.ok()) return At(instruction, fetched.status());
-      (*fetches)[instruction.detail] = std::move(*fetched);
+      (*worker.fetches)[instruction.detail] = std::move(*fetched);
       return Status();
     }
     case Opcode::kRelease:
       Drop(static_cast<int>(instruction.detail));
       return Status();
+    case Opcode::kMove:
+      return At(instruction, Move(instruction));
+    case Opcode::kMerge:
+      Merge(instruction);
+      return Status();
+    case Opcode::kKernel:
+    case Opcode::kGuard:
+    case Opcode::kSkip:
+    case Opcode::kRepeat:
+      return Internal("a plain instruction reached the special ones");
   }
   return Status();
 }
@@ -144,9 +191,9 @@ Status PlanRunner::Instance::At(const Instruction& instruction, const Status& st
   return status.ok() ? status : graph::AtNode(status, *plan_.nodes[static_cast<size_t>(instruction.node)]);
 }
 
-Status PlanRunner::Instance::KernelError(const Instruction& instruction, int32_t code) const {
+Status PlanRunner::Instance::KernelError(const Worker& worker, const Instruction& instruction, int32_t code) const {
   const graph::Node& node = *plan_.nodes[static_cast<size_t>(instruction.node)];
-  return graph::AtNode(error_.ToStatus(code, node.op().name), node);
+  return graph::AtNode(worker.error.ToStatus(code, node.op().name), node);
 }
 
 const Value& PlanRunner::Instance::ValueOf(const Instruction& instruction, uint32_t operand) const {
@@ -161,8 +208,20 @@ const plan::VariableUse& PlanRunner::Instance::VariableAt(const Storage& storage
   return plan_.variables[static_cast<size_t>(storage.variable)];
 }
 
+const Value& PlanRunner::Instance::Chosen(const Value& value) const {
+  const Value* at = &value;
+  while (StorageOf(*at).home == Storage::Home::kBound) {
+    at = &plan_.values[static_cast<size_t>(chosen_[static_cast<size_t>(at->storage)])];
+  }
+  return *at;
+}
+
 Result<Tensor> PlanRunner::Instance::TensorOf(const Value& value) const {
   const Storage& storage = StorageOf(value);
+  if (storage.home == Storage::Home::kBound) {
+    WEIR_ASSIGN(Tensor tensor, TensorOf(Chosen(value)));
+    return value.shape_known && !(tensor.shape() == value.shape) ? tensor.Reshaped(value.shape) : tensor;
+  }
   if (storage.home == Storage::Home::kArena) {
     return Tensor::Over(value.dtype, value.shape, arenas_[static_cast<size_t>(storage.space + 1)], storage.offset);
   }
@@ -213,7 +272,7 @@ Status PlanRunner::Instance::HoldOutput(const Value& value, Tensor tensor) {
   return Status();
 }
 
-Status PlanRunner::Instance::Call(PlanRunner& runner, const Instruction& instruction, int64_t step_id) {
+Status PlanRunner::Instance::Call(Worker& worker, const Instruction& instruction) {
   const VariableLocks locks(plan_, instruction);
   for (uint32_t l = instruction.locks_begin; l < instruction.locks_end; ++l) {
     const plan::Lock& lock = plan_.locks[l];
@@ -227,7 +286,8 @@ Status PlanRunner::Instance::Call(PlanRunner& runner, const Instruction& instruc
     WEIR_ASSIGN(Tensor input, TensorOf(ValueOf(instruction, i)));
     inputs.push_back(std::move(input));
   }
-  WEIR_ASSIGN(std::vector<Tensor> outputs, runner.calls_[instruction.detail].Run(std::move(inputs), step_id));
+  WEIR_ASSIGN(std::vector<Tensor> outputs,
+              worker.runner->calls_[instruction.detail].Run(std::move(inputs), worker.step));
   if (outputs.size() != instruction.outputs) {
     return Internal("a call made {} outputs, wanted {}", outputs.size(), instruction.outputs);
   }
@@ -271,8 +331,12 @@ Status PlanRunner::Instance::Copy(const Instruction& instruction) {
 }
 
 Result<Tensor> PlanRunner::Instance::Fetch(const Instruction& instruction) {
+  if (guards_[static_cast<size_t>(plan_.fetch_guards[instruction.detail])] == 0) {
+    return InvalidArgument("Retval[{}] does not have value: it lies on a branch that was not taken",
+                           instruction.detail);
+  }
   const VariableLocks locks(plan_, instruction);
-  const Value& value = ValueOf(instruction, 0);
+  const Value& value = Chosen(ValueOf(instruction, 0));
   const Storage& storage = StorageOf(value);
   const graph::Node& node = *plan_.nodes[static_cast<size_t>(instruction.node)];
   if (storage.home == Storage::Home::kVariable && !node.output_types().empty() &&

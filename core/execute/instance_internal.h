@@ -2,6 +2,8 @@
 #ifndef WEIR_CORE_EXECUTE_INSTANCE_INTERNAL_H_
 #define WEIR_CORE_EXECUTE_INSTANCE_INTERNAL_H_
 
+#include <atomic>
+#include <condition_variable>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -12,34 +14,53 @@
 
 namespace weir::execute {
 
-/// Single-threaded. Made once, run many times.
+/// One run at a time, in which tasks may run on several threads. Made once, run many times.
 class PlanRunner::Instance {
  public:
   static Result<std::unique_ptr<Instance>> Make(const plan::ExecutionPlan& plan);
 
   /// Runs the tape. Tensors made on the way are dropped at the end, also after an error.
-  Status Run(PlanRunner& runner, std::span<const Tensor> feeds, std::vector<Tensor>* fetches, int64_t step_id);
+  Status Run(PlanRunner& runner, std::span<const Tensor> feeds, std::vector<Tensor>* fetches, const StepArgs& step);
 
  private:
   using Instruction = plan::Instruction;
 
+  /// What one thread needs to run instructions of a step.
+  struct Worker {
+    Worker();
+    Worker(const Worker&) = delete;
+    Worker& operator=(const Worker&) = delete;
+    PlanRunner* runner = nullptr;
+    std::vector<Tensor>* fetches = nullptr;
+    StepArgs step;
+    kernel::ErrorRecord error;
+    weir_env env{};
+  };
+  friend class Dataflow;
+
   explicit Instance(const plan::ExecutionPlan& plan) : plan_(plan) {}
   Status LayOut();
   Status Begin(std::span<const Tensor> feeds);
-  Status Tape(PlanRunner& runner, std::vector<Tensor>* fetches, int64_t step_id);
-  Status Special(PlanRunner& runner, const Instruction& instruction, std::vector<Tensor>* fetches, int64_t step_id);
-  Status LockedKernel(PlanRunner& runner, const Instruction& instruction);
-  Status Call(PlanRunner& runner, const Instruction& instruction, int64_t step_id);
+  /// Instructions [begin, end).
+  Status Tape(Worker& worker, uint32_t begin, uint32_t end);
+  Status Special(Worker& worker, const Instruction& instruction);
+  Status LockedKernel(Worker& worker, const Instruction& instruction);
+  Status Call(Worker& worker, const Instruction& instruction);
   Status ReadVariable(const Instruction& instruction);
   Status Assign(const Instruction& instruction);
   Status QueryVariable(const Instruction& instruction);
   Status Copy(const Instruction& instruction);
+  Status Move(const Instruction& instruction);
+  void Merge(const Instruction& instruction);
+  void SetGuard(const Instruction& instruction);
   Result<Tensor> Fetch(const Instruction& instruction);
-  Status KernelError(const Instruction& instruction, int32_t code) const;
+  Status KernelError(const Worker& worker, const Instruction& instruction, int32_t code) const;
   Status At(const Instruction& instruction, const Status& status) const;
 
   const plan::Value& ValueOf(const Instruction& instruction, uint32_t operand) const;
   const plan::Storage& StorageOf(const plan::Value& value) const;
+  /// The value behind what a Merge chose; any other value is itself.
+  const plan::Value& Chosen(const plan::Value& value) const;
   /// The value as a tensor over its memory, which lives until the run ends.
   Result<Tensor> TensorOf(const plan::Value& value) const;
   /// Makes `tensor` the content of an owned, fed or fresh storage and points its slots there.
@@ -60,8 +81,41 @@ class PlanRunner::Instance {
   std::vector<std::shared_ptr<Buffer>> arenas_;  // by space + 1
   std::vector<Tensor> tensors_;                  // by storage: what feeds, calls and fetches hold during a run
   std::vector<int> transient_;                   // storages to empty at the end of a run
-  kernel::ErrorRecord error_;
-  weir_env env_{};
+  std::vector<int> chosen_;                      // by storage: the value that a Merge chose; empty without Merge
+  std::vector<uint8_t> guards_;
+  std::unique_ptr<Worker> worker_;  // of the caller's thread
+};
+
+/// A run of a T2 plan.
+class Dataflow {
+ public:
+  Dataflow(PlanRunner::Instance& instance, PlanRunner& runner, std::vector<Tensor>* fetches, const StepArgs& step);
+  Status Run();
+
+ private:
+  using Instance = PlanRunner::Instance;
+  void Work();
+  void RunTask(uint32_t task, Instance::Worker& worker);
+  void Launch(std::unique_lock<std::mutex>& lock);
+  void Finished(uint32_t task, const Status& status);
+
+  Instance& instance_;
+  PlanRunner& runner_;
+  std::vector<Tensor>* fetches_;
+  StepArgs step_;
+  kernel::RunControl control_;
+  std::atomic<bool> failed_{false};
+  std::atomic<uint32_t> events_{0};  // counts what happens, so that the caller may spin for it
+  std::mutex mutex_;                 // protects all below
+  std::condition_variable changed_;
+  std::vector<int> pending_;     // by task
+  std::vector<uint32_t> ready_;  // a heap, the earliest task first
+  std::vector<uint32_t> ready_to_block_;
+  size_t left_;      // tasks that have not ended
+  int helpers_ = 0;  // jobs on the compute pool
+  int active_ = 0;   // tasks running anywhere
+  int running_ = 0;  // those of them on the caller's thread and the compute pool
+  Status error_;
 };
 
 /// Takes an instruction's variable locks in order, gives them back in reverse.

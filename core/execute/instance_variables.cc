@@ -57,10 +57,11 @@ Status PlanRunner::Instance::Unshare(const plan::VariableUse& use, int space) {
   return Status();
 }
 
-Status PlanRunner::Instance::LockedKernel(PlanRunner& runner, const Instruction& instruction) {
+Status PlanRunner::Instance::LockedKernel(Worker& worker, const Instruction& instruction) {
   const VariableLocks locks(plan_, instruction);
   std::unique_lock<std::mutex> running;
-  if (instruction.serialized) running = std::unique_lock<std::mutex>(*runner.kernel_mutexes_[instruction.detail]);
+  if (instruction.serialized)
+    running = std::unique_lock<std::mutex>(*worker.runner->kernel_mutexes_[instruction.detail]);
   for (uint32_t l = instruction.locks_begin; l < instruction.locks_end; ++l) {
     const plan::VariableUse& use = plan_.variables[static_cast<size_t>(plan_.locks[l].variable)];
     if (Status ready = CheckInitialized(use); !ready.ok()) return At(instruction, ready);
@@ -85,8 +86,8 @@ Status PlanRunner::Instance::LockedKernel(PlanRunner& runner, const Instruction&
     reg.data = current.data;
     reg.handle = current.handle;
   }
-  const int32_t code = instruction.fn(instruction.state, registers_.data() + instruction.first_slot, &env_);
-  return code == 0 ? Status() : KernelError(instruction, code);
+  const int32_t code = instruction.fn(instruction.state, registers_.data() + instruction.first_slot, &worker.env);
+  return code == 0 ? Status() : KernelError(worker, instruction, code);
 }
 
 Status PlanRunner::Instance::ReadVariable(const Instruction& instruction) {

@@ -6,26 +6,18 @@
 #include <utility>
 
 #include "core/execute/string_ids_internal.h"
+#include "core/graph/shape_values.h"
+#include "core/kernel/operand_args.h"
 
 namespace weir::execute {
+
+using kernel::ArgOfOperand;
+using kernel::Masked;
+
 namespace {
 
 constexpr size_t kCachedKernels = 8;
 constexpr uint64_t kLargestKey = 4096;
-
-bool Masked(uint64_t mask, int arg) { return arg < 64 && (mask >> arg & 1) != 0; }
-
-std::vector<int> ArgOfOperand(const std::vector<int>& counts) {
-  std::vector<int> args;
-  for (size_t arg = 0; arg < counts.size(); ++arg)
-    args.insert(args.end(), static_cast<size_t>(counts[arg]), static_cast<int>(arg));
-  return args;
-}
-
-template <class T>
-Tensor Integers(const std::vector<int64_t>& values, const Shape& shape) {
-  return Tensor::Of<T>(shape, std::vector<T>(values.begin(), values.end()));
-}
 
 /// What a prepared kernel depends on: its file, all shapes, the bytes of operands that steer it. Empty when those are
 /// too many to keep.
@@ -40,21 +32,6 @@ std::string CallKey(const kernel::KernelEntry& entry, const std::vector<kernel::
   }
   for (const kernel::OperandSpec& output : outputs) key += output.shape.ToString();
   return key;
-}
-
-/// What Shape, Size and Rank say of a tensor.
-Tensor Describe(std::string_view op, const Tensor& tensor, DType dtype) {
-  std::vector<int64_t> values;
-  Shape shape;
-  if (op == "Size") {
-    values = {tensor.elements()};
-  } else if (op == "Rank") {
-    values = {tensor.shape().rank()};
-  } else {
-    values.assign(tensor.shape().dims().begin(), tensor.shape().dims().end());
-    shape = Shape::Of({tensor.shape().rank()});
-  }
-  return dtype == DType::kInt64 ? Integers<int64_t>(values, shape) : Integers<int32_t>(values, shape);
 }
 
 }  // namespace
@@ -89,7 +66,7 @@ weir_reg RegisterOf(const Tensor& tensor, const weir_shape* shape) {
   return reg;
 }
 
-Result<std::vector<Tensor>> NodeCall::Run(std::vector<Tensor> inputs, int64_t step_id) {
+Result<std::vector<Tensor>> NodeCall::Run(std::vector<Tensor> inputs, const StepArgs& step) {
   Result<std::vector<Tensor>> outputs = [&]() -> Result<std::vector<Tensor>> {
     if (spec_.builtin != nullptr) return RunBuiltin(std::move(inputs));
     if (spec_.node->op().run_by == op::RunBy::kUniversal) return RunUniversal(inputs);
@@ -98,8 +75,8 @@ Result<std::vector<Tensor>> NodeCall::Run(std::vector<Tensor> inputs, int64_t st
     const bool strings =
         std::any_of(types.begin(), types.end(), is_string) ||
         std::any_of(inputs.begin(), inputs.end(), [](const Tensor& t) { return t.dtype() == DType::kString; });
-    if (strings) return RunStrings(inputs, step_id);
-    return RunKernels(spec_.kernels, spec_.node->attrs(), std::move(inputs), types, step_id);
+    if (strings) return RunStrings(inputs, step);
+    return RunKernels(spec_.kernels, spec_.node->attrs(), std::move(inputs), types, step);
   }();
   if (!outputs.ok()) return graph::AtNode(outputs.status(), *spec_.node);
   return outputs;
@@ -125,12 +102,15 @@ Result<std::vector<PartialShape>> NodeCall::Infer(const std::vector<Tensor>& inp
 Result<std::vector<Tensor>> NodeCall::RunUniversal(const std::vector<Tensor>& inputs) {
   const std::string_view op = spec_.node->op().name;
   std::vector<Tensor> outputs;
-  if (op == "Shape" || op == "ShapeN" || op == "Size" || op == "Rank") {
-    for (size_t i = 0; i < inputs.size(); ++i)
-      outputs.push_back(Describe(op, inputs[i], spec_.node->output_types()[i]));
+  if (graph::AsksForShape(op)) {
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      WEIR_ASSIGN(Tensor value,
+                  graph::ShapeValue(op, static_cast<int>(i), inputs[i].shape(), spec_.node->output_types()[i]));
+      outputs.push_back(std::move(value));
+    }
     return outputs;
   }
-  if (op == "Reshape" || op == "ExpandDims" || op == "Squeeze") {
+  if (kernel::OnlyReshapes(op)) {
     WEIR_ASSIGN(const std::vector<PartialShape> shapes, Infer(inputs));
     WEIR_ASSIGN(Shape shape, shapes[0].ToShape());
     WEIR_ASSIGN(Tensor view, inputs[0].Reshaped(std::move(shape)));
@@ -158,7 +138,7 @@ Result<std::vector<Tensor>> NodeCall::RunBuiltin(std::vector<Tensor> inputs) {
   return std::move(call.outputs);
 }
 
-Result<std::vector<Tensor>> NodeCall::RunStrings(const std::vector<Tensor>& inputs, int64_t step_id) {
+Result<std::vector<Tensor>> NodeCall::RunStrings(const std::vector<Tensor>& inputs, const StepArgs& step) {
   if (!MovesElements(spec_.node->op().name)) {
     return Unimplemented("op {} has no kernel for strings", spec_.node->op().name);
   }
@@ -174,7 +154,7 @@ Result<std::vector<Tensor>> NodeCall::RunStrings(const std::vector<Tensor>& inpu
   if (entries.empty()) return Unimplemented("op {} has no kernel for strings", spec_.node->op().name);
   std::vector<DType> types;
   for (const DType t : spec_.node->output_types()) types.push_back(t == DType::kString ? DType::kInt64 : t);
-  WEIR_ASSIGN(std::vector<Tensor> outputs, RunKernels(entries, view, std::move(numbered), types, step_id));
+  WEIR_ASSIGN(std::vector<Tensor> outputs, RunKernels(entries, view, std::move(numbered), types, step));
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (spec_.node->output_types()[i] != DType::kString) continue;
     WEIR_ASSIGN(outputs[i], ids.Decode(outputs[i]));
@@ -184,7 +164,7 @@ Result<std::vector<Tensor>> NodeCall::RunStrings(const std::vector<Tensor>& inpu
 
 Result<std::vector<Tensor>> NodeCall::RunKernels(const std::vector<const kernel::KernelEntry*>& entries,
                                                  op::AttrView attrs, std::vector<Tensor> inputs,
-                                                 std::span<const DType> output_types, int64_t step_id) {
+                                                 std::span<const DType> output_types, const StepArgs& step) {
   WEIR_ASSIGN(const std::vector<PartialShape> shapes, Infer(inputs));
   const bool known = std::all_of(shapes.begin(), shapes.end(), [](const PartialShape& s) { return s.fully_defined(); });
   Status last = Unimplemented("no kernel of op {} runs with these operands", spec_.node->op().name);
@@ -208,7 +188,8 @@ Result<std::vector<Tensor>> NodeCall::RunKernels(const std::vector<const kernel:
     }
     std::vector<DType> base;
     for (const DType t : output_types) base.push_back(BaseType(t));
-    return dynamic->Compute(std::move(inputs), base, spec_.device->allocator(), step_id);
+    return dynamic->Compute(std::move(inputs), base, spec_.device->allocator(), step.step_id,
+                            {step.control, step.intra_op});
   }
   return last;
 }

@@ -11,10 +11,19 @@
 #include "core/base/status.h"
 #include "core/kernel/context.h"
 #include "core/kernel/prepared.h"
+#include "core/kernel/run_control.h"
 #include "core/plan/plan.h"
 #include "core/tensor/tensor.h"
 
 namespace weir::execute {
+
+/// What one run of a plan keeps to.
+struct StepArgs {
+  int64_t step_id = 0;
+  const kernel::RunControl* control = nullptr;  // null = nothing ends it early
+  int inter_op = 1;                             // tasks at once
+  int intra_op = 0;                             // threads of parallel_for in one op; 0 = all
+};
 
 /// The slow path for nodes that a plan cannot bind, and the way constants are folded. Thread-safe.
 class NodeCall {
@@ -26,16 +35,16 @@ class NodeCall {
   /// Inputs lie where the best kernel wants them (the device's memory, or the host for host operands). An input that is
   /// a variable which the kernel writes is written in place; the caller holds its lock and made its memory unshared.
   /// Outputs of reference type are the first input. Errors name the node.
-  Result<std::vector<Tensor>> Run(std::vector<Tensor> inputs, int64_t step_id);
+  Result<std::vector<Tensor>> Run(std::vector<Tensor> inputs, const StepArgs& step = {});
 
  private:
   struct Cache;
   Result<std::vector<Tensor>> RunUniversal(const std::vector<Tensor>& inputs);
   Result<std::vector<Tensor>> RunBuiltin(std::vector<Tensor> inputs);
-  Result<std::vector<Tensor>> RunStrings(const std::vector<Tensor>& inputs, int64_t step_id);
+  Result<std::vector<Tensor>> RunStrings(const std::vector<Tensor>& inputs, const StepArgs& step);
   Result<std::vector<Tensor>> RunKernels(const std::vector<const kernel::KernelEntry*>& entries, op::AttrView attrs,
                                          std::vector<Tensor> inputs, std::span<const DType> output_types,
-                                         int64_t step_id);
+                                         const StepArgs& step);
   Result<std::vector<Tensor>> RunPrepared(const kernel::KernelEntry& entry, op::AttrView attrs,
                                           std::vector<Tensor>& inputs, std::span<const DType> output_types,
                                           const std::vector<PartialShape>& shapes);

@@ -46,9 +46,9 @@ void PlanRunner::Release(std::unique_ptr<Instance> instance) {
   if (more_idle_.size() < kIdleInstances) more_idle_.push_back(std::move(instance));
 }
 
-Status PlanRunner::Run(std::span<const Tensor> feeds, std::vector<Tensor>* fetches, int64_t step_id) {
+Status PlanRunner::Run(std::span<const Tensor> feeds, std::vector<Tensor>* fetches, const StepArgs& step) {
   WEIR_ASSIGN(std::unique_ptr<Instance> instance, Acquire());
-  Status status = instance->Run(*this, feeds, fetches, step_id);
+  Status status = instance->Run(*this, feeds, fetches, step);
   Release(std::move(instance));
   return status;
 }

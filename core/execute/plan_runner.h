@@ -1,4 +1,4 @@
-// Tier T0: a plan runs on the caller's thread, instruction by instruction.
+// Runs plans: tier T0 on the caller's thread, instruction by instruction; tier T2 task by task on all threads.
 #ifndef WEIR_CORE_EXECUTE_PLAN_RUNNER_H_
 #define WEIR_CORE_EXECUTE_PLAN_RUNNER_H_
 
@@ -31,13 +31,17 @@ class PlanRunner {
 
   /// `feeds` have the types and shapes that the plan was built for and are only borrowed; `fetches` is filled with host
   /// tensors that share nothing with the plan, its variables or the feeds. The first error ends the step.
-  Status Run(std::span<const Tensor> feeds, std::vector<Tensor>* fetches, int64_t step_id);
+  /// No op of the step is running any more when it returns.
+  Status Run(std::span<const Tensor> feeds, std::vector<Tensor>* fetches, const StepArgs& step = {});
+
+  /// Registers, arenas and tensors of one run at a time (instance_internal.h).
+  class Instance;
 
  private:
-  class Instance;
   Result<std::unique_ptr<Instance>> Acquire();
   void Release(std::unique_ptr<Instance> instance);
 
+  friend class Instance;
   std::unique_ptr<plan::ExecutionPlan> plan_;
   std::vector<NodeCall> calls_;                              // by ExecutionPlan::calls
   std::vector<std::unique_ptr<std::mutex>> kernel_mutexes_;  // by kernel, set for kernels that change their state

@@ -12,7 +12,8 @@
 
 namespace weir::graph {
 
-/// A node of a step. Ids are positions in StepGraph::nodes; inputs and control inputs have smaller ids.
+/// A node of a step. Ids are positions in StepGraph::nodes; inputs and control inputs have smaller ids, but for the
+/// inputs of a Merge that come from NextIteration (frames.h).
 struct StepNode {
   enum class Kind : uint8_t { kOp, kFeed, kConstant };
   Kind kind = Kind::kOp;
@@ -27,6 +28,8 @@ struct StepNode {
   std::vector<PartialShape> shapes;
   /// Host values by output; kConstant only.
   std::vector<Tensor> values;
+  /// Index into StepGraph::frames; of no meaning for feeds and constants, which all frames see.
+  int frame = 0;
 
   std::string_view name() const { return source->name(); }
   bool is_op(std::string_view op) const { return kind == Kind::kOp && source->op().name == op; }
@@ -46,13 +49,20 @@ struct StepRequest {
   std::vector<NodeId> targets;
 };
 
-/// Nodes in an order that respects all edges. `fetches` correspond one to one to the request's; `targets` are the nodes
-/// that must run though nobody may consume them.
+/// A loop's scope, opened by its Enter nodes. Frame 0 is the step itself.
+struct Frame {
+  int parent = -1;
+  std::string name;
+};
+
+/// Nodes in an order that respects all edges but those that close loops. `fetches` correspond one to one to the
+/// request's; `targets` are the nodes that must run though nobody may consume them.
 struct StepGraph {
   const Graph* graph = nullptr;
   std::vector<StepNode> nodes;
   std::vector<Endpoint> fetches;
   std::vector<NodeId> targets;
+  std::vector<Frame> frames;
 
   const StepNode& node(NodeId id) const { return nodes[static_cast<size_t>(id)]; }
   DType TypeOf(Endpoint e) const { return node(e.node).types[static_cast<size_t>(e.index)]; }

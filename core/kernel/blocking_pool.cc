@@ -10,7 +10,7 @@
 namespace weir::kernel {
 namespace {
 
-constexpr int kMaxThreads = 64;
+constexpr int kMaxThreads = 512;
 constexpr auto kIdleTime = std::chrono::seconds(2);
 
 struct Job {

@@ -3,11 +3,13 @@
 #define WEIR_CORE_KERNEL_CALL_H_
 
 #include <algorithm>
-#include <atomic>
+#include <condition_variable>
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <mutex>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -16,6 +18,19 @@
 #include "core/tensor/buffer.h"
 #include "core/tensor/tensor.h"
 #include "sdk/abi/host.h"
+
+namespace weir::kernel {
+
+/// How an ASYNC kernel says that it is done.
+struct Completion {
+  std::mutex mutex;  // protects all below
+  std::condition_variable changed;
+  bool done = false;
+  int32_t code = 0;
+  std::string message;
+};
+
+}  // namespace weir::kernel
 
 /// Lives for the call. Used by one thread at a time, as the kernel's own code orders it.
 struct weir_ctx {
@@ -29,7 +44,9 @@ struct weir_ctx {
   uint64_t host_outputs = 0;     // by flattened output
   uint64_t variable_writes = 0;  // by flattened input
   int64_t step_id = 0;
-  const std::atomic<bool>* cancelled = nullptr;  // may be null
+  const weir::kernel::RunControl* control = nullptr;  // may be null
+  int threads = 0;                                    // cap of parallel_for; 0 = all
+  weir::kernel::Completion* completion = nullptr;     // of an ASYNC kernel
 
   weir::Status Input(uint32_t i, weir_tensor* tensor) const;
   weir::Status Range(std::string_view arg, uint32_t* first, uint32_t* count) const;

@@ -61,9 +61,26 @@ DynamicKernel::~DynamicKernel() {
   if (owned_ && WEIR_HAS(entry_->record, destroy)) entry_->record->destroy(state_);
 }
 
+Status DynamicKernel::Await(weir_ctx& ctx) {
+  constexpr auto kLook = std::chrono::milliseconds(1);  // how soon a cancelled step is noticed
+  Completion& completion = *ctx.completion;
+  bool told = false;
+  std::unique_lock<std::mutex> lock(completion.mutex);
+  while (!completion.changed.wait_for(lock, kLook, [&] { return completion.done; })) {
+    if (told || ctx.control == nullptr || !ctx.control->stopped()) continue;
+    told = true;
+    lock.unlock();
+    if (WEIR_HAS(entry_->record, cancel)) entry_->record->cancel(state_, &ctx);
+    lock.lock();
+  }
+  if (completion.code == WEIR_OK) return Status();
+  const Status stopped = told ? ctx.control->Check() : Status();
+  if (!stopped.ok()) return stopped;
+  return Status(static_cast<Code>(completion.code), std::move(completion.message));
+}
+
 Result<std::vector<Tensor>> DynamicKernel::Compute(std::vector<Tensor> inputs, std::span<const DType> output_types,
-                                                   Allocator& allocator, int64_t step_id,
-                                                   const std::atomic<bool>* cancelled) {
+                                                   Allocator& allocator, int64_t step_id, const CallLimits& limits) {
   weir_ctx ctx;
   ctx.ranges = ranges_;
   ctx.inputs = std::move(inputs);
@@ -74,12 +91,16 @@ Result<std::vector<Tensor>> DynamicKernel::Compute(std::vector<Tensor> inputs, s
   ctx.host_outputs = host_outputs_;
   ctx.variable_writes = variable_writes_;
   ctx.step_id = step_id;
-  ctx.cancelled = cancelled;
+  ctx.control = limits.control;
+  ctx.threads = limits.threads;
+  Completion completion;
+  ctx.completion = &completion;
   const weir_kernel* record = entry_->record;
   std::unique_lock<std::mutex> serial(mutex_, std::defer_lock);
   if ((record->flags & WEIR_KERNEL_STATEFUL) != 0) serial.lock();
-  const Status computed = CallPlugin(fmt::format("kernel {} of {}", Text(record->op), entry_->file),
-                                     [&](weir_error* error) { return record->compute(state_, &ctx, error); });
+  Status computed = CallPlugin(fmt::format("kernel {} of {}", Text(record->op), entry_->file),
+                               [&](weir_error* error) { return record->compute(state_, &ctx, error); });
+  if (computed.ok() && (record->flags & WEIR_KERNEL_ASYNC) != 0) computed = Await(ctx);
   if (!computed.ok()) return computed.WithNode(node_);
   for (size_t i = 0; i < ctx.outputs.size(); ++i) {
     if (ctx.outputs[i].valid()) continue;

@@ -2,7 +2,6 @@
 #ifndef WEIR_CORE_KERNEL_CONTEXT_H_
 #define WEIR_CORE_KERNEL_CONTEXT_H_
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -13,6 +12,7 @@
 #include "core/base/status.h"
 #include "core/kernel/host.h"
 #include "core/kernel/registry.h"
+#include "core/kernel/run_control.h"
 #include "core/tensor/buffer.h"
 #include "core/tensor/tensor.h"
 #include "sdk/abi/kernel.h"
@@ -24,6 +24,12 @@ struct InputRange {
   std::string name;
   uint32_t first = 0;
   uint32_t count = 0;
+};
+
+/// What a call has to keep to.
+struct CallLimits {
+  const RunControl* control = nullptr;  // may be null
+  int threads = 0;                      // that parallel_for may use; 0 = all
 };
 
 /// Owns the state that a plugin's `create` made for a node and calls `compute` with it. Thread-safe: calls run
@@ -42,15 +48,17 @@ class DynamicKernel {
   /// string; an input whose buffer nobody else holds may become an output (`forward`), so the caller keeps a reference
   /// to what has to stay as it is. Inputs in variable_writes are given writable, under the lock that the caller holds.
   /// `output_types` are value types; outputs come from `allocator`, from the host for host_outputs and strings.
-  /// `cancelled` may be null. Errors name the node; Internal when the kernel left an output unset.
+  /// An ASYNC kernel is waited for, on this thread; when `control` ends the step before, it is told so by `cancel`.
+  /// Errors name the node; Internal when the kernel left an output unset.
   Result<std::vector<Tensor>> Compute(std::vector<Tensor> inputs, std::span<const DType> output_types,
-                                      Allocator& allocator, int64_t step_id,
-                                      const std::atomic<bool>* cancelled = nullptr);
+                                      Allocator& allocator, int64_t step_id, const CallLimits& limits = {});
 
   const KernelEntry& entry() const { return *entry_; }
 
  private:
   DynamicKernel() = default;
+  /// Until the kernel said `done`.
+  Status Await(weir_ctx& ctx);
   const KernelEntry* entry_ = nullptr;
   std::string node_;
   std::vector<InputRange> ranges_;

@@ -10,6 +10,7 @@
 
 #include "core/kernel/blocking_pool.h"
 #include "core/kernel/call.h"
+#include "core/kernel/compute_pool.h"
 #include "core/kernel/node_attr.h"
 #include "sdk/abi/plugin.h"
 
@@ -47,13 +48,21 @@ void Log(int32_t level, const char* file, int32_t line, weir_str text) noexcept 
   });
 }
 
-int32_t Schedule(void (*fn)(void*), void* arg, uint64_t) noexcept {
+int32_t Schedule(void (*fn)(void*), void* arg, uint64_t hint) noexcept {
   if (fn == nullptr) return WEIR_INVALID_ARGUMENT;
-  return Guard(nullptr, [&] { return RunBlocking(fn, arg); });
+  return Guard(nullptr, [&]() -> Status {
+    // Scheduled work may wait for what it schedules in turn, so it never queues behind other work.
+    if ((hint & WEIR_SCHEDULE_MAY_BLOCK) == 0 && ComputePool::Get().TrySubmit(fn, arg)) return {};
+    return RunBlocking(fn, arg);
+  });
 }
 
-void ParallelFor(weir_ctx*, uint64_t n, uint64_t, void (*fn)(void*, uint64_t, uint64_t), void* arg) {
-  if (n != 0) fn(arg, 0, n);
+void ParallelFor(weir_ctx* ctx, uint64_t n, uint64_t grain, void (*fn)(void*, uint64_t, uint64_t), void* arg) noexcept {
+  const int threads = ctx != nullptr && ctx->threads > 0 ? ctx->threads : ComputePool::Get().parallelism();
+  Guard(nullptr, [&]() -> Status {
+    ComputePool::Get().ParallelFor(n, grain, threads, fn, arg);
+    return {};
+  });
 }
 
 // The block is preceded by where it came from and how large it is.
@@ -148,8 +157,23 @@ int32_t Temp(weir_ctx* ctx, uint64_t bytes, uint32_t space, weir_buf* buf, weir_
 
 int64_t StepId(weir_ctx* ctx) noexcept { return ctx->step_id; }
 
-int32_t IsCancelled(weir_ctx* ctx) noexcept {
-  return ctx->cancelled != nullptr && ctx->cancelled->load(std::memory_order_relaxed) ? 1 : 0;
+int32_t IsCancelled(weir_ctx* ctx) noexcept { return ctx->control != nullptr && ctx->control->stopped() ? 1 : 0; }
+
+void Done(weir_ctx* ctx, int32_t code, weir_str message) noexcept {
+  Guard(nullptr, [&]() -> Status {
+    const std::lock_guard lock(ctx->completion->mutex);
+    ctx->completion->code = code;
+    ctx->completion->message = Text(message);
+    ctx->completion->done = true;
+    ctx->completion->changed.notify_all();
+    return {};
+  });
+}
+
+int64_t TimeLeft(weir_ctx* ctx) noexcept {
+  if (ctx->control == nullptr || !ctx->control->has_deadline()) return std::numeric_limits<int64_t>::max();
+  const auto left = ctx->control->deadline - RunControl::Clock::now();
+  return std::max<int64_t>(0, std::chrono::duration_cast<std::chrono::nanoseconds>(left).count());
 }
 
 // Elements of a string tensor, or InvalidArgument. The handle of such a tensor is the address of its first element.
@@ -214,6 +238,8 @@ const weir_host& HostTable() {
     host.string_set = StringSet;
     host.get_interface = GetInterface;
     host.node_resource = NodeResource;
+    host.done = Done;
+    host.time_left = TimeLeft;
     return host;
   }();
   return table;

@@ -74,6 +74,17 @@ Status MergeShape(ShapeContext& c) {
   return Status();
 }
 
+/// What the inputs agree on, when each of them is known.
+Status RefSelectShape(ShapeContext& c) {
+  WEIR_TRY(c.WithRank(0, 0).status());
+  PartialShape common = c.input(1);
+  for (int i = 1; i < c.num_inputs(); ++i) {
+    if (!c.input(i).fully_defined() || !(c.input(i) == common)) return Status();
+  }
+  c.set_output(0, std::move(common));
+  return Status();
+}
+
 /// What enters as a loop's variable may leave its first iteration in another shape.
 Status EnterShape(ShapeContext& c) {
   WEIR_ASSIGN(const bool is_constant, c.attrs().Bool("is_constant"));
@@ -253,6 +264,21 @@ void DeclareRefControlFlow(OpRegistry& ops) {
       .Attr(kAnyT)
       .Shape(SameAs(0))
       .Doc("NextIteration for a reference to a variable.");
+  ControlFlow(ops, "RefIdentity")
+      .In("input: Ref(T)")
+      .Out("output: Ref(T)")
+      .Attr(kAnyT)
+      .AllowsUninitialized()
+      .Shape(SameAs(0))
+      .Doc("The same reference to a variable.");
+  ControlFlow(ops, "RefSelect")
+      .In("index: int32")
+      .In("inputs: Ref(N*T)")
+      .Out("output: Ref(T)")
+      .Attr(kAnyT)
+      .Attr("N: int >= 1")
+      .Shape(RefSelectShape)
+      .Doc("The reference among `inputs` that `index` says.");
 }
 
 }  // namespace

@@ -1,10 +1,13 @@
 // Shape inference for the fed shapes, and constant folding through the normal kernels, in one forward walk: folded
 // values feed shape functions, and shapes that became known turn Shape, Size and Rank into constants.
 #include <algorithm>
+#include <map>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "core/graph/frames.h"
+#include "core/graph/shape_values.h"
 #include "core/optimize/passes_internal.h"
 
 namespace weir::optimize {
@@ -14,31 +17,22 @@ using graph::Endpoint;
 using graph::StepGraph;
 using graph::StepNode;
 
-/// The value of an integer as int32 or int64.
-Tensor IntTensor(DType dtype, const Shape& shape, std::span<const int64_t> values) {
-  if (dtype == DType::kInt64) return Tensor::Of<int64_t>(shape, {values.begin(), values.end()});
-  std::vector<int32_t> narrow;
-  for (int64_t v : values) narrow.push_back(static_cast<int32_t>(v));
-  return Tensor::Of<int32_t>(shape, narrow);
-}
-
-/// Values of Shape, ShapeN, Size and Rank when the input shapes say them; else nothing.
+/// Values of Shape, ShapeN, Size and Rank when the input shapes say them; else nothing, as where the output type cannot
+/// hold them: the step will say so when it gets there.
 std::vector<Tensor> ShapeValues(const StepGraph& step, const StepNode& node) {
   const std::string_view op = node.source->op().name;
   std::vector<Tensor> values;
-  if (op != "Shape" && op != "ShapeN" && op != "Size" && op != "Rank") return values;
+  if (!graph::AsksForShape(op)) return values;
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     const PartialShape& shape = step.ShapeOf(node.inputs[i]);
-    const DType dtype = node.types[i];
-    if (op == "Rank" && shape.has_rank()) {
-      values.push_back(IntTensor(dtype, Shape(), std::vector<int64_t>{shape.rank()}));
-    } else if (op == "Size" && shape.fully_defined()) {
-      values.push_back(IntTensor(dtype, Shape(), std::vector<int64_t>{shape.elements()}));
-    } else if (op != "Rank" && op != "Size" && shape.fully_defined()) {
-      values.push_back(IntTensor(dtype, Shape::Of({shape.rank()}), shape.dims()));
-    } else {
-      return {};
-    }
+    // A rank is known before the extents are.
+    const bool only_rank = op == "Rank" && shape.has_rank();
+    Result<Shape> known =
+        only_rank ? Shape::Make(std::vector<int64_t>(static_cast<size_t>(shape.rank()), 0)) : shape.ToShape();
+    if (!known.ok()) return {};
+    Result<Tensor> value = graph::ShapeValue(op, static_cast<int>(i), *known, node.types[i]);
+    if (!value.ok()) return {};
+    values.push_back(std::move(*value));
   }
   return values;
 }
@@ -107,11 +101,57 @@ Status Fold(const PassContext& context, StepGraph& step, StepNode& node) {
   return Status();
 }
 
-}  // namespace
+/// The weakest shape that both are: dims that differ become unknown.
+PartialShape Common(const PartialShape& a, const PartialShape& b) {
+  if (!a.has_rank() || !b.has_rank() || a.rank() != b.rank()) return PartialShape();
+  std::vector<int64_t> dims(a.dims().begin(), a.dims().end());
+  for (size_t i = 0; i < dims.size(); ++i) {
+    if (dims[i] != b.dims()[i]) dims[i] = -1;
+  }
+  return PartialShape::Of(dims);
+}
 
-Status InferAndFold(const PassContext& context, StepGraph& step) {
-  for (StepNode& node : step.nodes) {
+/// Shapes that the variables of loops are taken to have in every iteration, by Merge node.
+using LoopShapes = std::map<graph::NodeId, PartialShape>;
+
+/// A loop's Merge: what the previous rounds found, else the shape with which the loop is entered.
+bool InferLoopMerge(const StepGraph& step, graph::NodeId id, StepNode& node, LoopShapes& assumed) {
+  bool loops = false;
+  PartialShape entered;
+  bool first = true;
+  for (const Endpoint& input : node.inputs) {
+    if (graph::IsBackEdge(step, node, input)) {
+      loops = true;
+      continue;
+    }
+    entered = first ? step.ShapeOf(input) : Common(entered, step.ShapeOf(input));
+    first = false;
+  }
+  if (loops) node.shapes[0] = assumed.try_emplace(id, std::move(entered)).first->second;
+  return loops;
+}
+
+/// Weakens what was assumed by what the iterations give back; false when that changed something.
+bool LoopsAgree(const StepGraph& step, LoopShapes& assumed) {
+  bool agree = true;
+  for (auto& [id, shape] : assumed) {
+    const StepNode& node = step.node(id);
+    for (const Endpoint& input : node.inputs) {
+      if (!graph::IsBackEdge(step, node, input)) continue;
+      PartialShape weaker = Common(shape, step.ShapeOf(input));
+      if (weaker == shape) continue;
+      shape = std::move(weaker);
+      agree = false;
+    }
+  }
+  return agree;
+}
+
+Status Walk(const PassContext& context, StepGraph& step, LoopShapes& assumed) {
+  for (size_t i = 0; i < step.nodes.size(); ++i) {
+    StepNode& node = step.nodes[i];
     if (node.kind != StepNode::Kind::kOp) continue;
+    if (InferLoopMerge(step, static_cast<graph::NodeId>(i), node, assumed)) continue;
     if (node.source->op().name == "Const" && node.control_inputs.empty()) {
       Result<Tensor> value = node.source->attrs().TensorAttr("value");
       if (!value.ok()) return graph::AtNode(value.status(), *node.source);
@@ -122,6 +162,21 @@ Status InferAndFold(const PassContext& context, StepGraph& step) {
     WEIR_TRY(Fold(context, step, node));
   }
   return Status();
+}
+
+}  // namespace
+
+Status InferAndFold(const PassContext& context, StepGraph& step) {
+  LoopShapes assumed;
+  if (step.frames.size() <= 1) return Walk(context, step, assumed);
+  // Each round weakens at least one dim of one loop variable, so there are few.
+  for (;;) {
+    StepGraph attempt = step;
+    WEIR_TRY(Walk(context, attempt, assumed));
+    if (!LoopsAgree(attempt, assumed)) continue;
+    step = std::move(attempt);
+    return Status();
+  }
 }
 
 }  // namespace weir::optimize

@@ -1,6 +1,7 @@
 // Common subexpressions: stateless nodes with equal op, attributes, inputs and device run once.
 #include <algorithm>
 #include <functional>
+#include <numeric>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
@@ -77,9 +78,9 @@ Status MergeEqualNodes(const PassContext& context, StepGraph& step) {
   if (!context.options.common_subexpressions) return Status();
   std::unordered_multimap<size_t, NodeId> seen;
   std::vector<NodeId> replaced(step.nodes.size());
+  std::iota(replaced.begin(), replaced.end(), NodeId{0});
   for (size_t i = 0; i < step.nodes.size(); ++i) {
     StepNode& node = step.nodes[i];
-    replaced[i] = static_cast<NodeId>(i);
     for (Endpoint& input : node.inputs) input.node = replaced[static_cast<size_t>(input.node)];
     for (NodeId& control : node.control_inputs) control = replaced[static_cast<size_t>(control)];
     if (!Mergeable(node) || ReadsReference(step, node)) continue;

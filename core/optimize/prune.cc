@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/graph/frames.h"
 #include "core/optimize/passes_internal.h"
 
 namespace weir::optimize {
@@ -52,6 +53,8 @@ class Pruner {
       if (replaced < 0) WEIR_TRY(Visit(target));
       step_.targets.push_back(replaced < 0 ? StepOf(target) : replaced);
     }
+    WEIR_TRY(CloseLoops());
+    WEIR_TRY(graph::FindFrames(step_));
     return std::move(step_);
   }
 
@@ -88,8 +91,26 @@ class Pruner {
     }
     const auto inputs = node.inputs();
     for (auto it = inputs.rbegin(); it != inputs.rend(); ++it) {
-      if (StepOf(it->node) < 0 && !feeds_.contains(*it)) stack_.push_back({it->node, false});
+      if (StepOf(it->node) < 0 && !feeds_.contains(*it) && !ClosesLoop(node, *it)) stack_.push_back({it->node, false});
     }
+  }
+
+  bool ClosesLoop(const Node& to, const Endpoint& from) const {
+    return graph::FlowOf(to.op()) == graph::Flow::kMerge &&
+           graph::FlowOf(graph_.node(from.node).op()) == graph::Flow::kNextIteration;
+  }
+
+  /// Visits what only back edges lead to, then gives those edges their ends.
+  Status CloseLoops() {
+    for (size_t i = 0; i < back_edges_.size(); ++i) {  // visiting adds more
+      const Endpoint from = graph_.node(back_edges_[i].to).inputs()[back_edges_[i].input];
+      if (StepOf(from.node) < 0) WEIR_TRY(Visit(from.node));
+    }
+    for (const BackEdge& edge : back_edges_) {
+      const Endpoint from = graph_.node(edge.to).inputs()[edge.input];
+      step_.nodes[static_cast<size_t>(StepOf(edge.to))].inputs[edge.input] = {StepOf(from.node), from.index};
+    }
+    return Status();
   }
 
   Status Visit(NodeId root) {
@@ -123,8 +144,9 @@ class Pruner {
       path += (path.empty() ? "" : " <- ") + graph_.node(it->first).name();
       if (it->second && it->first == id) break;
     }
-    return graph::AtNode(Unimplemented("the graph has a cycle ({}): loops need the dataflow executor", path),
-                         graph_.node(id));
+    return graph::AtNode(
+        InvalidArgument("the graph has a cycle ({}); only an edge from NextIteration to Merge may close a loop", path),
+        graph_.node(id));
   }
 
   void Emit(NodeId id) {
@@ -136,6 +158,7 @@ class Pruner {
     out.inputs.reserve(node.inputs().size());
     for (const Endpoint& input : node.inputs()) {
       const auto fed = feeds_.empty() ? feeds_.end() : feeds_.find(input);
+      if (fed == feeds_.end() && ClosesLoop(node, input)) back_edges_.push_back({id, out.inputs.size()});
       out.inputs.push_back(fed != feeds_.end() ? Endpoint{fed->second, 0} : Endpoint{StepOf(input.node), input.index});
     }
     for (NodeId control : node.control_inputs()) {
@@ -146,9 +169,15 @@ class Pruner {
     step_.nodes.push_back(std::move(out));
   }
 
+  struct BackEdge {
+    NodeId to = -1;  // in the graph
+    size_t input = 0;
+  };
+
   const graph::Graph& graph_;
   const graph::StepRequest& request_;
   StepGraph step_;
+  std::vector<BackEdge> back_edges_;
   std::map<Endpoint, NodeId> feeds_;  // graph endpoint -> step node
   std::vector<NodeId> step_of_;       // graph node -> step node, -1 not emitted
   std::vector<bool> visiting_;
@@ -163,27 +192,36 @@ Result<StepGraph> Prune(const graph::Graph& graph, const graph::StepRequest& req
 
 Status DropUnused(const PassContext&, StepGraph& step) {
   std::vector<bool> needed(step.nodes.size(), false);
-  for (const Endpoint& fetch : step.fetches) needed[static_cast<size_t>(fetch.node)] = true;
-  for (NodeId target : step.targets) needed[static_cast<size_t>(target)] = true;
-  for (size_t i = step.nodes.size(); i-- > 0;) {
-    if (!needed[i]) continue;
-    for (const Endpoint& input : step.nodes[i].inputs) needed[static_cast<size_t>(input.node)] = true;
-    for (NodeId control : step.nodes[i].control_inputs) needed[static_cast<size_t>(control)] = true;
+  std::vector<NodeId> waiting;
+  const auto need = [&](NodeId id) {
+    if (needed[static_cast<size_t>(id)]) return;
+    needed[static_cast<size_t>(id)] = true;
+    waiting.push_back(id);
+  };
+  for (const Endpoint& fetch : step.fetches) need(fetch.node);
+  for (const NodeId target : step.targets) need(target);
+  while (!waiting.empty()) {
+    const StepNode& node = step.node(waiting.back());
+    waiting.pop_back();
+    for (const Endpoint& input : node.inputs) need(input.node);
+    for (const NodeId control : node.control_inputs) need(control);
   }
   std::vector<NodeId> moved(step.nodes.size(), -1);
-  size_t kept = 0;
+  NodeId kept = 0;
+  for (size_t i = 0; i < step.nodes.size(); ++i) {
+    if (needed[i]) moved[i] = kept++;
+  }
+  const auto follow = [&](NodeId& id) { id = moved[static_cast<size_t>(id)]; };
   for (size_t i = 0; i < step.nodes.size(); ++i) {
     if (!needed[i]) continue;
     StepNode& node = step.nodes[i];
-    for (Endpoint& input : node.inputs) input.node = moved[static_cast<size_t>(input.node)];
-    for (NodeId& control : node.control_inputs) control = moved[static_cast<size_t>(control)];
-    moved[i] = static_cast<NodeId>(kept);
-    if (kept != i) step.nodes[kept] = std::move(node);
-    ++kept;
+    for (Endpoint& input : node.inputs) follow(input.node);
+    for (NodeId& control : node.control_inputs) follow(control);
+    if (moved[i] != static_cast<NodeId>(i)) step.nodes[static_cast<size_t>(moved[i])] = std::move(node);
   }
-  step.nodes.resize(kept);
-  for (Endpoint& fetch : step.fetches) fetch.node = moved[static_cast<size_t>(fetch.node)];
-  for (NodeId& target : step.targets) target = moved[static_cast<size_t>(target)];
+  step.nodes.resize(static_cast<size_t>(kept));
+  for (Endpoint& fetch : step.fetches) follow(fetch.node);
+  for (NodeId& target : step.targets) follow(target);
   return Status();
 }
 

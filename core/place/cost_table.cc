@@ -27,6 +27,7 @@ constexpr double kAssumedLaunchNs = 10'000;  // of a device with memory of its o
 constexpr double kAssumedLinkNs = 10'000;
 constexpr double kAssumedLinkBytesPerNs = 5;
 constexpr double kLongestNs = 1e12;
+constexpr int64_t kAssumedTrips = 10;
 
 double OrElse(double value, double fallback) { return std::isfinite(value) && value > 0 ? value : fallback; }
 
@@ -262,6 +263,12 @@ class Builder {
       host_outputs |= cost.kernel->record->host_outputs;
     }
     RestoreRefused(candidates, costs);
+    // A loop's body runs as often as it is assumed to.
+    for (int frame = node.frame; frame > 0; frame = step_.frames[static_cast<size_t>(frame)].parent) {
+      for (NodeCost& cost : costs) {
+        if (cost.ns != kImpossible) cost.ns = std::min(cost.ns, static_cast<int64_t>(kLongestNs)) * kAssumedTrips;
+      }
+    }
     std::vector<int64_t> times;
     for (const NodeCost& cost : costs) times.push_back(cost.ns);
     const int task = table_.problem->AddTask(times, group, ResidentBytes(node), Deferrable(node));
@@ -341,7 +348,7 @@ class Builder {
       best.provenance = Provenance::kAnalytic;
       return best;
     }
-    const auto kernels = support_.Kernels(node, static_cast<int>(d));
+    const auto kernels = support_.Kernels(*node.source, static_cast<int>(d));
     if (kernels.empty()) {
       best.ns = 0;
       return best;

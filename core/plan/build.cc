@@ -25,6 +25,7 @@ Builder::Builder(const PlanOptions& options, const graph::StepGraph& step, const
   }
   plan_->placement = placement;
   plan_->fetch_count = step.fetches.size();
+  plan_->fetch_guards.assign(step.fetches.size(), kAlways);
   plan_->feed_storages.assign(feeds, -1);
   value_of_.resize(step.nodes.size());
   for (size_t i = 0; i < step.nodes.size(); ++i) value_of_[i].assign(step.nodes[i].types.size(), -1);
@@ -32,22 +33,58 @@ Builder::Builder(const PlanOptions& options, const graph::StepGraph& step, const
   for (size_t i = 0; i < step.fetches.size(); ++i) {
     fetches_of_[static_cast<size_t>(step.fetches[i].node)].push_back(static_cast<int>(i));
   }
+  node_instructions_.resize(step.nodes.size());
+  merges_of_.resize(std::max<size_t>(step.frames.size(), 1));
+  for (size_t i = 0; i < step.nodes.size(); ++i) {
+    const StepNode& node = step.nodes[i];
+    const auto back = [&](const Endpoint& input) { return graph::IsBackEdge(step, node, input); };
+    if (std::any_of(node.inputs.begin(), node.inputs.end(), back)) {
+      merges_of_[static_cast<size_t>(node.frame)].push_back(static_cast<NodeId>(i));
+    }
+  }
   for (const graph::Subgraph& subgraph : subgraphs) {
     for (const graph::Recv& recv : subgraph.recvs) receivers_[recv.source].push_back(subgraph.device);
   }
 }
 
 Result<std::unique_ptr<ExecutionPlan>> Builder::Run() {
-  for (const NodeId id : Order(step_)) {
-    current_ = id;
-    WEIR_TRY(EmitNode());
-    WEIR_TRY(EmitSends());
-    for (const int fetch : fetches_of_[static_cast<size_t>(id)]) WEIR_TRY(EmitFetch(fetch));
+  guards_ = FindGuards(step_);
+  WEIR_ASSIGN(const std::vector<TapeItem> items, Order(step_, guards_));
+  for (const TapeItem& item : items) {
+    if (item.kind == TapeItem::Kind::kLoopBegin) {
+      WEIR_TRY(BeginLoop(item.id));
+    } else if (item.kind == TapeItem::Kind::kLoopEnd) {
+      WEIR_TRY(EndLoop(item.id));
+    } else {
+      current_ = item.id;
+      Under(guards_.node[static_cast<size_t>(item.id)]);
+      Range& emitted = node_instructions_[static_cast<size_t>(item.id)];
+      emitted.begin = static_cast<uint32_t>(plan_->instructions.size());
+      WEIR_TRY(EmitNode());
+      emitted.end = static_cast<uint32_t>(plan_->instructions.size());
+      if (graph::FlowOf(Current()) == graph::Flow::kExit) {
+        open_loops_.back().exits.push_back(current_);  // its value is there once the loop is over
+      } else {
+        WEIR_TRY(HandOut());
+      }
+    }
   }
-  LayOutArena(shares_, *plan_);
-  InsertReleases(*plan_);
+  plan_->guard_count = guards_.set.size();
+  CutTasks(step_, node_instructions_, notes_, options_.parallelism, shape_, *plan_);
+  LayOutArena(shape_, *plan_);
+  const std::vector<uint32_t> moved = FinishTape(shape_, *plan_);
+  for (Task& task : plan_->tasks) {
+    task.begin = moved[task.begin];
+    task.end = moved[task.end];
+  }
   Finish();
   return std::move(plan_);
+}
+
+Status Builder::HandOut() {
+  WEIR_TRY(EmitSends());
+  for (const int fetch : fetches_of_[static_cast<size_t>(current_)]) WEIR_TRY(EmitFetch(fetch));
+  return Status();
 }
 
 void Builder::Finish() {
@@ -117,6 +154,9 @@ Instruction& Builder::Emit(Opcode opcode, const std::vector<int>& inputs, const 
   for (const int value : inputs) plan_->slots.push_back({value});
   for (const int value : outputs) plan_->slots.push_back({value});
   plan_->instructions.push_back(instruction);
+  const bool inside = !open_loops_.empty() && open_loops_.back().base == guard_;  // the loop is skipped as a whole
+  shape_.guards.push_back(inside ? kAlways : guard_);
+  notes_.push_back({std::exchange(next_ns_, 0), std::exchange(next_blocks_, false)});
   return plan_->instructions.back();
 }
 
@@ -142,7 +182,7 @@ Result<int> Builder::Located(int value, int space) {
   const Storage& storage = plan_->storages[static_cast<size_t>(from.storage)];
   if (storage.space == space || SizeOf(from.dtype) == 0) return value;
   const auto found = copies_.find({value, space});
-  if (found != copies_.end()) return found->second;
+  if (found != copies_.end() && guards_.set.Implies(guard_, found->second.guard)) return found->second.value;
   int copy = -1;
   if (storage.home == Storage::Home::kConstant && storage.space == kHostSpace) {
     WEIR_ASSIGN(Tensor moved, plan_->devices[static_cast<size_t>(space)]->FromHost(storage.constant));
@@ -161,7 +201,7 @@ Result<int> Builder::Located(int value, int space) {
     SetLocks(std::move(locks), Emit(Opcode::kCopy, {value}, {copy}));
   }
   // A variable may change between two reads, so its copies are not shared.
-  if (!IsVariable(value)) copies_.emplace(std::pair(value, space), copy);
+  if (!IsVariable(value)) copies_[{value, space}] = {copy, guard_};
   return copy;
 }
 
@@ -203,9 +243,7 @@ Status Builder::EmitNode() {
                                  device < 0 ? std::string() : placement_.devices[static_cast<size_t>(device)]});
   switch (node.source->op().run_by) {
     case op::RunBy::kExecutor:
-      if (node.source->op().name == "NoOp") return Status();
-      return Fail(Unimplemented("op {} belongs to a control-flow frame, which needs the dataflow executor",
-                                node.source->op().name));
+      return EmitFlow(graph::FlowOf(node));
     case op::RunBy::kUniversal:
       return EmitUniversal();
     case op::RunBy::kBuiltin:
@@ -250,8 +288,22 @@ Status Builder::EmitFetch(int fetch) {
     storage.dtype = fetched.dtype;
     storage.shape = fetched.shape;
   }
+  const Endpoint endpoint = step_.fetches[static_cast<size_t>(fetch)];
+  const bool is_op = Current().kind == StepNode::Kind::kOp;
+  const bool leaves = graph::FlowOf(Current()) == graph::Flow::kExit;
+  const int frame = !is_op ? 0 : leaves ? step_.frames[static_cast<size_t>(Current().frame)].parent : Current().frame;
+  if (frame != 0) {
+    return Fail(
+        InvalidArgument("Operation '{}' has been marked as not fetchable: it runs inside the loop '{}', fetch "
+                        "what leaves the loop instead",
+                        Current().name(), step_.frames[static_cast<size_t>(frame)].name));
+  }
+  const int guard = guards_.Of(step_, endpoint);
+  Ensure(guard);
+  Under(kAlways);
   Instruction& instruction = Emit(Opcode::kFetch, {value}, {});
   instruction.detail = static_cast<uint32_t>(fetch);
+  plan_->fetch_guards[static_cast<size_t>(fetch)] = guard;
   if (IsVariable(value)) SetLocks({{VariableOf(value), false}}, instruction);
   return Status();
 }

@@ -4,22 +4,13 @@
 #include <string>
 #include <utility>
 
+#include "core/kernel/operand_args.h"
 #include "core/plan/builder_internal.h"
 
 namespace weir::plan {
-namespace {
 
-/// Bit `arg` of a mask over the arguments of an op.
-bool Masked(uint64_t mask, int arg) { return arg < 64 && (mask >> arg & 1) != 0; }
-
-std::vector<int> ArgOfOperand(const std::vector<int>& counts) {
-  std::vector<int> args;
-  for (size_t arg = 0; arg < counts.size(); ++arg)
-    args.insert(args.end(), static_cast<size_t>(counts[arg]), static_cast<int>(arg));
-  return args;
-}
-
-}  // namespace
+using kernel::ArgOfOperand;
+using kernel::Masked;
 
 Result<Builder::Operands> Builder::Gather() {
   const graph::StepNode& node = Current();
@@ -87,7 +78,7 @@ Status Builder::EmitKernel() {
 
 Result<bool> Builder::TryPrepared(const kernel::KernelEntry& entry, const weir_node& node, Operands& operands) {
   const weir_kernel& record = *entry.record;
-  if (record.prepare == nullptr) return false;
+  if (record.prepare == nullptr || (record.flags & WEIR_KERNEL_ASYNC) != 0) return false;
   const int device_space = SpaceOf(placement_.device_of[static_cast<size_t>(current_)]);
   for (size_t i = 0; i < operands.inputs.size(); ++i) {
     const bool host = Masked(record.host_inputs, operands.input_args[i]);
@@ -107,6 +98,8 @@ Result<bool> Builder::TryPrepared(const kernel::KernelEntry& entry, const weir_n
     return Fail(prepared.status());
   }
   WEIR_ASSIGN(const std::vector<int> inputs, MoveInputs(record, operands));
+  const std::span<const kernel::OperandSpec> in = operands.input_specs, out = operands.output_specs;
+  next_ns_ = DeclaredNanoseconds(entry, node, in, out, true, *DeviceOf(current_));
   WEIR_TRY(Bind(std::move(*prepared), inputs, operands));
   return true;
 }
@@ -186,8 +179,9 @@ Status Builder::Bind(std::unique_ptr<kernel::PreparedKernel> kernel, const std::
     SetLocks(std::move(locks), instruction);
     for (const weir_alias& alias : kernel->aliases()) {
       if (alias.kind != WEIR_ALIAS_MAY) continue;
-      shares_.push_back({static_cast<uint32_t>(plan_->instructions.size()) - 1, instruction.first_slot + alias.input,
-                         instruction.first_slot + instruction.inputs + alias.output});
+      shape_.shares.push_back({static_cast<uint32_t>(plan_->instructions.size()) - 1,
+                               instruction.first_slot + alias.input,
+                               instruction.first_slot + instruction.inputs + alias.output});
     }
   }
   plan_->kernels.push_back(std::move(kernel));
@@ -221,7 +215,7 @@ Status Builder::EmitCall(std::vector<const kernel::KernelEntry*> kernels) {
   }
   std::vector<int> outputs;
   if (metadata) {
-    const bool keeps_memory = op.name == "Reshape" || op.name == "ExpandDims" || op.name == "Squeeze";
+    const bool keeps_memory = kernel::OnlyReshapes(op.name);
     const Value& first = plan_->values[static_cast<size_t>(inputs[0])];
     const int space = keeps_memory ? plan_->storages[static_cast<size_t>(first.storage)].space : kHostSpace;
     for (size_t i = 0; i < Current().types.size(); ++i) {
@@ -230,6 +224,13 @@ Status Builder::EmitCall(std::vector<const kernel::KernelEntry*> kernels) {
     }
   } else {
     outputs = MakeOutputs(record, operands, Placing::kAtRun, inputs, nullptr);
+  }
+  const bool async = !call.kernels.empty() && (record.flags & WEIR_KERNEL_ASYNC) != 0;
+  next_blocks_ = async || (call.builtin != nullptr && op.stateful);
+  if (!call.kernels.empty() && call.device != nullptr) {
+    const weir_node node{Current().name(), Current().source->attrs(), {}, nullptr, {}};
+    next_ns_ = DeclaredNanoseconds(*call.kernels[0], node, operands.input_specs, operands.output_specs,
+                                   operands.shapes_known, *call.device);
   }
   Instruction& instruction = Emit(Opcode::kCall, inputs, outputs);
   instruction.detail = static_cast<uint32_t>(plan_->calls.size());

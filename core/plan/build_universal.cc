@@ -4,6 +4,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "core/kernel/operand_args.h"
 #include "core/plan/builder_internal.h"
 
 namespace weir::plan {
@@ -89,9 +90,7 @@ Status Builder::EmitAlias(int output) {
   }
   const PartialShape& shape = node.shapes[static_cast<size_t>(output)];
   const Value& from = plan_->values[static_cast<size_t>(value)];
-  const bool reshapes = node.source->op().name == "Reshape" || node.source->op().name == "ExpandDims" ||
-                        node.source->op().name == "Squeeze";
-  if (!reshapes) {
+  if (!kernel::OnlyReshapes(node.source->op().name)) {
     ValueAt({current_, output}) = value;
     return Status();
   }

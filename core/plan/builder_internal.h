@@ -7,8 +7,11 @@
 #include <utility>
 #include <vector>
 
+#include "core/graph/frames.h"
+#include "core/plan/guards_internal.h"
 #include "core/plan/memory_internal.h"
 #include "core/plan/plan.h"
+#include "core/plan/tasks_internal.h"
 
 namespace weir::plan {
 
@@ -37,11 +40,32 @@ class Builder {
   const graph::StepNode& Current() const { return step_.node(current_); }
   graph::NodeId NodeIndex();
   Status EmitNode();
+  /// Sends and fetches the outputs of the current node.
+  Status HandOut();
   /// Copies what other devices receive from the current node.
   Status EmitSends();
   Status EmitFetch(int fetch);
   void Finish();
   Status Fail(const Status& status) const;
+
+  // Control flow (build_flow.cc).
+  Status EmitFlow(graph::Flow flow);
+  Status EmitSwitch();
+  Status EmitMerge();
+  Status EmitExit();
+  /// The first input as it goes on: a variable's reference that is asked for its value becomes a snapshot.
+  Result<int> Forwarded();
+  Status BeginLoop(int frame);
+  Status EnterVariable(graph::NodeId merge);
+  Status EndLoop(int frame);
+  Status CarryVariables(int frame, std::vector<int>* go_on);
+  /// Instructions emitted from now on run under `guard`.
+  void Under(int guard);
+  /// Makes sure that the byte of `guard` is set by then.
+  void Ensure(int guard);
+  void EmitGuard(GuardStep step, const std::vector<int>& inputs, const std::vector<int>& outputs = {});
+  void EmitMove(int from, int to);
+  int AddJump(int guard);
 
   // Values (build.cc).
   int SpaceOf(int device) const;
@@ -89,8 +113,30 @@ class Builder {
   std::vector<std::vector<int>> value_of_;    // by step node and output
   std::vector<std::vector<int>> fetches_of_;  // by step node
   std::map<graph::Endpoint, std::vector<int>> receivers_;
-  std::map<std::pair<int, int>, int> copies_;  // (value, space) -> value
-  std::vector<MayShare> shares_;
+  struct CopyMade {
+    int value = -1;
+    int guard = 0;
+  };
+  /// A loop whose end has not come yet.
+  struct OpenLoop {
+    int base = 0;        // the guard that the whole loop runs under
+    int skip = -1;       // the jump over it
+    uint32_t first = 0;  // its first instruction
+    std::vector<bool> ready;
+    std::vector<graph::NodeId> exits;
+  };
+
+  std::map<std::pair<int, int>, CopyMade> copies_;  // by (value, space)
+  StepGuards guards_;
+  int guard_ = kAlways;      // of what is emitted
+  std::vector<bool> ready_;  // guards whose byte is set by the instructions so far
+  std::vector<OpenLoop> open_loops_;
+  std::vector<std::vector<graph::NodeId>> merges_of_;  // by frame: the Merge nodes of its variables
+  TapeShape shape_;
+  std::vector<TapeNote> notes_;           // by instruction
+  std::vector<Range> node_instructions_;  // by step node
+  double next_ns_ = 0;                    // declared time of the kernel that is emitted next
+  bool next_blocks_ = false;
 };
 
 }  // namespace weir::plan

@@ -35,6 +35,7 @@ struct Storage {
     kFresh,     // allocated anew for every run because the caller keeps it; size known
     kOwned,     // a tensor that an instruction makes while running
     kVariable,  // the current value of variable number `variable`
+    kBound,     // one of `sources`, whichever a Merge chose last
   };
   Home home = Home::kArena;
   int space = kHostSpace;
@@ -45,6 +46,7 @@ struct Storage {
   int variable = -1;              // kVariable; kOwned: the variable that it is a snapshot of
   DType dtype = DType::kInvalid;  // kFresh
   Shape shape;                    // kFresh
+  std::vector<int> sources;       // kBound: storages
 };
 
 /// A typed, shaped view of a storage. Every kArena and kFresh value has a known shape.
@@ -81,6 +83,42 @@ struct CallSpec {
   kernel::NodeResources* resources = nullptr;
 };
 
+/// Guards are bytes of a run, 1 when the nodes under them run; guard 0 is always 1.
+struct GuardStep {
+  enum class Kind : uint8_t {
+    kPredicate,  // to = a and operand 0; otherwise = a and not operand 0
+    kAnd,        // to = a and b
+    kOr,         // to = a or b
+    kCopy,       // to = a
+    kClear,      // to = 0
+  };
+  Kind kind = Kind::kClear;
+  int to = 0;
+  int otherwise = 0;
+  int a = 0;
+  int b = 0;
+};
+
+struct Jump {
+  int guard = 0;
+  uint32_t target = 0;  // index of an instruction, or the end of the tape
+};
+
+/// A stretch of the tape that runs in one piece on one thread: an instruction, what stands under one guard, or a whole
+/// loop.
+struct Task {
+  uint32_t begin = 0;
+  uint32_t end = 0;
+  uint32_t first_successor = 0;  // into ExecutionPlan::successors
+  uint32_t successor_count = 0;
+  int predecessors = 0;
+  bool blocking = false;  // may wait for something other than the CPU: runs on no thread of the compute pool
+};
+
+/// How a plan runs. T0: the caller's thread goes through the tape. T2: tasks run as soon as what they need is there, on
+/// the caller's thread and the compute pool.
+enum class Tier : uint8_t { kT0, kT2 };
+
 enum class Opcode : uint8_t {
   kKernel,         // fn over slots; the fast path
   kLockedKernel,   // the same under variable locks, or serialized by the kernel's own mutex
@@ -92,6 +130,11 @@ enum class Opcode : uint8_t {
   kCopy,           // value -> value in another space
   kFetch,          // value -> fetch number `detail`
   kRelease,        // drops the tensor of an owned storage
+  kMove,           // value -> value of the same shape in the same space
+  kMerge,          // inputs -> the one whose guard (list `detail`) is set, and its position
+  kGuard,          // guard step `detail`
+  kSkip,           // jump `detail` when its guard is 0
+  kRepeat,         // jump `detail`, backwards, when its guard is 1
 };
 
 /// One step of the tape. Operands are slots [first_slot, first_slot + inputs + outputs (+ 1 scratch)).
@@ -99,7 +142,7 @@ struct Instruction {
   weir_kernel_fn fn = nullptr;
   void* state = nullptr;
   uint32_t first_slot = 0;
-  uint32_t detail = 0;  // meaning by opcode: call, fetch, variable or lock list
+  uint32_t detail = 0;  // meaning by opcode: see there
   graph::NodeId node = -1;
   uint16_t inputs = 0;
   uint16_t outputs = 0;
@@ -134,6 +177,16 @@ struct ExecutionPlan {
   std::vector<VariableUse> variables;
   std::vector<Lock> locks;
   std::vector<CallSpec> calls;
+  std::vector<GuardStep> guard_steps;
+  std::vector<Jump> jumps;
+  std::vector<std::vector<int>> merges;  // by kMerge: the guard of each input
+  std::vector<int> fetch_guards;         // by fetch
+  size_t guard_count = 1;
+  Tier tier = Tier::kT0;
+  std::vector<Task> tasks;  // T2 only, in tape order
+  std::vector<uint32_t> successors;
+  double serial_ns = 0;    // declared time of all kernels
+  double critical_ns = 0;  // of the longest chain of tasks, when it was asked for
   std::vector<std::unique_ptr<kernel::PreparedKernel>> kernels;
   std::vector<int> fresh_storages;
   std::vector<int> feed_storages;  // by feed
@@ -151,17 +204,27 @@ struct PlanOptions {
   const kernel::BuiltinRegistry* builtins = nullptr;
   kernel::ResourceScope* resources = nullptr;
   kernel::NodeResources* node_resources = nullptr;
+  /// Ops that may run at once; 1 = one after the other, but for those that block.
+  int parallelism = 1;
 };
 
 /// Orders the nodes (writers of variables as late as edges allow, so that updates happen in place), chooses and
-/// prepares a kernel for each, turns aliases into views, lays out memory. `feeds` is how many the step has. Errors name
-/// the node: no kernel, a kernel that refuses, a frame or asynchronous op (Unimplemented).
+/// prepares a kernel for each, turns aliases into views, conds into guards and loops into jumps, lays out memory.
+/// `feeds` is how many the step has. The tier is T2 when a kernel blocks or completes later, or when the declared time
+/// is at least 200 us and the longest chain of ops takes less than 4/5 of it. Errors name the node: no kernel, a kernel
+/// that refuses, loops that cannot be told apart.
 Result<std::unique_ptr<ExecutionPlan>> Build(const PlanOptions& options, const graph::StepGraph& step,
                                              const graph::Placement& placement,
                                              const std::vector<graph::Subgraph>& subgraphs, size_t feeds);
 
 /// The plan as text: one line per instruction with operands, shapes and addresses.
 std::string ToString(const ExecutionPlan& plan);
+
+/// Declared time of a kernel for these operands; 1 ms when it declares nothing, which is long enough to be worth a
+/// thread.
+double DeclaredNanoseconds(const kernel::KernelEntry& entry, const weir_node& node,
+                           std::span<const kernel::OperandSpec> inputs, std::span<const kernel::OperandSpec> outputs,
+                           bool shapes_known, device::Device& device);
 
 /// Kernels of a node on a device, best first: by declared cost for these operands, then priority, then plugin name.
 /// With unknown shapes the order is by priority and name. Those whose `supports` says no are left out.

@@ -27,6 +27,16 @@ const char* Name(Opcode opcode) {
       return "fetch";
     case Opcode::kRelease:
       return "release";
+    case Opcode::kMove:
+      return "move";
+    case Opcode::kMerge:
+      return "merge";
+    case Opcode::kGuard:
+      return "guard";
+    case Opcode::kSkip:
+      return "skip";
+    case Opcode::kRepeat:
+      return "repeat";
   }
   return "?";
 }
@@ -45,6 +55,24 @@ std::string Place(const Storage& storage) {
       return "owned";
     case Storage::Home::kVariable:
       return fmt::format("var{}", storage.variable);
+    case Storage::Home::kBound:
+      return "bound";
+  }
+  return "?";
+}
+
+std::string Describe(const GuardStep& step) {
+  switch (step.kind) {
+    case GuardStep::Kind::kPredicate:
+      return fmt::format(" g{} else g{} under g{}", step.to, step.otherwise, step.a);
+    case GuardStep::Kind::kAnd:
+      return fmt::format(" g{} = g{} and g{}", step.to, step.a, step.b);
+    case GuardStep::Kind::kOr:
+      return fmt::format(" g{} = g{} or g{}", step.to, step.a, step.b);
+    case GuardStep::Kind::kCopy:
+      return fmt::format(" g{} = g{}", step.to, step.a);
+    case GuardStep::Kind::kClear:
+      return fmt::format(" g{} = 0", step.to);
   }
   return "?";
 }
@@ -53,8 +81,9 @@ std::string Place(const Storage& storage) {
 
 std::string ToString(const ExecutionPlan& plan) {
   std::string text;
-  for (const Instruction& instruction : plan.instructions) {
-    text += fmt::format("{:<14} {:<32}", Name(instruction.opcode),
+  for (size_t at = 0; at < plan.instructions.size(); ++at) {
+    const Instruction& instruction = plan.instructions[at];
+    text += fmt::format("{:>5} {:<14} {:<32}", at, Name(instruction.opcode),
                         plan.nodes[static_cast<size_t>(instruction.node)]->name());
     for (uint32_t i = 0; i < static_cast<uint32_t>(instruction.inputs) + instruction.outputs; ++i) {
       const int index = plan.slots[instruction.first_slot + i].value;
@@ -62,6 +91,12 @@ std::string ToString(const ExecutionPlan& plan) {
       text += fmt::format("{} %{} {}{} {}", i == instruction.inputs ? " ->" : "", index, weir::Name(value.dtype),
                           value.shape_known ? value.shape.ToString() : "[*]",
                           Place(plan.storages[static_cast<size_t>(value.storage)]));
+    }
+    if (instruction.opcode == Opcode::kGuard) text += Describe(plan.guard_steps[instruction.detail]);
+    if (instruction.opcode == Opcode::kSkip || instruction.opcode == Opcode::kRepeat) {
+      const Jump& jump = plan.jumps[instruction.detail];
+      text +=
+          fmt::format(" to {} {} g{}", jump.target, instruction.opcode == Opcode::kSkip ? "unless" : "if", jump.guard);
     }
     text += '\n';
   }

@@ -48,6 +48,23 @@ weir_cost DeclaredCost(const weir_kernel& record, std::span<const kernel::Operan
 
 }  // namespace
 
+double DeclaredNanoseconds(const kernel::KernelEntry& entry, const weir_node& node,
+                           std::span<const kernel::OperandSpec> inputs, std::span<const kernel::OperandSpec> outputs,
+                           bool shapes_known, device::Device& device) {
+  constexpr double kUndeclared = 1e6, kUnknownShapes = 1e3;
+  const weir_kernel& record = *entry.record;
+  const bool declares =
+      WEIR_HAS(&record, estimate) || record.flops_per_element > 0 || (record.flags & WEIR_KERNEL_INLINE_CHEAP) != 0;
+  if (!declares) return kUndeclared;
+  if (!shapes_known) return kUnknownShapes;
+  Result<weir_device*> open = device.Open();
+  if (!open.ok()) return kUnknownShapes;
+  const weir_profile* profile = device.profile();
+  const DType dtype = !outputs.empty() ? outputs[0].dtype : !inputs.empty() ? inputs[0].dtype : DType::kFloat;
+  Result<weir_cost> cost = kernel::Estimate(entry, node, inputs, outputs, *open, profile);
+  return TimeOf(cost.ok() ? *cost : DeclaredCost(record, inputs, outputs), profile, dtype);
+}
+
 std::vector<const kernel::KernelEntry*> RankKernels(const kernel::KernelRegistry& kernels, const weir_node& node,
                                                     std::span<const kernel::OperandSpec> inputs,
                                                     std::span<const kernel::OperandSpec> outputs, bool shapes_known,

@@ -73,7 +73,7 @@ Result<ResolvedNames> Resolve(const graph::Graph& graph, Asking asking, std::spa
   for (const std::string& target : targets) {
     const Node* node = graph.Find(target);
     if (node == nullptr) {
-      missing += target + " ";
+      missing += (missing.empty() ? "" : " ") + target;
       hint += NearestHint(target, graph.Names());
       continue;
     }

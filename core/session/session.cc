@@ -6,9 +6,12 @@
 #include <atomic>
 #include <cstdio>
 #include <mutex>
+#include <set>
 #include <shared_mutex>
 #include <unordered_map>
 
+#include "core/device/device_name.h"
+#include "core/kernel/compute_pool.h"
 #include "core/session/compile.h"
 #include "core/session/resolve.h"
 
@@ -58,6 +61,8 @@ class Session::Impl {
   Impl(std::shared_ptr<Runtime> runtime, const graph::Graph& graph, SessionOptions options)
       : runtime_(std::move(runtime)), graph_(graph), options_(std::move(options)), resources_(options_.resources) {
     if (!resources_) resources_ = std::make_shared<kernel::ResourceScope>();
+    inter_op_ = options_.inter_op_parallelism_threads;
+    if (inter_op_ <= 0) inter_op_ = kernel::ComputePool::Get().parallelism();
   }
 
   Result<std::shared_ptr<Signature>> Find(std::span<const Feed> feeds, std::span<const std::string> fetches,
@@ -76,7 +81,8 @@ class Session::Impl {
 
   Result<std::shared_ptr<Signature>> MakeSignature(Asking asking, std::span<const std::string> feeds,
                                                    std::span<const std::string> fetches,
-                                                   std::span<const std::string> targets) const {
+                                                   std::span<const std::string> targets) {
+    WEIR_TRY(CheckDevices());
     WEIR_ASSIGN(ResolvedNames names, Resolve(graph_, asking, feeds, fetches, targets));
     auto signature = std::make_shared<Signature>();
     signature->names = std::move(names);
@@ -88,7 +94,17 @@ class Session::Impl {
     if (closed_.load(std::memory_order_relaxed)) return Cancelled("Session has been closed.");
     WEIR_ASSIGN(const std::shared_ptr<const Specialisation> plan, Specialise(signature, feeds));
     if (report != nullptr) Describe(plan->runner->plan(), options, report);
-    return plan->runner->Run(feeds, fetches, steps_.fetch_add(1, std::memory_order_relaxed) + 1);
+    kernel::RunControl control;
+    control.closed = &closed_;
+    control.cancelled = options.cancelled;
+    const int64_t limit = options.timeout_in_ms > 0 ? options.timeout_in_ms : options_.operation_timeout_in_ms;
+    if (limit > 0) control.deadline = kernel::RunControl::Clock::now() + std::chrono::milliseconds(limit);
+    execute::StepArgs step;
+    step.step_id = steps_.fetch_add(1, std::memory_order_relaxed) + 1;
+    step.control = &control;
+    step.inter_op = inter_op_;
+    step.intra_op = options_.intra_op_parallelism_threads;
+    return plan->runner->Run(feeds, fetches, step);
   }
 
   void AddCallable(std::shared_ptr<Signature> signature, CallableHandle* handle) {
@@ -108,12 +124,38 @@ class Session::Impl {
     return callables_.erase(handle) != 0;
   }
 
+  Result<place::Explanation> Explain(std::span<const Feed> feeds, std::span<const std::string> fetches,
+                                     std::span<const std::string> targets) {
+    if (closed_.load(std::memory_order_relaxed)) return Cancelled("Session has been closed.");
+    WEIR_ASSIGN(const std::shared_ptr<Signature> signature, Find(feeds, fetches, targets));
+    std::vector<Tensor> values;
+    for (const Feed& feed : feeds) values.push_back(feed.second);
+    WEIR_ASSIGN(const graph::StepRequest request, RequestFor(*signature, values));
+    const CompileContext context{*runtime_, options_, *resources_, node_resources_, inter_op_, &state_places_};
+    return session::ExplainPlacement(context, graph_, request);
+  }
+
   void Close() { closed_.store(true); }
   bool closed() const { return closed_.load(); }
   const Runtime& runtime() const { return *runtime_; }
   const std::shared_ptr<kernel::ResourceScope>& resources() const { return resources_; }
 
  private:
+  /// As TensorFlow, which places the whole graph: a device name that cannot be read is an error of any run, also where
+  /// the run does not need the node or the node is folded away. Each node is looked at once.
+  Status CheckDevices() {
+    const std::lock_guard<std::mutex> lock(devices_mutex_);
+    for (; devices_checked_ < graph_.num_nodes(); ++devices_checked_) {
+      const graph::Node& node = graph_.node(devices_checked_);
+      if (node.device().empty() || node.device() == last_device_) continue;
+      if (!device::ParseDeviceName(node.device()).ok()) {
+        return graph::AtNode(InvalidArgument("Malformed device specification '{}'", node.device()), node);
+      }
+      last_device_ = node.device();
+    }
+    return Status();
+  }
+
   Result<std::shared_ptr<const Specialisation>> Specialise(Signature& signature, std::span<const Tensor> feeds) {
     if (feeds.size() != signature.names.feeds.size()) {
       return InvalidArgument("{} feeds were given, the signature has {}", feeds.size(), signature.names.feeds.size());
@@ -122,6 +164,22 @@ class Session::Impl {
     const std::lock_guard<std::mutex> compiling(signature.compiling);
     if (auto found = FindSpecialisation(signature, feeds)) return found;  // made while this thread waited
     auto made = std::make_shared<Specialisation>();
+    for (const Tensor& feed : feeds) {
+      made->types.push_back(feed.dtype());
+      made->shapes.push_back(feed.shape());
+    }
+    WEIR_ASSIGN(const graph::StepRequest request, RequestFor(signature, feeds));
+    const CompileContext context{*runtime_, options_, *resources_, node_resources_, inter_op_, &state_places_};
+    place::Explanation explanation;
+    WEIR_ASSIGN(made->runner, Compile(context, graph_, request, &explanation));
+    LogPlacement(made->runner->plan(), explanation);
+    const std::lock_guard<std::mutex> lock(signature.mutex);
+    signature.specialisations.insert(signature.specialisations.begin(), made);
+    if (signature.specialisations.size() > kSpecialisations) signature.specialisations.pop_back();
+    return std::shared_ptr<const Specialisation>(std::move(made));
+  }
+
+  Result<graph::StepRequest> RequestFor(const Signature& signature, std::span<const Tensor> feeds) const {
     graph::StepRequest request;
     request.fetches = signature.names.fetches;
     request.targets = signature.names.targets;
@@ -129,16 +187,8 @@ class Session::Impl {
       const graph::Endpoint endpoint = signature.names.feeds[i];
       WEIR_TRY(CheckFeed(endpoint, feeds[i]));
       request.feeds.push_back({endpoint, feeds[i].dtype(), PartialShape(feeds[i].shape())});
-      made->types.push_back(feeds[i].dtype());
-      made->shapes.push_back(feeds[i].shape());
     }
-    const CompileContext context{*runtime_, options_, *resources_, node_resources_};
-    WEIR_ASSIGN(made->runner, Compile(context, graph_, request));
-    if (options_.log_device_placement) LogPlacement(made->runner->plan());
-    const std::lock_guard<std::mutex> lock(signature.mutex);
-    signature.specialisations.insert(signature.specialisations.begin(), made);
-    if (signature.specialisations.size() > kSpecialisations) signature.specialisations.pop_back();
-    return std::shared_ptr<const Specialisation>(std::move(made));
+    return request;
   }
 
   static std::shared_ptr<const Specialisation> FindSpecialisation(Signature& signature, std::span<const Tensor> feeds) {
@@ -185,12 +235,27 @@ class Session::Impl {
     for (const plan::PlacedNode& node : plan.placed_nodes) report->executed_nodes.push_back(node.name);
   }
 
-  /// One line per node, in TensorFlow's form.
-  static void LogPlacement(const plan::ExecutionPlan& plan) {
+  /// One line per node in TensorFlow's form, for nodes that are new or moved; warnings that are new; the summary.
+  void LogPlacement(const plan::ExecutionPlan& plan, const place::Explanation& explanation) {
+    const std::lock_guard<std::mutex> lock(log_mutex_);
     std::string text;
-    for (const plan::PlacedNode& node : plan.placed_nodes)
-      text += fmt::format("{}: ({}): {}\n", node.name, node.op, node.device);
-    std::fputs(text.c_str(), stderr);
+    for (const std::string& warning : explanation.warnings) {
+      if (warned_.insert(warning).second) text += "weir: placement: " + warning + "\n";
+    }
+    if (options_.log_device_placement) {
+      for (const plan::PlacedNode& node : plan.placed_nodes) {
+        std::string& logged = logged_[node.name];
+        if (logged == node.device) continue;
+        logged = node.device;
+        text += fmt::format("{}: ({}): {}\n", node.name, node.op, node.device);
+      }
+    }
+    if (options_.placement_log) {
+      options_.placement_log(text + explanation.summary + "\n");
+    } else if (!text.empty()) {
+      std::fputs(text.c_str(), stderr);
+      std::fflush(stderr);
+    }
   }
 
   std::shared_ptr<Runtime> runtime_;
@@ -198,7 +263,15 @@ class Session::Impl {
   const SessionOptions options_;
   std::shared_ptr<kernel::ResourceScope> resources_;
   kernel::NodeResources node_resources_;  // outlives the plans, whose kernels refer to it
+  StatePlaces state_places_;
+  std::mutex log_mutex_;                                 // protects the two below
+  std::unordered_map<std::string, std::string> logged_;  // node -> device
+  std::set<std::string> warned_;
+  std::mutex devices_mutex_;  // protects the two below
+  graph::NodeId devices_checked_ = 0;
+  std::string last_device_;  // a good one
   std::atomic<bool> closed_{false};
+  int inter_op_ = 1;
   std::atomic<int64_t> steps_{0};
   mutable std::shared_mutex mutex_;  // protects the maps below
   std::unordered_map<std::string, std::shared_ptr<Signature>> by_key_;
@@ -257,6 +330,11 @@ Status Session::ReleaseCallable(CallableHandle handle) {
 Status Session::Close() {
   impl_->Close();
   return Status();
+}
+
+Result<place::Explanation> Session::ExplainPlacement(std::span<const Feed> feeds, std::span<const std::string> fetches,
+                                                     std::span<const std::string> targets) {
+  return impl_->Explain(feeds, fetches, targets);
 }
 
 std::vector<std::string> Session::ListDevices() const {

@@ -2,6 +2,7 @@
 #ifndef WEIR_CORE_SESSION_SESSION_H_
 #define WEIR_CORE_SESSION_SESSION_H_
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -17,15 +18,32 @@
 #include "core/session/runtime.h"
 #include "core/tensor/tensor.h"
 
+namespace weir::place {
+struct Explanation;
+struct PlaceOptions;
+}  // namespace weir::place
+
 namespace weir::session {
 
 struct SessionOptions {
   bool allow_soft_placement = true;
+  /// Writes "name: (Op): device" for every node, once, and again where a later plan moves it.
   bool log_device_placement = false;
+  /// Where these lines, the one-line summary of every plan and the placer's warnings go, each a call with whole lines.
+  /// Empty: lines and warnings to standard error, at once; no summaries.
+  std::function<void(const std::string& lines)> placement_log;
+  /// Algorithm, pins and the like; null = the defaults. The two options above and `default_device` take precedence.
+  std::shared_ptr<const place::PlaceOptions> placement;
   /// Device for nodes that ask for none, as "GPU:0"; empty = the placer's choice.
   std::string default_device;
   bool constant_folding = true;
   bool common_subexpressions = true;
+  /// Ops of one step that may run at once; 0 = as many as the process has CPUs.
+  int inter_op_parallelism_threads = 0;
+  /// Threads that one op may use; 0 = as many as the process has CPUs.
+  int intra_op_parallelism_threads = 0;
+  /// Limit of every run that states none itself; 0 = none.
+  int64_t operation_timeout_in_ms = 0;
   /// Where variables live; null = a scope of this session's own.
   std::shared_ptr<kernel::ResourceScope> resources;
 };
@@ -51,6 +69,10 @@ struct RunReport {
 
 struct RunOptions {
   bool collect_nodes = false;
+  /// DeadlineExceeded when the step takes longer; 0 = the session's operation_timeout_in_ms.
+  int64_t timeout_in_ms = 0;
+  /// Cancelled when it becomes true; outlives the run.
+  const std::atomic<bool>* cancelled = nullptr;
 };
 
 /// Thread-safe: runs may be concurrent. The graph is borrowed and may grow between runs (the session looks at its node
@@ -74,8 +96,12 @@ class Session {
   Status RunCallable(CallableHandle handle, std::span<const Tensor> feeds, std::vector<Tensor>* fetches);
   Status ReleaseCallable(CallableHandle handle);
 
-  /// Later runs fail with Cancelled "Session has been closed."; running ones finish. Twice is no error.
+  /// Later runs fail with Cancelled "Session has been closed."; running ones end with Cancelled soon, none is waited
+  /// for. Twice is no error.
   Status Close();
+  /// Which device such a run would give each node and why, with all candidates; runs nothing.
+  Result<place::Explanation> ExplainPlacement(std::span<const Feed> feeds, std::span<const std::string> fetches,
+                                              std::span<const std::string> targets);
   /// Full names of the devices of the runtime.
   std::vector<std::string> ListDevices() const;
   const std::shared_ptr<kernel::ResourceScope>& resources() const;

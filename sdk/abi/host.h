@@ -15,6 +15,8 @@ typedef struct weir_ctx weir_ctx;   /* one call of a dynamic kernel */
 
 enum { WEIR_LOG_DEBUG = 0, WEIR_LOG_INFO = 1, WEIR_LOG_WARNING = 2, WEIR_LOG_ERROR = 3 };
 
+enum { WEIR_SCHEDULE_MAY_BLOCK = 1 };
+
 typedef struct weir_host {
   uint32_t struct_size;
   uint32_t abi_minor;
@@ -23,7 +25,8 @@ typedef struct weir_host {
   void (*log)(int32_t level, const char* file, int32_t line, weir_str text);
   int32_t (*enabled)(int32_t level);
 
-  /* The core's threads. schedule runs fn later on another thread; parallel_for splits [0, n) into ranges of at least
+  /* The core's threads. schedule runs fn later on another thread, with hint WEIR_SCHEDULE_MAY_BLOCK on one that nobody
+   * computes on; parallel_for splits [0, n) into ranges of at least
    * `grain` and returns when all have run; both may be nested. A plugin owns no CPU pool. */
   int32_t (*schedule)(void (*fn)(void* arg), void* arg, uint64_t hint);
   void (*parallel_for)(weir_ctx* ctx, uint64_t n, uint64_t grain, void (*fn)(void* arg, uint64_t begin, uint64_t end),
@@ -65,6 +68,12 @@ typedef struct weir_host {
    * under `key`, as the counter of a random op; made by make(arg) on first use. Null when make returned null. */
   void* (*node_resource)(const weir_node* node, weir_str key, void* (*make)(void* arg), void (*destroy)(void* object),
                          void* arg);
+
+  /* Completes the call of an ASYNC kernel, exactly once, from any thread, after its compute has returned WEIR_OK or
+   * before; code other than WEIR_OK fails the node with the message. `ctx` is gone afterwards. */
+  void (*done)(weir_ctx* ctx, int32_t code, weir_str message);
+  /* Time left for the step in ns; INT64_MAX without a deadline. */
+  int64_t (*time_left)(weir_ctx* ctx);
 } weir_host;
 
 #ifdef __cplusplus

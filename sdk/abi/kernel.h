@@ -123,6 +123,8 @@ typedef struct weir_kernel {
   int32_t (*create)(const void* user, const weir_node* node, weir_device* device, void** state, weir_error* error);
   int32_t (*compute)(void* state, weir_ctx* ctx, weir_error* error);
   void (*destroy)(void* state);
+  /* ASYNC kernels: the step has ended, `done` is wanted soon. May be null; may come while compute still runs. */
+  void (*cancel)(void* state, weir_ctx* ctx);
 } weir_kernel;
 
 typedef struct weir_kernels_api {

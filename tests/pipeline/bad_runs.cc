@@ -94,6 +94,20 @@ std::vector<BadInput> BadVariables() {
   };
 }
 
+/// y = `op` of a fed tensor whose second extent, which the placeholder may declare, int32 does not hold.
+BadInput LongShape(std::string name, const std::string& op, int64_t declared, const std::string& said) {
+  const std::string x = PlaceholderText("x", "DT_INT8", {0, declared});
+  AttrTexts attrs = {{"T", "type: DT_INT8"}, {"out_type", "type: DT_INT32"}};
+  std::vector<std::string> inputs = {"x"};
+  if (op == "ShapeN") {
+    attrs.push_back({"N", "i: 2"});
+    inputs.push_back("x");
+  }
+  const Tensor empty = *Tensor::Make(DType::kInt8, Shape::Of({0, 3'000'000'000}));
+  return {std::move(name), x + NodeText("y", op, inputs, attrs), Code::kInvalidArgument, "y", {said}, {"y:0"},
+          {{"x", empty}}};
+}
+
 /// y = Fill(s, 1) for a fed s.
 BadInput BadFill(std::string name, const std::vector<int64_t>& shape, Code code, std::vector<std::string> said) {
   const AttrTexts types = {{"T", "type: DT_FLOAT"}, {"index_type", "type: DT_INT64"}};
@@ -169,6 +183,25 @@ std::vector<BadInput> BadComputations() {
        {"Malformed device specification '/device:?'"},
        {"y"},
        {{"x", Tensor::Scalar(1.0f)}}},
+      {"MalformedDeviceOfFoldedNode",
+       kTwo +
+           "node { name: \"z\" op: \"Square\" input: \"a\" device: \"/gpuu:zero\" "
+           "attr { key: \"T\" value { type: DT_FLOAT } } }" +
+           TypedText("y", "Neg", {"z"}),
+       invalid,
+       "z",
+       {"Malformed device specification '/gpuu:zero'"}},
+      {"MalformedDeviceOfNodeThatDoesNotRun",
+       kSum + "node { name: \"z\" op: \"NoOp\" device: \"/device:?\" }",
+       invalid,
+       "z",
+       {"Malformed device specification '/device:?'"},
+       {"a"}},
+      LongShape("ShapeThatInt32CannotHold", "Shape", 3'000'000'000,
+                "Shape output type is 32-bit  but dim 1 is 3000000000"),
+      LongShape("FedShapeThatInt32CannotHold", "Shape", -1, "Shape output type is 32-bit  but dim 1 is 3000000000"),
+      LongShape("ShapeNThatInt32CannotHold", "ShapeN", -1,
+                "ShapeN output type is 32-bit but shape 0 dim 1 is 3000000000"),
       {"LoopFrame",
        kTwo + NodeText("y", "Enter", {"a"}, {{"T", "type: DT_FLOAT"}, {"frame_name", "s: \"loop\""}}),
        Code::kUnimplemented,

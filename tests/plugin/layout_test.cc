@@ -91,7 +91,8 @@ void AddData(LayoutTable& table) {
               {F(struct_size), F(abi_minor),   F(log),          F(enabled),    F(schedule),      F(parallel_for),
                F(host_alloc),  F(host_free),   F(node_name),    F(node_op),    F(attr),          F(constant_input),
                F(input),       F(input_range), F(output),       F(set_output), F(forward),       F(temp),
-               F(step_id),     F(cancelled),   F(string_visit), F(string_set), F(get_interface), F(node_resource)});
+               F(step_id),     F(cancelled),   F(string_visit), F(string_set), F(get_interface), F(node_resource),
+               F(done),        F(time_left)});
   }
   {
     using S = weir_note_desc;
@@ -216,7 +217,7 @@ void AddDevicesAndKernels(LayoutTable& table) {
                F(type_count),      F(priority),   F(host_inputs), F(host_outputs),      F(variable_reads),
                F(variable_writes), F(cost_class), F(reserved),    F(flops_per_element), F(supports),
                F(estimate),        F(user),       F(prepare),     F(unprepare),         F(create),
-               F(compute),         F(destroy)});
+               F(compute),         F(destroy),    F(cancel)});
   }
   {
     using S = weir_kernels_api;

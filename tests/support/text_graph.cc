@@ -7,6 +7,7 @@ namespace weir::testing {
 Result<graph::Graph> MakeGraph(const std::vector<NodeLine>& nodes) {
   WEIR_ASSIGN(const op::OpRegistry* const ops, ops::Catalogue());
   graph::Graph graph(*ops);
+  std::vector<std::pair<graph::NodeId, int>> open;  // inputs that close loops
   for (const NodeLine& line : nodes) {
     graph::NodeSpec spec;
     spec.name = line.name;
@@ -16,6 +17,11 @@ Result<graph::Graph> MakeGraph(const std::vector<NodeLine>& nodes) {
     for (const std::string& input : line.inputs) {
       WEIR_ASSIGN(const graph::InputName name, graph::ParseInputName(input));
       const graph::Node* from = graph.Find(name.node);
+      if (from == nullptr && line.op == "Merge" && !name.control) {
+        open.emplace_back(graph.num_nodes(), static_cast<int>(spec.inputs.size()));
+        spec.inputs.push_back({});
+        continue;
+      }
       if (from == nullptr) return NotFound("test graph: no node '{}'", name.node);
       if (name.control) {
         spec.control_inputs.push_back(from->id());
@@ -24,6 +30,10 @@ Result<graph::Graph> MakeGraph(const std::vector<NodeLine>& nodes) {
       }
     }
     WEIR_TRY(graph.Add(std::move(spec)).status());
+  }
+  for (const auto& [node, index] : open) {
+    const std::string& from = nodes[static_cast<size_t>(node)].inputs[static_cast<size_t>(index)];
+    WEIR_TRY(graph.SetInput(node, index, At(graph, from)));
   }
   return graph;
 }

@@ -23,6 +23,7 @@ struct Where {
     if (const int32_t code = ctx.Input(0, &input); code != WEIR_OK) return code;
     const auto set = [&](int64_t i) { return static_cast<sdk::Compute<T>>(input[i]) != sdk::Compute<T>(0); };
     const int64_t n = input.size(), rank = input.rank();
+    if (rank == 0) return ctx.error().InvalidArgument("WhereOp : Unhandled input dimensions: 0");
     int64_t count = 0;
     for (int64_t i = 0; i < n; ++i) count += set(i) ? 1 : 0;
     View<int64_t> index;

@@ -2,7 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <future>
+#include <mutex>
 #include <random>
 #include <set>
 #include <thread>
@@ -10,13 +15,15 @@
 namespace weir::device {
 namespace {
 
-// Slabs from the heap, counted; refuses what does not fit `capacity`, and shifts addresses by `skew`.
+// Slabs from the heap, counted; refuses what does not fit `capacity`, and shifts addresses by `skew`. Thread-safe.
 class HeapSource : public SlabSource {
  public:
   explicit HeapSource(uint64_t capacity = ~uint64_t{0}, uint64_t skew = 0) : capacity_(capacity), skew_(skew) {}
   ~HeapSource() override { EXPECT_EQ(held_, 0u) << "slabs were not given back"; }
 
   Result<weir_buf> AllocateSlab(uint64_t bytes) override {
+    if (on_allocate) on_allocate();
+    const std::lock_guard<std::mutex> lock(mutex_);
     sizes.push_back(bytes);
     if (bytes > capacity_ - held_) return ResourceExhausted("the card is full");
     weir_buf slab{};
@@ -28,14 +35,18 @@ class HeapSource : public SlabSource {
     return slab;
   }
   void FreeSlab(const weir_buf& slab) override {
+    if (on_free) on_free();
+    const std::lock_guard<std::mutex> lock(mutex_);
     held_ -= slab.bytes;
     std::free(reinterpret_cast<void*>(slab.handle));
   }
   uint64_t held() const { return held_; }
 
   std::vector<uint64_t> sizes;
+  std::function<void()> on_allocate, on_free;  // called first, without a lock
 
  private:
+  std::mutex mutex_;
   uint64_t capacity_;
   uint64_t skew_;
   uint64_t held_ = 0;
@@ -215,6 +226,88 @@ TEST(Arena, SurvivesRandomUse) {
   live.clear();
   EXPECT_EQ(arena->use().in_use, 0u);
   EXPECT_TRUE(arena->Allocate(arena->use().reserved / 2).ok());
+}
+
+// plugin_abi: the core holds no lock while it calls a plugin, so others go on while a slab is made or freed.
+TEST(Arena, OthersAllocateAndFreeWhileThePluginAllocates) {
+  auto source = std::make_shared<HeapSource>();
+  auto arena = MakeArena(source, {.initial_bytes = 4096});
+  auto held = *arena->Allocate(1024);
+  std::promise<void> entered, leave;
+  source->on_allocate = [&] {
+    entered.set_value();
+    leave.get_future().wait();
+  };
+  std::thread grower([&] { EXPECT_TRUE(arena->Allocate(1 << 20).ok()); });
+  entered.get_future().wait();
+  held.reset();
+  EXPECT_EQ(arena->use().in_use, 0u);
+  EXPECT_TRUE(arena->Allocate(4096).ok()) << "served from the slab that is there";
+  leave.set_value();
+  grower.join();
+  EXPECT_EQ(source->sizes, (std::vector<uint64_t>{4096, 1 << 20}));
+}
+
+TEST(Arena, ThePluginMayUseTheArenaWhileItAllocatesAndFrees) {
+  auto source = std::make_shared<HeapSource>();
+  auto arena = MakeArena(source, {.limit_bytes = 16384, .initial_bytes = 4096});
+  int calls = 0;
+  source->on_allocate = [&] {
+    if (++calls > 1) return;
+    EXPECT_TRUE(arena->Allocate(64).ok());
+  };
+  ASSERT_TRUE(arena->Allocate(4096).ok());
+  EXPECT_EQ(calls, 2);
+  source->on_allocate = nullptr;
+  int freed = 0;
+  source->on_free = [&] {
+    ++freed;
+    EXPECT_EQ(arena->use().in_use, 0u);
+  };
+  EXPECT_TRUE(arena->Allocate(16384).ok()) << "empty slabs give way";
+  EXPECT_EQ(freed, 2);
+}
+
+TEST(Arena, AThreadThatFindsNoRoomWaitsForTheSlabThatIsBeingMade) {
+  auto source = std::make_shared<HeapSource>();
+  auto arena = MakeArena(source, {.limit_bytes = 1 << 20, .grow = false});
+  std::promise<void> entered, leave;
+  source->on_allocate = [&] {
+    entered.set_value();
+    leave.get_future().wait();
+  };
+  std::thread first([&] { EXPECT_TRUE(arena->Allocate(64).ok()); });
+  entered.get_future().wait();
+  std::promise<void> asking;
+  std::thread second([&] {
+    asking.set_value();
+    EXPECT_TRUE(arena->Allocate(64).ok()) << "the first thread's slab has room for both";
+  });
+  asking.get_future().wait();
+  leave.set_value();
+  first.join();
+  second.join();
+  EXPECT_EQ(source->sizes, (std::vector<uint64_t>{1 << 20}));
+}
+
+TEST(Arena, ThreadsStayWithinTheLimitTogether) {
+  auto source = std::make_shared<HeapSource>();
+  auto arena = MakeArena(source, {.limit_bytes = 1 << 16, .pooled = false});
+  std::atomic<uint64_t> most{0};
+  source->on_allocate = [&] {
+    const uint64_t reserved = arena->use().reserved;
+    for (uint64_t seen = most; reserved > seen && !most.compare_exchange_weak(seen, reserved);) {
+    }
+  };
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&arena] {
+      for (int i = 0; i < 500; ++i) EXPECT_TRUE(arena->Allocate(1 << 14).ok());
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_LE(most, uint64_t{1} << 16);
+  EXPECT_EQ(arena->use().reserved, 0u);
 }
 
 TEST(Arena, ThreadsShareIt) {

@@ -32,7 +32,7 @@ class DynamicTest : public ::testing::Test {
   void UseAdd(ComputeFn compute) { Use("ToyAdd", {{"T", op::AttrValue(DType::kFloat)}}, compute); }
   Result<std::vector<Tensor>> Run(std::vector<Tensor> inputs, std::vector<DType> types) {
     WEIR_ASSIGN(auto kernel, DynamicKernel::Make(entry_, node_->node(), nullptr));
-    return kernel->Compute(std::move(inputs), types, allocator_, 42, &cancelled_);
+    return kernel->Compute(std::move(inputs), types, allocator_, 42, {&control_});
   }
 
   std::unique_ptr<ToyNode> node_;
@@ -40,6 +40,7 @@ class DynamicTest : public ::testing::Test {
   KernelEntry entry_;
   CountingAllocator allocator_;
   std::atomic<bool> cancelled_{false};
+  RunControl control_{nullptr, &cancelled_};
 };
 
 weir_tensor In(weir_ctx* ctx, uint32_t i) {

@@ -86,8 +86,8 @@ TEST(Catalogue, WhoRunsWhat) {
             "Assert HistogramSummary MergeSummary MergeV2Checkpoints RestoreV2 SaveV2 ScalarSummary ShardedFilename "
             "ShardedFilespec StaticRegexFullMatch StringJoin");
   EXPECT_EQ(NamesRunBy(op::RunBy::kExecutor),
-            "ControlTrigger Enter Exit LoopCond Merge NextIteration NoOp RefEnter RefExit RefMerge RefNextIteration "
-            "RefSwitch Switch");
+            "ControlTrigger Enter Exit LoopCond Merge NextIteration NoOp RefEnter RefExit RefIdentity RefMerge "
+            "RefNextIteration RefSelect RefSwitch Switch");
 }
 
 /// A sketch into whose first output IndexedSlices flow.

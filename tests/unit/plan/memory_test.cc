@@ -71,7 +71,7 @@ TEST(LayOutArena, OutputTakesTheLastUseOfAnInput) {
   AddInstruction(plan, {0}, {1});
   AddInstruction(plan, {0, 1}, {2});
   // Instruction 1 may not share (its input lives on), instruction 2 may.
-  LayOutArena({{1, 1, 2}, {2, 3, 5}}, plan);
+  LayOutArena({{}, {}, {{1, 1, 2}, {2, 3, 5}}}, plan);
   EXPECT_FALSE(Overlap(plan.storages[0], plan.storages[1]));
   EXPECT_EQ(plan.storages[2].offset, plan.storages[0].offset);
   EXPECT_EQ(plan.arena_bytes[0], 512u);
@@ -83,18 +83,18 @@ TEST(LayOutArena, SecondViewOfAnInputForbidsSharing) {
   plan.values.push_back(view);  // value 2: the same memory, seen in another shape
   AddInstruction(plan, {}, {0});
   AddInstruction(plan, {0, 2}, {1});
-  LayOutArena({{1, 1, 3}}, plan);
+  LayOutArena({{}, {}, {{1, 1, 3}}}, plan);
   EXPECT_FALSE(Overlap(plan.storages[0], plan.storages[1]));
 }
 
-TEST(InsertReleases, DropsOwnedTensorsAfterTheirLastUse) {
+TEST(FinishTape, DropsOwnedTensorsAfterTheirLastUse) {
   ExecutionPlan plan = WithStorages({0, 0});
   plan.storages[0].home = Storage::Home::kOwned;
   AddInstruction(plan, {}, {0});
   AddInstruction(plan, {0}, {1});
   AddInstruction(plan, {1}, {});
   LayOutArena({}, plan);
-  InsertReleases(plan);
+  FinishTape({}, plan);
   ASSERT_EQ(plan.instructions.size(), 4u);
   EXPECT_EQ(plan.instructions[2].opcode, Opcode::kRelease);
   EXPECT_EQ(plan.instructions[2].detail, 0u);

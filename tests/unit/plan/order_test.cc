@@ -26,8 +26,10 @@ TEST(Order, RespectsEdgesAndWritesVariablesLate) {
   request.targets = {testing::At(*graph, "after").node};
   const auto step = optimize::Optimize({}, *graph, request, nullptr);
   ASSERT_TRUE(step.ok());
+  const auto order = Order(*step, FindGuards(*step));
+  ASSERT_TRUE(order.ok()) << order.status().ToString();
   std::vector<std::string> names;
-  for (const graph::NodeId id : Order(*step)) names.emplace_back(step->node(id).name());
+  for (const TapeItem& item : *order) names.emplace_back(step->node(item.id).name());
   ASSERT_EQ(names.size(), step->nodes.size());
   const auto position = [&](const char* name) { return std::find(names.begin(), names.end(), name) - names.begin(); };
   EXPECT_LT(position("v"), position("read"));

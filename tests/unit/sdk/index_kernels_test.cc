@@ -224,6 +224,10 @@ TEST(Where, CoordinatesOfWhatIsNotZero) {
     ASSERT_EQ(none.code, WEIR_OK) << none.message;
     EXPECT_EQ(none.outputs[0].dims, (std::vector<int64_t>{0, 2}));
   }
+  const Outcome scalar = Kernels().CallDynamic("Where", {{"T", Type(WEIR_INT32)}, {"out", Type(WEIR_INT64)}},
+                                               {AsType({1}, {}, WEIR_INT32)});
+  EXPECT_EQ(scalar.code, WEIR_INVALID_ARGUMENT);
+  EXPECT_EQ(scalar.message, "WhereOp : Unhandled input dimensions: 0");
   constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
   const Outcome odd = Kernels().CallDynamic("Where", {{"T", Type(WEIR_FLOAT64)}, {"out", Type(WEIR_INT64)}},
                                             {Of<double>({3}, {kNaN, -0.0, 2})});

@@ -159,6 +159,7 @@ TEST(Session, F366_TextsOfTensorFlow) {
             std::string::npos);
   EXPECT_NE(text({}, {}, {"zz", "yy"}).find("NOT_FOUND: PruneForTargets: Some target nodes not found: zz yy"),
             std::string::npos);
+  EXPECT_NE(text({}, {}, {"nn"}).find("Some target nodes not found: nn (nearest: 'n'"), std::string::npos);
   EXPECT_NE(text({}, {"nope:0"}, {}).find("NOT_FOUND: FetchOutputs node nope:0: not found"), std::string::npos);
   EXPECT_NE(text({}, {"n:0"}, {}).find("Tried to fetch data for 'n:0', which produces no output."), std::string::npos);
   EXPECT_NE(text({}, {"y:3"}, {}).find("FetchOutputs y:3: output index too large, must be < 1"), std::string::npos);

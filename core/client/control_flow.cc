@@ -1,0 +1,361 @@
+#include "core/client/control_flow.h"
+
+#include <algorithm>
+
+#include "core/client/control_flow_internal.h"
+
+namespace weir {
+
+Operation AddOp(Graph& graph, std::string_view op, std::vector<Output> inputs, std::string_view name,
+                const Where& where) {
+  OperationSpec spec;
+  spec.op = op;
+  spec.inputs = std::move(inputs);
+  spec.name = name;
+  spec.where = where;
+  return graph.Add(spec);
+}
+
+Operation AddBeside(const Output& value, std::string_view op, std::vector<Output> inputs, std::string_view name,
+                    const Where& where) {
+  if (!value.exists()) return Operation();
+  Graph& graph = *value.graph();
+  std::vector<std::string> devices = std::exchange(graph.device_stack(), {value.op().device()});
+  OperationSpec spec;
+  spec.op = op;
+  spec.inputs = std::move(inputs);
+  spec.attrs = {{"_class", ColocationGroups(value.op().node())}};
+  spec.name = name;
+  spec.where = where;
+  const Operation added = graph.Add(spec);
+  graph.device_stack() = std::move(devices);
+  return added;
+}
+
+namespace {
+
+using graph::Endpoint;
+using graph::NodeId;
+
+Status At(const Status& status, const Where& where) { return status.Append(" (" + Format(where) + ")"); }
+
+std::vector<Endpoint> EndpointsOf(const std::vector<Output>& outputs) {
+  std::vector<Endpoint> endpoints;
+  for (const Output& output : outputs) endpoints.push_back(output.endpoint());
+  return endpoints;
+}
+
+/// What nodes that are made for the caller, here and now, belong to.
+CaptureSite SiteOf(Graph& graph, const Where& where) {
+  return {graph.names().current(), graph.device_stack().empty() ? "" : graph.device_stack().back(), Format(where)};
+}
+
+/// Results of a branch: values, or one operation.
+struct BranchResults {
+  std::vector<Output> values;
+  Operation operation;
+};
+using Branch = std::function<BranchResults()>;
+
+Branch Of(const BranchFn& fn) {
+  return [fn] { return BranchResults{{fn()}, {}}; };
+}
+Branch Of(const BranchListFn& fn) {
+  return [fn] { return BranchResults{fn(), {}}; };
+}
+Branch Of(const BranchOperationFn& fn) {
+  return [fn] { return BranchResults{{}, fn()}; };
+}
+
+/// One cond.
+class CondBuilder {
+ public:
+  CondBuilder(Graph& graph, Where where) : graph_(graph), flow_(graph.control_flow()), where_(where) {}
+
+  Result<std::vector<Output>> Build(const Output& pred, const Branch& true_fn, const Branch& false_fn) {
+    const Operation split = AddOp(graph_, "Switch", {pred, pred}, "Switch", where_);
+    const Output taken = AddOp(graph_, "Identity", {split.output(1)}, "switch_t", where_).output(0);
+    const Output other = AddOp(graph_, "Identity", {split.output(0)}, "switch_f", where_).output(0);
+    const Output id = AddOp(graph_, "Identity", {pred}, "pred_id", where_).output(0);
+    WEIR_TRY(graph_.status());
+    for (const NodeId node : {split.id(), taken.op().id(), other.op().id(), id.op().id()}) flow_.PreventFetching(node);
+    WEIR_ASSIGN(const std::vector<Output> yes, BuildBranch(id, taken, 1, true_fn));
+    WEIR_ASSIGN(const std::vector<Output> no, BuildBranch(id, other, 0, false_fn));
+    if (yes.size() != no.size()) {
+      return InvalidArgument(
+          "Incompatible return values of 'true_fn' and 'false_fn': The two structures don't have the same nested "
+          "structure. 'true_fn' returns {} values, 'false_fn' {}.",
+          yes.size(), no.size());
+    }
+    if (yes.empty()) return InvalidArgument("'true_fn' and 'false_fn' must return at least one result.");
+    return MergeAll(yes, no);
+  }
+
+ private:
+  Result<std::vector<Output>> BuildBranch(const Output& pred, const Output& pivot, int branch, const Branch& fn) {
+    CondContext& context = flow_.AddCond(pred.endpoint(), pivot.endpoint(), branch);
+    if (context.outer() == nullptr) {
+      CollectionEntry entry;
+      entry.context = &context;
+      graph_.AddToCollection("cond_context", entry);
+    }
+    const InContext in(flow_, &context);
+    BranchResults results = fn();
+    WEIR_TRY(graph_.status());
+    if (results.operation.exists()) results.values = {WithDependencies({results.operation}, pivot)};
+    std::vector<Output> outputs;
+    for (const Output& value : results.values) {
+      if (!value.exists()) return InvalidArgument("'{}' must have a return value.", branch ? "true_fn" : "false_fn");
+      if (value.graph() != &graph_) {
+        return InvalidArgument("{} must be from the same graph as {}.", value.ToString(), pred.ToString());
+      }
+      WEIR_ASSIGN(const Endpoint inside, context.BringResult(value.endpoint(), SiteOf(graph_, where_)));
+      outputs.emplace_back(&graph_, inside);
+    }
+    context.NoteResults(EndpointsOf(outputs));
+    return outputs;
+  }
+
+  Result<std::vector<Output>> MergeAll(const std::vector<Output>& yes, const std::vector<Output>& no) {
+    for (size_t i = 0; i < yes.size(); ++i) {
+      if (BaseType(yes[i].dtype()) == BaseType(no[i].dtype())) continue;
+      return InvalidArgument(
+          "Outputs of 'true_fn' and 'false_fn' must have the same type(s). Received {} from 'true_fn' and {} from "
+          "'false_fn'.",
+          NumpyName(yes[i].dtype()), NumpyName(no[i].dtype()));
+    }
+    std::vector<Output> merged;
+    for (size_t i = 0; i < yes.size(); ++i) {
+      const bool references = IsRef(yes[i].dtype()) && IsRef(no[i].dtype());
+      merged.push_back(AddOp(graph_, references ? "RefMerge" : "Merge", {no[i], yes[i]}, "Merge", where_).output(0));
+    }
+    WEIR_TRY(graph_.status());
+    return merged;
+  }
+
+  Graph& graph_;
+  ControlFlow& flow_;
+  Where where_;
+};
+
+std::vector<Output> BuildCond(const Operand& pred, const Branch& true_fn, const Branch& false_fn, std::string_view name,
+                              const Where& where) {
+  Graph& graph = pred.graph() != nullptr ? *pred.graph() : Graph::Default();
+  if (!graph.status().ok()) return {};
+  if (pred.is_literal() || !pred.output().exists()) {
+    const char* what = pred.is_literal() && pred.literal().tensor.dtype() == DType::kBool
+                           ? "pred must not be a Python bool"
+                           : "pred must be a value of the graph";
+    (void)graph.Fail(At(InvalidArgument("{}", what), where));
+    return {};
+  }
+  const AsDefault in(graph);
+  const NameScope scope(name.empty() ? "cond" : name, graph);
+  Result<std::vector<Output>> merged = CondBuilder(graph, where).Build(pred.output(), true_fn, false_fn);
+  if (merged.ok()) return std::move(*merged);
+  if (graph.status().ok()) (void)graph.Fail(At(merged.status(), where));
+  return {};
+}
+
+Output FirstOf(const std::vector<Output>& outputs) { return outputs.empty() ? Output() : outputs[0]; }
+
+/// Fails the run when more than `n` of the conditions hold.
+Operation AssertAtMost(const std::vector<Output>& predicates, int n, std::string_view message, const Where& where) {
+  Graph& graph = Graph::Default();
+  const std::vector<Operand> operands(predicates.begin(), predicates.end());
+  const Output all = predicates.empty() ? Constant(Tensor::Vector<float>({}), DType::kInvalid, "preds_c", where)
+                                        : Stack(operands, 0, "preds_c", where);
+  const Output numbers = Cast(all, DType::kInt32, "Cast", where);
+  const Output count = ReduceSum(numbers, {}, {.name = "num_true_conds"}, where);
+  const Output limit = Constant(n, DType::kInt32, "n_true_conds", where);
+  const Output holds = LessEqual(count, limit, {}, where);
+  std::string names;
+  for (const Output& predicate : predicates) names += (names.empty() ? "" : ", ") + predicate.name();
+  if (!graph.status().ok()) return Operation();
+  const std::string text = fmt::format("{}: more than {} conditions ({}) evaluated as True:", message, n, names);
+  return Assert(holds, {Operand(text, where), all}, {.summarize = static_cast<int64_t>(predicates.size())}, where);
+}
+
+using ListBranches = std::vector<std::pair<Output, BranchListFn>>;
+
+/// The last branch as the default, behind checks that it is the one.
+BranchListFn DefaultFrom(const ListBranches& branches, const Where& where) {
+  return [branches, where]() -> std::vector<Output> {
+    std::vector<Output> others;
+    std::vector<Operand> all;
+    for (const auto& [predicate, fn] : branches) {
+      all.emplace_back(predicate);
+      others.push_back(predicate);
+    }
+    others.pop_back();
+    const Output values = Stack(all, 0, "preds_c", where);
+    const std::string text = fmt::format(
+        "Implementation error: selected default action #{} was called, but some of other predicates are "
+        "True: ",
+        others.size());
+    const Operation none = AssertAtMost(others, 0, text, where);
+    const Operation one =
+        Assert(branches.back().first, {Operand("Input error: None of conditions evaluated as True:", where), values},
+               {}, where);
+    if (!none.exists() || !one.exists()) return {};
+    const ControlDependencies after({none, one});
+    return branches.back().second();
+  };
+}
+
+Status CheckBranches(const ListBranches& branches) {
+  if (branches.empty()) return InvalidArgument("pred_fn_pairs must not be empty");
+  for (const auto& [predicate, fn] : branches) {
+    if (!predicate.exists()) return InvalidArgument("pred must be a Tensor, got: None");
+    if (BaseType(predicate.dtype()) != DType::kBool) {
+      return InvalidArgument("pred must be Tensor of type bool: {}", predicate.name());
+    }
+    if (predicate.graph() != branches[0].first.graph()) {
+      return InvalidArgument("{} must be from the same graph as {}.", predicate.ToString(),
+                             branches[0].first.ToString());
+    }
+    if (!fn) return InvalidArgument("fn for pred {} must be callable.", predicate.name());
+  }
+  return Status();
+}
+
+/// Conds within the false branches of conds, so that conditions are looked at in order.
+std::vector<Output> BuildCase(const ListBranches& branches, const BranchListFn& default_fn, const Where& where) {
+  BranchListFn fn = default_fn;
+  for (auto branch = branches.rbegin(); branch != branches.rend(); ++branch) {
+    fn = [branch = *branch, otherwise = std::move(fn), where] {
+      return Cond(branch.first, branch.second, otherwise, "cond", where);
+    };
+  }
+  return fn();
+}
+
+}  // namespace
+
+Output Cond(const Operand& pred, const BranchFn& true_fn, const BranchFn& false_fn, std::string_view name,
+            Where where) {
+  return FirstOf(BuildCond(pred, Of(true_fn), Of(false_fn), name, where));
+}
+
+std::vector<Output> Cond(const Operand& pred, const BranchListFn& true_fn, const BranchListFn& false_fn,
+                         std::string_view name, Where where) {
+  return BuildCond(pred, Of(true_fn), Of(false_fn), name, where);
+}
+
+Output Cond(const Operand& pred, const BranchOperationFn& true_fn, const BranchOperationFn& false_fn,
+            std::string_view name, Where where) {
+  return FirstOf(BuildCond(pred, Of(true_fn), Of(false_fn), name, where));
+}
+
+std::vector<Output> Case(const std::vector<std::pair<Output, BranchListFn>>& branches, const BranchListFn& default_fn,
+                         const CaseOptions& options, Where where) {
+  Graph& graph = branches.empty() || !branches[0].first.exists() ? Graph::Default() : *branches[0].first.graph();
+  if (!graph.status().ok()) return {};
+  if (const Status valid = CheckBranches(branches); !valid.ok()) {
+    (void)graph.Fail(At(valid, where));
+    return {};
+  }
+  const AsDefault in(graph);
+  const NameScope scope(options.name.empty() ? "case" : options.name, graph);
+  ListBranches tried = branches;
+  BranchListFn otherwise = default_fn;
+  if (!otherwise) {
+    otherwise = DefaultFrom(branches, where);
+    tried.pop_back();
+  }
+  std::vector<Operation> after;
+  if (options.exclusive) {
+    std::vector<Output> predicates;
+    for (const auto& [predicate, fn] : tried) predicates.push_back(predicate);
+    after = {AssertAtMost(predicates, 1, "Input error: exclusive=True", where)};
+    if (!after[0].exists()) return {};
+  }
+  const ControlDependencies checked(after, graph);
+  return BuildCase(tried, otherwise, where);
+}
+
+Output Case(const std::vector<std::pair<Output, BranchFn>>& branches, const BranchFn& default_fn,
+            const CaseOptions& options, Where where) {
+  const auto list = [](const BranchFn& fn) -> BranchListFn {
+    if (!fn) return nullptr;
+    return [fn] { return std::vector<Output>{fn()}; };
+  };
+  ListBranches lists;
+  for (const auto& [predicate, fn] : branches) lists.emplace_back(predicate, list(fn));
+  return FirstOf(Case(lists, list(default_fn), options, where));
+}
+
+Output WithDependencies(const std::vector<Groupable>& dependencies, const Output& value, std::string_view name,
+                        Where where) {
+  if (!value.exists()) return Output();
+  Graph& graph = *value.graph();
+  std::vector<Operation> operations;
+  for (const Groupable& dependency : dependencies) operations.push_back(dependency.operation());
+  const NameScope scope(name.empty() ? "control_dependency" : name, graph);
+  const ControlDependencies after(std::move(operations), graph);
+  return AddBeside(value, "Identity", {value}, std::string(scope.path()), where).output(0);
+}
+
+std::vector<Output> Tuple(const std::vector<Output>& values, const std::vector<Groupable>& control_inputs,
+                          std::string_view name, Where where) {
+  std::vector<Operation> gates;
+  for (const Output& value : values) {
+    if (value.exists()) gates.push_back(value.op());
+  }
+  for (const Groupable& control : control_inputs) gates.push_back(control.operation());
+  if (gates.empty()) {
+    (void)Graph::Default().Fail(At(InvalidArgument("Must have at least one Tensor"), where));
+    return {};
+  }
+  std::ranges::sort(gates, {}, &Operation::id);
+  gates.erase(std::unique(gates.begin(), gates.end()), gates.end());
+  Graph& graph = *gates[0].graph();
+  const NameScope scope(name.empty() ? "tuple" : name, graph);
+  const Operation gate = Group({gates.begin(), gates.end()}, "group_deps", where);
+  std::vector<Output> gated;
+  for (const Output& value : values) {
+    gated.push_back(value.exists() ? WithDependencies({gate}, value, "control_dependency", where) : Output());
+  }
+  return gated;
+}
+
+Operation Assert(const Operand& condition, const std::vector<Operand>& data, const AssertOptions& options,
+                 Where where) {
+  Graph* graph = condition.graph();
+  for (const Operand& value : data) graph = graph == nullptr ? value.graph() : graph;
+  if (graph == nullptr) graph = &Graph::Default();
+  if (data.empty()) {
+    (void)graph->Fail(
+        At(InvalidArgument("Attr 'T' of 'Assert' Op passed list of length 0 less than minimum 1."), where));
+    return Operation();
+  }
+  const AsDefault in(*graph);
+  const NameScope scope(options.name.empty() ? "Assert" : options.name, *graph);
+  for (const Operand& value : data) {
+    if (value.is_literal()) value.In(*graph);  // TensorFlow's graphs have these nodes too
+  }
+  const Output holds = condition.In(*graph, DType::kBool, "Condition");
+  const BranchOperationFn fail = [&] {
+    const NameScope inner("Assert", *graph);
+    OperationSpec spec;
+    spec.op = "Assert";
+    spec.inputs = {holds};
+    for (size_t i = 0; i < data.size(); ++i) {
+      spec.inputs.push_back(data[i].In(*graph, DType::kInvalid, "data_" + std::to_string(i)));
+    }
+    spec.attrs = {{"summarize", options.summarize}};
+    const std::string path = inner.path();
+    spec.name = path;
+    spec.where = where;
+    return graph->Add(spec);
+  };
+  const BranchOperationFn pass = [&] { return NoOp("NoOp", where); };
+  return Cond(holds, pass, fail, "AssertGuard", where).op();
+}
+
+OutsideControlFlow::OutsideControlFlow(Graph& graph)
+    : graph_(graph), controls_(std::exchange(graph.control_stack(), {})), in_(graph.control_flow(), nullptr) {}
+
+OutsideControlFlow::~OutsideControlFlow() { graph_.control_stack() = std::move(controls_); }
+
+}  // namespace weir

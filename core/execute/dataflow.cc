@@ -1,0 +1,158 @@
+// Tier T2: tasks run as soon as what they need is there.
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <utility>
+
+#include "core/execute/instance_internal.h"
+#include "core/kernel/blocking_pool.h"
+#include "core/kernel/compute_pool.h"
+
+namespace weir::execute {
+namespace {
+
+constexpr auto kSpinTime = std::chrono::microseconds(20);
+constexpr auto kLookTime = std::chrono::milliseconds(1);  // how soon a waiting step notices that it is to end
+
+}  // namespace
+
+Dataflow::Dataflow(PlanRunner::Instance& instance, PlanRunner& runner, std::vector<Tensor>* fetches,
+                   const StepArgs& step)
+    : instance_(instance), runner_(runner), fetches_(fetches), step_(step), left_(instance.plan_.tasks.size()) {
+  if (step.control != nullptr) control_ = *step.control;
+  control_.failed = &failed_;
+  step_.control = &control_;
+  pending_.reserve(left_);
+  for (size_t t = 0; t < left_; ++t) {
+    pending_.push_back(instance.plan_.tasks[t].predecessors);
+    if (pending_.back() != 0) continue;
+    (instance.plan_.tasks[t].blocking ? ready_to_block_ : ready_).push_back(static_cast<uint32_t>(t));
+  }
+  std::make_heap(ready_.begin(), ready_.end(), std::greater<>());
+}
+
+Status Dataflow::Run() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  for (;;) {
+    if (left_ == 0 || !error_.ok()) break;
+    if (control_.stopped()) {
+      error_ = control_.Check();
+      failed_.store(true);
+      break;
+    }
+    Launch(lock);
+    if (!ready_.empty()) {
+      lock.unlock();
+      Work();
+      lock.lock();
+      continue;
+    }
+    if (left_ == 0 || !error_.ok()) continue;
+    const uint32_t seen = events_.load(std::memory_order_acquire);
+    lock.unlock();
+    const auto until = std::chrono::steady_clock::now() + kSpinTime;
+    while (events_.load(std::memory_order_acquire) == seen && std::chrono::steady_clock::now() < until) {
+    }
+    lock.lock();
+    if (events_.load(std::memory_order_acquire) == seen) changed_.wait_for(lock, kLookTime);
+  }
+  // Nothing of the step may still run once the caller has its answer: feeds are only borrowed.
+  changed_.wait(lock, [this] { return active_ == 0 && helpers_ == 0; });
+  return error_;
+}
+
+/// Gives ready tasks to threads: those that block to threads for that, others to the pool as far as the cap allows.
+void Dataflow::Launch(std::unique_lock<std::mutex>&) {
+  struct Job {
+    Dataflow* flow;
+    uint32_t task;
+  };
+  while (!ready_to_block_.empty() && error_.ok()) {
+    const uint32_t task = ready_to_block_.back();
+    ready_to_block_.pop_back();
+    ++active_;
+    auto job = std::make_unique<Job>(Job{this, task});
+    const Status started = kernel::RunBlocking(
+        [](void* arg) {
+          const std::unique_ptr<Job> own(static_cast<Job*>(arg));
+          Instance::Worker worker;
+          own->flow->RunTask(own->task, worker);
+        },
+        job.get());
+    if (started.ok()) {
+      (void)job.release();
+      continue;
+    }
+    --active_;
+    error_ = started;
+    failed_.store(true);
+  }
+  const int most = std::min(step_.inter_op, static_cast<int>(ready_.size()) + running_) - 1;
+  for (; helpers_ < most; ++helpers_) {
+    kernel::ComputePool::Get().Submit(
+        [](void* arg) {
+          auto* const flow = static_cast<Dataflow*>(arg);
+          flow->Work();
+          const std::lock_guard<std::mutex> lock(flow->mutex_);
+          --flow->helpers_;
+          flow->events_.fetch_add(1, std::memory_order_release);
+          flow->changed_.notify_all();
+        },
+        this);
+  }
+}
+
+/// Runs ready tasks on this thread until there are none.
+void Dataflow::Work() {
+  Instance::Worker worker;
+  for (;;) {
+    uint32_t task = 0;
+    {
+      std::unique_lock<std::mutex> lock(mutex_);
+      if (ready_.empty() || !error_.ok()) return;
+      std::pop_heap(ready_.begin(), ready_.end(), std::greater<>());
+      task = ready_.back();
+      ready_.pop_back();
+      ++active_;
+      ++running_;
+    }
+    RunTask(task, worker);
+  }
+}
+
+void Dataflow::RunTask(uint32_t task, Instance::Worker& worker) {
+  worker.runner = &runner_;
+  worker.fetches = fetches_;
+  worker.step = step_;
+  const plan::Task& range = instance_.plan_.tasks[task];
+  Finished(task, instance_.Tape(worker, range.begin, range.end));
+}
+
+void Dataflow::Finished(uint32_t task, const Status& status) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  --active_;
+  --left_;
+  if (!instance_.plan_.tasks[task].blocking) --running_;
+  if (!status.ok()) {
+    if (error_.ok()) error_ = status;
+    failed_.store(true, std::memory_order_relaxed);
+  } else {
+    const plan::ExecutionPlan& plan = instance_.plan_;
+    const plan::Task& done = plan.tasks[task];
+    for (uint32_t s = done.first_successor; s < done.first_successor + done.successor_count; ++s) {
+      const uint32_t next = plan.successors[s];
+      if (--pending_[next] != 0) continue;
+      if (plan.tasks[next].blocking) {
+        ready_to_block_.push_back(next);
+      } else {
+        ready_.push_back(next);
+        std::push_heap(ready_.begin(), ready_.end(), std::greater<>());
+      }
+    }
+    Launch(lock);
+  }
+  events_.fetch_add(1, std::memory_order_release);
+  changed_.notify_all();
+}
+
+}  // namespace weir::execute

@@ -1,0 +1,97 @@
+// Instructions that stand for Switch, Merge and the variables of loops.
+#include <cstring>
+#include <utility>
+
+#include "core/execute/instance_internal.h"
+
+namespace weir::execute {
+
+using plan::GuardStep;
+using plan::Storage;
+using plan::Value;
+
+void PlanRunner::Instance::SetGuard(const Instruction& instruction) {
+  const GuardStep& step = plan_.guard_steps[instruction.detail];
+  uint8_t* const guards = guards_.data();
+  switch (step.kind) {
+    case GuardStep::Kind::kPredicate: {
+      const bool alive = guards[step.a] != 0;
+      // The operand has a value only then.
+      const bool taken = alive && *reinterpret_cast<const bool*>(registers_[instruction.first_slot].data);
+      guards[step.to] = taken;
+      guards[step.otherwise] = alive && !taken;
+      return;
+    }
+    case GuardStep::Kind::kAnd:
+      guards[step.to] = guards[step.a] & guards[step.b];
+      return;
+    case GuardStep::Kind::kOr:
+      guards[step.to] = guards[step.a] | guards[step.b];
+      return;
+    case GuardStep::Kind::kCopy:
+      guards[step.to] = guards[step.a];
+      return;
+    case GuardStep::Kind::kClear:
+      guards[step.to] = 0;
+      return;
+  }
+}
+
+void PlanRunner::Instance::Merge(const Instruction& instruction) {
+  const std::vector<int>& guards = plan_.merges[instruction.detail];
+  uint32_t chosen = 0;
+  while (chosen + 1 < guards.size() && guards_[static_cast<size_t>(guards[chosen])] == 0) ++chosen;
+  uint32_t output = instruction.inputs;
+  if (instruction.inputs != 0) {
+    const weir_reg& from = registers_[instruction.first_slot + chosen];
+    const int storage = ValueOf(instruction, output++).storage;
+    chosen_[static_cast<size_t>(storage)] = plan_.slots[instruction.first_slot + chosen].value;
+    const uint64_t data = from.data, handle = from.handle;
+    for (const uint32_t slot : plan_.storage_slots[static_cast<size_t>(storage)]) {
+      registers_[slot].data = data;
+      registers_[slot].handle = handle;
+    }
+  }
+  if (output == instruction.outputs + static_cast<uint32_t>(instruction.inputs)) return;
+  *reinterpret_cast<int32_t*>(registers_[instruction.first_slot + output].data) = static_cast<int32_t>(chosen);
+}
+
+Status PlanRunner::Instance::Move(const Instruction& instruction) {
+  const Value& from = ValueOf(instruction, 0);
+  const Value& to = ValueOf(instruction, 1);
+  const Storage& target = StorageOf(to);
+  const bool planned = target.home == Storage::Home::kArena || target.home == Storage::Home::kFresh;
+  if (planned && target.space == plan::kHostSpace && from.shape_known && from.shape == to.shape) {
+    void* const data = reinterpret_cast<void*>(registers_[instruction.first_slot + 1].data);
+    const void* const source = reinterpret_cast<const void*>(registers_[instruction.first_slot].data);
+    if (target.bytes == sizeof(uint32_t)) {  // scalars, the usual loop variables, without a call
+      std::memcpy(data, source, sizeof(uint32_t));
+    } else if (target.bytes == sizeof(uint64_t)) {
+      std::memcpy(data, source, sizeof(uint64_t));
+    } else if (target.bytes != 0) {
+      std::memmove(data, source, target.bytes);
+    }
+    return Status();
+  }
+  WEIR_ASSIGN(Tensor tensor, TensorOf(from));
+  if (to.shape_known && !(tensor.shape() == to.shape)) {
+    return InvalidArgument("a loop variable of shape {} was given back with shape {}", to.shape.ToString(),
+                           tensor.shape().ToString());
+  }
+  if (!planned) return HoldOutput(to, std::move(tensor));
+  if (tensor.bytes() == 0) return Status();
+  WEIR_ASSIGN(Tensor destination, TensorOf(to));
+  const auto place_of = [](const Tensor& of) {
+    weir_buf place = of.buffer()->memory();
+    place.offset += of.offset();
+    if (place.host != nullptr) place.host = static_cast<std::byte*>(place.host) + of.offset();
+    return place;
+  };
+  if (target.space != plan::kHostSpace) {
+    return DeviceOf(target.space)->Copy(place_of(destination), place_of(tensor), tensor.bytes());
+  }
+  std::memmove(destination.mutable_raw(), tensor.raw(), tensor.bytes());
+  return Status();
+}
+
+}  // namespace weir::execute

@@ -1,0 +1,140 @@
+#include "core/graph/frames.h"
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+namespace weir::graph {
+namespace {
+
+/// The frame in which the outputs of a node are seen.
+int OutputFrame(const StepGraph& step, NodeId id) {
+  const StepNode& node = step.node(id);
+  return FlowOf(node) == Flow::kExit ? step.frames[static_cast<size_t>(node.frame)].parent : node.frame;
+}
+
+/// Feeds and constants have one value for the whole step and may be used in any frame.
+bool IsAnywhere(const StepNode& node) { return node.kind != StepNode::Kind::kOp; }
+
+class FrameFinder {
+ public:
+  explicit FrameFinder(StepGraph& step) : step_(step) {}
+
+  Status Run() {
+    step_.frames.assign(1, Frame{});
+    for (StepNode& node : step_.nodes) {
+      if (IsAnywhere(node)) continue;
+      WEIR_TRY(Enclosing(node));
+      if (FlowOf(node) == Flow::kEnter) WEIR_TRY(Open(node));
+      if (FlowOf(node) == Flow::kMerge) WEIR_TRY(CheckMerge(node));
+      if ((FlowOf(node) == Flow::kExit || FlowOf(node) == Flow::kNextIteration) && node.frame == 0) {
+        return AtNode(
+            InvalidArgument("{} '{}' is in no frame: an Enter must lead to it", node.source->op().name, node.name()),
+            *node.source);
+      }
+    }
+    return CheckBackEdges();
+  }
+
+ private:
+  /// The frame that all inputs share.
+  Status Enclosing(StepNode& node) {
+    const StepNode* first = nullptr;
+    const auto join = [&](NodeId from) -> Status {
+      const StepNode& input = step_.node(from);
+      if (IsAnywhere(input)) return Status();
+      const int frame = OutputFrame(step_, from);
+      if (first != nullptr && frame != node.frame) return Mixed(node, *first, input);
+      first = &input;
+      node.frame = frame;
+      return Status();
+    };
+    for (const Endpoint& input : node.inputs) {
+      if (!IsBackEdge(step_, node, input)) WEIR_TRY(join(input.node));
+    }
+    for (const NodeId control : node.control_inputs) WEIR_TRY(join(control));
+    return Status();
+  }
+
+  Status Mixed(const StepNode& node, const StepNode& a, const StepNode& b) const {
+    const auto name = [&](const StepNode& input) {
+      return step_.frames[static_cast<size_t>(OutputFrame(step_, static_cast<NodeId>(&input - step_.nodes.data())))]
+          .name;
+    };
+    return AtNode(
+        InvalidArgument("The node '{}' has inputs from different frames. The input '{}' is in frame '{}'. The "
+                        "input '{}' is in frame '{}'.",
+                        node.name(), a.name(), name(a), b.name(), name(b)),
+        *node.source);
+  }
+
+  Status Open(StepNode& node) {
+    Result<std::string> name = node.source->attrs().String("frame_name");
+    if (!name.ok()) return AtNode(name.status(), *node.source);
+    const auto [found, is_new] = by_name_.try_emplace({node.frame, *name}, static_cast<int>(step_.frames.size()));
+    if (is_new) step_.frames.push_back({node.frame, *name});
+    node.frame = found->second;
+    return Status();
+  }
+
+  Status CheckMerge(const StepNode& node) const {
+    if (node.inputs.empty()) {
+      return AtNode(InvalidArgument("Merge '{}' has no inputs, wanted at least one", node.name()), *node.source);
+    }
+    for (const Endpoint& input : node.inputs) {
+      if (!IsBackEdge(step_, node, input)) return Status();
+    }
+    return AtNode(InvalidArgument("Merge '{}' is entered by NextIteration only: the loop has no Enter", node.name()),
+                  *node.source);
+  }
+
+  Status CheckBackEdges() const {
+    for (const StepNode& node : step_.nodes) {
+      if (FlowOf(node) != Flow::kMerge) continue;
+      for (const Endpoint& input : node.inputs) {
+        if (!IsBackEdge(step_, node, input) || step_.node(input.node).frame == node.frame) continue;
+        return Mixed(node, node, step_.node(input.node));
+      }
+    }
+    return Status();
+  }
+
+  StepGraph& step_;
+  std::map<std::pair<int, std::string>, int> by_name_;
+};
+
+}  // namespace
+
+Flow FlowOf(const op::OpDef& op) {
+  static const std::unordered_map<std::string_view, Flow> kFlows = {
+      {"Switch", Flow::kSwitch},
+      {"RefSwitch", Flow::kSwitch},
+      {"Merge", Flow::kMerge},
+      {"RefMerge", Flow::kMerge},
+      {"Enter", Flow::kEnter},
+      {"RefEnter", Flow::kEnter},
+      {"Exit", Flow::kExit},
+      {"RefExit", Flow::kExit},
+      {"NextIteration", Flow::kNextIteration},
+      {"RefNextIteration", Flow::kNextIteration},
+      {"LoopCond", Flow::kLoopCond},
+      {"ControlTrigger", Flow::kTrigger},
+  };
+  if (op.run_by != op::RunBy::kExecutor) return Flow::kPlain;
+  const auto found = kFlows.find(op.name);
+  return found == kFlows.end() ? Flow::kPlain : found->second;
+}
+
+Flow FlowOf(const StepNode& node) {
+  return node.kind == StepNode::Kind::kOp ? FlowOf(node.source->op()) : Flow::kPlain;
+}
+
+bool IsBackEdge(const StepGraph& step, const StepNode& to, const Endpoint& from) {
+  return FlowOf(to) == Flow::kMerge && FlowOf(step.node(from.node)) == Flow::kNextIteration;
+}
+
+Status FindFrames(StepGraph& step) { return FrameFinder(step).Run(); }
+
+}  // namespace weir::graph

@@ -1,0 +1,324 @@
+// v1 control flow on a tape: Switch sets guards, Merge chooses, a loop's variables are moved at its end and it jumps
+// back.
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "core/plan/builder_internal.h"
+
+namespace weir::plan {
+
+using graph::Endpoint;
+using graph::Flow;
+using graph::NodeId;
+using graph::StepNode;
+
+void Builder::Under(int guard) {
+  Ensure(guard);
+  guard_ = guard;
+}
+
+void Builder::Ensure(int guard) {
+  if (ready_.size() < guards_.set.size()) ready_.resize(guards_.set.size(), false);
+  if (guard == kAlways || ready_[static_cast<size_t>(guard)]) return;
+  const auto [a, b] = guards_.set.Parts(guard);
+  if (a < 0) return;  // the Switch that makes it comes first on the tape
+  Ensure(a);
+  Ensure(b);
+  EmitGuard({GuardStep::Kind::kAnd, guard, 0, a, b}, {});
+}
+
+void Builder::EmitGuard(GuardStep step, const std::vector<int>& inputs, const std::vector<int>& outputs) {
+  if (ready_.size() < guards_.set.size()) ready_.resize(guards_.set.size(), false);
+  const int before = std::exchange(guard_, kAlways);
+  Emit(Opcode::kGuard, inputs, outputs).detail = static_cast<uint32_t>(plan_->guard_steps.size());
+  guard_ = before;
+  plan_->guard_steps.push_back(step);
+  ready_[static_cast<size_t>(step.to)] = true;
+  ready_[static_cast<size_t>(step.otherwise)] = true;
+}
+
+void Builder::EmitMove(int from, int to) { Emit(Opcode::kMove, {from}, {to}); }
+
+int Builder::AddJump(int guard) {
+  plan_->jumps.push_back({guard, 0});
+  return static_cast<int>(plan_->jumps.size()) - 1;
+}
+
+Status Builder::EmitFlow(Flow flow) {
+  switch (flow) {
+    case Flow::kPlain:  // NoOp
+    case Flow::kTrigger:
+      return Status();
+    case Flow::kSwitch:
+      return EmitSwitch();
+    case Flow::kMerge: {
+      const std::vector<NodeId>& looping = merges_of_[static_cast<size_t>(Current().frame)];
+      return std::binary_search(looping.begin(), looping.end(), current_) ? Status() : EmitMerge();
+    }
+    case Flow::kExit:
+      return EmitExit();
+    case Flow::kEnter:
+    case Flow::kNextIteration:
+    case Flow::kLoopCond: {
+      WEIR_ASSIGN(ValueAt({current_, 0}), Forwarded());
+      return Status();
+    }
+  }
+  return Status();
+}
+
+Result<int> Builder::Forwarded() {
+  const int value = ValueAt(Current().inputs[0]);
+  if (value < 0) return Fail(Internal("input 0 has no value"));
+  const bool keeps = IsRef(Current().types[0]) || BaseType(Current().types[0]) == DType::kResource;
+  if (!IsVariable(value) || keeps) return value;
+  WEIR_TRY(EmitRead(0));
+  return ValueAt({current_, 0});
+}
+
+Status Builder::EmitSwitch() {
+  const StepNode& node = Current();
+  WEIR_ASSIGN(const int value, Forwarded());
+  ValueAt({current_, 0}) = ValueAt({current_, 1}) = value;
+  const int given = ValueAt(node.inputs[1]);
+  if (given < 0) return Fail(Internal("input 1 has no value"));
+  WEIR_ASSIGN(const int predicate, Located(given, kHostSpace));
+  const Endpoint decides = PredicateOf(step_, node);
+  const int yes = guards_.set.With(guard_, decides, true);
+  const int no = guards_.set.With(guard_, decides, false);
+  if (ready_.size() < guards_.set.size()) ready_.resize(guards_.set.size(), false);
+  if (ready_[static_cast<size_t>(yes)] && ready_[static_cast<size_t>(no)]) return Status();
+  EmitGuard({GuardStep::Kind::kPredicate, yes, no, guard_, 0}, {predicate});
+  return Status();
+}
+
+Status Builder::EmitMerge() {
+  const StepNode& node = Current();
+  std::vector<int> inputs, guards;
+  for (const Endpoint& input : node.inputs) {
+    inputs.push_back(ValueAt(input));
+    guards.push_back(guards_.Of(step_, input));
+    if (inputs.back() < 0) return Fail(Internal("an input has no value"));
+  }
+  const bool same = std::all_of(inputs.begin(), inputs.end(), [&](int value) { return value == inputs[0]; });
+  if (!same && std::any_of(inputs.begin(), inputs.end(), [&](int value) { return IsVariable(value); })) {
+    return Fail(Unimplemented("Merge '{}' chooses between variables; merge their values instead", node.name()));
+  }
+  const int space = same ? kHostSpace : SpaceOf(placement_.device_of[static_cast<size_t>(current_)]);
+  const int own = guards_.node[static_cast<size_t>(current_)];
+  for (size_t i = 0; i < inputs.size() && !same; ++i) {
+    Under(guards[i]);
+    WEIR_ASSIGN(inputs[i], Located(inputs[i], space));
+  }
+  for (const int guard : guards) Ensure(guard);
+  const bool fact =
+      std::none_of(guards.begin(), guards.end(), [&](int guard) { return guards_.set.Implies(guard, own); });
+  if (fact) {
+    EmitGuard({GuardStep::Kind::kClear, own, 0, 0, 0}, {});
+    for (const int guard : guards) EmitGuard({GuardStep::Kind::kOr, own, 0, own, guard}, {});
+  }
+  Under(own);
+  std::vector<int> outputs;
+  if (same) {
+    ValueAt({current_, 0}) = inputs[0];
+    inputs.clear();
+  } else {
+    Value merged = plan_->values[static_cast<size_t>(inputs[0])];
+    Storage storage;
+    storage.home = Storage::Home::kBound;
+    storage.space = space;
+    for (const int input : inputs) {
+      const Value& value = plan_->values[static_cast<size_t>(input)];
+      merged.shape_known = merged.shape_known && value.shape_known && value.shape == merged.shape;
+      storage.sources.push_back(value.storage);
+    }
+    merged.storage = AddStorage(std::move(storage));
+    outputs.push_back(AddValue(std::move(merged)));
+    ValueAt({current_, 0}) = outputs[0];
+  }
+  if (node.types.size() > 1) {
+    outputs.push_back(NewValue(DType::kInt32, PartialShape(Shape()), kHostSpace, Placing::kPlanned));
+    ValueAt({current_, 1}) = outputs.back();
+  }
+  Emit(Opcode::kMerge, inputs, outputs).detail = static_cast<uint32_t>(plan_->merges.size());
+  plan_->merges.push_back(std::move(guards));
+  return Status();
+}
+
+Status Builder::EmitExit() {
+  WEIR_ASSIGN(const int value, Forwarded());
+  const bool structured = guards_.structured[static_cast<size_t>(Current().frame)];
+  if (structured || IsVariable(value)) {
+    ValueAt({current_, 0}) = value;
+  } else {
+    EmitMove(value, ValueAt({current_, 0}));  // made when the loop began
+  }
+  if (!structured) {
+    const int left = guards_.exit[static_cast<size_t>(current_)];
+    EmitGuard({GuardStep::Kind::kOr, left, 0, left, guard_}, {});
+  }
+  return Status();
+}
+
+Status Builder::BeginLoop(int frame) {
+  const auto f = static_cast<size_t>(frame);
+  const int base = guards_.base[f];
+  Under(base);
+  if (!guards_.structured[f]) {
+    for (size_t i = 0; i < step_.nodes.size(); ++i) {
+      const StepNode& node = step_.nodes[i];
+      if (node.frame != frame || graph::FlowOf(node) != Flow::kExit) continue;
+      current_ = static_cast<NodeId>(i);
+      const bool keeps = IsRef(node.types[0]) || BaseType(node.types[0]) == DType::kResource;
+      if (!keeps) {
+        const int space = SpaceOf(placement_.device_of[i]);
+        ValueAt({current_, 0}) = NewValue(node.types[0], node.shapes[0], space, Placing::kPlanned);
+      }
+      const std::vector<int> touched = keeps ? std::vector<int>() : std::vector<int>{ValueAt({current_, 0})};
+      EmitGuard({GuardStep::Kind::kClear, guards_.exit[i], 0, 0, 0}, {}, touched);
+    }
+  }
+  OpenLoop loop;
+  loop.base = base;
+  loop.ready = ready_;
+  if (base != kAlways && !merges_of_[f].empty()) {
+    current_ = merges_of_[f][0];
+    loop.skip = AddJump(base);
+    const int before = std::exchange(guard_, kAlways);
+    Emit(Opcode::kSkip, {}, {}).detail = static_cast<uint32_t>(loop.skip);
+    guard_ = before;
+  } else {
+    loop.base = kAlways;
+  }
+  open_loops_.push_back(std::move(loop));
+  for (const NodeId merge : merges_of_[f]) WEIR_TRY(EnterVariable(merge));
+  open_loops_.back().first = static_cast<uint32_t>(plan_->instructions.size());
+  return Status();
+}
+
+Status Builder::EnterVariable(NodeId merge) {
+  current_ = merge;
+  const StepNode& node = Current();
+  const auto enter = std::find_if(node.inputs.begin(), node.inputs.end(),
+                                  [&](const Endpoint& input) { return !graph::IsBackEdge(step_, node, input); });
+  const auto others = std::count_if(node.inputs.begin(), node.inputs.end(),
+                                    [&](const Endpoint& input) { return !graph::IsBackEdge(step_, node, input); });
+  if (others != 1 || node.inputs.size() != 2) {
+    return Fail(Unimplemented("Merge '{}' of loop '{}' has {} entering and {} returning inputs, wanted one of each",
+                              node.name(), step_.frames[static_cast<size_t>(node.frame)].name, others,
+                              node.inputs.size() - static_cast<size_t>(others)));
+  }
+  const int entering = ValueAt(*enter);
+  if (entering < 0) return Fail(Internal("a loop variable has no value"));
+  const int guard = guards_.Of(step_, *enter);
+  if (!guards_.structured[static_cast<size_t>(node.frame)]) {
+    Ensure(guard);
+    EmitGuard({GuardStep::Kind::kCopy, guards_.node[static_cast<size_t>(merge)], 0, guard, 0}, {});
+  }
+  Under(guard);
+  if (IsVariable(entering)) {
+    ValueAt({merge, 0}) = entering;
+  } else {
+    const int space = SpaceOf(placement_.device_of[static_cast<size_t>(merge)]);
+    WEIR_ASSIGN(const int value, Located(entering, SizeOf(BaseType(node.types[0])) == 0 ? kHostSpace : space));
+    ValueAt({merge, 0}) = NewValue(node.types[0], node.shapes[0], space, Placing::kPlanned);
+    EmitMove(value, ValueAt({merge, 0}));
+  }
+  if (node.types.size() > 1) {
+    ValueAt({merge, 1}) = NewValue(DType::kInt32, PartialShape(Shape()), kHostSpace, Placing::kPlanned);
+    EmitMove(AddConstant(Tensor::Scalar<int32_t>(static_cast<int32_t>(enter - node.inputs.begin()))),
+             ValueAt({merge, 1}));
+  }
+  return Status();
+}
+
+Status Builder::CarryVariables(int frame, std::vector<int>* go_on) {
+  const std::vector<NodeId>& merges = merges_of_[static_cast<size_t>(frame)];
+  const auto storage_of = [&](int value) { return plan_->values[static_cast<size_t>(value)].storage; };
+  struct Carried {
+    int from, to, guard;
+  };
+  std::vector<Carried> moves;
+  std::vector<int> variables;
+  for (const NodeId merge : merges) variables.push_back(storage_of(ValueAt({merge, 0})));
+  for (const NodeId merge : merges) {
+    current_ = merge;
+    const StepNode& node = Current();
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      const Endpoint input = node.inputs[i];
+      if (!graph::IsBackEdge(step_, node, input)) continue;
+      const int to = ValueAt({merge, 0});
+      int from = ValueAt(input);
+      if (from < 0) return Fail(Internal("a loop variable gets no value back"));
+      Under(guards_.Of(step_, input));
+      go_on->push_back(guard_);
+      if (node.types.size() > 1) {
+        EmitMove(AddConstant(Tensor::Scalar<int32_t>(static_cast<int32_t>(i))), ValueAt({merge, 1}));
+      }
+      if (storage_of(from) == storage_of(to)) continue;
+      if (IsVariable(to) || IsVariable(from)) {
+        return Fail(Unimplemented("loop variable '{}' would change which variable it refers to", node.name()));
+      }
+      WEIR_ASSIGN(from, Located(from, plan_->storages[static_cast<size_t>(storage_of(to))].space));
+      const Storage& given = plan_->storages[static_cast<size_t>(storage_of(from))];
+      const bool shared = given.home == Storage::Home::kBound ||
+                          std::find(variables.begin(), variables.end(), storage_of(from)) != variables.end();
+      if (shared) {  // another move may overwrite it first
+        const Value& value = plan_->values[static_cast<size_t>(from)];
+        const PartialShape shape = value.shape_known ? PartialShape(value.shape) : PartialShape();
+        const int kept = NewValue(value.dtype, shape, given.space, Placing::kPlanned);
+        EmitMove(from, kept);
+        from = kept;
+      }
+      moves.push_back({from, to, guard_});
+    }
+  }
+  for (const Carried& move : moves) {
+    Under(move.guard);
+    EmitMove(move.from, move.to);
+  }
+  return Status();
+}
+
+Status Builder::EndLoop(int frame) {
+  const auto f = static_cast<size_t>(frame);
+  std::vector<int> go_on;
+  WEIR_TRY(CarryVariables(frame, &go_on));
+  const OpenLoop loop = std::move(open_loops_.back());
+  open_loops_.pop_back();
+  if (!go_on.empty()) {
+    int again = go_on[0];
+    if (!guards_.structured[f]) {
+      again = guards_.set.Fact(static_cast<NodeId>(step_.nodes.size()) + frame);
+      EmitGuard({GuardStep::Kind::kClear, again, 0, 0, 0}, {});
+      for (size_t m = 0; m < go_on.size(); ++m) {
+        EmitGuard({GuardStep::Kind::kOr, again, 0, again, go_on[m]}, {});
+        const int alive = guards_.node[static_cast<size_t>(merges_of_[f][m])];
+        EmitGuard({GuardStep::Kind::kCopy, alive, 0, go_on[m], 0}, {});
+      }
+    }
+    const int jump = AddJump(again);
+    plan_->jumps[static_cast<size_t>(jump)].target = loop.first;
+    guard_ = kAlways;
+    shape_.loops.push_back({loop.first, static_cast<uint32_t>(plan_->instructions.size())});
+    Emit(Opcode::kRepeat, {}, {}).detail = static_cast<uint32_t>(jump);
+  }
+  if (loop.skip >= 0) {
+    plan_->jumps[static_cast<size_t>(loop.skip)].target = static_cast<uint32_t>(plan_->instructions.size());
+  }
+  const size_t known = loop.ready.size();
+  for (size_t g = 0; g < ready_.size(); ++g) ready_[g] = g < known && loop.ready[g];
+  for (size_t i = 0; i < step_.nodes.size() && !guards_.structured[f]; ++i) {
+    const bool exit = step_.nodes[i].frame == frame && graph::FlowOf(step_.nodes[i]) == Flow::kExit;
+    if (exit) ready_[static_cast<size_t>(guards_.exit[i])] = true;
+  }
+  for (const NodeId exit : loop.exits) {
+    current_ = exit;
+    Under(guards_.exit[static_cast<size_t>(exit)]);
+    WEIR_TRY(HandOut());
+  }
+  return Status();
+}
+
+}  // namespace weir::plan

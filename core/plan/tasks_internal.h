@@ -1,0 +1,35 @@
+// Cutting a tape into tasks that may run beside each other.
+#ifndef WEIR_CORE_PLAN_TASKS_INTERNAL_H_
+#define WEIR_CORE_PLAN_TASKS_INTERNAL_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "core/graph/step_graph.h"
+#include "core/plan/memory_internal.h"
+#include "core/plan/plan.h"
+
+namespace weir::plan {
+
+/// What building knows of an instruction besides itself.
+struct TapeNote {
+  double ns = 0;  // declared time
+  bool blocks = false;
+};
+
+/// Instructions [begin, end).
+struct Range {
+  uint32_t begin = 0;
+  uint32_t end = 0;
+};
+
+/// Decides the tier (plan.h says how) and, for T2, sets `shape.tasks` and the plan's tasks with their order: what
+/// writes a value, a variable or a guard comes before what reads it and the other way round as on the tape, and control
+/// edges hold. `instructions_of` is by step node. Call before LayOutArena; the tasks' ends are indices of the
+/// unfinished tape.
+void CutTasks(const graph::StepGraph& step, const std::vector<Range>& instructions_of,
+              const std::vector<TapeNote>& notes, int parallelism, TapeShape& shape, ExecutionPlan& plan);
+
+}  // namespace weir::plan
+
+#endif  // WEIR_CORE_PLAN_TASKS_INTERNAL_H_

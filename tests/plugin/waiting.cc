@@ -1,0 +1,97 @@
+// Kernels that wait: for each other, for a thread of their own, for the end of the step. What they mean for their ops
+// does not matter, only that every one of them gives its input back.
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+#include "sdk/cpp/kernel.h"
+#include "sdk/cpp/plugin.h"
+
+namespace {
+
+using namespace weir::sdk;
+using namespace std::chrono_literals;
+
+std::mutex mutex;
+std::condition_variable changed;
+int arrived = 0;
+int met = 0;
+
+int32_t Copy(Context& ctx) {
+  View<const float> x;
+  View<float> y;
+  if (const int32_t code = ctx.Input(0, &x); code != WEIR_OK) return code;
+  if (const int32_t code = ctx.Output(0, x.shape(), &y); code != WEIR_OK) return code;
+  std::copy_n(x.data(), x.size(), y.data());
+  return WEIR_OK;
+}
+
+/// Ends when another one has begun; gives up after 10 s.
+struct Meet {
+  template <class T>
+  int32_t Compute(Context& ctx) {
+    std::unique_lock<std::mutex> lock(mutex);
+    const int mine = ++arrived;
+    if (mine % 2 == 0) {
+      met = mine;
+      changed.notify_all();
+    } else if (!changed.wait_for(lock, 10s, [&] { return met > mine; })) {
+      return ctx.error().Fail(WEIR_ABORTED, "nobody came");
+    }
+    return Copy(ctx);
+  }
+};
+
+/// Says that it is done from a thread of its own, after its call has returned.
+struct Later {
+  template <class T>
+  int32_t Compute(Context& ctx) {
+    if (const int32_t code = Copy(ctx); code != WEIR_OK) return code;
+    std::thread([raw = ctx.get()] {
+      std::this_thread::sleep_for(2ms);
+      HostTable()->done(raw, WEIR_OK, {});
+    }).detach();
+    return WEIR_OK;
+  }
+};
+
+/// Completes with an error.
+struct LaterFails {
+  template <class T>
+  int32_t Compute(Context& ctx) {
+    std::thread([raw = ctx.get()] { HostTable()->done(raw, WEIR_DATA_LOSS, Str("the far end is gone")); }).detach();
+    return WEIR_OK;
+  }
+};
+
+/// Ends when the step does; gives up after 10 s.
+struct UntilCancelled {
+  template <class T>
+  int32_t Compute(Context& ctx) {
+    for (int i = 0; i < 10000 && !ctx.cancelled(); ++i) std::this_thread::sleep_for(1ms);
+    return ctx.cancelled() ? Copy(ctx) : ctx.error().Fail(WEIR_ABORTED, "nobody ended the step");
+  }
+};
+
+struct Fails {
+  template <class T>
+  int32_t Compute(Context& ctx) {
+    return ctx.error().Fail(WEIR_OUT_OF_RANGE, "this op fails");
+  }
+};
+
+void AddKernels(KernelTable& k) {
+  k.Add<Meet>("Square", Types<float>());
+  k.Add<Meet>("Neg", Types<float>());
+  k.Add<Later>("Abs", Types<float>()).Flags(WEIR_KERNEL_ASYNC);
+  k.Add<LaterFails>("Sign", Types<float>()).Flags(WEIR_KERNEL_ASYNC);
+  k.Add<UntilCancelled>("Exp", Types<float>());
+  k.Add<Fails>("Log", Types<float>());
+}
+
+}  // namespace
+
+WEIR_PLUGIN("waiting", "1.0.0", "weir", "cpu", Kernels<AddKernels>)

@@ -1,0 +1,394 @@
+// Conds and loops as graphs: node by node what TensorFlow 2.17 makes with control flow v2 off (control_flow_graphs.txt,
+// made by control_flow_oracle.py). Each test here builds what the function of the same name there builds.
+#include <algorithm>
+#include <functional>
+#include <sstream>
+
+#include "core/client/control_flow_context.h"
+#include "tests/unit/client/fresh.h"
+#include "weir/proto/control_flow.pb.h"
+
+namespace weir::test {
+namespace {
+
+Output Flag(std::string_view name) { return Placeholder(DType::kBool, PartialShape::Of({}), name); }
+Output Real(std::string_view name) { return Placeholder(DType::kFloat, PartialShape::Of({}), name); }
+Output Int(int value, std::string_view name = "Const") { return Constant(value, DType::kInt32, name); }
+
+std::string Joined(std::vector<std::string> parts) {
+  std::string text;
+  for (const std::string& part : parts) text += (text.empty() ? "" : ", ") + part;
+  return text;
+}
+
+std::string AttrText(const graph::Node& node, std::string_view name) {
+  const op::AttrValue* value = node.attrs().Find(name);
+  if (value == nullptr) return "";
+  std::string text;
+  if (const auto* list = value->get<std::vector<std::string>>()) text = Joined(*list);
+  if (const auto* string = value->get<std::string>()) text = *string;
+  if (const auto* flag = value->get<bool>()) text = *flag ? "true" : "false";
+  if (const auto* number = value->get<int64_t>()) text = std::to_string(*number);
+  return " " + std::string(name) + "=" + text;
+}
+
+/// A line of control_flow_graphs.txt. Classes are those of control flow: TensorFlow puts them on assignments too.
+std::string NodeLine(const Operation& operation) {
+  std::vector<std::string> inputs, controls;
+  for (const Output& input : operation.inputs()) {
+    const std::string name = input.name();
+    inputs.push_back(name.ends_with(":0") ? name.substr(0, name.size() - 2) : name);
+  }
+  for (const Operation& control : operation.control_inputs()) controls.push_back("^" + control.name());
+  std::ranges::sort(controls);
+  inputs.insert(inputs.end(), controls.begin(), controls.end());
+  std::string line = operation.name() + " = " + operation.type() + "(" + Joined(inputs) + ")";
+  for (const char* attr : {"_class", "frame_name", "is_constant", "parallel_iterations"}) {
+    if (operation.type().starts_with("Assign") && attr == std::string_view("_class")) continue;
+    line += AttrText(operation.node(), attr);
+  }
+  return operation.device().empty() ? line : line + " device=" + operation.device();
+}
+
+std::string Commas(const auto& texts) {
+  std::string all;
+  for (const std::string& text : texts) all += (all.empty() ? "" : ",") + text;
+  return all;
+}
+
+/// Head, then what conds and loops have in common, then those nested in it.
+template <class Def>
+void AddLines(const Def& def, const std::string& head, const std::string& indent, std::vector<std::string>* lines);
+
+void AddContext(const tf::CondContextDef& def, const std::string& indent, std::vector<std::string>* lines) {
+  AddLines(def,
+           fmt::format("cond {} pred={} pivot={} branch={}", def.context_name(), def.pred_name(), def.pivot_name(),
+                       def.branch()),
+           indent, lines);
+}
+
+void AddContext(const tf::WhileContextDef& def, const std::string& indent, std::vector<std::string>* lines) {
+  AddLines(def,
+           fmt::format("while {} parallel_iterations={} back_prop={} swap_memory={} pivot={} pivot_for_pred={} "
+                       "pivot_for_body={} exits={} enters={} maximum_iterations={}",
+                       def.context_name(), def.parallel_iterations(), int{def.back_prop()}, int{def.swap_memory()},
+                       def.pivot_name(), def.pivot_for_pred_name(), def.pivot_for_body_name(),
+                       Commas(def.loop_exit_names()), Commas(def.loop_enter_names()), def.maximum_iterations_name()),
+           indent, lines);
+}
+
+template <class Def>
+void AddLines(const Def& def, const std::string& head, const std::string& indent, std::vector<std::string>* lines) {
+  std::set<std::string> external;
+  for (const auto& [outside, inside] : def.values_def().external_values()) external.insert(outside + ">" + inside);
+  lines->push_back(indent + head + " values=" + Commas(def.values_def().values()) + " external=" + Commas(external));
+  for (const tf::ControlFlowContextDef& nested : def.nested_contexts()) {
+    if (nested.has_cond_ctxt()) AddContext(nested.cond_ctxt(), indent + "  ", lines);
+    if (nested.has_while_ctxt()) AddContext(nested.while_ctxt(), indent + "  ", lines);
+  }
+}
+
+std::vector<std::string> Lines(Graph& graph) {
+  std::vector<std::string> lines;
+  std::vector<Operation> operations = graph.Operations();
+  std::ranges::sort(operations, {}, &Operation::name);
+  for (const Operation& operation : operations) lines.push_back(NodeLine(operation));
+  for (const char* key : {"cond_context", "while_context"}) {
+    for (const CollectionEntry& entry : graph.GetCollection(key)) {
+      const Result<std::string> bytes = entry.context->Serialize();
+      EXPECT_TRUE(Succeeds(bytes));
+      tf::CondContextDef cond;
+      tf::WhileContextDef loop;
+      if (key == std::string_view("cond_context") && cond.ParseFromString(*bytes)) AddContext(cond, "", &lines);
+      if (key == std::string_view("while_context") && loop.ParseFromString(*bytes)) AddContext(loop, "", &lines);
+    }
+  }
+  return lines;
+}
+
+/// What TensorFlow makes of the case.
+std::vector<std::string> Expected(const std::string& name) {
+  std::istringstream file(ReadText(std::string(WEIR_TEST_TABLES) + "/control_flow_graphs.txt"));
+  std::vector<std::string> lines;
+  bool inside = false;
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("== ")) {
+      inside = line.substr(3) == name;
+    } else if (inside) {
+      lines.push_back(line);
+    }
+  }
+  return lines;
+}
+
+/// Sorted sets of lines, as nodes of one name in another order would be found anyway.
+void ExpectGraph(const std::string& name, const std::function<void()>& build) {
+  Fresh f;
+  build();
+  ASSERT_TRUE(Succeeds(f.graph.status())) << name;
+  const std::vector<std::string> wanted = Expected(name);
+  ASSERT_FALSE(wanted.empty()) << name << " is not in control_flow_graphs.txt";
+  const std::vector<std::string> made = Lines(f.graph);
+  for (const std::string& line : wanted) {
+    EXPECT_NE(std::ranges::find(made, line), made.end()) << name << ": TensorFlow has " << line;
+  }
+  for (const std::string& line : made) {
+    EXPECT_NE(std::ranges::find(wanted, line), wanted.end()) << name << ": TensorFlow does not have " << line;
+  }
+}
+
+std::vector<std::pair<Output, BranchFn>> TwoBranches(const Output& x, const Output& y) {
+  return {{Less(x, y), [] { return Constant(1.0f); }}, {Greater(x, y), [] { return Constant(2.0f); }}};
+}
+
+TEST(ControlFlowGraph, F173_cond) {
+  ExpectGraph("cond_of_values", [] {
+    const Output x = Real("x"), y = Real("y");
+    Cond(
+        Less(x, y),
+        [&] {
+          const Output product = x * y;
+          return x + product;
+        },
+        [&] { return Square(y); });
+  });
+  ExpectGraph("cond_that_returns_outer_values", [] {
+    const Output p = Flag("p"), x = Real("x");
+    Cond(
+        p, [&] { return x; }, [] { return Constant(2.0f); });
+  });
+  ExpectGraph("cond_of_operations", [] {
+    const Output p = Flag("p");
+    const Variable v(1.0f, {.name = "v"});
+    Cond(
+        p, [&] { return Group({v.AssignAdd(1.0f)}); }, [] { return NoOp(); });
+  });
+  ExpectGraph("cond_of_lists", [] {
+    const Output p = Flag("p");
+    const Variable v(1.0f, {.name = "v"});
+    Cond(
+        p,
+        [&] {
+          const Output assigned = v.Assign(2.0f);
+          return std::vector<Output>{assigned + 1.0f, v + 0.0f};
+        },
+        [&] {
+          return std::vector<Output>{v * 1.0f, Constant(3.0f)};
+        });
+  });
+  ExpectGraph("cond_in_cond", [] {
+    const Output p = Flag("p"), q = Flag("q"), x = Real("x");
+    Cond(
+        p,
+        [&] {
+          return Cond(
+              q, [&] { return x * 2.0f; }, [&] { return x; });
+        },
+        [&] { return x - 1.0f; });
+  });
+}
+
+TEST(ControlFlowGraph, F173_cond_and_control_dependencies) {
+  ExpectGraph("cond_under_control", [] {
+    const Output p = Flag("p"), x = Real("x");
+    const Output a = Identity(x, "a");
+    const ControlDependencies after({a.op()});
+    Cond(
+        p, [] { return Constant(1.0f); }, [&] { return x * 2.0f; });
+  });
+  ExpectGraph("control_within_cond", [] {
+    const Output p = Flag("p"), x = Real("x");
+    const Output a = Identity(x, "a");
+    Cond(
+        p,
+        [&] {
+          const ControlDependencies after({a.op()});
+          return Constant(1.0f);
+        },
+        [&] {
+          const Output b = Constant(4.0f, DType::kInvalid, "b");
+          const ControlDependencies after({b.op()});
+          return Constant(1.0f, DType::kInvalid, "c");
+        });
+  });
+}
+
+TEST(ControlFlowGraph, F174_case) {
+  ExpectGraph("case_with_default", [] {
+    const Output x = Real("x"), y = Real("y");
+    Case(TwoBranches(x, y), [] { return Constant(3.0f); });
+  });
+  ExpectGraph("case_exclusive", [] {
+    const Output x = Real("x"), y = Real("y");
+    Case(TwoBranches(x, y), [] { return Constant(3.0f); }, {.exclusive = true});
+  });
+  ExpectGraph("case_without_default", [] {
+    const Output x = Real("x"), y = Real("y");
+    Case(TwoBranches(x, y));
+  });
+  ExpectGraph("case_of_one", [] {
+    const Output x = Real("x"), y = Real("y");
+    std::vector<std::pair<Output, BranchFn>> both = TwoBranches(x, y);
+    both.pop_back();
+    Case(both);
+  });
+}
+
+TEST(ControlFlowGraph, F177_loop) {
+  ExpectGraph("loop", [] {
+    const Output i = Int(0, "i"), a = Constant(1.0f, DType::kInvalid, "a");
+    WhileLoop([](const LoopVars& v) { return Less(v[0], 10); },
+              [](const LoopVars& v) {
+                const Output next = v[0] + 1;
+                const Output twice = 2.0f * v[1];
+                return LoopVars{next, twice + Cast(v[0], DType::kFloat)};
+              },
+              {i, a});
+  });
+  ExpectGraph("loop_of_literals", [] {
+    WhileLoop([](const LoopVars& v) { return Less(v[0], 3); },
+              [](const LoopVars& v) {
+                return LoopVars{v[0] + 1, v[1]};
+              },
+              {0, 1.5f});
+  });
+  ExpectGraph("loop_that_assigns", [] {
+    const Variable v(1.0f, {.name = "v"});
+    WhileLoop([](Output i) { return Less(i, 3); },
+              [&](Output i) {
+                const Output next = i + 1;
+                return Tuple({next}, {v.AssignAdd(1.0f)})[0];
+              },
+              Int(0));
+  });
+}
+
+TEST(ControlFlowGraph, F392_loop_arguments) {
+  ExpectGraph("loop_with_captures", [] {
+    const Output x = Real("x"), n = Placeholder(DType::kInt32, PartialShape::Of({}), "n");
+    WhileLoop([&](const LoopVars& v) { return Less(v[0], n); },
+              [&](const LoopVars& v) {
+                const Output next = v[0] + 1;
+                const Output product = v[1] * x;
+                return LoopVars{next, product + x};
+              },
+              {Int(0), Constant(0.0f)}, {.parallel_iterations = 3, .back_prop = false, .swap_memory = true});
+  });
+  ExpectGraph("loop_with_maximum", [] {
+    WhileLoop([](Output i) { return Less(i, 10); }, [](Output i) { return i + 1; }, Int(0, "i"),
+              {.maximum_iterations = 3});
+  });
+  ExpectGraph("loop_of_two_with_maximum", [] {
+    const Output i = Int(0, "i"), a = Constant(1.0f, DType::kInvalid, "a");
+    WhileLoop([](const LoopVars& v) { return Less(v[0], 10); },
+              [](const LoopVars& v) {
+                const Output next = v[0] + 1;
+                return LoopVars{next, 2.0f * v[1]};
+              },
+              {i, a}, {.maximum_iterations = 3});
+  });
+  ExpectGraph("loop_on_a_device", [] {
+    const Output x = [] {
+      const DeviceScope other("/cpu:1");
+      return Real("x");
+    }();
+    const DeviceScope on("/cpu:0");
+    WhileLoop([](Output a) { return Less(a, 9.0f); }, [&](Output a) { return a + x; }, Constant(0.0f));
+  });
+}
+
+TEST(ControlFlowGraph, F177_nesting) {
+  ExpectGraph("loop_in_loop", [] {
+    const Output x = Real("x");
+    const auto body = [&](const LoopVars& outer) {
+      const auto inner = [&](const LoopVars& v) {
+        const Output next = v[0] + 1;
+        const Output product = v[1] * x;
+        return LoopVars{next, product + Cast(outer[0], DType::kFloat)};
+      };
+      const LoopVars made = WhileLoop([](const LoopVars& v) { return Less(v[0], 2); }, inner, {Int(0), outer[1]});
+      return LoopVars{outer[0] + 1, made.size() == 2 ? made[1] : Output()};
+    };
+    WhileLoop([](const LoopVars& v) { return Less(v[0], 2); }, body, {Int(0), x});
+  });
+  ExpectGraph("cond_in_loop", [] {
+    const Output x = Real("x");
+    const auto body = [&](const LoopVars& v) {
+      const Output even = Equal(FloorMod(v[0], 2), 0);
+      const Output next = v[0] + 1;
+      return LoopVars{next, Cond(
+                                even, [&] { return v[1] + x; },
+                                [&] {
+                                  const Output two = Constant(2.0f);
+                                  return two * v[1];
+                                })};
+    };
+    WhileLoop([](const LoopVars& v) { return Less(v[0], 4); }, body, {Int(0), x});
+  });
+  ExpectGraph("loop_in_cond", [] {
+    const Output x = Real("x"), p = Flag("p");
+    const auto loop = [&] {
+      const LoopVars exits = WhileLoop([](const LoopVars& v) { return Less(v[0], 3); },
+                                       [&](const LoopVars& v) {
+                                         const Output next = v[0] + 1;
+                                         return LoopVars{next, v[1] * x};
+                                       },
+                                       {Int(0), x});
+      return exits.size() == 2 ? exits[1] : Output();
+    };
+    Cond(p, loop, [&] { return x; });
+  });
+}
+
+TEST(ControlFlowGraph, F177_loop_and_control_dependencies) {
+  ExpectGraph("loop_under_control", [] {
+    const Output x = Real("x");
+    const Output c = Identity(x, "c"), b = Identity(x, "b");
+    const Output start = Int(0);
+    const ControlDependencies after({c.op()});
+    WhileLoop([](Output i) { return Less(i, 3); },
+              [&](Output i) {
+                const ControlDependencies inner({b.op()});
+                Int(3);
+                return i + 1;
+              },
+              start);
+  });
+  ExpectGraph("control_within_loop", [] {
+    WhileLoop([](Output i) { return Less(i, 3); },
+              [](Output i) {
+                const Output c = Int(7, "c");
+                const Output d = [&] {
+                  const ControlDependencies after({c.op()});
+                  return Identity(i, "d");
+                }();
+                return d + 1;
+              },
+              Int(0));
+  });
+}
+
+TEST(ControlFlowGraph, F176_tuple_and_with_dependencies) {
+  ExpectGraph("tuples", [] {
+    const Output a = Real("a"), b = Real("b");
+    const Output product = a * b, sum = a + b;
+    const std::vector<Output> gated = Tuple({product, Output(), sum});
+    ASSERT_EQ(gated.size(), 3u);
+    EXPECT_FALSE(gated[1].exists());
+    Tuple({a, b}, {NoOp("z")});
+  });
+  ExpectGraph("with_dependencies", [] {
+    const Output a = Real("a"), b = Real("b");
+    WithDependencies({a}, b);
+  });
+}
+
+TEST(ControlFlowGraph, F390_assertion_is_a_cond) {
+  ExpectGraph("assertion", [] {
+    const Output p = Flag("p"), x = Real("x");
+    Assert(p, {"text", x}, {.summarize = 5});
+  });
+}
+
+}  // namespace
+}  // namespace weir::test

@@ -1,0 +1,613 @@
+// Conds, cases and loops: values by a session, errors, gradients of conds, and what model files keep of them. Numbers
+// are rows of the feature list.
+#include <functional>
+
+#include "core/graph/graph_def.h"
+#include "tests/unit/client/fresh.h"
+
+namespace weir::test {
+namespace {
+
+Output Flag(std::string_view name) { return Placeholder(DType::kBool, PartialShape::Of({}), name); }
+Output Real(std::string_view name) { return Placeholder(DType::kFloat, PartialShape::Of({}), name); }
+Output IntInput(std::string_view name) { return Placeholder(DType::kInt32, PartialShape::Of({}), name); }
+BranchFn Returns(float value) {
+  return [value] { return Constant(value); };
+}
+
+TEST(Cond, F173_one_branch_runs) {
+  Fresh f;
+  const Output x = Real("x"), y = Real("y"), a = Real("a"), b = Real("b");
+  const Output product = a * b;
+  const Output z = Cond(
+      Less(x, y), [&] { return x + product; }, [&] { return Square(y); });
+  ASSERT_TRUE(z.exists()) << f.error();
+  EXPECT_EQ(z.name(), "cond/Merge:0");
+  EXPECT_EQ(z.shape().ToTupleString(), "()");
+  Session session(f.graph);
+  EXPECT_EQ(Value(session, z, {{x, 1.0f}, {y, 5.0f}, {a, 2.0f}, {b, 3.0f}}), 7);
+  EXPECT_EQ(Value(session, z, {{x, 5.0f}, {y, 1.0f}, {a, 2.0f}, {b, 3.0f}}), 1);
+}
+
+TEST(Cond, F173_side_effects_of_the_branch_taken_only) {
+  Fresh f;
+  const Output p = Flag("p");
+  const Variable inside(0.0f, {.name = "inside"}), before(0.0f, {.name = "before"});
+  const Output always = before.AssignAdd(1.0f);
+  const Output z = Cond(
+      p, [&] { return inside.AssignAdd(1.0f) + always; }, Returns(-1));
+  ASSERT_TRUE(z.exists()) << f.error();
+  Session session(f.graph);
+  Initialize(session);
+  EXPECT_EQ(Value(session, z, {{p, false}}), -1);
+  EXPECT_EQ(Value(session, inside), 0);
+  EXPECT_EQ(Value(session, before), 1);
+  EXPECT_EQ(Value(session, z, {{p, true}}), 3);
+  EXPECT_EQ(Value(session, inside), 1);
+  EXPECT_EQ(Value(session, before), 2);
+}
+
+TEST(Cond, F173_operations_lists_and_nesting) {
+  Fresh f;
+  const Output p = Flag("p"), q = Flag("q"), x = Real("x");
+  const Variable v(1.0f, {.name = "v"});
+  const Output ran = Cond(
+      p, [&] { return Group({v.AssignAdd(1.0f)}); }, [] { return NoOp(); });
+  const std::vector<Output> two = Cond(
+      p,
+      [&] {
+        return std::vector<Output>{x, x * 2.0f};
+      },
+      [&] {
+        return std::vector<Output>{x * 3.0f, x};
+      });
+  const Output nested = Cond(
+      p,
+      [&] {
+        return Cond(
+            q, [&] { return x * 2.0f; }, [&] { return x; });
+      },
+      [&] { return x - 1.0f; });
+  ASSERT_TRUE(nested.exists() && two.size() == 2) << f.error();
+  Session session(f.graph);
+  Initialize(session);
+  EXPECT_EQ(Value(session, ran, {{p, false}}), 0);
+  EXPECT_EQ(Value(session, v), 1);
+  EXPECT_EQ(Value(session, ran, {{p, true}}), 1);
+  EXPECT_EQ(Value(session, v), 2);
+  EXPECT_EQ(Value(session, two[0], {{p, true}, {x, 5.0f}}), 5);
+  EXPECT_EQ(Value(session, two[1], {{p, true}, {x, 5.0f}}), 10);
+  EXPECT_EQ(Value(session, two[0], {{p, false}, {x, 5.0f}}), 15);
+  EXPECT_EQ(Value(session, nested, {{p, true}, {q, true}, {x, 5.0f}}), 10);
+  EXPECT_EQ(Value(session, nested, {{p, true}, {q, false}, {x, 5.0f}}), 5);
+  EXPECT_EQ(Value(session, nested, {{p, false}, {q, false}, {x, 5.0f}}), 4);
+}
+
+/// The error of building something in a graph with placeholders.
+Status ErrorOf(const std::function<void()>& build) {
+  Fresh f;
+  build();
+  return f.graph.status();
+}
+
+TEST(Cond, F173_errors) {
+  EXPECT_TRUE(Fails(ErrorOf([] { Cond(true, Returns(1), Returns(2)); }), Code::kInvalidArgument,
+                    "pred must not be a Python bool"));
+  EXPECT_TRUE(Fails(ErrorOf([] {
+                      const Output pair = Placeholder(DType::kBool, PartialShape::Of({2}), "pair");
+                      Cond(pair, Returns(1), Returns(2));
+                    }),
+                    Code::kInvalidArgument, "Shape must be rank 0 but is rank 1"));
+  EXPECT_TRUE(Fails(ErrorOf([] { Cond(Real("x"), Returns(1), Returns(2)); }), Code::kInvalidArgument, "float32"));
+  EXPECT_TRUE(Fails(ErrorOf([] {
+                      Cond(
+                          Flag("p"), [] { return Constant(1); }, Returns(2));
+                    }),
+                    Code::kInvalidArgument,
+                    "must have the same type(s). Received int32 from 'true_fn' and float32 from 'false_fn'"));
+  EXPECT_TRUE(Fails(ErrorOf([] {
+                      Cond(
+                          Flag("p"), [] { return std::vector<Output>{Constant(1)}; },
+                          [] { return std::vector<Output>{}; });
+                    }),
+                    Code::kInvalidArgument, "'true_fn' returns 1 values, 'false_fn' 0"));
+  EXPECT_TRUE(Fails(ErrorOf([] {
+                      Cond(
+                          Flag("p"), [] { return Output(); }, Returns(2));
+                    }),
+                    Code::kInvalidArgument, "'true_fn' must have a return value."));
+}
+
+TEST(Cond, F173_inner_values_cannot_be_fetched) {
+  Fresh f;
+  const Output p = Flag("p"), x = Real("x");
+  Output inner;
+  const Output z = Cond(
+      p,
+      [&] {
+        inner = x * 2.0f;
+        return inner;
+      },
+      [&] { return x; });
+  ASSERT_TRUE(z.exists()) << f.error();
+  Session session(f.graph);
+  const Feeds feeds = {{p, true}, {x, 1.0f}};
+  const char* text = "Operation 'cond/mul' has been marked as not fetchable";
+  EXPECT_TRUE(Fails(session.Run(inner, feeds), Code::kInvalidArgument, text));
+  EXPECT_TRUE(Fails(session.Run(inner.op(), feeds), Code::kInvalidArgument, text));
+  EXPECT_TRUE(Fails(session.Run("cond/mul:0", feeds), Code::kInvalidArgument, text));
+}
+
+TEST(Case, F174_first_that_holds) {
+  Fresh f;
+  const Output x = Real("x");
+  const std::vector<std::pair<Output, BranchFn>> branches = {{Less(x, 1.0f), Returns(10)},
+                                                             {Less(x, 2.0f), Returns(20)}};
+  const Output with = Case(branches, Returns(30));
+  const Output exclusive = Case(branches, Returns(30), {.exclusive = true});
+  const Output without = Case(branches);
+  ASSERT_TRUE(without.exists()) << f.error();
+  Session session(f.graph);
+  EXPECT_EQ(Value(session, with, {{x, 0.0f}}), 10);
+  EXPECT_EQ(Value(session, with, {{x, 1.5f}}), 20);
+  EXPECT_EQ(Value(session, with, {{x, 5.0f}}), 30);
+  EXPECT_EQ(Value(session, exclusive, {{x, 1.5f}}), 20);
+  EXPECT_EQ(Value(session, exclusive, {{x, 5.0f}}), 30);
+  EXPECT_TRUE(Fails(session.Run(exclusive, {{x, 0.0f}}), Code::kInvalidArgument,
+                    "exclusive=True: more than 1 conditions (Less:0, Less_1:0) evaluated as True:"));
+  EXPECT_EQ(Value(session, without, {{x, 0.0f}}), 10);
+  EXPECT_EQ(Value(session, without, {{x, 1.5f}}), 20);
+  EXPECT_TRUE(
+      Fails(session.Run(without, {{x, 5.0f}}), Code::kInvalidArgument, "None of conditions evaluated as True:"));
+}
+
+TEST(Case, F174_errors) {
+  EXPECT_TRUE(Fails(ErrorOf([] {
+                      Case(std::vector<std::pair<Output, BranchFn>>{{Real("x"), Returns(1)}});
+                    }),
+                    Code::kInvalidArgument, "pred must be Tensor of type bool: x:0"));
+  EXPECT_TRUE(Fails(ErrorOf([] {
+                      Case(std::vector<std::pair<Output, BranchFn>>{{Output(), Returns(1)}});
+                    }),
+                    Code::kInvalidArgument, "pred must be a Tensor, got: None"));
+  EXPECT_TRUE(Fails(ErrorOf([] {
+                      Case(std::vector<std::pair<Output, BranchFn>>{{Flag("p"), nullptr}});
+                    }),
+                    Code::kInvalidArgument, "fn for pred p:0 must be callable."));
+}
+
+TEST(Group, F175_runs_its_operations) {
+  Fresh f;
+  const Variable v(1.0f, {.name = "v"});
+  const Operation both = Group({v.AssignAdd(1.0f), Constant(2.0f)});
+  EXPECT_EQ(both.name(), "group_deps");
+  EXPECT_EQ(Group({}).name(), "group_deps_1");
+  EXPECT_EQ(both.type(), "NoOp");
+  Session session(f.graph);
+  Initialize(session);
+  EXPECT_TRUE(Succeeds(session.Run(both)));
+  EXPECT_EQ(Value(session, v), 2);
+}
+
+TEST(Tuple, F176_all_or_nothing) {
+  Fresh f;
+  const Variable w(1.0f, {.name = "w"});
+  const Variable seen(0.0f, {.name = "seen"});
+  const std::vector<Output> both = Tuple({w * 2.0f, Output(), w + 2.0f}, {seen.AssignAdd(1.0f)});
+  ASSERT_EQ(both.size(), 3u);
+  EXPECT_EQ(both[0].name(), "tuple/control_dependency:0");
+  EXPECT_FALSE(both[1].exists());
+  Session session(f.graph);
+  Initialize(session);
+  EXPECT_EQ(Value(session, both[0]), 2);
+  EXPECT_EQ(Value(session, both[2]), 3);
+  EXPECT_EQ(Value(session, seen), 2);
+  EXPECT_TRUE(Fails(ErrorOf([] { Tuple({}); }), Code::kInvalidArgument, "Must have at least one Tensor"));
+}
+
+TEST(Assert, F390_data_of_the_error) {
+  Fresh f;
+  const Output p = Flag("p");
+  const Operation check = Assert(p, {-1, "txt", Operand({1.5f, 2.0f})});
+  ASSERT_TRUE(check.exists()) << f.error();
+  EXPECT_EQ(check.name(), "Assert/AssertGuard/Merge");
+  Session session(f.graph);
+  EXPECT_TRUE(Succeeds(session.Run(check, {{p, true}})));
+  EXPECT_TRUE(Fails(session.Run(check, {{p, false}}), Code::kInvalidArgument, "assertion failed: [-1] [txt] [1.5 2]"));
+  EXPECT_TRUE(Fails(ErrorOf([] { Assert(Flag("p"), {}); }), Code::kInvalidArgument,
+                    "Attr 'T' of 'Assert' Op passed list of length 0 less than minimum 1."));
+}
+
+LoopVars Summing(const LoopVars& v) {
+  const Output next = v[0] + 1;
+  const Output twice = 2.0f * v[1];
+  return {next, twice + Cast(v[0], DType::kFloat)};
+}
+LoopCondFn Below(int limit) {
+  return [limit](const LoopVars& v) { return Less(v[0], limit); };
+}
+
+TEST(WhileLoop, F177_sums_and_leaves) {
+  Fresh f;
+  const Output n = IntInput("n");
+  const LoopVars sum = WhileLoop([&](const LoopVars& v) { return Less(v[0], n); },
+                                 [](const LoopVars& v) {
+                                   const Output next = v[0] + 1;
+                                   return LoopVars{next, v[1] + v[0]};
+                                 },
+                                 {0, 0});
+  ASSERT_EQ(sum.size(), 2u) << f.error();
+  EXPECT_EQ(sum[0].name(), "while/Exit:0");
+  EXPECT_EQ(sum[1].name(), "while/Exit_1:0");
+  Session session(f.graph);
+  for (int round = 0; round < 2; ++round) {
+    EXPECT_EQ(Value(session, sum[1], {{n, 10}}), 45);
+    EXPECT_EQ(Value(session, sum[1], {{n, 0}}), 0);
+    EXPECT_EQ(Value(session, sum[1], {{n, 1000}}), 499500);
+  }
+}
+
+TEST(WhileLoop, F392_arguments_that_do_not_change_values) {
+  for (const int64_t parallel : {1, 10}) {
+    for (const bool flag : {false, true}) {
+      Fresh f;
+      const LoopVars exits = WhileLoop(Below(10), Summing, {0, 1.0f},
+                                       {.parallel_iterations = parallel, .back_prop = flag, .swap_memory = !flag});
+      ASSERT_EQ(exits.size(), 2u) << f.error();
+      Session session(f.graph);
+      EXPECT_EQ(Value(session, exits[0]), 10);
+      EXPECT_EQ(Value(session, exits[1]), 2037);
+    }
+  }
+}
+
+TEST(WhileLoop, F392_maximum_iterations) {
+  Fresh f;
+  const Output limit = IntInput("limit");
+  const LoopVars fixed = WhileLoop(Below(10), Summing, {0, 1.0f}, {.maximum_iterations = 3});
+  const LoopVars fed = WhileLoop(Below(10), Summing, {0, 1.0f}, {.maximum_iterations = limit});
+  ASSERT_EQ(fed.size(), 2u) << f.error();
+  Session session(f.graph);
+  EXPECT_EQ(Value(session, fixed[0]), 3);
+  EXPECT_EQ(Value(session, fixed[1]), 12);
+  EXPECT_EQ(Value(session, fed[1], {{limit, 3}}), 12);
+  EXPECT_EQ(Value(session, fed[1], {{limit, 0}}), 1);
+  EXPECT_EQ(Value(session, fed[1], {{limit, 100}}), 2037);
+  EXPECT_TRUE(Fails(ErrorOf([] {
+                      const Output pair = Placeholder(DType::kInt32, PartialShape::Of({2}), "pair");
+                      WhileLoop(Below(1), Summing, {0, 1.0f}, {.maximum_iterations = pair});
+                    }),
+                    Code::kInvalidArgument, "maximum_iterations must be a scalar, saw shape: (2,)"));
+}
+
+/// A loop whose second variable doubles in length.
+LoopVars Doubling(const Output& x, const WhileOptions& options) {
+  return WhileLoop(
+      Below(3),
+      [](const LoopVars& v) {
+        const Output next = v[0] + 1;
+        return LoopVars{next, Concat({v[1], v[1]}, 0)};
+      },
+      {0, x}, options);
+}
+
+TEST(WhileLoop, F392_shape_invariants) {
+  Fresh f;
+  const Output x = Placeholder(DType::kFloat, PartialShape::Of({1}), "x");
+  const WhileOptions options = {.shape_invariants = {PartialShape::Of({}), PartialShape::Of({-1})}};
+  const LoopVars exits = Doubling(x, options);
+  ASSERT_EQ(exits.size(), 2u) << f.error();
+  EXPECT_EQ(exits[1].shape().ToTupleString(), "(?,)");
+  Session session(f.graph);
+  EXPECT_EQ(Values(session, exits[1], {{x, {1.0f}}}), std::vector<double>(8, 1.0));
+}
+
+TEST(WhileLoop, F392_errors_of_shapes) {
+  const auto x = [] { return Placeholder(DType::kFloat, PartialShape::Of({1}), "x"); };
+  EXPECT_TRUE(Fails(ErrorOf([&] { Doubling(x(), {}); }), Code::kInvalidArgument,
+                    "Input tensor 'x:0' enters the loop with shape (1,), but has shape (2,) after one iteration. To "
+                    "allow the shape to vary across iterations, use the `shape_invariants` argument of tf.while_loop "
+                    "to specify a less-specific shape."));
+  EXPECT_TRUE(Fails(ErrorOf([&] {
+                      Doubling(x(), {.shape_invariants = {PartialShape::Of({}), PartialShape::Of({2})}});
+                    }),
+                    Code::kInvalidArgument,
+                    "The shape invariant specified for x:0 is not compatible with the initial shape of the loop "
+                    "variable. It enters the loop with shape (1,), but the specified shape invariant is (2,)."));
+  EXPECT_TRUE(Fails(ErrorOf([&] { Doubling(x(), {.shape_invariants = {PartialShape::Of({})}}); }),
+                    Code::kInvalidArgument, "The two structures don't have the same nested structure."));
+}
+
+Status LoopError(const LoopCondFn& cond, const LoopBodyFn& body, const std::vector<Operand>& vars,
+                 const WhileOptions& options = {}) {
+  return ErrorOf([&] { WhileLoop(cond, body, vars, options); });
+}
+
+TEST(WhileLoop, F392_errors_of_arguments) {
+  const LoopBodyFn same = [](const LoopVars& v) { return v; };
+  const auto fails = [](const Status& status, std::string_view text) {
+    return Fails(status, Code::kInvalidArgument, text);
+  };
+  EXPECT_TRUE(fails(LoopError(Below(1), [](const LoopVars& v) { return LoopVars{v[0]}; }, {0, 1}),
+                    "The two structures don't have the same nested structure."));
+  EXPECT_TRUE(fails(LoopError(
+                        [](const LoopVars&) {
+                          return Constant({true, true});
+                        },
+                        same, {0}),
+                    "Shape must be rank 0 but is rank 1"));
+  EXPECT_TRUE(fails(LoopError([](const LoopVars& v) { return v[0]; }, same, {0}),
+                    "Input 'input' of 'LoopCond' Op has type int32 that does not match expected type of bool."));
+  EXPECT_TRUE(fails(LoopError(Below(1), same, {0}, {.parallel_iterations = 0}),
+                    "parallel_iterations must be a positive integer."));
+  EXPECT_TRUE(fails(LoopError(nullptr, same, {0}), "cond must be callable."));
+  EXPECT_TRUE(fails(LoopError(Below(1), nullptr, {0}), "body must be callable."));
+  EXPECT_TRUE(fails(LoopError(Below(1), same, {}), "No loop variables provided"));
+  EXPECT_TRUE(fails(LoopError(Below(1), [](const LoopVars& v) { return LoopVars{Cast(v[0], DType::kFloat)}; }, {0}),
+                    "Input 1 of node while/Merge was passed float from while/NextIteration:0 incompatible with "
+                    "expected int32."));
+  EXPECT_TRUE(fails(LoopError(Below(1), [](const LoopVars&) { return LoopVars{Output()}; }, {0}),
+                    "body must return a value for each loop variable"));
+}
+
+TEST(WhileLoop, F177_inner_values_stay_inside) {
+  Output inner;
+  EXPECT_TRUE(Fails(ErrorOf([&] {
+                      WhileLoop([](Output i) { return Less(i, 3); },
+                                [&](Output i) {
+                                  inner = i * 2;
+                                  return i + 1;
+                                },
+                                0);
+                      inner + 1;
+                    }),
+                    Code::kInvalidArgument,
+                    "Cannot use 'while/mul' as input to 'add' because 'while/mul' is in a while loop."));
+  Fresh f;
+  const Output last = WhileLoop([](Output i) { return Less(i, 3); },
+                                [&](Output i) {
+                                  inner = i * 2;
+                                  return i + 1;
+                                },
+                                0);
+  ASSERT_TRUE(last.exists()) << f.error();
+  Session session(f.graph);
+  EXPECT_TRUE(Fails(session.Run(inner), Code::kInvalidArgument, "has been marked as not fetchable"));
+  EXPECT_TRUE(Fails(session.Run(last, {{inner, 1}}), Code::kInvalidArgument, "may not be fed."));
+  EXPECT_EQ(Value(session, last), 3);
+}
+
+TEST(WhileLoop, F177_nested_loops_and_conds) {
+  Fresh f;
+  const Output x = Real("x"), p = Flag("p");
+  const auto inner = [&](const Output& outer, const Output& start) {
+    const LoopVars exits = WhileLoop(Below(2),
+                                     [&](const LoopVars& v) {
+                                       const Output next = v[0] + 1;
+                                       const Output product = v[1] * x;
+                                       return LoopVars{next, product + Cast(outer, DType::kFloat)};
+                                     },
+                                     {0, start});
+    return exits.size() == 2 ? exits[1] : Output();
+  };
+  const LoopVars loops = WhileLoop(Below(2),
+                                   [&](const LoopVars& v) {
+                                     const Output next = v[0] + 1;
+                                     return LoopVars{next, inner(v[0], v[1])};
+                                   },
+                                   {0, x});
+  const LoopVars conds =
+      WhileLoop(Below(4),
+                [&](const LoopVars& v) {
+                  const Output even = Equal(FloorMod(v[0], 2), 0);
+                  const Output next = v[0] + 1;
+                  return LoopVars{next, Cond(
+                                            even, [&] { return v[1] + x; }, [&] { return v[1] * 2.0f; })};
+                },
+                {0, x});
+  const Output maybe = Cond(
+      p, [&] { return inner(Constant(1), x); }, [&] { return x; });
+  ASSERT_TRUE(maybe.exists()) << f.error();
+  Session session(f.graph);
+  EXPECT_EQ(Value(session, loops[1], {{x, 2.0f}}), 8 * 4 + 2 + 1);  // 2 -> 4 -> 8, then (8 * 2 + 1) * 2 + 1
+  EXPECT_EQ(Value(session, conds[1], {{x, 1.0f}}), 10);             // 2, 4, 5, 10
+  EXPECT_EQ(Value(session, maybe, {{x, 3.0f}, {p, true}}), 31);     // 3 -> 10 -> 31
+  EXPECT_EQ(Value(session, maybe, {{x, 3.0f}, {p, false}}), 3);
+}
+
+TEST(WhileLoop, F177_state_and_control_dependencies) {
+  Fresh f;
+  const Variable v(0.0f, {.name = "v"}), before(0.0f, {.name = "before"});
+  const Output start = before.AssignAdd(1.0f);
+  const Output last = [&] {
+    const ControlDependencies after({start.op()});
+    return WhileLoop([](Output i) { return Less(i, 5); },
+                     [&](Output i) {
+                       const ControlDependencies inner({v.AssignAdd(2.0f).op()});
+                       return i + 1;
+                     },
+                     0);
+  }();
+  ASSERT_TRUE(last.exists()) << f.error();
+  Session session(f.graph);
+  Initialize(session);
+  EXPECT_EQ(Value(session, last), 5);
+  EXPECT_EQ(Value(session, v), 10);
+  EXPECT_EQ(Value(session, before), 1);
+}
+
+Output GradientOf(const Output& y, const Output& x) {
+  const Result<std::vector<Gradient>> gradients = Gradients({y}, {x});
+  EXPECT_TRUE(Succeeds(gradients));
+  return gradients.ok() ? (*gradients)[0].values : Output();
+}
+
+TEST(CondGradient, F180_names_are_TensorFlows) {
+  Fresh f;
+  const Output p = Flag("p"), x = Real("x");
+  const Output z = Cond(
+      p, [&] { return x; }, [] { return Constant(2.0f); });
+  const Output dx = GradientOf(z, x);
+  EXPECT_EQ(dx.name(), "gradients/cond/Switch_1_grad/cond_grad:0");
+  EXPECT_EQ(dx.op().type(), "Merge");
+  EXPECT_EQ(dx.op().inputs()[0].name(), "gradients/zeros:0");
+  EXPECT_EQ(dx.op().inputs()[1].name(), "gradients/cond/Merge_grad/cond_grad:1");
+  const Output zeros = dx.op().inputs()[0];
+  EXPECT_EQ(zeros.op().inputs()[1].op().control_inputs()[0].name(), "gradients/Identity");
+  EXPECT_EQ(zeros.op().inputs()[0].op().inputs()[0].name(), "gradients/Switch:0");
+  Session session(f.graph);
+  EXPECT_EQ(Value(session, dx, {{p, true}, {x, 5.0f}}), 1);
+  EXPECT_EQ(Value(session, dx, {{p, false}, {x, 5.0f}}), 0);
+}
+
+TEST(CondGradient, F180_of_both_branches) {
+  Fresh f;
+  const Output p = Flag("p"), x = Real("x"), y = Real("y");
+  const Output z = Cond(
+      p, [&] { return x * y; }, [&] { return Square(x); });
+  const Output dx = GradientOf(z * 3.0f, x), dy = GradientOf(z, y);
+  Session session(f.graph);
+  const Feeds yes = {{p, true}, {x, 5.0f}, {y, 7.0f}}, no = {{p, false}, {x, 5.0f}, {y, 7.0f}};
+  EXPECT_EQ(Value(session, dx, yes), 21);
+  EXPECT_EQ(Value(session, dx, no), 30);
+  EXPECT_EQ(Value(session, dy, yes), 5);
+  EXPECT_EQ(Value(session, dy, no), 0);
+}
+
+TEST(CondGradient, F180_of_nested_conds) {
+  Fresh f;
+  const Output p = Flag("p"), q = Flag("q"), x = Placeholder(DType::kFloat, PartialShape::Of({2}), "x");
+  const Output z = Cond(
+      p,
+      [&] {
+        return Cond(
+            q, [&] { return x * x; }, [&] { return x * 3.0f; });
+      },
+      [&] { return x; });
+  const Output dx = GradientOf(z, x);
+  Session session(f.graph);
+  using Pair = std::vector<double>;
+  EXPECT_EQ(Values(session, dx, {{p, true}, {q, true}, {x, {5.0f, 6.0f}}}), (Pair{10, 12}));
+  EXPECT_EQ(Values(session, dx, {{p, true}, {q, false}, {x, {5.0f, 6.0f}}}), (Pair{3, 3}));
+  EXPECT_EQ(Values(session, dx, {{p, false}, {q, true}, {x, {5.0f, 6.0f}}}), (Pair{1, 1}));
+}
+
+TEST(CondGradient, F180_through_a_variable_trains_what_ran) {
+  Fresh f;
+  const Output p = Flag("p");
+  const Variable v(2.0f, {.name = "v"}), w(3.0f, {.name = "w"});
+  const Output loss = Cond(
+      p, [&] { return Square(v.value()); }, [&] { return v * w; });
+  const Operation train = GradientDescentOptimizer(0.5).Minimize(loss);
+  ASSERT_TRUE(train.exists()) << f.error();
+  Session session(f.graph);
+  Initialize(session);
+  EXPECT_TRUE(Succeeds(session.Run(train, {{p, true}})));
+  EXPECT_EQ(Value(session, v), 0);  // 2 - 0.5 * 4
+  EXPECT_EQ(Value(session, w), 3);
+  EXPECT_TRUE(Succeeds(session.Run(train, {{p, false}})));
+  EXPECT_EQ(Value(session, v), -1.5);  // 0 - 0.5 * 3
+  EXPECT_EQ(Value(session, w), 3);     // 3 - 0.5 * 0
+}
+
+TEST(CondGradient, F180_of_rows_gathered_in_a_branch) {
+  Fresh f;
+  const Output p = Flag("p");
+  const Output table = Placeholder(DType::kFloat, PartialShape::Of({3}), "table");
+  const Output z = Cond(
+      p,
+      [&] {
+        return ReduceSum(Gather(table, {2, 0, 2}));
+      },
+      Returns(0));
+  const Output dx = GradientOf(z, table);
+  Session session(f.graph);
+  EXPECT_EQ(Values(session, dx, {{p, true}, {table, {1.f, 2.f, 3.f}}}), (std::vector<double>{1, 0, 2}));
+  EXPECT_EQ(Values(session, dx, {{p, false}, {table, {1.f, 2.f, 3.f}}}), (std::vector<double>{0, 0, 0}));
+}
+
+TEST(LoopGradient, F393_loops_say_that_they_have_none) {
+  Fresh f;
+  const Output x = Real("x");
+  const auto cube = [&](bool back_prop) {
+    return WhileLoop(Below(3),
+                     [&](const LoopVars& v) {
+                       const Output next = v[0] + 1;
+                       return LoopVars{next, v[1] * x};
+                     },
+                     {0, 1.0f}, {.back_prop = back_prop});
+  };
+  const LoopVars constant = cube(false);
+  const Result<std::vector<Gradient>> none = Gradients({constant[1]}, {x});
+  ASSERT_TRUE(Succeeds(none));
+  EXPECT_FALSE((*none)[0].exists());
+  const LoopVars exits = cube(true);
+  EXPECT_TRUE(Fails(Gradients({exits[1]}, {x}), Code::kUnimplemented, "'while_1/while_context'"));
+}
+
+TEST(LoopGradient, F393_within_the_body) {
+  Fresh f;
+  const LoopVars exits = WhileLoop(Below(3),
+                                   [&](const LoopVars& v) {
+                                     const Output next = v[0] + 1;
+                                     return LoopVars{next, v[1] + GradientOf(Square(v[1]), v[1])};
+                                   },
+                                   {0, 1.0f});
+  ASSERT_EQ(exits.size(), 2u) << f.error();
+  Session session(f.graph);
+  EXPECT_EQ(Value(session, exits[1]), 27);  // times 3, three times
+}
+
+/// A graph with a cond and a loop, as a MetaGraph.
+std::string ModelFile() {
+  Fresh f;
+  const Output p = Flag("p"), x = Real("x");
+  const LoopVars loop = WhileLoop(Below(3),
+                                  [&](const LoopVars& v) {
+                                    const Output next = v[0] + 1;
+                                    return LoopVars{next, v[1] * x};
+                                  },
+                                  {0, 1.0f});
+  const Output z = Cond(
+      p, [&] { return x * x; }, [&] { return x; }, "choice");
+  Identity(loop[1], "cube");
+  Identity(z, "z");
+  const Result<std::string> bytes = ExportMetaGraph(f.graph);
+  EXPECT_TRUE(Succeeds(bytes));
+  return bytes.ok() ? *bytes : "";
+}
+
+TEST(ControlFlowFile, F173_F177_contexts_come_back) {
+  const std::string bytes = ModelFile();
+  for (const std::string prefix : {"", "deep"}) {
+    Fresh f;
+    ASSERT_TRUE(Succeeds(ImportMetaGraph(bytes, f.graph, prefix)));
+    const std::string at = prefix.empty() ? "" : prefix + "/";
+    EXPECT_EQ(f.graph.GetCollection("cond_context").size(), 2u);
+    EXPECT_EQ(f.graph.GetCollection("while_context").size(), 1u);
+    const Result<Output> x = f.graph.TensorByName(at + "x:0"), p = f.graph.TensorByName(at + "p:0"),
+                         z = f.graph.TensorByName(at + "z:0"), cube = f.graph.TensorByName(at + "cube:0");
+    ASSERT_TRUE(Succeeds(z) && Succeeds(cube));
+    const Result<Operation> enter = f.graph.OperationByName(at + "while/Enter");
+    ASSERT_TRUE(Succeeds(enter));
+    EXPECT_EQ(*enter->node().attrs().String("frame_name"), at + "while/while_context");
+    const Output dx = GradientOf(*z, *x);
+    Session session(f.graph);
+    EXPECT_EQ(Value(session, *cube, {{*x, 2.0f}}), 8);
+    EXPECT_EQ(Value(session, dx, {{*x, 2.0f}, {*p, true}}), 4);
+    EXPECT_EQ(Value(session, dx, {{*x, 2.0f}, {*p, false}}), 1);
+    EXPECT_TRUE(Fails(Gradients({*cube}, {*x}), Code::kUnimplemented, at + "while/while_context"));
+  }
+}
+
+TEST(ControlFlowFile, F173_contexts_with_nodes_that_are_missing) {
+  std::string bytes = ModelFile();
+  const size_t at = bytes.rfind("choice/pred_id:0");
+  ASSERT_NE(at, std::string::npos);
+  bytes.replace(at, 16, "choice/pred_no:0");
+  Fresh f;
+  EXPECT_TRUE(Fails(ImportMetaGraph(bytes, f.graph), Code::kNotFound, "choice/pred_no"));
+}
+
+}  // namespace
+}  // namespace weir::test

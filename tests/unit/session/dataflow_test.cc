@@ -1,0 +1,180 @@
+// Steps whose ops run beside each other, complete later, fail, or are ended from outside.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <filesystem>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "core/session/session.h"
+#include "tests/support/text_graph.h"
+
+namespace weir::session {
+namespace {
+
+using testing::Const;
+using testing::MakeGraph;
+using testing::NodeLine;
+using testing::Placeholder;
+
+const op::AttrList kFloat = {{"T", DType::kFloat}};
+
+/// The CPU with kernels that wait, as tests/plugin/waiting.cc says.
+std::shared_ptr<Runtime> Waiting() {
+  static const std::shared_ptr<Runtime> kRuntime = [] {
+    plugin::LoadOptions options;
+    options.folders = {WEIR_WAITING_PLUGINS};
+    Result<std::shared_ptr<Runtime>> loaded = Runtime::Load(options);
+    EXPECT_TRUE(loaded.ok()) << loaded.status().ToString();
+    return loaded.ok() ? *loaded : nullptr;
+  }();
+  return kRuntime;
+}
+
+struct Fixture {
+  explicit Fixture(const std::vector<NodeLine>& nodes, SessionOptions options = {}) : graph(MakeGraph(nodes)) {
+    EXPECT_TRUE(graph.ok()) << graph.status().ToString();
+    options.inter_op_parallelism_threads = 4;
+    Result<std::unique_ptr<Session>> made = Session::Make(Waiting(), *graph, options);
+    EXPECT_TRUE(made.ok()) << made.status().ToString();
+    session = std::move(*made);
+  }
+  Result<std::vector<Tensor>> Run(const std::vector<std::string>& fetches, const RunOptions& options = {}) {
+    const std::vector<Feed> feeds = {{"x:0", Tensor::Vector<float>({1, 2})}};
+    const std::vector<std::string> none;
+    return session->Run(feeds, fetches, none, options);
+  }
+  Result<graph::Graph> graph;
+  std::unique_ptr<Session> session;
+};
+
+const NodeLine kX = Placeholder("x", PartialShape::Of({2}));
+
+TEST(Dataflow, F020IndependentOpsRunBesideEachOther) {
+  Fixture f({kX, {"a", "Square", {"x"}, kFloat}, {"b", "Neg", {"x"}, kFloat}});
+  for (int i = 0; i < 20; ++i) {
+    const auto got = f.Run({"a:0", "b:0"});
+    ASSERT_TRUE(got.ok()) << got.status().ToString();
+    EXPECT_TRUE((*got)[0].SameBits(Tensor::Vector<float>({1, 2})));
+  }
+}
+
+TEST(Dataflow, OpsThatCompleteLaterHoldNoThreadOfThePool) {
+  std::vector<NodeLine> nodes = {kX};
+  std::vector<std::string> fetches;
+  for (int i = 0; i < 40; ++i) {
+    const std::string name = "later" + std::to_string(i);
+    nodes.push_back({name, "Abs", {"x"}, kFloat, {}});
+    fetches.push_back(name + ":0");
+  }
+  SessionOptions options;
+  options.common_subexpressions = false;
+  Fixture f(nodes, options);
+  const auto got = f.Run(fetches);
+  ASSERT_TRUE(got.ok()) << got.status().ToString();
+  for (const Tensor& tensor : *got) EXPECT_TRUE(tensor.SameBits(Tensor::Vector<float>({1, 2})));
+}
+
+TEST(Dataflow, AsyncFailureNamesItsNode) {
+  Fixture f({kX, {"a", "Sign", {"x"}, kFloat}, {"b", "Abs", {"a"}, kFloat}});
+  const auto got = f.Run({"b:0"});
+  EXPECT_EQ(got.status().code(), Code::kDataLoss);
+  EXPECT_NE(got.status().message().find("the far end is gone"), std::string::npos);
+  EXPECT_EQ(got.status().node(), "a");
+}
+
+TEST(Dataflow, FirstErrorEndsTheStepAndNothingKeepsRunning) {
+  Fixture f({kX,
+             {"slow", "Exp", {"x"}, kFloat},
+             {"later", "Abs", {"x"}, kFloat},
+             {"bad", "Log", {"later"}, kFloat},
+             {"y", "Square", {"slow"}, kFloat}});
+  for (int i = 0; i < 5; ++i) {
+    const auto got = f.Run({"y:0", "bad:0"});
+    EXPECT_EQ(got.status().code(), Code::kOutOfRange) << got.status().ToString();
+    EXPECT_EQ(got.status().node(), "bad");
+  }
+}
+
+TEST(Dataflow, DeadlineEndsAStep) {
+  Fixture f({kX, {"slow", "Exp", {"x"}, kFloat}, {"y", "Exp", {"slow"}, kFloat}});
+  RunOptions options;
+  options.timeout_in_ms = 20;
+  const auto got = f.Run({"y:0"}, options);
+  EXPECT_EQ(got.status().code(), Code::kDeadlineExceeded) << got.status().ToString();
+  SessionOptions limited;
+  limited.operation_timeout_in_ms = 20;
+  Fixture g({kX, {"slow", "Exp", {"x"}, kFloat}, {"y", "Exp", {"slow"}, kFloat}}, limited);
+  EXPECT_EQ(g.Run({"y:0"}).status().code(), Code::kDeadlineExceeded);
+}
+
+TEST(Dataflow, CallerAndCloseEndAStep) {
+  Fixture f({kX, {"slow", "Exp", {"x"}, kFloat}, {"y", "Exp", {"slow"}, kFloat}});
+  std::atomic<bool> cancelled{false};
+  RunOptions options;
+  options.cancelled = &cancelled;
+  std::thread later([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    cancelled = true;
+  });
+  EXPECT_EQ(f.Run({"y:0"}, options).status().code(), Code::kCancelled);
+  later.join();
+  std::thread closing([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    std::thread other([&] { EXPECT_TRUE(f.session->Close().ok()); });
+    EXPECT_TRUE(f.session->Close().ok());
+    other.join();
+  });
+  const auto ended = f.Run({"y:0"});
+  EXPECT_EQ(ended.status().code(), Code::kCancelled);
+  EXPECT_NE(ended.status().message().find("Session::Close()"), std::string::npos) << ended.status().ToString();
+  closing.join();
+  EXPECT_EQ(f.Run({"y:0"}).status().message(), "Session has been closed.");
+}
+
+/// x -> 60 ops in a net, on the real kernels: both tiers give one result, wherever the step is ended.
+TEST(Dataflow, EndingAStepAtAnyPointLeavesTheSessionUsable) {
+  std::vector<NodeLine> nodes = {Placeholder("x", PartialShape::Of({2}))};
+  for (int i = 0; i < 60; ++i) {
+    const std::string a = i == 0 ? "x" : "n" + std::to_string(i - 1);
+    const std::string b = i < 7 ? "x" : "n" + std::to_string(i - 7);
+    nodes.push_back({"n" + std::to_string(i), i % 3 == 0 ? "Maximum" : "AddV2", {a, b}, kFloat, {}});
+  }
+  const Result<std::shared_ptr<Runtime>> runtime = Runtime::Default();
+  ASSERT_TRUE(runtime.ok());
+  const Result<graph::Graph> graph = MakeGraph(nodes);
+  ASSERT_TRUE(graph.ok());
+  const auto session = Session::Make(*runtime, *graph, {});
+  ASSERT_TRUE(session.ok());
+  const std::vector<Feed> feeds = {{"x:0", Tensor::Vector<float>({1, 2})}};
+  const std::vector<std::string> fetches = {"n59:0"}, none;
+  const auto whole = (*session)->Run(feeds, fetches, none);
+  ASSERT_TRUE(whole.ok());
+  int ended = 0;
+  for (int point = 0; point < 200; ++point) {
+    std::atomic<bool> cancelled{point % 50 == 0};
+    RunOptions options;
+    options.cancelled = &cancelled;
+    std::thread other([&] {
+      for (int spin = 0; spin < point * 20; ++spin) std::atomic_signal_fence(std::memory_order_seq_cst);
+      cancelled = true;
+    });
+    const auto got = (*session)->Run(feeds, fetches, none, options);
+    other.join();
+    if (got.ok()) {
+      EXPECT_TRUE((*got)[0].SameBits((*whole)[0]));
+    } else {
+      EXPECT_EQ(got.status().code(), Code::kCancelled);
+      ++ended;
+    }
+  }
+  EXPECT_GE(ended, 4);
+  const auto after = (*session)->Run(feeds, fetches, none);
+  ASSERT_TRUE(after.ok());
+  EXPECT_TRUE((*after)[0].SameBits((*whole)[0]));
+}
+
+}  // namespace
+}  // namespace weir::session
