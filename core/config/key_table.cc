@@ -154,23 +154,22 @@ std::vector<Key> GraphKeys() {
 
 std::vector<Key> PlacementKeys() {
   return {
-      OneOf({"costsim", "whitepaper", "tf", "single", "file"},
+      OneOf({"costsim", "whitepaper", "tf", "single"},
             {"placement.algorithm",
              "costsim: by simulated cost. whitepaper: the greedy walk of the 2015 paper. tf: TensorFlow's. single: the "
-             "best "
-             "single device. file: as placement.file says.",
+             "best single device.",
              WEIR_FIELD(placement.algorithm)}),
-      NamesPlace({"placement.file", "A plan (JSON) for algorithm = \"file\"; also a candidate of costsim.",
-                  WEIR_FIELD(placement.file)}),
-      OneOf({"none", "summary", "all"},
-            {"placement.explain", "What is told of each placement.", WEIR_FIELD(placement.explain)}),
-      NamesPlace({"placement.explain_file", "Where the explanation goes. \"\": standard error.",
-                  WEIR_FIELD(placement.explain_file)}),
+      NotYet({"placement.file", "A plan (JSON) that is tried beside those of the algorithm.", WEIR_FIELD(placement.file)}),
+      NotYet({"placement.explain", "What is told of each placement; weir explain tells all.",
+              WEIR_FIELD(placement.explain)}),
+      NotYet({"placement.explain_file", "Where the explanation goes. \"\": standard error.",
+              WEIR_FIELD(placement.explain_file)}),
       {"placement.unknown_dim", "How long a dimension that nobody knows is taken to be.",
        WEIR_FIELD(placement.unknown_dim), 1, 1e9},
-      NamesPlace({"placement.profile", "off, the path of a calibration file, or auto: the stored one, if there is any.",
+      NamesPlace({"placement.profile", "off, or the path of a calibration file, by which kernels are chosen.",
                   WEIR_FIELD(placement.profile)}),
-      {"placement.max_devices", "Most devices that a plan uses. 0: all.", WEIR_FIELD(placement.max_devices), 0, 4096},
+      NotYet({"placement.max_devices", "Most devices that a plan uses. 0: all.", WEIR_FIELD(placement.max_devices), 0,
+              4096}),
       {"placement.strict_devices", "A preferred device that would silently lose nodes is an error.",
        WEIR_FIELD(placement.strict_devices)},
       {"placement.verify", "After cutting the graph, check that each node is where the plan put it.",

@@ -35,9 +35,6 @@ std::string PluginKey(const Path& path) {
 
 Status CheckPlacement(const Config& config) {
   const PlacementConfig& placement = config.placement;
-  if (placement.algorithm == "file" && placement.file.empty()) {
-    return InvalidArgument("{} = \"file\": placement.file names no plan", config.Where("placement.algorithm"));
-  }
   for (const auto& [pattern, device] : placement.pin) {
     const std::string where = config.Where(ToString({"placement", "pin", pattern}));
     const RE2 compiled(pattern, RE2::Quiet);

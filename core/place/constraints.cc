@@ -88,52 +88,6 @@ class OutsideRequests {
   std::vector<std::pair<std::unique_ptr<RE2>, std::string>> pins_;
 };
 
-/// The outermost loop that each node is in, by the frame names that Enter nodes carry.
-class Frames {
- public:
-  explicit Frames(const StepGraph& step) {
-    for (size_t i = 0; i < step.nodes.size() && !loops_; ++i)
-      loops_ = step.nodes[i].is_op("Enter") || step.nodes[i].is_op("RefEnter");
-    if (!loops_) return;
-    frame_.resize(step.nodes.size());
-    for (size_t i = 0; i < step.nodes.size(); ++i) Visit(step, i);
-  }
-
-  /// Empty outside of loops. The Exit of a loop is in it.
-  const std::string& OutermostOf(size_t node) const { return loops_ ? frame_[node].outermost : none_; }
-
- private:
-  struct Frame {
-    std::string outermost;
-    int depth = 0;  // of what the node gives, so that an outermost Exit has 0
-  };
-
-  void Visit(const StepGraph& step, size_t i) {
-    const StepNode& node = step.nodes[i];
-    Frame frame;
-    const auto join = [&](graph::NodeId from) {
-      if (from < 0 || static_cast<size_t>(from) >= i) return;  // the way back of a loop
-      const Frame& other = frame_[static_cast<size_t>(from)];
-      if (other.depth > frame.depth) frame = other;
-    };
-    for (const Endpoint& input : node.inputs) join(input.node);
-    for (const graph::NodeId input : node.control_inputs) join(input);
-    if (node.is_op("Enter") || node.is_op("RefEnter")) {
-      const op::AttrValue* name = node.source->attrs().Find("frame_name");
-      const auto* text = name == nullptr ? nullptr : name->get<std::string>();
-      if (frame.depth == 0 && text != nullptr) frame.outermost = *text;
-      ++frame.depth;
-    } else if ((node.is_op("Exit") || node.is_op("RefExit")) && frame.depth > 0) {
-      --frame.depth;
-    }
-    frame_[i] = std::move(frame);
-  }
-
-  bool loops_ = false;
-  std::vector<Frame> frame_;
-  std::string none_;
-};
-
 enum class Join { kEdge, kLoop, kClass };
 
 class Constrainer {
@@ -188,7 +142,7 @@ class Constrainer {
     for (size_t i = 0; i < step_.nodes.size(); ++i) {
       const StepNode& node = step_.nodes[i];
       if (node.kind != StepNode::Kind::kOp) continue;
-      roots_[i].mask = support_.Of(node);
+      roots_[i].mask = support_.Of(*node.source);
       const std::string_view asked = outside_.For(node);
       if (asked.empty()) continue;
       Result<DeviceName> spec = device::ParseDeviceName(asked);
@@ -215,12 +169,14 @@ class Constrainer {
   }
 
   Status JoinLoops() {
-    const Frames frames(step_);
-    std::map<std::string, int> first;
+    std::map<int, int> first;  // by outermost frame
     for (size_t i = 0; i < step_.nodes.size(); ++i) {
-      if (step_.nodes[i].kind != StepNode::Kind::kOp || frames.OutermostOf(i).empty()) continue;
-      const int node = static_cast<int>(i);
-      WEIR_TRY(Unite(first.emplace(frames.OutermostOf(i), node).first->second, node, Join::kLoop));
+      const StepNode& node = step_.nodes[i];
+      if (node.kind != StepNode::Kind::kOp || node.frame <= 0) continue;
+      int frame = node.frame;
+      while (step_.frames[static_cast<size_t>(frame)].parent > 0)
+        frame = step_.frames[static_cast<size_t>(frame)].parent;
+      WEIR_TRY(Unite(first.emplace(frame, static_cast<int>(i)).first->second, static_cast<int>(i), Join::kLoop));
     }
     return Status();
   }
@@ -361,7 +317,9 @@ class Constrainer {
     if (!root.conflict.ok() && !(root.state >= 0 && RequestAt(root.state).spec.type)) return root.conflict;
     if (group.fixed >= 0) {
       group.candidates = {group.fixed};
-      return Status();
+      if (support_.Has(group.mask, group.fixed)) return Status();
+      group.requested = support_.devices().all()[static_cast<size_t>(group.fixed)]->info().name;
+      return CannotAssign(refusal_, group);
     }
     group.candidates = Allowed(group, group.requested);
     if (group.candidates.empty() && options_.allow_soft_placement) Soften(group);

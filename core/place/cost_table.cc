@@ -27,6 +27,7 @@ constexpr double kAssumedLaunchNs = 10'000;  // of a device with memory of its o
 constexpr double kAssumedLinkNs = 10'000;
 constexpr double kAssumedLinkBytesPerNs = 5;
 constexpr double kLongestNs = 1e12;
+constexpr int64_t kAssumedTrips = 10;
 
 double OrElse(double value, double fallback) { return std::isfinite(value) && value > 0 ? value : fallback; }
 
@@ -224,7 +225,24 @@ class Builder {
         set(devices[d].space, devices[e].space, d, WEIR_SPACE_DEVICE, &DeviceAt(e), WEIR_SPACE_DEVICE);
       }
     }
+    ApplyConfig(devices, spaces, links);
     return links;
+  }
+
+  void ApplyConfig(const std::vector<DeviceCost>& devices, int spaces, std::vector<LinkCost>& links) {
+    const auto name = [&](size_t d) {
+      const device::DeviceName& full = DeviceAt(d).info().name;
+      return fmt::format("{}:{}", full.type.value_or(""), full.id.value_or(0));
+    };
+    for (size_t a = 0; a < devices.size() && !options_.links.empty(); ++a) {
+      for (size_t b = 0; b < devices.size(); ++b) {
+        const auto said = options_.links.find(name(a) + "->" + name(b));
+        if (said == options_.links.end() || devices[a].space == devices[b].space) continue;
+        LinkCost& link = links[static_cast<size_t>(devices[a].space * spaces + devices[b].space)];
+        if (said->second.latency_ns > 0) link.latency_ns = std::llround(std::min(said->second.latency_ns, kLongestNs));
+        if (said->second.bytes_per_ns > 0) link.ns_per_byte = 1 / said->second.bytes_per_ns;
+      }
+    }
   }
 
   void Fault(const device::Device& device, const std::string& what) {
@@ -262,6 +280,12 @@ class Builder {
       host_outputs |= cost.kernel->record->host_outputs;
     }
     RestoreRefused(candidates, costs);
+    // A loop's body runs as often as it is assumed to.
+    for (int frame = node.frame; frame > 0; frame = step_.frames[static_cast<size_t>(frame)].parent) {
+      for (NodeCost& cost : costs) {
+        if (cost.ns != kImpossible) cost.ns = std::min(cost.ns, static_cast<int64_t>(kLongestNs)) * kAssumedTrips;
+      }
+    }
     std::vector<int64_t> times;
     for (const NodeCost& cost : costs) times.push_back(cost.ns);
     const int task = table_.problem->AddTask(times, group, ResidentBytes(node), Deferrable(node));
@@ -341,7 +365,7 @@ class Builder {
       best.provenance = Provenance::kAnalytic;
       return best;
     }
-    const auto kernels = support_.Kernels(node, static_cast<int>(d));
+    const auto kernels = support_.Kernels(*node.source, static_cast<int>(d));
     if (kernels.empty()) {
       best.ns = 0;
       return best;

@@ -64,7 +64,7 @@ std::string GroupDump(const Refusal& refusal, const Group& group) {
     const StepNode& node = NodeAt(refusal, group.members[m]);
     std::set<std::string> kinds;
     for (size_t d = 0; d < all.size(); ++d) {
-      if (refusal.support.Has(refusal.support.Of(node), static_cast<int>(d))) kinds.insert(all[d]->info().kind);
+      if (refusal.support.Has(refusal.support.Of(*node.source), static_cast<int>(d))) kinds.insert(all[d]->info().kind);
     }
     dump += fmt::format("{}: {} ({})", node.source->op().name, fmt::join(kinds, " "), node.name());
     if (!node.source->device().empty()) dump += " " + node.source->device();
@@ -90,7 +90,7 @@ std::string KernelDump(const Refusal& refusal, const StepNode& node) {
 }
 
 bool RunsNowhere(const Refusal& refusal, int i) {
-  return refusal.support.Empty(refusal.support.Of(NodeAt(refusal, i)));
+  return refusal.support.Empty(refusal.support.Of(*NodeAt(refusal, i).source));
 }
 
 }  // namespace
@@ -127,7 +127,7 @@ Status CannotAssign(const Refusal& refusal, const Group& group) {
   bool alone = false;  // the node that asks could be there if it were alone
   for (size_t d = 0; d < all.size(); ++d) {
     if (device::Matches(group.requested, all[d]->info().name) &&
-        refusal.support.Has(refusal.support.Of(node), static_cast<int>(d))) {
+        refusal.support.Has(refusal.support.Of(*node.source), static_cast<int>(d))) {
       alone = true;
     }
   }
@@ -142,7 +142,7 @@ Status CannotAssign(const Refusal& refusal, const Group& group) {
   }
   for (const int i : group.members) {
     const StepNode& other = NodeAt(refusal, i);
-    const DeviceMask mask = refusal.support.Of(other);
+    const DeviceMask mask = refusal.support.Of(*other.source);
     const bool obstacle = std::none_of(matching.begin(), matching.end(), [&](const device::Device* d) {
       for (size_t k = 0; k < all.size(); ++k) {
         if (all[k].get() == d) return refusal.support.Has(mask, static_cast<int>(k));
@@ -172,7 +172,7 @@ Status CannotColocate(const Refusal& refusal, int a, int b, const std::string& w
     if (!RunsNowhere(refusal, i)) continue;
     Group alone;
     alone.members = {i};
-    alone.mask = refusal.support.Of(NodeAt(refusal, i));
+    alone.mask = refusal.support.Of(*NodeAt(refusal, i).source);
     return CannotAssign(refusal, alone);
   }
   const StepNode& first = NodeAt(refusal, a);

@@ -220,11 +220,11 @@ class Explainer {
     const Group& group = GroupOf(i);
     const device::Device& device = DeviceAt(d);
     const StepNode& node = f_.step.nodes[i];
-    if (!f_.support.Has(f_.support.Of(node), d)) return fmt::format("no kernel for {}", TypesText(node));
+    if (!f_.support.Has(f_.support.Of(*node.source), d)) return fmt::format("no kernel for {}", TypesText(node));
     if (!f_.support.Has(group.mask, d)) {
       for (const int member : group.members) {
         const StepNode& other = f_.step.nodes[static_cast<size_t>(member)];
-        if (f_.support.Has(f_.support.Of(other), d)) continue;
+        if (f_.support.Has(f_.support.Of(*other.source), d)) continue;
         return fmt::format("colocated with {}, which has no kernel there", other.name());
       }
     }

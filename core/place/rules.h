@@ -17,8 +17,10 @@ std::vector<int> PlaceByOrder(const graph::StepGraph& step, const Constraints& c
                               const std::vector<int>& order);
 
 /// Fixes the groups of state that this step only creates or sets: where the state should live is decided by what
-/// computes with it, which the costs of this step do not know, so that they go by `order`.
-void SettleState(const graph::StepGraph& step, const std::vector<int>& order, Constraints& constraints);
+/// computes with it, which the costs of this step do not know. They take the first device in `order` that has kernels
+/// for everything in the whole graph that is tied to the state.
+void SettleState(const graph::StepGraph& step, const std::vector<int>& order, Support& support,
+                 Constraints& constraints);
 
 }  // namespace weir::place
 

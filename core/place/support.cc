@@ -6,8 +6,9 @@ namespace weir::place {
 namespace {
 
 /// The core moves strings about itself, wherever they are asked for.
-bool HasString(const graph::StepNode& node) {
-  return std::any_of(node.types.begin(), node.types.end(), [](DType t) { return t == DType::kString; });
+bool HasString(const graph::Node& node) {
+  const auto types = node.output_types();
+  return std::any_of(types.begin(), types.end(), [](DType t) { return t == DType::kString; });
 }
 
 bool NamesAttr(const std::vector<op::ArgDef>& args, const std::string& attr) {
@@ -27,7 +28,7 @@ Support::Support(const device::DeviceSet& devices, const kernel::KernelRegistry&
   }
 }
 
-DeviceMask Support::Of(const graph::StepNode& node) { return Find(node).mask; }
+DeviceMask Support::Of(const graph::Node& node) { return Find(node).mask; }
 
 DeviceMask Support::And(DeviceMask a, DeviceMask b) {
   if (a == b) return a;
@@ -45,29 +46,29 @@ bool Support::Empty(DeviceMask mask) const {
   return std::find(set.begin(), set.end(), true) == set.end();
 }
 
-std::span<const kernel::KernelEntry* const> Support::Kernels(const graph::StepNode& node, int device) {
+std::span<const kernel::KernelEntry* const> Support::Kernels(const graph::Node& node, int device) {
   const Known& known = Find(node);
   if (known.kernels.empty()) return {};
   return known.kernels[static_cast<size_t>(platform_of_[static_cast<size_t>(device)])];
 }
 
-const Support::Known& Support::Find(const graph::StepNode& node) {
-  const op::OpDef& op = node.source->op();
+const Support::Known& Support::Find(const graph::Node& node) {
+  const op::OpDef& op = node.op();
   if (!TypesTellKernels(op)) {
     last_ = Ask(node);
     return last_;
   }
-  const auto [found, fresh] = known_.try_emplace(Key{&op, &node.source->signature()});
+  const auto [found, fresh] = known_.try_emplace(Key{&op, &node.signature()});
   if (fresh) found->second = Ask(node);
   return found->second;
 }
 
-Support::Known Support::Ask(const graph::StepNode& node) {
+Support::Known Support::Ask(const graph::Node& node) {
   Known known;
   std::vector<bool> set(devices_.all().size(), true);
-  if (node.source->op().run_by == op::RunBy::kPlugin) {
+  if (node.op().run_by == op::RunBy::kPlugin) {
     for (const std::string& platform : platforms_) {
-      known.kernels.push_back(kernels_.Find(node.source->attrs(), platform));
+      known.kernels.push_back(kernels_.Find(node.attrs(), platform));
     }
     for (size_t d = 0; d < set.size(); ++d) {
       set[d] = !known.kernels[static_cast<size_t>(platform_of_[d])].empty() || HasString(node);

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/device/device.h"
-#include "core/graph/step_graph.h"
+#include "core/graph/graph.h"
 #include "core/kernel/registry.h"
 
 namespace weir::place {
@@ -23,14 +23,14 @@ class Support {
  public:
   Support(const device::DeviceSet& devices, const kernel::KernelRegistry& kernels);
 
-  /// Devices that can run the op node: all of them when the core itself runs the op.
-  DeviceMask Of(const graph::StepNode& node);
+  /// Devices that can run the node: all of them when the core itself runs the op.
+  DeviceMask Of(const graph::Node& node);
   DeviceMask And(DeviceMask a, DeviceMask b);
   bool Has(DeviceMask mask, int device) const { return sets_[static_cast<size_t>(mask)][static_cast<size_t>(device)]; }
   bool Empty(DeviceMask mask) const;
 
   /// Kernels whose constraints fit the node, best first; none for ops that the core runs. Valid until the next call.
-  std::span<const kernel::KernelEntry* const> Kernels(const graph::StepNode& node, int device);
+  std::span<const kernel::KernelEntry* const> Kernels(const graph::Node& node, int device);
 
   const device::DeviceSet& devices() const { return devices_; }
   const kernel::KernelRegistry& kernels() const { return kernels_; }
@@ -42,8 +42,8 @@ class Support {
     DeviceMask mask = 0;
   };
 
-  const Known& Find(const graph::StepNode& node);
-  Known Ask(const graph::StepNode& node);
+  const Known& Find(const graph::Node& node);
+  Known Ask(const graph::Node& node);
   DeviceMask Intern(std::vector<bool> set);
   bool TypesTellKernels(const op::OpDef& op);
 

@@ -40,29 +40,83 @@ class KernelEvaluator : public optimize::Evaluator {
   device::Device* device_ = nullptr;
 };
 
+Result<graph::StepGraph> OptimizedStep(const CompileContext& context, const graph::Graph& graph,
+                                       const graph::StepRequest& request) {
+  KernelEvaluator evaluator(context, graph);
+  optimize::OptimizeOptions options;
+  options.constant_folding = context.options.constant_folding;
+  options.common_subexpressions = context.options.common_subexpressions;
+  options.max_folded_bytes = context.options.max_folded_bytes;
+  return optimize::Optimize(options, graph, request, &evaluator);
+}
+
+place::PlaceOptions PlacementOptions(const CompileContext& context) {
+  place::PlaceOptions options;
+  if (context.options.placement != nullptr) options = *context.options.placement;
+  options.allow_soft_placement = context.options.allow_soft_placement;
+  options.default_device = context.options.default_device;
+  for (const plugin::FileReport& file : context.runtime.plugins->files()) {
+    if (file.verdict == plugin::Verdict::kLoaded || file.verdict == plugin::Verdict::kNotAPlugin) continue;
+    options.absent_plugins.push_back(file.name.empty() ? file.file + ": " + file.reason
+                                                       : file.name + ": " + file.reason);
+  }
+  return options;
+}
+
+/// Remembers where state went.
+void KeepState(const graph::StepGraph& step, const graph::Placement& placement, StatePlaces& places) {
+  for (size_t i = 0; i < step.nodes.size(); ++i) {
+    const graph::StepNode& node = step.nodes[i];
+    const bool state = node.kind == graph::StepNode::Kind::kOp && node.inputs.empty() && node.types.size() == 1 &&
+                       (IsRef(node.types[0]) || node.types[0] == DType::kResource);
+    if (state) places.device_of.emplace(node.source->id(), placement.device_of[i]);
+  }
+}
+
+Result<graph::Placement> PlaceStep(const CompileContext& context, const graph::StepGraph& step,
+                                   place::Explanation* explanation) {
+  const plugin::Catalogue& plugins = *context.runtime.plugins;
+  place::PlaceOptions options = PlacementOptions(context);
+  if (context.places == nullptr || plugins.devices().all().size() < 2) {
+    return place::Place(options, step, plugins.devices(), plugins.kernels(), explanation);
+  }
+  const std::lock_guard<std::mutex> lock(context.places->mutex);
+  options.placed = &context.places->device_of;
+  WEIR_ASSIGN(graph::Placement placement,
+              place::Place(options, step, plugins.devices(), plugins.kernels(), explanation));
+  KeepState(step, placement, *context.places);
+  return placement;
+}
+
 }  // namespace
 
-Result<std::unique_ptr<execute::PlanRunner>> Compile(const CompileContext& context, const graph::Graph& graph,
-                                                     const graph::StepRequest& request) {
-  const SessionOptions& options = context.options;
+Result<place::Explanation> ExplainPlacement(const CompileContext& context, const graph::Graph& graph,
+                                            const graph::StepRequest& request) {
+  WEIR_ASSIGN(const graph::StepGraph step, OptimizedStep(context, graph, request));
   const plugin::Catalogue& plugins = *context.runtime.plugins;
+  place::PlaceOptions options = PlacementOptions(context);
+  options.explain = place::PlaceOptions::Explain::kAll;
+  place::Explanation explanation;
+  if (context.places == nullptr) {
+    WEIR_TRY(place::Place(options, step, plugins.devices(), plugins.kernels(), &explanation).status());
+    return explanation;
+  }
+  const std::lock_guard<std::mutex> lock(context.places->mutex);
+  options.placed = &context.places->device_of;
+  WEIR_TRY(place::Place(options, step, plugins.devices(), plugins.kernels(), &explanation).status());
+  return explanation;
+}
 
-  KernelEvaluator evaluator(context, graph);
-  optimize::OptimizeOptions optimize_options;
-  optimize_options.constant_folding = options.constant_folding;
-  optimize_options.common_subexpressions = options.common_subexpressions;
-  optimize_options.max_folded_bytes = options.max_folded_bytes;
-  WEIR_ASSIGN(const graph::StepGraph step, optimize::Optimize(optimize_options, graph, request, &evaluator));
-
-  place::PlaceOptions place_options;
-  place_options.allow_soft_placement = options.allow_soft_placement;
-  place_options.default_device = options.default_device;
-  WEIR_ASSIGN(const graph::Placement placement,
-              place::Place(place_options, step, plugins.devices(), plugins.kernels()));
+Result<std::unique_ptr<execute::PlanRunner>> Compile(const CompileContext& context, const graph::Graph& graph,
+                                                     const graph::StepRequest& request,
+                                                     place::Explanation* explanation) {
+  WEIR_ASSIGN(const graph::StepGraph step, OptimizedStep(context, graph, request));
+  WEIR_ASSIGN(const graph::Placement placement, PlaceStep(context, step, explanation));
 
   const std::vector<graph::Subgraph> subgraphs = partition::Partition(step, placement);
 
   plan::PlanOptions plan_options;
+  const plugin::Catalogue& plugins = *context.runtime.plugins;
   plan_options.devices = &plugins.devices();
   plan_options.kernels = &plugins.kernels();
   plan_options.builtins = &context.runtime.builtins;

@@ -1,5 +1,9 @@
 #include "core/session/options.h"
 
+#include <memory>
+
+#include "core/place/place.h"
+
 namespace weir::session {
 
 plugin::LoadOptions LoadOptionsFrom(const config::Config& config) {
@@ -13,6 +17,24 @@ plugin::LoadOptions LoadOptionsFrom(const config::Config& config) {
   options.config = config;
   return options;
 }
+
+namespace {
+
+place::PlaceOptions PlaceOptionsFrom(const config::Config& config) {
+  const config::PlacementConfig& placement = config.placement;
+  place::PlaceOptions options;
+  options.algorithm = placement.algorithm == "whitepaper" ? place::Algorithm::kWhitePaper
+                      : placement.algorithm == "tf"       ? place::Algorithm::kTf
+                      : placement.algorithm == "single"   ? place::Algorithm::kSingle
+                                                          : place::Algorithm::kCostSim;
+  options.pins.assign(placement.pin.begin(), placement.pin.end());
+  options.unknown_dim = placement.unknown_dim;
+  options.strict_devices = placement.strict_devices;
+  for (const auto& [name, link] : config.link) options.links[name] = {link.latency_us * 1e3, link.gbps};
+  return options;
+}
+
+}  // namespace
 
 SessionOptions SessionOptionsFrom(const config::Config& config) {
   const config::OptimizerOptions& optimizer = config.graph_options.optimizer_options;
@@ -30,8 +52,8 @@ SessionOptions SessionOptionsFrom(const config::Config& config) {
   options.inter_op_parallelism_threads = config.inter_op_parallelism_threads;
   options.intra_op_parallelism_threads = config.intra_op_parallelism_threads;
   options.operation_timeout_in_ms = config.operation_timeout_in_ms;
-  options.placement = config.placement;
-  options.links = config.link;
+  options.placement = std::make_shared<const place::PlaceOptions>(PlaceOptionsFrom(config));
+  if (config.placement.profile != "off") options.profile_file = config.placement.profile;
   return options;
 }
 

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdio>
 #include <mutex>
+#include <set>
 #include <shared_mutex>
 #include <unordered_map>
 
@@ -87,6 +88,17 @@ class Session::Impl {
   }
 
   CallableTable& callables() { return callables_; }
+
+  Result<place::Explanation> Explain(std::span<const Feed> feeds, std::span<const std::string> fetches,
+                                     std::span<const std::string> targets) {
+    if (closed_.load(std::memory_order_relaxed)) return Cancelled("Session has been closed.");
+    WEIR_ASSIGN(const std::shared_ptr<Signature> signature, Find(feeds, fetches, targets));
+    std::vector<Tensor> values;
+    for (const Feed& feed : feeds) values.push_back(feed.second);
+    WEIR_ASSIGN(const graph::StepRequest request, RequestFor(signature->names(), values));
+    return session::ExplainPlacement(Context(), graph_, request);
+  }
+
   void Close() { closed_.store(true); }
   bool closed() const { return closed_.load(); }
   const Runtime& runtime() const { return *runtime_; }
@@ -117,19 +129,31 @@ class Session::Impl {
     const std::lock_guard<std::mutex> compiling(signature.compiling);
     if (Signature::Pin found = signature.Find(feeds)) return found;  // made while this thread waited
     auto made = std::make_unique<Specialisation>();
+    for (const Tensor& feed : feeds) {
+      made->types.push_back(feed.dtype());
+      made->shapes.push_back(feed.shape());
+    }
+    WEIR_ASSIGN(const graph::StepRequest request, RequestFor(names, feeds));
+    const CompileContext context = Context();
+    place::Explanation explanation;
+    WEIR_ASSIGN(made->runner, Compile(context, graph_, request, &explanation));
+    LogPlacement(made->runner->plan(), explanation);
+    return signature.Add(std::move(made));
+  }
+
+  CompileContext Context() {
+    return {*runtime_, options_, *resources_, node_resources_, inter_op_, calibration_.get(), &state_places_};
+  }
+
+  Result<graph::StepRequest> RequestFor(const ResolvedNames& names, std::span<const Tensor> feeds) const {
     graph::StepRequest request;
     request.fetches = names.fetches;
     request.targets = names.targets;
     for (size_t i = 0; i < feeds.size(); ++i) {
       WEIR_TRY(CheckFeed(names.feeds[i], feeds[i]));
       request.feeds.push_back({names.feeds[i], feeds[i].dtype(), PartialShape(feeds[i].shape())});
-      made->types.push_back(feeds[i].dtype());
-      made->shapes.push_back(feeds[i].shape());
     }
-    const CompileContext context{*runtime_, options_, *resources_, node_resources_, inter_op_, calibration_.get()};
-    WEIR_ASSIGN(made->runner, Compile(context, graph_, request));
-    if (options_.log_device_placement) LogPlacement(made->runner->plan());
-    return signature.Add(std::move(made));
+    return request;
   }
 
   Status CheckFeed(graph::Endpoint endpoint, const Tensor& value) const {
@@ -163,12 +187,27 @@ class Session::Impl {
     for (const plan::PlacedNode& node : plan.placed_nodes) report->executed_nodes.push_back(node.name);
   }
 
-  /// One line per node, in TensorFlow's form.
-  static void LogPlacement(const plan::ExecutionPlan& plan) {
+  /// One line per node in TensorFlow's form, for nodes that are new or moved; warnings that are new; the summary.
+  void LogPlacement(const plan::ExecutionPlan& plan, const place::Explanation& explanation) {
+    const std::lock_guard<std::mutex> lock(log_mutex_);
     std::string text;
-    for (const plan::PlacedNode& node : plan.placed_nodes)
-      text += fmt::format("{}: ({}): {}\n", node.name, node.op, node.device);
-    std::fputs(text.c_str(), stderr);
+    for (const std::string& warning : explanation.warnings) {
+      if (warned_.insert(warning).second) text += "weir: placement: " + warning + "\n";
+    }
+    if (options_.log_device_placement) {
+      for (const plan::PlacedNode& node : plan.placed_nodes) {
+        std::string& logged = logged_[node.name];
+        if (logged == node.device) continue;
+        logged = node.device;
+        text += fmt::format("{}: ({}): {}\n", node.name, node.op, node.device);
+      }
+    }
+    if (options_.placement_log) {
+      options_.placement_log(text + explanation.summary + "\n");
+    } else if (!text.empty()) {
+      std::fputs(text.c_str(), stderr);
+      std::fflush(stderr);
+    }
   }
 
   std::shared_ptr<Runtime> runtime_;
@@ -177,7 +216,11 @@ class Session::Impl {
   const std::shared_ptr<const kernel::Calibration> calibration_;
   std::shared_ptr<kernel::ResourceScope> resources_;
   kernel::NodeResources node_resources_;  // outlives the plans, whose kernels refer to it
-  std::mutex devices_mutex_;              // protects the two below
+  StatePlaces state_places_;
+  std::mutex log_mutex_;                                 // protects the two below
+  std::unordered_map<std::string, std::string> logged_;  // node -> device
+  std::set<std::string> warned_;
+  std::mutex devices_mutex_;  // protects the two below
   graph::NodeId devices_checked_ = 0;
   std::string last_device_;  // a good one
   std::atomic<bool> closed_{false};
@@ -242,6 +285,11 @@ Status Session::ReleaseCallable(CallableHandle handle) {
 Status Session::Close() {
   impl_->Close();
   return Status();
+}
+
+Result<place::Explanation> Session::ExplainPlacement(std::span<const Feed> feeds, std::span<const std::string> fetches,
+                                                     std::span<const std::string> targets) {
+  return impl_->Explain(feeds, fetches, targets);
 }
 
 std::vector<std::string> Session::ListDevices() const {

@@ -19,11 +19,22 @@
 #include "core/session/runtime.h"
 #include "core/tensor/tensor.h"
 
+namespace weir::place {
+struct Explanation;
+struct PlaceOptions;
+}  // namespace weir::place
+
 namespace weir::session {
 
 struct SessionOptions {
   bool allow_soft_placement = true;
+  /// Writes "name: (Op): device" for every node, once, and again where a later plan moves it.
   bool log_device_placement = false;
+  /// Where these lines, the one-line summary of every plan and the placer's warnings go, each a call with whole lines.
+  /// Empty: lines and warnings to standard error, at once; no summaries.
+  std::function<void(const std::string& lines)> placement_log;
+  /// Algorithm, pins and the like; null = the defaults. The two options above and `default_device` take precedence.
+  std::shared_ptr<const place::PlaceOptions> placement;
   /// Device for nodes that ask for none, as "GPU:0"; empty = the placer's choice.
   std::string default_device;
   bool constant_folding = true;
@@ -38,9 +49,6 @@ struct SessionOptions {
   std::string profile_file;
   /// Larger results are not folded.
   uint64_t max_folded_bytes = 10u << 20;
-  config::PlacementConfig placement;
-  /// Figures declared for links, by "CPU:0->GPU:0".
-  std::map<std::string, config::LinkConfig> links;
   /// Where variables live; null = a scope of this session's own.
   std::shared_ptr<kernel::ResourceScope> resources;
 };
@@ -96,6 +104,9 @@ class Session {
   /// Later runs fail with Cancelled "Session has been closed."; running ones end with Cancelled soon, none is waited
   /// for. Twice is no error.
   Status Close();
+  /// Which device such a run would give each node and why, with all candidates; runs nothing.
+  Result<place::Explanation> ExplainPlacement(std::span<const Feed> feeds, std::span<const std::string> fetches,
+                                              std::span<const std::string> targets);
   /// Full names of the devices of the runtime.
   std::vector<std::string> ListDevices() const;
   const std::shared_ptr<kernel::ResourceScope>& resources() const;

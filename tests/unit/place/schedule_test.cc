@@ -52,7 +52,7 @@ TEST(SimulateTest, F307_AValueCrossesOncePerSpaceAndTwoLinksWithoutADirectOne) {
   }
   problem.Seal();
   const Simulation run = Simulate(problem, {1, 2, 2, 0}, UpwardRanks(problem));
-  EXPECT_EQ(run.transfers, 2);           // to device 2 and to the host
+  EXPECT_EQ(run.transfers, 2);  // to device 2 and to the host
   EXPECT_EQ(run.finish_ns[3], 10 + 200 + 10 - 100);
   EXPECT_EQ(run.finish_ns[1], 220 + 100);  // behind the other transfer on the way to the host
 }
@@ -150,8 +150,7 @@ TEST(PortfolioTest, F293_GapToTheExactOptimumOfSmallGraphs) {
   for (uint32_t seed = 0; seed < kGraphs; ++seed) {
     const Problem problem = Random(seed, 7, 2, 60, false);
     const auto optimum = static_cast<double>(OptimumNs(problem));
-    const auto found =
-        static_cast<double>(ChoosePlan(problem, Algorithm::kCostSim, {}).plan.simulation.makespan_ns);
+    const auto found = static_cast<double>(ChoosePlan(problem, Algorithm::kCostSim, {}).plan.simulation.makespan_ns);
     EXPECT_GE(found, optimum) << "seed " << seed;
     sum += found / optimum;
     exact += found == optimum ? 1 : 0;

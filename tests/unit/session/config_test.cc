@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "core/config/toml.h"
+#include "core/place/place.h"
 #include "core/session/options.h"
 #include "core/session/runtime.h"
 #include "core/session/session.h"
@@ -250,8 +251,9 @@ TEST(Config, ExecutorAndPlacerGetTheirKeys) {
   EXPECT_EQ(options.inter_op_parallelism_threads, 2);
   EXPECT_EQ(options.intra_op_parallelism_threads, 3);
   EXPECT_EQ(options.operation_timeout_in_ms, 200);
-  EXPECT_EQ(options.placement.algorithm, "single");
-  EXPECT_EQ(options.links.at("CPU:0->TOY:0").gbps, 4);
+  ASSERT_NE(options.placement, nullptr);
+  EXPECT_EQ(options.placement->algorithm, place::Algorithm::kSingle);
+  EXPECT_EQ(options.placement->links.at("CPU:0->TOY:0").bytes_per_ns, 4);
 }
 
 TEST(Config, StrictLoadingRefusesARefusedPlugin) {

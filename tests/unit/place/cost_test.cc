@@ -1,0 +1,439 @@
+// Placement of graphs by declared costs, on devices whose plugins are made here.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "core/optimize/optimize.h"
+#include "core/place/place.h"
+#include "tests/support/text_graph.h"
+
+namespace weir::place {
+namespace {
+
+const op::AttrList kFloat = {{"T", DType::kFloat}};
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+/// What a test device declares.
+struct Declared {
+  double flops_per_ns = 1;
+  double launch_ns = 1;
+  double link_bytes_per_ns = 10;
+};
+
+/// Profiles by device handle: handle k is &slots[k].
+struct Slot {
+  Declared declared;
+};
+Slot slots[4];
+
+Slot& SlotOf(weir_device* device) { return *reinterpret_cast<Slot*>(device); }
+
+int32_t OpenSlot(weir_str uid, const weir_opt*, uint64_t, weir_device** device, weir_error*) {
+  *device = reinterpret_cast<weir_device*>(&slots[uid.data[0] - '0']);
+  return WEIR_OK;
+}
+void CloseSlot(weir_device*) {}
+
+int32_t ProfileOf(weir_device* device, weir_profile* profile, weir_error*) {
+  const Declared& declared = SlotOf(device).declared;
+  profile->provenance = WEIR_PROVENANCE_DATASHEET;
+  for (double& peak : profile->peak_flops_per_ns) peak = declared.flops_per_ns;
+  profile->bandwidth_bytes_per_ns = 1000;
+  profile->launch_ns = declared.launch_ns;
+  return WEIR_OK;
+}
+
+int32_t LinkOf(weir_device* device, uint32_t, weir_device*, uint32_t, weir_link* link, weir_error*) {
+  link->latency_ns = 1000;
+  link->bandwidth_pageable_bytes_per_ns = SlotOf(device).declared.link_bytes_per_ns;
+  return WEIR_OK;
+}
+
+const weir_device_api* DeviceApi() {
+  static const weir_device_api api = [] {
+    weir_device_api made{};
+    made.struct_size = sizeof(made);
+    made.open = OpenSlot;
+    made.close = CloseSlot;
+    return made;
+  }();
+  return &api;
+}
+const weir_cost_api kCosts = {sizeof(weir_cost_api), 0, ProfileOf, LinkOf, nullptr};
+
+/// CPU:0 (10 flops per ns, in host memory) and GPU:0, GPU:1 (10,000 per ns, memory of their own). MatMul, Neg and Exp
+/// everywhere, Log on the CPU only.
+class CostTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    slots[0].declared = {.flops_per_ns = 10, .launch_ns = 3};
+    slots[1].declared = slots[2].declared = {.flops_per_ns = 10'000, .launch_ns = 5000};
+    AddDevice("CPU:0", "cpu", '0', WEIR_DEVICE_UNIFIED_MEMORY);
+    AddDevice("GPU:0", "gpu", '1', 0);
+    AddDevice("GPU:1", "gpu", '2', 0);
+    for (const char* op : {"MatMul", "Neg", "Exp"}) {
+      Register(op, "cpu");
+      Register(op, "gpu");
+    }
+    Register("Log", "cpu");
+  }
+
+  void AddDevice(const std::string& name, const char* platform, char slot, uint32_t flags) {
+    device::DeviceInfo info;
+    info.name = *device::ParseDeviceName("/job:localhost/replica:0/task:0/device:" + name);
+    info.kind = name.substr(0, 3);
+    info.platform = platform;
+    info.class_id = platform;
+    info.plugin = std::string("test_") + platform;
+    info.uid = std::string(1, slot);
+    info.flags = flags;
+    info.memory_bytes = uint64_t{1} << 30;
+    devices_.Add(std::make_shared<device::Device>(info, DeviceApi(), &kCosts, device::MemoryOptions()));
+  }
+
+  weir_kernel& Register(const char* op, const char* platform) {
+    weir_kernel& record = records_.emplace_back();
+    record.struct_size = sizeof(record);
+    record.op = {op, std::string_view(op).size()};
+    record.platform = {platform, std::string_view(platform).size()};
+    record.cost_class = std::string_view(op) == "MatMul" ? WEIR_CLASS_GEMM : WEIR_CLASS_ELEMENTWISE;
+    record.flops_per_element = std::string_view(op) == "MatMul" ? 2048 : 1;
+    record.prepare = [](const void*, const weir_prep_args*, weir_prepared*, weir_error*) -> int32_t {
+      return WEIR_UNIMPLEMENTED;
+    };
+    record.unprepare = [](weir_prepared*) {};
+    const Status added = kernels_.Add(*ops(), {&record, std::string("test_") + platform, "test.so", 0});
+    EXPECT_TRUE(added.ok()) << added.ToString();
+    return record;
+  }
+
+  static const op::OpRegistry* ops() {
+    static const Result<graph::Graph> graph = testing::MakeGraph({});
+    return &graph->ops();
+  }
+
+  /// Places what `fetches` need; x is fed with `size` x `size` floats, of unknown shape when it is negative.
+  Result<Explanation> Explained(const std::vector<testing::NodeLine>& nodes, const std::vector<std::string>& fetches,
+                                int64_t size, PlaceOptions options = {}) {
+    Result<graph::Graph> made = testing::MakeGraph(nodes);
+    if (!made.ok()) return made.status();
+    graphs_.push_back(std::make_unique<graph::Graph>(std::move(*made)));
+    const graph::Graph& graph = *graphs_.back();
+    graph::StepRequest request;
+    for (const std::string& fetch : fetches) request.fetches.push_back(testing::At(graph, fetch));
+    request.feeds = {
+        {testing::At(graph, "x"), DType::kFloat, size < 0 ? PartialShape::OfRank(2) : PartialShape::Of({size, size})}};
+    WEIR_ASSIGN(const graph::StepGraph step, optimize::Optimize({}, graph, request, nullptr));
+    options.explain = PlaceOptions::Explain::kAll;
+    Explanation explanation;
+    WEIR_ASSIGN(const graph::Placement placement, Place(options, step, devices_, kernels_, &explanation));
+    // The explanation and the placement are two views of one thing.
+    size_t report = 0;
+    for (size_t i = 0; i < step.nodes.size(); ++i) {
+      if (step.nodes[i].kind != graph::StepNode::Kind::kOp) continue;
+      EXPECT_EQ(explanation.nodes[report].name, step.nodes[i].name());
+      EXPECT_EQ(explanation.nodes[report].device, placement.devices[static_cast<size_t>(placement.device_of[i])]);
+      ++report;
+    }
+    return explanation;
+  }
+
+  static std::string DeviceOf(const Explanation& explanation, const std::string& name) {
+    for (const NodeReport& node : explanation.nodes) {
+      if (node.name == name) return node.device.substr(node.device.rfind("device:") + 7);
+    }
+    return "?";
+  }
+  static const NodeReport& Node(const Explanation& explanation, const std::string& name) {
+    for (const NodeReport& node : explanation.nodes) {
+      if (node.name == name) return node;
+    }
+    static const NodeReport none;
+    ADD_FAILURE() << "no node " << name;
+    return none;
+  }
+
+  std::deque<weir_kernel> records_;
+  device::DeviceSet devices_;
+  kernel::KernelRegistry kernels_;
+  std::vector<std::unique_ptr<graph::Graph>> graphs_;
+};
+
+const testing::NodeLine kX = testing::Placeholder("x", PartialShape());
+const std::vector<testing::NodeLine> kChain = {
+    kX, {"m", "MatMul", {"x", "x"}, kFloat}, {"n", "MatMul", {"m", "m"}, kFloat}, {"o", "Neg", {"n"}, kFloat}};
+
+TEST_F(CostTest, F292_BigWorkGoesToTheFastDeviceSmallWorkStays) {
+  const auto big = Explained(kChain, {"o"}, 1024);
+  ASSERT_TRUE(big.ok()) << big.status().ToString();
+  for (const char* node : {"m", "n", "o"}) EXPECT_EQ(DeviceOf(*big, node), "GPU:0") << ToText(*big);
+  const auto small = Explained(kChain, {"o"}, 4);
+  ASSERT_TRUE(small.ok()) << small.status().ToString();
+  for (const char* node : {"m", "n", "o"}) EXPECT_EQ(DeviceOf(*small, node), "CPU:0") << ToText(*small);
+}
+
+TEST_F(CostTest, F122_IndependentWorkSpreadsAndEqualDevicesShareIt) {
+  const std::vector<testing::NodeLine> towers = {kX,
+                                                 {"a0", "MatMul", {"x", "x"}, kFloat},
+                                                 {"b0", "Neg", {"x"}, kFloat},
+                                                 {"a1", "MatMul", {"a0", "a0"}, kFloat},
+                                                 {"b1", "MatMul", {"b0", "b0"}, kFloat}};
+  slots[1].declared.flops_per_ns = slots[2].declared.flops_per_ns = 1000;
+  const auto both = Explained(towers, {"a1", "b1"}, 1024);
+  ASSERT_TRUE(both.ok()) << both.status().ToString();
+  EXPECT_NE(DeviceOf(*both, "a1"), DeviceOf(*both, "b1")) << ToText(*both);
+  EXPECT_LE(both->makespan_ns, both->tried.front().makespan_ns);
+}
+
+TEST_F(CostTest, F106_TheTfAlgorithmTakesTheGpuWhereThereIsAKernel) {
+  PlaceOptions options;
+  options.algorithm = Algorithm::kTf;
+  const auto placed = Explained({kX, {"a", "Neg", {"x"}, kFloat}, {"b", "Log", {"a"}, kFloat}}, {"b"}, 2, options);
+  ASSERT_TRUE(placed.ok()) << placed.status().ToString();
+  EXPECT_EQ(DeviceOf(*placed, "a"), "GPU:0");
+  EXPECT_EQ(DeviceOf(*placed, "b"), "CPU:0");
+  EXPECT_EQ(Node(*placed, "b").reason, Reason::kNoKernel);
+}
+
+TEST_F(CostTest, EveryAlgorithmGivesAPlan) {
+  for (const Algorithm algorithm : {Algorithm::kCostSim, Algorithm::kWhitePaper, Algorithm::kTf, Algorithm::kSingle}) {
+    PlaceOptions options;
+    options.algorithm = algorithm;
+    const auto placed = Explained(kChain, {"o"}, 1024, options);
+    ASSERT_TRUE(placed.ok()) << placed.status().ToString();
+    EXPECT_EQ(placed->nodes.size(), 3u);
+  }
+}
+
+TEST_F(CostTest, F297_EachNodeSaysWhyItIsWhereItIs) {
+  const auto placed = Explained({kX,
+                                 {"m", "MatMul", {"x", "x"}, kFloat},
+                                 {"l", "Log", {"m"}, kFloat},
+                                 {"asked", "Neg", {"x"}, kFloat, "/device:GPU:1"},
+                                 {"moved", "Neg", {"x"}, kFloat, "/device:GPU:7"}},
+                                {"l", "asked", "moved"}, 1024);
+  ASSERT_TRUE(placed.ok()) << placed.status().ToString();
+  EXPECT_EQ(Node(*placed, "m").reason, Reason::kCost);
+  EXPECT_EQ(Node(*placed, "l").reason, Reason::kNoKernel);
+  EXPECT_EQ(Node(*placed, "asked").reason, Reason::kRequested);
+  EXPECT_EQ(Node(*placed, "moved").reason, Reason::kSoft);
+  EXPECT_EQ(Node(*placed, "moved").note, "requested '/device:GPU:7' -> soft: no such device; id dropped");
+  EXPECT_EQ(DeviceOf(*placed, "moved").substr(0, 3), "GPU");  // the kind is kept when it can be
+  const NodeReport& log = Node(*placed, "l");
+  ASSERT_EQ(log.candidates.size(), 3u);
+  EXPECT_TRUE(log.candidates[0].chosen);
+  EXPECT_EQ(log.candidates[1].verdict, "no kernel for T=DT_FLOAT");
+  const NodeReport& matmul = Node(*placed, "m");
+  EXPECT_EQ(matmul.candidates[0].provenance, Provenance::kAnalytic);
+  EXPECT_EQ(matmul.candidates[0].kernel, "test_cpu");
+  EXPECT_EQ(matmul.candidates[0].exec_ns, 214'748'368);
+}
+
+TEST_F(CostTest, F294_TheSummaryNamesDevicesReasonsAndPrediction) {
+  const auto placed = Explained(
+      {kX, {"m", "MatMul", {"x", "x"}, kFloat}, {"n", "MatMul", {"m", "m"}, kFloat}, {"l", "Log", {"n"}, kFloat}},
+      {"l"}, 1024);
+  ASSERT_TRUE(placed.ok()) << placed.status().ToString();
+  EXPECT_TRUE(
+      placed->summary.starts_with("placed 3 nodes: GPU:0 2 (66.7 %), CPU:0 1 [Log 1, no kernel elsewhere]; "
+                                  "2 transfers 8.39 MB; predicted "))
+      << placed->summary;
+  EXPECT_NE(placed->summary.find("best single device"), std::string::npos) << placed->summary;
+}
+
+TEST_F(CostTest, NegativeAndNanCostsArePluginFaultsAndUnknown) {
+  slots[1].declared.flops_per_ns = -5;
+  slots[1].declared.link_bytes_per_ns = -1;
+  weir_kernel& bad = Register("Sigmoid", "gpu");
+  bad.estimate = [](const weir_prep_args*, const weir_profile*, weir_cost* cost, weir_error*) -> int32_t {
+    cost->whole_ns = -1;
+    return WEIR_OK;
+  };
+  weir_kernel& nan = Register("Tanh", "gpu");
+  nan.estimate = [](const weir_prep_args*, const weir_profile*, weir_cost* cost, weir_error*) -> int32_t {
+    cost->whole_ns = cost->flops = cost->bytes = cost->fixed_ns = kNaN;
+    return WEIR_OK;
+  };
+  const auto placed = Explained(
+      {kX, {"s", "Sigmoid", {"x"}, kFloat}, {"t", "Tanh", {"s"}, kFloat}, {"m", "MatMul", {"t", "t"}, kFloat}}, {"m"},
+      8);
+  ASSERT_TRUE(placed.ok()) << placed.status().ToString();
+  std::string warnings;
+  for (const std::string& warning : placed->warnings) warnings += warning + "\n";
+  for (const char* what : {"plugin fault: /job:localhost/replica:0/task:0/device:GPU:0 (test_gpu): its profile has 32",
+                           "link of cost/1: -1 is no cost", "estimate of kernel Sigmoid (test.so): -1 is no cost",
+                           "estimate of kernel Tanh (test.so): nothing but NaN", "it counts as unknown"}) {
+    EXPECT_NE(warnings.find(what), std::string::npos) << what << "\n" << warnings;
+  }
+  for (const NodeReport& node : placed->nodes) {
+    for (const CandidateReport& candidate : node.candidates) EXPECT_GE(candidate.exec_ns, -1);
+  }
+}
+
+TEST_F(CostTest, UnknownDimensionsCountAsAssumedAndMarkAGuess) {
+  PlaceOptions options;
+  options.unknown_dim = 16;
+  const auto placed = Explained({kX, {"n", "Neg", {"x"}, kFloat}}, {"n"}, -1, options);
+  ASSERT_TRUE(placed.ok()) << placed.status().ToString();
+  const CandidateReport& cpu = Node(*placed, "n").candidates[0];
+  EXPECT_EQ(cpu.provenance, Provenance::kGuess);
+  EXPECT_EQ(cpu.exec_ns, 3 + 26);  // 16 * 16 elements, 10 a nanosecond
+  EXPECT_TRUE(placed->summary.ends_with("; 1 node has guessed cost")) << placed->summary;
+}
+
+TEST_F(CostTest, F299_PinsTakeTheLongestMatchAndReplaceTheGraphsRequest) {
+  PlaceOptions options;
+  options.pins = {{"m", "/device:CPU:0"}, {"m.*1", "/device:GPU:1"}};
+  const auto placed = Explained({kX,
+                                 {"mat", "MatMul", {"x", "x"}, kFloat},
+                                 {"mat1", "MatMul", {"mat", "x"}, kFloat, "/device:GPU:0"},
+                                 {"other", "MatMul", {"mat1", "x"}, kFloat, "/device:GPU:0"}},
+                                {"other"}, 1024, options);
+  ASSERT_TRUE(placed.ok()) << placed.status().ToString();
+  EXPECT_EQ(DeviceOf(*placed, "mat"), "CPU:0");
+  EXPECT_EQ(DeviceOf(*placed, "mat1"), "GPU:1");
+  EXPECT_EQ(DeviceOf(*placed, "other"), "GPU:0");
+  options.pins = {{"(", "/device:CPU:0"}};
+  EXPECT_EQ(Explained(kChain, {"o"}, 4, options).status().code(), Code::kInvalidArgument);
+}
+
+TEST_F(CostTest, F306_APlanFromOutsideCountsWhereTheGraphAsksForNothing) {
+  PlaceOptions options;
+  options.plan = {{"m", "/device:GPU:1"}, {"o", "/device:GPU:1"}};
+  const auto placed = Explained({kX, {"m", "MatMul", {"x", "x"}, kFloat}, {"o", "Neg", {"m"}, kFloat, "/device:CPU:0"}},
+                                {"o"}, 4, options);
+  ASSERT_TRUE(placed.ok()) << placed.status().ToString();
+  EXPECT_EQ(DeviceOf(*placed, "m"), "GPU:1");
+  EXPECT_EQ(DeviceOf(*placed, "o"), "CPU:0");
+}
+
+TEST_F(CostTest, F296_LostRequestsWarnAndStrictDevicesRefuses) {
+  const std::vector<testing::NodeLine> nodes = {kX, {"l", "Log", {"x"}, kFloat, "/device:GPU:0"}};
+  PlaceOptions options;
+  options.absent_plugins = {"npu.so: libnpu.so.1 is missing"};
+  const auto placed = Explained(nodes, {"l"}, 4, options);
+  ASSERT_TRUE(placed.ok()) << placed.status().ToString();
+  ASSERT_EQ(placed->warnings.size(), 1u);
+  EXPECT_EQ(placed->warnings[0],
+            "1 node asks for /device:GPU:0 and runs on CPU:0 [Log 1]; not loaded: npu.so: libnpu.so.1 is missing");
+  options.strict_devices = true;
+  const auto refused = Explained(nodes, {"l"}, 4, options);
+  EXPECT_EQ(refused.status().code(), Code::kFailedPrecondition);
+  EXPECT_NE(refused.status().message().find("strict_devices = true"), std::string::npos);
+}
+
+TEST_F(CostTest, StateStaysWhereItIsAndFollowsItsUsersInTheWholeGraph) {
+  const op::AttrList variable = {{"dtype", DType::kFloat}, {"shape", PartialShape::Of({2, 2})}};
+  const std::vector<testing::NodeLine> nodes = {
+      kX,
+      {"v", "VariableV2", {}, variable},
+      {"init", "Assign", {"v", "x"}, kFloat},
+      {"use", "MatMul", {"v", "x"}, kFloat},
+  };
+  const auto set = Explained(nodes, {"init"}, 2);
+  ASSERT_TRUE(set.ok()) << set.status().ToString();
+  EXPECT_EQ(DeviceOf(*set, "v"), "GPU:0") << ToText(*set);  // TensorFlow's order: no cost of this step counts
+  EXPECT_EQ(DeviceOf(*set, "init"), "GPU:0");
+  const std::map<graph::NodeId, int> placed = {{1, 2}};
+  PlaceOptions options;
+  options.placed = &placed;
+  const auto later = Explained(nodes, {"init"}, 2, options);
+  ASSERT_TRUE(later.ok()) << later.status().ToString();
+  EXPECT_EQ(DeviceOf(*later, "v"), "GPU:1");
+  EXPECT_EQ(Node(*later, "v").reason, Reason::kState);
+}
+
+TEST_F(CostTest, F112_StateHasTheDeviceItAsksForAndItsUsersFollow) {
+  const op::AttrList variable = {{"dtype", DType::kFloat}, {"shape", PartialShape::Of({2, 2})}};
+  PlaceOptions hard;
+  hard.allow_soft_placement = false;
+  const auto placed = Explained({kX,
+                                 {"v", "VariableV2", {}, variable, "/device:CPU:0"},
+                                 {"init", "Assign", {"v", "x"}, kFloat, "/device:GPU:1"},
+                                 {"read", "Identity", {"v"}, kFloat},
+                                 {"use", "MatMul", {"read", "x"}, kFloat, "/device:GPU:1"}},
+                                {"init", "use"}, 2, hard);
+  ASSERT_TRUE(placed.ok()) << placed.status().ToString();
+  EXPECT_EQ(DeviceOf(*placed, "v"), "CPU:0");
+  EXPECT_EQ(DeviceOf(*placed, "init"), "CPU:0");  // the state's own request beats its user's
+  EXPECT_EQ(DeviceOf(*placed, "use"), "GPU:1");
+}
+
+TEST_F(CostTest, F302_HardPlacementNamesTheNearestRequestAndTheConfigLine) {
+  PlaceOptions hard;
+  hard.allow_soft_placement = false;
+  const auto none = Explained({kX, {"l", "Log", {"x"}, kFloat, "/device:GPU:0"}}, {"l"}, 2, hard);
+  const std::string text(none.status().message());
+  for (const char* part : {"Cannot assign a device for operation l: Could not satisfy explicit device specification "
+                           "'/device:GPU:0' because "
+                           "no supported kernel for GPU devices is available.",
+                           "\nOp: Log\nNode attrs: T=DT_FLOAT\nRegistered kernels:\n  device='CPU'",
+                           "weir: the nearest request that can be met is '/device:CPU:0'; `allow_soft_placement = "
+                           "true` in the configuration"}) {
+    EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
+  }
+  hard.absent_plugins = {"tpu.so: libtpu.so is missing"};
+  const auto missing = Explained({kX, {"n", "Neg", {"x"}, kFloat, "/device:TPU:0"}}, {"n"}, 2, hard);
+  const std::string absent(missing.status().message());
+  EXPECT_NE(
+      absent.find("{{node n}} was explicitly assigned to /device:TPU:0 but available devices are [ "
+                  "/job:localhost/replica:0/task:0/device:CPU:0, /job:localhost/replica:0/task:0/device:GPU:0, "
+                  "/job:localhost/replica:0/task:0/device:GPU:1 ]. Make sure the device specification refers to a "
+                  "valid device."),
+      std::string::npos)
+      << absent;
+  EXPECT_NE(absent.find("not loaded: tpu.so: libtpu.so is missing"), std::string::npos) << absent;  // F304
+}
+
+TEST_F(CostTest, F303_ImpossibleColocationNamesBothNodes) {
+  Register("Tanh", "gpu");
+  const op::AttrList with_l = {{"T", DType::kFloat}, {"_class", std::vector<std::string>{"loc:@l"}}};
+  const std::vector<testing::NodeLine> nodes = {kX, {"l", "Log", {"x"}, kFloat}, {"s", "Tanh", {"l"}, with_l}};
+  PlaceOptions hard;
+  hard.allow_soft_placement = false;
+  const auto refused = Explained(nodes, {"s"}, 2, hard);
+  EXPECT_NE(
+      refused.status().message().find("Cannot colocate nodes {{colocation_node l}} and {{colocation_node s}} because "
+                                      "no device type supports both of those nodes and the other nodes colocated "
+                                      "with them."),
+      std::string::npos)
+      << refused.status().ToString();
+  const auto soft = Explained(nodes, {"s"}, 2);
+  ASSERT_TRUE(soft.ok()) << soft.status().ToString();
+  EXPECT_EQ(DeviceOf(*soft, "l"), "CPU:0");
+  EXPECT_EQ(DeviceOf(*soft, "s").substr(0, 3), "GPU");
+  EXPECT_EQ(soft->warnings.at(0), "'s' is not colocated with 'l': no device runs both");
+}
+
+TEST_F(CostTest, IncompatibleRequestsOfColocatedNodesAreRefusedOrDropped) {
+  const op::AttrList with_a = {{"T", DType::kFloat}, {"_class", std::vector<std::string>{"loc:@a"}}};
+  const auto nodes = [&](const std::string& second) {
+    return std::vector<testing::NodeLine>{
+        kX, {"a", "Neg", {"x"}, kFloat, "/device:GPU:0"}, {"b", "Neg", {"a"}, with_a, second}};
+  };
+  PlaceOptions hard;
+  hard.allow_soft_placement = false;
+  const auto refused = Explained(nodes("/device:CPU:0"), {"b"}, 2, hard);
+  EXPECT_NE(
+      refused.status().message().find("Cannot colocate nodes {{colocation_node a}} and {{colocation_node b}}: Cannot "
+                                      "merge devices with incompatible types"),
+      std::string::npos)
+      << refused.status().ToString();
+  EXPECT_TRUE(Explained(nodes("/device:CPU:0"), {"b"}, 2).ok());
+  EXPECT_EQ(Explained(nodes("/job:ps"), {"b"}, 2).status().code(), Code::kInvalidArgument);  // the job is never dropped
+}
+
+TEST_F(CostTest, EqualRunsGiveEqualPlans) {
+  const auto first = Explained(kChain, {"o"}, 300);
+  ASSERT_TRUE(first.ok());
+  for (int k = 0; k < 9; ++k) {
+    const auto again = Explained(kChain, {"o"}, 300);
+    ASSERT_TRUE(again.ok());
+    EXPECT_EQ(again->hash, first->hash);
+    EXPECT_EQ(ToText(*again), ToText(*first));
+  }
+}
+
+}  // namespace
+}  // namespace weir::place
