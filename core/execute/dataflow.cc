@@ -4,6 +4,7 @@
 #include <functional>
 #include <utility>
 
+#include "core/execute/denormals.h"
 #include "core/execute/instance_internal.h"
 #include "core/kernel/blocking_pool.h"
 #include "core/kernel/compute_pool.h"
@@ -121,6 +122,7 @@ void Dataflow::Work() {
 }
 
 void Dataflow::RunTask(uint32_t task, Instance::Worker& worker) {
+  const FlushDenormals flush;
   worker.runner = &runner_;
   worker.fetches = fetches_;
   worker.step = step_;

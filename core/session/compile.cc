@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/execute/denormals.h"
 #include "core/execute/node_call.h"
 #include "core/optimize/optimize.h"
 #include "core/partition/partition.h"
@@ -23,6 +24,7 @@ class KernelEvaluator : public optimize::Evaluator {
 
   Result<std::vector<Tensor>> Evaluate(const graph::Node& node, const std::vector<Tensor>& inputs) override {
     if (device_ == nullptr) return Unimplemented("no device with host memory folds constants");
+    const execute::FlushDenormals flush;  // as the step would have computed it
     plan::CallSpec call;
     call.graph = &graph_;
     call.node = &node;

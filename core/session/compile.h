@@ -29,7 +29,7 @@ struct CompileContext {
   const SessionOptions& options;
   kernel::ResourceScope& resources;
   kernel::NodeResources& node_resources;
-  int parallelism = 1;  // ops that may run at once
+  int parallelism = 1;                               // ops that may run at once
   const kernel::Calibration* calibration = nullptr;  // of SessionOptions::profile_file
   StatePlaces* places = nullptr;
 };

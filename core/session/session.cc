@@ -11,6 +11,7 @@
 #include <unordered_map>
 
 #include "core/device/device_name.h"
+#include "core/execute/tape_trace.h"
 #include "core/kernel/compute_pool.h"
 #include "core/session/compile.h"
 #include "core/session/resolve.h"
@@ -84,7 +85,12 @@ class Session::Impl {
     step.control = &control;
     step.inter_op = inter_op_;
     step.intra_op = options_.intra_op_parallelism_threads;
-    return plan->runner->Run(feeds, fetches, step);
+    if (!options.trace || report == nullptr) return plan->runner->Run(feeds, fetches, step);
+    execute::TapeTrace trace;
+    step.trace = &trace;
+    Status status = plan->runner->Run(feeds, fetches, step);
+    report->trace = trace.Finish(plan->runner->plan(), step.step_id);
+    return status;
   }
 
   CallableTable& callables() { return callables_; }
