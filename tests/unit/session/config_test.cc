@@ -79,7 +79,7 @@ TEST(Config, CapSmallerThanTheLargestTensorIsToldByTheStep) {
   const auto run = (*session)->Run(large, fetches, {});
   ASSERT_EQ(run.status().code(), Code::kResourceExhausted) << run.status().message();
   for (const char* part : {"OOM when allocating", "device:TOY:0", "more than its whole limit of 1048576 bytes",
-                           "weir.toml:1: device.TOY.memory_limit_mb"}) {
+                           "weir.toml:1: device.TOY.memory_limit_mb", "Its largest values:", "y (Relu) float"}) {
     EXPECT_NE(run.status().message().find(part), std::string::npos) << part << "\n" << run.status().message();
   }
   EXPECT_TRUE((*session)->Run(small, fetches, {}).ok()) << "the session goes on";

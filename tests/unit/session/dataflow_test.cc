@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <thread>
 #include <vector>
@@ -132,6 +133,47 @@ TEST(Dataflow, CallerAndCloseEndAStep) {
   EXPECT_NE(ended.status().message().find("Session::Close()"), std::string::npos) << ended.status().ToString();
   closing.join();
   EXPECT_EQ(f.Run({"y:0"}).status().message(), "Session has been closed.");
+}
+
+TEST(Dataflow, TraceTellsWhenEachOpRan) {
+  Fixture f({kX, {"a", "Square", {"x"}, kFloat}, {"b", "Neg", {"x"}, kFloat}, {"y", "Abs", {"a"}, kFloat}});
+  const std::vector<Feed> feeds = {{"x:0", Tensor::Vector<float>({1, 2})}};
+  const std::vector<std::string> fetches = {"y:0", "b:0"}, none;
+  RunOptions options;
+  options.trace = true;
+  RunReport report;
+  ASSERT_TRUE(f.session->Run(feeds, fetches, none, options, &report).ok());
+  std::map<std::string, trace::Span> spans;
+  for (const trace::Span& span : report.trace.spans) {
+    if (span.op != "fetch") spans[span.node] = span;
+  }
+  ASSERT_EQ(spans.size(), 3u);
+  for (const auto& [name, span] : spans) {
+    EXPECT_LE(span.start_ns, span.end_ns) << name;
+    EXPECT_LE(span.end_ns, report.trace.total_ns) << name;
+    EXPECT_NE(span.device.find("CPU:0"), std::string::npos) << name;
+  }
+  EXPECT_NE(spans["a"].thread, spans["b"].thread) << "they met";
+  EXPECT_LE(spans["a"].end_ns, spans["y"].start_ns);
+}
+
+TEST(Session, DenormalsCountAsZeroInAStepAndOnlyThere) {
+  const Result<std::shared_ptr<Runtime>> runtime = Runtime::Default();
+  ASSERT_TRUE(runtime.ok());
+  const Result<graph::Graph> graph = MakeGraph({kX, {"y", "AddV2", {"x", "x"}, kFloat}});
+  ASSERT_TRUE(graph.ok());
+  const auto session = Session::Make(*runtime, *graph, {});
+  ASSERT_TRUE(session.ok());
+  const std::vector<Feed> feeds = {{"x:0", Tensor::Vector<float>({1e-40f, 1})}};
+  const std::vector<std::string> fetches = {"y:0"}, none;
+  const auto got = (*session)->Run(feeds, fetches, none);
+  ASSERT_TRUE(got.ok());
+  EXPECT_EQ((*got)[0].as<float>()[1], 2.0f);
+#if defined(__x86_64__)
+  EXPECT_EQ((*got)[0].as<float>()[0], 0.0f);
+#endif
+  volatile float denormal = 1e-40f;
+  EXPECT_GT(denormal * 2, 0.0f);
 }
 
 /// x -> 60 ops in a net, on the real kernels: both tiers give one result, wherever the step is ended.
