@@ -198,7 +198,7 @@ Status PlanRunner::Instance::Tape(Worker& worker, uint32_t begin, uint32_t end) 
   const ptrdiff_t stretch = watched || trace != nullptr ? 1 : 64;
   for (const Instruction* at = tape + begin; at < stop;) {
     if (control != nullptr && control->stopped()) [[unlikely]]
-      return control->Check();
+      return At(*at, control->Check());
     const Timed timed(trace, at - tape);
     for (const Instruction* const until = stop - at > stretch ? at + stretch : stop; at < until;) {
       const Instruction& instruction = *at++;

@@ -35,9 +35,10 @@ std::shared_ptr<Runtime> Waiting() {
 }
 
 struct Fixture {
-  explicit Fixture(const std::vector<NodeLine>& nodes, SessionOptions options = {}) : graph(MakeGraph(nodes)) {
+  explicit Fixture(const std::vector<NodeLine>& nodes, SessionOptions options = {}, int inter_op = 4)
+      : graph(MakeGraph(nodes)) {
     EXPECT_TRUE(graph.ok()) << graph.status().ToString();
-    options.inter_op_parallelism_threads = 4;
+    options.inter_op_parallelism_threads = inter_op;
     Result<std::unique_ptr<Session>> made = Session::Make(Waiting(), *graph, options);
     EXPECT_TRUE(made.ok()) << made.status().ToString();
     session = std::move(*made);
@@ -99,16 +100,37 @@ TEST(Dataflow, FirstErrorEndsTheStepAndNothingKeepsRunning) {
   }
 }
 
-TEST(Dataflow, DeadlineEndsAStep) {
+TEST(Dataflow, F362DeadlineEndsAStepTheRunsOwnBeforeTheSessions) {
   Fixture f({kX, {"slow", "Exp", {"x"}, kFloat}, {"y", "Exp", {"slow"}, kFloat}});
   RunOptions options;
   options.timeout_in_ms = 20;
   const auto got = f.Run({"y:0"}, options);
   EXPECT_EQ(got.status().code(), Code::kDeadlineExceeded) << got.status().ToString();
+  EXPECT_TRUE(got.status().message().starts_with("Timed out waiting for notification"));
   SessionOptions limited;
   limited.operation_timeout_in_ms = 20;
   Fixture g({kX, {"slow", "Exp", {"x"}, kFloat}, {"y", "Exp", {"slow"}, kFloat}}, limited);
   EXPECT_EQ(g.Run({"y:0"}).status().code(), Code::kDeadlineExceeded);
+}
+
+TEST(Dataflow, F318DeadlineNamesTheOpsThatRunAndWait) {
+  Fixture f({kX,
+             {"stuck", "Exp", {"x"}, kFloat},
+             {"later", "Abs", {"x"}, kFloat},
+             {"blocked", "Square", {"stuck", "^later"}, kFloat}});
+  RunOptions options;
+  options.timeout_in_ms = 50;
+  const auto got = f.Run({"blocked:0"}, options);
+  ASSERT_EQ(got.status().code(), Code::kDeadlineExceeded) << got.status().ToString();
+  EXPECT_NE(got.status().message().find("running: 'stuck'"), std::string::npos) << got.status().message();
+  EXPECT_NE(got.status().message().find("waiting: 'blocked'"), std::string::npos) << got.status().message();
+}
+
+TEST(Dataflow, F319OpsThatBlockNeedNoThreadOfThePool) {
+  SessionOptions options;
+  Fixture f({kX, {"a", "Abs", {"x"}, kFloat}, {"b", "Abs", {"a"}, kFloat}, {"c", "Abs", {"x"}, kFloat}}, options, 1);
+  const auto got = f.Run({"b:0", "c:0"});
+  ASSERT_TRUE(got.ok()) << got.status().ToString();
 }
 
 TEST(Dataflow, CallerAndCloseEndAStep) {
