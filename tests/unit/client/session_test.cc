@@ -257,6 +257,14 @@ TEST(Session, F095_missing_feed) {
   EXPECT_EQ(session.Run(z).status().message().find("and shape"), std::string::npos);
 }
 
+TEST(Session, F320_missing_feed_tells_what_needs_it) {
+  Fresh f;
+  const Output x = Placeholder(DType::kFloat, PartialShape::Of({}), "x");
+  const Output loss = Identity(Neg(Square(x, "square"), "neg"), "loss");
+  Session session(f.graph);
+  EXPECT_TRUE(Fails(session.Run(loss), Code::kInvalidArgument, "needed by 'loss' via 'neg', 'square'"));
+}
+
 TEST(Session, F096_fetching_none) {
   Fresh f;
   Constant(1.0f);
