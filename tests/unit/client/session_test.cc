@@ -260,7 +260,7 @@ TEST(Session, F095_missing_feed) {
 TEST(Session, F320_missing_feed_tells_what_needs_it) {
   Fresh f;
   const Output x = Placeholder(DType::kFloat, PartialShape::Of({}), "x");
-  const Output loss = Identity(Neg(Square(x, "square"), "neg"), "loss");
+  const Output loss = Identity(Negative(Square(x, "square"), "neg"), "loss");
   Session session(f.graph);
   EXPECT_TRUE(Fails(session.Run(loss), Code::kInvalidArgument, "needed by 'loss' via 'neg', 'square'"));
 }
