@@ -196,6 +196,15 @@ TEST(Session, F089_default_session) {
   }
   EXPECT_EQ(Session::Default(), nullptr);
   EXPECT_EQ(Value(inner, v), 1);  // still open
+  std::shared_ptr<kernel::ResourceScope> variables;
+  {
+    Session block(f.graph);
+    const AsDefaultSession as_block(block);
+    ASSERT_TRUE(Succeeds(RunOperation(v.initializer())));
+    variables = block.core()->resources();
+  }
+  EXPECT_EQ(Session::Default(), nullptr);
+  EXPECT_EQ(variables.use_count(), 1) << "leaving the block of a session ends it";
   EXPECT_FALSE(outer.Run(v).ok());
 }
 

@@ -221,7 +221,9 @@ TEST_F(DeviceTest, RequestsBeyondTheWholeLimitSaySo) {
 TEST_F(DeviceTest, PluginsOptionsReachOpen) {
   weir_opt option{};
   option.key = {"level", 5};
-  Device device(ToyInfo(WEIR_DEVICE_SELF_POOL), &api_, nullptr, {}, nullptr, {.options = {option}});
+  DeviceExtras extras;
+  extras.options.push_back(option);
+  Device device(ToyInfo(WEIR_DEVICE_SELF_POOL), &api_, nullptr, {}, nullptr, extras);
   ASSERT_TRUE(device.Open().ok());
   EXPECT_EQ(Toy::options,
             (std::vector<std::string>{"level", "mem.limit_bytes", "mem.initial_bytes", "mem.allow_growth"}));
