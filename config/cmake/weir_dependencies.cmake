@@ -15,6 +15,30 @@ if(NOT TARGET re2::re2)
   set_target_properties(re2::re2 PROPERTIES IMPORTED_LOCATION "${RE2_LIBRARY}"
     INTERFACE_INCLUDE_DIRECTORIES "${RE2_INCLUDE_DIR}")
 endif()
+
+# Libraries of single plugins: AUTO builds the plugin where the library is, ON wants it, OFF leaves it out. Sets
+# WEIR_HAVE_<option> and says once why a plugin is off.
+function(weir_optional_library option plugin package version)
+  set(have OFF)
+  if(WEIR_${option} STREQUAL ON)
+    find_package(${package} ${version} REQUIRED)
+    set(have ON)
+  elseif(WEIR_${option} STREQUAL AUTO)
+    find_package(${package} ${version} QUIET)
+    set(have ${${package}_FOUND})
+    if(NOT have)
+      message(STATUS "${plugin} is off: ${package} ${version} was not found (config/packages.txt names its package)")
+    endif()
+  elseif(WEIR_${option} STREQUAL OFF)
+    message(STATUS "${plugin} is off: WEIR_${option} is OFF")
+  else()
+    message(FATAL_ERROR "WEIR_${option} is '${WEIR_${option}}', wanted AUTO, ON or OFF")
+  endif()
+  set(WEIR_HAVE_${option} ${have} PARENT_SCOPE)
+endfunction()
+weir_optional_library(OPENBLAS kernels_openblas OpenBLASSerial "")  # OpenBLASSerial::OpenBLASSerial
+weir_optional_library(ONEDNN kernels_onednn OneDNN 2.6...<3)        # OneDNN::OneDNN
+
 if(BUILD_TESTING)
   find_package(GTest REQUIRED)                    # GTest::gtest, GTest::gmock, GTest::gtest_main
 endif()

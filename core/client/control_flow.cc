@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/client/control_flow_internal.h"
+#include "core/client/scopes.h"
 
 namespace weir {
 
@@ -20,16 +21,13 @@ Operation AddBeside(const Output& value, std::string_view op, std::vector<Output
                     const Where& where) {
   if (!value.exists()) return Operation();
   Graph& graph = *value.graph();
-  std::vector<std::string> devices = std::exchange(graph.device_stack(), {value.op().device()});
+  const ColocateWith beside(value, OuterColocation::kIgnore, graph);
   OperationSpec spec;
   spec.op = op;
   spec.inputs = std::move(inputs);
-  spec.attrs = {{"_class", ColocationGroups(value.op().node())}};
   spec.name = name;
   spec.where = where;
-  const Operation added = graph.Add(spec);
-  graph.device_stack() = std::move(devices);
-  return added;
+  return graph.Add(spec);
 }
 
 namespace {
@@ -47,7 +45,7 @@ std::vector<Endpoint> EndpointsOf(const std::vector<Output>& outputs) {
 
 /// What nodes that are made for the caller, here and now, belong to.
 CaptureSite SiteOf(Graph& graph, const Where& where) {
-  return {graph.names().current(), graph.device_stack().empty() ? "" : graph.device_stack().back(), Format(where)};
+  return {graph.names().current(), graph.DeviceHere(), Format(where)};
 }
 
 /// Results of a branch: values, or one operation.

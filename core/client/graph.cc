@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <mutex>
 #include <unordered_map>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "core/device/device_name.h"
 #include "core/graph/graph_def.h"
 #include "core/ops/declare_all.h"
+#include "core/scope/device_merge.h"
 
 namespace weir {
 namespace {
@@ -74,6 +76,36 @@ std::vector<size_t> CountsOf(const op::OpDef& def, const OperationSpec& spec) {
 void SetDefault(op::AttrList& attrs, const std::string& name, op::AttrValue value) {
   const auto same = [&](const auto& a) { return a.first == name; };
   if (std::none_of(attrs.begin(), attrs.end(), same)) attrs.emplace_back(name, std::move(value));
+}
+
+/// Adds the groups of `beside` to the attribute `_class`, which is kept sorted.
+void JoinGroups(const std::vector<Operation>& beside, op::AttrList& attrs) {
+  if (beside.empty()) return;
+  std::set<std::string> groups;
+  for (const Operation& operation : beside) {
+    for (std::string& group : ColocationGroups(operation.node())) groups.insert(std::move(group));
+  }
+  const auto found = std::ranges::find(attrs, "_class", &op::AttrList::value_type::first);
+  if (found != attrs.end()) {
+    if (const auto* given = found->second.get<std::vector<std::string>>()) groups.insert(given->begin(), given->end());
+    attrs.erase(found);
+  }
+  attrs.emplace_back("_class", std::vector<std::string>(groups.begin(), groups.end()));
+}
+
+/// The operations whose references an operation takes: it runs where they live.
+std::vector<Operation> TakenByReference(const op::OpDef& def, const OperationSpec& spec) {
+  std::vector<Operation> taken;
+  const bool any = std::ranges::any_of(def.inputs, [](const op::ArgDef& arg) { return arg.is_ref; });
+  if (!any) return taken;
+  const std::vector<size_t> counts = CountsOf(def, spec);
+  size_t next = 0;
+  for (size_t i = 0; i < counts.size(); ++i) {
+    for (const size_t end = next + counts[i]; next < end && next < spec.inputs.size(); ++next) {
+      if (def.inputs[i].is_ref) taken.push_back(spec.inputs[next].op());
+    }
+  }
+  return taken;
 }
 
 /// The attributes of `spec` completed by what follows from the inputs' types.
@@ -241,8 +273,12 @@ Operation Graph::Add(const OperationSpec& spec) {
   node.name = std::move(*name);
   node.op = *def;
   node.attrs = DeduceAttrs(**def, spec);
+  ApplyAttrScopes(**def, node.attrs);
+  std::vector<Operation> beside = colocation_stack_;
+  const std::vector<Operation> taken = TakenByReference(**def, spec);
+  beside.insert(beside.end(), taken.begin(), taken.end());
+  JoinGroups(beside, node.attrs);
   node.origin = origin;
-  if (!device_stack_.empty()) node.device = device_stack_.back();
   for (const Operation& control : spec.control_inputs) node.control_inputs.push_back(control.id());
   std::vector<graph::NodeId> sources;
   for (const graph::Endpoint& input : node.inputs) sources.push_back(input.node);
@@ -256,7 +292,9 @@ Operation Graph::Add(const OperationSpec& spec) {
   if (!added.ok()) return fail(added.status());
   control_flow_->Note((*added)->id());
   NoteUnderControl((*added)->id());
-  return {this, (*added)->id()};
+  const Operation operation(this, (*added)->id());
+  Place(operation, beside, !taken.empty());
+  return operation;
 }
 
 std::vector<graph::NodeId> Graph::ControlInputsFor(const std::vector<graph::NodeId>& inputs) const {
@@ -272,6 +310,50 @@ std::vector<graph::NodeId> Graph::ControlInputsFor(const std::vector<graph::Node
 
 void Graph::NoteUnderControl(graph::NodeId node) {
   for (ControlScope& scope : control_stack_) scope.made.insert(node);
+}
+
+void Graph::ApplyAttrScopes(const op::OpDef& def, op::AttrList& attrs) const {
+  std::set<std::string_view> seen;
+  for (auto scope = attr_stack_.rbegin(); scope != attr_stack_.rend(); ++scope) {
+    if (seen.insert(scope->first).second && scope->second) SetDefault(attrs, scope->first, *scope->second);
+  }
+  if (!container_stack_.empty() && !container_stack_.back().empty() && def.stateful && def.FindAttr("container")) {
+    SetDefault(attrs, "container", container_stack_.back());
+  }
+}
+
+std::string Graph::DeviceFor(const Operation& operation, std::string own) {
+  for (auto request = device_stack_.rbegin(); request != device_stack_.rend() && !request->clears; ++request) {
+    if (request->function) {
+      definition_.SetDevice(operation.id(), own);
+      own = request->function(operation);
+    }
+    Result<std::string> merged = scope::MergeDevices(own, request->function ? "" : request->name);
+    if (!merged.ok()) {
+      (void)Fail(merged.status().WithNode(operation.name(), operation.node().origin()));
+      return {};
+    }
+    own = std::move(*merged);
+  }
+  return own;
+}
+
+std::string Graph::DeviceHere() const {
+  std::string device;
+  for (auto request = device_stack_.rbegin(); request != device_stack_.rend() && !request->clears; ++request) {
+    if (Result<std::string> merged = scope::MergeDevices(device, request->name); merged.ok()) device = std::move(*merged);
+  }
+  return device;
+}
+
+/// An operation made beside others asks for the device of the innermost of them that has one; one that takes a
+/// reference asks for no other.
+void Graph::Place(const Operation& operation, const std::vector<Operation>& beside, bool by_reference) {
+  std::string device = by_reference ? std::string() : DeviceFor(operation);
+  const auto placed =
+      std::find_if(beside.rbegin(), beside.rend(), [](const Operation& o) { return !o.device().empty(); });
+  if (placed != beside.rend()) device = placed->device();
+  definition_.SetDevice(operation.id(), std::move(device));
 }
 
 bool Graph::IsFetchable(const Operation& operation) const { return control_flow_->IsFetchable(operation.id()); }
@@ -335,27 +417,75 @@ Status Graph::Import(std::string_view graph_def, std::string_view prefix) {
   if (!prefix.empty()) options.prefix = names_.Unique(names_.current() + std::string(prefix));
   const int before = definition_.num_nodes();
   WEIR_TRY(Fail(graph::ImportGraphDef(graph_def, options, definition_)));
-  for (graph::NodeId id = before; id < definition_.num_nodes(); ++id) names_.MarkUsed(definition_.node(id).name());
+  AdoptImported(before);
   return Status();
 }
 
-void Graph::AddToCollection(const std::string& key, CollectionEntry entry) {
-  collections_[key].push_back(std::move(entry));
+void Graph::AdoptImported(graph::NodeId first) {
+  for (graph::NodeId id = first; id < definition_.num_nodes(); ++id) {
+    names_.MarkUsed(definition_.node(id).name());
+    NoteUnderControl(id);
+  }
+  for (graph::NodeId id = first; id < definition_.num_nodes(); ++id) {
+    if (!device_stack_.empty()) {
+      definition_.SetDevice(id, DeviceFor(Operation(this, id), definition_.node(id).device()));
+    }
+    if (control_stack_.empty()) continue;
+    std::vector<graph::NodeId> sources;
+    for (const graph::Endpoint& input : definition_.node(id).inputs()) sources.push_back(input.node);
+    for (const graph::NodeId control : ControlInputsFor(sources)) {
+      (void)Fail(definition_.AddControlInput(id, control));
+    }
+  }
 }
 
-std::vector<CollectionEntry> Graph::GetCollection(const std::string& key) const {
-  const auto found = collections_.find(key);
-  return found == collections_.end() ? std::vector<CollectionEntry>() : found->second;
+std::string Graph::name_scope() const {
+  const std::string& path = names_.current();
+  return path.substr(0, path.empty() ? 0 : path.size() - 1);
 }
 
-std::vector<std::string> Graph::CollectionKeys() const {
-  std::vector<std::string> all;
-  for (const auto& [key, entries] : collections_) all.push_back(key);
-  return all;
+CollectionEntry::CollectionEntry(std::vector<CollectionEntry> values)
+    : list(std::make_shared<std::vector<CollectionEntry>>(std::move(values))) {}
+
+CollectionEntry CollectionEntry::Object(std::any object) {
+  CollectionEntry entry;
+  entry.object = std::move(object);
+  return entry;
 }
 
-AsDefault::AsDefault(Graph& graph) { default_stack.push_back(&graph); }
-AsDefault::~AsDefault() { default_stack.pop_back(); }
+void Graph::AddToCollections(const std::vector<std::string>& keys, const CollectionEntry& entry) {
+  std::set<std::string_view> seen;
+  for (const std::string& key : keys) {
+    if (seen.insert(key).second) AddToCollection(key, entry);
+  }
+}
+
+std::vector<CollectionEntry> Graph::GetCollection(const std::string& key, CollectionScope scope) {
+  const std::vector<CollectionEntry>* all = collections_.Find(key);
+  if (all == nullptr) return {};
+  if (!scope) return *all;
+  const Result<NameFilter> filter = NameFilter::Make(*scope);
+  if (!filter.ok()) {
+    (void)Fail(filter.status());
+    return {};
+  }
+  std::vector<CollectionEntry> wanted;
+  for (const CollectionEntry& entry : *all) {
+    const std::string name = entry.name();
+    if (!name.empty() && (*filter)(name)) wanted.push_back(entry);
+  }
+  return wanted;
+}
+
+AsDefault::AsDefault(Graph& graph) : graph_(graph) { default_stack.push_back(&graph); }
+
+AsDefault::~AsDefault() {
+  const auto own = std::find(default_stack.rbegin(), default_stack.rend(), &graph_);
+  if (own != default_stack.rbegin()) {
+    (void)graph_.Fail(FailedPrecondition("Nesting violated for default stack of Graph objects"));
+  }
+  if (own != default_stack.rend()) default_stack.erase(std::next(own).base());
+}
 
 NameScope::NameScope(std::string_view name, Graph& graph) : graph_(graph) {
   Result<std::string> path = graph.names().Enter(name);
@@ -369,35 +499,45 @@ NameScope::NameScope(std::string_view name, Graph& graph) : graph_(graph) {
 
 NameScope::~NameScope() { graph_.names().Leave(); }
 
-ControlDependencies::ControlDependencies(std::vector<Operation> inputs, Graph& graph) : graph_(graph) {
-  graph.control_stack().push_back({std::move(inputs), {}});
-}
-
-ControlDependencies::~ControlDependencies() { graph_.control_stack().pop_back(); }
-
-DeviceScope::DeviceScope(std::string_view device, Graph& graph) : graph_(graph) {
-  std::string merged(device);
-  if (!graph.device_stack().empty() && !graph.device_stack().back().empty() && !device.empty()) {
-    const Result<device::DeviceName> outer = device::ParseDeviceName(graph.device_stack().back());
-    const Result<device::DeviceName> inner = device::ParseDeviceName(device);
-    if (!inner.ok()) (void)graph.Fail(inner.status());
-    if (outer.ok() && inner.ok()) {
-      device::DeviceName both = *outer;
-      if (inner->job) both.job = inner->job;
-      if (inner->replica) both.replica = inner->replica;
-      if (inner->task) both.task = inner->task;
-      if (inner->type) both.type = inner->type;
-      if (inner->id || inner->type) both.id = inner->id;
-      merged = both.ToString();
+ControlDependencies::ControlDependencies(std::vector<Dependency> inputs, Graph& graph) : graph_(graph) {
+  ControlScope scope;
+  for (const Dependency& input : inputs) {
+    const Operation& operation = input.operation();
+    if (!operation.exists()) {
+      (void)graph.Fail(InvalidArgument("Control input must be an Operation, a Tensor, or a Variable: None"));
+    } else if (operation.graph() != &graph) {
+      (void)graph.Fail(
+          InvalidArgument("{} must be from the same graph as the operations that wait for it.", operation.ToString()));
+    } else if (std::ranges::find(scope.inputs, operation) == scope.inputs.end()) {
+      scope.inputs.push_back(operation);
     }
-  } else if (const Result<device::DeviceName> parsed = device::ParseDeviceName(device); !parsed.ok()) {
-    (void)graph.Fail(parsed.status());
-  } else {
-    merged = parsed->ToString();
   }
-  graph.device_stack().push_back(std::move(merged));
+  graph.control_stack().push_back(std::move(scope));
 }
 
-DeviceScope::~DeviceScope() { graph_.device_stack().pop_back(); }
+ControlDependencies::ControlDependencies(std::nullopt_t, Graph& graph)
+    : graph_(graph),
+      outer_(std::exchange(graph.control_stack(), {})),
+      outside_(std::make_unique<InContext>(graph.control_flow(), nullptr)) {}
+
+ControlDependencies::~ControlDependencies() {
+  if (outer_) {
+    graph_.control_stack() = std::move(*outer_);
+  } else if (!graph_.control_stack().empty()) {
+    graph_.control_stack().pop_back();
+  }
+}
+
+DeviceScope::DeviceScope(DeviceRequest device, Graph& graph) : graph_(graph) {
+  if (const Result<device::DeviceName> name = device::ParseDeviceName(device.name); !name.ok()) {
+    (void)graph.Fail(name.status());
+    device = DeviceRequest();
+  }
+  graph.device_stack().push_back(std::move(device));
+}
+
+DeviceScope::~DeviceScope() {
+  if (!graph_.device_stack().empty()) graph_.device_stack().pop_back();
+}
 
 }  // namespace weir

@@ -2,17 +2,24 @@
 #ifndef WEIR_CORE_CLIENT_GRAPH_H_
 #define WEIR_CORE_CLIENT_GRAPH_H_
 
-#include <map>
+#include <any>
+#include <concepts>
+#include <functional>
 #include <memory>
+#include <optional>
+#include <ranges>
 #include <set>
 #include <source_location>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <unordered_set>
+#include <utility>
 #include <variant>
 #include <vector>
 
 #include "core/base/status.h"
+#include "core/client/collections.h"
 #include "core/graph/graph.h"
 #include "core/op/attr_value.h"
 #include "core/scope/names.h"
@@ -22,8 +29,10 @@ namespace weir {
 class ControlFlow;
 class ControlFlowContext;
 class Graph;
+class InContext;
 class Operation;
 class Variable;
+struct VariableStore;
 
 /// A symbolic value: one output of an operation. Cheap to copy; refers to its graph, which outlives it. The default
 /// Output does not exist: it stands where TensorFlow's Python has None, and where an error kept a value from being made
@@ -83,13 +92,31 @@ class Operation {
 };
 
 /// What an entry of a collection is while the program runs: a value, an operation, a variable, a cond or loop (owned by
-/// the graph), or a text.
+/// the graph), a text, a number, a list that counts as one entry, or an object of the program's own. Files carry all but
+/// the last two.
 struct CollectionEntry {
   Output output;
   Operation operation;
   std::shared_ptr<Variable> variable;
   ControlFlowContext* context = nullptr;
   std::string text;
+  std::variant<std::monostate, int64_t, double> number;
+  std::shared_ptr<std::vector<CollectionEntry>> list;
+  std::any object;
+
+  CollectionEntry() = default;
+  CollectionEntry(Output value) : output(value) {}                            // NOLINT(google-explicit-constructor)
+  CollectionEntry(Operation value) : operation(value) {}                      // NOLINT(google-explicit-constructor)
+  CollectionEntry(const Variable& value);                                     // NOLINT(google-explicit-constructor)
+  CollectionEntry(std::string value) : text(std::move(value)) {}              // NOLINT(google-explicit-constructor)
+  CollectionEntry(const char* value) : text(value) {}                         // NOLINT(google-explicit-constructor)
+  CollectionEntry(std::integral auto value) : number(int64_t{value}) {}       // NOLINT(google-explicit-constructor)
+  CollectionEntry(std::floating_point auto value) : number(double{value}) {}  // NOLINT(google-explicit-constructor)
+  CollectionEntry(std::vector<CollectionEntry> values);                       // NOLINT(google-explicit-constructor)
+  static CollectionEntry Object(std::any object);
+
+  /// "add:0", "add", "w:0"; empty for what has no name.
+  std::string name() const;
 };
 
 /// Everything that a new operation is made of.
@@ -107,6 +134,28 @@ struct OperationSpec {
 struct ControlScope {
   std::vector<Operation> inputs;
   std::unordered_set<graph::NodeId> made;
+};
+
+/// Says what device an operation asks for, instead of what inner scopes asked for (`operation.device()`).
+using DeviceFunction = std::function<std::string(const Operation& operation)>;
+
+/// What one device scope asks for: a full or partial name, what a function says, or (std::nullopt) that outer scopes do
+/// not count.
+struct DeviceRequest {
+  std::string name;
+  DeviceFunction function;
+  bool clears = false;
+
+  DeviceRequest() = default;
+  DeviceRequest(std::nullopt_t) : clears(true) {}                 // NOLINT(google-explicit-constructor)
+  DeviceRequest(const char* device) : name(device) {}             // NOLINT(google-explicit-constructor)
+  DeviceRequest(std::string device) : name(std::move(device)) {}  // NOLINT(google-explicit-constructor)
+  DeviceRequest(std::string_view device) : name(device) {}        // NOLINT(google-explicit-constructor)
+  template <class F>
+  requires std::is_invocable_r_v<std::string, F&, const Operation&> DeviceRequest(F f)  // NOLINT
+      : function(std::move(f)) {}
+
+  bool empty() const { return name.empty() && !function && !clears; }
 };
 
 /// A graph under construction. Errors of building do not throw: the first one stays in status(), names the operation
@@ -151,19 +200,27 @@ class Graph {
   /// False inside of conds and loops, where there may be no value, or many.
   bool IsFetchable(const Operation& operation) const;
 
-  /// Adds a GraphDef (binary or text); names get `prefix` + "/".
+  /// Adds a GraphDef (binary or text); names get `prefix` + "/". Open device and control scopes count for its nodes.
   Status Import(std::string_view graph_def, std::string_view prefix = "import");
+  /// What the scopes of this graph mean for nodes from `first` on, which came with a file, and their names.
+  void AdoptImported(graph::NodeId first);
 
-  void AddToCollection(const std::string& key, CollectionEntry entry);
-  /// A copy; empty for an unknown key, which is not created.
-  std::vector<CollectionEntry> GetCollection(const std::string& key) const;
+  void AddToCollection(const std::string& key, CollectionEntry entry) { collections_.Add(key, std::move(entry)); }
+  /// To each of the keys once, repeated ones too.
+  void AddToCollections(const std::vector<std::string>& keys, const CollectionEntry& entry);
+  /// A copy; empty for an unknown key, which is not created. A bad scope is an error of the graph.
+  std::vector<CollectionEntry> GetCollection(const std::string& key, CollectionScope scope = {});
   /// The list itself, created when it is not there.
-  std::vector<CollectionEntry>& CollectionRef(const std::string& key) { return collections_[key]; }
-  std::vector<std::string> CollectionKeys() const;
+  std::vector<CollectionEntry>& CollectionRef(const std::string& key) { return collections_.Ref(key); }
+  void ClearCollection(const std::string& key) { collections_.Clear(key); }
+  /// In the order in which they were made.
+  const std::vector<std::string>& CollectionKeys() const { return collections_.keys(); }
 
   const graph::Graph& definition() const { return definition_; }
   graph::Graph& definition() { return definition_; }
   scope::Names& names() { return names_; }
+  /// Path of the current name scope without the last slash; "" at the root.
+  std::string name_scope() const;
   /// Control inputs that new operations get, innermost last.
   std::vector<ControlScope>& control_stack() { return control_stack_; }
   /// Those that an operation with data inputs from `inputs` gets: none of a scope in which one of them was made, as it
@@ -173,32 +230,52 @@ class Graph {
   void NoteUnderControl(graph::NodeId node);
   /// Conds and loops.
   ControlFlow& control_flow() { return *control_flow_; }
-  /// Device that new operations ask for.
-  std::vector<std::string>& device_stack() { return device_stack_; }
+  /// Devices that new operations ask for, innermost last.
+  std::vector<DeviceRequest>& device_stack() { return device_stack_; }
+  /// What the device scopes say for an operation that asks for `own` itself.
+  std::string DeviceFor(const Operation& operation, std::string own = {});
+  /// What the names of the device scopes come to, functions aside.
+  std::string DeviceHere() const;
+  /// Operations whose place new ones share, innermost last.
+  std::vector<Operation>& colocation_stack() { return colocation_stack_; }
+  /// Attributes that new operations get unless they have them; no value = none of what outer scopes give.
+  std::vector<std::pair<std::string, std::optional<op::AttrValue>>>& attr_stack() { return attr_stack_; }
+  /// Resource containers of new stateful operations, innermost last.
+  std::vector<std::string>& container_stack() { return container_stack_; }
   /// Seed of the graph that op seeds are combined with; -1 = none.
   int64_t random_seed = -1;
-  /// Variables by name, for GetVariable.
-  std::map<std::string, std::shared_ptr<Variable>>& variables() { return variables_; }
+  /// Variables by name and the current variable scope, for GetVariable.
+  VariableStore& variable_store();
 
  private:
+  void ApplyAttrScopes(const op::OpDef& def, op::AttrList& attrs) const;
+  void Place(const Operation& operation, const std::vector<Operation>& beside, bool by_reference);
+
   graph::Graph definition_;
   scope::Names names_;
   Status status_;
   std::set<graph::Endpoint> unfeedable_;
-  std::map<std::string, std::vector<CollectionEntry>> collections_;
+  Collections<CollectionEntry> collections_;
   std::vector<ControlScope> control_stack_;
-  std::vector<std::string> device_stack_;
-  std::map<std::string, std::shared_ptr<Variable>> variables_;
+  std::vector<DeviceRequest> device_stack_;
+  std::vector<Operation> colocation_stack_;
+  std::vector<std::pair<std::string, std::optional<op::AttrValue>>> attr_stack_;
+  std::vector<std::string> container_stack_;
+  std::shared_ptr<VariableStore> variable_store_;  // made when it is asked for
   std::unique_ptr<ControlFlow> control_flow_;
 };
 
-/// Makes a graph the default one of this thread while it lives.
+/// Makes a graph the default one of this thread while it lives. Those of one thread end in reverse order: one that ends
+/// earlier gives the graph the error "Nesting violated for default stack of Graph objects".
 class AsDefault {
  public:
   explicit AsDefault(Graph& graph);
   ~AsDefault();
   AsDefault(const AsDefault&) = delete;
   AsDefault& operator=(const AsDefault&) = delete;
+
+ private:
+  Graph& graph_;
 };
 
 /// Names of operations made while it lives begin with the scope's path.
@@ -216,22 +293,43 @@ class NameScope {
   std::string path_;
 };
 
-/// Operations made while it lives run after `inputs`. An empty list asks for nothing.
+/// What an operation waits for: an operation, the one that makes a value, or a variable's (`^v`).
+class Dependency {
+ public:
+  Dependency(Operation operation) : operation_(operation) {}  // NOLINT(google-explicit-constructor)
+  Dependency(Output value) : operation_(value.op()) {}        // NOLINT(google-explicit-constructor)
+  Dependency(const Variable& variable);                       // NOLINT(google-explicit-constructor)
+  const Operation& operation() const { return operation_; }
+
+ private:
+  Operation operation_;
+};
+
+/// Operations made while it lives run after `inputs`, but for those that use what was made under it and so wait
+/// already. An empty list asks for nothing; std::nullopt puts the outer ones aside.
 class ControlDependencies {
  public:
-  explicit ControlDependencies(std::vector<Operation> inputs, Graph& graph = Graph::Default());
+  explicit ControlDependencies(std::vector<Dependency> inputs, Graph& graph = Graph::Default());
+  explicit ControlDependencies(std::nullopt_t, Graph& graph = Graph::Default());
+  template <std::ranges::input_range R>
+  requires std::convertible_to<std::ranges::range_reference_t<R>, Dependency>
+  explicit ControlDependencies(const R& inputs, Graph& graph = Graph::Default())
+      : ControlDependencies(std::vector<Dependency>(std::ranges::begin(inputs), std::ranges::end(inputs)), graph) {}
   ~ControlDependencies();
   ControlDependencies(const ControlDependencies&) = delete;
   ControlDependencies& operator=(const ControlDependencies&) = delete;
 
  private:
   Graph& graph_;
+  std::optional<std::vector<ControlScope>> outer_;  // put aside
+  std::unique_ptr<InContext> outside_;
 };
 
-/// Operations made while it lives ask for `device`, merged with what outer ones ask for.
+/// Operations made while it lives ask for `device`, completed by what outer scopes ask for. Functions are called
+/// innermost first.
 class DeviceScope {
  public:
-  explicit DeviceScope(std::string_view device, Graph& graph = Graph::Default());
+  explicit DeviceScope(DeviceRequest device, Graph& graph = Graph::Default());
   ~DeviceScope();
   DeviceScope(const DeviceScope&) = delete;
   DeviceScope& operator=(const DeviceScope&) = delete;
@@ -239,19 +337,6 @@ class DeviceScope {
  private:
   Graph& graph_;
 };
-
-/// Standard collection keys.
-namespace keys {
-inline constexpr char kGlobalVariables[] = "variables";
-inline constexpr char kLocalVariables[] = "local_variables";
-inline constexpr char kTrainableVariables[] = "trainable_variables";
-inline constexpr char kSummaries[] = "summaries";
-inline constexpr char kUpdateOps[] = "update_ops";
-inline constexpr char kLosses[] = "losses";
-inline constexpr char kTrainOp[] = "train_op";
-inline constexpr char kGlobalStep[] = "global_step";
-inline constexpr char kSavers[] = "savers";
-}  // namespace keys
 
 /// `file:line` with the file's base name and folder, as it appears in errors.
 std::string Format(const std::source_location& where);

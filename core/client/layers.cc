@@ -1,19 +1,17 @@
 #include "core/client/layers.h"
 
-#include <string>
+#include <memory>
+#include <optional>
 
 namespace weir {
 namespace {
 
-/// The first of name, name_1, … that no layer of the graph has.
-std::string FreeLayerName(Graph& graph, const std::string& name) {
-  const auto taken = [&](const std::string& candidate) {
-    const auto found = graph.variables().lower_bound(candidate + "/");
-    return found != graph.variables().end() && found->first.starts_with(candidate + "/");
-  };
-  std::string free = name;
-  for (int k = 1; taken(free); ++k) free = name + "_" + std::to_string(k);
-  return free;
+/// The scope of a layer: of a name made unique, or of a layer that is there.
+std::unique_ptr<VariableScope> OpenLayer(std::string_view name, std::optional<Reuse> reuse, Graph& graph) {
+  VariableScopeOptions options;
+  options.reuse = reuse;
+  if (reuse.value_or(Reuse::kNo) != Reuse::kNo) return std::make_unique<VariableScope>(name, options, graph);
+  return std::make_unique<VariableScope>(std::nullopt, name, options, graph);
 }
 
 }  // namespace
@@ -33,15 +31,21 @@ Output Dense(const Operand& x, int units, const Activation& activation, std::str
                         shape.ToTupleString(), units, Format(where)));
     return Output();
   }
-  const std::string layer = FreeLayerName(graph, std::string(name.empty() ? "dense" : name));
-  const NameScope scope(layer, graph);
-  const DType dtype = BaseType(input.dtype());
-  const Variable kernel = GetVariable(layer + "/kernel", Shape::Of({features, units}), dtype,
-                                      options.kernel_initializer, options.trainable, where);
-  const Initializer zeros = options.bias_initializer ? options.bias_initializer : ZerosInitializer();
-  const Variable bias = options.use_bias
-                            ? GetVariable(layer + "/bias", Shape::Of({units}), dtype, zeros, options.trainable, where)
-                            : Variable();
+  const std::unique_ptr<VariableScope> layer = OpenLayer(name.empty() ? "dense" : name, options.reuse, graph);
+  VariableArgs weights;
+  weights.shape = Shape::Of({features, units});
+  weights.dtype = BaseType(input.dtype());
+  weights.initializer = options.kernel_initializer;
+  weights.regularizer = options.kernel_regularizer;
+  weights.trainable = options.trainable;
+  const Variable kernel = GetVariable("kernel", weights, where);
+  Variable bias;
+  if (options.use_bias) {
+    weights.shape = Shape::Of({units});
+    weights.initializer = options.bias_initializer ? options.bias_initializer : ZerosInitializer();
+    weights.regularizer = options.bias_regularizer;
+    bias = GetVariable("bias", weights, where);
+  }
   if (!kernel.exists()) return Output();
   Output y = MatMul(input, kernel, {}, where);
   if (options.use_bias) y = BiasAdd(y, bias, "BiasAdd", where);

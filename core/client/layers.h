@@ -3,10 +3,11 @@
 #define WEIR_CORE_CLIENT_LAYERS_H_
 
 #include <functional>
+#include <optional>
 #include <string_view>
 
 #include "core/client/ops.h"
-#include "core/client/variable.h"
+#include "core/client/variable_scope.h"
 
 namespace weir {
 
@@ -18,10 +19,14 @@ struct DenseOptions {
   Initializer kernel_initializer;  // empty = Glorot uniform
   Initializer bias_initializer;    // empty = zeros
   bool trainable = true;
+  Regularizer kernel_regularizer;
+  Regularizer bias_regularizer;
+  std::optional<Reuse> reuse;  // kYes, kAuto: the layer of exactly that name
 };
 
 /// activation(x · kernel + bias). x: [batch, features], features known -> [batch, units]. Makes the variables
-/// `name/kernel` [features, units] and `name/bias` [units]; a name in use gets "_1" and so on.
+/// `name/kernel` [features, units] and `name/bias` [units] in the current variable scope; a name in use gets "_1" and
+/// so on.
 Output Dense(const Operand& x, int units, const Activation& activation = {}, std::string_view name = "dense",
              const DenseOptions& options = {}, Where where = Where::current());
 

@@ -1,5 +1,7 @@
 #include "core/client/meta_graph.h"
 
+#include <cstdio>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -14,35 +16,59 @@ namespace {
 
 using graph::CollectionItem;
 
+/// Collections whose entries files keep as VariableDef.
 bool HoldsVariables(std::string_view key) {
   return key == keys::kGlobalVariables || key == keys::kLocalVariables || key == keys::kTrainableVariables ||
-         key == "model_variables" || key == "moving_average_variables" || key == "trainable_resource_variables";
+         key == keys::kModelVariables || key == keys::kMovingAverageVariables || key == keys::kMetricVariables ||
+         key == keys::kGlobalStep || key == keys::kTrainableResourceVariables;
 }
 
-Result<CollectionItem> ToItem(const CollectionEntry& entry) {
-  CollectionItem item;
-  if (entry.variable) {
-    tf::VariableDef def;
-    def.set_variable_name(entry.variable->handle().name());
-    def.set_initializer_name(entry.variable->initializer().name());
-    def.set_snapshot_name(entry.variable->value().name());
-    def.set_initial_value_name(entry.variable->initial_value().name());
-    def.set_is_resource(entry.variable->is_resource());
-    def.set_trainable(entry.variable->trainable());
-    item.kind = CollectionItem::Kind::kBytes;
-    WEIR_ASSIGN(item.text, proto::Serialize(def, "VariableDef"));
-  } else if (entry.context != nullptr) {
-    item.kind = CollectionItem::Kind::kBytes;
-    WEIR_ASSIGN(item.text, entry.context->Serialize());
-  } else if (entry.output.exists()) {
-    item.text = entry.output.name();
-  } else if (entry.operation.exists()) {
-    item.text = entry.operation.name();
-  } else {
-    item.kind = CollectionItem::Kind::kBytes;
-    item.text = entry.text;
+Result<std::string> Describe(const Variable& variable) {
+  tf::VariableDef def;
+  def.set_variable_name(variable.handle().name());
+  def.set_initializer_name(variable.initializer().name());
+  def.set_snapshot_name(variable.value().name());
+  def.set_initial_value_name(variable.initial_value().name());
+  def.set_is_resource(variable.is_resource());
+  def.set_trainable(variable.trainable());
+  if (const std::optional<SaveSlice>& slice = variable.slice()) {
+    tf::SaveSliceInfoDef& part = *def.mutable_save_slice_info_def();
+    part.set_full_name(slice->full_name);
+    part.mutable_full_shape()->Assign(slice->full_shape.begin(), slice->full_shape.end());
+    part.mutable_var_offset()->Assign(slice->offset.begin(), slice->offset.end());
+    part.mutable_var_shape()->Assign(slice->shape.begin(), slice->shape.end());
   }
-  return item;
+  return proto::Serialize(def, "VariableDef");
+}
+
+Result<CollectionItem> ToItem(const std::string& key, const CollectionEntry& entry) {
+  using Kind = CollectionItem::Kind;
+  if (entry.variable && HoldsVariables(key)) {
+    if (!entry.variable->handle().exists()) return InvalidArgument("{} is no single variable", entry.name());
+    WEIR_ASSIGN(std::string bytes, Describe(*entry.variable));
+    return CollectionItem{Kind::kBytes, std::move(bytes)};
+  }
+  if (entry.context != nullptr) {
+    WEIR_ASSIGN(std::string bytes, entry.context->Serialize());
+    return CollectionItem{Kind::kBytes, std::move(bytes)};
+  }
+  if (!entry.name().empty()) return CollectionItem{Kind::kNode, entry.name()};
+  if (const int64_t* number = std::get_if<int64_t>(&entry.number)) return CollectionItem{Kind::kInt, {}, *number};
+  if (const double* real = std::get_if<double>(&entry.number)) {
+    return CollectionItem{Kind::kFloat, {}, 0, static_cast<float>(*real)};
+  }
+  if (entry.list || entry.object.has_value()) return InvalidArgument("files carry neither lists nor objects");
+  return CollectionItem{Kind::kBytes, entry.text};
+}
+
+Result<std::vector<CollectionItem>> ToItems(const std::string& key, const std::vector<CollectionEntry>& entries) {
+  std::vector<CollectionItem> items;
+  for (const CollectionEntry& entry : entries) {
+    WEIR_ASSIGN(CollectionItem item, ToItem(key, entry));
+    if (!items.empty() && item.kind != items[0].kind) return InvalidArgument("its entries are of several kinds");
+    items.push_back(std::move(item));
+  }
+  return items;
 }
 
 Result<CollectionEntry> VariableEntry(Graph& graph, const std::string& bytes) {
@@ -57,19 +83,38 @@ Result<CollectionEntry> VariableEntry(Graph& graph, const std::string& bytes) {
   }
   // Files older than the field are taken at their collection's word.
   nodes.trainable = def.trainable();
-  CollectionEntry entry;
-  entry.output = nodes.handle;
-  entry.variable = std::make_shared<Variable>(Variable::FromNodes(nodes));
-  return entry;
+  if (def.has_save_slice_info_def()) {
+    const tf::SaveSliceInfoDef& part = def.save_slice_info_def();
+    SaveSlice slice;
+    slice.full_name = part.full_name();
+    slice.full_shape.assign(part.full_shape().begin(), part.full_shape().end());
+    slice.offset.assign(part.var_offset().begin(), part.var_offset().end());
+    slice.shape.assign(part.var_shape().begin(), part.var_shape().end());
+    const bool fits = slice.offset.size() == slice.full_shape.size() && slice.shape.size() == slice.offset.size();
+    if (!fits || !Shape::Make(slice.full_shape).ok()) {
+      return InvalidArgument("variable '{}': save_slice_info_def has no shape, offset and extent of one rank",
+                             def.variable_name());
+    }
+    nodes.slice = std::move(slice);
+  }
+  return CollectionEntry(Variable::FromNodes(nodes));
 }
 
+/// Entries of the file, a variable that several collections describe in the same words being one.
+using SharedVariables = std::map<std::string, CollectionEntry>;
+
 Result<CollectionEntry> ToEntry(Graph& graph, const std::string& key, const CollectionItem& item,
-                                const std::string& prefix) {
+                                const std::string& prefix, SharedVariables& shared) {
   CollectionEntry entry;
   switch (item.kind) {
     case CollectionItem::Kind::kBytes:
-      if (HoldsVariables(key)) return VariableEntry(graph, item.text);
-      if (key == "cond_context" || key == "while_context") {
+      if (HoldsVariables(key)) {
+        if (const auto found = shared.find(item.text); found != shared.end()) return found->second;
+        WEIR_ASSIGN(entry, VariableEntry(graph, item.text));
+        shared.emplace(item.text, entry);
+        return entry;
+      }
+      if (key == keys::kCondContext || key == keys::kWhileContext) {
         WEIR_ASSIGN(entry.context, graph.control_flow().Read(key, item.text, prefix));
         return entry;
       }
@@ -82,11 +127,9 @@ Result<CollectionEntry> ToEntry(Graph& graph, const std::string& key, const Coll
       }
       return entry;
     case CollectionItem::Kind::kInt:
-      entry.text = std::to_string(item.number);
-      return entry;
+      return CollectionEntry(item.number);
     case CollectionItem::Kind::kFloat:
-      entry.text = std::to_string(item.real);
-      return entry;
+      return CollectionEntry(item.real);
     case CollectionItem::Kind::kAny:
       break;
   }
@@ -101,9 +144,12 @@ Result<std::string> ExportMetaGraph(Graph& graph, std::optional<graph::SaverNode
   auto& collections = graph.definition().collections();
   collections.clear();
   for (const std::string& key : graph.CollectionKeys()) {
-    for (const CollectionEntry& entry : graph.GetCollection(key)) {
-      WEIR_ASSIGN(CollectionItem item, ToItem(entry));
-      collections[key].push_back(std::move(item));
+    Result<std::vector<CollectionItem>> items = ToItems(key, graph.CollectionRef(key));
+    if (items.ok()) {
+      collections[key] = std::move(*items);
+    } else {
+      const std::string why = items.status().message();
+      std::fprintf(stderr, "weir: collection '%s' is not written: %s\n", key.c_str(), why.c_str());
     }
   }
   graph::MetaInfo info;
@@ -111,19 +157,24 @@ Result<std::string> ExportMetaGraph(Graph& graph, std::optional<graph::SaverNode
   return graph::ExportMetaGraph(graph.definition(), info);
 }
 
-Result<graph::MetaInfo> ImportMetaGraph(std::string_view bytes, Graph& graph, std::string_view prefix) {
+Result<graph::MetaInfo> ImportMetaGraph(std::string_view bytes, Graph& graph, const MetaGraphOptions& options) {
   if (graph.finalized()) return FailedPrecondition("Graph is finalized and cannot be modified.");
   graph.definition().collections().clear();
-  graph::ImportOptions options;
-  if (!prefix.empty()) options.prefix = graph.names().Unique(graph.names().current() + std::string(prefix));
-  const int before = graph.definition().num_nodes();
-  WEIR_ASSIGN(graph::MetaInfo info, graph::ImportMetaGraph(bytes, options, graph.definition()));
-  for (graph::NodeId id = before; id < graph.definition().num_nodes(); ++id) {
-    graph.names().MarkUsed(graph.definition().node(id).name());
+  graph::ImportOptions import;
+  if (!options.import_scope.empty() || !graph.name_scope().empty()) {
+    const std::string path = graph.names().current() + options.import_scope;
+    import.prefix = options.import_scope.empty() ? graph.name_scope() : graph.names().Unique(path);
   }
+  const int before = graph.definition().num_nodes();
+  WEIR_ASSIGN(graph::MetaInfo info, graph::ImportMetaGraph(bytes, import, graph.definition()));
+  if (options.clear_devices) {
+    for (graph::NodeId id = before; id < graph.definition().num_nodes(); ++id) graph.definition().SetDevice(id, "");
+  }
+  graph.AdoptImported(before);
+  SharedVariables shared;
   for (const auto& [key, items] : graph.definition().collections()) {
     for (const CollectionItem& item : items) {
-      Result<CollectionEntry> entry = ToEntry(graph, key, item, options.prefix);
+      Result<CollectionEntry> entry = ToEntry(graph, key, item, import.prefix, shared);
       if (!entry.ok()) return entry.status().Prepend("collection '" + key + "': ");
       graph.AddToCollection(key, std::move(*entry));
     }
@@ -131,9 +182,9 @@ Result<graph::MetaInfo> ImportMetaGraph(std::string_view bytes, Graph& graph, st
   return info;
 }
 
-Result<graph::MetaInfo> ImportMetaGraphFile(const std::string& path, Graph& graph, std::string_view prefix) {
+Result<graph::MetaInfo> ImportMetaGraphFile(const std::string& path, Graph& graph, const MetaGraphOptions& options) {
   WEIR_ASSIGN(const std::string bytes, io::ReadFile(path, proto::kMaxMessageBytes));
-  Result<graph::MetaInfo> info = ImportMetaGraph(bytes, graph, prefix);
+  Result<graph::MetaInfo> info = ImportMetaGraph(bytes, graph, options);
   return info.ok() ? info : info.status().Prepend(path + ": ");
 }
 

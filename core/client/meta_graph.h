@@ -12,17 +12,24 @@
 
 namespace weir {
 
-/// A serialized MetaGraphDef of the graph: variables as VariableDef, other entries of collections by name, texts as
-/// bytes. `saver`: the nodes of the Saver that goes with it, if one does.
+/// A serialized MetaGraphDef of the graph. Collections of variables become VariableDefs with the slices of partitioned
+/// ones, texts bytes, numbers lists of int64 or float, other entries names. A collection that no file can carry
+/// (objects, lists, entries of several kinds) is left out with a line on stderr. `saver`: the nodes of the Saver that
+/// goes with it, if one does.
 Result<std::string> ExportMetaGraph(Graph& graph, std::optional<graph::SaverNodes> saver = {});
 
-/// Adds a MetaGraphDef (binary or text) to the graph: nodes, collections, and variables that can be asked for again.
-/// Names get `prefix` + "/" when it is not empty. Returns what the file says of its saver.
+struct MetaGraphOptions {
+  std::string import_scope;    // put before names with a "/", made unique; empty = none
+  bool clear_devices = false;  // nodes forget the devices that they ask for
+};
+
+/// Adds a MetaGraphDef (binary or text) to the graph: nodes and collections, a variable that several collections share
+/// being one. Returns what the file says of its saver, under the names that its nodes have here.
 Result<graph::MetaInfo> ImportMetaGraph(std::string_view bytes, Graph& graph = Graph::Default(),
-                                        std::string_view prefix = "");
+                                        const MetaGraphOptions& options = {});
 /// The same from a file.
 Result<graph::MetaInfo> ImportMetaGraphFile(const std::string& path, Graph& graph = Graph::Default(),
-                                            std::string_view prefix = "");
+                                            const MetaGraphOptions& options = {});
 
 }  // namespace weir
 

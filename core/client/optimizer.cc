@@ -66,7 +66,7 @@ Result<Operation> Optimizer::ApplyGradients(const std::vector<GradientAndVariabl
   Graph& graph = *updated[0].graph();
   const AsDefault in(graph);
   {
-    const ControlDependencies none({}, graph);
+    const ControlDependencies none(std::nullopt, graph);
     CreateSlots(updated);
   }
   const NameScope scope(options.name.empty() ? name_ : options.name, graph);

@@ -19,14 +19,48 @@ namespace {
 
 double Now() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
 
+/// The parts of a partitioned variable go under its name.
+void AddSaved(const std::string& key, const Variable& v, SavedVariables& named) {
+  for (const Variable& part : v.parts()) named.emplace_back(key, part);
+  if (!v.is_partitioned()) named.emplace_back(key, v);
+}
+
+std::string KeyOf(const Variable& v) {
+  if (!v.exists()) return "";
+  if (v.slice()) return v.slice()->full_name;
+  return v.is_partitioned() ? v.name() : v.op().name();
+}
+
 SavedVariables ByName(const std::vector<Variable>& variables) {
   SavedVariables named;
-  for (const Variable& v : variables) named.emplace_back(v.exists() ? v.op().name() : "", v);
+  for (const Variable& v : variables) AddSaved(KeyOf(v), v, named);
   return named;
+}
+
+SavedVariables ByKey(const std::map<std::string, Variable>& variables) {
+  SavedVariables named;
+  for (const auto& [key, v] : variables) AddSaved(key, v, named);
+  return named;
+}
+
+/// What SaveV2 and RestoreV2 are told of each variable: nothing for a whole one.
+std::vector<std::string> SlicesOf(const SavedVariables& variables) {
+  std::vector<std::string> slices;
+  for (const auto& [key, v] : variables) slices.push_back(v.slice() ? v.slice()->spec() : "");
+  return slices;
 }
 
 Output ConstStrings(Graph& graph, const std::vector<std::string>& values, std::string_view name) {
   return Operand(Literal(Tensor::Vector<std::string>(values))).In(graph, DType::kString, name);
+}
+
+Result<Tensor> ReadPart(const io::BundleReader& reader, const std::string& key, const Variable& variable) {
+  if (!variable.slice()) return reader.Read(key);
+  io::TensorSlice slice;
+  for (size_t i = 0; i < variable.slice()->offset.size(); ++i) {
+    slice.push_back({variable.slice()->offset[i], variable.slice()->shape[i]});
+  }
+  return reader.ReadSlice(key, slice);
 }
 
 /// TensorFlow's words around an error of restoring.
@@ -57,7 +91,7 @@ Result<std::optional<int64_t>> GlobalStep::In(Session& session) const {
 Saver::Saver(SaverOptions options, Graph& graph, std::source_location where)
     : options_(std::move(options)), graph_(&graph) {
   std::vector<Variable> all = GlobalVariables(graph);
-  for (const CollectionEntry& entry : graph.GetCollection("saveable_objects")) {
+  for (const CollectionEntry& entry : graph.GetCollection(keys::kSaveableObjects)) {
     if (entry.variable) all.push_back(*entry.variable);
   }
   Build(ByName(all), where);
@@ -73,16 +107,41 @@ Saver::Saver(const std::map<std::string, Variable>& variables, SaverOptions opti
     : options_(std::move(options)),
       graph_(variables.empty() || !variables.begin()->second.exists() ? &Graph::Default()
                                                                       : variables.begin()->second.graph()) {
-  Build({variables.begin(), variables.end()}, where);
+  Build(ByKey(variables), where);
+}
+
+Result<Saver> Saver::FromNodes(const graph::SaverNodes& nodes, Graph& graph) {
+  for (const std::string* name : {&nodes.filename_tensor, &nodes.save_tensor}) {
+    WEIR_TRY(graph.TensorByName(*name).status());
+  }
+  WEIR_TRY(graph.OperationByName(nodes.restore_op).status());
+  Saver saver(graph);
+  saver.nodes_ = nodes;
+  saver.options_.max_to_keep = nodes.max_to_keep;
+  saver.options_.keep_checkpoint_every_n_hours = static_cast<double>(nodes.keep_checkpoint_every_n_hours);
+  saver.next_spared_seconds_ = Now() + saver.options_.keep_checkpoint_every_n_hours * 3600;
+  return saver;
+}
+
+Result<std::optional<Saver>> ImportMetaGraphWithSaver(const std::string& path, Graph& graph,
+                                                      const MetaGraphOptions& options) {
+  WEIR_ASSIGN(const graph::MetaInfo info, ImportMetaGraphFile(path, graph, options));
+  if (info.saver) {
+    WEIR_ASSIGN(Saver saver, Saver::FromNodes(*info.saver, graph));
+    return std::optional<Saver>(std::move(saver));
+  }
+  if (GlobalVariables(graph).empty()) return std::optional<Saver>();
+  return std::optional<Saver>(Saver(SaverOptions{}, graph));
 }
 
 void Saver::Build(SavedVariables variables, const std::source_location& where) {
   const auto fail = [&](const Status& status) { (void)graph_->Fail(status.Append(" (" + Format(where) + ")")); };
   if (variables.empty()) return fail(InvalidArgument("No variables to save"));
-  std::sort(variables.begin(), variables.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::ranges::stable_sort(variables, {}, &SavedVariables::value_type::first);
   for (size_t i = 0; i < variables.size(); ++i) {
     if (!variables[i].second.exists()) return fail(InvalidArgument("None values not supported."));
-    if (i > 0 && variables[i].first == variables[i - 1].first) {
+    const bool same = i > 0 && variables[i].first == variables[i - 1].first;
+    if (same && !(variables[i].second.slice() && variables[i - 1].second.slice())) {
       return fail(InvalidArgument("At least two variables have the same name: {}", variables[i].first));
     }
   }
@@ -104,9 +163,9 @@ void Saver::Build(SavedVariables variables, const std::source_location& where) {
     OperationSpec spec;
     spec.op = "SaveV2";
     spec.inputs = {path, ConstStrings(graph, names, "tensor_names"),
-                   ConstStrings(graph, std::vector<std::string>(names.size()), "shape_and_slices")};
+                   ConstStrings(graph, SlicesOf(variables_), "shape_and_slices")};
     for (const auto& [key, variable] : variables_) {
-      spec.inputs.push_back(variable.is_resource() ? variable.value() : variable.handle());
+      spec.inputs.push_back(variable.is_resource() || variable.slice() ? variable.value() : variable.handle());
     }
     const std::string at = inner.path();
     spec.name = at;
@@ -147,7 +206,7 @@ Output Saver::BuildRestore(const Output& path, const std::source_location& where
     OperationSpec spec;
     spec.op = "RestoreV2";
     spec.inputs = {path, ConstStrings(graph, names, "tensor_names"),
-                   ConstStrings(graph, std::vector<std::string>(names.size()), "shape_and_slices")};
+                   ConstStrings(graph, SlicesOf(variables_), "shape_and_slices")};
     spec.attrs = {{"dtypes", types}};
     const std::string at = inner.path();
     spec.name = at;
@@ -170,7 +229,7 @@ Output Saver::BuildRestore(const Output& path, const std::source_location& where
 
 Status Saver::CheckSavePath(const std::string& path, const SaveOptions& options, bool has_step) const {
   WEIR_TRY(graph_->status());
-  if (variables_.empty()) return InvalidArgument("No variables to save");
+  if (nodes_.save_tensor.empty()) return InvalidArgument("No variables to save");
   if (options.latest_filename.find('/') != std::string::npos) {
     return InvalidArgument("'latest_filename' must not contain path components");
   }
@@ -234,7 +293,11 @@ std::vector<std::string> Saver::last_checkpoints() const {
 
 std::vector<io::WantedTensor> Saver::Wanted() const {
   std::vector<io::WantedTensor> wanted;
-  for (const auto& [key, variable] : variables_) wanted.push_back({key, variable.dtype(), variable.shape()});
+  for (const auto& [key, variable] : variables_) {
+    if (!wanted.empty() && wanted.back().name == key) continue;  // further parts
+    wanted.push_back({key, variable.dtype(),
+                      variable.slice() ? PartialShape(Shape::Of(variable.slice()->full_shape)) : variable.shape()});
+  }
   return wanted;
 }
 
@@ -242,7 +305,7 @@ std::vector<io::WantedTensor> Saver::Wanted() const {
 Status Saver::CheckShapes(const std::string& path) const {
   WEIR_ASSIGN(const io::BundleReader reader, io::BundleReader::Open(path));
   for (const auto& [key, variable] : variables_) {
-    const io::BundleEntry* entry = reader.Find(key);
+    const io::BundleEntry* entry = variable.slice() ? nullptr : reader.Find(key);
     if (entry == nullptr || !variable.is_resource() || variable.shape().CompatibleWith(entry->shape)) continue;
     return InvalidArgument("Assign requires shapes of both tensors to match. lhs shape= {} rhs shape= {}",
                            variable.shape().ToString(), entry->shape.ToString())
@@ -268,7 +331,7 @@ Result<io::RestoreReport> Saver::RestorePartial(Session& session, const std::str
   Fetch::List targets;
   for (size_t i = 0; i < variables_.size(); ++i) {
     if (!matched.contains(variables_[i].first)) continue;
-    WEIR_ASSIGN(const Tensor value, reader.Read(variables_[i].first));
+    WEIR_ASSIGN(const Tensor value, ReadPart(reader, variables_[i].first, variables_[i].second));
     feeds.emplace_back(restored_[i], Literal(value));
     targets.emplace_back(assignments_[i]);
   }

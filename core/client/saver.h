@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/client/meta_graph.h"
 #include "core/client/session.h"
 #include "core/client/variable.h"
 #include "core/graph/meta_graph.h"
@@ -49,8 +50,8 @@ struct SaveOptions {
 /// A checkpoint key and the variable under it.
 using SavedVariables = std::vector<std::pair<std::string, Variable>>;
 
-/// Saves and restores a set of variables through nodes of their graph (`save/Const`, `save/SaveV2`, …). Errors of
-/// building are the graph's. Single-threaded.
+/// Saves and restores a set of variables, the parts of a partitioned one as slices under its name, through nodes of
+/// their graph (`save/Const`, `save/SaveV2`, …). Errors of building are the graph's. Single-threaded.
 class Saver {
  public:
   /// All variables of the graph under their names; "No variables to save" when there is none.
@@ -62,6 +63,8 @@ class Saver {
   /// By checkpoint key.
   explicit Saver(const std::map<std::string, Variable>& variables, SaverOptions options = {},
                  std::source_location where = std::source_location::current());
+  /// One whose nodes are in the graph already, as a MetaGraphDef says; NotFound naming the node that is not.
+  static Result<Saver> FromNodes(const graph::SaverNodes& nodes, Graph& graph = Graph::Default());
 
   /// Writes PATH.index, PATH.data-…, PATH.meta and the state file, then deletes what is older than max_to_keep. Makes
   /// the folder if only it is missing. The checkpoint exists from the rename of its index on; whatever fails before
@@ -83,6 +86,8 @@ class Saver {
   const graph::SaverNodes& nodes() const { return nodes_; }
 
  private:
+  explicit Saver(Graph& graph) : graph_(&graph) {}
+
   struct Kept {
     std::string path;
     double seconds = 0;  // since 1970
@@ -106,6 +111,11 @@ class Saver {
   std::vector<Kept> kept_;
   double next_spared_seconds_ = 0;
 };
+
+/// Adds the graph of a `.meta` file with its collections, and returns the saver that the file names, else one of all
+/// variables; none when there is no variable. The errors are those of ImportMetaGraphFile.
+Result<std::optional<Saver>> ImportMetaGraphWithSaver(const std::string& path, Graph& graph = Graph::Default(),
+                                                      const MetaGraphOptions& options = {});
 
 /// The newest checkpoint that the state file in `dir` names and that exists; "" otherwise.
 std::string LatestCheckpoint(const std::string& dir, const std::string& latest_filename = "checkpoint");

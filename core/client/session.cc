@@ -1,5 +1,7 @@
 #include "core/client/session.h"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace weir {
@@ -57,6 +59,7 @@ Status Collect(Graph& graph, const Fetch& fetch, Request& request) {
     for (const Fetch& element : *list) WEIR_TRY(Collect(graph, element, request));
     return Status();
   }
+  if (const Status* why = std::get_if<Status>(&fetch.node())) return *why;
   for (const auto& [key, element] : std::get<Fetch::Map>(fetch.node())) WEIR_TRY(Collect(graph, element, request));
   return Status();
 }
@@ -115,6 +118,17 @@ class Assembler {
   std::vector<Tensor> tensors_;
   size_t next_ = 0;
 };
+
+Fetch::Fetch(const Variable& variable) {
+  if (variable.is_partitioned()) {
+    node_ = InvalidArgument(
+        "Fetch argument {} has invalid type, must be a string or Tensor. (Can not convert a "
+        "PartitionedVariable into a Tensor or Operation.)",
+        variable.name());
+  } else {
+    node_ = variable.value();
+  }
+}
 
 const Fetched& Fetched::at(const std::string& key) const {
   static const Fetched kNothing;
@@ -192,8 +206,17 @@ std::vector<std::string> Session::ListDevices() const {
 
 Session* Session::Default() { return default_sessions.empty() ? nullptr : default_sessions.back(); }
 
-AsDefaultSession::AsDefaultSession(Session& session) : graph_(session.graph()) { default_sessions.push_back(&session); }
-AsDefaultSession::~AsDefaultSession() { default_sessions.pop_back(); }
+AsDefaultSession::AsDefaultSession(Session& session) : session_(session), graph_(session.graph()) {
+  default_sessions.push_back(&session);
+}
+
+AsDefaultSession::~AsDefaultSession() {
+  const auto own = std::find(default_sessions.rbegin(), default_sessions.rend(), &session_);
+  if (own != default_sessions.rbegin()) {
+    (void)session_.graph().Fail(FailedPrecondition("Nesting violated for default stack of Session objects"));
+  }
+  if (own != default_sessions.rend()) default_sessions.erase(std::next(own).base());
+}
 
 Result<Tensor> Eval(const Fetch& fetch, const Feeds& feeds, Session* session) {
   if (session == nullptr) session = Session::Default();

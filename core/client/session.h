@@ -23,15 +23,16 @@ class Fetch {
  public:
   using List = std::vector<Fetch>;
   using Map = std::map<std::string, Fetch>;
-  Fetch(Output output) : node_(output) {}                       // NOLINT(google-explicit-constructor)
-  Fetch(Operation operation) : node_(operation) {}              // NOLINT(google-explicit-constructor)
-  Fetch(const Variable& variable) : node_(variable.value()) {}  // NOLINT(google-explicit-constructor)
-  Fetch(const char* name) : node_(std::string(name)) {}         // NOLINT(google-explicit-constructor)
-  Fetch(std::string name) : node_(std::move(name)) {}           // NOLINT(google-explicit-constructor)
-  Fetch(List list) : node_(std::move(list)) {}                  // NOLINT(google-explicit-constructor)
-  Fetch(Map map) : node_(std::move(map)) {}                     // NOLINT(google-explicit-constructor)
+  Fetch(Output output) : node_(output) {}                // NOLINT(google-explicit-constructor)
+  Fetch(Operation operation) : node_(operation) {}       // NOLINT(google-explicit-constructor)
+  Fetch(const Variable& variable);                       // NOLINT(google-explicit-constructor)
+  Fetch(const char* name) : node_(std::string(name)) {}  // NOLINT(google-explicit-constructor)
+  Fetch(std::string name) : node_(std::move(name)) {}    // NOLINT(google-explicit-constructor)
+  Fetch(List list) : node_(std::move(list)) {}           // NOLINT(google-explicit-constructor)
+  Fetch(Map map) : node_(std::move(map)) {}              // NOLINT(google-explicit-constructor)
 
-  using Node = std::variant<Output, Operation, std::string, List, Map>;
+  /// A Status: what cannot be fetched, and why.
+  using Node = std::variant<Output, Operation, std::string, List, Map, Status>;
   const Node& node() const { return node_; }
 
  private:
@@ -111,7 +112,8 @@ class Session {
   std::unique_ptr<session::Session> core_;
 };
 
-/// Makes a session (and its graph) the default of this thread while it lives.
+/// Makes a session (and its graph) the default of this thread while it lives. Those of one thread end in reverse order;
+/// one that ends earlier gives its graph the error "Nesting violated for default stack of Session objects".
 class AsDefaultSession {
  public:
   explicit AsDefaultSession(Session& session);
@@ -120,6 +122,7 @@ class AsDefaultSession {
   AsDefaultSession& operator=(const AsDefaultSession&) = delete;
 
  private:
+  Session& session_;
   AsDefault graph_;
 };
 

@@ -3,11 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
-#include "core/client/random_ops.h"
-#include "core/tensor/number.h"
+#include "core/client/array_ops.h"
+#include "core/client/control_flow.h"
+#include "core/client/scopes.h"
+#include "core/io/tensor_slice.h"
 
 namespace weir {
 namespace {
@@ -17,44 +18,27 @@ Output MakeConst(Graph& graph, const Literal& value, DType dtype, std::string_vi
   return Operand(value).In(graph, dtype, name);
 }
 
-Tensor ShapeTensor(const Shape& shape) { return Tensor::Vector<int32_t>({shape.dims().begin(), shape.dims().end()}); }
+op::AttrValue Beside(const std::string& variable) { return std::vector<std::string>{"loc:@" + variable}; }
 
-/// A random initial value, as the builders of random ops make it in the current scope.
-Initializer Drawn(decltype(RandomUniform)* draw, double first, double second, int64_t seed) {
-  return [=](Graph& graph, DType dtype, const Shape& shape) {
-    const AsDefault in(graph);
-    RandomOptions options;
-    options.dtype = dtype;
-    options.seed = seed;
-    return draw(Literal(ShapeTensor(shape)), first, second, options, std::source_location::current());
-  };
+Output MakeInitial(const Initializer& initializer, const Shape& shape, DType dtype, const VariableOptions& options,
+                   Graph& graph) {
+  if (!options.slice) return initializer(graph, dtype, shape);
+  const PartitionInfo part{Shape::Of(options.slice->full_shape), options.slice->offset};
+  return initializer(graph, dtype, shape, &part);
 }
 
-Initializer Filled(double value, const char* name) {
-  return [value, name](Graph& graph, DType dtype, const Shape& shape) -> Output {
-    Result<Tensor> filled = Tensor::Make(dtype, shape);
-    const Result<Tensor> one = ScalarFrom(dtype, value);
-    if (!filled.ok() || !one.ok()) {
-      (void)graph.Fail(filled.ok() ? one.status() : filled.status());
-      return Output();
-    }
-    const size_t size = SizeOf(dtype);
-    for (int64_t i = 0; i < filled->elements(); ++i) {
-      std::copy_n(one->raw(), size, filled->mutable_raw() + static_cast<size_t>(i) * size);
-    }
-    return MakeConst(graph, *filled, dtype, name);
-  };
-}
-
-std::vector<Variable> VariablesIn(const Graph& graph, const char* key) {
-  std::vector<Variable> all;
-  for (const CollectionEntry& entry : graph.GetCollection(key)) {
-    if (entry.variable) all.push_back(*entry.variable);
-  }
-  return all;
-}
+/// "v" of "v/".
+std::string Bare(const std::string& path) { return path.substr(0, path.empty() ? 0 : path.size() - 1); }
 
 }  // namespace
+
+struct Variable::Rest {
+  VariableConstraint constraint;
+  std::optional<SaveSlice> slice;
+  std::string name;  // of a partitioned variable
+  std::vector<Variable> parts;
+  std::vector<int64_t> partitions;
+};
 
 /// Adds the nodes of a variable in TensorFlow's order.
 class VariableBuilder {
@@ -62,26 +46,40 @@ class VariableBuilder {
   VariableBuilder(Graph& graph, const VariableOptions& options, std::source_location where)
       : graph_(graph), options_(options), where_(where) {}
 
-  /// Inside the variable's name scope, whose path is `path` ("v/").
-  Variable Build(const std::string& path, const Output& initial_value) {
+  /// Inside the variable's name scope, whose path is `path` ("v/"). `like` has the type and the shape.
+  Output AddHandle(const std::string& path, DType dtype, const PartialShape& shape) {
+    OperationSpec spec = Spec(options_.use_resource ? "VarHandleOp" : "VariableV2", path);
+    spec.attrs = {{"dtype", dtype}, {"shape", shape}};
+    if (options_.use_resource) spec.attrs.emplace_back("shared_name", Bare(path));
+    return graph_.Add(spec).output(0);
+  }
+
+  Variable Build(const Output& handle, const Output& initial_value) {
     Variable v;
     v.initial_value_ = initial_value;
     v.dtype_ = BaseType(initial_value.dtype());
     if (options_.validate_shape) v.shape_ = initial_value.shape();
     v.trainable_ = options_.trainable;
     v.is_resource_ = options_.use_resource;
-    const std::string bare = path.substr(0, path.size() - 1);
-    OperationSpec spec = Spec(v.is_resource_ ? "VarHandleOp" : "VariableV2", path);
-    spec.attrs = {{"dtype", v.dtype_}, {"shape", v.shape_}};
-    if (v.is_resource_) spec.attrs.emplace_back("shared_name", bare);
-    v.handle_ = graph_.Add(spec).output(0);
-    if (!graph_.status().ok()) return v;
+    v.handle_ = handle;
+    if (options_.constraint || options_.slice) {
+      auto rest = std::make_shared<Variable::Rest>();
+      rest->constraint = options_.constraint;
+      rest->slice = options_.slice;
+      v.rest_ = std::move(rest);
+    }
+    if (options_.validate_shape && !v.shape_.fully_defined()) {
+      (void)graph_.Fail(InvalidArgument("initial_value must have a shape specified: {} ({})", initial_value.ToString(),
+                                        Format(where_)));
+      return Variable();
+    }
+    if (!handle.exists()) return Variable();
     if (v.is_resource_) {
       AddResourceNodes(v);
     } else {
-      AddReferenceNodes(v, bare);
+      AddReferenceNodes(v);
     }
-    AddToCollections(v);
+    if (v.value_.exists()) AddToCollections(v);
     return v;
   }
 
@@ -94,16 +92,25 @@ class VariableBuilder {
     return spec;
   }
 
-  void AddReferenceNodes(Variable& v, const std::string& bare) {
-    const std::vector<std::string> together = {"loc:@" + bare};
+  void AddReferenceNodes(Variable& v) {
     OperationSpec assign = Spec("Assign", "Assign");
     assign.inputs = {v.handle_, v.initial_value_};
-    assign.attrs = {{"validate_shape", options_.validate_shape}, {"_class", together}};
+    assign.attrs = {{"validate_shape", options_.validate_shape}};
     v.initializer_ = graph_.Add(assign);
     OperationSpec read = Spec("Identity", "read");
     read.inputs = {v.handle_};
-    read.attrs = {{"_class", together}};
-    v.value_ = graph_.Add(read).output(0);
+    v.value_ = AddRead(v, read);
+  }
+
+  /// Beside the variable, or on the caching device.
+  Output AddRead(const Variable& v, const OperationSpec& read) {
+    if (!options_.caching_device.empty()) {
+      const DeviceScope cache(options_.caching_device, graph_);
+      return graph_.Add(read).output(0);
+    }
+    if (v.is_resource_) return graph_.Add(read).output(0);
+    const ColocateWith variable(v.op(), OuterColocation::kKeep, graph_);
+    return graph_.Add(read).output(0);
   }
 
   void AddResourceNodes(Variable& v) {
@@ -121,19 +128,15 @@ class VariableBuilder {
     OperationSpec read = Spec("ReadVariableOp", "ReadVariableOp");
     read.inputs = {v.handle_};
     read.attrs = {{"dtype", v.dtype_}};
-    v.value_ = graph_.Add(read).output(0);
+    v.value_ = AddRead(v, read);
   }
 
   void AddToCollections(const Variable& v) {
     std::vector<std::string> collections = options_.collections;
-    if (collections.empty()) collections = {keys::kGlobalVariables};
     const bool listed =
         std::find(collections.begin(), collections.end(), keys::kTrainableVariables) != collections.end();
     if (v.trainable_ && !listed) collections.emplace_back(keys::kTrainableVariables);
-    CollectionEntry entry;
-    entry.output = v.handle_;
-    entry.variable = std::make_shared<Variable>(v);
-    for (const std::string& key : collections) graph_.AddToCollection(key, entry);
+    graph_.AddToCollections(collections, v);
   }
 
   Graph& graph_;
@@ -143,27 +146,56 @@ class VariableBuilder {
 
 Variable::Variable(const Operand& initial_value, const VariableOptions& options, std::source_location where) {
   Graph& graph = initial_value.graph() != nullptr ? *initial_value.graph() : Graph::Default();
+  const ControlDependencies none(std::nullopt, graph);
   const NameScope scope(options.name.empty() ? "Variable" : options.name, graph);
-  Output initial;
-  {
-    const std::string at = scope.path() + (options.use_resource ? "Initializer/" : "");
-    const NameScope inner(at, graph);
-    initial = initial_value.is_literal() ? initial_value.In(graph, options.dtype, "initial_value")
-                                         : BuildOp("Identity", {initial_value}, {}, "initial_value", where).output(0);
+  VariableBuilder builder(graph, options, where);
+  Output initial = initial_value.output();
+  if (initial_value.is_literal() && options.use_resource) {
+    const AttrScope beside("_class", Beside(Bare(scope.path())), graph);
+    const NameScope inner("Initializer", graph);
+    const DeviceScope anywhere(std::nullopt, graph);
+    initial = initial_value.In(graph, options.dtype, "initial_value");
+  } else if (initial_value.is_literal()) {
+    initial = initial_value.In(graph, options.dtype, "initial_value");
   }
-  if (!initial.exists()) return;
-  *this = VariableBuilder(graph, options, where).Build(scope.path(), initial);
+  if (!initial.exists()) {
+    if (graph.status().ok()) (void)graph.Fail(InvalidArgument("None values not supported. ({})", Format(where)));
+    return;
+  }
+  const DType dtype = BaseType(initial.dtype());
+  if (options.dtype != DType::kInvalid && BaseType(options.dtype) != dtype) {
+    (void)graph.Fail(InvalidArgument("Tensor conversion requested dtype {} for Tensor with dtype {}: '{}' ({})",
+                                     NumpyName(BaseType(options.dtype)), NumpyName(dtype), initial.ToString(),
+                                     Format(where)));
+    return;
+  }
+  const Output handle =
+      builder.AddHandle(scope.path(), dtype, options.validate_shape ? initial.shape() : PartialShape());
+  *this = builder.Build(handle, initial);
 }
 
 Variable::Variable(const Initializer& initializer, const Shape& shape, DType dtype, const VariableOptions& options,
                    Graph& graph, std::source_location where) {
-  const NameScope scope(options.name.empty() ? "Variable" : options.name, graph);
-  Output initial;
-  {
-    const NameScope inner("Initializer", graph);
-    initial = initializer(graph, dtype, shape);
+  if (initializer.value()) {
+    *this = Variable(*initializer.value(), options, where);
+    return;
   }
-  if (initial.exists()) *this = VariableBuilder(graph, options, where).Build(scope.path(), initial);
+  const ControlDependencies none(std::nullopt, graph);
+  const NameScope scope(options.name.empty() ? "Variable" : options.name, graph);
+  VariableBuilder builder(graph, options, where);
+  Output initial, handle;
+  {
+    const AttrScope beside("_class", Beside(Bare(scope.path())), graph);
+    {
+      const NameScope inner("Initializer", graph);
+      const DeviceScope anywhere(std::nullopt, graph);
+      initial = MakeInitial(initializer, shape, dtype, options, graph);
+    }
+    if (!initial.exists()) return;
+    handle = builder.AddHandle(scope.path(), BaseType(initial.dtype()),
+                               options.validate_shape ? initial.shape() : PartialShape());
+  }
+  *this = builder.Build(handle, initial);
 }
 
 Variable Variable::FromNodes(const VariableNodes& nodes) {
@@ -176,7 +208,104 @@ Variable Variable::FromNodes(const VariableNodes& nodes) {
   v.shape_ = nodes.value.shape();
   v.trainable_ = nodes.trainable;
   v.is_resource_ = nodes.handle.dtype() == DType::kResource;
+  if (nodes.slice) {
+    auto rest = std::make_shared<Rest>();
+    rest->slice = nodes.slice;
+    v.rest_ = std::move(rest);
+  }
   return v;
+}
+
+Variable Variable::FromValue(const Output& value) {
+  Variable v;
+  v.value_ = value;
+  v.dtype_ = BaseType(value.dtype());
+  v.shape_ = value.shape();
+  return v;
+}
+
+Variable Variable::FromParts(std::string name, const Shape& shape, std::vector<Variable> parts,
+                             std::vector<int64_t> partitions) {
+  Variable whole;
+  if (parts.empty()) return whole;
+  whole.dtype_ = parts[0].dtype();
+  whole.shape_ = shape;
+  whole.trainable_ = parts[0].trainable();
+  whole.is_resource_ = parts[0].is_resource();
+  auto rest = std::make_shared<Rest>();
+  rest->name = std::move(name);
+  rest->parts = std::move(parts);
+  rest->partitions = std::move(partitions);
+  whole.rest_ = std::move(rest);
+  return whole;
+}
+
+Output Variable::value() const {
+  if (!is_partitioned()) return value_;
+  Graph& graph = *this->graph();
+  const ControlDependencies none(std::nullopt, graph);
+  Output whole = parts()[0].value();
+  if (parts().size() > 1) {
+    const auto cut = std::ranges::find_if(partitions(), [](int64_t n) { return n > 1; });
+    const NameScope scope(rest_->name + "/ConcatPartitions/", graph);
+    whole = Concat({parts().begin(), parts().end()}, static_cast<int>(cut - partitions().begin()));
+  }
+  const NameScope root("", graph);
+  return BuildOp("Identity", {whole}, {}, rest_->name).output(0);
+}
+
+std::string Variable::name() const {
+  if (is_partitioned()) return rest_->name;
+  return handle_.exists() ? handle_.name() : value_.name();
+}
+
+const VariableConstraint& Variable::constraint() const {
+  static const VariableConstraint kNone;
+  return rest_ ? rest_->constraint : kNone;
+}
+
+const std::optional<SaveSlice>& Variable::slice() const {
+  static const std::optional<SaveSlice> kWhole;
+  return rest_ ? rest_->slice : kWhole;
+}
+
+const std::vector<Variable>& Variable::parts() const {
+  static const std::vector<Variable> kNone;
+  return rest_ ? rest_->parts : kNone;
+}
+
+const std::vector<int64_t>& Variable::partitions() const {
+  static const std::vector<int64_t> kNone;
+  return rest_ ? rest_->partitions : kNone;
+}
+
+std::string SaveSlice::spec() const {
+  io::TensorSlice slice;
+  for (size_t i = 0; i < offset.size() && i < shape.size(); ++i) slice.push_back({offset[i], shape[i]});
+  std::string text;
+  for (const int64_t extent : full_shape) text += fmt::format("{} ", extent);
+  return text + io::ToString(slice);
+}
+
+Output Variable::ReadValue(std::source_location where) const {
+  if (!is_resource_) return BuildOp("Identity", {handle_}, {}, "read", where).output(0);
+  Output read;
+  {
+    const NameScope scope("Read", *graph());
+    read = BuildOp("ReadVariableOp", {handle_}, {{"dtype", dtype_}}, "ReadVariableOp", where).output(0);
+  }
+  return BuildOp("Identity", {read}, {}, "Identity", where).output(0);
+}
+
+Output Variable::InitializedValue(std::source_location where) const {
+  const ControlDependencies none(std::nullopt, *graph());
+  const BranchFn read = [&] { return ReadValue(where); };
+  const BranchFn initial = [&] { return initial_value_; };
+  return Cond(IsInitialized({}, where), read, initial, "cond", where);
+}
+
+Output Variable::IsInitialized(std::string_view name, std::source_location where) const {
+  return BuildOp(is_resource_ ? "VarIsInitializedOp" : "IsVariableInitialized", {handle_}, {}, name, where).output(0);
 }
 
 Output Variable::Assign(const Operand& value, std::source_location where) const {
@@ -208,71 +337,6 @@ std::string Variable::ToString() const {
                      NumpyName(is_resource_ ? dtype_ : RefType(dtype_)));
 }
 
-Initializer ZerosInitializer() { return Filled(0, "zeros"); }
-Initializer OnesInitializer() { return Filled(1, "ones"); }
-
-Initializer ConstantInitializer(Literal value) {
-  return [value = std::move(value)](Graph& graph, DType dtype, const Shape& shape) -> Output {
-    if (value.tensor.elements() == 1 && shape.elements() != 1) {
-      return Filled(ElementAsDouble(value.tensor, 0), "Const")(graph, dtype, shape);
-    }
-    const Result<Tensor> typed = value.As(dtype);
-    Result<Tensor> shaped = typed.ok() ? typed->Reshaped(shape) : typed;
-    if (!shaped.ok()) {
-      (void)graph.Fail(shaped.status());
-      return Output();
-    }
-    return MakeConst(graph, *shaped, dtype, "Const");
-  };
-}
-
-Initializer RandomUniformInitializer(double minval, double maxval, int64_t seed) {
-  return Drawn(RandomUniform, minval, maxval, seed);
-}
-
-Initializer RandomNormalInitializer(double mean, double stddev, int64_t seed) {
-  return Drawn(RandomNormal, mean, stddev, seed);
-}
-
-Initializer TruncatedNormalInitializer(double mean, double stddev, int64_t seed) {
-  return Drawn(TruncatedNormal, mean, stddev, seed);
-}
-
-Initializer GlorotUniformInitializer(int64_t seed) {
-  return [=](Graph& graph, DType dtype, const Shape& shape) {
-    double fan_in = 1, fan_out = 1, receptive = 1;
-    const int rank = shape.rank();
-    for (int i = 0; i + 2 < rank; ++i) receptive *= static_cast<double>(shape.dim(i));
-    if (rank == 1) fan_in = fan_out = static_cast<double>(shape.dim(0));
-    if (rank >= 2) {
-      fan_in = static_cast<double>(shape.dim(rank - 2)) * receptive;
-      fan_out = static_cast<double>(shape.dim(rank - 1)) * receptive;
-    }
-    const double limit = std::sqrt(6.0 / std::max(1.0, fan_in + fan_out));
-    return Drawn(RandomUniform, -limit, limit, seed)(graph, dtype, shape);
-  };
-}
-
-Variable GetVariable(std::string_view name, const Shape& shape, DType dtype, Initializer initializer, bool trainable,
-                     std::source_location where) {
-  Graph& graph = Graph::Default();
-  if (const auto found = graph.variables().find(std::string(name)); found != graph.variables().end()) {
-    (void)graph.Fail(
-        AlreadyExists("Variable {} already exists, disallowed. Did you mean to set reuse=True or "
-                      "reuse=tf.AUTO_REUSE in VarScope? Originally defined at: {} ({})",
-                      name, found->second->op().node().origin(), Format(where)));
-    return Variable();
-  }
-  if (!initializer) initializer = IsFloating(dtype) ? GlorotUniformInitializer() : ZerosInitializer();
-  VariableOptions options;
-  options.name = name;
-  options.trainable = trainable;
-  const NameScope root("", graph);
-  Variable made(initializer, shape, dtype, options, graph, where);
-  graph.variables().emplace(name, std::make_shared<Variable>(made));
-  return made;
-}
-
 Operation VariablesInitializer(const std::vector<Variable>& variables, std::string_view name) {
   Graph& graph = variables.empty() ? Graph::Default() : *variables[0].graph();
   OperationSpec spec;
@@ -292,9 +356,29 @@ Operation LocalVariablesInitializer(Graph& graph) {
   return VariablesInitializer(LocalVariables(graph));
 }
 
-std::vector<Variable> GlobalVariables(Graph& graph) { return VariablesIn(graph, keys::kGlobalVariables); }
-std::vector<Variable> LocalVariables(Graph& graph) { return VariablesIn(graph, keys::kLocalVariables); }
-std::vector<Variable> TrainableVariables(Graph& graph) { return VariablesIn(graph, keys::kTrainableVariables); }
+std::vector<Variable> VariablesIn(const std::string& key, CollectionScope scope, Graph& graph) {
+  std::vector<Variable> all;
+  for (const CollectionEntry& entry : graph.GetCollection(key, scope)) {
+    if (entry.variable) all.push_back(*entry.variable);
+  }
+  return all;
+}
+
+std::vector<Variable> GlobalVariables(Graph& graph) { return VariablesIn(keys::kGlobalVariables, {}, graph); }
+std::vector<Variable> LocalVariables(Graph& graph) { return VariablesIn(keys::kLocalVariables, {}, graph); }
+std::vector<Variable> TrainableVariables(Graph& graph) { return VariablesIn(keys::kTrainableVariables, {}, graph); }
+
+CollectionEntry::CollectionEntry(const Variable& value)
+    : output(value.handle()), variable(std::make_shared<Variable>(value)) {}
+
+std::string CollectionEntry::name() const {
+  if (variable) return variable->name();
+  if (output.exists()) return output.name();
+  return operation.exists() ? operation.name() : "";
+}
+
+Dependency::Dependency(const Variable& variable)
+    : operation_(variable.handle().exists() ? variable.op() : variable.value().op()) {}
 
 Output ReportUninitializedVariables(std::vector<Variable> variables, Graph& graph) {
   if (variables.empty()) {
@@ -307,8 +391,7 @@ Output ReportUninitializedVariables(std::vector<Variable> variables, Graph& grap
   std::vector<Operand> flags;
   for (const Variable& v : variables) {
     names.push_back(v.op().name());
-    flags.emplace_back(
-        BuildOp(v.is_resource() ? "VarIsInitializedOp" : "IsVariableInitialized", {v.handle()}).output(0));
+    flags.emplace_back(v.IsInitialized());
   }
   if (flags.empty()) return MakeConst(graph, Tensor::Vector<std::string>({}), DType::kString, "Const");
   const Output initialized = BuildOp("Pack", flags, {{"axis", 0}}, "stack").output(0);

@@ -3,27 +3,43 @@
 #define WEIR_CORE_CLIENT_VARIABLE_H_
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <source_location>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "core/client/initializers.h"
 #include "core/client/operand.h"
 
 namespace weir {
 
+/// Projects a variable's new value after an update of an optimiser that knows of constraints.
+using VariableConstraint = std::function<Output(const Output& value)>;
+
+/// Which part of a larger variable one is; checkpoints know it by the name of the whole.
+struct SaveSlice {
+  std::string full_name;
+  std::vector<int64_t> full_shape;
+  std::vector<int64_t> offset;
+  std::vector<int64_t> shape;
+  /// "4 2 2,1:0,2": the extents of the whole, then start and length along every axis.
+  std::string spec() const;
+  bool operator==(const SaveSlice&) const = default;
+};
+
 struct VariableOptions {
   std::string name;  // empty = "Variable"
   bool trainable = true;
-  std::vector<std::string> collections;  // empty = {keys::kGlobalVariables}
-  DType dtype = DType::kInvalid;         // kInvalid = the initial value's
+  std::vector<std::string> collections = {keys::kGlobalVariables};
+  DType dtype = DType::kInvalid;  // kInvalid = the initial value's
   bool validate_shape = true;
-  bool use_resource = false;  // VarHandleOp instead of VariableV2
+  bool use_resource = false;     // VarHandleOp instead of VariableV2
+  DeviceRequest caching_device;  // where reads are, instead of beside the variable
+  VariableConstraint constraint;
+  std::optional<SaveSlice> slice;  // when it is a part of a partitioned variable
 };
-
-/// Makes an initial value of a type and shape inside the current name scope (`v/Initializer`).
-using Initializer = std::function<Output(Graph& graph, DType dtype, const Shape& shape)>;
 
 /// The nodes of a variable that is in a graph already.
 struct VariableNodes {
@@ -32,40 +48,63 @@ struct VariableNodes {
   Output initial_value;
   Operation initializer;
   bool trainable = true;
+  std::optional<SaveSlice> slice;
 };
 
 /// A reference or resource variable with the nodes that TensorFlow makes for it: `v/initial_value` (or
-/// `v/Initializer/…`), `v`, `v/Assign`, `v/read`. Cheap to copy; refers to its graph.
+/// `v/Initializer/…`), `v`, `v/Assign`, `v/read`. Cheap to copy; refers to its graph. A partitioned variable has parts
+/// instead of nodes, and stands for their concatenation; what a custom getter returns may be a mere value. No control
+/// dependencies count for what is made here.
 class Variable {
  public:
   Variable() = default;
   /// Adds the variable with an initial value from which it takes type and shape, to its collections.
   explicit Variable(const Operand& initial_value, const VariableOptions& options = {},
                     std::source_location where = std::source_location::current());
-  /// With `v/Initializer/…` from an initializer, as GetVariable makes it. The name is taken below the current name
-  /// scope.
+  /// With `v/Initializer/…` from an initializer, as GetVariable makes it; one that is a value has type and shape from
+  /// there. The name is taken below the current name scope.
   Variable(const Initializer& initializer, const Shape& shape, DType dtype, const VariableOptions& options,
            Graph& graph = Graph::Default(), std::source_location where = std::source_location::current());
 
   /// One that came with a file; in no collection.
   static Variable FromNodes(const VariableNodes& nodes);
+  /// A value in the place of a variable, for custom getters.
+  static Variable FromValue(const Output& value);
+  /// The whole of parts that are slices of it, in order; `partitions`: their number along each axis.
+  static Variable FromParts(std::string name, const Shape& shape, std::vector<Variable> parts,
+                            std::vector<int64_t> partitions);
 
-  bool exists() const { return handle_.exists(); }
-  Graph* graph() const { return handle_.graph(); }
+  bool exists() const { return value_.exists() || is_partitioned(); }
+  Graph* graph() const { return is_partitioned() ? parts()[0].graph() : value_.graph(); }
   /// The reference (type float_ref) or the resource handle.
   const Output& handle() const { return handle_; }
-  /// `v/read`: what the variable stands for in expressions.
-  const Output& value() const { return value_; }
+  /// `v/read`: what the variable stands for in expressions. Of a partitioned one, a new concatenation of its parts.
+  Output value() const;
   const Output& initial_value() const { return initial_value_; }
   /// `v/Assign`.
   const Operation& initializer() const { return initializer_; }
   Operation op() const { return handle_.op(); }
-  /// "v:0".
-  std::string name() const { return handle_.name(); }
+  /// "v:0"; of a partitioned one "v".
+  std::string name() const;
   DType dtype() const { return dtype_; }
   PartialShape shape() const { return shape_; }
   bool trainable() const { return trainable_; }
   bool is_resource() const { return is_resource_; }
+  const VariableConstraint& constraint() const;
+  /// Set when it is a part of a partitioned variable.
+  const std::optional<SaveSlice>& slice() const;
+  bool is_partitioned() const { return !parts().empty(); }
+  const std::vector<Variable>& parts() const;
+  /// Number of parts along each axis.
+  const std::vector<int64_t>& partitions() const;
+
+  /// A read of its own, after the control inputs that are open now: nodes `read` or `Read/ReadVariableOp`.
+  Output ReadValue(std::source_location where = std::source_location::current()) const;
+  /// Its value once it has one, its initial value before: what the initial values of other variables may use, whichever
+  /// is initialised first. A cond.
+  Output InitializedValue(std::source_location where = std::source_location::current()) const;
+  /// Whether it has a value: a bool scalar.
+  Output IsInitialized(std::string_view name = {}, std::source_location where = std::source_location::current()) const;
 
   /// Nodes `Assign`, `AssignAdd`, `AssignSub`: running the result gives the new value.
   Output Assign(const Operand& value, std::source_location where = std::source_location::current()) const;
@@ -83,23 +122,9 @@ class Variable {
   PartialShape shape_;
   bool trainable_ = false;
   bool is_resource_ = false;
+  struct Rest;  // what few variables have
+  std::shared_ptr<const Rest> rest_;
 };
-
-Initializer ZerosInitializer();
-Initializer OnesInitializer();
-Initializer ConstantInitializer(Literal value);
-Initializer RandomUniformInitializer(double minval = -0.05, double maxval = 0.05, int64_t seed = -1);
-Initializer RandomNormalInitializer(double mean = 0, double stddev = 0.05, int64_t seed = -1);
-Initializer TruncatedNormalInitializer(double mean = 0, double stddev = 0.05, int64_t seed = -1);
-/// Uniform in ±sqrt(6 / (fan_in + fan_out)). Source: Glorot and Bengio 2010.
-Initializer GlorotUniformInitializer(int64_t seed = -1);
-
-/// A variable by name, unaffected by name scopes; made when there is none of that name, else AlreadyExists with
-/// TensorFlow's text ("Variable w already exists, disallowed. …"). No initializer: glorot uniform for floating types,
-/// zeros for others.
-Variable GetVariable(std::string_view name, const Shape& shape, DType dtype = DType::kFloat,
-                     Initializer initializer = nullptr, bool trainable = true,
-                     std::source_location where = std::source_location::current());
 
 /// One operation `init` (a NoOp) that runs the initializer of every variable of the collection.
 Operation GlobalVariablesInitializer(Graph& graph = Graph::Default());
@@ -108,6 +133,8 @@ Operation VariablesInitializer(const std::vector<Variable>& variables, std::stri
 std::vector<Variable> GlobalVariables(Graph& graph = Graph::Default());
 std::vector<Variable> LocalVariables(Graph& graph = Graph::Default());
 std::vector<Variable> TrainableVariables(Graph& graph = Graph::Default());
+/// The variables of a collection, in order; with a scope, those whose names it lets through (Graph::GetCollection).
+std::vector<Variable> VariablesIn(const std::string& key, CollectionScope scope = {}, Graph& graph = Graph::Default());
 /// A string vector with the names of the variables (default: global, then local ones) that have no value yet.
 Output ReportUninitializedVariables(std::vector<Variable> variables = {}, Graph& graph = Graph::Default());
 

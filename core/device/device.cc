@@ -108,6 +108,8 @@ class Device::State final : public Allocator {
     return arena_->Allocate(bytes);
   }
 
+  Streams* streams() const { return streams_.get(); }
+
   const weir_profile* Profile() {
     std::call_once(profiled_, [this] { ReadProfile(); });
     return has_profile_ ? &profile_ : nullptr;
@@ -174,6 +176,10 @@ class Device::State final : public Allocator {
     const std::lock_guard lock(mutex_);
     arena_ = Arena::Make(open, std::move(arena));
     open_ = std::move(open);
+    if (device_.has_streams()) {
+      const bool ordered = (info.flags & WEIR_DEVICE_ORDERED_ALLOC) != 0;
+      streams_ = Streams::Make(device_.name_, api_, device_.stream_apis_, handle, ordered, open_);
+    }
     return {};
   }
 
@@ -207,6 +213,7 @@ class Device::State final : public Allocator {
   mutable std::mutex mutex_;  // protects open_ and arena_ while they are set; both are constant after Open
   std::shared_ptr<OpenDevice> open_;
   std::shared_ptr<Arena> arena_;
+  std::shared_ptr<Streams> streams_;  // constant after Open
   weir_profile profile_{};
   bool has_profile_ = false;
   std::string profile_fault_;
@@ -221,6 +228,10 @@ Device::Device(DeviceInfo info, const weir_device_api* api, const weir_cost_api*
 Device::~Device() = default;
 
 Result<weir_device*> Device::Open() { return state_->Open(); }
+Result<Streams*> Device::streams() {
+  WEIR_TRY(Open().status());
+  return state_->streams();
+}
 Allocator& Device::allocator() { return *state_; }
 const weir_profile* Device::profile() { return state_->Profile(); }
 const std::string& Device::profile_fault() { return state_->ProfileFault(); }

@@ -10,6 +10,7 @@
 
 #include "core/base/status.h"
 #include "core/device/device_name.h"
+#include "core/device/stream.h"
 #include "core/tensor/buffer.h"
 #include "core/tensor/tensor.h"
 #include "sdk/abi/cost.h"
@@ -55,6 +56,13 @@ class Device {
   const DeviceInfo& info() const { return info_; }
   /// "/job:localhost/replica:0/task:0/device:CPU:0"
   const std::string& name() const { return name_; }
+  /// For a device that works asynchronously, before anything else is asked of it; the tables live as long as the
+  /// process.
+  void SetStreamApis(const StreamApis& apis) { stream_apis_ = apis; }
+  /// It works on streams: memory may be touched only in their order.
+  bool has_streams() const { return stream_apis_.stream != nullptr; }
+  /// Its streams; opens the device on first use. Null for a device that works while it is called.
+  Result<Streams*> streams();
   /// The CPU reads and writes this device's memory directly.
   bool host_memory() const { return (info_.flags & WEIR_DEVICE_UNIFIED_MEMORY) != 0; }
 
@@ -62,8 +70,9 @@ class Device {
   Result<weir_device*> Open();
   /// The arena over this device's memory. ResourceExhausted names the device, what was asked for, what is in use.
   Allocator& allocator();
-  /// Blocking copies. `ToHost` of a tensor that is on the host already returns it unchanged, and so does `FromHost`
-  /// where the device works in host memory. InvalidArgument for types without a fixed size that would have to cross.
+  /// Blocking copies, for memory that no stream works on. `ToHost` of a tensor that is on the host already returns it
+  /// unchanged, and so does `FromHost` where the device works in host memory. InvalidArgument for types without a fixed
+  /// size that would have to cross.
   Result<Tensor> ToHost(const Tensor& tensor);
   Result<Tensor> FromHost(const Tensor& tensor);
   /// Between this device's memory and the host's (weir_buf with space HOST), or within either.
@@ -88,6 +97,7 @@ class Device {
   class State;
   DeviceInfo info_;
   std::string name_;
+  StreamApis stream_apis_;
   std::unique_ptr<State> state_;
 };
 

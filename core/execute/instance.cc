@@ -11,6 +11,22 @@ using plan::Opcode;
 using plan::Storage;
 using plan::Value;
 
+namespace {
+
+/// Nobody else holds the tensor's memory, and whoever did is done with it. The thread sanitizer does not know fences,
+/// so memory is not used again there.
+bool Unshared(const Tensor& tensor) {
+#if WEIR_SANITIZER_KIND == 2
+  return !tensor.valid();
+#else
+  if (!tensor.buffer() || tensor.buffer().use_count() != 1) return false;
+  std::atomic_thread_fence(std::memory_order_acquire);
+  return true;
+#endif
+}
+
+}  // namespace
+
 PlanRunner::Instance::Worker::Worker() {
   env.struct_size = sizeof(env);
   env.tile_end = 1;
@@ -57,8 +73,7 @@ Status PlanRunner::Instance::LayOut() {
       from.handle = memory.handle;
       from.data = (memory.host ? reinterpret_cast<uint64_t>(memory.host) : memory.offset) + storage.offset;
     }
-    if (storage.home == Storage::Home::kFeed || storage.home == Storage::Home::kFresh ||
-        storage.home == Storage::Home::kOwned) {
+    if (storage.home == Storage::Home::kFeed || storage.home == Storage::Home::kOwned) {
       transient_.push_back(static_cast<int>(s));
     }
     for (const uint32_t slot : plan_.storage_slots[s]) {
@@ -72,35 +87,42 @@ Status PlanRunner::Instance::LayOut() {
 
 Status PlanRunner::Instance::Run(PlanRunner& runner, std::span<const Tensor> feeds, std::vector<Tensor>* fetches,
                                  const StepArgs& step) {
-  fetches->resize(plan_.fetch_count);
-  Status status = Begin(feeds);
+  for (Tensor& last : *fetches) last = Tensor();  // memory that the caller got from the last run may serve this one
+  if (fetches->size() != plan_.fetch_count) fetches->resize(plan_.fetch_count);
+  Status status = streams_.Begin(worker_->error.get());
+  if (status.ok()) status = Begin(feeds);
   if (status.ok() && plan_.tier == plan::Tier::kT2) {
     status = Dataflow(*this, runner, fetches, step).Run();
   } else if (status.ok()) {
     worker_->runner = &runner;
     worker_->fetches = fetches;
     worker_->step = step;
+    worker_->step.streams = streams_.any() ? &streams_ : nullptr;
     status = Tape(*worker_, 0, static_cast<uint32_t>(plan_.instructions.size()));
   }
+  status = streams_.End(std::move(status));
   for (const int storage : transient_) Drop(storage);
   if (!status.ok()) fetches->clear();
   return status;
 }
 
 Status PlanRunner::Instance::Begin(std::span<const Tensor> feeds) {
+  feeds_ = feeds;
   for (size_t i = 0; i < feeds.size(); ++i) {
     const int storage = plan_.feed_storages[i];
     if (storage < 0) continue;  // nothing in the step needs it
     const bool aligned =
         SizeOf(feeds[i].dtype()) == 0 || reinterpret_cast<uintptr_t>(feeds[i].raw()) % kBufferAlignment == 0;
     if (aligned) {
-      Hold(storage, feeds[i]);
+      Point(storage, feeds[i]);
       continue;
     }
     WEIR_ASSIGN(Tensor copy, feeds[i].Clone());
     Hold(storage, std::move(copy));
   }
   for (const int storage : plan_.fresh_storages) {
+    const Tensor& made = tensors_[static_cast<size_t>(storage)];
+    if (made.valid() && Unshared(made)) continue;
     const Storage& fresh = plan_.storages[static_cast<size_t>(storage)];
     WEIR_ASSIGN(Tensor tensor, Tensor::Make(fresh.dtype, fresh.shape));
     Hold(storage, std::move(tensor));
@@ -151,6 +173,8 @@ Status PlanRunner::Instance::Tape(Worker& worker, uint32_t begin, uint32_t end) 
 
 Status PlanRunner::Instance::Special(Worker& worker, const Instruction& instruction) {
   switch (instruction.opcode) {
+    case Opcode::kStreamKernel:
+      return StreamKernel(worker, instruction);
     case Opcode::kLockedKernel:
       return LockedKernel(worker, instruction);
     case Opcode::kCall:
@@ -230,18 +254,36 @@ Result<Tensor> PlanRunner::Instance::TensorOf(const Value& value) const {
     WEIR_TRY(CheckInitialized(use));
     return use.variable->value;
   }
-  const Tensor& held =
-      storage.home == Storage::Home::kConstant ? storage.constant : tensors_[static_cast<size_t>(value.storage)];
+  const Tensor& own = tensors_[static_cast<size_t>(value.storage)];
+  const bool borrowed = storage.home == Storage::Home::kFeed && !own.valid();
+  const Tensor& held = storage.home == Storage::Home::kConstant ? storage.constant
+                       : borrowed                               ? feeds_[static_cast<size_t>(storage.feed)]
+                                                                : own;
   if (!value.shape_known || held.shape() == value.shape) return held;
   return held.Reshaped(value.shape);
 }
 
-void PlanRunner::Instance::Hold(int storage, Tensor tensor) {
+Status PlanRunner::Instance::StreamKernel(Worker& worker, const Instruction& instruction) {
+  const int32_t code =
+      instruction.fn(instruction.state, registers_.data() + instruction.first_slot, streams_.env(instruction.space));
+  const Status status = code == 0 ? Status() : KernelError(worker, instruction, code);
+  streams_.Launched(instruction.space, status, worker.error.get()->flags);
+  return status;
+}
+
+void PlanRunner::Instance::Point(int storage, const Tensor& tensor) {
   const weir_reg from = RegisterOf(tensor, nullptr);
   for (const uint32_t slot : plan_.storage_slots[static_cast<size_t>(storage)]) {
     registers_[slot].data = from.data;
     registers_[slot].handle = from.handle;
   }
+}
+
+void PlanRunner::Instance::Hold(int storage, Tensor tensor) {
+  if (streams_.any()) {
+    streams_.Keep(plan_.storages[static_cast<size_t>(storage)].space, tensors_[static_cast<size_t>(storage)]);
+  }
+  Point(storage, tensor);
   tensors_[static_cast<size_t>(storage)] = std::move(tensor);
 }
 
@@ -249,11 +291,17 @@ void PlanRunner::Instance::Drop(int storage) {
   Tensor& held = tensors_[static_cast<size_t>(storage)];
   if (!held.valid()) return;
   const int variable = plan_.storages[static_cast<size_t>(storage)].variable;
+  const int space = plan_.storages[static_cast<size_t>(storage)].space;
   if (variable < 0) {
+    streams_.Keep(space, held);
     held = Tensor();
     return;
   }
-  const std::shared_lock<std::shared_mutex> lock(plan_.variables[static_cast<size_t>(variable)].variable->mutex);
+  kernel::Variable& source = *plan_.variables[static_cast<size_t>(variable)].variable;
+  const std::shared_lock<std::shared_mutex> lock(source.mutex);
+  // While it is the variable's current value, whoever writes waits for our reads; else it is ours to keep.
+  const bool current = source.value.buffer() == held.buffer();
+  if (!current || !streams_.AfterAccess(space, source, false).ok()) streams_.Keep(space, held);
   held = Tensor();
 }
 
@@ -264,7 +312,7 @@ Status PlanRunner::Instance::HoldOutput(const Value& value, Tensor tensor) {
   }
   for (const std::shared_ptr<Buffer>& arena : arenas_) {
     if (arena && tensor.buffer() == arena) {  // the arena is written again before this tensor dies
-      WEIR_ASSIGN(tensor, tensor.Clone());
+      WEIR_ASSIGN(tensor, streams_.Duplicate(StorageOf(value).space, tensor));
       break;
     }
   }
@@ -279,15 +327,16 @@ Status PlanRunner::Instance::Call(Worker& worker, const Instruction& instruction
     if (!lock.exclusive) continue;
     const plan::VariableUse& use = plan_.variables[static_cast<size_t>(lock.variable)];
     WEIR_TRY(CheckInitialized(use));
-    WEIR_TRY(Unshare(use, plan::kHostSpace));
   }
   std::vector<Tensor> inputs;
+  WEIR_TRY(BeforeAccess(instruction));
   for (uint32_t i = 0; i < instruction.inputs; ++i) {
     WEIR_ASSIGN(Tensor input, TensorOf(ValueOf(instruction, i)));
     inputs.push_back(std::move(input));
   }
   WEIR_ASSIGN(std::vector<Tensor> outputs,
               worker.runner->calls_[instruction.detail].Run(std::move(inputs), worker.step));
+  WEIR_TRY(AfterAccess(instruction));
   if (outputs.size() != instruction.outputs) {
     return Internal("a call made {} outputs, wanted {}", outputs.size(), instruction.outputs);
   }
@@ -304,30 +353,54 @@ Status PlanRunner::Instance::Copy(const Instruction& instruction) {
   const Value& to = ValueOf(instruction, 1);
   const Storage& target = StorageOf(to);
   WEIR_ASSIGN(const Tensor from, TensorOf(ValueOf(instruction, 0)));
-  const int from_space = StorageOf(ValueOf(instruction, 0)).space;
-  Tensor moved = from;
-  if (from_space != plan::kHostSpace) {
-    WEIR_ASSIGN(moved, DeviceOf(from_space)->ToHost(from));
-  }
-  if (target.home != Storage::Home::kArena) {
+  const Storage& source = StorageOf(Chosen(ValueOf(instruction, 0)));
+  WEIR_TRY(BeforeAccess(instruction));
+  // What the arena or a variable holds is written again in this run.
+  const bool stable = source.home == Storage::Home::kFeed || source.home == Storage::Home::kOwned;
+  if (target.home == Storage::Home::kArena) {
+    WEIR_ASSIGN(const Tensor destination, TensorOf(to));
+    WEIR_TRY(streams_.Copy(target.space, destination, source.space, from, stable));
+  } else {
+    WEIR_ASSIGN(Tensor moved,
+                source.space == plan::kHostSpace ? Result<Tensor>(from) : streams_.ToHost(source.space, from));
     if (target.space != plan::kHostSpace) {
-      WEIR_ASSIGN(moved, DeviceOf(target.space)->FromHost(moved));
+      WEIR_ASSIGN(moved, streams_.ToDevice(target.space, moved, stable || source.space != plan::kHostSpace));
     }
-    return HoldOutput(to, std::move(moved));
+    WEIR_TRY(HoldOutput(to, std::move(moved)));
   }
-  if (moved.bytes() == 0) return Status();
-  WEIR_ASSIGN(Tensor destination, TensorOf(to));
-  if (target.space == plan::kHostSpace) {
-    std::memcpy(destination.mutable_raw(), moved.raw(), moved.bytes());
-    return Status();
+  return AfterAccess(instruction);
+}
+
+Status PlanRunner::Instance::BeforeAccess(const Instruction& instruction) {
+  if (instruction.locks_begin == instruction.locks_end) return Status();
+  for (uint32_t i = 0; i < instruction.inputs; ++i) {
+    const Storage& storage = StorageOf(Chosen(ValueOf(instruction, i)));
+    if (storage.home != Storage::Home::kVariable) continue;
+    const plan::VariableUse& use = VariableAt(storage);
+    const bool writes = Writes(instruction, use);
+    if (writes) WEIR_TRY(Unshare(use, storage.space));
+    WEIR_TRY(streams_.BeforeAccess(storage.space, *use.variable, writes));
   }
-  weir_buf source = moved.buffer()->memory();
-  source.host = const_cast<std::byte*>(moved.raw());
-  source.offset += moved.offset();
-  weir_buf place = destination.buffer()->memory();
-  place.offset += destination.offset();
-  if (place.host != nullptr) place.host = static_cast<std::byte*>(place.host) + destination.offset();
-  return DeviceOf(target.space)->Copy(place, source, moved.bytes());
+  return Status();
+}
+
+Status PlanRunner::Instance::AfterAccess(const Instruction& instruction) {
+  if (instruction.locks_begin == instruction.locks_end || !streams_.any()) return Status();
+  for (uint32_t i = 0; i < instruction.inputs; ++i) {
+    const Storage& storage = StorageOf(Chosen(ValueOf(instruction, i)));
+    if (storage.home != Storage::Home::kVariable) continue;
+    const plan::VariableUse& use = VariableAt(storage);
+    WEIR_TRY(streams_.AfterAccess(storage.space, *use.variable, Writes(instruction, use)));
+  }
+  return Status();
+}
+
+bool PlanRunner::Instance::Writes(const Instruction& instruction, const plan::VariableUse& use) const {
+  for (uint32_t l = instruction.locks_begin; l < instruction.locks_end; ++l) {
+    const plan::Lock& lock = plan_.locks[l];
+    if (plan_.variables[static_cast<size_t>(lock.variable)].variable == use.variable) return lock.exclusive;
+  }
+  return false;
 }
 
 Result<Tensor> PlanRunner::Instance::Fetch(const Instruction& instruction) {
@@ -335,9 +408,12 @@ Result<Tensor> PlanRunner::Instance::Fetch(const Instruction& instruction) {
     return InvalidArgument("Retval[{}] does not have value: it lies on a branch that was not taken",
                            instruction.detail);
   }
-  const VariableLocks locks(plan_, instruction);
   const Value& value = Chosen(ValueOf(instruction, 0));
   const Storage& storage = StorageOf(value);
+  if (storage.home == Storage::Home::kFresh && storage.shape == value.shape) {
+    return tensors_[static_cast<size_t>(value.storage)];
+  }
+  const VariableLocks locks(plan_, instruction);
   const graph::Node& node = *plan_.nodes[static_cast<size_t>(instruction.node)];
   if (storage.home == Storage::Home::kVariable && !node.output_types().empty() &&
       node.output_types()[0] == DType::kResource) {
@@ -347,7 +423,10 @@ Result<Tensor> PlanRunner::Instance::Fetch(const Instruction& instruction) {
     return handle;
   }
   WEIR_ASSIGN(Tensor tensor, TensorOf(value));
-  if (!tensor.on_host()) return DeviceOf(storage.space)->ToHost(tensor);
+  if (!tensor.on_host()) {
+    WEIR_TRY(BeforeAccess(instruction));
+    return streams_.ToHost(storage.space, tensor);
+  }
   // Two owners, this one and tensors_, mean that nobody outside the run sees the memory.
   const bool ours = storage.home == Storage::Home::kFresh ||
                     (storage.home == Storage::Home::kOwned && tensor.buffer() && tensor.buffer().use_count() == 2);

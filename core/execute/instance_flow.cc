@@ -81,14 +81,8 @@ Status PlanRunner::Instance::Move(const Instruction& instruction) {
   if (!planned) return HoldOutput(to, std::move(tensor));
   if (tensor.bytes() == 0) return Status();
   WEIR_ASSIGN(Tensor destination, TensorOf(to));
-  const auto place_of = [](const Tensor& of) {
-    weir_buf place = of.buffer()->memory();
-    place.offset += of.offset();
-    if (place.host != nullptr) place.host = static_cast<std::byte*>(place.host) + of.offset();
-    return place;
-  };
   if (target.space != plan::kHostSpace) {
-    return DeviceOf(target.space)->Copy(place_of(destination), place_of(tensor), tensor.bytes());
+    return streams_.Copy(target.space, destination, target.space, tensor, false);
   }
   std::memmove(destination.mutable_raw(), tensor.raw(), tensor.bytes());
   return Status();

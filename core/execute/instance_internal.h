@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/execute/plan_runner.h"
+#include "core/execute/streams.h"
 #include "core/kernel/host.h"
 
 namespace weir::execute {
@@ -38,13 +39,14 @@ class PlanRunner::Instance {
   };
   friend class Dataflow;
 
-  explicit Instance(const plan::ExecutionPlan& plan) : plan_(plan) {}
+  explicit Instance(const plan::ExecutionPlan& plan) : plan_(plan), streams_(plan) {}
   Status LayOut();
   Status Begin(std::span<const Tensor> feeds);
   /// Instructions [begin, end).
   Status Tape(Worker& worker, uint32_t begin, uint32_t end);
   Status Special(Worker& worker, const Instruction& instruction);
   Status LockedKernel(Worker& worker, const Instruction& instruction);
+  Status StreamKernel(Worker& worker, const Instruction& instruction);
   Status Call(Worker& worker, const Instruction& instruction);
   Status ReadVariable(const Instruction& instruction);
   Status Assign(const Instruction& instruction);
@@ -65,12 +67,19 @@ class PlanRunner::Instance {
   Result<Tensor> TensorOf(const plan::Value& value) const;
   /// Makes `tensor` the content of an owned, fed or fresh storage and points its slots there.
   void Hold(int storage, Tensor tensor);
+  /// Points the slots of a storage at the memory of `tensor`.
+  void Point(int storage, const Tensor& tensor);
   /// Lets go of what a storage holds. A snapshot goes under its variable's lock, so that whoever then finds the memory
   /// unshared also sees that its readers are done.
   void Drop(int storage);
   Status HoldOutput(const plan::Value& value, Tensor tensor);
   const plan::VariableUse& VariableAt(const plan::Storage& storage) const;
   Status CheckInitialized(const plan::VariableUse& use) const;
+  /// Around an instruction that works on variables, whose locks the caller has: those it writes get memory that nobody
+  /// else holds, and streams wait for each other.
+  Status BeforeAccess(const Instruction& instruction);
+  Status AfterAccess(const Instruction& instruction);
+  bool Writes(const Instruction& instruction, const plan::VariableUse& use) const;
   /// Gives the variable memory that nobody else holds. The caller has its exclusive lock.
   Status Unshare(const plan::VariableUse& use, int space);
   device::Device* DeviceOf(int space) const;
@@ -80,9 +89,11 @@ class PlanRunner::Instance {
   std::vector<weir_reg> registers_;              // by slot
   std::vector<std::shared_ptr<Buffer>> arenas_;  // by space + 1
   std::vector<Tensor> tensors_;                  // by storage: what feeds, calls and fetches hold during a run
+  std::span<const Tensor> feeds_;                // of this run, borrowed; copies of misaligned ones are in tensors_
   std::vector<int> transient_;                   // storages to empty at the end of a run
   std::vector<int> chosen_;                      // by storage: the value that a Merge chose; empty without Merge
   std::vector<uint8_t> guards_;
+  RunStreams streams_;
   std::unique_ptr<Worker> worker_;  // of the caller's thread
 };
 

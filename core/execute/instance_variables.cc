@@ -51,10 +51,9 @@ Status PlanRunner::Instance::Unshare(const plan::VariableUse& use, int space) {
     WEIR_ASSIGN(value, value.Clone());
     return Status();
   }
-  device::Device* device = DeviceOf(space);
-  WEIR_ASSIGN(const Tensor host, device->ToHost(value));
-  WEIR_ASSIGN(value, device->FromHost(host));
-  return Status();
+  WEIR_TRY(streams_.BeforeAccess(space, *use.variable, false));
+  WEIR_ASSIGN(value, streams_.Duplicate(space, value));
+  return streams_.AfterAccess(space, *use.variable, true);
 }
 
 Status PlanRunner::Instance::LockedKernel(Worker& worker, const Instruction& instruction) {
@@ -66,6 +65,7 @@ Status PlanRunner::Instance::LockedKernel(Worker& worker, const Instruction& ins
     const plan::VariableUse& use = plan_.variables[static_cast<size_t>(plan_.locks[l].variable)];
     if (Status ready = CheckInitialized(use); !ready.ok()) return At(instruction, ready);
   }
+  WEIR_TRY(BeforeAccess(instruction));
   const uint32_t operands = static_cast<uint32_t>(instruction.inputs) + instruction.outputs;
   for (uint32_t i = 0; i < operands && instruction.locks_begin != instruction.locks_end; ++i) {
     const Value& value = ValueOf(instruction, i);
@@ -76,15 +76,14 @@ Status PlanRunner::Instance::LockedKernel(Worker& worker, const Instruction& ins
       return At(instruction, FailedPrecondition("variable '{}' has shape {} but its op declares {}", use.node->name(),
                                                 use.variable->value.shape().ToString(), value.shape.ToString()));
     }
-    for (uint32_t l = instruction.locks_begin; l < instruction.locks_end; ++l) {
-      const plan::Lock& lock = plan_.locks[l];
-      const bool same = plan_.variables[static_cast<size_t>(lock.variable)].variable == use.variable;
-      if (same && lock.exclusive) WEIR_TRY(Unshare(use, storage.space));
-    }
     weir_reg& reg = registers_[instruction.first_slot + i];
     const weir_reg current = RegisterOf(use.variable->value, reg.shape);
     reg.data = current.data;
     reg.handle = current.handle;
+  }
+  if (streams_.Of(instruction.space) != nullptr) {
+    WEIR_TRY(StreamKernel(worker, instruction));
+    return At(instruction, AfterAccess(instruction));
   }
   const int32_t code = instruction.fn(instruction.state, registers_.data() + instruction.first_slot, &worker.env);
   return code == 0 ? Status() : KernelError(worker, instruction, code);
@@ -100,6 +99,7 @@ Status PlanRunner::Instance::ReadVariable(const Instruction& instruction) {
     return FailedPrecondition("variable '{}' has shape {} but its op declares {}", use.node->name(),
                               value.shape().ToString(), to.shape.ToString());
   }
+  WEIR_TRY(BeforeAccess(instruction));
   Hold(to.storage, value);
   return Status();
 }
@@ -126,14 +126,18 @@ Status PlanRunner::Instance::Assign(const Instruction& instruction) {
     return InvalidArgument("Trying to assign to variable with tensor with wrong shape. Expected {} got {}",
                            use.declared.ToString(), given.shape().ToString());
   }
-  if (!given.on_host()) {
-    device::Device* device = DeviceOf(storage.space);
-    WEIR_ASSIGN(const Tensor host, device->ToHost(given));
-    WEIR_ASSIGN(value, device->FromHost(host));
-    return Status();
-  }
   const bool in_place =
       value.buffer() && value.buffer().use_count() == 1 && value.shape() == given.shape() && SizeOf(value.dtype()) != 0;
+  if (!given.on_host()) {
+    WEIR_TRY(streams_.BeforeAccess(storage.space, *use.variable, true));
+    if (in_place) {
+      WEIR_TRY(streams_.Copy(storage.space, value, storage.space, given, true));
+    } else {
+      streams_.Keep(storage.space, value);
+      WEIR_ASSIGN(value, streams_.Duplicate(storage.space, given));
+    }
+    return streams_.AfterAccess(storage.space, *use.variable, true);
+  }
   if (in_place && value.bytes() > 0) {
     std::memmove(value.mutable_raw(), given.raw(), given.bytes());
     return Status();

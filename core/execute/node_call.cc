@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "core/execute/streams.h"
 #include "core/execute/string_ids_internal.h"
 #include "core/graph/shape_values.h"
 #include "core/kernel/operand_args.h"
@@ -68,8 +69,8 @@ weir_reg RegisterOf(const Tensor& tensor, const weir_shape* shape) {
 
 Result<std::vector<Tensor>> NodeCall::Run(std::vector<Tensor> inputs, const StepArgs& step) {
   Result<std::vector<Tensor>> outputs = [&]() -> Result<std::vector<Tensor>> {
-    if (spec_.builtin != nullptr) return RunBuiltin(std::move(inputs));
-    if (spec_.node->op().run_by == op::RunBy::kUniversal) return RunUniversal(inputs);
+    if (spec_.builtin != nullptr) return RunBuiltin(std::move(inputs), step.streams);
+    if (spec_.node->op().run_by == op::RunBy::kUniversal) return RunUniversal(inputs, step.streams);
     const auto is_string = [](const auto& x) { return x == DType::kString; };
     const auto types = spec_.node->output_types();
     const bool strings =
@@ -82,7 +83,7 @@ Result<std::vector<Tensor>> NodeCall::Run(std::vector<Tensor> inputs, const Step
   return outputs;
 }
 
-Result<std::vector<PartialShape>> NodeCall::Infer(const std::vector<Tensor>& inputs) {
+Result<std::vector<PartialShape>> NodeCall::Infer(const std::vector<Tensor>& inputs, RunStreams* streams) {
   std::vector<PartialShape> shapes;
   for (const Tensor& input : inputs) shapes.emplace_back(input.shape());
   std::vector<Tensor> on_host(inputs.size());
@@ -91,7 +92,7 @@ Result<std::vector<PartialShape>> NodeCall::Infer(const std::vector<Tensor>& inp
     if (input.on_host()) return &input;
     Tensor& host = on_host[static_cast<size_t>(i)];
     if (!host.valid()) {
-      Result<Tensor> moved = spec_.device->ToHost(input);
+      Result<Tensor> moved = ToHost(input, streams);
       if (!moved.ok()) return nullptr;
       host = std::move(*moved);
     }
@@ -99,7 +100,7 @@ Result<std::vector<PartialShape>> NodeCall::Infer(const std::vector<Tensor>& inp
   });
 }
 
-Result<std::vector<Tensor>> NodeCall::RunUniversal(const std::vector<Tensor>& inputs) {
+Result<std::vector<Tensor>> NodeCall::RunUniversal(const std::vector<Tensor>& inputs, RunStreams* streams) {
   const std::string_view op = spec_.node->op().name;
   std::vector<Tensor> outputs;
   if (graph::AsksForShape(op)) {
@@ -111,7 +112,7 @@ Result<std::vector<Tensor>> NodeCall::RunUniversal(const std::vector<Tensor>& in
     return outputs;
   }
   if (kernel::OnlyReshapes(op)) {
-    WEIR_ASSIGN(const std::vector<PartialShape> shapes, Infer(inputs));
+    WEIR_ASSIGN(const std::vector<PartialShape> shapes, Infer(inputs, streams));
     WEIR_ASSIGN(Shape shape, shapes[0].ToShape());
     WEIR_ASSIGN(Tensor view, inputs[0].Reshaped(std::move(shape)));
     outputs.push_back(std::move(view));
@@ -120,10 +121,10 @@ Result<std::vector<Tensor>> NodeCall::RunUniversal(const std::vector<Tensor>& in
   return inputs;  // identities
 }
 
-Result<std::vector<Tensor>> NodeCall::RunBuiltin(std::vector<Tensor> inputs) {
+Result<std::vector<Tensor>> NodeCall::RunBuiltin(std::vector<Tensor> inputs, RunStreams* streams) {
   for (Tensor& input : inputs) {
     if (input.on_host()) continue;
-    WEIR_ASSIGN(input, spec_.device->ToHost(input));
+    WEIR_ASSIGN(input, ToHost(input, streams));
   }
   const auto types = spec_.node->output_types();
   kernel::BuiltinCall call{spec_.node->name(), spec_.node->attrs(), std::move(inputs),
@@ -165,12 +166,12 @@ Result<std::vector<Tensor>> NodeCall::RunStrings(const std::vector<Tensor>& inpu
 Result<std::vector<Tensor>> NodeCall::RunKernels(const std::vector<const kernel::KernelEntry*>& entries,
                                                  op::AttrView attrs, std::vector<Tensor> inputs,
                                                  std::span<const DType> output_types, const StepArgs& step) {
-  WEIR_ASSIGN(const std::vector<PartialShape> shapes, Infer(inputs));
+  WEIR_ASSIGN(const std::vector<PartialShape> shapes, Infer(inputs, step.streams));
   const bool known = std::all_of(shapes.begin(), shapes.end(), [](const PartialShape& s) { return s.fully_defined(); });
   Status last = Unimplemented("no kernel of op {} runs with these operands", spec_.node->op().name);
   for (const kernel::KernelEntry* entry : entries) {
     if (known && entry->record->prepare != nullptr) {
-      Result<std::vector<Tensor>> outputs = RunPrepared(*entry, attrs, inputs, output_types, shapes);
+      Result<std::vector<Tensor>> outputs = RunPrepared(*entry, attrs, inputs, output_types, shapes, step.streams);
       if (outputs.ok() || outputs.status().code() != Code::kUnimplemented) return outputs;
       last = outputs.status();
     }
@@ -233,7 +234,8 @@ Result<std::shared_ptr<kernel::PreparedKernel>> NodeCall::Prepare(const kernel::
 
 Result<std::vector<Tensor>> NodeCall::RunPrepared(const kernel::KernelEntry& entry, op::AttrView attrs,
                                                   std::vector<Tensor>& inputs, std::span<const DType> output_types,
-                                                  const std::vector<PartialShape>& shapes) {
+                                                  const std::vector<PartialShape>& shapes, RunStreams* streams) {
+  device::Stream* const stream = streams == nullptr ? nullptr : streams->Of(spec_.device);
   WEIR_ASSIGN(const std::shared_ptr<kernel::PreparedKernel> kernel,
               Prepare(entry, attrs, inputs, output_types, shapes));
   std::vector<Tensor> outputs;
@@ -264,23 +266,44 @@ Result<std::vector<Tensor>> NodeCall::RunPrepared(const kernel::KernelEntry& ent
       regs.push_back(RegisterOf(tensor, &views.back()));
     }
   }
-  Tensor scratch;
+  std::shared_ptr<Buffer> scratch;
+  const weir_shape scratch_shape = {};
   if (kernel->scratch_bytes() > 0) {
-    WEIR_ASSIGN(Shape shape, Shape::Make({static_cast<int64_t>(kernel->scratch_bytes())}));
-    WEIR_ASSIGN(scratch, Tensor::Make(DType::kUint8, std::move(shape), spec_.device->allocator()));
-    views.push_back(kernel::ViewOf(scratch.shape()));
-    regs.push_back(RegisterOf(scratch, &views.back()));
+    Allocator& allocator = spec_.device->allocator();
+    WEIR_ASSIGN(scratch, stream != nullptr ? stream->Temporary(kernel->scratch_bytes(), allocator)
+                                           : allocator.Allocate(kernel->scratch_bytes()));
+    const weir_buf& memory = scratch->memory();
+    const uint64_t data = memory.host != nullptr ? reinterpret_cast<uint64_t>(memory.host) : memory.offset;
+    regs.push_back({data, memory.handle, &scratch_shape, static_cast<uint32_t>(DType::kUint8), 0});
   }
+  if (stream != nullptr) stream->Keep(kernel, 0);
+  WEIR_TRY(Launch(*kernel, regs, stream));
+  return outputs;
+}
+
+Status NodeCall::Launch(const kernel::PreparedKernel& kernel, const std::vector<weir_reg>& regs,
+                        device::Stream* stream) {
   kernel::ErrorRecord error;
   weir_env env{};
   env.struct_size = sizeof(env);
-  env.tile_end = kernel->tiles();
+  env.tile_end = kernel.tiles();
   env.error = error.get();
+  if (stream != nullptr) {
+    env.stream = stream->handle();
+    env.native_stream = stream->native();
+  }
   std::unique_lock<std::mutex> running(cache_->running, std::defer_lock);
-  if ((kernel->flags() & WEIR_KERNEL_STATEFUL) != 0) running.lock();
-  const int32_t code = kernel->fn()(kernel->state(), regs.data(), &env);
-  if (code != 0) return error.ToStatus(code, spec_.node->op().name);
-  return outputs;
+  if ((kernel.flags() & WEIR_KERNEL_STATEFUL) != 0) running.lock();
+  const int32_t code = kernel.fn()(kernel.state(), regs.data(), &env);
+  const Status status = code == 0 ? Status() : error.ToStatus(code, spec_.node->op().name);
+  if (stream == nullptr) return status;
+  stream->Launched();
+  if (!status.ok()) stream->Refused(status, error.get()->flags);
+  return status;
+}
+
+Result<Tensor> NodeCall::ToHost(const Tensor& tensor, RunStreams* streams) {
+  return streams != nullptr ? streams->ToHost(*spec_.device, tensor) : spec_.device->ToHost(tensor);
 }
 
 }  // namespace weir::execute

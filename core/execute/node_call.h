@@ -17,12 +17,15 @@
 
 namespace weir::execute {
 
+class RunStreams;
+
 /// What one run of a plan keeps to.
 struct StepArgs {
   int64_t step_id = 0;
   const kernel::RunControl* control = nullptr;  // null = nothing ends it early
   int inter_op = 1;                             // tasks at once
   int intra_op = 0;                             // threads of parallel_for in one op; 0 = all
+  RunStreams* streams = nullptr;                // of the run; work on a device with streams is enqueued there
 };
 
 /// The slow path for nodes that a plan cannot bind, and the way constants are folded. Thread-safe.
@@ -39,20 +42,22 @@ class NodeCall {
 
  private:
   struct Cache;
-  Result<std::vector<Tensor>> RunUniversal(const std::vector<Tensor>& inputs);
-  Result<std::vector<Tensor>> RunBuiltin(std::vector<Tensor> inputs);
+  Result<std::vector<Tensor>> RunUniversal(const std::vector<Tensor>& inputs, RunStreams* streams);
+  Result<std::vector<Tensor>> RunBuiltin(std::vector<Tensor> inputs, RunStreams* streams);
   Result<std::vector<Tensor>> RunStrings(const std::vector<Tensor>& inputs, const StepArgs& step);
   Result<std::vector<Tensor>> RunKernels(const std::vector<const kernel::KernelEntry*>& entries, op::AttrView attrs,
                                          std::vector<Tensor> inputs, std::span<const DType> output_types,
                                          const StepArgs& step);
   Result<std::vector<Tensor>> RunPrepared(const kernel::KernelEntry& entry, op::AttrView attrs,
                                           std::vector<Tensor>& inputs, std::span<const DType> output_types,
-                                          const std::vector<PartialShape>& shapes);
+                                          const std::vector<PartialShape>& shapes, RunStreams* streams);
+  Status Launch(const kernel::PreparedKernel& kernel, const std::vector<weir_reg>& regs, device::Stream* stream);
   Result<std::shared_ptr<kernel::PreparedKernel>> Prepare(const kernel::KernelEntry& entry, op::AttrView attrs,
                                                           const std::vector<Tensor>& inputs,
                                                           std::span<const DType> output_types,
                                                           const std::vector<PartialShape>& shapes);
-  Result<std::vector<PartialShape>> Infer(const std::vector<Tensor>& inputs);
+  Result<std::vector<PartialShape>> Infer(const std::vector<Tensor>& inputs, RunStreams* streams);
+  Result<Tensor> ToHost(const Tensor& tensor, RunStreams* streams);
 
   plan::CallSpec spec_;
   std::vector<int> input_args_;

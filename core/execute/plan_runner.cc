@@ -5,11 +5,6 @@
 #include "core/execute/instance_internal.h"
 
 namespace weir::execute {
-namespace {
-
-constexpr size_t kIdleInstances = 16;
-
-}  // namespace
 
 PlanRunner::PlanRunner(std::unique_ptr<plan::ExecutionPlan> plan) : plan_(std::move(plan)) {
   calls_.reserve(plan_->calls.size());
@@ -20,30 +15,28 @@ PlanRunner::PlanRunner(std::unique_ptr<plan::ExecutionPlan> plan) : plan_(std::m
   }
 }
 
-PlanRunner::~PlanRunner() { delete idle_.load(); }
+PlanRunner::~PlanRunner() {
+  for (std::atomic<Instance*>& idle : idle_) delete idle.load();
+}
 
 Result<std::unique_ptr<PlanRunner::Instance>> PlanRunner::Acquire() {
-  if (Instance* instance = idle_.exchange(nullptr, std::memory_order_acquire))
-    return std::unique_ptr<Instance>(instance);
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    if (!more_idle_.empty()) {
-      std::unique_ptr<Instance> instance = std::move(more_idle_.back());
-      more_idle_.pop_back();
-      return instance;
+  for (std::atomic<Instance*>& idle : idle_) {
+    if (idle.load(std::memory_order_relaxed) == nullptr) continue;
+    if (Instance* instance = idle.exchange(nullptr, std::memory_order_acquire)) {
+      return std::unique_ptr<Instance>(instance);
     }
   }
   return Instance::Make(*plan_);
 }
 
 void PlanRunner::Release(std::unique_ptr<Instance> instance) {
-  Instance* expected = nullptr;
-  if (idle_.compare_exchange_strong(expected, instance.get(), std::memory_order_release)) {
+  for (std::atomic<Instance*>& idle : idle_) {
+    Instance* expected = nullptr;
+    if (idle.load(std::memory_order_relaxed) != nullptr) continue;
+    if (!idle.compare_exchange_strong(expected, instance.get(), std::memory_order_release)) continue;
     (void)instance.release();
     return;
   }
-  const std::lock_guard<std::mutex> lock(mutex_);
-  if (more_idle_.size() < kIdleInstances) more_idle_.push_back(std::move(instance));
 }
 
 Status PlanRunner::Run(std::span<const Tensor> feeds, std::vector<Tensor>* fetches, const StepArgs& step) {

@@ -2,6 +2,7 @@
 #ifndef WEIR_CORE_EXECUTE_PLAN_RUNNER_H_
 #define WEIR_CORE_EXECUTE_PLAN_RUNNER_H_
 
+#include <array>
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -45,9 +46,7 @@ class PlanRunner {
   std::unique_ptr<plan::ExecutionPlan> plan_;
   std::vector<NodeCall> calls_;                              // by ExecutionPlan::calls
   std::vector<std::unique_ptr<std::mutex>> kernel_mutexes_;  // by kernel, set for kernels that change their state
-  std::atomic<Instance*> idle_{nullptr};                     // the instance that the next run takes without a lock
-  std::mutex mutex_;                                         // protects more_idle_
-  std::vector<std::unique_ptr<Instance>> more_idle_;
+  std::array<std::atomic<Instance*>, 16> idle_{};            // instances for the next runs
 };
 
 }  // namespace weir::execute

@@ -77,15 +77,24 @@ class Renamer {
 
   /// A serialized VariableDef; other bytes, which the key of the collection tells apart, stay as they are.
   Result<std::string> Bytes(const std::string& key, const std::string& bytes) const {
-    static const std::set<std::string_view> kOfVariables = {
-        "variables",       "trainable_variables",      "local_variables",
-        "model_variables", "moving_average_variables", "trainable_resource_variables"};
+    static const std::set<std::string_view> kOfVariables = {"variables",
+                                                            "trainable_variables",
+                                                            "local_variables",
+                                                            "model_variables",
+                                                            "moving_average_variables",
+                                                            "trainable_resource_variables",
+                                                            "metric_variables",
+                                                            "global_step"};
     if (prefix_.empty() || !kOfVariables.contains(key)) return bytes;
     tf::VariableDef def;
     WEIR_TRY(proto::ParseBinary(bytes, "VariableDef", def));
     for (std::string* name : {def.mutable_variable_name(), def.mutable_initializer_name(), def.mutable_snapshot_name(),
                               def.mutable_initial_value_name()}) {
       *name = Name(*name);
+    }
+    if (def.has_save_slice_info_def()) {
+      tf::SaveSliceInfoDef& slice = *def.mutable_save_slice_info_def();
+      slice.set_full_name(Name(slice.full_name()));
     }
     return proto::Serialize(def, "VariableDef");
   }

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "core/base/status.h"
+#include "core/device/stream.h"
 #include "core/tensor/tensor.h"
 
 namespace weir::kernel {
@@ -28,6 +29,7 @@ struct Variable {
   std::shared_mutex mutex;
   Tensor value;
   DType dtype = DType::kInvalid;
+  device::SharedMemoryUse use;  // what streams still do with `value`
 };
 
 /// The resources that a session (or a server's sessions together) can see. Thread-safe.

@@ -62,7 +62,8 @@ Status Builder::EmitKernel() {
                  options_.node_resources,
                  {}};
   std::vector<const kernel::KernelEntry*> ranked =
-      RankKernels(*options_.kernels, node, operands.input_specs, operands.output_specs, operands.shapes_known, *device);
+      RankKernels(*options_.kernels, node, operands.input_specs, operands.output_specs, operands.shapes_known, *device,
+                  options_.calibration);
   if (ranked.empty() && !operands.strings) {
     return Fail(kernel::NoKernelError(*options_.kernels, node.attrs, node.name, {device->info().kind}));
   }
@@ -170,8 +171,9 @@ Status Builder::Bind(std::unique_ptr<kernel::PreparedKernel> kernel, const std::
       value.storage = AddStorage(std::move(scratch));
       outputs.push_back(AddValue(std::move(value)));
     }
-    Instruction& instruction =
-        Emit(locks.empty() && !serialized ? Opcode::kKernel : Opcode::kLockedKernel, inputs, outputs);
+    const Opcode plain = DeviceOf(current_)->has_streams() ? Opcode::kStreamKernel : Opcode::kKernel;
+    Instruction& instruction = Emit(locks.empty() && !serialized ? plain : Opcode::kLockedKernel, inputs, outputs);
+    instruction.space = static_cast<int16_t>(SpaceOf(placement_.device_of[static_cast<size_t>(current_)]));
     instruction.fn = kernel->fn();
     instruction.state = kernel->state();
     instruction.serialized = serialized;
@@ -200,7 +202,8 @@ Status Builder::EmitCall(std::vector<const kernel::KernelEntry*> kernels) {
   call.graph = step_.graph;
   call.node = Current().source;
   call.kernels = std::move(kernels);
-  call.device = DeviceOf(current_);
+  // Strings live on the host, whoever moves them.
+  call.device = operands.strings && plan_->host_device != nullptr ? plan_->host_device : DeviceOf(current_);
   call.resources = options_.node_resources;
   call.registry = options_.kernels;
   if (op.run_by == op::RunBy::kBuiltin) {

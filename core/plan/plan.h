@@ -16,6 +16,7 @@
 #include "core/graph/step_graph.h"
 #include "core/graph/subgraph.h"
 #include "core/kernel/builtin.h"
+#include "core/kernel/calibration.h"
 #include "core/kernel/node_resources.h"
 #include "core/kernel/prepared.h"
 #include "core/kernel/registry.h"
@@ -32,7 +33,7 @@ struct Storage {
     kArena,     // at `offset` of the space's arena
     kConstant,  // `constant`
     kFeed,      // the caller's tensor number `feed`
-    kFresh,     // allocated anew for every run because the caller keeps it; size known
+    kFresh,     // the caller keeps it: made anew for a run unless the caller has let go of the last one; size known
     kOwned,     // a tensor that an instruction makes while running
     kVariable,  // the current value of variable number `variable`
     kBound,     // one of `sources`, whichever a Merge chose last
@@ -121,6 +122,7 @@ enum class Tier : uint8_t { kT0, kT2 };
 
 enum class Opcode : uint8_t {
   kKernel,         // fn over slots; the fast path
+  kStreamKernel,   // the same, on a stream of the device whose memory is `space`
   kLockedKernel,   // the same under variable locks, or serialized by the kernel's own mutex
   kCall,           // CallSpec number `detail` on tensors
   kReadVariable,   // variable -> owned storage
@@ -147,6 +149,7 @@ struct Instruction {
   uint16_t inputs = 0;
   uint16_t outputs = 0;
   Opcode opcode = Opcode::kKernel;
+  int16_t space = kHostSpace;  // kStreamKernel, kLockedKernel: where the kernel runs
   bool validate_shape = true;  // kAssign
   bool serialized = false;     // kLockedKernel: the kernel changes its state
   uint32_t locks_begin = 0;    // into ExecutionPlan::locks
@@ -206,6 +209,8 @@ struct PlanOptions {
   kernel::NodeResources* node_resources = nullptr;
   /// Ops that may run at once; 1 = one after the other, but for those that block.
   int parallelism = 1;
+  /// Measured times by which kernels are ranked where it has them; null = declared costs only.
+  const kernel::Calibration* calibration = nullptr;
 };
 
 /// Orders the nodes (writers of variables as late as edges allow, so that updates happen in place), chooses and
@@ -226,12 +231,14 @@ double DeclaredNanoseconds(const kernel::KernelEntry& entry, const weir_node& no
                            std::span<const kernel::OperandSpec> inputs, std::span<const kernel::OperandSpec> outputs,
                            bool shapes_known, device::Device& device);
 
-/// Kernels of a node on a device, best first: by declared cost for these operands, then priority, then plugin name.
-/// With unknown shapes the order is by priority and name. Those whose `supports` says no are left out.
+/// Kernels of a node on a device, best first: by calibrated times where `calibration` (which may be null) has one for
+/// each of them, else by declared cost for these operands; then priority, then plugin name. With unknown shapes the
+/// order is by priority and name. Those whose `supports` says no are left out.
 std::vector<const kernel::KernelEntry*> RankKernels(const kernel::KernelRegistry& kernels, const weir_node& node,
                                                     std::span<const kernel::OperandSpec> inputs,
                                                     std::span<const kernel::OperandSpec> outputs, bool shapes_known,
-                                                    device::Device& device);
+                                                    device::Device& device,
+                                                    const kernel::Calibration* calibration = nullptr);
 
 }  // namespace weir::plan
 

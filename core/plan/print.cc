@@ -9,6 +9,8 @@ const char* Name(Opcode opcode) {
   switch (opcode) {
     case Opcode::kKernel:
       return "kernel";
+    case Opcode::kStreamKernel:
+      return "launch";
     case Opcode::kLockedKernel:
       return "locked";
     case Opcode::kCall:

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <string>
 #include <utility>
 
 #include "core/plan/plan.h"
@@ -68,7 +69,7 @@ double DeclaredNanoseconds(const kernel::KernelEntry& entry, const weir_node& no
 std::vector<const kernel::KernelEntry*> RankKernels(const kernel::KernelRegistry& kernels, const weir_node& node,
                                                     std::span<const kernel::OperandSpec> inputs,
                                                     std::span<const kernel::OperandSpec> outputs, bool shapes_known,
-                                                    device::Device& device) {
+                                                    device::Device& device, const kernel::Calibration* calibration) {
   std::vector<const kernel::KernelEntry*> found = kernels.Find(node.attrs, device.info().platform);
   if (!shapes_known || found.size() < 2) return found;
   Result<weir_device*> open = device.Open();
@@ -81,6 +82,12 @@ std::vector<const kernel::KernelEntry*> RankKernels(const kernel::KernelRegistry
     Result<weir_cost> cost = kernel::Estimate(*entry, node, inputs, outputs, *open, profile);
     timed.emplace_back(TimeOf(cost.ok() ? *cost : DeclaredCost(*entry->record, inputs, outputs), profile, dtype),
                        entry);
+  }
+  if (calibration != nullptr) {
+    std::vector<std::string> plugins;
+    for (const auto& [time, entry] : timed) plugins.push_back(entry->plugin);
+    const std::vector<double> measured = calibration->Times(node.attrs, inputs, plugins);
+    for (size_t i = 0; i < measured.size(); ++i) timed[i].first = measured[i];
   }
   std::stable_sort(timed.begin(), timed.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<const kernel::KernelEntry*> ranked;

@@ -171,8 +171,15 @@ class Loader {
     const auto limits = options_.memory.find(fmt::format("{}:{}", info.kind, ordinal));
     const device::MemoryOptions memory = limits == options_.memory.end() ? device::MemoryOptions() : limits->second;
     platforms_.insert(info.platform);
-    catalogue_.devices_.Add(
-        std::make_shared<device::Device>(std::move(info), module->devices(), module->cost(), memory, module));
+    const bool synchronous = (info.flags & WEIR_DEVICE_SYNC_ONLY) != 0;
+    auto device = std::make_shared<device::Device>(std::move(info), module->devices(), module->cost(), memory, module);
+    if (!synchronous && module->streams().Complete()) {
+      device->SetStreamApis(module->streams());
+    } else if (!synchronous && module->streams().stream != nullptr) {
+      faults.push_back(fmt::format("the table {} lacks functions; {} is used without streams", WEIR_STREAM_INTERFACE,
+                                   device->name()));
+    }
+    catalogue_.devices_.Add(std::move(device));
     return true;
   }
 

@@ -177,6 +177,10 @@ class ModuleTable {
     module->devices_ = Interface<weir_device_api>(*started->table, WEIR_DEVICE_INTERFACE);
     module->kernels_ = Interface<weir_kernels_api>(*started->table, WEIR_KERNELS_INTERFACE);
     module->cost_ = Interface<weir_cost_api>(*started->table, WEIR_COST_INTERFACE);
+    module->streams_ = {Interface<weir_stream_api>(*started->table, WEIR_STREAM_INTERFACE),
+                        Interface<weir_memory_api>(*started->table, WEIR_MEMORY_INTERFACE),
+                        Interface<weir_copy_api>(*started->table, WEIR_COPY_INTERFACE),
+                        Interface<weir_native_api>(*started->table, WEIR_NATIVE_INTERFACE)};
     return module;
   }
 

@@ -35,6 +35,7 @@ class Module {
   const weir_device_api* devices() const { return devices_; }
   const weir_kernels_api* kernels() const { return kernels_; }
   const weir_cost_api* cost() const { return cost_; }
+  const device::StreamApis& streams() const { return streams_; }
 
   /// The plugin's devices, without names. DeadlineExceeded when it does not return within `limit`, after which it is
   /// not called again. Records that cannot be used are told in `faults`.
@@ -48,6 +49,7 @@ class Module {
   const weir_device_api* devices_ = nullptr;
   const weir_kernels_api* kernels_ = nullptr;
   const weir_cost_api* cost_ = nullptr;
+  device::StreamApis streams_;
   std::mutex mutex_;  // serializes enumerate, protects hung_
   Status hung_;
 };

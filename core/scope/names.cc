@@ -40,12 +40,7 @@ std::string Names::Unique(std::string_view name) {
   return std::string(name) + tail;
 }
 
-void Names::MarkUsed(std::string_view name) {
-  for (size_t slash = name.find('/'); slash != std::string_view::npos; slash = name.find('/', slash + 1)) {
-    used_.emplace(Lower(name.substr(0, slash)), 1);
-  }
-  used_.emplace(Lower(name), 1);
-}
+void Names::MarkUsed(std::string_view name) { used_.emplace(Lower(name), 1); }
 
 Result<std::string> Names::Enter(std::string_view name) {
   std::string path;

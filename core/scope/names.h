@@ -17,7 +17,7 @@ class Names {
  public:
   /// A free name for `name` taken as a full path, and marks it used.
   std::string Unique(std::string_view name);
-  /// Marks a name that came from elsewhere (an imported graph) as used, together with the scopes in it.
+  /// Marks a name that came from elsewhere (an imported graph) as used; the scopes in it are not, and can be opened.
   void MarkUsed(std::string_view name);
 
   /// Opens the scope `name` below the current one; returns its path with a trailing slash. A name that ends in "/" is

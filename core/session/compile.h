@@ -9,6 +9,7 @@
 #include "core/base/status.h"
 #include "core/execute/plan_runner.h"
 #include "core/graph/step_graph.h"
+#include "core/kernel/calibration.h"
 #include "core/kernel/node_resources.h"
 #include "core/place/explanation.h"
 #include "core/session/runtime.h"
@@ -28,7 +29,8 @@ struct CompileContext {
   const SessionOptions& options;
   kernel::ResourceScope& resources;
   kernel::NodeResources& node_resources;
-  int parallelism = 1;  // ops that may run at once
+  int parallelism = 1;                               // ops that may run at once
+  const kernel::Calibration* calibration = nullptr;  // of SessionOptions::profile_file
   StatePlaces* places = nullptr;
 };
 

@@ -14,33 +14,10 @@
 #include "core/kernel/compute_pool.h"
 #include "core/session/compile.h"
 #include "core/session/resolve.h"
+#include "core/session/signature.h"
 
 namespace weir::session {
 namespace {
-
-constexpr size_t kSpecialisations = 16;
-
-/// A plan for one combination of fed types and shapes.
-struct Specialisation {
-  std::vector<DType> types;
-  std::vector<Shape> shapes;
-  std::unique_ptr<execute::PlanRunner> runner;
-
-  bool Fits(std::span<const Tensor> feeds) const {
-    for (size_t i = 0; i < feeds.size(); ++i) {
-      if (types[i] != feeds[i].dtype() || !(shapes[i] == feeds[i].shape())) return false;
-    }
-    return true;
-  }
-};
-
-/// Feeds, fetches and targets with the plans made for them so far.
-struct Signature {
-  ResolvedNames names;
-  std::mutex mutex;                                                    // protects specialisations
-  std::vector<std::shared_ptr<const Specialisation>> specialisations;  // most recent first
-  std::mutex compiling;                                                // one compilation at a time
-};
 
 /// Names in an order that tells signatures apart; no name contains these separators.
 std::string KeyOf(std::span<const Feed> feeds, std::span<const std::string> fetches,
@@ -58,8 +35,13 @@ std::string KeyOf(std::span<const Feed> feeds, std::span<const std::string> fetc
 
 class Session::Impl {
  public:
-  Impl(std::shared_ptr<Runtime> runtime, const graph::Graph& graph, SessionOptions options)
-      : runtime_(std::move(runtime)), graph_(graph), options_(std::move(options)), resources_(options_.resources) {
+  Impl(std::shared_ptr<Runtime> runtime, const graph::Graph& graph, SessionOptions options,
+       std::shared_ptr<const kernel::Calibration> calibration)
+      : runtime_(std::move(runtime)),
+        graph_(graph),
+        options_(std::move(options)),
+        calibration_(std::move(calibration)),
+        resources_(options_.resources) {
     if (!resources_) resources_ = std::make_shared<kernel::ResourceScope>();
     inter_op_ = options_.inter_op_parallelism_threads;
     if (inter_op_ <= 0) inter_op_ = kernel::ComputePool::Get().parallelism();
@@ -74,25 +56,23 @@ class Session::Impl {
     }
     std::vector<std::string> feed_names;
     for (const Feed& feed : feeds) feed_names.push_back(feed.first);
-    WEIR_ASSIGN(std::shared_ptr<Signature> made, MakeSignature(Asking::kRun, feed_names, fetches, targets));
+    WEIR_ASSIGN(std::unique_ptr<Signature> made, MakeSignature(Asking::kRun, feed_names, fetches, targets));
     const std::unique_lock<std::shared_mutex> lock(mutex_);
     return by_key_.emplace(key, std::move(made)).first->second;
   }
 
-  Result<std::shared_ptr<Signature>> MakeSignature(Asking asking, std::span<const std::string> feeds,
+  Result<std::unique_ptr<Signature>> MakeSignature(Asking asking, std::span<const std::string> feeds,
                                                    std::span<const std::string> fetches,
                                                    std::span<const std::string> targets) {
     WEIR_TRY(CheckDevices());
     WEIR_ASSIGN(ResolvedNames names, Resolve(graph_, asking, feeds, fetches, targets));
-    auto signature = std::make_shared<Signature>();
-    signature->names = std::move(names);
-    return signature;
+    return std::make_unique<Signature>(std::move(names));
   }
 
   Status RunSignature(Signature& signature, std::span<const Tensor> feeds, std::vector<Tensor>* fetches,
                       const RunOptions& options, RunReport* report) {
     if (closed_.load(std::memory_order_relaxed)) return Cancelled("Session has been closed.");
-    WEIR_ASSIGN(const std::shared_ptr<const Specialisation> plan, Specialise(signature, feeds));
+    WEIR_ASSIGN(const Signature::Pin plan, Specialise(signature, feeds));
     if (report != nullptr) Describe(plan->runner->plan(), options, report);
     kernel::RunControl control;
     control.closed = &closed_;
@@ -107,22 +87,7 @@ class Session::Impl {
     return plan->runner->Run(feeds, fetches, step);
   }
 
-  void AddCallable(std::shared_ptr<Signature> signature, CallableHandle* handle) {
-    const std::unique_lock<std::shared_mutex> lock(mutex_);
-    *handle = next_callable_++;
-    callables_.emplace(*handle, std::move(signature));
-  }
-
-  std::shared_ptr<Signature> FindCallable(CallableHandle handle) const {
-    const std::shared_lock<std::shared_mutex> lock(mutex_);
-    const auto found = callables_.find(handle);
-    return found == callables_.end() ? nullptr : found->second;
-  }
-
-  bool RemoveCallable(CallableHandle handle) {
-    const std::unique_lock<std::shared_mutex> lock(mutex_);
-    return callables_.erase(handle) != 0;
-  }
+  CallableTable& callables() { return callables_; }
 
   Result<place::Explanation> Explain(std::span<const Feed> feeds, std::span<const std::string> fetches,
                                      std::span<const std::string> targets) {
@@ -131,8 +96,7 @@ class Session::Impl {
     std::vector<Tensor> values;
     for (const Feed& feed : feeds) values.push_back(feed.second);
     WEIR_ASSIGN(const graph::StepRequest request, RequestFor(*signature, values));
-    const CompileContext context{*runtime_, options_, *resources_, node_resources_, inter_op_, &state_places_};
-    return session::ExplainPlacement(context, graph_, request);
+    return session::ExplainPlacement(Context(), graph_, request);
   }
 
   void Close() { closed_.store(true); }
@@ -156,52 +120,40 @@ class Session::Impl {
     return Status();
   }
 
-  Result<std::shared_ptr<const Specialisation>> Specialise(Signature& signature, std::span<const Tensor> feeds) {
-    if (feeds.size() != signature.names.feeds.size()) {
-      return InvalidArgument("{} feeds were given, the signature has {}", feeds.size(), signature.names.feeds.size());
+  Result<Signature::Pin> Specialise(Signature& signature, std::span<const Tensor> feeds) {
+    const ResolvedNames& names = signature.names();
+    if (feeds.size() != names.feeds.size()) {
+      return InvalidArgument("{} feeds were given, the signature has {}", feeds.size(), names.feeds.size());
     }
-    if (auto found = FindSpecialisation(signature, feeds)) return found;
+    if (Signature::Pin found = signature.Find(feeds)) return found;
     const std::lock_guard<std::mutex> compiling(signature.compiling);
-    if (auto found = FindSpecialisation(signature, feeds)) return found;  // made while this thread waited
-    auto made = std::make_shared<Specialisation>();
+    if (Signature::Pin found = signature.Find(feeds)) return found;  // made while this thread waited
+    auto made = std::make_unique<Specialisation>();
     for (const Tensor& feed : feeds) {
       made->types.push_back(feed.dtype());
       made->shapes.push_back(feed.shape());
     }
     WEIR_ASSIGN(const graph::StepRequest request, RequestFor(signature, feeds));
-    const CompileContext context{*runtime_, options_, *resources_, node_resources_, inter_op_, &state_places_};
     place::Explanation explanation;
-    WEIR_ASSIGN(made->runner, Compile(context, graph_, request, &explanation));
+    WEIR_ASSIGN(made->runner, Compile(Context(), graph_, request, &explanation));
     LogPlacement(made->runner->plan(), explanation);
-    const std::lock_guard<std::mutex> lock(signature.mutex);
-    signature.specialisations.insert(signature.specialisations.begin(), made);
-    if (signature.specialisations.size() > kSpecialisations) signature.specialisations.pop_back();
-    return std::shared_ptr<const Specialisation>(std::move(made));
+    return signature.Add(std::move(made));
+  }
+
+  CompileContext Context() {
+    return {*runtime_, options_, *resources_, node_resources_, inter_op_, calibration_.get(), &state_places_};
   }
 
   Result<graph::StepRequest> RequestFor(const Signature& signature, std::span<const Tensor> feeds) const {
+    const ResolvedNames& names = signature.names();
     graph::StepRequest request;
-    request.fetches = signature.names.fetches;
-    request.targets = signature.names.targets;
+    request.fetches = names.fetches;
+    request.targets = names.targets;
     for (size_t i = 0; i < feeds.size(); ++i) {
-      const graph::Endpoint endpoint = signature.names.feeds[i];
-      WEIR_TRY(CheckFeed(endpoint, feeds[i]));
-      request.feeds.push_back({endpoint, feeds[i].dtype(), PartialShape(feeds[i].shape())});
+      WEIR_TRY(CheckFeed(names.feeds[i], feeds[i]));
+      request.feeds.push_back({names.feeds[i], feeds[i].dtype(), PartialShape(feeds[i].shape())});
     }
     return request;
-  }
-
-  static std::shared_ptr<const Specialisation> FindSpecialisation(Signature& signature, std::span<const Tensor> feeds) {
-    const std::lock_guard<std::mutex> lock(signature.mutex);
-    auto& all = signature.specialisations;
-    for (size_t i = 0; i < all.size(); ++i) {
-      if (!all[i]->Fits(feeds)) continue;
-      if (i != 0)
-        std::rotate(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(i),
-                    all.begin() + static_cast<std::ptrdiff_t>(i) + 1);
-      return all.front();
-    }
-    return nullptr;
   }
 
   Status CheckFeed(graph::Endpoint endpoint, const Tensor& value) const {
@@ -261,6 +213,7 @@ class Session::Impl {
   std::shared_ptr<Runtime> runtime_;
   const graph::Graph& graph_;
   const SessionOptions options_;
+  const std::shared_ptr<const kernel::Calibration> calibration_;
   std::shared_ptr<kernel::ResourceScope> resources_;
   kernel::NodeResources node_resources_;  // outlives the plans, whose kernels refer to it
   StatePlaces state_places_;
@@ -275,8 +228,7 @@ class Session::Impl {
   std::atomic<int64_t> steps_{0};
   mutable std::shared_mutex mutex_;  // protects the maps below
   std::unordered_map<std::string, std::shared_ptr<Signature>> by_key_;
-  std::unordered_map<CallableHandle, std::shared_ptr<Signature>> callables_;
-  CallableHandle next_callable_ = 1;
+  CallableTable callables_;
 };
 
 Session::Session(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -292,7 +244,12 @@ Result<std::unique_ptr<Session>> Session::Make(std::shared_ptr<Runtime> runtime,
         "`weir plugins --why`",
         folders.empty() ? "no folder" : folders);
   }
-  return std::unique_ptr<Session>(new Session(std::make_unique<Impl>(std::move(runtime), graph, std::move(options))));
+  std::shared_ptr<const kernel::Calibration> calibration;
+  if (!options.profile_file.empty()) {
+    WEIR_ASSIGN(calibration, kernel::Calibration::Read(options.profile_file));
+  }
+  return std::unique_ptr<Session>(
+      new Session(std::make_unique<Impl>(std::move(runtime), graph, std::move(options), std::move(calibration))));
 }
 
 Result<std::vector<Tensor>> Session::Run(std::span<const Feed> feeds, std::span<const std::string> fetches,
@@ -310,21 +267,19 @@ Result<std::vector<Tensor>> Session::Run(std::span<const Feed> feeds, std::span<
 
 Result<CallableHandle> Session::MakeCallable(const CallableOptions& options) {
   if (impl_->closed()) return Cancelled("Session has been closed.");
-  WEIR_ASSIGN(std::shared_ptr<Signature> signature,
+  WEIR_ASSIGN(std::unique_ptr<Signature> signature,
               impl_->MakeSignature(Asking::kCallable, options.feeds, options.fetches, options.targets));
-  CallableHandle handle = 0;
-  impl_->AddCallable(std::move(signature), &handle);
-  return handle;
+  return impl_->callables().Add(std::move(signature));
 }
 
 Status Session::RunCallable(CallableHandle handle, std::span<const Tensor> feeds, std::vector<Tensor>* fetches) {
-  const std::shared_ptr<Signature> signature = impl_->FindCallable(handle);
+  const PinnedSlot<Signature>::Pin signature = impl_->callables().Find(handle);
   if (!signature) return InvalidArgument("No such callable handle: {}", handle);
   return impl_->RunSignature(*signature, feeds, fetches, {}, nullptr);
 }
 
 Status Session::ReleaseCallable(CallableHandle handle) {
-  return impl_->RemoveCallable(handle) ? Status() : InvalidArgument("No such callable handle: {}", handle);
+  return impl_->callables().Remove(handle) ? Status() : InvalidArgument("No such callable handle: {}", handle);
 }
 
 Status Session::Close() {

@@ -44,6 +44,8 @@ struct SessionOptions {
   int intra_op_parallelism_threads = 0;
   /// Limit of every run that states none itself; 0 = none.
   int64_t operation_timeout_in_ms = 0;
+  /// A calibration file (core/kernel/calibration.h) by which kernels are chosen; empty = by declared costs.
+  std::string profile_file;
   /// Where variables live; null = a scope of this session's own.
   std::shared_ptr<kernel::ResourceScope> resources;
 };

@@ -2,6 +2,9 @@
 #include "sdk/cpp/plugin.h"
 
 #include "plugins/kernels_eigen/families.h"
+#if defined(WEIR_FOR_ASYNC_EXAMPLE)
+#include "sdk/examples/async_device/async_kernels.h"
+#endif
 
 namespace weir::kernels_eigen {
 namespace {
@@ -43,7 +46,10 @@ void AddRest(sdk::KernelTable& k) {
 }  // namespace
 }  // namespace weir::kernels_eigen
 
-#if defined(WEIR_HOT_FAMILIES_ONLY)
+#if defined(WEIR_FOR_ASYNC_EXAMPLE)
+WEIR_PLUGIN("kernels_async", "0.1.0", "weir", WEIR_ASYNC_PLATFORM,
+            async_device::AsyncKernels<weir::kernels_eigen::AddHot, weir::kernels_eigen::AddRest>)
+#elif defined(WEIR_HOT_FAMILIES_ONLY)
 WEIR_PLUGIN("kernels_eigen", "0.1.0", "weir", "cpu", weir::sdk::Kernels<weir::kernels_eigen::AddHot>)
 #else
 WEIR_PLUGIN("kernels_eigen", "0.1.0", "weir", "cpu",

@@ -14,8 +14,8 @@
 //     void Profile(weir_profile& profile) const;                 // optional: what it costs ("cost/1")
 //   };
 //
-// This wrapper is for devices whose memory has addresses and whose work is done when a call returns. Copy and Fill may
-// return void, or a code with a trailing `const Error&` parameter. Everything may throw; nothing crosses the boundary.
+// This wrapper is for devices whose memory has addresses and whose work is done when a call returns; stream_device.h is
+// for the others. Copy and Fill may return void, or a code with a trailing `const Error&` parameter. Everything may throw; nothing crosses the boundary.
 #ifndef WEIR_SDK_CPP_DEVICE_H_
 #define WEIR_SDK_CPP_DEVICE_H_
 
@@ -150,16 +150,18 @@ struct Devices {
                                           kHasSetOptions ? &SetOptions : nullptr};
       return &api;
     }
-    if constexpr (requires(const D& device, weir_profile& profile) { device.Profile(profile); }) {
-      if (id == WEIR_COST_INTERFACE) {
-        static const weir_cost_api api = {sizeof(weir_cost_api), 0, &Profile, nullptr, nullptr};
-        return &api;
-      }
-    }
-    return nullptr;
+    return id == WEIR_COST_INTERFACE ? CostTable() : nullptr;
   }
 
- private:
+ protected:
+  static const weir_cost_api* CostTable() {
+    if constexpr (requires(const D& device, weir_profile& profile) { device.Profile(profile); }) {
+      static const weir_cost_api api = {sizeof(weir_cost_api), 0, &Profile, nullptr, nullptr};
+      return &api;
+    } else {
+      return nullptr;
+    }
+  }
   static constexpr bool kHasMemInfo = requires(D & d, uint32_t space, uint64_t& n) { d.MemInfo(space, n, n, n); };
   static constexpr bool kHasSetOptions = requires(D & d, const sdk::Options& options) { d.SetOptions(options); };
 

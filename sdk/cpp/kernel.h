@@ -33,7 +33,7 @@
 // Type attributes: k.Add<Gather>("Gather", Attr("Tparams", kAnyBits), Attr("Tindices", Types<int32_t, int64_t>()))
 // gives template <class T, class I> Run; a bare Types<…>() stands for attribute "T"; without one Run is no template.
 // Outputs whose shape depends on data: write `template <class T> int32_t Compute(Context& ctx)` instead of Run; then
-// Prepare takes (const Node&, const Error&). `static Cost Estimate(const Prep&)` is optional.
+// Prepare takes (const Node&, const Error&). `static Cost Estimate(const Prep&)` is optional: see Cost in prepare.h.
 // Element by element: k.Unary<F>("Neg", list), k.Binary<F>("AddV2", list): elementwise.h.
 #ifndef WEIR_SDK_CPP_KERNEL_H_
 #define WEIR_SDK_CPP_KERNEL_H_
@@ -249,6 +249,15 @@ struct DynamicRunner final : DynamicState {
   }
 };
 
+template <class K>
+constexpr bool kEstimates = requires(const Prep& prep) {
+  { K::Estimate(prep) } -> std::same_as<Cost>;
+};
+template <class K>
+constexpr bool kEstimatesByProfile = requires(const Prep& prep, const weir_profile* profile) {
+  { K::Estimate(prep, profile) } -> std::same_as<Cost>;
+};
+
 template <class K, class... T>
 concept Dynamic = requires(K k, Context& ctx) {
   k.template Compute<T...>(ctx);
@@ -383,11 +392,7 @@ class KernelTable {
       kernel.record.variable_writes = Sig::kParams.Mask(internal::Param::kWrite, internal::Param::kWrite);
       if (!Sig::kConst) kernel.record.flags |= WEIR_KERNEL_STATEFUL;
     }
-    if constexpr (requires(const Prep& prep) {
-                    { K::Estimate(prep) } -> std::same_as<Cost>;
-                  }) {
-      kernel.record.estimate = &Estimate<K>;
-    }
+    if constexpr (internal::kEstimates<K> || internal::kEstimatesByProfile<K>) kernel.record.estimate = &Estimate<K>;
     kernel.variants.push_back(variant);
   }
   template <class K, class... T, class... E, class... Rest>
@@ -405,11 +410,18 @@ class KernelTable {
                          weir_error* record) noexcept;
   static void Unprepare(weir_prepared* prepared) noexcept;
   template <class K>
-  static int32_t Estimate(const weir_prep_args* args, const weir_profile*, weir_cost* cost,
+  static int32_t Estimate(const weir_prep_args* args, const weir_profile* profile, weir_cost* cost,
                           weir_error* record) noexcept {
     return Guard(record, [&]() -> int32_t {
       if (!internal::Concrete(*args)) return Error(record).Unimplemented("the shapes are not known");
-      const Cost answer = K::Estimate(Prep(*args, Error(record)));
+      const Prep prep(*args, Error(record));
+      Cost answer;
+      if constexpr (internal::kEstimatesByProfile<K>) {
+        answer = K::Estimate(prep, profile);
+      } else {
+        answer = K::Estimate(prep);
+      }
+      cost->whole_ns = answer.whole_ns;
       cost->flops = answer.flops;
       cost->bytes = answer.bytes;
       cost->fixed_ns = answer.fixed_ns;

@@ -3,6 +3,7 @@
 #define WEIR_SDK_CPP_PREPARE_H_
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -138,11 +139,14 @@ class Env {
   uint64_t tiles_;
 };
 
-/// What a call costs, for kernels with `static Cost Estimate(const Prep&)`.
+/// What a call costs, for kernels with `static Cost Estimate(const Prep&)` or `Estimate(const Prep&, const
+/// weir_profile*)`, whose profile of the device may be null. A finite whole_ns is the answer; else the profile's
+/// formula makes a time of the others.
 struct Cost {
   double flops = 0;
   double bytes = 0;
   double fixed_ns = 0;
+  double whole_ns = std::numeric_limits<double>::quiet_NaN();
 };
 
 }  // namespace weir::sdk

@@ -23,23 +23,23 @@ struct Blocking : Eigen::internal::level3_blocking<T, T> {
 // Eigen's kernel writes column-major results, so the transposed product is taken: c' = op(b)' op(a)'. A row-major
 // operand is its transpose in column-major order.
 template <class T, int kOrderB, int kOrderA>
-void Run(const Product2D& p, const GemmBlocks& blocks, const T* a, const T* b, T* c, T* packing) {
+void Run(const sdk::Product& p, const GemmBlocks& blocks, const T* a, const T* b, T* c, T* packing) {
   Blocking<T> blocking(blocks, packing);
   Eigen::internal::general_matrix_matrix_product<Index, T, kOrderB, false, T, kOrderA, false, Eigen::ColMajor, 1>::run(
-      p.n, p.m, p.k, b, p.transpose_b ? p.k : p.n, a, p.transpose_a ? p.m : p.k, c, 1, p.n, T(1), blocking, nullptr);
+      p.n, p.m, p.k, b, p.ldb(), a, p.lda(), c, 1, p.n, T(1), blocking, nullptr);
 }
 
 }  // namespace
 
 template <class T>
-GemmBlocks PlanGemm(const Product2D& product) {
+GemmBlocks PlanGemm(const sdk::Product& product) {
   Index kc = product.k, rows = product.n, columns = product.m;
   Eigen::internal::computeProductBlockingSizes<T, T>(kc, rows, columns, Index(1));
   return {kc, rows, columns};
 }
 
 template <class T>
-void Gemm(const Product2D& p, const GemmBlocks& blocks, const T* a, const T* b, T* c, T* packing) {
+void Gemm(const sdk::Product& p, const GemmBlocks& blocks, const T* a, const T* b, T* c, T* packing) {
   constexpr int kCol = Eigen::ColMajor, kRow = Eigen::RowMajor;
   std::fill(c, c + p.m * p.n, T(0));
   if (p.transpose_b) {
@@ -49,9 +49,9 @@ void Gemm(const Product2D& p, const GemmBlocks& blocks, const T* a, const T* b, 
   }
 }
 
-#define WEIR_GEMM(T)                                 \
-  template GemmBlocks PlanGemm<T>(const Product2D&); \
-  template void Gemm<T>(const Product2D&, const GemmBlocks&, const T*, const T*, T*, T*);
+#define WEIR_GEMM(T)                                    \
+  template GemmBlocks PlanGemm<T>(const sdk::Product&); \
+  template void Gemm<T>(const sdk::Product&, const GemmBlocks&, const T*, const T*, T*, T*);
 WEIR_GEMM(float)
 WEIR_GEMM(double)
 #if !defined(WEIR_KERNEL_DTYPES_SHORT)

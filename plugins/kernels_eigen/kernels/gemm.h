@@ -5,14 +5,9 @@
 #include <complex>
 #include <cstdint>
 
-namespace weir::kernels_eigen {
+#include "sdk/cpp/products.h"
 
-/// c = op(a) op(b), all row-major: op(a) is [m, k], op(b) is [k, n]; a transposed operand is stored the other way
-/// round.
-struct Product2D {
-  int64_t m = 0, n = 0, k = 0;
-  bool transpose_a = false, transpose_b = false;
-};
+namespace weir::kernels_eigen {
 
 /// How Eigen cuts a product, and how many elements of packing memory that takes.
 struct GemmBlocks {
@@ -23,9 +18,9 @@ struct GemmBlocks {
 /// T: float, double, std::complex<float>, std::complex<double>. `c` is overwritten and overlaps nothing; `packing` has
 /// blocks.Elements() elements, 64-byte aligned.
 template <class T>
-GemmBlocks PlanGemm(const Product2D& product);
+GemmBlocks PlanGemm(const sdk::Product& product);
 template <class T>
-void Gemm(const Product2D& product, const GemmBlocks& blocks, const T* a, const T* b, T* c, T* packing);
+void Gemm(const sdk::Product& product, const GemmBlocks& blocks, const T* a, const T* b, T* c, T* packing);
 
 }  // namespace weir::kernels_eigen
 

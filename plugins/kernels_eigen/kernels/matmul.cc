@@ -6,8 +6,8 @@
 #include "plugins/kernels_eigen/families.h"
 #include "plugins/kernels_eigen/kernels/gemm.h"
 #include "plugins/kernels_eigen/wrap.h"
-#include "sdk/cpp/broadcast.h"
 #include "sdk/cpp/kernel.h"
+#include "sdk/cpp/products.h"
 
 namespace weir::kernels_eigen {
 namespace {
@@ -57,7 +57,7 @@ void AddRows(const T* factors, int64_t step, const T* rows, int64_t k, int64_t n
 
 /// Plain loops, for integers, vectors and small products.
 template <class T>
-void SimpleProduct(const Product2D& p, const T* a, const T* b, T* c) {
+void SimpleProduct(const sdk::Product& p, const T* a, const T* b, T* c) {
   if (p.n == 1 && p.transpose_a) {
     std::fill(c, c + p.m, T(0));
     AddRows(b, 1, a, p.k, p.m, c);
@@ -84,15 +84,14 @@ void SimpleProduct(const Product2D& p, const T* a, const T* b, T* c) {
 
 /// One product shape in one element type: which way it is computed, and the memory that takes.
 struct Multiplier {
-  Product2D product;
+  sdk::Product product;
   GemmBlocks blocks;
   bool simple = true;
-  bool conjugate_a = false, conjugate_b = false;
 
   /// Returns bytes of scratch memory for compute type T.
   template <class T>
   uint64_t Plan() {
-    const Product2D& p = product;
+    const sdk::Product& p = product;
     simple = !kHasGemm<T> || p.m == 1 || p.n == 1 || p.k == 0 ||
              static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k) <= kSmall;
     uint64_t elements = 0;
@@ -102,22 +101,22 @@ struct Multiplier {
         elements += Aligned(blocks.Elements());
       }
     }
-    if (conjugate_a) elements += Aligned(p.m * p.k);
-    if (conjugate_b) elements += Aligned(p.k * p.n);
+    if (p.conjugate_a) elements += Aligned(p.m * p.k);
+    if (p.conjugate_b) elements += Aligned(p.k * p.n);
     return elements * sizeof(T);
   }
 
   template <class T>
   void Run(const T* a, const T* b, T* c, T* scratch) const {
-    const Product2D& p = product;
+    const sdk::Product& p = product;
     T* packing = scratch;
     if constexpr (kIsComplex<T>) {
       T* free = scratch + (simple ? 0 : Aligned(blocks.Elements()));
-      if (conjugate_a) {
+      if (p.conjugate_a) {
         a = Conjugate(a, p.m * p.k, free);
         free += Aligned(p.m * p.k);
       }
-      if (conjugate_b) b = Conjugate(b, p.k * p.n, free);
+      if (p.conjugate_b) b = Conjugate(b, p.k * p.n, free);
     }
     if constexpr (kHasGemm<T>) {
       if (!simple) return Gemm(p, blocks, a, b, c, packing);
@@ -135,43 +134,29 @@ struct Multiplier {
   }
 };
 
-/// op(x) op(y) over the last two dimensions, the others broadcast against each other.
-struct Products {
-  Multiplier multiplier;
-  sdk::Broadcast<2> batches;
-  int64_t x_size = 0, y_size = 0, out_size = 0;  // elements of one matrix
+/// What Eigen's products and ours take, in ns, on a core with this peak. Fitted to runs on AVX-512 cores; the other
+/// kernel sets do the same, so that the times compare.
+double ProductNs(const sdk::Product& p, double peak, uint32_t dtype) {
+  const double m = static_cast<double>(p.m), n = static_cast<double>(p.n), k = static_cast<double>(p.k);
+  const bool narrow = dtype == WEIR_FLOAT16 || dtype == WEIR_BFLOAT16;
+  const double widened = narrow ? 0.3 * (m * k + k * n + m * n) : 0;
+  const double wide_peak = narrow ? 4 * peak : peak;  // the profile counts the conversions
+  const bool integer = dtype == WEIR_INT16 || dtype == WEIR_INT32 || dtype == WEIR_INT64;
+  if (integer || p.m == 1 || p.n == 1 || m * n * k <= kSmall) {
+    const double strided = p.transpose_b && p.transpose_a ? 10 : 1;
+    return 40 + widened + 2 * m * n * k * strided / (0.12 * wide_peak);
+  }
+  return 300 + widened + 2 * m * n * k / (0.55 * wide_peak) + 0.3 * (m * k + k * n);
+}
 
-  int32_t Plan(sdk::Prep& prep, bool adjoint_x, bool adjoint_y, bool transpose_x, bool transpose_y) {
-    const weir_shape &x = prep.shape(0), &y = prep.shape(1), &out = prep.output(0).shape;
-    if (x.rank < 2) return prep.error().InvalidArgument("In[0] ndims must be >= 2: ", x.rank);
-    if (y.rank < 2) return prep.error().InvalidArgument("In[1] ndims must be >= 2: ", y.rank);
-    const int64_t* xd = x.dims + x.rank - 2;
-    const int64_t* yd = y.dims + y.rank - 2;
-    Product2D& p = multiplier.product;
-    p.transpose_a = adjoint_x || transpose_x;
-    p.transpose_b = adjoint_y || transpose_y;
-    p.m = xd[p.transpose_a ? 1 : 0];
-    p.k = xd[p.transpose_a ? 0 : 1];
-    p.n = yd[p.transpose_b ? 0 : 1];
-    if (yd[p.transpose_b ? 1 : 0] != p.k) {
-      return prep.error().InvalidArgument("Matrix size-incompatible: In[0]: ", x, ", In[1]: ", y);
-    }
-    const weir_shape xb{x.rank - 2, 0, x.dims}, yb{y.rank - 2, 0, y.dims};
-    if (out.rank < 2 || out.dims[out.rank - 2] != p.m || out.dims[out.rank - 1] != p.n ||
-        !batches.Plan({xb, yb}, {out.rank - 2, 0, out.dims})) {
-      return prep.error().InvalidArgument("In[0] and In[1] must have compatible batch dimensions: ", x, " vs. ", y);
-    }
-    const bool complex = prep.input(0).dtype == WEIR_COMPLEX64 || prep.input(0).dtype == WEIR_COMPLEX128;
-    multiplier.conjugate_a = adjoint_x && complex;
-    multiplier.conjugate_b = adjoint_y && complex;
-    // Matrices that share y are one taller matrix.
-    if (!p.transpose_a && sdk::SizeOf(yb) == 1) {
-      p.m *= sdk::SizeOf(xb);
-      (void)batches.Plan({weir_shape{}, weir_shape{}}, weir_shape{});
-    }
-    x_size = p.m * p.k;
-    y_size = p.k * p.n;
-    out_size = p.m * p.n;
+template <int32_t (sdk::Products::*kPlan)(const sdk::Prep&)>
+struct MatMul {
+  sdk::Products products;
+  Multiplier multiplier;
+
+  int32_t Prepare(sdk::Prep& prep) {
+    if (const int32_t code = (products.*kPlan)(prep); code != WEIR_OK) return code;
+    multiplier.product = products.one();
     prep.Scratch(ScratchBytes(prep.input(0).dtype));
     return WEIR_OK;
   }
@@ -197,64 +182,46 @@ struct Products {
   }
   /// Elements of the operands and the result in float, for 16-bit storage.
   int64_t WideElements() const {
-    return Multiplier::Aligned(x_size) + Multiplier::Aligned(y_size) + Multiplier::Aligned(out_size);
+    return Multiplier::Aligned(products.a_size()) + Multiplier::Aligned(products.b_size()) +
+           Multiplier::Aligned(products.c_size());
   }
 
   template <class T>
-  void Run(View<const T> x, View<const T> y, View<T> out, sdk::Scratch<char> scratch) const {
+  void Run(sdk::Env& env, View<const T> x, View<const T> y, View<T> out, sdk::Scratch<char> scratch) const {
     using C = sdk::Compute<T>;
     C* memory = reinterpret_cast<C*>(scratch.data());
-    if (out_size == 0) return;
-    T* to = out.data();
-    batches.ForRuns(0, batches.runs, [&](const std::array<int64_t, 2>& at) {
-      for (int64_t i = 0; i < batches.run; ++i, to += out_size) {
-        const T* a = x.data() + (at[0] + (batches.advances[0] ? i : 0)) * x_size;
-        const T* b = y.data() + (at[1] + (batches.advances[1] ? i : 0)) * y_size;
-        if constexpr (std::is_same_v<C, T>) {
-          multiplier.Run(a, b, to, memory);
-        } else {
-          C* wide_a = memory;
-          C* wide_b = wide_a + Multiplier::Aligned(x_size);
-          C* wide_c = wide_b + Multiplier::Aligned(y_size);
-          sdk::Widen(a, wide_a, x_size);
-          sdk::Widen(b, wide_b, y_size);
-          multiplier.Run(wide_a, wide_b, wide_c, wide_c + Multiplier::Aligned(out_size));
-          sdk::Narrow(wide_c, to, out_size);
-        }
+    if (products.c_size() == 0) return;
+    products.ForTiles(env, x.data(), y.data(), out.data(), [&](const T* a, const T* b, T* c, int64_t) {
+      if constexpr (std::is_same_v<C, T>) {
+        multiplier.Run(a, b, c, memory);
+      } else {
+        C* wide_a = memory;
+        C* wide_b = wide_a + Multiplier::Aligned(products.a_size());
+        C* wide_c = wide_b + Multiplier::Aligned(products.b_size());
+        sdk::Widen(a, wide_a, products.a_size());
+        sdk::Widen(b, wide_b, products.b_size());
+        multiplier.Run(wide_a, wide_b, wide_c, wide_c + Multiplier::Aligned(products.c_size()));
+        sdk::Narrow(wide_c, c, products.c_size());
       }
-      return true;
     });
   }
 
-  static sdk::Cost Estimate(const sdk::Prep& prep) {
-    const weir_shape& x = prep.shape(0);
-    const double n = static_cast<double>(sdk::SizeOf(prep.output(0).shape));
-    const double rows = x.rank >= 2 && prep.output(0).shape.rank >= 2
-                            ? static_cast<double>(prep.output(0).shape.dims[prep.output(0).shape.rank - 2])
-                            : 1;
-    const double matrix =
-        x.rank >= 2 ? static_cast<double>(x.dims[x.rank - 1]) * static_cast<double>(x.dims[x.rank - 2]) : 1;
-    const double k = rows > 0 ? matrix / rows : 0;
-    const double elements = n + static_cast<double>(prep.size(0)) + static_cast<double>(prep.size(1));
-    return {.flops = 2 * n * k, .bytes = elements * sdk::SizeOf(prep.input(0).dtype)};
+  static sdk::Cost Estimate(const sdk::Prep& prep, const weir_profile* profile) {
+    sdk::Products products;
+    sdk::Cost cost;
+    if ((products.*kPlan)(prep) != WEIR_OK) return cost;
+    const uint32_t dtype = prep.input(0).dtype;
+    const double count = static_cast<double>(products.count());
+    cost.flops = count * products.one().Flops();
+    cost.bytes =
+        static_cast<double>(prep.size(0) + prep.size(1) + sdk::SizeOf(prep.output(0).shape)) * sdk::SizeOf(dtype);
+    cost.whole_ns = count * ProductNs(products.one(), sdk::PeakFlops(profile, dtype), dtype);
+    return cost;
   }
 };
 
-struct MatMul : Products {
-  int32_t Prepare(sdk::Prep& prep) {
-    for (const uint32_t i : {0u, 1u}) {
-      if (prep.shape(i).rank == 2) continue;
-      return prep.error().InvalidArgument("In[", i, "] is not a matrix. Instead it has shape ", prep.shape(i));
-    }
-    return Plan(prep, false, false, prep.node().Bool("transpose_a"), prep.node().Bool("transpose_b"));
-  }
-};
-
-struct BatchMatMul : Products {
-  int32_t Prepare(sdk::Prep& prep) {
-    return Plan(prep, prep.node().Bool("adj_x"), prep.node().Bool("adj_y"), false, false);
-  }
-};
+using MatrixMatMul = MatMul<&sdk::Products::PlanMatMul>;
+using BatchMatMul = MatMul<&sdk::Products::PlanBatchMatMul>;
 
 }  // namespace
 
@@ -265,7 +232,7 @@ void AddMatMul(sdk::KernelTable& k) {
   constexpr sdk::Types<int16_t> kNarrow;
 #endif
   constexpr auto kTypes = kFloatingOrComplex + kIndex;
-  k.Add<MatMul>("MatMul", kTypes).Class(WEIR_CLASS_GEMM);
+  k.Add<MatrixMatMul>("MatMul", kTypes).Class(WEIR_CLASS_GEMM);
   k.Add<BatchMatMul>("BatchMatMul", kTypes).Class(WEIR_CLASS_GEMM);
   k.Add<BatchMatMul>("BatchMatMulV2", kTypes + kNarrow).Class(WEIR_CLASS_GEMM);
 }

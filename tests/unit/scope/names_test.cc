@@ -66,11 +66,13 @@ TEST(Names, F011_bad_names_are_refused) {
   EXPECT_EQ(Named(names, "a>b.c-d"), "in/a>b.c-d");
 }
 
-TEST(Names, imported_names_and_their_scopes_are_taken) {
+TEST(Names, imported_names_are_taken_and_their_scopes_are_not) {
   Names names;
   names.MarkUsed("layer/sub/MatMul");
-  EXPECT_EQ(Named(names, "layer"), "layer_1");
-  EXPECT_EQ(Entered(names, "layer"), "layer_2/");
+  EXPECT_EQ(Entered(names, "layer"), "layer/");
+  EXPECT_EQ(Named(names, "sub"), "layer/sub");
+  names.Leave();
+  EXPECT_EQ(Entered(names, "layer"), "layer_1/");
   names.Leave();
   EXPECT_EQ(Named(names, "layer/sub"), "layer/sub_1");
   EXPECT_EQ(Named(names, "layer/sub/matmul"), "layer/sub/matmul_1");

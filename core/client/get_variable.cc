@@ -1,0 +1,257 @@
+// GetVariable: makes, finds and cuts up variables by name.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <utility>
+
+#include "core/client/array_ops.h"
+#include "core/client/scopes.h"
+#include "core/client/variable_scope.h"
+
+namespace weir {
+namespace {
+
+/// One call, with what the scope adds to its arguments.
+class Getting {
+ public:
+  Getting(Graph& graph, std::source_location where) : graph_(graph), store_(graph.variable_store()), where_(where) {}
+
+  Variable Get(const std::string& name, const VariableArgs& args) {
+    const bool scalar = args.shape.rank() == 0;
+    if (args.partitioner && !scalar) return GetPartitioned(name, args);
+    if (args.reuse == Reuse::kYes && store_.partitioned.contains(name)) return GetPartitioned(name, args);
+    if (store_.variables.contains(name + "/part_0")) {
+      return Fail(InvalidArgument(
+          "No partitioner was provided, but a partitioned version of the variable was found: {}/part_0. Perhaps a "
+          "variable of the same name was already created with partitioning?",
+          name));
+    }
+    return GetSingle(name, args, {});
+  }
+
+  Variable Fail(const Status& status) {
+    (void)graph_.Fail(status.Append(" (" + Format(where_) + ")"));
+    return Variable();
+  }
+
+ private:
+  Variable GetSingle(const std::string& name, const VariableArgs& args, std::optional<SaveSlice> slice) {
+    if (args.initializer.value() && args.shape.has_rank()) {
+      return Fail(InvalidArgument("If initializer is a constant, do not specify shape."));
+    }
+    if (const auto found = store_.variables.find(name); found != store_.variables.end()) {
+      return Share(name, found->second, args);
+    }
+    if (args.reuse == Reuse::kYes) {
+      return Fail(
+          NotFound("Variable {} does not exist, or was not created with tf.get_variable(). Did you mean to set "
+                   "reuse=tf.AUTO_REUSE in VarScope?",
+                   name));
+    }
+    const Initializer initializer = args.initializer ? args.initializer : DefaultInitializer(args.dtype);
+    if (!initializer) {
+      return Fail(InvalidArgument("An initializer for variable {} of {} is required", name, NumpyName(args.dtype)));
+    }
+    const Result<Shape> shape = args.shape.ToShape();
+    if (initializer.wants_shape() && !shape.ok()) {
+      return Fail(
+          InvalidArgument("Variable {} did not get an initializer, so its `shape` argument must be specified.", name));
+    }
+    VariableOptions options = OptionsFor(name, args);
+    options.slice = std::move(slice);
+    const Variable made(initializer, shape.ok() ? *shape : Shape(), args.dtype, options, graph_, where_);
+    if (!made.exists()) return Variable();
+    store_.variables.insert_or_assign(name, made);
+    Regularize(name, made, args);
+    return made;
+  }
+
+  Variable Share(const std::string& name, const Variable& found, const VariableArgs& args) {
+    if (args.reuse.value_or(Reuse::kNo) == Reuse::kNo) {
+      return Fail(AlreadyExists(
+          "Variable {} already exists, disallowed. Did you mean to set reuse=True or reuse=tf.AUTO_REUSE in VarScope? "
+          "Originally defined at: {}",
+          name, found.op().node().origin()));
+    }
+    if (!args.shape.CompatibleWith(found.shape())) {
+      return Fail(InvalidArgument("Trying to share variable {}, but specified shape {} and found shape {}.", name,
+                                  args.shape.ToTupleString(), found.shape().ToTupleString()));
+    }
+    if (BaseType(args.dtype) != found.dtype()) {
+      return Fail(InvalidArgument("Trying to share variable {}, but specified dtype {} and found dtype {}.", name,
+                                  NumpyName(BaseType(args.dtype)), FoundType(found)));
+    }
+    return found;
+  }
+
+  static std::string FoundType(const Variable& found) {
+    return std::string(NumpyName(found.is_resource() ? found.dtype() : RefType(found.dtype())));
+  }
+
+  VariableOptions OptionsFor(const std::string& name, const VariableArgs& args) const {
+    VariableOptions options;
+    options.name = name;
+    options.trainable = args.trainable;
+    options.collections = args.collections;
+    if (!args.initializer.value()) options.dtype = args.dtype;
+    options.validate_shape = args.validate_shape;
+    options.use_resource = args.use_resource.value_or(false);
+    options.caching_device = args.caching_device;
+    options.constraint = args.constraint;
+    return options;
+  }
+
+  void Regularize(const std::string& name, const Variable& variable, const VariableArgs& args) {
+    if (!args.regularizer) return;
+    const ColocateWith beside(variable, OuterColocation::kKeep, graph_);
+    const NameScope scope(name + "/Regularizer/", graph_);
+    const Output loss = args.regularizer(variable);
+    if (loss.exists()) graph_.AddToCollection(keys::kRegularizationLosses, loss);
+  }
+
+  Variable GetPartitioned(const std::string& name, VariableArgs args) {
+    if (store_.variables.contains(name)) {
+      return Fail(InvalidArgument(
+          "A partitioner was provided, but an unpartitioned version of the variable was found: {}.  Perhaps a variable "
+          "of the same name was already created without partitioning?",
+          name));
+    }
+    const std::optional<Operand> value = args.initializer.value();
+    if (value && !args.shape.has_rank()) {
+      args.shape = value->is_literal() ? PartialShape(value->literal().tensor.shape()) : value->output().shape();
+    }
+    std::vector<int64_t> partitions;
+    if (args.partitioner) {
+      Result<std::vector<int64_t>> asked = scope::CallPartitioner(args.partitioner, args.shape, args.dtype);
+      if (!asked.ok()) return Fail(asked.status());
+      partitions = std::move(*asked);
+    }
+    if (const auto found = store_.partitioned.find(name); found != store_.partitioned.end()) {
+      return SharePartitioned(name, found->second, args, partitions);
+    }
+    if (args.reuse == Reuse::kYes) {
+      return Fail(
+          NotFound("PartitionedVariable {} does not exist, or was not created with tf.get_variable(). Did you "
+                   "mean to set reuse=False or reuse=tf.AUTO_REUSE in VarScope?",
+                   name));
+    }
+    return Cut(name, args, partitions);
+  }
+
+  Variable SharePartitioned(const std::string& name, const Variable& found, const VariableArgs& args,
+                            const std::vector<int64_t>& partitions) {
+    if (args.reuse.value_or(Reuse::kNo) == Reuse::kNo) {
+      return Fail(
+          AlreadyExists("Partitioned variable with name {} already exists. Did you mean to set reuse=True or "
+                        "reuse=tf.AUTO_REUSE in VarScope?",
+                        name));
+    }
+    const std::string prefix = "Trying to reuse partitioned variable " + name + ", but specified ";
+    if (!args.shape.CompatibleWith(found.shape())) {
+      return Fail(InvalidArgument("{}shape {} and found shape {}.", prefix, args.shape.ToTupleString(),
+                                  found.shape().ToTupleString()));
+    }
+    if (BaseType(args.dtype) != found.dtype()) {
+      return Fail(InvalidArgument("{}dtype {} and found dtype {}.", prefix, NumpyName(BaseType(args.dtype)),
+                                  NumpyName(found.dtype())));
+    }
+    if (!partitions.empty() && partitions != found.partitions()) {
+      return Fail(InvalidArgument("{}partitions [{}] and found partitions [{}].", prefix, fmt::join(partitions, ", "),
+                                  fmt::join(found.partitions(), ", ")));
+    }
+    return found;
+  }
+
+  Variable Cut(const std::string& name, const VariableArgs& args, const std::vector<int64_t>& partitions) {
+    const Result<Shape> whole = args.shape.ToShape();
+    if (!whole.ok()) return Fail(whole.status());
+    std::vector<Variable> parts;
+    for (const scope::Part& part : scope::CutInto(*whole, partitions)) {
+      const std::string part_name = fmt::format("{}/part_{}", name, parts.size());
+      VariableArgs part_args = args;
+      part_args.partitioner = nullptr;
+      if (args.initializer.value()) {
+        part_args.initializer = PartOf(*args.initializer.value(), part, part_name, args.dtype);
+        part_args.shape = PartialShape();
+      } else {
+        part_args.shape = Shape::Of(part.size);
+      }
+      SaveSlice slice{name, {whole->dims().begin(), whole->dims().end()}, part.offset, part.size};
+      parts.push_back(GetSingle(part_name, part_args, std::move(slice)));
+      if (!parts.back().exists()) return Variable();
+    }
+    Variable variable = Variable::FromParts(name, *whole, std::move(parts), partitions);
+    store_.partitioned.insert_or_assign(name, variable);
+    return variable;
+  }
+
+  Initializer PartOf(const Operand& whole, const scope::Part& part, const std::string& part_name, DType dtype) {
+    const NameScope scope(part_name + "/PartitionedInitializer", graph_);
+    const Output value = whole.is_literal() ? whole.In(graph_, dtype) : whole.output();
+    const auto ints = [](const std::vector<int64_t>& values) {
+      return Literal(Tensor::Vector<int32_t>({values.begin(), values.end()}));
+    };
+    return Slice(value, ints(part.offset), ints(part.size), "Slice", where_);
+  }
+
+  Graph& graph_;
+  VariableStore& store_;
+  std::source_location where_;
+};
+
+/// The arguments completed by the scope's defaults.
+VariableArgs Complete(VariableArgs args, const VarScope::State& scope) {
+  if (!args.regularizer) args.regularizer = scope.regularizer;
+  if (args.caching_device.empty()) args.caching_device = scope.caching_device;
+  if (!args.partitioner) args.partitioner = scope.partitioner;
+  if (!args.custom_getter) args.custom_getter = scope.custom_getter;
+  if (!args.reuse) args.reuse = scope.reuse;
+  if (!args.initializer) args.initializer = scope.initializer;
+  if (!args.constraint) args.constraint = scope.constraint;
+  if (args.dtype == DType::kInvalid) args.dtype = scope.dtype;
+  args.dtype = BaseType(args.dtype);
+  if (!args.use_resource) args.use_resource = scope.use_resource;
+  return args;
+}
+
+/// A value to begin with says its type, which an explicit one does not contradict.
+Status CheckValueType(const VariableArgs& args) {
+  if (args.dtype == DType::kInvalid || !args.initializer.value()) return Status();
+  const Operand& value = *args.initializer.value();
+  Result<Tensor> literal = value.is_literal() ? value.literal().As(DType::kInvalid) : Tensor();
+  WEIR_TRY(literal.status());
+  const DType dtype = BaseType(value.is_literal() ? literal->dtype() : value.output().dtype());
+  const bool converts = value.is_literal() && value.literal().As(args.dtype).ok();
+  if (dtype == BaseType(args.dtype) || converts) return Status();
+  return InvalidArgument("Initializer type '<dtype: '{}'>' and explicit dtype '<dtype: '{}'>' don't match.",
+                         NumpyName(dtype), NumpyName(BaseType(args.dtype)));
+}
+
+}  // namespace
+
+Variable GetVariable(std::string_view name, const VariableArgs& args, std::source_location where) {
+  Graph& graph = Graph::Default();
+  Getting getting(graph, where);
+  if (const Status type = CheckValueType(args); !type.ok()) return getting.Fail(type);
+  const VarScope scope = GetVariableScope(graph);
+  const std::string full_name = scope::JoinScopes(scope.name(), name);
+  VariableArgs complete = Complete(args, scope.state());
+  const VariableGetter work = [&](const std::string& wanted, const VariableArgs& with) {
+    return getting.Get(wanted, with);
+  };
+  const NameScope root("", graph);
+  const CustomGetter custom = std::exchange(complete.custom_getter, nullptr);
+  return custom ? custom(work, full_name, complete) : work(full_name, complete);
+}
+
+Variable GetVariable(std::string_view name, const Shape& shape, DType dtype, Initializer initializer, bool trainable,
+                     std::source_location where) {
+  VariableArgs args;
+  args.shape = shape;
+  args.dtype = dtype;
+  args.initializer = std::move(initializer);
+  args.trainable = trainable;
+  return GetVariable(name, args, where);
+}
+
+}  // namespace weir

@@ -1,0 +1,151 @@
+#include "core/client/initializers.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/client/random_ops.h"
+#include "core/tensor/number.h"
+
+namespace weir {
+namespace {
+
+/// Up to here a filled value is a Const.
+constexpr int64_t kMaxConstElements = 1000;
+/// Standard deviation of a normal distribution cut off at ±2.
+constexpr double kTruncatedStddev = 0.87962566103423978;
+
+Tensor ShapeTensor(const Shape& shape) { return Tensor::Vector<int32_t>({shape.dims().begin(), shape.dims().end()}); }
+
+/// A random initial value, as the builders of random ops make it in the current scope.
+Output Draw(decltype(RandomUniform)* draw, double first, double second, int64_t seed, Graph& graph, DType dtype,
+            const Shape& shape) {
+  const AsDefault in(graph);
+  RandomOptions options;
+  options.dtype = dtype;
+  options.seed = seed;
+  return draw(Literal(ShapeTensor(shape)), first, second, options, std::source_location::current());
+}
+
+Initializer Drawn(decltype(RandomUniform)* draw, double first, double second, int64_t seed) {
+  return [=](Graph& graph, DType dtype, const Shape& shape) {
+    return Draw(draw, first, second, seed, graph, dtype, shape);
+  };
+}
+
+Result<Tensor> FilledTensor(DType dtype, const Shape& shape, double value) {
+  WEIR_ASSIGN(Tensor filled, Tensor::Make(dtype, shape));
+  if (dtype == DType::kString) return filled;  // empty texts
+  WEIR_ASSIGN(const Tensor one, ScalarFrom(dtype, value));
+  const size_t size = SizeOf(dtype);
+  for (int64_t i = 0; i < filled.elements(); ++i) {
+    std::copy_n(one.raw(), size, filled.mutable_raw() + static_cast<size_t>(i) * size);
+  }
+  return filled;
+}
+
+Output Filled(Graph& graph, DType dtype, const Shape& shape, double value, const char* name) {
+  if (shape.elements() <= kMaxConstElements || dtype == DType::kString) {
+    const Result<Tensor> filled = FilledTensor(dtype, shape, value);
+    if (filled.ok()) return Operand(Literal(*filled)).In(graph, dtype, name);
+    (void)graph.Fail(filled.status());
+    return Output();
+  }
+  const NameScope scope(name, graph);
+  OperationSpec fill;
+  fill.op = "Fill";
+  fill.inputs = {Operand(Literal(ShapeTensor(shape))).In(graph, DType::kInt32, "shape_as_tensor"),
+                 Filled(graph, dtype, Shape(), value, "Const")};
+  const std::string path = scope.path();
+  fill.name = path;
+  return graph.Add(fill).output(0);
+}
+
+Initializer FilledWith(double value, const char* name) {
+  return [=](Graph& graph, DType dtype, const Shape& shape) { return Filled(graph, dtype, shape, value, name); };
+}
+
+struct Fans {
+  double in = 1;
+  double out = 1;
+};
+
+Fans FansOf(const Shape& shape) {
+  const int rank = shape.rank();
+  if (rank == 0) return {};
+  if (rank == 1) return {static_cast<double>(shape.dim(0)), static_cast<double>(shape.dim(0))};
+  double receptive = 1;
+  for (int i = 0; i + 2 < rank; ++i) receptive *= static_cast<double>(shape.dim(i));
+  return {static_cast<double>(shape.dim(rank - 2)) * receptive, static_cast<double>(shape.dim(rank - 1)) * receptive};
+}
+
+}  // namespace
+
+Output Initializer::operator()(Graph& graph, DType dtype, const Shape& shape, const PartitionInfo* part) const {
+  if (function_) return function_(graph, dtype, shape, part);
+  return self_contained_ ? self_contained_() : Output();
+}
+
+Initializer ZerosInitializer() { return FilledWith(0, "zeros"); }
+Initializer OnesInitializer() { return FilledWith(1, "ones"); }
+
+Initializer ConstantInitializer(Literal value) {
+  return [value = std::move(value)](Graph& graph, DType dtype, const Shape& shape) -> Output {
+    const bool spread = value.tensor.valid() && value.tensor.elements() == 1 && shape.elements() != 1;
+    const Result<Tensor> typed = spread && dtype != DType::kString
+                                     ? FilledTensor(dtype, shape, ElementAsDouble(value.tensor, 0))
+                                     : value.As(dtype);
+    const Result<Tensor> shaped = typed.ok() ? typed->Reshaped(shape) : typed;
+    if (shaped.ok()) return Operand(Literal(*shaped)).In(graph, dtype, "Const");
+    (void)graph.Fail(shaped.status());
+    return Output();
+  };
+}
+
+Initializer RandomUniformInitializer(double minval, double maxval, int64_t seed) {
+  return Drawn(RandomUniform, minval, maxval, seed);
+}
+
+Initializer RandomNormalInitializer(double mean, double stddev, int64_t seed) {
+  return Drawn(RandomNormal, mean, stddev, seed);
+}
+
+Initializer TruncatedNormalInitializer(double mean, double stddev, int64_t seed) {
+  return Drawn(TruncatedNormal, mean, stddev, seed);
+}
+
+Initializer VarianceScalingInitializer(const VarianceScalingOptions& options) {
+  return [options](Graph& graph, DType dtype, const Shape& shape, const PartitionInfo* part) {
+    const Fans fans = FansOf(part != nullptr ? part->full_shape : shape);
+    const double count = options.mode == Fan::kIn    ? fans.in
+                         : options.mode == Fan::kOut ? fans.out
+                                                     : (fans.in + fans.out) / 2;
+    const double variance = options.scale / std::max(1.0, count);
+    if (options.distribution == Spread::kUniform) {
+      const double limit = std::sqrt(3 * variance);
+      return Draw(RandomUniform, -limit, limit, options.seed, graph, dtype, shape);
+    }
+    const bool cut = options.distribution == Spread::kTruncatedNormal;
+    return Draw(cut ? TruncatedNormal : RandomNormal, 0, std::sqrt(variance) / (cut ? kTruncatedStddev : 1),
+                options.seed, graph, dtype, shape);
+  };
+}
+
+Initializer GlorotUniformInitializer(int64_t seed) {
+  return VarianceScalingInitializer({.mode = Fan::kAverage, .distribution = Spread::kUniform, .seed = seed});
+}
+Initializer GlorotNormalInitializer(int64_t seed) {
+  return VarianceScalingInitializer({.mode = Fan::kAverage, .seed = seed});
+}
+Initializer HeNormalInitializer(int64_t seed) { return VarianceScalingInitializer({.scale = 2, .seed = seed}); }
+Initializer HeUniformInitializer(int64_t seed) {
+  return VarianceScalingInitializer({.scale = 2, .distribution = Spread::kUniform, .seed = seed});
+}
+
+Initializer DefaultInitializer(DType dtype) {
+  dtype = BaseType(dtype);
+  if (IsFloating(dtype)) return GlorotUniformInitializer();
+  const bool zero = IsInteger(dtype) || dtype == DType::kBool || dtype == DType::kString;
+  return zero ? ZerosInitializer() : Initializer();
+}
+
+}  // namespace weir

@@ -1,0 +1,161 @@
+#include "core/execute/streams.h"
+
+#include <cstring>
+#include <utility>
+
+#include "core/kernel/host.h"
+
+namespace weir::execute {
+
+namespace {
+
+weir_buf MemoryOf(const Tensor& tensor) { return kernel::ViewOf(tensor).buf; }
+
+}  // namespace
+
+RunStreams::RunStreams(const plan::ExecutionPlan& plan) : plan_(plan), used_(plan.devices.size()) {
+  const auto use = [&](int space) {
+    if (space == plan::kHostSpace || !plan.devices[static_cast<size_t>(space)]->has_streams()) return;
+    any_ = used_[static_cast<size_t>(space)] = true;
+  };
+  for (const plan::Storage& storage : plan.storages) use(storage.space);
+  for (const plan::Instruction& instruction : plan.instructions) use(instruction.space);
+}
+
+device::Device& RunStreams::DeviceOf(int space) const { return *plan_.devices[static_cast<size_t>(space)]; }
+
+Allocator& RunStreams::AllocatorOf(int space) const {
+  if (space != plan::kHostSpace) return DeviceOf(space).allocator();
+  return plan_.host_device == nullptr ? HostAllocator() : plan_.host_device->allocator();
+}
+
+Status RunStreams::Begin(weir_error* error) {
+  if (!any_) return {};
+  error->flags = 0;
+  lanes_.resize(used_.size());
+  for (size_t space = 0; space < used_.size(); ++space) {
+    if (!used_[space]) continue;
+    WEIR_ASSIGN(device::Streams* const streams, plan_.devices[space]->streams());
+    Lane& lane = lanes_[space];
+    WEIR_ASSIGN(lane.stream, streams->Acquire());
+    lane.env = {};
+    lane.env.struct_size = sizeof(lane.env);
+    lane.env.tile_end = 1;
+    lane.env.stream = lane.stream->handle();
+    lane.env.native_stream = lane.stream->native();
+    lane.env.error = error;
+  }
+  return {};
+}
+
+Status RunStreams::End(Status status) {
+  for (Lane& lane : lanes_) {
+    if (lane.stream == nullptr) continue;
+    Status synced = lane.stream->Sync();
+    if (status.ok()) status = std::move(synced);
+  }
+  for (Lane& lane : lanes_) {
+    if (lane.stream == nullptr) continue;
+    device::Streams& owner = lane.stream->owner();
+    owner.Release(std::move(lane.stream));
+  }
+  return status;
+}
+
+device::Stream* RunStreams::Of(const device::Device* device) const {
+  for (size_t space = 0; space < lanes_.size(); ++space) {
+    if (plan_.devices[space] == device) return lanes_[space].stream.get();
+  }
+  return nullptr;
+}
+
+void RunStreams::Launched(int space, const Status& status, uint32_t error_flags) {
+  device::Stream* const stream = Of(space);
+  stream->Launched();
+  if (!status.ok()) stream->Refused(status, error_flags);
+}
+
+Result<Tensor> RunStreams::ToHost(int space, const Tensor& tensor) {
+  if (space == plan::kHostSpace || tensor.on_host()) return tensor;
+  return ToHost(DeviceOf(space), tensor);
+}
+
+Result<Tensor> RunStreams::ToHost(device::Device& device, const Tensor& tensor) {
+  device::Stream* const stream = Of(&device);
+  if (stream == nullptr || tensor.on_host()) return device.ToHost(tensor);
+  WEIR_ASSIGN(Tensor host, Tensor::Make(tensor.dtype(), tensor.shape()));
+  WEIR_TRY(stream->Copy(MemoryOf(host), MemoryOf(tensor), tensor.bytes()));
+  WEIR_TRY(stream->Sync());
+  return host;
+}
+
+Result<Tensor> RunStreams::ToDevice(int space, const Tensor& host, bool stable) {
+  device::Stream* const stream = Of(space);
+  if (stream == nullptr) return DeviceOf(space).FromHost(host);
+  WEIR_ASSIGN(Tensor there, Tensor::Make(host.dtype(), host.shape(), AllocatorOf(space)));
+  if (there.elements() != 0) WEIR_TRY(Up(*stream, there, host, stable));
+  return there;
+}
+
+Result<Tensor> RunStreams::Duplicate(int space, const Tensor& tensor) {
+  if (tensor.on_host()) return tensor.Clone();
+  WEIR_ASSIGN(Tensor copy, Tensor::Make(tensor.dtype(), tensor.shape(), AllocatorOf(space)));
+  WEIR_TRY(Copy(space, copy, space, tensor, true));
+  Keep(space, tensor);
+  return copy;
+}
+
+Status RunStreams::Up(device::Stream& stream, const Tensor& to, const Tensor& from, bool stable) {
+  if (stable) {
+    stream.Keep(from.buffer(), 0);
+    return stream.Copy(MemoryOf(to), MemoryOf(from), from.bytes());
+  }
+  WEIR_ASSIGN(std::shared_ptr<Buffer> staging, stream.owner().Staging(from.bytes()));
+  std::memcpy(staging->host(), from.raw(), from.bytes());
+  const weir_buf memory = staging->memory();
+  stream.Keep(std::move(staging), from.bytes());
+  return stream.Copy(MemoryOf(to), memory, from.bytes());
+}
+
+Status RunStreams::Copy(int to_space, const Tensor& to, int from_space, const Tensor& from, bool stable) {
+  if (from.bytes() == 0) return {};
+  device::Stream* const target = Of(to_space);
+  device::Stream* const source = Of(from_space);
+  if (target != nullptr && source != nullptr) {
+    if (target == source) return target->Copy(MemoryOf(to), MemoryOf(from), from.bytes());
+    return target->CopyFrom(*source, MemoryOf(to), MemoryOf(from), from.bytes());
+  }
+  if (target != nullptr && from.on_host()) return Up(*target, to, from, stable);
+  if (source != nullptr && to.on_host()) {
+    WEIR_TRY(source->Copy(MemoryOf(to), MemoryOf(from), from.bytes()));
+    return source->Sync();
+  }
+  if (target == nullptr && source == nullptr && (to_space == from_space || to.on_host() || from.on_host())) {
+    device::Device* device = to_space != plan::kHostSpace ? &DeviceOf(to_space) : nullptr;
+    if (device == nullptr && from_space != plan::kHostSpace) device = &DeviceOf(from_space);
+    if (device != nullptr) return device->Copy(MemoryOf(to), MemoryOf(from), from.bytes());
+    std::memmove(static_cast<std::byte*>(MemoryOf(to).host), from.raw(), from.bytes());
+    return {};
+  }
+  WEIR_ASSIGN(const Tensor staged, ToHost(from_space, from));
+  return Copy(to_space, to, plan::kHostSpace, staged, true);
+}
+
+void RunStreams::Keep(int space, const Tensor& tensor) {
+  device::Stream* const stream = Of(space);
+  if (stream != nullptr && tensor.buffer() != nullptr) stream->Keep(tensor.buffer(), tensor.bytes());
+}
+
+Status RunStreams::BeforeAccess(int space, kernel::Variable& variable, bool writes) {
+  device::Stream* const stream = Of(space);
+  if (stream == nullptr) return {};
+  return writes ? variable.use.BeforeWrite(*stream) : variable.use.BeforeRead(*stream);
+}
+
+Status RunStreams::AfterAccess(int space, kernel::Variable& variable, bool writes) {
+  device::Stream* const stream = Of(space);
+  if (stream == nullptr) return {};
+  return writes ? variable.use.AfterWrite(*stream) : variable.use.AfterRead(*stream);
+}
+
+}  // namespace weir::execute

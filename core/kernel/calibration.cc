@@ -1,0 +1,172 @@
+#include "core/kernel/calibration.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+
+#include "core/io/files.h"
+
+namespace weir::kernel {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr int kVersion = 1;
+constexpr size_t kMaxPoints = 100000;
+constexpr uint64_t kMaxFileBytes = 64 << 20;
+constexpr size_t kMaxInputs = 64;
+
+/// Null when the object lacks the field or it has another kind.
+const Json* Field(const Json& object, const char* name, Json::value_t kind) {
+  const auto found = object.is_object() ? object.find(name) : object.end();
+  if (!object.is_object() || found == object.end()) return nullptr;
+  const bool integer = kind == Json::value_t::number_unsigned && found->is_number_unsigned();
+  return integer || found->type() == kind ? &*found : nullptr;
+}
+
+std::string KeyOf(std::string_view op, DType dtype, const std::vector<std::string>& flags,
+                  const std::vector<size_t>& constants) {
+  return fmt::format("{} {} {} {}", op, Name(dtype), fmt::join(flags, ","), fmt::join(constants, ","));
+}
+
+/// How far two shapes are apart: the largest ratio of extents as a power of two; infinity when nothing relates them.
+double Distance(const Shape& a, const Shape& b) {
+  if (a.rank() != b.rank()) return std::numeric_limits<double>::infinity();
+  double distance = 0;
+  for (int i = 0; i < a.rank(); ++i) {
+    if (a.dim(i) == b.dim(i)) continue;
+    if (a.dim(i) == 0 || b.dim(i) == 0) return std::numeric_limits<double>::infinity();
+    distance = std::max(distance,
+                        std::abs(std::log2(static_cast<double>(a.dim(i))) - std::log2(static_cast<double>(b.dim(i)))));
+  }
+  return distance;
+}
+
+Result<Shape> ParseShape(const Json& dims) {
+  if (!dims.is_array() || dims.size() > static_cast<size_t>(kMaxRank)) return InvalidArgument("a shape is no list");
+  std::vector<int64_t> extents;
+  for (const Json& dim : dims) {
+    if (!dim.is_number_integer()) return InvalidArgument("an extent is no integer");
+    extents.push_back(dim.get<int64_t>());
+  }
+  return Shape::Make(extents);
+}
+
+struct Parsed {
+  std::string key;
+  std::vector<Shape> inputs;
+  std::map<std::string, double, std::less<>> ns;
+};
+
+Result<Parsed> ParsePoint(const Json& point) {
+  const Json* op = Field(point, "op", Json::value_t::string);
+  const Json* dtype = Field(point, "dtype", Json::value_t::string);
+  const Json* flags = Field(point, "flags", Json::value_t::array);
+  const Json* inputs = Field(point, "inputs", Json::value_t::array);
+  const Json* constants = Field(point, "constant", Json::value_t::array);
+  const Json* ns = Field(point, "ns", Json::value_t::object);
+  if (!op || !dtype || !flags || !inputs || !constants || !ns) {
+    return InvalidArgument("wanted op and dtype (texts), flags, inputs and constant (lists) and ns (an object)");
+  }
+  const std::optional<DType> type = ParseDType(dtype->get_ref<const std::string&>());
+  if (!type) return InvalidArgument("'{}' is no element type", dtype->get_ref<const std::string&>());
+  if (inputs->size() > kMaxInputs) return InvalidArgument("{} inputs, at most {} fit", inputs->size(), kMaxInputs);
+  Parsed parsed;
+  std::vector<std::string> names;
+  for (const Json& flag : *flags) {
+    if (!flag.is_string()) return InvalidArgument("a flag is no text");
+    names.push_back(flag.get<std::string>());
+  }
+  std::sort(names.begin(), names.end());
+  std::vector<size_t> known;
+  for (const Json& input : *constants) {
+    if (!input.is_number_unsigned() || input.get<uint64_t>() >= inputs->size()) {
+      return InvalidArgument("constant names an input that is not there");
+    }
+    known.push_back(input.get<size_t>());
+  }
+  std::sort(known.begin(), known.end());
+  for (const Json& dims : *inputs) {
+    WEIR_ASSIGN(Shape shape, ParseShape(dims));
+    parsed.inputs.push_back(std::move(shape));
+  }
+  for (const auto& [plugin, time] : ns->items()) {
+    if (!time.is_number() || !(time.get<double>() > 0) || !std::isfinite(time.get<double>())) {
+      return InvalidArgument("the time of {} is not positive", plugin);
+    }
+    parsed.ns.emplace(plugin, time.get<double>());
+  }
+  parsed.key = KeyOf(op->get_ref<const std::string&>(), *type, names, known);
+  return parsed;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const Calibration>> Calibration::Parse(std::string_view text, const std::string& source) {
+  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (json.is_discarded()) return InvalidArgument("{}: not a JSON text; `tools/bench gemm` writes one", source);
+  const Json* version = Field(json, "weir_calibration", Json::value_t::number_unsigned);
+  if (version == nullptr || version->get<uint64_t>() != kVersion) {
+    return InvalidArgument("{}: wanted \"weir_calibration\": {}; `tools/bench gemm` writes such a file", source,
+                           kVersion);
+  }
+  const Json* points = Field(json, "points", Json::value_t::array);
+  if (points == nullptr) return InvalidArgument("{}: the list \"points\" is missing", source);
+  if (points->size() > kMaxPoints) {
+    return InvalidArgument("{}: {} points, at most {} are read", source, points->size(), kMaxPoints);
+  }
+  auto calibration = std::make_shared<Calibration>();
+  for (size_t i = 0; i < points->size(); ++i) {
+    Result<Parsed> parsed = ParsePoint((*points)[i]);
+    if (!parsed.ok()) return InvalidArgument("{}: point {}: {}", source, i, parsed.status().message());
+    calibration->points_.emplace(std::move(parsed->key), Point{std::move(parsed->inputs), std::move(parsed->ns)});
+  }
+  return std::shared_ptr<const Calibration>(std::move(calibration));
+}
+
+Result<std::shared_ptr<const Calibration>> Calibration::Read(const std::string& path) {
+  WEIR_ASSIGN(const std::string text, io::ReadFile(path, kMaxFileBytes));
+  return Parse(text, path);
+}
+
+std::vector<double> Calibration::Times(const op::AttrView& attrs, std::span<const OperandSpec> inputs,
+                                       std::span<const std::string> plugins) const {
+  if (inputs.empty() || points_.empty()) return {};
+  std::vector<std::string> flags;
+  for (const op::AttrDef& attr : attrs.def().attrs) {
+    const Result<bool> value = attrs.Bool(attr.name);
+    if (value.ok() && *value) flags.push_back(attr.name);
+  }
+  std::sort(flags.begin(), flags.end());
+  std::vector<size_t> constants;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].value != nullptr) constants.push_back(i);
+  }
+  const auto [begin, end] = points_.equal_range(KeyOf(attrs.def().name, inputs[0].dtype, flags, constants));
+  const Point* nearest = nullptr;
+  double least = 1;
+  for (auto at = begin; at != end; ++at) {
+    const Point& point = at->second;
+    const bool complete = std::all_of(plugins.begin(), plugins.end(),
+                                      [&](const std::string& plugin) { return point.ns.contains(plugin); });
+    if (!complete || point.inputs.size() != inputs.size()) continue;
+    double distance = 0;
+    for (size_t i = 0; i < inputs.size(); ++i)
+      distance = std::max(distance, Distance(inputs[i].shape, point.inputs[i]));
+    if (distance > least || (nearest != nullptr && distance == least)) continue;
+    nearest = &point;
+    least = distance;
+  }
+  std::vector<double> times;
+  if (nearest != nullptr) {
+    for (const std::string& plugin : plugins) times.push_back(nearest->ns.find(plugin)->second);
+  }
+  return times;
+}
+
+}  // namespace weir::kernel

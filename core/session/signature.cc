@@ -1,0 +1,77 @@
+#include "core/session/signature.h"
+
+#include <utility>
+
+namespace weir::session {
+
+bool Specialisation::Fits(std::span<const Tensor> feeds) const {
+  for (size_t i = 0; i < feeds.size(); ++i) {
+    if (types[i] != feeds[i].dtype() || !(shapes[i] == feeds[i].shape())) return false;
+  }
+  return true;
+}
+
+Signature::Pin Signature::Find(std::span<const Tensor> feeds) {
+  const size_t last = last_.load(std::memory_order_relaxed);
+  if (Pin pin = slots_[last].plan.Take(); pin && pin->Fits(feeds)) return pin;
+  for (size_t i = 0; i < slots_.size(); ++i) {
+    if (i == last || slots_[i].plan.empty()) continue;
+    Pin pin = slots_[i].plan.Take();
+    if (!pin || !pin->Fits(feeds)) continue;
+    slots_[i].found.store(clock_.fetch_add(1, std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    last_.store(i, std::memory_order_relaxed);
+    return pin;
+  }
+  return Pin();
+}
+
+Signature::Pin Signature::Add(std::unique_ptr<Specialisation> made) {
+  size_t place = 0;
+  for (size_t i = 0; i < slots_.size(); ++i) {
+    if (slots_[i].plan.empty()) {
+      place = i;
+      break;
+    }
+    if (slots_[i].found.load(std::memory_order_relaxed) < slots_[place].found.load(std::memory_order_relaxed))
+      place = i;
+  }
+  slots_[place].plan.Put(std::move(made));
+  slots_[place].found.store(clock_.fetch_add(1, std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  last_.store(place, std::memory_order_relaxed);
+  return slots_[place].plan.Take();
+}
+
+CallableTable::~CallableTable() {
+  for (std::atomic<Chunk*>& chunk : chunks_) delete chunk.load();
+}
+
+Result<int64_t> CallableTable::Add(std::unique_ptr<Signature> signature) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto at = static_cast<size_t>(next_) / kChunk;
+  if (at >= chunks_.size()) return ResourceExhausted("the session has made {} callables, more than it can name", next_);
+  if (chunks_[at].load(std::memory_order_relaxed) == nullptr) chunks_[at].store(new Chunk, std::memory_order_release);
+  const int64_t handle = next_++;
+  SlotOf(handle)->Put(std::move(signature));
+  return handle;
+}
+
+PinnedSlot<Signature>* CallableTable::SlotOf(int64_t handle) const {
+  if (handle <= 0 || static_cast<size_t>(handle) / kChunk >= chunks_.size()) return nullptr;
+  Chunk* const chunk = chunks_[static_cast<size_t>(handle) / kChunk].load(std::memory_order_acquire);
+  return chunk == nullptr ? nullptr : &(*chunk)[static_cast<size_t>(handle) % kChunk];
+}
+
+PinnedSlot<Signature>::Pin CallableTable::Find(int64_t handle) const {
+  PinnedSlot<Signature>* const slot = SlotOf(handle);
+  return slot == nullptr ? PinnedSlot<Signature>::Pin() : slot->Take();
+}
+
+bool CallableTable::Remove(int64_t handle) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  PinnedSlot<Signature>* const slot = SlotOf(handle);
+  if (slot == nullptr || slot->empty()) return false;
+  slot->Clear();
+  return true;
+}
+
+}  // namespace weir::session

@@ -1,0 +1,81 @@
+// What a session keeps for one combination of feeds, fetches and targets: a plan for each combination of fed shapes.
+#ifndef WEIR_CORE_SESSION_SIGNATURE_H_
+#define WEIR_CORE_SESSION_SIGNATURE_H_
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "core/execute/plan_runner.h"
+#include "core/session/pinned_slot.h"
+#include "core/session/resolve.h"
+#include "core/tensor/tensor.h"
+
+namespace weir::session {
+
+/// A plan for one combination of fed types and shapes.
+struct Specialisation {
+  std::vector<DType> types;
+  std::vector<Shape> shapes;
+  std::unique_ptr<execute::PlanRunner> runner;
+
+  bool Fits(std::span<const Tensor> feeds) const;
+};
+
+/// Thread-safe. Looking for a plan takes no lock.
+class Signature {
+ public:
+  using Pin = PinnedSlot<Specialisation>::Pin;
+
+  explicit Signature(ResolvedNames names) : names_(std::move(names)) {}
+
+  const ResolvedNames& names() const { return names_; }
+  /// The plan for feeds of these types and shapes; empty when there is none yet.
+  Pin Find(std::span<const Tensor> feeds);
+  /// Adds a plan, in place of the one that was found least recently when there are 16. The caller holds `compiling`.
+  Pin Add(std::unique_ptr<Specialisation> made);
+
+  std::mutex compiling;  // one compilation at a time
+
+ private:
+  struct Slot {
+    PinnedSlot<Specialisation> plan;
+    std::atomic<uint64_t> found{0};  // when it was found last by somebody who was looking for another one before
+  };
+  const ResolvedNames names_;
+  std::array<Slot, 16> slots_;
+  std::atomic<size_t> last_{0};  // where to look first
+  std::atomic<uint64_t> clock_{0};
+};
+
+/// Signatures by handle. Thread-safe; Find takes no lock.
+class CallableTable {
+ public:
+  CallableTable() = default;
+  ~CallableTable();
+  CallableTable(const CallableTable&) = delete;
+  CallableTable& operator=(const CallableTable&) = delete;
+
+  /// ResourceExhausted after a million handles, which are never used twice.
+  Result<int64_t> Add(std::unique_ptr<Signature> signature);
+  PinnedSlot<Signature>::Pin Find(int64_t handle) const;
+  /// Waits for its running calls; false for an unknown handle.
+  bool Remove(int64_t handle);
+
+ private:
+  static constexpr size_t kChunk = 1024;
+  using Chunk = std::array<PinnedSlot<Signature>, kChunk>;
+  PinnedSlot<Signature>* SlotOf(int64_t handle) const;
+
+  std::mutex mutex_;  // protects next_ and filling chunks_
+  int64_t next_ = 1;
+  std::array<std::atomic<Chunk*>, 1024> chunks_{};
+};
+
+}  // namespace weir::session
+
+#endif  // WEIR_CORE_SESSION_SIGNATURE_H_

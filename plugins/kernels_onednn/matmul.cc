@@ -1,0 +1,143 @@
+// MatMul and the batched products in float.
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+#include <utility>
+
+#include "plugins/kernels_onednn/families.h"
+#include "plugins/kernels_onednn/primitive.h"
+#include "sdk/cpp/kernel.h"
+#include "sdk/cpp/products.h"
+
+namespace weir::kernels_onednn {
+namespace {
+
+using sdk::Product;
+
+constexpr double kTileFlops = 4e6;  // work of a tile: ten times what starting it on another thread costs
+
+/// oneDNN has two codes for products. Which one runs depends on shapes only.
+enum class Way {
+  kGemm,    // its BLAS function: packs both operands
+  kMatMul,  // its primitive on b as it is: better for transposed b, which it copies into blocks
+  kPacked,  // its primitive on a constant b, brought into its own layout once
+};
+
+Way WayOf(const Product& p, int64_t count, bool constant_b) {
+  if (p.m == 1 || p.n == 1) return Way::kGemm;
+  if (constant_b && count == 1) return Way::kPacked;
+  const bool large = std::min({p.m, p.n, p.k}) > 640;
+  return p.transpose_b && !large ? Way::kMatMul : Way::kGemm;
+}
+
+/// What oneDNN takes for one product, in ns, on a core with this peak. Fitted to runs on AVX-512 cores.
+double ProductNs(const Product& p, Way way, double peak) {
+  const double m = static_cast<double>(p.m), n = static_cast<double>(p.n), k = static_cast<double>(p.k);
+  if (p.m == 1 || p.n == 1) return 500 + (m * k + k * n) * 4 / 11;
+  if (way == Way::kPacked) return 900 + std::max(2 * m * n * k / (0.87 * peak), k * n * 4 / 11);
+  if (way == Way::kMatMul) return 1000 + 2 * m * n * k / (0.85 * peak) + 0.1 * k * n;
+  return 750 + 2 * m * n * k / (0.85 * peak) + 0.06 * (m * k + k * n);
+}
+
+struct Free {
+  void operator()(float* block) const { std::free(block); }
+};
+
+template <int32_t (sdk::Products::*kPlan)(const sdk::Prep&)>
+struct MatMul {
+  sdk::Products products;
+  Way way = Way::kGemm;
+  Primitive primitive;
+  std::unique_ptr<float, Free> packed;
+
+  int32_t Prepare(sdk::Prep& prep) {
+    if (const int32_t code = (products.*kPlan)(prep); code != WEIR_OK) return code;
+    const Product& p = products.one();
+    if (p.k == 0 || products.c_size() == 0) return WEIR_OK;
+    const weir_tensor* b = prep.input(1).value;
+    const bool constant_b = b != nullptr && b->buf.host != nullptr;
+    way = WayOf(p, products.count(), constant_b);
+    const OneThread one;
+    if (way != Way::kGemm) {
+      if (const int32_t code = MakePrimitive(prep, constant_b ? b->buf.host : nullptr); code != WEIR_OK) return code;
+    }
+    if (way == Way::kGemm || products.count() > 1) products.Tile(prep, kTileFlops);
+    return WEIR_OK;
+  }
+
+  int32_t MakePrimitive(sdk::Prep& prep, const void* constant_b) {
+    const Product& p = products.one();
+    const dnnl_dims_t a_dims = {p.m, p.k}, b_dims = {p.k, p.n}, c_dims = {p.m, p.n};
+    const dnnl_dims_t a_steps = {p.transpose_a ? 1 : p.k, p.transpose_a ? p.m : 1};
+    const dnnl_dims_t b_steps = {p.transpose_b ? 1 : p.n, p.transpose_b ? p.k : 1};
+    const dnnl_dims_t c_steps = {p.n, 1};
+    dnnl_memory_desc_t a, b, b_open, c;
+    dnnl_matmul_desc_t desc;
+    const bool made = dnnl_memory_desc_init_by_strides(&a, 2, a_dims, dnnl_f32, a_steps) == dnnl_success &&
+                      dnnl_memory_desc_init_by_strides(&b, 2, b_dims, dnnl_f32, b_steps) == dnnl_success &&
+                      dnnl_memory_desc_init_by_tag(&b_open, 2, b_dims, dnnl_f32, dnnl_format_tag_any) == dnnl_success &&
+                      dnnl_memory_desc_init_by_strides(&c, 2, c_dims, dnnl_f32, c_steps) == dnnl_success &&
+                      dnnl_matmul_desc_init(&desc, &a, way == Way::kPacked ? &b_open : &b, nullptr, &c) == dnnl_success;
+    if (!made) return prep.error().Unimplemented("oneDNN takes no product of this shape");
+    if (const int32_t code = primitive.Make(&desc, {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST}, prep.error());
+        code != WEIR_OK) {
+      return code;
+    }
+    if (primitive.scratch_bytes() != 0) prep.Scratch(primitive.scratch_bytes());
+    if (way != Way::kPacked) return WEIR_OK;
+    const size_t bytes = (dnnl_memory_desc_get_size(&primitive.desc(1)) + 63) / 64 * 64;
+    packed.reset(static_cast<float*>(std::aligned_alloc(64, bytes)));
+    if (packed == nullptr) return prep.error().Fail(WEIR_RESOURCE_EXHAUSTED, "no memory for ", bytes, " bytes");
+    return Reorder(b, constant_b, primitive.desc(1), packed.get(), prep.error());
+  }
+
+  int32_t Run(sdk::Env& env, sdk::View<const float> x, sdk::View<const float> y, sdk::View<float> out,
+              sdk::Scratch<char> scratch) const {
+    const Product& p = products.one();
+    if (products.c_size() == 0) return WEIR_OK;
+    if (p.k == 0) {
+      std::fill(out.data(), out.data() + products.count() * products.c_size(), 0.0f);
+      return WEIR_OK;
+    }
+    const OneThread one;
+    int32_t code = WEIR_OK;
+    products.ForTiles(env, x.data(), y.data(), out.data(), [&](const float* a, const float* b, float* c, int64_t rows) {
+      const int32_t step = Multiply(env, rows, a, b, c, scratch.data());
+      if (code == WEIR_OK) code = step;
+    });
+    return code;
+  }
+
+  int32_t Multiply(sdk::Env& env, int64_t rows, const float* a, const float* b, float* c, void* scratch) const {
+    const Product& p = products.one();
+    if (way != Way::kGemm) return primitive.Run({a, packed != nullptr ? packed.get() : b, c, scratch}, env.error());
+    const dnnl_status_t status = dnnl_sgemm(p.transpose_a ? 'T' : 'N', p.transpose_b ? 'T' : 'N', rows, p.n, p.k, 1, a,
+                                            p.lda(), b, p.ldb(), 0, c, p.n);
+    if (status == dnnl_success) return WEIR_OK;
+    return env.error().Fail(WEIR_INTERNAL, "oneDNN: sgemm gave status ", static_cast<int>(status));
+  }
+
+  static sdk::Cost Estimate(const sdk::Prep& prep, const weir_profile* profile) {
+    sdk::Products products;
+    sdk::Cost cost;
+    if ((products.*kPlan)(prep) != WEIR_OK) return cost;
+    const double count = static_cast<double>(products.count());
+    const weir_tensor* b = prep.input(1).value;
+    const Way way = WayOf(products.one(), products.count(), b != nullptr && b->buf.host != nullptr);
+    cost.flops = count * products.one().Flops();
+    cost.bytes = 4.0 * static_cast<double>(prep.size(0) + prep.size(1) + sdk::SizeOf(prep.output(0).shape));
+    cost.whole_ns = count * ProductNs(products.one(), way, sdk::PeakFlops(profile, WEIR_FLOAT32));
+    return cost;
+  }
+};
+
+}  // namespace
+
+void AddMatMul(sdk::KernelTable& k) {
+  k.Add<MatMul<&sdk::Products::PlanMatMul>>("MatMul").Restrict("T", {WEIR_FLOAT32}).Class(WEIR_CLASS_GEMM);
+  for (const char* op : {"BatchMatMul", "BatchMatMulV2"}) {
+    k.Add<MatMul<&sdk::Products::PlanBatchMatMul>>(op).Restrict("T", {WEIR_FLOAT32}).Class(WEIR_CLASS_GEMM);
+  }
+}
+
+}  // namespace weir::kernels_onednn

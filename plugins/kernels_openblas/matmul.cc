@@ -1,0 +1,138 @@
+// MatMul and the batched products through CBLAS.
+#include <cblas.h>
+
+#include <algorithm>
+#include <complex>
+#include <limits>
+
+#include "plugins/kernels_openblas/families.h"
+#include "sdk/cpp/kernel.h"
+#include "sdk/cpp/products.h"
+
+namespace weir::kernels_openblas {
+namespace {
+
+using sdk::Product;
+
+constexpr double kTileFlops = 4e6;  // work of a tile: ten times what starting it on another thread costs
+
+CBLAS_TRANSPOSE Transposed(bool transpose, bool conjugate) {
+  return !transpose ? CblasNoTrans : conjugate ? CblasConjTrans : CblasTrans;
+}
+
+blasint Int(int64_t n) { return static_cast<blasint>(n); }
+
+/// c = alpha op(a) op(b) + beta c, row-major; `a` and `b` are the arguments of each function below.
+#define WEIR_GEMM_ARGUMENTS(alpha, beta)                                                                        \
+  CblasRowMajor, Transposed(p.transpose_a, p.conjugate_a), Transposed(p.transpose_b, p.conjugate_b), Int(rows), \
+      Int(p.n), Int(p.k), alpha, a, Int(p.lda()), b, Int(p.ldb()), beta, c, Int(p.n)
+void Gemm(const Product& p, int64_t rows, const float* a, const float* b, float* c) {
+  cblas_sgemm(WEIR_GEMM_ARGUMENTS(1, 0));
+}
+void Gemm(const Product& p, int64_t rows, const double* a, const double* b, double* c) {
+  cblas_dgemm(WEIR_GEMM_ARGUMENTS(1, 0));
+}
+#if !defined(WEIR_KERNEL_DTYPES_SHORT)
+void Gemm(const Product& p, int64_t rows, const std::complex<float>* a, const std::complex<float>* b,
+          std::complex<float>* c) {
+  const std::complex<float> one(1), zero(0);
+  cblas_cgemm(WEIR_GEMM_ARGUMENTS(&one, &zero));
+}
+void Gemm(const Product& p, int64_t rows, const std::complex<double>* a, const std::complex<double>* b,
+          std::complex<double>* c) {
+  const std::complex<double> one(1), zero(0);
+  cblas_zgemm(WEIR_GEMM_ARGUMENTS(&one, &zero));
+}
+#endif
+#undef WEIR_GEMM_ARGUMENTS
+
+/// y += op(matrix) x for a row-major [rows, columns] matrix.
+void Gemv(CBLAS_TRANSPOSE op, int64_t rows, int64_t columns, const float* matrix, const float* x, float* y) {
+  cblas_sgemv(CblasRowMajor, op, Int(rows), Int(columns), 1, matrix, Int(columns), x, 1, 1, y, 1);
+}
+void Gemv(CBLAS_TRANSPOSE op, int64_t rows, int64_t columns, const double* matrix, const double* x, double* y) {
+  cblas_dgemv(CblasRowMajor, op, Int(rows), Int(columns), 1, matrix, Int(columns), x, 1, 1, y, 1);
+}
+
+template <class T>
+void Multiply(const Product& p, int64_t rows, const T* a, const T* b, T* c) {
+  if (p.k == 0) {
+    std::fill(c, c + rows * p.n, T(0));
+    return;
+  }
+  // Added to zeros: whether beta = 0 ignores a NaN that lies in c depends on the version of OpenBLAS.
+  if constexpr (std::is_floating_point_v<T>) {
+    if (p.m == 1) {
+      std::fill(c, c + p.n, T(0));
+      return p.transpose_b ? Gemv(CblasNoTrans, p.n, p.k, b, a, c) : Gemv(CblasTrans, p.k, p.n, b, a, c);
+    }
+    if (p.n == 1 && rows == p.m) {
+      std::fill(c, c + p.m, T(0));
+      return p.transpose_a ? Gemv(CblasTrans, p.k, p.m, a, b, c) : Gemv(CblasNoTrans, p.m, p.k, a, b, c);
+    }
+  }
+  Gemm(p, rows, a, b, c);
+}
+
+/// What OpenBLAS takes for one product, in ns, on a core with this peak. Up to a million multiply-adds it has kernels
+/// without packing, for b as it is; beyond, and for transposed b, it packs both operands. Fitted to runs on AVX-512
+/// cores.
+double ProductNs(const Product& p, double peak, uint32_t dtype) {
+  const double m = static_cast<double>(p.m), n = static_cast<double>(p.n), k = static_cast<double>(p.k);
+  const double bytes = sdk::SizeOf(dtype);
+  const double flops = 2 * m * n * k * (dtype == WEIR_COMPLEX64 || dtype == WEIR_COMPLEX128 ? 4 : 1);
+  if (p.m == 1 || p.n == 1) return 120 + (m * k + k * n) * bytes / 11;
+  if (dtype == WEIR_FLOAT32 && m * n * k <= 1e6 && !p.transpose_b) return 100 + flops / (0.85 * peak);
+  return 1000 + flops / (0.66 * peak) + 0.06 * bytes * (m * k + k * n);
+}
+
+template <int32_t (sdk::Products::*kPlan)(const sdk::Prep&)>
+struct MatMul {
+  sdk::Products products;
+
+  int32_t Prepare(sdk::Prep& prep) {
+    if (const int32_t code = (products.*kPlan)(prep); code != WEIR_OK) return code;
+    const Product& p = products.one();
+    if (std::max({p.m, p.n, p.k}) > std::numeric_limits<blasint>::max()) {
+      return prep.error().Unimplemented("OpenBLAS counts rows and columns in 32 bits");
+    }
+    products.Tile(prep, kTileFlops);
+    return WEIR_OK;
+  }
+
+  template <class T>
+  void Run(sdk::Env& env, sdk::View<const T> x, sdk::View<const T> y, sdk::View<T> out) const {
+    if (products.c_size() == 0) return;
+    products.ForTiles(env, x.data(), y.data(), out.data(),
+                      [&](const T* a, const T* b, T* c, int64_t rows) { Multiply(products.one(), rows, a, b, c); });
+  }
+
+  static sdk::Cost Estimate(const sdk::Prep& prep, const weir_profile* profile) {
+    sdk::Products products;
+    sdk::Cost cost;
+    if ((products.*kPlan)(prep) != WEIR_OK) return cost;
+    const uint32_t dtype = prep.input(0).dtype;
+    const double count = static_cast<double>(products.count());
+    cost.flops = count * products.one().Flops();
+    cost.bytes =
+        static_cast<double>(prep.size(0) + prep.size(1) + sdk::SizeOf(prep.output(0).shape)) * sdk::SizeOf(dtype);
+    cost.whole_ns = count * ProductNs(products.one(), sdk::PeakFlops(profile, dtype), dtype);
+    return cost;
+  }
+};
+
+}  // namespace
+
+void AddMatMul(sdk::KernelTable& k) {
+#if defined(WEIR_KERNEL_DTYPES_SHORT)
+  constexpr sdk::Types<float, double> kTypes;
+#else
+  constexpr sdk::Types<float, double, sdk::complex64, sdk::complex128> kTypes;
+#endif
+  k.Add<MatMul<&sdk::Products::PlanMatMul>>("MatMul", kTypes).Class(WEIR_CLASS_GEMM);
+  for (const char* op : {"BatchMatMul", "BatchMatMulV2"}) {
+    k.Add<MatMul<&sdk::Products::PlanBatchMatMul>>(op, kTypes).Class(WEIR_CLASS_GEMM);
+  }
+}
+
+}  // namespace weir::kernels_openblas

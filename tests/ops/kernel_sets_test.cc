@@ -1,0 +1,388 @@
+// Every kernel set alone, against plain loops in double: the ops that several sets have.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <complex>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "core/client/session.h"
+#include "core/plan/plan.h"
+#include "core/session/session.h"
+
+extern char** environ;
+
+namespace weir {
+namespace {
+
+using Complex = std::complex<double>;
+
+const std::vector<std::string> kSets = {"kernels_eigen", "kernels_onednn", "kernels_openblas"};
+
+/// With this kernel set and no other; null when it was not built.
+std::shared_ptr<session::Runtime> Alone(const std::string& set) {
+  plugin::LoadOptions options;
+  for (const std::string& other : kSets) {
+    if (other != set) options.deny.push_back(other);
+  }
+  Result<std::shared_ptr<session::Runtime>> runtime = session::Runtime::Load(options);
+  EXPECT_TRUE(runtime.ok()) << runtime.status().ToString();
+  if (!runtime.ok() || (*runtime)->plugins->kernels().ForOp("MatMul").empty()) return nullptr;
+  return *runtime;
+}
+
+/// Numbers in [-1, 1] that do not repeat along rows.
+Tensor Numbers(DType dtype, const Shape& shape, int seed) {
+  Result<Tensor> made = Tensor::Make(dtype, shape);
+  EXPECT_TRUE(made.ok());
+  Tensor& tensor = *made;
+  const auto at = [&](int64_t i, int part) { return std::sin(0.7 * static_cast<double>(i * 2 + part) + seed); };
+  for (int64_t i = 0; i < tensor.elements(); ++i) {
+    const auto e = static_cast<size_t>(i);
+    if (dtype == DType::kFloat) tensor.mutable_as<float>()[e] = static_cast<float>(at(i, 0));
+    if (dtype == DType::kDouble) tensor.mutable_as<double>()[e] = at(i, 0);
+    if (dtype == DType::kComplex64)
+      tensor.mutable_as<std::complex<float>>()[e] = {static_cast<float>(at(i, 0)), static_cast<float>(at(i, 1))};
+    if (dtype == DType::kComplex128) tensor.mutable_as<Complex>()[e] = {at(i, 0), at(i, 1)};
+  }
+  return tensor;
+}
+
+Complex At(const Tensor& tensor, int64_t i) {
+  const auto e = static_cast<size_t>(i);
+  switch (tensor.dtype()) {
+    case DType::kFloat:
+      return tensor.as<float>()[e];
+    case DType::kDouble:
+      return tensor.as<double>()[e];
+    case DType::kComplex64:
+      return Complex(tensor.as<std::complex<float>>()[e]);
+    default:
+      return tensor.as<Complex>()[e];
+  }
+}
+
+struct Row {
+  std::string op;
+  DType dtype;
+  std::vector<Shape> inputs;
+  bool transpose_a = false, transpose_b = false;
+  bool constant_b = false;
+};
+
+op::AttrList AttrsOf(const Row& row) {
+  if (row.op == "MatMul") return {{"transpose_a", row.transpose_a}, {"transpose_b", row.transpose_b}};
+  if (row.op.starts_with("Batch")) return {{"adj_x", row.transpose_a}, {"adj_y", row.transpose_b}};
+  return {};
+}
+
+/// A graph of the one node, opened.
+struct OneNode {
+  std::unique_ptr<graph::Graph> graph;
+  std::unique_ptr<session::Session> session;
+  std::vector<session::Feed> feeds;
+  std::vector<std::string> fetches;
+
+  Result<Tensor> Run() {
+    WEIR_ASSIGN(std::vector<Tensor> fetched, session->Run(feeds, fetches, {}));
+    return fetched[0];
+  }
+};
+
+Result<OneNode> Open(const std::shared_ptr<session::Runtime>& runtime, const Row& row,
+                     const session::SessionOptions& options = {}) {
+  Graph client;
+  const AsDefault in(client);
+  OneNode node;
+  std::vector<Operand> inputs;
+  for (size_t i = 0; i < row.inputs.size(); ++i) {
+    const Tensor value = Numbers(row.dtype, row.inputs[i], static_cast<int>(i));
+    if (i == 1 && row.constant_b) {
+      inputs.push_back(Operand(Literal(value)).In(client));
+      continue;
+    }
+    OperationSpec spec;
+    spec.op = "Placeholder";
+    spec.attrs = {{"dtype", row.dtype}, {"shape", PartialShape(row.inputs[i])}};
+    const Output fed = client.Add(spec).output(0);
+    inputs.push_back(fed);
+    node.feeds.emplace_back(fed.name(), value);
+  }
+  const Output y = BuildOp(row.op, inputs, AttrsOf(row)).output(0);
+  WEIR_TRY(client.status());
+  node.fetches = {y.name()};
+  node.graph = std::make_unique<graph::Graph>(std::move(client.definition()));
+  WEIR_ASSIGN(node.session, session::Session::Make(runtime, *node.graph, options));
+  return node;
+}
+
+/// op(x) op(y) over the last two dimensions, batches broadcast; and for each element the sum of absolute products.
+void Product(const Row& row, const Tensor& x, const Tensor& y, const Shape& out, std::vector<Complex>* values,
+             std::vector<double>* sizes) {
+  const int rank = out.rank();
+  const int64_t m = out.dim(rank - 2), n = out.dim(rank - 1);
+  const Shape &xs = x.shape(), &ys = y.shape();
+  const int64_t k = xs.dim(xs.rank() - (row.transpose_a ? 2 : 1));
+  int64_t batches = 1;
+  for (int i = 0; i < rank - 2; ++i) batches *= out.dim(i);
+  const auto matrix_of = [&](const Shape& shape, int64_t batch) {
+    int64_t at = 0, step = 1;
+    for (int i = rank - 3; i >= 0; --i) {
+      const int64_t index = batch % out.dim(i);
+      batch /= out.dim(i);
+      const int own = i - (rank - shape.rank());
+      if (own < 0) continue;
+      at += shape.dim(own) == 1 ? 0 : index * step;
+      step *= shape.dim(own);
+    }
+    return at;
+  };
+  const bool conjugate = IsComplex(row.dtype) && row.op != "MatMul";
+  for (int64_t b = 0; b < batches; ++b) {
+    const int64_t x0 = matrix_of(xs, b) * m * k, y0 = matrix_of(ys, b) * k * n;
+    for (int64_t i = 0; i < m * n; ++i) {
+      Complex sum = 0;
+      double size = 0;
+      for (int64_t p = 0; p < k; ++p) {
+        Complex left = At(x, x0 + (row.transpose_a ? p * m + i / n : i / n * k + p));
+        Complex right = At(y, y0 + (row.transpose_b ? i % n * k + p : p * n + i % n));
+        if (conjugate && row.transpose_a) left = std::conj(left);
+        if (conjugate && row.transpose_b) right = std::conj(right);
+        sum += left * right;
+        size += std::abs(left) * std::abs(right);
+      }
+      values->push_back(sum);
+      sizes->push_back(size);
+    }
+  }
+}
+
+void Softmax(const Row& row, const Tensor& x, std::vector<Complex>* values, std::vector<double>* sizes) {
+  const int64_t classes = x.shape().dim(x.shape().rank() - 1);
+  for (int64_t i = 0; i < x.elements(); ++i) {
+    const int64_t first = i / classes * classes;
+    double sum = 0;
+    for (int64_t j = 0; j < classes; ++j) sum += std::exp(At(x, first + j).real());
+    const double log = At(x, i).real() - std::log(sum);
+    values->push_back(row.op == "Softmax" ? std::exp(log) : log);
+    sizes->push_back(row.op == "Softmax" ? 1 : std::abs(log) + 1);
+  }
+}
+
+void Check(const std::string& set, const std::shared_ptr<session::Runtime>& runtime, const Row& row) {
+  SCOPED_TRACE(set + " " + row.op + " " + Name(row.dtype) + " " + row.inputs[0].ToString() + " " +
+               (row.inputs.size() > 1 ? row.inputs[1].ToString() : "") + (row.transpose_a ? " a'" : "") +
+               (row.transpose_b ? " b'" : "") + (row.constant_b ? " constant" : ""));
+  Result<OneNode> node = Open(runtime, row);
+  ASSERT_TRUE(node.ok()) << node.status().ToString();
+  const Result<Tensor> got = node->Run();
+  ASSERT_TRUE(got.ok()) << got.status().ToString();
+  std::vector<Complex> values;
+  std::vector<double> sizes;
+  if (row.inputs.size() == 2) {
+    Product(row, Numbers(row.dtype, row.inputs[0], 0), Numbers(row.dtype, row.inputs[1], 1), got->shape(), &values,
+            &sizes);
+  } else {
+    Softmax(row, Numbers(row.dtype, row.inputs[0], 0), &values, &sizes);
+  }
+  ASSERT_EQ(values.size(), static_cast<size_t>(got->elements()));
+  const bool wide = row.dtype == DType::kDouble || row.dtype == DType::kComplex128;
+  for (size_t i = 0; i < values.size(); ++i) {
+    const double error = std::abs(At(*got, static_cast<int64_t>(i)) - values[i]);
+    ASSERT_LE(error, (wide ? 1e-14 : 2e-6) * (sizes[i] + 1)) << "element " << i;
+  }
+}
+
+std::vector<Row> Rows() {
+  std::vector<Row> rows;
+  const auto product = [&](DType dtype, int64_t m, int64_t n, int64_t k) {
+    for (const bool a : {false, true}) {
+      for (const bool b : {false, true}) {
+        for (const bool constant : {false, true}) {
+          rows.push_back({"MatMul",
+                          dtype,
+                          {a ? Shape::Of({k, m}) : Shape::Of({m, k}), b ? Shape::Of({n, k}) : Shape::Of({k, n})},
+                          a,
+                          b,
+                          constant});
+        }
+      }
+    }
+  };
+  const int64_t sizes[][3] = {{1, 1, 1},    {1, 7, 5},    {6, 1, 9},    {3, 4, 1},    {2, 3, 0},      {0, 3, 2},
+                              {17, 33, 65}, {32, 32, 32}, {64, 48, 31}, {1, 300, 70}, {130, 129, 67}, {33, 512, 260}};
+  for (const auto& [m, n, k] : sizes) {
+    product(DType::kFloat, m, n, k);
+    product(DType::kDouble, m, n, k);
+  }
+  for (const char* op : {"BatchMatMul", "BatchMatMulV2"}) {
+    for (const DType dtype : {DType::kFloat, DType::kDouble}) {
+      rows.push_back({op, dtype, {Shape::Of({4, 3, 5}), Shape::Of({4, 5, 7})}});
+      rows.push_back({op, dtype, {Shape::Of({2, 3, 5, 40}), Shape::Of({2, 3, 7, 40})}, false, true});
+      rows.push_back({op, dtype, {Shape::Of({3, 33, 20}), Shape::Of({3, 33, 21})}, true, false});
+    }
+  }
+  rows.push_back({"BatchMatMulV2", DType::kFloat, {Shape::Of({4, 1, 3, 5}), Shape::Of({6, 5, 7})}});
+  rows.push_back({"BatchMatMulV2", DType::kFloat, {Shape::Of({4, 3, 5}), Shape::Of({5, 7})}});
+  rows.push_back({"BatchMatMulV2", DType::kFloat, {Shape::Of({5, 3}), Shape::Of({4, 7, 5})}, true, true});
+  for (const char* op : {"Softmax", "LogSoftmax"}) {
+    rows.push_back({op, DType::kFloat, {Shape::Of({1, 1})}});
+    rows.push_back({op, DType::kFloat, {Shape::Of({5, 10})}});
+    rows.push_back({op, DType::kFloat, {Shape::Of({2, 3, 1001})}});
+    rows.push_back({op, DType::kFloat, {Shape::Of({0, 4})}});
+    rows.push_back({op, DType::kDouble, {Shape::Of({4, 33})}});
+  }
+#if !defined(WEIR_KERNEL_DTYPES_SHORT)
+  product(DType::kComplex64, 9, 20, 33);
+  product(DType::kComplex128, 9, 20, 33);
+  rows.push_back({"BatchMatMul", DType::kComplex64, {Shape::Of({2, 9, 3}), Shape::Of({2, 8, 9})}, true, true});
+  rows.push_back({"BatchMatMulV2", DType::kComplex128, {Shape::Of({9, 3}), Shape::Of({2, 9, 8})}, true, false});
+#endif
+  return rows;
+}
+
+/// True when the runtime has a kernel for the row.
+bool Covers(const session::Runtime& runtime, const Row& row) {
+  const op::OpDef* def = runtime.ops->Find(row.op);
+  op::AttrList values = AttrsOf(row);
+  values.push_back({"T", row.dtype});
+  return !runtime.plugins->kernels().Find(op::AttrView(*def, values), "cpu").empty();
+}
+
+class KernelSet : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(KernelSet, AloneGivesTheReferenceResults) {
+  const std::shared_ptr<session::Runtime> runtime = Alone(GetParam());
+  if (runtime == nullptr) GTEST_SKIP() << GetParam() << " was not built";
+  size_t checked = 0;
+  for (const Row& row : Rows()) {
+    if (!Covers(*runtime, row)) continue;
+    Check(GetParam(), runtime, row);
+    ++checked;
+  }
+  EXPECT_GE(checked, 100u);
+}
+
+TEST_P(KernelSet, ConcurrentRunsGiveTheSameBits) {
+  const std::shared_ptr<session::Runtime> runtime = Alone(GetParam());
+  if (runtime == nullptr) GTEST_SKIP() << GetParam() << " was not built";
+  for (const Row& row : {Row{"MatMul", DType::kFloat, {Shape::Of({33, 70}), Shape::Of({50, 70})}, false, true},
+                         Row{"MatMul", DType::kFloat, {Shape::Of({70, 90}), Shape::Of({90, 70})}},
+                         Row{"MatMul", DType::kFloat, {Shape::Of({33, 70}), Shape::Of({70, 50})}, false, false, true},
+                         Row{"BatchMatMulV2", DType::kFloat, {Shape::Of({5, 3, 4}), Shape::Of({5, 4, 6})}}}) {
+    Result<OneNode> node = Open(runtime, row);
+    ASSERT_TRUE(node.ok()) << node.status().ToString();
+    const Result<Tensor> alone = node->Run();
+    ASSERT_TRUE(alone.ok()) << alone.status().ToString();
+    std::vector<std::thread> threads;
+    std::vector<int> differing(12, 0);
+    for (int t = 0; t < 12; ++t) {
+      threads.emplace_back([&, t] {
+        for (int i = 0; i < 20; ++i) {
+          const Result<Tensor> got = node->Run();
+          const bool same = got.ok() && std::ranges::equal(got->as<float>(), alone->as<float>());
+          differing[static_cast<size_t>(t)] += same ? 0 : 1;
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(differing, std::vector<int>(12, 0));
+  }
+}
+
+TEST_P(KernelSet, StartsNoThreadAndLeavesTheEnvironmentAlone) {
+  const auto threads = [] {
+    const std::filesystem::directory_iterator tasks("/proc/self/task");
+    return std::distance(begin(tasks), end(tasks));
+  };
+  const auto environment = [] {
+    std::vector<std::string> all;
+    for (char** entry = environ; *entry != nullptr; ++entry) all.emplace_back(*entry);
+    return all;
+  };
+  // Threads that the runtime itself starts are there before the set is used.
+  const std::vector<std::string> environment_before = environment();
+  const std::shared_ptr<session::Runtime> runtime = Alone(GetParam());
+  if (runtime == nullptr) GTEST_SKIP() << GetParam() << " was not built";
+  const auto threads_before = threads();
+  Result<OneNode> node = Open(runtime, {"MatMul", DType::kFloat, {Shape::Of({200, 200}), Shape::Of({200, 200})}});
+  ASSERT_TRUE(node.ok()) << node.status().ToString();
+  ASSERT_TRUE(node->Run().ok());
+  EXPECT_LE(threads(), threads_before + 1);  // the core's own pool may start with the first run
+  EXPECT_EQ(environment(), environment_before);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, KernelSet, ::testing::ValuesIn(kSets));
+
+/// Plugins in the order in which the plan would take their kernels for a product.
+std::vector<std::string> Ranked(const session::Runtime& runtime, const Row& row,
+                                const kernel::Calibration* calibration) {
+  op::AttrList attrs = AttrsOf(row);
+  attrs.push_back({"T", row.dtype});
+  const op::OpDef* def = runtime.ops->Find(row.op);
+  const weir_node node{"product", op::AttrView(*def, attrs), [](int) { return nullptr; }, nullptr, {}};
+  std::vector<kernel::OperandSpec> inputs, outputs;
+  for (const Shape& shape : row.inputs) inputs.push_back({row.dtype, shape});
+  const int64_t m = row.inputs[0].dim(row.transpose_a ? 1 : 0), n = row.inputs[1].dim(row.transpose_b ? 0 : 1);
+  outputs.push_back({row.dtype, Shape::Of({m, n})});
+  std::vector<std::string> names;
+  for (const kernel::KernelEntry* entry : plan::RankKernels(runtime.plugins->kernels(), node, inputs, outputs, true,
+                                                            *runtime.plugins->devices().all()[0], calibration)) {
+    names.push_back(entry->plugin);
+  }
+  return names;
+}
+
+class Ranking : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    Result<std::shared_ptr<session::Runtime>> loaded = session::Runtime::Load({});
+    ASSERT_TRUE(loaded.ok()) << loaded.status().ToString();
+    runtime = *loaded;
+    if (Ranked(*runtime, square, nullptr).size() != kSets.size()) GTEST_SKIP() << "not all kernel sets were built";
+  }
+  std::shared_ptr<session::Runtime> runtime;
+  const Row square{"MatMul", DType::kFloat, {Shape::Of({256, 256}), Shape::Of({256, 256})}};
+};
+
+TEST_F(Ranking, DeclaredCostsPutTheLibrariesWhereTheyWin) {
+  EXPECT_EQ(Ranked(*runtime, square, nullptr)[0], "kernels_onednn");
+  const Row small{"MatMul", DType::kFloat, {Shape::Of({32, 32}), Shape::Of({32, 32})}};
+  EXPECT_EQ(Ranked(*runtime, small, nullptr)[0], "kernels_openblas");
+  const Row tiny{"MatMul", DType::kFloat, {Shape::Of({2, 3}), Shape::Of({3, 2})}};
+  EXPECT_EQ(Ranked(*runtime, tiny, nullptr)[0], "kernels_eigen");
+}
+
+TEST_F(Ranking, MeasuredTimesWinNearTheirPoint) {
+  const Result<std::shared_ptr<const kernel::Calibration>> file = kernel::Calibration::Parse(
+      R"({"weir_calibration": 1, "points": [{"op": "MatMul", "dtype": "float32", "flags": [],
+          "inputs": [[200, 200], [200, 200]], "constant": [],
+          "ns": {"kernels_eigen": 1, "kernels_onednn": 3, "kernels_openblas": 2}}]})",
+      "test");
+  ASSERT_TRUE(file.ok()) << file.status().ToString();
+  EXPECT_EQ(Ranked(*runtime, square, file->get()),
+            (std::vector<std::string>{"kernels_eigen", "kernels_openblas", "kernels_onednn"}));
+  const Row far{"MatMul", DType::kFloat, {Shape::Of({1024, 1024}), Shape::Of({1024, 1024})}};
+  EXPECT_EQ(Ranked(*runtime, far, file->get()), Ranked(*runtime, far, nullptr));
+}
+
+TEST_F(Ranking, ASessionReadsItsProfileFile) {
+  const std::filesystem::path path = std::filesystem::path(::testing::TempDir()) / "weir_calibration_test.json";
+  session::SessionOptions options;
+  options.profile_file = path.string();
+  std::ofstream(path) << "[]";
+  EXPECT_EQ(Open(runtime, square, options).status().code(), Code::kInvalidArgument);
+  std::ofstream(path) << R"({"weir_calibration": 1, "points": []})";
+  EXPECT_TRUE(Open(runtime, square, options).ok());
+  std::filesystem::remove(path);
+  EXPECT_EQ(Open(runtime, square, options).status().code(), Code::kNotFound);
+}
+
+}  // namespace
+}  // namespace weir
