@@ -65,6 +65,14 @@ struct RunCommandOptions {
 /// `weir run`: feeds, runs and fetches of a graph file.
 Status RunGraph(const RunCommandOptions& options, const Console& console, Json& report);
 
+struct ExplainOptions {
+  RunCommandOptions run;  // its graph, feeds, fetches, targets and device
+  std::string algorithm = "costsim";
+  bool soft = true;
+};
+/// `weir explain`: where such a run would put each node, and why.
+Status ExplainGraph(const ExplainOptions& options, const Console& console, Json& report);
+
 }  // namespace weir::cli
 
 #endif  // WEIR_TOOLS_WEIR_COMMANDS_H_

@@ -105,6 +105,28 @@ void AddRun(CLI::App& app, RunCommandOptions& options, Command& chosen) {
       [&] { chosen = [&](const Console& console, Json& report) { return RunGraph(options, console, report); }; });
 }
 
+void AddExplain(CLI::App& app, ExplainOptions& options, Command& chosen) {
+  CLI::App* explain = app.add_subcommand("explain", "Say where a run would put each node, and why; runs nothing");
+  explain->add_option("graph", options.run.graph, "GraphDef, binary or text")->required()->type_name("GRAPH");
+  AddList(*explain, "--feed", options.run.feeds, "NAME=VALUE",
+          "As in `weir run`: the values give the shapes; repeatable")
+      ->check(CLI::Validator(
+          [](const std::string& text) {
+            return text.find('=') == std::string::npos || text.front() == '=' ? "'" + text + "' is not NAME=VALUE" : "";
+          },
+          ""));
+  AddList(*explain, "--fetch", options.run.fetches, "NAME", "As in `weir run`; repeatable");
+  AddList(*explain, "--target", options.run.targets, "NAME", "As in `weir run`; repeatable");
+  explain->add_option("--device", options.run.device, "Device for nodes that ask for none, as CPU:0")
+      ->type_name("DEVICE");
+  explain->add_option("--algorithm", options.algorithm, "Placement algorithm: costsim, whitepaper, tf or single")
+      ->check(CLI::IsMember({"costsim", "whitepaper", "tf", "single"}))
+      ->type_name("NAME");
+  explain->add_flag("!--hard", options.soft, "A request that cannot be met is an error");
+  explain->callback(
+      [&] { chosen = [&](const Console& console, Json& report) { return ExplainGraph(options, console, report); }; });
+}
+
 void AddCheck(CLI::App& app, CheckCommandOptions& options, Command& chosen) {
   CLI::App* check = app.add_subcommand("check", "Try a plugin against the rules of the plugin ABI, in child processes");
   std::vector<std::string> stages;
@@ -146,6 +168,7 @@ struct Options {
   RunCommandOptions run;
   ConfigShowOptions config_show;
   std::string config_file;
+  ExplainOptions explain;
 };
 
 void Describe(CLI::App& app, Options& options, Command& chosen) {
@@ -177,6 +200,7 @@ void Describe(CLI::App& app, Options& options, Command& chosen) {
       [&] { chosen = [&](const Console& console, Json& report) { return ShowOps(options.ops, console, report); }; });
   AddRun(app, options.run, chosen);
   AddConfig(app, options.global, options.config_show, options.config_file, chosen);
+  AddExplain(app, options.explain, chosen);
   AddGlobalOptions(app, options.global);
   for (CLI::App* command : app.get_subcommands({})) {
     AddGlobalOptions(*command, options.global);

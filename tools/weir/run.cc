@@ -17,19 +17,12 @@
 #include "core/trace/chrome.h"
 #include "tools/weir/commands.h"
 #include "tools/weir/run_files.h"
+#include "tools/weir/run_request.h"
 
 namespace weir::cli {
 namespace {
 
-constexpr uint64_t kMaxGraphBytes = uint64_t{2} << 30;
 constexpr int64_t kValuesShown = 6;
-
-// What is to be run, with all names known to the graph.
-struct Request {
-  std::vector<session::Feed> feeds;
-  std::vector<std::string> fetches;
-  std::vector<std::string> files;  // one per fetch; empty without an output folder
-};
 
 struct Timing {
   std::vector<double> ms;  // in order of the runs
@@ -48,75 +41,6 @@ struct Outcome {
   Timing timing;
   std::vector<trace::StepTrace> steps;  // with --trace
 };
-
-Result<graph::Graph> ReadGraph(const std::string& path) {
-  WEIR_ASSIGN(const op::OpRegistry* ops, ops::Catalogue());
-  WEIR_ASSIGN(const std::string bytes, io::ReadFile(path, kMaxGraphBytes));
-  Result<graph::Graph> graph = graph::ParseGraph(bytes, *ops);
-  if (!graph.ok()) return graph.status().Prepend(path + ": ");
-  return graph;
-}
-
-// Outputs that a file can hold and that no node reads; nodes that others wait for, placeholders and what is fed are
-// left out.
-std::vector<std::string> UnreadOutputs(const graph::Graph& graph, const std::vector<session::Feed>& feeds) {
-  std::set<graph::Endpoint> read;
-  std::set<graph::NodeId> awaited;
-  for (graph::NodeId id = 0; id < graph.num_nodes(); ++id) {
-    for (const graph::Endpoint& input : graph.node(id).inputs()) read.insert(input);
-    for (const graph::NodeId input : graph.node(id).control_inputs()) awaited.insert(input);
-  }
-  std::set<std::string> fed;
-  for (const session::Feed& feed : feeds)
-    fed.insert(feed.first.find(':') == std::string::npos ? feed.first + ":0" : feed.first);
-  std::vector<std::string> names;
-  for (graph::NodeId id = 0; id < graph.num_nodes(); ++id) {
-    if (awaited.contains(id) || graph.node(id).op().name == "Placeholder") continue;
-    for (int i = 0; i < graph.node(id).num_outputs(); ++i) {
-      const graph::Endpoint endpoint{id, i};
-      const DType dtype = BaseType(graph.TypeOf(endpoint));
-      if (read.contains(endpoint) || dtype == DType::kResource || dtype == DType::kVariant) continue;
-      if (!fed.contains(graph::FullEndpointName(graph, endpoint)))
-        names.push_back(graph::EndpointName(graph, endpoint));
-    }
-  }
-  return names;
-}
-
-// Checks every name before any value is read or any node runs.
-Result<Request> MakeRequest(const RunCommandOptions& options, const graph::Graph& graph) {
-  Request request;
-  std::vector<std::string> feed_names;
-  for (const std::string& feed : options.feeds) {
-    feed_names.push_back(SplitFeed(feed).first);
-    request.feeds.emplace_back(feed_names.back(), Tensor());
-  }
-  request.fetches = options.fetches;
-  if (request.fetches.empty() && options.targets.empty()) {
-    request.fetches = UnreadOutputs(graph, request.feeds);
-    if (request.fetches.empty()) {
-      return InvalidArgument(
-          "{}: no output is left that a file can hold and no node reads; name one with --fetch or a node "
-          "with --target",
-          options.graph);
-    }
-  }
-  std::vector<std::string> nodes = options.targets;
-  nodes.insert(nodes.end(), options.inits.begin(), options.inits.end());
-  WEIR_ASSIGN(const session::ResolvedNames names,
-              session::Resolve(graph, session::Asking::kRun, feed_names, request.fetches, nodes));
-  if (!options.out_dir.empty()) {
-    WEIR_ASSIGN(request.files, OutputFiles(options.out_dir, request.fetches));
-  }
-  for (size_t i = 0; i < options.feeds.size(); ++i) {
-    const graph::Endpoint endpoint = names.feeds[i];
-    Result<Tensor> value =
-        ReadFeed(feed_names[i], SplitFeed(options.feeds[i]).second, BaseType(graph.TypeOf(endpoint)));
-    if (!value.ok()) return value.status().WithNode(graph.node(endpoint.node).name());
-    request.feeds[i].second = std::move(*value);
-  }
-  return request;
-}
 
 Result<Outcome> Execute(const RunCommandOptions& options, const graph::Graph& graph, const Request& request) {
   WEIR_ASSIGN(std::shared_ptr<session::Runtime> runtime, session::Runtime::Default());

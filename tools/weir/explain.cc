@@ -1,0 +1,88 @@
+// `weir explain`: the placement of a graph, with every candidate of every node.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "core/place/place.h"
+#include "core/session/session.h"
+#include "tools/weir/commands.h"
+#include "tools/weir/run_request.h"
+
+namespace weir::cli {
+namespace {
+
+Result<place::Algorithm> AlgorithmOf(const std::string& name) {
+  if (name == "costsim") return place::Algorithm::kCostSim;
+  if (name == "whitepaper") return place::Algorithm::kWhitePaper;
+  if (name == "tf") return place::Algorithm::kTf;
+  if (name == "single") return place::Algorithm::kSingle;
+  return InvalidArgument("no placement algorithm '{}'; there are costsim, whitepaper, tf and single", name);
+}
+
+Json MicrosecondsOrNull(int64_t ns) { return ns < 0 ? Json(nullptr) : Json(static_cast<double>(ns) / 1e3); }
+
+Json CandidateJson(const place::CandidateReport& candidate) {
+  return {{"device", candidate.device},
+          {"kernel", candidate.kernel.empty() ? Json(nullptr) : Json(candidate.kernel)},
+          {"cost_us", MicrosecondsOrNull(candidate.exec_ns)},
+          {"provenance", candidate.exec_ns < 0 ? Json(nullptr) : Json(place::Name(candidate.provenance))},
+          {"verdict", candidate.verdict},
+          {"chosen", candidate.chosen},
+          {"inputs_us", MicrosecondsOrNull(candidate.inputs_ns)},
+          {"link_wait_us", MicrosecondsOrNull(candidate.link_wait_ns)},
+          {"queue_us", MicrosecondsOrNull(candidate.queue_ns)},
+          {"finish_us", MicrosecondsOrNull(candidate.finish_ns)}};
+}
+
+void Fill(const place::Explanation& explanation, Json& report) {
+  report["nodes"] = Json::array();
+  for (const place::NodeReport& node : explanation.nodes) {
+    Json candidates = Json::array();
+    for (const place::CandidateReport& candidate : node.candidates) candidates.push_back(CandidateJson(candidate));
+    report["nodes"].push_back({{"name", node.name},
+                               {"op", node.op},
+                               {"device", node.device},
+                               {"reason", place::Name(node.reason)},
+                               {"requested", node.requested.empty() ? Json(nullptr) : Json(node.requested)},
+                               {"note", node.note.empty() ? Json(nullptr) : Json(node.note)},
+                               {"group", node.group},
+                               {"candidates", std::move(candidates)}});
+  }
+  report["summary"] = explanation.summary;
+  report["warnings"] = explanation.warnings;
+  report["plan"] = explanation.winner;
+  report["predicted_us"] = MicrosecondsOrNull(explanation.makespan_ns);
+  report["bound_us"] = MicrosecondsOrNull(explanation.bound_ns);
+  report["hash"] = fmt::format("{:016x}", explanation.hash);
+  report["tried"] = Json::array();
+  for (const place::Tried& tried : explanation.tried) {
+    report["tried"].push_back(
+        {{"plan", tried.name}, {"predicted_us", MicrosecondsOrNull(tried.makespan_ns)}, {"fits_memory", tried.fits}});
+  }
+}
+
+}  // namespace
+
+Status ExplainGraph(const ExplainOptions& options, const Console& console, Json& report) {
+  WEIR_ASSIGN(const place::Algorithm algorithm, AlgorithmOf(options.algorithm));
+  WEIR_ASSIGN(const graph::Graph graph, ReadGraph(options.run.graph));
+  WEIR_ASSIGN(const Request request, MakeRequest(options.run, graph));
+  WEIR_ASSIGN(std::shared_ptr<session::Runtime> runtime, session::Runtime::Default());
+  auto placement = std::make_shared<place::PlaceOptions>();
+  placement->algorithm = algorithm;
+  session::SessionOptions session_options;
+  session_options.default_device = options.run.device;
+  session_options.allow_soft_placement = options.soft;
+  session_options.placement = std::move(placement);
+  WEIR_ASSIGN(const std::unique_ptr<session::Session> session,
+              session::Session::Make(std::move(runtime), graph, std::move(session_options)));
+  WEIR_ASSIGN(const place::Explanation explanation,
+              session->ExplainPlacement(request.feeds, request.fetches, options.run.targets));
+  Fill(explanation, report);
+  std::string text = place::ToText(explanation);
+  if (text.ends_with('\n')) text.pop_back();
+  console.Print(text);
+  return Status();
+}
+
+}  // namespace weir::cli
