@@ -279,7 +279,12 @@ TEST(Session, ReportSaysWhatRanAndWhere) {
   ASSERT_TRUE(f.Run({{"x:0", Tensor::Scalar<float>(1)}}, {"a:0"}, {}, &report).ok());
   EXPECT_EQ(report.executed_nodes, std::vector<std::string>{"a"});
   ASSERT_EQ(report.placement.size(), 1u);
-  EXPECT_EQ(report.placement.begin()->first, "/job:localhost/replica:0/task:0/device:CPU:0");
+  #ifdef WEIR_TEST_DEVICE
+  const std::string device = WEIR_TEST_DEVICE;
+#else
+  const std::string device = "CPU:0";
+#endif
+  EXPECT_EQ(report.placement.begin()->first, "/job:localhost/replica:0/task:0/device:" + device);
 }
 
 }  // namespace
