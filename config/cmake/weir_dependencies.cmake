@@ -7,9 +7,10 @@ find_package(Snappy REQUIRED)                     # Snappy::snappy
 find_package(fmt REQUIRED)                        # fmt::fmt
 find_package(CLI11 REQUIRED)                      # CLI11::CLI11
 find_package(nlohmann_json REQUIRED)              # nlohmann_json::nlohmann_json
+find_path(TOMLPLUSPLUS_INCLUDE_DIR toml++/toml.h REQUIRED)  # headers only
 find_library(RE2_LIBRARY re2 REQUIRED)            # re2::re2; Debian 12 ships no CMake package for it
 find_path(RE2_INCLUDE_DIR re2/re2.h REQUIRED)
-mark_as_advanced(RE2_LIBRARY RE2_INCLUDE_DIR)
+mark_as_advanced(TOMLPLUSPLUS_INCLUDE_DIR RE2_LIBRARY RE2_INCLUDE_DIR)
 if(NOT TARGET re2::re2)
   add_library(re2::re2 UNKNOWN IMPORTED)
   set_target_properties(re2::re2 PROPERTIES IMPORTED_LOCATION "${RE2_LIBRARY}"

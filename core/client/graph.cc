@@ -341,7 +341,8 @@ std::string Graph::DeviceFor(const Operation& operation, std::string own) {
 std::string Graph::DeviceHere() const {
   std::string device;
   for (auto request = device_stack_.rbegin(); request != device_stack_.rend() && !request->clears; ++request) {
-    if (Result<std::string> merged = scope::MergeDevices(device, request->name); merged.ok()) device = std::move(*merged);
+    if (Result<std::string> merged = scope::MergeDevices(device, request->name); merged.ok())
+      device = std::move(*merged);
   }
   return device;
 }

@@ -92,8 +92,8 @@ class Operation {
 };
 
 /// What an entry of a collection is while the program runs: a value, an operation, a variable, a cond or loop (owned by
-/// the graph), a text, a number, a list that counts as one entry, or an object of the program's own. Files carry all but
-/// the last two.
+/// the graph), a text, a number, a list that counts as one entry, or an object of the program's own. Files carry all
+/// but the last two.
 struct CollectionEntry {
   Output output;
   Operation operation;

@@ -4,6 +4,8 @@
 #include <iterator>
 #include <utility>
 
+#include "core/session/options.h"
+
 namespace weir {
 namespace {
 
@@ -136,6 +138,16 @@ const Fetched& Fetched::at(const std::string& key) const {
   return found == map_.end() ? kNothing : found->second;
 }
 
+Session::Session(Graph& graph) : Session(graph, ConfigProto()) {}
+
+Session::Session(Graph& graph, const ConfigProto& config) : graph_(&graph) {
+  Result<std::shared_ptr<session::Runtime>> runtime = session::Runtime::For(config);
+  status_ = runtime.status();
+  if (!runtime.ok()) return;
+  session::SessionOptions options = session::SessionOptionsFrom((*runtime)->config);
+  Open(std::move(options), std::move(*runtime));
+}
+
 Session::Session(Graph& graph, session::SessionOptions options, std::shared_ptr<session::Runtime> runtime)
     : graph_(&graph) {
   if (!runtime) {
@@ -146,8 +158,12 @@ Session::Session(Graph& graph, session::SessionOptions options, std::shared_ptr<
     }
     runtime = std::move(*shared);
   }
+  Open(std::move(options), std::move(runtime));
+}
+
+void Session::Open(session::SessionOptions options, std::shared_ptr<session::Runtime> runtime) {
   Result<std::unique_ptr<session::Session>> made =
-      session::Session::Make(std::move(runtime), graph.definition(), std::move(options));
+      session::Session::Make(std::move(runtime), graph_->definition(), std::move(options));
   status_ = made.status();
   if (made.ok()) core_ = std::move(*made);
 }

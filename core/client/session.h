@@ -13,9 +13,17 @@
 #include "core/client/graph.h"
 #include "core/client/operand.h"
 #include "core/client/variable.h"
+#include "core/config/config.h"
 #include "core/session/session.h"
 
 namespace weir {
+
+/// TensorFlow's names for the configuration of a session:
+/// `Session session(graph, ConfigProto{.gpu_options = GPUOptions{.per_process_gpu_memory_fraction = 0.7}})`.
+using ConfigProto = config::Config;
+using GPUOptions = config::GpuOptions;
+using GraphOptions = config::GraphOptions;
+using OptimizerOptions = config::OptimizerOptions;
 
 /// What to fetch: a value, an operation (runs, gives nothing), a variable, a name ("add:0" a value, "add" an
 /// operation), or any nesting of lists and maps of these.
@@ -81,9 +89,12 @@ using Feeds = std::vector<std::pair<FeedKey, Literal>>;
 /// graph does not change.
 class Session {
  public:
-  /// A session on `graph` with the devices of the default plugin folders. status() says why it cannot run, if so.
-  explicit Session(Graph& graph = Graph::Default(), session::SessionOptions options = {},
-                   std::shared_ptr<session::Runtime> runtime = nullptr);
+  /// A session on `graph` as the configuration's files and variables say. status() says why it cannot run, if so.
+  explicit Session(Graph& graph = Graph::Default());
+  /// The same under what `config` says: its members that differ from their defaults win over files and variables.
+  Session(Graph& graph, const ConfigProto& config);
+  /// With just these options; without a runtime on the devices that the configuration says.
+  Session(Graph& graph, session::SessionOptions options, std::shared_ptr<session::Runtime> runtime = nullptr);
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
@@ -106,6 +117,8 @@ class Session {
   static Session* Default();
 
  private:
+  void Open(session::SessionOptions options, std::shared_ptr<session::Runtime> runtime);
+
   Graph* graph_;
   Status status_;
   bool closed_ = false;

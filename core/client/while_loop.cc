@@ -51,8 +51,7 @@ class LoopBuilder {
   Status Enter(const LoopVars& vars, const std::vector<PartialShape>& invariants) {
     std::vector<Endpoint> values;
     for (const Output& var : vars) values.push_back(var.endpoint());
-    const CaptureSite site{graph_.names().current(), graph_.DeviceHere(),
-                           Format(where_)};
+    const CaptureSite site{graph_.names().current(), graph_.DeviceHere(), Format(where_)};
     WEIR_ASSIGN(const std::vector<Endpoint> enters, context_.EnterAll(values, site));
     for (size_t i = 0; i < enters.size(); ++i) {
       enters_.emplace_back(&graph_, enters[i]);

@@ -321,9 +321,14 @@ weir_buf Arena::MemoryOf(const Chunk& chunk) const {
 
 Status Arena::Exhausted(uint64_t bytes, std::string_view why) const {
   const std::string limit = options_.limit_bytes != 0 ? fmt::format("{}", options_.limit_bytes) : "the device's memory";
+  const std::string source = options_.limit_source.empty() ? "" : fmt::format(", set by {}", options_.limit_source);
+  if (options_.limit_bytes != 0 && bytes > options_.limit_bytes) {
+    return ResourceExhausted("OOM when allocating {} bytes on {}: more than its whole limit of {} bytes{}", bytes,
+                             options_.device, limit, source.empty() ? ", all that it has" : source);
+  }
   return ResourceExhausted(
-      "OOM when allocating {} bytes on {}: {} bytes are in use of a limit of {}, {} are reserved ({})", bytes,
-      options_.device, use_.in_use, limit, use_.reserved, why);
+      "OOM when allocating {} bytes on {}: {} bytes are in use of a limit of {}{}, {} are reserved ({})", bytes,
+      options_.device, use_.in_use, limit, source, use_.reserved, why);
 }
 
 }  // namespace weir::device

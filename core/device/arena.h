@@ -30,11 +30,12 @@ class SlabSource {
 
 /// How an arena may use its device; growth and cap compose.
 struct ArenaOptions {
-  std::string device;          // for error texts
-  uint64_t limit_bytes = 0;    // over all slabs; 0 = no limit
-  uint64_t initial_bytes = 0;  // first slab when growing; 0 = 1 MiB
-  bool grow = true;            // slabs double; else the first slab takes the whole limit, or the most that can be had
-  bool pooled = true;          // false: one slab per buffer
+  std::string device;             // for error texts
+  uint64_t limit_bytes = 0;       // over all slabs; 0 = no limit
+  std::string limit_source = {};  // who set the limit, for error texts; empty = nobody
+  uint64_t initial_bytes = 0;     // first slab when growing; 0 = 1 MiB
+  bool grow = true;    // slabs double; else the first slab takes the whole limit, or the most that can be had
+  bool pooled = true;  // false: one slab per buffer
 };
 
 /// Allocates buffers of 64-byte aligned chunks. Never gives memory back to the plugin, except empty slabs when a
@@ -45,7 +46,8 @@ class Arena : public Allocator, public std::enable_shared_from_this<Arena> {
   static std::shared_ptr<Arena> Make(std::shared_ptr<SlabSource> source, ArenaOptions options);
   ~Arena() override;
 
-  /// ResourceExhausted naming device, what was asked for, what is in use and the limit.
+  /// ResourceExhausted naming device, what was asked for, what is in use and the limit; a request beyond the whole
+  /// limit is told apart.
   Result<std::shared_ptr<Buffer>> Allocate(uint64_t bytes) override;
 
   struct Use {

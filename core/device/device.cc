@@ -88,12 +88,36 @@ class OpenDevice final : public SlabSource {
 
 }  // namespace
 
+// Opened for the first logical device that needs it, closed after the last.
+class SharedHardware {
+ public:
+  template <class Open>
+  Result<std::shared_ptr<OpenDevice>> Get(Open open) {
+    const std::lock_guard lock(mutex_);
+    if (std::shared_ptr<OpenDevice> there = open_.lock()) return there;
+    WEIR_ASSIGN(std::shared_ptr<OpenDevice> made, open());
+    open_ = made;
+    return made;
+  }
+
+ private:
+  std::mutex mutex_;  // serializes opening, protects open_
+  std::weak_ptr<OpenDevice> open_;
+};
+
+std::shared_ptr<SharedHardware> MakeSharedHardware() { return std::make_shared<SharedHardware>(); }
+
 // What changes after construction. Also the allocator that opens the device when it is first asked.
 class Device::State final : public Allocator {
  public:
   State(const Device& device, const weir_device_api* api, const weir_cost_api* cost, MemoryOptions memory,
-        std::shared_ptr<const void> plugin)
-      : device_(device), api_(api), cost_(cost), memory_(memory), plugin_(std::move(plugin)) {}
+        std::shared_ptr<const void> plugin, DeviceExtras extras)
+      : device_(device),
+        api_(api),
+        cost_(cost),
+        memory_(std::move(memory)),
+        plugin_(std::move(plugin)),
+        extras_(std::move(extras)) {}
 
   const weir_device_api* api() const { return api_; }
 
@@ -150,10 +174,30 @@ class Device::State final : public Allocator {
  private:
   Status OpenOnce() {
     const DeviceInfo& info = device_.info_;
+    WEIR_ASSIGN(std::shared_ptr<OpenDevice> open,
+                extras_.hardware ? extras_.hardware->Get([this] { return OpenHardware(); }) : OpenHardware());
+    ArenaOptions arena;
+    arena.device = device_.name_;
+    arena.limit_bytes = memory_.limit_bytes != 0 ? memory_.limit_bytes : info.memory_bytes;
+    arena.limit_source = memory_.limit_source;
+    arena.initial_bytes = memory_.initial_bytes;
+    arena.grow = memory_.allow_growth || (info.flags & (WEIR_DEVICE_UNIFIED_MEMORY | WEIR_DEVICE_MUST_GROW)) != 0;
+    arena.pooled = !info.self_pool() && (info.flags & WEIR_DEVICE_NO_OFFSET) == 0;
+    const std::lock_guard lock(mutex_);
+    arena_ = Arena::Make(open, std::move(arena));
+    open_ = std::move(open);
+    if (device_.has_streams()) {
+      const bool ordered = (info.flags & WEIR_DEVICE_ORDERED_ALLOC) != 0;
+      streams_ = Streams::Make(device_.name_, api_, device_.stream_apis_, open_->handle(), ordered, open_);
+    }
+    return {};
+  }
+
+  Result<std::shared_ptr<OpenDevice>> OpenHardware() {
+    const DeviceInfo& info = device_.info_;
     if (!WEIR_HAS(api_, open)) return Unavailable("{}: its plugin cannot open devices", device_.name_);
-    std::vector<weir_opt> options;
-    const bool self_pool = (info.flags & WEIR_DEVICE_SELF_POOL) != 0;
-    if (self_pool) {
+    std::vector<weir_opt> options = extras_.options;
+    if (info.self_pool()) {
       options.push_back(Option("mem.limit_bytes", WEIR_VALUE_INT, memory_.limit_bytes));
       options.push_back(Option("mem.initial_bytes", WEIR_VALUE_INT, memory_.initial_bytes));
       options.push_back(Option("mem.allow_growth", WEIR_VALUE_BOOL, memory_.allow_growth ? 1 : 0));
@@ -165,41 +209,39 @@ class Device::State final : public Allocator {
     if (!opened.ok()) return Unavailable("cannot open {} ({}): {}", device_.name_, info.plugin, opened.message());
     if (handle == nullptr)
       return Unavailable("cannot open {} ({}): the plugin gave no device", device_.name_, info.plugin);
-
-    ArenaOptions arena;
-    arena.device = device_.name_;
-    arena.limit_bytes = memory_.limit_bytes != 0 ? memory_.limit_bytes : info.memory_bytes;
-    arena.initial_bytes = memory_.initial_bytes;
-    arena.grow = memory_.allow_growth || (info.flags & (WEIR_DEVICE_UNIFIED_MEMORY | WEIR_DEVICE_MUST_GROW)) != 0;
-    arena.pooled = !self_pool && (info.flags & WEIR_DEVICE_NO_OFFSET) == 0;
-    auto open = std::make_shared<OpenDevice>(api_, handle, device_.name_, plugin_);
-    const std::lock_guard lock(mutex_);
-    arena_ = Arena::Make(open, std::move(arena));
-    open_ = std::move(open);
-    if (device_.has_streams()) {
-      const bool ordered = (info.flags & WEIR_DEVICE_ORDERED_ALLOC) != 0;
-      streams_ = Streams::Make(device_.name_, api_, device_.stream_apis_, handle, ordered, open_);
-    }
-    return {};
+    return std::make_shared<OpenDevice>(api_, handle, device_.name_, plugin_);
   }
 
   void ReadProfile() {
-    if (!WEIR_HAS(cost_, profile)) return;
-    const Result<weir_device*> handle = Open();
-    if (!handle.ok()) return;
     profile_ = {};
     profile_.struct_size = sizeof(profile_);
     ForEachFigure(profile_, [](double& f) { f = std::numeric_limits<double>::quiet_NaN(); });
-    const Status status =
-        CallPlugin("profile of cost/1", [&](weir_error* error) { return cost_->profile(*handle, &profile_, error); });
-    int faults = 0;
-    ForEachFigure(profile_, [&faults](double& f) { Sanitize(f, faults); });
-    has_profile_ = status.ok();
-    if (!status.ok()) {
-      profile_fault_ = status.ToString();
-    } else if (faults != 0) {
-      profile_fault_ = fmt::format("its profile has {} negative or infinite figures", faults);
+    if (const Result<weir_device*> handle = WEIR_HAS(cost_, profile) ? Open() : Unimplemented("no profile");
+        handle.ok()) {
+      const Status status =
+          CallPlugin("profile of cost/1", [&](weir_error* error) { return cost_->profile(*handle, &profile_, error); });
+      int faults = 0;
+      ForEachFigure(profile_, [&faults](double& f) { Sanitize(f, faults); });
+      has_profile_ = status.ok();
+      if (!status.ok()) {
+        profile_fault_ = status.ToString();
+      } else if (faults != 0) {
+        profile_fault_ = fmt::format("its profile has {} negative or infinite figures", faults);
+      }
     }
+    const CostFigures& declared = extras_.cost;
+    if (declared.empty()) return;
+    if (!has_profile_) {
+      ForEachFigure(profile_, [](double& f) { f = std::numeric_limits<double>::quiet_NaN(); });
+      profile_.provenance = WEIR_PROVENANCE_DATASHEET;
+      has_profile_ = true;
+    }
+    for (const auto& [dtype, peak] : declared.peak_flops_per_ns) {
+      if (dtype >= 0 && static_cast<size_t>(dtype) < std::size(profile_.peak_flops_per_ns))
+        profile_.peak_flops_per_ns[dtype] = peak;
+    }
+    if (declared.bandwidth_bytes_per_ns > 0) profile_.bandwidth_bytes_per_ns = declared.bandwidth_bytes_per_ns;
+    if (declared.launch_ns > 0) profile_.launch_ns = declared.launch_ns;
   }
 
   const Device& device_;
@@ -207,6 +249,7 @@ class Device::State final : public Allocator {
   const weir_cost_api* cost_;
   const MemoryOptions memory_;
   std::shared_ptr<const void> plugin_;
+  const DeviceExtras extras_;
   std::once_flag opened_;
   std::once_flag profiled_;
   Status open_status_;
@@ -220,10 +263,10 @@ class Device::State final : public Allocator {
 };
 
 Device::Device(DeviceInfo info, const weir_device_api* api, const weir_cost_api* cost, MemoryOptions memory,
-               std::shared_ptr<const void> plugin)
+               std::shared_ptr<const void> plugin, DeviceExtras extras)
     : info_(std::move(info)),
       name_(info_.name.ToString()),
-      state_(std::make_unique<State>(*this, api, cost, memory, std::move(plugin))) {}
+      state_(std::make_unique<State>(*this, api, cost, std::move(memory), std::move(plugin), std::move(extras))) {}
 
 Device::~Device() = default;
 

@@ -2,6 +2,7 @@
 #ifndef WEIR_CORE_DEVICE_DEVICE_H_
 #define WEIR_CORE_DEVICE_DEVICE_H_
 
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -21,10 +22,34 @@ namespace weir::device {
 /// Limits of a device's arena; they compose. Devices with unified memory or MUST_GROW always grow: reserving the memory
 /// that the process itself lives in would help nobody.
 struct MemoryOptions {
-  bool allow_growth = false;   // true: start small and double; false: first slab takes the whole limit on first use
-  uint64_t limit_bytes = 0;    // 0 = the device's own capacity
-  uint64_t initial_bytes = 0;  // first slab when growing; 0 = 1 MiB
+  bool allow_growth = false;      // true: start small and double; false: first slab takes the whole limit on first use
+  uint64_t limit_bytes = 0;       // 0 = the device's own capacity
+  uint64_t initial_bytes = 0;     // first slab when growing; 0 = 1 MiB
+  std::string limit_source = {};  // what set limit_bytes, for errors: "weir.toml:3: device.\"GPU:0\".memory_limit_mb"
 };
+
+/// Figures that the user declares instead of the plugin; 0 or absent = the plugin's.
+struct CostFigures {
+  std::map<int, double> peak_flops_per_ns = {};  // by dtype number
+  double bandwidth_bytes_per_ns = 0;
+  double launch_ns = 0;
+
+  bool empty() const { return peak_flops_per_ns.empty() && bandwidth_bytes_per_ns == 0 && launch_ns == 0; }
+};
+
+class SharedHardware;
+
+/// What a device may be given beyond its plugin's tables.
+struct DeviceExtras {
+  CostFigures cost = {};
+  /// Options for the plugin's `open`, borrowed from `keep`.
+  std::vector<weir_opt> options = {};
+  std::shared_ptr<const void> keep = nullptr;
+  /// Of logical devices cut from one physical one, which is opened once for all of them; null = this device's own.
+  std::shared_ptr<SharedHardware> hardware = nullptr;
+};
+/// One per physical device that is cut into logical ones.
+std::shared_ptr<SharedHardware> MakeSharedHardware();
 
 /// What the plugin said of it in enumerate.
 struct DeviceInfo {
@@ -37,9 +62,14 @@ struct DeviceInfo {
   std::string driver_version;
   std::string plugin;
   uint32_t flags = 0;
-  uint64_t memory_bytes = 0;
+  uint64_t memory_bytes = 0;  // of a capped or logical device, what it may use
   uint64_t alignment = 64;
   int numa_node = -1;
+
+  /// The CPU reads and writes its memory directly.
+  bool unified_memory() const { return (flags & WEIR_DEVICE_UNIFIED_MEMORY) != 0; }
+  /// It pools memory itself; the core's arena only passes requests on.
+  bool self_pool() const { return (flags & WEIR_DEVICE_SELF_POOL) != 0; }
 };
 
 /// An enumerated device. Opened on first use, once, and kept until the process ends. Thread-safe.
@@ -48,7 +78,7 @@ class Device {
   /// `api` and `cost` (may be null) belong to the plugin and live as long as the process. `plugin` is kept until the
   /// device is closed, which is when the last of its buffers is gone; it may be null.
   Device(DeviceInfo info, const weir_device_api* api, const weir_cost_api* cost, MemoryOptions memory,
-         std::shared_ptr<const void> plugin = nullptr);
+         std::shared_ptr<const void> plugin = nullptr, DeviceExtras extras = {});
   ~Device();
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;

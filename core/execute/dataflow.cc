@@ -1,9 +1,12 @@
 // Tier T2: tasks run as soon as what they need is there.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <functional>
 #include <utility>
 
+#include "core/execute/denormals.h"
 #include "core/execute/instance_internal.h"
 #include "core/kernel/blocking_pool.h"
 #include "core/kernel/compute_pool.h"
@@ -37,6 +40,7 @@ Status Dataflow::Run() {
     if (left_ == 0 || !error_.ok()) break;
     if (control_.stopped()) {
       error_ = control_.Check();
+      if (error_.code() == Code::kDeadlineExceeded) error_ = error_.Append(Waiting());
       failed_.store(true);
       break;
     }
@@ -61,6 +65,30 @@ Status Dataflow::Run() {
   return error_;
 }
 
+std::string Dataflow::Waiting() const {
+  constexpr size_t kShown = 10;
+  const plan::ExecutionPlan& plan = instance_.plan_;
+  const auto name = [&](uint32_t task) {
+    return plan.nodes[static_cast<size_t>(plan.instructions[plan.tasks[task].begin].node)]->name();
+  };
+  const auto list = [&](const char* what, const std::vector<uint32_t>& tasks) {
+    std::string text;
+    std::string last;
+    size_t names = 0;
+    for (const uint32_t task : tasks) {
+      if (name(task) == last) continue;
+      last = name(task);
+      if (++names <= kShown) text += (names == 1 ? fmt::format("\n{}: '", what) : ", '") + last + "'";
+    }
+    return names > kShown ? text + fmt::format(" and {} more", names - kShown) : text;
+  };
+  std::vector<uint32_t> waiting;
+  for (size_t t = 0; t < pending_.size(); ++t) {
+    if (pending_[t] > 0) waiting.push_back(static_cast<uint32_t>(t));
+  }
+  return list("running", {tasks_.begin(), tasks_.end()}) + list("ready", ready_) + list("waiting", waiting);
+}
+
 /// Gives ready tasks to threads: those that block to threads for that, others to the pool as far as the cap allows.
 void Dataflow::Launch(std::unique_lock<std::mutex>&) {
   struct Job {
@@ -71,6 +99,7 @@ void Dataflow::Launch(std::unique_lock<std::mutex>&) {
     const uint32_t task = ready_to_block_.back();
     ready_to_block_.pop_back();
     ++active_;
+    tasks_.insert(task);
     auto job = std::make_unique<Job>(Job{this, task});
     const Status started = kernel::RunBlocking(
         [](void* arg) {
@@ -84,6 +113,7 @@ void Dataflow::Launch(std::unique_lock<std::mutex>&) {
       continue;
     }
     --active_;
+    tasks_.erase(task);
     error_ = started;
     failed_.store(true);
   }
@@ -115,12 +145,14 @@ void Dataflow::Work() {
       ready_.pop_back();
       ++active_;
       ++running_;
+      tasks_.insert(task);
     }
     RunTask(task, worker);
   }
 }
 
 void Dataflow::RunTask(uint32_t task, Instance::Worker& worker) {
+  const FlushDenormals flush;
   worker.runner = &runner_;
   worker.fetches = fetches_;
   worker.step = step_;
@@ -130,11 +162,14 @@ void Dataflow::RunTask(uint32_t task, Instance::Worker& worker) {
 
 void Dataflow::Finished(uint32_t task, const Status& status) {
   std::unique_lock<std::mutex> lock(mutex_);
+  const bool late = status.code() == Code::kDeadlineExceeded;
+  const Status told = late && error_.ok() ? status.Append(Waiting()) : status;
   --active_;
   --left_;
+  tasks_.erase(task);
   if (!instance_.plan_.tasks[task].blocking) --running_;
   if (!status.ok()) {
-    if (error_.ok()) error_ = status;
+    if (error_.ok()) error_ = told;
     failed_.store(true, std::memory_order_relaxed);
   } else {
     const plan::ExecutionPlan& plan = instance_.plan_;

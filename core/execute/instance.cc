@@ -1,9 +1,16 @@
 // The tape interpreter and what its less common instructions do.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <shared_mutex>
+#include <string>
 #include <utility>
 
+#include "core/execute/denormals.h"
 #include "core/execute/instance_internal.h"
+#include "core/execute/tape_trace.h"
 
 namespace weir::execute {
 
@@ -23,6 +30,51 @@ bool Unshared(const Tensor& tensor) {
   std::atomic_thread_fence(std::memory_order_acquire);
   return true;
 #endif
+}
+
+/// Times one instruction, where somebody asks.
+class Timed {
+ public:
+  Timed(TapeTrace* trace, ptrdiff_t at) : trace_(trace), at_(static_cast<uint32_t>(at)) {
+    if (trace_ != nullptr) start_ = TapeTrace::Clock::now();
+  }
+  ~Timed() {
+    if (trace_ != nullptr) trace_->Add(at_, start_);
+  }
+  Timed(const Timed&) = delete;
+  Timed& operator=(const Timed&) = delete;
+
+ private:
+  TapeTrace* const trace_;
+  const uint32_t at_;
+  TapeTrace::Clock::time_point start_;
+};
+
+/// What takes most of a plan's memory in one space, for whoever has to find out why it does not fit.
+std::string LargestHolders(const plan::ExecutionPlan& plan, int space) {
+  constexpr size_t kShown = 8;
+  std::vector<std::pair<uint64_t, std::string>> holders;
+  std::vector<bool> seen(plan.storages.size(), false);
+  for (const plan::Instruction& instruction : plan.instructions) {
+    for (uint32_t o = 0; o < instruction.outputs; ++o) {
+      const uint32_t slot = instruction.first_slot + instruction.inputs + o;
+      const plan::Value& value = plan.values[static_cast<size_t>(plan.slots[slot].value)];
+      const auto index = static_cast<size_t>(value.storage);
+      const Storage& storage = plan.storages[index];
+      if (storage.home != Storage::Home::kArena || storage.space != space || seen[index]) continue;
+      seen[index] = true;
+      const graph::Node& node = *plan.nodes[static_cast<size_t>(instruction.node)];
+      holders.emplace_back(storage.bytes, fmt::format("{} ({}) {} {}", node.name(), node.op().name, Name(value.dtype),
+                                                      value.shape.ToString()));
+    }
+  }
+  std::stable_sort(holders.begin(), holders.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::string table = fmt::format("\nThe step needs {} bytes at once. Its largest values:",
+                                  plan.arena_bytes[static_cast<size_t>(space + 1)]);
+  for (size_t i = 0; i < std::min(kShown, holders.size()); ++i) {
+    table += fmt::format("\n{:>14} bytes  {}", holders[i].first, holders[i].second);
+  }
+  return table;
 }
 
 }  // namespace
@@ -52,7 +104,9 @@ Status PlanRunner::Instance::LayOut() {
   arenas_.resize(plan_.arena_bytes.size());
   for (size_t s = 0; s < arenas_.size(); ++s) {
     if (plan_.arena_bytes[s] == 0) continue;
-    WEIR_ASSIGN(arenas_[s], AllocatorOf(static_cast<int>(s) - 1).Allocate(plan_.arena_bytes[s]));
+    Result<std::shared_ptr<Buffer>> arena = AllocatorOf(static_cast<int>(s) - 1).Allocate(plan_.arena_bytes[s]);
+    if (!arena.ok()) return arena.status().Append(LargestHolders(plan_, static_cast<int>(s) - 1));
+    arenas_[s] = std::move(*arena);
   }
   tensors_.resize(plan_.storages.size());
   guards_.assign(plan_.guard_count, 0);
@@ -87,6 +141,7 @@ Status PlanRunner::Instance::LayOut() {
 
 Status PlanRunner::Instance::Run(PlanRunner& runner, std::span<const Tensor> feeds, std::vector<Tensor>* fetches,
                                  const StepArgs& step) {
+  const FlushDenormals flush;
   for (Tensor& last : *fetches) last = Tensor();  // memory that the caller got from the last run may serve this one
   if (fetches->size() != plan_.fetch_count) fetches->resize(plan_.fetch_count);
   Status status = streams_.Begin(worker_->error.get());
@@ -139,10 +194,12 @@ Status PlanRunner::Instance::Tape(Worker& worker, uint32_t begin, uint32_t end) 
   // A step that somebody may end is asked after at every instruction, others now and then: for the session's end.
   const bool watched =
       control != nullptr && (control->cancelled != nullptr || control->failed != nullptr || control->has_deadline());
-  const ptrdiff_t stretch = watched ? 1 : 64;
+  TapeTrace* const trace = worker.step.trace;
+  const ptrdiff_t stretch = watched || trace != nullptr ? 1 : 64;
   for (const Instruction* at = tape + begin; at < stop;) {
     if (control != nullptr && control->stopped()) [[unlikely]]
-      return control->Check();
+      return At(*at, control->Check());
+    const Timed timed(trace, at - tape);
     for (const Instruction* const until = stop - at > stretch ? at + stretch : stop; at < until;) {
       const Instruction& instruction = *at++;
       if (instruction.opcode == Opcode::kKernel) [[likely]] {

@@ -6,7 +6,9 @@
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "core/execute/plan_runner.h"
@@ -109,6 +111,8 @@ class Dataflow {
   void RunTask(uint32_t task, Instance::Worker& worker);
   void Launch(std::unique_lock<std::mutex>& lock);
   void Finished(uint32_t task, const Status& status);
+  /// "\nrunning: 'a'; waiting: 'b'" at this moment, under the lock.
+  std::string Waiting() const;
 
   Instance& instance_;
   PlanRunner& runner_;
@@ -122,10 +126,11 @@ class Dataflow {
   std::vector<int> pending_;     // by task
   std::vector<uint32_t> ready_;  // a heap, the earliest task first
   std::vector<uint32_t> ready_to_block_;
-  size_t left_;      // tasks that have not ended
-  int helpers_ = 0;  // jobs on the compute pool
-  int active_ = 0;   // tasks running anywhere
-  int running_ = 0;  // those of them on the caller's thread and the compute pool
+  size_t left_;               // tasks that have not ended
+  int helpers_ = 0;           // jobs on the compute pool
+  int active_ = 0;            // tasks running anywhere
+  int running_ = 0;           // those of them on the caller's thread and the compute pool
+  std::set<uint32_t> tasks_;  // running anywhere
   Status error_;
 };
 

@@ -18,6 +18,7 @@
 namespace weir::execute {
 
 class RunStreams;
+class TapeTrace;
 
 /// What one run of a plan keeps to.
 struct StepArgs {
@@ -25,6 +26,7 @@ struct StepArgs {
   const kernel::RunControl* control = nullptr;  // null = nothing ends it early
   int inter_op = 1;                             // tasks at once
   int intra_op = 0;                             // threads of parallel_for in one op; 0 = all
+  TapeTrace* trace = nullptr;                   // null = nobody asks when what ran
   RunStreams* streams = nullptr;                // of the run; work on a device with streams is enqueued there
 };
 

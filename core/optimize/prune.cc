@@ -1,4 +1,6 @@
 // Pruning: the step is what lies behind the fetches and targets, cut at the feeds.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <string>
@@ -22,13 +24,13 @@ bool IsPlaceholder(const Node& node) {
   return op == "Placeholder" || op == "PlaceholderV2";
 }
 
-Status NotFed(const Node& node) {
+Status NotFed(const Node& node, const std::string& path) {
   std::string shape;
   const PartialShape& known = node.output_shapes()[0];
   if (known.has_rank() && known.rank() > 0) shape = " and shape " + known.ToString();
-  return graph::AtNode(InvalidArgument("You must feed a value for placeholder tensor '{}' with dtype {}{}", node.name(),
-                                       Name(node.output_types()[0]), shape),
-                       node);
+  const Status status = InvalidArgument("You must feed a value for placeholder tensor '{}' with dtype {}{}",
+                                        node.name(), Name(node.output_types()[0]), shape);
+  return graph::AtNode(status, node).Append(path);
 }
 
 /// Walks the graph backwards, depth first, and emits nodes after everything that they need.
@@ -131,10 +133,29 @@ class Pruner {
       visiting_[static_cast<size_t>(current)] = true;
       expanded = true;
       const Node& node = graph_.node(current);
-      if (IsPlaceholder(node)) return NotFed(node);
+      if (IsPlaceholder(node)) return NotFed(node, PathTo(root));
       PushInputs(current);
     }
     return Status();
+  }
+
+  /// Why the node on top of the stack is visited: "\nneeded by 'loss' via 'add', 'x'".
+  std::string PathTo(NodeId root) const {
+    constexpr size_t kShown = 8;
+    std::vector<NodeId> path;
+    for (const auto& [id, expanded] : stack_) {
+      if (expanded && id != root && id != stack_.back().first) path.push_back(id);
+    }
+    if (stack_.back().first == root) return {};
+    std::string text = "\nneeded by '" + graph_.node(root).name() + "'";
+    for (size_t i = 0; i < path.size(); ++i) {
+      if (path.size() > kShown && i == kShown / 2) {
+        text += fmt::format(", {} more", path.size() - kShown);
+        i = path.size() - kShown / 2;
+      }
+      text += (i == 0 ? " via '" : ", '") + graph_.node(path[i]).name() + "'";
+    }
+    return text;
   }
 
   Status CycleAt(NodeId id) const {

@@ -225,7 +225,24 @@ class Builder {
         set(devices[d].space, devices[e].space, d, WEIR_SPACE_DEVICE, &DeviceAt(e), WEIR_SPACE_DEVICE);
       }
     }
+    ApplyConfig(devices, spaces, links);
     return links;
+  }
+
+  void ApplyConfig(const std::vector<DeviceCost>& devices, int spaces, std::vector<LinkCost>& links) {
+    const auto name = [&](size_t d) {
+      const device::DeviceName& full = DeviceAt(d).info().name;
+      return fmt::format("{}:{}", full.type.value_or(""), full.id.value_or(0));
+    };
+    for (size_t a = 0; a < devices.size() && !options_.links.empty(); ++a) {
+      for (size_t b = 0; b < devices.size(); ++b) {
+        const auto said = options_.links.find(name(a) + "->" + name(b));
+        if (said == options_.links.end() || devices[a].space == devices[b].space) continue;
+        LinkCost& link = links[static_cast<size_t>(devices[a].space * spaces + devices[b].space)];
+        if (said->second.latency_ns > 0) link.latency_ns = std::llround(std::min(said->second.latency_ns, kLongestNs));
+        if (said->second.bytes_per_ns > 0) link.ns_per_byte = 1 / said->second.bytes_per_ns;
+      }
+    }
   }
 
   void Fault(const device::Device& device, const std::string& what) {

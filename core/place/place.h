@@ -41,6 +41,12 @@ struct PlaceOptions {
   const std::map<graph::NodeId, int>* placed = nullptr;
   /// kAll also fills Explanation::nodes, which takes costs of every node on every device.
   Explain explain = Explain::kSummary;
+  /// What the configuration says of links, by "CPU:0->GPU:0", above what plugins declare; 0 = not said.
+  struct LinkFigures {
+    double latency_ns = 0;
+    double bytes_per_ns = 0;
+  };
+  std::map<std::string, LinkFigures> links;
   /// Plugin files that are not there, "gpu.so: libcuda.so.1: cannot open …"; named when a request fails.
   std::vector<std::string> absent_plugins;
 };

@@ -10,6 +10,8 @@
 #include <filesystem>
 #include <set>
 
+#include "core/base/nearest.h"
+#include "core/config/logical_devices.h"
 #include "core/plugin/compatible.h"
 #include "core/plugin/module.h"
 #include "core/plugin/scan.h"
@@ -74,7 +76,11 @@ std::vector<std::string> SearchPath() {
 class Loader {
  public:
   Loader(const op::OpRegistry& ops, const LoadOptions& options, Catalogue& catalogue)
-      : ops_(ops), options_(options), catalogue_(catalogue), limit_(options.time_limit_ms) {}
+      : ops_(ops),
+        options_(options),
+        catalogue_(catalogue),
+        config_(std::make_shared<config::Config>(options.config)),
+        limit_(options.time_limit_ms) {}
 
   void Run() {
     catalogue_.folders_ = options_.folders.empty() ? SearchPath() : options_.folders;
@@ -82,11 +88,13 @@ class Loader {
     for (Candidate& candidate : candidates_) {
       if ((candidate.file.note.kinds & WEIR_KIND_DEVICE) != 0) LoadDevices(candidate);
     }
+    AddDevices();
     for (Candidate& candidate : candidates_) {
       if ((candidate.file.note.kinds & WEIR_KIND_DEVICE) == 0) LoadOther(candidate);
     }
     std::sort(catalogue_.files_.begin(), catalogue_.files_.end(),
               [](const FileReport& a, const FileReport& b) { return a.file < b.file; });
+    NoteUnusedConfig();
   }
 
  private:
@@ -94,6 +102,13 @@ class Loader {
   struct Candidate {
     ScannedFile file;
     FileReport report;
+  };
+
+  // A physical device, before the configuration decides what sessions see of it.
+  struct Hardware {
+    device::DeviceInfo info;
+    std::shared_ptr<Module> module;
+    std::shared_ptr<device::SharedHardware> shared;
   };
 
   void Finish(FileReport report, Verdict verdict, std::string reason) {
@@ -141,46 +156,127 @@ class Loader {
     candidates_.push_back({std::move(*file), std::move(report)});
   }
 
+  // Null when the file was refused; its report says why.
+  std::shared_ptr<Module> LoadModule(const Candidate& candidate) {
+    Result<std::shared_ptr<Module>> module = Module::Load(candidate.file, limit_, config_);
+    if (!module.ok()) {
+      if (module.status().code() == Code::kInvalidArgument) catalogue_.config_faults_.push_back(module.status());
+      Refuse(candidate.report, module.status());
+      return nullptr;
+    }
+    catalogue_.options_[candidate.file.note.name] = (*module)->options().all();
+    return std::move(*module);
+  }
+
   void LoadDevices(Candidate& candidate) {
-    const Result<std::shared_ptr<Module>> module = Module::Load(candidate.file, limit_);
-    if (!module.ok()) return Refuse(candidate.report, module.status());
+    const std::shared_ptr<Module> module = LoadModule(candidate);
+    if (!module) return;
     std::vector<std::string> faults;
-    Result<std::vector<device::DeviceInfo>> found = (*module)->Enumerate(limit_, faults);
+    Result<std::vector<device::DeviceInfo>> found = module->Enumerate(limit_, faults);
     if (!found.ok()) return Refuse(candidate.report, found.status());
     FileReport& report = candidate.report;
     for (device::DeviceInfo& info : *found) {
-      if (AddDevice(std::move(info), report.name, *module, faults)) ++report.devices;
+      if (AddHardware(std::move(info), report.name, module, faults)) ++report.devices;
     }
-    AddKernels(candidate, **module, faults);
-    catalogue_.modules_.push_back(*module);
+    AddKernels(candidate, *module, faults);
+    catalogue_.modules_.push_back(module);
     if (report.devices != 0) return Finish(report, Verdict::kLoaded, Join(faults));
     Finish(report, Verdict::kNoDevices, faults.empty() ? "it found no device on this machine" : Join(faults));
   }
 
   // False when another plugin has brought the same hardware already.
-  bool AddDevice(device::DeviceInfo info, const std::string& plugin, const std::shared_ptr<Module>& module,
-                 std::vector<std::string>& faults) {
-    for (const auto& other : catalogue_.devices_.all()) {
-      if (other->info().uid != info.uid || other->info().platform != info.platform) continue;
-      faults.push_back(fmt::format("device '{}' is {} already", info.uid, other->name()));
+  bool AddHardware(device::DeviceInfo info, const std::string& plugin, const std::shared_ptr<Module>& module,
+                   std::vector<std::string>& faults) {
+    for (const Hardware& other : hardware_) {
+      if (other.info.uid != info.uid || other.info.platform != info.platform) continue;
+      faults.push_back(fmt::format("device '{}' is one of plugin '{}' already", info.uid, other.info.plugin));
       return false;
     }
-    const int ordinal = ordinals_[info.kind]++;
-    info.name = {.job = "localhost", .replica = 0, .task = 0, .type = info.kind, .id = ordinal};
     info.plugin = plugin;
-    const auto limits = options_.memory.find(fmt::format("{}:{}", info.kind, ordinal));
-    const device::MemoryOptions memory = limits == options_.memory.end() ? device::MemoryOptions() : limits->second;
+    const bool synchronous = (info.flags & WEIR_DEVICE_SYNC_ONLY) != 0;
+    if (!synchronous && module->streams().stream != nullptr && !module->streams().Complete()) {
+      faults.push_back(fmt::format("the table {} lacks functions; device '{}' is used without streams",
+                                   WEIR_STREAM_INTERFACE, info.uid));
+    }
+    hardware_.push_back({std::move(info), module, nullptr});
+    return true;
+  }
+
+  // What sessions see of the hardware, kind by kind.
+  void AddDevices() {
+    std::set<std::string> done;
+    for (const Hardware& first : hardware_) {
+      const std::string& kind = first.info.kind;
+      if (!done.insert(kind).second) continue;
+      std::vector<const device::DeviceInfo*> infos;
+      std::vector<Hardware*> of_kind;
+      for (Hardware& hardware : hardware_) {
+        if (hardware.info.kind != kind) continue;
+        infos.push_back(&hardware.info);
+        of_kind.push_back(&hardware);
+      }
+      const Result<std::vector<config::LogicalDevice>> devices = config::LogicalDevices(*config_, infos);
+      if (!devices.ok()) {
+        catalogue_.config_faults_.push_back(devices.status());
+        continue;
+      }
+      for (size_t i = 0; i < devices->size(); ++i) {
+        const config::LogicalDevice& device = (*devices)[i];
+        AddDevice(*of_kind[device.hardware], device, static_cast<int>(i));
+      }
+    }
+  }
+
+  void AddDevice(Hardware& hardware, const config::LogicalDevice& device, int ordinal) {
+    device::DeviceInfo info = hardware.info;
+    info.name = {.job = "localhost", .replica = 0, .task = 0, .type = info.kind, .id = ordinal};
+    info.memory_bytes = device.memory_bytes;
+    if (device.enabled) info.flags &= ~static_cast<uint32_t>(WEIR_DEVICE_OPT_IN);
+    device::DeviceExtras extras;
+    extras.cost = device.cost;
+    extras.options = hardware.module->options().View();
+    extras.keep = hardware.module;
+    if (device.shared && !info.self_pool()) {
+      if (!hardware.shared) hardware.shared = device::MakeSharedHardware();
+      extras.hardware = hardware.shared;
+    }
     platforms_.insert(info.platform);
     const bool synchronous = (info.flags & WEIR_DEVICE_SYNC_ONLY) != 0;
-    auto device = std::make_shared<device::Device>(std::move(info), module->devices(), module->cost(), memory, module);
-    if (!synchronous && module->streams().Complete()) {
-      device->SetStreamApis(module->streams());
-    } else if (!synchronous && module->streams().stream != nullptr) {
-      faults.push_back(fmt::format("the table {} lacks functions; {} is used without streams", WEIR_STREAM_INTERFACE,
-                                   device->name()));
+    auto made = std::make_shared<device::Device>(std::move(info), hardware.module->devices(), hardware.module->cost(),
+                                                 device.memory, hardware.module, std::move(extras));
+    if (!synchronous && hardware.module->streams().Complete()) made->SetStreamApis(hardware.module->streams());
+    catalogue_.devices_.Add(std::move(made));
+  }
+
+  // Tables about plugins that are not there are faults; tables about devices that are not there may be meant for
+  // another machine.
+  void NoteUnusedConfig() {
+    std::vector<std::string_view> names;
+    for (const FileReport& file : catalogue_.files_) {
+      if (!file.name.empty()) names.push_back(file.name);
+      const bool bad = file.verdict == Verdict::kRefused || file.verdict == Verdict::kHung;
+      if (!config_->plugins.strict || !bad) continue;
+      catalogue_.config_faults_.push_back(
+          FailedPrecondition("plugins.strict: {} is {}: {}", file.file, Name(file.verdict), file.reason));
     }
-    catalogue_.devices_.Add(std::move(device));
-    return true;
+    for (const auto& [plugin, table] : config_->plugin) {
+      if (table.empty() || std::find(names.begin(), names.end(), plugin) != names.end()) continue;
+      catalogue_.config_faults_.push_back(
+          InvalidArgument("{}: no plugin '{}' in {}{}", table.begin()->second.origin.ToString(), plugin,
+                          fmt::join(catalogue_.folders_, ", "), NearestHint(plugin, names)));
+    }
+    for (const auto& [name, table] : config_->device) NoteDevice(config::ToString({"device", name}), name);
+    for (const auto& [kind, count] : config_->device_count) NoteDevice(config::ToString({"device_count", kind}), kind);
+  }
+
+  void NoteDevice(const std::string& key, const std::string& name) {
+    std::string there;
+    for (const auto& device : catalogue_.devices_.all()) {
+      const std::string text = fmt::format("{}:{}", device->info().kind, *device->info().name.id);
+      if (name == text || name == device->info().kind) return;
+      there += (there.empty() ? "" : ", ") + text;
+    }
+    catalogue_.config_notes_.push_back(fmt::format("{}: there is no such device; devices: {}", key, there));
   }
 
   void LoadOther(Candidate& candidate) {
@@ -192,11 +288,11 @@ class Loader {
                                            : fmt::format("no device of platform {}", fmt::join(targets, ", "));
       return Finish(candidate.report, Verdict::kNoDevices, std::move(reason));
     }
-    const Result<std::shared_ptr<Module>> module = Module::Load(candidate.file, limit_);
-    if (!module.ok()) return Refuse(candidate.report, module.status());
+    const std::shared_ptr<Module> module = LoadModule(candidate);
+    if (!module) return;
     std::vector<std::string> faults;
-    AddKernels(candidate, **module, faults);
-    catalogue_.modules_.push_back(*module);
+    AddKernels(candidate, *module, faults);
+    catalogue_.modules_.push_back(module);
     Finish(candidate.report, Verdict::kLoaded, Join(faults));
   }
 
@@ -226,9 +322,10 @@ class Loader {
   const op::OpRegistry& ops_;
   const LoadOptions& options_;
   Catalogue& catalogue_;
+  const std::shared_ptr<const config::Config> config_;
   const std::chrono::milliseconds limit_;
   std::vector<Candidate> candidates_;
-  std::map<std::string, int> ordinals_;  // next id by kind
+  std::vector<Hardware> hardware_;  // in stable order: plugins by file name, then as they enumerate
   std::set<std::string> platforms_;
 };
 

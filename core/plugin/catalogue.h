@@ -9,9 +9,11 @@
 #include <vector>
 
 #include "core/base/status.h"
+#include "core/config/config.h"
 #include "core/device/device.h"
 #include "core/kernel/registry.h"
 #include "core/op/registry.h"
+#include "core/plugin/options.h"
 
 namespace weir::plugin {
 
@@ -37,8 +39,8 @@ struct LoadOptions {
   std::vector<std::string> folders;
   /// Plugin names not to load.
   std::vector<std::string> deny;
-  /// Memory options by device name suffix ("CPU:0"); absent = defaults.
-  std::map<std::string, device::MemoryOptions> memory;
+  /// Which devices there are and how much memory they may use, and the options of plugins.
+  config::Config config;
   /// For loading and init together, and for enumerate; a plugin that takes longer is listed as hung and left alone.
   int time_limit_ms = 10000;
 };
@@ -58,6 +60,12 @@ class Catalogue {
   const kernel::KernelRegistry& kernels() const { return kernels_; }
   const std::vector<FileReport>& files() const { return files_; }
   const std::vector<std::string>& folders() const { return folders_; }
+  /// What of the configuration does not fit the plugins and devices that were found: places and reasons, in order.
+  const std::vector<Status>& config_faults() const { return config_faults_; }
+  /// What of the configuration is about nothing that was found, a line each.
+  const std::vector<std::string>& config_notes() const { return config_notes_; }
+  /// The options of the loaded plugins with their values, by plugin name.
+  const std::map<std::string, std::vector<PluginOption>>& options() const { return options_; }
 
  private:
   friend class Loader;
@@ -66,6 +74,9 @@ class Catalogue {
   std::vector<FileReport> files_;
   std::vector<std::string> folders_;
   std::vector<std::shared_ptr<Module>> modules_;
+  std::vector<Status> config_faults_;
+  std::vector<std::string> config_notes_;
+  std::map<std::string, std::vector<PluginOption>> options_;
 };
 
 }  // namespace weir::plugin

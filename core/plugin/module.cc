@@ -24,6 +24,7 @@ using kernel::ViewOf;
 struct Started {
   Status status;
   const weir_plugin* table = nullptr;
+  std::shared_ptr<const PluginOptions> options;
 };
 
 // Keeps a handle for the life of the process: code of a plugin stays mapped.
@@ -72,17 +73,20 @@ Status CheckTable(const weir_plugin* table, const PluginNote& note) {
   return {};
 }
 
-Started Start(const ScannedFile& file) {
+Started Start(const ScannedFile& file, const config::Config& config) {
   Started started;
   const Result<weir_plugin_query_fn> query = Map(file);
-  if (!query.ok()) return {query.status(), nullptr};
+  if (!query.ok()) return {query.status(), nullptr, nullptr};
   started.status = CallPlugin("the query function", [&](weir_error*) {
     started.table = (*query)(WEIR_ABI_MAJOR, WEIR_ABI_MINOR);
     return WEIR_OK;
   });
   if (started.status.ok()) started.status = CheckTable(started.table, file.note);
   if (!started.status.ok()) return started;
-  const std::vector<weir_opt> options = DefaultOptions(*started.table);
+  Result<std::shared_ptr<const PluginOptions>> resolved = PluginOptions::Resolve(*started.table, config);
+  if (!resolved.ok()) return {resolved.status(), started.table, nullptr};
+  started.options = std::move(*resolved);
+  const std::vector<weir_opt> options = started.options->View();
   const Status init = CallPlugin("init", [&](weir_error* error) {
     return started.table->init(&kernel::HostTable(), options.data(), options.size(), error);
   });
@@ -125,7 +129,7 @@ struct Enumerated {
   std::vector<std::string> faults;
 };
 
-Enumerated CallEnumerate(const weir_device_api* api, const weir_plugin& table) {
+Enumerated CallEnumerate(const weir_device_api* api, const PluginOptions& values) {
   Enumerated found;
   const auto emit = [](void* ctx, const weir_device_record* record) {
     auto* to = static_cast<Enumerated*>(ctx);
@@ -136,7 +140,7 @@ Enumerated CallEnumerate(const weir_device_api* api, const weir_plugin& table) {
       to->faults.push_back(info.status().message());
     }
   };
-  const std::vector<weir_opt> options = DefaultOptions(table);
+  const std::vector<weir_opt> options = values.View();
   found.status = CallPlugin("enumerate", [&](weir_error* error) {
     return api->enumerate(options.data(), options.size(), emit, &found, error);
   });
@@ -158,22 +162,32 @@ class ModuleTable {
     return *table;
   }
 
-  Result<std::shared_ptr<Module>> Load(const ScannedFile& file, std::chrono::milliseconds limit) {
+  Result<std::shared_ptr<Module>> Load(const ScannedFile& file, std::chrono::milliseconds limit,
+                                       const std::shared_ptr<const config::Config>& config) {
     const std::lock_guard lock(mutex_);
-    const auto known = modules_.find(file.identity);
-    if (known != modules_.end()) return known->second;
-    Result<std::shared_ptr<Module>> module = LoadOnce(file, limit);
-    modules_.emplace(file.identity, module);
+    if (const auto known = modules_.find(file.identity); known != modules_.end()) {
+      if (known->second.ok()) {
+        const Module& module = **known->second;
+        WEIR_ASSIGN(const auto options, PluginOptions::Resolve(module.table(), *config));
+        WEIR_TRY(module.options().CheckSame(*options));
+      }
+      return known->second;
+    }
+    Result<std::shared_ptr<Module>> module = LoadOnce(file, limit, config);
+    // A fault of the configuration is none of the file's.
+    if (module.status().code() != Code::kInvalidArgument) modules_.emplace(file.identity, module);
     return module;
   }
 
  private:
-  static Result<std::shared_ptr<Module>> LoadOnce(const ScannedFile& file, std::chrono::milliseconds limit) {
-    const std::optional<Started> started = RunWithin<Started>(limit, [file] { return Start(file); });
+  static Result<std::shared_ptr<Module>> LoadOnce(const ScannedFile& file, std::chrono::milliseconds limit,
+                                                  const std::shared_ptr<const config::Config>& config) {
+    const std::optional<Started> started = RunWithin<Started>(limit, [file, config] { return Start(file, *config); });
     if (!started) return DeadlineExceeded("loading and init did not end within {} ms", limit.count());
     WEIR_TRY(started->status);
     std::shared_ptr<Module> module(new Module);
     module->table_ = started->table;
+    module->options_ = started->options;
     module->devices_ = Interface<weir_device_api>(*started->table, WEIR_DEVICE_INTERFACE);
     module->kernels_ = Interface<weir_kernels_api>(*started->table, WEIR_KERNELS_INTERFACE);
     module->cost_ = Interface<weir_cost_api>(*started->table, WEIR_COST_INTERFACE);
@@ -200,8 +214,9 @@ class ModuleTable {
 
 Module::~Module() = default;
 
-Result<std::shared_ptr<Module>> Module::Load(const ScannedFile& file, std::chrono::milliseconds limit) {
-  return ModuleTable::Get().Load(file, limit);
+Result<std::shared_ptr<Module>> Module::Load(const ScannedFile& file, std::chrono::milliseconds limit,
+                                             const std::shared_ptr<const config::Config>& config) {
+  return ModuleTable::Get().Load(file, limit, config);
 }
 
 Result<std::vector<device::DeviceInfo>> Module::Enumerate(std::chrono::milliseconds limit,
@@ -210,7 +225,7 @@ Result<std::vector<device::DeviceInfo>> Module::Enumerate(std::chrono::milliseco
   WEIR_TRY(hung_);
   if (!WEIR_HAS(devices_, enumerate)) return FailedPrecondition("it brings devices but cannot enumerate them");
   std::optional<Enumerated> found =
-      RunWithin<Enumerated>(limit, [api = devices_, table = table_] { return CallEnumerate(api, *table); });
+      RunWithin<Enumerated>(limit, [api = devices_, options = options_] { return CallEnumerate(api, *options); });
   if (!found) {
     hung_ = DeadlineExceeded("enumerate did not end within {} ms", limit.count());
     return hung_;

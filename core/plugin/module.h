@@ -10,6 +10,7 @@
 
 #include "core/base/status.h"
 #include "core/device/device.h"
+#include "core/plugin/options.h"
 #include "core/plugin/scan.h"
 #include "sdk/abi/cost.h"
 #include "sdk/abi/device.h"
@@ -22,15 +23,18 @@ namespace weir::plugin {
 /// nobody holds the module any more. Thread-safe.
 class Module {
  public:
-  /// dlopen, query, init with the schema's default options, interfaces. FailedPrecondition with the dynamic linker's
-  /// text or the plugin's, DeadlineExceeded when a call does not return within `limit`. A file that failed once gives
-  /// the same error again without being called.
-  static Result<std::shared_ptr<Module>> Load(const ScannedFile& file, std::chrono::milliseconds limit);
+  /// dlopen, query, init with the options that `config` gives it, interfaces. FailedPrecondition with the dynamic
+  /// linker's text or the plugin's, DeadlineExceeded when a call does not return within `limit`. A file that failed
+  /// once gives the same error again without being called. InvalidArgument when `config` does not fit the plugin's
+  /// options, or gives it others than those that it was started with in this process.
+  static Result<std::shared_ptr<Module>> Load(const ScannedFile& file, std::chrono::milliseconds limit,
+                                              const std::shared_ptr<const config::Config>& config);
   ~Module();
   Module(const Module&) = delete;
   Module& operator=(const Module&) = delete;
 
   const weir_plugin& table() const { return *table_; }
+  const PluginOptions& options() const { return *options_; }
   /// Null when the plugin has none.
   const weir_device_api* devices() const { return devices_; }
   const weir_kernels_api* kernels() const { return kernels_; }
@@ -46,6 +50,7 @@ class Module {
   Module() = default;
 
   const weir_plugin* table_ = nullptr;
+  std::shared_ptr<const PluginOptions> options_;
   const weir_device_api* devices_ = nullptr;
   const weir_kernels_api* kernels_ = nullptr;
   const weir_cost_api* cost_ = nullptr;

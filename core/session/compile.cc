@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/execute/denormals.h"
 #include "core/execute/node_call.h"
 #include "core/optimize/optimize.h"
 #include "core/partition/partition.h"
@@ -23,6 +24,7 @@ class KernelEvaluator : public optimize::Evaluator {
 
   Result<std::vector<Tensor>> Evaluate(const graph::Node& node, const std::vector<Tensor>& inputs) override {
     if (device_ == nullptr) return Unimplemented("no device with host memory folds constants");
+    const execute::FlushDenormals flush;  // as the step would have computed it
     plan::CallSpec call;
     call.graph = &graph_;
     call.node = &node;
@@ -46,6 +48,7 @@ Result<graph::StepGraph> OptimizedStep(const CompileContext& context, const grap
   optimize::OptimizeOptions options;
   options.constant_folding = context.options.constant_folding;
   options.common_subexpressions = context.options.common_subexpressions;
+  options.max_folded_bytes = context.options.max_folded_bytes;
   return optimize::Optimize(options, graph, request, &evaluator);
 }
 

@@ -11,6 +11,7 @@
 #include <unordered_map>
 
 #include "core/device/device_name.h"
+#include "core/execute/tape_trace.h"
 #include "core/kernel/compute_pool.h"
 #include "core/session/compile.h"
 #include "core/session/resolve.h"
@@ -84,7 +85,12 @@ class Session::Impl {
     step.control = &control;
     step.inter_op = inter_op_;
     step.intra_op = options_.intra_op_parallelism_threads;
-    return plan->runner->Run(feeds, fetches, step);
+    if (!options.trace || report == nullptr) return plan->runner->Run(feeds, fetches, step);
+    execute::TapeTrace trace;
+    step.trace = &trace;
+    Status status = plan->runner->Run(feeds, fetches, step);
+    report->trace = trace.Finish(plan->runner->plan(), step.step_id);
+    return status;
   }
 
   CallableTable& callables() { return callables_; }
@@ -95,7 +101,7 @@ class Session::Impl {
     WEIR_ASSIGN(const std::shared_ptr<Signature> signature, Find(feeds, fetches, targets));
     std::vector<Tensor> values;
     for (const Feed& feed : feeds) values.push_back(feed.second);
-    WEIR_ASSIGN(const graph::StepRequest request, RequestFor(*signature, values));
+    WEIR_ASSIGN(const graph::StepRequest request, RequestFor(signature->names(), values));
     return session::ExplainPlacement(Context(), graph_, request);
   }
 
@@ -133,9 +139,10 @@ class Session::Impl {
       made->types.push_back(feed.dtype());
       made->shapes.push_back(feed.shape());
     }
-    WEIR_ASSIGN(const graph::StepRequest request, RequestFor(signature, feeds));
+    WEIR_ASSIGN(const graph::StepRequest request, RequestFor(names, feeds));
+    const CompileContext context = Context();
     place::Explanation explanation;
-    WEIR_ASSIGN(made->runner, Compile(Context(), graph_, request, &explanation));
+    WEIR_ASSIGN(made->runner, Compile(context, graph_, request, &explanation));
     LogPlacement(made->runner->plan(), explanation);
     return signature.Add(std::move(made));
   }
@@ -144,8 +151,7 @@ class Session::Impl {
     return {*runtime_, options_, *resources_, node_resources_, inter_op_, calibration_.get(), &state_places_};
   }
 
-  Result<graph::StepRequest> RequestFor(const Signature& signature, std::span<const Tensor> feeds) const {
-    const ResolvedNames& names = signature.names();
+  Result<graph::StepRequest> RequestFor(const ResolvedNames& names, std::span<const Tensor> feeds) const {
     graph::StepRequest request;
     request.fetches = names.fetches;
     request.targets = names.targets;

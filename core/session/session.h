@@ -13,10 +13,12 @@
 #include <vector>
 
 #include "core/base/status.h"
+#include "core/config/config.h"
 #include "core/graph/graph.h"
 #include "core/kernel/resource.h"
 #include "core/session/runtime.h"
 #include "core/tensor/tensor.h"
+#include "core/trace/span.h"
 
 namespace weir::place {
 struct Explanation;
@@ -46,6 +48,8 @@ struct SessionOptions {
   int64_t operation_timeout_in_ms = 0;
   /// A calibration file (core/kernel/calibration.h) by which kernels are chosen; empty = by declared costs.
   std::string profile_file;
+  /// Larger results are not folded.
+  uint64_t max_folded_bytes = 10u << 20;
   /// Where variables live; null = a scope of this session's own.
   std::shared_ptr<kernel::ResourceScope> resources;
 };
@@ -67,12 +71,15 @@ struct RunReport {
   std::vector<std::string> executed_nodes;  // in tape order; only when RunOptions::collect_nodes
   int instructions = 0;
   uint64_t arena_bytes = 0;
+  trace::StepTrace trace;  // only when RunOptions::trace, also of a run that fails
 };
 
 struct RunOptions {
   bool collect_nodes = false;
   /// DeadlineExceeded when the step takes longer; 0 = the session's operation_timeout_in_ms.
   int64_t timeout_in_ms = 0;
+  /// Records in RunReport::trace when each op ran.
+  bool trace = false;
   /// Cancelled when it becomes true; outlives the run.
   const std::atomic<bool>* cancelled = nullptr;
 };

@@ -107,6 +107,7 @@ struct Entry {
   }
   static int32_t Init(const weir_host* host, const weir_opt*, uint64_t, weir_error* error) noexcept {
     if (host == nullptr) return Error(error).InvalidArgument("the host table is missing");
+    if (HostTable() != nullptr) return Error(error).Fail(WEIR_FAILED_PRECONDITION, "init was called before");
     HostTable() = host;
     return WEIR_OK;
   }

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "core/client/variable_scope.h"
 #include "core/client/optimizer.h"
 #include "core/client/seed.h"
 

@@ -41,6 +41,35 @@ void MeasureRuns(int rounds, Result<Program>& program, const std::function<doubl
       rounds, [&] { return run(*program, &row->error); }, probe, row);
 }
 
+/// B12. The figures to stay below are those of the issue: 150 ns per iteration of a scalar body, and per cond.
+void AddControlFlowRows(int rounds, const std::shared_ptr<session::Runtime>& runtime, std::vector<Row>* rows) {
+  constexpr int kIterations = 10000;
+  struct Case {
+    const char* what;
+    Result<Program> program;
+    int items;  // iterations or conds of one run
+    int calls;  // what one of them comes to at least
+    double gate;
+  };
+  Case cases[] = {
+      {"while_loop of 10,000 iterations, scalar body, per iteration", Loop(runtime, kIterations, LoopBody::kScalar),
+       kIterations, 3, 150},
+      {"while_loop of 10,000 iterations, body of 10 ops, per iteration", Loop(runtime, kIterations, LoopBody::kTenOps),
+       kIterations, 12, 0},
+      {"while_loop of 100 in one of 100, scalar body, per inner iteration", NestedLoop(runtime, 100, 100), kIterations,
+       3, 0},
+      {"chain of 200 conds, per cond", CondChain(runtime, 200), 200, 3, 150},
+  };
+  for (Case& c : cases) {
+    Row row{"B12", c.what, "ns", 0, 0, "its calls, indirect", 0, c.gate, {}};
+    const int runs = 20 * kIterations / c.items;
+    MeasureRuns(
+        rounds, c.program, [&](Program& p, std::string* e) { return p.RunNs(runs, e) / c.items; },
+        [&] { return IndirectCallNs(runs * c.items * c.calls) * c.calls; }, &row);
+    rows->push_back(row);
+  }
+}
+
 std::vector<Row> QuickRows(const std::shared_ptr<session::Runtime>& runtime, const std::string& self) {
   constexpr int kRounds = 9;
   std::vector<Row> rows;
@@ -76,6 +105,7 @@ std::vector<Row> QuickRows(const std::shared_ptr<session::Runtime>& runtime, con
         [] { return IndirectCallNs(100000); }, &row);
     rows.push_back(row);
   }
+  AddControlFlowRows(kRounds, runtime, &rows);
   {
     Row row{"B17", "import of a GraphDef of 100,000 nodes from memory",
             "ms",  0,

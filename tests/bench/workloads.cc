@@ -2,11 +2,13 @@
 
 #include <utility>
 
+#include "core/client/variable_scope.h"
 #include "core/client/optimizer.h"
 #include "core/client/seed.h"
 #include "core/graph/graph_def.h"
 #include "core/tensor/number.h"
 #include "tests/bench/measure.h"
+#include "tests/bench/open.h"
 
 namespace weir::bench {
 namespace {
@@ -20,7 +22,16 @@ session::SessionOptions Unfolded() {
   return options;
 }
 
-/// Takes the finished graph out of the client's hands and opens a session on it.
+Output Placeholder(Client& client, DType dtype, const PartialShape& shape, const char* name) {
+  OperationSpec spec;
+  spec.op = "Placeholder";
+  spec.name = name;
+  spec.attrs = {{"dtype", dtype}, {"shape", shape}};
+  return client.Add(spec).output(0);
+}
+
+}  // namespace
+
 Result<Program> Open(const std::shared_ptr<session::Runtime>& runtime, Client& client,
                      const session::CallableOptions& call) {
   WEIR_TRY(client.status());
@@ -32,16 +43,6 @@ Result<Program> Open(const std::shared_ptr<session::Runtime>& runtime, Client& c
   if (!call.fetches.empty()) program.fetch_name = call.fetches[0];
   return program;
 }
-
-Output Placeholder(Client& client, DType dtype, const PartialShape& shape, const char* name) {
-  OperationSpec spec;
-  spec.op = "Placeholder";
-  spec.name = name;
-  spec.attrs = {{"dtype", dtype}, {"shape", shape}};
-  return client.Add(spec).output(0);
-}
-
-}  // namespace
 
 double Program::RunNs(int runs, std::string* error) {
   std::vector<Tensor> fetched;

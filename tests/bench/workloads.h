@@ -33,6 +33,15 @@ Result<Program> Chain(const std::shared_ptr<session::Runtime>& runtime, const st
 /// runs the update; else it fetches the predictions.
 Result<Program> Digits(const std::shared_ptr<session::Runtime>& runtime, bool training);
 
+/// A while_loop of `iterations` (fed) over a counter and a scalar float, with a body of one addition, or of ten
+/// multiplications and additions; fetches the float.
+enum class LoopBody { kScalar, kTenOps };
+Result<Program> Loop(const std::shared_ptr<session::Runtime>& runtime, int iterations, LoopBody body);
+/// A loop of `outer` iterations, each a loop of `inner` with a scalar body.
+Result<Program> NestedLoop(const std::shared_ptr<session::Runtime>& runtime, int outer, int inner);
+/// `length` conds one after the other, x = x < i ? x + 1 : x * 0.5, from the scalar that is fed.
+Result<Program> CondChain(const std::shared_ptr<session::Runtime>& runtime, int length);
+
 /// A GraphDef of `nodes` nodes: constants, then additions of two earlier nodes.
 std::string LargeGraphDef(int nodes, const op::OpRegistry& ops);
 

@@ -20,11 +20,11 @@ TEST(CliHelp, EveryCommandDescribesItself) {
   const Ended all = Weir({"--help"});
   EXPECT_EQ(all.status, 0);
   EXPECT_EQ(all.err, "");
-  for (const char* command : {"devices", "plugins", "check", "ops", "run", "explain"}) {
+  for (const char* command : {"devices", "plugins", "check", "ops", "run", "explain", "config"}) {
     EXPECT_NE(all.out.find(command), std::string::npos) << command;
     const Ended one = Weir({command, "--help"});
     EXPECT_EQ(one.status, 0) << command;
-    for (const char* option : {"--help", "--json", "--log-level", "--version"}) {
+    for (const char* option : {"--help", "--json", "--log-level", "--version", "--config", "--set"}) {
       EXPECT_NE(one.out.find(option), std::string::npos) << command << " " << option;
     }
   }

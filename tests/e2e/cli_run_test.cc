@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -176,12 +177,24 @@ TEST(CliRun, DumpedCommandDoesTheSameElsewhere) {
   EXPECT_NE(text.out.find("--fetch y --fetch scope/z\n"), std::string::npos) << text.out;
 }
 
-TEST(CliRun, TraceIsUnimplementedSoFar) {
+TEST(CliRun, TraceIsWhatChromeReads) {
   const ScratchFolder folder;
-  const Ended ended = Weir({"run", folder.Write("g.pbtxt", SumGraph()), "--trace", folder / "t.json"});
-  EXPECT_EQ(ended.status, 1);
-  EXPECT_TRUE(ended.first_error_line().starts_with("weir: UNIMPLEMENTED: ")) << ended.err;
-  EXPECT_FALSE(fs::exists(folder / "t.json"));
+  const Ended ended = Weir({"run", folder.Write("g.pbtxt", SumGraph()), "--feed", "x=[[1, 2]]", "--runs", "2",
+                            "--trace", folder / "t.json"});
+  ASSERT_EQ(ended.status, 0) << ended.err;
+  std::ifstream file(folder / "t.json");
+  const Json trace = Json::parse(file, nullptr, false);
+  ASSERT_TRUE(trace.is_object());
+  int ops = 0;
+  for (const Json& event : trace["traceEvents"]) {
+    ASSERT_TRUE(event["ph"].is_string() && event["pid"].is_number() && event["tid"].is_number()) << event.dump();
+    if (event["ph"] != "X") continue;
+    EXPECT_GE(event["ts"].get<double>(), 0);
+    EXPECT_GE(event["dur"].get<double>(), 0);
+    EXPECT_FALSE(event["args"]["name"].get<std::string>().empty());
+    ops += event["cat"] == "op" && event["name"] != "fetch" ? 1 : 0;
+  }
+  EXPECT_EQ(ops, 2) << "one addition in each run: " << trace.dump();
 }
 
 TEST(CliRun, DeviceIsTheDefaultForNodesThatAskForNone) {

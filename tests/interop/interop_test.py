@@ -97,6 +97,55 @@ def graph_of_tensorflow():
         np.testing.assert_allclose(load(folder, name), value, rtol=1e-5, atol=1e-6)
 
 
+def control_flow_of_weir():
+    """TensorFlow runs weir's conds and loops, and differentiates them by the contexts in the file."""
+    folder = os.path.join(WORK, "flow")
+    shutil.rmtree(folder, ignore_errors=True)
+    os.makedirs(folder)
+    peer("write_flow", folder)
+    names = ["z:0", "power:0", "table:0", "dz:0"]
+    with tf.Graph().as_default() as graph:
+        tf1.train.import_meta_graph(os.path.join(folder, "flow.meta"))
+        assert len(graph.get_collection("cond_context")) == 2 and len(graph.get_collection("while_context")) == 2
+        x = graph.get_tensor_by_name("x:0")
+        dz = tf1.gradients(graph.get_tensor_by_name("z:0"), x)[0]
+        dpower = tf1.gradients(graph.get_tensor_by_name("power:0"), x)[0]
+        with tf1.Session() as session:
+            for name, value in zip(names, session.run(names)):
+                np.testing.assert_array_equal(load(folder, name[:-2]), value, err_msg=name)
+            for p, value, z, slope in ((True, 3.0, 9.0, 6.0), (True, 20.0, 20.0, 1.0), (False, 3.0, 6.0, 2.0)):
+                got = session.run(["z:0", "dz:0", dz, dpower], {"p:0": p, "x:0": value, "n:0": 3})
+                np.testing.assert_array_equal(got, [z, slope, slope, 3 * value ** 2])
+
+
+def control_flow_of_tensorflow():
+    folder = os.path.join(WORK, "flow")
+    shutil.rmtree(folder, ignore_errors=True)
+    os.makedirs(folder)
+    tf1.disable_control_flow_v2()
+    with tf.Graph().as_default():
+        p = tf1.placeholder_with_default(True, [], name="p")
+        x = tf1.placeholder_with_default(3.0, [], name="x")
+        z = tf.identity(tf1.cond(p, lambda: tf1.cond(x < 10.0, lambda: x * x, lambda: x), lambda: x * 2.0), name="z")
+        tf.identity(tf1.while_loop(lambda i, v: i < 4, lambda i, v: (i + 1, v * x), [0, 1.0])[1], name="power")
+
+        def row(i, total):
+            def cell(j, value):
+                even = tf.equal((i + j) % 2, 0)
+                return j + 1, value + tf1.cond(even, lambda: x, lambda: tf.constant(0.5))
+            return i + 1, tf1.while_loop(lambda j, value: j < 4, cell, [0, total])[1]
+
+        tf.identity(tf1.while_loop(lambda i, total: i < 4, row, [0, 1.0], parallel_iterations=1)[1], name="table")
+        names = ["z:0", "power:0", "table:0"]
+        dz = tf1.gradients(z, x)[0]
+        with tf1.Session() as session:
+            values = session.run(names + [dz])
+        tf1.train.export_meta_graph(os.path.join(folder, "flow.meta"))
+    peer("read_flow", os.path.join(folder, "flow.meta"), folder)
+    for name, value in zip(names + ["dz"], values):
+        np.testing.assert_array_equal(load(folder, name.split(":")[0]), value, err_msg=name)
+
+
 def random_numbers():
     """Seeded random ops give TensorFlow's numbers: uniform to the last bit, normals to 1e-6."""
     folder = os.path.join(WORK, "random")
@@ -164,6 +213,6 @@ if __name__ == "__main__":
     WORK = os.path.join(WORK, test)
     os.makedirs(WORK, exist_ok=True)
     {f.__name__: f for f in (checkpoint_of_weir, checkpoint_of_tensorflow, graph_of_weir, graph_of_tensorflow,
-                             random_numbers,
+                             control_flow_of_weir, control_flow_of_tensorflow, random_numbers,
                              events_of_weir, events_of_tensorflow)}[test]()
     print(f"interop.{test}: passed")

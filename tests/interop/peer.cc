@@ -3,6 +3,8 @@
 //   interop_peer write DIR        checkpoint, graph, results, events
 //   interop_peer checkpoint P D   every tensor of checkpoint P as an .npy file in D
 //   interop_peer events FILE      one line per value: step, tag, kind, number
+//   interop_peer write_flow DIR   a MetaGraph with conds and loops, and its values
+//   interop_peer read_flow META D values and a gradient of such a MetaGraph as .npy files in D
 //   interop_peer run GRAPH FETCH… D   fetches of a GraphDef as .npy files in D
 #include <fmt/format.h>
 
@@ -19,6 +21,7 @@
 #include "core/io/npy.h"
 #include "core/io/summary.h"
 #include "core/session/session.h"
+#include "tests/interop/control_flow.h"
 #include "tests/support/text_graph.h"
 
 namespace weir {
@@ -128,11 +131,14 @@ Status Main(const std::vector<std::string>& arguments) {
   if (arguments.size() == 2 && arguments[0] == "write") return Write(arguments[1]);
   if (arguments.size() == 3 && arguments[0] == "checkpoint") return Checkpoint(arguments[1], arguments[2]);
   if (arguments.size() == 2 && arguments[0] == "events") return Events(arguments[1]);
+  if (arguments.size() == 2 && arguments[0] == "write_flow") return WriteControlFlow(arguments[1]);
+  if (arguments.size() == 3 && arguments[0] == "read_flow") return ReadControlFlow(arguments[1], arguments[2]);
   if (arguments.size() >= 4 && arguments[0] == "run") {
     return RunGraph(arguments[1], {arguments.begin() + 2, arguments.end() - 1}, arguments.back());
   }
   return InvalidArgument(
-      "usage: interop_peer write DIR | checkpoint PREFIX DIR | events FILE | run GRAPH FETCH... DIR");
+      "usage: interop_peer write DIR | checkpoint PREFIX DIR | events FILE | write_flow DIR | read_flow META DIR | "
+      "run GRAPH FETCH... DIR");
 }
 
 }  // namespace

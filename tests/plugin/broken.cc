@@ -82,6 +82,9 @@ int32_t Open(weir_str uid, const weir_opt*, uint64_t, weir_device** device, weir
     return Fail(error, WEIR_NOT_FOUND, "there is no such device on this machine");
   }
 #endif
+#if defined(BREAK_55)
+  return Fail(error, WEIR_UNAVAILABLE, "the card has fallen off the bus");
+#endif
 #if defined(BREAK_21)
   if (g_opened >= 100) return Fail(error, WEIR_RESOURCE_EXHAUSTED, "too many contexts");
 #endif
@@ -256,6 +259,9 @@ constexpr weir_kernel kSquare = [] {
   weir_kernel record = Record("Square");
   record.prepare = PrepareSquare;
   record.unprepare = UnprepareSquare;
+#if defined(BREAK_57)
+  record.compute = ComputeNeg;
+#endif
   return record;
 }();
 
@@ -305,7 +311,7 @@ int32_t Init(const weir_host* host, const weir_opt* options, uint64_t count, wei
 #if defined(BREAK_29)
   for (;;) pause();
 #endif
-#if defined(BREAK_41)
+#if defined(BREAK_41) || defined(BREAK_56)
   return Fail(error, WEIR_UNAVAILABLE, "the driver is too old");
 #endif
 #if defined(BREAK_42)
@@ -313,7 +319,13 @@ int32_t Init(const weir_host* host, const weir_opt* options, uint64_t count, wei
     if (options[i].value.i > 5) return Fail(error, WEIR_INVALID_ARGUMENT, "more than 5 is too much");
   }
 #endif
+#if defined(BREAK_54)
+  if (host->struct_size != sizeof(weir_host)) return Fail(error, WEIR_FAILED_PRECONDITION, "not the host I know");
+#endif
   if (host == nullptr) return Fail(error, WEIR_INVALID_ARGUMENT, "no host table");
+#if !defined(BREAK_58)
+  if (g_host != nullptr) return Fail(error, WEIR_FAILED_PRECONDITION, "init was called before");
+#endif
   static_cast<void>(options);
   static_cast<void>(count);
   g_host = host;
@@ -379,7 +391,11 @@ __attribute__((section(WEIR_NOTE_SECTION), used, aligned(4))) constinit const we
 #endif
   note.desc.sanitizer = WEIR_SANITIZER_KIND;
   const char name[] = BROKEN_NAME;
+#if defined(BREAK_48)
+  const char targets[] = "";
+#else
   const char targets[] = BROKEN_NAME "/1";
+#endif
   for (size_t i = 0; i < sizeof(name); ++i) note.desc.name[i] = name[i];
   for (size_t i = 0; i < 5; ++i) note.desc.version[i] = "1.0.0"[i];
   for (size_t i = 0; i < sizeof(targets); ++i) note.desc.targets[i] = targets[i];
@@ -396,6 +412,11 @@ __attribute__((section(WEIR_NOTE_SECTION), used, aligned(4))) constinit const we
 #endif
   return note;
 }();
+#endif
+
+#if defined(BREAK_49)
+extern "C" __attribute__((weak)) void weir_function_of_the_core();
+void (*volatile g_core)() = weir_function_of_the_core;
 #endif
 
 #if defined(BREAK_45)
@@ -420,6 +441,16 @@ __attribute__((constructor)) void Constructor() { static_cast<void>(open("/dev/n
 
 #if defined(BREAK_5)
 extern "C" __attribute__((visibility("default"))) int broken_second_export() { return 1; }
+#endif
+
+#if defined(BREAK_50)
+template <class T>
+struct __attribute__((visibility("default"))) Shared {
+  static int value;
+};
+template <class T>
+int Shared<T>::value = 0;
+template struct Shared<int>;
 #endif
 
 #if defined(BREAK_6)

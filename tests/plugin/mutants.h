@@ -57,6 +57,25 @@ inline constexpr Mutant kMutants[] = {
     {44, "static", "WEIR-NOTE-01", "name is not terminated"},
     {45, "static", "WEIR-NOTE-02", "needs ABI 1.7"},
     {46, "load", "WEIR-LOAD-04", "/dev/null"},
+    {48, "static", "WEIR-NOTE-03", "names no platform"},
+    {49, "static", "WEIR-ELF-02", "weir_function_of_the_core"},
+    {50, "static", "WEIR-ELF-03", "Shared"},
+    {51, "static", "WEIR-ELF-04", "without -z relro -z now"},
+    {52, "static", "WEIR-ELF-05", "/opt/elsewhere"},
+    {53, "static", "WEIR-ELF-06", "broken.so"},
+    {54, "abi", "WEIR-ABI-07", "not the host I know"},
+    {55, "memory", "WEIR-MEM-00", "fallen off the bus"},
+    {56, "kernels", "WEIR-KERNEL-00", "the driver is too old"},
+    {57, "kernels", "WEIR-KERNEL-08", "the two forms differs"},
+    {58, "lifecycle", "WEIR-LIFE-07", "init succeeds a second time"},
+};
+
+/// The same for broken_streams.cc.
+inline constexpr Mutant kStreamMutants[] = {
+    {1, "streams", "WEIR-STREAM-01", "three copies"},        {2, "streams", "WEIR-STREAM-01", "three copies"},
+    {3, "streams", "WEIR-STREAM-02", "stream's event"},      {4, "streams", "WEIR-STREAM-03", "in silence"},
+    {5, "streams", "WEIR-STREAM-04", "ABORTED: second"},     {6, "streams", "WEIR-STREAM-05", "2 times"},
+    {7, "streams", "WEIR-STREAM-06", "behind its last use"}, {8, "streams", "WEIR-STREAM-07", "between devices"},
 };
 
 }  // namespace weir

@@ -5,9 +5,11 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/base/status.h"
+#include "core/config/sources.h"
 #include "tools/weir/console.h"
 
 namespace weir::cli {
@@ -38,6 +40,15 @@ struct OpsOptions {
 /// `weir ops`: the catalogue with the kernels that the plugins bring.
 Status ShowOps(const OpsOptions& options, const Console& console, Json& report);
 
+struct ConfigShowOptions {
+  config::Sources sources;
+  bool effective = false;
+};
+/// `weir config show`: the keys that are set, or all keys and plugins' options, with where each value came from.
+Status ShowConfig(const ConfigShowOptions& options, const Console& console, Json& report);
+/// `weir config check`: whether a file is right, for the plugins and devices that are here.
+Status CheckConfig(const std::string& file, const Console& console, Json& report);
+
 struct RunCommandOptions {
   std::string graph;
   std::vector<std::string> feeds;  // NAME=FILE.npy or NAME=LITERAL
@@ -49,13 +60,14 @@ struct RunCommandOptions {
   std::string trace;
   int runs = 1;
   bool dump_command = false;
+  std::vector<std::pair<std::string, std::string>> config_words;  // --config and --set with their values
 };
 /// `weir run`: feeds, runs and fetches of a graph file.
 Status RunGraph(const RunCommandOptions& options, const Console& console, Json& report);
 
 struct ExplainOptions {
   RunCommandOptions run;  // its graph, feeds, fetches, targets and device
-  std::string algorithm = "costsim";
+  std::string algorithm;  // empty = the configuration's
   bool soft = true;
 };
 /// `weir explain`: where such a run would put each node, and why.

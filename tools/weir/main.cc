@@ -13,7 +13,9 @@
 #include <vector>
 
 #include "core/base/nearest.h"
+#include "core/config/sources.h"
 #include "core/kernel/host.h"
+#include "core/session/runtime.h"
 #include "sdk/abi/host.h"
 #include "sdk/abi/plugin.h"
 #include "tools/weir/check/check.h"
@@ -31,12 +33,28 @@ const std::string kVersionText = fmt::format("weir {} (plugin ABI {})", WEIR_VER
 struct GlobalOptions {
   bool json = false;
   std::string log_level = "warning";
+  std::string config;
+  std::vector<std::string> sets;
+
+  // What the process brings, and over it what the command line says.
+  config::Sources Sources() const {
+    config::Sources sources = config::Sources::OfProcess();
+    if (!config.empty()) sources.files.push_back(config);
+    sources.sets = sets;
+    return sources;
+  }
 };
 
 const std::vector<std::pair<std::string, int32_t>> kLogLevels = {
     {"debug", WEIR_LOG_DEBUG}, {"info", WEIR_LOG_INFO}, {"warning", WEIR_LOG_WARNING}, {"error", WEIR_LOG_ERROR}};
 
 using Command = std::function<Status(const Console&, Json&)>;
+
+// One value per occurrence, so that the next word is never swallowed.
+CLI::Option* AddList(CLI::App& app, const std::string& flag, std::vector<std::string>& list, const std::string& type,
+                     const std::string& what) {
+  return app.add_option(flag, list, what)->type_name(type)->allow_extra_args(false);
+}
 
 void AddGlobalOptions(CLI::App& app, GlobalOptions& global) {
   std::vector<std::string> levels;
@@ -47,14 +65,12 @@ void AddGlobalOptions(CLI::App& app, GlobalOptions& global) {
       ->check(CLI::IsMember(levels))
       ->type_name("LEVEL")
       ->group("Everywhere");
+  app.add_option("--config", global.config, "Read this configuration (TOML, or ConfigProto: .pb, .pbtxt) too")
+      ->type_name("FILE")
+      ->group("Everywhere");
+  AddList(app, "--set", global.sets, "KEY=VALUE", "Set a key of the configuration; repeatable")->group("Everywhere");
   app.set_help_flag("-h,--help", "Print this help and exit")->group("Everywhere");
   app.set_version_flag("--version", kVersionText)->group("Everywhere");
-}
-
-// One value per occurrence, so that the next word is never swallowed.
-CLI::Option* AddList(CLI::App& app, const std::string& flag, std::vector<std::string>& list, const std::string& type,
-                     const std::string& what) {
-  return app.add_option(flag, list, what)->type_name(type)->allow_extra_args(false);
 }
 
 void AddRun(CLI::App& app, RunCommandOptions& options, Command& chosen) {
@@ -125,6 +141,24 @@ void AddCheck(CLI::App& app, CheckCommandOptions& options, Command& chosen) {
       [&] { chosen = [&](const Console& console, Json& report) { return CheckPlugin(options, console, report); }; });
 }
 
+void AddConfig(CLI::App& app, const GlobalOptions& global, ConfigShowOptions& show, std::string& file,
+               Command& chosen) {
+  CLI::App* config = app.add_subcommand("config", "Show or check the configuration");
+  config->require_subcommand(1);
+  CLI::App* shown = config->add_subcommand("show", "List the keys that are set, with where each value came from");
+  shown->add_flag("--effective", show.effective, "All keys and plugins' options, with what took effect");
+  shown->callback([&] {
+    chosen = [&](const Console& console, Json& report) {
+      show.sources = global.Sources();
+      return ShowConfig(show, console, report);
+    };
+  });
+  CLI::App* check = config->add_subcommand("check", "Check a file: keys, types, values, plugins' options, devices");
+  check->add_option("file", file, "Configuration file")->required()->type_name("FILE");
+  check->callback(
+      [&] { chosen = [&](const Console& console, Json& report) { return CheckConfig(file, console, report); }; });
+}
+
 // All options of all commands; they outlive the parser.
 struct Options {
   GlobalOptions global;
@@ -133,6 +167,8 @@ struct Options {
   OpsOptions ops;
   RunCommandOptions run;
   ExplainOptions explain;
+  ConfigShowOptions config_show;
+  std::string config_file;
 };
 
 void Describe(CLI::App& app, Options& options, Command& chosen) {
@@ -144,6 +180,8 @@ void Describe(CLI::App& app, Options& options, Command& chosen) {
       "`weir COMMAND --help` describes a command.\n"
       "Exit status: 0 done, 1 failed, 2 wrong use. Errors: one line `weir: CODE: message` on standard error, with\n"
       "--json also {\"schema\":1,\"error\":{...}} on standard output.\n"
+      "Configuration, the strongest first: --set, --config FILE, WEIR_CONFIG, ~/.config/weir/weir.toml,\n"
+      "/etc/weir/weir.toml, a variable for each key (`weir config show --effective` names all keys).\n"
       "WEIR_PLUGIN_PATH: folders of plugins, separated by colons, instead of ../lib/weir/plugins.\n"
       "NO_COLOR: no colours on a terminal.");
   app.add_subcommand("devices", "List the devices that plugins bring; opens none")->callback([&chosen] {
@@ -162,8 +200,12 @@ void Describe(CLI::App& app, Options& options, Command& chosen) {
       [&] { chosen = [&](const Console& console, Json& report) { return ShowOps(options.ops, console, report); }; });
   AddRun(app, options.run, chosen);
   AddExplain(app, options.explain, chosen);
+  AddConfig(app, options.global, options.config_show, options.config_file, chosen);
   AddGlobalOptions(app, options.global);
-  for (CLI::App* command : app.get_subcommands({})) AddGlobalOptions(*command, options.global);
+  for (CLI::App* command : app.get_subcommands({})) {
+    AddGlobalOptions(*command, options.global);
+    for (CLI::App* part : command->get_subcommands({})) AddGlobalOptions(*part, options.global);
+  }
 }
 
 Json ErrorJson(const Status& error) {
@@ -244,9 +286,12 @@ int Run(const std::vector<std::string>& words) {
   for (const auto& [name, level] : kLogLevels) {
     if (name == options.global.log_level) kernel::SetLogLevel(level);
   }
+  if (!options.global.config.empty()) options.run.config_words.emplace_back("--config", options.global.config);
+  for (const std::string& set : options.global.sets) options.run.config_words.emplace_back("--set", set);
   Status status;
   try {
-    status = chosen(Console(options.global.json), report);
+    status = session::Runtime::SetSources(options.global.Sources());
+    if (status.ok()) status = chosen(Console(options.global.json), report);
   } catch (const std::bad_alloc&) {
     status = ResourceExhausted("out of memory");
   } catch (const std::exception& error) {

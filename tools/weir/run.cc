@@ -11,8 +11,10 @@
 #include "core/graph/graph_def.h"
 #include "core/io/files.h"
 #include "core/ops/declare_all.h"
+#include "core/session/options.h"
 #include "core/session/resolve.h"
 #include "core/session/session.h"
+#include "core/trace/chrome.h"
 #include "tools/weir/commands.h"
 #include "tools/weir/run_files.h"
 #include "tools/weir/run_request.h"
@@ -37,11 +39,12 @@ struct Outcome {
   std::vector<Tensor> tensors;  // of the last run
   session::RunReport report;
   Timing timing;
+  std::vector<trace::StepTrace> steps;  // with --trace
 };
 
 Result<Outcome> Execute(const RunCommandOptions& options, const graph::Graph& graph, const Request& request) {
   WEIR_ASSIGN(std::shared_ptr<session::Runtime> runtime, session::Runtime::Default());
-  session::SessionOptions session_options;
+  session::SessionOptions session_options = session::SessionOptionsFrom(runtime->config);
   session_options.default_device = options.device;
   WEIR_ASSIGN(const std::unique_ptr<session::Session> session,
               session::Session::Make(std::move(runtime), graph, std::move(session_options)));
@@ -51,8 +54,15 @@ Result<Outcome> Execute(const RunCommandOptions& options, const graph::Graph& gr
   Outcome outcome;
   for (int run = 0; run < options.runs; ++run) {
     const auto begin = std::chrono::steady_clock::now();
-    WEIR_ASSIGN(outcome.tensors, session->Run(request.feeds, request.fetches, options.targets, {},
-                                              run == 0 ? &outcome.report : nullptr));
+    session::RunOptions run_options;
+    run_options.trace = !options.trace.empty();
+    session::RunReport report;
+    Result<std::vector<Tensor>> fetched =
+        session->Run(request.feeds, request.fetches, options.targets, run_options, &report);
+    if (run_options.trace) outcome.steps.push_back(std::move(report.trace));
+    if (run == 0) outcome.report = std::move(report);
+    if (!fetched.ok()) return fetched.status();
+    outcome.tensors = std::move(*fetched);
     outcome.timing.ms.push_back(
         std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count());
   }
@@ -72,9 +82,10 @@ std::string CommandLine(const RunCommandOptions& options, const Request& request
     line = "WEIR_PLUGIN_PATH=" + ShellQuoted(folders) + " ";
   }
   line += "weir run " + ShellQuoted(Absolute(options.graph));
-  const auto add = [&line](const char* flag, const std::string& value) {
+  const auto add = [&line](std::string_view flag, const std::string& value) {
     line += fmt::format(" {} {}", flag, ShellQuoted(value));
   };
+  for (const auto& [flag, value] : options.config_words) add(flag, flag == "--config" ? Absolute(value) : value);
   for (const std::string& feed : options.feeds) {
     const auto [name, value] = SplitFeed(feed);
     add("--feed", name + "=" + (IsFile(value) ? Absolute(value) : value));
@@ -85,6 +96,7 @@ std::string CommandLine(const RunCommandOptions& options, const Request& request
   if (!options.out_dir.empty()) add("--out-dir", Absolute(options.out_dir));
   if (!options.device.empty()) add("--device", options.device);
   if (options.runs != 1) add("--runs", std::to_string(options.runs));
+  if (!options.trace.empty()) add("--trace", Absolute(options.trace));
   return line;
 }
 
@@ -136,12 +148,12 @@ void Print(const Request& request, const Outcome& outcome, const Console& consol
 }  // namespace
 
 Status RunGraph(const RunCommandOptions& options, const Console& console, Json& report) {
-  if (!options.trace.empty()) return Unimplemented("--trace {}: this version of weir writes no traces", options.trace);
   WEIR_ASSIGN(const graph::Graph graph, ReadGraph(options.graph));
   WEIR_ASSIGN(const Request request, MakeRequest(options, graph));
   if (!options.out_dir.empty()) WEIR_TRY(io::MakeDirectories(options.out_dir));
   if (options.dump_command) console.Print(CommandLine(options, request));
   WEIR_ASSIGN(const Outcome outcome, Execute(options, graph, request));
+  if (!options.trace.empty()) WEIR_TRY(io::WriteFileAtomically(options.trace, trace::ChromeTrace(outcome.steps)));
   for (size_t i = 0; i < request.files.size(); ++i) {
     if (Status written = WriteOutput(request.files[i], outcome.tensors[i]); !written.ok()) {
       return written.Prepend(fmt::format("fetch '{}': ", request.fetches[i]));

@@ -58,13 +58,14 @@ std::string Order::Apply(const Clock& clock, const Stamp& stamp, std::span<const
   for (const Access& access : accesses) {
     if (wrong.empty()) wrong = Check(blocks_[access.block], access, clock, *stamp.name);
   }
+  if (!wrong.empty()) return wrong;  // it will not run
   for (const bool writes : {false, true}) {  // what an operation both reads and writes counts as written
     for (const Access& access : accesses) {
       if (access.writes == writes) Remember(blocks_[access.block], access, stamp);
     }
   }
   for (const Access& access : accesses) Forget(blocks_[access.block]);
-  return wrong;
+  return {};
 }
 
 Clock Order::Now(uint32_t stream) {

@@ -66,8 +66,11 @@ TEST(Autodiff, F183_stop_gradient) {
   EXPECT_FALSE((*grads)[0].exists());
   ASSERT_TRUE((*grads)[1].exists());
   const std::string printed = (*grads)[1].values.DebugString();
-  EXPECT_NE(printed.find("_grad/"), std::string::npos) << printed;
-  EXPECT_NE(printed.find("shape=() dtype=float32>"), std::string::npos) << printed;
+  // The name of TensorFlow 0.x, where 2.17 leaves out a Reshape that changes nothing.
+  const std::string scope = "<tf.Tensor 'gradients/" + std::string(b.op().name()) + "_grad/";
+  EXPECT_TRUE(printed == scope + "Reshape_1:0' shape=() dtype=float32>" ||
+              printed == scope + "Mul_1:0' shape=() dtype=float32>")
+      << printed;
   Session session(f.graph);
   Initialize(session);
   EXPECT_EQ(Value(session, (*grads)[1].values), 6);

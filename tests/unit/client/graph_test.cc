@@ -1,4 +1,6 @@
 // Graphs: building, names, printing, looking up, static shapes. Numbers are rows of the feature list.
+#include <map>
+
 #include "core/graph/graph_def.h"
 #include "tests/unit/client/fresh.h"
 
@@ -217,6 +219,23 @@ TEST(Graph, F013_every_op_has_a_category) {
   EXPECT_EQ(category("VariableV2"), op::Category::kState);
   EXPECT_EQ(category("SaveV2"), op::Category::kFiles);
   EXPECT_EQ(category("ScalarSummary"), op::Category::kSummary);
+  EXPECT_EQ(category("Reshape"), op::Category::kArray);
+  EXPECT_EQ(category("RandomUniform"), op::Category::kRandom);
+  EXPECT_EQ(category("Softmax"), op::Category::kNeural);
+  EXPECT_EQ(category("ApplyAdam"), op::Category::kTraining);
+  EXPECT_EQ(category("Assert"), op::Category::kCheck);
+  EXPECT_EQ(category("Switch"), op::Category::kControlFlow);
+  std::map<op::Category, int> seen;
+  for (const op::OpDef* op : ops.All()) {
+    EXPECT_FALSE(op::Name(op->category).empty()) << op->name;
+    ++seen[op->category];
+  }
+  using enum op::Category;
+  for (const op::Category each :
+       {kMath, kArray, kState, kNeural, kRandom, kControlFlow, kFiles, kSummary, kTraining, kCheck}) {
+    EXPECT_GT(seen[each], 0) << op::Name(each);
+  }
+  EXPECT_LT(seen[kMath], static_cast<int>(ops.All().size()) / 2) << "ops that state no category count as math";
 }
 
 TEST(Graph, F024_static_shapes) {

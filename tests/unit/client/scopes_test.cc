@@ -166,7 +166,6 @@ TEST(Colocation, new_operations_join_group_and_device) {
 TEST(Colocation, F371_reads_are_cached_where_asked) {
   Fresh f;
   const DeviceScope ps("/job:ps");
-  const Output x = Placeholder(DType::kFloat, PartialShape::Of({}), "x");
   const VariableScope scope("s", {.caching_device = "/cpu:0"});
   const Variable v = GetVariable("v", Shape::Of({2}), DType::kFloat, ZerosInitializer());
   EXPECT_EQ(v.op().device(), "/job:ps");

@@ -196,6 +196,15 @@ TEST(Session, F089_default_session) {
   }
   EXPECT_EQ(Session::Default(), nullptr);
   EXPECT_EQ(Value(inner, v), 1);  // still open
+  std::shared_ptr<kernel::ResourceScope> variables;
+  {
+    Session block(f.graph);
+    const AsDefaultSession as_block(block);
+    ASSERT_TRUE(Succeeds(RunOperation(v.initializer())));
+    variables = block.core()->resources();
+  }
+  EXPECT_EQ(Session::Default(), nullptr);
+  EXPECT_EQ(variables.use_count(), 1) << "leaving the block of a session ends it";
   EXPECT_FALSE(outer.Run(v).ok());
 }
 
@@ -255,6 +264,14 @@ TEST(Session, F095_missing_feed) {
             "You must feed a value for placeholder tensor 'train/var1/Placeholder' with dtype float and shape [?,1]"));
   EXPECT_TRUE(Fails(got, Code::kInvalidArgument, "[[{{node train/var1/Placeholder}}]]"));
   EXPECT_EQ(session.Run(z).status().message().find("and shape"), std::string::npos);
+}
+
+TEST(Session, F320_missing_feed_tells_what_needs_it) {
+  Fresh f;
+  const Output x = Placeholder(DType::kFloat, PartialShape::Of({}), "x");
+  const Output loss = Identity(Negative(Square(x, "square"), "neg"), "loss");
+  Session session(f.graph);
+  EXPECT_TRUE(Fails(session.Run(loss), Code::kInvalidArgument, "needed by 'loss' via 'neg', 'square'"));
 }
 
 TEST(Session, F096_fetching_none) {

@@ -179,6 +179,56 @@ TEST_F(DeviceTest, ProfileKeepsOnlyKnowledge) {
   EXPECT_EQ(without.profile(), nullptr);
 }
 
+TEST_F(DeviceTest, DeclaredFiguresReplaceThePlugins) {
+  weir_cost_api cost{};
+  cost.struct_size = sizeof(cost);
+  cost.profile = Toy::Profile;
+  const CostFigures figures{.peak_flops_per_ns = {{1, 7}, {99, 1}}, .launch_ns = 250};
+  Device device(ToyInfo(), &api_, &cost, {}, nullptr, {.cost = figures});
+  const weir_profile* profile = device.profile();
+  ASSERT_NE(profile, nullptr);
+  EXPECT_EQ(profile->bandwidth_bytes_per_ns, 20);
+  EXPECT_EQ(profile->launch_ns, 250);
+  EXPECT_EQ(profile->peak_flops_per_ns[1], 7);
+  Device without(ToyInfo(), &api_, nullptr, {}, nullptr, {.cost = figures});
+  ASSERT_NE(without.profile(), nullptr);
+  EXPECT_EQ(without.profile()->launch_ns, 250);
+  EXPECT_TRUE(std::isnan(without.profile()->bandwidth_bytes_per_ns));
+}
+
+TEST_F(DeviceTest, LogicalDevicesOpenTheirHardwareOnce) {
+  const std::shared_ptr<SharedHardware> hardware = MakeSharedHardware();
+  {
+    Device first(ToyInfo(), &api_, nullptr, {.limit_bytes = 4096}, nullptr, {.hardware = hardware});
+    Device second(ToyInfo(), &api_, nullptr, {.limit_bytes = 8192}, nullptr, {.hardware = hardware});
+    EXPECT_EQ(*first.Open(), *second.Open());
+    EXPECT_EQ(Toy::opened, 1);
+    EXPECT_FALSE(first.allocator().Allocate(8192).ok());
+    EXPECT_TRUE(second.allocator().Allocate(8192).ok());
+  }
+  EXPECT_EQ(Toy::closed, 1);
+}
+
+TEST_F(DeviceTest, RequestsBeyondTheWholeLimitSaySo) {
+  Device device(ToyInfo(), &api_, nullptr,
+                {.limit_bytes = 4096, .limit_source = "weir.toml:3: device.TOY.memory_limit_mb"});
+  const std::string text = device.allocator().Allocate(8192).status().message();
+  EXPECT_NE(text.find("more than its whole limit of 4096 bytes, set by weir.toml:3: device.TOY.memory_limit_mb"),
+            std::string::npos)
+      << text;
+}
+
+TEST_F(DeviceTest, PluginsOptionsReachOpen) {
+  weir_opt option{};
+  option.key = {"level", 5};
+  DeviceExtras extras;
+  extras.options.push_back(option);
+  Device device(ToyInfo(WEIR_DEVICE_SELF_POOL), &api_, nullptr, {}, nullptr, extras);
+  ASSERT_TRUE(device.Open().ok());
+  EXPECT_EQ(Toy::options,
+            (std::vector<std::string>{"level", "mem.limit_bytes", "mem.initial_bytes", "mem.allow_growth"}));
+}
+
 TEST_F(DeviceTest, CopyChecksRanges) {
   Device device(ToyInfo(), &api_, nullptr, {});
   auto small = *device.allocator().Allocate(64);

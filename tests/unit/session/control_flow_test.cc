@@ -35,6 +35,9 @@ Result<std::vector<Tensor>> RunNodes(const Nodes& nodes, const std::vector<Feed>
   WEIR_ASSIGN(const graph::Graph graph, MakeGraph(nodes));
   SessionOptions options;
   options.constant_folding = fold;
+#ifdef WEIR_TEST_DEVICE
+  options.default_device = WEIR_TEST_DEVICE;
+#endif
   WEIR_ASSIGN(const std::unique_ptr<Session> session, Session::Make(runtime, graph, options));
   Result<std::vector<Tensor>> first = session->Run(feeds, fetches, targets);
   if (!first.ok()) return first;

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <thread>
 #include <vector>
@@ -34,9 +35,10 @@ std::shared_ptr<Runtime> Waiting() {
 }
 
 struct Fixture {
-  explicit Fixture(const std::vector<NodeLine>& nodes, SessionOptions options = {}) : graph(MakeGraph(nodes)) {
+  explicit Fixture(const std::vector<NodeLine>& nodes, SessionOptions options = {}, int inter_op = 4)
+      : graph(MakeGraph(nodes)) {
     EXPECT_TRUE(graph.ok()) << graph.status().ToString();
-    options.inter_op_parallelism_threads = 4;
+    options.inter_op_parallelism_threads = inter_op;
     Result<std::unique_ptr<Session>> made = Session::Make(Waiting(), *graph, options);
     EXPECT_TRUE(made.ok()) << made.status().ToString();
     session = std::move(*made);
@@ -98,16 +100,37 @@ TEST(Dataflow, FirstErrorEndsTheStepAndNothingKeepsRunning) {
   }
 }
 
-TEST(Dataflow, DeadlineEndsAStep) {
+TEST(Dataflow, F362DeadlineEndsAStepTheRunsOwnBeforeTheSessions) {
   Fixture f({kX, {"slow", "Exp", {"x"}, kFloat}, {"y", "Exp", {"slow"}, kFloat}});
   RunOptions options;
   options.timeout_in_ms = 20;
   const auto got = f.Run({"y:0"}, options);
   EXPECT_EQ(got.status().code(), Code::kDeadlineExceeded) << got.status().ToString();
+  EXPECT_TRUE(got.status().message().starts_with("Timed out waiting for notification"));
   SessionOptions limited;
   limited.operation_timeout_in_ms = 20;
   Fixture g({kX, {"slow", "Exp", {"x"}, kFloat}, {"y", "Exp", {"slow"}, kFloat}}, limited);
   EXPECT_EQ(g.Run({"y:0"}).status().code(), Code::kDeadlineExceeded);
+}
+
+TEST(Dataflow, F318DeadlineNamesTheOpsThatRunAndWait) {
+  Fixture f({kX,
+             {"stuck", "Exp", {"x"}, kFloat},
+             {"later", "Abs", {"x"}, kFloat},
+             {"blocked", "Square", {"stuck", "^later"}, kFloat}});
+  RunOptions options;
+  options.timeout_in_ms = 50;
+  const auto got = f.Run({"blocked:0"}, options);
+  ASSERT_EQ(got.status().code(), Code::kDeadlineExceeded) << got.status().ToString();
+  EXPECT_NE(got.status().message().find("running: 'stuck'"), std::string::npos) << got.status().message();
+  EXPECT_NE(got.status().message().find("waiting: 'blocked'"), std::string::npos) << got.status().message();
+}
+
+TEST(Dataflow, F319OpsThatBlockNeedNoThreadOfThePool) {
+  SessionOptions options;
+  Fixture f({kX, {"a", "Abs", {"x"}, kFloat}, {"b", "Abs", {"a"}, kFloat}, {"c", "Abs", {"x"}, kFloat}}, options, 1);
+  const auto got = f.Run({"b:0", "c:0"});
+  ASSERT_TRUE(got.ok()) << got.status().ToString();
 }
 
 TEST(Dataflow, CallerAndCloseEndAStep) {
@@ -132,6 +155,47 @@ TEST(Dataflow, CallerAndCloseEndAStep) {
   EXPECT_NE(ended.status().message().find("Session::Close()"), std::string::npos) << ended.status().ToString();
   closing.join();
   EXPECT_EQ(f.Run({"y:0"}).status().message(), "Session has been closed.");
+}
+
+TEST(Dataflow, TraceTellsWhenEachOpRan) {
+  Fixture f({kX, {"a", "Square", {"x"}, kFloat}, {"b", "Neg", {"x"}, kFloat}, {"y", "Abs", {"a"}, kFloat}});
+  const std::vector<Feed> feeds = {{"x:0", Tensor::Vector<float>({1, 2})}};
+  const std::vector<std::string> fetches = {"y:0", "b:0"}, none;
+  RunOptions options;
+  options.trace = true;
+  RunReport report;
+  ASSERT_TRUE(f.session->Run(feeds, fetches, none, options, &report).ok());
+  std::map<std::string, trace::Span> spans;
+  for (const trace::Span& span : report.trace.spans) {
+    if (span.op != "fetch") spans[span.node] = span;
+  }
+  ASSERT_EQ(spans.size(), 3u);
+  for (const auto& [name, span] : spans) {
+    EXPECT_LE(span.start_ns, span.end_ns) << name;
+    EXPECT_LE(span.end_ns, report.trace.total_ns) << name;
+    EXPECT_NE(span.device.find("CPU:0"), std::string::npos) << name;
+  }
+  EXPECT_NE(spans["a"].thread, spans["b"].thread) << "they met";
+  EXPECT_LE(spans["a"].end_ns, spans["y"].start_ns);
+}
+
+TEST(Session, DenormalsCountAsZeroInAStepAndOnlyThere) {
+  const Result<std::shared_ptr<Runtime>> runtime = Runtime::Default();
+  ASSERT_TRUE(runtime.ok());
+  const Result<graph::Graph> graph = MakeGraph({kX, {"y", "AddV2", {"x", "x"}, kFloat}});
+  ASSERT_TRUE(graph.ok());
+  const auto session = Session::Make(*runtime, *graph, {});
+  ASSERT_TRUE(session.ok());
+  const std::vector<Feed> feeds = {{"x:0", Tensor::Vector<float>({1e-40f, 1})}};
+  const std::vector<std::string> fetches = {"y:0"}, none;
+  const auto got = (*session)->Run(feeds, fetches, none);
+  ASSERT_TRUE(got.ok());
+  EXPECT_EQ((*got)[0].as<float>()[1], 2.0f);
+#if defined(__x86_64__)
+  EXPECT_EQ((*got)[0].as<float>()[0], 0.0f);
+#endif
+  volatile float denormal = 1e-40f;
+  EXPECT_GT(denormal * 2, 0.0f);
 }
 
 /// x -> 60 ops in a net, on the real kernels: both tiers give one result, wherever the step is ended.

@@ -30,6 +30,9 @@ struct Fixture {
   explicit Fixture(Result<graph::Graph> made, SessionOptions options = {}) : graph(std::move(made)) {
     EXPECT_TRUE(graph.ok()) << graph.status().ToString();
     if (!graph.ok()) return;
+#ifdef WEIR_TEST_DEVICE
+    options.default_device = WEIR_TEST_DEVICE;
+#endif
     Result<std::unique_ptr<Session>> opened = Session::Make(Plugins(), *graph, std::move(options));
     EXPECT_TRUE(opened.ok()) << opened.status().ToString();
     if (opened.ok()) session = std::move(*opened);
@@ -226,6 +229,30 @@ TEST(Session, ErrorsInAStepNameTheNodeAndLeaveTheSessionUsable) {
   const auto good = f.Run({{"i:0", Tensor::Vector<int32_t>({0, 2})}}, {"g:0"});
   ASSERT_TRUE(good.ok()) << good.status().ToString();
   EXPECT_EQ(Floats((*good)[0]), (std::vector<float>{1, 3}));
+}
+
+TEST(Session, HandlesPassThroughIdentitiesButAreNotFollowedWhenFed) {
+  const op::AttrList variable = {
+      {"dtype", DType::kFloat}, {"shape", PartialShape::Of({2})}, {"shared_name", std::string("v")}};
+  const op::AttrList handle = {{"T", DType::kResource}}, dtype = {{"dtype", DType::kFloat}};
+  Fixture f(MakeGraph({{"v", "VarHandleOp", {}, variable},
+                       Const("one", Tensor::Vector<float>({1, 1})),
+                       {"i", "Identity", {"v"}, handle},
+                       {"n", "IdentityN", {"one", "i"}, {{"T", std::vector<DType>{DType::kFloat, DType::kResource}}}},
+                       {"set", "AssignVariableOp", {"i", "one"}, dtype},
+                       {"add", "AssignAddVariableOp", {"n:1", "one", "^set"}, dtype},
+                       {"read", "ReadVariableOp", {"n:1", "^add"}, dtype},
+                       Placeholder("p", PartialShape::Of({}), DType::kResource),
+                       {"fed", "ReadVariableOp", {"p"}, dtype}}));
+  const auto read = f.Run({}, {"read:0"});
+  ASSERT_TRUE(read.ok()) << read.status().ToString();
+  EXPECT_EQ(Floats((*read)[0]), (std::vector<float>{2, 2}));
+  const auto fetched = f.Run({}, {"n:1"});
+  ASSERT_TRUE(fetched.ok()) << fetched.status().ToString();
+  const auto fed = f.Run({{"p:0", (*fetched)[0]}}, {"fed:0"});
+  EXPECT_EQ(fed.status().code(), Code::kUnimplemented);
+  EXPECT_EQ(fed.status().node(), "fed");
+  EXPECT_NE(fed.status().message().find("handles that are fed or computed are not followed"), std::string::npos);
 }
 
 TEST(Session, NodesAddedAfterARunCanRun) {

@@ -39,6 +39,7 @@ constexpr Rule kRules[] = {
     {"WEIR-LIFE-03", "lifecycle", "device records are complete, their uids distinct"},
     {"WEIR-LIFE-04", "lifecycle", "opening a device that is not there is an error"},
     {"WEIR-LIFE-05", "lifecycle", "a device opens twice at once, and a thousand times in turn"},
+    {"WEIR-LIFE-07", "lifecycle", "init a second time is refused and changes nothing"},
     {"WEIR-LIFE-06", "lifecycle", "shutdown ends the plugin's threads"},
     {"WEIR-OPT-01", "options", "the schema is well formed, its defaults are in range"},
     {"WEIR-OPT-02", "options", "init accepts what the schema allows"},
@@ -47,6 +48,14 @@ constexpr Rule kRules[] = {
     {"WEIR-MEM-02", "memory", "too large a block is an error, after which smaller ones still come"},
     {"WEIR-MEM-03", "memory", "copies carry every byte and no other, at odd sizes and offsets"},
     {"WEIR-MEM-04", "memory", "memset fills the range and no other byte"},
+    {"WEIR-STREAM-00", "streams", "the plugin starts and its table of streams is complete"},
+    {"WEIR-STREAM-01", "streams", "a stream does its work in order, before its event is reached"},
+    {"WEIR-STREAM-02", "streams", "an event orders two streams, and may be recorded anew"},
+    {"WEIR-STREAM-03", "streams", "waiting for an event that was never recorded is an error"},
+    {"WEIR-STREAM-04", "streams", "a poisoned stream fails later work; the first poison wins"},
+    {"WEIR-STREAM-05", "streams", "a callback comes once, also when the event is reached already"},
+    {"WEIR-STREAM-06", "streams", "memory in stream order lives until its last use"},
+    {"WEIR-STREAM-07", "streams", "copies between devices carry every byte"},
     {"WEIR-KERNEL-00", "kernels", "the plugin starts and there is a device for its kernels"},
     {"WEIR-KERNEL-01", "kernels", "the core accepts every kernel record"},
     {"WEIR-KERNEL-02", "kernels", "every output is written whole, and nothing beside it"},
@@ -59,9 +68,10 @@ constexpr Rule kRules[] = {
     {"WEIR-KERNEL-09", "kernels", "empty tensors are fine"},
 };
 
-constexpr std::string_view kStages[] = {"static", "load", "abi", "lifecycle", "options", "memory", "kernels"};
+constexpr std::string_view kStages[] = {"static",  "load",   "abi",     "lifecycle",
+                                        "options", "memory", "streams", "kernels"};
 constexpr std::vector<RuleResult> (*kStageFunctions[])(const Target&) = {
-    StaticStage, LoadStage, AbiStage, LifecycleStage, OptionsStage, MemoryStage, KernelsStage};
+    StaticStage, LoadStage, AbiStage, LifecycleStage, OptionsStage, MemoryStage, StreamsStage, KernelsStage};
 static_assert(std::size(kStages) == std::size(kStageFunctions));
 
 std::string EscapeXml(std::string_view text) {

@@ -70,6 +70,15 @@ Finding OpenOften(const Subject& subject, const std::vector<FoundDevice>& found)
   return Status();
 }
 
+Status InitAgain(const Subject& subject, const std::vector<FoundDevice>& found) {
+  if (subject.Init().ok()) return FailedPrecondition("init succeeds a second time");
+  if (subject.devices() == nullptr) return {};
+  const Result<std::vector<FoundDevice>> now = Enumerate(subject);
+  if (!now.ok()) return now.status().Prepend("after init was refused: ");
+  if (*now == found) return {};
+  return FailedPrecondition("it found {} devices, after a second init {} others", found.size(), now->size());
+}
+
 Status CheckShutdown(const Subject& subject, int threads_before) {
   if (!WEIR_HAS(&subject.table(), shutdown)) return InvalidArgument("it has no shutdown");
   subject.table().shutdown();
@@ -95,6 +104,7 @@ std::vector<RuleResult> LifecycleStage(const Target& target) {
     recorder.Try("WEIR-LIFE-03", [&] { return CheckRecords(found); });
     recorder.Try("WEIR-LIFE-04", [&] { return OpenNobody(*subject); });
     recorder.Try("WEIR-LIFE-05", [&] { return OpenOften(*subject, found); });
+    recorder.Try("WEIR-LIFE-07", [&] { return InitAgain(*subject, found); });
     recorder.Try("WEIR-LIFE-06", [&] { return CheckShutdown(*subject, threads_before); });
   });
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/kernel/host.h"
+#include "tools/weir/check/device_memory.h"
 #include "tools/weir/check/recorder.h"
 #include "tools/weir/check/stages.h"
 #include "tools/weir/check/subject.h"
@@ -17,51 +18,6 @@ using kernel::CallPlugin;
 
 constexpr uint64_t kSizes[] = {1, 3, 63, 64, 65, 1000, 4096, 65537, 1 << 20};
 constexpr uint64_t kGuard = 64;  // bytes on either side of a range that a call may change
-
-// A block of device memory, given back when it dies.
-class Block {
- public:
-  static Result<std::unique_ptr<Block>> Make(const OpenedDevice& device, uint64_t bytes) {
-    std::unique_ptr<Block> block(new Block(device));
-    block->memory_.struct_size = sizeof(weir_buf);
-    WEIR_TRY(CallPlugin("alloc", [&](weir_error* error) {
-      return device.api().alloc(device.handle(), bytes, WEIR_SPACE_DEVICE, &block->memory_, error);
-    }));
-    block->held_ = true;
-    return block;
-  }
-  ~Block() {
-    if (held_) device_.api().free(device_.handle(), &memory_);
-  }
-  Block(const Block&) = delete;
-  Block& operator=(const Block&) = delete;
-
-  const weir_buf& memory() const { return memory_; }
-  /// The range [offset, offset + bytes) of the block.
-  weir_buf Range(uint64_t offset, uint64_t bytes) const {
-    weir_buf range = memory_;
-    range.offset += offset;
-    range.bytes = bytes;
-    if (range.host != nullptr) range.host = static_cast<char*>(range.host) + offset;
-    return range;
-  }
-
- private:
-  explicit Block(const OpenedDevice& device) : device_(device) {}
-  const OpenedDevice& device_;
-  weir_buf memory_{};
-  bool held_ = false;
-};
-
-weir_buf HostRange(void* data, uint64_t bytes) {
-  weir_buf range{};
-  range.struct_size = sizeof(range);
-  range.space = WEIR_SPACE_HOST;
-  range.handle = reinterpret_cast<uint64_t>(data);
-  range.bytes = bytes;
-  range.host = data;
-  return range;
-}
 
 Status Copy(const OpenedDevice& device, const weir_buf& to, const weir_buf& from, uint64_t bytes) {
   return CallPlugin(

@@ -15,6 +15,7 @@ std::vector<RuleResult> AbiStage(const Target& target);
 std::vector<RuleResult> LifecycleStage(const Target& target);
 std::vector<RuleResult> OptionsStage(const Target& target);
 std::vector<RuleResult> MemoryStage(const Target& target);
+std::vector<RuleResult> StreamsStage(const Target& target);
 std::vector<RuleResult> KernelsStage(const Target& target);
 
 }  // namespace weir::check

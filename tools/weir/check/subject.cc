@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include <atomic>
+#include <set>
 
 #include "core/kernel/host.h"
 #include "core/plugin/compatible.h"
@@ -74,12 +75,19 @@ Result<Subject> Subject::Load(const std::string& path) {
 
 Result<Subject> Subject::Start(const std::string& path) {
   WEIR_ASSIGN(Subject subject, Load(path));
-  if (!WEIR_HAS(subject.table_, init)) return FailedPrecondition("its table has no init");
-  const std::vector<weir_opt> options = plugin::DefaultOptions(*subject.table_);
-  WEIR_TRY(CallPlugin("init", [&](weir_error* error) {
-    return subject.table_->init(&WatchingHost(), options.data(), options.size(), error);
-  }));
+  static std::set<const weir_plugin*> started;  // each stage has a process of its own, with one thread
+  if (!started.contains(subject.table_)) {
+    WEIR_TRY(subject.Init());
+    started.insert(subject.table_);
+  }
   return subject;
+}
+
+Status Subject::Init() const {
+  if (!WEIR_HAS(table_, init)) return FailedPrecondition("its table has no init");
+  const std::vector<weir_opt> options = plugin::DefaultOptions(*table_);
+  return CallPlugin(
+      "init", [&](weir_error* error) { return table_->init(&WatchingHost(), options.data(), options.size(), error); });
 }
 
 Result<std::vector<FoundDevice>> Enumerate(const Subject& subject) {

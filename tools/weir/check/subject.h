@@ -35,8 +35,10 @@ class Subject {
  public:
   /// dlopen and query. FailedPrecondition with the dynamic linker's text.
   static Result<Subject> Load(const std::string& path);
-  /// The same, then init with the schema's defaults.
+  /// The same, then Init unless this process has done that for the file.
   static Result<Subject> Start(const std::string& path);
+  /// Calls init with the schema's defaults.
+  Status Init() const;
 
   weir_plugin_query_fn query() const { return query_; }
   const weir_plugin& table() const { return *table_; }

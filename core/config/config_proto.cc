@@ -1,0 +1,177 @@
+#include "core/config/config_proto.h"
+
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+#include <google/protobuf/text_format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "core/base/nearest.h"
+#include "core/config/schema.h"
+#include "core/config/toml.h"
+#include "core/proto/parse.h"
+#include "weir/proto/session_config.pb.h"
+
+namespace weir::config {
+namespace {
+
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+using google::protobuf::Reflection;
+using google::protobuf::TextFormat;
+
+constexpr std::string_view kWhat = "ConfigProto";
+
+// Adds the fields nearest to the one that the text names and the message lacks.
+Status WithHint(const Status& status) {
+  constexpr std::string_view kNoField = "has no field named \"";
+  const size_t at = status.message().find(kNoField);
+  if (at == std::string::npos) return status;
+  const std::string name = status.message().substr(at + kNoField.size());
+  std::vector<std::string_view> known;
+  for (const Key& key : Schema()) {
+    std::string_view rest = key.path;
+    while (true) {
+      const size_t dot = std::min(rest.find('.'), rest.size());
+      known.push_back(rest.substr(0, dot));
+      if (dot == rest.size()) break;
+      rest.remove_prefix(dot + 1);
+    }
+  }
+  return status.Append(NearestHint(name.substr(0, name.find('"')), known));
+}
+
+// Walks a message by its field names, which are the names of keys.
+class Reader {
+ public:
+  Reader(Origin origin, Settings& settings, std::vector<std::string>& notes)
+      : origin_(std::move(origin)), settings_(settings), notes_(notes) {}
+
+  /// `tree` has the places of a text's fields; null without a text.
+  Status Fields(const Message& message, const Path& path, const TextFormat::ParseInfoTree* tree) {
+    std::vector<const FieldDescriptor*> fields;
+    message.GetReflection()->ListFields(message, &fields);
+    for (const FieldDescriptor* field : fields) {
+      Path below = path;
+      below.push_back(field->name());
+      WEIR_TRY(Field(message, *field, below, tree));
+    }
+    return {};
+  }
+
+ private:
+  Status Field(const Message& message, const FieldDescriptor& field, const Path& path,
+               const TextFormat::ParseInfoTree* tree) {
+    const Origin origin = OriginOf(field, tree);
+    if (FindKey(path) != nullptr) return settings_.Set(path, {ValueOf(message, field), false}, origin);
+    if (path.front() == "cluster_def") return UnknownKey(path).Prepend(origin.ToString() + ": ");
+    if (!IsTable(path)) {
+      notes_.push_back(fmt::format("{}: {} is a hint that weir has no use for", origin.ToString(), ToString(path)));
+      return {};
+    }
+    const Reflection& reflection = *message.GetReflection();
+    if (!field.is_repeated()) {
+      return Fields(reflection.GetMessage(message, &field), path, Nested(tree, field, -1));
+    }
+    for (int i = 0; i < reflection.FieldSize(message, &field); ++i) {
+      const Message& element = reflection.GetRepeatedMessage(message, &field, i);
+      WEIR_TRY(field.is_map() ? Entry(element, path, origin) : Element(element, i, path, Nested(tree, field, i)));
+    }
+    return {};
+  }
+
+  Status Element(const Message& element, int index, Path path, const TextFormat::ParseInfoTree* tree) {
+    path.push_back(std::to_string(index));
+    return Fields(element, path, tree);
+  }
+
+  // Of a map from names to numbers.
+  Status Entry(const Message& entry, Path path, const Origin& origin) {
+    const FieldDescriptor* key = entry.GetDescriptor()->FindFieldByNumber(1);
+    const FieldDescriptor* value = entry.GetDescriptor()->FindFieldByNumber(2);
+    path.push_back(entry.GetReflection()->GetString(entry, key));
+    return settings_.Set(std::move(path), {ValueOf(entry, *value), false}, origin);
+  }
+
+  Origin OriginOf(const FieldDescriptor& field, const TextFormat::ParseInfoTree* tree) const {
+    Origin origin = origin_;
+    if (tree == nullptr) return origin;
+    const int line = tree->GetLocation(&field, field.is_repeated() ? 0 : -1).line;
+    origin.line = line < 0 ? 0 : line + 1;
+    return origin;
+  }
+
+  static const TextFormat::ParseInfoTree* Nested(const TextFormat::ParseInfoTree* tree, const FieldDescriptor& field,
+                                                 int index) {
+    return tree == nullptr ? nullptr : tree->GetTreeForNested(&field, index);
+  }
+
+  static Value ValueOf(const Message& message, const FieldDescriptor& field) {
+    const Reflection& reflection = *message.GetReflection();
+    if (field.is_repeated()) return ListOf(message, field);
+    switch (field.cpp_type()) {
+      case FieldDescriptor::CPPTYPE_BOOL:
+        return reflection.GetBool(message, &field);
+      case FieldDescriptor::CPPTYPE_INT32:
+        return int64_t{reflection.GetInt32(message, &field)};
+      case FieldDescriptor::CPPTYPE_INT64:
+        return int64_t{reflection.GetInt64(message, &field)};
+      case FieldDescriptor::CPPTYPE_DOUBLE:
+        return reflection.GetDouble(message, &field);
+      case FieldDescriptor::CPPTYPE_ENUM:
+        return std::string(reflection.GetEnum(message, &field)->name());
+      default:
+        return reflection.GetString(message, &field);
+    }
+  }
+
+  static Value ListOf(const Message& message, const FieldDescriptor& field) {
+    const Reflection& reflection = *message.GetReflection();
+    std::vector<std::string> texts;
+    std::vector<double> numbers;
+    for (int i = 0; i < reflection.FieldSize(message, &field); ++i) {
+      switch (field.cpp_type()) {
+        case FieldDescriptor::CPPTYPE_FLOAT:
+          numbers.push_back(double{reflection.GetRepeatedFloat(message, &field, i)});
+          break;
+        case FieldDescriptor::CPPTYPE_INT32:
+          numbers.push_back(reflection.GetRepeatedInt32(message, &field, i));
+          break;
+        default:
+          texts.push_back(reflection.GetRepeatedString(message, &field, i));
+      }
+    }
+    return numbers.empty() ? Value(std::move(texts)) : Value(std::move(numbers));
+  }
+
+  const Origin origin_;
+  Settings& settings_;
+  std::vector<std::string>& notes_;
+};
+
+}  // namespace
+
+Status ReadConfigProto(std::string_view bytes, const Origin& origin, Settings& settings,
+                       std::vector<std::string>& notes) {
+  if (bytes.size() > kMaxFileBytes) {
+    return InvalidArgument("{}: a {} of {} bytes, at most {} are allowed", origin.ToString(), kWhat, bytes.size(),
+                           kMaxFileBytes);
+  }
+  tf::ConfigProto message;
+  WEIR_TRY(WithHint(proto::ParseEither(bytes, kWhat, message).Prepend(origin.ToString() + ": ")));
+  Reader reader(origin, settings, notes);
+  WEIR_TRY(settings.Set({"allow_soft_placement"}, {message.allow_soft_placement(), false}, origin));
+  if (!proto::LooksLikeText(bytes)) return reader.Fields(message, {}, nullptr);
+
+  // Once more for the lines; what is wrong with the text has been told.
+  TextFormat::ParseInfoTree tree;
+  TextFormat::Parser parser;
+  parser.WriteLocationsTo(&tree);
+  parser.SetRecursionLimit(proto::kMaxNesting);
+  google::protobuf::io::ArrayInputStream stream(bytes.data(), static_cast<int>(bytes.size()));
+  tf::ConfigProto again;
+  if (!parser.Parse(&stream, &again)) return reader.Fields(message, {}, nullptr);
+  return reader.Fields(again, {}, &tree);
+}
+
+}  // namespace weir::config

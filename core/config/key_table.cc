@@ -1,0 +1,251 @@
+// The rows of the schema.
+#include "core/config/key_table_internal.h"
+
+#include <charconv>
+#include <utility>
+
+namespace weir::config {
+namespace {
+
+constexpr double kMaxInt32 = 2147483647;
+constexpr double kMaxInt64 = 9.2e18;
+constexpr double kMaxMb = 1e12;
+constexpr double kAny = std::numeric_limits<double>::infinity();
+
+// Indices are checked before they come here.
+VirtualDevices& Entry(std::vector<VirtualDevices>& list, const std::string& index) {
+  size_t i = 0;
+  std::from_chars(index.data(), index.data() + index.size(), i);
+  if (list.size() <= i) list.resize(i + 1);
+  return list[i];
+}
+
+// What a row is besides its first columns.
+Key Hint(Key key) {
+  key.effect = Effect::kHint;
+  return key;
+}
+Key NotYet(Key key) {
+  key.effect = Effect::kNotYet;
+  return key;
+}
+Key OneOf(std::vector<std::string_view> choices, Key key) {
+  key.choices = std::move(choices);
+  return key;
+}
+Key NamesPlace(Key key) {
+  key.names_place = true;
+  return key;
+}
+Key Of(Star star, Key key) {
+  key.star = star;
+  return key;
+}
+
+#define WEIR_FIELD(member) [](Config& c, [[maybe_unused]] const Path& p) -> Field { return &c.member; }
+#define WEIR_VIRTUAL(member) \
+  [](Config& c, const Path& p) -> Field { return &Entry(c.gpu_options.experimental.virtual_devices, p[3]).member; }
+
+std::vector<Key> SessionKeys() {
+  return {
+      {"allow_soft_placement",
+       "A node whose device is missing or has no kernel for it runs elsewhere; false makes it an error.",
+       WEIR_FIELD(allow_soft_placement)},
+      {"log_device_placement", "Print one line per node with the device that runs it.",
+       WEIR_FIELD(log_device_placement)},
+      {"inter_op_parallelism_threads",
+       "Threads that run nodes of one session at the same time. 0: as many as there are cores; -1: the caller's only.",
+       WEIR_FIELD(inter_op_parallelism_threads), -1, 4096},
+      {"intra_op_parallelism_threads", "Threads that share the work of one node. 0: as many as there are cores.",
+       WEIR_FIELD(intra_op_parallelism_threads), 0, 4096},
+      {"operation_timeout_in_ms",
+       "A step that takes longer fails with DEADLINE_EXCEEDED. 0: no limit. A run's own limit wins.",
+       WEIR_FIELD(operation_timeout_in_ms), 0, kMaxInt64},
+      Hint({"use_per_session_threads", "The pool is one for the process, with a cap per session, whatever this says.",
+            WEIR_FIELD(use_per_session_threads)}),
+      Hint({"isolate_session_state",
+            "Sessions of one process share no variables unless they are given one resource scope.",
+            WEIR_FIELD(isolate_session_state)}),
+      Hint({"placement_period", "TensorFlow's period of placement; see placement.replace_period.",
+            WEIR_FIELD(placement_period), 0, kMaxInt32}),
+      NotYet({"device_filters", "Devices of a cluster that a session sees, as partial names: [\"/job:ps\"].",
+              WEIR_FIELD(device_filters)}),
+      {"device_count.*",
+       "Most devices of a kind that a session sees. More CPUs than there are: the CPU is cut into that many.",
+       [](Config& c, const Path& p) -> Field { return &c.device_count[p[1]]; }, 0, 1024},
+  };
+}
+
+std::vector<Key> GpuKeys() {
+  return {
+      {"gpu_options.per_process_gpu_memory_fraction",
+       "Most memory of a device that weir takes, as a part of all it has. 0: all. Above 1 only with unified memory.",
+       WEIR_FIELD(gpu_options.per_process_gpu_memory_fraction), 0, 1024},
+      {"gpu_options.allow_growth", "Start small and take more when it is needed, instead of all at the first use.",
+       WEIR_FIELD(gpu_options.allow_growth)},
+      {"gpu_options.visible_device_list",
+       "GPUs to use, as indices or uids with commas between, in the order in which they are numbered: \"1,0\". "
+       "\"\": all.",
+       WEIR_FIELD(gpu_options.visible_device_list)},
+      Hint(OneOf({"", "BFC"}, {"gpu_options.allocator_type", "weir has one allocator, the best-fit arena.",
+                               WEIR_FIELD(gpu_options.allocator_type)})),
+      Hint({"gpu_options.deferred_deletion_bytes", "Chunks are freed at once, whatever this says.",
+            WEIR_FIELD(gpu_options.deferred_deletion_bytes), 0, kMaxInt64}),
+      Hint({"gpu_options.polling_active_delay_usecs", "Nothing polls.",
+            WEIR_FIELD(gpu_options.polling_active_delay_usecs), 0, kMaxInt32}),
+      Hint({"gpu_options.polling_inactive_delay_msecs", "Nothing polls.",
+            WEIR_FIELD(gpu_options.polling_inactive_delay_msecs), 0, kMaxInt32}),
+      Hint({"gpu_options.force_gpu_compatible", "Host memory for transfers is chosen transfer by transfer.",
+            WEIR_FIELD(gpu_options.force_gpu_compatible)}),
+      {"gpu_options.experimental.use_unified_memory",
+       "Allow a memory fraction above 1 on devices whose memory is also the host's.",
+       WEIR_FIELD(gpu_options.experimental.use_unified_memory)},
+      Hint({"gpu_options.experimental.num_dev_to_dev_copy_streams", "Plugins choose their own streams.",
+            WEIR_FIELD(gpu_options.experimental.num_dev_to_dev_copy_streams), 0, 64}),
+      Of(Star::kIndex, {"gpu_options.experimental.virtual_devices.*.memory_limit_mb",
+                        "Cuts the visible GPU of this place in the list into logical devices with these limits in MiB.",
+                        WEIR_VIRTUAL(memory_limit_mb), 1.0 / 1048576, kMaxMb}),
+      NotYet(Of(Star::kIndex,
+                {"gpu_options.experimental.virtual_devices.*.priority",
+                 "Priorities of the streams of the logical devices.", WEIR_VIRTUAL(priority), -kMaxInt32, kMaxInt32})),
+      NotYet(Of(Star::kIndex, {"gpu_options.experimental.virtual_devices.*.device_ordinal",
+                               "Numbers of the logical devices.", WEIR_VIRTUAL(device_ordinal), 0, kMaxInt32})),
+  };
+}
+
+std::vector<Key> GraphKeys() {
+  const std::vector<std::string_view> toggles = {"DEFAULT", "ON", "OFF", "AGGRESSIVE"};
+  return {
+      OneOf({"L1", "L0"}, {"graph_options.optimizer_options.opt_level",
+                           "L1: fold constants and merge equal nodes. L0: only what the two keys below ask for.",
+                           WEIR_FIELD(graph_options.optimizer_options.opt_level)}),
+      {"graph_options.optimizer_options.do_constant_folding", "Compute what depends on constants alone before the run.",
+       WEIR_FIELD(graph_options.optimizer_options.do_constant_folding)},
+      {"graph_options.optimizer_options.do_common_subexpression_elimination", "Merge stateless nodes that are equal.",
+       WEIR_FIELD(graph_options.optimizer_options.do_common_subexpression_elimination)},
+      {"graph_options.optimizer_options.max_folded_constant_in_bytes",
+       "Results larger than this stay computed by each step. 0: 10 MiB.",
+       WEIR_FIELD(graph_options.optimizer_options.max_folded_constant_in_bytes), 0, kMaxInt64},
+      Hint({"graph_options.optimizer_options.do_function_inlining", "Functions run alike, inlined or not.",
+            WEIR_FIELD(graph_options.optimizer_options.do_function_inlining)}),
+      Hint(OneOf({"DEFAULT", "OFF", "ON_1", "ON_2"},
+                 {"graph_options.optimizer_options.global_jit_level", "weir has no XLA.",
+                  WEIR_FIELD(graph_options.optimizer_options.global_jit_level)})),
+      OneOf(toggles, {"graph_options.rewrite_options.constant_folding", "OFF: fold no constants, whatever the level.",
+                      WEIR_FIELD(graph_options.rewrite_options.constant_folding)}),
+      OneOf(toggles,
+            {"graph_options.rewrite_options.common_subgraph_elimination", "OFF: merge no nodes, whatever the level.",
+             WEIR_FIELD(graph_options.rewrite_options.common_subgraph_elimination)}),
+      Hint({"graph_options.enable_recv_scheduling", "Receives are ordered by the plan.",
+            WEIR_FIELD(graph_options.enable_recv_scheduling)}),
+      Hint({"graph_options.infer_shapes", "Shapes are always inferred.", WEIR_FIELD(graph_options.infer_shapes)}),
+      Hint({"graph_options.place_pruned_graph", "Only what a run needs is placed, whatever this says.",
+            WEIR_FIELD(graph_options.place_pruned_graph)}),
+      NotYet({"graph_options.enable_bfloat16_sendrecv", "float32 crosses the network as bfloat16.",
+              WEIR_FIELD(graph_options.enable_bfloat16_sendrecv)}),
+      NotYet({"graph_options.build_cost_model", "Return costs of nodes every so many steps.",
+              WEIR_FIELD(graph_options.build_cost_model), 0, kMaxInt64}),
+      NotYet({"graph_options.build_cost_model_after", "Steps before the first of them.",
+              WEIR_FIELD(graph_options.build_cost_model_after), 0, kMaxInt64}),
+      NotYet({"graph_options.timeline_step", "Record a timeline every so many steps.",
+              WEIR_FIELD(graph_options.timeline_step), 0, kMaxInt32}),
+  };
+}
+
+std::vector<Key> PlacementKeys() {
+  return {
+      OneOf({"costsim", "whitepaper", "tf", "single"},
+            {"placement.algorithm",
+             "costsim: by simulated cost. whitepaper: the greedy walk of the 2015 paper. tf: TensorFlow's. single: the "
+             "best single device.",
+             WEIR_FIELD(placement.algorithm)}),
+      NotYet({"placement.file", "A plan (JSON) that is tried beside those of the algorithm.", WEIR_FIELD(placement.file)}),
+      NotYet({"placement.explain", "What is told of each placement; weir explain tells all.",
+              WEIR_FIELD(placement.explain)}),
+      NotYet({"placement.explain_file", "Where the explanation goes. \"\": standard error.",
+              WEIR_FIELD(placement.explain_file)}),
+      {"placement.unknown_dim", "How long a dimension that nobody knows is taken to be.",
+       WEIR_FIELD(placement.unknown_dim), 1, 1e9},
+      NamesPlace({"placement.profile", "off, or the path of a calibration file, by which kernels are chosen.",
+                  WEIR_FIELD(placement.profile)}),
+      NotYet({"placement.max_devices", "Most devices that a plan uses. 0: all.", WEIR_FIELD(placement.max_devices), 0,
+              4096}),
+      {"placement.strict_devices", "A preferred device that would silently lose nodes is an error.",
+       WEIR_FIELD(placement.strict_devices)},
+      {"placement.verify", "After cutting the graph, check that each node is where the plan put it.",
+       WEIR_FIELD(placement.verify)},
+      NotYet({"placement.refine_iterations", "Simulations that improve the best plan.",
+              WEIR_FIELD(placement.refine_iterations), 0, kMaxInt32}),
+      NotYet({"placement.replace_period", "Place again after so many steps. 0: never.",
+              WEIR_FIELD(placement.replace_period), 0, kMaxInt64}),
+      NotYet({"placement.replace_moves_state", "Placing again may move variables.",
+              WEIR_FIELD(placement.replace_moves_state)}),
+      NotYet({"placement.min_gain", "Least gain for which placing again is worth it.", WEIR_FIELD(placement.min_gain),
+              0, 1}),
+      {"placement.pin.*", "The device of all nodes whose name matches; the longest matching pattern wins.",
+       [](Config& c, const Path& p) -> Field { return &c.placement.pin[p[2]]; }},
+  };
+}
+
+#define WEIR_DEVICE(member) [](Config& c, const Path& p) -> Field { return &c.device[p[1]].member; }
+#define WEIR_LINK(member) [](Config& c, const Path& p) -> Field { return &c.link[p[1]].member; }
+
+Key DeviceKey(std::string_view path, std::string_view doc, Field (*field)(Config&, const Path&), double maximum) {
+  return Of(Star::kDevice, {path, doc, field, 0, maximum});
+}
+
+std::vector<Key> DeviceKeys() {
+  return {
+      DeviceKey("device.*.memory_fraction", "As per_process_gpu_memory_fraction, for this device. 0: as there.",
+                WEIR_DEVICE(memory_fraction), 1024),
+      DeviceKey("device.*.memory_limit_mb", "Cap in MiB; the lower of cap and fraction holds. 0: none.",
+                WEIR_DEVICE(memory_limit_mb), kMaxMb),
+      DeviceKey("device.*.initial_memory_mb", "What a growing arena starts with, in MiB. 0: 1.",
+                WEIR_DEVICE(initial_memory_mb), kMaxMb),
+      DeviceKey("device.*.allow_growth", "As gpu_options.allow_growth, for this device.", WEIR_DEVICE(allow_growth),
+                kAny),
+      DeviceKey("device.*.virtual_memory_limit_mb", "Cuts this physical device into logical ones with these limits.",
+                WEIR_DEVICE(virtual_memory_limit_mb), kMaxMb),
+      DeviceKey("device.*.enabled", "Use a device that is chosen only where it is asked for like any other.",
+                WEIR_DEVICE(enabled), kAny),
+      DeviceKey("device.*.mem_gbps", "Memory bandwidth in GB/s. 0: as the plugin says.", WEIR_DEVICE(mem_gbps), 1e9),
+      DeviceKey("device.*.launch_us", "Time to start a kernel. 0: as the plugin says.", WEIR_DEVICE(launch_us), 1e9),
+      DeviceKey(
+          "device.*.peak_gflops.*", "Peak by element type: f64, f32, f16, bf16, i8, …",
+          [](Config& c, const Path& p) -> Field { return &c.device[p[1]].peak_gflops[p[3]]; }, 1e12),
+      DeviceKey("device.*.visible_device_list", "As gpu_options.visible_device_list, in the table of a kind.",
+                WEIR_DEVICE(visible_device_list), kAny),
+      Of(Star::kLink,
+         {"link.*.latency_us", "Time of an empty transfer. 0: as the plugin says.", WEIR_LINK(latency_us), 0, 1e9}),
+      Of(Star::kLink, {"link.*.gbps", "Bandwidth in GB/s. 0: as the plugin says.", WEIR_LINK(gbps), 0, 1e9}),
+  };
+}
+
+std::vector<Key> PluginsKeys() {
+  return {
+      NamesPlace({"plugins.folders", "Folders (absolute) that are searched before the usual one.",
+                  WEIR_FIELD(plugins.folders)}),
+      {"plugins.deny", "Names of plugins that are not loaded.", WEIR_FIELD(plugins.deny)},
+      {"plugins.strict", "A plugin that is refused or hangs is an error.", WEIR_FIELD(plugins.strict)},
+      {"plugins.time_limit_ms", "Longest time for loading, and for finding devices; then a plugin counts as hung.",
+       WEIR_FIELD(plugins.time_limit_ms), 1, kMaxInt32},
+      NotYet({"plugins.probe", "Load an unknown plugin in a process of its own first.", WEIR_FIELD(plugins.probe)}),
+  };
+}
+
+#undef WEIR_LINK
+#undef WEIR_DEVICE
+#undef WEIR_VIRTUAL
+#undef WEIR_FIELD
+
+}  // namespace
+
+std::vector<Key> MakeKeyTable() {
+  std::vector<Key> table;
+  for (const auto& rows : {SessionKeys(), GpuKeys(), GraphKeys(), PlacementKeys(), DeviceKeys(), PluginsKeys()}) {
+    table.insert(table.end(), rows.begin(), rows.end());
+  }
+  return table;
+}
+
+}  // namespace weir::config

@@ -1,0 +1,159 @@
+#include "core/config/settings.h"
+
+#include <re2/re2.h>
+
+#include <utility>
+
+#include "core/config/logical_devices.h"
+#include "core/config/schema.h"
+#include "core/device/device_name.h"
+
+namespace weir::config {
+namespace {
+
+constexpr std::string_view kPluginTable = "plugin";
+
+// Errors about a source that users wrote begin with its place.
+Status At(const Origin& origin, const Status& status) {
+  if (status.ok() || origin.source == Source::kCallSite) return status;
+  return status.Prepend(origin.ToString() + ": ");
+}
+
+bool IsPluginKey(const Path& path) { return path.front() == kPluginTable; }
+
+Status CheckPluginKey(const Path& path) {
+  if (path.size() >= 3) return {};
+  return InvalidArgument("'{}': wanted plugin.NAME.KEY, with a plugin's name and one of its options", ToString(path));
+}
+
+// "key" of a plugin may have dots of its own.
+std::string PluginKey(const Path& path) {
+  std::string key;
+  for (size_t i = 2; i < path.size(); ++i) key += (key.empty() ? "" : ".") + path[i];
+  return key;
+}
+
+Status CheckPlacement(const Config& config) {
+  const PlacementConfig& placement = config.placement;
+  for (const auto& [pattern, device] : placement.pin) {
+    const std::string where = config.Where(ToString({"placement", "pin", pattern}));
+    const RE2 compiled(pattern, RE2::Quiet);
+    if (!compiled.ok()) return InvalidArgument("{}: no regular expression: {}", where, compiled.error());
+    if (const Result<device::DeviceName> name = device::ParseDeviceName(device); !name.ok()) {
+      return name.status().Prepend(where + ": ");
+    }
+  }
+  return {};
+}
+
+Status CheckFraction(const Config& config, const std::string& key, double fraction) {
+  if (fraction <= 1 || config.gpu_options.experimental.use_unified_memory) return {};
+  return InvalidArgument(
+      "{} = {}: wanted 0 to 1; more than a device has is possible with "
+      "gpu_options.experimental.use_unified_memory = true only",
+      config.Where(key), fraction);
+}
+
+Status CheckDevices(const Config& config) {
+  WEIR_TRY(CheckFraction(config, "gpu_options.per_process_gpu_memory_fraction",
+                         config.gpu_options.per_process_gpu_memory_fraction));
+  for (const auto& [name, device] : config.device) {
+    const bool one = name.find(':') != std::string::npos;
+    const auto key = [&](const char* last) { return ToString({"device", name, last}); };
+    WEIR_TRY(CheckFraction(config, key("memory_fraction"), device.memory_fraction));
+    for (const auto& [type, gflops] : device.peak_gflops) {
+      if (ElementType(type)) continue;
+      return InvalidArgument("{}: '{}' is no element type; wanted f64, f32, f16, bf16, i8 and so on",
+                             config.Where(ToString({"device", name, "peak_gflops", type})), type);
+    }
+    if (one && !device.visible_device_list.empty()) {
+      return InvalidArgument("{}: a list of devices belongs in the table of the kind, [device.{}]",
+                             config.Where(key("visible_device_list")), name.substr(0, name.find(':')));
+    }
+    if (!one && !device.virtual_memory_limit_mb.empty()) {
+      return InvalidArgument("{}: wanted one device, as [device.\"{}:0\"]",
+                             config.Where(key("virtual_memory_limit_mb")), name);
+    }
+  }
+  if (const auto cpus = config.device_count.find("CPU"); cpus != config.device_count.end() && cpus->second == 0) {
+    return InvalidArgument("{} = 0: the CPU runs what no other device can; wanted at least 1",
+                           config.Where("device_count.CPU"));
+  }
+  for (const std::string& folder : config.plugins.folders) {
+    if (!folder.starts_with('/')) {
+      return InvalidArgument("{}: \"{}\" is no absolute path", config.Where("plugins.folders"), folder);
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string Config::Where(const std::string& key) const {
+  const auto found = origins.find(key);
+  if (found == origins.end() || found->second.source == Source::kCallSite) return key;
+  return found->second.ToString() + ": " + key;
+}
+
+Status Settings::Set(Path path, Given given, Origin origin) {
+  if (IsPluginKey(path)) {
+    WEIR_TRY(At(origin, CheckPluginKey(path)));
+  } else {
+    const Key* key = FindKey(path);
+    if (key == nullptr) {
+      if (!IsTable(path)) return At(origin, UnknownKey(path));
+      return At(origin, InvalidArgument("{}: wanted a table of keys, got {}", ToString(path), Describe(given.value)));
+    }
+    Result<Path> checked = CheckedPath(*key, std::move(path));
+    if (!checked.ok()) return At(origin, checked.status());
+    path = std::move(*checked);
+    Config scratch;
+    WEIR_TRY(At(origin, Store(*key, path, given, scratch)));
+  }
+  const auto [entry, added] = all_.try_emplace(std::move(path));
+  if (added || entry->second.origin.source <= origin.source) entry->second = {std::move(given), std::move(origin)};
+  return {};
+}
+
+Result<Config> Settings::Build() const {
+  Config config;
+  config.environment = environment_;
+  for (const auto& [path, setting] : all_) {
+    config.origins.emplace(ToString(path), setting.origin);
+    if (IsPluginKey(path)) {
+      config.plugin[path[1]][PluginKey(path)] = {setting.given, setting.origin};
+    } else {
+      WEIR_TRY(At(setting.origin, Store(*FindKey(path), path, setting.given, config)));
+    }
+  }
+  WEIR_TRY(CheckPlacement(config));
+  WEIR_TRY(CheckDevices(config));
+  return config;
+}
+
+Status AddCallSite(const Config& config, Settings& settings) {
+  Config given = config;
+  Status status;
+  ForEachField(given, [&](const Key& key, const Path& path, Field field) {
+    Config fresh;
+    const bool counts = path.front() == "device_count";  // where zero says something
+    const Value value = Load(field);
+    const auto* flag = std::get_if<std::optional<bool>*>(&field);
+    if (flag != nullptr ? !(*flag)->has_value() : !counts && value == Load(key.field(fresh, path))) return;
+    if (status.ok()) status = settings.Set(path, {value, false}, {.source = Source::kCallSite});
+  });
+  for (const auto& [plugin, table] : config.plugin) {
+    for (const auto& [key, setting] : table) {
+      if (!status.ok()) return status;
+      status = settings.Set({"plugin", plugin, key}, setting.given, {.source = Source::kCallSite});
+    }
+  }
+  return status;
+}
+
+Result<Config> Overlay(const Config& config, Settings settings) {
+  WEIR_TRY(AddCallSite(config, settings));
+  return settings.Build();
+}
+
+}  // namespace weir::config

@@ -1,0 +1,86 @@
+#include "core/execute/tape_trace.h"
+
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+namespace weir::execute {
+namespace {
+
+bool IsWork(plan::Opcode opcode) {
+  switch (opcode) {
+    case plan::Opcode::kKernel:
+    case plan::Opcode::kStreamKernel:
+    case plan::Opcode::kLockedKernel:
+    case plan::Opcode::kCall:
+    case plan::Opcode::kReadVariable:
+    case plan::Opcode::kAssign:
+    case plan::Opcode::kIsInitialized:
+    case plan::Opcode::kVariableShape:
+    case plan::Opcode::kCopy:
+    case plan::Opcode::kFetch:
+      return true;
+    case plan::Opcode::kRelease:
+    case plan::Opcode::kMove:
+    case plan::Opcode::kMerge:
+    case plan::Opcode::kGuard:
+    case plan::Opcode::kSkip:
+    case plan::Opcode::kRepeat:
+      return false;
+  }
+  return false;
+}
+
+int64_t Since(TapeTrace::Clock::time_point begin, TapeTrace::Clock::time_point at) {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(at - begin).count();
+}
+
+}  // namespace
+
+TapeTrace::TapeTrace()
+    : begin_us_(
+          std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::system_clock::now().time_since_epoch())
+              .count()) {
+  threads_.emplace(std::this_thread::get_id(), 0);
+}
+
+void TapeTrace::Add(uint32_t at, Clock::time_point start) {
+  const Clock::time_point end = Clock::now();
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const int thread = threads_.try_emplace(std::this_thread::get_id(), static_cast<int>(threads_.size())).first->second;
+  entries_.push_back({at, thread, Since(begin_, start), Since(begin_, end)});
+}
+
+trace::StepTrace TapeTrace::Finish(const plan::ExecutionPlan& plan, int64_t step_id) const {
+  std::unordered_map<std::string_view, std::string_view> devices;
+  for (const plan::PlacedNode& node : plan.placed_nodes) devices.emplace(node.name, node.device);
+  trace::StepTrace trace;
+  trace.step_id = step_id;
+  trace.start_us = begin_us_;
+  trace.total_ns = Since(begin_, Clock::now());
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (const Entry& entry : entries_) {
+    const plan::Instruction& instruction = plan.instructions[entry.at];
+    if (!IsWork(instruction.opcode)) continue;
+    const graph::Node& node = *plan.nodes[static_cast<size_t>(instruction.node)];
+    trace::Span span;
+    span.node = node.name();
+    span.op = instruction.opcode == plan::Opcode::kCopy    ? "copy"
+              : instruction.opcode == plan::Opcode::kFetch ? "fetch"
+                                                           : node.op().name;
+    if (const auto found = devices.find(node.name()); found != devices.end()) span.device = found->second;
+    span.start_ns = entry.start_ns;
+    span.end_ns = entry.end_ns;
+    span.thread = entry.thread;
+    for (uint32_t o = 0; o < instruction.outputs; ++o) {
+      const uint32_t slot = instruction.first_slot + instruction.inputs + o;
+      const plan::Value& value = plan.values[static_cast<size_t>(plan.slots[slot].value)];
+      if (value.shape_known) span.bytes += static_cast<uint64_t>(value.shape.elements()) * SizeOf(value.dtype);
+    }
+    trace.spans.push_back(std::move(span));
+  }
+  return trace;
+}
+
+}  // namespace weir::execute

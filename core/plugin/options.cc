@@ -1,0 +1,148 @@
+#include "core/plugin/options.h"
+
+#include <cctype>
+#include <cstddef>
+#include <optional>
+#include <utility>
+
+#include "core/base/nearest.h"
+#include "core/config/schema.h"
+#include "core/kernel/host.h"
+
+namespace weir::plugin {
+namespace {
+
+using config::Given;
+using config::Origin;
+using config::Source;
+using config::Value;
+using kernel::Text;
+
+// "WEIR_TOY_MEMORY_BYTES".
+std::string VariableOf(std::string_view plugin, std::string_view key) {
+  std::string name = fmt::format("WEIR_{}_{}", plugin, key);
+  for (char& c : name) {
+    const auto code = static_cast<unsigned char>(c);
+    c = std::isalnum(code) != 0 ? static_cast<char>(std::toupper(code)) : '_';
+  }
+  return name;
+}
+
+std::optional<Value> DefaultOf(const weir_option_spec& spec) {
+  switch (spec.type) {
+    case WEIR_VALUE_INT:
+      return Value(spec.default_value.value.i);
+    case WEIR_VALUE_FLOAT:
+      return Value(spec.default_value.value.f);
+    case WEIR_VALUE_BOOL:
+      return Value(spec.default_value.value.i != 0);
+    case WEIR_VALUE_STRING:
+      return Value(std::string(Text(spec.default_value.value.s)));
+    default:
+      return std::nullopt;
+  }
+}
+
+bool InRange(const weir_option_spec& spec, const Value& value) {
+  if (spec.struct_size < sizeof(weir_option_spec) || spec.has_range == 0) return true;
+  double number = 0;
+  if (const int64_t* i = std::get_if<int64_t>(&value)) {
+    number = static_cast<double>(*i);
+  } else if (const double* f = std::get_if<double>(&value)) {
+    number = *f;
+  } else {
+    return true;
+  }
+  return number >= spec.minimum && number <= spec.maximum;
+}
+
+std::string Wanted(const weir_option_spec& spec) {
+  const char* type = spec.type == WEIR_VALUE_INT     ? "an integer"
+                     : spec.type == WEIR_VALUE_FLOAT ? "a number"
+                     : spec.type == WEIR_VALUE_BOOL  ? "true or false"
+                                                     : "a string";
+  if (spec.struct_size < sizeof(weir_option_spec) || spec.has_range == 0) return type;
+  return fmt::format("{} from {} to {}", type, spec.minimum, spec.maximum);
+}
+
+Status UnknownOption(const std::string& plugin, const std::string& key, const Origin& origin,
+                     const std::vector<PluginOption>& known) {
+  std::vector<std::string_view> names;
+  for (const PluginOption& option : known) names.push_back(option.key);
+  std::string listed;
+  for (const std::string_view name : names) listed += (listed.empty() ? "" : ", ") + std::string(name);
+  return InvalidArgument("{}: plugin '{}' has no option '{}'{}; it has {}", origin.ToString(), plugin, key,
+                         NearestHint(key, names), listed.empty() ? "none" : listed);
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const PluginOptions>> PluginOptions::Resolve(const weir_plugin& plugin,
+                                                                    const config::Config& config) {
+  auto made = std::make_shared<PluginOptions>();
+  const std::string name(Text(plugin.name));
+  for (uint64_t i = 0; plugin.options != nullptr && i < plugin.option_count; ++i) {
+    const weir_option_spec* spec = plugin.options[i];
+    if (spec == nullptr || spec->struct_size < offsetof(weir_option_spec, minimum)) continue;
+    std::optional<Value> standard = DefaultOf(*spec);
+    if (!standard) continue;
+    made->all_.push_back({std::string(Text(spec->key)), std::string(Text(spec->doc)), std::move(*standard),
+                          Origin{.source = Source::kPlugin}});
+    made->specs_.push_back(spec);
+  }
+  static const std::map<std::string, config::PluginSetting> kNoTable;
+  const auto found = config.plugin.find(name);
+  std::map<std::string, config::PluginSetting> table = found == config.plugin.end() ? kNoTable : found->second;
+  for (size_t i = 0; i < made->all_.size(); ++i) {
+    PluginOption& option = made->all_[i];
+    const std::string variable = VariableOf(name, option.key);
+    const auto set = config.environment.find(variable);
+    config::PluginSetting setting;
+    if (const auto entry = table.find(option.key); entry != table.end()) {
+      setting = entry->second;
+      table.erase(entry);
+    } else if (set != config.environment.end()) {
+      setting = {{set->second, true}, {Source::kEnvironment, variable}};
+    } else {
+      continue;
+    }
+    std::optional<Value> value = config::ReadLike(setting.given, option.value);
+    if (!value || !InRange(*made->specs_[i], *value)) {
+      return InvalidArgument("{}: plugin.{}.{}: wanted {}, got {}", setting.origin.ToString(), name, option.key,
+                             Wanted(*made->specs_[i]), config::Describe(setting.given.value));
+    }
+    option.value = std::move(*value);
+    option.origin = setting.origin;
+  }
+  if (!table.empty()) return UnknownOption(name, table.begin()->first, table.begin()->second.origin, made->all_);
+  return std::shared_ptr<const PluginOptions>(std::move(made));
+}
+
+std::vector<weir_opt> PluginOptions::View() const {
+  std::vector<weir_opt> options;
+  for (size_t i = 0; i < all_.size(); ++i) {
+    weir_opt option = specs_[i]->default_value;
+    option.key = specs_[i]->key;
+    option.type = specs_[i]->type;
+    const Value& value = all_[i].value;
+    if (const bool* b = std::get_if<bool>(&value)) option.value.i = *b ? 1 : 0;
+    if (const int64_t* n = std::get_if<int64_t>(&value)) option.value.i = *n;
+    if (const double* f = std::get_if<double>(&value)) option.value.f = *f;
+    if (const std::string* s = std::get_if<std::string>(&value)) option.value.s = kernel::ViewOf(std::string_view(*s));
+    options.push_back(option);
+  }
+  return options;
+}
+
+Status PluginOptions::CheckSame(const PluginOptions& other) const {
+  for (size_t i = 0; i < all_.size() && i < other.all_.size(); ++i) {
+    if (all_[i].value == other.all_[i].value) continue;
+    return InvalidArgument(
+        "{}: option '{}' is {}, but the plugin was started with {} in this process, and that cannot change",
+        other.all_[i].origin.ToString(), all_[i].key, config::ToToml(other.all_[i].value),
+        config::ToToml(all_[i].value));
+  }
+  return {};
+}
+
+}  // namespace weir::plugin

@@ -1,0 +1,60 @@
+#include "core/session/options.h"
+
+#include <memory>
+
+#include "core/place/place.h"
+
+namespace weir::session {
+
+plugin::LoadOptions LoadOptionsFrom(const config::Config& config) {
+  plugin::LoadOptions options;
+  if (!config.plugins.folders.empty()) {
+    options.folders = config.plugins.folders;
+    for (std::string& usual : plugin::SearchPath()) options.folders.push_back(std::move(usual));
+  }
+  options.deny = config.plugins.deny;
+  options.time_limit_ms = config.plugins.time_limit_ms;
+  options.config = config;
+  return options;
+}
+
+namespace {
+
+place::PlaceOptions PlaceOptionsFrom(const config::Config& config) {
+  const config::PlacementConfig& placement = config.placement;
+  place::PlaceOptions options;
+  options.algorithm = placement.algorithm == "whitepaper" ? place::Algorithm::kWhitePaper
+                      : placement.algorithm == "tf"       ? place::Algorithm::kTf
+                      : placement.algorithm == "single"   ? place::Algorithm::kSingle
+                                                          : place::Algorithm::kCostSim;
+  options.pins.assign(placement.pin.begin(), placement.pin.end());
+  options.unknown_dim = placement.unknown_dim;
+  options.strict_devices = placement.strict_devices;
+  for (const auto& [name, link] : config.link) options.links[name] = {link.latency_us * 1e3, link.gbps};
+  return options;
+}
+
+}  // namespace
+
+SessionOptions SessionOptionsFrom(const config::Config& config) {
+  const config::OptimizerOptions& optimizer = config.graph_options.optimizer_options;
+  const config::RewriterConfig& rewrite = config.graph_options.rewrite_options;
+  const bool all = optimizer.opt_level == "L1";
+  SessionOptions options;
+  options.allow_soft_placement = config.allow_soft_placement;
+  options.log_device_placement = config.log_device_placement;
+  options.constant_folding = (all || optimizer.do_constant_folding) && rewrite.constant_folding != "OFF";
+  options.common_subexpressions =
+      (all || optimizer.do_common_subexpression_elimination) && rewrite.common_subgraph_elimination != "OFF";
+  if (optimizer.max_folded_constant_in_bytes > 0) {
+    options.max_folded_bytes = static_cast<uint64_t>(optimizer.max_folded_constant_in_bytes);
+  }
+  options.inter_op_parallelism_threads = config.inter_op_parallelism_threads;
+  options.intra_op_parallelism_threads = config.intra_op_parallelism_threads;
+  options.operation_timeout_in_ms = config.operation_timeout_in_ms;
+  options.placement = std::make_shared<const place::PlaceOptions>(PlaceOptionsFrom(config));
+  if (config.placement.profile != "off") options.profile_file = config.placement.profile;
+  return options;
+}
+
+}  // namespace weir::session

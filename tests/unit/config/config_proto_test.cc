@@ -1,0 +1,103 @@
+// ConfigProto in both formats.
+#include "core/config/config_proto.h"
+
+#include <gtest/gtest.h>
+
+#include "core/config/sources.h"
+
+namespace weir::config {
+namespace {
+
+struct Outcome {
+  Status status;
+  Config config;
+  std::vector<std::string> notes;
+};
+
+Outcome Read(std::string_view bytes) {
+  Outcome outcome;
+  Settings settings;
+  outcome.status = ReadConfigProto(bytes, {Source::kFile, "config.pbtxt"}, settings, outcome.notes);
+  if (!outcome.status.ok()) return outcome;
+  Result<Config> config = settings.Build();
+  outcome.status = config.status();
+  if (config.ok()) outcome.config = *config;
+  return outcome;
+}
+
+TEST(ConfigProto, F351_TextWithLines) {
+  const Outcome read = Read(R"(allow_soft_placement: true
+log_device_placement: true
+device_count { key: "CPU" value: 2 }
+gpu_options {
+  per_process_gpu_memory_fraction: 0.7
+  allow_growth: true
+  experimental { virtual_devices { memory_limit_mb: 100 memory_limit_mb: 200 } }
+}
+graph_options { optimizer_options { opt_level: L0 } rewrite_options { constant_folding: OFF } }
+)");
+  ASSERT_TRUE(read.status.ok()) << read.status.message();
+  EXPECT_TRUE(read.config.allow_soft_placement);
+  EXPECT_TRUE(read.config.log_device_placement);
+  EXPECT_EQ(read.config.device_count.at("CPU"), 2);
+  EXPECT_EQ(read.config.gpu_options.per_process_gpu_memory_fraction, 0.7);
+  EXPECT_EQ(read.config.gpu_options.experimental.virtual_devices.at(0).memory_limit_mb,
+            (std::vector<double>{100, 200}));
+  EXPECT_EQ(read.config.graph_options.optimizer_options.opt_level, "L0");
+  EXPECT_EQ(read.config.graph_options.rewrite_options.constant_folding, "OFF");
+  EXPECT_EQ(read.config.origins.at("gpu_options.allow_growth").ToString(), "config.pbtxt:6");
+  EXPECT_TRUE(read.notes.empty());
+}
+
+// Fields by TensorFlow's numbers: 1 {CPU: 2}, 5 = 3, 6 {1 = 0.5, 4 = true}, 7 = true, 11 = 200.
+TEST(ConfigProto, F278_WireFormatHasTensorFlowsNumbers) {
+  using std::string_view_literals::operator""sv;
+  const Outcome read = Read(
+      "\x0a\x07\x0a\x03"
+      "CPU\x10\x02\x28\x03\x32\x0b\x09\x00\x00\x00\x00\x00\x00\xe0\x3f\x20\x01\x38\x01\x58\xc8\x01"sv);
+  ASSERT_TRUE(read.status.ok()) << read.status.message();
+  EXPECT_EQ(read.config.device_count.at("CPU"), 2);
+  EXPECT_EQ(read.config.inter_op_parallelism_threads, 3);
+  EXPECT_EQ(read.config.gpu_options.per_process_gpu_memory_fraction, 0.5);
+  EXPECT_TRUE(read.config.gpu_options.allow_growth);
+  EXPECT_TRUE(read.config.allow_soft_placement);
+  EXPECT_EQ(read.config.operation_timeout_in_ms, 200);
+}
+
+TEST(ConfigProto, WithoutSoftPlacementItIsHard) {
+  const Outcome read = Read("");
+  ASSERT_TRUE(read.status.ok());
+  EXPECT_FALSE(read.config.allow_soft_placement);
+}
+
+TEST(ConfigProto, HintsAreTakenAndTold) {
+  const Outcome read = Read(
+      "graph_options { rewrite_options { remapping: ON min_graph_nodes: 5 } }\n"
+      "gpu_options { polling_active_delay_usecs: 7 }\nrpc_options { compression_level: 1 }");
+  ASSERT_TRUE(read.status.ok()) << read.status.message();
+  ASSERT_EQ(read.notes.size(), 3u);
+  EXPECT_NE(read.notes[0].find("config.pbtxt:1: graph_options.rewrite_options.remapping is a hint"), std::string::npos)
+      << read.notes[0];
+  EXPECT_EQ(read.config.gpu_options.polling_active_delay_usecs, 7);
+}
+
+TEST(ConfigProto, F352_FaultsSayWhere) {
+  const auto expect = [](std::string_view text, Code code, const std::vector<std::string>& said) {
+    const Outcome read = Read(text);
+    EXPECT_EQ(CodeName(read.status.code()), CodeName(code)) << text;
+    for (const std::string& part : said) {
+      EXPECT_NE(read.status.message().find(part), std::string::npos) << part << "\n" << read.status.message();
+    }
+  };
+  expect("gpu_options { alow_growth: true }", Code::kInvalidArgument,
+         {"has no field named \"alow_growth\"", "nearest: 'allow_growth'"});
+  expect("\ngpu_options { per_process_gpu_memory_fraction: -1 }", Code::kInvalidArgument,
+         {"config.pbtxt:2: gpu_options.per_process_gpu_memory_fraction: wanted a number from 0"});
+  expect("gpu_options { per_process_gpu_memory_fraction: 1.5 }", Code::kInvalidArgument, {"wanted 0 to 1"});
+  expect("device_filters: \"/job:ps\"", Code::kUnimplemented, {"config.pbtxt:1: device_filters"});
+  expect("cluster_def { job { name: \"ps\" } }", Code::kUnimplemented, {"one process"});
+  expect("\x0a\x7f", Code::kInvalidArgument, {"cannot be parsed"});
+}
+
+}  // namespace
+}  // namespace weir::config

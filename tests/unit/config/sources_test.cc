@@ -1,0 +1,164 @@
+// Precedence of the sources, and where each value came from.
+#include "core/config/sources.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+#include "core/config/document.h"
+#include "core/config/schema.h"
+
+namespace weir::config {
+namespace {
+
+namespace fs = std::filesystem;
+
+class SourcesTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = (fs::temp_directory_path() / "weir_config_XXXXXX").string();
+    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
+    folder_ = pattern;
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+  std::string Write(const std::string& name, const std::string& text) const {
+    std::ofstream(folder_ / name) << text;
+    return (folder_ / name).string();
+  }
+
+  fs::path folder_;
+};
+
+std::string SourceOf(const Config& config, const std::string& key) {
+  const auto found = config.origins.find(key);
+  return found == config.origins.end() ? Origin().ToString() : found->second.ToString();
+}
+
+TEST_F(SourcesTest, F309_PrecedenceFromTheEnvironmentToTheCallSite) {
+  Sources sources;
+  const std::string key = "inter_op_parallelism_threads";
+  const auto value_and_source = [&](const Sources& from, const Config& call_site = {}) {
+    const Result<Loaded> loaded = Load(from);
+    EXPECT_TRUE(loaded.ok()) << loaded.status().message();
+    const Result<Config> whole = Overlay(call_site, loaded->settings);
+    EXPECT_TRUE(whole.ok()) << whole.status().message();
+    return std::to_string(whole->inter_op_parallelism_threads) + " " + SourceOf(*whole, key);
+  };
+  EXPECT_EQ(value_and_source(sources), "0 default");
+  sources.environment = {{"WEIR_INTER_OP_PARALLELISM_THREADS", "1"}};
+  EXPECT_EQ(value_and_source(sources), "1 environment WEIR_INTER_OP_PARALLELISM_THREADS");
+  const std::string system = Write("system.toml", "\ninter_op_parallelism_threads = 2\n");
+  sources.usual_files = {system, (folder_ / "missing.toml").string()};
+  EXPECT_EQ(value_and_source(sources), "2 " + system + ":2");
+  const std::string own = Write("own.toml", "inter_op_parallelism_threads = 3\n");
+  sources.files = {own};
+  EXPECT_EQ(value_and_source(sources), "3 " + own + ":1");
+  sources.sets = {"inter_op_parallelism_threads=4"};
+  EXPECT_EQ(value_and_source(sources), "4 --set");
+  EXPECT_EQ(value_and_source(sources, Config{.inter_op_parallelism_threads = 5}), "5 call site");
+}
+
+TEST_F(SourcesTest, F309_AllowGrowthForTheWholeSystem) {
+  Sources sources;
+  sources.usual_files = {Write("weir.toml", "[gpu_options]\nallow_growth = true\n")};
+  EXPECT_TRUE(Load(sources)->config.gpu_options.allow_growth);
+  sources.sets = {"gpu_options.allow_growth=false"};
+  EXPECT_FALSE(Load(sources)->config.gpu_options.allow_growth);
+  EXPECT_TRUE(Load({.environment = {{"WEIR_GPU_OPTIONS_ALLOW_GROWTH", "1"}}})->config.gpu_options.allow_growth);
+}
+
+TEST_F(SourcesTest, F352_SetReadsItsTextAsTheKeysType) {
+  Sources sources;
+  sources.sets = {"device.\"GPU:0\".allow_growth=true",
+                  "device.GPU:0.memory_limit_mb=12.5",
+                  "plugins.deny=a,b",
+                  "gpu_options.experimental.virtual_devices.0.memory_limit_mb=100,200",
+                  "device_count.CPU=2",
+                  "placement.pin.\"a=b\"=/cpu:0",
+                  "plugin.toy.level=7",
+                  "gpu_options.visible_device_list=0,1"};
+  const Result<Loaded> loaded = Load(sources);
+  ASSERT_TRUE(loaded.ok()) << loaded.status().message();
+  const Config& config = loaded->config;
+  EXPECT_EQ(config.device.at("GPU:0").allow_growth, std::optional<bool>(true));
+  EXPECT_EQ(config.device.at("GPU:0").memory_limit_mb, 12.5);
+  EXPECT_EQ(config.plugins.deny, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(config.gpu_options.experimental.virtual_devices.at(0).memory_limit_mb, (std::vector<double>{100, 200}));
+  EXPECT_EQ(config.device_count.at("CPU"), 2);
+  EXPECT_EQ(config.placement.pin.at("a=b"), "/cpu:0");
+  EXPECT_TRUE(config.plugin.at("toy").at("level").given.text);
+  EXPECT_EQ(config.gpu_options.visible_device_list, "0,1");
+}
+
+TEST_F(SourcesTest, FaultsNameTheSource) {
+  const auto fault = [](const Sources& sources) { return Load(sources).status().message(); };
+  EXPECT_NE(fault({.sets = {"placement.algorithmm=tf"}}).find("--set: unknown key 'placement.algorithmm' (nearest:"),
+            std::string::npos);
+  EXPECT_NE(fault({.sets = {"allow_soft_placement"}}).find("wanted KEY=VALUE"), std::string::npos);
+  EXPECT_NE(fault({.sets = {"device.\"GPU:0.x=1"}}).find("wanted KEY=VALUE"), std::string::npos);
+  EXPECT_NE(fault({.sets = {"a..b=1"}}).find("wanted a name in column 3"), std::string::npos);
+  EXPECT_NE(fault({.sets = {"plugin.toy=1"}}).find("wanted plugin.NAME.KEY"), std::string::npos);
+  EXPECT_NE(
+      fault({.environment = {{"WEIR_ALLOW_SOFT_PLACEMENT", "maybe"}}})
+          .find("environment WEIR_ALLOW_SOFT_PLACEMENT: allow_soft_placement: wanted true or false, got the string "
+                "\"maybe\""),
+      std::string::npos);
+  const Result<Loaded> missing = Load({.files = {(folder_ / "no.toml").string()}});
+  EXPECT_EQ(missing.status().code(), Code::kNotFound);
+  EXPECT_NE(missing.status().message().find("no.toml"), std::string::npos);
+}
+
+TEST_F(SourcesTest, VariablesThatAreNoKeyAreToldAndKeptForPlugins) {
+  const Result<Loaded> loaded =
+      Load({.environment = {{"WEIR_ALLOW_SOFT_PLACMENT", "1"}, {"WEIR_TOY_LEVEL", "3"}, {"WEIR_PLUGIN_PATH", "/x"}}});
+  ASSERT_TRUE(loaded.ok());
+  ASSERT_EQ(loaded->notes.size(), 1u);
+  EXPECT_NE(loaded->notes[0].find("nearest: WEIR_ALLOW_SOFT_PLACEMENT"), std::string::npos) << loaded->notes[0];
+  EXPECT_EQ(loaded->config.environment.at("WEIR_TOY_LEVEL"), "3");
+  EXPECT_FALSE(loaded->config.environment.contains("WEIR_PLUGIN_PATH"));
+}
+
+TEST_F(SourcesTest, ProcessesWithPrivilegesTakeNoPlacesFromVariables) {
+  Sources sources;
+  sources.environment = {{"WEIR_PLUGINS_FOLDERS", "/tmp/evil"}, {"WEIR_PLUGINS_DENY", "rocm"}};
+  EXPECT_EQ(Load(sources)->config.plugins.folders, std::vector<std::string>{"/tmp/evil"});
+  sources.privileged = true;
+  const Result<Loaded> loaded = Load(sources);
+  EXPECT_TRUE(loaded->config.plugins.folders.empty());
+  EXPECT_EQ(loaded->config.plugins.deny, std::vector<std::string>{"rocm"});
+  EXPECT_EQ(loaded->notes.size(), 1u);
+}
+
+TEST_F(SourcesTest, CallSiteSaysWhatDiffersFromTheDefaults) {
+  Config config{.device_count = {{"GPU", 0}}, .gpu_options = {.per_process_gpu_memory_fraction = 0.7}};
+  config.device["TOY"].allow_growth = false;
+  config.plugin["toy"]["level"] = {{int64_t{3}, false}, {}};
+  Settings settings;
+  ASSERT_TRUE(AddCallSite(config, settings).ok());
+  EXPECT_EQ(settings.all().size(), 4u);
+  const Result<Config> whole = settings.Build();
+  ASSERT_TRUE(whole.ok());
+  EXPECT_EQ(whole->device_count, config.device_count);
+  EXPECT_EQ(whole->gpu_options.per_process_gpu_memory_fraction, 0.7);
+  EXPECT_EQ(whole->device.at("TOY").allow_growth, std::optional<bool>(false));
+  EXPECT_EQ(std::get<int64_t>(whole->plugin.at("toy").at("level").given.value), 3);
+  config.gpu_options.per_process_gpu_memory_fraction = -1;
+  Settings others;
+  EXPECT_EQ(AddCallSite(config, others).code(), Code::kInvalidArgument);
+}
+
+TEST_F(SourcesTest, VariablesOfKeysAreDifferent) {
+  std::set<std::string> names;
+  for (const Key& key : Schema()) {
+    if (const std::string name = EnvironmentName(key); !name.empty()) {
+      EXPECT_TRUE(names.insert(name).second) << name;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace weir::config
