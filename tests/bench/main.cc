@@ -10,6 +10,7 @@
 
 #include "core/graph/graph_def.h"
 #include "tests/bench/measure.h"
+#include "tests/bench/place_stage.h"
 #include "tests/bench/workloads.h"
 
 namespace weir::bench {
@@ -121,6 +122,21 @@ std::vector<Row> QuickRows(const std::shared_ptr<session::Runtime>& runtime, con
           return status.ok() ? ns / 1e6 : -1;
         },
         [] { return NameIndexNs(100000) / 1e6; }, &row);
+    rows.push_back(row);
+  }
+  {
+    Row row{"B17", "place stage alone, 100,000 nodes over a CPU and three accelerators, by costs",
+            "ms",  0,
+            0,     "index of 100,000 names, two finds each",
+            0,     3000,
+            {}};
+    Result<std::unique_ptr<PlaceStage>> stage = PlaceStage::Make(*runtime, 100000);
+    if (stage.ok()) {
+      Measure(
+          3, [&] { return (*stage)->PlaceNs(&row.error) / 1e6; }, [] { return NameIndexNs(100000) / 1e6; }, &row);
+    } else {
+      row.error = stage.status().ToString();
+    }
     rows.push_back(row);
   }
   {

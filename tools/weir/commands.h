@@ -67,7 +67,7 @@ Status RunGraph(const RunCommandOptions& options, const Console& console, Json& 
 
 struct ExplainOptions {
   RunCommandOptions run;  // its graph, feeds, fetches, targets and device
-  std::string algorithm = "costsim";
+  std::string algorithm;  // empty = the configuration's
   bool soft = true;
 };
 /// `weir explain`: where such a run would put each node, and why.

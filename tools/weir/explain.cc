@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/place/place.h"
+#include "core/session/options.h"
 #include "core/session/session.h"
 #include "tools/weir/commands.h"
 #include "tools/weir/run_request.h"
@@ -64,16 +65,19 @@ void Fill(const place::Explanation& explanation, Json& report) {
 }  // namespace
 
 Status ExplainGraph(const ExplainOptions& options, const Console& console, Json& report) {
-  WEIR_ASSIGN(const place::Algorithm algorithm, AlgorithmOf(options.algorithm));
   WEIR_ASSIGN(const graph::Graph graph, ReadGraph(options.run.graph));
   WEIR_ASSIGN(const Request request, MakeRequest(options.run, graph));
   WEIR_ASSIGN(std::shared_ptr<session::Runtime> runtime, session::Runtime::Default());
-  auto placement = std::make_shared<place::PlaceOptions>();
-  placement->algorithm = algorithm;
-  session::SessionOptions session_options;
+  session::SessionOptions session_options = session::SessionOptionsFrom(runtime->config);
   session_options.default_device = options.run.device;
-  session_options.allow_soft_placement = options.soft;
-  session_options.placement = std::move(placement);
+  session_options.allow_soft_placement = session_options.allow_soft_placement && options.soft;
+  if (!options.algorithm.empty()) {
+    auto placement = session_options.placement == nullptr
+                         ? std::make_shared<place::PlaceOptions>()
+                         : std::make_shared<place::PlaceOptions>(*session_options.placement);
+    WEIR_ASSIGN(placement->algorithm, AlgorithmOf(options.algorithm));
+    session_options.placement = std::move(placement);
+  }
   WEIR_ASSIGN(const std::unique_ptr<session::Session> session,
               session::Session::Make(std::move(runtime), graph, std::move(session_options)));
   WEIR_ASSIGN(const place::Explanation explanation,

@@ -166,9 +166,9 @@ struct Options {
   CheckCommandOptions check;
   OpsOptions ops;
   RunCommandOptions run;
+  ExplainOptions explain;
   ConfigShowOptions config_show;
   std::string config_file;
-  ExplainOptions explain;
 };
 
 void Describe(CLI::App& app, Options& options, Command& chosen) {
@@ -199,8 +199,8 @@ void Describe(CLI::App& app, Options& options, Command& chosen) {
   ops->callback(
       [&] { chosen = [&](const Console& console, Json& report) { return ShowOps(options.ops, console, report); }; });
   AddRun(app, options.run, chosen);
-  AddConfig(app, options.global, options.config_show, options.config_file, chosen);
   AddExplain(app, options.explain, chosen);
+  AddConfig(app, options.global, options.config_show, options.config_file, chosen);
   AddGlobalOptions(app, options.global);
   for (CLI::App* command : app.get_subcommands({})) {
     AddGlobalOptions(*command, options.global);

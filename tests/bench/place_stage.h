@@ -1,0 +1,30 @@
+// The place stage alone, over devices that exist only here.
+#ifndef WEIR_TESTS_BENCH_PLACE_STAGE_H_
+#define WEIR_TESTS_BENCH_PLACE_STAGE_H_
+
+#include <memory>
+#include <string>
+
+#include "core/session/runtime.h"
+
+namespace weir::bench {
+
+/// A step of many nodes and a CPU with three accelerators to place it on.
+class PlaceStage {
+ public:
+  /// `nodes` as in LargeGraphDef, all of which run, nothing folded or merged.
+  static Result<std::unique_ptr<PlaceStage>> Make(const session::Runtime& runtime, int nodes);
+  ~PlaceStage();
+
+  /// ns of one placement by costs; -1 and `error` on failure.
+  double PlaceNs(std::string* error);
+
+ private:
+  struct State;
+  explicit PlaceStage(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace weir::bench
+
+#endif  // WEIR_TESTS_BENCH_PLACE_STAGE_H_
