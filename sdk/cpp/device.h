@@ -15,7 +15,8 @@
 //   };
 //
 // This wrapper is for devices whose memory has addresses and whose work is done when a call returns; stream_device.h is
-// for the others. Copy and Fill may return void, or a code with a trailing `const Error&` parameter. Everything may throw; nothing crosses the boundary.
+// for the others. Copy and Fill may return void, or a code with a trailing `const Error&` parameter. Everything may
+// throw; nothing crosses the boundary.
 #ifndef WEIR_SDK_CPP_DEVICE_H_
 #define WEIR_SDK_CPP_DEVICE_H_
 

@@ -32,7 +32,7 @@ def load(folder, name):
     return np.load(os.path.join(folder, name.replace("/", "_").replace(":", "_") + ".npy"))
 
 
-def checkpoint_of_weir():
+def F240_checkpoint_of_weir():
     reader = tf.train.load_checkpoint(os.path.join(written(), "model.ckpt"))
     shapes = reader.get_variable_to_shape_map()
     assert set(shapes) == {"layer/kernel", "layer/flags", "names", "step", "empty"}, shapes
@@ -43,7 +43,7 @@ def checkpoint_of_weir():
     assert reader.get_tensor("empty").shape == (0, 2)
 
 
-def checkpoint_of_tensorflow():
+def F240_checkpoint_of_tensorflow():
     folder = os.path.join(WORK, "theirs")
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(os.path.join(folder, "read"))
@@ -180,20 +180,41 @@ def random_numbers():
                                        err_msg=name)
 
 
-def events_of_weir():
+def raw_events(folder):
+    """Events of the only file in a folder, by TensorFlow's reader."""
+    return list(tf1.train.summary_iterator(glob.glob(folder + "/*tfevents*")[0]))
+
+
+def F216_events_of_weir():
+    """TensorBoard loads weir's files; F214 and F215: what TensorFlow reads in them, in order."""
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-    accumulator = EventAccumulator(os.path.join(written(), "events"))
+    folder = os.path.join(written(), "events")
+    accumulator = EventAccumulator(folder)
     accumulator.Reload()
     tags = accumulator.Tags()
     assert tags["scalars"] == ["loss"] and tags["histograms"] == ["weights"] and tags["graph"], tags
     losses = [(event.step, round(event.value, 6)) for event in accumulator.Scalars("loss")]
     assert losses == [(0, 1.0), (1, 0.5), (2, 0.333333)], losses
-    histogram = accumulator.Histograms("weights")[0].histogram_value
-    assert (histogram.min, histogram.max, histogram.num, histogram.sum, histogram.sum_squares) == (1, 4, 4, 10, 30)
     assert len(accumulator.Graph().node) == 9
+    events = raw_events(folder)
+    assert events[0].file_version == "brain.Event:2" and events[1].graph_def, events[:2]
+    values = [value for event in events for value in event.summary.value]
+    assert [value.tag for value in values] == ["loss", "loss", "loss", "weights"], values
+    assert values[1].simple_value == 0.5, values[1]
 
 
-def events_of_tensorflow():
+def F220_histogram_buckets():
+    """Limits and counts of all buckets are TensorFlow's, to the last bit."""
+    with tf.Graph().as_default(), tf1.Session() as session:
+        summary = tf1.summary.histogram("weights", tf.constant([[1.0, 2.0], [3.0, 4.0]]))
+        theirs = tf1.Summary.FromString(session.run(summary)).value[0].histo
+    ours = raw_events(os.path.join(written(), "events"))[-1].summary.value[0].histo
+    assert (ours.min, ours.max, ours.num, ours.sum, ours.sum_squares) == (1, 4, 4, 10, 30), ours
+    assert list(ours.bucket_limit) == list(theirs.bucket_limit), (ours, theirs)
+    assert list(ours.bucket) == list(theirs.bucket), (ours, theirs)
+
+
+def F214_events_of_tensorflow():
     folder = os.path.join(WORK, "events")
     shutil.rmtree(folder, ignore_errors=True)
     with tf.Graph().as_default() as graph:
@@ -212,7 +233,13 @@ if __name__ == "__main__":
     test, PEER, WORK = sys.argv[1:]
     WORK = os.path.join(WORK, test)
     os.makedirs(WORK, exist_ok=True)
+<<<<<<< HEAD
     {f.__name__: f for f in (checkpoint_of_weir, checkpoint_of_tensorflow, graph_of_weir, graph_of_tensorflow,
                              control_flow_of_weir, control_flow_of_tensorflow, random_numbers,
                              events_of_weir, events_of_tensorflow)}[test]()
+=======
+    {f.__name__: f for f in (F240_checkpoint_of_weir, F240_checkpoint_of_tensorflow, graph_of_weir, graph_of_tensorflow,
+                             random_numbers, F216_events_of_weir, F220_histogram_buckets,
+                             F214_events_of_tensorflow)}[test]()
+>>>>>>> w-rest
     print(f"interop.{test}: passed")

@@ -158,7 +158,7 @@ TEST(ControlFlowFile, F173_F177_contexts_come_back) {
   const std::string bytes = ModelFile();
   for (const std::string prefix : {"", "deep"}) {
     Fresh f;
-    ASSERT_TRUE(Succeeds(ImportMetaGraph(bytes, f.graph, prefix)));
+    ASSERT_TRUE(Succeeds(ImportMetaGraph(bytes, f.graph, {.import_scope = prefix})));
     const std::string at = prefix.empty() ? "" : prefix + "/";
     EXPECT_EQ(f.graph.GetCollection("cond_context").size(), 2u);
     EXPECT_EQ(f.graph.GetCollection("while_context").size(), 1u);
