@@ -233,13 +233,7 @@ if __name__ == "__main__":
     test, PEER, WORK = sys.argv[1:]
     WORK = os.path.join(WORK, test)
     os.makedirs(WORK, exist_ok=True)
-<<<<<<< HEAD
-    {f.__name__: f for f in (checkpoint_of_weir, checkpoint_of_tensorflow, graph_of_weir, graph_of_tensorflow,
-                             control_flow_of_weir, control_flow_of_tensorflow, random_numbers,
-                             events_of_weir, events_of_tensorflow)}[test]()
-=======
     {f.__name__: f for f in (F240_checkpoint_of_weir, F240_checkpoint_of_tensorflow, graph_of_weir, graph_of_tensorflow,
-                             random_numbers, F216_events_of_weir, F220_histogram_buckets,
-                             F214_events_of_tensorflow)}[test]()
->>>>>>> w-rest
+                             control_flow_of_weir, control_flow_of_tensorflow, random_numbers, F216_events_of_weir,
+                             F220_histogram_buckets, F214_events_of_tensorflow)}[test]()
     print(f"interop.{test}: passed")

@@ -175,6 +175,12 @@ std::vector<BadInput> BadComputations() {
        {"assertion failed: [1 2]"},
        {"y"},
        {{"c", Tensor::Scalar(false)}}},
+  };
+}
+
+std::vector<BadInput> BadNodes() {
+  const Code invalid = Code::kInvalidArgument;
+  return {
       {"MalformedDevice",
        PlaceholderText("x", "DT_FLOAT", {}) + "node { name: \"y\" op: \"Square\" input: \"x\" device: \"/device:?\" "
                                               "attr { key: \"T\" value { type: DT_FLOAT } } }",
@@ -204,9 +210,9 @@ std::vector<BadInput> BadComputations() {
                 "ShapeN output type is 32-bit but shape 0 dim 1 is 3000000000"),
       {"LoopFrame",
        kTwo + NodeText("y", "Enter", {"a"}, {{"T", "type: DT_FLOAT"}, {"frame_name", "s: \"loop\""}}),
-       Code::kUnimplemented,
+       invalid,
        "y",
-       {"Enter"}},
+       {"Operation 'y' has been marked as not fetchable", "'loop'"}},
   };
 }
 
@@ -214,7 +220,7 @@ std::vector<BadInput> BadComputations() {
 
 std::vector<BadInput> BadRuns() {
   std::vector<BadInput> all = BadFeeds();
-  for (std::vector<BadInput> (*more)() : {BadVariables, BadFills, BadComputations}) {
+  for (std::vector<BadInput> (*more)() : {BadVariables, BadFills, BadComputations, BadNodes}) {
     for (BadInput& input : more()) all.push_back(std::move(input));
   }
   return all;
