@@ -20,13 +20,24 @@ using testing::Placeholder;
 constexpr uint64_t kMiB = 1048576;
 const op::AttrList kFloat = {{"T", DType::kFloat}};
 
-// A runtime for this TOML alone, with the toy device beside the usual plugins.
-Result<std::shared_ptr<Runtime>> Load(const std::string& toml) {
-  static const Status hermetic = Runtime::SetSources(config::Sources());
+Result<config::Config> Read(const std::string& toml) {
   config::Settings settings;
   WEIR_TRY(config::ReadToml(toml, "weir.toml", settings));
   WEIR_ASSIGN(config::Config config, settings.Build());
   config.plugins.folders = {std::string(std::getenv("WEIR_BUILD_DIR")) + "/lib/weir/examples"};
+  return config;
+}
+
+// A runtime for this TOML alone, with the toy device beside the usual plugins.
+Result<std::shared_ptr<Runtime>> Load(const std::string& toml) {
+  WEIR_ASSIGN(const config::Config config, Read(toml));
+  return Runtime::Load(LoadOptionsFrom(config));
+}
+
+// The one that a program gets which says this.
+Result<std::shared_ptr<Runtime>> ForProgram(const std::string& toml) {
+  static const Status hermetic = Runtime::SetSources(config::Sources());
+  WEIR_ASSIGN(const config::Config config, Read(toml));
   return Runtime::For(config);
 }
 
@@ -196,9 +207,9 @@ TEST(Config, DeclaredCostsReplaceThePlugins) {
 }
 
 TEST(Config, SessionsThatAskAlikeShareDevices) {
-  const auto plain = Load("");
-  const auto soft = Load("allow_soft_placement = false\nlog_device_placement = true");
-  const auto capped = Load("[device.TOY]\nmemory_limit_mb = 8");
+  const auto plain = ForProgram("");
+  const auto soft = ForProgram("allow_soft_placement = false\nlog_device_placement = true");
+  const auto capped = ForProgram("[device.TOY]\nmemory_limit_mb = 8");
   ASSERT_TRUE(plain.ok() && soft.ok() && capped.ok());
   EXPECT_EQ((*plain)->plugins, (*soft)->plugins);
   EXPECT_NE((*plain)->plugins, (*capped)->plugins);
