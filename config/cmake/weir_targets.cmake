@@ -144,6 +144,12 @@ function(weir_test)
   set_tests_properties(\"\${test}\" PROPERTIES LABELS \"${arg_LABELS}\" ENVIRONMENT \"${environment}\")
 endforeach()\n")
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${properties}")
+  foreach(label IN LISTS arg_LABELS)  # what a preset that runs some labels only has to build
+    if(NOT TARGET tests_${label})
+      add_custom_target(tests_${label})
+    endif()
+    add_dependencies(tests_${label} ${arg_NAME})
+  endforeach()
 endfunction()
 
 # weir_fuzz(NAME fuzz_graph_def SRCS a.cc DEPS graph [SEEDS dir]): a libFuzzer program in build/fuzz/fuzz; other presets

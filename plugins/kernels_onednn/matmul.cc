@@ -19,7 +19,7 @@ constexpr double kTileFlops = 4e6;  // work of a tile: ten times what starting i
 /// oneDNN has two codes for products. Which one runs depends on shapes only.
 enum class Way {
   kGemm,    // its BLAS function: packs both operands
-  kMatMul,  // its primitive on b as it is: better for transposed b, which it copies into blocks
+  kMatMul,  // its primitive on b as it is: better for transposed b, which it copies into blocks, and for narrow b
   kPacked,  // its primitive on a constant b, brought into its own layout once
 };
 
@@ -27,7 +27,8 @@ Way WayOf(const Product& p, int64_t count, bool constant_b) {
   if (p.m == 1 || p.n == 1) return Way::kGemm;
   if (constant_b && count == 1) return Way::kPacked;
   const bool large = std::min({p.m, p.n, p.k}) > 640;
-  return p.transpose_b && !large ? Way::kMatMul : Way::kGemm;
+  const bool narrow = p.n <= 32 && !p.transpose_a;
+  return narrow || (p.transpose_b && !large) ? Way::kMatMul : Way::kGemm;
 }
 
 /// What oneDNN takes for one product, in ns, on a core with this peak. Fitted to runs on AVX-512 cores.

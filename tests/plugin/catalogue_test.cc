@@ -256,7 +256,7 @@ TEST_F(CatalogueTest, RelativeFoldersAreRefused) {
 
 TEST_F(CatalogueTest, MemoryLimitsGoByDeviceName) {
   Put(0);
-  options_.memory["TOY:0"].limit_bytes = 4096;
+  options_.config.device["TOY:0"].memory_limit_mb = 4096.0 / (1 << 20);
   const auto catalogue = Load();
   const auto buffer = catalogue->devices().Find(kToy)->allocator().Allocate(8192);
   EXPECT_EQ(buffer.status().code(), Code::kResourceExhausted);
