@@ -312,7 +312,8 @@ Status ControlFlow::Adapt(NodeSpec& node) {
   if (current_ == nullptr) return Status();
   // TensorFlow's constants open no name scope of their own.
   const bool bare = node.op != nullptr && node.op->name == "Const";
-  return current_->Adapt(node, {bare ? graph_.names().current() : node.name + "/", node.device, node.origin});
+  const std::string scope = bare ? graph_.names().current() : node.name + "/";
+  return current_->Adapt(node, {scope, graph_.DeviceHere(), node.origin});
 }
 
 void ControlFlow::Note(NodeId node) {

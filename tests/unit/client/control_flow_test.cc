@@ -413,6 +413,25 @@ TEST(WhileLoop, F177_nested_loops_and_conds) {
   EXPECT_EQ(Value(session, maybe, {{x, 3.0f}, {p, false}}), 3);
 }
 
+TEST(WhileLoop, F177_variables_made_inside_are_outside) {
+  Fresh f;
+  const LoopVars exits =
+      WhileLoop([](const LoopVars& v) { return Less(v[0], 3); },
+                [](const LoopVars& v) {
+                  const Output next = v[0] + 1;
+                  return LoopVars{next, v[1] + GetVariable("w", Shape(), DType::kFloat, OnesInitializer())};
+                },
+                {0, 1.0f});
+  ASSERT_EQ(exits.size(), 2u) << f.error();
+  const Result<Operation> assign = f.graph.OperationByName("w/Assign");
+  ASSERT_TRUE(Succeeds(assign));
+  EXPECT_TRUE(assign->control_inputs().empty());
+  EXPECT_TRUE(Succeeds(f.graph.OperationByName("while/add_1/Enter")));
+  Session session(f.graph);
+  Initialize(session);
+  EXPECT_EQ(Value(session, exits[1]), 4);
+}
+
 TEST(WhileLoop, F177_state_and_control_dependencies) {
   Fresh f;
   const Variable v(0.0f, {.name = "v"}), before(0.0f, {.name = "before"});
