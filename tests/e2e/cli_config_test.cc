@@ -97,7 +97,7 @@ TEST(CliConfig, KeysTakeEffectInOtherCommands) {
   EXPECT_NE(none.out.find("no device"), std::string::npos) << none.out;
   const Ended unknown = Weir({"devices", "--set", "placement.algoritm=tf"}, Bare(folder));
   EXPECT_EQ(unknown.status, 1);
-  EXPECT_NE(unknown.err.find("--set: unknown key 'placement.algoritm' (nearest: 'placement.algorithm')"),
+  EXPECT_NE(unknown.err.find("--set: unknown key 'placement.algoritm' (nearest: 'placement.algorithm'"),
             std::string::npos)
       << unknown.err;
   const Ended later = Weir({"devices", "--set", "placement.replace_period=3"}, Bare(folder));

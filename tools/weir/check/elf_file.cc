@@ -4,9 +4,9 @@
 
 #include <cstring>
 #include <fstream>
-#include <iterator>
 #include <span>
 #include <string_view>
+#include <utility>
 
 namespace weir::check {
 namespace {
@@ -84,8 +84,12 @@ void AddDynamic(const Bytes& bytes, std::span<const Elf64_Dyn> entries, uint64_t
 }  // namespace
 
 Result<ElfFile> ElfFile::Read(const std::string& path) {
-  std::ifstream stream(path, std::ios::binary);
-  const Bytes bytes(std::string((std::istreambuf_iterator<char>(stream)), std::istreambuf_iterator<char>()));
+  std::ifstream stream(path, std::ios::binary | std::ios::ate);
+  if (!stream) return NotFound("{} cannot be read", path);
+  std::string data(static_cast<size_t>(stream.tellg()), '\0');
+  stream.seekg(0);
+  if (!stream.read(data.data(), static_cast<std::streamsize>(data.size()))) return DataLoss("reading {} failed", path);
+  const Bytes bytes(std::move(data));
   WEIR_ASSIGN(const Elf64_Ehdr header, bytes.At<Elf64_Ehdr>(0));
   if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64) {
     return DataLoss("no 64-bit ELF file");
