@@ -70,6 +70,23 @@ void AddControlFlowRows(int rounds, const std::shared_ptr<session::Runtime>& run
   }
 }
 
+/// The place stage without the rest of a compilation.
+Row PlaceRow(const session::Runtime& runtime) {
+  Row row{"B17", "place stage alone, 100,000 nodes over a CPU and three accelerators, by costs",
+          "ms",  0,
+          0,     "index of 100,000 names, two finds each",
+          0,     3000,
+          {}};
+  Result<std::unique_ptr<PlaceStage>> stage = PlaceStage::Make(runtime, 100000);
+  if (stage.ok()) {
+    Measure(
+        3, [&] { return (*stage)->PlaceNs(&row.error) / 1e6; }, [] { return NameIndexNs(100000) / 1e6; }, &row);
+  } else {
+    row.error = stage.status().ToString();
+  }
+  return row;
+}
+
 std::vector<Row> QuickRows(const std::shared_ptr<session::Runtime>& runtime, const std::string& self) {
   constexpr int kRounds = 9;
   std::vector<Row> rows;
@@ -124,21 +141,7 @@ std::vector<Row> QuickRows(const std::shared_ptr<session::Runtime>& runtime, con
         [] { return NameIndexNs(100000) / 1e6; }, &row);
     rows.push_back(row);
   }
-  {
-    Row row{"B17", "place stage alone, 100,000 nodes over a CPU and three accelerators, by costs",
-            "ms",  0,
-            0,     "index of 100,000 names, two finds each",
-            0,     3000,
-            {}};
-    Result<std::unique_ptr<PlaceStage>> stage = PlaceStage::Make(*runtime, 100000);
-    if (stage.ok()) {
-      Measure(
-          3, [&] { return (*stage)->PlaceNs(&row.error) / 1e6; }, [] { return NameIndexNs(100000) / 1e6; }, &row);
-    } else {
-      row.error = stage.status().ToString();
-    }
-    rows.push_back(row);
-  }
+  rows.push_back(PlaceRow(*runtime));
   {
     Row row{
         "B18", "process start to first result of the digits network", "ms", 0, 0, "process that does nothing", 0, 25,
