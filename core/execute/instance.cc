@@ -338,9 +338,7 @@ Result<Tensor> PlanRunner::Instance::Fetch(const Instruction& instruction) {
   const VariableLocks locks(plan_, instruction);
   const Value& value = Chosen(ValueOf(instruction, 0));
   const Storage& storage = StorageOf(value);
-  const graph::Node& node = *plan_.nodes[static_cast<size_t>(instruction.node)];
-  if (storage.home == Storage::Home::kVariable && !node.output_types().empty() &&
-      node.output_types()[0] == DType::kResource) {
+  if (storage.home == Storage::Home::kVariable && VariableAt(storage).is_resource) {
     const plan::VariableUse& use = VariableAt(storage);
     WEIR_ASSIGN(Tensor handle, Tensor::Make(DType::kResource, Shape()));
     handle.mutable_as<ResourceHandle>()[0] = {use.key.device, use.key.container, use.key.name, 0, "tensorflow::Var"};

@@ -68,7 +68,7 @@ std::vector<NodeLine> Polynomial() {
 }
 
 TEST(PlanRunner, ConcurrentRunsHaveMemoryOfTheirOwn) {
-  constexpr int64_t kElements = 4096;
+  static constexpr int64_t kElements = 4096;
   Compiled step(Polynomial(), {{"x", Shape::Of({kElements})}}, {"y"});
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {
