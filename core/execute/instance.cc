@@ -471,9 +471,7 @@ Result<Tensor> PlanRunner::Instance::Fetch(const Instruction& instruction) {
     return tensors_[static_cast<size_t>(value.storage)];
   }
   const VariableLocks locks(plan_, instruction);
-  const graph::Node& node = *plan_.nodes[static_cast<size_t>(instruction.node)];
-  if (storage.home == Storage::Home::kVariable && !node.output_types().empty() &&
-      node.output_types()[0] == DType::kResource) {
+  if (storage.home == Storage::Home::kVariable && VariableAt(storage).is_resource) {
     const plan::VariableUse& use = VariableAt(storage);
     WEIR_ASSIGN(Tensor handle, Tensor::Make(DType::kResource, Shape()));
     handle.mutable_as<ResourceHandle>()[0] = {use.key.device, use.key.container, use.key.name, 0, "tensorflow::Var"};
