@@ -133,17 +133,14 @@ TEST(MatMul, DeclaresItsWork) {
   const weir_kernel* kernel = Kernels().Find("MatMul", attributes);
   ASSERT_NE(kernel, nullptr);
   EXPECT_EQ(kernel->cost_class, uint32_t{WEIR_CLASS_GEMM});
-  const int64_t a[] = {2, 3}, b[] = {3, 5}, c[] = {2, 5};
-  weir_operand operands[3] = {{sizeof(weir_operand), WEIR_FLOAT32, 0, 0, {2, 0, a}, 64, nullptr},
-                              {sizeof(weir_operand), WEIR_FLOAT32, 0, 0, {2, 0, b}, 64, nullptr},
-                              {sizeof(weir_operand), WEIR_FLOAT32, 0, 0, {2, 0, c}, 64, nullptr}};
-  const weir_operand* in[] = {&operands[0], &operands[1]};
-  const weir_operand* out[] = {&operands[2]};
-  weir_prep_args args{sizeof(weir_prep_args), 0, nullptr, nullptr, 2, 1, in, out, 1, 0, 0};
-  weir_cost cost{};
-  ASSERT_EQ(kernel->estimate(&args, nullptr, &cost, nullptr), WEIR_OK);
-  EXPECT_EQ(cost.flops, 2 * 2 * 3 * 5);
-  EXPECT_EQ(cost.bytes, (6 + 15 + 10) * 4);
+  const auto time = [&](int64_t n) {
+    return Kernels()
+        .Estimate("MatMul", attributes, {Blank(WEIR_FLOAT32, {n, n}), Blank(WEIR_FLOAT32, {n, n})},
+                  {Blank(WEIR_FLOAT32, {n, n})})
+        .whole_ns;
+  };
+  EXPECT_GT(time(8), 0);
+  EXPECT_GT(time(256), 6 * time(128)) << "eight times the work";
 }
 
 TEST(Bias, AddsAlongChannelsInBothFormats) {

@@ -296,6 +296,26 @@ const weir_kernel* Plugin::Find(const std::string& op, const Attributes& attribu
   return nullptr;
 }
 
+weir_cost Plugin::Estimate(const std::string& op, const Attributes& attributes, std::vector<Value> inputs,
+                           std::vector<Value> outputs) const {
+  weir_cost cost{};
+  cost.struct_size = sizeof cost;
+  cost.whole_ns = -1;
+  const weir_kernel* kernel = Find(op, attributes);
+  if (kernel == nullptr || kernel->estimate == nullptr) return cost;
+  const weir_node node{op, &attributes};
+  Operands in(inputs, true), out(outputs, false);
+  weir_prep_args args{};
+  args.struct_size = sizeof args;
+  args.node = &node;
+  args.input_count = static_cast<uint32_t>(inputs.size());
+  args.output_count = static_cast<uint32_t>(outputs.size());
+  args.inputs = in.pointers.data();
+  args.outputs = out.pointers.data();
+  if (kernel->estimate(&args, nullptr, &cost, nullptr) != WEIR_OK) cost.whole_ns = -1;
+  return cost;
+}
+
 Outcome Plugin::Call(const std::string& op, Attributes attributes, std::vector<Value> inputs,
                      std::vector<Value> outputs, const CallOptions& options) const {
   Outcome outcome;

@@ -106,6 +106,9 @@ class Plugin {
   /// Prepares and calls the kernel of `op` once. `outputs`: types and shapes that the core's shape function would give.
   Outcome Call(const std::string& op, Attributes attributes, std::vector<Value> inputs, std::vector<Value> outputs,
                const CallOptions& options = {}) const;
+  /// What the kernel of `op` estimates for these operands, without a profile; `whole_ns` is -1 when it does not.
+  weir_cost Estimate(const std::string& op, const Attributes& attributes, std::vector<Value> inputs,
+                     std::vector<Value> outputs) const;
   /// The same for a kernel in dynamic form, which makes its outputs itself; their types are attributes "out" and
   /// "out1".
   Outcome CallDynamic(const std::string& op, Attributes attributes, std::vector<Value> inputs) const;
