@@ -97,9 +97,9 @@ class BrokenDevice {
       text_ = text;
       code_ = code;
     }
-    void Push(std::function<void()> work) {
+    void Push(std::function<void()> work, bool copies = false) {
       const std::lock_guard lock(mutex_);
-      if (BREAK == 1 && work_.size() == 1 && work != nullptr) {
+      if (BREAK == 1 && work_.size() == 1 && copies) {
         work_.push_front(std::move(work));
       } else {
         work_.push_back(std::move(work));
@@ -187,7 +187,7 @@ class BrokenDevice {
       return WEIR_OK;
     }
     if (stream->code() != WEIR_OK) return error.Fail(stream->code(), stream->text());
-    stream->Push(std::move(work));
+    stream->Push(std::move(work), true);
     return WEIR_OK;
   }
 };
