@@ -210,6 +210,8 @@ Status PlanRunner::Instance::Tape(Worker& worker, uint32_t begin, uint32_t end) 
       }
       if (instruction.opcode == Opcode::kGuard) {
         SetGuard(instruction);
+      } else if (instruction.opcode == Opcode::kMoveBytes) {
+        MoveBytes(instruction);
       } else if (instruction.opcode == Opcode::kSkip) {
         const plan::Jump& jump = plan_.jumps[instruction.detail];
         if (guards_[static_cast<size_t>(jump.guard)] == 0) at = tape + jump.target;
@@ -260,6 +262,7 @@ Status PlanRunner::Instance::Special(Worker& worker, const Instruction& instruct
       Merge(instruction);
       return Status();
     case Opcode::kKernel:
+    case Opcode::kMoveBytes:
     case Opcode::kGuard:
     case Opcode::kSkip:
     case Opcode::kRepeat:

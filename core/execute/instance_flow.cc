@@ -56,23 +56,23 @@ void PlanRunner::Instance::Merge(const Instruction& instruction) {
   *reinterpret_cast<int32_t*>(registers_[instruction.first_slot + output].data) = static_cast<int32_t>(chosen);
 }
 
+void PlanRunner::Instance::MoveBytes(const Instruction& instruction) {
+  void* const to = reinterpret_cast<void*>(registers_[instruction.first_slot + 1].data);
+  const void* const from = reinterpret_cast<const void*>(registers_[instruction.first_slot].data);
+  if (instruction.detail == sizeof(uint32_t)) {  // scalars, the usual loop variables, without a call
+    std::memcpy(to, from, sizeof(uint32_t));
+  } else if (instruction.detail == sizeof(uint64_t)) {
+    std::memcpy(to, from, sizeof(uint64_t));
+  } else if (instruction.detail != 0) {
+    std::memmove(to, from, instruction.detail);
+  }
+}
+
 Status PlanRunner::Instance::Move(const Instruction& instruction) {
   const Value& from = ValueOf(instruction, 0);
   const Value& to = ValueOf(instruction, 1);
   const Storage& target = StorageOf(to);
   const bool planned = target.home == Storage::Home::kArena || target.home == Storage::Home::kFresh;
-  if (planned && target.space == plan::kHostSpace && from.shape_known && from.shape == to.shape) {
-    void* const data = reinterpret_cast<void*>(registers_[instruction.first_slot + 1].data);
-    const void* const source = reinterpret_cast<const void*>(registers_[instruction.first_slot].data);
-    if (target.bytes == sizeof(uint32_t)) {  // scalars, the usual loop variables, without a call
-      std::memcpy(data, source, sizeof(uint32_t));
-    } else if (target.bytes == sizeof(uint64_t)) {
-      std::memcpy(data, source, sizeof(uint64_t));
-    } else if (target.bytes != 0) {
-      std::memmove(data, source, target.bytes);
-    }
-    return Status();
-  }
   WEIR_ASSIGN(Tensor tensor, TensorOf(from));
   if (to.shape_known && !(tensor.shape() == to.shape)) {
     return InvalidArgument("a loop variable of shape {} was given back with shape {}", to.shape.ToString(),

@@ -55,6 +55,7 @@ class PlanRunner::Instance {
   Status QueryVariable(const Instruction& instruction);
   Status Copy(const Instruction& instruction);
   Status Move(const Instruction& instruction);
+  void MoveBytes(const Instruction& instruction);
   void Merge(const Instruction& instruction);
   void SetGuard(const Instruction& instruction);
   Result<Tensor> Fetch(const Instruction& instruction);

@@ -23,6 +23,7 @@ bool IsWork(plan::Opcode opcode) {
       return true;
     case plan::Opcode::kRelease:
     case plan::Opcode::kMove:
+    case plan::Opcode::kMoveBytes:
     case plan::Opcode::kMerge:
     case plan::Opcode::kGuard:
     case plan::Opcode::kSkip:

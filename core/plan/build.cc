@@ -1,5 +1,6 @@
 // Building a plan: one node after the other becomes instructions over values.
 #include <algorithm>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -99,6 +100,17 @@ void Builder::Finish() {
     plan_->storage_slots[static_cast<size_t>(value.storage)].push_back(static_cast<uint32_t>(s));
     const auto rank = value.shape_known ? static_cast<uint32_t>(value.shape.rank()) : WEIR_UNKNOWN_RANK;
     plan_->slot_shapes.push_back({rank, 0, value.shape.dims().data()});
+  }
+  for (Instruction& move : plan_->instructions) {
+    if (move.opcode != Opcode::kMove) continue;
+    const Value& from = plan_->values[static_cast<size_t>(plan_->slots[move.first_slot].value)];
+    const Value& to = plan_->values[static_cast<size_t>(plan_->slots[move.first_slot + 1].value)];
+    const Storage& target = plan_->storages[static_cast<size_t>(to.storage)];
+    const bool planned = target.home == Storage::Home::kArena || target.home == Storage::Home::kFresh;
+    const bool pointed = !IsVariable(plan_->slots[move.first_slot].value) && from.shape_known && from.shape == to.shape;
+    if (!planned || !pointed || target.space != kHostSpace || target.bytes > UINT32_MAX) continue;
+    move.opcode = Opcode::kMoveBytes;
+    move.detail = static_cast<uint32_t>(target.bytes);
   }
   for (size_t s = 0; s < plan_->storages.size(); ++s) {
     if (plan_->storages[s].home == Storage::Home::kFresh) plan_->fresh_storages.push_back(static_cast<int>(s));

@@ -133,6 +133,7 @@ enum class Opcode : uint8_t {
   kFetch,          // value -> fetch number `detail`
   kRelease,        // drops the tensor of an owned storage
   kMove,           // value -> value of the same shape in the same space
+  kMoveBytes,      // the same where it is a copy of `detail` bytes between host memory that registers point to
   kMerge,          // inputs -> the one whose guard (list `detail`) is set, and its position
   kGuard,          // guard step `detail`
   kSkip,           // jump `detail` when its guard is 0

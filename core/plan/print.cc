@@ -30,6 +30,7 @@ const char* Name(Opcode opcode) {
     case Opcode::kRelease:
       return "release";
     case Opcode::kMove:
+    case Opcode::kMoveBytes:
       return "move";
     case Opcode::kMerge:
       return "merge";
