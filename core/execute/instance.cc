@@ -186,8 +186,6 @@ Status PlanRunner::Instance::Begin(std::span<const Tensor> feeds) {
 }
 
 Status PlanRunner::Instance::Tape(Worker& worker, uint32_t begin, uint32_t end) {
-  const weir_reg* const registers = registers_.data();
-  const weir_env* const env = &worker.env;
   const Instruction* const tape = plan_.instructions.data();
   const Instruction* const stop = tape + end;
   const kernel::RunControl* const control = worker.step.control;
@@ -200,34 +198,44 @@ Status PlanRunner::Instance::Tape(Worker& worker, uint32_t begin, uint32_t end) 
     if (control != nullptr && control->stopped()) [[unlikely]]
       return At(*at, control->Check());
     const Timed timed(trace, at - tape);
-    for (const Instruction* const until = stop - at > stretch ? at + stretch : stop; at < until;) {
-      const Instruction& instruction = *at++;
-      if (instruction.opcode == Opcode::kKernel) [[likely]] {
-        const int32_t code = instruction.fn(instruction.state, registers + instruction.first_slot, env);
-        if (code != 0) [[unlikely]]
-          return KernelError(worker, instruction, code);
-        continue;
-      }
-      if (instruction.opcode == Opcode::kGuard) {
-        SetGuard(instruction);
-      } else if (instruction.opcode == Opcode::kMoveBytes) {
-        MoveBytes(instruction);
-      } else if (instruction.opcode == Opcode::kSkip) {
-        const plan::Jump& jump = plan_.jumps[instruction.detail];
-        if (guards_[static_cast<size_t>(jump.guard)] == 0) at = tape + jump.target;
-      } else if (instruction.opcode == Opcode::kRepeat) {
-        const plan::Jump& jump = plan_.jumps[instruction.detail];
-        if (guards_[static_cast<size_t>(jump.guard)] == 0) continue;
-        at = tape + jump.target;
-        break;  // ask again before the next iteration
-      } else {
-        WEIR_TRY(Special(worker, instruction));
-        // A call may have taken long, or cut itself short because it was told that the step is to end.
-        if (instruction.opcode == Opcode::kCall) break;
-      }
-    }
+    WEIR_TRY(Stretch(worker, &at, stop - at > stretch ? at + stretch : stop));
   }
   return control != nullptr && control->stopped() ? control->Check() : Status();
+}
+
+Status PlanRunner::Instance::Stretch(Worker& worker, const Instruction** position, const Instruction* until) {
+  const weir_reg* const registers = registers_.data();
+  const weir_env* const env = &worker.env;
+  const Instruction* at = *position;
+  while (at < until) {
+    if (at->opcode == Opcode::kKernel) [[likely]] {
+      const int32_t code = at->fn(at->state, registers + at->first_slot, env);
+      if (code != 0) [[unlikely]]
+        return KernelError(worker, *at, code);
+      ++at;
+      continue;
+    }
+    const Instruction& instruction = *at++;
+    if (instruction.opcode == Opcode::kGuard) {
+      SetGuard(instruction);
+    } else if (instruction.opcode == Opcode::kMoveBytes) {
+      MoveBytes(instruction);
+    } else if (instruction.opcode == Opcode::kSkip) {
+      const plan::Jump& jump = plan_.jumps[instruction.detail];
+      if (guards_[static_cast<size_t>(jump.guard)] == 0) at = plan_.instructions.data() + jump.target;
+    } else if (instruction.opcode == Opcode::kRepeat) {
+      const plan::Jump& jump = plan_.jumps[instruction.detail];
+      if (guards_[static_cast<size_t>(jump.guard)] == 0) continue;
+      at = plan_.instructions.data() + jump.target;
+      break;  // whether the step goes on is asked before the next iteration
+    } else {
+      WEIR_TRY(Special(worker, instruction));
+      // A call may have taken long, or cut itself short because it was told that the step is to end.
+      if (instruction.opcode == Opcode::kCall) break;
+    }
+  }
+  *position = at;
+  return Status();
 }
 
 Status PlanRunner::Instance::Special(Worker& worker, const Instruction& instruction) {

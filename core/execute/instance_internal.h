@@ -46,6 +46,8 @@ class PlanRunner::Instance {
   Status Begin(std::span<const Tensor> feeds);
   /// Instructions [begin, end).
   Status Tape(Worker& worker, uint32_t begin, uint32_t end);
+  /// From `*position` up to `until`, or to where the step has to be asked after sooner; says where that was.
+  Status Stretch(Worker& worker, const Instruction** position, const Instruction* until);
   Status Special(Worker& worker, const Instruction& instruction);
   Status LockedKernel(Worker& worker, const Instruction& instruction);
   Status StreamKernel(Worker& worker, const Instruction& instruction);

@@ -124,6 +124,39 @@ std::vector<BadInput> BadFills() {
   };
 }
 
+std::vector<BadInput> BadDevicesAndShapes() {
+  const Code invalid = Code::kInvalidArgument;
+  return {
+      {"MalformedDevice",
+       PlaceholderText("x", "DT_FLOAT", {}) + "node { name: \"y\" op: \"Square\" input: \"x\" device: \"/device:?\" "
+                                              "attr { key: \"T\" value { type: DT_FLOAT } } }",
+       invalid,
+       "y",
+       {"Malformed device specification '/device:?'"},
+       {"y"},
+       {{"x", Tensor::Scalar(1.0f)}}},
+      {"MalformedDeviceOfFoldedNode",
+       kTwo +
+           "node { name: \"z\" op: \"Square\" input: \"a\" device: \"/gpuu:zero\" "
+           "attr { key: \"T\" value { type: DT_FLOAT } } }" +
+           TypedText("y", "Neg", {"z"}),
+       invalid,
+       "z",
+       {"Malformed device specification '/gpuu:zero'"}},
+      {"MalformedDeviceOfNodeThatDoesNotRun",
+       kSum + "node { name: \"z\" op: \"NoOp\" device: \"/device:?\" }",
+       invalid,
+       "z",
+       {"Malformed device specification '/device:?'"},
+       {"a"}},
+      LongShape("ShapeThatInt32CannotHold", "Shape", 3'000'000'000,
+                "Shape output type is 32-bit  but dim 1 is 3000000000"),
+      LongShape("FedShapeThatInt32CannotHold", "Shape", -1, "Shape output type is 32-bit  but dim 1 is 3000000000"),
+      LongShape("ShapeNThatInt32CannotHold", "ShapeN", -1,
+                "ShapeN output type is 32-bit but shape 0 dim 1 is 3000000000"),
+  };
+}
+
 std::vector<BadInput> BadComputations() {
   const Code invalid = Code::kInvalidArgument;
   const std::string any = PlaceholderText("x", "DT_FLOAT", {-1, -1}) + PlaceholderText("z", "DT_FLOAT", {-1, -1});
@@ -175,39 +208,6 @@ std::vector<BadInput> BadComputations() {
        {"assertion failed: [1 2]"},
        {"y"},
        {{"c", Tensor::Scalar(false)}}},
-  };
-}
-
-std::vector<BadInput> BadNodes() {
-  const Code invalid = Code::kInvalidArgument;
-  return {
-      {"MalformedDevice",
-       PlaceholderText("x", "DT_FLOAT", {}) + "node { name: \"y\" op: \"Square\" input: \"x\" device: \"/device:?\" "
-                                              "attr { key: \"T\" value { type: DT_FLOAT } } }",
-       invalid,
-       "y",
-       {"Malformed device specification '/device:?'"},
-       {"y"},
-       {{"x", Tensor::Scalar(1.0f)}}},
-      {"MalformedDeviceOfFoldedNode",
-       kTwo +
-           "node { name: \"z\" op: \"Square\" input: \"a\" device: \"/gpuu:zero\" "
-           "attr { key: \"T\" value { type: DT_FLOAT } } }" +
-           TypedText("y", "Neg", {"z"}),
-       invalid,
-       "z",
-       {"Malformed device specification '/gpuu:zero'"}},
-      {"MalformedDeviceOfNodeThatDoesNotRun",
-       kSum + "node { name: \"z\" op: \"NoOp\" device: \"/device:?\" }",
-       invalid,
-       "z",
-       {"Malformed device specification '/device:?'"},
-       {"a"}},
-      LongShape("ShapeThatInt32CannotHold", "Shape", 3'000'000'000,
-                "Shape output type is 32-bit  but dim 1 is 3000000000"),
-      LongShape("FedShapeThatInt32CannotHold", "Shape", -1, "Shape output type is 32-bit  but dim 1 is 3000000000"),
-      LongShape("ShapeNThatInt32CannotHold", "ShapeN", -1,
-                "ShapeN output type is 32-bit but shape 0 dim 1 is 3000000000"),
       {"LoopFrame",
        kTwo + NodeText("y", "Enter", {"a"}, {{"T", "type: DT_FLOAT"}, {"frame_name", "s: \"loop\""}}),
        invalid,
@@ -220,7 +220,7 @@ std::vector<BadInput> BadNodes() {
 
 std::vector<BadInput> BadRuns() {
   std::vector<BadInput> all = BadFeeds();
-  for (std::vector<BadInput> (*more)() : {BadVariables, BadFills, BadComputations, BadNodes}) {
+  for (std::vector<BadInput> (*more)() : {BadVariables, BadFills, BadDevicesAndShapes, BadComputations}) {
     for (BadInput& input : more()) all.push_back(std::move(input));
   }
   return all;
