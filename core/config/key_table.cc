@@ -159,7 +159,8 @@ std::vector<Key> PlacementKeys() {
              "costsim: by simulated cost. whitepaper: the greedy walk of the 2015 paper. tf: TensorFlow's. single: the "
              "best single device.",
              WEIR_FIELD(placement.algorithm)}),
-      NotYet({"placement.file", "A plan (JSON) that is tried beside those of the algorithm.", WEIR_FIELD(placement.file)}),
+      NotYet(
+          {"placement.file", "A plan (JSON) that is tried beside those of the algorithm.", WEIR_FIELD(placement.file)}),
       NotYet({"placement.explain", "What is told of each placement; weir explain tells all.",
               WEIR_FIELD(placement.explain)}),
       NotYet({"placement.explain_file", "Where the explanation goes. \"\": standard error.",
