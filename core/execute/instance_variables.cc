@@ -51,8 +51,11 @@ Status PlanRunner::Instance::Unshare(const plan::VariableUse& use, int space) {
     WEIR_ASSIGN(value, value.Clone());
     return Status();
   }
-  WEIR_TRY(streams_.BeforeAccess(space, *use.variable, false));
-  WEIR_ASSIGN(value, streams_.Duplicate(space, value));
+  // Readers may have let go of the memory while their work on it is still to come: it is given back after that work.
+  WEIR_TRY(streams_.BeforeAccess(space, *use.variable, true));
+  const Tensor shared = value;
+  WEIR_ASSIGN(value, streams_.Duplicate(space, shared));
+  streams_.Keep(space, shared);
   return streams_.AfterAccess(space, *use.variable, true);
 }
 

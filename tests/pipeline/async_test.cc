@@ -199,6 +199,7 @@ TEST_F(AsyncPipeline, MemoryThatCannotBeHadIsResourceExhausted) {
   session::SessionOptions options;
   options.default_device = "ASYNC:1";
   Session session(graph, options, runtime_);
+  ASSERT_TRUE(Eval(y, {{x, std::vector<float>{1, 2, 3}}}, &session).ok()) << "opens the device";
   plugins_.Configure("async-1", {{"fail_alloc", 1}});
   const Result<Tensor> failed = Eval(y, {{x, std::vector<float>(1 << 20)}}, &session);
   EXPECT_EQ(failed.status().code(), Code::kResourceExhausted) << failed.status().ToString();
