@@ -8,6 +8,7 @@
 #include <functional>
 #include <mutex>
 #include <numeric>
+#include <thread>
 
 #include "core/device/error_record.h"
 #include "core/device/stream.h"
