@@ -47,9 +47,17 @@ int Builder::AddJump(int guard) {
 
 Status Builder::EmitFlow(Flow flow) {
   switch (flow) {
-    case Flow::kPlain:  // NoOp
     case Flow::kTrigger:
       return Status();
+    case Flow::kPlain: {  // NoOp and RefIdentity
+      if (Current().types.empty()) return Status();
+      if (Current().source->op().name != "RefIdentity") {
+        return Fail(Unimplemented("op {} chooses between references while running; choose between their values instead",
+                                  Current().source->op().name));
+      }
+      WEIR_ASSIGN(ValueAt({current_, 0}), Forwarded());
+      return Status();
+    }
     case Flow::kSwitch:
       return EmitSwitch();
     case Flow::kMerge: {

@@ -360,6 +360,19 @@ TEST(ControlFlow, MergeOfUnrelatedSwitches) {
   }
 }
 
+TEST(ControlFlow, RefIdentityIsTheVariable) {
+  const op::AttrList variable = {{"dtype", DType::kFloat}, {"shape", PartialShape(Shape())}};
+  const Nodes nodes = {{"v", "VariableV2", {}, variable},
+                       Const("two", Tensor::Scalar<float>(2)),
+                       {"init", "Assign", {"v", "two"}, kFloat},
+                       {"same", "RefIdentity", {"init"}, kFloat},
+                       {"add", "AssignAdd", {"same", "two"}, kFloat},
+                       {"read", "Identity", {"v", "^add"}, kFloat}};
+  const auto got = RunNodes(nodes, {}, {"read:0"});
+  ASSERT_TRUE(got.ok()) << got.status().ToString();
+  EXPECT_TRUE((*got)[0].SameBits(Tensor::Scalar<float>(4)));
+}
+
 struct BadFlow {
   const char* name;
   std::function<void(Nodes&)> damage;
