@@ -217,6 +217,7 @@ TEST_F(StreamTest, WhatIsKeptIsBounded) {
     stream->Keep(std::move(owner), uint64_t{40} << 20);
   }
   EXPECT_TRUE(first.expired()) << "beyond a limit the caller waits";
+  ASSERT_TRUE(stream->Sync().ok()) << "the memory outlives the work on it";
 }
 
 TEST_F(StreamTest, ALossIsToldByTheRecordOrByTheDeviceItself) {
