@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <complex>
 #include <limits>
+#include <mutex>
 
 #include "plugins/kernels_openblas/families.h"
 #include "sdk/cpp/kernel.h"
@@ -22,25 +23,42 @@ CBLAS_TRANSPOSE Transposed(bool transpose, bool conjugate) {
 
 blasint Int(int64_t n) { return static_cast<blasint>(n); }
 
+/// The serial build keeps its work space in a table without locks, so that two calls at once would share it.
+class OneCall {
+ public:
+  OneCall() : lock_(Mutex()) {}
+
+ private:
+  static std::mutex& Mutex() {
+    static std::mutex mutex;
+    return mutex;
+  }
+  const std::lock_guard<std::mutex> lock_;
+};
+
 /// c = alpha op(a) op(b) + beta c, row-major; `a` and `b` are the arguments of each function below.
 #define WEIR_GEMM_ARGUMENTS(alpha, beta)                                                                        \
   CblasRowMajor, Transposed(p.transpose_a, p.conjugate_a), Transposed(p.transpose_b, p.conjugate_b), Int(rows), \
       Int(p.n), Int(p.k), alpha, a, Int(p.lda()), b, Int(p.ldb()), beta, c, Int(p.n)
 void Gemm(const Product& p, int64_t rows, const float* a, const float* b, float* c) {
+  const OneCall alone;
   cblas_sgemm(WEIR_GEMM_ARGUMENTS(1, 0));
 }
 void Gemm(const Product& p, int64_t rows, const double* a, const double* b, double* c) {
+  const OneCall alone;
   cblas_dgemm(WEIR_GEMM_ARGUMENTS(1, 0));
 }
 #if !defined(WEIR_KERNEL_DTYPES_SHORT)
 void Gemm(const Product& p, int64_t rows, const std::complex<float>* a, const std::complex<float>* b,
           std::complex<float>* c) {
   const std::complex<float> one(1), zero(0);
+  const OneCall alone;
   cblas_cgemm(WEIR_GEMM_ARGUMENTS(&one, &zero));
 }
 void Gemm(const Product& p, int64_t rows, const std::complex<double>* a, const std::complex<double>* b,
           std::complex<double>* c) {
   const std::complex<double> one(1), zero(0);
+  const OneCall alone;
   cblas_zgemm(WEIR_GEMM_ARGUMENTS(&one, &zero));
 }
 #endif
@@ -48,9 +66,11 @@ void Gemm(const Product& p, int64_t rows, const std::complex<double>* a, const s
 
 /// y += op(matrix) x for a row-major [rows, columns] matrix.
 void Gemv(CBLAS_TRANSPOSE op, int64_t rows, int64_t columns, const float* matrix, const float* x, float* y) {
+  const OneCall alone;
   cblas_sgemv(CblasRowMajor, op, Int(rows), Int(columns), 1, matrix, Int(columns), x, 1, 1, y, 1);
 }
 void Gemv(CBLAS_TRANSPOSE op, int64_t rows, int64_t columns, const double* matrix, const double* x, double* y) {
+  const OneCall alone;
   cblas_dgemv(CblasRowMajor, op, Int(rows), Int(columns), 1, matrix, Int(columns), x, 1, 1, y, 1);
 }
 

@@ -16,8 +16,8 @@ weir_str View(const std::string& text) { return {text.data(), text.size()}; }
 }  // namespace
 
 AsyncPlugins& AsyncPlugins::Get() {
-  static AsyncPlugins plugins;
-  return plugins;
+  static AsyncPlugins* const plugins = new AsyncPlugins;  // outlives what runs at exit
+  return *plugins;
 }
 
 AsyncPlugins::AsyncPlugins() {
