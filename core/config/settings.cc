@@ -59,7 +59,7 @@ Status CheckDevices(const Config& config) {
                          config.gpu_options.per_process_gpu_memory_fraction));
   for (const auto& [name, device] : config.device) {
     const bool one = name.find(':') != std::string::npos;
-    const auto key = [&](const char* last) { return ToString({"device", name, last}); };
+    const auto key = [&name = name](const char* last) { return ToString({"device", name, last}); };
     WEIR_TRY(CheckFraction(config, key("memory_fraction"), device.memory_fraction));
     for (const auto& [type, gflops] : device.peak_gflops) {
       if (ElementType(type)) continue;
