@@ -351,9 +351,4 @@ Operation Assert(const Operand& condition, const std::vector<Operand>& data, con
   return Cond(holds, pass, fail, "AssertGuard", where).op();
 }
 
-OutsideControlFlow::OutsideControlFlow(Graph& graph)
-    : graph_(graph), controls_(std::exchange(graph.control_stack(), {})), in_(graph.control_flow(), nullptr) {}
-
-OutsideControlFlow::~OutsideControlFlow() { graph_.control_stack() = std::move(controls_); }
-
 }  // namespace weir

@@ -88,20 +88,6 @@ struct AssertOptions {
 Operation Assert(const Operand& condition, const std::vector<Operand>& data, const AssertOptions& options = {},
                  Where where = Where::current());
 
-/// Operations made while it lives are in no cond and no loop and have no control inputs of scopes, as variables' are.
-class OutsideControlFlow {
- public:
-  explicit OutsideControlFlow(Graph& graph = Graph::Default());
-  ~OutsideControlFlow();
-  OutsideControlFlow(const OutsideControlFlow&) = delete;
-  OutsideControlFlow& operator=(const OutsideControlFlow&) = delete;
-
- private:
-  Graph& graph_;
-  std::vector<ControlScope> controls_;
-  InContext in_;
-};
-
 }  // namespace weir
 
 #endif  // WEIR_CORE_CLIENT_CONTROL_FLOW_H_

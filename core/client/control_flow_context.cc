@@ -78,8 +78,7 @@ std::vector<NodeId> ControlFlowContext::DropExternalControls(NodeSpec& node) {
   return external;
 }
 
-Result<Endpoint> CondContext::Bring(Endpoint value, const CaptureSite& site) {
-  if (!values_.insert(value).second) return Known(value);
+Result<NodeId> CondContext::Switch(Endpoint value, const CaptureSite& site) {
   Endpoint outside = value;
   if (outer_ != nullptr) {
     WEIR_ASSIGN(outside, outer_->Bring(value, site));
@@ -89,25 +88,23 @@ Result<Endpoint> CondContext::Bring(Endpoint value, const CaptureSite& site) {
   WEIR_ASSIGN(const NodeId node, flow_.AddSwitch(outside, pred_, site));
   flow_.SetContext(node, this);
   flow_.PreventFetching(node);
+  external_[value] = {node, branch_};
+  return node;
+}
+
+Result<Endpoint> CondContext::Bring(Endpoint value, const CaptureSite& site) {
+  if (!values_.insert(value).second) return Known(value);
+  WEIR_ASSIGN(const NodeId node, Switch(value, site));
   const Endpoint inside{node, branch_};
   See(inside);
-  external_[value] = inside;
   return inside;
 }
 
 Result<Endpoint> CondContext::BringResult(Endpoint value, const CaptureSite& site) {
   if (!values_.insert(value).second) return Known(value);
-  Endpoint outside = value;
-  if (outer_ != nullptr) {
-    WEIR_ASSIGN(outside, outer_->Bring(value, site));
-    values_.insert(outside);
-    external_[outside] = outside;
-  }
-  WEIR_ASSIGN(const NodeId node, flow_.AddSwitch(outside, pred_, site));
-  flow_.SetContext(node, this);
-  flow_.PreventFetching(node);
+  WEIR_ASSIGN(const NodeId node, Switch(value, site));
   Note(flow_.graph().definition().node(node));
-  return external_[value] = {node, branch_};
+  return Endpoint{node, branch_};
 }
 
 Status CondContext::Adapt(NodeSpec& node, const CaptureSite& site) {

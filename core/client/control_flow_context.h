@@ -113,6 +113,9 @@ class CondContext final : public ControlFlowContext {
   friend class ContextReader;
   using ControlFlowContext::ControlFlowContext;
 
+  /// Adds the Switch that stands for `value`, which comes from outside, in here.
+  Result<graph::NodeId> Switch(graph::Endpoint value, const CaptureSite& site);
+
   graph::Endpoint pred_;
   graph::Endpoint pivot_;
   int branch_ = 0;

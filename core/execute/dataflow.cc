@@ -44,7 +44,7 @@ Status Dataflow::Run() {
       failed_.store(true);
       break;
     }
-    Launch(lock);
+    Launch();
     if (!ready_.empty()) {
       lock.unlock();
       Work();
@@ -90,7 +90,7 @@ std::string Dataflow::Waiting() const {
 }
 
 /// Gives ready tasks to threads: those that block to threads for that, others to the pool as far as the cap allows.
-void Dataflow::Launch(std::unique_lock<std::mutex>&) {
+void Dataflow::Launch() {
   struct Job {
     Dataflow* flow;
     uint32_t task;
@@ -119,7 +119,7 @@ void Dataflow::Launch(std::unique_lock<std::mutex>&) {
   }
   const int most = std::min(step_.inter_op, static_cast<int>(ready_.size()) + running_) - 1;
   for (; helpers_ < most; ++helpers_) {
-    kernel::ComputePool::Get().Submit(
+    const bool queued = kernel::ComputePool::Get().Submit(
         [](void* arg) {
           auto* const flow = static_cast<Dataflow*>(arg);
           flow->Work();
@@ -129,6 +129,7 @@ void Dataflow::Launch(std::unique_lock<std::mutex>&) {
           flow->changed_.notify_all();
         },
         this);
+    if (!queued) return;  // the caller's thread does it all
   }
 }
 
@@ -184,7 +185,7 @@ void Dataflow::Finished(uint32_t task, const Status& status) {
         std::push_heap(ready_.begin(), ready_.end(), std::greater<>());
       }
     }
-    Launch(lock);
+    Launch();
   }
   events_.fetch_add(1, std::memory_order_release);
   changed_.notify_all();

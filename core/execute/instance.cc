@@ -130,10 +130,7 @@ Status PlanRunner::Instance::LayOut() {
     if (storage.home == Storage::Home::kFeed || storage.home == Storage::Home::kOwned) {
       transient_.push_back(static_cast<int>(s));
     }
-    for (const uint32_t slot : plan_.storage_slots[s]) {
-      registers_[slot].data = from.data;
-      registers_[slot].handle = from.handle;
-    }
+    Point(static_cast<int>(s), from);
   }
   worker_ = std::make_unique<Worker>();
   return Status();
@@ -169,7 +166,7 @@ Status PlanRunner::Instance::Begin(std::span<const Tensor> feeds) {
     const bool aligned =
         SizeOf(feeds[i].dtype()) == 0 || reinterpret_cast<uintptr_t>(feeds[i].raw()) % kBufferAlignment == 0;
     if (aligned) {
-      Point(storage, feeds[i]);
+      Point(storage, RegisterOf(feeds[i], nullptr));
       continue;
     }
     WEIR_ASSIGN(Tensor copy, feeds[i].Clone());
@@ -339,8 +336,7 @@ Status PlanRunner::Instance::StreamKernel(Worker& worker, const Instruction& ins
   return status;
 }
 
-void PlanRunner::Instance::Point(int storage, const Tensor& tensor) {
-  const weir_reg from = RegisterOf(tensor, nullptr);
+void PlanRunner::Instance::Point(int storage, const weir_reg& from) {
   for (const uint32_t slot : plan_.storage_slots[static_cast<size_t>(storage)]) {
     registers_[slot].data = from.data;
     registers_[slot].handle = from.handle;
@@ -351,7 +347,7 @@ void PlanRunner::Instance::Hold(int storage, Tensor tensor) {
   if (streams_.any()) {
     streams_.Keep(plan_.storages[static_cast<size_t>(storage)].space, tensors_[static_cast<size_t>(storage)]);
   }
-  Point(storage, tensor);
+  Point(storage, RegisterOf(tensor, nullptr));
   tensors_[static_cast<size_t>(storage)] = std::move(tensor);
 }
 

@@ -43,14 +43,10 @@ void PlanRunner::Instance::Merge(const Instruction& instruction) {
   while (chosen + 1 < guards.size() && guards_[static_cast<size_t>(guards[chosen])] == 0) ++chosen;
   uint32_t output = instruction.inputs;
   if (instruction.inputs != 0) {
-    const weir_reg& from = registers_[instruction.first_slot + chosen];
+    const weir_reg from = registers_[instruction.first_slot + chosen];
     const int storage = ValueOf(instruction, output++).storage;
     chosen_[static_cast<size_t>(storage)] = plan_.slots[instruction.first_slot + chosen].value;
-    const uint64_t data = from.data, handle = from.handle;
-    for (const uint32_t slot : plan_.storage_slots[static_cast<size_t>(storage)]) {
-      registers_[slot].data = data;
-      registers_[slot].handle = handle;
-    }
+    Point(storage, from);
   }
   if (output == instruction.outputs + static_cast<uint32_t>(instruction.inputs)) return;
   *reinterpret_cast<int32_t*>(registers_[instruction.first_slot + output].data) = static_cast<int32_t>(chosen);

@@ -72,8 +72,8 @@ class PlanRunner::Instance {
   Result<Tensor> TensorOf(const plan::Value& value) const;
   /// Makes `tensor` the content of an owned, fed or fresh storage and points its slots there.
   void Hold(int storage, Tensor tensor);
-  /// Points the slots of a storage at the memory of `tensor`.
-  void Point(int storage, const Tensor& tensor);
+  /// Points the slots of a storage at the memory of `from`, which is none of them.
+  void Point(int storage, const weir_reg& from);
   /// Lets go of what a storage holds. A snapshot goes under its variable's lock, so that whoever then finds the memory
   /// unshared also sees that its readers are done.
   void Drop(int storage);
@@ -112,7 +112,7 @@ class Dataflow {
   using Instance = PlanRunner::Instance;
   void Work();
   void RunTask(uint32_t task, Instance::Worker& worker);
-  void Launch(std::unique_lock<std::mutex>& lock);
+  void Launch();
   void Finished(uint32_t task, const Status& status);
   /// "\nrunning: 'a'; waiting: 'b'" at this moment, under the lock.
   std::string Waiting() const;

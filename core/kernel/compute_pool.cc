@@ -95,13 +95,26 @@ struct ComputePool::State {
     }
   }
 
-  void StartThread() {
+  bool StartThread() {
     try {
       std::thread([this] { Work(); }).detach();
       ++threads;
+      return true;
     } catch (const std::system_error&) {
-      // Those that exist do the work; callers do it all when there are none.
+      return false;  // those that exist do the work; callers do it all when there are none
     }
+  }
+
+  /// False, and nothing queued, when no thread would ever take it; with `now`, when none would at once.
+  bool Queue(const Job& job, bool now) {
+    const std::lock_guard lock(mutex);
+    const int most = std::max(1, parallelism - 1);
+    const bool free = jobs.size() < static_cast<size_t>(idle) || (threads < most && StartThread());
+    if (!free && (now || threads == 0)) return false;
+    jobs.push_back(job);
+    waiting.fetch_add(1, std::memory_order_relaxed);
+    if (sleeping > 0) ready.notify_one();
+    return true;
   }
 };
 
@@ -114,38 +127,9 @@ ComputePool& ComputePool::Get() {
 
 int ComputePool::parallelism() const { return state_->parallelism; }
 
-void ComputePool::Submit(void (*fn)(void*), void* arg) {
-  State& state = *state_;
-  bool alone = false;
-  {
-    const std::lock_guard lock(state.mutex);
-    const int most = std::max(1, state.parallelism - 1);
-    if (state.jobs.size() >= static_cast<size_t>(state.idle) && state.threads < most) state.StartThread();
-    alone = state.threads == 0;
-    if (!alone) {
-      state.jobs.push_back({fn, arg});
-      state.waiting.fetch_add(1, std::memory_order_relaxed);
-      if (state.sleeping > 0) state.ready.notify_one();
-    }
-  }
-  if (alone) fn(arg);
-}
+bool ComputePool::Submit(void (*fn)(void*), void* arg) { return state_->Queue({fn, arg}, false); }
 
-bool ComputePool::TrySubmit(void (*fn)(void*), void* arg) {
-  State& state = *state_;
-  const std::lock_guard lock(state.mutex);
-  const bool free = state.jobs.size() < static_cast<size_t>(state.idle);
-  if (!free) {
-    if (state.threads >= std::max(1, state.parallelism - 1)) return false;
-    const int before = state.threads;
-    state.StartThread();
-    if (state.threads == before) return false;
-  }
-  state.jobs.push_back({fn, arg});
-  state.waiting.fetch_add(1, std::memory_order_relaxed);
-  if (state.sleeping > 0) state.ready.notify_one();
-  return true;
-}
+bool ComputePool::TrySubmit(void (*fn)(void*), void* arg) { return state_->Queue({fn, arg}, true); }
 
 namespace {
 
@@ -185,12 +169,15 @@ void ComputePool::ParallelFor(uint64_t n, uint64_t grain, int threads,
   split->arg = arg;
   const uint64_t ranges = (n + grain - 1) / grain;
   for (uint64_t helper = 1; helper < std::min(wanted, ranges); ++helper) {
-    Submit(
+    auto own = std::make_unique<std::shared_ptr<Split>>(split);
+    const bool queued = Submit(
         [](void* shared) {
           const std::unique_ptr<std::shared_ptr<Split>> own(static_cast<std::shared_ptr<Split>*>(shared));
           (*own)->Help();
         },
-        new std::shared_ptr<Split>(split));
+        own.get());
+    if (!queued) break;
+    (void)own.release();
   }
   split->Help();
   // The ranges still out are being worked on right now: none is waiting for a thread.

@@ -17,10 +17,10 @@ class ComputePool {
   /// thread less, since callers work too.
   int parallelism() const;
   /// Runs fn(arg) on a thread of the pool, first come, first served. With a parallelism of 1 the pool has one thread
-  /// all the same.
-  void Submit(void (*fn)(void* arg), void* arg);
+  /// all the same. False, and nothing happens, when the system lets it have no thread at all.
+  [[nodiscard]] bool Submit(void (*fn)(void* arg), void* arg);
   /// The same when a thread is free for it right now; else false, and nothing happens.
-  bool TrySubmit(void (*fn)(void* arg), void* arg);
+  [[nodiscard]] bool TrySubmit(void (*fn)(void* arg), void* arg);
   /// Calls fn(arg, begin, end) on disjoint ranges that cover [0, n), each of at least `grain` but the last, on the
   /// caller's thread and at most `threads` - 1 others; returns when all have run. May be nested.
   void ParallelFor(uint64_t n, uint64_t grain, int threads, void (*fn)(void* arg, uint64_t begin, uint64_t end),

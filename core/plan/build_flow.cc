@@ -13,6 +13,13 @@ using graph::Flow;
 using graph::NodeId;
 using graph::StepNode;
 
+namespace {
+
+/// An output of this type still stands for the variable behind the input, not for its value.
+bool KeepsVariable(DType type) { return IsRef(type) || BaseType(type) == DType::kResource; }
+
+}  // namespace
+
 void Builder::Under(int guard) {
   Ensure(guard);
   guard_ = guard;
@@ -79,8 +86,7 @@ Status Builder::EmitFlow(Flow flow) {
 Result<int> Builder::Forwarded() {
   const int value = ValueAt(Current().inputs[0]);
   if (value < 0) return Fail(Internal("input 0 has no value"));
-  const bool keeps = IsRef(Current().types[0]) || BaseType(Current().types[0]) == DType::kResource;
-  if (!IsVariable(value) || keeps) return value;
+  if (!IsVariable(value) || KeepsVariable(Current().types[0])) return value;
   WEIR_TRY(EmitRead(0));
   return ValueAt({current_, 0});
 }
@@ -178,7 +184,7 @@ Status Builder::BeginLoop(int frame) {
       const StepNode& node = step_.nodes[i];
       if (node.frame != frame || graph::FlowOf(node) != Flow::kExit) continue;
       current_ = static_cast<NodeId>(i);
-      const bool keeps = IsRef(node.types[0]) || BaseType(node.types[0]) == DType::kResource;
+      const bool keeps = KeepsVariable(node.types[0]);
       if (!keeps) {
         const int space = SpaceOf(placement_.device_of[i]);
         ValueAt({current_, 0}) = NewValue(node.types[0], node.shapes[0], space, Placing::kPlanned);

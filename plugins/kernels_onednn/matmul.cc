@@ -119,16 +119,12 @@ struct MatMul {
   }
 
   static sdk::Cost Estimate(const sdk::Prep& prep, const weir_profile* profile) {
-    sdk::Products products;
-    sdk::Cost cost;
-    if ((products.*kPlan)(prep) != WEIR_OK) return cost;
-    const double count = static_cast<double>(products.count());
-    const weir_tensor* b = prep.input(1).value;
-    const Way way = WayOf(products.one(), products.count(), b != nullptr && b->buf.host != nullptr);
-    cost.flops = count * products.one().Flops();
-    cost.bytes = 4.0 * static_cast<double>(prep.size(0) + prep.size(1) + sdk::SizeOf(prep.output(0).shape));
-    cost.whole_ns = count * ProductNs(products.one(), way, sdk::PeakFlops(profile, WEIR_FLOAT32));
-    return cost;
+    return sdk::EstimateProducts(kPlan, prep, [&](const sdk::Products& products) {
+      const weir_tensor* b = prep.input(1).value;
+      const Way way = WayOf(products.one(), products.count(), b != nullptr && b->buf.host != nullptr);
+      return static_cast<double>(products.count()) *
+             ProductNs(products.one(), way, sdk::PeakFlops(profile, WEIR_FLOAT32));
+    });
   }
 };
 

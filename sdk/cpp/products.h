@@ -124,6 +124,20 @@ inline double PeakFlops(const weir_profile* profile, uint32_t dtype) {
   return peak > 0 ? peak : 32;
 }
 
+/// What a kernel that plans by `plan` declares: operations and bytes of all its products, and `ns(products)` for the
+/// whole. Nothing is known of operands that `plan` refuses.
+template <class Nanoseconds>
+Cost EstimateProducts(int32_t (Products::*plan)(const Prep&), const Prep& prep, Nanoseconds&& ns) {
+  Products products;
+  Cost cost;
+  if ((products.*plan)(prep) != WEIR_OK) return cost;
+  const int64_t elements = prep.size(0) + prep.size(1) + SizeOf(prep.output(0).shape);
+  cost.flops = static_cast<double>(products.count()) * products.one().Flops();
+  cost.bytes = static_cast<double>(elements) * SizeOf(prep.input(0).dtype);
+  cost.whole_ns = ns(products);
+  return cost;
+}
+
 }  // namespace weir::sdk
 
 #endif  // WEIR_SDK_CPP_PRODUCTS_H_

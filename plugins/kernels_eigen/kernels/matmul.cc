@@ -207,16 +207,10 @@ struct MatMul {
   }
 
   static sdk::Cost Estimate(const sdk::Prep& prep, const weir_profile* profile) {
-    sdk::Products products;
-    sdk::Cost cost;
-    if ((products.*kPlan)(prep) != WEIR_OK) return cost;
-    const uint32_t dtype = prep.input(0).dtype;
-    const double count = static_cast<double>(products.count());
-    cost.flops = count * products.one().Flops();
-    cost.bytes =
-        static_cast<double>(prep.size(0) + prep.size(1) + sdk::SizeOf(prep.output(0).shape)) * sdk::SizeOf(dtype);
-    cost.whole_ns = count * ProductNs(products.one(), sdk::PeakFlops(profile, dtype), dtype);
-    return cost;
+    return sdk::EstimateProducts(kPlan, prep, [&](const sdk::Products& products) {
+      const uint32_t dtype = prep.input(0).dtype;
+      return static_cast<double>(products.count()) * ProductNs(products.one(), sdk::PeakFlops(profile, dtype), dtype);
+    });
   }
 };
 
