@@ -44,6 +44,9 @@ class MutantTest : public ::testing::TestWithParam<Mutant> {};
 
 TEST_P(MutantTest, IsCaughtByItsRule) {
   const Mutant& mutant = GetParam();
+#if defined(_GLIBCXX_TSAN)
+  if (mutant.races) GTEST_SKIP() << "the thread sanitizer ends the checker's child at the race";
+#endif
   const bool streams = std::string_view(mutant.stage) == "streams";
   const bool hangs = std::string_view(mutant.text) == "did not end";
   const std::vector<StageResult> stages =

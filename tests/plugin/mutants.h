@@ -8,7 +8,8 @@ struct Mutant {
   int number;
   const char* stage;
   const char* rule;
-  const char* text;  // part of the message
+  const char* text;    // part of the message
+  bool races = false;  // the fault is a data race: a thread sanitizer sees it before the checker does
 };
 
 inline constexpr Mutant kMutants[] = {
@@ -72,10 +73,14 @@ inline constexpr Mutant kMutants[] = {
 
 /// The same for broken_streams.cc.
 inline constexpr Mutant kStreamMutants[] = {
-    {1, "streams", "WEIR-STREAM-01", "three copies"},        {2, "streams", "WEIR-STREAM-01", "three copies"},
-    {3, "streams", "WEIR-STREAM-02", "stream's event"},      {4, "streams", "WEIR-STREAM-03", "in silence"},
-    {5, "streams", "WEIR-STREAM-04", "ABORTED: second"},     {6, "streams", "WEIR-STREAM-05", "2 times"},
-    {7, "streams", "WEIR-STREAM-06", "behind its last use"}, {8, "streams", "WEIR-STREAM-07", "between devices"},
+    {1, "streams", "WEIR-STREAM-01", "three copies"},
+    {2, "streams", "WEIR-STREAM-01", "three copies"},
+    {3, "streams", "WEIR-STREAM-02", "stream's event", true},
+    {4, "streams", "WEIR-STREAM-03", "in silence"},
+    {5, "streams", "WEIR-STREAM-04", "ABORTED: second"},
+    {6, "streams", "WEIR-STREAM-05", "2 times"},
+    {7, "streams", "WEIR-STREAM-06", "behind its last use", true},
+    {8, "streams", "WEIR-STREAM-07", "between devices"},
 };
 
 }  // namespace weir
