@@ -101,6 +101,14 @@ Status Fold(const PassContext& context, StepGraph& step, StepNode& node) {
   return Status();
 }
 
+/// What enters or leaves a loop is the same tensor on both sides, though these ops' own shape functions promise less.
+void PassShapeOn(const StepGraph& step, StepNode& node) {
+  const graph::Flow flow = graph::FlowOf(node);
+  if (flow != graph::Flow::kEnter && flow != graph::Flow::kExit) return;
+  Result<PartialShape> merged = node.shapes[0].Merge(step.ShapeOf(node.inputs[0]));
+  if (merged.ok()) node.shapes[0] = std::move(*merged);
+}
+
 /// The weakest shape that both are: dims that differ become unknown.
 PartialShape Common(const PartialShape& a, const PartialShape& b) {
   if (!a.has_rank() || !b.has_rank() || a.rank() != b.rank()) return PartialShape();
@@ -159,6 +167,7 @@ Status Walk(const PassContext& context, StepGraph& step, LoopShapes& assumed) {
       continue;
     }
     WEIR_TRY(InferNode(step, node));
+    PassShapeOn(step, node);
     WEIR_TRY(Fold(context, step, node));
   }
   return Status();

@@ -17,6 +17,7 @@ struct Pass {
 constexpr Pass kPasses[] = {
     {"infer_and_fold", InferAndFold},
     {"merge_equal_nodes", MergeEqualNodes},
+    {"relax_controls", RelaxControls},
     {"drop_unused", DropUnused},
 };
 

@@ -27,8 +27,9 @@ struct OptimizeOptions {
 };
 
 /// Keeps what the fetches and targets need, cut at the feeds; infers shapes for the fed shapes; folds constants; merges
-/// equal stateless nodes. Deterministic. `evaluator` may be null: nothing is folded then but shapes.
-/// Errors: InvalidArgument for a needed placeholder that is not fed, a cycle (naming its nodes), a shape error.
+/// equal stateless nodes; drops stateless nodes that only control edges lead from. Deterministic. `evaluator` may be
+/// null: nothing is folded then but shapes. Errors: InvalidArgument for a needed placeholder that is not fed, a cycle
+/// (naming its nodes), a shape error.
 Result<graph::StepGraph> Optimize(const OptimizeOptions& options, const graph::Graph& graph,
                                   const graph::StepRequest& request, Evaluator* evaluator);
 

@@ -22,6 +22,10 @@ Status InferAndFold(const PassContext& context, graph::StepGraph& step);
 /// Replaces stateless nodes by an earlier equal one.
 Status MergeEqualNodes(const PassContext& context, graph::StepGraph& step);
 
+/// Lets nobody wait for a stateless node whose value nobody reads, as in TensorFlow's gradients, where groups order all
+/// gradients of an op before any of them is used.
+Status RelaxControls(const PassContext& context, graph::StepGraph& step);
+
 /// Drops nodes that neither a fetch nor a target needs.
 Status DropUnused(const PassContext& context, graph::StepGraph& step);
 

@@ -186,7 +186,7 @@ void MeasureMlp(const std::shared_ptr<session::Runtime>& runtime, int64_t batch,
   const double gate = batch == 32 ? 0.75 : 0.85;
   report->Line(fmt::format("| {} | {:.1f} | {:.1f} | {} | {:.1f} ({}) | {} | {} {} |\n", name,
                            Median(times.at("step")) / 1e3, Median(roof) / 1e3, share.ToString(), Median(physical) / 1e3,
-                           bound ? "memory" : "arithmetic", limit.ToString(), gate, Verdict(share, gate)));
+                           bound ? "memory" : "arithmetic", limit.ToString(), gate, Verdict(limit, gate)));
 }
 
 std::vector<GemmShape> Shapes(bool full) {

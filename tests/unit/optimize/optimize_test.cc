@@ -147,6 +147,75 @@ TEST(Optimize, ShapeErrorOfAFedShapeNamesTheNode) {
   EXPECT_EQ(step.status().node(), "sum");
 }
 
+TEST(Optimize, NobodyWaitsForStatelessNodesThatNobodyReads) {
+  // As in TensorFlow's gradients: the group waits for both halves, of which one is read.
+  const Result<graph::Graph> graph =
+      MakeGraph({Placeholder("x", PartialShape::Of({2})),
+                 {"state", "VariableV2", {}, {{"dtype", DType::kFloat}, {"shape", Shape::Of({2})}}},
+                 {"set", "Assign", {"state", "x"}, kFloat},
+                 {"a", "Neg", {"x", "^set"}, kFloat},
+                 {"unread", "Exp", {"a"}, kFloat},
+                 {"deeper", "Log", {"unread"}, kFloat},
+                 {"group", "NoOp", {"^deeper", "^a"}},
+                 {"y", "Square", {"x", "^group"}, kFloat}});
+  ASSERT_TRUE(graph.ok()) << graph.status().ToString();
+  const auto step = Optimize({}, *graph, Request(*graph, {"x"}, {"y"}), nullptr);
+  ASSERT_TRUE(step.ok()) << step.status().ToString();
+  EXPECT_EQ(OpNames(*step), (std::vector<std::string>{"group", "set", "state", "y"}))
+      << "the assignment behind them still comes first";
+  OptimizeOptions options;
+  options.disabled_passes = {"relax_controls"};
+  const auto whole = Optimize(options, *graph, Request(*graph, {"x"}, {"y"}), nullptr);
+  ASSERT_TRUE(whole.ok());
+  EXPECT_EQ(whole->nodes.size(), 8u);
+}
+
+TEST(Optimize, ManyInputsStayBehindTheNodeThatGathersThem) {
+  constexpr int kMany = 40;
+  std::vector<NodeLine> lines = {Placeholder("x", PartialShape::Of({2})),
+                                 {"state", "VariableV2", {}, {{"dtype", DType::kFloat}, {"shape", Shape::Of({2})}}}};
+  std::vector<std::string> sets;
+  for (int i = 0; i < kMany; ++i) {
+    sets.push_back("set" + std::to_string(i));
+    lines.push_back({sets.back(), "AssignAdd", {"state", "x"}, kFloat});
+  }
+  lines.push_back({"sum", "AddN", sets, {{"T", DType::kFloat}, {"N", kMany}}});
+  lines.push_back({"y", "Neg", {"x", "^sum"}, kFloat});
+  const Result<graph::Graph> graph = MakeGraph(lines);
+  ASSERT_TRUE(graph.ok()) << graph.status().ToString();
+  const auto step = Optimize({}, *graph, Request(*graph, {"x"}, {"y"}), nullptr);
+  ASSERT_TRUE(step.ok());
+  EXPECT_EQ(step->nodes.size(), lines.size());
+}
+
+TEST(Optimize, WhatEntersALoopKeepsItsShape) {
+  const auto in_loop = [](bool constant) {
+    return op::AttrList{{"T", DType::kInt32}, {"frame_name", "loop"}, {"is_constant", constant}};
+  };
+  const op::AttrList kInt = {{"T", DType::kInt32}};
+  Result<graph::Graph> graph =
+      MakeGraph({Const("start", Tensor::Vector<int32_t>({0, 0})),
+                 Const("one", Tensor::Scalar<int32_t>(1)),
+                 Const("stop", Tensor::Scalar<bool>(false)),
+                 {"enter", "Enter", {"start"}, in_loop(false)},
+                 {"more", "Enter", {"one"}, in_loop(true)},
+                 {"i", "Merge", {"enter", "enter"}, {{"T", DType::kInt32}, {"N", 2}}},
+                 {"go", "Enter", {"stop"}, {{"T", DType::kBool}, {"frame_name", "loop"}, {"is_constant", true}}},
+                 {"cond", "LoopCond", {"go"}},
+                 {"switch", "Switch", {"i", "cond"}, kInt},
+                 {"sum", "AddV2", {"switch:1", "more"}, kInt},
+                 {"next", "NextIteration", {"sum"}, kInt},
+                 {"exit", "Exit", {"switch:0"}, kInt}});
+  ASSERT_TRUE(graph.ok()) << graph.status().ToString();
+  ASSERT_TRUE(graph->SetInput(At(*graph, "i").node, 1, At(*graph, "next")).ok());
+  EXPECT_FALSE(graph->ShapeOf(At(*graph, "exit")).has_rank()) << "the ops themselves promise nothing";
+  const auto step = Optimize({}, *graph, Request(*graph, {}, {"exit", "sum"}), nullptr);
+  ASSERT_TRUE(step.ok()) << step.status().ToString();
+  for (const graph::Endpoint& fetch : step->fetches) {
+    EXPECT_EQ(step->ShapeOf(fetch), PartialShape::Of({2})) << step->node(fetch.node).name();
+  }
+}
+
 TEST(Optimize, DisabledPassDoesNotRun) {
   const Result<graph::Graph> graph = MakeGraph(kDiamond);
   ASSERT_TRUE(graph.ok());
