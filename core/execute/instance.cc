@@ -393,6 +393,7 @@ Status PlanRunner::Instance::Call(Worker& worker, const Instruction& instruction
     WEIR_TRY(CheckInitialized(use));
   }
   std::vector<Tensor> inputs;
+  inputs.reserve(instruction.inputs);
   WEIR_TRY(BeforeAccess(instruction));
   for (uint32_t i = 0; i < instruction.inputs; ++i) {
     WEIR_ASSIGN(Tensor input, TensorOf(ValueOf(instruction, i)));

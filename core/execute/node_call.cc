@@ -1,6 +1,7 @@
 #include "core/execute/node_call.h"
 
 #include <algorithm>
+#include <cstring>
 #include <list>
 #include <string_view>
 #include <utility>
@@ -20,27 +21,35 @@ namespace {
 constexpr size_t kCachedKernels = 8;
 constexpr uint64_t kLargestKey = 4096;
 
-/// What a prepared kernel depends on: its file, all shapes, the bytes of operands that steer it. Empty when those are
-/// too many to keep.
-std::string CallKey(const kernel::KernelEntry& entry, const std::vector<kernel::OperandSpec>& inputs,
-                    const std::vector<kernel::OperandSpec>& outputs) {
-  std::string key = entry.file;
-  for (const kernel::OperandSpec& input : inputs) {
-    key += input.shape.ToString();
-    if (input.value == nullptr || input.value->raw() == nullptr) continue;
-    if (input.value->bytes() > kLargestKey) return {};
-    key.append(reinterpret_cast<const char*>(input.value->raw()), input.value->bytes());
-  }
-  for (const kernel::OperandSpec& output : outputs) key += output.shape.ToString();
-  return key;
-}
-
 }  // namespace
 
-/// Kernels prepared for recent shapes, and the dynamic form of the first kernel.
+/// How a call with such operands is run. A kernel and the shapes of its outputs depend on the shapes of the inputs and
+/// on the values of those that steer it.
+struct Recipe {
+  const kernel::KernelEntry* first = nullptr;  // of the candidates: calls on string elements have others
+  const kernel::KernelEntry* entry = nullptr;
+  std::vector<Shape> inputs;
+  std::vector<std::pair<size_t, Tensor>> steering;  // input, a copy of its value
+  std::vector<Shape> outputs;
+  std::shared_ptr<kernel::PreparedKernel> kernel;
+
+  bool Serves(const kernel::KernelEntry* candidate, const std::vector<Tensor>& operands) const {
+    if (candidate != first || operands.size() != inputs.size()) return false;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (!(operands[i].shape() == inputs[i])) return false;
+    }
+    return std::all_of(steering.begin(), steering.end(), [&](const auto& value) {
+      const Tensor& operand = operands[value.first];
+      return operand.raw() != nullptr && operand.dtype() == value.second.dtype() &&
+             std::memcmp(operand.raw(), value.second.raw(), operand.bytes()) == 0;
+    });
+  }
+};
+
+/// Recipes of recent calls, and the dynamic forms of kernels.
 struct NodeCall::Cache {
-  std::mutex mutex;                                                                     // protects the two below
-  std::list<std::pair<std::string, std::shared_ptr<kernel::PreparedKernel>>> prepared;  // most recent first
+  std::mutex mutex;                                  // protects the two below
+  std::list<std::shared_ptr<const Recipe>> recipes;  // most recent first
   std::map<const kernel::KernelEntry*, std::unique_ptr<kernel::DynamicKernel>> dynamic;
   std::mutex running;  // serializes kernels that change their state
 };
@@ -83,12 +92,14 @@ Result<std::vector<Tensor>> NodeCall::Run(std::vector<Tensor> inputs, const Step
   return outputs;
 }
 
-Result<std::vector<PartialShape>> NodeCall::Infer(const std::vector<Tensor>& inputs, RunStreams* streams) {
+Result<std::vector<PartialShape>> NodeCall::Infer(const std::vector<Tensor>& inputs, RunStreams* streams,
+                                                  std::vector<bool>* asked) {
   std::vector<PartialShape> shapes;
   for (const Tensor& input : inputs) shapes.emplace_back(input.shape());
   std::vector<Tensor> on_host(inputs.size());
   return graph::InferShapes(*spec_.graph, *spec_.node, shapes, [&](int i) -> const Tensor* {
     const Tensor& input = inputs[static_cast<size_t>(i)];
+    if (asked != nullptr) (*asked)[static_cast<size_t>(i)] = true;
     if (input.on_host()) return &input;
     Tensor& host = on_host[static_cast<size_t>(i)];
     if (!host.valid()) {
@@ -166,27 +177,29 @@ Result<std::vector<Tensor>> NodeCall::RunStrings(const std::vector<Tensor>& inpu
 Result<std::vector<Tensor>> NodeCall::RunKernels(const std::vector<const kernel::KernelEntry*>& entries,
                                                  op::AttrView attrs, std::vector<Tensor> inputs,
                                                  std::span<const DType> output_types, const StepArgs& step) {
-  WEIR_ASSIGN(const std::vector<PartialShape> shapes, Infer(inputs, step.streams));
+  if (!entries.empty()) {
+    if (const std::shared_ptr<const Recipe> known = Find(entries[0], inputs)) {
+      return Follow(*known, inputs, output_types, step.streams);
+    }
+  }
+  std::vector<bool> asked(inputs.size(), false);
+  WEIR_ASSIGN(const std::vector<PartialShape> shapes, Infer(inputs, step.streams, &asked));
   const bool known = std::all_of(shapes.begin(), shapes.end(), [](const PartialShape& s) { return s.fully_defined(); });
   Status last = Unimplemented("no kernel of op {} runs with these operands", spec_.node->op().name);
   for (const kernel::KernelEntry* entry : entries) {
     if (known && entry->record->prepare != nullptr) {
-      Result<std::vector<Tensor>> outputs = RunPrepared(*entry, attrs, inputs, output_types, shapes, step.streams);
-      if (outputs.ok() || outputs.status().code() != Code::kUnimplemented) return outputs;
-      last = outputs.status();
+      Recipe recipe{entries[0], entry, {}, {}, {}, {}};
+      const Status prepared = Prepare(attrs, inputs, output_types, shapes, recipe);
+      if (prepared.ok()) {
+        Result<std::vector<Tensor>> outputs = Follow(recipe, inputs, output_types, step.streams);
+        if (outputs.ok()) Keep(std::move(recipe), asked, inputs);
+        return outputs;
+      }
+      if (prepared.code() != Code::kUnimplemented) return prepared;
+      last = prepared;
     }
     if (entry->record->compute == nullptr) continue;
-    kernel::DynamicKernel* dynamic = nullptr;
-    {
-      const std::lock_guard<std::mutex> lock(cache_->mutex);
-      auto& made = cache_->dynamic[entry];
-      if (!made) {
-        weir_node node{spec_.node->name(), attrs, {}, spec_.resources, {}};
-        WEIR_ASSIGN(weir_device* const device, spec_.device->Open());
-        WEIR_ASSIGN(made, kernel::DynamicKernel::Make(*entry, node, device));
-      }
-      dynamic = made.get();
-    }
+    WEIR_ASSIGN(kernel::DynamicKernel* const dynamic, Dynamic(*entry, attrs));
     std::vector<DType> base;
     for (const DType t : output_types) base.push_back(BaseType(t));
     return dynamic->Compute(std::move(inputs), base, spec_.device->allocator(), step.step_id,
@@ -195,71 +208,91 @@ Result<std::vector<Tensor>> NodeCall::RunKernels(const std::vector<const kernel:
   return last;
 }
 
-Result<std::shared_ptr<kernel::PreparedKernel>> NodeCall::Prepare(const kernel::KernelEntry& entry, op::AttrView attrs,
-                                                                  const std::vector<Tensor>& inputs,
-                                                                  std::span<const DType> output_types,
-                                                                  const std::vector<PartialShape>& shapes) {
-  const weir_kernel& record = *entry.record;
+Result<kernel::DynamicKernel*> NodeCall::Dynamic(const kernel::KernelEntry& entry, op::AttrView attrs) {
+  const std::lock_guard<std::mutex> lock(cache_->mutex);
+  auto& made = cache_->dynamic[&entry];
+  if (!made) {
+    weir_node node{spec_.node->name(), attrs, {}, spec_.resources, {}};
+    WEIR_ASSIGN(weir_device* const device, spec_.device->Open());
+    WEIR_ASSIGN(made, kernel::DynamicKernel::Make(entry, node, device));
+  }
+  return made.get();
+}
+
+std::shared_ptr<const Recipe> NodeCall::Find(const kernel::KernelEntry* first, const std::vector<Tensor>& inputs) {
+  const std::lock_guard<std::mutex> lock(cache_->mutex);
+  for (auto it = cache_->recipes.begin(); it != cache_->recipes.end(); ++it) {
+    if (!(*it)->Serves(first, inputs)) continue;
+    cache_->recipes.splice(cache_->recipes.begin(), cache_->recipes, it);
+    return cache_->recipes.front();
+  }
+  return nullptr;
+}
+
+void NodeCall::Keep(Recipe recipe, const std::vector<bool>& asked, const std::vector<Tensor>& inputs) {
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!asked[i] && !Masked(recipe.entry->record->host_inputs, input_args_[i])) continue;
+    if (inputs[i].raw() == nullptr || inputs[i].bytes() > kLargestKey || SizeOf(inputs[i].dtype()) == 0) return;
+    Result<Tensor> value = inputs[i].Clone();
+    if (!value.ok()) return;
+    recipe.steering.emplace_back(i, std::move(*value));
+  }
+  const std::lock_guard<std::mutex> lock(cache_->mutex);
+  cache_->recipes.push_front(std::make_shared<const Recipe>(std::move(recipe)));
+  if (cache_->recipes.size() > kCachedKernels) cache_->recipes.pop_back();
+}
+
+Status NodeCall::Prepare(op::AttrView attrs, const std::vector<Tensor>& inputs, std::span<const DType> output_types,
+                         const std::vector<PartialShape>& shapes, Recipe& recipe) {
+  const weir_kernel& record = *recipe.entry->record;
   const bool host_device = spec_.device->host_memory();
   std::vector<kernel::OperandSpec> in, out;
   for (size_t i = 0; i < inputs.size(); ++i) {
     const bool steers = Masked(record.host_inputs, input_args_[i]);
+    recipe.inputs.push_back(inputs[i].shape());
     in.push_back({inputs[i].dtype(), inputs[i].shape(), steers ? &inputs[i] : nullptr,
                   Masked(record.variable_writes | record.variable_reads, input_args_[i]), steers || host_device});
   }
   for (size_t i = 0; i < output_types.size(); ++i) {
     WEIR_ASSIGN(Shape shape, shapes[i].ToShape());
-    out.push_back({BaseType(output_types[i]), IsRef(output_types[i]) ? inputs[0].shape() : std::move(shape), nullptr,
-                   IsRef(output_types[i]), host_device || Masked(record.host_outputs, output_args_[i])});
-  }
-  std::string key = CallKey(entry, in, out);
-  const bool cacheable = !key.empty();
-  const std::lock_guard<std::mutex> lock(cache_->mutex);
-  for (auto it = cache_->prepared.begin(); cacheable && it != cache_->prepared.end(); ++it) {
-    if (it->first != key) continue;
-    cache_->prepared.splice(cache_->prepared.begin(), cache_->prepared, it);
-    return it->second;
+    recipe.outputs.push_back(IsRef(output_types[i]) ? inputs[0].shape() : std::move(shape));
+    out.push_back({BaseType(output_types[i]), recipe.outputs.back(), nullptr, IsRef(output_types[i]),
+                   host_device || Masked(record.host_outputs, output_args_[i])});
   }
   weir_node node{
       spec_.node->name(), attrs, [&](int i) { return in[static_cast<size_t>(i)].value; }, spec_.resources, {}};
   WEIR_ASSIGN(weir_device* const device, spec_.device->Open());
-  WEIR_ASSIGN(std::shared_ptr<kernel::PreparedKernel> kernel,
-              kernel::PreparedKernel::Make(entry, node, in, out, device));
-  if (cacheable) {
-    cache_->prepared.emplace_front(std::move(key), kernel);
-    if (cache_->prepared.size() > kCachedKernels) cache_->prepared.pop_back();
-  }
-  return kernel;
+  WEIR_ASSIGN(recipe.kernel, kernel::PreparedKernel::Make(*recipe.entry, node, in, out, device));
+  return Status();
 }
 
-Result<std::vector<Tensor>> NodeCall::RunPrepared(const kernel::KernelEntry& entry, op::AttrView attrs,
-                                                  std::vector<Tensor>& inputs, std::span<const DType> output_types,
-                                                  const std::vector<PartialShape>& shapes, RunStreams* streams) {
+Result<std::vector<Tensor>> NodeCall::Follow(const Recipe& recipe, std::vector<Tensor>& inputs,
+                                             std::span<const DType> output_types, RunStreams* streams) {
   device::Stream* const stream = streams == nullptr ? nullptr : streams->Of(spec_.device);
-  WEIR_ASSIGN(const std::shared_ptr<kernel::PreparedKernel> kernel,
-              Prepare(entry, attrs, inputs, output_types, shapes));
+  const std::shared_ptr<kernel::PreparedKernel>& kernel = recipe.kernel;
   std::vector<Tensor> outputs;
+  outputs.reserve(output_types.size());
   for (size_t i = 0; i < output_types.size(); ++i) {
-    WEIR_ASSIGN(Shape shape, shapes[i].ToShape());
     const Tensor* same = IsRef(output_types[i]) ? &inputs[0] : nullptr;
     for (const weir_alias& alias : kernel->aliases()) {
       if (alias.kind == WEIR_ALIAS_MUST && alias.output == i) same = &inputs[alias.input];
     }
     if (same != nullptr) {
-      WEIR_ASSIGN(Tensor view, IsRef(output_types[i]) ? Result<Tensor>(*same) : same->Reshaped(std::move(shape)));
+      WEIR_ASSIGN(Tensor view, IsRef(output_types[i]) ? Result<Tensor>(*same) : same->Reshaped(recipe.outputs[i]));
       outputs.push_back(std::move(view));
       continue;
     }
-    const bool host = Masked(entry.record->host_outputs, output_args_[i]);
+    const bool host = Masked(recipe.entry->record->host_outputs, output_args_[i]);
     WEIR_ASSIGN(Tensor made,
-                host ? Tensor::Make(BaseType(output_types[i]), std::move(shape))
-                     : Tensor::Make(BaseType(output_types[i]), std::move(shape), spec_.device->allocator()));
+                host ? Tensor::Make(BaseType(output_types[i]), recipe.outputs[i])
+                     : Tensor::Make(BaseType(output_types[i]), recipe.outputs[i], spec_.device->allocator()));
     outputs.push_back(std::move(made));
   }
   if (kernel->fn() == nullptr) return outputs;
   std::vector<weir_shape> views;
   views.reserve(inputs.size() + outputs.size() + 1);
   std::vector<weir_reg> regs;
+  regs.reserve(inputs.size() + outputs.size() + 1);
   for (const std::vector<Tensor>* operands : {&inputs, &outputs}) {
     for (const Tensor& tensor : *operands) {
       views.push_back(kernel::ViewOf(tensor.shape()));

@@ -17,6 +17,7 @@
 
 namespace weir::execute {
 
+struct Recipe;
 class RunStreams;
 class TapeTrace;
 
@@ -50,15 +51,20 @@ class NodeCall {
   Result<std::vector<Tensor>> RunKernels(const std::vector<const kernel::KernelEntry*>& entries, op::AttrView attrs,
                                          std::vector<Tensor> inputs, std::span<const DType> output_types,
                                          const StepArgs& step);
-  Result<std::vector<Tensor>> RunPrepared(const kernel::KernelEntry& entry, op::AttrView attrs,
-                                          std::vector<Tensor>& inputs, std::span<const DType> output_types,
-                                          const std::vector<PartialShape>& shapes, RunStreams* streams);
+  Result<std::vector<Tensor>> Follow(const Recipe& recipe, std::vector<Tensor>& inputs,
+                                     std::span<const DType> output_types, RunStreams* streams);
+  Result<kernel::DynamicKernel*> Dynamic(const kernel::KernelEntry& entry, op::AttrView attrs);
+  /// Null when no recent call was like this one.
+  std::shared_ptr<const Recipe> Find(const kernel::KernelEntry* first, const std::vector<Tensor>& inputs);
+  /// For later calls, unless what steers the kernel is too large to compare; `asked` are the inputs whose values shape
+  /// inference looked at.
+  void Keep(Recipe recipe, const std::vector<bool>& asked, const std::vector<Tensor>& inputs);
   Status Launch(const kernel::PreparedKernel& kernel, const std::vector<weir_reg>& regs, device::Stream* stream);
-  Result<std::shared_ptr<kernel::PreparedKernel>> Prepare(const kernel::KernelEntry& entry, op::AttrView attrs,
-                                                          const std::vector<Tensor>& inputs,
-                                                          std::span<const DType> output_types,
-                                                          const std::vector<PartialShape>& shapes);
-  Result<std::vector<PartialShape>> Infer(const std::vector<Tensor>& inputs, RunStreams* streams);
+  /// Binds recipe.entry to these operands. Unimplemented: another kernel has to.
+  Status Prepare(op::AttrView attrs, const std::vector<Tensor>& inputs, std::span<const DType> output_types,
+                 const std::vector<PartialShape>& shapes, Recipe& recipe);
+  Result<std::vector<PartialShape>> Infer(const std::vector<Tensor>& inputs, RunStreams* streams,
+                                          std::vector<bool>* asked = nullptr);
   Result<Tensor> ToHost(const Tensor& tensor, RunStreams* streams);
 
   plan::CallSpec spec_;
