@@ -135,21 +135,37 @@ function(weir_test)
   weir_precompile(${arg_NAME} weir_precompiled_test)
   weir_link_folders(${arg_NAME} PRIVATE ${arg_DEPS})
   target_link_libraries(${arg_NAME} PRIVATE GTest::gtest_main GTest::gtest ${arg_LIBS})
-  set(environment "WEIR_BUILD_DIR=${PROJECT_BINARY_DIR}" "WEIR_SOURCE_DIR=${PROJECT_SOURCE_DIR}" ${arg_ENVIRONMENT})
-  gtest_discover_tests(${arg_NAME} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 TEST_LIST ${arg_NAME}_tests
-    WORKING_DIRECTORY "${PROJECT_BINARY_DIR}" PROPERTIES TIMEOUT ${arg_TIMEOUT})
-  # Properties that are lists do not survive discovery, so a file that ctest reads after it sets them.
-  set(properties "${CMAKE_CURRENT_BINARY_DIR}/${arg_NAME}_properties.cmake")
-  file(WRITE "${properties}" "foreach(test IN LISTS ${arg_NAME}_tests)
-  set_tests_properties(\"\${test}\" PROPERTIES LABELS \"${arg_LABELS}\" ENVIRONMENT \"${environment}\")
-endforeach()\n")
-  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${properties}")
+  weir_discover(${arg_NAME} "${arg_NAME}" "${arg_LABELS}" "${arg_ENVIRONMENT}" "" "*" ${arg_TIMEOUT})
   foreach(label IN LISTS arg_LABELS)  # what a preset that runs some labels only has to build
     if(NOT TARGET tests_${label})
       add_custom_target(tests_${label})
     endif()
     add_dependencies(tests_${label} ${arg_NAME})
   endforeach()
+endfunction()
+
+# weir_test_again(PROGRAM session_test NAME session_async ENVIRONMENT A=b LABELS unit [FILTER Session.*]): the tests of
+# a program once more, in another environment, as <name>.<test>.
+function(weir_test_again)
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "PROGRAM;NAME;FILTER" "LABELS;ENVIRONMENT")
+  if(NOT arg_FILTER)
+    set(arg_FILTER "*")
+  endif()
+  weir_discover(${arg_PROGRAM} "${arg_NAME}" "${arg_LABELS}" "${arg_ENVIRONMENT}" "${arg_NAME}." "${arg_FILTER}" 300)
+endfunction()
+
+# Makes a ctest test of each test of a program.
+function(weir_discover program name labels environment prefix filter timeout)
+  set(environment "WEIR_BUILD_DIR=${PROJECT_BINARY_DIR}" "WEIR_SOURCE_DIR=${PROJECT_SOURCE_DIR}" ${environment})
+  gtest_discover_tests(${program} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 TEST_LIST ${name}_tests
+    TEST_PREFIX "${prefix}" TEST_FILTER "${filter}" WORKING_DIRECTORY "${PROJECT_BINARY_DIR}"
+    PROPERTIES TIMEOUT ${timeout})
+  # Properties that are lists do not survive discovery, so a file that ctest reads after it sets them.
+  set(properties "${CMAKE_CURRENT_BINARY_DIR}/${name}_properties.cmake")
+  file(WRITE "${properties}" "foreach(test IN LISTS ${name}_tests)
+  set_tests_properties(\"\${test}\" PROPERTIES LABELS \"${labels}\" ENVIRONMENT \"${environment}\")
+endforeach()\n")
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${properties}")
 endfunction()
 
 # weir_fuzz(NAME fuzz_graph_def SRCS a.cc DEPS graph [SEEDS dir]): a libFuzzer program in build/fuzz/fuzz; other presets

@@ -16,6 +16,7 @@
 #include "core/session/session.h"
 #include "core/tensor/number.h"
 #include "tests/support/test_data.h"
+#include "tests/support/test_device.h"
 
 namespace weir {
 namespace {
@@ -160,9 +161,7 @@ bool Refused(const Json& entry) {
 }
 
 void CheckAll(session::SessionOptions options) {
-#ifdef WEIR_TEST_DEVICE
-  options.default_device = WEIR_TEST_DEVICE;
-#endif
+  options.default_device = testing::TestDevice();
 #ifdef WEIR_KERNEL_DTYPES_SHORT
   GTEST_SKIP() << "the kernels of this build take few element types";
 #endif

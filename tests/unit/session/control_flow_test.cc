@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/session/session.h"
+#include "tests/support/test_device.h"
 #include "tests/support/text_graph.h"
 
 namespace weir::session {
@@ -35,9 +36,7 @@ Result<std::vector<Tensor>> RunNodes(const Nodes& nodes, const std::vector<Feed>
   WEIR_ASSIGN(const graph::Graph graph, MakeGraph(nodes));
   SessionOptions options;
   options.constant_folding = fold;
-#ifdef WEIR_TEST_DEVICE
-  options.default_device = WEIR_TEST_DEVICE;
-#endif
+  options.default_device = testing::TestDevice();
   WEIR_ASSIGN(const std::unique_ptr<Session> session, Session::Make(runtime, graph, options));
   Result<std::vector<Tensor>> first = session->Run(feeds, fetches, targets);
   if (!first.ok()) return first;

@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "tests/support/test_device.h"
 #include "tests/support/text_graph.h"
 
 namespace weir::session {
@@ -30,9 +31,7 @@ struct Fixture {
   explicit Fixture(Result<graph::Graph> made, SessionOptions options = {}) : graph(std::move(made)) {
     EXPECT_TRUE(graph.ok()) << graph.status().ToString();
     if (!graph.ok()) return;
-#ifdef WEIR_TEST_DEVICE
-    options.default_device = WEIR_TEST_DEVICE;
-#endif
+    options.default_device = testing::TestDevice();
     Result<std::unique_ptr<Session>> opened = Session::Make(Plugins(), *graph, std::move(options));
     EXPECT_TRUE(opened.ok()) << opened.status().ToString();
     if (opened.ok()) session = std::move(*opened);
@@ -279,12 +278,9 @@ TEST(Session, ReportSaysWhatRanAndWhere) {
   ASSERT_TRUE(f.Run({{"x:0", Tensor::Scalar<float>(1)}}, {"a:0"}, {}, &report).ok());
   EXPECT_EQ(report.executed_nodes, std::vector<std::string>{"a"});
   ASSERT_EQ(report.placement.size(), 1u);
-  #ifdef WEIR_TEST_DEVICE
-  const std::string device = WEIR_TEST_DEVICE;
-#else
-  const std::string device = "CPU:0";
-#endif
-  EXPECT_EQ(report.placement.begin()->first, "/job:localhost/replica:0/task:0/device:" + device);
+  const std::string device = testing::TestDevice();
+  EXPECT_EQ(report.placement.begin()->first,
+            "/job:localhost/replica:0/task:0/device:" + (device.empty() ? "CPU:0" : device));
 }
 
 }  // namespace

@@ -1,0 +1,18 @@
+// The device that a run of a test program is about; the same program may run for several.
+#ifndef WEIR_TESTS_SUPPORT_TEST_DEVICE_H_
+#define WEIR_TESTS_SUPPORT_TEST_DEVICE_H_
+
+#include <cstdlib>
+#include <string>
+
+namespace weir::testing {
+
+/// "ASYNC:0", say, from WEIR_TEST_DEVICE; empty = none in particular.
+inline std::string TestDevice() {
+  const char* device = std::getenv("WEIR_TEST_DEVICE");
+  return device == nullptr ? std::string() : device;
+}
+
+}  // namespace weir::testing
+
+#endif  // WEIR_TESTS_SUPPORT_TEST_DEVICE_H_
