@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <complex>
 #include <limits>
-#include <mutex>
 
 #include "plugins/kernels_openblas/families.h"
+#include "plugins/kernels_openblas/work_space.h"
 #include "sdk/cpp/kernel.h"
 #include "sdk/cpp/products.h"
 
@@ -23,42 +23,25 @@ CBLAS_TRANSPOSE Transposed(bool transpose, bool conjugate) {
 
 blasint Int(int64_t n) { return static_cast<blasint>(n); }
 
-/// The serial build keeps its work space in a table without locks, so that two calls at once would share it.
-class OneCall {
- public:
-  OneCall() : lock_(Mutex()) {}
-
- private:
-  static std::mutex& Mutex() {
-    static std::mutex mutex;
-    return mutex;
-  }
-  const std::lock_guard<std::mutex> lock_;
-};
-
 /// c = alpha op(a) op(b) + beta c, row-major; `a` and `b` are the arguments of each function below.
 #define WEIR_GEMM_ARGUMENTS(alpha, beta)                                                                        \
   CblasRowMajor, Transposed(p.transpose_a, p.conjugate_a), Transposed(p.transpose_b, p.conjugate_b), Int(rows), \
       Int(p.n), Int(p.k), alpha, a, Int(p.lda()), b, Int(p.ldb()), beta, c, Int(p.n)
 void Gemm(const Product& p, int64_t rows, const float* a, const float* b, float* c) {
-  const OneCall alone;
   cblas_sgemm(WEIR_GEMM_ARGUMENTS(1, 0));
 }
 void Gemm(const Product& p, int64_t rows, const double* a, const double* b, double* c) {
-  const OneCall alone;
   cblas_dgemm(WEIR_GEMM_ARGUMENTS(1, 0));
 }
 #if !defined(WEIR_KERNEL_DTYPES_SHORT)
 void Gemm(const Product& p, int64_t rows, const std::complex<float>* a, const std::complex<float>* b,
           std::complex<float>* c) {
   const std::complex<float> one(1), zero(0);
-  const OneCall alone;
   cblas_cgemm(WEIR_GEMM_ARGUMENTS(&one, &zero));
 }
 void Gemm(const Product& p, int64_t rows, const std::complex<double>* a, const std::complex<double>* b,
           std::complex<double>* c) {
   const std::complex<double> one(1), zero(0);
-  const OneCall alone;
   cblas_zgemm(WEIR_GEMM_ARGUMENTS(&one, &zero));
 }
 #endif
@@ -66,11 +49,9 @@ void Gemm(const Product& p, int64_t rows, const std::complex<double>* a, const s
 
 /// y += op(matrix) x for a row-major [rows, columns] matrix.
 void Gemv(CBLAS_TRANSPOSE op, int64_t rows, int64_t columns, const float* matrix, const float* x, float* y) {
-  const OneCall alone;
   cblas_sgemv(CblasRowMajor, op, Int(rows), Int(columns), 1, matrix, Int(columns), x, 1, 1, y, 1);
 }
 void Gemv(CBLAS_TRANSPOSE op, int64_t rows, int64_t columns, const double* matrix, const double* x, double* y) {
-  const OneCall alone;
   cblas_dgemv(CblasRowMajor, op, Int(rows), Int(columns), 1, matrix, Int(columns), x, 1, 1, y, 1);
 }
 
@@ -121,10 +102,13 @@ struct MatMul {
   }
 
   template <class T>
-  void Run(sdk::Env& env, sdk::View<const T> x, sdk::View<const T> y, sdk::View<T> out) const {
-    if (products.c_size() == 0) return;
+  int32_t Run(sdk::Env& env, sdk::View<const T> x, sdk::View<const T> y, sdk::View<T> out) const {
+    if (products.c_size() == 0) return WEIR_OK;
+    if (!HaveWorkSpace())
+      return env.error().Fail(WEIR_RESOURCE_EXHAUSTED, "no address space for OpenBLAS's work space");
     products.ForTiles(env, x.data(), y.data(), out.data(),
                       [&](const T* a, const T* b, T* c, int64_t rows) { Multiply(products.one(), rows, a, b, c); });
+    return WEIR_OK;
   }
 
   static sdk::Cost Estimate(const sdk::Prep& prep, const weir_profile* profile) {
