@@ -239,6 +239,8 @@ Status PlanRunner::Instance::Special(Worker& worker, const Instruction& instruct
   switch (instruction.opcode) {
     case Opcode::kStreamKernel:
       return StreamKernel(worker, instruction);
+    case Opcode::kTiledKernel:
+      return Tiles(worker, instruction);
     case Opcode::kLockedKernel:
       return LockedKernel(worker, instruction);
     case Opcode::kCall:

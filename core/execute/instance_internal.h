@@ -58,6 +58,8 @@ class PlanRunner::Instance {
   Status Copy(const Instruction& instruction);
   Status Move(const Instruction& instruction);
   void MoveBytes(const Instruction& instruction);
+  /// A kernel that runs in tiles, on as many threads as the step allows for one op.
+  Status Tiles(const Worker& worker, const Instruction& instruction);
   void Merge(const Instruction& instruction);
   void SetGuard(const Instruction& instruction);
   Result<Tensor> Fetch(const Instruction& instruction);

@@ -88,6 +88,7 @@ Status PlanRunner::Instance::LockedKernel(Worker& worker, const Instruction& ins
     WEIR_TRY(StreamKernel(worker, instruction));
     return At(instruction, AfterAccess(instruction));
   }
+  if (plan_.kernels[instruction.detail]->tiles() > 1) return Tiles(worker, instruction);
   const int32_t code = instruction.fn(instruction.state, registers_.data() + instruction.first_slot, &worker.env);
   return code == 0 ? Status() : KernelError(worker, instruction, code);
 }

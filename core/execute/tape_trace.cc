@@ -12,6 +12,7 @@ bool IsWork(plan::Opcode opcode) {
   switch (opcode) {
     case plan::Opcode::kKernel:
     case plan::Opcode::kStreamKernel:
+    case plan::Opcode::kTiledKernel:
     case plan::Opcode::kLockedKernel:
     case plan::Opcode::kCall:
     case plan::Opcode::kReadVariable:

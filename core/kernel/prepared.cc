@@ -11,7 +11,7 @@ namespace {
 class PrepArgs {
  public:
   PrepArgs(const weir_node& node, std::span<const OperandSpec> inputs, std::span<const OperandSpec> outputs,
-           weir_device* device) {
+           weir_device* device, uint64_t max_tiles = 1) {
     AddAll(inputs, input_pointers_);
     AddAll(outputs, output_pointers_);
     args_.struct_size = sizeof(args_);
@@ -21,7 +21,7 @@ class PrepArgs {
     args_.output_count = static_cast<uint32_t>(outputs.size());
     args_.inputs = input_pointers_.data();
     args_.outputs = output_pointers_.data();
-    args_.max_tiles = 1;
+    args_.max_tiles = max_tiles;
   }
   PrepArgs(const PrepArgs&) = delete;
   PrepArgs& operator=(const PrepArgs&) = delete;
@@ -59,7 +59,8 @@ uint64_t BytesOf(const OperandSpec& spec) {
 
 // What a plugin has to keep to in weir_prepared, so that the plan can rely on it.
 Status CheckPrepared(const weir_prepared& prepared, std::span<const OperandSpec> inputs,
-                     std::span<const OperandSpec> outputs) {
+                     std::span<const OperandSpec> outputs, uint64_t max_tiles) {
+  if (prepared.tiles > max_tiles) return Internal("{} tiles, at most {} were asked for", prepared.tiles, max_tiles);
   if (prepared.alias_count != 0 && prepared.aliases == nullptr) return Internal("aliases are announced but missing");
   std::vector<bool> must(outputs.size());
   for (const weir_alias& alias : std::span(prepared.aliases, prepared.alias_count)) {
@@ -94,8 +95,8 @@ std::string Called(const KernelEntry& entry, std::string_view call) {
 
 Result<std::unique_ptr<PreparedKernel>> PreparedKernel::Make(const KernelEntry& entry, const weir_node& node,
                                                              std::span<const OperandSpec> inputs,
-                                                             std::span<const OperandSpec> outputs,
-                                                             weir_device* device) {
+                                                             std::span<const OperandSpec> outputs, weir_device* device,
+                                                             uint64_t max_tiles) {
   const weir_kernel* record = entry.record;
   const std::string name(node.name);
   if (!WEIR_HAS(record, prepare)) {
@@ -105,7 +106,7 @@ Result<std::unique_ptr<PreparedKernel>> PreparedKernel::Make(const KernelEntry& 
   kernel->entry_ = &entry;
   weir_prepared& prepared = kernel->prepared_;
   prepared.struct_size = sizeof(prepared);
-  const PrepArgs args(node, inputs, outputs, device);
+  const PrepArgs args(node, inputs, outputs, device, max_tiles);
   Status status = CallPlugin(Called(entry, "prepare"), [&](weir_error* error) {
     return record->prepare(record->user, args.get(), &prepared, error);
   });
@@ -113,7 +114,7 @@ Result<std::unique_ptr<PreparedKernel>> PreparedKernel::Make(const KernelEntry& 
   kernel->owned_ = true;
   if (prepared.scratch_alignment == 0) prepared.scratch_alignment = kBufferAlignment;
   kernel->flags_ = record->flags | prepared.flags;
-  status = CheckPrepared(prepared, inputs, outputs);
+  status = CheckPrepared(prepared, inputs, outputs, max_tiles);
   if (!status.ok()) return status.Prepend(Called(entry, "prepare") + ": ").WithNode(name);
   return kernel;
 }

@@ -35,7 +35,8 @@ class PreparedKernel {
   /// and `device` outlive the result; `node` is needed during the call only.
   static Result<std::unique_ptr<PreparedKernel>> Make(const KernelEntry& entry, const weir_node& node,
                                                       std::span<const OperandSpec> inputs,
-                                                      std::span<const OperandSpec> outputs, weir_device* device);
+                                                      std::span<const OperandSpec> outputs, weir_device* device,
+                                                      uint64_t max_tiles = 1);
   ~PreparedKernel();
   PreparedKernel(const PreparedKernel&) = delete;
   PreparedKernel& operator=(const PreparedKernel&) = delete;
@@ -45,13 +46,17 @@ class PreparedKernel {
   void* state() const { return prepared_.state; }
   /// Bytes of the register after the outputs; 0 = there is no such register.
   uint64_t scratch_bytes() const { return prepared_.scratch_bytes; }
+  /// The same for one tile of several, which run beside each other: a multiple of the alignment.
+  uint64_t tile_scratch_bytes() const {
+    return tiles() == 1 ? scratch_bytes() : (scratch_bytes() + scratch_alignment() - 1) & ~(scratch_alignment() - 1);
+  }
   /// A power of two, at least 1.
   uint64_t scratch_alignment() const { return prepared_.scratch_alignment; }
   /// Checked: operands in range, the output no larger than the input, MUST claimed at most once per output.
   std::span<const weir_alias> aliases() const { return {prepared_.aliases, prepared_.alias_count}; }
   /// WEIR_KERNEL_* of the record and of the prepared instance together.
   uint32_t flags() const { return flags_; }
-  /// At least 1.
+  /// At least 1, at most as many as the kernel was prepared for.
   uint64_t tiles() const { return prepared_.tiles > 1 ? prepared_.tiles : 1; }
   const KernelEntry& entry() const { return *entry_; }
 

@@ -12,6 +12,15 @@ namespace weir::plan {
 using kernel::ArgOfOperand;
 using kernel::Masked;
 
+namespace {
+
+/// Below, waking other threads and waiting for them costs what they save.
+constexpr double kTiledNanoseconds = 500e3;
+/// For all tiles of a call together.
+constexpr uint64_t kMostTileScratch = uint64_t{16} << 20;
+
+}  // namespace
+
 Result<Builder::Operands> Builder::Gather() {
   const graph::StepNode& node = Current();
   Result<op::Signature> signature = op::Expand(node.source->attrs());
@@ -92,15 +101,20 @@ Result<bool> Builder::TryPrepared(const kernel::KernelEntry& entry, const weir_n
   }
   Result<weir_device*> open = DeviceOf(current_)->Open();
   if (!open.ok()) return Fail(open.status());
-  Result<std::unique_ptr<kernel::PreparedKernel>> prepared =
-      kernel::PreparedKernel::Make(entry, node, operands.input_specs, operands.output_specs, *open);
+  const std::span<const kernel::OperandSpec> in = operands.input_specs, out = operands.output_specs;
+  next_ns_ = DeclaredNanoseconds(entry, node, in, out, true, *DeviceOf(current_));
+  const auto prepare = [&](uint64_t tiles) { return kernel::PreparedKernel::Make(entry, node, in, out, *open, tiles); };
+  const bool cut = next_ns_ >= kTiledNanoseconds && !DeviceOf(current_)->has_streams();
+  Result<std::unique_ptr<kernel::PreparedKernel>> prepared = prepare(cut ? options_.max_tiles : 1);
+  const bool whole = prepared.ok() && (*prepared)->tiles() > 1 &&
+                     ((*prepared)->tile_scratch_bytes() * (*prepared)->tiles() > kMostTileScratch ||
+                      ((*prepared)->flags() & WEIR_KERNEL_STATEFUL) != 0);
+  if (whole) prepared = prepare(1);
   if (!prepared.ok()) {
     if (prepared.status().code() == Code::kUnimplemented) return false;
     return Fail(prepared.status());
   }
   WEIR_ASSIGN(const std::vector<int> inputs, MoveInputs(record, operands));
-  const std::span<const kernel::OperandSpec> in = operands.input_specs, out = operands.output_specs;
-  next_ns_ = DeclaredNanoseconds(entry, node, in, out, true, *DeviceOf(current_));
   WEIR_TRY(Bind(std::move(*prepared), inputs, operands));
   return true;
 }
@@ -163,7 +177,7 @@ Status Builder::Bind(std::unique_ptr<kernel::PreparedKernel> kernel, const std::
       Storage scratch;
       const int device_space = SpaceOf(placement_.device_of[static_cast<size_t>(current_)]);
       scratch.space = device_space;
-      scratch.bytes = kernel->scratch_bytes();
+      scratch.bytes = kernel->tile_scratch_bytes() * kernel->tiles();
       Value value;
       value.dtype = DType::kUint8;
       value.shape_known = true;
@@ -171,7 +185,9 @@ Status Builder::Bind(std::unique_ptr<kernel::PreparedKernel> kernel, const std::
       value.storage = AddStorage(std::move(scratch));
       outputs.push_back(AddValue(std::move(value)));
     }
-    const Opcode plain = DeviceOf(current_)->has_streams() ? Opcode::kStreamKernel : Opcode::kKernel;
+    const Opcode plain = DeviceOf(current_)->has_streams() ? Opcode::kStreamKernel
+                         : kernel->tiles() > 1             ? Opcode::kTiledKernel
+                                                           : Opcode::kKernel;
     Instruction& instruction = Emit(locks.empty() && !serialized ? plain : Opcode::kLockedKernel, inputs, outputs);
     instruction.space = static_cast<int16_t>(SpaceOf(placement_.device_of[static_cast<size_t>(current_)]));
     instruction.fn = kernel->fn();

@@ -123,7 +123,8 @@ enum class Tier : uint8_t { kT0, kT2 };
 enum class Opcode : uint8_t {
   kKernel,         // fn over slots; the fast path
   kStreamKernel,   // the same, on a stream of the device whose memory is `space`
-  kLockedKernel,   // the same under variable locks, or serialized by the kernel's own mutex
+  kTiledKernel,    // the same in tiles, on several threads
+  kLockedKernel,   // the same, tiles or not, under variable locks, or serialized by the kernel's own mutex
   kCall,           // CallSpec number `detail` on tensors
   kReadVariable,   // variable -> owned storage
   kAssign,         // value -> variable
@@ -210,6 +211,8 @@ struct PlanOptions {
   kernel::NodeResources* node_resources = nullptr;
   /// Ops that may run at once; 1 = one after the other, but for those that block.
   int parallelism = 1;
+  /// Tiles that an op of at least half a millisecond may be cut into; 1 = none.
+  uint64_t max_tiles = 1;
   /// Measured times by which kernels are ranked where it has them; null = declared costs only.
   const kernel::Calibration* calibration = nullptr;
 };

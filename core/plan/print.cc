@@ -11,6 +11,8 @@ const char* Name(Opcode opcode) {
       return "kernel";
     case Opcode::kStreamKernel:
       return "launch";
+    case Opcode::kTiledKernel:
+      return "tiles";
     case Opcode::kLockedKernel:
       return "locked";
     case Opcode::kCall:

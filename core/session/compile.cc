@@ -125,6 +125,7 @@ Result<std::unique_ptr<execute::PlanRunner>> Compile(const CompileContext& conte
   plan_options.resources = &context.resources;
   plan_options.node_resources = &context.node_resources;
   plan_options.parallelism = context.parallelism;
+  plan_options.max_tiles = context.max_tiles;
   plan_options.calibration = context.calibration;
   WEIR_ASSIGN(std::unique_ptr<plan::ExecutionPlan> plan,
               plan::Build(plan_options, step, placement, subgraphs, request.feeds.size()));

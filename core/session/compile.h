@@ -30,6 +30,7 @@ struct CompileContext {
   kernel::ResourceScope& resources;
   kernel::NodeResources& node_resources;
   int parallelism = 1;                               // ops that may run at once
+  uint64_t max_tiles = 1;                            // into which an op may be cut
   const kernel::Calibration* calibration = nullptr;  // of SessionOptions::profile_file
   StatePlaces* places = nullptr;
 };

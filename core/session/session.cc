@@ -32,6 +32,9 @@ std::string KeyOf(std::span<const Feed> feeds, std::span<const std::string> fetc
   return key;
 }
 
+/// Some for each thread, so that a slow one holds nobody up for long.
+uint64_t MaxTiles(int threads) { return threads == 1 ? 1 : 4 * static_cast<uint64_t>(threads); }
+
 }  // namespace
 
 class Session::Impl {
@@ -46,6 +49,8 @@ class Session::Impl {
     if (!resources_) resources_ = std::make_shared<kernel::ResourceScope>();
     inter_op_ = options_.inter_op_parallelism_threads;
     if (inter_op_ <= 0) inter_op_ = kernel::ComputePool::Get().parallelism();
+    intra_op_ = options_.intra_op_parallelism_threads;
+    if (intra_op_ <= 0) intra_op_ = kernel::ComputePool::Get().parallelism();
   }
 
   Result<std::shared_ptr<Signature>> Find(std::span<const Feed> feeds, std::span<const std::string> fetches,
@@ -84,7 +89,7 @@ class Session::Impl {
     step.step_id = steps_.fetch_add(1, std::memory_order_relaxed) + 1;
     step.control = &control;
     step.inter_op = inter_op_;
-    step.intra_op = options_.intra_op_parallelism_threads;
+    step.intra_op = intra_op_;
     if (!options.trace || report == nullptr) return plan->runner->Run(feeds, fetches, step);
     execute::TapeTrace trace;
     step.trace = &trace;
@@ -148,7 +153,8 @@ class Session::Impl {
   }
 
   CompileContext Context() {
-    return {*runtime_, options_, *resources_, node_resources_, inter_op_, calibration_.get(), &state_places_};
+    return {*runtime_,           options_,           *resources_,   node_resources_, inter_op_,
+            MaxTiles(intra_op_), calibration_.get(), &state_places_};
   }
 
   Result<graph::StepRequest> RequestFor(const ResolvedNames& names, std::span<const Tensor> feeds) const {
@@ -231,6 +237,7 @@ class Session::Impl {
   std::string last_device_;  // a good one
   std::atomic<bool> closed_{false};
   int inter_op_ = 1;
+  int intra_op_ = 1;
   std::atomic<int64_t> steps_{0};
   mutable std::shared_mutex mutex_;  // protects the maps below
   std::unordered_map<std::string, std::shared_ptr<Signature>> by_key_;

@@ -19,7 +19,8 @@ constexpr double kTileFlops = 4e6;  // work of a tile: ten times what starting i
 /// oneDNN has two codes for products. Which one runs depends on shapes only.
 enum class Way {
   kGemm,    // its BLAS function: packs both operands
-  kMatMul,  // its primitive on b as it is: better for transposed b, which it copies into blocks, and for narrow b
+  kMatMul,  // its primitive on b as it is: better for transposed b, which it copies into blocks, narrow b, small
+            // products
   kPacked,  // its primitive on a constant b, brought into its own layout once
 };
 
@@ -28,7 +29,8 @@ Way WayOf(const Product& p, int64_t count, bool constant_b) {
   if (constant_b && count == 1) return Way::kPacked;
   const bool large = std::min({p.m, p.n, p.k}) > 640;
   const bool narrow = p.n <= 32 && !p.transpose_a;
-  return narrow || (p.transpose_b && !large) ? Way::kMatMul : Way::kGemm;
+  const bool small = !p.transpose_a && p.m >= 64 && p.m * p.n * p.k <= int64_t{1} << 25;
+  return narrow || small || (p.transpose_b && !large) ? Way::kMatMul : Way::kGemm;
 }
 
 /// What oneDNN takes for one product, in ns, on a core with this peak. Fitted to runs on AVX-512 cores.

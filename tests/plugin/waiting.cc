@@ -83,7 +83,31 @@ struct Fails {
   }
 };
 
+/// In tiles, each of which keeps its elements in its scratch for a while; a negative element fails its tile.
+struct InTiles {
+  int64_t n = 0;
+
+  int32_t Prepare(Prep& prep) {
+    n = prep.size(0);
+    prep.Tiles(static_cast<uint64_t>(n));
+    prep.Scratch(static_cast<uint64_t>(n) * sizeof(float));
+    return WEIR_OK;
+  }
+  template <class T>
+  int32_t Run(Env& env, View<const T> x, View<T> y, Scratch<char> scratch) const {
+    const auto [begin, end] = env.Range(n);
+    T* const kept = reinterpret_cast<T*>(scratch.data());
+    std::copy(x.data() + begin, x.data() + end, kept);
+    std::this_thread::sleep_for(200us);
+    std::copy(kept, kept + (end - begin), y.data() + begin);
+    const bool bad = std::any_of(kept, kept + (end - begin), [](T value) { return value < 0; });
+    return bad ? env.error().Fail(WEIR_OUT_OF_RANGE, "a negative element") : WEIR_OK;
+  }
+  static Cost Estimate(const Prep& prep) { return {.bytes = 8.0 * static_cast<double>(prep.size(0)), .whole_ns = 1e6}; }
+};
+
 void AddKernels(KernelTable& k) {
+  k.Add<InTiles>("Sqrt", Types<float>());
   k.Add<Meet>("Square", Types<float>());
   k.Add<Meet>("Neg", Types<float>());
   k.Add<Later>("Abs", Types<float>()).Flags(WEIR_KERNEL_ASYNC);

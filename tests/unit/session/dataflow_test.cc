@@ -79,6 +79,29 @@ TEST(Dataflow, OpsThatCompleteLaterHoldNoThreadOfThePool) {
   for (const Tensor& tensor : *got) EXPECT_TRUE(tensor.SameBits(Tensor::Vector<float>({1, 2})));
 }
 
+TEST(Dataflow, LargeOpsRunInTiles) {
+  std::vector<float> values(64);
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i);
+  const Tensor x = Tensor::Vector<float>(values);
+  values[40] = -1;
+  const Tensor negative = Tensor::Vector<float>(values);
+  const std::vector<NodeLine> nodes = {Placeholder("x", PartialShape::Of({64})), {"y", "Sqrt", {"x"}, kFloat}};
+  const std::vector<std::string> fetches = {"y:0"}, none;
+  for (const int threads : {1, 2, 4}) {
+    SessionOptions options;
+    options.intra_op_parallelism_threads = threads;
+    Fixture f(nodes, options, 1);
+    for (int run = 0; run < 5; ++run) {
+      const auto got = f.session->Run(std::vector<Feed>{{"x:0", x}}, fetches, none);
+      ASSERT_TRUE(got.ok()) << got.status().ToString();
+      EXPECT_TRUE((*got)[0].SameBits(x)) << threads;
+      const auto failed = f.session->Run(std::vector<Feed>{{"x:0", negative}}, fetches, none);
+      EXPECT_EQ(failed.status().code(), Code::kOutOfRange) << failed.status().ToString();
+      EXPECT_EQ(failed.status().node(), "y");
+    }
+  }
+}
+
 TEST(Dataflow, AsyncFailureNamesItsNode) {
   Fixture f({kX, {"a", "Sign", {"x"}, kFloat}, {"b", "Abs", {"a"}, kFloat}});
   const auto got = f.Run({"b:0"});
