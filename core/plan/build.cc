@@ -75,6 +75,7 @@ Result<std::unique_ptr<ExecutionPlan>> Builder::Run() {
   const bool streams = std::any_of(plan_->storages.begin(), plan_->storages.end(), [&](const Storage& storage) {
     return storage.space != kHostSpace && plan_->devices[static_cast<size_t>(storage.space)]->has_streams();
   });
+  FetchSwapped();
   if (!streams) CutTasks(step_, node_instructions_, notes_, options_.parallelism, shape_, *plan_);
   LayOutArena(shape_, *plan_);
   const std::vector<uint32_t> moved = FinishTape(shape_, *plan_);

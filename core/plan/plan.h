@@ -134,6 +134,7 @@ enum class Opcode : uint8_t {
   kRelease,        // drops the tensor of an owned storage
   kMove,           // value -> value of the same shape in the same space
   kMoveBytes,      // the same where it is a copy of `detail` bytes between host memory that registers point to
+  kSwap,           // its two outputs change places in memory, and values with them
   kMerge,          // inputs -> the one whose guard (list `detail`) is set, and its position
   kGuard,          // guard step `detail`
   kSkip,           // jump `detail` when its guard is 0
@@ -178,6 +179,7 @@ struct ExecutionPlan {
   std::vector<Storage> storages;
   std::vector<std::vector<uint32_t>> storage_slots;  // slots to point at a storage once its address is known
   std::vector<uint64_t> arena_bytes;                 // by space + 1
+  std::vector<uint64_t> live_bytes;  // of them in use at once, at most, along the tape: no arena for it is smaller
   std::vector<VariableUse> variables;
   std::vector<Lock> locks;
   std::vector<CallSpec> calls;
