@@ -272,14 +272,18 @@ Status Builder::CarryVariables(int frame, std::vector<int>* go_on) {
         return Fail(Unimplemented("loop variable '{}' would change which variable it refers to", node.name()));
       }
       WEIR_ASSIGN(from, Located(from, plan_->storages[static_cast<size_t>(StorageOf(to))].space));
-      moves.push_back({from, to, guard_, merge, false});
+      moves.push_back({from, to, guard_, merge, false, false});
     }
   }
   if (guards_.structured[static_cast<size_t>(frame)]) FindSwaps(&moves);
   for (Carried& move : moves) {
-    const auto overwrites = [&](const Carried& other) { return StorageOf(other.to) == StorageOf(move.from); };
-    const Storage& given = plan_->storages[static_cast<size_t>(StorageOf(move.from))];
-    const bool shared = given.home == Storage::Home::kBound || std::any_of(moves.begin(), moves.end(), overwrites);
+    const int from = StorageOf(move.from), to = StorageOf(move.to);
+    const Storage& given = plan_->storages[static_cast<size_t>(from)];
+    const bool bound = given.home == Storage::Home::kBound;
+    const auto overwrites = [&](const Carried& other) { return StorageOf(other.to) == from; };
+    const auto takes_place = [&](const Carried& other) { return other.swaps && StorageOf(other.from) == to; };
+    const bool shared = bound || std::any_of(moves.begin(), moves.end(), overwrites) ||
+                        std::any_of(moves.begin(), moves.end(), takes_place);
     if (move.swaps || !shared) continue;
     const Value& value = plan_->values[static_cast<size_t>(move.from)];
     const PartialShape shape = value.shape_known ? PartialShape(value.shape) : PartialShape();
@@ -288,6 +292,7 @@ Status Builder::CarryVariables(int frame, std::vector<int>* go_on) {
     Under(move.guard);
     EmitMove(move.from, kept);
     move.from = kept;
+    move.swaps = move.may_swap;
   }
   for (const Carried& move : moves) {
     if (move.swaps) continue;
@@ -300,30 +305,24 @@ Status Builder::CarryVariables(int frame, std::vector<int>* go_on) {
 }
 
 void Builder::FindSwaps(std::vector<Carried>* moves) {
-  const int first_made_here = open_loops_.back().first_storage;
-  std::map<int, int> users;           // storage -> moves that would take its place
-  std::map<int, Carried*> variables;  // storage of a loop variable -> its move
+  std::map<int, int> users;                 // storage -> moves that would take its place
+  std::map<int, const Carried*> variables;  // storage of a loop variable -> its move
   for (Carried& move : *moves) {
-    const int from = StorageOf(move.from), to = StorageOf(move.to);
-    const Storage& a = plan_->storages[static_cast<size_t>(from)];
-    const Storage& b = plan_->storages[static_cast<size_t>(to)];
-    const bool placed = a.home == Storage::Home::kArena && b.home == Storage::Home::kArena;
-    const bool alike =
-        a.space == b.space && a.bytes == b.bytes &&
-        plan_->values[static_cast<size_t>(move.from)].shape == plan_->values[static_cast<size_t>(move.to)].shape;
-    variables[to] = &move;
-    move.swaps = placed && alike && b.bytes >= kWorthSwapping && move.guard == moves->front().guard;
-    move.swaps = move.swaps && ++users[from] == 1;
+    const Value& from = plan_->values[static_cast<size_t>(move.from)];
+    const Value& to = plan_->values[static_cast<size_t>(move.to)];
+    const Storage& given = plan_->storages[static_cast<size_t>(from.storage)];
+    const Storage& target = plan_->storages[static_cast<size_t>(to.storage)];
+    const bool alike = target.home == Storage::Home::kArena && from.shape_known && from.shape == to.shape;
+    variables[to.storage] = &move;
+    move.may_swap = alike && target.bytes >= kWorthSwapping && move.guard == moves->front().guard;
+    move.swaps = move.may_swap && given.home == Storage::Home::kArena && given.bytes == target.bytes &&
+                 given.space == target.space && ++users[from.storage] == 1;
   }
-  for (bool changed = true; changed;) {  // a variable gives its place away only when it gets another one
-    changed = false;
-    for (Carried& move : *moves) {
-      const int from = StorageOf(move.from);
-      const auto variable = variables.find(from);
-      const bool free = variable == variables.end() ? from >= first_made_here : variable->second->swaps;
-      changed = changed || (move.swaps && !free);
-      move.swaps = move.swaps && free;
-    }
+  const int first_made_here = open_loops_.back().first_storage;
+  for (Carried& move : *moves) {  // a variable gives its place away only when it gets another one
+    const int from = StorageOf(move.from);
+    const auto variable = variables.find(from);
+    move.swaps = move.swaps && (variable == variables.end() ? from >= first_made_here : variable->second->may_swap);
   }
 }
 

@@ -63,7 +63,8 @@ class Builder {
     int from, to;  // values
     int guard;
     graph::NodeId merge;
-    bool swaps;  // the two change places; else bytes are copied
+    bool may_swap;  // where the new value lies in a place that nobody needs any more
+    bool swaps;     // the two change places; else bytes are copied
   };
   Status CarryVariables(int frame, std::vector<int>* go_on);
   void FindSwaps(std::vector<Carried>* moves);
