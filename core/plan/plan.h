@@ -8,6 +8,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/status.h"
@@ -163,11 +164,11 @@ struct Slot {
   int value = -1;
 };
 
-/// Where a node of the step went.
+/// Where a node of the step went. The names are those of the graph and of the plan's placement.
 struct PlacedNode {
-  std::string name;
-  std::string op;
-  std::string device;  // full name
+  std::string_view name;
+  std::string_view op;
+  std::string_view device;  // full name
 };
 
 /// Immutable after Build but for the states inside STATEFUL kernels; shared by concurrent runs.

@@ -191,7 +191,7 @@ class Session::Impl {
     report->live_bytes = std::accumulate(plan.live_bytes.begin(), plan.live_bytes.end(), uint64_t{0});
     if (!options.collect_nodes) return;
     report->executed_nodes.clear();
-    for (const plan::PlacedNode& node : plan.placed_nodes) report->executed_nodes.push_back(node.name);
+    for (const plan::PlacedNode& node : plan.placed_nodes) report->executed_nodes.emplace_back(node.name);
   }
 
   /// One line per node in TensorFlow's form, for nodes that are new or moved; warnings that are new; the summary.
@@ -203,7 +203,7 @@ class Session::Impl {
     }
     if (options_.log_device_placement) {
       for (const plan::PlacedNode& node : plan.placed_nodes) {
-        std::string& logged = logged_[node.name];
+        std::string& logged = logged_[std::string(node.name)];
         if (logged == node.device) continue;
         logged = node.device;
         text += fmt::format("{}: ({}): {}\n", node.name, node.op, node.device);

@@ -39,7 +39,9 @@ class Compiled {
   }
 
   PlanRunner& runner() { return *runner_; }
-  Status Run(const std::vector<Tensor>& feeds, std::vector<Tensor>* fetches) { return runner_->Run(feeds, fetches); }
+  Status Run(const std::vector<Tensor>& feeds, std::vector<Tensor>* fetches, const StepArgs& step = {}) {
+    return runner_->Run(feeds, fetches, step);
+  }
   uint64_t host_bytes() const { return runner_->plan().host_device->memory_use().in_use; }
 
  private:
