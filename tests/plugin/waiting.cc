@@ -103,7 +103,7 @@ void AddKernels(KernelTable& k) {
   k.Add<LaterFails>("Sign", Types<float>()).Flags(WEIR_KERNEL_ASYNC);
   k.Add<UntilCancelled>("Exp", Types<float>());
   k.Add<Fails>("Log", Types<float>());
-  k.Unary<Addresses>("Invert", Types<int64_t>());
+  k.Unary<Addresses>("Round", Types<int64_t>());
 }
 
 }  // namespace

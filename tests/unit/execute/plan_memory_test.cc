@@ -86,7 +86,8 @@ void CompareTiers(Step* first, Step* second) {
   ASSERT_EQ(one.runner().plan().tier, plan::Tier::kT0);
   ASSERT_EQ(plan.tier, plan::Tier::kT2);
   uint64_t all = 0;
-  for (const plan::Storage& storage : plan.storages) all += storage.home == plan::Storage::Home::kArena ? storage.bytes : 0;
+  for (const plan::Storage& storage : plan.storages)
+    all += storage.home == plan::Storage::Home::kArena ? storage.bytes : 0;
   EXPECT_LT(plan.arena_bytes[0], all / 2) << "memory is used again";
   const std::vector<Tensor> values = Values(first->feeds);
   std::vector<Tensor> expected, fetched;
