@@ -4,6 +4,7 @@
 
 #include <exception>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include "core/base/status.h"
@@ -33,16 +34,24 @@ int32_t Report(weir_error* error, int32_t code, std::string_view text) noexcept;
 int32_t Report(weir_error* error, const Status& status) noexcept;
 
 /// Calls `call(weir_error*)`, which calls into a plugin and returns its code. An exception that the plugin lets escape
-/// becomes Internal.
-template <class Call>
-Status CallPlugin(std::string_view what, Call&& call) {
+/// becomes Internal. `what` names the call in an error: a text, or a function that makes it.
+template <class What, class Call>
+Status CallPlugin(const What& what, Call&& call) {
+  const auto name = [&what] {
+    if constexpr (std::is_invocable_v<What>) {
+      return what();
+    } else {
+      return std::string_view(what);
+    }
+  };
   ErrorRecord record;
   try {
-    return record.ToStatus(std::forward<Call>(call)(record.get()), what);
+    const int32_t code = std::forward<Call>(call)(record.get());
+    return code == WEIR_OK ? Status() : record.ToStatus(code, name());
   } catch (const std::exception& e) {
-    return Internal("{} let an exception escape: {}", what, e.what());
+    return Internal("{} let an exception escape: {}", name(), e.what());
   } catch (...) {
-    return Internal("{} let an exception escape", what);
+    return Internal("{} let an exception escape", name());
   }
 }
 

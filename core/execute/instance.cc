@@ -119,6 +119,7 @@ Status PlanRunner::Instance::LayOut() {
   }
   for (size_t s = 0; s < plan_.storages.size(); ++s) {
     const Storage& storage = plan_.storages[s];
+    offsets_.push_back(storage.offset);
     weir_reg from{};
     if (storage.home == Storage::Home::kConstant) {
       from = RegisterOf(storage.constant, nullptr);
@@ -265,6 +266,9 @@ Status PlanRunner::Instance::Special(Worker& worker, const Instruction& instruct
       return Status();
     case Opcode::kMove:
       return At(instruction, Move(instruction));
+    case Opcode::kSwap:
+      Swap(instruction);
+      return Status();
     case Opcode::kMerge:
       Merge(instruction);
       return Status();
@@ -314,7 +318,8 @@ Result<Tensor> PlanRunner::Instance::TensorOf(const Value& value) const {
     return value.shape_known && !(tensor.shape() == value.shape) ? tensor.Reshaped(value.shape) : tensor;
   }
   if (storage.home == Storage::Home::kArena) {
-    return Tensor::Over(value.dtype, value.shape, arenas_[static_cast<size_t>(storage.space + 1)], storage.offset);
+    return Tensor::Over(value.dtype, value.shape, arenas_[static_cast<size_t>(storage.space + 1)],
+                        offsets_[static_cast<size_t>(value.storage)]);
   }
   if (storage.home == Storage::Home::kVariable) {
     const plan::VariableUse& use = VariableAt(storage);

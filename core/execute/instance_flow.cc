@@ -64,6 +64,15 @@ void PlanRunner::Instance::MoveBytes(const Instruction& instruction) {
   }
 }
 
+void PlanRunner::Instance::Swap(const Instruction& instruction) {
+  const int a = ValueOf(instruction, 0).storage, b = ValueOf(instruction, 1).storage;
+  const weir_reg at_a = registers_[instruction.first_slot], at_b = registers_[instruction.first_slot + 1];
+  std::swap(offsets_[static_cast<size_t>(a)], offsets_[static_cast<size_t>(b)]);
+  std::swap(tensors_[static_cast<size_t>(a)], tensors_[static_cast<size_t>(b)]);
+  Point(a, at_b);
+  Point(b, at_a);
+}
+
 Status PlanRunner::Instance::Move(const Instruction& instruction) {
   const Value& from = ValueOf(instruction, 0);
   const Value& to = ValueOf(instruction, 1);

@@ -60,6 +60,7 @@ class PlanRunner::Instance {
   void MoveBytes(const Instruction& instruction);
   /// A kernel that runs in tiles, on as many threads as the step allows for one op.
   Status Tiles(const Worker& worker, const Instruction& instruction);
+  void Swap(const Instruction& instruction);
   void Merge(const Instruction& instruction);
   void SetGuard(const Instruction& instruction);
   Result<Tensor> Fetch(const Instruction& instruction);
@@ -95,6 +96,7 @@ class PlanRunner::Instance {
   const plan::ExecutionPlan& plan_;
   std::vector<weir_reg> registers_;              // by slot
   std::vector<std::shared_ptr<Buffer>> arenas_;  // by space + 1
+  std::vector<uint64_t> offsets_;                // by storage: in its arena, after the exchanges so far
   std::vector<Tensor> tensors_;                  // by storage: what feeds, calls and fetches hold during a run
   std::span<const Tensor> feeds_;                // of this run, borrowed; copies of misaligned ones are in tensors_
   std::vector<int> transient_;                   // storages to empty at the end of a run

@@ -25,6 +25,7 @@ bool IsWork(plan::Opcode opcode) {
     case plan::Opcode::kRelease:
     case plan::Opcode::kMove:
     case plan::Opcode::kMoveBytes:
+    case plan::Opcode::kSwap:
     case plan::Opcode::kMerge:
     case plan::Opcode::kGuard:
     case plan::Opcode::kSkip:

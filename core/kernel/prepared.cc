@@ -2,7 +2,7 @@
 
 #include <bit>
 #include <cmath>
-#include <deque>
+#include <vector>
 
 namespace weir::kernel {
 namespace {
@@ -12,6 +12,8 @@ class PrepArgs {
  public:
   PrepArgs(const weir_node& node, std::span<const OperandSpec> inputs, std::span<const OperandSpec> outputs,
            weir_device* device, uint64_t max_tiles = 1) {
+    operands_.reserve(inputs.size() + outputs.size());  // what points into them stays valid
+    values_.reserve(operands_.capacity());
     AddAll(inputs, input_pointers_);
     AddAll(outputs, output_pointers_);
     args_.struct_size = sizeof(args_);
@@ -46,8 +48,8 @@ class PrepArgs {
     }
   }
 
-  std::deque<weir_operand> operands_;
-  std::deque<weir_tensor> values_;
+  std::vector<weir_operand> operands_;
+  std::vector<weir_tensor> values_;
   std::vector<const weir_operand*> input_pointers_;
   std::vector<const weir_operand*> output_pointers_;
   weir_prep_args args_{};
@@ -87,8 +89,9 @@ Status CheckPrepared(const weir_prepared& prepared, std::span<const OperandSpec>
   return {};
 }
 
-std::string Called(const KernelEntry& entry, std::string_view call) {
-  return fmt::format("{} of kernel {} ({})", call, Text(entry.record->op), entry.file);
+/// Says which call it was, when somebody asks.
+auto Called(const KernelEntry& entry, std::string_view call) {
+  return [&entry, call] { return fmt::format("{} of kernel {} ({})", call, Text(entry.record->op), entry.file); };
 }
 
 }  // namespace
@@ -115,7 +118,7 @@ Result<std::unique_ptr<PreparedKernel>> PreparedKernel::Make(const KernelEntry& 
   if (prepared.scratch_alignment == 0) prepared.scratch_alignment = kBufferAlignment;
   kernel->flags_ = record->flags | prepared.flags;
   status = CheckPrepared(prepared, inputs, outputs, max_tiles);
-  if (!status.ok()) return status.Prepend(Called(entry, "prepare") + ": ").WithNode(name);
+  if (!status.ok()) return status.Prepend(Called(entry, "prepare")() + ": ").WithNode(name);
   return kernel;
 }
 
@@ -149,11 +152,11 @@ Result<weir_cost> Estimate(const KernelEntry& entry, const weir_node& node, std:
   bool known = false;
   for (const double figure : {cost.whole_ns, cost.flops, cost.bytes, cost.fixed_ns}) {
     if (figure < 0 || std::isinf(figure)) {
-      return Internal("{}: {} is no cost", Called(entry, "estimate"), figure).WithNode(name);
+      return Internal("{}: {} is no cost", Called(entry, "estimate")(), figure).WithNode(name);
     }
     known = known || !std::isnan(figure);
   }
-  if (!known) return Internal("{}: nothing but NaN", Called(entry, "estimate")).WithNode(name);
+  if (!known) return Internal("{}: nothing but NaN", Called(entry, "estimate")()).WithNode(name);
   return cost;
 }
 

@@ -31,6 +31,10 @@ Builder::Builder(const PlanOptions& options, const graph::StepGraph& step, const
   value_of_.resize(step.nodes.size());
   for (size_t i = 0; i < step.nodes.size(); ++i) value_of_[i].assign(step.nodes[i].types.size(), -1);
   fetches_of_.resize(step.nodes.size());
+  plan_->instructions.reserve(step.nodes.size());
+  plan_->storages.reserve(step.nodes.size());
+  plan_->values.reserve(step.nodes.size());
+  plan_->placed_nodes.reserve(step.nodes.size());
   for (size_t i = 0; i < step.fetches.size(); ++i) {
     fetches_of_[static_cast<size_t>(step.fetches[i].node)].push_back(static_cast<int>(i));
   }
@@ -75,6 +79,7 @@ Result<std::unique_ptr<ExecutionPlan>> Builder::Run() {
   const bool streams = std::any_of(plan_->storages.begin(), plan_->storages.end(), [&](const Storage& storage) {
     return storage.space != kHostSpace && plan_->devices[static_cast<size_t>(storage.space)]->has_streams();
   });
+  FetchSwapped();
   if (!streams) CutTasks(step_, node_instructions_, notes_, options_.parallelism, shape_, *plan_);
   LayOutArena(shape_, *plan_);
   const std::vector<uint32_t> moved = FinishTape(shape_, *plan_);
@@ -255,8 +260,9 @@ Status Builder::EmitNode() {
     return Status();
   }
   const int device = placement_.device_of[static_cast<size_t>(current_)];
-  plan_->placed_nodes.push_back({node.source->name(), node.source->op().name,
-                                 device < 0 ? std::string() : placement_.devices[static_cast<size_t>(device)]});
+  plan_->placed_nodes.push_back(
+      {node.source->name(), node.source->op().name,
+       device < 0 ? std::string_view() : plan_->placement.devices[static_cast<size_t>(device)]});
   switch (node.source->op().run_by) {
     case op::RunBy::kExecutor:
       return EmitFlow(graph::FlowOf(node));

@@ -15,6 +15,9 @@ using graph::StepNode;
 
 namespace {
 
+/// Loop variables of at least so many bytes change places with what they become; smaller ones are copied.
+constexpr uint64_t kWorthSwapping = 512;
+
 /// An output of this type still stands for the variable behind the input, not for its value.
 bool KeepsVariable(DType type) { return IsRef(type) || BaseType(type) == DType::kResource; }
 
@@ -208,6 +211,7 @@ Status Builder::BeginLoop(int frame) {
   open_loops_.push_back(std::move(loop));
   for (const NodeId merge : merges_of_[f]) WEIR_TRY(EnterVariable(merge));
   open_loops_.back().first = static_cast<uint32_t>(plan_->instructions.size());
+  open_loops_.back().first_storage = static_cast<int>(plan_->storages.size());
   return Status();
 }
 
@@ -248,15 +252,8 @@ Status Builder::EnterVariable(NodeId merge) {
 }
 
 Status Builder::CarryVariables(int frame, std::vector<int>* go_on) {
-  const std::vector<NodeId>& merges = merges_of_[static_cast<size_t>(frame)];
-  const auto storage_of = [&](int value) { return plan_->values[static_cast<size_t>(value)].storage; };
-  struct Carried {
-    int from, to, guard;
-  };
   std::vector<Carried> moves;
-  std::vector<int> variables;
-  for (const NodeId merge : merges) variables.push_back(storage_of(ValueAt({merge, 0})));
-  for (const NodeId merge : merges) {
+  for (const NodeId merge : merges_of_[static_cast<size_t>(frame)]) {
     current_ = merge;
     const StepNode& node = Current();
     for (size_t i = 0; i < node.inputs.size(); ++i) {
@@ -270,29 +267,101 @@ Status Builder::CarryVariables(int frame, std::vector<int>* go_on) {
       if (node.types.size() > 1) {
         EmitMove(AddConstant(Tensor::Scalar<int32_t>(static_cast<int32_t>(i))), ValueAt({merge, 1}));
       }
-      if (storage_of(from) == storage_of(to)) continue;
+      if (StorageOf(from) == StorageOf(to)) continue;
       if (IsVariable(to) || IsVariable(from)) {
         return Fail(Unimplemented("loop variable '{}' would change which variable it refers to", node.name()));
       }
-      WEIR_ASSIGN(from, Located(from, plan_->storages[static_cast<size_t>(storage_of(to))].space));
-      const Storage& given = plan_->storages[static_cast<size_t>(storage_of(from))];
-      const bool shared = given.home == Storage::Home::kBound ||
-                          std::find(variables.begin(), variables.end(), storage_of(from)) != variables.end();
-      if (shared) {  // another move may overwrite it first
-        const Value& value = plan_->values[static_cast<size_t>(from)];
-        const PartialShape shape = value.shape_known ? PartialShape(value.shape) : PartialShape();
-        const int kept = NewValue(value.dtype, shape, given.space, Placing::kPlanned);
-        EmitMove(from, kept);
-        from = kept;
-      }
-      moves.push_back({from, to, guard_});
+      WEIR_ASSIGN(from, Located(from, plan_->storages[static_cast<size_t>(StorageOf(to))].space));
+      moves.push_back({from, to, guard_, merge, false, false});
     }
   }
+  if (guards_.structured[static_cast<size_t>(frame)]) FindSwaps(&moves);
+  for (Carried& move : moves) {
+    const int from = StorageOf(move.from), to = StorageOf(move.to);
+    const Storage& given = plan_->storages[static_cast<size_t>(from)];
+    const bool bound = given.home == Storage::Home::kBound;
+    const auto overwrites = [&](const Carried& other) { return StorageOf(other.to) == from; };
+    const auto takes_place = [&](const Carried& other) { return other.swaps && StorageOf(other.from) == to; };
+    const bool shared = bound || std::any_of(moves.begin(), moves.end(), overwrites) ||
+                        std::any_of(moves.begin(), moves.end(), takes_place);
+    if (move.swaps || !shared) continue;
+    const Value& value = plan_->values[static_cast<size_t>(move.from)];
+    const PartialShape shape = value.shape_known ? PartialShape(value.shape) : PartialShape();
+    const int kept = NewValue(value.dtype, shape, given.space, Placing::kPlanned);
+    current_ = move.merge;
+    Under(move.guard);
+    EmitMove(move.from, kept);
+    move.from = kept;
+    move.swaps = move.may_swap;
+  }
   for (const Carried& move : moves) {
+    if (move.swaps) continue;
+    current_ = move.merge;
     Under(move.guard);
     EmitMove(move.from, move.to);
   }
+  EmitSwaps(moves);
   return Status();
+}
+
+void Builder::FindSwaps(std::vector<Carried>* moves) {
+  std::map<int, int> users;                 // storage -> moves that would take its place
+  std::map<int, const Carried*> variables;  // storage of a loop variable -> its move
+  for (Carried& move : *moves) {
+    const Value& from = plan_->values[static_cast<size_t>(move.from)];
+    const Value& to = plan_->values[static_cast<size_t>(move.to)];
+    const Storage& given = plan_->storages[static_cast<size_t>(from.storage)];
+    const Storage& target = plan_->storages[static_cast<size_t>(to.storage)];
+    const bool alike = target.home == Storage::Home::kArena && from.shape_known && from.shape == to.shape;
+    variables[to.storage] = &move;
+    move.may_swap = alike && target.bytes >= kWorthSwapping && move.guard == moves->front().guard;
+    move.swaps = move.may_swap && given.home == Storage::Home::kArena && given.bytes == target.bytes &&
+                 given.space == target.space && ++users[from.storage] == 1;
+  }
+  const int first_made_here = open_loops_.back().first_storage;
+  for (Carried& move : *moves) {  // a variable gives its place away only when it gets another one
+    const int from = StorageOf(move.from);
+    const auto variable = variables.find(from);
+    move.swaps = move.swaps && (variable == variables.end() ? from >= first_made_here : variable->second->may_swap);
+  }
+}
+
+void Builder::EmitSwaps(const std::vector<Carried>& moves) {
+  std::map<int, int> at, was;  // by storage, as values: where its content is now; whose content it has now
+  for (const Carried& move : moves) {
+    if (!move.swaps) continue;
+    const int from = at.try_emplace(StorageOf(move.from), move.from).first->second;
+    if (StorageOf(from) == StorageOf(move.to)) continue;
+    current_ = move.merge;
+    Under(move.guard);
+    Emit(Opcode::kSwap, {}, {from, move.to});
+    const int lost = was.try_emplace(StorageOf(move.to), move.to).first->second;
+    at[StorageOf(lost)] = from;
+    was[StorageOf(from)] = lost;
+    at[StorageOf(move.from)] = move.to;
+    was[StorageOf(move.to)] = move.from;
+  }
+}
+
+void Builder::FetchSwapped() {
+  std::vector<uint32_t> swaps;
+  for (const Instruction& instruction : plan_->instructions) {
+    if (instruction.opcode == Opcode::kSwap) swaps.push_back(instruction.first_slot);
+  }
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (const uint32_t slot : swaps) {
+      Storage& one = plan_->storages[static_cast<size_t>(StorageOf(plan_->slots[slot].value))];
+      Storage& other = plan_->storages[static_cast<size_t>(StorageOf(plan_->slots[slot + 1].value))];
+      if (one.home == other.home) continue;
+      changed = true;
+      Storage& left = one.home == Storage::Home::kFresh ? other : one;
+      const Storage& fetched = one.home == Storage::Home::kFresh ? one : other;
+      left.home = fetched.home;
+      left.dtype = fetched.dtype;
+      left.shape = fetched.shape;
+    }
+  }
 }
 
 Status Builder::EndLoop(int frame) {

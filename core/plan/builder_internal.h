@@ -58,7 +58,19 @@ class Builder {
   Status BeginLoop(int frame);
   Status EnterVariable(graph::NodeId merge);
   Status EndLoop(int frame);
+  /// What a loop variable becomes in the next iteration.
+  struct Carried {
+    int from, to;  // values
+    int guard;
+    graph::NodeId merge;
+    bool may_swap;  // where the new value lies in a place that nobody needs any more
+    bool swaps;     // the two change places; else bytes are copied
+  };
   Status CarryVariables(int frame, std::vector<int>* go_on);
+  void FindSwaps(std::vector<Carried>* moves);
+  void EmitSwaps(const std::vector<Carried>& moves);
+  /// What changes places with something that is fetched is memory of the same kind.
+  void FetchSwapped();
   /// Instructions emitted from now on run under `guard`.
   void Under(int guard);
   /// Makes sure that the byte of `guard` is set by then.
@@ -71,6 +83,7 @@ class Builder {
   int SpaceOf(int device) const;
   device::Device* DeviceOf(graph::NodeId id) const;
   int AddStorage(Storage storage);
+  int StorageOf(int value) const { return plan_->values[static_cast<size_t>(value)].storage; }
   int AddValue(Value value);
   int AddConstant(const Tensor& tensor);
   int NewValue(DType dtype, const PartialShape& shape, int space, Placing placing);
@@ -119,9 +132,10 @@ class Builder {
   };
   /// A loop whose end has not come yet.
   struct OpenLoop {
-    int base = 0;        // the guard that the whole loop runs under
-    int skip = -1;       // the jump over it
-    uint32_t first = 0;  // its first instruction
+    int base = 0;           // the guard that the whole loop runs under
+    int skip = -1;          // the jump over it
+    uint32_t first = 0;     // its first instruction
+    int first_storage = 0;  // of those made inside
     std::vector<bool> ready;
     std::vector<graph::NodeId> exits;
   };

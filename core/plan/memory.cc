@@ -1,10 +1,13 @@
-#include "core/plan/memory_internal.h"
-
+// Where the values of a plan lie: first which of them lie in one place, then the places.
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <numeric>
 #include <set>
 #include <utility>
+
+#include "core/plan/lifetimes_internal.h"
+#include "core/plan/memory_internal.h"
 
 namespace weir::plan {
 namespace {
@@ -13,295 +16,296 @@ constexpr uint64_t kAlignment = kBufferAlignment;
 
 uint64_t RoundUp(uint64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
-/// Free ranges of an unbounded address space; the high-water mark is the size of the arena.
+/// A range in which values lie one after the other, each in the place of the one before.
+struct Block {
+  uint64_t bytes = 0;
+  Lifetime life;  // from the first value's begin to the last one's end
+  std::vector<int> storages;
+};
+
+/// Free ranges of an unbounded address space, each with the tasks that may still use it; the high-water mark is what
+/// all that was taken needs.
 class FreeRanges {
  public:
-  uint64_t Take(uint64_t bytes) {
-    const auto fit = by_size_.lower_bound({bytes, 0});
-    if (fit == by_size_.end()) {
-      uint64_t offset = end_;
-      if (!by_offset_.empty()) {  // a free range at the very end grows
-        const auto last = std::prev(by_offset_.end());
-        if (last->first + last->second == end_) {
-          offset = last->first;
-          by_size_.erase({last->second, last->first});
-          by_offset_.erase(last);
-        }
-      }
-      end_ = offset + bytes;
-      return offset;
+  explicit FreeRanges(const TaskOrder& order) : order_(order) {}
+
+  uint64_t Take(uint64_t bytes, const Lifetime& life) {
+    int tries = 0;
+    auto fit = by_size_.lower_bound({bytes, 0});
+    while (fit != by_size_.end() && tries < kMostTries && !FreeFor(life, fit->second)) {
+      ++fit;
+      ++tries;
     }
+    if (fit == by_size_.end() || tries == kMostTries) return TakeAtTheEnd(bytes, life);
     const auto [size, offset] = *fit;
-    by_size_.erase(fit);
-    by_offset_.erase(offset);
-    if (size > bytes) Insert(offset + bytes, size - bytes);
+    Range rest = std::move(by_offset_.at(offset));
+    Remove(by_offset_.find(offset));
+    if (size > bytes) Insert(offset + bytes, {size - bytes, std::move(rest.users)});
     return offset;
   }
 
-  void Give(uint64_t offset, uint64_t bytes) {
-    auto next = by_offset_.lower_bound(offset);
-    if (next != by_offset_.end() && offset + bytes == next->first) {
-      bytes += next->second;
-      by_size_.erase({next->second, next->first});
-      next = by_offset_.erase(next);
+  void Give(uint64_t offset, uint64_t bytes, std::vector<uint32_t> users) {
+    const auto next = by_offset_.lower_bound(offset);
+    if (next != by_offset_.end() && offset + bytes == next->first && Join(next->second.users, &users)) {
+      bytes += next->second.bytes;
+      Remove(next);
     }
-    if (next != by_offset_.begin()) {
-      const auto before = std::prev(next);
-      if (before->first + before->second == offset) {
+    const auto after = by_offset_.lower_bound(offset);
+    if (after != by_offset_.begin()) {
+      const auto before = std::prev(after);
+      if (before->first + before->second.bytes == offset && Join(before->second.users, &users)) {
         offset = before->first;
-        bytes += before->second;
-        by_size_.erase({before->second, before->first});
-        by_offset_.erase(before);
+        bytes += before->second.bytes;
+        Remove(before);
       }
     }
-    Insert(offset, bytes);
+    Insert(offset, {bytes, std::move(users)});
   }
 
   uint64_t end() const { return end_; }
 
  private:
-  void Insert(uint64_t offset, uint64_t bytes) {
-    by_offset_.emplace(offset, bytes);
-    by_size_.emplace(bytes, offset);
+  static constexpr int kMostTries = 32;
+  static constexpr size_t kMostUsers = 16;
+  struct Range {
+    uint64_t bytes = 0;
+    std::vector<uint32_t> users;
+  };
+  using Ranges = std::map<uint64_t, Range>;
+
+  bool FreeFor(const Lifetime& life, uint64_t offset) const {
+    return life.ordered && order_.AllBefore(by_offset_.at(offset).users, life.begin);
   }
-  std::map<uint64_t, uint64_t> by_offset_;
+
+  uint64_t TakeAtTheEnd(uint64_t bytes, const Lifetime& life) {
+    uint64_t offset = end_;
+    if (!by_offset_.empty()) {  // a free range at the very end grows
+      const auto last = std::prev(by_offset_.end());
+      const bool at_the_end = last->first + last->second.bytes == end_ && last->second.bytes < bytes;
+      if (at_the_end && FreeFor(life, last->first)) {
+        offset = last->first;
+        Remove(last);
+      }
+    }
+    end_ = offset + bytes;
+    return offset;
+  }
+
+  /// Two neighbours become one where few tasks use them.
+  bool Join(const std::vector<uint32_t>& more, std::vector<uint32_t>* users) const {
+    if (more == *users) return true;
+    std::vector<uint32_t> both;
+    std::set_union(users->begin(), users->end(), more.begin(), more.end(), std::back_inserter(both));
+    both = order_.Latest(both);
+    if (both.size() > kMostUsers) return false;
+    *users = std::move(both);
+    return true;
+  }
+
+  void Insert(uint64_t offset, Range range) {
+    by_size_.emplace(range.bytes, offset);
+    by_offset_.emplace(offset, std::move(range));
+  }
+  void Remove(Ranges::iterator range) {
+    by_size_.erase({range->second.bytes, range->first});
+    by_offset_.erase(range);
+  }
+
+  const TaskOrder& order_;
+  Ranges by_offset_;
   std::set<std::pair<uint64_t, uint64_t>> by_size_;
   uint64_t end_ = 0;
 };
 
-uint32_t SlotCount(const ExecutionPlan& plan, size_t i) {
-  const Instruction& instruction = plan.instructions[i];
-  const size_t end = i + 1 < plan.instructions.size() ? plan.instructions[i + 1].first_slot : plan.slots.size();
-  return static_cast<uint32_t>(end) - instruction.first_slot;
-}
+/// Gives blocks of one space, in the order in which they begin, their offsets.
+class Placer {
+ public:
+  Placer(const std::vector<Block>& blocks, std::vector<size_t> indices, const TaskOrder& order)
+      : blocks_(blocks), indices_(std::move(indices)), order_(order) {}
 
-int StorageOf(const ExecutionPlan& plan, uint32_t slot) {
-  const int value = plan.slots[slot].value;
-  return value < 0 ? -1 : plan.values[static_cast<size_t>(value)].storage;
-}
+  /// Offsets by position in `indices`, and the bytes that they span. `floor` is a span that no layout goes below.
+  std::vector<uint64_t> Run(uint64_t floor, uint64_t* span) {
+    std::vector<uint64_t> best(indices_.size(), 0);
+    std::vector<size_t> all(indices_.size());
+    std::iota(all.begin(), all.end(), size_t{0});
+    *span = AlongTape(all, 0, &best);
+    if (*span <= floor) return best;
+    std::vector<uint64_t> other(indices_.size(), 0);
+    const uint64_t other_span = BySize(all, &other);
+    if (other_span >= *span) return best;
+    *span = other_span;
+    return other;
+  }
 
-/// First and last instruction that touch each storage; -1 for none.
-struct Uses {
-  std::vector<int64_t> first;
-  std::vector<int64_t> last;
+ private:
+  /// Comparing every block with every other takes its time: so many of the largest ones.
+  static constexpr size_t kMostCompared = 2048;
+
+  const Block& At(size_t i) const { return blocks_[indices_[i]]; }
+
+  /// Best fit, O(n log n). Returns the end.
+  uint64_t AlongTape(const std::vector<size_t>& which, uint64_t base, std::vector<uint64_t>* offsets) const {
+    FreeRanges ranges(order_);
+    std::vector<std::pair<int64_t, size_t>> ends;
+    for (const size_t i : which) ends.emplace_back(At(i).life.last, i);
+    std::sort(ends.begin(), ends.end());
+    size_t ended = 0;
+    for (const size_t i : which) {
+      for (; ended < ends.size() && ends[ended].first < At(i).life.first; ++ended) {
+        const size_t gone = ends[ended].second;
+        if (!At(gone).life.endless) ranges.Give((*offsets)[gone] - base, At(gone).bytes, At(gone).life.ends);
+      }
+      (*offsets)[i] = base + ranges.Take(At(i).bytes, At(i).life);
+    }
+    return base + ranges.end();
+  }
+
+  /// The largest first, each into the smallest gap between those that are in use with it; small ones beyond
+  /// kMostCompared behind the others. Returns the end.
+  uint64_t BySize(std::vector<size_t> which, std::vector<uint64_t>* offsets) const {
+    std::stable_sort(which.begin(), which.end(), [&](size_t a, size_t b) { return At(a).bytes > At(b).bytes; });
+    std::vector<size_t> placed;  // by offset
+    uint64_t end = 0;
+    for (const size_t i : std::vector<size_t>(
+             which.begin(), which.begin() + static_cast<ptrdiff_t>(std::min(which.size(), kMostCompared)))) {
+      uint64_t above = 0, best = UINT64_MAX, smallest = UINT64_MAX;
+      for (const size_t other : placed) {
+        if (Apart(At(i).life, At(other).life)) continue;
+        const uint64_t begin = (*offsets)[other];
+        if (begin > above && begin - above >= At(i).bytes && begin - above < smallest) {
+          best = above;
+          smallest = begin - above;
+        }
+        above = std::max(above, begin + At(other).bytes);
+      }
+      (*offsets)[i] = best == UINT64_MAX ? above : best;
+      end = std::max(end, (*offsets)[i] + At(i).bytes);
+      const auto behind = std::upper_bound(placed.begin(), placed.end(), i,
+                                           [&](size_t a, size_t b) { return (*offsets)[a] < (*offsets)[b]; });
+      placed.insert(behind, i);
+    }
+    if (which.size() <= kMostCompared) return end;
+    which.erase(which.begin(), which.begin() + static_cast<ptrdiff_t>(kMostCompared));
+    std::sort(which.begin(), which.end());
+    return AlongTape(which, end, offsets);
+  }
+
+  bool Apart(const Lifetime& a, const Lifetime& b) const {
+    return a.first < b.first ? Ended(a, b, order_) : Ended(b, a, order_);
+  }
+
+  const std::vector<Block>& blocks_;
+  const std::vector<size_t> indices_;
+  const TaskOrder& order_;
 };
 
-/// The memory of what a Merge may have chosen is in use for as long as the choice.
-void ExtendSources(const ExecutionPlan& plan, Uses& uses) {
-  for (size_t s = plan.storages.size(); s-- > 0;) {
-    for (const int source : plan.storages[s].sources) {
-      int64_t& last = uses.last[static_cast<size_t>(source)];
-      last = std::max(last, uses.last[s]);
-    }
-  }
-}
-
-/// What was there when a loop began is used by its last iteration too.
-void ExtendThroughLoops(const std::vector<Loop>& loops, Uses& uses) {
-  for (const Loop& loop : loops) {
-    for (size_t s = 0; s < uses.last.size(); ++s) {
-      const bool before = uses.first[s] < static_cast<int64_t>(loop.first);
-      const bool inside = uses.last[s] >= static_cast<int64_t>(loop.first);
-      if (before && inside) uses.last[s] = std::max(uses.last[s], static_cast<int64_t>(loop.last));
-    }
-  }
-}
-
-Uses FindUses(const TapeShape& shape, const ExecutionPlan& plan) {
-  Uses uses{std::vector<int64_t>(plan.storages.size(), -1), std::vector<int64_t>(plan.storages.size(), -1)};
-  for (size_t i = 0; i < plan.instructions.size(); ++i) {
-    const uint32_t first = plan.instructions[i].first_slot;
-    for (uint32_t s = first; s < first + SlotCount(plan, i); ++s) {
-      const int storage = StorageOf(plan, s);
-      if (storage < 0) continue;
-      uses.last[static_cast<size_t>(storage)] = static_cast<int64_t>(i);
-      if (uses.first[static_cast<size_t>(storage)] < 0)
-        uses.first[static_cast<size_t>(storage)] = static_cast<int64_t>(i);
-    }
-  }
-  for (int round = 0; round < 2; ++round) {  // an extended choice extends its sources, which may reach into loops again
-    ExtendSources(plan, uses);
-    ExtendThroughLoops(shape.loops, uses);
-  }
-  ExtendSources(plan, uses);
-  return uses;
-}
-
-/// Walks the tape once, taking and giving ranges.
 class Layout {
  public:
   Layout(const TapeShape& shape, ExecutionPlan& plan)
       : shares_(shape.shares),
-        tasks_(shape.tasks),
         plan_(plan),
-        last_(FindUses(shape, plan).last),
-        held_(plan.storages.size(), 0),
-        moved_(plan.storages.size(), false),
-        space_count_(plan.devices.size() + 1) {
-    ranges_.resize(space_count_);
-  }
+        order_(plan),
+        lives_(FindLifetimes(shape.loops, plan, order_)),
+        block_of_(plan.storages.size(), -1),
+        taken_(plan.storages.size(), false) {}
 
   void Run() {
-    // Uses that end at an instruction which does not touch the storage: behind a choice or a loop.
-    std::vector<std::pair<int64_t, int>> ends;
-    for (size_t s = 0; s < plan_.storages.size(); ++s) {
-      if (InArena(static_cast<int>(s)) && last_[s] >= 0) ends.emplace_back(last_[s], static_cast<int>(s));
+    MakeBlocks();
+    const size_t spaces = plan_.devices.size() + 1;
+    plan_.arena_bytes.assign(spaces, 0);
+    plan_.live_bytes.assign(spaces, 0);
+    std::vector<std::vector<size_t>> of_space(spaces);
+    for (size_t b = 0; b < blocks_.size(); ++b) {
+      of_space[static_cast<size_t>(At(blocks_[b].storages[0]).space + 1)].push_back(b);
     }
-    std::sort(ends.begin(), ends.end());
-    size_t share = 0, end_at = 0;
-    for (size_t i = 0; i < plan_.instructions.size(); ++i) {
-      while (share < shares_.size() && shares_[share].instruction == i) TryShare(shares_[share++]);
-      const uint32_t first = plan_.instructions[i].first_slot;
-      const uint32_t end = first + SlotCount(plan_, i);
-      for (uint32_t s = first; s < end; ++s) Hold(StorageOf(plan_, s));
-      const bool reuse = tasks_.empty();
-      for (; reuse && end_at < ends.size() && ends[end_at].first == static_cast<int64_t>(i); ++end_at)
-        Drop(ends[end_at].second);
+    for (size_t s = 0; s < spaces; ++s) {
+      plan_.live_bytes[s] = MostLive(of_space[s]);
+      const std::vector<uint64_t> offsets =
+          Placer(blocks_, of_space[s], order_).Run(plan_.live_bytes[s], &plan_.arena_bytes[s]);
+      for (size_t i = 0; i < offsets.size(); ++i) {
+        for (const int storage : blocks_[of_space[s][i]].storages) At(storage).offset = offsets[i];
+      }
     }
-    plan_.arena_bytes.assign(space_count_, 0);
-    for (size_t s = 0; s < space_count_; ++s) plan_.arena_bytes[s] = ranges_[s].end();
   }
 
  private:
   Storage& At(int storage) { return plan_.storages[static_cast<size_t>(storage)]; }
+  const Lifetime& LifeOf(int storage) const { return lives_[static_cast<size_t>(storage)]; }
   bool InArena(int storage) {
     return storage >= 0 && At(storage).home == Storage::Home::kArena && At(storage).bytes > 0;
   }
-  FreeRanges& RangesOf(int storage) { return ranges_[static_cast<size_t>(At(storage).space + 1)]; }
 
-  /// The output takes the input's range when this is the input's last use and no other operand looks at it differently.
-  void TryShare(const MayShare& share) {
+  /// Blocks in the order in which they begin.
+  void MakeBlocks() {
+    std::vector<int> begins;
+    for (size_t s = 0; s < plan_.storages.size(); ++s) {
+      if (InArena(static_cast<int>(s)) && lives_[s].last >= 0) begins.push_back(static_cast<int>(s));
+    }
+    std::stable_sort(begins.begin(), begins.end(), [&](int a, int b) { return LifeOf(a).first < LifeOf(b).first; });
+    const auto before = [](const MayShare& share, int64_t first) { return share.instruction < first; };
+    for (const int storage : begins) {
+      const int64_t first = LifeOf(storage).first;
+      auto share = std::lower_bound(shares_.begin(), shares_.end(), first, before);
+      while (share != shares_.end() && share->instruction == first && !TryShare(*share, storage)) ++share;
+      int& block = block_of_[static_cast<size_t>(storage)];
+      if (block >= 0) continue;
+      block = static_cast<int>(blocks_.size());
+      blocks_.push_back({RoundUp(At(storage).bytes), LifeOf(storage), {storage}});
+    }
+  }
+
+  /// The output takes the input's place when this is the input's last use, in whatever order tasks run, and no other
+  /// operand looks at it differently.
+  bool TryShare(const MayShare& share, int to) {
     const int from = StorageOf(plan_, share.input_slot);
-    const int to = StorageOf(plan_, share.output_slot);
-    if (!InArena(from) || !InArena(to) || from == to || held_[static_cast<size_t>(to)] != 0) return;
-    if (last_[static_cast<size_t>(from)] != share.instruction || held_[static_cast<size_t>(from)] < At(to).bytes)
-      return;
-    if (At(from).space != At(to).space) return;
+    if (StorageOf(plan_, share.output_slot) != to || from == to || !InArena(from)) return false;
+    if (taken_[static_cast<size_t>(from)] || block_of_[static_cast<size_t>(from)] < 0) return false;
+    Block& block = blocks_[static_cast<size_t>(block_of_[static_cast<size_t>(from)])];
+    const Lifetime& life = LifeOf(from);
+    if (life.last != share.instruction || life.endless || block.bytes < At(to).bytes) return false;
+    if (At(from).space != At(to).space || !order_.AllBefore(life.ends, LifeOf(to).begin)) return false;
     const Instruction& instruction = plan_.instructions[share.instruction];
     for (uint32_t s = instruction.first_slot; s < instruction.first_slot + instruction.inputs; ++s) {
-      if (StorageOf(plan_, s) == from && plan_.slots[s].value != plan_.slots[share.input_slot].value) return;
+      if (StorageOf(plan_, s) == from && plan_.slots[s].value != plan_.slots[share.input_slot].value) return false;
     }
-    At(to).offset = At(from).offset;
-    std::swap(held_[static_cast<size_t>(to)], held_[static_cast<size_t>(from)]);
-    moved_[static_cast<size_t>(from)] = true;
+    taken_[static_cast<size_t>(from)] = true;
+    block_of_[static_cast<size_t>(to)] = block_of_[static_cast<size_t>(from)];
+    block.storages.push_back(to);
+    block.life.last = LifeOf(to).last;
+    block.life.ends = LifeOf(to).ends;
+    block.life.endless = LifeOf(to).endless;
+    block.life.ordered = block.life.ordered && LifeOf(to).ordered;
+    return true;
   }
 
-  void Hold(int storage) {
-    if (!InArena(storage) || held_[static_cast<size_t>(storage)] != 0) return;
-    if (moved_[static_cast<size_t>(storage)]) return;
-    const uint64_t bytes = RoundUp(At(storage).bytes);
-    At(storage).offset = RangesOf(storage).Take(bytes);
-    held_[static_cast<size_t>(storage)] = bytes;
-  }
-
-  void Drop(int storage) {
-    uint64_t& bytes = held_[static_cast<size_t>(storage)];
-    if (bytes != 0) RangesOf(storage).Give(At(storage).offset, bytes);
-    bytes = 0;
+  /// The largest sum, over the instructions, of the bytes in use.
+  uint64_t MostLive(const std::vector<size_t>& blocks) {
+    std::vector<int64_t> change(plan_.instructions.size() + 1, 0);
+    for (const size_t b : blocks) {
+      const std::vector<int>& storages = blocks_[b].storages;
+      for (size_t i = 0; i < storages.size(); ++i) {
+        const bool handed_on = i + 1 < storages.size();
+        const int64_t end = handed_on ? LifeOf(storages[i + 1]).first : LifeOf(storages[i]).last + 1;
+        change[static_cast<size_t>(LifeOf(storages[i]).first)] += static_cast<int64_t>(RoundUp(At(storages[i]).bytes));
+        change[static_cast<size_t>(end)] -= static_cast<int64_t>(RoundUp(At(storages[i]).bytes));
+      }
+    }
+    int64_t live = 0, most = 0;
+    for (const int64_t step : change) most = std::max(most, live += step);
+    return static_cast<uint64_t>(most);
   }
 
   const std::vector<MayShare>& shares_;
-  const std::vector<uint32_t>& tasks_;
   ExecutionPlan& plan_;
-  std::vector<int64_t> last_;
-  std::vector<uint64_t> held_;  // bytes of the range that a storage holds now; 0 = none
-  std::vector<bool> moved_;     // the range went to an output
-  size_t space_count_;
-  std::vector<FreeRanges> ranges_;
+  const TaskOrder order_;
+  const std::vector<Lifetime> lives_;
+  std::vector<int> block_of_;  // by storage
+  std::vector<bool> taken_;    // by storage: another one lies in its place from its last use on
+  std::vector<Block> blocks_;
 };
 
 }  // namespace
 
 void LayOutArena(const TapeShape& shape, ExecutionPlan& plan) { Layout(shape, plan).Run(); }
-
-namespace {
-
-/// The finished tape grows behind the old one, which says where everything went.
-class Finisher {
- public:
-  Finisher(const TapeShape& shape, ExecutionPlan& plan) : shape_(shape), plan_(plan) {
-    const Uses uses = FindUses(shape, plan);
-    for (size_t s = 0; s < plan.storages.size(); ++s) {
-      const bool at_the_end = uses.last[s] + 1 == static_cast<int64_t>(plan.instructions.size());
-      const bool owned = plan.storages[s].home == Storage::Home::kOwned && shape.tasks.empty();
-      if (owned && uses.last[s] >= 0 && !at_the_end) {
-        releases_.emplace_back(uses.last[s], static_cast<int>(s));
-      }
-    }
-    std::sort(releases_.begin(), releases_.end());
-    for (const Jump& jump : plan.jumps) labels_.push_back(jump.target);
-    labels_.insert(labels_.end(), shape.tasks.begin(), shape.tasks.end());
-    std::sort(labels_.begin(), labels_.end());
-  }
-
-  std::vector<uint32_t> Run() {
-    const size_t count = plan_.instructions.size();
-    moved_.resize(count + 1);
-    std::iota(moved_.begin(), moved_.end(), 0u);
-    if (releases_.empty() && plan_.jumps.empty() &&
-        std::all_of(shape_.guards.begin(), shape_.guards.end(), [](int guard) { return guard == 0; })) {
-      return std::move(moved_);
-    }
-    tape_.reserve(count + releases_.size());
-    const size_t jumps = plan_.jumps.size();
-    int guard = 0;
-    for (size_t i = 0; i < count; ++i) {
-      const bool label = std::binary_search(labels_.begin(), labels_.end(), static_cast<uint32_t>(i));
-      const int next = i < shape_.guards.size() ? shape_.guards[i] : 0;
-      if (label || next != guard) EndStretch();
-      guard = next;
-      moved_[i] = static_cast<uint32_t>(tape_.size());
-      if (guard != 0 && open_ < 0) BeginStretch(guard, i);
-      tape_.push_back(plan_.instructions[i]);
-      AddReleases(i);
-    }
-    EndStretch();
-    moved_[count] = static_cast<uint32_t>(tape_.size());
-    for (size_t j = 0; j < jumps; ++j) plan_.jumps[j].target = moved_[plan_.jumps[j].target];
-    plan_.instructions = std::move(tape_);
-    return std::move(moved_);
-  }
-
- private:
-  Instruction Beside(size_t i, Opcode opcode, size_t detail) const {
-    Instruction made;
-    made.opcode = opcode;
-    made.node = plan_.instructions[i].node;
-    made.detail = static_cast<uint32_t>(detail);
-    made.first_slot = plan_.instructions[i].first_slot;
-    return made;
-  }
-
-  void BeginStretch(int guard, size_t i) {
-    open_ = static_cast<int64_t>(plan_.jumps.size());
-    plan_.jumps.push_back({guard, 0});
-    tape_.push_back(Beside(i, Opcode::kSkip, plan_.jumps.size() - 1));
-  }
-
-  void EndStretch() {
-    if (open_ >= 0) plan_.jumps[static_cast<size_t>(open_)].target = static_cast<uint32_t>(tape_.size());
-    open_ = -1;
-  }
-
-  void AddReleases(size_t i) {
-    for (; next_ < releases_.size() && releases_[next_].first == static_cast<int64_t>(i); ++next_) {
-      tape_.push_back(Beside(i, Opcode::kRelease, static_cast<size_t>(releases_[next_].second)));
-      tape_.back().first_slot += SlotCount(plan_, i);
-    }
-  }
-
-  const TapeShape& shape_;
-  ExecutionPlan& plan_;
-  std::vector<std::pair<int64_t, int>> releases_;  // after instruction, storage
-  std::vector<uint32_t> labels_;                   // instructions that jumps lead to
-  std::vector<Instruction> tape_;
-  std::vector<uint32_t> moved_;  // old index -> new one
-  size_t next_ = 0;
-  int64_t open_ = -1;  // the jump over the current stretch
-};
-
-}  // namespace
-
-std::vector<uint32_t> FinishTape(const TapeShape& shape, ExecutionPlan& plan) { return Finisher(shape, plan).Run(); }
 
 }  // namespace weir::plan

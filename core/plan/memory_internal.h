@@ -27,19 +27,18 @@ struct TapeShape {
   std::vector<int> guards;       // by instruction; those beyond its end are always run
   std::vector<Loop> loops;       // inner ones before those around them
   std::vector<MayShare> shares;  // sorted by instruction
-  /// Instructions at which tasks begin; empty when one thread goes through the tape. Memory is then used again only by
-  /// what a kernel allowed, since the order in which tasks end is open, and tensors live until the run ends.
-  std::vector<uint32_t> tasks;
 };
 
 /// Gives every kArena storage an offset such that two overlap only when their lifetimes do not, or a kernel allowed it;
-/// sets arena_bytes. What a loop finds when it begins lives until it ends. Best fit over free ranges along the tape,
-/// O(n log n).
+/// sets arena_bytes and live_bytes. Where the plan has tasks, one lifetime ends before another when the tasks' edges
+/// say so, whatever the order on the tape. The smaller of two layouts, best fit along the tape and the largest first,
+/// in O(n log n) but for the edges.
 void LayOutArena(const TapeShape& shape, ExecutionPlan& plan);
 
 /// Puts a kRelease behind the last use of every owned storage and a kSkip before every stretch of instructions under
-/// one guard, and sets the jumps' targets to where their instructions come to lie. Call after LayOutArena.
-/// Returns where each instruction went; the last entry is the end of the tape.
+/// one guard, and sets the jumps' targets to where their instructions come to lie. Where the plan has tasks, tensors
+/// live until the run ends. Call after LayOutArena. Returns where each instruction went; the last entry is the end of
+/// the tape.
 std::vector<uint32_t> FinishTape(const TapeShape& shape, ExecutionPlan& plan);
 
 }  // namespace weir::plan

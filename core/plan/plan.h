@@ -8,6 +8,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/status.h"
@@ -135,6 +136,7 @@ enum class Opcode : uint8_t {
   kRelease,        // drops the tensor of an owned storage
   kMove,           // value -> value of the same shape in the same space
   kMoveBytes,      // the same where it is a copy of `detail` bytes between host memory that registers point to
+  kSwap,           // its two outputs change places in memory, and values with them
   kMerge,          // inputs -> the one whose guard (list `detail`) is set, and its position
   kGuard,          // guard step `detail`
   kSkip,           // jump `detail` when its guard is 0
@@ -163,11 +165,11 @@ struct Slot {
   int value = -1;
 };
 
-/// Where a node of the step went.
+/// Where a node of the step went. The names are those of the graph and of the plan's placement.
 struct PlacedNode {
-  std::string name;
-  std::string op;
-  std::string device;  // full name
+  std::string_view name;
+  std::string_view op;
+  std::string_view device;  // full name
 };
 
 /// Immutable after Build but for the states inside STATEFUL kernels; shared by concurrent runs.
@@ -179,6 +181,7 @@ struct ExecutionPlan {
   std::vector<Storage> storages;
   std::vector<std::vector<uint32_t>> storage_slots;  // slots to point at a storage once its address is known
   std::vector<uint64_t> arena_bytes;                 // by space + 1
+  std::vector<uint64_t> live_bytes;  // of them in use at once, at most, along the tape: no arena for it is smaller
   std::vector<VariableUse> variables;
   std::vector<Lock> locks;
   std::vector<CallSpec> calls;

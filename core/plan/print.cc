@@ -34,6 +34,8 @@ const char* Name(Opcode opcode) {
     case Opcode::kMove:
     case Opcode::kMoveBytes:
       return "move";
+    case Opcode::kSwap:
+      return "swap";
     case Opcode::kMerge:
       return "merge";
     case Opcode::kGuard:

@@ -47,6 +47,14 @@ weir_cost DeclaredCost(const weir_kernel& record, std::span<const kernel::Operan
   return cost;
 }
 
+/// What the kernel estimates for these operands, else what its record says.
+weir_cost CostOf(const kernel::KernelEntry& entry, const weir_node& node, std::span<const kernel::OperandSpec> inputs,
+                 std::span<const kernel::OperandSpec> outputs, weir_device* device, const weir_profile* profile) {
+  if (!WEIR_HAS(entry.record, estimate)) return DeclaredCost(*entry.record, inputs, outputs);
+  Result<weir_cost> cost = kernel::Estimate(entry, node, inputs, outputs, device, profile);
+  return cost.ok() ? *cost : DeclaredCost(*entry.record, inputs, outputs);
+}
+
 }  // namespace
 
 double DeclaredNanoseconds(const kernel::KernelEntry& entry, const weir_node& node,
@@ -62,8 +70,7 @@ double DeclaredNanoseconds(const kernel::KernelEntry& entry, const weir_node& no
   if (!open.ok()) return kUnknownShapes;
   const weir_profile* profile = device.profile();
   const DType dtype = !outputs.empty() ? outputs[0].dtype : !inputs.empty() ? inputs[0].dtype : DType::kFloat;
-  Result<weir_cost> cost = kernel::Estimate(entry, node, inputs, outputs, *open, profile);
-  return TimeOf(cost.ok() ? *cost : DeclaredCost(record, inputs, outputs), profile, dtype);
+  return TimeOf(CostOf(entry, node, inputs, outputs, *open, profile), profile, dtype);
 }
 
 std::vector<const kernel::KernelEntry*> RankKernels(const kernel::KernelRegistry& kernels, const weir_node& node,
@@ -79,9 +86,7 @@ std::vector<const kernel::KernelEntry*> RankKernels(const kernel::KernelRegistry
   std::vector<std::pair<double, const kernel::KernelEntry*>> timed;
   for (const kernel::KernelEntry* entry : found) {
     if (!kernel::Supports(*entry, node, inputs, outputs, *open).ok()) continue;
-    Result<weir_cost> cost = kernel::Estimate(*entry, node, inputs, outputs, *open, profile);
-    timed.emplace_back(TimeOf(cost.ok() ? *cost : DeclaredCost(*entry->record, inputs, outputs), profile, dtype),
-                       entry);
+    timed.emplace_back(TimeOf(CostOf(*entry, node, inputs, outputs, *open, profile), profile, dtype), entry);
   }
   if (calibration != nullptr) {
     std::vector<std::string> plugins;

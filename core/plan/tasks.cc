@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <utility>
 
+#include "core/plan/lifetimes_internal.h"
 #include "core/plan/tasks_internal.h"
 
 namespace weir::plan {
@@ -20,7 +20,6 @@ class Cutter {
 
   void Run() {
     FindTasks();
-    ShareStorages();
     edges_.resize(plan_.tasks.size());
     writer_.assign(plan_.storages.size() + plan_.variables.size() + plan_.guard_count, -1);
     readers_.resize(writer_.size());
@@ -54,24 +53,6 @@ class Cutter {
     }
   }
 
-  /// Storages that may come to lie in one place count as one.
-  void ShareStorages() {
-    root_.resize(plan_.storages.size());
-    std::iota(root_.begin(), root_.end(), 0);
-    for (const MayShare& share : shape_.shares) {
-      root_[static_cast<size_t>(Root(StorageOf(share.output_slot)))] = Root(StorageOf(share.input_slot));
-    }
-  }
-  int StorageOf(uint32_t slot) const { return plan_.values[static_cast<size_t>(plan_.slots[slot].value)].storage; }
-  int Root(int storage) {
-    while (root_[static_cast<size_t>(storage)] != storage) {
-      int& parent = root_[static_cast<size_t>(storage)];
-      parent = root_[static_cast<size_t>(parent)];
-      storage = parent;
-    }
-    return storage;
-  }
-
   void Edge(int from, int to) {
     if (from >= 0 && from != to) edges_[static_cast<size_t>(from)].push_back(static_cast<uint32_t>(to));
   }
@@ -93,13 +74,12 @@ class Cutter {
   void Visit(size_t i) {
     const Instruction& instruction = plan_.instructions[i];
     const int task = task_of_[i];
-    const size_t end = i + 1 < plan_.instructions.size() ? plan_.instructions[i + 1].first_slot : plan_.slots.size();
-    for (uint32_t s = instruction.first_slot; s < end; ++s) {
-      const int storage = StorageOf(s);
+    for (uint32_t s = instruction.first_slot; s < instruction.first_slot + SlotCount(plan_, i); ++s) {
+      const int storage = StorageOf(plan_, s);
       const Storage::Home home = plan_.storages[static_cast<size_t>(storage)].home;
       const bool fixed = home == Storage::Home::kConstant || home == Storage::Home::kFeed;
       if (fixed || home == Storage::Home::kVariable) continue;
-      Touch(static_cast<size_t>(Root(storage)), task, s >= instruction.first_slot + instruction.inputs);
+      Touch(static_cast<size_t>(storage), task, s >= instruction.first_slot + instruction.inputs);
     }
     for (uint32_t l = instruction.locks_begin; l < instruction.locks_end; ++l) {
       Touch(VariableResource(plan_.locks[l].variable), task, plan_.locks[l].exclusive);
@@ -191,7 +171,6 @@ class Cutter {
   const TapeShape& shape_;
   ExecutionPlan& plan_;
   std::vector<int> task_of_;  // by instruction
-  std::vector<int> root_;     // by storage
   std::vector<std::vector<uint32_t>> edges_;
   // By resource: storages, variables, guards.
   std::vector<int> writer_;
@@ -203,7 +182,7 @@ class Cutter {
 }  // namespace
 
 void CutTasks(const graph::StepGraph& step, const std::vector<Range>& instructions_of,
-              const std::vector<TapeNote>& notes, int parallelism, TapeShape& shape, ExecutionPlan& plan) {
+              const std::vector<TapeNote>& notes, int parallelism, const TapeShape& shape, ExecutionPlan& plan) {
   bool blocks = false;
   for (const TapeNote& note : notes) {
     plan.serial_ns += note.ns;
@@ -217,7 +196,6 @@ void CutTasks(const graph::StepGraph& step, const std::vector<Range>& instructio
     return;
   }
   plan.tier = Tier::kT2;
-  for (const Task& task : plan.tasks) shape.tasks.push_back(task.begin);
 }
 
 }  // namespace weir::plan

@@ -23,12 +23,12 @@ struct Range {
   uint32_t end = 0;
 };
 
-/// Decides the tier (plan.h says how) and, for T2, sets `shape.tasks` and the plan's tasks with their order: what
+/// Decides the tier (plan.h says how) and, for T2, sets the plan's tasks with their order: what
 /// writes a value, a variable or a guard comes before what reads it and the other way round as on the tape, and control
 /// edges hold. `instructions_of` is by step node. Call before LayOutArena; the tasks' ends are indices of the
 /// unfinished tape.
 void CutTasks(const graph::StepGraph& step, const std::vector<Range>& instructions_of,
-              const std::vector<TapeNote>& notes, int parallelism, TapeShape& shape, ExecutionPlan& plan);
+              const std::vector<TapeNote>& notes, int parallelism, const TapeShape& shape, ExecutionPlan& plan);
 
 }  // namespace weir::plan
 

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdio>
 #include <mutex>
+#include <numeric>
 #include <set>
 #include <shared_mutex>
 #include <unordered_map>
@@ -192,11 +193,11 @@ class Session::Impl {
       if (device >= 0) ++report->placement[plan.placement.devices[static_cast<size_t>(device)]];
     }
     report->instructions = static_cast<int>(plan.instructions.size());
-    report->arena_bytes = 0;
-    for (const uint64_t bytes : plan.arena_bytes) report->arena_bytes += bytes;
+    report->arena_bytes = std::accumulate(plan.arena_bytes.begin(), plan.arena_bytes.end(), uint64_t{0});
+    report->live_bytes = std::accumulate(plan.live_bytes.begin(), plan.live_bytes.end(), uint64_t{0});
     if (!options.collect_nodes) return;
     report->executed_nodes.clear();
-    for (const plan::PlacedNode& node : plan.placed_nodes) report->executed_nodes.push_back(node.name);
+    for (const plan::PlacedNode& node : plan.placed_nodes) report->executed_nodes.emplace_back(node.name);
   }
 
   /// One line per node in TensorFlow's form, for nodes that are new or moved; warnings that are new; the summary.
@@ -208,7 +209,7 @@ class Session::Impl {
     }
     if (options_.log_device_placement) {
       for (const plan::PlacedNode& node : plan.placed_nodes) {
-        std::string& logged = logged_[node.name];
+        std::string& logged = logged_[std::string(node.name)];
         if (logged == node.device) continue;
         logged = node.device;
         text += fmt::format("{}: ({}): {}\n", node.name, node.op, node.device);

@@ -65,4 +65,17 @@ Result<Program> CondChain(const std::shared_ptr<session::Runtime>& runtime, int 
   return OpenOn(runtime, graph, x, y);
 }
 
+Result<Program> VectorLoop(const std::shared_ptr<session::Runtime>& runtime, int iterations, int64_t bytes) {
+  Graph graph;
+  const AsDefault in(graph);
+  const Shape shape = Shape::Of({bytes / static_cast<int64_t>(sizeof(float))});
+  const Output x = weir::Placeholder(DType::kFloat, PartialShape(shape), "x");
+  const Output y = Last(Counted(iterations, x, [](const Output& value) { return value * 0.5f; }));
+  WEIR_ASSIGN(Program program, OpenOn(runtime, graph, x, y));
+  WEIR_ASSIGN(Tensor value, Tensor::Make(DType::kFloat, shape));
+  std::fill_n(value.mutable_as<float>().begin(), value.elements(), 1.0f);
+  program.feeds = {value};
+  return program;
+}
+
 }  // namespace weir::bench

@@ -2,9 +2,9 @@
 
 #include <utility>
 
-#include "core/client/variable_scope.h"
 #include "core/client/optimizer.h"
 #include "core/client/seed.h"
+#include "core/client/variable_scope.h"
 
 namespace weir::bench {
 namespace {
@@ -35,6 +35,7 @@ Result<Program> Open(const std::shared_ptr<session::Runtime>& runtime, Client& c
   program.graph = std::make_unique<graph::Graph>(std::move(client.definition()));
   WEIR_ASSIGN(program.session, session::Session::Make(runtime, *program.graph, options));
   WEIR_ASSIGN(program.call, program.session->MakeCallable(call));
+  program.names = call;
   return program;
 }
 
@@ -94,6 +95,24 @@ Result<Program> MlpStep(const std::shared_ptr<session::Runtime>& runtime, int64_
   std::vector<int32_t> classes;
   for (int64_t i = 0; i < batch; ++i) classes.push_back(static_cast<int32_t>(i % 10));
   program.feeds = {pixels, Tensor::Vector<int32_t>(classes)};
+  return program;
+}
+
+Result<Program> FrozenMlp(const std::shared_ptr<session::Runtime>& runtime, int64_t batch) {
+  Client client;
+  const AsDefault in(client);
+  const Output images = Placeholder(client, DType::kFloat, PartialShape::Of({-1, kLayers[0]}), "images");
+  Output h = images;
+  for (int i = 0; i < 3; ++i) {
+    WEIR_ASSIGN(const Tensor weights, Filled(Shape::Of({kLayers[i], kLayers[i + 1]})));
+    WEIR_ASSIGN(const Tensor bias, Filled(Shape::Of({kLayers[i + 1]})));
+    h = BuildOp("MatMul", {h, Operand(Literal(weights)).In(client)}).output(0);
+    h = BuildOp("BiasAdd", {h, Operand(Literal(bias)).In(client)}).output(0);
+    if (i < 2) h = BuildOp("Relu", {h}).output(0);
+  }
+  WEIR_ASSIGN(Program program, Open(runtime, client, {}, {{images.name()}, {h.name()}, {}}));
+  WEIR_ASSIGN(const Tensor pixels, Filled(Shape::Of({batch, kLayers[0]})));
+  program.feeds = {pixels};
   return program;
 }
 

@@ -19,6 +19,8 @@ enum class Training { kGradientDescent, kAdam };
 
 /// One step of 784-512-512-10 with softmax cross entropy on a fed batch.
 Result<Program> MlpStep(const std::shared_ptr<session::Runtime>& runtime, int64_t batch, Training training);
+/// The same network with constant weights, from images to logits.
+Result<Program> FrozenMlp(const std::shared_ptr<session::Runtime>& runtime, int64_t batch);
 /// The products of such a step, forward and backward, and its parameters.
 std::vector<GemmShape> MlpProducts(int64_t batch);
 int64_t MlpParameters();

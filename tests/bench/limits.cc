@@ -50,6 +50,21 @@ double NameIndexNs(int names) {
   });
 }
 
+double ScaleNs(int64_t floats, int repeats) {
+  std::vector<float> from(static_cast<size_t>(floats), 1.0f), to(static_cast<size_t>(floats));
+  return TimeNs([&] {
+           for (int r = 0; r < repeats; ++r) {
+             const float factor = 0.5f + to[static_cast<size_t>(r)];
+             constexpr size_t kLanes = 16;  // a count that the compiler knows makes it use vectors
+             for (size_t i = 0; i + kLanes <= from.size(); i += kLanes) {
+               for (size_t k = 0; k < kLanes; ++k) to[i + k] = from[i + k] * factor;
+             }
+             std::swap(from, to);
+           }
+         }) /
+         repeats;
+}
+
 double StartProcessNs(const std::string& program, const std::string& argument) {
   int status = -1;
   const double ns = TimeNs([&] {

@@ -11,11 +11,13 @@
 #include "core/graph/graph_def.h"
 #include "tests/bench/measure.h"
 #include "tests/bench/place_stage.h"
+#include "tests/bench/rows.h"
 #include "tests/bench/workloads.h"
 
 namespace weir::bench {
 namespace {
 
+constexpr char kConcurrent[] = "--child-concurrent";
 constexpr char kFirstResult[] = "--child-first-result";
 constexpr char kNothing[] = "--child-nothing";
 
@@ -27,18 +29,6 @@ int FirstResult() {
   if (!digits.ok()) return 1;
   std::string error;
   return digits->RunNs(1, &error) < 0 ? 1 : 0;
-}
-
-/// A row over a program that may not exist.
-void MeasureRuns(int rounds, Result<Program>& program, const std::function<double(Program&, std::string*)>& run,
-                 const std::function<double()>& probe, Row* row) {
-  if (!program.ok()) {
-    row->error = program.status().ToString();
-    return;
-  }
-  if (run(*program, &row->error) < 0) return;  // warms up, compiles the plan
-  Measure(
-      rounds, [&] { return run(*program, &row->error); }, probe, row);
 }
 
 /// B12. The figures to stay below are those of the issue: 150 ns per iteration of a scalar body, and per cond.
@@ -60,6 +50,7 @@ void AddControlFlowRows(int rounds, const std::shared_ptr<session::Runtime>& run
        3, 0},
       {"chain of 200 conds, per cond", CondChain(runtime, 200), 200, 3, 150},
   };
+  AddVectorLoopRow(runtime, rows);
   for (Case& c : cases) {
     Row row{"B12", c.what, "ns", 0, 0, "its calls, indirect", 0, c.gate, {}};
     const int runs = 20 * kIterations / c.items;
@@ -126,6 +117,7 @@ void AddGraphRows(const std::shared_ptr<session::Runtime>& runtime, std::vector<
         [] { return NameIndexNs(100000) / 1e6; }, &row);
     rows.push_back(row);
   }
+  AddFirstRunRow(runtime, &rows);
   {
     Row row{"B17", "place stage alone, 100,000 nodes over a CPU and three accelerators, by costs",
             "ms",  0,
@@ -173,6 +165,8 @@ std::vector<Row> QuickRows(const std::shared_ptr<session::Runtime>& runtime, con
   AddControlFlowRows(kRounds, runtime, &rows);
   AddGraphRows(runtime, rows);
   AddProgramRows(runtime, self, rows);
+  AddMemoryRows(runtime, &rows);
+  AddConcurrencyRow(self, kConcurrent, &rows);
   return rows;
 }
 
@@ -180,6 +174,7 @@ int Main(int argc, char** argv) {
   const std::string_view mode = argc > 1 ? argv[1] : "--quick";
   if (mode == kNothing) return 0;
   if (mode == kFirstResult) return FirstResult();
+  if (mode == kConcurrent && argc > 2) return RunConcurrently(std::atoi(argv[2]));
   if (mode != "--quick") {
     std::fputs("usage: weir_bench --quick [folder for results.json and results.md]\n", stderr);
     return 2;

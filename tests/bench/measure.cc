@@ -65,7 +65,7 @@ std::string Markdown(const std::vector<Row>& rows) {
       continue;
     }
     const std::string gate =
-        row.gate == 0 ? "" : fmt::format("{} {}", row.gate, row.measured <= row.gate ? "met" : "MISSED");
+        row.gate == 0 ? "" : fmt::format("{:.6g} {}", row.gate, row.measured <= row.gate ? "met" : "MISSED");
     text += fmt::format("| {} | {} | {:.4g} {} | {:.4g} | {:.4g} ({}) | {:.2f} | {} |\n", row.id, row.what,
                         row.measured, row.unit, row.fastest, row.limit, row.limit_what, row.measured / row.limit, gate);
   }

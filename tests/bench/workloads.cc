@@ -1,10 +1,11 @@
 #include "tests/bench/workloads.h"
 
+#include <algorithm>
 #include <utility>
 
-#include "core/client/variable_scope.h"
 #include "core/client/optimizer.h"
 #include "core/client/seed.h"
+#include "core/client/variable_scope.h"
 #include "core/graph/graph_def.h"
 #include "core/tensor/number.h"
 #include "tests/bench/measure.h"
@@ -39,8 +40,7 @@ Result<Program> Open(const std::shared_ptr<session::Runtime>& runtime, Client& c
   program.graph = std::make_unique<graph::Graph>(std::move(client.definition()));
   WEIR_ASSIGN(program.session, session::Session::Make(runtime, *program.graph, Unfolded()));
   WEIR_ASSIGN(program.call, program.session->MakeCallable(call));
-  if (!call.feeds.empty()) program.feed_name = call.feeds[0];
-  if (!call.fetches.empty()) program.fetch_name = call.fetches[0];
+  program.names = call;
   return program;
 }
 
@@ -55,14 +55,27 @@ double Program::RunNs(int runs, std::string* error) {
 }
 
 double Program::RunByNameNs(int runs, std::string* error) {
-  const std::vector<session::Feed> named = {{feed_name, feeds[0]}};
-  const std::vector<std::string> fetches = {fetch_name};
+  const std::vector<session::Feed> named = NamedFeeds();
   Status status;
   const double ns = TimeNs([&] {
-    for (int i = 0; i < runs && status.ok(); ++i) status = session->Run(named, fetches, {}).status();
+    for (int i = 0; i < runs && status.ok(); ++i) {
+      status = session->Run(named, names.fetches, names.targets).status();
+    }
   });
   if (!status.ok()) *error = status.ToString();
   return status.ok() ? ns / runs : -1;
+}
+
+Result<session::RunReport> Program::Report() {
+  session::RunReport report;
+  WEIR_TRY(session->Run(NamedFeeds(), names.fetches, names.targets, {}, &report).status());
+  return report;
+}
+
+std::vector<session::Feed> Program::NamedFeeds() const {
+  std::vector<session::Feed> named;
+  for (size_t i = 0; i < feeds.size(); ++i) named.emplace_back(names.feeds[i], feeds[i]);
+  return named;
 }
 
 Result<Program> Chain(const std::shared_ptr<session::Runtime>& runtime, const std::string& op, DType dtype,
@@ -122,14 +135,29 @@ Result<Program> Digits(const std::shared_ptr<session::Runtime>& runtime, bool tr
   return program;
 }
 
-std::string LargeGraphDef(int nodes, const op::OpRegistry& ops) {
+Result<Program> OneOp(const std::shared_ptr<session::Runtime>& runtime, int64_t bytes) {
+  Client client;
+  const AsDefault in(client);
+  const Shape shape = Shape::Of({bytes / static_cast<int64_t>(sizeof(float))});
+  const Output x = Placeholder(client, DType::kFloat, PartialShape(shape), "x");
+  const Output y = BuildOp("Neg", {x}).output(0);
+  WEIR_ASSIGN(Program program, Open(runtime, client, {{x.name()}, {y.name()}, {}}));
+  WEIR_ASSIGN(Tensor value, Tensor::Make(DType::kFloat, shape));
+  std::fill_n(value.mutable_as<float>().begin(), value.elements(), 1.0f);
+  program.feeds = {value};
+  return program;
+}
+
+std::string LargeGraphDef(int nodes, const op::OpRegistry& ops, bool fed) {
   graph::Graph graph(ops);
   for (int i = 0; i < nodes; ++i) {
     graph::NodeSpec spec;
     spec.name = "layer/node_" + std::to_string(i);
     if (i < 16) {
-      spec.op = ops.Find("Const");
-      spec.attrs = {{"dtype", DType::kFloat}, {"value", Tensor::Scalar<float>(1)}};
+      spec.op = ops.Find(fed ? "Placeholder" : "Const");
+      spec.attrs = {{"dtype", DType::kFloat}};
+      if (fed) spec.attrs.emplace_back("shape", PartialShape(Shape()));
+      if (!fed) spec.attrs.emplace_back("value", Tensor::Scalar<float>(1));
     } else {
       spec.op = ops.Find("AddV2");
       spec.inputs = {{i - 1, 0}, {i - 16, 0}};

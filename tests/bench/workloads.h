@@ -18,12 +18,17 @@ struct Program {
   std::unique_ptr<session::Session> session;
   session::CallableHandle call = 0;
   std::vector<Tensor> feeds;
-  std::string feed_name, fetch_name;
+  session::CallableOptions names;  // what `call` feeds, fetches and runs
 
   /// ns per run over `runs` runs by callable; -1 and `error` on failure.
   double RunNs(int runs, std::string* error);
   /// The same by names.
   double RunByNameNs(int runs, std::string* error);
+  /// Of one run by names.
+  Result<session::RunReport> Report();
+
+ private:
+  std::vector<session::Feed> NamedFeeds() const;
 };
 
 /// x -> op -> op … `length` times, with the second operand of binary ops a constant 1; feeds a scalar.
@@ -42,8 +47,13 @@ Result<Program> NestedLoop(const std::shared_ptr<session::Runtime>& runtime, int
 /// `length` conds one after the other, x = x < i ? x + 1 : x * 0.5, from the scalar that is fed.
 Result<Program> CondChain(const std::shared_ptr<session::Runtime>& runtime, int length);
 
-/// A GraphDef of `nodes` nodes: constants, then additions of two earlier nodes.
-std::string LargeGraphDef(int nodes, const op::OpRegistry& ops);
+/// A while_loop of `iterations` over a counter and a vector of `bytes` bytes, x = x * 0.5; fetches the vector.
+Result<Program> VectorLoop(const std::shared_ptr<session::Runtime>& runtime, int iterations, int64_t bytes);
+/// y = -x over a vector of `bytes` bytes that is fed.
+Result<Program> OneOp(const std::shared_ptr<session::Runtime>& runtime, int64_t bytes);
+
+/// A GraphDef of `nodes` nodes: 16 placeholders or constants, then additions of two earlier nodes.
+std::string LargeGraphDef(int nodes, const op::OpRegistry& ops, bool fed = false);
 
 // Limits, in ns.
 
@@ -53,6 +63,8 @@ double IndirectCallNs(int calls);
 double IndirectAddNs(int calls);
 /// Hashing `names` distinct names into an index and finding each twice, whole.
 double NameIndexNs(int names);
+/// Multiplying so many floats by a constant from one array into another, whole.
+double ScaleNs(int64_t floats, int repeats);
 /// Starting a process that does nothing, whole.
 double StartProcessNs(const std::string& program, const std::string& argument);
 /// The multiplications of one digits step, by plain vectorised loops over arrays in cache, whole.

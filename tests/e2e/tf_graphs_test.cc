@@ -124,7 +124,12 @@ Status CheckGraph(const std::string& folder, const Json& entry, const std::share
   }
   std::vector<std::string> fetches;
   for (const Json& output : entry["outputs"]) fetches.push_back(output["tensor"].get<std::string>());
-  WEIR_ASSIGN(const std::vector<Tensor> results, session->Run(feeds, fetches, {}));
+  session::RunReport report;
+  WEIR_ASSIGN(const std::vector<Tensor> results, session->Run(feeds, fetches, {}, {}, &report));
+  const bool large = report.arena_bytes > 4096;  // a few values of 64 bytes each say nothing about a layout
+  if (large && static_cast<double>(report.arena_bytes) > 1.15 * static_cast<double>(report.live_bytes)) {
+    return Internal("the arena has {} bytes for {} in use at once", report.arena_bytes, report.live_bytes);
+  }
   std::set<std::string> ops;
   for (const Json& op : entry["ops"]) ops.insert(op.get<std::string>());
   for (size_t i = 0; i < results.size(); ++i) {

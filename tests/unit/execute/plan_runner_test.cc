@@ -9,54 +9,18 @@
 #include <utility>
 #include <vector>
 
-#include "core/session/compile.h"
 #include "tests/support/text_graph.h"
+#include "tests/unit/execute/compiled.h"
 
 namespace weir::execute {
 namespace {
 
-using testing::At;
 using testing::Const;
 using testing::MakeGraph;
 using testing::NodeLine;
 using testing::Placeholder;
 
 const op::AttrList kFloat = {{"T", DType::kFloat}};
-
-/// A graph compiled for feeds of known shape.
-class Compiled {
- public:
-  Compiled(const std::vector<NodeLine>& nodes, const std::vector<std::pair<std::string, Shape>>& feeds,
-           const std::vector<std::string>& fetches)
-      : graph_(MakeGraph(nodes)) {
-    const Result<std::shared_ptr<session::Runtime>> runtime = session::Runtime::Default();
-    EXPECT_TRUE(runtime.ok() && graph_.ok());
-    if (!runtime.ok() || !graph_.ok()) return;
-    runtime_ = *runtime;
-    graph::StepRequest request;
-    for (const auto& [name, shape] : feeds) {
-      const graph::Endpoint endpoint = At(*graph_, name);
-      request.feeds.push_back({endpoint, BaseType(graph_->TypeOf(endpoint)), PartialShape(shape)});
-    }
-    for (const std::string& name : fetches) request.fetches.push_back(At(*graph_, name));
-    const session::CompileContext context{*runtime_, options_, *resources_, node_resources_};
-    Result<std::unique_ptr<PlanRunner>> made = session::Compile(context, *graph_, request);
-    EXPECT_TRUE(made.ok()) << made.status().ToString();
-    if (made.ok()) runner_ = std::move(*made);
-  }
-
-  PlanRunner& runner() { return *runner_; }
-  Status Run(const std::vector<Tensor>& feeds, std::vector<Tensor>* fetches) { return runner_->Run(feeds, fetches); }
-  uint64_t host_bytes() const { return runner_->plan().host_device->memory_use().in_use; }
-
- private:
-  Result<graph::Graph> graph_;
-  std::shared_ptr<session::Runtime> runtime_;
-  session::SessionOptions options_;
-  std::shared_ptr<kernel::ResourceScope> resources_ = std::make_shared<kernel::ResourceScope>();
-  kernel::NodeResources node_resources_;
-  std::unique_ptr<PlanRunner> runner_;
-};
 
 /// y = (-x)^2 + (-x), whose parts lie in the arena.
 std::vector<NodeLine> Polynomial() {
@@ -69,7 +33,7 @@ std::vector<NodeLine> Polynomial() {
 
 TEST(PlanRunner, ConcurrentRunsHaveMemoryOfTheirOwn) {
   static constexpr int64_t kElements = 4096;
-  Compiled step(Polynomial(), {{"x", Shape::Of({kElements})}}, {"y"});
+  Compiled step(MakeGraph(Polynomial()), {{"x", Shape::Of({kElements})}}, {"y"});
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&step, t] {
@@ -89,7 +53,7 @@ TEST(PlanRunner, ConcurrentRunsHaveMemoryOfTheirOwn) {
 }
 
 TEST(PlanRunner, FetchesShareNothingWithLaterRuns) {
-  Compiled step(Polynomial(), {{"x", Shape::Of({2})}}, {"y", "x"});
+  Compiled step(MakeGraph(Polynomial()), {{"x", Shape::Of({2})}}, {"y", "x"});
   std::vector<Tensor> first, second;
   const std::vector<Tensor> feeds = {Tensor::Vector<float>({3, 4})};
   ASSERT_TRUE(step.Run(feeds, &first).ok());
@@ -101,7 +65,7 @@ TEST(PlanRunner, FetchesShareNothingWithLaterRuns) {
 }
 
 TEST(PlanRunner, RunsKeepTheirMemoryForTheNextOne) {
-  Compiled step(Polynomial(), {{"x", Shape::Of({1 << 16})}}, {"y"});
+  Compiled step(MakeGraph(Polynomial()), {{"x", Shape::Of({1 << 16})}}, {"y"});
   const std::vector<Tensor> feeds = {Tensor::Vector<float>(std::vector<float>(1 << 16, 2.0f))};
   std::vector<Tensor> fetches;
   const uint64_t before = step.host_bytes();
@@ -118,12 +82,12 @@ TEST(PlanRunner, RunsKeepTheirMemoryForTheNextOne) {
 
 TEST(PlanRunner, AnErrorEndsTheStepAndTheNextRunIsWell) {
   const op::AttrList variable = {{"dtype", DType::kFloat}, {"shape", PartialShape::Of({})}};
-  Compiled step({Placeholder("ok", PartialShape::Of({}), DType::kBool),
-                 Placeholder("x", PartialShape::Of({})),
-                 {"v", "VariableV2", {}, variable},
-                 {"check", "Assert", {"ok", "x"}, {{"T", std::vector<DType>{DType::kFloat}}}},
-                 {"set", "Assign", {"v", "x", "^check"}, kFloat},
-                 {"y", "Neg", {"set"}, kFloat}},
+  Compiled step(MakeGraph({Placeholder("ok", PartialShape::Of({}), DType::kBool),
+                           Placeholder("x", PartialShape::Of({})),
+                           {"v", "VariableV2", {}, variable},
+                           {"check", "Assert", {"ok", "x"}, {{"T", std::vector<DType>{DType::kFloat}}}},
+                           {"set", "Assign", {"v", "x", "^check"}, kFloat},
+                           {"y", "Neg", {"set"}, kFloat}}),
                 {{"ok", Shape()}, {"x", Shape()}}, {"y"});
   const Tensor yes = Tensor::Scalar(true), no = Tensor::Scalar(false);
   std::vector<Tensor> fetches;
@@ -152,7 +116,7 @@ TEST(PlanRunner, EverythingPlannedLiesInsideItsArena) {
     last = name;
   }
   for (const int64_t elements : {1, 15, 16, 17, 1000}) {
-    Compiled step(nodes, {{"x", Shape::Of({elements})}}, {last});
+    Compiled step(MakeGraph(nodes), {{"x", Shape::Of({elements})}}, {last});
     const plan::ExecutionPlan& plan = step.runner().plan();
     int planned = 0;
     for (const plan::Storage& storage : plan.storages) {

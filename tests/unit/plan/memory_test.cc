@@ -1,5 +1,11 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <random>
+#include <set>
+#include <string>
+
+#include "core/plan/lifetimes_internal.h"
 #include "core/plan/memory_internal.h"
 
 namespace weir::plan {
@@ -85,6 +91,194 @@ TEST(LayOutArena, SecondViewOfAnInputForbidsSharing) {
   AddInstruction(plan, {0, 2}, {1});
   LayOutArena({{}, {}, {{1, 1, 3}}}, plan);
   EXPECT_FALSE(Overlap(plan.storages[0], plan.storages[1]));
+}
+
+TEST(LayOutArena, LargestFirstWhereBestFitWastes) {
+  // Along the tape the small value splits the hole that the first one leaves, and the third finds no room.
+  ExecutionPlan plan = WithStorages({1024, 1024, 64, 1024});
+  AddInstruction(plan, {}, {0});
+  AddInstruction(plan, {0}, {1});
+  AddInstruction(plan, {1}, {2});
+  AddInstruction(plan, {1, 2}, {3});
+  AddInstruction(plan, {2, 3}, {});
+  LayOutArena({}, plan);
+  EXPECT_EQ(plan.live_bytes[0], 2112u);
+  EXPECT_EQ(plan.arena_bytes[0], 2112u);
+}
+
+TEST(LayOutArena, ExchangedStoragesKeepTheirPlacesThroughTheLoop) {
+  ExecutionPlan plan = WithStorages({1024, 1024, 1024});
+  AddInstruction(plan, {}, {0});
+  AddInstruction(plan, {0}, {2});  // the loop begins here
+  AddInstruction(plan, {2}, {1});
+  AddInstruction(plan, {}, {0, 1});
+  plan.instructions.back().opcode = Opcode::kSwap;
+  AddInstruction(plan, {}, {});
+  LayOutArena({{}, {{1, 4}}, {}}, plan);
+  EXPECT_FALSE(Overlap(plan.storages[0], plan.storages[1]));
+  EXPECT_FALSE(Overlap(plan.storages[0], plan.storages[2]));
+  EXPECT_FALSE(Overlap(plan.storages[1], plan.storages[2])) << "storage 1 has the other's content when 2 is written";
+}
+
+/// Every instruction a task of its own, with these edges.
+void MakeTasks(ExecutionPlan& plan, const std::set<std::pair<uint32_t, uint32_t>>& edges) {
+  plan.tasks.clear();
+  plan.successors.clear();
+  for (uint32_t i = 0; i < plan.instructions.size(); ++i) {
+    Task task;
+    task.begin = i;
+    task.end = i + 1;
+    task.first_successor = static_cast<uint32_t>(plan.successors.size());
+    for (auto edge = edges.lower_bound({i, 0}); edge != edges.end() && edge->first == i; ++edge) {
+      plan.successors.push_back(edge->second);
+      ++task.successor_count;
+    }
+    plan.tasks.push_back(task);
+  }
+}
+
+TEST(LayOutArena, TasksReuseWhatAllWhoUsedItAreDoneWith) {
+  ExecutionPlan plan = WithStorages({1024, 1024, 1024, 1024});
+  AddInstruction(plan, {}, {0});
+  AddInstruction(plan, {0}, {1});
+  AddInstruction(plan, {1}, {2});
+  AddInstruction(plan, {}, {3});
+  MakeTasks(plan, {{0, 1}, {1, 2}});
+  LayOutArena({}, plan);
+  EXPECT_EQ(plan.storages[0].offset, plan.storages[2].offset) << "0 is read before 2 is written";
+  for (const int other : {0, 1, 2}) {
+    EXPECT_FALSE(Overlap(plan.storages[3], plan.storages[static_cast<size_t>(other)]))
+        << "the last task may run beside all others";
+  }
+}
+
+TEST(LayOutArena, ReaderThroughAMergeKeepsAnOutputOutOfItsPlace) {
+  // Value 1 is what a Merge chose from 0. Task 2 reads it, task 3 may write where 0 lies; nothing orders the two.
+  ExecutionPlan plan = WithStorages({256, 0, 256, 256});
+  plan.storages[1].home = Storage::Home::kBound;
+  plan.storages[1].sources = {0};
+  AddInstruction(plan, {}, {0});
+  AddInstruction(plan, {0}, {1});
+  AddInstruction(plan, {1}, {2});
+  AddInstruction(plan, {0}, {3});
+  const TapeShape shape = {{}, {}, {{3, 5, 6}}};
+  MakeTasks(plan, {{0, 1}, {0, 3}, {1, 2}});
+  LayOutArena(shape, plan);
+  EXPECT_FALSE(Overlap(plan.storages[0], plan.storages[3]));
+  MakeTasks(plan, {{0, 1}, {0, 3}, {1, 2}, {2, 3}});
+  LayOutArena(shape, plan);
+  EXPECT_EQ(plan.storages[0].offset, plan.storages[3].offset);
+}
+
+/// A plan of `count` tasks, each making a value from up to three earlier ones, some of them chosen by a Merge, and
+/// allowed to work in place; its edges are those of the values and some more.
+struct RandomTasks {
+  explicit RandomTasks(uint32_t seed, size_t count) : random(seed) {
+    std::set<std::pair<uint32_t, uint32_t>> edges;
+    for (uint32_t i = 0; i < count; ++i) {
+      std::vector<int> inputs;
+      for (uint32_t n = Upto(3); n > 0 && i > 0; --n)
+        inputs.push_back(static_cast<int>(i - 1 - Upto(std::min(i, 12u) - 1)));
+      Storage storage;
+      storage.bytes = 64 << Upto(5);
+      if (Upto(9) == 0 && !inputs.empty()) {
+        storage.home = Storage::Home::kBound;
+        for (const int input : inputs) storage.sources.push_back(input);
+      }
+      Value value;
+      value.storage = static_cast<int>(i);
+      value.shape_known = true;
+      plan.storages.push_back(storage);
+      plan.values.push_back(value);
+      AddInstruction(plan, inputs, {static_cast<int>(i)});
+      const uint32_t slot = plan.instructions.back().first_slot;
+      for (uint32_t k = 0; k < inputs.size(); ++k) {
+        edges.emplace(static_cast<uint32_t>(inputs[k]), i);
+        if (Upto(1) == 0) shape.shares.push_back({i, slot + k, slot + static_cast<uint32_t>(inputs.size())});
+      }
+      if (i > 0 && Upto(3) == 0) edges.emplace(Upto(i - 1), i);
+    }
+    MakeTasks(plan, edges);
+    before.assign(count, std::vector<bool>(count, false));
+    for (const auto& [from, to] : edges) before[from][to] = true;
+    for (size_t k = 0; k < count; ++k) {
+      for (size_t a = 0; a < k; ++a) {
+        for (size_t b = k + 1; before[a][k] && b < count; ++b) before[a][b] = before[a][b] || before[k][b];
+      }
+    }
+    for (uint32_t i = 0; i < count; ++i) users.push_back({i});
+    for (uint32_t i = static_cast<uint32_t>(count); i-- > 0;) {
+      const Instruction& instruction = plan.instructions[i];
+      for (uint32_t s = 0; s < instruction.inputs; ++s) {
+        users[static_cast<size_t>(plan.slots[instruction.first_slot + s].value)].insert(i);
+      }
+    }
+    for (size_t s = count; s-- > 0;) {
+      for (const int source : plan.storages[s].sources) {
+        users[static_cast<size_t>(source)].insert(users[s].begin(), users[s].end());
+      }
+    }
+  }
+  uint32_t Upto(uint32_t most) { return std::uniform_int_distribution<uint32_t>(0, most)(random); }
+
+  /// Everyone who uses `a` is done when anyone uses `b`; `in_place`: but for the task that makes b.
+  bool Done(size_t a, size_t b, bool in_place) const {
+    return std::all_of(users[a].begin(), users[a].end(), [&](uint32_t first) {
+      return std::all_of(users[b].begin(), users[b].end(), [&](uint32_t second) {
+        return before[first][second] || (in_place && first == second && second == b);
+      });
+    });
+  }
+  bool MayWorkInPlace(size_t a, size_t b) const {
+    return std::any_of(shape.shares.begin(), shape.shares.end(), [&](const MayShare& share) {
+      return plan.slots[share.input_slot].value == static_cast<int>(a) &&
+             plan.slots[share.output_slot].value == static_cast<int>(b);
+    });
+  }
+
+  std::mt19937 random;
+  ExecutionPlan plan;
+  TapeShape shape;
+  std::vector<std::vector<bool>> before;  // by task and task, transitively
+  std::vector<std::set<uint32_t>> users;  // by storage
+};
+
+TEST(LayOutArena, WhatMayBeInUseAtOnceNeverOverlapsHoweverTasksRun) {
+  uint64_t arena = 0, sum = 0;
+  for (uint32_t seed = 1; seed <= 60; ++seed) {
+    RandomTasks tasks(seed, 20 + 4 * seed);
+    LayOutArena(tasks.shape, tasks.plan);
+    arena += tasks.plan.arena_bytes[0];
+    for (size_t b = 0; b < tasks.plan.storages.size(); ++b) {
+      const Storage& second = tasks.plan.storages[b];
+      if (second.home != Storage::Home::kArena) continue;
+      sum += second.bytes;
+      ASSERT_LE(second.offset + second.bytes, tasks.plan.arena_bytes[0]);
+      for (size_t a = 0; a < b; ++a) {
+        const Storage& first = tasks.plan.storages[a];
+        if (first.home != Storage::Home::kArena || !Overlap(first, second)) continue;
+        ASSERT_TRUE(tasks.Done(a, b, tasks.MayWorkInPlace(a, b)))
+            << "seed " << seed << ", values " << a << " and " << b;
+      }
+    }
+  }
+  EXPECT_LT(arena, sum * 3 / 4) << "memory is used again";
+}
+
+TEST(TaskOrder, IsExactWithRoomAndNeverWrongWithout) {
+  for (uint32_t seed = 1; seed <= 20; ++seed) {
+    const RandomTasks tasks(seed, 150);
+    const TaskOrder exact(tasks.plan), rough(tasks.plan, 150 * 4);
+    size_t known = 0;
+    for (uint32_t b = 0; b < 150; ++b) {
+      for (uint32_t a = 0; a < b; ++a) {
+        ASSERT_EQ(exact.Before(a, b), tasks.before[a][b]) << a << " " << b;
+        ASSERT_FALSE(rough.Before(a, b) && !tasks.before[a][b]) << a << " " << b;
+        known += rough.Before(a, b) ? 1u : 0u;
+      }
+    }
+    EXPECT_GT(known, 0u);
+  }
 }
 
 TEST(FinishTape, DropsOwnedTensorsAfterTheirLastUse) {

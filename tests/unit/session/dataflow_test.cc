@@ -123,6 +123,32 @@ TEST(Dataflow, FirstErrorEndsTheStepAndNothingKeepsRunning) {
   }
 }
 
+TEST(Dataflow, LargeFeedsAndFetchesAreWhereTheKernelWorks) {
+  constexpr int64_t kElements = (1 << 20) / sizeof(int64_t);
+  const op::AttrList type = {{"T", DType::kInt64}};
+  const Result<graph::Graph> graph =
+      MakeGraph({Placeholder("x", PartialShape::Of({kElements}), DType::kInt64), {"y", "Round", {"x"}, type}});
+  ASSERT_TRUE(graph.ok()) << graph.status().ToString();
+  const auto session = Session::Make(Waiting(), *graph, {});
+  ASSERT_TRUE(session.ok()) << session.status().ToString();
+  const Tensor x = Tensor::Vector<int64_t>(std::vector<int64_t>(kElements, 7));
+  const auto address = [](const Tensor& tensor) {
+    return static_cast<int64_t>(reinterpret_cast<uintptr_t>(tensor.raw()));
+  };
+  const Result<CallableHandle> call = (*session)->MakeCallable({{"x:0"}, {"y:0"}, {}});
+  ASSERT_TRUE(call.ok()) << call.status().ToString();
+  std::vector<std::vector<Tensor>> kept(3);
+  for (std::vector<Tensor>& fetched : kept) {
+    ASSERT_TRUE((*session)->RunCallable(*call, {{x}}, &fetched).ok());
+    EXPECT_EQ(fetched[0].as<int64_t>()[0], address(x)) << "the kernel reads what the caller fed";
+    EXPECT_EQ(fetched[0].as<int64_t>()[1], address(fetched[0])) << "and writes what the caller gets";
+  }
+  EXPECT_NE(kept[0][0].raw(), kept[1][0].raw()) << "what the caller keeps is not written again";
+  const int64_t last = address(kept[2][0]);
+  ASSERT_TRUE((*session)->RunCallable(*call, {{x}}, &kept[2]).ok());
+  EXPECT_EQ(address(kept[2][0]), last) << "what the caller gives back serves the next run";
+}
+
 TEST(Dataflow, F362DeadlineEndsAStepTheRunsOwnBeforeTheSessions) {
   Fixture f({kX, {"slow", "Exp", {"x"}, kFloat}, {"y", "Exp", {"slow"}, kFloat}});
   RunOptions options;

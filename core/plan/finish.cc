@@ -1,0 +1,104 @@
+// The tape as it runs: with releases of tensors and jumps over what is guarded.
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "core/plan/lifetimes_internal.h"
+#include "core/plan/memory_internal.h"
+
+namespace weir::plan {
+namespace {
+
+/// The finished tape grows behind the old one, which says where everything went.
+class Finisher {
+ public:
+  Finisher(const TapeShape& shape, ExecutionPlan& plan) : shape_(shape), plan_(plan) {
+    if (plan.tasks.empty()) FindReleases();
+    std::sort(releases_.begin(), releases_.end());
+    for (const Jump& jump : plan.jumps) labels_.push_back(jump.target);
+    for (const Task& task : plan.tasks) labels_.push_back(task.begin);
+    std::sort(labels_.begin(), labels_.end());
+  }
+
+  std::vector<uint32_t> Run() {
+    const size_t count = plan_.instructions.size();
+    moved_.resize(count + 1);
+    std::iota(moved_.begin(), moved_.end(), 0u);
+    if (releases_.empty() && plan_.jumps.empty() &&
+        std::all_of(shape_.guards.begin(), shape_.guards.end(), [](int guard) { return guard == 0; })) {
+      return std::move(moved_);
+    }
+    tape_.reserve(count + releases_.size());
+    const size_t jumps = plan_.jumps.size();
+    int guard = 0;
+    for (size_t i = 0; i < count; ++i) {
+      const bool label = std::binary_search(labels_.begin(), labels_.end(), static_cast<uint32_t>(i));
+      const int next = i < shape_.guards.size() ? shape_.guards[i] : 0;
+      if (label || next != guard) EndStretch();
+      guard = next;
+      moved_[i] = static_cast<uint32_t>(tape_.size());
+      if (guard != 0 && open_ < 0) BeginStretch(guard, i);
+      tape_.push_back(plan_.instructions[i]);
+      AddReleases(i);
+    }
+    EndStretch();
+    moved_[count] = static_cast<uint32_t>(tape_.size());
+    for (size_t j = 0; j < jumps; ++j) plan_.jumps[j].target = moved_[plan_.jumps[j].target];
+    plan_.instructions = std::move(tape_);
+    return std::move(moved_);
+  }
+
+ private:
+  void FindReleases() {
+    const auto owned = [](const Storage& storage) { return storage.home == Storage::Home::kOwned; };
+    if (std::none_of(plan_.storages.begin(), plan_.storages.end(), owned)) return;
+    const std::vector<Lifetime> lifetimes = FindLifetimes(shape_.loops, plan_, TaskOrder(plan_));
+    for (size_t s = 0; s < plan_.storages.size(); ++s) {
+      const int64_t last = lifetimes[s].last;
+      const bool at_the_end = last + 1 == static_cast<int64_t>(plan_.instructions.size());
+      if (owned(plan_.storages[s]) && last >= 0 && !at_the_end) releases_.emplace_back(last, static_cast<int>(s));
+    }
+  }
+
+  Instruction Beside(size_t i, Opcode opcode, size_t detail) const {
+    Instruction made;
+    made.opcode = opcode;
+    made.node = plan_.instructions[i].node;
+    made.detail = static_cast<uint32_t>(detail);
+    made.first_slot = plan_.instructions[i].first_slot;
+    return made;
+  }
+
+  void BeginStretch(int guard, size_t i) {
+    open_ = static_cast<int64_t>(plan_.jumps.size());
+    plan_.jumps.push_back({guard, 0});
+    tape_.push_back(Beside(i, Opcode::kSkip, plan_.jumps.size() - 1));
+  }
+
+  void EndStretch() {
+    if (open_ >= 0) plan_.jumps[static_cast<size_t>(open_)].target = static_cast<uint32_t>(tape_.size());
+    open_ = -1;
+  }
+
+  void AddReleases(size_t i) {
+    for (; next_ < releases_.size() && releases_[next_].first == static_cast<int64_t>(i); ++next_) {
+      tape_.push_back(Beside(i, Opcode::kRelease, static_cast<size_t>(releases_[next_].second)));
+      tape_.back().first_slot += SlotCount(plan_, i);
+    }
+  }
+
+  const TapeShape& shape_;
+  ExecutionPlan& plan_;
+  std::vector<std::pair<int64_t, int>> releases_;  // after instruction, storage
+  std::vector<uint32_t> labels_;                   // instructions that jumps lead to
+  std::vector<Instruction> tape_;
+  std::vector<uint32_t> moved_;  // old index -> new one
+  size_t next_ = 0;
+  int64_t open_ = -1;  // the jump over the current stretch
+};
+
+}  // namespace
+
+std::vector<uint32_t> FinishTape(const TapeShape& shape, ExecutionPlan& plan) { return Finisher(shape, plan).Run(); }
+
+}  // namespace weir::plan

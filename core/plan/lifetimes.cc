@@ -1,0 +1,211 @@
+#include "core/plan/lifetimes_internal.h"
+
+#include <algorithm>
+#include <iterator>
+#include <numeric>
+#include <utility>
+
+namespace weir::plan {
+
+uint32_t SlotCount(const ExecutionPlan& plan, size_t i) {
+  const Instruction& instruction = plan.instructions[i];
+  const size_t end = i + 1 < plan.instructions.size() ? plan.instructions[i + 1].first_slot : plan.slots.size();
+  return static_cast<uint32_t>(end) - instruction.first_slot;
+}
+
+int StorageOf(const ExecutionPlan& plan, uint32_t slot) {
+  const int value = plan.slots[slot].value;
+  return value < 0 ? -1 : plan.values[static_cast<size_t>(value)].storage;
+}
+
+TaskOrder::TaskOrder(const ExecutionPlan& plan, size_t entries) {
+  if (plan.tasks.empty()) return;
+  task_of_.resize(plan.instructions.size());
+  for (size_t t = 0; t < plan.tasks.size(); ++t) {
+    const Task& task = plan.tasks[t];
+    std::fill(task_of_.begin() + task.begin, task_of_.begin() + task.end, static_cast<uint32_t>(t));
+  }
+  FindChains(plan, std::max<size_t>(1, entries / plan.tasks.size()));
+  known_.assign(plan.tasks.size() * chains_, 0);
+  for (size_t t = 0; t < plan.tasks.size(); ++t) {  // edges lead along the tape
+    const Task& task = plan.tasks[t];
+    const uint32_t* const mine = &known_[t * chains_];
+    for (uint32_t s = task.first_successor; s < task.first_successor + task.successor_count; ++s) {
+      uint32_t* const next = &known_[plan.successors[s] * chains_];
+      for (size_t c = 0; c < chains_; ++c) next[c] = std::max(next[c], mine[c]);
+      if (chain_[t] != kNoChain) next[chain_[t]] = std::max(next[chain_[t]], position_[t] + 1);
+    }
+  }
+}
+
+void TaskOrder::FindChains(const ExecutionPlan& plan, size_t most) {
+  chain_.assign(plan.tasks.size(), kNoChain);
+  position_.assign(plan.tasks.size(), 0);
+  std::vector<uint32_t> lengths;
+  for (size_t t = 0; t < plan.tasks.size(); ++t) {
+    if (chain_[t] == kNoChain) {
+      chain_[t] = static_cast<uint32_t>(lengths.size());
+      lengths.push_back(1);
+    }
+    const Task& task = plan.tasks[t];
+    for (uint32_t s = task.first_successor; s < task.first_successor + task.successor_count; ++s) {
+      const uint32_t next = plan.successors[s];
+      if (chain_[next] != kNoChain) continue;
+      chain_[next] = chain_[t];
+      position_[next] = lengths[chain_[t]]++;
+      break;
+    }
+  }
+  chains_ = std::min(lengths.size(), most);
+  if (chains_ == lengths.size()) return;
+  std::vector<uint32_t> longest(lengths.size()), number(lengths.size(), kNoChain);
+  std::iota(longest.begin(), longest.end(), 0u);
+  std::stable_sort(longest.begin(), longest.end(), [&](uint32_t a, uint32_t b) { return lengths[a] > lengths[b]; });
+  for (size_t c = 0; c < chains_; ++c) number[longest[c]] = static_cast<uint32_t>(c);
+  for (uint32_t& chain : chain_) chain = number[chain];
+}
+
+bool TaskOrder::AllBefore(const std::vector<uint32_t>& tasks, uint32_t task) const {
+  return std::all_of(tasks.begin(), tasks.end(), [&](uint32_t other) { return Before(other, task); });
+}
+
+std::vector<uint32_t> TaskOrder::Latest(const std::vector<uint32_t>& tasks) const {
+  std::vector<uint32_t> latest;
+  for (size_t t = tasks.size(); t-- > 0;) {
+    const bool last = std::none_of(latest.begin(), latest.end(), [&](uint32_t l) { return Before(tasks[t], l); });
+    if (last) latest.push_back(tasks[t]);
+  }
+  std::reverse(latest.begin(), latest.end());
+  return latest;
+}
+
+namespace {
+
+constexpr size_t kMostEnds = 64;
+
+/// Where use inside a loop ends.
+class LoopEnds {
+ public:
+  explicit LoopEnds(const std::vector<Loop>& loops) : loops_(loops), around_(loops.size(), -1) {
+    const auto outside_in = [](const Loop& a, const Loop& b) {
+      return std::pair(a.first, b.last) < std::pair(b.first, a.last);
+    };
+    std::sort(loops_.begin(), loops_.end(), outside_in);
+    for (size_t l = 1; l < loops_.size(); ++l) {
+      around_[l] = Containing(static_cast<int>(l) - 1, loops_[l].first);
+    }
+  }
+
+  /// The last instruction of the outermost loop around `last` that begins after `first`; `last` where there is none.
+  int64_t After(int64_t first, int64_t last) const {
+    const auto beyond = std::upper_bound(loops_.begin(), loops_.end(), last,
+                                         [](int64_t at, const Loop& loop) { return at < loop.first; });
+    int loop = Containing(static_cast<int>(beyond - loops_.begin()) - 1, last);
+    for (; loop >= 0 && At(loop).first > first; loop = around_[static_cast<size_t>(loop)]) last = At(loop).last;
+    return last;
+  }
+
+ private:
+  const Loop& At(int loop) const { return loops_[static_cast<size_t>(loop)]; }
+  int Containing(int loop, int64_t position) const {
+    while (loop >= 0 && At(loop).last < position) loop = around_[static_cast<size_t>(loop)];
+    return loop;
+  }
+
+  std::vector<Loop> loops_;  // by first, outer ones before those inside
+  std::vector<int> around_;  // the loop that one is inside of
+};
+
+class Finder {
+ public:
+  Finder(const std::vector<Loop>& loops, const ExecutionPlan& plan, const TaskOrder& order)
+      : loop_ends_(loops), plan_(plan), order_(order), found_(plan.storages.size()) {}
+
+  std::vector<Lifetime> Run() {
+    for (size_t i = 0; i < plan_.instructions.size(); ++i) {
+      const uint32_t first = plan_.instructions[i].first_slot;
+      for (uint32_t s = first; s < first + SlotCount(plan_, i); ++s) {
+        if (StorageOf(plan_, s) >= 0) Touch(StorageOf(plan_, s), i);
+      }
+      if (plan_.instructions[i].opcode == Opcode::kSwap) swaps_.push_back(first);
+    }
+    for (Lifetime& life : found_) Keep(life, life.ends);
+    do {
+      changed_ = false;
+      for (size_t s = plan_.storages.size(); s-- > 0;) {
+        for (const int source : plan_.storages[s].sources) Join(At(source), found_[s], false);
+      }
+      for (const uint32_t slot : swaps_) {
+        Join(At(StorageOf(plan_, slot)), At(StorageOf(plan_, slot + 1)), true);
+        Join(At(StorageOf(plan_, slot + 1)), At(StorageOf(plan_, slot)), true);
+      }
+      for (Lifetime& life : found_) {
+        const int64_t last = life.last < 0 ? -1 : loop_ends_.After(life.first, life.last);
+        changed_ = changed_ || last != life.last;
+        life.last = last;
+      }
+    } while (changed_);
+    return std::move(found_);
+  }
+
+ private:
+  Lifetime& At(int storage) { return found_[static_cast<size_t>(storage)]; }
+
+  void Touch(int storage, size_t i) {
+    Lifetime& life = At(storage);
+    const uint32_t task = order_.TaskOf(i);
+    life.last = static_cast<int64_t>(i);
+    if (life.first < 0) {
+      life.first = life.last;
+      life.begin = task;
+    }
+    const Storage::Home home = plan_.storages[static_cast<size_t>(storage)].home;
+    const bool planned = home == Storage::Home::kArena || home == Storage::Home::kBound;
+    if (plan_.tasks.empty() || !planned || (!life.ends.empty() && life.ends.back() == task)) return;
+    life.ordered = life.ordered && order_.Before(life.begin, task);
+    life.ends.push_back(task);
+  }
+
+  void Keep(Lifetime& life, const std::vector<uint32_t>& ends) {
+    life.ends = ends.size() > 16 * kMostEnds ? std::vector<uint32_t>() : order_.Latest(ends);
+    life.endless = life.endless || (life.ends.empty() && !ends.empty()) || life.ends.size() > kMostEnds;
+    if (life.endless) life.ends.clear();
+  }
+
+  /// `life` is in use for as long as `user` is; `both`: and from when that is.
+  void Join(Lifetime& life, const Lifetime& user, bool both) {
+    if (user.last < 0) return;
+    const Lifetime before = life;
+    life.last = std::max(life.last, user.last);
+    const bool sooner = both && user.first < life.first;
+    const uint32_t earlier = sooner ? user.begin : life.begin;
+    const uint32_t later = sooner ? life.begin : user.begin;
+    if (both) life.first = std::min(life.first, user.first);
+    life.begin = earlier;
+    life.ordered = life.ordered && user.ordered && order_.Before(earlier, later);
+    life.endless = life.endless || user.endless;
+    std::vector<uint32_t> ends;
+    std::set_union(life.ends.begin(), life.ends.end(), user.ends.begin(), user.ends.end(), std::back_inserter(ends));
+    Keep(life, ends);
+    changed_ = changed_ || before != life;
+  }
+
+  const LoopEnds loop_ends_;
+  const ExecutionPlan& plan_;
+  const TaskOrder& order_;
+  std::vector<Lifetime> found_;
+  std::vector<uint32_t> swaps_;  // first slots of kSwap
+  bool changed_ = false;
+};
+
+}  // namespace
+
+std::vector<Lifetime> FindLifetimes(const std::vector<Loop>& loops, const ExecutionPlan& plan, const TaskOrder& order) {
+  return Finder(loops, plan, order).Run();
+}
+
+bool Ended(const Lifetime& a, const Lifetime& b, const TaskOrder& order) {
+  return a.last < b.first && !a.endless && b.ordered && order.AllBefore(a.ends, b.begin);
+}
+
+}  // namespace weir::plan

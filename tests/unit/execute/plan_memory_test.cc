@@ -1,0 +1,129 @@
+// The memory of whole steps: how much a plan needs, and that ops beside each other do not share it.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "core/client/gradients.h"
+#include "core/client/graph.h"
+#include "core/client/ops.h"
+#include "tests/unit/execute/compiled.h"
+
+namespace weir::execute {
+namespace {
+
+using Feeds = std::vector<std::pair<std::string, Shape>>;
+
+Output Fed(Feeds* feeds, const std::string& name, const Shape& shape) {
+  feeds->emplace_back(name, shape);
+  return weir::Placeholder(DType::kFloat, PartialShape(shape), name);
+}
+
+std::vector<Tensor> Values(const Feeds& feeds) {
+  std::mt19937 random(7);
+  std::vector<Tensor> values;
+  for (const auto& [name, shape] : feeds) {
+    std::vector<float> numbers(static_cast<size_t>(shape.elements()));
+    for (float& number : numbers) number = std::uniform_real_distribution<float>(-0.5f, 0.5f)(random);
+    values.push_back(Tensor::Of<float>(shape, numbers));
+  }
+  return values;
+}
+
+/// The squared length of every gradient of a network with these layers.
+struct Backward {
+  Backward(const std::vector<int64_t>& layers, int64_t batch) {
+    const AsDefault in(client);
+    Output h = Fed(&feeds, "images", Shape::Of({batch, layers[0]}));
+    std::vector<Output> weights;
+    for (size_t i = 0; i + 1 < layers.size(); ++i) {
+      weights.push_back(Fed(&feeds, "w" + std::to_string(i), Shape::Of({layers[i], layers[i + 1]})));
+      weights.push_back(Fed(&feeds, "b" + std::to_string(i), Shape::Of({layers[i + 1]})));
+      h = Tanh(MatMul(h, weights[2 * i]) + weights[2 * i + 1]);
+    }
+    const Result<std::vector<Gradient>> gradients = Gradients({ReduceMean(h * h)}, weights);
+    EXPECT_TRUE(gradients.ok()) << gradients.status().ToString();
+    for (size_t i = 0; gradients.ok() && i < weights.size(); ++i) {
+      const Output gradient = (*gradients)[i].values;
+      fetches.push_back(ReduceSum(gradient * gradient).name());
+    }
+    EXPECT_TRUE(client.status().ok()) << client.status().ToString();
+  }
+  weir::Graph client;
+  Feeds feeds;
+  std::vector<std::string> fetches;
+};
+
+/// Elementwise ops on earlier values, beside and after each other.
+struct RandomOps {
+  explicit RandomOps(uint32_t seed) {
+    std::mt19937 random(seed);
+    const AsDefault in(client);
+    const Shape shape = Shape::Of({32 * 1024});
+    std::vector<Output> values = {Fed(&feeds, "x", shape), Fed(&feeds, "y", shape)};
+    for (int i = 0; i < 120; ++i) {
+      const auto pick = [&] { return values[values.size() - 1 - random() % std::min<size_t>(values.size(), 8)]; };
+      const uint32_t kind = random() % 4;
+      const Output a = pick(), b = pick();
+      values.push_back(kind == 0 ? Tanh(a) : kind == 1 ? a * 0.5f : kind == 2 ? a - b : a * b);
+    }
+    for (size_t i = 0; i < 4; ++i) fetches.push_back(ReduceSum(values[values.size() - 1 - i]).name());
+    EXPECT_TRUE(client.status().ok()) << client.status().ToString();
+  }
+  weir::Graph client;
+  Feeds feeds;
+  std::vector<std::string> fetches;
+};
+
+/// Runs one of two equal steps on one thread and the other one as tasks, many times.
+template <class Step>
+void CompareTiers(Step* first, Step* second) {
+  Compiled one(std::move(first->client.definition()), first->feeds, first->fetches);
+  Compiled many(std::move(second->client.definition()), second->feeds, second->fetches, 4);
+  const plan::ExecutionPlan& plan = many.runner().plan();
+  ASSERT_EQ(one.runner().plan().tier, plan::Tier::kT0);
+  ASSERT_EQ(plan.tier, plan::Tier::kT2);
+  uint64_t all = 0;
+  for (const plan::Storage& storage : plan.storages)
+    all += storage.home == plan::Storage::Home::kArena ? storage.bytes : 0;
+  EXPECT_LT(plan.arena_bytes[0], all / 2) << "memory is used again";
+  const std::vector<Tensor> values = Values(first->feeds);
+  std::vector<Tensor> expected, fetched;
+  StepArgs side_by_side;
+  side_by_side.inter_op = 4;
+  ASSERT_TRUE(one.Run(values, &expected).ok());
+  for (int i = 0; i < 40; ++i) {
+    ASSERT_TRUE(many.Run(values, &fetched, side_by_side).ok());
+    for (size_t f = 0; f < fetched.size(); ++f) ASSERT_TRUE(fetched[f].SameBits(expected[f])) << i << " " << f;
+  }
+}
+
+TEST(PlanMemory, ArenaIsAlmostWhatIsInUseAtOnce) {
+  for (const int64_t batch : {1, 32, 100}) {
+    Backward step({784, 512, 300, 10}, batch);
+    Compiled compiled(std::move(step.client.definition()), step.feeds, step.fetches);
+    const plan::ExecutionPlan& plan = compiled.runner().plan();
+    ASSERT_EQ(plan.tier, plan::Tier::kT0);
+    const uint64_t live = plan.live_bytes.at(0);
+    EXPECT_GT(live, uint64_t{784} * 512 * 4);
+    EXPECT_LE(live, plan.arena_bytes[0]);
+    EXPECT_LE(static_cast<double>(plan.arena_bytes[0]), 1.15 * static_cast<double>(live)) << batch;
+  }
+}
+
+TEST(PlanMemory, TasksComputeWhatOneThreadComputes) {
+  Backward first({512, 512, 512, 512, 64}, 128), second({512, 512, 512, 512, 64}, 128);
+  CompareTiers(&first, &second);
+}
+
+TEST(PlanMemory, RandomTasksComputeWhatOneThreadComputes) {
+  for (uint32_t seed = 1; seed <= 8; ++seed) {
+    RandomOps first(seed), second(seed);
+    CompareTiers(&first, &second);
+  }
+}
+
+}  // namespace
+}  // namespace weir::execute
