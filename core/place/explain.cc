@@ -137,6 +137,13 @@ class Explainer {
       text += fmt::format("{}{} {}", text.empty() ? "" : " x ", Name(BaseType(f_.step.TypeOf(input))),
                           f_.step.ShapeOf(input).ToString());
     }
+    for (size_t i = 0; i < node.types.size(); ++i) {
+      text += fmt::format("{}{} {}",
+                          i != 0         ? ", "
+                          : text.empty() ? "-> "
+                                         : " -> ",
+                          Name(BaseType(node.types[i])), node.shapes[i].ToString());
+    }
     return text;
   }
 

@@ -55,7 +55,7 @@ struct CandidateReport {
 struct NodeReport {
   std::string name;
   std::string op;
-  std::string operands;  // "f32 [128,784] x [784,256]"
+  std::string operands;  // "float [128,784] x float [784,256] -> float [128,256]"
   std::string device;
   std::string requested;
   int group = -1;

@@ -42,6 +42,7 @@ void Fill(const place::Explanation& explanation, Json& report) {
     for (const place::CandidateReport& candidate : node.candidates) candidates.push_back(CandidateJson(candidate));
     report["nodes"].push_back({{"name", node.name},
                                {"op", node.op},
+                               {"operands", node.operands},
                                {"device", node.device},
                                {"reason", place::Name(node.reason)},
                                {"requested", node.requested.empty() ? Json(nullptr) : Json(node.requested)},

@@ -237,6 +237,23 @@ TEST_F(DeviceTest, CopyChecksRanges) {
   EXPECT_EQ(device.Copy(small->memory(), large->memory(), 128).code(), Code::kInvalidArgument);
 }
 
+TEST_F(DeviceTest, F109_NamesCarryTheWorkerAndShortOnesMeanItsFirst) {
+  DeviceSet devices;
+  for (const char* name : {"/job:worker/replica:0/task:0/device:CPU:0", "/job:worker/replica:0/task:1/device:CPU:0",
+                           "/job:worker/replica:0/task:1/device:CPU:1", "/job:worker/replica:0/task:1/device:GPU:0"}) {
+    DeviceInfo info = ToyInfo();
+    info.name = *ParseDeviceName(name);
+    devices.Add(std::make_shared<Device>(info, &api_, nullptr, MemoryOptions{}));
+    EXPECT_EQ(devices.all().back()->name(), name);
+    EXPECT_EQ(devices.Find(name), devices.all().back().get());
+  }
+  const std::vector<Device*> gpu = devices.Matching(*ParseDeviceName("/job:worker/replica:0/task:1/device:GPU:0"));
+  EXPECT_EQ(gpu, std::vector<Device*>{devices.all()[3].get()});
+  EXPECT_EQ(devices.Matching(*ParseDeviceName("/cpu:0")),
+            (std::vector<Device*>{devices.all()[0].get(), devices.all()[1].get()}));
+  EXPECT_EQ(devices.Matching(*ParseDeviceName("/task:1/cpu:0")), std::vector<Device*>{devices.all()[1].get()});
+}
+
 TEST_F(DeviceTest, SetFindsByNameAndBySpec) {
   DeviceSet devices;
   for (int i = 0; i < 2; ++i) {
