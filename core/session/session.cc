@@ -34,6 +34,14 @@ std::string KeyOf(std::span<const Feed> feeds, std::span<const std::string> fetc
 
 }  // namespace
 
+std::vector<DeviceAttributes> ListDevices(const Runtime& runtime) {
+  std::vector<DeviceAttributes> list;
+  for (const auto& device : runtime.plugins->devices().all()) {
+    list.push_back({device->name(), device->info().kind, device->info().memory_bytes});
+  }
+  return list;
+}
+
 class Session::Impl {
  public:
   Impl(std::shared_ptr<Runtime> runtime, const graph::Graph& graph, SessionOptions options,
@@ -105,6 +113,11 @@ class Session::Impl {
     return session::ExplainPlacement(Context(), graph_, request);
   }
 
+  std::vector<std::string> UsedDevices() {
+    const std::lock_guard<std::mutex> lock(log_mutex_);
+    return {used_.begin(), used_.end()};
+  }
+
   void Close() { closed_.store(true); }
   bool closed() const { return closed_.load(); }
   const Runtime& runtime() const { return *runtime_; }
@@ -144,6 +157,7 @@ class Session::Impl {
     place::Explanation explanation;
     WEIR_ASSIGN(made->runner, Compile(context, graph_, request, &explanation));
     LogPlacement(made->runner->plan(), explanation);
+    NoteUse(made->runner->plan());
     return signature.Add(std::move(made));
   }
 
@@ -193,6 +207,12 @@ class Session::Impl {
     for (const plan::PlacedNode& node : plan.placed_nodes) report->executed_nodes.push_back(node.name);
   }
 
+  /// A plan is made when it is about to run.
+  void NoteUse(const plan::ExecutionPlan& plan) {
+    const std::lock_guard<std::mutex> lock(log_mutex_);
+    for (const plan::PlacedNode& node : plan.placed_nodes) used_.insert(node.device);
+  }
+
   /// One line per node in TensorFlow's form, for nodes that are new or moved; warnings that are new; the summary.
   void LogPlacement(const plan::ExecutionPlan& plan, const place::Explanation& explanation) {
     const std::lock_guard<std::mutex> lock(log_mutex_);
@@ -223,7 +243,8 @@ class Session::Impl {
   std::shared_ptr<kernel::ResourceScope> resources_;
   kernel::NodeResources node_resources_;  // outlives the plans, whose kernels refer to it
   StatePlaces state_places_;
-  std::mutex log_mutex_;                                 // protects the two below
+  std::mutex log_mutex_;                                 // protects the three below
+  std::set<std::string> used_;                           // devices
   std::unordered_map<std::string, std::string> logged_;  // node -> device
   std::set<std::string> warned_;
   std::mutex devices_mutex_;  // protects the two below
@@ -298,10 +319,18 @@ Result<place::Explanation> Session::ExplainPlacement(std::span<const Feed> feeds
   return impl_->Explain(feeds, fetches, targets);
 }
 
-std::vector<std::string> Session::ListDevices() const {
-  std::vector<std::string> names;
-  for (const auto& device : impl_->runtime().plugins->devices().all()) names.push_back(device->name());
-  return names;
+std::vector<DeviceAttributes> Session::ListDevices() const { return session::ListDevices(impl_->runtime()); }
+
+DeviceReport Session::ReportDevices() const {
+  DeviceReport report;
+  for (const plugin::FileReport& file : impl_->runtime().plugins->files()) {
+    if (file.verdict == plugin::Verdict::kNotAPlugin) continue;
+    report.compiled.push_back(file.name);
+    if (file.verdict == plugin::Verdict::kLoaded) report.loaded.push_back(file.name);
+  }
+  for (const DeviceAttributes& device : ListDevices()) report.visible.push_back(device.name);
+  report.used = impl_->UsedDevices();
+  return report;
 }
 
 const std::shared_ptr<kernel::ResourceScope>& Session::resources() const { return impl_->resources(); }

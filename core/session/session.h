@@ -54,6 +54,24 @@ struct SessionOptions {
   std::shared_ptr<kernel::ResourceScope> resources;
 };
 
+/// A device as TensorFlow's clients list it.
+struct DeviceAttributes {
+  std::string name;  // full
+  std::string device_type;
+  uint64_t memory_limit_bytes = 0;  // 0 = the plugin does not say
+};
+
+/// What there is, from the plugin folders to what a session runs on.
+struct DeviceReport {
+  std::vector<std::string> compiled;  // plugins in the folders, whether they load here or not
+  std::vector<std::string> loaded;    // those of them that did
+  std::vector<std::string> visible;   // devices that the configuration leaves
+  std::vector<std::string> used;      // devices that have run nodes of this session
+};
+
+/// The devices that sessions of the runtime see; opens none.
+std::vector<DeviceAttributes> ListDevices(const Runtime& runtime);
+
 using Feed = std::pair<std::string, Tensor>;
 
 /// What a prepared call feeds, fetches and runs, by tensor and node names.
@@ -111,8 +129,9 @@ class Session {
   /// Which device such a run would give each node and why, with all candidates; runs nothing.
   Result<place::Explanation> ExplainPlacement(std::span<const Feed> feeds, std::span<const std::string> fetches,
                                               std::span<const std::string> targets);
-  /// Full names of the devices of the runtime.
-  std::vector<std::string> ListDevices() const;
+  /// The devices of the runtime; opens none.
+  std::vector<DeviceAttributes> ListDevices() const;
+  DeviceReport ReportDevices() const;
   const std::shared_ptr<kernel::ResourceScope>& resources() const;
 
  private:
