@@ -61,8 +61,18 @@ struct NodeReport {
   int group = -1;
   int group_size = 0;
   Reason reason = Reason::kOnlyDevice;
-  std::string note;  // what soft placement did
+  std::string note;   // what soft placement did
+  int64_t bytes = 0;  // of its outputs, or of the state that it makes
   std::vector<CandidateReport> candidates;
+};
+
+/// What a step is expected to need on a device, from shapes alone.
+struct DeviceMemory {
+  std::string device;
+  int64_t capacity_bytes = -1;  // -1 = unlimited
+  int64_t state_bytes = 0;      // variables
+  int64_t constant_bytes = 0;   // of those that its nodes use
+  int64_t value_bytes = 0;      // the most that values between nodes take at one time
 };
 
 /// Filled by Place.
@@ -76,7 +86,8 @@ struct Explanation {
   int64_t bound_ns = 0;
   int64_t transfers = 0;
   int64_t transferred_bytes = 0;
-  uint64_t hash = 0;  // of names and devices
+  uint64_t hash = 0;                 // of names and devices
+  std::vector<DeviceMemory> memory;  // by device, with kAll; `nodes` say how large the outputs of each are
 };
 
 /// The explanation for people: the summary, then each node with its candidates.

@@ -1,12 +1,8 @@
 #include "core/session/session.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <atomic>
-#include <cstdio>
 #include <mutex>
-#include <set>
 #include <shared_mutex>
 #include <unordered_map>
 
@@ -14,6 +10,8 @@
 #include "core/execute/tape_trace.h"
 #include "core/kernel/compute_pool.h"
 #include "core/session/compile.h"
+#include "core/session/memory_report.h"
+#include "core/session/placement_log.h"
 #include "core/session/resolve.h"
 #include "core/session/signature.h"
 
@@ -45,12 +43,13 @@ std::vector<DeviceAttributes> ListDevices(const Runtime& runtime) {
 class Session::Impl {
  public:
   Impl(std::shared_ptr<Runtime> runtime, const graph::Graph& graph, SessionOptions options,
-       std::shared_ptr<const kernel::Calibration> calibration)
+       std::shared_ptr<const kernel::Calibration> calibration, std::unique_ptr<PlacementLog> log)
       : runtime_(std::move(runtime)),
         graph_(graph),
         options_(std::move(options)),
         calibration_(std::move(calibration)),
-        resources_(options_.resources) {
+        resources_(options_.resources),
+        log_(std::move(log)) {
     if (!resources_) resources_ = std::make_shared<kernel::ResourceScope>();
     inter_op_ = options_.inter_op_parallelism_threads;
     if (inter_op_ <= 0) inter_op_ = kernel::ComputePool::Get().parallelism();
@@ -113,9 +112,27 @@ class Session::Impl {
     return session::ExplainPlacement(Context(), graph_, request);
   }
 
-  std::vector<std::string> UsedDevices() {
-    const std::lock_guard<std::mutex> lock(log_mutex_);
-    return {used_.begin(), used_.end()};
+  const PlacementLog& log() const { return *log_; }
+
+  MemoryReport ReportMemory() {
+    MemoryReport report = MakeMemoryReport(runtime_->plugins->devices());
+    const auto add = [&report](const Specialisation& made) {
+      report.AddPlan(made.runner->plan(), made.runner->instances());
+    };
+    {
+      const std::shared_lock<std::shared_mutex> lock(mutex_);
+      for (const auto& [key, signature] : by_key_) signature->ForEach(add);
+    }
+    callables_.ForEach(add);
+    report.AddVariables(*resources_);
+    return report;
+  }
+
+  /// Says who holds memory where a run ended for want of it.
+  Status WithHolders(const Status& status) {
+    const bool memory =
+        status.code() == Code::kResourceExhausted && status.message().find("OOM when allocating") != std::string::npos;
+    return memory ? status.Append(ToText(ReportMemory())) : status;
   }
 
   void Close() { closed_.store(true); }
@@ -156,8 +173,7 @@ class Session::Impl {
     const CompileContext context = Context();
     place::Explanation explanation;
     WEIR_ASSIGN(made->runner, Compile(context, graph_, request, &explanation));
-    LogPlacement(made->runner->plan(), explanation);
-    NoteUse(made->runner->plan());
+    log_->Add(made->runner->plan(), explanation);
     return signature.Add(std::move(made));
   }
 
@@ -207,35 +223,6 @@ class Session::Impl {
     for (const plan::PlacedNode& node : plan.placed_nodes) report->executed_nodes.push_back(node.name);
   }
 
-  /// A plan is made when it is about to run.
-  void NoteUse(const plan::ExecutionPlan& plan) {
-    const std::lock_guard<std::mutex> lock(log_mutex_);
-    for (const plan::PlacedNode& node : plan.placed_nodes) used_.insert(node.device);
-  }
-
-  /// One line per node in TensorFlow's form, for nodes that are new or moved; warnings that are new; the summary.
-  void LogPlacement(const plan::ExecutionPlan& plan, const place::Explanation& explanation) {
-    const std::lock_guard<std::mutex> lock(log_mutex_);
-    std::string text;
-    for (const std::string& warning : explanation.warnings) {
-      if (warned_.insert(warning).second) text += "weir: placement: " + warning + "\n";
-    }
-    if (options_.log_device_placement) {
-      for (const plan::PlacedNode& node : plan.placed_nodes) {
-        std::string& logged = logged_[node.name];
-        if (logged == node.device) continue;
-        logged = node.device;
-        text += fmt::format("{}: ({}): {}\n", node.name, node.op, node.device);
-      }
-    }
-    if (options_.placement_log) {
-      options_.placement_log(text + explanation.summary + "\n");
-    } else if (!text.empty()) {
-      std::fputs(text.c_str(), stderr);
-      std::fflush(stderr);
-    }
-  }
-
   std::shared_ptr<Runtime> runtime_;
   const graph::Graph& graph_;
   const SessionOptions options_;
@@ -243,10 +230,7 @@ class Session::Impl {
   std::shared_ptr<kernel::ResourceScope> resources_;
   kernel::NodeResources node_resources_;  // outlives the plans, whose kernels refer to it
   StatePlaces state_places_;
-  std::mutex log_mutex_;                                 // protects the three below
-  std::set<std::string> used_;                           // devices
-  std::unordered_map<std::string, std::string> logged_;  // node -> device
-  std::set<std::string> warned_;
+  const std::unique_ptr<PlacementLog> log_;
   std::mutex devices_mutex_;  // protects the two below
   graph::NodeId devices_checked_ = 0;
   std::string last_device_;  // a good one
@@ -275,8 +259,9 @@ Result<std::unique_ptr<Session>> Session::Make(std::shared_ptr<Runtime> runtime,
   if (!options.profile_file.empty()) {
     WEIR_ASSIGN(calibration, kernel::Calibration::Read(options.profile_file));
   }
-  return std::unique_ptr<Session>(
-      new Session(std::make_unique<Impl>(std::move(runtime), graph, std::move(options), std::move(calibration))));
+  WEIR_ASSIGN(std::unique_ptr<PlacementLog> log, PlacementLog::Open(options));
+  return std::unique_ptr<Session>(new Session(
+      std::make_unique<Impl>(std::move(runtime), graph, std::move(options), std::move(calibration), std::move(log))));
 }
 
 Result<std::vector<Tensor>> Session::Run(std::span<const Feed> feeds, std::span<const std::string> fetches,
@@ -288,7 +273,7 @@ Result<std::vector<Tensor>> Session::Run(std::span<const Feed> feeds, std::span<
   values.reserve(feeds.size());
   for (const Feed& feed : feeds) values.push_back(feed.second);
   std::vector<Tensor> fetched;
-  WEIR_TRY(impl_->RunSignature(*signature, values, &fetched, options, report));
+  WEIR_TRY(impl_->WithHolders(impl_->RunSignature(*signature, values, &fetched, options, report)));
   return fetched;
 }
 
@@ -302,7 +287,7 @@ Result<CallableHandle> Session::MakeCallable(const CallableOptions& options) {
 Status Session::RunCallable(CallableHandle handle, std::span<const Tensor> feeds, std::vector<Tensor>* fetches) {
   const PinnedSlot<Signature>::Pin signature = impl_->callables().Find(handle);
   if (!signature) return InvalidArgument("No such callable handle: {}", handle);
-  return impl_->RunSignature(*signature, feeds, fetches, {}, nullptr);
+  return impl_->WithHolders(impl_->RunSignature(*signature, feeds, fetches, {}, nullptr));
 }
 
 Status Session::ReleaseCallable(CallableHandle handle) {
@@ -321,6 +306,8 @@ Result<place::Explanation> Session::ExplainPlacement(std::span<const Feed> feeds
 
 std::vector<DeviceAttributes> Session::ListDevices() const { return session::ListDevices(impl_->runtime()); }
 
+MemoryReport Session::ReportMemory() const { return impl_->ReportMemory(); }
+
 DeviceReport Session::ReportDevices() const {
   DeviceReport report;
   for (const plugin::FileReport& file : impl_->runtime().plugins->files()) {
@@ -329,7 +316,7 @@ DeviceReport Session::ReportDevices() const {
     if (file.verdict == plugin::Verdict::kLoaded) report.loaded.push_back(file.name);
   }
   for (const DeviceAttributes& device : ListDevices()) report.visible.push_back(device.name);
-  report.used = impl_->UsedDevices();
+  report.used = impl_->log().UsedDevices();
   return report;
 }
 

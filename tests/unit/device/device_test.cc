@@ -131,6 +131,18 @@ TEST_F(DeviceTest, MustGrowStartsSmallWithoutBeingAsked) {
   EXPECT_EQ(device.memory_use().reserved, 1u << 20);
 }
 
+TEST_F(DeviceTest, F311_AskingForNameAndMemoryOpensNothing) {
+  Device device(ToyInfo(), &api_, nullptr, {});
+  EXPECT_EQ(device.info().memory_bytes, ToyInfo().memory_bytes);
+  EXPECT_EQ(device.memory_use().reserved, 0u);
+  EXPECT_EQ(device.Trim(), 0u);
+  EXPECT_FALSE(device.opened());
+  EXPECT_EQ(Toy::opened, 0);
+  ASSERT_TRUE(device.allocator().Allocate(64).ok());
+  EXPECT_TRUE(device.opened());
+  EXPECT_EQ(Toy::opened, 1);
+}
+
 TEST_F(DeviceTest, LimitNamesTheDevice) {
   Device device(ToyInfo(), &api_, nullptr, {.limit_bytes = 4096});
   const auto buffer = device.allocator().Allocate(8192);
