@@ -8,6 +8,8 @@
 
 #include "core/client/control_flow_internal.h"
 #include "core/client/operand.h"
+#include "core/client/ops.h"
+#include "core/client/scopes.h"
 #include "core/op/grad_context.h"
 #include "core/tensor/number.h"
 
@@ -268,16 +270,36 @@ class Backward {
     Differentiation context(graph_, forward, std::move(dy), where_);
     Result<std::vector<op::Grad>> grads = op.gradient(context);
     if (!grads.ok()) return graph_.Fail(grads.status().WithNode(forward.name(), forward.node().origin()));
+    std::vector<Output> all;
+    for (const op::Grad& grad : *grads) all.push_back(context.ToOutput(grad.values));
+    if (options_.gate) Gate(all);
     const auto inputs = forward.node().inputs();
     for (size_t i = 0; i < grads->size() && i < inputs.size(); ++i) {
       const op::Grad& grad = (*grads)[i];
       const bool wanted = sources_.contains(inputs[i]) || reached_.contains(inputs[i].node);
       if (!grad.exists() || !wanted || Stopped(inputs[i])) continue;
-      const Output values = context.ToOutput(grad.values);
+      const Output& values = all[i];
       if (!grad.sparse()) values.SetShape(graph_.definition().ShapeOf(inputs[i]));
       pending_[inputs[i]].push_back({values, context.ToOutput(grad.indices), context.ToOutput(grad.dense_shape)});
     }
     return graph_.status();
+  }
+
+  /// Puts an Identity behind each of several gradients, which waits for all of them.
+  void Gate(std::vector<Output>& gradients) {
+    std::vector<Groupable> made;
+    for (const Output& gradient : gradients) {
+      if (gradient.exists()) made.emplace_back(gradient);
+    }
+    if (made.size() < 2) return;
+    const NameScope scope("tuple", graph_);
+    const DeviceScope anywhere(std::nullopt, graph_);
+    const ControlDependencies after({Group(made, "group_deps", where_)}, graph_);
+    for (Output& gradient : gradients) {
+      if (!gradient.exists()) continue;
+      const ColocateWith beside(gradient.op(), OuterColocation::kIgnore, graph_);
+      gradient = AddOp(graph_, "Identity", {gradient}, {}, "control_dependency", where_).output(0);
+    }
   }
 
   Status DifferentiateControlFlow(const Operation& forward, const std::vector<Gradient>& dy) {

@@ -28,6 +28,8 @@ struct GradientsOptions {
   std::vector<Output> stop_gradients;  // treated as constants
   std::string_view name = "gradients";
   Unconnected unconnected = Unconnected::kNone;
+  /// No gradient of a node's inputs is used before all of them are there, as TensorFlow's optimisers want it.
+  bool gate = false;
 };
 
 /// d(sum of ys)/dx for every x, as nodes of the graph below the name scope "gradients". One entry per x, none where x

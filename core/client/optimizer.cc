@@ -1,18 +1,16 @@
 #include "core/client/optimizer.h"
 
+#include "core/client/ops.h"
+#include "core/client/scopes.h"
+
 namespace weir {
 namespace {
 
 /// Slots and update scopes are named after the variable's op.
 std::string OpName(const Variable& variable) { return variable.op().name(); }
 
-Operation NoOp(Graph& graph, std::vector<Operation> after, std::string_view name, const std::source_location& where) {
-  OperationSpec spec;
-  spec.op = "NoOp";
-  spec.name = name;
-  spec.where = where;
-  spec.control_inputs = std::move(after);
-  return graph.Add(spec);
+Operation RunAll(const std::vector<Operation>& operations, std::string_view name, const std::source_location& where) {
+  return Group(std::vector<Groupable>(operations.begin(), operations.end()), name, where);
 }
 
 }  // namespace
@@ -31,7 +29,7 @@ Result<std::vector<GradientAndVariable>> Optimizer::ComputeGradients(const Outpu
   if (targets.empty()) return graph.Fail(InvalidArgument("No variables to optimize. ({})", Format(where)));
   std::vector<Output> xs;
   for (const Variable& v : targets) xs.push_back(v.is_resource() ? v.handle() : v.value());
-  WEIR_ASSIGN(const std::vector<Gradient> gradients, Gradients({loss}, xs, {}, where));
+  WEIR_ASSIGN(const std::vector<Gradient> gradients, Gradients({loss}, xs, {.gate = true}, where));
   std::vector<GradientAndVariable> pairs;
   for (size_t i = 0; i < targets.size(); ++i) pairs.emplace_back(gradients[i], targets[i]);
   return pairs;
@@ -42,6 +40,7 @@ Result<std::vector<Operation>> Optimizer::AddUpdates(const std::vector<GradientA
   for (const auto& [gradient, variable] : pairs) {
     if (!gradient.exists()) continue;
     const NameScope scope("update_" + OpName(variable), graph);
+    const ColocateWith beside(variable.op(), OuterColocation::kKeep, graph);
     if (!gradient.sparse()) {
       updates.push_back(ApplyDense(variable, gradient.values));
       continue;
@@ -78,11 +77,15 @@ Result<Operation> Optimizer::ApplyGradients(const std::vector<GradientAndVariabl
   Operation train;
   const std::string path = scope.path();
   if (options.global_step.exists()) {
-    const Operation update = NoOp(graph, std::move(all), "update", where);
+    const Operation update = RunAll(all, "update", where);
     const ControlDependencies after({update}, graph);
-    train = options.global_step.AssignAdd(Literal(1), where).op();
+    const Variable& step = options.global_step;
+    const ColocateWith beside(step.op(), OuterColocation::kKeep, graph);
+    train = step.is_resource()
+                ? BuildOp("AssignAddVariableOp", {step.handle(), Literal(1)}, {{"dtype", step.dtype()}}, path, where)
+                : BuildOp("AssignAdd", {step.handle(), Literal(1)}, {}, path, where);
   } else {
-    train = NoOp(graph, std::move(all), path, where);
+    train = RunAll(all, path, where);
   }
   WEIR_TRY(graph.status());
   CollectionEntry entry;
@@ -123,6 +126,7 @@ Variable Optimizer::ZerosSlot(const Variable& variable, std::string_view slot, s
   options.trainable = false;
   options.use_resource = variable.is_resource();
   options.name = OpName(variable) + "/" + std::string(name);
+  const ColocateWith beside(variable.op(), OuterColocation::kKeep, graph);
   Variable made(ZerosInitializer(), *shape, variable.dtype(), options);
   slots_.emplace(key, made);
   variables_.push_back(made);

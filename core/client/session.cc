@@ -216,8 +216,19 @@ Status Session::Close() {
   return core_ ? core_->Close() : Status();
 }
 
-std::vector<std::string> Session::ListDevices() const {
-  return core_ ? core_->ListDevices() : std::vector<std::string>();
+std::vector<session::DeviceAttributes> Session::ListDevices() const {
+  return core_ ? core_->ListDevices() : std::vector<session::DeviceAttributes>();
+}
+
+session::DeviceReport Session::ReportDevices() const {
+  return core_ ? core_->ReportDevices() : session::DeviceReport();
+}
+
+Result<std::vector<session::DeviceAttributes>> ListLocalDevices() {
+  WEIR_ASSIGN(const std::shared_ptr<session::Runtime> runtime, session::Runtime::Default());
+  std::vector<session::DeviceAttributes> list = session::ListDevices(*runtime);
+  for (session::DeviceAttributes& device : list) device.name = device.name.substr(device.name.rfind("/device:"));
+  return list;
 }
 
 Session* Session::Default() { return default_sessions.empty() ? nullptr : default_sessions.back(); }

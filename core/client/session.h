@@ -109,7 +109,8 @@ class Session {
   Result<Fetched> Run(const Fetch& fetch, const Feeds& feeds, const session::RunOptions& options,
                       session::RunReport* report);
   Status Close();
-  std::vector<std::string> ListDevices() const;
+  std::vector<session::DeviceAttributes> ListDevices() const;
+  session::DeviceReport ReportDevices() const;
   /// The session below; null when status() is an error.
   session::Session* core() { return core_.get(); }
 
@@ -124,6 +125,10 @@ class Session {
   bool closed_ = false;
   std::unique_ptr<session::Session> core_;
 };
+
+/// The devices of this process as sessions with the default configuration see them, named without job, replica and
+/// task: "/device:CPU:0".
+Result<std::vector<session::DeviceAttributes>> ListLocalDevices();
 
 /// Makes a session (and its graph) the default of this thread while it lives. Those of one thread end in reverse order;
 /// one that ends earlier gives its graph the error "Nesting violated for default stack of Session objects".

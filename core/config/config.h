@@ -71,9 +71,11 @@ struct GraphOptions {
 /// Read by the placer.
 struct PlacementConfig {
   std::string algorithm = "costsim";
+  std::string graph_devices = "keep";
   std::string file = {};
   std::string explain = "summary";
   std::string explain_file = {};
+  std::string log_file = {};
   int64_t refine_iterations = 2000;
   int64_t unknown_dim = 32;
   int64_t replace_period = 0;

@@ -159,12 +159,20 @@ std::vector<Key> PlacementKeys() {
              "costsim: by simulated cost. whitepaper: the greedy walk of the 2015 paper. tf: TensorFlow's. single: the "
              "best single device.",
              WEIR_FIELD(placement.algorithm)}),
+      OneOf({"keep", "ignore"},
+            {"placement.graph_devices",
+             "keep: a node runs where the graph's device field asks. ignore: as if no graph asked for anything.",
+             WEIR_FIELD(placement.graph_devices)}),
       NotYet(
           {"placement.file", "A plan (JSON) that is tried beside those of the algorithm.", WEIR_FIELD(placement.file)}),
       NotYet({"placement.explain", "What is told of each placement; weir explain tells all.",
               WEIR_FIELD(placement.explain)}),
       NotYet({"placement.explain_file", "Where the explanation goes. \"\": standard error.",
               WEIR_FIELD(placement.explain_file)}),
+      NamesPlace({"placement.log_file",
+                  "A file that gets the lines of log_device_placement, the placer's warnings and one summary per plan, "
+                  "each written out at once, instead of standard error.",
+                  WEIR_FIELD(placement.log_file)}),
       {"placement.unknown_dim", "How long a dimension that nobody knows is taken to be.",
        WEIR_FIELD(placement.unknown_dim), 1, 1e9},
       NamesPlace({"placement.profile", "off, or the path of a calibration file, by which kernels are chosen.",

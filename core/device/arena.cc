@@ -98,9 +98,26 @@ void Arena::Release(Chunk* chunk) {
   PutFree(chunk);
 }
 
-Arena::Use Arena::use() const {
+MemoryUse Arena::use() const {
   const std::lock_guard lock(mutex_);
-  return use_;
+  return UseNow();
+}
+
+MemoryUse Arena::UseNow() const {
+  MemoryUse use = use_;
+  for (const Chunk* first : bins_) {
+    for (const Chunk* chunk = first; chunk != nullptr; chunk = chunk->after) {
+      ++use.free_pieces;
+      use.free_bytes += chunk->size;
+      use.largest_free = std::max(use.largest_free, chunk->size);
+    }
+  }
+  return use;
+}
+
+uint64_t Arena::Trim() {
+  Lock lock(mutex_);
+  return FreeEmptySlabs(lock);
 }
 
 // Exact classes up to 4 KiB, then eight per power of two, so that sizes in a bin differ by less than an eighth.
@@ -208,7 +225,7 @@ Result<Arena::Slab> Arena::MakeSlab(uint64_t size) {
   return slab;
 }
 
-void Arena::FreeEmptySlabs(Lock& lock) {
+uint64_t Arena::FreeEmptySlabs(Lock& lock) {
   std::vector<Slab> detached;
   for (Chunk* first : bins_) {
     for (Chunk* chunk = first; chunk != nullptr;) {
@@ -220,7 +237,7 @@ void Arena::FreeEmptySlabs(Lock& lock) {
       chunk = next;
     }
   }
-  if (!detached.empty()) FreeSlabs(detached, lock);
+  return detached.empty() ? 0 : FreeSlabs(detached, lock);
 }
 
 Arena::Slab Arena::Detach(Chunk* whole) {
@@ -229,7 +246,7 @@ Arena::Slab Arena::Detach(Chunk* whole) {
   return slab;
 }
 
-void Arena::FreeSlabs(std::span<const Slab> slabs, Lock& lock) {
+uint64_t Arena::FreeSlabs(std::span<const Slab> slabs, Lock& lock) {
   Leave(lock);
   uint64_t freed = 0;
   for (const Slab& slab : slabs) {
@@ -239,6 +256,7 @@ void Arena::FreeSlabs(std::span<const Slab> slabs, Lock& lock) {
   }
   Return(lock);
   use_.reserved -= freed;
+  return freed;
 }
 
 // Around calls into the plugin, so that threads that find no room know whether waiting may help.
@@ -326,9 +344,12 @@ Status Arena::Exhausted(uint64_t bytes, std::string_view why) const {
     return ResourceExhausted("OOM when allocating {} bytes on {}: more than its whole limit of {} bytes{}", bytes,
                              options_.device, limit, source.empty() ? ", all that it has" : source);
   }
+  const MemoryUse use = UseNow();
   return ResourceExhausted(
-      "OOM when allocating {} bytes on {}: {} bytes are in use of a limit of {}{}, {} are reserved ({})", bytes,
-      options_.device, use_.in_use, limit, source, use_.reserved, why);
+      "OOM when allocating {} bytes on {}: {} bytes are in use of a limit of {}{}, {} are reserved, {} of them free in "
+      "{} pieces of at most {}, fragmentation {:.0f} % ({})",
+      bytes, options_.device, use.in_use, limit, source, use.reserved, use.free_bytes, use.free_pieces,
+      use.largest_free, 100 * use.fragmentation(), why);
 }
 
 }  // namespace weir::device

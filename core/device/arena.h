@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "core/base/status.h"
+#include "core/device/memory_use.h"
 #include "core/tensor/buffer.h"
 #include "sdk/abi/types.h"
 
@@ -38,7 +39,7 @@ struct ArenaOptions {
   bool pooled = true;  // false: one slab per buffer
 };
 
-/// Allocates buffers of 64-byte aligned chunks. Never gives memory back to the plugin, except empty slabs when a
+/// Allocates buffers of 64-byte aligned chunks. Gives memory back to the plugin on Trim only, and empty slabs when a
 /// request would fail otherwise. Buffers keep the arena alive. Thread-safe: one short lock per allocation and per
 /// release; a thread waits for a call of another into the plugin only where it would find no room otherwise.
 class Arena : public Allocator, public std::enable_shared_from_this<Arena> {
@@ -50,12 +51,10 @@ class Arena : public Allocator, public std::enable_shared_from_this<Arena> {
   /// limit is told apart.
   Result<std::shared_ptr<Buffer>> Allocate(uint64_t bytes) override;
 
-  struct Use {
-    uint64_t in_use = 0;    // by buffers
-    uint64_t peak = 0;      // high-water mark of in_use
-    uint64_t reserved = 0;  // held in slabs, those included that the plugin is making or freeing
-  };
-  Use use() const;
+  /// O(free pieces).
+  MemoryUse use() const;
+  /// Gives slabs without any buffer back to the plugin; the bytes that this freed.
+  uint64_t Trim();
 
   static constexpr uint64_t kGranule = 64;
 
@@ -81,6 +80,7 @@ class Arena : public Allocator, public std::enable_shared_from_this<Arena> {
   Arena(std::shared_ptr<SlabSource> source, ArenaOptions options);
   void Release(Chunk* chunk);
 
+  MemoryUse UseNow() const;
   /// What the limit leaves for slabs.
   uint64_t Room() const;
   Result<Slab> MakeSlab(uint64_t size);
@@ -90,10 +90,10 @@ class Arena : public Allocator, public std::enable_shared_from_this<Arena> {
   Chunk* FindChunk(uint64_t size);
   Status AddSlab(uint64_t size, Lock& lock);
   Status AddSlabOf(uint64_t size, Lock& lock);
-  void FreeEmptySlabs(Lock& lock);
+  uint64_t FreeEmptySlabs(Lock& lock);
   /// Takes the slab of one free chunk out of the arena; FreeSlabs gives it to the plugin.
   Slab Detach(Chunk* whole);
-  void FreeSlabs(std::span<const Slab> slabs, Lock& lock);
+  uint64_t FreeSlabs(std::span<const Slab> slabs, Lock& lock);
   void Leave(Lock& lock);
   void Return(Lock& lock);
   bool OthersCall() const;
@@ -111,7 +111,7 @@ class Arena : public Allocator, public std::enable_shared_from_this<Arena> {
   const std::shared_ptr<SlabSource> source_;
   const ArenaOptions options_;
   mutable std::mutex mutex_;  // protects everything below
-  Use use_;
+  MemoryUse use_;             // but for what is free
   uint64_t next_slab_ = 0;
   std::vector<std::thread::id> calling_;  // threads that are in the plugin
   std::condition_variable returned_;      // one of them came back

@@ -166,9 +166,12 @@ class Device::State final : public Allocator {
 
   MemoryUse Use() const {
     const std::lock_guard lock(mutex_);
-    if (!arena_) return {};
-    const Arena::Use use = arena_->use();
-    return {use.in_use, use.peak, use.reserved};
+    return arena_ ? arena_->use() : MemoryUse();
+  }
+
+  std::shared_ptr<Arena> arena() const {
+    const std::lock_guard lock(mutex_);
+    return arena_;
   }
 
  private:
@@ -281,7 +284,12 @@ const std::string& Device::profile_fault() { return state_->ProfileFault(); }
 Result<weir_link> Device::Link(uint32_t space, Device* peer, uint32_t peer_space) {
   return state_->Link(space, peer, peer_space);
 }
-Device::MemoryUse Device::memory_use() const { return state_->Use(); }
+MemoryUse Device::memory_use() const { return state_->Use(); }
+uint64_t Device::Trim() {
+  const std::shared_ptr<Arena> arena = state_->arena();
+  return arena ? arena->Trim() : 0;
+}
+bool Device::opened() const { return state_->arena() != nullptr; }
 
 Status Device::Copy(const weir_buf& to, const weir_buf& from, uint64_t bytes) {
   if (bytes == 0) return {};

@@ -11,6 +11,7 @@
 
 #include "core/base/status.h"
 #include "core/device/device_name.h"
+#include "core/device/memory_use.h"
 #include "core/device/stream.h"
 #include "core/tensor/buffer.h"
 #include "core/tensor/tensor.h"
@@ -115,13 +116,12 @@ class Device {
   /// What of the profile is a fault of the plugin (negative or infinite figures, an error), empty when there is none.
   /// Such figures count as unknown. Asks for the profile.
   const std::string& profile_fault();
-  /// Bytes in use, high-water mark, and slab bytes held.
-  struct MemoryUse {
-    uint64_t in_use = 0;
-    uint64_t peak = 0;
-    uint64_t reserved = 0;
-  };
+  /// Zeros before the first use.
   MemoryUse memory_use() const;
+  /// Gives memory that holds no buffer back to the plugin; the bytes that this freed.
+  uint64_t Trim();
+  /// Something has used it: its plugin may hold a driver's context.
+  bool opened() const;
 
  private:
   class State;

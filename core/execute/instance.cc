@@ -52,7 +52,7 @@ class Timed {
 
 /// What takes most of a plan's memory in one space, for whoever has to find out why it does not fit.
 std::string LargestHolders(const plan::ExecutionPlan& plan, int space) {
-  constexpr size_t kShown = 8;
+  constexpr size_t kShown = 20;
   std::vector<std::pair<uint64_t, std::string>> holders;
   std::vector<bool> seen(plan.storages.size(), false);
   for (const plan::Instruction& instruction : plan.instructions) {

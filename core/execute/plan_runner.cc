@@ -26,7 +26,9 @@ Result<std::unique_ptr<PlanRunner::Instance>> PlanRunner::Acquire() {
       return std::unique_ptr<Instance>(instance);
     }
   }
-  return Instance::Make(*plan_);
+  WEIR_ASSIGN(std::unique_ptr<Instance> made, Instance::Make(*plan_));
+  instances_.fetch_add(1, std::memory_order_relaxed);
+  return made;
 }
 
 void PlanRunner::Release(std::unique_ptr<Instance> instance) {
@@ -37,6 +39,7 @@ void PlanRunner::Release(std::unique_ptr<Instance> instance) {
     (void)instance.release();
     return;
   }
+  instances_.fetch_sub(1, std::memory_order_relaxed);
 }
 
 Status PlanRunner::Run(std::span<const Tensor> feeds, std::vector<Tensor>* fetches, const StepArgs& step) {

@@ -35,6 +35,9 @@ class PlanRunner {
   /// No op of the step is running any more when it returns.
   Status Run(std::span<const Tensor> feeds, std::vector<Tensor>* fetches, const StepArgs& step = {});
 
+  /// Runs that have memory of their own now: running ones, and those kept for later.
+  int instances() const { return instances_.load(std::memory_order_relaxed); }
+
   /// Registers, arenas and tensors of one run at a time (instance_internal.h).
   class Instance;
 
@@ -47,6 +50,7 @@ class PlanRunner {
   std::vector<NodeCall> calls_;                              // by ExecutionPlan::calls
   std::vector<std::unique_ptr<std::mutex>> kernel_mutexes_;  // by kernel, set for kernels that change their state
   std::array<std::atomic<Instance*>, 16> idle_{};            // instances for the next runs
+  std::atomic<int> instances_{0};
 };
 
 }  // namespace weir::execute

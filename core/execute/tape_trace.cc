@@ -35,6 +35,19 @@ bool IsWork(plan::Opcode opcode) {
   return false;
 }
 
+/// The device that an instruction's work was given to where the instruction itself says so, else null.
+const device::Device* DeviceOf(const plan::ExecutionPlan& plan, const plan::Instruction& instruction) {
+  switch (instruction.opcode) {
+    case plan::Opcode::kCall:
+      return plan.calls[instruction.detail].device;
+    case plan::Opcode::kStreamKernel:
+    case plan::Opcode::kLockedKernel:
+      return instruction.space == plan::kHostSpace ? nullptr : plan.devices[static_cast<size_t>(instruction.space)];
+    default:
+      return nullptr;
+  }
+}
+
 int64_t Since(TapeTrace::Clock::time_point begin, TapeTrace::Clock::time_point at) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(at - begin).count();
 }
@@ -72,7 +85,11 @@ trace::StepTrace TapeTrace::Finish(const plan::ExecutionPlan& plan, int64_t step
     span.op = instruction.opcode == plan::Opcode::kCopy    ? "copy"
               : instruction.opcode == plan::Opcode::kFetch ? "fetch"
                                                            : node.op().name;
-    if (const auto found = devices.find(node.name()); found != devices.end()) span.device = found->second;
+    if (const device::Device* device = DeviceOf(plan, instruction)) {
+      span.device = device->name();
+    } else if (const auto found = devices.find(node.name()); found != devices.end()) {
+      span.device = found->second;
+    }
     span.start_ns = entry.start_ns;
     span.end_ns = entry.end_ns;
     span.thread = entry.thread;

@@ -39,6 +39,11 @@ void ResourceScope::Clear(const std::string& container) {
   }
 }
 
+std::map<ResourceKey, std::shared_ptr<Variable>> ResourceScope::All() const {
+  const std::lock_guard lock(mutex_);
+  return variables_;
+}
+
 size_t ResourceScope::size() const {
   const std::lock_guard lock(mutex_);
   return variables_.size();

@@ -42,6 +42,7 @@ class ResourceScope {
   /// Forgets all resources of a container; all containers when empty.
   void Clear(const std::string& container = {});
   size_t size() const;
+  std::map<ResourceKey, std::shared_ptr<Variable>> All() const;
 
  private:
   mutable std::mutex mutex_;  // protects variables_

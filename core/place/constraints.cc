@@ -53,6 +53,7 @@ class OutsideRequests {
   static Result<OutsideRequests> Make(const PlaceOptions& options) {
     OutsideRequests requests;
     requests.plan_ = &options.plan;
+    requests.keep_graph_devices_ = options.keep_graph_devices;
     for (const auto& [pattern, device] : options.pins) {
       RE2::Options quiet;
       quiet.set_log_errors(false);
@@ -78,13 +79,15 @@ class OutsideRequests {
       best = device;
     }
     if (pinned) return best;
-    if (!node.source->device().empty() || plan_->empty()) return node.source->device();
+    const std::string_view graph = keep_graph_devices_ ? std::string_view(node.source->device()) : std::string_view();
+    if (!graph.empty() || plan_->empty()) return graph;
     const auto planned = plan_->find(std::string(node.name()));
     return planned == plan_->end() ? std::string_view() : std::string_view(planned->second);
   }
 
  private:
   const std::map<std::string, std::string>* plan_ = nullptr;
+  bool keep_graph_devices_ = true;
   std::vector<std::pair<std::unique_ptr<RE2>, std::string>> pins_;
 };
 

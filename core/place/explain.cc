@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -71,6 +72,7 @@ class Explainer {
       out_.bound_ns = PathBoundNs(*f_.table->problem);
       out_.transfers = simulation.transfers;
       out_.transferred_bytes = simulation.transferred_bytes;
+      if (f_.options.explain == PlaceOptions::Explain::kAll) out_.memory = Memory();
       if (!simulation.fits) out_.warnings.push_back("no plan fits the memory of the devices; " + LargestGroups());
     }
     out_.summary = Summary();
@@ -124,10 +126,36 @@ class Explainer {
                       f_.support.devices().Matching(group.requested).empty() ? "no such device" : "no kernels there",
                       Name(group.rule));
     }
+    const int task = f_.table->task_of[i];
+    report.bytes = f_.table->problem->resident_bytes(task);
+    for (const int v : f_.table->problem->values_of(task)) report.bytes += f_.table->problem->value(v).held_bytes;
     for (size_t d = 0; d < f_.support.devices().all().size(); ++d) {
       report.candidates.push_back(Candidate(i, static_cast<int>(d)));
     }
     return report;
+  }
+
+  std::vector<DeviceMemory> Memory() const {
+    const Problem& problem = *f_.table->problem;
+    std::vector<DeviceMemory> memory;
+    for (int d = 0; d < problem.device_count(); ++d) {
+      const int64_t capacity = problem.device(d).capacity_bytes;
+      memory.push_back({DeviceAt(d).name(), capacity == kUnlimited ? -1 : capacity, 0, 0,
+                        f_.choice->plan.simulation.peak_bytes[static_cast<size_t>(d)]});
+    }
+    std::set<std::pair<graph::NodeId, int>> constants;  // with the device that uses them
+    for (int task = 0; task < problem.tasks(); ++task) {
+      const auto node = static_cast<size_t>(f_.table->node_of[static_cast<size_t>(task)]);
+      DeviceMemory& there = memory[static_cast<size_t>(DeviceOf(node))];
+      there.state_bytes += problem.resident_bytes(task);
+      for (const graph::Endpoint& input : f_.step.nodes[node].inputs) {
+        const Tensor* value = f_.step.ValueOf(input);
+        if (value == nullptr || !constants.emplace(input.node, DeviceOf(node)).second) continue;
+        there.constant_bytes += static_cast<int64_t>(value->bytes());
+      }
+    }
+    for (DeviceMemory& there : memory) there.value_bytes -= there.state_bytes;
+    return memory;
   }
 
   std::string OperandText(const StepNode& node) const {
@@ -136,6 +164,13 @@ class Explainer {
       if (input.node < 0) continue;
       text += fmt::format("{}{} {}", text.empty() ? "" : " x ", Name(BaseType(f_.step.TypeOf(input))),
                           f_.step.ShapeOf(input).ToString());
+    }
+    for (size_t i = 0; i < node.types.size(); ++i) {
+      text += fmt::format("{}{} {}",
+                          i != 0         ? ", "
+                          : text.empty() ? "-> "
+                                         : " -> ",
+                          Name(BaseType(node.types[i])), node.shapes[i].ToString());
     }
     return text;
   }

@@ -55,14 +55,24 @@ struct CandidateReport {
 struct NodeReport {
   std::string name;
   std::string op;
-  std::string operands;  // "f32 [128,784] x [784,256]"
+  std::string operands;  // "float [128,784] x float [784,256] -> float [128,256]"
   std::string device;
   std::string requested;
   int group = -1;
   int group_size = 0;
   Reason reason = Reason::kOnlyDevice;
-  std::string note;  // what soft placement did
+  std::string note;   // what soft placement did
+  int64_t bytes = 0;  // of its outputs, or of the state that it makes
   std::vector<CandidateReport> candidates;
+};
+
+/// What a step is expected to need on a device, from shapes alone.
+struct DeviceMemory {
+  std::string device;
+  int64_t capacity_bytes = -1;  // -1 = unlimited
+  int64_t state_bytes = 0;      // variables
+  int64_t constant_bytes = 0;   // of those that its nodes use
+  int64_t value_bytes = 0;      // the most that values between nodes take at one time
 };
 
 /// Filled by Place.
@@ -76,7 +86,8 @@ struct Explanation {
   int64_t bound_ns = 0;
   int64_t transfers = 0;
   int64_t transferred_bytes = 0;
-  uint64_t hash = 0;  // of names and devices
+  uint64_t hash = 0;                 // of names and devices
+  std::vector<DeviceMemory> memory;  // by device, with kAll; `nodes` say how large the outputs of each are
 };
 
 /// The explanation for people: the summary, then each node with its candidates.

@@ -33,6 +33,8 @@ struct PlaceOptions {
   /// Regular expression over node names -> device; the longest match wins, the earlier of equals. A pin replaces what
   /// the graph asks for.
   std::vector<std::pair<std::string, std::string>> pins;
+  /// What the graph's own `device` fields are: requests, or nothing, so that a model file decides nothing here.
+  bool keep_graph_devices = true;
   /// What an unknown dimension counts in costs.
   int64_t unknown_dim = 32;
   /// A node that soft placement would move away from the kind of device it asks for is an error.

@@ -116,6 +116,7 @@ Result<std::unique_ptr<execute::PlanRunner>> Compile(const CompileContext& conte
   WEIR_ASSIGN(const graph::Placement placement, PlaceStep(context, step, explanation));
 
   const std::vector<graph::Subgraph> subgraphs = partition::Partition(step, placement);
+  if (context.options.verify_placement) WEIR_TRY(partition::Verify(step, placement, subgraphs));
 
   plan::PlanOptions plan_options;
   const plugin::Catalogue& plugins = *context.runtime.plugins;

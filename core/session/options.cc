@@ -28,6 +28,7 @@ place::PlaceOptions PlaceOptionsFrom(const config::Config& config) {
                       : placement.algorithm == "single"   ? place::Algorithm::kSingle
                                                           : place::Algorithm::kCostSim;
   options.pins.assign(placement.pin.begin(), placement.pin.end());
+  options.keep_graph_devices = placement.graph_devices == "keep";
   options.unknown_dim = placement.unknown_dim;
   options.strict_devices = placement.strict_devices;
   for (const auto& [name, link] : config.link) options.links[name] = {link.latency_us * 1e3, link.gbps};
@@ -52,6 +53,8 @@ SessionOptions SessionOptionsFrom(const config::Config& config) {
   options.inter_op_parallelism_threads = config.inter_op_parallelism_threads;
   options.intra_op_parallelism_threads = config.intra_op_parallelism_threads;
   options.operation_timeout_in_ms = config.operation_timeout_in_ms;
+  options.placement_log_file = config.placement.log_file;
+  options.verify_placement = config.placement.verify;
   options.placement = std::make_shared<const place::PlaceOptions>(PlaceOptionsFrom(config));
   if (config.placement.profile != "off") options.profile_file = config.placement.profile;
   return options;

@@ -1,13 +1,9 @@
 #include "core/session/session.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <atomic>
-#include <cstdio>
 #include <mutex>
 #include <numeric>
-#include <set>
 #include <shared_mutex>
 #include <unordered_map>
 
@@ -15,6 +11,8 @@
 #include "core/execute/tape_trace.h"
 #include "core/kernel/compute_pool.h"
 #include "core/session/compile.h"
+#include "core/session/memory_report.h"
+#include "core/session/placement_log.h"
 #include "core/session/resolve.h"
 #include "core/session/signature.h"
 
@@ -38,15 +36,24 @@ uint64_t MaxTiles(int threads) { return threads == 1 ? 1 : 4 * static_cast<uint6
 
 }  // namespace
 
+std::vector<DeviceAttributes> ListDevices(const Runtime& runtime) {
+  std::vector<DeviceAttributes> list;
+  for (const auto& device : runtime.plugins->devices().all()) {
+    list.push_back({device->name(), device->info().kind, device->info().memory_bytes});
+  }
+  return list;
+}
+
 class Session::Impl {
  public:
   Impl(std::shared_ptr<Runtime> runtime, const graph::Graph& graph, SessionOptions options,
-       std::shared_ptr<const kernel::Calibration> calibration)
+       std::shared_ptr<const kernel::Calibration> calibration, std::unique_ptr<PlacementLog> log)
       : runtime_(std::move(runtime)),
         graph_(graph),
         options_(std::move(options)),
         calibration_(std::move(calibration)),
-        resources_(options_.resources) {
+        resources_(options_.resources),
+        log_(std::move(log)) {
     if (!resources_) resources_ = std::make_shared<kernel::ResourceScope>();
     inter_op_ = options_.inter_op_parallelism_threads;
     if (inter_op_ <= 0) inter_op_ = kernel::ComputePool::Get().parallelism();
@@ -111,6 +118,29 @@ class Session::Impl {
     return session::ExplainPlacement(Context(), graph_, request);
   }
 
+  const PlacementLog& log() const { return *log_; }
+
+  MemoryReport ReportMemory() {
+    MemoryReport report = MakeMemoryReport(runtime_->plugins->devices());
+    const auto add = [&report](const Specialisation& made) {
+      report.AddPlan(made.runner->plan(), made.runner->instances());
+    };
+    {
+      const std::shared_lock<std::shared_mutex> lock(mutex_);
+      for (const auto& [key, signature] : by_key_) signature->ForEach(add);
+    }
+    callables_.ForEach(add);
+    report.AddVariables(*resources_);
+    return report;
+  }
+
+  /// Says who holds memory where a run ended for want of it.
+  Status WithHolders(const Status& status) {
+    const bool memory =
+        status.code() == Code::kResourceExhausted && status.message().find("OOM when allocating") != std::string::npos;
+    return memory ? status.Append(ToText(ReportMemory())) : status;
+  }
+
   void Close() { closed_.store(true); }
   bool closed() const { return closed_.load(); }
   const Runtime& runtime() const { return *runtime_; }
@@ -149,7 +179,7 @@ class Session::Impl {
     const CompileContext context = Context();
     place::Explanation explanation;
     WEIR_ASSIGN(made->runner, Compile(context, graph_, request, &explanation));
-    LogPlacement(made->runner->plan(), explanation);
+    log_->Add(made->runner->plan(), explanation);
     return signature.Add(std::move(made));
   }
 
@@ -200,29 +230,6 @@ class Session::Impl {
     for (const plan::PlacedNode& node : plan.placed_nodes) report->executed_nodes.emplace_back(node.name);
   }
 
-  /// One line per node in TensorFlow's form, for nodes that are new or moved; warnings that are new; the summary.
-  void LogPlacement(const plan::ExecutionPlan& plan, const place::Explanation& explanation) {
-    const std::lock_guard<std::mutex> lock(log_mutex_);
-    std::string text;
-    for (const std::string& warning : explanation.warnings) {
-      if (warned_.insert(warning).second) text += "weir: placement: " + warning + "\n";
-    }
-    if (options_.log_device_placement) {
-      for (const plan::PlacedNode& node : plan.placed_nodes) {
-        std::string& logged = logged_[std::string(node.name)];
-        if (logged == node.device) continue;
-        logged = node.device;
-        text += fmt::format("{}: ({}): {}\n", node.name, node.op, node.device);
-      }
-    }
-    if (options_.placement_log) {
-      options_.placement_log(text + explanation.summary + "\n");
-    } else if (!text.empty()) {
-      std::fputs(text.c_str(), stderr);
-      std::fflush(stderr);
-    }
-  }
-
   std::shared_ptr<Runtime> runtime_;
   const graph::Graph& graph_;
   const SessionOptions options_;
@@ -230,9 +237,7 @@ class Session::Impl {
   std::shared_ptr<kernel::ResourceScope> resources_;
   kernel::NodeResources node_resources_;  // outlives the plans, whose kernels refer to it
   StatePlaces state_places_;
-  std::mutex log_mutex_;                                 // protects the two below
-  std::unordered_map<std::string, std::string> logged_;  // node -> device
-  std::set<std::string> warned_;
+  const std::unique_ptr<PlacementLog> log_;
   std::mutex devices_mutex_;  // protects the two below
   graph::NodeId devices_checked_ = 0;
   std::string last_device_;  // a good one
@@ -262,8 +267,9 @@ Result<std::unique_ptr<Session>> Session::Make(std::shared_ptr<Runtime> runtime,
   if (!options.profile_file.empty()) {
     WEIR_ASSIGN(calibration, kernel::Calibration::Read(options.profile_file));
   }
-  return std::unique_ptr<Session>(
-      new Session(std::make_unique<Impl>(std::move(runtime), graph, std::move(options), std::move(calibration))));
+  WEIR_ASSIGN(std::unique_ptr<PlacementLog> log, PlacementLog::Open(options));
+  return std::unique_ptr<Session>(new Session(
+      std::make_unique<Impl>(std::move(runtime), graph, std::move(options), std::move(calibration), std::move(log))));
 }
 
 Result<std::vector<Tensor>> Session::Run(std::span<const Feed> feeds, std::span<const std::string> fetches,
@@ -275,7 +281,7 @@ Result<std::vector<Tensor>> Session::Run(std::span<const Feed> feeds, std::span<
   values.reserve(feeds.size());
   for (const Feed& feed : feeds) values.push_back(feed.second);
   std::vector<Tensor> fetched;
-  WEIR_TRY(impl_->RunSignature(*signature, values, &fetched, options, report));
+  WEIR_TRY(impl_->WithHolders(impl_->RunSignature(*signature, values, &fetched, options, report)));
   return fetched;
 }
 
@@ -289,7 +295,7 @@ Result<CallableHandle> Session::MakeCallable(const CallableOptions& options) {
 Status Session::RunCallable(CallableHandle handle, std::span<const Tensor> feeds, std::vector<Tensor>* fetches) {
   const PinnedSlot<Signature>::Pin signature = impl_->callables().Find(handle);
   if (!signature) return InvalidArgument("No such callable handle: {}", handle);
-  return impl_->RunSignature(*signature, feeds, fetches, {}, nullptr);
+  return impl_->WithHolders(impl_->RunSignature(*signature, feeds, fetches, {}, nullptr));
 }
 
 Status Session::ReleaseCallable(CallableHandle handle) {
@@ -306,10 +312,20 @@ Result<place::Explanation> Session::ExplainPlacement(std::span<const Feed> feeds
   return impl_->Explain(feeds, fetches, targets);
 }
 
-std::vector<std::string> Session::ListDevices() const {
-  std::vector<std::string> names;
-  for (const auto& device : impl_->runtime().plugins->devices().all()) names.push_back(device->name());
-  return names;
+std::vector<DeviceAttributes> Session::ListDevices() const { return session::ListDevices(impl_->runtime()); }
+
+MemoryReport Session::ReportMemory() const { return impl_->ReportMemory(); }
+
+DeviceReport Session::ReportDevices() const {
+  DeviceReport report;
+  for (const plugin::FileReport& file : impl_->runtime().plugins->files()) {
+    if (file.verdict == plugin::Verdict::kNotAPlugin) continue;
+    report.compiled.push_back(file.name);
+    if (file.verdict == plugin::Verdict::kLoaded) report.loaded.push_back(file.name);
+  }
+  for (const DeviceAttributes& device : ListDevices()) report.visible.push_back(device.name);
+  report.used = impl_->log().UsedDevices();
+  return report;
 }
 
 const std::shared_ptr<kernel::ResourceScope>& Session::resources() const { return impl_->resources(); }

@@ -34,8 +34,12 @@ struct SessionOptions {
   /// Where these lines, the one-line summary of every plan and the placer's warnings go, each a call with whole lines.
   /// Empty: lines and warnings to standard error, at once; no summaries.
   std::function<void(const std::string& lines)> placement_log;
+  /// A file that the same is appended to and flushed, instead of standard error; empty = none.
+  std::string placement_log_file;
   /// Algorithm, pins and the like; null = the defaults. The two options above and `default_device` take precedence.
   std::shared_ptr<const place::PlaceOptions> placement;
+  /// Checks after cutting a step that each node is where the placement put it.
+  bool verify_placement = true;
   /// Device for nodes that ask for none, as "GPU:0"; empty = the placer's choice.
   std::string default_device;
   bool constant_folding = true;
@@ -53,6 +57,26 @@ struct SessionOptions {
   /// Where variables live; null = a scope of this session's own.
   std::shared_ptr<kernel::ResourceScope> resources;
 };
+
+struct MemoryReport;
+
+/// A device as TensorFlow's clients list it.
+struct DeviceAttributes {
+  std::string name;  // full
+  std::string device_type;
+  uint64_t memory_limit_bytes = 0;  // 0 = the plugin does not say
+};
+
+/// What there is, from the plugin folders to what a session runs on.
+struct DeviceReport {
+  std::vector<std::string> compiled;  // plugins in the folders, whether they load here or not
+  std::vector<std::string> loaded;    // those of them that did
+  std::vector<std::string> visible;   // devices that the configuration leaves
+  std::vector<std::string> used;      // devices that have run nodes of this session
+};
+
+/// The devices that sessions of the runtime see; opens none.
+std::vector<DeviceAttributes> ListDevices(const Runtime& runtime);
 
 using Feed = std::pair<std::string, Tensor>;
 
@@ -112,8 +136,11 @@ class Session {
   /// Which device such a run would give each node and why, with all candidates; runs nothing.
   Result<place::Explanation> ExplainPlacement(std::span<const Feed> feeds, std::span<const std::string> fetches,
                                               std::span<const std::string> targets);
-  /// Full names of the devices of the runtime.
-  std::vector<std::string> ListDevices() const;
+  /// The devices of the runtime; opens none.
+  std::vector<DeviceAttributes> ListDevices() const;
+  DeviceReport ReportDevices() const;
+  /// What this session holds on each device, and what is left there (memory_report.h).
+  MemoryReport ReportMemory() const;
   const std::shared_ptr<kernel::ResourceScope>& resources() const;
 
  private:

@@ -41,6 +41,19 @@ Signature::Pin Signature::Add(std::unique_ptr<Specialisation> made) {
   return slots_[place].plan.Take();
 }
 
+void Signature::ForEach(const std::function<void(const Specialisation&)>& visit) {
+  for (Slot& slot : slots_) {
+    if (const Pin pin = slot.plan.Take()) visit(*pin);
+  }
+}
+
+void CallableTable::ForEach(const std::function<void(const Specialisation&)>& visit) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (int64_t handle = 1; handle < next_; ++handle) {
+    if (const PinnedSlot<Signature>::Pin signature = Find(handle)) signature->ForEach(visit);
+  }
+}
+
 CallableTable::~CallableTable() {
   for (std::atomic<Chunk*>& chunk : chunks_) delete chunk.load();
 }

@@ -5,6 +5,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -38,6 +39,7 @@ class Signature {
   Pin Find(std::span<const Tensor> feeds);
   /// Adds a plan, in place of the one that was found least recently when there are 16. The caller holds `compiling`.
   Pin Add(std::unique_ptr<Specialisation> made);
+  void ForEach(const std::function<void(const Specialisation&)>& visit);
 
   std::mutex compiling;  // one compilation at a time
 
@@ -63,6 +65,7 @@ class CallableTable {
   /// ResourceExhausted after a million handles, which are never used twice.
   Result<int64_t> Add(std::unique_ptr<Signature> signature);
   PinnedSlot<Signature>::Pin Find(int64_t handle) const;
+  void ForEach(const std::function<void(const Specialisation&)>& visit);
   /// Waits for its running calls; false for an unknown handle.
   bool Remove(int64_t handle);
 

@@ -29,6 +29,7 @@ TEST(CliExplain, F292_EveryCandidateWithCostProvenanceAndVerdict) {
   const Json& node = json["nodes"][0];
   EXPECT_EQ(node["name"], "y");
   EXPECT_EQ(node["op"], "Add");
+  EXPECT_EQ(node["operands"], "float [1,2] x float [2] -> float [1,2]");
   EXPECT_EQ(node["device"], kCpu);
   ASSERT_GE(node["candidates"].size(), 1u);
   const Json& cpu = node["candidates"][0];
@@ -45,7 +46,8 @@ TEST(CliExplain, F292_TextHasALineForTheNodeAndOneForEachCandidate) {
   const Ended ended = Weir({"explain", folder.Write("sum.pbtxt", SumGraph()), "--feed", "x=[[1,2]]"});
   ASSERT_EQ(ended.status, 0) << ended.err;
   EXPECT_TRUE(ended.out.starts_with("placed 1 node: CPU:0 1 (100.0 %)")) << ended.out;
-  EXPECT_NE(ended.out.find("\ny  Add float [1,2] x float [2]  group 0 (1 node)  -> " + kCpu + "\n"), std::string::npos)
+  EXPECT_NE(ended.out.find("\ny  Add float [1,2] x float [2] -> float [1,2]  group 0 (1 node)  -> " + kCpu + "\n"),
+            std::string::npos)
       << ended.out;
   EXPECT_NE(ended.out.find("analytic"), std::string::npos) << ended.out;
 }

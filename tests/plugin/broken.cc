@@ -1,5 +1,6 @@
 // A small healthy plugin, written against the plain tables, that BREAK_<n> breaks in one place. The numbers are listed
-// with the rule that each offends in mutants.h.
+// with the rule that each offends in mutants.h. OLDER and NEWER make it one of another minor: tables without the last
+// fields, where garbage lies instead, or with fields that the core does not know.
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/mman.h>
@@ -48,6 +49,24 @@ int32_t Fail(weir_error* error, int32_t code, const char* text) {
   return code;
 }
 
+#if defined(NEWER)
+constexpr uint32_t kLaterFields = 4;
+#else
+constexpr uint32_t kLaterFields = 0;
+#endif
+
+// A table or record, with what a later minor appends to it.
+template <class T>
+struct Sized {
+  T table;
+  uint64_t later[kLaterFields + 1];
+
+  constexpr explicit Sized(const T& from) : table(from), later{} {
+    for (uint64_t& field : later) field = 0xeeeeeeeeeeeeeeee;
+    table.struct_size += kLaterFields * 8;
+  }
+};
+
 // ---- device/1 ----
 
 int32_t Enumerate(const weir_opt*, uint64_t, void (*emit)(void*, const weir_device_record*), void* ctx, weir_error*) {
@@ -68,9 +87,13 @@ int32_t Enumerate(const weir_opt*, uint64_t, void (*emit)(void*, const weir_devi
   record.numa_node = -1;
   record.memory_bytes = 1 << 28;
   record.alignment = 64;
-  emit(ctx, &record);
+#if defined(OLDER)
+  record.struct_size = offsetof(weir_device_record, memory_bytes);
+#endif
+  const Sized<weir_device_record> sized(record);
+  emit(ctx, &sized.table);
 #if defined(BREAK_20)
-  emit(ctx, &record);
+  emit(ctx, &sized.table);
 #endif
 #endif
   return WEIR_OK;
@@ -155,7 +178,7 @@ int32_t MemSet(weir_device*, weir_stream*, const weir_buf* buf, uint8_t value, u
   return WEIR_OK;
 }
 
-constexpr weir_device_api kDevices = [] {
+constexpr Sized<weir_device_api> kDevices = [] {
   weir_device_api api{};
   api.struct_size = sizeof(api);
   api.enumerate = Enumerate;
@@ -167,7 +190,11 @@ constexpr weir_device_api kDevices = [] {
   api.free = Free;
   api.memset = MemSet;
   api.copy = Copy;
-  return api;
+#if defined(OLDER)
+  api.struct_size = offsetof(weir_device_api, health);
+  api.health = [](weir_device*) -> int32_t { std::abort(); };
+#endif
+  return Sized<weir_device_api>(api);
 }();
 
 // ---- kernels/1: Square, prepared; Neg, dynamic ----
@@ -255,32 +282,42 @@ constexpr weir_kernel Record(const char* op) {
   return record;
 }
 
-constexpr weir_kernel kSquare = [] {
+constexpr Sized<weir_kernel> kSquare = [] {
   weir_kernel record = Record("Square");
   record.prepare = PrepareSquare;
   record.unprepare = UnprepareSquare;
 #if defined(BREAK_57)
   record.compute = ComputeNeg;
 #endif
-  return record;
+#if defined(OLDER)
+  record.struct_size = offsetof(weir_kernel, create);
+  record.create = [](const void*, const weir_node*, weir_device*, void**, weir_error*) -> int32_t { std::abort(); };
+  record.compute = [](void*, weir_ctx*, weir_error*) -> int32_t { std::abort(); };
+#endif
+  return Sized<weir_kernel>(record);
 }();
 
-constexpr weir_kernel kNeg = [] {
+constexpr Sized<weir_kernel> kNeg = [] {
 #if defined(BREAK_40)
   weir_kernel record = Record("Identity");  // the core's own
 #else
   weir_kernel record = Record("Neg");
 #endif
   record.compute = ComputeNeg;
-  return record;
+#if defined(OLDER)
+  record.struct_size = offsetof(weir_kernel, destroy);
+  record.destroy = [](void*) { std::abort(); };
+  record.cancel = [](void*, weir_ctx*) { std::abort(); };
+#endif
+  return Sized<weir_kernel>(record);
 }();
 
-constexpr const weir_kernel* kKernels[] = {&kSquare, &kNeg};
-constexpr weir_kernels_api kKernelTable = {sizeof(weir_kernels_api), 0, kKernels, 2};
+constexpr const weir_kernel* kKernels[] = {&kSquare.table, &kNeg.table};
+constexpr Sized<weir_kernels_api> kKernelTable(weir_kernels_api{sizeof(weir_kernels_api), 0, kKernels, 2});
 
 // ---- the plugin ----
 
-constexpr weir_option_spec kLevel = [] {
+constexpr Sized<weir_option_spec> kLevel = [] {
   weir_option_spec spec{};
   spec.struct_size = sizeof(spec);
   spec.type = WEIR_VALUE_INT;
@@ -296,9 +333,9 @@ constexpr weir_option_spec kLevel = [] {
 #endif
   spec.minimum = 0;
   spec.maximum = 10;
-  return spec;
+  return Sized<weir_option_spec>(spec);
 }();
-constexpr const weir_option_spec* kOptions[] = {&kLevel};
+constexpr const weir_option_spec* kOptions[] = {&kLevel.table};
 
 #if defined(BREAK_28)
 pthread_t g_thread;
@@ -348,25 +385,25 @@ bool Is(weir_str id, const char* name) {
 
 const void* GetInterface(weir_str id) {
 #if !defined(BREAK_13)
-  if (Is(id, WEIR_DEVICE_INTERFACE)) return &kDevices;
+  if (Is(id, WEIR_DEVICE_INTERFACE)) return &kDevices.table;
 #endif
-  if (Is(id, WEIR_KERNELS_INTERFACE)) return &kKernelTable;
+  if (Is(id, WEIR_KERNELS_INTERFACE)) return &kKernelTable.table;
 #if defined(BREAK_12)
-  return &kDevices;
+  return &kDevices.table;
 #else
   return nullptr;
 #endif
 }
 
-constexpr weir_plugin kPlugin = {
-    sizeof(weir_plugin), WEIR_ABI_MINOR, 0,
+constexpr Sized<weir_plugin> kPlugin(weir_plugin {
+  sizeof(weir_plugin), WEIR_ABI_MINOR, 0,
 #if defined(BREAK_11)
-    S("somebody_else"),
+      S("somebody_else"),
 #else
     S(BROKEN_NAME),
 #endif
-    S("1.0.0"),          kOptions,       1, Init, Shutdown, GetInterface,
-};
+      S("1.0.0"), kOptions, 1, Init, Shutdown, GetInterface,
+});
 
 #if !defined(BREAK_1)
 __attribute__((section(WEIR_NOTE_SECTION), used, aligned(4))) constinit const weir_note kNote = [] {
@@ -465,5 +502,5 @@ extern "C" __attribute__((visibility("default"))) const weir_plugin* weir_plugin
 #else
   if (host_major != WEIR_ABI_MAJOR) return nullptr;
 #endif
-  return &kPlugin;
+  return &kPlugin.table;
 }

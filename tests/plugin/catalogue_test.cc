@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -33,8 +34,11 @@ class CatalogueTest : public ::testing::Test {
   void TearDown() override { fs::remove_all(folder_); }
 
   fs::path Put(int mutant, const std::string& name = "broken.so") {
+    return Copy("broken_" + std::to_string(mutant) + "/broken.so", name);
+  }
+  fs::path Copy(const std::string& built, const std::string& name) {
     const fs::path to = folder_ / name;
-    fs::copy_file(fs::path(WEIR_MUTANTS) / ("broken_" + std::to_string(mutant)) / "broken.so", to);
+    fs::copy_file(fs::path(WEIR_MUTANTS) / built, to, fs::copy_options::overwrite_existing);
     chmod(to.c_str(), 0755);
     return to;
   }
@@ -79,6 +83,51 @@ TEST_F(CatalogueTest, HealthyPluginBringsDeviceAndKernels) {
 TEST_F(CatalogueTest, LoadsAgainInTheSameProcess) {
   Put(0);
   for (int i = 0; i < 2; ++i) EXPECT_EQ(Load()->devices().all().size(), 1u) << "init must not be called twice";
+}
+
+TEST_F(CatalogueTest, F314_AMissingLibraryIsNamedAndSoIsAMissingVersion) {
+  Copy("vendor/broken.so", "broken.so");
+  Expect(Verdict::kRefused, "libweir_test_vendor.so.7: cannot open shared object file: No such file or directory");
+  fs::remove(folder_ / "broken.so");
+  Copy("vendor_1/libweir_test_vendor.so.7", "libweir_test_vendor.so.7");
+  Copy("vendor/broken.so", "broken.so");
+  const auto catalogue = Load();
+  const auto plugin = std::find_if(catalogue->files().begin(), catalogue->files().end(),
+                                   [](const FileReport& file) { return file.file.ends_with("/broken.so"); });
+  ASSERT_NE(plugin, catalogue->files().end());
+  EXPECT_EQ(plugin->verdict, Verdict::kRefused);
+  EXPECT_NE(plugin->reason.find("version `VENDOR_2' not found"), std::string::npos) << plugin->reason;
+  EXPECT_NE(plugin->reason.find("libweir_test_vendor.so.7"), std::string::npos) << plugin->reason;
+}
+
+TEST_F(CatalogueTest, F314_WithTheLibraryBesideItThePluginLoads) {
+  Copy("vendor_2/libweir_test_vendor.so.7", "libweir_test_vendor.so.7");
+  Copy("vendor/broken.so", "broken.so");
+  EXPECT_EQ(Load()->devices().all().size(), 1u);
+}
+
+// 1.0 is the first minor: what an older one lacks stands for what a later one will append.
+TEST_F(CatalogueTest, F315_TablesOfAnOlderMinorLackTheirLastFields) {
+  Copy("older/broken.so", "broken.so");
+  const auto catalogue = Load();
+  ASSERT_EQ(catalogue->files()[0].verdict, Verdict::kLoaded) << catalogue->files()[0].reason;
+  EXPECT_EQ(catalogue->files()[0].kernels, 2);
+  device::Device* device = catalogue->devices().Find(kToy);
+  ASSERT_NE(device, nullptr);
+  EXPECT_EQ(device->info().memory_bytes, 0u) << "the record ends before it";
+  EXPECT_TRUE(device->allocator().Allocate(100).ok());
+}
+
+TEST_F(CatalogueTest, F315_TablesOfANewerMinorHaveFieldsThatNobodyReads) {
+  Copy("newer/broken.so", "broken.so");
+  const auto catalogue = Load();
+  ASSERT_EQ(catalogue->files()[0].verdict, Verdict::kLoaded) << catalogue->files()[0].reason;
+  EXPECT_EQ(catalogue->files()[0].kernels, 2);
+  EXPECT_EQ(catalogue->options().at("broken").size(), 1u);
+  device::Device* device = catalogue->devices().Find(kToy);
+  ASSERT_NE(device, nullptr);
+  EXPECT_EQ(device->info().memory_bytes, 1u << 28);
+  EXPECT_TRUE(device->allocator().Allocate(100).ok());
 }
 
 TEST_F(CatalogueTest, EmptyAndMissingFolders) {

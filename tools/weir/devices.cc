@@ -54,6 +54,14 @@ Status ShowDevices(const Console& console, Json& report) {
     table.Add({device->name(), info.kind, info.platform, info.plugin, BytesText(static_cast<double>(info.memory_bytes)),
                info.display_name, fmt::format("{}", fmt::join(flags, " "))});
   }
+  // What was built is not yet what loads, and what loads may have nothing to run on here.
+  report["compiled"] = Json::array();
+  report["loaded"] = Json::array();
+  for (const plugin::FileReport& file : runtime->plugins->files()) {
+    if (file.verdict == plugin::Verdict::kNotAPlugin) continue;
+    report["compiled"].push_back(file.name);
+    if (file.verdict == plugin::Verdict::kLoaded) report["loaded"].push_back(file.name);
+  }
   if (!report["devices"].empty()) {
     console.Print(table);
   } else {

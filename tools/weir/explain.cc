@@ -1,6 +1,7 @@
 // `weir explain`: the placement of a graph, with every candidate of every node.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "core/place/place.h"
@@ -42,6 +43,7 @@ void Fill(const place::Explanation& explanation, Json& report) {
     for (const place::CandidateReport& candidate : node.candidates) candidates.push_back(CandidateJson(candidate));
     report["nodes"].push_back({{"name", node.name},
                                {"op", node.op},
+                               {"operands", node.operands},
                                {"device", node.device},
                                {"reason", place::Name(node.reason)},
                                {"requested", node.requested.empty() ? Json(nullptr) : Json(node.requested)},
@@ -60,6 +62,42 @@ void Fill(const place::Explanation& explanation, Json& report) {
     report["tried"].push_back(
         {{"plan", tried.name}, {"predicted_us", MicrosecondsOrNull(tried.makespan_ns)}, {"fits_memory", tried.fits}});
   }
+}
+
+constexpr size_t kLargestShown = 20;
+
+void ShowMemory(const place::Explanation& explanation, const Console& console, Json& report) {
+  report["memory"] = Json::array();
+  Table table({"device", "variables", "constants", "values", "together", "capacity"});
+  const auto text = [](int64_t bytes) { return bytes < 0 ? "no limit" : BytesText(static_cast<double>(bytes)); };
+  for (const place::DeviceMemory& on : explanation.memory) {
+    const int64_t together = on.state_bytes + on.constant_bytes + on.value_bytes;
+    report["memory"].push_back({{"device", on.device},
+                                {"variable_bytes", on.state_bytes},
+                                {"constant_bytes", on.constant_bytes},
+                                {"value_bytes", on.value_bytes},
+                                {"bytes", together},
+                                {"capacity_bytes", on.capacity_bytes < 0 ? Json(nullptr) : Json(on.capacity_bytes)}});
+    table.Add({on.device, text(on.state_bytes), text(on.constant_bytes), text(on.value_bytes), text(together),
+               text(on.capacity_bytes)});
+  }
+  std::vector<const place::NodeReport*> nodes;
+  for (const place::NodeReport& node : explanation.nodes) {
+    if (node.bytes > 0) nodes.push_back(&node);
+  }
+  std::stable_sort(nodes.begin(), nodes.end(), [](const auto* a, const auto* b) { return a->bytes > b->bytes; });
+  if (nodes.size() > kLargestShown) nodes.resize(kLargestShown);
+  report["largest"] = Json::array();
+  Table largest({"bytes", "node", "op", "operands", "device"});
+  for (const place::NodeReport* node : nodes) {
+    report["largest"].push_back(
+        {{"node", node->name}, {"op", node->op}, {"bytes", node->bytes}, {"device", node->device}});
+    largest.Add({text(node->bytes), node->name, node->op, node->operands, node->device});
+  }
+  report["warnings"] = explanation.warnings;
+  console.Print(table);
+  console.Print(largest);
+  for (const std::string& warning : explanation.warnings) console.Print("warning: " + warning);
 }
 
 }  // namespace
@@ -82,6 +120,10 @@ Status ExplainGraph(const ExplainOptions& options, const Console& console, Json&
               session::Session::Make(std::move(runtime), graph, std::move(session_options)));
   WEIR_ASSIGN(const place::Explanation explanation,
               session->ExplainPlacement(request.feeds, request.fetches, options.run.targets));
+  if (options.memory) {
+    ShowMemory(explanation, console, report);
+    return Status();
+  }
   Fill(explanation, report);
   std::string text = place::ToText(explanation);
   if (text.ends_with('\n')) text.pop_back();

@@ -123,6 +123,9 @@ void AddExplain(CLI::App& app, ExplainOptions& options, Command& chosen) {
       ->check(CLI::IsMember({"costsim", "whitepaper", "tf", "single"}))
       ->type_name("NAME");
   explain->add_flag("!--hard", options.soft, "A request that cannot be met is an error");
+  explain->add_subcommand("memory", "What such a run would need of each device's memory, from shapes alone")
+      ->fallthrough()
+      ->callback([&] { options.memory = true; });
   explain->callback(
       [&] { chosen = [&](const Console& console, Json& report) { return ExplainGraph(options, console, report); }; });
 }

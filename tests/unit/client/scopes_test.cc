@@ -83,7 +83,7 @@ TEST(ControlDependencies, F355_variables) {
   EXPECT_TRUE(Fails(f.graph.TakeStatus(), Code::kInvalidArgument, "Control input must be an Operation"));
 }
 
-TEST(DeviceScopes, nested_names_merge_and_none_clears) {
+TEST(DeviceScopes, F104_nested_names_merge_and_none_clears) {
   Fresh f;
   const auto device = [](const char* name) { return NoOp(name).device(); };
   const DeviceScope ps("/job:ps");
@@ -108,9 +108,23 @@ TEST(DeviceScopes, nested_names_merge_and_none_clears) {
     const DeviceScope task("/task:3");
     EXPECT_EQ(device("h"), "/task:3");
   }
+  const auto nested = [&](const char* outer, const char* inner) {
+    const DeviceScope none(std::nullopt);
+    const DeviceScope one(outer), two(inner);
+    return NoOp("n").device();
+  };
+  EXPECT_EQ(nested("/job:ps", "/gpu:0"), "/job:ps/device:GPU:0");
+  EXPECT_EQ(nested("/gpu:1", "/job:ps/task:3"), "/job:ps/task:3/device:GPU:1");
+  EXPECT_EQ(nested("/gpu:1", "/cpu:0"), "/device:CPU:0");
+  for (const char* spelling : {"/cpu:0", "cpu:0", "device:CPU:0", "/device:CPU:0", "/device:cpu:0", "/CPU:0"}) {
+    EXPECT_EQ(nested("", spelling), "/device:CPU:0") << spelling;
+  }
   EXPECT_TRUE(f.graph.status().ok()) << f.error();
-  { const DeviceScope bad("/foo"); }
-  EXPECT_TRUE(Fails(f.graph.TakeStatus(), Code::kInvalidArgument, "/foo"));
+  { const DeviceScope bad("/foo:0"); }
+  EXPECT_TRUE(Fails(f.graph.TakeStatus(), Code::kInvalidArgument, "Unknown attribute: 'foo' in '/foo:0'"));
+  { const DeviceScope two("/cpu:0/gpu:1"); }
+  EXPECT_TRUE(
+      Fails(f.graph.TakeStatus(), Code::kInvalidArgument, "Cannot specify multiple device types: /cpu:0/gpu:1"));
 }
 
 TEST(DeviceScopes, functions_see_what_inner_scopes_ask_for) {

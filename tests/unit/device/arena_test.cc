@@ -112,6 +112,51 @@ TEST(Arena, F118_GrowthStartsSmallAndDoubles) {
   EXPECT_EQ(arena->use().reserved, 126976u) << "an arena does not shrink";
 }
 
+TEST(Arena, F310_GrowthFollowsTheNeedAndEmptySlabsGoBack) {
+  auto source = std::make_shared<HeapSource>();
+  auto arena = MakeArena(source, {.initial_bytes = 4096});
+  std::vector<std::shared_ptr<Buffer>> held;
+  uint64_t in_use = 0;
+  for (int i = 0; i < 200; ++i) {
+    held.push_back(*arena->Allocate(4096));
+    in_use += 4096;
+    const MemoryUse use = arena->use();
+    ASSERT_EQ(use.in_use, in_use);
+    ASSERT_EQ(use.reserved, source->held());
+    ASSERT_LE(use.reserved, 2 * in_use) << "a step of growth never takes more than there is already";
+    ASSERT_EQ(use.free_bytes, use.reserved - use.in_use);
+  }
+  held.resize(100);  // the last slabs are empty now
+  const uint64_t before = source->held();
+  const uint64_t freed = arena->Trim();
+  EXPECT_GT(freed, 0u);
+  EXPECT_EQ(source->held(), before - freed);
+  EXPECT_EQ(arena->use().reserved, source->held());
+  EXPECT_EQ(arena->Trim(), 0u);
+  held.clear();
+  arena->Trim();
+  EXPECT_EQ(source->held(), 0u);
+  EXPECT_TRUE(arena->Allocate(4096).ok()) << "it grows again";
+}
+
+TEST(Arena, F310_FragmentationIsTold) {
+  auto arena = MakeArena(std::make_shared<HeapSource>(), {.limit_bytes = 64 * 1024, .grow = false});
+  EXPECT_EQ(arena->use().fragmentation(), 0);
+  std::vector<std::shared_ptr<Buffer>> held;
+  for (int i = 0; i < 16; ++i) held.push_back(*arena->Allocate(4096));
+  for (size_t i = 0; i < held.size(); i += 2) held[i].reset();
+  const MemoryUse use = arena->use();
+  EXPECT_EQ(use.free_bytes, 32u * 1024);
+  EXPECT_EQ(use.free_pieces, 8u);
+  EXPECT_EQ(use.largest_free, 4096u);
+  EXPECT_EQ(use.fragmentation(), 0.875);
+  const std::string text = arena->Allocate(8192).status().message();
+  EXPECT_NE(text.find("32768 bytes are in use of a limit of 65536, 65536 are reserved, 32768 of them free in 8 pieces "
+                      "of at most 4096, fragmentation 88 %"),
+            std::string::npos)
+      << text;
+}
+
 TEST(Arena, GrowthAndCapCompose) {
   auto source = std::make_shared<HeapSource>();
   auto arena = MakeArena(source, {.limit_bytes = 10240, .initial_bytes = 4096});

@@ -10,7 +10,7 @@ struct Spelling {
   const char* canonical;
 };
 
-TEST(DeviceName, AcceptsEverySpelling) {
+TEST(DeviceName, F104_AcceptsEverySpelling) {
   const Spelling spellings[] = {
       {"", ""},
       {"/", ""},
@@ -20,6 +20,8 @@ TEST(DeviceName, AcceptsEverySpelling) {
       {"/GPU:12", "/device:GPU:12"},
       {"cpu:0", "/device:CPU:0"},
       {"GPU:0", "/device:GPU:0"},
+      {"gpu:2", "/device:GPU:2"},
+      {"/device:cpu:0", "/device:CPU:0"},
       {"NPU:3", "/device:NPU:3"},
       {"/cpu", "/device:CPU:*"},
       {"/device:GPU:2", "/device:GPU:2"},
@@ -47,7 +49,7 @@ TEST(DeviceName, AcceptsEverySpelling) {
   }
 }
 
-TEST(DeviceName, RefusesWithTextAndColumn) {
+TEST(DeviceName, F104_RefusesWithTextAndColumn) {
   const Spelling faults[] = {
       {"/foo:0", "Unknown attribute: 'foo' in '/foo:0' (column 2)"},
       {"/cpu:0/gpu:1", "Cannot specify multiple device types: /cpu:0/gpu:1"},

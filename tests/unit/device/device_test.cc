@@ -131,6 +131,18 @@ TEST_F(DeviceTest, MustGrowStartsSmallWithoutBeingAsked) {
   EXPECT_EQ(device.memory_use().reserved, 1u << 20);
 }
 
+TEST_F(DeviceTest, F311_AskingForNameAndMemoryOpensNothing) {
+  Device device(ToyInfo(), &api_, nullptr, {});
+  EXPECT_EQ(device.info().memory_bytes, ToyInfo().memory_bytes);
+  EXPECT_EQ(device.memory_use().reserved, 0u);
+  EXPECT_EQ(device.Trim(), 0u);
+  EXPECT_FALSE(device.opened());
+  EXPECT_EQ(Toy::opened, 0);
+  ASSERT_TRUE(device.allocator().Allocate(64).ok());
+  EXPECT_TRUE(device.opened());
+  EXPECT_EQ(Toy::opened, 1);
+}
+
 TEST_F(DeviceTest, LimitNamesTheDevice) {
   Device device(ToyInfo(), &api_, nullptr, {.limit_bytes = 4096});
   const auto buffer = device.allocator().Allocate(8192);
@@ -235,6 +247,23 @@ TEST_F(DeviceTest, CopyChecksRanges) {
   auto large = *device.allocator().Allocate(128);
   EXPECT_TRUE(device.Copy(small->memory(), large->memory(), 64).ok());
   EXPECT_EQ(device.Copy(small->memory(), large->memory(), 128).code(), Code::kInvalidArgument);
+}
+
+TEST_F(DeviceTest, F109_NamesCarryTheWorkerAndShortOnesMeanItsFirst) {
+  DeviceSet devices;
+  for (const char* name : {"/job:worker/replica:0/task:0/device:CPU:0", "/job:worker/replica:0/task:1/device:CPU:0",
+                           "/job:worker/replica:0/task:1/device:CPU:1", "/job:worker/replica:0/task:1/device:GPU:0"}) {
+    DeviceInfo info = ToyInfo();
+    info.name = *ParseDeviceName(name);
+    devices.Add(std::make_shared<Device>(info, &api_, nullptr, MemoryOptions{}));
+    EXPECT_EQ(devices.all().back()->name(), name);
+    EXPECT_EQ(devices.Find(name), devices.all().back().get());
+  }
+  const std::vector<Device*> gpu = devices.Matching(*ParseDeviceName("/job:worker/replica:0/task:1/device:GPU:0"));
+  EXPECT_EQ(gpu, std::vector<Device*>{devices.all()[3].get()});
+  EXPECT_EQ(devices.Matching(*ParseDeviceName("/cpu:0")),
+            (std::vector<Device*>{devices.all()[0].get(), devices.all()[1].get()}));
+  EXPECT_EQ(devices.Matching(*ParseDeviceName("/task:1/cpu:0")), std::vector<Device*>{devices.all()[1].get()});
 }
 
 TEST_F(DeviceTest, SetFindsByNameAndBySpec) {

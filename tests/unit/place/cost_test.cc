@@ -173,6 +173,73 @@ TEST_F(CostTest, F292_BigWorkGoesToTheFastDeviceSmallWorkStays) {
   for (const char* node : {"m", "n", "o"}) EXPECT_EQ(DeviceOf(*small, node), "CPU:0") << ToText(*small);
 }
 
+TEST_F(CostTest, F100_AnOpWithoutKernelThereIsNeverPutOnADevice) {
+  slots[1].declared = slots[2].declared = {.flops_per_ns = 1e9, .launch_ns = 0, .link_bytes_per_ns = 1e9};
+  for (const Algorithm algorithm : {Algorithm::kCostSim, Algorithm::kWhitePaper, Algorithm::kTf, Algorithm::kSingle}) {
+    PlaceOptions options;
+    options.algorithm = algorithm;
+    const auto placed =
+        Explained({kX, {"m", "MatMul", {"x", "x"}, kFloat}, {"l", "Log", {"m"}, kFloat}}, {"l"}, 512, options);
+    ASSERT_TRUE(placed.ok()) << placed.status().ToString();
+    EXPECT_EQ(DeviceOf(*placed, "m"), "GPU:0") << ToText(*placed);
+    EXPECT_EQ(DeviceOf(*placed, "l"), "CPU:0") << ToText(*placed);
+    for (const CandidateReport& gpu : {Node(*placed, "l").candidates[1], Node(*placed, "l").candidates[2]}) {
+      EXPECT_FALSE(gpu.possible);
+      EXPECT_EQ(gpu.exec_ns, -1);
+    }
+  }
+}
+
+TEST_F(CostTest, F101_InferredSizesOfInputsAndOutputsAreShownAndCounted) {
+  const auto placed = Explained({kX, {"m", "MatMul", {"x", "x"}, kFloat}, {"l", "Log", {"m"}, kFloat}}, {"l"}, 1024);
+  ASSERT_TRUE(placed.ok()) << placed.status().ToString();
+  EXPECT_EQ(Node(*placed, "m").operands, "float [1024,1024] x float [1024,1024] -> float [1024,1024]");
+  EXPECT_EQ(Node(*placed, "l").operands, "float [1024,1024] -> float [1024,1024]");
+  ASSERT_EQ(DeviceOf(*placed, "m"), "GPU:0") << ToText(*placed);
+  EXPECT_EQ(placed->transferred_bytes, 2 * 4 * 1024 * 1024);  // x there, m back
+  EXPECT_NE(ToText(*placed).find("\nm  MatMul float [1024,1024] x float [1024,1024] -> float [1024,1024]  group"),
+            std::string::npos)
+      << ToText(*placed);
+}
+
+TEST_F(CostTest, F102_AMatMulMovesToTheGpuAboveACrossoverSize) {
+  // On the CPU 2048 * n * n flops at 10 a nanosecond; on the GPU 5 us and two transfers of 1 us + n * n * 4 / 10 ns.
+  int64_t crossover = 0;
+  for (const int64_t size : {1, 2, 4, 5, 6, 8, 16, 64, 256, 1024}) {
+    const auto placed = Explained({kX, {"m", "MatMul", {"x", "x"}, kFloat}}, {"m"}, size);
+    ASSERT_TRUE(placed.ok()) << placed.status().ToString();
+    const bool on_gpu = DeviceOf(*placed, "m") == "GPU:0";
+    EXPECT_TRUE(on_gpu || DeviceOf(*placed, "m") == "CPU:0") << ToText(*placed);
+    EXPECT_TRUE(on_gpu || crossover == 0) << "back on the CPU at " << size;
+    if (on_gpu && crossover == 0) crossover = size;
+    const CandidateReport& cpu = Node(*placed, "m").candidates[0];
+    EXPECT_EQ(cpu.exec_ns, std::llround(3 + 204.8 * static_cast<double>(size * size)));
+  }
+  EXPECT_GT(crossover, 4);
+  EXPECT_LE(crossover, 8);
+}
+
+TEST_F(CostTest, F103_ASlowLinkKeepsTheGraphOnOneDevice) {
+  const std::vector<testing::NodeLine> nodes = {
+      kX, {"l", "Log", {"x"}, kFloat}, {"m", "MatMul", {"l", "l"}, kFloat}, {"o", "Neg", {"m"}, kFloat}};
+  const auto fast = Explained(nodes, {"o"}, 1024);
+  ASSERT_TRUE(fast.ok()) << fast.status().ToString();
+  EXPECT_EQ(DeviceOf(*fast, "m"), "GPU:0") << ToText(*fast);
+  EXPECT_GT(fast->transfers, 0);
+  for (Slot& slot : slots) slot.declared.link_bytes_per_ns = 1e-3;
+  const auto slow = Explained(nodes, {"o"}, 1024);
+  ASSERT_TRUE(slow.ok()) << slow.status().ToString();
+  for (const char* node : {"l", "m", "o"}) EXPECT_EQ(DeviceOf(*slow, node), "CPU:0") << ToText(*slow);
+  EXPECT_EQ(slow->transfers, 0);
+  EXPECT_NE(Node(*slow, "m").candidates[1].verdict.find("input l lives on CPU:0"), std::string::npos) << ToText(*slow);
+  for (Slot& slot : slots) slot.declared.link_bytes_per_ns = 10;
+  PlaceOptions options;  // what the configuration says of the link counts as well
+  options.links["CPU:0->GPU:0"] = options.links["CPU:0->GPU:1"] = {.latency_ns = 0, .bytes_per_ns = 1e-3};
+  const auto configured = Explained(nodes, {"o"}, 1024, options);
+  ASSERT_TRUE(configured.ok()) << configured.status().ToString();
+  EXPECT_EQ(DeviceOf(*configured, "m"), "CPU:0") << ToText(*configured);
+}
+
 TEST_F(CostTest, F122_IndependentWorkSpreadsAndEqualDevicesShareIt) {
   const std::vector<testing::NodeLine> towers = {kX,
                                                  {"a0", "MatMul", {"x", "x"}, kFloat},

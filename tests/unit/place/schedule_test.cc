@@ -106,6 +106,33 @@ TEST(ListScheduleTest, F298_ADeviceWithoutRoomIsPassedOver) {
   EXPECT_TRUE(single_overflows);
 }
 
+TEST(PortfolioTest, F099_TheWhitePapersWalkByHand) {
+  // A CPU (device 0) and an accelerator, a byte a nanosecond between them, transfers beside each other. Tasks in the
+  // order in which the walk meets them:
+  //   a  CPU 0-10   | accelerator would end at 20                                       -> CPU, 10
+  //   b  CPU 10-20  | accelerator 0-4                                                   -> accelerator, 4
+  //   d  CPU: b's 10 bytes are there at 14, 14-22 | the accelerator lacks the op        -> CPU, 22
+  //   c  CPU 22-52  | accelerator: a's 20 bytes are there at 30, 30-35                  -> accelerator, 35
+  //   e  CPU: c's 6 bytes at 41, 41-61 | accelerator: d's 10 bytes at 32, c at 35, 35-39 -> accelerator, 39
+  //   f  CPU: e's 8 bytes at 47, 47-52 | accelerator 39-44, a is there since 30         -> accelerator, 44
+  const std::vector<DeviceCost> devices = {{.space = 0}, {.space = 1, .device_class = 1}};
+  Problem problem(devices, 2, std::vector<LinkCost>(4, {.ns_per_byte = 1, .queues = false}));
+  enum { kA, kB, kC, kD, kE, kF };
+  const int64_t times[6][2] = {{10, 20}, {10, 4}, {30, 5}, {8, kImpossible}, {20, 4}, {5, 5}};
+  const int64_t bytes[6] = {20, 10, 6, 10, 8, 0};
+  const std::vector<std::vector<int>> inputs = {{}, {}, {kA}, {kB}, {kC, kD}, {kA, kE}};
+  for (int t = kA; t <= kF; ++t) {
+    problem.AddTask(times[t], t);
+    for (const int input : inputs[static_cast<size_t>(t)]) problem.AddUse({input});
+    ASSERT_EQ(problem.AddValue({.task = t, .bytes = bytes[t]}), t);
+  }
+  problem.Seal();
+  const Choice choice = ChoosePlan(problem, Algorithm::kWhitePaper, {});
+  EXPECT_EQ(choice.plan.device_of, (std::vector<int>{0, 1, 1, 0, 1, 1}));
+  EXPECT_EQ(choice.plan.simulation.finish_ns, (std::vector<int64_t>{10, 4, 35, 22, 39, 44}));
+  EXPECT_EQ(choice.plan.simulation.makespan_ns, 44);
+}
+
 /// Layers of tasks with unequal times and edges between them.
 Problem Random(uint32_t seed, int tasks, int accelerators, int64_t bytes, bool queues) {
   std::mt19937 random(seed);

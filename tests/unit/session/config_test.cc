@@ -76,6 +76,23 @@ TEST(Config, F281_F119_FractionCapsTheArena) {
   EXPECT_EQ(toy->memory_use().reserved, 32 * kMiB);
 }
 
+TEST(Config, F313_ALimitHoldsOrIsAnError) {
+  for (const char* misspelt : {"gpu_options.per_process_gpu_memory_fracton = 0.5", "[device.TOY]\nmemory_limit = 4",
+                               "[device.TOY]\ngpu_mem_limit = 4"}) {
+    const Status refused = Read(misspelt).status();
+    EXPECT_EQ(refused.code(), Code::kInvalidArgument) << misspelt;
+    EXPECT_NE(refused.message().find("unknown key"), std::string::npos) << refused.message();
+  }
+  const auto runtime = ForProgram("[device.TOY]\nmemory_limit_mb = 4");
+  ASSERT_TRUE(runtime.ok()) << runtime.status().message();
+  EXPECT_TRUE(Toy(**runtime)->allocator().Allocate(3 * kMiB).ok());
+  EXPECT_EQ(Toy(**runtime)->allocator().Allocate(5 * kMiB).status().code(), Code::kResourceExhausted);
+  // Too late for this process, which has read its configuration: said, not ignored.
+  const Status late = Runtime::SetSources(config::Sources());
+  EXPECT_EQ(late.code(), Code::kFailedPrecondition);
+  EXPECT_NE(late.message().find("was read already"), std::string::npos) << late.message();
+}
+
 TEST(Config, CapSmallerThanTheLargestTensorIsToldByTheStep) {
   const auto runtime = Load("[device.TOY]\nmemory_limit_mb = 1");
   ASSERT_TRUE(runtime.ok()) << runtime.status().message();

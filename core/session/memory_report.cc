@@ -1,0 +1,95 @@
+#include "core/session/memory_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <mutex>
+#include <set>
+#include <shared_mutex>
+
+namespace weir::session {
+namespace {
+
+constexpr size_t kShown = 20;
+constexpr size_t kNamesShown = 3;
+
+/// "y, z and 3 more": the nodes whose values a plan gives.
+std::string FetchNames(const plan::ExecutionPlan& plan) {
+  std::set<std::string> names;
+  for (const plan::Instruction& instruction : plan.instructions) {
+    if (instruction.opcode != plan::Opcode::kFetch) continue;
+    names.insert(plan.nodes[static_cast<size_t>(instruction.node)]->name());
+  }
+  std::string text;
+  size_t shown = 0;
+  for (const std::string& name : names) {
+    if (++shown > kNamesShown) break;
+    text += (text.empty() ? "" : ", ") + name;
+  }
+  if (names.size() > kNamesShown) text += fmt::format(" and {} more", names.size() - kNamesShown);
+  return text.empty() ? "nothing" : text;
+}
+
+}  // namespace
+
+void MemoryReport::AddVariables(const kernel::ResourceScope& scope) {
+  for (const auto& [key, variable] : scope.All()) {
+    const std::shared_lock<std::shared_mutex> lock(variable->mutex, std::try_to_lock);
+    if (!lock.owns_lock() || variable->value.dtype() == DType::kInvalid) continue;
+    const uint64_t bytes = variable->value.bytes();
+    holders.push_back(
+        {fmt::format("variable {} {} {}", key.name, Name(variable->value.dtype()), variable->value.shape().ToString()),
+         key.device, bytes});
+    for (OnDevice& device : devices) {
+      if (device.device == key.device) device.variables += bytes;
+    }
+  }
+  std::stable_sort(holders.begin(), holders.end(), [](const Holder& a, const Holder& b) { return a.bytes > b.bytes; });
+}
+
+void MemoryReport::AddPlan(const plan::ExecutionPlan& plan, int runs) {
+  if (runs == 0) return;
+  for (size_t s = 0; s < plan.arena_bytes.size(); ++s) {
+    const device::Device* device = s == 0 ? plan.host_device : plan.devices[s - 1];
+    const uint64_t bytes = plan.arena_bytes[s] * static_cast<uint64_t>(runs);
+    if (device == nullptr || bytes == 0) continue;
+    holders.push_back(
+        {fmt::format("memory of {} {} of a step that gives {}", runs, runs == 1 ? "run" : "runs", FetchNames(plan)),
+         device->name(), bytes});
+    for (OnDevice& on : devices) {
+      if (on.device == device->name()) on.steps += bytes;
+    }
+  }
+  std::stable_sort(holders.begin(), holders.end(), [](const Holder& a, const Holder& b) { return a.bytes > b.bytes; });
+}
+
+MemoryReport MakeMemoryReport(const device::DeviceSet& devices) {
+  MemoryReport report;
+  for (const auto& device : devices.all()) report.devices.push_back({device->name(), 0, 0, device->memory_use()});
+  return report;
+}
+
+std::string ToText(const MemoryReport& report) {
+  std::string text;
+  for (const MemoryReport::OnDevice& on : report.devices) {
+    if (on.all.reserved == 0 && on.variables == 0) continue;
+    text += fmt::format(
+        "\n{}: {} bytes in use, at most {} so far, {} reserved; {} are free in {} pieces, the largest of {} "
+        "(fragmentation {:.0f} %). This session: {} in variables, {} kept for steps.",
+        on.device, on.all.in_use, on.all.peak, on.all.reserved, on.all.free_bytes, on.all.free_pieces,
+        on.all.largest_free, 100 * on.all.fragmentation(), on.variables, on.steps);
+  }
+  if (!report.holders.empty()) text += "\nThe session's largest holders:";
+  for (size_t i = 0; i < std::min(kShown, report.holders.size()); ++i) {
+    const MemoryReport::Holder& holder = report.holders[i];
+    text += fmt::format("\n{:>14} bytes  {}  on {}", holder.bytes, holder.what, holder.device);
+  }
+  if (report.holders.size() > kShown) text += fmt::format("\nand {} smaller ones", report.holders.size() - kShown);
+  text +=
+      "\nHint: smaller batches, fewer sessions or a higher limit help; `weir explain memory` estimates a step before "
+      "it "
+      "runs.";
+  return text;
+}
+
+}  // namespace weir::session

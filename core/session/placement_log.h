@@ -1,0 +1,54 @@
+// What a session tells of its placements, and to whom.
+#ifndef WEIR_CORE_SESSION_PLACEMENT_LOG_H_
+#define WEIR_CORE_SESSION_PLACEMENT_LOG_H_
+
+#include <cstdio>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "core/base/status.h"
+#include "core/place/explanation.h"
+#include "core/plan/plan.h"
+#include "core/session/session.h"
+
+namespace weir::session {
+
+/// Thread-safe.
+class PlacementLog {
+ public:
+  /// Unavailable when the file of the options cannot be written.
+  static Result<std::unique_ptr<PlacementLog>> Open(const SessionOptions& options);
+
+  /// Of a plan that is about to run: one line per node in TensorFlow's form, for nodes that are new or moved, when
+  /// log_device_placement is set; warnings that are new; the summary, but not to standard error.
+  void Add(const plan::ExecutionPlan& plan, const place::Explanation& explanation);
+
+  /// Names of the devices that plans have nodes on, sorted.
+  std::vector<std::string> UsedDevices() const;
+
+ private:
+  struct Close {
+    void operator()(std::FILE* file) const { (void)std::fclose(file); }
+  };
+
+  explicit PlacementLog(const SessionOptions& options)
+      : every_node_(options.log_device_placement), callback_(options.placement_log) {}
+  void Tell(const std::string& lines, const std::string& summary);
+
+  const bool every_node_;
+  const std::function<void(const std::string& lines)> callback_;
+  std::unique_ptr<std::FILE, Close> file_;
+  mutable std::mutex mutex_;                             // protects all below, and that lines stay together
+  std::unordered_map<std::string, std::string> logged_;  // node -> device
+  std::set<std::string> warned_;
+  std::set<std::string> used_;
+};
+
+}  // namespace weir::session
+
+#endif  // WEIR_CORE_SESSION_PLACEMENT_LOG_H_

@@ -1,0 +1,376 @@
+// Steps over several devices and kinds of devices: what crosses between them, and where nodes run. Numbers are rows of
+// the features.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <random>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "core/place/place.h"
+#include "core/session/memory_report.h"
+#include "core/session/session.h"
+#include "tests/support/async_plugins.h"
+#include "tests/support/text_graph.h"
+
+namespace weir::session {
+namespace {
+
+using testing::Const;
+using testing::MakeGraph;
+using testing::NodeLine;
+using testing::Placeholder;
+using Names = std::vector<std::string>;
+
+const op::AttrList kFloat = {{"T", DType::kFloat}};
+const std::string kPrefix = "/job:localhost/replica:0/task:0/device:";
+
+/// A CPU and two asynchronous devices, with the same kernels for both kinds.
+class DevicesTest : public testing::AsyncTest {
+ protected:
+  void SetUp() override {
+    testing::AsyncTest::SetUp();
+    Load();
+  }
+
+  void Load(const config::Config& config = {}) {
+    plugin::LoadOptions options;
+    options.folders = {plugins_.folder()};
+    options.config = config;
+    Result<std::shared_ptr<Runtime>> runtime = Runtime::Load(options);
+    ASSERT_TRUE(runtime.ok()) << runtime.status().ToString();
+    runtime_ = std::move(*runtime);
+  }
+
+  void Open(const std::vector<NodeLine>& nodes, SessionOptions options = {}) {
+    session_.reset();
+    Result<graph::Graph> graph = MakeGraph(nodes);
+    ASSERT_TRUE(graph.ok()) << graph.status().ToString();
+    graph_ = std::make_unique<graph::Graph>(std::move(*graph));
+    if (!options.placement_log) options.placement_log = [](const std::string&) {};
+    Result<std::unique_ptr<Session>> session = Session::Make(runtime_, *graph_, std::move(options));
+    ASSERT_TRUE(session.ok()) << session.status().ToString();
+    session_ = std::move(*session);
+  }
+
+  /// Runs with a trace.
+  Result<std::vector<Tensor>> Run(const std::vector<Feed>& feeds, const Names& fetches, const Names& targets = {}) {
+    RunOptions options;
+    options.trace = true;
+    return session_->Run(feeds, fetches, targets, options, &report_);
+  }
+
+  /// Of the last run, by the node whose value was copied.
+  std::map<std::string, int> Copies() const {
+    std::map<std::string, int> copies;
+    for (const trace::Span& span : report_.trace.spans) {
+      if (span.op == "copy") ++copies[span.node];
+    }
+    return copies;
+  }
+
+  device::Device* DeviceNamed(const std::string& name) const {
+    return runtime_->plugins->devices().Find(kPrefix + name);
+  }
+
+  std::shared_ptr<Runtime> runtime_;
+  std::unique_ptr<graph::Graph> graph_;
+  std::unique_ptr<Session> session_;
+  RunReport report_;
+};
+
+Tensor Ramp(int64_t rows, int64_t columns) {
+  std::vector<float> values(static_cast<size_t>(rows * columns));
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i % 7) - 3;
+  return Tensor::Of(Shape::Of({rows, columns}), values);
+}
+
+TEST_F(DevicesTest, F019_AValueForTwoConsumersCrossesOnce) {
+  Open({Placeholder("x", PartialShape()),
+        {"nu", "Square", {"x"}, kFloat, "/cpu:0"},
+        {"alpha", "Neg", {"nu"}, kFloat, "/device:ASYNC:0"},
+        {"beta", "Square", {"nu"}, kFloat, "/device:ASYNC:0"},
+        {"gamma", "AddV2", {"alpha", "beta"}, kFloat, "/device:ASYNC:0"},
+        {"back", "Neg", {"gamma"}, kFloat, "/cpu:0"}});
+  ASSERT_TRUE(Run({{"x", Ramp(4, 8)}}, {"back"}).ok());
+  uint64_t bytes = 0;
+  for (const trace::Span& span : report_.trace.spans) bytes += span.op == "copy" ? span.bytes : 0;
+  EXPECT_EQ(Copies(), (std::map<std::string, int>{{"nu", 1}, {"gamma", 1}}));
+  EXPECT_EQ(bytes, 2u * 4 * 8 * sizeof(float));
+  const Names fetches = {"back"};
+  const auto told = session_->ExplainPlacement(std::vector<Feed>{{"x", Ramp(4, 8)}}, fetches, {});
+  ASSERT_TRUE(told.ok());
+  EXPECT_EQ(told->transfers, 2);
+  EXPECT_EQ(told->transferred_bytes, 2 * 4 * 8 * 4);
+}
+
+TEST_F(DevicesTest, F121_WeightsOnTheCpuAreCopiedOncePerStepAndDevice) {
+  const op::AttrList variable = {{"dtype", DType::kFloat}, {"shape", PartialShape::Of({8, 8})}};
+  std::vector<NodeLine> nodes = {Placeholder("x", PartialShape()),
+                                 Const("start", Ramp(8, 8)),
+                                 Const("delta", Ramp(8, 8)),
+                                 {"w", "VariableV2", {}, variable, "/cpu:0"},
+                                 {"init", "Assign", {"w", "start"}, kFloat},
+                                 {"read", "Identity", {"w"}, kFloat, "/cpu:0"},
+                                 {"update", "AssignSub", {"w", "delta"}, kFloat}};
+  for (const std::string tower : {"0", "1"}) {
+    const std::string device = "/device:ASYNC:" + tower;
+    nodes.push_back({"a" + tower, "MatMul", {"x", "read"}, kFloat, device});
+    nodes.push_back({"b" + tower, "MatMul", {"a" + tower, "read"}, kFloat, device});
+    nodes.push_back({"c" + tower, "MatMul", {"b" + tower, "read"}, kFloat, device});
+  }
+  nodes.push_back({"sum", "AddV2", {"c0", "c1"}, kFloat, "/cpu:0"});
+  Open(nodes);
+  ASSERT_TRUE(Run({}, {}, {"init"}).ok());
+  for (int step = 0; step < 3; ++step) {
+    const auto sum = Run({{"x", Ramp(8, 8)}}, {"sum"}, {"update"});
+    ASSERT_TRUE(sum.ok()) << sum.status().ToString();
+    EXPECT_EQ(Copies()["read"], 2) << "one for each device that uses them, though each uses them three times";
+  }
+}
+
+/// Nodes with random requests, and some without any.
+std::vector<NodeLine> RandomGraph(std::mt19937& random) {
+  const Names devices = {"", "/cpu:0", "/device:ASYNC:0", "/device:ASYNC:1", "/device:ASYNC:*"};
+  std::vector<NodeLine> nodes = {Placeholder("x", PartialShape())};
+  Names made = {"x"};
+  for (int i = 0; i < 30; ++i) {
+    const std::string name = "n" + std::to_string(i);
+    const auto pick = [&] { return made[random() % made.size()]; };
+    const std::string device = devices[random() % devices.size()];
+    switch (random() % 3) {
+      case 0:
+        nodes.push_back({name, "MatMul", {pick(), pick()}, kFloat, device});
+        break;
+      case 1:
+        nodes.push_back({name, "AddV2", {pick(), pick()}, kFloat, device});
+        break;
+      default:
+        nodes.push_back({name, "Neg", {pick()}, kFloat, device});
+    }
+    made.push_back(name);
+  }
+  return nodes;
+}
+
+TEST_F(DevicesTest, F305_WhatRunsWhereIsWhatWasChosen) {
+  int elsewhere = 0;
+  for (uint32_t seed = 0; seed < 25; ++seed) {
+    std::mt19937 random(seed);
+    Open(RandomGraph(random));
+    const std::vector<Feed> feeds = {{"x", Ramp(4, 4)}};
+    const Names fetches = {"n29", "n28", "n27"};
+    const auto chosen = session_->ExplainPlacement(feeds, fetches, {});
+    ASSERT_TRUE(chosen.ok()) << "seed " << seed << ": " << chosen.status().ToString();
+    std::map<std::string, std::string> wanted;
+    for (const place::NodeReport& node : chosen->nodes) wanted[node.name] = node.device;
+    ASSERT_TRUE(Run(feeds, fetches).ok()) << "seed " << seed;
+    std::set<std::string> ran;
+    for (const trace::Span& span : report_.trace.spans) {
+      if (span.op == "copy" || span.op == "fetch") continue;
+      EXPECT_EQ(span.device, wanted[span.node]) << "seed " << seed << ": " << span.node;
+      ran.insert(span.node);
+      elsewhere += span.device.find("ASYNC") != std::string::npos ? 1 : 0;
+    }
+    EXPECT_EQ(ran.size(), wanted.size()) << "seed " << seed;
+  }
+  EXPECT_GT(elsewhere, 100);
+}
+
+TEST_F(DevicesTest, F308_DevicesOfAModelFileAreKeptOrIgnored) {
+  const std::vector<NodeLine> nodes = {Placeholder("x", PartialShape()),
+                                       {"a", "Neg", {"x"}, kFloat, "/device:ASYNC:1"},
+                                       {"b", "Neg", {"a"}, kFloat, "/device:NOSUCH:3"}};
+  const auto device_of = [&](bool keep, const std::string& node, const std::string& pin) {
+    auto placement = std::make_shared<place::PlaceOptions>();
+    placement->keep_graph_devices = keep;
+    if (!pin.empty()) placement->pins = {{"^b$", pin}};
+    SessionOptions options;
+    options.placement = placement;
+    Open(nodes, options);
+    const Names fetches = {"b"};
+    const auto told = session_->ExplainPlacement(std::vector<Feed>{{"x", Ramp(2, 2)}}, fetches, {});
+    EXPECT_TRUE(told.ok()) << told.status().ToString();
+    for (const place::NodeReport& report : told->nodes) {
+      if (report.name == node) return report.device.substr(kPrefix.size()) + " " + report.requested;
+    }
+    return std::string("?");
+  };
+  EXPECT_EQ(device_of(true, "a", ""), "ASYNC:1 /device:ASYNC:1");
+  EXPECT_EQ(device_of(false, "a", ""), "CPU:0 ");
+  EXPECT_EQ(device_of(false, "b", ""), "CPU:0 ");
+  EXPECT_EQ(device_of(false, "b", "/device:ASYNC:0"), "ASYNC:0 /device:ASYNC:0") << "pins count all the same";
+}
+
+TEST_F(DevicesTest, F110_KernelsOfEveryKindOfDeviceAreListed) {
+  for (const char* op : {"MatMul", "Square", "ApplyAdam"}) {
+    std::set<std::string> platforms;
+    for (const kernel::KernelEntry* entry : runtime_->plugins->kernels().ForOp(op)) {
+      platforms.emplace(entry->record->platform.data, entry->record->platform.size);
+    }
+    EXPECT_EQ(platforms, (std::set<std::string>{"async/1", "cpu"})) << op;
+  }
+}
+
+TEST_F(DevicesTest, F115_ADeviceTypeThatTheCoreDoesNotKnowRunsAStep) {
+  const std::vector<DeviceAttributes> devices = ListDevices(*runtime_);
+  EXPECT_EQ(std::count_if(devices.begin(), devices.end(), [](const auto& d) { return d.device_type == "ASYNC"; }), 2);
+  Open({Placeholder("x", PartialShape()), {"y", "Square", {"x"}, kFloat, "/device:ASYNC:1"}});
+  const auto y = Run({{"x", Ramp(2, 2)}}, {"y"});
+  ASSERT_TRUE(y.ok()) << y.status().ToString();
+  EXPECT_EQ((*y)[0].SummarizeValues(-1), "[[9 4][1 0]]");
+  EXPECT_EQ(report_.placement, (std::map<std::string, int>{{kPrefix + "ASYNC:1", 1}}));
+}
+
+TEST_F(DevicesTest, F311_ListingDevicesTouchesNoneAlsoWhenTheyAreFull) {
+  plugins_.Configure("", {{"fail_alloc", 1}});
+  Open({Placeholder("x", PartialShape())});
+  EXPECT_EQ(session_->ListDevices().size(), 3u);
+  EXPECT_EQ(session_->ReportDevices().visible.size(), 3u);
+  for (const auto& device : runtime_->plugins->devices().all()) {
+    EXPECT_FALSE(device->opened()) << device->name();
+    EXPECT_EQ(device->memory_use().reserved, 0u);
+  }
+  EXPECT_EQ(plugins_.Counts().operations, 0u);
+}
+
+TEST_F(DevicesTest, F316_F317_WhoHoldsMemoryIsToldByDevice) {
+  config::Config config;
+  config.device["ASYNC:0"].memory_limit_mb = 1;
+  Load(config);
+  std::vector<NodeLine> nodes = {Placeholder("x", PartialShape())};
+  for (int i = 0; i < 25; ++i) {
+    const std::string n = std::to_string(i);
+    const op::AttrList variable = {{"dtype", DType::kFloat}, {"shape", PartialShape::Of({16 + i, 16})}};
+    nodes.push_back(Const("start" + n, Ramp(16 + i, 16)));
+    nodes.push_back({"w" + n, "VariableV2", {}, variable, "/device:ASYNC:0"});
+    nodes.push_back({"init" + n, "Assign", {"w" + n, "start" + n}, kFloat});
+  }
+  nodes.push_back({"square", "Square", {"x"}, kFloat, "/device:ASYNC:0"});
+  nodes.push_back({"y", "Neg", {"square"}, kFloat, "/device:ASYNC:0"});
+  Open(nodes);
+  Names init;
+  uint64_t wanted = 0;
+  for (int i = 0; i < 25; ++i) {
+    init.push_back("init" + std::to_string(i));
+    wanted += static_cast<uint64_t>(16 + i) * 16 * sizeof(float);
+  }
+  ASSERT_TRUE(Run({}, {}, init).ok());
+  ASSERT_TRUE(Run({{"x", Ramp(8, 8)}}, {"y"}).ok());
+  const auto on = [](const MemoryReport& report, const std::string& device) {
+    for (const MemoryReport::OnDevice& entry : report.devices) {
+      if (entry.device == kPrefix + device) return entry;
+    }
+    return MemoryReport::OnDevice();
+  };
+  const MemoryReport report = session_->ReportMemory();
+  EXPECT_EQ(on(report, "ASYNC:0").variables, wanted);
+  EXPECT_GT(on(report, "ASYNC:0").steps, 0u);
+  EXPECT_GE(on(report, "ASYNC:0").all.in_use, wanted);
+  EXPECT_EQ(on(report, "ASYNC:1").all.reserved, 0u);
+  ASSERT_GE(report.holders.size(), 25u);
+  EXPECT_EQ(report.holders[0].what, "variable w24 float [40,16]");
+  {
+    const auto other = Session::Make(runtime_, *graph_, {});
+    ASSERT_TRUE(other.ok());
+    EXPECT_EQ(on((*other)->ReportMemory(), "ASYNC:0").variables, 0u) << "counters are of one session";
+  }
+
+  const Status full = Run({{"x", Ramp(600, 600)}}, {"y"}).status();
+  ASSERT_EQ(full.code(), Code::kResourceExhausted) << full.ToString();
+  const std::string text = full.message();
+  for (const std::string& part :
+       Names{"OOM when allocating", "The step needs", "square (Square) float [600,600]",
+             "The session's largest holders:", "2560 bytes  variable w24 float [40,16]  on " + kPrefix + "ASYNC:0",
+             "smaller ones\nHint: ", "fragmentation"}) {
+    EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
+  }
+  EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 40) << text;
+  EXPECT_NE(text.find("variable w10 "), std::string::npos) << text;
+  EXPECT_EQ(text.find("variable w0 "), std::string::npos) << "only the largest\n" << text;
+  EXPECT_TRUE(Run({{"x", Ramp(8, 8)}}, {"y"}).ok());
+}
+
+TEST_F(DevicesTest, F317_TheEstimateFromShapesIsWhatTheStepTakes) {
+  const op::AttrList variable = {{"dtype", DType::kFloat}, {"shape", PartialShape::Of({64, 64})}};
+  Open({Placeholder("x", PartialShape()),
+        Const("start", Ramp(64, 64)),
+        Const("c", Ramp(64, 64)),
+        {"w", "VariableV2", {}, variable, "/device:ASYNC:0"},
+        {"init", "Assign", {"w", "start"}, kFloat},
+        {"a", "MatMul", {"x", "w"}, kFloat, "/device:ASYNC:0"},
+        {"b", "AddV2", {"a", "c"}, kFloat, "/device:ASYNC:0"},
+        {"y", "MatMul", {"b", "a"}, kFloat, "/device:ASYNC:0"}});
+  const Names fetches = {"y"};
+  const std::vector<Feed> feeds = {{"x", Ramp(64, 64)}};
+  const auto told = session_->ExplainPlacement(feeds, fetches, {});
+  ASSERT_TRUE(told.ok()) << told.status().ToString();
+  ASSERT_EQ(told->memory.size(), 3u);
+  const auto there = std::find_if(told->memory.begin(), told->memory.end(),
+                                  [](const auto& memory) { return memory.device == kPrefix + "ASYNC:0"; });
+  ASSERT_NE(there, told->memory.end());
+  constexpr int64_t kMatrix = 64 * 64 * 4;
+  EXPECT_EQ(there->state_bytes, kMatrix);
+  EXPECT_EQ(there->constant_bytes, kMatrix);
+  EXPECT_GE(there->value_bytes, 3 * kMatrix);
+  EXPECT_EQ(DeviceNamed("ASYNC:0")->memory_use().in_use, 0u) << "an estimate takes nothing";
+  ASSERT_TRUE(Run({}, {}, {"init"}).ok());
+  ASSERT_TRUE(Run(feeds, fetches).ok());
+  const auto peak = static_cast<int64_t>(DeviceNamed("ASYNC:0")->memory_use().peak);
+  const int64_t estimate = there->state_bytes + there->constant_bytes + there->value_bytes;
+  EXPECT_GE(estimate, peak / 2);
+  EXPECT_LE(estimate, peak * 2);
+}
+
+TEST_F(DevicesTest, F300_PlacementsGoToAFileACallbackOrStandardErrorAtOnce) {
+  const std::vector<NodeLine> nodes = {Placeholder("x", PartialShape()), {"y", "Neg", {"x"}, kFloat, "/cpu:0"}};
+  const std::string line = "y: (Neg): " + kPrefix + "CPU:0\n";
+  const std::string path = ::testing::TempDir() + "weir_placement_" + std::to_string(getpid()) + ".log";
+  const auto contents = [&] {
+    std::ifstream file(path);
+    std::stringstream text;
+    text << file.rdbuf();
+    return text.str();
+  };
+  std::remove(path.c_str());
+  std::string told;
+  SessionOptions options;
+  options.log_device_placement = true;
+  options.placement_log_file = path;
+  options.placement_log = [&told](const std::string& lines) { told += lines; };
+  Open(nodes, options);
+  ASSERT_TRUE(Run({{"x", Ramp(2, 2)}}, {"y"}).ok());
+  EXPECT_EQ(told, line + "placed 1 node: CPU:0 1 (100.0 %)\n");
+  EXPECT_EQ(contents(), told) << "while the session is open";
+  Open(nodes, options);  // another session writes behind it
+  ASSERT_TRUE(Run({{"x", Ramp(2, 2)}}, {"y"}).ok());
+  EXPECT_EQ(contents(), told);
+  EXPECT_EQ(std::count(told.begin(), told.end(), '\n'), 4);
+  std::remove(path.c_str());
+
+  Result<graph::Graph> graph = MakeGraph(nodes);
+  ASSERT_TRUE(graph.ok());
+  options.placement_log_file = "/no/such/folder/log";
+  const auto refused = Session::Make(runtime_, *graph, options);
+  EXPECT_EQ(refused.status().code(), Code::kUnavailable);
+  EXPECT_NE(refused.status().message().find("/no/such/folder/log"), std::string::npos);
+
+  options.placement_log = nullptr;
+  options.placement_log_file.clear();
+  ::testing::internal::CaptureStderr();
+  const auto plain = Session::Make(runtime_, *graph, options);
+  ASSERT_TRUE(plain.ok());
+  const Names fetches = {"y"};
+  const bool ran = (*plain)->Run(std::vector<Feed>{{"x", Ramp(2, 2)}}, fetches, {}).ok();
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), line);
+  EXPECT_TRUE(ran);
+}
+
+}  // namespace
+}  // namespace weir::session

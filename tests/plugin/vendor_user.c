@@ -1,0 +1,3 @@
+/* What makes a plugin need that library. */
+__attribute__((visibility("default"))) int weir_test_vendor(void);
+__attribute__((used)) static int (*volatile const use)(void) = weir_test_vendor;
