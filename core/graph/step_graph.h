@@ -47,6 +47,8 @@ struct StepRequest {
   std::vector<FeedSpec> feeds;
   std::vector<Endpoint> fetches;
   std::vector<NodeId> targets;
+  /// Nodes that ran in an earlier part of the same run: nothing waits for them, and what is needed of them is fed.
+  std::vector<NodeId> done;
 };
 
 /// A loop's scope, opened by its Enter nodes. Frame 0 is the step itself.

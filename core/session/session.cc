@@ -15,11 +15,14 @@
 #include "core/execute/tape_trace.h"
 #include "core/kernel/compute_pool.h"
 #include "core/session/compile.h"
+#include "core/session/partial_run.h"
 #include "core/session/resolve.h"
 #include "core/session/signature.h"
 
 namespace weir::session {
 namespace {
+
+constexpr size_t kMostPartialRuns = 1024;
 
 /// Names in an order that tells signatures apart; no name contains these separators.
 std::string KeyOf(std::span<const Feed> feeds, std::span<const std::string> fetches,
@@ -35,6 +38,36 @@ std::string KeyOf(std::span<const Feed> feeds, std::span<const std::string> fetc
 
 /// Some for each thread, so that a slow one holds nobody up for long.
 uint64_t MaxTiles(int threads) { return threads == 1 ? 1 : 4 * static_cast<uint64_t>(threads); }
+
+/// The same for a part of a run; unlike any other key.
+std::string KeyOf(const ResolvedNames& part) {
+  std::string key = "\b";
+  const auto add = [&key](const auto& list, const auto& text) {
+    for (const auto& element : list) (key += text(element)) += '\n';
+    key += '\t';
+  };
+  const auto endpoint = [](graph::Endpoint e) { return fmt::format("{}:{}", e.node, e.index); };
+  const auto node = [](graph::NodeId id) { return fmt::format("{}", id); };
+  add(part.feeds, endpoint);
+  add(part.fetches, endpoint);
+  add(part.targets, node);
+  add(part.done, node);
+  return key;
+}
+
+/// TensorFlow's: "a:0,b:0->add:0/init/1/;0", each list sorted, the last number counting the session's partial runs.
+std::string HandleOf(const graph::Graph& graph, const ResolvedNames& names, size_t count) {
+  const auto joined = [](const auto& list, const auto& name) {
+    std::vector<std::string> texts;
+    for (const auto& element : list) texts.push_back(name(element));
+    std::sort(texts.begin(), texts.end());
+    return fmt::format("{}", fmt::join(texts, ","));
+  };
+  const auto endpoint = [&](graph::Endpoint e) { return graph::FullEndpointName(graph, e); };
+  const auto node = [&](graph::NodeId id) { return graph.node(id).name(); };
+  return fmt::format("{}->{}/{}/1/;{}", joined(names.feeds, endpoint), joined(names.fetches, endpoint),
+                     joined(names.targets, node), count);
+}
 
 }  // namespace
 
@@ -111,7 +144,46 @@ class Session::Impl {
     return session::ExplainPlacement(Context(), graph_, request);
   }
 
-  void Close() { closed_.store(true); }
+  Result<std::string> PRunSetup(std::span<const std::string> feeds, std::span<const std::string> fetches,
+                                std::span<const std::string> targets) {
+    WEIR_TRY(CheckDevices());
+    WEIR_ASSIGN(ResolvedNames names, Resolve(graph_, Asking::kRun, feeds, fetches, targets));
+    const std::lock_guard<std::mutex> lock(partial_mutex_);
+    if (partial_runs_.size() >= kMostPartialRuns) {
+      return ResourceExhausted("{} partial runs have begun and not ended; feed and fetch all that their setup names",
+                               partial_runs_.size());
+    }
+    std::string handle = HandleOf(graph_, names, partial_count_++);
+    partial_runs_[handle] = std::make_shared<PartialRun>(graph_, std::move(names));
+    return handle;
+  }
+
+  Result<std::vector<Tensor>> PRun(const std::string& handle, std::span<const Feed> feeds,
+                                   std::span<const std::string> fetches) {
+    std::shared_ptr<PartialRun> run;
+    {
+      const std::lock_guard<std::mutex> lock(partial_mutex_);
+      if (const auto found = partial_runs_.find(handle); found != partial_runs_.end()) run = found->second;
+    }
+    if (!run) return InvalidArgument("Must run 'setup' before performing partial runs!");
+    const std::lock_guard<std::mutex> lock(run->mutex);
+    WEIR_ASSIGN(const PartialRun::Part part, run->Next(feeds, fetches));
+    std::vector<Tensor> computed;
+    Status status;
+    if (!part.names.fetches.empty() || !part.names.targets.empty()) {
+      status = RunSignature(*OfPart(part.names), part.feeds, &computed, {}, nullptr);
+    }
+    Result<std::vector<Tensor>> fetched =
+        status.ok() ? run->Finish(part, std::move(computed)) : Result<std::vector<Tensor>>(std::move(status));
+    if (!fetched.ok() || run->complete()) ForgetPartialRun(handle);
+    return fetched;
+  }
+
+  void Close() {
+    closed_.store(true);
+    const std::lock_guard<std::mutex> lock(partial_mutex_);
+    partial_runs_.clear();
+  }
   bool closed() const { return closed_.load(); }
   const Runtime& runtime() const { return *runtime_; }
   const std::shared_ptr<kernel::ResourceScope>& resources() const { return resources_; }
@@ -130,6 +202,18 @@ class Session::Impl {
       last_device_ = node.device();
     }
     return Status();
+  }
+
+  std::shared_ptr<Signature> OfPart(const ResolvedNames& names) {
+    const std::unique_lock<std::shared_mutex> lock(mutex_);
+    std::shared_ptr<Signature>& signature = by_key_[KeyOf(names)];
+    if (!signature) signature = std::make_shared<Signature>(names);
+    return signature;
+  }
+
+  void ForgetPartialRun(const std::string& handle) {
+    const std::lock_guard<std::mutex> lock(partial_mutex_);
+    partial_runs_.erase(handle);
   }
 
   Result<Signature::Pin> Specialise(Signature& signature, std::span<const Tensor> feeds) {
@@ -162,6 +246,7 @@ class Session::Impl {
     graph::StepRequest request;
     request.fetches = names.fetches;
     request.targets = names.targets;
+    request.done = names.done;
     for (size_t i = 0; i < feeds.size(); ++i) {
       WEIR_TRY(CheckFeed(names.feeds[i], feeds[i]));
       request.feeds.push_back({names.feeds[i], feeds[i].dtype(), PartialShape(feeds[i].shape())});
@@ -243,6 +328,9 @@ class Session::Impl {
   mutable std::shared_mutex mutex_;  // protects the maps below
   std::unordered_map<std::string, std::shared_ptr<Signature>> by_key_;
   CallableTable callables_;
+  std::mutex partial_mutex_;  // protects the two below
+  std::map<std::string, std::shared_ptr<PartialRun>> partial_runs_;
+  size_t partial_count_ = 0;
 };
 
 Session::Session(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -294,6 +382,18 @@ Status Session::RunCallable(CallableHandle handle, std::span<const Tensor> feeds
 
 Status Session::ReleaseCallable(CallableHandle handle) {
   return impl_->callables().Remove(handle) ? Status() : InvalidArgument("No such callable handle: {}", handle);
+}
+
+Result<std::string> Session::PRunSetup(std::span<const std::string> feeds, std::span<const std::string> fetches,
+                                       std::span<const std::string> targets) {
+  if (impl_->closed()) return Cancelled("Session has been closed.");
+  return impl_->PRunSetup(feeds, fetches, targets);
+}
+
+Result<std::vector<Tensor>> Session::PRun(const std::string& handle, std::span<const Feed> feeds,
+                                          std::span<const std::string> fetches) {
+  if (impl_->closed()) return Cancelled("Session has been closed.");
+  return impl_->PRun(handle, feeds, fetches);
 }
 
 Status Session::Close() {

@@ -106,6 +106,16 @@ class Session {
   Status RunCallable(CallableHandle handle, std::span<const Tensor> feeds, std::vector<Tensor>* fetches);
   Status ReleaseCallable(CallableHandle handle);
 
+  /// Prepares a run in parts, whose every op runs at most once over all parts. Gives a handle that names feeds, fetches
+  /// and targets. ResourceExhausted when 1024 such runs have begun and not ended.
+  Result<std::string> PRunSetup(std::span<const std::string> feeds, std::span<const std::string> fetches,
+                                std::span<const std::string> targets);
+  /// The next part: runs what the feeds given so far allow. InvalidArgument with TensorFlow's texts for feeds and
+  /// fetches that the setup does not name, that came before, or that cannot be computed yet. The run ends when all is
+  /// fed and fetched, and at any other error.
+  Result<std::vector<Tensor>> PRun(const std::string& handle, std::span<const Feed> feeds,
+                                   std::span<const std::string> fetches);
+
   /// Later runs fail with Cancelled "Session has been closed."; running ones end with Cancelled soon, none is waited
   /// for. Twice is no error.
   Status Close();
