@@ -185,6 +185,26 @@ class Session::Impl {
     partial_runs_.clear();
   }
   bool closed() const { return closed_.load(); }
+
+  /// Remembers the session for Reset; forgets those that are gone.
+  static void Opened(const std::shared_ptr<Impl>& impl) {
+    const std::lock_guard<std::mutex> lock(open_mutex);
+    std::erase_if(open, [](const std::weak_ptr<Impl>& other) { return other.expired(); });
+    open.push_back(impl);
+  }
+  static void ResetAll(const std::vector<std::string>& containers) {
+    std::vector<std::weak_ptr<Impl>> all;
+    {
+      const std::lock_guard<std::mutex> lock(open_mutex);
+      all.swap(open);
+    }
+    for (const std::weak_ptr<Impl>& other : all) {
+      const std::shared_ptr<Impl> impl = other.lock();
+      if (!impl) continue;
+      impl->Close();
+      for (const std::string& container : containers) impl->resources_->Clear(container);
+    }
+  }
   const Runtime& runtime() const { return *runtime_; }
   const std::shared_ptr<kernel::ResourceScope>& resources() const { return resources_; }
 
@@ -324,6 +344,8 @@ class Session::Impl {
   std::atomic<bool> closed_{false};
   int inter_op_ = 1;
   int intra_op_ = 1;
+  inline static std::mutex open_mutex;  // protects the next
+  inline static std::vector<std::weak_ptr<Impl>> open;
   std::atomic<int64_t> steps_{0};
   mutable std::shared_mutex mutex_;  // protects the maps below
   std::unordered_map<std::string, std::shared_ptr<Signature>> by_key_;
@@ -333,7 +355,7 @@ class Session::Impl {
   size_t partial_count_ = 0;
 };
 
-Session::Session(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Session::Session(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Session::~Session() = default;
 
 Result<std::unique_ptr<Session>> Session::Make(std::shared_ptr<Runtime> runtime, const graph::Graph& graph,
@@ -350,8 +372,9 @@ Result<std::unique_ptr<Session>> Session::Make(std::shared_ptr<Runtime> runtime,
   if (!options.profile_file.empty()) {
     WEIR_ASSIGN(calibration, kernel::Calibration::Read(options.profile_file));
   }
-  return std::unique_ptr<Session>(
-      new Session(std::make_unique<Impl>(std::move(runtime), graph, std::move(options), std::move(calibration))));
+  auto impl = std::make_shared<Impl>(std::move(runtime), graph, std::move(options), std::move(calibration));
+  Impl::Opened(impl);
+  return std::unique_ptr<Session>(new Session(std::move(impl)));
 }
 
 Result<std::vector<Tensor>> Session::Run(std::span<const Feed> feeds, std::span<const std::string> fetches,
@@ -374,10 +397,11 @@ Result<CallableHandle> Session::MakeCallable(const CallableOptions& options) {
   return impl_->callables().Add(std::move(signature));
 }
 
-Status Session::RunCallable(CallableHandle handle, std::span<const Tensor> feeds, std::vector<Tensor>* fetches) {
+Status Session::RunCallable(CallableHandle handle, std::span<const Tensor> feeds, std::vector<Tensor>* fetches,
+                            const RunOptions& options, RunReport* report) {
   const PinnedSlot<Signature>::Pin signature = impl_->callables().Find(handle);
   if (!signature) return InvalidArgument("No such callable handle: {}", handle);
-  return impl_->RunSignature(*signature, feeds, fetches, {}, nullptr);
+  return impl_->RunSignature(*signature, feeds, fetches, options, report);
 }
 
 Status Session::ReleaseCallable(CallableHandle handle) {
@@ -398,6 +422,14 @@ Result<std::vector<Tensor>> Session::PRun(const std::string& handle, std::span<c
 
 Status Session::Close() {
   impl_->Close();
+  return Status();
+}
+
+Status Session::Reset(const std::string& target, const std::vector<std::string>& containers) {
+  if (!target.empty() && target != "local") {
+    return Unimplemented("sessions of '{}' cannot be reset: only those of this process (target '')", target);
+  }
+  Impl::ResetAll(containers.empty() ? std::vector<std::string>{kernel::kDefaultContainer} : containers);
   return Status();
 }
 

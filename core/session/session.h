@@ -103,7 +103,8 @@ class Session {
   /// The same through a handle that skips name look-ups.
   Result<CallableHandle> MakeCallable(const CallableOptions& options);
   /// `feeds` in the callable's order; the result replaces `fetches`.
-  Status RunCallable(CallableHandle handle, std::span<const Tensor> feeds, std::vector<Tensor>* fetches);
+  Status RunCallable(CallableHandle handle, std::span<const Tensor> feeds, std::vector<Tensor>* fetches,
+                     const RunOptions& options = {}, RunReport* report = nullptr);
   Status ReleaseCallable(CallableHandle handle);
 
   /// Prepares a run in parts, whose every op runs at most once over all parts. Gives a handle that names feeds, fetches
@@ -119,6 +120,9 @@ class Session {
   /// Later runs fail with Cancelled "Session has been closed."; running ones end with Cancelled soon, none is waited
   /// for. Twice is no error.
   Status Close();
+  /// Forgets what the named containers hold ("localhost", the default one, when none is named) in all sessions of this
+  /// process, and closes these, as TensorFlow's. Unimplemented for a `target` other than "" and "local".
+  static Status Reset(const std::string& target = {}, const std::vector<std::string>& containers = {});
   /// Which device such a run would give each node and why, with all candidates; runs nothing.
   Result<place::Explanation> ExplainPlacement(std::span<const Feed> feeds, std::span<const std::string> fetches,
                                               std::span<const std::string> targets);
@@ -128,8 +132,8 @@ class Session {
 
  private:
   class Impl;
-  explicit Session(std::unique_ptr<Impl> impl);
-  std::unique_ptr<Impl> impl_;
+  explicit Session(std::shared_ptr<Impl> impl);
+  std::shared_ptr<Impl> impl_;
 };
 
 }  // namespace weir::session
