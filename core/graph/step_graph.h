@@ -76,10 +76,12 @@ struct StepGraph {
   }
 };
 
-/// TensorFlow's tail of an error of a node: "\n\t [[{{node NAME}}]]", and the node with its origin in the status.
+/// TensorFlow's tail of an error of a node: "\n\t [[{{node NAME}}]] (defined at model.cc:41)" as far as it is known,
+/// and the node with its origin in the status.
 inline Status AtNode(const Status& status, const Node& node) {
   if (status.ok() || !status.node().empty()) return status;
-  return status.Append("\n\t [[{{node " + node.name() + "}}]]").WithNode(node.name(), node.origin());
+  const std::string place = node.origin().empty() ? std::string() : " (defined at " + node.origin() + ")";
+  return status.Append("\n\t [[{{node " + node.name() + "}}]]" + place).WithNode(node.name(), node.origin());
 }
 
 }  // namespace weir::graph

@@ -51,6 +51,7 @@ SessionOptions SessionOptionsFrom(const config::Config& config) {
   }
   options.inter_op_parallelism_threads = config.inter_op_parallelism_threads;
   options.intra_op_parallelism_threads = config.intra_op_parallelism_threads;
+  options.deterministic = config.deterministic;
   options.operation_timeout_in_ms = config.operation_timeout_in_ms;
   options.placement = std::make_shared<const place::PlaceOptions>(PlaceOptionsFrom(config));
   if (config.placement.profile != "off") options.profile_file = config.placement.profile;

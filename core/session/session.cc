@@ -26,8 +26,8 @@ constexpr size_t kMostPartialRuns = 1024;
 
 /// Names in an order that tells signatures apart; no name contains these separators.
 std::string KeyOf(std::span<const Feed> feeds, std::span<const std::string> fetches,
-                  std::span<const std::string> targets) {
-  std::string key;
+                  std::span<const std::string> targets, Signature::Ops ops) {
+  std::string key(ops == Signature::Ops::kAllRun ? "\a" : "");
   for (const Feed& feed : feeds) (key += feed.first) += '\n';
   key += '\t';
   for (const std::string& fetch : fetches) (key += fetch) += '\n';
@@ -88,32 +88,41 @@ class Session::Impl {
   }
 
   Result<std::shared_ptr<Signature>> Find(std::span<const Feed> feeds, std::span<const std::string> fetches,
-                                          std::span<const std::string> targets) {
-    const std::string key = KeyOf(feeds, fetches, targets);
+                                          std::span<const std::string> targets,
+                                          Signature::Ops ops = Signature::Ops::kAsConfigured) {
+    const std::string key = KeyOf(feeds, fetches, targets, ops);
     {
       const std::shared_lock<std::shared_mutex> lock(mutex_);
       if (const auto found = by_key_.find(key); found != by_key_.end()) return found->second;
     }
     std::vector<std::string> feed_names;
     for (const Feed& feed : feeds) feed_names.push_back(feed.first);
-    WEIR_ASSIGN(std::unique_ptr<Signature> made, MakeSignature(Asking::kRun, feed_names, fetches, targets));
+    WEIR_ASSIGN(std::unique_ptr<Signature> made, MakeSignature(Asking::kRun, feed_names, fetches, targets, ops));
     const std::unique_lock<std::shared_mutex> lock(mutex_);
     return by_key_.emplace(key, std::move(made)).first->second;
   }
 
   Result<std::unique_ptr<Signature>> MakeSignature(Asking asking, std::span<const std::string> feeds,
                                                    std::span<const std::string> fetches,
-                                                   std::span<const std::string> targets) {
+                                                   std::span<const std::string> targets,
+                                                   Signature::Ops ops = Signature::Ops::kAsConfigured) {
     WEIR_TRY(CheckDevices());
     WEIR_ASSIGN(ResolvedNames names, Resolve(graph_, asking, feeds, fetches, targets));
-    return std::make_unique<Signature>(std::move(names));
+    return std::make_unique<Signature>(std::move(names), ops);
   }
 
   Status RunSignature(Signature& signature, std::span<const Tensor> feeds, std::vector<Tensor>* fetches,
                       const RunOptions& options, RunReport* report) {
     if (closed_.load(std::memory_order_relaxed)) return Cancelled("Session has been closed.");
+    if (options.inter_op_thread_pool > 0 || options.inter_op_thread_pool < -1) {
+      return InvalidArgument("Invalid inter_op_thread_pool: {}", options.inter_op_thread_pool);
+    }
     WEIR_ASSIGN(const Signature::Pin plan, Specialise(signature, feeds));
     if (report != nullptr) Describe(plan->runner->plan(), options, report);
+    if (report != nullptr && options.output_partition_graphs) {
+      WEIR_ASSIGN(const graph::StepRequest request, RequestFor(signature.names(), feeds));
+      WEIR_ASSIGN(report->partition_graphs, PartitionGraphs(Context(), graph_, request));
+    }
     kernel::RunControl control;
     control.closed = &closed_;
     control.cancelled = options.cancelled;
@@ -122,8 +131,9 @@ class Session::Impl {
     execute::StepArgs step;
     step.step_id = steps_.fetch_add(1, std::memory_order_relaxed) + 1;
     step.control = &control;
-    step.inter_op = inter_op_;
+    step.inter_op = options.inter_op_thread_pool < 0 ? 1 : inter_op_;
     step.intra_op = intra_op_;
+    step.check_numerics = options.check_numerics;
     if (!options.trace || report == nullptr) return plan->runner->Run(feeds, fetches, step);
     execute::TapeTrace trace;
     step.trace = &trace;
@@ -250,15 +260,18 @@ class Session::Impl {
       made->shapes.push_back(feed.shape());
     }
     WEIR_ASSIGN(const graph::StepRequest request, RequestFor(names, feeds));
-    const CompileContext context = Context();
+    SessionOptions all_run = options_;
+    all_run.constant_folding = false;
+    const CompileContext context = Context(signature.ops() == Signature::Ops::kAllRun ? all_run : options_);
     place::Explanation explanation;
     WEIR_ASSIGN(made->runner, Compile(context, graph_, request, &explanation));
     LogPlacement(made->runner->plan(), explanation);
     return signature.Add(std::move(made));
   }
 
-  CompileContext Context() {
-    return {*runtime_,           options_,           *resources_,   node_resources_, inter_op_,
+  CompileContext Context() { return Context(options_); }
+  CompileContext Context(const SessionOptions& options) {
+    return {*runtime_,           options,            *resources_,   node_resources_, inter_op_,
             MaxTiles(intra_op_), calibration_.get(), &state_places_};
   }
 
@@ -381,7 +394,8 @@ Result<std::vector<Tensor>> Session::Run(std::span<const Feed> feeds, std::span<
                                          std::span<const std::string> targets, const RunOptions& options,
                                          RunReport* report) {
   if (impl_->closed()) return Cancelled("Session has been closed.");
-  WEIR_ASSIGN(const std::shared_ptr<Signature> signature, impl_->Find(feeds, fetches, targets));
+  const Signature::Ops ops = options.check_numerics ? Signature::Ops::kAllRun : Signature::Ops::kAsConfigured;
+  WEIR_ASSIGN(const std::shared_ptr<Signature> signature, impl_->Find(feeds, fetches, targets, ops));
   std::vector<Tensor> values;
   values.reserve(feeds.size());
   for (const Feed& feed : feeds) values.push_back(feed.second);

@@ -44,6 +44,8 @@ struct SessionOptions {
   int inter_op_parallelism_threads = 0;
   /// Threads that one op may use; 0 = as many as the process has CPUs.
   int intra_op_parallelism_threads = 0;
+  /// Every run of a program gives the same bits: random ops need seeds, and kernels that cannot promise it decline.
+  bool deterministic = false;
   /// Limit of every run that states none itself; 0 = none.
   int64_t operation_timeout_in_ms = 0;
   /// A calibration file (core/kernel/calibration.h) by which kernels are chosen; empty = by declared costs.
@@ -73,6 +75,7 @@ struct RunReport {
   uint64_t arena_bytes = 0;
   uint64_t live_bytes = 0;  // of them in use at once, at most, when ops run one after the other
   trace::StepTrace trace;  // only when RunOptions::trace, also of a run that fails
+  std::vector<std::string> partition_graphs;  // serialized GraphDefs; only when RunOptions::output_partition_graphs
 };
 
 struct RunOptions {
@@ -81,6 +84,14 @@ struct RunOptions {
   int64_t timeout_in_ms = 0;
   /// Records in RunReport::trace when each op ran.
   bool trace = false;
+  /// Writes to RunReport::partition_graphs what each device got of the step.
+  bool output_partition_graphs = false;
+  /// Ends the step at the first op that gives a NaN or an infinity: InvalidArgument naming the op, its device, where it
+  /// was defined, and what its inputs were like. Nothing is folded then (a callable's plan excepted), and each value is
+  /// read once more.
+  bool check_numerics = false;
+  /// -1 runs one op after the other; 0 as the session does. InvalidArgument for any other.
+  int inter_op_thread_pool = 0;
   /// Cancelled when it becomes true; outlives the run.
   const std::atomic<bool>* cancelled = nullptr;
 };
