@@ -12,8 +12,7 @@ namespace {
 
 bool GivesNumbers(plan::Opcode opcode) {
   return opcode == plan::Opcode::kKernel || opcode == plan::Opcode::kStreamKernel ||
-         opcode == plan::Opcode::kTiledKernel || opcode == plan::Opcode::kLockedKernel ||
-         opcode == plan::Opcode::kCall;
+         opcode == plan::Opcode::kTiledKernel || opcode == plan::Opcode::kLockedKernel || opcode == plan::Opcode::kCall;
 }
 
 }  // namespace

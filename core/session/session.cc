@@ -271,8 +271,8 @@ class Session::Impl {
 
   CompileContext Context() { return Context(options_); }
   CompileContext Context(const SessionOptions& options) {
-    return {*runtime_,           options,            *resources_,   node_resources_, inter_op_,
-            MaxTiles(intra_op_), calibration_.get(), &state_places_};
+    return {*runtime_,          options,       *resources_, node_resources_, inter_op_, MaxTiles(intra_op_),
+            calibration_.get(), &state_places_};
   }
 
   Result<graph::StepRequest> RequestFor(const ResolvedNames& names, std::span<const Tensor> feeds) const {

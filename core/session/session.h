@@ -73,8 +73,8 @@ struct RunReport {
   std::vector<std::string> executed_nodes;  // in tape order; only when RunOptions::collect_nodes
   int instructions = 0;
   uint64_t arena_bytes = 0;
-  uint64_t live_bytes = 0;  // of them in use at once, at most, when ops run one after the other
-  trace::StepTrace trace;  // only when RunOptions::trace, also of a run that fails
+  uint64_t live_bytes = 0;                    // of them in use at once, at most, when ops run one after the other
+  trace::StepTrace trace;                     // only when RunOptions::trace, also of a run that fails
   std::vector<std::string> partition_graphs;  // serialized GraphDefs; only when RunOptions::output_partition_graphs
 };
 
