@@ -1,6 +1,7 @@
 // Ops that stop a step.
 #include "core/builtin/families.h"
 #include "core/builtin/operands.h"
+#include "core/tensor/numerics.h"
 
 namespace weir::builtin {
 namespace {
@@ -18,8 +19,22 @@ Status Assert(kernel::BuiltinCall& call) {
   return InvalidArgument("assertion failed: {}", data);
 }
 
+Status CheckNumerics(kernel::BuiltinCall& call) {
+  WEIR_TRY(CheckCounts(call, 1, 1));
+  const Numbers numbers = NumbersOf(call.inputs[0]);
+  if (!numbers.fault().empty()) {
+    WEIR_ASSIGN(const std::string message, call.attrs.String("message"));
+    return InvalidArgument("{} : Tensor had {} values", message, numbers.fault());
+  }
+  call.outputs[0] = call.inputs[0];
+  return Status();
+}
+
 }  // namespace
 
-void AddChecks(kernel::BuiltinRegistry& kernels) { kernels.Add("Assert", Assert); }
+void AddChecks(kernel::BuiltinRegistry& kernels) {
+  kernels.Add("Assert", Assert);
+  kernels.Add("CheckNumerics", CheckNumerics);
+}
 
 }  // namespace weir::builtin

@@ -478,11 +478,13 @@ std::vector<CollectionEntry> Graph::GetCollection(const std::string& key, Collec
   return wanted;
 }
 
-AsDefault::AsDefault(Graph& graph) : graph_(graph) { default_stack.push_back(&graph); }
+AsDefault::AsDefault(Graph& graph, Nesting nesting) : graph_(graph), nesting_(nesting) {
+  default_stack.push_back(&graph);
+}
 
 AsDefault::~AsDefault() {
   const auto own = std::find(default_stack.rbegin(), default_stack.rend(), &graph_);
-  if (own != default_stack.rbegin()) {
+  if (own != default_stack.rbegin() && nesting_ == Nesting::kEnforced) {
     (void)graph_.Fail(FailedPrecondition("Nesting violated for default stack of Graph objects"));
   }
   if (own != default_stack.rend()) default_stack.erase(std::next(own).base());

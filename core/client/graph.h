@@ -265,17 +265,21 @@ class Graph {
   std::unique_ptr<ControlFlow> control_flow_;
 };
 
+/// Whether what is made default on a thread must end in reverse order.
+enum class Nesting { kEnforced, kFree };
+
 /// Makes a graph the default one of this thread while it lives. Those of one thread end in reverse order: one that ends
 /// earlier gives the graph the error "Nesting violated for default stack of Graph objects".
 class AsDefault {
  public:
-  explicit AsDefault(Graph& graph);
+  explicit AsDefault(Graph& graph, Nesting nesting = Nesting::kEnforced);
   ~AsDefault();
   AsDefault(const AsDefault&) = delete;
   AsDefault& operator=(const AsDefault&) = delete;
 
  private:
   Graph& graph_;
+  const Nesting nesting_;
 };
 
 /// Names of operations made while it lives begin with the scope's path.

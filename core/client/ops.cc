@@ -35,6 +35,12 @@ Operation NoOpAfter(Graph& graph, std::vector<Operation> inputs, std::string_vie
 
 }  // namespace
 
+Output CheckNumerics(const Operand& tensor, std::string_view message, std::string_view name, Where where) {
+  return BuildOp("CheckNumerics", {tensor}, {{"message", std::string(message)}}, name.empty() ? "CheckNumerics" : name,
+                 where)
+      .output(0);
+}
+
 Operation NoOp(std::string_view name, Where where) { return NoOpAfter(Graph::Default(), {}, name, where); }
 
 Operation Group(const std::vector<Groupable>& inputs, std::string_view name, Where where) {

@@ -31,6 +31,10 @@ inline constexpr UnaryOp Identity{"Identity"};
 /// The same values; gradients do not pass.
 inline constexpr UnaryOp StopGradient{"StopGradient"};
 
+/// The same values; ends the run with InvalidArgument "`message` : Tensor had NaN values" when one is not finite.
+Output CheckNumerics(const Operand& tensor, std::string_view message, std::string_view name = "CheckNumerics",
+                     Where where = Where::current());
+
 /// Does nothing, after its control inputs.
 Operation NoOp(std::string_view name = "NoOp", Where where = Where::current());
 

@@ -1,6 +1,8 @@
 #include "core/client/session.h"
 
 #include <algorithm>
+#include <atomic>
+#include <cstdio>
 #include <iterator>
 #include <utility>
 
@@ -10,11 +12,25 @@ namespace weir {
 namespace {
 
 thread_local std::vector<Session*> default_sessions;
+std::atomic<int> interactive_sessions{0};
 
-/// Fetches flattened in order of appearance, and how to put the results back together.
+/// What a fetch asks of the session below, flattened in order of appearance.
 struct Request {
   std::vector<std::string> fetches;
   std::vector<std::string> targets;
+  std::vector<int> fed;  // by fetch once CutFed has run: the feed that it is, or -1
+
+  /// What is fed may also be fetched: it comes back as it went in, and the session below is not asked for it.
+  void CutFed(const std::vector<std::string>& feeds) {
+    std::vector<std::string> unfed;
+    for (const std::string& fetch : fetches) {
+      const auto found = std::find(feeds.begin(), feeds.end(), fetch);
+      fed.push_back(found == feeds.end() ? -1 : static_cast<int>(found - feeds.begin()));
+      if (found == feeds.end()) unfed.push_back(fetch);
+    }
+    fetches = std::move(unfed);
+  }
+  bool empty() const { return fetches.empty() && targets.empty(); }
 };
 
 Status NotAnElement(const std::string& what) {
@@ -84,36 +100,45 @@ Result<Output> KeyOf(Graph& graph, const FeedKey& key) {
   return output;
 }
 
+Result<Tensor> ValueFor(const Output& output, const Literal& literal) {
+  Result<Tensor> value = literal.ForFeed(output.dtype());
+  return value.ok() ? std::move(value) : value.status().Prepend("feeding '" + output.name() + "': ");
+}
+
 Result<std::vector<session::Feed>> ToCore(Graph& graph, const Feeds& feeds) {
   std::vector<session::Feed> out;
   for (const auto& [key, literal] : feeds) {
     WEIR_ASSIGN(const Output output, KeyOf(graph, key));
-    Result<Tensor> value = literal.ForFeed(output.dtype());
-    if (!value.ok()) return value.status().Prepend("feeding '" + output.name() + "': ");
-    out.emplace_back(output.name(), std::move(*value));
+    WEIR_ASSIGN(Tensor value, ValueFor(output, literal));
+    out.emplace_back(output.name(), std::move(value));
   }
   return out;
 }
 
 }  // namespace
 
-/// Gives each place of the request its tensor, in the order in which Collect met them.
+/// Gives each place of a fetch its tensor, in the order in which Collect met them.
 class Assembler {
  public:
-  explicit Assembler(std::vector<Tensor> tensors) : tensors_(std::move(tensors)) {}
+  /// `computed` in order of the request's fetches; `feeds` by Request::fed.
+  Assembler(const std::vector<int>& fed, std::vector<Tensor> computed, const auto& feed) {
+    size_t next = 0;
+    for (const int f : fed) tensors_.push_back(f < 0 ? std::move(computed[next++]) : feed(static_cast<size_t>(f)));
+  }
 
-  void Fill(const Fetch& fetch, Tensor& tensor, std::vector<Fetched>& list, std::map<std::string, Fetched>& map,
-            const auto& recurse) {
+  Fetched Fill(const Fetch& fetch) {
+    Fetched filled;
     const bool value = std::holds_alternative<Output>(fetch.node()) ||
                        (std::holds_alternative<std::string>(fetch.node()) &&
                         std::get<std::string>(fetch.node()).find(':') != std::string::npos);
     if (value) {
-      tensor = tensors_[next_++];
+      filled.tensor_ = tensors_[next_++];
     } else if (const Fetch::List* elements = std::get_if<Fetch::List>(&fetch.node())) {
-      for (const Fetch& element : *elements) list.push_back(recurse(element));
+      for (const Fetch& element : *elements) filled.list_.push_back(Fill(element));
     } else if (const Fetch::Map* entries = std::get_if<Fetch::Map>(&fetch.node())) {
-      for (const auto& [key, element] : *entries) map.emplace(key, recurse(element));
+      for (const auto& [key, element] : *entries) filled.map_.emplace(key, Fill(element));
     }
+    return filled;
   }
 
  private:
@@ -172,48 +197,124 @@ Session::~Session() = default;
 
 Result<Fetched> Session::Run(const Fetch& fetch, const Feeds& feeds) { return Run(fetch, feeds, {}, nullptr); }
 
-Result<Fetched> Session::Run(const Fetch& fetch, const Feeds& feeds, const session::RunOptions& options,
-                             session::RunReport* report) {
+Status Session::CheckUsable() const {
   WEIR_TRY(status_);
   if (closed_) return Cancelled("Attempted to use a closed Session.");
   WEIR_TRY(graph_->status());
   if (graph_->definition().num_nodes() == 0) {
     return FailedPrecondition("The Session graph is empty. Add operations to the graph before calling run().");
   }
+  return Status();
+}
+
+Result<Fetched> Session::Run(const Fetch& fetch, const Feeds& feeds, const session::RunOptions& options,
+                             session::RunReport* report) {
+  WEIR_TRY(CheckUsable());
   Request request;
   WEIR_TRY(Collect(*graph_, fetch, request));
   WEIR_ASSIGN(const std::vector<session::Feed> core_feeds, ToCore(*graph_, feeds));
-  std::vector<Tensor> tensors;
-  if (!request.fetches.empty() || !request.targets.empty()) {
-    // What is fed may also be fetched: it comes back as it went in.
-    std::vector<std::string> unfed;
-    std::vector<int> fed(request.fetches.size(), -1);
-    for (size_t i = 0; i < request.fetches.size(); ++i) {
-      for (size_t f = 0; f < core_feeds.size(); ++f) {
-        if (core_feeds[f].first == request.fetches[i]) fed[i] = static_cast<int>(f);
-      }
-      if (fed[i] < 0) unfed.push_back(request.fetches[i]);
-    }
-    std::vector<Tensor> fetched;
-    if (!unfed.empty() || !request.targets.empty()) {
-      WEIR_ASSIGN(fetched, core_->Run(core_feeds, unfed, request.targets, options, report));
-    }
-    size_t next = 0;
-    for (const int f : fed) tensors.push_back(f < 0 ? fetched[next++] : core_feeds[static_cast<size_t>(f)].second);
+  std::vector<std::string> names;
+  for (const session::Feed& feed : core_feeds) names.push_back(feed.first);
+  request.CutFed(names);
+  std::vector<Tensor> computed;
+  if (!request.empty()) {
+    WEIR_ASSIGN(computed, core_->Run(core_feeds, request.fetches, request.targets, options, report));
   }
-  Assembler assembler(std::move(tensors));
-  const auto assemble = [&](const Fetch& part, const auto& self) -> Fetched {
-    Fetched result;
-    assembler.Fill(part, result.tensor_, result.list_, result.map_,
-                   [&](const Fetch& inner) { return self(inner, self); });
-    return result;
-  };
-  return assemble(fetch, assemble);
+  return Assembler(request.fed, std::move(computed), [&](size_t i) { return core_feeds[i].second; }).Fill(fetch);
+}
+
+Result<std::string> Session::PartialRunSetup(const Fetch& fetches, const std::vector<FeedKey>& feeds) {
+  WEIR_TRY(CheckUsable());
+  Request request;
+  WEIR_TRY(Collect(*graph_, fetches, request));
+  std::vector<std::string> names;
+  for (const FeedKey& key : feeds) {
+    WEIR_ASSIGN(const Output output, KeyOf(*graph_, key));
+    names.push_back(output.name());
+  }
+  return core_->PRunSetup(names, request.fetches, request.targets);
+}
+
+Result<Fetched> Session::PartialRun(const std::string& handle, const Fetch& fetch, const Feeds& feeds) {
+  WEIR_TRY(CheckUsable());
+  Request request;
+  WEIR_TRY(Collect(*graph_, fetch, request));
+  if (!request.targets.empty()) {
+    return InvalidArgument("partial_run() requires empty target_list. Received '{}': name operations in the setup",
+                           request.targets[0]);
+  }
+  WEIR_ASSIGN(const std::vector<session::Feed> core_feeds, ToCore(*graph_, feeds));
+  WEIR_ASSIGN(std::vector<Tensor> computed, core_->PRun(handle, core_feeds, request.fetches));
+  request.CutFed({});
+  return Assembler(request.fed, std::move(computed), [](size_t) { return Tensor(); }).Fill(fetch);
+}
+
+Result<Callable> Session::MakeCallable(const Fetch& fetch, const std::vector<FeedKey>& feed_list) {
+  WEIR_TRY(CheckUsable());
+  Request request;
+  WEIR_TRY(Collect(*graph_, fetch, request));
+  Callable callable(*this, fetch);
+  session::CallableOptions options;
+  for (const FeedKey& key : feed_list) {
+    WEIR_ASSIGN(const Output output, KeyOf(*graph_, key));
+    callable.feeds_.push_back(output);
+    options.feeds.push_back(output.name());
+  }
+  request.CutFed(options.feeds);
+  callable.fed_ = request.fed;
+  if (!request.empty()) {
+    options.fetches = std::move(request.fetches);
+    options.targets = std::move(request.targets);
+    WEIR_ASSIGN(callable.handle_, core_->MakeCallable(options));
+  }
+  return callable;
+}
+
+Callable::Callable(Callable&& other) noexcept
+    : session_(other.session_),
+      fetch_(std::move(other.fetch_)),
+      feeds_(std::move(other.feeds_)),
+      fed_(std::move(other.fed_)),
+      handle_(std::exchange(other.handle_, 0)) {}
+
+Callable& Callable::operator=(Callable&& other) noexcept {
+  std::swap(session_, other.session_);
+  std::swap(fetch_, other.fetch_);
+  std::swap(feeds_, other.feeds_);
+  std::swap(fed_, other.fed_);
+  std::swap(handle_, other.handle_);
+  return *this;
+}
+
+Callable::~Callable() {
+  if (handle_ != 0) (void)session_->core_->ReleaseCallable(handle_);
+}
+
+Result<Fetched> Callable::operator()(const std::vector<Literal>& values, const session::RunOptions& options,
+                                     session::RunReport* report) const {
+  if (values.size() < feeds_.size()) {
+    Feeds feeds;
+    for (size_t i = 0; i < values.size(); ++i) feeds.emplace_back(feeds_[i], values[i]);
+    return session_->Run(fetch_, feeds, options, report);
+  }
+  WEIR_TRY(session_->CheckUsable());
+  std::vector<Tensor> tensors;
+  for (size_t i = 0; i < feeds_.size(); ++i) {
+    WEIR_ASSIGN(Tensor value, ValueFor(feeds_[i], values[i]));
+    tensors.push_back(std::move(value));
+  }
+  std::vector<Tensor> computed;
+  if (handle_ != 0) WEIR_TRY(session_->core_->RunCallable(handle_, tensors, &computed, options, report));
+  return Assembler(fed_, std::move(computed), [&](size_t i) { return tensors[i]; }).Fill(fetch_);
 }
 
 Status Session::Close() {
   closed_ = true;
   return core_ ? core_->Close() : Status();
+}
+
+Status Session::Reset(const std::string& target, const std::vector<std::string>& containers) {
+  return session::Session::Reset(target, containers);
 }
 
 std::vector<session::DeviceAttributes> Session::ListDevices() const {
@@ -233,16 +334,35 @@ Result<std::vector<session::DeviceAttributes>> ListLocalDevices() {
 
 Session* Session::Default() { return default_sessions.empty() ? nullptr : default_sessions.back(); }
 
-AsDefaultSession::AsDefaultSession(Session& session) : session_(session), graph_(session.graph()) {
+AsDefaultSession::AsDefaultSession(Session& session, Nesting nesting)
+    : session_(session), nesting_(nesting), graph_(session.graph(), nesting) {
   default_sessions.push_back(&session);
 }
 
 AsDefaultSession::~AsDefaultSession() {
   const auto own = std::find(default_sessions.rbegin(), default_sessions.rend(), &session_);
-  if (own != default_sessions.rbegin()) {
+  if (own != default_sessions.rbegin() && nesting_ == Nesting::kEnforced) {
     (void)session_.graph().Fail(FailedPrecondition("Nesting violated for default stack of Session objects"));
   }
   if (own != default_sessions.rend()) default_sessions.erase(std::next(own).base());
+}
+
+InteractiveSession::InteractiveSession(Graph& graph, const ConfigProto& config) : Session(graph, config) {
+  if (interactive_sessions++ > 0) {
+    std::fputs(
+        "weir: An interactive session is already active. This can cause out-of-memory errors in some cases. You must "
+        "explicitly call `InteractiveSession.close()` to release resources held by the other session(s).\n",
+        stderr);
+  }
+  default_.emplace(*this, Nesting::kFree);
+}
+
+InteractiveSession::~InteractiveSession() { (void)Close(); }
+
+Status InteractiveSession::Close() {
+  if (default_) --interactive_sessions;
+  default_.reset();
+  return Session::Close();
 }
 
 Result<Tensor> Eval(const Fetch& fetch, const Feeds& feeds, Session* session) {

@@ -5,6 +5,7 @@
 #include <initializer_list>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -63,7 +64,7 @@ class Fetched {
   }
 
  private:
-  friend class Session;
+  friend class Assembler;
   Tensor tensor_;
   std::vector<Fetched> list_;
   std::map<std::string, Fetched> map_;
@@ -84,6 +85,8 @@ class FeedKey {
   std::string name_;
 };
 using Feeds = std::vector<std::pair<FeedKey, Literal>>;
+
+class Callable;
 
 /// Runs a graph. Becomes the default session of the thread through AsDefaultSession. Thread-safe for Run while the
 /// graph does not change.
@@ -108,17 +111,27 @@ class Session {
   /// The same with what was run and where.
   Result<Fetched> Run(const Fetch& fetch, const Feeds& feeds, const session::RunOptions& options,
                       session::RunReport* report);
+  /// What runs `fetch` again and again, with values for `feed_list` in its order; names are looked up once.
+  Result<Callable> MakeCallable(const Fetch& fetch, const std::vector<FeedKey>& feed_list = {});
+  /// Prepares a run whose feeds and fetches come in parts; gives its handle, as "a:0,b:0->add:0//1/;0".
+  Result<std::string> PartialRunSetup(const Fetch& fetches, const std::vector<FeedKey>& feeds = {});
+  /// A part of such a run: every op runs at most once over all parts (session::Session::PRun).
+  Result<Fetched> PartialRun(const std::string& handle, const Fetch& fetch, const Feeds& feeds = {});
   Status Close();
   std::vector<session::DeviceAttributes> ListDevices() const;
   session::DeviceReport ReportDevices() const;
   /// The session below; null when status() is an error.
   session::Session* core() { return core_.get(); }
 
+  /// Forgets what containers hold, in all sessions of this process, and closes these (session::Session::Reset).
+  static Status Reset(const std::string& target = {}, const std::vector<std::string>& containers = {});
   /// The innermost default session of this thread, or null.
   static Session* Default();
 
  private:
+  friend class Callable;
   void Open(session::SessionOptions options, std::shared_ptr<session::Runtime> runtime);
+  Status CheckUsable() const;
 
   Graph* graph_;
   Status status_;
@@ -129,19 +142,54 @@ class Session {
 /// The devices of this process as sessions with the default configuration see them, named without job, replica and
 /// task: "/device:CPU:0".
 Result<std::vector<session::DeviceAttributes>> ListLocalDevices();
+/// A prepared run of a session, which outlives it. Moves, is not copied. Thread-safe like Session::Run.
+class Callable {
+ public:
+  Callable(Callable&& other) noexcept;
+  Callable& operator=(Callable&& other) noexcept;
+  ~Callable();
+
+  /// `values` by the feed list: too few leave the rest unfed, further ones are ignored. Errors as those of
+  /// Session::Run.
+  Result<Fetched> operator()(const std::vector<Literal>& values = {}, const session::RunOptions& options = {},
+                             session::RunReport* report = nullptr) const;
+
+ private:
+  friend class Session;
+  Callable(Session& session, Fetch fetch) : session_(&session), fetch_(std::move(fetch)) {}
+  Session* session_;
+  Fetch fetch_;
+  std::vector<Output> feeds_;
+  std::vector<int> fed_;                // by fetched tensor: the feed that it is, or -1
+  session::CallableHandle handle_ = 0;  // 0: there is nothing to run but what is fed
+};
 
 /// Makes a session (and its graph) the default of this thread while it lives. Those of one thread end in reverse order;
 /// one that ends earlier gives its graph the error "Nesting violated for default stack of Session objects".
 class AsDefaultSession {
  public:
-  explicit AsDefaultSession(Session& session);
+  explicit AsDefaultSession(Session& session, Nesting nesting = Nesting::kEnforced);
   ~AsDefaultSession();
   AsDefaultSession(const AsDefaultSession&) = delete;
   AsDefaultSession& operator=(const AsDefaultSession&) = delete;
 
  private:
   Session& session_;
+  const Nesting nesting_;
   AsDefault graph_;
+};
+
+/// A session that is the default one of its thread, as its graph is, from the start until Close or its end. A second
+/// one that is open warns on standard error.
+class InteractiveSession : public Session {
+ public:
+  explicit InteractiveSession(Graph& graph = Graph::Default(), const ConfigProto& config = {});
+  ~InteractiveSession();
+  /// Twice is no error.
+  Status Close();
+
+ private:
+  std::optional<AsDefaultSession> default_;
 };
 
 /// Runs in `session`, or the default one; FailedPrecondition with TensorFlow's text when there is none.

@@ -140,6 +140,7 @@ struct Config {
   int64_t operation_timeout_in_ms = 0;
   bool isolate_session_state = false;
 
+  bool deterministic = false;
   PlacementConfig placement = {};
   std::map<std::string, DeviceConfig> device = {};
   std::map<std::string, LinkConfig> link = {};

@@ -58,6 +58,11 @@ std::vector<Key> SessionKeys() {
        WEIR_FIELD(inter_op_parallelism_threads), -1, 4096},
       {"intra_op_parallelism_threads", "Threads that share the work of one node. 0: as many as there are cores.",
        WEIR_FIELD(intra_op_parallelism_threads), 0, 4096},
+      {"deterministic",
+       "Equal programs give equal bits: a random op without a seed is an error, as is an op whose kernels cannot "
+       "promise "
+       "it.",
+       WEIR_FIELD(deterministic)},
       {"operation_timeout_in_ms",
        "A step that takes longer fails with DEADLINE_EXCEEDED. 0: no limit. A run's own limit wins.",
        WEIR_FIELD(operation_timeout_in_ms), 0, kMaxInt64},

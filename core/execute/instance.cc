@@ -191,12 +191,16 @@ Status PlanRunner::Instance::Tape(Worker& worker, uint32_t begin, uint32_t end) 
   const bool watched =
       control != nullptr && (control->cancelled != nullptr || control->failed != nullptr || control->has_deadline());
   TapeTrace* const trace = worker.step.trace;
-  const ptrdiff_t stretch = watched || trace != nullptr ? 1 : 64;
+  const bool checked = worker.step.check_numerics;
+  const ptrdiff_t stretch = watched || checked || trace != nullptr ? 1 : 64;
   for (const Instruction* at = tape + begin; at < stop;) {
     if (control != nullptr && control->stopped()) [[unlikely]]
       return At(*at, control->Check());
     const Timed timed(trace, at - tape);
+    const Instruction& first = *at;
+    const std::string inputs = checked ? InputNumbers(first) : std::string();
     WEIR_TRY(Stretch(worker, &at, stop - at > stretch ? at + stretch : stop));
+    if (checked) WEIR_TRY(CheckNumbers(first, inputs));
   }
   return control != nullptr && control->stopped() ? control->Check() : Status();
 }

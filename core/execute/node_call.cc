@@ -259,8 +259,8 @@ Status NodeCall::Prepare(op::AttrView attrs, const std::vector<Tensor>& inputs, 
     out.push_back({BaseType(output_types[i]), recipe.outputs.back(), nullptr, IsRef(output_types[i]),
                    host_device || Masked(record.host_outputs, output_args_[i])});
   }
-  weir_node node{
-      spec_.node->name(), attrs, [&](int i) { return in[static_cast<size_t>(i)].value; }, spec_.resources, {}};
+  weir_node node{spec_.node->name(), attrs, [&](int i) { return in[static_cast<size_t>(i)].value; },
+                 spec_.resources,    {},    spec_.deterministic};
   WEIR_ASSIGN(weir_device* const device, spec_.device->Open());
   WEIR_ASSIGN(recipe.kernel, kernel::PreparedKernel::Make(*recipe.entry, node, in, out, device));
   return Status();

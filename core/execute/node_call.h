@@ -27,6 +27,7 @@ struct StepArgs {
   const kernel::RunControl* control = nullptr;  // null = nothing ends it early
   int inter_op = 1;                             // tasks at once
   int intra_op = 0;                             // threads of parallel_for in one op; 0 = all
+  bool check_numerics = false;                  // a NaN or an infinity ends the step
   TapeTrace* trace = nullptr;                   // null = nobody asks when what ran
   RunStreams* streams = nullptr;                // of the run; work on a device with streams is enqueued there
 };

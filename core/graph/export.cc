@@ -7,6 +7,7 @@
 #include "core/graph/attr_proto.h"
 #include "core/graph/graph_def.h"
 #include "core/graph/graph_message.h"
+#include "core/graph/origins.h"
 #include "core/proto/parse.h"
 #include "weir/proto/graph.pb.h"
 
@@ -58,7 +59,9 @@ Status WriteAttrs(const Node& node, OutputShapes shapes, tf::NodeDef& def) {
   return {};
 }
 
-Status WriteNode(const Graph& graph, const Node& node, OutputShapes shapes, tf::NodeDef& def) {
+}  // namespace
+
+Status NodeToMessage(const Graph& graph, const Node& node, OutputShapes shapes, tf::NodeDef& def) {
   def.set_name(node.name());
   def.set_op(node.op().name);
   def.set_device(node.device());
@@ -70,14 +73,12 @@ Status WriteNode(const Graph& graph, const Node& node, OutputShapes shapes, tf::
   return WriteAttrs(node, shapes, def);
 }
 
-}  // namespace
-
 Status GraphToMessage(const Graph& graph, OutputShapes shapes, tf::GraphDef& def) {
   WEIR_TRY(CheckSize(graph));
   def.mutable_node()->Reserve(graph.num_nodes());
   for (NodeId id = 0; id < graph.num_nodes(); ++id) {
     const Node& node = graph.node(id);
-    if (Status status = WriteNode(graph, node, shapes, *def.add_node()); !status.ok()) {
+    if (Status status = NodeToMessage(graph, node, shapes, *def.add_node()); !status.ok()) {
       return status.WithNode(node.name(), node.origin());
     }
   }
@@ -85,6 +86,9 @@ Status GraphToMessage(const Graph& graph, OutputShapes shapes, tf::GraphDef& def
   def.mutable_versions()->set_producer(versions.producer);
   def.mutable_versions()->set_min_consumer(versions.min_consumer);
   def.mutable_versions()->mutable_bad_consumers()->Add(versions.bad_consumers.begin(), versions.bad_consumers.end());
+  tf::GraphDebugInfo origins;
+  WriteOrigins(graph, origins);
+  if (origins.files_size() > 0) *def.mutable_debug_info() = std::move(origins);
   if (graph.function_library.empty()) return {};
   return proto::ParseBinary(graph.function_library, "FunctionDefLibrary", *def.mutable_library());
 }

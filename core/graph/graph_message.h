@@ -8,9 +8,13 @@
 
 namespace weir::tf {
 class GraphDef;
+class NodeDef;
 }
 
 namespace weir::graph {
+
+/// One node of a graph, into an empty message.
+Status NodeToMessage(const Graph& graph, const Node& node, OutputShapes shapes, tf::NodeDef& def);
 
 /// ExportGraphDef into an empty message.
 Status GraphToMessage(const Graph& graph, OutputShapes shapes, tf::GraphDef& def);

@@ -166,6 +166,7 @@ Result<GraphView> ViewGraph(std::string_view bytes) {
     if (fields.Is(1, kBytes)) WEIR_TRY(ReadNode(fields.bytes(), view));
     if (fields.Is(2, kBytes)) view.library += fields.bytes();  // two messages in a row are one merged
     if (fields.Is(4, kBytes)) WEIR_TRY(ReadVersions(fields.bytes(), view.versions));
+    if (fields.Is(5, kBytes)) view.debug_info += fields.bytes();
   }
   return view;
 }

@@ -68,6 +68,7 @@ struct GraphView {
   std::vector<std::string_view> inputs;  // of all nodes, one after the other
   std::vector<NodeView::Attr> attrs;     // likewise; sorted by name within a node, the last of equal names kept
   std::string library;                   // a serialized FunctionDefLibrary
+  std::string debug_info;                // a serialized GraphDebugInfo
   Versions versions{.producer = 0, .min_consumer = 0, .bad_consumers = {}};
 
   std::span<const std::string_view> InputsOf(size_t node) const {

@@ -7,6 +7,7 @@
 #include "core/graph/function_library.h"
 #include "core/graph/graph_def.h"
 #include "core/graph/graph_view.h"
+#include "core/graph/origins.h"
 #include "core/proto/parse.h"
 #include "weir/proto/graph.pb.h"
 
@@ -49,6 +50,7 @@ class Importer {
     WEIR_TRY(ReadInputs());
     WEIR_TRY(Sort());
     WEIR_ASSIGN(std::string library, MergeLibraries(graph_.function_library, view_.library));
+    WEIR_ASSIGN(origins_, ReadOrigins(view_.debug_info));
     const int before = graph_.num_nodes();
     if (Status status = AddAll(before); !status.ok()) {
       graph_.Truncate(before);
@@ -230,6 +232,8 @@ class Importer {
     NodeSpec spec;
     spec.name = FullName(NameOf(i));
     spec.device = Def(i).device;
+    if (const auto origin = origins_.find(std::string(NameOf(i))); origin != origins_.end())
+      spec.origin = origin->second;
     WEIR_ASSIGN(spec.op, FindOp(i));
     const std::span<const Input> inputs = Inputs(i);
     const auto data = static_cast<size_t>(std::ranges::find(inputs, -1, &Input::index) - inputs.begin());
@@ -336,6 +340,7 @@ class Importer {
   std::vector<int32_t> order_;
   std::vector<NodeId> ids_;
   std::vector<BackEdge> back_edges_;
+  std::unordered_map<std::string, std::string> origins_;  // by name in the file
   std::unordered_map<std::string_view, const op::OpDef*> ops_;
 };
 

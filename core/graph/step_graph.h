@@ -47,6 +47,8 @@ struct StepRequest {
   std::vector<FeedSpec> feeds;
   std::vector<Endpoint> fetches;
   std::vector<NodeId> targets;
+  /// Nodes that ran in an earlier part of the same run: nothing waits for them, and what is needed of them is fed.
+  std::vector<NodeId> done;
 };
 
 /// A loop's scope, opened by its Enter nodes. Frame 0 is the step itself.
@@ -74,10 +76,12 @@ struct StepGraph {
   }
 };
 
-/// TensorFlow's tail of an error of a node: "\n\t [[{{node NAME}}]]", and the node with its origin in the status.
+/// TensorFlow's tail of an error of a node: "\n\t [[{{node NAME}}]] (defined at model.cc:41)" as far as it is known,
+/// and the node with its origin in the status.
 inline Status AtNode(const Status& status, const Node& node) {
   if (status.ok() || !status.node().empty()) return status;
-  return status.Append("\n\t [[{{node " + node.name() + "}}]]").WithNode(node.name(), node.origin());
+  const std::string place = node.origin().empty() ? std::string() : " (defined at " + node.origin() + ")";
+  return status.Append("\n\t [[{{node " + node.name() + "}}]]" + place).WithNode(node.name(), node.origin());
 }
 
 }  // namespace weir::graph

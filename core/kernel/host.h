@@ -48,6 +48,8 @@ struct weir_node {
   weir::kernel::NodeResources* resources = nullptr;
   /// Storage behind values handed out by `attr`; grows only.
   mutable std::vector<std::shared_ptr<void>> storage;
+  /// Its kernel has to give the same bits for the same inputs every time, or to decline.
+  bool deterministic = false;
 };
 
 #endif  // WEIR_CORE_KERNEL_HOST_H_

@@ -24,6 +24,7 @@ class PrepArgs {
     args_.inputs = input_pointers_.data();
     args_.outputs = output_pointers_.data();
     args_.max_tiles = max_tiles;
+    args_.deterministic = node.deterministic ? 1 : 0;
   }
   PrepArgs(const PrepArgs&) = delete;
   PrepArgs& operator=(const PrepArgs&) = delete;

@@ -14,10 +14,13 @@
 
 namespace weir::kernel {
 
+/// Where resources are whose node names no container.
+inline constexpr char kDefaultContainer[] = "localhost";
+
 /// Key of a resource inside a scope.
 struct ResourceKey {
   std::string device;     // full device name
-  std::string container;  // "localhost" unless the node names another
+  std::string container;  // kDefaultContainer unless the node names another
   std::string name;
   auto operator<=>(const ResourceKey&) const = default;
 };

@@ -1,11 +1,16 @@
 // Checks that a graph makes of itself while it runs.
+#include "core/op/grad_context.h"
 #include "core/op/shape_context.h"
 #include "core/ops/families.h"
+#include "core/ops/type_lists.h"
 
 namespace weir::ops {
 namespace {
 
 using op::Category;
+using op::Grad;
+using op::GradContext;
+using op::One;
 using op::OpRegistry;
 using op::RunBy;
 using op::SameAs;
@@ -16,6 +21,12 @@ Status AssertShape(ShapeContext& c) {
   const PartialShape& condition = c.input(0);
   if (!condition.fully_defined() || condition.elements() == 1) return Status();
   return InvalidArgument("In[0] should be a scalar: {}", condition.ToString());
+}
+
+Result<std::vector<Grad>> CheckedGradient(GradContext& g) {
+  WEIR_ASSIGN(const std::string message, g.attrs().String("message"));
+  const std::string text = "Not a number (NaN) or infinity (Inf) values detected in gradient. " + message;
+  return One(g.Apply("CheckNumerics", {g.Dy(0)}, {{"message", text}}));
 }
 
 }  // namespace
@@ -32,6 +43,17 @@ void DeclareCheck(OpRegistry& ops) {
       .Shape(AssertShape)
       .NoGradient("it has no outputs")
       .Doc("Ends the run with InvalidArgument, showing `data`, unless the condition holds.");
+  ops.Declare("CheckNumerics")
+      .In("tensor: T")
+      .Out("output: T")
+      .Attr(kFloatT)
+      .Attr("message: string")
+      .Is(Category::kCheck)
+      .RunsOn(RunBy::kBuiltin)
+      .Stateful()
+      .Shape(SameAs(0))
+      .Grad(CheckedGradient)
+      .Doc("The input; ends the run with InvalidArgument, beginning with `message`, if it has a NaN or an infinity.");
   ops.Declare("StaticRegexFullMatch")
       .In("input: string")
       .Out("output: bool")

@@ -40,6 +40,8 @@ class Pruner {
     step_.graph = &graph;
     step_of_.assign(static_cast<size_t>(graph.num_nodes()), -1);
     visiting_.assign(static_cast<size_t>(graph.num_nodes()), false);
+    done_.assign(static_cast<size_t>(graph.num_nodes()), false);
+    for (const NodeId id : request.done) done_[static_cast<size_t>(id)] = true;
   }
 
   Result<StepGraph> Run() {
@@ -62,6 +64,8 @@ class Pruner {
 
  private:
   NodeId StepOf(NodeId id) const { return step_of_[static_cast<size_t>(id)]; }
+
+  bool IsDone(NodeId id) const { return done_[static_cast<size_t>(id)]; }
 
   void AddFeeds() {
     for (size_t i = 0; i < request_.feeds.size(); ++i) {
@@ -89,7 +93,7 @@ class Pruner {
     const Node& node = graph_.node(id);
     const auto controls = node.control_inputs();
     for (auto it = controls.rbegin(); it != controls.rend(); ++it) {
-      if (StepOf(*it) < 0 && ReplacedByFeed(*it) < 0) stack_.push_back({*it, false});
+      if (StepOf(*it) < 0 && ReplacedByFeed(*it) < 0 && !IsDone(*it)) stack_.push_back({*it, false});
     }
     const auto inputs = node.inputs();
     for (auto it = inputs.rbegin(); it != inputs.rend(); ++it) {
@@ -183,6 +187,7 @@ class Pruner {
       out.inputs.push_back(fed != feeds_.end() ? Endpoint{fed->second, 0} : Endpoint{StepOf(input.node), input.index});
     }
     for (NodeId control : node.control_inputs()) {
+      if (IsDone(control)) continue;
       const NodeId replaced = ReplacedByFeed(control);
       out.control_inputs.push_back(replaced < 0 ? StepOf(control) : replaced);
     }
@@ -202,6 +207,7 @@ class Pruner {
   std::map<Endpoint, NodeId> feeds_;  // graph endpoint -> step node
   std::vector<NodeId> step_of_;       // graph node -> step node, -1 not emitted
   std::vector<bool> visiting_;
+  std::vector<bool> done_;                      // StepRequest::done
   std::vector<std::pair<NodeId, bool>> stack_;  // node, inputs pushed
 };
 

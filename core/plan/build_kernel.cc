@@ -69,7 +69,8 @@ Status Builder::EmitKernel() {
                  Current().source->attrs(),
                  [&](int i) { return operands.input_specs[static_cast<size_t>(i)].value; },
                  options_.node_resources,
-                 {}};
+                 {},
+                 options_.deterministic};
   std::vector<const kernel::KernelEntry*> ranked =
       RankKernels(*options_.kernels, node, operands.input_specs, operands.output_specs, operands.shapes_known, *device,
                   options_.calibration);
@@ -222,6 +223,7 @@ Status Builder::EmitCall(std::vector<const kernel::KernelEntry*> kernels) {
   call.device = operands.strings && plan_->host_device != nullptr ? plan_->host_device : DeviceOf(current_);
   call.resources = options_.node_resources;
   call.registry = options_.kernels;
+  call.deterministic = options_.deterministic;
   if (op.run_by == op::RunBy::kBuiltin) {
     call.builtin = options_.builtins->Find(op.name);
     if (call.builtin == nullptr) return Fail(Unimplemented("no builtin kernel runs op {}", op.name));

@@ -119,7 +119,7 @@ Status Builder::EmitVariable() {
   };
   const int device = placement_.device_of[static_cast<size_t>(current_)];
   use.key.device = device < 0 ? std::string() : placement_.devices[static_cast<size_t>(device)];
-  use.key.container = text("container").empty() ? "localhost" : text("container");
+  use.key.container = text("container").empty() ? kernel::kDefaultContainer : text("container");
   use.key.name = text("shared_name").empty() ? source.name() : text("shared_name");
   Result<std::shared_ptr<kernel::Variable>> variable = options_.resources->GetOrCreate(use.key, *dtype);
   if (!variable.ok()) return Fail(variable.status());

@@ -83,6 +83,7 @@ struct CallSpec {
   const kernel::KernelRegistry* registry = nullptr;
   device::Device* device = nullptr;
   kernel::NodeResources* resources = nullptr;
+  bool deterministic = false;  // PlanOptions::deterministic
 };
 
 /// Guards are bytes of a run, 1 when the nodes under them run; guard 0 is always 1.
@@ -218,6 +219,8 @@ struct PlanOptions {
   uint64_t max_tiles = 1;
   /// Measured times by which kernels are ranked where it has them; null = declared costs only.
   const kernel::Calibration* calibration = nullptr;
+  /// Only kernels that promise the same bits for the same inputs run; others decline.
+  bool deterministic = false;
 };
 
 /// Orders the nodes (writers of variables as late as edges allow, so that updates happen in place), chooses and

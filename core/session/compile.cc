@@ -1,10 +1,12 @@
 #include "core/session/compile.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
 #include "core/execute/denormals.h"
 #include "core/execute/node_call.h"
+#include "core/graph/subgraph_def.h"
 #include "core/optimize/optimize.h"
 #include "core/partition/partition.h"
 #include "core/place/place.h"
@@ -50,6 +52,21 @@ Result<graph::StepGraph> OptimizedStep(const CompileContext& context, const grap
   options.common_subexpressions = context.options.common_subexpressions;
   options.max_folded_bytes = context.options.max_folded_bytes;
   return optimize::Optimize(options, graph, request, &evaluator);
+}
+
+/// InvalidArgument for a random op that would draw its own seed.
+Status CheckSeeds(const graph::StepGraph& step) {
+  for (const graph::StepNode& node : step.nodes) {
+    if (node.kind != graph::StepNode::Kind::kOp || node.source->op().category != op::Category::kRandom) continue;
+    const Result<int64_t> seed = node.source->attrs().Int("seed"), seed2 = node.source->attrs().Int("seed2");
+    if (!seed.ok() || !seed2.ok() || *seed != 0 || *seed2 != 0) continue;
+    return graph::AtNode(
+        InvalidArgument("Random ops require a seed to be set when determinism is enabled: '{}' ({}) has none. Set the "
+                        "graph's seed or the op's, or turn the option 'deterministic' off",
+                        node.name(), node.source->op().name),
+        *node.source);
+  }
+  return Status();
 }
 
 place::PlaceOptions PlacementOptions(const CompileContext& context) {
@@ -109,10 +126,25 @@ Result<place::Explanation> ExplainPlacement(const CompileContext& context, const
   return explanation;
 }
 
+Result<std::vector<std::string>> PartitionGraphs(const CompileContext& context, const graph::Graph& graph,
+                                                 const graph::StepRequest& request) {
+  WEIR_ASSIGN(const graph::StepGraph step, OptimizedStep(context, graph, request));
+  WEIR_ASSIGN(graph::Placement placement, PlaceStep(context, step, nullptr));
+  // What the host gives (feeds, constants) is shown on the device whose memory is the host's.
+  const auto& devices = context.runtime.plugins->devices().all();
+  const auto host = std::find_if(devices.begin(), devices.end(), [](const auto& d) { return d->host_memory(); });
+  if (host == devices.end()) return FailedPrecondition("no device has host memory");
+  for (int& device : placement.device_of) {
+    if (device < 0) device = static_cast<int>(host - devices.begin());
+  }
+  return graph::ExportSubgraphs(request, step, placement, partition::Partition(step, placement));
+}
+
 Result<std::unique_ptr<execute::PlanRunner>> Compile(const CompileContext& context, const graph::Graph& graph,
                                                      const graph::StepRequest& request,
                                                      place::Explanation* explanation) {
   WEIR_ASSIGN(const graph::StepGraph step, OptimizedStep(context, graph, request));
+  if (context.options.deterministic) WEIR_TRY(CheckSeeds(step));
   WEIR_ASSIGN(const graph::Placement placement, PlaceStep(context, step, explanation));
 
   const std::vector<graph::Subgraph> subgraphs = partition::Partition(step, placement);
@@ -128,6 +160,7 @@ Result<std::unique_ptr<execute::PlanRunner>> Compile(const CompileContext& conte
   plan_options.parallelism = context.parallelism;
   plan_options.max_tiles = context.max_tiles;
   plan_options.calibration = context.calibration;
+  plan_options.deterministic = context.options.deterministic;
   WEIR_ASSIGN(std::unique_ptr<plan::ExecutionPlan> plan,
               plan::Build(plan_options, step, placement, subgraphs, request.feeds.size()));
 

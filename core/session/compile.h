@@ -45,6 +45,10 @@ Result<std::unique_ptr<execute::PlanRunner>> Compile(const CompileContext& conte
 Result<place::Explanation> ExplainPlacement(const CompileContext& context, const graph::Graph& graph,
                                             const graph::StepRequest& request);
 
+/// optimize -> place -> partition: what each device would get of the step, as serialized GraphDefs.
+Result<std::vector<std::string>> PartitionGraphs(const CompileContext& context, const graph::Graph& graph,
+                                                 const graph::StepRequest& request);
+
 }  // namespace weir::session
 
 #endif  // WEIR_CORE_SESSION_COMPILE_H_

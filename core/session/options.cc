@@ -52,6 +52,7 @@ SessionOptions SessionOptionsFrom(const config::Config& config) {
   }
   options.inter_op_parallelism_threads = config.inter_op_parallelism_threads;
   options.intra_op_parallelism_threads = config.intra_op_parallelism_threads;
+  options.deterministic = config.deterministic;
   options.operation_timeout_in_ms = config.operation_timeout_in_ms;
   options.placement_log_file = config.placement.log_file;
   options.verify_placement = config.placement.verify;

@@ -16,6 +16,7 @@ struct ResolvedNames {
   std::vector<graph::Endpoint> feeds;
   std::vector<graph::Endpoint> fetches;
   std::vector<graph::NodeId> targets;
+  std::vector<graph::NodeId> done;  // StepRequest::done
 };
 
 /// Who asks: TensorFlow words the same fault differently for Run and for in-process callables.

@@ -12,6 +12,7 @@
 #include "core/kernel/compute_pool.h"
 #include "core/session/compile.h"
 #include "core/session/memory_report.h"
+#include "core/session/partial_run.h"
 #include "core/session/placement_log.h"
 #include "core/session/resolve.h"
 #include "core/session/signature.h"
@@ -19,10 +20,12 @@
 namespace weir::session {
 namespace {
 
+constexpr size_t kMostPartialRuns = 1024;
+
 /// Names in an order that tells signatures apart; no name contains these separators.
 std::string KeyOf(std::span<const Feed> feeds, std::span<const std::string> fetches,
-                  std::span<const std::string> targets) {
-  std::string key;
+                  std::span<const std::string> targets, Signature::Ops ops) {
+  std::string key(ops == Signature::Ops::kAllRun ? "\a" : "");
   for (const Feed& feed : feeds) (key += feed.first) += '\n';
   key += '\t';
   for (const std::string& fetch : fetches) (key += fetch) += '\n';
@@ -33,6 +36,36 @@ std::string KeyOf(std::span<const Feed> feeds, std::span<const std::string> fetc
 
 /// Some for each thread, so that a slow one holds nobody up for long.
 uint64_t MaxTiles(int threads) { return threads == 1 ? 1 : 4 * static_cast<uint64_t>(threads); }
+
+/// The same for a part of a run; unlike any other key.
+std::string KeyOf(const ResolvedNames& part) {
+  std::string key = "\b";
+  const auto add = [&key](const auto& list, const auto& text) {
+    for (const auto& element : list) (key += text(element)) += '\n';
+    key += '\t';
+  };
+  const auto endpoint = [](graph::Endpoint e) { return fmt::format("{}:{}", e.node, e.index); };
+  const auto node = [](graph::NodeId id) { return fmt::format("{}", id); };
+  add(part.feeds, endpoint);
+  add(part.fetches, endpoint);
+  add(part.targets, node);
+  add(part.done, node);
+  return key;
+}
+
+/// TensorFlow's: "a:0,b:0->add:0/init/1/;0", each list sorted, the last number counting the session's partial runs.
+std::string HandleOf(const graph::Graph& graph, const ResolvedNames& names, size_t count) {
+  const auto joined = [](const auto& list, const auto& name) {
+    std::vector<std::string> texts;
+    for (const auto& element : list) texts.push_back(name(element));
+    std::sort(texts.begin(), texts.end());
+    return fmt::format("{}", fmt::join(texts, ","));
+  };
+  const auto endpoint = [&](graph::Endpoint e) { return graph::FullEndpointName(graph, e); };
+  const auto node = [&](graph::NodeId id) { return graph.node(id).name(); };
+  return fmt::format("{}->{}/{}/1/;{}", joined(names.feeds, endpoint), joined(names.fetches, endpoint),
+                     joined(names.targets, node), count);
+}
 
 }  // namespace
 
@@ -62,32 +95,41 @@ class Session::Impl {
   }
 
   Result<std::shared_ptr<Signature>> Find(std::span<const Feed> feeds, std::span<const std::string> fetches,
-                                          std::span<const std::string> targets) {
-    const std::string key = KeyOf(feeds, fetches, targets);
+                                          std::span<const std::string> targets,
+                                          Signature::Ops ops = Signature::Ops::kAsConfigured) {
+    const std::string key = KeyOf(feeds, fetches, targets, ops);
     {
       const std::shared_lock<std::shared_mutex> lock(mutex_);
       if (const auto found = by_key_.find(key); found != by_key_.end()) return found->second;
     }
     std::vector<std::string> feed_names;
     for (const Feed& feed : feeds) feed_names.push_back(feed.first);
-    WEIR_ASSIGN(std::unique_ptr<Signature> made, MakeSignature(Asking::kRun, feed_names, fetches, targets));
+    WEIR_ASSIGN(std::unique_ptr<Signature> made, MakeSignature(Asking::kRun, feed_names, fetches, targets, ops));
     const std::unique_lock<std::shared_mutex> lock(mutex_);
     return by_key_.emplace(key, std::move(made)).first->second;
   }
 
   Result<std::unique_ptr<Signature>> MakeSignature(Asking asking, std::span<const std::string> feeds,
                                                    std::span<const std::string> fetches,
-                                                   std::span<const std::string> targets) {
+                                                   std::span<const std::string> targets,
+                                                   Signature::Ops ops = Signature::Ops::kAsConfigured) {
     WEIR_TRY(CheckDevices());
     WEIR_ASSIGN(ResolvedNames names, Resolve(graph_, asking, feeds, fetches, targets));
-    return std::make_unique<Signature>(std::move(names));
+    return std::make_unique<Signature>(std::move(names), ops);
   }
 
   Status RunSignature(Signature& signature, std::span<const Tensor> feeds, std::vector<Tensor>* fetches,
                       const RunOptions& options, RunReport* report) {
     if (closed_.load(std::memory_order_relaxed)) return Cancelled("Session has been closed.");
+    if (options.inter_op_thread_pool > 0 || options.inter_op_thread_pool < -1) {
+      return InvalidArgument("Invalid inter_op_thread_pool: {}", options.inter_op_thread_pool);
+    }
     WEIR_ASSIGN(const Signature::Pin plan, Specialise(signature, feeds));
     if (report != nullptr) Describe(plan->runner->plan(), options, report);
+    if (report != nullptr && options.output_partition_graphs) {
+      WEIR_ASSIGN(const graph::StepRequest request, RequestFor(signature.names(), feeds));
+      WEIR_ASSIGN(report->partition_graphs, PartitionGraphs(Context(), graph_, request));
+    }
     kernel::RunControl control;
     control.closed = &closed_;
     control.cancelled = options.cancelled;
@@ -96,8 +138,9 @@ class Session::Impl {
     execute::StepArgs step;
     step.step_id = steps_.fetch_add(1, std::memory_order_relaxed) + 1;
     step.control = &control;
-    step.inter_op = inter_op_;
+    step.inter_op = options.inter_op_thread_pool < 0 ? 1 : inter_op_;
     step.intra_op = intra_op_;
+    step.check_numerics = options.check_numerics;
     if (!options.trace || report == nullptr) return plan->runner->Run(feeds, fetches, step);
     execute::TapeTrace trace;
     step.trace = &trace;
@@ -141,8 +184,67 @@ class Session::Impl {
     return memory ? status.Append(ToText(ReportMemory())) : status;
   }
 
-  void Close() { closed_.store(true); }
+  Result<std::string> PRunSetup(std::span<const std::string> feeds, std::span<const std::string> fetches,
+                                std::span<const std::string> targets) {
+    WEIR_TRY(CheckDevices());
+    WEIR_ASSIGN(ResolvedNames names, Resolve(graph_, Asking::kRun, feeds, fetches, targets));
+    const std::lock_guard<std::mutex> lock(partial_mutex_);
+    if (partial_runs_.size() >= kMostPartialRuns) {
+      return ResourceExhausted("{} partial runs have begun and not ended; feed and fetch all that their setup names",
+                               partial_runs_.size());
+    }
+    std::string handle = HandleOf(graph_, names, partial_count_++);
+    partial_runs_[handle] = std::make_shared<PartialRun>(graph_, std::move(names));
+    return handle;
+  }
+
+  Result<std::vector<Tensor>> PRun(const std::string& handle, std::span<const Feed> feeds,
+                                   std::span<const std::string> fetches) {
+    std::shared_ptr<PartialRun> run;
+    {
+      const std::lock_guard<std::mutex> lock(partial_mutex_);
+      if (const auto found = partial_runs_.find(handle); found != partial_runs_.end()) run = found->second;
+    }
+    if (!run) return InvalidArgument("Must run 'setup' before performing partial runs!");
+    const std::lock_guard<std::mutex> lock(run->mutex);
+    WEIR_ASSIGN(const PartialRun::Part part, run->Next(feeds, fetches));
+    std::vector<Tensor> computed;
+    Status status;
+    if (!part.names.fetches.empty() || !part.names.targets.empty()) {
+      status = RunSignature(*OfPart(part.names), part.feeds, &computed, {}, nullptr);
+    }
+    Result<std::vector<Tensor>> fetched =
+        status.ok() ? run->Finish(part, std::move(computed)) : Result<std::vector<Tensor>>(std::move(status));
+    if (!fetched.ok() || run->complete()) ForgetPartialRun(handle);
+    return fetched;
+  }
+
+  void Close() {
+    closed_.store(true);
+    const std::lock_guard<std::mutex> lock(partial_mutex_);
+    partial_runs_.clear();
+  }
   bool closed() const { return closed_.load(); }
+
+  /// Remembers the session for Reset; forgets those that are gone.
+  static void Opened(const std::shared_ptr<Impl>& impl) {
+    const std::lock_guard<std::mutex> lock(open_mutex);
+    std::erase_if(open, [](const std::weak_ptr<Impl>& other) { return other.expired(); });
+    open.push_back(impl);
+  }
+  static void ResetAll(const std::vector<std::string>& containers) {
+    std::vector<std::weak_ptr<Impl>> all;
+    {
+      const std::lock_guard<std::mutex> lock(open_mutex);
+      all.swap(open);
+    }
+    for (const std::weak_ptr<Impl>& other : all) {
+      const std::shared_ptr<Impl> impl = other.lock();
+      if (!impl) continue;
+      impl->Close();
+      for (const std::string& container : containers) impl->resources_->Clear(container);
+    }
+  }
   const Runtime& runtime() const { return *runtime_; }
   const std::shared_ptr<kernel::ResourceScope>& resources() const { return resources_; }
 
@@ -162,6 +264,18 @@ class Session::Impl {
     return Status();
   }
 
+  std::shared_ptr<Signature> OfPart(const ResolvedNames& names) {
+    const std::unique_lock<std::shared_mutex> lock(mutex_);
+    std::shared_ptr<Signature>& signature = by_key_[KeyOf(names)];
+    if (!signature) signature = std::make_shared<Signature>(names);
+    return signature;
+  }
+
+  void ForgetPartialRun(const std::string& handle) {
+    const std::lock_guard<std::mutex> lock(partial_mutex_);
+    partial_runs_.erase(handle);
+  }
+
   Result<Signature::Pin> Specialise(Signature& signature, std::span<const Tensor> feeds) {
     const ResolvedNames& names = signature.names();
     if (feeds.size() != names.feeds.size()) {
@@ -176,22 +290,26 @@ class Session::Impl {
       made->shapes.push_back(feed.shape());
     }
     WEIR_ASSIGN(const graph::StepRequest request, RequestFor(names, feeds));
-    const CompileContext context = Context();
+    SessionOptions all_run = options_;
+    all_run.constant_folding = false;
+    const CompileContext context = Context(signature.ops() == Signature::Ops::kAllRun ? all_run : options_);
     place::Explanation explanation;
     WEIR_ASSIGN(made->runner, Compile(context, graph_, request, &explanation));
     log_->Add(made->runner->plan(), explanation);
     return signature.Add(std::move(made));
   }
 
-  CompileContext Context() {
-    return {*runtime_,           options_,           *resources_,   node_resources_, inter_op_,
-            MaxTiles(intra_op_), calibration_.get(), &state_places_};
+  CompileContext Context() { return Context(options_); }
+  CompileContext Context(const SessionOptions& options) {
+    return {*runtime_,          options,       *resources_, node_resources_, inter_op_, MaxTiles(intra_op_),
+            calibration_.get(), &state_places_};
   }
 
   Result<graph::StepRequest> RequestFor(const ResolvedNames& names, std::span<const Tensor> feeds) const {
     graph::StepRequest request;
     request.fetches = names.fetches;
     request.targets = names.targets;
+    request.done = names.done;
     for (size_t i = 0; i < feeds.size(); ++i) {
       WEIR_TRY(CheckFeed(names.feeds[i], feeds[i]));
       request.feeds.push_back({names.feeds[i], feeds[i].dtype(), PartialShape(feeds[i].shape())});
@@ -244,13 +362,18 @@ class Session::Impl {
   std::atomic<bool> closed_{false};
   int inter_op_ = 1;
   int intra_op_ = 1;
+  inline static std::mutex open_mutex;  // protects the next
+  inline static std::vector<std::weak_ptr<Impl>> open;
   std::atomic<int64_t> steps_{0};
   mutable std::shared_mutex mutex_;  // protects the maps below
   std::unordered_map<std::string, std::shared_ptr<Signature>> by_key_;
   CallableTable callables_;
+  std::mutex partial_mutex_;  // protects the two below
+  std::map<std::string, std::shared_ptr<PartialRun>> partial_runs_;
+  size_t partial_count_ = 0;
 };
 
-Session::Session(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Session::Session(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Session::~Session() = default;
 
 Result<std::unique_ptr<Session>> Session::Make(std::shared_ptr<Runtime> runtime, const graph::Graph& graph,
@@ -268,15 +391,18 @@ Result<std::unique_ptr<Session>> Session::Make(std::shared_ptr<Runtime> runtime,
     WEIR_ASSIGN(calibration, kernel::Calibration::Read(options.profile_file));
   }
   WEIR_ASSIGN(std::unique_ptr<PlacementLog> log, PlacementLog::Open(options));
-  return std::unique_ptr<Session>(new Session(
-      std::make_unique<Impl>(std::move(runtime), graph, std::move(options), std::move(calibration), std::move(log))));
+  auto impl =
+      std::make_shared<Impl>(std::move(runtime), graph, std::move(options), std::move(calibration), std::move(log));
+  Impl::Opened(impl);
+  return std::unique_ptr<Session>(new Session(std::move(impl)));
 }
 
 Result<std::vector<Tensor>> Session::Run(std::span<const Feed> feeds, std::span<const std::string> fetches,
                                          std::span<const std::string> targets, const RunOptions& options,
                                          RunReport* report) {
   if (impl_->closed()) return Cancelled("Session has been closed.");
-  WEIR_ASSIGN(const std::shared_ptr<Signature> signature, impl_->Find(feeds, fetches, targets));
+  const Signature::Ops ops = options.check_numerics ? Signature::Ops::kAllRun : Signature::Ops::kAsConfigured;
+  WEIR_ASSIGN(const std::shared_ptr<Signature> signature, impl_->Find(feeds, fetches, targets, ops));
   std::vector<Tensor> values;
   values.reserve(feeds.size());
   for (const Feed& feed : feeds) values.push_back(feed.second);
@@ -292,18 +418,39 @@ Result<CallableHandle> Session::MakeCallable(const CallableOptions& options) {
   return impl_->callables().Add(std::move(signature));
 }
 
-Status Session::RunCallable(CallableHandle handle, std::span<const Tensor> feeds, std::vector<Tensor>* fetches) {
+Status Session::RunCallable(CallableHandle handle, std::span<const Tensor> feeds, std::vector<Tensor>* fetches,
+                            const RunOptions& options, RunReport* report) {
   const PinnedSlot<Signature>::Pin signature = impl_->callables().Find(handle);
   if (!signature) return InvalidArgument("No such callable handle: {}", handle);
-  return impl_->WithHolders(impl_->RunSignature(*signature, feeds, fetches, {}, nullptr));
+  return impl_->WithHolders(impl_->RunSignature(*signature, feeds, fetches, options, report));
 }
 
 Status Session::ReleaseCallable(CallableHandle handle) {
   return impl_->callables().Remove(handle) ? Status() : InvalidArgument("No such callable handle: {}", handle);
 }
 
+Result<std::string> Session::PRunSetup(std::span<const std::string> feeds, std::span<const std::string> fetches,
+                                       std::span<const std::string> targets) {
+  if (impl_->closed()) return Cancelled("Session has been closed.");
+  return impl_->PRunSetup(feeds, fetches, targets);
+}
+
+Result<std::vector<Tensor>> Session::PRun(const std::string& handle, std::span<const Feed> feeds,
+                                          std::span<const std::string> fetches) {
+  if (impl_->closed()) return Cancelled("Session has been closed.");
+  return impl_->PRun(handle, feeds, fetches);
+}
+
 Status Session::Close() {
   impl_->Close();
+  return Status();
+}
+
+Status Session::Reset(const std::string& target, const std::vector<std::string>& containers) {
+  if (!target.empty() && target != "local") {
+    return Unimplemented("sessions of '{}' cannot be reset: only those of this process (target '')", target);
+  }
+  Impl::ResetAll(containers.empty() ? std::vector<std::string>{kernel::kDefaultContainer} : containers);
   return Status();
 }
 

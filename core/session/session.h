@@ -48,6 +48,8 @@ struct SessionOptions {
   int inter_op_parallelism_threads = 0;
   /// Threads that one op may use; 0 = as many as the process has CPUs.
   int intra_op_parallelism_threads = 0;
+  /// Every run of a program gives the same bits: random ops need seeds, and kernels that cannot promise it decline.
+  bool deterministic = false;
   /// Limit of every run that states none itself; 0 = none.
   int64_t operation_timeout_in_ms = 0;
   /// A calibration file (core/kernel/calibration.h) by which kernels are chosen; empty = by declared costs.
@@ -95,8 +97,9 @@ struct RunReport {
   std::vector<std::string> executed_nodes;  // in tape order; only when RunOptions::collect_nodes
   int instructions = 0;
   uint64_t arena_bytes = 0;
-  uint64_t live_bytes = 0;  // of them in use at once, at most, when ops run one after the other
-  trace::StepTrace trace;  // only when RunOptions::trace, also of a run that fails
+  uint64_t live_bytes = 0;                    // of them in use at once, at most, when ops run one after the other
+  trace::StepTrace trace;                     // only when RunOptions::trace, also of a run that fails
+  std::vector<std::string> partition_graphs;  // serialized GraphDefs; only when RunOptions::output_partition_graphs
 };
 
 struct RunOptions {
@@ -105,6 +108,14 @@ struct RunOptions {
   int64_t timeout_in_ms = 0;
   /// Records in RunReport::trace when each op ran.
   bool trace = false;
+  /// Writes to RunReport::partition_graphs what each device got of the step.
+  bool output_partition_graphs = false;
+  /// Ends the step at the first op that gives a NaN or an infinity: InvalidArgument naming the op, its device, where it
+  /// was defined, and what its inputs were like. Nothing is folded then (a callable's plan excepted), and each value is
+  /// read once more.
+  bool check_numerics = false;
+  /// -1 runs one op after the other; 0 as the session does. InvalidArgument for any other.
+  int inter_op_thread_pool = 0;
   /// Cancelled when it becomes true; outlives the run.
   const std::atomic<bool>* cancelled = nullptr;
 };
@@ -127,12 +138,26 @@ class Session {
   /// The same through a handle that skips name look-ups.
   Result<CallableHandle> MakeCallable(const CallableOptions& options);
   /// `feeds` in the callable's order; the result replaces `fetches`.
-  Status RunCallable(CallableHandle handle, std::span<const Tensor> feeds, std::vector<Tensor>* fetches);
+  Status RunCallable(CallableHandle handle, std::span<const Tensor> feeds, std::vector<Tensor>* fetches,
+                     const RunOptions& options = {}, RunReport* report = nullptr);
   Status ReleaseCallable(CallableHandle handle);
+
+  /// Prepares a run in parts, whose every op runs at most once over all parts. Gives a handle that names feeds, fetches
+  /// and targets. ResourceExhausted when 1024 such runs have begun and not ended.
+  Result<std::string> PRunSetup(std::span<const std::string> feeds, std::span<const std::string> fetches,
+                                std::span<const std::string> targets);
+  /// The next part: runs what the feeds given so far allow. InvalidArgument with TensorFlow's texts for feeds and
+  /// fetches that the setup does not name, that came before, or that cannot be computed yet. The run ends when all is
+  /// fed and fetched, and at any other error.
+  Result<std::vector<Tensor>> PRun(const std::string& handle, std::span<const Feed> feeds,
+                                   std::span<const std::string> fetches);
 
   /// Later runs fail with Cancelled "Session has been closed."; running ones end with Cancelled soon, none is waited
   /// for. Twice is no error.
   Status Close();
+  /// Forgets what the named containers hold ("localhost", the default one, when none is named) in all sessions of this
+  /// process, and closes these, as TensorFlow's. Unimplemented for a `target` other than "" and "local".
+  static Status Reset(const std::string& target = {}, const std::vector<std::string>& containers = {});
   /// Which device such a run would give each node and why, with all candidates; runs nothing.
   Result<place::Explanation> ExplainPlacement(std::span<const Feed> feeds, std::span<const std::string> fetches,
                                               std::span<const std::string> targets);
@@ -145,8 +170,8 @@ class Session {
 
  private:
   class Impl;
-  explicit Session(std::unique_ptr<Impl> impl);
-  std::unique_ptr<Impl> impl_;
+  explicit Session(std::shared_ptr<Impl> impl);
+  std::shared_ptr<Impl> impl_;
 };
 
 }  // namespace weir::session

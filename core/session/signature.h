@@ -32,9 +32,13 @@ class Signature {
  public:
   using Pin = PinnedSlot<Specialisation>::Pin;
 
-  explicit Signature(ResolvedNames names) : names_(std::move(names)) {}
+  /// How the step is to be compiled.
+  enum class Ops { kAsConfigured, kAllRun };
+
+  explicit Signature(ResolvedNames names, Ops ops = Ops::kAsConfigured) : names_(std::move(names)), ops_(ops) {}
 
   const ResolvedNames& names() const { return names_; }
+  Ops ops() const { return ops_; }
   /// The plan for feeds of these types and shapes; empty when there is none yet.
   Pin Find(std::span<const Tensor> feeds);
   /// Adds a plan, in place of the one that was found least recently when there are 16. The caller holds `compiling`.
@@ -49,6 +53,7 @@ class Signature {
     std::atomic<uint64_t> found{0};  // when it was found last by somebody who was looking for another one before
   };
   const ResolvedNames names_;
+  const Ops ops_;
   std::array<Slot, 16> slots_;
   std::atomic<size_t> last_{0};  // where to look first
   std::atomic<uint64_t> clock_{0};

@@ -185,6 +185,27 @@ def raw_events(folder):
     return list(tf1.train.summary_iterator(glob.glob(folder + "/*tfevents*")[0]))
 
 
+def run_metadata_of_weir():
+    """TensorFlow reads it, draws a timeline of it, and imports what is a graph of its own in the partition graphs."""
+    from tensorflow.python.client import timeline
+    metadata = tf1.RunMetadata()
+    with open(os.path.join(written(), "run_metadata.pb"), "rb") as file:
+        metadata.ParseFromString(file.read())
+    cpu = "/job:localhost/replica:0/task:0/device:CPU:0"
+    (device,) = metadata.step_stats.dev_stats
+    labels = {stats.timeline_label for stats in device.node_stats}
+    assert device.device == cpu and "relu = Relu(sum)" in labels, (device.device, labels)
+    assert '"op": "Softmax"' in timeline.Timeline(metadata.step_stats).generate_chrome_trace_format()
+    (part,) = metadata.partition_graphs
+    nodes = {node.name: node for node in part.node}
+    assert nodes["_arg_x_0_0"].op == "_Arg" and nodes["_retval_softmax_0_0"].op == "_Retval", nodes.keys()
+    assert nodes["relu"].device == cpu and list(nodes["product"].input) == ["_arg_x_0_0", "w"], nodes["product"]
+    inner = tf1.GraphDef(versions=part.versions)
+    inner.node.extend(node for node in part.node if node.op not in ("_Arg", "_Retval"))
+    with tf.Graph().as_default():
+        tf.import_graph_def(inner, name="", input_map={"_arg_x_0_0": tf.zeros([1, 4])})
+
+
 def F216_events_of_weir():
     """TensorBoard loads weir's files; F214 and F215: what TensorFlow reads in them, in order."""
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator

@@ -20,6 +20,7 @@
 #include "core/io/files.h"
 #include "core/io/npy.h"
 #include "core/io/summary.h"
+#include "core/session/run_metadata.h"
 #include "core/session/session.h"
 #include "tests/interop/control_flow.h"
 #include "tests/support/text_graph.h"
@@ -86,12 +87,27 @@ Status WriteEvents(const std::string& folder, const graph::Graph& graph) {
   return writer->Close();
 }
 
+/// What a run with fed x tells about itself.
+Status WriteRunMetadata(const graph::Graph& graph, const std::string& path) {
+  WEIR_ASSIGN(std::shared_ptr<session::Runtime> runtime, session::Runtime::Default());
+  WEIR_ASSIGN(const std::unique_ptr<session::Session> session, session::Session::Make(runtime, graph));
+  WEIR_ASSIGN(const session::RunOptions options,
+              session::ParseRunOptions("trace_level: FULL_TRACE output_partition_graphs: true"));
+  const std::vector<session::Feed> feeds = {{"x:0", Tensor::Of<float>(Shape::Of({1, 4}), {1, 2, 3, 4})}};
+  const std::vector<std::string> fetches = {"softmax:0"};
+  session::RunReport report;
+  WEIR_TRY(session->Run(feeds, fetches, {}, options, &report).status());
+  WEIR_ASSIGN(const std::string bytes, session::RunMetadata(graph, report));
+  return io::WriteFileAtomically(path, bytes);
+}
+
 Status Write(const std::string& folder) {
   WEIR_TRY(WriteCheckpoint(folder + "/model.ckpt"));
   WEIR_ASSIGN(const graph::Graph graph, Network());
   WEIR_ASSIGN(const std::string bytes, graph::ExportGraphDef(graph));
   WEIR_TRY(io::WriteFileAtomically(folder + "/graph.pb", bytes));
   WEIR_TRY(RunAndSave(graph, {"relu:0", "softmax:0", "argmax:0"}, folder));
+  WEIR_TRY(WriteRunMetadata(graph, folder + "/run_metadata.pb"));
   return WriteEvents(folder + "/events", graph);
 }
 

@@ -41,6 +41,7 @@ std::vector<GradientRow> Unary() {
   rows.push_back({"ReluGrad", {{Signed({2, 3})}, {Signed({2, 3}, 0.7), true}}});
   rows.push_back({"Cast", {{Signed({3})}}, {{"DstT", DType::kFloat}}});
   rows.push_back({"PlaceholderWithDefault", {{Signed({3})}}, {{"shape", PartialShape::Of({3})}}});
+  rows.push_back({"CheckNumerics", {{Signed({3})}}, {{"message", std::string("m")}}});
   rows.push_back({"IdentityN", {{Signed({3})}, {Signed({2}, 0.6)}}, {}, 1});
   return rows;
 }

@@ -58,6 +58,8 @@ struct RunCommandOptions {
   std::string out_dir;
   std::string device;
   std::string trace;
+  std::string metadata;
+  bool check_numerics = false;
   int runs = 1;
   bool dump_command = false;
   std::vector<std::pair<std::string, std::string>> config_words;  // --config and --set with their values

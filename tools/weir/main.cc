@@ -94,6 +94,10 @@ void AddRun(CLI::App& app, RunCommandOptions& options, Command& chosen) {
       ->check(CLI::Range(1, 1000000000))
       ->type_name("N");
   run->add_option("--trace", options.trace, "Write a Chrome trace")->type_name("FILE");
+  run->add_option("--metadata", options.metadata,
+                  "Write TensorFlow's RunMetadata of the last run: times, partition graphs")
+      ->type_name("FILE");
+  run->add_flag("--check-numerics", options.check_numerics, "Stop at the first op that gives a NaN or an infinity");
   run->add_flag("--dump-command", options.dump_command, "Print the full command line that would do this again");
   run->footer(
       "NAME without :i means :0.\n"

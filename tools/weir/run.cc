@@ -13,6 +13,7 @@
 #include "core/ops/declare_all.h"
 #include "core/session/options.h"
 #include "core/session/resolve.h"
+#include "core/session/run_metadata.h"
 #include "core/session/session.h"
 #include "core/trace/chrome.h"
 #include "tools/weir/commands.h"
@@ -40,6 +41,7 @@ struct Outcome {
   session::RunReport report;
   Timing timing;
   std::vector<trace::StepTrace> steps;  // with --trace
+  std::string metadata;                 // of the last run, with --metadata
 };
 
 Result<Outcome> Execute(const RunCommandOptions& options, const graph::Graph& graph, const Request& request) {
@@ -55,10 +57,15 @@ Result<Outcome> Execute(const RunCommandOptions& options, const graph::Graph& gr
   for (int run = 0; run < options.runs; ++run) {
     const auto begin = std::chrono::steady_clock::now();
     session::RunOptions run_options;
-    run_options.trace = !options.trace.empty();
+    run_options.trace = !options.trace.empty() || !options.metadata.empty();
+    run_options.output_partition_graphs = !options.metadata.empty();
+    run_options.check_numerics = options.check_numerics;
     session::RunReport report;
     Result<std::vector<Tensor>> fetched =
         session->Run(request.feeds, request.fetches, options.targets, run_options, &report);
+    if (!options.metadata.empty() && run + 1 == options.runs) {
+      WEIR_ASSIGN(outcome.metadata, session::RunMetadata(graph, report));
+    }
     if (run_options.trace) outcome.steps.push_back(std::move(report.trace));
     if (run == 0) outcome.report = std::move(report);
     if (!fetched.ok()) return fetched.status();
@@ -97,6 +104,8 @@ std::string CommandLine(const RunCommandOptions& options, const Request& request
   if (!options.device.empty()) add("--device", options.device);
   if (options.runs != 1) add("--runs", std::to_string(options.runs));
   if (!options.trace.empty()) add("--trace", Absolute(options.trace));
+  if (!options.metadata.empty()) add("--metadata", Absolute(options.metadata));
+  if (options.check_numerics) line += " --check-numerics";
   return line;
 }
 
@@ -154,6 +163,7 @@ Status RunGraph(const RunCommandOptions& options, const Console& console, Json& 
   if (options.dump_command) console.Print(CommandLine(options, request));
   WEIR_ASSIGN(const Outcome outcome, Execute(options, graph, request));
   if (!options.trace.empty()) WEIR_TRY(io::WriteFileAtomically(options.trace, trace::ChromeTrace(outcome.steps)));
+  if (!options.metadata.empty()) WEIR_TRY(io::WriteFileAtomically(options.metadata, outcome.metadata));
   for (size_t i = 0; i < request.files.size(); ++i) {
     if (Status written = WriteOutput(request.files[i], outcome.tensors[i]); !written.ok()) {
       return written.Prepend(fmt::format("fetch '{}': ", request.fetches[i]));

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <filesystem>
+#include <limits>
 #include <map>
 #include <set>
 
@@ -195,6 +196,20 @@ TEST_F(Builtin, AssertNamesItsData) {
               "assertion failed: [1 2 3 4]");
   ExpectError(check(Tensor::Of<bool>(Shape::Of({2}), {true, true}), {many}), Code::kInvalidArgument,
               "In[0] should be a scalar: [2]");
+}
+
+TEST_F(Builtin, F322_CheckNumericsTellsWhatItFound) {
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN(), kInf = std::numeric_limits<float>::infinity();
+  const auto check = [&](const std::vector<float>& values) {
+    return Call("CheckNumerics", {Tensor::Vector<float>(values)}, 1, {{"message", std::string("log of x")}});
+  };
+  const Answer fine = check({1, -2});
+  ASSERT_TRUE(fine.status.ok()) << fine.status.ToString();
+  EXPECT_TRUE(fine.outputs[0].SameBits(Tensor::Vector<float>({1, -2})));
+  EXPECT_TRUE(check({}).status.ok());
+  ExpectError(check({1, -kInf}), Code::kInvalidArgument, "log of x : Tensor had Inf values");
+  ExpectError(check({kNan}), Code::kInvalidArgument, "log of x : Tensor had NaN values");
+  ExpectError(check({kInf, 0, kNan}), Code::kInvalidArgument, "log of x : Tensor had Inf and NaN values");
 }
 
 TEST_F(Builtin, SummariesDecode) {

@@ -107,6 +107,22 @@ TEST(Session, FedTensorsAreNeverWrittenNorAliased) {
   EXPECT_EQ(Floats((*out)[1]), (std::vector<float>{1, 2}));
 }
 
+TEST(Session, F324_ValuesCrossBetweenDevicesByThemselves) {
+  const PartialShape two = PartialShape::Of({2});
+  Fixture f(MakeGraph({Placeholder("x", two),
+                       {"there", "Square", {"x"}, kFloat},
+                       {"host", "Neg", {"there"}, kFloat, "/cpu:0"},
+                       {"both", "AddV2", {"host", "there"}, kFloat},
+                       {"last", "Mul", {"both", "host"}, kFloat, "/cpu:0"}}));
+  RunReport report;
+  const auto got = f.Run({{"x:0", Tensor::Vector<float>({1, -3})}}, {"host:0", "both:0", "last:0"}, {}, &report);
+  ASSERT_TRUE(got.ok()) << got.status().ToString();
+  EXPECT_EQ(Floats((*got)[0]), (std::vector<float>{-1, -9}));
+  EXPECT_EQ(Floats((*got)[1]), (std::vector<float>{0, 0}));
+  EXPECT_EQ(Floats((*got)[2]), (std::vector<float>{0, 0}));
+  EXPECT_EQ(report.placement.size(), testing::TestDevice().empty() ? 1u : 2u) << "both devices ran a part";
+}
+
 TEST(Session, ConcurrentRunsUpdateAtomically) {
   Fixture f(Counter());
   ASSERT_TRUE(f.Run({}, {}, {"init"}).ok());

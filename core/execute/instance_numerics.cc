@@ -1,0 +1,55 @@
+// RunOptions::check_numerics: a look at what every instruction reads and gives.
+#include <fmt/format.h>
+
+#include <string>
+
+#include "core/execute/instance_internal.h"
+#include "core/tensor/numerics.h"
+
+namespace weir::execute {
+
+namespace {
+
+bool GivesNumbers(plan::Opcode opcode) {
+  return opcode == plan::Opcode::kKernel || opcode == plan::Opcode::kStreamKernel ||
+         opcode == plan::Opcode::kTiledKernel || opcode == plan::Opcode::kLockedKernel || opcode == plan::Opcode::kCall;
+}
+
+}  // namespace
+
+Result<Tensor> PlanRunner::Instance::HostValue(const Instruction& instruction, uint32_t operand) {
+  const plan::Value& value = Chosen(ValueOf(instruction, operand));
+  WEIR_ASSIGN(Tensor tensor, TensorOf(value));
+  return tensor.on_host() ? std::move(tensor) : streams_.ToHost(StorageOf(value).space, tensor);
+}
+
+std::string PlanRunner::Instance::InputNumbers(const Instruction& instruction) {
+  std::string text;
+  if (!GivesNumbers(instruction.opcode)) return text;
+  const VariableLocks locks(plan_, instruction);
+  for (uint32_t i = 0; i < instruction.inputs; ++i) {
+    const Result<Tensor> input = HostValue(instruction, i);  // what is wrong with it, the instruction says itself
+    if (input.ok()) text += fmt::format("\n\t input {}: {}", i, Describe(*input, NumbersOf(*input)));
+  }
+  return text;
+}
+
+Status PlanRunner::Instance::CheckNumbers(const Instruction& instruction, const std::string& inputs) {
+  if (!GivesNumbers(instruction.opcode)) return Status();
+  const VariableLocks locks(plan_, instruction);
+  const graph::Node& node = *plan_.nodes[static_cast<size_t>(instruction.node)];
+  for (uint32_t o = 0; o < instruction.outputs; ++o) {
+    WEIR_ASSIGN(const Tensor output, HostValue(instruction, instruction.inputs + o));
+    const Numbers numbers = NumbersOf(output);
+    if (numbers.fault().empty()) continue;
+    std::string device;
+    for (const plan::PlacedNode& placed : plan_.placed_nodes) {
+      if (placed.name == node.name()) device = placed.device;
+    }
+    return At(instruction, InvalidArgument("{}:{} : Tensor had {} values\n\t {} on {} gave {}{}", node.name(), o,
+                                           numbers.fault(), node.op().name, device, Describe(output, numbers), inputs));
+  }
+  return Status();
+}
+
+}  // namespace weir::execute

@@ -1,0 +1,29 @@
+// What the numbers of a tensor are like: how checks for NaN and infinity tell what they found.
+#ifndef WEIR_CORE_TENSOR_NUMERICS_H_
+#define WEIR_CORE_TENSOR_NUMERICS_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "core/tensor/tensor.h"
+
+namespace weir {
+
+/// Of real floating-point elements; `min`, `max` and `mean` are of the finite ones, 0 when there is none.
+struct Numbers {
+  int64_t elements = 0, nans = 0, infinities = 0;
+  double min = 0, max = 0, mean = 0;
+  /// "Inf", "NaN", "Inf and NaN", or empty when all are finite.
+  std::string_view fault() const;
+};
+
+/// `tensor` is on the host. Nothing is counted for other types.
+Numbers NumbersOf(const Tensor& tensor);
+
+/// "float [2,3]: min 0, max 3, mean 1.5, 1 NaN, 2 Inf".
+std::string Describe(const Tensor& tensor, const Numbers& numbers);
+
+}  // namespace weir
+
+#endif  // WEIR_CORE_TENSOR_NUMERICS_H_
