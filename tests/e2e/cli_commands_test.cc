@@ -30,7 +30,7 @@ TEST(CliHelp, EveryCommandDescribesItself) {
   }
   const std::string run = Weir({"run", "--help"}).out;
   for (const char* option : {"--feed", "--fetch", "--target", "--init", "--out-dir", "--device", "--runs", "--trace",
-                             "--dump-command", "GRAPH"}) {
+                             "--metadata", "--check-numerics", "--dump-command", "GRAPH"}) {
     EXPECT_NE(run.find(option), std::string::npos) << option;
   }
 }

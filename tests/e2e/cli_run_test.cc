@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -195,6 +196,27 @@ TEST(CliRun, TraceIsWhatChromeReads) {
     ops += event["cat"] == "op" && event["name"] != "fetch" ? 1 : 0;
   }
   EXPECT_EQ(ops, 2) << "one addition in each run: " << trace.dump();
+}
+
+TEST(CliRun, MetadataIsWritten) {
+  const ScratchFolder folder;
+  const Ended ended =
+      Weir({"run", folder.Write("g.pbtxt", SumGraph()), "--feed", "x=[[1, 2]]", "--metadata", folder / "run.pb"});
+  ASSERT_EQ(ended.status, 0) << ended.err;
+  std::ifstream file(folder / "run.pb", std::ios::binary);
+  const std::string bytes{std::istreambuf_iterator<char>(file), {}};
+  EXPECT_NE(bytes.find("device:CPU:0"), std::string::npos);
+  EXPECT_NE(bytes.find("_arg_x_0_"), std::string::npos);
+}
+
+TEST(CliRun, F322_CheckNumericsNamesTheOp) {
+  const ScratchFolder folder;
+  const std::string graph = folder.Write("g.pbtxt", SumGraph());
+  EXPECT_EQ(Weir({"run", graph, "--feed", "x=[[1, 2]]", "--fetch", "y", "--check-numerics"}).status, 0);
+  EXPECT_EQ(Weir({"run", graph, "--feed", "x=[[inf, 2]]", "--fetch", "y"}).status, 0);
+  const Ended bad = Weir({"run", graph, "--feed", "x=[[inf, 2]]", "--fetch", "y", "--check-numerics"});
+  EXPECT_EQ(bad.status, 1);
+  EXPECT_NE(bad.err.find("y:0 : Tensor had Inf values"), std::string::npos) << bad.err;
 }
 
 TEST(CliRun, DeviceIsTheDefaultForNodesThatAskForNone) {

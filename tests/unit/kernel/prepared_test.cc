@@ -98,6 +98,14 @@ TEST_F(PreparedTest, GivesOperandsAndKeepsTheAnswer) {
   EXPECT_EQ(answer.constant, 1);
 }
 
+TEST_F(PreparedTest, F323_AsksForTheSameBitsWhereTheSessionDoes) {
+  ASSERT_TRUE(Make().ok());
+  EXPECT_EQ(answer.seen.deterministic, 0u);
+  node_.node().deterministic = true;
+  ASSERT_TRUE(Make().ok());
+  EXPECT_EQ(answer.seen.deterministic, 1u);
+}
+
 TEST_F(PreparedTest, PassesOnThePluginsRefusal) {
   answer.code = WEIR_UNIMPLEMENTED;
   const auto kernel = Make();
