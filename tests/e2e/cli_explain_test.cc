@@ -89,7 +89,7 @@ TEST(CliExplain, F317_MemoryIsEstimatedFromShapesAlone) {
        {"variables", "capacity", "MatMul", "float [1000,256] x float [256,128] -> float [1000,128]"}) {
     EXPECT_NE(text.out.find(part), std::string::npos) << part << "\n" << text.out;
   }
-  EXPECT_EQ(Weir({"explain", "memory"}).status, 2);
+  EXPECT_EQ(Weir({"explain", file, file}).status, 2);
 }
 
 TEST(CliExplain, RequestsThatCannotBeMet) {
