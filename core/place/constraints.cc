@@ -224,7 +224,7 @@ class Constrainer {
             fmt::format("'{}' is not colocated with '{}': no device runs both", NodeAt(b).name(), NodeAt(a).name()));
         return Status();
       }
-      return CannotColocate(refusal_, a, b, join == Join::kLoop ? "The nodes of a loop share a device." : "");
+      return CannotColocate(refusal_, b, a, join == Join::kLoop ? "The nodes of a loop share a device." : "");
     }
     WEIR_TRY(MergeStates(kept, added, a, b, join));
     MergeRequests(kept, added, b);
@@ -244,9 +244,9 @@ class Constrainer {
     }
     const Request& first = RequestAt(kept.state);
     const Request& second = RequestAt(added.state);
-    Result<DeviceName> merged = device::MergeNames(first.spec, second.spec, options_.allow_soft_placement);
+    Result<DeviceName> merged = device::MergeNames(second.spec, first.spec, options_.allow_soft_placement);
     if (!merged.ok()) {
-      if (join == Join::kClass) return CannotMerge(merged.status(), first.node, second.node);
+      if (join == Join::kClass) return CannotMerge(merged.status(), second.node, first.node);
       return graph::AtNode(
           InvalidArgument("Cannot place the graph because a reference or resource edge connects colocation groups with "
                           "incompatible resource devices: {} vs {}. The edge src node is {}, and the dst node is {}.",
@@ -266,9 +266,9 @@ class Constrainer {
     }
     const Request& first = RequestAt(kept.request);
     const Request& second = RequestAt(added.request);
-    Result<DeviceName> merged = device::MergeNames(first.spec, second.spec, options_.allow_soft_placement);
+    Result<DeviceName> merged = device::MergeNames(second.spec, first.spec, options_.allow_soft_placement);
     if (!merged.ok()) {
-      if (kept.conflict.ok()) kept.conflict = CannotMerge(merged.status(), first.node, second.node);
+      if (kept.conflict.ok()) kept.conflict = CannotMerge(merged.status(), second.node, first.node);
       return;
     }
     if (options_.allow_soft_placement && !device::MergeNames(first.spec, second.spec, false).ok()) {
@@ -280,11 +280,12 @@ class Constrainer {
     kept.request = static_cast<int>(requests_.size()) - 1;
   }
 
-  Status CannotMerge(const Status& why, int a, int b) const {
+  /// TensorFlow names the node first that asks to be beside the other.
+  Status CannotMerge(const Status& why, int later, int earlier) const {
     return graph::AtNode(why.Prepend(fmt::format("Cannot colocate nodes {{{{colocation_node {}}}}} and "
                                                  "{{{{colocation_node {}}}}}: ",
-                                                 NodeAt(a).name(), NodeAt(b).name())),
-                         *NodeAt(b).source);
+                                                 NodeAt(later).name(), NodeAt(earlier).name())),
+                         *NodeAt(later).source);
   }
 
   void MakeGroups() {

@@ -167,24 +167,24 @@ Status CannotAssign(const Refusal& refusal, const Group& group) {
       *node.source);
 }
 
-Status CannotColocate(const Refusal& refusal, int a, int b, const std::string& why) {
-  for (const int i : {a, b}) {
+Status CannotColocate(const Refusal& refusal, int later, int earlier, const std::string& why) {
+  for (const int i : {later, earlier}) {
     if (!RunsNowhere(refusal, i)) continue;
     Group alone;
     alone.members = {i};
     alone.mask = refusal.support.Of(*NodeAt(refusal, i).source);
     return CannotAssign(refusal, alone);
   }
-  const StepNode& first = NodeAt(refusal, a);
-  const StepNode& second = NodeAt(refusal, b);
+  const StepNode& first = NodeAt(refusal, later);
+  const StepNode& second = NodeAt(refusal, earlier);
   Group both;
-  both.members = {a, b};
+  both.members = {earlier, later};
   return graph::AtNode(
       InvalidArgument(
           "Cannot colocate nodes {{{{colocation_node {}}}}} and {{{{colocation_node {}}}}} because no device "
           "type supports both of those nodes and the other nodes colocated with them.{}{}",
           first.name(), second.name(), why.empty() ? "" : " " + why, GroupDump(refusal, both)),
-      *second.source);
+      *first.source);
 }
 
 }  // namespace weir::place

@@ -21,8 +21,9 @@ std::string DeviceList(const device::DeviceSet& devices);
 
 /// No candidate is left for the group.
 Status CannotAssign(const Refusal& refusal, const Group& group);
-/// Two nodes must share a device, and no device runs both with what is colocated already. `why` may be empty.
-Status CannotColocate(const Refusal& refusal, int a, int b, const std::string& why);
+/// Two nodes must share a device, and no device runs both with what is colocated already. `later` is the one that asks
+/// for it; `why` may be empty.
+Status CannotColocate(const Refusal& refusal, int later, int earlier, const std::string& why);
 
 }  // namespace weir::place
 

@@ -139,8 +139,8 @@ class Explainer {
     const Problem& problem = *f_.table->problem;
     std::vector<DeviceMemory> memory;
     for (int d = 0; d < problem.device_count(); ++d) {
-      const int64_t capacity = problem.device(d).capacity_bytes;
-      memory.push_back({DeviceAt(d).name(), capacity == kUnlimited ? -1 : capacity, 0, 0,
+      const uint64_t capacity = DeviceAt(d).info().memory_bytes;
+      memory.push_back({DeviceAt(d).name(), capacity == 0 ? -1 : static_cast<int64_t>(capacity), 0, 0,
                         f_.choice->plan.simulation.peak_bytes[static_cast<size_t>(d)]});
     }
     std::set<std::pair<graph::NodeId, int>> constants;  // with the device that uses them

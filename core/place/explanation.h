@@ -69,7 +69,7 @@ struct NodeReport {
 /// What a step is expected to need on a device, from shapes alone.
 struct DeviceMemory {
   std::string device;
-  int64_t capacity_bytes = -1;  // -1 = unlimited
+  int64_t capacity_bytes = -1;  // -1 = its plugin does not say
   int64_t state_bytes = 0;      // variables
   int64_t constant_bytes = 0;   // of those that its nodes use
   int64_t value_bytes = 0;      // the most that values between nodes take at one time

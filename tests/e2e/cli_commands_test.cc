@@ -91,12 +91,12 @@ INSTANTIATE_TEST_SUITE_P(Cli, CliMisuse,
                          }),
                          [](const auto& info) { return info.param.name; });
 
-TEST(CliDevices, ListsWhatPluginsBring) {
+TEST(CliDevices, F116_F312_ListsWhatPluginsBring) {
   const Ended ended = Weir({"devices", "--json"});
   ASSERT_EQ(ended.status, 0) << ended.err;
   Json answer = ended.json();
   EXPECT_EQ(answer["schema"], 1);
-  const Json& devices = answer["devices"];
+  const Json devices = answer["devices"];
   const auto cpu = std::find_if(devices.begin(), devices.end(), [](const Json& d) { return d["kind"] == "CPU"; });
   ASSERT_NE(cpu, devices.end()) << ended.out;
   EXPECT_EQ((*cpu)["name"], "/job:localhost/replica:0/task:0/device:CPU:0");
@@ -105,6 +105,15 @@ TEST(CliDevices, ListsWhatPluginsBring) {
   EXPECT_GT((*cpu)["memory_bytes"].get<uint64_t>(), 0u);
   const auto flags = (*cpu)["flags"].get<std::vector<std::string>>();
   EXPECT_NE(std::find(flags.begin(), flags.end(), "unified_memory"), flags.end()) << ended.out;
+
+  const auto has = [&](const char* list, const char* name) {
+    return std::find(answer[list].begin(), answer[list].end(), name) != answer[list].end();
+  };
+  EXPECT_TRUE(has("compiled", "kernels_eigen") && has("loaded", "kernels_eigen")) << ended.out;
+  const Ended denied = Weir({"devices", "--json", "--set", "plugins.deny=kernels_eigen"});
+  answer = denied.json();
+  EXPECT_TRUE(has("compiled", "kernels_eigen")) << denied.out;
+  EXPECT_FALSE(has("loaded", "kernels_eigen")) << denied.out;
 
   const Ended text = Weir({"devices", "--log-level", "error"});
   EXPECT_EQ(text.status, 0);

@@ -16,6 +16,16 @@ std::string SumGraph() {
          TypedText("y", "Add", {"x", "a"});
 }
 
+/// A NumPy file of float32 zeros.
+std::string NpyOfZeros(int rows, int columns) {
+  std::string header = "{'descr': '<f4', 'fortran_order': False, 'shape': (" + std::to_string(rows) + ", " +
+                       std::to_string(columns) + "), }";
+  header.resize(117, ' ');
+  header += '\n';
+  return std::string("\x93NUMPY\x01\0", 8) + std::string("\x76\0", 2) + header +
+         std::string(static_cast<size_t>(rows * columns) * 4, '\0');
+}
+
 const std::string kCpu = "/job:localhost/replica:0/task:0/device:CPU:0";
 
 TEST(CliExplain, F292_EveryCandidateWithCostProvenanceAndVerdict) {
@@ -50,6 +60,36 @@ TEST(CliExplain, F292_TextHasALineForTheNodeAndOneForEachCandidate) {
             std::string::npos)
       << ended.out;
   EXPECT_NE(ended.out.find("analytic"), std::string::npos) << ended.out;
+}
+
+TEST(CliExplain, F317_MemoryIsEstimatedFromShapesAlone) {
+  const ScratchFolder folder;
+  const std::string graph =
+      PlaceholderText("x", "DT_FLOAT", {-1, 256}) +
+      NodeText("w", "VariableV2", {},
+               {{"dtype", "type: DT_FLOAT"}, {"shape", "shape { dim { size: 256 } dim { size: 128 } }"}}) +
+      TypedText("r", "Identity", {"w"}) + TypedText("y", "MatMul", {"x", "r"}) + TypedText("z", "Neg", {"y"});
+  const std::string file = folder.Write("big.pbtxt", graph);
+  const std::string feed = "x=" + folder.Write("x.npy", NpyOfZeros(1000, 256));
+  const Ended ended = Weir({"explain", "memory", file, "--feed", feed, "--fetch", "z", "--json"});
+  ASSERT_EQ(ended.status, 0) << ended.err;
+  const Json json = ended.json();
+  ASSERT_EQ(json["memory"].size(), 1u) << ended.out;
+  const Json& cpu = json["memory"][0];
+  EXPECT_EQ(cpu["device"], kCpu);
+  EXPECT_EQ(cpu["variable_bytes"], 256 * 128 * 4);
+  EXPECT_GE(cpu["value_bytes"].get<int64_t>(), 2 * 1000 * 128 * 4);
+  EXPECT_GT(cpu["capacity_bytes"].get<int64_t>(), 0);
+  EXPECT_FALSE(json.contains("nodes"));
+  EXPECT_EQ(json["largest"][0]["bytes"], 1000 * 128 * 4);
+  EXPECT_EQ(json["largest"][0]["node"], "y");
+  const Ended text = Weir({"explain", "memory", file, "--feed", feed, "--fetch", "z"});
+  EXPECT_EQ(text.status, 0) << text.err;
+  for (const char* part :
+       {"variables", "capacity", "MatMul", "float [1000,256] x float [256,128] -> float [1000,128]"}) {
+    EXPECT_NE(text.out.find(part), std::string::npos) << part << "\n" << text.out;
+  }
+  EXPECT_EQ(Weir({"explain", file, file}).status, 2);
 }
 
 TEST(CliExplain, RequestsThatCannotBeMet) {

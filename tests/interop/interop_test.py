@@ -146,6 +146,48 @@ def control_flow_of_tensorflow():
         np.testing.assert_array_equal(load(folder, name.split(":")[0]), value, err_msg=name)
 
 
+def F105_F303_errors_of_placement():
+    """What cannot be placed is told in TensorFlow's words."""
+    def neg(name, x, device, beside=None):
+        with tf.device(device):
+            made = tf.negative(x, name=name)
+        if beside is not None:
+            group = tf1.AttrValue.ListValue(s=[b"loc:@" + beside.encode()])
+            made.op._set_attr("_class", tf1.AttrValue(list=group))
+        return made
+
+    rows = {
+        "missing number": lambda x: neg("n", x, "/cpu:7"),
+        "missing type": lambda x: neg("n", x, "/device:GPU:0"),
+        "missing job": lambda x: neg("n", x, "/job:ps/task:0"),
+        "two numbers": lambda x: neg("b", neg("a", x, "/cpu:0"), "/cpu:1", "a"),
+        "two types": lambda x: neg("b", neg("a", x, "/cpu:0"), "/gpu:1", "a"),
+        "two jobs": lambda x: neg("b", neg("a", x, "/job:ps"), "/job:worker", "a"),
+    }
+    weir = os.path.join(os.path.dirname(PEER), "..", "bin", "weir")
+    os.makedirs(WORK, exist_ok=True)
+    for row, build in rows.items():
+        with tf.Graph().as_default() as graph:
+            fetch = build(tf1.placeholder(tf.float32, [2], name="x"))
+            path = os.path.join(WORK, "unplaceable.pb")
+            with open(path, "wb") as file:
+                file.write(graph.as_graph_def().SerializeToString())
+            config = tf1.ConfigProto(allow_soft_placement=False, device_count={"CPU": 2})
+            try:
+                with tf1.Session(config=config) as session:
+                    session.run(fetch, {"x:0": [1, 2]})
+                raise AssertionError(f"{row}: TensorFlow runs it")
+            except tf.errors.InvalidArgumentError as error:
+                begin = "Cannot colocate" if row.startswith("two") else "Cannot assign"
+                wanted = error.message[error.message.rindex(begin):]
+        wanted = wanted.split("\n")[0].split(" The requested device appears to be a GPU")[0]
+        done = subprocess.run([weir, "run", path, "--feed", "x=[1,2]", "--fetch", fetch.name,
+                               "--set", "allow_soft_placement=false", "--set", "device_count.CPU=2"],
+                              capture_output=True, text=True)
+        assert done.returncode == 1, f"{row}: ended with {done.returncode}: {done.stdout}"
+        assert wanted in done.stderr, f"{row}: wanted\n{wanted}\ngot\n{done.stderr}"
+
+
 def random_numbers():
     """Seeded random ops give TensorFlow's numbers: uniform to the last bit, normals to 1e-6."""
     folder = os.path.join(WORK, "random")
@@ -255,6 +297,7 @@ if __name__ == "__main__":
     WORK = os.path.join(WORK, test)
     os.makedirs(WORK, exist_ok=True)
     {f.__name__: f for f in (F240_checkpoint_of_weir, F240_checkpoint_of_tensorflow, graph_of_weir, graph_of_tensorflow,
-                             control_flow_of_weir, control_flow_of_tensorflow, random_numbers, F216_events_of_weir,
+                             control_flow_of_weir, control_flow_of_tensorflow,
+                             F105_F303_errors_of_placement, random_numbers, F216_events_of_weir,
                              F220_histogram_buckets, F214_events_of_tensorflow)}[test]()
     print(f"interop.{test}: passed")

@@ -71,7 +71,8 @@ struct ExplainOptions {
   RunCommandOptions run;  // its graph, feeds, fetches, targets and device
   std::string algorithm;  // empty = the configuration's
   bool soft = true;
-  bool memory = false;  // `weir explain memory`
+  std::vector<std::string> words;  // GRAPH, or memory GRAPH
+  bool memory = false;
 };
 /// `weir explain`: where such a run would put each node, and why; or what it would need of each device's memory.
 Status ExplainGraph(const ExplainOptions& options, const Console& console, Json& report);

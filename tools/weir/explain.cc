@@ -69,7 +69,7 @@ constexpr size_t kLargestShown = 20;
 void ShowMemory(const place::Explanation& explanation, const Console& console, Json& report) {
   report["memory"] = Json::array();
   Table table({"device", "variables", "constants", "values", "together", "capacity"});
-  const auto text = [](int64_t bytes) { return bytes < 0 ? "no limit" : BytesText(static_cast<double>(bytes)); };
+  const auto text = [](int64_t bytes) { return bytes < 0 ? "unknown" : BytesText(static_cast<double>(bytes)); };
   for (const place::DeviceMemory& on : explanation.memory) {
     const int64_t together = on.state_bytes + on.constant_bytes + on.value_bytes;
     report["memory"].push_back({{"device", on.device},

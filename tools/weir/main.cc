@@ -111,7 +111,12 @@ void AddRun(CLI::App& app, RunCommandOptions& options, Command& chosen) {
 
 void AddExplain(CLI::App& app, ExplainOptions& options, Command& chosen) {
   CLI::App* explain = app.add_subcommand("explain", "Say where a run would put each node, and why; runs nothing");
-  explain->add_option("graph", options.run.graph, "GraphDef, binary or text")->required()->type_name("GRAPH");
+  explain
+      ->add_option("graph", options.words,
+                   "GraphDef, binary or text; after the word `memory`: what the run would need of each device's memory")
+      ->required()
+      ->expected(1, 2)
+      ->type_name("[memory] GRAPH");
   AddList(*explain, "--feed", options.run.feeds, "NAME=VALUE",
           "As in `weir run`: the values give the shapes; repeatable")
       ->check(CLI::Validator(
@@ -127,11 +132,15 @@ void AddExplain(CLI::App& app, ExplainOptions& options, Command& chosen) {
       ->check(CLI::IsMember({"costsim", "whitepaper", "tf", "single"}))
       ->type_name("NAME");
   explain->add_flag("!--hard", options.soft, "A request that cannot be met is an error");
-  explain->add_subcommand("memory", "What such a run would need of each device's memory, from shapes alone")
-      ->fallthrough()
-      ->callback([&] { options.memory = true; });
-  explain->callback(
-      [&] { chosen = [&](const Console& console, Json& report) { return ExplainGraph(options, console, report); }; });
+  explain->callback([&] {
+    options.memory = options.words.size() == 2;
+    if (options.memory && options.words.front() != "memory") {
+      throw CLI::ValidationError("graph",
+                                 "wanted one graph, got '" + options.words[0] + "' and '" + options.words[1] + "'");
+    }
+    options.run.graph = options.words.back();
+    chosen = [&](const Console& console, Json& report) { return ExplainGraph(options, console, report); };
+  });
 }
 
 void AddCheck(CLI::App& app, CheckCommandOptions& options, Command& chosen) {

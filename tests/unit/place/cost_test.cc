@@ -461,7 +461,7 @@ TEST_F(CostTest, F303_ImpossibleColocationNamesBothNodes) {
   hard.allow_soft_placement = false;
   const auto refused = Explained(nodes, {"s"}, 2, hard);
   EXPECT_NE(
-      refused.status().message().find("Cannot colocate nodes {{colocation_node l}} and {{colocation_node s}} because "
+      refused.status().message().find("Cannot colocate nodes {{colocation_node s}} and {{colocation_node l}} because "
                                       "no device type supports both of those nodes and the other nodes colocated "
                                       "with them."),
       std::string::npos)
@@ -483,7 +483,7 @@ TEST_F(CostTest, IncompatibleRequestsOfColocatedNodesAreRefusedOrDropped) {
   hard.allow_soft_placement = false;
   const auto refused = Explained(nodes("/device:CPU:0"), {"b"}, 2, hard);
   EXPECT_NE(
-      refused.status().message().find("Cannot colocate nodes {{colocation_node a}} and {{colocation_node b}}: Cannot "
+      refused.status().message().find("Cannot colocate nodes {{colocation_node b}} and {{colocation_node a}}: Cannot "
                                       "merge devices with incompatible types"),
       std::string::npos)
       << refused.status().ToString();

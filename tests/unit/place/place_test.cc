@@ -128,7 +128,7 @@ TEST_F(PlaceTest, ColocatedNodesStayTogether) {
                              {"a", "Neg", {"x"}, kFloat, "/device:NPU:0"},
                              {"b", "Neg", {"a"}, {{"T", DType::kFloat}, {"_class", with_a}}, "/device:CPU:0"}},
                             "b", hard);
-  EXPECT_NE(failed.status().message().find("Cannot colocate nodes {{colocation_node a}} and {{colocation_node b}}"),
+  EXPECT_NE(failed.status().message().find("Cannot colocate nodes {{colocation_node b}} and {{colocation_node a}}"),
             std::string::npos)
       << failed.status().ToString();
 }
