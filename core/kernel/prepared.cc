@@ -102,9 +102,9 @@ Result<std::unique_ptr<PreparedKernel>> PreparedKernel::Make(const KernelEntry& 
                                                              std::span<const OperandSpec> outputs, weir_device* device,
                                                              uint64_t max_tiles) {
   const weir_kernel* record = entry.record;
-  const std::string name(node.name);
   if (!WEIR_HAS(record, prepare)) {
-    return Unimplemented("kernel {} of {} has no prepared form", Text(record->op), entry.file).WithNode(name);
+    return Unimplemented("kernel {} of {} has no prepared form", Text(record->op), entry.file)
+        .WithNode(std::string(node.name));
   }
   std::unique_ptr<PreparedKernel> kernel(new PreparedKernel);
   kernel->entry_ = &entry;
@@ -114,12 +114,12 @@ Result<std::unique_ptr<PreparedKernel>> PreparedKernel::Make(const KernelEntry& 
   Status status = CallPlugin(Called(entry, "prepare"), [&](weir_error* error) {
     return record->prepare(record->user, args.get(), &prepared, error);
   });
-  if (!status.ok()) return status.WithNode(name);
+  if (!status.ok()) return status.WithNode(std::string(node.name));
   kernel->owned_ = true;
   if (prepared.scratch_alignment == 0) prepared.scratch_alignment = kBufferAlignment;
   kernel->flags_ = record->flags | prepared.flags;
   status = CheckPrepared(prepared, inputs, outputs, max_tiles);
-  if (!status.ok()) return status.Prepend(Called(entry, "prepare")() + ": ").WithNode(name);
+  if (!status.ok()) return status.Prepend(Called(entry, "prepare")() + ": ").WithNode(std::string(node.name));
   return kernel;
 }
 
@@ -138,9 +138,9 @@ Status Supports(const KernelEntry& entry, const weir_node& node, std::span<const
 
 Result<weir_cost> Estimate(const KernelEntry& entry, const weir_node& node, std::span<const OperandSpec> inputs,
                            std::span<const OperandSpec> outputs, weir_device* device, const weir_profile* profile) {
-  const std::string name(node.name);
   if (!WEIR_HAS(entry.record, estimate)) {
-    return Unimplemented("kernel {} of {} estimates nothing", Text(entry.record->op), entry.file).WithNode(name);
+    return Unimplemented("kernel {} of {} estimates nothing", Text(entry.record->op), entry.file)
+        .WithNode(std::string(node.name));
   }
   const PrepArgs args(node, inputs, outputs, device);
   weir_cost cost{};
@@ -149,15 +149,15 @@ Result<weir_cost> Estimate(const KernelEntry& entry, const weir_node& node, std:
   const Status status = CallPlugin(Called(entry, "estimate"), [&](weir_error* error) {
     return entry.record->estimate(args.get(), profile, &cost, error);
   });
-  if (!status.ok()) return status.WithNode(name);
+  if (!status.ok()) return status.WithNode(std::string(node.name));
   bool known = false;
   for (const double figure : {cost.whole_ns, cost.flops, cost.bytes, cost.fixed_ns}) {
     if (figure < 0 || std::isinf(figure)) {
-      return Internal("{}: {} is no cost", Called(entry, "estimate")(), figure).WithNode(name);
+      return Internal("{}: {} is no cost", Called(entry, "estimate")(), figure).WithNode(std::string(node.name));
     }
     known = known || !std::isnan(figure);
   }
-  if (!known) return Internal("{}: nothing but NaN", Called(entry, "estimate")()).WithNode(name);
+  if (!known) return Internal("{}: nothing but NaN", Called(entry, "estimate")()).WithNode(std::string(node.name));
   return cost;
 }
 

@@ -28,6 +28,9 @@ Result<Builder::Operands> Builder::Gather() {
   Operands operands;
   operands.input_args = ArgOfOperand(signature->input_counts);
   operands.output_args = ArgOfOperand(signature->output_counts);
+  operands.inputs.reserve(node.inputs.size());
+  operands.input_specs.reserve(node.inputs.size());
+  operands.output_specs.reserve(node.types.size());
   for (const graph::Endpoint& input : node.inputs) {
     const int index = ValueAt(input);
     if (index < 0) return Fail(Internal("an input has no value"));

@@ -19,8 +19,8 @@ uint64_t RoundUp(uint64_t bytes) { return (bytes + kAlignment - 1) / kAlignment 
 /// A range in which values lie one after the other, each in the place of the one before.
 struct Block {
   uint64_t bytes = 0;
-  Lifetime life;  // from the first value's begin to the last one's end
-  std::vector<int> storages;
+  Lifetime life;    // from the first value's begin to the last one's end
+  int storage = 0;  // of the first value
 };
 
 /// Free ranges of an unbounded address space, each with the tasks that may still use it; the high-water mark is what
@@ -207,7 +207,7 @@ class Layout {
         order_(plan),
         lives_(FindLifetimes(shape.loops, plan, order_)),
         block_of_(plan.storages.size(), -1),
-        taken_(plan.storages.size(), false) {}
+        next_(plan.storages.size(), -1) {}
 
   void Run() {
     MakeBlocks();
@@ -216,20 +216,23 @@ class Layout {
     plan_.live_bytes.assign(spaces, 0);
     std::vector<std::vector<size_t>> of_space(spaces);
     for (size_t b = 0; b < blocks_.size(); ++b) {
-      of_space[static_cast<size_t>(At(blocks_[b].storages[0]).space + 1)].push_back(b);
+      of_space[static_cast<size_t>(At(blocks_[b].storage).space + 1)].push_back(b);
     }
     for (size_t s = 0; s < spaces; ++s) {
       plan_.live_bytes[s] = MostLive(of_space[s]);
       const std::vector<uint64_t> offsets =
           Placer(blocks_, of_space[s], order_).Run(plan_.live_bytes[s], &plan_.arena_bytes[s]);
       for (size_t i = 0; i < offsets.size(); ++i) {
-        for (const int storage : blocks_[of_space[s][i]].storages) At(storage).offset = offsets[i];
+        for (int storage = blocks_[of_space[s][i]].storage; storage >= 0; storage = Next(storage)) {
+          At(storage).offset = offsets[i];
+        }
       }
     }
   }
 
  private:
   Storage& At(int storage) { return plan_.storages[static_cast<size_t>(storage)]; }
+  int Next(int storage) const { return next_[static_cast<size_t>(storage)]; }
   const Lifetime& LifeOf(int storage) const { return lives_[static_cast<size_t>(storage)]; }
   bool InArena(int storage) {
     return storage >= 0 && At(storage).home == Storage::Home::kArena && At(storage).bytes > 0;
@@ -250,7 +253,7 @@ class Layout {
       int& block = block_of_[static_cast<size_t>(storage)];
       if (block >= 0) continue;
       block = static_cast<int>(blocks_.size());
-      blocks_.push_back({RoundUp(At(storage).bytes), LifeOf(storage), {storage}});
+      blocks_.push_back({RoundUp(At(storage).bytes), LifeOf(storage), storage});
     }
   }
 
@@ -259,7 +262,7 @@ class Layout {
   bool TryShare(const MayShare& share, int to) {
     const int from = StorageOf(plan_, share.input_slot);
     if (StorageOf(plan_, share.output_slot) != to || from == to || !InArena(from)) return false;
-    if (taken_[static_cast<size_t>(from)] || block_of_[static_cast<size_t>(from)] < 0) return false;
+    if (Next(from) >= 0 || block_of_[static_cast<size_t>(from)] < 0) return false;
     Block& block = blocks_[static_cast<size_t>(block_of_[static_cast<size_t>(from)])];
     const Lifetime& life = LifeOf(from);
     if (life.last != share.instruction || life.endless || block.bytes < At(to).bytes) return false;
@@ -268,9 +271,8 @@ class Layout {
     for (uint32_t s = instruction.first_slot; s < instruction.first_slot + instruction.inputs; ++s) {
       if (StorageOf(plan_, s) == from && plan_.slots[s].value != plan_.slots[share.input_slot].value) return false;
     }
-    taken_[static_cast<size_t>(from)] = true;
+    next_[static_cast<size_t>(from)] = to;
     block_of_[static_cast<size_t>(to)] = block_of_[static_cast<size_t>(from)];
-    block.storages.push_back(to);
     block.life.last = LifeOf(to).last;
     block.life.ends = LifeOf(to).ends;
     block.life.endless = LifeOf(to).endless;
@@ -282,12 +284,11 @@ class Layout {
   uint64_t MostLive(const std::vector<size_t>& blocks) {
     std::vector<int64_t> change(plan_.instructions.size() + 1, 0);
     for (const size_t b : blocks) {
-      const std::vector<int>& storages = blocks_[b].storages;
-      for (size_t i = 0; i < storages.size(); ++i) {
-        const bool handed_on = i + 1 < storages.size();
-        const int64_t end = handed_on ? LifeOf(storages[i + 1]).first : LifeOf(storages[i]).last + 1;
-        change[static_cast<size_t>(LifeOf(storages[i]).first)] += static_cast<int64_t>(RoundUp(At(storages[i]).bytes));
-        change[static_cast<size_t>(end)] -= static_cast<int64_t>(RoundUp(At(storages[i]).bytes));
+      for (int storage = blocks_[b].storage; storage >= 0; storage = Next(storage)) {
+        const int next = Next(storage);
+        const int64_t end = next >= 0 ? LifeOf(next).first : LifeOf(storage).last + 1;
+        change[static_cast<size_t>(LifeOf(storage).first)] += static_cast<int64_t>(RoundUp(At(storage).bytes));
+        change[static_cast<size_t>(end)] -= static_cast<int64_t>(RoundUp(At(storage).bytes));
       }
     }
     int64_t live = 0, most = 0;
@@ -300,7 +301,7 @@ class Layout {
   const TaskOrder order_;
   const std::vector<Lifetime> lives_;
   std::vector<int> block_of_;  // by storage
-  std::vector<bool> taken_;    // by storage: another one lies in its place from its last use on
+  std::vector<int> next_;      // by storage: the one that lies in its place from its last use on; -1 = none
   std::vector<Block> blocks_;
 };
 

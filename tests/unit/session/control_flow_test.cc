@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/session/session.h"
@@ -137,6 +138,22 @@ Nodes Fibonacci(DType dtype = DType::kInt32) {
           {"i_out", "Exit", {"i_s"}, kInt},
           {"a_out", "Exit", {"a_s"}, type},
           {"b_out", "Exit", {"b_s"}, type}};
+}
+
+TEST(ControlFlow, LargeLoopVariablesChangePlaces) {
+  const auto all = [](float value) { return Tensor::Vector<float>(std::vector<float>(1000, value)); };
+  Nodes nodes = Fibonacci(DType::kFloat);
+  nodes.push_back({"later", "Sub", {"b_out", "a_out"}, kFloat});
+  float a = 1, b = 2;
+  for (int n = 0; n < 6; ++n) {
+    const auto got = RunNodes(nodes, {{"n:0", Tensor::Scalar<int32_t>(n)}, {"x:0", all(1)}, {"y:0", all(2)}},
+                              {"a_out:0", "b_out:0", "later:0"});
+    ASSERT_TRUE(got.ok()) << got.status().ToString();
+    EXPECT_TRUE((*got)[0].SameBits(all(a))) << n;
+    EXPECT_TRUE((*got)[1].SameBits(all(b))) << n;
+    EXPECT_TRUE((*got)[2].SameBits(all(b - a))) << n;
+    b += std::exchange(a, b);
+  }
 }
 
 TEST(ControlFlow, LoopCarriesItsVariablesAtOnce) {
