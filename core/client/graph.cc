@@ -174,6 +174,11 @@ void Output::SetShape(const PartialShape& shape) const {
   if (exists()) (void)graph_->Fail(graph_->definition().RefineShape(endpoint_, shape));
 }
 
+Result<std::vector<int64_t>> AsList(const PartialShape& shape) {
+  if (!shape.has_rank()) return InvalidArgument("as_list() is not defined on an unknown TensorShape.");
+  return std::vector<int64_t>(shape.dims().begin(), shape.dims().end());
+}
+
 std::string Output::ToString() const {
   if (!exists()) return "None";
   const PartialShape known = shape();
