@@ -255,8 +255,7 @@ Status NodeCall::Refusal(const Status& inferred, const std::vector<const kernel:
                          op::AttrView attrs, const std::vector<Tensor>& inputs, std::span<const DType> output_types) {
   if (entries.empty() || entries[0]->record->prepare == nullptr) return inferred;
   const std::vector<PartialShape> any(output_types.size(), PartialShape(Shape()));
-  Recipe recipe;
-  recipe.entry = entries[0];
+  Recipe recipe{entries[0], entries[0], {}, {}, {}, {}};
   const Status said = Prepare(attrs, inputs, output_types, any, recipe);
   return said.code() == Code::kInvalidArgument ? said : inferred;
 }
