@@ -95,7 +95,10 @@ Result<std::vector<Tensor>> NodeCall::Run(std::vector<Tensor> inputs, const Step
 Result<std::vector<PartialShape>> NodeCall::Infer(const std::vector<Tensor>& inputs, RunStreams* streams,
                                                   std::vector<bool>* asked) {
   std::vector<PartialShape> shapes;
-  for (const Tensor& input : inputs) shapes.emplace_back(input.shape());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const bool handle = spec_.node->signature().inputs[i] == DType::kResource;  // comes as the variable's value
+    shapes.emplace_back(handle ? Shape() : inputs[i].shape());
+  }
   std::vector<Tensor> on_host(inputs.size());
   return graph::InferShapes(*spec_.graph, *spec_.node, shapes, [&](int i) -> const Tensor* {
     const Tensor& input = inputs[static_cast<size_t>(i)];
