@@ -12,6 +12,8 @@ void AddCheckpoint(kernel::BuiltinRegistry& kernels);
 void AddSummaries(kernel::BuiltinRegistry& kernels);
 /// StringJoin, StaticRegexFullMatch.
 void AddStrings(kernel::BuiltinRegistry& kernels);
+/// Print, PrintV2, StringFormat.
+void AddPrints(kernel::BuiltinRegistry& kernels);
 /// Assert.
 void AddChecks(kernel::BuiltinRegistry& kernels);
 

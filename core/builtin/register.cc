@@ -8,6 +8,7 @@ void AddAll(kernel::BuiltinRegistry& kernels) {
   AddCheckpoint(kernels);
   AddSummaries(kernels);
   AddStrings(kernels);
+  AddPrints(kernels);
   AddChecks(kernels);
 }
 

@@ -128,11 +128,27 @@ op::AttrList DeduceAttrs(const op::OpDef& def, const OperationSpec& spec) {
   return attrs;
 }
 
+/// A type that the attribute does not allow; `parameter` is what the user gave it for.
+Status CheckAllowed(const op::OpDef& def, const std::string& attr, const std::string& parameter, DType type) {
+  const op::AttrDef* const known = def.FindAttr(attr);
+  if (known == nullptr || known->type != "type" || Contains(known->allowed_types, type)) return Status();
+  std::string allowed;
+  for (uint32_t i = 1; i < 64; ++i) {
+    if (!Contains(known->allowed_types, static_cast<DType>(i))) continue;
+    allowed += (allowed.empty() ? "" : ", ") + NumpyName(static_cast<DType>(i));
+  }
+  return InvalidArgument("Value passed to parameter '{}' has DataType {} not in list of allowed values: {}", parameter,
+                         NumpyName(type), allowed);
+}
+
 /// Inputs whose types the definition does not allow together, in the words of TensorFlow's Python client.
 Status CheckInputTypes(const op::OpDef& def, const OperationSpec& spec) {
   std::map<std::string, std::pair<DType, std::string>> seen;  // type attribute -> type and the argument that has it
   const std::vector<size_t> counts = CountsOf(def, spec);
   size_t next = 0;
+  for (const auto& [name, value] : spec.attrs) {
+    if (const DType* const type = value.get<DType>()) WEIR_TRY(CheckAllowed(def, name, name, *type));
+  }
   for (size_t i = 0; i < counts.size(); ++i) {
     const op::ArgDef& arg = def.inputs[i];
     for (const size_t end = next + counts[i]; next < end && next < spec.inputs.size(); ++next) {
@@ -142,6 +158,7 @@ Status CheckInputTypes(const op::OpDef& def, const OperationSpec& spec) {
                                def.name, NumpyName(dtype), NumpyName(BaseType(arg.dtype)));
       }
       if (arg.type_attr.empty()) continue;
+      WEIR_TRY(CheckAllowed(def, arg.type_attr, arg.name, dtype));
       const auto [first, fresh] = seen.emplace(arg.type_attr, std::pair(dtype, arg.name));
       if (!fresh && first->second.first != dtype) {
         return InvalidArgument("Input '{}' of '{}' Op has type {} that does not match type {} of argument '{}'.",
@@ -172,6 +189,11 @@ PartialShape Output::shape() const { return exists() ? graph_->definition().Shap
 
 void Output::SetShape(const PartialShape& shape) const {
   if (exists()) (void)graph_->Fail(graph_->definition().RefineShape(endpoint_, shape));
+}
+
+Result<std::vector<int64_t>> AsList(const PartialShape& shape) {
+  if (!shape.has_rank()) return InvalidArgument("as_list() is not defined on an unknown TensorShape.");
+  return std::vector<int64_t>(shape.dims().begin(), shape.dims().end());
 }
 
 std::string Output::ToString() const {

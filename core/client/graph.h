@@ -342,6 +342,10 @@ class DeviceScope {
   Graph& graph_;
 };
 
+/// The extents of a static shape, -1 for those that are unknown. InvalidArgument without a rank: "as_list() is not
+/// defined on an unknown TensorShape."
+Result<std::vector<int64_t>> AsList(const PartialShape& shape);
+
 /// `file:line` with the file's base name and folder, as it appears in errors.
 std::string Format(const std::source_location& where);
 

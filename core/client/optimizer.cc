@@ -1,7 +1,10 @@
 #include "core/client/optimizer.h"
 
+#include "core/client/array_ops.h"
+#include "core/client/math_ops.h"
 #include "core/client/ops.h"
 #include "core/client/scopes.h"
+#include "core/client/state_ops.h"
 
 namespace weir {
 namespace {
@@ -112,6 +115,17 @@ Result<Operation> Optimizer::ApplySparse(const Variable& variable, const Gradien
       .WithNode(OpName(variable), variable.op().node().origin());
 }
 
+Gradient Optimizer::WithoutRepeats(const Gradient& gradient) {
+  const Operation unique = BuildOp("Unique", {gradient.indices});
+  const Output shape = BuildOp("Shape", {unique.output(0)}).output(0);
+  const Output count =
+      BuildOp("StridedSlice", {shape, {0}, {1}, {1}}, {{"shrink_axis_mask", 1}}, "strided_slice").output(0);
+  Gradient sums = gradient;
+  sums.values = BuildOp("UnsortedSegmentSum", {gradient.values, unique.output(1), count}).output(0);
+  sums.indices = unique.output(0);
+  return sums;
+}
+
 Variable Optimizer::ZerosSlot(const Variable& variable, std::string_view slot, std::string_view name) {
   const auto key = std::pair(OpName(variable), std::string(slot));
   if (const auto found = slots_.find(key); found != slots_.end()) return found->second;
@@ -178,6 +192,14 @@ Operation MomentumOptimizer::ApplyDense(const Variable& variable, const Output& 
                  {{"use_nesterov", use_nesterov_}});
 }
 
+Result<Operation> MomentumOptimizer::ApplySparse(const Variable& variable, const Gradient& gradient) {
+  const Gradient rows = WithoutRepeats(gradient);
+  return BuildOp(
+      variable.is_resource() ? "ResourceSparseApplyMomentum" : "SparseApplyMomentum",
+      {variable.handle(), GetSlot(variable, "momentum").handle(), rate_, rows.values, rows.indices, momentum_value_},
+      {{"use_nesterov", use_nesterov_}});
+}
+
 void AdamOptimizer::CreateSlots(const std::vector<Variable>& variables) {
   if (!beta1_power_.exists()) {
     const NameScope root("", *variables[0].graph());
@@ -203,6 +225,33 @@ Operation AdamOptimizer::ApplyDense(const Variable& variable, const Output& grad
       resource ? "ResourceApplyAdam" : "ApplyAdam",
       {variable.handle(), GetSlot(variable, "m").handle(), GetSlot(variable, "v").handle(), beta1_power_.value(),
        beta2_power_.value(), rate_, beta1_value_, beta2_value_, epsilon_value_, gradient});
+}
+
+namespace {
+
+/// `slot` decays as a whole; `change` is added to some of its rows after that. The slot's new value.
+Output Decayed(const Variable& slot, const Output& decay, const Output& rows, const Output& change) {
+  const Output whole = slot.Assign(slot.value() * decay);
+  const ControlDependencies after({whole.op()}, *slot.graph());
+  return ScatterAdd(slot, rows, change);
+}
+
+}  // namespace
+
+/// As TensorFlow's: both moments decay everywhere, and every row moves by its own, not only those with a gradient.
+Result<Operation> AdamOptimizer::ApplySparse(const Variable& variable, const Gradient& gradient) {
+  const Gradient rows = WithoutRepeats(gradient);
+  const Output scaled = rate_ * Sqrt(1.0 - beta2_power_.value());
+  const Output rate = scaled / (1.0 - beta1_power_.value());
+  const Output change = rows.values * (1.0 - beta1_value_);
+  const Output m = Decayed(GetSlot(variable, "m"), beta1_value_, rows.indices, change);
+  const Output squares = rows.values * rows.values;
+  const Output square_change = squares * (1.0 - beta2_value_);
+  const Output v = Decayed(GetSlot(variable, "v"), beta2_value_, rows.indices, square_change);
+  const Output root = Sqrt(v);
+  const Output step = rate * m;
+  const Output update = variable.AssignSub(step / (root + epsilon_value_));
+  return Group({update, m, v});
 }
 
 std::vector<Operation> AdamOptimizer::Finish(const std::vector<Operation>& updates) {

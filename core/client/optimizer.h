@@ -62,6 +62,8 @@ class Optimizer {
   /// Operations after all updates.
   virtual std::vector<Operation> Finish(const std::vector<Operation>& updates) { return updates; }
 
+  /// The gradient with the rows of each index summed, so that no index repeats.
+  static Gradient WithoutRepeats(const Gradient& gradient);
   /// `v/Name` (`v/Name_1` …): zeros like the variable, not trainable, under `slot`.
   Variable ZerosSlot(const Variable& variable, std::string_view slot, std::string_view name);
   Variable ScalarVariable(std::string_view name, double initial, DType dtype);
@@ -105,6 +107,7 @@ class MomentumOptimizer : public Optimizer {
   void CreateSlots(const std::vector<Variable>& variables) override;
   void Prepare(Graph& graph, DType dtype) override;
   Operation ApplyDense(const Variable& variable, const Output& gradient) override;
+  Result<Operation> ApplySparse(const Variable& variable, const Gradient& gradient) override;
 
  private:
   double learning_rate_, momentum_;
@@ -124,6 +127,7 @@ class AdamOptimizer : public Optimizer {
   void CreateSlots(const std::vector<Variable>& variables) override;
   void Prepare(Graph& graph, DType dtype) override;
   Operation ApplyDense(const Variable& variable, const Output& gradient) override;
+  Result<Operation> ApplySparse(const Variable& variable, const Gradient& gradient) override;
   std::vector<Operation> Finish(const std::vector<Operation>& updates) override;
 
  private:

@@ -63,15 +63,16 @@ Result<Tensor> ReadPart(const io::BundleReader& reader, const std::string& key, 
   return reader.ReadSlice(key, slice);
 }
 
-/// TensorFlow's words around an error of restoring.
-Status Explain(const Status& status) {
-  const bool missing = status.message().find("not found in checkpoint") != std::string::npos;
-  const bool mismatch = status.message().find("shapes of both tensors") != std::string::npos;
-  if (!missing && !mismatch) return status;
+/// TensorFlow's words around an error of restoring from `path`.
+Status Explain(const Status& status, const std::string& path) {
+  const bool missing = status.code() == Code::kNotFound;
+  if (missing && status.message().find("not found in checkpoint") == std::string::npos) {
+    return status.Prepend(fmt::format("The passed save_path is not a valid checkpoint: {}\n\n", path));
+  }
+  if (!missing && status.code() != Code::kInvalidArgument) return status;
   return status.Prepend(
       fmt::format("Restoring from checkpoint failed. This is most likely due to a {} the checkpoint. Please ensure "
-                  "that you have not "
-                  "altered the graph expected based on the checkpoint. Original error:\n\n",
+                  "that you have not altered the graph expected based on the checkpoint. Original error:\n\n",
                   missing ? "Variable name or other graph key that is missing from"
                           : "mismatch between the current graph and the graph from"));
 }
@@ -317,9 +318,9 @@ Status Saver::CheckShapes(const std::string& path) const {
 Status Saver::Restore(Session& session, const std::string& path) {
   WEIR_TRY(graph_->status());
   if (path.empty()) return InvalidArgument("Can't load save_path when it is None.");
-  if (Status shapes = CheckShapes(path); !shapes.ok()) return Explain(shapes);
+  if (Status shapes = CheckShapes(path); !shapes.ok()) return Explain(shapes, path);
   const Status status = session.Run(nodes_.restore_op, {{nodes_.filename_tensor, path}}).status();
-  return status.ok() ? status : Explain(status);
+  return status.ok() ? status : Explain(status, path);
 }
 
 Result<io::RestoreReport> Saver::RestorePartial(Session& session, const std::string& path) {

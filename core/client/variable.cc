@@ -308,28 +308,27 @@ Output Variable::IsInitialized(std::string_view name, std::source_location where
   return BuildOp(is_resource_ ? "VarIsInitializedOp" : "IsVariableInitialized", {handle_}, {}, name, where).output(0);
 }
 
-Output Variable::Assign(const Operand& value, std::source_location where) const {
-  if (!is_resource_) return BuildOp("Assign", {handle_, value}, {}, "Assign", where).output(0);
-  const Operation assign =
-      BuildOp("AssignVariableOp", {handle_, value}, {{"dtype", dtype_}}, "AssignVariableOp", where);
-  const ControlDependencies after({assign}, *graph());
+Output Variable::ReadAfter(const Operation& change, std::source_location where) const {
+  const ControlDependencies after({change}, *graph());
   return BuildOp("ReadVariableOp", {handle_}, {{"dtype", dtype_}}, "ReadVariableOp", where).output(0);
+}
+
+Output Variable::Change(const std::string& op, const Operand& value, std::source_location where) const {
+  if (!is_resource_) return BuildOp(op, {handle_, value}, {}, op, where).output(0);
+  const std::string handled = op + "VariableOp";
+  return ReadAfter(BuildOp(handled, {handle_, value}, {{"dtype", dtype_}}, handled, where), where);
+}
+
+Output Variable::Assign(const Operand& value, std::source_location where) const {
+  return Change("Assign", value, where);
 }
 
 Output Variable::AssignAdd(const Operand& value, std::source_location where) const {
-  if (!is_resource_) return BuildOp("AssignAdd", {handle_, value}, {}, "AssignAdd", where).output(0);
-  const Operation add =
-      BuildOp("AssignAddVariableOp", {handle_, value}, {{"dtype", dtype_}}, "AssignAddVariableOp", where);
-  const ControlDependencies after({add}, *graph());
-  return BuildOp("ReadVariableOp", {handle_}, {{"dtype", dtype_}}, "ReadVariableOp", where).output(0);
+  return Change("AssignAdd", value, where);
 }
 
 Output Variable::AssignSub(const Operand& value, std::source_location where) const {
-  if (!is_resource_) return BuildOp("AssignSub", {handle_, value}, {}, "AssignSub", where).output(0);
-  const Operation sub =
-      BuildOp("AssignSubVariableOp", {handle_, value}, {{"dtype", dtype_}}, "AssignSubVariableOp", where);
-  const ControlDependencies after({sub}, *graph());
-  return BuildOp("ReadVariableOp", {handle_}, {{"dtype", dtype_}}, "ReadVariableOp", where).output(0);
+  return Change("AssignSub", value, where);
 }
 
 std::string Variable::ToString() const {

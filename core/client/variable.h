@@ -111,11 +111,16 @@ class Variable {
   Output AssignAdd(const Operand& value, std::source_location where = std::source_location::current()) const;
   Output AssignSub(const Operand& value, std::source_location where = std::source_location::current()) const;
 
+  /// The value behind a handle once `change` has run.
+  Output ReadAfter(const Operation& change, std::source_location where = std::source_location::current()) const;
+
   /// `<tf.Variable 'w:0' shape=() dtype=float32_ref>`.
   std::string ToString() const;
 
  private:
   friend class VariableBuilder;
+  /// The op on a reference, or its form for handles.
+  Output Change(const std::string& op, const Operand& value, std::source_location where) const;
   Output handle_, value_, initial_value_;
   Operation initializer_;
   DType dtype_ = DType::kInvalid;

@@ -16,6 +16,7 @@
 #include "core/client/operand.h"                // IWYU pragma: export
 #include "core/client/ops.h"                    // IWYU pragma: export
 #include "core/client/optimizer.h"              // IWYU pragma: export
+#include "core/client/print_ops.h"              // IWYU pragma: export
 #include "core/client/progress.h"               // IWYU pragma: export
 #include "core/client/regularizers.h"           // IWYU pragma: export
 #include "core/client/replica_device_setter.h"  // IWYU pragma: export
@@ -23,6 +24,7 @@
 #include "core/client/scopes.h"                 // IWYU pragma: export
 #include "core/client/seed.h"                   // IWYU pragma: export
 #include "core/client/session.h"                // IWYU pragma: export
+#include "core/client/state_ops.h"              // IWYU pragma: export
 #include "core/client/summary.h"                // IWYU pragma: export
 #include "core/client/variable.h"               // IWYU pragma: export
 #include "core/client/variable_scope.h"         // IWYU pragma: export

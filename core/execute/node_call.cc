@@ -85,7 +85,7 @@ Result<std::vector<Tensor>> NodeCall::Run(std::vector<Tensor> inputs, const Step
     const bool strings =
         std::any_of(types.begin(), types.end(), is_string) ||
         std::any_of(inputs.begin(), inputs.end(), [](const Tensor& t) { return t.dtype() == DType::kString; });
-    if (strings) return RunStrings(inputs, step);
+    if (strings) return RunStrings(std::move(inputs), step);
     return RunKernels(spec_.kernels, spec_.node->attrs(), std::move(inputs), types, step);
   }();
   if (!outputs.ok()) return graph::AtNode(outputs.status(), *spec_.node);
@@ -95,7 +95,10 @@ Result<std::vector<Tensor>> NodeCall::Run(std::vector<Tensor> inputs, const Step
 Result<std::vector<PartialShape>> NodeCall::Infer(const std::vector<Tensor>& inputs, RunStreams* streams,
                                                   std::vector<bool>* asked) {
   std::vector<PartialShape> shapes;
-  for (const Tensor& input : inputs) shapes.emplace_back(input.shape());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const bool handle = spec_.node->signature().inputs[i] == DType::kResource;  // comes as the variable's value
+    shapes.emplace_back(handle ? Shape() : inputs[i].shape());
+  }
   std::vector<Tensor> on_host(inputs.size());
   return graph::InferShapes(*spec_.graph, *spec_.node, shapes, [&](int i) -> const Tensor* {
     const Tensor& input = inputs[static_cast<size_t>(i)];
@@ -139,7 +142,7 @@ Result<std::vector<Tensor>> NodeCall::RunBuiltin(std::vector<Tensor> inputs, Run
   }
   const auto types = spec_.node->output_types();
   kernel::BuiltinCall call{spec_.node->name(), spec_.node->attrs(), std::move(inputs),
-                           std::vector<Tensor>(types.size())};
+                           std::vector<Tensor>(types.size()), spec_.resources};
   WEIR_TRY((*spec_.builtin)(call));
   for (size_t i = 0; i < types.size(); ++i) {
     if (call.outputs[i].dtype() != BaseType(types[i])) {
@@ -150,7 +153,7 @@ Result<std::vector<Tensor>> NodeCall::RunBuiltin(std::vector<Tensor> inputs, Run
   return std::move(call.outputs);
 }
 
-Result<std::vector<Tensor>> NodeCall::RunStrings(const std::vector<Tensor>& inputs, const StepArgs& step) {
+Result<std::vector<Tensor>> NodeCall::RunStrings(std::vector<Tensor> inputs, const StepArgs& step) {
   if (!MovesElements(spec_.node->op().name)) {
     return Unimplemented("op {} has no kernel for strings", spec_.node->op().name);
   }
@@ -165,11 +168,18 @@ Result<std::vector<Tensor>> NodeCall::RunStrings(const std::vector<Tensor>& inpu
   const auto entries = spec_.registry->Find(view, spec_.device->info().platform);
   if (entries.empty()) return Unimplemented("op {} has no kernel for strings", spec_.node->op().name);
   std::vector<DType> types;
-  for (const DType t : spec_.node->output_types()) types.push_back(t == DType::kString ? DType::kInt64 : t);
-  WEIR_ASSIGN(std::vector<Tensor> outputs, RunKernels(entries, view, std::move(numbered), types, step));
+  for (const DType t : spec_.node->output_types()) {
+    const DType moved = BaseType(t) == DType::kString ? DType::kInt64 : BaseType(t);
+    types.push_back(IsRef(t) ? RefType(moved) : moved);
+  }
+  WEIR_ASSIGN(std::vector<Tensor> outputs, RunKernels(entries, view, numbered, types, step));
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (spec_.node->output_types()[i] != DType::kString) continue;
     WEIR_ASSIGN(outputs[i], ids.Decode(outputs[i]));
+  }
+  if (inputs[0].dtype() == DType::kString && Masked(entries[0]->record->variable_writes, 0)) {
+    WEIR_ASSIGN(Tensor changed, ids.Decode(numbered[0]));
+    std::ranges::move(changed.mutable_as<std::string>(), inputs[0].mutable_as<std::string>().begin());
   }
   return outputs;
 }
@@ -183,7 +193,9 @@ Result<std::vector<Tensor>> NodeCall::RunKernels(const std::vector<const kernel:
     }
   }
   std::vector<bool> asked(inputs.size(), false);
-  WEIR_ASSIGN(const std::vector<PartialShape> shapes, Infer(inputs, step.streams, &asked));
+  const Result<std::vector<PartialShape>> inferred = Infer(inputs, step.streams, &asked);
+  if (!inferred.ok()) return Refusal(inferred.status(), entries, attrs, inputs, output_types);
+  const std::vector<PartialShape>& shapes = *inferred;
   const bool known = std::all_of(shapes.begin(), shapes.end(), [](const PartialShape& s) { return s.fully_defined(); });
   Status last = Unimplemented("no kernel of op {} runs with these operands", spec_.node->op().name);
   for (const kernel::KernelEntry* entry : entries) {
@@ -240,6 +252,15 @@ void NodeCall::Keep(Recipe recipe, const std::vector<bool>& asked, const std::ve
   const std::lock_guard<std::mutex> lock(cache_->mutex);
   cache_->recipes.push_front(std::make_shared<const Recipe>(std::move(recipe)));
   if (cache_->recipes.size() > kCachedKernels) cache_->recipes.pop_back();
+}
+
+Status NodeCall::Refusal(const Status& inferred, const std::vector<const kernel::KernelEntry*>& entries,
+                         op::AttrView attrs, const std::vector<Tensor>& inputs, std::span<const DType> output_types) {
+  if (entries.empty() || entries[0]->record->prepare == nullptr) return inferred;
+  const std::vector<PartialShape> any(output_types.size(), PartialShape(Shape()));
+  Recipe recipe{entries[0], entries[0], {}, {}, {}, {}};
+  const Status said = Prepare(attrs, inputs, output_types, any, recipe);
+  return said.code() == Code::kInvalidArgument ? said : inferred;
 }
 
 Status NodeCall::Prepare(op::AttrView attrs, const std::vector<Tensor>& inputs, std::span<const DType> output_types,

@@ -48,7 +48,7 @@ class NodeCall {
   struct Cache;
   Result<std::vector<Tensor>> RunUniversal(const std::vector<Tensor>& inputs, RunStreams* streams);
   Result<std::vector<Tensor>> RunBuiltin(std::vector<Tensor> inputs, RunStreams* streams);
-  Result<std::vector<Tensor>> RunStrings(const std::vector<Tensor>& inputs, const StepArgs& step);
+  Result<std::vector<Tensor>> RunStrings(std::vector<Tensor> inputs, const StepArgs& step);
   Result<std::vector<Tensor>> RunKernels(const std::vector<const kernel::KernelEntry*>& entries, op::AttrView attrs,
                                          std::vector<Tensor> inputs, std::span<const DType> output_types,
                                          const StepArgs& step);
@@ -60,6 +60,10 @@ class NodeCall {
   /// For later calls, unless what steers the kernel is too large to compare; `asked` are the inputs whose values shape
   /// inference looked at.
   void Keep(Recipe recipe, const std::vector<bool>& asked, const std::vector<Tensor>& inputs);
+  /// What is wrong with operands that the shape function refuses: the kernel's words, which are TensorFlow's at run
+  /// time, where it has some.
+  Status Refusal(const Status& inferred, const std::vector<const kernel::KernelEntry*>& entries, op::AttrView attrs,
+                 const std::vector<Tensor>& inputs, std::span<const DType> output_types);
   Status Launch(const kernel::PreparedKernel& kernel, const std::vector<weir_reg>& regs, device::Stream* stream);
   /// Binds recipe.entry to these operands. Unimplemented: another kernel has to.
   Status Prepare(op::AttrView attrs, const std::vector<Tensor>& inputs, std::span<const DType> output_types,

@@ -5,11 +5,37 @@
 namespace weir::execute {
 
 bool MovesElements(std::string_view op) {
-  static constexpr std::string_view kOps[] = {
-      "BroadcastTo", "Concat",    "ConcatV2", "DynamicStitch", "Equal",    "Fill",   "Gather",
-      "GatherV2",    "ListDiff",  "NotEqual", "OneHot",        "Pack",     "Pad",    "ResourceGather",
-      "ReverseV2",   "Select",    "SelectV2", "Slice",         "Split",    "SplitV", "StridedSlice",
-      "Tile",        "Transpose", "Unique",   "Unpack",        "ZerosLike"};
+  static constexpr std::string_view kOps[] = {"BroadcastTo",
+                                              "Concat",
+                                              "ConcatV2",
+                                              "DynamicStitch",
+                                              "Equal",
+                                              "Fill",
+                                              "Gather",
+                                              "GatherNd",
+                                              "GatherV2",
+                                              "ListDiff",
+                                              "NotEqual",
+                                              "OneHot",
+                                              "Pack",
+                                              "Pad",
+                                              "ResourceGather",
+                                              "ResourceScatterNdUpdate",
+                                              "ResourceScatterUpdate",
+                                              "ReverseV2",
+                                              "ScatterNdUpdate",
+                                              "ScatterUpdate",
+                                              "Select",
+                                              "SelectV2",
+                                              "Slice",
+                                              "Split",
+                                              "SplitV",
+                                              "StridedSlice",
+                                              "Tile",
+                                              "Transpose",
+                                              "Unique",
+                                              "Unpack",
+                                              "ZerosLike"};
   return std::binary_search(std::begin(kOps), std::end(kOps), op);
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/base/status.h"
+#include "core/kernel/node_resources.h"
 #include "core/kernel/resource.h"
 #include "core/op/attrs.h"
 #include "core/tensor/tensor.h"
@@ -20,7 +21,8 @@ struct BuiltinCall {
   std::string_view node_name;
   op::AttrView attrs;
   std::vector<Tensor> inputs;
-  std::vector<Tensor> outputs;  // sized to the node's outputs, to be filled
+  std::vector<Tensor> outputs;         // sized to the node's outputs, to be filled
+  NodeResources* resources = nullptr;  // what the node keeps from call to call; null = nothing
 };
 
 /// Errors are completed with the node by the caller. Called concurrently from several steps. Deterministic unless the

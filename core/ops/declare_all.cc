@@ -19,9 +19,11 @@ void DeclareAll(op::OpRegistry& ops) {
   DeclareConcat(ops);
   DeclareSlice(ops);
   DeclareGather(ops);
+  DeclareScatter(ops);
   DeclareTrain(ops);
   DeclareFiles(ops);
   DeclareSummary(ops);
+  DeclarePrint(ops);
   DeclareCheck(ops);
 }
 

@@ -1,4 +1,4 @@
-// Variables, by reference and by handle: making, reading and assigning them, and adding to some of their rows.
+// Variables, by reference and by handle: making, reading and assigning them, and counting with them.
 #include "core/op/grad_context.h"
 #include "core/op/shape_context.h"
 #include "core/ops/families.h"
@@ -64,23 +64,17 @@ Status HandleShapeVector(ShapeContext& c) {
   return Status();
 }
 
-/// updates: one row of the variable per index, or a scalar for all of them.
-Status CheckScatter(const PartialShape& variable, const PartialShape& indices, const PartialShape& updates) {
-  if (variable.rank() == 0) return InvalidArgument("params must be at least 1-D, got shape []");
-  if (updates.rank() == 0) return Status();
-  WEIR_ASSIGN(const PartialShape wanted, Join(indices, Span(variable, 1)));
-  return updates.Merge(wanted).status();
-}
-
-Status ScatterShape(ShapeContext& c) {
-  WEIR_TRY(CheckScatter(c.input(0), c.input(1), c.input(2)));
-  c.set_output(0, c.input(0));
+Status ScalarRef(ShapeContext& c) {
+  WEIR_ASSIGN(PartialShape shape, c.WithRank(0, 0));
+  c.set_output(0, std::move(shape));
   return Status();
 }
 
-Status ResourceScatterShape(ShapeContext& c) {
+Status ScalarHandle(ShapeContext& c) {
   WEIR_TRY(c.WithRank(0, 0).status());
-  return CheckScatter(c.resource_shape(0), c.input(1), c.input(2));
+  WEIR_ASSIGN(PartialShape shape, ToRank(c.resource_shape(0), 0));
+  c.set_output(0, std::move(shape));
+  return Status();
 }
 
 Result<std::vector<Grad>> ReadGradient(GradContext& g) { return std::vector<Grad>{g.DyAsIs(0)}; }
@@ -194,34 +188,24 @@ void DeclareAssignments(OpRegistry& ops) {
   HandleAssign(ops, "AssignSubVariableOp", RunBy::kPlugin).Doc("Subtracts `value` from the variable.");
 }
 
-OpBuilder RefScatter(OpRegistry& ops, std::string_view name) {
-  return State(ops, name, RunBy::kPlugin)
+void DeclareCounters(OpRegistry& ops) {
+  State(ops, "CountUpTo", RunBy::kPlugin)
       .In("ref: Ref(T)")
-      .In("indices: Tindices")
-      .In("updates: T")
-      .Out("output_ref: Ref(T)")
-      .Attr(kNumberT)
-      .Attr("Tindices: {int32, int64}")
-      .Attr("use_locking: bool = false")
-      .Shape(ScatterShape)
-      .NoGradient(kUpdate);
-}
-
-void DeclareScatters(OpRegistry& ops) {
-  RefScatter(ops, "ScatterAdd")
-      .Doc("Adds row i of `updates` to row indices[i] of the variable; indices that repeat add up.");
-  RefScatter(ops, "ScatterSub")
-      .Doc("Subtracts row i of `updates` from row indices[i] of the variable; indices that repeat add up.");
-  State(ops, "ResourceScatterAdd", RunBy::kPlugin)
+      .Out("output: T")
+      .Attr("limit: int")
+      .Attr("T: {int32, int64}")
+      .Shape(ScalarRef)
+      .NoGradient(kDiscrete)
+      .Doc("The scalar variable's value, which then grows by one; OutOfRange once it has reached `limit`.");
+  State(ops, "ResourceCountUpTo", RunBy::kPlugin)
       .In("resource: resource")
-      .In("indices: Tindices")
-      .In("updates: dtype")
-      .Attr("dtype: numbertype")
-      .Attr("Tindices: {int32, int64}")
+      .Out("output: T")
+      .Attr("limit: int")
+      .Attr("T: {int32, int64}")
       .Stateful()
-      .Shape(ResourceScatterShape)
-      .NoGradient(kUpdate)
-      .Doc("Adds row i of `updates` to row indices[i] of the variable behind the handle; indices that repeat add up.");
+      .Shape(ScalarHandle)
+      .NoGradient(kDiscrete)
+      .Doc("The value of the scalar variable behind the handle, which then grows by one; OutOfRange at `limit`.");
 }
 
 }  // namespace
@@ -229,7 +213,7 @@ void DeclareScatters(OpRegistry& ops) {
 void DeclareState(OpRegistry& ops) {
   DeclareVariables(ops);
   DeclareAssignments(ops);
-  DeclareScatters(ops);
+  DeclareCounters(ops);
 }
 
 }  // namespace weir::ops

@@ -1,8 +1,10 @@
-// Optimiser steps on dense gradients, for reference variables and for resource variables.
+// Optimiser steps, for reference variables and for resource variables, by gradients of the whole or of some rows.
+#include <algorithm>
 #include <initializer_list>
 
 #include "core/op/shape_context.h"
 #include "core/ops/families.h"
+#include "core/ops/shape_algebra.h"
 #include "core/ops/type_lists.h"
 
 namespace weir::ops {
@@ -19,15 +21,27 @@ enum class Holder { kRef, kResource };
 /// One step: the variable and its slots first, then numbers in the order of the kernel.
 struct Step {
   std::initializer_list<const char*> held;     // updated in place
-  std::initializer_list<const char*> numbers;  // scalars, but for `gradient`
+  std::initializer_list<const char*> numbers;  // scalars, but for `gradient` and "indices"
   const char* gradient;
   bool nesterov;
 };
 
 constexpr Step kGradientDescent = {{"var"}, {"alpha", "delta"}, "delta", false};
 constexpr Step kMomentum = {{"var", "accum"}, {"lr", "grad", "momentum"}, "grad", true};
+constexpr Step kSparseMomentum = {{"var", "accum"}, {"lr", "grad", "indices", "momentum"}, "grad", true};
 constexpr Step kAdam = {
     {"var", "m", "v"}, {"beta1_power", "beta2_power", "lr", "beta1", "beta2", "epsilon", "grad"}, "grad", true};
+
+constexpr std::string_view kIndices = "indices";
+
+bool IsSparse(const Step& step) { return std::ranges::find(step.numbers, kIndices) != step.numbers.end(); }
+
+/// A gradient of rows: one for each element of the vector `indices`.
+Status CheckRows(const PartialShape& variable, const PartialShape& gradient, const PartialShape& indices) {
+  WEIR_ASSIGN(const PartialShape vector, ToRank(indices, 1));
+  WEIR_ASSIGN(const PartialShape wanted, Join(vector, Span(variable, 1)));
+  return gradient.Merge(wanted).status();
+}
 
 /// Variable, slots and gradient have one shape, which is that of the output reference; the other inputs are scalars.
 ShapeFn StepShape(const Step& step, Holder holder) {
@@ -39,7 +53,11 @@ ShapeFn StepShape(const Step& step, Holder holder) {
       WEIR_ASSIGN(shape, shape.Merge(holder == Holder::kResource ? c.resource_shape(i) : c.input(i)));
     }
     for (std::string_view number : step.numbers) {
-      if (number == step.gradient) {
+      if (number == step.gradient && IsSparse(step)) {
+        WEIR_TRY(CheckRows(shape, c.input(i), c.input(i + 1)));
+      } else if (number == kIndices) {
+        // told with the gradient, which stands before them
+      } else if (number == step.gradient) {
         WEIR_ASSIGN(shape, shape.Merge(c.input(i)));
       } else {
         WEIR_TRY(c.WithRank(i, 0).status());
@@ -56,9 +74,12 @@ void DeclareStep(OpRegistry& ops, std::string_view name, const Step& step, Holde
   for (std::string_view held : step.held) {
     declared.In(fmt::format("{}: {}", held, holder == Holder::kRef ? "Ref(T)" : "resource"));
   }
-  for (std::string_view number : step.numbers) declared.In(fmt::format("{}: T", number));
+  for (std::string_view number : step.numbers) {
+    declared.In(fmt::format("{}: {}", number, number == kIndices ? "Tindices" : "T"));
+  }
   if (holder == Holder::kRef) declared.Out("out: Ref(T)");
   declared.Attr(kNumberT).Attr("use_locking: bool = false");
+  if (IsSparse(step)) declared.Attr("Tindices: {int32, int64}");
   if (step.nesterov) declared.Attr("use_nesterov: bool = false");
   if (holder == Holder::kResource) declared.Stateful();
   declared.Doc(doc).Shape(StepShape(step, holder)).NoGradient("a step changes variables; it is not a function of them");
@@ -79,6 +100,10 @@ void DeclareTrain(OpRegistry& ops) {
   DeclareStep(ops, "ApplyAdam", kAdam, Holder::kRef, kAdamDoc);
   DeclareStep(ops, "ResourceApplyGradientDescent", kGradientDescent, Holder::kResource, kDescentDoc);
   DeclareStep(ops, "ResourceApplyMomentum", kMomentum, Holder::kResource, kMomentumDoc);
+  const char* kSparseMomentumDoc =
+      "The step of ApplyMomentum on the rows `indices`, each of which has a row of `grad`.";
+  DeclareStep(ops, "SparseApplyMomentum", kSparseMomentum, Holder::kRef, kSparseMomentumDoc);
+  DeclareStep(ops, "ResourceSparseApplyMomentum", kSparseMomentum, Holder::kResource, kSparseMomentumDoc);
   DeclareStep(ops, "ResourceApplyAdam", kAdam, Holder::kResource, kAdamDoc);
 }
 

@@ -69,7 +69,12 @@ Status InferNode(StepGraph& step, StepNode& node) {
   if (unchanged) return Status();  // the graph's own inference said it already
   auto inferred = graph::InferShapes(*step.graph, *node.source, inputs,
                                      [&](int i) { return step.ValueOf(node.inputs[static_cast<size_t>(i)]); });
-  if (!inferred.ok()) return graph::AtNode(inferred.status(), *node.source);
+  if (!inferred.ok()) {
+    // What is wrong with a new value for a variable is said by the run, in the words of the op.
+    if (node.source->op().category != op::Category::kState) return graph::AtNode(inferred.status(), *node.source);
+    for (PartialShape& shape : node.shapes) shape = PartialShape();
+    return Status();
+  }
   for (size_t i = 0; i < inferred->size(); ++i) {
     Result<PartialShape> merged = node.shapes[i].Merge((*inferred)[i]);
     node.shapes[i] = merged.ok() ? std::move(*merged) : std::move((*inferred)[i]);

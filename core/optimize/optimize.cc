@@ -16,6 +16,7 @@ struct Pass {
 /// In order. Pruning comes first by construction: it makes the step that the passes work on.
 constexpr Pass kPasses[] = {
     {"infer_and_fold", InferAndFold},
+    {"forget_shapes", ForgetShapes},
     {"merge_equal_nodes", MergeEqualNodes},
     {"relax_controls", RelaxControls},
     {"drop_unused", DropUnused},

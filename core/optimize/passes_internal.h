@@ -19,6 +19,10 @@ Result<graph::StepGraph> Prune(const graph::Graph& graph, const graph::StepReque
 /// Shape inference from the fed shapes on, folding constants on the way, since each serves the other.
 Status InferAndFold(const PassContext& context, graph::StepGraph& step);
 
+/// Takes back what is known of the shapes of reference variables that some Assign of the graph may give another shape
+/// (validate_shape = false), and of all that is made from them. What was folded stays: static shapes do not change.
+Status ForgetShapes(const PassContext& context, graph::StepGraph& step);
+
 /// Replaces stateless nodes by an earlier equal one.
 Status MergeEqualNodes(const PassContext& context, graph::StepGraph& step);
 

@@ -7,8 +7,9 @@ namespace {
 
 /// The core moves strings about itself, wherever they are asked for.
 bool HasString(const graph::Node& node) {
-  const auto types = node.output_types();
-  return std::any_of(types.begin(), types.end(), [](DType t) { return t == DType::kString; });
+  const auto is_string = [](DType t) { return BaseType(t) == DType::kString; };
+  if (node.num_outputs() == 0) return std::ranges::any_of(node.signature().inputs, is_string);
+  return std::ranges::any_of(node.output_types(), is_string);
 }
 
 bool NamesAttr(const std::vector<op::ArgDef>& args, const std::string& attr) {

@@ -212,9 +212,11 @@ Status Builder::Bind(std::unique_ptr<kernel::PreparedKernel> kernel, const std::
 
 Status Builder::EmitCall(std::vector<const kernel::KernelEntry*> kernels) {
   WEIR_ASSIGN(Operands operands, Gather());
+  // Kernels that move strings as numbers are found when they are called; of these ops only the state's own write.
   static const weir_kernel kOnHost = [] {
     weir_kernel record{};
     record.host_inputs = record.host_outputs = std::numeric_limits<uint64_t>::max();
+    record.variable_writes = 1;
     return record;
   }();
   const op::OpDef& op = Current().source->op();
@@ -258,7 +260,8 @@ Status Builder::EmitCall(std::vector<const kernel::KernelEntry*> kernels) {
   }
   Instruction& instruction = Emit(Opcode::kCall, inputs, outputs);
   instruction.detail = static_cast<uint32_t>(plan_->calls.size());
-  SetLocks(LocksOf(call.kernels.empty() ? nullptr : &record, inputs, operands), instruction);
+  const bool writes = !call.kernels.empty() || (operands.strings && op.category == op::Category::kState);
+  SetLocks(LocksOf(writes ? &record : nullptr, inputs, operands), instruction);
   plan_->calls.push_back(std::move(call));
   return Status();
 }

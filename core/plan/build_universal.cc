@@ -130,7 +130,9 @@ Status Builder::EmitVariable() {
   storage.variable = static_cast<int>(plan_->variables.size());
   Value value;
   value.dtype = *dtype;
-  if (Result<Shape> known = use.declared.ToShape(); known.ok()) {
+  // A reference may be given values of other shapes, which the step knows; what is behind a handle keeps the declared.
+  const PartialShape& settled = is_resource ? use.declared : Current().shapes[0];
+  if (Result<Shape> known = settled.ToShape(); known.ok()) {
     value.shape_known = true;
     value.shape = std::move(*known);
   }

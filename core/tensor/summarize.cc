@@ -1,4 +1,7 @@
-// Tensor::SummarizeValues: the text form that TensorFlow's printing and asserting ops use.
+// The text forms that TensorFlow's printing and asserting ops use.
+#include "core/tensor/summarize.h"
+
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 
@@ -121,7 +124,60 @@ class Summary {
   std::string text_;
 };
 
+/// Axes from the outermost on; an inner one begins on a line of its own, two of them apart by as many empty lines as
+/// they hold axes.
+class Layout {
+ public:
+  Layout(const Tensor& tensor, int64_t ends)
+      : tensor_(tensor), ends_(ends < 0 ? tensor.elements() : std::min(ends, tensor.elements())) {}
+
+  std::string Text() {
+    Axis(0);
+    return std::move(text_);
+  }
+
+ private:
+  void Axis(int axis) {
+    if (axis == tensor_.shape().rank()) {
+      const bool quoted = tensor_.dtype() == DType::kString;
+      text_ += quoted ? "\"" : "";
+      text_ += ElementText(tensor_, next_++);
+      text_ += quoted ? "\"" : "";
+      return;
+    }
+    int64_t inner = 1;
+    for (int i = axis + 1; i < tensor_.shape().rank(); ++i) inner *= tensor_.shape().dim(i);
+    const int64_t count = tensor_.shape().dim(axis), tail = std::max(ends_, count - ends_), first = next_;
+    text_ += '[';
+    for (int64_t i = 0; i < count; ++i) {
+      const bool shown = i < ends_ || i >= tail;
+      if (!shown && i > ends_) continue;
+      if (i > 0 || !shown) Separate(axis);
+      next_ = first + i * inner;
+      if (shown) {
+        Axis(axis + 1);
+      } else {
+        text_ += "...";
+      }
+    }
+    text_ += ']';
+  }
+
+  void Separate(int axis) {
+    const int inner = tensor_.shape().rank() - axis - 1;
+    text_.append(static_cast<size_t>(inner), '\n');
+    text_.append(static_cast<size_t>(inner > 0 ? axis + 1 : 1), ' ');
+  }
+
+  const Tensor& tensor_;
+  const int64_t ends_;
+  int64_t next_ = 0;
+  std::string text_;
+};
+
 }  // namespace
+
+std::string LaidOut(const Tensor& tensor, int64_t ends) { return Layout(tensor, ends).Text(); }
 
 std::string Tensor::SummarizeValues(int64_t limit) const {
   if (elements() == 0) return "[]";

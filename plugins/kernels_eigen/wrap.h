@@ -1,4 +1,5 @@
-// Integer arithmetic that wraps around, as TensorFlow's does, where C++ leaves overflow undefined.
+// Arithmetic of two numbers that kernels share. Integers wrap around, as TensorFlow's do, where C++ leaves overflow
+// undefined.
 #ifndef WEIR_PLUGINS_KERNELS_EIGEN_WRAP_H_
 #define WEIR_PLUGINS_KERNELS_EIGEN_WRAP_H_
 
@@ -43,6 +44,24 @@ T Negative(T x) {
   } else {
     return -x;
   }
+}
+/// Integers are divided towards zero; y is not 0 then.
+template <class T>
+T Quotient(T x, T y) {
+  if constexpr (std::signed_integral<T>) {
+    if (y == -1) return Negative(x);
+  }
+  return static_cast<T>(x / y);
+}
+
+/// NaN when either operand is.
+template <class T>
+T Larger(T x, T y) {
+  return x > y || x != x ? x : y;
+}
+template <class T>
+T Smaller(T x, T y) {
+  return x < y || x != x ? x : y;
 }
 
 }  // namespace weir::kernels_eigen

@@ -12,7 +12,7 @@
 #include "core/ops/declare_all.h"
 #include "tests/e2e/cli_process.h"
 #include "tests/pipeline/bad_inputs.h"
-#include "tests/support/graph_text.h"
+#include "tests/support/text_graph.h"
 
 namespace weir::testing {
 namespace {

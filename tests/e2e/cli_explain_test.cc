@@ -4,7 +4,7 @@
 #include <string>
 
 #include "tests/e2e/cli_process.h"
-#include "tests/support/graph_text.h"
+#include "tests/support/text_graph.h"
 
 namespace weir::testing {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "sdk/abi/plugin.h"
 #include "tests/e2e/cli_process.h"
-#include "tests/support/graph_text.h"
+#include "tests/support/text_graph.h"
 
 namespace weir::testing {
 namespace {

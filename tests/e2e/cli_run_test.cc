@@ -18,7 +18,7 @@
 #include "core/ops/declare_all.h"
 #include "core/tensor/number.h"
 #include "tests/e2e/cli_process.h"
-#include "tests/support/graph_text.h"
+#include "tests/support/text_graph.h"
 
 namespace weir::testing {
 namespace {

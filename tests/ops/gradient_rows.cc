@@ -19,6 +19,9 @@ Tensor Reals(std::initializer_list<int64_t> dims, double low, double high, doubl
 Tensor Signed(std::initializer_list<int64_t> dims, double phase = 0.3) { return Reals(dims, -1.9, 2.1, phase); }
 Tensor Positive(std::initializer_list<int64_t> dims, double phase = 0.3) { return Reals(dims, 0.4, 2.3, phase); }
 Tensor Ints(const std::vector<int32_t>& values) { return Tensor::Vector<int32_t>(values); }
+Tensor Coordinates(std::initializer_list<int64_t> dims, const std::vector<int32_t>& values) {
+  return Tensor::Of<int32_t>(Shape::Of(dims), values);
+}
 Tensor Int(int32_t value) { return Tensor::Scalar<int32_t>(value); }
 
 /// Labels as the op wants them: each row is a distribution.
@@ -122,6 +125,10 @@ std::vector<GradientRow> Arrays() {
       {"GatherV2", {{Signed({4, 3})}, {Ints({3, 0, 3})}, {Int(0)}}},
       {"GatherV2", {{Signed({2, 4, 2})}, {Ints({3, 0})}, {Int(1)}}},
       {"Gather", {{Signed({4, 3})}, {Ints({1, 1, 2})}}},
+      {"GatherNd", {{Signed({3, 4})}, {Coordinates({3, 2}, {0, 1, 2, 3, 0, 1})}}},
+      {"GatherNd", {{Signed({3, 4})}, {Coordinates({4, 1}, {0, 2, 0, 1})}}},
+      {"ScatterNd", {{Coordinates({3, 1}, {2, 0, 2})}, {Signed({3, 2})}, {Ints({4, 2})}}},
+      {"Print", {{Signed({2})}, {Signed({2}, 0.7), true}}, {{"first_n", 0}}},
       {"Tile", {{Signed({2, 3})}, {Ints({2, 2})}}},
       {"BroadcastTo", {{Signed({3, 1})}, {Ints({2, 3, 4})}}},
       {"Pack", {{Signed({2, 3})}, {Signed({2, 3}, 0.7)}}, {{"axis", 1}}},

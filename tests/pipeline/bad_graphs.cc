@@ -1,5 +1,5 @@
 #include "tests/pipeline/bad_inputs.h"
-#include "tests/support/graph_text.h"
+#include "tests/support/text_graph.h"
 
 namespace weir::testing {
 namespace {

@@ -13,7 +13,7 @@
 #include "core/ops/declare_all.h"
 #include "core/session/session.h"
 #include "tests/pipeline/bad_inputs.h"
-#include "tests/support/graph_text.h"
+#include "tests/support/text_graph.h"
 
 namespace weir::testing {
 namespace {

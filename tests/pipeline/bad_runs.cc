@@ -1,5 +1,5 @@
 #include "tests/pipeline/bad_inputs.h"
-#include "tests/support/graph_text.h"
+#include "tests/support/text_graph.h"
 
 namespace weir::testing {
 namespace {
@@ -88,7 +88,7 @@ std::vector<BadInput> BadVariables() {
            TypedText("y", "Assign", {"v", "x"}),
        Code::kInvalidArgument,
        "y",
-       {"Dimension 0 in both shapes must be equal, but are 2 and 3"},
+       {"Assign requires shapes of both tensors to match. lhs shape= [2] rhs shape= [3]"},
        {"y"},
        {{"x", Floats({1, 2, 3})}}},
   };

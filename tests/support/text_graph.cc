@@ -1,41 +1,25 @@
 #include "tests/support/text_graph.h"
 
+#include "core/graph/attr_proto.h"
+#include "core/graph/graph_def.h"
 #include "core/ops/declare_all.h"
+#include "weir/proto/attr_value.pb.h"
 
 namespace weir::testing {
 
 Result<graph::Graph> MakeGraph(const std::vector<NodeLine>& nodes) {
   WEIR_ASSIGN(const op::OpRegistry* const ops, ops::Catalogue());
-  graph::Graph graph(*ops);
-  std::vector<std::pair<graph::NodeId, int>> open;  // inputs that close loops
+  std::string text;
   for (const NodeLine& line : nodes) {
-    graph::NodeSpec spec;
-    spec.name = line.name;
-    WEIR_ASSIGN(spec.op, ops->Get(line.op));
-    spec.attrs = line.attrs;
-    spec.device = line.device;
-    for (const std::string& input : line.inputs) {
-      WEIR_ASSIGN(const graph::InputName name, graph::ParseInputName(input));
-      const graph::Node* from = graph.Find(name.node);
-      if (from == nullptr && line.op == "Merge" && !name.control) {
-        open.emplace_back(graph.num_nodes(), static_cast<int>(spec.inputs.size()));
-        spec.inputs.push_back({});
-        continue;
-      }
-      if (from == nullptr) return NotFound("test graph: no node '{}'", name.node);
-      if (name.control) {
-        spec.control_inputs.push_back(from->id());
-      } else {
-        spec.inputs.push_back({from->id(), name.index});
-      }
+    AttrTexts attrs;
+    for (const auto& [name, value] : line.attrs) {
+      tf::AttrValue proto;
+      WEIR_TRY(graph::AttrToProto(value, proto));
+      attrs.emplace_back(name, proto.ShortDebugString());
     }
-    WEIR_TRY(graph.Add(std::move(spec)).status());
+    text += NodeText(line.name, line.op, line.inputs, attrs, line.device);
   }
-  for (const auto& [node, index] : open) {
-    const std::string& from = nodes[static_cast<size_t>(node)].inputs[static_cast<size_t>(index)];
-    WEIR_TRY(graph.SetInput(node, index, At(graph, from)));
-  }
-  return graph;
+  return graph::ParseGraph(text, *ops, {.allow_internal_names = true});
 }
 
 NodeLine Const(std::string name, const Tensor& value) {
@@ -50,6 +34,37 @@ graph::Endpoint At(const graph::Graph& graph, std::string_view name) {
   const Result<graph::InputName> parsed = graph::ParseInputName(name);
   const graph::Node* node = parsed.ok() ? graph.Find(parsed->node) : nullptr;
   return node == nullptr ? graph::Endpoint{} : graph::Endpoint{node->id(), parsed->index};
+}
+
+std::string NodeText(const std::string& name, const std::string& op, const std::vector<std::string>& inputs,
+                     const AttrTexts& attrs, const std::string& device) {
+  std::string text = "node { name: \"" + name + "\" op: \"" + op + "\"";
+  for (const std::string& input : inputs) text += " input: \"" + input + "\"";
+  if (!device.empty()) text += " device: \"" + device + "\"";
+  for (const auto& [key, value] : attrs) text += " attr { key: \"" + key + "\" value { " + value + " } }";
+  return text + " }\n";
+}
+
+std::string ShapeText(const std::vector<int64_t>& dims) {
+  std::string text;
+  for (const int64_t dim : dims) text += " dim { size: " + std::to_string(dim) + " }";
+  return text;
+}
+
+std::string PlaceholderText(const std::string& name, const std::string& dtype, const std::vector<int64_t>& dims) {
+  return NodeText(name, "Placeholder", {},
+                  {{"dtype", "type: " + dtype}, {"shape", "shape {" + ShapeText(dims) + " }"}});
+}
+
+std::string ConstText(const std::string& name, const std::string& dtype, const std::vector<int64_t>& dims,
+                      const std::string& content) {
+  const std::string tensor = "tensor { dtype: " + dtype + " tensor_shape {" + ShapeText(dims) + " } " + content + " }";
+  return NodeText(name, "Const", {}, {{"dtype", "type: " + dtype}, {"value", tensor}});
+}
+
+std::string TypedText(const std::string& name, const std::string& op, const std::vector<std::string>& inputs,
+                      const std::string& dtype) {
+  return NodeText(name, op, inputs, {{"T", "type: " + dtype}});
 }
 
 }  // namespace weir::testing

@@ -1,4 +1,5 @@
-// Graphs for tests from one short record per node.
+// Graphs for tests, written in GraphDef's text format: from one short record per node, or word by word where a test
+// wants text that no graph has.
 #ifndef WEIR_TESTS_SUPPORT_TEXT_GRAPH_H_
 #define WEIR_TESTS_SUPPORT_TEXT_GRAPH_H_
 
@@ -22,7 +23,7 @@ struct NodeLine {
   std::string device = {};
 };
 
-/// The graph of these nodes over weir's catalogue, in this order.
+/// The graph of these nodes over weir's catalogue, imported in this order.
 Result<graph::Graph> MakeGraph(const std::vector<NodeLine>& nodes);
 
 /// A Const of the tensor.
@@ -32,6 +33,21 @@ NodeLine Placeholder(std::string name, const PartialShape& shape, DType dtype = 
 
 /// Endpoint of "name" or "name:1"; node -1 when the graph has no such node.
 graph::Endpoint At(const graph::Graph& graph, std::string_view name);
+
+/// Attribute names with the inside of their `value { }`: {"T", "type: DT_FLOAT"}.
+using AttrTexts = std::vector<std::pair<std::string, std::string>>;
+
+std::string NodeText(const std::string& name, const std::string& op, const std::vector<std::string>& inputs = {},
+                     const AttrTexts& attrs = {}, const std::string& device = {});
+std::string PlaceholderText(const std::string& name, const std::string& dtype, const std::vector<int64_t>& dims);
+/// `content` is the rest of the TensorProto: "float_val: 1 float_val: 2".
+std::string ConstText(const std::string& name, const std::string& dtype, const std::vector<int64_t>& dims,
+                      const std::string& content);
+/// An op with one type attribute T.
+std::string TypedText(const std::string& name, const std::string& op, const std::vector<std::string>& inputs,
+                      const std::string& dtype = "DT_FLOAT");
+/// " dim { size: 2 }" for each: the inside of a shape.
+std::string ShapeText(const std::vector<int64_t>& dims);
 
 }  // namespace weir::testing
 

@@ -1,4 +1,4 @@
-// Variables updated in place by a tensor of their own shape.
+// Variables updated in place: by a tensor of their own shape, or as counters.
 #include "plugins/kernels_eigen/dtypes.h"
 #include "plugins/kernels_eigen/families.h"
 #include "plugins/kernels_eigen/wrap.h"
@@ -10,12 +10,16 @@ namespace {
 
 template <bool kAdd>
 struct Update {
+  int32_t Prepare(const sdk::Prep& prep) {
+    if (sdk::SameShape(prep.shape(0), prep.shape(1))) return WEIR_OK;
+    // The form on a reference, which hands it on, has a text of its own.
+    if (prep.outputs() > 0) return prep.error().InvalidArgument("Parameters and update must be the same size");
+    return prep.error().InvalidArgument("Cannot update variable with shape ", prep.shape(0),
+                                        " using a Tensor with shape ", prep.shape(1), ", shapes must be equal.");
+  }
+
   template <class T>
-  int32_t Run(sdk::Env& env, sdk::Variable<T> variable, sdk::View<const T> value) const {
-    if (!sdk::SameShape(variable.shape(), value.shape())) {
-      return env.error().InvalidArgument("Cannot update variable with shape ", variable.shape(),
-                                         " using a Tensor with shape ", value.shape(), ", shapes must be equal.");
-    }
+  void Run(sdk::Variable<T> variable, sdk::View<const T> value) const {
     using C = sdk::Compute<T>;
     T* to = variable.data();
     const T* x = value.data();
@@ -25,6 +29,23 @@ struct Update {
       const C a = static_cast<C>(to[i]), b = static_cast<C>(x[i]);
       to[i] = static_cast<T>(kAdd ? Sum(a, b) : Difference(a, b));
     }
+  }
+};
+
+/// Answers the variable's value and adds one to it, until it is at the limit.
+struct CountUpTo {
+  int64_t limit = 0;
+
+  int32_t Prepare(sdk::Prep& prep) {
+    limit = prep.node().Int("limit");
+    if (prep.shape(0).rank == 0) return WEIR_OK;
+    return prep.error().InvalidArgument("input is not a scalar: ", prep.shape(0));
+  }
+
+  template <class T>
+  int32_t Run(sdk::Env& env, sdk::Variable<T> counter, sdk::View<T> value) const {
+    if (counter[0] >= limit) return env.error().Fail(WEIR_OUT_OF_RANGE, "Reached limit of ", limit);
+    value[0] = counter[0]++;
     return WEIR_OK;
   }
 };
@@ -36,6 +57,8 @@ void AddAssignAdd(sdk::KernelTable& k) {
   k.Add<Update<false>>("AssignSub", kNumbers).Class(WEIR_CLASS_ELEMENTWISE);
   k.Add<Update<true>>("AssignAddVariableOp", sdk::Attr("dtype", kNumbers)).Class(WEIR_CLASS_ELEMENTWISE);
   k.Add<Update<false>>("AssignSubVariableOp", sdk::Attr("dtype", kNumbers)).Class(WEIR_CLASS_ELEMENTWISE);
+  k.Add<CountUpTo>("CountUpTo", kIndex).Class(WEIR_CLASS_ELEMENTWISE);
+  k.Add<CountUpTo>("ResourceCountUpTo", kIndex).Class(WEIR_CLASS_ELEMENTWISE);
 }
 
 }  // namespace weir::kernels_eigen

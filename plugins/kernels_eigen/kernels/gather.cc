@@ -1,9 +1,10 @@
-// Rows by index: Gather, GatherV2, ResourceGather, DynamicStitch, OneHot.
+// Rows by index: Gather, GatherV2, GatherNd, ResourceGather, DynamicStitch, OneHot.
 #include <algorithm>
 #include <cstring>
 
 #include "plugins/kernels_eigen/families.h"
 #include "plugins/kernels_eigen/operands.h"
+#include "plugins/kernels_eigen/places.h"
 
 namespace weir::kernels_eigen {
 namespace {
@@ -111,6 +112,55 @@ struct ResourceGather {
   }
 };
 
+/// The slices at coordinates. What coordinates outside give: an error, or zeros where the policy is "IGNORE".
+struct GatherNd {
+  Places places;
+  bool zeros_outside = false;
+
+  int32_t Prepare(Prep& prep) {
+    const weir_shape &params = prep.shape(0), &indices = prep.shape(1);
+    const std::string_view policy = prep.node().String("bad_indices_policy");
+    zeros_outside = policy == "IGNORE";
+    if (!zeros_outside && !policy.empty() && policy != "DEFAULT" && policy != "ERROR") {
+      return prep.error().InvalidArgument("Unknown bad_indices_policy: ", policy);
+    }
+    if (params.rank < 1) return prep.error().InvalidArgument("params must be at least a vector");
+    if (indices.rank < 1) return prep.error().InvalidArgument("indices must be at least a vector");
+    const int64_t depth = indices.dims[indices.rank - 1];
+    if (depth > params.rank) {
+      return prep.error().InvalidArgument("index innermost dimension length must be <= params rank; saw: ", depth,
+                                          " vs. ", params.rank);
+    }
+    places = Places::OfSlices(params, indices);
+    if (places.count > 0 && prep.size(0) == 0) {
+      return prep.error().InvalidArgument("Requested more than 0 entries, but params is empty.  Params shape: ",
+                                          params);
+    }
+    std::vector<int64_t> wanted(indices.dims, indices.dims + indices.rank - 1);
+    wanted.insert(wanted.end(), params.dims + depth, params.dims + params.rank);
+    return ExpectOutput(prep, 0, wanted);
+  }
+
+  int32_t Run(Env& env, AnyInput params, Integers indices, AnyOutput output) const {
+    const size_t element = sdk::SizeOf(output.dtype()), block = static_cast<size_t>(places.row) * element;
+    const auto* from = static_cast<const char*>(params.data());
+    auto* to = static_cast<char*>(output.data());
+    return ForBlock(block, [&](auto size) -> int32_t {
+      for (int64_t i = 0; i < places.count; ++i, to += block) {
+        const int64_t at = places.At(indices, i);
+        if (at >= 0) {
+          std::memcpy(to, from + static_cast<size_t>(at) * element, size);
+        } else if (zeros_outside) {
+          std::memset(to, 0, size);
+        } else {
+          return places.Refuse(env.error(), indices, i, "param shape");
+        }
+      }
+      return WEIR_OK;
+    });
+  }
+};
+
 /// Row data[m][i] goes to row indices[m][i]; rows that nothing goes to are zero.
 struct DynamicStitch {
   uint32_t count = 0;
@@ -197,6 +247,9 @@ void AddGather(sdk::KernelTable& k) {
   constexpr uint64_t kGathered = kPlainSet | kQuantizedSet | kFloat8Set;
   k.Add<Gather>("Gather").Restrict("Tparams", kGathered).Class(WEIR_CLASS_GATHER);
   k.Add<GatherV2>("GatherV2").Restrict("Tparams", kGathered).Class(WEIR_CLASS_GATHER);
+  k.Add<GatherNd>("GatherNd")
+      .Restrict("Tparams", kPlainSet | kCommonQuantizedSet | kFloat8Set)
+      .Class(WEIR_CLASS_GATHER);
   k.Add<ResourceGather>("ResourceGather").Restrict("dtype", kPlainSet | kCommonQuantizedSet).Class(WEIR_CLASS_GATHER);
   k.Add<DynamicStitch>("DynamicStitch").Restrict("T", kPlainSet | kCommonQuantizedSet).Class(WEIR_CLASS_GATHER);
   k.Add<OneHot>("OneHot").Restrict("T", kPlainSet).Class(WEIR_CLASS_GATHER);

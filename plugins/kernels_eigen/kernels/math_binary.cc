@@ -30,7 +30,6 @@ struct Mul {
     return Product(x, y);
   }
 };
-/// Integers are divided towards zero.
 struct Div {
   static constexpr const char* kFault = kDivisionByZero;
   template <std::integral T>
@@ -39,14 +38,11 @@ struct Div {
       fault = true;
       return 0;
     }
-    if constexpr (std::signed_integral<T>) {
-      if (y == -1) return Negative(x);
-    }
-    return static_cast<T>(x / y);
+    return Quotient(x, y);
   }
   template <class T>
   T operator()(T x, T y) const requires(!std::integral<T>) {
-    return x / y;
+    return Quotient(x, y);
   }
 };
 struct DivNoNan {
@@ -129,17 +125,16 @@ struct Pow {
     return std::pow(x, y);
   }
 };
-/// NaN when either operand is.
 struct Maximum {
   template <class T>
   T operator()(T x, T y) const {
-    return x > y || x != x ? x : y;
+    return Larger(x, y);
   }
 };
 struct Minimum {
   template <class T>
   T operator()(T x, T y) const {
-    return x < y || x != x ? x : y;
+    return Smaller(x, y);
   }
 };
 struct TanhGrad {

@@ -1,9 +1,10 @@
-// Dense optimiser steps: variables and their slots updated in place. One form serves the ref op and the resource op.
+// Optimiser steps: variables and their slots updated in place. One form serves the ref op and the resource op.
 #include <cmath>
 #include <complex>
 
 #include "plugins/kernels_eigen/dtypes.h"
 #include "plugins/kernels_eigen/families.h"
+#include "plugins/kernels_eigen/places.h"
 #include "sdk/cpp/elementwise.h"
 #include "sdk/cpp/kernel.h"
 
@@ -50,6 +51,17 @@ struct GradientDescent {
 };
 
 /// accum = accum * momentum + grad; var -= lr * accum, or with nesterov var -= lr * (grad + momentum * accum).
+template <class T, class C>
+void MomentumStep(T* to, T* a, const T* g, int64_t n, C rate, C keep, bool ahead) {
+  WEIR_INDEPENDENT
+  for (int64_t i = 0; i < n; ++i) {
+    const C gradient = static_cast<C>(g[i]), sum = static_cast<C>(a[i]) * keep + gradient;
+    a[i] = static_cast<T>(sum);
+    const C step = ahead ? gradient * rate + sum * keep * rate : sum * rate;
+    to[i] = static_cast<T>(static_cast<C>(to[i]) - step);
+  }
+}
+
 struct Momentum {
   bool nesterov = false;
   void Prepare(sdk::Prep& prep) { nesterov = prep.node().Bool("use_nesterov"); }
@@ -62,18 +74,51 @@ struct Momentum {
     if (const int32_t code = CheckShape(env, var.shape(), accum.shape(), "accum"); code != WEIR_OK) return code;
     if (const int32_t code = CheckShape(env, var.shape(), grad.shape(), "grad"); code != WEIR_OK) return code;
     using C = sdk::Compute<T>;
+    MomentumStep(var.data(), accum.data(), grad.data(), var.size(), static_cast<C>(lr[0]), static_cast<C>(momentum[0]),
+                 nesterov);
+    return WEIR_OK;
+  }
+};
+
+/// The same on rows, in order. Nothing is changed when an index is out of range.
+struct SparseMomentum {
+  bool nesterov = false;
+  Places places;
+
+  int32_t Prepare(sdk::Prep& prep) {
+    const weir_shape &var = prep.shape(0), &grad = prep.shape(3), &indices = prep.shape(4);
+    nesterov = prep.node().Bool("use_nesterov");
+    if (!sdk::SameShape(var, prep.shape(1))) {
+      return prep.error().InvalidArgument("var and accum do not have the same shape", var, " ", prep.shape(1));
+    }
+    if (var.rank < 1) return prep.error().InvalidArgument("var must be at least 1 dimensional");
+    if (indices.rank != 1) return prep.error().InvalidArgument("indices must be one-dimensional");
+    if (prep.shape(2).rank != 0) return prep.error().InvalidArgument("lr is not a scalar: ", prep.shape(2));
+    if (prep.shape(5).rank != 0) return prep.error().InvalidArgument("momentum is not a scalar: ", prep.shape(5));
+    if (grad.rank < 1 || grad.dims[0] != indices.dims[0]) {
+      return prep.error().InvalidArgument("grad must be the same size as indices in the first dimension.");
+    }
+    bool fits = grad.rank == var.rank;
+    for (uint32_t i = 1; fits && i < var.rank; ++i) fits = grad.dims[i] == var.dims[i];
+    if (!fits)
+      return prep.error().InvalidArgument("var and grad must match in the dimensions after the first, got ", var,
+                                          " and ", grad);
+    places = Places::OfRows(var, indices);
+    return WEIR_OK;
+  }
+
+  template <class T>
+  int32_t Run(Env& env, Variable<T> var, Variable<T> accum, View<const T> lr, View<const T> grad, sdk::Integers indices,
+              View<const T> momentum) const {
+    for (int64_t i = 0; i < places.count; ++i) {
+      if (places.At(indices, i) >= 0) continue;
+      return env.error().InvalidArgument("Index ", indices[i], " at offset ", i, " in indices is out of range");
+    }
+    using C = sdk::Compute<T>;
     const C rate = static_cast<C>(lr[0]), keep = static_cast<C>(momentum[0]);
-    T* to = var.data();
-    T* a = accum.data();
-    const T* g = grad.data();
-    const int64_t n = var.size();
-    const bool ahead = nesterov;
-    WEIR_INDEPENDENT
-    for (int64_t i = 0; i < n; ++i) {
-      const C gradient = static_cast<C>(g[i]), sum = static_cast<C>(a[i]) * keep + gradient;
-      a[i] = static_cast<T>(sum);
-      const C step = ahead ? gradient * rate + sum * keep * rate : sum * rate;
-      to[i] = static_cast<T>(static_cast<C>(to[i]) - step);
+    for (int64_t i = 0; i < places.count; ++i) {
+      const int64_t at = places.At(indices, i);
+      MomentumStep(var.data() + at, accum.data() + at, grad.data() + i * places.row, places.row, rate, keep, nesterov);
     }
     return WEIR_OK;
   }
@@ -130,6 +175,8 @@ void AddOptimisers(sdk::KernelTable& k) {
   k.Add<GradientDescent>("ResourceApplyGradientDescent", kFloatingOrComplex).Class(WEIR_CLASS_ELEMENTWISE, 2);
   k.Add<Momentum>("ApplyMomentum", kFloatingOrComplex).Class(WEIR_CLASS_ELEMENTWISE, 4);
   k.Add<Momentum>("ResourceApplyMomentum", kFloatingOrComplex).Class(WEIR_CLASS_ELEMENTWISE, 4);
+  k.Add<SparseMomentum>("SparseApplyMomentum", kFloatingOrComplex).Class(WEIR_CLASS_GATHER, 4);
+  k.Add<SparseMomentum>("ResourceSparseApplyMomentum", kFloatingOrComplex).Class(WEIR_CLASS_GATHER, 4);
   k.Add<Adam>("ApplyAdam", kFloatingOrComplex).Class(WEIR_CLASS_ELEMENTWISE, 14);
   k.Add<Adam>("ResourceApplyAdam", kFloatingOrComplex).Class(WEIR_CLASS_ELEMENTWISE, 14);
 }

@@ -1,9 +1,11 @@
-// Rows added where indices say: ScatterAdd, ScatterSub, ResourceScatterAdd, UnsortedSegmentSum.
+// Rows changed where indices say: Scatter… and ResourceScatter…, their Nd forms, ScatterNd, UnsortedSegmentSum.
 #include <algorithm>
+#include <array>
+#include <string>
 
 #include "plugins/kernels_eigen/dtypes.h"
 #include "plugins/kernels_eigen/families.h"
-#include "plugins/kernels_eigen/operands.h"
+#include "plugins/kernels_eigen/places.h"
 #include "plugins/kernels_eigen/wrap.h"
 #include "sdk/cpp/elementwise.h"
 
@@ -14,14 +16,58 @@ using sdk::Env;
 using sdk::Integers;
 using sdk::View;
 
-/// to[i] += x[i], or -=, in the type that T computes in; x advances by `step`.
-template <bool kAdd, class T>
-void Accumulate(T* to, const T* x, int64_t step, int64_t n) {
+// What becomes of an element and its update.
+struct Replace {
+  template <class T>
+  T operator()(T, T y) const {
+    return y;
+  }
+};
+struct Add {
+  template <class T>
+  T operator()(T x, T y) const {
+    return Sum(x, y);
+  }
+};
+struct Or {
+  sdk::boolean operator()(bool x, bool y) const { return x || y; }
+};
+struct Subtract {
+  template <class T>
+  T operator()(T x, T y) const {
+    return Difference(x, y);
+  }
+};
+struct Multiply {
+  template <class T>
+  T operator()(T x, T y) const {
+    return Product(x, y);
+  }
+};
+struct Divide {
+  template <class T>
+  T operator()(T x, T y) const {
+    return Quotient(x, y);
+  }
+};
+struct Lower {
+  template <class T>
+  T operator()(T x, T y) const {
+    return Smaller(x, y);
+  }
+};
+struct Raise {
+  template <class T>
+  T operator()(T x, T y) const {
+    return Larger(x, y);
+  }
+};
+
+/// to[i] = change(to[i], x[i]) in the type that T computes in; x advances by `step`, 0 or 1.
+template <class Change, class T>
+void Merge(T* to, const T* x, int64_t step, int64_t n) {
   using C = sdk::Compute<T>;
-  const auto combine = [](T a, T b) {
-    const C p = static_cast<C>(a), q = static_cast<C>(b);
-    return static_cast<T>(kAdd ? Sum(p, q) : Difference(p, q));
-  };
+  const auto combine = [](T a, T b) { return static_cast<T>(Change()(static_cast<C>(a), static_cast<C>(b))); };
   if (step == 0) {
     const T value = *x;
     for (int64_t i = 0; i < n; ++i) to[i] = combine(to[i], value);
@@ -31,17 +77,35 @@ void Accumulate(T* to, const T* x, int64_t step, int64_t n) {
   }
 }
 
-/// Row i of `updates`, or the scalar that it is, goes into row indices[i] of the variable.
-template <bool kAdd>
-struct Scatter {
-  bool scalar = false;
-  int64_t limit = 0, row = 1;
+/// Row i of `updates`, or the scalar that it is, goes to place i, in order.
+template <class Change, class T>
+int32_t Put(Env& env, const Places& places, T* to, const Integers& indices, const View<const T>& updates) {
+  if constexpr (std::is_same_v<Change, Divide> && std::is_integral_v<T>) {
+    for (int64_t i = 0, n = updates.size(); i < n; ++i) {
+      if (updates[i] == 0) return env.error().InvalidArgument("Integer division by zero");
+    }
+  }
+  const int64_t step = updates.rank() == 0 ? 0 : 1;
+  const T* from = updates.data();
+  for (int64_t i = 0; i < places.count; ++i) {
+    const int64_t at = places.At(indices, i);
+    // The indices may be the very variable that is being changed.
+    if (at < 0) return places.Refuse(env.error(), indices, i);
+    Merge<Change>(to + at, from, step, places.row);
+    from += step * places.row;
+  }
+  return WEIR_OK;
+}
+
+/// A variable changed row by row. Nothing is changed when an index is out of range.
+template <class Change>
+struct ScatterRows {
+  Places places;
 
   int32_t Prepare(sdk::Prep& prep) {
     const weir_shape &params = prep.shape(0), &indices = prep.shape(1), &updates = prep.shape(2);
     if (params.rank < 1) return prep.error().InvalidArgument("params must be at least 1-D, got shape ", params);
-    scalar = updates.rank == 0;
-    bool fits = scalar || updates.rank == indices.rank + params.rank - 1;
+    bool fits = updates.rank == 0 || updates.rank == indices.rank + params.rank - 1;
     for (uint32_t i = 0; fits && i < updates.rank; ++i) {
       fits = updates.dims[i] == (i < indices.rank ? indices.dims[i] : params.dims[i - indices.rank + 1]);
     }
@@ -51,29 +115,80 @@ struct Scatter {
           "got updates.shape ",
           updates, ", indices.shape ", indices, ", params.shape ", params);
     }
-    limit = params.dims[0];
-    row = SizeOf(params, 1, params.rank);
+    places = Places::OfRows(params, indices);
     return WEIR_OK;
   }
 
-  /// Nothing is changed when an index is out of range.
   template <class T>
   int32_t Run(Env& env, sdk::Variable<T> params, Integers indices, View<const T> updates) const {
-    const int64_t n = indices.size();
-    const auto bad = [&](int64_t i) { return indices[i] < 0 || indices[i] >= limit; };
-    for (int64_t i = 0; i < n; ++i) {
-      if (bad(i)) return IndexOutOfRange(env.error(), "indices", indices.shape(), i, indices[i], " is not in ", limit);
-    }
-    const T* from = updates.data();
-    for (int64_t i = 0; i < n; ++i) {
-      const int64_t at = indices[i];
-      // The indices may be the very variable that is being changed.
-      if (at < 0 || at >= limit)
-        return IndexOutOfRange(env.error(), "indices", indices.shape(), i, at, " is not in ", limit);
-      Accumulate<kAdd>(params.data() + at * row, from, scalar ? 0 : 1, row);
-      if (!scalar) from += row;
-    }
+    if (const int32_t code = places.Check(env.error(), indices); code != WEIR_OK) return code;
+    return Put<Change>(env, places, params.data(), indices, updates);
+  }
+};
+
+/// InvalidArgument unless `updates` has a slice of `target` for each of the coordinates.
+int32_t CheckSlices(const sdk::Error& error, const weir_shape& target, const weir_shape& indices,
+                    const weir_shape& updates) {
+  if (indices.rank < 1) return error.InvalidArgument("Indices shape must have rank at least one. Found:", indices);
+  if (updates.rank < 1) return error.InvalidArgument("Updates shape must have rank at least one. Found:", updates);
+  if (SizeOf(target, 0, target.rank) == 0 && SizeOf(indices, 0, indices.rank) != 0) {
+    return error.InvalidArgument("Indices and updates specified for empty output.  indices shape: ", indices);
+  }
+  const uint32_t outer = indices.rank - 1;
+  const int64_t depth = indices.dims[outer], rank = target.rank;
+  for (uint32_t i = 0; i < outer; ++i) {
+    if (i < updates.rank && indices.dims[i] == updates.dims[i]) continue;
+    return error.InvalidArgument("Dimensions [0,", outer, ") of indices[shape=", indices, "] must match dimensions [0,",
+                                 outer, ") of updates[shape=", updates, "]");
+  }
+  bool fits = depth <= rank && updates.rank - outer == target.rank - static_cast<uint32_t>(depth);
+  for (uint32_t i = outer; fits && i < updates.rank; ++i) {
+    fits = updates.dims[i] == target.dims[i - outer + static_cast<uint32_t>(depth)];
+  }
+  if (fits) return WEIR_OK;
+  return error.InvalidArgument("Dimensions [", depth, ",", rank, ") of input[shape=", target,
+                               "] must match dimensions [", outer, ",", updates.rank, ") of updates[shape=", updates,
+                               "]");
+}
+
+/// The same at coordinates.
+template <class Change>
+struct ScatterSlices {
+  Places places;
+
+  int32_t Prepare(sdk::Prep& prep) {
+    const weir_shape &params = prep.shape(0), &indices = prep.shape(1);
+    if (const int32_t code = CheckSlices(prep.error(), params, indices, prep.shape(2)); code != WEIR_OK) return code;
+    places = Places::OfSlices(params, indices);
     return WEIR_OK;
+  }
+
+  template <class T>
+  int32_t Run(Env& env, sdk::Variable<T> params, Integers indices, View<const T> updates) const {
+    if (const int32_t code = places.Check(env.error(), indices); code != WEIR_OK) return code;
+    return Put<Change>(env, places, params.data(), indices, updates);
+  }
+};
+
+/// Zeros, to which slices are added.
+template <class Change>
+struct ScatterNd {
+  Places places;
+
+  int32_t Prepare(sdk::Prep& prep) {
+    std::vector<int64_t> dims;
+    if (const int32_t code = Steering(prep, 2, &dims); code != WEIR_OK) return code;
+    if (const int32_t code = ExpectOutput(prep, 0, dims); code != WEIR_OK) return code;
+    const weir_shape &out = prep.output(0).shape, &indices = prep.shape(0);
+    if (const int32_t code = CheckSlices(prep.error(), out, indices, prep.shape(1)); code != WEIR_OK) return code;
+    places = Places::OfSlices(out, indices);
+    return WEIR_OK;
+  }
+
+  template <class T>
+  int32_t Run(Env& env, Integers indices, View<const T> updates, sdk::HostIntegers, View<T> output) const {
+    std::fill_n(output.data(), output.size(), T());
+    return Put<Change>(env, places, output.data(), indices, updates);
   }
 };
 
@@ -109,18 +224,39 @@ struct UnsortedSegmentSum {
       if (segment >= segments) {
         return IndexOutOfRange(env.error(), "segment_ids", ids.shape(), i, segment, " is out of range ", segments);
       }
-      Accumulate<true>(output.data() + segment * row, from, 1, row);
+      Merge<Add>(output.data() + segment * row, from, 1, row);
     }
     return WEIR_OK;
   }
 };
 
+/// The forms with rows, on a reference and on a handle.
+template <class Change, class List>
+void AddRows(sdk::KernelTable& k, const std::string& name, List list) {
+  k.Add<ScatterRows<Change>>("Scatter" + name, list).Class(WEIR_CLASS_GATHER, 1);
+  k.Add<ScatterRows<Change>>("ResourceScatter" + name, sdk::Attr("dtype", list)).Class(WEIR_CLASS_GATHER, 1);
+}
+template <class Change, class List>
+void AddSlices(sdk::KernelTable& k, const std::string& name, List list) {
+  k.Add<ScatterSlices<Change>>("ScatterNd" + name, list).Class(WEIR_CLASS_GATHER, 1);
+  k.Add<ScatterSlices<Change>>("ResourceScatterNd" + name, list).Class(WEIR_CLASS_GATHER, 1);
+}
+
 }  // namespace
 
 void AddScatter(sdk::KernelTable& k) {
-  k.Add<Scatter<true>>("ScatterAdd", kNumbers).Class(WEIR_CLASS_GATHER, 1);
-  k.Add<Scatter<false>>("ScatterSub", kNumbers).Class(WEIR_CLASS_GATHER, 1);
-  k.Add<Scatter<true>>("ResourceScatterAdd", sdk::Attr("dtype", kNumbers)).Class(WEIR_CLASS_GATHER, 1);
+  AddRows<Replace>(k, "Update", kAnyBits);
+  AddRows<Add>(k, "Add", kNumbers);
+  AddRows<Subtract>(k, "Sub", kNumbers);
+  AddRows<Multiply>(k, "Mul", kNumbers);
+  AddRows<Divide>(k, "Div", kNumbers);
+  AddRows<Lower>(k, "Min", kFloating + kIndex);
+  AddRows<Raise>(k, "Max", kFloating + kIndex);
+  AddSlices<Replace>(k, "Update", kAnyBits);
+  AddSlices<Add>(k, "Add", kNumbers);
+  AddSlices<Subtract>(k, "Sub", kNumbers);
+  k.Add<ScatterNd<Add>>("ScatterNd", kNumbers).Class(WEIR_CLASS_GATHER, 1);
+  k.Add<ScatterNd<Or>>("ScatterNd", kBool).Class(WEIR_CLASS_GATHER, 1);
   k.Add<UnsortedSegmentSum>("UnsortedSegmentSum", kNumbers).Class(WEIR_CLASS_GATHER, 1);
 }
 

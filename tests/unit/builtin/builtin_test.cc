@@ -3,6 +3,8 @@
 #include <cmath>
 #include <filesystem>
 #include <limits>
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -81,6 +83,84 @@ TEST_F(Builtin, SaveThenRestore) {
   EXPECT_TRUE(read.outputs[0].SameBits(Text("hello")));
   EXPECT_TRUE(read.outputs[1].SameBits(Tensor::Vector<float>({2})));
   EXPECT_TRUE(read.outputs[2].SameBits(Tensor::Vector<int32_t>({8})));
+}
+
+/// What `body` writes to stderr.
+template <class Body>
+std::string Said(Body&& body) {
+  ::testing::internal::CaptureStderr();
+  body();
+  return ::testing::internal::GetCapturedStderr();
+}
+
+TEST_F(Builtin, F389_PrintWritesTheFirstElements) {
+  const Tensor c = Tensor::Of<float>(Shape::Of({2, 2}), {1, 2, 3, 4.5}), i = Tensor::Vector<int32_t>({1, 2, 3, 4, 5});
+  const Tensor b = Tensor::Vector<bool>({true, false});
+  const auto said = [&](std::vector<Tensor> data, op::AttrList attrs) {
+    data.insert(data.begin(), c);
+    return Said([&] {
+      const Answer answer = Call("Print", data, 1, attrs);
+      ASSERT_TRUE(answer.status.ok()) << answer.status.ToString();
+      EXPECT_TRUE(answer.outputs[0].SameBits(c));
+    });
+  };
+  EXPECT_EQ(said({c, i, Strings({"a", "b"}), Tensor::Scalar(3), b}, {{"message", "msg: "}}),
+            "msg: [[1 2][3...]...][1 2 3...][a b][3][1 0]\n");
+  EXPECT_EQ(said({i}, {{"summarize", 2}}), "[1 2...]\n");
+  EXPECT_EQ(said({i}, {{"summarize", -1}}), "[1 2 3 4 5]\n");
+  EXPECT_EQ(said({i}, {{"summarize", 10}}), "[1 2 3 4 5]\n");
+  EXPECT_EQ(said({Tensor::Vector<float>({})}, {}), "[]\n");
+  EXPECT_EQ(said({}, {{"message", "only"}}), "only\n");
+  EXPECT_EQ(said({Tensor::Vector<float>({1e20f, 1e5f, 1234567, 1e-10f, 0.1f})}, {{"summarize", -1}}),
+            "[1e+20 100000 1234567 1e-10 0.1]\n");
+  EXPECT_EQ(said({i}, {{"first_n", 0}}), "");
+}
+
+TEST_F(Builtin, F389_TensorsInsideTexts) {
+  const auto text = [&](const Tensor& tensor, int64_t summarize = 3) {
+    const Answer answer =
+        Call("StringFormat", {tensor}, 1, {{"template", "<{}>"}, {"placeholder", "{}"}, {"summarize", summarize}});
+    EXPECT_TRUE(answer.status.ok()) << answer.status.ToString();
+    return answer.status.ok() ? answer.outputs[0].scalar<std::string>() : "";
+  };
+  const auto counted = [](std::initializer_list<int64_t> dims) {
+    const Shape shape = Shape::Of(dims);
+    std::vector<int32_t> values(static_cast<size_t>(shape.elements()));
+    for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<int32_t>(i);
+    return Tensor::Of<int32_t>(shape, values);
+  };
+  EXPECT_EQ(text(Tensor::Of<float>(Shape::Of({2, 2}), {1, 2, 3, 4.5})), "<[[1 2]\n [3 4.5]]>");
+  EXPECT_EQ(text(counted({10})), "<[0 1 2 ... 7 8 9]>");
+  EXPECT_EQ(text(counted({7}), 2), "<[0 1 ... 5 6]>");
+  EXPECT_EQ(text(counted({5})), "<[0 1 2 3 4]>");
+  EXPECT_EQ(text(counted({2, 2, 2})), "<[[[0 1]\n  [2 3]]\n\n [[4 5]\n  [6 7]]]>");
+  EXPECT_EQ(text(counted({10, 10, 10}), 1),
+            "<[[[0 ... 9]\n  ...\n  [90 ... 99]]\n\n ...\n\n [[900 ... 909]\n  ...\n  [990 ... 999]]]>");
+  EXPECT_EQ(text(counted({8, 8})),
+            "<[[0 1 2 ... 5 6 7]\n [8 9 10 ... 13 14 15]\n [16 17 18 ... 21 22 23]\n ...\n [40 41 42 ... 45 46 47]\n"
+            " [48 49 50 ... 53 54 55]\n [56 57 58 ... 61 62 63]]>");
+  EXPECT_EQ(text(counted({10}), -1), "<[0 1 2 3 4 5 6 7 8 9]>");
+  EXPECT_EQ(text(counted({0})), "<[]>");
+  EXPECT_EQ(text(counted({2, 0})), "<[\n ...]>");
+  EXPECT_EQ(text(Tensor::Scalar(3)), "<3>");
+  EXPECT_EQ(text(Tensor::Vector<bool>({true, false})), "<[1 0]>");
+  EXPECT_EQ(text(Strings({"a\"b", "c\nd"})), "<[\"a\\\"b\" \"c\\nd\"]>");
+  ExpectError(Call("StringFormat", {}, 1, {{"template", "{}"}, {"placeholder", "{}"}}), Code::kInvalidArgument,
+              "num placeholders in template and num inputs must match: 1 vs. 0");
+}
+
+TEST_F(Builtin, F389_PrintV2WritesToStreams) {
+  EXPECT_EQ(Said([&] { EXPECT_TRUE(Call("PrintV2", {Text("a")}, 0).status.ok()); }), "a\n");
+  EXPECT_EQ(Said([&] { EXPECT_TRUE(Call("PrintV2", {Text("a")}, 0, {{"end", "E"}}).status.ok()); }), "aE");
+  const op::AttrList to_file = {{"output_stream", "file://" + Path("log")}};
+  EXPECT_TRUE(Call("PrintV2", {Text("one")}, 0, to_file).status.ok());
+  EXPECT_TRUE(Call("PrintV2", {Text("two")}, 0, to_file).status.ok());
+  std::ifstream file(Path("log"));
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(file), {}), "one\ntwo\n");
+  ExpectError(Call("PrintV2", {Text("a")}, 0, {{"output_stream", "nowhere"}}), Code::kInvalidArgument,
+              "Unknown output stream: nowhere");
+  ExpectError(Call("PrintV2", {Text("a")}, 0, {{"output_stream", "file:///proc/nothing/here"}}), Code::kUnavailable,
+              "/proc/nothing/here");
 }
 
 TEST_F(Builtin, F236_RestoreErrorsAreTensorFlowsTexts) {

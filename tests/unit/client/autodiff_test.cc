@@ -265,8 +265,56 @@ TEST(Train, rows_of_a_gathered_variable_are_updated_by_scatter) {
   Initialize(session);
   ASSERT_TRUE(Succeeds(session.Run(train)));
   EXPECT_EQ(Values(session, table), (std::vector<double>{0.5, 2, 2}));
-  AdamOptimizer().Minimize(loss);
-  EXPECT_TRUE(Fails(f.graph.TakeStatus(), Code::kUnimplemented, "table"));
+}
+
+/// The first element of [[1,2],[3,4],[5,6]] after each of two steps on the sum of row 0 taken twice.
+std::vector<double> AfterTwoSteps(Optimizer& optimizer, bool resource, std::vector<std::string>* ops) {
+  Fresh f;
+  const Variable v({{1.0f, 2.0f}, {3.0f, 4.0f}, {5.0f, 6.0f}}, {.name = "v", .use_resource = resource});
+  const Operation train = optimizer.Minimize(ReduceSum(Gather(v, {0, 0})));
+  EXPECT_TRUE(f.graph.status().ok()) << f.error();
+  for (const Operation& op : f.graph.Operations()) {
+    const size_t at = op.name().find("/update_v/");
+    if (at != std::string::npos && op.type() != "Const") ops->push_back(op.name().substr(at + 10));
+  }
+  Session session(f.graph);
+  Initialize(session);
+  std::vector<double> first;
+  for (int step = 0; step < 2; ++step) {
+    EXPECT_TRUE(Succeeds(session.Run(train)));
+    const std::vector<double> values = Values(session, v);
+    EXPECT_EQ(std::vector<double>(values.begin() + 2, values.end()), (std::vector<double>{3, 4, 5, 6}));
+    EXPECT_FLOAT_EQ(static_cast<float>(values[1] - values[0]), 1);
+    first.push_back(values[0]);
+  }
+  return first;
+}
+
+TEST(Train, F361_rows_with_momentum_and_adam) {
+  for (const bool resource : {false, true}) {
+    std::vector<std::string> plain_ops, adam_ops, ignored;
+    MomentumOptimizer plain(0.1, 0.9), ahead(0.1, 0.9, true);
+    AdamOptimizer adam(0.1);
+    const std::vector<double> a = AfterTwoSteps(plain, resource, &plain_ops);
+    const std::vector<double> b = AfterTwoSteps(ahead, resource, &ignored);
+    const std::vector<double> c = AfterTwoSteps(adam, resource, &adam_ops);
+    EXPECT_NEAR(a[0], 0.8, 1e-6);
+    EXPECT_NEAR(a[1], 0.42, 1e-6);
+    EXPECT_NEAR(b[0], 0.62, 1e-6);
+    EXPECT_NEAR(b[1], 0.078, 1e-6);
+    EXPECT_NEAR(c[0], 0.9, 1e-6);
+    EXPECT_NEAR(c[1], 0.8, 1e-6);
+    EXPECT_EQ(plain_ops, (std::vector<std::string>{"Unique", "Shape", "strided_slice", "UnsortedSegmentSum",
+                                                   resource ? "ResourceSparseApplyMomentum" : "SparseApplyMomentum"}));
+    if (resource) continue;
+    EXPECT_EQ(adam_ops, (std::vector<std::string>{"Unique",    "Shape",      "strided_slice", "UnsortedSegmentSum",
+                                                  "sub",       "Sqrt",       "mul",           "sub_1",
+                                                  "truediv",   "sub_2",      "mul_1",         "mul_2",
+                                                  "Assign",    "ScatterAdd", "mul_3",         "sub_3",
+                                                  "mul_4",     "mul_5",      "Assign_1",      "ScatterAdd_1",
+                                                  "Sqrt_1",    "mul_6",      "add",           "truediv_1",
+                                                  "AssignSub", "group_deps"}));
+  }
 }
 
 TEST(Layers, dense_names_are_tensorflows) {

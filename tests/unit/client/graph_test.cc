@@ -238,6 +238,12 @@ TEST(Graph, F013_every_op_has_a_category) {
   EXPECT_LT(seen[kMath], static_cast<int>(ops.All().size()) / 2) << "ops that state no category count as math";
 }
 
+template <class T>
+concept HasShape = requires(const T& t) {
+  t.shape();
+};
+static_assert(HasShape<Output> && HasShape<Variable> && !HasShape<Operation>);
+
 TEST(Graph, F024_static_shapes) {
   Fresh f;
   const PartialShape shape = Placeholder(DType::kFloat, PartialShape::Of({-1, 784})).shape();
@@ -248,6 +254,10 @@ TEST(Graph, F024_static_shapes) {
   EXPECT_FALSE(unknown.has_rank());
   EXPECT_EQ(unknown.ToTupleString(), "<unknown>");
   EXPECT_FALSE(unknown.ToShape().ok());
+  const Result<std::vector<int64_t>> listed = AsList(shape);
+  ASSERT_TRUE(Succeeds(listed));
+  EXPECT_EQ(*listed, (std::vector<int64_t>{-1, 784}));
+  EXPECT_TRUE(Fails(AsList(unknown), Code::kInvalidArgument, "as_list() is not defined on an unknown TensorShape."));
   EXPECT_EQ(Variable(Constant({{1, 2}})).shape().ToTupleString(), "(1, 2)");
 }
 

@@ -193,8 +193,13 @@ TEST(Saver, F236_what_does_not_fit) {
                     "Assign requires shapes of both tensors to match. lhs shape= [2] rhs shape= [3]"));
   Graph other;
   const AsDefault in(other);
-  EXPECT_TRUE(Fails(restore(Variable({1, 2, 3}, {.name = "v1"}), "m"), Code::kInvalidArgument,
+  const Status type = restore(Variable({1, 2, 3}, {.name = "v1"}), "m");
+  EXPECT_TRUE(Fails(type, Code::kInvalidArgument,
                     "tensor_name = v1; expected dtype int32 does not equal original dtype float"));
+  EXPECT_TRUE(Fails(type, Code::kInvalidArgument,
+                    "due to a mismatch between the current graph and the graph from the checkpoint."));
+  EXPECT_TRUE(Fails(restore(Variable(1.0f, {.name = "y"}), "nothing"), Code::kNotFound,
+                    "The passed save_path is not a valid checkpoint: " + (dir / "nothing")));
   EXPECT_TRUE(
       Fails(restore(Variable(1.0f, {.name = "x"}), "nothing"), Code::kNotFound,
             "Unsuccessful TensorSliceReader constructor: Failed to find any matching files for " + (dir / "nothing")));

@@ -1,6 +1,9 @@
 // Summaries, event files, and the progress bar.
 #include <unistd.h>
 
+#include <chrono>
+#include <thread>
+
 #include "core/io/event_file.h"
 #include "core/io/summary.h"
 #include "tests/unit/client/fresh.h"
@@ -153,6 +156,25 @@ TEST(Summary, F222_events_wait_until_there_are_enough) {
   ASSERT_TRUE(Succeeds(writer.Close()));
   EXPECT_EQ(EventsOf(writer.path()).size(), 3u);
   EXPECT_FALSE(writer.AddSummary(bytes->tensor(), 3).ok());
+}
+
+TEST(Summary, F222_a_full_queue_and_patience_write_without_being_asked) {
+  Fresh f;
+  const Output loss = summary::Scalar("loss", Constant(0.5f));
+  Session session(f.graph);
+  const Result<Fetched> bytes = session.Run(loss);
+  ASSERT_TRUE(Succeeds(bytes));
+  for (const bool full : {false, true}) {
+    const TemporaryFolder dir;
+    const summary::FileWriterOptions options = full ? summary::FileWriterOptions{.max_queue = 3, .flush_secs = 1000}
+                                                    : summary::FileWriterOptions{.max_queue = 100, .flush_secs = 0.05};
+    summary::FileWriter writer(dir.path, nullptr, options);
+    for (int step = 0; step < 3; ++step) ASSERT_TRUE(Succeeds(writer.AddSummary(bytes->tensor(), step)));
+    for (int wait = 0; wait < 2000 && EventsOf(writer.path()).size() < 4; ++wait) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    EXPECT_EQ(EventsOf(writer.path()).size(), 4u) << (full ? "queue" : "patience");
+  }
 }
 
 TEST(Summary, F222_a_folder_that_cannot_be_made_is_said) {

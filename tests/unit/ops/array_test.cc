@@ -83,8 +83,8 @@ TEST(Catalogue, WhoRunsWhat) {
             "PlaceholderWithDefault PreventGradient Rank ReadVariableOp Reshape Shape ShapeN Size Squeeze StopGradient "
             "VarHandleOp VarIsInitializedOp Variable VariableShape VariableV2");
   EXPECT_EQ(NamesRunBy(op::RunBy::kBuiltin),
-            "Assert CheckNumerics HistogramSummary MergeSummary MergeV2Checkpoints RestoreV2 SaveV2 ScalarSummary "
-            "ShardedFilename ShardedFilespec StaticRegexFullMatch StringJoin");
+            "Assert CheckNumerics HistogramSummary MergeSummary MergeV2Checkpoints Print PrintV2 RestoreV2 SaveV2 "
+            "ScalarSummary ShardedFilename ShardedFilespec StaticRegexFullMatch StringFormat StringJoin");
   EXPECT_EQ(NamesRunBy(op::RunBy::kExecutor),
             "ControlTrigger Enter Exit LoopCond Merge NextIteration NoOp RefEnter RefExit RefIdentity RefMerge "
             "RefNextIteration RefSelect RefSwitch Switch");

@@ -1,0 +1,225 @@
+// Rows put where indices say, into variables by reference and by handle and into new tensors; GatherNd, their
+// counterpart.
+#include "core/op/grad_context.h"
+#include "core/op/shape_context.h"
+#include "core/ops/families.h"
+#include "core/ops/grad_shapes.h"
+#include "core/ops/shape_algebra.h"
+#include "core/ops/type_lists.h"
+
+namespace weir::ops {
+namespace {
+
+using op::Category;
+using op::Grad;
+using op::GradContext;
+using op::OpBuilder;
+using op::OpRegistry;
+using op::RunBy;
+using op::ShapeContext;
+using op::Value;
+
+constexpr std::string_view kUpdate = "it changes a variable: its result is state, not a function of its inputs";
+constexpr std::string_view kIndices = "{int32, int64}";
+constexpr std::string_view kMinMaxTypes = "{half, bfloat16, float, double, int32, int64}";
+
+/// updates: one row of the variable per index, or a scalar for all of them.
+Status CheckRows(const PartialShape& variable, const PartialShape& indices, const PartialShape& updates) {
+  if (variable.rank() == 0) return InvalidArgument("params must be at least 1-D, got shape []");
+  if (updates.rank() == 0) return Status();
+  WEIR_ASSIGN(const PartialShape wanted, Join(indices, Span(variable, 1)));
+  return updates.Merge(wanted).status();
+}
+
+/// Two stretches of extents that must agree, named as TensorFlow does.
+Status CheckStretch(std::string_view of, const PartialShape& whole, int begin, int end, const PartialShape& updates,
+                    int from, int to) {
+  const PartialShape part = Span(whole, begin, end), other = Span(updates, from, to);
+  const Status merged = part.Merge(other).status();
+  if (merged.ok()) return merged;
+  return InvalidArgument(
+      "Dimensions [{},{}) of {}[shape={}] = {} must match dimensions [{},{}) of updates[shape={}] = {}: {}", begin, end,
+      of, whole.ToString(), part.ToString(), from, to, updates.ToString(), other.ToString(), merged.message());
+}
+
+/// indices: [outer…, depth], updates: [outer…, extents of `target` from depth on].
+Status CheckPlaces(const PartialShape& target, const PartialShape& given_indices, const PartialShape& given_updates) {
+  WEIR_ASSIGN(const PartialShape indices, ToRankAtLeast(given_indices, 1));
+  WEIR_ASSIGN(const PartialShape updates, ToRankAtLeast(given_updates, 1));
+  if (target.elements() == 0 && (indices.elements() > 0 || updates.elements() > 0)) {
+    return InvalidArgument("Indices and updates specified for empty input");
+  }
+  if (!indices.has_rank() || !updates.has_rank()) return Status();
+  const int outer = indices.rank() - 1;
+  WEIR_TRY(CheckStretch("indices", indices, 0, outer, updates, 0, outer));
+  const int64_t depth = indices.dim(outer);
+  if (depth < 0 || !target.has_rank()) return Status();
+  // More coordinates than axes is what the kernel refuses, as in TensorFlow.
+  if (depth > target.rank()) return Status();
+  return CheckStretch("input", target, static_cast<int>(depth), target.rank(), updates, outer, updates.rank());
+}
+
+using Check = Status (*)(const PartialShape& target, const PartialShape& indices, const PartialShape& updates);
+
+template <Check kCheck>
+Status RefShape(ShapeContext& c) {
+  WEIR_TRY(kCheck(c.input(0), c.input(1), c.input(2)));
+  c.set_output(0, c.input(0));
+  return Status();
+}
+
+template <Check kCheck>
+Status HandleShape(ShapeContext& c) {
+  WEIR_TRY(c.WithRank(0, 0).status());
+  return kCheck(c.resource_shape(0), c.input(1), c.input(2));
+}
+
+Status ScatterNdShape(ShapeContext& c) {
+  WEIR_TRY(c.WithRank(2, 1).status());
+  if (const std::optional<std::vector<int64_t>> dims = c.ints(2)) {
+    for (const int64_t dim : *dims) {
+      if (dim < 0) return InvalidArgument("Dimension {} must be >= 0", dim);
+    }
+  }
+  WEIR_ASSIGN(PartialShape shape, c.shape_from(2));
+  WEIR_TRY(CheckPlaces(shape, c.input(0), c.input(1)));
+  c.set_output(0, std::move(shape));
+  return Status();
+}
+
+Result<std::vector<Grad>> ScatterNdGradient(GradContext& g) {
+  return std::vector<Grad>{Grad::None(), g.Apply("GatherNd", {g.Dy(0), g.X(0)}), Grad::None()};
+}
+
+Status GatherNdShape(ShapeContext& c) {
+  const PartialShape& params = c.input(0);
+  WEIR_ASSIGN(const PartialShape indices, ToRankAtLeast(c.input(1), 1));
+  if (!params.has_rank() || !indices.has_rank()) return Status();
+  const int outer = indices.rank() - 1;
+  const int64_t depth = indices.dim(outer);
+  if (depth < 0) return Status();
+  if (depth > params.rank()) {
+    return InvalidArgument("indices.shape[-1] must be <= params.rank, but saw indices shape: {} and params shape: {}",
+                           indices.ToString(), params.ToString());
+  }
+  WEIR_ASSIGN(PartialShape out, Join(Span(indices, 0, outer), Span(params, static_cast<int>(depth))));
+  c.set_output(0, std::move(out));
+  return Status();
+}
+
+/// Rows picked by one coordinate stay rows; anything else is added up into a tensor of the parameters' shape.
+Result<std::vector<Grad>> GatherNdGradient(GradContext& g) {
+  const Value indices = g.X(1);
+  const Value shape = ShapeAs(g, g.X(0), g.TypeOf(indices));
+  const PartialShape places = g.ShapeOf(indices);
+  if (places.rank() == 2 && places.dim(1) == 1) {
+    const Value rows = g.Apply("Squeeze", {indices}, {{"squeeze_dims", std::vector<int64_t>{-1}}});
+    return std::vector<Grad>{Grad::Slices(g.Dy(0), rows, shape), Grad::None()};
+  }
+  return std::vector<Grad>{g.Apply("ScatterNd", {indices, g.Dy(0), shape}), Grad::None()};
+}
+
+/// What happens where the indices point.
+struct Change {
+  const char* name;
+  std::string_view types;
+  const char* locks;
+  const char* rows;    // doc of the forms with rows
+  const char* places;  // doc of the forms with coordinates; null where weir has none
+};
+
+constexpr Change kChanges[] = {
+    {"Update", "type", "true",
+     "Makes row i of `updates` row indices[i] of the variable; of rows for one place the last stays.",
+     "Makes slice i of `updates` the slice of the variable at the coordinates indices[i]; of several the last stays."},
+    {"Add", "numbertype", "false",
+     "Adds row i of `updates` to row indices[i] of the variable; indices that repeat add up.",
+     "Adds slice i of `updates` to the slice of the variable at the coordinates indices[i]; those that repeat add up."},
+    {"Sub", "numbertype", "false",
+     "Subtracts row i of `updates` from row indices[i] of the variable; indices that repeat add up.",
+     "Subtracts slice i of `updates` from the slice at the coordinates indices[i]; those that repeat add up."},
+    {"Mul", "numbertype", "false", "Multiplies row indices[i] of the variable by row i of `updates`, in order.",
+     nullptr},
+    {"Div", "numbertype", "false", "Divides row indices[i] of the variable by row i of `updates`, in order.", nullptr},
+    {"Min", kMinMaxTypes, "false", "Row indices[i] becomes the smaller of itself and row i of `updates`, by element.",
+     nullptr},
+    {"Max", kMinMaxTypes, "false", "Row indices[i] becomes the larger of itself and row i of `updates`, by element.",
+     nullptr},
+};
+
+OpBuilder Scatter(OpRegistry& ops, const std::string& name) {
+  return ops.Declare(name)
+      .Is(Category::kState)
+      .RunsOn(RunBy::kPlugin)
+      .Attr(fmt::format("Tindices: {}", kIndices))
+      .NoGradient(kUpdate);
+}
+
+OpBuilder RefScatter(OpRegistry& ops, const std::string& name, const Change& change) {
+  return Scatter(ops, name)
+      .In("ref: Ref(T)")
+      .In("indices: Tindices")
+      .In("updates: T")
+      .Out("output_ref: Ref(T)")
+      .Attr(fmt::format("T: {}", change.types))
+      .Attr(fmt::format("use_locking: bool = {}", change.locks));
+}
+
+void DeclareRows(OpRegistry& ops, const Change& change) {
+  RefScatter(ops, fmt::format("Scatter{}", change.name), change).Shape(RefShape<CheckRows>).Doc(change.rows);
+  const bool exact = change.types == kMinMaxTypes;  // the handle's form takes all numbers there
+  Scatter(ops, fmt::format("ResourceScatter{}", change.name))
+      .In("resource: resource")
+      .In("indices: Tindices")
+      .In("updates: dtype")
+      .Attr(fmt::format("dtype: {}", exact ? "numbertype" : change.types))
+      .Stateful()
+      .Shape(HandleShape<CheckRows>)
+      .Doc(change.rows);
+}
+
+void DeclarePlaces(OpRegistry& ops, const Change& change) {
+  RefScatter(ops, fmt::format("ScatterNd{}", change.name), change).Shape(RefShape<CheckPlaces>).Doc(change.places);
+  Scatter(ops, fmt::format("ResourceScatterNd{}", change.name))
+      .In("ref: resource")
+      .In("indices: Tindices")
+      .In("updates: T")
+      .Attr(kAnyT)
+      .Attr("use_locking: bool = true")
+      .Stateful()
+      .Shape(HandleShape<CheckPlaces>)
+      .Doc(change.places);
+}
+
+}  // namespace
+
+void DeclareScatter(OpRegistry& ops) {
+  for (const Change& change : kChanges) {
+    DeclareRows(ops, change);
+    if (change.places != nullptr) DeclarePlaces(ops, change);
+  }
+  ops.Declare("ScatterNd")
+      .Is(Category::kArray)
+      .In("indices: Tindices")
+      .In("updates: T")
+      .In("shape: Tindices")
+      .Out("output: T")
+      .Attr(kAnyT)
+      .Attr("Tindices: {int16, int32, int64}")
+      .Shape(ScatterNdShape)
+      .Grad(ScatterNdGradient)
+      .Doc("Zeros of `shape` to which slice i of `updates` is added at the coordinates indices[i].");
+  ops.Declare("GatherNd")
+      .Is(Category::kArray)
+      .In("params: Tparams")
+      .In("indices: Tindices")
+      .Out("output: Tparams")
+      .Attr("Tparams: type")
+      .Attr("Tindices: {int16, int32, int64}")
+      .Attr("bad_indices_policy: string = ''")
+      .Shape(GatherNdShape)
+      .Grad(GatherNdGradient)
+      .Doc("The slices of `params` at the coordinates in the last axis of `indices`.");
+}
+
+}  // namespace weir::ops
