@@ -1,5 +1,7 @@
 #include "core/session/session.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <atomic>
 #include <mutex>

@@ -2,9 +2,9 @@
 
 #include <cmath>
 #include <filesystem>
-#include <limits>
 #include <fstream>
 #include <iterator>
+#include <limits>
 #include <map>
 #include <set>
 
