@@ -297,7 +297,7 @@ if __name__ == "__main__":
     WORK = os.path.join(WORK, test)
     os.makedirs(WORK, exist_ok=True)
     {f.__name__: f for f in (F240_checkpoint_of_weir, F240_checkpoint_of_tensorflow, graph_of_weir, graph_of_tensorflow,
-                             control_flow_of_weir, control_flow_of_tensorflow,
+                             run_metadata_of_weir, control_flow_of_weir, control_flow_of_tensorflow,
                              F105_F303_errors_of_placement, random_numbers, F216_events_of_weir,
                              F220_histogram_buckets, F214_events_of_tensorflow)}[test]()
     print(f"interop.{test}: passed")
