@@ -93,7 +93,8 @@ Status WriteRunMetadata(const graph::Graph& graph, const std::string& path) {
   WEIR_ASSIGN(const std::unique_ptr<session::Session> session, session::Session::Make(runtime, graph));
   WEIR_ASSIGN(const session::RunOptions options,
               session::ParseRunOptions("trace_level: FULL_TRACE output_partition_graphs: true"));
-  const std::vector<session::Feed> feeds = {{"x:0", Tensor::Of<float>(Shape::Of({1, 4}), {1, 2, 3, 4})}};
+  const Tensor x = Tensor::Of<float>(Shape::Of({3, 4}), {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12});
+  const std::vector<session::Feed> feeds = {{"x:0", x}};
   const std::vector<std::string> fetches = {"softmax:0"};
   session::RunReport report;
   WEIR_TRY(session->Run(feeds, fetches, {}, options, &report).status());
