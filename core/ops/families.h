@@ -2,9 +2,14 @@
 #ifndef WEIR_CORE_OPS_FAMILIES_H_
 #define WEIR_CORE_OPS_FAMILIES_H_
 
+#include <string_view>
+
 #include "core/op/registry.h"
 
 namespace weir::ops {
+
+/// Why updates of variables have no gradient.
+inline constexpr std::string_view kUpdate = "it changes a variable: its result is state, not a function of its inputs";
 
 // Arithmetic.
 void DeclareMathUnary(op::OpRegistry& ops);   // Neg, Exp, Tanh, …

@@ -19,7 +19,6 @@ using op::RunBy;
 using op::ShapeContext;
 using op::Value;
 
-constexpr std::string_view kUpdate = "it changes a variable: its result is state, not a function of its inputs";
 constexpr std::string_view kIndices = "{int32, int64}";
 constexpr std::string_view kMinMaxTypes = "{half, bfloat16, float, double, int32, int64}";
 

@@ -17,7 +17,6 @@ using op::RunBy;
 using op::Scalar;
 using op::ShapeContext;
 
-constexpr std::string_view kUpdate = "it changes a variable: its result is state, not a function of its inputs";
 constexpr std::string_view kNoInputs = "it has no inputs";
 constexpr std::string_view kDiscrete = "its answer is discrete";
 

@@ -64,6 +64,26 @@ T Smaller(T x, T y) {
   return x < y || x != x ? x : y;
 }
 
+// The same as functions of elements.
+struct Add {
+  template <class T>
+  T operator()(T x, T y) const {
+    return Sum(x, y);
+  }
+};
+struct Sub {
+  template <class T>
+  T operator()(T x, T y) const {
+    return Difference(x, y);
+  }
+};
+struct Mul {
+  template <class T>
+  T operator()(T x, T y) const {
+    return Product(x, y);
+  }
+};
+
 }  // namespace weir::kernels_eigen
 
 #endif  // WEIR_PLUGINS_KERNELS_EIGEN_WRAP_H_

@@ -12,24 +12,6 @@ namespace {
 
 constexpr const char* kDivisionByZero = "Integer division by zero";
 
-struct Add {
-  template <class T>
-  T operator()(T x, T y) const {
-    return Sum(x, y);
-  }
-};
-struct Sub {
-  template <class T>
-  T operator()(T x, T y) const {
-    return Difference(x, y);
-  }
-};
-struct Mul {
-  template <class T>
-  T operator()(T x, T y) const {
-    return Product(x, y);
-  }
-};
 struct Div {
   static constexpr const char* kFault = kDivisionByZero;
   template <std::integral T>

@@ -23,26 +23,8 @@ struct Replace {
     return y;
   }
 };
-struct Add {
-  template <class T>
-  T operator()(T x, T y) const {
-    return Sum(x, y);
-  }
-};
 struct Or {
   sdk::boolean operator()(bool x, bool y) const { return x || y; }
-};
-struct Subtract {
-  template <class T>
-  T operator()(T x, T y) const {
-    return Difference(x, y);
-  }
-};
-struct Multiply {
-  template <class T>
-  T operator()(T x, T y) const {
-    return Product(x, y);
-  }
 };
 struct Divide {
   template <class T>
@@ -247,14 +229,14 @@ void AddSlices(sdk::KernelTable& k, const std::string& name, List list) {
 void AddScatter(sdk::KernelTable& k) {
   AddRows<Replace>(k, "Update", kAnyBits);
   AddRows<Add>(k, "Add", kNumbers);
-  AddRows<Subtract>(k, "Sub", kNumbers);
-  AddRows<Multiply>(k, "Mul", kNumbers);
+  AddRows<Sub>(k, "Sub", kNumbers);
+  AddRows<Mul>(k, "Mul", kNumbers);
   AddRows<Divide>(k, "Div", kNumbers);
   AddRows<Lower>(k, "Min", kFloating + kIndex);
   AddRows<Raise>(k, "Max", kFloating + kIndex);
   AddSlices<Replace>(k, "Update", kAnyBits);
   AddSlices<Add>(k, "Add", kNumbers);
-  AddSlices<Subtract>(k, "Sub", kNumbers);
+  AddSlices<Sub>(k, "Sub", kNumbers);
   k.Add<ScatterNd<Add>>("ScatterNd", kNumbers).Class(WEIR_CLASS_GATHER, 1);
   k.Add<ScatterNd<Or>>("ScatterNd", kBool).Class(WEIR_CLASS_GATHER, 1);
   k.Add<UnsortedSegmentSum>("UnsortedSegmentSum", kNumbers).Class(WEIR_CLASS_GATHER, 1);

@@ -11,6 +11,7 @@
 #include "core/session/options.h"
 #include "core/session/session.h"
 #include "tests/support/text_graph.h"
+#include "tests/unit/session/open.h"
 
 namespace weir::session {
 namespace {
@@ -22,16 +23,6 @@ using testing::Placeholder;
 
 using Names = std::vector<std::string>;
 const op::AttrList kFloat = {{"T", DType::kFloat}};
-
-std::unique_ptr<Session> Open(const graph::Graph& graph, const config::Config& config) {
-  Result<std::shared_ptr<Runtime>> runtime = Runtime::For(config);
-  EXPECT_TRUE(runtime.ok()) << runtime.status().ToString();
-  if (!runtime.ok()) return nullptr;
-  SessionOptions options = SessionOptionsFrom((*runtime)->config);
-  Result<std::unique_ptr<Session>> session = Session::Make(*runtime, graph, options);
-  EXPECT_TRUE(session.ok()) << session.status().ToString();
-  return session.ok() ? std::move(*session) : nullptr;
-}
 
 TEST(SessionOptions, F279_ThreadsAreAsManyAsAskedAndResultsTheSame) {
   constexpr int64_t kSize = 256;

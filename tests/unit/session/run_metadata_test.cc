@@ -11,6 +11,7 @@
 #include "core/session/options.h"
 #include "core/session/session.h"
 #include "tests/support/text_graph.h"
+#include "tests/unit/session/open.h"
 #include "weir/proto/run_metadata.pb.h"
 
 namespace weir::session {
@@ -24,16 +25,6 @@ using testing::Placeholder;
 using Names = std::vector<std::string>;
 const op::AttrList kFloat = {{"T", DType::kFloat}};
 constexpr char kCpu[] = "/job:localhost/replica:0/task:0/device:CPU:";
-
-std::unique_ptr<Session> Open(const graph::Graph& graph, const config::Config& config = {}) {
-  Result<std::shared_ptr<Runtime>> runtime = Runtime::For(config);
-  EXPECT_TRUE(runtime.ok()) << runtime.status().ToString();
-  if (!runtime.ok()) return nullptr;
-  SessionOptions options = SessionOptionsFrom((*runtime)->config);
-  Result<std::unique_ptr<Session>> session = Session::Make(*runtime, graph, options);
-  EXPECT_TRUE(session.ok()) << session.status().ToString();
-  return session.ok() ? std::move(*session) : nullptr;
-}
 
 const tf::NodeDef* Find(const tf::GraphDef& graph, const std::string& name) {
   for (const tf::NodeDef& node : graph.node()) {
