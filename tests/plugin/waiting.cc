@@ -107,6 +107,23 @@ struct InTiles {
   static Cost Estimate(const Prep& prep) { return {.bytes = 8.0 * static_cast<double>(prep.size(0)), .whole_ns = 1e6}; }
 };
 
+/// Where the tile of each element begins.
+struct TileOf {
+  int64_t n = 0;
+
+  int32_t Prepare(Prep& prep) {
+    n = prep.size(0);
+    prep.Tiles(static_cast<uint64_t>(n));
+    return WEIR_OK;
+  }
+  template <class T>
+  void Run(Env& env, View<const T>, View<T> y) const {
+    const auto [begin, end] = env.Range(n);
+    std::fill(y.data() + begin, y.data() + end, static_cast<T>(begin));
+  }
+  static Cost Estimate(const Prep&) { return {.whole_ns = 1e6}; }
+};
+
 /// The addresses of its input and its output, as the output's first two elements.
 struct Addresses {
   template <class T>
@@ -121,6 +138,7 @@ struct Addresses {
 
 void AddKernels(KernelTable& k) {
   k.Add<InTiles>("Sqrt", Types<float>());
+  k.Add<TileOf>("Rsqrt", Types<float>());
   k.Add<Meet>("Square", Types<float>());
   k.Add<Meet>("Neg", Types<float>());
   k.Add<Later>("Abs", Types<float>()).Flags(WEIR_KERNEL_ASYNC);

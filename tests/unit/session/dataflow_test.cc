@@ -1,14 +1,18 @@
 // Steps whose ops run beside each other, complete later, fail, or are ended from outside.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <map>
+#include <set>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "core/kernel/compute_pool.h"
 #include "core/session/session.h"
 #include "tests/support/text_graph.h"
 
@@ -98,6 +102,26 @@ TEST(Dataflow, LargeOpsRunInTiles) {
       const auto failed = f.session->Run(std::vector<Feed>{{"x:0", negative}}, fetches, none);
       EXPECT_EQ(failed.status().code(), Code::kOutOfRange) << failed.status().ToString();
       EXPECT_EQ(failed.status().node(), "y");
+    }
+  }
+}
+
+TEST(Dataflow, F279_TilesGoToSeveralThreadsWhereThereAreSome) {
+  const std::vector<NodeLine> nodes = {Placeholder("x", PartialShape::Of({64})), {"y", "Rsqrt", {"x"}, kFloat}};
+  const std::vector<std::string> fetches = {"y:0"}, none;
+  const std::vector<Feed> feeds = {{"x:0", Tensor::Vector<float>(std::vector<float>(64, 1))}};
+  for (const int threads : {1, 4}) {
+    SessionOptions options;
+    options.intra_op_parallelism_threads = threads;
+    Fixture f(nodes, options, 1);
+    const auto got = f.session->Run(feeds, fetches, none);
+    ASSERT_TRUE(got.ok()) << got.status().ToString();
+    const std::span<const float> begins = (*got)[0].as<float>();
+    const size_t tiles = std::set<float>(begins.begin(), begins.end()).size();
+    if (std::min(threads, kernel::ComputePool::Get().parallelism()) == 1) {
+      EXPECT_EQ(tiles, 1u);
+    } else {
+      EXPECT_GT(tiles, 1u);
     }
   }
 }
