@@ -3,6 +3,12 @@
 #define TOML_EXCEPTIONS 0
 #define TOML_HEADER_ONLY 1
 #define TOML_ENABLE_FORMATTERS 0
+#include <toml++/impl/preprocessor.h>
+// The parser asserts what malformed files break and, built without assertions, reports as an error: so it is built.
+#undef TOML_ASSERT
+#undef TOML_ASSERT_ASSUME
+#define TOML_ASSERT(condition) static_assert(true)
+#define TOML_ASSERT_ASSUME(condition) static_assert(true)
 #include <toml++/toml.h>
 
 #include <algorithm>

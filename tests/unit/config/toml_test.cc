@@ -128,6 +128,12 @@ TEST(Toml, WrongTypesSayWhatWasWanted) {
   ExpectFault("[device_count]\nCPU = 99999999999", Code::kInvalidArgument, {"from 0 to 1024"});
 }
 
+TEST(Toml, HeadersThatAreNoKeys) {
+  for (const char* header : {"[\x17plugins]", "[=]", "[[?]]", "[a.\x01]", "[]"}) {
+    ExpectFault(header, Code::kInvalidArgument, {"weir.toml:1:"});
+  }
+}
+
 TEST(Toml, ValuesOutOfRange) {
   const std::string fraction = "[gpu_options]\nper_process_gpu_memory_fraction = ";
   ExpectFault(fraction + "1.5", Code::kInvalidArgument,
