@@ -7,8 +7,8 @@
 // The parser asserts what malformed files break and, built without assertions, reports as an error: so it is built.
 #undef TOML_ASSERT
 #undef TOML_ASSERT_ASSUME
-#define TOML_ASSERT(condition) static_assert(true)
-#define TOML_ASSERT_ASSUME(condition) static_assert(true)
+#define TOML_ASSERT(condition) static_cast<void>(0)
+#define TOML_ASSERT_ASSUME(condition) static_cast<void>(0)
 #include <toml++/toml.h>
 
 #include <algorithm>
