@@ -48,8 +48,7 @@ class PlanRunner::Instance {
   Status Tape(Worker& worker, uint32_t begin, uint32_t end);
   /// From `*position` up to `until`, or to where the step has to be asked after sooner; says where that was.
   Status Stretch(Worker& worker, const Instruction** position, const Instruction* until);
-  /// A line for each input of an instruction that is about to run;
-  /// empty for those that compute nothing.
+  /// A line for each input of an instruction that is about to run; empty for those that compute nothing.
   std::string InputNumbers(const Instruction& instruction);
   /// InvalidArgument when the instruction, which has just run, gave a NaN or an infinity.
   Status CheckNumbers(const Instruction& instruction, const std::string& inputs);

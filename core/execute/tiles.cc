@@ -15,7 +15,7 @@ struct TiledCall {
   const plan::Instruction& instruction;
   const kernel::PreparedKernel& kernel;
   std::span<const weir_reg> registers;  // scratch, if there is one, last: a piece for each tile
-  const kernel::RunControl* control;    // may be null
+  const kernel::RunControl* control;    // null: every tile runs, whatever happens to the step
   std::string_view op;
   std::mutex mutex;  // protects `first`
   Status first;      // error
@@ -44,9 +44,15 @@ Status PlanRunner::Instance::Tiles(const Worker& worker, const Instruction& inst
   const graph::Node& node = *plan_.nodes[static_cast<size_t>(instruction.node)];
   const kernel::PreparedKernel& kernel = *plan_.kernels[instruction.detail];
   const size_t operands = size_t{instruction.inputs} + instruction.outputs;  // scratch counts as an output
-  TiledCall call{
-      instruction, kernel,  {registers_.data() + instruction.first_slot, operands}, worker.step.control, node.op().name,
-      {},          Status()};
+  // What changes a variable is done whole.
+  const bool may_stop = instruction.locks_begin == instruction.locks_end;
+  TiledCall call{instruction,
+                 kernel,
+                 {registers_.data() + instruction.first_slot, operands},
+                 may_stop ? worker.step.control : nullptr,
+                 node.op().name,
+                 {},
+                 Status()};
   kernel::ComputePool& pool = kernel::ComputePool::Get();
   const int threads = worker.step.intra_op > 0 ? worker.step.intra_op : pool.parallelism();
   pool.ParallelFor(

@@ -106,9 +106,9 @@ Result<bool> Builder::TryPrepared(const kernel::KernelEntry& entry, const weir_n
   Result<weir_device*> open = DeviceOf(current_)->Open();
   if (!open.ok()) return Fail(open.status());
   const std::span<const kernel::OperandSpec> in = operands.input_specs, out = operands.output_specs;
-  next_ns_ = DeclaredNanoseconds(entry, node, in, out, true, *DeviceOf(current_));
+  const double ns = DeclaredNanoseconds(entry, node, in, out, true, *DeviceOf(current_));
   const auto prepare = [&](uint64_t tiles) { return kernel::PreparedKernel::Make(entry, node, in, out, *open, tiles); };
-  const bool cut = next_ns_ >= kTiledNanoseconds && !DeviceOf(current_)->has_streams();
+  const bool cut = ns >= kTiledNanoseconds && !DeviceOf(current_)->has_streams();
   Result<std::unique_ptr<kernel::PreparedKernel>> prepared = prepare(cut ? options_.max_tiles : 1);
   const bool whole = prepared.ok() && (*prepared)->tiles() > 1 &&
                      ((*prepared)->tile_scratch_bytes() * (*prepared)->tiles() > kMostTileScratch ||
@@ -119,6 +119,7 @@ Result<bool> Builder::TryPrepared(const kernel::KernelEntry& entry, const weir_n
     return Fail(prepared.status());
   }
   WEIR_ASSIGN(const std::vector<int> inputs, MoveInputs(record, operands));
+  next_ns_ = ns;  // of the instruction that Bind emits, not of the copies before it
   WEIR_TRY(Bind(std::move(*prepared), inputs, operands));
   return true;
 }

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <set>
 #include <shared_mutex>
+#include <utility>
 
 namespace weir::session {
 namespace {
@@ -32,19 +33,22 @@ std::string FetchNames(const plan::ExecutionPlan& plan) {
 
 }  // namespace
 
+void MemoryReport::Hold(Holder holder) {
+  const auto larger = [](const Holder& a, const Holder& b) { return a.bytes > b.bytes; };
+  holders.insert(std::upper_bound(holders.begin(), holders.end(), holder, larger), std::move(holder));
+}
+
 void MemoryReport::AddVariables(const kernel::ResourceScope& scope) {
   for (const auto& [key, variable] : scope.All()) {
     const std::shared_lock<std::shared_mutex> lock(variable->mutex, std::try_to_lock);
     if (!lock.owns_lock() || variable->value.dtype() == DType::kInvalid) continue;
     const uint64_t bytes = variable->value.bytes();
-    holders.push_back(
-        {fmt::format("variable {} {} {}", key.name, Name(variable->value.dtype()), variable->value.shape().ToString()),
-         key.device, bytes});
+    Hold({fmt::format("variable {} {} {}", key.name, Name(variable->value.dtype()), variable->value.shape().ToString()),
+          key.device, bytes});
     for (OnDevice& device : devices) {
       if (device.device == key.device) device.variables += bytes;
     }
   }
-  std::stable_sort(holders.begin(), holders.end(), [](const Holder& a, const Holder& b) { return a.bytes > b.bytes; });
 }
 
 void MemoryReport::AddPlan(const plan::ExecutionPlan& plan, int runs) {
@@ -53,14 +57,12 @@ void MemoryReport::AddPlan(const plan::ExecutionPlan& plan, int runs) {
     const device::Device* device = s == 0 ? plan.host_device : plan.devices[s - 1];
     const uint64_t bytes = plan.arena_bytes[s] * static_cast<uint64_t>(runs);
     if (device == nullptr || bytes == 0) continue;
-    holders.push_back(
-        {fmt::format("memory of {} {} of a step that gives {}", runs, runs == 1 ? "run" : "runs", FetchNames(plan)),
-         device->name(), bytes});
+    Hold({fmt::format("memory of {} {} of a step that gives {}", runs, runs == 1 ? "run" : "runs", FetchNames(plan)),
+          device->name(), bytes});
     for (OnDevice& on : devices) {
       if (on.device == device->name()) on.steps += bytes;
     }
   }
-  std::stable_sort(holders.begin(), holders.end(), [](const Holder& a, const Holder& b) { return a.bytes > b.bytes; });
 }
 
 MemoryReport MakeMemoryReport(const device::DeviceSet& devices) {
@@ -86,9 +88,8 @@ std::string ToText(const MemoryReport& report) {
   }
   if (report.holders.size() > kShown) text += fmt::format("\nand {} smaller ones", report.holders.size() - kShown);
   text +=
-      "\nHint: smaller batches, fewer sessions or a higher limit help; `weir explain memory` estimates a step before "
-      "it "
-      "runs.";
+      "\nHint: smaller batches, fewer sessions or a higher limit help; "
+      "`weir explain memory` estimates a step before it runs.";
   return text;
 }
 

@@ -32,6 +32,8 @@ struct MemoryReport {
   void AddVariables(const kernel::ResourceScope& scope);
   /// Adds the arenas of so many runs of a plan.
   void AddPlan(const plan::ExecutionPlan& plan, int runs);
+  /// Puts a holder in its place.
+  void Hold(Holder holder);
 };
 
 /// A report of the devices alone.

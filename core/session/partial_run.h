@@ -64,7 +64,7 @@ class PartialRun {
   Around AroundNode(NodeId id) const;
   bool RunsAgain(NodeId id) const;
   bool CanBeCut(const Edge& edge, NodeId to) const;
-  /// Nodes that have to wait for a feed that is none of `fed`, or for something that does.
+  /// Nodes that have to wait for a feed of `unfed`, or for something that does.
   Marks Waiting(const std::set<Endpoint>& unfed) const;
   void WaitForFeeds(const std::set<Endpoint>& unfed, Marks& waiting) const;
   /// Those and the nodes that will run again for them.
