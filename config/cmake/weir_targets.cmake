@@ -1,28 +1,36 @@
 # Functions that make targets. Folder names stand for their libraries: DEPS base op means weir_base weir_op.
 include(GoogleTest)
 
-# Precompiled headers, one for core and one for tests, where the preset asks for them. The release build does without:
+# Precompiled headers: one for tests, and one for core where the preset asks for it. Core's release build does without:
 # it finds the source that lacks an include of its own.
 function(weir_precompiled_header name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LIBS;HEADERS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LIBS;HEADERS;FLAGS")
   file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/${name}.cc" CONTENT "// holds a precompiled header\n" @ONLY)
   add_library(${name} OBJECT "${PROJECT_BINARY_DIR}/${name}.cc")
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}")
   target_link_libraries(${name} PRIVATE ${arg_LIBS})
+  target_compile_options(${name} PRIVATE ${arg_FLAGS})
   target_precompile_headers(${name} PRIVATE <algorithm> <functional> <map> <memory> <mutex> <span> <sstream> <string>
     <thread> <unordered_map> <vector> <fmt/format.h> ${arg_HEADERS} "${PROJECT_SOURCE_DIR}/core/tensor/tensor.h")
 endfunction()
 if(WEIR_PRECOMPILE)
   weir_precompiled_header(weir_precompiled LIBS fmt::fmt)
-  if(BUILD_TESTING)
-    weir_precompiled_header(weir_precompiled_test LIBS fmt::fmt GTest::gtest HEADERS <gtest/gtest.h>)
-  endif()
+endif()
+# Tests are not optimised in any build, and their own code is not checked for undefined behaviour: most of their time is
+# the compiler's.
+set(weir_test_flags -O0)
+if(WEIR_SANITIZER STREQUAL address)
+  list(APPEND weir_test_flags -fno-sanitize=undefined)
+endif()
+if(BUILD_TESTING)
+  weir_precompiled_header(weir_precompiled_test LIBS fmt::fmt GTest::gtest HEADERS <gtest/gtest.h>
+    FLAGS ${weir_test_flags})
 endif()
 
-# Uses a precompiled header; the target must see the macros that it was made with.
+# Uses a precompiled header; the target must see the macros and flags that it was made with.
 function(weir_precompile target header)
   get_target_property(sources ${target} SOURCES)
-  if(WEIR_PRECOMPILE AND sources MATCHES "\\.cc(;|$)" AND NOT sources MATCHES "\\.c(;|$)")
+  if(TARGET ${header} AND sources MATCHES "\\.cc(;|$)" AND NOT sources MATCHES "\\.c(;|$)")
     target_link_libraries(${target} PRIVATE fmt::fmt)
     target_compile_options(${target} PRIVATE -fPIC)  # executables would take -fPIE
     target_precompile_headers(${target} REUSE_FROM ${header})
@@ -132,6 +140,7 @@ function(weir_test)
   set_target_properties(${arg_NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
   target_include_directories(${arg_NAME} PRIVATE "${PROJECT_SOURCE_DIR}")
   target_compile_definitions(${arg_NAME} PRIVATE ${arg_DEFINITIONS})
+  target_compile_options(${arg_NAME} PRIVATE ${weir_test_flags})
   weir_precompile(${arg_NAME} weir_precompiled_test)
   weir_link_folders(${arg_NAME} PRIVATE ${arg_DEPS})
   target_link_libraries(${arg_NAME} PRIVATE GTest::gtest_main GTest::gtest ${arg_LIBS})
