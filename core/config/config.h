@@ -54,6 +54,7 @@ struct OptimizerOptions {
 struct RewriterConfig {
   std::string constant_folding = "DEFAULT";
   std::string common_subgraph_elimination = "DEFAULT";
+  std::string remapping = "DEFAULT";
 };
 
 struct GraphOptions {

@@ -122,7 +122,8 @@ std::vector<Key> GraphKeys() {
   const std::vector<std::string_view> toggles = {"DEFAULT", "ON", "OFF", "AGGRESSIVE"};
   return {
       OneOf({"L1", "L0"}, {"graph_options.optimizer_options.opt_level",
-                           "L1: fold constants and merge equal nodes. L0: only what the two keys below ask for.",
+                           "L1: fold constants, merge equal nodes, run some ops as one. L0: only what the two keys "
+                           "below ask for.",
                            WEIR_FIELD(graph_options.optimizer_options.opt_level)}),
       {"graph_options.optimizer_options.do_constant_folding", "Compute what depends on constants alone before the run.",
        WEIR_FIELD(graph_options.optimizer_options.do_constant_folding)},
@@ -141,6 +142,8 @@ std::vector<Key> GraphKeys() {
       OneOf(toggles,
             {"graph_options.rewrite_options.common_subgraph_elimination", "OFF: merge no nodes, whatever the level.",
              WEIR_FIELD(graph_options.rewrite_options.common_subgraph_elimination)}),
+      OneOf(toggles, {"graph_options.rewrite_options.remapping", "OFF: run no ops as one, whatever the level.",
+                      WEIR_FIELD(graph_options.rewrite_options.remapping)}),
       Hint({"graph_options.enable_recv_scheduling", "Receives are ordered by the plan.",
             WEIR_FIELD(graph_options.enable_recv_scheduling)}),
       Hint({"graph_options.infer_shapes", "Shapes are always inferred.", WEIR_FIELD(graph_options.infer_shapes)}),

@@ -43,6 +43,25 @@ Status CheckConst(const op::AttrView& attrs) {
 
 }  // namespace
 
+Result<std::shared_ptr<const Node>> Node::InPlaceOf(const Node& original, const op::OpDef& op, op::AttrList attrs) {
+  struct Holder {
+    Node node;
+    op::Signature signature;
+  };
+  auto holder = std::make_shared<Holder>();
+  Node& node = holder->node;
+  node.id_ = original.id_;
+  node.name_ = original.name_;
+  node.device_ = original.device_;
+  node.origin_ = original.origin_;
+  node.op_ = &op;
+  node.attrs_ = std::move(attrs);
+  WEIR_TRY(op::Validate(node.attrs()));
+  WEIR_ASSIGN(holder->signature, op::Expand(node.attrs()));
+  node.signature_ = &holder->signature;
+  return std::shared_ptr<const Node>(holder, &node);
+}
+
 Graph::Graph(const op::OpRegistry& ops) : ops_(&ops) {}
 
 Result<Node*> Graph::Add(NodeSpec spec) {

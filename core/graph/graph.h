@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -62,6 +63,10 @@ class Node {
   const op::Signature& signature() const { return *signature_; }
   /// What shape inference knows, one per output.
   std::span<const PartialShape> output_shapes() const { return output_shapes_; }
+
+  /// A node of no graph that stands for `original` with another op: id, name, device and origin are those of the
+  /// original; edges and shapes it has none. `op` outlives it. InvalidArgument when the attributes do not fit the op.
+  static Result<std::shared_ptr<const Node>> InPlaceOf(const Node& original, const op::OpDef& op, op::AttrList attrs);
 
  private:
   friend class Graph;

@@ -3,6 +3,7 @@
 #define WEIR_CORE_GRAPH_STEP_GRAPH_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,7 +18,7 @@ namespace weir::graph {
 struct StepNode {
   enum class Kind : uint8_t { kOp, kFeed, kConstant };
   Kind kind = Kind::kOp;
-  /// The node of the graph that it stands for (the fed one for kFeed); borrowed from the graph.
+  /// The node of the graph that it stands for (the fed one for kFeed), or one of StepGraph::made; borrowed.
   const Node* source = nullptr;
   /// Position in the step's feeds; kFeed only.
   int feed = -1;
@@ -65,6 +66,8 @@ struct StepGraph {
   std::vector<Endpoint> fetches;
   std::vector<NodeId> targets;
   std::vector<Frame> frames;
+  /// Nodes that stand in no graph, which `source` of some points to.
+  std::vector<std::shared_ptr<const Node>> made;
 
   const StepNode& node(NodeId id) const { return nodes[static_cast<size_t>(id)]; }
   DType TypeOf(Endpoint e) const { return node(e.node).types[static_cast<size_t>(e.index)]; }
@@ -75,6 +78,9 @@ struct StepGraph {
     return n.kind == StepNode::Kind::kConstant ? &n.values[static_cast<size_t>(e.index)] : nullptr;
   }
 };
+
+/// Removes the nodes that are not kept and nobody needs; the new id of each, -1 for the removed ones.
+std::vector<NodeId> Keep(StepGraph& step, const std::vector<bool>& kept);
 
 /// TensorFlow's tail of an error of a node: "\n\t [[{{node NAME}}]] (defined at model.cc:41)" as far as it is known,
 /// and the node with its origin in the status.

@@ -12,31 +12,18 @@ using op::AttrList;
 using op::BroadcastShapes;
 using op::Grad;
 using op::GradContext;
-using op::MergeDim;
 using op::OpBuilder;
 using op::OpRegistry;
 using op::ShapeContext;
 using op::Value;
-
-/// Rows and columns of op(a) * op(b), where a side's last two extents are swapped if it is transposed; -1 where not
-/// known. InvalidArgument when the inner extents differ.
-struct ProductExtents {
-  int64_t rows;
-  int64_t columns;
-};
-Result<ProductExtents> Multiply(const PartialShape& a, bool transpose_a, const PartialShape& b, bool transpose_b) {
-  auto extent = [](const PartialShape& s, bool last) { return s.has_rank() ? s.dim(s.rank() - (last ? 1 : 2)) : -1; };
-  WEIR_TRY(MergeDim(extent(a, !transpose_a), extent(b, transpose_b)).status());
-  return ProductExtents{extent(a, transpose_a), extent(b, !transpose_b)};
-}
 
 Status MatMulShape(ShapeContext& c) {
   WEIR_ASSIGN(bool transpose_a, c.attrs().Bool("transpose_a"));
   WEIR_ASSIGN(bool transpose_b, c.attrs().Bool("transpose_b"));
   WEIR_ASSIGN(PartialShape a, c.WithRank(0, 2));
   WEIR_ASSIGN(PartialShape b, c.WithRank(1, 2));
-  WEIR_ASSIGN(ProductExtents product, Multiply(a, transpose_a, b, transpose_b));
-  c.set_output(0, PartialShape::Of({product.rows, product.columns}));
+  WEIR_ASSIGN(PartialShape product, MatrixProduct(a, transpose_a, b, transpose_b));
+  c.set_output(0, std::move(product));
   return Status();
 }
 
@@ -53,8 +40,8 @@ Status BatchMatMulShape(ShapeContext& c, BatchDims rule) {
   const PartialShape x_batch = BatchOf(x), y_batch = BatchOf(y);
   WEIR_ASSIGN(PartialShape batch,
               rule == BatchDims::kEqual ? x_batch.Merge(y_batch) : BroadcastShapes(x_batch, y_batch));
-  WEIR_ASSIGN(ProductExtents product, Multiply(x, adj_x, y, adj_y));
-  WEIR_ASSIGN(PartialShape output, Join(batch, PartialShape::Of({product.rows, product.columns})));
+  WEIR_ASSIGN(const PartialShape product, MatrixProduct(x, adj_x, y, adj_y));
+  WEIR_ASSIGN(PartialShape output, Join(batch, product));
   c.set_output(0, std::move(output));
   return Status();
 }

@@ -28,6 +28,14 @@ PartialShape RankVector(const PartialShape& shape) { return VectorOf(shape.rank(
 
 PartialShape MaybeRank(int rank) { return rank < 0 ? PartialShape() : PartialShape::OfRank(rank); }
 
+Result<PartialShape> MatrixProduct(const PartialShape& a, bool transpose_a, const PartialShape& b, bool transpose_b) {
+  const auto extent = [](const PartialShape& s, bool last) {
+    return s.has_rank() ? s.dim(s.rank() - (last ? 1 : 2)) : -1;
+  };
+  WEIR_TRY(op::MergeDim(extent(a, !transpose_a), extent(b, transpose_b)).status());
+  return PartialShape::Of({extent(a, transpose_a), extent(b, !transpose_b)});
+}
+
 Result<int64_t> AddDims(int64_t a, int64_t b) {
   if (a < 0 || b < 0) return int64_t{-1};
   int64_t sum;

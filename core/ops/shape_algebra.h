@@ -25,6 +25,10 @@ PartialShape RankVector(const PartialShape& shape);
 /// Rank, or unknown rank when `rank` is negative.
 PartialShape MaybeRank(int rank);
 
+/// Rows and columns of op(a) op(b), each side's last two extents swapped where it is transposed. InvalidArgument when
+/// the inner extents differ.
+Result<PartialShape> MatrixProduct(const PartialShape& a, bool transpose_a, const PartialShape& b, bool transpose_b);
+
 /// Unknown as soon as one operand is. InvalidArgument for a negative or overflowing answer, or a remainder.
 Result<int64_t> AddDims(int64_t a, int64_t b);
 Result<int64_t> SubtractDims(int64_t a, int64_t b);

@@ -85,6 +85,35 @@ void DeclareStep(OpRegistry& ops, std::string_view name, const Step& step, Holde
   declared.Doc(doc).Shape(StepShape(step, holder)).NoGradient("a step changes variables; it is not a function of them");
 }
 
+/// The product has the variable's shape, which is that of the output reference.
+ShapeFn ProductStepShape(Holder holder) {
+  return [holder](ShapeContext& c) -> Status {
+    const PartialShape variable = holder == Holder::kResource ? c.resource_shape(0) : c.input(0);
+    WEIR_TRY(c.WithRank(1, 0).status());
+    WEIR_ASSIGN(const bool transpose_a, c.attrs().Bool("transpose_a"));
+    WEIR_ASSIGN(const bool transpose_b, c.attrs().Bool("transpose_b"));
+    WEIR_ASSIGN(const PartialShape a, c.WithRank(2, 2));
+    WEIR_ASSIGN(const PartialShape b, c.WithRank(3, 2));
+    WEIR_ASSIGN(const PartialShape product, MatrixProduct(a, transpose_a, b, transpose_b));
+    WEIR_ASSIGN(PartialShape shape, variable.Merge(product));
+    if (holder == Holder::kRef) c.set_output(0, std::move(shape));
+    return Status();
+  };
+}
+
+/// A step by a product that nobody else reads; core/fuse puts it in the place of both.
+void DeclareProductStep(OpRegistry& ops, std::string_view name, Holder holder) {
+  OpBuilder declared = ops.Declare(name).Is(Category::kTraining);
+  declared.In(holder == Holder::kRef ? "var: Ref(T)" : "var: resource").In("alpha: T").In("a: T").In("b: T");
+  if (holder == Holder::kRef) declared.Out("out: Ref(T)");
+  declared.Attr(kNumberT).Attr("transpose_a: bool = false").Attr("transpose_b: bool = false");
+  declared.Attr("use_locking: bool = false");
+  if (holder == Holder::kResource) declared.Stateful();
+  declared.Doc("var -= alpha * op(a) op(b), the product of matrices, each transposed first where its flag says so.")
+      .Shape(ProductStepShape(holder))
+      .NoGradient("a step changes variables; it is not a function of them");
+}
+
 }  // namespace
 
 void DeclareTrain(OpRegistry& ops) {
@@ -105,6 +134,8 @@ void DeclareTrain(OpRegistry& ops) {
   DeclareStep(ops, "SparseApplyMomentum", kSparseMomentum, Holder::kRef, kSparseMomentumDoc);
   DeclareStep(ops, "ResourceSparseApplyMomentum", kSparseMomentum, Holder::kResource, kSparseMomentumDoc);
   DeclareStep(ops, "ResourceApplyAdam", kAdam, Holder::kResource, kAdamDoc);
+  DeclareProductStep(ops, "_ApplyGradientDescentMatMul", Holder::kRef);
+  DeclareProductStep(ops, "_ResourceApplyGradientDescentMatMul", Holder::kResource);
 }
 
 }  // namespace weir::ops

@@ -233,22 +233,7 @@ Status DropUnused(const PassContext&, StepGraph& step) {
     for (const Endpoint& input : node.inputs) need(input.node);
     for (const NodeId control : node.control_inputs) need(control);
   }
-  std::vector<NodeId> moved(step.nodes.size(), -1);
-  NodeId kept = 0;
-  for (size_t i = 0; i < step.nodes.size(); ++i) {
-    if (needed[i]) moved[i] = kept++;
-  }
-  const auto follow = [&](NodeId& id) { id = moved[static_cast<size_t>(id)]; };
-  for (size_t i = 0; i < step.nodes.size(); ++i) {
-    if (!needed[i]) continue;
-    StepNode& node = step.nodes[i];
-    for (Endpoint& input : node.inputs) follow(input.node);
-    for (NodeId& control : node.control_inputs) follow(control);
-    if (moved[i] != static_cast<NodeId>(i)) step.nodes[static_cast<size_t>(moved[i])] = std::move(node);
-  }
-  step.nodes.resize(static_cast<size_t>(kept));
-  for (Endpoint& fetch : step.fetches) follow(fetch.node);
-  for (NodeId& target : step.targets) follow(target);
+  (void)graph::Keep(step, needed);
   return Status();
 }
 

@@ -25,6 +25,7 @@ Builder::Builder(const PlanOptions& options, const graph::StepGraph& step, const
     if (plan_->host_device == nullptr && device->host_memory()) plan_->host_device = device.get();
   }
   plan_->placement = placement;
+  plan_->made_nodes = step.made;
   plan_->fetch_count = step.fetches.size();
   plan_->fetch_guards.assign(step.fetches.size(), kAlways);
   plan_->feed_storages.assign(feeds, -1);

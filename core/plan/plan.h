@@ -203,6 +203,7 @@ struct ExecutionPlan {
   std::vector<device::Device*> devices;   // by space
   device::Device* host_device = nullptr;  // whose arena serves the host space
   std::vector<const graph::Node*> nodes;  // by Instruction::node
+  std::vector<std::shared_ptr<const graph::Node>> made_nodes;  // those of them that no graph owns
   graph::Placement placement;
   std::vector<PlacedNode> placed_nodes;  // every op node in tape order, aliases included
 };

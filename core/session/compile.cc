@@ -6,6 +6,7 @@
 
 #include "core/execute/denormals.h"
 #include "core/execute/node_call.h"
+#include "core/fuse/fuse.h"
 #include "core/graph/subgraph_def.h"
 #include "core/optimize/optimize.h"
 #include "core/partition/partition.h"
@@ -143,9 +144,12 @@ Result<std::vector<std::string>> PartitionGraphs(const CompileContext& context, 
 Result<std::unique_ptr<execute::PlanRunner>> Compile(const CompileContext& context, const graph::Graph& graph,
                                                      const graph::StepRequest& request,
                                                      place::Explanation* explanation) {
-  WEIR_ASSIGN(const graph::StepGraph step, OptimizedStep(context, graph, request));
+  WEIR_ASSIGN(graph::StepGraph step, OptimizedStep(context, graph, request));
   if (context.options.deterministic) WEIR_TRY(CheckSeeds(step));
-  WEIR_ASSIGN(const graph::Placement placement, PlaceStep(context, step, explanation));
+  WEIR_ASSIGN(graph::Placement placement, PlaceStep(context, step, explanation));
+  if (context.options.fusion) {
+    WEIR_TRY(fuse::Fuse(context.runtime.plugins->devices(), context.runtime.plugins->kernels(), step, placement));
+  }
 
   const std::vector<graph::Subgraph> subgraphs = partition::Partition(step, placement);
   if (context.options.verify_placement) WEIR_TRY(partition::Verify(step, placement, subgraphs));

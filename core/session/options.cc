@@ -47,6 +47,7 @@ SessionOptions SessionOptionsFrom(const config::Config& config) {
   options.constant_folding = (all || optimizer.do_constant_folding) && rewrite.constant_folding != "OFF";
   options.common_subexpressions =
       (all || optimizer.do_common_subexpression_elimination) && rewrite.common_subgraph_elimination != "OFF";
+  options.fusion = all && rewrite.remapping != "OFF";
   if (optimizer.max_folded_constant_in_bytes > 0) {
     options.max_folded_bytes = static_cast<uint64_t>(optimizer.max_folded_constant_in_bytes);
   }

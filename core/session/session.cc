@@ -293,7 +293,7 @@ class Session::Impl {
     }
     WEIR_ASSIGN(const graph::StepRequest request, RequestFor(names, feeds));
     SessionOptions all_run = options_;
-    all_run.constant_folding = false;
+    all_run.constant_folding = all_run.fusion = false;
     const CompileContext context = Context(signature.ops() == Signature::Ops::kAllRun ? all_run : options_);
     place::Explanation explanation;
     WEIR_ASSIGN(made->runner, Compile(context, graph_, request, &explanation));

@@ -44,6 +44,8 @@ struct SessionOptions {
   std::string default_device;
   bool constant_folding = true;
   bool common_subexpressions = true;
+  /// One op for several where a device has a kernel for it (core/fuse).
+  bool fusion = true;
   /// Ops of one step that may run at once; 0 = as many as the process has CPUs.
   int inter_op_parallelism_threads = 0;
   /// Threads that one op may use; 0 = as many as the process has CPUs.

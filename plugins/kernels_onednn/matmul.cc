@@ -130,9 +130,45 @@ struct MatMul {
   }
 };
 
+/// var -= alpha op(a) op(b), without the product in memory.
+struct DescentByProduct {
+  sdk::Products products;
+
+  int32_t Prepare(sdk::Prep& prep) {
+    if (const int32_t code = products.PlanMatMulUpdate(prep); code != WEIR_OK) return code;
+    products.Tile(prep, kTileFlops);
+    return WEIR_OK;
+  }
+
+  int32_t Run(sdk::Env& env, sdk::Variable<float> var, sdk::View<const float> alpha, sdk::View<const float> x,
+              sdk::View<const float> y) const {
+    if (alpha.shape().rank != 0) return env.error().InvalidArgument("alpha is not a scalar: ", alpha.shape());
+    const Product& p = products.one();
+    if (p.k == 0 || products.c_size() == 0) return WEIR_OK;
+    const OneThread one;
+    dnnl_status_t status = dnnl_success;
+    products.ForTiles(env, x.data(), y.data(), var.data(), [&](const float* a, const float* b, float* c, int64_t rows) {
+      const dnnl_status_t step = dnnl_sgemm(p.transpose_a ? 'T' : 'N', p.transpose_b ? 'T' : 'N', rows, p.n, p.k,
+                                            -alpha[0], a, p.lda(), b, p.ldb(), 1, c, p.n);
+      if (status == dnnl_success) status = step;
+    });
+    if (status == dnnl_success) return WEIR_OK;
+    return env.error().Fail(WEIR_INTERNAL, "oneDNN: sgemm gave status ", static_cast<int>(status));
+  }
+
+  static sdk::Cost Estimate(const sdk::Prep& prep, const weir_profile* profile) {
+    return sdk::EstimateProducts(&sdk::Products::PlanMatMulUpdate, prep, [&](const sdk::Products& products) {
+      return ProductNs(products.one(), Way::kGemm, sdk::PeakFlops(profile, WEIR_FLOAT32));
+    });
+  }
+};
+
 }  // namespace
 
 void AddMatMul(sdk::KernelTable& k) {
+  for (const char* op : {"_ApplyGradientDescentMatMul", "_ResourceApplyGradientDescentMatMul"}) {
+    k.Add<DescentByProduct>(op).Restrict("T", {WEIR_FLOAT32}).Class(WEIR_CLASS_GEMM);
+  }
   k.Add<MatMul<&sdk::Products::PlanMatMul>>("MatMul").Restrict("T", {WEIR_FLOAT32}).Class(WEIR_CLASS_GEMM);
   for (const char* op : {"BatchMatMul", "BatchMatMulV2"}) {
     k.Add<MatMul<&sdk::Products::PlanBatchMatMul>>(op).Restrict("T", {WEIR_FLOAT32}).Class(WEIR_CLASS_GEMM);

@@ -23,15 +23,16 @@ CBLAS_TRANSPOSE Transposed(bool transpose, bool conjugate) {
 
 blasint Int(int64_t n) { return static_cast<blasint>(n); }
 
-/// c = alpha op(a) op(b) + beta c, row-major; `a` and `b` are the arguments of each function below.
+/// c = alpha op(a) op(b) + beta c, row-major; `a`, `b` and `c` are the arguments of each function below.
 #define WEIR_GEMM_ARGUMENTS(alpha, beta)                                                                        \
   CblasRowMajor, Transposed(p.transpose_a, p.conjugate_a), Transposed(p.transpose_b, p.conjugate_b), Int(rows), \
       Int(p.n), Int(p.k), alpha, a, Int(p.lda()), b, Int(p.ldb()), beta, c, Int(p.n)
-void Gemm(const Product& p, int64_t rows, const float* a, const float* b, float* c) {
-  cblas_sgemm(WEIR_GEMM_ARGUMENTS(1, 0));
+void Gemm(const Product& p, int64_t rows, const float* a, const float* b, float* c, float alpha = 1, float beta = 0) {
+  cblas_sgemm(WEIR_GEMM_ARGUMENTS(alpha, beta));
 }
-void Gemm(const Product& p, int64_t rows, const double* a, const double* b, double* c) {
-  cblas_dgemm(WEIR_GEMM_ARGUMENTS(1, 0));
+void Gemm(const Product& p, int64_t rows, const double* a, const double* b, double* c, double alpha = 1,
+          double beta = 0) {
+  cblas_dgemm(WEIR_GEMM_ARGUMENTS(alpha, beta));
 }
 #if !defined(WEIR_KERNEL_DTYPES_SHORT)
 void Gemm(const Product& p, int64_t rows, const std::complex<float>* a, const std::complex<float>* b,
@@ -47,12 +48,27 @@ void Gemm(const Product& p, int64_t rows, const std::complex<double>* a, const s
 #endif
 #undef WEIR_GEMM_ARGUMENTS
 
-/// y += op(matrix) x for a row-major [rows, columns] matrix.
-void Gemv(CBLAS_TRANSPOSE op, int64_t rows, int64_t columns, const float* matrix, const float* x, float* y) {
-  cblas_sgemv(CblasRowMajor, op, Int(rows), Int(columns), 1, matrix, Int(columns), x, 1, 1, y, 1);
+/// y += alpha op(matrix) x for a row-major [rows, columns] matrix.
+void Gemv(CBLAS_TRANSPOSE op, int64_t rows, int64_t columns, float alpha, const float* matrix, const float* x,
+          float* y) {
+  cblas_sgemv(CblasRowMajor, op, Int(rows), Int(columns), alpha, matrix, Int(columns), x, 1, 1, y, 1);
 }
-void Gemv(CBLAS_TRANSPOSE op, int64_t rows, int64_t columns, const double* matrix, const double* x, double* y) {
-  cblas_dgemv(CblasRowMajor, op, Int(rows), Int(columns), 1, matrix, Int(columns), x, 1, 1, y, 1);
+void Gemv(CBLAS_TRANSPOSE op, int64_t rows, int64_t columns, double alpha, const double* matrix, const double* x,
+          double* y) {
+  cblas_dgemv(CblasRowMajor, op, Int(rows), Int(columns), alpha, matrix, Int(columns), x, 1, 1, y, 1);
+}
+
+/// c += alpha op(a) op(b) where one side is a vector; false where none is.
+template <class T>
+bool AddVectorProduct(const Product& p, int64_t rows, T alpha, const T* a, const T* b, T* c) {
+  if (p.m == 1) {
+    p.transpose_b ? Gemv(CblasNoTrans, p.n, p.k, alpha, b, a, c) : Gemv(CblasTrans, p.k, p.n, alpha, b, a, c);
+  } else if (p.n == 1 && rows == p.m) {
+    p.transpose_a ? Gemv(CblasTrans, p.k, p.m, alpha, a, b, c) : Gemv(CblasNoTrans, p.m, p.k, alpha, a, b, c);
+  } else {
+    return false;
+  }
+  return true;
 }
 
 template <class T>
@@ -63,13 +79,10 @@ void Multiply(const Product& p, int64_t rows, const T* a, const T* b, T* c) {
   }
   // Added to zeros: whether beta = 0 ignores a NaN that lies in c depends on the version of OpenBLAS.
   if constexpr (std::is_floating_point_v<T>) {
-    if (p.m == 1) {
-      std::fill(c, c + p.n, T(0));
-      return p.transpose_b ? Gemv(CblasNoTrans, p.n, p.k, b, a, c) : Gemv(CblasTrans, p.k, p.n, b, a, c);
-    }
-    if (p.n == 1 && rows == p.m) {
-      std::fill(c, c + p.m, T(0));
-      return p.transpose_a ? Gemv(CblasTrans, p.k, p.m, a, b, c) : Gemv(CblasNoTrans, p.m, p.k, a, b, c);
+    if (p.m == 1 || (p.n == 1 && rows == p.m)) {
+      std::fill(c, c + rows * p.n, T(0));
+      (void)AddVectorProduct(p, rows, T(1), a, b, c);
+      return;
     }
   }
   Gemm(p, rows, a, b, c);
@@ -119,9 +132,49 @@ struct MatMul {
   }
 };
 
+/// var -= alpha op(a) op(b), without the product in memory.
+struct DescentByProduct {
+  sdk::Products products;
+
+  int32_t Prepare(sdk::Prep& prep) {
+    if (const int32_t code = products.PlanMatMulUpdate(prep); code != WEIR_OK) return code;
+    const Product& p = products.one();
+    if (std::max({p.m, p.n, p.k}) > std::numeric_limits<blasint>::max()) {
+      return prep.error().Unimplemented("OpenBLAS counts rows and columns in 32 bits");
+    }
+    products.Tile(prep, kTileFlops);
+    return WEIR_OK;
+  }
+
+  template <class T>
+  int32_t Run(sdk::Env& env, sdk::Variable<T> var, sdk::View<const T> alpha, sdk::View<const T> x,
+              sdk::View<const T> y) const {
+    if (alpha.shape().rank != 0) return env.error().InvalidArgument("alpha is not a scalar: ", alpha.shape());
+    const Product& p = products.one();
+    if (p.k == 0 || products.c_size() == 0) return WEIR_OK;
+    if (!HaveWorkSpace())
+      return env.error().Fail(WEIR_RESOURCE_EXHAUSTED, "no address space for OpenBLAS's work space");
+    const T rate = -alpha[0];
+    products.ForTiles(env, x.data(), y.data(), var.data(), [&](const T* a, const T* b, T* c, int64_t rows) {
+      if (!AddVectorProduct(p, rows, rate, a, b, c)) Gemm(p, rows, a, b, c, rate, T(1));
+    });
+    return WEIR_OK;
+  }
+
+  static sdk::Cost Estimate(const sdk::Prep& prep, const weir_profile* profile) {
+    return sdk::EstimateProducts(&sdk::Products::PlanMatMulUpdate, prep, [&](const sdk::Products& products) {
+      const uint32_t dtype = prep.input(0).dtype;
+      return ProductNs(products.one(), sdk::PeakFlops(profile, dtype), dtype);
+    });
+  }
+};
+
 }  // namespace
 
 void AddMatMul(sdk::KernelTable& k) {
+  for (const char* op : {"_ApplyGradientDescentMatMul", "_ResourceApplyGradientDescentMatMul"}) {
+    k.Add<DescentByProduct>(op, sdk::Types<float, double>()).Class(WEIR_CLASS_GEMM);
+  }
 #if defined(WEIR_KERNEL_DTYPES_SHORT)
   constexpr sdk::Types<float, double> kTypes;
 #else

@@ -34,6 +34,17 @@ class Products {
     }
     return Plan(prep, prep.node().Bool("transpose_a"), prep.node().Bool("transpose_b"), false, false);
   }
+  /// The same for a product that is added to the variable behind operand 0: its matrices are operands 2 and 3.
+  int32_t PlanMatMulUpdate(const Prep& prep) {
+    x_ = 2;
+    y_ = 3;
+    for (const uint32_t i : {x_, y_}) {
+      if (prep.shape(i).rank == 2) continue;
+      return prep.error().InvalidArgument("a and b must be matrices, operand ", i, " has shape ", prep.shape(i));
+    }
+    updates_ = true;
+    return Plan(prep, prep.node().Bool("transpose_a"), prep.node().Bool("transpose_b"), false, false);
+  }
   /// Attributes adj_x and adj_y.
   int32_t PlanBatchMatMul(const Prep& prep) {
     const bool x = prep.node().Bool("adj_x"), y = prep.node().Bool("adj_y");
@@ -87,7 +98,7 @@ class Products {
   int64_t Parts() const { return rows_ < one_.m ? (one_.m + rows_ - 1) / rows_ : count(); }
 
   int32_t Plan(const Prep& prep, bool transpose_a, bool transpose_b, bool conjugate_a, bool conjugate_b) {
-    const weir_shape &x = prep.shape(0), &y = prep.shape(1), &out = prep.output(0).shape;
+    const weir_shape &x = prep.shape(x_), &y = prep.shape(y_), &out = updates_ ? prep.shape(0) : prep.output(0).shape;
     if (x.rank < 2) return prep.error().InvalidArgument("In[0] ndims must be >= 2: ", x.rank);
     if (y.rank < 2) return prep.error().InvalidArgument("In[1] ndims must be >= 2: ", y.rank);
     const int64_t* xd = x.dims + x.rank - 2;
@@ -114,6 +125,8 @@ class Products {
   }
 
   Product one_;
+  uint32_t x_ = 0, y_ = 1;  // operands that are multiplied
+  bool updates_ = false;    // operand 0 instead of making an output
   Broadcast<2> batches_;
   int64_t rows_ = 0;  // of c in one part
 };
@@ -131,7 +144,7 @@ Cost EstimateProducts(int32_t (Products::*plan)(const Prep&), const Prep& prep, 
   Products products;
   Cost cost;
   if ((products.*plan)(prep) != WEIR_OK) return cost;
-  const int64_t elements = prep.size(0) + prep.size(1) + SizeOf(prep.output(0).shape);
+  const int64_t elements = products.count() * (products.a_size() + products.b_size() + products.c_size());
   cost.flops = static_cast<double>(products.count()) * products.one().Flops();
   cost.bytes = static_cast<double>(elements) * SizeOf(prep.input(0).dtype);
   cost.whole_ns = ns(products);

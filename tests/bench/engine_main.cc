@@ -127,7 +127,7 @@ class Loaded {
     graph_ = std::make_unique<graph::Graph>(std::move(graph));
     session::SessionOptions options;
     options.inter_op_parallelism_threads = options.intra_op_parallelism_threads = 1;
-    options.constant_folding = options.common_subexpressions = Text("optimizer") == "on";
+    options.constant_folding = options.common_subexpressions = options.fusion = Text("optimizer") == "on";
     WEIR_ASSIGN(session_, session::Session::Make(runtime_, *graph_, options));
     return {};
   }

@@ -15,6 +15,7 @@
 #include "core/client/session.h"
 #include "core/plan/plan.h"
 #include "core/session/session.h"
+#include "tests/support/text_graph.h"
 
 extern char** environ;
 
@@ -25,17 +26,18 @@ using Complex = std::complex<double>;
 
 const std::vector<std::string> kSets = {"kernels_eigen", "kernels_onednn", "kernels_openblas"};
 
-/// With this kernel set and no other; null when it was not built.
-std::shared_ptr<session::Runtime> Alone(const std::string& set) {
+/// With these kernel sets and no other; null when none was built.
+std::shared_ptr<session::Runtime> With(const std::vector<std::string>& sets) {
   plugin::LoadOptions options;
   for (const std::string& other : kSets) {
-    if (other != set) options.deny.push_back(other);
+    if (std::ranges::find(sets, other) == sets.end()) options.deny.push_back(other);
   }
   Result<std::shared_ptr<session::Runtime>> runtime = session::Runtime::Load(options);
   EXPECT_TRUE(runtime.ok()) << runtime.status().ToString();
   if (!runtime.ok() || (*runtime)->plugins->kernels().ForOp("MatMul").empty()) return nullptr;
   return *runtime;
 }
+std::shared_ptr<session::Runtime> Alone(const std::string& set) { return With({set}); }
 
 /// Numbers in [-1, 1] that do not repeat along rows.
 Tensor Numbers(DType dtype, const Shape& shape, int seed) {
@@ -52,6 +54,12 @@ Tensor Numbers(DType dtype, const Shape& shape, int seed) {
     if (dtype == DType::kComplex128) tensor.mutable_as<Complex>()[e] = {at(i, 0), at(i, 1)};
   }
   return tensor;
+}
+
+void Set(Tensor& tensor, int64_t i, double value) {
+  const auto e = static_cast<size_t>(i);
+  if (tensor.dtype() == DType::kFloat) tensor.mutable_as<float>()[e] = static_cast<float>(value);
+  if (tensor.dtype() == DType::kDouble) tensor.mutable_as<double>()[e] = value;
 }
 
 Complex At(const Tensor& tensor, int64_t i) {
@@ -269,6 +277,58 @@ TEST_P(KernelSet, AloneGivesTheReferenceResults) {
   EXPECT_GE(checked, 100u);
 }
 
+/// A variable of ones after one gradient descent step by the row's product.
+Result<Tensor> Descended(const std::shared_ptr<session::Runtime>& runtime, const Row& row, const Shape& shape,
+                         bool fusion) {
+  const op::AttrList type = {{"T", row.dtype}};
+  op::AttrList product = AttrsOf(row);
+  product.emplace_back("T", row.dtype);
+  WEIR_ASSIGN(Tensor ones, Tensor::Make(row.dtype, shape));
+  WEIR_ASSIGN(Tensor rate, Tensor::Make(row.dtype, Shape()));
+  for (int64_t i = 0; i < ones.elements(); ++i) Set(ones, i, 1);
+  Set(rate, 0, 0.5);
+  WEIR_ASSIGN(const graph::Graph graph,
+              testing::MakeGraph(
+                  {{"v", "VariableV2", {}, {{"dtype", row.dtype}, {"shape", PartialShape(shape)}}},
+                   testing::Const("ones", ones),
+                   testing::Const("rate", rate),
+                   testing::Placeholder("x", PartialShape(row.inputs[0]), row.dtype),
+                   testing::Placeholder("y", PartialShape(row.inputs[1]), row.dtype),
+                   {"init", "Assign", {"v", "ones"}, type},
+                   {"product", "MatMul", {"x", "y"}, product},
+                   {"step", "ApplyGradientDescent", {"v", "rate", "product"}, type}}));
+  session::SessionOptions options;
+  options.fusion = fusion;
+  WEIR_ASSIGN(const std::unique_ptr<session::Session> session, session::Session::Make(runtime, graph, options));
+  const std::vector<std::string> init = {"init"}, step = {"step:0"};
+  WEIR_TRY(session->Run({}, {}, init).status());
+  const std::vector<session::Feed> feeds = {{"x:0", Numbers(row.dtype, row.inputs[0], 0)},
+                                            {"y:0", Numbers(row.dtype, row.inputs[1], 1)}};
+  WEIR_ASSIGN(std::vector<Tensor> stepped, session->Run(feeds, step, {}));
+  return stepped[0];
+}
+
+/// Sets with kernels for fused ops, beside kernels_eigen for the rest.
+class FusingSet : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(FusingSet, AStepByAProductIsThatOfTwoOps) {
+  const std::shared_ptr<session::Runtime> runtime = With({GetParam(), "kernels_eigen"});
+  ASSERT_NE(runtime, nullptr);
+  const bool built = !runtime->plugins->kernels().ForOp("_ApplyGradientDescentMatMul").empty();
+  if (!built) GTEST_SKIP() << GetParam() << " was not built";
+  for (const Row& row : Rows()) {
+    if (row.op != "MatMul" || row.constant_b || IsComplex(row.dtype)) continue;
+    const Shape shape =
+        Shape::Of({row.inputs[0].dim(row.transpose_a ? 1 : 0), row.inputs[1].dim(row.transpose_b ? 0 : 1)});
+    const Result<Tensor> fused = Descended(runtime, row, shape, true), apart = Descended(runtime, row, shape, false);
+    ASSERT_TRUE(fused.ok() && apart.ok()) << fused.status().ToString() << apart.status().ToString();
+    const double tolerance = row.dtype == DType::kFloat ? 1e-5 : 1e-13;
+    for (int64_t i = 0; i < shape.elements(); ++i) {
+      ASSERT_NEAR(At(*fused, i).real(), At(*apart, i).real(), tolerance) << shape.ToString() << " element " << i;
+    }
+  }
+}
+
 TEST_P(KernelSet, ConcurrentRunsGiveTheSameBits) {
   const std::shared_ptr<session::Runtime> runtime = Alone(GetParam());
   if (runtime == nullptr) GTEST_SKIP() << GetParam() << " was not built";
@@ -319,6 +379,7 @@ TEST_P(KernelSet, StartsNoThreadAndLeavesTheEnvironmentAlone) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, KernelSet, ::testing::ValuesIn(kSets));
+INSTANTIATE_TEST_SUITE_P(All, FusingSet, ::testing::Values("kernels_onednn", "kernels_openblas"));
 
 /// Plugins in the order in which the plan would take their kernels for a product.
 std::vector<std::string> Ranked(const session::Runtime& runtime, const Row& row,

@@ -34,7 +34,7 @@ gpu_options {
   allow_growth: true
   experimental { virtual_devices { memory_limit_mb: 100 memory_limit_mb: 200 } }
 }
-graph_options { optimizer_options { opt_level: L0 } rewrite_options { constant_folding: OFF } }
+graph_options { optimizer_options { opt_level: L0 } rewrite_options { constant_folding: OFF remapping: OFF } }
 )");
   ASSERT_TRUE(read.status.ok()) << read.status.message();
   EXPECT_TRUE(read.config.allow_soft_placement);
@@ -45,6 +45,7 @@ graph_options { optimizer_options { opt_level: L0 } rewrite_options { constant_f
             (std::vector<double>{100, 200}));
   EXPECT_EQ(read.config.graph_options.optimizer_options.opt_level, "L0");
   EXPECT_EQ(read.config.graph_options.rewrite_options.constant_folding, "OFF");
+  EXPECT_EQ(read.config.graph_options.rewrite_options.remapping, "OFF");
   EXPECT_EQ(read.config.origins.at("gpu_options.allow_growth").ToString(), "config.pbtxt:6");
   EXPECT_TRUE(read.notes.empty());
 }
@@ -72,11 +73,12 @@ TEST(ConfigProto, WithoutSoftPlacementItIsHard) {
 
 TEST(ConfigProto, HintsAreTakenAndTold) {
   const Outcome read = Read(
-      "graph_options { rewrite_options { remapping: ON min_graph_nodes: 5 } }\n"
+      "graph_options { rewrite_options { loop_optimization: ON min_graph_nodes: 5 } }\n"
       "gpu_options { polling_active_delay_usecs: 7 }\nrpc_options { compression_level: 1 }");
   ASSERT_TRUE(read.status.ok()) << read.status.message();
   ASSERT_EQ(read.notes.size(), 3u);
-  EXPECT_NE(read.notes[0].find("config.pbtxt:1: graph_options.rewrite_options.remapping is a hint"), std::string::npos)
+  EXPECT_NE(read.notes[0].find("config.pbtxt:1: graph_options.rewrite_options.loop_optimization is a hint"),
+            std::string::npos)
       << read.notes[0];
   EXPECT_EQ(read.config.gpu_options.polling_active_delay_usecs, 7);
 }

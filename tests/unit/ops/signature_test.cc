@@ -107,6 +107,7 @@ TEST(Catalogue, SignaturesAreTensorFlows) {
     EXPECT_EQ(Print(*def), line);
   }
   for (const OpDef* def : Ops().All()) {
+    if (def->name.starts_with('_')) continue;  // made by weir itself, in no file
     EXPECT_TRUE(known.contains(def->name)) << def->name << " has no line in tensorflow_ops.txt";
   }
 }

@@ -260,9 +260,9 @@ TEST(Config, F280_SoftPlacementAndItsLogInOneSession) {
 
 TEST(Config, OptimizerKeysReachTheSession) {
   const auto options = [](const std::string& toml) { return SessionOptionsFrom((*Load(toml))->config); };
-  EXPECT_TRUE(options("").constant_folding && options("").common_subexpressions);
+  EXPECT_TRUE(options("").constant_folding && options("").common_subexpressions && options("").fusion);
   const SessionOptions off = options("[graph_options.optimizer_options]\nopt_level = \"L0\"");
-  EXPECT_FALSE(off.constant_folding || off.common_subexpressions);
+  EXPECT_FALSE(off.constant_folding || off.common_subexpressions || off.fusion);
   const SessionOptions some = options(
       "[graph_options.optimizer_options]\nopt_level = \"L0\"\ndo_constant_folding = true\n"
       "max_folded_constant_in_bytes = 12");
@@ -270,6 +270,7 @@ TEST(Config, OptimizerKeysReachTheSession) {
   EXPECT_FALSE(some.common_subexpressions);
   EXPECT_EQ(some.max_folded_bytes, 12u);
   EXPECT_FALSE(options("graph_options.rewrite_options.constant_folding = \"OFF\"").constant_folding);
+  EXPECT_FALSE(options("graph_options.rewrite_options.remapping = \"OFF\"").fusion);
   EXPECT_FALSE(options("graph_options.rewrite_options.common_subgraph_elimination = \"OFF\"").common_subexpressions);
 }
 
