@@ -21,17 +21,19 @@ constexpr auto kLookTime = std::chrono::milliseconds(1);  // how soon a waiting 
 
 Dataflow::Dataflow(PlanRunner::Instance& instance, PlanRunner& runner, std::vector<Tensor>* fetches,
                    const StepArgs& step)
-    : instance_(instance), runner_(runner), fetches_(fetches), step_(step), left_(instance.plan_.tasks.size()) {
+    : instance_(instance), runner_(runner), fetches_(fetches), step_(step) {
   if (step.control != nullptr) control_ = *step.control;
   control_.failed = &failed_;
   step_.control = &control_;
-  pending_.reserve(left_);
-  for (size_t t = 0; t < left_; ++t) {
-    pending_.push_back(instance.plan_.tasks[t].predecessors);
-    if (pending_.back() != 0) continue;
-    (instance.plan_.tasks[t].blocking ? ready_to_block_ : ready_).push_back(static_cast<uint32_t>(t));
+  const std::vector<plan::Task>& tasks = instance.plan_.tasks;
+  pending_.assign(tasks.size(), 0);
+  inner_.assign(tasks.size(), 0);
+  for (size_t t = 0; t < tasks.size(); ++t) {
+    if (tasks[t].loop >= 0) continue;
+    ++left_;
+    pending_[t] = tasks[t].predecessors;
+    if (pending_[t] == 0) MakeReady(static_cast<uint32_t>(t));
   }
-  std::make_heap(ready_.begin(), ready_.end(), std::greater<>());
 }
 
 Status Dataflow::Run() {
@@ -158,37 +160,66 @@ void Dataflow::RunTask(uint32_t task, Instance::Worker& worker) {
   worker.fetches = fetches_;
   worker.step = step_;
   const plan::Task& range = instance_.plan_.tasks[task];
-  Finished(task, instance_.Tape(worker, range.begin, range.end));
+  Finished(task, instance_.Tape(worker, range.begin, range.inner > 0 ? range.body : range.end));
 }
 
 void Dataflow::Finished(uint32_t task, const Status& status) {
+  const plan::Task& done = instance_.plan_.tasks[task];
   std::unique_lock<std::mutex> lock(mutex_);
   const bool late = status.code() == Code::kDeadlineExceeded;
   const Status told = late && error_.ok() ? status.Append(Waiting()) : status;
   --active_;
-  --left_;
   tasks_.erase(task);
-  if (!instance_.plan_.tasks[task].blocking) --running_;
+  if (!done.blocking) --running_;
   if (!status.ok()) {
     if (error_.ok()) error_ = told;
     failed_.store(true, std::memory_order_relaxed);
+  } else if (done.inner > 0 && !instance_.Skipped(done)) {
+    BeginIteration(task);  // what leads into the loop is done
+    Launch();
   } else {
-    const plan::ExecutionPlan& plan = instance_.plan_;
-    const plan::Task& done = plan.tasks[task];
-    for (uint32_t s = done.first_successor; s < done.first_successor + done.successor_count; ++s) {
-      const uint32_t next = plan.successors[s];
-      if (--pending_[next] != 0) continue;
-      if (plan.tasks[next].blocking) {
-        ready_to_block_.push_back(next);
-      } else {
-        ready_.push_back(next);
-        std::push_heap(ready_.begin(), ready_.end(), std::greater<>());
-      }
-    }
+    Complete(task);
     Launch();
   }
   events_.fetch_add(1, std::memory_order_release);
   changed_.notify_all();
+}
+
+void Dataflow::Complete(uint32_t task) {
+  const plan::ExecutionPlan& plan = instance_.plan_;
+  for (;;) {
+    const plan::Task& done = plan.tasks[task];
+    for (uint32_t s = done.first_successor; s < done.first_successor + done.successor_count; ++s) {
+      const uint32_t next = plan.successors[s];
+      if (--pending_[next] == 0) MakeReady(next);
+    }
+    if (done.loop < 0) {
+      --left_;
+      return;
+    }
+    task = static_cast<uint32_t>(done.loop);
+    if (--inner_[task] != 0) return;
+    if (instance_.Repeats(plan.tasks[task])) return BeginIteration(task);
+  }
+}
+
+void Dataflow::BeginIteration(uint32_t loop) {
+  const std::vector<plan::Task>& tasks = instance_.plan_.tasks;
+  inner_[loop] = tasks[loop].inner;
+  for (uint32_t t = loop + 1; t < tasks.size() && tasks[t].begin < tasks[loop].repeat; ++t) {
+    if (tasks[t].loop != static_cast<int>(loop)) continue;
+    pending_[t] = tasks[t].predecessors;
+    if (pending_[t] == 0) MakeReady(t);
+  }
+}
+
+void Dataflow::MakeReady(uint32_t task) {
+  if (instance_.plan_.tasks[task].blocking) {
+    ready_to_block_.push_back(task);
+  } else {
+    ready_.push_back(task);
+    std::push_heap(ready_.begin(), ready_.end(), std::greater<>());
+  }
 }
 
 }  // namespace weir::execute

@@ -37,6 +37,17 @@ void PlanRunner::Instance::SetGuard(const Instruction& instruction) {
   }
 }
 
+bool PlanRunner::Instance::Skipped(const plan::Task& loop) const {
+  if (loop.begin == loop.body) return false;
+  const Instruction& first = plan_.instructions[loop.begin];
+  return first.opcode == plan::Opcode::kSkip && guards_[static_cast<size_t>(plan_.jumps[first.detail].guard)] == 0;
+}
+
+bool PlanRunner::Instance::Repeats(const plan::Task& loop) const {
+  const plan::Jump& jump = plan_.jumps[plan_.instructions[loop.repeat].detail];
+  return guards_[static_cast<size_t>(jump.guard)] != 0;
+}
+
 void PlanRunner::Instance::Merge(const Instruction& instruction) {
   const std::vector<int>& guards = plan_.merges[instruction.detail];
   uint32_t chosen = 0;

@@ -68,6 +68,9 @@ class PlanRunner::Instance {
   void Swap(const Instruction& instruction);
   void Merge(const Instruction& instruction);
   void SetGuard(const Instruction& instruction);
+  /// Of a loop that is cut: whether what leads into it said that it does not run at all, and whether it runs once more.
+  bool Skipped(const plan::Task& loop) const;
+  bool Repeats(const plan::Task& loop) const;
   Result<Tensor> Fetch(const Instruction& instruction);
   Status KernelError(const Worker& worker, const Instruction& instruction, int32_t code) const;
   Status At(const Instruction& instruction, const Status& status) const;
@@ -121,8 +124,13 @@ class Dataflow {
   using Instance = PlanRunner::Instance;
   void Work();
   void RunTask(uint32_t task, Instance::Worker& worker);
-  void Launch();
   void Finished(uint32_t task, const Status& status);
+  // All below under the lock.
+  void Launch();
+  /// Makes the tasks ready that waited for this one; the last one of an iteration begins the next or ends the loop.
+  void Complete(uint32_t task);
+  void BeginIteration(uint32_t loop);
+  void MakeReady(uint32_t task);
   /// "\nrunning: 'a'; waiting: 'b'" at this moment, under the lock.
   std::string Waiting() const;
 
@@ -135,10 +143,11 @@ class Dataflow {
   std::atomic<uint32_t> events_{0};  // counts what happens, so that the caller may spin for it
   std::mutex mutex_;                 // protects all below
   std::condition_variable changed_;
-  std::vector<int> pending_;     // by task
+  std::vector<int> pending_;     // by task: how many it waits for
+  std::vector<uint32_t> inner_;  // by loop that is cut: tasks of this iteration that have not ended
   std::vector<uint32_t> ready_;  // a heap, the earliest task first
   std::vector<uint32_t> ready_to_block_;
-  size_t left_;               // tasks that have not ended
+  size_t left_ = 0;           // tasks of the step itself that have not ended
   int helpers_ = 0;           // jobs on the compute pool
   int active_ = 0;            // tasks running anywhere
   int running_ = 0;           // those of them on the caller's thread and the compute pool

@@ -34,9 +34,7 @@ std::set<NodeId> Unsettled(const Graph& graph) {
   std::set<NodeId> variables;
   for (NodeId id = 0; id < graph.num_nodes(); ++id) {
     const Node& node = graph.node(id);
-    if (node.op().name != "Assign") continue;
-    const Result<bool> validate = node.attrs().Bool("validate_shape");
-    if (validate.ok() && !*validate) AddVariables(graph, node.inputs()[0], variables);
+    if (MayReshape(node)) AddVariables(graph, node.inputs()[0], variables);
   }
   return variables;
 }
@@ -51,6 +49,12 @@ std::vector<PartialShape> Reinferred(const StepGraph& step, const StepNode& node
 }
 
 }  // namespace
+
+bool MayReshape(const Node& node) {
+  if (node.op().name != "Assign") return false;
+  const Result<bool> validate = node.attrs().Bool("validate_shape");
+  return validate.ok() && !*validate;
+}
 
 Status ForgetShapes(const PassContext&, StepGraph& step) {
   const std::set<NodeId> unsettled = Unsettled(*step.graph);

@@ -33,6 +33,10 @@ struct OptimizeOptions {
 Result<graph::StepGraph> Optimize(const OptimizeOptions& options, const graph::Graph& graph,
                                   const graph::StepRequest& request, Evaluator* evaluator);
 
+/// The node is an Assign that may give a reference variable another shape than it was declared with
+/// (validate_shape = false).
+bool MayReshape(const graph::Node& node);
+
 }  // namespace weir::optimize
 
 #endif  // WEIR_CORE_OPTIMIZE_OPTIMIZE_H_

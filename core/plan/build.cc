@@ -85,8 +85,7 @@ Result<std::unique_ptr<ExecutionPlan>> Builder::Run() {
   LayOutArena(shape_, *plan_);
   const std::vector<uint32_t> moved = FinishTape(shape_, *plan_);
   for (Task& task : plan_->tasks) {
-    task.begin = moved[task.begin];
-    task.end = moved[task.end];
+    for (uint32_t* at : {&task.begin, &task.end, &task.body, &task.repeat}) *at = moved[*at];
   }
   Finish();
   return std::move(plan_);

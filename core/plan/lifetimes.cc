@@ -23,12 +23,14 @@ TaskOrder::TaskOrder(const ExecutionPlan& plan, size_t entries) {
   task_of_.resize(plan.instructions.size());
   for (size_t t = 0; t < plan.tasks.size(); ++t) {
     const Task& task = plan.tasks[t];
+    if (task.loop >= 0) continue;
     std::fill(task_of_.begin() + task.begin, task_of_.begin() + task.end, static_cast<uint32_t>(t));
   }
   FindChains(plan, std::max<size_t>(1, entries / plan.tasks.size()));
   known_.assign(plan.tasks.size() * chains_, 0);
   for (size_t t = 0; t < plan.tasks.size(); ++t) {  // edges lead along the tape
     const Task& task = plan.tasks[t];
+    if (task.loop >= 0) continue;
     const uint32_t* const mine = &known_[t * chains_];
     for (uint32_t s = task.first_successor; s < task.first_successor + task.successor_count; ++s) {
       uint32_t* const next = &known_[plan.successors[s] * chains_];
@@ -43,6 +45,7 @@ void TaskOrder::FindChains(const ExecutionPlan& plan, size_t most) {
   position_.assign(plan.tasks.size(), 0);
   std::vector<uint32_t> lengths;
   for (size_t t = 0; t < plan.tasks.size(); ++t) {
+    if (plan.tasks[t].loop >= 0) continue;
     if (chain_[t] == kNoChain) {
       chain_[t] = static_cast<uint32_t>(lengths.size());
       lengths.push_back(1);
@@ -62,7 +65,9 @@ void TaskOrder::FindChains(const ExecutionPlan& plan, size_t most) {
   std::iota(longest.begin(), longest.end(), 0u);
   std::stable_sort(longest.begin(), longest.end(), [&](uint32_t a, uint32_t b) { return lengths[a] > lengths[b]; });
   for (size_t c = 0; c < chains_; ++c) number[longest[c]] = static_cast<uint32_t>(c);
-  for (uint32_t& chain : chain_) chain = number[chain];
+  for (uint32_t& chain : chain_) {
+    if (chain != kNoChain) chain = number[chain];
+  }
 }
 
 bool TaskOrder::AllBefore(const std::vector<uint32_t>& tasks, uint32_t task) const {
@@ -119,7 +124,11 @@ class LoopEnds {
 class Finder {
  public:
   Finder(const std::vector<Loop>& loops, const ExecutionPlan& plan, const TaskOrder& order)
-      : loop_ends_(loops), plan_(plan), order_(order), found_(plan.storages.size()) {}
+      : loop_ends_(loops), plan_(plan), order_(order), found_(plan.storages.size()) {
+    for (const Task& task : plan.tasks) {
+      if (task.loop < 0 && task.inner > 0) cut_.push_back({task.begin, task.end - 1});
+    }
+  }
 
   std::vector<Lifetime> Run() {
     for (size_t i = 0; i < plan_.instructions.size(); ++i) {
@@ -151,12 +160,22 @@ class Finder {
  private:
   Lifetime& At(int storage) { return found_[static_cast<size_t>(storage)]; }
 
+  /// The instructions during which what instruction i touches is in use at least: i itself, or the whole of a loop
+  /// whose ops run beside each other.
+  Loop Around(size_t i) const {
+    const auto after = std::upper_bound(cut_.begin(), cut_.end(), i,
+                                        [](size_t at, const Loop& loop) { return at < loop.first; });
+    if (after != cut_.begin() && i <= std::prev(after)->last) return *std::prev(after);
+    return {static_cast<uint32_t>(i), static_cast<uint32_t>(i)};
+  }
+
   void Touch(int storage, size_t i) {
     Lifetime& life = At(storage);
     const uint32_t task = order_.TaskOf(i);
-    life.last = static_cast<int64_t>(i);
+    const Loop around = Around(i);
+    life.last = around.last;
     if (life.first < 0) {
-      life.first = life.last;
+      life.first = around.first;
       life.begin = task;
     }
     const Storage::Home home = plan_.storages[static_cast<size_t>(storage)].home;
@@ -194,6 +213,7 @@ class Finder {
   const ExecutionPlan& plan_;
   const TaskOrder& order_;
   std::vector<Lifetime> found_;
+  std::vector<Loop> cut_;        // outermost loops whose bodies are tasks
   std::vector<uint32_t> swaps_;  // first slots of kSwap
   bool changed_ = false;
 };

@@ -18,7 +18,8 @@ int StorageOf(const ExecutionPlan& plan, uint32_t slot);
 
 /// Which of a plan's tasks have ended when another one begins. Tasks lie on chains along their edges, and each knows
 /// how much of every chain comes before it: exact while tasks x chains stay below kEntries; beyond that only the
-/// longest chains are known, and a task on no chain comes before nothing. A plan without tasks is one task, number 0.
+/// longest chains are known, and a task on no chain comes before nothing. A plan without tasks is one task, number 0;
+/// a loop that is cut counts as one task, whatever is in it.
 class TaskOrder {
  public:
   static constexpr size_t kEntries = size_t{8} << 20;
@@ -63,7 +64,8 @@ struct Lifetime {
 };
 
 /// By storage. What a Merge may have chosen is in use for as long as the choice; what a loop finds when it begins is in
-/// use until it ends; storages that kSwap exchanges are in use together. O(n log n), but for the tasks' edges.
+/// use until it ends; storages that kSwap exchanges are in use together; what a loop that is cut touches is in use as
+/// long as the loop. O(n log n), but for the tasks' edges.
 std::vector<Lifetime> FindLifetimes(const std::vector<Loop>& loops, const ExecutionPlan& plan, const TaskOrder& order);
 
 /// Nobody uses `a` any more when `b` begins.

@@ -108,7 +108,7 @@ struct Jump {
 };
 
 /// A stretch of the tape that runs in one piece on one thread: an instruction, what stands under one guard, or a whole
-/// loop.
+/// loop; or a loop whose body is tasks again. Edges lead between tasks of one body only.
 struct Task {
   uint32_t begin = 0;
   uint32_t end = 0;
@@ -116,6 +116,12 @@ struct Task {
   uint32_t successor_count = 0;
   int predecessors = 0;
   bool blocking = false;  // may wait for something other than the CPU: runs on no thread of the compute pool
+  int loop = -1;          // the task whose body this one belongs to; -1 = the step
+  /// A loop that is cut: [begin, body) leads into it, the `inner` tasks of [body, repeat) are an iteration, and the
+  /// kRepeat at `repeat` decides on the next one. They follow this task, with those of loops inside.
+  uint32_t inner = 0;
+  uint32_t body = 0;
+  uint32_t repeat = 0;
 };
 
 /// How a plan runs. T0: the caller's thread goes through the tape. T2: tasks run as soon as what they need is there, on

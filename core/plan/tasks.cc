@@ -14,12 +14,20 @@ constexpr double kWideEnough = 0.8;      // critical over serial time
 /// Finds the tasks and the edges between them.
 class Cutter {
  public:
+  /// `whole`: by loop, those that stay one task.
   Cutter(const graph::StepGraph& step, const std::vector<Range>& instructions_of, const std::vector<TapeNote>& notes,
-         const TapeShape& shape, ExecutionPlan& plan)
-      : step_(step), instructions_of_(instructions_of), notes_(notes), shape_(shape), plan_(plan) {}
+         const TapeShape& shape, const std::vector<bool>& whole, ExecutionPlan& plan)
+      : step_(step), instructions_of_(instructions_of), notes_(notes), shape_(shape), whole_(whole), plan_(plan) {}
 
   void Run() {
-    FindTasks();
+    plan_.tasks.clear();
+    plan_.successors.clear();
+    for (size_t l = 0; l < shape_.loops.size(); ++l) loops_.push_back(l);
+    std::sort(loops_.begin(), loops_.end(), [this](size_t a, size_t b) {  // outer ones before those inside
+      return std::pair(At(a).first, At(b).last) < std::pair(At(b).first, At(a).last);
+    });
+    task_of_.resize(plan_.instructions.size());
+    FindTasks(0, static_cast<uint32_t>(plan_.instructions.size()), -1);
     edges_.resize(plan_.tasks.size());
     writer_.assign(plan_.storages.size() + plan_.variables.size() + plan_.guard_count, -1);
     readers_.resize(writer_.size());
@@ -29,32 +37,74 @@ class Cutter {
     Finish();
   }
 
+  /// Loops of little use to cut: nothing in them waits, and one chain of ops takes most of an iteration.
+  std::vector<size_t> NarrowLoops() const {
+    std::vector<size_t> narrow;
+    for (const auto& [task, loop] : loop_of_) {
+      const bool waits = notes_of_[task].blocks;
+      if (!waits && body_ns_[task] > kWideEnough * (notes_of_[task].ns)) narrow.push_back(loop);
+    }
+    return narrow;
+  }
+
  private:
-  /// One task for every instruction, but for loops, which are one with what leads into them.
-  void FindTasks() {
-    std::vector<Loop> loops = shape_.loops;
-    std::sort(loops.begin(), loops.end(), [](const Loop& a, const Loop& b) { return a.first < b.first; });
-    task_of_.resize(plan_.instructions.size());
-    size_t loop = 0;
-    for (uint32_t i = 0; i < plan_.instructions.size();) {
+  const Loop& At(size_t loop) const { return shape_.loops[loop]; }
+
+  TapeNote Sum(uint32_t begin, uint32_t end) const {
+    TapeNote sum;
+    for (uint32_t i = begin; i < end; ++i) {
+      sum.ns += notes_[i].ns;
+      sum.blocks = sum.blocks || notes_[i].blocks;
+    }
+    return sum;
+  }
+
+  /// One task for every instruction of a body, but for loops, which are one with what leads into them.
+  void FindTasks(uint32_t from, uint32_t to, int loop) {
+    for (uint32_t i = from; i < to;) {
       uint32_t end = i + 1;
       if (plan_.instructions[i].opcode == Opcode::kSkip) {  // over a loop, the only skips there are by now
         end = std::max(end, plan_.jumps[plan_.instructions[i].detail].target);
       }
-      while (loop < loops.size() && loops[loop].first < end) end = std::max(end, loops[loop++].last + 1);
+      const size_t first = next_;
+      while (next_ < loops_.size() && At(loops_[next_]).first < end) end = std::max(end, At(loops_[next_++]).last + 1);
+      const auto index = static_cast<uint32_t>(plan_.tasks.size());
+      std::fill(task_of_.begin() + i, task_of_.begin() + end, static_cast<int>(index));
       Task task;
       task.begin = i;
       task.end = end;
-      for (; i < end; ++i) {
-        task.blocking = task.blocking || notes_[i].blocks;
-        task_of_[i] = static_cast<int>(plan_.tasks.size());
-      }
+      task.loop = loop;
+      if (loop >= 0) ++plan_.tasks[static_cast<size_t>(loop)].inner;
+      depth_.push_back(loop < 0 ? 0 : depth_[static_cast<size_t>(loop)] + 1);
+      notes_of_.push_back(Sum(i, end));
+      task.blocking = notes_of_.back().blocks;
       plan_.tasks.push_back(task);
+      i = end;
+      const bool cut = next_ > first && !whole_[loops_[first]] && At(loops_[first]).last + 1 == end &&
+                       At(loops_[first]).first < At(loops_[first]).last;
+      if (!cut) continue;
+      const Loop& body = At(loops_[first]);
+      loop_of_.emplace_back(index, loops_[first]);
+      plan_.tasks[index].blocking = false;
+      plan_.tasks[index].body = body.first;
+      plan_.tasks[index].repeat = body.last;
+      next_ = first + 1;
+      FindTasks(body.first, body.last, static_cast<int>(index));
     }
   }
 
+  /// Between the two tasks of one body that the two are or belong to.
   void Edge(int from, int to) {
-    if (from >= 0 && from != to) edges_[static_cast<size_t>(from)].push_back(static_cast<uint32_t>(to));
+    if (from < 0) return;
+    auto a = static_cast<size_t>(from), b = static_cast<size_t>(to);
+    const auto up = [this](size_t& task) { task = static_cast<size_t>(plan_.tasks[task].loop); };
+    while (depth_[a] > depth_[b]) up(a);
+    while (depth_[b] > depth_[a]) up(b);
+    while (a != b && plan_.tasks[a].loop != plan_.tasks[b].loop) {
+      up(a);
+      up(b);
+    }
+    if (a != b) edges_[a].push_back(static_cast<uint32_t>(b));
   }
   void Read(size_t resource, int task) {
     Edge(writer_[resource], task);
@@ -79,13 +129,24 @@ class Cutter {
       const Storage::Home home = plan_.storages[static_cast<size_t>(storage)].home;
       const bool fixed = home == Storage::Home::kConstant || home == Storage::Home::kFeed;
       if (fixed || home == Storage::Home::kVariable) continue;
-      Touch(static_cast<size_t>(storage), task, s >= instruction.first_slot + instruction.inputs);
+      const bool writes = s >= instruction.first_slot + instruction.inputs;
+      Touch(static_cast<size_t>(storage), task, writes);
+      if (!writes && home == Storage::Home::kBound) ReadSources(storage, task);
     }
     for (uint32_t l = instruction.locks_begin; l < instruction.locks_end; ++l) {
       Touch(VariableResource(plan_.locks[l].variable), task, plan_.locks[l].exclusive);
     }
     if (const int guard = i < shape_.guards.size() ? shape_.guards[i] : 0; guard != 0) Read(GuardResource(guard), task);
     VisitGuards(instruction, task);
+  }
+
+  /// Whoever reads what a Merge chose reads one of its inputs, which a loop may overwrite.
+  void ReadSources(int storage, int task) {
+    for (const int source : plan_.storages[static_cast<size_t>(storage)].sources) {
+      const Storage::Home home = plan_.storages[static_cast<size_t>(source)].home;
+      if (home == Storage::Home::kBound) ReadSources(source, task);
+      if (home == Storage::Home::kArena || home == Storage::Home::kFresh) Read(static_cast<size_t>(source), task);
+    }
   }
 
   void VisitGuards(const Instruction& instruction, int task) {
@@ -121,7 +182,7 @@ class Cutter {
   /// Control edges into a node; nodes without instructions hand on what they wait for.
   void OrderByControl(size_t node) {
     if (!HasInstructions(static_cast<graph::NodeId>(node))) return;
-    const int task = task_of_[instructions_of_[node].begin];
+    const uint32_t begin = instructions_of_[node].begin;
     const int mark = static_cast<int>(node) + 1;
     std::vector<graph::NodeId> waiting(step_.nodes[node].control_inputs);
     const auto through = [&](const graph::StepNode& of) {
@@ -136,7 +197,7 @@ class Cutter {
       if (std::exchange(marks_[from], mark) == mark) continue;
       const Range range = instructions_of_[from];
       for (uint32_t i = range.begin; i < range.end; ++i) {
-        if (task_of_[i] < task) Edge(task_of_[i], task);
+        if (i < begin) Edge(task_of_[i], task_of_[begin]);
       }
       if (range.begin != range.end) continue;
       const graph::StepNode& empty = step_.nodes[from];
@@ -146,12 +207,8 @@ class Cutter {
   }
 
   void Finish() {
-    std::vector<double> start(plan_.tasks.size(), 0);
     for (size_t t = 0; t < plan_.tasks.size(); ++t) {
       Task& task = plan_.tasks[t];
-      double ns = 0;
-      for (uint32_t i = task.begin; i < task.end; ++i) ns += notes_[i].ns;
-      plan_.critical_ns = std::max(plan_.critical_ns, start[t] + ns);
       std::vector<uint32_t>& to = edges_[t];
       std::sort(to.begin(), to.end());
       to.erase(std::unique(to.begin(), to.end()), to.end());
@@ -159,19 +216,50 @@ class Cutter {
       task.successor_count = static_cast<uint32_t>(to.size());
       for (const uint32_t successor : to) {
         ++plan_.tasks[successor].predecessors;
-        start[successor] = std::max(start[successor], start[t] + ns);
         plan_.successors.push_back(successor);
       }
     }
+    body_ns_.assign(plan_.tasks.size(), 0);
+    for (size_t t = plan_.tasks.size(); t-- > 0;) {  // loops inside before those around them
+      const Task& task = plan_.tasks[t];
+      if (task.inner > 0) body_ns_[t] = LongestChain(static_cast<int>(t), t + 1, task.end);
+    }
+    plan_.critical_ns = LongestChain(-1, 0, UINT32_MAX);
+  }
+
+  /// Declared time of the longest chain of tasks of a body, which begin at task `first` and before instruction `end`.
+  double LongestChain(int loop, size_t first, uint32_t end) {
+    double longest = 0;
+    start_.resize(plan_.tasks.size(), 0);
+    for (size_t t = first; t < plan_.tasks.size() && plan_.tasks[t].begin < end; ++t) {
+      const Task& task = plan_.tasks[t];
+      if (task.loop != loop) continue;
+      const double ns = start_[t] + (task.inner > 0 ? body_ns_[t] : notes_of_[t].ns);
+      longest = std::max(longest, ns);
+      for (uint32_t s = task.first_successor; s < task.first_successor + task.successor_count; ++s) {
+        double& start = start_[plan_.successors[s]];
+        start = std::max(start, ns);
+      }
+    }
+    return longest;
   }
 
   const graph::StepGraph& step_;
   const std::vector<Range>& instructions_of_;
   const std::vector<TapeNote>& notes_;
   const TapeShape& shape_;
+  const std::vector<bool>& whole_;
   ExecutionPlan& plan_;
-  std::vector<int> task_of_;  // by instruction
+  std::vector<size_t> loops_;  // by where they begin
+  size_t next_ = 0;            // of them
+  std::vector<int> task_of_;   // by instruction: the innermost
+  // By task.
+  std::vector<int> depth_;
+  std::vector<TapeNote> notes_of_;
+  std::vector<double> body_ns_;  // of a loop that is cut: the longest chain of an iteration
+  std::vector<double> start_;
   std::vector<std::vector<uint32_t>> edges_;
+  std::vector<std::pair<uint32_t, size_t>> loop_of_;  // tasks that are cut loops, and which loop
   // By resource: storages, variables, guards.
   std::vector<int> writer_;
   std::vector<std::vector<int>> readers_;
@@ -189,7 +277,23 @@ void CutTasks(const graph::StepGraph& step, const std::vector<Range>& instructio
     blocks = blocks || note.blocks;
   }
   if (!blocks && (parallelism < 2 || plan.serial_ns < kWorthThreads)) return;
-  Cutter(step, instructions_of, notes, shape, plan).Run();
+  std::vector<bool> whole(shape.loops.size(), false);
+  for (size_t l = 0; l < whole.size(); ++l) {
+    double ns = 0;
+    bool waits = false;
+    for (uint32_t i = shape.loops[l].first; i < shape.loops[l].last; ++i) {
+      ns += notes[i].ns;
+      waits = waits || notes[i].blocks;
+    }
+    whole[l] = !waits && (parallelism < 2 || ns < kWorthThreads);
+  }
+  for (bool again = true; again;) {
+    Cutter cutter(step, instructions_of, notes, shape, whole, plan);
+    cutter.Run();
+    const std::vector<size_t> narrow = cutter.NarrowLoops();
+    for (const size_t loop : narrow) whole[loop] = true;
+    again = !narrow.empty();
+  }
   if (!blocks && plan.critical_ns > kWideEnough * plan.serial_ns) {
     plan.tasks.clear();
     plan.successors.clear();

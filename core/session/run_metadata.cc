@@ -39,10 +39,21 @@ void Write(const graph::Graph& graph, const trace::StepTrace& step, const trace:
   stats.set_scheduled_micros(start_ns / kNanosPerMicro);
   stats.set_op_end_rel_micros(took_ns / kNanosPerMicro);
   stats.set_all_end_rel_micros(took_ns / kNanosPerMicro);
-  if (span.bytes == 0) return;
   const Result<device::DeviceName> device = device::ParseDeviceName(span.device.empty() ? kHost : span.device);
+  const std::string allocator = device.ok() ? device->type.value_or("") : std::string();
+  for (const trace::SpanOutput& output : span.outputs) {
+    tf::NodeOutput& written = *stats.add_output();
+    written.set_slot(output.slot);
+    tf::TensorDescription& tensor = *written.mutable_tensor_description();
+    tensor.set_dtype(static_cast<tf::DataType>(output.dtype));
+    for (const int64_t dim : output.dims) tensor.mutable_shape()->add_dim()->set_size(dim);
+    tf::AllocationDescription& allocation = *tensor.mutable_allocation_description();
+    allocation.set_requested_bytes(static_cast<int64_t>(output.bytes));
+    allocation.set_allocator_name(allocator);
+  }
+  if (span.bytes == 0) return;
   tf::AllocatorMemoryUsed& memory = *stats.add_memory();
-  memory.set_allocator_name(device.ok() ? device->type.value_or("") : std::string());
+  memory.set_allocator_name(allocator);
   memory.set_total_bytes(static_cast<int64_t>(span.bytes));
 }
 

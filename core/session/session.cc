@@ -12,6 +12,7 @@
 #include "core/device/device_name.h"
 #include "core/execute/tape_trace.h"
 #include "core/kernel/compute_pool.h"
+#include "core/optimize/optimize.h"
 #include "core/session/compile.h"
 #include "core/session/memory_report.h"
 #include "core/session/partial_run.h"
@@ -115,7 +116,7 @@ class Session::Impl {
                                                    std::span<const std::string> fetches,
                                                    std::span<const std::string> targets,
                                                    Signature::Ops ops = Signature::Ops::kAsConfigured) {
-    WEIR_TRY(CheckDevices());
+    WEIR_TRY(LookAtNewNodes());
     WEIR_ASSIGN(ResolvedNames names, Resolve(graph_, asking, feeds, fetches, targets));
     return std::make_unique<Signature>(std::move(names), ops);
   }
@@ -188,7 +189,7 @@ class Session::Impl {
 
   Result<std::string> PRunSetup(std::span<const std::string> feeds, std::span<const std::string> fetches,
                                 std::span<const std::string> targets) {
-    WEIR_TRY(CheckDevices());
+    WEIR_TRY(LookAtNewNodes());
     WEIR_ASSIGN(ResolvedNames names, Resolve(graph_, Asking::kRun, feeds, fetches, targets));
     const std::lock_guard<std::mutex> lock(partial_mutex_);
     if (partial_runs_.size() >= kMostPartialRuns) {
@@ -252,11 +253,13 @@ class Session::Impl {
 
  private:
   /// As TensorFlow, which places the whole graph: a device name that cannot be read is an error of any run, also where
-  /// the run does not need the node or the node is folded away. Each node is looked at once.
-  Status CheckDevices() {
-    const std::lock_guard<std::mutex> lock(devices_mutex_);
-    for (; devices_checked_ < graph_.num_nodes(); ++devices_checked_) {
-      const graph::Node& node = graph_.node(devices_checked_);
+  /// the run does not need the node or the node is folded away. A node that may give a variable another shape outdates
+  /// all plans. Each node is looked at once, before any run of it.
+  Status LookAtNewNodes() {
+    const std::lock_guard<std::mutex> lock(new_nodes_mutex_);
+    for (; nodes_seen_ < graph_.num_nodes(); ++nodes_seen_) {
+      const graph::Node& node = graph_.node(nodes_seen_);
+      if (optimize::MayReshape(node)) shapes_version_.fetch_add(1, std::memory_order_relaxed);
       if (node.device().empty() || node.device() == last_device_) continue;
       if (!device::ParseDeviceName(node.device()).ok()) {
         return graph::AtNode(InvalidArgument("Malformed device specification '{}'", node.device()), node);
@@ -283,10 +286,12 @@ class Session::Impl {
     if (feeds.size() != names.feeds.size()) {
       return InvalidArgument("{} feeds were given, the signature has {}", feeds.size(), names.feeds.size());
     }
-    if (Signature::Pin found = signature.Find(feeds)) return found;
+    const uint64_t version = shapes_version_.load(std::memory_order_relaxed);
+    if (Signature::Pin found = signature.Find(feeds, version)) return found;
     const std::lock_guard<std::mutex> compiling(signature.compiling);
-    if (Signature::Pin found = signature.Find(feeds)) return found;  // made while this thread waited
+    if (Signature::Pin found = signature.Find(feeds, version)) return found;  // made while this thread waited
     auto made = std::make_unique<Specialisation>();
+    made->shapes_version = version;
     for (const Tensor& feed : feeds) {
       made->types.push_back(feed.dtype());
       made->shapes.push_back(feed.shape());
@@ -358,9 +363,10 @@ class Session::Impl {
   kernel::NodeResources node_resources_;  // outlives the plans, whose kernels refer to it
   StatePlaces state_places_;
   const std::unique_ptr<PlacementLog> log_;
-  std::mutex devices_mutex_;  // protects the two below
-  graph::NodeId devices_checked_ = 0;
-  std::string last_device_;  // a good one
+  std::mutex new_nodes_mutex_;  // protects the two below
+  graph::NodeId nodes_seen_ = 0;
+  std::string last_device_;                  // a good one
+  std::atomic<uint64_t> shapes_version_{0};  // counts nodes seen that may give a variable another shape
   std::atomic<bool> closed_{false};
   int inter_op_ = 1;
   int intra_op_ = 1;

@@ -4,20 +4,21 @@
 
 namespace weir::session {
 
-bool Specialisation::Fits(std::span<const Tensor> feeds) const {
+bool Specialisation::Fits(std::span<const Tensor> feeds, uint64_t version) const {
+  if (shapes_version != version) return false;
   for (size_t i = 0; i < feeds.size(); ++i) {
     if (types[i] != feeds[i].dtype() || !(shapes[i] == feeds[i].shape())) return false;
   }
   return true;
 }
 
-Signature::Pin Signature::Find(std::span<const Tensor> feeds) {
+Signature::Pin Signature::Find(std::span<const Tensor> feeds, uint64_t version) {
   const size_t last = last_.load(std::memory_order_relaxed);
-  if (Pin pin = slots_[last].plan.Take(); pin && pin->Fits(feeds)) return pin;
+  if (Pin pin = slots_[last].plan.Take(); pin && pin->Fits(feeds, version)) return pin;
   for (size_t i = 0; i < slots_.size(); ++i) {
     if (i == last || slots_[i].plan.empty()) continue;
     Pin pin = slots_[i].plan.Take();
-    if (!pin || !pin->Fits(feeds)) continue;
+    if (!pin || !pin->Fits(feeds, version)) continue;
     slots_[i].found.store(clock_.fetch_add(1, std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     last_.store(i, std::memory_order_relaxed);
     return pin;

@@ -23,8 +23,9 @@ struct Specialisation {
   std::vector<DType> types;
   std::vector<Shape> shapes;
   std::unique_ptr<execute::PlanRunner> runner;
+  uint64_t shapes_version = 0;  // what was known of variables' shapes; a plan for another version fits nothing
 
-  bool Fits(std::span<const Tensor> feeds) const;
+  bool Fits(std::span<const Tensor> feeds, uint64_t version) const;
 };
 
 /// Thread-safe. Looking for a plan takes no lock.
@@ -39,8 +40,8 @@ class Signature {
 
   const ResolvedNames& names() const { return names_; }
   Ops ops() const { return ops_; }
-  /// The plan for feeds of these types and shapes; empty when there is none yet.
-  Pin Find(std::span<const Tensor> feeds);
+  /// The plan for feeds of these types and shapes and this version of variables' shapes; empty when there is none yet.
+  Pin Find(std::span<const Tensor> feeds, uint64_t version);
   /// Adds a plan, in place of the one that was found least recently when there are 16. The caller holds `compiling`.
   Pin Add(std::unique_ptr<Specialisation> made);
   void ForEach(const std::function<void(const Specialisation&)>& visit);

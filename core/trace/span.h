@@ -9,6 +9,14 @@
 
 namespace weir::trace {
 
+/// What an op gave, where that is known before it runs.
+struct SpanOutput {
+  int slot = 0;
+  int dtype = 0;  // TensorFlow's number
+  std::vector<int64_t> dims;
+  uint64_t bytes = 0;
+};
+
 /// One op's turn.
 struct Span {
   std::string node;
@@ -17,7 +25,8 @@ struct Span {
   int64_t start_ns = 0;  // since the step began
   int64_t end_ns = 0;
   int thread = 0;      // 0 = the caller's, then in order of appearance
-  uint64_t bytes = 0;  // of the outputs that have a known size
+  std::vector<SpanOutput> outputs;
+  uint64_t bytes = 0;  // of all of them
 };
 
 /// A step's spans, in the order in which they ended.

@@ -237,7 +237,9 @@ def run_metadata_of_weir():
     (device,) = metadata.step_stats.dev_stats
     labels = {stats.timeline_label for stats in device.node_stats}
     assert device.device == cpu and "relu = Relu(sum)" in labels, (device.device, labels)
-    assert '"op": "Softmax"' in timeline.Timeline(metadata.step_stats).generate_chrome_trace_format()
+    relu = next(stats for stats in device.node_stats if stats.node_name == "relu").output[0].tensor_description
+    assert tf.dtypes.as_dtype(relu.dtype) == tf.float32 and tf.TensorShape(relu.shape).rank == 2, relu
+    assert '"op": "Softmax"' in timeline.Timeline(metadata.step_stats).generate_chrome_trace_format(show_memory=True)
     (part,) = metadata.partition_graphs
     nodes = {node.name: node for node in part.node}
     assert nodes["_arg_x_0_0"].op == "_Arg" and nodes["_retval_softmax_0_0"].op == "_Retval", nodes.keys()

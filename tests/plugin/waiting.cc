@@ -1,11 +1,14 @@
 // Kernels that wait: for each other, for a thread of their own, for the end of the step; and one that says where its
-// operands lie. What they mean for their ops does not matter, only that those which wait give their input back.
+// operands lie. What they mean for their ops does not matter, only that those which wait give their input back. AddV2
+// and Less are what they are, but declare a millisecond, so that whoever runs ops beside each other does so with them.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <functional>
 #include <mutex>
 #include <thread>
+#include <type_traits>
 
 #include "sdk/cpp/elementwise.h"
 #include "sdk/cpp/kernel.h"
@@ -107,6 +110,26 @@ struct InTiles {
   static Cost Estimate(const Prep& prep) { return {.bytes = 8.0 * static_cast<double>(prep.size(0)), .whole_ns = 1e6}; }
 };
 
+/// An update of a variable that takes 20 us for each element, a tile each.
+struct UpdateInTiles {
+  int64_t n = 0;
+
+  int32_t Prepare(Prep& prep) {
+    n = prep.size(0);
+    prep.Tiles(static_cast<uint64_t>(n));
+    return WEIR_OK;
+  }
+  template <class T>
+  void Run(Env& env, Variable<T> variable, View<const T> x) const {
+    const auto [begin, end] = env.Range(n);
+    for (int64_t i = begin; i < end; ++i) {
+      std::this_thread::sleep_for(20us);
+      variable.data()[i] += x[i];
+    }
+  }
+  static Cost Estimate(const Prep&) { return {.whole_ns = 1e6}; }
+};
+
 /// Where the tile of each element begins.
 struct TileOf {
   int64_t n = 0;
@@ -136,9 +159,26 @@ struct Addresses {
   }
 };
 
+/// Element by element; operands have one shape.
+template <class F, class Result>
+struct Slow {
+  int64_t n = 0;
+
+  void Prepare(Prep& prep) { n = prep.size(0); }
+  template <class T>
+  void Run(Env&, View<const T> x, View<const T> y,
+           View<std::conditional_t<std::is_void_v<Result>, T, Result>> z) const {
+    for (int64_t i = 0; i < n; ++i) z[i] = F()(x[i], y[i]);
+  }
+  static Cost Estimate(const Prep&) { return {.whole_ns = 1e6}; }
+};
+
 void AddKernels(KernelTable& k) {
+  k.Add<Slow<std::plus<>, void>>("AddV2", Types<float, int32_t>());
+  k.Add<Slow<std::less<>, bool>>("Less", Types<int32_t>());
   k.Add<InTiles>("Sqrt", Types<float>());
   k.Add<TileOf>("Rsqrt", Types<float>());
+  k.Add<UpdateInTiles>("AssignAdd", Types<float>());
   k.Add<Meet>("Square", Types<float>());
   k.Add<Meet>("Neg", Types<float>());
   k.Add<Later>("Abs", Types<float>()).Flags(WEIR_KERNEL_ASYNC);

@@ -67,6 +67,128 @@ TEST(Dataflow, F020IndependentOpsRunBesideEachOther) {
   }
 }
 
+op::AttrList In(const char* frame, DType type, bool constant = false) {
+  return {{"T", type}, {"frame_name", std::string(frame)}, {"is_constant", constant}};
+}
+
+/// The nodes of `while (i < n)` over `variables`, each from the node of its name with "_0" behind it. The body names a
+/// variable's value in it "v_b" and gives back "v_n"; what leaves is "v_x". `counter` is the int32 variable counted.
+std::vector<NodeLine> Loop(const std::string& frame, const std::string& n, const std::string& one,
+                           const std::string& counter, std::vector<std::string> variables,
+                           const std::vector<NodeLine>& body) {
+  const op::AttrList integer = {{"T", DType::kInt32}};
+  variables.insert(variables.begin(), counter);
+  std::vector<NodeLine> nodes = {{frame + "_n", "Enter", {n}, In(frame.c_str(), DType::kInt32, true)},
+                                 {frame + "_one", "Enter", {one}, In(frame.c_str(), DType::kInt32, true)}};
+  const auto type = [&](const std::string& v) { return v == counter ? DType::kInt32 : DType::kFloat; };
+  for (const std::string& v : variables) nodes.push_back({v + "_e", "Enter", {v + "_0"}, In(frame.c_str(), type(v))});
+  for (const std::string& v : variables) {
+    nodes.push_back({v + "_m", "Merge", {v + "_e", v + "_r"}, {{"T", type(v)}, {"N", int64_t{2}}}});
+  }
+  nodes.push_back({frame + "_less", "Less", {counter + "_m", frame + "_n"}, integer});
+  nodes.push_back({frame + "_on", "LoopCond", {frame + "_less"}});
+  for (const std::string& v : variables) {
+    nodes.push_back({v + "_s", "Switch", {v + "_m", frame + "_on"}, {{"T", type(v)}}});
+    nodes.push_back({v + "_b", "Identity", {v + "_s:1"}, {{"T", type(v)}}});
+    nodes.push_back({v + "_x", "Exit", {v + "_s"}, {{"T", type(v)}}});
+  }
+  nodes.push_back({counter + "_n", "AddV2", {counter + "_b", frame + "_one"}, integer});
+  nodes.insert(nodes.end(), body.begin(), body.end());
+  for (const std::string& v : variables) nodes.push_back({v + "_r", "NextIteration", {v + "_n"}, {{"T", type(v)}}});
+  return nodes;
+}
+
+/// What loops need around them: n, one, and variables that begin with x, or with 0 for those that count.
+std::vector<NodeLine> Around(const std::vector<std::string>& variables, const std::vector<std::string>& counters) {
+  std::vector<NodeLine> nodes = {Placeholder("x", PartialShape::Of({2})), Const("n", Tensor::Scalar<int32_t>(3)),
+                                 Const("one", Tensor::Scalar<int32_t>(1))};
+  for (const std::string& v : variables) nodes.push_back({v + "_0", "Identity", {"x"}, kFloat});
+  for (const std::string& v : counters) nodes.push_back(Const(v + "_0", Tensor::Scalar<int32_t>(0)));
+  return nodes;
+}
+
+TEST(Dataflow, F020OpsInALoopRunBesideEachOther) {
+  std::vector<NodeLine> nodes = Around({"a", "b", "c"}, {"i"});
+  for (NodeLine& node : Loop("w", "n", "one", "i", {"a", "b", "c"},
+                             {{"p", "Square", {"a_b"}, kFloat},  // these two meet, and give their inputs back
+                              {"q", "Neg", {"b_b"}, kFloat},
+                              {"later", "Abs", {"c_b"}, kFloat},
+                              {"a_n", "AddV2", {"p", "q"}, kFloat},
+                              {"b_n", "AddV2", {"q", "later"}, kFloat},
+                              {"c_n", "AddV2", {"p", "later"}, kFloat}})) {
+    nodes.push_back(std::move(node));
+  }
+  float a = 1, b = 1, c = 1;
+  for (int i = 0; i < 3; ++i) {
+    const float p = a, q = b, later = c;
+    a = p + q;
+    b = q + later;
+    c = p + later;
+  }
+  Fixture f(nodes);
+  for (int run = 0; run < 10; ++run) {
+    const auto got = f.Run({"a_x:0", "b_x:0", "c_x:0", "i_x:0"});
+    ASSERT_TRUE(got.ok()) << got.status().ToString();
+    EXPECT_TRUE((*got)[0].SameBits(Tensor::Vector<float>({a, 2 * a})));
+    EXPECT_TRUE((*got)[1].SameBits(Tensor::Vector<float>({b, 2 * b})));
+    EXPECT_TRUE((*got)[2].SameBits(Tensor::Vector<float>({c, 2 * c})));
+    EXPECT_TRUE((*got)[3].SameBits(Tensor::Scalar<int32_t>(3)));
+  }
+}
+
+TEST(Dataflow, LoopsInLoopsRunBesideOtherOps) {
+  // while i < 3: a, d = (while j < 3: a + d, a), beside b and c = b + c, q; p and q meet.
+  std::vector<NodeLine> nodes = Around({"b", "c", "a", "d"}, {"i", "zero"});
+  std::vector<NodeLine> body = {{"zero_e", "Enter", {"zero_0"}, In("w", DType::kInt32, true)},
+                                {"j_0", "Identity", {"zero_e"}, {{"T", DType::kInt32}}},
+                                {"u_0", "Identity", {"a_b"}, kFloat},
+                                {"v_0", "Identity", {"d_b"}, kFloat},
+                                {"p", "Square", {"b_b"}, kFloat},
+                                {"q", "Neg", {"c_b"}, kFloat},
+                                {"b_n", "AddV2", {"p", "q"}, kFloat},
+                                {"c_n", "Identity", {"q"}, kFloat}};
+  for (NodeLine& node : Loop("inner", "w_n", "w_one", "j", {"u", "v"},
+                             {{"r", "Square", {"u_b"}, kFloat},
+                              {"s", "Neg", {"v_b"}, kFloat},
+                              {"u_n", "AddV2", {"r", "s"}, kFloat},
+                              {"v_n", "Identity", {"r"}, kFloat}})) {
+    body.push_back(std::move(node));
+  }
+  body.push_back({"a_n", "Identity", {"u_x"}, kFloat});
+  body.push_back({"d_n", "Identity", {"v_x"}, kFloat});
+  for (NodeLine& node : Loop("w", "n", "one", "i", {"a", "b", "c", "d"}, body)) nodes.push_back(std::move(node));
+  float a = 1, b = 1, c = 1, d = 1;
+  for (int i = 0; i < 3; ++i) {
+    b += c;
+    for (int j = 0; j < 3; ++j) {
+      const float u = a;
+      a += d;
+      d = u;
+    }
+  }
+  Fixture f(nodes);
+  for (int run = 0; run < 10; ++run) {
+    const auto got = f.Run({"a_x:0", "b_x:0", "c_x:0", "d_x:0"});
+    ASSERT_TRUE(got.ok()) << got.status().ToString();
+    const float wanted[] = {a, b, c, d};
+    for (size_t k = 0; k < 4; ++k) {
+      EXPECT_TRUE((*got)[k].SameBits(Tensor::Vector<float>({wanted[k], 2 * wanted[k]}))) << k;
+    }
+  }
+}
+
+TEST(Dataflow, ALoopThatIsCutEndsWithTheStep) {
+  std::vector<NodeLine> nodes = Around({"a", "b"}, {"i"});
+  for (NodeLine& node : Loop("w", "n", "one", "i", {"a", "b"},
+                             {{"a_n", "Exp", {"a_b"}, kFloat}, {"b_n", "Log", {"b_b"}, kFloat}})) {
+    nodes.push_back(std::move(node));
+  }
+  Fixture f(nodes);
+  const auto failed = f.Run({"a_x:0", "b_x:0"});
+  EXPECT_EQ(failed.status().code(), Code::kOutOfRange) << failed.status().ToString();
+  EXPECT_EQ(failed.status().node(), "b_n");
+}
+
 TEST(Dataflow, OpsThatCompleteLaterHoldNoThreadOfThePool) {
   std::vector<NodeLine> nodes = {kX};
   std::vector<std::string> fetches;
@@ -313,6 +435,39 @@ TEST(Dataflow, EndingAStepAtAnyPointLeavesTheSessionUsable) {
   const auto after = (*session)->Run(feeds, fetches, none);
   ASSERT_TRUE(after.ok());
   EXPECT_TRUE((*after)[0].SameBits((*whole)[0]));
+}
+
+TEST(Dataflow, EndingAStepNeverHalvesATiledUpdate) {
+  const Tensor zeros = Tensor::Vector<float>(std::vector<float>(64, 0));
+  const Tensor ones = Tensor::Vector<float>(std::vector<float>(64, 1));
+  Fixture f({{"v", "VariableV2", {}, {{"dtype", DType::kFloat}, {"shape", PartialShape::Of({64})}}},
+             Const("zeros", zeros),
+             Const("ones", ones),
+             {"init", "Assign", {"v", "zeros"}, kFloat},
+             {"add", "AssignAdd", {"v", "ones"}, kFloat}});
+  const std::vector<std::string> none, init = {"init"}, add = {"add"}, read = {"v:0"};
+  ASSERT_TRUE(f.session->Run({}, none, init).ok());
+  float before = 0;
+  int ended = 0;
+  for (int point = 0; point < 40; ++point) {
+    std::atomic<bool> cancelled{false};
+    RunOptions options;
+    options.cancelled = &cancelled;
+    std::thread other([&] {
+      std::this_thread::sleep_for(std::chrono::microseconds(100 * point));
+      cancelled = true;
+    });
+    const Status status = f.session->Run({}, none, add, options).status();
+    other.join();
+    ended += status.code() == Code::kCancelled ? 1 : 0;
+    const auto value = f.session->Run({}, read, none);
+    ASSERT_TRUE(value.ok()) << value.status().ToString();
+    const float now = (*value)[0].as<float>()[0];
+    EXPECT_TRUE((*value)[0].SameBits(Tensor::Vector<float>(std::vector<float>(64, now)))) << "at point " << point;
+    EXPECT_TRUE(status.ok() ? now == before + 1 : now == before || now == before + 1) << now << " after " << before;
+    before = now;
+  }
+  EXPECT_GE(ended, 1);
 }
 
 }  // namespace

@@ -100,6 +100,13 @@ TEST(RunMetadata, StepStatsHaveALabelledEntryForEachOp) {
   EXPECT_EQ(exp.node_name(), "y");
   EXPECT_EQ(exp.memory(0).allocator_name(), "CPU");
   EXPECT_EQ(exp.memory(0).total_bytes(), 8);
+  ASSERT_EQ(exp.output_size(), 1);
+  const tf::TensorDescription& given = exp.output(0).tensor_description();
+  EXPECT_EQ(given.dtype(), tf::DT_FLOAT);
+  ASSERT_EQ(given.shape().dim_size(), 1);
+  EXPECT_EQ(given.shape().dim(0).size(), 2);
+  EXPECT_EQ(given.allocation_description().requested_bytes(), 8);
+  EXPECT_EQ(given.allocation_description().allocator_name(), "CPU");
   EXPECT_EQ(exp.all_start_micros(), exp.all_start_nanos() / 1000);
   EXPECT_LE(exp.all_start_nanos() + exp.all_end_rel_nanos(), labels["z = AddV2(x, y)"]->all_start_nanos());
   EXPECT_EQ(device.thread_names().at(0), "caller");
