@@ -24,18 +24,24 @@ std::optional<T> RunWithin(std::chrono::milliseconds limit, std::function<T()> c
     std::optional<T> result;
   };
   auto shared = std::make_shared<Shared>();
+  std::thread thread;
   try {
-    std::thread([shared, call = std::move(call)] {
+    thread = std::thread([shared, call = std::move(call)] {
       T result = call();
       const std::lock_guard lock(shared->mutex);
       shared->result = std::move(result);
       shared->ready.notify_one();
-    }).detach();
+    });
   } catch (const std::system_error&) {
     return std::nullopt;
   }
   std::unique_lock lock(shared->mutex);
-  if (!shared->ready.wait_for(lock, limit, [&] { return shared->result.has_value(); })) return std::nullopt;
+  if (!shared->ready.wait_for(lock, limit, [&] { return shared->result.has_value(); })) {
+    thread.detach();
+    return std::nullopt;
+  }
+  lock.unlock();
+  thread.join();  // it has nothing left to do
   return std::move(shared->result);
 }
 
