@@ -177,6 +177,38 @@ TEST(Dataflow, LoopsInLoopsRunBesideOtherOps) {
   }
 }
 
+TEST(Dataflow, ALoopThatIsCutIsSkippedAsAWhole) {
+  const op::AttrList kBool = {{"T", DType::kBool}}, kInt = {{"T", DType::kInt32}};
+  std::vector<NodeLine> nodes = Around({}, {"zero"});
+  for (const NodeLine& node : std::vector<NodeLine>{Placeholder("p", PartialShape::Of({}), DType::kBool),
+                                                    {"p_s", "Switch", {"p", "p"}, kBool},
+                                                    {"taken", "Identity", {"p_s:1"}, kBool},
+                                                    {"x_s", "Switch", {"x", "p"}, kFloat},
+                                                    {"a_0", "Identity", {"x_s:1"}, kFloat},
+                                                    {"b_0", "Identity", {"x_s:1"}, kFloat},
+                                                    {"i_0", "Identity", {"zero_0", "^taken"}, kInt},
+                                                    {"n_in", "Identity", {"n", "^taken"}, kInt},
+                                                    {"one_in", "Identity", {"one", "^taken"}, kInt}}) {
+    nodes.push_back(node);
+  }
+  for (NodeLine& node : Loop("w", "n_in", "one_in", "i", {"a", "b"},
+                             {{"p_m", "Square", {"a_b"}, kFloat},
+                              {"q_m", "Neg", {"b_b"}, kFloat},
+                              {"a_n", "AddV2", {"p_m", "q_m"}, kFloat},
+                              {"b_n", "Identity", {"q_m"}, kFloat}})) {
+    nodes.push_back(std::move(node));
+  }
+  nodes.push_back({"y", "Merge", {"x_s", "a_x"}, {{"T", DType::kFloat}, {"N", int64_t{2}}}});
+  Fixture f(nodes);
+  const std::vector<std::string> fetches = {"y:0"}, none;
+  for (const bool p : {true, false, true, false, false, true}) {
+    const std::vector<Feed> feeds = {{"x:0", Tensor::Vector<float>({1, 2})}, {"p:0", Tensor::Scalar<bool>(p)}};
+    const auto got = f.session->Run(feeds, fetches, none);
+    ASSERT_TRUE(got.ok()) << got.status().ToString();
+    EXPECT_TRUE((*got)[0].SameBits(Tensor::Vector<float>({p ? 4.0f : 1.0f, p ? 8.0f : 2.0f}))) << p;
+  }
+}
+
 TEST(Dataflow, ALoopThatIsCutEndsWithTheStep) {
   std::vector<NodeLine> nodes = Around({"a", "b"}, {"i"});
   for (NodeLine& node : Loop("w", "n", "one", "i", {"a", "b"},
