@@ -25,8 +25,8 @@ struct Span {
   int64_t start_ns = 0;  // since the step began
   int64_t end_ns = 0;
   int thread = 0;      // 0 = the caller's, then in order of appearance
+  uint64_t bytes = 0;  // of all outputs below
   std::vector<SpanOutput> outputs;
-  uint64_t bytes = 0;  // of all of them
 };
 
 /// A step's spans, in the order in which they ended.

@@ -100,18 +100,22 @@ double ProductNs(const Product& p, double peak, uint32_t dtype) {
   return 1000 + flops / (0.66 * peak) + 0.06 * bytes * (m * k + k * n);
 }
 
+int32_t CutIntoTiles(sdk::Products& products, sdk::Prep& prep) {
+  const Product& p = products.one();
+  if (std::max({p.m, p.n, p.k}) > std::numeric_limits<blasint>::max()) {
+    return prep.error().Unimplemented("OpenBLAS counts rows and columns in 32 bits");
+  }
+  products.Tile(prep, kTileFlops);
+  return WEIR_OK;
+}
+
 template <int32_t (sdk::Products::*kPlan)(const sdk::Prep&)>
 struct MatMul {
   sdk::Products products;
 
   int32_t Prepare(sdk::Prep& prep) {
     if (const int32_t code = (products.*kPlan)(prep); code != WEIR_OK) return code;
-    const Product& p = products.one();
-    if (std::max({p.m, p.n, p.k}) > std::numeric_limits<blasint>::max()) {
-      return prep.error().Unimplemented("OpenBLAS counts rows and columns in 32 bits");
-    }
-    products.Tile(prep, kTileFlops);
-    return WEIR_OK;
+    return CutIntoTiles(products, prep);
   }
 
   template <class T>
@@ -138,12 +142,7 @@ struct DescentByProduct {
 
   int32_t Prepare(sdk::Prep& prep) {
     if (const int32_t code = products.PlanMatMulUpdate(prep); code != WEIR_OK) return code;
-    const Product& p = products.one();
-    if (std::max({p.m, p.n, p.k}) > std::numeric_limits<blasint>::max()) {
-      return prep.error().Unimplemented("OpenBLAS counts rows and columns in 32 bits");
-    }
-    products.Tile(prep, kTileFlops);
-    return WEIR_OK;
+    return CutIntoTiles(products, prep);
   }
 
   template <class T>
