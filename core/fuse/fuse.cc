@@ -84,9 +84,13 @@ class Fuser {
 
   /// The node that makes a gradient, behind the Identity nodes that TensorFlow's gradients put after it to order all
   /// gradients of one op; `between` gets those.
-  NodeId MakerOf(const StepNode& descent, std::vector<NodeId>* between) const {
-    NodeId at = descent.inputs[2].node;
-    while (step_.node(at).is_op("Identity") && HasOneReader(at) && step_.node(at).frame == descent.frame) {
+  NodeId MakerOf(NodeId descent, std::vector<NodeId>* between) const {
+    const auto beside = [&](NodeId id) {
+      return step_.node(id).frame == step_.node(descent).frame &&
+             placement_.device_of[static_cast<size_t>(id)] == placement_.device_of[static_cast<size_t>(descent)];
+    };
+    NodeId at = step_.node(descent).inputs[2].node;
+    while (step_.node(at).is_op("Identity") && HasOneReader(at) && beside(at)) {
       between->push_back(at);
       at = step_.node(at).inputs[0].node;
     }
@@ -121,7 +125,7 @@ class Fuser {
     StepNode& descent = step_.nodes[static_cast<size_t>(id)];
     if (!IsDescent(descent)) return Status();
     std::vector<NodeId> between;
-    const NodeId product_id = MakerOf(descent, &between);
+    const NodeId product_id = MakerOf(id, &between);
     if (!Belong(id, product_id)) return Status();
     const StepNode& product = step_.node(product_id);
     const bool resource = descent.is_op("ResourceApplyGradientDescent");
@@ -140,11 +144,16 @@ class Fuser {
     const int device = placement_.device_of[static_cast<size_t>(id)];
     const std::string& platform = devices_.all()[static_cast<size_t>(device)]->info().platform;
     if (kernels_.Find(op::AttrView(*fused, attrs), platform).empty()) return Status();
-    WEIR_ASSIGN(auto made, graph::Node::InPlaceOf(*descent.source, *fused, std::move(attrs)));
-    descent.source = made.get();
+    graph::MadeNode made;
+    WEIR_ASSIGN(made.node, graph::Node::InPlaceOf(*descent.source, *fused, std::move(attrs)));
+    between.push_back(product_id);
+    for (auto node = between.rbegin(); node != between.rend(); ++node) {
+      made.stands_for.push_back(step_.node(*node).source);
+    }
+    made.stands_for.push_back(descent.source);
+    descent.source = made.node.get();
     step_.made.push_back(std::move(made));
     descent.inputs = {descent.inputs[0], descent.inputs[1], product.inputs[0], product.inputs[1]};
-    between.push_back(product_id);
     for (const NodeId node : between) {
       const std::vector<NodeId>& controls = step_.node(node).control_inputs;
       descent.control_inputs.insert(descent.control_inputs.end(), controls.begin(), controls.end());

@@ -58,6 +58,12 @@ struct Frame {
   std::string name;
 };
 
+/// A node that stands in no graph, and those of the graph whose work it does, in step order.
+struct MadeNode {
+  std::shared_ptr<const Node> node;
+  std::vector<const Node*> stands_for;
+};
+
 /// Nodes in an order that respects all edges but those that close loops. `fetches` correspond one to one to the
 /// request's; `targets` are the nodes that must run though nobody may consume them.
 struct StepGraph {
@@ -66,8 +72,8 @@ struct StepGraph {
   std::vector<Endpoint> fetches;
   std::vector<NodeId> targets;
   std::vector<Frame> frames;
-  /// Nodes that stand in no graph, which `source` of some points to.
-  std::vector<std::shared_ptr<const Node>> made;
+  /// What `source` of nodes that are in no graph points to.
+  std::vector<MadeNode> made;
 
   const StepNode& node(NodeId id) const { return nodes[static_cast<size_t>(id)]; }
   DType TypeOf(Endpoint e) const { return node(e.node).types[static_cast<size_t>(e.index)]; }

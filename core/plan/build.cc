@@ -25,7 +25,10 @@ Builder::Builder(const PlanOptions& options, const graph::StepGraph& step, const
     if (plan_->host_device == nullptr && device->host_memory()) plan_->host_device = device.get();
   }
   plan_->placement = placement;
-  plan_->made_nodes = step.made;
+  for (const graph::MadeNode& made : step.made) {
+    plan_->made_nodes.push_back(made.node);
+    stands_for_[made.node.get()] = &made.stands_for;
+  }
   plan_->fetch_count = step.fetches.size();
   plan_->fetch_guards.assign(step.fetches.size(), kAlways);
   plan_->feed_storages.assign(feeds, -1);
@@ -260,9 +263,14 @@ Status Builder::EmitNode() {
     return Status();
   }
   const int device = placement_.device_of[static_cast<size_t>(current_)];
-  plan_->placed_nodes.push_back(
-      {node.source->name(), node.source->op().name,
-       device < 0 ? std::string_view() : plan_->placement.devices[static_cast<size_t>(device)]});
+  const std::string_view name = device < 0 ? std::string_view() : plan_->placement.devices[static_cast<size_t>(device)];
+  if (const auto made = stands_for_.find(node.source); made != stands_for_.end()) {
+    for (const graph::Node* original : *made->second) {
+      plan_->placed_nodes.push_back({original->name(), original->op().name, name});
+    }
+  } else {
+    plan_->placed_nodes.push_back({node.source->name(), node.source->op().name, name});
+  }
   switch (node.source->op().run_by) {
     case op::RunBy::kExecutor:
       return EmitFlow(graph::FlowOf(node));

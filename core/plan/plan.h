@@ -211,7 +211,7 @@ struct ExecutionPlan {
   std::vector<const graph::Node*> nodes;  // by Instruction::node
   std::vector<std::shared_ptr<const graph::Node>> made_nodes;  // those of them that no graph owns
   graph::Placement placement;
-  std::vector<PlacedNode> placed_nodes;  // every op node in tape order, aliases included
+  std::vector<PlacedNode> placed_nodes;  // every op node in tape order, aliases and what was fused included
 };
 
 struct PlanOptions {

@@ -121,6 +121,28 @@ TEST(Fuse, UnknownShapesAndOtherTypesStay) {
   EXPECT_EQ(OpsAfter(unknown, {"step"}).size(), 3u);
 }
 
+TEST(Fuse, ThePlacementLogHasTheNodesOfTheGraph) {
+  const Result<graph::Graph> graph = testing::MakeGraph(
+      Descent({testing::Const("ones", Tensor::Of<float>(Shape::Of({3, 4}), std::vector<float>(12, 1))),
+               {"init", "Assign", {"v", "ones"}, kFloat}}));
+  ASSERT_TRUE(graph.ok()) << graph.status().ToString();
+  std::string log;
+  session::SessionOptions options;
+  options.log_device_placement = true;
+  options.placement_log = [&log](const std::string& lines) { log += lines; };
+  const auto session = session::Session::Make(*session::Runtime::Default(), *graph, options);
+  ASSERT_TRUE(session.ok()) << session.status().ToString();
+  const std::vector<session::Feed> feeds = {{"x:0", Tensor::Of<float>(Shape::Of({2, 3}), std::vector<float>(6, 1))},
+                                            {"y:0", Tensor::Of<float>(Shape::Of({2, 4}), std::vector<float>(8, 1))},
+                                            {"rate:0", Tensor::Scalar<float>(1)}};
+  ASSERT_TRUE((*session)->Run({}, {}, Names{"init"}).ok());
+  ASSERT_TRUE((*session)->Run(feeds, {}, Names{"step"}).ok());
+  const std::string cpu = "/job:localhost/replica:0/task:0/device:CPU:0\n";
+  EXPECT_NE(log.find("product: (MatMul): " + cpu), std::string::npos) << log;
+  EXPECT_NE(log.find("step: (ApplyGradientDescent): " + cpu), std::string::npos) << log;
+  EXPECT_EQ(log.find("_ApplyGradientDescentMatMul"), std::string::npos) << log;
+}
+
 /// v after one step from ones.
 std::vector<float> Stepped(const std::vector<NodeLine>& nodes, bool fusion, const char* read) {
   const Result<graph::Graph> graph = testing::MakeGraph(nodes);
