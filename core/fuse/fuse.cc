@@ -113,8 +113,11 @@ class Fuser {
     std::vector<NodeId> rewired;
     for (const NodeId id : controls) {
       const std::vector<NodeId>& instead = instead_[static_cast<size_t>(id)];
-      if (removed(id)) rewired.insert(rewired.end(), instead.begin(), instead.end());
-      else rewired.push_back(id);
+      if (removed(id)) {
+        rewired.insert(rewired.end(), instead.begin(), instead.end());
+      } else {
+        rewired.push_back(id);
+      }
     }
     std::sort(rewired.begin(), rewired.end());
     rewired.erase(std::unique(rewired.begin(), rewired.end()), rewired.end());

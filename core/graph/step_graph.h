@@ -85,7 +85,8 @@ struct StepGraph {
   }
 };
 
-/// Removes the nodes that are not kept and nobody needs; the new id of each, -1 for the removed ones.
+/// Removes the nodes that are not kept, to which no kept node, fetch or target leads; the new id of each, -1 for the
+/// removed ones.
 std::vector<NodeId> Keep(StepGraph& step, const std::vector<bool>& kept);
 
 /// TensorFlow's tail of an error of a node: "\n\t [[{{node NAME}}]] (defined at model.cc:41)" as far as it is known,

@@ -263,13 +263,13 @@ Status Builder::EmitNode() {
     return Status();
   }
   const int device = placement_.device_of[static_cast<size_t>(current_)];
-  const std::string_view name = device < 0 ? std::string_view() : plan_->placement.devices[static_cast<size_t>(device)];
+  const std::string_view where =
+      device < 0 ? std::string_view() : plan_->placement.devices[static_cast<size_t>(device)];
+  const auto add = [&](const graph::Node& of) { plan_->placed_nodes.push_back({of.name(), of.op().name, where}); };
   if (const auto made = stands_for_.find(node.source); made != stands_for_.end()) {
-    for (const graph::Node* original : *made->second) {
-      plan_->placed_nodes.push_back({original->name(), original->op().name, name});
-    }
+    for (const graph::Node* original : *made->second) add(*original);
   } else {
-    plan_->placed_nodes.push_back({node.source->name(), node.source->op().name, name});
+    add(*node.source);
   }
   switch (node.source->op().run_by) {
     case op::RunBy::kExecutor:

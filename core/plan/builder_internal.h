@@ -149,9 +149,9 @@ class Builder {
   TapeShape shape_;
   std::vector<TapeNote> notes_;           // by instruction
   std::vector<Range> node_instructions_;  // by step node
-  std::map<const graph::Node*, const std::vector<const graph::Node*>*> stands_for_;  // of nodes in no graph
   double next_ns_ = 0;                    // declared time of the kernel that is emitted next
   bool next_blocks_ = false;
+  std::map<const graph::Node*, const std::vector<const graph::Node*>*> stands_for_;  // of nodes in no graph
 };
 
 }  // namespace weir::plan

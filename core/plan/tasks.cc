@@ -11,6 +11,16 @@ namespace {
 constexpr double kWorthThreads = 200e3;  // ns; about four times what waking a thread takes
 constexpr double kWideEnough = 0.8;      // critical over serial time
 
+/// Of instructions [begin, end) together.
+TapeNote Sum(const std::vector<TapeNote>& notes, uint32_t begin, uint32_t end) {
+  TapeNote sum;
+  for (uint32_t i = begin; i < end; ++i) {
+    sum.ns += notes[i].ns;
+    sum.blocks = sum.blocks || notes[i].blocks;
+  }
+  return sum;
+}
+
 /// Finds the tasks and the edges between them.
 class Cutter {
  public:
@@ -41,23 +51,14 @@ class Cutter {
   std::vector<size_t> NarrowLoops() const {
     std::vector<size_t> narrow;
     for (const auto& [task, loop] : loop_of_) {
-      const bool waits = notes_of_[task].blocks;
-      if (!waits && body_ns_[task] > kWideEnough * (notes_of_[task].ns)) narrow.push_back(loop);
+      const TapeNote& whole = notes_of_[task];
+      if (!whole.blocks && body_ns_[task] > kWideEnough * whole.ns) narrow.push_back(loop);
     }
     return narrow;
   }
 
  private:
   const Loop& At(size_t loop) const { return shape_.loops[loop]; }
-
-  TapeNote Sum(uint32_t begin, uint32_t end) const {
-    TapeNote sum;
-    for (uint32_t i = begin; i < end; ++i) {
-      sum.ns += notes_[i].ns;
-      sum.blocks = sum.blocks || notes_[i].blocks;
-    }
-    return sum;
-  }
 
   /// One task for every instruction of a body, but for loops, which are one with what leads into them.
   void FindTasks(uint32_t from, uint32_t to, int loop) {
@@ -76,7 +77,7 @@ class Cutter {
       task.loop = loop;
       if (loop >= 0) ++plan_.tasks[static_cast<size_t>(loop)].inner;
       depth_.push_back(loop < 0 ? 0 : depth_[static_cast<size_t>(loop)] + 1);
-      notes_of_.push_back(Sum(i, end));
+      notes_of_.push_back(Sum(notes_, i, end));
       task.blocking = notes_of_.back().blocks;
       plan_.tasks.push_back(task);
       i = end;
@@ -271,21 +272,13 @@ class Cutter {
 
 void CutTasks(const graph::StepGraph& step, const std::vector<Range>& instructions_of,
               const std::vector<TapeNote>& notes, int parallelism, const TapeShape& shape, ExecutionPlan& plan) {
-  bool blocks = false;
-  for (const TapeNote& note : notes) {
-    plan.serial_ns += note.ns;
-    blocks = blocks || note.blocks;
-  }
+  const auto [serial_ns, blocks] = Sum(notes, 0, static_cast<uint32_t>(notes.size()));
+  plan.serial_ns = serial_ns;
   if (!blocks && (parallelism < 2 || plan.serial_ns < kWorthThreads)) return;
   std::vector<bool> whole(shape.loops.size(), false);
   for (size_t l = 0; l < whole.size(); ++l) {
-    double ns = 0;
-    bool waits = false;
-    for (uint32_t i = shape.loops[l].first; i < shape.loops[l].last; ++i) {
-      ns += notes[i].ns;
-      waits = waits || notes[i].blocks;
-    }
-    whole[l] = !waits && (parallelism < 2 || ns < kWorthThreads);
+    const TapeNote body = Sum(notes, shape.loops[l].first, shape.loops[l].last);
+    whole[l] = !body.blocks && (parallelism < 2 || body.ns < kWorthThreads);
   }
   for (bool again = true; again;) {
     Cutter cutter(step, instructions_of, notes, shape, whole, plan);

@@ -110,8 +110,8 @@ struct InTiles {
   static Cost Estimate(const Prep& prep) { return {.bytes = 8.0 * static_cast<double>(prep.size(0)), .whole_ns = 1e6}; }
 };
 
-/// An update of a variable that takes 20 us for each element, a tile each.
-struct UpdateInTiles {
+/// A tile for each element.
+struct TileEach {
   int64_t n = 0;
 
   int32_t Prepare(Prep& prep) {
@@ -119,6 +119,11 @@ struct UpdateInTiles {
     prep.Tiles(static_cast<uint64_t>(n));
     return WEIR_OK;
   }
+  static Cost Estimate(const Prep&) { return {.whole_ns = 1e6}; }
+};
+
+/// An update of a variable that takes 20 us for each element.
+struct UpdateInTiles : TileEach {
   template <class T>
   void Run(Env& env, Variable<T> variable, View<const T> x) const {
     const auto [begin, end] = env.Range(n);
@@ -127,24 +132,15 @@ struct UpdateInTiles {
       variable.data()[i] += x[i];
     }
   }
-  static Cost Estimate(const Prep&) { return {.whole_ns = 1e6}; }
 };
 
 /// Where the tile of each element begins.
-struct TileOf {
-  int64_t n = 0;
-
-  int32_t Prepare(Prep& prep) {
-    n = prep.size(0);
-    prep.Tiles(static_cast<uint64_t>(n));
-    return WEIR_OK;
-  }
+struct TileOf : TileEach {
   template <class T>
   void Run(Env& env, View<const T>, View<T> y) const {
     const auto [begin, end] = env.Range(n);
     std::fill(y.data() + begin, y.data() + end, static_cast<T>(begin));
   }
-  static Cost Estimate(const Prep&) { return {.whole_ns = 1e6}; }
 };
 
 /// The addresses of its input and its output, as the output's first two elements.

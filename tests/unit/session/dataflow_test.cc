@@ -98,6 +98,10 @@ std::vector<NodeLine> Loop(const std::string& frame, const std::string& n, const
   return nodes;
 }
 
+void Append(std::vector<NodeLine>& to, const std::vector<NodeLine>& more) {
+  to.insert(to.end(), more.begin(), more.end());
+}
+
 /// What loops need around them: n, one, and variables that begin with x, or with 0 for those that count.
 std::vector<NodeLine> Around(const std::vector<std::string>& variables, const std::vector<std::string>& counters) {
   std::vector<NodeLine> nodes = {Placeholder("x", PartialShape::Of({2})), Const("n", Tensor::Scalar<int32_t>(3)),
@@ -109,15 +113,13 @@ std::vector<NodeLine> Around(const std::vector<std::string>& variables, const st
 
 TEST(Dataflow, F020OpsInALoopRunBesideEachOther) {
   std::vector<NodeLine> nodes = Around({"a", "b", "c"}, {"i"});
-  for (NodeLine& node : Loop("w", "n", "one", "i", {"a", "b", "c"},
-                             {{"p", "Square", {"a_b"}, kFloat},  // these two meet, and give their inputs back
-                              {"q", "Neg", {"b_b"}, kFloat},
-                              {"later", "Abs", {"c_b"}, kFloat},
-                              {"a_n", "AddV2", {"p", "q"}, kFloat},
-                              {"b_n", "AddV2", {"q", "later"}, kFloat},
-                              {"c_n", "AddV2", {"p", "later"}, kFloat}})) {
-    nodes.push_back(std::move(node));
-  }
+  Append(nodes, Loop("w", "n", "one", "i", {"a", "b", "c"},
+                     {{"p", "Square", {"a_b"}, kFloat},  // these two meet, and give their inputs back
+                      {"q", "Neg", {"b_b"}, kFloat},
+                      {"later", "Abs", {"c_b"}, kFloat},
+                      {"a_n", "AddV2", {"p", "q"}, kFloat},
+                      {"b_n", "AddV2", {"q", "later"}, kFloat},
+                      {"c_n", "AddV2", {"p", "later"}, kFloat}}));
   float a = 1, b = 1, c = 1;
   for (int i = 0; i < 3; ++i) {
     const float p = a, q = b, later = c;
@@ -137,7 +139,7 @@ TEST(Dataflow, F020OpsInALoopRunBesideEachOther) {
 }
 
 TEST(Dataflow, LoopsInLoopsRunBesideOtherOps) {
-  // while i < 3: a, d = (while j < 3: a + d, a), beside b and c = b + c, q; p and q meet.
+  // while i < 3: a, d = (while j < 3: a, d = a + d, a), beside b = b + c; the two operands of each sum meet.
   std::vector<NodeLine> nodes = Around({"b", "c", "a", "d"}, {"i", "zero"});
   std::vector<NodeLine> body = {{"zero_e", "Enter", {"zero_0"}, In("w", DType::kInt32, true)},
                                 {"j_0", "Identity", {"zero_e"}, {{"T", DType::kInt32}}},
@@ -147,16 +149,14 @@ TEST(Dataflow, LoopsInLoopsRunBesideOtherOps) {
                                 {"q", "Neg", {"c_b"}, kFloat},
                                 {"b_n", "AddV2", {"p", "q"}, kFloat},
                                 {"c_n", "Identity", {"q"}, kFloat}};
-  for (NodeLine& node : Loop("inner", "w_n", "w_one", "j", {"u", "v"},
-                             {{"r", "Square", {"u_b"}, kFloat},
-                              {"s", "Neg", {"v_b"}, kFloat},
-                              {"u_n", "AddV2", {"r", "s"}, kFloat},
-                              {"v_n", "Identity", {"r"}, kFloat}})) {
-    body.push_back(std::move(node));
-  }
+  Append(body, Loop("inner", "w_n", "w_one", "j", {"u", "v"},
+                    {{"r", "Square", {"u_b"}, kFloat},
+                     {"s", "Neg", {"v_b"}, kFloat},
+                     {"u_n", "AddV2", {"r", "s"}, kFloat},
+                     {"v_n", "Identity", {"r"}, kFloat}}));
   body.push_back({"a_n", "Identity", {"u_x"}, kFloat});
   body.push_back({"d_n", "Identity", {"v_x"}, kFloat});
-  for (NodeLine& node : Loop("w", "n", "one", "i", {"a", "b", "c", "d"}, body)) nodes.push_back(std::move(node));
+  Append(nodes, Loop("w", "n", "one", "i", {"a", "b", "c", "d"}, body));
   float a = 1, b = 1, c = 1, d = 1;
   for (int i = 0; i < 3; ++i) {
     b += c;
@@ -180,24 +180,20 @@ TEST(Dataflow, LoopsInLoopsRunBesideOtherOps) {
 TEST(Dataflow, ALoopThatIsCutIsSkippedAsAWhole) {
   const op::AttrList kBool = {{"T", DType::kBool}}, kInt = {{"T", DType::kInt32}};
   std::vector<NodeLine> nodes = Around({}, {"zero"});
-  for (const NodeLine& node : std::vector<NodeLine>{Placeholder("p", PartialShape::Of({}), DType::kBool),
-                                                    {"p_s", "Switch", {"p", "p"}, kBool},
-                                                    {"taken", "Identity", {"p_s:1"}, kBool},
-                                                    {"x_s", "Switch", {"x", "p"}, kFloat},
-                                                    {"a_0", "Identity", {"x_s:1"}, kFloat},
-                                                    {"b_0", "Identity", {"x_s:1"}, kFloat},
-                                                    {"i_0", "Identity", {"zero_0", "^taken"}, kInt},
-                                                    {"n_in", "Identity", {"n", "^taken"}, kInt},
-                                                    {"one_in", "Identity", {"one", "^taken"}, kInt}}) {
-    nodes.push_back(node);
-  }
-  for (NodeLine& node : Loop("w", "n_in", "one_in", "i", {"a", "b"},
-                             {{"p_m", "Square", {"a_b"}, kFloat},
-                              {"q_m", "Neg", {"b_b"}, kFloat},
-                              {"a_n", "AddV2", {"p_m", "q_m"}, kFloat},
-                              {"b_n", "Identity", {"q_m"}, kFloat}})) {
-    nodes.push_back(std::move(node));
-  }
+  Append(nodes, {Placeholder("p", PartialShape::Of({}), DType::kBool),
+                 {"p_s", "Switch", {"p", "p"}, kBool},
+                 {"taken", "Identity", {"p_s:1"}, kBool},
+                 {"x_s", "Switch", {"x", "p"}, kFloat},
+                 {"a_0", "Identity", {"x_s:1"}, kFloat},
+                 {"b_0", "Identity", {"x_s:1"}, kFloat},
+                 {"i_0", "Identity", {"zero_0", "^taken"}, kInt},
+                 {"n_in", "Identity", {"n", "^taken"}, kInt},
+                 {"one_in", "Identity", {"one", "^taken"}, kInt}});
+  Append(nodes, Loop("w", "n_in", "one_in", "i", {"a", "b"},
+                     {{"p_m", "Square", {"a_b"}, kFloat},
+                      {"q_m", "Neg", {"b_b"}, kFloat},
+                      {"a_n", "AddV2", {"p_m", "q_m"}, kFloat},
+                      {"b_n", "Identity", {"q_m"}, kFloat}}));
   nodes.push_back({"y", "Merge", {"x_s", "a_x"}, {{"T", DType::kFloat}, {"N", int64_t{2}}}});
   Fixture f(nodes);
   const std::vector<std::string> fetches = {"y:0"}, none;
@@ -211,10 +207,8 @@ TEST(Dataflow, ALoopThatIsCutIsSkippedAsAWhole) {
 
 TEST(Dataflow, ALoopThatIsCutEndsWithTheStep) {
   std::vector<NodeLine> nodes = Around({"a", "b"}, {"i"});
-  for (NodeLine& node : Loop("w", "n", "one", "i", {"a", "b"},
-                             {{"a_n", "Exp", {"a_b"}, kFloat}, {"b_n", "Log", {"b_b"}, kFloat}})) {
-    nodes.push_back(std::move(node));
-  }
+  Append(nodes,
+         Loop("w", "n", "one", "i", {"a", "b"}, {{"a_n", "Exp", {"a_b"}, kFloat}, {"b_n", "Log", {"b_b"}, kFloat}}));
   Fixture f(nodes);
   const auto failed = f.Run({"a_x:0", "b_x:0"});
   EXPECT_EQ(failed.status().code(), Code::kOutOfRange) << failed.status().ToString();
