@@ -11,15 +11,6 @@
 namespace weir {
 namespace {
 
-Graph& GraphOf(const std::vector<Operand>& operands) {
-  for (const Operand& operand : operands) {
-    if (operand.graph() != nullptr) return *operand.graph();
-  }
-  return Graph::Default();
-}
-
-Graph& GraphOf(const Operand& operand) { return operand.graph() != nullptr ? *operand.graph() : Graph::Default(); }
-
 PartialShape StaticShape(const Operand& x) {
   return x.is_literal() ? PartialShape(x.literal().tensor.shape()) : x.output().shape();
 }

@@ -9,12 +9,6 @@ namespace {
 /// The type that an operand will have, as far as it is known.
 DType TypeOf(const Operand& x) { return BaseType(x.is_literal() ? x.literal().tensor.dtype() : x.output().dtype()); }
 
-/// The graph that an op of these operands goes to.
-Graph& GraphOf(const Operand& x, const Operand& y) {
-  if (x.graph() != nullptr) return *x.graph();
-  return y.graph() != nullptr ? *y.graph() : Graph::Default();
-}
-
 /// The type in which integers are divided, or kInvalid for types that divide as they are.
 DType QuotientType(DType dtype) {
   switch (dtype) {
@@ -57,7 +51,7 @@ Output Divide(const Operand& x, const Operand& y, std::string_view name, Where w
   if (name.empty()) name = "truediv";
   const DType wide = QuotientType(TypeOf(x.is_literal() ? y : x));
   if (wide == DType::kInvalid) return BuildOp("RealDiv", {x, y}, {}, name, where).output(0);
-  Graph& graph = GraphOf(x, y);
+  Graph& graph = GraphOf({x, y});
   const NameScope scope(name, graph);
   const DType dtype = TypeOf(x.is_literal() ? y : x);
   const Output a = x.In(graph, x.is_literal() ? dtype : DType::kInvalid, "x");

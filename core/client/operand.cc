@@ -141,6 +141,13 @@ Output Operand::In(Graph& graph, DType dtype, std::string_view name) const {
   return graph.Add(spec).output(0);
 }
 
+Graph& GraphOf(const Operand& operand) { return operand.graph() != nullptr ? *operand.graph() : Graph::Default(); }
+
+Graph& GraphOf(const std::vector<Operand>& operands) {
+  const auto value = std::ranges::find_if(operands, [](const Operand& o) { return o.graph() != nullptr; });
+  return value != operands.end() ? *value->graph() : Graph::Default();
+}
+
 Operation BuildOp(std::string_view op, const std::vector<Operand>& inputs, op::AttrList attrs, std::string_view name,
                   std::source_location where) {
   Graph* graph = nullptr;

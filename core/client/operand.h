@@ -101,6 +101,10 @@ class Operand {
   std::source_location where_;
 };
 
+/// The graph that an op of these operands goes to: that of the first value among them, or the default graph.
+Graph& GraphOf(const Operand& operand);
+Graph& GraphOf(const std::vector<Operand>& operands);
+
 /// Calls a builder for an op: literals take the type of the first argument that shares their type attribute and is a
 /// value, and become constants below the op's name scope, as TensorFlow does ("add/y").
 Operation BuildOp(std::string_view op, const std::vector<Operand>& inputs, op::AttrList attrs = {},

@@ -5,8 +5,6 @@
 namespace weir {
 namespace {
 
-Graph& GraphOf(const Operand& weights) { return weights.graph() != nullptr ? *weights.graph() : Graph::Default(); }
-
 /// `scale` times what `measure` makes of the weights, in a name scope of the regularizer's name, which is the node's.
 Regularizer Scaled(double scale, const char* name, Output (*measure)(const Operand& weights)) {
   return [=](const Operand& weights) -> Output {

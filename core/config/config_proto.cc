@@ -42,9 +42,9 @@ Status WithHint(const Status& status) {
 }
 
 // Walks a message by its field names, which are the names of keys.
-class Reader {
+class ProtoReader {
  public:
-  Reader(Origin origin, Settings& settings, std::vector<std::string>& notes)
+  ProtoReader(Origin origin, Settings& settings, std::vector<std::string>& notes)
       : origin_(std::move(origin)), settings_(settings), notes_(notes) {}
 
   /// `tree` has the places of a text's fields; null without a text.
@@ -159,7 +159,7 @@ Status ReadConfigProto(std::string_view bytes, const Origin& origin, Settings& s
   }
   tf::ConfigProto message;
   WEIR_TRY(WithHint(proto::ParseEither(bytes, kWhat, message).Prepend(origin.ToString() + ": ")));
-  Reader reader(origin, settings, notes);
+  ProtoReader reader(origin, settings, notes);
   WEIR_TRY(settings.Set({"allow_soft_placement"}, {message.allow_soft_placement(), false}, origin));
   if (!proto::LooksLikeText(bytes)) return reader.Fields(message, {}, nullptr);
 

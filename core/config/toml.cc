@@ -38,9 +38,9 @@ Status CheckLines(std::string_view text, const std::string& file) {
   return {};
 }
 
-class Reader {
+class TomlReader {
  public:
-  Reader(const std::string& file, Settings& settings) : file_(file), settings_(settings) {}
+  TomlReader(const std::string& file, Settings& settings) : file_(file), settings_(settings) {}
 
   // Keys in the order of the text, so that the first fault is told first.
   Status Table(const toml::table& table, const Path& path) {
@@ -135,7 +135,7 @@ Status ReadToml(std::string_view text, const std::string& file, Settings& settin
     return InvalidArgument("{}:{}:{}: {}", file, error.source().begin.line, error.source().begin.column,
                            error.description());
   }
-  return Reader(file, settings).Table(parsed.table(), {});
+  return TomlReader(file, settings).Table(parsed.table(), {});
 }
 
 }  // namespace weir::config

@@ -50,6 +50,8 @@ weir_buf MemoryOf(const Tensor& tensor) {
   return memory;
 }
 
+}  // namespace
+
 // An open device; closed when nobody needs it any more.
 class OpenDevice final : public SlabSource {
  public:
@@ -85,8 +87,6 @@ class OpenDevice final : public SlabSource {
   std::string name_;
   std::shared_ptr<const void> plugin_;
 };
-
-}  // namespace
 
 // Opened for the first logical device that needs it, closed after the last.
 class SharedHardware {

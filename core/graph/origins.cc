@@ -9,9 +9,9 @@
 namespace weir::graph {
 namespace {
 
-using Frame = tf::GraphDebugInfo::FileLineCol;
+using SourceLine = tf::GraphDebugInfo::FileLineCol;
 
-std::string Place(const tf::GraphDebugInfo& info, const Frame& frame) {
+std::string Place(const tf::GraphDebugInfo& info, const SourceLine& frame) {
   const int file = frame.file_index();
   if (file < 0 || file >= info.files_size()) return {};
   return info.files(file) + ":" + std::to_string(frame.line());
@@ -53,7 +53,7 @@ void WriteOrigins(const Graph& graph, tf::GraphDebugInfo& info) {
     if (std::from_chars(origin.data() + colon + 1, origin.data() + origin.size(), line).ec != std::errc()) continue;
     const auto [file, fresh] = files.try_emplace(origin.substr(0, colon), info.files_size());
     if (fresh) info.add_files(std::string(file->first));
-    Frame& frame = *(*info.mutable_traces())[graph.node(id).name() + "@"].add_file_line_cols();
+    SourceLine& frame = *(*info.mutable_traces())[graph.node(id).name() + "@"].add_file_line_cols();
     frame.set_file_index(file->second);
     frame.set_line(line);
   }

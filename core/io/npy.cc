@@ -13,7 +13,7 @@
 namespace weir::io {
 namespace {
 
-constexpr std::string_view kMagic("\x93NUMPY", 6);
+constexpr std::string_view kNpyMagic("\x93NUMPY", 6);
 constexpr size_t kHeaderAlignment = 64;
 constexpr size_t kMaxHeaderBytes = 1 << 20;
 
@@ -242,11 +242,11 @@ std::string HeaderText(std::string_view descr, const Shape& shape) {
 // Magic, version, header, and padding so that the data starts aligned.
 std::string Preamble(std::string_view descr, const Shape& shape) {
   std::string header = HeaderText(descr, shape);
-  const bool wide = kMagic.size() + 4 + header.size() + kHeaderAlignment > UINT16_MAX;
-  const size_t before = kMagic.size() + 2 + (wide ? 4 : 2);
+  const bool wide = kNpyMagic.size() + 4 + header.size() + kHeaderAlignment > UINT16_MAX;
+  const size_t before = kNpyMagic.size() + 2 + (wide ? 4 : 2);
   header.resize((before + header.size() + kHeaderAlignment) / kHeaderAlignment * kHeaderAlignment - before, ' ');
   header.back() = '\n';
-  std::string out(kMagic);
+  std::string out(kNpyMagic);
   out.push_back(wide ? 2 : 1);
   out.push_back(0);
   for (int i = 0; i < (wide ? 4 : 2); ++i) out.push_back(static_cast<char>(header.size() >> (8 * i)));
@@ -257,11 +257,12 @@ std::string Preamble(std::string_view descr, const Shape& shape) {
 
 Result<Tensor> DecodeNpy(std::string_view file, const std::string& path) {
   const auto bad = [&](std::string_view why) { return InvalidArgument("{}: not a usable .npy file: {}", path, why); };
-  if (!file.starts_with(kMagic) || file.size() < kMagic.size() + 4) return bad("it does not start with \\x93NUMPY");
-  const int version = file[kMagic.size()];
+  if (!file.starts_with(kNpyMagic) || file.size() < kNpyMagic.size() + 4)
+    return bad("it does not start with \\x93NUMPY");
+  const int version = file[kNpyMagic.size()];
   if (version < 1 || version > 3) return bad(fmt::format("version {}, wanted 1 to 3", version));
   const size_t length_bytes = version == 1 ? 2 : 4;
-  std::string_view rest = file.substr(kMagic.size() + 2);
+  std::string_view rest = file.substr(kNpyMagic.size() + 2);
   if (rest.size() < length_bytes) return bad("the header is cut short");
   size_t header_bytes = 0;
   for (size_t i = 0; i < length_bytes; ++i) header_bytes |= size_t{static_cast<unsigned char>(rest[i])} << (8 * i);

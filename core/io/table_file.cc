@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint64_t kFooterBytes = 48;
 constexpr uint64_t kTrailerBytes = 5;  // block type, masked checksum
-constexpr uint64_t kMagic = 0xdb4775248b80fb57;
+constexpr uint64_t kTableMagic = 0xdb4775248b80fb57;
 constexpr size_t kBlockBytes = 256 << 10;
 constexpr char kRaw = 0;
 constexpr char kSnappy = 1;
@@ -105,7 +105,7 @@ Result<std::vector<TableEntry>> Parser::Parse() {
   }
   const uint64_t footer_at = file_.size() - kFooterBytes;
   std::string_view footer = file_.substr(footer_at);
-  if (LoadFixed64(footer.data() + kFooterBytes - 8) != kMagic) {
+  if (LoadFixed64(footer.data() + kFooterBytes - 8) != kTableMagic) {
     return DataLoss("{}: not a table (bad magic number): perhaps the file is not a checkpoint index", path_);
   }
   std::string meta_storage, index_storage;
@@ -251,7 +251,7 @@ std::string TableBuilder::Finish() {
   std::string footer;
   for (const uint64_t number : {meta.offset, meta.size, index.offset, index.size}) AppendVarint(footer, number);
   footer.resize(kFooterBytes - 8);
-  AppendFixed64(footer, kMagic);
+  AppendFixed64(footer, kTableMagic);
   file_ += footer;
   return std::exchange(*this, TableBuilder()).file_;
 }

@@ -49,14 +49,13 @@ int CountCpus() {
   return quota > 0 ? std::min(cpus, quota) : cpus;
 }
 
-struct Job {
-  void (*fn)(void*);
-  void* arg;
-};
-
 }  // namespace
 
 struct ComputePool::State {
+  struct Job {
+    void (*fn)(void*);
+    void* arg;
+  };
   const int parallelism = CountCpus();
   std::atomic<int64_t> waiting{0};  // jobs in the queue, looked at without the lock by spinning threads
   std::mutex mutex;                 // protects all below

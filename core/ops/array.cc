@@ -226,10 +226,9 @@ Result<std::vector<Grad>> PadGradient(GradContext& g) {
   return std::vector<Grad>{g.Apply("Slice", {g.Dy(0), begin, size}), Grad::None()};
 }
 
-OpBuilder Array(OpRegistry& ops, std::string_view name) { return ops.Declare(name).Is(Category::kArray); }
-
 void DeclareFills(OpRegistry& ops) {
-  Array(ops, "Fill")
+  ops.Declare("Fill")
+      .Is(Category::kArray)
       .In("dims: index_type")
       .In("value: T")
       .Out("output: T")
@@ -238,14 +237,16 @@ void DeclareFills(OpRegistry& ops) {
       .Shape(FillShape)
       .Grad(FillGradient)
       .Doc("A tensor of shape `dims` whose elements all are the scalar `value`.");
-  Array(ops, "ZerosLike")
+  ops.Declare("ZerosLike")
+      .Is(Category::kArray)
       .In("x: T")
       .Out("y: T")
       .Attr(kAnyT)
       .Shape(SameAs(0))
       .NoGradient("it does not depend on the values of its input")
       .Doc("Zeros (false, empty strings) in the shape of x.");
-  Array(ops, "OnesLike")
+  ops.Declare("OnesLike")
+      .Is(Category::kArray)
       .In("x: T")
       .Out("y: T")
       .Attr(
@@ -254,7 +255,8 @@ void DeclareFills(OpRegistry& ops) {
       .Shape(SameAs(0))
       .NoGradient("it does not depend on the values of its input")
       .Doc("Ones (true) in the shape of x.");
-  Array(ops, "Range")
+  ops.Declare("Range")
+      .Is(Category::kArray)
       .In("start: Tidx")
       .In("limit: Tidx")
       .In("delta: Tidx")
@@ -266,7 +268,8 @@ void DeclareFills(OpRegistry& ops) {
 }
 
 void DeclarePermutations(OpRegistry& ops) {
-  Array(ops, "Transpose")
+  ops.Declare("Transpose")
+      .Is(Category::kArray)
       .In("x: T")
       .In("perm: Tperm")
       .Out("y: T")
@@ -275,14 +278,16 @@ void DeclarePermutations(OpRegistry& ops) {
       .Shape(TransposeShape)
       .Grad(TransposeGradient)
       .Doc("x with its axes in another order: axis i of y is axis perm[i] of x.");
-  Array(ops, "InvertPermutation")
+  ops.Declare("InvertPermutation")
+      .Is(Category::kArray)
       .In("x: T")
       .Out("y: T")
       .Attr("T: {int32, int64} = DT_INT32")
       .Shape(VectorShape)
       .NoGradient("its input is discrete")
       .Doc("The permutation that undoes x: y[x[i]] = i.");
-  Array(ops, "ReverseV2")
+  ops.Declare("ReverseV2")
+      .Is(Category::kArray)
       .In("tensor: T")
       .In("axis: Tidx")
       .Out("output: T")
@@ -298,7 +303,8 @@ void DeclarePermutations(OpRegistry& ops) {
 }
 
 void DeclareRepetitions(OpRegistry& ops) {
-  Array(ops, "Tile")
+  ops.Declare("Tile")
+      .Is(Category::kArray)
       .In("input: T")
       .In("multiples: Tmultiples")
       .Out("output: T")
@@ -307,7 +313,8 @@ void DeclareRepetitions(OpRegistry& ops) {
       .Shape(TileShape)
       .Grad(TileGradient)
       .Doc("`input` repeated multiples[i] times along axis i.");
-  Array(ops, "Pad")
+  ops.Declare("Pad")
+      .Is(Category::kArray)
       .In("input: T")
       .In("paddings: Tpaddings")
       .Out("output: T")

@@ -61,7 +61,7 @@ void DeclareCheck(OpRegistry& ops) {
       .Is(Category::kCheck)
       .RunsOn(RunBy::kBuiltin)
       .Shape(SameAs(0))
-      .NoGradient("its answer is discrete")
+      .NoGradient(kDiscrete)
       .Doc("True for each string that the pattern (RE2 syntax) matches from end to end.");
 }
 

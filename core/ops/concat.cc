@@ -206,10 +206,9 @@ Result<std::vector<Grad>> UnpackGradient(GradContext& g) {
   return op::One(g.ApplyList("Pack", pieces, {{"N", static_cast<int64_t>(pieces.size())}, {"axis", axis}}));
 }
 
-OpBuilder Array(OpRegistry& ops, std::string_view name) { return ops.Declare(name).Is(Category::kArray); }
-
 void DeclareConcats(OpRegistry& ops) {
-  Array(ops, "ConcatV2")
+  ops.Declare("ConcatV2")
+      .Is(Category::kArray)
       .In("values: N*T")
       .In("axis: Tidx")
       .Out("output: T")
@@ -219,7 +218,8 @@ void DeclareConcats(OpRegistry& ops) {
       .Shape([](ShapeContext& c) { return ConcatShape(c, c.num_inputs() - 1, 0, c.num_inputs() - 1); })
       .Grad([](GradContext& g) { return ConcatGradient(g, g.num_inputs() - 1, 0); })
       .Doc("The operands one after the other along `axis`; their other extents must be equal.");
-  Array(ops, "Concat")
+  ops.Declare("Concat")
+      .Is(Category::kArray)
       .In("concat_dim: int32")
       .In("values: N*T")
       .Out("output: T")
@@ -241,7 +241,8 @@ void DeclareConcats(OpRegistry& ops) {
 }
 
 void DeclareSplits(OpRegistry& ops) {
-  Array(ops, "Split")
+  ops.Declare("Split")
+      .Is(Category::kArray)
       .In("split_dim: int32")
       .In("value: T")
       .Out("output: num_split*T")
@@ -252,7 +253,8 @@ void DeclareSplits(OpRegistry& ops) {
         return std::vector<Grad>{Grad::None(), JoinedPieces(g, 0)};
       })
       .Doc("`value` cut along an axis into num_split equal pieces.");
-  Array(ops, "SplitV")
+  ops.Declare("SplitV")
+      .Is(Category::kArray)
       .In("value: T")
       .In("size_splits: Tlen")
       .In("split_dim: int32")
@@ -268,7 +270,8 @@ void DeclareSplits(OpRegistry& ops) {
 }
 
 void DeclarePacks(OpRegistry& ops) {
-  Array(ops, "Pack")
+  ops.Declare("Pack")
+      .Is(Category::kArray)
       .In("values: N*T")
       .Out("output: T")
       .Attr("N: int >= 1")
@@ -277,7 +280,8 @@ void DeclarePacks(OpRegistry& ops) {
       .Shape(PackShape)
       .Grad(PackGradient)
       .Doc("N arrays of one shape stacked along a new axis.");
-  Array(ops, "Unpack")
+  ops.Declare("Unpack")
+      .Is(Category::kArray)
       .In("value: T")
       .Out("output: num*T")
       .Attr("num: int >= 0")

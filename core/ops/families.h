@@ -8,6 +8,8 @@
 
 namespace weir::ops {
 
+/// Why counts, sizes and yes or no have no gradient.
+inline constexpr std::string_view kDiscrete = "its answer is discrete";
 /// Why updates of variables have no gradient.
 inline constexpr std::string_view kUpdate = "it changes a variable: its result is state, not a function of its inputs";
 

@@ -49,7 +49,7 @@ Status RestoreShape(ShapeContext& c) {
   return Status();
 }
 
-Status MergeShape(ShapeContext& c) {
+Status MergeCheckpointsShape(ShapeContext& c) {
   WEIR_TRY(c.WithRank(0, 1).status());
   return c.WithRank(1, 0).status();
 }
@@ -104,7 +104,7 @@ void DeclareCheckpoints(OpRegistry& ops) {
       .Attr("delete_old_dirs: bool = true")
       .Attr("allow_missing_files: bool = false")
       .Stateful()
-      .Shape(MergeShape)
+      .Shape(MergeCheckpointsShape)
       .NoGradient(kWrites)
       .Doc("Makes one checkpoint of several written in parts, moving their data files and merging their indices.");
 }

@@ -20,8 +20,6 @@ using op::OpRegistry;
 using op::ShapeContext;
 using op::Value;
 
-constexpr std::string_view kDiscrete = "its answer is discrete";
-
 /// The attribute batch_dims counted from 0, within the rank of the indices where that is known.
 Result<int> BatchDims(const ShapeContext& c, const PartialShape& params, const PartialShape& indices) {
   WEIR_ASSIGN(int64_t batch, c.attrs().Int("batch_dims"));
@@ -262,10 +260,9 @@ Result<std::vector<Grad>> UnsortedSegmentSumGradient(GradContext& g) {
   return std::vector<Grad>{grad, Grad::None(), Grad::None()};
 }
 
-OpBuilder Array(OpRegistry& ops, std::string_view name) { return ops.Declare(name).Is(Category::kArray); }
-
 void DeclareGathers(OpRegistry& ops) {
-  Array(ops, "Gather")
+  ops.Declare("Gather")
+      .Is(Category::kArray)
       .In("params: Tparams")
       .In("indices: Tindices")
       .Out("output: Tparams")
@@ -275,7 +272,8 @@ void DeclareGathers(OpRegistry& ops) {
       .Shape(GatherShape)
       .Grad(GatherGradient)
       .Doc("The rows of `params` at `indices`.");
-  Array(ops, "GatherV2")
+  ops.Declare("GatherV2")
+      .Is(Category::kArray)
       .In("params: Tparams")
       .In("indices: Tindices")
       .In("axis: Taxis")
@@ -287,7 +285,8 @@ void DeclareGathers(OpRegistry& ops) {
       .Shape(GatherV2Shape)
       .Grad(GatherV2Gradient)
       .Doc("The slices of `params` along `axis` at `indices`; the first batch_dims axes of both are looped over.");
-  Array(ops, "ResourceGather")
+  ops.Declare("ResourceGather")
+      .Is(Category::kArray)
       .In("resource: resource")
       .In("indices: Tindices")
       .Out("output: dtype")
@@ -299,7 +298,8 @@ void DeclareGathers(OpRegistry& ops) {
       .Shape(ResourceGatherShape)
       .Grad(ResourceGatherGradient)
       .Doc("The rows of the variable behind the handle at `indices`.");
-  Array(ops, "OneHot")
+  ops.Declare("OneHot")
+      .Is(Category::kArray)
       .In("indices: TI")
       .In("depth: int32")
       .In("on_value: T")
@@ -314,7 +314,8 @@ void DeclareGathers(OpRegistry& ops) {
 }
 
 void DeclareSegments(OpRegistry& ops) {
-  Array(ops, "DynamicStitch")
+  ops.Declare("DynamicStitch")
+      .Is(Category::kArray)
       .In("indices: N*int32")
       .In("data: N*T")
       .Out("merged: T")
@@ -323,7 +324,8 @@ void DeclareSegments(OpRegistry& ops) {
       .Shape(DynamicStitchShape)
       .Grad(DynamicStitchGradient)
       .Doc("Puts row data[m][i] at row indices[m][i] of the answer; of rows for one place the last stays.");
-  Array(ops, "UnsortedSegmentSum")
+  ops.Declare("UnsortedSegmentSum")
+      .Is(Category::kArray)
       .In("data: T")
       .In("segment_ids: Tindices")
       .In("num_segments: Tnumsegments")
@@ -337,7 +339,8 @@ void DeclareSegments(OpRegistry& ops) {
 }
 
 void DeclareDistinct(OpRegistry& ops) {
-  Array(ops, "Unique")
+  ops.Declare("Unique")
+      .Is(Category::kArray)
       .In("x: T")
       .Out("y: T")
       .Out("idx: out_idx")
@@ -346,7 +349,8 @@ void DeclareDistinct(OpRegistry& ops) {
       .Shape(UniqueShape)
       .NoGradient(kDiscrete)
       .Doc("The distinct elements of a vector in order of first appearance, and where each element went.");
-  Array(ops, "ListDiff")
+  ops.Declare("ListDiff")
+      .Is(Category::kArray)
       .In("x: T")
       .In("y: T")
       .Out("out: T")

@@ -30,16 +30,16 @@ Status MatMulShape(ShapeContext& c) {
 /// All but the last two extents.
 PartialShape BatchOf(const PartialShape& s) { return Span(s, 0, s.rank() - 2); }
 
-enum class BatchDims { kEqual, kBroadcast };
+enum class BatchRule { kEqual, kBroadcast };
 
-Status BatchMatMulShape(ShapeContext& c, BatchDims rule) {
+Status BatchMatMulShape(ShapeContext& c, BatchRule rule) {
   WEIR_ASSIGN(bool adj_x, c.attrs().Bool("adj_x"));
   WEIR_ASSIGN(bool adj_y, c.attrs().Bool("adj_y"));
   WEIR_ASSIGN(PartialShape x, c.WithRankAtLeast(0, 2));
   WEIR_ASSIGN(PartialShape y, c.WithRankAtLeast(1, 2));
   const PartialShape x_batch = BatchOf(x), y_batch = BatchOf(y);
   WEIR_ASSIGN(PartialShape batch,
-              rule == BatchDims::kEqual ? x_batch.Merge(y_batch) : BroadcastShapes(x_batch, y_batch));
+              rule == BatchRule::kEqual ? x_batch.Merge(y_batch) : BroadcastShapes(x_batch, y_batch));
   WEIR_ASSIGN(const PartialShape product, MatrixProduct(x, adj_x, y, adj_y));
   WEIR_ASSIGN(PartialShape output, Join(batch, product));
   c.set_output(0, std::move(output));
@@ -140,7 +140,7 @@ void DeclareLinalg(OpRegistry& ops) {
       .Doc(
           "Matrix products of the last two axes, x [..., m, k] times y [..., k, n]; the other axes must be equal. "
           "adj_x and adj_y take the conjugate transpose first.")
-      .Shape([](ShapeContext& c) { return BatchMatMulShape(c, BatchDims::kEqual); })
+      .Shape([](ShapeContext& c) { return BatchMatMulShape(c, BatchRule::kEqual); })
       .Grad(BatchMatMulGradient);
   BatchProduct(ops, "BatchMatMulV2",
                "T: {bfloat16, half, float, double, int16, int32, int64, uint8, uint16, uint32, uint64, complex64, "
@@ -148,7 +148,7 @@ void DeclareLinalg(OpRegistry& ops) {
       .Doc(
           "Matrix products of the last two axes, x [..., m, k] times y [..., k, n]; the other axes broadcast. "
           "adj_x and adj_y take the conjugate transpose first.")
-      .Shape([](ShapeContext& c) { return BatchMatMulShape(c, BatchDims::kBroadcast); })
+      .Shape([](ShapeContext& c) { return BatchMatMulShape(c, BatchRule::kBroadcast); })
       .Grad(BatchMatMulV2Gradient);
 }
 

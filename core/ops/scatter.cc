@@ -19,11 +19,11 @@ using op::RunBy;
 using op::ShapeContext;
 using op::Value;
 
-constexpr std::string_view kIndices = "{int32, int64}";
+constexpr std::string_view kIndexTypes = "{int32, int64}";
 constexpr std::string_view kMinMaxTypes = "{half, bfloat16, float, double, int32, int64}";
 
 /// updates: one row of the variable per index, or a scalar for all of them.
-Status CheckRows(const PartialShape& variable, const PartialShape& indices, const PartialShape& updates) {
+Status CheckUpdatedRows(const PartialShape& variable, const PartialShape& indices, const PartialShape& updates) {
   if (variable.rank() == 0) return InvalidArgument("params must be at least 1-D, got shape []");
   if (updates.rank() == 0) return Status();
   WEIR_ASSIGN(const PartialShape wanted, Join(indices, Span(variable, 1)));
@@ -150,7 +150,7 @@ OpBuilder Scatter(OpRegistry& ops, const std::string& name) {
   return ops.Declare(name)
       .Is(Category::kState)
       .RunsOn(RunBy::kPlugin)
-      .Attr(fmt::format("Tindices: {}", kIndices))
+      .Attr(fmt::format("Tindices: {}", kIndexTypes))
       .NoGradient(kUpdate);
 }
 
@@ -165,7 +165,7 @@ OpBuilder RefScatter(OpRegistry& ops, const std::string& name, const Change& cha
 }
 
 void DeclareRows(OpRegistry& ops, const Change& change) {
-  RefScatter(ops, fmt::format("Scatter{}", change.name), change).Shape(RefShape<CheckRows>).Doc(change.rows);
+  RefScatter(ops, fmt::format("Scatter{}", change.name), change).Shape(RefShape<CheckUpdatedRows>).Doc(change.rows);
   const bool exact = change.types == kMinMaxTypes;  // the handle's form takes all numbers there
   Scatter(ops, fmt::format("ResourceScatter{}", change.name))
       .In("resource: resource")
@@ -173,7 +173,7 @@ void DeclareRows(OpRegistry& ops, const Change& change) {
       .In("updates: dtype")
       .Attr(fmt::format("dtype: {}", exact ? "numbertype" : change.types))
       .Stateful()
-      .Shape(HandleShape<CheckRows>)
+      .Shape(HandleShape<CheckUpdatedRows>)
       .Doc(change.rows);
 }
 

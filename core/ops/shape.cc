@@ -23,8 +23,6 @@ using op::Scalar;
 using op::ShapeContext;
 using op::Value;
 
-constexpr std::string_view kDiscrete = "its answer is discrete";
-
 Status ShapeVectors(ShapeContext& c) {
   for (int i = 0; i < c.num_outputs(); ++i) c.set_output(i, RankVector(c.input(i)));
   return Status();

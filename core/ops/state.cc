@@ -18,7 +18,6 @@ using op::Scalar;
 using op::ShapeContext;
 
 constexpr std::string_view kNoInputs = "it has no inputs";
-constexpr std::string_view kDiscrete = "its answer is discrete";
 
 /// Legacy variables cannot tell a scalar from an undeclared shape; an empty shape means the latter.
 Status LegacyVariableShape(ShapeContext& c) {

@@ -37,7 +37,7 @@ constexpr std::string_view kIndices = "indices";
 bool IsSparse(const Step& step) { return std::ranges::find(step.numbers, kIndices) != step.numbers.end(); }
 
 /// A gradient of rows: one for each element of the vector `indices`.
-Status CheckRows(const PartialShape& variable, const PartialShape& gradient, const PartialShape& indices) {
+Status CheckGradientRows(const PartialShape& variable, const PartialShape& gradient, const PartialShape& indices) {
   WEIR_ASSIGN(const PartialShape vector, ToRank(indices, 1));
   WEIR_ASSIGN(const PartialShape wanted, Join(vector, Span(variable, 1)));
   return gradient.Merge(wanted).status();
@@ -54,7 +54,7 @@ ShapeFn StepShape(const Step& step, Holder holder) {
     }
     for (std::string_view number : step.numbers) {
       if (number == step.gradient && IsSparse(step)) {
-        WEIR_TRY(CheckRows(shape, c.input(i), c.input(i + 1)));
+        WEIR_TRY(CheckGradientRows(shape, c.input(i), c.input(i + 1)));
       } else if (number == kIndices) {
         // told with the gradient, which stands before them
       } else if (number == step.gradient) {

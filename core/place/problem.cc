@@ -8,7 +8,7 @@ namespace weir::place {
 namespace {
 
 // Longer than any real task or transfer; millions of them add up without overflow.
-constexpr int64_t kLongestNs = 1'000'000'000'000;
+constexpr int64_t kLongestTimeNs = 1'000'000'000'000;
 
 /// Mean of what a transfer costs between two different devices.
 struct MeanLink {
@@ -64,7 +64,8 @@ int64_t BestTimeNs(const Problem& problem, int task) {
 }  // namespace
 
 int64_t LinkCost::TransferNs(int64_t bytes) const {
-  return latency_ns + std::llround(std::min(static_cast<double>(bytes) * ns_per_byte, static_cast<double>(kLongestNs)));
+  return latency_ns +
+         std::llround(std::min(static_cast<double>(bytes) * ns_per_byte, static_cast<double>(kLongestTimeNs)));
 }
 
 Problem::Problem(std::vector<DeviceCost> devices, int spaces, std::vector<LinkCost> links)
@@ -73,7 +74,8 @@ Problem::Problem(std::vector<DeviceCost> devices, int spaces, std::vector<LinkCo
 }
 
 int Problem::AddTask(std::span<const int64_t> time_ns, int group, int64_t resident_bytes, bool deferrable) {
-  for (const int64_t ns : time_ns) time_ns_.push_back(ns == kImpossible ? ns : std::clamp<int64_t>(ns, 0, kLongestNs));
+  for (const int64_t ns : time_ns)
+    time_ns_.push_back(ns == kImpossible ? ns : std::clamp<int64_t>(ns, 0, kLongestTimeNs));
   group_.push_back(group);
   resident_.push_back(resident_bytes);
   deferrable_.push_back(deferrable ? 1 : 0);
@@ -142,7 +144,7 @@ std::vector<int64_t> UpwardRanks(const Problem& problem) {
     int64_t longest = 0;
     for (const int v : problem.values_of(t)) {
       const double way = mean.latency_ns + mean.ns_per_byte * static_cast<double>(problem.value(v).bytes);
-      const auto way_ns = static_cast<int64_t>(std::min(way, static_cast<double>(kLongestNs)));
+      const auto way_ns = static_cast<int64_t>(std::min(way, static_cast<double>(kLongestTimeNs)));
       for (const Problem::Consumer& consumer : problem.consumers(v)) {
         longest = std::max(longest, way_ns + ranks[static_cast<size_t>(consumer.task)]);
       }

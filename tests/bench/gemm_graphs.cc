@@ -2,9 +2,11 @@
 
 #include <utility>
 
+#include "core/client/ops.h"
 #include "core/client/optimizer.h"
 #include "core/client/seed.h"
 #include "core/client/variable_scope.h"
+#include "tests/bench/open.h"
 
 namespace weir::bench {
 namespace {
@@ -20,25 +22,6 @@ Result<Tensor> Filled(const Shape& shape) {
   return tensor;
 }
 
-Output Placeholder(Client& client, DType dtype, const PartialShape& shape, const char* name) {
-  OperationSpec spec;
-  spec.op = "Placeholder";
-  spec.name = name;
-  spec.attrs = {{"dtype", dtype}, {"shape", shape}};
-  return client.Add(spec).output(0);
-}
-
-Result<Program> Open(const std::shared_ptr<session::Runtime>& runtime, Client& client,
-                     const session::SessionOptions& options, const session::CallableOptions& call) {
-  WEIR_TRY(client.status());
-  Program program;
-  program.graph = std::make_unique<graph::Graph>(std::move(client.definition()));
-  WEIR_ASSIGN(program.session, session::Session::Make(runtime, *program.graph, options));
-  WEIR_ASSIGN(program.call, program.session->MakeCallable(call));
-  program.names = call;
-  return program;
-}
-
 }  // namespace
 
 Result<Program> OneProduct(const std::shared_ptr<session::Runtime>& runtime, const GemmShape& s,
@@ -49,16 +32,16 @@ Result<Program> OneProduct(const std::shared_ptr<session::Runtime>& runtime, con
   const Shape b_shape = s.transpose_b ? Shape::Of({s.n, s.k}) : Shape::Of({s.k, s.n});
   WEIR_ASSIGN(const Tensor a_value, Filled(a_shape));
   WEIR_ASSIGN(const Tensor b_value, Filled(b_shape));
-  const Output a = Placeholder(client, DType::kFloat, PartialShape(a_shape), "a");
-  const Output b = s.constant_b ? Operand(Literal(b_value)).In(client)
-                                : Placeholder(client, DType::kFloat, PartialShape(b_shape), "b");
+  const Output a = Placeholder(DType::kFloat, PartialShape(a_shape), "a");
+  const Output b =
+      s.constant_b ? Operand(Literal(b_value)).In(client) : Placeholder(DType::kFloat, PartialShape(b_shape), "b");
   const Output c =
       BuildOp("MatMul", {a, b}, {{"transpose_a", s.transpose_a}, {"transpose_b", s.transpose_b}}).output(0);
   session::SessionOptions options;
   options.profile_file = profile_file;
   session::CallableOptions call{{a.name()}, {c.name()}, {}};
   if (!s.constant_b) call.feeds.push_back(b.name());
-  WEIR_ASSIGN(Program program, Open(runtime, client, options, call));
+  WEIR_ASSIGN(Program program, Open(runtime, client, call, options));
   program.feeds = {a_value};
   if (!s.constant_b) program.feeds.push_back(b_value);
   return program;
@@ -68,8 +51,8 @@ Result<Program> MlpStep(const std::shared_ptr<session::Runtime>& runtime, int64_
   Client client;
   const AsDefault in(client);
   SetRandomSeed(1);
-  const Output images = Placeholder(client, DType::kFloat, PartialShape::Of({-1, kLayers[0]}), "images");
-  const Output labels = Placeholder(client, DType::kInt32, PartialShape::Of({-1}), "labels");
+  const Output images = Placeholder(DType::kFloat, PartialShape::Of({-1, kLayers[0]}), "images");
+  const Output labels = Placeholder(DType::kInt32, PartialShape::Of({-1}), "labels");
   Output h = images;
   for (int i = 0; i < 3; ++i) {
     const std::string number = std::to_string(i);
@@ -89,7 +72,7 @@ Result<Program> MlpStep(const std::shared_ptr<session::Runtime>& runtime, int64_
     train = optimizer.Minimize(loss).name();
   }
   const std::string init = GlobalVariablesInitializer(client).name();
-  WEIR_ASSIGN(Program program, Open(runtime, client, {}, {{images.name(), labels.name()}, {loss.name()}, {train}}));
+  WEIR_ASSIGN(Program program, Open(runtime, client, {{images.name(), labels.name()}, {loss.name()}, {train}}, {}));
   WEIR_TRY(program.session->Run({}, {}, std::vector<std::string>{init}).status());
   WEIR_ASSIGN(const Tensor pixels, Filled(Shape::Of({batch, kLayers[0]})));
   std::vector<int32_t> classes;
@@ -101,7 +84,7 @@ Result<Program> MlpStep(const std::shared_ptr<session::Runtime>& runtime, int64_
 Result<Program> FrozenMlp(const std::shared_ptr<session::Runtime>& runtime, int64_t batch) {
   Client client;
   const AsDefault in(client);
-  const Output images = Placeholder(client, DType::kFloat, PartialShape::Of({-1, kLayers[0]}), "images");
+  const Output images = Placeholder(DType::kFloat, PartialShape::Of({-1, kLayers[0]}), "images");
   Output h = images;
   for (int i = 0; i < 3; ++i) {
     WEIR_ASSIGN(const Tensor weights, Filled(Shape::Of({kLayers[i], kLayers[i + 1]})));
@@ -110,7 +93,7 @@ Result<Program> FrozenMlp(const std::shared_ptr<session::Runtime>& runtime, int6
     h = BuildOp("BiasAdd", {h, Operand(Literal(bias)).In(client)}).output(0);
     if (i < 2) h = BuildOp("Relu", {h}).output(0);
   }
-  WEIR_ASSIGN(Program program, Open(runtime, client, {}, {{images.name()}, {h.name()}, {}}));
+  WEIR_ASSIGN(Program program, Open(runtime, client, {{images.name()}, {h.name()}, {}}, {}));
   WEIR_ASSIGN(const Tensor pixels, Filled(Shape::Of({batch, kLayers[0]})));
   program.feeds = {pixels};
   return program;

@@ -9,9 +9,12 @@
 
 namespace weir::bench {
 
-/// Takes the finished graph out of the client's hands and opens a session on it in which nothing is folded.
+/// A session in which nothing is folded.
+session::SessionOptions Unfolded();
+
+/// Takes the finished graph out of the client's hands and opens a session on it.
 Result<Program> Open(const std::shared_ptr<session::Runtime>& runtime, weir::Graph& client,
-                     const session::CallableOptions& call);
+                     const session::CallableOptions& call, const session::SessionOptions& options = Unfolded());
 
 }  // namespace weir::bench
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/client/ops.h"
 #include "core/client/optimizer.h"
 #include "core/client/seed.h"
 #include "core/client/variable_scope.h"
@@ -12,37 +13,8 @@
 #include "tests/bench/open.h"
 
 namespace weir::bench {
-namespace {
 
 using Client = weir::Graph;
-
-session::SessionOptions Unfolded() {
-  session::SessionOptions options;
-  options.constant_folding = false;
-  options.common_subexpressions = false;
-  return options;
-}
-
-Output Placeholder(Client& client, DType dtype, const PartialShape& shape, const char* name) {
-  OperationSpec spec;
-  spec.op = "Placeholder";
-  spec.name = name;
-  spec.attrs = {{"dtype", dtype}, {"shape", shape}};
-  return client.Add(spec).output(0);
-}
-
-}  // namespace
-
-Result<Program> Open(const std::shared_ptr<session::Runtime>& runtime, Client& client,
-                     const session::CallableOptions& call) {
-  WEIR_TRY(client.status());
-  Program program;
-  program.graph = std::make_unique<graph::Graph>(std::move(client.definition()));
-  WEIR_ASSIGN(program.session, session::Session::Make(runtime, *program.graph, Unfolded()));
-  WEIR_ASSIGN(program.call, program.session->MakeCallable(call));
-  program.names = call;
-  return program;
-}
 
 double Program::RunNs(int runs, std::string* error) {
   std::vector<Tensor> fetched;
@@ -82,7 +54,7 @@ Result<Program> Chain(const std::shared_ptr<session::Runtime>& runtime, const st
                       int length) {
   Client client;
   const AsDefault in(client);
-  const Output x = Placeholder(client, dtype, PartialShape::Of({}), "x");
+  const Output x = Placeholder(dtype, PartialShape::Of({}), "x");
   WEIR_ASSIGN(const Tensor one, ScalarFrom(dtype, 1));
   const Output step = Operand(Literal(one)).In(client, dtype, "one");
   Output y = x;
@@ -100,8 +72,8 @@ Result<Program> Digits(const std::shared_ptr<session::Runtime>& runtime, bool tr
   Client client;
   const AsDefault in(client);
   SetRandomSeed(1);
-  const Output images = Placeholder(client, DType::kFloat, PartialShape::Of({-1, 64}), "images");
-  const Output labels = Placeholder(client, DType::kInt64, PartialShape::Of({-1}), "labels");
+  const Output images = Placeholder(DType::kFloat, PartialShape::Of({-1, 64}), "images");
+  const Output labels = Placeholder(DType::kInt64, PartialShape::Of({-1}), "labels");
   const Variable w1 = GetVariable("w1", Shape::Of({64, 32}));
   const Variable b1 = GetVariable("b1", Shape::Of({32}), DType::kFloat, ZerosInitializer());
   const Variable w2 = GetVariable("w2", Shape::Of({32, 10}));
@@ -139,7 +111,7 @@ Result<Program> OneOp(const std::shared_ptr<session::Runtime>& runtime, int64_t 
   Client client;
   const AsDefault in(client);
   const Shape shape = Shape::Of({bytes / static_cast<int64_t>(sizeof(float))});
-  const Output x = Placeholder(client, DType::kFloat, PartialShape(shape), "x");
+  const Output x = Placeholder(DType::kFloat, PartialShape(shape), "x");
   const Output y = BuildOp("Neg", {x}).output(0);
   WEIR_ASSIGN(Program program, Open(runtime, client, {{x.name()}, {y.name()}, {}}));
   WEIR_ASSIGN(Tensor value, Tensor::Make(DType::kFloat, shape));

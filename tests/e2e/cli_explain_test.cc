@@ -11,7 +11,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-std::string SumGraph() {
+std::string RowsPlusConst() {
   return PlaceholderText("x", "DT_FLOAT", {-1, 2}) + ConstText("a", "DT_FLOAT", {2}, "float_val: 10 float_val: 20") +
          TypedText("y", "Add", {"x", "a"});
 }
@@ -31,7 +31,7 @@ const std::string kCpu = "/job:localhost/replica:0/task:0/device:CPU:0";
 TEST(CliExplain, F292_EveryCandidateWithCostProvenanceAndVerdict) {
   const ScratchFolder folder;
   const Ended ended =
-      Weir({"explain", folder.Write("sum.pbtxt", SumGraph()), "--feed", "x=[[1,2]]", "--fetch", "y", "--json"});
+      Weir({"explain", folder.Write("sum.pbtxt", RowsPlusConst()), "--feed", "x=[[1,2]]", "--fetch", "y", "--json"});
   ASSERT_EQ(ended.status, 0) << ended.err;
   const Json json = ended.json();
   EXPECT_EQ(json["schema"], 1);
@@ -53,7 +53,7 @@ TEST(CliExplain, F292_EveryCandidateWithCostProvenanceAndVerdict) {
 
 TEST(CliExplain, F292_TextHasALineForTheNodeAndOneForEachCandidate) {
   const ScratchFolder folder;
-  const Ended ended = Weir({"explain", folder.Write("sum.pbtxt", SumGraph()), "--feed", "x=[[1,2]]"});
+  const Ended ended = Weir({"explain", folder.Write("sum.pbtxt", RowsPlusConst()), "--feed", "x=[[1,2]]"});
   ASSERT_EQ(ended.status, 0) << ended.err;
   EXPECT_TRUE(ended.out.starts_with("placed 1 node: CPU:0 1 (100.0 %)")) << ended.out;
   EXPECT_NE(ended.out.find("\ny  Add float [1,2] x float [2] -> float [1,2]  group 0 (1 node)  -> " + kCpu + "\n"),

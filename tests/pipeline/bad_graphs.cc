@@ -4,8 +4,6 @@
 namespace weir::testing {
 namespace {
 
-const std::string kTwo = ConstText("a", "DT_FLOAT", {2}, "float_val: 1 float_val: 2");
-
 /// y = Identity of the input text.
 BadInput BadName(std::string name, const std::string& input, std::vector<std::string> said) {
   return {std::move(name), kTwo + TypedText("y", "Identity", {input}), Code::kInvalidArgument, "y", std::move(said)};

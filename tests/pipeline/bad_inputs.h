@@ -9,6 +9,7 @@
 
 #include "core/base/status.h"
 #include "core/tensor/tensor.h"
+#include "tests/support/text_graph.h"
 
 namespace weir::testing {
 
@@ -24,6 +25,9 @@ struct BadInput {
 };
 
 inline void PrintTo(const BadInput& input, std::ostream* out) { *out << input.name; }
+
+/// Node "a", a constant of two floats.
+inline const std::string kTwo = ConstText("a", "DT_FLOAT", {2}, "float_val: 1 float_val: 2");
 
 /// Faults of the graph itself, found by import.
 std::vector<BadInput> BadGraphs();

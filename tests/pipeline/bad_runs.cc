@@ -4,7 +4,6 @@
 namespace weir::testing {
 namespace {
 
-const std::string kTwo = ConstText("a", "DT_FLOAT", {2}, "float_val: 1 float_val: 2");
 /// y = x + a for x of shape [2].
 const std::string kSum = kTwo + PlaceholderText("x", "DT_FLOAT", {2}) + TypedText("y", "Add", {"x", "a"});
 

@@ -23,12 +23,12 @@ namespace weir::session {
 namespace {
 
 using testing::Const;
+using testing::kFloat;
 using testing::MakeGraph;
 using testing::NodeLine;
 using testing::Placeholder;
 using Names = std::vector<std::string>;
 
-const op::AttrList kFloat = {{"T", DType::kFloat}};
 const std::string kPrefix = "/job:localhost/replica:0/task:0/device:";
 
 /// A CPU and two asynchronous devices, with the same kernels for both kinds.

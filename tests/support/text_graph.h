@@ -23,6 +23,9 @@ struct NodeLine {
   std::string device = {};
 };
 
+/// The attributes of an op with one type attribute T, a float.
+inline const op::AttrList kFloat = {{"T", DType::kFloat}};
+
 /// The graph of these nodes over weir's catalogue, imported in this order.
 Result<graph::Graph> MakeGraph(const std::vector<NodeLine>& nodes);
 

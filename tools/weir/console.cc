@@ -64,4 +64,19 @@ std::string BytesText(double bytes) {
   return unit == 0 ? fmt::format("{:.0f} B", bytes) : fmt::format("{:.1f} {}", bytes, kUnits[unit]);
 }
 
+std::string OnOneLine(const std::string& text) {
+  std::string line;
+  for (size_t at = 0; at < text.size();) {
+    const size_t blanks = std::min(text.find_first_not_of(" \t\r\n", at), text.size());
+    if (blanks > at && text.find('\n', at) < blanks) {
+      if (blanks < text.size()) line += ' ';
+    } else {
+      line.append(text, at, blanks - at);
+    }
+    at = std::min(text.find_first_of(" \t\r\n", blanks), text.size());
+    line.append(text, blanks, at - blanks);
+  }
+  return line;
+}
+
 }  // namespace weir::cli

@@ -50,6 +50,9 @@ class Console {
 /// "640 B", "1.5 GiB".
 std::string BytesText(double bytes);
 
+/// A message on one line: a line break with the blanks around it becomes one blank.
+std::string OnOneLine(const std::string& text);
+
 }  // namespace weir::cli
 
 #endif  // WEIR_TOOLS_WEIR_CONSOLE_H_

@@ -232,22 +232,6 @@ Json ErrorJson(const Status& error) {
           {"where", text_or_null(error.where())}};
 }
 
-// A message on one line: a line break with the blanks around it becomes one blank.
-std::string OnOneLine(const std::string& text) {
-  std::string line;
-  for (size_t at = 0; at < text.size();) {
-    const size_t blanks = std::min(text.find_first_not_of(" \t\r\n", at), text.size());
-    if (blanks > at && text.find('\n', at) < blanks) {
-      if (blanks < text.size()) line += ' ';
-    } else {
-      line.append(text, at, blanks - at);
-    }
-    at = std::min(text.find_first_of(" \t\r\n", blanks), text.size());
-    line.append(text, blanks, at - blanks);
-  }
-  return line;
-}
-
 // Prints the report and the error, and makes them an exit status.
 int Finish(bool json, Json& report, const Status& status, int status_of_error) {
   if (!status.ok()) report["error"] = ErrorJson(status);

@@ -10,11 +10,6 @@
 namespace weir::cli {
 namespace {
 
-std::string OnOneLine(std::string text) {
-  std::replace(text.begin(), text.end(), '\n', ' ');
-  return text;
-}
-
 Paint PaintOf(plugin::Verdict verdict) {
   switch (verdict) {
     case plugin::Verdict::kLoaded:

@@ -7,7 +7,7 @@
 namespace weir::kernels_eigen {
 namespace {
 
-constexpr int64_t kTile = 1024;
+constexpr int64_t kSumTile = 1024;
 
 struct AddN {
   int32_t Prepare(sdk::Prep& prep) {
@@ -26,10 +26,10 @@ struct AddN {
   template <class T>
   void Run(sdk::Views<const T> values, sdk::View<T> sum) const {
     using C = sdk::Compute<T>;
-    C total[kTile];
+    C total[kSumTile];
     const int64_t n = sum.size();
-    for (int64_t begin = 0; begin < n; begin += kTile) {
-      const int64_t count = std::min(kTile, n - begin);
+    for (int64_t begin = 0; begin < n; begin += kSumTile) {
+      const int64_t count = std::min(kSumTile, n - begin);
       for (uint32_t k = 0; k < values.size(); ++k) {
         const T* x = values[k].data() + begin;
         if (k == 0) {

@@ -18,7 +18,7 @@ bool Better(T x, T best) {
   }
 }
 
-constexpr int64_t kTile = 256;
+constexpr int64_t kColumnTile = 256;
 
 /// Writes indices [0, count) at element `first` of an output of any integer type.
 void Store(const int64_t* at, int64_t count, const sdk::AnyOutput& output, int64_t first) {
@@ -59,10 +59,10 @@ struct ArgReduce {
     if (output.size() != outer * inner) {
       return env.error().InvalidArgument("the result has ", outer * inner, " elements, the output ", output.shape());
     }
-    int64_t at[kTile];
+    int64_t at[kColumnTile];
     for (int64_t i = 0; i < outer; ++i) {
-      for (int64_t begin = 0; begin < inner; begin += kTile) {
-        const int64_t count = std::min(kTile, inner - begin);
+      for (int64_t begin = 0; begin < inner; begin += kColumnTile) {
+        const int64_t count = std::min(kColumnTile, inner - begin);
         const T* x = input.data() + i * n * inner + begin;
         if (inner == 1) {
           at[0] = Row(x, n);
@@ -98,7 +98,7 @@ struct ArgReduce {
   template <class T>
   static void Columns(const T* x, int64_t n, int64_t step, int64_t count, int64_t* at) {
     using C = sdk::Compute<T>;
-    C best[kTile];
+    C best[kColumnTile];
     std::fill(best, best + count, Worst<C>());
     std::fill(at, at + count, int64_t{0});
     for (int64_t row = 0; row < n; ++row, x += step) {

@@ -68,8 +68,8 @@ struct BiasAdd {
   }
 };
 
-constexpr int64_t kTile = 512;  // channels summed at a time
-constexpr int64_t kBlock = 64;  // rows summed before they join the total, which keeps the error of long sums small
+constexpr int64_t kChannelTile = 512;  // channels summed at a time
+constexpr int64_t kRowBlock = 64;  // rows summed before they join the total, which keeps the error of long sums small
 
 struct BiasAddGrad {
   Channels view;
@@ -87,13 +87,13 @@ struct BiasAddGrad {
   void Run(sdk::View<const T> gradient, sdk::View<T> out) const {
     using C = sdk::Compute<T>;
     const T* x = gradient.data();
-    C total[kTile], block[kTile];
-    for (int64_t begin = 0; begin < view.channels; begin += kTile) {
-      const int64_t count = std::min(kTile, view.channels - begin);
+    C total[kChannelTile], block[kChannelTile];
+    for (int64_t begin = 0; begin < view.channels; begin += kChannelTile) {
+      const int64_t count = std::min(kChannelTile, view.channels - begin);
       std::fill(total, total + count, C(0));
-      for (int64_t row = 0; row < view.outer; row += kBlock) {
+      for (int64_t row = 0; row < view.outer; row += kRowBlock) {
         std::fill(block, block + count, C(0));
-        for (int64_t i = row; i < std::min(view.outer, row + kBlock); ++i) {
+        for (int64_t i = row; i < std::min(view.outer, row + kRowBlock); ++i) {
           AddRow(x + (i * view.channels + begin) * view.inner, count, block);
         }
         for (int64_t c = 0; c < count; ++c) total[c] = Sum(total[c], block[c]);

@@ -15,7 +15,7 @@ namespace {
 
 using sdk::boolean;
 
-constexpr int64_t kTile = 512;
+constexpr int64_t kCastTile = 512;
 
 enum class Kind { kNone, kSigned, kUnsigned, kReal, kComplex };
 
@@ -270,9 +270,9 @@ struct Cast {
     auto* y = static_cast<char*>(output.data());
     const int64_t n = output.size();
     if (direct != nullptr) return direct(x, y, n);
-    alignas(64) char tile[kTile * sizeof(sdk::complex128)];
-    for (int64_t i = 0; i < n; i += kTile) {
-      const int64_t count = std::min(kTile, n - i);
+    alignas(64) char tile[kCastTile * sizeof(sdk::complex128)];
+    for (int64_t i = 0; i < n; i += kCastTile) {
+      const int64_t count = std::min(kCastTile, n - i);
       load(x + i * from_bytes, tile, count);
       if (cut_to < 52) CutMantissa(reinterpret_cast<double*>(tile), count, cut_to);
       store(tile, y + i * to_bytes, count);

@@ -17,7 +17,7 @@ struct Steps {
   int64_t row = 0, column = 0;
 };
 
-Steps StepsOf(const weir_shape& shape) {
+Steps BroadcastSteps(const weir_shape& shape) {
   const int64_t columns = shape.rank >= 1 ? shape.dims[shape.rank - 1] : 1;
   const int64_t rows = shape.rank >= 2 ? shape.dims[shape.rank - 2] : 1;
   return {rows == 1 ? 0 : columns, columns == 1 ? 0 : 1};
@@ -62,8 +62,8 @@ struct SoftmaxCrossEntropy {
       return prep.error().InvalidArgument("logits and labels must be broadcastable: logits_size=", logits,
                                           " labels_size=", labels);
     }
-    logits_steps = StepsOf(logits);
-    labels_steps = StepsOf(labels);
+    logits_steps = BroadcastSteps(logits);
+    labels_steps = BroadcastSteps(labels);
     ScratchRows(prep, classes);
     if (sdk::SameShape(logits, out)) prep.MayAlias(0, 1);
     return WEIR_OK;

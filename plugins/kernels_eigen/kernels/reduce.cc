@@ -69,8 +69,8 @@ namespace {
 
 using sdk::View;
 
-constexpr int64_t kBlock = 256;    // elements combined in narrow lanes before they join the wide total
-constexpr int64_t kColumns = 512;  // outputs of one pass down the rows
+constexpr int64_t kLaneBlock = 256;  // elements combined in narrow lanes before they join the wide total
+constexpr int64_t kColumns = 512;    // outputs of one pass down the rows
 
 template <class T>
 struct WideType {
@@ -235,9 +235,9 @@ struct Runs {
 
   /// All of n contiguous elements, joined to `total`.
   static Total Row(const T* x, int64_t n, Total total) {
-    Lane buffer[std::is_same_v<Lane, T> ? 1 : kBlock];
-    for (int64_t begin = 0; begin < n; begin += kBlock) {
-      const int64_t count = std::min(kBlock, n - begin);
+    Lane buffer[std::is_same_v<Lane, T> ? 1 : kLaneBlock];
+    for (int64_t begin = 0; begin < n; begin += kLaneBlock) {
+      const int64_t count = std::min(kLaneBlock, n - begin);
       const Lane* p = Load(x + begin, count, buffer);
       const int64_t i = count / kLanes * kLanes;
       if (i > 0) {

@@ -23,7 +23,7 @@ struct Replace {
     return y;
   }
 };
-struct Or {
+struct Either {
   sdk::boolean operator()(bool x, bool y) const { return x || y; }
 };
 struct Divide {
@@ -238,7 +238,7 @@ void AddScatter(sdk::KernelTable& k) {
   AddSlices<Add>(k, "Add", kNumbers);
   AddSlices<Sub>(k, "Sub", kNumbers);
   k.Add<ScatterNd<Add>>("ScatterNd", kNumbers).Class(WEIR_CLASS_GATHER, 1);
-  k.Add<ScatterNd<Or>>("ScatterNd", kBool).Class(WEIR_CLASS_GATHER, 1);
+  k.Add<ScatterNd<Either>>("ScatterNd", kBool).Class(WEIR_CLASS_GATHER, 1);
   k.Add<UnsortedSegmentSum>("UnsortedSegmentSum", kNumbers).Class(WEIR_CLASS_GATHER, 1);
 }
 

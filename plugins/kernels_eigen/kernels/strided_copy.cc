@@ -8,7 +8,7 @@
 namespace weir::kernels_eigen {
 namespace {
 
-constexpr int64_t kBlock = 32;
+constexpr int64_t kSquare = 32;
 
 /// One row of n elements.
 template <class E>
@@ -26,10 +26,10 @@ void CopyRow(const E* from, int64_t from_step, E* to, int64_t to_step, int64_t n
 /// both sides are read and written by whole cache lines.
 template <class E>
 void CopyBlocks(const E* from, int64_t from_step, E* to, int64_t to_step, int64_t rows, int64_t columns) {
-  for (int64_t r = 0; r < rows; r += kBlock) {
-    const int64_t r_end = std::min(rows, r + kBlock);
-    for (int64_t c = 0; c < columns; c += kBlock) {
-      const int64_t c_end = std::min(columns, c + kBlock);
+  for (int64_t r = 0; r < rows; r += kSquare) {
+    const int64_t r_end = std::min(rows, r + kSquare);
+    for (int64_t c = 0; c < columns; c += kSquare) {
+      const int64_t c_end = std::min(columns, c + kSquare);
       for (int64_t i = r; i < r_end; ++i) {
         for (int64_t j = c; j < c_end; ++j) to[i * to_step + j] = from[i + j * from_step];
       }

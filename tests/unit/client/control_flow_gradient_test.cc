@@ -4,15 +4,6 @@
 namespace weir::test {
 namespace {
 
-Output Flag(std::string_view name) { return Placeholder(DType::kBool, PartialShape::Of({}), name); }
-Output Real(std::string_view name) { return Placeholder(DType::kFloat, PartialShape::Of({}), name); }
-BranchFn Returns(float value) {
-  return [value] { return Constant(value); };
-}
-LoopCondFn Below(int limit) {
-  return [limit](const LoopVars& v) { return Less(v[0], limit); };
-}
-
 Output GradientOf(const Output& y, const Output& x) {
   const Result<std::vector<Gradient>> gradients = Gradients({y}, {x});
   EXPECT_TRUE(Succeeds(gradients));

@@ -11,8 +11,6 @@
 namespace weir::test {
 namespace {
 
-Output Flag(std::string_view name) { return Placeholder(DType::kBool, PartialShape::Of({}), name); }
-Output Real(std::string_view name) { return Placeholder(DType::kFloat, PartialShape::Of({}), name); }
 Output Int(int value, std::string_view name = "Const") { return Constant(value, DType::kInt32, name); }
 
 std::string Joined(std::vector<std::string> parts) {

@@ -6,12 +6,7 @@
 namespace weir::test {
 namespace {
 
-Output Flag(std::string_view name) { return Placeholder(DType::kBool, PartialShape::Of({}), name); }
-Output Real(std::string_view name) { return Placeholder(DType::kFloat, PartialShape::Of({}), name); }
 Output IntInput(std::string_view name) { return Placeholder(DType::kInt32, PartialShape::Of({}), name); }
-BranchFn Returns(float value) {
-  return [value] { return Constant(value); };
-}
 
 TEST(Cond, F173_one_branch_runs) {
   Fresh f;
@@ -221,10 +216,6 @@ LoopVars Summing(const LoopVars& v) {
   const Output twice = 2.0f * v[1];
   return {next, twice + Cast(v[0], DType::kFloat)};
 }
-LoopCondFn Below(int limit) {
-  return [limit](const LoopVars& v) { return Less(v[0], limit); };
-}
-
 TEST(WhileLoop, F177_sums_and_leaves) {
   Fresh f;
   const Output n = IntInput("n");

@@ -84,6 +84,16 @@ inline void Initialize(Session& session) {
   ASSERT_TRUE(Succeeds(session.Run(GlobalVariablesInitializer(session.graph()))));
 }
 
+// Operands and branches of control flow.
+inline Output Flag(std::string_view name) { return Placeholder(DType::kBool, PartialShape::Of({}), name); }
+inline Output Real(std::string_view name) { return Placeholder(DType::kFloat, PartialShape::Of({}), name); }
+inline BranchFn Returns(float value) {
+  return [value] { return Constant(value); };
+}
+inline LoopCondFn Below(int limit) {
+  return [limit](const LoopVars& v) { return Less(v[0], limit); };
+}
+
 inline std::vector<std::string> NodeNames(Graph& graph) {
   std::vector<std::string> names;
   for (const Operation& operation : graph.Operations()) names.push_back(operation.name());

@@ -14,7 +14,7 @@ struct Outcome {
   std::vector<std::string> notes;
 };
 
-Outcome Read(std::string_view bytes) {
+Outcome ReadProto(std::string_view bytes) {
   Outcome outcome;
   Settings settings;
   outcome.status = ReadConfigProto(bytes, {Source::kFile, "config.pbtxt"}, settings, outcome.notes);
@@ -26,7 +26,7 @@ Outcome Read(std::string_view bytes) {
 }
 
 TEST(ConfigProto, F351_TextWithLines) {
-  const Outcome read = Read(R"(allow_soft_placement: true
+  const Outcome read = ReadProto(R"(allow_soft_placement: true
 log_device_placement: true
 device_count { key: "CPU" value: 2 }
 gpu_options {
@@ -53,7 +53,7 @@ graph_options { optimizer_options { opt_level: L0 } rewrite_options { constant_f
 // Fields by TensorFlow's numbers: 1 {CPU: 2}, 5 = 3, 6 {1 = 0.5, 4 = true}, 7 = true, 11 = 200.
 TEST(ConfigProto, F278_WireFormatHasTensorFlowsNumbers) {
   using std::string_view_literals::operator""sv;
-  const Outcome read = Read(
+  const Outcome read = ReadProto(
       "\x0a\x07\x0a\x03"
       "CPU\x10\x02\x28\x03\x32\x0b\x09\x00\x00\x00\x00\x00\x00\xe0\x3f\x20\x01\x38\x01\x58\xc8\x01"sv);
   ASSERT_TRUE(read.status.ok()) << read.status.message();
@@ -66,13 +66,13 @@ TEST(ConfigProto, F278_WireFormatHasTensorFlowsNumbers) {
 }
 
 TEST(ConfigProto, WithoutSoftPlacementItIsHard) {
-  const Outcome read = Read("");
+  const Outcome read = ReadProto("");
   ASSERT_TRUE(read.status.ok());
   EXPECT_FALSE(read.config.allow_soft_placement);
 }
 
 TEST(ConfigProto, HintsAreTakenAndTold) {
-  const Outcome read = Read(
+  const Outcome read = ReadProto(
       "graph_options { rewrite_options { loop_optimization: ON min_graph_nodes: 5 } }\n"
       "gpu_options { polling_active_delay_usecs: 7 }\nrpc_options { compression_level: 1 }");
   ASSERT_TRUE(read.status.ok()) << read.status.message();
@@ -85,7 +85,7 @@ TEST(ConfigProto, HintsAreTakenAndTold) {
 
 TEST(ConfigProto, F352_FaultsSayWhere) {
   const auto expect = [](std::string_view text, Code code, const std::vector<std::string>& said) {
-    const Outcome read = Read(text);
+    const Outcome read = ReadProto(text);
     EXPECT_EQ(CodeName(read.status.code()), CodeName(code)) << text;
     for (const std::string& part : said) {
       EXPECT_NE(read.status.message().find(part), std::string::npos) << part << "\n" << read.status.message();

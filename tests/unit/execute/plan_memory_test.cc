@@ -21,7 +21,7 @@ Output Fed(Feeds* feeds, const std::string& name, const Shape& shape) {
   return weir::Placeholder(DType::kFloat, PartialShape(shape), name);
 }
 
-std::vector<Tensor> Values(const Feeds& feeds) {
+std::vector<Tensor> ValuesOf(const Feeds& feeds) {
   std::mt19937 random(7);
   std::vector<Tensor> values;
   for (const auto& [name, shape] : feeds) {
@@ -89,7 +89,7 @@ void CompareTiers(Step* first, Step* second) {
   for (const plan::Storage& storage : plan.storages)
     all += storage.home == plan::Storage::Home::kArena ? storage.bytes : 0;
   EXPECT_LT(plan.arena_bytes[0], all / 2) << "memory is used again";
-  const std::vector<Tensor> values = Values(first->feeds);
+  const std::vector<Tensor> values = ValuesOf(first->feeds);
   std::vector<Tensor> expected, fetched;
   StepArgs side_by_side;
   side_by_side.inter_op = 4;

@@ -16,11 +16,10 @@ namespace weir::execute {
 namespace {
 
 using testing::Const;
+using testing::kFloat;
 using testing::MakeGraph;
 using testing::NodeLine;
 using testing::Placeholder;
-
-const op::AttrList kFloat = {{"T", DType::kFloat}};
 
 /// y = (-x)^2 + (-x), whose parts lie in the arena.
 std::vector<NodeLine> Polynomial() {

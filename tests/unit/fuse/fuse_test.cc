@@ -15,13 +15,12 @@
 namespace weir::fuse {
 namespace {
 
+using testing::kFloat;
 using testing::NodeLine;
 using testing::Placeholder;
 
 using Names = std::vector<std::string>;
 using Ops = std::vector<std::string>;
-
-const op::AttrList kFloat = {{"T", DType::kFloat}};
 
 NodeLine Variable(const char* name, const PartialShape& shape) {
   return {name, "VariableV2", {}, {{"dtype", DType::kFloat}, {"shape", shape}}};
@@ -79,7 +78,6 @@ Ops OpsAfter(const std::vector<NodeLine>& nodes, const Names& wanted) {
   }
   return ops;
 }
-
 
 TEST(Fuse, AProductOfOneDescentBecomesPartOfIt) {
   EXPECT_EQ(OpsAfter(Descent(), {"step"}), (Ops{"VariableV2", "_ApplyGradientDescentMatMul"}));
@@ -167,8 +165,7 @@ std::vector<float> Stepped(const std::vector<NodeLine>& nodes, bool fusion, cons
 TEST(Fuse, TheVariableGetsTheSameValue) {
   const std::vector<float> wanted = {2.5f, -5, -2, 0.5f, 2.5f, -6.5f, -3.5f, 0, 2.5f, -8, -5, -0.5f};
   const Tensor ones = Tensor::Of<float>(Shape::Of({3, 4}), std::vector<float>(12, 1));
-  const std::vector<NodeLine> ref =
-      Descent({testing::Const("ones", ones), {"init", "Assign", {"v", "ones"}, kFloat}});
+  const std::vector<NodeLine> ref = Descent({testing::Const("ones", ones), {"init", "Assign", {"v", "ones"}, kFloat}});
   const op::AttrList handle = {{"dtype", DType::kFloat}, {"shape", PartialShape::Of({3, 4})}};
   const op::AttrList dtype = {{"dtype", DType::kFloat}};
   std::vector<NodeLine> resource = Descent({testing::Const("ones", ones),

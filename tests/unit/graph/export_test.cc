@@ -9,7 +9,7 @@ namespace weir::graph {
 namespace {
 
 /// A little of everything: several outputs, control inputs, devices, constants.
-Builder Sample() {
+Builder SplitAndSum() {
   Builder b;
   const Endpoint x = b.Placeholder("x", DType::kFloat, PartialShape::Of({-1, 2}));
   const Endpoint c = b.Const("c", Tensor::Of<float>(Shape::Of({2}), {1, 2}));
@@ -34,7 +34,7 @@ tf::GraphDef Message(const Graph& graph, OutputShapes shapes = OutputShapes::kOm
 }
 
 TEST(Export, CanonicalInputsDefaultsAndVersions) {
-  const Builder b = Sample();
+  const Builder b = SplitAndSum();
   const tf::GraphDef def = Message(b.graph);
   ASSERT_EQ(def.node_size(), 4);
   const tf::NodeDef& sum = def.node(3);
@@ -48,7 +48,7 @@ TEST(Export, CanonicalInputsDefaultsAndVersions) {
 }
 
 TEST(Export, OutputShapesWhenWanted) {
-  const Builder b = Sample();
+  const Builder b = SplitAndSum();
   const tf::GraphDef def = Message(b.graph, OutputShapes::kWrite);
   const tf::AttrValue& shapes = def.node(0).attr().at("_output_shapes");
   ASSERT_EQ(shapes.list().shape_size(), 1);
@@ -57,8 +57,8 @@ TEST(Export, OutputShapesWhenWanted) {
 }
 
 TEST(Export, SameGraphSameBytesInBothFormats) {
-  const Builder a = Sample();
-  const Builder b = Sample();
+  const Builder a = SplitAndSum();
+  const Builder b = SplitAndSum();
   for (const GraphFormat format : {GraphFormat::kBinary, GraphFormat::kText}) {
     const std::string bytes = *ExportGraphDef(a.graph, format);
     EXPECT_EQ(*ExportGraphDef(b.graph, format), bytes);

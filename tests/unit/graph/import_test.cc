@@ -21,20 +21,21 @@ std::string Binary(const std::string& text) {
   return *proto::Serialize(def, "GraphDef");
 }
 
-std::string Node(const std::string& name, const std::string& op, const std::vector<std::string>& inputs = {},
-                 const std::string& rest = "") {
+std::string NodeString(const std::string& name, const std::string& op, const std::vector<std::string>& inputs = {},
+                       const std::string& rest = "") {
   std::string text = "node { name: '" + name + "' op: '" + op + "' ";
   for (const std::string& input : inputs) text += "input: '" + input + "' ";
   return text + rest + " }\n";
 }
 
 std::string Float(const std::string& name, const std::string& op, const std::vector<std::string>& inputs) {
-  return Node(name, op, inputs, "attr { key: 'T' value { type: DT_FLOAT } }");
+  return NodeString(name, op, inputs, "attr { key: 'T' value { type: DT_FLOAT } }");
 }
 
 std::string Placeholder(const std::string& name, const std::string& shape = "dim { size: 2 }") {
-  return Node(name, "Placeholder", {},
-              "attr { key: 'dtype' value { type: DT_FLOAT } } attr { key: 'shape' value { shape { " + shape + " } } }");
+  return NodeString(
+      name, "Placeholder", {},
+      "attr { key: 'dtype' value { type: DT_FLOAT } } attr { key: 'shape' value { shape { " + shape + " } } }");
 }
 
 constexpr const char* kNow = "versions { producer: 134 }";
@@ -55,7 +56,8 @@ Status ErrorOf(const std::string& text, const ImportOptions& options = {}) {
 }
 
 TEST(Import, BinaryAndTextGiveTheSameGraph) {
-  const std::string text = Placeholder("x") + Float("y", "AddV2", {"x", "x:0"}) + Node("done", "NoOp", {"^y"}) + kNow;
+  const std::string text =
+      Placeholder("x") + Float("y", "AddV2", {"x", "x:0"}) + NodeString("done", "NoOp", {"^y"}) + kNow;
   for (const std::string& bytes : {text, Binary(text), "# a comment\n" + text}) {
     const Result<Graph> graph = ParseGraph(bytes, TestOps());
     ASSERT_TRUE(graph.ok()) << graph.status().ToString();
@@ -74,8 +76,8 @@ TEST(Import, NothingIsAGraphToo) {
 }
 
 TEST(Import, AnyOrderOfNodes) {
-  const std::string text = Float("c", "AddV2", {"b", "a"}) + Node("d", "NoOp", {"^c"}) + Float("b", "Identity", {"a"}) +
-                           Placeholder("a") + kNow;
+  const std::string text = Float("c", "AddV2", {"b", "a"}) + NodeString("d", "NoOp", {"^c"}) +
+                           Float("b", "Identity", {"a"}) + Placeholder("a") + kNow;
   const Result<Graph> graph = ParseGraph(Binary(text), TestOps());
   ASSERT_TRUE(graph.ok()) << graph.status().ToString();
   EXPECT_EQ(Names(*graph), "a b c d");
@@ -90,24 +92,24 @@ TEST(Import, AFileInOrderKeepsItsOrder) {
 
 TEST(Import, LongChainsBackwards) {
   std::string text;
-  for (int i = 20'000; i > 0; --i) text += Node("n" + std::to_string(i), "NoOp", {"^n" + std::to_string(i - 1)});
-  const Result<Graph> graph = ParseGraph(Binary(text + Node("n0", "NoOp")), TestOps());
+  for (int i = 20'000; i > 0; --i) text += NodeString("n" + std::to_string(i), "NoOp", {"^n" + std::to_string(i - 1)});
+  const Result<Graph> graph = ParseGraph(Binary(text + NodeString("n0", "NoOp")), TestOps());
   ASSERT_TRUE(graph.ok()) << graph.status().ToString();
   EXPECT_EQ(graph->node(20'000).name(), "n20000");
 }
 
 TEST(Import, LoopsCloseThroughNextIteration) {
-  const std::string text =
-      Placeholder("x") +
-      Node("m", "Merge", {"x", "next"}, "attr { key: 'T' value { type: DT_FLOAT } } attr { key: 'N' value { i: 2 } }") +
-      Float("next", "NextIteration", {"m"});
+  const std::string text = Placeholder("x") +
+                           NodeString("m", "Merge", {"x", "next"},
+                                      "attr { key: 'T' value { type: DT_FLOAT } } attr { key: 'N' value { i: 2 } }") +
+                           Float("next", "NextIteration", {"m"});
   const Result<Graph> graph = ParseGraph(Binary(text), TestOps());
   ASSERT_TRUE(graph.ok()) << graph.status().ToString();
   const graph::Node& merge = *graph->Find("m");
   EXPECT_EQ(merge.inputs()[1].node, graph->Find("next")->id());
   EXPECT_EQ(ErrorOf(Placeholder("x") +
-                    Node("m", "Merge", {"x", "next"},
-                         "attr { key: 'T' value { type: DT_DOUBLE } } attr { key: 'N' value { i: 2 } }") +
+                    NodeString("m", "Merge", {"x", "next"},
+                               "attr { key: 'T' value { type: DT_DOUBLE } } attr { key: 'N' value { i: 2 } }") +
                     Float("next", "NextIteration", {"m"}))
                 .code(),
             Code::kInvalidArgument);
@@ -119,33 +121,34 @@ TEST(Import, TextsOfRefusals) {
     std::string message;
     std::string node;
   } refusals[] = {
-      {Node("a", "NoOp") + Node("a", "NoOp"), "Node 'a' is not unique", "a"},
-      {Node("a", "NoOp", {"^b"}), "Node 'a': Unknown input node 'b'", "a"},
+      {NodeString("a", "NoOp") + NodeString("a", "NoOp"), "Node 'a' is not unique", "a"},
+      {NodeString("a", "NoOp", {"^b"}), "Node 'a': Unknown input node 'b'", "a"},
       {Float("y", "Identity", {"x:1"}), "Node 'y': Unknown input node 'x'", "y"},
-      {Node("_a", "NoOp"), "Node '_a': Node name contains invalid characters", "_a"},
-      {Node("a b", "NoOp"), "Node 'a b': Node name contains invalid characters", "a b"},
-      {Node("", "NoOp"), "Node '': Node name contains invalid characters", ""},
-      {Node("a", "NoOp") + Placeholder("x") + Float("y", "Identity", {"^a", "x"}),
+      {NodeString("_a", "NoOp"), "Node '_a': Node name contains invalid characters", "_a"},
+      {NodeString("a b", "NoOp"), "Node 'a b': Node name contains invalid characters", "a b"},
+      {NodeString("", "NoOp"), "Node '': Node name contains invalid characters", ""},
+      {NodeString("a", "NoOp") + Placeholder("x") + Float("y", "Identity", {"^a", "x"}),
        "Node 'y': Control dependencies must come after regular dependencies", "y"},
-      {Node("a", "NoOp") + Node("b", "NoOp", {"^a:0"}), "Illegal op input name '^a:0'\n\t [[{{node b}}]]", "b"},
+      {NodeString("a", "NoOp") + NodeString("b", "NoOp", {"^a:0"}), "Illegal op input name '^a:0'\n\t [[{{node b}}]]",
+       "b"},
       {Placeholder("x") + Float("y", "Identity", {"x:7"}),
        "Node 'y': Connecting to invalid output 7 of source node x which has 1 outputs", "y"},
-      {Node("a", "NoOp", {"^c"}) + Node("b", "NoOp", {"^a"}) + Node("c", "NoOp", {"^b"}),
+      {NodeString("a", "NoOp", {"^c"}) + NodeString("b", "NoOp", {"^a"}) + NodeString("c", "NoOp", {"^b"}),
        "3 nodes in a cycle: 'a' -> 'b' -> 'c' -> 'a'", "a"},
-      {Node("a", "NoOp", {"^a"}), "1 nodes in a cycle: 'a' -> 'a'", "a"},
-      {Node(
+      {NodeString("a", "NoOp", {"^a"}), "1 nodes in a cycle: 'a' -> 'a'", "a"},
+      {NodeString(
            "c", "Const", {},
            "attr { key: 'dtype' value { type: DT_FLOAT } } attr { key: 'value' value { tensor { dtype: DT_INT32 } } }"),
        "Type mismatch between value (int32) and dtype (float)\n\t [[{{node c}}]]", "c"},
-      {Node("c", "Const", {},
-            "attr { key: 'dtype' value { type: DT_FLOAT } } attr { key: 'value' value { tensor { dtype: DT_FLOAT "
-            "tensor_content: 'abc' } } }"),
+      {NodeString("c", "Const", {},
+                  "attr { key: 'dtype' value { type: DT_FLOAT } } attr { key: 'value' value { tensor { dtype: DT_FLOAT "
+                  "tensor_content: 'abc' } } }"),
        "Cannot parse tensor from proto: dtype: DT_FLOAT\ntensor_content: \"abc\"\n\n\t for attr 'value'\n\t [[{{node "
        "c}}]]",
        "c"},
-      {Node("n", "NoOp", {}, "attr { key: 'a' value { } }"),
+      {NodeString("n", "NoOp", {}, "attr { key: 'a' value { } }"),
        "AttrValue missing value\n\t for attr 'a'\n\t [[{{node n}}]]", "n"},
-      {Node("n", "NoOp", {}, "attr { key: 'a' value { list { i: 1 f: 2 } } }"),
+      {NodeString("n", "NoOp", {}, "attr { key: 'a' value { list { i: 1 f: 2 } } }"),
        "AttrValue had a list with values of 2 kinds\n\t for attr 'a'\n\t [[{{node n}}]]", "n"},
       {"versions { min_consumer: 2000000000 }",
        "GraphDef min consumer version 2000000000 above current version 1073741824 for weir.  Please upgrade weir.", ""},
@@ -165,7 +168,7 @@ TEST(Import, TextsOfRefusals) {
 TEST(Import, LongCyclesAreCut) {
   std::string text;
   for (int i = 0; i < 100; ++i) {
-    text += Node("n" + std::to_string(i), "NoOp", {"^n" + std::to_string((i + 1) % 100)});
+    text += NodeString("n" + std::to_string(i), "NoOp", {"^n" + std::to_string((i + 1) % 100)});
   }
   const Status status = ErrorOf(text);
   EXPECT_TRUE(status.message().starts_with("100 nodes in a cycle: ")) << status.message();
@@ -173,8 +176,8 @@ TEST(Import, LongCyclesAreCut) {
 }
 
 TEST(Import, UnknownOp) {
-  const std::string text = Placeholder("x") + Node("y", "Identiti", {"x"}) + Node("z", "NoOp", {"^y", "^x"}) +
-                           Float("w", "Identity", {"y:2"});
+  const std::string text = Placeholder("x") + NodeString("y", "Identiti", {"x"}) +
+                           NodeString("z", "NoOp", {"^y", "^x"}) + Float("w", "Identity", {"y:2"});
   const Status status = ErrorOf(text);
   EXPECT_EQ(status.code(), Code::kNotFound);
   EXPECT_TRUE(status.message().starts_with("Op type not registered 'Identiti' in binary running on "))
@@ -199,7 +202,7 @@ TEST(Import, RemovedOp) {
   ops.Declare("Old").NoGradient("gone").Shape(op::NoOutputs());
   ASSERT_TRUE(ops.Freeze().ok());
   const_cast<op::OpDef*>(ops.Find("Old"))->deprecated_since = 16;
-  const std::string text = Node("a", "Old");
+  const std::string text = NodeString("a", "Old");
   EXPECT_TRUE(ParseGraph(Binary(text + "versions { producer: 15 }"), ops).ok());
   const Status status = ParseGraph(Binary(text + "versions { producer: 16 }"), ops).status();
   EXPECT_EQ(status.code(), Code::kUnimplemented);
@@ -208,10 +211,10 @@ TEST(Import, RemovedOp) {
 
 TEST(Import, DefaultsAreFilledInAndStrangersKept) {
   const Result<Graph> graph =
-      ParseGraph(Binary(Placeholder("x") + Node("s", "Shape", {"x"},
-                                                "attr { key: 'T' value { type: DT_FLOAT } } "
-                                                "attr { key: 'newer' value { b: true } } "
-                                                "attr { key: '_class' value { list { s: 'loc:@x' } } }")),
+      ParseGraph(Binary(Placeholder("x") + NodeString("s", "Shape", {"x"},
+                                                      "attr { key: 'T' value { type: DT_FLOAT } } "
+                                                      "attr { key: 'newer' value { b: true } } "
+                                                      "attr { key: '_class' value { list { s: 'loc:@x' } } }")),
                  TestOps());
   ASSERT_TRUE(graph.ok()) << graph.status().ToString();
   const op::AttrView attrs = graph->Find("s")->attrs();
@@ -243,7 +246,7 @@ TEST(Import, EveryKindOfAttribute) {
     attr { key: 'lsh' value { list { shape { } shape { dim { size: 1 } } } } }
     attr { key: 'lte' value { list { tensor { dtype: DT_BOOL tensor_shape { } bool_val: true } } } }
     attr { key: 'lfu' value { list { func { name: 'h' } } } })";
-  const std::string bytes = Binary(Node("n", "NoOp", {}, attrs) + kNow);
+  const std::string bytes = Binary(NodeString("n", "NoOp", {}, attrs) + kNow);
   const Result<Graph> graph = ParseGraph(bytes, TestOps());
   ASSERT_TRUE(graph.ok()) << graph.status().ToString();
   std::map<std::string, std::string> printed;
@@ -264,9 +267,10 @@ TEST(Import, EveryKindOfAttribute) {
 
 TEST(Import, PrefixRenames) {
   Graph graph(TestOps());
-  const std::string bytes = Binary(Placeholder("x") + Node("y", "Identity", {"x", "^x"},
-                                                           "attr { key: 'T' value { type: DT_FLOAT } } "
-                                                           "attr { key: '_class' value { list { s: 'loc:@x' } } }"));
+  const std::string bytes =
+      Binary(Placeholder("x") + NodeString("y", "Identity", {"x", "^x"},
+                                           "attr { key: 'T' value { type: DT_FLOAT } } "
+                                           "attr { key: '_class' value { list { s: 'loc:@x' } } }"));
   ASSERT_TRUE(ImportGraphDef(bytes, {}, graph).ok());
   ASSERT_TRUE(ImportGraphDef(bytes, {.prefix = "copy"}, graph).ok());
   EXPECT_EQ(Names(graph), "x y copy/x copy/y");
@@ -301,14 +305,15 @@ TEST(Import, AFailureInTheMiddleTakesEverythingBack) {
 }
 
 TEST(Import, InternalNamesWhenAllowed) {
-  EXPECT_TRUE(ParseGraph(Binary(Node("_send", "NoOp")), TestOps(), {.allow_internal_names = true}).ok());
+  EXPECT_TRUE(ParseGraph(Binary(NodeString("_send", "NoOp")), TestOps(), {.allow_internal_names = true}).ok());
 }
 
 TEST(Import, ConstantsShareOneBudget) {
   const auto big = [](const std::string& name) {
-    return Node(name, "Const", {},
-                "attr { key: 'dtype' value { type: DT_FLOAT } } attr { key: 'value' value { tensor { dtype: DT_FLOAT "
-                "tensor_shape { dim { size: 1000 } } float_val: 1 } } }");
+    return NodeString(
+        name, "Const", {},
+        "attr { key: 'dtype' value { type: DT_FLOAT } } attr { key: 'value' value { tensor { dtype: DT_FLOAT "
+        "tensor_shape { dim { size: 1000 } } float_val: 1 } } }");
   };
   EXPECT_TRUE(ParseGraph(Binary(big("a")), TestOps(), {.max_expansion_bytes = 5000}).ok());
   const Status status = ParseGraph(Binary(big("a") + big("b")), TestOps(), {.max_expansion_bytes = 5000}).status();
@@ -317,7 +322,7 @@ TEST(Import, ConstantsShareOneBudget) {
 }
 
 TEST(Import, OutputsAreChargedToo) {
-  const std::string text = Node("n", "ManyOutputs", {}, "attr { key: 'N' value { i: 1000000 } }");
+  const std::string text = NodeString("n", "ManyOutputs", {}, "attr { key: 'N' value { i: 1000000 } }");
   op::OpRegistry ops;
   DeclareTestOps(ops);
   ops.Declare("ManyOutputs").Out("all: N*float").Attr("N: int >= 0").NoGradient("of a test").Shape(op::Unknown());
@@ -334,17 +339,17 @@ TEST(Import, FinalizedGraph) {
   EXPECT_EQ(ImportGraphDef("", {}, graph).code(), Code::kFailedPrecondition);
 }
 
-std::string Sample() {
+std::string SampleBytes() {
   return Binary(Placeholder("x") +
-                Node("c", "Const", {},
-                     "attr { key: 'dtype' value { type: DT_FLOAT } } attr { key: 'value' value { tensor { dtype: "
-                     "DT_FLOAT tensor_shape { dim { size: 2 } } float_val: [1, 2] } } }") +
-                Float("y", "AddV2", {"x", "c"}) + Node("n", "NoOp", {"^y"}) +
+                NodeString("c", "Const", {},
+                           "attr { key: 'dtype' value { type: DT_FLOAT } } attr { key: 'value' value { tensor { dtype: "
+                           "DT_FLOAT tensor_shape { dim { size: 2 } } float_val: [1, 2] } } }") +
+                Float("y", "AddV2", {"x", "c"}) + NodeString("n", "NoOp", {"^y"}) +
                 "library { function { signature { name: 'f' } } } " + kNow);
 }
 
 TEST(Import, CutAndFlippedFilesGiveAStatus) {
-  const std::string bytes = Sample();
+  const std::string bytes = SampleBytes();
   ASSERT_TRUE(ParseGraph(bytes, TestOps()).ok());
   EXPECT_EQ(ParseGraph(bytes.substr(0, bytes.size() - 1), TestOps()).status().code(), Code::kInvalidArgument);
   int refused = 0;
@@ -364,7 +369,7 @@ TEST(Import, CutAndFlippedFilesGiveAStatus) {
 
 TEST(Import, RandomBytesGiveAStatus) {
   std::mt19937 random(7);
-  const std::string sample = Sample();
+  const std::string sample = SampleBytes();
   for (int round = 0; round < 2000; ++round) {
     std::string bytes = sample;
     for (int k = 0; k < 4; ++k) bytes[random() % bytes.size()] = static_cast<char>(random());
@@ -396,7 +401,7 @@ TEST(Import, TextErrorsSayWhere) {
 
 TEST(ViewGraph, LastOfEqualFieldsCounts) {
   const std::string once =
-      Binary(Node("n", "NoOp", {}, "attr { key: 'b' value { i: 1 } } attr { key: 'a' value { i: 2 } }"));
+      Binary(NodeString("n", "NoOp", {}, "attr { key: 'b' value { i: 1 } } attr { key: 'a' value { i: 2 } }"));
   // The node's bytes with a second name and a second value of "b" after them.
   std::string node = once.substr(2);
   node += std::string("\x0a\x01m", 3) + std::string("\x2a\x07\x0a\x01") + std::string("b\x12\x02\x18\x05");
@@ -413,7 +418,7 @@ TEST(ViewGraph, LastOfEqualFieldsCounts) {
 }
 
 TEST(ViewGraph, UnknownFieldsAreSkipped) {
-  std::string bytes = Sample();
+  std::string bytes = SampleBytes();
   bytes += std::string(
       "\xfa\x01\x03"
       "abc",

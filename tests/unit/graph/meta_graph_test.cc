@@ -20,7 +20,7 @@ std::string VariableBytes() {
 }
 
 /// A variable with collections of every kind.
-Graph Sample() {
+Graph WithCollections() {
   Builder b;
   b.Op("VariableV2", "v", {}, {{"dtype", DType::kFloat}, {"shape", PartialShape::Of({2})}});
   b.graph.collections()["train_op"] = {{Kind::kNode, "v"}, {Kind::kNode, "^v"}};
@@ -43,7 +43,7 @@ MetaInfo Info() {
 
 TEST(MetaGraph, EverythingComesBack) {
   for (const GraphFormat format : {GraphFormat::kBinary, GraphFormat::kText}) {
-    const Result<std::string> bytes = ExportMetaGraph(Sample(), Info(), format);
+    const Result<std::string> bytes = ExportMetaGraph(WithCollections(), Info(), format);
     ASSERT_TRUE(bytes.ok()) << bytes.status().ToString();
     Graph graph(TestOps());
     const Result<MetaInfo> info = ImportMetaGraph(*bytes, {}, graph);
@@ -54,7 +54,7 @@ TEST(MetaGraph, EverythingComesBack) {
     EXPECT_EQ(info->saver->save_tensor, "save/control_dependency:0");
     EXPECT_EQ(info->saver->max_to_keep, 3);
     EXPECT_TRUE(info->saver->sharded);
-    EXPECT_EQ(*ExportMetaGraph(graph, *info), *ExportMetaGraph(Sample(), Info()));
+    EXPECT_EQ(*ExportMetaGraph(graph, *info), *ExportMetaGraph(WithCollections(), Info()));
     EXPECT_EQ(graph.collections().count("none"), 0u);
     EXPECT_EQ(graph.collections().at("steps")[1].number, -4);
     EXPECT_EQ(graph.collections().at("rates")[0].real, 0.5f);
@@ -63,7 +63,7 @@ TEST(MetaGraph, EverythingComesBack) {
 
 TEST(MetaGraph, CarriesTheOpsInUse) {
   tf::MetaGraphDef meta;
-  ASSERT_TRUE(proto::ParseBinary(*ExportMetaGraph(Sample(), {}), "MetaGraphDef", meta).ok());
+  ASSERT_TRUE(proto::ParseBinary(*ExportMetaGraph(WithCollections(), {}), "MetaGraphDef", meta).ok());
   ASSERT_EQ(meta.meta_info_def().stripped_op_list().op_size(), 1);
   const tf::OpDef& op = meta.meta_info_def().stripped_op_list().op(0);
   EXPECT_EQ(op.name(), "VariableV2");
@@ -75,7 +75,7 @@ TEST(MetaGraph, CarriesTheOpsInUse) {
 
 TEST(MetaGraph, PrefixReachesNames) {
   Graph graph(TestOps());
-  const Result<MetaInfo> info = ImportMetaGraph(*ExportMetaGraph(Sample(), Info()), {.prefix = "p"}, graph);
+  const Result<MetaInfo> info = ImportMetaGraph(*ExportMetaGraph(WithCollections(), Info()), {.prefix = "p"}, graph);
   ASSERT_TRUE(info.ok()) << info.status().ToString();
   EXPECT_EQ(graph.collections().at("train_op")[0].text, "p/v");
   EXPECT_EQ(graph.collections().at("train_op")[1].text, "^p/v");
@@ -90,17 +90,17 @@ TEST(MetaGraph, PrefixReachesNames) {
 TEST(MetaGraph, ItemsGoAfterThoseThatAreThere) {
   Graph graph(TestOps());
   graph.collections()["steps"] = {{Kind::kInt, {}, 1}};
-  ASSERT_TRUE(ImportMetaGraph(*ExportMetaGraph(Sample(), {}), {}, graph).ok());
+  ASSERT_TRUE(ImportMetaGraph(*ExportMetaGraph(WithCollections(), {}), {}, graph).ok());
   EXPECT_EQ(graph.collections().at("steps").size(), 3u);
 }
 
 TEST(MetaGraph, BadInput) {
-  Graph mixed = Sample();
+  Graph mixed = WithCollections();
   mixed.collections()["steps"].push_back({Kind::kNode, "v"});
   EXPECT_EQ(ExportMetaGraph(mixed, {}).status().message(), "collection 'steps' has items of several kinds");
 
   Graph graph(TestOps());
-  const std::string bytes = *ExportMetaGraph(Sample(), Info());
+  const std::string bytes = *ExportMetaGraph(WithCollections(), Info());
   EXPECT_EQ(ImportMetaGraph(bytes.substr(0, bytes.size() - 1), {}, graph).status().code(), Code::kInvalidArgument);
   tf::MetaGraphDef unknown;
   unknown.mutable_graph_def()->add_node()->set_name("n");

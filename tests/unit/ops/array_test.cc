@@ -8,12 +8,6 @@
 namespace weir::ops::test {
 namespace {
 
-const op::OpRegistry& Ops() {
-  static const Result<const op::OpRegistry*> catalogue = Catalogue();
-  EXPECT_TRUE(catalogue.ok()) << catalogue.status().ToString();
-  return **catalogue;
-}
-
 /// The shapes that the row's op infers when its inputs hold `values`; an invalid one is not known. "error …" for an
 /// error.
 std::string Shapes(const std::string& line, const std::vector<Tensor>& values) {

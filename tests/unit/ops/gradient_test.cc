@@ -10,12 +10,6 @@
 namespace weir::ops::test {
 namespace {
 
-const op::OpRegistry& Ops() {
-  static const Result<const op::OpRegistry*> catalogue = Catalogue();
-  EXPECT_TRUE(catalogue.ok()) << catalogue.status().ToString();
-  return **catalogue;
-}
-
 Result<std::vector<op::Grad>> Differentiate(const Row& row, Sketch& sketch) {
   WEIR_TRY(sketch.status());
   WEIR_ASSIGN(std::vector<op::Grad> grads, row.def->gradient(sketch));

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <fstream>
 
+#include "core/ops/declare_all.h"
 #include "core/tensor/number.h"
 
 namespace weir::ops::test {
@@ -148,6 +149,12 @@ Status Parse(const op::OpRegistry& ops, const std::string& line, Row& row) {
 }
 
 }  // namespace
+
+const op::OpRegistry& Ops() {
+  static const Result<const op::OpRegistry*> catalogue = Catalogue();
+  EXPECT_TRUE(catalogue.ok()) << catalogue.status().ToString();
+  return **catalogue;
+}
 
 std::vector<std::string> Split(const std::string& text, const std::string& separator) {
   std::vector<std::string> parts;

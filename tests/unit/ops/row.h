@@ -33,6 +33,9 @@ struct Row {
   std::vector<std::string> expected;
 };
 
+/// The catalogue; a fault in it fails the running test.
+const op::OpRegistry& Ops();
+
 /// InvalidArgument quoting the line when it does not read as above or names no op of the catalogue.
 Result<Row> ParseRow(const op::OpRegistry& ops, const std::string& line);
 

@@ -9,12 +9,6 @@
 namespace weir::ops::test {
 namespace {
 
-const op::OpRegistry& Ops() {
-  static const Result<const op::OpRegistry*> catalogue = Catalogue();
-  EXPECT_TRUE(catalogue.ok()) << catalogue.status().ToString();
-  return **catalogue;
-}
-
 /// A text as the table has it, on one line.
 std::string Escaped(const std::string& text) {
   std::string out;

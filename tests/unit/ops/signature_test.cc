@@ -74,12 +74,6 @@ std::string Print(const OpDef& def) {
   return out;
 }
 
-const op::OpRegistry& Ops() {
-  static const Result<const op::OpRegistry*> catalogue = Catalogue();
-  EXPECT_TRUE(catalogue.ok()) << catalogue.status().ToString();
-  return **catalogue;
-}
-
 TEST(Catalogue, FreezesWithoutFaults) {
   op::OpRegistry ops;
   DeclareAll(ops);

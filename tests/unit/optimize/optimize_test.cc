@@ -13,11 +13,10 @@ namespace {
 
 using testing::At;
 using testing::Const;
+using testing::kFloat;
 using testing::MakeGraph;
 using testing::NodeLine;
 using testing::Placeholder;
-
-const op::AttrList kFloat = {{"T", DType::kFloat}};
 
 /// Adds int or float vectors and counts how often it was asked.
 class Adder : public Evaluator {

@@ -12,9 +12,9 @@ namespace weir::partition {
 namespace {
 
 using testing::At;
+using testing::kFloat;
 
 TEST(Partition, F019_OneRecvPerTensorAndReceiver) {
-  const op::AttrList kFloat = {{"T", DType::kFloat}};
   const Result<graph::Graph> graph = testing::MakeGraph({testing::Placeholder("x", PartialShape()),
                                                          {"a", "Neg", {"x"}, kFloat},
                                                          {"b", "Exp", {"a"}, kFloat},
@@ -43,7 +43,6 @@ TEST(Partition, F019_OneRecvPerTensorAndReceiver) {
 }
 
 TEST(Partition, F305_APartThatIsNotThePlacementIsFound) {
-  const op::AttrList kFloat = {{"T", DType::kFloat}};
   const Result<graph::Graph> graph = testing::MakeGraph(
       {testing::Placeholder("x", PartialShape()), {"a", "Neg", {"x"}, kFloat}, {"b", "Exp", {"a"}, kFloat}});
   ASSERT_TRUE(graph.ok()) << graph.status().ToString();

@@ -11,7 +11,6 @@
 namespace weir::place {
 namespace {
 
-const op::AttrList kFloat = {{"T", DType::kFloat}};
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 /// What a test device declares.
@@ -64,6 +63,8 @@ const weir_cost_api kCosts = {sizeof(weir_cost_api), 0, ProfileOf, LinkOf, nullp
 
 /// CPU:0 (10 flops per ns, in host memory) and GPU:0, GPU:1 (10,000 per ns, memory of their own). MatMul, Neg and Exp
 /// everywhere, Log on the CPU only.
+using testing::kFloat;
+
 class CostTest : public ::testing::Test {
  protected:
   void SetUp() override {

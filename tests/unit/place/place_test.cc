@@ -8,9 +8,9 @@
 namespace weir::place {
 namespace {
 
-const op::AttrList kFloat = {{"T", DType::kFloat}};
-
 /// Devices CPU:0 (platform cpu) and NPU:0 (platform npu), which has a kernel for Neg only; the CPU has Neg and Exp.
+using testing::kFloat;
+
 class PlaceTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -67,17 +67,17 @@ class PlaceTest : public ::testing::Test {
   kernel::KernelRegistry kernels_;
 };
 
-const testing::NodeLine kX = testing::Placeholder("x", PartialShape());
+const testing::NodeLine kInput = testing::Placeholder("x", PartialShape());
 
 TEST_F(PlaceTest, UnconstrainedNodesGoToTheCpu) {
-  const auto kinds = Kinds({kX, {"a", "Neg", {"x"}, kFloat}}, "a");
+  const auto kinds = Kinds({kInput, {"a", "Neg", {"x"}, kFloat}}, "a");
   ASSERT_TRUE(kinds.ok()) << kinds.status().ToString();
   EXPECT_EQ(kinds->at("a"), "CPU");
 }
 
 TEST_F(PlaceTest, RequestsAreMetInEverySpelling) {
   for (const char* device : {"/device:NPU:0", "/job:localhost/device:NPU:0", "NPU:0"}) {
-    const auto kinds = Kinds({kX, {"a", "Neg", {"x"}, kFloat, device}}, "a");
+    const auto kinds = Kinds({kInput, {"a", "Neg", {"x"}, kFloat, device}}, "a");
     ASSERT_TRUE(kinds.ok()) << device << ": " << kinds.status().ToString();
     EXPECT_EQ(kinds->at("a"), "NPU") << device;
   }
@@ -86,14 +86,14 @@ TEST_F(PlaceTest, RequestsAreMetInEverySpelling) {
 TEST_F(PlaceTest, DefaultDeviceTakesWhatItCan) {
   PlaceOptions options;
   options.default_device = "NPU:0";
-  const auto kinds = Kinds({kX, {"a", "Neg", {"x"}, kFloat}, {"b", "Exp", {"a"}, kFloat}}, "b", options);
+  const auto kinds = Kinds({kInput, {"a", "Neg", {"x"}, kFloat}, {"b", "Exp", {"a"}, kFloat}}, "b", options);
   ASSERT_TRUE(kinds.ok()) << kinds.status().ToString();
   EXPECT_EQ(kinds->at("a"), "NPU");
   EXPECT_EQ(kinds->at("b"), "CPU");
 }
 
 TEST_F(PlaceTest, SoftPlacementFallsBackHardPlacementFails) {
-  const std::vector<testing::NodeLine> nodes = {kX, {"b", "Exp", {"x"}, kFloat, "/device:NPU:0"}};
+  const std::vector<testing::NodeLine> nodes = {kInput, {"b", "Exp", {"x"}, kFloat, "/device:NPU:0"}};
   const auto soft = Kinds(nodes, "b");
   ASSERT_TRUE(soft.ok()) << soft.status().ToString();
   EXPECT_EQ(soft->at("b"), "CPU");
@@ -107,7 +107,7 @@ TEST_F(PlaceTest, SoftPlacementFallsBackHardPlacementFails) {
 TEST_F(PlaceTest, MissingDeviceIsNamedWithWhatThereIs) {
   PlaceOptions hard;
   hard.allow_soft_placement = false;
-  const auto failed = Kinds({kX, {"a", "Neg", {"x"}, kFloat, "/device:GPU:3"}}, "a", hard);
+  const auto failed = Kinds({kInput, {"a", "Neg", {"x"}, kFloat, "/device:GPU:3"}}, "a", hard);
   EXPECT_NE(failed.status().message().find("was explicitly assigned to /device:GPU:3 but available devices are [ "
                                            "/job:localhost/replica:0/task:0/device:CPU:0"),
             std::string::npos)
@@ -116,7 +116,7 @@ TEST_F(PlaceTest, MissingDeviceIsNamedWithWhatThereIs) {
 
 TEST_F(PlaceTest, ColocatedNodesStayTogether) {
   const std::vector<std::string> with_a = {"loc:@a"};
-  const auto kinds = Kinds({kX,
+  const auto kinds = Kinds({kInput,
                             {"a", "Neg", {"x"}, kFloat, "/device:NPU:0"},
                             {"b", "Neg", {"a"}, {{"T", DType::kFloat}, {"_class", with_a}}}},
                            "b");
@@ -124,7 +124,7 @@ TEST_F(PlaceTest, ColocatedNodesStayTogether) {
   EXPECT_EQ(kinds->at("b"), "NPU");
   PlaceOptions hard;
   hard.allow_soft_placement = false;
-  const auto failed = Kinds({kX,
+  const auto failed = Kinds({kInput,
                              {"a", "Neg", {"x"}, kFloat, "/device:NPU:0"},
                              {"b", "Neg", {"a"}, {{"T", DType::kFloat}, {"_class", with_a}}, "/device:CPU:0"}},
                             "b", hard);
@@ -134,14 +134,14 @@ TEST_F(PlaceTest, ColocatedNodesStayTogether) {
 }
 
 TEST_F(PlaceTest, OpWithoutKernelSaysWhatIsRegistered) {
-  const auto failed = Kinds({kX, {"a", "Log", {"x"}, kFloat}}, "a");
+  const auto failed = Kinds({kInput, {"a", "Log", {"x"}, kFloat}}, "a");
   EXPECT_NE(failed.status().message().find("No OpKernel was registered to support Op 'Log' used by {{node a}}"),
             std::string::npos)
       << failed.status().ToString();
 }
 
 TEST_F(PlaceTest, MalformedRequestIsAnError) {
-  const auto failed = Kinds({kX, {"a", "Neg", {"x"}, kFloat, "/gadget:0:1"}}, "a");
+  const auto failed = Kinds({kInput, {"a", "Neg", {"x"}, kFloat, "/gadget:0:1"}}, "a");
   EXPECT_EQ(failed.status().code(), Code::kInvalidArgument);
 }
 

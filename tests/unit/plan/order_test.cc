@@ -12,13 +12,12 @@ namespace weir::plan {
 namespace {
 
 TEST(Order, RespectsEdgesAndWritesVariablesLate) {
-  const op::AttrList kFloat = {{"T", DType::kFloat}};
   const Result<graph::Graph> graph =
       testing::MakeGraph({{"v", "VariableV2", {}, {{"dtype", DType::kFloat}, {"shape", PartialShape::Of({2})}}},
                           testing::Const("delta", Tensor::Vector<float>({1, 1})),
-                          {"update", "AssignSub", {"v", "delta"}, kFloat},
-                          {"read", "Identity", {"v"}, kFloat},
-                          {"use", "Neg", {"read"}, kFloat},
+                          {"update", "AssignSub", {"v", "delta"}, testing::kFloat},
+                          {"read", "Identity", {"v"}, testing::kFloat},
+                          {"use", "Neg", {"read"}, testing::kFloat},
                           {"after", "NoOp", {"^update"}}});
   ASSERT_TRUE(graph.ok()) << graph.status().ToString();
   graph::StepRequest request;

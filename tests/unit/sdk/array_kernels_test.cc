@@ -8,11 +8,6 @@
 namespace weir::sdk::test {
 namespace {
 
-const Plugin& Kernels() {
-  static const Plugin plugin("kernels_eigen.so");
-  return plugin;
-}
-
 /// An operand of a row: elements of the type that moves, or integers.
 struct Operand {
   bool moved;
@@ -38,7 +33,6 @@ Operand Counted(std::vector<int64_t> dims) {
   for (int64_t i = 0; i < n; ++i) operand.numbers.push_back(static_cast<double>(i));
   return operand;
 }
-Attribute Number(int64_t value) { return {WEIR_VALUE_INT, value}; }
 
 struct Row {
   const char* op;

@@ -10,11 +10,6 @@
 namespace weir::sdk::test {
 namespace {
 
-const Plugin& Kernels() {
-  static const Plugin plugin("kernels_eigen.so");
-  return plugin;
-}
-constexpr double kInf = std::numeric_limits<double>::infinity();
 using Dims = std::vector<int64_t>;
 
 std::vector<double> Pattern(int64_t n, int seed) {

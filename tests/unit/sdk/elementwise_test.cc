@@ -11,14 +11,6 @@
 namespace weir::sdk::test {
 namespace {
 
-const Plugin& Kernels() {
-  static const Plugin plugin("kernels_eigen.so");
-  return plugin;
-}
-
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInf = std::numeric_limits<double>::infinity();
-
 /// Relative tolerance of an element type.
 double Tolerance(uint32_t dtype) {
   return dtype == WEIR_FLOAT64 || dtype == WEIR_COMPLEX128 ? 1e-13

@@ -9,11 +9,6 @@
 namespace weir::sdk::test {
 namespace {
 
-const Plugin& Kernels() {
-  static const Plugin plugin("kernels_eigen.so");
-  return plugin;
-}
-Attribute Number(int64_t value) { return {WEIR_VALUE_INT, value}; }
 Value Ints(std::vector<int64_t> dims, std::vector<int32_t> elements) { return Of<int32_t>(std::move(dims), elements); }
 
 const std::vector<double> kSix = {0, 1, 2, 3, 4, 5};

@@ -414,4 +414,9 @@ Outcome Plugin::CallDynamic(const std::string& op, Attributes attributes, std::v
   return outcome;
 }
 
+const Plugin& Kernels() {
+  static const Plugin plugin("kernels_eigen.so");
+  return plugin;
+}
+
 }  // namespace weir::sdk::test

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -68,6 +69,7 @@ struct Attribute {
   std::string s = {};
 };
 inline Attribute Flag(bool value) { return {WEIR_VALUE_BOOL, value}; }
+inline Attribute Number(int64_t value) { return {WEIR_VALUE_INT, value}; }
 inline Attribute Text(std::string value) { return {WEIR_VALUE_STRING, 0, 0, std::move(value)}; }
 inline Attribute Type(uint32_t dtype) { return {WEIR_VALUE_DTYPE, dtype}; }
 
@@ -116,6 +118,12 @@ class Plugin {
  private:
   const weir_plugin* plugin_ = nullptr;
 };
+
+/// The plugin that most of these tests are about.
+const Plugin& Kernels();
+
+inline constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+inline constexpr double kInf = std::numeric_limits<double>::infinity();
 
 }  // namespace weir::sdk::test
 

@@ -8,11 +8,6 @@
 namespace weir::sdk::test {
 namespace {
 
-const Plugin& Kernels() {
-  static const Plugin plugin("kernels_eigen.so");
-  return plugin;
-}
-
 /// Shape [70], seed 123, seed2 456: elements kPositions of the first run, the first six of the second. Written by
 /// TensorFlow 2.17.1 on a CPU.
 constexpr size_t kPositions[] = {0, 1, 2, 3, 4, 5, 6, 7, 62, 63, 64, 65, 66, 67, 68, 69};

@@ -10,12 +10,6 @@
 namespace weir::sdk::test {
 namespace {
 
-const Plugin& Kernels() {
-  static const Plugin plugin("kernels_eigen.so");
-  return plugin;
-}
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInf = std::numeric_limits<double>::infinity();
 using Dims = std::vector<int64_t>;
 
 Outcome Reduce(const char* op, const Value& x, const std::vector<int32_t>& axes, Dims out,

@@ -8,11 +8,6 @@
 namespace weir::sdk::test {
 namespace {
 
-const Plugin& Kernels() {
-  static const Plugin plugin("kernels_eigen.so");
-  return plugin;
-}
-
 const std::vector<double> kVar = {1, 2, 3, 4, 5}, kGrad = {0.5, -0.5, 1, 0, 2};
 constexpr uint32_t kTypes[] = {WEIR_FLOAT32, WEIR_FLOAT64, WEIR_FLOAT16, WEIR_COMPLEX64};
 

@@ -14,12 +14,11 @@ namespace weir::session {
 namespace {
 
 using testing::Const;
+using testing::kFloat;
 using testing::MakeGraph;
 using testing::Placeholder;
 
 constexpr uint64_t kMiB = 1048576;
-const op::AttrList kFloat = {{"T", DType::kFloat}};
-
 Result<config::Config> Read(const std::string& toml) {
   config::Settings settings;
   WEIR_TRY(config::ReadToml(toml, "weir.toml", settings));

@@ -14,13 +14,13 @@ namespace weir::session {
 namespace {
 
 using testing::Const;
+using testing::kFloat;
 using testing::MakeGraph;
 using testing::NodeLine;
 using testing::Placeholder;
 
 using Nodes = std::vector<NodeLine>;
 
-const op::AttrList kFloat = {{"T", DType::kFloat}};
 const op::AttrList kInt = {{"T", DType::kInt32}};
 const op::AttrList kBool = {{"T", DType::kBool}};
 const op::AttrList kMerge2 = {{"T", DType::kFloat}, {"N", int64_t{2}}};

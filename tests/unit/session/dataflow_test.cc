@@ -20,11 +20,10 @@ namespace weir::session {
 namespace {
 
 using testing::Const;
+using testing::kFloat;
 using testing::MakeGraph;
 using testing::NodeLine;
 using testing::Placeholder;
-
-const op::AttrList kFloat = {{"T", DType::kFloat}};
 
 /// The CPU with kernels that wait, as tests/plugin/waiting.cc says.
 std::shared_ptr<Runtime> Waiting() {
@@ -38,8 +37,8 @@ std::shared_ptr<Runtime> Waiting() {
   return kRuntime;
 }
 
-struct Fixture {
-  explicit Fixture(const std::vector<NodeLine>& nodes, SessionOptions options = {}, int inter_op = 4)
+struct Flow {
+  explicit Flow(const std::vector<NodeLine>& nodes, SessionOptions options = {}, int inter_op = 4)
       : graph(MakeGraph(nodes)) {
     EXPECT_TRUE(graph.ok()) << graph.status().ToString();
     options.inter_op_parallelism_threads = inter_op;
@@ -59,7 +58,7 @@ struct Fixture {
 const NodeLine kX = Placeholder("x", PartialShape::Of({2}));
 
 TEST(Dataflow, F020IndependentOpsRunBesideEachOther) {
-  Fixture f({kX, {"a", "Square", {"x"}, kFloat}, {"b", "Neg", {"x"}, kFloat}});
+  Flow f({kX, {"a", "Square", {"x"}, kFloat}, {"b", "Neg", {"x"}, kFloat}});
   for (int i = 0; i < 20; ++i) {
     const auto got = f.Run({"a:0", "b:0"});
     ASSERT_TRUE(got.ok()) << got.status().ToString();
@@ -127,7 +126,7 @@ TEST(Dataflow, F020OpsInALoopRunBesideEachOther) {
     b = q + later;
     c = p + later;
   }
-  Fixture f(nodes);
+  Flow f(nodes);
   for (int run = 0; run < 10; ++run) {
     const auto got = f.Run({"a_x:0", "b_x:0", "c_x:0", "i_x:0"});
     ASSERT_TRUE(got.ok()) << got.status().ToString();
@@ -166,7 +165,7 @@ TEST(Dataflow, LoopsInLoopsRunBesideOtherOps) {
       d = u;
     }
   }
-  Fixture f(nodes);
+  Flow f(nodes);
   for (int run = 0; run < 10; ++run) {
     const auto got = f.Run({"a_x:0", "b_x:0", "c_x:0", "d_x:0"});
     ASSERT_TRUE(got.ok()) << got.status().ToString();
@@ -195,7 +194,7 @@ TEST(Dataflow, ALoopThatIsCutIsSkippedAsAWhole) {
                       {"a_n", "AddV2", {"p_m", "q_m"}, kFloat},
                       {"b_n", "Identity", {"q_m"}, kFloat}}));
   nodes.push_back({"y", "Merge", {"x_s", "a_x"}, {{"T", DType::kFloat}, {"N", int64_t{2}}}});
-  Fixture f(nodes);
+  Flow f(nodes);
   const std::vector<std::string> fetches = {"y:0"}, none;
   for (const bool p : {true, false, true, false, false, true}) {
     const std::vector<Feed> feeds = {{"x:0", Tensor::Vector<float>({1, 2})}, {"p:0", Tensor::Scalar<bool>(p)}};
@@ -209,7 +208,7 @@ TEST(Dataflow, ALoopThatIsCutEndsWithTheStep) {
   std::vector<NodeLine> nodes = Around({"a", "b"}, {"i"});
   Append(nodes,
          Loop("w", "n", "one", "i", {"a", "b"}, {{"a_n", "Exp", {"a_b"}, kFloat}, {"b_n", "Log", {"b_b"}, kFloat}}));
-  Fixture f(nodes);
+  Flow f(nodes);
   const auto failed = f.Run({"a_x:0", "b_x:0"});
   EXPECT_EQ(failed.status().code(), Code::kOutOfRange) << failed.status().ToString();
   EXPECT_EQ(failed.status().node(), "b_n");
@@ -225,7 +224,7 @@ TEST(Dataflow, OpsThatCompleteLaterHoldNoThreadOfThePool) {
   }
   SessionOptions options;
   options.common_subexpressions = false;
-  Fixture f(nodes, options);
+  Flow f(nodes, options);
   const auto got = f.Run(fetches);
   ASSERT_TRUE(got.ok()) << got.status().ToString();
   for (const Tensor& tensor : *got) EXPECT_TRUE(tensor.SameBits(Tensor::Vector<float>({1, 2})));
@@ -242,7 +241,7 @@ TEST(Dataflow, LargeOpsRunInTiles) {
   for (const int threads : {1, 2, 4}) {
     SessionOptions options;
     options.intra_op_parallelism_threads = threads;
-    Fixture f(nodes, options, 1);
+    Flow f(nodes, options, 1);
     for (int run = 0; run < 5; ++run) {
       const auto got = f.session->Run(std::vector<Feed>{{"x:0", x}}, fetches, none);
       ASSERT_TRUE(got.ok()) << got.status().ToString();
@@ -261,7 +260,7 @@ TEST(Dataflow, F279_TilesGoToSeveralThreadsWhereThereAreSome) {
   for (const int threads : {1, 4}) {
     SessionOptions options;
     options.intra_op_parallelism_threads = threads;
-    Fixture f(nodes, options, 1);
+    Flow f(nodes, options, 1);
     const auto got = f.session->Run(feeds, fetches, none);
     ASSERT_TRUE(got.ok()) << got.status().ToString();
     const std::span<const float> begins = (*got)[0].as<float>();
@@ -275,7 +274,7 @@ TEST(Dataflow, F279_TilesGoToSeveralThreadsWhereThereAreSome) {
 }
 
 TEST(Dataflow, AsyncFailureNamesItsNode) {
-  Fixture f({kX, {"a", "Sign", {"x"}, kFloat}, {"b", "Abs", {"a"}, kFloat}});
+  Flow f({kX, {"a", "Sign", {"x"}, kFloat}, {"b", "Abs", {"a"}, kFloat}});
   const auto got = f.Run({"b:0"});
   EXPECT_EQ(got.status().code(), Code::kDataLoss);
   EXPECT_NE(got.status().message().find("the far end is gone"), std::string::npos);
@@ -283,11 +282,11 @@ TEST(Dataflow, AsyncFailureNamesItsNode) {
 }
 
 TEST(Dataflow, FirstErrorEndsTheStepAndNothingKeepsRunning) {
-  Fixture f({kX,
-             {"slow", "Exp", {"x"}, kFloat},
-             {"later", "Abs", {"x"}, kFloat},
-             {"bad", "Log", {"later"}, kFloat},
-             {"y", "Square", {"slow"}, kFloat}});
+  Flow f({kX,
+          {"slow", "Exp", {"x"}, kFloat},
+          {"later", "Abs", {"x"}, kFloat},
+          {"bad", "Log", {"later"}, kFloat},
+          {"y", "Square", {"slow"}, kFloat}});
   for (int i = 0; i < 5; ++i) {
     const auto got = f.Run({"y:0", "bad:0"});
     EXPECT_EQ(got.status().code(), Code::kOutOfRange) << got.status().ToString();
@@ -324,7 +323,7 @@ TEST(Dataflow, LargeFeedsAndFetchesAreWhereTheKernelWorks) {
 }
 
 TEST(Dataflow, F362DeadlineEndsAStepTheRunsOwnBeforeTheSessions) {
-  Fixture f({kX, {"slow", "Exp", {"x"}, kFloat}, {"y", "Exp", {"slow"}, kFloat}});
+  Flow f({kX, {"slow", "Exp", {"x"}, kFloat}, {"y", "Exp", {"slow"}, kFloat}});
   RunOptions options;
   options.timeout_in_ms = 20;
   const auto got = f.Run({"y:0"}, options);
@@ -332,15 +331,15 @@ TEST(Dataflow, F362DeadlineEndsAStepTheRunsOwnBeforeTheSessions) {
   EXPECT_TRUE(got.status().message().starts_with("Timed out waiting for notification"));
   SessionOptions limited;
   limited.operation_timeout_in_ms = 20;
-  Fixture g({kX, {"slow", "Exp", {"x"}, kFloat}, {"y", "Exp", {"slow"}, kFloat}}, limited);
+  Flow g({kX, {"slow", "Exp", {"x"}, kFloat}, {"y", "Exp", {"slow"}, kFloat}}, limited);
   EXPECT_EQ(g.Run({"y:0"}).status().code(), Code::kDeadlineExceeded);
 }
 
 TEST(Dataflow, F318DeadlineNamesTheOpsThatRunAndWait) {
-  Fixture f({kX,
-             {"stuck", "Exp", {"x"}, kFloat},
-             {"later", "Abs", {"x"}, kFloat},
-             {"blocked", "Square", {"stuck", "^later"}, kFloat}});
+  Flow f({kX,
+          {"stuck", "Exp", {"x"}, kFloat},
+          {"later", "Abs", {"x"}, kFloat},
+          {"blocked", "Square", {"stuck", "^later"}, kFloat}});
   RunOptions options;
   options.timeout_in_ms = 50;
   const auto got = f.Run({"blocked:0"}, options);
@@ -351,13 +350,13 @@ TEST(Dataflow, F318DeadlineNamesTheOpsThatRunAndWait) {
 
 TEST(Dataflow, F319OpsThatBlockNeedNoThreadOfThePool) {
   SessionOptions options;
-  Fixture f({kX, {"a", "Abs", {"x"}, kFloat}, {"b", "Abs", {"a"}, kFloat}, {"c", "Abs", {"x"}, kFloat}}, options, 1);
+  Flow f({kX, {"a", "Abs", {"x"}, kFloat}, {"b", "Abs", {"a"}, kFloat}, {"c", "Abs", {"x"}, kFloat}}, options, 1);
   const auto got = f.Run({"b:0", "c:0"});
   ASSERT_TRUE(got.ok()) << got.status().ToString();
 }
 
 TEST(Dataflow, CallerAndCloseEndAStep) {
-  Fixture f({kX, {"slow", "Exp", {"x"}, kFloat}, {"y", "Exp", {"slow"}, kFloat}});
+  Flow f({kX, {"slow", "Exp", {"x"}, kFloat}, {"y", "Exp", {"slow"}, kFloat}});
   std::atomic<bool> cancelled{false};
   RunOptions options;
   options.cancelled = &cancelled;
@@ -381,7 +380,7 @@ TEST(Dataflow, CallerAndCloseEndAStep) {
 }
 
 TEST(Dataflow, TraceTellsWhenEachOpRan) {
-  Fixture f({kX, {"a", "Square", {"x"}, kFloat}, {"b", "Neg", {"x"}, kFloat}, {"y", "Abs", {"a"}, kFloat}});
+  Flow f({kX, {"a", "Square", {"x"}, kFloat}, {"b", "Neg", {"x"}, kFloat}, {"y", "Abs", {"a"}, kFloat}});
   const std::vector<Feed> feeds = {{"x:0", Tensor::Vector<float>({1, 2})}};
   const std::vector<std::string> fetches = {"y:0", "b:0"}, none;
   RunOptions options;
@@ -466,11 +465,11 @@ TEST(Dataflow, EndingAStepAtAnyPointLeavesTheSessionUsable) {
 TEST(Dataflow, EndingAStepNeverHalvesATiledUpdate) {
   const Tensor zeros = Tensor::Vector<float>(std::vector<float>(64, 0));
   const Tensor ones = Tensor::Vector<float>(std::vector<float>(64, 1));
-  Fixture f({{"v", "VariableV2", {}, {{"dtype", DType::kFloat}, {"shape", PartialShape::Of({64})}}},
-             Const("zeros", zeros),
-             Const("ones", ones),
-             {"init", "Assign", {"v", "zeros"}, kFloat},
-             {"add", "AssignAdd", {"v", "ones"}, kFloat}});
+  Flow f({{"v", "VariableV2", {}, {{"dtype", DType::kFloat}, {"shape", PartialShape::Of({64})}}},
+          Const("zeros", zeros),
+          Const("ones", ones),
+          {"init", "Assign", {"v", "zeros"}, kFloat},
+          {"add", "AssignAdd", {"v", "ones"}, kFloat}});
   const std::vector<std::string> none, init = {"init"}, add = {"add"}, read = {"v:0"};
   ASSERT_TRUE(f.session->Run({}, none, init).ok());
   float before = 0;

@@ -17,13 +17,12 @@ namespace weir::session {
 namespace {
 
 using testing::Const;
+using testing::kFloat;
 using testing::MakeGraph;
 using testing::NodeLine;
 using testing::Placeholder;
 
 using Names = std::vector<std::string>;
-const op::AttrList kFloat = {{"T", DType::kFloat}};
-
 TEST(SessionOptions, F279_ThreadsAreAsManyAsAskedAndResultsTheSame) {
   constexpr int64_t kSize = 256;
   constexpr int kBranches = 8;

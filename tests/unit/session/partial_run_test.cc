@@ -11,17 +11,16 @@ namespace weir::session {
 namespace {
 
 using testing::Const;
+using testing::kFloat;
 using testing::MakeGraph;
 using testing::Placeholder;
 
 using Names = std::vector<std::string>;
-const op::AttrList kFloat = {{"T", DType::kFloat}};
-
 Feed Scalar(const std::string& name, float value) { return {name, Tensor::Scalar<float>(value)}; }
 
 /// A graph with a session on it.
-struct Fixture {
-  explicit Fixture(Result<graph::Graph> made) : graph(std::move(made)) {
+struct Parts {
+  explicit Parts(Result<graph::Graph> made) : graph(std::move(made)) {
     EXPECT_TRUE(graph.ok()) << graph.status().ToString();
     Result<std::shared_ptr<Runtime>> runtime = Runtime::Default();
     if (!graph.ok() || !runtime.ok()) return;
@@ -64,7 +63,7 @@ Result<graph::Graph> SumAndProduct() {
 const Names kFeeds = {"a:0", "b:0", "c:0"}, kFetches = {"add:0", "mul:0"};
 
 TEST(PartialRun, F365_FetchesComeAsFeedsAllowThem) {
-  Fixture f(SumAndProduct());
+  Parts f(SumAndProduct());
   const std::string handle = f.SetUp(kFeeds, kFetches);
   EXPECT_EQ(handle, "a:0,b:0,c:0->add:0,mul:0//1/;0");
   EXPECT_EQ(f.SetUp({"c:0", "a:0", "b:0"}, {"mul:0", "add:0"}, {"nop"}), "a:0,b:0,c:0->add:0,mul:0/nop/1/;1");
@@ -80,7 +79,7 @@ TEST(PartialRun, F365_FetchesComeAsFeedsAllowThem) {
 }
 
 TEST(PartialRun, F365_TextsOfTensorFlow) {
-  Fixture f(SumAndProduct());
+  Parts f(SumAndProduct());
   const std::string handle = f.SetUp(kFeeds, kFetches);
   EXPECT_EQ(f.Part(handle, {Scalar("a:0", 1), Scalar("b:0", 2)}, {"mul:0"}),
             "Fetch c:0 can't be computed from the feeds that have been fed so far.");
@@ -104,16 +103,16 @@ TEST(PartialRun, F365_TextsOfTensorFlow) {
 }
 
 TEST(PartialRun, F365_EveryOpRunsAtMostOnce) {
-  Fixture f(MakeGraph({{"v", "VariableV2", {}, {{"dtype", DType::kFloat}, {"shape", PartialShape::Of({})}}},
-                       Const("zero", Tensor::Scalar<float>(0)),
-                       Const("one", Tensor::Scalar<float>(1)),
-                       {"init", "Assign", {"v", "zero"}, kFloat},
-                       {"count", "AssignAdd", {"v", "one"}, kFloat},
-                       Placeholder("x", PartialShape::Of({})),
-                       Placeholder("y", PartialShape::Of({})),
-                       {"first", "AddV2", {"count", "x"}, kFloat},
-                       {"second", "AddV2", {"first", "y", "^count"}, kFloat},
-                       {"read", "Identity", {"v"}, kFloat}}));
+  Parts f(MakeGraph({{"v", "VariableV2", {}, {{"dtype", DType::kFloat}, {"shape", PartialShape::Of({})}}},
+                     Const("zero", Tensor::Scalar<float>(0)),
+                     Const("one", Tensor::Scalar<float>(1)),
+                     {"init", "Assign", {"v", "zero"}, kFloat},
+                     {"count", "AssignAdd", {"v", "one"}, kFloat},
+                     Placeholder("x", PartialShape::Of({})),
+                     Placeholder("y", PartialShape::Of({})),
+                     {"first", "AddV2", {"count", "x"}, kFloat},
+                     {"second", "AddV2", {"first", "y", "^count"}, kFloat},
+                     {"read", "Identity", {"v"}, kFloat}}));
   ASSERT_TRUE(f.session->Run({}, {}, Names{"init"}).ok());
   for (float n = 1; n <= 3; ++n) {
     const std::string handle = f.SetUp({"x:0", "y:0"}, {"first:0", "second:0"});
@@ -124,12 +123,12 @@ TEST(PartialRun, F365_EveryOpRunsAtMostOnce) {
 }
 
 TEST(PartialRun, F365_TargetsRunAsSoonAsTheyCan) {
-  Fixture f(MakeGraph({{"v", "VariableV2", {}, {{"dtype", DType::kFloat}, {"shape", PartialShape::Of({})}}},
-                       Placeholder("x", PartialShape::Of({})),
-                       Placeholder("y", PartialShape::Of({})),
-                       {"set", "Assign", {"v", "x"}, kFloat},
-                       {"sum", "AddV2", {"x", "y"}, kFloat},
-                       {"read", "Identity", {"v"}, kFloat}}));
+  Parts f(MakeGraph({{"v", "VariableV2", {}, {{"dtype", DType::kFloat}, {"shape", PartialShape::Of({})}}},
+                     Placeholder("x", PartialShape::Of({})),
+                     Placeholder("y", PartialShape::Of({})),
+                     {"set", "Assign", {"v", "x"}, kFloat},
+                     {"sum", "AddV2", {"x", "y"}, kFloat},
+                     {"read", "Identity", {"v"}, kFloat}}));
   const std::string handle = f.SetUp({"x:0", "y:0"}, {"sum:0"}, {"set"});
   EXPECT_EQ(f.Part(handle, {Scalar("x:0", 4)}, {}), "");
   EXPECT_EQ(f.Value("read:0"), 4);
@@ -139,7 +138,7 @@ TEST(PartialRun, F365_TargetsRunAsSoonAsTheyCan) {
 }
 
 TEST(PartialRun, F365_FetchesAndFeedsAreTheirOwners) {
-  Fixture f(SumAndProduct());
+  Parts f(SumAndProduct());
   const std::string handle = f.SetUp(kFeeds, kFetches);
   Tensor a = Tensor::Scalar<float>(1), c = Tensor::Scalar<float>(30);
   ASSERT_TRUE(f.session->PRun(handle, std::vector<Feed>{{"c:0", c}}, {}).ok());
@@ -152,7 +151,7 @@ TEST(PartialRun, F365_FetchesAndFeedsAreTheirOwners) {
 }
 
 /// Two values of one cond: one needs x, the other y; both are chosen by p.
-Result<graph::Graph> Cond() {
+Result<graph::Graph> CondGraph() {
   const PartialShape scalar = PartialShape::Of({});
   return MakeGraph({Placeholder("p", scalar, DType::kBool),
                     Placeholder("x", scalar),
@@ -168,7 +167,7 @@ Result<graph::Graph> Cond() {
 }
 
 TEST(PartialRun, F365_CondsAreCutAtTheirSwitches) {
-  Fixture f(Cond());
+  Parts f(CondGraph());
   for (const bool p : {true, false}) {
     const std::string handle = f.SetUp({"p:0", "x:0", "y:0"}, {"mx:0", "my:0"});
     EXPECT_EQ(f.Part(handle, {{"p:0", Tensor::Scalar<bool>(p)}, Scalar("x:0", 10)}, {"mx:0"}),
@@ -184,7 +183,7 @@ TEST(PartialRun, F365_ALoopWaitsForAllItsFeeds) {
   const op::AttrList merge = {{"T", DType::kFloat}, {"N", int64_t{2}}};
   const PartialShape scalar = PartialShape::Of({});
   // while (i < 10) { i += i; j += step; }
-  Fixture f(MakeGraph(
+  Parts f(MakeGraph(
       {Placeholder("x", scalar),
        Placeholder("step", scalar),
        Const("zero", Tensor::Scalar<float>(0)),
@@ -215,7 +214,7 @@ TEST(PartialRun, F365_ALoopWaitsForAllItsFeeds) {
 }
 
 TEST(PartialRun, F365_OpenRunsAreBoundedAndEndWithTheSession) {
-  Fixture f(SumAndProduct());
+  Parts f(SumAndProduct());
   std::string first;
   for (int i = 0; i < 1024; ++i) {
     const std::string handle = f.SetUp(kFeeds, kFetches);

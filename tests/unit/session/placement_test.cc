@@ -11,10 +11,9 @@
 namespace weir::session {
 namespace {
 
+using testing::kFloat;
 using testing::MakeGraph;
 using testing::Placeholder;
-
-const op::AttrList kFloat = {{"T", DType::kFloat}};
 
 class PlacementTest : public ::testing::Test {
  protected:
@@ -42,13 +41,13 @@ class PlacementTest : public ::testing::Test {
   std::string log_;
 };
 
-const testing::NodeLine kX = Placeholder("x", PartialShape());
+const testing::NodeLine kInput = Placeholder("x", PartialShape());
 const std::string kCpu = "/job:localhost/replica:0/task:0/device:CPU:0";
 
 TEST_F(PlacementTest, F108_F301_EachNodeIsLoggedOnceInTensorFlowsForm) {
   SessionOptions options;
   options.log_device_placement = true;
-  Open({kX, {"a", "Square", {"x"}, kFloat}, {"b", "Neg", {"a"}, kFloat}}, options);
+  Open({kInput, {"a", "Square", {"x"}, kFloat}, {"b", "Neg", {"a"}, kFloat}}, options);
   ASSERT_TRUE(Run({"a"}).ok());
   EXPECT_EQ(log_, "a: (Square): " + kCpu + "\nplaced 1 node: CPU:0 1 (100.0 %)\n");
   log_.clear();
@@ -62,7 +61,7 @@ TEST_F(PlacementTest, F108_F301_EachNodeIsLoggedOnceInTensorFlowsForm) {
 }
 
 TEST_F(PlacementTest, F107_F296_SoftPlacementWarnsOnce) {
-  Open({kX, {"b", "Neg", {"x"}, kFloat, "/gpu:7"}});
+  Open({kInput, {"b", "Neg", {"x"}, kFloat, "/gpu:7"}});
   ASSERT_TRUE(Run({"b"}).ok());
   EXPECT_TRUE(log_.starts_with("weir: placement: 1 node asks for /device:GPU:7 and runs on CPU:0 [Neg 1]")) << log_;
   log_.clear();
@@ -73,7 +72,7 @@ TEST_F(PlacementTest, F107_F296_SoftPlacementWarnsOnce) {
 TEST_F(PlacementTest, F105_F107_HardPlacementFailsWithTensorFlowsText) {
   SessionOptions options;
   options.allow_soft_placement = false;
-  Open({kX, {"b", "Neg", {"x"}, kFloat, "/device:GPU:7"}, {"t", "Neg", {"x"}, kFloat, "/job:ps/task:0"}}, options);
+  Open({kInput, {"b", "Neg", {"x"}, kFloat, "/device:GPU:7"}, {"t", "Neg", {"x"}, kFloat, "/job:ps/task:0"}}, options);
   const Status gpu = Run({"b"});
   EXPECT_EQ(gpu.code(), Code::kInvalidArgument);
   EXPECT_NE(gpu.message().find("Cannot assign a device for operation b: {{node b}} was explicitly assigned to "
@@ -88,7 +87,7 @@ TEST_F(PlacementTest, F105_F107_HardPlacementFailsWithTensorFlowsText) {
 }
 
 TEST_F(PlacementTest, F295_ThePlacementCanBeAskedForWithoutRunning) {
-  Open({kX, {"a", "Square", {"x"}, kFloat}, {"b", "Neg", {"a"}, kFloat, "/cpu:0"}});
+  Open({kInput, {"a", "Square", {"x"}, kFloat}, {"b", "Neg", {"a"}, kFloat, "/cpu:0"}});
   const std::vector<std::string> fetches = {"b"};
   const Result<place::Explanation> explanation = session_->ExplainPlacement(Feeds(2), fetches, {});
   ASSERT_TRUE(explanation.ok()) << explanation.status().ToString();
@@ -108,7 +107,7 @@ TEST_F(PlacementTest, OptionsOfThePlacerReachIt) {
   SessionOptions options;
   options.allow_soft_placement = false;
   options.placement = placement;
-  Open({kX, {"b", "Neg", {"x"}, kFloat}}, options);
+  Open({kInput, {"b", "Neg", {"x"}, kFloat}}, options);
   EXPECT_NE(Run({"b"}).message().find("/device:NPU:0"), std::string::npos);
 }
 

@@ -18,13 +18,13 @@ namespace weir::session {
 namespace {
 
 using testing::Const;
+using testing::kFloat;
 using testing::MakeGraph;
 using testing::NodeLine;
 using testing::Placeholder;
 
 using Names = std::vector<std::string>;
-const op::AttrList kFloat = {{"T", DType::kFloat}};
-constexpr char kCpu[] = "/job:localhost/replica:0/task:0/device:CPU:";
+constexpr char kCpuPrefix[] = "/job:localhost/replica:0/task:0/device:CPU:";
 
 const tf::NodeDef* Find(const tf::GraphDef& graph, const std::string& name) {
   for (const tf::NodeDef& node : graph.node()) {
@@ -63,13 +63,13 @@ TEST(RunMetadata, F018_PartitionGraphsSendAValueOnce) {
   ASSERT_NE(Find(first, "_arg_x_0_0"), nullptr);
   ASSERT_NE(Find(first, "nu"), nullptr);
   EXPECT_EQ(Find(first, "nu")->input(0), "_arg_x_0_0");
-  EXPECT_EQ(Find(first, "nu")->device(), kCpu + std::string("0"));
+  EXPECT_EQ(Find(first, "nu")->device(), kCpuPrefix + std::string("0"));
   const tf::NodeDef *send = Find(first, "nu/_0"), *received = Find(second, "nu/_1");
   ASSERT_TRUE(send != nullptr && received != nullptr);
   EXPECT_EQ(send->op(), "_Send");
   EXPECT_EQ(received->op(), "_Recv");
   EXPECT_EQ(send->attr().at("tensor_name").s(), received->attr().at("tensor_name").s());
-  EXPECT_EQ(received->attr().at("recv_device").s(), kCpu + std::string("1"));
+  EXPECT_EQ(received->attr().at("recv_device").s(), kCpuPrefix + std::string("1"));
   EXPECT_EQ(Find(second, "alpha")->input(0), "nu/_1");
   EXPECT_EQ(Find(second, "beta")->input(0), "nu/_1");
   EXPECT_EQ(Find(second, "_retval_beta_0_0")->input(0), "beta");
@@ -91,7 +91,7 @@ TEST(RunMetadata, StepStatsHaveALabelledEntryForEachOp) {
   EXPECT_EQ(metadata.partition_graphs_size(), 0) << "not asked for";
   ASSERT_EQ(metadata.step_stats().dev_stats_size(), 1);
   const tf::DeviceStepStats& device = metadata.step_stats().dev_stats(0);
-  EXPECT_EQ(device.device(), kCpu + std::string("0"));
+  EXPECT_EQ(device.device(), kCpuPrefix + std::string("0"));
   std::map<std::string, const tf::NodeExecStats*> labels;
   for (const tf::NodeExecStats& stats : device.node_stats()) labels[stats.timeline_label()] = &stats;
   ASSERT_TRUE(labels.contains("y = Exp(x)"));
@@ -162,8 +162,8 @@ TEST(CheckNumerics, F322_StopsAtTheFirstOpThatGivesNanOrInf) {
   };
   EXPECT_EQ(Fault(graph(), {{"x:0", Tensor::Vector<float>({1, 2, 4})}}, {"sum:0", "diff:0"}), "fine");
   const std::string fault = Fault(graph(), {{"x:0", Tensor::Vector<float>({1, 0, 2})}}, {"sum:0", "diff:0"});
-  EXPECT_TRUE(
-      fault.starts_with("log:0 : Tensor had Inf values\n\t Log on " + (kCpu + std::string("0")) + " gave float [3]: "))
+  EXPECT_TRUE(fault.starts_with("log:0 : Tensor had Inf values\n\t Log on " + (kCpuPrefix + std::string("0")) +
+                                " gave float [3]: "))
       << fault;
   EXPECT_NE(fault.find("mean 0.693147, 1 Inf\n\t input 0: float [3]: min 0, max 4, mean 1.66667"), std::string::npos)
       << fault;

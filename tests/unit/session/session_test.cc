@@ -14,10 +14,9 @@ namespace weir::session {
 namespace {
 
 using testing::Const;
+using testing::kFloat;
 using testing::MakeGraph;
 using testing::Placeholder;
-
-const op::AttrList kFloat = {{"T", DType::kFloat}};
 
 std::shared_ptr<Runtime> Plugins() {
   const Result<std::shared_ptr<Runtime>> runtime = Runtime::Default();

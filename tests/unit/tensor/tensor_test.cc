@@ -11,7 +11,7 @@
 namespace weir {
 namespace {
 
-constexpr int64_t kBig = int64_t{1} << 62;
+constexpr int64_t kHuge = int64_t{1} << 62;
 
 TEST(TensorTest, DefaultIsInvalid) {
   const Tensor tensor;
@@ -46,7 +46,7 @@ TEST(TensorTest, MakeRefusesBadTypes) {
 
 TEST(TensorTest, LargerThanMemoryIsResourceExhausted) {
   for (const DType type : {DType::kFloat, DType::kComplex128, DType::kBool, DType::kString, DType::kResource}) {
-    for (const int64_t count : {int64_t{1} << 48, kBig, std::numeric_limits<int64_t>::max()}) {
+    for (const int64_t count : {int64_t{1} << 48, kHuge, std::numeric_limits<int64_t>::max()}) {
       const Result<Tensor> tensor = Tensor::Make(type, Shape::Of({count}));
       ASSERT_FALSE(tensor.ok());
       EXPECT_EQ(tensor.status().code(), Code::kResourceExhausted);
@@ -131,7 +131,7 @@ TEST(TensorTest, OverABuffer) {
     EXPECT_EQ(Tensor::Over(c.type, c.shape, buffer, c.offset).status().code(), Code::kInvalidArgument);
   }
   EXPECT_FALSE(Tensor::Over(DType::kInt8, Shape(), nullptr).ok());
-  EXPECT_FALSE(Tensor::Over(DType::kComplex128, Shape::Of({kBig}), buffer).ok());
+  EXPECT_FALSE(Tensor::Over(DType::kComplex128, Shape::Of({kHuge}), buffer).ok());
 }
 
 TEST(TensorTest, SameBits) {

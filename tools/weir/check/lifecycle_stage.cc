@@ -17,7 +17,7 @@
 namespace weir::check {
 namespace {
 
-constexpr int kRounds = 1000;
+constexpr int kOpenings = 1000;
 
 Finding CheckEnumerate(const Subject& subject, std::vector<FoundDevice>& found) {
   if (subject.devices() == nullptr) return Finding::Skip("it brings no devices");
@@ -62,7 +62,7 @@ Finding OpenOften(const Subject& subject, const std::vector<FoundDevice>& found)
     if (!one.ok()) return one.status();
     const auto two = OpenedDevice::Open(subject, device);
     if (!two.ok()) return two.status().Prepend("while it is open: ");
-    for (int round = 0; round < kRounds; ++round) {
+    for (int round = 0; round < kOpenings; ++round) {
       const auto again = OpenedDevice::Open(subject, device);
       if (!again.ok()) return again.status().Prepend(fmt::format("round {}: ", round));
     }

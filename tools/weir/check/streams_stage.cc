@@ -23,7 +23,7 @@ using device::CallPlugin;
 using device::ErrorRecord;
 
 constexpr uint64_t kBytes = uint64_t{4} << 20;  // so large that a copy takes a while
-constexpr int kRounds = 20;
+constexpr int kStreamRounds = 20;
 
 /// A device with the tables that its streams need.
 struct Lanes {
@@ -101,7 +101,7 @@ Status CheckOrder(const Lanes& lanes) {
   WEIR_ASSIGN(const auto block, Block::Make(*lanes.device, kBytes));
   std::vector<uint8_t> first(kBytes, 1), second(kBytes, 2), back(kBytes);
   WEIR_ASSIGN(const auto lane, Lane::Make(lanes));  // here and below: dies first, since its work uses the others
-  for (int round = 0; round < kRounds; ++round) {
+  for (int round = 0; round < kStreamRounds; ++round) {
     std::fill(back.begin(), back.end(), uint8_t{0xcc});
     WEIR_TRY(lane->Copy(block->Range(0, kBytes), HostRange(first.data(), kBytes), kBytes));
     WEIR_TRY(lane->Copy(block->Range(0, kBytes), HostRange(second.data(), kBytes), kBytes));
@@ -119,7 +119,7 @@ Status CheckEvents(const Lanes& lanes) {
   std::vector<uint8_t> sent(kBytes), back(kBytes);
   WEIR_ASSIGN(const auto writer, Lane::Make(lanes));
   WEIR_ASSIGN(const auto reader, Lane::Make(lanes));
-  for (int round = 0; round < kRounds; ++round) {
+  for (int round = 0; round < kStreamRounds; ++round) {
     const auto value = static_cast<uint8_t>(round + 1);
     std::fill(sent.begin(), sent.end(), value);
     std::fill(back.begin(), back.end(), uint8_t{0xcc});
@@ -200,7 +200,7 @@ Finding CheckOrderedMemory(const Lanes& lanes) {
     std::vector<uint8_t> sent(kBytes), back(kBytes);
     WEIR_ASSIGN(const auto lane, Lane::Make(lanes));
     weir_device* const handle = lanes.device->handle();
-    for (int round = 0; round < kRounds; ++round) {
+    for (int round = 0; round < kStreamRounds; ++round) {
       weir_buf memory{};
       memory.struct_size = sizeof(memory);
       WEIR_TRY(CallPlugin("alloc_async", [&](weir_error* error) {
