@@ -1,11 +1,9 @@
 # Functions that make targets. Folder names stand for their libraries: DEPS base op means weir_base weir_op.
-# Most compile time goes into headers, so the sources of a program are compiled together, eight at a time, and in the
-# sanitizer presets those of a library too: one name means one thing in all sources of a target, also in unnamed
-# namespaces.
+# Most compile time goes into headers, so all presets but dev compile the sources of a target together, eight at a time:
+# one name means one thing in all of them, also in unnamed namespaces. dev finds the source that lacks an include.
 include(GoogleTest)
 
-# Precompiled headers: one for tests, and one for core where the preset asks for it. Core's release build does without:
-# it finds the source that lacks an include of its own.
+# Precompiled headers: one for tests, and one for core where the preset asks for it.
 function(weir_precompiled_header name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LIBS;HEADERS;FLAGS")
   file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/${name}.cc" CONTENT "// holds a precompiled header\n" @ONLY)
@@ -121,7 +119,6 @@ endfunction()
 function(weir_executable)
   cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME;OUTPUT_NAME" "SRCS;DEPS;LIBS")
   add_executable(${arg_NAME} ${arg_SRCS})
-  set_target_properties(${arg_NAME} PROPERTIES UNITY_BUILD ON)
   if(arg_OUTPUT_NAME)
     set_target_properties(${arg_NAME} PROPERTIES OUTPUT_NAME ${arg_OUTPUT_NAME})
   endif()
@@ -141,7 +138,7 @@ function(weir_test)
     set(arg_TIMEOUT 300)
   endif()
   add_executable(${arg_NAME} ${arg_SRCS})
-  set_target_properties(${arg_NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests" UNITY_BUILD ON)
+  set_target_properties(${arg_NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
   target_include_directories(${arg_NAME} PRIVATE "${PROJECT_SOURCE_DIR}")
   target_compile_definitions(${arg_NAME} PRIVATE ${arg_DEFINITIONS})
   target_compile_options(${arg_NAME} PRIVATE ${weir_test_flags})

@@ -25,6 +25,7 @@ Dataflow::Dataflow(PlanRunner::Instance& instance, PlanRunner& runner, std::vect
   if (step.control != nullptr) control_ = *step.control;
   control_.failed = &failed_;
   step_.control = &control_;
+  step_.streams = instance.streams_.any() ? &instance.streams_ : nullptr;
   const std::vector<plan::Task>& tasks = instance.plan_.tasks;
   pending_.assign(tasks.size(), 0);
   inner_.assign(tasks.size(), 0);

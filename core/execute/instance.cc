@@ -243,7 +243,7 @@ Status PlanRunner::Instance::Stretch(Worker& worker, const Instruction** positio
 Status PlanRunner::Instance::Special(Worker& worker, const Instruction& instruction) {
   switch (instruction.opcode) {
     case Opcode::kStreamKernel:
-      return StreamKernel(worker, instruction);
+      return StreamKernel(instruction);
     case Opcode::kTiledKernel:
       return Tiles(worker, instruction);
     case Opcode::kLockedKernel:
@@ -339,11 +339,11 @@ Result<Tensor> PlanRunner::Instance::TensorOf(const Value& value) const {
   return held.Reshaped(value.shape);
 }
 
-Status PlanRunner::Instance::StreamKernel(Worker& worker, const Instruction& instruction) {
+Status PlanRunner::Instance::StreamKernel(const Instruction& instruction) {
   const int32_t code =
       instruction.fn(instruction.state, registers_.data() + instruction.first_slot, streams_.env(instruction.space));
-  const Status status = code == 0 ? Status() : KernelError(worker, instruction, code);
-  streams_.Launched(instruction.space, status, worker.error.get()->flags);
+  const Status status = code == 0 ? Status() : KernelError(*worker_, instruction, code);
+  streams_.Launched(instruction.space, status, worker_->error.get()->flags);
   return status;
 }
 

@@ -55,7 +55,8 @@ class PlanRunner::Instance {
   Result<Tensor> HostValue(const Instruction& instruction, uint32_t operand);
   Status Special(Worker& worker, const Instruction& instruction);
   Status LockedKernel(Worker& worker, const Instruction& instruction);
-  Status StreamKernel(Worker& worker, const Instruction& instruction);
+  /// Errors of calls on streams go into the record of `worker_`, on whatever thread they are made.
+  Status StreamKernel(const Instruction& instruction);
   Status Call(Worker& worker, const Instruction& instruction);
   Status ReadVariable(const Instruction& instruction);
   Status Assign(const Instruction& instruction);

@@ -85,7 +85,7 @@ Status PlanRunner::Instance::LockedKernel(Worker& worker, const Instruction& ins
     reg.handle = current.handle;
   }
   if (streams_.Of(instruction.space) != nullptr) {
-    WEIR_TRY(StreamKernel(worker, instruction));
+    WEIR_TRY(StreamKernel(instruction));
     return At(instruction, AfterAccess(instruction));
   }
   if (plan_.kernels[instruction.detail]->tiles() > 1) return Tiles(worker, instruction);

@@ -16,7 +16,7 @@ namespace weir::execute {
 /// Between Begin and End every piece of work for a device with streams goes onto the run's stream of that device, so
 /// that tape order is the order on the device. What the host reads it waits for; what the host wrote and may write
 /// again is copied aside before it is sent. Of a plan without such devices nothing here costs anything.
-/// Single-threaded.
+/// One thread at a time.
 class RunStreams {
  public:
   explicit RunStreams(const plan::ExecutionPlan& plan);

@@ -99,8 +99,7 @@ trace::StepTrace TapeTrace::Finish(const plan::ExecutionPlan& plan, int64_t step
       if (!value.shape_known) continue;
       const auto dims = value.shape.dims();
       const uint64_t bytes = static_cast<uint64_t>(value.shape.elements()) * SizeOf(value.dtype);
-      span.outputs.push_back(
-          {static_cast<int>(o), static_cast<int>(value.dtype), {dims.begin(), dims.end()}, bytes});
+      span.outputs.push_back({static_cast<int>(o), static_cast<int>(value.dtype), {dims.begin(), dims.end()}, bytes});
       span.bytes += bytes;
     }
     trace.spans.push_back(std::move(span));

@@ -79,12 +79,8 @@ Result<std::unique_ptr<ExecutionPlan>> Builder::Run() {
     }
   }
   plan_->guard_count = guards_.set.size();
-  // On a stream device the order of the tape is the order on the device, which runs beside the host anyway.
-  const bool streams = std::any_of(plan_->storages.begin(), plan_->storages.end(), [&](const Storage& storage) {
-    return storage.space != kHostSpace && plan_->devices[static_cast<size_t>(storage.space)]->has_streams();
-  });
   FetchSwapped();
-  if (!streams) CutTasks(step_, node_instructions_, notes_, options_.parallelism, shape_, *plan_);
+  CutTasks(step_, node_instructions_, notes_, options_.parallelism, shape_, *plan_);
   LayOutArena(shape_, *plan_);
   const std::vector<uint32_t> moved = FinishTape(shape_, *plan_);
   for (Task& task : plan_->tasks) {

@@ -11,6 +11,33 @@ namespace {
 constexpr double kWorthThreads = 200e3;  // ns; about four times what waking a thread takes
 constexpr double kWideEnough = 0.8;      // critical over serial time
 
+bool HasStreams(const ExecutionPlan& plan, int space) {
+  return space != kHostSpace && plan.devices[static_cast<size_t>(space)]->has_streams();
+}
+
+/// Whether an instruction puts work onto the run's streams or waits for them.
+bool UsesStreams(const ExecutionPlan& plan, size_t i) {
+  const Instruction& instruction = plan.instructions[i];
+  if (HasStreams(plan, instruction.space)) return true;
+  if (instruction.opcode == Opcode::kCall) {
+    const device::Device* const device = plan.calls[instruction.detail].device;
+    if (device != nullptr && device->has_streams()) return true;
+  }
+  for (uint32_t s = instruction.first_slot; s < instruction.first_slot + SlotCount(plan, i); ++s) {
+    if (HasStreams(plan, plan.storages[static_cast<size_t>(StorageOf(plan, s))].space)) return true;
+  }
+  return false;
+}
+
+/// Whether an instruction that uses streams has something for the host, or may have.
+bool WaitsForStreams(const ExecutionPlan& plan, size_t i) {
+  const Instruction& instruction = plan.instructions[i];
+  if (instruction.opcode == Opcode::kFetch || instruction.opcode == Opcode::kCall) return true;
+  const uint32_t to = instruction.first_slot + 1;
+  return instruction.opcode == Opcode::kCopy &&
+         !HasStreams(plan, plan.storages[static_cast<size_t>(StorageOf(plan, to))].space);
+}
+
 /// Of instructions [begin, end) together.
 TapeNote Sum(const std::vector<TapeNote>& notes, uint32_t begin, uint32_t end) {
   TapeNote sum;
@@ -39,7 +66,7 @@ class Cutter {
     task_of_.resize(plan_.instructions.size());
     FindTasks(0, static_cast<uint32_t>(plan_.instructions.size()), -1);
     edges_.resize(plan_.tasks.size());
-    writer_.assign(plan_.storages.size() + plan_.variables.size() + plan_.guard_count, -1);
+    writer_.assign(GuardResource(static_cast<int>(plan_.guard_count)) + 1, -1);
     readers_.resize(writer_.size());
     for (size_t i = 0; i < plan_.instructions.size(); ++i) Visit(i);
     marks_.assign(step_.nodes.size(), 0);
@@ -78,7 +105,7 @@ class Cutter {
       if (loop >= 0) ++plan_.tasks[static_cast<size_t>(loop)].inner;
       depth_.push_back(loop < 0 ? 0 : depth_[static_cast<size_t>(loop)] + 1);
       notes_of_.push_back(Sum(notes_, i, end));
-      task.blocking = notes_of_.back().blocks;
+      task.blocking = notes_of_.back().blocks || WaitForStreams(i, end);
       plan_.tasks.push_back(task);
       i = end;
       const bool cut = next_ > first && !whole_[loops_[first]] && At(loops_[first]).last + 1 == end &&
@@ -92,6 +119,13 @@ class Cutter {
       next_ = first + 1;
       FindTasks(body.first, body.last, static_cast<int>(index));
     }
+  }
+
+  bool WaitForStreams(uint32_t from, uint32_t to) const {
+    for (uint32_t i = from; i < to; ++i) {
+      if (UsesStreams(plan_, i) && WaitsForStreams(plan_, i)) return true;
+    }
+    return false;
   }
 
   /// Between the two tasks of one body that the two are or belong to.
@@ -121,10 +155,13 @@ class Cutter {
   size_t GuardResource(int guard) const {
     return plan_.storages.size() + plan_.variables.size() + static_cast<size_t>(guard);
   }
+  /// On streams the order of the tape is the order on the device.
+  size_t StreamsResource() const { return writer_.size() - 1; }
 
   void Visit(size_t i) {
     const Instruction& instruction = plan_.instructions[i];
     const int task = task_of_[i];
+    if (UsesStreams(plan_, i)) Write(StreamsResource(), task);
     for (uint32_t s = instruction.first_slot; s < instruction.first_slot + SlotCount(plan_, i); ++s) {
       const int storage = StorageOf(plan_, s);
       const Storage::Home home = plan_.storages[static_cast<size_t>(storage)].home;
@@ -270,8 +307,11 @@ class Cutter {
 
 }  // namespace
 
-void CutTasks(const graph::StepGraph& step, const std::vector<Range>& instructions_of,
-              const std::vector<TapeNote>& notes, int parallelism, const TapeShape& shape, ExecutionPlan& plan) {
+void CutTasks(const graph::StepGraph& step, const std::vector<Range>& instructions_of, std::vector<TapeNote> notes,
+              int parallelism, const TapeShape& shape, ExecutionPlan& plan) {
+  for (size_t i = 0; i < notes.size(); ++i) {
+    if (UsesStreams(plan, i)) notes[i].ns = 0;  // the device works beside the host
+  }
   const auto [serial_ns, blocks] = Sum(notes, 0, static_cast<uint32_t>(notes.size()));
   plan.serial_ns = serial_ns;
   if (!blocks && (parallelism < 2 || plan.serial_ns < kWorthThreads)) return;

@@ -27,8 +27,8 @@ struct Range {
 /// writes a value, a variable or a guard comes before what reads it and the other way round as on the tape, and control
 /// edges hold. `instructions_of` is by step node. Call before LayOutArena; the tasks' ends are indices of the
 /// unfinished tape.
-void CutTasks(const graph::StepGraph& step, const std::vector<Range>& instructions_of,
-              const std::vector<TapeNote>& notes, int parallelism, const TapeShape& shape, ExecutionPlan& plan);
+void CutTasks(const graph::StepGraph& step, const std::vector<Range>& instructions_of, std::vector<TapeNote> notes,
+              int parallelism, const TapeShape& shape, ExecutionPlan& plan);
 
 }  // namespace weir::plan
 

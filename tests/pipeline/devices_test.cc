@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <random>
@@ -28,6 +29,7 @@ using testing::MakeGraph;
 using testing::NodeLine;
 using testing::Placeholder;
 using Names = std::vector<std::string>;
+namespace fs = std::filesystem;
 
 const std::string kPrefix = "/job:localhost/replica:0/task:0/device:";
 
@@ -39,9 +41,9 @@ class DevicesTest : public testing::AsyncTest {
     Load();
   }
 
-  void Load(const config::Config& config = {}) {
+  void Load(const config::Config& config = {}, const std::string& folder = {}) {
     plugin::LoadOptions options;
-    options.folders = {plugins_.folder()};
+    options.folders = {folder.empty() ? plugins_.folder() : folder};
     options.config = config;
     Result<std::shared_ptr<Runtime>> runtime = Runtime::Load(options);
     ASSERT_TRUE(runtime.ok()) << runtime.status().ToString();
@@ -370,6 +372,84 @@ TEST_F(DevicesTest, F300_PlacementsGoToAFileACallbackOrStandardErrorAtOnce) {
   const bool ran = (*plain)->Run(std::vector<Feed>{{"x", Ramp(2, 2)}}, fetches, {}).ok();
   EXPECT_EQ(::testing::internal::GetCapturedStderr(), line);
   EXPECT_TRUE(ran);
+}
+
+/// The same devices, where the CPU's kernels are those of tests/plugin/waiting.cc: Square and Neg meet and give their
+/// input back, AddV2 takes long enough for ops to be worth threads.
+class WaitingDevicesTest : public DevicesTest {
+ protected:
+  void SetUp() override {
+    testing::AsyncTest::SetUp();
+    std::string pattern = (fs::temp_directory_path() / "weir_waiting_XXXXXX").string();
+    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
+    folder_ = pattern;
+    fs::permissions(folder_, fs::perms::owner_all | fs::perms::group_read | fs::perms::group_exec);
+    for (const char* file : {"cpu.so", "async_device.so", "kernels_async.so"}) {
+      fs::create_hard_link(fs::path(plugins_.folder()) / file, folder_ / file);
+    }
+    fs::copy_file(WEIR_WAITING_PLUGIN, folder_ / "waiting.so");
+    Load({}, folder_);
+  }
+  void TearDown() override {
+    DevicesTest::TearDown();
+    std::error_code ignored;
+    fs::remove_all(folder_, ignored);
+  }
+  fs::path folder_;
+};
+
+TEST_F(WaitingDevicesTest, F020_HostOpsMeetBesideTheWorkOfAStream) {
+  const op::AttrList variable = {{"dtype", DType::kFloat}, {"shape", PartialShape::Of({3, 4})}};
+  SessionOptions options;
+  options.inter_op_parallelism_threads = 4;
+  Open({Placeholder("x", PartialShape()),
+        Const("zeros", Tensor::Of<float>(Shape::Of({3, 4}), std::vector<float>(12, 0))),
+        {"v", "VariableV2", {}, variable, "/device:ASYNC:0"},
+        {"init", "Assign", {"v", "zeros"}, kFloat},
+        {"there", "Abs", {"x"}, kFloat, "/device:ASYNC:0"},
+        {"p", "Square", {"there"}, kFloat, "/cpu:0"},
+        {"q", "Neg", {"there"}, kFloat, "/cpu:0"},
+        {"sum", "Sub", {"p", "q"}, kFloat, "/device:ASYNC:1"},
+        {"again", "Mul", {"p", "there"}, kFloat, "/device:ASYNC:0"},
+        {"total", "AssignAdd", {"v", "again"}, kFloat}},
+       options);
+  ASSERT_TRUE(Run({}, {}, {"init"}).ok());
+  for (int run = 1; run <= 10; ++run) {
+    const auto got = Run({{"x", Ramp(3, 4)}}, {"p", "q", "sum", "total"});
+    ASSERT_TRUE(got.ok()) << got.status().ToString();
+    for (size_t i = 0; i < 12; ++i) {
+      const float size = std::abs(Ramp(3, 4).as<float>()[i]);
+      EXPECT_EQ((*got)[0].as<float>()[i], size);
+      EXPECT_EQ((*got)[1].as<float>()[i], size);
+      EXPECT_EQ((*got)[2].as<float>()[i], 0);
+      EXPECT_EQ((*got)[3].as<float>()[i], static_cast<float>(run) * size * size);
+    }
+  }
+}
+
+TEST_F(WaitingDevicesTest, TasksAtRandomCutsGiveTheResultOfOneDevice) {
+  const std::string devices[] = {"/cpu:0", "/device:ASYNC:0", "/device:ASYNC:1"};
+  for (uint32_t seed = 1; seed <= 40; ++seed) {
+    std::mt19937 random(seed);
+    std::vector<NodeLine> nodes = {Placeholder("n0", PartialShape()), {"n1", "AddV2", {"n0", "n0"}, kFloat, "/cpu:0"}};
+    std::vector<NodeLine> on_cpu = nodes;
+    for (size_t i = 2; i < 24; ++i) {
+      const auto earlier = [&] { return nodes[i - 1 - random() % std::min<size_t>(i, 6)].name; };
+      const NodeLine node{"n" + std::to_string(i), "AddV2", {earlier(), earlier()}, kFloat, "/cpu:0"};
+      on_cpu.push_back(node);
+      nodes.push_back(node);
+      nodes.back().device = devices[random() % 3];
+    }
+    const Names fetches = {"n9", "n17", "n23"};
+    SessionOptions options;
+    options.inter_op_parallelism_threads = 4;
+    Open(on_cpu, options);
+    const auto wanted = Run({{"n0", Ramp(5, 3)}}, fetches);
+    Open(nodes, options);
+    const auto got = Run({{"n0", Ramp(5, 3)}}, fetches);
+    ASSERT_TRUE(wanted.ok() && got.ok()) << wanted.status().ToString() << got.status().ToString();
+    for (size_t f = 0; f < fetches.size(); ++f) EXPECT_TRUE((*got)[f].SameBits((*wanted)[f])) << seed << fetches[f];
+  }
 }
 
 }  // namespace
