@@ -13,7 +13,7 @@ namespace {
 class Finisher {
  public:
   Finisher(const TapeShape& shape, ExecutionPlan& plan) : shape_(shape), plan_(plan) {
-    if (plan.tasks.empty()) FindReleases();
+    FindReleases();
     std::sort(releases_.begin(), releases_.end());
     for (const Jump& jump : plan.jumps) labels_.push_back(jump.target);
     for (const Task& task : plan.tasks) labels_.push_back(task.begin);
@@ -54,10 +54,19 @@ class Finisher {
     if (std::none_of(plan_.storages.begin(), plan_.storages.end(), owned)) return;
     const std::vector<Lifetime> lifetimes = FindLifetimes(shape_.loops, plan_, TaskOrder(plan_));
     for (size_t s = 0; s < plan_.storages.size(); ++s) {
-      const int64_t last = lifetimes[s].last;
+      const int64_t last = owned(plan_.storages[s]) ? LastUse(lifetimes[s]) : -1;
       const bool at_the_end = last + 1 == static_cast<int64_t>(plan_.instructions.size());
-      if (owned(plan_.storages[s]) && last >= 0 && !at_the_end) releases_.emplace_back(last, static_cast<int>(s));
+      if (last >= 0 && !at_the_end) releases_.emplace_back(last, static_cast<int>(s));
     }
+  }
+
+  /// The instruction after which nobody uses a storage; -1 where none is known: the last uses are beside each other, or
+  /// in a loop that is cut, which runs nothing of its own once it is over.
+  int64_t LastUse(const Lifetime& life) const {
+    if (plan_.tasks.empty()) return life.last;
+    if (life.endless || life.ends.size() != 1) return -1;
+    const Task& task = plan_.tasks[life.ends[0]];
+    return task.inner > 0 ? -1 : static_cast<int64_t>(task.end) - 1;
   }
 
   Instruction Beside(size_t i, Opcode opcode, size_t detail) const {

@@ -163,8 +163,8 @@ class Finder {
   /// The instructions during which what instruction i touches is in use at least: i itself, or the whole of a loop
   /// whose ops run beside each other.
   Loop Around(size_t i) const {
-    const auto after = std::upper_bound(cut_.begin(), cut_.end(), i,
-                                        [](size_t at, const Loop& loop) { return at < loop.first; });
+    const auto after =
+        std::upper_bound(cut_.begin(), cut_.end(), i, [](size_t at, const Loop& loop) { return at < loop.first; });
     if (after != cut_.begin() && i <= std::prev(after)->last) return *std::prev(after);
     return {static_cast<uint32_t>(i), static_cast<uint32_t>(i)};
   }
@@ -179,7 +179,8 @@ class Finder {
       life.begin = task;
     }
     const Storage::Home home = plan_.storages[static_cast<size_t>(storage)].home;
-    const bool planned = home == Storage::Home::kArena || home == Storage::Home::kBound;
+    const bool planned =
+        home == Storage::Home::kArena || home == Storage::Home::kBound || home == Storage::Home::kOwned;
     if (plan_.tasks.empty() || !planned || (!life.ends.empty() && life.ends.back() == task)) return;
     life.ordered = life.ordered && order_.Before(life.begin, task);
     life.ends.push_back(task);

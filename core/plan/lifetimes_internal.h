@@ -52,9 +52,9 @@ struct Lifetime {
   /// First and last instruction during which it is in use; -1 for none.
   int64_t first = -1;
   int64_t last = -1;
-  /// For a plan with tasks and memory that the plan places: the first one that touches it, whether that comes before
-  /// all others which do, and the last ones, after which nobody does. Too many of those to keep: it is in use until the
-  /// run ends.
+  /// For a plan with tasks and memory that the plan places or lets go of: the first one that touches it, whether that
+  /// comes before all others which do, and the last ones, after which nobody does. Too many of those to keep: it is in
+  /// use until the run ends.
   uint32_t begin = 0;
   bool ordered = true;
   bool endless = false;

@@ -1,9 +1,6 @@
-"""Reads the JUnit file of a ctest run: prints failures and skip reasons and a last line "passed failed skipped", where
-a second file has what came of tests that ran again; or with --features the table of feature rows (F042 and so on in the
-tests' names) with their state; or with --again a pattern of the tests to run again: those that passed, after which the
-leak checker itself crashed."""
+"""Reads the JUnit file of a ctest run: prints failures and skip reasons and a last line "passed failed skipped", or
+with --features the table of feature rows (F042 and so on in the tests' names) with their state."""
 import collections
-import os
 import re
 import sys
 import xml.etree.ElementTree as tree
@@ -36,26 +33,10 @@ def features(path):
     print(f"{done} of {len(rows)} rows that have a test are done")
 
 
-def checker_crashed(state, output):
-    """GCC 12's LeakSanitizer crashes now and then while it looks for leaks, after about one test in 3,000."""
-    return state == "failed" and "[  PASSED  ]" in output and "LeakSanitizer has encountered a fatal error" in output
-
-
-def again(path):
-    names = [re.escape(name) for name, state, output in cases(path) if checker_crashed(state, output)]
-    if names:
-        print("^(" + "|".join(names) + ")$")
-
-
-def counts(path, path_again):
+def counts(path):
     count = collections.Counter()
     reasons = collections.Counter()
-    ran_again = cases(path_again) if os.path.exists(path_again) else ()
-    second = {name: (state, output) for name, state, output in ran_again}
     for name, state, output in cases(path):
-        if name in second and checker_crashed(state, output):
-            print(f"run again, since the leak checker crashed after it had passed: {name}")
-            state, output = second[name]
         count[state] += 1
         if state == "failed":
             print(f"FAILED {name}")
@@ -70,7 +51,5 @@ def counts(path, path_again):
 if __name__ == "__main__":
     if sys.argv[1] == "--features":
         features(sys.argv[2])
-    elif sys.argv[1] == "--again":
-        again(sys.argv[2])
     else:
-        counts(sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else "")
+        counts(sys.argv[1])

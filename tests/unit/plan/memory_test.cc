@@ -294,5 +294,32 @@ TEST(FinishTape, DropsOwnedTensorsAfterTheirLastUse) {
   EXPECT_EQ(plan.instructions[2].detail, 0u);
 }
 
+/// Storages that the plan releases, in order, when its tasks have these edges: 0 -> 1 -> 2 and 1 -> 3 in any case.
+std::vector<uint32_t> Released(std::set<std::pair<uint32_t, uint32_t>> edges) {
+  ExecutionPlan plan = WithStorages({0, 0, 64, 64});
+  plan.storages[0].home = plan.storages[1].home = Storage::Home::kOwned;
+  AddInstruction(plan, {}, {0});
+  AddInstruction(plan, {0}, {1});
+  AddInstruction(plan, {1}, {2});
+  AddInstruction(plan, {1}, {3});
+  AddInstruction(plan, {}, {});
+  edges.insert({{0, 1}, {1, 2}, {1, 3}});
+  MakeTasks(plan, edges);
+  LayOutArena({}, plan);
+  const std::vector<uint32_t> moved = FinishTape({}, plan);
+  EXPECT_EQ(plan.instructions[2].opcode, Opcode::kRelease) << "in the task of the last use";
+  EXPECT_EQ(moved[2], 3u);
+  std::vector<uint32_t> released;
+  for (const Instruction& instruction : plan.instructions) {
+    if (instruction.opcode == Opcode::kRelease) released.push_back(instruction.detail);
+  }
+  return released;
+}
+
+TEST(FinishTape, TasksDropWhatNobodyUsesAfterThem) {
+  EXPECT_EQ(Released({}), (std::vector<uint32_t>{0})) << "either reader of 1 may be the last";
+  EXPECT_EQ(Released({{2, 3}}), (std::vector<uint32_t>{0, 1}));
+}
+
 }  // namespace
 }  // namespace weir::plan
