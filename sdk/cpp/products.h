@@ -66,7 +66,7 @@ class Products {
     const auto wanted = static_cast<int64_t>(
         std::min(one_.Flops() * static_cast<double>(count()) / flops, static_cast<double>(prep.max_tiles())));
     if (wanted < 2) return;
-    if (count() == 1) rows_ = std::min(one_.m, (one_.m / wanted + 63) / 64 * 64);
+    if (count() == 1) rows_ = std::min(one_.m, std::max<int64_t>(1, (one_.m / wanted + 63) / 64) * 64);
     prep.Tiles(static_cast<uint64_t>(std::min(wanted, Parts())));
   }
   /// Calls body(a, b, c, rows) for each part of this call's tiles: `rows` rows of c from the addresses given.

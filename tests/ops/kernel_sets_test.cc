@@ -277,6 +277,26 @@ TEST_P(KernelSet, AloneGivesTheReferenceResults) {
   EXPECT_GE(checked, 100u);
 }
 
+TEST_P(KernelSet, FewerRowsThanThreadsStayTogether) {
+  const std::shared_ptr<session::Runtime> runtime = Alone(GetParam());
+  if (runtime == nullptr) GTEST_SKIP() << GetParam() << " was not built";
+  for (const int64_t rows : {1, 3}) {
+    const Row row{"MatMul", DType::kFloat, {Shape::Of({rows, 1700}), Shape::Of({1700, 3000})}};
+    session::SessionOptions options;
+    options.intra_op_parallelism_threads = 4;
+    Result<OneNode> node = Open(runtime, row, options);
+    ASSERT_TRUE(node.ok()) << node.status().ToString();
+    const Result<Tensor> got = node->Run();
+    ASSERT_TRUE(got.ok()) << got.status().ToString();
+    const Tensor x = Numbers(DType::kFloat, row.inputs[0], 0), y = Numbers(DType::kFloat, row.inputs[1], 1);
+    for (const int64_t column : {int64_t{0}, int64_t{1234}, int64_t{2999}}) {
+      double wanted = 0;
+      for (int64_t k = 0; k < 1700; ++k) wanted += (At(x, (rows - 1) * 1700 + k) * At(y, k * 3000 + column)).real();
+      EXPECT_NEAR(At(*got, (rows - 1) * 3000 + column).real(), wanted, 1e-3 * (1 + std::abs(wanted)));
+    }
+  }
+}
+
 /// A variable of ones after one gradient descent step by the row's product.
 Result<Tensor> Descended(const std::shared_ptr<session::Runtime>& runtime, const Row& row, const Shape& shape,
                          bool fusion) {
@@ -288,15 +308,14 @@ Result<Tensor> Descended(const std::shared_ptr<session::Runtime>& runtime, const
   for (int64_t i = 0; i < ones.elements(); ++i) Set(ones, i, 1);
   Set(rate, 0, 0.5);
   WEIR_ASSIGN(const graph::Graph graph,
-              testing::MakeGraph(
-                  {{"v", "VariableV2", {}, {{"dtype", row.dtype}, {"shape", PartialShape(shape)}}},
-                   testing::Const("ones", ones),
-                   testing::Const("rate", rate),
-                   testing::Placeholder("x", PartialShape(row.inputs[0]), row.dtype),
-                   testing::Placeholder("y", PartialShape(row.inputs[1]), row.dtype),
-                   {"init", "Assign", {"v", "ones"}, type},
-                   {"product", "MatMul", {"x", "y"}, product},
-                   {"step", "ApplyGradientDescent", {"v", "rate", "product"}, type}}));
+              testing::MakeGraph({{"v", "VariableV2", {}, {{"dtype", row.dtype}, {"shape", PartialShape(shape)}}},
+                                  testing::Const("ones", ones),
+                                  testing::Const("rate", rate),
+                                  testing::Placeholder("x", PartialShape(row.inputs[0]), row.dtype),
+                                  testing::Placeholder("y", PartialShape(row.inputs[1]), row.dtype),
+                                  {"init", "Assign", {"v", "ones"}, type},
+                                  {"product", "MatMul", {"x", "y"}, product},
+                                  {"step", "ApplyGradientDescent", {"v", "rate", "product"}, type}}));
   session::SessionOptions options;
   options.fusion = fusion;
   WEIR_ASSIGN(const std::unique_ptr<session::Session> session, session::Session::Make(runtime, graph, options));
