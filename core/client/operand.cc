@@ -150,9 +150,7 @@ Graph& GraphOf(const std::vector<Operand>& operands) {
 
 Operation BuildOp(std::string_view op, const std::vector<Operand>& inputs, op::AttrList attrs, std::string_view name,
                   std::source_location where) {
-  Graph* graph = nullptr;
-  for (const Operand& input : inputs) graph = graph == nullptr ? input.graph() : graph;
-  if (graph == nullptr) graph = &Graph::Default();
+  Graph* const graph = &GraphOf(inputs);
   OperationSpec spec;
   spec.op = op;
   spec.attrs = std::move(attrs);

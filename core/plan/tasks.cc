@@ -15,7 +15,6 @@ bool HasStreams(const ExecutionPlan& plan, int space) {
   return space != kHostSpace && plan.devices[static_cast<size_t>(space)]->has_streams();
 }
 
-/// Whether an instruction puts work onto the run's streams or waits for them.
 bool UsesStreams(const ExecutionPlan& plan, size_t i) {
   const Instruction& instruction = plan.instructions[i];
   if (HasStreams(plan, instruction.space)) return true;
@@ -29,7 +28,7 @@ bool UsesStreams(const ExecutionPlan& plan, size_t i) {
   return false;
 }
 
-/// Whether an instruction that uses streams has something for the host, or may have.
+/// Of an instruction that uses streams.
 bool WaitsForStreams(const ExecutionPlan& plan, size_t i) {
   const Instruction& instruction = plan.instructions[i];
   if (instruction.opcode == Opcode::kFetch || instruction.opcode == Opcode::kCall) return true;
@@ -44,6 +43,7 @@ TapeNote Sum(const std::vector<TapeNote>& notes, uint32_t begin, uint32_t end) {
   for (uint32_t i = begin; i < end; ++i) {
     sum.ns += notes[i].ns;
     sum.blocks = sum.blocks || notes[i].blocks;
+    sum.waits = sum.waits || notes[i].waits;
   }
   return sum;
 }
@@ -105,7 +105,7 @@ class Cutter {
       if (loop >= 0) ++plan_.tasks[static_cast<size_t>(loop)].inner;
       depth_.push_back(loop < 0 ? 0 : depth_[static_cast<size_t>(loop)] + 1);
       notes_of_.push_back(Sum(notes_, i, end));
-      task.blocking = notes_of_.back().blocks || WaitForStreams(i, end);
+      task.blocking = notes_of_.back().blocks || notes_of_.back().waits;
       plan_.tasks.push_back(task);
       i = end;
       const bool cut = next_ > first && !whole_[loops_[first]] && At(loops_[first]).last + 1 == end &&
@@ -119,13 +119,6 @@ class Cutter {
       next_ = first + 1;
       FindTasks(body.first, body.last, static_cast<int>(index));
     }
-  }
-
-  bool WaitForStreams(uint32_t from, uint32_t to) const {
-    for (uint32_t i = from; i < to; ++i) {
-      if (UsesStreams(plan_, i) && WaitsForStreams(plan_, i)) return true;
-    }
-    return false;
   }
 
   /// Between the two tasks of one body that the two are or belong to.
@@ -161,7 +154,7 @@ class Cutter {
   void Visit(size_t i) {
     const Instruction& instruction = plan_.instructions[i];
     const int task = task_of_[i];
-    if (UsesStreams(plan_, i)) Write(StreamsResource(), task);
+    if (notes_[i].uses_streams) Write(StreamsResource(), task);
     for (uint32_t s = instruction.first_slot; s < instruction.first_slot + SlotCount(plan_, i); ++s) {
       const int storage = StorageOf(plan_, s);
       const Storage::Home home = plan_.storages[static_cast<size_t>(storage)].home;
@@ -310,10 +303,12 @@ class Cutter {
 void CutTasks(const graph::StepGraph& step, const std::vector<Range>& instructions_of, std::vector<TapeNote> notes,
               int parallelism, const TapeShape& shape, ExecutionPlan& plan) {
   for (size_t i = 0; i < notes.size(); ++i) {
-    if (UsesStreams(plan, i)) notes[i].ns = 0;  // the device works beside the host
+    if (!UsesStreams(plan, i)) continue;
+    notes[i] = {0, notes[i].blocks, true, WaitsForStreams(plan, i)};  // the device works beside the host
   }
-  const auto [serial_ns, blocks] = Sum(notes, 0, static_cast<uint32_t>(notes.size()));
-  plan.serial_ns = serial_ns;
+  const TapeNote all = Sum(notes, 0, static_cast<uint32_t>(notes.size()));
+  const bool blocks = all.blocks;
+  plan.serial_ns = all.ns;
   if (!blocks && (parallelism < 2 || plan.serial_ns < kWorthThreads)) return;
   std::vector<bool> whole(shape.loops.size(), false);
   for (size_t l = 0; l < whole.size(); ++l) {

@@ -15,6 +15,8 @@ namespace weir::plan {
 struct TapeNote {
   double ns = 0;  // declared time
   bool blocks = false;
+  bool uses_streams = false;  // puts work onto the run's streams or waits for them
+  bool waits = false;         // for a stream, as it has something for the host, or may have
 };
 
 /// Instructions [begin, end).
