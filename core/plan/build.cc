@@ -18,8 +18,12 @@ using graph::NodeId;
 using graph::StepNode;
 
 Builder::Builder(const PlanOptions& options, const graph::StepGraph& step, const graph::Placement& placement,
-                 const std::vector<graph::Subgraph>& subgraphs, size_t feeds)
-    : options_(options), step_(step), placement_(placement), plan_(std::make_unique<ExecutionPlan>()) {
+                 const Receivers& receivers, size_t feeds)
+    : options_(options),
+      step_(step),
+      placement_(placement),
+      receivers_(receivers),
+      plan_(std::make_unique<ExecutionPlan>()) {
   for (const auto& device : options.devices->all()) {
     plan_->devices.push_back(device.get());
     if (plan_->host_device == nullptr && device->host_memory()) plan_->host_device = device.get();
@@ -51,9 +55,6 @@ Builder::Builder(const PlanOptions& options, const graph::StepGraph& step, const
       merges_of_[static_cast<size_t>(node.frame)].push_back(static_cast<NodeId>(i));
     }
   }
-  for (const graph::Subgraph& subgraph : subgraphs) {
-    for (const graph::Recv& recv : subgraph.recvs) receivers_[recv.source].push_back(subgraph.device);
-  }
 }
 
 Result<std::unique_ptr<ExecutionPlan>> Builder::Run() {
@@ -80,7 +81,8 @@ Result<std::unique_ptr<ExecutionPlan>> Builder::Run() {
   }
   plan_->guard_count = guards_.set.size();
   FetchSwapped();
-  CutTasks(step_, node_instructions_, notes_, options_.parallelism, shape_, *plan_);
+  const std::vector<LoopWork> works = CutTasks(step_, node_instructions_, notes_, options_.parallelism, shape_, *plan_);
+  for (size_t l = 0; l < works.size(); ++l) loops_[shape_.loops[l].frame] = works[l];
   LayOutArena(shape_, *plan_);
   const std::vector<uint32_t> moved = FinishTape(shape_, *plan_);
   for (Task& task : plan_->tasks) {
@@ -335,11 +337,5 @@ Status Builder::EmitFetch(int fetch) {
 }
 
 Status Builder::Fail(const Status& status) const { return graph::AtNode(status, *Current().source); }
-
-Result<std::unique_ptr<ExecutionPlan>> Build(const PlanOptions& options, const graph::StepGraph& step,
-                                             const graph::Placement& placement,
-                                             const std::vector<graph::Subgraph>& subgraphs, size_t feeds) {
-  return Builder(options, step, placement, subgraphs, feeds).Run();
-}
 
 }  // namespace weir::plan

@@ -384,7 +384,7 @@ Status Builder::EndLoop(int frame) {
     const int jump = AddJump(again);
     plan_->jumps[static_cast<size_t>(jump)].target = loop.first;
     guard_ = kAlways;
-    shape_.loops.push_back({loop.first, static_cast<uint32_t>(plan_->instructions.size())});
+    shape_.loops.push_back({loop.first, static_cast<uint32_t>(plan_->instructions.size()), frame});
     Emit(Opcode::kRepeat, {}, {}).detail = static_cast<uint32_t>(jump);
   }
   if (loop.skip >= 0) {

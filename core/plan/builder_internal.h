@@ -12,14 +12,18 @@
 #include "core/plan/memory_internal.h"
 #include "core/plan/plan.h"
 #include "core/plan/tasks_internal.h"
+#include "core/plan/unroll_internal.h"
 
 namespace weir::plan {
 
 class Builder {
  public:
   Builder(const PlanOptions& options, const graph::StepGraph& step, const graph::Placement& placement,
-          const std::vector<graph::Subgraph>& subgraphs, size_t feeds);
+          const Receivers& receivers, size_t feeds);
   Result<std::unique_ptr<ExecutionPlan>> Run();
+
+  /// Once Run is over: what its loops are like, by frame.
+  const std::map<int, LoopWork>& loops() const { return loops_; }
 
  private:
   /// kPlanned: in the arena when the shape is known. kAtRun: a tensor made while running.
@@ -121,11 +125,11 @@ class Builder {
   const PlanOptions& options_;
   const graph::StepGraph& step_;
   const graph::Placement& placement_;
+  const Receivers& receivers_;
   std::unique_ptr<ExecutionPlan> plan_;
   graph::NodeId current_ = -1;
   std::vector<std::vector<int>> value_of_;    // by step node and output
   std::vector<std::vector<int>> fetches_of_;  // by step node
-  std::map<graph::Endpoint, std::vector<int>> receivers_;
   struct CopyMade {
     int value = -1;
     int guard = 0;
@@ -147,6 +151,7 @@ class Builder {
   std::vector<OpenLoop> open_loops_;
   std::vector<std::vector<graph::NodeId>> merges_of_;  // by frame: the Merge nodes of its variables
   TapeShape shape_;
+  std::map<int, LoopWork> loops_;
   std::vector<TapeNote> notes_;           // by instruction
   std::vector<Range> node_instructions_;  // by step node
   double next_ns_ = 0;                    // declared time of the kernel that is emitted next

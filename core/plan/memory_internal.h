@@ -20,6 +20,7 @@ struct MayShare {
 struct Loop {
   uint32_t first = 0;
   uint32_t last = 0;
+  int frame = 0;  // of the step
 };
 
 /// What memory and order on the tape depend on besides the instructions.

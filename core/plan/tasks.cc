@@ -44,6 +44,7 @@ TapeNote Sum(const std::vector<TapeNote>& notes, uint32_t begin, uint32_t end) {
     sum.ns += notes[i].ns;
     sum.blocks = sum.blocks || notes[i].blocks;
     sum.waits = sum.waits || notes[i].waits;
+    sum.uses_streams = sum.uses_streams || notes[i].uses_streams;
   }
   return sum;
 }
@@ -66,7 +67,8 @@ class Cutter {
     task_of_.resize(plan_.instructions.size());
     FindTasks(0, static_cast<uint32_t>(plan_.instructions.size()), -1);
     edges_.resize(plan_.tasks.size());
-    writer_.assign(GuardResource(static_cast<int>(plan_.guard_count)) + 1, -1);
+    NumberStates();
+    writer_.assign(StreamsResource() + 1 + state_of_.size(), -1);
     readers_.resize(writer_.size());
     for (size_t i = 0; i < plan_.instructions.size(); ++i) Visit(i);
     marks_.assign(step_.nodes.size(), 0);
@@ -82,6 +84,13 @@ class Cutter {
       if (!whole.blocks && body_ns_[task] > kWideEnough * whole.ns) narrow.push_back(loop);
     }
     return narrow;
+  }
+
+  /// LoopWork::chain of the loops that are cut.
+  void TellChains(std::vector<LoopWork>& works) const {
+    for (const auto& [task, loop] : loop_of_) {
+      if (notes_of_[task].ns > 0) works[loop].chain = body_ns_[task] / notes_of_[task].ns;
+    }
   }
 
  private:
@@ -149,12 +158,34 @@ class Cutter {
     return plan_.storages.size() + plan_.variables.size() + static_cast<size_t>(guard);
   }
   /// On streams the order of the tape is the order on the device.
-  size_t StreamsResource() const { return writer_.size() - 1; }
+  size_t StreamsResource() const { return GuardResource(static_cast<int>(plan_.guard_count)); }
+
+  /// Stateful nodes that stand on the tape more than once, as those of a loop that is unrolled: their calls keep their
+  /// order. Ops on variables, whose locks say more, count as well where a kernel runs them.
+  void NumberStates() {
+    std::map<const graph::Node*, int> times;
+    for (const Instruction& instruction : plan_.instructions) {
+      if (RunsKernel(instruction) && NodeOf(instruction).op().stateful) ++times[&NodeOf(instruction)];
+    }
+    for (const auto& [node, count] : times) {
+      if (count > 1) state_of_.emplace(node, StreamsResource() + 1 + state_of_.size());
+    }
+  }
+  const graph::Node& NodeOf(const Instruction& instruction) const {
+    return *plan_.nodes[static_cast<size_t>(instruction.node)];
+  }
+  static bool RunsKernel(const Instruction& instruction) {
+    return instruction.fn != nullptr || instruction.opcode == Opcode::kCall;
+  }
 
   void Visit(size_t i) {
     const Instruction& instruction = plan_.instructions[i];
     const int task = task_of_[i];
     if (notes_[i].uses_streams) Write(StreamsResource(), task);
+    if (!state_of_.empty() && RunsKernel(instruction)) {
+      const auto state = state_of_.find(&NodeOf(instruction));
+      if (state != state_of_.end()) Write(state->second, task);
+    }
     for (uint32_t s = instruction.first_slot; s < instruction.first_slot + SlotCount(plan_, i); ++s) {
       const int storage = StorageOf(plan_, s);
       const Storage::Home home = plan_.storages[static_cast<size_t>(storage)].home;
@@ -291,33 +322,42 @@ class Cutter {
   std::vector<double> start_;
   std::vector<std::vector<uint32_t>> edges_;
   std::vector<std::pair<uint32_t, size_t>> loop_of_;  // tasks that are cut loops, and which loop
-  // By resource: storages, variables, guards.
+  // By resource: storages, variables, guards, streams, states.
   std::vector<int> writer_;
   std::vector<std::vector<int>> readers_;
   std::map<const kernel::Variable*, int> first_use_;
-  std::vector<int> marks_;  // by step node: for which node it was visited last
+  std::map<const graph::Node*, size_t> state_of_;  // of stateful nodes: their resource
+  std::vector<int> marks_;                         // by step node: for which node it was visited last
 };
 
 }  // namespace
 
-void CutTasks(const graph::StepGraph& step, const std::vector<Range>& instructions_of, std::vector<TapeNote> notes,
-              int parallelism, const TapeShape& shape, ExecutionPlan& plan) {
+std::vector<LoopWork> CutTasks(const graph::StepGraph& step, const std::vector<Range>& instructions_of,
+                               std::vector<TapeNote> notes, int parallelism, const TapeShape& shape,
+                               ExecutionPlan& plan) {
   for (size_t i = 0; i < notes.size(); ++i) {
     if (!UsesStreams(plan, i)) continue;
     notes[i] = {0, notes[i].blocks, true, WaitsForStreams(plan, i)};  // the device works beside the host
   }
+  std::vector<LoopWork> works(shape.loops.size());
   const TapeNote all = Sum(notes, 0, static_cast<uint32_t>(notes.size()));
   const bool blocks = all.blocks;
   plan.serial_ns = all.ns;
-  if (!blocks && (parallelism < 2 || plan.serial_ns < kWorthThreads)) return;
+  if (!blocks && (parallelism < 2 || plan.serial_ns < kWorthThreads)) return works;
   std::vector<bool> whole(shape.loops.size(), false);
   for (size_t l = 0; l < whole.size(); ++l) {
-    const TapeNote body = Sum(notes, shape.loops[l].first, shape.loops[l].last);
+    const auto [first, last, frame] = shape.loops[l];
+    const TapeNote body = Sum(notes, first, last);
     whole[l] = !body.blocks && (parallelism < 2 || body.ns < kWorthThreads);
+    works[l].heavy = !whole[l] && !body.uses_streams;
+    works[l].blocks = body.blocks;
+    works[l].keeps_state = std::any_of(plan.instructions.begin() + first, plan.instructions.begin() + last,
+                                       [](const Instruction& instruction) { return instruction.serialized; });
   }
-  for (bool again = true; again;) {
+  for (bool first = true, again = true; again; first = false) {
     Cutter cutter(step, instructions_of, notes, shape, whole, plan);
     cutter.Run();
+    if (first) cutter.TellChains(works);
     const std::vector<size_t> narrow = cutter.NarrowLoops();
     for (const size_t loop : narrow) whole[loop] = true;
     again = !narrow.empty();
@@ -325,9 +365,10 @@ void CutTasks(const graph::StepGraph& step, const std::vector<Range>& instructio
   if (!blocks && plan.critical_ns > kWideEnough * plan.serial_ns) {
     plan.tasks.clear();
     plan.successors.clear();
-    return;
+    return works;
   }
   plan.tier = Tier::kT2;
+  return works;
 }
 
 }  // namespace weir::plan

@@ -250,6 +250,33 @@ TEST(WhileLoop, F392_arguments_that_do_not_change_values) {
   }
 }
 
+TEST(WhileLoop, F392_random_numbers_and_updates_keep_their_order) {
+  std::vector<Tensor> wanted;
+  for (const auto& [parallel, inter_op] : {std::pair(1, 1), std::pair(10, 4), std::pair(3, 4)}) {
+    Fresh f;
+    const Variable v(1.0f, {.name = "v"});
+    const LoopVars exits =
+        WhileLoop(Below(7),
+                  [&](const LoopVars& x) {
+                    const Output noise = RandomUniform({200, 200}, 0, 1, {.seed = 7});
+                    const Output mean = ReduceMean(MatMul(noise, noise) + MatMul(noise, noise, {.transpose_b = true}));
+                    return LoopVars{x[0] + 1, x[1] * 0.5f + v.Assign(v.value() * 0.5f + mean)};
+                  },
+                  {0, 1.0f}, {.parallel_iterations = parallel});
+    ASSERT_EQ(exits.size(), 2u) << f.error();
+    session::SessionOptions options;
+    options.inter_op_parallelism_threads = inter_op;
+    Session session(f.graph, options);
+    Initialize(session);
+    std::vector<Tensor> got;
+    for (int run = 0; run < 3; ++run)
+      got.push_back(Tensor::Scalar<float>(static_cast<float>(Value(session, exits[1]))));
+    if (wanted.empty()) wanted = got;
+    for (size_t run = 0; run < got.size(); ++run)
+      EXPECT_TRUE(got[run].SameBits(wanted[run])) << parallel << ", " << run;
+  }
+}
+
 TEST(WhileLoop, F392_maximum_iterations) {
   Fresh f;
   const Output limit = IntInput("limit");

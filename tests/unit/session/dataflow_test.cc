@@ -15,47 +15,15 @@
 #include "core/kernel/compute_pool.h"
 #include "core/session/session.h"
 #include "tests/support/text_graph.h"
+#include "tests/unit/session/flow.h"
 
 namespace weir::session {
 namespace {
 
 using testing::Const;
 using testing::kFloat;
-using testing::MakeGraph;
 using testing::NodeLine;
 using testing::Placeholder;
-
-/// The CPU with kernels that wait, as tests/plugin/waiting.cc says.
-std::shared_ptr<Runtime> Waiting() {
-  static const std::shared_ptr<Runtime> kRuntime = [] {
-    plugin::LoadOptions options;
-    options.folders = {WEIR_WAITING_PLUGINS};
-    Result<std::shared_ptr<Runtime>> loaded = Runtime::Load(options);
-    EXPECT_TRUE(loaded.ok()) << loaded.status().ToString();
-    return loaded.ok() ? *loaded : nullptr;
-  }();
-  return kRuntime;
-}
-
-struct Flow {
-  explicit Flow(const std::vector<NodeLine>& nodes, SessionOptions options = {}, int inter_op = 4)
-      : graph(MakeGraph(nodes)) {
-    EXPECT_TRUE(graph.ok()) << graph.status().ToString();
-    options.inter_op_parallelism_threads = inter_op;
-    Result<std::unique_ptr<Session>> made = Session::Make(Waiting(), *graph, options);
-    EXPECT_TRUE(made.ok()) << made.status().ToString();
-    session = std::move(*made);
-  }
-  Result<std::vector<Tensor>> Run(const std::vector<std::string>& fetches, const RunOptions& options = {}) {
-    const std::vector<Feed> feeds = {{"x:0", Tensor::Vector<float>({1, 2})}};
-    const std::vector<std::string> none;
-    return session->Run(feeds, fetches, none, options);
-  }
-  Result<graph::Graph> graph;
-  std::unique_ptr<Session> session;
-};
-
-const NodeLine kX = Placeholder("x", PartialShape::Of({2}));
 
 TEST(Dataflow, F020IndependentOpsRunBesideEachOther) {
   Flow f({kX, {"a", "Square", {"x"}, kFloat}, {"b", "Neg", {"x"}, kFloat}});
@@ -64,50 +32,6 @@ TEST(Dataflow, F020IndependentOpsRunBesideEachOther) {
     ASSERT_TRUE(got.ok()) << got.status().ToString();
     EXPECT_TRUE((*got)[0].SameBits(Tensor::Vector<float>({1, 2})));
   }
-}
-
-op::AttrList In(const char* frame, DType type, bool constant = false) {
-  return {{"T", type}, {"frame_name", std::string(frame)}, {"is_constant", constant}};
-}
-
-/// The nodes of `while (i < n)` over `variables`, each from the node of its name with "_0" behind it. The body names a
-/// variable's value in it "v_b" and gives back "v_n"; what leaves is "v_x". `counter` is the int32 variable counted.
-std::vector<NodeLine> Loop(const std::string& frame, const std::string& n, const std::string& one,
-                           const std::string& counter, std::vector<std::string> variables,
-                           const std::vector<NodeLine>& body) {
-  const op::AttrList integer = {{"T", DType::kInt32}};
-  variables.insert(variables.begin(), counter);
-  std::vector<NodeLine> nodes = {{frame + "_n", "Enter", {n}, In(frame.c_str(), DType::kInt32, true)},
-                                 {frame + "_one", "Enter", {one}, In(frame.c_str(), DType::kInt32, true)}};
-  const auto type = [&](const std::string& v) { return v == counter ? DType::kInt32 : DType::kFloat; };
-  for (const std::string& v : variables) nodes.push_back({v + "_e", "Enter", {v + "_0"}, In(frame.c_str(), type(v))});
-  for (const std::string& v : variables) {
-    nodes.push_back({v + "_m", "Merge", {v + "_e", v + "_r"}, {{"T", type(v)}, {"N", int64_t{2}}}});
-  }
-  nodes.push_back({frame + "_less", "Less", {counter + "_m", frame + "_n"}, integer});
-  nodes.push_back({frame + "_on", "LoopCond", {frame + "_less"}});
-  for (const std::string& v : variables) {
-    nodes.push_back({v + "_s", "Switch", {v + "_m", frame + "_on"}, {{"T", type(v)}}});
-    nodes.push_back({v + "_b", "Identity", {v + "_s:1"}, {{"T", type(v)}}});
-    nodes.push_back({v + "_x", "Exit", {v + "_s"}, {{"T", type(v)}}});
-  }
-  nodes.push_back({counter + "_n", "AddV2", {counter + "_b", frame + "_one"}, integer});
-  nodes.insert(nodes.end(), body.begin(), body.end());
-  for (const std::string& v : variables) nodes.push_back({v + "_r", "NextIteration", {v + "_n"}, {{"T", type(v)}}});
-  return nodes;
-}
-
-void Append(std::vector<NodeLine>& to, const std::vector<NodeLine>& more) {
-  to.insert(to.end(), more.begin(), more.end());
-}
-
-/// What loops need around them: n, one, and variables that begin with x, or with 0 for those that count.
-std::vector<NodeLine> Around(const std::vector<std::string>& variables, const std::vector<std::string>& counters) {
-  std::vector<NodeLine> nodes = {Placeholder("x", PartialShape::Of({2})), Const("n", Tensor::Scalar<int32_t>(3)),
-                                 Const("one", Tensor::Scalar<int32_t>(1))};
-  for (const std::string& v : variables) nodes.push_back({v + "_0", "Identity", {"x"}, kFloat});
-  for (const std::string& v : counters) nodes.push_back(Const(v + "_0", Tensor::Scalar<int32_t>(0)));
-  return nodes;
 }
 
 TEST(Dataflow, F020OpsInALoopRunBesideEachOther) {

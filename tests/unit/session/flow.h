@@ -1,0 +1,96 @@
+// Steps over the CPU with kernels that wait (tests/plugin/waiting.cc), and loops to put into them.
+#ifndef WEIR_TESTS_UNIT_SESSION_FLOW_H_
+#define WEIR_TESTS_UNIT_SESSION_FLOW_H_
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/session/session.h"
+#include "tests/support/text_graph.h"
+
+namespace weir::session {
+
+/// The CPU with kernels that wait, as tests/plugin/waiting.cc says.
+inline std::shared_ptr<Runtime> Waiting() {
+  static const std::shared_ptr<Runtime> kRuntime = [] {
+    plugin::LoadOptions options;
+    options.folders = {WEIR_WAITING_PLUGINS};
+    Result<std::shared_ptr<Runtime>> loaded = Runtime::Load(options);
+    EXPECT_TRUE(loaded.ok()) << loaded.status().ToString();
+    return loaded.ok() ? *loaded : nullptr;
+  }();
+  return kRuntime;
+}
+
+struct Flow {
+  explicit Flow(const std::vector<testing::NodeLine>& nodes, SessionOptions options = {}, int inter_op = 4)
+      : graph(testing::MakeGraph(nodes)) {
+    EXPECT_TRUE(graph.ok()) << graph.status().ToString();
+    options.inter_op_parallelism_threads = inter_op;
+    Result<std::unique_ptr<Session>> made = Session::Make(Waiting(), *graph, options);
+    EXPECT_TRUE(made.ok()) << made.status().ToString();
+    session = std::move(*made);
+  }
+  Result<std::vector<Tensor>> Run(const std::vector<std::string>& fetches, const RunOptions& options = {}) {
+    const std::vector<Feed> feeds = {{"x:0", Tensor::Vector<float>({1, 2})}};
+    const std::vector<std::string> none;
+    return session->Run(feeds, fetches, none, options);
+  }
+  Result<graph::Graph> graph;
+  std::unique_ptr<Session> session;
+};
+
+inline const testing::NodeLine kX = testing::Placeholder("x", PartialShape::Of({2}));
+
+inline op::AttrList In(const char* frame, DType type, bool constant = false) {
+  return {{"T", type}, {"frame_name", std::string(frame)}, {"is_constant", constant}};
+}
+
+/// The nodes of `while (i < n)` over `variables`, each from the node of its name with "_0" behind it. The body names a
+/// variable's value in it "v_b" and gives back "v_n"; what leaves is "v_x". `counter` is the int32 variable counted.
+inline std::vector<testing::NodeLine> Loop(const std::string& frame, const std::string& n, const std::string& one,
+                                           const std::string& counter, std::vector<std::string> variables,
+                                           const std::vector<testing::NodeLine>& body) {
+  const op::AttrList integer = {{"T", DType::kInt32}};
+  variables.insert(variables.begin(), counter);
+  std::vector<testing::NodeLine> nodes = {{frame + "_n", "Enter", {n}, In(frame.c_str(), DType::kInt32, true)},
+                                          {frame + "_one", "Enter", {one}, In(frame.c_str(), DType::kInt32, true)}};
+  const auto type = [&](const std::string& v) { return v == counter ? DType::kInt32 : DType::kFloat; };
+  for (const std::string& v : variables) nodes.push_back({v + "_e", "Enter", {v + "_0"}, In(frame.c_str(), type(v))});
+  for (const std::string& v : variables) {
+    nodes.push_back({v + "_m", "Merge", {v + "_e", v + "_r"}, {{"T", type(v)}, {"N", int64_t{2}}}});
+  }
+  nodes.push_back({frame + "_less", "Less", {counter + "_m", frame + "_n"}, integer});
+  nodes.push_back({frame + "_on", "LoopCond", {frame + "_less"}});
+  for (const std::string& v : variables) {
+    nodes.push_back({v + "_s", "Switch", {v + "_m", frame + "_on"}, {{"T", type(v)}}});
+    nodes.push_back({v + "_b", "Identity", {v + "_s:1"}, {{"T", type(v)}}});
+    nodes.push_back({v + "_x", "Exit", {v + "_s"}, {{"T", type(v)}}});
+  }
+  nodes.push_back({counter + "_n", "AddV2", {counter + "_b", frame + "_one"}, integer});
+  nodes.insert(nodes.end(), body.begin(), body.end());
+  for (const std::string& v : variables) nodes.push_back({v + "_r", "NextIteration", {v + "_n"}, {{"T", type(v)}}});
+  return nodes;
+}
+
+inline void Append(std::vector<testing::NodeLine>& to, const std::vector<testing::NodeLine>& more) {
+  to.insert(to.end(), more.begin(), more.end());
+}
+
+/// What loops need around them: n, one, and variables that begin with x, or with 0 for those that count.
+inline std::vector<testing::NodeLine> Around(const std::vector<std::string>& variables,
+                                             const std::vector<std::string>& counters) {
+  std::vector<testing::NodeLine> nodes = {testing::Placeholder("x", PartialShape::Of({2})),
+                                          testing::Const("n", Tensor::Scalar<int32_t>(3)),
+                                          testing::Const("one", Tensor::Scalar<int32_t>(1))};
+  for (const std::string& v : variables) nodes.push_back({v + "_0", "Identity", {"x"}, testing::kFloat});
+  for (const std::string& v : counters) nodes.push_back(testing::Const(v + "_0", Tensor::Scalar<int32_t>(0)));
+  return nodes;
+}
+
+}  // namespace weir::session
+
+#endif  // WEIR_TESTS_UNIT_SESSION_FLOW_H_
