@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <functional>
+#include <set>
 #include <utility>
 
 #include "core/execute/denormals.h"
@@ -76,14 +77,12 @@ std::string Dataflow::Waiting() const {
   };
   const auto list = [&](const char* what, const std::vector<uint32_t>& tasks) {
     std::string text;
-    std::string last;
-    size_t names = 0;
+    std::set<std::string> names;
     for (const uint32_t task : tasks) {
-      if (name(task) == last) continue;
-      last = name(task);
-      if (++names <= kShown) text += (names == 1 ? fmt::format("\n{}: '", what) : ", '") + last + "'";
+      if (!names.insert(name(task)).second || names.size() > kShown) continue;
+      text += (names.size() == 1 ? fmt::format("\n{}: '", what) : ", '") + name(task) + "'";
     }
-    return names > kShown ? text + fmt::format(" and {} more", names - kShown) : text;
+    return names.size() > kShown ? text + fmt::format(" and {} more", names.size() - kShown) : text;
   };
   std::vector<uint32_t> waiting;
   for (size_t t = 0; t < pending_.size(); ++t) {

@@ -385,14 +385,19 @@ Status PlanRunner::Instance::HoldOutput(const Value& value, Tensor tensor) {
     return Internal("a kernel made shape {} where its shape function said {}", tensor.shape().ToString(),
                     value.shape.ToString());
   }
-  for (const std::shared_ptr<Buffer>& arena : arenas_) {
-    if (arena && tensor.buffer() == arena) {  // the arena is written again before this tensor dies
-      WEIR_ASSIGN(tensor, streams_.Duplicate(StorageOf(value).space, tensor));
-      break;
-    }
+  if (MayBeWritten(tensor)) {
+    WEIR_ASSIGN(tensor, streams_.Duplicate(StorageOf(value).space, tensor));
   }
   Hold(value.storage, std::move(tensor));
   return Status();
+}
+
+bool PlanRunner::Instance::MayBeWritten(const Tensor& tensor) const {
+  const auto same = [&](const std::shared_ptr<Buffer>& buffer) { return buffer && tensor.buffer() == buffer; };
+  if (std::any_of(arenas_.begin(), arenas_.end(), same)) return true;
+  return plan_.has_loops && std::any_of(plan_.fresh_storages.begin(), plan_.fresh_storages.end(), [&](int storage) {
+           return same(tensors_[static_cast<size_t>(storage)].buffer());
+         });
 }
 
 Status PlanRunner::Instance::Call(Worker& worker, const Instruction& instruction) {

@@ -90,6 +90,8 @@ class PlanRunner::Instance {
   /// unshared also sees that its readers are done.
   void Drop(int storage);
   Status HoldOutput(const plan::Value& value, Tensor tensor);
+  /// The step may write to the tensor's memory while the tensor lives: an arena, or what a loop gives back.
+  bool MayBeWritten(const Tensor& tensor) const;
   const plan::VariableUse& VariableAt(const plan::Storage& storage) const;
   Status CheckInitialized(const plan::VariableUse& use) const;
   /// Around an instruction that works on variables, whose locks the caller has: those it writes get memory that nobody

@@ -151,7 +151,9 @@ int Builder::NewValue(DType dtype, const PartialShape& shape, int space, Placing
   }
   Storage storage;
   storage.space = space;
-  storage.home = placing == Placing::kPlanned && value.shape_known ? Storage::Home::kArena : Storage::Home::kOwned;
+  const bool plain = SizeOf(value.dtype) != 0;  // strings are no bytes to lay out
+  storage.home =
+      placing == Placing::kPlanned && value.shape_known && plain ? Storage::Home::kArena : Storage::Home::kOwned;
   storage.bytes = static_cast<uint64_t>(value.shape.elements()) * SizeOf(value.dtype);
   value.storage = AddStorage(std::move(storage));
   return AddValue(std::move(value));

@@ -119,8 +119,13 @@ Status Builder::EmitMerge() {
     if (inputs.back() < 0) return Fail(Internal("an input has no value"));
   }
   const bool same = std::all_of(inputs.begin(), inputs.end(), [&](int value) { return value == inputs[0]; });
-  if (!same && std::any_of(inputs.begin(), inputs.end(), [&](int value) { return IsVariable(value); })) {
-    return Fail(Unimplemented("Merge '{}' chooses between variables; merge their values instead", node.name()));
+  for (size_t i = 0; i < inputs.size() && !same; ++i) {
+    if (!IsVariable(inputs[i])) continue;
+    if (BaseType(node.types[0]) == DType::kResource) {
+      return Fail(Unimplemented("Merge '{}' chooses between variables; merge their values instead", node.name()));
+    }
+    Under(guards[i]);
+    inputs[i] = Snapshot(inputs[i], node.shapes[0]);
   }
   const int space = same ? kHostSpace : SpaceOf(placement_.device_of[static_cast<size_t>(current_)]);
   const int own = guards_.node[static_cast<size_t>(current_)];
@@ -364,6 +369,23 @@ void Builder::FetchSwapped() {
   }
 }
 
+void Builder::CarryGuards(int frame, std::vector<int> go_on, int again) {
+  const std::vector<NodeId>& merges = merges_of_[static_cast<size_t>(frame)];
+  const auto alive = [&](size_t m) { return guards_.node[static_cast<size_t>(merges[m])]; };
+  EmitGuard({GuardStep::Kind::kClear, again, 0, 0, 0}, {});
+  for (const int guard : go_on) EmitGuard({GuardStep::Kind::kOr, again, 0, again, guard}, {});
+  const auto first_kept = static_cast<NodeId>(step_.nodes.size() + step_.frames.size());
+  for (size_t m = 0; m < go_on.size(); ++m) {
+    bool overwritten = false;
+    for (size_t other = 0; other < m; ++other) overwritten = overwritten || go_on[m] == alive(other);
+    if (!overwritten) continue;
+    const int kept = guards_.set.Fact(first_kept + merges[m]);
+    EmitGuard({GuardStep::Kind::kCopy, kept, 0, go_on[m], 0}, {});
+    go_on[m] = kept;
+  }
+  for (size_t m = 0; m < go_on.size(); ++m) EmitGuard({GuardStep::Kind::kCopy, alive(m), 0, go_on[m], 0}, {});
+}
+
 Status Builder::EndLoop(int frame) {
   const auto f = static_cast<size_t>(frame);
   std::vector<int> go_on;
@@ -374,16 +396,12 @@ Status Builder::EndLoop(int frame) {
     int again = go_on[0];
     if (!guards_.structured[f]) {
       again = guards_.set.Fact(static_cast<NodeId>(step_.nodes.size()) + frame);
-      EmitGuard({GuardStep::Kind::kClear, again, 0, 0, 0}, {});
-      for (size_t m = 0; m < go_on.size(); ++m) {
-        EmitGuard({GuardStep::Kind::kOr, again, 0, again, go_on[m]}, {});
-        const int alive = guards_.node[static_cast<size_t>(merges_of_[f][m])];
-        EmitGuard({GuardStep::Kind::kCopy, alive, 0, go_on[m], 0}, {});
-      }
+      CarryGuards(frame, go_on, again);
     }
     const int jump = AddJump(again);
     plan_->jumps[static_cast<size_t>(jump)].target = loop.first;
     guard_ = kAlways;
+    plan_->has_loops = true;
     shape_.loops.push_back({loop.first, static_cast<uint32_t>(plan_->instructions.size()), frame});
     Emit(Opcode::kRepeat, {}, {}).detail = static_cast<uint32_t>(jump);
   }

@@ -153,15 +153,18 @@ Result<int> Builder::VariableInput(int input) {
 
 Status Builder::EmitRead(int index) {
   WEIR_ASSIGN(const int variable, VariableInput(index));
-  const Storage& storage = plan_->storages[static_cast<size_t>(plan_->values[static_cast<size_t>(variable)].storage)];
-  const Value& declared = plan_->values[static_cast<size_t>(variable)];
-  PartialShape shape = Current().shapes[static_cast<size_t>(index)];
-  if (declared.shape_known) shape = PartialShape(declared.shape);
-  const int out = NewValue(plan_->values[static_cast<size_t>(variable)].dtype, shape, storage.space, Placing::kAtRun);
-  plan_->storages[static_cast<size_t>(plan_->values[static_cast<size_t>(out)].storage)].variable = VariableOf(variable);
-  SetLocks({{VariableOf(variable), false}}, Emit(Opcode::kReadVariable, {variable}, {out}));
-  ValueAt({current_, index}) = out;
+  ValueAt({current_, index}) = Snapshot(variable, Current().shapes[static_cast<size_t>(index)]);
   return Status();
+}
+
+int Builder::Snapshot(int variable, PartialShape shape) {
+  const Value& declared = plan_->values[static_cast<size_t>(variable)];
+  if (declared.shape_known) shape = PartialShape(declared.shape);
+  const int space = plan_->storages[static_cast<size_t>(declared.storage)].space;
+  const int out = NewValue(declared.dtype, shape, space, Placing::kAtRun);
+  plan_->storages[static_cast<size_t>(StorageOf(out))].variable = VariableOf(variable);
+  SetLocks({{VariableOf(variable), false}}, Emit(Opcode::kReadVariable, {variable}, {out}));
+  return out;
 }
 
 Status Builder::EmitAssign() {

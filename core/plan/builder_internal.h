@@ -71,6 +71,8 @@ class Builder {
     bool swaps;     // the two change places; else bytes are copied
   };
   Status CarryVariables(int frame, std::vector<int>* go_on);
+  /// Loop variables are as alive in the next iteration as what they become; `again`: whether one of them is.
+  void CarryGuards(int frame, std::vector<int> go_on, int again);
   void FindSwaps(std::vector<Carried>* moves);
   void EmitSwaps(const std::vector<Carried>& moves);
   /// What changes places with something that is fetched is memory of the same kind.
@@ -107,6 +109,8 @@ class Builder {
   Status EmitVariable();
   /// A snapshot of the variable behind input `index` becomes output `index`.
   Status EmitRead(int index);
+  /// The value that a variable has when the tape comes there; of the shape given unless the variable has one.
+  int Snapshot(int variable, PartialShape shape);
   Status EmitAssign();
   Status EmitVariableQuery(Opcode opcode);
   Result<int> VariableInput(int input);

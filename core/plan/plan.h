@@ -197,6 +197,7 @@ struct ExecutionPlan {
   std::vector<std::vector<int>> merges;  // by kMerge: the guard of each input
   std::vector<int> fetch_guards;         // by fetch
   size_t guard_count = 1;
+  bool has_loops = false;  // something on the tape runs more than once
   Tier tier = Tier::kT0;
   std::vector<Task> tasks;  // T2 only, in tape order
   std::vector<uint32_t> successors;

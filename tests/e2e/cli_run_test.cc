@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "core/client/weir.h"
 #include "core/graph/graph_def.h"
 #include "core/io/npy.h"
 #include "core/ops/declare_all.h"
@@ -104,6 +105,34 @@ TEST(CliRun, WithoutFetchesTheUnreadOutputs) {
   const Ended nothing = Weir({"run", folder.Write("p.pbtxt", PlaceholderText("x", "DT_FLOAT", {}))});
   EXPECT_EQ(nothing.status, 1);
   EXPECT_NE(nothing.first_error_line().find("--fetch"), std::string::npos) << nothing.err;
+}
+
+TEST(CliRun, WithoutFetchesWhatHasAValueInAnyCase) {
+  const ScratchFolder folder;
+  weir::Graph client;
+  {
+    const AsDefault in(client);
+    const Output x = weir::Placeholder(DType::kFloat, PartialShape::Of({}), "x");
+    const Output y = Cond(
+        Less(x, 1.0f), [&] { return x * 2.0f; },
+        [&] {
+          return Cond(
+                     Less(x, 5.0f), [&] { return x * 3.0f; }, [&] { return x * 5.0f; }) +
+                 1.0f;
+        });
+    WhileLoop([&](const LoopVars& v) { return Less(v[0], 3.0f); },
+              [&](const LoopVars& v) {
+                Square(v[0]);  // nobody reads it
+                return LoopVars{v[0] + y};
+              },
+              {y});
+  }
+  ASSERT_TRUE(client.status().ok()) << client.status().ToString();
+  const std::string file = folder.Write("g.pb", *graph::ExportGraphDef(client.definition()));
+  const Json answer = Weir({"run", file, "--feed", "x=2", "--json"}).json();
+  ASSERT_EQ(answer["fetches"].size(), 1u) << answer.dump();
+  EXPECT_EQ(answer["fetches"][0]["name"], "while/Exit");
+  EXPECT_EQ(answer["fetches"][0]["first_values"], "[7]");
 }
 
 TEST(CliRun, TargetsRunWithoutFetching) {

@@ -1,7 +1,9 @@
 #include "tools/weir/run_request.h"
 
+#include <algorithm>
 #include <set>
 
+#include "core/graph/frames.h"
 #include "core/graph/graph_def.h"
 #include "core/io/files.h"
 #include "core/ops/declare_all.h"
@@ -13,8 +15,30 @@ namespace {
 
 constexpr uint64_t kMaxGraphBytes = uint64_t{2} << 30;
 
-// Outputs that a file can hold and that no node reads; nodes that others wait for, placeholders and what is fed are
-// left out.
+// By node: on how many conditions it runs, as far as Switch and Merge come in pairs; a loop is one more.
+std::vector<int> Conditions(const graph::Graph& graph) {
+  std::vector<int> conditions(static_cast<size_t>(graph.num_nodes()), 0);
+  for (graph::NodeId id = 0; id < graph.num_nodes(); ++id) {
+    const graph::Node& node = graph.node(id);
+    int most = 0;
+    bool closes_loop = false;
+    const auto on = [&](graph::NodeId from) {
+      if (from >= 0 && from < id) most = std::max(most, conditions[static_cast<size_t>(from)]);
+      closes_loop = closes_loop || from >= id;
+    };
+    for (const graph::Endpoint& input : node.inputs()) on(input.node);
+    for (const graph::NodeId input : node.control_inputs()) on(input);
+    const graph::Flow flow = graph::FlowOf(node.op());
+    if (flow == graph::Flow::kSwitch || flow == graph::Flow::kEnter) ++most;
+    if (flow == graph::Flow::kMerge && !closes_loop) --most;
+    if (flow == graph::Flow::kExit) most -= 2;  // the loop and the Switch before the Exit
+    conditions[static_cast<size_t>(id)] = std::max(most, 0);
+  }
+  return conditions;
+}
+
+// Outputs that a file can hold, that no node reads and that have a value whatever is fed; nodes that others wait for,
+// placeholders and what is fed are left out.
 std::vector<std::string> UnreadOutputs(const graph::Graph& graph, const std::vector<session::Feed>& feeds) {
   std::set<graph::Endpoint> read;
   std::set<graph::NodeId> awaited;
@@ -25,10 +49,13 @@ std::vector<std::string> UnreadOutputs(const graph::Graph& graph, const std::vec
   std::set<std::string> fed;
   for (const session::Feed& feed : feeds)
     fed.insert(feed.first.find(':') == std::string::npos ? feed.first + ":0" : feed.first);
+  const std::vector<int> conditions = Conditions(graph);
   std::vector<std::string> names;
   for (graph::NodeId id = 0; id < graph.num_nodes(); ++id) {
     if (awaited.contains(id) || graph.node(id).op().name == "Placeholder") continue;
-    for (int i = 0; i < graph.node(id).num_outputs(); ++i) {
+    if (conditions[static_cast<size_t>(id)] != 0) continue;
+    const bool chooses = graph::FlowOf(graph.node(id).op()) == graph::Flow::kMerge;
+    for (int i = 0; i < (chooses ? 1 : graph.node(id).num_outputs()); ++i) {
       const graph::Endpoint endpoint{id, i};
       const DType dtype = BaseType(graph.TypeOf(endpoint));
       if (read.contains(endpoint) || dtype == DType::kResource || dtype == DType::kVariant) continue;

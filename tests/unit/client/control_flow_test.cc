@@ -40,6 +40,22 @@ TEST(Cond, F173_side_effects_of_the_branch_taken_only) {
   EXPECT_EQ(Value(session, before), 2);
 }
 
+TEST(Cond, F173_branches_that_assign_different_variables) {
+  Fresh f;
+  const Output p = Flag("p");
+  const Variable a(1.0f, {.name = "a"}), b(2.0f, {.name = "b"});
+  const Output z = Cond(
+      p, [&] { return a.Assign(5.0f); }, [&] { return b.Assign(7.0f); });
+  ASSERT_TRUE(z.exists()) << f.error();
+  Session session(f.graph);
+  Initialize(session);
+  EXPECT_EQ(Value(session, z, {{p, false}}), 7);
+  EXPECT_EQ(Value(session, a), 1);
+  EXPECT_EQ(Value(session, z, {{p, true}}), 5);
+  EXPECT_EQ(Value(session, a), 5);
+  EXPECT_EQ(Value(session, b), 7);
+}
+
 TEST(Cond, F173_operations_lists_and_nesting) {
   Fresh f;
   const Output p = Flag("p"), q = Flag("q"), x = Real("x");
@@ -275,6 +291,46 @@ TEST(WhileLoop, F392_random_numbers_and_updates_keep_their_order) {
     for (size_t run = 0; run < got.size(); ++run)
       EXPECT_TRUE(got[run].SameBits(wanted[run])) << parallel << ", " << run;
   }
+}
+
+TEST(WhileLoop, F392_a_variable_keeps_what_another_one_was) {
+  Fresh f;
+  const Output x = Placeholder(DType::kFloat, PartialShape::Of({3}), "x");
+  const Output length = Placeholder(DType::kInt32, PartialShape::Of({1}), "length");
+  const LoopVars exits = WhileLoop([](const LoopVars& v) { return Less(ReduceMax(v[0]), 50.0f); },
+                                   [&](const LoopVars& v) {
+                                     return LoopVars{v[0] * 2.0f, Reshape(v[0], length)};  // of no known shape
+                                   },
+                                   {x, x}, {.shape_invariants = {PartialShape::Of({3}), PartialShape::Of({-1})}});
+  ASSERT_EQ(exits.size(), 2u) << f.error();
+  Session session(f.graph);
+  const Result<Fetched> got = session.Run(Fetch::List{exits[0], exits[1]}, {{x, {1.0f, 2.0f, 3.0f}}, {length, {-1}}});
+  ASSERT_TRUE(Succeeds(got));
+  EXPECT_TRUE((*got)[0].tensor().SameBits(Tensor::Vector<float>({32, 64, 96})));
+  EXPECT_TRUE((*got)[1].tensor().SameBits(Tensor::Vector<float>({16, 32, 48})));
+}
+
+TEST(WhileLoop, F392_strings) {
+  Fresh f;
+  const Output word = Placeholder(DType::kString, PartialShape::Of({}), "word");
+  const LoopVars exits = WhileLoop(Below(4),
+                                   [&](const LoopVars& v) {
+                                     const Output even = Equal(FloorMod(v[0], 2), 0);
+                                     return LoopVars{v[0] + 1,
+                                                     Cond(
+                                                         even, [&] { return word; }, [&] { return v[1]; }),
+                                                     v[1]};
+                                   },
+                                   {0, "first", "second"});
+  const LoopVars none = WhileLoop(Below(0), [](const LoopVars& v) { return LoopVars{v[0] + 1, v[1]}; }, {0, "kept"});
+  ASSERT_EQ(none.size(), 2u) << f.error();
+  Session session(f.graph);
+  const Result<Fetched> got =
+      session.Run(Fetch::List{exits[1], exits[2], none[1]}, {{word, Tensor::Scalar<std::string>("fed")}});
+  ASSERT_TRUE(Succeeds(got));
+  EXPECT_TRUE((*got)[0].tensor().SameBits(Tensor::Scalar<std::string>("fed")));
+  EXPECT_TRUE((*got)[1].tensor().SameBits(Tensor::Scalar<std::string>("fed")));
+  EXPECT_TRUE((*got)[2].tensor().SameBits(Tensor::Scalar<std::string>("kept")));
 }
 
 TEST(WhileLoop, F392_maximum_iterations) {

@@ -171,7 +171,7 @@ TEST(ControlFlow, LoopCarriesItsVariablesAtOnce) {
   }
 }
 
-TEST(ControlFlow, LoopOverVectorsMatrixAndStrings) {
+TEST(ControlFlow, LoopOverVectors) {
   const auto vectors = RunNodes(Fibonacci(DType::kFloat),
                                 {{"n:0", Tensor::Scalar<int32_t>(3)},
                                  {"x:0", Tensor::Vector<float>({1, 2})},
@@ -180,6 +180,33 @@ TEST(ControlFlow, LoopOverVectorsMatrixAndStrings) {
   ASSERT_TRUE(vectors.ok()) << vectors.status().ToString();
   EXPECT_TRUE((*vectors)[0].SameBits(Tensor::Vector<float>({21, 42})));
   EXPECT_TRUE((*vectors)[1].SameBits(Tensor::Vector<float>({32, 64})));
+}
+
+/// b, which enters dead, lives from the second iteration on, as what a was; each leaves by an Exit of its own.
+TEST(ControlFlow, VariablesOfALoopLiveAndDieByThemselves) {
+  const Nodes nodes = {Placeholder("x", PartialShape(Shape())),
+                       Placeholder("p", PartialShape(Shape()), DType::kBool),
+                       Const("limit", Tensor::Scalar<float>(5)),
+                       {"dead", "Switch", {"x", "p"}, kFloat},
+                       {"a_in", "Enter", {"x"}, In("w", DType::kFloat)},
+                       {"b_in", "Enter", {"dead:1"}, In("w", DType::kFloat)},
+                       {"limit_in", "Enter", {"limit"}, In("w", DType::kFloat, true)},
+                       {"a", "Merge", {"a_in", "a_next"}, kMerge2},
+                       {"b", "Merge", {"b_in", "b_next"}, kMerge2},
+                       {"less", "Less", {"a", "limit_in"}, kFloat},
+                       {"on", "LoopCond", {"less"}},
+                       {"a_s", "Switch", {"a", "on"}, kFloat},
+                       {"more", "AddV2", {"a_s:1", "limit_in"}, kFloat},
+                       {"a_next", "NextIteration", {"more"}, kFloat},
+                       {"b_next", "NextIteration", {"a"}, kFloat},
+                       {"a_out", "Exit", {"a_s"}, kFloat},
+                       {"b_out", "Exit", {"b"}, kFloat}};
+  const std::vector<Feed> feeds = {{"x:0", Tensor::Scalar<float>(7)}, {"p:0", Tensor::Scalar<bool>(false)}};
+  for (const auto& fetches : {std::vector<std::string>{"a_out:0", "b_out:0"}, {"b_out:0", "a_out:0"}}) {
+    const auto got = RunNodes(nodes, feeds, fetches);
+    ASSERT_TRUE(got.ok()) << fetches[0] << " first: " << got.status().ToString();
+    for (const Tensor& value : *got) EXPECT_TRUE(value.SameBits(Tensor::Scalar<float>(7)));
+  }
 }
 
 /// while i < n: (i + 1, concat(x, x)): the shape changes in every iteration.
