@@ -65,25 +65,50 @@ class SubgraphWriter {
     return AttrToProto(value, (*node.mutable_attr())[attr]);
   }
 
-  Status WriteCrossing(const Recv& recv, int to) {
-    const std::string tensor = fmt::format("edge_{}_{}", recv.source.node, step_.node(recv.source.node).name());
-    const DType type = BaseType(step_.TypeOf(recv.source));
-    const auto common = [&](tf::NodeDef& node) -> Status {
-      WEIR_TRY(Set(node, "tensor_name", tensor));
-      WEIR_TRY(Set(node, "send_device", DeviceName(recv.from_device)));
-      WEIR_TRY(Set(node, "recv_device", DeviceName(to)));
-      WEIR_TRY(Set(node, "send_device_incarnation", int64_t{1}));
-      return Set(node, "client_terminated", false);
+  /// A pair of _Send and _Recv; the name of the latter.
+  Result<std::string> Cross(NodeId node, const std::string& value, DType type, int from, int to) {
+    const std::string tensor = fmt::format("edge_{}_{}", crossings_, step_.node(node).name());
+    const auto common = [&](tf::NodeDef& made) -> Status {
+      WEIR_TRY(Set(made, "tensor_name", tensor));
+      WEIR_TRY(Set(made, "send_device", DeviceName(from)));
+      WEIR_TRY(Set(made, "recv_device", DeviceName(to)));
+      WEIR_TRY(Set(made, "send_device_incarnation", int64_t{1}));
+      return Set(made, "client_terminated", false);
     };
-    const auto name = [&] { return fmt::format("{}/_{}", step_.node(recv.source.node).name(), crossings_++); };
-    tf::NodeDef& send = Add(*def_of_[recv.from_device], name(), "_Send", recv.from_device);
-    send.add_input(NameOf(recv.source));
+    tf::NodeDef& send = Add(*def_of_[from], NewName(node), "_Send", from);
+    send.add_input(value);
     WEIR_TRY(Set(send, "T", type));
     WEIR_TRY(common(send));
-    tf::NodeDef& received = Add(*def_of_[to], name(), "_Recv", to);
-    received_[{to, recv.source}] = received.name();
+    tf::NodeDef& received = Add(*def_of_[to], NewName(node), "_Recv", to);
     WEIR_TRY(Set(received, "tensor_type", type));
-    return common(received);
+    WEIR_TRY(common(received));
+    return received.name();
+  }
+  std::string NewName(NodeId node, const char* between = "") {
+    return fmt::format("{}/{}_{}", step_.node(node).name(), between, crossings_++);
+  }
+
+  Status WriteCrossing(const Recv& recv, int to) {
+    const DType type = BaseType(step_.TypeOf(recv.source));
+    WEIR_ASSIGN(const std::string received, Cross(recv.source.node, NameOf(recv.source), type, recv.from_device, to));
+    received_[{to, recv.source}] = received;
+    return Status();
+  }
+
+  /// What stands on device `to` for a node of another device that somebody there waits for: an empty tensor crosses.
+  Result<std::string> WriteControl(NodeId node, int to) {
+    std::string& awaited = awaited_[{to, node}];
+    if (!awaited.empty()) return awaited;
+    const int from = DeviceOf(node);
+    tf::NodeDef& token = Add(*def_of_[from], NewName(node, "ctrl/"), "Const", from);
+    token.add_input("^" + NameOf({node, 0}));
+    WEIR_TRY(Set(token, "dtype", DType::kFloat));
+    WEIR_TRY(Set(token, "value", Tensor::Vector<float>({})));
+    WEIR_ASSIGN(const std::string received, Cross(node, token.name(), DType::kFloat, from, to));
+    tf::NodeDef& arrived = Add(*def_of_[to], NewName(node), "Identity", to);
+    arrived.add_input(received);
+    WEIR_TRY(Set(arrived, "T", DType::kFloat));
+    return awaited = arrived.name();
   }
 
   Status WriteNode(NodeId id, tf::GraphDef& def) {
@@ -111,7 +136,11 @@ class SubgraphWriter {
       written.add_input(received == received_.end() ? NameOf(input) : received->second);
     }
     for (const NodeId control : node.control_inputs) {
-      if (DeviceOf(control) == device) written.add_input("^" + NameOf({control, 0}));
+      std::string awaited = NameOf({control, 0});
+      if (DeviceOf(control) != device) {
+        WEIR_ASSIGN(awaited, WriteControl(control, device));
+      }
+      written.add_input("^" + awaited);
     }
     return Status();
   }
@@ -134,6 +163,7 @@ class SubgraphWriter {
   std::vector<tf::GraphDef> defs_;
   std::map<int, tf::GraphDef*> def_of_;  // by device
   std::map<std::pair<int, Endpoint>, std::string> received_;
+  std::map<std::pair<int, NodeId>, std::string> awaited_;
   int crossings_ = 0;
 };
 

@@ -15,7 +15,8 @@ namespace weir::graph {
 
 /// One serialized GraphDef per subgraph, with TensorFlow's names for what a step adds: `_arg_x_0_0` (_Arg) for feeds,
 /// `_retval_y_0_0` (_Retval) for fetches, `n/_0` (_Send) and `n/_1` (_Recv) with tensor_name `edge_5_n` where a value
-/// crosses. Folded nodes are Consts. Control edges between devices are left out.
+/// crosses. Folded nodes are Consts. A control edge between devices is an empty tensor that crosses, `n/ctrl/_2`
+/// (Const), and what waits for it waits for `n/_5` (Identity).
 Result<std::vector<std::string>> ExportSubgraphs(const StepRequest& request, const StepGraph& step,
                                                  const Placement& placement, std::span<const Subgraph> subgraphs);
 

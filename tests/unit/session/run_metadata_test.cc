@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
 #include <string>
 #include <vector>
@@ -38,26 +39,32 @@ NodeLine On(int cpu, NodeLine line) {
   return line;
 }
 
-TEST(RunMetadata, F018_PartitionGraphsSendAValueOnce) {
-  const Result<graph::Graph> graph =
-      MakeGraph({Placeholder("x", PartialShape::Of({2})), On(0, {"nu", "Exp", {"x"}, kFloat}),
-                 On(1, {"alpha", "Neg", {"nu"}, kFloat}), On(1, {"beta", "AddV2", {"nu", "alpha"}, kFloat})});
-  ASSERT_TRUE(graph.ok()) << graph.status().ToString();
+/// The partition graphs of a run on two CPUs that feeds x.
+std::vector<tf::GraphDef> PartsOf(const std::vector<NodeLine>& nodes, const Names& fetches) {
+  const Result<graph::Graph> graph = MakeGraph(nodes);
+  EXPECT_TRUE(graph.ok()) << graph.status().ToString();
   config::Config config;
   config.device_count["CPU"] = 2;
   const auto session = Open(*graph, config);
-  ASSERT_NE(session, nullptr);
   const Result<RunOptions> options = ParseRunOptions("trace_level: FULL_TRACE output_partition_graphs: true");
-  ASSERT_TRUE(options.ok()) << options.status().ToString();
+  EXPECT_TRUE(options.ok()) << options.status().ToString();
+  if (session == nullptr || !options.ok()) return {};
   RunReport report;
   const std::vector<Feed> feeds = {{"x:0", Tensor::Vector<float>({0, 1})}};
-  ASSERT_TRUE(session->Run(feeds, Names{"beta:0"}, {}, *options, &report).ok());
+  EXPECT_TRUE(session->Run(feeds, fetches, {}, *options, &report).ok());
   const Result<std::string> bytes = RunMetadata(*graph, report);
-  ASSERT_TRUE(bytes.ok()) << bytes.status().ToString();
   tf::RunMetadata metadata;
-  ASSERT_TRUE(metadata.ParseFromString(*bytes));
-  ASSERT_EQ(metadata.partition_graphs_size(), 2);
-  const tf::GraphDef &first = metadata.partition_graphs(0), &second = metadata.partition_graphs(1);
+  EXPECT_TRUE(bytes.ok() && metadata.ParseFromString(*bytes)) << bytes.status().ToString();
+  return {metadata.partition_graphs().begin(), metadata.partition_graphs().end()};
+}
+
+TEST(RunMetadata, F018_PartitionGraphsSendAValueOnce) {
+  const std::vector<tf::GraphDef> parts =
+      PartsOf({Placeholder("x", PartialShape::Of({2})), On(0, {"nu", "Exp", {"x"}, kFloat}),
+               On(1, {"alpha", "Neg", {"nu"}, kFloat}), On(1, {"beta", "AddV2", {"nu", "alpha"}, kFloat})},
+              {"beta:0"});
+  ASSERT_EQ(parts.size(), 2u);
+  const tf::GraphDef &first = parts[0], &second = parts[1];
   EXPECT_EQ(first.node_size(), 3) << first.DebugString();
   EXPECT_EQ(second.node_size(), 4) << second.DebugString();
   ASSERT_NE(Find(first, "_arg_x_0_0"), nullptr);
@@ -73,6 +80,31 @@ TEST(RunMetadata, F018_PartitionGraphsSendAValueOnce) {
   EXPECT_EQ(Find(second, "alpha")->input(0), "nu/_1");
   EXPECT_EQ(Find(second, "beta")->input(0), "nu/_1");
   EXPECT_EQ(Find(second, "_retval_beta_0_0")->input(0), "beta");
+}
+
+TEST(RunMetadata, ControlEdgesBetweenPartsAreTokensThatCross) {
+  const std::vector<tf::GraphDef> parts =
+      PartsOf({Placeholder("x", PartialShape::Of({2})), On(0, {"a", "Exp", {"x"}, kFloat}),
+               On(1, {"b", "Neg", {"x", "^a"}, kFloat}), On(1, {"c", "Square", {"x", "^a"}, kFloat})},
+              {"a:0", "b:0", "c:0"});
+  ASSERT_EQ(parts.size(), 2u);
+  const tf::NodeDef *b = Find(parts[1], "b"), *c = Find(parts[1], "c");
+  ASSERT_TRUE(b != nullptr && c != nullptr && b->input_size() == 2 && c->input_size() == 2);
+  EXPECT_EQ(b->input(1), c->input(1)) << "one token for both";
+  const tf::NodeDef* arrived = Find(parts[1], b->input(1).substr(1));
+  ASSERT_NE(arrived, nullptr) << b->input(1);
+  EXPECT_EQ(arrived->op(), "Identity");
+  const tf::NodeDef* received = Find(parts[1], arrived->input(0));
+  ASSERT_NE(received, nullptr);
+  const auto sends = [&](const tf::NodeDef& node) {
+    return node.op() == "_Send" && node.attr().at("tensor_name").s() == received->attr().at("tensor_name").s();
+  };
+  const auto send = std::find_if(parts[0].node().begin(), parts[0].node().end(), sends);
+  ASSERT_NE(send, parts[0].node().end());
+  const tf::NodeDef* token = Find(parts[0], send->input(0));
+  ASSERT_NE(token, nullptr);
+  EXPECT_EQ(token->op(), "Const");
+  EXPECT_EQ(token->input(0), "^a");
 }
 
 TEST(RunMetadata, StepStatsHaveALabelledEntryForEachOp) {
