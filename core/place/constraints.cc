@@ -4,7 +4,6 @@
 #include <re2/re2.h>
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <memory>
 #include <numeric>
@@ -13,6 +12,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "core/place/bystanders.h"
 #include "core/place/errors.h"
 
 namespace weir::place {
@@ -22,18 +22,6 @@ using device::DeviceName;
 using graph::Endpoint;
 using graph::StepGraph;
 using graph::StepNode;
-
-/// Ops whose reference and resource inputs may come from anywhere.
-constexpr std::array<std::string_view, 3> kPassThrough = {"PartitionedCall", "StatefulPartitionedCall", "IdentityN"};
-
-bool PassesThrough(const StepNode& node) {
-  return std::find(kPassThrough.begin(), kPassThrough.end(), node.source->op().name) != kPassThrough.end();
-}
-
-/// Makes state: no inputs, one reference or resource.
-bool MakesState(const StepNode& node) {
-  return node.inputs.empty() && node.types.size() == 1 && TiesToProducer(node.types[0]);
-}
 
 /// Parts that `strong` leaves open are `weak`'s, unless the two name different types.
 DeviceName Override(const DeviceName& strong, const DeviceName& weak) {
@@ -93,20 +81,27 @@ class OutsideRequests {
 
 enum class Join { kEdge, kLoop, kClass };
 
+const char* WhyJoined(Join join) { return join == Join::kLoop ? ". The nodes of a loop share a device" : ""; }
+
 class Constrainer {
  public:
-  Constrainer(const PlaceOptions& options, const StepGraph& step, Support& support, OutsideRequests outside)
+  /// Nodes from `inside` on are bystanders: what they ask for counts as far as the step can still run.
+  Constrainer(const PlaceOptions& options, const StepGraph& step, size_t inside, Support& support,
+              OutsideRequests outside)
       : options_(options),
         step_(step),
+        inside_(static_cast<int>(inside)),
         support_(support),
         outside_(std::move(outside)),
         refusal_{options, step, support} {}
 
   Result<Constraints> Run() {
     WEIR_TRY(AddNodes());
-    WEIR_TRY(JoinEdges());
-    WEIR_TRY(JoinLoops());
-    WEIR_TRY(JoinClasses());
+    WEIR_TRY(JoinAll());
+    if (step_.nodes.size() > static_cast<size_t>(inside_)) {
+      bystanders_ = true;
+      WEIR_TRY(JoinAll());
+    }
     MakeGroups();
     for (Group& group : result_.groups) WEIR_TRY(FindCandidates(group));
     return std::move(result_);
@@ -123,6 +118,7 @@ class Constrainer {
     DeviceMask mask = 0;
     int request = -1;  // into requests_
     int state = -1;    // request of a node that makes state, into requests_
+    int fixed = -1;    // the device of state that has been placed before
     Status conflict;   // between requests that a state's own may override
   };
 
@@ -146,10 +142,15 @@ class Constrainer {
       const StepNode& node = step_.nodes[i];
       if (node.kind != StepNode::Kind::kOp) continue;
       roots_[i].mask = support_.Of(*node.source);
+      if (options_.placed != nullptr) {
+        const auto placed = options_.placed->find(node.source->id());
+        if (placed != options_.placed->end()) roots_[i].fixed = placed->second;
+      }
       const std::string_view asked = outside_.For(node);
       if (asked.empty()) continue;
       Result<DeviceName> spec = device::ParseDeviceName(asked);
       if (!spec.ok()) {
+        if (static_cast<int>(i) >= inside_) continue;
         return graph::AtNode(
             InvalidArgument("Malformed device specification '{}' ({})", asked, spec.status().message()), *node.source);
       }
@@ -159,10 +160,16 @@ class Constrainer {
     return Status();
   }
 
+  Status JoinAll() {
+    WEIR_TRY(JoinEdges());
+    WEIR_TRY(JoinLoops());
+    return JoinClasses();
+  }
+
   Status JoinEdges() {
     for (size_t i = 0; i < step_.nodes.size(); ++i) {
       const StepNode& node = step_.nodes[i];
-      if (node.kind != StepNode::Kind::kOp || PassesThrough(node)) continue;
+      if (node.kind != StepNode::Kind::kOp || PassesThrough(node.source->op())) continue;
       for (const Endpoint& input : node.inputs) {
         if (input.node < 0 || NodeAt(input.node).kind != StepNode::Kind::kOp) continue;
         if (TiesToProducer(step_.TypeOf(input))) WEIR_TRY(Unite(input.node, static_cast<int>(i), Join::kEdge));
@@ -176,9 +183,7 @@ class Constrainer {
     for (size_t i = 0; i < step_.nodes.size(); ++i) {
       const StepNode& node = step_.nodes[i];
       if (node.kind != StepNode::Kind::kOp || node.frame <= 0) continue;
-      int frame = node.frame;
-      while (step_.frames[static_cast<size_t>(frame)].parent > 0)
-        frame = step_.frames[static_cast<size_t>(frame)].parent;
+      const int frame = OutermostFrame(step_, node);
       WEIR_TRY(Unite(first.emplace(frame, static_cast<int>(i)).first->second, static_cast<int>(i), Join::kLoop));
     }
     return Status();
@@ -190,17 +195,13 @@ class Constrainer {
     for (size_t i = 0; i < step_.nodes.size(); ++i) {
       const StepNode& node = step_.nodes[i];
       if (node.kind != StepNode::Kind::kOp) continue;
-      const op::AttrValue* attr = node.source->attrs().Find("_class");
-      const auto* names = attr ? attr->get<std::vector<std::string>>() : nullptr;
-      if (names == nullptr) continue;
-      if (by_name.empty()) {
+      const std::vector<std::string_view> names = ColocatedWith(*node.source);
+      if (!names.empty() && by_name.empty()) {
         for (size_t k = 0; k < step_.nodes.size(); ++k) {
           if (step_.nodes[k].kind == StepNode::Kind::kOp) by_name.emplace(step_.nodes[k].name(), static_cast<int>(k));
         }
       }
-      for (const std::string& name : *names) {
-        if (!name.starts_with("loc:@")) continue;
-        const std::string_view target = std::string_view(name).substr(5);
+      for (const std::string_view target : names) {
         const auto found = by_name.find(target);
         const int other =
             found != by_name.end() ? found->second : strangers.emplace(target, static_cast<int>(i)).first->second;
@@ -211,54 +212,96 @@ class Constrainer {
   }
 
   Status Unite(int a, int b, Join join) {
+    if ((std::max(a, b) >= inside_) != bystanders_) return Status();
     const int from = std::max(Find(a), Find(b));
     const int to = std::min(Find(a), Find(b));
     if (from == to) return Status();
-    Root& kept = RootOf(to);
-    Root& added = RootOf(from);
-    const DeviceMask both = support_.And(kept.mask, added.mask);
-    if (support_.Empty(both)) {
-      if (join == Join::kClass && options_.allow_soft_placement && !support_.Empty(kept.mask) &&
-          !support_.Empty(added.mask)) {
-        result_.notes.push_back(
-            fmt::format("'{}' is not colocated with '{}': no device runs both", NodeAt(b).name(), NodeAt(a).name()));
-        return Status();
-      }
-      return CannotColocate(refusal_, b, a, join == Join::kLoop ? "The nodes of a loop share a device." : "");
+    Root merged = RootOf(to);
+    const size_t notes = result_.notes.size();
+    const Result<bool> joined = Merge(merged, RootOf(from), a, b, join);
+    if (bystanders_ && !(joined.ok() && *joined && CanBePlaced(merged))) {
+      result_.notes.resize(notes);
+      return Status();
     }
-    WEIR_TRY(MergeStates(kept, added, a, b, join));
-    MergeRequests(kept, added, b);
-    if (kept.conflict.ok()) kept.conflict = added.conflict;
-    kept.mask = both;
+    if (!joined.ok() || !*joined) return joined.status();
+    RootOf(to) = std::move(merged);
     parent_[static_cast<size_t>(from)] = to;
     return Status();
   }
 
+  /// False when soft placement lets the two be apart.
+  Result<bool> Merge(Root& kept, const Root& added, int a, int b, Join join) {
+    const bool soft = join == Join::kClass && options_.allow_soft_placement;
+    const DeviceMask both = support_.And(kept.mask, added.mask);
+    if (support_.Empty(both)) {
+      if (soft && !support_.Empty(kept.mask) && !support_.Empty(added.mask)) return Apart(a, b, "no device runs both");
+      return CannotColocate(refusal_, b, a, WhyJoined(join));
+    }
+    kept.mask = both;
+    if (kept.fixed >= 0 && added.fixed >= 0 && kept.fixed != added.fixed) {
+      if (soft) return Apart(a, b, "their states live on different devices");
+      return StatesApart(NameOf(kept.fixed), NameOf(added.fixed), a, b, join);
+    }
+    kept.fixed = std::max(kept.fixed, added.fixed);
+    if (kept.fixed >= 0 && soft && !support_.Has(both, kept.fixed)) {
+      return Apart(a, b, fmt::format("state lives on {}, which does not run both", NameOf(kept.fixed)));
+    }
+    if (kept.fixed >= 0 && bystanders_) return true;
+    WEIR_ASSIGN(const bool together, MergeStates(kept, added, a, b, join));
+    if (!together) return false;
+    MergeRequests(kept, added, join);
+    if (kept.conflict.ok()) kept.conflict = added.conflict;
+    return true;
+  }
+
+  bool Apart(int a, int b, const std::string& why) {
+    result_.notes.push_back(
+        fmt::format("'{}' is not colocated with '{}': {}", NodeAt(b).name(), NodeAt(a).name(), why));
+    return false;
+  }
+
+  Status StatesApart(const std::string& first, const std::string& second, int a, int b, Join join) const {
+    if (join == Join::kEdge) {
+      return graph::AtNode(
+          InvalidArgument("Cannot place the graph because a reference or resource edge connects colocation groups with "
+                          "incompatible assigned devices: {} vs {}. The edge src node is {}, and the dst node is {}.",
+                          first, second, NodeAt(a).name(), NodeAt(b).name()),
+          *NodeAt(b).source);
+    }
+    return CannotMerge(InvalidArgument("their states live on '{}' and '{}' since earlier runs", second, first), b, a,
+                       join);
+  }
+
   const Request& RequestAt(int r) const { return requests_[static_cast<size_t>(r)]; }
 
-  Status MergeStates(Root& kept, const Root& added, int a, int b, Join join) {
-    if (added.state < 0) return Status();
+  /// False when soft placement lets the two be apart.
+  Result<bool> MergeStates(Root& kept, const Root& added, int a, int b, Join join) {
+    if (added.state < 0) return true;
     if (kept.state < 0) {
       kept.state = added.state;
-      return Status();
+      return true;
     }
     const Request& first = RequestAt(kept.state);
     const Request& second = RequestAt(added.state);
-    Result<DeviceName> merged = device::MergeNames(second.spec, first.spec, options_.allow_soft_placement);
+    const bool soft = options_.allow_soft_placement;
+    const bool agree = device::MergeNames(second.spec, first.spec, false).ok();
+    if (soft && !agree && join == Join::kClass) return Apart(a, b, "their states ask for different devices");
+    Result<DeviceName> merged = device::MergeNames(second.spec, first.spec, soft);
     if (!merged.ok()) {
-      if (join == Join::kClass) return CannotMerge(merged.status(), second.node, first.node);
+      if (join == Join::kClass) return CannotMerge(merged.status(), second.node, first.node, join);
       return graph::AtNode(
           InvalidArgument("Cannot place the graph because a reference or resource edge connects colocation groups with "
                           "incompatible resource devices: {} vs {}. The edge src node is {}, and the dst node is {}.",
                           first.spec.ToString(), second.spec.ToString(), NodeAt(a).name(), NodeAt(b).name()),
           *NodeAt(b).source);
     }
+    if (!agree) NoteDropped(first, second, join);
     requests_.push_back({std::move(*merged), first.node});
     kept.state = static_cast<int>(requests_.size()) - 1;
-    return Status();
+    return true;
   }
 
-  void MergeRequests(Root& kept, const Root& added, int b) {
+  void MergeRequests(Root& kept, const Root& added, Join join) {
     if (added.request < 0) return;
     if (kept.request < 0) {
       kept.request = added.request;
@@ -268,64 +311,89 @@ class Constrainer {
     const Request& second = RequestAt(added.request);
     Result<DeviceName> merged = device::MergeNames(second.spec, first.spec, options_.allow_soft_placement);
     if (!merged.ok()) {
-      if (kept.conflict.ok()) kept.conflict = CannotMerge(merged.status(), second.node, first.node);
+      if (kept.conflict.ok()) kept.conflict = CannotMerge(merged.status(), second.node, first.node, join);
       return;
     }
-    if (options_.allow_soft_placement && !device::MergeNames(first.spec, second.spec, false).ok()) {
-      result_.notes.push_back(fmt::format("'{}' asks for {}, '{}' in its group for {}: neither is kept",
-                                          NodeAt(first.node).name(), first.spec.ToString(), NodeAt(b).name(),
-                                          second.spec.ToString()));
-    }
-    requests_.push_back({std::move(*merged), first.node});
+    if (!device::MergeNames(first.spec, second.spec, false).ok()) NoteDropped(first, second, join);
+    const int node = *merged == second.spec && *merged != first.spec ? second.node : first.node;
+    requests_.push_back({std::move(*merged), node});
     kept.request = static_cast<int>(requests_.size()) - 1;
   }
 
+  void NoteDropped(const Request& first, const Request& second, Join join) {
+    result_.notes.push_back(
+        fmt::format("{}, in one group with it {}: neither is kept{}", Asking(first), Asking(second), WhyJoined(join)));
+  }
+
+  /// "'a' asks for /device:CPU:1"
+  std::string Asking(const Request& request) const {
+    const Result<DeviceName> own = device::ParseDeviceName(outside_.For(NodeAt(request.node)));
+    return fmt::format("'{}'{} for {}", NodeAt(request.node).name(),
+                       own.ok() && *own == request.spec ? " asks" : " and its group ask", request.spec.ToString());
+  }
+
   /// TensorFlow names the node first that asks to be beside the other.
-  Status CannotMerge(const Status& why, int later, int earlier) const {
+  Status CannotMerge(const Status& why, int later, int earlier, Join join) const {
     return graph::AtNode(why.Prepend(fmt::format("Cannot colocate nodes {{{{colocation_node {}}}}} and "
                                                  "{{{{colocation_node {}}}}}: ",
-                                                 NodeAt(later).name(), NodeAt(earlier).name())),
+                                                 NodeAt(later).name(), NodeAt(earlier).name()))
+                             .Append(WhyJoined(join)),
                          *NodeAt(later).source);
   }
 
   void MakeGroups() {
-    result_.group_of.assign(step_.nodes.size(), -1);
-    std::vector<int> group_of_root(step_.nodes.size(), -1);
-    for (size_t i = 0; i < step_.nodes.size(); ++i) {
+    const auto inside = static_cast<size_t>(inside_);
+    result_.group_of.assign(inside, -1);
+    std::vector<int> group_of_root(inside, -1);  // a group with a node of the step has one as its root
+    for (size_t i = 0; i < inside; ++i) {
       if (step_.nodes[i].kind != StepNode::Kind::kOp) continue;
       int& number = group_of_root[static_cast<size_t>(Find(static_cast<int>(i)))];
       if (number < 0) {
         number = static_cast<int>(result_.groups.size());
-        result_.groups.emplace_back().mask = RootOf(Find(static_cast<int>(i))).mask;
+        const Root& root = RootOf(Find(static_cast<int>(i)));
+        result_.groups.emplace_back().mask = root.mask;
+        result_.groups.back().fixed = root.fixed;
       }
       Group& group = result_.groups[static_cast<size_t>(number)];
       group.members.push_back(static_cast<int>(i));
       result_.group_of[i] = number;
-      if (options_.placed != nullptr && group.fixed < 0) {
-        const auto placed = options_.placed->find(step_.nodes[i].source->id());
-        if (placed != options_.placed->end()) group.fixed = placed->second;
-      }
     }
+  }
+
+  /// All that is asked for, and by whom; nobody, -1.
+  Request RequestOf(const Root& root) const {
+    if (root.state < 0) return root.request < 0 ? Request() : RequestAt(root.request);
+    Request state = RequestAt(root.state);
+    if (root.request >= 0) state.spec = Override(state.spec, RequestAt(root.request).spec);
+    return state;
+  }
+
+  /// State that asks for a type overrides what others ask for.
+  bool Contradicts(const Root& root) const {
+    return !root.conflict.ok() && !(root.state >= 0 && RequestAt(root.state).spec.type);
+  }
+
+  bool CanBePlaced(const Root& root) const {
+    if (Contradicts(root)) return false;
+    DeviceName spec = RequestOf(root).spec;
+    const bool met = !Allowed(root.mask, spec).empty();
+    const bool soft = !met && options_.allow_soft_placement;
+    if (root.fixed >= 0)
+      return support_.Has(root.mask, root.fixed) && (soft || device::Matches(spec, InfoOf(root.fixed).name));
+    if (!soft) return met;
+    spec.type.reset();
+    spec.id.reset();
+    return !Allowed(root.mask, spec).empty();
   }
 
   Status FindCandidates(Group& group) {
     const Root& root = RootOf(Find(group.members.front()));
-    if (root.state >= 0) {
-      const Request& state = RequestAt(root.state);
-      group.asked = state.node;
-      group.requested = root.request < 0 ? state.spec : Override(state.spec, RequestAt(root.request).spec);
-    } else if (root.request >= 0) {
-      group.asked = RequestAt(root.request).node;
-      group.requested = RequestAt(root.request).spec;
-    }
-    if (!root.conflict.ok() && !(root.state >= 0 && RequestAt(root.state).spec.type)) return root.conflict;
-    if (group.fixed >= 0) {
-      group.candidates = {group.fixed};
-      if (support_.Has(group.mask, group.fixed)) return Status();
-      group.requested = support_.devices().all()[static_cast<size_t>(group.fixed)]->info().name;
-      return CannotAssign(refusal_, group);
-    }
-    group.candidates = Allowed(group, group.requested);
+    const Request request = RequestOf(root);
+    group.asked = request.node;
+    group.requested = request.spec;
+    if (Contradicts(root)) return root.conflict;
+    group.candidates = Allowed(group.mask, group.requested);
+    if (group.fixed >= 0) return StayPut(group);
     if (group.candidates.empty() && options_.allow_soft_placement) Soften(group);
     if (group.candidates.empty()) return CannotAssign(refusal_, group);
     if (options_.strict_devices && group.rule == SoftRule::kTypeDropped) {
@@ -339,17 +407,36 @@ class Constrainer {
     return Status();
   }
 
-  std::string NameOf(int device) const { return support_.devices().all()[static_cast<size_t>(device)]->name(); }
+  /// State that lives somewhere already does not move, whatever its users ask for.
+  Status StayPut(Group& group) {
+    if (!support_.Has(group.mask, group.fixed)) return CannotMove(refusal_, group);
+    const bool other =
+        group.asked >= 0 && group.asked < inside_ && !device::Matches(group.requested, InfoOf(group.fixed).name);
+    if (other && !options_.allow_soft_placement) {
+      return group.candidates.empty() ? CannotAssign(refusal_, group) : CannotMove(refusal_, group);
+    }
+    if (other && !group.candidates.empty()) {
+      result_.notes.push_back(fmt::format("'{}' asks for {}; its state stays on {}", NodeAt(group.asked).name(),
+                                          group.requested.ToString(), NameOf(group.fixed)));
+    }
+    group.candidates = {group.fixed};
+    return Status();
+  }
 
-  /// Devices that a request allows and that run the group. Opt-in devices have to be asked for by type, or be all there
+  const device::DeviceInfo& InfoOf(int device) const {
+    return support_.devices().all()[static_cast<size_t>(device)]->info();
+  }
+  std::string NameOf(int device) const { return InfoOf(device).name.ToString(); }
+
+  /// Devices of a set that a request allows. Opt-in devices have to be asked for by type, or be all there
   /// is.
-  std::vector<int> Allowed(const Group& group, const DeviceName& spec) const {
+  std::vector<int> Allowed(DeviceMask mask, const DeviceName& spec) const {
     const auto& all = support_.devices().all();
     const auto opt_in = [](const auto& device) { return (device->info().flags & WEIR_DEVICE_OPT_IN) != 0; };
     const bool any = spec.type.has_value() || std::all_of(all.begin(), all.end(), opt_in);
     std::vector<int> allowed;
     for (size_t d = 0; d < all.size(); ++d) {
-      if ((any || !opt_in(all[d])) && support_.Has(group.mask, static_cast<int>(d)) &&
+      if ((any || !opt_in(all[d])) && support_.Has(mask, static_cast<int>(d)) &&
           device::Matches(spec, all[d]->info().name)) {
         allowed.push_back(static_cast<int>(d));
       }
@@ -363,7 +450,7 @@ class Constrainer {
     for (const SoftRule rule : {SoftRule::kIdDropped, SoftRule::kTypeDropped}) {
       if (rule == SoftRule::kTypeDropped) spec.type.reset();
       spec.id.reset();
-      group.candidates = Allowed(group, spec);
+      group.candidates = Allowed(group.mask, spec);
       if (group.candidates.empty()) continue;
       group.rule = rule;
       if (std::any_of(group.members.begin(), group.members.end(), [&](int i) { return MakesState(NodeAt(i)); })) {
@@ -377,6 +464,8 @@ class Constrainer {
 
   const PlaceOptions& options_;
   const StepGraph& step_;
+  const int inside_;
+  bool bystanders_ = false;  // their turn to be joined
   Support& support_;
   OutsideRequests outside_;
   Refusal refusal_;
@@ -390,7 +479,9 @@ class Constrainer {
 
 Result<Constraints> Constrain(const PlaceOptions& options, const StepGraph& step, Support& support) {
   WEIR_ASSIGN(OutsideRequests outside, OutsideRequests::Make(options));
-  return Constrainer(options, step, support, std::move(outside)).Run();
+  std::optional<StepGraph> wide;
+  if (support.devices().all().size() > 1) wide = WithBystanders(step, options.placed);
+  return Constrainer(options, wide ? *wide : step, step.nodes.size(), support, std::move(outside)).Run();
 }
 
 }  // namespace weir::place

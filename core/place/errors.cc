@@ -167,6 +167,35 @@ Status CannotAssign(const Refusal& refusal, const Group& group) {
       *node.source);
 }
 
+Status CannotMove(const Refusal& refusal, const Group& group) {
+  const device::DeviceSet& devices = refusal.support.devices();
+  const std::string home = devices.all()[static_cast<size_t>(group.fixed)]->name();
+  for (const int i : group.members) {
+    const StepNode& node = NodeAt(refusal, i);
+    if (refusal.support.Has(refusal.support.Of(*node.source), group.fixed)) continue;
+    const std::string nearest = NearestRequest(refusal, group);
+    return graph::AtNode(
+        InvalidArgument("Cannot assign a device for operation {}: the state that it uses has been on {} since an "
+                        "earlier run, and {} has no kernel there.{}{}{}",
+                        node.name(), home, node.source->op().name, GroupDump(refusal, group), KernelDump(refusal, node),
+                        nearest.empty()
+                            ? ""
+                            : fmt::format("\nweir: all of them run on '{}', if the state asks for it before "
+                                          "it is first set",
+                                          nearest)),
+        *node.source);
+  }
+  const StepNode& node = NodeAt(refusal, group.asked);
+  return graph::AtNode(
+      InvalidArgument(
+          "Cannot assign a device for operation {0}: Could not satisfy explicit device specification '{1}' "
+          "because the node {{{{colocation_node {0}}}}} was colocated with a group of nodes that required "
+          "incompatible device '{2}'. All available devices [{3}]. {4}\nweir: the group's state has been on "
+          "'{2}' since an earlier run; it can live on '{1}' if it asks for that before it is first set",
+          node.name(), group.requested.ToString(), home, DeviceList(devices), GroupDump(refusal, group)),
+      *node.source);
+}
+
 Status CannotColocate(const Refusal& refusal, int later, int earlier, const std::string& why) {
   for (const int i : {later, earlier}) {
     if (!RunsNowhere(refusal, i)) continue;
@@ -182,8 +211,8 @@ Status CannotColocate(const Refusal& refusal, int later, int earlier, const std:
   return graph::AtNode(
       InvalidArgument(
           "Cannot colocate nodes {{{{colocation_node {}}}}} and {{{{colocation_node {}}}}} because no device "
-          "type supports both of those nodes and the other nodes colocated with them.{}{}",
-          first.name(), second.name(), why.empty() ? "" : " " + why, GroupDump(refusal, both)),
+          "type supports both of those nodes and the other nodes colocated with them{}.{}",
+          first.name(), second.name(), why, GroupDump(refusal, both)),
       *first.source);
 }
 

@@ -21,6 +21,8 @@ std::string DeviceList(const device::DeviceSet& devices);
 
 /// No candidate is left for the group.
 Status CannotAssign(const Refusal& refusal, const Group& group);
+/// The group's state lives on `group.fixed`, where a member has no kernel, or which is not what a member asks for.
+Status CannotMove(const Refusal& refusal, const Group& group);
 /// Two nodes must share a device, and no device runs both with what is colocated already. `later` is the one that asks
 /// for it; `why` may be empty.
 Status CannotColocate(const Refusal& refusal, int later, int earlier, const std::string& why);

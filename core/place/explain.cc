@@ -268,7 +268,7 @@ class Explainer {
       return fmt::format("'{}' is asked for", group.requested.ToString());
     }
     if ((device.info().flags & WEIR_DEVICE_OPT_IN) != 0) return "used only when named";
-    return "state that this step only sets goes by device type";
+    return "state goes by device type";
   }
 
   static std::string TypesText(const StepNode& node) {

@@ -82,7 +82,7 @@ Result<graph::Placement> Place(const PlaceOptions& options, const graph::StepGra
   WEIR_ASSIGN(Constraints constraints, Constrain(options, step, support));
   if (by_default) AdmitDefault(order, support, constraints);
   const bool by_cost = !by_default && options.algorithm != Algorithm::kTf;
-  if (by_cost && LeaveChoice(constraints)) SettleState(step, order, support, constraints);
+  SettleState(step, order, constraints);
 
   const bool explain_all = explanation != nullptr && options.explain == PlaceOptions::Explain::kAll;
   std::vector<int> by_group = PlaceByOrder(step, constraints, order);

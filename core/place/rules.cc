@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <numeric>
-#include <optional>
 
 #include "core/place/cost_table.h"
 
@@ -27,57 +26,6 @@ bool IsGenerator(const StepGraph& step, const Group& group) {
   if (group.members.size() != 1) return false;
   const StepNode& node = step.nodes[static_cast<size_t>(group.members[0])];
   return node.inputs.empty() && node.types.size() == 1 && !TiesToProducer(node.types[0]);
-}
-
-/// Nodes of a whole graph that reference and resource edges tie together, and the devices that run all of them.
-class TiedNodes {
- public:
-  TiedNodes(const graph::Graph& graph, Support& support) : parent_(static_cast<size_t>(graph.num_nodes())) {
-    std::iota(parent_.begin(), parent_.end(), 0);
-    for (graph::NodeId id = 0; id < graph.num_nodes(); ++id) {
-      for (const Endpoint& input : graph.node(id).inputs()) {
-        if (input.node >= 0 && TiesToProducer(graph.TypeOf(input)))
-          parent_[static_cast<size_t>(Root(id))] = Root(input.node);
-      }
-    }
-    mask_.assign(parent_.size(), -1);
-    for (graph::NodeId id = 0; id < graph.num_nodes(); ++id) {
-      DeviceMask& mask = mask_[static_cast<size_t>(Root(id))];
-      const DeviceMask own = support.Of(graph.node(id));
-      mask = mask < 0 ? own : support.And(mask, own);
-    }
-  }
-
-  DeviceMask MaskOf(graph::NodeId id) { return mask_[static_cast<size_t>(Root(id))]; }
-
- private:
-  graph::NodeId Root(graph::NodeId id) {
-    while (parent_[static_cast<size_t>(id)] != id) {
-      graph::NodeId& parent = parent_[static_cast<size_t>(id)];
-      parent = parent_[static_cast<size_t>(parent)];
-      id = parent;
-    }
-    return id;
-  }
-
-  std::vector<graph::NodeId> parent_;
-  std::vector<DeviceMask> mask_;  // by root
-};
-
-/// The group has state, takes something from outside, and no kernel of a plugin is in it.
-bool OnlySetsState(const StepGraph& step, const Constraints& constraints, size_t group) {
-  bool state = false;
-  bool takes = false;
-  for (const int i : constraints.groups[group].members) {
-    const StepNode& node = step.nodes[static_cast<size_t>(i)];
-    if (node.source->op().run_by == op::RunBy::kPlugin) return false;
-    state = state || (node.inputs.empty() && node.types.size() == 1 && TiesToProducer(node.types[0]));
-    for (const Endpoint& input : node.inputs) {
-      if (input.node < 0) continue;
-      takes = takes || constraints.group_of[static_cast<size_t>(input.node)] != static_cast<int>(group);
-    }
-  }
-  return state && takes;
 }
 
 }  // namespace
@@ -124,16 +72,11 @@ std::vector<int> PlaceByOrder(const StepGraph& step, const Constraints& constrai
   return device_of;
 }
 
-void SettleState(const StepGraph& step, const std::vector<int>& order, Support& support, Constraints& constraints) {
-  std::optional<TiedNodes> tied;
-  for (size_t g = 0; g < constraints.groups.size(); ++g) {
-    Group& group = constraints.groups[g];
-    if (group.candidates.size() < 2 || !OnlySetsState(step, constraints, g)) continue;
-    if (!tied) tied.emplace(*step.graph, support);
-    const DeviceMask users = tied->MaskOf(step.nodes[static_cast<size_t>(group.members.front())].source->id());
-    const auto first =
-        std::find_if(order.begin(), order.end(), [&](int d) { return IsCandidate(group, d) && support.Has(users, d); });
-    group.candidates = {first == order.end() ? FirstInOrder(group, order) : *first};
+void SettleState(const StepGraph& step, const std::vector<int>& order, Constraints& constraints) {
+  for (Group& group : constraints.groups) {
+    const bool state = std::any_of(group.members.begin(), group.members.end(),
+                                   [&](int i) { return MakesState(step.nodes[static_cast<size_t>(i)]); });
+    if (state && group.fixed < 0) group.candidates = {FirstInOrder(group, order)};
   }
 }
 

@@ -16,11 +16,10 @@ std::vector<int> TypeOrder(const device::DeviceSet& devices);
 std::vector<int> PlaceByOrder(const graph::StepGraph& step, const Constraints& constraints,
                               const std::vector<int>& order);
 
-/// Fixes the groups of state that this step only creates or sets: where the state should live is decided by what
-/// computes with it, which the costs of this step do not know. They take the first device in `order` that has kernels
-/// for everything in the whole graph that is tied to the state.
-void SettleState(const graph::StepGraph& step, const std::vector<int>& order, Support& support,
-                 Constraints& constraints);
+/// Fixes the groups of state that no step has placed yet: where state should live is decided by all that computes with
+/// it, which the costs of one step do not know. It takes the candidate that comes first in `order`, whatever the step,
+/// so that every step of a graph finds the same.
+void SettleState(const graph::StepGraph& step, const std::vector<int>& order, Constraints& constraints);
 
 }  // namespace weir::place
 

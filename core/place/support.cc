@@ -1,6 +1,7 @@
 #include "core/place/support.h"
 
 #include <algorithm>
+#include <array>
 
 namespace weir::place {
 namespace {
@@ -94,6 +95,36 @@ bool Support::TypesTellKernels(const op::OpDef& op) {
     }
   }
   return found->second;
+}
+
+bool PassesThrough(const op::OpDef& op) {
+  constexpr std::array<std::string_view, 3> kPassThrough = {"PartitionedCall", "StatefulPartitionedCall", "IdentityN"};
+  return std::find(kPassThrough.begin(), kPassThrough.end(), op.name) != kPassThrough.end();
+}
+
+bool MakesState(const graph::StepNode& node) {
+  return node.kind == graph::StepNode::Kind::kOp && node.inputs.empty() && node.types.size() == 1 &&
+         TiesToProducer(node.types[0]);
+}
+
+std::vector<std::string_view> ColocatedWith(const graph::Node& node) {
+  constexpr std::string_view kPrefix = "loc:@";
+  std::vector<std::string_view> nodes;
+  const op::AttrValue* const attr = node.attrs().Find("_class");
+  const auto* const names = attr == nullptr ? nullptr : attr->get<std::vector<std::string>>();
+  if (names == nullptr) return nodes;
+  for (const std::string& name : *names) {
+    if (name.starts_with(kPrefix)) nodes.push_back(std::string_view(name).substr(kPrefix.size()));
+  }
+  return nodes;
+}
+
+int OutermostFrame(const graph::StepGraph& step, const graph::StepNode& node) {
+  int frame = node.frame;
+  while (frame > 0 && step.frames[static_cast<size_t>(frame)].parent > 0) {
+    frame = step.frames[static_cast<size_t>(frame)].parent;
+  }
+  return std::max(frame, 0);
 }
 
 }  // namespace weir::place

@@ -5,12 +5,13 @@
 #include <map>
 #include <span>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "core/device/device.h"
-#include "core/graph/graph.h"
+#include "core/graph/step_graph.h"
 #include "core/kernel/registry.h"
 
 namespace weir::place {
@@ -61,6 +62,14 @@ class Support {
 
 /// The value that ties its user to its maker's device.
 inline bool TiesToProducer(DType type) { return IsRef(type) || type == DType::kResource; }
+/// The op's reference and resource inputs may come from anywhere all the same.
+bool PassesThrough(const op::OpDef& op);
+/// An op that makes state: no inputs, one reference or resource.
+bool MakesState(const graph::StepNode& node);
+/// What the node's `_class` names as "loc:@NAME".
+std::vector<std::string_view> ColocatedWith(const graph::Node& node);
+/// The loop that the node is in and that is in no other; 0 outside loops.
+int OutermostFrame(const graph::StepGraph& step, const graph::StepNode& node);
 
 }  // namespace weir::place
 

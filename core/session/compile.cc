@@ -11,6 +11,7 @@
 #include "core/optimize/optimize.h"
 #include "core/partition/partition.h"
 #include "core/place/place.h"
+#include "core/place/support.h"
 #include "core/plan/plan.h"
 
 namespace weir::session {
@@ -86,10 +87,7 @@ place::PlaceOptions PlacementOptions(const CompileContext& context) {
 /// Remembers where state went.
 void KeepState(const graph::StepGraph& step, const graph::Placement& placement, StatePlaces& places) {
   for (size_t i = 0; i < step.nodes.size(); ++i) {
-    const graph::StepNode& node = step.nodes[i];
-    const bool state = node.kind == graph::StepNode::Kind::kOp && node.inputs.empty() && node.types.size() == 1 &&
-                       (IsRef(node.types[0]) || node.types[0] == DType::kResource);
-    if (state) places.device_of.emplace(node.source->id(), placement.device_of[i]);
+    if (place::MakesState(step.nodes[i])) places.device_of.emplace(step.nodes[i].source->id(), placement.device_of[i]);
   }
 }
 
