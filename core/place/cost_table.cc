@@ -133,6 +133,11 @@ double TimeNs(const weir_cost& cost, const weir_profile* profile, DType dtype, b
   return std::min(launch + OrElse(cost.fixed_ns, 0) + std::max(flops / peak, bytes / bandwidth), kLongestNs);
 }
 
+/// Equal texts are equal profiles, bit by bit.
+std::string FiguresOf(const weir_profile* profile) {
+  return profile == nullptr ? std::string() : std::string(reinterpret_cast<const char*>(profile), sizeof(*profile));
+}
+
 class Builder {
  public:
   Builder(const PlaceOptions& options, const StepGraph& step, const Constraints& constraints, Support& support)
@@ -168,17 +173,21 @@ class Builder {
     const auto& all = support_.devices().all();
     std::vector<DeviceCost> devices(all.size());
     std::map<std::string, int> space_of_uid;
-    std::map<std::tuple<std::string, std::string, bool>, int> classes;
+    std::map<std::tuple<std::string, std::string, bool, std::string>, int> classes;
     profiles_.assign(all.size(), nullptr);
     representative_.assign(all.size(), 0);
     for (size_t d = 0; d < all.size(); ++d) {
       const device::DeviceInfo& info = all[d]->info();
       DeviceCost& cost = devices[d];
       cost.priority = TypePriority(*all[d]);
-      // Without a class id of its own a device is like no other.
+      if (used_[d]) {
+        profiles_[d] = all[d]->profile();
+        if (!all[d]->profile_fault().empty()) Fault(*all[d], all[d]->profile_fault());
+      }
+      // Without a class id of its own a device is like no other; nor is one that was told figures of its own.
       const std::string class_id = info.class_id.empty() ? all[d]->name() : info.class_id;
-      const auto [known, fresh] =
-          classes.emplace(std::tuple(info.platform, class_id, IsHost(*all[d])), static_cast<int>(d));
+      const auto [known, fresh] = classes.emplace(
+          std::tuple(info.platform, class_id, IsHost(*all[d]), FiguresOf(profiles_[d])), static_cast<int>(d));
       cost.device_class = known->second;
       representative_[d] = known->second;
       if (!IsHost(*all[d])) {
@@ -187,9 +196,6 @@ class Builder {
         if (info.memory_bytes != 0)
           cost.capacity_bytes = static_cast<int64_t>(std::min<uint64_t>(info.memory_bytes, kUnlimited));
       }
-      if (!used_[d]) continue;
-      profiles_[d] = all[d]->profile();
-      if (!all[d]->profile_fault().empty()) Fault(*all[d], all[d]->profile_fault());
     }
     const int spaces = static_cast<int>(space_of_uid.size()) + 1;
     table_.problem.emplace(devices, spaces, Links(devices, spaces));

@@ -129,6 +129,22 @@ void Problem::Seal() {
   }
 }
 
+bool Problem::Alike(int a, int b) const {
+  const DeviceCost& left = device(a);
+  const DeviceCost& right = device(b);
+  if (left.device_class != right.device_class || left.streams != right.streams ||
+      left.capacity_bytes != right.capacity_bytes) {
+    return false;
+  }
+  const auto same_way = [&](int space) {
+    if (left.space == space || right.space == space) return left.space == right.space;
+    return link(left.space, space) == link(right.space, space) && link(space, left.space) == link(space, right.space);
+  };
+  bool same = same_way(kHostSpace);
+  for (int d = 0; d < device_count() && same; ++d) same = d == a || d == b || same_way(device(d).space);
+  return same;
+}
+
 int Problem::Fallback(int group) const {
   int best = -1;
   for (int d = 0; d < device_count(); ++d) {

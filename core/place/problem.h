@@ -23,12 +23,13 @@ struct LinkCost {
   bool queues = true;  // one transfer at a time
 
   int64_t TransferNs(int64_t bytes) const;
+  bool operator==(const LinkCost&) const = default;
 };
 
 /// A device runs `streams` tasks at a time.
 struct DeviceCost {
   int space = kHostSpace;
-  int device_class = 0;  // equal numbers are interchangeable
+  int device_class = 0;  // equal numbers take equal times
   int priority = 0;      // TensorFlow's order of device types; higher comes first
   int streams = 1;
   int64_t capacity_bytes = kUnlimited;
@@ -71,6 +72,8 @@ class Problem {
   int spaces() const { return spaces_; }
   const DeviceCost& device(int d) const { return devices_[static_cast<size_t>(d)]; }
   const LinkCost& link(int from, int to) const { return links_[static_cast<size_t>(from * spaces_ + to)]; }
+  /// Groups that may be on both find the same there: times, memory, and ways to the host and all other devices.
+  bool Alike(int a, int b) const;
 
   int64_t TimeNs(int task, int d) const {
     return time_ns_[static_cast<size_t>(task) * devices_.size() + static_cast<size_t>(d)];

@@ -80,7 +80,8 @@ class CostTest : public ::testing::Test {
     Register("Log", "cpu");
   }
 
-  void AddDevice(const std::string& name, const char* platform, char slot, uint32_t flags) {
+  void AddDevice(const std::string& name, const char* platform, char slot, uint32_t flags,
+                 const device::CostFigures& figures = {}) {
     device::DeviceInfo info;
     info.name = *device::ParseDeviceName("/job:localhost/replica:0/task:0/device:" + name);
     info.kind = name.substr(0, 3);
@@ -90,7 +91,8 @@ class CostTest : public ::testing::Test {
     info.uid = std::string(1, slot);
     info.flags = flags;
     info.memory_bytes = uint64_t{1} << 30;
-    devices_.Add(std::make_shared<device::Device>(info, DeviceApi(), &kCosts, device::MemoryOptions()));
+    devices_.Add(std::make_shared<device::Device>(info, DeviceApi(), &kCosts, device::MemoryOptions(), nullptr,
+                                                  device::DeviceExtras{.cost = figures}));
   }
 
   weir_kernel& Register(const char* op, const char* platform) {
@@ -239,6 +241,19 @@ TEST_F(CostTest, F103_ASlowLinkKeepsTheGraphOnOneDevice) {
   const auto configured = Explained(nodes, {"o"}, 1024, options);
   ASSERT_TRUE(configured.ok()) << configured.status().ToString();
   EXPECT_EQ(DeviceOf(*configured, "m"), "CPU:0") << ToText(*configured);
+}
+
+TEST_F(CostTest, F298_FiguresOfOneDeviceOfAClassAreItsOwn) {
+  AddDevice("GPU:2", "gpu", '3', 0, {.bandwidth_bytes_per_ns = 0.001});
+  AddDevice("GPU:3", "gpu", '2', 0, {.launch_ns = 7e6});
+  AddDevice("CPU:1", "cpu", '0', WEIR_DEVICE_UNIFIED_MEMORY, {.peak_flops_per_ns = {{1, 0.5}}});
+  slots[3].declared = slots[2].declared;
+  const auto placed = Explained({kX, {"n", "Neg", {"x"}, kFloat}}, {"n"}, 100);
+  ASSERT_TRUE(placed.ok()) << placed.status().ToString();
+  std::vector<int64_t> times;
+  for (const CandidateReport& candidate : Node(*placed, "n").candidates) times.push_back(candidate.exec_ns);
+  EXPECT_EQ(times,
+            (std::vector<int64_t>{3 + 1000, 5000 + 80, 5000 + 80, 5000 + 80'000'000, 7'000'000 + 80, 3 + 20'000}));
 }
 
 TEST_F(CostTest, F122_IndependentWorkSpreadsAndEqualDevicesShareIt) {

@@ -106,6 +106,44 @@ TEST(ListScheduleTest, F298_ADeviceWithoutRoomIsPassedOver) {
   EXPECT_TRUE(single_overflows);
 }
 
+/// Two devices of one class, in spaces of their own beside the host's, and a chain of two tasks that hold 100 bytes
+/// each.
+Choice OnUnlikeDevices(Algorithm algorithm, const DeviceCost& first, const DeviceCost& second, double first_way = 1) {
+  std::vector<LinkCost> links(9, {.ns_per_byte = 1});
+  links[0 * 3 + 1].ns_per_byte = first_way;
+  Problem problem({{.space = 0, .device_class = 0, .priority = 70}, first, second}, 3, links);
+  const int fed = problem.AddValue({.bytes = 100});
+  const int64_t times[] = {kImpossible, 10, 10};
+  problem.AddTask(times, 0);
+  problem.AddUse({fed});
+  const int value = problem.AddValue({.task = 0, .bytes = 100, .held_bytes = 100});
+  problem.AddTask(times, 1);
+  problem.AddUse({value});
+  problem.AddValue({.task = 1, .bytes = 100, .held_bytes = 100});
+  problem.Seal();
+  return ChoosePlan(problem, algorithm, {});
+}
+
+TEST(PortfolioTest, F298_DevicesOfOneClassWithOtherMemoryOrLinksAreBaselinesOfTheirOwn) {
+  const DeviceCost small = {.space = 1, .device_class = 1, .priority = 210, .capacity_bytes = 150};
+  const DeviceCost large = {.space = 2, .device_class = 1, .priority = 210, .capacity_bytes = 1000};
+  for (const Algorithm algorithm : {Algorithm::kSingle, Algorithm::kCostSim}) {
+    const Choice by_memory = OnUnlikeDevices(algorithm, small, large);
+    EXPECT_TRUE(by_memory.plan.simulation.fits);
+    EXPECT_EQ(by_memory.plan.device_of, (std::vector<int>{2, 2}));
+    EXPECT_EQ(by_memory.best_single_ns, 120);
+  }
+  DeviceCost twin = large;
+  twin.space = 1;
+  const Choice by_link = OnUnlikeDevices(Algorithm::kSingle, twin, large, 1000);
+  EXPECT_EQ(by_link.plan.device_of, (std::vector<int>{2, 2}));
+  const Choice alike = OnUnlikeDevices(Algorithm::kSingle, twin, large);
+  EXPECT_EQ(alike.tried.size(), 2u);  // the host, and one for both
+  DeviceCost tiny = small;
+  tiny.space = 2;
+  EXPECT_EQ(OnUnlikeDevices(Algorithm::kSingle, small, tiny).best_single_ns, 0) << "of plans that fit only";
+}
+
 TEST(PortfolioTest, F099_TheWhitePapersWalkByHand) {
   // A CPU (device 0) and an accelerator, a byte a nanosecond between them, transfers beside each other. Tasks in the
   // order in which the walk meets them:
