@@ -160,6 +160,10 @@ class Builder {
         for (size_t o = 0; o < step_.nodes[i].types.size(); ++o) value_of_[i].push_back(AddHostValue(i, o));
       }
     }
+    for (const Endpoint& fetch : step_.fetches) {
+      const std::vector<int>& values = value_of_[static_cast<size_t>(fetch.node)];
+      table_.problem->Fetch(values[static_cast<size_t>(fetch.index)]);
+    }
     table_.problem->Seal();
     for (const auto& fault : faults_) table_.faults.push_back(fault);
     return std::move(table_);
@@ -260,7 +264,11 @@ class Builder {
     Value value;
     value.bytes =
         BytesOf(step_.nodes[node].types[output], step_.nodes[node].shapes[output], options_.unknown_dim, &guessed);
-    value.constant = step_.nodes[node].kind == StepNode::Kind::kConstant;
+    value.copied_bytes = value.bytes;
+    if (step_.nodes[node].kind == StepNode::Kind::kConstant) {
+      value.constant = true;
+      value.copied_bytes = static_cast<int64_t>(step_.nodes[node].values[output].bytes());
+    }
     return table_.problem->AddValue(value);
   }
 
@@ -345,6 +353,7 @@ class Builder {
       value.bytes = BytesOf(node.types[o], node.shapes[o], options_.unknown_dim, &guessed);
       // References stay where their state is; what only renames a tensor holds no memory of its own.
       if (TiesToProducer(node.types[o])) value.bytes = 0;
+      value.copied_bytes = value.bytes;
       value.held_bytes = aliases || TiesToProducer(node.types[o]) ? 0 : value.bytes;
       value.host = SizeOf(BaseType(node.types[o])) == 0 || (o < args.size() && Masked(host_outputs, args[o]));
       value_of_[i].push_back(table_.problem->AddValue(value));

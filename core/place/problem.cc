@@ -145,6 +145,20 @@ bool Problem::Alike(int a, int b) const {
   return same;
 }
 
+int64_t Problem::WayNs(int from, int to, int64_t bytes) const {
+  if (from == to) return 0;
+  if (link(from, to).direct || from == kHostSpace || to == kHostSpace) return link(from, to).TransferNs(bytes);
+  return link(from, kHostSpace).TransferNs(bytes) + link(kHostSpace, to).TransferNs(bytes);
+}
+
+int64_t Problem::FetchNs(int task, int d) const {
+  int64_t longest = 0;
+  for (const int v : values_of(task)) {
+    if (value(v).fetched) longest = std::max(longest, WayNs(SourceSpace(value(v), d), kHostSpace, value(v).bytes));
+  }
+  return longest;
+}
+
 int Problem::Fallback(int group) const {
   int best = -1;
   for (int d = 0; d < device_count(); ++d) {
@@ -164,6 +178,7 @@ std::vector<int64_t> UpwardRanks(const Problem& problem) {
       for (const Problem::Consumer& consumer : problem.consumers(v)) {
         longest = std::max(longest, way_ns + ranks[static_cast<size_t>(consumer.task)]);
       }
+      if (problem.value(v).fetched && !problem.value(v).host) longest = std::max(longest, way_ns);
     }
     ranks[static_cast<size_t>(t)] = MeanTimeNs(problem, t) + longest;
   }

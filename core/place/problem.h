@@ -37,11 +37,13 @@ struct DeviceCost {
 
 /// Something that a task makes and others wait for. A control edge is a value of no bytes.
 struct Value {
-  int task = -1;           // -1: in the host's space from the beginning
-  int64_t bytes = 0;       // that travel
-  int64_t held_bytes = 0;  // of memory until the last use
-  bool host = false;       // in the host's space wherever the task runs
-  bool constant = false;   // already in every space
+  int task = -1;             // -1: in the host's space from the beginning
+  int64_t bytes = 0;         // that travel
+  int64_t held_bytes = 0;    // of memory until the last use there and until all that travel have arrived
+  int64_t copied_bytes = 0;  // of memory on every other device that uses it, until the last use there
+  bool host = false;         // in the host's space wherever the task runs
+  bool constant = false;     // already on every device that uses it, for good
+  bool fetched = false;      // Problem::Fetch
 };
 
 /// A task waits for a value, in its device's space or in the host's.
@@ -63,6 +65,8 @@ class Problem {
   int AddValue(const Value& value);
   /// A use of the task added last.
   void AddUse(const Use& use);
+  /// The step ends when the value is in the host's space.
+  void Fetch(int value) { values_[static_cast<size_t>(value)].fetched = true; }
   /// After the last AddX: works out which devices a group may use, and who consumes what.
   void Seal();
 
@@ -106,6 +110,21 @@ class Problem {
     return value.host || value.task < 0 ? kHostSpace : device(d).space;
   }
   int TargetSpace(bool host, int d) const { return host ? kHostSpace : device(d).space; }
+  /// Whether a use on `d` of a value whose task ran on `from` takes memory of `d`. Devices that share a space hold what
+  /// they receive from each other twice, those of the host's space do not.
+  bool Copies(const Value& value, int from, bool host, int d) const {
+    const int source = SourceSpace(value, from);
+    const int target = TargetSpace(host, d);
+    return !host && (source != target || (target != kHostSpace && from != d));
+  }
+  /// What a value takes of the memory of the device `d` that makes it.
+  int64_t HeldBytes(const Value& value, int d) const {
+    return value.host && device(d).space != kHostSpace ? 0 : value.held_bytes;
+  }
+  /// How long a value travels when no link is busy.
+  int64_t WayNs(int from, int to, int64_t bytes) const;
+  /// The longest way to the host of what is fetched of a task on `d`.
+  int64_t FetchNs(int task, int d) const;
 
  private:
   template <class T>

@@ -243,6 +243,38 @@ TEST_F(CostTest, F103_ASlowLinkKeepsTheGraphOnOneDevice) {
   EXPECT_EQ(DeviceOf(*configured, "m"), "CPU:0") << ToText(*configured);
 }
 
+TEST_F(CostTest, F103_TheWayOfAFetchToTheHostCounts) {
+  const auto fast = Explained({kX, {"m", "MatMul", {"x", "x"}, kFloat}}, {"m"}, 1024);
+  ASSERT_TRUE(fast.ok()) << fast.status().ToString();
+  EXPECT_EQ(DeviceOf(*fast, "m"), "GPU:0") << ToText(*fast);
+  EXPECT_EQ(fast->transfers, 2);
+  EXPECT_EQ(fast->makespan_ns, 5000 + 214748 + 2 * (1000 + 4 * 1024 * 1024 / 10));
+  PlaceOptions options;
+  options.links["GPU:0->CPU:0"] = options.links["GPU:1->CPU:0"] = {.latency_ns = 0, .bytes_per_ns = 1e-3};
+  for (const Algorithm algorithm : {Algorithm::kCostSim, Algorithm::kWhitePaper, Algorithm::kSingle}) {
+    options.algorithm = algorithm;
+    const auto slow = Explained({kX, {"m", "MatMul", {"x", "x"}, kFloat}}, {"m"}, 1024, options);
+    ASSERT_TRUE(slow.ok()) << slow.status().ToString();
+    EXPECT_EQ(DeviceOf(*slow, "m"), "CPU:0") << ToText(*slow);
+    EXPECT_TRUE(Node(*slow, "m").candidates[1].verdict.ends_with(": its fetched value takes 4.194 s to the host"))
+        << ToText(*slow);
+  }
+}
+
+TEST_F(CostTest, F317_WhatADeviceReceivesIsPartOfTheEstimate) {
+  const auto placed = Explained({kX,
+                                 {"a", "Neg", {"x"}, kFloat, "/cpu:0"},
+                                 {"b", "Exp", {"x"}, kFloat, "/cpu:0"},
+                                 {"c", "MatMul", {"a", "b"}, kFloat, "/device:GPU:0"},
+                                 {"d", "Neg", {"c"}, kFloat, "/device:GPU:1"}},
+                                {"d"}, 1024);
+  ASSERT_TRUE(placed.ok()) << placed.status().ToString();
+  constexpr int64_t kMatrix = 4 * 1024 * 1024;
+  ASSERT_EQ(placed->memory.size(), 3u);
+  EXPECT_EQ(placed->memory[1].value_bytes, 3 * kMatrix);  // a and b received, c
+  EXPECT_EQ(placed->memory[2].value_bytes, 2 * kMatrix);  // c received, d
+}
+
 TEST_F(CostTest, F298_FiguresOfOneDeviceOfAClassAreItsOwn) {
   AddDevice("GPU:2", "gpu", '3', 0, {.bandwidth_bytes_per_ns = 0.001});
   AddDevice("GPU:3", "gpu", '2', 0, {.launch_ns = 7e6});
