@@ -548,6 +548,17 @@ TEST_F(CostTest, EqualRunsGiveEqualPlans) {
     EXPECT_EQ(again->hash, first->hash);
     EXPECT_EQ(ToText(*again), ToText(*first));
   }
+  const std::vector<testing::NodeLine> fans = {
+      kX,
+      {"a", "MatMul", {"x", "x"}, kFloat},
+      {"b", "MatMul", {"x", "x"}, {{"T", DType::kFloat}, {"transpose_a", true}}},
+      {"c", "MatMul", {"x", "x"}, {{"T", DType::kFloat}, {"transpose_b", true}}},
+      {"d", "MatMul", {"a", "b"}, kFloat}};
+  const auto one = Explained(fans, {"c", "d", "a"}, 1024);
+  const auto other = Explained(fans, {"a", "d", "c"}, 1024);
+  ASSERT_TRUE(one.ok() && other.ok());
+  EXPECT_EQ(ToText(*one), ToText(*other)) << "the order of the fetches is no reason";
+  EXPECT_EQ(one->hash, other->hash);
 }
 
 }  // namespace
