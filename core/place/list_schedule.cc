@@ -115,11 +115,33 @@ class Pass {
     return arrival_[static_cast<size_t>(v) * static_cast<size_t>(problem_.spaces()) + static_cast<size_t>(space)];
   }
 
+  /// The ranks, with the time of deferred tasks at the consumer of highest rank, which they run before.
+  std::vector<int64_t> Priorities(const std::vector<int64_t>& ranks) const {
+    std::vector<int64_t> more(ranks.size(), 0);
+    bool any = false;
+    for (int t = 0; t < problem_.tasks(); ++t) {
+      const int64_t time = Deferred(t) ? MeanTimeNs(problem_, t) + more[static_cast<size_t>(t)] : 0;
+      int first = -1;
+      for (const int v : problem_.values_of(t)) {
+        for (const Problem::Consumer& consumer : problem_.consumers(v)) {
+          if (first < 0 || ranks[static_cast<size_t>(consumer.task)] > ranks[static_cast<size_t>(first)])
+            first = consumer.task;
+        }
+      }
+      if (time == 0 || first < 0) continue;
+      more[static_cast<size_t>(first)] += time;
+      any = true;
+    }
+    return any ? UpwardRanks(problem_, std::move(more)) : ranks;
+  }
+
   void VisitByRank(const std::vector<int64_t>& ranks) {
+    const std::vector<int64_t> priorities = Priorities(ranks);
     std::vector<int> order(static_cast<size_t>(problem_.tasks()));
     std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(),
-                     [&](int a, int b) { return ranks[static_cast<size_t>(a)] > ranks[static_cast<size_t>(b)]; });
+    std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
+      return priorities[static_cast<size_t>(a)] > priorities[static_cast<size_t>(b)];
+    });
     for (const int t : order) {
       if (!Deferred(t)) Visit(t);
     }

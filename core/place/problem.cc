@@ -42,17 +42,6 @@ MeanLink MeanOverPairs(const Problem& problem) {
   return mean;
 }
 
-int64_t MeanTimeNs(const Problem& problem, int task) {
-  double sum = 0;
-  int count = 0;
-  for (int d = 0; d < problem.device_count(); ++d) {
-    if (!problem.Allowed(problem.group(task), d)) continue;
-    sum += static_cast<double>(problem.TimeNs(task, d));
-    ++count;
-  }
-  return count == 0 ? 0 : static_cast<int64_t>(sum / count);
-}
-
 int64_t BestTimeNs(const Problem& problem, int task) {
   int64_t best = kImpossible;
   for (int d = 0; d < problem.device_count(); ++d) {
@@ -167,9 +156,20 @@ int Problem::Fallback(int group) const {
   return std::max(best, 0);
 }
 
-std::vector<int64_t> UpwardRanks(const Problem& problem) {
+int64_t MeanTimeNs(const Problem& problem, int task) {
+  double sum = 0;
+  int count = 0;
+  for (int d = 0; d < problem.device_count(); ++d) {
+    if (!problem.Allowed(problem.group(task), d)) continue;
+    sum += static_cast<double>(problem.TimeNs(task, d));
+    ++count;
+  }
+  return count == 0 ? 0 : static_cast<int64_t>(sum / count);
+}
+
+std::vector<int64_t> UpwardRanks(const Problem& problem, std::vector<int64_t> ranks) {  // more_ns at first
   const MeanLink mean = MeanOverPairs(problem);
-  std::vector<int64_t> ranks(static_cast<size_t>(problem.tasks()), 0);
+  ranks.resize(static_cast<size_t>(problem.tasks()), 0);
   for (int t = problem.tasks() - 1; t >= 0; --t) {
     int64_t longest = 0;
     for (const int v : problem.values_of(t)) {
@@ -180,7 +180,7 @@ std::vector<int64_t> UpwardRanks(const Problem& problem) {
       }
       if (problem.value(v).fetched && !problem.value(v).host) longest = std::max(longest, way_ns);
     }
-    ranks[static_cast<size_t>(t)] = MeanTimeNs(problem, t) + longest;
+    ranks[static_cast<size_t>(t)] += MeanTimeNs(problem, t) + longest;
   }
   return ranks;
 }

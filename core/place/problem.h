@@ -150,8 +150,10 @@ class Problem {
   std::vector<int64_t> group_bytes_;
 };
 
-/// Upward rank of every task: its mean time over the devices allowed plus the longest mean way to the end.
-std::vector<int64_t> UpwardRanks(const Problem& problem);
+/// Of a task, over the devices allowed.
+int64_t MeanTimeNs(const Problem& problem, int task);
+/// Upward rank of every task: its mean time, and what `more_ns` adds to it, plus the longest mean way to the end.
+std::vector<int64_t> UpwardRanks(const Problem& problem, std::vector<int64_t> more_ns = {});
 /// No plan is faster: the longest path at each task's best time, with transfers free.
 int64_t PathBoundNs(const Problem& problem);
 

@@ -170,6 +170,25 @@ TEST(ListScheduleTest, GeneratorsGoWithTheirConsumer) {
   EXPECT_EQ(greedy.makespan_ns, 510);
 }
 
+TEST(ListScheduleTest, TheTimeOfADeferredTaskCountsToItsConsumersRank) {
+  Problem problem({{.space = 0}}, 1, {});
+  const int64_t times[] = {60, 40, 5, 10, 50};
+  problem.AddTask({times, 1}, 0, 0, true);
+  const int first = problem.AddValue({.task = 0});
+  problem.AddTask({times + 1, 1}, 1, 0, true);  // does something to it
+  problem.AddUse({first});
+  const int generated = problem.AddValue({.task = 1});
+  problem.AddTask({times + 2, 1}, 2);
+  const int other = problem.AddValue({.task = 2});
+  problem.AddTask({times + 3, 1}, 3);
+  problem.AddUse({generated});
+  problem.AddUse({other});
+  problem.AddTask({times + 4, 1}, 4);  // rank 50, more than the 15 and 10 of the two before it
+  problem.Seal();
+  const Schedule schedule = ListSchedule(problem, {}, UpwardRanks(problem));
+  EXPECT_EQ(schedule.start_ns, (std::vector<int64_t>{5, 65, 0, 105, 115}));
+}
+
 TEST(ListScheduleTest, F298_ADeviceWithoutRoomIsPassedOver) {
   Problem problem = Machine(1, true, 100);
   const int64_t times[] = {1000, 10};
