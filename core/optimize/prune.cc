@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -46,15 +48,14 @@ class Pruner {
 
   Result<StepGraph> Run() {
     AddFeeds();
+    for (const NodeId root : Roots()) WEIR_TRY(Visit(root));
     for (const Endpoint& fetch : request_.fetches) {
       const auto fed = feeds_.find(fetch);
-      if (fed == feeds_.end()) WEIR_TRY(Visit(fetch.node));
       step_.fetches.push_back(fed != feeds_.end() ? Endpoint{fed->second, 0}
                                                   : Endpoint{StepOf(fetch.node), fetch.index});
     }
     for (NodeId target : request_.targets) {
       const NodeId replaced = ReplacedByFeed(target);
-      if (replaced < 0) WEIR_TRY(Visit(target));
       step_.targets.push_back(replaced < 0 ? StepOf(target) : replaced);
     }
     WEIR_TRY(CloseLoops());
@@ -67,8 +68,33 @@ class Pruner {
 
   bool IsDone(NodeId id) const { return done_[static_cast<size_t>(id)]; }
 
+  bool ByName(const Endpoint& a, const Endpoint& b) const {
+    return std::pair(std::string_view(graph_.node(a.node).name()), a.index) <
+           std::pair(std::string_view(graph_.node(b.node).name()), b.index);
+  }
+
+  /// Fetched and targeted nodes that run. By name, as feeds are: in which order they are asked for changes nothing.
+  std::vector<NodeId> Roots() const {
+    std::vector<Endpoint> roots;
+    for (const Endpoint& fetch : request_.fetches) {
+      if (!feeds_.contains(fetch)) roots.push_back({fetch.node, 0});
+    }
+    for (const NodeId target : request_.targets) {
+      if (ReplacedByFeed(target) < 0) roots.push_back({target, 0});
+    }
+    std::sort(roots.begin(), roots.end(), [this](const Endpoint& a, const Endpoint& b) { return ByName(a, b); });
+    std::vector<NodeId> nodes;
+    for (const Endpoint& root : roots) nodes.push_back(root.node);
+    return nodes;
+  }
+
   void AddFeeds() {
-    for (size_t i = 0; i < request_.feeds.size(); ++i) {
+    std::vector<size_t> order(request_.feeds.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::stable_sort(order.begin(), order.end(), [this](size_t a, size_t b) {
+      return ByName(request_.feeds[a].endpoint, request_.feeds[b].endpoint);
+    });
+    for (const size_t i : order) {
       const graph::FeedSpec& feed = request_.feeds[i];
       StepNode node;
       node.kind = StepNode::Kind::kFeed;

@@ -133,6 +133,11 @@ double TimeNs(const weir_cost& cost, const weir_profile* profile, DType dtype, b
   return std::min(launch + OrElse(cost.fixed_ns, 0) + std::max(flops / peak, bytes / bandwidth), kLongestNs);
 }
 
+/// Equal texts are equal profiles, bit by bit.
+std::string FiguresOf(const weir_profile* profile) {
+  return profile == nullptr ? std::string() : std::string(reinterpret_cast<const char*>(profile), sizeof(*profile));
+}
+
 class Builder {
  public:
   Builder(const PlaceOptions& options, const StepGraph& step, const Constraints& constraints, Support& support)
@@ -155,6 +160,10 @@ class Builder {
         for (size_t o = 0; o < step_.nodes[i].types.size(); ++o) value_of_[i].push_back(AddHostValue(i, o));
       }
     }
+    for (const Endpoint& fetch : step_.fetches) {
+      const std::vector<int>& values = value_of_[static_cast<size_t>(fetch.node)];
+      table_.problem->Fetch(values[static_cast<size_t>(fetch.index)]);
+    }
     table_.problem->Seal();
     for (const auto& fault : faults_) table_.faults.push_back(fault);
     return std::move(table_);
@@ -168,17 +177,21 @@ class Builder {
     const auto& all = support_.devices().all();
     std::vector<DeviceCost> devices(all.size());
     std::map<std::string, int> space_of_uid;
-    std::map<std::tuple<std::string, std::string, bool>, int> classes;
+    std::map<std::tuple<std::string, std::string, bool, std::string>, int> classes;
     profiles_.assign(all.size(), nullptr);
     representative_.assign(all.size(), 0);
     for (size_t d = 0; d < all.size(); ++d) {
       const device::DeviceInfo& info = all[d]->info();
       DeviceCost& cost = devices[d];
       cost.priority = TypePriority(*all[d]);
-      // Without a class id of its own a device is like no other.
+      if (used_[d]) {
+        profiles_[d] = all[d]->profile();
+        if (!all[d]->profile_fault().empty()) Fault(*all[d], all[d]->profile_fault());
+      }
+      // Without a class id of its own a device is like no other; nor is one that was told figures of its own.
       const std::string class_id = info.class_id.empty() ? all[d]->name() : info.class_id;
-      const auto [known, fresh] =
-          classes.emplace(std::tuple(info.platform, class_id, IsHost(*all[d])), static_cast<int>(d));
+      const auto [known, fresh] = classes.emplace(
+          std::tuple(info.platform, class_id, IsHost(*all[d]), FiguresOf(profiles_[d])), static_cast<int>(d));
       cost.device_class = known->second;
       representative_[d] = known->second;
       if (!IsHost(*all[d])) {
@@ -187,9 +200,6 @@ class Builder {
         if (info.memory_bytes != 0)
           cost.capacity_bytes = static_cast<int64_t>(std::min<uint64_t>(info.memory_bytes, kUnlimited));
       }
-      if (!used_[d]) continue;
-      profiles_[d] = all[d]->profile();
-      if (!all[d]->profile_fault().empty()) Fault(*all[d], all[d]->profile_fault());
     }
     const int spaces = static_cast<int>(space_of_uid.size()) + 1;
     table_.problem.emplace(devices, spaces, Links(devices, spaces));
@@ -254,7 +264,11 @@ class Builder {
     Value value;
     value.bytes =
         BytesOf(step_.nodes[node].types[output], step_.nodes[node].shapes[output], options_.unknown_dim, &guessed);
-    value.constant = step_.nodes[node].kind == StepNode::Kind::kConstant;
+    value.copied_bytes = value.bytes;
+    if (step_.nodes[node].kind == StepNode::Kind::kConstant) {
+      value.constant = true;
+      value.copied_bytes = static_cast<int64_t>(step_.nodes[node].values[output].bytes());
+    }
     return table_.problem->AddValue(value);
   }
 
@@ -339,6 +353,7 @@ class Builder {
       value.bytes = BytesOf(node.types[o], node.shapes[o], options_.unknown_dim, &guessed);
       // References stay where their state is; what only renames a tensor holds no memory of its own.
       if (TiesToProducer(node.types[o])) value.bytes = 0;
+      value.copied_bytes = value.bytes;
       value.held_bytes = aliases || TiesToProducer(node.types[o]) ? 0 : value.bytes;
       value.host = SizeOf(BaseType(node.types[o])) == 0 || (o < args.size() && Masked(host_outputs, args[o]));
       value_of_[i].push_back(table_.problem->AddValue(value));

@@ -143,18 +143,21 @@ class Explainer {
       memory.push_back({DeviceAt(d).name(), capacity == 0 ? -1 : static_cast<int64_t>(capacity), 0, 0,
                         f_.choice->plan.simulation.peak_bytes[static_cast<size_t>(d)]});
     }
-    std::set<std::pair<graph::NodeId, int>> constants;  // with the device that uses them
+    std::set<std::pair<int, int>> constants;  // with the device that uses them
     for (int task = 0; task < problem.tasks(); ++task) {
-      const auto node = static_cast<size_t>(f_.table->node_of[static_cast<size_t>(task)]);
-      DeviceMemory& there = memory[static_cast<size_t>(DeviceOf(node))];
+      const int d = DeviceOf(static_cast<size_t>(f_.table->node_of[static_cast<size_t>(task)]));
+      DeviceMemory& there = memory[static_cast<size_t>(d)];
       there.state_bytes += problem.resident_bytes(task);
-      for (const graph::Endpoint& input : f_.step.nodes[node].inputs) {
-        const Tensor* value = f_.step.ValueOf(input);
-        if (value == nullptr || !constants.emplace(input.node, DeviceOf(node)).second) continue;
-        there.constant_bytes += static_cast<int64_t>(value->bytes());
+      there.value_bytes -= problem.resident_bytes(task);
+      for (const Use& use : problem.uses(task)) {
+        const Value& value = problem.value(use.value);
+        const bool copied = problem.Copies(value, 0, use.host, d);
+        const bool shared = problem.device(d).space == kHostSpace;
+        if (!value.constant || !(copied || shared) || !constants.emplace(use.value, d).second) continue;
+        there.constant_bytes += value.copied_bytes;
+        if (copied) there.value_bytes -= value.copied_bytes;
       }
     }
-    for (DeviceMemory& there : memory) there.value_bytes -= there.state_bytes;
     return memory;
   }
 
@@ -201,7 +204,7 @@ class Explainer {
       report.verdict = fmt::format(
           "chosen ({})", ReasonOf(i) == Reason::kCost ? f_.choice->plan.name : std::string(Name(ReasonOf(i))));
     } else {
-      report.verdict = Difference(task, report);
+      report.verdict = Difference(task, d, report);
     }
     return report;
   }
@@ -217,13 +220,7 @@ class Explainer {
       const int source =
           problem.SourceSpace(value, value.task < 0 ? 0 : f_.choice->plan.device_of[static_cast<size_t>(value.task)]);
       const int target = problem.TargetSpace(use.host, d);
-      int64_t way = 0;
-      if (source != target && !value.constant) {
-        const bool direct = problem.link(source, target).direct || source == kHostSpace || target == kHostSpace;
-        way = direct ? problem.link(source, target).TransferNs(value.bytes)
-                     : problem.link(source, kHostSpace).TransferNs(value.bytes) +
-                           problem.link(kHostSpace, target).TransferNs(value.bytes);
-      }
+      const int64_t way = value.constant ? 0 : problem.WayNs(source, target, value.bytes);
       const int64_t made = value.task < 0 ? 0 : f_.choice->plan.simulation.finish_ns[static_cast<size_t>(value.task)];
       ready = std::max(ready, made + way);
       if (way > report.inputs_ns) {
@@ -234,7 +231,8 @@ class Explainer {
     if (report.exec_ns >= 0) report.finish_ns = ready + report.exec_ns;
   }
 
-  std::string Difference(int task, const CandidateReport& report) const {
+  std::string Difference(int task, int d, const CandidateReport& report) const {
+    const Problem& problem = *f_.table->problem;
     if (report.exec_ns < 0) return "every kernel refuses the node";
     const int chosen = f_.choice->plan.device_of[static_cast<size_t>(task)];
     const int64_t by = report.finish_ns - f_.choice->plan.simulation.finish_ns[static_cast<size_t>(task)];
@@ -246,6 +244,8 @@ class Explainer {
       text += fmt::format(": input {} lives on {}", f_.step.nodes[node].name(), ShortName(DeviceAt(DeviceOf(node))));
     } else if (report.exec_ns > best.ns) {
       text += fmt::format(": takes {} longer", TimeText(report.exec_ns - best.ns));
+    } else if (const int64_t way = problem.FetchNs(task, d); way > problem.FetchNs(task, chosen)) {
+      text += fmt::format(": its fetched value takes {} to the host", TimeText(way));
     }
     return text;
   }

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <queue>
 #include <span>
+#include <tuple>
 #include <utility>
 
 namespace weir::place {
@@ -77,6 +78,7 @@ class Pass {
         used_bytes_(static_cast<size_t>(problem.device_count()), 0),
         device_of_group_(static_cast<size_t>(problem.groups()), -1),
         uses_left_(static_cast<size_t>(problem.values())),
+        copied_(static_cast<size_t>(problem.values()) * static_cast<size_t>(problem.device_count()), 0),
         arrival_(static_cast<size_t>(problem.values()) * static_cast<size_t>(problem.spaces()), kNotYet),
         link_free_(static_cast<size_t>(problem.spaces() * problem.spaces()), 0) {
     const auto tasks = static_cast<size_t>(problem.tasks());
@@ -105,15 +107,41 @@ class Pass {
   int DeviceOf(int task) const { return schedule_.device_of[static_cast<size_t>(task)]; }
   int64_t FinishNs(int task) const { return task < 0 ? 0 : schedule_.finish_ns[static_cast<size_t>(task)]; }
   bool Deferred(int task) const { return options_.defer_generators && problem_.deferrable(task); }
+  size_t CopyIndex(int v, int d) const {
+    return static_cast<size_t>(v) * static_cast<size_t>(problem_.device_count()) + static_cast<size_t>(d);
+  }
+  bool IsCopied(int v, int d) const { return copied_[CopyIndex(v, d)] != 0; }
   int64_t& Arrival(int v, int space) {
     return arrival_[static_cast<size_t>(v) * static_cast<size_t>(problem_.spaces()) + static_cast<size_t>(space)];
   }
 
+  /// The ranks, with the time of deferred tasks at the consumer of highest rank, which they run before.
+  std::vector<int64_t> Priorities(const std::vector<int64_t>& ranks) const {
+    std::vector<int64_t> more(ranks.size(), 0);
+    bool any = false;
+    for (int t = 0; t < problem_.tasks(); ++t) {
+      const int64_t time = Deferred(t) ? MeanTimeNs(problem_, t) + more[static_cast<size_t>(t)] : 0;
+      int first = -1;
+      for (const int v : problem_.values_of(t)) {
+        for (const Problem::Consumer& consumer : problem_.consumers(v)) {
+          if (first < 0 || ranks[static_cast<size_t>(consumer.task)] > ranks[static_cast<size_t>(first)])
+            first = consumer.task;
+        }
+      }
+      if (time == 0 || first < 0) continue;
+      more[static_cast<size_t>(first)] += time;
+      any = true;
+    }
+    return any ? UpwardRanks(problem_, std::move(more)) : ranks;
+  }
+
   void VisitByRank(const std::vector<int64_t>& ranks) {
+    const std::vector<int64_t> priorities = Priorities(ranks);
     std::vector<int> order(static_cast<size_t>(problem_.tasks()));
     std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(),
-                     [&](int a, int b) { return ranks[static_cast<size_t>(a)] > ranks[static_cast<size_t>(b)]; });
+    std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
+      return priorities[static_cast<size_t>(a)] > priorities[static_cast<size_t>(b)];
+    });
     for (const int t : order) {
       if (!Deferred(t)) Visit(t);
     }
@@ -160,7 +188,8 @@ class Pass {
       const bool fits = fixed >= 0 || Fits(task, d);
       if (best < 0 || fits >= best_fits) {
         const int64_t time = problem_.TimeNs(task, d);
-        const int64_t finish = timelines_[static_cast<size_t>(d)].Slot(ReadyNs(d), time, options_.max_gaps) + time;
+        const int64_t finish = timelines_[static_cast<size_t>(d)].Slot(ReadyNs(d), time, options_.max_gaps) + time +
+                               problem_.FetchNs(task, d);
         if (best < 0 || fits > best_fits || finish < best_finish) {
           best = d;
           best_finish = finish;
@@ -205,8 +234,8 @@ class Pass {
     const auto uses = problem_.uses(task);
     inputs_.assign(uses.begin(), uses.end());
     std::sort(inputs_.begin(), inputs_.end(), [this](const Use& a, const Use& b) {
-      return std::pair(FinishNs(problem_.value(a.value).task), a.value) <
-             std::pair(FinishNs(problem_.value(b.value).task), b.value);
+      return std::tuple(FinishNs(problem_.value(a.value).task), a.value, a.host) <
+             std::tuple(FinishNs(problem_.value(b.value).task), b.value, b.host);
     });
   }
 
@@ -222,14 +251,26 @@ class Pass {
     const int64_t capacity = problem_.device(d).capacity_bytes;
     if (capacity == kUnlimited) return true;
     int64_t bytes = used_bytes_[static_cast<size_t>(d)] + problem_.group_bytes(problem_.group(task));
-    for (const int v : problem_.values_of(task)) bytes += problem_.value(v).held_bytes;
+    for (const int v : problem_.values_of(task)) bytes += problem_.HeldBytes(problem_.value(v), d);
+    int last = -1;
     for (const Use& use : inputs_) {
-      const int from = problem_.value(use.value).task;
-      if (from < 0 || DeviceOf(from) >= 0 || problem_.group(from) == problem_.group(task)) continue;
-      const bool decided = device_of_group_[static_cast<size_t>(problem_.group(from))] >= 0;
-      if (!decided && GeneratorDevice(from, d) == d) bytes += problem_.group_bytes(problem_.group(from));
+      if (use.value == std::exchange(last, use.value)) continue;
+      bytes += InputBytes(use, problem_.group(task), d);
     }
     return bytes <= capacity;
+  }
+
+  /// What a use on `d` adds to what is in use there; `group` is there already.
+  int64_t InputBytes(const Use& use, int group, int d) const {
+    const Value& value = problem_.value(use.value);
+    const bool deferred = value.task >= 0 && DeviceOf(value.task) < 0;
+    const int home = value.task < 0 ? 0 : deferred ? GeneratorDevice(value.task, d) : DeviceOf(value.task);
+    int64_t bytes = deferred && home == d ? problem_.HeldBytes(value, d) : 0;
+    const int made_by = value.task < 0 ? group : problem_.group(value.task);
+    const bool decided = made_by == group || device_of_group_[static_cast<size_t>(made_by)] >= 0;
+    if (deferred && home == d && !decided) bytes += problem_.group_bytes(made_by);
+    if (problem_.Copies(value, home, use.host, d) && !IsCopied(use.value, d)) bytes += value.copied_bytes;
+    return bytes;
   }
 
   int64_t ReadyNs(int d) {
@@ -241,7 +282,7 @@ class Pass {
       if (value.task >= 0 && DeviceOf(value.task) < 0) {
         const int home = GeneratorDevice(value.task, d);
         const int source = problem_.SourceSpace(value, home);
-        ready = std::max(ready, problem_.TimeNs(value.task, home) + UncontendedNs(source, target, value.bytes));
+        ready = std::max(ready, problem_.TimeNs(value.task, home) + problem_.WayNs(source, target, value.bytes));
         continue;
       }
       const int source = problem_.SourceSpace(value, value.task < 0 ? 0 : DeviceOf(value.task));
@@ -255,18 +296,10 @@ class Pass {
         trial_in_use_ = true;
         ready = std::max(ready, Transfer(trial_, source, target, value.bytes, made));
       } else {
-        ready = std::max(ready, made + UncontendedNs(source, target, value.bytes));
+        ready = std::max(ready, made + problem_.WayNs(source, target, value.bytes));
       }
     }
     return ready;
-  }
-
-  int64_t UncontendedNs(int source, int target, int64_t bytes) const {
-    if (source == target) return 0;
-    if (problem_.link(source, target).direct || source == kHostSpace || target == kHostSpace) {
-      return problem_.link(source, target).TransferNs(bytes);
-    }
-    return problem_.link(source, kHostSpace).TransferNs(bytes) + problem_.link(kHostSpace, target).TransferNs(bytes);
   }
 
   /// Takes the link (or both) in `free` from when the value is made; when it arrives.
@@ -289,17 +322,22 @@ class Pass {
       const int target = problem_.TargetSpace(use.host, d);
       const int source = problem_.SourceSpace(value, value.task < 0 ? 0 : DeviceOf(value.task));
       int64_t there = FinishNs(value.task);
-      if (source != target && !value.constant) {
-        int64_t& arrival = Arrival(use.value, target);
-        if (arrival == kNotYet) {
-          arrival = options_.reserve_links ? Transfer(link_free_, source, target, value.bytes, there)
-                                           : there + UncontendedNs(source, target, value.bytes);
-        }
-        there = arrival;
-      }
+      if (source != target && !value.constant) there = Bring(use.value, source, target);
       ready = std::max(ready, there);
     }
     return ready;
+  }
+
+  /// Moves a value to another space, unless it is there; when it arrives.
+  int64_t Bring(int v, int source, int target) {
+    const Value& value = problem_.value(v);
+    const int64_t made = FinishNs(value.task);
+    int64_t& arrival = Arrival(v, target);
+    if (arrival == kNotYet) {
+      arrival = options_.reserve_links ? Transfer(link_free_, source, target, value.bytes, made)
+                                       : made + problem_.WayNs(source, target, value.bytes);
+    }
+    return arrival;
   }
 
   void Put(int task, int d, int64_t ready) {
@@ -313,13 +351,30 @@ class Pass {
     int& of_group = device_of_group_[static_cast<size_t>(problem_.group(task))];
     if (of_group < 0) used_bytes_[static_cast<size_t>(d)] += problem_.group_bytes(problem_.group(task));
     of_group = d;
-    for (const int v : problem_.values_of(task)) used_bytes_[static_cast<size_t>(d)] += problem_.value(v).held_bytes;
+    for (const Use& use : problem_.uses(task)) {
+      const Value& value = problem_.value(use.value);
+      if (IsCopied(use.value, d) || !problem_.Copies(value, value.task < 0 ? 0 : DeviceOf(value.task), use.host, d))
+        continue;
+      copied_[CopyIndex(use.value, d)] = 1;
+      used_bytes_[static_cast<size_t>(d)] += value.copied_bytes;
+    }
+    for (const int v : problem_.values_of(task)) {
+      const Value& value = problem_.value(v);
+      used_bytes_[static_cast<size_t>(d)] += problem_.HeldBytes(value, d);
+      const int source = problem_.SourceSpace(value, d);
+      if (value.fetched && source != kHostSpace)
+        schedule_.makespan_ns = std::max(schedule_.makespan_ns, Bring(v, source, kHostSpace));
+    }
   }
 
   void ReleaseUse(int v) {
     const Value& value = problem_.value(v);
-    if (--uses_left_[static_cast<size_t>(v)] != 0 || value.task < 0) return;
-    used_bytes_[static_cast<size_t>(DeviceOf(value.task))] -= value.held_bytes;
+    if (--uses_left_[static_cast<size_t>(v)] != 0 || value.constant) return;
+    for (int d = 0; d < problem_.device_count(); ++d) {
+      if (IsCopied(v, d)) used_bytes_[static_cast<size_t>(d)] -= value.copied_bytes;
+    }
+    if (value.task < 0) return;
+    used_bytes_[static_cast<size_t>(DeviceOf(value.task))] -= problem_.HeldBytes(value, DeviceOf(value.task));
   }
 
   const Problem& problem_;
@@ -329,6 +384,7 @@ class Pass {
   std::vector<int64_t> used_bytes_;   // by device
   std::vector<int> device_of_group_;  // -1 = open
   std::vector<int> uses_left_;        // by value
+  std::vector<uint8_t> copied_;       // by value and device: takes memory there beside the original
   std::vector<int64_t> arrival_;      // by value and space
   std::vector<int64_t> link_free_;    // by link
   std::vector<int64_t> trial_;        // link_free_ while a device is tried

@@ -1,5 +1,6 @@
 #include "core/place/portfolio.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -39,11 +40,11 @@ class Contest {
   Plan best_;
 };
 
-/// One plan per class of devices that are alike to every group.
+/// One plan for all devices that are alike to every group.
 void EnterSingles(const Problem& problem, Contest& contest) {
   for (int d = 0; d < problem.device_count(); ++d) {
     const auto alike = [&](int other) {
-      if (problem.device(other).device_class != problem.device(d).device_class) return false;
+      if (!problem.Alike(other, d)) return false;
       for (int g = 0; g < problem.groups(); ++g) {
         if (problem.Allowed(g, d) != problem.Allowed(g, other)) return false;
       }
@@ -72,13 +73,12 @@ void EnterSchedules(const Problem& problem, const std::vector<int64_t>& ranks, C
 }
 
 int64_t BestSingleNs(const std::vector<Tried>& tried) {
-  const Tried* best = nullptr;
+  int64_t best = 0;
   for (const Tried& plan : tried) {
-    if (!plan.name.starts_with("single:")) continue;
-    const bool better = best == nullptr || (plan.fits != best->fits ? plan.fits : plan.makespan_ns < best->makespan_ns);
-    if (better) best = &plan;
+    if (!plan.fits || !plan.name.starts_with("single:")) continue;
+    best = best == 0 ? plan.makespan_ns : std::min(best, plan.makespan_ns);
   }
-  return best == nullptr ? 0 : best->makespan_ns;
+  return best;
 }
 
 }  // namespace

@@ -34,7 +34,7 @@ struct Tried {
 struct Choice {
   Plan plan;
   std::vector<Tried> tried;    // in the order of trial
-  int64_t best_single_ns = 0;  // of the single-device plans that fit, else of all
+  int64_t best_single_ns = 0;  // of the single-device plans tried that fit; 0 when there is none
   std::vector<int64_t> ranks;  // UpwardRanks
 };
 

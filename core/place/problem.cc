@@ -42,17 +42,6 @@ MeanLink MeanOverPairs(const Problem& problem) {
   return mean;
 }
 
-int64_t MeanTimeNs(const Problem& problem, int task) {
-  double sum = 0;
-  int count = 0;
-  for (int d = 0; d < problem.device_count(); ++d) {
-    if (!problem.Allowed(problem.group(task), d)) continue;
-    sum += static_cast<double>(problem.TimeNs(task, d));
-    ++count;
-  }
-  return count == 0 ? 0 : static_cast<int64_t>(sum / count);
-}
-
 int64_t BestTimeNs(const Problem& problem, int task) {
   int64_t best = kImpossible;
   for (int d = 0; d < problem.device_count(); ++d) {
@@ -129,6 +118,36 @@ void Problem::Seal() {
   }
 }
 
+bool Problem::Alike(int a, int b) const {
+  const DeviceCost& left = device(a);
+  const DeviceCost& right = device(b);
+  if (left.device_class != right.device_class || left.streams != right.streams ||
+      left.capacity_bytes != right.capacity_bytes) {
+    return false;
+  }
+  const auto same_way = [&](int space) {
+    if (left.space == space || right.space == space) return left.space == right.space;
+    return link(left.space, space) == link(right.space, space) && link(space, left.space) == link(space, right.space);
+  };
+  bool same = same_way(kHostSpace);
+  for (int d = 0; d < device_count() && same; ++d) same = d == a || d == b || same_way(device(d).space);
+  return same;
+}
+
+int64_t Problem::WayNs(int from, int to, int64_t bytes) const {
+  if (from == to) return 0;
+  if (link(from, to).direct || from == kHostSpace || to == kHostSpace) return link(from, to).TransferNs(bytes);
+  return link(from, kHostSpace).TransferNs(bytes) + link(kHostSpace, to).TransferNs(bytes);
+}
+
+int64_t Problem::FetchNs(int task, int d) const {
+  int64_t longest = 0;
+  for (const int v : values_of(task)) {
+    if (value(v).fetched) longest = std::max(longest, WayNs(SourceSpace(value(v), d), kHostSpace, value(v).bytes));
+  }
+  return longest;
+}
+
 int Problem::Fallback(int group) const {
   int best = -1;
   for (int d = 0; d < device_count(); ++d) {
@@ -137,9 +156,20 @@ int Problem::Fallback(int group) const {
   return std::max(best, 0);
 }
 
-std::vector<int64_t> UpwardRanks(const Problem& problem) {
+int64_t MeanTimeNs(const Problem& problem, int task) {
+  double sum = 0;
+  int count = 0;
+  for (int d = 0; d < problem.device_count(); ++d) {
+    if (!problem.Allowed(problem.group(task), d)) continue;
+    sum += static_cast<double>(problem.TimeNs(task, d));
+    ++count;
+  }
+  return count == 0 ? 0 : static_cast<int64_t>(sum / count);
+}
+
+std::vector<int64_t> UpwardRanks(const Problem& problem, std::vector<int64_t> ranks) {  // more_ns at first
   const MeanLink mean = MeanOverPairs(problem);
-  std::vector<int64_t> ranks(static_cast<size_t>(problem.tasks()), 0);
+  ranks.resize(static_cast<size_t>(problem.tasks()), 0);
   for (int t = problem.tasks() - 1; t >= 0; --t) {
     int64_t longest = 0;
     for (const int v : problem.values_of(t)) {
@@ -148,8 +178,9 @@ std::vector<int64_t> UpwardRanks(const Problem& problem) {
       for (const Problem::Consumer& consumer : problem.consumers(v)) {
         longest = std::max(longest, way_ns + ranks[static_cast<size_t>(consumer.task)]);
       }
+      if (problem.value(v).fetched && !problem.value(v).host) longest = std::max(longest, way_ns);
     }
-    ranks[static_cast<size_t>(t)] = MeanTimeNs(problem, t) + longest;
+    ranks[static_cast<size_t>(t)] += MeanTimeNs(problem, t) + longest;
   }
   return ranks;
 }

@@ -23,12 +23,13 @@ struct LinkCost {
   bool queues = true;  // one transfer at a time
 
   int64_t TransferNs(int64_t bytes) const;
+  bool operator==(const LinkCost&) const = default;
 };
 
 /// A device runs `streams` tasks at a time.
 struct DeviceCost {
   int space = kHostSpace;
-  int device_class = 0;  // equal numbers are interchangeable
+  int device_class = 0;  // equal numbers take equal times
   int priority = 0;      // TensorFlow's order of device types; higher comes first
   int streams = 1;
   int64_t capacity_bytes = kUnlimited;
@@ -36,11 +37,13 @@ struct DeviceCost {
 
 /// Something that a task makes and others wait for. A control edge is a value of no bytes.
 struct Value {
-  int task = -1;           // -1: in the host's space from the beginning
-  int64_t bytes = 0;       // that travel
-  int64_t held_bytes = 0;  // of memory until the last use
-  bool host = false;       // in the host's space wherever the task runs
-  bool constant = false;   // already in every space
+  int task = -1;             // -1: in the host's space from the beginning
+  int64_t bytes = 0;         // that travel
+  int64_t held_bytes = 0;    // of memory until the last use there and until all that travel have arrived
+  int64_t copied_bytes = 0;  // of memory on every other device that uses it, until the last use there
+  bool host = false;         // in the host's space wherever the task runs
+  bool constant = false;     // already on every device that uses it, for good
+  bool fetched = false;      // Problem::Fetch
 };
 
 /// A task waits for a value, in its device's space or in the host's.
@@ -62,6 +65,8 @@ class Problem {
   int AddValue(const Value& value);
   /// A use of the task added last.
   void AddUse(const Use& use);
+  /// The step ends when the value is in the host's space.
+  void Fetch(int value) { values_[static_cast<size_t>(value)].fetched = true; }
   /// After the last AddX: works out which devices a group may use, and who consumes what.
   void Seal();
 
@@ -71,6 +76,8 @@ class Problem {
   int spaces() const { return spaces_; }
   const DeviceCost& device(int d) const { return devices_[static_cast<size_t>(d)]; }
   const LinkCost& link(int from, int to) const { return links_[static_cast<size_t>(from * spaces_ + to)]; }
+  /// Groups that may be on both find the same there: times, memory, and ways to the host and all other devices.
+  bool Alike(int a, int b) const;
 
   int64_t TimeNs(int task, int d) const {
     return time_ns_[static_cast<size_t>(task) * devices_.size() + static_cast<size_t>(d)];
@@ -103,6 +110,21 @@ class Problem {
     return value.host || value.task < 0 ? kHostSpace : device(d).space;
   }
   int TargetSpace(bool host, int d) const { return host ? kHostSpace : device(d).space; }
+  /// Whether a use on `d` of a value whose task ran on `from` takes memory of `d`. Devices that share a space hold what
+  /// they receive from each other twice, those of the host's space do not.
+  bool Copies(const Value& value, int from, bool host, int d) const {
+    const int source = SourceSpace(value, from);
+    const int target = TargetSpace(host, d);
+    return !host && (source != target || (target != kHostSpace && from != d));
+  }
+  /// What a value takes of the memory of the device `d` that makes it.
+  int64_t HeldBytes(const Value& value, int d) const {
+    return value.host && device(d).space != kHostSpace ? 0 : value.held_bytes;
+  }
+  /// How long a value travels when no link is busy.
+  int64_t WayNs(int from, int to, int64_t bytes) const;
+  /// The longest way to the host of what is fetched of a task on `d`.
+  int64_t FetchNs(int task, int d) const;
 
  private:
   template <class T>
@@ -128,8 +150,10 @@ class Problem {
   std::vector<int64_t> group_bytes_;
 };
 
-/// Upward rank of every task: its mean time over the devices allowed plus the longest mean way to the end.
-std::vector<int64_t> UpwardRanks(const Problem& problem);
+/// Of a task, over the devices allowed.
+int64_t MeanTimeNs(const Problem& problem, int task);
+/// Upward rank of every task: its mean time, and what `more_ns` adds to it, plus the longest mean way to the end.
+std::vector<int64_t> UpwardRanks(const Problem& problem, std::vector<int64_t> more_ns = {});
 /// No plan is faster: the longest path at each task's best time, with transfers free.
 int64_t PathBoundNs(const Problem& problem);
 

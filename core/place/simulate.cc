@@ -40,7 +40,8 @@ class Run {
     free_streams_.resize(devices);
     in_use_.assign(devices, 0);
     link_free_.assign(static_cast<size_t>(problem.spaces() * problem.spaces()), 0);
-    uses_left_.resize(static_cast<size_t>(problem.values()));
+    reads_.assign(static_cast<size_t>(problem.values()), 0);
+    copy_reads_.assign(static_cast<size_t>(problem.values()) * devices, 0);
   }
 
   Simulation Go() {
@@ -55,6 +56,8 @@ class Run {
           Finish(event.task, now);
         } else {
           Deliver(event.value, event.space, now, event.link_wait);
+          ReadOriginal(event.value);
+          result_.makespan_ns = std::max(result_.makespan_ns, now);
         }
       }
       Dispatch(now);
@@ -78,8 +81,47 @@ class Run {
       Hold(DeviceOf(t), problem_.resident_bytes(t));
     }
     for (int v = 0; v < problem_.values(); ++v) {
-      uses_left_[static_cast<size_t>(v)] = static_cast<int>(problem_.consumers(v).size());
       if (problem_.value(v).task < 0) Send(v, 0);
+    }
+  }
+
+  int MadeOn(const Value& value) const { return value.task < 0 ? 0 : DeviceOf(value.task); }
+  int& CopyReads(int v, int d) {
+    return copy_reads_[static_cast<size_t>(v) * static_cast<size_t>(problem_.device_count()) + static_cast<size_t>(d)];
+  }
+
+  /// Takes memory for copies of a value just made; `transfers` read the original, as do consumers that share it.
+  void HoldCopies(int v, int transfers) {
+    const Value& value = problem_.value(v);
+    int& reads = reads_[static_cast<size_t>(v)];
+    reads = transfers;
+    for (const Problem::Consumer& consumer : problem_.consumers(v)) {
+      const int d = DeviceOf(consumer.task);
+      if (!problem_.Copies(value, MadeOn(value), consumer.host, d)) {
+        ++reads;
+      } else if (++CopyReads(v, d) == 1) {
+        Hold(d, value.copied_bytes);
+      }
+    }
+    if (value.fetched && problem_.SourceSpace(value, MadeOn(value)) == kHostSpace) ++reads;  // to the end
+    if (reads == 0) LetGo(v);
+  }
+
+  void LetGo(int v) {
+    const Value& value = problem_.value(v);
+    if (value.task >= 0) Hold(DeviceOf(value.task), -problem_.HeldBytes(value, DeviceOf(value.task)));
+  }
+
+  void ReadOriginal(int v) {
+    if (--reads_[static_cast<size_t>(v)] == 0) LetGo(v);
+  }
+
+  void Read(const Use& use, int d) {
+    const Value& value = problem_.value(use.value);
+    if (!problem_.Copies(value, MadeOn(value), use.host, d)) {
+      ReadOriginal(use.value);
+    } else if (--CopyReads(use.value, d) == 0 && !value.constant) {
+      Hold(d, -value.copied_bytes);
     }
   }
 
@@ -104,7 +146,7 @@ class Run {
         --streams;
         const int64_t time = problem_.TimeNs(task, d) == kImpossible ? 0 : problem_.TimeNs(task, d);
         result_.start_ns[static_cast<size_t>(task)] = now;
-        for (const int v : problem_.values_of(task)) Hold(d, problem_.value(v).held_bytes);
+        for (const int v : problem_.values_of(task)) Hold(d, problem_.HeldBytes(problem_.value(v), d));
         events_.push({now + time, number_++, task, -1, -1, 0});
       }
     }
@@ -115,24 +157,23 @@ class Run {
     result_.makespan_ns = std::max(result_.makespan_ns, now);
     ++free_streams_[static_cast<size_t>(DeviceOf(task))];
     for (const int v : problem_.values_of(task)) Send(v, now);
-    for (const Use& use : problem_.uses(task)) {
-      const Value& value = problem_.value(use.value);
-      if (--uses_left_[static_cast<size_t>(use.value)] == 0 && value.task >= 0)
-        Hold(DeviceOf(value.task), -value.held_bytes);
-    }
+    for (const Use& use : problem_.uses(task)) Read(use, DeviceOf(task));
   }
 
   /// Sends a value to every other space that wants it, and gives it to its own.
   void Send(int v, int64_t now) {
     const Value& value = problem_.value(v);
-    const int source = problem_.SourceSpace(value, value.task < 0 ? 0 : DeviceOf(value.task));
+    const int source = problem_.SourceSpace(value, MadeOn(value));
     targets_.clear();
+    if (value.fetched) targets_.push_back(kHostSpace);
     for (const Problem::Consumer& consumer : problem_.consumers(v)) {
       targets_.push_back(problem_.TargetSpace(consumer.host, DeviceOf(consumer.task)));
     }
     std::sort(targets_.begin(), targets_.end());
     targets_.erase(std::unique(targets_.begin(), targets_.end()), targets_.end());
     const std::vector<int> targets = targets_;
+    const auto elsewhere = std::count_if(targets.begin(), targets.end(), [&](int target) { return target != source; });
+    HoldCopies(v, static_cast<int>(elsewhere));
     for (const int target : targets) {
       if (target == source || value.constant) {
         Deliver(v, target, now, 0);
@@ -174,7 +215,8 @@ class Run {
   const std::vector<int64_t>& ranks_;
   Simulation result_;
   std::vector<int> missing_;                                         // inputs, by task
-  std::vector<int> uses_left_;                                       // by value
+  std::vector<int> reads_;                                           // still to come, by value where it was made
+  std::vector<int> copy_reads_;                                      // by value and device that has a copy
   std::vector<std::priority_queue<std::pair<int64_t, int>>> ready_;  // by device: rank, -task
   std::vector<int> free_streams_;
   std::vector<int64_t> in_use_;     // bytes, by device

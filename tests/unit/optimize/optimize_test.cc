@@ -67,6 +67,39 @@ TEST(Optimize, FeedCutsOffItsAncestors) {
   EXPECT_EQ(OpNames(*step), std::vector<std::string>{"b"});
 }
 
+TEST(Optimize, StepsForTheSameAreTheSameInWhateverOrderTheyAreAskedFor) {
+  const std::vector<NodeLine> rest = {
+      {"b", "Exp", {"x"}, kFloat}, {"c", "Exp", {"x"}, kFloat}, {"d", "Log", {"y"}, kFloat}};
+  const auto steps = [&](bool turned) {
+    std::vector<NodeLine> lines = {Placeholder("x", PartialShape()), Placeholder("y", PartialShape())};
+    std::vector<std::string> feeds = {"x", "y"};
+    std::vector<std::string> fetches = {"d", "c", "b"};
+    lines.insert(lines.end(), rest.begin(), rest.end());
+    if (turned) {
+      for (auto* names : {&feeds, &fetches}) std::reverse(names->begin(), names->end());
+      std::reverse(lines.begin() + 2, lines.end());
+    }
+    const Result<graph::Graph> graph = MakeGraph(lines);
+    EXPECT_TRUE(graph.ok()) << graph.status().ToString();
+    graph::StepRequest request = Request(*graph, feeds, fetches);
+    request.fetches.pop_back();
+    request.targets = {At(*graph, fetches.back()).node};
+    const auto step = Optimize({}, *graph, request, nullptr);
+    EXPECT_TRUE(step.ok()) << step.status().ToString();
+    EXPECT_EQ(step->node(step->fetches[turned ? 1 : 0].node).name(), turned ? "b" : "d");  // b and c are one
+    std::vector<std::string> names;
+    for (const graph::StepNode& node : step->nodes) {
+      names.emplace_back(node.name());
+      if (node.feed >= 0) {
+        EXPECT_EQ(node.name(), feeds[static_cast<size_t>(node.feed)]);
+      }
+    }
+    return names;
+  };
+  EXPECT_EQ(steps(false), (std::vector<std::string>{"x", "y", "b", "d"}));
+  EXPECT_EQ(steps(true), steps(false));
+}
+
 TEST(Optimize, UnfedPlaceholderIsNamed) {
   const Result<graph::Graph> graph =
       MakeGraph({Placeholder("x", PartialShape::Of({-1, 3})), {"a", "Neg", {"x"}, kFloat}});

@@ -80,7 +80,8 @@ class CostTest : public ::testing::Test {
     Register("Log", "cpu");
   }
 
-  void AddDevice(const std::string& name, const char* platform, char slot, uint32_t flags) {
+  void AddDevice(const std::string& name, const char* platform, char slot, uint32_t flags,
+                 const device::CostFigures& figures = {}) {
     device::DeviceInfo info;
     info.name = *device::ParseDeviceName("/job:localhost/replica:0/task:0/device:" + name);
     info.kind = name.substr(0, 3);
@@ -90,7 +91,8 @@ class CostTest : public ::testing::Test {
     info.uid = std::string(1, slot);
     info.flags = flags;
     info.memory_bytes = uint64_t{1} << 30;
-    devices_.Add(std::make_shared<device::Device>(info, DeviceApi(), &kCosts, device::MemoryOptions()));
+    devices_.Add(std::make_shared<device::Device>(info, DeviceApi(), &kCosts, device::MemoryOptions(), nullptr,
+                                                  device::DeviceExtras{.cost = figures}));
   }
 
   weir_kernel& Register(const char* op, const char* platform) {
@@ -239,6 +241,51 @@ TEST_F(CostTest, F103_ASlowLinkKeepsTheGraphOnOneDevice) {
   const auto configured = Explained(nodes, {"o"}, 1024, options);
   ASSERT_TRUE(configured.ok()) << configured.status().ToString();
   EXPECT_EQ(DeviceOf(*configured, "m"), "CPU:0") << ToText(*configured);
+}
+
+TEST_F(CostTest, F103_TheWayOfAFetchToTheHostCounts) {
+  const auto fast = Explained({kX, {"m", "MatMul", {"x", "x"}, kFloat}}, {"m"}, 1024);
+  ASSERT_TRUE(fast.ok()) << fast.status().ToString();
+  EXPECT_EQ(DeviceOf(*fast, "m"), "GPU:0") << ToText(*fast);
+  EXPECT_EQ(fast->transfers, 2);
+  EXPECT_EQ(fast->makespan_ns, 5000 + 214748 + 2 * (1000 + 4 * 1024 * 1024 / 10));
+  PlaceOptions options;
+  options.links["GPU:0->CPU:0"] = options.links["GPU:1->CPU:0"] = {.latency_ns = 0, .bytes_per_ns = 1e-3};
+  for (const Algorithm algorithm : {Algorithm::kCostSim, Algorithm::kWhitePaper, Algorithm::kSingle}) {
+    options.algorithm = algorithm;
+    const auto slow = Explained({kX, {"m", "MatMul", {"x", "x"}, kFloat}}, {"m"}, 1024, options);
+    ASSERT_TRUE(slow.ok()) << slow.status().ToString();
+    EXPECT_EQ(DeviceOf(*slow, "m"), "CPU:0") << ToText(*slow);
+    EXPECT_TRUE(Node(*slow, "m").candidates[1].verdict.ends_with(": its fetched value takes 4.194 s to the host"))
+        << ToText(*slow);
+  }
+}
+
+TEST_F(CostTest, F317_WhatADeviceReceivesIsPartOfTheEstimate) {
+  const auto placed = Explained({kX,
+                                 {"a", "Neg", {"x"}, kFloat, "/cpu:0"},
+                                 {"b", "Exp", {"x"}, kFloat, "/cpu:0"},
+                                 {"c", "MatMul", {"a", "b"}, kFloat, "/device:GPU:0"},
+                                 {"d", "Neg", {"c"}, kFloat, "/device:GPU:1"}},
+                                {"d"}, 1024);
+  ASSERT_TRUE(placed.ok()) << placed.status().ToString();
+  constexpr int64_t kMatrix = 4 * 1024 * 1024;
+  ASSERT_EQ(placed->memory.size(), 3u);
+  EXPECT_EQ(placed->memory[1].value_bytes, 3 * kMatrix);  // a and b received, c
+  EXPECT_EQ(placed->memory[2].value_bytes, 2 * kMatrix);  // c received, d
+}
+
+TEST_F(CostTest, F298_FiguresOfOneDeviceOfAClassAreItsOwn) {
+  AddDevice("GPU:2", "gpu", '3', 0, {.bandwidth_bytes_per_ns = 0.001});
+  AddDevice("GPU:3", "gpu", '2', 0, {.launch_ns = 7e6});
+  AddDevice("CPU:1", "cpu", '0', WEIR_DEVICE_UNIFIED_MEMORY, {.peak_flops_per_ns = {{1, 0.5}}});
+  slots[3].declared = slots[2].declared;
+  const auto placed = Explained({kX, {"n", "Neg", {"x"}, kFloat}}, {"n"}, 100);
+  ASSERT_TRUE(placed.ok()) << placed.status().ToString();
+  std::vector<int64_t> times;
+  for (const CandidateReport& candidate : Node(*placed, "n").candidates) times.push_back(candidate.exec_ns);
+  EXPECT_EQ(times,
+            (std::vector<int64_t>{3 + 1000, 5000 + 80, 5000 + 80, 5000 + 80'000'000, 7'000'000 + 80, 3 + 20'000}));
 }
 
 TEST_F(CostTest, F122_IndependentWorkSpreadsAndEqualDevicesShareIt) {
@@ -501,6 +548,17 @@ TEST_F(CostTest, EqualRunsGiveEqualPlans) {
     EXPECT_EQ(again->hash, first->hash);
     EXPECT_EQ(ToText(*again), ToText(*first));
   }
+  const std::vector<testing::NodeLine> fans = {
+      kX,
+      {"a", "MatMul", {"x", "x"}, kFloat},
+      {"b", "MatMul", {"x", "x"}, {{"T", DType::kFloat}, {"transpose_a", true}}},
+      {"c", "MatMul", {"x", "x"}, {{"T", DType::kFloat}, {"transpose_b", true}}},
+      {"d", "MatMul", {"a", "b"}, kFloat}};
+  const auto one = Explained(fans, {"c", "d", "a"}, 1024);
+  const auto other = Explained(fans, {"a", "d", "c"}, 1024);
+  ASSERT_TRUE(one.ok() && other.ok());
+  EXPECT_EQ(ToText(*one), ToText(*other)) << "the order of the fetches is no reason";
+  EXPECT_EQ(one->hash, other->hash);
 }
 
 }  // namespace

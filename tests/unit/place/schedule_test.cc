@@ -72,6 +72,83 @@ TEST(SimulateTest, MemoryIsFreedAfterTheLastUse) {
   EXPECT_TRUE(run.fits);
 }
 
+TEST(SimulateTest, F317_WhatADeviceReceivesTakesItsMemoryUntilTheLastUseThere) {
+  // Devices 1 and 2 share a card. Task 0 reads a feed and a constant, 1 and 2 what it made; 3 wants the feed in host
+  // memory.
+  const std::vector<DeviceCost> devices = {
+      {.space = 0}, {.space = 1, .device_class = 1, .capacity_bytes = 160}, {.space = 1, .device_class = 1}};
+  Problem problem(devices, 2, std::vector<LinkCost>(4, {.ns_per_byte = 1}));
+  const int fed = problem.AddValue({.bytes = 100, .copied_bytes = 100});
+  const int constant = problem.AddValue({.bytes = 8, .copied_bytes = 8, .constant = true});
+  const int64_t times[] = {10, 10, 10};
+  problem.AddTask(times, 0);
+  problem.AddUse({fed});
+  problem.AddUse({fed});
+  problem.AddUse({constant});
+  const int made = problem.AddValue({.task = 0, .bytes = 50, .held_bytes = 50, .copied_bytes = 50});
+  for (int t = 1; t < 3; ++t) {
+    problem.AddTask(times, t);
+    problem.AddUse({made});
+  }
+  problem.AddTask(times, 3);
+  problem.AddUse({fed, true});
+  problem.AddUse({made});
+  problem.Seal();
+  const auto peaks = [&](std::vector<int> device_of) {
+    return Simulate(problem, device_of, UpwardRanks(problem)).peak_bytes;
+  };
+  EXPECT_EQ(peaks({0, 0, 0, 0}), (std::vector<int64_t>{50, 0, 0}));     // all in host memory
+  EXPECT_EQ(peaks({1, 1, 1, 1}), (std::vector<int64_t>{0, 158, 0}));    // feed, constant and the value
+  EXPECT_EQ(peaks({1, 2, 2, 2}), (std::vector<int64_t>{0, 158, 50}));   // a copy, though nothing travels
+  EXPECT_EQ(peaks({0, 1, 2, 0}), (std::vector<int64_t>{50, 50, 50}));   // one copy each
+  EXPECT_EQ(peaks({2, 0, 1, 1}), (std::vector<int64_t>{50, 50, 158}));  // one copy for two tasks
+  EXPECT_TRUE(Simulate(problem, {1, 1, 1, 1}, UpwardRanks(problem)).fits);
+}
+
+TEST(SimulateTest, AnOriginalIsFreedWhenItsCopiesHaveArrived) {
+  Problem problem = Machine(1);
+  const int64_t times[] = {1000, 10};
+  problem.AddTask(times, 0);
+  const int first = problem.AddValue({.task = 0, .bytes = 100, .held_bytes = 100, .copied_bytes = 100});
+  problem.AddTask(times, 1);  // on the host, until 1110
+  problem.AddUse({first});
+  problem.AddTask(times, 2);
+  const int second = problem.AddValue({.task = 2, .bytes = 100, .held_bytes = 100, .copied_bytes = 100});
+  problem.AddTask(times, 3);
+  problem.AddUse({second});
+  problem.AddValue({.task = 3, .bytes = 100, .held_bytes = 100});
+  problem.Seal();
+  const Simulation run = Simulate(problem, {1, 0, 1, 1}, UpwardRanks(problem));
+  EXPECT_EQ(run.finish_ns, (std::vector<int64_t>{10, 1110, 20, 30}));
+  EXPECT_EQ(run.peak_bytes[1], 300);  // `first` is on its way until 110
+  EXPECT_EQ(run.peak_bytes[0], 100);
+}
+
+TEST(SimulateTest, F103_AStepEndsWhenWhatIsFetchedIsThere) {
+  Problem problem = Machine(2);
+  const int64_t times[] = {1000, 10, 10};
+  problem.AddTask(times, 0);
+  const int value = problem.AddValue({.task = 0, .bytes = 500});
+  problem.Fetch(value);
+  problem.AddTask(times, 1);
+  problem.AddUse({value, true});
+  problem.Seal();
+  const std::vector<int64_t> ranks = UpwardRanks(problem);
+  const Simulation run = Simulate(problem, {1, 2}, ranks);
+  EXPECT_EQ(run.transfers, 1);  // the fetch and the use in host memory are one
+  EXPECT_EQ(run.makespan_ns, 10 + 500 + 10);
+  Problem slow = Machine(2);
+  slow.AddTask(times, 0);
+  slow.Fetch(slow.AddValue({.task = 0, .bytes = 5000}));
+  slow.Seal();
+  const std::vector<int64_t> slow_ranks = UpwardRanks(slow);
+  EXPECT_EQ(Simulate(slow, {1}, slow_ranks).makespan_ns, 5010);
+  const Schedule schedule = ListSchedule(slow, {}, slow_ranks);
+  EXPECT_EQ(schedule.device_of, (std::vector<int>{0}));
+  EXPECT_EQ(schedule.makespan_ns, 1000);
+  EXPECT_EQ(ChoosePlan(slow, Algorithm::kWhitePaper, {}).plan.device_of, (std::vector<int>{0}));
+}
+
 TEST(ListScheduleTest, GeneratorsGoWithTheirConsumer) {
   Problem problem = Machine(1);
   const int64_t nothing[] = {0, 0};
@@ -93,6 +170,25 @@ TEST(ListScheduleTest, GeneratorsGoWithTheirConsumer) {
   EXPECT_EQ(greedy.makespan_ns, 510);
 }
 
+TEST(ListScheduleTest, TheTimeOfADeferredTaskCountsToItsConsumersRank) {
+  Problem problem({{.space = 0}}, 1, {});
+  const int64_t times[] = {60, 40, 5, 10, 50};
+  problem.AddTask({times, 1}, 0, 0, true);
+  const int first = problem.AddValue({.task = 0});
+  problem.AddTask({times + 1, 1}, 1, 0, true);  // does something to it
+  problem.AddUse({first});
+  const int generated = problem.AddValue({.task = 1});
+  problem.AddTask({times + 2, 1}, 2);
+  const int other = problem.AddValue({.task = 2});
+  problem.AddTask({times + 3, 1}, 3);
+  problem.AddUse({generated});
+  problem.AddUse({other});
+  problem.AddTask({times + 4, 1}, 4);  // rank 50, more than the 15 and 10 of the two before it
+  problem.Seal();
+  const Schedule schedule = ListSchedule(problem, {}, UpwardRanks(problem));
+  EXPECT_EQ(schedule.start_ns, (std::vector<int64_t>{5, 65, 0, 105, 115}));
+}
+
 TEST(ListScheduleTest, F298_ADeviceWithoutRoomIsPassedOver) {
   Problem problem = Machine(1, true, 100);
   const int64_t times[] = {1000, 10};
@@ -101,9 +197,54 @@ TEST(ListScheduleTest, F298_ADeviceWithoutRoomIsPassedOver) {
   const Choice choice = ChoosePlan(problem, Algorithm::kCostSim, {});
   EXPECT_TRUE(choice.plan.simulation.fits);
   EXPECT_EQ(std::count(choice.plan.device_of.begin(), choice.plan.device_of.end(), 1), 1);
+  Problem received = Machine(1, true, 100);
+  const int fed[] = {received.AddValue({.bytes = 60, .copied_bytes = 60}),
+                     received.AddValue({.bytes = 60, .copied_bytes = 60})};
+  received.AddTask(times, 0);
+  for (const int v : fed) received.AddUse({v});
+  received.Seal();
+  EXPECT_EQ(ListSchedule(received, {}, UpwardRanks(received)).device_of, (std::vector<int>{0}));
   const bool single_overflows = std::any_of(choice.tried.begin(), choice.tried.end(),
                                             [](const Tried& t) { return t.name == "single:1" && !t.fits; });
   EXPECT_TRUE(single_overflows);
+}
+
+/// Two devices of one class, in spaces of their own beside the host's, and a chain of two tasks that hold 100 bytes
+/// each.
+Choice OnUnlikeDevices(Algorithm algorithm, const DeviceCost& first, const DeviceCost& second, double first_way = 1) {
+  std::vector<LinkCost> links(9, {.ns_per_byte = 1});
+  links[0 * 3 + 1].ns_per_byte = first_way;
+  Problem problem({{.space = 0, .device_class = 0, .priority = 70}, first, second}, 3, links);
+  const int fed = problem.AddValue({.bytes = 100});
+  const int64_t times[] = {kImpossible, 10, 10};
+  problem.AddTask(times, 0);
+  problem.AddUse({fed});
+  const int value = problem.AddValue({.task = 0, .bytes = 100, .held_bytes = 100});
+  problem.AddTask(times, 1);
+  problem.AddUse({value});
+  problem.AddValue({.task = 1, .bytes = 100, .held_bytes = 100});
+  problem.Seal();
+  return ChoosePlan(problem, algorithm, {});
+}
+
+TEST(PortfolioTest, F298_DevicesOfOneClassWithOtherMemoryOrLinksAreBaselinesOfTheirOwn) {
+  const DeviceCost small = {.space = 1, .device_class = 1, .priority = 210, .capacity_bytes = 150};
+  const DeviceCost large = {.space = 2, .device_class = 1, .priority = 210, .capacity_bytes = 1000};
+  for (const Algorithm algorithm : {Algorithm::kSingle, Algorithm::kCostSim}) {
+    const Choice by_memory = OnUnlikeDevices(algorithm, small, large);
+    EXPECT_TRUE(by_memory.plan.simulation.fits);
+    EXPECT_EQ(by_memory.plan.device_of, (std::vector<int>{2, 2}));
+    EXPECT_EQ(by_memory.best_single_ns, 120);
+  }
+  DeviceCost twin = large;
+  twin.space = 1;
+  const Choice by_link = OnUnlikeDevices(Algorithm::kSingle, twin, large, 1000);
+  EXPECT_EQ(by_link.plan.device_of, (std::vector<int>{2, 2}));
+  const Choice alike = OnUnlikeDevices(Algorithm::kSingle, twin, large);
+  EXPECT_EQ(alike.tried.size(), 2u);  // the host, and one for both
+  DeviceCost tiny = small;
+  tiny.space = 2;
+  EXPECT_EQ(OnUnlikeDevices(Algorithm::kSingle, small, tiny).best_single_ns, 0) << "of plans that fit only";
 }
 
 TEST(PortfolioTest, F099_TheWhitePapersWalkByHand) {
