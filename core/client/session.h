@@ -74,7 +74,7 @@ class Fetched {
 class FeedKey {
  public:
   FeedKey(Output output) : output_(output) {}                       // NOLINT(google-explicit-constructor)
-  FeedKey(const Variable& variable) : output_(variable.value()) {}  // NOLINT(google-explicit-constructor)
+  FeedKey(const Variable& variable) : output_(variable.snapshot()) {}  // NOLINT(google-explicit-constructor)
   FeedKey(const char* name) : name_(name) {}                        // NOLINT(google-explicit-constructor)
   FeedKey(std::string name) : name_(std::move(name)) {}             // NOLINT(google-explicit-constructor)
   const Output& output() const { return output_; }

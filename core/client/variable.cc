@@ -8,6 +8,7 @@
 #include "core/client/array_ops.h"
 #include "core/client/control_flow.h"
 #include "core/client/scopes.h"
+#include "core/client/variable_scope.h"
 #include "core/io/tensor_slice.h"
 
 namespace weir {
@@ -27,6 +28,10 @@ Output MakeInitial(const Initializer& initializer, const Shape& shape, DType dty
   return initializer(graph, dtype, shape, &part);
 }
 
+bool UsesResource(Graph& graph, const VariableOptions& options) {
+  return options.use_resource.value_or(GetVariableScope(graph).state().use_resource.value_or(false));
+}
+
 /// "v" of "v/".
 std::string Bare(const std::string& path) { return path.substr(0, path.empty() ? 0 : path.size() - 1); }
 
@@ -44,13 +49,13 @@ struct Variable::Rest {
 class VariableBuilder {
  public:
   VariableBuilder(Graph& graph, const VariableOptions& options, std::source_location where)
-      : graph_(graph), options_(options), where_(where) {}
+      : graph_(graph), options_(options), use_resource_(UsesResource(graph, options)), where_(where) {}
 
   /// Inside the variable's name scope, whose path is `path` ("v/"). `like` has the type and the shape.
   Output AddHandle(const std::string& path, DType dtype, const PartialShape& shape) {
-    OperationSpec spec = Spec(options_.use_resource ? "VarHandleOp" : "VariableV2", path);
+    OperationSpec spec = Spec(use_resource_ ? "VarHandleOp" : "VariableV2", path);
     spec.attrs = {{"dtype", dtype}, {"shape", shape}};
-    if (options_.use_resource) spec.attrs.emplace_back("shared_name", Bare(path));
+    if (use_resource_) spec.attrs.emplace_back("shared_name", Bare(path));
     return graph_.Add(spec).output(0);
   }
 
@@ -60,7 +65,7 @@ class VariableBuilder {
     v.dtype_ = BaseType(initial_value.dtype());
     if (options_.validate_shape) v.shape_ = initial_value.shape();
     v.trainable_ = options_.trainable;
-    v.is_resource_ = options_.use_resource;
+    v.is_resource_ = use_resource_;
     v.handle_ = handle;
     if (options_.constraint || options_.slice) {
       auto rest = std::make_shared<Variable::Rest>();
@@ -99,18 +104,13 @@ class VariableBuilder {
     v.initializer_ = graph_.Add(assign);
     OperationSpec read = Spec("Identity", "read");
     read.inputs = {v.handle_};
-    v.value_ = AddRead(v, read);
-  }
-
-  /// Beside the variable, or on the caching device.
-  Output AddRead(const Variable& v, const OperationSpec& read) {
     if (!options_.caching_device.empty()) {
       const DeviceScope cache(options_.caching_device, graph_);
-      return graph_.Add(read).output(0);
+      v.value_ = graph_.Add(read).output(0);
+      return;
     }
-    if (v.is_resource_) return graph_.Add(read).output(0);
     const ColocateWith variable(v.op(), OuterColocation::kKeep, graph_);
-    return graph_.Add(read).output(0);
+    v.value_ = graph_.Add(read).output(0);
   }
 
   void AddResourceNodes(Variable& v) {
@@ -128,7 +128,11 @@ class VariableBuilder {
     OperationSpec read = Spec("ReadVariableOp", "ReadVariableOp");
     read.inputs = {v.handle_};
     read.attrs = {{"dtype", v.dtype_}};
-    v.value_ = AddRead(v, read);
+    v.value_ = graph_.Add(read).output(0);
+    if (options_.caching_device.empty()) return;
+    const ColocateWith nothing(std::nullopt, graph_);
+    const DeviceScope cache(options_.caching_device, graph_);
+    v.value_ = BuildOp("Identity", {v.value_}, {}, {}, where_).output(0);
   }
 
   void AddToCollections(const Variable& v) {
@@ -141,6 +145,7 @@ class VariableBuilder {
 
   Graph& graph_;
   const VariableOptions& options_;
+  const bool use_resource_;
   std::source_location where_;
 };
 
@@ -149,13 +154,13 @@ Variable::Variable(const Operand& initial_value, const VariableOptions& options,
   const ControlDependencies none(std::nullopt, graph);
   const NameScope scope(options.name.empty() ? "Variable" : options.name, graph);
   VariableBuilder builder(graph, options, where);
-  Output initial = initial_value.output();
-  if (initial_value.is_literal() && options.use_resource) {
+  Output initial;
+  if (initial_value.adds_node() && UsesResource(graph, options)) {
     const AttrScope beside("_class", Beside(Bare(scope.path())), graph);
     const NameScope inner("Initializer", graph);
     const DeviceScope anywhere(std::nullopt, graph);
     initial = initial_value.In(graph, options.dtype, "initial_value");
-  } else if (initial_value.is_literal()) {
+  } else {
     initial = initial_value.In(graph, options.dtype, "initial_value");
   }
   if (!initial.exists()) {
@@ -240,18 +245,24 @@ Variable Variable::FromParts(std::string name, const Shape& shape, std::vector<V
   return whole;
 }
 
-Output Variable::value() const {
+Output ReadHandle(const Output& handle, DType dtype, std::source_location where) {
+  const ColocateWith nothing(std::nullopt, *handle.graph());
+  return BuildOp("ReadVariableOp", {handle}, {{"dtype", dtype}}, {}, where).output(0);
+}
+
+Output Variable::value(std::source_location where) const {
+  if (is_read_anew()) return ReadHandle(handle_, dtype_, where);
   if (!is_partitioned()) return value_;
   Graph& graph = *this->graph();
   const ControlDependencies none(std::nullopt, graph);
-  Output whole = parts()[0].value();
+  Output whole = parts()[0].value(where);
   if (parts().size() > 1) {
     const auto cut = std::ranges::find_if(partitions(), [](int64_t n) { return n > 1; });
     const NameScope scope(rest_->name + "/ConcatPartitions/", graph);
-    whole = Concat({parts().begin(), parts().end()}, static_cast<int>(cut - partitions().begin()));
+    whole = Concat({parts().begin(), parts().end()}, static_cast<int>(cut - partitions().begin()), "concat", where);
   }
   const NameScope root("", graph);
-  return BuildOp("Identity", {whole}, {}, rest_->name).output(0);
+  return BuildOp("Identity", {whole}, {}, rest_->name, where).output(0);
 }
 
 std::string Variable::name() const {
@@ -292,7 +303,13 @@ Output Variable::ReadValue(std::source_location where) const {
   Output read;
   {
     const NameScope scope("Read", *graph());
-    read = BuildOp("ReadVariableOp", {handle_}, {{"dtype", dtype_}}, "ReadVariableOp", where).output(0);
+    std::optional<ColocateWith> nothing;
+    std::optional<DeviceScope> cache;
+    if (!is_read_anew()) {
+      nothing.emplace(std::nullopt, *graph());
+      cache.emplace(value_.op().device(), *graph());
+    }
+    read = BuildOp("ReadVariableOp", {handle_}, {{"dtype", dtype_}}, {}, where).output(0);
   }
   return BuildOp("Identity", {read}, {}, "Identity", where).output(0);
 }
@@ -309,6 +326,7 @@ Output Variable::IsInitialized(std::string_view name, std::source_location where
 }
 
 Output Variable::ReadAfter(const Operation& change, std::source_location where) const {
+  if (!change.exists()) return Output();
   const ControlDependencies after({change}, *graph());
   return BuildOp("ReadVariableOp", {handle_}, {{"dtype", dtype_}}, "ReadVariableOp", where).output(0);
 }
@@ -316,7 +334,8 @@ Output Variable::ReadAfter(const Operation& change, std::source_location where) 
 Output Variable::Change(const std::string& op, const Operand& value, std::source_location where) const {
   if (!is_resource_) return BuildOp(op, {handle_, value}, {}, op, where).output(0);
   const std::string handled = op + "VariableOp";
-  return ReadAfter(BuildOp(handled, {handle_, value}, {{"dtype", dtype_}}, handled, where), where);
+  const Output given = value.In(*graph(), dtype_);
+  return ReadAfter(BuildOp(handled, {handle_, given}, {{"dtype", dtype_}}, handled, where), where);
 }
 
 Output Variable::Assign(const Operand& value, std::source_location where) const {
