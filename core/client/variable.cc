@@ -7,6 +7,7 @@
 
 #include "core/client/array_ops.h"
 #include "core/client/control_flow.h"
+#include "core/client/initial_value_internal.h"
 #include "core/client/scopes.h"
 #include "core/client/variable_scope.h"
 #include "core/io/tensor_slice.h"
@@ -99,7 +100,7 @@ class VariableBuilder {
 
   void AddReferenceNodes(Variable& v) {
     OperationSpec assign = Spec("Assign", "Assign");
-    assign.inputs = {v.handle_, v.initial_value_};
+    assign.inputs = {v.handle_, InAnyOrder(v.initial_value_, v.op().name(), where_)};
     assign.attrs = {{"validate_shape", options_.validate_shape}};
     v.initializer_ = graph_.Add(assign);
     OperationSpec read = Spec("Identity", "read");
@@ -120,10 +121,14 @@ class VariableBuilder {
       check.inputs = {v.handle_};
       graph_.Add(check);
     }
-    OperationSpec assign = Spec("AssignVariableOp", "Assign");
-    assign.inputs = {v.handle_, v.initial_value_};
-    assign.attrs = {{"dtype", v.dtype_}};
-    v.initializer_ = graph_.Add(assign);
+    {
+      const NameScope scope("Assign", graph_);
+      const std::string path = scope.path();
+      OperationSpec assign = Spec("AssignVariableOp", path);
+      assign.inputs = {v.handle_, InAnyOrder(v.initial_value_, v.op().name(), where_)};
+      assign.attrs = {{"dtype", v.dtype_}};
+      v.initializer_ = graph_.Add(assign);
+    }
     const NameScope scope("Read", graph_);
     OperationSpec read = Spec("ReadVariableOp", "ReadVariableOp");
     read.inputs = {v.handle_};
@@ -153,10 +158,13 @@ Variable::Variable(const Operand& initial_value, const VariableOptions& options,
   Graph& graph = initial_value.graph() != nullptr ? *initial_value.graph() : Graph::Default();
   const ControlDependencies none(std::nullopt, graph);
   const NameScope scope(options.name.empty() ? "Variable" : options.name, graph);
+  if (!scope.opened()) return;
   VariableBuilder builder(graph, options, where);
+  const bool resource = UsesResource(graph, options);
+  std::optional<AttrScope> beside;
+  if (resource) beside.emplace("_class", Beside(Bare(scope.path())), graph);
   Output initial;
-  if (initial_value.adds_node() && UsesResource(graph, options)) {
-    const AttrScope beside("_class", Beside(Bare(scope.path())), graph);
+  if (resource) {
     const NameScope inner("Initializer", graph);
     const DeviceScope anywhere(std::nullopt, graph);
     initial = initial_value.In(graph, options.dtype, "initial_value");
@@ -176,6 +184,7 @@ Variable::Variable(const Operand& initial_value, const VariableOptions& options,
   }
   const Output handle =
       builder.AddHandle(scope.path(), dtype, options.validate_shape ? initial.shape() : PartialShape());
+  beside.reset();
   *this = builder.Build(handle, initial);
 }
 
@@ -187,6 +196,7 @@ Variable::Variable(const Initializer& initializer, const Shape& shape, DType dty
   }
   const ControlDependencies none(std::nullopt, graph);
   const NameScope scope(options.name.empty() ? "Variable" : options.name, graph);
+  if (!scope.opened()) return;
   VariableBuilder builder(graph, options, where);
   Output initial, handle;
   {
