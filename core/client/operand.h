@@ -98,8 +98,8 @@ class Operand {
   DType dtype() const { return is_literal_ ? literal_.dtype() : output_.dtype(); }
   PartialShape shape() const { return is_literal_ ? PartialShape(literal_.tensor.shape()) : output_.shape(); }
 
-  /// The value itself, a new read of a resource variable, or a Const (named `name`) in `graph` of type `dtype`; kInvalid
-  /// = the literal's own type.
+  /// The value itself, a new read of a resource variable, or a Const (named `name`) in `graph` of type `dtype`
+  /// (kInvalid = the literal's own type).
   Output In(Graph& graph, DType dtype = DType::kInvalid, std::string_view name = "Const") const;
   /// Whether In adds a node.
   bool adds_node() const { return is_literal_ || handle_.exists(); }

@@ -222,10 +222,9 @@ void AdamOptimizer::Prepare(Graph& graph, DType dtype) {
 
 Operation AdamOptimizer::ApplyDense(const Variable& variable, const Output& gradient) {
   const bool resource = variable.is_resource();
-  return BuildOp(
-      resource ? "ResourceApplyAdam" : "ApplyAdam",
-      {variable.handle(), GetSlot(variable, "m").handle(), GetSlot(variable, "v").handle(), beta1_power_,
-       beta2_power_, rate_, beta1_value_, beta2_value_, epsilon_value_, gradient});
+  return BuildOp(resource ? "ResourceApplyAdam" : "ApplyAdam",
+                 {variable.handle(), GetSlot(variable, "m").handle(), GetSlot(variable, "v").handle(), beta1_power_,
+                  beta2_power_, rate_, beta1_value_, beta2_value_, epsilon_value_, gradient});
 }
 
 namespace {

@@ -29,10 +29,6 @@ Output MakeInitial(const Initializer& initializer, const Shape& shape, DType dty
   return initializer(graph, dtype, shape, &part);
 }
 
-bool UsesResource(Graph& graph, const VariableOptions& options) {
-  return options.use_resource.value_or(GetVariableScope(graph).state().use_resource.value_or(false));
-}
-
 /// "v" of "v/".
 std::string Bare(const std::string& path) { return path.substr(0, path.empty() ? 0 : path.size() - 1); }
 
@@ -50,7 +46,12 @@ struct Variable::Rest {
 class VariableBuilder {
  public:
   VariableBuilder(Graph& graph, const VariableOptions& options, std::source_location where)
-      : graph_(graph), options_(options), use_resource_(UsesResource(graph, options)), where_(where) {}
+      : graph_(graph),
+        options_(options),
+        use_resource_(options.use_resource.value_or(GetVariableScope(graph).state().use_resource.value_or(false))),
+        where_(where) {}
+
+  bool use_resource() const { return use_resource_; }
 
   /// Inside the variable's name scope, whose path is `path` ("v/"). `like` has the type and the shape.
   Output AddHandle(const std::string& path, DType dtype, const PartialShape& shape) {
@@ -160,11 +161,10 @@ Variable::Variable(const Operand& initial_value, const VariableOptions& options,
   const NameScope scope(options.name.empty() ? "Variable" : options.name, graph);
   if (!scope.opened()) return;
   VariableBuilder builder(graph, options, where);
-  const bool resource = UsesResource(graph, options);
   std::optional<AttrScope> beside;
-  if (resource) beside.emplace("_class", Beside(Bare(scope.path())), graph);
   Output initial;
-  if (resource) {
+  if (builder.use_resource()) {
+    beside.emplace("_class", Beside(Bare(scope.path())), graph);
     const NameScope inner("Initializer", graph);
     const DeviceScope anywhere(std::nullopt, graph);
     initial = initial_value.In(graph, options.dtype, "initial_value");
