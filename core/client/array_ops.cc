@@ -11,10 +11,6 @@
 namespace weir {
 namespace {
 
-PartialShape StaticShape(const Operand& x) {
-  return x.is_literal() ? PartialShape(x.literal().tensor.shape()) : x.output().shape();
-}
-
 /// int32 or int64 values as a tensor of `dtype`, or an error for the graph.
 Output ConstInts(Graph& graph, const std::vector<int64_t>& values, bool scalar, DType dtype, std::string_view name,
                  Where where) {
@@ -43,7 +39,7 @@ Output Filled(const Shape& shape, DType dtype, double value, std::string_view na
 std::vector<Output> Together(Graph& graph, const std::vector<Operand>& values, std::string_view name) {
   DType dtype = DType::kInvalid;
   for (const Operand& value : values) {
-    if (!value.is_literal() && dtype == DType::kInvalid) dtype = BaseType(value.output().dtype());
+    if (!value.is_literal() && dtype == DType::kInvalid) dtype = BaseType(value.dtype());
   }
   std::vector<Output> all;
   for (size_t i = 0; i < values.size(); ++i) {
@@ -56,19 +52,19 @@ std::vector<Output> Together(Graph& graph, const std::vector<Operand>& values, s
 }  // namespace
 
 Output ShapeOf(const Operand& input, DType out_type, std::string_view name, Where where) {
-  const PartialShape shape = StaticShape(input);
+  const PartialShape shape = input.shape();
   if (!shape.fully_defined()) return BuildOp("Shape", {input}, {{"out_type", out_type}}, name, where).output(0);
   return ConstInts(GraphOf(input), {shape.dims().begin(), shape.dims().end()}, false, out_type, name, where);
 }
 
 Output RankOf(const Operand& input, std::string_view name, Where where) {
-  const PartialShape shape = StaticShape(input);
+  const PartialShape shape = input.shape();
   if (!shape.has_rank()) return BuildOp("Rank", {input}, {}, name, where).output(0);
   return ConstInts(GraphOf(input), {shape.rank()}, true, DType::kInt32, name, where);
 }
 
 Output SizeOf(const Operand& input, DType out_type, std::string_view name, Where where) {
-  const PartialShape shape = StaticShape(input);
+  const PartialShape shape = input.shape();
   if (!shape.fully_defined()) return BuildOp("Size", {input}, {{"out_type", out_type}}, name, where).output(0);
   return ConstInts(GraphOf(input), {shape.elements()}, true, out_type, name, where);
 }
@@ -104,7 +100,7 @@ Output Squeeze(const Operand& input, const std::vector<int64_t>& axes, std::stri
 }
 
 Output Transpose(const Operand& x, std::string_view name, Where where) {
-  const PartialShape shape = StaticShape(x);
+  const PartialShape shape = x.shape();
   if (shape.has_rank()) {
     std::vector<int32_t> perm(static_cast<size_t>(shape.rank()));
     std::iota(perm.rbegin(), perm.rend(), 0);
@@ -183,7 +179,7 @@ std::vector<Output> SplitV(const Operand& value, const std::vector<int>& sizes, 
 
 std::vector<Output> Unstack(const Operand& value, int axis, int num, std::string_view name, Where where) {
   if (num < 0) {
-    const PartialShape shape = StaticShape(value);
+    const PartialShape shape = value.shape();
     const int at = axis < 0 ? axis + shape.rank() : axis;
     if (!shape.has_rank() || at < 0 || at >= shape.rank() || shape.dim(at) < 0) {
       (void)GraphOf(value).Fail(
@@ -192,7 +188,7 @@ std::vector<Output> Unstack(const Operand& value, int axis, int num, std::string
     }
     num = static_cast<int>(shape.dim(at));
   }
-  return BuildOp("Unpack", {value}, {{"num", num}, {"axis", axis}}, name, where).outputs();
+  return BuildOp("Unpack", {value.ReadNow()}, {{"num", num}, {"axis", axis}}, name, where).outputs();
 }
 
 Output Slice(const Operand& input, const Operand& begin, const Operand& size, std::string_view name, Where where) {

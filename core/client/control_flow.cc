@@ -140,7 +140,7 @@ std::vector<Output> BuildCond(const Operand& pred, const Branch& true_fn, const 
                               const Where& where) {
   Graph& graph = pred.graph() != nullptr ? *pred.graph() : Graph::Default();
   if (!graph.status().ok()) return {};
-  if (pred.is_literal() || !pred.output().exists()) {
+  if (pred.is_literal() || !pred.exists()) {
     const char* what = pred.is_literal() && pred.literal().tensor.dtype() == DType::kBool
                            ? "pred must not be a Python bool"
                            : "pred must be a value of the graph";
@@ -149,7 +149,7 @@ std::vector<Output> BuildCond(const Operand& pred, const Branch& true_fn, const 
   }
   const AsDefault in(graph);
   const NameScope scope(name.empty() ? "cond" : name, graph);
-  Result<std::vector<Output>> merged = CondBuilder(graph, where).Build(pred.output(), true_fn, false_fn);
+  Result<std::vector<Output>> merged = CondBuilder(graph, where).Build(pred.In(graph), true_fn, false_fn);
   if (merged.ok()) return std::move(*merged);
   if (graph.status().ok()) (void)graph.Fail(At(merged.status(), where));
   return {};
@@ -330,7 +330,7 @@ Operation Assert(const Operand& condition, const std::vector<Operand>& data, con
   const AsDefault in(*graph);
   const NameScope scope(options.name.empty() ? "Assert" : options.name, *graph);
   for (const Operand& value : data) {
-    if (value.is_literal()) value.In(*graph);  // TensorFlow's graphs have these nodes too
+    if (value.adds_node()) value.In(*graph);  // TensorFlow's graphs have these nodes too
   }
   const Output holds = condition.In(*graph, DType::kBool, "Condition");
   const BranchOperationFn fail = [&] {

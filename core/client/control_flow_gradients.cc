@@ -14,12 +14,16 @@ std::string_view KindOf(const graph::Node& node) {
   return op;
 }
 
-/// Zeros of the value's shape that are there only when `alive` is.
-Result<Output> ZerosOf(const Output& alive, const Where& where) {
+/// Zeros of type `dtype` and the shape of the value, or of the variable behind the handle, that are there only when
+/// `alive` is.
+Result<Output> ZerosOf(const Output& alive, DType dtype, const Where& where) {
   Graph& graph = *alive.graph();
-  const DType dtype = BaseType(alive.dtype());
+  const bool handle = alive.dtype() == DType::kResource;
   const Output guard = AddOp(graph, "Identity", {alive}, "Identity", where).output(0);
-  const Output shape = AddOp(graph, "Shape", {alive}, "Shape", where).output(0);
+  // TensorFlow has the guard before the one and after the other.
+  const ControlDependencies guarded(handle ? std::vector<Dependency>{guard.op()} : std::vector<Dependency>(), graph);
+  const std::string_view op = handle ? "VariableShape" : "Shape";
+  const Output shape = AddOp(graph, op, {alive}, op, where).output(0);
   WEIR_TRY(graph.status());
   WEIR_ASSIGN(const Tensor zero, ScalarFrom(dtype, 0));
   const ControlDependencies after({guard.op()}, graph);
@@ -104,7 +108,7 @@ class Builder {
       }
       const Operation split = AddOp(graph_, "Switch", {inputs[0], Output(&graph_, cond->pred())}, "Switch", where_);
       WEIR_TRY(graph_.status());
-      WEIR_ASSIGN(dy_[i], ZerosOf(split.output(static_cast<int>(i)), where_));
+      WEIR_ASSIGN(dy_[i], ZerosOf(split.output(static_cast<int>(i)), BaseType(dy_[1 - i].dtype()), where_));
     }
     const NameScope scope(scope_, graph_);
     std::vector<Output> grads = None();

@@ -118,7 +118,7 @@ class Getting {
     }
     const std::optional<Operand> value = args.initializer.value();
     if (value && !args.shape.has_rank()) {
-      args.shape = value->is_literal() ? PartialShape(value->literal().tensor.shape()) : value->output().shape();
+      args.shape = value->shape();
     }
     std::vector<int64_t> partitions;
     if (args.partitioner) {
@@ -187,7 +187,7 @@ class Getting {
 
   Initializer PartOf(const Operand& whole, const scope::Part& part, const std::string& part_name, DType dtype) {
     const NameScope scope(part_name + "/PartitionedInitializer", graph_);
-    const Output value = whole.is_literal() ? whole.In(graph_, dtype) : whole.output();
+    const Output value = whole.In(graph_, dtype);
     const auto ints = [](const std::vector<int64_t>& values) {
       return Literal(Tensor::Vector<int32_t>({values.begin(), values.end()}));
     };
@@ -220,7 +220,7 @@ Status CheckValueType(const VariableArgs& args) {
   const Operand& value = *args.initializer.value();
   Result<Tensor> literal = value.is_literal() ? value.literal().As(DType::kInvalid) : Tensor();
   WEIR_TRY(literal.status());
-  const DType dtype = BaseType(value.is_literal() ? literal->dtype() : value.output().dtype());
+  const DType dtype = BaseType(value.is_literal() ? literal->dtype() : value.dtype());
   const bool converts = value.is_literal() && value.literal().As(args.dtype).ok();
   if (dtype == BaseType(args.dtype) || converts) return Status();
   return InvalidArgument("Initializer type '<dtype: '{}'>' and explicit dtype '<dtype: '{}'>' don't match.",

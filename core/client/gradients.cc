@@ -142,7 +142,7 @@ class Backward {
     for (const Output& x : xs_) {
       Gradient gradient = Sum(x.endpoint());
       if (!gradient.exists() && options_.unconnected == Unconnected::kZero) {
-        gradient.values = AddOp(graph_, "ZerosLike", {x}, {}, "zeros_like", where_).output(0);
+        WEIR_ASSIGN(gradient.values, ZerosFor(x));
       }
       answers.push_back(gradient);
     }
@@ -254,6 +254,16 @@ class Backward {
             AddOp(graph_, "ConcatV2", std::move(indices), {}, {}, where_).output(0), parts[0].dense_shape};
   }
 
+  /// Like `x`, or like the variable behind a handle.
+  Result<Output> ZerosFor(const Output& x) {
+    if (x.dtype() != DType::kResource) return AddOp(graph_, "ZerosLike", {x}, {}, "zeros_like", where_).output(0);
+    WEIR_ASSIGN(const DType dtype, x.op().node().attrs().Type("dtype"));
+    WEIR_ASSIGN(const Tensor zero, ScalarFrom(dtype, 0));
+    const Output shape = AddOp(graph_, "VariableShape", {x}, {}, {}, where_).output(0);
+    const Output value = Operand(Literal(zero)).In(graph_, dtype, "zeros/Const");
+    return AddOp(graph_, "Fill", {shape, value}, {}, "zeros", where_).output(0);
+  }
+
   Status Differentiate(NodeId id) {
     const Operation forward(&graph_, id);
     std::vector<Gradient> dy;
@@ -276,13 +286,19 @@ class Backward {
     const auto inputs = forward.node().inputs();
     for (size_t i = 0; i < grads->size() && i < inputs.size(); ++i) {
       const op::Grad& grad = (*grads)[i];
-      const bool wanted = sources_.contains(inputs[i]) || reached_.contains(inputs[i].node);
-      if (!grad.exists() || !wanted || Stopped(inputs[i])) continue;
-      const Output& values = all[i];
-      if (!grad.sparse()) values.SetShape(graph_.definition().ShapeOf(inputs[i]));
-      pending_[inputs[i]].push_back({values, context.ToOutput(grad.indices), context.ToOutput(grad.dense_shape)});
+      Flow(inputs[i], {all[i], context.ToOutput(grad.indices), context.ToOutput(grad.dense_shape)});
     }
     return graph_.status();
+  }
+
+  /// A gradient of a node's input. Of a handle it is the gradient of the variable, whose shape is not the handle's.
+  void Flow(Endpoint input, const Gradient& gradient) {
+    const bool wanted = sources_.contains(input) || reached_.contains(input.node);
+    if (!gradient.exists() || !wanted || Stopped(input)) return;
+    const graph::Graph& definition = graph_.definition();
+    const bool like_input = !gradient.sparse() && definition.TypeOf(input) != DType::kResource;
+    if (like_input) gradient.values.SetShape(definition.ShapeOf(input));
+    pending_[input].push_back(gradient);
   }
 
   /// Puts an Identity behind each of several gradients, which waits for all of them.
@@ -309,13 +325,7 @@ class Backward {
         ControlFlowGradients(forward, std::move(dense), forward.name() + "_grad", where_);
     if (!grads.ok()) return graph_.Fail(grads.status().WithNode(forward.name(), forward.node().origin()));
     const auto inputs = forward.node().inputs();
-    for (size_t i = 0; i < grads->size() && i < inputs.size(); ++i) {
-      const Output& grad = (*grads)[i];
-      const bool wanted = sources_.contains(inputs[i]) || reached_.contains(inputs[i].node);
-      if (!grad.exists() || !wanted || Stopped(inputs[i])) continue;
-      grad.SetShape(graph_.definition().ShapeOf(inputs[i]));
-      pending_[inputs[i]].push_back({grad, {}, {}});
-    }
+    for (size_t i = 0; i < grads->size() && i < inputs.size(); ++i) Flow(inputs[i], {(*grads)[i], {}, {}});
     return graph_.status();
   }
 

@@ -519,6 +519,7 @@ NameScope::NameScope(std::string_view name, Graph& graph) : graph_(graph) {
     return;
   }
   (void)graph.Fail(path.status());
+  opened_ = false;
   path_ = *graph.names().Enter(graph.names().current());  // stays where it is, so that leaving is balanced
 }
 

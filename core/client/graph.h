@@ -291,9 +291,12 @@ class NameScope {
   NameScope& operator=(const NameScope&) = delete;
   /// "scope1/scope2/".
   const std::string& path() const { return path_; }
+  /// False for what is no name, which is an error of the graph; the scope around goes on then.
+  bool opened() const { return opened_; }
 
  private:
   Graph& graph_;
+  bool opened_ = true;
   std::string path_;
 };
 

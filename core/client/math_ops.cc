@@ -6,9 +6,6 @@
 namespace weir {
 namespace {
 
-/// The type that an operand will have, as far as it is known.
-DType TypeOf(const Operand& x) { return BaseType(x.is_literal() ? x.literal().tensor.dtype() : x.output().dtype()); }
-
 /// The type in which integers are divided, or kInvalid for types that divide as they are.
 DType QuotientType(DType dtype) {
   switch (dtype) {
@@ -43,17 +40,17 @@ Output ArgExtremum(std::string_view op, const Operand& input, int axis, DType ou
 }  // namespace
 
 Output Add(const Operand& x, const Operand& y, std::string_view name, Where where) {
-  const bool text = TypeOf(x.is_literal() ? y : x) == DType::kString;
+  const bool text = BaseType((x.is_literal() ? y : x).dtype()) == DType::kString;
   return BuildOp(text ? "Add" : "AddV2", {x, y}, {}, name.empty() ? "Add" : name, where).output(0);
 }
 
 Output Divide(const Operand& x, const Operand& y, std::string_view name, Where where) {
   if (name.empty()) name = "truediv";
-  const DType wide = QuotientType(TypeOf(x.is_literal() ? y : x));
+  const DType wide = QuotientType(BaseType((x.is_literal() ? y : x).dtype()));
   if (wide == DType::kInvalid) return BuildOp("RealDiv", {x, y}, {}, name, where).output(0);
   Graph& graph = GraphOf({x, y});
   const NameScope scope(name, graph);
-  const DType dtype = TypeOf(x.is_literal() ? y : x);
+  const DType dtype = BaseType((x.is_literal() ? y : x).dtype());
   const Output a = x.In(graph, x.is_literal() ? dtype : DType::kInvalid, "x");
   const Output b = y.In(graph, y.is_literal() ? dtype : DType::kInvalid, "y");
   const Output numerator = Cast(a, wide, "Cast", where);
@@ -64,20 +61,19 @@ Output Divide(const Operand& x, const Operand& y, std::string_view name, Where w
 Output AddN(const std::vector<Operand>& inputs, std::string_view name, Where where) {
   if (name.empty()) name = "AddN";
   if (inputs.size() == 1) return BuildOp("Identity", inputs, {}, name, where).output(0);
-  return BuildOp("AddN", inputs, {}, name, where).output(0);
+  std::vector<Operand> values;
+  for (const Operand& input : inputs) values.push_back(input.ReadNow());
+  return BuildOp("AddN", values, {}, name, where).output(0);
 }
 
 Output Cast(const Operand& x, DType dtype, std::string_view name, Where where) {
   if (x.is_literal()) return x.In(Graph::Default(), dtype, name.empty() ? "Cast" : name);
-  if (BaseType(x.output().dtype()) == dtype) return x.output();
+  if (BaseType(x.dtype()) == dtype) return x.In(GraphOf(x));
   return BuildOp("Cast", {x}, {{"DstT", dtype}}, name.empty() ? "Cast" : name, where).output(0);
 }
 
 Output MatMul(const Operand& a, const Operand& b, const MatMulOptions& options, Where where) {
-  const auto rank = [](const Operand& x) {
-    return x.is_literal() ? x.literal().tensor.shape().rank() : x.output().shape().rank();
-  };
-  if (rank(a) > 2 || rank(b) > 2) {
+  if (a.shape().rank() > 2 || b.shape().rank() > 2) {
     return BuildOp("BatchMatMulV2", {a, b}, {{"adj_x", options.transpose_a}, {"adj_y", options.transpose_b}},
                    options.name, where)
         .output(0);
@@ -87,10 +83,10 @@ Output MatMul(const Operand& a, const Operand& b, const MatMulOptions& options, 
       .output(0);
 }
 
-Operand Axes::Of(const Output& input, Where where) const {
+Operand Axes::Of(const Operand& input, Where where) const {
   if (axes_) return axes_->is_literal() ? Operand(axes_->literal(), where) : *axes_;
   if (!input.exists()) return Operand(Output(), where);
-  Graph& graph = *input.graph();
+  Graph& graph = GraphOf(input);
   const PartialShape shape = input.shape();
   if (shape.has_rank()) {
     std::vector<int> all(static_cast<size_t>(shape.rank()));
@@ -102,7 +98,7 @@ Operand Axes::Of(const Output& input, Where where) const {
 }
 
 Output ReduceOp::operator()(const Operand& input, const Axes& axes, const ReduceOptions& options, Where where) const {
-  const Output value = input.In(input.graph() != nullptr ? *input.graph() : Graph::Default(), DType::kInvalid, "Const");
+  const Operand value = input.is_literal() ? input.In(Graph::Default()) : input;
   return BuildOp(op, {value, axes.Of(value, where)}, {{"keep_dims", options.keepdims}},
                  options.name.empty() ? op : options.name, where)
       .output(0);
@@ -124,10 +120,19 @@ Output Cumprod(const Operand& x, int axis, const ScanOptions& options, Where whe
   return Scan("Cumprod", x, axis, options, where);
 }
 
-Output operator+(const Operand& x, const Operand& y) { return Add(x, y, "add", x.where()); }
-Output operator-(const Operand& x, const Operand& y) { return Subtract(x, y, "sub", x.where()); }
-Output operator*(const Operand& x, const Operand& y) { return Multiply(x, y, "mul", x.where()); }
-Output operator/(const Operand& x, const Operand& y) { return Divide(x, y, "truediv", x.where()); }
-Output operator-(const Operand& x) { return Negative(x, "Neg", x.where()); }
+namespace {
+
+/// Whom Python asks for an operator, the left operand or else the right one, reads itself before the op's scope opens.
+Output Operator(const auto& op, std::string_view name, const Operand& x, const Operand& y) {
+  return op(x.ReadNow(), x.is_literal() ? y.ReadNow() : y, name, x.where());
+}
+
+}  // namespace
+
+Output operator+(const Operand& x, const Operand& y) { return Operator(Add, "add", x, y); }
+Output operator-(const Operand& x, const Operand& y) { return Operator(Subtract, "sub", x, y); }
+Output operator*(const Operand& x, const Operand& y) { return Operator(Multiply, "mul", x, y); }
+Output operator/(const Operand& x, const Operand& y) { return Operator(Divide, "truediv", x, y); }
+Output operator-(const Operand& x) { return Negative(x.ReadNow(), "Neg", x.where()); }
 
 }  // namespace weir

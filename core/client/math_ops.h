@@ -75,7 +75,7 @@ class Axes {
   Axes(const std::vector<int>& axes) : axes_(Operand(axes)) {}                       // NOLINT
   Axes(Output axes) : axes_(Operand(axes)) {}                                        // NOLINT
   /// The indices of the axes, as a constant where they are literals or follow from the static shape of `input`.
-  Operand Of(const Output& input, Where where) const;
+  Operand Of(const Operand& input, Where where) const;
 
  private:
   std::optional<Operand> axes_;

@@ -27,7 +27,7 @@ Result<std::string> Describe(const Variable& variable) {
   tf::VariableDef def;
   def.set_variable_name(variable.handle().name());
   def.set_initializer_name(variable.initializer().name());
-  def.set_snapshot_name(variable.value().name());
+  def.set_snapshot_name(variable.snapshot().name());
   def.set_initial_value_name(variable.initial_value().name());
   def.set_is_resource(variable.is_resource());
   def.set_trainable(variable.trainable());

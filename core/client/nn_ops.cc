@@ -16,8 +16,9 @@ Output SparseSoftmaxCrossEntropyWithLogits(const Operand& labels, const Operand&
                                            Where where) {
   Graph& graph = logits.graph() != nullptr ? *logits.graph() : Graph::Default();
   const NameScope scope(name, graph);
-  if (!labels.is_literal()) ShapeOf(labels, DType::kInt32, "Shape", where);  // TensorFlow's graphs have it too
-  return BuildOp("SparseSoftmaxCrossEntropyWithLogits", {logits, labels}, {}, {}, where).output(0);
+  const Operand rows = labels.ReadNow(), scores = logits.ReadNow();
+  if (!rows.is_literal()) ShapeOf(rows, DType::kInt32, "Shape", where);  // TensorFlow's graphs have it too
+  return BuildOp("SparseSoftmaxCrossEntropyWithLogits", {scores, rows}, {}, {}, where).output(0);
 }
 
 }  // namespace weir

@@ -124,9 +124,16 @@ Result<Tensor> Literal::ForFeed(DType dtype) const {
   return ConvertNumbers(tensor, dtype);
 }
 
-Operand::Operand(const Variable& variable, std::source_location where) : output_(variable.value()), where_(where) {}
+Operand::Operand(const Variable& variable, std::source_location where) : where_(where) {
+  const bool anew = variable.is_read_anew();
+  output_ = anew ? variable.snapshot() : variable.value(where);
+  if (anew) handle_ = variable.handle();
+}
+
+Operand Operand::ReadNow() const { return handle_.exists() ? Operand(In(*graph()), where_) : *this; }
 
 Output Operand::In(Graph& graph, DType dtype, std::string_view name) const {
+  if (handle_.exists()) return ReadHandle(handle_, output_.dtype(), where_);
   if (!is_literal_) return output_;
   const Result<Tensor> value = literal_.As(dtype);
   if (!value.ok()) {
@@ -156,9 +163,8 @@ Operation BuildOp(std::string_view op, const std::vector<Operand>& inputs, op::A
   spec.attrs = std::move(attrs);
   spec.name = name.empty() ? op : name;
   spec.where = where;
-  const bool literals = std::any_of(inputs.begin(), inputs.end(), [](const Operand& o) { return o.is_literal(); });
-  if (!literals) {
-    for (const Operand& input : inputs) spec.inputs.push_back(input.output());
+  if (std::ranges::none_of(inputs, &Operand::adds_node)) {
+    for (const Operand& input : inputs) spec.inputs.push_back(input.In(*graph));
     return graph->Add(spec);
   }
   const op::OpDef* def = graph->definition().ops().Find(op);
@@ -169,7 +175,7 @@ Operation BuildOp(std::string_view op, const std::vector<Operand>& inputs, op::A
     if (arg.dtype != DType::kInvalid) return arg.dtype;
     for (size_t j = 0; j < inputs.size() && j < def->inputs.size(); ++j) {
       if (!inputs[j].is_literal() && !arg.type_attr.empty() && def->inputs[j].type_attr == arg.type_attr) {
-        return inputs[j].output().dtype();
+        return inputs[j].dtype();
       }
     }
     return DType::kInvalid;

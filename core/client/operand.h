@@ -38,6 +38,8 @@ struct Literal {
   Literal(std::initializer_list<Literal> rows)
       : tensor(Stack({rows.begin(), rows.end()})), flexible(true), natural(Natural(tensor)) {}
 
+  /// The natural type.
+  DType dtype() const { return natural == DType::kInvalid ? tensor.dtype() : natural; }
   /// As `dtype` (kInvalid = the natural type): converted when flexible, which reals to integers never are; else
   /// InvalidArgument with TensorFlow's text when it is of another type.
   Result<Tensor> As(DType dtype) const;
@@ -86,16 +88,27 @@ class Operand {
 
   bool is_literal() const { return is_literal_; }
   const Literal& literal() const { return literal_; }
-  const Output& output() const { return output_; }
   const std::source_location& where() const { return where_; }
 
+  /// Whether it is a literal or a value that is there.
+  bool exists() const { return is_literal_ || output_.exists(); }
   /// The graph of the value, or null for a literal.
   Graph* graph() const { return is_literal_ ? nullptr : output_.graph(); }
-  /// The value itself, or a Const (named `name`) in `graph` of type `dtype`; kInvalid = the literal's own type.
+  /// Type and shape of the value; of a literal those that it has where nothing asks for a type.
+  DType dtype() const { return is_literal_ ? literal_.dtype() : output_.dtype(); }
+  PartialShape shape() const { return is_literal_ ? PartialShape(literal_.tensor.shape()) : output_.shape(); }
+
+  /// The value itself, a new read of a resource variable, or a Const (named `name`) in `graph` of type `dtype`
+  /// (kInvalid = the literal's own type).
   Output In(Graph& graph, DType dtype = DType::kInvalid, std::string_view name = "Const") const;
+  /// Whether In adds a node.
+  bool adds_node() const { return is_literal_ || handle_.exists(); }
+  /// The same, with a resource variable read now, in the current scopes, instead of where In is called.
+  Operand ReadNow() const;
 
  private:
-  Output output_;
+  Output output_;  // of a resource variable the value that was made with it
+  Output handle_;  // exists for variables that each use reads anew
   Literal literal_;
   bool is_literal_ = false;
   std::source_location where_;
@@ -106,7 +119,8 @@ Graph& GraphOf(const Operand& operand);
 Graph& GraphOf(const std::vector<Operand>& operands);
 
 /// Calls a builder for an op: literals take the type of the first argument that shares their type attribute and is a
-/// value, and become constants below the op's name scope, as TensorFlow does ("add/y").
+/// value, and become constants below the op's name scope, as TensorFlow does ("add/y"); resource variables are read
+/// there ("Relu/ReadVariableOp").
 Operation BuildOp(std::string_view op, const std::vector<Operand>& inputs, op::AttrList attrs = {},
                   std::string_view name = {}, std::source_location where = std::source_location::current());
 

@@ -84,9 +84,10 @@ Result<Operation> Optimizer::ApplyGradients(const std::vector<GradientAndVariabl
     const ControlDependencies after({update}, graph);
     const Variable& step = options.global_step;
     const ColocateWith beside(step.op(), OuterColocation::kKeep, graph);
-    train = step.is_resource()
-                ? BuildOp("AssignAddVariableOp", {step.handle(), Literal(1)}, {{"dtype", step.dtype()}}, path, where)
-                : BuildOp("AssignAdd", {step.handle(), Literal(1)}, {}, path, where);
+    const Operand one(1, where);
+    train = step.is_resource() ? BuildOp("AssignAddVariableOp", {step.handle(), one.In(graph, step.dtype())},
+                                         {{"dtype", step.dtype()}}, path, where)
+                               : BuildOp("AssignAdd", {step.handle(), one}, {}, path, where);
   } else {
     train = RunAll(all, path, where);
   }
@@ -221,10 +222,9 @@ void AdamOptimizer::Prepare(Graph& graph, DType dtype) {
 
 Operation AdamOptimizer::ApplyDense(const Variable& variable, const Output& gradient) {
   const bool resource = variable.is_resource();
-  return BuildOp(
-      resource ? "ResourceApplyAdam" : "ApplyAdam",
-      {variable.handle(), GetSlot(variable, "m").handle(), GetSlot(variable, "v").handle(), beta1_power_.value(),
-       beta2_power_.value(), rate_, beta1_value_, beta2_value_, epsilon_value_, gradient});
+  return BuildOp(resource ? "ResourceApplyAdam" : "ApplyAdam",
+                 {variable.handle(), GetSlot(variable, "m").handle(), GetSlot(variable, "v").handle(), beta1_power_,
+                  beta2_power_, rate_, beta1_value_, beta2_value_, epsilon_value_, gradient});
 }
 
 namespace {

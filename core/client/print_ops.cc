@@ -6,7 +6,7 @@
 
 namespace weir {
 
-Printed::Printed(const Variable& value) : value_(value.value()) {}
+Printed::Printed(const Variable& value) : value_(value) {}
 
 Output Print(const Operand& input, const std::vector<Operand>& data, const PrintOptions& options, Where where) {
   std::vector<Operand> all = {input};
@@ -19,7 +19,7 @@ Output Print(const Operand& input, const std::vector<Operand>& data, const Print
 
 Operation PrintV2(const std::vector<Printed>& what, const PrintV2Options& options, Where where) {
   const op::AttrList stream = {{"output_stream", options.output_stream}, {"end", options.end}};
-  const auto is_text = [](const Output& v) {
+  const auto is_text = [](const Operand& v) {
     return v.exists() && BaseType(v.dtype()) == DType::kString && v.shape().rank() == 0;
   };
   if (what.size() == 1 && is_text(what[0].value())) return BuildOp("PrintV2", {what[0].value()}, stream, {}, where);
@@ -32,7 +32,7 @@ Operation PrintV2(const std::vector<Printed>& what, const PrintV2Options& option
   for (const Printed& each : what) {
     if (&each != what.data()) form += options.sep;
     form += each.value().exists() ? mark : each.text();
-    if (each.value().exists()) values.emplace_back(each.value());
+    if (each.value().exists()) values.push_back(each.value());
   }
   const Output text = BuildOp("StringFormat", values,
                               {{"template", form}, {"placeholder", mark}, {"summarize", options.summarize}}, {}, where)

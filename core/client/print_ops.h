@@ -31,11 +31,12 @@ class Printed {
   Printed(Output value) : value_(value) {}               // NOLINT(google-explicit-constructor)
   Printed(const Variable& value);                        // NOLINT(google-explicit-constructor)
   const std::string& text() const { return text_; }
-  const Output& value() const { return value_; }
+  /// Does not exist for words.
+  const Operand& value() const { return value_; }
 
  private:
   std::string text_;
-  Output value_;
+  Operand value_ = Output();
 };
 
 struct PrintV2Options {

@@ -19,7 +19,7 @@ Output Scaled(const Parts& parts, const Operand& shape, double offset, double sc
               const RandomOptions& options, std::string_view name, const Where& where) {
   Graph& graph = shape.graph() != nullptr ? *shape.graph() : Graph::Default();
   const NameScope scope(options.name.empty() ? name : options.name, graph);
-  const Output dims = shape.is_literal() ? shape.In(graph, DType::kInvalid, "shape") : shape.output();
+  const Output dims = shape.In(graph, DType::kInvalid, "shape");
   const Output first = Operand(Literal(offset), where).In(graph, options.dtype, parts.offset);
   const Output second = Operand(Literal(scale), where).In(graph, options.dtype, parts.scale);
   const SeedPair seeds = OpSeeds(graph, options.seed);

@@ -15,9 +15,8 @@ Regularizer Scaled(double scale, const char* name, Output (*measure)(const Opera
       return Output();
     }
     const NameScope scope(name, graph);
-    const Output value = weights.In(graph);
-    const Output factor = Operand(Literal(scale)).In(graph, value.dtype(), "scale");
-    const Output size = measure(value);
+    const Output factor = Operand(Literal(scale)).In(graph, weights.dtype(), "scale");
+    const Output size = measure(weights);
     const std::string path = scope.path();
     return BuildOp("Mul", {factor, size}, {}, path).output(0);
   };

@@ -166,7 +166,7 @@ void Saver::Build(SavedVariables variables, const std::source_location& where) {
     spec.inputs = {path, ConstStrings(graph, names, "tensor_names"),
                    ConstStrings(graph, SlicesOf(variables_), "shape_and_slices")};
     for (const auto& [key, variable] : variables_) {
-      spec.inputs.push_back(variable.is_resource() || variable.slice() ? variable.value() : variable.handle());
+      spec.inputs.push_back(variable.is_resource() || variable.slice() ? variable.snapshot() : variable.handle());
     }
     const std::string at = inner.path();
     spec.name = at;

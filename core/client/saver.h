@@ -28,10 +28,10 @@ struct SaverOptions {
 class GlobalStep {
  public:
   GlobalStep() = default;
-  GlobalStep(int64_t step) : number_(step) {}                 // NOLINT(google-explicit-constructor)
-  GlobalStep(int step) : number_(step) {}                     // NOLINT(google-explicit-constructor)
-  GlobalStep(Output step) : value_(step) {}                   // NOLINT(google-explicit-constructor)
-  GlobalStep(const Variable& step) : value_(step.value()) {}  // NOLINT(google-explicit-constructor)
+  GlobalStep(int64_t step) : number_(step) {}                    // NOLINT(google-explicit-constructor)
+  GlobalStep(int step) : number_(step) {}                        // NOLINT(google-explicit-constructor)
+  GlobalStep(Output step) : value_(step) {}                      // NOLINT(google-explicit-constructor)
+  GlobalStep(const Variable& step) : value_(step.snapshot()) {}  // NOLINT(google-explicit-constructor)
   /// Nothing when there is none.
   Result<std::optional<int64_t>> In(Session& session) const;
 

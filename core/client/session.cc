@@ -153,7 +153,7 @@ Fetch::Fetch(const Variable& variable) {
         "PartitionedVariable into a Tensor or Operation.)",
         variable.name());
   } else {
-    node_ = variable.value();
+    node_ = variable.snapshot();
   }
 }
 

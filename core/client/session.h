@@ -73,10 +73,10 @@ class Fetched {
 /// Fed values by Output, Variable or name. Flexible literals take the type of what they feed.
 class FeedKey {
  public:
-  FeedKey(Output output) : output_(output) {}                       // NOLINT(google-explicit-constructor)
-  FeedKey(const Variable& variable) : output_(variable.value()) {}  // NOLINT(google-explicit-constructor)
-  FeedKey(const char* name) : name_(name) {}                        // NOLINT(google-explicit-constructor)
-  FeedKey(std::string name) : name_(std::move(name)) {}             // NOLINT(google-explicit-constructor)
+  FeedKey(Output output) : output_(output) {}                          // NOLINT(google-explicit-constructor)
+  FeedKey(const Variable& variable) : output_(variable.snapshot()) {}  // NOLINT(google-explicit-constructor)
+  FeedKey(const char* name) : name_(name) {}                           // NOLINT(google-explicit-constructor)
+  FeedKey(std::string name) : name_(std::move(name)) {}                // NOLINT(google-explicit-constructor)
   const Output& output() const { return output_; }
   const std::string& name() const { return name_; }
 

@@ -31,7 +31,7 @@ Output Summarize(const Kind& kind, std::string_view name, const Operand& values,
     (void)graph.Fail(status.Append(" (" + Format(where) + ")"));
     return Output();
   };
-  if (!values.is_literal() && !values.output().exists()) {
+  if (!values.exists()) {
     return graph.status().ok() ? fail(InvalidArgument("None values not supported.")) : Output();
   }
   const NameScope scope(CleanTag(name), graph);

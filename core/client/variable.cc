@@ -7,7 +7,9 @@
 
 #include "core/client/array_ops.h"
 #include "core/client/control_flow.h"
+#include "core/client/initial_value_internal.h"
 #include "core/client/scopes.h"
+#include "core/client/variable_scope.h"
 #include "core/io/tensor_slice.h"
 
 namespace weir {
@@ -44,13 +46,18 @@ struct Variable::Rest {
 class VariableBuilder {
  public:
   VariableBuilder(Graph& graph, const VariableOptions& options, std::source_location where)
-      : graph_(graph), options_(options), where_(where) {}
+      : graph_(graph),
+        options_(options),
+        use_resource_(options.use_resource.value_or(GetVariableScope(graph).state().use_resource.value_or(false))),
+        where_(where) {}
+
+  bool use_resource() const { return use_resource_; }
 
   /// Inside the variable's name scope, whose path is `path` ("v/"). `like` has the type and the shape.
   Output AddHandle(const std::string& path, DType dtype, const PartialShape& shape) {
-    OperationSpec spec = Spec(options_.use_resource ? "VarHandleOp" : "VariableV2", path);
+    OperationSpec spec = Spec(use_resource_ ? "VarHandleOp" : "VariableV2", path);
     spec.attrs = {{"dtype", dtype}, {"shape", shape}};
-    if (options_.use_resource) spec.attrs.emplace_back("shared_name", Bare(path));
+    if (use_resource_) spec.attrs.emplace_back("shared_name", Bare(path));
     return graph_.Add(spec).output(0);
   }
 
@@ -60,7 +67,7 @@ class VariableBuilder {
     v.dtype_ = BaseType(initial_value.dtype());
     if (options_.validate_shape) v.shape_ = initial_value.shape();
     v.trainable_ = options_.trainable;
-    v.is_resource_ = options_.use_resource;
+    v.is_resource_ = use_resource_;
     v.handle_ = handle;
     if (options_.constraint || options_.slice) {
       auto rest = std::make_shared<Variable::Rest>();
@@ -94,23 +101,18 @@ class VariableBuilder {
 
   void AddReferenceNodes(Variable& v) {
     OperationSpec assign = Spec("Assign", "Assign");
-    assign.inputs = {v.handle_, v.initial_value_};
+    assign.inputs = {v.handle_, InAnyOrder(v.initial_value_, v.op().name(), where_)};
     assign.attrs = {{"validate_shape", options_.validate_shape}};
     v.initializer_ = graph_.Add(assign);
     OperationSpec read = Spec("Identity", "read");
     read.inputs = {v.handle_};
-    v.value_ = AddRead(v, read);
-  }
-
-  /// Beside the variable, or on the caching device.
-  Output AddRead(const Variable& v, const OperationSpec& read) {
     if (!options_.caching_device.empty()) {
       const DeviceScope cache(options_.caching_device, graph_);
-      return graph_.Add(read).output(0);
+      v.value_ = graph_.Add(read).output(0);
+      return;
     }
-    if (v.is_resource_) return graph_.Add(read).output(0);
     const ColocateWith variable(v.op(), OuterColocation::kKeep, graph_);
-    return graph_.Add(read).output(0);
+    v.value_ = graph_.Add(read).output(0);
   }
 
   void AddResourceNodes(Variable& v) {
@@ -120,15 +122,23 @@ class VariableBuilder {
       check.inputs = {v.handle_};
       graph_.Add(check);
     }
-    OperationSpec assign = Spec("AssignVariableOp", "Assign");
-    assign.inputs = {v.handle_, v.initial_value_};
-    assign.attrs = {{"dtype", v.dtype_}};
-    v.initializer_ = graph_.Add(assign);
+    {
+      const NameScope scope("Assign", graph_);
+      const std::string path = scope.path();
+      OperationSpec assign = Spec("AssignVariableOp", path);
+      assign.inputs = {v.handle_, InAnyOrder(v.initial_value_, v.op().name(), where_)};
+      assign.attrs = {{"dtype", v.dtype_}};
+      v.initializer_ = graph_.Add(assign);
+    }
     const NameScope scope("Read", graph_);
     OperationSpec read = Spec("ReadVariableOp", "ReadVariableOp");
     read.inputs = {v.handle_};
     read.attrs = {{"dtype", v.dtype_}};
-    v.value_ = AddRead(v, read);
+    v.value_ = graph_.Add(read).output(0);
+    if (options_.caching_device.empty()) return;
+    const ColocateWith nothing(std::nullopt, graph_);
+    const DeviceScope cache(options_.caching_device, graph_);
+    v.value_ = BuildOp("Identity", {v.value_}, {}, {}, where_).output(0);
   }
 
   void AddToCollections(const Variable& v) {
@@ -141,6 +151,7 @@ class VariableBuilder {
 
   Graph& graph_;
   const VariableOptions& options_;
+  const bool use_resource_;
   std::source_location where_;
 };
 
@@ -148,14 +159,16 @@ Variable::Variable(const Operand& initial_value, const VariableOptions& options,
   Graph& graph = initial_value.graph() != nullptr ? *initial_value.graph() : Graph::Default();
   const ControlDependencies none(std::nullopt, graph);
   const NameScope scope(options.name.empty() ? "Variable" : options.name, graph);
+  if (!scope.opened()) return;
   VariableBuilder builder(graph, options, where);
-  Output initial = initial_value.output();
-  if (initial_value.is_literal() && options.use_resource) {
-    const AttrScope beside("_class", Beside(Bare(scope.path())), graph);
+  std::optional<AttrScope> beside;
+  Output initial;
+  if (builder.use_resource()) {
+    beside.emplace("_class", Beside(Bare(scope.path())), graph);
     const NameScope inner("Initializer", graph);
     const DeviceScope anywhere(std::nullopt, graph);
     initial = initial_value.In(graph, options.dtype, "initial_value");
-  } else if (initial_value.is_literal()) {
+  } else {
     initial = initial_value.In(graph, options.dtype, "initial_value");
   }
   if (!initial.exists()) {
@@ -171,6 +184,7 @@ Variable::Variable(const Operand& initial_value, const VariableOptions& options,
   }
   const Output handle =
       builder.AddHandle(scope.path(), dtype, options.validate_shape ? initial.shape() : PartialShape());
+  beside.reset();
   *this = builder.Build(handle, initial);
 }
 
@@ -182,6 +196,7 @@ Variable::Variable(const Initializer& initializer, const Shape& shape, DType dty
   }
   const ControlDependencies none(std::nullopt, graph);
   const NameScope scope(options.name.empty() ? "Variable" : options.name, graph);
+  if (!scope.opened()) return;
   VariableBuilder builder(graph, options, where);
   Output initial, handle;
   {
@@ -240,18 +255,24 @@ Variable Variable::FromParts(std::string name, const Shape& shape, std::vector<V
   return whole;
 }
 
-Output Variable::value() const {
+Output ReadHandle(const Output& handle, DType dtype, std::source_location where) {
+  const ColocateWith nothing(std::nullopt, *handle.graph());
+  return BuildOp("ReadVariableOp", {handle}, {{"dtype", dtype}}, {}, where).output(0);
+}
+
+Output Variable::value(std::source_location where) const {
+  if (is_read_anew()) return ReadHandle(handle_, dtype_, where);
   if (!is_partitioned()) return value_;
   Graph& graph = *this->graph();
   const ControlDependencies none(std::nullopt, graph);
-  Output whole = parts()[0].value();
+  Output whole = parts()[0].value(where);
   if (parts().size() > 1) {
     const auto cut = std::ranges::find_if(partitions(), [](int64_t n) { return n > 1; });
     const NameScope scope(rest_->name + "/ConcatPartitions/", graph);
-    whole = Concat({parts().begin(), parts().end()}, static_cast<int>(cut - partitions().begin()));
+    whole = Concat({parts().begin(), parts().end()}, static_cast<int>(cut - partitions().begin()), "concat", where);
   }
   const NameScope root("", graph);
-  return BuildOp("Identity", {whole}, {}, rest_->name).output(0);
+  return BuildOp("Identity", {whole}, {}, rest_->name, where).output(0);
 }
 
 std::string Variable::name() const {
@@ -292,7 +313,13 @@ Output Variable::ReadValue(std::source_location where) const {
   Output read;
   {
     const NameScope scope("Read", *graph());
-    read = BuildOp("ReadVariableOp", {handle_}, {{"dtype", dtype_}}, "ReadVariableOp", where).output(0);
+    std::optional<ColocateWith> nothing;
+    std::optional<DeviceScope> cache;
+    if (!is_read_anew()) {
+      nothing.emplace(std::nullopt, *graph());
+      cache.emplace(value_.op().device(), *graph());
+    }
+    read = BuildOp("ReadVariableOp", {handle_}, {{"dtype", dtype_}}, {}, where).output(0);
   }
   return BuildOp("Identity", {read}, {}, "Identity", where).output(0);
 }
@@ -309,6 +336,7 @@ Output Variable::IsInitialized(std::string_view name, std::source_location where
 }
 
 Output Variable::ReadAfter(const Operation& change, std::source_location where) const {
+  if (!change.exists()) return Output();
   const ControlDependencies after({change}, *graph());
   return BuildOp("ReadVariableOp", {handle_}, {{"dtype", dtype_}}, "ReadVariableOp", where).output(0);
 }
@@ -316,7 +344,8 @@ Output Variable::ReadAfter(const Operation& change, std::source_location where) 
 Output Variable::Change(const std::string& op, const Operand& value, std::source_location where) const {
   if (!is_resource_) return BuildOp(op, {handle_, value}, {}, op, where).output(0);
   const std::string handled = op + "VariableOp";
-  return ReadAfter(BuildOp(handled, {handle_, value}, {{"dtype", dtype_}}, handled, where), where);
+  const Output given = value.In(*graph(), dtype_);
+  return ReadAfter(BuildOp(handled, {handle_, given}, {{"dtype", dtype_}}, handled, where), where);
 }
 
 Output Variable::Assign(const Operand& value, std::source_location where) const {

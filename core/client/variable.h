@@ -35,8 +35,8 @@ struct VariableOptions {
   std::vector<std::string> collections = {keys::kGlobalVariables};
   DType dtype = DType::kInvalid;  // kInvalid = the initial value's
   bool validate_shape = true;
-  bool use_resource = false;     // VarHandleOp instead of VariableV2
-  DeviceRequest caching_device;  // where reads are, instead of beside the variable
+  std::optional<bool> use_resource;  // VarHandleOp instead of VariableV2; empty = as the variable scope says
+  DeviceRequest caching_device;      // where reads are, instead of beside the variable
   VariableConstraint constraint;
   std::optional<SaveSlice> slice;  // when it is a part of a partitioned variable
 };
@@ -78,8 +78,15 @@ class Variable {
   Graph* graph() const { return is_partitioned() ? parts()[0].graph() : value_.graph(); }
   /// The reference (type float_ref) or the resource handle.
   const Output& handle() const { return handle_; }
-  /// `v/read`: what the variable stands for in expressions. Of a partitioned one, a new concatenation of its parts.
-  Output value() const;
+  /// What the variable stands for in expressions: `v/read`; of a resource variable a new read, which sees what control
+  /// inputs, conds and loops that are open now have done to it, unless a caching device has its value; of a partitioned
+  /// one a new concatenation of its parts.
+  Output value(std::source_location where = std::source_location::current()) const;
+  /// The read that was made with it, which is fetched, fed and saved: `v/read`, `v/Read/ReadVariableOp`, or what a
+  /// caching device has. None of a partitioned one.
+  const Output& snapshot() const { return value_; }
+  /// Whether value() is a new read each time.
+  bool is_read_anew() const { return is_resource_ && value_.op().type() == "ReadVariableOp"; }
   const Output& initial_value() const { return initial_value_; }
   /// `v/Assign`.
   const Operation& initializer() const { return initializer_; }
@@ -111,7 +118,7 @@ class Variable {
   Output AssignAdd(const Operand& value, std::source_location where = std::source_location::current()) const;
   Output AssignSub(const Operand& value, std::source_location where = std::source_location::current()) const;
 
-  /// The value behind a handle once `change` has run.
+  /// The value behind a handle once `change` has run; none when there is no `change`.
   Output ReadAfter(const Operation& change, std::source_location where = std::source_location::current()) const;
 
   /// `<tf.Variable 'w:0' shape=() dtype=float32_ref>`.
@@ -130,6 +137,10 @@ class Variable {
   struct Rest;  // what few variables have
   std::shared_ptr<const Rest> rest_;
 };
+
+/// A new read of the resource variable behind a handle, in the current scopes but for those of devices and colocation:
+/// it is where the variable is.
+Output ReadHandle(const Output& handle, DType dtype, std::source_location where);
 
 /// One operation `init` (a NoOp) that runs the initializer of every variable of the collection.
 Operation GlobalVariablesInitializer(Graph& graph = Graph::Default());

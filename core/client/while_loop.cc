@@ -194,15 +194,15 @@ Result<LoopVars> BuildLoop(Graph& graph, LoopCondFn cond, LoopBodyFn body, const
 
 LoopVars WhileLoop(const LoopCondFn& cond, const LoopBodyFn& body, const std::vector<Operand>& vars,
                    const WhileOptions& options, Where where) {
-  Graph* found = nullptr;
-  for (const Operand& var : vars) found = found == nullptr ? var.graph() : found;
-  Graph& graph = found != nullptr ? *found : Graph::Default();
+  Graph& graph = GraphOf(vars);
   if (!graph.status().ok()) return {};
   const AsDefault in(graph);
   const auto build = [&]() -> Result<LoopVars> {
     WEIR_TRY(CheckArguments(cond, body, vars, options));
+    std::vector<Operand> read;
+    for (const Operand& var : vars) read.push_back(var.ReadNow());
     const NameScope scope(options.name.empty() ? "while" : options.name, graph);
-    return BuildLoop(graph, cond, body, vars, options, where);
+    return BuildLoop(graph, cond, body, read, options, where);
   };
   Result<LoopVars> exits = build();
   if (exits.ok()) return std::move(*exits);

@@ -56,6 +56,26 @@ TEST(Autodiff, F182_no_influence_no_gradient) {
   EXPECT_TRUE(none->empty());
 }
 
+TEST(Autodiff, F180_F182_by_a_resource) {
+  Fresh f;
+  const Variable r({1.0f, 2.0f}, {.name = "r", .use_resource = true});
+  const Output y = ReduceSum(r * r) + ReduceSum(3.0f * r);
+  const Result<Grads> grads = Gradients({y}, {r.handle()});
+  ASSERT_TRUE(Succeeds(grads));
+  const Output sum = (*grads)[0].values;
+  EXPECT_EQ(sum.name(), "gradients/AddN:0");
+  EXPECT_EQ(sum.op().inputs().size(), 3u);  // one for each read
+  EXPECT_EQ(sum.shape(), PartialShape::Of({2}));
+  GradientsOptions zero;
+  zero.unconnected = Unconnected::kZero;
+  const Result<Grads> zeros = Gradients({Constant(1.0f) * 2.0f}, {r.handle()}, zero);
+  ASSERT_TRUE(Succeeds(zeros));
+  Session session(f.graph);
+  Initialize(session);
+  EXPECT_EQ(Values(session, sum), (std::vector<double>{5, 7}));
+  EXPECT_EQ(Values(session, (*zeros)[0].values), (std::vector<double>{0, 0}));
+}
+
 TEST(Autodiff, F183_stop_gradient) {
   Fresh f;
   const Variable w1(2.0f), w2(2.0f);
@@ -255,6 +275,36 @@ TEST(Train, F372_names_of_slots_with_a_name_of_the_optimiser) {
   EXPECT_EQ(named.GetSlot(w, "momentum").name(), "w/Mom:0");
 }
 
+/// What a vector and the step counter are after three steps on the sum of its squares.
+std::vector<double> AfterThreeSteps(Optimizer& optimizer, bool resource) {
+  Fresh f;
+  const Variable v({1.0f, -2.0f}, {.name = "v", .use_resource = resource});
+  const Variable step(Tensor::Scalar<int64_t>(0), {.name = "step", .trainable = false, .use_resource = resource});
+  const Operation train = optimizer.Minimize(ReduceSum(v * v), {.global_step = step});
+  EXPECT_TRUE(f.graph.status().ok()) << f.error();
+  Session session(f.graph);
+  Initialize(session);
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(Succeeds(session.Run(train)));
+  std::vector<double> values = Values(session, v);
+  values.push_back(Value(session, step));
+  return values;
+}
+
+TEST(Train, F191_F372_resources_train_as_references_do) {
+  const auto both = [](auto make) {
+    auto a = make(), b = make();
+    const std::vector<double> reference = AfterThreeSteps(a, false);
+    EXPECT_EQ(AfterThreeSteps(b, true), reference);
+    return reference;
+  };
+  const std::vector<double> plain = both([] { return GradientDescentOptimizer(0.1); });
+  EXPECT_NEAR(plain[0], 0.512, 1e-6);
+  EXPECT_NEAR(plain[1], -1.024, 1e-6);
+  EXPECT_EQ(plain[2], 3);
+  EXPECT_NEAR(both([] { return MomentumOptimizer(0.1, 0.9); })[0], 0.062, 1e-6);
+  EXPECT_NEAR(both([] { return AdamOptimizer(0.1); })[0], 0.7006, 1e-3);
+}
+
 TEST(Train, rows_of_a_gathered_variable_are_updated_by_scatter) {
   Fresh f;
   const Variable table({{1.0f}, {2.0f}, {3.0f}}, {.name = "table"});
@@ -315,6 +365,21 @@ TEST(Train, F361_rows_with_momentum_and_adam) {
                                                   "Sqrt_1",    "mul_6",      "add",           "truediv_1",
                                                   "AssignSub", "group_deps"}));
   }
+}
+
+TEST(Layers, dense_of_resources_trains) {
+  Fresh f;
+  const VariableScope scope("m", {.use_resource = true});
+  const Output x = Placeholder(DType::kFloat, PartialShape::Of({-1, 2}), "x");
+  const Output y = Dense(x, 1, {}, "dense", {.kernel_initializer = OnesInitializer()});
+  EXPECT_EQ(y.op().inputs()[0].op().inputs()[1].name(), "m/dense/MatMul/ReadVariableOp:0");
+  const Operation train = GradientDescentOptimizer(0.5).Minimize(ReduceSum(y));
+  ASSERT_TRUE(f.graph.status().ok()) << f.error();
+  Session session(f.graph);
+  Initialize(session);
+  ASSERT_TRUE(Succeeds(session.Run(train, {{x, {{1.0f, 2.0f}}}})));
+  EXPECT_EQ(Values(session, GlobalVariables()[0]), (std::vector<double>{0.5, 0}));
+  EXPECT_EQ(Values(session, GlobalVariables()[1]), std::vector<double>{-0.5});
 }
 
 TEST(Layers, dense_names_are_tensorflows) {

@@ -78,6 +78,34 @@ TEST(CondGradient, F180_through_a_variable_trains_what_ran) {
   EXPECT_EQ(Value(session, w), 3);     // 3 - 0.5 * 0
 }
 
+TEST(CondGradient, F180_by_a_resource) {
+  Fresh f;
+  const Output p = Flag("p");
+  const Variable r({1.0f, 2.0f}, {.name = "r", .use_resource = true});
+  const Output y = Cond(
+      p, [&] { return r * r; },
+      [] {
+        return Constant({1.0f, 1.0f});
+      });
+  const Output once = GradientOf(y, r.handle()), twice = GradientOf(y + r, r.handle());
+  EXPECT_EQ(once.name(), "gradients/cond/ReadVariableOp/Switch_grad/cond_grad:0");
+  const Output zeros = once.op().inputs()[0];
+  EXPECT_EQ(zeros.name(), "gradients/zeros:0");
+  EXPECT_EQ(zeros.op().inputs()[0].name(), "gradients/VariableShape:0");
+  EXPECT_EQ(zeros.op().inputs()[0].op().control_inputs()[0].name(), "gradients/Identity");
+  const Operation train = GradientDescentOptimizer(0.5).Minimize(ReduceSum(y));
+  ASSERT_TRUE(train.exists()) << f.error();
+  Session session(f.graph);
+  Initialize(session);
+  using Pair = std::vector<double>;
+  EXPECT_EQ(Values(session, once, {{p, true}}), (Pair{2, 4}));
+  EXPECT_EQ(Values(session, once, {{p, false}}), (Pair{0, 0}));
+  EXPECT_EQ(Values(session, twice, {{p, true}}), (Pair{3, 5}));
+  EXPECT_EQ(Values(session, twice, {{p, false}}), (Pair{1, 1}));
+  EXPECT_TRUE(Succeeds(session.Run(train, {{p, true}})));
+  EXPECT_EQ(Values(session, r), (Pair{0, 0}));  // r - 0.5 * 2 r
+}
+
 TEST(CondGradient, F180_of_rows_gathered_in_a_branch) {
   Fresh f;
   const Output p = Flag("p");

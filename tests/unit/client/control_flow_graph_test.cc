@@ -388,5 +388,57 @@ TEST(ControlFlowGraph, F390_assertion_is_a_cond) {
   });
 }
 
+TEST(ControlFlowGraph, F064_resources_are_read_where_they_are_used) {
+  ExpectGraph("resources_as_operands", [] {
+    const Variable r({1.0f, 2.0f}, {.name = "r", .use_resource = true});
+    const Variable s(3.0f, {.name = "s", .use_resource = true});
+    const Output x = Real("x");
+    const std::vector<Output> uses = {
+        r + 1.0f, 1.0f - r, r * s, x / s, -r, Square(r), ReduceSum(r), Concat({r, {1.0f}, r}, 0), AddN({r, r})};
+    EXPECT_EQ(uses[2].shape(), PartialShape::Of({2}));
+    BiasAdd(Reshape(r, {1, 2}), r);
+    s.AssignAdd(1);
+    s.Assign(s);
+    const DeviceScope host("/cpu:0");
+    Relu(r);
+    r.ReadValue();
+  });
+  ExpectGraph("cond_of_resources", [] {
+    const Output p = Flag("p");
+    const Variable r(1.0f, {.name = "r", .use_resource = true});
+    Cond(
+        p,
+        [&] {
+          const ControlDependencies after(r.AssignAdd(1.0f).op().control_inputs());
+          return r * 10.0f;
+        },
+        [&] { return r.value(); });
+  });
+  ExpectGraph("loop_of_resources", [] {
+    const Variable r(1.0f, {.name = "r", .use_resource = true});
+    WhileLoop([&](const Output& i) { return Less(i, r); },
+              [&](const Output& i) {
+                const ControlDependencies after(r.AssignAdd(1.0f).op().control_inputs());
+                return i + r;
+              },
+              r);
+  });
+}
+
+TEST(ControlFlowGraph, F062_initial_values_that_read_variables) {
+  ExpectGraph("initial_values_that_read", [] {
+    const Variable a(1.0f, {.name = "a"}), b(2.0f, {.name = "b", .collections = {keys::kLocalVariables}});
+    const Variable n(2.0f, {.name = "n", .collections = {"others"}});
+    const Output x = b * a;
+    {
+      const NameScope scope("s");
+      const Output square = x * x;
+      const Variable d(square + a, {.name = "d"});
+    }
+    GetVariable("e", {.initializer = x * n});
+    const Variable f(a, {.name = "f", .use_resource = true});
+  });
+}
+
 }  // namespace
 }  // namespace weir::test

@@ -269,6 +269,59 @@ def assertion():
     tf.Assert(p, ["text", x], summarize=5)
 
 
+@case
+def resources_as_operands():
+    r = tf.Variable([1.0, 2.0], name="r", use_resource=True)
+    s = tf.Variable(3.0, name="s", use_resource=True)
+    x = placeholder("x")
+    for use in (lambda: r + 1.0, lambda: 1.0 - r, lambda: r * s, lambda: x / s, lambda: -r):
+        use()
+    tf.square(r)
+    tf.reduce_sum(r)
+    tf.concat([r, [1.0], r], 0)
+    tf.add_n([r, r])
+    tf.nn.bias_add(tf.reshape(r, [1, 2]), r)
+    s.assign_add(1)
+    s.assign(s)
+    with tf.device("/cpu:0"):
+        tf.nn.relu(r)
+        r.read_value()
+
+
+@case
+def cond_of_resources():
+    p = flag("p")
+    r = tf.Variable(1.0, name="r", use_resource=True)
+
+    def true_fn():
+        with tf.control_dependencies([r.assign_add(1.0)]):
+            return r * 10.0
+
+    tf.cond(p, true_fn, lambda: r)
+
+
+@case
+def loop_of_resources():
+    r = tf.Variable(1.0, name="r", use_resource=True)
+
+    def body(i):
+        with tf.control_dependencies([r.assign_add(1.0)]):
+            return i + r
+
+    tf.while_loop(lambda i: i < r, body, [r])
+
+
+@case
+def initial_values_that_read():
+    a, b = tf.Variable(1.0, name="a"), tf.Variable(2.0, name="b", collections=["local_variables"])
+    n = tf.Variable(2.0, name="n", collections=["others"])
+    x = b * a
+    with tf.name_scope("s"):
+        tf.Variable(x * x + a, name="d")
+    tf.get_variable("e", initializer=x * n)
+    tf.Variable(a, name="f", use_resource=True)
+
+
 def main():
     print("# Made by control_flow_oracle.py with TensorFlow 2.17.1, control flow v2 off.")
     for name, function in CASES.items():

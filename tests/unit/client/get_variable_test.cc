@@ -281,6 +281,46 @@ TEST(Variable, F062_initialized_value_makes_the_order_free) {
   EXPECT_EQ(Value(session, w), 6);
 }
 
+TEST(Variable, F062_F155_initial_values_may_read_variables) {
+  for (const bool resource : {false, true}) {
+    Fresh f;
+    const Variable v(1.0f, {.name = "v"});
+    const Output next = v + 1.0f;
+    const Variable x(next, {.name = "x", .use_resource = resource}), same(v, {.name = "same"});
+    const Variable w = GetVariable("w", {.initializer = Multiply(next, next), .use_resource = resource});
+    EXPECT_EQ(x.initial_value(), next);
+    EXPECT_TRUE(Succeeds(f.graph.OperationByName("Mul_w")));
+    Session session(f.graph);
+    const Operation init = GlobalVariablesInitializer();
+    for (int run = 0; run < 20; ++run) {
+      Session fresh(f.graph);
+      ASSERT_TRUE(Succeeds(fresh.Run(init)));
+      EXPECT_EQ(Value(fresh, x), 2);
+      EXPECT_EQ(Value(fresh, w), 4);
+      EXPECT_EQ(Value(fresh, same), 1);
+    }
+    ASSERT_TRUE(Succeeds(session.Run(x.initializer())));  // v has no value, and gets none
+    EXPECT_EQ(Value(session, x), 2);
+    EXPECT_FALSE(session.Run(v).ok());
+    ASSERT_TRUE(Succeeds(session.Run(v.Assign(5.0f))));
+    ASSERT_TRUE(Succeeds(session.Run(x.initializer())));
+    EXPECT_EQ(Value(session, x), 6);
+  }
+}
+
+TEST(Variable, F062_initial_values_that_stay_as_they_are) {
+  Fresh f;
+  const Variable v(1.0f, {.name = "v"}), r(1.0f, {.name = "r", .use_resource = true});
+  const Output counted = v.AssignAdd(1.0f);
+  const Output looped =
+      WhileLoop([](const Output& i) { return Less(i, 3.0f); }, [&](const Output& i) { return i + v; }, 0.0f);
+  for (const Output& initial : {counted, looped, r + 1.0f}) {
+    const Variable x(initial, {.name = "x"});
+    ASSERT_TRUE(f.graph.status().ok()) << f.error();
+    EXPECT_EQ(x.initializer().inputs()[1], initial);
+  }
+}
+
 TEST(Variable, F357_initializers_of_some_and_being_initialized) {
   Fresh f;
   const Variable a(1.0f, {.name = "a"}), b(2.0f, {.name = "b"}), c(3.0f, {.name = "c"});

@@ -198,6 +198,17 @@ TEST(Colocation, F371_reads_are_cached_where_asked) {
   EXPECT_EQ(plain.value().op().device(), "/job:ps");
   EXPECT_EQ(ClassesOf(plain.value().op()), Names{"loc:@s/plain"});
   EXPECT_TRUE(ClassesOf(plain.op()).empty());
+  args.caching_device = "/cpu:0";
+  args.use_resource = true;
+  const Variable r = GetVariable("r", args);
+  EXPECT_EQ(r.value().name(), "s/r/Read/Identity:0");
+  EXPECT_EQ(r.value(), r.snapshot());
+  EXPECT_EQ(r.value().op().device(), "/device:CPU:0");
+  EXPECT_EQ(r.value().op().inputs()[0].name(), "s/r/Read/ReadVariableOp:0");
+  EXPECT_EQ(r.value().op().inputs()[0].op().device(), "/job:ps");
+  EXPECT_EQ(r.ReadValue().op().inputs()[0].op().device(), "/device:CPU:0");
+  EXPECT_EQ(r.ReadValue().op().device(), "/job:ps");
+  EXPECT_EQ(Square(r).op().inputs()[0], r.snapshot());
 }
 
 TEST(AttrScopes, inner_ones_replace_and_switch_off) {

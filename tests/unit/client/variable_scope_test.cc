@@ -469,5 +469,14 @@ TEST(VariableScope, layers_are_named_in_it) {
   EXPECT_TRUE(f.graph.status().ok()) << f.error();
 }
 
+TEST(VariableScope, use_resource_counts_for_plain_variables) {
+  Fresh f;
+  const VariableScope scope("s", {.use_resource = true});
+  EXPECT_EQ(Variable(1.0f, {.name = "a"}).op().type(), "VarHandleOp");
+  EXPECT_EQ(Variable(1.0f, {.name = "b", .use_resource = false}).op().type(), "VariableV2");
+  const VariableScope inner("i", {.use_resource = false});
+  EXPECT_EQ(Variable(1.0f, {.name = "c"}).op().type(), "VariableV2");
+}
+
 }  // namespace
 }  // namespace weir::test

@@ -149,6 +149,39 @@ TEST(Variable, F064_used_as_a_value) {
   EXPECT_EQ(Value(session, both), 3.5);
 }
 
+TEST(Variable, F064_resources_are_read_after_what_their_use_waits_for) {
+  Fresh f;
+  const Variable r(1.0f, {.name = "r", .use_resource = true});
+  const Operation more = r.AssignAdd(1.0f).op();
+  const Output p = Flag("p");
+  Output now, looped;
+  {
+    const ControlDependencies after({more});
+    now = r * 10.0f;
+  }
+  const auto added = [&] {
+    const ControlDependencies after({r.AssignAdd(1.0f)});
+    return r * 10.0f;
+  };
+  const Output chosen = Cond(p, added, [&] { return r + 0.0f; });
+  looped = WhileLoop([](const Output& i) { return Less(i, 10.0f); },
+                     [&](const Output& i) {
+                       const ControlDependencies after({r.AssignAdd(1.0f)});
+                       return i + r;
+                     },
+                     0.0f);
+  Session session(f.graph);
+  Initialize(session);
+  for (const double wanted : {20, 30}) EXPECT_EQ(Value(session, now), wanted);
+  Initialize(session);
+  EXPECT_EQ(Value(session, chosen, {{p, true}}), 20);
+  EXPECT_EQ(Value(session, chosen, {{p, false}}), 2);
+  EXPECT_EQ(Value(session, chosen, {{p, true}}), 30);
+  Initialize(session);
+  EXPECT_EQ(Value(session, looped), 14);  // 2 + 3 + 4 + 5
+  EXPECT_EQ(Value(session, r), 5);
+}
+
 TEST(Variable, F065_assign_assign_add_assign_sub) {
   Fresh f;
   const Variable v1 = GetVariable("v1", Shape::Of({3}), DType::kFloat, ZerosInitializer());
@@ -187,6 +220,41 @@ TEST(Variable, F065_resource_variables_are_assigned_too) {
   EXPECT_EQ(Values(session, add), (std::vector<double>{4, 5}));
   EXPECT_EQ(Values(session, sub), (std::vector<double>{2, 5}));
   EXPECT_EQ(Values(session, r), (std::vector<double>{2, 5}));
+}
+
+TEST(Variable, F065_literals_take_the_type_of_the_variable) {
+  for (const bool resource : {false, true}) {
+    for (const DType dtype : {DType::kInt64, DType::kFloat, DType::kDouble}) {
+      Fresh f;
+      const Variable v(5, {.name = "v", .dtype = dtype, .use_resource = resource});
+      const Output set = v.Assign(2), add = v.AssignAdd(3), sub = v.AssignSub(IsFloating(dtype) ? Literal(1.5) : 1);
+      ASSERT_TRUE(f.graph.status().ok()) << f.error();
+      Session session(f.graph);
+      Initialize(session);
+      EXPECT_EQ(Value(session, set), 2);
+      EXPECT_EQ(Value(session, add), 5);
+      EXPECT_EQ(Value(session, sub), IsFloating(dtype) ? 3.5 : 4);
+    }
+  }
+}
+
+TEST(Variable, F065_an_assignment_that_fails_leaves_no_read) {
+  Fresh f;
+  const Variable r({1.0f, 2.0f}, {.name = "r", .use_resource = true});
+  EXPECT_FALSE(r.Assign({1.0f, 2.0f, 3.0f}).exists());
+  EXPECT_TRUE(Fails(f.graph.TakeStatus(), Code::kInvalidArgument, "Dimension 0 in both shapes must be equal"));
+  EXPECT_FALSE(f.graph.OperationByName("ReadVariableOp").ok());
+}
+
+TEST(Variable, without_a_legal_name_there_is_none) {
+  Fresh f;
+  const NameScope scope("s");
+  EXPECT_FALSE(Variable(1.0f, {.name = "x y"}).exists());
+  EXPECT_TRUE(Fails(f.graph.TakeStatus(), Code::kInvalidArgument, "'x y' is not a valid"));
+  EXPECT_FALSE(GetVariable("a b", Shape::Of({2})).exists());
+  EXPECT_TRUE(Fails(f.graph.TakeStatus(), Code::kInvalidArgument, "'a b' is not a valid"));
+  EXPECT_TRUE(NodeNames(f.graph).empty());
+  EXPECT_TRUE(GlobalVariables().empty());
 }
 
 TEST(Variable, F066_names_and_eval) {
