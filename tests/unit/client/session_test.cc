@@ -155,6 +155,13 @@ TEST(Session, F087_feed_keys) {
             "Cannot interpret feed_dict key as Tensor: The name 'nope:0' refers to a Tensor which does not exist. The "
             "operation, 'nope', does not exist in the graph."));
   EXPECT_EQ(Value(session, x, {{x, 3.0f}}), 3);
+  const std::string wrong = "Cannot feed value of shape (1,) for Tensor 'x:0', which has shape '()'";
+  EXPECT_TRUE(Fails(session.Run(x, {{x, {3.0f}}}), Code::kInvalidArgument, wrong)) << "though nothing runs";
+  const Result<Callable> echo = session.MakeCallable(x, {x});
+  ASSERT_TRUE(Succeeds(echo));
+  EXPECT_TRUE(Fails((*echo)({{3.0f}}), Code::kInvalidArgument, wrong));
+  EXPECT_TRUE(Fails((*echo)({Tensor::Scalar<int32_t>(3)}), Code::kInvalidArgument,
+                    "Cannot feed value of type int32 for Tensor 'x:0', which has type float"));
   const std::vector<session::Feed> feeds = {{"x:0", Tensor::Scalar<float>(1)}};
   const std::vector<std::string> fetches = {"x:0"};
   EXPECT_TRUE(Fails(session.core()->Run(feeds, fetches, {}), Code::kInvalidArgument, "x:0 is both fed and fetched."));
