@@ -91,6 +91,7 @@ class PlanRunner::Instance {
   void Drop(int storage);
   Status HoldOutput(const plan::Value& value, Tensor tensor);
   const plan::VariableUse& VariableAt(const plan::Storage& storage) const;
+  /// TensorFlow's texts, which for resources are those of all ops but the one that reads them.
   Status CheckInitialized(const plan::VariableUse& use) const;
   /// Around an instruction that works on variables, whose locks the caller has: those it writes get memory that nobody
   /// else holds, and streams wait for each other.
