@@ -24,7 +24,7 @@ endfunction()
 
 # The folders that users call. Only their libraries export symbols; all others stay hidden inside, and so does every
 # dependency.
-set(weir_exporting base tensor io op graph scope config session client)
+set(weir_exporting base tensor trace io op graph scope config place session client)
 if(WEIR_SHARED)
   set(map "${PROJECT_SOURCE_DIR}/config/cmake/weir_exports.map")
   add_library(weir_shared SHARED)

@@ -1,7 +1,9 @@
 #include "core/client/operand.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
+#include <concepts>
 #include <cstring>
 #include <utility>
 
@@ -11,7 +13,7 @@
 namespace weir {
 namespace {
 
-/// Types of nested lists meet as Python's do: strings alone, else float beats integers, int64 beats int32.
+/// Types of nested lists meet as Python's do: strings alone, else float beats integers, the wider integer the narrower.
 DType Wider(DType a, DType b) {
   if (a == DType::kInvalid || a == b) return b;
   const auto rank = [](DType t) {
@@ -22,28 +24,33 @@ DType Wider(DType a, DType b) {
         return 1;
       case DType::kInt64:
         return 2;
-      case DType::kFloat:
+      case DType::kUint64:
         return 3;
-      case DType::kDouble:
+      case DType::kFloat:
         return 4;
-      default:
+      case DType::kDouble:
         return 5;
+      default:
+        return 6;
     }
   };
   return rank(a) < rank(b) ? b : a;
 }
 
-/// Element by element; literals are small.
+/// Element by element; literals are small. Integers that fit become integers exactly.
 Result<Tensor> ConvertNumbers(const Tensor& from, DType dtype) {
   WEIR_ASSIGN(Tensor to, Tensor::Make(dtype, from.shape()));
-  if (from.dtype() == DType::kInt64 && dtype == DType::kInt32) {  // the common one, exactly
-    const std::span<const int64_t> values = from.as<int64_t>();
-    for (size_t i = 0; i < values.size(); ++i) to.mutable_as<int32_t>()[i] = static_cast<int32_t>(values[i]);
-    return to;
-  }
+  const size_t size = SizeOf(dtype);
+  const bool wide = IsInteger(dtype) && size >= sizeof(int32_t) && !IsFloating(from.dtype());
   for (int64_t i = 0; i < from.elements(); ++i) {
+    std::byte* const at = to.mutable_raw() + static_cast<size_t>(i) * size;
+    if (wide) {
+      const int64_t value = ElementAsInt(from, i);
+      std::memcpy(at, &value, size);  // of two's complement, the low bytes first
+      continue;
+    }
     WEIR_ASSIGN(const Tensor element, ScalarFrom(dtype, ElementAsDouble(from, i)));
-    std::memcpy(to.mutable_raw() + static_cast<size_t>(i) * SizeOf(dtype), element.raw(), SizeOf(dtype));
+    std::memcpy(at, element.raw(), size);
   }
   return to;
 }
@@ -51,15 +58,40 @@ Result<Tensor> ConvertNumbers(const Tensor& from, DType dtype) {
 /// Whether an integer type holds every element, fractions aside.
 bool Fits(const Tensor& from, DType dtype) {
   if (!IsInteger(dtype)) return true;
-  const double bits = static_cast<double>(SizeOf(dtype)) * 8;
+  const int bits = static_cast<int>(SizeOf(dtype)) * 8;
   const bool is_signed = Name(dtype)[0] == 'i';
   const double below = std::exp2(is_signed ? bits - 1 : bits);
   const double least = is_signed ? -below : 0;
   for (int64_t i = 0; i < from.elements(); ++i) {
+    if (!IsFloating(from.dtype()) && SizeOf(dtype) == sizeof(int64_t)) {
+      const bool beyond = ElementAsInt(from, i) < 0;  // a negative number, or a uint64 of 2^63 and more
+      if (beyond && (from.dtype() == DType::kUint64) == is_signed) return false;
+      continue;
+    }
     const double value = std::trunc(ElementAsDouble(from, i));
     if (!(value >= least && value < below)) return false;
   }
   return true;
+}
+
+/// The numbers that texts spell, as Python's float() and int() read them: with spaces around, nothing else.
+template <class T>
+Result<Tensor> Parsed(const Tensor& texts) {
+  constexpr std::string_view kSpaces = " \t\n\v\f\r";
+  WEIR_ASSIGN(Tensor numbers, Tensor::Make(DTypeOf<T>::value, texts.shape()));
+  size_t next = 0;
+  for (const std::string& text : texts.as<std::string>()) {
+    std::string_view digits = text;
+    digits.remove_prefix(std::min(digits.find_first_not_of(kSpaces), digits.size()));
+    digits = digits.substr(0, digits.find_last_not_of(kSpaces) + 1);
+    if (digits.starts_with('+') && !digits.starts_with("+-")) digits.remove_prefix(1);
+    T& number = numbers.mutable_as<T>()[next++];
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+    if (error == std::errc() && end == digits.data() + digits.size()) continue;
+    return std::same_as<T, double> ? InvalidArgument("could not convert string to float: '{}'", text)
+                                   : InvalidArgument("invalid literal for int() with base 10: '{}'", text);
+  }
+  return numbers;
 }
 
 }  // namespace
@@ -68,6 +100,8 @@ Tensor Literal::Stack(const std::vector<Literal>& rows) {
   if (rows.empty()) return Tensor::Vector<float>({});
   DType dtype = DType::kInvalid;
   for (const Literal& row : rows) dtype = Wider(dtype, row.tensor.dtype());
+  const auto fits = [dtype](const Literal& row) { return Fits(row.tensor, dtype); };
+  if (dtype == DType::kUint64 && !std::ranges::all_of(rows, fits)) dtype = DType::kDouble;  // for want of an integer
   std::vector<int64_t> dims = {static_cast<int64_t>(rows.size())};
   const auto inner = rows[0].tensor.shape().dims();
   dims.insert(dims.end(), inner.begin(), inner.end());
@@ -101,7 +135,8 @@ Result<Tensor> Literal::As(DType dtype) const {
                            NumpyName(tensor.dtype()));
   }
   const bool reals_as_integers = IsFloating(tensor.dtype()) && IsInteger(dtype) && tensor.elements() > 0;
-  if (SizeOf(tensor.dtype()) == 0 || SizeOf(dtype) == 0 || reals_as_integers || !Fits(tensor, dtype)) {
+  const bool refused = reals_as_integers || tensor.dtype() == DType::kBool;
+  if (SizeOf(tensor.dtype()) == 0 || SizeOf(dtype) == 0 || refused || !Fits(tensor, dtype)) {
     return InvalidArgument("Expected {}, got {} of type '{}' instead.", NumpyName(dtype), tensor.SummarizeValues(3),
                            NumpyName(tensor.dtype()));
   }
@@ -112,16 +147,16 @@ Result<Tensor> Literal::ForFeed(DType dtype) const {
   dtype = BaseType(dtype);
   if (!tensor.valid()) return InvalidArgument("the value has rows of different shapes or types");
   if (tensor.dtype() == dtype || (!flexible && tensor.dtype() != DType::kString)) return tensor;
-  if (tensor.dtype() == DType::kString && SizeOf(dtype) != 0) {
-    return InvalidArgument("could not convert string to float: '{}'",
-                           tensor.elements() > 0 ? tensor.as<std::string>()[0] : "");
-  }
   if (SizeOf(dtype) == 0) return tensor;
-  if (!Fits(tensor, dtype)) {
+  Tensor numbers = tensor;
+  if (tensor.dtype() == DType::kString && dtype != DType::kBool) {
+    WEIR_ASSIGN(numbers, IsInteger(dtype) ? Parsed<int64_t>(tensor) : Parsed<double>(tensor));
+  }
+  if (numbers.dtype() == DType::kString || !Fits(numbers, dtype)) {
     return InvalidArgument("Type of feed value {} with type {} is not compatible with Tensor type {}.",
                            tensor.SummarizeValues(3), NumpyName(tensor.dtype()), NumpyName(dtype));
   }
-  return ConvertNumbers(tensor, dtype);
+  return ConvertNumbers(numbers, dtype);
 }
 
 Operand::Operand(const Variable& variable, std::source_location where) : where_(where) {

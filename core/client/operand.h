@@ -28,7 +28,7 @@ struct Literal {
   Literal(Tensor value) : tensor(std::move(value)) {}  // NOLINT(google-explicit-constructor)
   template <class T>
   requires std::integral<T> || std::floating_point<T> Literal(T value)  // NOLINT(google-explicit-constructor)
-      : tensor(Of(value)), flexible(!std::same_as<T, bool>), natural(Natural(tensor)) {}
+      : tensor(Of(value)), flexible(true), natural(Natural(tensor)) {}
   Literal(const char* text) : tensor(Tensor::String(text)) {}         // NOLINT(google-explicit-constructor)
   Literal(const std::string& text) : tensor(Tensor::String(text)) {}  // NOLINT(google-explicit-constructor)
   template <class T>
@@ -40,17 +40,19 @@ struct Literal {
 
   /// The natural type.
   DType dtype() const { return natural == DType::kInvalid ? tensor.dtype() : natural; }
-  /// As `dtype` (kInvalid = the natural type): converted when flexible, which reals to integers never are; else
-  /// InvalidArgument with TensorFlow's text when it is of another type.
+  /// As `dtype` (kInvalid = the natural type): converted when flexible, which reals to integers and bools to numbers
+  /// never are; else InvalidArgument with TensorFlow's text when it is of another type.
   Result<Tensor> As(DType dtype) const;
-  /// The same for feeds, where reals become integers by truncation. InvalidArgument for a number that does not fit.
+  /// The same for feeds, where reals become integers by truncation, bools 0 and 1, and texts the numbers that they
+  /// spell. InvalidArgument for a number that does not fit.
   Result<Tensor> ForFeed(DType dtype) const;
 
  private:
-  /// Integers are int32 where they fit, else int64; reals are kept as double and become float.
+  /// Integers are int32 where they fit, else int64, else uint64; reals are kept as double and become float.
   static Tensor Of(bool value) { return Tensor::Scalar<bool>(value); }
   static Tensor Of(std::integral auto value) {
     const auto wide = static_cast<int64_t>(value);
+    if (wide < 0 && value > 0) return Tensor::Scalar<uint64_t>(static_cast<uint64_t>(value));
     return wide == static_cast<int32_t>(wide) ? Tensor::Scalar<int32_t>(static_cast<int32_t>(wide))
                                               : Tensor::Scalar<int64_t>(wide);
   }

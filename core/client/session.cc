@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/session/options.h"
+#include "core/session/resolve.h"
 
 namespace weir {
 namespace {
@@ -100,9 +101,12 @@ Result<Output> KeyOf(Graph& graph, const FeedKey& key) {
   return output;
 }
 
+/// Checked here already: the session below never sees what is both fed and fetched.
 Result<Tensor> ValueFor(const Output& output, const Literal& literal) {
   Result<Tensor> value = literal.ForFeed(output.dtype());
-  return value.ok() ? std::move(value) : value.status().Prepend("feeding '" + output.name() + "': ");
+  if (!value.ok()) return value.status().Prepend("feeding '" + output.name() + "': ");
+  WEIR_TRY(session::CheckFeed(output.graph()->definition(), output.endpoint(), *value));
+  return value;
 }
 
 Result<std::vector<session::Feed>> ToCore(Graph& graph, const Feeds& feeds) {

@@ -1,6 +1,6 @@
 /// \file
-/// weir's C++ API in one header: graphs, op builders, variables, gradients, optimisers, sessions, checkpoints,
-/// summaries.
+/// weir's C++ API in one header: graphs, op builders, variables, gradients, optimisers, sessions and what they
+/// report, checkpoints, summaries.
 #ifndef WEIR_CORE_CLIENT_WEIR_H_
 #define WEIR_CORE_CLIENT_WEIR_H_
 
@@ -28,5 +28,7 @@
 #include "core/client/summary.h"                // IWYU pragma: export
 #include "core/client/variable.h"               // IWYU pragma: export
 #include "core/client/variable_scope.h"         // IWYU pragma: export
+#include "core/session/run_metadata.h"          // IWYU pragma: export
+#include "core/trace/chrome.h"                  // IWYU pragma: export
 
 #endif  // WEIR_CORE_CLIENT_WEIR_H_

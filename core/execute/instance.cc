@@ -501,6 +501,13 @@ Result<Tensor> PlanRunner::Instance::Fetch(const Instruction& instruction) {
     handle.mutable_as<ResourceHandle>()[0] = {use.key.device, use.key.container, use.key.name, 0, "tensorflow::Var"};
     return handle;
   }
+  if (storage.home == Storage::Home::kVariable) {
+    if (const Status ready = CheckInitialized(VariableAt(storage)); !ready.ok()) {
+      const graph::Node& node = *plan_.nodes[static_cast<size_t>(instruction.node)];
+      const std::string retval = fmt::format("_retval_{}_0_{}", node.name(), instruction.detail);  // TensorFlow's name
+      return ready.Append("\n\t [[{{node " + retval + "}}]]").WithNode(node.name(), node.origin());
+    }
+  }
   WEIR_ASSIGN(Tensor tensor, TensorOf(value));
   if (!tensor.on_host()) {
     WEIR_TRY(BeforeAccess(instruction));

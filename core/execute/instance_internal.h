@@ -93,6 +93,7 @@ class PlanRunner::Instance {
   /// The step may write to the tensor's memory while the tensor lives: an arena, or what a loop gives back.
   bool MayBeWritten(const Tensor& tensor) const;
   const plan::VariableUse& VariableAt(const plan::Storage& storage) const;
+  /// TensorFlow's texts, which for resources are those of all ops but the one that reads them.
   Status CheckInitialized(const plan::VariableUse& use) const;
   /// Around an instruction that works on variables, whose locks the caller has: those it writes get memory that nobody
   /// else holds, and streams wait for each other.

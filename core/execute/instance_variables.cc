@@ -36,12 +36,7 @@ VariableLocks::~VariableLocks() {
 Status PlanRunner::Instance::CheckInitialized(const plan::VariableUse& use) const {
   if (use.variable->value.valid()) return Status();
   if (!use.is_resource) return FailedPrecondition("Attempting to use uninitialized value {}", use.node->name());
-  return FailedPrecondition(
-      "Could not find variable {0}. This could mean that the variable has been deleted. In TF1, it can also mean the "
-      "variable is uninitialized. Debug info: container={1}, status error message=Resource {1}/{0}/N10tensorflow3VarE "
-      "does "
-      "not exist.",
-      use.key.name, use.key.container);
+  return NotFound("Resource {}/{}/N10tensorflow3VarE does not exist.", use.key.container, use.key.name);
 }
 
 Status PlanRunner::Instance::Unshare(const plan::VariableUse& use, int space) {
@@ -96,7 +91,13 @@ Status PlanRunner::Instance::LockedKernel(Worker& worker, const Instruction& ins
 Status PlanRunner::Instance::ReadVariable(const Instruction& instruction) {
   const VariableLocks locks(plan_, instruction);
   const plan::VariableUse& use = VariableAt(StorageOf(ValueOf(instruction, 0)));
-  WEIR_TRY(CheckInitialized(use));
+  if (const Status found = CheckInitialized(use); !found.ok()) {
+    if (!use.is_resource) return found;
+    return FailedPrecondition(
+        "Could not find variable {}. This could mean that the variable has been deleted. In TF1, it can also mean the "
+        "variable is uninitialized. Debug info: container={}, status error message={}",
+        use.key.name, use.key.container, found.message());
+  }
   const Value& to = ValueOf(instruction, 1);
   const Tensor& value = use.variable->value;
   if (to.shape_known && !(value.shape() == to.shape)) {

@@ -14,8 +14,8 @@
 namespace weir::graph {
 namespace {
 
-/// Weir reads graphs of every TensorFlow; the number is only above all of theirs.
-constexpr int32_t kConsumerVersion = 1 << 30;
+/// The TensorFlow whose graphs are read as it reads them: 2.17. Graphs of later ones are read unless they forbid it.
+constexpr int32_t kConsumerVersion = 1882;
 /// Up to this producer an empty shape of a Placeholder means that nothing is known.
 constexpr int32_t kLastProducerWithoutScalarPlaceholders = 21;
 

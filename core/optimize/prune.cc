@@ -156,7 +156,7 @@ class Pruner {
       }
       if (expanded) {
         stack_.pop_back();
-        Emit(current);
+        WEIR_TRY(Emit(current));
         continue;
       }
       if (visiting_[static_cast<size_t>(current)]) return CycleAt(current);
@@ -200,7 +200,18 @@ class Pruner {
         graph_.node(id));
   }
 
-  void Emit(NodeId id) {
+  /// A feed is a value, which ops that change a variable cannot take: it is the caller's and never written.
+  Status CheckFedInput(const Node& node, size_t input, const StepNode& feed) const {
+    const DType wanted = node.signature().inputs[input];
+    if (!IsRef(wanted)) return Status();
+    return graph::AtNode(InvalidArgument("Input {} of node {} was passed {} from _arg_{}_{}_{}:0 incompatible with "
+                                         "expected {}.",
+                                         input, node.name(), Name(feed.types[0]), feed.name(),
+                                         node.inputs()[input].index, feed.feed, Name(wanted)),
+                         node);
+  }
+
+  Status Emit(NodeId id) {
     const Node& node = graph_.node(id);
     StepNode out;
     out.source = &node;
@@ -209,6 +220,7 @@ class Pruner {
     out.inputs.reserve(node.inputs().size());
     for (const Endpoint& input : node.inputs()) {
       const auto fed = feeds_.empty() ? feeds_.end() : feeds_.find(input);
+      if (fed != feeds_.end()) WEIR_TRY(CheckFedInput(node, out.inputs.size(), step_.node(fed->second)));
       if (fed == feeds_.end() && ClosesLoop(node, input)) back_edges_.push_back({id, out.inputs.size()});
       out.inputs.push_back(fed != feeds_.end() ? Endpoint{fed->second, 0} : Endpoint{StepOf(input.node), input.index});
     }
@@ -219,6 +231,7 @@ class Pruner {
     }
     step_of_[static_cast<size_t>(id)] = static_cast<NodeId>(step_.nodes.size());
     step_.nodes.push_back(std::move(out));
+    return Status();
   }
 
   struct BackEdge {

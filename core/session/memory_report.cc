@@ -8,6 +8,8 @@
 #include <shared_mutex>
 #include <utility>
 
+#include "core/plan/plan.h"
+
 namespace weir::session {
 namespace {
 

@@ -8,7 +8,10 @@
 
 #include "core/device/device.h"
 #include "core/kernel/resource.h"
-#include "core/plan/plan.h"
+
+namespace weir::plan {
+struct ExecutionPlan;
+}  // namespace weir::plan
 
 namespace weir::session {
 

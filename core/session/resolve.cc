@@ -83,4 +83,22 @@ Result<ResolvedNames> Resolve(const graph::Graph& graph, Asking asking, std::spa
   return names;
 }
 
+Status CheckFeed(const graph::Graph& graph, Endpoint endpoint, const Tensor& value) {
+  const DType wanted = BaseType(graph.TypeOf(endpoint));
+  const PartialShape& shape = graph.ShapeOf(endpoint);
+  Status fault;
+  if (value.dtype() != wanted) {
+    fault = InvalidArgument("Cannot feed value of type {} for Tensor '{}', which has type {}", Name(value.dtype()),
+                            graph::FullEndpointName(graph, endpoint), Name(wanted));
+  } else if (!shape.CompatibleWith(value.shape())) {
+    fault = InvalidArgument("Cannot feed value of shape {} for Tensor '{}', which has shape '{}'",
+                            PartialShape(value.shape()).ToTupleString(), graph::FullEndpointName(graph, endpoint),
+                            shape.ToTupleString());
+  } else {
+    return Status();
+  }
+  const Node& node = graph.node(endpoint.node);
+  return fault.WithNode(node.name(), node.origin());
+}
+
 }  // namespace weir::session

@@ -1,4 +1,4 @@
-// Names of feeds, fetches and targets -> endpoints of the graph.
+// Names of feeds, fetches and targets -> endpoints of the graph; what may be fed there.
 #ifndef WEIR_CORE_SESSION_RESOLVE_H_
 #define WEIR_CORE_SESSION_RESOLVE_H_
 
@@ -8,6 +8,7 @@
 
 #include "core/base/status.h"
 #include "core/graph/graph.h"
+#include "core/tensor/tensor.h"
 
 namespace weir::session {
 
@@ -26,6 +27,9 @@ enum class Asking { kRun, kCallable };
 /// does not have, an index too large, a tensor fed twice or both fed and fetched, and for nothing to do at all.
 Result<ResolvedNames> Resolve(const graph::Graph& graph, Asking asking, std::span<const std::string> feeds,
                               std::span<const std::string> fetches, std::span<const std::string> targets);
+
+/// InvalidArgument naming the tensor when `value` has another type, or a shape that the graph excludes.
+Status CheckFeed(const graph::Graph& graph, graph::Endpoint endpoint, const Tensor& value);
 
 }  // namespace weir::session
 

@@ -318,28 +318,10 @@ class Session::Impl {
     request.targets = names.targets;
     request.done = names.done;
     for (size_t i = 0; i < feeds.size(); ++i) {
-      WEIR_TRY(CheckFeed(names.feeds[i], feeds[i]));
+      WEIR_TRY(CheckFeed(graph_, names.feeds[i], feeds[i]));
       request.feeds.push_back({names.feeds[i], feeds[i].dtype(), PartialShape(feeds[i].shape())});
     }
     return request;
-  }
-
-  Status CheckFeed(graph::Endpoint endpoint, const Tensor& value) const {
-    const std::string name = graph::FullEndpointName(graph_, endpoint);
-    const graph::Node& node = graph_.node(endpoint.node);
-    const DType wanted = BaseType(graph_.TypeOf(endpoint));
-    if (value.dtype() != wanted) {
-      return InvalidArgument("Cannot feed value of type {} for Tensor '{}', which has type {}", Name(value.dtype()),
-                             name, Name(wanted))
-          .WithNode(node.name(), node.origin());
-    }
-    const PartialShape& shape = graph_.ShapeOf(endpoint);
-    if (!shape.CompatibleWith(value.shape())) {
-      return InvalidArgument("Cannot feed value of shape {} for Tensor '{}', which has shape '{}'",
-                             PartialShape(value.shape()).ToTupleString(), name, shape.ToTupleString())
-          .WithNode(node.name(), node.origin());
-    }
-    return Status();
   }
 
   static void Describe(const plan::ExecutionPlan& plan, const RunOptions& options, RunReport* report) {

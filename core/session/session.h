@@ -16,12 +16,13 @@
 #include "core/config/config.h"
 #include "core/graph/graph.h"
 #include "core/kernel/resource.h"
+#include "core/place/explanation.h"
+#include "core/session/memory_report.h"
 #include "core/session/runtime.h"
 #include "core/tensor/tensor.h"
 #include "core/trace/span.h"
 
 namespace weir::place {
-struct Explanation;
 struct PlaceOptions;
 }  // namespace weir::place
 
@@ -61,8 +62,6 @@ struct SessionOptions {
   /// Where variables live; null = a scope of this session's own.
   std::shared_ptr<kernel::ResourceScope> resources;
 };
-
-struct MemoryReport;
 
 /// A device as TensorFlow's clients list it.
 struct DeviceAttributes {
@@ -166,7 +165,7 @@ class Session {
   /// The devices of the runtime; opens none.
   std::vector<DeviceAttributes> ListDevices() const;
   DeviceReport ReportDevices() const;
-  /// What this session holds on each device, and what is left there (memory_report.h).
+  /// What this session holds on each device, and what is left there.
   MemoryReport ReportMemory() const;
   const std::shared_ptr<kernel::ResourceScope>& resources() const;
 

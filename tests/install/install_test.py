@@ -78,10 +78,10 @@ def exports(_, prefix, __):
 
 
 def program(_, prefix, work):
-    """The README's example, built outside, fits its line."""
+    """The README's example, built outside, fits its line; another program gets all that a session reports."""
     source = os.path.join(work, "consumer")
-    fresh(source)
-    shutil.copy(os.path.join(SOURCE, "tests", "install", "consumer", "CMakeLists.txt"), source)
+    shutil.rmtree(source, ignore_errors=True)
+    shutil.copytree(os.path.join(SOURCE, "tests", "install", "consumer"), source)
     readme = open(os.path.join(SOURCE, "README.md"), encoding="utf-8").read()
     code = re.search(r"```cpp\n(.*?)```", readme, re.S).group(1)
     with open(os.path.join(source, "fit.cc"), "w", encoding="utf-8") as file:
@@ -93,6 +93,8 @@ def program(_, prefix, work):
     numbers = re.match(r"y = (\S+) x \+ (\S+)\n$", said)
     want(numbers and abs(float(numbers.group(1)) - 3) < 1e-2 and abs(float(numbers.group(2)) - 1) < 1e-2,
          f"the example printed {said!r}, wanted about y = 3 x + 1")
+    sizes = run(os.path.join(source, "build", "reports")).split()
+    want(len(sizes) == 4 and all(int(size) > 20 for size in sizes), f"reports of these sizes: {sizes}")
 
 
 def plugin(_, prefix, work):

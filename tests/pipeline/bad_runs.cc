@@ -79,9 +79,9 @@ std::vector<BadInput> BadVariables() {
       {"UpdateOfUninitialisedVariable",
        kTwo + NodeText("v", "VarHandleOp", {}, declared) + NodeText("add", "AssignAddVariableOp", {"v", "a"}, dtype) +
            NodeText("y", "ReadVariableOp", {"v", "^add"}, dtype),
-       code,
+       Code::kNotFound,
        "add",
-       {"v"}},
+       {"Resource localhost/v/N10tensorflow3VarE does not exist."}},
       {"AssignOfAnotherShape",
        PlaceholderText("x", "DT_FLOAT", {-1}) + NodeText("v", "VariableV2", {}, declared) +
            TypedText("y", "Assign", {"v", "x"}),

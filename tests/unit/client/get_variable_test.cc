@@ -343,7 +343,10 @@ TEST(Variable, F357_initializers_of_some_and_being_initialized) {
   ASSERT_TRUE(Succeeds(session.Run(set)));
   ASSERT_TRUE(Succeeds(session.Run(init)));
   EXPECT_EQ(Value(session, a), 1);
-  EXPECT_TRUE(Fails(session.Run(c), Code::kFailedPrecondition, "Attempting to use uninitialized value c"));
+  EXPECT_TRUE(Fails(session.Run(c), Code::kFailedPrecondition,
+                    "Attempting to use uninitialized value c\n\t [[{{node c/read}}]]"));
+  EXPECT_TRUE(Fails(session.Run(Fetch::List{a, c.handle()}), Code::kFailedPrecondition,
+                    "Attempting to use uninitialized value c\n\t [[{{node _retval_c_0_1}}]]"));
   ASSERT_TRUE(Succeeds(session.Run(c.initializer(), {{c.initial_value(), 9.0}})));
   EXPECT_EQ(Value(session, c), 9);
 }

@@ -293,6 +293,71 @@ TEST(Graph, F025_fed_literals_are_converted_tensors_checked) {
   EXPECT_TRUE(Fails(session.Run(i_out, {{i, Tensor::Scalar<double>(1)}}), Code::kInvalidArgument, "'i:0'"));
 }
 
+TEST(Graph, F025_feeds_that_numpy_converts) {
+  constexpr uint64_t kMost = std::numeric_limits<uint64_t>::max();
+  constexpr int64_t kOdd = (int64_t{1} << 53) + 1;  // a double rounds it
+  struct Row {
+    DType dtype;
+    Literal fed;
+    std::string is, error;
+  };
+  const std::vector<Row> rows = {
+      {DType::kFloat, true, "[1]", ""},
+      {DType::kInt8, true, "[1]", ""},
+      {DType::kFloat, {true, false}, "[1 0]", ""},
+      {DType::kFloat, "3.5", "[3.5]", ""},
+      {DType::kFloat, " +3.5e1\n", "[35]", ""},
+      {DType::kDouble, {"1", "-inf"}, "[1 -inf]", ""},
+      {DType::kInt8, "-3", "[-3]", ""},
+      {DType::kUint64, kMost, "[18446744073709551615]", ""},
+      {DType::kUint64, {1, kMost}, "[1 18446744073709551615]", ""},
+      {DType::kUint64, kOdd, "[9007199254740993]", ""},
+      {DType::kInt64, uint64_t{kOdd}, "[9007199254740993]", ""},
+      {DType::kFloat, kMost, "[1.84467441e+19]", ""},
+      {DType::kInt64, kMost, "", "18446744073709551615] with type uint64 is not compatible with Tensor type int64"},
+      {DType::kUint64, -1, "", "[-1] with type int32 is not compatible with Tensor type uint64"},
+      {DType::kUint64, {-1, kMost}, "", "is not compatible with Tensor type uint64"},
+      {DType::kUint8, 256.5, "", "[256.5] with type float64 is not compatible with Tensor type uint8"},
+      {DType::kInt8, "300", "", "is not compatible with Tensor type int8"},
+      {DType::kInt32, "3.5", "", "invalid literal for int() with base 10: '3.5'"},
+      {DType::kFloat, "", "", "could not convert string to float: ''"},
+      {DType::kBool, "true", "", "with type string is not compatible with Tensor type bool"},
+  };
+  for (const Row& row : rows) {
+    SCOPED_TRACE(std::string(Name(row.dtype)) + " of " + row.fed.tensor.SummarizeValues(3));
+    Fresh f;
+    const Output x = Placeholder(row.dtype);
+    Session session(f.graph);
+    const Result<Fetched> got = session.Run(Identity(x), {{x, row.fed}});
+    if (row.error.empty()) {
+      ASSERT_TRUE(Succeeds(got));
+      EXPECT_EQ(got->tensor().SummarizeValues(3), row.is);
+    } else {
+      EXPECT_TRUE(Fails(got, Code::kInvalidArgument, row.error));
+    }
+  }
+}
+
+TEST(Graph, F025_constants_of_the_largest_integers) {
+  constexpr uint64_t kMost = std::numeric_limits<uint64_t>::max();
+  Fresh f;
+  EXPECT_EQ(Constant(uint64_t{1} << 63).dtype(), DType::kUint64);
+  EXPECT_EQ(Constant(uint64_t{7}).dtype(), DType::kInt32);
+  EXPECT_EQ(Constant({-1, kMost}).dtype(), DType::kFloat) << "no integer type holds both";
+  const Output most = Constant({uint64_t{1}, kMost}, DType::kUint64);
+  Session session(f.graph);
+  const Result<Fetched> got = session.Run(most);
+  ASSERT_TRUE(Succeeds(got));
+  EXPECT_EQ(got->tensor().SummarizeValues(2), "[1 18446744073709551615]");
+  Constant(kMost, DType::kInt64);
+  EXPECT_NE(f.error().find("Expected int64, got [18446744073709551615] of type 'uint64' instead."), std::string::npos)
+      << f.error();
+  Fresh other;
+  Constant({true, false}, DType::kFloat);
+  EXPECT_NE(other.error().find("Expected float32, got [1 0] of type 'bool' instead."), std::string::npos)
+      << other.error();
+}
+
 TEST(Graph, F026_unknown_rank_takes_scalars_and_vectors) {
   Fresh f;
   const Output x = Placeholder(DType::kFloat), y = Placeholder(DType::kFloat);

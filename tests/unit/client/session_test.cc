@@ -155,6 +155,13 @@ TEST(Session, F087_feed_keys) {
             "Cannot interpret feed_dict key as Tensor: The name 'nope:0' refers to a Tensor which does not exist. The "
             "operation, 'nope', does not exist in the graph."));
   EXPECT_EQ(Value(session, x, {{x, 3.0f}}), 3);
+  const std::string wrong = "Cannot feed value of shape (1,) for Tensor 'x:0', which has shape '()'";
+  EXPECT_TRUE(Fails(session.Run(x, {{x, {3.0f}}}), Code::kInvalidArgument, wrong)) << "though nothing runs";
+  const Result<Callable> echo = session.MakeCallable(x, {x});
+  ASSERT_TRUE(Succeeds(echo));
+  EXPECT_TRUE(Fails((*echo)({{3.0f}}), Code::kInvalidArgument, wrong));
+  EXPECT_TRUE(Fails((*echo)({Tensor::Scalar<int32_t>(3)}), Code::kInvalidArgument,
+                    "Cannot feed value of type int32 for Tensor 'x:0', which has type float"));
   const std::vector<session::Feed> feeds = {{"x:0", Tensor::Scalar<float>(1)}};
   const std::vector<std::string> fetches = {"x:0"};
   EXPECT_TRUE(Fails(session.core()->Run(feeds, fetches, {}), Code::kInvalidArgument, "x:0 is both fed and fetched."));
@@ -172,6 +179,29 @@ TEST(Session, F088_any_value_can_be_fed) {
   f.graph.PreventFeeding(a);
   EXPECT_TRUE(Fails(session.Run(total, {{a, 1.0f}}), Code::kInvalidArgument,
                     "Tensor Tensor(\"Const:0\", shape=(), dtype=float32) may not be fed."));
+}
+
+TEST(Session, F088_what_changes_a_variable_takes_no_feed_for_it) {
+  Fresh f;
+  const Variable w({1.0f, 2.0f}, {.name = "w"});
+  const Output more = w.AssignAdd({1.0f, 1.0f}), part = ScatterAdd(w, {0}, {5.0f});
+  const Operation train = GradientDescentOptimizer(0.1).Minimize(ReduceSum(Square(w.value())));
+  Session session(f.graph);
+  Initialize(session);
+  const Tensor fed = Tensor::Vector<float>({10, 20});
+  const std::string text = "was passed float from _arg_w_0_0:0 incompatible with expected float_ref.";
+  EXPECT_TRUE(Fails(session.Run(more, {{w.handle(), fed}}), Code::kInvalidArgument,
+                    "Input 0 of node " + more.op().name() + " " + text));
+  for (const Operation& writer : {part.op(), train, w.Assign({3.0f, 4.0f}).op()}) {
+    EXPECT_TRUE(Fails(session.Run(writer, {{w.handle(), fed}}), Code::kInvalidArgument, text));
+  }
+  const Result<Callable> callable = session.MakeCallable(more, {w.handle()});
+  ASSERT_TRUE(Succeeds(callable));
+  EXPECT_TRUE(Fails((*callable)({fed}), Code::kInvalidArgument, text));
+  EXPECT_EQ(fed.as<float>()[0], 10);
+  EXPECT_EQ(fed.as<float>()[1], 20);
+  EXPECT_EQ(Values(session, w), (std::vector<double>{1, 2}));
+  EXPECT_EQ(Values(session, w, {{w.handle(), fed}}), (std::vector<double>{10, 20}));
 }
 
 TEST(Session, F089_default_session) {

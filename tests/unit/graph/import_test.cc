@@ -150,10 +150,10 @@ TEST(Import, TextsOfRefusals) {
        "AttrValue missing value\n\t for attr 'a'\n\t [[{{node n}}]]", "n"},
       {NodeString("n", "NoOp", {}, "attr { key: 'a' value { list { i: 1 f: 2 } } }"),
        "AttrValue had a list with values of 2 kinds\n\t for attr 'a'\n\t [[{{node n}}]]", "n"},
-      {"versions { min_consumer: 2000000000 }",
-       "GraphDef min consumer version 2000000000 above current version 1073741824 for weir.  Please upgrade weir.", ""},
-      {"versions { bad_consumers: [3, 1073741824] }",
-       "GraphDef disallows consumer version 1073741824.  Please upgrade weir: this version is likely buggy.", ""},
+      {"versions { producer: 1900 min_consumer: 1883 }",
+       "GraphDef min consumer version 1883 above current version 1882 for weir.  Please upgrade weir.", ""},
+      {"versions { bad_consumers: [3, 1882] }",
+       "GraphDef disallows consumer version 1882.  Please upgrade weir: this version is likely buggy.", ""},
       {"versions { producer: -1 }",
        "GraphDef producer version -1 below min producer 0 supported by weir.  Please regenerate your graph.", ""},
   };
@@ -279,6 +279,14 @@ TEST(Import, PrefixRenames) {
   const Status status = ImportGraphDef(bytes, {}, graph);
   EXPECT_EQ(status.message(), "Node name 'x' already exists in the Graph");
   EXPECT_EQ(graph.num_nodes(), 4);
+}
+
+TEST(Import, GraphsOfTensorFlow217AndLaterAreRead) {
+  for (const char* versions : {"versions { producer: 1882 min_consumer: 1882 }", "versions { producer: 9999 }",
+                               "versions { producer: 1882 min_consumer: 12 bad_consumers: [134, 1054] }"}) {
+    Graph graph(TestOps());
+    EXPECT_TRUE(ImportGraphDef(Binary(Placeholder("x") + versions), {}, graph).ok()) << versions;
+  }
 }
 
 TEST(Import, MayReferToNodesThatWereThere) {
