@@ -215,7 +215,8 @@ std::vector<Key> DeviceKeys() {
   return {
       DeviceKey("device.*.memory_fraction", "As per_process_gpu_memory_fraction, for this device. 0: as there.",
                 WEIR_DEVICE(memory_fraction), 1024),
-      DeviceKey("device.*.memory_limit_mb", "Cap in MiB; the lower of cap and fraction holds. 0: none.",
+      DeviceKey("device.*.memory_limit_mb",
+                "Cap in MiB; the lowest of cap, fraction and what the device has holds. 0: none.",
                 WEIR_DEVICE(memory_limit_mb), kMaxMb),
       DeviceKey("device.*.initial_memory_mb", "What a growing arena starts with, in MiB. 0: 1.",
                 WEIR_DEVICE(initial_memory_mb), kMaxMb),
