@@ -168,6 +168,8 @@ template <>
 struct ReadType<std::optional<bool>> {
   using type = bool;
 };
+template <class T>
+struct ReadType<Member<T>> : ReadType<T> {};
 
 template <class T>
 bool InBounds(const Key& key, const T& value) {
@@ -260,7 +262,7 @@ Status Store(const Key& key, const Path& path, const Given& given, Config& confi
         using Read = typename ReadType<T>::type;
         const std::optional<Read> value = ReadAs(given, std::type_identity<Read>());
         if (!value || !InBounds(key, *value)) return WrongType(key, path, given);
-        if constexpr (std::is_same_v<T, int32_t>) {
+        if constexpr (std::is_same_v<T, int32_t> || std::is_same_v<T, Member<int32_t>>) {
           if (*value != static_cast<int64_t>(static_cast<int32_t>(*value))) return WrongType(key, path, given);
           *member = static_cast<int32_t>(*value);
         } else {
@@ -288,12 +290,10 @@ std::optional<Value> ReadLike(const Given& given, const Value& like) {
 Value Load(Field field) {
   return std::visit(
       []<class T>(const T* member) -> Value {
-        if constexpr (std::is_same_v<T, int32_t>) {
-          return int64_t{*member};
-        } else if constexpr (std::is_same_v<T, std::optional<bool>>) {
+        if constexpr (std::is_same_v<T, std::optional<bool>>) {
           return member->value_or(false);
         } else {
-          return *member;
+          return typename ReadType<T>::type{*member};
         }
       },
       field);
@@ -312,11 +312,12 @@ std::string Wanted(const Key& key) {
   };
   return std::visit(
       [&]<class T>(const T*) -> std::string {
-        if constexpr (std::is_same_v<T, bool> || std::is_same_v<T, std::optional<bool>>) return "true or false";
-        if constexpr (std::is_same_v<T, int32_t> || std::is_same_v<T, int64_t>) return range("an integer");
-        if constexpr (std::is_same_v<T, double>) return range("a number");
-        if constexpr (std::is_same_v<T, std::vector<double>>) return range("an array of numbers");
-        if constexpr (std::is_same_v<T, std::vector<std::string>>) return "an array of strings";
+        using Read = typename ReadType<T>::type;
+        if constexpr (std::is_same_v<Read, bool>) return "true or false";
+        if constexpr (std::is_same_v<Read, int64_t>) return range("an integer");
+        if constexpr (std::is_same_v<Read, double>) return range("a number");
+        if constexpr (std::is_same_v<Read, std::vector<double>>) return range("an array of numbers");
+        if constexpr (std::is_same_v<Read, std::vector<std::string>>) return "an array of strings";
         if (key.choices.empty()) return "a string";
         std::string text = "one of";
         for (const std::string_view choice : key.choices)

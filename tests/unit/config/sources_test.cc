@@ -11,6 +11,7 @@
 
 #include "core/config/document.h"
 #include "core/config/schema.h"
+#include "core/config/toml.h"
 
 namespace weir::config {
 namespace {
@@ -133,7 +134,31 @@ TEST_F(SourcesTest, ProcessesWithPrivilegesTakeNoPlacesFromVariables) {
   EXPECT_EQ(loaded->notes.size(), 1u);
 }
 
-TEST_F(SourcesTest, CallSiteSaysWhatDiffersFromTheDefaults) {
+TEST_F(SourcesTest, ACallSiteMayInsistOnDefaults) {
+  Settings file;
+  ASSERT_TRUE(ReadToml("allow_soft_placement = false\nlog_device_placement = true\nplacement.algorithm = \"tf\"\n"
+                       "[gpu_options]\nallow_growth = true\nper_process_gpu_memory_fraction = 0.5\n",
+                       "weir.toml", file)
+                  .ok());
+  const Result<Config> silent = Overlay(Config(), file);
+  ASSERT_TRUE(silent.ok());
+  EXPECT_FALSE(silent->allow_soft_placement);
+  EXPECT_EQ(silent->placement.algorithm, "tf");
+  Config config{.gpu_options = {.allow_growth = false}, .allow_soft_placement = true};
+  config.log_device_placement = false;
+  config.placement.algorithm = "costsim";
+  config.gpu_options.per_process_gpu_memory_fraction = 0;
+  const Result<Config> whole = Overlay(config, file);
+  ASSERT_TRUE(whole.ok());
+  EXPECT_TRUE(whole->allow_soft_placement);
+  EXPECT_FALSE(whole->log_device_placement);
+  EXPECT_FALSE(whole->gpu_options.allow_growth);
+  EXPECT_EQ(whole->gpu_options.per_process_gpu_memory_fraction, 0);
+  EXPECT_EQ(whole->placement.algorithm, "costsim");
+  EXPECT_EQ(whole->origins.at("allow_soft_placement").ToString(), "call site");
+}
+
+TEST_F(SourcesTest, CallSiteSaysWhatItWasGiven) {
   Config config{.device_count = {{"GPU", 0}}, .gpu_options = {.per_process_gpu_memory_fraction = 0.7}};
   config.device["TOY"].allow_growth = false;
   config.plugin["toy"]["level"] = {{int64_t{3}, false}, {}};
