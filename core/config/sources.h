@@ -33,9 +33,9 @@ struct Sources {
 
 struct Loaded {
   Config config;
-  Settings settings;                    // to put a call site over
+  Settings settings;               // to put a call site over
   std::vector<std::string> files = {};  // that were read, in order
-  std::vector<std::string> notes;       // what is odd but no error, a line each
+  std::vector<std::string> notes;  // what is odd but no error, a line each
 };
 
 /// Reads everything. The first error is one of a file (NotFound or another when it cannot be read) or of a value, and
