@@ -95,6 +95,31 @@ TEST_F(SourcesTest, F352_SetReadsItsTextAsTheKeysType) {
   EXPECT_EQ(config.gpu_options.visible_device_list, "0,1");
 }
 
+TEST_F(SourcesTest, F352_TomlIsUnderstoodInSetAndVariables) {
+  using Names = std::vector<std::string>;
+  const auto denied = [](const std::string& text) {
+    const Result<Loaded> loaded = Load({.environment = {{"WEIR_PLUGINS_DENY", text}}});
+    EXPECT_TRUE(loaded.ok()) << loaded.status().message();
+    return loaded.ok() ? loaded->config.plugins.deny : Names();
+  };
+  EXPECT_EQ(denied("[\"a\", 'b,c']"), (Names{"a", "b,c"}));
+  EXPECT_EQ(denied("\"a,b\""), (Names{"a", "b"}));
+  EXPECT_EQ(denied("[]"), Names());
+  EXPECT_EQ(denied("7"), Names{"7"});
+  const Result<Loaded> set = Load(
+      {.sets = {"gpu_options.experimental.virtual_devices.0.memory_limit_mb=[100, 2e2]", "placement.algorithm=\"tf\"",
+                "inter_op_parallelism_threads=0x10", "placement.log_file=[x", "placement.profile=/a\nb = 1"}});
+  ASSERT_TRUE(set.ok()) << set.status().message();
+  EXPECT_EQ(set->config.gpu_options.experimental.virtual_devices.at(0).memory_limit_mb,
+            (std::vector<double>{100, 200}));
+  EXPECT_EQ(set->config.placement.algorithm, "tf");
+  EXPECT_EQ(set->config.inter_op_parallelism_threads, 16);
+  EXPECT_EQ(set->config.placement.log_file, "[x");
+  EXPECT_EQ(set->config.placement.profile, "/a\nb = 1");
+  EXPECT_NE(Load({.sets = {"plugins.deny=[a, b]"}}).status().message().find("wanted an array of strings, got"),
+            std::string::npos);
+}
+
 TEST_F(SourcesTest, FaultsNameTheSource) {
   const auto fault = [](const Sources& sources) { return Load(sources).status().message(); };
   EXPECT_NE(fault({.sets = {"placement.algorithmm=tf"}}).find("--set: unknown key 'placement.algorithmm' (nearest:"),
