@@ -9,12 +9,14 @@
 #include <string_view>
 #include <vector>
 
+#include "core/config/member.h"
 #include "core/config/value.h"
 
 namespace weir::config {
 
 // Each field is one key; what it means, its range and whether it has an effect stand in the table of schema.cc, and for
-// users in config/weir.toml. The values here are the defaults.
+// users in config/weir.toml. The values here are the defaults. Of a list, an entry of a map and a device's or link's
+// figure, one that is empty or 0 says nothing; device_count is an exception.
 
 /// One physical device cut into logical ones: as many as there are limits.
 struct VirtualDevices {
@@ -26,66 +28,66 @@ struct VirtualDevices {
 struct GpuOptionsExperimental {
   /// For the visible devices in order.
   std::vector<VirtualDevices> virtual_devices = {};
-  bool use_unified_memory = false;
-  int32_t num_dev_to_dev_copy_streams = 0;
+  Member<bool> use_unified_memory = {};
+  Member<int32_t> num_dev_to_dev_copy_streams = {};
 };
 
 struct GpuOptions {
-  double per_process_gpu_memory_fraction = 0;
-  std::string allocator_type = {};
-  int64_t deferred_deletion_bytes = 0;
-  bool allow_growth = false;
-  std::string visible_device_list = {};
-  int32_t polling_active_delay_usecs = 0;
-  int32_t polling_inactive_delay_msecs = 0;
-  bool force_gpu_compatible = false;
+  Member<double> per_process_gpu_memory_fraction = {};
+  Member<std::string> allocator_type = {};
+  Member<int64_t> deferred_deletion_bytes = {};
+  Member<bool> allow_growth = {};
+  Member<std::string> visible_device_list = {};
+  Member<int32_t> polling_active_delay_usecs = {};
+  Member<int32_t> polling_inactive_delay_msecs = {};
+  Member<bool> force_gpu_compatible = {};
   GpuOptionsExperimental experimental = {};
 };
 
 struct OptimizerOptions {
-  bool do_common_subexpression_elimination = false;
-  bool do_constant_folding = false;
-  std::string opt_level = "L1";
-  bool do_function_inlining = false;
-  std::string global_jit_level = "DEFAULT";
-  int64_t max_folded_constant_in_bytes = 0;
+  Member<bool> do_common_subexpression_elimination = {};
+  Member<bool> do_constant_folding = {};
+  Member<std::string> opt_level = {kUnset, "L1"};
+  Member<bool> do_function_inlining = {};
+  Member<std::string> global_jit_level = {kUnset, "DEFAULT"};
+  Member<int64_t> max_folded_constant_in_bytes = {};
 };
 
 struct RewriterConfig {
-  std::string constant_folding = "DEFAULT";
-  std::string common_subgraph_elimination = "DEFAULT";
-  std::string remapping = "DEFAULT";
+  Member<std::string> constant_folding = {kUnset, "DEFAULT"};
+  Member<std::string> common_subgraph_elimination = {kUnset, "DEFAULT"};
+  Member<std::string> remapping = {kUnset, "DEFAULT"};
 };
 
 struct GraphOptions {
-  bool enable_recv_scheduling = false;
+  Member<bool> enable_recv_scheduling = {};
   OptimizerOptions optimizer_options = {};
-  int64_t build_cost_model = 0;
-  bool infer_shapes = false;
-  bool place_pruned_graph = false;
-  bool enable_bfloat16_sendrecv = false;
-  int32_t timeline_step = 0;
-  int64_t build_cost_model_after = 0;
+  Member<int64_t> build_cost_model = {};
+  Member<bool> infer_shapes = {};
+  Member<bool> place_pruned_graph = {};
+  Member<bool> enable_bfloat16_sendrecv = {};
+  Member<int32_t> timeline_step = {};
+  Member<int64_t> build_cost_model_after = {};
   RewriterConfig rewrite_options = {};
 };
 
 /// Read by the placer.
 struct PlacementConfig {
-  std::string algorithm = "costsim";
-  std::string graph_devices = "keep";
-  std::string file = {};
-  std::string explain = "summary";
-  std::string explain_file = {};
-  std::string log_file = {};
-  int64_t refine_iterations = 2000;
-  int64_t unknown_dim = 32;
-  int64_t replace_period = 0;
-  bool replace_moves_state = false;
-  double min_gain = 0.05;
-  std::string profile = "off";
-  int32_t max_devices = 0;
-  bool strict_devices = false;
-  bool verify = true;
+  Member<std::string> algorithm = {kUnset, "costsim"};
+  Member<std::string> graph_devices = {kUnset, "keep"};
+  Member<std::string> file = {};
+  Member<std::string> explain = {kUnset, "summary"};
+  Member<std::string> explain_file = {};
+  Member<std::string> log_file = {};
+  Member<int64_t> refine_iterations = {kUnset, 2000};
+  Member<int64_t> unknown_dim = {kUnset, 32};
+  Member<int64_t> replace_period = {};
+  Member<bool> replace_moves_state = {};
+  Member<double> min_gain = {kUnset, 0.05};
+  Member<std::string> profile = {kUnset, "off"};
+  Member<int32_t> max_devices = {};
+  Member<bool> strict_devices = {};
+  Member<bool> verify = {kUnset, true};
   /// Node name pattern (RE2) -> device; the longest pattern that matches wins.
   std::map<std::string, std::string> pin = {};
 };
@@ -115,9 +117,9 @@ struct LinkConfig {
 struct PluginsConfig {
   std::vector<std::string> folders = {};
   std::vector<std::string> deny = {};
-  bool strict = false;
-  bool probe = false;
-  int32_t time_limit_ms = 10000;
+  Member<bool> strict = {};
+  Member<bool> probe = {};
+  Member<int32_t> time_limit_ms = {kUnset, 10000};
 };
 
 /// A key of `[plugin.NAME]`; its type is known to the plugin only.
@@ -129,19 +131,19 @@ struct PluginSetting {
 /// Everything. A copyable value.
 struct Config {
   std::map<std::string, int32_t> device_count = {};
-  int32_t intra_op_parallelism_threads = 0;
-  int32_t placement_period = 0;
+  Member<int32_t> intra_op_parallelism_threads = {};
+  Member<int32_t> placement_period = {};
   std::vector<std::string> device_filters = {};
-  int32_t inter_op_parallelism_threads = 0;
+  Member<int32_t> inter_op_parallelism_threads = {};
   GpuOptions gpu_options = {};
-  bool allow_soft_placement = true;
-  bool log_device_placement = false;
-  bool use_per_session_threads = false;
+  Member<bool> allow_soft_placement = {kUnset, true};
+  Member<bool> log_device_placement = {};
+  Member<bool> use_per_session_threads = {};
   GraphOptions graph_options = {};
-  int64_t operation_timeout_in_ms = 0;
-  bool isolate_session_state = false;
+  Member<int64_t> operation_timeout_in_ms = {};
+  Member<bool> isolate_session_state = {};
 
-  bool deterministic = false;
+  Member<bool> deterministic = {};
   PlacementConfig placement = {};
   std::map<std::string, DeviceConfig> device = {};
   std::map<std::string, LinkConfig> link = {};

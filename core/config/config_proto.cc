@@ -1,9 +1,12 @@
 #include "core/config/config_proto.h"
 
+#include <fmt/format.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <google/protobuf/text_format.h>
+#include <google/protobuf/unknown_field_set.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "core/base/nearest.h"
@@ -49,6 +52,7 @@ class ProtoReader {
 
   /// `tree` has the places of a text's fields; null without a text.
   Status Fields(const Message& message, const Path& path, const TextFormat::ParseInfoTree* tree) {
+    NoteUnknown(message, path);
     std::vector<const FieldDescriptor*> fields;
     message.GetReflection()->ListFields(message, &fields);
     for (const FieldDescriptor* field : fields) {
@@ -60,6 +64,17 @@ class ProtoReader {
   }
 
  private:
+  // Fields of a newer TensorFlow: in wire format they have numbers only.
+  void NoteUnknown(const Message& message, const Path& path) {
+    const google::protobuf::UnknownFieldSet& fields = message.GetReflection()->GetUnknownFields(message);
+    std::set<int> numbers;
+    for (int i = 0; i < fields.field_count(); ++i) numbers.insert(fields.field(i).number());
+    if (numbers.empty()) return;
+    notes_.push_back(fmt::format("{}: weir does not know field {} of {}, taken as a hint that it has no use for",
+                                 origin_.ToString(), fmt::join(numbers, ", "),
+                                 path.empty() ? std::string(kWhat) : ToString(path)));
+  }
+
   Status Field(const Message& message, const FieldDescriptor& field, const Path& path,
                const TextFormat::ParseInfoTree* tree) {
     const Origin origin = OriginOf(field, tree);

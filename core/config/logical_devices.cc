@@ -209,6 +209,12 @@ class Resolver {
       WEIR_ASSIGN(const Said<double> fraction, Fraction(tables, info));
       WEIR_TRY(
           Lower(static_cast<uint64_t>(fraction.value * static_cast<double>(info.memory_bytes)), fraction.key, memory));
+      // Only a fraction goes beyond what the device has.
+      const bool beyond = info.memory_bytes != 0 && memory.limit_bytes > info.memory_bytes;
+      if (fraction.key.empty() && beyond) {
+        memory.limit_bytes = 0;
+        memory.limit_source.clear();
+      }
     }
     memory.initial_bytes =
         static_cast<uint64_t>(tables.Get(&DeviceConfig::initial_memory_mb, "initial_memory_mb").value * kMiB);

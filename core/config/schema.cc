@@ -8,6 +8,7 @@
 
 #include "core/base/nearest.h"
 #include "core/config/key_table_internal.h"
+#include "core/config/toml.h"
 #include "core/device/device_name.h"
 
 namespace weir::config {
@@ -134,7 +135,10 @@ std::optional<std::string> ReadAs(const Given& given, std::type_identity<std::st
 }
 
 std::optional<std::vector<std::string>> ReadAs(const Given& given, std::type_identity<std::vector<std::string>>) {
-  if (given.text) return SplitList(std::get<std::string>(given.value));
+  if (given.text) {
+    const std::string& text = std::get<std::string>(given.value);
+    return text.starts_with('[') ? std::nullopt : std::optional(SplitList(text));  // an array that TOML cannot read
+  }
   if (const auto* value = std::get_if<std::vector<std::string>>(&given.value)) return *value;
   const auto* numbers = std::get_if<std::vector<double>>(&given.value);
   return numbers != nullptr && numbers->empty() ? std::optional(std::vector<std::string>()) : std::nullopt;
@@ -155,6 +159,19 @@ std::optional<std::vector<double>> ReadAs(const Given& given, std::type_identity
   return numbers;
 }
 
+// Text may be written as in TOML; words without quotes are themselves, lists need no brackets.
+template <class T>
+std::optional<T> Read(const Given& given) {
+  if (given.text) {
+    const std::optional<Value> value = ReadTomlValue(std::get<std::string>(given.value));
+    if (value) {
+      const bool quoted = std::holds_alternative<std::string>(*value);
+      if (std::optional<T> read = ReadAs({*value, quoted}, std::type_identity<T>())) return read;
+    }
+  }
+  return ReadAs(given, std::type_identity<T>());
+}
+
 // What a field of type T is read as.
 template <class T>
 struct ReadType {
@@ -168,6 +185,8 @@ template <>
 struct ReadType<std::optional<bool>> {
   using type = bool;
 };
+template <class T>
+struct ReadType<Member<T>> : ReadType<T> {};
 
 template <class T>
 bool InBounds(const Key& key, const T& value) {
@@ -257,10 +276,9 @@ Result<Path> CheckedPath(const Key& key, Path path) {
 Status Store(const Key& key, const Path& path, const Given& given, Config& config) {
   return std::visit(
       [&]<class T>(T* member) -> Status {
-        using Read = typename ReadType<T>::type;
-        const std::optional<Read> value = ReadAs(given, std::type_identity<Read>());
+        const auto value = Read<typename ReadType<T>::type>(given);
         if (!value || !InBounds(key, *value)) return WrongType(key, path, given);
-        if constexpr (std::is_same_v<T, int32_t>) {
+        if constexpr (std::is_same_v<T, int32_t> || std::is_same_v<T, Member<int32_t>>) {
           if (*value != static_cast<int64_t>(static_cast<int32_t>(*value))) return WrongType(key, path, given);
           *member = static_cast<int32_t>(*value);
         } else {
@@ -279,7 +297,7 @@ Status Store(const Key& key, const Path& path, const Given& given, Config& confi
 std::optional<Value> ReadLike(const Given& given, const Value& like) {
   return std::visit(
       [&]<class T>(const T&) -> std::optional<Value> {
-        std::optional<T> value = ReadAs(given, std::type_identity<T>());
+        std::optional<T> value = Read<T>(given);
         return value ? std::optional<Value>(std::move(*value)) : std::nullopt;
       },
       like);
@@ -288,12 +306,10 @@ std::optional<Value> ReadLike(const Given& given, const Value& like) {
 Value Load(Field field) {
   return std::visit(
       []<class T>(const T* member) -> Value {
-        if constexpr (std::is_same_v<T, int32_t>) {
-          return int64_t{*member};
-        } else if constexpr (std::is_same_v<T, std::optional<bool>>) {
+        if constexpr (std::is_same_v<T, std::optional<bool>>) {
           return member->value_or(false);
         } else {
-          return *member;
+          return typename ReadType<T>::type{*member};
         }
       },
       field);
@@ -312,11 +328,12 @@ std::string Wanted(const Key& key) {
   };
   return std::visit(
       [&]<class T>(const T*) -> std::string {
-        if constexpr (std::is_same_v<T, bool> || std::is_same_v<T, std::optional<bool>>) return "true or false";
-        if constexpr (std::is_same_v<T, int32_t> || std::is_same_v<T, int64_t>) return range("an integer");
-        if constexpr (std::is_same_v<T, double>) return range("a number");
-        if constexpr (std::is_same_v<T, std::vector<double>>) return range("an array of numbers");
-        if constexpr (std::is_same_v<T, std::vector<std::string>>) return "an array of strings";
+        using Type = typename ReadType<T>::type;
+        if constexpr (std::is_same_v<Type, bool>) return "true or false";
+        if constexpr (std::is_same_v<Type, int64_t>) return range("an integer");
+        if constexpr (std::is_same_v<Type, double>) return range("a number");
+        if constexpr (std::is_same_v<Type, std::vector<double>>) return range("an array of numbers");
+        if constexpr (std::is_same_v<Type, std::vector<std::string>>) return "an array of strings";
         if (key.choices.empty()) return "a string";
         std::string text = "one of";
         for (const std::string_view choice : key.choices)

@@ -18,8 +18,9 @@
 namespace weir::config {
 
 /// The member of a Config that a key stands for; its type is the key's type, its value in a fresh Config the default.
-using Field = std::variant<bool*, std::optional<bool>*, int32_t*, int64_t*, double*, std::string*,
-                           std::vector<std::string>*, std::vector<double>*>;
+using Field = std::variant<Member<bool>*, Member<int32_t>*, Member<int64_t>*, Member<double>*, Member<std::string>*,
+                           bool*, std::optional<bool>*, int32_t*, double*, std::string*, std::vector<std::string>*,
+                           std::vector<double>*>;
 
 enum class Effect {
   kHonoured,

@@ -33,6 +33,22 @@ std::string PluginKey(const Path& path) {
   return key;
 }
 
+// True when a program gave the member a value.
+bool IsSet(const Key& key, const Path& path, Field field) {
+  return std::visit(
+      [&]<class T>(const T* member) {
+        if constexpr (requires { member->is_set(); }) {
+          return member->is_set();
+        } else if constexpr (std::is_same_v<T, std::optional<bool>>) {
+          return member->has_value();
+        } else {
+          Config fresh;
+          return path.front() == "device_count" || Load(field) != Load(key.field(fresh, path));
+        }
+      },
+      field);
+}
+
 Status CheckPlacement(const Config& config) {
   const PlacementConfig& placement = config.placement;
   for (const auto& [pattern, device] : placement.pin) {
@@ -135,12 +151,9 @@ Status AddCallSite(const Config& config, Settings& settings) {
   Config given = config;
   Status status;
   ForEachField(given, [&](const Key& key, const Path& path, Field field) {
-    Config fresh;
-    const bool counts = path.front() == "device_count";  // where zero says something
-    const Value value = Load(field);
-    const auto* flag = std::get_if<std::optional<bool>*>(&field);
-    if (flag != nullptr ? !(*flag)->has_value() : !counts && value == Load(key.field(fresh, path))) return;
-    if (status.ok()) status = settings.Set(path, {value, false}, {.source = Source::kCallSite});
+    if (IsSet(key, path, field) && status.ok()) {
+      status = settings.Set(path, {Load(field), false}, {.source = Source::kCallSite});
+    }
   });
   for (const auto& [plugin, table] : config.plugin) {
     for (const auto& [key, setting] : table) {

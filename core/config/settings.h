@@ -39,10 +39,10 @@ class Settings {
   std::map<std::string, std::string> environment_;
 };
 
-/// Adds the members of `config` that differ from their defaults, as set by the call site.
+/// Adds the members of `config` that somebody set, as the call site's.
 Status AddCallSite(const Config& config, Settings& settings);
 
-/// `config` completed by what weaker sources say: a member that differs from its default is the call site's.
+/// `config` completed by what weaker sources say: a member that somebody set is the call site's.
 Result<Config> Overlay(const Config& config, Settings settings);
 
 }  // namespace weir::config

@@ -19,7 +19,7 @@ struct Sources {
   std::vector<std::string> usual_files = {};
   /// Files that must exist. One that ends in .pb, .pbtxt, .prototxt or .textproto is a ConfigProto, any other TOML.
   std::vector<std::string> files = {};
-  /// "a.b=c"; lists have commas between their elements.
+  /// "a.b=c": as TOML writes the value, or bare: words need no quotes, lists commas only.
   std::vector<std::string> sets = {};
   /// Variables whose names begin with WEIR_.
   std::map<std::string, std::string> environment = {};

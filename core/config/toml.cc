@@ -38,6 +38,32 @@ Status CheckLines(std::string_view text, const std::string& file) {
   return {};
 }
 
+Result<Value> ListOf(const toml::array& array) {
+  std::vector<std::string> texts;
+  std::vector<double> numbers;
+  for (const toml::node& element : array) {
+    if (auto text = element.value_exact<std::string>()) {
+      texts.push_back(std::move(*text));
+    } else if (element.is_number()) {
+      numbers.push_back(*element.value<double>());
+    } else {
+      return InvalidArgument("wanted an array of strings or of numbers");
+    }
+  }
+  if (!texts.empty() && !numbers.empty()) return InvalidArgument("wanted an array of strings or of numbers, not both");
+  if (numbers.empty()) return Value(std::move(texts));
+  return Value(std::move(numbers));
+}
+
+Result<Value> ValueOf(const toml::node& node) {
+  if (const auto value = node.value_exact<bool>()) return Value(*value);
+  if (const auto value = node.value_exact<int64_t>()) return Value(*value);
+  if (const auto value = node.value_exact<double>()) return Value(*value);
+  if (auto value = node.value_exact<std::string>()) return Value(std::move(*value));
+  if (const toml::array* array = node.as_array()) return ListOf(*array);
+  return InvalidArgument("no key has a date or a time for its value");
+}
+
 class TomlReader {
  public:
   TomlReader(const std::string& file, Settings& settings) : file_(file), settings_(settings) {}
@@ -94,33 +120,6 @@ class TomlReader {
     return {};
   }
 
-  static Result<Value> ValueOf(const toml::node& node) {
-    if (const auto value = node.value_exact<bool>()) return Value(*value);
-    if (const auto value = node.value_exact<int64_t>()) return Value(*value);
-    if (const auto value = node.value_exact<double>()) return Value(*value);
-    if (auto value = node.value_exact<std::string>()) return Value(std::move(*value));
-    if (const toml::array* array = node.as_array()) return ListOf(*array);
-    return InvalidArgument("no key has a date or a time for its value");
-  }
-
-  static Result<Value> ListOf(const toml::array& array) {
-    std::vector<std::string> texts;
-    std::vector<double> numbers;
-    for (const toml::node& element : array) {
-      if (auto text = element.value_exact<std::string>()) {
-        texts.push_back(std::move(*text));
-      } else if (element.is_number()) {
-        numbers.push_back(*element.value<double>());
-      } else {
-        return InvalidArgument("wanted an array of strings or of numbers");
-      }
-    }
-    if (!texts.empty() && !numbers.empty())
-      return InvalidArgument("wanted an array of strings or of numbers, not both");
-    if (numbers.empty()) return Value(std::move(texts));
-    return Value(std::move(numbers));
-  }
-
   const std::string& file_;
   Settings& settings_;
 };
@@ -136,6 +135,14 @@ Status ReadToml(std::string_view text, const std::string& file, Settings& settin
                            error.description());
   }
   return TomlReader(file, settings).Table(parsed.table(), {});
+}
+
+std::optional<Value> ReadTomlValue(std::string_view text) {
+  if (text.size() > kMaxLineBytes) return std::nullopt;
+  const toml::parse_result parsed = toml::parse(fmt::format("value = {}", text));
+  if (!parsed || parsed.table().size() != 1) return std::nullopt;
+  Result<Value> value = ValueOf(*parsed.table().get("value"));
+  return value.ok() ? std::optional<Value>(std::move(*value)) : std::nullopt;
 }
 
 }  // namespace weir::config

@@ -18,7 +18,7 @@ std::string ToToml(const Value& value);
 std::string Describe(const Value& value);
 
 /// A value as somebody gave it. Text from the environment or the command line has no type of its own yet: it is
-/// read as the type that the key wants.
+/// read as the type that the key wants, from TOML (`["a", "b"]`) or bare (`a,b`).
 struct Given {
   Value value;
   bool text = false;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <random>
 #include <system_error>
@@ -70,6 +71,19 @@ auto Retry(F f) {
     result = f();
   } while (result < 0 && errno == EINTR);
   return result;
+}
+
+// What `path` leads to through symbolic links, be it there or not.
+Result<std::string> FollowLinks(const std::string& path) {
+  constexpr int kMaxLinks = 40;  // Linux's own
+  std::string target = path;
+  for (int i = 0; i < kMaxLinks; ++i) {
+    std::error_code error;
+    const std::filesystem::path next = std::filesystem::read_symlink(target, error);
+    if (error) return target;
+    target = JoinPath(DirName(target), next.string());
+  }
+  return ErrnoStatus(ELOOP, path);
 }
 
 }  // namespace
@@ -186,19 +200,23 @@ Result<std::string> ReadFile(const std::string& path, uint64_t limit_bytes) {
 }
 
 Status WriteFileAtomically(const std::string& path, std::string_view contents) {
-  const std::string temporary = TemporaryName(path);
-  const auto write = [&]() -> Status {
-    WEIR_ASSIGN(OutputFile file, OutputFile::Create(temporary, IfExists::kFail));
+  const auto fill = [&](const std::string& name, IfExists if_exists) -> Status {
+    WEIR_ASSIGN(OutputFile file, OutputFile::Create(name, if_exists, path));
     WEIR_TRY(file.Append(contents));
     WEIR_TRY(file.Sync());
-    WEIR_TRY(file.Close());
-    return RenameFile(temporary, path);
+    return file.Close();
   };
-  if (Status status = write(); !status.ok()) {
+  struct stat info;
+  if (stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) return fill(path, IfExists::kReplace);
+  WEIR_ASSIGN(const std::string target, FollowLinks(path));
+  const std::string temporary = TemporaryName(target);
+  Status status = fill(temporary, IfExists::kFail);
+  if (status.ok() && rename(temporary.c_str(), target.c_str()) != 0) status = ErrnoStatus(errno, path);
+  if (!status.ok()) {
     unlink(temporary.c_str());
     return status;
   }
-  return SyncDirectory(DirName(path));
+  return SyncDirectory(DirName(target));
 }
 
 Result<InputFile> InputFile::Open(const std::string& path) {
@@ -253,11 +271,12 @@ Result<std::string> InputFile::ReadAt(uint64_t offset, uint64_t size) const {
   return bytes;
 }
 
-Result<OutputFile> OutputFile::Create(const std::string& path, IfExists if_exists) {
+Result<OutputFile> OutputFile::Create(const std::string& path, IfExists if_exists, const std::string& shown_as) {
   const int flags = O_WRONLY | O_CREAT | O_CLOEXEC | (if_exists == IfExists::kFail ? O_EXCL : O_TRUNC);
+  const std::string& name = shown_as.empty() ? path : shown_as;
   const int fd = Retry([&] { return open(path.c_str(), flags, 0666); });
-  if (fd < 0) return ErrnoStatus(errno, path);
-  return OutputFile(fd, path);
+  if (fd < 0) return ErrnoStatus(errno, name);
+  return OutputFile(fd, name);
 }
 
 OutputFile::OutputFile(OutputFile&& other) noexcept

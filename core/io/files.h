@@ -47,7 +47,8 @@ std::string TemporaryName(const std::string& path);
 /// The whole of a file or pipe. ResourceExhausted when there are more than `limit_bytes`, found before a regular file
 /// is read; never allocates more than that.
 Result<std::string> ReadFile(const std::string& path, uint64_t limit_bytes);
-/// Replaces a file as a whole: readers see the old or the new contents, after a power loss too.
+/// Replaces a file as a whole: readers see the old or the new contents, after a power loss too. Symbolic links stay and
+/// the file that they lead to is replaced; what is no regular file (a pipe, a terminal) is written to as it is.
 Status WriteFileAtomically(const std::string& path, std::string_view contents);
 
 /// A regular file open for positioned reads. Move-only; reads may run concurrently.
@@ -79,7 +80,9 @@ enum class IfExists { kReplace, kFail };
 /// A file being written from its start, through a buffer. Errors are kept: after one, every call repeats it. Move-only.
 class OutputFile {
  public:
-  static Result<OutputFile> Create(const std::string& path, IfExists if_exists = IfExists::kReplace);
+  /// Errors call the file `shown_as`, where that is not empty.
+  static Result<OutputFile> Create(const std::string& path, IfExists if_exists = IfExists::kReplace,
+                                   const std::string& shown_as = {});
   OutputFile(OutputFile&& other) noexcept;
   OutputFile& operator=(OutputFile&& other) noexcept;
   /// Closes without reporting; call Close to know.

@@ -53,11 +53,11 @@ class Runtimes {
   }
 
  private:
-  // What somebody set, of the tables that `wanted` accepts.
+  // What holds, of the tables that `wanted` accepts.
   template <class Wanted>
   static std::string Text(const config::Config& config, Wanted wanted) {
     std::string text;
-    for (const config::Shown& shown : config::List(config, config::Show::kSet)) {
+    for (const config::Shown& shown : config::List(config, config::Show::kAll)) {
       if (!wanted(std::string_view(shown.key).substr(0, shown.key.find('.')))) continue;
       text += shown.key + "=" + config::ToToml(shown.value) + "\n";
     }

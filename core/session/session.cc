@@ -37,6 +37,13 @@ std::string KeyOf(std::span<const Feed> feeds, std::span<const std::string> fetc
   return key;
 }
 
+/// 0: as many as the process has CPUs; -1: the caller's alone.
+int ThreadsFor(int asked) {
+  constexpr int kMost = 4096;
+  if (asked == 0) return kernel::ComputePool::Get().parallelism();
+  return std::clamp(asked, 1, kMost);
+}
+
 /// Some for each thread, so that a slow one holds nobody up for long.
 uint64_t MaxTiles(int threads) { return threads == 1 ? 1 : 4 * static_cast<uint64_t>(threads); }
 
@@ -91,10 +98,8 @@ class Session::Impl {
         resources_(options_.resources),
         log_(std::move(log)) {
     if (!resources_) resources_ = std::make_shared<kernel::ResourceScope>();
-    inter_op_ = options_.inter_op_parallelism_threads;
-    if (inter_op_ <= 0) inter_op_ = kernel::ComputePool::Get().parallelism();
-    intra_op_ = options_.intra_op_parallelism_threads;
-    if (intra_op_ <= 0) intra_op_ = kernel::ComputePool::Get().parallelism();
+    inter_op_ = ThreadsFor(std::max(options_.inter_op_parallelism_threads, -1));
+    intra_op_ = ThreadsFor(std::max(options_.intra_op_parallelism_threads, 0));
   }
 
   Result<std::shared_ptr<Signature>> Find(std::span<const Feed> feeds, std::span<const std::string> fetches,

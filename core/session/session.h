@@ -47,13 +47,13 @@ struct SessionOptions {
   bool common_subexpressions = true;
   /// One op for several where a device has a kernel for it (core/fuse).
   bool fusion = true;
-  /// Ops of one step that may run at once; 0 = as many as the process has CPUs.
+  /// Ops of one step that may run at once; 0 = as many as the process has CPUs, less = one, on the caller's thread.
   int inter_op_parallelism_threads = 0;
-  /// Threads that one op may use; 0 = as many as the process has CPUs.
+  /// Threads that one op may use; 0 or less = as many as the process has CPUs.
   int intra_op_parallelism_threads = 0;
   /// Every run of a program gives the same bits: random ops need seeds, and kernels that cannot promise it decline.
   bool deterministic = false;
-  /// Limit of every run that states none itself; 0 = none.
+  /// Limit of every run that states none itself; 0 or less = none.
   int64_t operation_timeout_in_ms = 0;
   /// A calibration file (core/kernel/calibration.h) by which kernels are chosen; empty = by declared costs.
   std::string profile_file;

@@ -83,6 +83,26 @@ TEST(ConfigProto, HintsAreTakenAndTold) {
   EXPECT_EQ(read.config.gpu_options.polling_active_delay_usecs, 7);
 }
 
+TEST(ConfigProto, F351_F352_EveryFieldOfTensorFlowsIsTakenOrTold) {
+  // As TensorFlow 2.17 writes them.
+  const Outcome text = ReadProto(
+      "gpu_options { experimental { num_virtual_devices_per_gpu: 2 stream_merge_options { } } }\n"
+      "graph_options { rewrite_options { auto_mixed_precision_mkl: ON scoped_allocator_opts { enable_op: \"x\" } } }\n"
+      "experimental { use_tfrt: true coordination_config { service_type: \"standalone\" } }");
+  ASSERT_TRUE(text.status.ok()) << text.status.message();
+  ASSERT_EQ(text.notes.size(), 5u);
+  EXPECT_NE(text.notes[0].find(":1: gpu_options.experimental.num_virtual_devices_per_gpu is a hint"), std::string::npos)
+      << text.notes[0];
+  // Field 99 = 1 of the message itself, fields 98 = 1 and 97 = 1 of field 6, gpu_options.
+  using std::string_view_literals::operator""sv;
+  const Outcome wire = ReadProto("\x98\x06\x01\x32\x06\x90\x06\x01\x88\x06\x01"sv);
+  ASSERT_TRUE(wire.status.ok()) << wire.status.message();
+  ASSERT_EQ(wire.notes.size(), 2u);
+  EXPECT_NE(wire.notes[0].find("config.pbtxt: weir does not know field 99 of ConfigProto"), std::string::npos)
+      << wire.notes[0];
+  EXPECT_NE(wire.notes[1].find("field 97, 98 of gpu_options"), std::string::npos) << wire.notes[1];
+}
+
 TEST(ConfigProto, F352_FaultsSayWhere) {
   const auto expect = [](std::string_view text, Code code, const std::vector<std::string>& said) {
     const Outcome read = ReadProto(text);

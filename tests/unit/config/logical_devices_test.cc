@@ -80,6 +80,11 @@ TEST(LogicalDevices, F119_FractionAndCapCompose) {
   EXPECT_EQ(limit(both + "memory_limit_mb = 100").limit_bytes, 100 * kMiB);
   EXPECT_EQ(limit(both + "memory_limit_mb = 1500").limit_bytes, 800 * kMiB);
   EXPECT_EQ(limit(both + "memory_fraction = 0.5").limit_bytes, 1000 * kMiB);
+  // A cap above what the device has changes nothing.
+  EXPECT_EQ(limit("device.\"GPU:1\".memory_limit_mb = 2001").limit_bytes, 0u);
+  EXPECT_EQ(limit("device.\"GPU:1\".memory_limit_mb = 2001").limit_source, "");
+  EXPECT_EQ((*Devices("device.\"GPU:1\".memory_limit_mb = 2001", kGpus))[1].memory_bytes, 2000 * kMiB);
+  EXPECT_EQ(limit("device.\"GPU:1\".memory_limit_mb = 1999").limit_bytes, 1999 * kMiB);
   EXPECT_EQ(limit("[device.GPU]\nmemory_fraction = 0.1\n[device.\"GPU:1\"]\nmemory_fraction = 0.2").limit_bytes,
             400 * kMiB);
   EXPECT_EQ((*Devices("gpu_options.per_process_gpu_memory_fraction = 0.4", kGpus))[1].memory_bytes, 800 * kMiB);
@@ -108,6 +113,10 @@ TEST(LogicalDevices, FractionAboveOneNeedsUnifiedMemory) {
   const auto unified = Devices(toml, {Info("GPU", "u", 100, WEIR_DEVICE_UNIFIED_MEMORY)});
   ASSERT_TRUE(unified.ok());
   EXPECT_EQ((*unified)[0].memory.limit_bytes, 150 * kMiB);
+  const auto capped =
+      Devices(toml + "\n[device.GPU]\nmemory_limit_mb = 120", {Info("GPU", "u", 100, WEIR_DEVICE_UNIFIED_MEMORY)});
+  ASSERT_TRUE(capped.ok());
+  EXPECT_EQ((*capped)[0].memory.limit_bytes, 120 * kMiB);
   EXPECT_NE(Fault("gpu_options.per_process_gpu_memory_fraction = 0.5", {Info("GPU", "g", 0)})
                 .find("does not say how much memory it has"),
             std::string::npos);

@@ -11,6 +11,7 @@
 
 #include "core/config/document.h"
 #include "core/config/schema.h"
+#include "core/config/toml.h"
 
 namespace weir::config {
 namespace {
@@ -94,6 +95,31 @@ TEST_F(SourcesTest, F352_SetReadsItsTextAsTheKeysType) {
   EXPECT_EQ(config.gpu_options.visible_device_list, "0,1");
 }
 
+TEST_F(SourcesTest, F352_TomlIsUnderstoodInSetAndVariables) {
+  using Names = std::vector<std::string>;
+  const auto denied = [](const std::string& text) {
+    const Result<Loaded> loaded = Load({.environment = {{"WEIR_PLUGINS_DENY", text}}});
+    EXPECT_TRUE(loaded.ok()) << loaded.status().message();
+    return loaded.ok() ? loaded->config.plugins.deny : Names();
+  };
+  EXPECT_EQ(denied("[\"a\", 'b,c']"), (Names{"a", "b,c"}));
+  EXPECT_EQ(denied("\"a,b\""), (Names{"a", "b"}));
+  EXPECT_EQ(denied("[]"), Names());
+  EXPECT_EQ(denied("7"), Names{"7"});
+  const Result<Loaded> set = Load(
+      {.sets = {"gpu_options.experimental.virtual_devices.0.memory_limit_mb=[100, 2e2]", "placement.algorithm=\"tf\"",
+                "inter_op_parallelism_threads=0x10", "placement.log_file=[x", "placement.profile=/a\nb = 1"}});
+  ASSERT_TRUE(set.ok()) << set.status().message();
+  EXPECT_EQ(set->config.gpu_options.experimental.virtual_devices.at(0).memory_limit_mb,
+            (std::vector<double>{100, 200}));
+  EXPECT_EQ(set->config.placement.algorithm, "tf");
+  EXPECT_EQ(set->config.inter_op_parallelism_threads, 16);
+  EXPECT_EQ(set->config.placement.log_file, "[x");
+  EXPECT_EQ(set->config.placement.profile, "/a\nb = 1");
+  EXPECT_NE(Load({.sets = {"plugins.deny=[a, b]"}}).status().message().find("wanted an array of strings, got"),
+            std::string::npos);
+}
+
 TEST_F(SourcesTest, FaultsNameTheSource) {
   const auto fault = [](const Sources& sources) { return Load(sources).status().message(); };
   EXPECT_NE(fault({.sets = {"placement.algorithmm=tf"}}).find("--set: unknown key 'placement.algorithmm' (nearest:"),
@@ -133,7 +159,31 @@ TEST_F(SourcesTest, ProcessesWithPrivilegesTakeNoPlacesFromVariables) {
   EXPECT_EQ(loaded->notes.size(), 1u);
 }
 
-TEST_F(SourcesTest, CallSiteSaysWhatDiffersFromTheDefaults) {
+TEST_F(SourcesTest, ACallSiteMayInsistOnDefaults) {
+  Settings file;
+  ASSERT_TRUE(ReadToml("allow_soft_placement = false\nlog_device_placement = true\nplacement.algorithm = \"tf\"\n"
+                       "[gpu_options]\nallow_growth = true\nper_process_gpu_memory_fraction = 0.5\n",
+                       "weir.toml", file)
+                  .ok());
+  const Result<Config> silent = Overlay(Config(), file);
+  ASSERT_TRUE(silent.ok());
+  EXPECT_FALSE(silent->allow_soft_placement);
+  EXPECT_EQ(silent->placement.algorithm, "tf");
+  Config config{.gpu_options = {.allow_growth = false}, .allow_soft_placement = true};
+  config.log_device_placement = false;
+  config.placement.algorithm = "costsim";
+  config.gpu_options.per_process_gpu_memory_fraction = 0;
+  const Result<Config> whole = Overlay(config, file);
+  ASSERT_TRUE(whole.ok());
+  EXPECT_TRUE(whole->allow_soft_placement);
+  EXPECT_FALSE(whole->log_device_placement);
+  EXPECT_FALSE(whole->gpu_options.allow_growth);
+  EXPECT_EQ(whole->gpu_options.per_process_gpu_memory_fraction, 0);
+  EXPECT_EQ(whole->placement.algorithm, "costsim");
+  EXPECT_EQ(whole->origins.at("allow_soft_placement").ToString(), "call site");
+}
+
+TEST_F(SourcesTest, CallSiteSaysWhatItWasGiven) {
   Config config{.device_count = {{"GPU", 0}}, .gpu_options = {.per_process_gpu_memory_fraction = 0.7}};
   config.device["TOY"].allow_growth = false;
   config.plugin["toy"]["level"] = {{int64_t{3}, false}, {}};

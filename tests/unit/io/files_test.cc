@@ -1,6 +1,8 @@
 #include "core/io/files.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "core/io/crc32c.h"
 #include "core/io/record_file.h"
@@ -79,6 +81,40 @@ TEST_F(Files, AtomicWriteReplacesAndLeavesNoTemporary) {
   WEIR_ASSERT_OK(WriteFileAtomically(Path("file"), "new"));
   EXPECT_EQ(Slurp(Path("file")), "new");
   EXPECT_EQ(Names(), std::vector<std::string>{"file"});
+}
+
+TEST_F(Files, AtomicWriteKeepsLinksAndWhatIsNoRegularFile) {
+  namespace fs = std::filesystem;
+  fs::create_directory(Path("dir"));
+  Write(Path("dir/real"), "old");
+  fs::create_symlink("dir/real", Path("link"));
+  fs::create_symlink(Path("link"), Path("link to link"));
+  WEIR_ASSERT_OK(WriteFileAtomically(Path("link to link"), "new"));
+  EXPECT_TRUE(fs::is_symlink(Path("link")) && fs::is_symlink(Path("link to link")));
+  EXPECT_EQ(Slurp(Path("dir/real")), "new");
+  fs::create_symlink("dir/later", Path("dangling"));
+  WEIR_ASSERT_OK(WriteFileAtomically(Path("dangling"), "there"));
+  EXPECT_EQ(Slurp(Path("dir/later")), "there");
+
+  ASSERT_EQ(mkfifo(Path("pipe").c_str(), 0600), 0);
+  const int reader = open(Path("pipe").c_str(), O_RDONLY | O_NONBLOCK);
+  ASSERT_GE(reader, 0);
+  WEIR_EXPECT_OK(WriteFileAtomically(Path("pipe"), "through"));
+  char got[16] = {};
+  EXPECT_EQ(read(reader, got, sizeof(got)), 7);
+  EXPECT_STREQ(got, "through");
+  WEIR_EXPECT_OK(WriteFileAtomically(fmt::format("/proc/self/fd/{}", reader), "again"));
+  EXPECT_EQ(read(reader, got, sizeof(got)), 5);
+  close(reader);
+  EXPECT_TRUE(fs::is_fifo(Path("pipe")));
+}
+
+TEST_F(Files, AtomicWriteNamesThePathThatItWasGiven) {
+  const auto fault = [](const std::string& path) { return WriteFileAtomically(path, "x").message(); };
+  EXPECT_EQ(fault(Path("no/file")), Path("no/file") + "; No such file or directory");
+  EXPECT_EQ(fault(Path("")), Path("") + "; Is a directory");
+  std::filesystem::create_symlink("loop", Path("loop"));
+  EXPECT_EQ(fault(Path("loop")), Path("loop") + "; Too many levels of symbolic links");
 }
 
 TEST_F(Files, AFullDeviceIsAnErrorThatStays) {
