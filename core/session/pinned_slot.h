@@ -5,62 +5,78 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <thread>
 #include <utility>
 
 namespace weir::session {
 
-/// Take is wait-free. Put and Clear wait until nobody uses the old content any more; they are serialized by the caller
-/// and never called by a thread that holds a pin of the same slot.
+/// Thread-safe, and nobody waits: content that was replaced dies with its last pin. The slot outlives the pins taken of
+/// it, of which there are fewer than 65536 at a time.
 template <class T>
 class PinnedSlot {
+  struct Held {
+    std::unique_ptr<T> value;
+    std::atomic<int64_t> left{0};  // pins, once it was replaced; negative while Put has not yet added them
+  };
+
  public:
-  /// Keeps the content in place; moves, is not copied. Null when the slot was empty.
+  /// Keeps the content; moves, is not copied. Null when the slot was empty.
   class Pin {
    public:
     Pin() = default;
     Pin(Pin&& other) noexcept
-        : slot_(std::exchange(other.slot_, nullptr)), content_(std::exchange(other.content_, nullptr)) {}
+        : slot_(std::exchange(other.slot_, nullptr)), held_(std::exchange(other.held_, nullptr)) {}
     Pin& operator=(Pin&& other) noexcept {
       std::swap(slot_, other.slot_);
-      std::swap(content_, other.content_);
+      std::swap(held_, other.held_);
       return *this;
     }
     ~Pin() {
-      if (slot_ != nullptr) slot_->pins_.fetch_sub(1);
+      if (held_ == nullptr || (slot_ != nullptr && slot_->Unpin(held_))) return;
+      if (held_->left.fetch_sub(1) == 1) delete held_;
     }
-    explicit operator bool() const { return content_ != nullptr; }
-    T& operator*() const { return *content_; }
-    T* operator->() const { return content_; }
+    explicit operator bool() const { return held_ != nullptr; }
+    T& operator*() const { return *held_->value; }
+    T* operator->() const { return held_->value.get(); }
 
    private:
     friend class PinnedSlot;
-    explicit Pin(PinnedSlot* slot) : slot_(slot), content_(slot->content_.load()) {}
-    PinnedSlot* slot_ = nullptr;
-    T* content_ = nullptr;
+    Pin(PinnedSlot* slot, Held* held) : slot_(slot), held_(held) {}
+    PinnedSlot* slot_ = nullptr;  // null once the content was replaced
+    Held* held_ = nullptr;
   };
 
   PinnedSlot() = default;
-  ~PinnedSlot() { delete content_.load(); }
+  ~PinnedSlot() { delete HeldOf(state_.load()); }
   PinnedSlot(const PinnedSlot&) = delete;
   PinnedSlot& operator=(const PinnedSlot&) = delete;
 
-  Pin Take() {
-    pins_.fetch_add(1);
-    return Pin(this);
+  Pin Take() { return Pin(this, HeldOf(state_.fetch_add(kOnePin))); }
+  /// Gives what was there before. `content` may be null.
+  Pin Put(std::unique_ptr<T> content) {
+    Held* const made = content ? new Held{std::move(content)} : nullptr;
+    const uint64_t before = state_.exchange(reinterpret_cast<uintptr_t>(made));
+    Held* const old = HeldOf(before);
+    if (old != nullptr) old->left.fetch_add(static_cast<int64_t>(before / kOnePin) + 1);
+    return Pin(nullptr, old);
   }
-  void Put(std::unique_ptr<T> content) {
-    const std::unique_ptr<T> old(content_.exchange(content.release()));
-    while (old && pins_.load() != 0) std::this_thread::yield();
-  }
-  void Clear() { Put(nullptr); }
-  bool empty() const { return content_.load(std::memory_order_relaxed) == nullptr; }
+  bool empty() const { return HeldOf(state_.load(std::memory_order_relaxed)) == nullptr; }
 
  private:
-  // A pin is counted before the content is looked at, the content is replaced before pins are counted: in the single
-  // order of these operations one of the two sees the other.
-  std::atomic<T*> content_{nullptr};
-  std::atomic<int64_t> pins_{0};
+  // The address of the content in the lower 48 bits, all that user space has; its pins above. Of an empty slot the
+  // upper bits say nothing.
+  static constexpr uint64_t kOnePin = uint64_t{1} << 48;
+  static Held* HeldOf(uint64_t state) { return reinterpret_cast<Held*>(state & (kOnePin - 1)); }
+
+  /// False when the content is no longer here: the pin is counted in Held.
+  bool Unpin(const Held* held) {
+    uint64_t state = state_.load(std::memory_order_relaxed);
+    while (HeldOf(state) == held) {
+      if (state_.compare_exchange_weak(state, state - kOnePin)) return true;
+    }
+    return false;
+  }
+
+  std::atomic<uint64_t> state_{0};
 };
 
 }  // namespace weir::session

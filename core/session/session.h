@@ -141,6 +141,7 @@ class Session {
   /// `feeds` in the callable's order; the result replaces `fetches`.
   Status RunCallable(CallableHandle handle, std::span<const Tensor> feeds, std::vector<Tensor>* fetches,
                      const RunOptions& options = {}, RunReport* report = nullptr);
+  /// Running calls go on.
   Status ReleaseCallable(CallableHandle handle);
 
   /// Prepares a run in parts, whose every op runs at most once over all parts. Gives a handle that names feeds, fetches

@@ -36,7 +36,7 @@ Signature::Pin Signature::Add(std::unique_ptr<Specialisation> made) {
     if (slots_[i].found.load(std::memory_order_relaxed) < slots_[place].found.load(std::memory_order_relaxed))
       place = i;
   }
-  slots_[place].plan.Put(std::move(made));
+  const Pin replaced = slots_[place].plan.Put(std::move(made));
   slots_[place].found.store(clock_.fetch_add(1, std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   last_.store(place, std::memory_order_relaxed);
   return slots_[place].plan.Take();
@@ -81,11 +81,8 @@ PinnedSlot<Signature>::Pin CallableTable::Find(int64_t handle) const {
 }
 
 bool CallableTable::Remove(int64_t handle) {
-  const std::lock_guard<std::mutex> lock(mutex_);
   PinnedSlot<Signature>* const slot = SlotOf(handle);
-  if (slot == nullptr || slot->empty()) return false;
-  slot->Clear();
-  return true;
+  return slot != nullptr && slot->Put(nullptr);
 }
 
 }  // namespace weir::session

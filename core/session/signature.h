@@ -72,7 +72,7 @@ class CallableTable {
   Result<int64_t> Add(std::unique_ptr<Signature> signature);
   PinnedSlot<Signature>::Pin Find(int64_t handle) const;
   void ForEach(const std::function<void(const Specialisation&)>& visit);
-  /// Waits for its running calls; false for an unknown handle.
+  /// Running calls go on; what they use goes with the last of them. False for an unknown handle.
   bool Remove(int64_t handle);
 
  private:
