@@ -26,7 +26,7 @@ class Getting {
           "variable of the same name was already created with partitioning?",
           name));
     }
-    return GetSingle(name, args, {});
+    return GetSingle(name, args);
   }
 
   Variable Fail(const Status& status) {
@@ -35,7 +35,7 @@ class Getting {
   }
 
  private:
-  Variable GetSingle(const std::string& name, const VariableArgs& args, std::optional<SaveSlice> slice) {
+  Variable GetSingle(const std::string& name, const VariableArgs& args) {
     if (args.initializer.value() && args.shape.has_rank()) {
       return Fail(InvalidArgument("If initializer is a constant, do not specify shape."));
     }
@@ -57,9 +57,7 @@ class Getting {
       return Fail(
           InvalidArgument("Variable {} did not get an initializer, so its `shape` argument must be specified.", name));
     }
-    VariableOptions options = OptionsFor(name, args);
-    options.slice = std::move(slice);
-    const Variable made(initializer, shape.ok() ? *shape : Shape(), args.dtype, options, graph_, where_);
+    const Variable made(initializer, shape.ok() ? *shape : Shape(), args.dtype, OptionsFor(name, args), graph_, where_);
     if (!made.exists()) return Variable();
     store_.variables.insert_or_assign(name, made);
     Regularize(name, made, args);
@@ -98,6 +96,7 @@ class Getting {
     options.use_resource = args.use_resource.value_or(false);
     options.caching_device = args.caching_device;
     options.constraint = args.constraint;
+    options.slice = args.slice;
     return options;
   }
 
@@ -176,8 +175,8 @@ class Getting {
       } else {
         part_args.shape = Shape::Of(part.size);
       }
-      SaveSlice slice{name, {whole->dims().begin(), whole->dims().end()}, part.offset, part.size};
-      parts.push_back(GetSingle(part_name, part_args, std::move(slice)));
+      part_args.slice = {name, {whole->dims().begin(), whole->dims().end()}, part.offset, part.size};
+      parts.push_back(GetSingle(part_name, part_args));
       if (!parts.back().exists()) return Variable();
     }
     Variable variable = Variable::FromParts(name, *whole, std::move(parts), partitions);

@@ -78,18 +78,14 @@ void SetDefault(op::AttrList& attrs, const std::string& name, op::AttrValue valu
   if (std::none_of(attrs.begin(), attrs.end(), same)) attrs.emplace_back(name, std::move(value));
 }
 
-/// Adds the groups of `beside` to the attribute `_class`, which is kept sorted.
+/// The groups of `beside`, sorted, in the place of any other `_class`.
 void JoinGroups(const std::vector<Operation>& beside, op::AttrList& attrs) {
   if (beside.empty()) return;
   std::set<std::string> groups;
   for (const Operation& operation : beside) {
     for (std::string& group : ColocationGroups(operation.node())) groups.insert(std::move(group));
   }
-  const auto found = std::ranges::find(attrs, "_class", &op::AttrList::value_type::first);
-  if (found != attrs.end()) {
-    if (const auto* given = found->second.get<std::vector<std::string>>()) groups.insert(given->begin(), given->end());
-    attrs.erase(found);
-  }
+  std::erase_if(attrs, [](const auto& attr) { return attr.first == "_class"; });
   attrs.emplace_back("_class", std::vector<std::string>(groups.begin(), groups.end()));
 }
 

@@ -1,10 +1,13 @@
 #include "core/client/optimizer.h"
 
+#include <algorithm>
+
 #include "core/client/array_ops.h"
 #include "core/client/math_ops.h"
 #include "core/client/ops.h"
 #include "core/client/scopes.h"
 #include "core/client/state_ops.h"
+#include "core/client/variable_scope.h"
 
 namespace weir {
 namespace {
@@ -131,31 +134,44 @@ Variable Optimizer::ZerosSlot(const Variable& variable, std::string_view slot, s
   const auto key = std::pair(OpName(variable), std::string(slot));
   if (const auto found = slots_.find(key); found != slots_.end()) return found->second;
   Graph& graph = *variable.graph();
-  const NameScope root("", graph);
   const Result<Shape> shape = variable.shape().ToShape();
   if (!shape.ok()) {
     (void)graph.Fail(shape.status().Prepend("slot of variable '" + OpName(variable) + "': "));
     return Variable();
   }
-  VariableOptions options;
-  options.trainable = false;
-  options.use_resource = variable.is_resource();
-  options.name = OpName(variable) + "/" + std::string(name);
+  const VariableScope scope(std::nullopt, OpName(variable) + "/" + std::string(name), {}, graph);
+  VarScope(scope.scope()).state().partitioner = nullptr;
+  VariableArgs args;
+  args.shape = *shape;
+  args.dtype = variable.dtype();
+  args.initializer = ZerosInitializer();
+  args.trainable = false;
+  args.use_resource = variable.is_resource();
+  args.slice = variable.slice();
+  // Cut off as TensorFlow does it, also where an outer scope makes the rest another text than the slot's name.
+  if (args.slice) args.slice->full_name += "/" + scope.name().substr(OpName(variable).size() + 1);
   const ColocateWith beside(variable.op(), OuterColocation::kKeep, graph);
-  Variable made(ZerosInitializer(), *shape, variable.dtype(), options);
+  Variable made = GetVariable("", args);
   slots_.emplace(key, made);
-  variables_.push_back(made);
+  Keep(made);
   return made;
 }
 
-Variable Optimizer::ScalarVariable(std::string_view name, double initial, DType dtype) {
+Variable Optimizer::ScalarVariable(std::string_view name, double initial, const Variable& beside) {
+  const ColocateWith there(beside.op(), OuterColocation::kKeep, *beside.graph());
   VariableOptions options;
   options.name = name;
   options.trainable = false;
-  options.dtype = dtype;
+  options.dtype = beside.dtype();
+  options.use_resource = beside.is_resource();
   Variable made(Literal(initial), options);
-  variables_.push_back(made);
+  Keep(made);
   return made;
+}
+
+void Optimizer::Keep(const Variable& variable) {
+  const auto after = std::ranges::upper_bound(variables_, variable.name(), {}, &Variable::name);
+  variables_.insert(after, variable);
 }
 
 Output Optimizer::Scalar(Graph& graph, double value, DType dtype, std::string_view name) {
@@ -203,9 +219,9 @@ Result<Operation> MomentumOptimizer::ApplySparse(const Variable& variable, const
 
 void AdamOptimizer::CreateSlots(const std::vector<Variable>& variables) {
   if (!beta1_power_.exists()) {
-    const NameScope root("", *variables[0].graph());
-    beta1_power_ = ScalarVariable("beta1_power", beta1_, variables[0].dtype());
-    beta2_power_ = ScalarVariable("beta2_power", beta2_, variables[0].dtype());
+    const Variable& first = *std::ranges::min_element(variables, {}, &Variable::name);
+    beta1_power_ = ScalarVariable("beta1_power", beta1_, first);
+    beta2_power_ = ScalarVariable("beta2_power", beta2_, first);
   }
   for (const Variable& v : variables) {
     ZerosSlot(v, "m", name());
@@ -257,6 +273,7 @@ Result<Operation> AdamOptimizer::ApplySparse(const Variable& variable, const Gra
 std::vector<Operation> AdamOptimizer::Finish(const std::vector<Operation>& updates) {
   Graph& graph = *beta1_power_.graph();
   const ControlDependencies after(updates, graph);
+  const ColocateWith beside(beta1_power_, OuterColocation::kKeep, graph);
   const Output power1 = BuildOp("Mul", {beta1_power_.value(), beta1_value_}, {}, "mul").output(0);
   const Operation assign1 = beta1_power_.Assign(power1).op();
   const Output power2 = BuildOp("Mul", {beta2_power_.value(), beta2_value_}, {}, "mul").output(0);

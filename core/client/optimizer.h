@@ -47,7 +47,7 @@ class Optimizer {
   /// Slot of a variable ("momentum", "m", "v"); one that does not exist before ApplyGradients or for an unknown name.
   Variable GetSlot(const Variable& variable, std::string_view slot) const;
   virtual std::vector<std::string> SlotNames() const { return {}; }
-  /// Variables of the optimiser itself, in order of creation.
+  /// Variables of the optimiser itself, in order of their names.
   const std::vector<Variable>& variables() const { return variables_; }
 
  protected:
@@ -64,14 +64,17 @@ class Optimizer {
 
   /// The gradient with the rows of each index summed, so that no index repeats.
   static Gradient WithoutRepeats(const Gradient& gradient);
-  /// `v/Name` (`v/Name_1` …): zeros like the variable, not trainable, under `slot`.
+  /// `v/Name` (`v/Name_1` …) below the current variable scope: zeros like the variable, beside it, not trainable, under
+  /// `slot`. The slot of a part is the same part of a whole slot.
   Variable ZerosSlot(const Variable& variable, std::string_view slot, std::string_view name);
-  Variable ScalarVariable(std::string_view name, double initial, DType dtype);
+  /// In the current name scope and beside a variable, whose type it has.
+  Variable ScalarVariable(std::string_view name, double initial, const Variable& beside);
   /// A scalar constant in the current scope.
   static Output Scalar(Graph& graph, double value, DType dtype, std::string_view name);
   const std::string& name() const { return name_; }
 
  private:
+  void Keep(const Variable& variable);
   Result<std::vector<Operation>> AddUpdates(const std::vector<GradientAndVariable>& pairs, Graph& graph);
 
   std::string name_;

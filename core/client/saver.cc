@@ -220,9 +220,7 @@ Output Saver::BuildRestore(const Output& path, const std::source_location& where
       const Output value = BuildOp("Identity", {restored_[i]}, {}, "Identity", where).output(0);
       assignments_.push_back(BuildOp("AssignVariableOp", {variable.handle(), value}, {}, "AssignVariableOp", where));
     } else {
-      const std::vector<std::string> together = {"loc:@" + variable.op().name()};
-      assignments_.push_back(
-          BuildOp("Assign", {variable.handle(), restored_[i]}, {{"_class", together}}, "Assign", where));
+      assignments_.push_back(BuildOp("Assign", {variable.handle(), restored_[i]}, {}, "Assign", where));
     }
   }
   return restored_.empty() ? Output() : restored_[0];

@@ -342,7 +342,7 @@ Output Variable::ReadAfter(const Operation& change, std::source_location where) 
 }
 
 Output Variable::Change(const std::string& op, const Operand& value, std::source_location where) const {
-  if (!is_resource_) return BuildOp(op, {handle_, value}, {}, op, where).output(0);
+  if (!is_resource_) return BuildOp(op, {handle_, value}, {{"use_locking", false}}, op, where).output(0);
   const std::string handled = op + "VariableOp";
   const Output given = value.In(*graph(), dtype_);
   return ReadAfter(BuildOp(handled, {handle_, given}, {{"dtype", dtype_}}, handled, where), where);

@@ -65,7 +65,7 @@ VariableScope::VariableScope(std::string_view name, VariableScopeOptions options
   OpenNames(name);
   VarScope::State state = GetVariableScope(graph).state();
   state.name = scope::JoinScopes(state.name, name);
-  state.original_name_scope = graph.names().current();
+  state.original_name_scope = name.empty() ? "" : graph.names().current();
   Enter(std::move(state));
 }
 
@@ -79,7 +79,7 @@ VariableScope::VariableScope(const VarScope& scope, VariableScopeOptions options
 VariableScope::VariableScope(std::nullopt_t, std::string_view default_name, VariableScopeOptions options, Graph& graph)
     : graph_(graph), options_(std::move(options)) {
   if (default_name.empty()) (void)graph.Fail(InvalidArgument("If default_name is None then name_or_scope is required"));
-  if (options_.reuse == Reuse::kYes) {
+  if (options_.reuse.value_or(Reuse::kNo) != Reuse::kNo) {
     (void)graph.Fail(InvalidArgument("reuse=True cannot be used without a name_or_scope"));
   }
   OpenNames(default_name);
@@ -90,7 +90,7 @@ VariableScope::VariableScope(std::nullopt_t, std::string_view default_name, Vari
   Enter(std::move(state));
 }
 
-/// The root's scope, entered again at the root, opens none.
+/// The empty name opens none.
 void VariableScope::OpenNames(std::string_view name) {
   if (options_.name_scope == NameScopeToo::kYes && !name.empty()) names_ = std::make_unique<NameScope>(name, graph_);
 }

@@ -51,6 +51,7 @@ struct VariableArgs {
   bool validate_shape = true;
   std::optional<bool> use_resource;
   VariableConstraint constraint;
+  std::optional<SaveSlice> slice;  // when it is a part of a larger one
 };
 
 /// The variable `name` of the current variable scope ("scope/name"), made or found as `reuse` says; name scopes do not

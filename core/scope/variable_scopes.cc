@@ -4,7 +4,6 @@ namespace weir::scope {
 
 std::string JoinScopes(std::string_view parent, std::string_view name) {
   if (parent.empty()) return std::string(name);
-  if (name.empty()) return std::string(parent);
   return std::string(parent) + "/" + std::string(name);
 }
 

@@ -9,7 +9,7 @@
 
 namespace weir::scope {
 
-/// "parent/name", or either when the other is empty.
+/// "parent/name", "name" at the root.
 std::string JoinScopes(std::string_view parent, std::string_view name);
 
 /// The variable scopes that were opened below the current ones, for default names. A scope's own entry outlives it,

@@ -222,6 +222,44 @@ TEST(Train, F191_names_of_slots_of_two_optimisers) {
   EXPECT_EQ(second.variables()[0].name(), "beta1_power_1:0");
 }
 
+TEST(Train, F191_slots_are_named_below_the_open_scopes) {
+  Fresh f;
+  const auto names = [](const Optimizer& optimizer) {
+    std::vector<std::string> all;
+    for (const Variable& v : optimizer.variables()) all.push_back(v.name());
+    return all;
+  };
+  const VariableScope model("model", {.partitioner = FixedSizePartitioner(2)});
+  const Variable z = GetVariable("z", {.shape = Shape()});
+  {
+    const NameScope train("train");
+    AdamOptimizer adam;
+    EXPECT_EQ(adam.Minimize(Square(z)).name(), "model/train/Adam");
+    EXPECT_EQ(names(adam), (std::vector<std::string>{"model/model/z/Adam:0", "model/model/z/Adam_1:0",
+                                                     "model/train/beta1_power:0", "model/train/beta2_power:0"}));
+  }
+  const Variable parted = GetVariable("p", Shape::Of({4, 2}));
+  MomentumOptimizer momentum(0.1, 0.9);
+  momentum.Minimize(ReduceSum(parted.value()), {.variables = parted.parts()});
+  EXPECT_EQ(names(momentum),
+            (std::vector<std::string>{"model/model/p/part_0/Momentum:0", "model/model/p/part_1/Momentum:0"}));
+  EXPECT_TRUE(f.graph.status().ok()) << f.error();
+}
+
+TEST(Train, F370_slots_of_parts_are_parts_of_one_slot) {
+  Fresh f;
+  const Variable p = GetVariable(
+      "p", {.shape = Shape::Of({4, 2}), .initializer = OnesInitializer(), .partitioner = FixedSizePartitioner(2)});
+  MomentumOptimizer momentum(0.1, 0.9);
+  momentum.Minimize(ReduceSum(p.value()), {.variables = p.parts()});
+  std::vector<std::string> slots;
+  for (const Variable& slot : momentum.variables()) {
+    ASSERT_TRUE(slot.slice()) << slot.name();
+    slots.push_back(slot.slice()->full_name + " " + slot.slice()->spec());
+  }
+  EXPECT_EQ(slots, (std::vector<std::string>{"p/Momentum 4 2 0,2:0,2", "p/Momentum 4 2 2,2:0,2"}));
+}
+
 TEST(Train, F372_momentum_and_nesterov) {
   Fresh f;
   const Variable w(2.0f, {.name = "w"}), n(2.0f, {.name = "n"});
@@ -256,6 +294,7 @@ TEST(Train, F372_adam) {
   EXPECT_EQ(names, (std::vector<std::string>{"w", "beta1_power", "beta2_power", "w/Adam", "w/Adam_1"}));
   ASSERT_EQ(adam.variables().size(), 4u);
   EXPECT_EQ(adam.variables()[0].name(), "beta1_power:0");
+  EXPECT_EQ(adam.variables()[3].name(), "w/Adam_1:0");
   EXPECT_EQ(adam.SlotNames(), (std::vector<std::string>{"m", "v"}));
   EXPECT_EQ(TrainableVariables().size(), 1u);
   Session session(f.graph);

@@ -107,6 +107,7 @@ TEST(OptimizerPlacement, F113_updates_and_slots_go_with_their_variable) {
   const Output loss = (w * w) * v;
   EXPECT_EQ(GradientDescentOptimizer(0.1).Minimize(loss).name(), "GradientDescent");
   MomentumOptimizer(0.1, 0.9).Minimize(loss);
+  AdamOptimizer().Minimize(loss);
   ASSERT_TRUE(f.graph.status().ok()) << f.error();
   const auto beside = [&](const std::string& name) {
     const Result<Operation> operation = f.graph.OperationByName(name);
@@ -118,14 +119,19 @@ TEST(OptimizerPlacement, F113_updates_and_slots_go_with_their_variable) {
       {"GradientDescent/update_w/ApplyGradientDescent", {"", "loc:@w"}},
       {"GradientDescent/update_v/ApplyGradientDescent", {gpu, "loc:@v"}},
       {"w/Momentum", {"", "loc:@w"}},
+      {"w/Momentum/Initializer/zeros", {"", "loc:@w"}},
       {"w/Momentum/Assign", {"", "loc:@w"}},
       {"v/Momentum", {gpu, "loc:@v"}},
       {"v/Momentum/read", {gpu, "loc:@v"}},
       {"Momentum/update_v/ApplyMomentum", {gpu, "loc:@v"}},
+      {"beta1_power", {gpu, "loc:@v"}},  // beside the variable whose name comes first
+      {"beta2_power/Assign", {gpu, "loc:@v"}},
+      {"Adam/mul", {gpu, "loc:@v"}},
+      {"Adam/Assign", {gpu, "loc:@v"}},
   };
   for (const auto& [name, where] : wanted) {
     EXPECT_EQ(DeviceOf(f.graph, name), where.first) << name;
-    EXPECT_NE(beside(name).find(where.second), std::string::npos) << name << ": " << beside(name);
+    EXPECT_EQ(beside(name), "[\"" + where.second + "\"]") << name;
   }
   EXPECT_EQ(DeviceOf(f.graph, "GradientDescent/NoOp_1"), gpu) << "one group of updates per device";
   EXPECT_EQ(DeviceOf(f.graph, "GradientDescent/learning_rate"), "");

@@ -257,8 +257,25 @@ TEST(VariableScope, F046_default_names_are_made_unique) {
     EXPECT_EQ(unlike.name(), "given_1");
   }
   EXPECT_TRUE(f.graph.status().ok()) << f.error();
-  { const VariableScope wrong(std::nullopt, "x", {.reuse = Reuse::kYes}); }
-  EXPECT_TRUE(Fails(f.graph.TakeStatus(), Code::kInvalidArgument, "reuse=True cannot be used without a name_or_scope"));
+  for (const Reuse reuse : {Reuse::kYes, Reuse::kAuto}) {
+    { const VariableScope wrong(std::nullopt, "x", {.reuse = reuse}); }
+    EXPECT_TRUE(
+        Fails(f.graph.TakeStatus(), Code::kInvalidArgument, "reuse=True cannot be used without a name_or_scope"));
+  }
+}
+
+TEST(VariableScope, an_empty_name_is_a_level_of_its_own) {
+  Fresh f;
+  {
+    const VariableScope a("a"), empty("");
+    EXPECT_EQ(empty.name(), "a/");
+    EXPECT_EQ(empty.original_name_scope(), "");
+    EXPECT_EQ(Get("w").name(), "a//w:0");
+    EXPECT_EQ(NoOp("n").name(), "a/n");
+  }
+  const VariableScope root("");
+  EXPECT_EQ(Get("w").name(), "w:0");
+  EXPECT_TRUE(f.graph.status().ok()) << f.error();
 }
 
 TEST(VariableScope, F047_defaults_reach_inner_scopes) {

@@ -36,7 +36,7 @@ TEST(VariableScopes, default_names_count_up_until_the_outer_scope_ends) {
   EXPECT_EQ(scopes.Unique("scope", "in"), "in");
   EXPECT_EQ(scopes.Unique("", "scope"), "scope_2");
   EXPECT_EQ(JoinScopes("", "a"), "a");
-  EXPECT_EQ(JoinScopes("a", ""), "a");
+  EXPECT_EQ(JoinScopes("a", ""), "a/");
   EXPECT_EQ(JoinScopes("a", "b"), "a/b");
 }
 
