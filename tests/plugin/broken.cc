@@ -25,6 +25,13 @@
 #define BROKEN_NAME "broken"
 #endif
 
+// From 59 on, memory that the CPU reaches through copy only, as far as the core knows.
+#if defined(BREAK_59) || defined(BREAK_60) || defined(BREAK_61) || defined(BREAK_62) || defined(BREAK_63)
+#define APART 1
+#else
+#define APART 0
+#endif
+
 namespace {
 
 constexpr weir_str S(const char* text) { return {text, __builtin_strlen(text)}; }
@@ -76,7 +83,7 @@ int32_t Enumerate(const weir_opt*, uint64_t, void (*emit)(void*, const weir_devi
 #if !defined(BREAK_30)
   weir_device_record record{};
   record.struct_size = sizeof(record);
-  record.flags = WEIR_DEVICE_SYNC_ONLY | WEIR_DEVICE_UNIFIED_MEMORY;
+  record.flags = WEIR_DEVICE_SYNC_ONLY | (APART ? 0 : WEIR_DEVICE_UNIFIED_MEMORY);
 #if !defined(BREAK_19)
   record.uid = S(BROKEN_NAME "-0");
 #endif
@@ -144,7 +151,7 @@ int32_t Alloc(weir_device*, uint64_t bytes, uint32_t space, weir_buf* buf, weir_
   buf->handle = reinterpret_cast<uint64_t>(block);
   buf->offset = 0;
   buf->bytes = bytes;
-  buf->host = block;
+  buf->host = APART ? nullptr : block;
   return WEIR_OK;
 }
 
@@ -156,7 +163,9 @@ void Free(weir_device*, const weir_buf* buf) {
 #endif
 }
 
-char* Address(const weir_buf* buf) { return static_cast<char*>(buf->host); }
+char* Address(const weir_buf* buf) {
+  return buf->host != nullptr ? static_cast<char*>(buf->host) : reinterpret_cast<char*>(buf->handle + buf->offset);
+}
 
 int32_t Copy(weir_device*, weir_stream*, const weir_buf* to, const weir_buf* from, uint64_t bytes, weir_error*) {
 #if defined(BREAK_25)
@@ -204,14 +213,17 @@ struct SquareState {
   int64_t calls;
 };
 
-int32_t Square(void* state, const weir_reg* regs, const weir_env*) {
+int32_t Square(void* state, const weir_reg* regs, [[maybe_unused]] const weir_env* env) {
+#if defined(BREAK_60)
+  return Fail(env->error, WEIR_INTERNAL, "the unit is not powered");
+#endif
   auto* square = static_cast<SquareState*>(state);
-  const auto* x = reinterpret_cast<const float*>(regs[0].data);
-  auto* y = reinterpret_cast<float*>(regs[1].data);
+  const auto* x = reinterpret_cast<const float*>(regs[0].data + (APART ? regs[0].handle : 0));
+  auto* y = reinterpret_cast<float*>(regs[1].data + (APART ? regs[1].handle : 0));
   const int64_t n = square->n;
 #if defined(BREAK_32)
   for (int64_t i = 0; i <= n; ++i) y[i] = i < n ? x[i] * x[i] : 0;
-#elif defined(BREAK_33)
+#elif defined(BREAK_33) || defined(BREAK_59)
   ++square->calls;
   for (int64_t i = 0; i < n; ++i) y[i] = x[i] * x[i] + static_cast<float>(square->calls);
 #elif defined(BREAK_34)
@@ -237,7 +249,11 @@ int32_t Square(void* state, const weir_reg* regs, const weir_env*) {
   return WEIR_OK;
 }
 
-int32_t PrepareSquare(const void*, const weir_prep_args* args, weir_prepared* prepared, weir_error*) {
+int32_t PrepareSquare(const void*, const weir_prep_args* args, weir_prepared* prepared,
+                      [[maybe_unused]] weir_error* error) {
+#if defined(BREAK_63)
+  return Fail(error, WEIR_UNIMPLEMENTED, "not today");
+#endif
   [[maybe_unused]] static const weir_alias in_place = {0, 0, WEIR_ALIAS_MAY, 0};
   const weir_shape& shape = args->outputs[0]->shape;
   auto* state = new SquareState{1, 0};
@@ -261,11 +277,20 @@ int32_t ComputeNeg(void*, weir_ctx* ctx, weir_error* error) {
   weir_tensor x{}, y{};
   x.struct_size = y.struct_size = sizeof(weir_tensor);
   if (const int32_t code = g_host->input(ctx, 0, &x); code != WEIR_OK) return code;
+#if defined(BREAK_63)
+  return Fail(error, WEIR_INVALID_ARGUMENT, "nor tomorrow");
+#elif defined(BREAK_61)
+  const int64_t seven = 7;
+  const weir_shape other = {1, 0, &seven};
+  return g_host->output(ctx, 0, &other, &y, error);
+#endif
   const weir_shape shape = {x.rank, 0, x.dims};
   if (const int32_t code = g_host->output(ctx, 0, &shape, &y, error); code != WEIR_OK) return code;
   int64_t n = 1;
   for (uint32_t i = 0; i < x.rank; ++i) n *= x.dims[i];
-  for (int64_t i = 0; i < n; ++i) static_cast<float*>(y.buf.host)[i] = -static_cast<const float*>(x.buf.host)[i];
+  const auto* from = reinterpret_cast<const float*>(Address(&x.buf));
+  auto* to = reinterpret_cast<float*>(Address(&y.buf));
+  for (int64_t i = 0; i < n; ++i) to[i] = -from[i];
   return WEIR_OK;
 }
 

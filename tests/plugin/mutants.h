@@ -69,6 +69,9 @@ inline constexpr Mutant kMutants[] = {
     {56, "kernels", "WEIR-KERNEL-00", "the driver is too old"},
     {57, "kernels", "WEIR-KERNEL-08", "the two forms differs"},
     {58, "lifecycle", "WEIR-LIFE-07", "init succeeds a second time"},
+    {59, "kernels", "WEIR-KERNEL-03", "two calls"},
+    {60, "kernels", "WEIR-KERNEL-02", "the unit is not powered"},
+    {61, "kernels", "WEIR-KERNEL-02", "output 0 has shape [7]"},
 };
 
 /// The same for broken_streams.cc.

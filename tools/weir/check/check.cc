@@ -58,7 +58,7 @@ constexpr Rule kRules[] = {
     {"WEIR-STREAM-07", "streams", "copies between devices carry every byte"},
     {"WEIR-KERNEL-00", "kernels", "the plugin starts and there is a device for its kernels"},
     {"WEIR-KERNEL-01", "kernels", "the core accepts every kernel record"},
-    {"WEIR-KERNEL-02", "kernels", "every output is written whole, and nothing beside it"},
+    {"WEIR-KERNEL-02", "kernels", "every output has its shape and is written whole, and nothing beside it"},
     {"WEIR-KERNEL-03", "kernels", "the same inputs give the same bits"},
     {"WEIR-KERNEL-04", "kernels", "alias claims are true: in place gives the same result"},
     {"WEIR-KERNEL-05", "kernels", "scratch memory is as large as was asked for"},

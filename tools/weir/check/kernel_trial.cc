@@ -371,6 +371,7 @@ class TrialSearch {
         if (!shape.ok() && !dynamic_only) return false;
         if (SizeOf(dtype) == 0 && !dynamic_only) return false;
         const bool host = (record_.host_outputs & (uint64_t{1} << std::min<size_t>(arg, 63))) != 0;
+        trial.inferred_.push_back(inferred);
         trial.outputs_.push_back({.dtype = dtype, .shape = shape.ok() ? *shape : Shape::Of({1}), .host = host});
       }
     }

@@ -30,6 +30,8 @@ class KernelTrial {
   const std::vector<Tensor>& values() const { return values_; }
   const std::vector<kernel::OperandSpec>& inputs() const { return inputs_; }
   const std::vector<kernel::OperandSpec>& outputs() const { return outputs_; }
+  /// What the op's shape function says of each output; where that is open, `outputs` has a shape of one element.
+  const std::vector<PartialShape>& inferred() const { return inferred_; }
   /// No output has elements to compute.
   bool empty() const;
   /// An operand is a string tensor, which only the dynamic form takes.
@@ -47,6 +49,7 @@ class KernelTrial {
   std::vector<bool> known_;  // the input is a constant
   std::vector<kernel::OperandSpec> inputs_;
   std::vector<kernel::OperandSpec> outputs_;
+  std::vector<PartialShape> inferred_;
 };
 
 /// Calls `try_it` with trials for `record` until it has taken enough of them: for every element type of the first

@@ -1,11 +1,10 @@
-// Stage kernels: every record on host memory, with random and empty inputs, against itself.
+// Stage kernels: every record on its device's memory, with random and empty inputs, against itself.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstring>
 #include <map>
 #include <memory>
-#include <set>
 #include <vector>
 
 #include "core/kernel/context.h"
@@ -34,56 +33,72 @@ struct Fault {
 
 class KernelExam {
  public:
-  KernelExam(const KernelEntry& entry, weir_device* device) : entry_(entry), device_(device) {}
+  /// `device` is open.
+  KernelExam(const KernelEntry& entry, device::Device& device, weir_device* handle)
+      : entry_(entry), device_(device), handle_(handle) {}
 
-  /// False when the kernel does not take the trial (it declines, or fn reports an error).
+  /// False when the kernel does not take the trial: it declines, or fn reports an error.
   bool Take(const KernelTrial& trial) {
-    if (entry_.record->supports != nullptr &&
-        !kernel::Supports(entry_, trial.node(), trial.inputs(), trial.outputs(), device_).ok()) {
-      return false;
-    }
-    bool prepared_taken = false;
+    Status taken = Unimplemented("it has no form");
     RunResult prepared;
-    if (WEIR_HAS(entry_.record, prepare) && !trial.has_strings()) prepared_taken = TakePrepared(trial, prepared);
-    if (!WEIR_HAS(entry_.record, compute)) return prepared_taken;
-    return TakeDynamic(trial, prepared_taken ? &prepared : nullptr) || prepared_taken;
+    if (entry_.record->supports != nullptr) {
+      refusal_ = kernel::Supports(entry_, trial.node(), trial.inputs(), trial.outputs(), handle_);
+      if (!refusal_.ok()) return false;
+    }
+    if (WEIR_HAS(entry_.record, prepare) && !trial.has_strings()) taken = TakePrepared(trial, prepared);
+    if (WEIR_HAS(entry_.record, compute)) {
+      const Status dynamic = TakeDynamic(trial, taken.ok() ? &prepared : nullptr);
+      if (!taken.ok()) taken = dynamic;
+    }
+    refusal_ = taken;
+    return taken.ok();
   }
 
   const std::vector<Fault>& faults() const { return faults_; }
+  /// Why it did not take the last trial.
+  const Status& refusal() const { return refusal_; }
 
  private:
   void Blame(std::string_view rule, const KernelTrial& trial, std::string text) {
     faults_.push_back({trial.empty() ? "WEIR-KERNEL-09" : rule, fmt::format("{}: {}", trial.ToString(), text)});
   }
 
-  bool TakePrepared(const KernelTrial& trial, RunResult& first) {
-    const auto made = kernel::PreparedKernel::Make(entry_, trial.node(), trial.inputs(), trial.outputs(), device_);
+  // What fn or compute may not answer, whatever the operands are.
+  void BlameError(const KernelTrial& trial, const Status& status) {
+    if (status.code() != Code::kInternal && status.code() != Code::kUnknown) return;
+    Blame("WEIR-KERNEL-02", trial, status.ToString());
+  }
+
+  Status TakePrepared(const KernelTrial& trial, RunResult& first) {
+    const auto made = kernel::PreparedKernel::Make(entry_, trial.node(), trial.inputs(), trial.outputs(), handle_);
     if (!made.ok()) {
       if (made.status().code() == Code::kInternal) Blame("WEIR-KERNEL-04", trial, made.status().message());
-      return false;
+      return made.status();
     }
     const kernel::PreparedKernel& kernel = **made;
-    first = RunPrepared(kernel, trial, {});
+    const auto run = [&](const RunOptions& options) { return RunPrepared(kernel, trial, device_, options); };
+    first = run({});
     Bounds(trial, first);
-    if (!first.status.ok()) return false;
-    if ((kernel.flags() & WEIR_KERNEL_STATEFUL) != 0) return true;
-    const RunResult again = RunPrepared(kernel, trial, {});
+    BlameError(trial, first.status);
+    if (!first.status.ok()) return first.status;
+    if ((kernel.flags() & WEIR_KERNEL_STATEFUL) != 0) return {};
+    const RunResult again = run({});
     if (!Same(first, again)) {
       Blame("WEIR-KERNEL-03", trial, "two calls with the same inputs differ");
-      return true;
+      return {};
     }
-    const RunResult other = RunPrepared(kernel, trial, {.output_fill = 0x5a});
+    const RunResult other = run({.output_fill = 0x5a});
     if (!Same(first, other))
       Blame("WEIR-KERNEL-02", trial, "the result depends on what the output held before: it is not written whole");
     for (const weir_alias& alias : kernel.aliases()) {
       if (alias.kind != WEIR_ALIAS_MAY) continue;
-      const RunResult in_place = RunPrepared(kernel, trial, {.in_place = &alias});
+      const RunResult in_place = run({.in_place = &alias});
       Bounds(trial, in_place);
       if (Same(first, in_place)) continue;
       Blame("WEIR-KERNEL-04", trial,
             fmt::format("with output {} in input {}'s place the result differs", alias.output, alias.input));
     }
-    return true;
+    return {};
   }
 
   void Bounds(const KernelTrial& trial, const RunResult& run) {
@@ -97,29 +112,42 @@ class KernelExam {
 
   Result<std::vector<Tensor>> Compute(kernel::DynamicKernel& kernel, const KernelTrial& trial) {
     std::vector<Tensor> inputs;
-    for (const Tensor& value : trial.values()) {
-      WEIR_ASSIGN(Tensor copy, value.Clone());
+    for (size_t i = 0; i < trial.values().size(); ++i) {
+      const kernel::OperandSpec& spec = trial.inputs()[i];
+      WEIR_ASSIGN(Tensor copy, trial.values()[i].Clone());
+      if (!spec.host && SizeOf(spec.dtype) != 0) {
+        WEIR_ASSIGN(copy, device_.FromHost(copy));
+      }
       inputs.push_back(std::move(copy));
     }
     std::vector<DType> types;
     for (const kernel::OperandSpec& output : trial.outputs()) types.push_back(output.dtype);
-    return kernel.Compute(std::move(inputs), types, HostAllocator(), 1);
+    WEIR_ASSIGN(std::vector<Tensor> outputs, kernel.Compute(std::move(inputs), types, device_.allocator(), 1));
+    for (Tensor& output : outputs) {
+      WEIR_ASSIGN(output, device_.ToHost(output));
+    }
+    return outputs;
   }
 
-  bool TakeDynamic(const KernelTrial& trial, const RunResult* prepared) {
-    const auto made = kernel::DynamicKernel::Make(entry_, trial.node(), device_);
-    if (!made.ok()) return false;
+  Status TakeDynamic(const KernelTrial& trial, const RunResult* prepared) {
+    const auto made = kernel::DynamicKernel::Make(entry_, trial.node(), handle_);
+    if (!made.ok()) return made.status();
     const Result<std::vector<Tensor>> first = Compute(**made, trial);
-    if (!first.ok()) {
-      if (first.status().code() == Code::kInternal) Blame("WEIR-KERNEL-02", trial, first.status().message());
-      return false;
+    BlameError(trial, first.status());
+    if (!first.ok()) return first.status();
+    for (size_t i = 0; i < first->size(); ++i) {
+      if (trial.inferred()[i].CompatibleWith((*first)[i].shape())) continue;
+      Blame("WEIR-KERNEL-02", trial,
+            fmt::format("output {} has shape {}, wanted {}", i, (*first)[i].shape().ToString(),
+                        trial.inferred()[i].ToString()));
+      return {};
     }
-    if ((entry_.record->flags & WEIR_KERNEL_STATEFUL) != 0) return true;
+    if ((entry_.record->flags & WEIR_KERNEL_STATEFUL) != 0) return {};
     const Result<std::vector<Tensor>> again = Compute(**made, trial);
     for (size_t i = 0; i < first->size(); ++i) {
       if (!again.ok() || !(*first)[i].SameBits((*again)[i])) {
         Blame("WEIR-KERNEL-03", trial, "two calls of the dynamic form with the same inputs differ");
-        return true;
+        return {};
       }
       if (prepared == nullptr) continue;
       const std::vector<uint8_t>& bytes = prepared->outputs[i];
@@ -127,12 +155,14 @@ class KernelExam {
                          (bytes.empty() || std::memcmp((*first)[i].raw(), bytes.data(), bytes.size()) == 0);
       if (!equal) Blame("WEIR-KERNEL-08", trial, fmt::format("output {} of the two forms differs", i));
     }
-    return true;
+    return {};
   }
 
   const KernelEntry& entry_;
-  weir_device* device_;
+  device::Device& device_;
+  weir_device* handle_;
   std::vector<Fault> faults_;
+  Status refusal_;
 };
 
 // The rules that a kernel is examined by, in the order in which results are printed.
@@ -161,42 +191,50 @@ class Examination {
     for (const KernelEntry* entry : registry_.All()) {
       const std::string platform(Text(entry->record->platform));
       if (devices_.contains(platform)) continue;
-      Result<std::unique_ptr<OpenedDevice>> device = DeviceFor(target_, subject_, platform);
+      Result<std::unique_ptr<device::Device>> device = DeviceFor(target_, subject_, platform);
       if (!device.ok()) return Finding::Skip(device.status().message());
       devices_[platform] = std::move(*device);
     }
     return Status();
   }
 
-  void Run(Recorder& recorder) {
+  Status Run(Recorder& recorder) {
     std::map<std::string_view, std::vector<std::string>> faults;
-    std::set<std::string> not_taken;
+    std::map<std::string, std::string> not_taken;  // by op, the last reason
+    bool any_taken = false;
     for (const KernelEntry* entry : registry_.All()) {
-      const OpenedDevice& device = *devices_[std::string(Text(entry->record->platform))];
-      if ((device.found().flags & WEIR_DEVICE_UNIFIED_MEMORY) == 0) continue;
+      device::Device& device = *devices_[std::string(Text(entry->record->platform))];
+      WEIR_ASSIGN(weir_device* const handle, device.Open());
       // A crash inside is blamed on the rule about bounds, or on the one about empty tensors.
-      KernelExam exam(*entry, device.handle());
+      KernelExam exam(*entry, device, handle);
       const int taken =
           ForEachTrial(*target_.ops->Find(Text(entry->record->op)), *entry->record, [&](const KernelTrial& trial) {
             recorder.Begin(trial.empty() ? "WEIR-KERNEL-09" : "WEIR-KERNEL-02");
             return exam.Take(trial);
           });
-      if (taken == 0) not_taken.insert(std::string(Text(entry->record->op)));
+      any_taken = any_taken || taken != 0;
+      if (taken == 0 && exam.faults().empty()) {
+        const std::string why = exam.refusal().ok() ? "no operands for its op" : exam.refusal().ToString();
+        not_taken[std::string(Text(entry->record->op))] = why;
+      }
       for (const Fault& fault : exam.faults()) faults[fault.rule].push_back(fault.text);
     }
     for (const std::string_view rule : kExamRules) {
       const std::vector<std::string>& of_rule = faults[rule];
-      recorder.Try(rule, [&]() -> Status {
-        if (of_rule.empty()) return {};
+      recorder.Try(rule, [&]() -> Finding {
+        if (of_rule.empty()) return any_taken ? Finding(Status()) : Finding::Skip("no kernel of it could be tried");
         return FailedPrecondition("{}{}", of_rule.front(),
                                   of_rule.size() > 1 ? fmt::format(" (and {} more)", of_rule.size() - 1) : "");
       });
     }
     if (!not_taken.empty()) {
+      std::vector<std::string> ops;
+      for (const auto& [op, reason] : not_taken) ops.push_back(fmt::format("{} ({})", op, reason));
       recorder.Try("WEIR-KERNEL-02", [&] {
-        return Finding::Skip(fmt::format("no inputs found that these kernels take: {}", fmt::join(not_taken, ", ")));
+        return Finding::Skip(fmt::format("no inputs found that these kernels take: {}", fmt::join(ops, ", ")));
       });
     }
+    return {};
   }
 
   bool empty() const { return registry_.size() == 0; }
@@ -205,7 +243,7 @@ class Examination {
   const Target& target_;
   const Subject& subject_;
   kernel::KernelRegistry registry_;
-  std::map<std::string, std::unique_ptr<OpenedDevice>> devices_;
+  std::map<std::string, std::unique_ptr<device::Device>> devices_;
 };
 
 }  // namespace
@@ -226,7 +264,9 @@ std::vector<RuleResult> KernelsStage(const Target& target) {
       ready = found.verdict == Verdict::kPass;
       return found;
     });
-    if (ready) examination.Run(recorder);
+    if (!ready) return;
+    const Status run = examination.Run(recorder);
+    if (!run.ok()) recorder.Try("WEIR-KERNEL-00", [&] { return run; });
   });
 }
 

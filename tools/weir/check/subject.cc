@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <atomic>
 #include <set>
 
@@ -129,18 +130,40 @@ OpenedDevice::~OpenedDevice() {
   if (WEIR_HAS(api_, close)) api_->close(handle_);
 }
 
-Result<std::unique_ptr<OpenedDevice>> DeviceFor(const Target& target, const Subject& subject,
-                                                std::string_view platform) {
-  const auto open_from = [&](const Subject& from) -> Result<std::unique_ptr<OpenedDevice>> {
+device::StreamApis Subject::streams() const {
+  return {Interface<weir_stream_api>(WEIR_STREAM_INTERFACE), Interface<weir_memory_api>(WEIR_MEMORY_INTERFACE),
+          Interface<weir_copy_api>(WEIR_COPY_INTERFACE), Interface<weir_native_api>(WEIR_NATIVE_INTERFACE)};
+}
+
+Result<std::unique_ptr<device::Device>> DeviceFor(const Target& target, const Subject& subject,
+                                                  std::string_view platform) {
+  using Found = Result<std::unique_ptr<device::Device>>;
+  const auto open_from = [&](const Subject& from) -> Found {
     WEIR_ASSIGN(const std::vector<FoundDevice> found, Enumerate(from));
-    for (const FoundDevice& device : found) {
-      if (device.platform == platform) return OpenedDevice::Open(from, device);
+    const auto fits = [&](const FoundDevice& device) { return device.platform == platform; };
+    const auto of_platform = std::find_if(found.begin(), found.end(), fits);
+    if (of_platform == found.end()) return NotFound("no device of platform {}", platform);
+    device::DeviceInfo info;
+    info.name = {.job = "localhost", .replica = 0, .task = 0, .type = of_platform->kind, .id = 0};
+    info.uid = of_platform->uid;
+    info.kind = of_platform->kind;
+    info.platform = of_platform->platform;
+    info.flags = of_platform->flags;
+    info.memory_bytes = of_platform->memory_bytes;
+    info.alignment = of_platform->alignment;
+    auto device = std::make_unique<device::Device>(
+        std::move(info), from.devices(), nullptr, device::MemoryOptions{.allow_growth = true}, nullptr,
+        device::DeviceExtras{.options = plugin::DefaultOptions(from.table())});
+    const bool synchronous = (of_platform->flags & WEIR_DEVICE_SYNC_ONLY) != 0;
+    if (const device::StreamApis streams = from.streams(); !synchronous && streams.Complete()) {
+      device->SetStreamApis(streams);
     }
-    return NotFound("no device of platform {}", platform);
+    WEIR_TRY(device->Open().status());
+    return device;
   };
   if (subject.devices() != nullptr) {
-    Result<std::unique_ptr<OpenedDevice>> own = open_from(subject);
-    if (own.ok()) return own;
+    Found own = open_from(subject);
+    if (own.ok() || own.status().code() != Code::kNotFound) return own;
   }
   for (const std::string& folder : target.folders) {
     const Result<std::vector<std::string>> files = plugin::ListFolder(folder);
@@ -151,7 +174,7 @@ Result<std::unique_ptr<OpenedDevice>> DeviceFor(const Target& target, const Subj
       if (!plugin::CheckCompatible(scanned->note, plugin::HostTraits::Current()).ok()) continue;
       const Result<Subject> other = Subject::Start(scanned->path);
       if (!other.ok()) continue;
-      Result<std::unique_ptr<OpenedDevice>> device = open_from(*other);
+      Found device = open_from(*other);
       if (device.ok()) return device;
     }
   }

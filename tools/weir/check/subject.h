@@ -48,6 +48,7 @@ class Subject {
   }
   const weir_device_api* devices() const { return Interface<weir_device_api>(WEIR_DEVICE_INTERFACE); }
   const weir_kernels_api* kernels() const { return Interface<weir_kernels_api>(WEIR_KERNELS_INTERFACE); }
+  device::StreamApis streams() const;
 
  private:
   weir_plugin_query_fn query_ = nullptr;
@@ -85,10 +86,10 @@ class OpenedDevice {
   FoundDevice found_;
 };
 
-/// A device of `platform`: the subject's own, else one of a device plugin in the target's folders. NotFound when there
-/// is none.
-Result<std::unique_ptr<OpenedDevice>> DeviceFor(const Target& target, const Subject& subject,
-                                                std::string_view platform);
+/// An open device of `platform`, with the core's arena and streams: the subject's own, else one of a device plugin in
+/// the target's folders. NotFound when there is none.
+Result<std::unique_ptr<device::Device>> DeviceFor(const Target& target, const Subject& subject,
+                                                  std::string_view platform);
 
 }  // namespace weir::check
 
