@@ -121,6 +121,7 @@ class Pass {
     bool any = false;
     for (int t = 0; t < problem_.tasks(); ++t) {
       const int64_t time = Deferred(t) ? MeanTimeNs(problem_, t) + more[static_cast<size_t>(t)] : 0;
+      if (time == 0) continue;
       int first = -1;
       for (const int v : problem_.values_of(t)) {
         for (const Problem::Consumer& consumer : problem_.consumers(v)) {
@@ -128,7 +129,7 @@ class Pass {
             first = consumer.task;
         }
       }
-      if (time == 0 || first < 0) continue;
+      if (first < 0) continue;
       more[static_cast<size_t>(first)] += time;
       any = true;
     }

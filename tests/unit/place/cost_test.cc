@@ -270,9 +270,14 @@ TEST_F(CostTest, F317_WhatADeviceReceivesIsPartOfTheEstimate) {
                                 {"d"}, 1024);
   ASSERT_TRUE(placed.ok()) << placed.status().ToString();
   constexpr int64_t kMatrix = 4 * 1024 * 1024;
+  EXPECT_TRUE(placed->warnings.empty());
   ASSERT_EQ(placed->memory.size(), 3u);
   EXPECT_EQ(placed->memory[1].value_bytes, 3 * kMatrix);  // a and b received, c
   EXPECT_EQ(placed->memory[2].value_bytes, 2 * kMatrix);  // c received, d
+  const auto huge = Explained({kX, {"a", "Neg", {"x"}, kFloat, "/device:GPU:0"}}, {"a"}, 1 << 14);
+  ASSERT_TRUE(huge.ok()) << huge.status().ToString();
+  EXPECT_EQ(huge->warnings, std::vector<std::string>{"no plan fits the memory of the devices: GPU:0 would hold 2.15 GB "
+                                                     "of 1.07 GB"});
 }
 
 TEST_F(CostTest, F298_FiguresOfOneDeviceOfAClassAreItsOwn) {
