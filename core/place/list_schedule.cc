@@ -180,6 +180,7 @@ class Pass {
   /// Chooses the device of a task, brings its inputs there and puts it into the timeline.
   void Visit(int task) {
     OrderInputs(task);
+    most_incoming_ = MostIncomingBytes();
     int best = -1;
     int64_t best_finish = 0;
     bool best_fits = false;
@@ -240,6 +241,18 @@ class Pass {
     });
   }
 
+  /// What the uses add anywhere at most.
+  int64_t MostIncomingBytes() const {
+    int64_t bytes = 0;
+    for (const Use& use : inputs_) {
+      const Value& value = problem_.value(use.value);
+      bytes += value.copied_bytes;
+      if (value.task >= 0 && DeviceOf(value.task) < 0)
+        bytes += value.held_bytes + problem_.group_bytes(problem_.group(value.task));
+    }
+    return bytes;
+  }
+
   /// Where a deferred task goes when its consumer is on `d`.
   int GeneratorDevice(int task, int d) const {
     const int group = problem_.group(task);
@@ -253,6 +266,7 @@ class Pass {
     if (capacity == kUnlimited) return true;
     int64_t bytes = used_bytes_[static_cast<size_t>(d)] + problem_.group_bytes(problem_.group(task));
     for (const int v : problem_.values_of(task)) bytes += problem_.HeldBytes(problem_.value(v), d);
+    if (bytes + most_incoming_ <= capacity) return true;
     int last = -1;
     for (const Use& use : inputs_) {
       if (use.value == std::exchange(last, use.value)) continue;
@@ -391,6 +405,7 @@ class Pass {
   std::vector<int64_t> trial_;        // link_free_ while a device is tried
   bool trial_in_use_ = false;
   std::vector<Use> inputs_;  // of the task in hand
+  int64_t most_incoming_ = 0;
 };
 
 }  // namespace
