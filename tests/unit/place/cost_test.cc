@@ -280,7 +280,7 @@ TEST_F(CostTest, F317_WhatADeviceReceivesIsPartOfTheEstimate) {
                                                      "of 1.07 GB"});
 }
 
-TEST_F(CostTest, F298_FiguresOfOneDeviceOfAClassAreItsOwn) {
+TEST_F(CostTest, FiguresOfOneDeviceOfAClassAreItsOwn) {
   AddDevice("GPU:2", "gpu", '3', 0, {.bandwidth_bytes_per_ns = 0.001});
   AddDevice("GPU:3", "gpu", '2', 0, {.launch_ns = 7e6});
   AddDevice("CPU:1", "cpu", '0', WEIR_DEVICE_UNIFIED_MEMORY, {.peak_flops_per_ns = {{1, 0.5}}});
