@@ -73,7 +73,7 @@ class Explainer {
       out_.transfers = simulation.transfers;
       out_.transferred_bytes = simulation.transferred_bytes;
       if (f_.options.explain == PlaceOptions::Explain::kAll) out_.memory = Memory();
-      if (!simulation.fits) out_.warnings.push_back("no plan fits the memory of the devices; " + LargestGroups());
+      if (!simulation.fits) out_.warnings.push_back("no plan fits the memory of the devices" + Overflow());
     }
     out_.summary = Summary();
     return std::move(out_);
@@ -304,15 +304,24 @@ class Explainer {
     }
   }
 
-  std::string LargestGroups() const {
+  /// Of the plan chosen: ": GPU:0 would hold 67.1 MB of 41.9 MB; the largest state: w 30 MB".
+  std::string Overflow() const {
+    const Problem& problem = *f_.table->problem;
+    std::string text;
+    for (int d = 0; d < problem.device_count(); ++d) {
+      const int64_t peak = f_.choice->plan.simulation.peak_bytes[static_cast<size_t>(d)];
+      if (peak <= problem.device(d).capacity_bytes) continue;
+      text += fmt::format("{} {} would hold {} of {}", text.empty() ? ":" : ",", ShortName(DeviceAt(d)),
+                          BytesText(peak), BytesText(problem.device(d).capacity_bytes));
+    }
     std::vector<std::pair<int64_t, int>> groups;
-    for (int g = 0; g < f_.table->problem->groups(); ++g) groups.emplace_back(-f_.table->problem->group_bytes(g), g);
+    for (int g = 0; g < problem.groups(); ++g) groups.emplace_back(-problem.group_bytes(g), g);
     std::sort(groups.begin(), groups.end());
-    std::string text = "the largest state:";
     for (size_t k = 0; k < groups.size() && k < 3 && groups[k].first != 0; ++k) {
       const Group& group = f_.constraints.groups[static_cast<size_t>(groups[k].second)];
-      text += fmt::format(" {} {}", f_.step.nodes[static_cast<size_t>(group.members.front())].name(),
-                          BytesText(-groups[k].first));
+      text +=
+          fmt::format("{} {} {}", k == 0 ? "; the largest state:" : ",",
+                      f_.step.nodes[static_cast<size_t>(group.members.front())].name(), BytesText(-groups[k].first));
     }
     return text;
   }
@@ -421,7 +430,8 @@ std::string_view Name(Reason reason) {
 Explanation Explain(const Findings& findings) { return Explainer(findings).Run(); }
 
 std::string ToText(const Explanation& explanation) {
-  std::string text = explanation.summary + "\n";
+  const std::string plan = explanation.winner.empty() ? "" : "plan " + explanation.winner + ", ";
+  std::string text = fmt::format("{}\n{}hash {:016x}\n", explanation.summary, plan, explanation.hash);
   for (const std::string& warning : explanation.warnings) text += "warning: " + warning + "\n";
   for (const NodeReport& node : explanation.nodes) {
     text +=

@@ -90,7 +90,7 @@ struct Explanation {
   std::vector<DeviceMemory> memory;  // by device, with kAll; `nodes` say how large the outputs of each are
 };
 
-/// The explanation for people: the summary, then each node with its candidates.
+/// The explanation for people: the summary, the plan and its hash, then each node with its candidates.
 std::string ToText(const Explanation& explanation);
 
 }  // namespace weir::place

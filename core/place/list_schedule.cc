@@ -121,6 +121,7 @@ class Pass {
     bool any = false;
     for (int t = 0; t < problem_.tasks(); ++t) {
       const int64_t time = Deferred(t) ? MeanTimeNs(problem_, t) + more[static_cast<size_t>(t)] : 0;
+      if (time == 0) continue;
       int first = -1;
       for (const int v : problem_.values_of(t)) {
         for (const Problem::Consumer& consumer : problem_.consumers(v)) {
@@ -128,7 +129,7 @@ class Pass {
             first = consumer.task;
         }
       }
-      if (time == 0 || first < 0) continue;
+      if (first < 0) continue;
       more[static_cast<size_t>(first)] += time;
       any = true;
     }
@@ -179,6 +180,7 @@ class Pass {
   /// Chooses the device of a task, brings its inputs there and puts it into the timeline.
   void Visit(int task) {
     OrderInputs(task);
+    most_incoming_ = MostIncomingBytes();
     int best = -1;
     int64_t best_finish = 0;
     bool best_fits = false;
@@ -239,6 +241,18 @@ class Pass {
     });
   }
 
+  /// What the uses add anywhere at most.
+  int64_t MostIncomingBytes() const {
+    int64_t bytes = 0;
+    for (const Use& use : inputs_) {
+      const Value& value = problem_.value(use.value);
+      bytes += value.copied_bytes;
+      if (value.task >= 0 && DeviceOf(value.task) < 0)
+        bytes += value.held_bytes + problem_.group_bytes(problem_.group(value.task));
+    }
+    return bytes;
+  }
+
   /// Where a deferred task goes when its consumer is on `d`.
   int GeneratorDevice(int task, int d) const {
     const int group = problem_.group(task);
@@ -252,6 +266,7 @@ class Pass {
     if (capacity == kUnlimited) return true;
     int64_t bytes = used_bytes_[static_cast<size_t>(d)] + problem_.group_bytes(problem_.group(task));
     for (const int v : problem_.values_of(task)) bytes += problem_.HeldBytes(problem_.value(v), d);
+    if (bytes + most_incoming_ <= capacity) return true;
     int last = -1;
     for (const Use& use : inputs_) {
       if (use.value == std::exchange(last, use.value)) continue;
@@ -390,6 +405,7 @@ class Pass {
   std::vector<int64_t> trial_;        // link_free_ while a device is tried
   bool trial_in_use_ = false;
   std::vector<Use> inputs_;  // of the task in hand
+  int64_t most_incoming_ = 0;
 };
 
 }  // namespace

@@ -39,7 +39,7 @@ struct DeviceCost {
 struct Value {
   int task = -1;             // -1: in the host's space from the beginning
   int64_t bytes = 0;         // that travel
-  int64_t held_bytes = 0;    // of memory until the last use there and until all that travel have arrived
+  int64_t held_bytes = 0;    // of memory where it is made, until the last use there and the last arrival elsewhere
   int64_t copied_bytes = 0;  // of memory on every other device that uses it, until the last use there
   bool host = false;         // in the host's space wherever the task runs
   bool constant = false;     // already on every device that uses it, for good

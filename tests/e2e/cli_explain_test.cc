@@ -49,6 +49,8 @@ TEST(CliExplain, F292_EveryCandidateWithCostProvenanceAndVerdict) {
   EXPECT_EQ(cpu["provenance"], "analytic");
   EXPECT_TRUE(cpu["verdict"].get<std::string>().starts_with("chosen")) << cpu;
   EXPECT_TRUE(json["summary"].get<std::string>().starts_with("placed 1 node: CPU:0 1 (100.0 %)")) << json["summary"];
+  EXPECT_EQ(json["transfers"], 0);
+  EXPECT_EQ(json["transferred_bytes"], 0);
 }
 
 TEST(CliExplain, F292_TextHasALineForTheNodeAndOneForEachCandidate) {
@@ -60,6 +62,12 @@ TEST(CliExplain, F292_TextHasALineForTheNodeAndOneForEachCandidate) {
             std::string::npos)
       << ended.out;
   EXPECT_NE(ended.out.find("analytic"), std::string::npos) << ended.out;
+  const Json json =
+      Weir({"explain", folder.Write("sum.pbtxt", RowsPlusConst()), "--feed", "x=[[1,2]]", "--json"}).json();
+  EXPECT_NE(
+      ended.out.find("\nplan " + json["plan"].get<std::string>() + ", hash " + json["hash"].get<std::string>() + "\n"),
+      std::string::npos)
+      << ended.out;
 }
 
 TEST(CliExplain, F317_MemoryIsEstimatedFromShapesAlone) {

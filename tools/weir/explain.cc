@@ -57,6 +57,8 @@ void Fill(const place::Explanation& explanation, Json& report) {
   report["predicted_us"] = MicrosecondsOrNull(explanation.makespan_ns);
   report["bound_us"] = MicrosecondsOrNull(explanation.bound_ns);
   report["hash"] = fmt::format("{:016x}", explanation.hash);
+  report["transfers"] = explanation.transfers;
+  report["transferred_bytes"] = explanation.transferred_bytes;
   report["tried"] = Json::array();
   for (const place::Tried& tried : explanation.tried) {
     report["tried"].push_back(

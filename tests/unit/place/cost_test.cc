@@ -270,12 +270,17 @@ TEST_F(CostTest, F317_WhatADeviceReceivesIsPartOfTheEstimate) {
                                 {"d"}, 1024);
   ASSERT_TRUE(placed.ok()) << placed.status().ToString();
   constexpr int64_t kMatrix = 4 * 1024 * 1024;
+  EXPECT_TRUE(placed->warnings.empty());
   ASSERT_EQ(placed->memory.size(), 3u);
   EXPECT_EQ(placed->memory[1].value_bytes, 3 * kMatrix);  // a and b received, c
   EXPECT_EQ(placed->memory[2].value_bytes, 2 * kMatrix);  // c received, d
+  const auto huge = Explained({kX, {"a", "Neg", {"x"}, kFloat, "/device:GPU:0"}}, {"a"}, 1 << 14);
+  ASSERT_TRUE(huge.ok()) << huge.status().ToString();
+  EXPECT_EQ(huge->warnings, std::vector<std::string>{"no plan fits the memory of the devices: GPU:0 would hold 2.15 GB "
+                                                     "of 1.07 GB"});
 }
 
-TEST_F(CostTest, F298_FiguresOfOneDeviceOfAClassAreItsOwn) {
+TEST_F(CostTest, FiguresOfOneDeviceOfAClassAreItsOwn) {
   AddDevice("GPU:2", "gpu", '3', 0, {.bandwidth_bytes_per_ns = 0.001});
   AddDevice("GPU:3", "gpu", '2', 0, {.launch_ns = 7e6});
   AddDevice("CPU:1", "cpu", '0', WEIR_DEVICE_UNIFIED_MEMORY, {.peak_flops_per_ns = {{1, 0.5}}});
