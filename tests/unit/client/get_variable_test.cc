@@ -308,6 +308,25 @@ TEST(Variable, F062_F155_initial_values_may_read_variables) {
   }
 }
 
+TEST(Variable, F062_initial_values_may_read_variables_of_other_devices) {
+  Fresh f;
+  Output next;
+  {
+    const DeviceScope one("/cpu:1");
+    next = Variable(1.0f, {.name = "v"}) + 1.0f;
+  }
+  const DeviceScope zero("/cpu:0");
+  const Variable x(next, {.name = "x"});
+  EXPECT_EQ((*f.graph.OperationByName("v/read_x")).device(), "/device:CPU:1");
+  EXPECT_EQ((*f.graph.OperationByName("add_x")).device(), "/device:CPU:0");
+  ConfigProto config;
+  config.device_count["CPU"] = 2;
+  config.allow_soft_placement = false;
+  Session session(f.graph, config);
+  Initialize(session);
+  EXPECT_EQ(Value(session, x), 2);
+}
+
 TEST(Variable, F062_initial_values_that_stay_as_they_are) {
   Fresh f;
   const Variable v(1.0f, {.name = "v"}), r(1.0f, {.name = "r", .use_resource = true});
