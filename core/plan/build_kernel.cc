@@ -81,23 +81,30 @@ Status Builder::EmitKernel() {
     return Fail(kernel::NoKernelError(*options_.kernels, node.attrs, node.name, {device->info().kind}));
   }
   if (operands.shapes_known && !operands.strings) {
+    bool declined = true;
     for (const kernel::KernelEntry* entry : ranked) {
-      WEIR_ASSIGN(const bool bound, TryPrepared(*entry, node, operands));
-      if (bound) return Status();
+      WEIR_ASSIGN(const Prepared prepared, TryPrepared(*entry, node, operands));
+      if (prepared == Prepared::kBound) return Status();
+      declined = declined && prepared == Prepared::kDeclined && entry->record->compute == nullptr;
       if (entry->record->compute != nullptr) break;  // the best kernel prefers its dynamic form
+    }
+    // Of a fused op the step can do without; of others the call will say why nobody runs them.
+    if (declined && stands_for_.contains(Current().source)) {
+      return Fail(Unimplemented("no kernel runs op {} with these operands", Current().source->op().name));
     }
   }
   return EmitCall(std::move(ranked));
 }
 
-Result<bool> Builder::TryPrepared(const kernel::KernelEntry& entry, const weir_node& node, Operands& operands) {
+Result<Builder::Prepared> Builder::TryPrepared(const kernel::KernelEntry& entry, const weir_node& node,
+                                               Operands& operands) {
   const weir_kernel& record = *entry.record;
-  if (record.prepare == nullptr || (record.flags & WEIR_KERNEL_ASYNC) != 0) return false;
+  if (record.prepare == nullptr || (record.flags & WEIR_KERNEL_ASYNC) != 0) return Prepared::kNotNow;
   const int device_space = SpaceOf(placement_.device_of[static_cast<size_t>(current_)]);
   for (size_t i = 0; i < operands.inputs.size(); ++i) {
     const bool host = Masked(record.host_inputs, operands.input_args[i]);
     // Host operands steer the kernel, which reads them when it is prepared: they have to be known by then.
-    if (host && operands.input_specs[i].value == nullptr) return false;
+    if (host && operands.input_specs[i].value == nullptr) return Prepared::kNotNow;
     operands.input_specs[i].host = host || device_space == kHostSpace;
   }
   for (size_t i = 0; i < operands.output_specs.size(); ++i) {
@@ -115,13 +122,13 @@ Result<bool> Builder::TryPrepared(const kernel::KernelEntry& entry, const weir_n
                       ((*prepared)->flags() & WEIR_KERNEL_STATEFUL) != 0);
   if (whole) prepared = prepare(1);
   if (!prepared.ok()) {
-    if (prepared.status().code() == Code::kUnimplemented) return false;
+    if (prepared.status().code() == Code::kUnimplemented) return Prepared::kDeclined;
     return Fail(prepared.status());
   }
   WEIR_ASSIGN(const std::vector<int> inputs, MoveInputs(record, operands));
   next_ns_ = ns;  // of the instruction that Bind emits, not of the copies before it
   WEIR_TRY(Bind(std::move(*prepared), inputs, operands));
-  return true;
+  return Prepared::kBound;
 }
 
 Result<std::vector<int>> Builder::MoveInputs(const weir_kernel& record, const Operands& operands) {

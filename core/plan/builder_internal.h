@@ -118,7 +118,9 @@ class Builder {
   // Kernels (build_kernel.cc).
   Status EmitKernel();
   Result<Operands> Gather();
-  Result<bool> TryPrepared(const kernel::KernelEntry& entry, const weir_node& node, Operands& operands);
+  /// kDeclined: the kernel says that it cannot run the node. kNotNow: nor can it be asked before the step runs.
+  enum class Prepared { kBound, kDeclined, kNotNow };
+  Result<Prepared> TryPrepared(const kernel::KernelEntry& entry, const weir_node& node, Operands& operands);
   Status Bind(std::unique_ptr<kernel::PreparedKernel> kernel, const std::vector<int>& inputs, const Operands& operands);
   Result<std::vector<int>> MoveInputs(const weir_kernel& record, const Operands& operands);
   std::vector<int> MakeOutputs(const weir_kernel& record, const Operands& operands, Placing placing,

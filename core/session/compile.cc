@@ -163,10 +163,17 @@ Result<std::unique_ptr<execute::PlanRunner>> Compile(const CompileContext& conte
   plan_options.max_tiles = context.max_tiles;
   plan_options.calibration = context.calibration;
   plan_options.deterministic = context.options.deterministic;
-  WEIR_ASSIGN(std::unique_ptr<plan::ExecutionPlan> plan,
-              plan::Build(plan_options, step, placement, subgraphs, request.feeds.size()));
-
-  return std::make_unique<execute::PlanRunner>(std::move(plan));
+  Result<std::unique_ptr<plan::ExecutionPlan>> plan =
+      plan::Build(plan_options, step, placement, subgraphs, request.feeds.size());
+  if (!plan.ok() && context.options.fusion && !step.made.empty()) {  // kernels decline what they were not asked before
+    SessionOptions unfused = context.options;
+    unfused.fusion = false;
+    const CompileContext again{context.runtime,     unfused,           context.resources,   context.node_resources,
+                               context.parallelism, context.max_tiles, context.calibration, context.places};
+    return Compile(again, graph, request, explanation);
+  }
+  if (!plan.ok()) return plan.status();
+  return std::make_unique<execute::PlanRunner>(std::move(*plan));
 }
 
 }  // namespace weir::session

@@ -35,7 +35,8 @@ struct CompileContext {
   StatePlaces* places = nullptr;
 };
 
-/// optimize -> place -> partition -> plan. Errors are those of the stages and name the node.
+/// optimize -> place -> fuse -> partition -> plan; again without fuse where no kernel takes a fused op as it is used.
+/// Errors are those of the stages and name the node.
 /// `explanation` (may be null) gets the placement's summary and warnings.
 Result<std::unique_ptr<execute::PlanRunner>> Compile(const CompileContext& context, const graph::Graph& graph,
                                                      const graph::StepRequest& request,

@@ -190,7 +190,7 @@ TEST(StateOps, F358_what_cannot_count) {
     const Variable v(0, {.name = "v", .use_resource = resource});
     const Output count = CountUpTo(v, 2);
     Session session(f.graph);
-    EXPECT_EQ(session.Run(count).status().code(), Code::kFailedPrecondition);
+    EXPECT_EQ(session.Run(count).status().code(), resource ? Code::kNotFound : Code::kFailedPrecondition);
   }
 }
 

@@ -139,13 +139,16 @@ TEST(Fuse, ThePlacementLogHasTheNodesOfTheGraph) {
   EXPECT_EQ(log.find("_ApplyGradientDescentMatMul"), std::string::npos) << log;
 }
 
+std::shared_ptr<session::Runtime> Plugins() { return *session::Runtime::Default(); }
+
 /// v after one step from ones.
-std::vector<float> Stepped(const std::vector<NodeLine>& nodes, bool fusion, const char* read) {
+std::vector<float> Stepped(const std::vector<NodeLine>& nodes, bool fusion, const char* read,
+                           const std::shared_ptr<session::Runtime>& plugins = Plugins()) {
   const Result<graph::Graph> graph = testing::MakeGraph(nodes);
   EXPECT_TRUE(graph.ok()) << graph.status().ToString();
   session::SessionOptions options;
   options.fusion = fusion;
-  const auto session = session::Session::Make(*session::Runtime::Default(), *graph, options);
+  const auto session = session::Session::Make(plugins, *graph, options);
   EXPECT_TRUE(session.ok()) << session.status().ToString();
   const Tensor x = Tensor::Of<float>(Shape::Of({2, 3}), {1, 2, 3, 4, 5, 6});
   const Tensor y = Tensor::Of<float>(Shape::Of({2, 4}), {1, 0, 2, 1, -1, 3, 1, 0});
@@ -176,6 +179,16 @@ TEST(Fuse, TheVariableGetsTheSameValue) {
     EXPECT_EQ(Stepped(resource, fusion, "read:0"), wanted) << fusion;
   }
   EXPECT_EQ(OpsAfter(resource, {"step"}), (Ops{"VarHandleOp", "_ResourceApplyGradientDescentMatMul"}));
+
+  // Where the only kernel of the fused op declines it, the ops themselves run.
+  plugin::LoadOptions options;
+  options.folders = {WEIR_SHIPPED_PLUGINS, WEIR_DECLINING_PLUGIN};
+  options.deny = {"kernels_onednn", "kernels_openblas"};
+  const Result<std::shared_ptr<session::Runtime>> declining = session::Runtime::Load(options);
+  ASSERT_TRUE(declining.ok()) << declining.status().ToString();
+  ASSERT_EQ((*declining)->plugins->kernels().ForOp("_ApplyGradientDescentMatMul").size(), 1u);
+  EXPECT_EQ(Stepped(ref, true, "v:0", *declining), wanted);
+  EXPECT_EQ(Stepped(resource, true, "read:0", *declining), wanted);
 }
 
 }  // namespace
