@@ -83,4 +83,22 @@ Result<ResolvedNames> Resolve(const graph::Graph& graph, Asking asking, std::spa
   return names;
 }
 
+Status CheckFeed(const graph::Graph& graph, graph::Endpoint endpoint, const Tensor& value) {
+  const std::string name = graph::FullEndpointName(graph, endpoint);
+  const graph::Node& node = graph.node(endpoint.node);
+  const DType wanted = BaseType(graph.TypeOf(endpoint));
+  if (value.dtype() != wanted) {
+    return InvalidArgument("Cannot feed value of type {} for Tensor '{}', which has type {}", Name(value.dtype()), name,
+                           Name(wanted))
+        .WithNode(node.name(), node.origin());
+  }
+  const PartialShape& shape = graph.ShapeOf(endpoint);
+  if (!shape.CompatibleWith(value.shape())) {
+    return InvalidArgument("Cannot feed value of shape {} for Tensor '{}', which has shape '{}'",
+                           PartialShape(value.shape()).ToTupleString(), name, shape.ToTupleString())
+        .WithNode(node.name(), node.origin());
+  }
+  return Status();
+}
+
 }  // namespace weir::session

@@ -8,6 +8,7 @@
 
 #include "core/base/status.h"
 #include "core/graph/graph.h"
+#include "core/tensor/tensor.h"
 
 namespace weir::session {
 
@@ -26,6 +27,9 @@ enum class Asking { kRun, kCallable };
 /// does not have, an index too large, a tensor fed twice or both fed and fetched, and for nothing to do at all.
 Result<ResolvedNames> Resolve(const graph::Graph& graph, Asking asking, std::span<const std::string> feeds,
                               std::span<const std::string> fetches, std::span<const std::string> targets);
+
+/// InvalidArgument with TensorFlow's texts for a value whose type or shape the endpoint cannot have.
+Status CheckFeed(const graph::Graph& graph, graph::Endpoint endpoint, const Tensor& value);
 
 }  // namespace weir::session
 
