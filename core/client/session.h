@@ -2,6 +2,7 @@
 #ifndef WEIR_CORE_CLIENT_SESSION_H_
 #define WEIR_CORE_CLIENT_SESSION_H_
 
+#include <atomic>
 #include <initializer_list>
 #include <map>
 #include <memory>
@@ -135,7 +136,7 @@ class Session {
 
   Graph* graph_;
   Status status_;
-  bool closed_ = false;
+  std::atomic<bool> closed_ = false;
   std::unique_ptr<session::Session> core_;
 };
 

@@ -129,7 +129,17 @@ class Device::State final : public Allocator {
 
   Result<std::shared_ptr<Buffer>> Allocate(uint64_t bytes) override {
     WEIR_TRY(Open().status());
-    return arena_->Allocate(bytes);
+    Result<std::shared_ptr<Buffer>> made = arena_->Allocate(bytes);
+    const uint64_t limit = Limit();
+    if (limit != 0 && bytes > limit) return made;
+    for (int i = 0; i < kMostTries && !made.ok() && AskKeepers(); ++i) made = arena_->Allocate(bytes);
+    return made;
+  }
+
+  void AddKeeper(std::weak_ptr<MemoryKeeper> keeper) {
+    const std::lock_guard lock(keepers_mutex_);
+    std::erase_if(keepers_, [](const std::weak_ptr<MemoryKeeper>& other) { return other.expired(); });
+    keepers_.push_back(std::move(keeper));
   }
 
   Streams* streams() const { return streams_.get(); }
@@ -175,13 +185,31 @@ class Device::State final : public Allocator {
   }
 
  private:
+  static constexpr int kMostTries = 4;  // others may be quicker to take what was given back
+
+  uint64_t Limit() const { return memory_.limit_bytes != 0 ? memory_.limit_bytes : device_.info_.memory_bytes; }
+
+  bool AskKeepers() {
+    std::vector<std::weak_ptr<MemoryKeeper>> keepers;
+    {
+      const std::lock_guard lock(keepers_mutex_);
+      keepers = keepers_;
+    }
+    bool any = false;
+    for (const std::weak_ptr<MemoryKeeper>& one : keepers) {
+      const std::shared_ptr<MemoryKeeper> keeper = one.lock();
+      if (keeper && keeper->GiveBack()) any = true;
+    }
+    return any;
+  }
+
   Status OpenOnce() {
     const DeviceInfo& info = device_.info_;
     WEIR_ASSIGN(std::shared_ptr<OpenDevice> open,
                 extras_.hardware ? extras_.hardware->Get([this] { return OpenHardware(); }) : OpenHardware());
     ArenaOptions arena;
     arena.device = device_.name_;
-    arena.limit_bytes = memory_.limit_bytes != 0 ? memory_.limit_bytes : info.memory_bytes;
+    arena.limit_bytes = Limit();
     arena.limit_source = memory_.limit_source;
     arena.initial_bytes = memory_.initial_bytes;
     arena.grow = memory_.allow_growth || (info.flags & (WEIR_DEVICE_UNIFIED_MEMORY | WEIR_DEVICE_MUST_GROW)) != 0;
@@ -260,6 +288,8 @@ class Device::State final : public Allocator {
   std::shared_ptr<OpenDevice> open_;
   std::shared_ptr<Arena> arena_;
   std::shared_ptr<Streams> streams_;  // constant after Open
+  std::mutex keepers_mutex_;          // protects keepers_
+  std::vector<std::weak_ptr<MemoryKeeper>> keepers_;
   weir_profile profile_{};
   bool has_profile_ = false;
   std::string profile_fault_;
@@ -279,6 +309,7 @@ Result<Streams*> Device::streams() {
   return state_->streams();
 }
 Allocator& Device::allocator() { return *state_; }
+void Device::AddKeeper(std::weak_ptr<MemoryKeeper> keeper) { state_->AddKeeper(std::move(keeper)); }
 const weir_profile* Device::profile() { return state_->Profile(); }
 const std::string& Device::profile_fault() { return state_->ProfileFault(); }
 Result<weir_link> Device::Link(uint32_t space, Device* peer, uint32_t peer_space) {

@@ -38,6 +38,15 @@ struct CostFigures {
   bool empty() const { return peak_flops_per_ns.empty() && bandwidth_bytes_per_ns == 0 && launch_ns == 0; }
 };
 
+/// Keeps memory of devices to be quick the next time, and can do without it.
+class MemoryKeeper {
+ public:
+  virtual ~MemoryKeeper() = default;
+  /// Gives back what nobody uses now; false when there was nothing. Called by whichever thread lacks memory, which may
+  /// hold locks of variables: asks for no memory and waits for no run.
+  virtual bool GiveBack() = 0;
+};
+
 class SharedHardware;
 
 /// What a device may be given beyond its plugin's tables.
@@ -99,8 +108,10 @@ class Device {
 
   /// The plugin's handle; opens the device on first use. Unavailable with the plugin's text when that fails.
   Result<weir_device*> Open();
-  /// The arena over this device's memory. ResourceExhausted names the device, what was asked for, what is in use.
+  /// The arena over this device's memory. ResourceExhausted names the device, what was asked for, what is in use; the
+  /// keepers have given back what they could by then, unless it would not have been enough anyway.
   Allocator& allocator();
+  void AddKeeper(std::weak_ptr<MemoryKeeper> keeper);
   /// Blocking copies, for memory that no stream works on. `ToHost` of a tensor that is on the host already returns it
   /// unchanged, and so does `FromHost` where the device works in host memory. InvalidArgument for types without a fixed
   /// size that would have to cross.

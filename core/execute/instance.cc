@@ -50,33 +50,6 @@ class Timed {
   TapeTrace::Clock::time_point start_;
 };
 
-/// What takes most of a plan's memory in one space, for whoever has to find out why it does not fit.
-std::string LargestHolders(const plan::ExecutionPlan& plan, int space) {
-  constexpr size_t kShown = 20;
-  std::vector<std::pair<uint64_t, std::string>> holders;
-  std::vector<bool> seen(plan.storages.size(), false);
-  for (const plan::Instruction& instruction : plan.instructions) {
-    for (uint32_t o = 0; o < instruction.outputs; ++o) {
-      const uint32_t slot = instruction.first_slot + instruction.inputs + o;
-      const plan::Value& value = plan.values[static_cast<size_t>(plan.slots[slot].value)];
-      const auto index = static_cast<size_t>(value.storage);
-      const Storage& storage = plan.storages[index];
-      if (storage.home != Storage::Home::kArena || storage.space != space || seen[index]) continue;
-      seen[index] = true;
-      const graph::Node& node = *plan.nodes[static_cast<size_t>(instruction.node)];
-      holders.emplace_back(storage.bytes, fmt::format("{} ({}) {} {}", node.name(), node.op().name, Name(value.dtype),
-                                                      value.shape.ToString()));
-    }
-  }
-  std::stable_sort(holders.begin(), holders.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
-  std::string table = fmt::format("\nThe step needs {} bytes at once. Its largest values:",
-                                  plan.arena_bytes[static_cast<size_t>(space + 1)]);
-  for (size_t i = 0; i < std::min(kShown, holders.size()); ++i) {
-    table += fmt::format("\n{:>14} bytes  {}", holders[i].first, holders[i].second);
-  }
-  return table;
-}
-
 }  // namespace
 
 PlanRunner::Instance::Worker::Worker() {
@@ -105,7 +78,7 @@ Status PlanRunner::Instance::LayOut() {
   for (size_t s = 0; s < arenas_.size(); ++s) {
     if (plan_.arena_bytes[s] == 0) continue;
     Result<std::shared_ptr<Buffer>> arena = AllocatorOf(static_cast<int>(s) - 1).Allocate(plan_.arena_bytes[s]);
-    if (!arena.ok()) return arena.status().Append(LargestHolders(plan_, static_cast<int>(s) - 1));
+    if (!arena.ok()) return arena.status().Append(WantedMemory(static_cast<int>(s) - 1));
     arenas_[s] = std::move(*arena);
   }
   tensors_.resize(plan_.storages.size());
@@ -154,6 +127,7 @@ Status PlanRunner::Instance::Run(PlanRunner& runner, std::span<const Tensor> fee
     status = Tape(*worker_, 0, static_cast<uint32_t>(plan_.instructions.size()));
   }
   status = streams_.End(std::move(status));
+  if (OutOfMemory(status)) status = status.Append(HeldMemory());
   for (const int storage : transient_) Drop(storage);
   if (!status.ok()) fetches->clear();
   return status;

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -43,6 +44,12 @@ class PlanRunner::Instance {
 
   explicit Instance(const plan::ExecutionPlan& plan) : plan_(plan), streams_(plan) {}
   Status LayOut();
+  /// "\n  2560 bytes  y (Square) float [2,3]" for each of the 20 results that take most by `bytes_of`; 0 leaves one
+  /// out.
+  std::string LargestValues(const std::function<uint64_t(size_t storage)>& bytes_of) const;
+  /// What a run would need of one memory, and what it had when it ended.
+  std::string WantedMemory(int space) const;
+  std::string HeldMemory() const;
   Status Begin(std::span<const Tensor> feeds);
   /// Instructions [begin, end).
   Status Tape(Worker& worker, uint32_t begin, uint32_t end);

@@ -43,7 +43,7 @@ Status PlanRunner::Instance::Unshare(const plan::VariableUse& use, int space) {
   Tensor& value = use.variable->value;
   if (!value.buffer() || value.buffer().use_count() == 1) return Status();
   if (value.on_host()) {
-    WEIR_ASSIGN(value, value.Clone());
+    WEIR_ASSIGN(value, streams_.Duplicate(space, value));
     return Status();
   }
   // Readers may have let go of the memory while their work on it is still to come: it is given back after that work.
@@ -147,7 +147,7 @@ Status PlanRunner::Instance::Assign(const Instruction& instruction) {
     std::memmove(value.mutable_raw(), given.raw(), given.bytes());
     return Status();
   }
-  WEIR_ASSIGN(value, given.Clone());
+  WEIR_ASSIGN(value, streams_.Duplicate(storage.space, given));
   return Status();
 }
 

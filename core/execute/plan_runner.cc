@@ -15,17 +15,27 @@ PlanRunner::PlanRunner(std::unique_ptr<plan::ExecutionPlan> plan) : plan_(std::m
   }
 }
 
-PlanRunner::~PlanRunner() {
-  for (std::atomic<Instance*>& idle : idle_) delete idle.load();
-}
+PlanRunner::~PlanRunner() { DropIdle(); }
 
-Result<std::unique_ptr<PlanRunner::Instance>> PlanRunner::Acquire() {
+std::unique_ptr<PlanRunner::Instance> PlanRunner::TakeIdle() {
   for (std::atomic<Instance*>& idle : idle_) {
     if (idle.load(std::memory_order_relaxed) == nullptr) continue;
     if (Instance* instance = idle.exchange(nullptr, std::memory_order_acquire)) {
       return std::unique_ptr<Instance>(instance);
     }
   }
+  return nullptr;
+}
+
+bool PlanRunner::DropIdle() {
+  size_t dropped = 0;  // at most as many as are kept at once: runs go on meanwhile
+  while (dropped < idle_.size() && TakeIdle()) ++dropped;
+  instances_.fetch_sub(static_cast<int>(dropped), std::memory_order_relaxed);
+  return dropped != 0;
+}
+
+Result<std::unique_ptr<PlanRunner::Instance>> PlanRunner::Acquire() {
+  if (std::unique_ptr<Instance> idle = TakeIdle()) return idle;
   WEIR_ASSIGN(std::unique_ptr<Instance> made, Instance::Make(*plan_));
   instances_.fetch_add(1, std::memory_order_relaxed);
   return made;

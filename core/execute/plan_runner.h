@@ -37,11 +37,14 @@ class PlanRunner {
 
   /// Runs that have memory of their own now: running ones, and those kept for later.
   int instances() const { return instances_.load(std::memory_order_relaxed); }
+  /// Lets go of the memory that is kept for later runs; false when there is none.
+  bool DropIdle();
 
   /// Registers, arenas and tensors of one run at a time (instance_internal.h).
   class Instance;
 
  private:
+  std::unique_ptr<Instance> TakeIdle();
   Result<std::unique_ptr<Instance>> Acquire();
   void Release(std::unique_ptr<Instance> instance);
 

@@ -98,8 +98,13 @@ Result<Tensor> RunStreams::ToDevice(int space, const Tensor& host, bool stable) 
 }
 
 Result<Tensor> RunStreams::Duplicate(int space, const Tensor& tensor) {
-  if (tensor.on_host()) return tensor.Clone();
+  const bool host = tensor.on_host();
+  if (host && (space != plan::kHostSpace || SizeOf(tensor.dtype()) == 0)) return tensor.Clone();
   WEIR_ASSIGN(Tensor copy, Tensor::Make(tensor.dtype(), tensor.shape(), AllocatorOf(space)));
+  if (host) {
+    if (tensor.bytes() != 0) std::memcpy(copy.mutable_raw(), tensor.raw(), tensor.bytes());
+    return copy;
+  }
   WEIR_TRY(Copy(space, copy, space, tensor, true));
   Keep(space, tensor);
   return copy;

@@ -42,7 +42,7 @@ class RunStreams {
   Result<Tensor> ToHost(device::Device& device, const Tensor& tensor);
   /// A tensor in the device's memory. `stable`: the host does not write `host` again in this run.
   Result<Tensor> ToDevice(int space, const Tensor& host, bool stable);
-  /// A second copy in the same memory.
+  /// A second copy in the memory of `space`, where the tensor is.
   Result<Tensor> Duplicate(int space, const Tensor& tensor);
   /// Between any two memories; ranges do not overlap. `stable` as above, where `from` is on the host.
   Status Copy(int to_space, const Tensor& to, int from_space, const Tensor& from, bool stable);

@@ -96,7 +96,7 @@ trace::StepTrace TapeTrace::Finish(const plan::ExecutionPlan& plan, int64_t step
     for (uint32_t o = 0; o < instruction.outputs; ++o) {
       const uint32_t slot = instruction.first_slot + instruction.inputs + o;
       const plan::Value& value = plan.values[static_cast<size_t>(plan.slots[slot].value)];
-      if (!value.shape_known) continue;
+      if (!value.shape_known || value.scratch) continue;
       const auto dims = value.shape.dims();
       const uint64_t bytes = static_cast<uint64_t>(value.shape.elements()) * SizeOf(value.dtype);
       span.outputs.push_back({static_cast<int>(o), static_cast<int>(value.dtype), {dims.begin(), dims.end()}, bytes});

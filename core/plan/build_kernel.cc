@@ -192,7 +192,7 @@ Status Builder::Bind(std::unique_ptr<kernel::PreparedKernel> kernel, const std::
       scratch.bytes = kernel->tile_scratch_bytes() * kernel->tiles();
       Value value;
       value.dtype = DType::kUint8;
-      value.shape_known = true;
+      value.shape_known = value.scratch = true;
       value.shape = Shape::Of({static_cast<int64_t>(scratch.bytes)});
       value.storage = AddStorage(std::move(scratch));
       outputs.push_back(AddValue(std::move(value)));

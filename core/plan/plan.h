@@ -56,6 +56,7 @@ struct Value {
   int storage = -1;
   DType dtype = DType::kInvalid;
   bool shape_known = false;
+  bool scratch = false;  // a kernel's memory while it runs: an output of the instruction, none of the node
   Shape shape;
 };
 

@@ -16,21 +16,22 @@ namespace {
 constexpr size_t kShown = 20;
 constexpr size_t kNamesShown = 3;
 
-/// "y, z and 3 more": the nodes whose values a plan gives.
-std::string FetchNames(const plan::ExecutionPlan& plan) {
+/// "gives y, z and 3 more": what a step is asked for.
+std::string Purpose(const graph::Graph& graph, const ResolvedNames& asked) {
   std::set<std::string> names;
-  for (const plan::Instruction& instruction : plan.instructions) {
-    if (instruction.opcode != plan::Opcode::kFetch) continue;
-    names.insert(plan.nodes[static_cast<size_t>(instruction.node)]->name());
+  for (const graph::Endpoint& fetch : asked.fetches) names.insert(graph.node(fetch.node).name());
+  const bool gives = !names.empty();
+  if (!gives) {
+    for (const graph::NodeId target : asked.targets) names.insert(graph.node(target).name());
   }
-  std::string text;
+  std::string text(gives ? "gives " : "runs ");
   size_t shown = 0;
   for (const std::string& name : names) {
     if (++shown > kNamesShown) break;
-    text += (text.empty() ? "" : ", ") + name;
+    text += (shown == 1 ? "" : ", ") + name;
   }
   if (names.size() > kNamesShown) text += fmt::format(" and {} more", names.size() - kNamesShown);
-  return text.empty() ? "nothing" : text;
+  return text;
 }
 
 }  // namespace
@@ -53,13 +54,14 @@ void MemoryReport::AddVariables(const kernel::ResourceScope& scope) {
   }
 }
 
-void MemoryReport::AddPlan(const plan::ExecutionPlan& plan, int runs) {
+void MemoryReport::AddPlan(const plan::ExecutionPlan& plan, int runs, const graph::Graph& graph,
+                           const ResolvedNames& names) {
   if (runs == 0) return;
   for (size_t s = 0; s < plan.arena_bytes.size(); ++s) {
     const device::Device* device = s == 0 ? plan.host_device : plan.devices[s - 1];
     const uint64_t bytes = plan.arena_bytes[s] * static_cast<uint64_t>(runs);
     if (device == nullptr || bytes == 0) continue;
-    Hold({fmt::format("memory of {} {} of a step that gives {}", runs, runs == 1 ? "run" : "runs", FetchNames(plan)),
+    Hold({fmt::format("memory of {} {} of a step that {}", runs, runs == 1 ? "run" : "runs", Purpose(graph, names)),
           device->name(), bytes});
     for (OnDevice& on : devices) {
       if (on.device == device->name()) on.steps += bytes;

@@ -8,6 +8,7 @@
 
 #include "core/device/device.h"
 #include "core/kernel/resource.h"
+#include "core/session/resolve.h"
 
 namespace weir::plan {
 struct ExecutionPlan;
@@ -18,7 +19,7 @@ namespace weir::session {
 /// Counters of one session at one moment.
 struct MemoryReport {
   struct Holder {
-    std::string what;  // "variable w float [2,2]", "memory of 2 runs of a step that gives y"
+    std::string what;  // "variable w float [2,2]", "memory of 2 runs of a step that gives y", "… that runs init"
     std::string device;
     uint64_t bytes = 0;
   };
@@ -33,8 +34,8 @@ struct MemoryReport {
 
   /// Adds what variables hold now; one that is being written is left out.
   void AddVariables(const kernel::ResourceScope& scope);
-  /// Adds the arenas of so many runs of a plan.
-  void AddPlan(const plan::ExecutionPlan& plan, int runs);
+  /// Adds the arenas of so many runs of a plan made for `names`.
+  void AddPlan(const plan::ExecutionPlan& plan, int runs, const graph::Graph& graph, const ResolvedNames& names);
   /// Puts a holder in its place.
   void Hold(Holder holder);
 };

@@ -194,6 +194,7 @@ Result<PartialRun::Part> PartialRun::Next(std::span<const Feed> feeds, std::span
       return InvalidArgument("The feed {} was not specified in partial_run_setup.", feed.first);
     }
     if (unfed.erase(*endpoint) == 0) return InvalidArgument("The feed {} has already been fed.", feed.first);
+    WEIR_TRY(CheckFeed(graph_, *endpoint, feed.second));
     WEIR_ASSIGN(fed[*endpoint], feed.second.Clone());  // the caller may change it before the last part
   }
   std::set<Endpoint> unfetched = unfetched_;
@@ -202,7 +203,10 @@ Result<PartialRun::Part> PartialRun::Next(std::span<const Feed> feeds, std::span
     if (!endpoint || !all_fetches_.contains(*endpoint)) {
       return InvalidArgument("The fetch {} was not specified in partial_run_setup.", fetch);
     }
-    if (unfetched.erase(*endpoint) == 0) return InvalidArgument("The fetch {} has already been fetched.", fetch);
+    const bool again = std::find(part.asked.begin(), part.asked.end(), *endpoint) != part.asked.end();
+    if (unfetched.erase(*endpoint) == 0 && !again) {
+      return InvalidArgument("The fetch {} has already been fetched.", fetch);
+    }
     part.asked.push_back(*endpoint);
   }
   const Marks waiting = Waiting(unfed);
@@ -260,8 +264,10 @@ Result<std::vector<Tensor>> PartialRun::Finish(const Part& part, std::vector<Ten
   }
   Forget();
   for (size_t i = 0; i < fetched.size(); ++i) {
-    if (!values_.contains(part.asked[i])) continue;
-    WEIR_ASSIGN(fetched[i], fetched[i].Clone());  // later parts read it
+    const auto asked = part.asked.begin(), own = asked + static_cast<ptrdiff_t>(i);
+    const bool shared = values_.contains(*own) || std::find(asked, own, *own) != own;
+    if (!shared) continue;
+    WEIR_ASSIGN(fetched[i], fetched[i].Clone());  // later parts read it, or the caller has it already
   }
   return fetched;
 }

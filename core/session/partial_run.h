@@ -34,8 +34,8 @@ class PartialRun {
     std::vector<graph::Endpoint> asked;  // what the caller fetches
     std::vector<graph::NodeId> runs;     // nodes that later parts leave out
   };
-  /// InvalidArgument with TensorFlow's texts for what the setup does not name, what came before, and what the feeds so
-  /// far do not give; nothing changes then.
+  /// InvalidArgument with TensorFlow's texts for what the setup does not name, what came before, what cannot be fed,
+  /// and what the feeds so far do not give; nothing changes then. A part may ask for a fetch twice.
   Result<Part> Next(std::span<const Feed> feeds, std::span<const std::string> fetches);
   /// Takes what the part computed, by names.fetches; gives what was asked for.
   Result<std::vector<Tensor>> Finish(const Part& part, std::vector<Tensor> computed);

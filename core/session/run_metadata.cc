@@ -16,8 +16,11 @@ constexpr int64_t kNanosPerMicro = 1000;
 constexpr char kHost[] = "/job:localhost/replica:0/task:0/device:CPU:0";
 
 std::string Label(const graph::Graph& graph, const trace::Span& span) {
+  const graph::Node* node = graph.Find(span.node);
   std::string inputs;
-  if (const graph::Node* node = graph.Find(span.node)) {
+  if (span.op == "fetch") {
+    inputs = span.node;
+  } else if (node != nullptr) {
     for (const graph::Endpoint& input : node->inputs()) {
       inputs += (inputs.empty() ? "" : ", ") + graph::EndpointName(graph, input);
     }

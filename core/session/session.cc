@@ -25,15 +25,25 @@ namespace {
 
 constexpr size_t kMostPartialRuns = 1024;
 
-/// Names in an order that tells signatures apart; no name contains these separators.
+/// Adds a list in a way that tells it apart from any other, whatever is in its texts.
+template <class List, class Text>
+void AddTo(std::string& key, const List& list, const Text& text) {
+  for (const auto& element : list) {
+    const std::string_view name = text(element);
+    const auto size = static_cast<uint32_t>(name.size());
+    key.append(reinterpret_cast<const char*>(&size), sizeof(size)).append(name);
+  }
+  key.append(sizeof(uint32_t), '\xff');
+}
+
+/// Tells signatures apart.
 std::string KeyOf(std::span<const Feed> feeds, std::span<const std::string> fetches,
                   std::span<const std::string> targets, Signature::Ops ops) {
-  std::string key(ops == Signature::Ops::kAllRun ? "\a" : "");
-  for (const Feed& feed : feeds) (key += feed.first) += '\n';
-  key += '\t';
-  for (const std::string& fetch : fetches) (key += fetch) += '\n';
-  key += '\t';
-  for (const std::string& target : targets) (key += target) += '\n';
+  std::string key(ops == Signature::Ops::kAllRun ? "\a" : "\t");
+  const auto same = [](const std::string& name) -> std::string_view { return name; };
+  AddTo(key, feeds, [](const Feed& feed) -> std::string_view { return feed.first; });
+  AddTo(key, fetches, same);
+  AddTo(key, targets, same);
   return key;
 }
 
@@ -69,6 +79,7 @@ std::string HandleOf(const graph::Graph& graph, const ResolvedNames& names, size
     std::vector<std::string> texts;
     for (const auto& element : list) texts.push_back(name(element));
     std::sort(texts.begin(), texts.end());
+    texts.erase(std::unique(texts.begin(), texts.end()), texts.end());
     return fmt::format("{}", fmt::join(texts, ","));
   };
   const auto endpoint = [&](graph::Endpoint e) { return graph::FullEndpointName(graph, e); };
@@ -87,7 +98,7 @@ std::vector<DeviceAttributes> ListDevices(const Runtime& runtime) {
   return list;
 }
 
-class Session::Impl {
+class Session::Impl final : public device::MemoryKeeper {
  public:
   Impl(std::shared_ptr<Runtime> runtime, const graph::Graph& graph, SessionOptions options,
        std::shared_ptr<const kernel::Calibration> calibration, std::unique_ptr<PlacementLog> log)
@@ -128,6 +139,7 @@ class Session::Impl {
 
   Status RunSignature(Signature& signature, std::span<const Tensor> feeds, std::vector<Tensor>* fetches,
                       const RunOptions& options, RunReport* report) {
+    if (report != nullptr) *report = {};
     if (closed_.load(std::memory_order_relaxed)) return Cancelled("Session has been closed.");
     if (options.inter_op_thread_pool > 0 || options.inter_op_thread_pool < -1) {
       return InvalidArgument("Invalid inter_op_thread_pool: {}", options.inter_op_thread_pool);
@@ -173,23 +185,22 @@ class Session::Impl {
 
   MemoryReport ReportMemory() {
     MemoryReport report = MakeMemoryReport(runtime_->plugins->devices());
-    const auto add = [&report](const Specialisation& made) {
-      report.AddPlan(made.runner->plan(), made.runner->instances());
-    };
-    {
-      const std::shared_lock<std::shared_mutex> lock(mutex_);
-      for (const auto& [key, signature] : by_key_) signature->ForEach(add);
-    }
-    callables_.ForEach(add);
+    ForEachPlan([&](const Signature& signature, const Specialisation& made) {
+      report.AddPlan(made.runner->plan(), made.runner->instances(), graph_, signature.names());
+    });
     report.AddVariables(*resources_);
     return report;
   }
 
+  bool GiveBack() override {
+    bool any = false;
+    ForEachPlan([&any](const Signature&, const Specialisation& made) { any |= made.runner->DropIdle(); });
+    return any;
+  }
+
   /// Says who holds memory where a run ended for want of it.
   Status WithHolders(const Status& status) {
-    const bool memory =
-        status.code() == Code::kResourceExhausted && status.message().find("OOM when allocating") != std::string::npos;
-    return memory ? status.Append(ToText(ReportMemory())) : status;
+    return OutOfMemory(status) ? status.Append(ToText(ReportMemory())) : status;
   }
 
   Result<std::string> PRunSetup(std::span<const std::string> feeds, std::span<const std::string> fetches,
@@ -221,16 +232,27 @@ class Session::Impl {
     if (!part.names.fetches.empty() || !part.names.targets.empty()) {
       status = RunSignature(*OfPart(part.names), part.feeds, &computed, {}, nullptr);
     }
+    status = WithHolders(status);
     Result<std::vector<Tensor>> fetched =
         status.ok() ? run->Finish(part, std::move(computed)) : Result<std::vector<Tensor>>(std::move(status));
     if (!fetched.ok() || run->complete()) ForgetPartialRun(handle);
     return fetched;
   }
 
+  /// What runs still use goes with the last of them.
   void Close() {
     closed_.store(true);
-    const std::lock_guard<std::mutex> lock(partial_mutex_);
-    partial_runs_.clear();
+    {
+      const std::lock_guard<std::mutex> lock(partial_mutex_);
+      partial_runs_.clear();
+    }
+    std::unordered_map<std::string, std::shared_ptr<Signature>> gone;
+    {
+      const std::unique_lock<std::shared_mutex> lock(mutex_);
+      gone.swap(by_key_);
+    }
+    callables_.DropPlans();
+    if (!options_.resources) resources_->Clear();
   }
   bool closed() const { return closed_.load(); }
 
@@ -272,6 +294,14 @@ class Session::Impl {
       last_device_ = node.device();
     }
     return Status();
+  }
+
+  void ForEachPlan(const PlanVisitor& visit) {
+    {
+      const std::shared_lock<std::shared_mutex> lock(mutex_);
+      for (const auto& [key, signature] : by_key_) signature->ForEach(visit);
+    }
+    callables_.ForEach(visit);
   }
 
   std::shared_ptr<Signature> OfPart(const ResolvedNames& names) {
@@ -330,7 +360,6 @@ class Session::Impl {
   }
 
   static void Describe(const plan::ExecutionPlan& plan, const RunOptions& options, RunReport* report) {
-    report->placement.clear();
     for (const int device : plan.placement.device_of) {
       if (device >= 0) ++report->placement[plan.placement.devices[static_cast<size_t>(device)]];
     }
@@ -338,7 +367,6 @@ class Session::Impl {
     report->arena_bytes = std::accumulate(plan.arena_bytes.begin(), plan.arena_bytes.end(), uint64_t{0});
     report->live_bytes = std::accumulate(plan.live_bytes.begin(), plan.live_bytes.end(), uint64_t{0});
     if (!options.collect_nodes) return;
-    report->executed_nodes.clear();
     for (const plan::PlacedNode& node : plan.placed_nodes) report->executed_nodes.emplace_back(node.name);
   }
 
@@ -388,6 +416,7 @@ Result<std::unique_ptr<Session>> Session::Make(std::shared_ptr<Runtime> runtime,
   WEIR_ASSIGN(std::unique_ptr<PlacementLog> log, PlacementLog::Open(options));
   auto impl =
       std::make_shared<Impl>(std::move(runtime), graph, std::move(options), std::move(calibration), std::move(log));
+  for (const auto& device : impl->runtime().plugins->devices().all()) device->AddKeeper(impl);
   Impl::Opened(impl);
   return std::unique_ptr<Session>(new Session(std::move(impl)));
 }

@@ -92,7 +92,7 @@ struct CallableOptions {
 
 using CallableHandle = int64_t;
 
-/// What one compiled run looks like; for tests and `weir run`.
+/// What one compiled run looks like; for tests and `weir run`. A run replaces all of it.
 struct RunReport {
   std::map<std::string, int> placement;     // device name -> nodes
   std::vector<std::string> executed_nodes;  // in tape order; only when RunOptions::collect_nodes
@@ -149,13 +149,13 @@ class Session {
   Result<std::string> PRunSetup(std::span<const std::string> feeds, std::span<const std::string> fetches,
                                 std::span<const std::string> targets);
   /// The next part: runs what the feeds given so far allow. InvalidArgument with TensorFlow's texts for feeds and
-  /// fetches that the setup does not name, that came before, or that cannot be computed yet. The run ends when all is
-  /// fed and fetched, and at any other error.
+  /// fetches that the setup does not name, that came before, or that cannot be computed yet, and for feeds of another
+  /// type or shape. The run ends when all is fed and fetched, and at any other error.
   Result<std::vector<Tensor>> PRun(const std::string& handle, std::span<const Feed> feeds,
                                    std::span<const std::string> fetches);
 
   /// Later runs fail with Cancelled "Session has been closed."; running ones end with Cancelled soon, none is waited
-  /// for. Twice is no error.
+  /// for. Plans and, unless SessionOptions::resources has them, variables go with the last run. Twice is no error.
   Status Close();
   /// Forgets what the named containers hold ("localhost", the default one, when none is named) in all sessions of this
   /// process, and closes these, as TensorFlow's. Unimplemented for a `target` other than "" and "local".

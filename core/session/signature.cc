@@ -42,17 +42,29 @@ Signature::Pin Signature::Add(std::unique_ptr<Specialisation> made) {
   return slots_[place].plan.Take();
 }
 
-void Signature::ForEach(const std::function<void(const Specialisation&)>& visit) {
+void Signature::ForEach(const PlanVisitor& visit) {
   for (Slot& slot : slots_) {
-    if (const Pin pin = slot.plan.Take()) visit(*pin);
+    if (const Pin pin = slot.plan.Take()) visit(*this, *pin);
   }
 }
 
-void CallableTable::ForEach(const std::function<void(const Specialisation&)>& visit) {
+void Signature::DropPlans() {
+  for (Slot& slot : slots_) slot.plan.Put(nullptr);
+}
+
+void CallableTable::ForEachSignature(const std::function<void(Signature&)>& visit) {
   const std::lock_guard<std::mutex> lock(mutex_);
   for (int64_t handle = 1; handle < next_; ++handle) {
-    if (const PinnedSlot<Signature>::Pin signature = Find(handle)) signature->ForEach(visit);
+    if (const PinnedSlot<Signature>::Pin signature = Find(handle)) visit(*signature);
   }
+}
+
+void CallableTable::ForEach(const PlanVisitor& visit) {
+  ForEachSignature([&visit](Signature& signature) { signature.ForEach(visit); });
+}
+
+void CallableTable::DropPlans() {
+  ForEachSignature([](Signature& signature) { signature.DropPlans(); });
 }
 
 CallableTable::~CallableTable() {

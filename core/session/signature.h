@@ -28,6 +28,9 @@ struct Specialisation {
   bool Fits(std::span<const Tensor> feeds, uint64_t version) const;
 };
 
+class Signature;
+using PlanVisitor = std::function<void(const Signature&, const Specialisation&)>;
+
 /// Thread-safe. Looking for a plan takes no lock.
 class Signature {
  public:
@@ -44,7 +47,9 @@ class Signature {
   Pin Find(std::span<const Tensor> feeds, uint64_t version);
   /// Adds a plan, in place of the one that was found least recently when there are 16. The caller holds `compiling`.
   Pin Add(std::unique_ptr<Specialisation> made);
-  void ForEach(const std::function<void(const Specialisation&)>& visit);
+  void ForEach(const PlanVisitor& visit);
+  /// Each dies with its last run.
+  void DropPlans();
 
   std::mutex compiling;  // one compilation at a time
 
@@ -71,7 +76,9 @@ class CallableTable {
   /// ResourceExhausted after a million handles, which are never used twice.
   Result<int64_t> Add(std::unique_ptr<Signature> signature);
   PinnedSlot<Signature>::Pin Find(int64_t handle) const;
-  void ForEach(const std::function<void(const Specialisation&)>& visit);
+  void ForEach(const PlanVisitor& visit);
+  /// Of all signatures, whose handles stay.
+  void DropPlans();
   /// Running calls go on; what they use goes with the last of them. False for an unknown handle.
   bool Remove(int64_t handle);
 
@@ -79,6 +86,7 @@ class CallableTable {
   static constexpr size_t kChunk = 1024;
   using Chunk = std::array<PinnedSlot<Signature>, kChunk>;
   PinnedSlot<Signature>* SlotOf(int64_t handle) const;
+  void ForEachSignature(const std::function<void(Signature&)>& visit);
 
   std::mutex mutex_;  // protects next_ and filling chunks_
   int64_t next_ = 1;

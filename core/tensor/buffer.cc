@@ -98,4 +98,8 @@ std::shared_ptr<Buffer> WrapHostMemory(void* data, uint64_t bytes, std::shared_p
   return std::make_shared<WrappedBuffer>(data, bytes, std::move(owner));
 }
 
+bool OutOfMemory(const Status& status) {
+  return status.code() == Code::kResourceExhausted && status.message().find("OOM when allocating") != std::string::npos;
+}
+
 }  // namespace weir

@@ -45,6 +45,9 @@ class Buffer {
   weir_buf memory_;
 };
 
+/// The error of an allocation, whichever allocator it came from.
+bool OutOfMemory(const Status& status);
+
 /// Plain CPU memory, 64-byte aligned, from the C++ heap. Refuses at once what FitsHostMemory refuses.
 Allocator& HostAllocator();
 

@@ -102,6 +102,30 @@ TEST(PartialRun, F365_TextsOfTensorFlow) {
   EXPECT_EQ(f.Part(lacking, {}, {"add:0"}), "Must run 'setup' before performing partial runs!") << "an error ends it";
 }
 
+TEST(PartialRun, F365_WhatCannotBeFedChangesNothing) {
+  const PartialShape two = PartialShape::Of({2});
+  Parts f(MakeGraph({Placeholder("a", two), Placeholder("b", two), {"add", "AddV2", {"a", "b"}, kFloat}}));
+  const std::string handle = f.SetUp({"a:0", "b:0"}, {"add:0"});
+  const Feed a = {"a:0", Tensor::Vector<float>({1, 1})};
+  EXPECT_EQ(f.Part(handle, {a, Scalar("b:0", 2)}, {"add:0"}),
+            "Cannot feed value of shape () for Tensor 'b:0', which has shape '(2,)'");
+  EXPECT_EQ(f.Part(handle, {a, {"b:0", Tensor::Vector<int32_t>({2, 2})}}, {"add:0"}),
+            "Cannot feed value of type int32 for Tensor 'b:0', which has type float");
+  EXPECT_EQ(f.Part(handle, {a, {"b:0", Tensor::Vector<float>({2, 2})}}, {"add:0"}), "3.000000");
+}
+
+TEST(PartialRun, F365_AFetchMayBeNamedTwice) {
+  Parts f(SumAndProduct());
+  const std::string handle = f.SetUp({"a:0", "b:0"}, {"add:0", "add:0"});
+  EXPECT_EQ(handle, "a:0,b:0->add:0//1/;0");
+  const std::vector<Feed> feeds = {Scalar("a:0", 1), Scalar("b:0", 2)};
+  const Result<std::vector<Tensor>> got = f.session->PRun(handle, feeds, Names{"add:0", "add:0"});
+  ASSERT_TRUE(got.ok()) << got.status().ToString();
+  ASSERT_EQ(got->size(), 2u);
+  EXPECT_TRUE((*got)[0].SameBits(Tensor::Scalar<float>(3)) && (*got)[1].SameBits((*got)[0]));
+  EXPECT_NE((*got)[0].raw(), (*got)[1].raw());
+}
+
 TEST(PartialRun, F365_EveryOpRunsAtMostOnce) {
   Parts f(MakeGraph({{"v", "VariableV2", {}, {{"dtype", DType::kFloat}, {"shape", PartialShape::Of({})}}},
                      Const("zero", Tensor::Scalar<float>(0)),

@@ -144,6 +144,27 @@ TEST(RunMetadata, StepStatsHaveALabelledEntryForEachOp) {
   EXPECT_EQ(device.thread_names().at(0), "caller");
 }
 
+TEST(RunMetadata, StepStatsHaveTheOutputsOfOpsAndWhatIsFetched) {
+  const Result<graph::Graph> graph =
+      MakeGraph({Placeholder("x", PartialShape::Of({40, 40})), {"y", "MatMul", {"x", "x"}, kFloat}});
+  ASSERT_TRUE(graph.ok());
+  const auto session = Open(*graph);
+  ASSERT_NE(session, nullptr);
+  RunOptions options;
+  options.trace = true;
+  RunReport report;
+  const std::vector<Feed> feeds = {{"x:0", *Tensor::Make(DType::kFloat, Shape::Of({40, 40}))}};
+  ASSERT_TRUE(session->Run(feeds, Names{"y:0"}, {}, options, &report).ok());
+  tf::RunMetadata metadata;
+  ASSERT_TRUE(metadata.ParseFromString(*RunMetadata(*graph, report)));
+  std::map<std::string, int> outputs;  // by label
+  for (const tf::NodeExecStats& stats : metadata.step_stats().dev_stats(0).node_stats()) {
+    outputs[stats.timeline_label()] = stats.output_size();
+  }
+  EXPECT_EQ(outputs, (std::map<std::string, int>{{"y = MatMul(x, x)", 1}, {"y = fetch(y)", 0}}))
+      << "its scratch memory is no output";
+}
+
 TEST(RunMetadata, RunOptionsAsAMessage) {
   const Result<RunOptions> options = ParseRunOptions(
       "timeout_in_ms: 7 inter_op_thread_pool: -1 "

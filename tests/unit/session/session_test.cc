@@ -298,5 +298,23 @@ TEST(Session, ReportSaysWhatRanAndWhere) {
             "/job:localhost/replica:0/task:0/device:" + (device.empty() ? "CPU:0" : device));
 }
 
+TEST(Session, AReportTellsOfTheLastRunOnly) {
+  Fixture f(Counter());
+  RunReport report;
+  RunOptions all;
+  all.collect_nodes = all.trace = all.output_partition_graphs = true;
+  const std::vector<std::string> targets = {"init"};
+  ASSERT_TRUE(f.session->Run({}, {}, targets, all, &report).ok());
+  EXPECT_FALSE(report.executed_nodes.empty() || report.trace.spans.empty() || report.partition_graphs.empty());
+  ASSERT_TRUE(f.session->Run({}, {}, targets, {}, &report).ok());
+  EXPECT_TRUE(report.executed_nodes.empty() && report.trace.spans.empty() && report.partition_graphs.empty());
+}
+
+TEST(Session, NamesAreToldApartWhateverIsInThem) {
+  Fixture f(MakeGraph({Const("c", Tensor::Scalar<float>(1)), {"d", "Neg", {"c"}, kFloat}}));
+  ASSERT_TRUE(f.Run({}, {"c:0", "d:0"}).ok());
+  EXPECT_EQ(f.Run({}, {"c:0\nd:0"}).status().code(), Code::kNotFound);
+}
+
 }  // namespace
 }  // namespace weir::session

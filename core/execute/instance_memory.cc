@@ -1,0 +1,58 @@
+// What a run's memory went to, for whoever has to find out why it did not suffice.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "core/execute/instance_internal.h"
+
+namespace weir::execute {
+
+std::string PlanRunner::Instance::LargestValues(const std::function<uint64_t(size_t storage)>& bytes_of) const {
+  constexpr size_t kShown = 20;
+  std::vector<std::pair<uint64_t, std::string>> values;
+  std::vector<bool> seen(plan_.storages.size(), false);
+  for (const Instruction& instruction : plan_.instructions) {
+    const graph::Node& node = *plan_.nodes[static_cast<size_t>(instruction.node)];
+    for (uint32_t o = 0; o < instruction.outputs; ++o) {
+      const plan::Value& value = ValueOf(instruction, instruction.inputs + o);
+      const auto index = static_cast<size_t>(value.storage);
+      const uint64_t bytes = seen[index] ? 0 : bytes_of(index);
+      if (bytes == 0) continue;
+      seen[index] = true;
+      const Shape& shape = value.shape_known ? value.shape : tensors_[index].shape();
+      values.emplace_back(bytes, value.scratch ? fmt::format("scratch memory of {} ({})", node.name(), node.op().name)
+                                               : fmt::format("{} ({}) {} {}", node.name(), node.op().name,
+                                                             Name(value.dtype), shape.ToString()));
+    }
+  }
+  std::stable_sort(values.begin(), values.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::string table;
+  for (size_t i = 0; i < std::min(kShown, values.size()); ++i) {
+    table += fmt::format("\n{:>14} bytes  {}", values[i].first, values[i].second);
+  }
+  return table;
+}
+
+std::string PlanRunner::Instance::WantedMemory(int space) const {
+  return fmt::format("\nThe step needs {} bytes at once. Its largest values:{}",
+                     plan_.arena_bytes[static_cast<size_t>(space + 1)], LargestValues([&](size_t index) {
+                       const plan::Storage& storage = plan_.storages[index];
+                       const bool there = storage.home == plan::Storage::Home::kArena && storage.space == space;
+                       return there ? storage.bytes : 0;
+                     }));
+}
+
+std::string PlanRunner::Instance::HeldMemory() const {
+  const uint64_t planned = std::accumulate(plan_.arena_bytes.begin(), plan_.arena_bytes.end(), uint64_t{0});
+  uint64_t others = 0;
+  for (const Tensor& tensor : tensors_) others += tensor.bytes();
+  return fmt::format("\nThe step held {} bytes for values of known size and {} for others. Its largest values:{}",
+                     planned, others, LargestValues([&](size_t index) {
+                       const plan::Storage& storage = plan_.storages[index];
+                       return storage.home == plan::Storage::Home::kArena ? storage.bytes : tensors_[index].bytes();
+                     }));
+}
+
+}  // namespace weir::execute
