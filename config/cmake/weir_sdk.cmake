@@ -1,5 +1,6 @@
-# weir::sdk: the headers that a plugin is built with, and nothing else. Users write <weir/sdk/v1/plugin.h>; what it
-# includes ("sdk/abi/…", "sdk/cpp/…") resolves from the source tree here and from include/weir once installed.
+# weir::sdk: the headers that a plugin is built with, and nothing else. Users write <weir/sdk/v1/plugin.h>, in C++ or
+# C11; what it includes ("sdk/abi/…", "sdk/cpp/…") resolves from the source tree here and from include/weir once
+# installed.
 add_library(weir_sdk INTERFACE)
 add_library(weir::sdk ALIAS weir_sdk)
 set_target_properties(weir_sdk PROPERTIES EXPORT_NAME sdk)
@@ -9,4 +10,12 @@ target_include_directories(weir_sdk INTERFACE
   "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>"
   "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/weir>")
 file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/include/weir/sdk/v1/plugin.h"
-  CONTENT "#include \"sdk/cpp/plugin.h\"  // IWYU pragma: export\n" @ONLY)
+  CONTENT "#ifdef __cplusplus
+#include \"sdk/cpp/plugin.h\" // IWYU pragma: export
+#else
+#include \"sdk/abi/cost.h\"
+#include \"sdk/abi/device.h\"
+#include \"sdk/abi/kernel.h\"
+#include \"sdk/abi/plugin.h\"
+#endif
+" @ONLY)

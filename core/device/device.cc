@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
 #include <cmath>
 #include <limits>
 
 #include "core/device/arena.h"
 #include "core/device/error_record.h"
+#include "core/device/health.h"
 
 namespace weir::device {
 namespace {
@@ -55,8 +57,9 @@ weir_buf MemoryOf(const Tensor& tensor) {
 // An open device; closed when nobody needs it any more.
 class OpenDevice final : public SlabSource {
  public:
-  OpenDevice(const weir_device_api* api, weir_device* handle, std::string name, std::shared_ptr<const void> plugin)
-      : api_(api), handle_(handle), name_(std::move(name)), plugin_(std::move(plugin)) {}
+  OpenDevice(const weir_device_api* api, weir_device* handle, const std::string& name,
+             std::shared_ptr<const void> plugin)
+      : api_(api), handle_(handle), health_(name, api, handle), plugin_(std::move(plugin)) {}
   OpenDevice(const OpenDevice&) = delete;
   OpenDevice& operator=(const OpenDevice&) = delete;
   ~OpenDevice() override {
@@ -64,14 +67,20 @@ class OpenDevice final : public SlabSource {
   }
 
   weir_device* handle() const { return handle_; }
+  Health& health() { return health_; }
 
   Result<weir_buf> AllocateSlab(uint64_t bytes) override {
-    if (!WEIR_HAS(api_, alloc) || !WEIR_HAS(api_, free)) return Unimplemented("{} has no memory of its own", name_);
+    if (!WEIR_HAS(api_, alloc) || !WEIR_HAS(api_, free))
+      return Unimplemented("{} has no memory of its own", health_.name());
     weir_buf slab{};
     slab.struct_size = sizeof(slab);
-    WEIR_TRY(CallPlugin("alloc of device/1", [&](weir_error* error) {
-      return api_->alloc(handle_, bytes, WEIR_SPACE_DEVICE, &slab, error);
-    }));
+    uint32_t flags = 0;
+    const Status allocated = CallPlugin("alloc of device/1", [&](weir_error* error) {
+      const int32_t code = api_->alloc(handle_, bytes, WEIR_SPACE_DEVICE, &slab, error);
+      flags = error->flags;
+      return code;
+    });
+    WEIR_TRY(health_.Judge(allocated, flags));
     if (slab.bytes < bytes) {
       const uint64_t got = slab.bytes;
       api_->free(handle_, &slab);
@@ -84,7 +93,7 @@ class OpenDevice final : public SlabSource {
  private:
   const weir_device_api* api_;
   weir_device* handle_;
-  std::string name_;
+  Health health_;
   std::shared_ptr<const void> plugin_;
 };
 
@@ -143,6 +152,7 @@ class Device::State final : public Allocator {
   }
 
   Streams* streams() const { return streams_.get(); }
+  Health* health() const { return health_.load(std::memory_order_acquire); }
 
   const weir_profile* Profile() {
     std::call_once(profiled_, [this] { ReadProfile(); });
@@ -219,8 +229,10 @@ class Device::State final : public Allocator {
     open_ = std::move(open);
     if (device_.has_streams()) {
       const bool ordered = (info.flags & WEIR_DEVICE_ORDERED_ALLOC) != 0;
-      streams_ = Streams::Make(device_.name_, api_, device_.stream_apis_, open_->handle(), ordered, open_);
+      const std::shared_ptr<Health> health(open_, &open_->health());
+      streams_ = Streams::Make(health, api_, device_.stream_apis_, open_->handle(), ordered);
     }
+    health_ = &open_->health();
     return {};
   }
 
@@ -286,6 +298,7 @@ class Device::State final : public Allocator {
   Status open_status_;
   mutable std::mutex mutex_;  // protects open_ and arena_ while they are set; both are constant after Open
   std::shared_ptr<OpenDevice> open_;
+  std::atomic<Health*> health_{nullptr};  // of open_
   std::shared_ptr<Arena> arena_;
   std::shared_ptr<Streams> streams_;  // constant after Open
   std::mutex keepers_mutex_;          // protects keepers_
@@ -320,6 +333,14 @@ uint64_t Device::Trim() {
   const std::shared_ptr<Arena> arena = state_->arena();
   return arena ? arena->Trim() : 0;
 }
+Status Device::health() const {
+  const Health* const health = state_->health();
+  return health != nullptr ? health->Get() : Status();
+}
+Status Device::Judge(const Status& status, uint32_t error_flags) const {
+  Health* const health = state_->health();
+  return health != nullptr ? health->Judge(status, error_flags) : status;
+}
 bool Device::opened() const { return state_->arena() != nullptr; }
 
 Status Device::Copy(const weir_buf& to, const weir_buf& from, uint64_t bytes) {
@@ -334,10 +355,13 @@ Status Device::Copy(const weir_buf& to, const weir_buf& from, uint64_t bytes) {
   }
   WEIR_ASSIGN(weir_device * handle, Open());
   if (!WEIR_HAS(state_->api(), copy)) return Unimplemented("{}: its plugin cannot copy memory", name_);
+  uint32_t flags = 0;
   const Status copied = CallPlugin("copy of device/1", [&](weir_error* error) {
-    return state_->api()->copy(handle, nullptr, &to, &from, bytes, error);
+    const int32_t code = state_->api()->copy(handle, nullptr, &to, &from, bytes, error);
+    flags = error->flags;
+    return code;
   });
-  return copied.Prepend(name_ + ": ");
+  return Judge(copied.Prepend(name_ + ": "), flags);
 }
 
 Result<Tensor> Device::ToHost(const Tensor& tensor) {

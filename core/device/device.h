@@ -131,6 +131,11 @@ class Device {
   MemoryUse memory_use() const;
   /// Gives memory that holds no buffer back to the plugin; the bytes that this freed.
   uint64_t Trim();
+  /// Ok, or Unavailable with the text of its loss. A device that was not opened is not lost.
+  Status health() const;
+  /// What a call on the open device that failed means: its loss, which is noted, or `status`. `error_flags` are those
+  /// of the call's error record.
+  Status Judge(const Status& status, uint32_t error_flags) const;
   /// Something has used it: its plugin may hold a driver's context.
   bool opened() const;
 

@@ -4,8 +4,13 @@
 #include <cstring>
 
 namespace weir::device {
+namespace {
 
-ErrorRecord::ErrorRecord() {
+bool IsControl(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
+
+}  // namespace
+
+void ErrorRecord::Clear() {
   error_ = {};
   error_.struct_size = sizeof(error_);
   error_.message = text_;
@@ -16,12 +21,32 @@ Status ErrorRecord::ToStatus(int32_t code, std::string_view what) const {
   if (code == WEIR_OK) return {};
   const bool known = code > WEIR_OK && code <= WEIR_UNAUTHENTICATED;
   const Code status_code = known ? static_cast<Code>(code) : Code::kUnknown;
-  // The plugin may have written a length beyond the room it was given.
-  std::string text(text_, static_cast<size_t>(std::min<uint64_t>(error_.length, sizeof(text_))));
-  if (text.empty()) text = fmt::format("{} failed without a text", what);
+  std::string text;
+  if (error_.length > sizeof(text_)) {  // whatever it wrote, nobody knows where that ends
+    text =
+        fmt::format("{} failed with a text of {} bytes where there is room for {}", what, error_.length, sizeof(text_));
+  } else {
+    text = Legible({text_, static_cast<size_t>(error_.length)});
+    if (text.empty()) text = fmt::format("{} failed without a text", what);
+  }
+  if (status_code == Code::kInternal && !text.starts_with(what)) text = fmt::format("{}: {}", what, text);
   if (!known) text += fmt::format(" (code {}, which is none of weir's)", code);
   if (error_.vendor_code != 0) text += fmt::format(" (vendor code {})", error_.vendor_code);
   return Status(status_code, std::move(text));
+}
+
+std::string Legible(std::string_view text) {
+  std::string legible(text);
+  for (char& c : legible) {
+    if (c != '\n' && c != '\t' && IsControl(c)) c = '?';
+  }
+  return legible;
+}
+
+std::string LegibleLine(std::string_view text) {
+  std::string legible(text);
+  std::replace_if(legible.begin(), legible.end(), IsControl, '?');
+  return legible;
 }
 
 int32_t Report(weir_error* error, int32_t code, std::string_view text) noexcept {

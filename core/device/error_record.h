@@ -3,6 +3,7 @@
 #define WEIR_CORE_DEVICE_ERROR_RECORD_H_
 
 #include <exception>
+#include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -12,21 +13,31 @@
 
 namespace weir::device {
 
-/// An error record with room for a message, and the Status that it turns into. For one call; not copied.
+/// An error record with room for a message, and the Status that it turns into. For one failure; not copied.
 class ErrorRecord {
  public:
-  ErrorRecord();
+  ErrorRecord() { Clear(); }
   ErrorRecord(const ErrorRecord&) = delete;
   ErrorRecord& operator=(const ErrorRecord&) = delete;
 
   weir_error* get() { return &error_; }
-  /// Ok for code 0, Unknown for a code outside the set. `what` names the call for an error without text.
+  /// As it was made.
+  void Clear();
+  /// WEIR_ERROR_* of the failure.
+  uint32_t flags() const { return error_.flags; }
+  /// Ok for code 0, Unknown for a code outside the set. `what` names the call for an error without text, and for one
+  /// that is a fault of the plugin.
   Status ToStatus(int32_t code, std::string_view what) const;
 
  private:
   char text_[1024];
   weir_error error_;
 };
+
+/// A plugin's text as people may see it: control characters but line ends and tabs become question marks.
+std::string Legible(std::string_view text);
+/// The same for a name, which has no line ends and tabs either.
+std::string LegibleLine(std::string_view text);
 
 /// Fills a record for the other side; `error` may be null, and the text is cut to its capacity. Returns `code`.
 int32_t Report(weir_error* error, int32_t code, std::string_view text) noexcept;

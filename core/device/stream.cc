@@ -64,9 +64,7 @@ Status Event::Sync() const {
     return code;
   });
   if (status.ok()) return status;
-  status = status.Prepend(owner.name() + ": ");
-  owner.Notice(status, flags);
-  return status;
+  return owner.health_->Judge(status.Prepend(owner.name() + ": "), flags);
 }
 
 Status Event::Then(std::function<void(const Status&)> done) const {
@@ -115,7 +113,8 @@ Status Stream::Enqueue(const char* what, Call&& call) {
 }
 
 void Stream::Refused(const Status& status, uint32_t error_flags) {
-  owner_->Notice(status, error_flags);
+  // What the call returns stays the call's error: the loss is everybody's.
+  (void)owner_->health_->Judge(status, error_flags);
   if ((error_flags & (WEIR_ERROR_STREAM_POISONED | WEIR_ERROR_DEVICE_LOST)) != 0 && failure_.ok()) failure_ = status;
 }
 
@@ -263,19 +262,14 @@ void Stream::Poison(const Status& status) {
   }
 }
 
-std::shared_ptr<Streams> Streams::Make(std::string name, const weir_device_api* api, const StreamApis& apis,
-                                       weir_device* device, bool ordered_alloc, std::shared_ptr<const void> open) {
-  return std::shared_ptr<Streams>(new Streams(std::move(name), api, apis, device, ordered_alloc, std::move(open)));
+std::shared_ptr<Streams> Streams::Make(std::shared_ptr<Health> health, const weir_device_api* api,
+                                       const StreamApis& apis, weir_device* device, bool ordered_alloc) {
+  return std::shared_ptr<Streams>(new Streams(std::move(health), api, apis, device, ordered_alloc));
 }
 
-Streams::Streams(std::string name, const weir_device_api* api, const StreamApis& apis, weir_device* device,
-                 bool ordered_alloc, std::shared_ptr<const void> open)
-    : name_(std::move(name)),
-      api_(api),
-      apis_(apis),
-      device_(device),
-      ordered_alloc_(ordered_alloc),
-      open_(std::move(open)) {}
+Streams::Streams(std::shared_ptr<Health> health, const weir_device_api* api, const StreamApis& apis,
+                 weir_device* device, bool ordered_alloc)
+    : health_(std::move(health)), api_(api), apis_(apis), device_(device), ordered_alloc_(ordered_alloc) {}
 
 Streams::~Streams() {
   for (const Idle& idle : idle_streams_) apis_.stream->stream_destroy(device_, idle.handle);
@@ -283,7 +277,7 @@ Streams::~Streams() {
 }
 
 Result<std::unique_ptr<Stream>> Streams::Acquire() {
-  WEIR_TRY(health());
+  WEIR_TRY(health_->Get());
   {
     const std::lock_guard lock(mutex_);
     if (!idle_streams_.empty()) {
@@ -300,11 +294,7 @@ Result<std::unique_ptr<Stream>> Streams::Acquire() {
     return code;
   });
   if (made.ok() && handle == nullptr) made = Internal("stream_create of stream/1 gave no stream");
-  if (!made.ok()) {
-    made = made.Prepend(name_ + ": ");
-    Notice(made, flags);
-    return made;
-  }
+  if (!made.ok()) return health_->Judge(made.Prepend(name() + ": "), flags);
   uint64_t native = 0;
   if (WEIR_HAS(apis_.native, native)) {
     (void)CallPlugin("native of native/1", [&](weir_error* error) {
@@ -325,21 +315,6 @@ void Streams::Abandon(std::unique_ptr<Stream> stream) {
   static auto* const abandoned = new std::vector<std::unique_ptr<Stream>>;
   const std::lock_guard lock(*mutex);
   abandoned->push_back(std::move(stream));  // with its device, which can no longer be closed in order
-}
-
-Status Streams::health() const {
-  if (!lost_.load(std::memory_order_relaxed)) return {};
-  const std::lock_guard lock(mutex_);
-  return loss_;
-}
-
-void Streams::Notice(const Status& status, uint32_t error_flags) {
-  const bool told = (error_flags & WEIR_ERROR_DEVICE_LOST) != 0;
-  if (!told && (!WEIR_HAS(api_, health) || api_->health(device_) != WEIR_HEALTH_LOST)) return;
-  const std::lock_guard lock(mutex_);
-  if (lost_) return;
-  loss_ = Unavailable("the device was lost: {}", status.message());
-  lost_ = true;
 }
 
 Result<std::shared_ptr<Buffer>> Streams::Staging(uint64_t bytes) {
@@ -369,7 +344,7 @@ Result<weir_event*> Streams::TakeEvent() {
   weir_event* event = nullptr;
   WEIR_TRY(CallPlugin("event_create of stream/1",
                       [&](weir_error* error) { return apis_.stream->event_create(device_, &event, error); }));
-  if (event == nullptr) return Internal("{}: event_create of stream/1 gave no event", name_);
+  if (event == nullptr) return Internal("{}: event_create of stream/1 gave no event", name());
   return event;
 }
 

@@ -2,7 +2,6 @@
 #ifndef WEIR_CORE_DEVICE_STREAM_H_
 #define WEIR_CORE_DEVICE_STREAM_H_
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "core/base/status.h"
+#include "core/device/health.h"
 #include "core/tensor/buffer.h"
 #include "sdk/abi/copy.h"
 #include "sdk/abi/memory.h"
@@ -131,12 +131,12 @@ class Stream {
 /// All streams and events of an open device, pooled. Thread-safe.
 class Streams : public std::enable_shared_from_this<Streams> {
  public:
-  /// `device` is open and stays so while `open` is held. `name` for error texts.
-  static std::shared_ptr<Streams> Make(std::string name, const weir_device_api* api, const StreamApis& apis,
-                                       weir_device* device, bool ordered_alloc, std::shared_ptr<const void> open);
+  /// `device` is open and stays so while `health`, which is the device's, is held.
+  static std::shared_ptr<Streams> Make(std::shared_ptr<Health> health, const weir_device_api* api,
+                                       const StreamApis& apis, weir_device* device, bool ordered_alloc);
   ~Streams();
 
-  const std::string& name() const { return name_; }
+  const std::string& name() const { return health_->name(); }
   /// A stream with nothing on it. Unavailable once the device is lost.
   Result<std::unique_ptr<Stream>> Acquire();
   /// Takes a stream back, which is empty or has failed.
@@ -144,10 +144,8 @@ class Streams : public std::enable_shared_from_this<Streams> {
   /// Takes back a stream whose work may never end; neither is touched again.
   void Abandon(std::unique_ptr<Stream> stream);
 
-  /// Ok, or Unavailable with the text of the loss. Final.
-  Status health() const;
-  /// Notes the loss of the device, if that is what a failed call means: by its record's flags, or by asking the plugin.
-  void Notice(const Status& status, uint32_t error_flags);
+  /// Ok, or Unavailable with the text of the device's loss.
+  Status health() const { return health_->Get(); }
   /// Host memory that the device reaches fast, where it has such, else any.
   Result<std::shared_ptr<Buffer>> Staging(uint64_t bytes);
   /// Whether events of the two order each other.
@@ -156,20 +154,17 @@ class Streams : public std::enable_shared_from_this<Streams> {
  private:
   friend class Stream;
   friend class Event;
-  Streams(std::string name, const weir_device_api* api, const StreamApis& apis, weir_device* device, bool ordered_alloc,
-          std::shared_ptr<const void> open);
+  Streams(std::shared_ptr<Health> health, const weir_device_api* api, const StreamApis& apis, weir_device* device,
+          bool ordered_alloc);
   Result<weir_event*> TakeEvent();
   void GiveEvent(weir_event* event);
 
-  const std::string name_;
+  const std::shared_ptr<Health> health_;
   const weir_device_api* const api_;
   const StreamApis apis_;
   weir_device* const device_;
   const bool ordered_alloc_;
-  std::shared_ptr<const void> open_;
-  std::atomic<bool> lost_{false};
-  mutable std::mutex mutex_;  // protects everything below
-  Status loss_;
+  std::mutex mutex_;  // protects everything below
   struct Idle {
     weir_stream* handle = nullptr;
     uint64_t native = 0;

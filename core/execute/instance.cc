@@ -100,6 +100,7 @@ Status PlanRunner::Instance::LayOut() {
       const weir_buf& memory = arenas_[static_cast<size_t>(storage.space + 1)]->memory();
       from.handle = memory.handle;
       from.data = (memory.host ? reinterpret_cast<uint64_t>(memory.host) : memory.offset) + storage.offset;
+      from.data = (from.data + storage.alignment - 1) & ~(storage.alignment - 1);
     }
     if (storage.home == Storage::Home::kFeed || storage.home == Storage::Home::kOwned) {
       transient_.push_back(static_cast<int>(s));
@@ -115,6 +116,7 @@ Status PlanRunner::Instance::Run(PlanRunner& runner, std::span<const Tensor> fee
   const FlushDenormals flush;
   for (Tensor& last : *fetches) last = Tensor();  // memory that the caller got from the last run may serve this one
   if (fetches->size() != plan_.fetch_count) fetches->resize(plan_.fetch_count);
+  worker_->error.Clear();
   Status status = streams_.Begin(worker_->error.get());
   if (status.ok()) status = Begin(feeds);
   if (status.ok() && plan_.tier == plan::Tier::kT2) {
@@ -266,7 +268,9 @@ Status PlanRunner::Instance::At(const Instruction& instruction, const Status& st
 
 Status PlanRunner::Instance::KernelError(const Worker& worker, const Instruction& instruction, int32_t code) const {
   const graph::Node& node = *plan_.nodes[static_cast<size_t>(instruction.node)];
-  return graph::AtNode(worker.error.ToStatus(code, node.op().name), node);
+  const kernel::KernelEntry& entry = plan_.kernels[instruction.detail]->entry();
+  const Status failed = worker.error.ToStatus(code, fmt::format("kernel {} of {}", node.op().name, entry.file));
+  return graph::AtNode(plan_.kernel_devices[instruction.detail]->Judge(failed, worker.error.flags()), node);
 }
 
 const Value& PlanRunner::Instance::ValueOf(const Instruction& instruction, uint32_t operand) const {
@@ -317,7 +321,7 @@ Status PlanRunner::Instance::StreamKernel(const Instruction& instruction) {
   const int32_t code =
       instruction.fn(instruction.state, registers_.data() + instruction.first_slot, streams_.env(instruction.space));
   const Status status = code == 0 ? Status() : KernelError(*worker_, instruction, code);
-  streams_.Launched(instruction.space, status, worker_->error.get()->flags);
+  streams_.Launched(instruction.space, status, worker_->error.flags());
   return status;
 }
 

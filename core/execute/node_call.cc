@@ -214,8 +214,11 @@ Result<std::vector<Tensor>> NodeCall::RunKernels(const std::vector<const kernel:
     WEIR_ASSIGN(kernel::DynamicKernel* const dynamic, Dynamic(*entry, attrs));
     std::vector<DType> base;
     for (const DType t : output_types) base.push_back(BaseType(t));
-    return dynamic->Compute(std::move(inputs), base, spec_.device->allocator(), step.step_id,
-                            {step.control, step.intra_op});
+    uint32_t flags = 0;
+    auto outputs = dynamic->Compute(std::move(inputs), base, spec_.device->allocator(), step.step_id,
+                                    {step.control, step.intra_op, &flags});
+    if (!outputs.ok()) return spec_.device->Judge(outputs.status(), flags);
+    return outputs;
   }
   return last;
 }
@@ -324,10 +327,11 @@ Result<std::vector<Tensor>> NodeCall::Follow(const Recipe& recipe, std::vector<T
   const weir_shape scratch_shape = {};
   if (kernel->scratch_bytes() > 0) {
     Allocator& allocator = spec_.device->allocator();
-    WEIR_ASSIGN(scratch, stream != nullptr ? stream->Temporary(kernel->scratch_bytes(), allocator)
-                                           : allocator.Allocate(kernel->scratch_bytes()));
+    const uint64_t bytes = kernel->reserved_scratch_bytes();
+    WEIR_ASSIGN(scratch, stream != nullptr ? stream->Temporary(bytes, allocator) : allocator.Allocate(bytes));
     const weir_buf& memory = scratch->memory();
-    const uint64_t data = memory.host != nullptr ? reinterpret_cast<uint64_t>(memory.host) : memory.offset;
+    const uint64_t begin = memory.host != nullptr ? reinterpret_cast<uint64_t>(memory.host) : memory.offset;
+    const uint64_t data = (begin + kernel->scratch_alignment() - 1) & ~(kernel->scratch_alignment() - 1);
     regs.push_back({data, memory.handle, &scratch_shape, static_cast<uint32_t>(DType::kUint8), 0});
   }
   if (stream != nullptr) stream->Keep(kernel, 0);
@@ -350,10 +354,11 @@ Status NodeCall::Launch(const kernel::PreparedKernel& kernel, const std::vector<
   if ((kernel.flags() & WEIR_KERNEL_STATEFUL) != 0) running.lock();
   const int32_t code = kernel.fn()(kernel.state(), regs.data(), &env);
   const Status status = code == 0 ? Status() : error.ToStatus(code, spec_.node->op().name);
-  if (stream == nullptr) return status;
-  stream->Launched();
-  if (!status.ok()) stream->Refused(status, error.get()->flags);
-  return status;
+  if (stream != nullptr) {
+    stream->Launched();
+    if (!status.ok()) stream->Refused(status, error.flags());
+  }
+  return spec_.device->Judge(status, error.flags());
 }
 
 Result<Tensor> NodeCall::ToHost(const Tensor& tensor, RunStreams* streams) {

@@ -1,6 +1,7 @@
 #include "core/execute/streams.h"
 
 #include <cstring>
+#include <set>
 #include <utility>
 
 #include "core/kernel/host.h"
@@ -20,6 +21,10 @@ RunStreams::RunStreams(const plan::ExecutionPlan& plan) : plan_(plan), used_(pla
   };
   for (const plan::Storage& storage : plan.storages) use(storage.space);
   for (const plan::Instruction& instruction : plan.instructions) use(instruction.space);
+  std::set<const device::Device*> devices(plan.kernel_devices.begin(), plan.kernel_devices.end());
+  for (const plan::CallSpec& call : plan.calls) devices.insert(call.device);
+  devices.erase(nullptr);
+  devices_.assign(devices.begin(), devices.end());
 }
 
 device::Device& RunStreams::DeviceOf(int space) const { return *plan_.devices[static_cast<size_t>(space)]; }
@@ -30,8 +35,8 @@ Allocator& RunStreams::AllocatorOf(int space) const {
 }
 
 Status RunStreams::Begin(weir_error* error) {
+  for (const device::Device* device : devices_) WEIR_TRY(device->health());
   if (!any_) return {};
-  error->flags = 0;
   lanes_.resize(used_.size());
   for (size_t space = 0; space < used_.size(); ++space) {
     if (!used_[space]) continue;

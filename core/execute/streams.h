@@ -22,7 +22,7 @@ class RunStreams {
   explicit RunStreams(const plan::ExecutionPlan& plan);
 
   bool any() const { return any_; }
-  /// Takes streams. Unavailable when a device was lost.
+  /// Takes streams. Unavailable when a device of the plan was lost.
   Status Begin(weir_error* error);
   /// Waits for all of them and gives them back. `status`, or else the first failure of a stream.
   Status End(Status status);
@@ -65,8 +65,9 @@ class RunStreams {
 
   const plan::ExecutionPlan& plan_;
   bool any_ = false;
-  std::vector<bool> used_;   // by space: a device with streams that the plan uses
-  std::vector<Lane> lanes_;  // by space; empty without such devices
+  std::vector<const device::Device*> devices_;  // that run kernels, once each
+  std::vector<bool> used_;                      // by space: a device with streams that the plan uses
+  std::vector<Lane> lanes_;                     // by space; empty without such devices
 };
 
 }  // namespace weir::execute

@@ -14,6 +14,7 @@ namespace {
 struct TiledCall {
   const plan::Instruction& instruction;
   const kernel::PreparedKernel& kernel;
+  const device::Device& device;
   std::span<const weir_reg> registers;  // scratch, if there is one, last: a piece for each tile
   const kernel::RunControl* control;    // null: every tile runs, whatever happens to the step
   std::string_view op;
@@ -34,7 +35,7 @@ struct TiledCall {
     const int32_t code = instruction.fn(instruction.state, own.data(), &env);
     if (code == 0) return;
     const std::lock_guard<std::mutex> lock(mutex);
-    if (first.ok()) first = error.ToStatus(code, op);
+    if (first.ok()) first = device.Judge(error.ToStatus(code, op), error.flags());
   }
 };
 
@@ -48,6 +49,7 @@ Status PlanRunner::Instance::Tiles(const Worker& worker, const Instruction& inst
   const bool may_stop = instruction.locks_begin == instruction.locks_end;
   TiledCall call{instruction,
                  kernel,
+                 *plan_.kernel_devices[instruction.detail],
                  {registers_.data() + instruction.first_slot, operands},
                  may_stop ? worker.step.control : nullptr,
                  node.op().name,

@@ -27,16 +27,14 @@ uint64_t Flatten(uint64_t by_argument, const std::vector<int>& counts) {
 Result<std::unique_ptr<DynamicKernel>> DynamicKernel::Make(const KernelEntry& entry, const weir_node& node,
                                                            weir_device* device) {
   const weir_kernel* record = entry.record;
-  const std::string name(node.name);
   if (!WEIR_HAS(record, compute)) {
-    return Unimplemented("kernel {} of {} has no dynamic form", Text(record->op), entry.file).WithNode(name);
+    return Unimplemented("kernel {} of {} has no dynamic form", Text(record->op), entry.file);
   }
   Result<op::Signature> signature = op::Expand(node.attrs);
-  if (!signature.ok()) return signature.status().WithNode(name);
+  if (!signature.ok()) return signature.status();
 
   std::unique_ptr<DynamicKernel> kernel(new DynamicKernel);
   kernel->entry_ = &entry;
-  kernel->node_ = name;
   kernel->host_inputs_ = Flatten(record->host_inputs, signature->input_counts);
   kernel->host_outputs_ = Flatten(record->host_outputs, signature->output_counts);
   kernel->variable_writes_ = Flatten(record->variable_writes, signature->input_counts);
@@ -48,10 +46,10 @@ Result<std::unique_ptr<DynamicKernel>> DynamicKernel::Make(const KernelEntry& en
     first += count;
   }
   if (WEIR_HAS(record, create)) {
-    const Status created = CallPlugin("create of a kernel", [&](weir_error* error) {
+    const auto called = [&] { return fmt::format("create of kernel {} ({})", Text(record->op), entry.file); };
+    WEIR_TRY(CallPlugin(called, [&](weir_error* error) {
       return record->create(record->user, &node, device, &kernel->state_, error);
-    });
-    if (!created.ok()) return created.WithNode(name);
+    }));
     kernel->owned_ = true;
   }
   return kernel;
@@ -98,13 +96,17 @@ Result<std::vector<Tensor>> DynamicKernel::Compute(std::vector<Tensor> inputs, s
   const weir_kernel* record = entry_->record;
   std::unique_lock<std::mutex> serial(mutex_, std::defer_lock);
   if ((record->flags & WEIR_KERNEL_STATEFUL) != 0) serial.lock();
-  Status computed = CallPlugin(fmt::format("kernel {} of {}", Text(record->op), entry_->file),
-                               [&](weir_error* error) { return record->compute(state_, &ctx, error); });
+  Status computed = CallPlugin(fmt::format("kernel {} of {}", Text(record->op), entry_->file), [&](weir_error* error) {
+    const int32_t code = record->compute(state_, &ctx, error);
+    if (limits.error_flags != nullptr) *limits.error_flags = error->flags;
+    return code;
+  });
   if (computed.ok() && (record->flags & WEIR_KERNEL_ASYNC) != 0) computed = Await(ctx);
-  if (!computed.ok()) return computed.WithNode(node_);
+  if (computed.code() == Code::kCancelled && limits.control != nullptr) WEIR_TRY(limits.control->Check());
+  WEIR_TRY(computed);
   for (size_t i = 0; i < ctx.outputs.size(); ++i) {
     if (ctx.outputs[i].valid()) continue;
-    return Internal("kernel {} of {} left output {} unset", Text(record->op), entry_->file, i).WithNode(node_);
+    return Internal("kernel {} of {} left output {} unset", Text(record->op), entry_->file, i);
   }
   return std::move(ctx.outputs);
 }

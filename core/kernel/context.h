@@ -30,13 +30,14 @@ struct InputRange {
 struct CallLimits {
   const RunControl* control = nullptr;  // may be null
   int threads = 0;                      // that parallel_for may use; 0 = all
+  uint32_t* error_flags = nullptr;      // WEIR_ERROR_* of a failed call's record go here; may be null
 };
 
 /// Owns the state that a plugin's `create` made for a node and calls `compute` with it. Thread-safe: calls run
 /// concurrently, except for STATEFUL kernels, which are serialized here.
 class DynamicKernel {
  public:
-  /// Unimplemented when the kernel has no dynamic form; other errors are the plugin's. All errors name the node.
+  /// Unimplemented when the kernel has no dynamic form; other errors are the plugin's. Errors do not name the node.
   /// `entry.record` and `device` outlive the result; `node` is needed during the call only.
   static Result<std::unique_ptr<DynamicKernel>> Make(const KernelEntry& entry, const weir_node& node,
                                                      weir_device* device);
@@ -49,7 +50,7 @@ class DynamicKernel {
   /// to what has to stay as it is. Inputs in variable_writes are given writable, under the lock that the caller holds.
   /// `output_types` are value types; outputs come from `allocator`, from the host for host_outputs and strings.
   /// An ASYNC kernel is waited for, on this thread; when `control` ends the step before, it is told so by `cancel`.
-  /// Errors name the node; Internal when the kernel left an output unset.
+  /// Internal when the kernel left an output unset; of a kernel that gave up because the step was to end, why it was.
   Result<std::vector<Tensor>> Compute(std::vector<Tensor> inputs, std::span<const DType> output_types,
                                       Allocator& allocator, int64_t step_id, const CallLimits& limits = {});
 
@@ -60,7 +61,6 @@ class DynamicKernel {
   /// Until the kernel said `done`.
   Status Await(weir_ctx& ctx);
   const KernelEntry* entry_ = nullptr;
-  std::string node_;
   std::vector<InputRange> ranges_;
   uint64_t host_inputs_ = 0;      // by flattened input, the first 64
   uint64_t host_outputs_ = 0;     // by flattened output, the first 64

@@ -1,5 +1,6 @@
 #include "core/kernel/prepared.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <vector>
@@ -56,6 +57,9 @@ class PrepArgs {
   weir_prep_args args_{};
 };
 
+// No device has more memory, and sums of a few such numbers do not overflow.
+constexpr uint64_t kMostScratch = uint64_t{1} << 48;
+
 uint64_t BytesOf(const OperandSpec& spec) {
   return static_cast<uint64_t>(spec.shape.elements()) * SizeOf(BaseType(spec.dtype));
 }
@@ -83,6 +87,11 @@ Status CheckPrepared(const weir_prepared& prepared, std::span<const OperandSpec>
   if (prepared.scratch_bytes != 0 && !std::has_single_bit(prepared.scratch_alignment)) {
     return Internal("scratch alignment {} is no power of two", prepared.scratch_alignment);
   }
+  const uint64_t tiles = std::max<uint64_t>(prepared.tiles, 1);
+  if (prepared.scratch_alignment > kMostScratch || prepared.scratch_bytes > kMostScratch / tiles) {
+    return ResourceExhausted("{} bytes of scratch memory aligned to {} for each of {} tiles", prepared.scratch_bytes,
+                             prepared.scratch_alignment, tiles);
+  }
   if (prepared.fn != nullptr) return {};
   for (size_t i = 0; i < must.size(); ++i) {
     if (!must[i]) return Internal("there is no function, but output {} is no MUST alias", i);
@@ -103,8 +112,7 @@ Result<std::unique_ptr<PreparedKernel>> PreparedKernel::Make(const KernelEntry& 
                                                              uint64_t max_tiles) {
   const weir_kernel* record = entry.record;
   if (!WEIR_HAS(record, prepare)) {
-    return Unimplemented("kernel {} of {} has no prepared form", Text(record->op), entry.file)
-        .WithNode(std::string(node.name));
+    return Unimplemented("kernel {} of {} has no prepared form", Text(record->op), entry.file);
   }
   std::unique_ptr<PreparedKernel> kernel(new PreparedKernel);
   kernel->entry_ = &entry;
@@ -114,12 +122,12 @@ Result<std::unique_ptr<PreparedKernel>> PreparedKernel::Make(const KernelEntry& 
   Status status = CallPlugin(Called(entry, "prepare"), [&](weir_error* error) {
     return record->prepare(record->user, args.get(), &prepared, error);
   });
-  if (!status.ok()) return status.WithNode(std::string(node.name));
+  WEIR_TRY(status);
   kernel->owned_ = true;
   if (prepared.scratch_alignment == 0) prepared.scratch_alignment = kBufferAlignment;
   kernel->flags_ = record->flags | prepared.flags;
   status = CheckPrepared(prepared, inputs, outputs, max_tiles);
-  if (!status.ok()) return status.Prepend(Called(entry, "prepare")() + ": ").WithNode(std::string(node.name));
+  if (!status.ok()) return status.Prepend(Called(entry, "prepare")() + ": ");
   return kernel;
 }
 
@@ -132,32 +140,28 @@ Status Supports(const KernelEntry& entry, const weir_node& node, std::span<const
   if (!WEIR_HAS(entry.record, supports)) return {};
   const PrepArgs args(node, inputs, outputs, device);
   return CallPlugin(Called(entry, "supports"),
-                    [&](weir_error* error) { return entry.record->supports(args.get(), error); })
-      .WithNode(std::string(node.name));
+                    [&](weir_error* error) { return entry.record->supports(args.get(), error); });
 }
 
 Result<weir_cost> Estimate(const KernelEntry& entry, const weir_node& node, std::span<const OperandSpec> inputs,
                            std::span<const OperandSpec> outputs, weir_device* device, const weir_profile* profile) {
   if (!WEIR_HAS(entry.record, estimate)) {
-    return Unimplemented("kernel {} of {} estimates nothing", Text(entry.record->op), entry.file)
-        .WithNode(std::string(node.name));
+    return Unimplemented("kernel {} of {} estimates nothing", Text(entry.record->op), entry.file);
   }
   const PrepArgs args(node, inputs, outputs, device);
   weir_cost cost{};
   cost.struct_size = sizeof(cost);
   cost.whole_ns = cost.flops = cost.bytes = cost.fixed_ns = std::nan("");
-  const Status status = CallPlugin(Called(entry, "estimate"), [&](weir_error* error) {
-    return entry.record->estimate(args.get(), profile, &cost, error);
-  });
-  if (!status.ok()) return status.WithNode(std::string(node.name));
+  WEIR_TRY(CallPlugin(Called(entry, "estimate"),
+                      [&](weir_error* error) { return entry.record->estimate(args.get(), profile, &cost, error); }));
   bool known = false;
   for (const double figure : {cost.whole_ns, cost.flops, cost.bytes, cost.fixed_ns}) {
     if (figure < 0 || std::isinf(figure)) {
-      return Internal("{}: {} is no cost", Called(entry, "estimate")(), figure).WithNode(std::string(node.name));
+      return Internal("{}: {} is no cost", Called(entry, "estimate")(), figure);
     }
     known = known || !std::isnan(figure);
   }
-  if (!known) return Internal("{}: nothing but NaN", Called(entry, "estimate")()).WithNode(std::string(node.name));
+  if (!known) return Internal("{}: nothing but NaN", Called(entry, "estimate")());
   return cost;
 }
 

@@ -31,8 +31,9 @@ struct OperandSpec {
 class PreparedKernel {
  public:
   /// Asks the kernel to prepare itself. Unimplemented when it has no prepared form or declines (the caller goes on to
-  /// the dynamic form or the next candidate); other errors are the plugin's. All errors name the node. `entry.record`
-  /// and `device` outlive the result; `node` is needed during the call only.
+  /// the dynamic form or the next candidate); ResourceExhausted when it asks for more scratch memory than there can be;
+  /// other errors are the plugin's. Errors do not name the node. `entry.record` and `device` outlive the result; `node`
+  /// is needed during the call only.
   static Result<std::unique_ptr<PreparedKernel>> Make(const KernelEntry& entry, const weir_node& node,
                                                       std::span<const OperandSpec> inputs,
                                                       std::span<const OperandSpec> outputs, weir_device* device,
@@ -52,6 +53,11 @@ class PreparedKernel {
   }
   /// A power of two, at least 1.
   uint64_t scratch_alignment() const { return prepared_.scratch_alignment; }
+  /// Scratch memory of all tiles, with room to align it beyond what every buffer is.
+  uint64_t reserved_scratch_bytes() const {
+    const uint64_t room = scratch_alignment() > kBufferAlignment ? scratch_alignment() - 1 : 0;
+    return tile_scratch_bytes() * tiles() + room;
+  }
   /// Checked: operands in range, the output no larger than the input, MUST claimed at most once per output.
   std::span<const weir_alias> aliases() const { return {prepared_.aliases, prepared_.alias_count}; }
   /// WEIR_KERNEL_* of the record and of the prepared instance together.

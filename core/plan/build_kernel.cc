@@ -189,7 +189,8 @@ Status Builder::Bind(std::unique_ptr<kernel::PreparedKernel> kernel, const std::
       Storage scratch;
       const int device_space = SpaceOf(placement_.device_of[static_cast<size_t>(current_)]);
       scratch.space = device_space;
-      scratch.bytes = kernel->tile_scratch_bytes() * kernel->tiles();
+      scratch.bytes = kernel->reserved_scratch_bytes();
+      scratch.alignment = kernel->scratch_alignment();
       Value value;
       value.dtype = DType::kUint8;
       value.shape_known = value.scratch = true;
@@ -215,6 +216,7 @@ Status Builder::Bind(std::unique_ptr<kernel::PreparedKernel> kernel, const std::
     }
   }
   plan_->kernels.push_back(std::move(kernel));
+  plan_->kernel_devices.push_back(DeviceOf(current_));
   return Status();
 }
 

@@ -41,8 +41,9 @@ struct Storage {
   };
   Home home = Home::kArena;
   int space = kHostSpace;
-  uint64_t bytes = 0;   // kArena, kFresh
-  uint64_t offset = 0;  // kArena
+  uint64_t bytes = 0;      // kArena, kFresh
+  uint64_t offset = 0;     // kArena
+  uint64_t alignment = 1;  // kArena, beyond the arena's: `bytes` have room to begin later
   Tensor constant;
   int feed = -1;
   int variable = -1;              // kVariable; kOwned: the variable that it is a snapshot of
@@ -205,12 +206,13 @@ struct ExecutionPlan {
   double serial_ns = 0;    // declared time of all kernels but those on streams
   double critical_ns = 0;  // of the longest chain of tasks, when it was asked for
   std::vector<std::unique_ptr<kernel::PreparedKernel>> kernels;
+  std::vector<device::Device*> kernel_devices;  // by kernel
   std::vector<int> fresh_storages;
   std::vector<int> feed_storages;  // by feed
   size_t fetch_count = 0;
-  std::vector<device::Device*> devices;   // by space
-  device::Device* host_device = nullptr;  // whose arena serves the host space
-  std::vector<const graph::Node*> nodes;  // by Instruction::node
+  std::vector<device::Device*> devices;                        // by space
+  device::Device* host_device = nullptr;                       // whose arena serves the host space
+  std::vector<const graph::Node*> nodes;                       // by Instruction::node
   std::vector<std::shared_ptr<const graph::Node>> made_nodes;  // those of them that no graph owns
   graph::Placement placement;
   std::vector<PlacedNode> placed_nodes;  // every op node in tape order, aliases and what was fused included

@@ -25,6 +25,10 @@ struct Started {
   Status status;
   const weir_plugin* table = nullptr;
   std::shared_ptr<const PluginOptions> options;
+  const weir_device_api* devices = nullptr;
+  const weir_kernels_api* kernels = nullptr;
+  const weir_cost_api* cost = nullptr;
+  device::StreamApis streams;
 };
 
 // Keeps a handle for the life of the process: code of a plugin stays mapped.
@@ -73,10 +77,26 @@ Status CheckTable(const weir_plugin* table, const PluginNote& note) {
   return {};
 }
 
+Status GetInterfaces(Started& started) {
+  return CallPlugin("get_interface", [&](weir_error*) {
+    const auto get = [&]<class Api>(std::string_view id, const Api*& api) {
+      api = static_cast<const Api*>(started.table->get_interface(ViewOf(id)));
+    };
+    get(WEIR_DEVICE_INTERFACE, started.devices);
+    get(WEIR_KERNELS_INTERFACE, started.kernels);
+    get(WEIR_COST_INTERFACE, started.cost);
+    get(WEIR_STREAM_INTERFACE, started.streams.stream);
+    get(WEIR_MEMORY_INTERFACE, started.streams.memory);
+    get(WEIR_COPY_INTERFACE, started.streams.copy);
+    get(WEIR_NATIVE_INTERFACE, started.streams.native);
+    return WEIR_OK;
+  });
+}
+
 Started Start(const ScannedFile& file, const config::Config& config) {
   Started started;
   const Result<weir_plugin_query_fn> query = Map(file);
-  if (!query.ok()) return {query.status(), nullptr, nullptr};
+  if (!query.ok()) return {.status = query.status()};
   started.status = CallPlugin("the query function", [&](weir_error*) {
     started.table = (*query)(WEIR_ABI_MAJOR, WEIR_ABI_MINOR);
     return WEIR_OK;
@@ -84,20 +104,18 @@ Started Start(const ScannedFile& file, const config::Config& config) {
   if (started.status.ok()) started.status = CheckTable(started.table, file.note);
   if (!started.status.ok()) return started;
   Result<std::shared_ptr<const PluginOptions>> resolved = PluginOptions::Resolve(*started.table, config);
-  if (!resolved.ok()) return {resolved.status(), started.table, nullptr};
+  if (!resolved.ok()) return {.status = resolved.status()};
   started.options = std::move(*resolved);
   const std::vector<weir_opt> options = started.options->View();
   const Status init = CallPlugin("init", [&](weir_error* error) {
     return started.table->init(&kernel::HostTable(), options.data(), options.size(), error);
   });
-  if (!init.ok()) started.status = FailedPrecondition("init failed: {}", init.message());
+  started.status = init.ok() ? GetInterfaces(started) : FailedPrecondition("init failed: {}", init.message());
   return started;
 }
 
-template <class Api>
-const Api* Interface(const weir_plugin& table, std::string_view id) {
-  return static_cast<const Api*>(table.get_interface(ViewOf(id)));
-}
+// More of them are a plugin's mistake.
+constexpr size_t kMostDevices = 1024;
 
 // A device record in the core's own memory, or what is wrong with it.
 Result<device::DeviceInfo> Convert(const weir_device_record* record) {
@@ -108,8 +126,8 @@ Result<device::DeviceInfo> Convert(const weir_device_record* record) {
   info.class_id = Text(record->class_id);
   info.kind = Text(record->kind);
   info.platform = Text(record->platform);
-  info.display_name = Text(record->name);
-  info.driver_version = Text(record->driver_version);
+  info.display_name = device::LegibleLine(Text(record->name));
+  info.driver_version = device::LegibleLine(Text(record->driver_version));
   info.flags = record->flags;
   info.numa_node = record->numa_node;
   if (WEIR_HAS(record, memory_bytes)) info.memory_bytes = record->memory_bytes;
@@ -120,6 +138,10 @@ Result<device::DeviceInfo> Convert(const weir_device_record* record) {
   }
   if (info.uid.empty()) return InvalidArgument("a device of kind {} without uid", info.kind);
   if (info.platform.empty()) return InvalidArgument("device '{}' without platform", info.uid);
+  for (const std::string* text : {&info.uid, &info.class_id, &info.platform}) {
+    if (device::LegibleLine(*text) == *text) continue;
+    return InvalidArgument("device '{}': control characters in its record", device::LegibleLine(info.uid));
+  }
   return info;
 }
 
@@ -127,12 +149,17 @@ struct Enumerated {
   Status status;
   std::vector<device::DeviceInfo> devices;
   std::vector<std::string> faults;
+  bool too_many = false;
 };
 
 Enumerated CallEnumerate(const weir_device_api* api, const PluginOptions& values) {
   Enumerated found;
   const auto emit = [](void* ctx, const weir_device_record* record) {
     auto* to = static_cast<Enumerated*>(ctx);
+    if (to->devices.size() == kMostDevices) {
+      to->too_many = true;
+      return;
+    }
     Result<device::DeviceInfo> info = Convert(record);
     if (info.ok()) {
       to->devices.push_back(std::move(*info));
@@ -144,6 +171,8 @@ Enumerated CallEnumerate(const weir_device_api* api, const PluginOptions& values
   found.status = CallPlugin("enumerate", [&](weir_error* error) {
     return api->enumerate(options.data(), options.size(), emit, &found, error);
   });
+  if (found.too_many)
+    found.faults.push_back(fmt::format("more than {} devices: the others are left out", kMostDevices));
   return found;
 }
 
@@ -188,13 +217,10 @@ class ModuleTable {
     std::shared_ptr<Module> module(new Module);
     module->table_ = started->table;
     module->options_ = started->options;
-    module->devices_ = Interface<weir_device_api>(*started->table, WEIR_DEVICE_INTERFACE);
-    module->kernels_ = Interface<weir_kernels_api>(*started->table, WEIR_KERNELS_INTERFACE);
-    module->cost_ = Interface<weir_cost_api>(*started->table, WEIR_COST_INTERFACE);
-    module->streams_ = {Interface<weir_stream_api>(*started->table, WEIR_STREAM_INTERFACE),
-                        Interface<weir_memory_api>(*started->table, WEIR_MEMORY_INTERFACE),
-                        Interface<weir_copy_api>(*started->table, WEIR_COPY_INTERFACE),
-                        Interface<weir_native_api>(*started->table, WEIR_NATIVE_INTERFACE)};
+    module->devices_ = started->devices;
+    module->kernels_ = started->kernels;
+    module->cost_ = started->cost;
+    module->streams_ = started->streams;
     return module;
   }
 

@@ -1,5 +1,6 @@
 #include "core/plugin/options.h"
 
+#include <algorithm>
 #include <cctype>
 #include <cstddef>
 #include <optional>
@@ -65,6 +66,23 @@ std::string Wanted(const weir_option_spec& spec) {
   return fmt::format("{} from {} to {}", type, spec.minimum, spec.maximum);
 }
 
+// What the plugin has to keep to, so that the option can be set.
+Status CheckSpec(const weir_option_spec& spec, const Value& standard) {
+  const std::string_view key = Text(spec.key);
+  const auto fits = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '-' || c == '.'; };
+  if (key.empty() || !std::all_of(key.begin(), key.end(), fits)) {
+    return FailedPrecondition("its option '{}': a key has letters, digits and '_', '-', '.' only",
+                              device::LegibleLine(key));
+  }
+  const bool ranged = spec.struct_size >= sizeof(weir_option_spec) && spec.has_range != 0;
+  if (ranged && !(spec.minimum <= spec.maximum)) {
+    return FailedPrecondition("its option '{}' has no values: they go from {} to {}", key, spec.minimum, spec.maximum);
+  }
+  if (InRange(spec, standard)) return {};
+  return FailedPrecondition("its option '{}': wanted {}, but its default is {}", key, Wanted(spec),
+                            config::Describe(standard));
+}
+
 Status UnknownOption(const std::string& plugin, const std::string& key, const Origin& origin,
                      const std::vector<PluginOption>& known) {
   std::vector<std::string_view> names;
@@ -86,6 +104,7 @@ Result<std::shared_ptr<const PluginOptions>> PluginOptions::Resolve(const weir_p
     if (spec == nullptr || spec->struct_size < offsetof(weir_option_spec, minimum)) continue;
     std::optional<Value> standard = DefaultOf(*spec);
     if (!standard) continue;
+    WEIR_TRY(CheckSpec(*spec, *standard));
     made->all_.push_back({std::string(Text(spec->key)), std::string(Text(spec->doc)), std::move(*standard),
                           Origin{.source = Source::kPlugin}});
     made->specs_.push_back(spec);

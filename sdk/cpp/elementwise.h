@@ -104,58 +104,66 @@ inline const char* In(const weir_reg& reg) { return reinterpret_cast<const char*
 inline char* Out(const weir_reg& reg) { return reinterpret_cast<char*>(reg.data); }
 
 inline int32_t UnaryFn(void* raw, const weir_reg* regs, const weir_env* env) noexcept {
-  const auto& state = *static_cast<const UnaryState*>(static_cast<State*>(raw));
-  const Loops& loops = *state.loops;
-  const auto [begin, end] = Env(env, state.tiles).Range(state.n);
-  const bool ok =
-      ApplyUnary(loops, In(regs[0]) + begin * loops.in_bytes, Out(regs[1]) + begin * loops.out_bytes, end - begin);
-  return ok ? WEIR_OK : Fault(loops, env);
+  return Guard(env->error, [&]() -> int32_t {
+    const auto& state = *static_cast<const UnaryState*>(static_cast<State*>(raw));
+    const Loops& loops = *state.loops;
+    const auto [begin, end] = Env(env, state.tiles).Range(state.n);
+    const bool ok =
+        ApplyUnary(loops, In(regs[0]) + begin * loops.in_bytes, Out(regs[1]) + begin * loops.out_bytes, end - begin);
+    return ok ? WEIR_OK : Fault(loops, env);
+  });
 }
 
 inline int32_t BinaryFlatFn(void* raw, const weir_reg* regs, const weir_env* env) noexcept {
-  const auto& state = *static_cast<const BinaryState*>(static_cast<State*>(raw));
-  const Loops& loops = *state.loops;
-  const auto [begin, end] = Env(env, state.tiles).Range(state.n);
-  const int64_t left = state.run == Run::kLeftFixed ? 0 : begin * loops.in_bytes;
-  const int64_t right = state.run == Run::kRightFixed ? 0 : begin * loops.in_bytes;
-  const bool ok = ApplyBinary(loops, In(regs[0]) + left, In(regs[1]) + right, Out(regs[2]) + begin * loops.out_bytes,
-                              end - begin, state.run);
-  return ok ? WEIR_OK : Fault(loops, env);
+  return Guard(env->error, [&]() -> int32_t {
+    const auto& state = *static_cast<const BinaryState*>(static_cast<State*>(raw));
+    const Loops& loops = *state.loops;
+    const auto [begin, end] = Env(env, state.tiles).Range(state.n);
+    const int64_t left = state.run == Run::kLeftFixed ? 0 : begin * loops.in_bytes;
+    const int64_t right = state.run == Run::kRightFixed ? 0 : begin * loops.in_bytes;
+    const bool ok = ApplyBinary(loops, In(regs[0]) + left, In(regs[1]) + right, Out(regs[2]) + begin * loops.out_bytes,
+                                end - begin, state.run);
+    return ok ? WEIR_OK : Fault(loops, env);
+  });
 }
 
 inline int32_t BinaryBroadcastFn(void* raw, const weir_reg* regs, const weir_env* env) noexcept {
-  const auto& state = *static_cast<const BinaryState*>(static_cast<State*>(raw));
-  const Loops& loops = *state.loops;
-  const auto [begin, end] = Env(env, state.tiles).Range(state.plan.runs);
-  const char* left = In(regs[0]);
-  const char* right = In(regs[1]);
-  char* out = Out(regs[2]) + begin * state.plan.run * loops.out_bytes;
-  const bool ok = state.plan.ForRuns(begin, end, [&](const std::array<int64_t, 2>& at) {
-    char* to = out;
-    out += state.plan.run * loops.out_bytes;
-    return ApplyBinary(loops, left + at[0] * loops.in_bytes, right + at[1] * loops.in_bytes, to, state.plan.run,
-                       state.run);
+  return Guard(env->error, [&]() -> int32_t {
+    const auto& state = *static_cast<const BinaryState*>(static_cast<State*>(raw));
+    const Loops& loops = *state.loops;
+    const auto [begin, end] = Env(env, state.tiles).Range(state.plan.runs);
+    const char* left = In(regs[0]);
+    const char* right = In(regs[1]);
+    char* out = Out(regs[2]) + begin * state.plan.run * loops.out_bytes;
+    const bool ok = state.plan.ForRuns(begin, end, [&](const std::array<int64_t, 2>& at) {
+      char* to = out;
+      out += state.plan.run * loops.out_bytes;
+      return ApplyBinary(loops, left + at[0] * loops.in_bytes, right + at[1] * loops.in_bytes, to, state.plan.run,
+                         state.run);
+    });
+    return ok ? WEIR_OK : Fault(loops, env);
   });
-  return ok ? WEIR_OK : Fault(loops, env);
 }
 
 /// One element in 16-bit storage.
 inline int32_t NarrowOneFn(void* raw, const weir_reg* regs, const weir_env* env) noexcept {
-  const Loops& loops = *static_cast<const UnaryState*>(static_cast<State*>(raw))->loops;
-  float x, y, result;
-  const weir_reg& out = regs[loops.binary != nullptr ? 2 : 1];
-  void* to = loops.narrow != nullptr ? &result : reinterpret_cast<void*>(out.data);
-  loops.widen(In(regs[0]), &x, 1);
-  bool ok;
-  if (loops.binary != nullptr) {
-    loops.widen(In(regs[1]), &y, 1);
-    ok = loops.binary(&x, &y, to, 1, Run::kFixed);
-  } else {
-    ok = loops.unary(&x, to, 1);
-  }
-  if (!ok) return Fault(loops, env);
-  if (loops.narrow != nullptr) loops.narrow(&result, Out(out), 1);
-  return WEIR_OK;
+  return Guard(env->error, [&]() -> int32_t {
+    const Loops& loops = *static_cast<const UnaryState*>(static_cast<State*>(raw))->loops;
+    float x, y, result;
+    const weir_reg& out = regs[loops.binary != nullptr ? 2 : 1];
+    void* to = loops.narrow != nullptr ? &result : reinterpret_cast<void*>(out.data);
+    loops.widen(In(regs[0]), &x, 1);
+    bool ok;
+    if (loops.binary != nullptr) {
+      loops.widen(In(regs[1]), &y, 1);
+      ok = loops.binary(&x, &y, to, 1, Run::kFixed);
+    } else {
+      ok = loops.unary(&x, to, 1);
+    }
+    if (!ok) return Fault(loops, env);
+    if (loops.narrow != nullptr) loops.narrow(&result, Out(out), 1);
+    return WEIR_OK;
+  });
 }
 
 inline int32_t NothingFn(void*, const weir_reg*, const weir_env*) noexcept { return WEIR_OK; }
@@ -247,12 +255,14 @@ struct UnaryOf {
     }
   }
   static int32_t One(void* state, const weir_reg* regs, const weir_env* env) noexcept {
-    bool fault = false;
-    *reinterpret_cast<R*>(regs[1].data) = Apply(*reinterpret_cast<const T*>(regs[0].data), fault);
-    if constexpr (kUnaryFails<F, T>) {
-      if (fault) return Fault(*static_cast<const UnaryState*>(static_cast<State*>(state))->loops, env);
-    }
-    return WEIR_OK;
+    return Guard(env->error, [&]() -> int32_t {
+      bool fault = false;
+      *reinterpret_cast<R*>(regs[1].data) = Apply(*reinterpret_cast<const T*>(regs[0].data), fault);
+      if constexpr (kUnaryFails<F, T>) {
+        if (fault) return Fault(*static_cast<const UnaryState*>(static_cast<State*>(state))->loops, env);
+      }
+      return WEIR_OK;
+    });
   }
 };
 
@@ -290,13 +300,15 @@ struct BinaryOf {
     return !fault;
   }
   static int32_t One(void* state, const weir_reg* regs, const weir_env* env) noexcept {
-    bool fault = false;
-    *reinterpret_cast<R*>(regs[2].data) =
-        Apply(*reinterpret_cast<const T*>(regs[0].data), *reinterpret_cast<const T*>(regs[1].data), fault);
-    if constexpr (kBinaryFails<F, T>) {
-      if (fault) return Fault(*static_cast<const UnaryState*>(static_cast<State*>(state))->loops, env);
-    }
-    return WEIR_OK;
+    return Guard(env->error, [&]() -> int32_t {
+      bool fault = false;
+      *reinterpret_cast<R*>(regs[2].data) =
+          Apply(*reinterpret_cast<const T*>(regs[0].data), *reinterpret_cast<const T*>(regs[1].data), fault);
+      if constexpr (kBinaryFails<F, T>) {
+        if (fault) return Fault(*static_cast<const UnaryState*>(static_cast<State*>(state))->loops, env);
+      }
+      return WEIR_OK;
+    });
   }
 };
 

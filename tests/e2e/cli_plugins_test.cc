@@ -186,6 +186,8 @@ TEST(CliPluginFolder, RelativeFoldersAreRefused) {
   ASSERT_EQ(verdicts.size(), 1u);
   EXPECT_EQ(verdicts.begin()->second.verdict, "refused");
   EXPECT_NE(verdicts.begin()->second.reason.find("absolute"), std::string::npos) << verdicts.begin()->second.reason;
+  const Ended devices = Weir({"devices"}, {{"WEIR_PLUGIN_PATH", "plugins"}});
+  EXPECT_NE(devices.out.find("'plugins' is no absolute path"), std::string::npos) << devices.out;
 }
 
 TEST(CliPluginFolder, EachPluginMovedAwayTakesOnlyItsOwn) {

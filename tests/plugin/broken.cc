@@ -91,6 +91,9 @@ int32_t Enumerate(const weir_opt*, uint64_t, void (*emit)(void*, const weir_devi
   record.kind = S("TOY");
   record.platform = S(BROKEN_NAME "/1");
   record.name = S("a toy");
+#if defined(BREAK_66)
+  record.name = S("a toy\n\033[31m");
+#endif
   record.numa_node = -1;
   record.memory_bytes = 1 << 28;
   record.alignment = 64;
@@ -98,6 +101,17 @@ int32_t Enumerate(const weir_opt*, uint64_t, void (*emit)(void*, const weir_devi
   record.struct_size = offsetof(weir_device_record, memory_bytes);
 #endif
   const Sized<weir_device_record> sized(record);
+#if defined(BREAK_67)
+  for (char uid[] = "aaaa"; uid[0] <= 'z'; ++uid[0]) {  // 26 * 26 * 26 of them
+    for (uid[1] = 'a'; uid[1] <= 'z'; ++uid[1]) {
+      for (uid[2] = 'a'; uid[2] <= 'z'; ++uid[2]) {
+        weir_device_record other = record;
+        other.uid = {uid, 4};
+        emit(ctx, &other);
+      }
+    }
+  }
+#endif
   emit(ctx, &sized.table);
 #if defined(BREAK_20)
   emit(ctx, &sized.table);
@@ -347,7 +361,11 @@ constexpr Sized<weir_option_spec> kLevel = [] {
   spec.struct_size = sizeof(spec);
   spec.type = WEIR_VALUE_INT;
   spec.has_range = 1;
+#if defined(BREAK_68)
+  spec.key = S("le\nvel");
+#else
   spec.key = S("level");
+#endif
   spec.doc = S("how hard to try");
   spec.default_value.key = spec.key;
   spec.default_value.type = WEIR_VALUE_INT;
@@ -356,7 +374,11 @@ constexpr Sized<weir_option_spec> kLevel = [] {
 #else
   spec.default_value.value.i = 3;
 #endif
+#if defined(BREAK_69)
+  spec.minimum = __builtin_nan("");
+#else
   spec.minimum = 0;
+#endif
   spec.maximum = 10;
   return Sized<weir_option_spec>(spec);
 }();
@@ -409,6 +431,11 @@ bool Is(weir_str id, const char* name) {
 }
 
 const void* GetInterface(weir_str id) {
+#if defined(BREAK_64)
+  throw std::runtime_error("no interface today");
+#elif defined(BREAK_65)
+  for (;;) pause();
+#endif
 #if !defined(BREAK_13)
   if (Is(id, WEIR_DEVICE_INTERFACE)) return &kDevices.table;
 #endif

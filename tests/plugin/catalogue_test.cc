@@ -225,6 +225,47 @@ TEST_F(CatalogueTest, HungEnumerateIsListed) {
   Expect(Verdict::kHung, "enumerate did not end");
 }
 
+TEST_F(CatalogueTest, ThrowingGetInterface) {
+  Put(64);
+  Expect(Verdict::kRefused, "no interface today");
+}
+
+TEST_F(CatalogueTest, HungGetInterfaceIsListed) {
+  Put(65);
+  options_.time_limit_ms = 1000;
+  Expect(Verdict::kHung, "did not end within 1000 ms");
+}
+
+TEST_F(CatalogueTest, AnOptionWithADefaultOutOfItsRangeIsRefused) {
+  Put(22);
+  Expect(Verdict::kRefused, "its option 'level': wanted an integer from 0 to 10, but its default is 11");
+}
+
+TEST_F(CatalogueTest, AnOptionThatNoFileCouldNameIsRefused) {
+  Put(68);
+  Expect(Verdict::kRefused, "its option 'le?vel': a key has letters");
+}
+
+TEST_F(CatalogueTest, AnOptionWithoutValuesIsRefused) {
+  Put(69);
+  Expect(Verdict::kRefused, "its option 'level' has no values: they go from nan to 10");
+}
+
+TEST_F(CatalogueTest, ControlCharactersOfAPluginReachNobody) {
+  Put(66);
+  const auto catalogue = Load();
+  const device::Device* const toy = catalogue->devices().Find(kToy);
+  ASSERT_NE(toy, nullptr);
+  EXPECT_EQ(toy->info().display_name, "a toy??[31m");
+}
+
+TEST_F(CatalogueTest, DevicesBeyondAnyMachineAreLeftOut) {
+  Put(67);
+  const FileReport report = LoadOne();
+  EXPECT_EQ(report.devices, 1024);
+  EXPECT_NE(report.reason.find("more than 1024 devices"), std::string::npos) << report.reason;
+}
+
 TEST_F(CatalogueTest, RefusedKernelsAreToldOfALoadedFile) {
   Put(40);
   const FileReport report = LoadOne();

@@ -67,6 +67,9 @@ Status ShowDevices(const Console& console, Json& report) {
   } else {
     console.Print(fmt::format("no device: no plugin in {} brought one; `weir plugins --why` says why",
                               fmt::join(runtime->plugins->folders(), ", ")));
+    for (const plugin::FileReport& file : runtime->plugins->files()) {
+      if (file.verdict == plugin::Verdict::kRefused) console.Print(fmt::format("{}: {}", file.file, file.reason));
+    }
   }
   return Status();
 }

@@ -4,6 +4,9 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
+
+#include "core/device/error_record.h"
 
 namespace weir::device {
 namespace {
@@ -149,6 +152,22 @@ TEST_F(DeviceTest, LimitNamesTheDevice) {
   ASSERT_FALSE(buffer.ok());
   EXPECT_EQ(buffer.status().code(), Code::kResourceExhausted);
   EXPECT_NE(buffer.status().message().find("/job:localhost/replica:0/task:0/device:TOY:0"), std::string::npos);
+}
+
+TEST(ErrorRecord, WhatAPluginSaysIsReadAsFarAsItIsThere) {
+  const auto told = [](std::string_view text, uint64_t length) {
+    return CallPlugin("init",
+                      [&](weir_error* error) -> int32_t {
+                        std::memcpy(error->message, text.data(), text.size());
+                        error->length = length;
+                        return WEIR_UNAVAILABLE;
+                      })
+        .message();
+  };
+  EXPECT_EQ(told("asleep", 6), "asleep");
+  EXPECT_EQ(told("", 0), "init failed without a text");
+  EXPECT_EQ(told("asleep", 1 << 30), "init failed with a text of 1073741824 bytes where there is room for 1024");
+  EXPECT_EQ(told("red \033[31m\nand\tblue\x7f", 19), "red ?[31m\nand\tblue?");
 }
 
 TEST_F(DeviceTest, FailedOpenIsKeptWithItsText) {

@@ -123,14 +123,17 @@ class StreamTest : public ::testing::Test {
     Lazy::fail_flags = 0;
     Lazy::health = WEIR_HEALTH_OK;
     streams_ =
-        Streams::Make("lazy:0", &device_api_, {&stream_api_, nullptr, nullptr, nullptr}, nullptr, false, nullptr);
-    other_ = Streams::Make("other:0", &device_api_, {&other_api_, nullptr, nullptr, nullptr}, nullptr, false, nullptr);
+        Streams::Make(Healthy("lazy:0"), &device_api_, {&stream_api_, nullptr, nullptr, nullptr}, nullptr, false);
+    other_ = Streams::Make(Healthy("other:0"), &device_api_, {&other_api_, nullptr, nullptr, nullptr}, nullptr, false);
   }
   void TearDown() override {
     streams_.reset();
     other_.reset();
     EXPECT_EQ(Lazy::events, 0);
     EXPECT_TRUE(Lazy::streams.empty());
+  }
+  std::shared_ptr<Health> Healthy(const char* name) const {
+    return std::make_shared<Health>(name, &device_api_, nullptr);
   }
   static std::shared_ptr<Buffer> Memory(uint64_t bytes) { return *HostAllocator().Allocate(bytes); }
 
