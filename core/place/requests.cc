@@ -1,5 +1,6 @@
 #include "core/place/requests.h"
 
+#include <fmt/format.h>
 #include <re2/re2.h>
 
 #include <algorithm>
@@ -77,8 +78,9 @@ std::string_view Requests::For(const graph::Node& node) const {
 Result<device::DeviceName> ParseRequest(std::string_view asked, const graph::Node& node) {
   Result<device::DeviceName> spec = device::ParseDeviceName(asked);
   if (spec.ok()) return spec;
-  return graph::AtNode(InvalidArgument("Malformed device specification '{}' ({})", asked, spec.status().message()),
-                       node);
+  const bool said = spec.status().message().starts_with("Malformed");
+  return graph::AtNode(
+      said ? spec.status() : spec.status().Prepend(fmt::format("Malformed device specification '{}': ", asked)), node);
 }
 
 Softened SoftCandidates(const Support& support, DeviceMask mask, device::DeviceName spec) {

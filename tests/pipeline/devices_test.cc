@@ -220,6 +220,21 @@ TEST_F(DevicesTest, F110_KernelsOfEveryKindOfDeviceAreListed) {
   }
 }
 
+TEST_F(DevicesTest, F302_KernelsForDevicesThatAreNotHereAreNoAdvice) {
+  plugin::LoadOptions without;
+  without.folders = {plugins_.folder()};
+  without.deny = {"async_device"};
+  const Result<std::shared_ptr<Runtime>> runtime = Runtime::Load(without);
+  ASSERT_TRUE(runtime.ok()) << runtime.status().ToString();
+  runtime_ = *runtime;
+  SessionOptions hard;
+  hard.allow_soft_placement = false;
+  Open({Placeholder("x", PartialShape()), {"y", "Neg", {"x"}, kFloat, "/device:ASYNC:0"}}, hard);
+  const std::string text(Run({{"x", Ramp(2, 2)}}, {"y"}).status().message());
+  EXPECT_NE(text.find("; not loaded: async_device: "), std::string::npos) << text;
+  EXPECT_EQ(text.find("kernels_async"), std::string::npos) << text;
+}
+
 TEST_F(DevicesTest, F115_ADeviceTypeThatTheCoreDoesNotKnowRunsAStep) {
   const std::vector<DeviceAttributes> devices = ListDevices(*runtime_);
   EXPECT_EQ(std::count_if(devices.begin(), devices.end(), [](const auto& d) { return d.device_type == "ASYNC"; }), 2);
