@@ -74,6 +74,8 @@ struct StepGraph {
   std::vector<Frame> frames;
   /// What `source` of nodes that are in no graph points to.
   std::vector<MadeNode> made;
+  /// The nodes of the graph that the request feeds or needs, each once, before any was folded, merged or dropped.
+  std::vector<const Node*> written;
 
   const StepNode& node(NodeId id) const { return nodes[static_cast<size_t>(id)]; }
   DType TypeOf(Endpoint e) const { return node(e.node).types[static_cast<size_t>(e.index)]; }

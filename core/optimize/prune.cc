@@ -60,6 +60,7 @@ class Pruner {
     }
     WEIR_TRY(CloseLoops());
     WEIR_TRY(graph::FindFrames(step_));
+    ListNodes();
     return std::move(step_);
   }
 
@@ -232,6 +233,16 @@ class Pruner {
     step_of_[static_cast<size_t>(id)] = static_cast<NodeId>(step_.nodes.size());
     step_.nodes.push_back(std::move(out));
     return Status();
+  }
+
+  void ListNodes() {
+    std::vector<bool> listed(step_of_.size(), false);
+    step_.written.reserve(step_.nodes.size());
+    for (const StepNode& node : step_.nodes) {
+      std::vector<bool>::reference seen = listed[static_cast<size_t>(node.source->id())];
+      if (!seen) step_.written.push_back(node.source);
+      seen = true;
+    }
   }
 
   struct BackEdge {

@@ -1,7 +1,6 @@
 #include "core/place/constraints.h"
 
 #include <fmt/format.h>
-#include <re2/re2.h>
 
 #include <algorithm>
 #include <map>
@@ -14,6 +13,7 @@
 
 #include "core/place/bystanders.h"
 #include "core/place/errors.h"
+#include "core/place/requests.h"
 
 namespace weir::place {
 namespace {
@@ -35,50 +35,6 @@ DeviceName Override(const DeviceName& strong, const DeviceName& weak) {
   return merged;
 }
 
-/// Device requests from outside the graph.
-class OutsideRequests {
- public:
-  static Result<OutsideRequests> Make(const PlaceOptions& options) {
-    OutsideRequests requests;
-    requests.plan_ = &options.plan;
-    requests.keep_graph_devices_ = options.keep_graph_devices;
-    for (const auto& [pattern, device] : options.pins) {
-      RE2::Options quiet;
-      quiet.set_log_errors(false);
-      auto regex = std::make_unique<RE2>(pattern, quiet);
-      if (!regex->ok()) return InvalidArgument("placement.pin: '{}' is no pattern: {}", pattern, regex->error());
-      requests.pins_.emplace_back(std::move(regex), device);
-    }
-    return requests;
-  }
-
-  /// What a pin says, else what the graph says, else what the plan says.
-  std::string_view For(const StepNode& node) const {
-    std::string_view best;
-    size_t longest = 0;
-    bool pinned = false;
-    for (const auto& [regex, device] : pins_) {
-      const re2::StringPiece name(node.name().data(), node.name().size());
-      re2::StringPiece match;
-      if (!regex->Match(name, 0, name.size(), RE2::UNANCHORED, &match, 1)) continue;
-      if (pinned && match.size() <= longest) continue;
-      pinned = true;
-      longest = match.size();
-      best = device;
-    }
-    if (pinned) return best;
-    const std::string_view graph = keep_graph_devices_ ? std::string_view(node.source->device()) : std::string_view();
-    if (!graph.empty() || plan_->empty()) return graph;
-    const auto planned = plan_->find(std::string(node.name()));
-    return planned == plan_->end() ? std::string_view() : std::string_view(planned->second);
-  }
-
- private:
-  const std::map<std::string, std::string>* plan_ = nullptr;
-  bool keep_graph_devices_ = true;
-  std::vector<std::pair<std::unique_ptr<RE2>, std::string>> pins_;
-};
-
 enum class Join { kEdge, kLoop, kClass };
 
 const char* WhyJoined(Join join) { return join == Join::kLoop ? ". The nodes of a loop share a device" : ""; }
@@ -86,13 +42,12 @@ const char* WhyJoined(Join join) { return join == Join::kLoop ? ". The nodes of 
 class Constrainer {
  public:
   /// Nodes from `inside` on are bystanders: what they ask for counts as far as the step can still run.
-  Constrainer(const PlaceOptions& options, const StepGraph& step, size_t inside, Support& support,
-              OutsideRequests outside)
+  Constrainer(const PlaceOptions& options, const StepGraph& step, size_t inside, Support& support, Requests asked)
       : options_(options),
         step_(step),
         inside_(static_cast<int>(inside)),
         support_(support),
-        outside_(std::move(outside)),
+        asked_(std::move(asked)),
         refusal_{options, step, support} {}
 
   Result<Constraints> Run() {
@@ -146,13 +101,12 @@ class Constrainer {
         const auto placed = options_.placed->find(node.source->id());
         if (placed != options_.placed->end()) roots_[i].fixed = placed->second;
       }
-      const std::string_view asked = outside_.For(node);
+      const std::string_view asked = asked_.For(*node.source);
       if (asked.empty()) continue;
-      Result<DeviceName> spec = device::ParseDeviceName(asked);
+      Result<DeviceName> spec = ParseRequest(asked, *node.source);
       if (!spec.ok()) {
         if (static_cast<int>(i) >= inside_) continue;
-        return graph::AtNode(
-            InvalidArgument("Malformed device specification '{}' ({})", asked, spec.status().message()), *node.source);
+        return spec.status();
       }
       requests_.push_back({std::move(*spec), static_cast<int>(i)});
       (MakesState(node) ? roots_[i].state : roots_[i].request) = static_cast<int>(requests_.size()) - 1;
@@ -327,7 +281,7 @@ class Constrainer {
 
   /// "'a' asks for /device:CPU:1"
   std::string Asking(const Request& request) const {
-    const Result<DeviceName> own = device::ParseDeviceName(outside_.For(NodeAt(request.node)));
+    const Result<DeviceName> own = device::ParseDeviceName(asked_.For(*NodeAt(request.node).source));
     return fmt::format("'{}'{} for {}", NodeAt(request.node).name(),
                        own.ok() && *own == request.spec ? " asks" : " and its group ask", request.spec.ToString());
   }
@@ -375,15 +329,11 @@ class Constrainer {
 
   bool CanBePlaced(const Root& root) const {
     if (Contradicts(root)) return false;
-    DeviceName spec = RequestOf(root).spec;
-    const bool met = !Allowed(root.mask, spec).empty();
+    const DeviceName spec = RequestOf(root).spec;
+    const bool met = !support_.Allowed(root.mask, spec).empty();
     const bool soft = !met && options_.allow_soft_placement;
-    if (root.fixed >= 0)
-      return support_.Has(root.mask, root.fixed) && (soft || device::Matches(spec, InfoOf(root.fixed).name));
-    if (!soft) return met;
-    spec.type.reset();
-    spec.id.reset();
-    return !Allowed(root.mask, spec).empty();
+    if (root.fixed < 0) return met || (soft && !SoftCandidates(support_, root.mask, spec).devices.empty());
+    return support_.Has(root.mask, root.fixed) && (soft || device::Matches(spec, InfoOf(root.fixed).name));
   }
 
   Status FindCandidates(Group& group) {
@@ -392,7 +342,7 @@ class Constrainer {
     group.asked = request.node;
     group.requested = request.spec;
     if (Contradicts(root)) return root.conflict;
-    group.candidates = Allowed(group.mask, group.requested);
+    group.candidates = support_.Allowed(group.mask, group.requested);
     if (group.fixed >= 0) return StayPut(group);
     if (group.candidates.empty() && options_.allow_soft_placement) Soften(group);
     if (group.candidates.empty()) return CannotAssign(refusal_, group);
@@ -428,37 +378,15 @@ class Constrainer {
   }
   std::string NameOf(int device) const { return InfoOf(device).name.ToString(); }
 
-  /// Devices of a set that a request allows. Opt-in devices have to be asked for by type, or be all there
-  /// is.
-  std::vector<int> Allowed(DeviceMask mask, const DeviceName& spec) const {
-    const auto& all = support_.devices().all();
-    const auto opt_in = [](const auto& device) { return (device->info().flags & WEIR_DEVICE_OPT_IN) != 0; };
-    const bool any = spec.type.has_value() || std::all_of(all.begin(), all.end(), opt_in);
-    std::vector<int> allowed;
-    for (size_t d = 0; d < all.size(); ++d) {
-      if ((any || !opt_in(all[d])) && support_.Has(mask, static_cast<int>(d)) &&
-          device::Matches(spec, all[d]->info().name)) {
-        allowed.push_back(static_cast<int>(d));
-      }
-    }
-    return allowed;
-  }
-
-  /// Gives up the device number, then the type.
   void Soften(Group& group) {
-    DeviceName spec = group.requested;
-    for (const SoftRule rule : {SoftRule::kIdDropped, SoftRule::kTypeDropped}) {
-      if (rule == SoftRule::kTypeDropped) spec.type.reset();
-      spec.id.reset();
-      group.candidates = Allowed(group.mask, spec);
-      if (group.candidates.empty()) continue;
-      group.rule = rule;
-      if (std::any_of(group.members.begin(), group.members.end(), [&](int i) { return MakesState(NodeAt(i)); })) {
-        result_.notes.push_back(fmt::format("the state of '{}' cannot live on {}; it moves to {}",
-                                            NodeAt(group.asked).name(), group.requested.ToString(),
-                                            NameOf(group.candidates.front())));
-      }
-      return;
+    Softened softened = SoftCandidates(support_, group.mask, group.requested);
+    group.candidates = std::move(softened.devices);
+    if (group.candidates.empty()) return;
+    group.rule = softened.rule;
+    if (std::any_of(group.members.begin(), group.members.end(), [&](int i) { return MakesState(NodeAt(i)); })) {
+      result_.notes.push_back(fmt::format("the state of '{}' cannot live on {}; it moves to {}",
+                                          NodeAt(group.asked).name(), group.requested.ToString(),
+                                          NameOf(group.candidates.front())));
     }
   }
 
@@ -467,7 +395,7 @@ class Constrainer {
   const int inside_;
   bool bystanders_ = false;  // their turn to be joined
   Support& support_;
-  OutsideRequests outside_;
+  Requests asked_;
   Refusal refusal_;
   std::vector<int> parent_;
   std::vector<Root> roots_;
@@ -478,10 +406,10 @@ class Constrainer {
 }  // namespace
 
 Result<Constraints> Constrain(const PlaceOptions& options, const StepGraph& step, Support& support) {
-  WEIR_ASSIGN(OutsideRequests outside, OutsideRequests::Make(options));
+  WEIR_ASSIGN(Requests asked, Requests::Make(options));
   std::optional<StepGraph> wide;
   if (support.devices().all().size() > 1) wide = WithBystanders(step, options.placed);
-  return Constrainer(options, wide ? *wide : step, step.nodes.size(), support, std::move(outside)).Run();
+  return Constrainer(options, wide ? *wide : step, step.nodes.size(), support, std::move(asked)).Run();
 }
 
 }  // namespace weir::place

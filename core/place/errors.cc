@@ -5,7 +5,10 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 #include <vector>
+
+#include "core/place/requests.h"
 
 namespace weir::place {
 namespace {
@@ -25,17 +28,19 @@ std::vector<std::string> Kinds(const device::DeviceSet& devices) {
   return kinds;
 }
 
-/// What the group could ask for instead, closest first: the same type, then anything; empty when nothing runs it.
+/// What the group could ask for instead: what soft placement would choose if job and task were right, else a device
+/// that is used only when named; empty when nothing runs it.
 std::string NearestRequest(const Refusal& refusal, const Group& group) {
   const auto& all = refusal.support.devices().all();
-  for (const bool same_type : {true, false}) {
-    for (size_t d = 0; d < all.size(); ++d) {
-      const DeviceName& name = all[d]->info().name;
-      if (!refusal.support.Has(group.mask, static_cast<int>(d))) continue;
-      if (!same_type || group.requested.type == name.type) return fmt::format("/device:{}:{}", *name.type, *name.id);
-    }
+  DeviceName spec;
+  spec.type = group.requested.type;
+  std::vector<int> devices = SoftCandidates(refusal.support, group.mask, std::move(spec)).devices;
+  for (size_t d = 0; d < all.size() && devices.empty(); ++d) {
+    if (refusal.support.Has(group.mask, static_cast<int>(d))) devices.push_back(static_cast<int>(d));
   }
-  return {};
+  if (devices.empty()) return {};
+  const DeviceName& name = all[static_cast<size_t>(devices.front())]->info().name;
+  return fmt::format("/device:{}:{}", *name.type, *name.id);
 }
 
 /// Our own last line.
@@ -46,7 +51,8 @@ std::string Advice(const Refusal& refusal, const Group& group) {
     line += "no device runs all nodes that must be together";
   } else {
     line += fmt::format("the nearest request that can be met is '{}'", nearest);
-    if (!refusal.options.allow_soft_placement) {
+    if (!refusal.options.allow_soft_placement &&
+        !SoftCandidates(refusal.support, group.mask, group.requested).devices.empty()) {
       line += "; `allow_soft_placement = true` in the configuration lets weir choose it";
     } else if (group.requested.job || group.requested.replica || group.requested.task) {
       line += "; soft placement keeps job, replica and task";

@@ -333,6 +333,7 @@ class Explainer {
       nodes += count;
       if (most < 0 || count > count_of_.at(most)) most = device;
     }
+    if (nodes == 0) return "placed 0 nodes: the step computes nothing";
     std::string text = fmt::format("placed {} {}:", nodes, nodes == 1 ? "node" : "nodes");
     std::vector<std::pair<int, int>> devices(count_of_.begin(), count_of_.end());
     std::stable_sort(devices.begin(), devices.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
@@ -343,8 +344,8 @@ class Explainer {
       if (k != 0) text += OpList(device);
     }
     if (f_.choice == nullptr) return text;
-    text += fmt::format("; {} transfers {}; predicted {}/step", out_.transfers, BytesText(out_.transferred_bytes),
-                        TimeText(out_.makespan_ns));
+    text += fmt::format("; {} {} {}; predicted {}/step", out_.transfers, out_.transfers == 1 ? "transfer" : "transfers",
+                        BytesText(out_.transferred_bytes), TimeText(out_.makespan_ns));
     if (f_.choice->best_single_ns > 0) {
       text += fmt::format(" (best single device {}, bound {})", TimeText(f_.choice->best_single_ns),
                           TimeText(out_.bound_ns));
@@ -449,6 +450,9 @@ std::string ToText(const Explanation& explanation) {
                           TimeText(candidate.queue_ns), TimeText(candidate.finish_ns), candidate.verdict);
     }
     if (!node.note.empty()) text += "  " + node.note + "\n";
+  }
+  for (const WrittenNode& node : explanation.written) {
+    if (!node.runs) text += fmt::format("{}  {}  not run by the step  -> {}\n", node.name, node.op, node.device);
   }
   return text;
 }

@@ -66,6 +66,14 @@ struct NodeReport {
   std::vector<CandidateReport> candidates;
 };
 
+/// A node that a request feeds or needs, whatever became of it.
+struct WrittenNode {
+  std::string name;
+  std::string op;
+  std::string device;
+  bool runs = false;  // else it is fed, constant, folded, equal to another or of no use
+};
+
 /// What a step is expected to need on a device, from shapes alone.
 struct DeviceMemory {
   std::string device;
@@ -77,8 +85,9 @@ struct DeviceMemory {
 
 /// Filled by Place.
 struct Explanation {
-  std::vector<NodeReport> nodes;  // op nodes, in the order of the step
-  std::string summary;            // one line
+  std::vector<NodeReport> nodes;     // op nodes, in the order of the step
+  std::vector<WrittenNode> written;  // StepGraph::written; with kDevices and kAll
+  std::string summary;               // one line
   std::vector<std::string> warnings;
   std::vector<Tried> tried;
   std::string winner;

@@ -8,6 +8,7 @@
 #include "core/place/cost_table.h"
 #include "core/place/errors.h"
 #include "core/place/explain.h"
+#include "core/place/requests.h"
 #include "core/place/rules.h"
 #include "core/place/support.h"
 
@@ -65,6 +66,24 @@ std::vector<int> ByGroup(const CostTable& table, const Constraints& constraints,
   return device_of;
 }
 
+std::vector<WrittenNode> Written(const graph::StepGraph& step, const std::vector<int>& aside,
+                                 const graph::Placement& placement) {
+  std::vector<int> device_of(static_cast<size_t>(step.graph->num_nodes()), kHost);
+  for (size_t i = 0; i < step.nodes.size(); ++i) {
+    if (placement.device_of[i] != kHost)
+      device_of[static_cast<size_t>(step.nodes[i].source->id())] = placement.device_of[i];
+  }
+  std::vector<WrittenNode> written;
+  written.reserve(aside.size());
+  for (size_t k = 0; k < aside.size(); ++k) {
+    const graph::Node& node = *step.written[k];
+    const bool runs = aside[k] < 0;
+    const int device = runs ? device_of[static_cast<size_t>(node.id())] : aside[k];
+    written.push_back({node.name(), node.op().name, placement.devices[static_cast<size_t>(device)], runs});
+  }
+  return written;
+}
+
 }  // namespace
 
 Result<graph::Placement> Place(const PlaceOptions& options, const graph::StepGraph& step,
@@ -83,6 +102,7 @@ Result<graph::Placement> Place(const PlaceOptions& options, const graph::StepGra
   if (by_default) AdmitDefault(order, support, constraints);
   const bool by_cost = !by_default && options.algorithm != Algorithm::kTf;
   SettleState(step, order, constraints);
+  WEIR_ASSIGN(const std::vector<int> written, PlaceWritten(options, step, support));
 
   const bool explain_all = explanation != nullptr && options.explain == PlaceOptions::Explain::kAll;
   std::vector<int> by_group = PlaceByOrder(step, constraints, order);
@@ -106,6 +126,7 @@ Result<graph::Placement> Place(const PlaceOptions& options, const graph::StepGra
   if (explanation != nullptr) {
     *explanation = Explain({options, step, constraints, support, placement, table ? &*table : nullptr,
                             table ? &choice : nullptr, by_cost});
+    if (options.explain != PlaceOptions::Explain::kSummary) explanation->written = Written(step, written, placement);
   }
   return placement;
 }

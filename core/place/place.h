@@ -21,7 +21,7 @@ namespace weir::place {
 inline constexpr int kHost = -1;
 
 struct PlaceOptions {
-  enum class Explain : uint8_t { kSummary, kAll };
+  enum class Explain : uint8_t { kSummary, kDevices, kAll };
 
   /// A request that cannot be met gives up the device number, then the type; never job, replica or task.
   bool allow_soft_placement = true;
@@ -41,7 +41,8 @@ struct PlaceOptions {
   bool strict_devices = false;
   /// Devices of nodes whose state exists already, by id in the graph; they stay.
   const std::map<graph::NodeId, int>* placed = nullptr;
-  /// kAll also fills Explanation::nodes, which takes costs of every node on every device.
+  /// kDevices also fills Explanation::written; kAll that and Explanation::nodes, which takes costs of every node on
+  /// every device.
   Explain explain = Explain::kSummary;
   /// What the configuration says of links, by "CPU:0->GPU:0", above what plugins declare; 0 = not said.
   struct LinkFigures {
@@ -55,7 +56,8 @@ struct PlaceOptions {
 
 /// Gives every op node a device. Nodes that must share one do: the ends of reference and resource edges, `_class`
 /// "loc:@x", the nodes of a loop. Where constraints leave a choice, `options.algorithm` makes it by declared costs;
-/// where they leave none, nothing is computed. Deterministic to the bit. `explanation` may be null.
+/// where they leave none, nothing is computed. Deterministic to the bit. `explanation` may be null. What nodes ask for
+/// that StepGraph::written has and the step does not run is checked like the rest.
 ///
 /// Errors, with TensorFlow's texts, both nodes of a conflict, and a last line of ours that says what could be met and
 /// which line of the configuration helps: InvalidArgument for a malformed request, a device that does not exist,

@@ -48,6 +48,19 @@ bool Support::Empty(DeviceMask mask) const {
   return std::find(set.begin(), set.end(), true) == set.end();
 }
 
+std::vector<int> Support::Allowed(DeviceMask mask, const device::DeviceName& spec) const {
+  const auto& all = devices_.all();
+  const auto opt_in = [](const auto& device) { return (device->info().flags & WEIR_DEVICE_OPT_IN) != 0; };
+  const bool any = spec.type.has_value() || std::all_of(all.begin(), all.end(), opt_in);
+  std::vector<int> allowed;
+  for (size_t d = 0; d < all.size(); ++d) {
+    if ((any || !opt_in(all[d])) && Has(mask, static_cast<int>(d)) && device::Matches(spec, all[d]->info().name)) {
+      allowed.push_back(static_cast<int>(d));
+    }
+  }
+  return allowed;
+}
+
 std::span<const kernel::KernelEntry* const> Support::Kernels(const graph::Node& node, int device) {
   const Known& known = Find(node);
   if (known.kernels.empty()) return {};

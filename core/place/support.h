@@ -27,8 +27,12 @@ class Support {
   /// Devices that can run the node: all of them when the core itself runs the op.
   DeviceMask Of(const graph::Node& node);
   DeviceMask And(DeviceMask a, DeviceMask b);
+  /// All devices.
+  DeviceMask All() { return Intern(std::vector<bool>(devices_.all().size(), true)); }
   bool Has(DeviceMask mask, int device) const { return sets_[static_cast<size_t>(mask)][static_cast<size_t>(device)]; }
   bool Empty(DeviceMask mask) const;
+  /// Devices of a set that a request allows, rising. Opt-in devices have to be asked for by type, or be all there is.
+  std::vector<int> Allowed(DeviceMask mask, const device::DeviceName& spec) const;
 
   /// Kernels whose constraints fit the node, best first; none for ops that the core runs. Valid until the next call.
   std::span<const kernel::KernelEntry* const> Kernels(const graph::Node& node, int device);

@@ -5,6 +5,7 @@
 #include <sys/auxv.h>
 
 #include <algorithm>
+#include <cctype>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -270,10 +271,20 @@ class Loader {
   }
 
   void NoteDevice(const std::string& key, const std::string& name) {
+    const auto same = [&name](const std::string& text) {
+      return std::equal(name.begin(), name.end(), text.begin(), text.end(),
+                        [](unsigned char a, unsigned char b) { return std::toupper(a) == std::toupper(b); });
+    };
     std::string there;
     for (const auto& device : catalogue_.devices_.all()) {
-      const std::string text = fmt::format("{}:{}", device->info().kind, *device->info().name.id);
-      if (name == text || name == device->info().kind) return;
+      const std::string& kind = device->info().kind;
+      const std::string text = fmt::format("{}:{}", kind, *device->info().name.id);
+      if (name == text || name == kind) return;
+      if (same(text) || same(kind)) {
+        catalogue_.config_faults_.push_back(
+            InvalidArgument("{}: there is no device '{}'; wanted '{}'", key, name, same(kind) ? kind : text));
+        return;
+      }
       there += (there.empty() ? "" : ", ") + text;
     }
     catalogue_.config_notes_.push_back(fmt::format("{}: there is no such device; devices: {}", key, there));
@@ -286,6 +297,7 @@ class Loader {
     if ((candidate.file.note.kinds & WEIR_KIND_KERNELS) != 0 && !served) {
       std::string reason = targets.empty() ? "it names no platform that its kernels serve"
                                            : fmt::format("no device of platform {}", fmt::join(targets, ", "));
+      candidate.report.foreign = true;
       return Finish(candidate.report, Verdict::kNoDevices, std::move(reason));
     }
     const std::shared_ptr<Module> module = LoadModule(candidate);

@@ -32,6 +32,7 @@ struct FileReport {
   std::string reason;  // of a verdict other than loaded; with loaded, what of the file was refused
   int devices = 0;
   int kernels = 0;
+  bool foreign = false;  // kernels for devices that are not here: nothing that anyone misses
 };
 
 struct LoadOptions {

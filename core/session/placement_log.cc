@@ -25,8 +25,9 @@ void PlacementLog::Add(const plan::ExecutionPlan& plan, const place::Explanation
   }
   for (const plan::PlacedNode& node : plan.placed_nodes) {
     used_.emplace(node.device);
-    if (!every_node_) continue;
-    std::string& logged = logged_[std::string(node.name)];
+  }
+  for (const place::WrittenNode& node : explanation.written) {
+    std::string& logged = logged_[node.name];
     if (logged == node.device) continue;
     logged = node.device;
     lines += fmt::format("{}: ({}): {}\n", node.name, node.op, node.device);

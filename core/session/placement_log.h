@@ -24,8 +24,8 @@ class PlacementLog {
   /// Unavailable when the file of the options cannot be written.
   static Result<std::unique_ptr<PlacementLog>> Open(const SessionOptions& options);
 
-  /// Of a plan that is about to run: one line per node in TensorFlow's form, for nodes that are new or moved, when
-  /// log_device_placement is set; warnings that are new; the summary, but not to standard error.
+  /// Of a plan that is about to run: one line in TensorFlow's form for each of Explanation::written that is new or has
+  /// moved; warnings that are new; the summary, but not to standard error.
   void Add(const plan::ExecutionPlan& plan, const place::Explanation& explanation);
 
   /// Names of the devices that plans have nodes on, sorted.
@@ -36,11 +36,9 @@ class PlacementLog {
     void operator()(std::FILE* file) const { (void)std::fclose(file); }
   };
 
-  explicit PlacementLog(const SessionOptions& options)
-      : every_node_(options.log_device_placement), callback_(options.placement_log) {}
+  explicit PlacementLog(const SessionOptions& options) : callback_(options.placement_log) {}
   void Tell(const std::string& lines, const std::string& summary);
 
-  const bool every_node_;
   const std::function<void(const std::string& lines)> callback_;
   std::unique_ptr<std::FILE, Close> file_;
   mutable std::mutex mutex_;                             // protects all below, and that lines stay together

@@ -9,10 +9,10 @@
 #include <shared_mutex>
 #include <unordered_map>
 
-#include "core/device/device_name.h"
 #include "core/execute/tape_trace.h"
 #include "core/kernel/compute_pool.h"
 #include "core/optimize/optimize.h"
+#include "core/place/requests.h"
 #include "core/session/compile.h"
 #include "core/session/memory_report.h"
 #include "core/session/partial_run.h"
@@ -288,9 +288,7 @@ class Session::Impl final : public device::MemoryKeeper {
       const graph::Node& node = graph_.node(nodes_seen_);
       if (optimize::MayReshape(node)) shapes_version_.fetch_add(1, std::memory_order_relaxed);
       if (node.device().empty() || node.device() == last_device_) continue;
-      if (!device::ParseDeviceName(node.device()).ok()) {
-        return graph::AtNode(InvalidArgument("Malformed device specification '{}'", node.device()), node);
-      }
+      WEIR_TRY(place::ParseRequest(node.device(), node).status());
       last_device_ = node.device();
     }
     return Status();

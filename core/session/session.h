@@ -30,7 +30,8 @@ namespace weir::session {
 
 struct SessionOptions {
   bool allow_soft_placement = true;
-  /// Writes "name: (Op): device" for every node, once, and again where a later plan moves it.
+  /// Writes "name: (Op): device" for every node that runs need, once, and again where a later plan moves it. Nodes that
+  /// are fed or folded away have the device that they ask for, else the host's.
   bool log_device_placement = false;
   /// Where these lines, the one-line summary of every plan and the placer's warnings go, each a call with whole lines.
   /// Empty: lines and warnings to standard error, at once; no summaries.

@@ -54,6 +54,7 @@ def tree(build, prefix, _):
                  "lib/cmake/weir/weirConfig.cmake", "lib/cmake/weir/WeirAddPlugin.cmake", "lib/weir/plugins/cpu.so",
                  "lib/weir/plugins/kernels_eigen.so"):
         want(path in have, f"{path} is not installed; there are:\n" + "\n".join(have))
+    want(not any("async" in path for path in have if path.startswith("lib/")), "kernels for an example are installed")
     for path in have:
         if path.endswith(".h"):
             for header in re.findall(r"^#include <([^>]+)>", open(os.path.join(prefix, path)).read(), re.M):

@@ -141,7 +141,7 @@ std::vector<BadInput> BadDevicesAndShapes() {
            TypedText("y", "Neg", {"z"}),
        invalid,
        "z",
-       {"Malformed device specification '/gpuu:zero'"}},
+       {"Malformed device specification '/gpuu:zero': Unknown attribute: 'gpuu' in '/gpuu:zero' (column 2)"}},
       {"MalformedDeviceOfNodeThatDoesNotRun",
        kSum + "node { name: \"z\" op: \"NoOp\" device: \"/device:?\" }",
        invalid,

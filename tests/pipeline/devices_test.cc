@@ -220,6 +220,21 @@ TEST_F(DevicesTest, F110_KernelsOfEveryKindOfDeviceAreListed) {
   }
 }
 
+TEST_F(DevicesTest, F302_KernelsForDevicesThatAreNotHereAreNoAdvice) {
+  plugin::LoadOptions without;
+  without.folders = {plugins_.folder()};
+  without.deny = {"async_device"};
+  const Result<std::shared_ptr<Runtime>> runtime = Runtime::Load(without);
+  ASSERT_TRUE(runtime.ok()) << runtime.status().ToString();
+  runtime_ = *runtime;
+  SessionOptions hard;
+  hard.allow_soft_placement = false;
+  Open({Placeholder("x", PartialShape()), {"y", "Neg", {"x"}, kFloat, "/device:ASYNC:0"}}, hard);
+  const std::string text(Run({{"x", Ramp(2, 2)}}, {"y"}).status().message());
+  EXPECT_NE(text.find("; not loaded: async_device: "), std::string::npos) << text;
+  EXPECT_EQ(text.find("kernels_async"), std::string::npos) << text;
+}
+
 TEST_F(DevicesTest, F115_ADeviceTypeThatTheCoreDoesNotKnowRunsAStep) {
   const std::vector<DeviceAttributes> devices = ListDevices(*runtime_);
   EXPECT_EQ(std::count_if(devices.begin(), devices.end(), [](const auto& d) { return d.device_type == "ASYNC"; }), 2);
@@ -332,7 +347,7 @@ TEST_F(DevicesTest, F317_TheEstimateFromShapesIsWhatTheStepTakes) {
 
 TEST_F(DevicesTest, F300_PlacementsGoToAFileACallbackOrStandardErrorAtOnce) {
   const std::vector<NodeLine> nodes = {Placeholder("x", PartialShape()), {"y", "Neg", {"x"}, kFloat, "/cpu:0"}};
-  const std::string line = "y: (Neg): " + kPrefix + "CPU:0\n";
+  const std::string lines = "x: (Placeholder): " + kPrefix + "CPU:0\ny: (Neg): " + kPrefix + "CPU:0\n";
   const std::string path = ::testing::TempDir() + "weir_placement_" + std::to_string(getpid()) + ".log";
   const auto contents = [&] {
     std::ifstream file(path);
@@ -348,12 +363,12 @@ TEST_F(DevicesTest, F300_PlacementsGoToAFileACallbackOrStandardErrorAtOnce) {
   options.placement_log = [&told](const std::string& lines) { told += lines; };
   Open(nodes, options);
   ASSERT_TRUE(Run({{"x", Ramp(2, 2)}}, {"y"}).ok());
-  EXPECT_EQ(told, line + "placed 1 node: CPU:0 1 (100.0 %)\n");
+  EXPECT_EQ(told, lines + "placed 1 node: CPU:0 1 (100.0 %)\n");
   EXPECT_EQ(contents(), told) << "while the session is open";
   Open(nodes, options);  // another session writes behind it
   ASSERT_TRUE(Run({{"x", Ramp(2, 2)}}, {"y"}).ok());
   EXPECT_EQ(contents(), told);
-  EXPECT_EQ(std::count(told.begin(), told.end(), '\n'), 4);
+  EXPECT_EQ(std::count(told.begin(), told.end(), '\n'), 6);
   std::remove(path.c_str());
 
   Result<graph::Graph> graph = MakeGraph(nodes);
@@ -370,7 +385,7 @@ TEST_F(DevicesTest, F300_PlacementsGoToAFileACallbackOrStandardErrorAtOnce) {
   ASSERT_TRUE(plain.ok());
   const Names fetches = {"y"};
   const bool ran = (*plain)->Run(std::vector<Feed>{{"x", Ramp(2, 2)}}, fetches, {}).ok();
-  EXPECT_EQ(::testing::internal::GetCapturedStderr(), line);
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), lines);
   EXPECT_TRUE(ran);
 }
 

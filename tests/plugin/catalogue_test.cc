@@ -288,6 +288,7 @@ TEST_F(CatalogueTest, DescribedWithoutRunning) {
 TEST_F(CatalogueTest, KernelSetWithoutItsPlatformIsNotLoaded) {
   Put(47);
   Expect(Verdict::kNoDevices, "no device of platform broken/1");
+  EXPECT_TRUE(LoadOne().foreign);
 }
 
 TEST_F(CatalogueTest, DeniedIsNotLoaded) {

@@ -51,6 +51,10 @@ void Fill(const place::Explanation& explanation, Json& report) {
                                {"group", node.group},
                                {"candidates", std::move(candidates)}});
   }
+  report["not_run"] = Json::array();
+  for (const place::WrittenNode& node : explanation.written) {
+    if (!node.runs) report["not_run"].push_back({{"name", node.name}, {"op", node.op}, {"device", node.device}});
+  }
   report["summary"] = explanation.summary;
   report["warnings"] = explanation.warnings;
   report["plan"] = explanation.winner;

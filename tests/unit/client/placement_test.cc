@@ -185,6 +185,22 @@ TEST(InGraphReplication, F114_two_towers_give_the_seeds_sum_on_any_number_of_dev
     EXPECT_EQ(Values(session, sum), (std::vector<double>{44, 56, 98, 128})) << cpus;
     EXPECT_EQ(session.ListDevices().size(), static_cast<size_t>(cpus));
   }
+  // As the seed writes it: folded, and each node logged all the same; hard placement finds no GPU.
+  for (const bool soft : {true, false}) {
+    ConfigProto config;
+    config.allow_soft_placement = soft;
+    config.log_device_placement = true;
+    Session session(f.graph, config);
+    ::testing::internal::CaptureStderr();
+    const Status ran = session.Run(sum).status();
+    const std::string log = ::testing::internal::GetCapturedStderr();
+    EXPECT_EQ(ran.ok(), soft) << ran.ToString();
+    EXPECT_EQ(log.find("MatMul_1: (MatMul): /job:localhost/replica:0/task:0/device:CPU:0\n") != std::string::npos, soft)
+        << log;
+    if (!soft) {
+      EXPECT_NE(ran.message().find("was explicitly assigned to /device:GPU:2"), std::string::npos) << ran.ToString();
+    }
+  }
 }
 
 TEST(DeviceList, F116_names_types_and_memory) {

@@ -16,18 +16,20 @@ using testing::kFloat;
 class PlaceTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    for (const char* kind : {"CPU", "NPU"}) {
-      device::DeviceInfo info;
-      info.name = *device::ParseDeviceName(std::string("/job:localhost/replica:0/task:0/device:") + kind + ":0");
-      info.kind = kind;
-      info.platform = kind == std::string("CPU") ? "cpu" : "npu";
-      info.flags = WEIR_DEVICE_UNIFIED_MEMORY;
-      devices_.Add(std::make_shared<device::Device>(info, nullptr, nullptr, device::MemoryOptions()));
-    }
+    for (const char* kind : {"CPU", "NPU"}) AddDevice(kind, 0);
     Register(&cpu_neg_, "Neg", "cpu");
     Register(&cpu_exp_, "Exp", "cpu");
     Register(&npu_neg_, "Neg", "npu");
     Register(&cpu_add_, "AssignAddVariableOp", "cpu");
+  }
+
+  void AddDevice(const char* kind, uint32_t flags) {
+    device::DeviceInfo info;
+    info.name = *device::ParseDeviceName(std::string("/job:localhost/replica:0/task:0/device:") + kind + ":0");
+    info.kind = kind;
+    info.platform = kind == std::string("CPU") ? "cpu" : "npu";
+    info.flags = WEIR_DEVICE_UNIFIED_MEMORY | flags;
+    devices_.Add(std::make_shared<device::Device>(info, nullptr, nullptr, device::MemoryOptions()));
   }
 
   void Register(weir_kernel* record, const char* op, const char* platform) {
@@ -94,7 +96,7 @@ class PlaceTest : public ::testing::Test {
     return text;
   }
 
-  weir_kernel cpu_neg_{}, cpu_exp_{}, npu_neg_{}, cpu_add_{};
+  weir_kernel cpu_neg_{}, cpu_exp_{}, npu_neg_{}, npu_log_{}, cpu_add_{};
   device::DeviceSet devices_;
   kernel::KernelRegistry kernels_;
 };
@@ -144,6 +146,25 @@ TEST_F(PlaceTest, MissingDeviceIsNamedWithWhatThereIs) {
                                            "/job:localhost/replica:0/task:0/device:CPU:0"),
             std::string::npos)
       << failed.status().ToString();
+}
+
+TEST_F(PlaceTest, AdviceIsWhatSoftPlacementWouldDo) {
+  devices_ = device::DeviceSet();
+  AddDevice("NPU", WEIR_DEVICE_OPT_IN);
+  AddDevice("CPU", 0);
+  PlaceOptions hard;
+  hard.allow_soft_placement = false;
+  const std::vector<testing::NodeLine> neg = {kInput, {"a", "Neg", {"x"}, kFloat, "/device:GPU:1"}};
+  const std::string both(Kinds(neg, "a", hard).status().message());
+  EXPECT_NE(both.find("'/device:CPU:0'; `allow_soft_placement = true`"), std::string::npos) << both;
+  EXPECT_EQ(Kinds(neg, "a")->at("a"), "CPU");
+  Register(&npu_log_, "Log", "npu");
+  const std::vector<testing::NodeLine> log = {kInput, {"a", "Log", {"x"}, kFloat, "/device:GPU:1"}};
+  for (const PlaceOptions& options : {PlaceOptions(), hard}) {
+    const std::string text(Kinds(log, "a", options).status().message());
+    EXPECT_TRUE(text.ends_with("weir: the nearest request that can be met is '/device:NPU:0'\n\t [[{{node a}}]]"))
+        << text;
+  }
 }
 
 TEST_F(PlaceTest, ColocatedNodesStayTogether) {

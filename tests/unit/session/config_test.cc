@@ -1,4 +1,5 @@
 // What a configuration does to devices, memory and sessions: the CPU and the toy device of sdk/examples.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -293,6 +294,16 @@ TEST(Config, StrictLoadingRefusesARefusedPlugin) {
   EXPECT_TRUE(Names(**denied, "TOY").empty());
   EXPECT_NE(Fault("plugins.deny = [\"toy\"]\nplugins.strict = true").find("the configuration denies it"),
             std::string::npos);
+}
+
+TEST(Config, TheKindOfADeviceIsCaseSensitive) {
+  for (const char* name : {"toy:0", "Toy"}) {
+    const auto runtime = Load(fmt::format("[device.\"{}\"]\nallow_growth = true", name));
+    const std::string wanted = std::string(name) == "Toy" ? "TOY" : "TOY:0";
+    EXPECT_NE(runtime.status().message().find(fmt::format("there is no device '{}'; wanted '{}'", name, wanted)),
+              std::string::npos)
+        << runtime.status().ToString();
+  }
 }
 
 TEST(Config, TablesOfDevicesThatAreNotHereAreNoted) {

@@ -1,6 +1,7 @@
 // What a session says about placement, on the devices of the plugins that are built.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -49,7 +50,7 @@ TEST_F(PlacementTest, F108_F301_EachNodeIsLoggedOnceInTensorFlowsForm) {
   options.log_device_placement = true;
   Open({kInput, {"a", "Square", {"x"}, kFloat}, {"b", "Neg", {"a"}, kFloat}}, options);
   ASSERT_TRUE(Run({"a"}).ok());
-  EXPECT_EQ(log_, "a: (Square): " + kCpu + "\nplaced 1 node: CPU:0 1 (100.0 %)\n");
+  EXPECT_EQ(log_, "x: (Placeholder): " + kCpu + "\na: (Square): " + kCpu + "\nplaced 1 node: CPU:0 1 (100.0 %)\n");
   log_.clear();
   ASSERT_TRUE(Run({"b"}).ok());
   EXPECT_EQ(log_, "b: (Neg): " + kCpu + "\nplaced 2 nodes: CPU:0 2 (100.0 %)\n");
@@ -58,6 +59,76 @@ TEST_F(PlacementTest, F108_F301_EachNodeIsLoggedOnceInTensorFlowsForm) {
   EXPECT_EQ(log_, "");
   ASSERT_TRUE(Run({"b"}, 3).ok());  // another plan, nothing moved
   EXPECT_EQ(log_, "placed 2 nodes: CPU:0 2 (100.0 %)\n");
+}
+
+TEST_F(PlacementTest, F108_NodesThatTheStepDoesNotRunAreLoggedToo) {
+  SessionOptions options;
+  options.log_device_placement = true;
+  const Tensor two = Tensor::Vector<float>({1, 2});
+  Open({kInput,
+        testing::Const("c", two),
+        testing::Const("d", two),  // equal to c
+        {"sum", "Add", {"c", "d"}, kFloat, "/gpu:7"},
+        {"a", "Neg", {"x"}, kFloat},
+        {"b", "Add", {"a", "sum"}, kFloat},
+        {"other", "Neg", {"a"}, kFloat}},
+       options);
+  ASSERT_TRUE(Run({"b"}).ok());
+  std::string lines;
+  for (const char* node : {"x: (Placeholder)", "a: (Neg)", "c: (Const)", "d: (Const)", "sum: (Add)", "b: (Add)"}) {
+    lines += node + (": " + kCpu) + "\n";
+  }
+  EXPECT_EQ(log_, lines + "placed 2 nodes: CPU:0 2 (100.0 %)\n");
+  log_.clear();
+  ASSERT_TRUE(Run({"sum"}).ok());
+  EXPECT_EQ(log_, "placed 0 nodes: the step computes nothing\n");
+  const std::vector<std::string> fetches = {"sum"};
+  const Result<place::Explanation> explanation = session_->ExplainPlacement(Feeds(2), fetches, {});
+  ASSERT_TRUE(explanation.ok()) << explanation.status().ToString();
+  EXPECT_TRUE(explanation->nodes.empty());
+  EXPECT_NE(place::ToText(*explanation).find("\nsum  Add  not run by the step  -> " + kCpu + "\n"), std::string::npos);
+}
+
+TEST_F(PlacementTest, F105_F107_RequestsOfNodesThatTheStepDoesNotRunAreChecked) {
+  const Tensor one = Tensor::Vector<float>({1, 2});
+  const auto with = [](testing::NodeLine node, const char* device) {
+    node.device = device;
+    return node;
+  };
+  const testing::NodeLine c = testing::Const("c", one);
+  const testing::NodeLine folded = {"n", "Neg", {"c"}, kFloat}, y = {"y", "Add", {"x", "n"}, kFloat};
+  for (const char* device : {"/device:GPU:2", "/job:ps"}) {
+    const bool job = device == std::string("/job:ps");
+    for (const std::vector<testing::NodeLine>& nodes :
+         {std::vector<testing::NodeLine>{kInput, with(c, device), folded, y},
+          {with(kInput, device), c, folded, y},
+          {kInput, c, with(folded, device), y}}) {
+      const auto asks = [](const testing::NodeLine& node) { return !node.device.empty(); };
+      const std::string name = std::find_if(nodes.begin(), nodes.end(), asks)->name;
+      for (const bool soft : {false, true}) {
+        SessionOptions options;
+        options.allow_soft_placement = soft;
+        Open(nodes, options);
+        const Status status = Run({"y"});
+        EXPECT_EQ(status.ok(), soft && !job) << name << " " << device;
+        if (status.ok()) continue;
+        EXPECT_TRUE(status.message().starts_with("Cannot assign a device for operation " + name + ": {{node " + name +
+                                                 "}} was explicitly assigned to " + device +
+                                                 " but available devices are [ " + kCpu + " ]. "))
+            << status.ToString();
+        EXPECT_EQ(status.node(), name);
+      }
+    }
+  }
+  // A node that is fed, by a name of its own; and one that no run needs.
+  SessionOptions hard;
+  hard.allow_soft_placement = false;
+  Open({kInput, c, with(folded, "/gpu:0"), y}, hard);
+  std::vector<Feed> feeds = Feeds(2);
+  feeds.emplace_back("n", one);
+  const std::vector<std::string> fetch_y = {"y"}, fetch_c = {"c"};
+  EXPECT_EQ(session_->Run(feeds, fetch_y, {}).status().node(), "n");
+  EXPECT_TRUE(session_->Run({}, fetch_c, {}).ok());
 }
 
 TEST_F(PlacementTest, F107_F296_SoftPlacementWarnsOnce) {

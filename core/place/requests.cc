@@ -1,0 +1,115 @@
+#include "core/place/requests.h"
+
+#include <fmt/format.h>
+#include <re2/re2.h>
+
+#include <algorithm>
+
+#include "core/place/errors.h"
+
+namespace weir::place {
+namespace {
+
+using graph::StepGraph;
+using graph::StepNode;
+
+/// The device whose memory is the host's.
+int HostDevice(const device::DeviceSet& devices) {
+  const auto& all = devices.all();
+  const auto host = std::find_if(all.begin(), all.end(), [](const auto& device) { return device->host_memory(); });
+  return host == all.end() ? 0 : static_cast<int>(host - all.begin());
+}
+
+/// Where the node would be if the step ran it alone.
+Result<int> PlaceAlone(const PlaceOptions& options, const graph::Node& node, std::string_view asked, Support& support) {
+  Group group;
+  group.members = {0};
+  group.asked = 0;
+  group.mask = support.Of(node);
+  WEIR_ASSIGN(group.requested, ParseRequest(asked, node));
+  if (support.Empty(group.mask)) group.mask = support.All();  // a value that is fed needs no kernel
+  std::vector<int> devices = support.Allowed(group.mask, group.requested);
+  if (devices.empty() && options.allow_soft_placement) {
+    devices = SoftCandidates(support, group.mask, group.requested).devices;
+  }
+  if (!devices.empty()) return devices.front();
+  StepGraph alone;
+  alone.nodes.emplace_back().source = &node;
+  return CannotAssign({options, alone, support}, group);
+}
+
+}  // namespace
+
+Result<Requests> Requests::Make(const PlaceOptions& options) {
+  Requests requests(options);
+  for (const auto& [pattern, device] : options.pins) {
+    RE2::Options quiet;
+    quiet.set_log_errors(false);
+    auto regex = std::make_unique<RE2>(pattern, quiet);
+    if (!regex->ok()) return InvalidArgument("placement.pin: '{}' is no pattern: {}", pattern, regex->error());
+    requests.pins_.emplace_back(std::move(regex), device);
+  }
+  return requests;
+}
+
+Requests::Requests(const PlaceOptions& options) : options_(&options) {}
+Requests::Requests(Requests&&) noexcept = default;
+Requests::~Requests() = default;
+
+std::string_view Requests::For(const graph::Node& node) const {
+  std::string_view best;
+  size_t longest = 0;
+  bool pinned = false;
+  for (const auto& [regex, device] : pins_) {
+    re2::StringPiece match;
+    if (!regex->Match(node.name(), 0, node.name().size(), RE2::UNANCHORED, &match, 1)) continue;
+    if (pinned && match.size() <= longest) continue;
+    pinned = true;
+    longest = match.size();
+    best = device;
+  }
+  if (pinned) return best;
+  const std::string_view graph = options_->keep_graph_devices ? std::string_view(node.device()) : std::string_view();
+  if (!graph.empty() || options_->plan.empty()) return graph;
+  const auto planned = options_->plan.find(node.name());
+  return planned == options_->plan.end() ? std::string_view() : std::string_view(planned->second);
+}
+
+Result<device::DeviceName> ParseRequest(std::string_view asked, const graph::Node& node) {
+  Result<device::DeviceName> spec = device::ParseDeviceName(asked);
+  if (spec.ok()) return spec;
+  const bool said = spec.status().message().starts_with("Malformed");
+  return graph::AtNode(
+      said ? spec.status() : spec.status().Prepend(fmt::format("Malformed device specification '{}': ", asked)), node);
+}
+
+Softened SoftCandidates(const Support& support, DeviceMask mask, device::DeviceName spec) {
+  spec.id.reset();
+  Softened softened{support.Allowed(mask, spec), SoftRule::kIdDropped};
+  if (!softened.devices.empty()) return softened;
+  spec.type.reset();
+  return {support.Allowed(mask, spec), SoftRule::kTypeDropped};
+}
+
+Result<std::vector<int>> PlaceWritten(const PlaceOptions& options, const StepGraph& step, Support& support) {
+  if (step.written.empty()) return std::vector<int>();
+  WEIR_ASSIGN(const Requests requests, Requests::Make(options));
+  std::vector<bool> runs(static_cast<size_t>(step.graph->num_nodes()), false);
+  for (const StepNode& node : step.nodes) {
+    if (node.kind == StepNode::Kind::kOp) runs[static_cast<size_t>(node.source->id())] = true;
+  }
+  const int host = HostDevice(support.devices());
+  std::vector<int> device_of;
+  device_of.reserve(step.written.size());
+  for (const graph::Node* const node : step.written) {
+    device_of.push_back(-1);
+    if (runs[static_cast<size_t>(node->id())]) continue;
+    device_of.back() = host;
+    const std::string_view asked = requests.For(*node);
+    if (asked.empty()) continue;
+    WEIR_ASSIGN(device_of.back(), PlaceAlone(options, *node, asked, support));
+  }
+  return device_of;
+}
+
+}  // namespace weir::place
