@@ -89,6 +89,15 @@ void JoinGroups(const std::vector<Operation>& beside, op::AttrList& attrs) {
   attrs.emplace_back("_class", std::vector<std::string>(groups.begin(), groups.end()));
 }
 
+/// The other nodes that `_class` puts a node beside.
+std::vector<std::string> Neighbours(const graph::Node& node) {
+  if (node.attrs().Find("_class") == nullptr) return {};
+  std::vector<std::string> names = ColocationGroups(node);
+  for (std::string& name : names) name.erase(0, std::string_view("loc:@").size());
+  std::erase(names, node.name());
+  return names;
+}
+
 /// The operations whose references an operation takes: it runs where they live.
 std::vector<Operation> TakenByReference(const op::OpDef& def, const OperationSpec& spec) {
   std::vector<Operation> taken;
@@ -267,7 +276,7 @@ Status Graph::Fail(Status status) {
 Status Graph::TakeStatus() { return std::exchange(status_, Status()); }
 
 Operation Graph::Add(const OperationSpec& spec) {
-  const std::string origin = Format(spec.where);
+  const std::string origin = Format(origin_.value_or(spec.where));
   const auto fail = [&](const Status& status) {
     (void)Fail(
         status.Append(" (" + origin + ")").WithNode(std::string(spec.name.empty() ? spec.op : spec.name), origin));
@@ -433,20 +442,40 @@ std::vector<Operation> Graph::Operations() {
 Status Graph::Import(std::string_view graph_def, std::string_view prefix) {
   if (finalized()) return Fail(FailedPrecondition("Graph is finalized and cannot be modified."));
   graph::ImportOptions options;
-  if (!prefix.empty()) options.prefix = names_.Unique(names_.current() + std::string(prefix));
+  options.rename_taken = true;
+  const Result<std::string> path = PrefixFor(prefix);
+  WEIR_TRY(Fail(path.status()));
+  options.prefix = *path;
   const int before = definition_.num_nodes();
   WEIR_TRY(Fail(graph::ImportGraphDef(graph_def, options, definition_)));
   AdoptImported(before);
   return Status();
 }
 
+Result<std::string> Graph::PrefixFor(std::string_view scope) {
+  WEIR_ASSIGN(std::string path, names_.Enter(scope));
+  names_.Leave();
+  if (!path.empty()) path.pop_back();
+  return path;
+}
+
+/// As for operations made here, except that neither a device of its own nor a device scope counts for a node beside
+/// others, which asks for their device.
 void Graph::AdoptImported(graph::NodeId first) {
+  op::AttrList together;
+  JoinGroups(colocation_stack_, together);
   for (graph::NodeId id = first; id < definition_.num_nodes(); ++id) {
     names_.MarkUsed(definition_.node(id).name());
     NoteUnderControl(id);
+    for (const auto& [name, value] : together) definition_.SetAttr(id, name, value);
   }
+  std::vector<std::pair<graph::NodeId, std::vector<std::string>>> placed_beside;
   for (graph::NodeId id = first; id < definition_.num_nodes(); ++id) {
-    if (!device_stack_.empty()) {
+    std::vector<std::string> neighbours = Neighbours(definition_.node(id));
+    if (!neighbours.empty()) {
+      definition_.SetDevice(id, "");
+      placed_beside.emplace_back(id, std::move(neighbours));
+    } else if (!device_stack_.empty()) {
       definition_.SetDevice(id, DeviceFor(Operation(this, id), definition_.node(id).device()));
     }
     if (control_stack_.empty()) continue;
@@ -454,6 +483,14 @@ void Graph::AdoptImported(graph::NodeId first) {
     for (const graph::Endpoint& input : definition_.node(id).inputs()) sources.push_back(input.node);
     for (const graph::NodeId control : ControlInputsFor(sources)) {
       (void)Fail(definition_.AddControlInput(id, control));
+    }
+  }
+  for (const auto& [id, neighbours] : placed_beside) {
+    for (const std::string& name : neighbours) {
+      const graph::Node* const neighbour = definition_.Find(name);
+      if (neighbour == nullptr || neighbour->device().empty()) continue;
+      definition_.SetDevice(id, neighbour->device());
+      break;
     }
   }
 }
@@ -472,10 +509,26 @@ CollectionEntry CollectionEntry::Object(std::any object) {
   return entry;
 }
 
-void Graph::AddToCollections(const std::vector<std::string>& keys, const CollectionEntry& entry) {
+bool Graph::CanModify(const std::source_location& where) {
+  if (finalized()) {
+    (void)Fail(FailedPrecondition("Graph is finalized and cannot be modified. ({})", Format(origin_.value_or(where))));
+  }
+  return !finalized();
+}
+
+void Graph::AddToCollection(const std::string& key, CollectionEntry entry, std::source_location where) {
+  if (CanModify(where)) collections_.Add(key, std::move(entry));
+}
+
+void Graph::ClearCollection(const std::string& key, std::source_location where) {
+  if (CanModify(where)) collections_.Clear(key);
+}
+
+void Graph::AddToCollections(const std::vector<std::string>& keys, const CollectionEntry& entry,
+                             std::source_location where) {
   std::set<std::string_view> seen;
   for (const std::string& key : keys) {
-    if (seen.insert(key).second) AddToCollection(key, entry);
+    if (seen.insert(key).second) AddToCollection(key, entry, where);
   }
 }
 
