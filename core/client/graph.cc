@@ -11,7 +11,6 @@
 #include "core/base/nearest.h"
 #include "core/client/control_flow_context.h"
 #include "core/device/device_name.h"
-#include "core/graph/graph_def.h"
 #include "core/ops/declare_all.h"
 #include "core/scope/device_merge.h"
 
@@ -76,26 +75,6 @@ std::vector<size_t> CountsOf(const op::OpDef& def, const OperationSpec& spec) {
 void SetDefault(op::AttrList& attrs, const std::string& name, op::AttrValue value) {
   const auto same = [&](const auto& a) { return a.first == name; };
   if (std::none_of(attrs.begin(), attrs.end(), same)) attrs.emplace_back(name, std::move(value));
-}
-
-/// The groups of `beside`, sorted, in the place of any other `_class`.
-void JoinGroups(const std::vector<Operation>& beside, op::AttrList& attrs) {
-  if (beside.empty()) return;
-  std::set<std::string> groups;
-  for (const Operation& operation : beside) {
-    for (std::string& group : ColocationGroups(operation.node())) groups.insert(std::move(group));
-  }
-  std::erase_if(attrs, [](const auto& attr) { return attr.first == "_class"; });
-  attrs.emplace_back("_class", std::vector<std::string>(groups.begin(), groups.end()));
-}
-
-/// The other nodes that `_class` puts a node beside.
-std::vector<std::string> Neighbours(const graph::Node& node) {
-  if (node.attrs().Find("_class") == nullptr) return {};
-  std::vector<std::string> names = ColocationGroups(node);
-  for (std::string& name : names) name.erase(0, std::string_view("loc:@").size());
-  std::erase(names, node.name());
-  return names;
 }
 
 /// The operations whose references an operation takes: it runs where they live.
@@ -275,6 +254,16 @@ Status Graph::Fail(Status status) {
 
 Status Graph::TakeStatus() { return std::exchange(status_, Status()); }
 
+void Graph::JoinGroups(const std::vector<Operation>& beside, op::AttrList& attrs) {
+  if (beside.empty()) return;
+  std::set<std::string> groups;
+  for (const Operation& operation : beside) {
+    for (std::string& group : ColocationGroups(operation.node())) groups.insert(std::move(group));
+  }
+  std::erase_if(attrs, [](const auto& attr) { return attr.first == "_class"; });
+  attrs.emplace_back("_class", std::vector<std::string>(groups.begin(), groups.end()));
+}
+
 Operation Graph::Add(const OperationSpec& spec) {
   const std::string origin = Format(origin_.value_or(spec.where));
   const auto fail = [&](const Status& status) {
@@ -437,62 +426,6 @@ std::vector<Operation> Graph::Operations() {
   std::vector<Operation> all;
   for (graph::NodeId id = 0; id < definition_.num_nodes(); ++id) all.emplace_back(this, id);
   return all;
-}
-
-Status Graph::Import(std::string_view graph_def, std::string_view prefix) {
-  if (finalized()) return Fail(FailedPrecondition("Graph is finalized and cannot be modified."));
-  graph::ImportOptions options;
-  options.rename_taken = true;
-  const Result<std::string> path = PrefixFor(prefix);
-  WEIR_TRY(Fail(path.status()));
-  options.prefix = *path;
-  const int before = definition_.num_nodes();
-  WEIR_TRY(Fail(graph::ImportGraphDef(graph_def, options, definition_)));
-  AdoptImported(before);
-  return Status();
-}
-
-Result<std::string> Graph::PrefixFor(std::string_view scope) {
-  WEIR_ASSIGN(std::string path, names_.Enter(scope));
-  names_.Leave();
-  if (!path.empty()) path.pop_back();
-  return path;
-}
-
-/// As for operations made here, except that neither a device of its own nor a device scope counts for a node beside
-/// others, which asks for their device.
-void Graph::AdoptImported(graph::NodeId first) {
-  op::AttrList together;
-  JoinGroups(colocation_stack_, together);
-  for (graph::NodeId id = first; id < definition_.num_nodes(); ++id) {
-    names_.MarkUsed(definition_.node(id).name());
-    NoteUnderControl(id);
-    for (const auto& [name, value] : together) definition_.SetAttr(id, name, value);
-  }
-  std::vector<std::pair<graph::NodeId, std::vector<std::string>>> placed_beside;
-  for (graph::NodeId id = first; id < definition_.num_nodes(); ++id) {
-    std::vector<std::string> neighbours = Neighbours(definition_.node(id));
-    if (!neighbours.empty()) {
-      definition_.SetDevice(id, "");
-      placed_beside.emplace_back(id, std::move(neighbours));
-    } else if (!device_stack_.empty()) {
-      definition_.SetDevice(id, DeviceFor(Operation(this, id), definition_.node(id).device()));
-    }
-    if (control_stack_.empty()) continue;
-    std::vector<graph::NodeId> sources;
-    for (const graph::Endpoint& input : definition_.node(id).inputs()) sources.push_back(input.node);
-    for (const graph::NodeId control : ControlInputsFor(sources)) {
-      (void)Fail(definition_.AddControlInput(id, control));
-    }
-  }
-  for (const auto& [id, neighbours] : placed_beside) {
-    for (const std::string& name : neighbours) {
-      const graph::Node* const neighbour = definition_.Find(name);
-      if (neighbour == nullptr || neighbour->device().empty()) continue;
-      definition_.SetDevice(id, neighbour->device());
-      break;
-    }
-  }
 }
 
 std::string Graph::name_scope() const {

@@ -257,6 +257,8 @@ class Graph {
 
  private:
   bool CanModify(const std::source_location& where);
+  /// The groups of `beside`, sorted, in the place of any other `_class`.
+  static void JoinGroups(const std::vector<Operation>& beside, op::AttrList& attrs);
   void ApplyAttrScopes(const op::OpDef& def, op::AttrList& attrs) const;
   void Place(const Operation& operation, const std::vector<Operation>& beside, bool by_reference);
 
