@@ -48,16 +48,22 @@ class Getting {
                    "reuse=tf.AUTO_REUSE in VarScope?",
                    name));
     }
-    const Initializer initializer = args.initializer ? args.initializer : DefaultInitializer(args.dtype);
-    if (!initializer) {
-      return Fail(InvalidArgument("An initializer for variable {} of {} is required", name, NumpyName(args.dtype)));
-    }
-    const Result<Shape> shape = args.shape.ToShape();
-    if (initializer.wants_shape() && !shape.ok()) {
+    if (!args.initializer && !args.shape.has_rank()) {
       return Fail(
           InvalidArgument("Variable {} did not get an initializer, so its `shape` argument must be specified.", name));
     }
-    const Variable made(initializer, shape.ok() ? *shape : Shape(), args.dtype, OptionsFor(name, args), graph_, where_);
+    const Initializer initializer = args.initializer ? args.initializer : DefaultInitializer(args.dtype);
+    if (!initializer) {
+      return Fail(
+          InvalidArgument("An initializer for variable {} of <dtype: '{}'> is required", name, NumpyName(args.dtype)));
+    }
+    if (initializer.wants_shape() && !args.shape.fully_defined()) {
+      return Fail(
+          InvalidArgument("The initializer passed is not valid. It should be a callable with no arguments and the "
+                          "shape should not be provided or an instance of `tf.keras.initializers.*' and `shape` should "
+                          "be fully defined."));
+    }
+    const Variable made(initializer, args.shape, args.dtype, OptionsFor(name, args), graph_, where_);
     if (!made.exists()) return Variable();
     store_.variables.insert_or_assign(name, made);
     Regularize(name, made, args);
@@ -220,8 +226,7 @@ Status CheckValueType(const VariableArgs& args) {
   Result<Tensor> literal = value.is_literal() ? value.literal().As(DType::kInvalid) : Tensor();
   WEIR_TRY(literal.status());
   const DType dtype = BaseType(value.is_literal() ? literal->dtype() : value.dtype());
-  const bool converts = value.is_literal() && value.literal().As(args.dtype).ok();
-  if (dtype == BaseType(args.dtype) || converts) return Status();
+  if (dtype == BaseType(args.dtype)) return Status();
   return InvalidArgument("Initializer type '<dtype: '{}'>' and explicit dtype '<dtype: '{}'>' don't match.",
                          NumpyName(dtype), NumpyName(BaseType(args.dtype)));
 }
@@ -238,6 +243,7 @@ Variable GetVariable(std::string_view name, const VariableArgs& args, std::sourc
   const VariableGetter work = [&](const std::string& wanted, const VariableArgs& with) {
     return getting.Get(wanted, with);
   };
+  const Origin origin(where, graph);
   const NameScope root("", graph);
   const CustomGetter custom = std::exchange(complete.custom_getter, nullptr);
   return custom ? custom(work, full_name, complete) : work(full_name, complete);

@@ -6,7 +6,9 @@
 
 namespace weir {
 
-Variable GetGlobalStep(Graph& graph) {
+namespace {
+
+Variable FindGlobalStep(Graph& graph) {
   const std::vector<Variable> steps = VariablesIn(keys::kGlobalStep, {}, graph);
   if (steps.size() == 1) return steps[0];
   if (!steps.empty()) return Variable();
@@ -17,8 +19,26 @@ Variable GetGlobalStep(Graph& graph) {
   return Variable();
 }
 
+}  // namespace
+
+Variable GetGlobalStep(Graph& graph, std::source_location where) {
+  const Variable step = FindGlobalStep(graph);
+  if (!step.exists()) return step;
+  const DType dtype = step.is_resource() ? step.dtype() : step.handle().dtype();
+  if (!IsInteger(step.dtype())) {
+    (void)graph.Fail(InvalidArgument("Existing \"global_step\" does not have integer type: <dtype: '{}'> ({})",
+                                     NumpyName(dtype), Format(where)));
+  } else if (step.shape().has_rank() && step.shape().rank() != 0) {
+    (void)graph.Fail(InvalidArgument("Existing \"global_step\" is not scalar: {} ({})", step.shape().ToTupleString(),
+                                     Format(where)));
+  } else {
+    return step;
+  }
+  return Variable();
+}
+
 Variable CreateGlobalStep(Graph& graph, std::source_location where) {
-  if (GetGlobalStep(graph).exists()) {
+  if (FindGlobalStep(graph).exists()) {
     (void)graph.Fail(AlreadyExists("\"global_step\" already exists. ({})", Format(where)));
     return Variable();
   }
@@ -33,18 +53,7 @@ Variable CreateGlobalStep(Graph& graph, std::source_location where) {
 }
 
 Variable GetOrCreateGlobalStep(Graph& graph, std::source_location where) {
-  Variable step = GetGlobalStep(graph);
-  if (!step.exists()) return CreateGlobalStep(graph, where);
-  if (!IsInteger(step.dtype())) {
-    (void)graph.Fail(InvalidArgument("Existing \"global_step\" does not have integer type: {} ({})",
-                                     NumpyName(step.dtype()), Format(where)));
-  } else if (step.shape().has_rank() && step.shape().rank() != 0) {
-    (void)graph.Fail(InvalidArgument("Existing \"global_step\" is not scalar: {} ({})", step.shape().ToTupleString(),
-                                     Format(where)));
-  } else {
-    return step;
-  }
-  return Variable();
+  return FindGlobalStep(graph).exists() ? GetGlobalStep(graph, where) : CreateGlobalStep(graph, where);
 }
 
 }  // namespace weir

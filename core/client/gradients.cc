@@ -348,6 +348,7 @@ Result<std::vector<Gradient>> Gradients(const std::vector<Output>& ys, const std
   if (!ys[0].exists()) return InvalidArgument("None values not supported.");
   Graph& graph = *ys[0].graph();
   WEIR_TRY(graph.status());
+  const Origin origin(where, graph);
   Result<std::vector<Gradient>> gradients = Backward(graph, ys, xs, options, where).Run();
   if (!gradients.ok()) (void)graph.Fail(gradients.status());
   return gradients;

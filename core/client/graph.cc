@@ -11,7 +11,6 @@
 #include "core/base/nearest.h"
 #include "core/client/control_flow_context.h"
 #include "core/device/device_name.h"
-#include "core/graph/graph_def.h"
 #include "core/ops/declare_all.h"
 #include "core/scope/device_merge.h"
 
@@ -76,17 +75,6 @@ std::vector<size_t> CountsOf(const op::OpDef& def, const OperationSpec& spec) {
 void SetDefault(op::AttrList& attrs, const std::string& name, op::AttrValue value) {
   const auto same = [&](const auto& a) { return a.first == name; };
   if (std::none_of(attrs.begin(), attrs.end(), same)) attrs.emplace_back(name, std::move(value));
-}
-
-/// The groups of `beside`, sorted, in the place of any other `_class`.
-void JoinGroups(const std::vector<Operation>& beside, op::AttrList& attrs) {
-  if (beside.empty()) return;
-  std::set<std::string> groups;
-  for (const Operation& operation : beside) {
-    for (std::string& group : ColocationGroups(operation.node())) groups.insert(std::move(group));
-  }
-  std::erase_if(attrs, [](const auto& attr) { return attr.first == "_class"; });
-  attrs.emplace_back("_class", std::vector<std::string>(groups.begin(), groups.end()));
 }
 
 /// The operations whose references an operation takes: it runs where they live.
@@ -266,8 +254,18 @@ Status Graph::Fail(Status status) {
 
 Status Graph::TakeStatus() { return std::exchange(status_, Status()); }
 
+void Graph::JoinGroups(const std::vector<Operation>& beside, op::AttrList& attrs) {
+  if (beside.empty()) return;
+  std::set<std::string> groups;
+  for (const Operation& operation : beside) {
+    for (std::string& group : ColocationGroups(operation.node())) groups.insert(std::move(group));
+  }
+  std::erase_if(attrs, [](const auto& attr) { return attr.first == "_class"; });
+  attrs.emplace_back("_class", std::vector<std::string>(groups.begin(), groups.end()));
+}
+
 Operation Graph::Add(const OperationSpec& spec) {
-  const std::string origin = Format(spec.where);
+  const std::string origin = Format(origin_.value_or(spec.where));
   const auto fail = [&](const Status& status) {
     (void)Fail(
         status.Append(" (" + origin + ")").WithNode(std::string(spec.name.empty() ? spec.op : spec.name), origin));
@@ -430,34 +428,6 @@ std::vector<Operation> Graph::Operations() {
   return all;
 }
 
-Status Graph::Import(std::string_view graph_def, std::string_view prefix) {
-  if (finalized()) return Fail(FailedPrecondition("Graph is finalized and cannot be modified."));
-  graph::ImportOptions options;
-  if (!prefix.empty()) options.prefix = names_.Unique(names_.current() + std::string(prefix));
-  const int before = definition_.num_nodes();
-  WEIR_TRY(Fail(graph::ImportGraphDef(graph_def, options, definition_)));
-  AdoptImported(before);
-  return Status();
-}
-
-void Graph::AdoptImported(graph::NodeId first) {
-  for (graph::NodeId id = first; id < definition_.num_nodes(); ++id) {
-    names_.MarkUsed(definition_.node(id).name());
-    NoteUnderControl(id);
-  }
-  for (graph::NodeId id = first; id < definition_.num_nodes(); ++id) {
-    if (!device_stack_.empty()) {
-      definition_.SetDevice(id, DeviceFor(Operation(this, id), definition_.node(id).device()));
-    }
-    if (control_stack_.empty()) continue;
-    std::vector<graph::NodeId> sources;
-    for (const graph::Endpoint& input : definition_.node(id).inputs()) sources.push_back(input.node);
-    for (const graph::NodeId control : ControlInputsFor(sources)) {
-      (void)Fail(definition_.AddControlInput(id, control));
-    }
-  }
-}
-
 std::string Graph::name_scope() const {
   const std::string& path = names_.current();
   return path.substr(0, path.empty() ? 0 : path.size() - 1);
@@ -472,10 +442,26 @@ CollectionEntry CollectionEntry::Object(std::any object) {
   return entry;
 }
 
-void Graph::AddToCollections(const std::vector<std::string>& keys, const CollectionEntry& entry) {
+bool Graph::CanModify(const std::source_location& where) {
+  if (finalized()) {
+    (void)Fail(FailedPrecondition("Graph is finalized and cannot be modified. ({})", Format(origin_.value_or(where))));
+  }
+  return !finalized();
+}
+
+void Graph::AddToCollection(const std::string& key, CollectionEntry entry, std::source_location where) {
+  if (CanModify(where)) collections_.Add(key, std::move(entry));
+}
+
+void Graph::ClearCollection(const std::string& key, std::source_location where) {
+  if (CanModify(where)) collections_.Clear(key);
+}
+
+void Graph::AddToCollections(const std::vector<std::string>& keys, const CollectionEntry& entry,
+                             std::source_location where) {
   std::set<std::string_view> seen;
   for (const std::string& key : keys) {
-    if (seen.insert(key).second) AddToCollection(key, entry);
+    if (seen.insert(key).second) AddToCollection(key, entry, where);
   }
 }
 

@@ -190,7 +190,8 @@ class Graph {
   Result<std::variant<Output, Operation>> ElementByName(std::string_view name);
   std::vector<Operation> Operations();
 
-  /// No operation can be added afterwards: FailedPrecondition "Graph is finalized and cannot be modified."
+  /// Neither operations nor entries of collections can be added afterwards: FailedPrecondition "Graph is finalized and
+  /// cannot be modified."
   void Finalize() { definition_.Finalize(); }
   bool finalized() const { return definition_.finalized(); }
 
@@ -200,19 +201,24 @@ class Graph {
   /// False inside of conds and loops, where there may be no value, or many.
   bool IsFetchable(const Operation& operation) const;
 
-  /// Adds a GraphDef (binary or text); names get `prefix` + "/". Open device and control scopes count for its nodes.
+  /// Adds a GraphDef (binary or text); names get `prefix`, which is a name scope, and those that are taken a "_k". Open
+  /// device, colocation and control scopes count for its nodes.
   Status Import(std::string_view graph_def, std::string_view prefix = "import");
+  /// The path without last slash of a name scope for what is imported; InvalidArgument "… is not a valid scope name".
+  Result<std::string> PrefixFor(std::string_view scope);
   /// What the scopes of this graph mean for nodes from `first` on, which came with a file, and their names.
   void AdoptImported(graph::NodeId first);
 
-  void AddToCollection(const std::string& key, CollectionEntry entry) { collections_.Add(key, std::move(entry)); }
+  void AddToCollection(const std::string& key, CollectionEntry entry,
+                       std::source_location where = std::source_location::current());
   /// To each of the keys once, repeated ones too.
-  void AddToCollections(const std::vector<std::string>& keys, const CollectionEntry& entry);
+  void AddToCollections(const std::vector<std::string>& keys, const CollectionEntry& entry,
+                        std::source_location where = std::source_location::current());
   /// A copy; empty for an unknown key, which is not created. A bad scope is an error of the graph.
   std::vector<CollectionEntry> GetCollection(const std::string& key, CollectionScope scope = {});
   /// The list itself, created when it is not there.
   std::vector<CollectionEntry>& CollectionRef(const std::string& key) { return collections_.Ref(key); }
-  void ClearCollection(const std::string& key) { collections_.Clear(key); }
+  void ClearCollection(const std::string& key, std::source_location where = std::source_location::current());
   /// In the order in which they were made.
   const std::vector<std::string>& CollectionKeys() const { return collections_.keys(); }
 
@@ -240,6 +246,8 @@ class Graph {
   std::vector<Operation>& colocation_stack() { return colocation_stack_; }
   /// Attributes that new operations get unless they have them; no value = none of what outer scopes give.
   std::vector<std::pair<std::string, std::optional<op::AttrValue>>>& attr_stack() { return attr_stack_; }
+  /// Where new operations come from, instead of where their specs say.
+  std::optional<std::source_location>& origin() { return origin_; }
   /// Resource containers of new stateful operations, innermost last.
   std::vector<std::string>& container_stack() { return container_stack_; }
   /// Seed of the graph that op seeds are combined with; -1 = none.
@@ -248,6 +256,9 @@ class Graph {
   VariableStore& variable_store();
 
  private:
+  bool CanModify(const std::source_location& where);
+  /// The groups of `beside`, sorted, in the place of any other `_class`.
+  static void JoinGroups(const std::vector<Operation>& beside, op::AttrList& attrs);
   void ApplyAttrScopes(const op::OpDef& def, op::AttrList& attrs) const;
   void Place(const Operation& operation, const std::vector<Operation>& beside, bool by_reference);
 
@@ -260,6 +271,7 @@ class Graph {
   std::vector<DeviceRequest> device_stack_;
   std::vector<Operation> colocation_stack_;
   std::vector<std::pair<std::string, std::optional<op::AttrValue>>> attr_stack_;
+  std::optional<std::source_location> origin_;
   std::vector<std::string> container_stack_;
   std::shared_ptr<VariableStore> variable_store_;  // made when it is asked for
   std::unique_ptr<ControlFlow> control_flow_;

@@ -32,15 +32,31 @@ Initializer Drawn(decltype(RandomUniform)* draw, double first, double second, in
   };
 }
 
-Result<Tensor> FilledTensor(DType dtype, const Shape& shape, double value) {
-  WEIR_ASSIGN(Tensor filled, Tensor::Make(dtype, shape));
-  if (dtype == DType::kString) return filled;  // empty texts
-  WEIR_ASSIGN(const Tensor one, ScalarFrom(dtype, value));
-  const size_t size = SizeOf(dtype);
-  for (int64_t i = 0; i < filled.elements(); ++i) {
-    std::copy_n(one.raw(), size, filled.mutable_raw() + static_cast<size_t>(i) * size);
+/// The elements of `values`, then the last of them (zero when there is none).
+Result<Tensor> Padded(const Tensor& values, const Shape& shape) {
+  const int64_t given = values.elements(), wanted = shape.elements();
+  if (given == wanted) return values.Reshaped(shape);
+  if (given > std::max<int64_t>(wanted, 1)) {
+    return InvalidArgument("Too many elements provided. Takes at most {}, but got {}.", wanted, given);
   }
-  return filled;
+  WEIR_ASSIGN(Tensor padded, Tensor::Make(values.dtype(), shape));
+  const size_t size = SizeOf(values.dtype());
+  if (given == 0 && size > 0) std::fill_n(padded.mutable_raw(), padded.bytes(), std::byte{});
+  for (int64_t i = 0; i < wanted && given > 0; ++i) {
+    const auto from = static_cast<size_t>(std::min(i, given - 1)), to = static_cast<size_t>(i);
+    if (values.dtype() == DType::kString) {
+      padded.mutable_as<std::string>()[to] = values.as<std::string>()[from];
+    } else {
+      std::copy_n(values.raw() + from * size, size, padded.mutable_raw() + to * size);
+    }
+  }
+  return padded;
+}
+
+Result<Tensor> FilledTensor(DType dtype, const Shape& shape, double value) {
+  if (dtype == DType::kString) return Tensor::Make(dtype, shape);  // empty texts
+  WEIR_ASSIGN(const Tensor one, ScalarFrom(dtype, value));
+  return Padded(one, shape);
 }
 
 Output Filled(Graph& graph, DType dtype, const Shape& shape, double value, const char* name) {
@@ -88,15 +104,13 @@ Output Initializer::operator()(Graph& graph, DType dtype, const Shape& shape, co
 Initializer ZerosInitializer() { return FilledWith(0, "zeros"); }
 Initializer OnesInitializer() { return FilledWith(1, "ones"); }
 
-Initializer ConstantInitializer(Literal value) {
-  return [value = std::move(value)](Graph& graph, DType dtype, const Shape& shape) -> Output {
-    const bool spread = value.tensor.valid() && value.tensor.elements() == 1 && shape.elements() != 1;
-    const Result<Tensor> typed = spread && dtype != DType::kString
-                                     ? FilledTensor(dtype, shape, ElementAsDouble(value.tensor, 0))
-                                     : value.As(dtype);
-    const Result<Tensor> shaped = typed.ok() ? typed->Reshaped(shape) : typed;
-    if (shaped.ok()) return Operand(Literal(*shaped)).In(graph, dtype, "Const");
-    (void)graph.Fail(shaped.status());
+Initializer ConstantInitializer(Literal value, std::source_location where) {
+  value.flexible = true;
+  return [value = std::move(value), where](Graph& graph, DType dtype, const Shape& shape) -> Output {
+    const Result<Tensor> typed = value.As(dtype);
+    const Result<Tensor> padded = typed.ok() ? Padded(*typed, shape) : typed;
+    if (padded.ok()) return Operand(Literal(*padded)).In(graph, dtype, "Const");
+    (void)graph.Fail(padded.status().Append(" (" + Format(where) + ")"));
     return Output();
   };
 }

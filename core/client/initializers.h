@@ -66,8 +66,9 @@ class Initializer {
 /// Constants of up to 1000 elements, else a Fill.
 Initializer ZerosInitializer();
 Initializer OnesInitializer();
-/// `value`: one element for all, or as many as the variable has.
-Initializer ConstantInitializer(Literal value);
+/// The elements of `value` in order, then its last one. InvalidArgument "Too many elements provided. …" for more than
+/// the variable has.
+Initializer ConstantInitializer(Literal value, std::source_location where = std::source_location::current());
 Initializer RandomUniformInitializer(double minval = -0.05, double maxval = 0.05, int64_t seed = -1);
 Initializer RandomNormalInitializer(double mean = 0, double stddev = 0.05, int64_t seed = -1);
 Initializer TruncatedNormalInitializer(double mean = 0, double stddev = 0.05, int64_t seed = -1);

@@ -161,9 +161,11 @@ Result<graph::MetaInfo> ImportMetaGraph(std::string_view bytes, Graph& graph, co
   if (graph.finalized()) return FailedPrecondition("Graph is finalized and cannot be modified.");
   graph.definition().collections().clear();
   graph::ImportOptions import;
-  if (!options.import_scope.empty() || !graph.name_scope().empty()) {
-    const std::string path = graph.names().current() + options.import_scope;
-    import.prefix = options.import_scope.empty() ? graph.name_scope() : graph.names().Unique(path);
+  import.rename_taken = true;
+  if (options.import_scope.empty()) {
+    import.prefix = graph.name_scope();
+  } else {
+    WEIR_ASSIGN(import.prefix, graph.PrefixFor(options.import_scope));
   }
   const int before = graph.definition().num_nodes();
   WEIR_ASSIGN(graph::MetaInfo info, graph::ImportMetaGraph(bytes, import, graph.definition()));

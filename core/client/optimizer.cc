@@ -1,5 +1,7 @@
 #include "core/client/optimizer.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "core/client/array_ops.h"
@@ -14,6 +16,13 @@ namespace {
 
 /// Slots and update scopes are named after the variable's op.
 std::string OpName(const Variable& variable) { return variable.op().name(); }
+
+/// `["<tf.Variable 'w:0' shape=() dtype=float32_ref>"]`.
+std::string VariablesOf(const std::vector<GradientAndVariable>& pairs) {
+  std::vector<std::string> texts;
+  for (const auto& [gradient, variable] : pairs) texts.push_back("\"" + variable.ToString() + "\"");
+  return fmt::format("[{}]", fmt::join(texts, ", "));
+}
 
 Operation RunAll(const std::vector<Operation>& operations, std::string_view name, const std::source_location& where) {
   return Group(std::vector<Groupable>(operations.begin(), operations.end()), name, where);
@@ -31,7 +40,7 @@ Result<std::vector<GradientAndVariable>> Optimizer::ComputeGradients(const Outpu
     return graph.Fail(InvalidArgument("Invalid type {} for {}, expected: [float32, float64, float16, bfloat16]. ({})",
                                       NumpyName(loss.dtype()), loss.name(), Format(where)));
   }
-  const std::vector<Variable> targets = variables.empty() ? TrainableVariables(graph) : variables;
+  const std::vector<Variable> targets = variables.empty() ? TrainableVariables(graph) : Flattened(variables);
   if (targets.empty()) return graph.Fail(InvalidArgument("No variables to optimize. ({})", Format(where)));
   std::vector<Output> xs;
   for (const Variable& v : targets) xs.push_back(v.is_resource() ? v.handle() : v.value());
@@ -63,13 +72,14 @@ Result<Operation> Optimizer::ApplyGradients(const std::vector<GradientAndVariabl
   for (const auto& [gradient, variable] : pairs) {
     if (gradient.exists()) updated.push_back(variable);
   }
+  if (pairs.empty()) return InvalidArgument("No variables provided. ({})", Format(where));
   if (updated.empty()) {
-    const Status none =
-        InvalidArgument("No gradients provided for any variable: {} were given ({})", pairs.size(), Format(where));
-    return pairs.empty() ? none : pairs[0].second.graph()->Fail(none);
+    return pairs[0].second.graph()->Fail(
+        InvalidArgument("No gradients provided for any variable: {}. ({})", VariablesOf(pairs), Format(where)));
   }
   Graph& graph = *updated[0].graph();
   const AsDefault in(graph);
+  const Origin origin(where, graph);
   {
     const ControlDependencies none(std::nullopt, graph);
     CreateSlots(updated);
@@ -104,6 +114,13 @@ Result<Operation> Optimizer::ApplyGradients(const std::vector<GradientAndVariabl
 Operation Optimizer::Minimize(const Output& loss, const MinimizeOptions& options, std::source_location where) {
   const Result<std::vector<GradientAndVariable>> pairs = ComputeGradients(loss, options.variables, where);
   if (!pairs.ok()) return Operation();
+  if (std::ranges::none_of(*pairs, [](const auto& pair) { return pair.first.exists(); })) {
+    (void)loss.graph()->Fail(InvalidArgument(
+        "No gradients provided for any variable, check your graph for ops that do not support gradients, between "
+        "variables {} and loss {}. ({})",
+        VariablesOf(*pairs), loss.ToString(), Format(where)));
+    return Operation();
+  }
   const Result<Operation> train = ApplyGradients(*pairs, options, where);
   return train.ok() ? *train : Operation();
 }

@@ -36,7 +36,8 @@ class Optimizer {
       std::source_location where = std::source_location::current());
 
   /// Adds the updates for the pairs that have a gradient; returns the operation that runs them all, which is a NoOp, or
-  /// the global step's AssignAdd. InvalidArgument "No gradients provided for any variable" when none has.
+  /// the global step's AssignAdd. InvalidArgument "No gradients provided for any variable …" when none has, "No
+  /// variables provided." for no pairs.
   Result<Operation> ApplyGradients(const std::vector<GradientAndVariable>& pairs, const MinimizeOptions& options = {},
                                    std::source_location where = std::source_location::current());
 

@@ -9,6 +9,7 @@
 
 #include "core/client/meta_graph.h"
 #include "core/client/operand.h"
+#include "core/client/scopes.h"
 #include "core/io/bundle.h"
 #include "core/io/checkpoint_state.h"
 #include "core/io/files.h"
@@ -151,6 +152,7 @@ void Saver::Build(SavedVariables variables, const std::source_location& where) {
 
   Graph& graph = *graph_;
   const AsDefault in(graph);
+  const Origin origin(where, graph);
   const NameScope scope(options_.name.empty() ? "save" : options_.name, graph);
   const Output filename =
       BuildOp("PlaceholderWithDefault", {"model"}, {{"shape", PartialShape(Shape())}}, "filename", where).output(0);

@@ -33,6 +33,14 @@ AttrScope::~AttrScope() {
   if (!graph_.attr_stack().empty()) graph_.attr_stack().pop_back();
 }
 
+Origin::Origin(const std::source_location& where, Graph& graph) : graph_(graph), outermost_(!graph.origin()) {
+  if (outermost_) graph.origin() = where;
+}
+
+Origin::~Origin() {
+  if (outermost_) graph_.origin().reset();
+}
+
 ContainerScope::ContainerScope(std::string name, Graph& graph) : graph_(graph) {
   graph.container_stack().push_back(std::move(name));
 }

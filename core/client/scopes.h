@@ -3,6 +3,7 @@
 #define WEIR_CORE_CLIENT_SCOPES_H_
 
 #include <optional>
+#include <source_location>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -44,6 +45,19 @@ class AttrScope {
 
  private:
   Graph& graph_;
+};
+
+/// Operations made while it lives come from that line of the model's code. Of nested ones the outermost counts.
+class Origin {
+ public:
+  explicit Origin(const std::source_location& where, Graph& graph = Graph::Default());
+  ~Origin();
+  Origin(const Origin&) = delete;
+  Origin& operator=(const Origin&) = delete;
+
+ private:
+  Graph& graph_;
+  const bool outermost_;
 };
 
 /// Variables and other stateful operations made while it lives keep their state in the container of that name; the

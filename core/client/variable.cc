@@ -22,11 +22,13 @@ Output MakeConst(Graph& graph, const Literal& value, DType dtype, std::string_vi
 
 op::AttrValue Beside(const std::string& variable) { return std::vector<std::string>{"loc:@" + variable}; }
 
-Output MakeInitial(const Initializer& initializer, const Shape& shape, DType dtype, const VariableOptions& options,
-                   Graph& graph) {
-  if (!options.slice) return initializer(graph, dtype, shape);
+Output MakeInitial(const Initializer& initializer, const PartialShape& shape, DType dtype,
+                   const VariableOptions& options, Graph& graph) {
+  const Result<Shape> known = initializer.wants_shape() ? shape.ToShape() : Shape();
+  if (!known.ok()) return Output();
+  if (!options.slice) return initializer(graph, dtype, *known);
   const PartitionInfo part{Shape::Of(options.slice->full_shape), options.slice->offset};
-  return initializer(graph, dtype, shape, &part);
+  return initializer(graph, dtype, *known, &part);
 }
 
 /// "v" of "v/".
@@ -61,11 +63,27 @@ class VariableBuilder {
     return graph_.Add(spec).output(0);
   }
 
-  Variable Build(const Output& handle, const Output& initial_value) {
+  /// False, and an error of the graph, for no value and for one of another type than `wanted` (kInvalid = any).
+  bool Takes(const Output& initial, DType wanted) {
+    if (!initial.exists()) {
+      if (graph_.status().ok()) (void)graph_.Fail(InvalidArgument("None values not supported. ({})", Format(where_)));
+      return false;
+    }
+    const DType dtype = BaseType(initial.dtype());
+    if (wanted == DType::kInvalid || BaseType(wanted) == dtype) return true;
+    (void)graph_.Fail(
+        InvalidArgument("initial_value: Tensor conversion requested dtype {} for Tensor with dtype {}: {} "
+                        "({})",
+                        NumpyName(BaseType(wanted)), NumpyName(dtype), initial.DebugString(), Format(where_)));
+    return false;
+  }
+
+  /// `shape`: the variable's, when it does not follow from the initial value.
+  Variable Build(const Output& handle, const Output& initial_value, const PartialShape& shape = {}) {
     Variable v;
     v.initial_value_ = initial_value;
     v.dtype_ = BaseType(initial_value.dtype());
-    if (options_.validate_shape) v.shape_ = initial_value.shape();
+    v.shape_ = shape.has_rank() || !options_.validate_shape ? shape : initial_value.shape();
     v.trainable_ = options_.trainable;
     v.is_resource_ = use_resource_;
     v.handle_ = handle;
@@ -75,7 +93,7 @@ class VariableBuilder {
       rest->slice = options_.slice;
       v.rest_ = std::move(rest);
     }
-    if (options_.validate_shape && !v.shape_.fully_defined()) {
+    if (options_.validate_shape && !initial_value.shape().fully_defined()) {
       (void)graph_.Fail(InvalidArgument("initial_value must have a shape specified: {} ({})", initial_value.ToString(),
                                         Format(where_)));
       return Variable();
@@ -104,6 +122,7 @@ class VariableBuilder {
     assign.inputs = {v.handle_, InAnyOrder(v.initial_value_, v.op().name(), where_)};
     assign.attrs = {{"validate_shape", options_.validate_shape}};
     v.initializer_ = graph_.Add(assign);
+    if (!v.initializer_.exists()) return;
     OperationSpec read = Spec("Identity", "read");
     read.inputs = {v.handle_};
     if (!options_.caching_device.empty()) {
@@ -171,29 +190,20 @@ Variable::Variable(const Operand& initial_value, const VariableOptions& options,
   } else {
     initial = initial_value.In(graph, options.dtype, "initial_value");
   }
-  if (!initial.exists()) {
-    if (graph.status().ok()) (void)graph.Fail(InvalidArgument("None values not supported. ({})", Format(where)));
-    return;
-  }
-  const DType dtype = BaseType(initial.dtype());
-  if (options.dtype != DType::kInvalid && BaseType(options.dtype) != dtype) {
-    (void)graph.Fail(InvalidArgument("Tensor conversion requested dtype {} for Tensor with dtype {}: '{}' ({})",
-                                     NumpyName(BaseType(options.dtype)), NumpyName(dtype), initial.ToString(),
-                                     Format(where)));
-    return;
-  }
-  const Output handle =
-      builder.AddHandle(scope.path(), dtype, options.validate_shape ? initial.shape() : PartialShape());
+  if (!builder.Takes(initial, options.dtype)) return;
+  const Output handle = builder.AddHandle(scope.path(), BaseType(initial.dtype()),
+                                          options.validate_shape ? initial.shape() : PartialShape());
   beside.reset();
   *this = builder.Build(handle, initial);
 }
 
-Variable::Variable(const Initializer& initializer, const Shape& shape, DType dtype, const VariableOptions& options,
-                   Graph& graph, std::source_location where) {
+Variable::Variable(const Initializer& initializer, const PartialShape& shape, DType dtype,
+                   const VariableOptions& options, Graph& graph, std::source_location where) {
   if (initializer.value()) {
     *this = Variable(*initializer.value(), options, where);
     return;
   }
+  const Origin origin(where, graph);
   const ControlDependencies none(std::nullopt, graph);
   const NameScope scope(options.name.empty() ? "Variable" : options.name, graph);
   if (!scope.opened()) return;
@@ -206,11 +216,11 @@ Variable::Variable(const Initializer& initializer, const Shape& shape, DType dty
       const DeviceScope anywhere(std::nullopt, graph);
       initial = MakeInitial(initializer, shape, dtype, options, graph);
     }
-    if (!initial.exists()) return;
-    handle = builder.AddHandle(scope.path(), BaseType(initial.dtype()),
-                               options.validate_shape ? initial.shape() : PartialShape());
+    if (!builder.Takes(initial, initializer.wants_shape() ? dtype : DType::kInvalid)) return;
+    const bool like_initial = !shape.has_rank() && options.validate_shape;
+    handle = builder.AddHandle(scope.path(), BaseType(initial.dtype()), like_initial ? initial.shape() : shape);
   }
-  *this = builder.Build(handle, initial);
+  *this = builder.Build(handle, initial, shape);
 }
 
 Variable Variable::FromNodes(const VariableNodes& nodes) {
@@ -267,9 +277,8 @@ Output Variable::value(std::source_location where) const {
   const ControlDependencies none(std::nullopt, graph);
   Output whole = parts()[0].value(where);
   if (parts().size() > 1) {
-    const auto cut = std::ranges::find_if(partitions(), [](int64_t n) { return n > 1; });
     const NameScope scope(rest_->name + "/ConcatPartitions/", graph);
-    whole = Concat({parts().begin(), parts().end()}, static_cast<int>(cut - partitions().begin()), "concat", where);
+    whole = Concat({parts().begin(), parts().end()}, cut_axis(), "concat", where);
   }
   const NameScope root("", graph);
   return BuildOp("Identity", {whole}, {}, rest_->name, where).output(0);
@@ -341,7 +350,23 @@ Output Variable::ReadAfter(const Operation& change, std::source_location where) 
   return BuildOp("ReadVariableOp", {handle_}, {{"dtype", dtype_}}, "ReadVariableOp", where).output(0);
 }
 
+int Variable::cut_axis() const {
+  const auto cut = std::ranges::find_if(partitions(), [](int64_t n) { return n > 1; });
+  return cut == partitions().end() ? 0 : static_cast<int>(cut - partitions().begin());
+}
+
+/// Each part by its piece of `value`; the new values together.
+Output Variable::ChangeParts(const std::string& op, const Operand& value, std::source_location where) const {
+  std::vector<int> lengths;
+  for (const Variable& part : parts()) lengths.push_back(static_cast<int>(part.shape().dim(cut_axis())));
+  const std::vector<Output> pieces = SplitV(value.In(*graph(), dtype_, "value"), lengths, cut_axis(), "split", where);
+  std::vector<Operand> changed;
+  for (size_t i = 0; i < pieces.size(); ++i) changed.emplace_back(parts()[i].Change(op, pieces[i], where));
+  return changed.size() == 1 ? changed[0].In(*graph()) : Concat(changed, cut_axis(), "concat", where);
+}
+
 Output Variable::Change(const std::string& op, const Operand& value, std::source_location where) const {
+  if (is_partitioned()) return ChangeParts(op, value, where);
   if (!is_resource_) return BuildOp(op, {handle_, value}, {{"use_locking", false}}, op, where).output(0);
   const std::string handled = op + "VariableOp";
   const Output given = value.In(*graph(), dtype_);
@@ -365,23 +390,37 @@ std::string Variable::ToString() const {
                      NumpyName(is_resource_ ? dtype_ : RefType(dtype_)));
 }
 
-Operation VariablesInitializer(const std::vector<Variable>& variables, std::string_view name) {
+std::vector<Variable> Flattened(const std::vector<Variable>& variables) {
+  std::vector<Variable> all;
+  for (const Variable& v : variables) {
+    if (v.is_partitioned()) {
+      all.insert(all.end(), v.parts().begin(), v.parts().end());
+    } else {
+      all.push_back(v);
+    }
+  }
+  return all;
+}
+
+Operation VariablesInitializer(const std::vector<Variable>& variables, std::string_view name,
+                               std::source_location where) {
   Graph& graph = variables.empty() ? Graph::Default() : *variables[0].graph();
   OperationSpec spec;
   spec.op = "NoOp";
   spec.name = name;
-  for (const Variable& v : variables) spec.control_inputs.push_back(v.initializer());
+  spec.where = where;
+  for (const Variable& v : Flattened(variables)) spec.control_inputs.push_back(v.initializer());
   return graph.Add(spec);
 }
 
-Operation GlobalVariablesInitializer(Graph& graph) {
+Operation GlobalVariablesInitializer(Graph& graph, std::source_location where) {
   const AsDefault in(graph);
-  return VariablesInitializer(GlobalVariables(graph));
+  return VariablesInitializer(GlobalVariables(graph), "init", where);
 }
 
-Operation LocalVariablesInitializer(Graph& graph) {
+Operation LocalVariablesInitializer(Graph& graph, std::source_location where) {
   const AsDefault in(graph);
-  return VariablesInitializer(LocalVariables(graph));
+  return VariablesInitializer(LocalVariables(graph), "init", where);
 }
 
 std::vector<Variable> VariablesIn(const std::string& key, CollectionScope scope, Graph& graph) {
@@ -408,16 +447,17 @@ std::string CollectionEntry::name() const {
 Dependency::Dependency(const Variable& variable)
     : operation_(variable.handle().exists() ? variable.op() : variable.value().op()) {}
 
-Output ReportUninitializedVariables(std::vector<Variable> variables, Graph& graph) {
+Output ReportUninitializedVariables(std::vector<Variable> variables, Graph& graph, std::source_location where) {
   if (variables.empty()) {
     variables = GlobalVariables(graph);
     for (const Variable& v : LocalVariables(graph)) variables.push_back(v);
   }
   const AsDefault in(graph);
+  const Origin origin(where, graph);
   const NameScope scope("report_uninitialized_variables", graph);
   std::vector<std::string> names;
   std::vector<Operand> flags;
-  for (const Variable& v : variables) {
+  for (const Variable& v : Flattened(variables)) {
     names.push_back(v.op().name());
     flags.emplace_back(v.IsInitialized());
   }
@@ -426,8 +466,8 @@ Output ReportUninitializedVariables(std::vector<Variable> variables, Graph& grap
   const Output missing = BuildOp("LogicalNot", {initialized}).output(0);
   const Output all = MakeConst(graph, Tensor::Vector<std::string>(names), DType::kString, "Const");
   const NameScope mask("boolean_mask", graph);
-  const Output where = BuildOp("Where", {missing}).output(0);
-  const Output rows = BuildOp("Squeeze", {where}, {{"squeeze_dims", std::vector<int64_t>{1}}}).output(0);
+  const Output places = BuildOp("Where", {missing}).output(0);
+  const Output rows = BuildOp("Squeeze", {places}, {{"squeeze_dims", std::vector<int64_t>{1}}}).output(0);
   return BuildOp("GatherV2", {all, rows, MakeConst(graph, Literal(0), DType::kInt32, "axis")}).output(0);
 }
 

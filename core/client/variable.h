@@ -62,8 +62,8 @@ class Variable {
   explicit Variable(const Operand& initial_value, const VariableOptions& options = {},
                     std::source_location where = std::source_location::current());
   /// With `v/Initializer/…` from an initializer, as GetVariable makes it; one that is a value has type and shape from
-  /// there. The name is taken below the current name scope.
-  Variable(const Initializer& initializer, const Shape& shape, DType dtype, const VariableOptions& options,
+  /// there. Without rank, the shape is the initial value's. The name is taken below the current name scope.
+  Variable(const Initializer& initializer, const PartialShape& shape, DType dtype, const VariableOptions& options,
            Graph& graph = Graph::Default(), std::source_location where = std::source_location::current());
 
   /// One that came with a file; in no collection.
@@ -113,7 +113,8 @@ class Variable {
   /// Whether it has a value: a bool scalar.
   Output IsInitialized(std::string_view name = {}, std::source_location where = std::source_location::current()) const;
 
-  /// Nodes `Assign`, `AssignAdd`, `AssignSub`: running the result gives the new value.
+  /// Nodes `Assign`, `AssignAdd`, `AssignSub`, of a partitioned one for each part: running the result gives the new
+  /// value.
   Output Assign(const Operand& value, std::source_location where = std::source_location::current()) const;
   Output AssignAdd(const Operand& value, std::source_location where = std::source_location::current()) const;
   Output AssignSub(const Operand& value, std::source_location where = std::source_location::current()) const;
@@ -128,6 +129,8 @@ class Variable {
   friend class VariableBuilder;
   /// The op on a reference, or its form for handles.
   Output Change(const std::string& op, const Operand& value, std::source_location where) const;
+  Output ChangeParts(const std::string& op, const Operand& value, std::source_location where) const;
+  int cut_axis() const;
   Output handle_, value_, initial_value_;
   Operation initializer_;
   DType dtype_ = DType::kInvalid;
@@ -143,16 +146,22 @@ class Variable {
 Output ReadHandle(const Output& handle, DType dtype, std::source_location where);
 
 /// One operation `init` (a NoOp) that runs the initializer of every variable of the collection.
-Operation GlobalVariablesInitializer(Graph& graph = Graph::Default());
-Operation LocalVariablesInitializer(Graph& graph = Graph::Default());
-Operation VariablesInitializer(const std::vector<Variable>& variables, std::string_view name = "init");
+Operation GlobalVariablesInitializer(Graph& graph = Graph::Default(),
+                                     std::source_location where = std::source_location::current());
+Operation LocalVariablesInitializer(Graph& graph = Graph::Default(),
+                                    std::source_location where = std::source_location::current());
+Operation VariablesInitializer(const std::vector<Variable>& variables, std::string_view name = "init",
+                               std::source_location where = std::source_location::current());
+/// A partitioned one as its parts.
+std::vector<Variable> Flattened(const std::vector<Variable>& variables);
 std::vector<Variable> GlobalVariables(Graph& graph = Graph::Default());
 std::vector<Variable> LocalVariables(Graph& graph = Graph::Default());
 std::vector<Variable> TrainableVariables(Graph& graph = Graph::Default());
 /// The variables of a collection, in order; with a scope, those whose names it lets through (Graph::GetCollection).
 std::vector<Variable> VariablesIn(const std::string& key, CollectionScope scope = {}, Graph& graph = Graph::Default());
 /// A string vector with the names of the variables (default: global, then local ones) that have no value yet.
-Output ReportUninitializedVariables(std::vector<Variable> variables = {}, Graph& graph = Graph::Default());
+Output ReportUninitializedVariables(std::vector<Variable> variables = {}, Graph& graph = Graph::Default(),
+                                    std::source_location where = std::source_location::current());
 
 }  // namespace weir
 

@@ -13,6 +13,7 @@ namespace weir::graph {
 
 struct ImportOptions {
   std::string prefix;                 // put before every name with a "/", when not empty
+  bool rename_taken = false;          // a name that the graph has gets the first free "_k", instead of an error
   bool allow_internal_names = false;  // names that begin with "_"
   bool allow_unknown_ops = false;     // load nodes of unknown ops and function calls, to be looked at but not run
   uint64_t max_expansion_bytes = uint64_t{2} << 30;  // memory that constants may take beyond the bytes of the file

@@ -1,6 +1,7 @@
 // GraphDef in: from messages to nodes.
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "core/graph/attr_proto.h"
@@ -47,6 +48,7 @@ class Importer {
   Status Run() {
     WEIR_TRY(CheckVersions(view_.versions));
     WEIR_TRY(IndexNames());
+    WEIR_TRY(SettleClashes());
     WEIR_TRY(ReadInputs());
     WEIR_TRY(Sort());
     WEIR_ASSIGN(std::string library, MergeLibraries(graph_.function_library, view_.library));
@@ -80,6 +82,11 @@ class Importer {
   std::string FullName(std::string_view name) const {
     return options_.prefix.empty() ? std::string(name) : fmt::format("{}/{}", options_.prefix, name);
   }
+  /// What a node of the file is called in the graph.
+  std::string FullName(int32_t i) const {
+    const auto renamed = renamed_.find(i);
+    return renamed == renamed_.end() ? FullName(NameOf(i)) : renamed->second;
+  }
 
   Status IndexNames() {
     index_.Reserve(size());
@@ -90,9 +97,31 @@ class Importer {
       }
       if (Position(name) >= 0) return InvalidArgument("Node '{}' is not unique", name).WithNode(std::string(name));
       index_.Insert(name, i);
-      if (graph_.num_nodes() > 0 && graph_.Find(FullName(name)) != nullptr) {
-        return InvalidArgument("Node name '{}' already exists in the Graph", FullName(name)).WithNode(FullName(name));
+    }
+    return {};
+  }
+
+  /// Names that nodes of the graph have already, or begin with.
+  Status SettleClashes() {
+    if (graph_.num_nodes() == 0) return {};
+    std::unordered_set<std::string> folders;
+    for (NodeId id = 0; options_.rename_taken && id < graph_.num_nodes(); ++id) {
+      const std::string& name = graph_.node(id).name();
+      if (!name.starts_with(options_.prefix)) continue;
+      for (size_t at = name.find('/'); at != std::string::npos; at = name.find('/', at + 1)) {
+        folders.insert(name.substr(0, at));
       }
+    }
+    const auto taken = [&](const std::string& name) { return graph_.Find(name) != nullptr || folders.contains(name); };
+    for (int32_t i = 0; i < size(); ++i) {
+      const std::string name = FullName(NameOf(i));
+      if (!taken(name)) continue;
+      if (!options_.rename_taken) {
+        return InvalidArgument("Node name '{}' already exists in the Graph", name).WithNode(name);
+      }
+      int k = 1;
+      while (taken(fmt::format("{}_{}", name, k)) || Position(fmt::format("{}_{}", NameOf(i), k)) >= 0) ++k;
+      renamed_.emplace(i, fmt::format("{}_{}", name, k));
     }
     return {};
   }
@@ -216,7 +245,7 @@ class Importer {
     graph_.Reserve(before + size());
     ids_.assign(view_.nodes.size(), -1);
     for (const int32_t i : order_) {
-      if (Status status = Add(i); !status.ok()) return status.WithNode(FullName(NameOf(i)));
+      if (Status status = Add(i); !status.ok()) return status.WithNode(FullName(i));
     }
     for (const BackEdge& edge : back_edges_) {
       WEIR_TRY(graph_.SetInput(ids_[static_cast<size_t>(edge.merge)], edge.input, At(edge.from)));
@@ -230,7 +259,7 @@ class Importer {
 
   Status Add(int32_t i) {
     NodeSpec spec;
-    spec.name = FullName(NameOf(i));
+    spec.name = FullName(i);
     spec.device = Def(i).device;
     if (const auto origin = origins_.find(std::string(NameOf(i))); origin != origins_.end())
       spec.origin = origin->second;
@@ -289,7 +318,7 @@ class Importer {
       }
     }
     for (auto& [name, value] : spec.attrs) {
-      if (name == "_class" && !options_.prefix.empty()) PrefixColocation(value);
+      if (name == "_class" && (!options_.prefix.empty() || !renamed_.empty())) RenameColocation(value);
       if (name == "shape" && Def(i).op == "Placeholder" &&
           view_.versions.producer <= kLastProducerWithoutScalarPlaceholders) {
         const PartialShape* shape = value.get<PartialShape>();
@@ -299,13 +328,16 @@ class Importer {
     return {};
   }
 
-  void PrefixColocation(op::AttrValue& value) const {
+  void RenameColocation(op::AttrValue& value) const {
     constexpr std::string_view kLocation = "loc:@";
     const auto* classes = value.get<std::vector<std::string>>();
     if (classes == nullptr) return;
     std::vector<std::string> renamed = *classes;
     for (std::string& text : renamed) {
-      if (text.starts_with(kLocation)) text.insert(kLocation.size(), options_.prefix + "/");
+      if (!text.starts_with(kLocation)) continue;
+      const std::string node = text.substr(kLocation.size());
+      const int32_t at = Position(node);
+      text = std::string(kLocation) + (at < 0 ? FullName(node) : FullName(at));
     }
     value = std::move(renamed);
   }
@@ -333,7 +365,8 @@ class Importer {
   const ImportOptions& options_;
   Graph& graph_;
   AttrReader attrs_;
-  NameIndex index_;                    // positions in the file
+  NameIndex index_;  // positions in the file
+  std::unordered_map<int32_t, std::string> renamed_;
   std::vector<uint32_t> first_input_;  // by node, and one past the last
   std::vector<Input> inputs_;
   std::vector<int32_t> outputs_used_;

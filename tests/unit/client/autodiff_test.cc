@@ -127,7 +127,14 @@ TEST(Autodiff, F185_apply_gradients_skips_what_has_none) {
   EXPECT_EQ(Value(session, w1), 2);
   EXPECT_NEAR(Value(session, w2), 1.4, 1e-6);
   EXPECT_TRUE(Fails(optimizer.ApplyGradients({{Gradient(), w1}}), Code::kInvalidArgument,
-                    "No gradients provided for any variable"));
+                    "No gradients provided for any variable: [\"<tf.Variable "));
+  EXPECT_TRUE(Fails(optimizer.ApplyGradients({}), Code::kInvalidArgument, "No variables provided."));
+  EXPECT_FALSE(f.graph.TakeStatus().ok());
+  EXPECT_FALSE(optimizer.Minimize(Constant(1.0f, DType::kInvalid, "loss"), {.variables = {w1}}).exists());
+  EXPECT_TRUE(Fails(f.graph.TakeStatus(), Code::kInvalidArgument,
+                    "No gradients provided for any variable, check your graph for ops that do not support gradients, "
+                    "between variables [\"<tf.Variable 'Variable:0' shape=() dtype=float32_ref>\"] and loss "
+                    "Tensor(\"loss:0\", shape=(), dtype=float32)."));
 }
 
 TEST(Autodiff, F186_a_missing_gradient_fails_where_it_is_used) {

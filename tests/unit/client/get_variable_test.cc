@@ -36,8 +36,8 @@ TEST(GetVariable, F053_default_type_and_initial_values) {
   EXPECT_EQ(Values(session, i), (std::vector<double>{0, 0}));
   EXPECT_EQ(Values(session, b), (std::vector<double>{0, 0}));
   GetVariable("z", Shape::Of({2}), DType::kComplex64);
-  EXPECT_TRUE(
-      Fails(f.graph.TakeStatus(), Code::kInvalidArgument, "An initializer for variable z of complex64 is required"));
+  EXPECT_TRUE(Fails(f.graph.TakeStatus(), Code::kInvalidArgument,
+                    "An initializer for variable z of <dtype: 'complex64'> is required"));
 }
 
 TEST(GetVariable, F054_zeros_as_a_call_or_by_name) {
@@ -63,14 +63,73 @@ TEST(GetVariable, F055_a_value_says_shape_and_type) {
   GetVariable("x", {.shape = Shape::Of({2}), .initializer = Constant({23, 42})});
   EXPECT_TRUE(
       Fails(f.graph.TakeStatus(), Code::kInvalidArgument, "If initializer is a constant, do not specify shape."));
-  GetVariable("x", {.dtype = DType::kFloat, .initializer = Constant({23, 42})});
-  EXPECT_TRUE(Fails(f.graph.TakeStatus(), Code::kInvalidArgument,
-                    "Initializer type '<dtype: 'int32'>' and explicit dtype '<dtype: 'float32'>' don't match."));
+  for (const Initializer& ints : std::vector<Initializer>{Constant({23, 42}), std::vector<int>{23, 42}, 23}) {
+    GetVariable("x", {.dtype = DType::kFloat, .initializer = ints});
+    EXPECT_TRUE(Fails(f.graph.TakeStatus(), Code::kInvalidArgument,
+                      "Initializer type '<dtype: 'int32'>' and explicit dtype '<dtype: 'float32'>' don't match."));
+  }
   const Variable made = GetVariable("made", {.initializer = [] { return Constant({1.0f, 2.0f, 3.0f}); }});
   EXPECT_EQ(made.shape().ToTupleString(), "(3,)");
   GetVariable("p", {.initializer = Placeholder(DType::kFloat)});
   EXPECT_TRUE(
       Fails(f.graph.TakeStatus(), Code::kInvalidArgument, "initial_value must have a shape specified: Tensor("));
+}
+
+TEST(GetVariable, what_an_initializer_gives_is_checked) {
+  Fresh f;
+  const auto gives = [](const std::function<Output()>& make) {
+    return Initializer([make](Graph&, DType, const Shape&) { return make(); });
+  };
+  const std::vector<std::pair<VariableArgs, std::string>> rows = {
+      {{.shape = Shape::Of({2}), .initializer = gives([] { return Ones(Shape::Of({3})); })},
+       "Dimension 0 in both shapes must be equal, but are 2 and 3"},
+      {{.shape = Shape::Of({3}), .initializer = [] { return Ones(Shape::Of({2})); }},
+       "Dimension 0 in both shapes must be equal, but are 3 and 2"},
+      {{.shape = Shape::Of({2}), .initializer = gives([] { return Constant(3, DType::kInvalid, "three"); })},
+       "initial_value: Tensor conversion requested dtype float32 for Tensor with dtype int32: <tf.Tensor "},
+      {{.shape = Shape::Of({2}), .initializer = gives([] { return Output(); })}, "None values not supported."},
+      {{.shape = Shape::Of({3}), .initializer = ConstantInitializer({1, 2, 3, 4})},
+       "Too many elements provided. Takes at most 3, but got 4."},
+      {{.shape = Shape::Of({3}), .dtype = DType::kInt32, .initializer = ConstantInitializer(1.5)},
+       "Expected int32, got [1.5] of type 'float64' instead."},
+      {{.shape = PartialShape::Of({-1, 2})}, "The initializer passed is not valid. It should be a callable with no"},
+      {{.initializer = ZerosInitializer()}, "The initializer passed is not valid. It should be a callable with no"},
+      {{}, "Variable v did not get an initializer, so its `shape` argument must be specified."},
+  };
+  for (const auto& [args, text] : rows) {
+    EXPECT_FALSE(GetVariable("v", args).exists()) << text;
+    const Status status = f.graph.TakeStatus();
+    EXPECT_TRUE(Fails(status, Code::kInvalidArgument, text));
+    EXPECT_NE(status.message().find("(client/get_variable_test.cc:"), std::string::npos) << status.message();
+  }
+  EXPECT_TRUE(GlobalVariables().empty());
+}
+
+TEST(GetVariable, a_short_list_of_constants_ends_in_its_last_one) {
+  Fresh f;
+  GetVariable("a", Shape::Of({2, 2}), DType::kDouble, ConstantInitializer({1, 2}));
+  GetVariable("b", Shape::Of({2}), DType::kInt32, ConstantInitializer(7));
+  GetVariable("c", Shape::Of({2}), DType::kFloat, ConstantInitializer(std::vector<float>{}));
+  const Variable text = GetVariable("d", Shape::Of({2}), DType::kString, ConstantInitializer("x"));
+  Session session(f.graph);
+  Initialize(session);
+  EXPECT_EQ(Values(session, "a:0"), (std::vector<double>{1, 2, 2, 2}));
+  EXPECT_EQ(Values(session, "b:0"), (std::vector<double>{7, 7}));
+  EXPECT_EQ(Values(session, "c:0"), (std::vector<double>{0, 0}));
+  const Result<Fetched> texts = session.Run(text);
+  ASSERT_TRUE(Succeeds(texts));
+  EXPECT_EQ(texts->tensor().as<std::string>()[1], "x");
+}
+
+TEST(GetVariable, a_shape_that_is_given_stays_when_it_is_not_validated) {
+  Fresh f;
+  const Variable v = GetVariable("v", {.shape = Shape::Of({2}), .validate_shape = false});
+  EXPECT_EQ(v.shape().ToTupleString(), "(2,)");
+  EXPECT_EQ(v.handle().shape().ToTupleString(), "(2,)");
+  AdamOptimizer().Minimize(ReduceSum(v));
+  EXPECT_TRUE(f.graph.status().ok()) << f.error();
+  const Variable like_value = GetVariable("w", {.initializer = Ones(Shape::Of({2})), .validate_shape = false});
+  EXPECT_EQ(like_value.shape().ToTupleString(), "<unknown>");
 }
 
 TEST(GetVariable, F056_seeded_initializers_give_tensorflows_values) {
@@ -150,9 +209,11 @@ TEST(GetVariable, F072_global_step) {
   EXPECT_TRUE(Fails(f.graph.TakeStatus(), Code::kAlreadyExists, "\"global_step\" already exists."));
   Fresh g;
   const Variable plain(0.5f, {.name = "global_step"});
-  EXPECT_EQ(GetGlobalStep().handle(), plain.handle());
-  EXPECT_FALSE(GetOrCreateGlobalStep().exists());
-  EXPECT_TRUE(Fails(g.graph.TakeStatus(), Code::kInvalidArgument, "does not have integer type: float32"));
+  for (const auto& get : {GetGlobalStep, GetOrCreateGlobalStep}) {
+    EXPECT_FALSE(get(Graph::Default(), std::source_location::current()).exists());
+    EXPECT_TRUE(Fails(g.graph.TakeStatus(), Code::kInvalidArgument,
+                      "Existing \"global_step\" does not have integer type: <dtype: 'float32_ref'> (client/get_v"));
+  }
 }
 
 TEST(GetVariable, resource_variables_and_constraints) {
@@ -195,6 +256,30 @@ TEST(PartitionedVariable, F370_parts_are_named_and_joined) {
   EXPECT_EQ(Values(session, twice), std::vector<double>(8, 2));
   EXPECT_TRUE(Fails(session.Run(w), Code::kInvalidArgument,
                     "Can not convert a PartitionedVariable into a Tensor or Operation."));
+}
+
+TEST(PartitionedVariable, F370_parts_are_assigned_and_initialized) {
+  Fresh f;
+  const Variable w = GetVariable(
+      "w", {.shape = Shape::Of({3, 2}), .initializer = OnesInitializer(), .partitioner = FixedSizePartitioner(2)});
+  const Output set = w.Assign({{1, 2}, {3, 4}, {5, 6}}), add = w.AssignAdd(Ones(Shape::Of({3, 2})));
+  EXPECT_TRUE(Succeeds(f.graph.OperationByName("Assign_1")));
+  EXPECT_TRUE(Succeeds(f.graph.OperationByName("AssignAdd_1")));
+  const Operation init = VariablesInitializer({w});
+  EXPECT_EQ(init.control_inputs().size(), 2u);
+  const Output missing = ReportUninitializedVariables({w});
+  const Operation train = GradientDescentOptimizer(1).Minimize(ReduceSum(w.value()), {.variables = {w}});
+  ASSERT_TRUE(f.graph.status().ok()) << f.error();
+  Session session(f.graph);
+  const Result<Fetched> names = session.Run(missing);
+  ASSERT_TRUE(Succeeds(names));
+  EXPECT_EQ(names->tensor().as<std::string>()[1], "w/part_1");
+  ASSERT_TRUE(Succeeds(session.Run(init)));
+  EXPECT_EQ(Values(session, w.value()), std::vector<double>(6, 1));
+  EXPECT_EQ(Values(session, set), (std::vector<double>{1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(Values(session, add), (std::vector<double>{2, 3, 4, 5, 6, 7}));
+  ASSERT_TRUE(Succeeds(session.Run(train)));
+  EXPECT_EQ(Values(session, w.value()), (std::vector<double>{1, 2, 3, 4, 5, 6}));
 }
 
 TEST(PartitionedVariable, F370_reuse) {

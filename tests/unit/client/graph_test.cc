@@ -76,8 +76,31 @@ TEST(Graph, F005_default_graph_and_finalize) {
   { Constant(1.0f, DType::kInvalid, "kept"); }
   EXPECT_TRUE(Succeeds(f.graph.TensorByName("kept:0")));
   f.graph.Finalize();
+  f.graph.AddToCollection("k", 1);
+  EXPECT_TRUE(Fails(f.graph.TakeStatus(), Code::kFailedPrecondition,
+                    "Graph is finalized and cannot be modified. (client/graph_test.cc:"));
+  f.graph.ClearCollection("k");
+  EXPECT_FALSE(f.graph.TakeStatus().ok());
+  EXPECT_TRUE(f.graph.GetCollection("k").empty());
+  GetVariable("v", Shape::Of({2}));
+  EXPECT_TRUE(Fails(f.graph.TakeStatus(), Code::kFailedPrecondition, "cannot be modified. (client/graph_test.cc:"));
   EXPECT_FALSE(Constant(1.0f).exists());
   EXPECT_TRUE(Fails(f.graph.status(), Code::kFailedPrecondition, "Graph is finalized and cannot be modified."));
+}
+
+TEST(Graph, nodes_come_from_lines_of_the_model) {
+  Fresh f;
+  const Variable w = GetVariable("w", Shape::Of({2}));
+  const Variable big = GetVariable("big", Shape::Of({2000}), DType::kFloat, ZerosInitializer());
+  AdamOptimizer().Minimize(ReduceSum(w * 2.0f));
+  GlobalVariablesInitializer();
+  ReportUninitializedVariables();
+  const Saver saver;
+  ASSERT_TRUE(f.graph.status().ok()) << f.error();
+  for (const Operation& operation : f.graph.Operations()) {
+    EXPECT_TRUE(operation.node().origin().starts_with("client/graph_test.cc:"))
+        << operation.name() << ": " << operation.node().origin();
+  }
 }
 
 TEST(Graph, F006_reset_default_graph) {

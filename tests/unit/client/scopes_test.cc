@@ -311,6 +311,66 @@ TEST(Scopes, imported_nodes_are_under_the_open_scopes) {
   EXPECT_EQ(c.device(), "/job:ps");
   EXPECT_EQ(ControlNames(c), Names{"first"});
   EXPECT_TRUE(ControlNames(i).empty());
+  EXPECT_TRUE(Fails(f.graph.Import(bytes, "_u"), Code::kInvalidArgument, "'_u' is not a valid scope name"));
+}
+
+/// A variable v on a device, c, and d beside c.
+std::string SmallModel() {
+  Fresh f;
+  {
+    const DeviceScope cpu("/cpu:0");
+    const Variable v(1.0f, {.name = "v"});
+  }
+  const Output c = Constant(2.0f, DType::kInvalid, "c");
+  const ColocateWith beside(c);
+  Constant(3.0f, DType::kInvalid, "d");
+  const Result<std::string> exported = ExportMetaGraph(f.graph);
+  EXPECT_TRUE(Succeeds(exported));
+  return exported.ok() ? *exported : "";
+}
+
+/// "name device groups", node by node.
+Names Placed(Graph& graph) {
+  Names all;
+  for (const Operation& o : graph.Operations()) {
+    const op::AttrValue* groups = o.node().attrs().Find("_class");
+    all.push_back(o.name() + " " + o.device() + " " + (groups == nullptr ? "" : groups->ToString()));
+  }
+  return all;
+}
+
+TEST(Scopes, imported_nodes_go_where_those_beside_them_are) {
+  const std::string bytes = SmallModel();
+  {
+    Fresh f;
+    const DeviceScope gpu("/gpu:1");
+    ASSERT_TRUE(Succeeds(ImportMetaGraph(bytes)));
+    EXPECT_EQ(Placed(f.graph),
+              (Names{"v/initial_value /device:CPU:0 ", "v /device:CPU:0 ", "v/Assign /device:CPU:0 [\"loc:@v\"]",
+                     "v/read /device:CPU:0 [\"loc:@v\"]", "c /device:GPU:1 ", "d /device:GPU:1 [\"loc:@c\"]"}));
+  }
+  Fresh f;
+  const Operation z = NoOp("z");
+  const ColocateWith beside(z);
+  ASSERT_TRUE(Succeeds(ImportMetaGraph(bytes)));
+  const Names placed = Placed(f.graph);
+  for (size_t i = 1; i < placed.size(); ++i) EXPECT_TRUE(placed[i].ends_with("  [\"loc:@z\"]")) << placed[i];
+}
+
+TEST(Scopes, imported_names_that_are_taken_are_changed) {
+  const std::string bytes = SmallModel();
+  Fresh f;
+  ASSERT_TRUE(Succeeds(ImportMetaGraph(bytes)));
+  ASSERT_TRUE(Succeeds(ImportMetaGraph(bytes)));
+  const Names names = NodeNames(f.graph);
+  EXPECT_EQ(Names(names.begin() + 6, names.end()),
+            (Names{"v/initial_value_1", "v_1", "v/Assign_1", "v/read_1", "c_1", "d_1"}));
+  EXPECT_EQ(Placed(f.graph)[11], "d_1  [\"loc:@c_1\"]");
+  EXPECT_EQ(NoOp("v").name(), "v_2");
+  ASSERT_TRUE(Succeeds(ImportMetaGraph(bytes, f.graph, {.import_scope = "t/"})));
+  EXPECT_TRUE(Succeeds(f.graph.OperationByName("t/v/Assign")));
+  EXPECT_TRUE(Fails(ImportMetaGraph(bytes, f.graph, {.import_scope = "_u"}), Code::kInvalidArgument,
+                    "'_u' is not a valid scope name"));
 }
 
 }  // namespace

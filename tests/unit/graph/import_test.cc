@@ -289,6 +289,18 @@ TEST(Import, GraphsOfTensorFlow217AndLaterAreRead) {
   }
 }
 
+TEST(Import, TakenNamesGetTheFirstFreeNumber) {
+  Graph graph(TestOps());
+  const std::string y = NodeString("y", "Identity", {"x"},
+                                   "attr { key: 'T' value { type: DT_FLOAT } } "
+                                   "attr { key: '_class' value { list { s: 'loc:@x' } } }");
+  ASSERT_TRUE(ImportGraphDef(Binary(Placeholder("x") + Placeholder("y/in")), {}, graph).ok());
+  ASSERT_TRUE(ImportGraphDef(Binary(Placeholder("x_1") + Placeholder("x") + y), {.rename_taken = true}, graph).ok());
+  EXPECT_EQ(Names(graph), "x y/in x_1 x_2 y_1");
+  EXPECT_EQ(graph.node(4).inputs()[0].node, 3);
+  EXPECT_EQ((*graph.node(4).attrs().Strings("_class"))[0], "loc:@x_2");
+}
+
 TEST(Import, MayReferToNodesThatWereThere) {
   Graph graph(TestOps());
   ASSERT_TRUE(ImportGraphDef(Binary(Placeholder("x") + "versions { producer: 100 }"), {}, graph).ok());
