@@ -113,6 +113,9 @@ TEST(ConfigProto, F352_FaultsSayWhere) {
   };
   expect("gpu_options { alow_growth: true }", Code::kInvalidArgument,
          {"has no field named \"alow_growth\"", "nearest: 'allow_growth'"});
+  expect("gpu_options { graph_options { } }", Code::kInvalidArgument, {"There is 'graph_options'."});
+  expect("deterministic: true", Code::kInvalidArgument, {"has no field named \"deterministic\"."});
+  expect("opt_level: L0", Code::kInvalidArgument, {"There is 'graph_options.optimizer_options.opt_level'."});
   expect("\ngpu_options { per_process_gpu_memory_fraction: -1 }", Code::kInvalidArgument,
          {"config.pbtxt:2: gpu_options.per_process_gpu_memory_fraction: wanted a number from 0"});
   expect("gpu_options { per_process_gpu_memory_fraction: 1.5 }", Code::kInvalidArgument, {"wanted 0 to 1"});
