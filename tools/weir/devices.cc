@@ -68,6 +68,7 @@ Status ShowDevices(const Console& console, Json& report) {
     console.Print(fmt::format("no device: no plugin in {} brought one; `weir plugins --why` says why",
                               fmt::join(runtime->plugins->folders(), ", ")));
   }
+  PrintNotes(runtime->plugins->config_notes(), console, report);
   return Status();
 }
 
