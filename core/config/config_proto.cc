@@ -99,7 +99,8 @@ class ProtoReader {
     }
     for (int i = 0; i < reflection.FieldSize(message, &field); ++i) {
       const Message& element = reflection.GetRepeatedMessage(message, &field, i);
-      WEIR_TRY(field.is_map() ? Entry(element, path, origin) : Element(element, i, path, Nested(tree, field, i)));
+      WEIR_TRY(field.is_map() ? Entry(element, path, OriginOf(field, tree, i))
+                              : Element(element, i, path, Nested(tree, field, i)));
     }
     return {};
   }
@@ -117,11 +118,11 @@ class ProtoReader {
     return settings_.Set(std::move(path), {ValueOf(entry, *value), false}, origin);
   }
 
-  Origin OriginOf(const FieldDescriptor& field, const TextFormat::ParseInfoTree* tree) const {
+  // `index`: of a repeated field.
+  Origin OriginOf(const FieldDescriptor& field, const TextFormat::ParseInfoTree* tree, int index = 0) const {
     Origin origin = origin_;
     if (tree == nullptr) return origin;
-    const int line = tree->GetLocation(&field, field.is_repeated() ? 0 : -1).line;
-    origin.line = line < 0 ? 0 : line + 1;
+    origin.line = tree->GetLocation(&field, field.is_repeated() ? index : -1).line + 1;  // -1: nowhere
     return origin;
   }
 

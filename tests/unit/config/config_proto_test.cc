@@ -71,6 +71,13 @@ TEST(ConfigProto, WithoutSoftPlacementItIsHard) {
   EXPECT_FALSE(read.config.allow_soft_placement);
 }
 
+TEST(ConfigProto, TheLaterEntryOfAMapCountsAndIsNamed) {
+  const Outcome read = ReadProto("device_count { key: \"CPU\" value: 2 }\ndevice_count { key: \"CPU\" value: 3 }\n");
+  ASSERT_TRUE(read.status.ok()) << read.status.message();
+  EXPECT_EQ(read.config.device_count.at("CPU"), 3);
+  EXPECT_EQ(read.config.origins.at("device_count.CPU").ToString(), "config.pbtxt:2");
+}
+
 TEST(ConfigProto, HintsAreTakenAndTold) {
   const Outcome read = ReadProto(
       "graph_options { rewrite_options { loop_optimization: ON min_graph_nodes: 5 } }\n"
