@@ -25,23 +25,32 @@ using google::protobuf::TextFormat;
 
 constexpr std::string_view kWhat = "ConfigProto";
 
-// Adds the fields nearest to the one that the text names and the message lacks.
+// The text between `before` and the next quote; empty without one.
+std::string_view QuotedAfter(std::string_view text, std::string_view before) {
+  const size_t at = text.find(before);
+  if (at == std::string_view::npos) return {};
+  text.remove_prefix(at + before.size());
+  return text.substr(0, text.find('"'));
+}
+
+// Adds where the field belongs that the text names and the message lacks, or the message's fields nearest to it.
 Status WithHint(const Status& status) {
-  constexpr std::string_view kNoField = "has no field named \"";
-  const size_t at = status.message().find(kNoField);
-  if (at == std::string::npos) return status;
-  const std::string name = status.message().substr(at + kNoField.size());
-  std::vector<std::string_view> known;
+  const std::string_view name = QuotedAfter(status.message(), "has no field named \"");
+  const std::string type(QuotedAfter(status.message(), "Message type \""));
+  const auto* message = tf::ConfigProto::descriptor()->file()->pool()->FindMessageTypeByName(type);
+  if (name.empty() || message == nullptr) return status;
   for (const Key& key : Schema()) {
-    std::string_view rest = key.path;
-    while (true) {
-      const size_t dot = std::min(rest.find('.'), rest.size());
-      known.push_back(rest.substr(0, dot));
-      if (dot == rest.size()) break;
-      rest.remove_prefix(dot + 1);
+    const std::string first(key.path.substr(0, key.path.find('.')));
+    if (tf::ConfigProto::descriptor()->FindFieldByName(first) == nullptr) continue;  // a key of weir's own
+    for (size_t end = 0; end < key.path.size(); ++end) {
+      end = std::min(key.path.find('.', end), key.path.size());
+      const std::string_view path = key.path.substr(0, end);
+      if (path.substr(path.rfind('.') + 1) == name) return status.Append(fmt::format(" There is '{}'.", path));
     }
   }
-  return status.Append(NearestHint(name.substr(0, name.find('"')), known));
+  std::vector<std::string_view> known;
+  for (int i = 0; i < message->field_count(); ++i) known.push_back(message->field(i)->name());
+  return status.Append(NearestHint(name, known));
 }
 
 // Walks a message by its field names, which are the names of keys.
@@ -90,7 +99,8 @@ class ProtoReader {
     }
     for (int i = 0; i < reflection.FieldSize(message, &field); ++i) {
       const Message& element = reflection.GetRepeatedMessage(message, &field, i);
-      WEIR_TRY(field.is_map() ? Entry(element, path, origin) : Element(element, i, path, Nested(tree, field, i)));
+      WEIR_TRY(field.is_map() ? Entry(element, path, OriginOf(field, tree, i))
+                              : Element(element, i, path, Nested(tree, field, i)));
     }
     return {};
   }
@@ -108,11 +118,11 @@ class ProtoReader {
     return settings_.Set(std::move(path), {ValueOf(entry, *value), false}, origin);
   }
 
-  Origin OriginOf(const FieldDescriptor& field, const TextFormat::ParseInfoTree* tree) const {
+  // `index`: of a repeated field.
+  Origin OriginOf(const FieldDescriptor& field, const TextFormat::ParseInfoTree* tree, int index = 0) const {
     Origin origin = origin_;
     if (tree == nullptr) return origin;
-    const int line = tree->GetLocation(&field, field.is_repeated() ? 0 : -1).line;
-    origin.line = line < 0 ? 0 : line + 1;
+    origin.line = tree->GetLocation(&field, field.is_repeated() ? index : -1).line + 1;  // -1: nowhere
     return origin;
   }
 

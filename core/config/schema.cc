@@ -1,5 +1,7 @@
 #include "core/config/schema.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -37,6 +39,21 @@ bool Follows(const Path& path, const Path& pattern) {
     if (pattern[i] != kStar && pattern[i] != path[i]) return false;
   }
   return true;
+}
+
+// A name that may stand for the key's star.
+std::string_view ExampleName(const Key& key) {
+  switch (key.star) {
+    case Star::kIndex:
+      return "0";
+    case Star::kDevice:
+      return "GPU:0";
+    case Star::kLink:
+      return "CPU:0->GPU:0";
+    case Star::kName:
+      return "NAME";
+  }
+  return "NAME";
 }
 
 struct Row {
@@ -202,6 +219,18 @@ bool InBounds(const Key& key, const T& value) {
   }
 }
 
+// The row's key with names for its stars: those of `path` as far as it agrees, so that only the rest counts as a
+// difference, then examples.
+Path Resembling(const Row& row, const Path& path) {
+  Path like = row.pattern;
+  bool agrees = true;
+  for (size_t i = 0; i < like.size(); ++i) {
+    agrees = agrees && i < path.size() && (like[i] == kStar || like[i] == path[i]);
+    if (like[i] == kStar) like[i] = agrees ? path[i] : std::string(ExampleName(*row.key));
+  }
+  return like;
+}
+
 Value DefaultOf(const Key& key, const Path& path) {
   Config fresh;
   return Load(key.field(fresh, path));
@@ -231,21 +260,24 @@ Status UnknownKey(const Path& path) {
     return Unimplemented("{}: this version of weir runs in one process; leave '{}' out", ToString(path), path.front());
   }
   std::vector<std::string> known;
+  std::vector<std::string> elsewhere;  // keys of other tables with the same last name
+  std::vector<std::string> misspelt;   // or one near it
   for (const Row& row : Rows()) {
-    // Names that users choose are as they chose them, so that only the rest counts as a difference.
-    Path like = row.pattern;
-    for (size_t i = 0; i < like.size(); ++i) {
-      if (like[i] == kStar) like[i] = i < path.size() ? path[i] : "NAME";
-    }
-    if (like.back() == path.back() && like.size() != path.size()) {
-      return InvalidArgument("unknown key '{}'; there is '{}'", ToString(path), ToString(like));
-    }
+    const Path like = Resembling(row, path);
     known.push_back(ToString(like));
-    if (path.size() < like.size())
+    if (path.size() < like.size()) {
       known.push_back(ToString(Path(like.begin(), like.begin() + static_cast<std::ptrdiff_t>(path.size()))));
+    }
+    if (like.size() == path.size() || row.pattern.back() == kStar) continue;
+    if (like.back() == path.back()) elsewhere.push_back(ToString(like));
+    if (!NearestNames(path.back(), {like.back()}).empty()) misspelt.push_back(ToString(like));
   }
-  return InvalidArgument("unknown key '{}'{}; `weir config show --effective` lists all keys", ToString(path),
-                         NearestHint(ToString(path), std::vector<std::string_view>(known.begin(), known.end())));
+  if (!elsewhere.empty()) {
+    return InvalidArgument("unknown key '{}'; there is '{}'", ToString(path), fmt::join(elsewhere, "' and '"));
+  }
+  std::string hint = NearestHint(ToString(path), std::vector<std::string_view>(known.begin(), known.end()));
+  if (hint.empty() && !misspelt.empty()) hint = fmt::format(" (nearest: '{}')", fmt::join(misspelt, "', '"));
+  return InvalidArgument("unknown key '{}'{}; `weir config show --effective` lists all keys", ToString(path), hint);
 }
 
 Result<Path> CheckedPath(const Key& key, Path path) {

@@ -94,15 +94,16 @@ Status Fold(const PassContext& context, StepGraph& step, StepNode& node) {
     return Status();
   }
   if (!context.options.constant_folding || context.evaluator == nullptr || !Foldable(step, node)) return Status();
-  for (const PartialShape& shape : node.shapes) {
-    if (shape.elements() > static_cast<int64_t>(context.options.max_folded_bytes)) return Status();
-  }
   std::vector<Tensor> inputs;
   for (const Endpoint& input : node.inputs) inputs.push_back(*step.ValueOf(input));
+  const uint64_t limit = std::max(context.options.max_folded_bytes, PayloadBytes(inputs));
+  for (size_t i = 0; i < node.shapes.size(); ++i) {
+    const auto size = static_cast<double>(std::max<size_t>(SizeOf(node.types[i]), 1));
+    if (static_cast<double>(node.shapes[i].elements()) * size > static_cast<double>(limit)) return Status();
+  }
   Result<std::vector<Tensor>> values = context.evaluator->Evaluate(*node.source, inputs);
   if (!values.ok()) return Status();  // the step will say what is wrong when it gets there
-  const bool small = PayloadBytes(*values) <= std::max(context.options.max_folded_bytes, PayloadBytes(inputs));
-  if (small && values->size() == node.types.size()) MakeConstant(node, std::move(*values));
+  if (PayloadBytes(*values) <= limit && values->size() == node.types.size()) MakeConstant(node, std::move(*values));
   return Status();
 }
 

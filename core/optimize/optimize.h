@@ -20,7 +20,7 @@ class Evaluator {
 struct OptimizeOptions {
   bool constant_folding = true;
   bool common_subexpressions = true;
-  /// Larger results stay computed by the step.
+  /// Results larger than this and than their operands stay computed by the step.
   uint64_t max_folded_bytes = 10u << 20;
   /// Passes by name that are not to run.
   std::vector<std::string> disabled_passes;

@@ -146,7 +146,7 @@ class Loader {
     report.version = note.version;
     if (const Status fits = CheckCompatible(note, HostTraits::Current()); !fits.ok())
       return Refuse(std::move(report), fits);
-    if (std::find(options_.deny.begin(), options_.deny.end(), note.name) != options_.deny.end()) {
+    if (IsDenied(note.name)) {
       return Finish(std::move(report), Verdict::kRefused, "the configuration denies it");
     }
     for (const Candidate& other : candidates_) {
@@ -249,28 +249,49 @@ class Loader {
     catalogue_.devices_.Add(std::move(made));
   }
 
+  bool IsDenied(const std::string& name) const {
+    return std::find(options_.deny.begin(), options_.deny.end(), name) != options_.deny.end();
+  }
+
   // Tables about plugins that are not there are faults; tables about devices that are not there may be meant for
-  // another machine.
+  // another machine, and so may folders and names of plugins to deny.
   void NoteUnusedConfig() {
     std::vector<std::string_view> names;
     for (const FileReport& file : catalogue_.files_) {
       if (!file.name.empty()) names.push_back(file.name);
       const bool bad = file.verdict == Verdict::kRefused || file.verdict == Verdict::kHung;
-      if (!config_->plugins.strict || !bad) continue;
+      if (!config_->plugins.strict || !bad || IsDenied(file.name)) continue;
       catalogue_.config_faults_.push_back(
           FailedPrecondition("plugins.strict: {} is {}: {}", file.file, Name(file.verdict), file.reason));
     }
+    const auto no_plugin = [&](const std::string& where, const std::string& plugin) {
+      return fmt::format("{}: no plugin '{}' in {}{}", where, plugin, fmt::join(catalogue_.folders_, ", "),
+                         NearestHint(plugin, names));
+    };
     for (const auto& [plugin, table] : config_->plugin) {
       if (table.empty() || std::find(names.begin(), names.end(), plugin) != names.end()) continue;
       catalogue_.config_faults_.push_back(
-          InvalidArgument("{}: no plugin '{}' in {}{}", table.begin()->second.origin.ToString(), plugin,
-                          fmt::join(catalogue_.folders_, ", "), NearestHint(plugin, names)));
+          InvalidArgument("{}", no_plugin(table.begin()->second.origin.ToString(), plugin)));
     }
-    for (const auto& [name, table] : config_->device) NoteDevice(config::ToString({"device", name}), name);
-    for (const auto& [kind, count] : config_->device_count) NoteDevice(config::ToString({"device_count", kind}), kind);
+    for (const std::string& plugin : options_.deny) {
+      if (std::find(names.begin(), names.end(), plugin) != names.end()) continue;
+      Note(no_plugin(config_->Where("plugins.deny"), plugin));
+    }
+    for (const std::string& folder : config_->plugins.folders) {
+      std::error_code error;
+      if (!fs::exists(folder, error))
+        Note(fmt::format("{}: there is no {}", config_->Where("plugins.folders"), folder));
+    }
+    for (const auto& [name, table] : config_->device) NoteDevice({"device", name});
+    for (const auto& [kind, count] : config_->device_count) NoteDevice({"device_count", kind});
+    for (const auto& [variable, value] : config_->environment) NoteVariable(variable);
   }
 
-  void NoteDevice(const std::string& key, const std::string& name) {
+  void Note(std::string note) { catalogue_.config_notes_.push_back(std::move(note)); }
+
+  // `key`: {"device", "GPU:0" or "GPU"} or {"device_count", "GPU"}.
+  void NoteDevice(const config::Path& key) {
+    const std::string& name = key[1];
     const auto same = [&name](const std::string& text) {
       return std::equal(name.begin(), name.end(), text.begin(), text.end(),
                         [](unsigned char a, unsigned char b) { return std::toupper(a) == std::toupper(b); });
@@ -279,15 +300,29 @@ class Loader {
     for (const auto& device : catalogue_.devices_.all()) {
       const std::string& kind = device->info().kind;
       const std::string text = fmt::format("{}:{}", kind, *device->info().name.id);
-      if (name == text || name == kind) return;
+      if (name == kind || (key[0] == "device" && name == text)) return;
       if (same(text) || same(kind)) {
-        catalogue_.config_faults_.push_back(
-            InvalidArgument("{}: there is no device '{}'; wanted '{}'", key, name, same(kind) ? kind : text));
+        catalogue_.config_faults_.push_back(InvalidArgument("{}: there is no device '{}'; wanted '{}'",
+                                                            config::ToString(key), name, same(kind) ? kind : text));
         return;
       }
       there += (there.empty() ? "" : ", ") + text;
     }
-    catalogue_.config_notes_.push_back(fmt::format("{}: there is no such device; devices: {}", key, there));
+    Note(fmt::format("{}: there is no such device; devices: {}", config::ToString(key), there));
+  }
+
+  // A variable that begins as the options of a loaded plugin do, and is none of them.
+  void NoteVariable(const std::string& variable) {
+    std::vector<std::string> known;
+    std::string owner;
+    for (const auto& [plugin, options] : catalogue_.options_) {
+      if (!variable.starts_with(VariableOf(plugin, "")) || plugin.size() < owner.size()) continue;
+      owner = plugin;
+      for (const PluginOption& option : options) known.push_back(VariableOf(plugin, option.key));
+    }
+    if (owner.empty() || std::find(known.begin(), known.end(), variable) != known.end()) return;
+    Note(fmt::format("environment {}: plugin '{}' has no such option{}", variable, owner,
+                     NearestHint(variable, std::vector<std::string_view>(known.begin(), known.end()))));
   }
 
   void LoadOther(Candidate& candidate) {

@@ -19,16 +19,6 @@ using config::Source;
 using config::Value;
 using kernel::Text;
 
-// "WEIR_TOY_MEMORY_BYTES".
-std::string VariableOf(std::string_view plugin, std::string_view key) {
-  std::string name = fmt::format("WEIR_{}_{}", plugin, key);
-  for (char& c : name) {
-    const auto code = static_cast<unsigned char>(c);
-    c = std::isalnum(code) != 0 ? static_cast<char>(std::toupper(code)) : '_';
-  }
-  return name;
-}
-
 std::optional<Value> DefaultOf(const weir_option_spec& spec) {
   switch (spec.type) {
     case WEIR_VALUE_INT:
@@ -94,6 +84,15 @@ Status UnknownOption(const std::string& plugin, const std::string& key, const Or
 }
 
 }  // namespace
+
+std::string VariableOf(std::string_view plugin, std::string_view key) {
+  std::string name = fmt::format("WEIR_{}_{}", plugin, key);
+  for (char& c : name) {
+    const auto code = static_cast<unsigned char>(c);
+    c = std::isalnum(code) != 0 ? static_cast<char>(std::toupper(code)) : '_';
+  }
+  return name;
+}
 
 Result<std::shared_ptr<const PluginOptions>> PluginOptions::Resolve(const weir_plugin& plugin,
                                                                     const config::Config& config) {

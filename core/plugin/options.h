@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/status.h"
@@ -18,6 +19,9 @@ struct PluginOption {
   config::Value value;
   config::Origin origin;
 };
+
+/// The variable that sets a plugin's option: "WEIR_TOY_MEMORY_BYTES".
+std::string VariableOf(std::string_view plugin, std::string_view key);
 
 /// The values for one plugin. Immutable.
 class PluginOptions {

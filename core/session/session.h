@@ -58,7 +58,7 @@ struct SessionOptions {
   int64_t operation_timeout_in_ms = 0;
   /// A calibration file (core/kernel/calibration.h) by which kernels are chosen; empty = by declared costs.
   std::string profile_file;
-  /// Larger results are not folded.
+  /// Results larger than this and than their operands are not folded.
   uint64_t max_folded_bytes = 10u << 20;
   /// Where variables live; null = a scope of this session's own.
   std::shared_ptr<kernel::ResourceScope> resources;

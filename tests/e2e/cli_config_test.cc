@@ -92,6 +92,8 @@ TEST(CliConfig, KeysTakeEffectInOtherCommands) {
   const Ended capped = Weir({"devices", "--json", "--set", "device.CPU:0.memory_limit_mb=64"}, Bare(folder));
   ASSERT_EQ(capped.status, 0) << capped.err;
   EXPECT_EQ(capped.json()["devices"][0]["memory_bytes"], 64 << 20);
+  const Ended noted = Weir({"devices", "--set", "plugins.deny=cpuu"}, Bare(folder));
+  EXPECT_NE(noted.out.find("note: --set: plugins.deny: no plugin 'cpuu' in "), std::string::npos) << noted.out;
   const Ended none = Weir({"devices", "--set", "plugins.deny=cpu"}, Bare(folder));
   EXPECT_EQ(none.status, 0);
   EXPECT_NE(none.out.find("no device"), std::string::npos) << none.out;

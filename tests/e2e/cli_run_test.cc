@@ -260,9 +260,11 @@ TEST(CliRun, DeviceIsTheDefaultForNodesThatAskForNone) {
 
 TEST(CliRun, OutputThatCannotBeWrittenIsAFailure) {
   if (!fs::exists("/dev/full")) GTEST_SKIP() << "no /dev/full here";
-  const int status = std::system("'" WEIR_COMMAND "' ops > /dev/full 2> /dev/null");
-  ASSERT_TRUE(WIFEXITED(status));
-  EXPECT_EQ(WEXITSTATUS(status), 1);
+  for (const std::string words : {"ops", "--help", "ops --help", "--version", "--version --json"}) {
+    const int status = std::system(("'" WEIR_COMMAND "' " + words + " > /dev/full 2> /dev/null").c_str());
+    ASSERT_TRUE(WIFEXITED(status));
+    EXPECT_EQ(WEXITSTATUS(status), 1) << words;
+  }
 }
 
 TEST(CliRun, StringsThatEndInNulKeepTheirLengthsBeside) {

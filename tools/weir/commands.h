@@ -16,6 +16,9 @@ namespace weir::cli {
 
 using Json = nlohmann::ordered_json;
 
+/// What of the configuration is odd but no error: lines for people, `notes` for --json.
+void PrintNotes(const std::vector<std::string>& notes, const Console& console, Json& report);
+
 /// `weir devices`: what plugins enumerate; no device is opened.
 Status ShowDevices(const Console& console, Json& report);
 

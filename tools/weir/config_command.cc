@@ -38,12 +38,12 @@ std::vector<Row> Effective(const session::Runtime& runtime) {
   return rows;
 }
 
+}  // namespace
+
 void PrintNotes(const std::vector<std::string>& notes, const Console& console, Json& report) {
   report["notes"] = notes;
   for (const std::string& note : notes) console.Print("note: " + note);
 }
-
-}  // namespace
 
 Status ShowConfig(const ConfigShowOptions& options, const Console& console, Json& report) {
   WEIR_ASSIGN(const config::Loaded loaded, config::Load(options.sources));

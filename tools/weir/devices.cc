@@ -71,6 +71,7 @@ Status ShowDevices(const Console& console, Json& report) {
       if (file.verdict == plugin::Verdict::kRefused) console.Print(fmt::format("{}: {}", file.file, file.reason));
     }
   }
+  PrintNotes(runtime->plugins->config_notes(), console, report);
   return Status();
 }
 

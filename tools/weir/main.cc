@@ -8,6 +8,7 @@
 #include <functional>
 #include <new>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -66,6 +67,8 @@ void AddGlobalOptions(CLI::App& app, GlobalOptions& global) {
       ->type_name("LEVEL")
       ->group("Everywhere");
   app.add_option("--config", global.config, "Read this configuration (TOML, or ConfigProto: .pb, .pbtxt) too")
+      ->check(CLI::Validator(
+          [](const std::string& file) { return std::string(file.empty() ? "wanted a file, got ''" : ""); }, ""))
       ->type_name("FILE")
       ->group("Everywhere");
   AddList(app, "--set", global.sets, "KEY=VALUE", "Set a key of the configuration; repeatable")->group("Everywhere");
@@ -250,17 +253,32 @@ int Finish(bool json, Json& report, const Status& status, int status_of_error) {
 }
 
 // The parser's message with what might have been meant.
-Status WrongUse(const CLI::App& app, const std::vector<std::string>& words, const CLI::ParseError& error) {
+Status WrongUse(const CLI::App& app, const CLI::ParseError& error) {
+  const CLI::App* command = &app;
+  std::string path;
+  while (!command->get_subcommands().empty()) {
+    command = command->get_subcommands().front();
+    path += " " + command->get_name();
+  }
   std::vector<std::string> names;
-  for (const CLI::App* command : app.get_subcommands(nullptr)) names.push_back(command->get_name());
-  const auto word = std::find_if(words.begin(), words.end(), [](const std::string& w) { return !w.starts_with('-'); });
-  const auto chosen = word == words.end() ? names.end() : std::find(names.begin(), names.end(), *word);
-  if (word != words.end() && chosen == names.end()) {
-    return InvalidArgument("no command '{}'{}; commands: {}", *word,
+  for (const CLI::App* below : command->get_subcommands(nullptr)) names.push_back(below->get_name());
+  const std::vector<std::string> rest = command->remaining();
+  const auto word = std::find_if(rest.begin(), rest.end(), [](const std::string& w) { return !w.starts_with('-'); });
+  if (!names.empty() && word != rest.end()) {
+    return InvalidArgument("no command '{}{}'{}; commands: {}", path.empty() ? "" : path.substr(1) + " ", *word,
                            NearestHint(*word, std::vector<std::string_view>(names.begin(), names.end())),
                            fmt::join(names, ", "));
   }
-  return InvalidArgument("{}; see `weir{} --help`", error.what(), chosen == names.end() ? "" : " " + *chosen);
+  return InvalidArgument("{}; see `weir{} --help`", error.what(), path);
+}
+
+// What the parser has to say itself: help and version.
+int PrintHelp(const CLI::App& app, const CLI::Success& asked) {
+  std::ostringstream text;
+  app.exit(asked, text, text);
+  std::fputs(text.str().c_str(), stdout);
+  Json none;
+  return Finish(false, none, Status(), 0);
 }
 
 int Run(const std::vector<std::string>& words) {
@@ -274,14 +292,14 @@ int Run(const std::vector<std::string>& words) {
   try {
     app.parse(std::vector<std::string>(words.rbegin(), words.rend()));  // CLI11 takes words from the back
   } catch (const CLI::CallForVersion& version) {
-    if (!json) return app.exit(version);
+    if (!json) return PrintHelp(app, version);
     report["version"] = WEIR_VERSION;
     report["abi"] = kAbiVersion;
     return Finish(true, report, Status(), 0);
   } catch (const CLI::Success& help) {
-    return app.exit(help);
+    return PrintHelp(app, help);
   } catch (const CLI::ParseError& error) {
-    return Finish(json, report, WrongUse(app, words, error), kWrongUse);
+    return Finish(json, report, WrongUse(app, error), kWrongUse);
   }
   for (const auto& [name, level] : kLogLevels) {
     if (name == options.global.log_level) kernel::SetLogLevel(level);

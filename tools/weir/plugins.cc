@@ -56,6 +56,7 @@ Status ShowPlugins(const PluginsOptions& options, const Console& console, Json& 
     console.Print(fmt::format("no plugin: nothing in {}; WEIR_PLUGIN_PATH names other folders",
                               fmt::join(catalogue.folders(), ", ")));
   }
+  PrintNotes(runtime->plugins->config_notes(), console, report);
   return Status();
 }
 

@@ -71,6 +71,13 @@ TEST(ConfigProto, WithoutSoftPlacementItIsHard) {
   EXPECT_FALSE(read.config.allow_soft_placement);
 }
 
+TEST(ConfigProto, TheLaterEntryOfAMapCountsAndIsNamed) {
+  const Outcome read = ReadProto("device_count { key: \"CPU\" value: 2 }\ndevice_count { key: \"CPU\" value: 3 }\n");
+  ASSERT_TRUE(read.status.ok()) << read.status.message();
+  EXPECT_EQ(read.config.device_count.at("CPU"), 3);
+  EXPECT_EQ(read.config.origins.at("device_count.CPU").ToString(), "config.pbtxt:2");
+}
+
 TEST(ConfigProto, HintsAreTakenAndTold) {
   const Outcome read = ReadProto(
       "graph_options { rewrite_options { loop_optimization: ON min_graph_nodes: 5 } }\n"
@@ -113,6 +120,9 @@ TEST(ConfigProto, F352_FaultsSayWhere) {
   };
   expect("gpu_options { alow_growth: true }", Code::kInvalidArgument,
          {"has no field named \"alow_growth\"", "nearest: 'allow_growth'"});
+  expect("gpu_options { graph_options { } }", Code::kInvalidArgument, {"There is 'graph_options'."});
+  expect("deterministic: true", Code::kInvalidArgument, {"has no field named \"deterministic\"."});
+  expect("opt_level: L0", Code::kInvalidArgument, {"There is 'graph_options.optimizer_options.opt_level'."});
   expect("\ngpu_options { per_process_gpu_memory_fraction: -1 }", Code::kInvalidArgument,
          {"config.pbtxt:2: gpu_options.per_process_gpu_memory_fraction: wanted a number from 0"});
   expect("gpu_options { per_process_gpu_memory_fraction: 1.5 }", Code::kInvalidArgument, {"wanted 0 to 1"});

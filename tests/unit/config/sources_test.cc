@@ -124,6 +124,10 @@ TEST_F(SourcesTest, FaultsNameTheSource) {
   const auto fault = [](const Sources& sources) { return Load(sources).status().message(); };
   EXPECT_NE(fault({.sets = {"placement.algorithmm=tf"}}).find("--set: unknown key 'placement.algorithmm' (nearest:"),
             std::string::npos);
+  EXPECT_NE(fault({.sets = {"gpu_options.experimental.virtual_devices[0].memory_limit_mb=1"}})
+                .find("; there is 'gpu_options.experimental.virtual_devices.0.memory_limit_mb' and "
+                      "'device.\"GPU:0\".memory_limit_mb'"),
+            std::string::npos);
   EXPECT_NE(fault({.sets = {"allow_soft_placement"}}).find("wanted KEY=VALUE"), std::string::npos);
   EXPECT_NE(fault({.sets = {"device.\"GPU:0.x=1"}}).find("wanted KEY=VALUE"), std::string::npos);
   EXPECT_NE(fault({.sets = {"a..b=1"}}).find("wanted a name in column 3"), std::string::npos);

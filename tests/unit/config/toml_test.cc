@@ -108,7 +108,9 @@ TEST(Toml, F352_UnknownKeysNameFileLineAndNearest) {
   ExpectFault("\n[gpu_options]\nalow_growth = true", Code::kInvalidArgument,
               {"weir.toml:3: ", "unknown key 'gpu_options.alow_growth'", "nearest: 'gpu_options.allow_growth'"});
   ExpectFault("allow_growth = true", Code::kInvalidArgument,
-              {"weir.toml:1: ", "unknown key 'allow_growth'", "there is 'gpu_options.allow_growth'"});
+              {"weir.toml:1: ", "unknown key 'allow_growth'",
+               "there is 'gpu_options.allow_growth' and 'device.\"GPU:0\".allow_growth'"});
+  ExpectFault("alow_growth = true", Code::kInvalidArgument, {"weir.toml:1: ", "nearest: 'gpu_options.allow_growth'"});
   ExpectFault("[gpu_option]\n", Code::kInvalidArgument, {"weir.toml:1: ", "'gpu_option'", "'gpu_options'"});
   ExpectFault("[device.\"GPU:0\"]\nmem_gpbs = 1", Code::kInvalidArgument,
               {"weir.toml:2: ", "nearest: 'device.\"GPU:0\".mem_gbps'"});

@@ -169,6 +169,26 @@ TEST(Optimize, FoldsThroughTheEvaluatorUnlessTurnedOff) {
   EXPECT_EQ(OpNames(*whole), (std::vector<std::string>{"c", "d"}));
 }
 
+// Results of 16 and 8 bytes, from operands of 8 and 16.
+TEST(Optimize, WhatIsLargerThanTheLimitAndItsOperandsIsNotEvaluated) {
+  const Result<graph::Graph> graph = MakeGraph({Const("dims", Tensor::Vector<int32_t>({4})),
+                                                Const("one", Tensor::Scalar<float>(1)),
+                                                {"grown", "Fill", {"dims", "one"}, kFloat},
+                                                Const("two", Tensor::Vector<float>({1, 2})),
+                                                {"sum", "AddV2", {"two", "two"}, kFloat}});
+  ASSERT_TRUE(graph.ok()) << graph.status().ToString();
+  const auto evaluated = [&](const char* fetch, uint64_t limit) {
+    Adder adder;
+    OptimizeOptions options;
+    options.max_folded_bytes = limit;
+    EXPECT_TRUE(Optimize(options, *graph, Request(*graph, {}, {fetch}), &adder).ok());
+    return adder.calls;
+  };
+  EXPECT_EQ(evaluated("grown", 15), 0);
+  EXPECT_EQ(evaluated("grown", 16), 1);
+  EXPECT_EQ(evaluated("sum", 1), 1);
+}
+
 TEST(Optimize, ShapeErrorOfAFedShapeNamesTheNode) {
   const Result<graph::Graph> graph = MakeGraph({Placeholder("x", PartialShape()),
                                                 Const("b", Tensor::Vector<float>({1, 2, 3})),

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <filesystem>
 
 #include "core/config/toml.h"
 #include "core/place/place.h"
@@ -288,12 +289,40 @@ TEST(Config, ExecutorAndPlacerGetTheirKeys) {
   EXPECT_EQ(options.placement->links.at("CPU:0->TOY:0").bytes_per_ns, 4);
 }
 
-TEST(Config, StrictLoadingRefusesARefusedPlugin) {
-  const auto denied = Load("plugins.deny = [\"toy\"]");
-  ASSERT_TRUE(denied.ok());
+TEST(Config, StrictLoadingRefusesARefusedPluginThatNobodyDenied) {
+  const auto denied = Load("plugins.deny = [\"toy\"]\nplugins.strict = true");
+  ASSERT_TRUE(denied.ok()) << denied.status().message();
   EXPECT_TRUE(Names(**denied, "TOY").empty());
-  EXPECT_NE(Fault("plugins.deny = [\"toy\"]\nplugins.strict = true").find("the configuration denies it"),
+  // A second plugin of that name is refused.
+  namespace fs = std::filesystem;
+  Result<config::Config> config = Read("plugins.strict = true");
+  ASSERT_TRUE(config.ok());
+  std::string folder = (fs::temp_directory_path() / "weir_strict_XXXXXX").string();
+  ASSERT_NE(mkdtemp(folder.data()), nullptr);
+  fs::copy_file(fs::path(config->plugins.folders[0]) / "toy.so", fs::path(folder) / "toy.so");
+  config->plugins.folders.push_back(folder);
+  EXPECT_NE(Runtime::Load(LoadOptionsFrom(*config)).status().message().find("a second plugin named 'toy'"),
             std::string::npos);
+  config->plugins.strict = false;
+  EXPECT_TRUE(Runtime::Load(LoadOptionsFrom(*config)).ok());
+  fs::remove_all(folder);
+}
+
+TEST(Config, F352_WhatIsAboutNothingHereIsNoted) {
+  Result<config::Config> config = Read("device_count.\"CPU:0\" = 2");
+  ASSERT_TRUE(config.ok());
+  config->plugins.deny = {"toi", "kernels_eigen"};
+  config->plugins.folders.push_back("/nonexistent/folder");
+  config->environment = {{"WEIR_TOY_LEVLE", "1"}, {"WEIR_TOYS", "1"}};
+  const auto runtime = Runtime::Load(LoadOptionsFrom(*config));
+  ASSERT_TRUE(runtime.ok()) << runtime.status().message();
+  const std::vector<std::string>& notes = (*runtime)->plugins->config_notes();
+  ASSERT_EQ(notes.size(), 4u);
+  EXPECT_NE(notes[0].find("plugins.deny: no plugin 'toi' in "), std::string::npos) << notes[0];
+  EXPECT_NE(notes[0].find("(nearest: 'toy')"), std::string::npos) << notes[0];
+  EXPECT_NE(notes[1].find("plugins.folders: there is no /nonexistent/folder"), std::string::npos) << notes[1];
+  EXPECT_NE(notes[2].find("device_count.\"CPU:0\": there is no such device; devices: CPU:0"), std::string::npos);
+  EXPECT_NE(notes[3].find("environment WEIR_TOY_LEVLE: plugin 'toy' has no such option"), std::string::npos);
 }
 
 TEST(Config, TheKindOfADeviceIsCaseSensitive) {
