@@ -230,8 +230,10 @@ TEST(Config, SessionsThatAskAlikeShareDevices) {
   const auto plain = ForProgram("");
   const auto soft = ForProgram("allow_soft_placement = false\nlog_device_placement = true");
   const auto capped = ForProgram("[device.TOY]\nmemory_limit_mb = 8");
-  ASSERT_TRUE(plain.ok() && soft.ok() && capped.ok());
+  const auto insisting = ForProgram("gpu_options.allow_growth = false");
+  ASSERT_TRUE(plain.ok() && soft.ok() && capped.ok() && insisting.ok());
   EXPECT_EQ((*plain)->plugins, (*soft)->plugins);
+  EXPECT_EQ((*plain)->plugins, (*insisting)->plugins);
   EXPECT_NE((*plain)->plugins, (*capped)->plugins);
   EXPECT_FALSE(SessionOptionsFrom((*soft)->config).allow_soft_placement);
   EXPECT_TRUE(SessionOptionsFrom((*plain)->config).allow_soft_placement);
