@@ -95,7 +95,7 @@ class Session {
  public:
   /// A session on `graph` as the configuration's files and variables say. status() says why it cannot run, if so.
   explicit Session(Graph& graph = Graph::Default());
-  /// The same under what `config` says: members that were given a value, be it the default, win over files and variables.
+  /// The same under what `config` says: members that were given a value, be it the default, win over all else.
   Session(Graph& graph, const ConfigProto& config);
   /// With just these options; without a runtime on the devices that the configuration says.
   Session(Graph& graph, session::SessionOptions options, std::shared_ptr<session::Runtime> runtime = nullptr);
