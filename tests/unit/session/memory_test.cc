@@ -157,6 +157,21 @@ TEST(Memory, F316_WhatIdleRunsKeepIsGivenBackBeforeMemoryRunsOut) {
   EXPECT_TRUE(f.Run({Column(1200)}, {"z:0"}).ok()) << "what a callable keeps";
 }
 
+TEST(Memory, F316_RunsOfManyShapesBesideEachOtherGiveBackWhatTheOthersNeed) {
+  const Capped f(Squares());
+  ASSERT_NE(f.session, nullptr);
+  std::vector<std::thread> threads;
+  for (const int64_t first : {500, 540}) {
+    threads.emplace_back([&f, first] {
+      for (int64_t run = 0; run < 40; ++run) {
+        const Status status = f.Run({Column(first + run)}, {"z:0"});
+        EXPECT_TRUE(status.ok()) << status.ToString();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
 TEST(Memory, F313_F317_VariablesOnTheCpuKeepToItsLimitAndAreCounted) {
   const Capped f(Variables());
   ASSERT_NE(f.session, nullptr);
