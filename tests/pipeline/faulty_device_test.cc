@@ -40,7 +40,8 @@ class FaultyDeviceTest : public ::testing::Test {
   }
   Result<std::vector<Tensor>> Run(const std::string& fetch, const std::vector<float>& x = {1, 2}) {
     const auto size = static_cast<int64_t>(x.size());
-    return session_->Run({{"x", Tensor::Of<float>(Shape::Of({size}), x)}}, {fetch}, {});
+    const std::vector<Feed> feeds = {{"x", Tensor::Of<float>(Shape::Of({size}), x)}};
+    return session_->Run(feeds, std::vector<std::string>{fetch}, {});
   }
   /// Of y: the code, and that the text has each part.
   void Expect(Code code, const std::vector<std::string>& parts) {
