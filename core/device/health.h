@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <mutex>
 #include <string>
+#include <utility>
 
 #include "core/base/status.h"
 #include "sdk/abi/device.h"

@@ -238,7 +238,7 @@ TEST_F(CatalogueTest, HungGetInterfaceIsListed) {
 
 TEST_F(CatalogueTest, AnOptionWithADefaultOutOfItsRangeIsRefused) {
   Put(22);
-  Expect(Verdict::kRefused, "its option 'level': wanted an integer from 0 to 10, but its default is 11");
+  Expect(Verdict::kRefused, "its option 'level': wanted an integer from 0 to 10, but its default is the integer 11");
 }
 
 TEST_F(CatalogueTest, AnOptionThatNoFileCouldNameIsRefused) {
