@@ -301,7 +301,7 @@ class Loader {
       const std::string& kind = device->info().kind;
       const std::string text = fmt::format("{}:{}", kind, *device->info().name.id);
       if (name == kind || (key[0] == "device" && name == text)) return;
-      if (same(text) || same(kind)) {
+      if (key[0] == "device" && (same(text) || same(kind))) {
         catalogue_.config_faults_.push_back(InvalidArgument("{}: there is no device '{}'; wanted '{}'",
                                                             config::ToString(key), name, same(kind) ? kind : text));
         return;
