@@ -16,6 +16,7 @@ Status Health::Judge(const Status& status, uint32_t error_flags) {
     const bool named = status.message().starts_with(name_);
     loss_ = Unavailable("the device was lost: {}{}{}", named ? "" : name_, named ? "" : ": ", status.message());
     lost_ = true;
+    any_lost_ = true;
   }
   return loss_;
 }

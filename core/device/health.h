@@ -21,6 +21,8 @@ class Health {
       : name_(std::move(name)), api_(api), device_(device) {}
 
   const std::string& name() const { return name_; }
+  /// Some device of the process was lost; until then no run has to ask for its own.
+  static bool AnyLost() { return any_lost_.load(std::memory_order_relaxed); }
   /// Ok, or Unavailable with the text of the loss.
   Status Get() const;
   /// What a failed call on the device means: its loss, by the flags of the call's error record or by asking the plugin,
@@ -31,6 +33,7 @@ class Health {
   const std::string name_;
   const weir_device_api* const api_;
   weir_device* const device_;
+  static inline std::atomic<bool> any_lost_{false};
   std::atomic<bool> lost_{false};
   mutable std::mutex mutex_;  // protects loss_
   Status loss_;

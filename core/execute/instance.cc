@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "core/device/health.h"
 #include "core/execute/denormals.h"
 #include "core/execute/instance_internal.h"
 #include "core/execute/tape_trace.h"
@@ -117,7 +118,8 @@ Status PlanRunner::Instance::Run(PlanRunner& runner, std::span<const Tensor> fee
   for (Tensor& last : *fetches) last = Tensor();  // memory that the caller got from the last run may serve this one
   if (fetches->size() != plan_.fetch_count) fetches->resize(plan_.fetch_count);
   worker_->error.Clear();
-  Status status = streams_.Begin(worker_->error.get());
+  Status status;
+  if (streams_.any() || device::Health::AnyLost()) status = streams_.Begin(worker_->error.get());
   if (status.ok()) status = Begin(feeds);
   if (status.ok() && plan_.tier == plan::Tier::kT2) {
     status = Dataflow(*this, runner, fetches, step).Run();
@@ -128,8 +130,8 @@ Status PlanRunner::Instance::Run(PlanRunner& runner, std::span<const Tensor> fee
     worker_->step.streams = streams_.any() ? &streams_ : nullptr;
     status = Tape(*worker_, 0, static_cast<uint32_t>(plan_.instructions.size()));
   }
-  status = streams_.End(std::move(status));
-  if (OutOfMemory(status)) status = status.Append(HeldMemory());
+  if (streams_.any()) status = streams_.End(std::move(status));
+  if (!status.ok() && OutOfMemory(status)) status = status.Append(HeldMemory());
   for (const int storage : transient_) Drop(storage);
   if (!status.ok()) fetches->clear();
   return status;

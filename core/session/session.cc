@@ -199,7 +199,8 @@ class Session::Impl final : public device::MemoryKeeper {
   }
 
   /// Says who holds memory where a run ended for want of it.
-  Status WithHolders(const Status& status) {
+  Status WithHolders(Status status) {
+    if (status.ok()) return status;
     return OutOfMemory(status) ? status.Append(ToText(ReportMemory())) : status;
   }
 
