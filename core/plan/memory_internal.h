@@ -38,8 +38,8 @@ void LayOutArena(const TapeShape& shape, ExecutionPlan& plan);
 
 /// Puts a kRelease behind the last use of every owned storage and a kSkip before every stretch of instructions under
 /// one guard, and sets the jumps' targets to where their instructions come to lie. Where the plan has tasks, tensors
-/// live until the run ends. Call after LayOutArena. Returns where each instruction went; the last entry is the end of
-/// the tape.
+/// whose last uses are beside each other, or in a loop that is cut, live until the run ends. Call after LayOutArena.
+/// Returns where each instruction went; the last entry is the end of the tape.
 std::vector<uint32_t> FinishTape(const TapeShape& shape, ExecutionPlan& plan);
 
 }  // namespace weir::plan

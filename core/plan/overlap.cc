@@ -14,7 +14,7 @@ namespace {
 constexpr int64_t kMostCopies = 16;
 constexpr size_t kMostNodes = 4096;   // of all copies of a loop together
 constexpr double kWorthCopies = 0.8;  // an iteration's share of its longest chain must fall below this part of it
-constexpr int kMostAttempts = 4;
+constexpr int kMostAttempts = 4;      // a loop that gains nothing is left out and the plan built once more
 
 using Loops = std::map<int, LoopWork>;
 

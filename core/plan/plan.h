@@ -237,8 +237,9 @@ struct PlanOptions {
 /// Orders the nodes (writers of variables as late as edges allow, so that updates happen in place), chooses and
 /// prepares a kernel for each, turns aliases into views, conds into guards and loops into jumps, lays out memory.
 /// `feeds` is how many the step has. The tier is T2 when a kernel blocks or completes later, or when the declared time
-/// is at least 200 us and the longest chain of ops takes less than 4/5 of it, where ops on streams take no time. Errors
-/// name the node: no kernel, a kernel that refuses, loops that cannot be told apart.
+/// is at least 200 us and the longest chain of ops takes less than 4/5 of it, where ops on streams take no time. Loops
+/// of such a plan whose iterations need little of each other are unrolled, up to their parallel_iterations. Errors name
+/// the node: no kernel, a kernel that refuses, loops that cannot be told apart.
 Result<std::unique_ptr<ExecutionPlan>> Build(const PlanOptions& options, const graph::StepGraph& step,
                                              const graph::Placement& placement,
                                              const std::vector<graph::Subgraph>& subgraphs, size_t feeds);
