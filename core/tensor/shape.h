@@ -26,7 +26,13 @@ class Dims {
     zero.size_ = 1;
     return zero;
   }
-  Dims(const Dims& other) : Dims(other.span()) {}
+  Dims(const Dims& other) : size_(other.size_) {
+    if (other.heap_) {
+      *this = Dims(other.span());
+    } else {
+      std::copy(std::begin(other.inline_), std::end(other.inline_), inline_);
+    }
+  }
   Dims(Dims&& other) noexcept : size_(std::exchange(other.size_, 0)), heap_(std::move(other.heap_)) {
     std::copy(std::begin(other.inline_), std::end(other.inline_), inline_);
   }
