@@ -88,6 +88,18 @@ std::string HandleOf(const graph::Graph& graph, const ResolvedNames& names, size
                      joined(names.targets, node), count);
 }
 
+/// Unique in this process. A thread takes them by the thousand, so that runs on many threads do not meet at one counter.
+int64_t NextStepId() {
+  constexpr int64_t kTaken = 1000;
+  static std::atomic<int64_t> counter{1};
+  thread_local int64_t next = 0, end = 0;
+  if (next == end) {
+    next = counter.fetch_add(kTaken, std::memory_order_relaxed);
+    end = next + kTaken;
+  }
+  return next++;
+}
+
 }  // namespace
 
 std::vector<DeviceAttributes> ListDevices(const Runtime& runtime) {
@@ -156,7 +168,7 @@ class Session::Impl final : public device::MemoryKeeper {
     const int64_t limit = options.timeout_in_ms > 0 ? options.timeout_in_ms : options_.operation_timeout_in_ms;
     if (limit > 0) control.deadline = kernel::RunControl::Clock::now() + std::chrono::milliseconds(limit);
     execute::StepArgs step;
-    step.step_id = steps_.fetch_add(1, std::memory_order_relaxed) + 1;
+    step.step_id = NextStepId();
     step.control = &control;
     step.inter_op = options.inter_op_thread_pool < 0 ? 1 : inter_op_;
     step.intra_op = intra_op_;
@@ -386,7 +398,6 @@ class Session::Impl final : public device::MemoryKeeper {
   int intra_op_ = 1;
   inline static std::mutex open_mutex;  // protects the next
   inline static std::vector<std::weak_ptr<Impl>> open;
-  std::atomic<int64_t> steps_{0};
   mutable std::shared_mutex mutex_;  // protects the maps below
   std::unordered_map<std::string, std::shared_ptr<Signature>> by_key_;
   CallableTable callables_;
