@@ -31,21 +31,22 @@ class Timeline {
     return std::max(ready, busy_.back().end);
   }
 
+  /// The interval may overlap others.
   void Occupy(int64_t begin, int64_t time_ns) {
     if (time_ns == 0) return;
-    const Interval added{begin, begin + time_ns};
     begins_.insert(std::lower_bound(begins_.begin(), begins_.end(), begin), begin);
-    auto next = std::lower_bound(busy_.begin(), busy_.end(), begin,
-                                 [](const Interval& interval, int64_t t) { return interval.begin < t; });
-    const bool joins_next = next != busy_.end() && next->begin == added.end;
-    if (next != busy_.begin() && std::prev(next)->end == added.begin) {
-      const auto previous = std::prev(next);
-      previous->end = joins_next ? next->end : added.end;
-      if (joins_next) busy_.erase(next);
-    } else if (joins_next) {
-      next->begin = added.begin;
+    Interval whole{begin, begin + time_ns};
+    const auto first = std::lower_bound(busy_.begin(), busy_.end(), begin,
+                                        [](const Interval& interval, int64_t t) { return interval.end < t; });
+    auto last = first;
+    for (; last != busy_.end() && last->begin <= whole.end; ++last) {
+      whole = {std::min(whole.begin, last->begin), std::max(whole.end, last->end)};
+    }
+    if (first == last) {
+      busy_.insert(first, whole);
     } else {
-      busy_.insert(next, added);
+      *first = whole;
+      busy_.erase(std::next(first), last);
     }
   }
 
@@ -106,7 +107,9 @@ class Pass {
  private:
   int DeviceOf(int task) const { return schedule_.device_of[static_cast<size_t>(task)]; }
   int64_t FinishNs(int task) const { return task < 0 ? 0 : schedule_.finish_ns[static_cast<size_t>(task)]; }
-  bool Deferred(int task) const { return options_.defer_generators && problem_.deferrable(task); }
+  bool Deferred(int task) const {
+    return options_.deferral != ListOptions::Deferral::kNone && problem_.deferrable(task);
+  }
   size_t CopyIndex(int v, int d) const {
     return static_cast<size_t>(v) * static_cast<size_t>(problem_.device_count()) + static_cast<size_t>(d);
   }
@@ -117,6 +120,7 @@ class Pass {
 
   /// The ranks, with the time of deferred tasks at the consumer of highest rank, which they run before.
   std::vector<int64_t> Priorities(const std::vector<int64_t>& ranks) const {
+    if (options_.deferral != ListOptions::Deferral::kBefore) return ranks;
     std::vector<int64_t> more(ranks.size(), 0);
     bool any = false;
     for (int t = 0; t < problem_.tasks(); ++t) {
@@ -201,16 +205,20 @@ class Pass {
       if (fixed >= 0) break;
     }
     if (best < 0) best = problem_.Fallback(problem_.group(task));
+    const bool beside = options_.deferral == ListOptions::Deferral::kBeside;
+    const int64_t start = beside ? SlotNs(task, best, ReadyNs(best)) : kNotYet;
     for (const Use& use : inputs_) {
       const int from = problem_.value(use.value).task;
-      if (from >= 0 && DeviceOf(from) < 0) PutDeferred(from, best);
+      if (from >= 0 && DeviceOf(from) < 0) PutDeferred(from, best, start);
     }
-    Put(task, best, BringInputs(inputs_, best));
+    const int64_t ready = BringInputs(inputs_, best);
+    Put(task, best, beside ? start : SlotNs(task, best, ready));
     for (const Use& use : inputs_) ReleaseUse(use.value);
   }
 
-  /// Places a deferred task and what it hangs on, whose consumer is on `d`.
-  void PutDeferred(int task, int d) {
+  /// Places a deferred task and what it hangs on, whose consumer is on `d`: at `start`, or before it where that is
+  /// kNotYet.
+  void PutDeferred(int task, int d, int64_t start) {
     std::vector<std::pair<int, bool>> stack = {{task, false}};  // task, inputs pushed
     const int home = GeneratorDevice(task, d);
     while (!stack.empty()) {
@@ -219,7 +227,8 @@ class Pass {
         stack.pop_back();
         if (DeviceOf(next) >= 0) continue;
         const int there = GeneratorDevice(next, home);
-        Put(next, there, BringInputs(problem_.uses(next), there));
+        const int64_t ready = BringInputs(problem_.uses(next), there);
+        Put(next, there, start == kNotYet ? SlotNs(next, there, ready) : start);
         for (const Use& use : problem_.uses(next)) ReleaseUse(use.value);
         continue;
       }
@@ -355,14 +364,20 @@ class Pass {
     return arrival;
   }
 
-  void Put(int task, int d, int64_t ready) {
+  /// What the task takes there in the timeline: nothing where it cannot run.
+  int64_t BookedNs(int task, int d) const {
+    return problem_.TimeNs(task, d) == kImpossible ? 0 : problem_.TimeNs(task, d);
+  }
+  int64_t SlotNs(int task, int d, int64_t ready) const {
+    return timelines_[static_cast<size_t>(d)].Slot(ready, BookedNs(task, d), options_.max_gaps);
+  }
+
+  void Put(int task, int d, int64_t start) {
     const auto t = static_cast<size_t>(task);
-    const int64_t time = problem_.TimeNs(task, d) == kImpossible ? 0 : problem_.TimeNs(task, d);
-    Timeline& timeline = timelines_[static_cast<size_t>(d)];
     schedule_.device_of[t] = d;
-    schedule_.start_ns[t] = timeline.Slot(ready, time, options_.max_gaps);
-    schedule_.finish_ns[t] = schedule_.start_ns[t] + time;
-    timeline.Occupy(schedule_.start_ns[t], time);
+    schedule_.start_ns[t] = start;
+    schedule_.finish_ns[t] = start + BookedNs(task, d);
+    timelines_[static_cast<size_t>(d)].Occupy(start, BookedNs(task, d));
     int& of_group = device_of_group_[static_cast<size_t>(problem_.group(task))];
     if (of_group < 0) used_bytes_[static_cast<size_t>(d)] += problem_.group_bytes(problem_.group(task));
     of_group = d;

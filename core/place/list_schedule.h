@@ -14,10 +14,17 @@ struct ListOptions {
     kRank,       // falling upward rank (HEFT: Topcuoglu, Hariri, Wu, IEEE TPDS 13(3), 2002)
     kReadyTime,  // as a simulation from the sources meets them (TensorFlow white paper, 2015, section 3.2.1)
   };
+  /// A deferrable task goes where its first consumer goes.
+  enum class Deferral : uint8_t {
+    kNone,
+    kBefore,  // and takes its time before it, which counts to the consumer's rank
+    kBeside,  // and starts with it, as if the device ran both at once: the rule of the published tables, which believes
+              // in less time than a run takes
+  };
   Order order = Order::kRank;
-  bool defer_generators = true;  // a deferrable task goes where its first consumer goes
-  bool reserve_links = true;     // transfers over one link wait for each other
-  int max_gaps = 64;             // gaps looked at between tasks placed before; 0 = only behind the last
+  Deferral deferral = Deferral::kBefore;
+  bool reserve_links = true;  // transfers over one link wait for each other
+  int max_gaps = 64;          // gaps looked at between tasks placed before; 0 = only behind the last
 };
 
 /// Where and when the pass put each task. Times are those of the pass; Simulate gives those of a run.

@@ -59,7 +59,7 @@ void EnterSingles(const Problem& problem, Contest& contest) {
 ListOptions WhitePaperOptions() {
   ListOptions options;
   options.order = ListOptions::Order::kReadyTime;
-  options.defer_generators = false;
+  options.deferral = ListOptions::Deferral::kNone;
   options.reserve_links = false;
   options.max_gaps = 0;
   return options;

@@ -164,7 +164,7 @@ TEST(ListScheduleTest, GeneratorsGoWithTheirConsumer) {
   const std::vector<int64_t> ranks = UpwardRanks(problem);
   EXPECT_EQ(ListSchedule(problem, {}, ranks).device_of, (std::vector<int>{1, 1, 1}));
   ListOptions literal;
-  literal.defer_generators = false;
+  literal.deferral = ListOptions::Deferral::kNone;
   const Schedule greedy = ListSchedule(problem, literal, ranks);
   EXPECT_EQ(greedy.device_of, (std::vector<int>{0, 0, 1}));
   EXPECT_EQ(greedy.makespan_ns, 510);
