@@ -77,8 +77,8 @@ struct Lock {
   bool exclusive = false;
 };
 
-/// Puts locks into the order in which they are taken, each variable once. Those of places come first: what they refer to
-/// has to be put in their stead before the locks are taken.
+/// Puts locks into the order in which they are taken, each variable once. Those of places come first: what they refer
+/// to has to be put in their stead before the locks are taken.
 void SortLocks(const std::vector<VariableUse>& variables, std::vector<Lock>& locks);
 
 /// What runs a node when it cannot be bound ahead of time: unknown shapes, data-dependent outputs, builtin kernels.

@@ -2,7 +2,9 @@
 // one variable after the other. Wanted values are TensorFlow 2.17's.
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -30,7 +32,7 @@ struct TwoVariables {
   enum class Kind { kReference, kHandle };
 
   TwoVariables(Kind kind, const Lines& more, std::vector<float> a = {1, 2}, std::vector<float> b = {10, 20},
-               int inter_op = 4) {
+               const std::shared_ptr<Runtime>& runtime = Default()) {
     const bool refs = kind == Kind::kReference;
     Lines nodes;
     for (const auto& [name, value] : {std::pair("a", &a), std::pair("b", &b)}) {
@@ -52,16 +54,20 @@ struct TwoVariables {
     graph = testing::MakeGraph(nodes);
     EXPECT_TRUE(graph.ok()) << graph.status().ToString();
     SessionOptions options;
-    options.inter_op_parallelism_threads = inter_op;
-    options.default_device = testing::TestDevice();
-    const Result<std::shared_ptr<Runtime>> runtime = Runtime::Default();
-    EXPECT_TRUE(runtime.ok());
-    Result<std::unique_ptr<Session>> made = Session::Make(*runtime, *graph, options);
+    options.inter_op_parallelism_threads = 4;
+    if (runtime == Default()) options.default_device = testing::TestDevice();
+    Result<std::unique_ptr<Session>> made = Session::Make(runtime, *graph, options);
     EXPECT_TRUE(made.ok()) << made.status().ToString();
     session = std::move(*made);
     const std::vector<std::string> none, init = {"init"};
     const auto set = session->Run({}, none, init);
     EXPECT_TRUE(set.ok()) << set.status().ToString();
+  }
+
+  static std::shared_ptr<Runtime> Default() {
+    const Result<std::shared_ptr<Runtime>> runtime = Runtime::Default();
+    EXPECT_TRUE(runtime.ok()) << runtime.status().ToString();
+    return runtime.ok() ? *runtime : nullptr;
   }
 
   Result<std::vector<Tensor>> Run(const std::vector<Feed>& feeds, const std::vector<std::string>& fetches) {
@@ -109,8 +115,7 @@ Lines operator+(Lines first, const Lines& more) {
 }
 
 TEST(References, RefSelectHandsOnTheOneOfItsIndex) {
-  TwoVariables f(Kind::kReference,
-                 Lines{{"one_of", "RefSelect", {"i", "a", "b"}, kTwoFloats}} + AddThrough("one_of"));
+  TwoVariables f(Kind::kReference, Lines{{"one_of", "RefSelect", {"i", "a", "b"}, kTwoFloats}} + AddThrough("one_of"));
   const std::vector<std::string> fetches = {"add:0", "a_read:0", "b_read:0"};
   EXPECT_EQ(f.Get(Index(0), fetches), (Rows{{1.5, 2.5}, {1.5, 2.5}, {10, 20}}));
   EXPECT_EQ(f.Get(Index(1), fetches), (Rows{{10.5, 20.5}, {1.5, 2.5}, {10.5, 20.5}}));
@@ -119,8 +124,8 @@ TEST(References, RefSelectHandsOnTheOneOfItsIndex) {
     const auto outside = f.Run(Index(i), fetches);
     EXPECT_EQ(outside.status().code(), Code::kInvalidArgument);
     EXPECT_EQ(outside.status().node(), "one_of");
-    EXPECT_TRUE(outside.status().message().starts_with("Index must be in the range [0, 2) but got " +
-                                                       std::to_string(i)))
+    EXPECT_TRUE(
+        outside.status().message().starts_with("Index must be in the range [0, 2) but got " + std::to_string(i)))
         << outside.status().ToString();
   }
   const auto vector = f.Run({{"i:0", Tensor::Vector<int32_t>({0})}}, fetches);
@@ -178,19 +183,18 @@ TEST(References, AnIndexAndAPredicateMayBeVariables) {
 
 TEST(References, AVariableThatChangesBetweenTwoCondsIsReadAgain) {
   const op::AttrList boolean = {{"T", DType::kBool}};
-  TwoVariables f(Kind::kReference,
-                 {{"q", "VariableV2", {}, {{"dtype", DType::kBool}, {"shape", PartialShape::Of({})}}},
-                  {"q_set", "Assign", {"q", "p"}, boolean},
-                  {"before", "Identity", {"q_set"}, boolean},
-                  {"s", "Switch", {"half", "before"}, kFloat},
-                  {"s_yes", "Neg", {"s:1"}, kFloat},
-                  {"y", "Merge", {"s:0", "s_yes"}, kTwoFloats},
-                  {"not", "LogicalNot", {"before", "^y"}},
-                  {"q_turn", "Assign", {"q", "not"}, boolean},
-                  {"after", "Identity", {"q_turn"}, boolean},
-                  {"t", "Switch", {"y", "after"}, kFloat},
-                  {"t_yes", "Square", {"t:1"}, kFloat},
-                  {"z", "Merge", {"t:0", "t_yes"}, kTwoFloats}});
+  TwoVariables f(Kind::kReference, {{"q", "VariableV2", {}, {{"dtype", DType::kBool}, {"shape", PartialShape::Of({})}}},
+                                    {"q_set", "Assign", {"q", "p"}, boolean},
+                                    {"before", "Identity", {"q_set"}, boolean},
+                                    {"s", "Switch", {"half", "before"}, kFloat},
+                                    {"s_yes", "Neg", {"s:1"}, kFloat},
+                                    {"y", "Merge", {"s:0", "s_yes"}, kTwoFloats},
+                                    {"not", "LogicalNot", {"before", "^y"}},
+                                    {"q_turn", "Assign", {"q", "not"}, boolean},
+                                    {"after", "Identity", {"q_turn"}, boolean},
+                                    {"t", "Switch", {"y", "after"}, kFloat},
+                                    {"t_yes", "Square", {"t:1"}, kFloat},
+                                    {"z", "Merge", {"t:0", "t_yes"}, kTwoFloats}});
   EXPECT_EQ(f.Get(Predicate(true), {"z:0"}), (Rows{{-0.5, -0.5}}));
   EXPECT_EQ(f.Get(Predicate(false), {"z:0"}), (Rows{{0.25, 0.25}}));
 }
@@ -241,12 +245,11 @@ TEST(References, QueriesAndAssignmentsGoToTheOneThatIsAlive) {
 }
 
 TEST(References, MergeOfHandlesOfTwoTypesIsRefused) {
-  TwoVariables f(Kind::kHandle,
-                 {{"c", "VarHandleOp", {}, {{"dtype", DType::kInt32}, {"shape", PartialShape::Of({2})}}},
-                  {"a_s", "Switch", {"a", "p"}, kHandle},
-                  {"c_s", "Switch", {"c", "p"}, kHandle},
-                  {"m", "Merge", {"a_s:0", "c_s:1"}, kTwoHandles},
-                  {"read", "ReadVariableOp", {"m"}, kOfFloat}});
+  TwoVariables f(Kind::kHandle, {{"c", "VarHandleOp", {}, {{"dtype", DType::kInt32}, {"shape", PartialShape::Of({2})}}},
+                                 {"a_s", "Switch", {"a", "p"}, kHandle},
+                                 {"c_s", "Switch", {"c", "p"}, kHandle},
+                                 {"m", "Merge", {"a_s:0", "c_s:1"}, kTwoHandles},
+                                 {"read", "ReadVariableOp", {"m"}, kOfFloat}});
   const auto got = f.Run(Predicate(false), {"read:0"});
   EXPECT_EQ(got.status().code(), Code::kUnimplemented);
   EXPECT_EQ(got.status().node(), "m");
@@ -254,8 +257,9 @@ TEST(References, MergeOfHandlesOfTwoTypesIsRefused) {
       << got.status().ToString();
 }
 
-/// for (; n < i; ++n) { h += k; sum += h; swap(h, k); } with h = a and k = b.
-Lines TakingTurns() {
+/// for (; n < i; ++n) { h += k; sum += h; swap(h, k); } with h = a and k = b. Where n comes back on two ways, its first
+/// and its later values, nothing is known about when the others leave.
+Lines TakingTurns(bool two_ways) {
   const op::AttrList integer = {{"T", DType::kInt32}};
   Lines nodes = {Const("sum_0", Tensor::Vector<float>({0, 0})),
                  {"i_e", "Enter", {"i"}, In("w", DType::kInt32, true)},
@@ -264,7 +268,6 @@ Lines TakingTurns() {
                  {"sum_e", "Enter", {"sum_0"}, In("w", DType::kFloat)},
                  {"h_e", "Enter", {"a"}, In("w", DType::kResource)},
                  {"k_e", "Enter", {"b"}, In("w", DType::kResource)},
-                 {"n", "Merge", {"n_e", "n_r"}, {{"T", DType::kInt32}, {"N", int64_t{2}}}},
                  {"sum", "Merge", {"sum_e", "sum_r"}, kTwoFloats},
                  {"h", "Merge", {"h_e", "h_r"}, kTwoHandles},
                  {"k", "Merge", {"k_e", "k_r"}, kTwoHandles},
@@ -275,32 +278,48 @@ Lines TakingTurns() {
                  {"h_s", "Switch", {"h", "on"}, kHandle},
                  {"k_s", "Switch", {"k", "on"}, kHandle},
                  {"k_read", "ReadVariableOp", {"k_s:1"}, kOfFloat},
-                 {"h_add", "AssignAddVariableOp", {"h_s:1", "k_read"}, kOfFloat},
-                 {"h_read", "ReadVariableOp", {"h_s:1", "^h_add"}, kOfFloat},
+                 {"h_was", "ReadVariableOp", {"h_s:1"}, kOfFloat},
+                 {"h_new", "AddV2", {"h_was", "k_read"}, kFloat},
+                 {"h_set", "AssignVariableOp", {"h_s:1", "h_new"}, kOfFloat},
+                 {"h_read", "ReadVariableOp", {"h_s:1", "^h_set"}, kOfFloat},
                  {"more", "AddV2", {"sum_s:1", "h_read"}, kFloat},
                  {"next", "AddV2", {"n_s:1", "one_e"}, integer},
                  {"h_next", "Identity", {"k_s:1", "^h_read"}, kHandle},
                  {"k_next", "Identity", {"h_s:1", "^h_read"}, kHandle},
-                 {"n_r", "NextIteration", {"next"}, integer},
                  {"sum_r", "NextIteration", {"more"}, kFloat},
                  {"h_r", "NextIteration", {"h_next"}, kHandle},
                  {"k_r", "NextIteration", {"k_next"}, kHandle},
                  {"sum_x", "Exit", {"sum_s:0"}, kFloat},
                  {"h_x", "Exit", {"h_s:0"}, kHandle},
                  {"last", "ReadVariableOp", {"h_x", "^sum_x"}, kOfFloat}};
+  if (two_ways) {
+    nodes.push_back({"n", "Merge", {"n_e", "n_r", "n_later"}, {{"T", DType::kInt32}, {"N", int64_t{3}}}});
+    nodes.push_back({"later", "Less", {"one_e", "next"}, integer});
+    nodes.push_back({"way", "Switch", {"next", "later"}, integer});
+    nodes.push_back({"n_r", "NextIteration", {"way:0"}, integer});
+    nodes.push_back({"n_later", "NextIteration", {"way:1"}, integer});
+  } else {
+    nodes.push_back({"n", "Merge", {"n_e", "n_r"}, {{"T", DType::kInt32}, {"N", int64_t{2}}}});
+    nodes.push_back({"n_r", "NextIteration", {"next"}, integer});
+  }
   return nodes;
 }
 
-TEST(References, LoopVariablesReferToOneVariableAfterTheOther) {
+/// On one thread, and with ops that are worth several.
+class TakingTurnsTest : public ::testing::TestWithParam<std::tuple<bool, bool>> {};
+
+TEST_P(TakingTurnsTest, LoopVariablesReferToOneVariableAfterTheOther) {
+  const auto [two_ways, long_ops] = GetParam();
   const std::vector<std::string> fetches = {"sum_x:0", "last:0"};
-  for (const int threads : {1, 4}) {
-    TwoVariables f(Kind::kHandle, TakingTurns(), {1, 1}, {10, 10}, threads);
-    EXPECT_EQ(f.Get(Index(0), fetches), (Rows{{0, 0}, {1, 1}}));
-    EXPECT_EQ(f.Get(Index(1), fetches), (Rows{{11, 11}, {10, 10}}));
-    EXPECT_EQ(f.Get(Index(2), fetches), (Rows{{52, 52}, {21, 21}}));
-    EXPECT_EQ(f.Get(Index(3), fetches), (Rows{{270, 270}, {83, 83}}));
-  }
+  TwoVariables f(Kind::kHandle, TakingTurns(two_ways), {1, 1}, {10, 10},
+                 long_ops ? Waiting() : TwoVariables::Default());
+  EXPECT_EQ(f.Get(Index(0), fetches), (Rows{{0, 0}, {1, 1}}));
+  EXPECT_EQ(f.Get(Index(1), fetches), (Rows{{11, 11}, {10, 10}}));
+  EXPECT_EQ(f.Get(Index(2), fetches), (Rows{{52, 52}, {21, 21}}));
+  EXPECT_EQ(f.Get(Index(3), fetches), (Rows{{270, 270}, {83, 83}}));
 }
+
+INSTANTIATE_TEST_SUITE_P(References, TakingTurnsTest, ::testing::Combine(::testing::Bool(), ::testing::Bool()));
 
 /// while (h[0] < 100) { h *= 2; h = p ? h : k; } with h = a and k = b, by reference.
 Lines UntilLarge() {
