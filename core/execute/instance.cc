@@ -85,6 +85,10 @@ Status PlanRunner::Instance::LayOut() {
   tensors_.resize(plan_.storages.size());
   guards_.assign(plan_.guard_count, 0);
   guards_[0] = 1;
+  for (size_t v = 0; v < plan_.variables.size(); ++v) {
+    const std::vector<int>& choices = plan_.variables[v].choices;
+    refers_.push_back(choices.empty() ? static_cast<int>(v) : choices[0]);
+  }
   if (!plan_.merges.empty()) chosen_.assign(plan_.storages.size(), -1);
   registers_.resize(plan_.slots.size());
   for (size_t s = 0; s < plan_.slots.size(); ++s) {
@@ -254,6 +258,8 @@ Status PlanRunner::Instance::Special(Worker& worker, const Instruction& instruct
     case Opcode::kMerge:
       Merge(instruction);
       return Status();
+    case Opcode::kSelect:
+      return At(instruction, Select(instruction));
     case Opcode::kKernel:
     case Opcode::kMoveBytes:
     case Opcode::kGuard:
@@ -283,8 +289,14 @@ const Storage& PlanRunner::Instance::StorageOf(const Value& value) const {
   return plan_.storages[static_cast<size_t>(value.storage)];
 }
 
-const plan::VariableUse& PlanRunner::Instance::VariableAt(const Storage& storage) const {
-  return plan_.variables[static_cast<size_t>(storage.variable)];
+const plan::VariableUse& PlanRunner::Instance::VariableAt(int variable) const {
+  return plan_.variables[static_cast<size_t>(refers_[static_cast<size_t>(variable)])];
+}
+
+void PlanRunner::Instance::Refer(const Storage& to, const Storage& from) {
+  int& place = refers_[static_cast<size_t>(to.variable)];
+  const int variable = refers_[static_cast<size_t>(from.variable)];
+  if (place != variable) place = variable;  // what is no place is itself: several threads may be here with it
 }
 
 const Value& PlanRunner::Instance::Chosen(const Value& value) const {
@@ -352,7 +364,7 @@ void PlanRunner::Instance::Drop(int storage) {
     held = Tensor();
     return;
   }
-  kernel::Variable& source = *plan_.variables[static_cast<size_t>(variable)].variable;
+  kernel::Variable& source = *VariableAt(variable).variable;
   const std::shared_lock<std::shared_mutex> lock(source.mutex);
   // While it is the variable's current value, whoever writes waits for our reads; else it is ours to keep.
   const bool current = source.value.buffer() == held.buffer();
@@ -381,12 +393,11 @@ bool PlanRunner::Instance::MayBeWritten(const Tensor& tensor) const {
 }
 
 Status PlanRunner::Instance::Call(Worker& worker, const Instruction& instruction) {
-  const VariableLocks locks(plan_, instruction);
+  const VariableLocks locks(plan_, refers_, instruction);
   for (uint32_t l = instruction.locks_begin; l < instruction.locks_end; ++l) {
     const plan::Lock& lock = plan_.locks[l];
     if (!lock.exclusive) continue;
-    const plan::VariableUse& use = plan_.variables[static_cast<size_t>(lock.variable)];
-    WEIR_TRY(CheckInitialized(use));
+    WEIR_TRY(CheckInitialized(VariableAt(lock.variable)));
   }
   std::vector<Tensor> inputs;
   inputs.reserve(instruction.inputs);
@@ -410,7 +421,7 @@ Status PlanRunner::Instance::Call(Worker& worker, const Instruction& instruction
 }
 
 Status PlanRunner::Instance::Copy(const Instruction& instruction) {
-  const VariableLocks locks(plan_, instruction);
+  const VariableLocks locks(plan_, refers_, instruction);
   const Value& to = ValueOf(instruction, 1);
   const Storage& target = StorageOf(to);
   WEIR_ASSIGN(const Tensor from, TensorOf(ValueOf(instruction, 0)));
@@ -459,7 +470,7 @@ Status PlanRunner::Instance::AfterAccess(const Instruction& instruction) {
 bool PlanRunner::Instance::Writes(const Instruction& instruction, const plan::VariableUse& use) const {
   for (uint32_t l = instruction.locks_begin; l < instruction.locks_end; ++l) {
     const plan::Lock& lock = plan_.locks[l];
-    if (plan_.variables[static_cast<size_t>(lock.variable)].variable == use.variable) return lock.exclusive;
+    if (lock.exclusive && VariableAt(lock.variable).variable == use.variable) return true;
   }
   return false;
 }
@@ -474,7 +485,7 @@ Result<Tensor> PlanRunner::Instance::Fetch(const Instruction& instruction) {
   if (storage.home == Storage::Home::kFresh && storage.shape == value.shape) {
     return tensors_[static_cast<size_t>(value.storage)];
   }
-  const VariableLocks locks(plan_, instruction);
+  const VariableLocks locks(plan_, refers_, instruction);
   if (storage.home == Storage::Home::kVariable && VariableAt(storage).is_resource) {
     const plan::VariableUse& use = VariableAt(storage);
     WEIR_ASSIGN(Tensor handle, Tensor::Make(DType::kResource, Shape()));

@@ -56,8 +56,13 @@ void PlanRunner::Instance::Merge(const Instruction& instruction) {
   if (instruction.inputs != 0) {
     const weir_reg from = registers_[instruction.first_slot + chosen];
     const int storage = ValueOf(instruction, output++).storage;
-    chosen_[static_cast<size_t>(storage)] = plan_.slots[instruction.first_slot + chosen].value;
-    Point(storage, from);
+    const Storage& target = plan_.storages[static_cast<size_t>(storage)];
+    if (target.home == Storage::Home::kVariable) {
+      Refer(target, StorageOf(ValueOf(instruction, chosen)));
+    } else {
+      chosen_[static_cast<size_t>(storage)] = plan_.slots[instruction.first_slot + chosen].value;
+      Point(storage, from);
+    }
   }
   if (output == instruction.outputs + static_cast<uint32_t>(instruction.inputs)) return;
   *reinterpret_cast<int32_t*>(registers_[instruction.first_slot + output].data) = static_cast<int32_t>(chosen);
@@ -89,6 +94,10 @@ Status PlanRunner::Instance::Move(const Instruction& instruction) {
   const Value& to = ValueOf(instruction, 1);
   const Storage& target = StorageOf(to);
   const bool planned = target.home == Storage::Home::kArena || target.home == Storage::Home::kFresh;
+  if (target.home == Storage::Home::kVariable) {
+    Refer(target, StorageOf(from));
+    return Status();
+  }
   WEIR_ASSIGN(Tensor tensor, TensorOf(from));
   if (to.shape_known && !(tensor.shape() == to.shape)) {
     return InvalidArgument("a loop variable of shape {} was given back with shape {}", to.shape.ToString(),

@@ -75,6 +75,9 @@ class PlanRunner::Instance {
   Status Tiles(const Worker& worker, const Instruction& instruction);
   void Swap(const Instruction& instruction);
   void Merge(const Instruction& instruction);
+  Status Select(const Instruction& instruction);
+  /// The place of `to` refers to what `from` refers to now.
+  void Refer(const plan::Storage& to, const plan::Storage& from);
   void SetGuard(const Instruction& instruction);
   /// Of a loop that is cut: whether what leads into it said that it does not run at all, and whether it runs once more.
   bool Skipped(const plan::Task& loop) const;
@@ -99,7 +102,9 @@ class PlanRunner::Instance {
   Status HoldOutput(const plan::Value& value, Tensor tensor);
   /// The step may write to the tensor's memory while the tensor lives: an arena, or what a loop gives back.
   bool MayBeWritten(const Tensor& tensor) const;
-  const plan::VariableUse& VariableAt(const plan::Storage& storage) const;
+  /// What a place refers to; any other variable is itself.
+  const plan::VariableUse& VariableAt(int variable) const;
+  const plan::VariableUse& VariableAt(const plan::Storage& storage) const { return VariableAt(storage.variable); }
   /// TensorFlow's texts, which for resources are those of all ops but the one that reads them.
   Status CheckInitialized(const plan::VariableUse& use) const;
   /// Around an instruction that works on variables, whose locks the caller has: those it writes get memory that nobody
@@ -120,6 +125,7 @@ class PlanRunner::Instance {
   std::span<const Tensor> feeds_;                // of this run, borrowed; copies of misaligned ones are in tensors_
   std::vector<int> transient_;                   // storages to empty at the end of a run
   std::vector<int> chosen_;                      // by storage: the value that a Merge chose; empty without Merge
+  std::vector<int> refers_;                      // by variable: itself; of places what they refer to now
   std::vector<uint8_t> guards_;
   RunStreams streams_;
   std::unique_ptr<Worker> worker_;  // of the caller's thread
@@ -169,14 +175,16 @@ class Dataflow {
 /// Takes an instruction's variable locks in order, gives them back in reverse.
 class VariableLocks {
  public:
-  VariableLocks(const plan::ExecutionPlan& plan, const plan::Instruction& instruction);
+  /// `refers`: by variable of the plan, the one to lock for it.
+  VariableLocks(const plan::ExecutionPlan& plan, std::span<const int> refers, const plan::Instruction& instruction);
   ~VariableLocks();
   VariableLocks(const VariableLocks&) = delete;
   VariableLocks& operator=(const VariableLocks&) = delete;
 
  private:
   const plan::ExecutionPlan& plan_;
-  const plan::Instruction& instruction_;
+  std::span<const plan::Lock> locks_;
+  std::vector<plan::Lock> own_;  // where places are among them
 };
 
 }  // namespace weir::execute

@@ -26,7 +26,7 @@ Result<Tensor> PlanRunner::Instance::HostValue(const Instruction& instruction, u
 std::string PlanRunner::Instance::InputNumbers(const Instruction& instruction) {
   std::string text;
   if (!GivesNumbers(instruction.opcode)) return text;
-  const VariableLocks locks(plan_, instruction);
+  const VariableLocks locks(plan_, refers_, instruction);
   for (uint32_t i = 0; i < instruction.inputs; ++i) {
     const Result<Tensor> input = HostValue(instruction, i);  // what is wrong with it, the instruction says itself
     if (input.ok()) text += fmt::format("\n\t input {}: {}", i, Describe(*input, NumbersOf(*input)));
@@ -36,7 +36,7 @@ std::string PlanRunner::Instance::InputNumbers(const Instruction& instruction) {
 
 Status PlanRunner::Instance::CheckNumbers(const Instruction& instruction, const std::string& inputs) {
   if (!GivesNumbers(instruction.opcode)) return Status();
-  const VariableLocks locks(plan_, instruction);
+  const VariableLocks locks(plan_, refers_, instruction);
   const graph::Node& node = *plan_.nodes[static_cast<size_t>(instruction.node)];
   for (uint32_t o = 0; o < instruction.outputs; ++o) {
     WEIR_ASSIGN(const Tensor output, HostValue(instruction, instruction.inputs + o));

@@ -10,11 +10,19 @@ using plan::Opcode;
 using plan::Storage;
 using plan::Value;
 
-VariableLocks::VariableLocks(const plan::ExecutionPlan& plan, const plan::Instruction& instruction)
-    : plan_(plan), instruction_(instruction) {
-  for (uint32_t l = instruction.locks_begin; l < instruction.locks_end; ++l) {
-    std::shared_mutex& mutex = plan.variables[static_cast<size_t>(plan.locks[l].variable)].variable->mutex;
-    if (plan.locks[l].exclusive) {
+VariableLocks::VariableLocks(const plan::ExecutionPlan& plan, std::span<const int> refers,
+                             const plan::Instruction& instruction)
+    : plan_(plan),
+      locks_(std::span(plan.locks).subspan(instruction.locks_begin, instruction.locks_end - instruction.locks_begin)) {
+  if (!locks_.empty() && !plan.variables[static_cast<size_t>(locks_[0].variable)].variable) {
+    own_.assign(locks_.begin(), locks_.end());
+    for (plan::Lock& lock : own_) lock.variable = refers[static_cast<size_t>(lock.variable)];
+    plan::SortLocks(plan.variables, own_);
+    locks_ = own_;
+  }
+  for (const plan::Lock& lock : locks_) {
+    std::shared_mutex& mutex = plan.variables[static_cast<size_t>(lock.variable)].variable->mutex;
+    if (lock.exclusive) {
       mutex.lock();
     } else {
       mutex.lock_shared();
@@ -23,9 +31,9 @@ VariableLocks::VariableLocks(const plan::ExecutionPlan& plan, const plan::Instru
 }
 
 VariableLocks::~VariableLocks() {
-  for (uint32_t l = instruction_.locks_end; l-- > instruction_.locks_begin;) {
-    std::shared_mutex& mutex = plan_.variables[static_cast<size_t>(plan_.locks[l].variable)].variable->mutex;
-    if (plan_.locks[l].exclusive) {
+  for (size_t l = locks_.size(); l-- > 0;) {
+    std::shared_mutex& mutex = plan_.variables[static_cast<size_t>(locks_[l].variable)].variable->mutex;
+    if (locks_[l].exclusive) {
       mutex.unlock();
     } else {
       mutex.unlock_shared();
@@ -55,12 +63,12 @@ Status PlanRunner::Instance::Unshare(const plan::VariableUse& use, int space) {
 }
 
 Status PlanRunner::Instance::LockedKernel(Worker& worker, const Instruction& instruction) {
-  const VariableLocks locks(plan_, instruction);
+  const VariableLocks locks(plan_, refers_, instruction);
   std::unique_lock<std::mutex> running;
   if (instruction.serialized)
     running = std::unique_lock<std::mutex>(*worker.runner->kernel_mutexes_[instruction.detail]);
   for (uint32_t l = instruction.locks_begin; l < instruction.locks_end; ++l) {
-    const plan::VariableUse& use = plan_.variables[static_cast<size_t>(plan_.locks[l].variable)];
+    const plan::VariableUse& use = VariableAt(plan_.locks[l].variable);
     if (Status ready = CheckInitialized(use); !ready.ok()) return At(instruction, ready);
   }
   WEIR_TRY(BeforeAccess(instruction));
@@ -89,7 +97,7 @@ Status PlanRunner::Instance::LockedKernel(Worker& worker, const Instruction& ins
 }
 
 Status PlanRunner::Instance::ReadVariable(const Instruction& instruction) {
-  const VariableLocks locks(plan_, instruction);
+  const VariableLocks locks(plan_, refers_, instruction);
   const plan::VariableUse& use = VariableAt(StorageOf(ValueOf(instruction, 0)));
   if (const Status found = CheckInitialized(use); !found.ok()) {
     if (!use.is_resource) return found;
@@ -105,12 +113,13 @@ Status PlanRunner::Instance::ReadVariable(const Instruction& instruction) {
                               value.shape().ToString(), to.shape.ToString());
   }
   WEIR_TRY(BeforeAccess(instruction));
+  Refer(StorageOf(to), StorageOf(ValueOf(instruction, 0)));
   Hold(to.storage, value);
   return Status();
 }
 
 Status PlanRunner::Instance::Assign(const Instruction& instruction) {
-  const VariableLocks locks(plan_, instruction);
+  const VariableLocks locks(plan_, refers_, instruction);
   const Storage& storage = StorageOf(ValueOf(instruction, 0));
   const plan::VariableUse& use = VariableAt(storage);
   WEIR_ASSIGN(const Tensor given, TensorOf(ValueOf(instruction, 1)));
@@ -152,7 +161,7 @@ Status PlanRunner::Instance::Assign(const Instruction& instruction) {
 }
 
 Status PlanRunner::Instance::QueryVariable(const Instruction& instruction) {
-  const VariableLocks locks(plan_, instruction);
+  const VariableLocks locks(plan_, refers_, instruction);
   const plan::VariableUse& use = VariableAt(StorageOf(ValueOf(instruction, 0)));
   const Value& to = ValueOf(instruction, 1);
   if (instruction.opcode == Opcode::kIsInitialized) {
@@ -162,6 +171,25 @@ Status PlanRunner::Instance::QueryVariable(const Instruction& instruction) {
   const auto dims = use.variable->value.shape().dims();
   if (to.dtype == DType::kInt64) return HoldOutput(to, Tensor::Vector<int64_t>({dims.begin(), dims.end()}));
   return HoldOutput(to, Tensor::Vector<int32_t>({dims.begin(), dims.end()}));
+}
+
+Status PlanRunner::Instance::Select(const Instruction& instruction) {
+  WEIR_ASSIGN(const Tensor index, TensorOf(ValueOf(instruction, 0)));
+  if (index.shape().rank() != 0) {
+    return InvalidArgument("Index must be a scalar, but it has shape {}", index.shape().ToString());
+  }
+  const int32_t chosen = index.as<int32_t>()[0];
+  const int references = instruction.inputs - 1;
+  if (chosen < 0 || chosen >= references) {
+    return InvalidArgument("Index must be in the range [0, {}) but got {}", references, chosen);
+  }
+  const VariableLocks locks(plan_, refers_, instruction);
+  const auto reference = [&](int i) -> const Storage& {
+    return StorageOf(ValueOf(instruction, static_cast<uint32_t>(i) + 1));
+  };
+  for (int i = 0; i < references; ++i) WEIR_TRY(CheckInitialized(VariableAt(reference(i))));
+  Refer(reference(references), reference(chosen));
+  return Status();
 }
 
 }  // namespace weir::execute

@@ -27,6 +27,7 @@ bool IsWork(plan::Opcode opcode) {
     case plan::Opcode::kMoveBytes:
     case plan::Opcode::kSwap:
     case plan::Opcode::kMerge:
+    case plan::Opcode::kSelect:
     case plan::Opcode::kGuard:
     case plan::Opcode::kSkip:
     case plan::Opcode::kRepeat:

@@ -229,20 +229,19 @@ Result<int> Builder::Located(int value, int space) {
   return copy;
 }
 
-void Builder::SetLocks(std::vector<Lock> locks, Instruction& instruction) {
+void SortLocks(const std::vector<VariableUse>& variables, std::vector<Lock>& locks) {
+  const auto address = [&](const Lock& lock) { return variables[static_cast<size_t>(lock.variable)].variable.get(); };
   std::sort(locks.begin(), locks.end(), [&](const Lock& a, const Lock& b) {
-    const auto address = [&](const Lock& lock) {
-      return plan_->variables[static_cast<size_t>(lock.variable)].variable.get();
-    };
     return std::pair(address(a), !a.exclusive) < std::pair(address(b), !b.exclusive);
   });
+  const auto again = [&](const Lock& a, const Lock& b) { return address(a) != nullptr && address(a) == address(b); };
+  locks.erase(std::unique(locks.begin(), locks.end(), again), locks.end());
+}
+
+void Builder::SetLocks(std::vector<Lock> locks, Instruction& instruction) {
+  SortLocks(plan_->variables, locks);
   instruction.locks_begin = static_cast<uint32_t>(plan_->locks.size());
-  for (const Lock& lock : locks) {
-    const bool again = plan_->locks.size() > instruction.locks_begin &&
-                       plan_->variables[static_cast<size_t>(plan_->locks.back().variable)].variable ==
-                           plan_->variables[static_cast<size_t>(lock.variable)].variable;
-    if (!again) plan_->locks.push_back(lock);
-  }
+  plan_->locks.insert(plan_->locks.end(), locks.begin(), locks.end());
   instruction.locks_end = static_cast<uint32_t>(plan_->locks.size());
 }
 

@@ -18,9 +18,6 @@ namespace {
 /// Loop variables of at least so many bytes change places with what they become; smaller ones are copied.
 constexpr uint64_t kWorthSwapping = 512;
 
-/// An output of this type still stands for the variable behind the input, not for its value.
-bool KeepsVariable(DType type) { return IsRef(type) || BaseType(type) == DType::kResource; }
-
 }  // namespace
 
 void Builder::Under(int guard) {
@@ -59,12 +56,9 @@ Status Builder::EmitFlow(Flow flow) {
   switch (flow) {
     case Flow::kTrigger:
       return Status();
-    case Flow::kPlain: {  // NoOp and RefIdentity
+    case Flow::kPlain: {  // NoOp, RefSelect and RefIdentity
       if (Current().types.empty()) return Status();
-      if (Current().source->op().name != "RefIdentity") {
-        return Fail(Unimplemented("op {} chooses between references while running; choose between their values instead",
-                                  Current().source->op().name));
-      }
+      if (Current().is_op("RefSelect")) return EmitSelect();
       WEIR_ASSIGN(ValueAt({current_, 0}), Forwarded());
       return Status();
     }
@@ -94,13 +88,18 @@ Result<int> Builder::Forwarded() {
   return ValueAt({current_, 0});
 }
 
+Result<int> Builder::HostInput(int input) {
+  int value = ValueAt(Current().inputs[static_cast<size_t>(input)]);
+  if (value < 0) return Fail(Internal("input {} has no value", input));
+  if (IsVariable(value)) value = Snapshot(value, step_.ShapeOf(Current().inputs[static_cast<size_t>(input)]));
+  return Located(value, kHostSpace);
+}
+
 Status Builder::EmitSwitch() {
   const StepNode& node = Current();
   WEIR_ASSIGN(const int value, Forwarded());
   ValueAt({current_, 0}) = ValueAt({current_, 1}) = value;
-  const int given = ValueAt(node.inputs[1]);
-  if (given < 0) return Fail(Internal("input 1 has no value"));
-  WEIR_ASSIGN(const int predicate, Located(given, kHostSpace));
+  WEIR_ASSIGN(const int predicate, HostInput(1));
   const Endpoint decides = PredicateOf(step_, node);
   const int yes = guards_.set.With(guard_, decides, true);
   const int no = guards_.set.With(guard_, decides, false);
@@ -117,19 +116,15 @@ Status Builder::EmitMerge() {
     inputs.push_back(ValueAt(input));
     guards.push_back(guards_.Of(step_, input));
     if (inputs.back() < 0) return Fail(Internal("an input has no value"));
+    if (!IsVariable(inputs.back()) || KeepsVariable(node.types[0])) continue;
+    Under(guards.back());
+    inputs.back() = Snapshot(inputs.back(), node.shapes[0]);
   }
   const bool same = std::all_of(inputs.begin(), inputs.end(), [&](int value) { return value == inputs[0]; });
-  for (size_t i = 0; i < inputs.size() && !same; ++i) {
-    if (!IsVariable(inputs[i])) continue;
-    if (BaseType(node.types[0]) == DType::kResource) {
-      return Fail(Unimplemented("Merge '{}' chooses between variables; merge their values instead", node.name()));
-    }
-    Under(guards[i]);
-    inputs[i] = Snapshot(inputs[i], node.shapes[0]);
-  }
+  const bool refers = std::any_of(inputs.begin(), inputs.end(), [&](int value) { return IsVariable(value); });
   const int space = same ? kHostSpace : SpaceOf(placement_.device_of[static_cast<size_t>(current_)]);
   const int own = guards_.node[static_cast<size_t>(current_)];
-  for (size_t i = 0; i < inputs.size() && !same; ++i) {
+  for (size_t i = 0; i < inputs.size() && !same && !refers; ++i) {
     Under(guards[i]);
     WEIR_ASSIGN(inputs[i], Located(inputs[i], space));
   }
@@ -145,6 +140,10 @@ Status Builder::EmitMerge() {
   if (same) {
     ValueAt({current_, 0}) = inputs[0];
     inputs.clear();
+  } else if (refers) {
+    WEIR_ASSIGN(const int place, PlaceFor(inputs));
+    outputs.push_back(place);
+    ValueAt({current_, 0}) = place;
   } else {
     Value merged = plan_->values[static_cast<size_t>(inputs[0])];
     Storage storage;
@@ -171,10 +170,13 @@ Status Builder::EmitMerge() {
 Status Builder::EmitExit() {
   WEIR_ASSIGN(const int value, Forwarded());
   const bool structured = guards_.structured[static_cast<size_t>(Current().frame)];
-  if (structured || IsVariable(value)) {
+  const int made = ValueAt({current_, 0});  // when the loop began
+  if (structured || (IsVariable(value) && !IsPlace(value))) {
     ValueAt({current_, 0}) = value;
+  } else if (IsVariable(value) == IsVariable(made)) {
+    EmitMove(value, made);
   } else {
-    EmitMove(value, ValueAt({current_, 0}));  // made when the loop began
+    return NotAlwaysVariable();
   }
   if (!structured) {
     const int left = guards_.exit[static_cast<size_t>(current_)];
@@ -192,12 +194,10 @@ Status Builder::BeginLoop(int frame) {
       const StepNode& node = step_.nodes[i];
       if (node.frame != frame || graph::FlowOf(node) != Flow::kExit) continue;
       current_ = static_cast<NodeId>(i);
-      const bool keeps = KeepsVariable(node.types[0]);
-      if (!keeps) {
-        const int space = SpaceOf(placement_.device_of[i]);
-        ValueAt({current_, 0}) = NewValue(node.types[0], node.shapes[0], space, Placing::kPlanned);
-      }
-      const std::vector<int> touched = keeps ? std::vector<int>() : std::vector<int>{ValueAt({current_, 0})};
+      WEIR_ASSIGN(int left, PlaceFor(Endpoint{current_, 0}));
+      if (left < 0) left = NewValue(node.types[0], node.shapes[0], SpaceOf(placement_.device_of[i]), Placing::kPlanned);
+      ValueAt({current_, 0}) = left;
+      const std::vector<int> touched = IsVariable(left) ? std::vector<int>() : std::vector<int>{left};
       EmitGuard({GuardStep::Kind::kClear, guards_.exit[i], 0, 0, 0}, {}, touched);
     }
   }
@@ -223,62 +223,91 @@ Status Builder::BeginLoop(int frame) {
 Status Builder::EnterVariable(NodeId merge) {
   current_ = merge;
   const StepNode& node = Current();
-  const auto enter = std::find_if(node.inputs.begin(), node.inputs.end(),
-                                  [&](const Endpoint& input) { return !graph::IsBackEdge(step_, node, input); });
-  const auto others = std::count_if(node.inputs.begin(), node.inputs.end(),
-                                    [&](const Endpoint& input) { return !graph::IsBackEdge(step_, node, input); });
-  if (others != 1 || node.inputs.size() != 2) {
-    return Fail(Unimplemented("Merge '{}' of loop '{}' has {} entering and {} returning inputs, wanted one of each",
-                              node.name(), step_.frames[static_cast<size_t>(node.frame)].name, others,
-                              node.inputs.size() - static_cast<size_t>(others)));
-  }
-  const int entering = ValueAt(*enter);
-  if (entering < 0) return Fail(Internal("a loop variable has no value"));
-  const int guard = guards_.Of(step_, *enter);
-  if (!guards_.structured[static_cast<size_t>(node.frame)]) {
+  const bool structured = guards_.structured[static_cast<size_t>(node.frame)];
+  const int alive = guards_.node[static_cast<size_t>(merge)];
+  int& variable = ValueAt({merge, 0});
+  bool entered = false;
+  for (size_t i = node.inputs.size(); i-- > 0;) {  // of several that are alive the first one stays
+    if (graph::IsBackEdge(step_, node, node.inputs[i])) continue;
+    int entering = ValueAt(node.inputs[i]);
+    if (entering < 0) return Fail(Internal("a loop variable has no value"));
+    const int guard = guards_.Of(step_, node.inputs[i]);
     Ensure(guard);
-    EmitGuard({GuardStep::Kind::kCopy, guards_.node[static_cast<size_t>(merge)], 0, guard, 0}, {});
-  }
-  Under(guard);
-  if (IsVariable(entering)) {
-    ValueAt({merge, 0}) = entering;
-  } else {
-    const int space = SpaceOf(placement_.device_of[static_cast<size_t>(merge)]);
-    WEIR_ASSIGN(const int value, Located(entering, SizeOf(BaseType(node.types[0])) == 0 ? kHostSpace : space));
-    ValueAt({merge, 0}) = NewValue(node.types[0], node.shapes[0], space, Placing::kPlanned);
-    EmitMove(value, ValueAt({merge, 0}));
-  }
-  if (node.types.size() > 1) {
-    ValueAt({merge, 1}) = NewValue(DType::kInt32, PartialShape(Shape()), kHostSpace, Placing::kPlanned);
-    EmitMove(AddConstant(Tensor::Scalar<int32_t>(static_cast<int32_t>(enter - node.inputs.begin()))),
-             ValueAt({merge, 1}));
+    if (!structured && entered) {
+      EmitGuard({GuardStep::Kind::kOr, alive, 0, alive, guard}, {});
+    } else if (!structured) {
+      EmitGuard({GuardStep::Kind::kCopy, alive, 0, guard, 0}, {});
+    }
+    Under(guard);
+    if (IsVariable(entering) && !KeepsVariable(node.types[0])) entering = Snapshot(entering, node.shapes[0]);
+    if (!entered) {
+      WEIR_ASSIGN(variable, LoopVariable(entering));
+    }
+    if (IsVariable(entering) != IsVariable(variable)) return NotAlwaysVariable();
+    if (!IsVariable(variable)) {
+      const int space = plan_->storages[static_cast<size_t>(StorageOf(variable))].space;
+      WEIR_ASSIGN(entering, Located(entering, SizeOf(BaseType(node.types[0])) == 0 ? kHostSpace : space));
+    }
+    if (StorageOf(entering) != StorageOf(variable)) EmitMove(entering, variable);
+    if (node.types.size() > 1) {
+      int& index = ValueAt({merge, 1});
+      if (!entered) index = NewValue(DType::kInt32, PartialShape(Shape()), kHostSpace, Placing::kPlanned);
+      EmitMove(AddConstant(Tensor::Scalar<int32_t>(static_cast<int32_t>(i))), index);
+    }
+    entered = true;
   }
   return Status();
+}
+
+Result<int> Builder::LoopVariable(int entering) {
+  const StepNode& node = Current();
+  if (!IsVariable(entering)) {
+    const int space = SpaceOf(placement_.device_of[static_cast<size_t>(current_)]);
+    return NewValue(node.types[0], node.shapes[0], space, Placing::kPlanned);
+  }
+  return PlaceFor(Endpoint{current_, 0});
+}
+
+Status Builder::CarryBack(size_t input, std::vector<Carried>* moves) {
+  const StepNode& node = Current();
+  const int to = ValueAt({current_, 0});
+  int from = ValueAt(node.inputs[input]);
+  if (from < 0) return Fail(Internal("a loop variable gets no value back"));
+  if (node.types.size() > 1) {
+    const int position = AddConstant(Tensor::Scalar<int32_t>(static_cast<int32_t>(input)));
+    moves->push_back({position, ValueAt({current_, 1}), guard_, current_, false, false});
+  }
+  if (IsVariable(from) && !KeepsVariable(node.types[0])) from = Snapshot(from, node.shapes[0]);
+  if (StorageOf(from) == StorageOf(to)) return Status();
+  if (IsVariable(from) != IsVariable(to)) return NotAlwaysVariable();
+  if (!IsVariable(to)) {
+    WEIR_ASSIGN(from, Located(from, plan_->storages[static_cast<size_t>(StorageOf(to))].space));
+  }
+  moves->push_back({from, to, guard_, current_, false, false});
+  return Status();
+}
+
+int Builder::EitherReturns(const std::vector<int>& alive, NodeId merge) {
+  if (alive.size() == 1) return alive[0];
+  const auto first = static_cast<NodeId>(2 * step_.nodes.size() + step_.frames.size());
+  const int either = guards_.set.Fact(first + merge);
+  EmitGuard({GuardStep::Kind::kClear, either, 0, 0, 0}, {});
+  for (const int guard : alive) EmitGuard({GuardStep::Kind::kOr, either, 0, either, guard}, {});
+  return either;
 }
 
 Status Builder::CarryVariables(int frame, std::vector<int>* go_on) {
   std::vector<Carried> moves;
   for (const NodeId merge : merges_of_[static_cast<size_t>(frame)]) {
     current_ = merge;
-    const StepNode& node = Current();
-    for (size_t i = 0; i < node.inputs.size(); ++i) {
-      const Endpoint input = node.inputs[i];
-      if (!graph::IsBackEdge(step_, node, input)) continue;
-      const int to = ValueAt({merge, 0});
-      int from = ValueAt(input);
-      if (from < 0) return Fail(Internal("a loop variable gets no value back"));
-      Under(guards_.Of(step_, input));
-      go_on->push_back(guard_);
-      if (node.types.size() > 1) {
-        EmitMove(AddConstant(Tensor::Scalar<int32_t>(static_cast<int32_t>(i))), ValueAt({merge, 1}));
-      }
-      if (StorageOf(from) == StorageOf(to)) continue;
-      if (IsVariable(to) || IsVariable(from)) {
-        return Fail(Unimplemented("loop variable '{}' would change which variable it refers to", node.name()));
-      }
-      WEIR_ASSIGN(from, Located(from, plan_->storages[static_cast<size_t>(StorageOf(to))].space));
-      moves.push_back({from, to, guard_, merge, false, false});
+    std::vector<int> alive;
+    for (size_t i = Current().inputs.size(); i-- > 0;) {  // of several that are alive the first one stays
+      if (!graph::IsBackEdge(step_, Current(), Current().inputs[i])) continue;
+      Under(guards_.Of(step_, Current().inputs[i]));
+      alive.push_back(guard_);
+      WEIR_TRY(CarryBack(i, &moves));
     }
+    go_on->push_back(EitherReturns(alive, merge));
   }
   if (guards_.structured[static_cast<size_t>(frame)]) FindSwaps(&moves);
   for (Carried& move : moves) {
@@ -290,10 +319,8 @@ Status Builder::CarryVariables(int frame, std::vector<int>* go_on) {
     const bool shared = bound || std::any_of(moves.begin(), moves.end(), overwrites) ||
                         std::any_of(moves.begin(), moves.end(), takes_place);
     if (move.swaps || !shared) continue;
-    const Value& value = plan_->values[static_cast<size_t>(move.from)];
-    const PartialShape shape = value.shape_known ? PartialShape(value.shape) : PartialShape();
-    const int kept = NewValue(value.dtype, shape, given.space, Placing::kPlanned);
     current_ = move.merge;
+    WEIR_ASSIGN(const int kept, RoomFor(move.from));
     Under(move.guard);
     EmitMove(move.from, kept);
     move.from = kept;

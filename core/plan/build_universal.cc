@@ -102,7 +102,14 @@ Status Builder::EmitAlias(int output) {
   return Status();
 }
 
+bool NamesVariable(const graph::StepNode& node) {
+  if (node.kind != graph::StepNode::Kind::kOp) return false;
+  const auto found = UniversalOps().find(node.source->op().name);
+  return found != UniversalOps().end() && found->second == Universal::kVariable;
+}
+
 Status Builder::EmitVariable() {
+  if (ValueAt({current_, 0}) >= 0) return Status();  // a loop that may refer to it came first
   const graph::Node& source = *Current().source;
   const bool is_resource = source.op().name == "VarHandleOp";
   VariableUse use;
@@ -162,7 +169,14 @@ int Builder::Snapshot(int variable, PartialShape shape) {
   if (declared.shape_known) shape = PartialShape(declared.shape);
   const int space = plan_->storages[static_cast<size_t>(declared.storage)].space;
   const int out = NewValue(declared.dtype, shape, space, Placing::kAtRun);
-  plan_->storages[static_cast<size_t>(StorageOf(out))].variable = VariableOf(variable);
+  // What a place refers to by the time that the snapshot is dropped may be another variable.
+  int source = VariableOf(variable);
+  if (IsPlace(variable)) {
+    VariableUse place = plan_->variables[static_cast<size_t>(source)];
+    source = static_cast<int>(plan_->variables.size());
+    plan_->variables.push_back(std::move(place));
+  }
+  plan_->storages[static_cast<size_t>(StorageOf(out))].variable = source;
   SetLocks({{VariableOf(variable), false}}, Emit(Opcode::kReadVariable, {variable}, {out}));
   return out;
 }

@@ -16,6 +16,12 @@
 
 namespace weir::plan {
 
+/// An output of this type still stands for the variable behind the input, not for its value.
+inline bool KeepsVariable(DType type) { return IsRef(type) || BaseType(type) == DType::kResource; }
+
+/// The node names a variable.
+bool NamesVariable(const graph::StepNode& node);
+
 class Builder {
  public:
   Builder(const PlanOptions& options, const graph::StepGraph& step, const graph::Placement& placement,
@@ -57,10 +63,15 @@ class Builder {
   Status EmitSwitch();
   Status EmitMerge();
   Status EmitExit();
+  /// An input as a value that the host reads: what a reference stands for when the tape comes there.
+  Result<int> HostInput(int input);
   /// The first input as it goes on: a variable's reference that is asked for its value becomes a snapshot.
   Result<int> Forwarded();
   Status BeginLoop(int frame);
   Status EnterVariable(graph::NodeId merge);
+  /// What a loop variable is in all iterations, when it first is `entering`.
+  Result<int> LoopVariable(int entering);
+  Status NotAlwaysVariable() const;
   Status EndLoop(int frame);
   /// What a loop variable becomes in the next iteration.
   struct Carried {
@@ -71,6 +82,10 @@ class Builder {
     bool swaps;     // the two change places; else bytes are copied
   };
   Status CarryVariables(int frame, std::vector<int>* go_on);
+  /// Adds what a returning input of the current node, a loop's Merge, brings under the current guard.
+  Status CarryBack(size_t input, std::vector<Carried>* moves);
+  /// The guard of a loop's Merge in the next iteration: one of `alive`.
+  int EitherReturns(const std::vector<int>& alive, graph::NodeId merge);
   /// Loop variables are as alive in the next iteration as what they become; `again`: whether one of them is.
   void CarryGuards(int frame, std::vector<int> go_on, int again);
   void FindSwaps(std::vector<Carried>* moves);
@@ -84,6 +99,17 @@ class Builder {
   void EmitGuard(GuardStep step, const std::vector<int>& inputs, const std::vector<int>& outputs = {});
   void EmitMove(int from, int to);
   int AddJump(int guard);
+
+  // References that are chosen while running (build_choice.cc).
+  /// A place for a reference to any variable that one of `references` may stand for.
+  Result<int> PlaceFor(const std::vector<int>& references);
+  /// The same for what may come to an endpoint on any way, loops included; a variable itself where only that one comes,
+  /// -1 where none does.
+  Result<int> PlaceFor(graph::Endpoint reference);
+  bool IsPlace(int value) const;
+  /// Where a move may keep what a value is now.
+  Result<int> RoomFor(int value);
+  Status EmitSelect();
 
   // Values (build.cc).
   int SpaceOf(int device) const;

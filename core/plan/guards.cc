@@ -94,6 +94,7 @@ Endpoint PredicateOf(const StepGraph& step, const StepNode& switch_node) {
   for (;;) {
     const StepNode& from = step.node(predicate.node);
     if (!from.is_op("Identity") && FlowOf(from) != Flow::kLoopCond) return predicate;
+    if (IsRef(step.TypeOf(from.inputs[0]))) return predicate;  // a variable may have changed between two reads
     predicate = from.inputs[0];
   }
 }
@@ -114,6 +115,12 @@ class GuardFinder {
  public:
   explicit GuardFinder(const StepGraph& step) : step_(step) {
     guards_.structured.assign(std::max<size_t>(step.frames.size(), 1), true);
+    for (const StepNode& node : step.nodes) {
+      const auto back = [&](const Endpoint& input) { return graph::IsBackEdge(step, node, input); };
+      const auto returning = std::count_if(node.inputs.begin(), node.inputs.end(), back);
+      if (returning == 0) continue;
+      if (returning != 1 || node.inputs.size() != 2) guards_.structured[static_cast<size_t>(node.frame)] = false;
+    }
   }
 
   StepGuards Run() {

@@ -61,9 +61,10 @@ struct Value {
   Shape shape;
 };
 
-/// A variable that the plan touches.
+/// A variable that the plan touches, or a place for a reference to one of several that are chosen from while running.
 struct VariableUse {
-  std::shared_ptr<kernel::Variable> variable;
+  std::shared_ptr<kernel::Variable> variable;  // null where it is a place
+  std::vector<int> choices;                    // of a place: positions of variables that are none
   kernel::ResourceKey key;
   const graph::Node* node = nullptr;  // the op that names it
   bool is_resource = false;
@@ -75,6 +76,10 @@ struct Lock {
   int variable = -1;
   bool exclusive = false;
 };
+
+/// Puts locks into the order in which they are taken, each variable once. Those of places come first: what they refer
+/// to has to be put in their stead before the locks are taken.
+void SortLocks(const std::vector<VariableUse>& variables, std::vector<Lock>& locks);
 
 /// What runs a node when it cannot be bound ahead of time: unknown shapes, data-dependent outputs, builtin kernels.
 struct CallSpec {
@@ -143,10 +148,11 @@ enum class Opcode : uint8_t {
   kCopy,           // value -> value in another space
   kFetch,          // value -> fetch number `detail`
   kRelease,        // drops the tensor of an owned storage
-  kMove,           // value -> value of the same shape in the same space
+  kMove,           // value -> value of the same shape in the same space; reference -> place
   kMoveBytes,      // the same where it is a copy of `detail` bytes between host memory that registers point to
   kSwap,           // its two outputs change places in memory, and values with them
   kMerge,          // inputs -> the one whose guard (list `detail`) is set, and its position
+  kSelect,         // index and references -> the one that the index says
   kGuard,          // guard step `detail`
   kSkip,           // jump `detail` when its guard is 0
   kRepeat,         // jump `detail`, backwards, when its guard is 1

@@ -38,6 +38,8 @@ const char* Name(Opcode opcode) {
       return "swap";
     case Opcode::kMerge:
       return "merge";
+    case Opcode::kSelect:
+      return "select";
     case Opcode::kGuard:
       return "guard";
     case Opcode::kSkip:

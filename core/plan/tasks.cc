@@ -190,13 +190,20 @@ class Cutter {
       const int storage = StorageOf(plan_, s);
       const Storage::Home home = plan_.storages[static_cast<size_t>(storage)].home;
       const bool fixed = home == Storage::Home::kConstant || home == Storage::Home::kFeed;
-      if (fixed || home == Storage::Home::kVariable) continue;
-      const bool writes = s >= instruction.first_slot + instruction.inputs;
+      const bool variable = home == Storage::Home::kVariable;
+      if (fixed || (variable && !IsPlace(storage))) continue;
+      // What ops give back as a reference they have not put there.
+      const bool puts = !variable || instruction.opcode == Opcode::kMerge || instruction.opcode == Opcode::kSelect ||
+                        instruction.opcode == Opcode::kMove;
+      const bool writes = puts && s >= instruction.first_slot + instruction.inputs;
       Touch(static_cast<size_t>(storage), task, writes);
       if (!writes && home == Storage::Home::kBound) ReadSources(storage, task);
     }
     for (uint32_t l = instruction.locks_begin; l < instruction.locks_end; ++l) {
-      Touch(VariableResource(plan_.locks[l].variable), task, plan_.locks[l].exclusive);
+      const Lock& lock = plan_.locks[l];
+      const std::vector<int>& choices = plan_.variables[static_cast<size_t>(lock.variable)].choices;
+      if (choices.empty()) Touch(VariableResource(lock.variable), task, lock.exclusive);
+      for (const int choice : choices) Touch(VariableResource(choice), task, lock.exclusive);
     }
     if (const int guard = i < shape_.guards.size() ? shape_.guards[i] : 0; guard != 0) Read(GuardResource(guard), task);
     VisitGuards(instruction, task);
@@ -228,6 +235,11 @@ class Cutter {
     } else if (instruction.opcode == Opcode::kSkip || instruction.opcode == Opcode::kRepeat) {
       read(plan_.jumps[instruction.detail].guard);
     }
+  }
+
+  bool IsPlace(int storage) const {
+    const int variable = plan_.storages[static_cast<size_t>(storage)].variable;
+    return plan_.variables[static_cast<size_t>(variable)].variable == nullptr;
   }
 
   /// Ops that name one variable twice share its resource.

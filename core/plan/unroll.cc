@@ -300,7 +300,7 @@ int64_t MostIterations(const StepGraph& step, int frame) {
     if (flow == Flow::kEnter) {
       const Result<int64_t> given = node.source->attrs().Int("parallel_iterations");
       most = std::min(most, given.ok() ? *given : 1);
-    } else if (flow == Flow::kMerge && NextOf(step, node) >= 0 && IsRef(node.types[0])) {
+    } else if (flow == Flow::kMerge && NextOf(step, node) >= 0 && (IsRef(node.types[0]) || node.inputs.size() != 2)) {
       return 1;
     } else if (flow == Flow::kExit) {
       const StepNode& from = step.node(node.inputs[0].node);

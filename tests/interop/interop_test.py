@@ -146,6 +146,68 @@ def control_flow_of_tensorflow():
         np.testing.assert_array_equal(load(folder, name.split(":")[0]), value, err_msg=name)
 
 
+def references_of_tensorflow():
+    """References and handles that are chosen while running, and a loop that comes back on two ways."""
+    raw = tf.raw_ops
+    two = [1.0, 2.0], [10.0, 20.0]
+
+    def after(first, make):
+        with tf.control_dependencies([first]):
+            return make()
+
+    def add(reference, handle):
+        if handle is None:
+            return raw.AssignAdd(ref=reference, value=[0.5, 0.25])
+        added = raw.AssignAddVariableOp(resource=handle, value=[0.5, 0.25])
+        return after(added, lambda: raw.ReadVariableOp(resource=handle, dtype=tf.float32))
+
+    def build(p, index, value):
+        refs = [raw.VariableV2(shape=[2], dtype=tf.float32, name=f"ref_{i}") for i in range(2)]
+        refs = [raw.Assign(ref=ref, value=start) for ref, start in zip(refs, two)]
+        yield add(raw.RefSelect(index=index, inputs=refs), None)
+        refs = [raw.VariableV2(shape=[2], dtype=tf.float32, name=f"merged_{i}") for i in range(2)]
+        refs = [raw.Assign(ref=ref, value=start) for ref, start in zip(refs, two)]
+        ways = [raw.RefSwitch(data=ref, pred=p)[side] for side, ref in enumerate(refs)]
+        merged = raw.RefMerge(inputs=ways)
+        yield add(merged.output, None)
+        yield merged.value_index
+        handles = [raw.VarHandleOp(shape=[2], dtype=tf.float32, shared_name=f"handle_{i}") for i in range(2)]
+        started = [raw.AssignVariableOp(resource=handle, value=start) for handle, start in zip(handles, two)]
+        handles = [after(start, lambda h=handle: raw.Identity(input=h)) for start, handle in zip(started, handles)]
+        ways = [raw.Switch(data=handle, pred=p)[side] for side, handle in enumerate(handles)]
+        yield add(None, raw.Merge(inputs=ways).output)
+
+        def enter(x, constant=True):
+            return raw.Enter(data=x, frame_name="two_ways", is_constant=constant)
+
+        start = enter(value, False)
+        merge = raw.Merge(inputs=[start, start, start])
+        on = raw.LoopCond(input=raw.Less(x=merge.output, y=enter(tf.constant(1000.0))))
+        v, at = (raw.Switch(data=x, pred=on) for x in merge)
+        way = raw.Switch(data=v[1], pred=raw.Less(x=v[1], y=enter(tf.constant(50.0))))
+        merge.output.op._update_input(1, raw.NextIteration(data=way[0] + way[0]))
+        merge.output.op._update_input(2, raw.NextIteration(data=way[1] * way[1] + way[1]))
+        yield raw.Exit(data=v[0])
+        yield raw.Exit(data=at[0])
+
+    config = tf1.ConfigProto()
+    config.graph_options.rewrite_options.disable_meta_optimizer = True  # it drops a way back
+    for p, index, start in ((False, 0, 1.0), (True, 1, 30.0)):
+        with tf.Graph().as_default() as graph:
+            p = tf1.placeholder_with_default(p, [])
+            index = tf1.placeholder_with_default(tf.constant(index), [])
+            results = list(build(p, index, tf1.placeholder_with_default(start, [])))
+            names = [tf.identity(result, name=f"result_{i}").name for i, result in enumerate(results)]
+            with tf1.Session(config=config) as session:
+                values = session.run(names)
+            path = os.path.join(WORK, "references.pb")
+            with open(path, "wb") as file:
+                file.write(graph.as_graph_def().SerializeToString())
+        peer("run", path, *names, WORK)
+        for name, value in zip(names, values):
+            np.testing.assert_array_equal(load(WORK, name), value, err_msg=name)
+
+
 def F105_F303_errors_of_placement():
     """What cannot be placed is told in TensorFlow's words."""
     def neg(name, x, device, beside=None):
@@ -300,6 +362,6 @@ if __name__ == "__main__":
     os.makedirs(WORK, exist_ok=True)
     {f.__name__: f for f in (F240_checkpoint_of_weir, F240_checkpoint_of_tensorflow, graph_of_weir, graph_of_tensorflow,
                              run_metadata_of_weir, control_flow_of_weir, control_flow_of_tensorflow,
-                             F105_F303_errors_of_placement, random_numbers, F216_events_of_weir,
-                             F220_histogram_buckets, F214_events_of_tensorflow)}[test]()
+                             references_of_tensorflow, F105_F303_errors_of_placement, random_numbers,
+                             F216_events_of_weir, F220_histogram_buckets, F214_events_of_tensorflow)}[test]()
     print(f"interop.{test}: passed")

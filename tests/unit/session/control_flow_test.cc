@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -399,6 +400,90 @@ TEST(ControlFlow, MergeOfUnrelatedSwitches) {
       ASSERT_EQ(got.ok(), p || q) << got.status().ToString();
       if (!got.ok()) continue;
       EXPECT_TRUE((*got)[0].SameBits(Tensor::Scalar<float>(p ? -1.0f : -2.0f)));
+    }
+  }
+}
+
+TEST(ControlFlow, MergeOfThree) {
+  const op::AttrList three = {{"T", DType::kFloat}, {"N", int64_t{3}}};
+  const Nodes nodes = {Placeholder("p", PartialShape(Shape()), DType::kBool),
+                       Placeholder("q", PartialShape(Shape()), DType::kBool),
+                       Const("a", Tensor::Scalar<float>(1)),
+                       {"s", "Switch", {"a", "p"}, kFloat},
+                       {"twice", "AddV2", {"s:0", "s:0"}, kFloat},
+                       {"t", "Switch", {"twice", "q"}, kFloat},
+                       {"m", "Merge", {"t:0", "s:1", "t:1"}, three},
+                       {"first", "Merge", {"twice", "twice", "twice"}, three}};
+  const auto run = [&](bool p, bool q, const std::vector<std::string>& fetches) {
+    return RunNodes(nodes, {{"p:0", Tensor::Scalar<bool>(p)}, {"q:0", Tensor::Scalar<bool>(q)}}, fetches);
+  };
+  for (const auto& [p, q, value, index] :
+       {std::tuple(false, false, 2.0f, 0), std::tuple(true, false, 1.0f, 1), std::tuple(false, true, 2.0f, 2)}) {
+    const auto got = run(p, q, {"m:0", "m:1"});
+    ASSERT_TRUE(got.ok()) << got.status().ToString();
+    EXPECT_TRUE((*got)[0].SameBits(Tensor::Scalar<float>(value)));
+    EXPECT_TRUE((*got)[1].SameBits(Tensor::Scalar<int32_t>(index)));
+  }
+  const auto got = run(false, false, {"first:1"});
+  ASSERT_TRUE(got.ok()) << got.status().ToString();
+  EXPECT_TRUE((*got)[0].SameBits(Tensor::Scalar<int32_t>(0)));
+}
+
+/// v = x, or y where p; while v < 1000: v = v < 50 ? 2 * v * v : 2 * v, given back on two ways. `one_way` in: the value
+/// enters through a Merge, else on two ways as well.
+Nodes TwoWaysBack(bool one_way) {
+  Nodes nodes = {Placeholder("p", PartialShape(Shape()), DType::kBool),
+                 Placeholder("x", PartialShape(Shape())),
+                 Placeholder("y", PartialShape(Shape())),
+                 Const("limit", Tensor::Scalar<float>(1000)),
+                 Const("middle", Tensor::Scalar<float>(50)),
+                 {"x_s", "Switch", {"x", "p"}, kFloat},
+                 {"y_s", "Switch", {"y", "p"}, kFloat},
+                 {"limit_in", "Enter", {"limit"}, In("w", DType::kFloat, true)},
+                 {"middle_in", "Enter", {"middle"}, In("w", DType::kFloat, true)}};
+  if (one_way) {
+    nodes.push_back({"start", "Merge", {"x_s:0", "y_s:1"}, kMerge2});
+    nodes.push_back({"in", "Enter", {"start"}, In("w", DType::kFloat)});
+    nodes.push_back({"v", "Merge", {"in", "v_large", "v_small"}, {{"T", DType::kFloat}, {"N", int64_t{3}}}});
+  } else {
+    nodes.push_back({"x_in", "Enter", {"x_s:0"}, In("w", DType::kFloat)});
+    nodes.push_back({"y_in", "Enter", {"y_s:1"}, In("w", DType::kFloat)});
+    nodes.push_back({"v", "Merge", {"x_in", "v_large", "y_in", "v_small"}, {{"T", DType::kFloat}, {"N", int64_t{4}}}});
+  }
+  const Nodes body = {{"less", "Less", {"v", "limit_in"}, kFloat},
+                      {"on", "LoopCond", {"less"}},
+                      {"s", "Switch", {"v", "on"}, kFloat},
+                      {"index_s", "Switch", {"v:1", "on"}, kInt},
+                      {"small", "Less", {"s:1", "middle_in"}, kFloat},
+                      {"way", "Switch", {"s:1", "small"}, kFloat},
+                      {"doubled", "AddV2", {"way:0", "way:0"}, kFloat},
+                      {"squared", "Square", {"way:1"}, kFloat},
+                      {"squares", "AddV2", {"squared", "squared"}, kFloat},
+                      {"v_large", "NextIteration", {"doubled"}, kFloat},
+                      {"v_small", "NextIteration", {"squares"}, kFloat},
+                      {"out", "Exit", {"s:0"}, kFloat},
+                      {"index", "Exit", {"index_s:0"}, kInt}};
+  nodes.insert(nodes.end(), body.begin(), body.end());
+  return nodes;
+}
+
+TEST(ControlFlow, LoopVariableComesBackOnTwoWays) {
+  struct Case {
+    bool p;
+    float start, last;
+    int32_t one_way, two_ways;
+  };
+  const Case cases[] = {{false, 1, 1024, 1, 1}, {true, 100, 1600, 1, 1},   {false, 30, 1800, 2, 3},
+                        {true, 40, 3200, 2, 3}, {false, 2000, 2000, 0, 0}, {true, 2000, 2000, 0, 2}};
+  for (const Case& c : cases) {
+    for (const bool one_way : {true, false}) {
+      const std::vector<Feed> feeds = {{"p:0", Tensor::Scalar<bool>(c.p)},
+                                       {"x:0", Tensor::Scalar<float>(c.p ? -1 : c.start)},
+                                       {"y:0", Tensor::Scalar<float>(c.p ? c.start : -1)}};
+      const auto got = RunNodes(TwoWaysBack(one_way), feeds, {"out:0", "index:0"});
+      ASSERT_TRUE(got.ok()) << got.status().ToString();
+      EXPECT_TRUE((*got)[0].SameBits(Tensor::Scalar<float>(c.last))) << c.start;
+      EXPECT_TRUE((*got)[1].SameBits(Tensor::Scalar<int32_t>(one_way ? c.one_way : c.two_ways))) << c.start;
     }
   }
 }
