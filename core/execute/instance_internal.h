@@ -66,7 +66,10 @@ class PlanRunner::Instance {
   Status StreamKernel(const Instruction& instruction);
   Status Call(Worker& worker, const Instruction& instruction);
   Status ReadVariable(const Instruction& instruction);
+  Status Make(const Instruction& instruction);
   Status Assign(const Instruction& instruction);
+  /// The variable takes over the memory of a value that lies in memory which was made; false where others hold it.
+  bool TakeOver(const plan::Value& from, const Tensor& given, Tensor& value);
   Status QueryVariable(const Instruction& instruction);
   Status Copy(const Instruction& instruction);
   Status Move(const Instruction& instruction);
@@ -115,6 +118,7 @@ class PlanRunner::Instance {
   const plan::ExecutionPlan& plan_;
   std::vector<weir_reg> registers_;              // by slot
   std::vector<std::shared_ptr<Buffer>> arenas_;  // by space + 1
+  std::vector<std::shared_ptr<Buffer>> made_;    // by MadeMemory: from kMake until a variable has it
   std::vector<uint64_t> offsets_;                // by storage: in its arena, after the exchanges so far
   std::vector<Tensor> tensors_;                  // by storage: what feeds, calls and fetches hold during a run
   std::span<const Tensor> feeds_;                // of this run, borrowed; copies of misaligned ones are in tensors_
