@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/timed.h"
 #include "core/kernel/host.h"
-#include "core/plugin/timed.h"
 
 namespace weir::plugin {
 namespace {
