@@ -131,11 +131,19 @@ Status PlanRunner::Instance::Run(PlanRunner& runner, std::span<const Tensor> fee
     worker_->step.streams = streams_.any() ? &streams_ : nullptr;
     status = Tape(*worker_, 0, static_cast<uint32_t>(plan_.instructions.size()));
   }
-  if (streams_.any()) status = streams_.End(std::move(status));
+  if (streams_.any()) status = streams_.End(Arrived(std::move(status)));
   if (!status.ok() && OutOfMemory(status)) status = status.Append(HeldMemory());
   for (const int storage : transient_) Drop(storage);
   for (std::shared_ptr<Buffer>& made : made_) made.reset();
   if (!status.ok()) fetches->clear();
+  return status;
+}
+
+Status PlanRunner::Instance::Arrived(Status status) {
+  for (const auto& [arrived, fetch] : std::exchange(arriving_, {})) {
+    const Status one = arrived.Sync();
+    if (status.ok()) status = At(*fetch, one);
+  }
   return status;
 }
 
@@ -498,7 +506,11 @@ Result<Tensor> PlanRunner::Instance::Fetch(const Instruction& instruction) {
   WEIR_ASSIGN(Tensor tensor, TensorOf(value));
   if (!tensor.on_host()) {
     WEIR_TRY(BeforeAccess(instruction));
-    return streams_.ToHost(storage.space, tensor);
+    device::Event arrived;
+    WEIR_ASSIGN(Tensor host, streams_.ToHost(storage.space, tensor, &arrived));
+    arriving_.emplace_back(std::move(arrived), &instruction);
+    WEIR_TRY(AfterAccess(instruction));
+    return host;
   }
   // Two owners, this one and tensors_, mean that nobody outside the run sees the memory.
   const bool ours = storage.home == Storage::Home::kFresh ||

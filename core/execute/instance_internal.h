@@ -10,6 +10,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/execute/plan_runner.h"
@@ -51,6 +52,8 @@ class PlanRunner::Instance {
   std::string WantedMemory(int space) const;
   std::string HeldMemory() const;
   Status Begin(std::span<const Tensor> feeds);
+  /// Waits for what is fetched from streams: `status`, or else the first failure, at the fetch that it was met at.
+  Status Arrived(Status status);
   /// Instructions [begin, end).
   Status Tape(Worker& worker, uint32_t begin, uint32_t end);
   /// From `*position` up to `until`, or to where the step has to be asked after sooner; says where that was.
@@ -125,6 +128,7 @@ class PlanRunner::Instance {
   std::vector<int> transient_;                   // storages to empty at the end of a run
   std::vector<int> chosen_;                      // by storage: the value that a Merge chose; empty without Merge
   std::vector<uint8_t> guards_;
+  std::vector<std::pair<device::Event, const Instruction*>> arriving_;  // fetches under way, in their streams' order
   RunStreams streams_;
   std::unique_ptr<Worker> worker_;  // of the caller's thread
 };

@@ -12,6 +12,7 @@
 #include <set>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "core/place/place.h"
@@ -371,6 +372,32 @@ TEST_F(DevicesTest, VariablesTakeOverTheMemoryOfInitialValues) {
     EXPECT_TRUE((*now)[0].SameBits(Tensor::Of(ones.shape(), std::vector<float>(kRows * kRows, 5))));
     EXPECT_TRUE((*now)[1].SameBits(Tensor::Of(ones.shape(), std::vector<float>(kRows * kRows, -1))));
   }
+}
+
+TEST_F(DevicesTest, FetchesOfOneRunAreWholeWhileAnotherWrites) {
+  constexpr int64_t kRows = 256;
+  const op::AttrList variable = {{"dtype", DType::kFloat}, {"shape", PartialShape::Of({kRows, kRows})}};
+  Open({Placeholder("x", PartialShape()),
+        {"v", "VariableV2", {}, variable, "/device:ASYNC:0"},
+        {"set", "Assign", {"v", "x"}, kFloat},
+        {"more", "AssignAdd", {"v", "x"}, kFloat},
+        {"y", "Neg", {"v"}, kFloat, "/device:ASYNC:0"}});
+  const Tensor ones = Tensor::Of(Shape::Of({kRows, kRows}), std::vector<float>(kRows * kRows, 1));
+  ASSERT_TRUE(Run({{"x", ones}}, {}, {"set"}).ok());
+  std::thread writer([&] {
+    for (int i = 0; i < 50; ++i) {
+      EXPECT_TRUE(session_->Run(std::vector<Feed>{{"x", ones}}, Names{}, Names{"more"}).ok());
+    }
+  });
+  for (int i = 0; i < 50; ++i) {
+    const auto out = session_->Run(std::vector<Feed>{}, Names{"v", "y"}, Names{});
+    ASSERT_TRUE(out.ok()) << out.status().ToString();
+    for (const Tensor& tensor : *out) {
+      const auto values = tensor.as<float>();
+      EXPECT_EQ(std::count(values.begin(), values.end(), values[0]), kRows * kRows) << i;
+    }
+  }
+  writer.join();
 }
 
 TEST_F(DevicesTest, F300_PlacementsGoToAFileACallbackOrStandardErrorAtOnce) {
