@@ -120,6 +120,7 @@ struct PluginsConfig {
   Member<bool> strict = {};
   Member<bool> probe = {};
   Member<int32_t> time_limit_ms = {kUnset, 10000};
+  Member<int32_t> open_limit_ms = {kUnset, 60000};
 };
 
 /// A key of `[plugin.NAME]`; its type is known to the plugin only.

@@ -250,6 +250,8 @@ std::vector<Key> PluginsKeys() {
        WEIR_FIELD(plugins.strict)},
       {"plugins.time_limit_ms", "Longest time for loading, and for finding devices; then a plugin counts as hung.",
        WEIR_FIELD(plugins.time_limit_ms), 1, kMaxInt32},
+      {"plugins.open_limit_ms", "Longest time for opening a device, on its first use; then whoever needs it fails.",
+       WEIR_FIELD(plugins.open_limit_ms), 1, kMaxInt32},
       NotYet({"plugins.probe", "Load an unknown plugin in a process of its own first.", WEIR_FIELD(plugins.probe)}),
   };
 }

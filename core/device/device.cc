@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/base/timed.h"
 #include "core/device/arena.h"
 #include "core/device/error_record.h"
 #include "core/device/health.h"
@@ -104,14 +105,17 @@ class SharedHardware {
   Result<std::shared_ptr<OpenDevice>> Get(Open open) {
     const std::lock_guard lock(mutex_);
     if (std::shared_ptr<OpenDevice> there = open_.lock()) return there;
-    WEIR_ASSIGN(std::shared_ptr<OpenDevice> made, open());
-    open_ = made;
+    WEIR_TRY(hung_);
+    Result<std::shared_ptr<OpenDevice>> made = open();
+    if (made.ok()) open_ = *made;
+    if (made.status().code() == Code::kDeadlineExceeded) hung_ = made.status();
     return made;
   }
 
  private:
-  std::mutex mutex_;  // serializes opening, protects open_
+  std::mutex mutex_;  // serializes opening, protects both
   std::weak_ptr<OpenDevice> open_;
+  Status hung_;
 };
 
 std::shared_ptr<SharedHardware> MakeSharedHardware() { return std::make_shared<SharedHardware>(); }
@@ -245,14 +249,27 @@ class Device::State final : public Allocator {
       options.push_back(Option("mem.initial_bytes", WEIR_VALUE_INT, memory_.initial_bytes));
       options.push_back(Option("mem.allow_growth", WEIR_VALUE_BOOL, memory_.allow_growth ? 1 : 0));
     }
+    // It may outlast this device. What it opens too late is closed again.
+    const auto open = [api = api_, uid = info.uid, by = info.plugin, name = device_.name_, options = std::move(options),
+                       keep = extras_.keep, plugin = plugin_] { return Call(api, uid, by, name, options, plugin); };
+    if (extras_.open_limit.count() == 0) return open();
+    auto opened = RunWithin<Result<std::shared_ptr<OpenDevice>>>(extras_.open_limit, open);
+    if (opened) return std::move(*opened);
+    return DeadlineExceeded("cannot open {} ({}): open of device/1 did not end within {} ms (plugins.open_limit_ms)",
+                            device_.name_, info.plugin, extras_.open_limit.count());
+  }
+
+  static Result<std::shared_ptr<OpenDevice>> Call(const weir_device_api* api, const std::string& uid,
+                                                  const std::string& by, const std::string& name,
+                                                  const std::vector<weir_opt>& options,
+                                                  const std::shared_ptr<const void>& plugin) {
     weir_device* handle = nullptr;
     const Status opened = CallPlugin("open of device/1", [&](weir_error* error) {
-      return api_->open(View(info.uid), options.data(), options.size(), &handle, error);
+      return api->open(View(uid), options.data(), options.size(), &handle, error);
     });
-    if (!opened.ok()) return Unavailable("cannot open {} ({}): {}", device_.name_, info.plugin, opened.message());
-    if (handle == nullptr)
-      return Unavailable("cannot open {} ({}): the plugin gave no device", device_.name_, info.plugin);
-    return std::make_shared<OpenDevice>(api_, handle, device_.name_, plugin_);
+    if (!opened.ok()) return Unavailable("cannot open {} ({}): {}", name, by, opened.message());
+    if (handle == nullptr) return Unavailable("cannot open {} ({}): the plugin gave no device", name, by);
+    return std::make_shared<OpenDevice>(api, handle, name, plugin);
   }
 
   void ReadProfile() {

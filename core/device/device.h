@@ -2,6 +2,7 @@
 #ifndef WEIR_CORE_DEVICE_DEVICE_H_
 #define WEIR_CORE_DEVICE_DEVICE_H_
 
+#include <chrono>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -57,6 +58,8 @@ struct DeviceExtras {
   std::shared_ptr<const void> keep = nullptr;
   /// Of logical devices cut from one physical one, which is opened once for all of them; null = this device's own.
   std::shared_ptr<SharedHardware> hardware = nullptr;
+  /// For the plugin's `open`; 0 = none.
+  std::chrono::milliseconds open_limit{0};
 };
 /// One per physical device that is cut into logical ones.
 std::shared_ptr<SharedHardware> MakeSharedHardware();
@@ -106,7 +109,8 @@ class Device {
   /// The CPU reads and writes this device's memory directly.
   bool host_memory() const { return (info_.flags & WEIR_DEVICE_UNIFIED_MEMORY) != 0; }
 
-  /// The plugin's handle; opens the device on first use. Unavailable with the plugin's text when that fails.
+  /// The plugin's handle; opens the device on first use. Unavailable with the plugin's text when that fails,
+  /// DeadlineExceeded when it does not end within the limit; either way it is not tried again.
   Result<weir_device*> Open();
   /// The arena over this device's memory. ResourceExhausted names the device, what was asked for, what is in use; the
   /// keepers have given back what they could by then, unless it would not have been enough anyway.

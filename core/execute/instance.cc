@@ -82,6 +82,7 @@ Status PlanRunner::Instance::LayOut() {
     if (!arena.ok()) return arena.status().Append(WantedMemory(static_cast<int>(s) - 1));
     arenas_[s] = std::move(*arena);
   }
+  made_.resize(plan_.made.size());
   tensors_.resize(plan_.storages.size());
   guards_.assign(plan_.guard_count, 0);
   guards_[0] = 1;
@@ -134,10 +135,19 @@ Status PlanRunner::Instance::Run(PlanRunner& runner, std::span<const Tensor> fee
     worker_->step.streams = streams_.any() ? &streams_ : nullptr;
     status = Tape(*worker_, 0, static_cast<uint32_t>(plan_.instructions.size()));
   }
-  if (streams_.any()) status = streams_.End(std::move(status));
+  if (streams_.any()) status = streams_.End(Arrived(std::move(status)));
   if (!status.ok() && OutOfMemory(status)) status = status.Append(HeldMemory());
   for (const int storage : transient_) Drop(storage);
+  for (std::shared_ptr<Buffer>& made : made_) made.reset();
   if (!status.ok()) fetches->clear();
+  return status;
+}
+
+Status PlanRunner::Instance::Arrived(Status status) {
+  for (const auto& [arrived, fetch] : std::exchange(arriving_, {})) {
+    const Status one = arrived.Sync();
+    if (status.ok()) status = At(*fetch, one);
+  }
   return status;
 }
 
@@ -234,6 +244,8 @@ Status PlanRunner::Instance::Special(Worker& worker, const Instruction& instruct
       return At(instruction, Call(worker, instruction));
     case Opcode::kReadVariable:
       return At(instruction, ReadVariable(instruction));
+    case Opcode::kMake:
+      return At(instruction, Make(instruction));
     case Opcode::kAssign:
       return At(instruction, Assign(instruction));
     case Opcode::kIsInitialized:
@@ -316,6 +328,9 @@ Result<Tensor> PlanRunner::Instance::TensorOf(const Value& value) const {
   if (storage.home == Storage::Home::kArena) {
     return Tensor::Over(value.dtype, value.shape, arenas_[static_cast<size_t>(storage.space + 1)],
                         offsets_[static_cast<size_t>(value.storage)]);
+  }
+  if (storage.home == Storage::Home::kMade) {
+    return Tensor::Over(value.dtype, value.shape, made_[static_cast<size_t>(storage.made)]);
   }
   if (storage.home == Storage::Home::kVariable) {
     const plan::VariableUse& use = VariableAt(storage);
@@ -429,7 +444,7 @@ Status PlanRunner::Instance::Copy(const Instruction& instruction) {
   WEIR_TRY(BeforeAccess(instruction));
   // What the arena or a variable holds is written again in this run.
   const bool stable = source.home == Storage::Home::kFeed || source.home == Storage::Home::kOwned;
-  if (target.home == Storage::Home::kArena) {
+  if (target.home == Storage::Home::kArena || target.home == Storage::Home::kMade) {
     WEIR_ASSIGN(const Tensor destination, TensorOf(to));
     WEIR_TRY(streams_.Copy(target.space, destination, source.space, from, stable));
   } else {
@@ -502,7 +517,11 @@ Result<Tensor> PlanRunner::Instance::Fetch(const Instruction& instruction) {
   WEIR_ASSIGN(Tensor tensor, TensorOf(value));
   if (!tensor.on_host()) {
     WEIR_TRY(BeforeAccess(instruction));
-    return streams_.ToHost(storage.space, tensor);
+    device::Event arrived;
+    WEIR_ASSIGN(Tensor host, streams_.ToHost(storage.space, tensor, &arrived));
+    arriving_.emplace_back(std::move(arrived), &instruction);
+    WEIR_TRY(AfterAccess(instruction));
+    return host;
   }
   // Two owners, this one and tensors_, mean that nobody outside the run sees the memory.
   const bool ours = storage.home == Storage::Home::kFresh ||

@@ -10,6 +10,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/execute/plan_runner.h"
@@ -51,6 +52,8 @@ class PlanRunner::Instance {
   std::string WantedMemory(int space) const;
   std::string HeldMemory() const;
   Status Begin(std::span<const Tensor> feeds);
+  /// Waits for what is fetched from streams: `status`, or else the first failure, at the fetch that it was met at.
+  Status Arrived(Status status);
   /// Instructions [begin, end).
   Status Tape(Worker& worker, uint32_t begin, uint32_t end);
   /// From `*position` up to `until`, or to where the step has to be asked after sooner; says where that was.
@@ -66,7 +69,10 @@ class PlanRunner::Instance {
   Status StreamKernel(const Instruction& instruction);
   Status Call(Worker& worker, const Instruction& instruction);
   Status ReadVariable(const Instruction& instruction);
+  Status Make(const Instruction& instruction);
   Status Assign(const Instruction& instruction);
+  /// The variable takes over the memory of a value that lies in memory which was made; false where others hold it.
+  bool TakeOver(const plan::Value& from, const Tensor& given, Tensor& value);
   Status QueryVariable(const Instruction& instruction);
   Status Copy(const Instruction& instruction);
   Status Move(const Instruction& instruction);
@@ -120,6 +126,7 @@ class PlanRunner::Instance {
   const plan::ExecutionPlan& plan_;
   std::vector<weir_reg> registers_;              // by slot
   std::vector<std::shared_ptr<Buffer>> arenas_;  // by space + 1
+  std::vector<std::shared_ptr<Buffer>> made_;    // by MadeMemory: from kMake until a variable has it
   std::vector<uint64_t> offsets_;                // by storage: in its arena, after the exchanges so far
   std::vector<Tensor> tensors_;                  // by storage: what feeds, calls and fetches hold during a run
   std::span<const Tensor> feeds_;                // of this run, borrowed; copies of misaligned ones are in tensors_
@@ -127,6 +134,7 @@ class PlanRunner::Instance {
   std::vector<int> chosen_;                      // by storage: the value that a Merge chose; empty without Merge
   std::vector<int> refers_;                      // by variable: itself; of places what they refer to now
   std::vector<uint8_t> guards_;
+  std::vector<std::pair<device::Event, const Instruction*>> arriving_;  // fetches under way, in their streams' order
   RunStreams streams_;
   std::unique_ptr<Worker> worker_;  // of the caller's thread
 };

@@ -47,10 +47,14 @@ std::string PlanRunner::Instance::WantedMemory(int space) const {
 std::string PlanRunner::Instance::HeldMemory() const {
   const uint64_t planned = std::accumulate(plan_.arena_bytes.begin(), plan_.arena_bytes.end(), uint64_t{0});
   uint64_t others = 0;
+  for (const std::shared_ptr<Buffer>& made : made_) others += made ? made->bytes() : 0;
   for (const Tensor& tensor : tensors_) others += tensor.bytes();
   return fmt::format("\nThe step held {} bytes for values of known size and {} for others. Its largest values:{}",
                      planned, others, LargestValues([&](size_t index) {
                        const plan::Storage& storage = plan_.storages[index];
+                       if (storage.home == plan::Storage::Home::kMade) {
+                         return made_[static_cast<size_t>(storage.made)] ? storage.bytes : 0;
+                       }
                        return storage.home == plan::Storage::Home::kArena ? storage.bytes : tensors_[index].bytes();
                      }));
 }

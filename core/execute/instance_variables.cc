@@ -118,6 +118,31 @@ Status PlanRunner::Instance::ReadVariable(const Instruction& instruction) {
   return Status();
 }
 
+Status PlanRunner::Instance::Make(const Instruction& instruction) {
+  const plan::MadeMemory& wanted = plan_.made[instruction.detail];
+  WEIR_ASSIGN(std::shared_ptr<Buffer> memory, AllocatorOf(wanted.space).Allocate(wanted.bytes));
+  weir_reg from{};
+  from.handle = memory->memory().handle;
+  from.data = memory->host() != nullptr ? reinterpret_cast<uint64_t>(memory->host()) : memory->memory().offset;
+  for (const int storage : wanted.storages) Point(storage, from);
+  made_[instruction.detail] = std::move(memory);
+  return Status();
+}
+
+bool PlanRunner::Instance::TakeOver(const Value& from, const Tensor& given, Tensor& value) {
+  const Storage& storage = StorageOf(from);
+  std::shared_ptr<Buffer>& made = made_[static_cast<size_t>(storage.made)];
+  const bool ours = made.use_count() == 2;  // and `given`
+  if (ours) {
+    streams_.Keep(storage.space, value);
+    value = given;
+  } else {
+    streams_.Keep(storage.space, given);
+  }
+  made.reset();
+  return ours;
+}
+
 Status PlanRunner::Instance::Assign(const Instruction& instruction) {
   const VariableLocks locks(plan_, refers_, instruction);
   const Storage& storage = StorageOf(ValueOf(instruction, 0));
@@ -139,6 +164,12 @@ Status PlanRunner::Instance::Assign(const Instruction& instruction) {
   if (use.is_resource && !use.declared.CompatibleWith(given.shape())) {
     return InvalidArgument("Trying to assign to variable with tensor with wrong shape. Expected {} got {}",
                            use.declared.ToString(), given.shape().ToString());
+  }
+  if (instruction.takes) {
+    WEIR_TRY(streams_.BeforeAccess(storage.space, *use.variable, true));
+    if (TakeOver(ValueOf(instruction, 1), given, value)) {
+      return streams_.AfterAccess(storage.space, *use.variable, true);
+    }
   }
   const bool in_place =
       value.buffer() && value.buffer().use_count() == 1 && value.shape() == given.shape() && SizeOf(value.dtype()) != 0;

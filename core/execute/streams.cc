@@ -88,9 +88,23 @@ Result<Tensor> RunStreams::ToHost(int space, const Tensor& tensor) {
 Result<Tensor> RunStreams::ToHost(device::Device& device, const Tensor& tensor) {
   device::Stream* const stream = Of(&device);
   if (stream == nullptr || tensor.on_host()) return device.ToHost(tensor);
-  WEIR_ASSIGN(Tensor host, Tensor::Make(tensor.dtype(), tensor.shape()));
-  WEIR_TRY(stream->Copy(MemoryOf(host), MemoryOf(tensor), tensor.bytes()));
+  WEIR_ASSIGN(Tensor host, Down(*stream, tensor));
   WEIR_TRY(stream->Sync());
+  return host;
+}
+
+Result<Tensor> RunStreams::ToHost(int space, const Tensor& tensor, device::Event* arrived) {
+  device::Stream* const stream = Of(space);
+  if (stream == nullptr || tensor.on_host()) return ToHost(space, tensor);
+  WEIR_ASSIGN(Tensor host, Down(*stream, tensor));
+  WEIR_ASSIGN(*arrived, stream->Record());
+  return host;
+}
+
+Result<Tensor> RunStreams::Down(device::Stream& stream, const Tensor& tensor) {
+  WEIR_ASSIGN(Tensor host, Tensor::Make(tensor.dtype(), tensor.shape()));
+  stream.Keep(host.buffer(), 0);
+  WEIR_TRY(stream.Copy(MemoryOf(host), MemoryOf(tensor), tensor.bytes()));
   return host;
 }
 

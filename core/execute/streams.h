@@ -40,6 +40,8 @@ class RunStreams {
   /// A tensor that the host may read. Waits where the device's work made it.
   Result<Tensor> ToHost(int space, const Tensor& tensor);
   Result<Tensor> ToHost(device::Device& device, const Tensor& tensor);
+  /// The same without waiting: the host may read it once `arrived` was reached, which is at End at the latest.
+  Result<Tensor> ToHost(int space, const Tensor& tensor, device::Event* arrived);
   /// A tensor in the device's memory. `stable`: the host does not write `host` again in this run.
   Result<Tensor> ToDevice(int space, const Tensor& host, bool stable);
   /// A second copy in the memory of `space`, where the tensor is.
@@ -61,6 +63,7 @@ class RunStreams {
 
   device::Device& DeviceOf(int space) const;
   Allocator& AllocatorOf(int space) const;
+  Result<Tensor> Down(device::Stream& stream, const Tensor& tensor);
   Status Up(device::Stream& stream, const Tensor& to, const Tensor& from, bool stable);
 
   const plan::ExecutionPlan& plan_;

@@ -22,6 +22,7 @@ bool IsWork(plan::Opcode opcode) {
     case plan::Opcode::kCopy:
     case plan::Opcode::kFetch:
       return true;
+    case plan::Opcode::kMake:
     case plan::Opcode::kRelease:
     case plan::Opcode::kMove:
     case plan::Opcode::kMoveBytes:

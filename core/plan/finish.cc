@@ -1,4 +1,4 @@
-// The tape as it runs: with releases of tensors and jumps over what is guarded.
+// The tape as it runs: with memory made, tensors released and jumps over what is guarded.
 #include <algorithm>
 #include <numeric>
 #include <utility>
@@ -24,11 +24,11 @@ class Finisher {
     const size_t count = plan_.instructions.size();
     moved_.resize(count + 1);
     std::iota(moved_.begin(), moved_.end(), 0u);
-    if (releases_.empty() && plan_.jumps.empty() &&
+    if (releases_.empty() && plan_.jumps.empty() && plan_.made.empty() &&
         std::all_of(shape_.guards.begin(), shape_.guards.end(), [](int guard) { return guard == 0; })) {
       return std::move(moved_);
     }
-    tape_.reserve(count + releases_.size());
+    tape_.reserve(count + releases_.size() + plan_.made.size());
     const size_t jumps = plan_.jumps.size();
     int guard = 0;
     for (size_t i = 0; i < count; ++i) {
@@ -38,6 +38,7 @@ class Finisher {
       guard = next;
       moved_[i] = static_cast<uint32_t>(tape_.size());
       if (guard != 0 && open_ < 0) BeginStretch(guard, i);
+      AddMakes(i);
       tape_.push_back(plan_.instructions[i]);
       AddReleases(i);
     }
@@ -89,6 +90,20 @@ class Finisher {
     open_ = -1;
   }
 
+  /// Before the first instruction that touches such memory, in its task and under its guard.
+  void AddMakes(size_t i) {
+    if (plan_.made.empty()) return;
+    made_.resize(plan_.made.size(), false);
+    const uint32_t first = plan_.instructions[i].first_slot;
+    for (uint32_t s = first; s < first + SlotCount(plan_, i); ++s) {
+      const int storage = StorageOf(plan_, s);
+      const int made = storage < 0 ? -1 : plan_.storages[static_cast<size_t>(storage)].made;
+      if (made < 0 || made_[static_cast<size_t>(made)]) continue;
+      made_[static_cast<size_t>(made)] = true;
+      tape_.push_back(Beside(i, Opcode::kMake, static_cast<size_t>(made)));
+    }
+  }
+
   void AddReleases(size_t i) {
     for (; next_ < releases_.size() && releases_[next_].first == static_cast<int64_t>(i); ++next_) {
       tape_.push_back(Beside(i, Opcode::kRelease, static_cast<size_t>(releases_[next_].second)));
@@ -102,6 +117,7 @@ class Finisher {
   std::vector<uint32_t> labels_;                   // instructions that jumps lead to
   std::vector<Instruction> tape_;
   std::vector<uint32_t> moved_;  // old index -> new one
+  std::vector<bool> made_;       // by MadeMemory: has its kMake
   size_t next_ = 0;
   int64_t open_ = -1;  // the jump over the current stretch
 };

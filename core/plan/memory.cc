@@ -203,6 +203,7 @@ class Layout {
  public:
   Layout(const TapeShape& shape, ExecutionPlan& plan)
       : shares_(shape.shares),
+        loops_(shape.loops),
         plan_(plan),
         order_(plan),
         lives_(FindLifetimes(shape.loops, plan, order_)),
@@ -219,18 +220,96 @@ class Layout {
       of_space[static_cast<size_t>(At(blocks_[b].storage).space + 1)].push_back(b);
     }
     for (size_t s = 0; s < spaces; ++s) {
-      plan_.live_bytes[s] = MostLive(of_space[s]);
-      const std::vector<uint64_t> offsets =
-          Placer(blocks_, of_space[s], order_).Run(plan_.live_bytes[s], &plan_.arena_bytes[s]);
-      for (size_t i = 0; i < offsets.size(); ++i) {
+      Placed placed = Place(of_space[s]);
+      std::vector<size_t> taken, others;
+      for (const size_t b : of_space[s]) (MayBeTaken(blocks_[b]) ? taken : others).push_back(b);
+      if (!taken.empty()) {
+        Placed apart = Place(others);
+        if (apart.bytes + Place(taken).bytes <= placed.bytes) {
+          for (const size_t b : taken) Make(blocks_[b]);
+          placed = std::move(apart);
+          of_space[s] = std::move(others);
+        }
+      }
+      plan_.live_bytes[s] = placed.live_bytes;
+      plan_.arena_bytes[s] = placed.bytes;
+      for (size_t i = 0; i < placed.offsets.size(); ++i) {
         for (int storage = blocks_[of_space[s][i]].storage; storage >= 0; storage = Next(storage)) {
-          At(storage).offset = offsets[i];
+          At(storage).offset = placed.offsets[i];
         }
       }
     }
   }
 
  private:
+  /// Smaller values are copied faster than memory is had for them.
+  static constexpr uint64_t kLeastTaken = uint64_t{64} << 10;
+
+  struct Placed {
+    uint64_t live_bytes = 0;
+    uint64_t bytes = 0;
+    std::vector<uint64_t> offsets;
+  };
+  Placed Place(const std::vector<size_t>& blocks) {
+    Placed placed;
+    placed.live_bytes = MostLive(blocks);
+    placed.offsets = Placer(blocks_, blocks, order_).Run(placed.live_bytes, &placed.bytes);
+    return placed;
+  }
+
+  int LastOf(const Block& block) const {
+    int storage = block.storage;
+    while (Next(storage) >= 0) storage = Next(storage);
+    return storage;
+  }
+
+  /// Its last use is that a variable is assigned the last of its values, which fills it.
+  bool MayBeTaken(const Block& block) {
+    if (block.bytes < kLeastTaken || block.life.endless || !block.life.ordered) return false;
+    const auto last = static_cast<size_t>(block.life.last);
+    const Instruction& assign = plan_.instructions[last];
+    const int value = LastOf(block);
+    if (assign.opcode != Opcode::kAssign || StorageOf(plan_, assign.first_slot + 1) != value) return false;
+    if (At(StorageOf(plan_, assign.first_slot)).space != At(value).space) return false;
+    if (RoundUp(At(value).bytes) != block.bytes) return false;
+    if (!plan_.tasks.empty() && block.life.ends != std::vector<uint32_t>{order_.TaskOf(last)}) return false;
+    for (const Loop& loop : loops_) {
+      const auto inside = [&](int64_t at) { return loop.first <= at && at <= loop.last; };
+      if (inside(block.life.first) != inside(block.life.last)) return false;
+    }
+    if (elsewhere_.empty()) FindElsewhere();
+    for (int storage = block.storage; storage >= 0; storage = Next(storage)) {
+      if (elsewhere_[static_cast<size_t>(storage)]) return false;
+    }
+    return true;
+  }
+
+  /// What other instructions touch than those that leave no trace of the memory but in other memory and in variables.
+  void FindElsewhere() {
+    elsewhere_.assign(plan_.storages.size(), false);
+    for (size_t i = 0; i < plan_.instructions.size(); ++i) {
+      const Instruction& instruction = plan_.instructions[i];
+      const bool plain = instruction.fn != nullptr || instruction.opcode == Opcode::kCopy ||
+                         instruction.opcode == Opcode::kAssign || instruction.opcode == Opcode::kFetch;
+      if (plain) continue;
+      for (uint32_t s = instruction.first_slot; s < instruction.first_slot + SlotCount(plan_, i); ++s) {
+        if (StorageOf(plan_, s) >= 0) elsewhere_[static_cast<size_t>(StorageOf(plan_, s))] = true;
+      }
+    }
+  }
+
+  void Make(const Block& block) {
+    plan_.instructions[static_cast<size_t>(block.life.last)].takes = true;
+    MadeMemory made{At(block.storage).space, At(LastOf(block)).bytes, {}};
+    for (int storage = block.storage; storage >= 0; storage = Next(storage)) {
+      At(storage).home = Storage::Home::kMade;
+      At(storage).made = static_cast<int>(plan_.made.size());
+      made.bytes = std::max(made.bytes, At(storage).bytes);
+      made.storages.push_back(storage);
+    }
+    plan_.made.push_back(std::move(made));
+  }
+
   Storage& At(int storage) { return plan_.storages[static_cast<size_t>(storage)]; }
   int Next(int storage) const { return next_[static_cast<size_t>(storage)]; }
   const Lifetime& LifeOf(int storage) const { return lives_[static_cast<size_t>(storage)]; }
@@ -297,12 +376,14 @@ class Layout {
   }
 
   const std::vector<MayShare>& shares_;
+  const std::vector<Loop>& loops_;
   ExecutionPlan& plan_;
   const TaskOrder order_;
   const std::vector<Lifetime> lives_;
   std::vector<int> block_of_;  // by storage
   std::vector<int> next_;      // by storage: the one that lies in its place from its last use on; -1 = none
   std::vector<Block> blocks_;
+  std::vector<bool> elsewhere_;  // by storage
 };
 
 }  // namespace

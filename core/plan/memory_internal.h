@@ -33,13 +33,14 @@ struct TapeShape {
 /// Gives every kArena storage an offset such that two overlap only when their lifetimes do not, or a kernel allowed it;
 /// sets arena_bytes and live_bytes. Where the plan has tasks, one lifetime ends before another when the tasks' edges
 /// say so, whatever the order on the tape. The smaller of two layouts, best fit along the tape and the largest first,
-/// in O(n log n) but for the edges.
+/// in O(n log n) but for the edges. What variables may take over is kMade instead, where that needs no more memory.
 void LayOutArena(const TapeShape& shape, ExecutionPlan& plan);
 
-/// Puts a kRelease behind the last use of every owned storage and a kSkip before every stretch of instructions under
-/// one guard, and sets the jumps' targets to where their instructions come to lie. Where the plan has tasks, tensors
-/// whose last uses are beside each other, or in a loop that is cut, live until the run ends. Call after LayOutArena.
-/// Returns where each instruction went; the last entry is the end of the tape.
+/// Puts a kMake before the first use of what is made, a kRelease behind the last use of every owned storage and a kSkip
+/// before every stretch of instructions under one guard, and sets the jumps' targets to where their instructions come
+/// to lie. Where the plan has tasks, tensors whose last uses are beside each other, or in a loop that is cut, live
+/// until the run ends. Call after LayOutArena. Returns where each instruction went; the last entry is the end of the
+/// tape.
 std::vector<uint32_t> FinishTape(const TapeShape& shape, ExecutionPlan& plan);
 
 }  // namespace weir::plan

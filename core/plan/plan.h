@@ -35,16 +35,18 @@ struct Storage {
     kConstant,  // `constant`
     kFeed,      // the caller's tensor number `feed`
     kFresh,     // the caller keeps it: made anew for a run unless the caller has let go of the last one; size known
+    kMade,      // memory number `made`, which is there from kMake on and goes with the variable that takes it over
     kOwned,     // a tensor that an instruction makes while running
     kVariable,  // the current value of variable number `variable`
     kBound,     // one of `sources`, whichever a Merge chose last
   };
   Home home = Home::kArena;
   int space = kHostSpace;
-  uint64_t bytes = 0;      // kArena, kFresh
+  uint64_t bytes = 0;      // kArena, kMade, kFresh
   uint64_t offset = 0;     // kArena
   uint64_t alignment = 1;  // kArena, beyond the arena's: `bytes` have room to begin later
   Tensor constant;
+  int made = -1;  // kMade
   int feed = -1;
   int variable = -1;              // kVariable; kOwned: the variable that it is a snapshot of
   DType dtype = DType::kInvalid;  // kFresh
@@ -52,13 +54,21 @@ struct Storage {
   std::vector<int> sources;       // kBound: storages
 };
 
-/// A typed, shaped view of a storage. Every kArena and kFresh value has a known shape.
+/// A typed, shaped view of a storage. Every kArena, kMade and kFresh value has a known shape.
 struct Value {
   int storage = -1;
   DType dtype = DType::kInvalid;
   bool shape_known = false;
   bool scratch = false;  // a kernel's memory while it runs: an output of the instruction, none of the node
   Shape shape;
+};
+
+/// Memory outside of the arenas, for values that lie one in the place of the other until a kAssign gives the last of
+/// them, and the memory with it, to its variable. Only kernels, copies, assignments and fetches touch it.
+struct MadeMemory {
+  int space = kHostSpace;
+  uint64_t bytes = 0;
+  std::vector<int> storages;
 };
 
 /// A variable that the plan touches, or a place for a reference to one of several that are chosen from while running.
@@ -143,6 +153,7 @@ enum class Opcode : uint8_t {
   kCall,           // CallSpec number `detail` on tensors
   kReadVariable,   // variable -> owned storage
   kAssign,         // value -> variable
+  kMake,           // memory number `detail` is made
   kIsInitialized,  // variable -> bool
   kVariableShape,  // variable -> its shape
   kCopy,           // value -> value in another space
@@ -171,6 +182,7 @@ struct Instruction {
   int16_t space = kHostSpace;  // kStreamKernel, kLockedKernel: where the kernel runs
   bool validate_shape = true;  // kAssign
   bool serialized = false;     // kLockedKernel: the kernel changes its state
+  bool takes = false;          // kAssign: nobody needs the value later, whose home is kMade: its memory may be kept
   uint32_t locks_begin = 0;    // into ExecutionPlan::locks
   uint32_t locks_end = 0;
 };
@@ -196,6 +208,7 @@ struct ExecutionPlan {
   std::vector<Storage> storages;
   std::vector<std::vector<uint32_t>> storage_slots;  // slots to point at a storage once its address is known
   std::vector<uint64_t> arena_bytes;                 // by space + 1
+  std::vector<MadeMemory> made;
   std::vector<uint64_t> live_bytes;  // of them in use at once, at most, along the tape: no arena for it is smaller
   std::vector<VariableUse> variables;
   std::vector<Lock> locks;

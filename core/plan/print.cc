@@ -21,6 +21,8 @@ const char* Name(Opcode opcode) {
       return "read";
     case Opcode::kAssign:
       return "assign";
+    case Opcode::kMake:
+      return "make";
     case Opcode::kIsInitialized:
       return "is_initialized";
     case Opcode::kVariableShape:
@@ -60,6 +62,8 @@ std::string Place(const Storage& storage) {
       return fmt::format("feed{}", storage.feed);
     case Storage::Home::kFresh:
       return "fresh";
+    case Storage::Home::kMade:
+      return fmt::format("made{}", storage.made);
     case Storage::Home::kOwned:
       return "owned";
     case Storage::Home::kVariable:
@@ -101,6 +105,7 @@ std::string ToString(const ExecutionPlan& plan) {
                           value.shape_known ? value.shape.ToString() : "[*]",
                           Place(plan.storages[static_cast<size_t>(value.storage)]));
     }
+    if (instruction.opcode == Opcode::kMake) text += fmt::format(" made{}", instruction.detail);
     if (instruction.opcode == Opcode::kGuard) text += Describe(plan.guard_steps[instruction.detail]);
     if (instruction.opcode == Opcode::kSkip || instruction.opcode == Opcode::kRepeat) {
       const Jump& jump = plan.jumps[instruction.detail];

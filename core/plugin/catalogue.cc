@@ -237,6 +237,7 @@ class Loader {
     extras.cost = device.cost;
     extras.options = hardware.module->options().View();
     extras.keep = hardware.module;
+    extras.open_limit = std::chrono::milliseconds(config_->plugins.open_limit_ms);
     if (device.shared && !info.self_pool()) {
       if (!hardware.shared) hardware.shared = device::MakeSharedHardware();
       extras.hardware = hardware.shared;

@@ -10,8 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/timed.h"
 #include "core/kernel/host.h"
-#include "core/plugin/timed.h"
+#include "core/plugin/missing.h"
 
 namespace weir::plugin {
 namespace {
@@ -48,7 +49,8 @@ Result<weir_plugin_query_fn> Map(const ScannedFile& file) {
   library.load(boost::dll::fs::path(file.path), mode, error);
   if (error) {
     const char* text = dlerror();  // Boost keeps a code only
-    return FailedPrecondition("cannot be loaded: {}", text != nullptr ? text : error.message());
+    return FailedPrecondition("cannot be loaded: {}",
+                              WithAllMissing(text != nullptr ? text : error.message(), file.path));
   }
   void* query = dlsym(library.native(), WEIR_PLUGIN_QUERY_SYMBOL);
   KeepForever(std::move(library));

@@ -12,6 +12,7 @@
 #include <set>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "core/place/place.h"
@@ -343,6 +344,60 @@ TEST_F(DevicesTest, F317_TheEstimateFromShapesIsWhatTheStepTakes) {
   const int64_t estimate = there->state_bytes + there->constant_bytes + there->value_bytes;
   EXPECT_GE(estimate, peak / 2);
   EXPECT_LE(estimate, peak * 2);
+}
+
+TEST_F(DevicesTest, VariablesTakeOverTheMemoryOfInitialValues) {
+  constexpr int64_t kRows = 256;
+  constexpr uint64_t kBytes = kRows * kRows * sizeof(float);
+  const op::AttrList variable = {{"dtype", DType::kFloat}, {"shape", PartialShape::Of({kRows, kRows})}};
+  Open({Placeholder("x", PartialShape()),
+        {"v", "VariableV2", {}, variable, "/device:ASYNC:0"},
+        {"w", "VariableV2", {}, variable, "/device:ASYNC:0"},
+        {"twice", "AddV2", {"x", "x"}, kFloat, "/device:ASYNC:0"},
+        {"square", "Square", {"twice"}, kFloat, "/device:ASYNC:0"},
+        {"on_cpu", "Neg", {"x"}, kFloat, "/cpu:0"},
+        {"set_v", "Assign", {"v", "square"}, kFloat},
+        {"set_w", "Assign", {"w", "on_cpu"}, kFloat},
+        {"more", "AssignAdd", {"v", "x"}, kFloat}});
+  const Tensor ones = Tensor::Of(Shape::Of({kRows, kRows}), std::vector<float>(kRows * kRows, 1));
+  for (int run = 0; run < 3; ++run) {
+    ASSERT_TRUE(Run({{"x", ones}}, {}, {"set_v", "set_w"}).ok());
+    if (run == 0) {
+      EXPECT_EQ(DeviceNamed("ASYNC:0")->memory_use().peak, 2 * kBytes) << "in the place of what was fed";
+    }
+    EXPECT_LE(DeviceNamed("ASYNC:0")->memory_use().in_use, 3 * kBytes + (64 << 10));
+    ASSERT_TRUE(Run({{"x", ones}}, {}, {"more"}).ok());
+    const auto now = Run({}, {"v", "w"});
+    ASSERT_TRUE(now.ok()) << now.status().ToString();
+    EXPECT_TRUE((*now)[0].SameBits(Tensor::Of(ones.shape(), std::vector<float>(kRows * kRows, 5))));
+    EXPECT_TRUE((*now)[1].SameBits(Tensor::Of(ones.shape(), std::vector<float>(kRows * kRows, -1))));
+  }
+}
+
+TEST_F(DevicesTest, FetchesOfOneRunAreWholeWhileAnotherWrites) {
+  constexpr int64_t kRows = 256;
+  const op::AttrList variable = {{"dtype", DType::kFloat}, {"shape", PartialShape::Of({kRows, kRows})}};
+  Open({Placeholder("x", PartialShape()),
+        {"v", "VariableV2", {}, variable, "/device:ASYNC:0"},
+        {"set", "Assign", {"v", "x"}, kFloat},
+        {"more", "AssignAdd", {"v", "x"}, kFloat},
+        {"y", "Neg", {"v"}, kFloat, "/device:ASYNC:0"}});
+  const Tensor ones = Tensor::Of(Shape::Of({kRows, kRows}), std::vector<float>(kRows * kRows, 1));
+  ASSERT_TRUE(Run({{"x", ones}}, {}, {"set"}).ok());
+  std::thread writer([&] {
+    for (int i = 0; i < 50; ++i) {
+      EXPECT_TRUE(session_->Run(std::vector<Feed>{{"x", ones}}, Names{}, Names{"more"}).ok());
+    }
+  });
+  for (int i = 0; i < 50; ++i) {
+    const auto out = session_->Run(std::vector<Feed>{}, Names{"v", "y"}, Names{});
+    ASSERT_TRUE(out.ok()) << out.status().ToString();
+    for (const Tensor& tensor : *out) {
+      const auto values = tensor.as<float>();
+      EXPECT_EQ(std::count(values.begin(), values.end(), values[0]), kRows * kRows) << i;
+    }
+  }
+  writer.join();
 }
 
 TEST_F(DevicesTest, F300_PlacementsGoToAFileACallbackOrStandardErrorAtOnce) {

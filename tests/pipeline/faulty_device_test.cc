@@ -19,6 +19,7 @@ class FaultyDeviceTest : public ::testing::Test {
   void SetUp() override {
     plugin::LoadOptions options;
     options.folders = {WEIR_FAULTY_PLUGINS};
+    options.config.plugins.open_limit_ms = 100;
     Result<std::shared_ptr<Runtime>> runtime = Runtime::Load(options);
     ASSERT_TRUE(runtime.ok()) << runtime.status().ToString();
     runtime_ = std::move(*runtime);
@@ -26,11 +27,11 @@ class FaultyDeviceTest : public ::testing::Test {
 
   /// y = op(x, x) or op(x) on the faulty device, beside z = x + x there.
   void Open(const std::string& op, const SessionOptions& options = {},
-            const PartialShape& shape = PartialShape::Of({2})) {
+            const PartialShape& shape = PartialShape::Of({2}), const std::string& device = "/device:FAULTY:0") {
     const std::vector<std::string> inputs =
         op == "Mul" ? std::vector<std::string>{"x", "x"} : std::vector<std::string>{"x"};
     Result<graph::Graph> graph = testing::MakeGraph({testing::Placeholder("x", shape),
-                                                     {"y", op, inputs, kFloat, "/device:FAULTY:0"},
+                                                     {"y", op, inputs, kFloat, device},
                                                      {"z", "AddV2", {"x", "x"}, kFloat, "/device:FAULTY:0"}});
     ASSERT_TRUE(graph.ok()) << graph.status().ToString();
     graph_ = std::make_unique<graph::Graph>(std::move(*graph));
@@ -67,6 +68,16 @@ TEST_F(FaultyDeviceTest, ALostDeviceFailsTheSession) {
   const Status later = Run("z").status();
   EXPECT_EQ(later.code(), Code::kUnavailable) << "a kernel that works";
   EXPECT_NE(later.message().find("it fell off the bus"), std::string::npos) << later.ToString();
+}
+
+TEST_F(FaultyDeviceTest, F318_ADeviceThatDoesNotOpenIsGivenUpAndTheRestWorks) {
+  Open("Mul", {}, PartialShape::Of({2}), "/device:STUCK:0");
+  for (int i = 0; i < 2; ++i) {
+    Expect(Code::kDeadlineExceeded, {"cannot open /job:localhost/replica:0/task:0/device:STUCK:0 (faulty)",
+                                     "within 100 ms (plugins.open_limit_ms)", kAtY});
+  }
+  EXPECT_TRUE(Run("z").ok());
+  EXPECT_TRUE(session_->Close().ok());
 }
 
 TEST_F(FaultyDeviceTest, F318_AKernelThatPollsEndsAtTheDeadline) {

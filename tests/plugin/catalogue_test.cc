@@ -11,6 +11,7 @@
 #include <fstream>
 
 #include "core/ops/declare_all.h"
+#include "core/plugin/missing.h"
 #include "core/plugin/note.h"
 
 namespace weir::plugin {
@@ -98,6 +99,32 @@ TEST_F(CatalogueTest, F314_AMissingLibraryIsNamedAndSoIsAMissingVersion) {
   EXPECT_EQ(plugin->verdict, Verdict::kRefused);
   EXPECT_NE(plugin->reason.find("version `VENDOR_2' not found"), std::string::npos) << plugin->reason;
   EXPECT_NE(plugin->reason.find("libweir_test_vendor.so.7"), std::string::npos) << plugin->reason;
+}
+
+TEST_F(CatalogueTest, F314_AllMissingLibrariesAreNamed) {
+  Copy("vendors/broken.so", "broken.so");
+  Expect(Verdict::kRefused, "; all that is missing: libweir_test_more.so.1, libweir_test_other.so.1");
+  fs::remove(folder_ / "broken.so");
+  Copy("vendor_more/libweir_test_more.so.1", "libweir_test_more.so.1");
+  Copy("vendors/broken.so", "broken.so");
+  const auto catalogue = Load();
+  const std::string& reason = catalogue->files().front().reason;
+  EXPECT_NE(reason.find("; all that is missing: "), std::string::npos) << reason;
+  for (const char* name : {"libweir_test_other.so.1", "libweir_test_vendor.so.7"}) {
+    EXPECT_NE(reason.find(name, reason.find(';')), std::string::npos) << "a library's own ones: " << reason;
+  }
+}
+
+TEST(MissingLibraries, ListsAreReadAsFarAsTheyGo) {
+  EXPECT_EQ(NotFoundIn("\tlinux-vdso.so.1 (0x1)\n\tliba.so => not found\n\tlibc.so.6 => /lib/libc.so.6 (0x2)\n"
+                       "\tliba.so => not found\n\t => not found\nlib\x01.so.2 => not found"),
+            (std::vector<std::string>{"liba.so", "lib?.so.2"}));
+  EXPECT_TRUE(NotFoundIn("").empty());
+  std::string many;
+  for (int i = 0; i < 1000; ++i) many += std::to_string(i) + " => not found\n";
+  EXPECT_EQ(NotFoundIn(many).size(), 64u);
+  EXPECT_TRUE(MissingLibraries("/nonexistent.so", std::chrono::seconds(5)).empty());
+  EXPECT_TRUE(MissingLibraries("/proc/self/exe", std::chrono::seconds(5)).empty());
 }
 
 TEST_F(CatalogueTest, F314_WithTheLibraryBesideItThePluginLoads) {

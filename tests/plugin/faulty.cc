@@ -17,13 +17,20 @@ namespace {
 using namespace weir::sdk;
 
 std::atomic<bool> lost{false};
+constexpr const char* kStuck = "stuck-0";  // never opens
 
 class FaultyDevice {
  public:
   static void Enumerate(const Options&, const Emit& emit) {
     emit({.uid = "faulty-0", .kind = "FAULTY", .platform = "faulty/1", .memory_bytes = uint64_t{64} << 20});
+    emit({.uid = kStuck,
+          .kind = "STUCK",
+          .platform = "faulty/1",
+          .flags = WEIR_DEVICE_SYNC_ONLY | WEIR_DEVICE_OPT_IN,
+          .memory_bytes = uint64_t{64} << 20});
   }
-  static std::unique_ptr<FaultyDevice> Open(std::string_view, const Options&, const Error&) {
+  static std::unique_ptr<FaultyDevice> Open(std::string_view uid, const Options&, const Error&) {
+    while (uid == kStuck) std::this_thread::sleep_for(std::chrono::milliseconds(10));
     return std::make_unique<FaultyDevice>();
   }
   void* Alloc(uint64_t bytes, uint32_t) { return std::aligned_alloc(64, (bytes + 63) / 64 * 64); }

@@ -2,9 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <thread>
 
 #include "core/device/error_record.h"
 
@@ -16,11 +19,13 @@ struct Toy {
   inline static int opened = 0;
   inline static int closed = 0;
   inline static bool refuse_open = false;
+  inline static std::atomic<bool> asleep = false;  // `open` does not end
   inline static std::vector<std::string> options;
 
   static int32_t Open(weir_str, const weir_opt* options, uint64_t count, weir_device** device, weir_error* error) {
     Toy::options.clear();
     for (uint64_t i = 0; i < count; ++i) Toy::options.emplace_back(options[i].key.data, options[i].key.size);
+    while (asleep) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     if (refuse_open) {
       const std::string_view text = "the driver is asleep";
       std::memcpy(error->message, text.data(), text.size());
@@ -180,6 +185,32 @@ TEST_F(DeviceTest, FailedOpenIsKeptWithItsText) {
     Toy::refuse_open = false;
   }
   EXPECT_EQ(device.allocator().Allocate(1).status().code(), Code::kUnavailable);
+}
+
+TEST_F(DeviceTest, AnOpenThatDoesNotEndIsGivenUp) {
+  using std::chrono::milliseconds;
+  Toy::asleep = true;
+  const auto plugin = std::make_shared<int>(0);
+  const std::shared_ptr<SharedHardware> hardware = MakeSharedHardware();
+  {
+    Device first(ToyInfo(), &api_, nullptr, {}, plugin, {.hardware = hardware, .open_limit = milliseconds(20)});
+    Device second(ToyInfo(), &api_, nullptr, {}, plugin, {.hardware = hardware, .open_limit = milliseconds(60000)});
+    for (Device* device : {&first, &first, &second}) {
+      const Status status = device->Open().status();
+      EXPECT_EQ(status.code(), Code::kDeadlineExceeded);
+      for (const char* part : {"/device:TOY:0 (toy)", "open of device/1", "within 20 ms", "plugins.open_limit_ms"}) {
+        EXPECT_NE(status.message().find(part), std::string::npos) << status.message();
+      }
+    }
+    EXPECT_EQ(first.allocator().Allocate(1).status().code(), Code::kDeadlineExceeded);
+    EXPECT_TRUE(first.health().ok());
+  }
+  EXPECT_GT(plugin.use_count(), 1) << "its code still runs";
+  Toy::asleep = false;
+  for (int i = 0; i < 10000 && plugin.use_count() > 1; ++i) std::this_thread::sleep_for(milliseconds(1));
+  EXPECT_EQ(plugin.use_count(), 1);
+  EXPECT_EQ(Toy::opened, 1);
+  EXPECT_EQ(Toy::closed, 1) << "what was opened too late";
 }
 
 TEST_F(DeviceTest, OnlySelfPoolDevicesHearOfLimits) {

@@ -294,6 +294,37 @@ TEST(FinishTape, DropsOwnedTensorsAfterTheirLastUse) {
   EXPECT_EQ(plan.instructions[2].detail, 0u);
 }
 
+/// 0 -> 1 in its place, which variable 2 is assigned; `more` instructions, then an end. Of 64 KiB each.
+ExecutionPlan Assigning(const std::vector<std::pair<int, int>>& more) {
+  ExecutionPlan plan = WithStorages({64 << 10, 64 << 10, 0, 64 << 10});
+  plan.storages[2].home = Storage::Home::kVariable;
+  AddInstruction(plan, {}, {0});
+  AddInstruction(plan, {0}, {1});
+  AddInstruction(plan, {2, 1}, {});
+  plan.instructions.back().opcode = Opcode::kAssign;
+  for (const auto& [from, to] : more) AddInstruction(plan, {from}, {to});
+  AddInstruction(plan, {}, {});
+  for (Instruction& instruction : plan.instructions) {
+    if (instruction.opcode == Opcode::kKernel) instruction.fn = [](auto...) { return 0; };
+  }
+  LayOutArena({{}, {}, {{1, 1, 2}}}, plan);
+  return plan;
+}
+
+TEST(LayOutArena, WhatAVariableMayTakeOverIsMade) {
+  ExecutionPlan plan = Assigning({});
+  EXPECT_TRUE(plan.instructions[2].takes);
+  ASSERT_EQ(plan.made.size(), 1u);
+  EXPECT_EQ(plan.made[0].bytes, 64u << 10);
+  EXPECT_EQ(plan.made[0].storages, (std::vector<int>{0, 1}));
+  EXPECT_EQ(plan.arena_bytes[0], 0u);
+  FinishTape({}, plan);
+  ASSERT_EQ(plan.instructions.size(), 5u);
+  EXPECT_EQ(plan.instructions[0].opcode, Opcode::kMake);
+  EXPECT_TRUE(Assigning({{0, 3}}).made.empty()) << "3 lies in the place of 1, so that apart they need more";
+  EXPECT_TRUE(Assigning({{1, 3}}).made.empty()) << "1 is needed later";
+}
+
 /// Storages that the plan releases, in order, when its tasks have these edges: 0 -> 1 -> 2 and 1 -> 3 in any case.
 std::vector<uint32_t> Released(std::set<std::pair<uint32_t, uint32_t>> edges) {
   ExecutionPlan plan = WithStorages({0, 0, 64, 64});

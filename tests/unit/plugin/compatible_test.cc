@@ -2,11 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
-#include <thread>
-
-#include "core/plugin/timed.h"
-
 namespace weir::plugin {
 namespace {
 
@@ -77,17 +72,6 @@ TEST(Compatible, LevelsIncludeEachOther) {
   EXPECT_EQ(IsaLevel(WEIR_ISA_X86_64_V2), 2);
   EXPECT_EQ(IsaLevel(WEIR_ISA_X86_64_V2 | WEIR_ISA_X86_64_V3 | WEIR_ISA_X86_64_V4), 4);
   EXPECT_EQ(host.machine != 0, true);
-}
-
-TEST(RunWithin, GivesTheResultOrGivesUp) {
-  EXPECT_EQ(RunWithin<int>(std::chrono::seconds(20), [] { return 7; }), 7);
-  const auto start = std::chrono::steady_clock::now();
-  const auto late = RunWithin<int>(std::chrono::milliseconds(20), [] {
-    std::this_thread::sleep_for(std::chrono::seconds(5));
-    return 1;
-  });
-  EXPECT_FALSE(late.has_value());
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(4));
 }
 
 }  // namespace

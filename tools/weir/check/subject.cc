@@ -8,6 +8,7 @@
 
 #include "core/kernel/host.h"
 #include "core/plugin/compatible.h"
+#include "core/plugin/missing.h"
 #include "core/plugin/module.h"
 #include "core/plugin/scan.h"
 
@@ -64,7 +65,7 @@ uint64_t HostCalls() { return host_calls.load(std::memory_order_relaxed); }
 
 Result<Subject> Subject::Load(const std::string& path) {
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-  if (library == nullptr) return FailedPrecondition("{}", dlerror());
+  if (library == nullptr) return FailedPrecondition("{}", plugin::WithAllMissing(dlerror(), path));
   Subject subject;
   subject.query_ = reinterpret_cast<weir_plugin_query_fn>(dlsym(library, WEIR_PLUGIN_QUERY_SYMBOL));
   if (subject.query_ == nullptr) return FailedPrecondition("it does not export {}", WEIR_PLUGIN_QUERY_SYMBOL);

@@ -1,6 +1,6 @@
 // Calls that may never return, made on a thread of their own.
-#ifndef WEIR_CORE_PLUGIN_TIMED_H_
-#define WEIR_CORE_PLUGIN_TIMED_H_
+#ifndef WEIR_CORE_BASE_TIMED_H_
+#define WEIR_CORE_BASE_TIMED_H_
 
 #include <chrono>
 #include <condition_variable>
@@ -12,10 +12,10 @@
 #include <thread>
 #include <utility>
 
-namespace weir::plugin {
+namespace weir {
 
 /// The result of `call`, or nothing when it takes longer than `limit` (or no thread can be had). A call that takes
-/// longer goes on by itself, so it owns all that it touches.
+/// longer goes on by itself, so it owns all that it touches; its result is destroyed on its thread.
 template <class T>
 std::optional<T> RunWithin(std::chrono::milliseconds limit, std::function<T()> call) {
   struct Shared {
@@ -45,6 +45,6 @@ std::optional<T> RunWithin(std::chrono::milliseconds limit, std::function<T()> c
   return std::move(shared->result);
 }
 
-}  // namespace weir::plugin
+}  // namespace weir
 
-#endif  // WEIR_CORE_PLUGIN_TIMED_H_
+#endif  // WEIR_CORE_BASE_TIMED_H_
