@@ -88,7 +88,8 @@ std::string HandleOf(const graph::Graph& graph, const ResolvedNames& names, size
                      joined(names.targets, node), count);
 }
 
-/// Unique in this process. A thread takes them by the thousand, so that runs on many threads do not meet at one counter.
+/// Unique in this process. A thread takes them by the thousand, so that runs on many threads do not meet at one
+/// counter.
 int64_t NextStepId() {
   constexpr int64_t kTaken = 1000;
   static std::atomic<int64_t> counter{1};
