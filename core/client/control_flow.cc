@@ -290,8 +290,9 @@ Output WithDependencies(const std::vector<Groupable>& dependencies, const Output
   std::vector<Operation> operations;
   for (const Groupable& dependency : dependencies) operations.push_back(dependency.operation());
   const NameScope scope(name.empty() ? "control_dependency" : name, graph);
+  const ColocateWith beside(value, OuterColocation::kKeep, graph);
   const ControlDependencies after(std::move(operations), graph);
-  return AddBeside(value, "Identity", {value}, std::string(scope.path()), where).output(0);
+  return AddOp(graph, "Identity", {value}, std::string(scope.path()), where).output(0);
 }
 
 std::vector<Output> Tuple(const std::vector<Output>& values, const std::vector<Groupable>& control_inputs,

@@ -214,7 +214,7 @@ class Backward {
         const Result<Tensor> one = ScalarFrom(dtype, 1);
         if (!one.ok())
           return InvalidArgument("{} has type {}, of which there are no gradients", ys_[i].name(), Name(dtype));
-        const Output shape = AddOp(graph_, "Shape", {ys_[i]}, {}, {}, where_).output(0);
+        const Output shape = weir::ShapeOf(ys_[i], DType::kInt32, "Shape", where_);
         const Output value = Operand(Literal(*one)).In(graph_, dtype, "grad_ys_" + std::to_string(i) + "/Const");
         seed = AddOp(graph_, "Fill", {shape, value}, {}, "grad_ys_" + std::to_string(i), where_).output(0);
       }

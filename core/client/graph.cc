@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
+#include <span>
 #include <unordered_map>
 #include <utility>
 
@@ -125,6 +126,25 @@ Status CheckAllowed(const op::OpDef& def, const std::string& attr, const std::st
                          NumpyName(type), allowed);
 }
 
+/// The inputs of a list, which are of one type: `wanted`, unless that is kInvalid.
+Status CheckListTypes(const op::OpDef& def, const op::ArgDef& arg, std::span<const Output> inputs, DType wanted) {
+  std::set<DType> different;
+  std::string types;
+  for (const Output& input : inputs) {
+    different.insert(BaseType(input.dtype()));
+    types += (types.empty() ? "" : ", ") + std::string(NumpyName(BaseType(input.dtype())));
+  }
+  const bool as_wanted = wanted == DType::kInvalid || different.empty() || different == std::set<DType>{wanted};
+  if (as_wanted && different.size() < 2) return Status();
+  const std::string known = wanted == DType::kInvalid ? "" : std::string(NumpyName(wanted));
+  const std::string why = known.empty() ? "don't all match."
+                          : arg.dtype != DType::kInvalid
+                              ? "do not match expected type " + known + "."
+                              : "do not match type " + known + " inferred from earlier arguments.";
+  return InvalidArgument("Tensors in list passed to '{}' of '{}' Op have types [{}] that {}", arg.name, def.name, types,
+                         why);
+}
+
 /// Inputs whose types the definition does not allow together, in the words of TensorFlow's Python client.
 Status CheckInputTypes(const op::OpDef& def, const OperationSpec& spec) {
   std::map<std::string, std::pair<DType, std::string>> seen;  // type attribute -> type and the argument that has it
@@ -135,6 +155,12 @@ Status CheckInputTypes(const op::OpDef& def, const OperationSpec& spec) {
   }
   for (size_t i = 0; i < counts.size(); ++i) {
     const op::ArgDef& arg = def.inputs[i];
+    if (!arg.number_attr.empty()) {
+      const auto known = seen.find(arg.type_attr);
+      const DType wanted = known != seen.end() ? known->second.first : BaseType(arg.dtype);
+      const std::span<const Output> rest = std::span(spec.inputs).subspan(std::min(next, spec.inputs.size()));
+      WEIR_TRY(CheckListTypes(def, arg, rest.first(std::min(counts[i], rest.size())), wanted));
+    }
     for (const size_t end = next + counts[i]; next < end && next < spec.inputs.size(); ++next) {
       const DType dtype = BaseType(spec.inputs[next].dtype());
       if (arg.dtype != DType::kInvalid && dtype != BaseType(arg.dtype)) {
@@ -286,6 +312,7 @@ Operation Graph::Add(const OperationSpec& spec) {
   if (const Status types = CheckInputTypes(**def, spec); !types.ok()) return fail(types);
   Result<std::string> name = names_.ForOperation(spec.name.empty() ? spec.op : spec.name);
   if (!name.ok()) return fail(name.status());
+  if (definition_.Find(*name) != nullptr) return fail(InvalidArgument("Duplicate node name in graph: '{}'", *name));
   node.name = std::move(*name);
   node.op = *def;
   node.attrs = DeduceAttrs(**def, spec);

@@ -54,7 +54,10 @@ Result<Tensor> Padded(const Tensor& values, const Shape& shape) {
 }
 
 Result<Tensor> FilledTensor(DType dtype, const Shape& shape, double value) {
-  if (dtype == DType::kString) return Tensor::Make(dtype, shape);  // empty texts
+  if (dtype == DType::kString) {
+    if (value != 0) return InvalidArgument("Expected string, got {} of type 'int' instead.", value);
+    return Tensor::Make(dtype, shape);  // empty texts
+  }
   WEIR_ASSIGN(const Tensor one, ScalarFrom(dtype, value));
   return Padded(one, shape);
 }
@@ -63,7 +66,8 @@ Output Filled(Graph& graph, DType dtype, const Shape& shape, double value, const
   if (shape.elements() <= kMaxConstElements || dtype == DType::kString) {
     const Result<Tensor> filled = FilledTensor(dtype, shape, value);
     if (filled.ok()) return Operand(Literal(*filled)).In(graph, dtype, name);
-    (void)graph.Fail(filled.status());
+    const std::source_location where = graph.origin().value_or(std::source_location::current());
+    (void)graph.Fail(filled.status().Append(" (" + Format(where) + ")"));
     return Output();
   }
   const NameScope scope(name, graph);

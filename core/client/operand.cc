@@ -55,9 +55,9 @@ Result<Tensor> ConvertNumbers(const Tensor& from, DType dtype) {
   return to;
 }
 
-/// Whether an integer type holds every element, fractions aside.
-bool Fits(const Tensor& from, DType dtype) {
-  if (!IsInteger(dtype)) return true;
+/// The first element that an integer type does not hold, fractions aside; the number of elements when it holds all.
+int64_t FirstBeyond(const Tensor& from, DType dtype) {
+  if (!IsInteger(dtype)) return from.elements();
   const int bits = static_cast<int>(SizeOf(dtype)) * 8;
   const bool is_signed = Name(dtype)[0] == 'i';
   const double below = std::exp2(is_signed ? bits - 1 : bits);
@@ -65,13 +65,42 @@ bool Fits(const Tensor& from, DType dtype) {
   for (int64_t i = 0; i < from.elements(); ++i) {
     if (!IsFloating(from.dtype()) && SizeOf(dtype) == sizeof(int64_t)) {
       const bool beyond = ElementAsInt(from, i) < 0;  // a negative number, or a uint64 of 2^63 and more
-      if (beyond && (from.dtype() == DType::kUint64) == is_signed) return false;
+      if (beyond && (from.dtype() == DType::kUint64) == is_signed) return i;
       continue;
     }
     const double value = std::trunc(ElementAsDouble(from, i));
-    if (!(value >= least && value < below)) return false;
+    if (!(value >= least && value < below)) return i;
   }
-  return true;
+  return from.elements();
+}
+
+bool Fits(const Tensor& from, DType dtype) { return FirstBeyond(from, dtype) == from.elements(); }
+
+/// An element and its type as Python shows them: "2.0 of type 'float'".
+std::string InPython(const Tensor& from, int64_t element) {
+  const auto i = static_cast<size_t>(element);
+  switch (from.dtype()) {
+    case DType::kString:
+      return fmt::format("'{}' of type 'str'", from.as<std::string>()[i]);
+    case DType::kBool:
+      return fmt::format("{} of type 'bool'", from.as<bool>()[i] ? "True" : "False");
+    case DType::kUint64:
+      return fmt::format("{} of type 'int'", from.as<uint64_t>()[i]);
+    default:
+      return IsInteger(from.dtype()) ? fmt::format("{} of type 'int'", ElementAsInt(from, element))
+                                     : fmt::format("{:#} of type 'float'", ElementAsDouble(from, element));
+  }
+}
+
+/// What keeps a literal from becoming `dtype`: "2.0 of type 'float'"; empty for nothing.
+std::string Misfit(const Tensor& tensor, DType dtype) {
+  if (dtype == DType::kInvalid || !tensor.valid() || tensor.dtype() == dtype || tensor.elements() == 0) return "";
+  const auto is_number = [](DType t) { return SizeOf(t) != 0 && t != DType::kBool; };
+  const bool numbers = is_number(tensor.dtype()) && is_number(dtype);
+  const bool refused = !numbers || (IsFloating(tensor.dtype()) && IsInteger(dtype));
+  const int64_t beyond = numbers ? FirstBeyond(tensor, dtype) : 0;
+  if (!refused && beyond == tensor.elements()) return "";
+  return InPython(tensor, beyond == tensor.elements() ? 0 : beyond);
 }
 
 /// The numbers that texts spell, as Python's float() and int() read them: with spaces around, nothing else.
@@ -134,11 +163,8 @@ Result<Tensor> Literal::As(DType dtype) const {
     return InvalidArgument("Tensor conversion requested dtype {} for Tensor with dtype {}", NumpyName(dtype),
                            NumpyName(tensor.dtype()));
   }
-  const bool reals_as_integers = IsFloating(tensor.dtype()) && IsInteger(dtype) && tensor.elements() > 0;
-  const bool refused = reals_as_integers || tensor.dtype() == DType::kBool;
-  if (SizeOf(tensor.dtype()) == 0 || SizeOf(dtype) == 0 || refused || !Fits(tensor, dtype)) {
-    return InvalidArgument("Expected {}, got {} of type '{}' instead.", NumpyName(dtype), tensor.SummarizeValues(3),
-                           NumpyName(tensor.dtype()));
+  if (const std::string got = Misfit(tensor, dtype); !got.empty()) {
+    return InvalidArgument("Expected {}, got {} instead.", NumpyName(dtype), got);
   }
   return ConvertNumbers(tensor, dtype);
 }
@@ -172,7 +198,7 @@ Output Operand::In(Graph& graph, DType dtype, std::string_view name) const {
   if (!is_literal_) return output_;
   const Result<Tensor> value = literal_.As(dtype);
   if (!value.ok()) {
-    (void)graph.Fail(value.status().Append(" (" + Format(where_) + ")"));
+    (void)graph.Fail(value.status().Append(" (" + Format(graph.origin().value_or(where_)) + ")"));
     return Output();
   }
   OperationSpec spec;
@@ -189,6 +215,20 @@ Graph& GraphOf(const std::vector<Operand>& operands) {
   const auto value = std::ranges::find_if(operands, [](const Operand& o) { return o.graph() != nullptr; });
   return value != operands.end() ? *value->graph() : Graph::Default();
 }
+
+namespace {
+
+/// Whether a flexible literal can be the input `arg` of an op, in TensorFlow's words.
+Status CheckLiteral(const Operand& input, DType dtype, std::string_view arg, std::string_view op) {
+  if (!input.is_literal() || !input.literal().flexible) return Status();
+  const std::string got = Misfit(input.literal().tensor, BaseType(dtype));
+  if (got.empty()) return Status();
+  return InvalidArgument(
+      "Expected {0} passed to parameter '{1}' of op '{2}', got {3} instead. Error: Expected {0}, got {3} instead.",
+      NumpyName(BaseType(dtype)), arg, op, got);
+}
+
+}  // namespace
 
 Operation BuildOp(std::string_view op, const std::vector<Operand>& inputs, op::AttrList attrs, std::string_view name,
                   std::source_location where) {
@@ -217,7 +257,12 @@ Operation BuildOp(std::string_view op, const std::vector<Operand>& inputs, op::A
   };
   for (size_t i = 0; i < inputs.size(); ++i) {
     const std::string arg = def != nullptr && i < def->inputs.size() ? def->inputs[i].name : "Const";
-    spec.inputs.push_back(inputs[i].In(*graph, inputs[i].is_literal() ? type_of(i) : DType::kInvalid, arg));
+    const DType dtype = inputs[i].is_literal() ? type_of(i) : DType::kInvalid;
+    if (const Status fits = CheckLiteral(inputs[i], dtype, arg, op); !fits.ok()) {
+      (void)graph->Fail(fits.Append(" (" + Format(graph->origin().value_or(where)) + ")"));
+      return Operation();
+    }
+    spec.inputs.push_back(inputs[i].In(*graph, dtype, arg));
   }
   const std::string path = scope.path();
   spec.name = path;

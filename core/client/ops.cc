@@ -60,14 +60,17 @@ Operation Group(const std::vector<Groupable>& inputs, std::string_view name, Whe
     by_device[input.operation().device()].push_back(input.operation());
   }
   const NameScope scope(name.empty() ? "group_deps" : name, graph);
-  std::vector<Operation> all = by_device.size() == 1 ? by_device.begin()->second : std::vector<Operation>();
-  if (by_device.size() > 1) {
-    for (auto& [device, operations] : by_device) {
-      const DeviceScope on(device, graph);
-      all.push_back(NoOpAfter(graph, std::move(operations), "NoOp", where));
-    }
-  }
   const std::string path = scope.path();
+  if (by_device.size() == 1) {
+    auto& [device, operations] = *by_device.begin();
+    const DeviceScope on(device, graph);
+    return NoOpAfter(graph, std::move(operations), path, where);
+  }
+  std::vector<Operation> all;
+  for (auto& [device, operations] : by_device) {
+    const DeviceScope on(device, graph);
+    all.push_back(NoOpAfter(graph, std::move(operations), "NoOp", where));
+  }
   return NoOpAfter(graph, std::move(all), path, where);
 }
 

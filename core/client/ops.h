@@ -49,7 +49,8 @@ class Groupable {
   Operation operation_;
 };
 
-/// A NoOp that runs after all of `inputs`. When these ask for several devices, one NoOp per device runs between.
+/// A NoOp that runs after all of `inputs`, on the device that they ask for. When they ask for several, one NoOp per
+/// device runs between.
 Operation Group(const std::vector<Groupable>& inputs, std::string_view name = "group_deps",
                 Where where = Where::current());
 

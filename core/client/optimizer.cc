@@ -43,7 +43,7 @@ Result<std::vector<GradientAndVariable>> Optimizer::ComputeGradients(const Outpu
   const std::vector<Variable> targets = variables.empty() ? TrainableVariables(graph) : Flattened(variables);
   if (targets.empty()) return graph.Fail(InvalidArgument("No variables to optimize. ({})", Format(where)));
   std::vector<Output> xs;
-  for (const Variable& v : targets) xs.push_back(v.is_resource() ? v.handle() : v.value());
+  for (const Variable& v : targets) xs.push_back(v.handle());  // which all reads come from
   WEIR_ASSIGN(const std::vector<Gradient> gradients, Gradients({loss}, xs, {.gate = true}, where));
   std::vector<GradientAndVariable> pairs;
   for (size_t i = 0; i < targets.size(); ++i) pairs.emplace_back(gradients[i], targets[i]);

@@ -9,6 +9,7 @@
 
 #include "core/client/meta_graph.h"
 #include "core/client/operand.h"
+#include "core/client/ops.h"
 #include "core/client/scopes.h"
 #include "core/io/bundle.h"
 #include "core/io/checkpoint_state.h"
@@ -132,7 +133,12 @@ Result<std::optional<Saver>> ImportMetaGraphWithSaver(const std::string& path, G
     WEIR_ASSIGN(Saver saver, Saver::FromNodes(*info.saver, graph));
     return std::optional<Saver>(std::move(saver));
   }
-  if (GlobalVariables(graph).empty()) return std::optional<Saver>();
+  const CollectionScope below =
+      options.import_scope.empty() ? CollectionScope() : CollectionScope(options.import_scope);
+  const bool any = !VariablesIn(keys::kGlobalVariables, below, graph).empty() ||
+                   !VariablesIn(keys::kSaveableObjects, below, graph).empty();
+  WEIR_TRY(graph.status());
+  if (!any) return std::optional<Saver>();
   return std::optional<Saver>(Saver(SaverOptions{}, graph));
 }
 
@@ -186,12 +192,8 @@ void Saver::Build(SavedVariables variables, const std::source_location& where) {
   const Output saved = graph.Add(done).output(0);
   const Output restored = BuildRestore(path, where);
   if (!restored.exists() && !graph.status().ok()) return;
-  OperationSpec all;
-  all.op = "NoOp";
-  all.name = "restore_all";
-  all.control_inputs = assignments_;
-  all.where = where;
-  nodes_ = {path.name(),          saved.name(), graph.Add(all).name(),
+  const Operation all = Group({assignments_.begin(), assignments_.end()}, "restore_all", where);
+  nodes_ = {path.name(),          saved.name(), all.name(),
             options_.max_to_keep, false,        static_cast<float>(options_.keep_checkpoint_every_n_hours)};
 }
 
@@ -200,6 +202,7 @@ Output Saver::BuildRestore(const Output& path, const std::source_location& where
   Graph& graph = *graph_;
   {
     const NameScope inner("RestoreV2", graph);
+    const DeviceScope host("/cpu:0", graph);
     std::vector<std::string> names;
     std::vector<DType> types;
     for (const auto& [key, variable] : variables_) {
@@ -219,6 +222,7 @@ Output Saver::BuildRestore(const Output& path, const std::source_location& where
   for (size_t i = 0; i < restored_.size(); ++i) {
     const Variable& variable = variables_[i].second;
     if (variable.is_resource()) {
+      const DeviceScope there(variable.op().device(), graph);
       const Output value = BuildOp("Identity", {restored_[i]}, {}, "Identity", where).output(0);
       assignments_.push_back(BuildOp("AssignVariableOp", {variable.handle(), value}, {}, "AssignVariableOp", where));
     } else {

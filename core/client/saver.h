@@ -113,7 +113,8 @@ class Saver {
 };
 
 /// Adds the graph of a `.meta` file with its collections, and returns the saver that the file names, else one of all
-/// variables; none when there is no variable. The errors are those of ImportMetaGraphFile.
+/// variables; none when there is no variable, or none whose name the import scope lets through. The errors are those of
+/// ImportMetaGraphFile.
 Result<std::optional<Saver>> ImportMetaGraphWithSaver(const std::string& path, Graph& graph = Graph::Default(),
                                                       const MetaGraphOptions& options = {});
 

@@ -66,9 +66,11 @@ Output Histogram(std::string_view name, const Operand& values, Where where) {
 Output Merge(const std::vector<Operand>& summaries, std::string_view name, Where where) {
   Graph* graph = &Graph::Default();
   for (const Operand& summary : summaries) graph = summary.graph() != nullptr ? summary.graph() : graph;
-  const NameScope scope(name.empty() ? "Merge" : name, *graph);
+  const std::string node = CleanTag(name);
+  const NameScope scope(node.empty() ? "Merge" : node, *graph);
   OperationSpec spec;
   spec.op = "MergeSummary";
+  spec.name = node;
   for (const Operand& summary : summaries) spec.inputs.push_back(summary.In(*graph, DType::kString, "inputs"));
   spec.attrs = {{"N", static_cast<int64_t>(summaries.size())}};
   spec.where = where;
@@ -78,7 +80,7 @@ Output Merge(const std::vector<Operand>& summaries, std::string_view name, Where
 Output MergeAll(Graph& graph, Where where) {
   std::vector<Operand> all;
   for (const CollectionEntry& entry : graph.GetCollection(keys::kSummaries)) all.emplace_back(entry.output, where);
-  return all.empty() ? Output() : Merge(all, "Merge", where);
+  return all.empty() ? Output() : Merge(all, {}, where);
 }
 
 FileWriter::FileWriter(const std::string& logdir, Graph* graph, const FileWriterOptions& options) {

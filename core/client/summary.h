@@ -24,8 +24,8 @@ namespace weir::summary {
 Output Scalar(std::string_view name, const Operand& tensor, Where where = Where::current());
 /// The distribution of a tensor of any shape.
 Output Histogram(std::string_view name, const Operand& values, Where where = Where::current());
-/// Several summaries as one; the same tag twice is an error of the run.
-Output Merge(const std::vector<Operand>& summaries, std::string_view name = "Merge", Where where = Where::current());
+/// Several summaries as one, `Merge/MergeSummary` or `name/name`; the same tag twice is an error of the run.
+Output Merge(const std::vector<Operand>& summaries, std::string_view name = {}, Where where = Where::current());
 /// All summaries of the graph's collection as one; an Output that does not exist when there are none.
 Output MergeAll(Graph& graph = Graph::Default(), Where where = Where::current());
 

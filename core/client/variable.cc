@@ -63,10 +63,19 @@ class VariableBuilder {
     return graph_.Add(spec).output(0);
   }
 
-  /// False, and an error of the graph, for no value and for one of another type than `wanted` (kInvalid = any).
-  bool Takes(const Output& initial, DType wanted) {
+  /// False, and an error of the graph, for no value, for one from inside a cond or loop, and for one of another type
+  /// than `wanted` (kInvalid = any). `path` as for AddHandle.
+  bool Takes(const Output& initial, DType wanted, const std::string& path) {
     if (!initial.exists()) {
       if (graph_.status().ok()) (void)graph_.Fail(InvalidArgument("None values not supported. ({})", Format(where_)));
+      return false;
+    }
+    if (graph_.control_flow().OutputContextOf(initial.op().id()) != nullptr) {
+      (void)graph_.Fail(
+          InvalidArgument("Initializer for variable {} is from inside a control-flow construct, such as a loop or "
+                          "conditional. When creating a variable inside a loop or conditional, use a lambda as the "
+                          "initializer. ({})",
+                          path, Format(where_)));
       return false;
     }
     const DType dtype = BaseType(initial.dtype());
@@ -83,7 +92,7 @@ class VariableBuilder {
     Variable v;
     v.initial_value_ = initial_value;
     v.dtype_ = BaseType(initial_value.dtype());
-    v.shape_ = shape.has_rank() || !options_.validate_shape ? shape : initial_value.shape();
+    v.shape_ = shape.has_rank() || !(options_.validate_shape || use_resource_) ? shape : initial_value.shape();
     v.trainable_ = options_.trainable;
     v.is_resource_ = use_resource_;
     v.handle_ = handle;
@@ -144,6 +153,8 @@ class VariableBuilder {
     {
       const NameScope scope("Assign", graph_);
       const std::string path = scope.path();
+      const ColocateWith nothing(std::nullopt, graph_);
+      const DeviceScope there(v.handle_.op().device(), graph_);
       OperationSpec assign = Spec("AssignVariableOp", path);
       assign.inputs = {v.handle_, InAnyOrder(v.initial_value_, v.op().name(), where_)};
       assign.attrs = {{"dtype", v.dtype_}};
@@ -153,7 +164,10 @@ class VariableBuilder {
     OperationSpec read = Spec("ReadVariableOp", "ReadVariableOp");
     read.inputs = {v.handle_};
     read.attrs = {{"dtype", v.dtype_}};
-    v.value_ = graph_.Add(read).output(0);
+    {
+      const DeviceScope there(v.handle_.op().device(), graph_);
+      v.value_ = graph_.Add(read).output(0);
+    }
     if (options_.caching_device.empty()) return;
     const ColocateWith nothing(std::nullopt, graph_);
     const DeviceScope cache(options_.caching_device, graph_);
@@ -190,9 +204,10 @@ Variable::Variable(const Operand& initial_value, const VariableOptions& options,
   } else {
     initial = initial_value.In(graph, options.dtype, "initial_value");
   }
-  if (!builder.Takes(initial, options.dtype)) return;
-  const Output handle = builder.AddHandle(scope.path(), BaseType(initial.dtype()),
-                                          options.validate_shape ? initial.shape() : PartialShape());
+  if (!builder.Takes(initial, options.dtype, scope.path())) return;
+  const bool like_initial = options.validate_shape || builder.use_resource();
+  const Output handle =
+      builder.AddHandle(scope.path(), BaseType(initial.dtype()), like_initial ? initial.shape() : PartialShape());
   beside.reset();
   *this = builder.Build(handle, initial);
 }
@@ -216,8 +231,8 @@ Variable::Variable(const Initializer& initializer, const PartialShape& shape, DT
       const DeviceScope anywhere(std::nullopt, graph);
       initial = MakeInitial(initializer, shape, dtype, options, graph);
     }
-    if (!builder.Takes(initial, initializer.wants_shape() ? dtype : DType::kInvalid)) return;
-    const bool like_initial = !shape.has_rank() && options.validate_shape;
+    if (!builder.Takes(initial, initializer.wants_shape() ? dtype : DType::kInvalid, scope.path())) return;
+    const bool like_initial = !shape.has_rank() && (options.validate_shape || builder.use_resource());
     handle = builder.AddHandle(scope.path(), BaseType(initial.dtype()), like_initial ? initial.shape() : shape);
   }
   *this = builder.Build(handle, initial, shape);
@@ -275,7 +290,7 @@ Output Variable::value(std::source_location where) const {
   if (!is_partitioned()) return value_;
   Graph& graph = *this->graph();
   const ControlDependencies none(std::nullopt, graph);
-  Output whole = parts()[0].value(where);
+  Operand whole(parts()[0], where);
   if (parts().size() > 1) {
     const NameScope scope(rest_->name + "/ConcatPartitions/", graph);
     whole = Concat({parts().begin(), parts().end()}, cut_axis(), "concat", where);
@@ -369,8 +384,13 @@ Output Variable::Change(const std::string& op, const Operand& value, std::source
   if (is_partitioned()) return ChangeParts(op, value, where);
   if (!is_resource_) return BuildOp(op, {handle_, value}, {{"use_locking", false}}, op, where).output(0);
   const std::string handled = op + "VariableOp";
-  const Output given = value.In(*graph(), dtype_);
-  return ReadAfter(BuildOp(handled, {handle_, given}, {{"dtype", dtype_}}, handled, where), where);
+  Operation change;
+  {
+    std::optional<ControlDependencies> cached;  // a cache has the value from before the change
+    if (!is_read_anew() && op != "Assign") cached.emplace(std::vector<Dependency>{value_}, *graph());
+    change = BuildOp(handled, {handle_, value.In(*graph(), dtype_)}, {{"dtype", dtype_}}, handled, where);
+  }
+  return ReadAfter(change, where);
 }
 
 Output Variable::Assign(const Operand& value, std::source_location where) const {
@@ -405,12 +425,10 @@ std::vector<Variable> Flattened(const std::vector<Variable>& variables) {
 Operation VariablesInitializer(const std::vector<Variable>& variables, std::string_view name,
                                std::source_location where) {
   Graph& graph = variables.empty() ? Graph::Default() : *variables[0].graph();
-  OperationSpec spec;
-  spec.op = "NoOp";
-  spec.name = name;
-  spec.where = where;
-  for (const Variable& v : Flattened(variables)) spec.control_inputs.push_back(v.initializer());
-  return graph.Add(spec);
+  const AsDefault in(graph);
+  std::vector<Groupable> initializers;
+  for (const Variable& v : Flattened(variables)) initializers.emplace_back(v.initializer());
+  return Group(initializers, name, where);
 }
 
 Operation GlobalVariablesInitializer(Graph& graph, std::source_location where) {
@@ -461,6 +479,7 @@ Output ReportUninitializedVariables(std::vector<Variable> variables, Graph& grap
     names.push_back(v.op().name());
     flags.emplace_back(v.IsInitialized());
   }
+  const DeviceScope host("/cpu:0", graph);  // which has strings
   if (flags.empty()) return MakeConst(graph, Tensor::Vector<std::string>({}), DType::kString, "Const");
   const Output initialized = BuildOp("Pack", flags, {{"axis", 0}}, "stack").output(0);
   const Output missing = BuildOp("LogicalNot", {initialized}).output(0);

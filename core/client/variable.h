@@ -145,7 +145,7 @@ class Variable {
 /// it is where the variable is.
 Output ReadHandle(const Output& handle, DType dtype, std::source_location where);
 
-/// One operation `init` (a NoOp) that runs the initializer of every variable of the collection.
+/// One operation `init` (a Group) that runs the initializer of every variable of the collection.
 Operation GlobalVariablesInitializer(Graph& graph = Graph::Default(),
                                      std::source_location where = std::source_location::current());
 Operation LocalVariablesInitializer(Graph& graph = Graph::Default(),

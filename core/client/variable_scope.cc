@@ -65,7 +65,8 @@ VariableScope::VariableScope(std::string_view name, VariableScopeOptions options
   OpenNames(name);
   VarScope::State state = GetVariableScope(graph).state();
   state.name = scope::JoinScopes(state.name, name);
-  state.original_name_scope = name.empty() ? "" : graph.names().current();
+  const bool no_names = name.empty() && options_.name_scope == NameScopeToo::kYes;
+  state.original_name_scope = no_names ? "" : graph.names().current();
   Enter(std::move(state));
 }
 

@@ -445,5 +445,31 @@ TEST(Layers, dense_names_are_tensorflows) {
   EXPECT_TRUE(Fails(f.graph.status(), Code::kInvalidArgument, "should be defined"));
 }
 
+TEST(Train, every_read_of_a_reference_counts) {
+  Fresh f;
+  const Variable v(2.0f, {.name = "v"});
+  const Operation train =
+      GradientDescentOptimizer(1.0).Minimize(v.ReadValue() + v * 2.0f + v.InitializedValue() * 4.0f);
+  ASSERT_TRUE(f.graph.status().ok()) << f.error();
+  Session session(f.graph);
+  Initialize(session);
+  ASSERT_TRUE(Succeeds(session.Run(train)));
+  EXPECT_EQ(Value(session, v), -5) << "2 - (1 + 2 + 4)";
+}
+
+TEST(Train, rows_of_a_reference_stay_rows) {
+  Fresh f;
+  const Variable v(Operand({1.0f, 2.0f, 3.0f}), {.name = "v"});
+  GradientDescentOptimizer(1.0).Minimize(ReduceSum(Gather(v, {0, 2})));
+  EXPECT_TRUE(f.graph.OperationByName("GradientDescent/update_v/ScatterSub").ok()) << f.error();
+}
+
+TEST(Autodiff, F180_a_known_shape_is_a_constant) {
+  Fresh f;
+  const Output x = Placeholder(DType::kFloat, PartialShape::Of({2, 2}), "x");
+  ASSERT_TRUE(Succeeds(Gradients({Square(x)}, {x})));
+  EXPECT_EQ(f.graph.OperationByName("gradients/Shape")->type(), "Const");
+}
+
 }  // namespace
 }  // namespace weir::test

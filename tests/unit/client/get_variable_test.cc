@@ -91,7 +91,13 @@ TEST(GetVariable, what_an_initializer_gives_is_checked) {
       {{.shape = Shape::Of({3}), .initializer = ConstantInitializer({1, 2, 3, 4})},
        "Too many elements provided. Takes at most 3, but got 4."},
       {{.shape = Shape::Of({3}), .dtype = DType::kInt32, .initializer = ConstantInitializer(1.5)},
-       "Expected int32, got [1.5] of type 'float64' instead."},
+       "Expected int32, got 1.5 of type 'float' instead. (client/get_variable_test.cc:"},
+      {{.shape = Shape::Of({2}), .dtype = DType::kInt32, .initializer = RandomUniformInitializer(0, 2)},
+       "Expected int32, got 0.0 of type 'float' instead. (client/get_variable_test.cc:"},
+      {{.shape = Shape::Of({2}), .dtype = DType::kBool, .initializer = ConstantInitializer(0.5)},
+       "Expected bool, got 0.5 of type 'float' instead."},
+      {{.shape = Shape::Of({2}), .dtype = DType::kString, .initializer = OnesInitializer()},
+       "Expected string, got 1 of type 'int' instead."},
       {{.shape = PartialShape::Of({-1, 2})}, "The initializer passed is not valid. It should be a callable with no"},
       {{.initializer = ZerosInitializer()}, "The initializer passed is not valid. It should be a callable with no"},
       {{}, "Variable v did not get an initializer, so its `shape` argument must be specified."},
@@ -471,6 +477,24 @@ TEST(Variable, shapes_that_are_not_validated) {
                     "initial_value must have a shape specified: Tensor(\"Placeholder:0\", dtype=float32)"));
   EXPECT_EQ(Variable(Placeholder(DType::kFloat), {.name = "q", .validate_shape = false}).ToString(),
             "<tf.Variable 'q:0' shape=<unknown> dtype=float32_ref>");
+}
+
+TEST(PartitionedVariable, F370_a_value_reads_each_part_once) {
+  Fresh f;
+  VariableArgs args;
+  args.shape = Shape::Of({4});
+  args.use_resource = true;
+  for (const int parts : {1, 2}) {
+    args.partitioner = FixedSizePartitioner(parts);
+    const Variable v = GetVariable("v" + std::to_string(parts), args);
+    const size_t before = f.graph.Operations().size();
+    Identity(v, "value");
+    const std::vector<Operation> all = f.graph.Operations();
+    const auto is_read = [](const Operation& operation) { return operation.type() == "ReadVariableOp"; };
+    EXPECT_EQ(std::count_if(all.begin() + static_cast<std::ptrdiff_t>(before), all.end(), is_read), parts);
+  }
+  EXPECT_TRUE(f.graph.OperationByName("v1/ReadVariableOp").ok());
+  EXPECT_TRUE(f.graph.OperationByName("v2/ConcatPartitions/concat/ReadVariableOp").ok());
 }
 
 }  // namespace

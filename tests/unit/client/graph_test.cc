@@ -373,11 +373,11 @@ TEST(Graph, F025_constants_of_the_largest_integers) {
   ASSERT_TRUE(Succeeds(got));
   EXPECT_EQ(got->tensor().SummarizeValues(2), "[1 18446744073709551615]");
   Constant(kMost, DType::kInt64);
-  EXPECT_NE(f.error().find("Expected int64, got [18446744073709551615] of type 'uint64' instead."), std::string::npos)
+  EXPECT_NE(f.error().find("Expected int64, got 18446744073709551615 of type 'int' instead."), std::string::npos)
       << f.error();
   Fresh other;
   Constant({true, false}, DType::kFloat);
-  EXPECT_NE(other.error().find("Expected float32, got [1 0] of type 'bool' instead."), std::string::npos)
+  EXPECT_NE(other.error().find("Expected float32, got True of type 'bool' instead."), std::string::npos)
       << other.error();
 }
 
@@ -490,6 +490,36 @@ TEST(Scope, F042_functions_and_operators_have_their_own_names) {
   EXPECT_EQ(Add(w, three).name(), "name1/var1/Add:0");
   EXPECT_EQ((w + three).name(), "name1/var1/add_1:0");
   EXPECT_EQ(Multiply(w, w).name(), "name1/var1/Mul:0");
+}
+
+TEST(Graph, F027_group_of_one_device_is_there) {
+  Fresh f;
+  std::optional<DeviceScope> on(std::in_place, "/device:CPU:1");
+  const Operation one = NoOp("one"), two = NoOp("two");
+  on.reset();
+  const Operation group = Group({one, two});
+  EXPECT_EQ(group.device(), "/device:CPU:1");
+  EXPECT_EQ(group.control_inputs(), (std::vector<Operation>{one, two}));
+}
+
+TEST(Graph, operands_of_several_types_are_told) {
+  Fresh f;
+  const Output real = Constant(1.0f), wide = Constant(1.0, DType::kDouble), whole = Constant(int64_t{1}, DType::kInt64);
+  const auto fails = [&](const Output& made, const char* text) {
+    EXPECT_FALSE(made.exists());
+    return Fails(f.graph.TakeStatus(), Code::kInvalidArgument, text);
+  };
+  EXPECT_TRUE(fails(AddN({wide, wide, real}),
+                    "Tensors in list passed to 'inputs' of 'AddN' Op have types [float64, float64, float32] that don't "
+                    "all match."));
+  EXPECT_TRUE(fails(summary::Merge({real}),
+                    "Tensors in list passed to 'inputs' of 'MergeSummary' Op have types [float32] that do not match "
+                    "expected type string."));
+  EXPECT_TRUE(fails(whole * 2.0,
+                    "Expected int64 passed to parameter 'y' of op 'Mul', got 2.0 of type 'float' instead. Error: "
+                    "Expected int64, got 2.0 of type 'float' instead. (client/graph_test.cc:"));
+  Identity(real, "q");
+  EXPECT_TRUE(fails(Identity(real, "q/"), "Duplicate node name in graph: 'q'"));
 }
 
 }  // namespace

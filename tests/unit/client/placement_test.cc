@@ -250,5 +250,31 @@ TEST(DeviceList, F312_compiled_loaded_visible_and_used_are_told_apart) {
   EXPECT_EQ(report.used, Names{"/job:localhost/replica:0/task:0/device:CPU:1"});
 }
 
+// As TensorFlow 2.17 places the same program.
+TEST(ResourcePlacement, nodes_of_a_variable_are_where_its_handle_is) {
+  Fresh f;
+  const Output x = Constant(1.0f, DType::kInvalid, "x");
+  const DeviceScope chooses([](const Operation& operation) {
+    return operation.type() == "VarHandleOp" ? std::string("/cpu:7") : operation.device();
+  });
+  const Variable v(1.0f, {.name = "v", .use_resource = true});
+  EXPECT_EQ(v.initializer().device(), "/device:CPU:7");
+  EXPECT_EQ(v.snapshot().op().device(), "/device:CPU:7");
+  const ColocateWith beside(x);
+  const Variable w(1.0f, {.name = "w", .use_resource = true});
+  EXPECT_TRUE(w.op().node().attrs().Has("_class"));
+  EXPECT_FALSE(w.initializer().node().attrs().Has("_class"));
+}
+
+TEST(ResourcePlacement, dependencies_keep_outer_colocation) {
+  Fresh f;
+  const Output x = Constant(1.0f, DType::kInvalid, "x"), y = Constant(1.0f, DType::kInvalid, "y");
+  const ColocateWith beside(y);
+  const Output after = WithDependencies({x}, x);
+  const auto* classes = after.op().node().attrs().Find("_class");
+  ASSERT_NE(classes, nullptr);
+  EXPECT_EQ(*classes->get<Names>(), (Names{"loc:@x", "loc:@y"}));
+}
+
 }  // namespace
 }  // namespace weir::test

@@ -418,5 +418,44 @@ TEST(MetaGraph, the_file_beside_a_checkpoint_rebuilds_the_model) {
   EXPECT_EQ(Value(session, f.graph.GetCollection("answers")[0].output, {{"x:0", {{2.0f, 3.0f}}}}), 5);
 }
 
+TEST(Saver, F228_restoring_is_done_by_the_host) {
+  Fresh f;
+  const Variable near(1.0f, {.name = "a"});
+  const DeviceScope away("/job:ps/task:1/cpu:1");
+  const Variable far(1.0f, {.name = "b", .use_resource = true});
+  const Saver saver;
+  const auto device = [&](const char* name) {
+    const Result<Operation> operation = f.graph.OperationByName(name);
+    return operation.ok() ? operation->device() : operation.status().ToString();
+  };
+  EXPECT_EQ(device("save/RestoreV2"), "/job:ps/task:1/device:CPU:0");
+  EXPECT_EQ(device("save/RestoreV2/tensor_names"), "/job:ps/task:1/device:CPU:0");
+  EXPECT_EQ(device("save/SaveV2"), "/job:ps/task:1/device:CPU:1");
+  EXPECT_EQ(device("save/AssignVariableOp"), "/job:ps/task:1/device:CPU:1");
+  const Result<Operation> all = f.graph.OperationByName("save/restore_all");
+  ASSERT_TRUE(Succeeds(all));
+  ASSERT_EQ(all->control_inputs().size(), 2u) << "one for each device";
+  EXPECT_EQ(all->control_inputs()[0].name(), "save/restore_all/NoOp");
+}
+
+TEST(MetaGraph, a_saver_is_made_for_variables_of_the_scope) {
+  const TemporaryFolder dir;
+  {
+    Fresh f;
+    Constant(1.0f, DType::kInvalid, "c");
+    const Result<std::string> bytes = ExportMetaGraph(f.graph);
+    ASSERT_TRUE(Succeeds(bytes));
+    std::ofstream(dir / "m.meta", std::ios::binary) << *bytes;
+  }
+  Fresh f;
+  const Variable v(1.0f, {.name = "v"});
+  const Result<std::optional<Saver>> below = ImportMetaGraphWithSaver(dir / "m.meta", f.graph, {.import_scope = "in"});
+  ASSERT_TRUE(Succeeds(below));
+  EXPECT_FALSE(below->has_value());
+  const Result<std::optional<Saver>> beside = ImportMetaGraphWithSaver(dir / "m.meta", f.graph);
+  ASSERT_TRUE(Succeeds(beside));
+  EXPECT_TRUE(beside->has_value());
+}
+
 }  // namespace
 }  // namespace weir::test

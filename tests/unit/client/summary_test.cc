@@ -232,5 +232,13 @@ TEST(Progress, one_line_that_redraws_on_a_terminal) {
   EXPECT_NE(text.find("100/100"), std::string::npos);
 }
 
+TEST(Summary, F218_names_of_merged_summaries) {
+  Fresh f;
+  const Output s = summary::Scalar("s", Constant(1.0f));
+  EXPECT_EQ(summary::Merge({s}).op().name(), "Merge/MergeSummary");
+  EXPECT_EQ(summary::Merge({s}, "all").op().name(), "all/all");
+  EXPECT_EQ(summary::Merge({s}, "/a b").op().name(), "a_b/a_b");
+}
+
 }  // namespace
 }  // namespace weir::test

@@ -495,5 +495,12 @@ TEST(VariableScope, use_resource_counts_for_plain_variables) {
   EXPECT_EQ(Variable(1.0f, {.name = "c"}).op().type(), "VariableV2");
 }
 
+TEST(VariableScope, the_empty_name_without_names_keeps_the_name_scope) {
+  Fresh f;
+  const VariableScope outer("b");
+  EXPECT_EQ(VariableScope("", {.name_scope = NameScopeToo::kNo}).original_name_scope(), "b/");
+  EXPECT_EQ(VariableScope("").original_name_scope(), "");
+}
+
 }  // namespace
 }  // namespace weir::test

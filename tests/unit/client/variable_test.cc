@@ -300,5 +300,62 @@ TEST(Variable, initialisers_fill_and_draw) {
   for (const double value : Values(session, truncated)) EXPECT_LE(std::abs(value), 2);
 }
 
+TEST(Variable, F060_initializers_of_several_devices_are_grouped) {
+  Fresh f;
+  const Variable here(1.0f, {.name = "here"});
+  const DeviceScope other("/cpu:1");
+  const Variable there(1.0f, {.name = "there"});
+  const Operation init = VariablesInitializer({here, there}, "ini");
+  ASSERT_EQ(init.control_inputs().size(), 2u);
+  EXPECT_EQ(init.control_inputs()[1].name(), "ini/NoOp_1");
+  EXPECT_EQ(init.control_inputs()[1].device(), "/device:CPU:1");
+  EXPECT_EQ(init.control_inputs()[1].control_inputs(), std::vector<Operation>{there.initializer()});
+}
+
+TEST(Variable, F063_names_are_reported_by_the_host) {
+  Fresh f;
+  const Variable v(1.0f, {.name = "v"});
+  const DeviceScope away("/gpu:0");
+  EXPECT_EQ(ReportUninitializedVariables().op().device(), "/device:CPU:0");
+}
+
+TEST(Variable, F065_a_handle_has_the_shape_of_the_value) {
+  Fresh f;
+  const Operand value({1.0f, 2.0f});
+  const Variable v(value, {.name = "v", .validate_shape = false, .use_resource = true});
+  EXPECT_EQ(v.shape().ToTupleString(), "(2,)");
+  EXPECT_EQ(v.value().shape().ToTupleString(), "(2,)");
+  const Variable reference(value, {.name = "r", .validate_shape = false, .use_resource = false});
+  EXPECT_FALSE(reference.shape().has_rank());
+}
+
+TEST(Variable, F065_changes_wait_for_what_a_cache_has) {
+  Fresh f;
+  const Variable v(1.0f, {.name = "v", .use_resource = true, .caching_device = "/cpu:0"});
+  const Operation cached = v.snapshot().op();
+  EXPECT_EQ(cached.name(), "v/Read/Identity");
+  const Output one = Constant(1.0f), after = v.AssignAdd(one);
+  EXPECT_EQ(after.op().control_inputs().size(), 1u);
+  EXPECT_EQ(after.op().control_inputs()[0].type(), "AssignAddVariableOp");
+  EXPECT_EQ(after.op().control_inputs()[0].control_inputs(), std::vector<Operation>{cached});
+  EXPECT_TRUE(v.Assign(one).op().control_inputs()[0].control_inputs().empty());
+}
+
+TEST(Variable, initial_values_from_inside_of_branches_are_refused) {
+  Fresh f;
+  const Output flag = Flag("flag"), x = Real("x");
+  for (const bool resource : {false, true}) {
+    Cond(
+        flag, [&] { return Variable(x + 1.0f, {.name = "v", .use_resource = resource}).value(); }, Returns(0));
+    EXPECT_TRUE(Fails(f.graph.TakeStatus(), Code::kInvalidArgument,
+                      "/v/ is from inside a control-flow construct, such as a loop or conditional. When creating a "
+                      "variable inside a loop or conditional, use a lambda as the initializer."));
+  }
+  const Output sum = WhileLoop([](const Output& v) { return Less(v, 3.0f); }, [](const Output& v) { return v + 1.0f; },
+                               Constant(0.0f));
+  const Variable outside(sum, {.name = "outside"});
+  EXPECT_TRUE(f.graph.status().ok()) << f.error();
+}
+
 }  // namespace
 }  // namespace weir::test
