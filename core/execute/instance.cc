@@ -136,6 +136,7 @@ Status PlanRunner::Instance::Run(PlanRunner& runner, std::span<const Tensor> fee
     status = Tape(*worker_, 0, static_cast<uint32_t>(plan_.instructions.size()));
   }
   if (streams_.any()) status = streams_.End(Arrived(std::move(status)));
+  if (status.ok()) status = CheckFetches();
   if (!status.ok() && OutOfMemory(status)) status = status.Append(HeldMemory());
   for (const int storage : transient_) Drop(storage);
   for (std::shared_ptr<Buffer>& made : made_) made.reset();
@@ -149,6 +150,18 @@ Status PlanRunner::Instance::Arrived(Status status) {
     if (status.ok()) status = At(*fetch, one);
   }
   return status;
+}
+
+Status PlanRunner::Instance::CheckFetches() const {
+  for (size_t fetch = 0; fetch < plan_.fetch_count; ++fetch) {
+    if (guards_[static_cast<size_t>(plan_.fetch_guards[fetch])] != 0) continue;
+    const auto instruction = std::find_if(plan_.instructions.begin(), plan_.instructions.end(), [&](const auto& at) {
+      return at.opcode == Opcode::kFetch && at.detail == fetch;
+    });
+    return At(*instruction,
+              InvalidArgument("Retval[{}] does not have value: it lies on a branch that was not taken", fetch));
+  }
+  return Status();
 }
 
 Status PlanRunner::Instance::Begin(std::span<const Tensor> feeds) {
@@ -254,6 +267,7 @@ Status PlanRunner::Instance::Special(Worker& worker, const Instruction& instruct
     case Opcode::kCopy:
       return At(instruction, Copy(instruction));
     case Opcode::kFetch: {
+      if (guards_[static_cast<size_t>(plan_.fetch_guards[instruction.detail])] == 0) return Status();
       Result<Tensor> fetched = Fetch(instruction);
       if (!fetched.ok()) return At(instruction, fetched.status());
       (*worker.fetches)[instruction.detail] = std::move(*fetched);
@@ -322,7 +336,9 @@ const Value& PlanRunner::Instance::Chosen(const Value& value) const {
 Result<Tensor> PlanRunner::Instance::TensorOf(const Value& value) const {
   const Storage& storage = StorageOf(value);
   if (storage.home == Storage::Home::kBound) {
-    WEIR_ASSIGN(Tensor tensor, TensorOf(Chosen(value)));
+    // One Merge at a time: what lies between two of them may be a view of another shape.
+    const int chosen = chosen_[static_cast<size_t>(value.storage)];
+    WEIR_ASSIGN(Tensor tensor, TensorOf(plan_.values[static_cast<size_t>(chosen)]));
     return value.shape_known && !(tensor.shape() == value.shape) ? tensor.Reshaped(value.shape) : tensor;
   }
   if (storage.home == Storage::Home::kArena) {
@@ -491,15 +507,9 @@ bool PlanRunner::Instance::Writes(const Instruction& instruction, const plan::Va
 }
 
 Result<Tensor> PlanRunner::Instance::Fetch(const Instruction& instruction) {
-  if (guards_[static_cast<size_t>(plan_.fetch_guards[instruction.detail])] == 0) {
-    return InvalidArgument("Retval[{}] does not have value: it lies on a branch that was not taken",
-                           instruction.detail);
-  }
-  const Value& value = Chosen(ValueOf(instruction, 0));
-  const Storage& storage = StorageOf(value);
-  if (storage.home == Storage::Home::kFresh && storage.shape == value.shape) {
-    return tensors_[static_cast<size_t>(value.storage)];
-  }
+  const Value& value = ValueOf(instruction, 0);
+  const Storage& storage = StorageOf(Chosen(value));
+  if (storage.home == Storage::Home::kFresh) return TensorOf(value);
   const VariableLocks locks(plan_, refers_, instruction);
   if (storage.home == Storage::Home::kVariable && VariableAt(storage).is_resource) {
     const plan::VariableUse& use = VariableAt(storage);

@@ -54,6 +54,8 @@ class PlanRunner::Instance {
   Status Begin(std::span<const Tensor> feeds);
   /// Waits for what is fetched from streams: `status`, or else the first failure, at the fetch that it was met at.
   Status Arrived(Status status);
+  /// After all has run, as in TensorFlow: what is fetched from a branch that was not taken keeps no op from running.
+  Status CheckFetches() const;
   /// Instructions [begin, end).
   Status Tape(Worker& worker, uint32_t begin, uint32_t end);
   /// From `*position` up to `until`, or to where the step has to be asked after sooner; says where that was.

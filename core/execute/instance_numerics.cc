@@ -18,9 +18,9 @@ bool GivesNumbers(plan::Opcode opcode) {
 }  // namespace
 
 Result<Tensor> PlanRunner::Instance::HostValue(const Instruction& instruction, uint32_t operand) {
-  const plan::Value& value = Chosen(ValueOf(instruction, operand));
+  const plan::Value& value = ValueOf(instruction, operand);
   WEIR_ASSIGN(Tensor tensor, TensorOf(value));
-  return tensor.on_host() ? std::move(tensor) : streams_.ToHost(StorageOf(value).space, tensor);
+  return tensor.on_host() ? std::move(tensor) : streams_.ToHost(StorageOf(Chosen(value)).space, tensor);
 }
 
 std::string PlanRunner::Instance::InputNumbers(const Instruction& instruction) {
