@@ -10,6 +10,7 @@
 #include "core/execute/string_ids_internal.h"
 #include "core/graph/shape_values.h"
 #include "core/kernel/operand_args.h"
+#include "core/tensor/number.h"
 
 namespace weir::execute {
 
@@ -20,6 +21,19 @@ namespace {
 
 constexpr size_t kCachedKernels = 8;
 constexpr uint64_t kLargestKey = 4096;
+
+/// What Reshape says while it runs where shape inference, whose words are others, refused its operands.
+Status ReshapeRefusal(const Status& inferred, const Tensor& value, const Tensor& wanted) {
+  if (wanted.raw() == nullptr) return inferred;
+  int64_t elements = 1, open = 0;
+  for (int64_t i = 0; i < wanted.elements(); ++i) {
+    const int64_t extent = ElementAsInt(wanted, i);
+    if (extent == -1 && ++open == 1) continue;
+    if (extent < 0 || __builtin_mul_overflow(elements, extent, &elements)) return inferred;
+  }
+  return InvalidArgument("Input to reshape is a tensor with {} values, but the requested shape {} {}", value.elements(),
+                         open > 0 && elements > 0 ? "requires a multiple of" : "has", elements);
+}
 
 }  // namespace
 
@@ -126,10 +140,14 @@ Result<std::vector<Tensor>> NodeCall::RunUniversal(const std::vector<Tensor>& in
     return outputs;
   }
   if (kernel::OnlyReshapes(op)) {
-    WEIR_ASSIGN(const std::vector<PartialShape> shapes, Infer(inputs, streams));
-    WEIR_ASSIGN(Shape shape, shapes[0].ToShape());
-    WEIR_ASSIGN(Tensor view, inputs[0].Reshaped(std::move(shape)));
-    outputs.push_back(std::move(view));
+    const auto view = [&]() -> Result<Tensor> {
+      WEIR_ASSIGN(const std::vector<PartialShape> shapes, Infer(inputs, streams));
+      WEIR_ASSIGN(Shape shape, shapes[0].ToShape());
+      return inputs[0].Reshaped(std::move(shape));
+    };
+    Result<Tensor> made = view();
+    if (!made.ok()) return op == "Reshape" ? ReshapeRefusal(made.status(), inputs[0], inputs[1]) : made.status();
+    outputs.push_back(std::move(*made));
     return outputs;
   }
   return inputs;  // identities

@@ -55,7 +55,7 @@ void MakeConstant(StepNode& node, std::vector<Tensor> values) {
   node.inputs.clear();
 }
 
-Status InferNode(StepGraph& step, StepNode& node) {
+void InferNode(StepGraph& step, StepNode& node) {
   std::vector<PartialShape> inputs;
   inputs.reserve(node.inputs.size());
   bool unchanged = true;
@@ -66,20 +66,19 @@ Status InferNode(StepGraph& step, StepNode& node) {
     unchanged = unchanged && inputs.back() == step.graph->ShapeOf(original) &&
                 (step.ValueOf(input) == nullptr || step.node(input.node).source->op().name == "Const");
   }
-  if (unchanged) return Status();  // the graph's own inference said it already
+  if (unchanged) return;  // the graph's own inference said it already
   auto inferred = graph::InferShapes(*step.graph, *node.source, inputs,
                                      [&](int i) { return step.ValueOf(node.inputs[static_cast<size_t>(i)]); });
   if (!inferred.ok()) {
-    // What is wrong with a new value for a variable is said by the run, in the words of the op.
-    if (node.source->op().category != op::Category::kState) return graph::AtNode(inferred.status(), *node.source);
+    // What is wrong with what is fed is said by the run, in the words of the op, and only if it gets there: a cond may
+    // be what keeps the op from such operands.
     for (PartialShape& shape : node.shapes) shape = PartialShape();
-    return Status();
+    return;
   }
   for (size_t i = 0; i < inferred->size(); ++i) {
     Result<PartialShape> merged = node.shapes[i].Merge((*inferred)[i]);
     node.shapes[i] = merged.ok() ? std::move(*merged) : std::move((*inferred)[i]);
   }
-  return Status();
 }
 
 uint64_t PayloadBytes(const std::vector<Tensor>& values) {
@@ -172,7 +171,7 @@ Status Walk(const PassContext& context, StepGraph& step, LoopShapes& assumed) {
       MakeConstant(node, {std::move(*value)});
       continue;
     }
-    WEIR_TRY(InferNode(step, node));
+    InferNode(step, node);
     PassShapeOn(step, node);
     WEIR_TRY(Fold(context, step, node));
   }

@@ -123,6 +123,8 @@ Result<Builder::Prepared> Builder::TryPrepared(const kernel::KernelEntry& entry,
   if (whole) prepared = prepare(1);
   if (!prepared.ok()) {
     if (prepared.status().code() == Code::kUnimplemented) return Prepared::kDeclined;
+    // Operands that the op cannot be given are an error of the run, if it gets there.
+    if (prepared.status().code() == Code::kInvalidArgument) return Prepared::kNotNow;
     return Fail(prepared.status());
   }
   WEIR_ASSIGN(const std::vector<int> inputs, MoveInputs(record, operands));
