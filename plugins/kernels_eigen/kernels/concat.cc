@@ -121,17 +121,18 @@ struct Pack {
   Blocks blocks;
 
   int32_t Prepare(Prep& prep) {
-    uint32_t axis = 0;
-    const weir_shape& whole = prep.output(0).shape;
-    if (const int32_t code = FindAxis(prep, prep.node().Int("axis"), whole.rank, "axis:", &axis); code != WEIR_OK)
-      return code;
+    const int64_t axis = prep.node().Int("axis"), rank = prep.shape(0).rank + 1;
+    if (axis < -rank || axis >= rank) {
+      return prep.error().InvalidArgument("axis = ", axis, " not in [", -rank, ", ", rank, ")");
+    }
     for (uint32_t i = 1; i < prep.inputs(); ++i) {
       if (sdk::SameShape(prep.shape(i), prep.shape(0))) continue;
       return prep.error().InvalidArgument("Shapes of all inputs must match: values[0].shape = ", prep.shape(0),
                                           " != values[", i, "].shape = ", prep.shape(i));
     }
     return blocks.Plan(
-        prep, [&](uint32_t i) -> const weir_operand& { return prep.input(i); }, prep.inputs(), axis, prep.output(0));
+        prep, [&](uint32_t i) -> const weir_operand& { return prep.input(i); }, prep.inputs(),
+        static_cast<uint32_t>(axis < 0 ? axis + rank : axis), prep.output(0));
   }
   void Run(AnyInputs values, AnyOutput output) const { blocks.Join(values, output); }
 };

@@ -117,6 +117,8 @@ class Selection {
         take_whole_until(whole.size() > entries_after ? whole.size() - entries_after : 0);
       } else if (Has(new_axis, i)) {
         answer.push_back(1);
+      } else if (whole.empty()) {
+        return prep.error().InvalidArgument("Attempting to slice scalar input.");
       } else if (axes.size() == whole.size()) {
         return prep.error().InvalidArgument("Index out of range using input dim ", whole.size(), "; input has only ",
                                             whole.size(), " dims");
