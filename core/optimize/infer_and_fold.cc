@@ -127,7 +127,7 @@ PartialShape Common(const PartialShape& a, const PartialShape& b) {
 /// Shapes that the variables of loops are taken to have in every iteration, by Merge node.
 using LoopShapes = std::map<graph::NodeId, PartialShape>;
 
-/// A loop's Merge: what the previous rounds found, else the shape with which the loop is entered.
+/// A loop's Merge: the shape with which the loop is entered, as far as the previous rounds found it to stay.
 bool InferLoopMerge(const StepGraph& step, graph::NodeId id, StepNode& node, LoopShapes& assumed) {
   bool loops = false;
   PartialShape entered;
@@ -140,8 +140,11 @@ bool InferLoopMerge(const StepGraph& step, graph::NodeId id, StepNode& node, Loo
     entered = first ? step.ShapeOf(input) : Common(entered, step.ShapeOf(input));
     first = false;
   }
-  if (loops) node.shapes[0] = assumed.try_emplace(id, std::move(entered)).first->second;
-  return loops;
+  if (!loops) return false;
+  const auto [found, fresh] = assumed.try_emplace(id, entered);
+  if (!fresh) found->second = Common(found->second, entered);  // another loop's variable may enter, weaker by now
+  node.shapes[0] = found->second;
+  return true;
 }
 
 /// Weakens what was assumed by what the iterations give back; false when that changed something.

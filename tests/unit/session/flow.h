@@ -1,4 +1,4 @@
-// Steps over the CPU with kernels that wait (tests/plugin/waiting.cc), and loops to put into them.
+// Steps with control flow, over the device of the tests or over a CPU with kernels that wait (tests/plugin/waiting.cc).
 #ifndef WEIR_TESTS_UNIT_SESSION_FLOW_H_
 #define WEIR_TESTS_UNIT_SESSION_FLOW_H_
 
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/session/session.h"
+#include "tests/support/test_device.h"
 #include "tests/support/text_graph.h"
 
 namespace weir::session {
@@ -42,6 +43,21 @@ struct Flow {
   Result<graph::Graph> graph;
   std::unique_ptr<Session> session;
 };
+
+/// Twice in one session on the device of the tests.
+inline Result<std::vector<Tensor>> RunNodes(const std::vector<testing::NodeLine>& nodes, const std::vector<Feed>& feeds,
+                                            const std::vector<std::string>& fetches,
+                                            const std::vector<std::string>& targets = {}, bool fold = true) {
+  WEIR_ASSIGN(const std::shared_ptr<Runtime> runtime, Runtime::Default());
+  WEIR_ASSIGN(const graph::Graph graph, testing::MakeGraph(nodes));
+  SessionOptions options;
+  options.constant_folding = fold;
+  options.default_device = testing::TestDevice();
+  WEIR_ASSIGN(const std::unique_ptr<Session> session, Session::Make(runtime, graph, options));
+  Result<std::vector<Tensor>> first = session->Run(feeds, fetches, targets);
+  if (!first.ok()) return first;
+  return session->Run(feeds, fetches, targets);  // the plan is reused: nothing of the first run may show
+}
 
 inline const testing::NodeLine kX = testing::Placeholder("x", PartialShape::Of({2}));
 

@@ -129,7 +129,7 @@ TEST(References, RefSelectHandsOnTheOneOfItsIndex) {
         << outside.status().ToString();
   }
   const auto vector = f.Run({{"i:0", Tensor::Vector<int32_t>({0})}}, fetches);
-  EXPECT_NE(vector.status().message().find("rank"), std::string::npos) << vector.status().ToString();
+  EXPECT_TRUE(vector.status().message().starts_with("Index must be a scalar")) << vector.status().ToString();
 }
 
 TEST(References, RefSelectWantsAllOfThemInitialized) {
