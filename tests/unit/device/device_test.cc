@@ -16,8 +16,8 @@ namespace {
 
 // A device whose memory the CPU cannot name: handles are addresses, `host` stays null.
 struct Toy {
-  inline static int opened = 0;
-  inline static int closed = 0;
+  inline static std::atomic<int> opened = 0;
+  inline static std::atomic<int> closed = 0;
   inline static bool refuse_open = false;
   inline static std::atomic<bool> asleep = false;  // `open` does not end
   inline static std::vector<std::string> options;
