@@ -83,6 +83,7 @@ Status PlanRunner::Instance::LayOut() {
     arenas_[s] = std::move(*arena);
   }
   made_.resize(plan_.made.size());
+  guarded_fetches_ = std::ranges::any_of(plan_.fetch_guards, [](int guard) { return guard != 0; });
   tensors_.resize(plan_.storages.size());
   guards_.assign(plan_.guard_count, 0);
   guards_[0] = 1;
@@ -136,7 +137,7 @@ Status PlanRunner::Instance::Run(PlanRunner& runner, std::span<const Tensor> fee
     status = Tape(*worker_, 0, static_cast<uint32_t>(plan_.instructions.size()));
   }
   if (streams_.any()) status = streams_.End(Arrived(std::move(status)));
-  if (status.ok()) status = CheckFetches();
+  if (guarded_fetches_ && status.ok()) status = CheckFetches();
   if (!status.ok() && OutOfMemory(status)) status = status.Append(HeldMemory());
   for (const int storage : transient_) Drop(storage);
   for (std::shared_ptr<Buffer>& made : made_) made.reset();
@@ -508,8 +509,12 @@ bool PlanRunner::Instance::Writes(const Instruction& instruction, const plan::Va
 
 Result<Tensor> PlanRunner::Instance::Fetch(const Instruction& instruction) {
   const Value& value = ValueOf(instruction, 0);
-  const Storage& storage = StorageOf(Chosen(value));
-  if (storage.home == Storage::Home::kFresh) return TensorOf(value);
+  const Value& chosen = Chosen(value);
+  const Storage& storage = StorageOf(chosen);
+  if (storage.home == Storage::Home::kFresh) {
+    if (&chosen == &value && storage.shape == value.shape) return tensors_[static_cast<size_t>(value.storage)];
+    return TensorOf(value);
+  }
   const VariableLocks locks(plan_, refers_, instruction);
   if (storage.home == Storage::Home::kVariable && VariableAt(storage).is_resource) {
     const plan::VariableUse& use = VariableAt(storage);

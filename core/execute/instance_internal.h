@@ -136,6 +136,7 @@ class PlanRunner::Instance {
   std::vector<int> chosen_;                      // by storage: the value that a Merge chose; empty without Merge
   std::vector<int> refers_;                      // by variable: itself; of places what they refer to now
   std::vector<uint8_t> guards_;
+  bool guarded_fetches_ = false;                                        // a fetch may lie on a branch that is not taken
   std::vector<std::pair<device::Event, const Instruction*>> arriving_;  // fetches under way, in their streams' order
   RunStreams streams_;
   std::unique_ptr<Worker> worker_;  // of the caller's thread
