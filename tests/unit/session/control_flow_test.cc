@@ -32,25 +32,14 @@ op::AttrList In(const std::string& frame, DType dtype = DType::kInt32, bool cons
   return {{"T", dtype}, {"frame_name", frame}, {"is_constant", constant}};
 }
 
-/// y = p ? x * x : -x, with both branches alive only on demand.
-Nodes Cond() {
-  return {Placeholder("p", PartialShape(Shape()), DType::kBool),
-          Placeholder("x", PartialShape()),
-          {"s", "Switch", {"x", "p"}, kFloat},
-          {"square", "Square", {"s:1"}, kFloat},
-          {"neg", "Neg", {"s:0"}, kFloat},
-          {"y", "Merge", {"neg", "square"}, kMerge2},
-          {"z", "AddV2", {"y", "x"}, kFloat}};
-}
-
 TEST(ControlFlow, CondTakesOneBranch) {
   const Tensor x = Tensor::Vector<float>({3, 4});
-  const auto yes = RunNodes(Cond(), {{"p:0", Tensor::Scalar<bool>(true)}, {"x:0", x}}, {"z:0", "y:0", "y:1"});
+  const auto yes = RunNodes(Choice(), {{"p:0", Tensor::Scalar<bool>(true)}, {"x:0", x}}, {"z:0", "y:0", "y:1"});
   ASSERT_TRUE(yes.ok()) << yes.status().ToString();
   EXPECT_TRUE((*yes)[0].SameBits(Tensor::Vector<float>({12, 20})));
   EXPECT_TRUE((*yes)[1].SameBits(Tensor::Vector<float>({9, 16})));
   EXPECT_TRUE((*yes)[2].SameBits(Tensor::Scalar<int32_t>(1)));
-  const auto no = RunNodes(Cond(), {{"p:0", Tensor::Scalar<bool>(false)}, {"x:0", x}}, {"z:0", "y:0", "y:1"});
+  const auto no = RunNodes(Choice(), {{"p:0", Tensor::Scalar<bool>(false)}, {"x:0", x}}, {"z:0", "y:0", "y:1"});
   ASSERT_TRUE(no.ok()) << no.status().ToString();
   EXPECT_TRUE((*no)[0].SameBits(Tensor::Vector<float>({0, 0})));
   EXPECT_TRUE((*no)[1].SameBits(Tensor::Vector<float>({-3, -4})));
@@ -59,8 +48,8 @@ TEST(ControlFlow, CondTakesOneBranch) {
 
 TEST(ControlFlow, FetchOfTheBranchNotTakenIsAnError) {
   const std::vector<Feed> feeds = {{"p:0", Tensor::Scalar<bool>(true)}, {"x:0", Tensor::Scalar<float>(1)}};
-  ASSERT_TRUE(RunNodes(Cond(), feeds, {"square:0"}).ok());
-  const auto dead = RunNodes(Cond(), feeds, {"neg:0"});
+  ASSERT_TRUE(RunNodes(Choice(), feeds, {"square:0"}).ok());
+  const auto dead = RunNodes(Choice(), feeds, {"neg:0"});
   EXPECT_EQ(dead.status().code(), Code::kInvalidArgument);
   EXPECT_NE(dead.status().message().find("Retval[0] does not have value"), std::string::npos)
       << dead.status().ToString();

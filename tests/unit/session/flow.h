@@ -44,6 +44,18 @@ struct Flow {
   std::unique_ptr<Session> session;
 };
 
+/// y = p ? x * x : -x, with both branches alive only on demand; z = y + x.
+inline std::vector<testing::NodeLine> Choice() {
+  const op::AttrList merge = {{"T", DType::kFloat}, {"N", int64_t{2}}};
+  return {testing::Placeholder("p", PartialShape(Shape()), DType::kBool),
+          testing::Placeholder("x", PartialShape()),
+          {"s", "Switch", {"x", "p"}, testing::kFloat},
+          {"square", "Square", {"s:1"}, testing::kFloat},
+          {"neg", "Neg", {"s:0"}, testing::kFloat},
+          {"y", "Merge", {"neg", "square"}, merge},
+          {"z", "AddV2", {"y", "x"}, testing::kFloat}};
+}
+
 /// Twice in one session on the device of the tests.
 inline Result<std::vector<Tensor>> RunNodes(const std::vector<testing::NodeLine>& nodes, const std::vector<Feed>& feeds,
                                             const std::vector<std::string>& fetches,

@@ -19,17 +19,6 @@ using testing::Placeholder;
 
 const op::AttrList kChosen = {{"T", DType::kFloat}, {"N", int64_t{2}}};
 
-/// y = p ? x * x : -x, z = y + x.
-std::vector<NodeLine> Choice() {
-  return {Placeholder("p", PartialShape(Shape()), DType::kBool),
-          Placeholder("x", PartialShape()),
-          {"s", "Switch", {"x", "p"}, kFloat},
-          {"square", "Square", {"s:1"}, kFloat},
-          {"neg", "Neg", {"s:0"}, kFloat},
-          {"y", "Merge", {"neg", "square"}, kChosen},
-          {"z", "AddV2", {"y", "x"}, kFloat}};
-}
-
 TEST(ControlFlow, FetchOfTheBranchNotTakenKeepsNothingFromRunning) {
   std::vector<NodeLine> nodes = Choice();
   nodes.push_back(Const("one", Tensor::Scalar<float>(1)));
