@@ -251,7 +251,7 @@ class Device::State final : public Allocator {
     }
     // It may outlast this device. What it opens too late is closed again.
     const auto open = [api = api_, uid = info.uid, by = info.plugin, name = device_.name_, options = std::move(options),
-                       keep = extras_.keep, plugin = plugin_] { return Call(api, uid, by, name, options, plugin); };
+                       keep = extras_.keep, plugin = plugin_] { return CallOpen(api, uid, by, name, options, plugin); };
     if (extras_.open_limit.count() == 0) return open();
     auto opened = RunWithin<Result<std::shared_ptr<OpenDevice>>>(extras_.open_limit, open);
     if (opened) return std::move(*opened);
@@ -259,10 +259,10 @@ class Device::State final : public Allocator {
                             device_.name_, info.plugin, extras_.open_limit.count());
   }
 
-  static Result<std::shared_ptr<OpenDevice>> Call(const weir_device_api* api, const std::string& uid,
-                                                  const std::string& by, const std::string& name,
-                                                  const std::vector<weir_opt>& options,
-                                                  const std::shared_ptr<const void>& plugin) {
+  static Result<std::shared_ptr<OpenDevice>> CallOpen(const weir_device_api* api, const std::string& uid,
+                                                      const std::string& by, const std::string& name,
+                                                      const std::vector<weir_opt>& options,
+                                                      const std::shared_ptr<const void>& plugin) {
     weir_device* handle = nullptr;
     const Status opened = CallPlugin("open of device/1", [&](weir_error* error) {
       return api->open(View(uid), options.data(), options.size(), &handle, error);

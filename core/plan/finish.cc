@@ -29,6 +29,7 @@ class Finisher {
       return std::move(moved_);
     }
     tape_.reserve(count + releases_.size() + plan_.made.size());
+    made_.resize(plan_.made.size(), false);
     const size_t jumps = plan_.jumps.size();
     int guard = 0;
     for (size_t i = 0; i < count; ++i) {
@@ -93,7 +94,6 @@ class Finisher {
   /// Before the first instruction that touches such memory, in its task and under its guard.
   void AddMakes(size_t i) {
     if (plan_.made.empty()) return;
-    made_.resize(plan_.made.size(), false);
     const uint32_t first = plan_.instructions[i].first_slot;
     for (uint32_t s = first; s < first + SlotCount(plan_, i); ++s) {
       const int storage = StorageOf(plan_, s);

@@ -22,7 +22,7 @@ namespace {
 constexpr size_t kMostText = 256 * 1024;
 constexpr size_t kMostNames = 64;
 
-// The linker that loaded this process; empty where it cannot be told.
+/// The linker that loaded this process; empty where it cannot be told.
 std::string LinkerPath() {
   Dl_info info;
   const auto base = reinterpret_cast<void*>(getauxval(AT_BASE));
@@ -30,7 +30,7 @@ std::string LinkerPath() {
   return known && info.dli_fname[0] == '/' ? info.dli_fname : "";
 }
 
-// All of the child's output from `fd`, or nothing when it does not end within `limit` or is too much.
+/// All of the child's output from `fd`, or nothing when it does not end within `limit` or is too much.
 std::optional<std::string> ReadWithin(int fd, std::chrono::milliseconds limit) {
   const auto until = std::chrono::steady_clock::now() + limit;
   std::string text;
