@@ -22,16 +22,6 @@ Endpoint Origin(const Graph& graph, Endpoint e) {
   return e;
 }
 
-PartialShape DeclaredShape(const Graph& graph, Endpoint handle) {
-  const Endpoint origin = Origin(graph, handle);
-  if (origin.node < 0) return PartialShape();
-  const Node& node = graph.node(origin.node);
-  if (node.op().name != "VarHandleOp") return PartialShape();
-  const op::AttrValue* shape = node.attrs().Find("shape");
-  const PartialShape* declared = shape != nullptr ? shape->get<PartialShape>() : nullptr;
-  return declared != nullptr ? *declared : PartialShape();
-}
-
 }  // namespace
 
 const Tensor* InputKnowledge::Value(int i) {
@@ -50,11 +40,19 @@ const Tensor* InputKnowledge::Value(int i) {
   return value;
 }
 
+op::HeldValue InputKnowledge::Held(int i) const {
+  const Endpoint origin = Origin(graph_, inputs_[static_cast<size_t>(i)]);
+  if (origin.node < 0 || graph_.node(origin.node).op().name != "VarHandleOp") return {};
+  const op::AttrView attrs = graph_.node(origin.node).attrs();
+  op::HeldValue held;
+  if (Result<DType> dtype = attrs.Type("dtype"); dtype.ok()) held.dtype = *dtype;
+  if (Result<PartialShape> shape = attrs.ShapeAttr("shape"); shape.ok()) held.shape = std::move(*shape);
+  return held;
+}
+
 PartialShape InputKnowledge::ShapeValue(int i) {
   const Endpoint from = inputs_[static_cast<size_t>(i)];
-  if (from.node < 0) return PartialShape();
-  if (BaseType(graph_.TypeOf(from)) == DType::kResource) return DeclaredShape(graph_, from);
-  if (given_ != nullptr) return PartialShape();
+  if (from.node < 0 || given_ != nullptr) return PartialShape();
   PartialShape shape = KnownShapeValue(graph_, from);
   if (shape.has_rank()) shapes_.push_back({i, shape});
   return shape;
@@ -80,7 +78,8 @@ Result<std::vector<PartialShape>> RunShapeFunction(const Node& node, std::span<c
                                                    InputKnowledge& knowledge) {
   op::ShapeContext context(
       node.attrs(), node.signature().inputs, input_shapes, node.num_outputs(),
-      [&knowledge](int i) { return knowledge.Value(i); }, [&knowledge](int i) { return knowledge.ShapeValue(i); });
+      [&knowledge](int i) { return knowledge.Value(i); }, [&knowledge](int i) { return knowledge.ShapeValue(i); },
+      [&knowledge](int i) { return knowledge.Held(i); });
   const Status status = node.op().shape ? node.op().shape(context) : Status();
   if (status.ok()) return context.TakeOutputs();
   std::string shapes;

@@ -17,13 +17,15 @@ class InputKnowledge {
  public:
   /// Values follow from the graph: constants, and arithmetic on known shapes.
   InputKnowledge(const Graph& graph, std::span<const Endpoint> inputs) : graph_(graph), inputs_(inputs) {}
-  /// Values are those that `given` knows; of handles, the declared shapes of their variables.
+  /// Values are those that `given` knows.
   InputKnowledge(const Graph& graph, std::span<const Endpoint> inputs, const op::ShapeContext::ValueFn& given)
       : graph_(graph), inputs_(inputs), given_(&given) {}
 
   /// Borrowed until this object goes.
   const Tensor* Value(int i);
   PartialShape ShapeValue(int i);
+  /// What the VarHandleOp behind a handle declares; nothing where the graph does not tell.
+  op::HeldValue Held(int i) const;
 
   /// " and with computed input tensors: input[1] = <2 3>" or nothing.
   std::string Computed() const;

@@ -19,13 +19,14 @@ Status NoSuchInput(int i, int inputs) {
 }  // namespace
 
 ShapeContext::ShapeContext(AttrView attrs, std::span<const DType> input_types, std::span<const PartialShape> inputs,
-                           int output_count, ValueFn value, ShapeValueFn shape_value)
+                           int output_count, ValueFn value, ShapeValueFn shape_value, HandleFn handle)
     : attrs_(attrs),
       input_types_(input_types),
       inputs_(inputs),
       outputs_(static_cast<size_t>(output_count)),
       value_(std::move(value)),
-      shape_value_(std::move(shape_value)) {}
+      shape_value_(std::move(shape_value)),
+      handle_(std::move(handle)) {}
 
 const Tensor* ShapeContext::value(int i) const { return value_ && i >= 0 && i < num_inputs() ? value_(i) : nullptr; }
 
@@ -57,6 +58,21 @@ Result<PartialShape> ShapeContext::shape_from(int i) const {
   if (length > kMaxRank) return InvalidArgument("A shape of {} dimensions is beyond the limit of {}", length, kMaxRank);
   const PartialShape by_length = length < 0 ? PartialShape() : PartialShape::OfRank(static_cast<int>(length));
   return shape_value_ ? shape_value_(i).Merge(by_length) : by_length;
+}
+
+Result<PartialShape> ShapeContext::held_shape(int i) const {
+  if (!handle_) return PartialShape();
+  HeldValue held = handle_(i);
+  WEIR_TRY(CheckHeldType(attrs_, held.dtype));
+  return std::move(held.shape);
+}
+
+Status CheckHeldType(const AttrView& attrs, DType held) {
+  const char* attr = attrs.Has("dtype") ? "dtype" : "T";
+  if (held == DType::kInvalid || !attrs.Has(attr)) return {};
+  WEIR_ASSIGN(const DType wanted, attrs.Type(attr));
+  if (BaseType(wanted) == BaseType(held) || wanted == DType::kResource) return {};
+  return InvalidArgument("Trying to read variable with wrong dtype. Expected {} got {}", Name(held), Name(wanted));
 }
 
 Result<PartialShape> ShapeContext::WithRank(int i, int rank) const {

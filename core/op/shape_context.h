@@ -16,6 +16,12 @@
 
 namespace weir::op {
 
+/// What a variable behind a handle holds, as its VarHandleOp declares it.
+struct HeldValue {
+  DType dtype = DType::kInvalid;  // kInvalid: not known
+  PartialShape shape;
+};
+
 /// One node during shape inference. Inputs are flattened. With all input shapes and the values that the function asks
 /// for known, every op that does not depend on data answers fully defined shapes. Single-threaded.
 class ShapeContext {
@@ -23,12 +29,13 @@ class ShapeContext {
   /// Gives the value of input i when it is known (a constant, or the tensor itself at run time); else nothing.
   using ValueFn = std::function<const Tensor*(int i)>;
   /// Gives what is known of the elements of a small integer vector input i as a shape (-1 unknown), as from
-  /// Shape, Pack, ConcatV2 and StridedSlice of shapes; unknown rank when nothing is. For an input of type resource: the
-  /// declared shape of the variable that the handle names (the `shape` of its VarHandleOp).
+  /// Shape, Pack, ConcatV2 and StridedSlice of shapes; unknown rank when nothing is.
   using ShapeValueFn = std::function<PartialShape(int i)>;
+  /// Gives what is declared of the variable that input i, a resource handle, names.
+  using HandleFn = std::function<HeldValue(int i)>;
 
   ShapeContext(AttrView attrs, std::span<const DType> input_types, std::span<const PartialShape> inputs,
-               int output_count, ValueFn value = {}, ShapeValueFn shape_value = {});
+               int output_count, ValueFn value = {}, ShapeValueFn shape_value = {}, HandleFn handle = {});
 
   const AttrView& attrs() const { return attrs_; }
   int num_inputs() const { return static_cast<int>(inputs_.size()); }
@@ -47,7 +54,8 @@ class ShapeContext {
   /// vector's length with all extents unknown, else unknown. InvalidArgument for extents below -1.
   Result<PartialShape> shape_from(int i) const;
   /// The declared shape of the variable that input i, a resource handle, names; unknown rank when that is not known.
-  PartialShape resource_shape(int i) const { return shape_value_ ? shape_value_(i) : PartialShape(); }
+  /// InvalidArgument when the variable holds another type than the node says (CheckHeldType).
+  Result<PartialShape> held_shape(int i) const;
 
   void set_output(int i, PartialShape shape) { outputs_[i] = std::move(shape); }
   const std::vector<PartialShape>& outputs() const { return outputs_; }
@@ -65,7 +73,13 @@ class ShapeContext {
   std::vector<PartialShape> outputs_;
   ValueFn value_;
   ShapeValueFn shape_value_;
+  HandleFn handle_;
 };
+
+/// InvalidArgument "Trying to read variable with wrong dtype. Expected float got string" when a variable of type `held`
+/// is not of the type that a node with these attrs reads or writes behind a handle: its `dtype`, else its `T`. A node
+/// with neither takes any variable; so does one that hands handles on, and every node when `held` is kInvalid.
+Status CheckHeldType(const AttrView& attrs, DType held);
 
 /// Merges two extents (-1 unknown); InvalidArgument "Dimensions must be equal, but are 2 and 3".
 Result<int64_t> MergeDim(int64_t a, int64_t b);

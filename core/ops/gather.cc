@@ -80,7 +80,8 @@ Status GatherV2Shape(ShapeContext& c) {
 
 Status ResourceGatherShape(ShapeContext& c) {
   WEIR_TRY(c.WithRank(0, 0).status());
-  WEIR_ASSIGN(const PartialShape params, ToRankAtLeast(c.resource_shape(0), 1));
+  WEIR_ASSIGN(const PartialShape held, c.held_shape(0));
+  WEIR_ASSIGN(const PartialShape params, ToRankAtLeast(held, 1));
   WEIR_ASSIGN(const int batch, BatchDims(c, params, c.input(1)));
   if (batch < 0) return Status();
   WEIR_ASSIGN(PartialShape out, GatherAlong(params, c.input(1), batch, batch));

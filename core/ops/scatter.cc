@@ -70,7 +70,8 @@ Status RefShape(ShapeContext& c) {
 template <Check kCheck>
 Status HandleShape(ShapeContext& c) {
   WEIR_TRY(c.WithRank(0, 0).status());
-  return kCheck(c.resource_shape(0), c.input(1), c.input(2));
+  WEIR_ASSIGN(const PartialShape held, c.held_shape(0));
+  return kCheck(held, c.input(1), c.input(2));
 }
 
 Status ScatterNdShape(ShapeContext& c) {

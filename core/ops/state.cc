@@ -47,18 +47,21 @@ Status AssignShape(ShapeContext& c) {
 
 Status ReadShape(ShapeContext& c) {
   WEIR_TRY(c.WithRank(0, 0).status());
-  c.set_output(0, c.resource_shape(0));
+  WEIR_ASSIGN(PartialShape shape, c.held_shape(0));
+  c.set_output(0, std::move(shape));
   return Status();
 }
 
 Status AssignHandleShape(ShapeContext& c) {
   WEIR_TRY(c.WithRank(0, 0).status());
-  return c.resource_shape(0).Merge(c.input(1)).status();
+  WEIR_ASSIGN(const PartialShape held, c.held_shape(0));
+  return held.Merge(c.input(1)).status();
 }
 
 Status HandleShapeVector(ShapeContext& c) {
   WEIR_TRY(c.WithRank(0, 0).status());
-  c.set_output(0, RankVector(c.resource_shape(0)));
+  WEIR_ASSIGN(const PartialShape held, c.held_shape(0));
+  c.set_output(0, RankVector(held));
   return Status();
 }
 
@@ -70,7 +73,8 @@ Status ScalarRef(ShapeContext& c) {
 
 Status ScalarHandle(ShapeContext& c) {
   WEIR_TRY(c.WithRank(0, 0).status());
-  WEIR_ASSIGN(PartialShape shape, ToRank(c.resource_shape(0), 0));
+  WEIR_ASSIGN(PartialShape shape, c.held_shape(0));
+  WEIR_ASSIGN(shape, ToRank(shape, 0));
   c.set_output(0, std::move(shape));
   return Status();
 }

@@ -43,14 +43,21 @@ Status CheckGradientRows(const PartialShape& variable, const PartialShape& gradi
   return gradient.Merge(wanted).status();
 }
 
+/// Of the variable or slot that input i is or names.
+Result<PartialShape> HeldShape(ShapeContext& c, Holder holder, int i) {
+  if (holder == Holder::kRef) return c.input(i);
+  WEIR_TRY(c.WithRank(i, 0).status());
+  return c.held_shape(i);
+}
+
 /// Variable, slots and gradient have one shape, which is that of the output reference; the other inputs are scalars.
 ShapeFn StepShape(const Step& step, Holder holder) {
   return [&step, holder](ShapeContext& c) -> Status {
     PartialShape shape;
     int i = 0;
     for (; i < static_cast<int>(step.held.size()); ++i) {
-      if (holder == Holder::kResource) WEIR_TRY(c.WithRank(i, 0).status());
-      WEIR_ASSIGN(shape, shape.Merge(holder == Holder::kResource ? c.resource_shape(i) : c.input(i)));
+      WEIR_ASSIGN(const PartialShape held, HeldShape(c, holder, i));
+      WEIR_ASSIGN(shape, shape.Merge(held));
     }
     for (std::string_view number : step.numbers) {
       if (number == step.gradient && IsSparse(step)) {
@@ -88,7 +95,7 @@ void DeclareStep(OpRegistry& ops, std::string_view name, const Step& step, Holde
 /// The product has the variable's shape, which is that of the output reference.
 ShapeFn ProductStepShape(Holder holder) {
   return [holder](ShapeContext& c) -> Status {
-    const PartialShape variable = holder == Holder::kResource ? c.resource_shape(0) : c.input(0);
+    WEIR_ASSIGN(const PartialShape variable, HeldShape(c, holder, 0));
     WEIR_TRY(c.WithRank(1, 0).status());
     WEIR_ASSIGN(const bool transpose_a, c.attrs().Bool("transpose_a"));
     WEIR_ASSIGN(const bool transpose_b, c.attrs().Bool("transpose_b"));

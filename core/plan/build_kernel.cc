@@ -41,6 +41,7 @@ Result<Builder::Operands> Builder::Gather() {
     spec.shape = value.shape;
     spec.value = storage.home == Storage::Home::kConstant && storage.space == kHostSpace ? &storage.constant : nullptr;
     spec.variable = storage.home == Storage::Home::kVariable;
+    if (spec.variable) WEIR_TRY(CheckHeld(static_cast<int>(operands.inputs.size()), index));
     operands.shapes_known = operands.shapes_known && value.shape_known;
     operands.strings = operands.strings || SizeOf(value.dtype) == 0;
     operands.inputs.push_back(index);
@@ -123,8 +124,9 @@ Result<Builder::Prepared> Builder::TryPrepared(const kernel::KernelEntry& entry,
   if (whole) prepared = prepare(1);
   if (!prepared.ok()) {
     if (prepared.status().code() == Code::kUnimplemented) return Prepared::kDeclined;
-    // Operands that the op cannot be given are an error of the run, if it gets there.
-    if (prepared.status().code() == Code::kInvalidArgument) return Prepared::kNotNow;
+    // Operands that the op cannot be given, or that no memory holds, are an error of the run, if it gets there.
+    const Code code = prepared.status().code();
+    if (code == Code::kInvalidArgument || code == Code::kResourceExhausted) return Prepared::kNotNow;
     return Fail(prepared.status());
   }
   WEIR_ASSIGN(const std::vector<int> inputs, MoveInputs(record, operands));

@@ -151,11 +151,20 @@ Status Builder::EmitVariable() {
 
 Result<int> Builder::VariableInput(int input) {
   const int value = ValueAt(Current().inputs[static_cast<size_t>(input)]);
-  if (value >= 0 && IsVariable(value)) return value;
+  if (value >= 0 && IsVariable(value)) {
+    WEIR_TRY(CheckHeld(input, value));
+    return value;
+  }
   return Fail(
       Unimplemented("input {} of {} must come from a variable op of the same step; handles that are fed or computed "
                     "are not followed",
                     input, Current().source->op().name));
+}
+
+Status Builder::CheckHeld(int input, int variable) const {
+  if (step_.TypeOf(Current().inputs[static_cast<size_t>(input)]) != DType::kResource) return {};
+  const Status fits = op::CheckHeldType(Current().source->attrs(), plan_->values[static_cast<size_t>(variable)].dtype);
+  return fits.ok() ? fits : Fail(fits);
 }
 
 Status Builder::EmitRead(int index) {

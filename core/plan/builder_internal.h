@@ -140,6 +140,8 @@ class Builder {
   Status EmitAssign();
   Status EmitVariableQuery(Opcode opcode);
   Result<int> VariableInput(int input);
+  /// InvalidArgument when input number `input` is a handle and `variable`, the value that it is, holds another type.
+  Status CheckHeld(int input, int variable) const;
 
   // Kernels (build_kernel.cc).
   Status EmitKernel();

@@ -34,8 +34,9 @@ inline void DeclareTestOps(op::OpRegistry& ops) {
   add("Assign").In("ref: Ref(T)").In("value: T").Out("output_ref: Ref(T)").Attr("T: type").Shape(op::SameAs(1));
   add("VarHandleOp").Out("resource: resource").Attr("dtype: type").Attr("shape: shape").Stateful().Shape(op::Scalar());
   add("ReadVariableOp").In("resource: resource").Out("value: dtype").Attr("dtype: type").Shape([](ShapeContext& c) {
-    c.set_output(0, c.resource_shape(0));
-    return Status();
+    Result<PartialShape> held = c.held_shape(0);
+    if (held.ok()) c.set_output(0, std::move(*held));
+    return held.status();
   });
   for (const char* name : {"Identity", "NextIteration", "StopGradient"}) {
     add(name).In("input: T").Out("output: T").Attr("T: type").Shape(op::SameAs(0));

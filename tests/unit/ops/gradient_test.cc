@@ -44,7 +44,7 @@ void CheckGrad(const Row& row, int i, const op::Grad& grad, const Sketch& sketch
     EXPECT_TRUE(IsInteger(sketch.TypeOf(grad.dense_shape))) << row.text;
     return;
   }
-  const PartialShape& wanted = input == DType::kResource ? row.inputs[i].partial_value : row.inputs[i].shape;
+  const PartialShape& wanted = input == DType::kResource ? row.inputs[i].held.shape : row.inputs[i].shape;
   const PartialShape got = sketch.ShapeOf(grad.values);
   EXPECT_TRUE(got.CompatibleWith(wanted))
       << row.text << ", input " << i << ": " << got.ToString() << " from " << sketch.Formula(grad.values);

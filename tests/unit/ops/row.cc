@@ -116,7 +116,14 @@ Status ParseInputs(Row& row, const std::vector<std::string>& specs) {
       WEIR_ASSIGN(input.partial_value, ParseShape(spec.substr(1)));
       input.shape = PartialShape::Of({input.partial_value.rank()});
     } else if (spec.starts_with("handle ")) {
-      WEIR_ASSIGN(input.partial_value, ParseShape(spec.substr(7)));
+      const size_t shape = spec.find_first_of("[<");
+      if (shape == std::string::npos) return InvalidArgument("'{}' names no shape", spec);
+      if (const std::string type = Trim(spec.substr(7, shape - 7)); !type.empty()) {
+        const std::optional<DType> dtype = ParseDType(type);
+        if (!dtype) return InvalidArgument("'{}' is no type", type);
+        input.held.dtype = *dtype;
+      }
+      WEIR_ASSIGN(input.held.shape, ParseShape(spec.substr(shape)));
       input.shape = Shape();
     } else {
       WEIR_ASSIGN(input.shape, ParseShape(spec));
@@ -202,7 +209,7 @@ Result<std::vector<PartialShape>> InferShapes(const Row& row) {
   op::ShapeContext context(
       op::AttrView(*row.def, row.attrs), row.signature.inputs, shapes, static_cast<int>(row.signature.outputs.size()),
       [&](int i) { return row.inputs[i].value.valid() ? &row.inputs[i].value : nullptr; },
-      [&](int i) { return row.inputs[i].partial_value; });
+      [&](int i) { return row.inputs[i].partial_value; }, [&](int i) { return row.inputs[i].held; });
   WEIR_TRY(row.def->shape(context));
   return context.outputs();
 }

@@ -3,9 +3,9 @@
 //   Op attr=value … : input ; input … -> expected ; expected …
 //
 // An input is a shape ("[2,?]", "<unknown>"), integers whose value is known ("=[1,0]", "=-1", "=[[1,2],[0,1]]"), a
-// vector whose elements are known in part ("~[2,?]"), or the handle of a variable of some shape ("handle [2,3]"). Type
-// attributes that a line leaves out are float where the op allows it, int32 for known values; counts follow from the
-// inputs. A '#' starts a comment line.
+// vector whose elements are known in part ("~[2,?]"), or the handle of a variable of some shape, whose type is known or
+// not ("handle int32 [2,3]", "handle [2,3]"). Type attributes that a line leaves out are float where the op allows it,
+// int32 for known values; counts follow from the inputs. A '#' starts a comment line.
 #ifndef WEIR_TESTS_UNIT_OPS_ROW_H_
 #define WEIR_TESTS_UNIT_OPS_ROW_H_
 
@@ -21,7 +21,8 @@ namespace weir::ops::test {
 struct Input {
   PartialShape shape;
   Tensor value;                // valid when known
-  PartialShape partial_value;  // of "~" and "handle"
+  PartialShape partial_value;  // of "~"
+  op::HeldValue held;          // of "handle"
 };
 
 struct Row {

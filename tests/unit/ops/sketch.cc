@@ -34,6 +34,7 @@ Sketch::Sketch(const op::OpRegistry& ops, const Row& row, Flow flow)
     xs_.push_back(Leaf(Numbered("x", i, inputs), row.signature.inputs[i], row.inputs[i].shape));
     nodes_.back().constant = row.inputs[i].value;
     nodes_.back().partial_value = row.inputs[i].partial_value;
+    nodes_.back().held = row.inputs[i].held;
   }
   for (size_t i = 0; i < outputs; ++i) {
     ys_.push_back(Leaf(Numbered("y", i, outputs), row.signature.outputs[i], (*shapes)[i]));
@@ -147,7 +148,7 @@ Result<Sketch::Node> Sketch::Emit(const OpDef& def, const std::vector<Value>& in
         const Node& input = nodes_[inputs[i].node];
         return input.constant.valid() ? &input.constant : nullptr;
       },
-      [&](int i) { return nodes_[inputs[i].node].partial_value; });
+      [&](int i) { return nodes_[inputs[i].node].partial_value; }, [&](int i) { return nodes_[inputs[i].node].held; });
   WEIR_TRY(def.shape(context));
   node.types = signature.outputs;
   node.shapes = context.outputs();

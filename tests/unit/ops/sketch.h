@@ -47,6 +47,7 @@ class Sketch : public op::GradContext {
     std::vector<PartialShape> shapes;
     Tensor constant;             // valid when the only output is known
     PartialShape partial_value;  // what is known of an integer vector
+    op::HeldValue held;          // what is known of the variable behind a handle
   };
 
   op::Value Leaf(std::string text, DType type, PartialShape shape);
