@@ -100,7 +100,8 @@ trace::StepTrace TapeTrace::Finish(const plan::ExecutionPlan& plan, int64_t step
       const plan::Value& value = plan.values[static_cast<size_t>(plan.slots[slot].value)];
       if (!value.shape_known || value.scratch) continue;
       const auto dims = value.shape.dims();
-      const uint64_t bytes = static_cast<uint64_t>(value.shape.elements()) * SizeOf(value.dtype);
+      const Result<uint64_t> payload = PayloadBytes(value.dtype, value.shape);
+      const uint64_t bytes = payload.ok() ? *payload : 0;
       span.outputs.push_back({static_cast<int>(o), static_cast<int>(value.dtype), {dims.begin(), dims.end()}, bytes});
       span.bytes += bytes;
     }

@@ -57,11 +57,11 @@ class PrepArgs {
   weir_prep_args args_{};
 };
 
-// No device has more memory, and sums of a few such numbers do not overflow.
-constexpr uint64_t kMostScratch = uint64_t{1} << 48;
+Result<uint64_t> BytesOf(const OperandSpec& spec) { return PayloadBytes(BaseType(spec.dtype), spec.shape); }
 
-uint64_t BytesOf(const OperandSpec& spec) {
-  return static_cast<uint64_t>(spec.shape.elements()) * SizeOf(BaseType(spec.dtype));
+Status CheckBytes(std::span<const OperandSpec> operands) {
+  for (const OperandSpec& operand : operands) WEIR_TRY(BytesOf(operand).status());
+  return {};
 }
 
 // What a plugin has to keep to in weir_prepared, so that the plan can rely on it.
@@ -75,8 +75,8 @@ Status CheckPrepared(const weir_prepared& prepared, std::span<const OperandSpec>
       return Internal("alias of input {} and output {} (kind {}) of a node with {} inputs and {} outputs", alias.input,
                       alias.output, alias.kind, inputs.size(), outputs.size());
     }
-    const uint64_t in = BytesOf(inputs[alias.input]);
-    const uint64_t out = BytesOf(outputs[alias.output]);
+    WEIR_ASSIGN(const uint64_t in, BytesOf(inputs[alias.input]));
+    WEIR_ASSIGN(const uint64_t out, BytesOf(outputs[alias.output]));
     if (out > in) {
       return Internal("output {} of {} bytes cannot share input {} of {} bytes", alias.output, out, alias.input, in);
     }
@@ -88,7 +88,7 @@ Status CheckPrepared(const weir_prepared& prepared, std::span<const OperandSpec>
     return Internal("scratch alignment {} is no power of two", prepared.scratch_alignment);
   }
   const uint64_t tiles = std::max<uint64_t>(prepared.tiles, 1);
-  if (prepared.scratch_alignment > kMostScratch || prepared.scratch_bytes > kMostScratch / tiles) {
+  if (prepared.scratch_alignment > kMostBytes || prepared.scratch_bytes > kMostBytes / tiles) {
     return ResourceExhausted("{} bytes of scratch memory aligned to {} for each of {} tiles", prepared.scratch_bytes,
                              prepared.scratch_alignment, tiles);
   }
@@ -114,6 +114,8 @@ Result<std::unique_ptr<PreparedKernel>> PreparedKernel::Make(const KernelEntry& 
   if (!WEIR_HAS(record, prepare)) {
     return Unimplemented("kernel {} of {} has no prepared form", Text(record->op), entry.file);
   }
+  WEIR_TRY(CheckBytes(inputs));
+  WEIR_TRY(CheckBytes(outputs));
   std::unique_ptr<PreparedKernel> kernel(new PreparedKernel);
   kernel->entry_ = &entry;
   weir_prepared& prepared = kernel->prepared_;

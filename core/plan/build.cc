@@ -83,7 +83,7 @@ Result<std::unique_ptr<ExecutionPlan>> Builder::Run() {
   FetchSwapped();
   const std::vector<LoopWork> works = CutTasks(step_, node_instructions_, notes_, options_.parallelism, shape_, *plan_);
   for (size_t l = 0; l < works.size(); ++l) loops_[shape_.loops[l].frame] = works[l];
-  LayOutArena(shape_, *plan_);
+  WEIR_TRY(LayOutArena(shape_, *plan_));
   const std::vector<uint32_t> moved = FinishTape(shape_, *plan_);
   for (Task& task : plan_->tasks) {
     for (uint32_t* at : {&task.begin, &task.end, &task.body, &task.repeat}) *at = moved[*at];
@@ -152,9 +152,11 @@ int Builder::NewValue(DType dtype, const PartialShape& shape, int space, Placing
   Storage storage;
   storage.space = space;
   const bool plain = SizeOf(value.dtype) != 0;  // strings are no bytes to lay out
-  storage.home =
-      placing == Placing::kPlanned && value.shape_known && plain ? Storage::Home::kArena : Storage::Home::kOwned;
-  storage.bytes = static_cast<uint64_t>(value.shape.elements()) * SizeOf(value.dtype);
+  // What no memory holds is made while running: the step fails there, and only if it gets there.
+  const Result<uint64_t> bytes = PayloadBytes(value.dtype, value.shape);
+  const bool planned = placing == Placing::kPlanned && value.shape_known && plain && bytes.ok();
+  storage.home = planned ? Storage::Home::kArena : Storage::Home::kOwned;
+  storage.bytes = bytes.ok() ? *bytes : 0;
   value.storage = AddStorage(std::move(storage));
   return AddValue(std::move(value));
 }
@@ -173,7 +175,7 @@ Instruction& Builder::Emit(Opcode opcode, const std::vector<int>& inputs, const 
   instruction.opcode = opcode;
   instruction.node = NodeIndex();
   instruction.first_slot = static_cast<uint32_t>(plan_->slots.size());
-  instruction.inputs = static_cast<uint16_t>(inputs.size());
+  instruction.inputs = static_cast<uint32_t>(inputs.size());
   instruction.outputs = static_cast<uint16_t>(outputs.size());
   for (const int value : inputs) plan_->slots.push_back({value});
   for (const int value : outputs) plan_->slots.push_back({value});
@@ -247,6 +249,9 @@ void Builder::SetLocks(std::vector<Lock> locks, Instruction& instruction) {
 
 Status Builder::EmitNode() {
   const StepNode& node = Current();
+  if (node.types.size() > kMostOutputs) {
+    return Fail(ResourceExhausted("{} outputs, at most {} are possible", node.types.size(), kMostOutputs));
+  }
   if (node.kind == StepNode::Kind::kFeed) {
     const int value = NewValue(node.types[0], node.shapes[0], kHostSpace, Placing::kAtRun);
     Storage& made = plan_->storages[static_cast<size_t>(plan_->values[static_cast<size_t>(value)].storage)];

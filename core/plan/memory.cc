@@ -13,6 +13,8 @@ namespace weir::plan {
 namespace {
 
 constexpr uint64_t kAlignment = kBufferAlignment;
+/// All blocks of a plan together: offsets and sums stay far from overflowing.
+constexpr uint64_t kMostPlanned = uint64_t{1} << 60;
 
 uint64_t RoundUp(uint64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
@@ -388,6 +390,15 @@ class Layout {
 
 }  // namespace
 
-void LayOutArena(const TapeShape& shape, ExecutionPlan& plan) { Layout(shape, plan).Run(); }
+Status LayOutArena(const TapeShape& shape, ExecutionPlan& plan) {
+  uint64_t all = 0;
+  for (const Storage& storage : plan.storages) {
+    if (storage.home == Storage::Home::kArena && (all += storage.bytes) > kMostPlanned) {
+      return ResourceExhausted("the values of the step take more than {} bytes together", kMostPlanned);
+    }
+  }
+  Layout(shape, plan).Run();
+  return {};
+}
 
 }  // namespace weir::plan

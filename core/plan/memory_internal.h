@@ -34,7 +34,8 @@ struct TapeShape {
 /// sets arena_bytes and live_bytes. Where the plan has tasks, one lifetime ends before another when the tasks' edges
 /// say so, whatever the order on the tape. The smaller of two layouts, best fit along the tape and the largest first,
 /// in O(n log n) but for the edges. What variables may take over is kMade instead, where that needs no more memory.
-void LayOutArena(const TapeShape& shape, ExecutionPlan& plan);
+/// ResourceExhausted when the storages together are beyond what can be counted.
+Status LayOutArena(const TapeShape& shape, ExecutionPlan& plan);
 
 /// Puts a kMake before the first use of what is made, a kRelease behind the last use of every owned storage and a kSkip
 /// before every stretch of instructions under one guard, and sets the jumps' targets to where their instructions come

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -176,16 +177,19 @@ struct Instruction {
   uint32_t first_slot = 0;
   uint32_t detail = 0;  // meaning by opcode: see there
   graph::NodeId node = -1;
-  uint16_t inputs = 0;
+  uint32_t inputs = 0;
   uint16_t outputs = 0;
   Opcode opcode = Opcode::kKernel;
+  bool takes = false;          // kAssign: nobody needs the value later, whose home is kMade: its memory may be kept
   int16_t space = kHostSpace;  // kStreamKernel, kLockedKernel: where the kernel runs
   bool validate_shape = true;  // kAssign
   bool serialized = false;     // kLockedKernel: the kernel changes its state
-  bool takes = false;          // kAssign: nobody needs the value later, whose home is kMade: its memory may be kept
   uint32_t locks_begin = 0;    // into ExecutionPlan::locks
   uint32_t locks_end = 0;
 };
+
+/// The kernel's scratch memory is one more.
+inline constexpr size_t kMostOutputs = std::numeric_limits<decltype(Instruction::outputs)>::max() - 1;
 
 /// One operand position of an instruction.
 struct Slot {

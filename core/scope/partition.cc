@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <limits>
 #include <string>
 
 namespace weir::scope {
@@ -12,8 +13,11 @@ namespace {
 /// A variable of more parts than this is taken for an error.
 constexpr int64_t kMaxParts = 1 << 20;
 
-int64_t ElementBytes(DType dtype, int64_t bytes_per_string) {
-  return dtype == DType::kString ? bytes_per_string : static_cast<int64_t>(SizeOf(dtype));
+/// Bytes of so many elements; the largest number where they cannot be counted.
+int64_t BytesOf(int64_t elements, DType dtype, int64_t bytes_per_string) {
+  const int64_t each = dtype == DType::kString ? bytes_per_string : static_cast<int64_t>(SizeOf(dtype));
+  int64_t bytes = 0;
+  return __builtin_mul_overflow(elements, each, &bytes) ? std::numeric_limits<int64_t>::max() : bytes;
 }
 
 /// One part along every axis but `axis`, which counts from the end when it is negative. An axis that does not exist
@@ -31,7 +35,7 @@ int64_t Extent(const Shape& shape, int axis) {
   return axis < 0 || axis >= shape.rank() ? 1 : shape.dim(axis);
 }
 
-int64_t DivideUp(int64_t value, int64_t by) { return by <= 0 ? value : (value + by - 1) / by; }
+int64_t DivideUp(int64_t value, int64_t by) { return by <= 0 ? value : value / by + (value % by > 0 ? 1 : 0); }
 
 }  // namespace
 
@@ -43,7 +47,7 @@ Partitioner VariableAxisSizePartitioner(int64_t max_shard_bytes, int axis, int64
                                         int64_t max_shards) {
   return [=](const Shape& shape, DType dtype) {
     const int64_t extent = std::max<int64_t>(Extent(shape, axis), 1);
-    const int64_t slice = shape.elements() / extent * ElementBytes(dtype, bytes_per_string);
+    const int64_t slice = BytesOf(shape.elements() / extent, dtype, bytes_per_string);
     const int64_t per_shard = std::max<int64_t>(1, slice == 0 ? extent : max_shard_bytes / slice);
     return Along(shape, axis, std::min(max_shards, DivideUp(extent, per_shard)));
   };
@@ -52,7 +56,7 @@ Partitioner VariableAxisSizePartitioner(int64_t max_shard_bytes, int axis, int64
 Partitioner MinMaxVariablePartitioner(int64_t max_partitions, int axis, int64_t min_slice_bytes,
                                       int64_t bytes_per_string) {
   return [=](const Shape& shape, DType dtype) {
-    const int64_t wanted = DivideUp(shape.elements() * ElementBytes(dtype, bytes_per_string), min_slice_bytes);
+    const int64_t wanted = DivideUp(BytesOf(shape.elements(), dtype, bytes_per_string), min_slice_bytes);
     return Along(shape, axis, std::max<int64_t>(1, std::min({Extent(shape, axis), max_partitions, wanted})));
   };
 }

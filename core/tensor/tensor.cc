@@ -45,14 +45,6 @@ Status CheckStorable(DType dtype) {
   return {};
 }
 
-Result<uint64_t> PayloadBytes(DType dtype, const Shape& shape) {
-  uint64_t bytes = 0;
-  if (__builtin_mul_overflow(static_cast<uint64_t>(shape.elements()), SizeOf(dtype), &bytes)) {
-    return ResourceExhausted("more than 2**64 bytes were asked for");
-  }
-  return bytes;
-}
-
 Status WhenAllocating(const Status& status, DType dtype, const Shape& shape) {
   return status.Prepend(
       fmt::format("OOM when allocating tensor with shape{} and type {}: ", shape.ToString(), Name(dtype)));
@@ -64,6 +56,14 @@ bool SameHandle(const ResourceHandle& a, const ResourceHandle& b) {
 }
 
 }  // namespace
+
+Result<uint64_t> PayloadBytes(DType dtype, const Shape& shape) {
+  uint64_t bytes = 0;
+  if (__builtin_mul_overflow(static_cast<uint64_t>(shape.elements()), SizeOf(dtype), &bytes) || bytes > kMostBytes) {
+    return WhenAllocating(ResourceExhausted("no device holds more than {} bytes", kMostBytes), dtype, shape);
+  }
+  return bytes;
+}
 
 Result<Tensor> Tensor::Make(DType dtype, Shape shape) {
   if (dtype != DType::kString && dtype != DType::kResource) return Make(dtype, std::move(shape), HostAllocator());
@@ -77,9 +77,8 @@ Result<Tensor> Tensor::Make(DType dtype, Shape shape) {
 Result<Tensor> Tensor::Make(DType dtype, Shape shape, Allocator& allocator) {
   WEIR_TRY(CheckStorable(dtype));
   if (SizeOf(dtype) == 0) return InvalidArgument("tensors of type {} live in host memory only", Name(dtype));
-  Result<uint64_t> bytes = PayloadBytes(dtype, shape);
-  if (!bytes.ok()) return WhenAllocating(bytes.status(), dtype, shape);
-  Result<std::shared_ptr<Buffer>> buffer = allocator.Allocate(*bytes);
+  WEIR_ASSIGN(const uint64_t bytes, PayloadBytes(dtype, shape));
+  Result<std::shared_ptr<Buffer>> buffer = allocator.Allocate(bytes);
   if (!buffer.ok()) return WhenAllocating(buffer.status(), dtype, shape);
   return Tensor(dtype, std::move(shape), std::move(*buffer), 0);
 }

@@ -25,6 +25,13 @@ struct ResourceHandle {
   std::string type_name;
 };
 
+/// No device has more memory; sums of a few thousand such numbers do not overflow.
+inline constexpr uint64_t kMostBytes = uint64_t{1} << 48;
+
+/// Bytes of that many elements; 0 for strings and handles, which are no bytes to lay out. ResourceExhausted above
+/// kMostBytes. Whoever multiplies a shape by the size of an element asks here.
+Result<uint64_t> PayloadBytes(DType dtype, const Shape& shape);
+
 /// Value semantics with shared, by convention immutable, memory: copying is cheap, and only the maker of a fresh tensor
 /// writes to it. The default tensor has type kInvalid and shape [0]. Thread-compatible.
 class Tensor {

@@ -217,9 +217,58 @@ std::vector<BadInput> BadComputations() {
 
 }  // namespace
 
+/// Values of more elements than bytes can be counted for: 2^61 + 1 doubles are 8 bytes modulo 2^64.
+std::vector<BadInput> BadByteCounts() {
+  const Code code = Code::kResourceExhausted;
+  const std::string extents = ConstText("s", "DT_INT64", {1}, "int64_val: 2305843009213693953");
+  const std::string one = ConstText("one", "DT_DOUBLE", {}, "double_val: 1");
+  const std::string filled =
+      extents + one + NodeText("f", "Fill", {"s", "one"}, {{"T", "type: DT_DOUBLE"}, {"index_type", "type: DT_INT64"}});
+  const std::string negated = TypedText("n", "Neg", {"f"}, "DT_DOUBLE");
+  const AttrTexts random = {{"dtype", "type: DT_DOUBLE"}, {"T", "type: DT_INT64"}};
+  const std::string what = "OOM when allocating tensor with shape[2305843009213693953] and type double";
+  return {
+      {"RandomValueWhoseBytesWrap", extents + NodeText("y", "RandomUniform", {"s"}, random), code, "y", {what}},
+      {"FilledValueWhoseBytesWrap", filled + negated, code, "f", {what}, {"n"}},
+      {"ReducedValueWhoseBytesWrap",
+       filled + negated + ConstText("axis", "DT_INT32", {}, "int_val: 0") +
+           NodeText("y", "Max", {"n", "axis"}, {{"T", "type: DT_DOUBLE"}, {"Tidx", "type: DT_INT32"}}),
+       code,
+       "f",
+       {what}},
+  };
+}
+
+/// What handles that are chosen while running name is not known before the step is planned.
+std::vector<BadInput> BadHeldTypes() {
+  const AttrTexts held = {{"dtype", "type: DT_COMPLEX128"}, {"shape", "shape { dim { size: 4 } }"}};
+  const std::string chosen = ConstText("p", "DT_BOOL", {}, "bool_val: true") + NodeText("v", "VarHandleOp", {}, held) +
+                             NodeText("w", "VarHandleOp", {}, held) +
+                             TypedText("sv", "Switch", {"v", "p"}, "DT_RESOURCE") +
+                             TypedText("sw", "Switch", {"w", "p"}, "DT_RESOURCE") +
+                             NodeText("m", "Merge", {"sw", "sv:1"}, {{"T", "type: DT_RESOURCE"}, {"N", "i: 2"}});
+  const AttrTexts dtype = {{"dtype", "type: DT_INT32"}};
+  const std::string what = "Trying to read variable with wrong dtype. Expected complex128 got int32";
+  const std::string ones = ConstText("ones", "DT_INT32", {4}, "int_val: 1");
+  return {
+      {"ChosenHandleReadAsAnotherType",
+       chosen + NodeText("y", "ReadVariableOp", {"m"}, dtype),
+       Code::kInvalidArgument,
+       "y",
+       {what}},
+      {"ChosenHandleChangedAsAnotherType",
+       chosen + ones + NodeText("add", "AssignAddVariableOp", {"m", "ones"}, dtype) +
+           TypedText("y", "Identity", {"ones", "^add"}, "DT_INT32"),
+       Code::kInvalidArgument,
+       "add",
+       {what}},
+  };
+}
+
 std::vector<BadInput> BadRuns() {
   std::vector<BadInput> all = BadFeeds();
-  for (std::vector<BadInput> (*more)() : {BadVariables, BadFills, BadDevicesAndShapes, BadComputations}) {
+  for (std::vector<BadInput> (*more)() :
+       {BadByteCounts, BadHeldTypes, BadVariables, BadFills, BadDevicesAndShapes, BadComputations}) {
     for (BadInput& input : more()) all.push_back(std::move(input));
   }
   return all;

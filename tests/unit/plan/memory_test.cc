@@ -46,11 +46,18 @@ TEST(LayOutArena, ReusesWhatIsNoLongerUsed) {
   AddInstruction(plan, {0}, {1});
   AddInstruction(plan, {1}, {2});
   AddInstruction(plan, {2}, {3});
-  LayOutArena({}, plan);
+  ASSERT_TRUE(LayOutArena({}, plan).ok());
   EXPECT_FALSE(Overlap(plan.storages[0], plan.storages[1]));
   EXPECT_FALSE(Overlap(plan.storages[1], plan.storages[2]));
   EXPECT_EQ(plan.storages[0].offset, plan.storages[2].offset);
   EXPECT_EQ(plan.arena_bytes[0], 2048u);
+}
+
+TEST(LayOutArena, RefusesMoreThanCanBeCounted) {
+  ExecutionPlan plan;
+  plan.storages.resize((uint64_t{1} << 60) / kMostBytes + 1);
+  for (Storage& storage : plan.storages) storage.bytes = kMostBytes;
+  EXPECT_EQ(LayOutArena({}, plan).code(), Code::kResourceExhausted);
 }
 
 TEST(LayOutArena, LiveStoragesNeverOverlap) {
@@ -61,7 +68,7 @@ TEST(LayOutArena, LiveStoragesNeverOverlap) {
   AddInstruction(plan, {1, 2}, {3});
   AddInstruction(plan, {3}, {4});
   AddInstruction(plan, {0, 4}, {5});
-  LayOutArena({}, plan);
+  ASSERT_TRUE(LayOutArena({}, plan).ok());
   const std::pair<int, int> live_together[] = {{0, 1}, {0, 2}, {1, 2}, {1, 3}, {2, 3},
                                                {0, 3}, {3, 4}, {0, 4}, {0, 5}, {4, 5}};
   for (const auto& [a, b] : live_together) {
@@ -77,7 +84,7 @@ TEST(LayOutArena, OutputTakesTheLastUseOfAnInput) {
   AddInstruction(plan, {0}, {1});
   AddInstruction(plan, {0, 1}, {2});
   // Instruction 1 may not share (its input lives on), instruction 2 may.
-  LayOutArena({{}, {}, {{1, 1, 2}, {2, 3, 5}}}, plan);
+  ASSERT_TRUE(LayOutArena({{}, {}, {{1, 1, 2}, {2, 3, 5}}}, plan).ok());
   EXPECT_FALSE(Overlap(plan.storages[0], plan.storages[1]));
   EXPECT_EQ(plan.storages[2].offset, plan.storages[0].offset);
   EXPECT_EQ(plan.arena_bytes[0], 512u);
@@ -89,7 +96,7 @@ TEST(LayOutArena, SecondViewOfAnInputForbidsSharing) {
   plan.values.push_back(view);  // value 2: the same memory, seen in another shape
   AddInstruction(plan, {}, {0});
   AddInstruction(plan, {0, 2}, {1});
-  LayOutArena({{}, {}, {{1, 1, 3}}}, plan);
+  ASSERT_TRUE(LayOutArena({{}, {}, {{1, 1, 3}}}, plan).ok());
   EXPECT_FALSE(Overlap(plan.storages[0], plan.storages[1]));
 }
 
@@ -101,7 +108,7 @@ TEST(LayOutArena, LargestFirstWhereBestFitWastes) {
   AddInstruction(plan, {1}, {2});
   AddInstruction(plan, {1, 2}, {3});
   AddInstruction(plan, {2, 3}, {});
-  LayOutArena({}, plan);
+  ASSERT_TRUE(LayOutArena({}, plan).ok());
   EXPECT_EQ(plan.live_bytes[0], 2112u);
   EXPECT_EQ(plan.arena_bytes[0], 2112u);
 }
@@ -114,7 +121,7 @@ TEST(LayOutArena, ExchangedStoragesKeepTheirPlacesThroughTheLoop) {
   AddInstruction(plan, {}, {0, 1});
   plan.instructions.back().opcode = Opcode::kSwap;
   AddInstruction(plan, {}, {});
-  LayOutArena({{}, {{1, 4}}, {}}, plan);
+  ASSERT_TRUE(LayOutArena({{}, {{1, 4}}, {}}, plan).ok());
   EXPECT_FALSE(Overlap(plan.storages[0], plan.storages[1]));
   EXPECT_FALSE(Overlap(plan.storages[0], plan.storages[2]));
   EXPECT_FALSE(Overlap(plan.storages[1], plan.storages[2])) << "storage 1 has the other's content when 2 is written";
@@ -144,7 +151,7 @@ TEST(LayOutArena, TasksReuseWhatAllWhoUsedItAreDoneWith) {
   AddInstruction(plan, {1}, {2});
   AddInstruction(plan, {}, {3});
   MakeTasks(plan, {{0, 1}, {1, 2}});
-  LayOutArena({}, plan);
+  ASSERT_TRUE(LayOutArena({}, plan).ok());
   EXPECT_EQ(plan.storages[0].offset, plan.storages[2].offset) << "0 is read before 2 is written";
   for (const int other : {0, 1, 2}) {
     EXPECT_FALSE(Overlap(plan.storages[3], plan.storages[static_cast<size_t>(other)]))
@@ -163,10 +170,10 @@ TEST(LayOutArena, ReaderThroughAMergeKeepsAnOutputOutOfItsPlace) {
   AddInstruction(plan, {0}, {3});
   const TapeShape shape = {{}, {}, {{3, 5, 6}}};
   MakeTasks(plan, {{0, 1}, {0, 3}, {1, 2}});
-  LayOutArena(shape, plan);
+  ASSERT_TRUE(LayOutArena(shape, plan).ok());
   EXPECT_FALSE(Overlap(plan.storages[0], plan.storages[3]));
   MakeTasks(plan, {{0, 1}, {0, 3}, {1, 2}, {2, 3}});
-  LayOutArena(shape, plan);
+  ASSERT_TRUE(LayOutArena(shape, plan).ok());
   EXPECT_EQ(plan.storages[0].offset, plan.storages[3].offset);
 }
 
@@ -247,7 +254,7 @@ TEST(LayOutArena, WhatMayBeInUseAtOnceNeverOverlapsHoweverTasksRun) {
   uint64_t arena = 0, sum = 0;
   for (uint32_t seed = 1; seed <= 60; ++seed) {
     RandomTasks tasks(seed, 20 + 4 * seed);
-    LayOutArena(tasks.shape, tasks.plan);
+    ASSERT_TRUE(LayOutArena(tasks.shape, tasks.plan).ok());
     arena += tasks.plan.arena_bytes[0];
     for (size_t b = 0; b < tasks.plan.storages.size(); ++b) {
       const Storage& second = tasks.plan.storages[b];
@@ -287,7 +294,7 @@ TEST(FinishTape, DropsOwnedTensorsAfterTheirLastUse) {
   AddInstruction(plan, {}, {0});
   AddInstruction(plan, {0}, {1});
   AddInstruction(plan, {1}, {});
-  LayOutArena({}, plan);
+  ASSERT_TRUE(LayOutArena({}, plan).ok());
   FinishTape({}, plan);
   ASSERT_EQ(plan.instructions.size(), 4u);
   EXPECT_EQ(plan.instructions[2].opcode, Opcode::kRelease);
@@ -307,7 +314,7 @@ ExecutionPlan Assigning(const std::vector<std::pair<int, int>>& more) {
   for (Instruction& instruction : plan.instructions) {
     if (instruction.opcode == Opcode::kKernel) instruction.fn = [](auto...) { return 0; };
   }
-  LayOutArena({{}, {}, {{1, 1, 2}}}, plan);
+  EXPECT_TRUE(LayOutArena({{}, {}, {{1, 1, 2}}}, plan).ok());
   return plan;
 }
 
@@ -336,7 +343,7 @@ std::vector<uint32_t> Released(std::set<std::pair<uint32_t, uint32_t>> edges) {
   AddInstruction(plan, {}, {});
   edges.insert({{0, 1}, {1, 2}, {1, 3}});
   MakeTasks(plan, edges);
-  LayOutArena({}, plan);
+  EXPECT_TRUE(LayOutArena({}, plan).ok());
   const std::vector<uint32_t> moved = FinishTape({}, plan);
   EXPECT_EQ(plan.instructions[2].opcode, Opcode::kRelease) << "in the task of the last use";
   EXPECT_EQ(moved[2], 3u);

@@ -74,6 +74,7 @@ TEST(Partition, F370_partitioners_count_parts) {
   EXPECT_EQ(Asked(MinMaxVariablePartitioner(4, 0, 64), PartialShape::Of({64})), std::vector<int64_t>{4});
   EXPECT_EQ(Asked(MinMaxVariablePartitioner(9, 0, 64), PartialShape::Of({64})), std::vector<int64_t>{4});
   EXPECT_EQ(Asked(MinMaxVariablePartitioner(9, 0, 1 << 20), PartialShape::Of({64})), std::vector<int64_t>{1});
+  EXPECT_EQ(Asked(MinMaxVariablePartitioner(9, 0, 64), PartialShape::Of({int64_t{1} << 62})), std::vector<int64_t>{9});
 }
 
 TEST(Partition, F370_bad_answers_are_refused) {

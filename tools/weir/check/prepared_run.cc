@@ -15,7 +15,8 @@ constexpr uint64_t kGuardBytes = 256;
 constexpr uint8_t kGuardByte = 0x5c;
 
 uint64_t BytesOf(const kernel::OperandSpec& spec) {
-  return static_cast<uint64_t>(spec.shape.elements()) * SizeOf(spec.dtype);
+  const Result<uint64_t> bytes = PayloadBytes(spec.dtype, spec.shape);
+  return bytes.ok() ? *bytes : kMostBytes;
 }
 
 // The address that kernels are given, as plans have it.
