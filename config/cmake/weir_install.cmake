@@ -1,5 +1,7 @@
 # weir::weir, the shared library for users outside, and what `cmake --install` puts where:
-#   bin/weir  lib/libweir.so.X.Y  lib/weir/plugins/*.so  lib/cmake/weir  include/weir/{weir.h,core,sdk}  share/weir/sdk
+#   component sdk      include/weir/sdk  lib/cmake/weir  share/weir/sdk: nothing of it has to be built
+#   component runtime  bin/weir  lib/libweir.so.X.Y  lib/weir/plugins/*.so  include/weir/{weir.h,core}  share/weir
+# Target `shipped` builds all that the component runtime installs. The package is usable from the build folder, too.
 include(CMakePackageConfigHelpers)
 
 # weir_reached_headers(<out> header...): the headers and all that they include of ours, relative to the source tree.
@@ -44,33 +46,69 @@ if(WEIR_SHARED)
   endforeach()
   file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/include/weir/weir.h"
     CONTENT "#include \"core/client/weir.h\"  // IWYU pragma: export\n" @ONLY)
-  install(FILES "${PROJECT_BINARY_DIR}/include/weir/weir.h" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/weir")
+  install(FILES "${PROJECT_BINARY_DIR}/include/weir/weir.h" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/weir"
+    COMPONENT runtime)
   weir_reached_headers(public_headers core/client/weir.h)
   foreach(header IN LISTS public_headers)
     cmake_path(GET header PARENT_PATH folder)
-    install(FILES "${header}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/weir/${folder}")
+    if(NOT folder MATCHES "^sdk/")
+      install(FILES "${header}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/weir/${folder}" COMPONENT runtime)
+    endif()
   endforeach()
-  install(TARGETS weir_shared EXPORT weir)
 endif()
 
 set(weir_cmake_dir "${CMAKE_INSTALL_LIBDIR}/cmake/weir")
-install(TARGETS weir_sdk EXPORT weir)
-install(EXPORT weir NAMESPACE weir:: FILE weirTargets.cmake DESTINATION "${weir_cmake_dir}")
-configure_package_config_file(sdk/cmake/weirConfig.cmake.in "${PROJECT_BINARY_DIR}/weirConfig.cmake"
-  INSTALL_DESTINATION "${weir_cmake_dir}")
-write_basic_package_version_file("${PROJECT_BINARY_DIR}/weirConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
-install(FILES "${PROJECT_BINARY_DIR}/weirConfig.cmake" "${PROJECT_BINARY_DIR}/weirConfigVersion.cmake"
-  sdk/cmake/WeirAddPlugin.cmake sdk/cmake/check_plugin.cmake sdk/cmake/plugin_exports.map
-  DESTINATION "${weir_cmake_dir}")
-install(DIRECTORY sdk/abi sdk/cpp DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/weir/sdk" FILES_MATCHING PATTERN "*.h")
-install(FILES "${PROJECT_BINARY_DIR}/include/weir/sdk/v1/plugin.h"
-  DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/weir/sdk/v1")
-install(DIRECTORY sdk/template sdk/examples DESTINATION "${CMAKE_INSTALL_DATADIR}/weir/sdk" OPTIONAL)
-if(TARGET weir)
-  install(TARGETS weir RUNTIME)
+
+# weir_install_package(<target> <file> <component>): the exported target, installed and in the build folder.
+function(weir_install_package target file component)
+  install(TARGETS ${target} EXPORT ${target}
+    LIBRARY COMPONENT ${component} NAMELINK_COMPONENT ${component})
+  install(EXPORT ${target} NAMESPACE weir:: FILE ${file} DESTINATION "${weir_cmake_dir}" COMPONENT ${component})
+  export(EXPORT ${target} NAMESPACE weir:: FILE "${PROJECT_BINARY_DIR}/${file}")
+endfunction()
+weir_install_package(weir_sdk weirSdkTargets.cmake sdk)
+if(WEIR_SHARED)
+  weir_install_package(weir_shared weirTargets.cmake runtime)
 endif()
+
+set(weir_plugin_dir "lib/weir/plugins")
+set(weir_package_files WeirAddPlugin.cmake check_plugin.cmake plugin_exports.map)
+write_basic_package_version_file("${PROJECT_BINARY_DIR}/weirConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
+configure_package_config_file(sdk/cmake/weirConfig.cmake.in "${PROJECT_BINARY_DIR}/installed/weirConfig.cmake"
+  INSTALL_DESTINATION "${weir_cmake_dir}" PATH_VARS weir_plugin_dir)
+configure_package_config_file(sdk/cmake/weirConfig.cmake.in "${PROJECT_BINARY_DIR}/weirConfig.cmake"
+  INSTALL_DESTINATION "${PROJECT_BINARY_DIR}" INSTALL_PREFIX "${PROJECT_BINARY_DIR}" PATH_VARS weir_plugin_dir)
+foreach(file IN LISTS weir_package_files)
+  configure_file("sdk/cmake/${file}" "${PROJECT_BINARY_DIR}/${file}" COPYONLY)
+endforeach()
+list(TRANSFORM weir_package_files PREPEND sdk/cmake/)
+install(FILES "${PROJECT_BINARY_DIR}/installed/weirConfig.cmake" "${PROJECT_BINARY_DIR}/weirConfigVersion.cmake"
+  ${weir_package_files} DESTINATION "${weir_cmake_dir}" COMPONENT sdk)
+
+install(DIRECTORY sdk/abi sdk/cpp DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/weir/sdk" COMPONENT sdk
+  FILES_MATCHING PATTERN "*.h")
+install(FILES "${PROJECT_BINARY_DIR}/include/weir/sdk/v1/plugin.h"
+  DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/weir/sdk/v1" COMPONENT sdk)
+install(DIRECTORY sdk/template sdk/examples DESTINATION "${CMAKE_INSTALL_DATADIR}/weir/sdk" COMPONENT sdk)
+install(FILES sdk/README.md sdk/CHANGELOG.md DESTINATION "${CMAKE_INSTALL_DATADIR}/weir/sdk" COMPONENT sdk)
+install(FILES config/weir.toml README.md CHANGELOG.md LICENSE DESTINATION "${CMAKE_INSTALL_DATADIR}/weir"
+  COMPONENT runtime)
 get_property(weir_plugins GLOBAL PROPERTY WEIR_SHIPPED_PLUGINS)
 if(weir_plugins)
-  install(TARGETS ${weir_plugins} LIBRARY DESTINATION "lib/weir/plugins"
-    PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
+  install(TARGETS ${weir_plugins} LIBRARY DESTINATION "${weir_plugin_dir}"
+    PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE
+    COMPONENT runtime)
+endif()
+set(weir_shipped ${weir_plugins})
+foreach(target IN ITEMS weir weir_shared)
+  if(TARGET ${target})
+    list(APPEND weir_shipped ${target})
+  endif()
+endforeach()
+if(TARGET weir)
+  install(TARGETS weir RUNTIME COMPONENT runtime)
+endif()
+add_custom_target(shipped)
+if(weir_shipped)
+  add_dependencies(shipped ${weir_shipped})
 endif()

@@ -1,10 +1,12 @@
 # weir_add_plugin(<name> SOURCES a.cc... [OUTPUT_NAME file] [OUTPUT_DIRECTORY dir] [COMPILE_OPTIONS ...] [LIBS ...]
-#                 [NO_CHECK])
+#                 [INSTALL] [NO_CHECK])
 #
 # One loadable plugin file: module <output name>.so, exporting weir_plugin_query_v1 and nothing else, checked after
 # linking. The target is plugin_<name>; the file lands in OUTPUT_DIRECTORY, by default
-# ${CMAKE_BINARY_DIR}/lib/weir/plugins. LIBS are linked privately; the SDK is linked already. NO_CHECK leaves the static
-# check out, for plugins that are broken on purpose.
+# ${CMAKE_BINARY_DIR}/lib/weir/plugins. LIBS are linked privately; the SDK is linked already. INSTALL puts it into
+# lib/weir/plugins of the prefix, with the modes that the loader wants. NO_CHECK leaves the static check out, for
+# plugins that are broken on purpose. An OUTPUT_NAME of file@v3 or file@v4 makes a form of plugin `file` for CPUs with
+# x86-64-v3 or -v4: of all forms the loader takes the widest that the CPU runs.
 # A sanitizer build sets WEIR_SANITIZER (none, address, thread): the loader wants host and plugin to agree.
 set(_weir_plugin_cmake_dir "${CMAKE_CURRENT_LIST_DIR}")
 find_program(WEIR_NM NAMES "${CMAKE_NM}" nm)
@@ -12,10 +14,11 @@ find_program(WEIR_READELF NAMES "${CMAKE_READELF}" readelf)
 mark_as_advanced(WEIR_NM WEIR_READELF)
 
 function(weir_add_plugin name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "NO_CHECK" "OUTPUT_NAME;OUTPUT_DIRECTORY" "SOURCES;COMPILE_OPTIONS;LIBS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "INSTALL;NO_CHECK" "OUTPUT_NAME;OUTPUT_DIRECTORY"
+    "SOURCES;COMPILE_OPTIONS;LIBS")
   if(arg_UNPARSED_ARGUMENTS OR NOT arg_SOURCES)
     message(FATAL_ERROR "weir_add_plugin(${name}): wanted SOURCES and optionally OUTPUT_NAME, OUTPUT_DIRECTORY, "
-      "COMPILE_OPTIONS, LIBS, NO_CHECK; got ${ARGN}")
+      "COMPILE_OPTIONS, LIBS, INSTALL, NO_CHECK; got ${ARGN}")
   endif()
   if(NOT arg_OUTPUT_NAME)
     set(arg_OUTPUT_NAME ${name})
@@ -56,6 +59,10 @@ function(weir_add_plugin name)
   # The loader refuses files and folders that others may write.
   add_custom_command(TARGET ${target} POST_BUILD
     COMMAND chmod 0755 "$<TARGET_FILE:${target}>" "$<TARGET_FILE_DIR:${target}>" VERBATIM)
+  if(arg_INSTALL)
+    install(TARGETS ${target} LIBRARY DESTINATION "lib/weir/plugins"
+      PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
+  endif()
   if(NOT arg_NO_CHECK)
     add_custom_command(TARGET ${target} POST_BUILD
       COMMAND ${CMAKE_COMMAND} "-DPLUGIN=$<TARGET_FILE:${target}>" "-DNM=${WEIR_NM}" "-DREADELF=${WEIR_READELF}"

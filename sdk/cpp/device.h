@@ -1,18 +1,22 @@
 // A device as a class. Members marked optional may be left out; the table's entry is then null or does the obvious.
 //
-//   class ToyDevice {                                            // one object per open device
-//    public:
-//     static void Enumerate(const Options&, const Emit& emit) { emit({.uid = "toy-0", .kind = "TOY", .platform =
-//     "toy/1"}); } static std::unique_ptr<ToyDevice> Open(std::string_view uid, const Options&, const Error&);   //
-//     null after Fail void* Alloc(uint64_t bytes, uint32_t space);               // null when there is no memory left
-//     void Free(void* block, uint64_t bytes);
-//     void Copy(void* to, const void* from, uint64_t bytes);     // any direction; optional: memcpy
-//     void Fill(void* block, uint8_t value, uint64_t bytes);     // optional: memset
-//     int32_t Health() const;                                    // optional: WEIR_HEALTH_OK
-//     void SetOptions(const Options&);                           // optional: refused
-//     static std::span<const weir_option_spec* const> OptionSpecs();   // optional: takes no options
-//     void Profile(weir_profile& profile) const;                 // optional: what it costs ("cost/1")
-//   };
+// ```cpp
+// class ToyDevice {  // one object per open device
+//  public:
+//   static void Enumerate(const Options&, const Emit& emit) {
+//     emit({.uid = "toy-0", .kind = "TOY", .platform = "toy/1", .memory_bytes = uint64_t{1} << 20});
+//   }
+//   static std::unique_ptr<ToyDevice> Open(std::string_view uid, const Options&, const Error&);  // null after Fail
+//   void* Alloc(uint64_t bytes, uint32_t space);  // null when there is no memory left
+//   void Free(void* block, uint64_t bytes);
+//   void Copy(void* to, const void* from, uint64_t bytes);          // optional: memcpy; any direction
+//   void Fill(void* block, uint8_t value, uint64_t bytes);          // optional: memset
+//   int32_t Health() const;                                         // optional: WEIR_HEALTH_OK
+//   void SetOptions(const Options&);                                // optional: refused
+//   static std::span<const weir_option_spec* const> OptionSpecs();  // optional: takes no options
+//   void Profile(weir_profile& profile) const;                      // optional: what it costs ("cost/1")
+// };
+// ```
 //
 // This wrapper is for devices whose memory has addresses and whose work is done when a call returns; stream_device.h is
 // for the others. Copy and Fill may return void, or a code with a trailing `const Error&` parameter. Everything may
@@ -29,41 +33,10 @@
 #include "sdk/abi/cost.h"
 #include "sdk/abi/device.h"
 #include "sdk/abi/plugin.h"
+#include "sdk/cpp/options.h"
 #include "sdk/cpp/status.h"
 
 namespace weir::sdk {
-
-/// Resolved options of a call, already checked by the core against the plugin's specs.
-class Options {
- public:
-  Options(const weir_opt* options, uint64_t count) : options_(options, options ? count : 0) {}
-  int64_t Int(std::string_view key, int64_t otherwise) const {
-    const weir_opt* option = Find(key, WEIR_VALUE_INT);
-    return option ? option->value.i : otherwise;
-  }
-  bool Bool(std::string_view key, bool otherwise) const {
-    const weir_opt* option = Find(key, WEIR_VALUE_BOOL);
-    return option ? option->value.i != 0 : otherwise;
-  }
-  double Float(std::string_view key, double otherwise) const {
-    const weir_opt* option = Find(key, WEIR_VALUE_FLOAT);
-    return option ? option->value.f : otherwise;
-  }
-  /// Borrowed for the call.
-  std::string_view String(std::string_view key, std::string_view otherwise) const {
-    const weir_opt* option = Find(key, WEIR_VALUE_STRING);
-    return option ? ToView(option->value.s) : otherwise;
-  }
-
- private:
-  const weir_opt* Find(std::string_view key, uint32_t type) const {
-    for (const weir_opt& option : options_) {
-      if (option.type == type && ToView(option.key) == key) return &option;
-    }
-    return nullptr;
-  }
-  std::span<const weir_opt> options_;
-};
 
 /// One device found. Texts are borrowed until Emit returns; an empty class or name takes the uid's place.
 struct DeviceInfo {

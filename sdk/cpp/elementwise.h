@@ -1,7 +1,12 @@
 // Element-by-element kernels from scalar functors, as plain loops that the compiler vectorises.
 //
-//   struct Square { template <class T> T operator()(T x) const { return x * x; } };
-//   k.Unary<Square>("Square", Types<float, double, half, int32_t>());
+// ```cpp
+// struct Square {
+//   template <class T>
+//   T operator()(T x) const { return x * x; }
+// };
+// void AddSquare(KernelTable& k) { k.Unary<Square>("Square", Types<float, double, half, int32_t>()); }
+// ```
 //
 // A functor that can fail takes `bool& fault` as its last parameter, sets it, returns anything, and names the error in
 // `static constexpr const char* kFault`. One with `static void Array(const T* x, R* y, int64_t n)` (Binary: none)

@@ -1,21 +1,25 @@
 // Kernels as ordinary C++: a struct whose Run takes typed inputs and outputs, registered by one line.
 //
-//   // kernels/clip.cc
-//   struct Clip {
-//     float limit = 0;                                        // state of the node, filled by Prepare (optional)
-//     int32_t Prepare(Prep& prep) {                           // once per node and shapes: attributes, checks, scratch
-//       limit = static_cast<float>(prep.node().Float("limit"));
-//       if (!(limit > 0)) return prep.error().InvalidArgument("limit must be positive, got ", limit);
-//       prep.MayAlias(0, 0);
-//       return WEIR_OK;
+// ```cpp
+// struct Clip {
+//   float limit = 0;                                        // state of the node, filled by Prepare (optional)
+//   int32_t Prepare(Prep& prep) {                           // once per node and shapes: attributes, checks, scratch
+//     limit = static_cast<float>(prep.node().Float("limit"));
+//     if (!(limit > 0)) return prep.error().InvalidArgument("limit must be positive, got ", limit);
+//     prep.MayAlias(0, 0);
+//     return WEIR_OK;
+//   }
+//   template <class T>                                      // every step: no allocation, no look-up
+//   int32_t Run(Env& env, View<const T> x, View<T> y) const {
+//     for (int64_t i = 0, n = x.size(); i < n; ++i) {
+//       if (x[i] != x[i]) return env.error().InvalidArgument("x[", i, "] is not a number");
+//       y[i] = x[i] < T(limit) ? x[i] : T(limit);
 //     }
-//     template <class T>                                      // every step: no allocation, no look-up
-//     int32_t Run(Env& env, View<const T> x, View<T> y) const {
-//       for (int64_t i = 0, n = x.size(); i < n; ++i) y[i] = x[i] < T(limit) ? x[i] : T(limit);
-//       return WEIR_OK;                                       // or env.error().InvalidArgument("x[", i, "] = ", …)
-//     }
-//   };
-//   void AddClip(KernelTable& k) { k.Add<Clip>("Clip", Types<float, double>()).Class(WEIR_CLASS_ELEMENTWISE); }
+//     return WEIR_OK;
+//   }
+// };
+// void AddClip(KernelTable& k) { k.Add<Clip>("Clip", Types<float, double>()).Class(WEIR_CLASS_ELEMENTWISE); }
+// ```
 //
 // clang-format off
 // Run's parameters, inputs in the op's order, then outputs in the op's order (a list argument counts once):

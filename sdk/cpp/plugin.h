@@ -1,11 +1,20 @@
-// The entry of a plugin: one line in one source file.
+// The entry of a plugin: one line in one source file, here with the device of device.h, the kernel of kernel.h and a
+// driver that is started and stopped with the plugin.
 //
-//   WEIR_PLUGIN("toy", "1.0.0", "Example Ltd", "toy/1", weir::sdk::Devices<ToyDevice>, weir::sdk::Kernels<AddKernels>)
+// ```cpp
+// struct ToyDriver {
+//   static int32_t Start(const Options&, const Error&);  // in `init`; another code than WEIR_OK refuses the plugin
+//   static void Stop();                                  // in `shutdown`, if Start went well
+// };
+// WEIR_PLUGIN("toy", "1.0.0", "Example Ltd", "toy/1", ToyDriver, Devices<ToyDevice>, Kernels<AddClip>)
+// ```
 //
-// Arguments: name, version, vendor, the platforms that the kernels serve ("a;b", empty without kernels), then what the
-// plugin brings: Devices<Class> (device.h), Kernels<void (*)(KernelTable&)> (kernel.h), or any type with `kKind`,
-// `static const void* Interface(std::string_view id, std::string_view targets)` and, if it takes options,
-// `static std::span<const weir_option_spec* const> Options()`.
+// Arguments: name, version, vendor, the platforms that the kernels serve ("a;b", empty without kernels), then the
+// parts: Devices<Class> (device.h), Kernels<void (*)(KernelTable&)> (kernel.h), or any type. A part may have
+//   - `kKind` and `static const void* Interface(std::string_view id, std::string_view targets)`
+//   - `static int32_t Start(const Options&, const Error&)` and `static void Stop()`
+//   - `static std::span<const weir_option_spec* const> Options()`, if it takes options
+// Parts start in their order and stop in the opposite one. A part that fails to start stops those before it.
 #ifndef WEIR_SDK_CPP_PLUGIN_H_
 #define WEIR_SDK_CPP_PLUGIN_H_
 
@@ -15,6 +24,7 @@
 
 #include "sdk/abi/plugin.h"
 #include "sdk/cpp/kernel.h"
+#include "sdk/cpp/options.h"
 
 namespace weir::sdk {
 
@@ -94,24 +104,65 @@ constexpr weir_note Note(std::string_view name, std::string_view version, std::s
   return note;
 }
 
+template <class Part>
+const void* InterfaceOf(std::string_view id, std::string_view targets) {
+  if constexpr (requires { Part::Interface(id, targets); }) return Part::Interface(id, targets);
+  return nullptr;
+}
+
+template <class Part>
+constexpr uint32_t KindOf() {
+  if constexpr (requires { Part::kKind; }) return Part::kKind;
+  return 0;
+}
+
 /// The plugin's table and functions. `Traits` carries the texts, `Parts` what the plugin brings.
 template <class Traits, class... Parts>
 struct Entry {
   static const void* GetInterface(weir_str id) noexcept {
     const void* found = nullptr;
     (void)Guard(nullptr, [&] {
-      (void)((found = Parts::Interface(ToView(id), Traits::kTargets), found != nullptr) || ...);
+      (void)((found = InterfaceOf<Parts>(ToView(id), Traits::kTargets), found != nullptr) || ...);
       return WEIR_OK;
     });
     return found;
   }
-  static int32_t Init(const weir_host* host, const weir_opt*, uint64_t, weir_error* error) noexcept {
+  static int32_t Init(const weir_host* host, const weir_opt* options, uint64_t count, weir_error* error) noexcept {
     if (host == nullptr) return Error(error).InvalidArgument("the host table is missing");
     if (HostTable() != nullptr) return Error(error).Fail(WEIR_FAILED_PRECONDITION, "init was called before");
     HostTable() = host;
-    return WEIR_OK;
+    const int32_t code = Guard(error, [&] { return StartAll(Options(options, count), Error(error)); });
+    if (code != WEIR_OK) Shutdown();
+    return code;
   }
-  static void Shutdown() noexcept {}
+  static void Shutdown() noexcept {
+    (void)Guard(nullptr, [] {
+      while (!Stops().empty()) {
+        void (*const stop)() = Stops().back();
+        Stops().pop_back();
+        stop();
+      }
+      return WEIR_OK;
+    });
+  }
+
+  /// Of the parts that are started, in their order.
+  static std::vector<void (*)()>& Stops() {
+    static std::vector<void (*)()> stops;
+    return stops;
+  }
+  static int32_t StartAll(const Options& options, const Error& error) {
+    int32_t code = WEIR_OK;
+    const auto start = [&]<class Part>(Part*) {
+      if constexpr (requires { Part::Start(options, error); }) {
+        code = Part::Start(options, error);
+        if (code == WEIR_OK) Stops().push_back(&Part::Stop);
+      }
+      return code == WEIR_OK;
+    };
+    (void)(start(static_cast<Parts*>(nullptr)) && ...);
+    return code;
+  }
 
   static const weir_plugin* Query(uint32_t host_major) noexcept {
     if (host_major != WEIR_ABI_MAJOR) return nullptr;
@@ -133,7 +184,7 @@ struct Entry {
 };
 
 template <class... Parts>
-inline constexpr uint32_t kKindsOf = (Parts::kKind | ... | 0u);
+inline constexpr uint32_t kKindsOf = (KindOf<Parts>() | ... | 0u);
 
 }  // namespace internal
 }  // namespace weir::sdk

@@ -72,7 +72,8 @@ class Products {
   /// Calls body(a, b, c, rows) for each part of this call's tiles: `rows` rows of c from the addresses given.
   template <class T, class Body>
   void ForTiles(const Env& env, const T* a, const T* b, T* c, Body&& body) const {
-    const auto [begin, end] = env.Range(Parts());
+    const auto range = env.Range(Parts());
+    const int64_t begin = range.first, end = range.second;  // clang 14 captures no structured bindings
     if (rows_ < one_.m) {
       for (int64_t row = begin * rows_; row < std::min(one_.m, end * rows_); row += rows_) {
         body(a + (one_.transpose_a ? row : row * one_.k), b, c + row * one_.n, std::min(rows_, one_.m - row));

@@ -1,38 +1,40 @@
 // A device with streams as a class: work is enqueued and runs later, in the order of its stream. Enumerate, Open,
 // Health, MemInfo, SetOptions, OptionSpecs and Profile are those of device.h.
 //
-//   class MyDevice {
+// ```cpp
+// class MyDevice {
+//  public:
+//   class Event {                                             // binary: each record replaces the one before
 //    public:
-//     class Event {                                             // binary: each record replaces the one before
-//      public:
-//       int32_t Query();                                        // WEIR_EVENT_*
-//       int32_t Sync(const Error&);
-//       int32_t OnComplete(void (*fn)(void* arg, int32_t code), void* arg, const Error&);
-//     };
-//     class Stream {                                            // its destructor waits for the stream's work
-//      public:
-//       int32_t Record(Event&, const Error&);
-//       int32_t Wait(Event&, const Error&);
-//       void Poison(int32_t code, std::string_view text);
-//     };
-//     std::unique_ptr<Stream> NewStream(int32_t priority, const Error&);    // null after Fail
-//     std::unique_ptr<Event> NewEvent(const Error&);
-//     int32_t Alloc(uint64_t bytes, uint32_t space, weir_buf& buf, const Error&);   // all of buf but struct_size
-//     void Free(const weir_buf& buf);
-//     // `stream` null: done when the call returns.
-//     int32_t Copy(Stream* stream, const weir_buf& to, const weir_buf& from, uint64_t bytes, const Error&);
-//     int32_t Fill(Stream* stream, const weir_buf& to, uint8_t value, uint64_t bytes, const Error&);
-//
-//     int32_t AllocOrdered(Stream&, uint64_t bytes, weir_buf& buf, const Error&);   // optional, both: "memory/1"
-//     int32_t FreeOrdered(Stream&, const weir_buf& buf, const Error&);
-//     int32_t AllocPinned(uint64_t bytes, weir_buf& buf, const Error&);             // optional, both: "memory/1"
-//     void FreePinned(const weir_buf& buf);
-//     static int32_t CanCopy(MyDevice& from, MyDevice& to);                         // optional, both: "copy/1"
-//     int32_t CopyPeer(const weir_buf& to, MyDevice& source, const weir_buf& from, uint64_t bytes, Stream* stream,
-//                      const Error&);
-//     static constexpr std::string_view kPlatformAbi = "my/1";                      // optional, both: "native/1"
-//     int32_t Native(uint32_t kind, const void* object, uint64_t& value, const Error&);
+//     int32_t Query();                                        // WEIR_EVENT_*
+//     int32_t Sync(const Error&);
+//     int32_t OnComplete(void (*fn)(void* arg, int32_t code), void* arg, const Error&);
 //   };
+//   class Stream {                                            // its destructor waits for the stream's work
+//    public:
+//     int32_t Record(Event&, const Error&);
+//     int32_t Wait(Event&, const Error&);
+//     void Poison(int32_t code, std::string_view text);
+//   };
+//   std::unique_ptr<Stream> NewStream(int32_t priority, const Error&);    // null after Fail
+//   std::unique_ptr<Event> NewEvent(const Error&);
+//   int32_t Alloc(uint64_t bytes, uint32_t space, weir_buf& buf, const Error&);   // all of buf but struct_size
+//   void Free(const weir_buf& buf);
+//   // `stream` null: done when the call returns.
+//   int32_t Copy(Stream* stream, const weir_buf& to, const weir_buf& from, uint64_t bytes, const Error&);
+//   int32_t Fill(Stream* stream, const weir_buf& to, uint8_t value, uint64_t bytes, const Error&);
+//
+//   int32_t AllocOrdered(Stream&, uint64_t bytes, weir_buf& buf, const Error&);   // optional, both: "memory/1"
+//   int32_t FreeOrdered(Stream&, const weir_buf& buf, const Error&);
+//   int32_t AllocPinned(uint64_t bytes, weir_buf& buf, const Error&);             // optional, both: "memory/1"
+//   void FreePinned(const weir_buf& buf);
+//   static int32_t CanCopy(MyDevice& from, MyDevice& to);                         // optional, both: "copy/1"
+//   int32_t CopyPeer(const weir_buf& to, MyDevice& source, const weir_buf& from, uint64_t bytes, Stream* stream,
+//                    const Error&);
+//   static constexpr std::string_view kPlatformAbi = "my/1";                      // optional, both: "native/1"
+//   int32_t Native(uint32_t kind, const void* object, uint64_t& value, const Error&);
+// };
+// ```
 //
 // Ranges are checked against their buffers before Copy, Fill and CopyPeer see them, and empty ones never arrive.
 // Everything may throw; nothing crosses the boundary.

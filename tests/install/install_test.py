@@ -34,11 +34,11 @@ def fresh(folder):
     os.makedirs(folder)
 
 
-def configure_and_build(source, build, prefix):
+def configure_and_build(source, build, prefix, *options):
     """Builds with the package alone: no variable of ours reaches it, and any path into the source tree is refused."""
     environment = {key: value for key, value in os.environ.items() if not key.startswith("WEIR_")}
     run("cmake", "-G", "Ninja", "-S", source, "-B", build, f"-DCMAKE_PREFIX_PATH={prefix}",
-        "-DCMAKE_BUILD_TYPE=Release", env=environment)
+        "-DCMAKE_BUILD_TYPE=Release", *options, env=environment)
     run("ninja", "-C", build, env=environment)
     commands = run("ninja", "-C", build, "-t", "commands")
     want(os.path.join(SOURCE, "core") not in commands and f"-I{SOURCE} " not in commands,
@@ -52,8 +52,10 @@ def tree(build, prefix, _):
     have = files_below(prefix)
     for path in ("bin/weir", "include/weir/weir.h", "include/weir/sdk/v1/plugin.h", "include/weir/sdk/abi/plugin.h",
                  "lib/cmake/weir/weirConfig.cmake", "lib/cmake/weir/WeirAddPlugin.cmake", "lib/weir/plugins/cpu.so",
-                 "lib/weir/plugins/kernels_eigen.so"):
+                 "lib/weir/plugins/kernels_eigen.so", "share/weir/README.md", "share/weir/weir.toml",
+                 "share/weir/sdk/README.md", "share/weir/sdk/CHANGELOG.md"):
         want(path in have, f"{path} is not installed; there are:\n" + "\n".join(have))
+    quickstart_is_enough(build)
     want(not any("async" in path for path in have if path.startswith("lib/")), "kernels for an example are installed")
     for path in have:
         if path.endswith(".h"):
@@ -61,6 +63,79 @@ def tree(build, prefix, _):
                 private = re.match(r"(google|boost|Eigen|snappy|nlohmann|CLI|spdlog)", header)
                 want(not private, f"{path} includes <{header}>, a private dependency")
             want("_internal" not in path, f"{path} is private")
+
+
+def quickstart_is_enough(build):
+    """What tools/quickstart builds is all that is installed."""
+    with open(os.path.join(SOURCE, "tools", "quickstart"), encoding="utf-8") as file:
+        targets = re.search(r"^tools/build release (.+)$", file.read(), re.M).group(1).split()
+    made = run("ninja", "-C", build, "-t", "inputs", *targets).split()
+    with open(os.path.join(build, "install_manifest.txt"), encoding="utf-8") as manifest:
+        installed = {os.path.basename(line.strip()) for line in manifest}
+    binaries = [path for path in run("ninja", "-C", build, "-t", "inputs", "all").split()
+                if os.path.basename(path) in installed and re.match(r"(bin|lib)/", path)]
+    missing = [path for path in binaries if path not in made and path not in targets]
+    want(len(binaries) > 4 and not missing, f"installed, but not built by tools/quickstart: {missing} of {binaries}")
+
+
+def sdk(build, _, work):
+    """The component for vendors: nothing but the SDK, whose template and examples build with either compiler."""
+    prefix = os.path.join(work, "sdk_prefix")
+    fresh(prefix)
+    run("cmake", "--install", build, "--component", "sdk", "--prefix", prefix)
+    have = files_below(prefix)
+    for path in ("share/weir/sdk/README.md", "share/weir/sdk/CHANGELOG.md", "share/weir/sdk/template/my_device.cc"):
+        want(path in have, f"{path} is not installed; there are:\n" + "\n".join(have))
+    foreign = [path for path in have if path.startswith(("bin/", "include/weir/core", "lib/weir")) or ".so" in path]
+    want(not foreign, f"not of the SDK: {foreign}")
+    share = os.path.join(prefix, "share", "weir", "sdk")
+    sources = [os.path.join(share, "template")] + sorted(
+        os.path.join(share, "examples", name) for name in os.listdir(os.path.join(share, "examples"))
+        if os.path.isdir(os.path.join(share, "examples", name)))
+    examples = os.path.join(work, "header_examples")
+    fresh(examples)
+    write_header_examples(examples, prefix)
+    for compiler in ("g++", "clang++"):
+        want(shutil.which(compiler), f"{compiler} is missing: run tools/packages build test fuzz")
+        for source in sources + [examples]:
+            build_in = os.path.join(work, "sdk_build", compiler, os.path.basename(source))
+            shutil.rmtree(build_in, ignore_errors=True)
+            configure_and_build(source, build_in, prefix, f"-DCMAKE_CXX_COMPILER={compiler}")
+
+
+def write_header_examples(folder, prefix):
+    """A project of all examples in the comments of the SDK's headers, in one source that includes every header."""
+    headers = sorted(path for path in files_below(os.path.join(prefix, "include", "weir", "sdk", "cpp")))
+    blocks = []
+    for header in headers:
+        with open(os.path.join(prefix, "include", "weir", "sdk", "cpp", header), encoding="utf-8") as file:
+            blocks += re.findall(r"^ *///? ```cpp\n(.*?)^ *///? ```$", file.read(), re.S | re.M)
+    want(len(blocks) >= 5, f"only {len(blocks)} examples in the comments of {headers}")
+    with open(os.path.join(folder, "examples.cc"), "w", encoding="utf-8") as file:
+        file.write("#include <weir/sdk/v1/plugin.h>\n")
+        file.writelines(f'#include "sdk/cpp/{header}"\n' for header in headers)
+        file.write("using namespace weir::sdk;\n")
+        file.writelines(re.sub(r"^ *///? ?", "", block, flags=re.M) for block in blocks)
+    with open(os.path.join(folder, "CMakeLists.txt"), "w", encoding="utf-8") as file:
+        file.write("cmake_minimum_required(VERSION 3.25)\nproject(examples LANGUAGES CXX)\n"
+                   "find_package(weir REQUIRED COMPONENTS sdk)\nadd_library(examples OBJECT examples.cc)\n"
+                   "target_link_libraries(examples PRIVATE weir::sdk)\n"
+                   "target_compile_options(examples PRIVATE -Wall -Wextra -Werror)\n")
+
+
+def build_folder(build, _, work):
+    """A program finds the package in a build folder that nobody installed, and runs with its plugins."""
+    source = os.path.join(work, "from_build")
+    shutil.rmtree(source, ignore_errors=True)
+    shutil.copytree(os.path.join(SOURCE, "tests", "install", "consumer"), source)
+    with open(os.path.join(source, "fit.cc"), "w", encoding="utf-8") as file:
+        file.write(readme_example())
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("WEIR_")}
+    run("cmake", "-G", "Ninja", "-S", source, "-B", os.path.join(source, "build"), f"-Dweir_DIR={build}",
+        "-DCMAKE_BUILD_TYPE=Debug", env=environment)
+    run("ninja", "-C", os.path.join(source, "build"), "fit", env=environment)
+    said = run(os.path.join(source, "build", "fit"), env=environment)
+    want(re.match(r"y = \S+ x \+ \S+\n$", said), f"the example printed {said!r}")
 
 
 def exports(_, prefix, __):
@@ -78,13 +153,17 @@ def exports(_, prefix, __):
     want(not messages, "messages are exported:\n" + "\n".join(messages[:20]))
 
 
+def readme_example():
+    with open(os.path.join(SOURCE, "README.md"), encoding="utf-8") as readme:
+        return re.search(r"```cpp\n(.*?)```", readme.read(), re.S).group(1)
+
+
 def program(_, prefix, work):
     """The README's example, built outside, fits its line; another program gets all that a session reports."""
     source = os.path.join(work, "consumer")
     shutil.rmtree(source, ignore_errors=True)
     shutil.copytree(os.path.join(SOURCE, "tests", "install", "consumer"), source)
-    readme = open(os.path.join(SOURCE, "README.md"), encoding="utf-8").read()
-    code = re.search(r"```cpp\n(.*?)```", readme, re.S).group(1)
+    code = readme_example()
     with open(os.path.join(source, "fit.cc"), "w", encoding="utf-8") as file:
         file.write(code)
     lines = [line for line in code.splitlines() if line.strip()]
@@ -149,6 +228,7 @@ def run_graph(prefix, folder, work):
 if __name__ == "__main__":
     test, build_dir, work_dir = sys.argv[1:]
     os.makedirs(work_dir, exist_ok=True)
-    {"Tree": tree, "Exports": exports, "Program": program, "Plugin": plugin}[test](
+    {"Tree": tree, "Exports": exports, "Program": program, "Plugin": plugin, "Sdk": sdk,
+     "BuildFolder": build_folder}[test](
         build_dir, os.path.join(work_dir, "prefix"), work_dir)
     print(f"install.{test}: passed")

@@ -229,13 +229,31 @@ def check_functions(lint, files):
     return lengths
 
 
+def check_examples(lint, path, text):
+    """Code in the comments of headers that users include stands between ```cpp and ```, where tests/install compiles
+    it and formatting would be seen."""
+    fenced = False
+    for number, line in enumerate(text.split("\n"), 1):
+        comment = re.match(r"\s*///?(.*)", line)
+        if not comment:
+            fenced = False
+        elif comment.group(1).strip().startswith("```"):
+            fenced = not fenced
+        elif not fenced and re.match(r" {3,}\S.*[;{}]$", re.sub(r" +//.*", "", comment.group(1))):
+            lint.find("example", path, "*", "code in a comment, wanted between ```cpp and ```", number)
+
+
 def check_headers(lint, files):
     for path, text in files.items():
         if text is None:
             continue
+        if path.startswith(("sdk/", "core/client/")) and path.endswith(".h"):
+            check_examples(lint, path, text)
         if path.endswith(".cc") and path[:-3] + ".h" in files:
             first = next(includes_of(text), (0, "", ""))
-            if first[2] != path[:-3] + ".h":
+            # An example is copied out of the tree, so it names its neighbours without their folder.
+            own = path[:-3] + ".h"
+            if first[2] not in (own, os.path.basename(own) if path.startswith("sdk/examples/") else own):
                 lint.find("own-header", path, "*", f"first include is {first[2]}, wanted its own header", first[0])
         if path.endswith(".h"):
             guard = "WEIR_" + re.sub(r"[/.]", "_", path).upper() + "_"

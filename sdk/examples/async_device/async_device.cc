@@ -4,10 +4,10 @@
 
 #include "sdk/cpp/plugin.h"
 #include "sdk/cpp/stream_device.h"
-#include "sdk/examples/async_device/async_platform.h"
-#include "sdk/examples/async_device/hardware.h"
-#include "sdk/examples/async_device/order.h"
-#include "sdk/examples/async_device/stream.h"
+#include "async_platform.h"
+#include "hardware.h"
+#include "order.h"
+#include "stream.h"
 
 namespace async_device {
 namespace {

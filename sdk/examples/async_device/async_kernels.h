@@ -16,7 +16,7 @@
 
 #include "sdk/cpp/kernel.h"
 #include "sdk/cpp/plugin.h"
-#include "sdk/examples/async_device/async_platform.h"
+#include "async_platform.h"
 
 namespace async_device {
 

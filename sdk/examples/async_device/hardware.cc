@@ -1,4 +1,4 @@
-#include "sdk/examples/async_device/hardware.h"
+#include "hardware.h"
 
 #include <sys/mman.h>
 

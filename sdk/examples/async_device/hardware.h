@@ -15,7 +15,7 @@
 
 #include "sdk/abi/plugin.h"
 #include "sdk/cpp/device.h"
-#include "sdk/examples/async_device/async_platform.h"
+#include "async_platform.h"
 
 namespace async_device {
 

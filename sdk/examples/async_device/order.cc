@@ -1,4 +1,4 @@
-#include "sdk/examples/async_device/order.h"
+#include "order.h"
 
 #include <algorithm>
 #include <utility>

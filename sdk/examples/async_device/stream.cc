@@ -1,4 +1,4 @@
-#include "sdk/examples/async_device/stream.h"
+#include "stream.h"
 
 #include <algorithm>
 

@@ -16,9 +16,9 @@
 
 #include "sdk/abi/stream.h"
 #include "sdk/cpp/status.h"
-#include "sdk/examples/async_device/async_platform.h"
-#include "sdk/examples/async_device/hardware.h"
-#include "sdk/examples/async_device/order.h"
+#include "async_platform.h"
+#include "hardware.h"
+#include "order.h"
 
 namespace async_device {
 
