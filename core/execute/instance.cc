@@ -457,6 +457,9 @@ Status PlanRunner::Instance::Copy(const Instruction& instruction) {
   const Value& to = ValueOf(instruction, 1);
   const Storage& target = StorageOf(to);
   WEIR_ASSIGN(const Tensor from, TensorOf(ValueOf(instruction, 0)));
+  if (to.shape_known && to.shape.rank() == 0 && from.shape().rank() != 0) {  // of the predicate of a Switch
+    return InvalidArgument("The second input must be a scalar, but it has shape {}", from.shape().ToString());
+  }
   const Storage& source = StorageOf(Chosen(ValueOf(instruction, 0)));
   WEIR_TRY(BeforeAccess(instruction));
   // What the arena or a variable holds is written again in this run.

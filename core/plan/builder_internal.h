@@ -65,6 +65,8 @@ class Builder {
   Status EmitExit();
   /// An input as a value that the host reads: what a reference stands for when the tape comes there.
   Result<int> HostInput(int input);
+  /// The predicate of a Switch; the step checks that it is a scalar where the plan cannot know.
+  Result<int> Predicate();
   /// The first input as it goes on: a variable's reference that is asked for its value becomes a snapshot.
   Result<int> Forwarded();
   Status BeginLoop(int frame);

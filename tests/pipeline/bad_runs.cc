@@ -156,11 +156,27 @@ std::vector<BadInput> BadDevicesAndShapes() {
   };
 }
 
+/// y = x[p ? 1 : 0] of a Switch whose predicate is fed with something that is no scalar.
+BadInput BadPredicate(std::string name, const Shape& shape) {
+  const std::string graph =
+      NodeText("p", "Placeholder", {}, {{"dtype", "type: DT_BOOL"}, {"shape", "shape { unknown_rank: true }"}}) +
+      TypedText("s", "Switch", {"p", "p"}, "DT_BOOL") +
+      NodeText("y", "Merge", {"s", "s:1"}, {{"T", "type: DT_BOOL"}, {"N", "i: 2"}});
+  return {std::move(name),
+          graph,
+          Code::kInvalidArgument,
+          "s",
+          {"The second input must be a scalar, but it has shape " + shape.ToString()},
+          {"y"},
+          {{"p", *Tensor::Make(DType::kBool, shape)}}};
+}
+
 std::vector<BadInput> BadComputations() {
   const Code invalid = Code::kInvalidArgument;
   const std::string any = PlaceholderText("x", "DT_FLOAT", {-1, -1}) + PlaceholderText("z", "DT_FLOAT", {-1, -1});
   const Tensor row = Tensor::Of<float>(Shape::Of({1, 3}), {1, 2, 3});
   return {
+      BadPredicate("PredicateWithoutElements", Shape::Empty()),
       {"ProductOfFedShapes",
        any + TypedText("y", "MatMul", {"x", "z"}),
        invalid,
