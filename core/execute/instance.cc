@@ -405,6 +405,10 @@ void PlanRunner::Instance::Drop(int storage) {
 }
 
 Status PlanRunner::Instance::HoldOutput(const Value& value, Tensor tensor) {
+  if (tensor.dtype() != value.dtype) {
+    return Internal("a kernel made elements of type {} where its node declares {}", Name(tensor.dtype()),
+                    Name(value.dtype));
+  }
   if (value.shape_known && !(tensor.shape() == value.shape)) {
     return Internal("a kernel made shape {} where its shape function said {}", tensor.shape().ToString(),
                     value.shape.ToString());

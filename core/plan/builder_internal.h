@@ -148,6 +148,8 @@ class Builder {
   // Kernels (build_kernel.cc).
   Status EmitKernel();
   Result<Operands> Gather();
+  /// Unimplemented when the input is a resource handle: what is bound to it is the variable, not the handle.
+  Status CheckNoHandle(int input);
   /// kDeclined: the kernel says that it cannot run the node. kNotNow: nor can it be asked before the step runs.
   enum class Prepared { kBound, kDeclined, kNotNow };
   Result<Prepared> TryPrepared(const kernel::KernelEntry& entry, const weir_node& node, Operands& operands);

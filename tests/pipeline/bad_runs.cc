@@ -82,6 +82,19 @@ std::vector<BadInput> BadVariables() {
        Code::kNotFound,
        "add",
        {"Resource localhost/v/N10tensorflow3VarE does not exist."}},
+      {"AssignOfAHandle",
+       NodeText("h", "VarHandleOp", {}, declared) +
+           NodeText("v", "VariableV2", {}, {{"dtype", "type: DT_RESOURCE"}, {"shape", "shape {}"}}) +
+           TypedText("y", "Assign", {"v", "h"}, "DT_RESOURCE"),
+       Code::kUnimplemented,
+       "y",
+       {"input 1 is a resource handle; Assign does not take handles as values"}},
+      {"HandleAsAValue",
+       kTwo + NodeText("h", "VarHandleOp", {}, declared) +
+           NodeText("y", "Print", {"a", "h"}, {{"T", "type: DT_FLOAT"}, {"U", "list { type: DT_RESOURCE }"}}),
+       Code::kUnimplemented,
+       "y",
+       {"input 1 is a resource handle; Print does not take handles as values"}},
       {"AssignOfAnotherShape",
        PlaceholderText("x", "DT_FLOAT", {-1}) + NodeText("v", "VariableV2", {}, declared) +
            TypedText("y", "Assign", {"v", "x"}),
