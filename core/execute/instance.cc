@@ -405,6 +405,10 @@ void PlanRunner::Instance::Drop(int storage) {
 }
 
 Status PlanRunner::Instance::HoldOutput(const Value& value, Tensor tensor) {
+  if (tensor.dtype() != value.dtype) {
+    return Internal("a kernel made elements of type {} where its node declares {}", Name(tensor.dtype()),
+                    Name(value.dtype));
+  }
   if (value.shape_known && !(tensor.shape() == value.shape)) {
     return Internal("a kernel made shape {} where its shape function said {}", tensor.shape().ToString(),
                     value.shape.ToString());
@@ -457,6 +461,9 @@ Status PlanRunner::Instance::Copy(const Instruction& instruction) {
   const Value& to = ValueOf(instruction, 1);
   const Storage& target = StorageOf(to);
   WEIR_ASSIGN(const Tensor from, TensorOf(ValueOf(instruction, 0)));
+  if (to.shape_known && to.shape.rank() == 0 && from.shape().rank() != 0) {  // of the predicate of a Switch
+    return InvalidArgument("The second input must be a scalar, but it has shape {}", from.shape().ToString());
+  }
   const Storage& source = StorageOf(Chosen(ValueOf(instruction, 0)));
   WEIR_TRY(BeforeAccess(instruction));
   // What the arena or a variable holds is written again in this run.

@@ -17,7 +17,7 @@ void PlanRunner::Instance::SetGuard(const Instruction& instruction) {
     case GuardStep::Kind::kPredicate: {
       const bool alive = guards[step.a] != 0;
       // The operand has a value only then.
-      const bool taken = alive && *reinterpret_cast<const bool*>(registers_[instruction.first_slot].data);
+      const bool taken = alive && *reinterpret_cast<const uint8_t*>(registers_[instruction.first_slot].data) != 0;
       guards[step.to] = taken;
       guards[step.otherwise] = alive && !taken;
       return;

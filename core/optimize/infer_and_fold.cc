@@ -55,15 +55,24 @@ void MakeConstant(StepNode& node, std::vector<Tensor> values) {
   node.inputs.clear();
 }
 
+/// True when whatever fits `known` fits `assumed` too.
+bool Implies(const PartialShape& known, const PartialShape& assumed) {
+  const Result<PartialShape> both = known.Merge(assumed);
+  return both.ok() && *both == known;
+}
+
 void InferNode(StepGraph& step, StepNode& node) {
   std::vector<PartialShape> inputs;
   inputs.reserve(node.inputs.size());
   bool unchanged = true;
+  bool holds = true;  // the graph's inference, whose operands had these shapes or less certain ones
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     const Endpoint& input = node.inputs[i];
     inputs.push_back(step.ShapeOf(input));
     const Endpoint& original = node.source->inputs()[i];
-    unchanged = unchanged && inputs.back() == step.graph->ShapeOf(original) &&
+    const PartialShape& assumed = step.graph->ShapeOf(original);
+    holds = holds && Implies(inputs.back(), assumed);
+    unchanged = unchanged && inputs.back() == assumed &&
                 (step.ValueOf(input) == nullptr || step.node(input.node).source->op().name == "Const");
   }
   if (unchanged) return;  // the graph's own inference said it already
@@ -76,7 +85,7 @@ void InferNode(StepGraph& step, StepNode& node) {
     return;
   }
   for (size_t i = 0; i < inferred->size(); ++i) {
-    Result<PartialShape> merged = node.shapes[i].Merge((*inferred)[i]);
+    Result<PartialShape> merged = holds ? node.shapes[i].Merge((*inferred)[i]) : std::move((*inferred)[i]);
     node.shapes[i] = merged.ok() ? std::move(*merged) : std::move((*inferred)[i]);
   }
 }

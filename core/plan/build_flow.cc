@@ -95,11 +95,20 @@ Result<int> Builder::HostInput(int input) {
   return Located(value, kHostSpace);
 }
 
+Result<int> Builder::Predicate() {
+  WEIR_ASSIGN(const int given, HostInput(1));
+  const Value& value = plan_->values[static_cast<size_t>(given)];
+  if (value.shape_known && value.shape.rank() == 0) return given;
+  const int scalar = NewValue(DType::kBool, PartialShape(Shape()), kHostSpace, Placing::kAtRun);
+  Emit(Opcode::kCopy, {given}, {scalar});  // which refuses any other shape
+  return scalar;
+}
+
 Status Builder::EmitSwitch() {
   const StepNode& node = Current();
   WEIR_ASSIGN(const int value, Forwarded());
   ValueAt({current_, 0}) = ValueAt({current_, 1}) = value;
-  WEIR_ASSIGN(const int predicate, HostInput(1));
+  WEIR_ASSIGN(const int predicate, Predicate());
   const Endpoint decides = PredicateOf(step_, node);
   const int yes = guards_.set.With(guard_, decides, true);
   const int no = guards_.set.With(guard_, decides, false);

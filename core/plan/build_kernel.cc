@@ -31,9 +31,11 @@ Result<Builder::Operands> Builder::Gather() {
   operands.inputs.reserve(node.inputs.size());
   operands.input_specs.reserve(node.inputs.size());
   operands.output_specs.reserve(node.types.size());
-  for (const graph::Endpoint& input : node.inputs) {
-    const int index = ValueAt(input);
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    const int index = ValueAt(node.inputs[i]);
     if (index < 0) return Fail(Internal("an input has no value"));
+    const op::ArgDef& arg = node.source->op().inputs[static_cast<size_t>(operands.input_args[i])];
+    if (arg.dtype != DType::kResource) WEIR_TRY(CheckNoHandle(static_cast<int>(i)));
     const Value& value = plan_->values[static_cast<size_t>(index)];
     const Storage& storage = plan_->storages[static_cast<size_t>(value.storage)];
     kernel::OperandSpec spec;
@@ -63,6 +65,12 @@ Result<Builder::Operands> Builder::Gather() {
     operands.output_specs.push_back(std::move(spec));
   }
   return operands;
+}
+
+Status Builder::CheckNoHandle(int input) {
+  if (step_.TypeOf(Current().inputs[static_cast<size_t>(input)]) != DType::kResource) return Status();
+  return Fail(Unimplemented("input {} is a resource handle; {} does not take handles as values", input,
+                            Current().source->op().name));
 }
 
 Status Builder::EmitKernel() {

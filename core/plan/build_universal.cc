@@ -192,6 +192,7 @@ int Builder::Snapshot(int variable, PartialShape shape) {
 
 Status Builder::EmitAssign() {
   WEIR_ASSIGN(const int variable, VariableInput(0));
+  WEIR_TRY(CheckNoHandle(1));
   const int space = plan_->storages[static_cast<size_t>(plan_->values[static_cast<size_t>(variable)].storage)].space;
   const int given = ValueAt(Current().inputs[1]);
   if (given < 0) return Fail(Internal("input 1 has no value"));

@@ -65,6 +65,8 @@ class Builder {
   Status EmitExit();
   /// An input as a value that the host reads: what a reference stands for when the tape comes there.
   Result<int> HostInput(int input);
+  /// The predicate of a Switch; the step checks that it is a scalar where the plan cannot know.
+  Result<int> Predicate();
   /// The first input as it goes on: a variable's reference that is asked for its value becomes a snapshot.
   Result<int> Forwarded();
   Status BeginLoop(int frame);
@@ -146,6 +148,8 @@ class Builder {
   // Kernels (build_kernel.cc).
   Status EmitKernel();
   Result<Operands> Gather();
+  /// Unimplemented when the input is a resource handle: what is bound to it is the variable, not the handle.
+  Status CheckNoHandle(int input);
   /// kDeclined: the kernel says that it cannot run the node. kNotNow: nor can it be asked before the step runs.
   enum class Prepared { kBound, kDeclined, kNotNow };
   Result<Prepared> TryPrepared(const kernel::KernelEntry& entry, const weir_node& node, Operands& operands);

@@ -82,6 +82,19 @@ std::vector<BadInput> BadVariables() {
        Code::kNotFound,
        "add",
        {"Resource localhost/v/N10tensorflow3VarE does not exist."}},
+      {"AssignOfAHandle",
+       NodeText("h", "VarHandleOp", {}, declared) +
+           NodeText("v", "VariableV2", {}, {{"dtype", "type: DT_RESOURCE"}, {"shape", "shape {}"}}) +
+           TypedText("y", "Assign", {"v", "h"}, "DT_RESOURCE"),
+       Code::kUnimplemented,
+       "y",
+       {"input 1 is a resource handle; Assign does not take handles as values"}},
+      {"HandleAsAValue",
+       kTwo + NodeText("h", "VarHandleOp", {}, declared) +
+           NodeText("y", "Print", {"a", "h"}, {{"T", "type: DT_FLOAT"}, {"U", "list { type: DT_RESOURCE }"}}),
+       Code::kUnimplemented,
+       "y",
+       {"input 1 is a resource handle; Print does not take handles as values"}},
       {"AssignOfAnotherShape",
        PlaceholderText("x", "DT_FLOAT", {-1}) + NodeText("v", "VariableV2", {}, declared) +
            TypedText("y", "Assign", {"v", "x"}),
@@ -156,11 +169,27 @@ std::vector<BadInput> BadDevicesAndShapes() {
   };
 }
 
+/// y = x[p ? 1 : 0] of a Switch whose predicate is fed with something that is no scalar.
+BadInput BadPredicate(std::string name, const Shape& shape) {
+  const std::string graph =
+      NodeText("p", "Placeholder", {}, {{"dtype", "type: DT_BOOL"}, {"shape", "shape { unknown_rank: true }"}}) +
+      TypedText("s", "Switch", {"p", "p"}, "DT_BOOL") +
+      NodeText("y", "Merge", {"s", "s:1"}, {{"T", "type: DT_BOOL"}, {"N", "i: 2"}});
+  return {std::move(name),
+          graph,
+          Code::kInvalidArgument,
+          "s",
+          {"The second input must be a scalar, but it has shape " + shape.ToString()},
+          {"y"},
+          {{"p", *Tensor::Make(DType::kBool, shape)}}};
+}
+
 std::vector<BadInput> BadComputations() {
   const Code invalid = Code::kInvalidArgument;
   const std::string any = PlaceholderText("x", "DT_FLOAT", {-1, -1}) + PlaceholderText("z", "DT_FLOAT", {-1, -1});
   const Tensor row = Tensor::Of<float>(Shape::Of({1, 3}), {1, 2, 3});
   return {
+      BadPredicate("PredicateWithoutElements", Shape::Empty()),
       {"ProductOfFedShapes",
        any + TypedText("y", "MatMul", {"x", "z"}),
        invalid,

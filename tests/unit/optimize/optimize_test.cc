@@ -199,6 +199,21 @@ TEST(Optimize, ShapeErrorOfAFedShapeIsLeftToTheRun) {
   EXPECT_FALSE(step->ShapeOf(step->fetches[0]).has_rank());
 }
 
+TEST(Optimize, WhatTheGraphConcludedFromADeclaredShapeDoesNotOutliveIt) {
+  const Result<graph::Graph> graph =
+      MakeGraph({Placeholder("x", PartialShape()),
+                 {"p", "PlaceholderWithDefault", {"x"}, {{"dtype", DType::kFloat}, {"shape", PartialShape::Of({1})}}},
+                 {"y", "Neg", {"p"}, kFloat},
+                 {"z", "Neg", {"y"}, kFloat}});
+  ASSERT_TRUE(graph.ok()) << graph.status().ToString();
+  const auto fits = Optimize({}, *graph, Request(*graph, {"x"}, {"z"}, PartialShape::Of({1})), nullptr);
+  ASSERT_TRUE(fits.ok()) << fits.status().ToString();
+  EXPECT_EQ(fits->ShapeOf(fits->fetches[0]).ToString(), "[1]");
+  const auto larger = Optimize({}, *graph, Request(*graph, {"x"}, {"z"}, PartialShape::Of({5})), nullptr);
+  ASSERT_TRUE(larger.ok()) << larger.status().ToString();
+  EXPECT_FALSE(larger->ShapeOf(larger->fetches[0]).has_rank()) << larger->ShapeOf(larger->fetches[0]).ToString();
+}
+
 TEST(Optimize, NobodyWaitsForStatelessNodesThatNobodyReads) {
   // As in TensorFlow's gradients: the group waits for both halves, of which one is read.
   const Result<graph::Graph> graph =

@@ -1,0 +1,393 @@
+#include "tests/fuzz/op_cases.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <google/protobuf/text_format.h>
+
+#include <algorithm>
+#include <bit>
+#include <set>
+
+#include "core/graph/attr_proto.h"
+#include "core/tensor/tensor_proto.h"
+#include "tests/fuzz/op_values.h"
+
+namespace weir::fuzz {
+namespace {
+
+/// An output that later nodes may take. `of_op` when an op under test gives it.
+struct Endpoint {
+  std::string name;
+  DType dtype = DType::kInvalid;
+  bool of_op = false;
+  std::string ready;  // the node that has to run before a user of it, or empty: a variable's first assignment
+};
+
+/// Which types an argument's elements may be as it stands, before attributes: none where an attribute says.
+bool IsIndex(const op::OpDef& op, const op::ArgDef& arg) {
+  constexpr DTypeSet kIndices =
+      Bit(DType::kInt16) | Bit(DType::kInt32) | Bit(DType::kInt64) | Bit(DType::kUint8) | Bit(DType::kInt8);
+  if (arg.type_attr.empty()) return Contains(kIndices, arg.dtype);
+  const op::AttrDef* const attr = op.FindAttr(arg.type_attr);
+  return attr != nullptr && (attr->allowed_types & ~kIndices) == 0;
+}
+
+/// Builds one case.
+class Builder {
+ public:
+  Builder(const CaseMaker& maker, Dice& dice) : maker_(maker), dice_(dice), values_(dice, dice.Of({0, 2, 5, 10, 40})) {}
+
+  Case Build(size_t first_op) {
+    made_.graph.mutable_versions()->set_producer(134);
+    const int count = dice_.Percent(50) ? 1 : static_cast<int>(dice_.Between(2, 5));
+    for (int i = 0; i < count; ++i) {
+      const size_t number = i == 0 ? first_op : dice_.Below(maker_.ops().size());
+      made_.ops.push_back(static_cast<int>(number));
+      AddOp(*maker_.ops()[number]);
+    }
+    ChooseFetches();
+    ChooseRun();
+    made_.bytes = made_.graph.SerializeAsString();
+    if (dice_.Percent(6) && !writes_files_) Damage();
+    return std::move(made_);
+  }
+
+ private:
+  using Attrs = std::map<std::string, op::AttrValue>;
+
+  tf::NodeDef& AddNode(std::string_view op) {
+    tf::NodeDef& node = *made_.graph.add_node();
+    node.set_name(fmt::format("n{}", made_.graph.node_size() - 1));
+    node.set_op(std::string(op));
+    return node;
+  }
+  void SetAttr(tf::NodeDef& node, const std::string& name, const op::AttrValue& value) {
+    tf::AttrValue proto;
+    if (graph::AttrToProto(value, proto).ok()) (*node.mutable_attr())[name] = proto;
+  }
+
+  /// A Const; now and then its message claims another shape or type, or keeps less than it claims.
+  std::string AddConst(const Tensor& value) {
+    tf::NodeDef& node = AddNode("Const");
+    SetAttr(node, "dtype", value.dtype());
+    tf::TensorProto& proto = *(*node.mutable_attr())["value"].mutable_tensor();
+    const auto encoding = dice_.Percent(50) ? TensorEncoding::kContent : TensorEncoding::kTyped;
+    if (!TensorToProto(value, encoding, proto).ok()) proto.set_dtype(tf::DT_FLOAT);
+    if (dice_.Percent(1)) SetShape(values_.AbsurdShape(), *proto.mutable_tensor_shape());
+    if (dice_.Percent(1)) SetShape(values_.Related(), *proto.mutable_tensor_shape());
+    if (dice_.Percent(1)) proto.set_dtype(static_cast<tf::DataType>(values_.AnyType()));
+    if (value.dtype() == DType::kBool && dice_.Percent(3)) {
+      for (char& byte : *proto.mutable_tensor_content()) byte = static_cast<char>(dice_.Next());
+    }
+    return node.name();
+  }
+  static void SetShape(const std::vector<int64_t>& dims, tf::TensorShapeProto& shape) {
+    shape.clear_dim();
+    for (const int64_t dim : dims) shape.add_dim()->set_size(dim);
+  }
+
+  std::string AddPlaceholder(const Tensor& value) {
+    tf::NodeDef& node = AddNode("Placeholder");
+    SetAttr(node, "dtype", value.dtype());
+    if (dice_.Percent(60)) {
+      tf::TensorShapeProto& shape = *(*node.mutable_attr())["shape"].mutable_shape();
+      std::vector<int64_t> dims(value.shape().dims().begin(), value.shape().dims().end());
+      for (int64_t& dim : dims) dim = dice_.Percent(20) ? -1 : dim;
+      SetShape(values_.Wild() ? values_.AbsurdShape() : dims, shape);
+    } else {
+      (*node.mutable_attr())["shape"].mutable_shape()->set_unknown_rank(true);
+    }
+    if (!values_.Wild()) made_.feeds.emplace_back(node.name(), value);
+    return node.name();
+  }
+
+  /// A variable by handle, as a rule assigned in the same step. The handle's name; `ready` is set to the assignment.
+  std::string AddHandle(DType dtype, std::string& ready) {
+    const Tensor value = values_.Random(values_.Wild() ? values_.AnyType() : dtype, values_.Related());
+    tf::NodeDef& handle = AddNode("VarHandleOp");
+    const std::string name = handle.name();
+    SetAttr(handle, "dtype", values_.Wild() ? values_.AnyType() : dtype);
+    SetAttr(handle, "shared_name", values_.Wild() ? std::string("v") : name);
+    const PartialShape known = dice_.Percent(70) ? PartialShape(value.shape()) : PartialShape();
+    SetAttr(handle, "shape", values_.Wild() ? PartialShape::Of(values_.Related()) : known);
+    if (dice_.Percent(5)) return name;
+    const std::string from = AddConst(value);
+    tf::NodeDef& assign = AddNode("AssignVariableOp");
+    assign.add_input(name);
+    assign.add_input(from);
+    SetAttr(assign, "dtype", value.dtype());
+    ready = assign.name();
+    return name;
+  }
+
+  /// A variable by reference, as a rule through its first assignment.
+  std::string AddReference(DType dtype) {
+    const Tensor value = values_.Random(dtype, values_.Related());
+    tf::NodeDef& variable = AddNode("VariableV2");
+    const std::string name = variable.name();
+    SetAttr(variable, "dtype", value.dtype());
+    SetAttr(variable, "shape", dice_.Percent(80) ? PartialShape(value.shape()) : PartialShape());
+    if (dice_.Percent(10)) return name;
+    const std::string from = AddConst(value);
+    tf::NodeDef& assign = AddNode("Assign");
+    assign.add_input(name);
+    assign.add_input(from);
+    SetAttr(assign, "T", value.dtype());
+    if (dice_.Percent(30)) SetAttr(assign, "validate_shape", false);
+    return assign.name();
+  }
+
+  Endpoint AddRead(DType dtype) {
+    std::string ready;
+    const std::string handle = AddHandle(dtype, ready);
+    tf::NodeDef& read = AddNode("ReadVariableOp");
+    read.add_input(handle);
+    if (!ready.empty()) read.add_input("^" + ready);
+    SetAttr(read, "dtype", dtype);
+    return {read.name(), dtype, false, {}};
+  }
+
+  /// A tensor whose shape is claimed by the graph and made nowhere else.
+  Endpoint AddClaimed(DType dtype) {
+    std::vector<int64_t> dims = values_.AbsurdShape();
+    const std::string shape = AddConst(Tensor::Vector<int64_t>(dims));
+    const bool random = dtype == DType::kFloat || dtype == DType::kDouble;
+    const std::string value = random ? "" : AddConst(values_.Random(dtype, {}));
+    tf::NodeDef& node = AddNode(random ? "RandomUniform" : "Fill");
+    node.add_input(shape);
+    if (!random) node.add_input(value);
+    SetAttr(node, random ? "dtype" : "T", dtype);
+    SetAttr(node, random ? "T" : "index_type", DType::kInt64);
+    return {node.name(), dtype, false, {}};
+  }
+
+  /// A new operand of the type.
+  Endpoint AddSource(const op::OpDef& op, const op::ArgDef& arg, DType dtype) {
+    if (IsRef(dtype)) return {AddReference(BaseType(dtype)), dtype, false, {}};
+    if (dtype == DType::kResource && !dice_.Percent(3)) {
+      Endpoint handle{"", dtype, false, {}};
+      handle.name = AddHandle(handle_type_, handle.ready);
+      return handle;
+    }
+    if (dice_.Percent(3)) return AddRead(dtype);
+    if (values_.Wild() && dice_.Percent(30)) return AddClaimed(dtype);
+    const Tensor value = IsIndex(op, arg) ? values_.Index(dtype, arg.name) : values_.Random(dtype, values_.Related());
+    return {dice_.Percent(55) ? AddConst(value) : AddPlaceholder(value), value.dtype(), false, {}};
+  }
+
+  const Endpoint* FromPool(DType dtype) {
+    std::vector<const Endpoint*> fit;
+    for (const Endpoint& endpoint : pool_) {
+      if (endpoint.dtype == dtype || BaseType(endpoint.dtype) == dtype) fit.push_back(&endpoint);
+    }
+    return fit.empty() ? nullptr : dice_.Of(fit);
+  }
+
+  void AddOperands(const op::OpDef& op, const op::ArgDef& arg, const Attrs& attrs, std::vector<Endpoint>& operands) {
+    const auto find = [&]<class T>(const std::string& name, T missing) {
+      const auto it = attrs.find(name);
+      const T* const value = it == attrs.end() ? nullptr : it->second.get<T>();
+      return value == nullptr ? missing : *value;
+    };
+    DType one = arg.type_attr.empty() ? arg.dtype : find(arg.type_attr, DType::kFloat);
+    std::vector<DType> types = {one};
+    if (!arg.number_attr.empty()) {
+      const int64_t number = find(arg.number_attr, int64_t{1});
+      types.assign(static_cast<size_t>(std::clamp<int64_t>(number, 0, 9)), one);
+    }
+    if (!arg.type_list_attr.empty()) types = find(arg.type_list_attr, std::vector<DType>());
+    if (dice_.Percent(1)) types.resize(dice_.Below(types.size() + 2), one);
+    for (DType dtype : types) {
+      if (dice_.Percent(1)) dtype = values_.AnyType();
+      if (arg.is_ref) dtype = RefType(dtype);
+      const Endpoint* const old = dice_.Percent(IsIndex(op, arg) ? 10 : 45) ? FromPool(dtype) : nullptr;
+      operands.push_back(old != nullptr ? *old : AddSource(op, arg, dtype));
+      if (old == nullptr) pool_.push_back(operands.back());
+    }
+  }
+
+  /// A type for the attribute: as a rule that of something there is, or one that a kernel takes.
+  DType ChooseType(const op::OpDef& op, const op::AttrDef& attr) {
+    if (dice_.Percent(2)) return values_.AnyType();
+    const DTypeSet runnable = maker_.Runnable(op, attr);
+    if (dice_.Percent(60)) {
+      std::vector<DType> there;
+      for (const Endpoint& endpoint : pool_) {
+        if (endpoint.of_op && Contains(runnable, BaseType(endpoint.dtype))) there.push_back(BaseType(endpoint.dtype));
+      }
+      if (!there.empty()) return dice_.Of(there);
+    }
+    const DTypeSet from = dice_.Percent(5) ? attr.allowed_types : runnable;
+    std::vector<DType> types;
+    for (uint32_t number = 1; number <= 32; ++number) {
+      const auto dtype = static_cast<DType>(number);
+      if (Contains(from, dtype) && IsKnown(dtype) && dtype != DType::kVariant) types.push_back(dtype);
+    }
+    return types.empty() ? values_.AnyType() : dice_.Of(types);
+  }
+
+  Attrs ChooseAttrs(const op::OpDef& op) {
+    Attrs attrs;
+    for (const op::AttrDef& attr : op.attrs) {
+      const bool counts = std::ranges::any_of(op.inputs, [&](const auto& in) { return in.number_attr == attr.name; });
+      if (attr.default_value.set() && !counts && attr.type != "type" && dice_.Percent(30)) continue;
+      if (attr.type == "type") attrs[attr.name] = ChooseType(op, attr);
+      else if (counts && !values_.Wild())
+        attrs[attr.name] = std::max<int64_t>(attr.minimum.value_or(0), dice_.Between(1, 3));
+      else attrs[attr.name] = values_.Attr(attr);
+    }
+    const auto value = attrs.find("value");  // of Const
+    if (value != attrs.end() && value->second.get<Tensor>() != nullptr && !values_.Wild()) {
+      attrs["dtype"] = value->second.get<Tensor>()->dtype();
+    }
+    return attrs;
+  }
+
+  void AddOp(const op::OpDef& op) {
+    writes_files_ = writes_files_ || op.category == op::Category::kFiles || op.category == op::Category::kSummary;
+    const Attrs attrs = ChooseAttrs(op);
+    handle_type_ = DType::kFloat;
+    for (const char* name : {"dtype", "T", "Tparams"}) {
+      const auto it = attrs.find(name);
+      const DType* const dtype = it == attrs.end() ? nullptr : it->second.get<DType>();
+      if (dtype != nullptr) handle_type_ = *dtype;
+    }
+    if (dice_.Percent(8)) handle_type_ = values_.AnyType();
+    std::vector<Endpoint> operands;
+    for (const op::ArgDef& arg : op.inputs) AddOperands(op, arg, attrs, operands);
+    tf::NodeDef& node = AddNode(op.name);
+    std::set<std::string> controls;
+    for (const Endpoint& operand : operands) {
+      node.add_input(operand.name);
+      if (!operand.ready.empty()) controls.insert(operand.ready);
+    }
+    if (!last_op_.empty() && dice_.Percent(10)) controls.insert(last_op_);
+    for (const std::string& control : controls) node.add_input("^" + control);
+    for (const auto& [name, value] : attrs) SetAttr(node, name, value);
+    if (dice_.Percent(3)) {
+      node.set_device(
+          dice_.Of({"/cpu:0", "/device:CPU:0", "/device:CPU:7", "/gpu:0", "/job:x/task:99999999999", "::"}));
+    }
+    if (dice_.Percent(2))
+      SetAttr(node, "_class", std::vector<std::string>{std::string("loc:@") + dice_.Of({"n0", "n1", "n99", ""})});
+    last_op_ = node.name();
+    AddOutputs(op, node.name(), attrs);
+  }
+
+  void AddOutputs(const op::OpDef& op, const std::string& node, const Attrs& attrs) {
+    const op::AttrList list(attrs.begin(), attrs.end());
+    const Result<op::Signature> signature = op::Expand(op::AttrView(op, list));
+    if (!signature.ok()) return;
+    for (size_t i = 0; i < std::min<size_t>(signature->outputs.size(), 8); ++i) {
+      pool_.push_back({i == 0 ? node : fmt::format("{}:{}", node, i), signature->outputs[i], true, {}});
+    }
+    if (signature->outputs.empty()) made_.targets.push_back(node);
+  }
+
+  void ChooseFetches() {
+    for (const Endpoint& endpoint : pool_) {
+      if (endpoint.of_op && dice_.Percent(60)) made_.fetches.push_back(endpoint.name);
+    }
+    if (made_.fetches.empty() && !pool_.empty() && pool_.back().of_op) made_.fetches.push_back(pool_.back().name);
+    if (!pool_.empty() && dice_.Percent(5)) made_.fetches.push_back(dice_.Of(pool_).name);
+    if (!last_op_.empty() && dice_.Percent(10)) made_.targets.push_back(last_op_);
+    if (!pool_.empty() && dice_.Percent(3)) {
+      made_.feeds.emplace_back(dice_.Of(pool_).name, values_.Random(values_.AnyType(), values_.Related()));
+    }
+  }
+
+  void ChooseRun() {
+    session::SessionOptions& options = made_.options;
+    options.inter_op_parallelism_threads = dice_.Percent(85) ? -1 : 2;
+    options.intra_op_parallelism_threads = dice_.Percent(85) ? 1 : 2;
+    options.constant_folding = dice_.Percent(60);
+    options.common_subexpressions = dice_.Percent(70);
+    options.fusion = dice_.Percent(75);
+    options.deterministic = dice_.Percent(10);
+    options.allow_soft_placement = dice_.Percent(80);
+    made_.check_numerics = dice_.Percent(5);
+    made_.runs = dice_.Percent(20) ? 2 : 1;
+    made_.entry = dice_.Percent(75) ? Entry::kRun : dice_.Of({Entry::kCallable, Entry::kPartialRun, Entry::kExplain});
+  }
+
+  /// Changes, removes or repeats a few bytes.
+  void Damage() {
+    made_.damaged = true;
+    std::string& bytes = made_.bytes;
+    for (int64_t left = dice_.Between(1, 4); left > 0 && !bytes.empty(); --left) {
+      const size_t at = dice_.Below(bytes.size());
+      switch (dice_.Below(4)) {
+        case 0:
+          bytes[at] = static_cast<char>(dice_.Next());
+          break;
+        case 1:
+          bytes[at] = static_cast<char>(bytes[at] ^ (1 << dice_.Below(8)));
+          break;
+        case 2:
+          bytes.erase(at, dice_.Below(9));
+          break;
+        default:
+          bytes.insert(dice_.Below(bytes.size()), bytes.substr(at, dice_.Below(30)));
+      }
+    }
+  }
+
+  const CaseMaker& maker_;
+  Dice& dice_;
+  Values values_;
+  Case made_;
+  std::vector<Endpoint> pool_;
+  std::string last_op_;
+  DType handle_type_ = DType::kFloat;  // of variables that the op being made takes by handle
+  bool writes_files_ = false;
+};
+
+}  // namespace
+
+CaseMaker::CaseMaker(const op::OpRegistry& ops, const kernel::KernelRegistry& kernels) : ops_(ops.All()) {
+  for (const kernel::KernelEntry* const entry : kernels.All()) {
+    const weir_kernel& record = *entry->record;
+    const std::string op(record.op.data, record.op.size);
+    for (uint32_t i = 0; i < record.type_count; ++i) {
+      const weir_type_constraint& constraint = record.types[i];
+      types_[{op, std::string(constraint.attr.data, constraint.attr.size)}] |= constraint.dtypes;
+    }
+  }
+}
+
+DTypeSet CaseMaker::Runnable(const op::OpDef& op, const op::AttrDef& attr) const {
+  const auto it = types_.find({op.name, attr.name});
+  const DTypeSet both = it == types_.end() ? attr.allowed_types : attr.allowed_types & it->second;
+  return both == 0 ? attr.allowed_types : both;
+}
+
+Case CaseMaker::Make(uint64_t seed, uint64_t number) const {
+  Dice dice(Dice(seed ^ (number * 0x9e3779b97f4a7c15)).Next() + number);
+  return Builder(*this, dice).Build(static_cast<size_t>(number % ops_.size()));
+}
+
+std::string Describe(const Case& made) {
+  std::string text =
+      fmt::format("# fetches: {}\n# targets: {}\n", fmt::join(made.fetches, " "), fmt::join(made.targets, " "));
+  for (const auto& [name, value] : made.feeds) {
+    text += fmt::format("# feed {}: {} {} {}\n", name, Name(value.dtype()), value.shape().ToString(),
+                        value.dtype() == DType::kResource ? "" : value.SummarizeValues(64));
+  }
+  const session::SessionOptions& options = made.options;
+  text += fmt::format(
+      "# entry {}, runs {}, folding {}, common subexpressions {}, fusion {}, deterministic {}, soft placement {}, "
+      "check numerics {}, threads {} and {}\n",
+      static_cast<int>(made.entry), made.runs, options.constant_folding, options.common_subexpressions, options.fusion,
+      options.deterministic, options.allow_soft_placement, made.check_numerics, options.inter_op_parallelism_threads,
+      options.intra_op_parallelism_threads);
+  if (made.damaged) {
+    text += "# what is imported are these bytes, damaged from the graph below:\n# ";
+    for (const char byte : made.bytes) text += fmt::format("{:02x}", static_cast<unsigned char>(byte));
+    text += '\n';
+  }
+  std::string graph;
+  google::protobuf::TextFormat::PrintToString(made.graph, &graph);
+  return text + graph;
+}
+
+}  // namespace weir::fuzz

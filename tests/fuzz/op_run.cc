@@ -1,0 +1,138 @@
+#include "tests/fuzz/op_run.h"
+
+#include <fmt/format.h>
+
+#include <set>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/graph/graph_def.h"
+#include "core/session/session.h"
+
+namespace weir::fuzz {
+namespace {
+
+constexpr double kMemoryMiB = 64;
+constexpr int64_t kStepMs = 5000;
+
+/// Something that depends on every byte, so that reading them is not optimised away.
+uint64_t Digest(const Tensor& tensor) {
+  uint64_t digest = 0;
+  const auto add = [&](const auto& bytes) {
+    for (const auto byte : bytes) digest = digest * 31 + static_cast<unsigned char>(byte);
+  };
+  if (tensor.dtype() == DType::kString) {
+    for (const std::string& text : tensor.as<std::string>()) add(text);
+  } else if (tensor.dtype() == DType::kResource) {
+    for (const ResourceHandle& handle : tensor.as<ResourceHandle>()) add(handle.name);
+  } else if (tensor.raw() != nullptr) {
+    add(std::span(tensor.raw(), tensor.bytes()));
+  }
+  return digest;
+}
+
+volatile uint64_t digest_of_all = 0;
+
+/// True when no op is there whose declared shape the operands need not keep, in TensorFlow neither: what they conclude
+/// from it, and everything behind them, may be wrong.
+bool ShapesBind(const graph::Graph& graph) {
+  static const std::set<std::string_view> kLoose = {"LoopCond", "PlaceholderWithDefault",
+                                                    "SoftmaxCrossEntropyWithLogits"};
+  for (graph::NodeId id = 0; id < graph.num_nodes(); ++id) {
+    if (kLoose.contains(graph.node(id).op().name)) return false;
+  }
+  return true;
+}
+
+std::string FaultOf(const graph::Graph& graph, const std::string& fetch, const Tensor& value) {
+  digest_of_all = digest_of_all + Digest(value);
+  const Result<graph::InputName> name = graph::ParseInputName(fetch);
+  const graph::Node* const node = name.ok() ? graph.Find(name->node) : nullptr;
+  if (node == nullptr || name->index >= node->num_outputs())
+    return fmt::format("fetched {}, which is no output", fetch);
+  const graph::Endpoint endpoint{node->id(), name->index};
+  const DType declared = BaseType(graph.TypeOf(endpoint));
+  if (value.dtype() != declared) {
+    return fmt::format("{} of {} is {}, but its node declares {}", fetch, node->op().name, Name(value.dtype()),
+                       Name(declared));
+  }
+  if (declared != DType::kResource && !graph.ShapeOf(endpoint).CompatibleWith(value.shape()) && ShapesBind(graph)) {
+    return fmt::format("{} of {} has shape {}, but {} was inferred", fetch, node->op().name, value.shape().ToString(),
+                       graph.ShapeOf(endpoint).ToString());
+  }
+  return {};
+}
+
+Result<std::vector<Tensor>> RunOnce(session::Session& session, const Case& made) {
+  session::RunOptions options;
+  options.timeout_in_ms = kStepMs;
+  options.check_numerics = made.check_numerics;
+  std::vector<std::string> fed;
+  std::vector<Tensor> values;
+  for (const auto& [name, value] : made.feeds) {
+    fed.push_back(name);
+    values.push_back(value);
+  }
+  switch (made.entry) {
+    case Entry::kExplain: {
+      WEIR_TRY(session.ExplainPlacement(made.feeds, made.fetches, made.targets).status());
+      break;
+    }
+    case Entry::kCallable: {
+      WEIR_ASSIGN(const session::CallableHandle call, session.MakeCallable({fed, made.fetches, made.targets}));
+      std::vector<Tensor> fetched;
+      WEIR_TRY(session.RunCallable(call, values, &fetched, options));
+      return fetched;
+    }
+    case Entry::kPartialRun: {
+      WEIR_ASSIGN(const std::string run, session.PRunSetup(fed, made.fetches, made.targets));
+      const size_t half = made.feeds.size() / 2;
+      WEIR_TRY(session.PRun(run, std::span(made.feeds).first(half), {}).status());
+      return session.PRun(run, std::span(made.feeds).subspan(half), made.fetches);
+    }
+    case Entry::kRun:
+      break;
+  }
+  return session.Run(made.feeds, made.fetches, made.targets, options);
+}
+
+Status RunAll(const std::shared_ptr<session::Runtime>& runtime, const Case& made, std::string& fault) {
+  WEIR_ASSIGN(const graph::Graph graph,
+              graph::ParseGraph(made.bytes, *runtime->ops, {.max_expansion_bytes = uint64_t{64} << 20}));
+  session::SessionOptions options = made.options;
+  options.operation_timeout_in_ms = kStepMs;
+  options.placement_log = [](const std::string&) {};
+  WEIR_ASSIGN(const std::unique_ptr<session::Session> session, session::Session::Make(runtime, graph, options));
+  for (int i = 0; i < made.runs; ++i) {
+    WEIR_ASSIGN(const std::vector<Tensor> fetched, RunOnce(*session, made));
+    if (fetched.size() != made.fetches.size()) fault = "another number of tensors than asked for";
+    for (size_t f = 0; f < fetched.size() && fault.empty(); ++f) fault = FaultOf(graph, made.fetches[f], fetched[f]);
+  }
+  return session->Close();
+}
+
+}  // namespace
+
+Result<std::shared_ptr<session::Runtime>> LoadRuntime() {
+  plugin::LoadOptions options;
+  options.config.device["CPU:0"].memory_limit_mb = kMemoryMiB;
+  WEIR_ASSIGN(std::shared_ptr<session::Runtime> runtime, session::Runtime::Load(options));
+  if (runtime->plugins->kernels().ForOp("MatMul").empty()) {
+    return FailedPrecondition("no kernel set was found in {}", runtime->plugins->folders().empty()
+                                                                   ? std::string("any folder")
+                                                                   : runtime->plugins->folders()[0]);
+  }
+  return runtime;
+}
+
+Outcome RunCase(const std::shared_ptr<session::Runtime>& runtime, const Case& made) {
+  Outcome outcome;
+  const Status status = RunAll(runtime, made, outcome.fault);
+  outcome.code = status.code();
+  if (!status.ok()) outcome.message = status.ToString();
+  return outcome;
+}
+
+}  // namespace weir::fuzz

@@ -1,0 +1,60 @@
+// Random operands and attribute values: mostly such that fit each other, else bounds, absurdities and special numbers.
+#ifndef WEIR_TESTS_FUZZ_OP_VALUES_H_
+#define WEIR_TESTS_FUZZ_OP_VALUES_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/op/attr_value.h"
+#include "core/op/op_def.h"
+#include "core/tensor/dtype.h"
+#include "core/tensor/tensor.h"
+#include "tests/fuzz/dice.h"
+
+namespace weir::fuzz {
+
+/// Values of one case. `wild` is how many of a hundred choices are made without asking what fits.
+class Values {
+ public:
+  Values(Dice& dice, int wild);
+
+  bool Wild() { return dice_.Percent(wild_); }
+
+  /// The shape that the operands of the case are like.
+  const std::vector<int64_t>& base() const { return base_; }
+  /// `base`, or one that broadcasts to it, one of its rows, a matrix that it can be multiplied by …
+  std::vector<int64_t> Related();
+  /// Any number that is or was a bound of something.
+  int64_t Absurd();
+  /// Extents for graphs to claim: any sign, any product.
+  std::vector<int64_t> AbsurdShape();
+  /// With at most a few thousand elements.
+  Tensor Random(DType dtype, const std::vector<int64_t>& dims);
+  /// An operand of an integer type that says where, how many or which: by the argument's name a permutation, extents,
+  /// an axis, indices.
+  Tensor Index(DType dtype, std::string_view argument);
+  std::string Text();
+  /// For an attribute that is neither a type nor a count of operands.
+  op::AttrValue Attr(const op::AttrDef& attr);
+  DType AnyType();
+
+ private:
+  std::vector<int64_t> SmallShape();
+  std::vector<int64_t> IndexValues(std::string_view argument, std::vector<int64_t>& dims);
+  op::AttrValue ListAttr(const op::AttrDef& attr);
+  int64_t IntAttr(const op::AttrDef& attr);
+  PartialShape ShapeAttr();
+
+  Dice& dice_;
+  int wild_;
+  std::vector<int64_t> base_;
+};
+
+/// Elements of the shape, or -1 where a tensor of it would be too large to make for a case or cannot be.
+int64_t ElementsOf(const std::vector<int64_t>& dims);
+
+}  // namespace weir::fuzz
+
+#endif  // WEIR_TESTS_FUZZ_OP_VALUES_H_
