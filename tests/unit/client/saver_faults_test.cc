@@ -54,7 +54,7 @@ TEST(Saver, a_checkpoint_that_cannot_be_used_gives_way_to_the_one_before) {
     void (*damage)(const std::string& prefix);
   };
   const std::vector<Damage> damages = {
-      {"exceed the file's 4",
+      {"exceed the file's 3",
        [](const std::string& p) { std::ofstream(p + ".data-00000-of-00001") << "\x01\x02\x03"; }},
       {"Checksum does not match",
        [](const std::string& p) { std::ofstream(p + ".data-00000-of-00001", std::ios::binary) << "\x01\x02\x03\x04"; }},

@@ -285,32 +285,28 @@ TEST_F(Bundle, ReadersAndSweepersDoNotDisturbSaves) {
 
 TEST_F(Bundle, SweepingTakesOnlyWhatNobodyWrites) {
   namespace fs = std::filesystem;
+  using List = std::vector<std::string>;
   const std::string digits(32, 'a'), mark = std::string(kTemporaryMark) + "0123456789abcdef";
-  const auto age = [&](const std::string& name) {
-    fs::last_write_time(Path(name), fs::file_time_type::clock::now() - std::chrono::hours(2));
-  };
-  for (const std::string name : {"old.tempstate123", "young.tempstate123", "mine" + mark, "mine.index" + mark,
-                                 "mine.data-00000-of-00001", "m.tempstate", "m.tempstate-weir-x", "notes"}) {
+  for (const std::string& name : List{"old.tempstate123", "young.tempstate123", "mine" + mark, "mine.index" + mark,
+                                      "mine.data-00000-of-00001", "m.tempstate", "m.tempstate-weir-x", "notes"}) {
     Write(Path(name), "x");
   }
-  for (const std::string name : {"old_temp_", "young_temp_", "user_temp_"}) fs::create_directory(Path(name + digits));
-  fs::create_directory(Path("run_temp_2"));
-  for (const std::string name :
-       {"old_temp_" + digits + "/part-00000-of-00001.index", "young_temp_" + digits + "/part-0",
-        "user_temp_" + digits + "/thesis.tex", std::string("run_temp_2/part-0")}) {
-    Write(Path(name), "x");
-    age(name);
-  }
-  for (const std::string name : {std::string("old.tempstate123"), "old_temp_" + digits, "user_temp_" + digits,
-                                 std::string("run_temp_2"), std::string("m.tempstate"), std::string("notes")}) {
-    age(name);
+  const List folders = {"old_temp_" + digits, "young_temp_" + digits, "user_temp_" + digits, "run_temp_2"};
+  for (const std::string& name : folders) fs::create_directory(Path(name));
+  const List parts = {folders[0] + "/part-00000-of-00001.index", folders[1] + "/part-0", folders[2] + "/thesis.tex",
+                      folders[3] + "/part-0"};
+  for (const std::string& name : parts) Write(Path(name), "x");
+  for (const List& list :
+       {List{"old.tempstate123", "m.tempstate", "notes"}, parts, List{folders[0], folders[2], folders[3]}}) {
+    for (const std::string& name : list) {
+      fs::last_write_time(Path(name), fs::file_time_type::clock::now() - std::chrono::hours(2));
+    }
   }
   Result<OutputFile> live = OutputFile::Create(TemporaryName(Path("live")), IfExists::kFailAndLock);
   ASSERT_TRUE(live.ok());
-  const std::string held = BaseName(live->path());
   EXPECT_EQ(SweepFolder(dir_).size(), 6u);
-  std::vector<std::string> left = {held,         "m.tempstate",         "m.tempstate-weir-x", "notes",
-                                   "run_temp_2", "user_temp_" + digits, "young.tempstate123", "young_temp_" + digits};
+  List left = {BaseName(live->path()), "m.tempstate", "m.tempstate-weir-x", "notes",
+               "young.tempstate123",   folders[1],    folders[2],           folders[3]};
   std::ranges::sort(left);
   EXPECT_EQ(Names(), left);
   EXPECT_TRUE(SweepFolder(Path("none")).empty());
