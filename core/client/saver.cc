@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
-#include <cstdio>
+#include <filesystem>
 #include <set>
 
+#include "core/client/checkpoint_keeper_internal.h"
 #include "core/client/meta_graph.h"
 #include "core/client/operand.h"
 #include "core/client/ops.h"
@@ -14,12 +14,11 @@
 #include "core/io/bundle.h"
 #include "core/io/checkpoint_state.h"
 #include "core/io/files.h"
+#include "core/io/sweep.h"
 #include "core/tensor/number.h"
 
 namespace weir {
 namespace {
-
-double Now() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
 
 /// The parts of a partitioned variable go under its name.
 void AddSaved(const std::string& key, const Variable& v, SavedVariables& named) {
@@ -79,6 +78,42 @@ Status Explain(const Status& status, const std::string& path) {
                           : "mismatch between the current graph and the graph from"));
 }
 
+/// Reads all of a checkpoint.
+Status CheckWhole(const std::string& path) {
+  WEIR_ASSIGN(const io::BundleReader reader, io::BundleReader::Open(path));
+  return reader.Verify();
+}
+
+/// The checkpoints of a folder, newest first: those that the state file lists, then the others.
+struct Candidates {
+  std::vector<std::string> paths;
+  size_t listed = 0;
+};
+
+Result<Candidates> FindCandidates(const std::string& dir) {
+  Candidates candidates;
+  std::set<std::filesystem::path> known;
+  const auto add = [&](const std::string& path) {
+    if (known.insert(std::filesystem::path(path).lexically_normal()).second) candidates.paths.push_back(path);
+  };
+  const Result<io::CheckpointState> state = io::ReadCheckpointState(dir);
+  if (state.ok()) {
+    add(state->model_checkpoint_path);
+    const std::vector<std::string>& all = state->all_model_checkpoint_paths;
+    for (auto path = all.rbegin(); path != all.rend(); ++path) add(*path);
+  }
+  candidates.listed = candidates.paths.size();
+  if (const auto found = io::FindCheckpoints(dir); found.ok()) {
+    for (const io::FoundCheckpoint& each : *found) add(each.prefix);
+  }
+  if (state.ok()) return candidates;
+  if (candidates.paths.empty()) return state.status();
+  WarnOfCheckpoint(
+      fmt::format("the checkpoints that lie in '{}' are tried, newest first, as its state file is none: {}", dir,
+                  state.status().ToString()));
+  return candidates;
+}
+
 }  // namespace
 
 Result<std::optional<int64_t>> GlobalStep::In(Session& session) const {
@@ -122,7 +157,7 @@ Result<Saver> Saver::FromNodes(const graph::SaverNodes& nodes, Graph& graph) {
   saver.nodes_ = nodes;
   saver.options_.max_to_keep = nodes.max_to_keep;
   saver.options_.keep_checkpoint_every_n_hours = static_cast<double>(nodes.keep_checkpoint_every_n_hours);
-  saver.next_spared_seconds_ = Now() + saver.options_.keep_checkpoint_every_n_hours * 3600;
+  saver.keeper_->Configure(saver.options_);
   return saver;
 }
 
@@ -154,7 +189,7 @@ void Saver::Build(SavedVariables variables, const std::source_location& where) {
     }
   }
   variables_ = std::move(variables);
-  next_spared_seconds_ = Now() + options_.keep_checkpoint_every_n_hours * 3600;
+  keeper_->Configure(options_);
 
   Graph& graph = *graph_;
   const AsDefault in(graph);
@@ -245,56 +280,98 @@ Status Saver::CheckSavePath(const std::string& path, const SaveOptions& options,
   return Status();
 }
 
-Result<std::string> Saver::Save(Session& session, const std::string& path, const SaveOptions& options) {
+/// All that a save needs before its tensors are written. Frees disk space, too.
+Result<SaveJob> Saver::Prepare(Session& session, const std::string& path, const SaveOptions& options) {
   WEIR_ASSIGN(const std::optional<int64_t> step, options.global_step.In(session));
   WEIR_TRY(CheckSavePath(path, options, step.has_value()));
-  const std::string full = step ? fmt::format("{}-{}", path, *step) : path;
-  const std::string dir = io::DirName(full);
+  SaveJob job;
+  job.base = path;
+  job.path = step ? fmt::format("{}-{}", path, *step) : path;
+  job.latest_filename = options.latest_filename;
+  job.write_state = options.write_state;
+  job.verify = options.verify || options_.verify;
+  const std::string dir = io::DirName(job.path);
   if (!dir.empty() && !io::FileExists(dir) && !io::DirName(dir).empty() && !io::FileExists(io::DirName(dir))) {
-    return InvalidArgument("Parent directory of {} doesn't exist, can't save.", full);
+    return InvalidArgument("Parent directory of {} doesn't exist, can't save.", job.path);
   }
-  WEIR_TRY(session.Run(nodes_.save_tensor, {{nodes_.filename_tensor, full}}).status());
-  if (options.write_meta_graph) WEIR_TRY(WriteMetaGraph(full));
-  if (options.write_state) WEIR_TRY(Record(full, options));
+  if (options.write_meta_graph) {
+    WEIR_ASSIGN(job.meta_graph, ExportMetaGraph(*graph_, nodes_));
+  }
+  io::SweepFolder(dir);
+  return job;
+}
+
+Result<std::string> Saver::Save(Session& session, const std::string& path, const SaveOptions& options) {
+  const Status earlier = keeper_->Wait();
+  WEIR_ASSIGN(const SaveJob job, Prepare(session, path, options));
+  const Status written = session.Run(nodes_.save_tensor, {{nodes_.filename_tensor, job.path}}).status();
+  if (!written.ok()) return keeper_->CountFailed(written);
+  WEIR_TRY(keeper_->Finish(job));
+  WEIR_TRY(earlier);
+  return job.path;
+}
+
+Result<std::string> Saver::SaveInBackground(Session& session, const std::string& path, const SaveOptions& options) {
+  if (options_.skip_when_busy && keeper_->Busy()) {
+    keeper_->CountSkipped();
+    return std::string();
+  }
+  const Status earlier = keeper_->Wait();
+  WEIR_ASSIGN(SaveJob job, Prepare(session, path, options));
+  Result<std::vector<SavedShard>> shards = FetchShards(session, job.path);
+  if (!shards.ok()) return keeper_->CountFailed(shards.status());
+  job.shards = std::move(*shards);
+  const std::string full = job.path;
+  keeper_->Start(std::move(job));
+  WEIR_TRY(earlier);
   return full;
 }
 
-Status Saver::WriteMetaGraph(const std::string& path) const {
-  WEIR_ASSIGN(const std::string bytes, ExportMetaGraph(*graph_, nodes_));
-  return io::WriteFileAtomically(path + ".meta", bytes);
-}
-
-/// Names the checkpoint in the state file, and only then deletes the one that is too many.
-Status Saver::Record(const std::string& path, const SaveOptions& options) {
-  std::optional<Kept> old;
-  if (options_.max_to_keep > 0) {
-    std::erase_if(kept_, [&](const Kept& each) { return each.path == path; });
-    kept_.push_back({path, Now()});
-    if (kept_.size() > static_cast<size_t>(options_.max_to_keep)) {
-      old = kept_.front();
-      kept_.erase(kept_.begin());
+/// What each SaveV2 that the save waits for would write now, of one step.
+Result<std::vector<SavedShard>> Saver::FetchShards(Session& session, const std::string& path) const {
+  WEIR_ASSIGN(const Output done, graph_->TensorByName(nodes_.save_tensor));
+  std::vector<Operation> saves;
+  std::set<std::string> seen;
+  std::vector<Operation> open = {done.op()};
+  while (!open.empty()) {
+    const Operation op = open.back();
+    open.pop_back();
+    if (!seen.insert(op.name()).second) continue;
+    if (op.type() == "SaveV2") {
+      saves.push_back(op);
+      continue;
     }
+    for (const Output& input : op.inputs()) open.push_back(input.op());
+    for (const Operation& before : op.control_inputs()) open.push_back(before);
   }
-  io::CheckpointState state;
-  state.model_checkpoint_path = path;
-  state.all_model_checkpoint_paths = last_checkpoints();
-  WEIR_TRY(io::WriteCheckpointState(io::DirName(path), std::move(state), options.latest_filename));
-  return old ? Delete(*old) : Status();
+  if (saves.empty()) return FailedPrecondition("no SaveV2 leads to {}", nodes_.save_tensor);
+  std::ranges::sort(saves, {}, &Operation::id);
+  Fetch::List fetches;
+  for (const Operation& save : saves) {
+    const std::vector<Output> inputs = save.inputs();
+    fetches.emplace_back(Fetch::List(inputs.begin() + 1, inputs.end()));
+  }
+  WEIR_ASSIGN(const Fetched values, session.Run(fetches, {{nodes_.filename_tensor, path}}));
+  std::vector<SavedShard> shards(saves.size());
+  for (size_t i = 0; i < shards.size(); ++i) {
+    const Fetched& operands = values[i];
+    const auto names = operands[0].tensor().as<std::string>(), slices = operands[1].tensor().as<std::string>();
+    if (names.size() != operands.size() - 2 || slices.size() != names.size()) {
+      return InvalidArgument("{} has {} names and {} slices for {} tensors", saves[i].name(), names.size(),
+                             slices.size(), operands.size() - 2);
+    }
+    shards[i].names.assign(names.begin(), names.end());
+    shards[i].slices.assign(slices.begin(), slices.end());
+    for (size_t k = 2; k < operands.size(); ++k) shards[i].tensors.push_back(operands[k].tensor());
+  }
+  return shards;
 }
 
-Status Saver::Delete(const Kept& old) {
-  if (old.seconds > next_spared_seconds_) {
-    next_spared_seconds_ += options_.keep_checkpoint_every_n_hours * 3600;
-    return Status();
-  }
-  return io::RemoveCheckpoint(old.path);
-}
-
-std::vector<std::string> Saver::last_checkpoints() const {
-  std::vector<std::string> paths;
-  for (const Kept& each : kept_) paths.push_back(each.path);
-  return paths;
-}
+Status Saver::Wait() { return keeper_->Wait(); }
+SaveCounts Saver::counts() const { return keeper_->counts(); }
+std::vector<std::string> Saver::last_checkpoints() const { return keeper_->last_checkpoints(); }
+void Saver::RecoverLastCheckpoints(const std::vector<std::string>& paths) { keeper_->Recover(paths); }
+std::shared_ptr<CheckpointKeeper> Saver::NewKeeper() { return std::make_shared<CheckpointKeeper>(); }
 
 std::vector<io::WantedTensor> Saver::Wanted() const {
   std::vector<io::WantedTensor> wanted;
@@ -320,6 +397,11 @@ Status Saver::CheckShapes(const std::string& path) const {
 }
 
 Status Saver::Restore(Session& session, const std::string& path) {
+  io::SweepFolder(io::DirName(path));
+  return RestoreFrom(session, path);
+}
+
+Status Saver::RestoreFrom(Session& session, const std::string& path) {
   WEIR_TRY(graph_->status());
   if (path.empty()) return InvalidArgument("Can't load save_path when it is None.");
   if (Status shapes = CheckShapes(path); !shapes.ok()) return Explain(shapes, path);
@@ -345,22 +427,22 @@ Result<io::RestoreReport> Saver::RestorePartial(Session& session, const std::str
 }
 
 Result<std::string> Saver::RestoreLatest(Session& session, const std::string& dir) {
-  WEIR_ASSIGN(io::CheckpointState state, io::ReadCheckpointState(dir));
-  std::vector<std::string>& paths = state.all_model_checkpoint_paths;
-  std::erase(paths, state.model_checkpoint_path);
-  paths.push_back(state.model_checkpoint_path);
-  Status damage;
-  for (auto path = paths.rbegin(); path != paths.rend(); ++path) {
-    if (!io::CheckpointExists(*path)) continue;
-    const Status status = Restore(session, *path);
-    if (status.ok()) return *path;
-    if (status.code() != Code::kDataLoss) return status;
-    const std::string text = status.ToString();
-    std::fprintf(stderr, "weir: checkpoint %s is damaged, taking the next older one: %s\n", path->c_str(),
-                 text.c_str());
-    damage = status;
+  WEIR_TRY(graph_->status());
+  io::SweepFolder(dir);
+  WEIR_ASSIGN(const Candidates candidates, FindCandidates(dir));
+  Status first;
+  for (size_t i = 0; i < candidates.paths.size(); ++i) {
+    const std::string& path = candidates.paths[i];
+    const Status status = RestoreFrom(session, path);
+    if (status.ok()) return path;
+    if (status.code() == Code::kCancelled || status.code() == Code::kDeadlineExceeded) return status;
+    const Status whole = CheckWhole(path);
+    if (whole.ok() && i < candidates.listed) return status;
+    const Status& cause = whole.ok() ? status : whole;
+    WarnOfCheckpoint(fmt::format("checkpoint {} cannot be used, an older one is tried: {}", path, cause.ToString()));
+    if (first.ok()) first = cause;
   }
-  return damage.ok() ? NotFound("no checkpoint in '{}'", dir) : damage;
+  return first.ok() ? NotFound("no checkpoint in '{}'", dir) : first;
 }
 
 std::string LatestCheckpoint(const std::string& dir, const std::string& latest_filename) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <source_location>
 #include <string>
@@ -18,10 +19,24 @@
 
 namespace weir {
 
+class CheckpointKeeper;
+struct SaveJob;
+struct SavedShard;
+
 struct SaverOptions {
   int max_to_keep = 5;                           // 0 = all, which are then not listed
   double keep_checkpoint_every_n_hours = 10000;  // one of that age is spared when its turn to be deleted comes
   std::string name;                              // of the scope of its nodes; empty = "save"
+  bool verify = false;                           // reads each checkpoint back, as SaveOptions::verify does
+  bool skip_when_busy = false;                   // SaveInBackground leaves a save out while another one is in flight
+};
+
+/// What became of the saves of a Saver. Each is counted once: as saved, failed or skipped.
+struct SaveCounts {
+  int64_t saved = 0;
+  int64_t failed = 0;
+  int64_t skipped = 0;   // left out because one was in flight
+  int64_t verified = 0;  // of those saved or failed, how many were read back whole
 };
 
 /// A training step: a number, or what a variable or value holds when the checkpoint is saved.
@@ -45,13 +60,15 @@ struct SaveOptions {
   std::string latest_filename = "checkpoint";  // the state file beside the checkpoint
   bool write_meta_graph = true;                // PATH.meta
   bool write_state = true;
+  bool verify = false;  // reads the checkpoint back, and compares checksums, before the state file names it
 };
 
 /// A checkpoint key and the variable under it.
 using SavedVariables = std::vector<std::pair<std::string, Variable>>;
 
 /// Saves and restores a set of variables, the parts of a partitioned one as slices under its name, through nodes of
-/// their graph (`save/Const`, `save/SaveV2`, …). Errors of building are the graph's. Single-threaded.
+/// their graph (`save/Const`, `save/SaveV2`, …). Errors of building are the graph's. Single-threaded; copies share the
+/// list of kept checkpoints and the save in flight.
 class Saver {
  public:
   /// All variables of the graph under their names; "No variables to save" when there is none.
@@ -66,41 +83,50 @@ class Saver {
   /// One whose nodes are in the graph already, as a MetaGraphDef says; NotFound naming the node that is not.
   static Result<Saver> FromNodes(const graph::SaverNodes& nodes, Graph& graph = Graph::Default());
 
-  /// Writes PATH.index, PATH.data-…, PATH.meta and the state file, then deletes what is older than max_to_keep. Makes
-  /// the folder if only it is missing. The checkpoint exists from the rename of its index on; whatever fails before
-  /// leaves older ones untouched. Returns the path with the step.
+  /// Writes PATH.index, PATH.data-…, PATH.meta and the state file, then deletes what is older than max_to_keep, but
+  /// never the newest that was verified. Makes the folder if only it is missing, and removes what killed savers left in
+  /// it. The checkpoint exists from the rename of its index on; whatever fails before leaves older ones untouched, one
+  /// of the same path too. The first save to a path takes over the checkpoints of that path, with any step, that the
+  /// state file lists, so that max_to_keep counts those of processes before this one. Returns the path with the step.
   Result<std::string> Save(Session& session, const std::string& path, const SaveOptions& options = {});
+  /// Copies the variables to host memory in one step and returns; a thread writes them. One save is in flight: another
+  /// one waits for it first, or is left out ("" is returned) with SaverOptions::skip_when_busy. Save, Wait and the next
+  /// call of this return the error of the one before, and do what they are for nevertheless.
+  Result<std::string> SaveInBackground(Session& session, const std::string& path, const SaveOptions& options = {});
+  /// Waits for the save in flight, and returns its error. The last copy of the saver waits, too.
+  Status Wait();
+  SaveCounts counts() const;
 
   /// Sets the variables from a checkpoint; they need not be initialised. NotFound for a key that it lacks (with near
   /// names) or a missing file; InvalidArgument for another type or shape; DataLoss for damage.
   Status Restore(Session& session, const std::string& path);
   /// Sets those that the checkpoint has with the right type and shape, and says what became of the rest.
   Result<io::RestoreReport> RestorePartial(Session& session, const std::string& path);
-  /// Restores the newest checkpoint of a folder that is whole: a damaged one is reported on stderr and the next older
-  /// one taken. Returns its path; NotFound when there is none.
+  /// Restores the newest checkpoint of a folder that can be used: those of the state file from the newest on, then any
+  /// others that lie there. One that cannot be read whole is reported on stderr, in one line, and the next older one is
+  /// tried; so is a state file that cannot be read. Returns the path; NotFound when there is no checkpoint, otherwise
+  /// the error of the newest. A checkpoint of the state file that is whole and does not fit the model is an error.
   Result<std::string> RestoreLatest(Session& session, const std::string& dir);
 
   /// Paths of the checkpoints kept, oldest first.
   std::vector<std::string> last_checkpoints() const;
+  /// Adds checkpoints that exist to those kept, older than these, oldest first; max_to_keep then counts them too.
+  void RecoverLastCheckpoints(const std::vector<std::string>& paths);
   /// Names of the nodes, for a MetaGraphDef.
   const graph::SaverNodes& nodes() const { return nodes_; }
 
  private:
   explicit Saver(Graph& graph) : graph_(&graph) {}
 
-  struct Kept {
-    std::string path;
-    double seconds = 0;  // since 1970
-  };
-
   void Build(SavedVariables variables, const std::source_location& where);
   Output BuildRestore(const Output& path, const std::source_location& where);
   Status CheckSavePath(const std::string& path, const SaveOptions& options, bool has_step) const;
+  Result<SaveJob> Prepare(Session& session, const std::string& path, const SaveOptions& options);
+  Result<std::vector<SavedShard>> FetchShards(Session& session, const std::string& path) const;
+  Status RestoreFrom(Session& session, const std::string& path);
+  static std::shared_ptr<CheckpointKeeper> NewKeeper();
   std::vector<io::WantedTensor> Wanted() const;
   Status CheckShapes(const std::string& path) const;
-  Status WriteMetaGraph(const std::string& path) const;
-  Status Record(const std::string& path, const SaveOptions& options);
-  Status Delete(const Kept& old);
 
   SaverOptions options_;
   Graph* graph_;
@@ -108,8 +134,7 @@ class Saver {
   graph::SaverNodes nodes_;
   std::vector<Output> restored_;        // outputs of RestoreV2, one per variable
   std::vector<Operation> assignments_;  // of each
-  std::vector<Kept> kept_;
-  double next_spared_seconds_ = 0;
+  std::shared_ptr<CheckpointKeeper> keeper_ = NewKeeper();
 };
 
 /// Adds the graph of a `.meta` file with its collections, and returns the saver that the file names, else one of all

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,12 +36,13 @@ struct BundleEntry {
   std::vector<TensorSlice> slices;
 };
 
-/// A checkpoint open for reading. Opening reads and checks the whole index; each read opens its data file, compares
-/// what the index says with that file's size before allocating, and checks the checksum. Damage is DataLoss naming
-/// file and offset, never a crash or a large allocation. Immutable, so thread-safe.
+/// A checkpoint open for reading. Opening reads and checks the whole index and opens the data files that belong to it
+/// (the first 64 of them), so that a save to the same prefix does not disturb the reader; each read compares what the
+/// index says with its file's size before allocating, and checks the checksum. Damage is DataLoss naming file and
+/// offset, never a crash or a large allocation. Immutable, so thread-safe.
 class BundleReader {
  public:
-  /// NotFound when there is no PREFIX.index.
+  /// NotFound when there is no PREFIX.index. A data file that is missing is an error only of what reads it.
   static Result<BundleReader> Open(const std::string& prefix);
 
   const std::string& prefix() const { return prefix_; }
@@ -52,17 +54,24 @@ class BundleReader {
   /// The entry, or NotFound "Key x not found in checkpoint" with the nearest names.
   Result<const BundleEntry*> Get(std::string_view name) const;
 
-  /// A whole tensor; a partitioned one is put together from its slices, which must cover it.
+  /// A whole tensor; a partitioned one is put together from its slices, which must cover it. DataLoss when two of them
+  /// overlap.
   Result<Tensor> Read(std::string_view name) const;
   /// Part of a tensor, however it was saved. InvalidArgument when the slice does not fit the stored shape, or the
-  /// stored slices do not cover it.
+  /// stored slices do not cover it; DataLoss when two of these overlap.
   Result<Tensor> ReadSlice(std::string_view name, const TensorSlice& slice) const;
-  /// Reads everything and checks every checksum; the first error.
+  /// Reads everything and checks every checksum, and that slices neither overlap nor leave gaps; the first error.
   Status Verify() const;
+  /// The same for one of entries().
+  Status VerifyTensor(const BundleEntry& entry) const;
+  /// Where the parts of a partitioned tensor lie, in the order of `entry.slices`; the entry itself for a whole one.
+  std::vector<BundleEntry> StoredParts(const BundleEntry& entry) const;
 
  private:
+  static Result<BundleReader> Parse(const std::string& prefix, std::string_view index);
   Status AddEntry(std::string_view key, std::string_view value, const std::string& path);
   Status CheckSlices(const std::string& path) const;
+  void HoldFiles();
   Result<Tensor> ReadStored(const BundleEntry& entry) const;
   Result<Tensor> ReadCovered(const BundleEntry& entry, const TensorSlice& wanted) const;
 
@@ -71,11 +80,15 @@ class BundleReader {
   bool big_endian_ = false;
   std::vector<BundleEntry> entries_;
   std::map<std::string, BundleEntry, std::less<>> slice_entries_;  // by SliceKey
+  std::map<int, std::shared_ptr<const InputFile>> held_;           // by shard
 };
 
-/// Writes a checkpoint of one shard under temporary names; Finish renames them, the index last, so that an existing
-/// checkpoint of that prefix stays whole until then and a crash leaves either or a refusal by checksum. An error (disk
-/// full …) is returned, and the temporary files go with the writer. Single-threaded.
+/// Writes a checkpoint of one shard under temporary names; Finish gives them their own, the index last. At every
+/// moment, and after a crash or a power loss at any of them, PREFIX.index and the data files that it names are the
+/// checkpoint that was there before or the new one, whole, for TensorFlow too. Where the old one has as many data files
+/// as the new one, their names are taken: the new one then first exists under names of one data file more, an empty one
+/// (PREFIX.data-00000-of-00002 …), and keeps these on file systems without hard links. An error (disk full …) is
+/// returned, and the temporary files go with the writer. Single-threaded.
 class BundleWriter {
  public:
   /// Makes the folder of `prefix` if only it is missing.
@@ -88,7 +101,8 @@ class BundleWriter {
   /// Appends a host tensor. InvalidArgument for an empty or repeated name; Unimplemented for a type without a file
   /// form.
   Status Add(std::string_view name, const Tensor& tensor);
-  /// Appends a part of tensor `name` of shape `full`. A slice that is all of it is added as a whole tensor.
+  /// Appends a part of tensor `name` of shape `full`. A slice that is all of it is added as a whole tensor. Finish
+  /// refuses parts that overlap.
   Status AddSlice(std::string_view name, const Shape& full, const TensorSlice& slice, const Tensor& tensor);
   /// Makes the checkpoint exist: data on disk, then the index. Call once, last.
   Status Finish();
@@ -109,12 +123,13 @@ struct MergeOptions {
 };
 
 /// Makes the checkpoint `destination` out of several by renaming their data files and writing one index; the rename
-/// of the index is the moment at which it exists. Sources and destination lie on one file system. The sources are
-/// gone then. InvalidArgument when two hold the same tensor, or slices of it that differ in type or full shape.
+/// of the index is the moment at which it exists, and an old checkpoint of that prefix stays whole until then as with
+/// BundleWriter. Sources and destination lie on one file system. The sources are gone then. InvalidArgument when two
+/// hold the same tensor, or slices of it that overlap or differ in type or full shape.
 Status MergeBundles(const std::vector<std::string>& sources, const std::string& destination,
                     const MergeOptions& options = {});
 
-/// Removes PREFIX.index, then the data files and PREFIX.meta. What is not there is no error.
+/// Removes PREFIX.meta and PREFIX.index, then the data files. What is not there is no error.
 Status RemoveCheckpoint(const std::string& prefix);
 
 }  // namespace weir::io

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <memory>
 #include <set>
 
 #include "core/base/nearest.h"
@@ -54,6 +55,34 @@ void CopyRuns(const Tensor& source, const TensorSlice& from, Tensor& target, con
   });
 }
 
+// The bytes of PREFIX.index; NotFound in TensorFlow's words.
+Result<std::string> ReadIndexBytes(const std::string& prefix) {
+  const std::string path = IndexPath(prefix);
+  Result<std::string> bytes = ReadTableBytes(path);
+  if (bytes.ok() || bytes.status().code() != Code::kNotFound) return bytes;
+  if (!FileExists(prefix)) {
+    return NotFound("Unsuccessful TensorSliceReader constructor: Failed to find any matching files for {}", prefix);
+  }
+  return NotFound(
+      "Unsuccessful TensorSliceReader constructor: {} is missing ({} itself is no prefix of a version "
+      "2 checkpoint)",
+      path, prefix);
+}
+
+// The slices of a partitioned tensor with every length written out, which must not overlap.
+Result<std::vector<TensorSlice>> SeparateSlices(const BundleEntry& entry, const std::string& prefix) {
+  std::vector<TensorSlice> slices;
+  for (const TensorSlice& stored : entry.slices) {
+    WEIR_ASSIGN(TensorSlice resolved, Resolve(stored, entry.shape));
+    slices.push_back(std::move(resolved));
+  }
+  const auto found = FindOverlap(slices);
+  if (!found.ok()) return found.status().Prepend(fmt::format("{}: tensor '{}': ", IndexPath(prefix), entry.name));
+  if (!*found) return slices;
+  return DataLoss("{}: tensor '{}': Overlapping slices: existing slice = {}, new slice = {}", IndexPath(prefix),
+                  entry.name, ToString(entry.slices[(*found)->first]), ToString(entry.slices[(*found)->second]));
+}
+
 }  // namespace
 
 std::string IndexPath(std::string_view prefix) { return fmt::format("{}.index", prefix); }
@@ -63,28 +92,46 @@ std::string DataPath(std::string_view prefix, int shard, int num_shards) {
 }
 
 Result<BundleReader> BundleReader::Open(const std::string& prefix) {
+  // Data files are found by name after the index was read; an index that is another one by then is read anew.
+  constexpr int kAttempts = 10;
   const std::string path = IndexPath(prefix);
-  Result<std::vector<TableEntry>> table = ReadTable(path);
-  if (!table.ok() && table.status().code() == Code::kNotFound) {
-    if (FileExists(prefix)) {
-      return NotFound(
-          "Unsuccessful TensorSliceReader constructor: {} is missing ({} itself is no prefix of a version "
-          "2 checkpoint)",
-          path, prefix);
-    }
-    return NotFound("Unsuccessful TensorSliceReader constructor: Failed to find any matching files for {}", prefix);
+  Result<std::string> index = ReadIndexBytes(prefix);
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    WEIR_TRY(index.status());
+    WEIR_ASSIGN(BundleReader reader, Parse(prefix, *index));
+    reader.HoldFiles();
+    Result<std::string> now = ReadIndexBytes(prefix);
+    if (now.ok() && *now == *index) return reader;
+    index = std::move(now);
   }
-  WEIR_TRY(table.status());
-  if (table->empty() || !table->front().key.empty()) return DataLoss("{}: the index has no header", path);
-  Result<BundleHeader> header = DecodeHeader(table->front().value);
+  return Unavailable("{}: it changed {} times while it was opened", path, kAttempts);
+}
+
+Result<BundleReader> BundleReader::Parse(const std::string& prefix, std::string_view index) {
+  const std::string path = IndexPath(prefix);
+  WEIR_ASSIGN(const std::vector<TableEntry> table, ParseTable(index, path));
+  if (table.empty() || !table.front().key.empty()) return DataLoss("{}: the index has no header", path);
+  Result<BundleHeader> header = DecodeHeader(table.front().value);
   if (!header.ok()) return header.status().Prepend(path + ": ");
   BundleReader reader;
   reader.prefix_ = prefix;
   reader.num_shards_ = header->num_shards;
   reader.big_endian_ = header->big_endian;
-  for (size_t i = 1; i < table->size(); ++i) WEIR_TRY(reader.AddEntry((*table)[i].key, (*table)[i].value, path));
+  for (size_t i = 1; i < table.size(); ++i) WEIR_TRY(reader.AddEntry(table[i].key, table[i].value, path));
   WEIR_TRY(reader.CheckSlices(path));
   return reader;
+}
+
+// Opens the data files that entries name; what cannot be opened is an error of the read that wants it.
+void BundleReader::HoldFiles() {
+  constexpr size_t kMaxHeld = 64;
+  const auto hold = [&](const BundleEntry& entry) {
+    if (!entry.slices.empty() || held_.size() >= kMaxHeld || held_.contains(entry.shard)) return;
+    Result<InputFile> file = InputFile::Open(DataPath(prefix_, entry.shard, num_shards_));
+    held_[entry.shard] = file.ok() ? std::make_shared<const InputFile>(std::move(*file)) : nullptr;
+  };
+  for (const BundleEntry& entry : entries_) hold(entry);
+  for (const auto& [key, entry] : slice_entries_) hold(entry);
 }
 
 Status BundleReader::AddEntry(std::string_view key, std::string_view value, const std::string& path) {
@@ -135,6 +182,8 @@ Result<const BundleEntry*> BundleReader::Get(std::string_view name) const {
 }
 
 Result<Tensor> BundleReader::ReadStored(const BundleEntry& entry) const {
+  const auto held = held_.find(entry.shard);
+  if (held != held_.end() && held->second) return ReadPayload(entry, *held->second, big_endian_);
   WEIR_ASSIGN(const InputFile file, InputFile::Open(DataPath(prefix_, entry.shard, num_shards_)));
   return ReadPayload(entry, file, big_endian_);
 }
@@ -164,16 +213,16 @@ Result<Tensor> BundleReader::ReadCovered(const BundleEntry& entry, const TensorS
     TensorSlice both;
   };
   std::vector<Part> parts;
-  const std::vector<TensorSlice> whole = {TensorSlice(wanted.size())};
   uint64_t file_bytes = 0;
   std::set<int> shards;
-  for (const TensorSlice& stored : entry.slices.empty() ? whole : entry.slices) {
-    WEIR_ASSIGN(TensorSlice resolved, Resolve(stored, entry.shape));
-    std::optional<TensorSlice> both = Intersect(resolved, wanted);
+  WEIR_ASSIGN(std::vector<TensorSlice> slices, SeparateSlices(entry, prefix_));
+  if (entry.slices.empty()) slices.push_back(*Resolve(TensorSlice(wanted.size()), entry.shape));
+  for (size_t i = 0; i < slices.size(); ++i) {
+    std::optional<TensorSlice> both = Intersect(slices[i], wanted);
     if (!both) continue;
     const BundleEntry* part =
-        entry.slices.empty() ? &entry : &slice_entries_.find(SliceKey(entry.name, stored))->second;
-    parts.push_back({part, std::move(resolved), std::move(*both)});
+        entry.slices.empty() ? &entry : &slice_entries_.find(SliceKey(entry.name, entry.slices[i]))->second;
+    parts.push_back({part, std::move(slices[i]), std::move(*both)});
     if (!shards.insert(part->shard).second) continue;
     WEIR_ASSIGN(const InputFile file, InputFile::Open(DataPath(prefix_, part->shard, num_shards_)));
     file_bytes += file.size();
@@ -196,11 +245,41 @@ Result<Tensor> BundleReader::ReadCovered(const BundleEntry& entry, const TensorS
   return tensor;
 }
 
-Status BundleReader::Verify() const {
-  for (const BundleEntry& entry : entries_) {
-    if (entry.slices.empty()) WEIR_TRY(ReadStored(entry).status());
+std::vector<BundleEntry> BundleReader::StoredParts(const BundleEntry& entry) const {
+  if (entry.slices.empty()) return {entry};
+  std::vector<BundleEntry> parts;
+  for (const TensorSlice& slice : entry.slices) {
+    parts.push_back(slice_entries_.find(SliceKey(entry.name, slice))->second);
+    parts.back().slices = {slice};
   }
-  for (const auto& [key, entry] : slice_entries_) WEIR_TRY(ReadStored(entry).status());
+  return parts;
+}
+
+Status BundleReader::VerifyTensor(const BundleEntry& entry) const {
+  if (entry.slices.empty()) return ReadStored(entry).status();
+  WEIR_ASSIGN(const std::vector<TensorSlice> slices, SeparateSlices(entry, prefix_));
+  int64_t elements = 0;
+  for (size_t i = 0; i < slices.size(); ++i) {
+    const BundleEntry& part = slice_entries_.find(SliceKey(entry.name, entry.slices[i]))->second;
+    WEIR_TRY(ReadStored(part).status());
+    elements += part.shape.elements();
+  }
+  if (elements == entry.shape.elements()) return Status();
+  std::string gaps;
+  for (const TensorSlice& gap : FindGaps(slices, entry.shape, 3)) gaps += (gaps.empty() ? "" : ", ") + ToString(gap);
+  return DataLoss("{}: tensor '{}': its slices leave out {} of {} elements: {}", IndexPath(prefix_), entry.name,
+                  entry.shape.elements() - elements, entry.shape.elements(), gaps);
+}
+
+Status BundleReader::Verify() const {
+  for (const BundleEntry& entry : entries_) WEIR_TRY(VerifyTensor(entry));
+  std::set<std::string> listed;
+  for (const BundleEntry& entry : entries_) {
+    for (const TensorSlice& slice : entry.slices) listed.insert(SliceKey(entry.name, slice));
+  }
+  for (const auto& [key, entry] : slice_entries_) {
+    if (!listed.contains(key)) WEIR_TRY(ReadStored(entry).status());
+  }
   return Status();
 }
 

@@ -2,11 +2,16 @@
 #include <optional>
 
 #include "core/io/bundle.h"
+#include "core/io/bundle_commit.h"
 #include "core/io/bundle_format.h"
 #include "core/io/table_file.h"
 
 namespace weir::io {
 namespace {
+
+// Data files that a merge keeps locked; sweepers could take those beyond for what a process left that was killed while
+// it saved to the same prefix.
+constexpr size_t kMaxHeldFiles = 256;
 
 // Keys of an index that are empty or start with NUL have a meaning of their own.
 Status CheckName(std::string_view name) {
@@ -21,6 +26,23 @@ Status JoinSlices(BundleEntry& have, const BundleEntry& more, std::string_view w
                            have.shape.ToString(), Name(more.dtype), more.shape.ToString());
   }
   have.slices.insert(have.slices.end(), more.slices.begin(), more.slices.end());
+  return Status();
+}
+
+// Parts that overlap could be written, but not be read.
+Status RefuseOverlaps(const std::map<std::string, BundleEntry>& entries) {
+  for (const auto& [key, entry] : entries) {
+    if (entry.slices.size() < 2) continue;
+    std::vector<TensorSlice> slices;
+    for (const TensorSlice& slice : entry.slices) {
+      WEIR_ASSIGN(TensorSlice resolved, Resolve(slice, entry.shape));
+      slices.push_back(std::move(resolved));
+    }
+    WEIR_ASSIGN(const auto found, FindOverlap(slices));
+    if (!found) continue;
+    return InvalidArgument("tensor '{}': Overlapping slices: existing slice = {}, new slice = {}", entry.name,
+                           ToString(entry.slices[found->first]), ToString(entry.slices[found->second]));
+  }
   return Status();
 }
 
@@ -69,7 +91,7 @@ Status Merge::Take(const std::string& prefix) {
 
 Result<BundleWriter> BundleWriter::Create(const std::string& prefix) {
   WEIR_TRY(MakeDirectory(DirName(prefix)));
-  WEIR_ASSIGN(OutputFile data, OutputFile::Create(TemporaryName(DataPath(prefix, 0, 1)), IfExists::kFail));
+  WEIR_ASSIGN(OutputFile data, OutputFile::Create(TemporaryName(DataPath(prefix, 0, 1)), IfExists::kFailAndLock));
   return BundleWriter(prefix, std::move(data));
 }
 
@@ -120,12 +142,10 @@ Status BundleWriter::AddSlice(std::string_view name, const Shape& full, const Te
 }
 
 Status BundleWriter::Finish() {
+  WEIR_TRY(RefuseOverlaps(entries_));
   WEIR_TRY(data_.Sync());
-  WEIR_TRY(data_.Close());
-  WEIR_ASSIGN(const std::string index, EncodeIndex(BundleHeader{}, entries_));
-  WEIR_TRY(RenameFile(data_.path(), DataPath(prefix_, 0, 1)));
-  WEIR_TRY(SyncDirectory(DirName(prefix_)));
-  return WriteFileAtomically(IndexPath(prefix_), index);
+  WEIR_TRY(CommitBundle(prefix_, BundleHeader{}, entries_, {data_.path()}));
+  return data_.Close();
 }
 
 Status MergeBundles(const std::vector<std::string>& sources, const std::string& destination,
@@ -137,13 +157,16 @@ Status MergeBundles(const std::vector<std::string>& sources, const std::string& 
     WEIR_TRY(merge.Take(prefix));
   }
   if (merge.sources.empty()) return InvalidArgument("no checkpoint to merge into {}", destination);
-  WEIR_ASSIGN(const std::string index, EncodeIndex(merge.header, merge.entries));
+  WEIR_TRY(RefuseOverlaps(merge.entries));
   WEIR_TRY(MakeDirectory(DirName(destination)));
-  for (size_t i = 0; i < merge.data_files.size(); ++i) {
-    WEIR_TRY(RenameFile(merge.data_files[i], DataPath(destination, static_cast<int>(i), merge.header.num_shards)));
+  std::vector<InputFile> held;
+  for (const std::string& file : merge.data_files) {
+    if (held.size() == kMaxHeldFiles) break;
+    WEIR_ASSIGN(InputFile open, InputFile::Open(file));
+    open.HoldShared();
+    held.push_back(std::move(open));
   }
-  WEIR_TRY(SyncDirectory(DirName(destination)));
-  WEIR_TRY(WriteFileAtomically(IndexPath(destination), index));
+  WEIR_TRY(CommitBundle(destination, merge.header, merge.entries, merge.data_files));
   // The checkpoint exists; what stays behind of the sources is no error.
   for (const std::string& prefix : merge.sources) static_cast<void>(RemoveFile(IndexPath(prefix)));
   if (options.delete_old_dirs) {
@@ -153,22 +176,12 @@ Status MergeBundles(const std::vector<std::string>& sources, const std::string& 
 }
 
 Status RemoveCheckpoint(const std::string& prefix) {
-  WEIR_TRY(RemoveFile(IndexPath(prefix)));
+  WEIR_ASSIGN(const std::vector<DataFile> files, ListDataFiles(prefix));
+  if (files.empty() && !FileExists(IndexPath(prefix))) return RemoveFile(prefix + ".meta");
+  const CommitMarker marker(prefix);
   WEIR_TRY(RemoveFile(prefix + ".meta"));
-  const std::string dir = DirName(prefix);
-  const std::string start = BaseName(prefix) + ".data-";
-  Result<std::vector<std::string>> names = ListDirectory(dir);
-  if (!names.ok()) return names.status().code() == Code::kNotFound ? Status() : names.status();
-  for (const std::string& name : *names) {
-    // Exactly PREFIX.data-DDDDD-of-DDDDD: another prefix may start alike.
-    const std::string_view rest = name.starts_with(start) ? std::string_view(name).substr(start.size()) : "";
-    const auto digits = [](std::string_view part) {
-      return part.size() >= 5 && part.find_first_not_of("0123456789") == std::string_view::npos;
-    };
-    const size_t of = rest.find("-of-");
-    if (of == std::string_view::npos || !digits(rest.substr(0, of)) || !digits(rest.substr(of + 4))) continue;
-    WEIR_TRY(RemoveFile(JoinPath(dir, name)));
-  }
+  WEIR_TRY(RemoveFile(IndexPath(prefix)));
+  for (const DataFile& file : files) WEIR_TRY(RemoveFile(file.path));
   return Status();
 }
 

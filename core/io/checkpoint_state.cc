@@ -1,6 +1,11 @@
 #include "core/io/checkpoint_state.h"
 
+#include <algorithm>
+#include <charconv>
 #include <filesystem>
+#include <functional>
+#include <map>
+#include <tuple>
 
 #include "core/io/bundle.h"
 #include "core/io/files.h"
@@ -20,6 +25,19 @@ std::string RelativeTo(const std::string& path, const std::string& dir) {
   const std::string relative =
       std::filesystem::path(path).lexically_normal().lexically_relative(base.lexically_normal()).string();
   return relative.empty() ? path : relative;
+}
+
+// The 100 of "DIR/model.ckpt-100".
+std::optional<int64_t> StepOf(const std::string& prefix) {
+  const std::string digits = prefix.substr(prefix.rfind('-') + 1);
+  int64_t step = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), step);
+  if (digits.size() == prefix.size() || error != std::errc() || end != digits.data() + digits.size()) return {};
+  return step < 0 ? std::nullopt : std::optional(step);
+}
+
+std::string BeforeStep(const FoundCheckpoint& each) {
+  return each.step ? each.prefix.substr(0, each.prefix.rfind('-')) : each.prefix;
 }
 
 }  // namespace
@@ -65,6 +83,28 @@ Result<CheckpointState> ReadCheckpointState(const std::string& dir, const std::s
   state->model_checkpoint_path = JoinPath(dir, state->model_checkpoint_path);
   for (std::string& each : state->all_model_checkpoint_paths) each = JoinPath(dir, each);
   return state;
+}
+
+Result<std::vector<FoundCheckpoint>> FindCheckpoints(const std::string& dir) {
+  constexpr std::string_view kSuffix = ".index";
+  WEIR_ASSIGN(const std::vector<std::string> names, ListDirectory(dir));
+  std::vector<FoundCheckpoint> found;
+  std::map<std::string, double> newest;  // by what stands before the step
+  for (const std::string& name : names) {
+    if (name.size() <= kSuffix.size() || !name.ends_with(kSuffix)) continue;
+    FoundCheckpoint each{JoinPath(dir, name.substr(0, name.size() - kSuffix.size())), {}, 0};
+    each.step = StepOf(each.prefix);
+    each.seconds = ModifiedSeconds(JoinPath(dir, name)).value_or(0);
+    double& time = newest[BeforeStep(each)];
+    time = std::max(time, each.seconds);
+    found.push_back(std::move(each));
+  }
+  const auto order = [&](const FoundCheckpoint& each) {
+    const std::string base = BeforeStep(each);
+    return std::make_tuple(newest[base], base, each.step.value_or(INT64_MAX));
+  };
+  std::ranges::sort(found, std::greater<>(), order);
+  return found;
 }
 
 bool CheckpointExists(const std::string& prefix) { return FileExists(IndexPath(prefix)) || FileExists(prefix); }

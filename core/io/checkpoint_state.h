@@ -2,6 +2,8 @@
 #ifndef WEIR_CORE_IO_CHECKPOINT_STATE_H_
 #define WEIR_CORE_IO_CHECKPOINT_STATE_H_
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,6 +33,15 @@ Status WriteCheckpointState(const std::string& dir, CheckpointState state,
                             const std::string& name = kCheckpointStateFile);
 /// The file `name` in `dir`, its relative paths joined to `dir`.
 Result<CheckpointState> ReadCheckpointState(const std::string& dir, const std::string& name = kCheckpointStateFile);
+
+/// A checkpoint that lies in a folder, whole or not.
+struct FoundCheckpoint {
+  std::string prefix;
+  std::optional<int64_t> step;  // the number after its last '-'
+  double seconds = 0;           // when its index was written, since 1970
+};
+/// Every prefix with an index in `dir`, newest first: by step where the names are equal but for it, by time otherwise.
+Result<std::vector<FoundCheckpoint>> FindCheckpoints(const std::string& dir);
 
 /// True when PREFIX.index, or a version 1 file PREFIX, exists.
 bool CheckpointExists(const std::string& prefix);

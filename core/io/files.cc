@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -109,6 +110,18 @@ std::string BaseName(std::string_view path) {
 
 bool FileExists(const std::string& path) { return access(path.c_str(), F_OK) == 0; }
 
+bool SameFile(const std::string& a, const std::string& b) {
+  struct stat of_a, of_b;
+  return stat(a.empty() ? "." : a.c_str(), &of_a) == 0 && stat(b.empty() ? "." : b.c_str(), &of_b) == 0 &&
+         of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino;
+}
+
+std::optional<double> ModifiedSeconds(const std::string& path) {
+  struct stat info;
+  if (stat(path.c_str(), &info) != 0) return std::nullopt;
+  return static_cast<double>(info.st_mtim.tv_sec) + static_cast<double>(info.st_mtim.tv_nsec) * 1e-9;
+}
+
 Result<std::vector<std::string>> ListDirectory(const std::string& dir) {
   struct Closer {
     void operator()(DIR* d) const { closedir(d); }
@@ -147,6 +160,12 @@ Status RenameFile(const std::string& from, const std::string& to) {
   return ErrnoStatus(errno, from).Append(fmt::format(" (renaming it to {})", to));
 }
 
+Result<bool> LinkFile(const std::string& from, const std::string& to) {
+  if (link(from.c_str(), to.c_str()) == 0) return true;
+  if (errno == EPERM || errno == EOPNOTSUPP || errno == ENOSYS || errno == EMLINK) return false;
+  return ErrnoStatus(errno, to).Append(fmt::format(" (linking it to {})", from));
+}
+
 Status RemoveFile(const std::string& path) {
   if (unlink(path.c_str()) == 0 || errno == ENOENT) return Status();
   return ErrnoStatus(errno, path);
@@ -169,7 +188,13 @@ Status SyncDirectory(const std::string& dir) {
 
 std::string TemporaryName(const std::string& path) {
   std::random_device random;
-  return fmt::format("{}.tempstate{}", path, (uint64_t{random()} << 32) | random());
+  return fmt::format("{}{}{:016x}", path, kTemporaryMark, (uint64_t{random()} << 32) | random());
+}
+
+LockOutcome TryLock(int fd, FileLock lock) {
+  const int operation = (lock == FileLock::kShared ? LOCK_SH : LOCK_EX) | LOCK_NB;
+  if (Retry([&] { return flock(fd, operation); }) == 0) return LockOutcome::kLocked;
+  return errno == EWOULDBLOCK ? LockOutcome::kHeld : LockOutcome::kUnsupported;
 }
 
 Result<std::string> ReadFile(const std::string& path, uint64_t limit_bytes) {
@@ -200,17 +225,21 @@ Result<std::string> ReadFile(const std::string& path, uint64_t limit_bytes) {
 }
 
 Status WriteFileAtomically(const std::string& path, std::string_view contents) {
-  const auto fill = [&](const std::string& name, IfExists if_exists) -> Status {
+  const auto fill = [&](const std::string& name, IfExists if_exists) -> Result<OutputFile> {
     WEIR_ASSIGN(OutputFile file, OutputFile::Create(name, if_exists, path));
     WEIR_TRY(file.Append(contents));
     WEIR_TRY(file.Sync());
-    return file.Close();
+    return file;
   };
   struct stat info;
-  if (stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) return fill(path, IfExists::kReplace);
+  if (stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) {
+    WEIR_ASSIGN(OutputFile file, fill(path, IfExists::kReplace));
+    return file.Close();
+  }
   WEIR_ASSIGN(const std::string target, FollowLinks(path));
   const std::string temporary = TemporaryName(target);
-  Status status = fill(temporary, IfExists::kFail);
+  const Result<OutputFile> file = fill(temporary, IfExists::kFailAndLock);
+  Status status = file.status();
   if (status.ok() && rename(temporary.c_str(), target.c_str()) != 0) status = ErrnoStatus(errno, path);
   if (!status.ok()) {
     unlink(temporary.c_str());
@@ -272,11 +301,19 @@ Result<std::string> InputFile::ReadAt(uint64_t offset, uint64_t size) const {
 }
 
 Result<OutputFile> OutputFile::Create(const std::string& path, IfExists if_exists, const std::string& shown_as) {
-  const int flags = O_WRONLY | O_CREAT | O_CLOEXEC | (if_exists == IfExists::kFail ? O_EXCL : O_TRUNC);
+  const int flags = O_WRONLY | O_CREAT | O_CLOEXEC | (if_exists == IfExists::kReplace ? O_TRUNC : O_EXCL);
   const std::string& name = shown_as.empty() ? path : shown_as;
-  const int fd = Retry([&] { return open(path.c_str(), flags, 0666); });
-  if (fd < 0) return ErrnoStatus(errno, name);
-  return OutputFile(fd, name);
+  constexpr int kAttempts = 3;
+  for (int attempt = 1;; ++attempt) {
+    const int fd = Retry([&] { return open(path.c_str(), flags, 0666); });
+    if (fd < 0) return ErrnoStatus(errno, name);
+    OutputFile file(fd, name);
+    if (if_exists != IfExists::kFailAndLock) return file;
+    // A sweeper that came between the two calls holds the lock until it has removed the file.
+    struct stat info;
+    if (Retry([&] { return flock(fd, LOCK_EX); }) != 0 || fstat(fd, &info) != 0 || info.st_nlink > 0) return file;
+    if (attempt == kAttempts) return Unavailable("{}: another process removes its temporary files", name);
+  }
 }
 
 OutputFile::OutputFile(OutputFile&& other) noexcept

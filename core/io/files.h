@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -27,6 +28,10 @@ std::string BaseName(std::string_view path);
 
 /// True when something of that name can be reached.
 bool FileExists(const std::string& path);
+/// True when both lead to one file or folder; "" is the current folder.
+bool SameFile(const std::string& a, const std::string& b);
+/// When the file was last written to, in seconds since 1970; nothing when it cannot be reached.
+std::optional<double> ModifiedSeconds(const std::string& path);
 /// Base names in a folder, sorted, without "." and "..".
 Result<std::vector<std::string>> ListDirectory(const std::string& dir);
 /// Makes one folder, whose parent must exist; one that exists is no error, nor is "".
@@ -39,10 +44,13 @@ Status RenameFile(const std::string& from, const std::string& to);
 Status RemoveFile(const std::string& path);
 /// FailedPrecondition when it is not empty; one that is not there is no error.
 Status RemoveEmptyDirectory(const std::string& dir);
+/// Gives a file a second name, which must be free; false when its file system has no such links.
+Result<bool> LinkFile(const std::string& from, const std::string& to);
 /// Makes renames and new names in `dir` ("" is the current folder) survive a power loss.
 Status SyncDirectory(const std::string& dir);
-/// `path` + ".tempstate" + 64 random bits, for a file that is renamed to `path` once it is complete.
+/// `path` + kTemporaryMark + 64 random bits in hexadecimal, for a file that is renamed to `path` once it is complete.
 std::string TemporaryName(const std::string& path);
+inline constexpr std::string_view kTemporaryMark = ".tempstate-weir-";
 
 /// The whole of a file or pipe. ResourceExhausted when there are more than `limit_bytes`, found before a regular file
 /// is read; never allocates more than that.
@@ -50,6 +58,11 @@ Result<std::string> ReadFile(const std::string& path, uint64_t limit_bytes);
 /// Replaces a file as a whole: readers see the old or the new contents, after a power loss too. Symbolic links stay and
 /// the file that they lead to is replaced; what is no regular file (a pipe, a terminal) is written to as it is.
 Status WriteFileAtomically(const std::string& path, std::string_view contents);
+
+enum class FileLock { kShared, kExclusive };
+/// Whether the lock was had, somebody else holds it, or the file system has none. It lasts as long as `fd` is open.
+enum class LockOutcome { kLocked, kHeld, kUnsupported };
+LockOutcome TryLock(int fd, FileLock lock);
 
 /// A regular file open for positioned reads. Move-only; reads may run concurrently.
 class InputFile {
@@ -66,6 +79,8 @@ class InputFile {
   Status ReadAt(uint64_t offset, std::span<std::byte> to) const;
   /// The bytes [offset, offset + size), compared with the file's size before anything is allocated.
   Result<std::string> ReadAt(uint64_t offset, uint64_t size) const;
+  /// Keeps sweepers from the file as long as it is open, where the file system has locks.
+  void HoldShared() const { static_cast<void>(TryLock(fd_, FileLock::kShared)); }
 
  private:
   InputFile(int fd, uint64_t size, std::string path) : fd_(fd), size_(size), path_(std::move(path)) {}
@@ -74,8 +89,9 @@ class InputFile {
   std::string path_;
 };
 
-/// What to do when the file of an OutputFile exists.
-enum class IfExists { kReplace, kFail };
+/// What to do when the file of an OutputFile exists. kFailAndLock is for temporary files: the file is locked (flock)
+/// until it is closed or its process dies, so that SweepFolder (sweep.h) leaves it.
+enum class IfExists { kReplace, kFail, kFailAndLock };
 
 /// A file being written from its start, through a buffer. Errors are kept: after one, every call repeats it. Move-only.
 class OutputFile {

@@ -174,12 +174,16 @@ Result<std::vector<TableEntry>> ParseTable(std::string_view file, const std::str
   return Parser(file, path).Parse();
 }
 
-Result<std::vector<TableEntry>> ReadTable(const std::string& path) {
+Result<std::string> ReadTableBytes(const std::string& path) {
   WEIR_ASSIGN(const InputFile file, InputFile::Open(path));
   if (file.size() > kMaxTableBytes) {
     return ResourceExhausted("{}: a table of {} bytes exceeds the limit of {}", path, file.size(), kMaxTableBytes);
   }
-  WEIR_ASSIGN(const std::string contents, file.ReadAt(0, file.size()));
+  return file.ReadAt(0, file.size());
+}
+
+Result<std::vector<TableEntry>> ReadTable(const std::string& path) {
+  WEIR_ASSIGN(const std::string contents, ReadTableBytes(path));
   return ParseTable(contents, path);
 }
 

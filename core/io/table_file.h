@@ -24,6 +24,8 @@ struct TableEntry {
 Result<std::vector<TableEntry>> ParseTable(std::string_view file, const std::string& path);
 /// The same from a file.
 Result<std::vector<TableEntry>> ReadTable(const std::string& path);
+/// A file that may be a table, as bytes. ResourceExhausted for one that is too large to be one.
+Result<std::string> ReadTableBytes(const std::string& path);
 
 /// Builds a table as TensorFlow does: raw blocks of about 256 KiB, restart interval 16.
 class TableBuilder {

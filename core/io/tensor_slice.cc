@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 #include <charconv>
+#include <numeric>
+#include <set>
 
 namespace weir::io {
 namespace {
@@ -56,6 +58,37 @@ void AppendOrderedSigned(std::string& out, int64_t value) {
   out.append(reinterpret_cast<const char*>(bytes + 10 - size), static_cast<size_t>(size));
 }
 
+// The dimension along which slices start at the most places: there a sweep meets the fewest at a time.
+size_t SweepDimension(const std::vector<TensorSlice>& slices) {
+  size_t best = 0, most = 0;
+  for (size_t dim = 0; dim < slices.front().size(); ++dim) {
+    std::set<int64_t> starts;
+    for (const TensorSlice& slice : slices) starts.insert(slice[dim].start);
+    if (starts.size() > most) {
+      most = starts.size();
+      best = dim;
+    }
+  }
+  return best;
+}
+
+// Appends what `taken` leaves of `box`: at most two boxes per dimension.
+void Subtract(TensorSlice box, const TensorSlice& taken, std::vector<TensorSlice>& rest) {
+  const std::optional<TensorSlice> both = Intersect(box, taken);
+  if (!both) return rest.push_back(std::move(box));
+  for (size_t i = 0; i < box.size(); ++i) {
+    const SliceExtent all = box[i], cut = (*both)[i];
+    for (const SliceExtent part :
+         {SliceExtent{all.start, cut.start - all.start},
+          SliceExtent{cut.start + cut.length, all.start + all.length - cut.start - cut.length}}) {
+      if (part.length == 0) continue;
+      rest.push_back(box);
+      rest.back()[i] = part;
+    }
+    box[i] = cut;
+  }
+}
+
 }  // namespace
 
 std::string ToString(const TensorSlice& slice) {
@@ -99,6 +132,45 @@ std::optional<TensorSlice> Intersect(const TensorSlice& a, const TensorSlice& b)
     both[i] = {start, end - start};
   }
   return both;
+}
+
+Result<std::optional<std::pair<size_t, size_t>>> FindOverlap(const std::vector<TensorSlice>& resolved) {
+  constexpr size_t kMaxSteps = 50'000'000;
+  using Found = std::optional<std::pair<size_t, size_t>>;
+  if (resolved.size() < 2) return Found();
+  const size_t rank = resolved.front().size();
+  if (rank == 0) return Found({0, 1});
+  const size_t dim = SweepDimension(resolved);
+  std::vector<size_t> order(resolved.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::stable_sort(order, {}, [&](size_t i) { return resolved[i][dim].start; });
+  size_t steps = 0;
+  for (size_t i = 0; i < order.size(); ++i) {
+    const TensorSlice& slice = resolved[order[i]];
+    const int64_t end = slice[dim].start + slice[dim].length;
+    for (size_t j = i + 1; j < order.size() && resolved[order[j]][dim].start < end; ++j) {
+      if (Intersect(slice, resolved[order[j]])) return Found(std::minmax(order[i], order[j]));
+      steps += rank;
+      if (steps > kMaxSteps) return ResourceExhausted("{} slices are too many to compare", resolved.size());
+    }
+  }
+  return Found();
+}
+
+std::vector<TensorSlice> FindGaps(const std::vector<TensorSlice>& resolved, const Shape& full, size_t limit) {
+  constexpr size_t kMaxBoxes = 4096;
+  TensorSlice whole;
+  for (const int64_t extent : full.dims()) whole.push_back({0, extent});
+  std::vector<TensorSlice> rest;
+  if (full.elements() > 0) rest.push_back(std::move(whole));
+  for (const TensorSlice& taken : resolved) {
+    std::vector<TensorSlice> left;
+    for (TensorSlice& box : rest) Subtract(std::move(box), taken, left);
+    rest = std::move(left);
+    if (rest.size() > kMaxBoxes) break;
+  }
+  if (rest.size() > limit) rest.resize(limit);
+  return rest;
 }
 
 Result<ShapeAndSlice> ParseShapeAndSlice(std::string_view text) {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/base/status.h"
@@ -33,6 +34,12 @@ Result<TensorSlice> Resolve(const TensorSlice& slice, const Shape& full);
 Result<Shape> ShapeOf(const TensorSlice& resolved);
 /// What two resolved slices of equal rank share; nothing when they do not meet. Slices of a scalar meet.
 std::optional<TensorSlice> Intersect(const TensorSlice& a, const TensorSlice& b);
+
+/// The first two of resolved slices of one tensor that share an element, by their positions; nothing when none do.
+/// ResourceExhausted for slices so many and so odd that finding out would take long.
+Result<std::optional<std::pair<size_t, size_t>>> FindOverlap(const std::vector<TensorSlice>& resolved);
+/// What resolved slices leave of `full`, as slices, of which there are at most `limit`.
+std::vector<TensorSlice> FindGaps(const std::vector<TensorSlice>& resolved, const Shape& full, size_t limit);
 
 /// An element of SaveV2's and RestoreV2's `shape_and_slices`.
 struct ShapeAndSlice {

@@ -20,7 +20,7 @@ TEST(CliHelp, EveryCommandDescribesItself) {
   const Ended all = Weir({"--help"});
   EXPECT_EQ(all.status, 0);
   EXPECT_EQ(all.err, "");
-  for (const char* command : {"devices", "plugins", "check", "ops", "run", "explain", "config"}) {
+  for (const char* command : {"devices", "plugins", "check", "ops", "run", "explain", "ckpt", "config"}) {
     EXPECT_NE(all.out.find(command), std::string::npos) << command;
     const Ended one = Weir({command, "--help"});
     EXPECT_EQ(one.status, 0) << command;

@@ -33,14 +33,24 @@ def load(folder, name):
 
 
 def F240_checkpoint_of_weir():
-    reader = tf.train.load_checkpoint(os.path.join(written(), "model.ckpt"))
-    shapes = reader.get_variable_to_shape_map()
-    assert set(shapes) == {"layer/kernel", "layer/flags", "names", "step", "empty"}, shapes
-    np.testing.assert_array_equal(reader.get_tensor("layer/kernel"), np.arange(1, 7, dtype=np.float32).reshape(2, 3))
-    np.testing.assert_array_equal(reader.get_tensor("layer/flags"), [True, False, True])
-    assert list(reader.get_tensor("names")) == [b"alpha", b"", b"gamma"]
-    assert reader.get_tensor("step") == 1234567890123
-    assert reader.get_tensor("empty").shape == (0, 2)
+    """Three checkpoints: a new one, one that was saved over, and one whose save over another one was killed."""
+    ours = written()
+    assert sorted(os.path.basename(f) for f in glob.glob(ours + "/over*")) == ["over.data-00000-of-00001", "over.index"]
+    assert len(glob.glob(ours + "/killed.data-0000?-of-00002")) == 2
+    for name in ("model.ckpt", "over", "killed"):
+        reader = tf.train.load_checkpoint(os.path.join(ours, name))
+        shapes = reader.get_variable_to_shape_map()
+        assert set(shapes) == {"layer/kernel", "layer/flags", "names", "step", "empty"}, shapes
+        kernel = np.arange(1, 7, dtype=np.float32).reshape(2, 3)
+        np.testing.assert_array_equal(reader.get_tensor("layer/kernel"), kernel)
+        np.testing.assert_array_equal(reader.get_tensor("layer/flags"), [True, False, True])
+        assert list(reader.get_tensor("names")) == [b"alpha", b"", b"gamma"]
+        assert reader.get_tensor("step") == 1234567890123
+        assert reader.get_tensor("empty").shape == (0, 2)
+        with tf.Graph().as_default(), tf1.Session() as session:
+            restored = tf.raw_ops.RestoreV2(prefix=os.path.join(ours, name), tensor_names=["layer/kernel"],
+                                            shape_and_slices=[""], dtypes=[tf.float32])
+            np.testing.assert_array_equal(session.run(restored)[0], kernel)
 
 
 def F240_checkpoint_of_tensorflow():

@@ -16,6 +16,7 @@
 
 #include "core/graph/graph_def.h"
 #include "core/io/bundle.h"
+#include "core/io/bundle_commit.h"
 #include "core/io/event_file.h"
 #include "core/io/files.h"
 #include "core/io/npy.h"
@@ -74,6 +75,17 @@ Status WriteCheckpoint(const std::string& prefix) {
   return writer.Finish();
 }
 
+/// A checkpoint as a save over another one leaves it that was killed in its middle: one data file more, which is empty.
+Status WriteKilledCheckpoint(const std::string& prefix) {
+  const std::string part = prefix + "-part", empty = prefix + "-empty";
+  WEIR_TRY(WriteCheckpoint(part));
+  WEIR_TRY(io::WriteFileAtomically(empty, ""));
+  WEIR_ASSIGN(const io::BundleReader reader, io::BundleReader::Open(part));
+  std::map<std::string, io::BundleEntry> entries;
+  for (const io::BundleEntry& entry : reader.entries()) entries[entry.name] = entry;
+  return io::CommitBundle(prefix, {2, false}, entries, {io::DataPath(part, 0, 1), empty});
+}
+
 Status WriteEvents(const std::string& folder, const graph::Graph& graph) {
   WEIR_ASSIGN(const std::unique_ptr<io::EventWriter> writer, io::EventWriter::Create(folder));
   WEIR_ASSIGN(const std::string graph_def, graph::ExportGraphDef(graph));
@@ -103,7 +115,8 @@ Status WriteRunMetadata(const graph::Graph& graph, const std::string& path) {
 }
 
 Status Write(const std::string& folder) {
-  WEIR_TRY(WriteCheckpoint(folder + "/model.ckpt"));
+  for (const char* name : {"/model.ckpt", "/over", "/over", "/over"}) WEIR_TRY(WriteCheckpoint(folder + name));
+  WEIR_TRY(WriteKilledCheckpoint(folder + "/killed"));
   WEIR_ASSIGN(const graph::Graph graph, Network());
   WEIR_ASSIGN(const std::string bytes, graph::ExportGraphDef(graph));
   WEIR_TRY(io::WriteFileAtomically(folder + "/graph.pb", bytes));

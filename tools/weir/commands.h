@@ -80,6 +80,12 @@ struct ExplainOptions {
 /// `weir explain`: where such a run would put each node, and why; or what it would need of each device's memory.
 Status ExplainGraph(const ExplainOptions& options, const Console& console, Json& report);
 
+/// `weir ckpt ls`: the tensors of a checkpoint, or the checkpoints of a folder, as their indexes say.
+Status ListCheckpoint(const std::string& path, const Console& console, Json& report);
+/// `weir ckpt verify`: the same with a verdict on each, for which everything is read. The first error of a checkpoint
+/// that cannot be restored whole.
+Status VerifyCheckpoint(const std::string& path, const Console& console, Json& report);
+
 }  // namespace weir::cli
 
 #endif  // WEIR_TOOLS_WEIR_COMMANDS_H_

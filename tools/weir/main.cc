@@ -178,6 +178,23 @@ void AddConfig(CLI::App& app, const GlobalOptions& global, ConfigShowOptions& sh
       [&] { chosen = [&](const Console& console, Json& report) { return CheckConfig(file, console, report); }; });
 }
 
+void AddCkpt(CLI::App& app, std::string& path, Command& chosen) {
+  CLI::App* ckpt = app.add_subcommand("ckpt", "List or verify checkpoints");
+  ckpt->require_subcommand(1);
+  const auto add = [&](const char* name, const char* what, Status (*run)(const std::string&, const Console&, Json&)) {
+    CLI::App* part = ckpt->add_subcommand(name, what);
+    part->add_option("path", path, "Prefix of a checkpoint, or a folder of checkpoints")
+        ->required()
+        ->type_name("PREFIX|DIR");
+    part->callback([&chosen, &path, run] {
+      chosen = [&path, run](const Console& console, Json& report) { return run(path, console, report); };
+    });
+  };
+  add("ls", "List tensors with type, shape, size and place, or the checkpoints of a folder", ListCheckpoint);
+  add("verify", "Read everything; say what is damaged, missing, overlaps or is left out. Exit status 1 if anything is",
+      VerifyCheckpoint);
+}
+
 // All options of all commands; they outlive the parser.
 struct Options {
   GlobalOptions global;
@@ -188,6 +205,7 @@ struct Options {
   ExplainOptions explain;
   ConfigShowOptions config_show;
   std::string config_file;
+  std::string checkpoint;
 };
 
 void Describe(CLI::App& app, Options& options, Command& chosen) {
@@ -219,6 +237,7 @@ void Describe(CLI::App& app, Options& options, Command& chosen) {
       [&] { chosen = [&](const Console& console, Json& report) { return ShowOps(options.ops, console, report); }; });
   AddRun(app, options.run, chosen);
   AddExplain(app, options.explain, chosen);
+  AddCkpt(app, options.checkpoint, chosen);
   AddConfig(app, options.global, options.config_show, options.config_file, chosen);
   AddGlobalOptions(app, options.global);
   for (CLI::App* command : app.get_subcommands({})) {

@@ -367,27 +367,6 @@ TEST(Saver, F328_restore_what_matches_and_report_the_rest) {
   EXPECT_EQ(Values(session, shape), std::vector<double>(3, 9));
 }
 
-TEST(Saver, a_damaged_checkpoint_gives_way_to_the_one_before) {
-  Fresh f;
-  const Variable v(1.0f, {.name = "v"});
-  const Output bump = v.AssignAdd(1.0f);
-  Saver saver;
-  Session session(f.graph);
-  Initialize(session);
-  const TemporaryFolder dir;
-  ASSERT_TRUE(Succeeds(saver.Save(session, dir / "m", {.global_step = 1})));
-  ASSERT_TRUE(Succeeds(session.Run(bump)));
-  ASSERT_TRUE(Succeeds(saver.Save(session, dir / "m", {.global_step = 2})));
-  std::ofstream(dir / "m-2.data-00000-of-00001", std::ios::binary) << "\x01\x02\x03\x04";
-  testing::internal::CaptureStderr();
-  const Result<std::string> restored = saver.RestoreLatest(session, dir.path);
-  const std::string said = testing::internal::GetCapturedStderr();
-  ASSERT_TRUE(Succeeds(restored));
-  EXPECT_EQ(*restored, dir / "m-1");
-  EXPECT_NE(said.find("m-2"), std::string::npos);
-  EXPECT_EQ(Value(session, v), 1);
-}
-
 TEST(MetaGraph, the_file_beside_a_checkpoint_rebuilds_the_model) {
   const TemporaryFolder dir;
   {

@@ -2,11 +2,15 @@
 
 #include <sys/resource.h>
 
+#include <atomic>
+#include <chrono>
 #include <complex>
 #include <csignal>
+#include <thread>
 
 #include "core/io/bundle_format.h"
 #include "core/io/coding.h"
+#include "core/io/sweep.h"
 #include "core/io/table_file.h"
 #include "tests/unit/io/temp_dir.h"
 
@@ -194,6 +198,118 @@ TEST_F(Bundle, MissingSlicesAreNamed) {
   WEIR_EXPECT_ERROR(reader.Read("far").status(), Code::kInvalidArgument, "sufficient slices");
   WEIR_EXPECT_ERROR(reader.ReadSlice("w", {{0, 2}}).status(), Code::kInvalidArgument, "slice_spec: 0,2");
   EXPECT_TRUE(reader.ReadSlice("w", {{2, 1}})->SameBits(Floats({2})));
+}
+
+/// Writes the index of a checkpoint whose only tensor "w" of that shape, all in one data file, is cut as given.
+class CutBundle : public Bundle {
+ protected:
+  void Cut(const Shape& full, const std::vector<TensorSlice>& slices) {
+    std::map<std::string, BundleEntry> entries;
+    BundleEntry whole{.name = "w", .dtype = DType::kFloat, .shape = full, .slices = slices};
+    std::map<std::string, Tensor> tensors;
+    for (const TensorSlice& slice : slices) {
+      const Shape shape = *ShapeOf(*Resolve(slice, full));
+      tensors[SliceKey("w", slice).substr(1)] = Iota(shape.dims());
+    }
+    Save(Path("m"), tensors);
+    const BundleReader reader = Open(Path("m"));
+    for (const BundleEntry& entry : reader.entries()) entries['\0' + entry.name] = entry;
+    entries["w"] = whole;
+    Write(Path("m.index"), *EncodeIndex({}, entries));
+  }
+  Tensor Iota(std::span<const int64_t> dims) {
+    const Shape shape = Shape::Of(dims);
+    return Tensor::Of(shape, std::vector<float>(static_cast<size_t>(shape.elements()), 1.0f));
+  }
+};
+
+TEST_F(CutBundle, OverlappingSlicesAreRefusedInTensorFlowsWords) {
+  const std::string said = "Overlapping slices: existing slice = 0,4, new slice = 1,2";
+  Cut(Shape::Of({4}), {{{0, 4}}, {{1, 2}}});
+  const BundleReader reader = Open(Path("m"));
+  WEIR_EXPECT_ERROR(reader.Read("w").status(), Code::kDataLoss, said);
+  WEIR_EXPECT_ERROR(reader.ReadSlice("w", {{0, 1}}).status(), Code::kDataLoss, said);
+  WEIR_EXPECT_ERROR(reader.Verify(), Code::kDataLoss, said);
+  WEIR_EXPECT_ERROR(reader.Verify(), Code::kDataLoss, Path("m.index") + ": tensor 'w'");
+  Cut(Shape::Of({4, 4}), {{{0, 2}, {0, 2}}, {{2, 2}, {}}, {{0, 2}, {2, 2}}, {{1, 1}, {3, 1}}});
+  WEIR_EXPECT_ERROR(Open(Path("m")).Verify(), Code::kDataLoss, "existing slice = 0,2:2,2, new slice = 1,1:3,1");
+
+  Result<BundleWriter> writer = BundleWriter::Create(Path("n"));
+  ASSERT_TRUE(writer.ok());
+  WEIR_ASSERT_OK(writer->AddSlice("w", Shape::Of({4}), {{0, 4}}, Floats({1, 2, 3, 4})));
+  WEIR_ASSERT_OK(writer->AddSlice("v", Shape::Of({4}), {{0, 3}}, Floats({1, 2, 3})));
+  WEIR_ASSERT_OK(writer->AddSlice("v", Shape::Of({4}), {{2, 2}}, Floats({1, 2})));
+  WEIR_EXPECT_ERROR(writer->Finish(), Code::kInvalidArgument, "existing slice = 0,3, new slice = 2,2");
+  EXPECT_FALSE(FileExists(Path("n.index")));
+}
+
+TEST_F(CutBundle, VerifyFindsGaps) {
+  Cut(Shape::Of({4}), {{{0, 1}}, {{2, 2}}});
+  WEIR_EXPECT_ERROR(Open(Path("m")).Verify(), Code::kDataLoss, "its slices leave out 1 of 4 elements: 1,1");
+  Cut(Shape::Of({4, 4}), {{{0, 2}, {}}, {{2, 2}, {1, 2}}});
+  WEIR_EXPECT_ERROR(Open(Path("m")).Verify(), Code::kDataLoss, "4 of 16 elements: 2,2:0,1, 2,2:3,1");
+  Cut(Shape::Of({4, 4}), {{{0, 2}, {}}, {{2, 2}, {0, 3}}, {{2, 2}, {3, 1}}});
+  WEIR_EXPECT_OK(Open(Path("m")).Verify());
+}
+
+TEST_F(Bundle, AReaderKeepsWhatItOpenedWhileItIsSavedOver) {
+  Save(Path("m"), {{"w", Floats({1, 2})}});
+  const BundleReader reader = Open(Path("m"));
+  Save(Path("m"), {{"w", Floats({3, 4, 5})}});
+  EXPECT_TRUE(reader.Read("w")->SameBits(Floats({1, 2})));
+  EXPECT_TRUE(Open(Path("m")).Read("w")->SameBits(Floats({3, 4, 5})));
+  WEIR_ASSERT_OK(RemoveCheckpoint(Path("m")));
+  WEIR_EXPECT_OK(reader.Verify());
+}
+
+TEST_F(Bundle, ReadersAndSweepersDoNotDisturbSaves) {
+  std::atomic<bool> done = false;
+  std::string wrong;
+  Save(Path("m"), {{"w", Floats({0})}});
+  std::thread other([&] {
+    for (float last = 0; !done;) {
+      SweepFolder(dir_);
+      const Result<BundleReader> reader = BundleReader::Open(Path("m"));
+      const Result<Tensor> value = reader.ok() ? reader->Read("w") : reader.status();
+      if (!value.ok()) wrong = value.status().ToString();
+      if (value.ok() && value->as<float>()[0] < last) wrong = "an older checkpoint came back";
+      if (value.ok()) last = value->as<float>()[0];
+    }
+  });
+  for (int i = 1; i <= 100; ++i) Save(Path("m"), {{"w", Floats({static_cast<float>(i)})}});
+  done = true;
+  other.join();
+  EXPECT_EQ(wrong, "");
+  EXPECT_EQ(Names(), (std::vector<std::string>{"m.data-00000-of-00001", "m.index"}));
+}
+
+TEST_F(Bundle, SweepingTakesOnlyWhatNobodyWrites) {
+  namespace fs = std::filesystem;
+  using List = std::vector<std::string>;
+  const std::string digits(32, 'a'), mark = std::string(kTemporaryMark) + "0123456789abcdef";
+  for (const std::string& name : List{"old.tempstate123", "young.tempstate123", "mine" + mark, "mine.index" + mark,
+                                      "mine.data-00000-of-00001", "m.tempstate", "m.tempstate-weir-x", "notes"}) {
+    Write(Path(name), "x");
+  }
+  const List folders = {"old_temp_" + digits, "young_temp_" + digits, "user_temp_" + digits, "run_temp_2"};
+  for (const std::string& name : folders) fs::create_directory(Path(name));
+  const List parts = {folders[0] + "/part-00000-of-00001.index", folders[1] + "/part-0", folders[2] + "/thesis.tex",
+                      folders[3] + "/part-0"};
+  for (const std::string& name : parts) Write(Path(name), "x");
+  for (const List& list :
+       {List{"old.tempstate123", "m.tempstate", "notes"}, parts, List{folders[0], folders[2], folders[3]}}) {
+    for (const std::string& name : list) {
+      fs::last_write_time(Path(name), fs::file_time_type::clock::now() - std::chrono::hours(2));
+    }
+  }
+  Result<OutputFile> live = OutputFile::Create(TemporaryName(Path("live")), IfExists::kFailAndLock);
+  ASSERT_TRUE(live.ok());
+  EXPECT_EQ(SweepFolder(dir_).size(), 6u);
+  List left = {BaseName(live->path()), "m.tempstate", "m.tempstate-weir-x", "notes",
+               "young.tempstate123",   folders[1],    folders[2],           folders[3]};
+  std::ranges::sort(left);
+  EXPECT_EQ(Names(), left);
+  EXPECT_TRUE(SweepFolder(Path("none")).empty());
 }
 
 TEST_F(Bundle, RankThreeSlicesOfStrings) {

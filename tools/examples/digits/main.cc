@@ -2,14 +2,19 @@
 //
 //   digits [--dir DIR]     trains; DIR takes the checkpoint and the event files
 //   digits --restore DIR   evaluates what another process saved there
+//
+// SIGTERM and SIGINT end the training early: the model is saved as it is, and the exit status is 128 + the signal.
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <filesystem>
 #include <string>
+#include <system_error>
 
 #include "core/client/weir.h"
+#include "core/io/files.h"
 #include "tools/examples/digits/digits.h"
 
 using namespace weir;
@@ -18,6 +23,15 @@ namespace {
 
 constexpr int kHeldBack = 360, kBatch = 32, kEpochs = 30;
 constexpr uint32_t kSeed = 20;
+
+volatile sig_atomic_t stop_signal = 0;  // that asked for the end
+
+void StopAtSignals() {
+  struct sigaction action = {};
+  action.sa_handler = [](int number) { stop_signal = number; };
+  action.sa_flags = SA_RESTART;
+  for (const int number : {SIGTERM, SIGINT}) sigaction(number, &action, nullptr);
+}
 
 struct Model {
   Output images, labels, loss, accuracy, summaries;
@@ -42,12 +56,13 @@ Model BuildModel() {
   return m;
 }
 
-Status Train(const Model& m, Session& session, digits::Digits& data, summary::FileWriter& events) {
+/// `logged` is the first error of the events: training goes on without them.
+Status Train(const Model& m, Session& session, digits::Digits& data, summary::FileWriter& events, Status& logged) {
   session::RunReport report;
   ProgressBar progress("training", kEpochs);
-  for (int epoch = 0; epoch < kEpochs; ++epoch) {
+  for (int epoch = 0; epoch < kEpochs && stop_signal == 0; ++epoch) {
     data.Shuffle(kSeed + static_cast<uint32_t>(epoch));
-    for (int i = 0; i < data.size(); i += kBatch) {
+    for (int i = 0; i < data.size() && stop_signal == 0; i += kBatch) {
       const digits::Batch batch = data.Slice(i, i + kBatch);
       WEIR_TRY(session.Run(m.train, {{m.images, batch.images}, {m.labels, batch.labels}}, {}, &report).status());
     }
@@ -59,10 +74,12 @@ Status Train(const Model& m, Session& session, digits::Digits& data, summary::Fi
     const digits::Batch sample = data.Slice(0, 256);
     const Fetch::List fetches = {m.loss, m.summaries};
     WEIR_ASSIGN(const Fetched now, session.Run(fetches, {{m.images, sample.images}, {m.labels, sample.labels}}));
-    WEIR_TRY(events.AddSummary(now[1].tensor(), epoch));
+    if (logged.ok()) logged = events.AddSummary(now[1].tensor(), epoch);
     progress.Update(epoch + 1, fmt::format("loss {:.4f}", now[0].scalar<float>()));
   }
-  return events.Close();
+  const Status closed = events.Close();
+  if (logged.ok()) logged = closed;
+  return Status();
 }
 
 Status Evaluate(const Model& m, Session& session, const digits::Digits& held_back, const char* label) {
@@ -86,6 +103,13 @@ Status RestoreInSecondProcess(const std::string& self, const std::string& dir) {
   return good ? Status() : Internal("the second process, which restores the checkpoint, failed");
 }
 
+/// A path for people: seen from the working directory, if there is one.
+std::string Shown(const std::filesystem::path& path) {
+  std::error_code error;
+  const std::filesystem::path here = std::filesystem::current_path(error);
+  return error ? path.string() : path.lexically_proximate(here).string();
+}
+
 Status Run(const std::string& self, const std::string& dir, bool restore) {
   const std::filesystem::path root = std::filesystem::path(self).parent_path().parent_path();
   WEIR_ASSIGN(digits::Digits data, digits::Digits::Load(root / "share/weir/digits/digits.csv"));
@@ -98,32 +122,43 @@ Status Run(const std::string& self, const std::string& dir, bool restore) {
     WEIR_TRY(saver.RestoreLatest(session, dir).status());
     return Evaluate(model, session, held_back, "accuracy in a second process, restored");
   }
-  std::filesystem::create_directories(dir);
+  WEIR_TRY(io::MakeDirectories(dir));
+  StopAtSignals();
   WEIR_TRY(session.Run(GlobalVariablesInitializer()).status());
   summary::FileWriter events(dir + "/events", &Graph::Default());
-  WEIR_TRY(Train(model, session, data, events));
-  WEIR_TRY(Evaluate(model, session, held_back, "accuracy"));
-  WEIR_ASSIGN(const std::string saved, saver.Save(session, dir + "/model.ckpt", {.global_step = model.global_step}));
+  Status logged;
+  WEIR_TRY(Train(model, session, data, events, logged));
+  WEIR_ASSIGN(const std::string saved,
+              saver.Save(session, dir + "/model.ckpt", {.global_step = model.global_step, .verify = true}));
+  if (stop_signal == 0) WEIR_TRY(Evaluate(model, session, held_back, "accuracy"));
   std::printf("saved: %s\n", saved.c_str());
+  WEIR_TRY(logged);
+  if (stop_signal != 0) return Status();
   WEIR_TRY(RestoreInSecondProcess(self, dir));
   std::printf(
       "\nnext:\n  %s/bin/weir devices\n  tensorboard --logdir %s/events\n  less tools/examples/digits/main.cc\n",
-      root.lexically_proximate(std::filesystem::current_path()).c_str(), dir.c_str());
+      Shown(root).c_str(), dir.c_str());
   return Status();
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::string self = std::filesystem::read_symlink("/proc/self/exe");
+  std::error_code error;
+  const std::string self = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (error) {
+    std::fprintf(stderr, "digits: /proc/self/exe: %s\n", error.message().c_str());
+    return 1;
+  }
   const std::string option = argc == 3 ? argv[1] : "";
   if (argc != 1 && option != "--dir" && option != "--restore") {
     std::fprintf(stderr, "usage: digits [--dir DIR | --restore DIR]\n");
     return 2;
   }
   const std::filesystem::path beside = std::filesystem::path(self).parent_path().parent_path() / "digits-run";
-  const std::string dir = argc == 3 ? argv[2] : beside.lexically_proximate(std::filesystem::current_path()).string();
+  const std::string dir = argc == 3 ? argv[2] : Shown(beside);
   const Status status = Run(self, dir, option == "--restore");
   if (!status.ok()) std::fprintf(stderr, "digits: %s\n", status.ToString().c_str());
-  return status.ok() ? 0 : 1;
+  if (!status.ok()) return 1;
+  return stop_signal == 0 ? 0 : 128 + stop_signal;
 }
