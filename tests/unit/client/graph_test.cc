@@ -36,11 +36,15 @@ TEST(Graph, F002_nothing_runs_while_building) {
   Fresh f;
   Session session(f.graph);
   const Variable v(1.0f, {.name = "v"});
-  const Output add = v.AssignAdd(1.0f);
-  ASSERT_TRUE(add.exists());
   Initialize(session);
-  EXPECT_EQ(Value(session, v), 1);  // the AssignAdd above did not run
-  EXPECT_EQ(Value(session, add), 2);
+  ::testing::internal::CaptureStderr();
+  const Output add = v.AssignAdd(1.0f), shown = Print(add, {add});
+  ASSERT_TRUE(shown.exists());
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+  EXPECT_EQ(Value(session, v), 1);
+  ::testing::internal::CaptureStderr();
+  EXPECT_EQ(Value(session, shown), 2);
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "[2]\n");
 }
 
 TEST(Graph, F003_most_functions_return_values_some_operations) {

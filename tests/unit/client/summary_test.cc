@@ -44,7 +44,7 @@ TEST(Summary, F214_a_summary_is_an_op) {
   EXPECT_EQ(values[0].scalar, 0.5f);
 }
 
-TEST(Summary, F215_F216_event_file_begins_with_version_graph_and_meta_graph) {
+TEST(Summary, F215_event_file_begins_with_version_graph_and_meta_graph) {
   Fresh f;
   const Variable v(1.0f, {.name = "v"});
   const TemporaryFolder dir;
