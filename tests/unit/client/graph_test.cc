@@ -506,6 +506,26 @@ TEST(Graph, F027_group_of_one_device_is_there) {
   EXPECT_EQ(group.control_inputs(), (std::vector<Operation>{one, two}));
 }
 
+TEST(Graph, F291_a_file_of_tensorflow_runs_in_a_program_without_python) {
+  const TemporaryFolder dir;
+  std::ofstream(dir / "graph.pbtxt") << R"(
+node { name: "a" op: "Const" attr { key: "dtype" value { type: DT_FLOAT } }
+  attr { key: "value" value { tensor { dtype: DT_FLOAT tensor_shape { dim { size: 2 } } float_val: 1 } } } }
+node { name: "x" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } } }
+node { name: "sum" op: "AddV2" input: "a" input: "x" attr { key: "T" value { type: DT_FLOAT } } device: "/cpu:0" }
+versions { producer: 1882 })";
+  Fresh f;
+  ASSERT_TRUE(Succeeds(f.graph.Import(ReadText(dir / "graph.pbtxt"), "")));
+  Session session(f.graph);
+  EXPECT_EQ(Values(session, "sum:0", {{"x:0", {2.0f, 3.0f}}}), (std::vector<double>{3, 4}));
+  const Result<std::string> binary = graph::ExportGraphDef(f.graph.definition());
+  ASSERT_TRUE(Succeeds(binary));
+  Fresh again;
+  ASSERT_TRUE(Succeeds(again.graph.Import(*binary, "")));
+  Session other(again.graph);
+  EXPECT_EQ(Values(other, "sum:0", {{"x:0", {2.0f, 3.0f}}}), (std::vector<double>{3, 4}));
+}
+
 TEST(Graph, operands_of_several_types_are_told) {
   Fresh f;
   const Output real = Constant(1.0f), wide = Constant(1.0, DType::kDouble), whole = Constant(int64_t{1}, DType::kInt64);
