@@ -42,14 +42,20 @@ TEST(MathOps, F125_products) {
   const Output a = Constant({{1, 2, 3}, {4, 5, 6}}), b = Constant({{1, 2}, {3, 4}, {5, 6}});
   const PartialShape matrix = PartialShape::OfRank(2);
   const Output x = Placeholder(DType::kFloat, matrix), y = Placeholder(DType::kFloat, matrix);
-  const Output product = MatMul(a, b), two = MatMul(x, y);
+  const Output any = Placeholder(DType::kFloat);
+  const Output product = MatMul(a, b), two = MatMul(x, y), many = MatMul(any, y);
   EXPECT_EQ(product.op().type(), "MatMul");
   EXPECT_EQ(MatMul(Zeros(Shape::Of({2, 3, 4})), Zeros(Shape::Of({2, 4, 5}))).op().type(), "BatchMatMulV2");
+  EXPECT_EQ(many.op().type(), "BatchMatMulV2");
+  EXPECT_EQ(MatMul(y, any).op().type(), "BatchMatMulV2");
   Session session(f.graph);
   EXPECT_EQ(Values(session, product), (Figures{22, 28, 49, 64}));
   const Literal six({{1.0f, 2.0f, 3.0f}, {4.0f, 5.0f, 6.0f}});
   EXPECT_TRUE(Fails(session.Run(two, {{x, six}, {y, six}}), Code::kInvalidArgument,
                     "Matrix size-incompatible: In[0]: [2,3], In[1]: [2,3]"));
+  EXPECT_EQ(Values(session, many, {{any, {{1.0f, 0.0f}, {0.0f, 2.0f}}}, {y, six}}), (Figures{1, 2, 3, 8, 10, 12}));
+  EXPECT_TRUE(
+      Fails(session.Run(many, {{any, {1.0f, 2.0f}}, {y, six}}), Code::kInvalidArgument, "In[0] ndims must be >= 2: 1"));
   MatMul(a, a, {.name = "wrong"});
   EXPECT_TRUE(Fails(f.graph.TakeStatus(), Code::kInvalidArgument,
                     "Dimensions must be equal, but are 3 and 2 for 'wrong' (op: 'MatMul') with input shapes: [2,3], "

@@ -229,7 +229,6 @@ TEST(Summary, F226_writers_for_training_and_test) {
   const Output x = Real("x"), loss = summary::Scalar("loss", x);
   Session session(f.graph);
   const TemporaryFolder dir;
-  ASSERT_TRUE(std::filesystem::create_directory(dir / "summaries"));
   summary::FileWriter train(dir / "summaries/train", &f.graph), test(dir / "summaries/test");
   const auto add = [&](summary::FileWriter& writer, float value, int64_t step) {
     const Result<Fetched> bytes = session.Run(loss, {{x, value}});
