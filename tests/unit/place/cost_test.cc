@@ -538,6 +538,9 @@ TEST_F(CostTest, F303_ImpossibleColocationNamesBothNodes) {
                                       "with them."),
       std::string::npos)
       << refused.status().ToString();
+  for (const char* part : {"\nLog: CPU (l)\n", "\nTanh: GPU (s)\n"}) {
+    EXPECT_NE(refused.status().message().find(part), std::string::npos) << refused.status().ToString();
+  }
   const auto soft = Explained(nodes, {"s"}, 2);
   ASSERT_TRUE(soft.ok()) << soft.status().ToString();
   EXPECT_EQ(DeviceOf(*soft, "l"), "CPU:0");
