@@ -18,7 +18,8 @@ namespace weir {
 
 class Variable;
 
-/// Standard collection keys.
+/// Standard collection keys. A variable is in kGlobalVariables, or where its options say; one that is not trainable is
+/// there as well, and only not in kTrainableVariables.
 namespace keys {
 inline constexpr char kGlobalVariables[] = "variables";
 inline constexpr char kLocalVariables[] = "local_variables";

@@ -73,7 +73,8 @@ Output Cast(const Operand& x, DType dtype, std::string_view name, Where where) {
 }
 
 Output MatMul(const Operand& a, const Operand& b, const MatMulOptions& options, Where where) {
-  if (a.shape().rank() > 2 || b.shape().rank() > 2) {
+  const auto may_be_several = [](const PartialShape& shape) { return !shape.has_rank() || shape.rank() > 2; };
+  if (may_be_several(a.shape()) || may_be_several(b.shape())) {
     return BuildOp("BatchMatMulV2", {a, b}, {{"adj_x", options.transpose_a}, {"adj_y", options.transpose_b}},
                    options.name, where)
         .output(0);

@@ -63,7 +63,7 @@ struct MatMulOptions {
   bool transpose_b = false;
   std::string_view name = "MatMul";
 };
-/// a: [n, k], b: [k, m] -> [n, m]; of higher rank: a product for each pair of matrices.
+/// a: [n, k], b: [k, m] -> [n, m]; of higher (or unknown) rank: a product for each pair of matrices.
 Output MatMul(const Operand& a, const Operand& b, const MatMulOptions& options = {}, Where where = Where::current());
 
 /// Which axes a reduction takes away: all, one, several (negative ones count from the end), or what a value says.

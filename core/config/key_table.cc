@@ -201,7 +201,8 @@ std::vector<Key> PlacementKeys() {
               WEIR_FIELD(placement.replace_moves_state)}),
       NotYet({"placement.min_gain", "Least gain for which placing again is worth it.", WEIR_FIELD(placement.min_gain),
               0, 1}),
-      {"placement.pin.*", "The device of all nodes whose name matches; the longest matching pattern wins.",
+      {"placement.pin.*",
+       "The device of all nodes whose name matches, whatever the graph asks for; the longest matching pattern wins.",
        [](Config& c, const Path& p) -> Field { return &c.placement.pin[p[2]]; }},
   };
 }

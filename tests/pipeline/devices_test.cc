@@ -186,6 +186,25 @@ TEST_F(DevicesTest, F305_WhatRunsWhereIsWhatWasChosen) {
   EXPECT_GT(elsewhere, 100);
 }
 
+TEST_F(DevicesTest, F307_SumsOfTwoDevicesAreSubtracted) {
+  for (const char* last : {"/cpu:0", "/device:ASYNC:0", "/device:ASYNC:1"}) {
+    Open({Placeholder("a", PartialShape()),
+          Placeholder("half", PartialShape()),
+          Placeholder("c", PartialShape()),
+          {"b", "AddV2", {"half", "half"}, kFloat, "/device:ASYNC:0"},
+          {"ab", "AddV2", {"a", "b"}, kFloat, "/cpu:0"},
+          {"bc", "AddV2", {"b", "c"}, kFloat, "/device:ASYNC:0"},
+          {"y", "Sub", {"ab", "bc"}, kFloat, last}});
+    const auto y = Run({{"a", Tensor::Vector<float>({5, 7})},
+                        {"half", Tensor::Vector<float>({1, 2})},
+                        {"c", Tensor::Vector<float>({2, 9})}},
+                       {"y"});
+    ASSERT_TRUE(y.ok()) << y.status().ToString();
+    EXPECT_TRUE((*y)[0].SameBits(Tensor::Vector<float>({3, -2}))) << last;
+    EXPECT_GT(Copies()["b"] + Copies()["ab"], 0) << "by copies that nobody asked for";
+  }
+}
+
 TEST_F(DevicesTest, F308_DevicesOfAModelFileAreKeptOrIgnored) {
   const std::vector<NodeLine> nodes = {Placeholder("x", PartialShape()),
                                        {"a", "Neg", {"x"}, kFloat, "/device:ASYNC:1"},

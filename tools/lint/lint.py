@@ -1,6 +1,6 @@
 """The text checks of tools/lint/run: folder layers and cycles, file and function sizes, own header first, include
-guards, allowed names at top level, words that have no place in the code. `--report` adds the figures that are not
-enforced."""
+guards, allowed names at top level, words that have no place in the code, the list of features. `--report` adds the
+figures that are not enforced."""
 import fnmatch
 import json
 import os
@@ -9,6 +9,8 @@ import shutil
 import statistics
 import subprocess
 import sys
+
+import features
 
 FILE_CAP = 600
 FUNCTION_CAP = 80
@@ -285,6 +287,12 @@ def check_top_level(lint, files):
             lint.find("top-level", name, "*", "not one of the agreed names at top level")
 
 
+def check_features(lint, files):
+    """tests/features.tsv and the tests whose names bear its numbers name each other."""
+    for fault in features.faults_of(files.get(features.LIST) or "", files):
+        lint.find("features", features.LIST, "*", fault)
+
+
 def report(files, lengths):
     headers = {p: t for p, t in files.items() if p.endswith(".h") and t and not p.startswith("tests/")}
     size = {kind: sum(t.count("\n") for p, t in files.items() if t and p.endswith(CXX) and test(p)) for kind, test in
@@ -306,6 +314,7 @@ def main():
     check_sizes(lint, files)
     check_headers(lint, files)
     check_words(lint, files)
+    check_features(lint, files)
     lengths = check_functions(lint, files)
     for finding in lint.findings:
         print(finding)

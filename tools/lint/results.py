@@ -1,9 +1,21 @@
-"""Reads the JUnit file of a ctest run: prints failures and skip reasons and a last line "passed failed skipped", or
-with --features the table of feature rows (F042 and so on in the tests' names) with their state."""
+"""Reads the JUnit file of a ctest run: prints failures and skip reasons and a last line "passed failed skipped".
+    results.py --features FOLDER…   reads tests.xml of the build folders and prints the table of feature rows
+
+A row is done if tests/features.tsv calls it whole and each of its tests passed; the first folder must have results, the
+others count where they have some. The exit status is 1 if a test of a row failed, if one of a whole row did not run or
+is not there, if list and tests disagree, or if results are older than what they are about."""
 import collections
+import glob
+import os
 import re
 import sys
+import time
 import xml.etree.ElementTree as tree
+
+import features
+import lint
+
+NOT_COMPILED = (".md", ".tsv")
 
 
 def cases(path):
@@ -19,18 +31,86 @@ def skip_reason(output):
     return match.group(1).strip() if match else "no reason given"
 
 
-def features(path):
-    rows = collections.defaultdict(list)
-    for name, state, _ in cases(path):
-        for row in re.findall(r"F(\d{3})(?!\d)", name):
-            rows[int(row)].append((state, name))
-    for row in sorted(rows):
-        states = {state for state, _ in rows[row]}
-        verdict = "FAILED" if "failed" in states else "done" if "passed" in states else "skipped"
-        names = [name for _, name in rows[row]]
-        print(f"F{row:03d}  {verdict:8s} {names[0]}" + (f" and {len(names) - 1} more" if len(names) > 1 else ""))
-    done = sum(any(s == "passed" for s, _ in v) and all(s != "failed" for s, _ in v) for v in rows.values())
-    print(f"{done} of {len(rows)} rows that have a test are done")
+def begun(path):
+    """When the run began, in seconds; when the file was written, if it does not say."""
+    stamp = tree.parse(path).getroot().get("timestamp") or ""
+    try:
+        return time.mktime(time.strptime(stamp[:19], "%Y-%m-%dT%H:%M:%S"))
+    except ValueError:
+        return os.path.getmtime(path)
+
+
+def newer_than(path, files, folder):
+    """A source or something built that changed after the run of path began, or None."""
+    built = [os.path.join(top, name) for part in ("bin", "lib") for top, _, names in os.walk(f"{folder}/{part}")
+             for name in names]
+    built += [file for file in glob.glob(f"{folder}/tests/*") if os.path.isfile(file) and os.access(file, os.X_OK)]
+    times = {file: os.path.getmtime(file) for file in built + [f for f in files if not f.endswith(NOT_COMPILED)]}
+    newest = max(times, key=times.get, default=None)
+    return newest if newest and int(times[newest]) > begun(path) else None
+
+
+def states_of(path):
+    """{name: state} of the tests that bear a number: the worst of a test's values and environments."""
+    worst = ("passed", "skipped", "failed")
+    states = {}
+    for test, state, _ in cases(path):
+        name = features.name_of(test)
+        if features.numbers_of(name):
+            states[name] = max(state, states.get(name, state), key=worst.index)
+    return states
+
+
+def verdict_of(row, runs, there):
+    """(verdict, texts) of a row: done, partial, absent, FAILED, missing or skipped. runs is {folder: {name: state}},
+    the first of which decides what passed; there has the names of all tests of the tree."""
+    first = next(iter(runs.values()))
+    failed = [f"{test} failed in {folder}" for folder, states in runs.items() for test in row.tests
+              if states.get(test) == "failed"]
+    missing = [f"{test} is not there" for test in row.tests if test not in there]
+    skipped = [f"{test} was skipped" if test in first else f"{test} did not run" for test in row.tests
+               if test in there and first.get(test, "skipped") == "skipped"]
+    for verdict, texts in (("FAILED", failed), ("missing", missing), ("skipped", skipped)):
+        if texts and (row.state == "whole" or verdict != "skipped"):
+            return verdict, texts
+    if row.state == "whole":
+        return "done", []
+    return row.state, ([f"lacks {row.lacks}"] if row.lacks else []) + skipped
+
+
+def table(text, files, runs):
+    """Prints the rows and the count; false if one of them is not as the list says."""
+    rows, there = features.rows_of(text), features.tests_of(files)
+    count = collections.Counter()
+    for row in rows:
+        verdict, texts = verdict_of(row, runs, there)
+        count[verdict] += 1
+        print(f"{row.number}  {verdict:8s} {row.area:14s} {row.title}" + (": " if texts else "") + "; ".join(texts))
+    rest = ", ".join(f"{count[verdict]} {verdict}" for verdict in ("partial", "absent", "FAILED", "missing", "skipped"))
+    print(f"{count['done']} of {features.ROWS} rows are done, {rest}")
+    return not count["FAILED"] + count["missing"] + count["skipped"]
+
+
+def feature_table(folders):
+    """The exit status of --features."""
+    files = lint.list_files()
+    text = files.get(features.LIST) or ""
+    runs, wrong = {}, list(features.faults_of(text, files))
+    for folder in folders:
+        path = os.path.join(folder, "tests.xml")
+        newer = os.path.isfile(path) and newer_than(path, files, folder)
+        if folder == folders[0] and (newer or not os.path.isfile(path)):
+            print(f"{path}: {newer} is newer, so the results are not about this tree: run tools/test" if newer else
+                  f"{path}: no results yet, run tools/test", file=sys.stderr)
+            return 1
+        if newer:
+            print(f"{path} is left out: {newer} is newer")
+        elif os.path.isfile(path):
+            runs[folder] = states_of(path)
+    good = table(text, files, runs)
+    for fault in wrong:
+        print(f"{features.LIST}: {fault}", file=sys.stderr)
+    return 0 if good and not wrong else 1
 
 
 def counts(path):
@@ -50,6 +130,5 @@ def counts(path):
 
 if __name__ == "__main__":
     if sys.argv[1] == "--features":
-        features(sys.argv[2])
-    else:
-        counts(sys.argv[1])
+        sys.exit(feature_table(sys.argv[2:]))
+    counts(sys.argv[1])

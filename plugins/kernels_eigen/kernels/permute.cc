@@ -1,5 +1,6 @@
 // Axes in another order or direction: Transpose, ReverseV2; InvertPermutation.
 #include <algorithm>
+#include <string>
 
 #include "plugins/kernels_eigen/families.h"
 #include "plugins/kernels_eigen/kernels/strided_copy.h"
@@ -34,7 +35,9 @@ struct Transpose {
       permuted.push_back(steps[static_cast<size_t>(axis)]);
     }
     if (const auto missing = std::find(seen.begin(), seen.end(), false); missing != seen.end()) {
-      return prep.error().InvalidArgument(missing - seen.begin(), " is missing from the permutation");
+      std::string listed;
+      for (const int64_t axis : perm) listed.append(listed.empty() ? "" : ",").append(std::to_string(axis));
+      return prep.error().InvalidArgument(missing - seen.begin(), " is missing from {", listed, "}.");
     }
     copy.Plan(dims, permuted, StepsOf(dims), sdk::SizeOf(prep.input(0).dtype));
     if (copy.dense()) prep.MayAlias(0, 0);

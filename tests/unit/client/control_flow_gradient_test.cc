@@ -122,7 +122,7 @@ TEST(CondGradient, F180_of_rows_gathered_in_a_branch) {
   EXPECT_EQ(Values(session, dx, {{p, false}, {table, {1.f, 2.f, 3.f}}}), (std::vector<double>{0, 0, 0}));
 }
 
-TEST(LoopGradient, F393_loops_say_that_they_have_none) {
+TEST(LoopGradient, loops_say_that_they_have_none) {
   Fresh f;
   const Output x = Real("x");
   const auto cube = [&](bool back_prop) {
@@ -141,7 +141,7 @@ TEST(LoopGradient, F393_loops_say_that_they_have_none) {
   EXPECT_TRUE(Fails(Gradients({exits[1]}, {x}), Code::kUnimplemented, "'while_1/while_context'"));
 }
 
-TEST(LoopGradient, F393_within_the_body) {
+TEST(LoopGradient, gradients_within_the_body) {
   Fresh f;
   const LoopVars exits = WhileLoop(Below(3),
                                    [&](const LoopVars& v) {

@@ -358,7 +358,7 @@ TEST(PartitionedVariable, parts_are_drawn_as_the_whole_would_be) {
   EXPECT_NEAR(Value(session, "g/part_1/Initializer/random_uniform/max:0"), std::sqrt(6.0 / 8), 1e-6);
 }
 
-TEST(Variable, F062_initialized_value_makes_the_order_free) {
+TEST(Variable, F062_F155_initialized_value_makes_the_order_free) {
   Fresh f;
   const Variable v(0.0f, {.name = "v"});
   const Variable w(v.InitializedValue() + 1.0f, {.name = "w"});

@@ -36,11 +36,15 @@ TEST(Graph, F002_nothing_runs_while_building) {
   Fresh f;
   Session session(f.graph);
   const Variable v(1.0f, {.name = "v"});
-  const Output add = v.AssignAdd(1.0f);
-  ASSERT_TRUE(add.exists());
   Initialize(session);
-  EXPECT_EQ(Value(session, v), 1);  // the AssignAdd above did not run
-  EXPECT_EQ(Value(session, add), 2);
+  ::testing::internal::CaptureStderr();
+  const Output add = v.AssignAdd(1.0f), shown = Print(add, {add});
+  ASSERT_TRUE(shown.exists());
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+  EXPECT_EQ(Value(session, v), 1);
+  ::testing::internal::CaptureStderr();
+  EXPECT_EQ(Value(session, shown), 2);
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "[2]\n");
 }
 
 TEST(Graph, F003_most_functions_return_values_some_operations) {
@@ -500,6 +504,26 @@ TEST(Graph, F027_group_of_one_device_is_there) {
   const Operation group = Group({one, two});
   EXPECT_EQ(group.device(), "/device:CPU:1");
   EXPECT_EQ(group.control_inputs(), (std::vector<Operation>{one, two}));
+}
+
+TEST(Graph, F291_a_file_of_tensorflow_runs_in_a_program_without_python) {
+  const TemporaryFolder dir;
+  std::ofstream(dir / "graph.pbtxt") << R"(
+node { name: "a" op: "Const" attr { key: "dtype" value { type: DT_FLOAT } }
+  attr { key: "value" value { tensor { dtype: DT_FLOAT tensor_shape { dim { size: 2 } } float_val: 1 } } } }
+node { name: "x" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } } }
+node { name: "sum" op: "AddV2" input: "a" input: "x" attr { key: "T" value { type: DT_FLOAT } } device: "/cpu:0" }
+versions { producer: 1882 })";
+  Fresh f;
+  ASSERT_TRUE(Succeeds(f.graph.Import(ReadText(dir / "graph.pbtxt"), "")));
+  Session session(f.graph);
+  EXPECT_EQ(Values(session, "sum:0", {{"x:0", {2.0f, 3.0f}}}), (std::vector<double>{3, 4}));
+  const Result<std::string> binary = graph::ExportGraphDef(f.graph.definition());
+  ASSERT_TRUE(Succeeds(binary));
+  Fresh again;
+  ASSERT_TRUE(Succeeds(again.graph.Import(*binary, "")));
+  Session other(again.graph);
+  EXPECT_EQ(Values(other, "sum:0", {{"x:0", {2.0f, 3.0f}}}), (std::vector<double>{3, 4}));
 }
 
 TEST(Graph, operands_of_several_types_are_told) {

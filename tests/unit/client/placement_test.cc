@@ -161,7 +161,7 @@ TEST(OptimizerPlacement, F113_names_of_gradients_and_updates) {
   EXPECT_TRUE(f.graph.OperationByName("tower_0/gradients/tower_0/y_grad/Mul").ok());
 }
 
-TEST(InGraphReplication, F114_two_towers_give_the_seeds_sum_on_any_number_of_devices) {
+TEST(InGraphReplication, F114_F128_two_towers_give_the_seeds_sum_on_any_number_of_devices) {
   Fresh f;
   std::vector<Operand> towers;
   for (const char* device : {"/device:GPU:2", "/device:GPU:3"}) {

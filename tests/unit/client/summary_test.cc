@@ -44,7 +44,7 @@ TEST(Summary, F214_a_summary_is_an_op) {
   EXPECT_EQ(values[0].scalar, 0.5f);
 }
 
-TEST(Summary, F215_F216_event_file_begins_with_version_graph_and_meta_graph) {
+TEST(Summary, F215_event_file_begins_with_version_graph_and_meta_graph) {
   Fresh f;
   const Variable v(1.0f, {.name = "v"});
   const TemporaryFolder dir;
@@ -199,6 +199,52 @@ TEST(Summary, F223_a_step_left_out_is_zero) {
   EXPECT_EQ(events[1].step, 0);
   EXPECT_EQ(events[2].step, 7);
   EXPECT_EQ(events[2].summary[0].tag, "loss");
+}
+
+TEST(Summary, F224_all_summaries_want_the_feeds_of_both_models) {
+  Fresh f;
+  Feeds of_test;
+  for (const char* name : {"train", "test"}) {
+    const NameScope scope(name), var1("var1");
+    const Output x = Placeholder(DType::kFloat, PartialShape::Of({-1, 1}));
+    summary::Scalar("loss", ReduceSum(x));
+    of_test = {{x, {{1.0f}, {2.0f}}}};
+  }
+  const Output all = summary::MergeAll();
+  std::vector<Operand> own;
+  for (const CollectionEntry& entry : f.graph.GetCollection(keys::kSummaries, "test/")) own.emplace_back(entry.output);
+  const Output merged = summary::Merge(own);
+  Session session(f.graph);
+  EXPECT_TRUE(Fails(session.Run(all, of_test), Code::kInvalidArgument,
+                    "You must feed a value for placeholder tensor 'train/var1/Placeholder' with dtype float and shape "
+                    "[?,1]"));
+  const std::vector<io::SummaryValue> values = Decoded(session, merged, of_test);
+  ASSERT_EQ(values.size(), 1u);
+  EXPECT_EQ(values[0].tag, "test/var1/loss");
+  EXPECT_EQ(values[0].scalar, 3);
+}
+
+TEST(Summary, F226_writers_for_training_and_test) {
+  Fresh f;
+  const Output x = Real("x"), loss = summary::Scalar("loss", x);
+  Session session(f.graph);
+  const TemporaryFolder dir;
+  summary::FileWriter train(dir / "summaries/train", &f.graph), test(dir / "summaries/test");
+  const auto add = [&](summary::FileWriter& writer, float value, int64_t step) {
+    const Result<Fetched> bytes = session.Run(loss, {{x, value}});
+    ASSERT_TRUE(Succeeds(bytes));
+    ASSERT_TRUE(Succeeds(writer.AddSummary(bytes->tensor(), step)));
+  };
+  add(train, 0.5f, 1);
+  add(test, 0.75f, 1);
+  add(train, 0.25f, 2);
+  ASSERT_TRUE(Succeeds(train.Close()));
+  ASSERT_TRUE(Succeeds(test.Close()));
+  const std::vector<io::Event> trained = EventsOf(train.path()), tested = EventsOf(test.path());
+  ASSERT_EQ(trained.size(), 5u) << "version, graph and MetaGraph, and two losses";
+  ASSERT_EQ(tested.size(), 2u);
+  EXPECT_EQ(trained.back().summary[0].scalar, 0.25f);
+  EXPECT_EQ(tested.back().summary[0].scalar, 0.75f);
 }
 
 TEST(Progress, plain_lines_where_there_is_no_terminal) {

@@ -52,7 +52,7 @@ TEST(LogicalDevices, AllOfThemByDefault) {
   EXPECT_FALSE((*devices)[0].memory.allow_growth);
 }
 
-TEST(LogicalDevices, F117_VisibleDevicesAreRenumbered) {
+TEST(LogicalDevices, VisibleDevicesAreRenumbered) {
   EXPECT_EQ(HardwareOf(*Devices("gpu_options.visible_device_list = \"2,0\"", kGpus)), (std::vector<size_t>{2, 0}));
   EXPECT_EQ(HardwareOf(*Devices("gpu_options.visible_device_list = \"pci-b\"", kGpus)), (std::vector<size_t>{1}));
   EXPECT_EQ(HardwareOf(*Devices("[device.GPU]\nvisible_device_list = \"1\"", kGpus)), (std::vector<size_t>{1}));

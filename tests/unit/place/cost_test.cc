@@ -293,7 +293,7 @@ TEST_F(CostTest, FiguresOfOneDeviceOfAClassAreItsOwn) {
             (std::vector<int64_t>{3 + 1000, 5000 + 80, 5000 + 80, 5000 + 80'000'000, 7'000'000 + 80, 3 + 20'000}));
 }
 
-TEST_F(CostTest, F122_IndependentWorkSpreadsAndEqualDevicesShareIt) {
+TEST_F(CostTest, IndependentWorkSpreadsAndEqualDevicesShareIt) {
   const std::vector<testing::NodeLine> towers = {kX,
                                                  {"a0", "MatMul", {"x", "x"}, kFloat},
                                                  {"b0", "Neg", {"x"}, kFloat},
@@ -314,6 +314,25 @@ TEST_F(CostTest, F106_TheTfAlgorithmTakesTheGpuWhereThereIsAKernel) {
   EXPECT_EQ(DeviceOf(*placed, "a"), "GPU:0");
   EXPECT_EQ(DeviceOf(*placed, "b"), "CPU:0");
   EXPECT_EQ(Node(*placed, "b").reason, Reason::kNoKernel);
+}
+
+TEST_F(CostTest, F106_WithoutAGpuTheTfAlgorithmTakesTheCpu) {
+  devices_ = device::DeviceSet();
+  AddDevice("CPU:0", "cpu", '0', WEIR_DEVICE_UNIFIED_MEMORY);
+  PlaceOptions options;
+  options.algorithm = Algorithm::kTf;
+  const auto placed = Explained(kChain, {"o"}, 1024, options);
+  ASSERT_TRUE(placed.ok()) << placed.status().ToString();
+  for (const char* node : {"m", "n", "o"}) EXPECT_EQ(DeviceOf(*placed, node), "CPU:0") << ToText(*placed);
+}
+
+TEST_F(CostTest, F297_MemoryIsAReason) {
+  // x and m take 576 MB each: more than the 1 GiB of a GPU, to which x must be copied.
+  const auto placed = Explained({kX, {"m", "MatMul", {"x", "x"}, kFloat}}, {"m"}, 12000);
+  ASSERT_TRUE(placed.ok()) << placed.status().ToString();
+  EXPECT_EQ(DeviceOf(*placed, "m"), "CPU:0") << ToText(*placed);
+  EXPECT_EQ(Node(*placed, "m").reason, Reason::kMemory) << ToText(*placed);
+  EXPECT_NE(ToText(*placed).find(Name(Reason::kMemory)), std::string::npos) << ToText(*placed);
 }
 
 TEST_F(CostTest, EveryAlgorithmGivesAPlan) {
@@ -418,7 +437,7 @@ TEST_F(CostTest, F299_PinsTakeTheLongestMatchAndReplaceTheGraphsRequest) {
   EXPECT_EQ(Explained(kChain, {"o"}, 4, options).status().code(), Code::kInvalidArgument);
 }
 
-TEST_F(CostTest, F306_APlanFromOutsideCountsWhereTheGraphAsksForNothing) {
+TEST_F(CostTest, APlanFromOutsideCountsWhereTheGraphAsksForNothing) {
   PlaceOptions options;
   options.plan = {{"m", "/device:GPU:1"}, {"o", "/device:GPU:1"}};
   const auto placed = Explained({kX, {"m", "MatMul", {"x", "x"}, kFloat}, {"o", "Neg", {"m"}, kFloat, "/device:CPU:0"}},
@@ -519,6 +538,9 @@ TEST_F(CostTest, F303_ImpossibleColocationNamesBothNodes) {
                                       "with them."),
       std::string::npos)
       << refused.status().ToString();
+  for (const char* part : {"\nLog: CPU (l)\n", "\nTanh: GPU (s)\n"}) {
+    EXPECT_NE(refused.status().message().find(part), std::string::npos) << refused.status().ToString();
+  }
   const auto soft = Explained(nodes, {"s"}, 2);
   ASSERT_TRUE(soft.ok()) << soft.status().ToString();
   EXPECT_EQ(DeviceOf(*soft, "l"), "CPU:0");

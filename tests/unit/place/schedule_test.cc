@@ -189,7 +189,7 @@ TEST(ListScheduleTest, TheTimeOfADeferredTaskCountsToItsConsumersRank) {
   EXPECT_EQ(schedule.start_ns, (std::vector<int64_t>{5, 65, 0, 105, 115}));
 }
 
-TEST(ListScheduleTest, F298_ADeviceWithoutRoomIsPassedOver) {
+TEST(ListScheduleTest, ADeviceWithoutRoomIsPassedOver) {
   Problem problem = Machine(1, true, 100);
   const int64_t times[] = {1000, 10};
   for (int t = 0; t < 3; ++t) problem.AddTask(times, t, 60);
@@ -227,7 +227,7 @@ Choice OnUnlikeDevices(Algorithm algorithm, const DeviceCost& first, const Devic
   return ChoosePlan(problem, algorithm, {});
 }
 
-TEST(PortfolioTest, F298_DevicesOfOneClassWithOtherMemoryOrLinksAreBaselinesOfTheirOwn) {
+TEST(PortfolioTest, DevicesOfOneClassWithOtherMemoryOrLinksAreBaselinesOfTheirOwn) {
   const DeviceCost small = {.space = 1, .device_class = 1, .priority = 210, .capacity_bytes = 150};
   const DeviceCost large = {.space = 2, .device_class = 1, .priority = 210, .capacity_bytes = 1000};
   for (const Algorithm algorithm : {Algorithm::kSingle, Algorithm::kCostSim}) {

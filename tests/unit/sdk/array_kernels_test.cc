@@ -115,7 +115,7 @@ TEST(Arrays, Permutations) {
       {"Transpose", {}, {E({}, {4}), V({})}, {E({}, {4})}},
       {"Transpose", {}, {E({0, 3}, {}), V({1, 0})}, {E({3, 0}, {})}},
       {"Transpose", {}, {Counted({2, 3}), V({0, 2})}, {E({2, 3}, {})}, "2 is out of range [0 .. 2)"},
-      {"Transpose", {}, {Counted({2, 3}), V({0, 0})}, {E({2, 2}, {})}, "1 is missing from the permutation"},
+      {"Transpose", {}, {Counted({2, 3}), V({0, 0})}, {E({2, 2}, {})}, "1 is missing from {0,0}."},
       {"Transpose",
        {},
        {Counted({2, 3}), V({0})},

@@ -36,10 +36,13 @@ Result<std::shared_ptr<Runtime>> Load(const std::string& toml) {
 }
 
 // The one that a program gets which says this.
-Result<std::shared_ptr<Runtime>> ForProgram(const std::string& toml) {
+Result<std::shared_ptr<Runtime>> ForProgram(const config::Config& config) {
   static const Status hermetic = Runtime::SetSources(config::Sources());
-  WEIR_ASSIGN(const config::Config config, Read(toml));
   return Runtime::For(config);
+}
+Result<std::shared_ptr<Runtime>> ForProgram(const std::string& toml) {
+  WEIR_ASSIGN(const config::Config config, Read(toml));
+  return ForProgram(config);
 }
 
 std::string Fault(const std::string& toml) {
@@ -75,6 +78,25 @@ TEST(Config, F281_F119_FractionCapsTheArena) {
             std::string::npos)
       << second.status().message();
   EXPECT_EQ(toy->memory_use().reserved, 32 * kMiB);
+}
+
+TEST(Config, F281_GpuOptionsAreAMessageWithinTheConfiguration) {
+  config::Config config = *Read("");
+  config.gpu_options = config::GpuOptions{.per_process_gpu_memory_fraction = 0.25};
+  const auto runtime = ForProgram(config);
+  ASSERT_TRUE(runtime.ok()) << runtime.status().message();
+  const auto graph = MakeGraph({Placeholder("x", PartialShape()), {"y", "Relu", {"x"}, kFloat, "/device:TOY:0"}});
+  ASSERT_TRUE(graph.ok());
+  const auto session = Session::Make(*runtime, *graph, SessionOptionsFrom((*runtime)->config));
+  ASSERT_TRUE(session.ok());
+  const auto run = [&](uint64_t bytes) {
+    const std::vector<Feed> feeds = {{"x", Tensor::Vector<float>(std::vector<float>(bytes / sizeof(float)))}};
+    return (*session)->Run(feeds, std::vector<std::string>{"y"}, {}).status();
+  };
+  EXPECT_TRUE(run(kMiB).ok());
+  const Status full = run(17 * kMiB);
+  EXPECT_EQ(full.code(), Code::kResourceExhausted) << full.ToString();
+  EXPECT_NE(full.message().find("limit of 16777216 bytes"), std::string::npos) << full.ToString();
 }
 
 TEST(Config, F313_ALimitHoldsOrIsAnError) {
@@ -177,7 +199,7 @@ TEST(Config, F018_DeviceCountGivesTwoCpus) {
   EXPECT_TRUE(Names(**runtime, "TOY").empty());
 }
 
-TEST(Config, F117_VisibleDevices) {
+TEST(Config, VisibleDevicesOfOneKind) {
   EXPECT_EQ(Names(**Load("[device.TOY]\nvisible_device_list = \"toy-0\""), "TOY").size(), 1u);
   EXPECT_NE(Fault("[device.TOY]\nvisible_device_list = \"1\"")
                 .find("weir.toml:2: device.TOY.visible_device_list: 'visible_device_list' listed an invalid TOY id '1' "

@@ -23,7 +23,7 @@ using testing::NodeLine;
 using testing::Placeholder;
 
 using Names = std::vector<std::string>;
-TEST(SessionOptions, F279_ThreadsAreAsManyAsAskedAndResultsTheSame) {
+TEST(SessionOptions, F020_F279_ThreadsAreAsManyAsAskedAndResultsTheSame) {
   constexpr int64_t kSize = 256;
   constexpr int kBranches = 8;
   std::vector<float> values;
