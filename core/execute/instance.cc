@@ -139,7 +139,9 @@ Status PlanRunner::Instance::Run(PlanRunner& runner, std::span<const Tensor> fee
   if (streams_.any()) status = streams_.End(Arrived(std::move(status)));
   if (guarded_fetches_ && status.ok()) status = CheckFetches();
   if (!status.ok() && OutOfMemory(status)) status = status.Append(HeldMemory());
-  for (const int storage : transient_) Drop(storage);
+  for (const int storage : transient_) {
+    if (tensors_[static_cast<size_t>(storage)].valid()) Drop(storage);
+  }
   for (std::shared_ptr<Buffer>& made : made_) made.reset();
   if (!status.ok()) fetches->clear();
   return status;
@@ -236,6 +238,11 @@ Status PlanRunner::Instance::Stretch(Worker& worker, const Instruction** positio
       if (guards_[static_cast<size_t>(jump.guard)] == 0) continue;
       at = plan_.instructions.data() + jump.target;
       break;  // whether the step goes on is asked before the next iteration
+    } else if (instruction.opcode == Opcode::kFetch) {
+      if (guards_[static_cast<size_t>(plan_.fetch_guards[instruction.detail])] == 0) continue;
+      if (const Status fetched = Fetch(instruction, &(*worker.fetches)[instruction.detail]); !fetched.ok()) {
+        return At(instruction, fetched);
+      }
     } else {
       WEIR_TRY(Special(worker, instruction));
       // A call may have taken long, or cut itself short because it was told that the step is to end.
@@ -267,13 +274,6 @@ Status PlanRunner::Instance::Special(Worker& worker, const Instruction& instruct
       return At(instruction, QueryVariable(instruction));
     case Opcode::kCopy:
       return At(instruction, Copy(instruction));
-    case Opcode::kFetch: {
-      if (guards_[static_cast<size_t>(plan_.fetch_guards[instruction.detail])] == 0) return Status();
-      Result<Tensor> fetched = Fetch(instruction);
-      if (!fetched.ok()) return At(instruction, fetched.status());
-      (*worker.fetches)[instruction.detail] = std::move(*fetched);
-      return Status();
-    }
     case Opcode::kRelease:
       Drop(static_cast<int>(instruction.detail));
       return Status();
@@ -289,6 +289,7 @@ Status PlanRunner::Instance::Special(Worker& worker, const Instruction& instruct
       return At(instruction, Select(instruction));
     case Opcode::kKernel:
     case Opcode::kMoveBytes:
+    case Opcode::kFetch:
     case Opcode::kGuard:
     case Opcode::kSkip:
     case Opcode::kRepeat:
@@ -512,43 +513,6 @@ bool PlanRunner::Instance::Writes(const Instruction& instruction, const plan::Va
     if (lock.exclusive && VariableAt(lock.variable).variable == use.variable) return true;
   }
   return false;
-}
-
-Result<Tensor> PlanRunner::Instance::Fetch(const Instruction& instruction) {
-  const Value& value = ValueOf(instruction, 0);
-  const Value& chosen = Chosen(value);
-  const Storage& storage = StorageOf(chosen);
-  if (storage.home == Storage::Home::kFresh) {
-    if (&chosen == &value && storage.shape == value.shape) return tensors_[static_cast<size_t>(value.storage)];
-    return TensorOf(value);
-  }
-  const VariableLocks locks(plan_, refers_, instruction);
-  if (storage.home == Storage::Home::kVariable && VariableAt(storage).is_resource) {
-    const plan::VariableUse& use = VariableAt(storage);
-    WEIR_ASSIGN(Tensor handle, Tensor::Make(DType::kResource, Shape()));
-    handle.mutable_as<ResourceHandle>()[0] = {use.key.device, use.key.container, use.key.name, 0, "tensorflow::Var"};
-    return handle;
-  }
-  if (storage.home == Storage::Home::kVariable) {
-    if (const Status ready = CheckInitialized(VariableAt(storage)); !ready.ok()) {
-      const graph::Node& node = *plan_.nodes[static_cast<size_t>(instruction.node)];
-      const std::string retval = fmt::format("_retval_{}_0_{}", node.name(), instruction.detail);  // TensorFlow's name
-      return ready.Append("\n\t [[{{node " + retval + "}}]]").WithNode(node.name(), node.origin());
-    }
-  }
-  WEIR_ASSIGN(Tensor tensor, TensorOf(value));
-  if (!tensor.on_host()) {
-    WEIR_TRY(BeforeAccess(instruction));
-    device::Event arrived;
-    WEIR_ASSIGN(Tensor host, streams_.ToHost(storage.space, tensor, &arrived));
-    arriving_.emplace_back(std::move(arrived), &instruction);
-    WEIR_TRY(AfterAccess(instruction));
-    return host;
-  }
-  // Two owners, this one and tensors_, mean that nobody outside the run sees the memory.
-  const bool ours = storage.home == Storage::Home::kFresh ||
-                    (storage.home == Storage::Home::kOwned && tensor.buffer() && tensor.buffer().use_count() == 2);
-  return ours ? Result<Tensor>(std::move(tensor)) : tensor.Clone();
 }
 
 }  // namespace weir::execute

@@ -105,11 +105,11 @@ Status PlanRunner::Instance::Move(const Instruction& instruction) {
   }
   if (!planned) return HoldOutput(to, std::move(tensor));
   if (tensor.bytes() == 0) return Status();
-  WEIR_ASSIGN(Tensor destination, TensorOf(to));
+  WEIR_ASSIGN(const Tensor destination, TensorOf(to));
   if (target.space != plan::kHostSpace) {
     return streams_.Copy(target.space, destination, target.space, tensor, false);
   }
-  std::memmove(destination.mutable_raw(), tensor.raw(), tensor.bytes());
+  std::memmove(destination.buffer()->host() + destination.offset(), tensor.raw(), tensor.bytes());
   return Status();
 }
 

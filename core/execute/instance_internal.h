@@ -90,7 +90,13 @@ class PlanRunner::Instance {
   /// Of a loop that is cut: whether what leads into it said that it does not run at all, and whether it runs once more.
   bool Skipped(const plan::Task& loop) const;
   bool Repeats(const plan::Task& loop) const;
-  Result<Tensor> Fetch(const Instruction& instruction);
+  Status Fetch(const Instruction& instruction, Tensor* to);
+  /// Of a variable, or its handle.
+  Status FetchVariable(const Instruction& instruction, const plan::Storage& storage, Tensor* to);
+  /// A host tensor that shares nothing.
+  Status FetchCopy(const Instruction& instruction, int space, Tensor* to);
+  /// The tensor of a value that nobody writes as long as somebody else shares it; null for any other.
+  const Tensor* Shareable(const plan::Value& value) const;
   Status KernelError(const Worker& worker, const Instruction& instruction, int32_t code) const;
   Status At(const Instruction& instruction, const Status& status) const;
 

@@ -197,7 +197,9 @@ Result<std::vector<Tensor>> NodeCall::RunStrings(std::vector<Tensor> inputs, con
   }
   if (inputs[0].dtype() == DType::kString && Masked(entries[0]->record->variable_writes, 0)) {
     WEIR_ASSIGN(Tensor changed, ids.Decode(numbered[0]));
-    std::ranges::move(changed.mutable_as<std::string>(), inputs[0].mutable_as<std::string>().begin());
+    // The variable's own memory, whose lock the caller has, also where `inputs` shares it.
+    auto* const variable = reinterpret_cast<std::string*>(inputs[0].buffer()->host() + inputs[0].offset());
+    std::ranges::move(changed.mutable_as<std::string>(), variable);
   }
   return outputs;
 }

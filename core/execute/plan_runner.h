@@ -31,7 +31,8 @@ class PlanRunner {
   const plan::ExecutionPlan& plan() const { return *plan_; }
 
   /// `feeds` have the types and shapes that the plan was built for and are only borrowed; `fetches` is filled with host
-  /// tensors that share nothing with the plan, its variables or the feeds. The first error ends the step.
+  /// tensors that share memory only with feeds, constants and each other, never with variables or what a later run
+  /// writes. `feeds` may be elements of `fetches`. The first error ends the step.
   /// No op of the step is running any more when it returns.
   Status Run(std::span<const Tensor> feeds, std::vector<Tensor>* fetches, const StepArgs& step = {});
 

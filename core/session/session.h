@@ -131,8 +131,9 @@ class Session {
                                                SessionOptions options = {});
   ~Session();
 
-  /// Runs what `fetches` ("name:0", "name") and `targets` need. Fetched tensors are on the host, in order, and share
-  /// nothing with the session. Errors carry TensorFlow's codes and texts, and the node.
+  /// Runs what `fetches` ("name:0", "name") and `targets` need. Fetched tensors are on the host, in order, and outlive
+  /// the session; no run changes them. A fetched feed or constant is a copy of that tensor (core/tensor/tensor.h).
+  /// Errors carry TensorFlow's codes and texts, and the node.
   Result<std::vector<Tensor>> Run(std::span<const Feed> feeds, std::span<const std::string> fetches,
                                   std::span<const std::string> targets, const RunOptions& options = {},
                                   RunReport* report = nullptr);

@@ -30,7 +30,7 @@ class HostBuffer final : public Buffer {
   ~HostBuffer() override { std::free(host()); }
 };
 
-/// Memory inside the object itself: one allocation where small tensors are made and dropped in every run.
+/// Memory inside the object itself: one block where small tensors are made and dropped in every run.
 class SmallBuffer final : public Buffer {
  public:
   static constexpr uint64_t kBytes = 256;
@@ -44,10 +44,68 @@ class SmallBuffer final : public Buffer {
   std::byte data_[kBytes + kBufferAlignment];
 };
 
+/// Blocks of one size that were freed on this thread and serve its next ones. Sanitizers are to see each block by
+/// itself, so there is none kept for them.
+template <size_t kBytes>
+class KeptBlocks {
+ public:
+  static void* Take() {
+    Kept& kept = kept_;
+    if (kept.first == nullptr) return ::operator new(kBytes);
+    --kept.count;
+    return std::exchange(kept.first, kept.first->next);
+  }
+  static void Give(void* block) {
+    Kept& kept = kept_;
+    if (kept.count >= kMost || !Opened()) return ::operator delete(block);
+    ++kept.count;
+    kept.first = new (block) Link{kept.first};
+  }
+
+ private:
+  static constexpr int kMost = WEIR_SANITIZER_KIND == 0 ? 64 : 0;
+  struct Link {
+    Link* next;
+  };
+  struct Kept {
+    Link* first = nullptr;
+    int count = 0;
+    bool ended = false;
+  };
+  /// Frees the blocks when the thread ends; what is given back after that is freed at once.
+  struct AtExit {
+    ~AtExit() {
+      kept_.ended = true;
+      for (; kept_.first != nullptr; --kept_.count) {
+        ::operator delete(std::exchange(kept_.first, kept_.first->next));
+      }
+    }
+    bool open = true;
+  };
+  static bool Opened() {
+    if (kept_.count > 0) return true;
+    if (kept_.ended) return false;
+    static thread_local AtExit at_exit;
+    return at_exit.open;
+  }
+  static constinit inline thread_local Kept kept_;
+};
+
+template <class T>
+struct BlockAllocator {
+  using value_type = T;
+  BlockAllocator() = default;
+  template <class U>
+  BlockAllocator(const BlockAllocator<U>&) {}                                     // NOLINT(google-explicit-constructor)
+  T* allocate(size_t) { return static_cast<T*>(KeptBlocks<sizeof(T)>::Take()); }  // shared_ptr asks for one
+  void deallocate(T* block, size_t) { KeptBlocks<sizeof(T)>::Give(block); }
+  friend bool operator==(const BlockAllocator&, const BlockAllocator&) { return true; }
+};
+
 class WrappedBuffer final : public Buffer {
  public:
   WrappedBuffer(void* data, uint64_t bytes, std::shared_ptr<const void> owner)
-      : Buffer(HostMemory(data, bytes)), owner_(std::move(owner)) {}
+      : Buffer(HostMemory(data, bytes), true), owner_(std::move(owner)) {}
 
  private:
   std::shared_ptr<const void> owner_;
@@ -62,7 +120,9 @@ uint64_t FirstNumber(const char* path) {
 class HeapAllocator final : public Allocator {
  public:
   Result<std::shared_ptr<Buffer>> Allocate(uint64_t bytes) override {
-    if (bytes <= SmallBuffer::kBytes) return std::shared_ptr<Buffer>(std::make_shared<SmallBuffer>(bytes));
+    if (bytes <= SmallBuffer::kBytes) {
+      return std::shared_ptr<Buffer>(std::allocate_shared<SmallBuffer>(BlockAllocator<SmallBuffer>(), bytes));
+    }
     if (!FitsHostMemory(bytes)) return OutOfMemory(bytes);
     const uint64_t padded = std::max<uint64_t>((bytes + kBufferAlignment - 1) / kBufferAlignment, 1) * kBufferAlignment;
     void* data = std::aligned_alloc(kBufferAlignment, padded);

@@ -26,7 +26,7 @@ class Allocator {
 };
 
 /// A range of memory that its owners share. `host()` is null for memory that the CPU cannot reach. The contents may be
-/// written only by whoever just made it, or holds the lock of the variable that owns it.
+/// written only by whoever just made it, holds the lock of the variable that owns it, or is its only owner.
 class Buffer {
  public:
   virtual ~Buffer() = default;
@@ -37,25 +37,29 @@ class Buffer {
   uint64_t bytes() const { return memory_.bytes; }
   /// For the plugin boundary: space, handle and offset.
   const weir_buf& memory() const { return memory_; }
+  /// Somebody who is no owner of the buffer may write the memory.
+  bool lent() const { return lent_; }
 
  protected:
-  explicit Buffer(const weir_buf& memory) : memory_(memory) {}
+  explicit Buffer(const weir_buf& memory, bool lent = false) : memory_(memory), lent_(lent) {}
 
  private:
   weir_buf memory_;
+  bool lent_;
 };
 
 /// The error of an allocation, whichever allocator it came from.
 bool OutOfMemory(const Status& status);
 
-/// Plain CPU memory, 64-byte aligned, from the C++ heap. Refuses at once what FitsHostMemory refuses.
+/// Plain CPU memory, 64-byte aligned, from the C++ heap. Refuses at once what FitsHostMemory refuses. Buffers of up to
+/// 256 bytes come from what the thread has freed before, as long as there is some.
 Allocator& HostAllocator();
 
 /// False for more bytes than the machine's memory or the process's control group has: such an allocation would succeed
 /// by overcommitment and end the process when it is written. Says nothing about what is free now.
 bool FitsHostMemory(uint64_t bytes);
 
-/// Host memory owned by somebody else; `owner` is kept as long as the buffer and may be null.
+/// Host memory lent by somebody else; `owner` is kept as long as the buffer and may be null.
 std::shared_ptr<Buffer> WrapHostMemory(void* data, uint64_t bytes, std::shared_ptr<const void> owner);
 
 }  // namespace weir

@@ -75,7 +75,16 @@ Shape Shape::Of(std::span<const int64_t> dims) {
 
 Shape Shape::Of(std::initializer_list<int64_t> dims) { return Of(std::span(dims.begin(), dims.size())); }
 
-bool Shape::operator==(const Shape& other) const { return std::ranges::equal(dims(), other.dims()); }
+bool Shape::operator==(const Shape& other) const {
+  const int n = rank();
+  if (n != other.rank()) return false;
+  const int64_t* const a = dims_.data();
+  const int64_t* const b = other.dims_.data();
+  for (int i = 0; i < n; ++i) {  // a loop of its own: most shapes are shorter than a call to memcmp
+    if (a[i] != b[i]) return false;
+  }
+  return true;
+}
 
 std::string Shape::ToString() const { return "[" + Join(dims(), ",") + "]"; }
 

@@ -1,6 +1,7 @@
 #include "core/tensor/tensor.h"
 
 #include <algorithm>
+#include <atomic>
 #include <new>
 #include <utility>
 
@@ -103,6 +104,21 @@ Result<Tensor> Tensor::Reshaped(Shape shape) const {
                            shape.ToString(), elements(), shape.elements());
   }
   return Tensor(dtype_, std::move(shape), buffer_, offset_);
+}
+
+std::byte* Tensor::mutable_raw() {
+  if (!buffer_ || buffer_->host() == nullptr) return nullptr;
+  if (buffer_.use_count() != 1) {
+    Result<Tensor> own = Clone();
+    if (!own.ok()) return nullptr;
+    *this = std::move(*own);
+  }
+#if WEIR_SANITIZER_KIND == 2
+  const std::shared_ptr<Buffer> seen = buffer_;  // the thread sanitizer does not know fences
+#else
+  std::atomic_thread_fence(std::memory_order_acquire);  // whoever shared it is done with it
+#endif
+  return buffer_->host() + offset_;
 }
 
 Result<Tensor> Tensor::Clone() const {

@@ -32,8 +32,8 @@ inline constexpr uint64_t kMostBytes = uint64_t{1} << 48;
 /// kMostBytes. Whoever multiplies a shape by the size of an element asks here.
 Result<uint64_t> PayloadBytes(DType dtype, const Shape& shape);
 
-/// Value semantics with shared, by convention immutable, memory: copying is cheap, and only the maker of a fresh tensor
-/// writes to it. The default tensor has type kInvalid and shape [0]. Thread-compatible.
+/// A value: copies share memory until one of them is written. Feeding and fetching copy too. The default tensor has
+/// type kInvalid and shape [0]. Thread-compatible.
 class Tensor {
  public:
   Tensor() = default;
@@ -67,9 +67,11 @@ class Tensor {
   /// True when the CPU can read the payload.
   bool on_host() const { return !buffer_ || buffer_->host() != nullptr || elements() == 0; }
 
-  /// Payload of a fixed-size host tensor; null when empty or elsewhere.
+  /// Payload of a host tensor; null when empty or elsewhere.
   const std::byte* raw() const { return buffer_ && buffer_->host() ? buffer_->host() + offset_ : nullptr; }
-  std::byte* mutable_raw() { return buffer_ && buffer_->host() ? buffer_->host() + offset_ : nullptr; }
+  /// The same to write to, moved to memory of its own first when a copy shares it; null, too, where that memory is
+  /// lacking. Good until the tensor is copied: writing through it later would change the copy.
+  std::byte* mutable_raw();
 
   /// Elements as T; the caller has checked the dtype. Works for std::string and ResourceHandle too.
   template <class T>

@@ -59,8 +59,9 @@ TEST(PlanRunner, FetchesShareNothingWithLaterRuns) {
   ASSERT_TRUE(step.Run({Tensor::Vector<float>({5, 6})}, &second).ok());
   EXPECT_TRUE(first[0].SameBits(Tensor::Vector<float>({6, 12})));
   EXPECT_TRUE(second[0].SameBits(Tensor::Vector<float>({20, 30})));
-  EXPECT_NE(first[1].raw(), feeds[0].raw()) << "a fetched feed is a copy";
-  EXPECT_TRUE(first[1].SameBits(feeds[0]));
+  EXPECT_EQ(first[1].raw(), feeds[0].raw()) << "a fetched feed shares the memory";
+  first[1].mutable_as<float>()[0] = 7;
+  EXPECT_TRUE(feeds[0].SameBits(Tensor::Vector<float>({3, 4})));
 }
 
 TEST(PlanRunner, RunsKeepTheirMemoryForTheNextOne) {

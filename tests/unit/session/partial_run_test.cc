@@ -165,8 +165,9 @@ TEST(PartialRun, F365_FetchesAndFeedsAreTheirOwners) {
   Parts f(SumAndProduct());
   const std::string handle = f.SetUp(kFeeds, kFetches);
   Tensor a = Tensor::Scalar<float>(1), c = Tensor::Scalar<float>(30);
+  const std::span<float> held = c.mutable_as<float>();
   ASSERT_TRUE(f.session->PRun(handle, std::vector<Feed>{{"c:0", c}}, {}).ok());
-  c.mutable_as<float>()[0] = 7;
+  held[0] = 7;
   Result<std::vector<Tensor>> sum =
       f.session->PRun(handle, std::vector<Feed>{{"a:0", a}, Scalar("b:0", 2)}, Names{"add:0"});
   ASSERT_TRUE(sum.ok()) << sum.status().ToString();

@@ -94,16 +94,17 @@ TEST(Session, ReadBeforeWriteSeesTheOldValueAndFetchesNeverChangeLater) {
   EXPECT_EQ(Floats((*first)[2]), (std::vector<float>{1, 1})) << "a fetched tensor aliased the variable";
 }
 
-TEST(Session, FedTensorsAreNeverWrittenNorAliased) {
+TEST(Session, FedTensorsAreNeverWritten) {
   Fixture f(MakeGraph(
       {Placeholder("x", PartialShape::Of({2})), {"y", "Neg", {"x"}, kFloat}, {"same", "Identity", {"x"}, kFloat}}));
   Tensor x = Tensor::Vector<float>({1, 2});
-  const auto out = f.Run({{"x:0", x}}, {"y:0", "same:0"});
+  auto out = f.Run({{"x:0", x}}, {"y:0", "same:0"});
   ASSERT_TRUE(out.ok());
   EXPECT_EQ(Floats(x), (std::vector<float>{1, 2}));
-  EXPECT_NE((*out)[1].raw(), x.raw());
   x.mutable_as<float>()[0] = 9;
   EXPECT_EQ(Floats((*out)[1]), (std::vector<float>{1, 2}));
+  (*out)[1].mutable_as<float>()[1] = 8;
+  EXPECT_EQ(Floats(x), (std::vector<float>{9, 2}));
 }
 
 TEST(Session, F324_ValuesCrossBetweenDevicesByThemselves) {

@@ -4,6 +4,9 @@
 
 #include <cstring>
 #include <limits>
+#include <memory>
+#include <thread>
+#include <vector>
 
 namespace weir {
 namespace {
@@ -33,6 +36,36 @@ TEST(HostAllocatorTest, MoreThanTheMachineHasIsRefused) {
   EXPECT_TRUE(FitsHostMemory(1 << 20));
 }
 
+TEST(HostAllocatorTest, SmallBuffersCrossThreadsThatEnd) {
+  std::vector<std::shared_ptr<Buffer>> buffers;
+  const auto take = [&buffers] {
+    for (int i = 0; i < 200; ++i) {
+      buffers.push_back(*HostAllocator().Allocate(4));
+      std::memset(buffers.back()->host(), i, 4);
+    }
+  };
+  for (int round = 0; round < 3; ++round) {
+    std::thread(take).join();
+    for (size_t i = 0; i < buffers.size(); ++i) EXPECT_EQ(buffers[i]->host()[3], std::byte(i)) << i;
+    if (round == 1) {
+      std::thread([&buffers] { buffers.clear(); }).join();
+    } else {
+      buffers.clear();
+    }
+    take();
+    for (size_t i = 0; i < buffers.size(); ++i) EXPECT_EQ(buffers[i]->host()[3], std::byte(i)) << i;
+    std::thread([&buffers] { buffers.clear(); }).join();
+  }
+}
+
+TEST(HostAllocatorTest, SmallBuffersOutliveWhatTheThreadKeeps) {
+  std::thread([] {
+    static thread_local std::shared_ptr<Buffer> last;  // destroyed after what is made later
+    last = *HostAllocator().Allocate(4);
+    (void)HostAllocator().Allocate(4);
+  }).join();
+}
+
 TEST(WrapHostMemoryTest, KeepsTheOwner) {
   auto owner = std::make_shared<int>(42);
   const std::weak_ptr<int> watch = owner;
@@ -40,6 +73,8 @@ TEST(WrapHostMemoryTest, KeepsTheOwner) {
   std::shared_ptr<Buffer> buffer = WrapHostMemory(data, sizeof(int), std::move(owner));
   EXPECT_FALSE(watch.expired());
   EXPECT_EQ(reinterpret_cast<int*>(buffer->host()), data);
+  EXPECT_TRUE(buffer->lent());
+  EXPECT_FALSE((*HostAllocator().Allocate(4))->lent());
   buffer.reset();
   EXPECT_TRUE(watch.expired());
 }

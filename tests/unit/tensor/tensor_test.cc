@@ -96,13 +96,38 @@ TEST(TensorTest, ObjectsAreConstructedAndDestroyed) {
   EXPECT_TRUE(clone->SameBits(*handle));
 }
 
-TEST(TensorTest, CopiesShareAndClonesDoNot) {
+TEST(TensorTest, CopiesShareUntilOneIsWritten) {
   Tensor original = Tensor::Vector<int64_t>({1, 2});
   const Tensor shared = original;
-  const Result<Tensor> clone = original.Clone();
+  EXPECT_EQ(shared.raw(), original.raw());
+  EXPECT_NE(original.Clone()->raw(), original.raw());
   original.mutable_as<int64_t>()[0] = 9;
-  EXPECT_EQ(shared.as<int64_t>()[0], 9);
-  EXPECT_EQ(clone->as<int64_t>()[0], 1);
+  EXPECT_EQ(original.as<int64_t>()[0], 9);
+  EXPECT_EQ(original.as<int64_t>()[1], 2);
+  EXPECT_EQ(shared.as<int64_t>()[0], 1);
+  const std::byte* const own = original.raw();
+  original.mutable_as<int64_t>()[1] = 8;
+  EXPECT_EQ(original.raw(), own) << "nobody shares it any more";
+}
+
+TEST(TensorTest, AViewIsWrittenByItself) {
+  const Result<std::shared_ptr<Buffer>> buffer = HostAllocator().Allocate(64);
+  ASSERT_TRUE(buffer.ok());
+  Result<Tensor> tail = Tensor::Over(DType::kInt32, Shape::Of({2}), *buffer, 16);
+  ASSERT_TRUE(tail.ok());
+  const Tensor same = *tail;
+  tail->mutable_as<int32_t>()[1] = 5;
+  EXPECT_EQ(tail->offset(), 0u);
+  EXPECT_EQ(tail->buffer()->bytes(), 8u);
+  EXPECT_EQ(same.buffer(), *buffer);
+}
+
+TEST(TensorTest, StringsAndHandlesAreWrittenByThemselves) {
+  Tensor text = Tensor::String("one");
+  const Tensor shared = text;
+  text.mutable_as<std::string>()[0] = "two";
+  EXPECT_EQ(shared.scalar<std::string>(), "one");
+  EXPECT_EQ(text.scalar<std::string>(), "two");
 }
 
 TEST(TensorTest, Reshaped) {
