@@ -1,10 +1,8 @@
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <random>
 #include <system_error>
 
 #include "core/client/checkpoint_keeper_internal.h"
@@ -12,6 +10,7 @@
 #include "core/io/bundle.h"
 #include "core/io/checkpoint_state.h"
 #include "core/io/files.h"
+#include "core/io/sweep.h"
 
 namespace weir {
 namespace {
@@ -35,14 +34,13 @@ Status WriteShard(const std::string& path, const SavedShard& shard) {
 
 Status WriteShards(const SaveJob& job) {
   if (job.shards.size() == 1) return WriteShard(job.path, job.shards.front());
-  std::random_device random;
-  const std::string folder =
-      fmt::format("{}_temp_{:08x}{:08x}{:08x}{:08x}", job.path, random(), random(), random(), random());
+  const std::string start = job.path + io::ShardsSuffix();
   std::vector<std::string> parts;
   for (size_t i = 0; i < job.shards.size(); ++i) {
-    parts.push_back(fmt::format("{}/part-{:05d}-of-{:05d}", folder, i, job.shards.size()));
-    WEIR_TRY(WriteShard(parts.back(), job.shards[i]));
+    parts.push_back(fmt::format("{}-{:05d}-of-{:05d}", start, i, job.shards.size()));
   }
+  const io::HeldFolders held(parts);
+  for (size_t i = 0; i < parts.size(); ++i) WEIR_TRY(WriteShard(parts[i], job.shards[i]));
   return io::MergeBundles(parts, job.path);
 }
 

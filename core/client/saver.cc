@@ -11,6 +11,7 @@
 #include "core/client/operand.h"
 #include "core/client/ops.h"
 #include "core/client/scopes.h"
+#include "core/device/device_name.h"
 #include "core/io/bundle.h"
 #include "core/io/checkpoint_state.h"
 #include "core/io/files.h"
@@ -18,7 +19,17 @@
 #include "core/tensor/number.h"
 
 namespace weir {
+
+/// Variables of one device, and the host that saves and restores them.
+struct SaverShard {
+  std::string device;
+  std::string host;
+  SavedVariables variables;
+};
+
 namespace {
+
+using Shard = SaverShard;
 
 /// The parts of a partitioned variable go under its name.
 void AddSaved(const std::string& key, const Variable& v, SavedVariables& named) {
@@ -76,6 +87,102 @@ Status Explain(const Status& status, const std::string& path) {
                   "that you have not altered the graph expected based on the checkpoint. Original error:\n\n",
                   missing ? "Variable name or other graph key that is missing from"
                           : "mismatch between the current graph and the graph from"));
+}
+
+/// The SaveV2 of these variables.
+Operation BuildSave(const Output& filename, const SavedVariables& variables, const std::source_location& where) {
+  Graph& graph = *filename.graph();
+  const NameScope inner("SaveV2", graph);
+  std::vector<std::string> names;
+  for (const auto& [key, variable] : variables) names.push_back(key);
+  OperationSpec spec;
+  spec.op = "SaveV2";
+  spec.inputs = {filename, ConstStrings(graph, names, "tensor_names"),
+                 ConstStrings(graph, SlicesOf(variables), "shape_and_slices")};
+  for (const auto& [key, variable] : variables) {
+    spec.inputs.push_back(variable.is_resource() || variable.slice() ? variable.snapshot() : variable.handle());
+  }
+  const std::string at = inner.path();
+  spec.name = at;
+  spec.where = where;
+  return graph.Add(spec);
+}
+
+/// The file's name once `save` has written it; none when there is no `save`.
+Output Confirm(const Output& filename, const Operation& save, const std::source_location& where) {
+  if (!save.exists()) return {};
+  OperationSpec done;
+  done.op = "Identity";
+  done.name = "control_dependency";
+  done.inputs = {filename};
+  done.control_inputs = {save};
+  done.attrs = {{"_class", std::vector<std::string>{"loc:@" + filename.op().name()}}};
+  done.where = where;
+  return filename.graph()->Add(done).output(0);
+}
+
+/// By device, in the order of the devices' names.
+Result<std::vector<Shard>> ByDevice(const SavedVariables& variables) {
+  std::map<std::string, SavedVariables> by_device;
+  for (const auto& saved : variables) by_device[saved.second.op().device()].push_back(saved);
+  std::vector<Shard> shards;
+  for (auto& [name, list] : by_device) {
+    WEIR_ASSIGN(device::DeviceName host, device::ParseDeviceName(name));
+    host.type = "CPU";
+    host.id = 0;
+    shards.push_back({name, host.ToString(), std::move(list)});
+  }
+  return shards;
+}
+
+/// A SaveV2 per shard, on its host, into a folder of its own, and one checkpoint made of them.
+Output BuildShardedSave(const Output& path, const std::vector<Shard>& shards, const std::source_location& where) {
+  Graph& graph = *path.graph();
+  const auto constant = [&](Tensor value, std::string_view name) {
+    const DType dtype = value.dtype();
+    return Operand(Literal(std::move(value))).In(graph, dtype, name);
+  };
+  Output parts, count;
+  {
+    const DeviceScope host("/device:CPU:0", graph);
+    const Output suffix = constant(Tensor::String(io::ShardsSuffix()), "Const_1");
+    parts = BuildOp("StringJoin", {path, suffix}, {}, "StringJoin", where).output(0);
+    count = constant(Tensor::Scalar(static_cast<int32_t>(shards.size())), "num_shards");
+  }
+  std::vector<Output> names;
+  std::vector<Operation> done;
+  for (size_t i = 0; i < shards.size(); ++i) {
+    const DeviceScope host(shards[i].host, graph);
+    const auto shard = static_cast<int32_t>(i);
+    names.push_back(BuildOp("ShardedFilename", {parts, shard, count}, {}, "ShardedFilename", where).output(0));
+    const Output saved = Confirm(names.back(), BuildSave(names.back(), shards[i].variables, where), where);
+    if (!saved.exists()) return {};
+    done.push_back(saved.op());
+  }
+  const DeviceScope host(shards.back().host, graph);
+  OperationSpec merge;
+  {
+    const NameScope inner("MergeV2Checkpoints", graph);
+    OperationSpec list;
+    list.op = "Pack";
+    list.name = "checkpoint_prefixes";
+    list.inputs = names;
+    list.control_inputs = done;
+    list.where = where;
+    merge.op = "MergeV2Checkpoints";
+    merge.inputs = {graph.Add(list).output(0), path};
+    merge.where = where;
+    const std::string at = inner.path();
+    merge.name = at;
+    done.push_back(graph.Add(merge));
+  }
+  OperationSpec all;
+  all.op = "Identity";
+  all.name = "Identity";
+  all.inputs = {path};
+  all.control_inputs = done;
+  all.where = where;
+  return graph.Add(all).output(0);
 }
 
 /// Reads all of a checkpoint.
@@ -199,72 +306,75 @@ void Saver::Build(SavedVariables variables, const std::source_location& where) {
       BuildOp("PlaceholderWithDefault", {"model"}, {{"shape", PartialShape(Shape())}}, "filename", where).output(0);
   const Output path =
       BuildOp("PlaceholderWithDefault", {filename}, {{"shape", PartialShape(Shape())}}, "Const", where).output(0);
-  Operation save;
-  {
-    const NameScope inner("SaveV2", graph);
-    std::vector<std::string> names;
-    for (const auto& [key, variable] : variables_) names.push_back(key);
-    OperationSpec spec;
-    spec.op = "SaveV2";
-    spec.inputs = {path, ConstStrings(graph, names, "tensor_names"),
-                   ConstStrings(graph, SlicesOf(variables_), "shape_and_slices")};
-    for (const auto& [key, variable] : variables_) {
-      spec.inputs.push_back(variable.is_resource() || variable.slice() ? variable.snapshot() : variable.handle());
+  std::vector<Shard> shards = {{"", "/device:CPU:0", variables_}};
+  Output saved;
+  if (options_.sharded) {
+    Result<std::vector<Shard>> by_device = ByDevice(variables_);
+    if (!by_device.ok()) return fail(by_device.status());
+    shards = std::move(*by_device);
+    variables_.clear();
+    for (const Shard& shard : shards) {
+      variables_.insert(variables_.end(), shard.variables.begin(), shard.variables.end());
     }
-    const std::string at = inner.path();
-    spec.name = at;
-    spec.where = where;
-    save = graph.Add(spec);
+    saved = BuildShardedSave(path, shards, where);
+  } else {
+    saved = Confirm(path, BuildSave(path, variables_, where), where);
   }
-  if (!save.exists()) return;
-  OperationSpec done;
-  done.op = "Identity";
-  done.name = "control_dependency";
-  done.inputs = {path};
-  done.control_inputs = {save};
-  done.attrs = {{"_class", std::vector<std::string>{"loc:@" + path.op().name()}}};
-  done.where = where;
-  const Output saved = graph.Add(done).output(0);
-  const Output restored = BuildRestore(path, where);
-  if (!restored.exists() && !graph.status().ok()) return;
-  const Operation all = Group({assignments_.begin(), assignments_.end()}, "restore_all", where);
-  nodes_ = {path.name(),          saved.name(), all.name(),
-            options_.max_to_keep, false,        static_cast<float>(options_.keep_checkpoint_every_n_hours)};
+  if (!saved.exists()) return;
+  std::vector<Operation> all;
+  for (const Shard& shard : shards) {
+    const std::vector<Operation> assigned = BuildRestore(path, shard, where);
+    if (!graph.status().ok()) return;
+    if (!options_.sharded) {
+      all = assigned;
+      continue;
+    }
+    const DeviceScope there(shard.device, graph);
+    all.push_back(Group({assigned.begin(), assigned.end()}, "restore_shard", where));
+  }
+  const Operation restore = Group({all.begin(), all.end()}, "restore_all", where);
+  nodes_ = {path.name(),          saved.name(),     restore.name(),
+            options_.max_to_keep, options_.sharded, static_cast<float>(options_.keep_checkpoint_every_n_hours)};
 }
 
-/// RestoreV2 and an assignment per variable; returns the first restored value.
-Output Saver::BuildRestore(const Output& path, const std::source_location& where) {
+/// RestoreV2 on the shard's host, and an assignment per variable.
+std::vector<Operation> Saver::BuildRestore(const Output& path, const SaverShard& shard,
+                                           const std::source_location& where) {
   Graph& graph = *graph_;
+  std::vector<Output> restored;
   {
     const NameScope inner("RestoreV2", graph);
-    const DeviceScope host("/cpu:0", graph);
+    const DeviceScope host(shard.host, graph);
     std::vector<std::string> names;
     std::vector<DType> types;
-    for (const auto& [key, variable] : variables_) {
+    for (const auto& [key, variable] : shard.variables) {
       names.push_back(key);
       types.push_back(variable.dtype());
     }
     OperationSpec spec;
     spec.op = "RestoreV2";
     spec.inputs = {path, ConstStrings(graph, names, "tensor_names"),
-                   ConstStrings(graph, SlicesOf(variables_), "shape_and_slices")};
+                   ConstStrings(graph, SlicesOf(shard.variables), "shape_and_slices")};
     spec.attrs = {{"dtypes", types}};
     const std::string at = inner.path();
     spec.name = at;
     spec.where = where;
-    restored_ = graph.Add(spec).outputs();
+    for (const Output& output : graph.Add(spec).outputs()) restored.push_back(output);
   }
-  for (size_t i = 0; i < restored_.size(); ++i) {
-    const Variable& variable = variables_[i].second;
+  std::vector<Operation> assigned;
+  for (size_t i = 0; i < restored.size(); ++i) {
+    const Variable& variable = shard.variables[i].second;
     if (variable.is_resource()) {
       const DeviceScope there(variable.op().device(), graph);
-      const Output value = BuildOp("Identity", {restored_[i]}, {}, "Identity", where).output(0);
-      assignments_.push_back(BuildOp("AssignVariableOp", {variable.handle(), value}, {}, "AssignVariableOp", where));
+      const Output value = BuildOp("Identity", {restored[i]}, {}, "Identity", where).output(0);
+      assigned.push_back(BuildOp("AssignVariableOp", {variable.handle(), value}, {}, "AssignVariableOp", where));
     } else {
-      assignments_.push_back(BuildOp("Assign", {variable.handle(), restored_[i]}, {}, "Assign", where));
+      assigned.push_back(BuildOp("Assign", {variable.handle(), restored[i]}, {}, "Assign", where));
     }
   }
-  return restored_.empty() ? Output() : restored_[0];
+  for (const Output& output : restored) restored_.push_back(output);
+  for (const Operation& assignment : assigned) assignments_.push_back(assignment);
+  return assigned;
 }
 
 Status Saver::CheckSavePath(const std::string& path, const SaveOptions& options, bool has_step) const {
@@ -304,11 +414,28 @@ Result<SaveJob> Saver::Prepare(Session& session, const std::string& path, const 
 Result<std::string> Saver::Save(Session& session, const std::string& path, const SaveOptions& options) {
   const Status earlier = keeper_->Wait();
   WEIR_ASSIGN(const SaveJob job, Prepare(session, path, options));
-  const Status written = session.Run(nodes_.save_tensor, {{nodes_.filename_tensor, job.path}}).status();
+  const Status written = Write(session, job.path);
   if (!written.ok()) return keeper_->CountFailed(written);
   WEIR_TRY(keeper_->Finish(job));
   WEIR_TRY(earlier);
   return job.path;
+}
+
+Status Saver::Write(Session& session, const std::string& path) const {
+  const Feeds feeds = {{nodes_.filename_tensor, path}};
+  std::optional<io::HeldFolders> held;
+  if (nodes_.sharded) {
+    WEIR_ASSIGN(const std::vector<Operation> saves, SaveOperations());
+    Fetch::List prefixes;
+    for (const Operation& save : saves) prefixes.emplace_back(save.inputs()[0]);
+    WEIR_ASSIGN(const Fetched parts, session.Run(prefixes, feeds));
+    std::vector<std::string> paths;
+    for (size_t i = 0; i < parts.size(); ++i) {
+      for (const std::string& part : parts[i].tensor().as<std::string>()) paths.push_back(part);
+    }
+    held.emplace(paths);
+  }
+  return session.Run(nodes_.save_tensor, feeds).status();
 }
 
 Result<std::string> Saver::SaveInBackground(Session& session, const std::string& path, const SaveOptions& options) {
@@ -327,8 +454,8 @@ Result<std::string> Saver::SaveInBackground(Session& session, const std::string&
   return full;
 }
 
-/// What each SaveV2 that the save waits for would write now, of one step.
-Result<std::vector<SavedShard>> Saver::FetchShards(Session& session, const std::string& path) const {
+/// Each SaveV2 that the save waits for.
+Result<std::vector<Operation>> Saver::SaveOperations() const {
   WEIR_ASSIGN(const Output done, graph_->TensorByName(nodes_.save_tensor));
   std::vector<Operation> saves;
   std::set<std::string> seen;
@@ -346,6 +473,12 @@ Result<std::vector<SavedShard>> Saver::FetchShards(Session& session, const std::
   }
   if (saves.empty()) return FailedPrecondition("no SaveV2 leads to {}", nodes_.save_tensor);
   std::ranges::sort(saves, {}, &Operation::id);
+  return saves;
+}
+
+/// What each of them would write now, all of one step.
+Result<std::vector<SavedShard>> Saver::FetchShards(Session& session, const std::string& path) const {
+  WEIR_ASSIGN(const std::vector<Operation> saves, SaveOperations());
   Fetch::List fetches;
   for (const Operation& save : saves) {
     const std::vector<Output> inputs = save.inputs();
@@ -375,8 +508,9 @@ std::shared_ptr<CheckpointKeeper> Saver::NewKeeper() { return std::make_shared<C
 
 std::vector<io::WantedTensor> Saver::Wanted() const {
   std::vector<io::WantedTensor> wanted;
+  std::set<std::string> seen;
   for (const auto& [key, variable] : variables_) {
-    if (!wanted.empty() && wanted.back().name == key) continue;  // further parts
+    if (!seen.insert(key).second) continue;  // further parts
     wanted.push_back({key, variable.dtype(),
                       variable.slice() ? PartialShape(Shape::Of(variable.slice()->full_shape)) : variable.shape()});
   }

@@ -22,6 +22,7 @@ namespace weir {
 class CheckpointKeeper;
 struct SaveJob;
 struct SavedShard;
+struct SaverShard;
 
 struct SaverOptions {
   int max_to_keep = 5;                           // 0 = all, which are then not listed
@@ -29,6 +30,7 @@ struct SaverOptions {
   std::string name;                              // of the scope of its nodes; empty = "save"
   bool verify = false;                           // reads each checkpoint back, as SaveOptions::verify does
   bool skip_when_busy = false;                   // SaveInBackground leaves a save out while another one is in flight
+  bool sharded = false;                          // a data file per device that variables ask for, made on its host
 };
 
 /// What became of the saves of a Saver. Each is counted once: as saved, failed or skipped.
@@ -119,9 +121,11 @@ class Saver {
   explicit Saver(Graph& graph) : graph_(&graph) {}
 
   void Build(SavedVariables variables, const std::source_location& where);
-  Output BuildRestore(const Output& path, const std::source_location& where);
+  std::vector<Operation> BuildRestore(const Output& path, const SaverShard& shard, const std::source_location& where);
   Status CheckSavePath(const std::string& path, const SaveOptions& options, bool has_step) const;
   Result<SaveJob> Prepare(Session& session, const std::string& path, const SaveOptions& options);
+  Status Write(Session& session, const std::string& path) const;
+  Result<std::vector<Operation>> SaveOperations() const;
   Result<std::vector<SavedShard>> FetchShards(Session& session, const std::string& path) const;
   Status RestoreFrom(Session& session, const std::string& path);
   static std::shared_ptr<CheckpointKeeper> NewKeeper();

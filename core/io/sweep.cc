@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <ctime>
+#include <random>
 #include <string_view>
 
 #include "core/io/bundle_commit.h"
@@ -16,6 +17,8 @@ namespace {
 constexpr std::string_view kTensorFlowMark = ".tempstate";
 constexpr std::string_view kShardsMark = "_temp_";
 constexpr size_t kShardsDigits = 32;  // of TensorFlow's uuid4().hex
+constexpr std::string_view kHexDigits = "0123456789abcdef";
+constexpr std::string_view kPart = "part";
 constexpr time_t kStaleSeconds = 3600;
 
 bool AllOf(std::string_view text, std::string_view allowed) {
@@ -27,6 +30,11 @@ std::string_view Before(std::string_view name, std::string_view mark, std::strin
   const size_t at = name.rfind(mark);
   if (at == std::string_view::npos || !AllOf(name.substr(at + mark.size()), allowed)) return {};
   return name.substr(0, at);
+}
+
+bool IsFolderOfParts(std::string_view name) {
+  const std::string_view before = Before(name, kShardsMark, kHexDigits);
+  return !before.empty() && before.size() + kShardsMark.size() + kShardsDigits == name.size();
 }
 
 // A file or folder that is open, and locked where nobody else has it.
@@ -71,23 +79,23 @@ class Sweep {
     if (RemoveFile(path).ok()) removed.push_back(path);
   }
   void RemoveUnnamedData(const std::string& prefix);
-  void RemoveShards(const std::string& folder);
+  void RemoveParts(const std::string& folder, bool abandoned);
 
   const std::string& dir_;
 };
 
 void Sweep::Look(const std::string& name) {
   const std::string path = JoinPath(dir_, name);
-  const std::string_view ours = Before(name, kTemporaryMark, "0123456789abcdef");
+  const std::string_view ours = Before(name, kTemporaryMark, kHexDigits);
   if (!ours.empty() || !Before(name, kTensorFlowMark, "0123456789").empty()) {
     const Candidate file(path, O_RDWR);
     if (!file.Abandoned(!ours.empty())) return;
     // A temporary index means that its save was not done with the data files either.
     if (ours.ends_with(".index")) RemoveUnnamedData(JoinPath(dir_, ours.substr(0, ours.size() - 6)));
+    if (IsFolderOfParts(ours)) RemoveParts(JoinPath(dir_, ours), true);
     Remove(path);
-  } else if (Before(name, kShardsMark, "0123456789abcdef").size() + kShardsMark.size() + kShardsDigits == name.size()) {
-    const Candidate folder(path, O_RDONLY | O_DIRECTORY);
-    if (folder.Abandoned(false)) RemoveShards(path);
+  } else if (IsFolderOfParts(name)) {
+    RemoveParts(path, false);
   }
 }
 
@@ -100,12 +108,14 @@ void Sweep::RemoveUnnamedData(const std::string& prefix) {
   }
 }
 
-void Sweep::RemoveShards(const std::string& folder) {
+// `abandoned`: its owner is known to be gone. Otherwise age tells.
+void Sweep::RemoveParts(const std::string& folder, bool abandoned) {
   const Result<std::vector<std::string>> names = ListDirectory(folder);
   if (!names.ok()) return;
+  if (!abandoned && !Candidate(folder, O_RDONLY | O_DIRECTORY).Abandoned(false)) return;
   for (const std::string& name : *names) {
-    const std::string path = JoinPath(folder, name);
-    if (!name.starts_with("part") || !Candidate(path, O_RDWR).Abandoned(false)) return;
+    if (!name.starts_with(kPart)) return;
+    if (!abandoned && !Candidate(JoinPath(folder, name), O_RDWR).Abandoned(false)) return;
   }
   for (const std::string& name : *names) Remove(JoinPath(folder, name));
   if (RemoveEmptyDirectory(folder).ok()) removed.push_back(folder);
@@ -117,6 +127,32 @@ std::vector<std::string> SweepFolder(const std::string& dir) {
   Sweep sweep(dir);
   if (const Result<std::vector<std::string>> names = ListDirectory(dir); names.ok()) sweep.Run(*names);
   return sweep.removed;
+}
+
+std::string ShardsSuffix() {
+  std::random_device random;
+  return fmt::format("{}{:08x}{:08x}{:08x}{:08x}/{}", kShardsMark, random(), random(), random(), random(), kPart);
+}
+
+HeldFolders::HeldFolders(const std::vector<std::string>& parts) {
+  for (const std::string& part : parts) {
+    const std::string folder = DirName(part);
+    if (locks_.contains(folder) || !MakeDirectory(DirName(folder)).ok()) continue;
+    Result<OutputFile> lock = OutputFile::Create(TemporaryName(folder), IfExists::kFailAndLock);
+    if (lock.ok()) locks_.emplace(folder, std::move(*lock));
+    static_cast<void>(MakeDirectory(folder));  // or the first part says why not
+  }
+}
+
+HeldFolders::~HeldFolders() {
+  for (const auto& [folder, lock] : locks_) {
+    const Result<std::vector<std::string>> names = ListDirectory(folder);
+    for (size_t i = 0; names.ok() && i < names->size(); ++i) {
+      if ((*names)[i].starts_with(kPart)) static_cast<void>(RemoveFile(JoinPath(folder, (*names)[i])));
+    }
+    static_cast<void>(RemoveEmptyDirectory(folder));
+    static_cast<void>(RemoveFile(lock.path()));
+  }
 }
 
 }  // namespace weir::io

@@ -2,8 +2,11 @@
 #ifndef WEIR_CORE_IO_SWEEP_H_
 #define WEIR_CORE_IO_SWEEP_H_
 
+#include <map>
 #include <string>
 #include <vector>
+
+#include "core/io/files.h"
 
 namespace weir::io {
 
@@ -14,6 +17,22 @@ namespace weir::io {
 /// folder of shards ("PREFIX_temp_" and 32 hexadecimal digits) with nothing but parts in it that nobody holds. Best
 /// effort: what cannot be listed, locked or removed stays.
 std::vector<std::string> SweepFolder(const std::string& dir);
+
+/// "_temp_<32 hexadecimal digits>/part": what a sharded save puts after its prefix for the names of its parts.
+std::string ShardsSuffix();
+
+/// The folders of the parts of a sharded save, which are made, and removed with all parts in them in the end. As long
+/// as this lives, sweepers leave them; those of a process that was killed go like its temporary files. Best effort.
+class HeldFolders {
+ public:
+  explicit HeldFolders(const std::vector<std::string>& parts);
+  HeldFolders(const HeldFolders&) = delete;
+  HeldFolders& operator=(const HeldFolders&) = delete;
+  ~HeldFolders();
+
+ private:
+  std::map<std::string, OutputFile> locks_;  // by folder
+};
 
 }  // namespace weir::io
 

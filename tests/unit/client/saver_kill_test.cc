@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
@@ -56,6 +57,14 @@ int unlink(const char* path) noexcept {
   DieIfDue();
   return static_cast<int>(syscall(SYS_unlinkat, AT_FDCWD, path, 0));
 }
+int mkdir(const char* path, mode_t mode) noexcept {
+  DieIfDue();
+  return static_cast<int>(syscall(SYS_mkdirat, AT_FDCWD, path, mode));
+}
+int rmdir(const char* path) noexcept {
+  DieIfDue();
+  return static_cast<int>(syscall(SYS_unlinkat, AT_FDCWD, path, AT_REMOVEDIR));
+}
 int open(const char* path, int flags, ...) {
   va_list rest;
   va_start(rest, flags);
@@ -72,9 +81,9 @@ namespace {
 constexpr int64_t kElements = 40000;
 constexpr int kMaxToKeep = 3;
 
-enum class Mode { kSteps, kSamePath, kBackground };
+enum class Mode { kSteps, kSamePath, kBackground, kSharded };
 
-/// The process that saves: a variable that holds the number of the save in all elements.
+/// The process that saves: variables that hold the number of the save in all elements.
 class SavingProcess {
  public:
   explicit SavingProcess(std::string dir, Mode mode) : dir_(std::move(dir)), mode_(mode) {}
@@ -92,7 +101,7 @@ class SavingProcess {
   bool Save(int k = 0) {
     if (!session_.Run(assign_, {{x_, static_cast<float>(++number_)}}).ok()) return false;
     SaveOptions options;
-    if (mode_ != Mode::kSamePath) options.global_step = number_;
+    if (mode_ == Mode::kSteps || mode_ == Mode::kBackground) options.global_step = number_;
     calls_left = k;
     const bool background = mode_ == Mode::kBackground;
     const Status saved = background ? saver_.SaveInBackground(session_, dir_ + "/m", options).status()
@@ -104,15 +113,20 @@ class SavingProcess {
   int number() const { return number_; }
 
  private:
+  static Variable OnCpu() {
+    const DeviceScope cpu("/cpu:0");
+    return Variable(0.0f, {.name = "w"});
+  }
   Fresh fresh_;
   std::string dir_;
   Mode mode_;
   int number_ = 0;
   Output x_ = Placeholder(DType::kFloat, PartialShape::Of({}), "x");
   Variable v_{Tensor::Vector<float>(std::vector<float>(kElements)), {.name = "v"}};
-  Operation assign_ = v_.Assign(Fill({static_cast<int>(kElements)}, x_)).op();
+  Variable w_ = OnCpu();
+  Operation assign_ = Group({v_.Assign(Fill({static_cast<int>(kElements)}, x_)).op(), w_.Assign(x_).op()});
   Operation init_ = GlobalVariablesInitializer();
-  Saver saver_{SaverOptions{.max_to_keep = kMaxToKeep}};
+  Saver saver_{SaverOptions{.max_to_keep = kMaxToKeep, .sharded = mode_ == Mode::kSharded}};
   Session session_{fresh_.graph};
 };
 
@@ -137,9 +151,9 @@ class SaverKill : public testing::TestWithParam<Mode> {
     const Status whole = reader.ok() ? reader->Verify() : reader.status();
     EXPECT_TRUE(Succeeds(whole));
     if (!whole.ok()) return -1;
-    const Result<Tensor> value = reader->Read("v");
+    const Result<Tensor> value = reader->Read("v"), single = reader->Read("w");
     for (const float each : value->as<float>()) {
-      if (each != value->as<float>()[0]) return -1;
+      if (each != single->as<float>()[0]) return -1;
     }
     return static_cast<int>(value->as<float>()[0]);
   }
@@ -159,7 +173,8 @@ class SaverKill : public testing::TestWithParam<Mode> {
     const size_t kept = state->all_model_checkpoint_paths.size();
     EXPECT_LE(kept, static_cast<size_t>(kMaxToKeep)) << when;
     EXPECT_EQ(NamesWith(".index").size(), kept) << when;
-    EXPECT_EQ(NamesWith(".data-").size(), kept) << when;
+    EXPECT_EQ(NamesWith(".data-").size(), GetParam() == Mode::kSharded ? 2 * kept : kept) << when;
+    EXPECT_TRUE(NamesWith("_temp").empty()) << when;
     EXPECT_EQ(NamesWith(".meta").size(), kept) << when;
   }
   TemporaryFolder dir_;
@@ -253,9 +268,10 @@ TEST_P(SaverKill, DyingAtRandom) {
 }
 
 std::string NameOf(const testing::TestParamInfo<Mode>& info) {
-  return info.param == Mode::kSteps ? "WithSteps" : info.param == Mode::kSamePath ? "SamePath" : "Background";
+  return std::array{"WithSteps", "SamePath", "Background", "Sharded"}[static_cast<size_t>(info.param)];
 }
-INSTANTIATE_TEST_SUITE_P(Client, SaverKill, testing::Values(Mode::kSteps, Mode::kSamePath, Mode::kBackground), NameOf);
+INSTANTIATE_TEST_SUITE_P(Client, SaverKill,
+                         testing::Values(Mode::kSteps, Mode::kSamePath, Mode::kBackground, Mode::kSharded), NameOf);
 
 }  // namespace
 }  // namespace weir::test

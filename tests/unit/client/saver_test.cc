@@ -367,6 +367,61 @@ TEST(Saver, F328_restore_what_matches_and_report_the_rest) {
   EXPECT_EQ(Values(session, shape), std::vector<double>(3, 9));
 }
 
+TEST(Saver, F241_sharded_saves_by_device) {
+  const TemporaryFolder dir;
+  {
+    Fresh f;
+    const Variable a(1.0f, {.name = "a"});
+    const DeviceScope cpu("/cpu:0");
+    const Variable b(2.0f, {.name = "b", .use_resource = true}), c(3.0f, {.name = "c"});
+    const Operation bump = Group({a.AssignAdd(10.0f).op(), b.AssignAdd(10.0f).op(), c.AssignAdd(10.0f).op()});
+    Saver sharded(SaverOptions{.sharded = true}), plain(SaverOptions{.name = "plain"});
+    for (const char* name :
+         {"save/Const", "save/Const_1", "save/StringJoin", "save/num_shards", "save/ShardedFilename/shard",
+          "save/ShardedFilename_1", "save/SaveV2_1/tensor_names", "save/control_dependency_1",
+          "save/MergeV2Checkpoints/checkpoint_prefixes", "save/MergeV2Checkpoints", "save/Identity", "save/RestoreV2_1",
+          "save/restore_shard", "save/restore_shard_1", "save/restore_all"}) {
+      EXPECT_TRUE(Succeeds(f.graph.OperationByName(name)));
+    }
+    EXPECT_EQ(sharded.nodes().save_tensor, "save/Identity:0");
+    EXPECT_TRUE(sharded.nodes().sharded);
+    const Result<Operation> second = f.graph.OperationByName("save/ShardedFilename_1");
+    EXPECT_EQ(second->device(), "/device:CPU:0");
+    Session session(f.graph);
+    Initialize(session);
+    for (int i = 0; i < 3; ++i) ASSERT_TRUE(Succeeds(sharded.Save(session, dir / "m", {.verify = true})));
+    ASSERT_TRUE(Succeeds(plain.Save(session, dir / "plain")));
+    ASSERT_TRUE(Succeeds(sharded.SaveInBackground(session, dir / "behind")));
+    ASSERT_TRUE(Succeeds(sharded.Wait()));
+    for (const char* prefix : {"m", "plain", "behind"}) {
+      EXPECT_EQ(Keys(dir / prefix), (std::vector<std::string>{"a", "b", "c"}));
+      for (Saver* saver : {&sharded, &plain}) {
+        ASSERT_TRUE(Succeeds(session.Run(bump)));
+        ASSERT_TRUE(Succeeds(saver->Restore(session, dir / prefix)));
+        EXPECT_EQ(Value(session, a) + Value(session, b) + Value(session, c), 6) << prefix;
+      }
+    }
+    const Result<io::RestoreReport> report = sharded.RestorePartial(session, dir / "m");
+    ASSERT_TRUE(Succeeds(report));
+    EXPECT_EQ(report->matched.size(), 3u);
+  }
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(dir.path)) names.push_back(entry.path().filename());
+  std::ranges::sort(names);
+  EXPECT_EQ(names,
+            (std::vector<std::string>{"behind.data-00000-of-00002", "behind.data-00001-of-00002", "behind.index",
+                                      "behind.meta", "checkpoint", "m.data-00000-of-00002", "m.data-00001-of-00002",
+                                      "m.index", "m.meta", "plain.data-00000-of-00001", "plain.index", "plain.meta"}));
+  Fresh f;
+  Result<std::optional<Saver>> imported = ImportMetaGraphWithSaver(dir / "m.meta");
+  ASSERT_TRUE(Succeeds(imported));
+  ASSERT_TRUE(imported->has_value());
+  Session session(f.graph);
+  ASSERT_TRUE(Succeeds((*imported)->Restore(session, dir / "m")));
+  ASSERT_TRUE(Succeeds((*imported)->Save(session, dir / "again")));
+  EXPECT_TRUE(dir.Has("again.data-00001-of-00002"));
+}
+
 TEST(MetaGraph, the_file_beside_a_checkpoint_rebuilds_the_model) {
   const TemporaryFolder dir;
   {
