@@ -2,8 +2,9 @@
 // description in JSON; `engine WORKLOAD.json SAMPLES` answers once, `engine --serve` reads commands, a line each:
 // `load WORKLOAD.json`, `time SAMPLES`, `drop`. Answers are JSON lines; what cannot be run is answered {"skip": why}.
 //
-// A description has graph, mode ("steady", or "load" and "once": not repeated), feeds {name, dtype, shape, seed, lo,
-// hi}, fetches, targets, init, check_runs, check_fetches, optimizer ("off": nothing is rewritten).
+// A description of kind "events" has params.n, scalar events to be written beside it. Any other has graph, mode
+// ("steady", or "load" and "once": not repeated), feeds {name, dtype, shape, seed, lo, hi}, fetches, targets, init,
+// check_runs, check_fetches, optimizer ("off": nothing is rewritten).
 #include <fmt/format.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -21,6 +22,8 @@
 #include <vector>
 
 #include "core/graph/graph_def.h"
+#include "core/io/event_file.h"
+#include "core/io/summary.h"
 #include "core/session/session.h"
 #include "core/tensor/number.h"
 #include "tests/bench/measure.h"
@@ -87,7 +90,11 @@ class Loaded {
     loaded->file_ = graph.string();
     loaded->once_ = loaded->Text("mode") == "load" || loaded->Text("mode") == "once";
     loaded->whole_ = loaded->Text("mode") == "load";
-    WEIR_TRY(loaded->Prepare());
+    if (loaded->Text("kind") == "events") {
+      WEIR_TRY(loaded->PrepareEvents());
+    } else {
+      WEIR_TRY(loaded->Prepare());
+    }
     return loaded;
   }
 
@@ -153,14 +160,47 @@ class Loaded {
       WEIR_ASSIGN(values, session_->Run({}, check_fetches, {}));
     }
     check_ = Summarize(values);
+    if (Text("kind") == "null") WEIR_TRY(CheckThatItRuns(call));
     if (!whole_) {
       WEIR_ASSIGN(call_, session_->MakeCallable(call));
     }
     return {};
   }
 
+  Status PrepareEvents() {
+    events_ = description_.at("params").at("n");
+    check_ = Json::array();
+    return WriteEvents();
+  }
+
+  /// A file of scalar events, as a model's summaries are written.
+  Status WriteEvents() {
+    const std::string folder = (std::filesystem::path(file_).parent_path() / "events_weir").string();
+    WEIR_ASSIGN(const std::unique_ptr<io::EventWriter> writer, io::EventWriter::Create(folder));
+    for (int64_t i = 0; i < events_; ++i) {
+      WEIR_TRY(writer->AddSummary(io::ScalarSummary("loss", static_cast<float>(i)), i));
+    }
+    WEIR_TRY(writer->Close());
+    std::filesystem::remove(writer->path());
+    return {};
+  }
+
+  /// A graph from which everything is pruned says nothing of what an op costs.
+  Status CheckThatItRuns(const session::CallableOptions& call) {
+    session::RunReport report;
+    WEIR_TRY(session_->Run(named_, call.fetches, call.targets, {}, &report).status());
+    const int64_t items = description_.value("items", int64_t{1});
+    if (report.instructions >= items) return {};
+    return Unimplemented("{} of the {} ops are pruned: their time is none of an op", items - report.instructions,
+                         items);
+  }
+
   void Step() {
     if (!status_.ok()) return;
+    if (events_ != 0) {
+      status_ = WriteEvents();
+      return;
+    }
     if (!whole_) {
       status_ = session_->RunCallable(call_, feeds_, &fetched_);
       return;
@@ -184,6 +224,7 @@ class Loaded {
   std::string file_;
   bool once_ = false;   // a sample is one run
   bool whole_ = false;  // a run is parse, session and first run
+  int64_t events_ = 0;  // a run writes so many; nothing else is loaded
   std::unique_ptr<graph::Graph> graph_;
   std::unique_ptr<session::Session> session_;
   session::CallableHandle call_ = 0;

@@ -83,36 +83,6 @@ std::function<void()> Primitive(const GemmShape& s, const Operands& x, bool pack
   };
 }
 
-#if defined(__x86_64__)
-// Twelve independent sums hide the latency of two units; each has a name so that none is spilled.
-#define WEIR_FMA12()                                                                                                   \
-  __asm__ volatile(                                                                                                    \
-      "vfmadd231ps %12,%13,%0\nvfmadd231ps %12,%13,%1\nvfmadd231ps %12,%13,%2\n"                                       \
-      "vfmadd231ps %12,%13,%3\nvfmadd231ps %12,%13,%4\nvfmadd231ps %12,%13,%5\n"                                       \
-      "vfmadd231ps %12,%13,%6\nvfmadd231ps %12,%13,%7\nvfmadd231ps %12,%13,%8\n"                                       \
-      "vfmadd231ps %12,%13,%9\nvfmadd231ps %12,%13,%10\nvfmadd231ps %12,%13,%11"                                       \
-      : "+v"(r0), "+v"(r1), "+v"(r2), "+v"(r3), "+v"(r4), "+v"(r5), "+v"(r6), "+v"(r7), "+v"(r8), "+v"(r9), "+v"(r10), \
-        "+v"(r11)                                                                                                      \
-      : "v"(x), "v"(y))
-template <class V>
-[[gnu::always_inline]] inline void Fma(double flops) {
-  constexpr double kPerRound = 12 * 2 * sizeof(V) / sizeof(float);
-  V r0{}, r1{}, r2{}, r3{}, r4{}, r5{}, r6{}, r7{}, r8{}, r9{}, r10{}, r11{}, x = V{} + 1.0001f, y = V{} + 0.1f;
-  for (auto i = static_cast<int64_t>(flops / kPerRound) + 1; i > 0; --i) WEIR_FMA12();
-}
-using Wide = float __attribute__((vector_size(64)));
-using Narrow = float __attribute__((vector_size(32)));
-[[gnu::target("avx512f")]] void Fma512(double flops) { Fma<Wide>(flops); }
-[[gnu::target("avx2,fma")]] void Fma256(double flops) { Fma<Narrow>(flops); }
-[[gnu::target("avx512f")]] float Sum512(const float* p, size_t n) {
-  Wide sums[4] = {};
-  for (size_t i = 0; i + 64 <= n; i += 64) {
-    for (size_t j = 0; j < 4; ++j) sums[j] += *reinterpret_cast<const Wide*>(p + i + 16 * j);
-  }
-  return sums[0][0] + sums[1][0] + sums[2][0] + sums[3][0];
-}
-#endif
-
 }  // namespace
 
 std::string GemmShape::Name() const {
@@ -149,29 +119,6 @@ std::vector<DirectCall> DirectCalls(const GemmShape& s) {
   if (auto call = Primitive(s, x, false)) calls.push_back({"onednn matmul", std::move(call)});
   if (auto call = s.constant_b ? Primitive(s, x, true) : nullptr) calls.push_back({"onednn packed", std::move(call)});
   return calls;
-}
-
-void FusedMultiplyAdds(double flops) {
-#if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512f")) return Fma512(flops);
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return Fma256(flops);
-#endif
-  std::abort();  // no peak is known for such a machine
-}
-
-void ReadMemory(const std::vector<float>& memory) {
-  volatile float sink = 0;
-#if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512f")) {
-    const size_t skip = (64 - reinterpret_cast<uintptr_t>(memory.data()) % 64) % 64 / sizeof(float);
-    sink = Sum512(memory.data() + skip, memory.size() - skip);
-    return;
-  }
-#endif
-  float sum = 0;
-  for (const float x : memory) sum += x;
-  sink = sum;
-  (void)sink;
 }
 
 double ProcessNs() {

@@ -1,4 +1,4 @@
-// Matrix products by calling each library itself, and the arithmetic and memory limits of one core.
+// Matrix products by calling each library itself.
 #ifndef WEIR_TESTS_BENCH_GEMM_LIBRARIES_H_
 #define WEIR_TESTS_BENCH_GEMM_LIBRARIES_H_
 
@@ -24,10 +24,6 @@ struct DirectCall {
 
 /// One way for each code path of each library that can do the product, on memory of its own.
 std::vector<DirectCall> DirectCalls(const GemmShape& shape);
-
-/// Does `flops` operations in registers; reads `bytes` of memory once.
-void FusedMultiplyAdds(double flops);
-void ReadMemory(const std::vector<float>& memory);
 
 /// Time in ns that all threads of the process spent on a core: what neighbours on a busy machine do not add to.
 double ProcessNs();

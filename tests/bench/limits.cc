@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "tests/bench/limit_loops.h"
 #include "tests/bench/measure.h"
 #include "tests/bench/workloads.h"
 
@@ -50,17 +51,14 @@ double NameIndexNs(int names) {
   });
 }
 
-double ScaleNs(int64_t floats, int repeats) {
-  std::vector<float> from(static_cast<size_t>(floats), 1.0f), to(static_cast<size_t>(floats));
+double ScaleNs(int64_t floats, int repeats, Pass pass) {
+  // Arrays one after the other would have stores in the way of loads: these are half a page apart.
+  constexpr size_t kApart = 512;
+  const auto count = static_cast<size_t>(floats) / 64 * 64;
+  const Floats from = MakeFloats(count, 1.0f), to = MakeFloats(count + kApart, 1.0f);
+  float* const target = pass == Pass::kInPlace ? from.get() : to.get() + kApart;
   return TimeNs([&] {
-           for (int r = 0; r < repeats; ++r) {
-             const float factor = 0.5f + to[static_cast<size_t>(r)];
-             constexpr size_t kLanes = 16;  // a count that the compiler knows makes it use vectors
-             for (size_t i = 0; i + kLanes <= from.size(); i += kLanes) {
-               for (size_t k = 0; k < kLanes; ++k) to[i + k] = from[i + k] * factor;
-             }
-             std::swap(from, to);
-           }
+           for (int r = 0; r < repeats; ++r) Scale(from.get(), target, count, 1.0f);
          }) /
          repeats;
 }
@@ -78,27 +76,8 @@ double StartProcessNs(const std::string& program, const std::string& argument) {
 
 double DigitsProductsNs(int repeats) {
   // Forward 32x64x32 and 32x32x10; backward twice the second and once the first (the input has no gradient).
-  struct Product {
-    int m, k, n;
-  };
-  const Product products[] = {{32, 64, 32}, {32, 32, 10}, {32, 32, 10}, {32, 10, 32}, {64, 32, 32}};
-  std::vector<float> a(64 * 64, 0.5f), b(64 * 64, 0.25f), c(64 * 64);
-  return TimeNs([&] {
-           for (int r = 0; r < repeats; ++r) {
-             for (const Product& p : products) {
-               for (int i = 0; i < p.m; ++i) {
-                 for (int j = 0; j < p.n; ++j) c[static_cast<size_t>(i * p.n + j)] = 0;
-                 for (int k = 0; k < p.k; ++k) {
-                   const float left = a[static_cast<size_t>(i * p.k + k)];
-                   for (int j = 0; j < p.n; ++j)
-                     c[static_cast<size_t>(i * p.n + j)] += left * b[static_cast<size_t>(k * p.n + j)];
-                 }
-               }
-             }
-             a[0] = c[0];
-           }
-         }) /
-         repeats;
+  constexpr double kFlops = 2.0 * (2 * 32 * 64 * 32 + 3 * 32 * 32 * 10);
+  return TimeNs([&] { MultiplyAdds(kFlops * repeats); }) / repeats;
 }
 
 }  // namespace weir::bench

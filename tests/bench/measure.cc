@@ -6,8 +6,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <fstream>
 #include <nlohmann/json.hpp>
+
+#include "tests/bench/limit_loops.h"
 
 namespace weir::bench {
 
@@ -54,20 +57,27 @@ std::string Machine() {
                      system.release, __VERSION__);
 }
 
+int TellMissed(const std::vector<std::string>& missed) {
+  for (const std::string& line : missed) std::fprintf(stderr, "gate missed: %s\n", line.c_str());
+  return missed.empty() ? 0 : 1;
+}
+
 std::string Markdown(const std::vector<Row>& rows) {
   std::string text = fmt::format(
-      "Machine: {}\n\n| id | what | measured | best | limit probe | measured / limit | gate |\n"
-      "|---|---|---|---|---|---|---|\n",
-      Machine());
+      "Machine: {}; limits: {}\n\n| id | what | measured | best | limit probe | measured / limit | gate | goal |\n"
+      "|---|---|---|---|---|---|---|---|\n",
+      Machine(), LimitIsa());
   for (const Row& row : rows) {
-    if (!row.error.empty()) {
-      text += fmt::format("| {} | {} | failed: {} | | | | |\n", row.id, row.what, row.error);
+    if (row.failed()) {
+      text += fmt::format("| {} | {} | failed: {} | | | | | |\n", row.id, row.what, row.error);
       continue;
     }
-    const std::string gate =
-        row.gate == 0 ? "" : fmt::format("{:.6g} {}", row.gate, row.measured <= row.gate ? "met" : "MISSED");
-    text += fmt::format("| {} | {} | {:.4g} {} | {:.4g} | {:.4g} ({}) | {:.2f} | {} |\n", row.id, row.what,
-                        row.measured, row.unit, row.fastest, row.limit, row.limit_what, row.measured / row.limit, gate);
+    const auto beside = [&row](double figure) {
+      return figure == 0 ? "" : fmt::format("{:.6g} {}", figure, row.measured <= figure ? "met" : "MISSED");
+    };
+    text += fmt::format("| {} | {} | {:.4g} {} | {:.4g} | {:.4g} ({}) | {:.2f} | {} | {} |\n", row.id, row.what,
+                        row.measured, row.unit, row.fastest, row.limit, row.limit_what, row.measured / row.limit,
+                        beside(row.gate), beside(row.goal));
   }
   return text;
 }
@@ -84,7 +94,8 @@ std::string JsonText(const std::vector<Row>& rows) {
                     {"fastest", row.fastest},
                     {"limit", row.limit},
                     {"limit_what", row.limit_what},
-                    {"gate", row.gate}});
+                    {"gate", row.gate},
+                    {"goal", row.goal}});
     } else {
       entry["error"] = row.error;
     }

@@ -17,8 +17,12 @@ struct Row {
   double fastest = 0;   // best round
   std::string limit_what;
   double limit = 0;   // median of the probe, taken in the same rounds
-  double gate = 0;    // the figure to stay below; 0 = none
+  double gate = 0;    // the figure that a change may not go above; 0 = none
   std::string error;  // why there is no figure
+  double goal = 0;    // the figure to come to; 0 = none
+
+  bool failed() const { return !error.empty(); }
+  bool missed() const { return !failed() && gate != 0 && measured > gate; }
 };
 
 /// Runs `work` and `probe` in turn for `rounds` rounds; each returns its time in the row's unit. A negative time is a
@@ -28,6 +32,9 @@ void Measure(int rounds, const std::function<double()>& work, const std::functio
 /// Wall time in ns of one call.
 double TimeNs(const std::function<void()>& call);
 double Median(std::vector<double> values);
+
+/// Prints the lines of `missed`, if any, to standard error. Returns 1 with any, else 0: an exit status.
+int TellMissed(const std::vector<std::string>& missed);
 
 /// CPU model, cores, kernel, compiler.
 std::string Machine();

@@ -120,6 +120,26 @@ Result<Program> OneOp(const std::shared_ptr<session::Runtime>& runtime, int64_t 
   return program;
 }
 
+Result<Program> Identities(const std::shared_ptr<session::Runtime>& runtime, int count, int64_t bytes) {
+  Client client;
+  const AsDefault in(client);
+  const Shape shape = Shape::Of({bytes / static_cast<int64_t>(sizeof(float))});
+  session::CallableOptions call;
+  std::vector<Tensor> feeds;
+  for (int i = 0; i < count; ++i) {
+    const Output x = Placeholder(DType::kFloat, PartialShape(shape), "x" + std::to_string(i));
+    call.feeds.push_back(x.name());
+    call.fetches.push_back(BuildOp("Identity", {x}).output(0).name());
+    WEIR_ASSIGN(Tensor value, Tensor::Make(DType::kFloat, shape));
+    std::fill_n(value.mutable_as<float>().begin(), value.elements(), 1.0f);
+    feeds.push_back(std::move(value));
+  }
+  if (count == 0) call.targets.push_back(NoOp().name());
+  WEIR_ASSIGN(Program program, Open(runtime, client, call));
+  program.feeds = std::move(feeds);
+  return program;
+}
+
 std::string LargeGraphDef(int nodes, const op::OpRegistry& ops, bool fed) {
   graph::Graph graph(ops);
   for (int i = 0; i < nodes; ++i) {

@@ -51,6 +51,8 @@ Result<Program> CondChain(const std::shared_ptr<session::Runtime>& runtime, int 
 Result<Program> VectorLoop(const std::shared_ptr<session::Runtime>& runtime, int iterations, int64_t bytes);
 /// y = -x over a vector of `bytes` bytes that is fed.
 Result<Program> OneOp(const std::shared_ptr<session::Runtime>& runtime, int64_t bytes);
+/// Feeds `count` vectors of `bytes` bytes and fetches each by an Identity; 0 = runs an op that does nothing.
+Result<Program> Identities(const std::shared_ptr<session::Runtime>& runtime, int count, int64_t bytes);
 
 /// A GraphDef of `nodes` nodes: 16 placeholders or constants, then additions of two earlier nodes.
 std::string LargeGraphDef(int nodes, const op::OpRegistry& ops, bool fed = false);
@@ -63,11 +65,12 @@ double IndirectCallNs(int calls);
 double IndirectAddNs(int calls);
 /// Hashing `names` distinct names into an index and finding each twice, whole.
 double NameIndexNs(int names);
-/// Multiplying so many floats by a constant from one array into another, whole.
-double ScaleNs(int64_t floats, int repeats);
+/// Multiplying so many floats by a constant, from one array into another or where they are, whole.
+enum class Pass { kOver, kInPlace };
+double ScaleNs(int64_t floats, int repeats, Pass pass);
 /// Starting a process that does nothing, whole.
 double StartProcessNs(const std::string& program, const std::string& argument);
-/// The multiplications of one digits step, by plain vectorised loops over arrays in cache, whole.
+/// The multiplications and additions in the products of one digits step, in registers, whole.
 double DigitsProductsNs(int repeats);
 
 }  // namespace weir::bench
