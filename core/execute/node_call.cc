@@ -99,7 +99,13 @@ Result<std::vector<Tensor>> NodeCall::Run(std::vector<Tensor> inputs, const Step
     const bool strings =
         std::any_of(types.begin(), types.end(), is_string) ||
         std::any_of(inputs.begin(), inputs.end(), [](const Tensor& t) { return t.dtype() == DType::kString; });
-    if (strings) return RunStrings(std::move(inputs), step);
+    if (strings) {
+      // A kernel that reaches strings through the host has the dynamic form; the others are given numbers for them.
+      auto entries = spec_.kernels;
+      std::erase_if(entries, [](const kernel::KernelEntry* entry) { return entry->record->compute == nullptr; });
+      if (entries.empty()) return RunStrings(std::move(inputs), step);
+      return RunKernels(entries, spec_.node->attrs(), std::move(inputs), types, step);
+    }
     return RunKernels(spec_.kernels, spec_.node->attrs(), std::move(inputs), types, step);
   }();
   if (!outputs.ok()) return graph::AtNode(outputs.status(), *spec_.node);
@@ -265,7 +271,7 @@ std::shared_ptr<const Recipe> NodeCall::Find(const kernel::KernelEntry* first, c
 void NodeCall::Keep(Recipe recipe, const std::vector<bool>& asked, const std::vector<Tensor>& inputs) {
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (!asked[i] && !Masked(recipe.entry->record->host_inputs, input_args_[i])) continue;
-    if (inputs[i].raw() == nullptr || inputs[i].bytes() > kLargestKey || SizeOf(inputs[i].dtype()) == 0) return;
+    if (inputs[i].raw() == nullptr || inputs[i].bytes() > kLargestKey || !HasFixedSize(inputs[i].dtype())) return;
     Result<Tensor> value = inputs[i].Clone();
     if (!value.ok()) return;
     recipe.steering.emplace_back(i, std::move(*value));
