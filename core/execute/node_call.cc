@@ -120,7 +120,7 @@ Result<std::vector<PartialShape>> NodeCall::Infer(const std::vector<Tensor>& inp
     shapes.emplace_back(handle ? Shape() : inputs[i].shape());
   }
   std::vector<Tensor> on_host(inputs.size());
-  return graph::InferShapes(*spec_.graph, *spec_.node, shapes, [&](int i) -> const Tensor* {
+  const auto value = [&](int i) -> const Tensor* {
     const Tensor& input = inputs[static_cast<size_t>(i)];
     if (asked != nullptr) (*asked)[static_cast<size_t>(i)] = true;
     if (input.on_host()) return &input;
@@ -131,7 +131,12 @@ Result<std::vector<PartialShape>> NodeCall::Infer(const std::vector<Tensor>& inp
       host = std::move(*moved);
     }
     return &host;
-  });
+  };
+  // The types agree: the plan compared them.
+  const auto held = [&](int i) {
+    return op::HeldValue{DType::kInvalid, PartialShape(inputs[static_cast<size_t>(i)].shape())};
+  };
+  return graph::InferShapes(*spec_.graph, *spec_.node, shapes, value, held);
 }
 
 Result<std::vector<Tensor>> NodeCall::RunUniversal(const std::vector<Tensor>& inputs, RunStreams* streams) {
