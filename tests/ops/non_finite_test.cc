@@ -37,7 +37,9 @@ Numbers Strange(int64_t rows, int64_t columns, int kind) {
   Numbers x;
   for (int64_t r = 0; r < rows; ++r) {
     Numbers row;
-    for (int64_t i = 0; i < columns; ++i) row.push_back(std::sin(0.7 * static_cast<double>(r * columns + i) + kind));
+    for (int64_t i = 0; i < columns; ++i) {
+      row.push_back(static_cast<float>(std::sin(0.7 * static_cast<double>(r * columns + i) + kind)));
+    }
     const auto middle = static_cast<size_t>(columns / 2);
     switch ((r + kind) % 8) {
       case 0:
@@ -288,7 +290,8 @@ Numbers Transposed(const Numbers& x, int64_t rows, int64_t columns) {
 /// y with zeros in it, so that a product which skips them loses what they are multiplied with.
 Numbers Sparse(int64_t rows, int64_t columns) {
   Numbers y;
-  for (int64_t i = 0; i < rows * columns; ++i) y.push_back(i % 3 == 0 ? 0 : std::cos(0.3 * static_cast<double>(i)));
+  for (int64_t i = 0; i < rows * columns; ++i)
+    y.push_back(i % 3 == 0 ? 0 : static_cast<float>(std::cos(0.3 * static_cast<double>(i))));
   return y;
 }
 

@@ -60,7 +60,9 @@ TEST_P(BadInputTest, GetsItsStatusAndNothingElseHappens) {
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
   const Status& status = fetched.status();
   ASSERT_EQ(CodeName(status.code()), CodeName(bad.code)) << status.ToString();
-  if (fetched.ok()) EXPECT_EQ((*fetched)[0].elements(), 0);
+  if (fetched.ok()) {
+    EXPECT_EQ((*fetched)[0].elements(), 0);
+  }
   EXPECT_EQ(status.node(), bad.node) << status.ToString();
   for (const std::string& part : bad.said)
     EXPECT_NE(status.message().find(part), std::string::npos) << status.ToString();

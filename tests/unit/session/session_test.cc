@@ -240,6 +240,24 @@ TEST(Session, KernelsForStringsRun) {
   EXPECT_TRUE((*out)[1].SameBits(Tensor::Of<bool>(Shape::Of({2}), {false, true})));
 }
 
+TEST(Session, RowsOfAVariableAreGatheredBatchByBatch) {
+  const PartialShape any;
+  for (const PartialShape& declared : {PartialShape(Shape::Of({2, 3})), any}) {
+    Fixture f(MakeGraph({Const("x", Tensor::Of<float>(Shape::Of({2, 3}), {1, 2, 3, 4, 5, 6})),
+                         Placeholder("i", any, DType::kInt32),
+                         {"v", "VarHandleOp", {}, {{"dtype", DType::kFloat}, {"shape", declared}}},
+                         {"set", "AssignVariableOp", {"v", "x"}, {{"dtype", DType::kFloat}}},
+                         {"y",
+                          "ResourceGather",
+                          {"v", "i", "^set"},
+                          {{"dtype", DType::kFloat}, {"Tindices", DType::kInt32}, {"batch_dims", int64_t{1}}}}}));
+    const auto out = f.Run({{"i:0", Tensor::Of<int32_t>(Shape::Of({2, 2}), {2, 0, 1, 1})}}, {"y:0"});
+    ASSERT_TRUE(out.ok()) << out.status().ToString();
+    EXPECT_EQ((*out)[0].shape(), Shape::Of({2, 2}));
+    EXPECT_EQ(Floats((*out)[0]), (std::vector<float>{3, 1, 5, 5}));
+  }
+}
+
 TEST(Session, OperandsThatOnlyTensorFlowsKernelsTake) {
   const PartialShape any;
   Fixture f(MakeGraph(
