@@ -9,7 +9,8 @@ namespace {
 Status Assert(kernel::BuiltinCall& call) {
   WEIR_TRY(CheckCounts(call, 1, 0));
   WEIR_ASSIGN(const std::span<const bool> condition, Elements<bool>(call, 0, "In[0]"));
-  if (condition.size() != 1) return InvalidArgument("In[0] should be a scalar: {}", call.inputs[0].shape().ToString());
+  if (call.inputs[0].shape().rank() != 0)
+    return InvalidArgument("In[0] should be a scalar: {}", call.inputs[0].shape().ToString());
   if (condition[0]) return Status();
   WEIR_ASSIGN(const int64_t summarize, call.attrs.Int("summarize"));
   std::string data;

@@ -95,7 +95,7 @@ std::string InPython(const Tensor& from, int64_t element) {
 /// What keeps a literal from becoming `dtype`: "2.0 of type 'float'"; empty for nothing.
 std::string Misfit(const Tensor& tensor, DType dtype) {
   if (dtype == DType::kInvalid || !tensor.valid() || tensor.dtype() == dtype || tensor.elements() == 0) return "";
-  const auto is_number = [](DType t) { return SizeOf(t) != 0 && t != DType::kBool; };
+  const auto is_number = [](DType t) { return HasFixedSize(t) && t != DType::kBool; };
   const bool numbers = is_number(tensor.dtype()) && is_number(dtype);
   const bool refused = !numbers || (IsFloating(tensor.dtype()) && IsInteger(dtype));
   const int64_t beyond = numbers ? FirstBeyond(tensor, dtype) : 0;
@@ -141,7 +141,7 @@ Tensor Literal::Stack(const std::vector<Literal>& rows) {
   size_t next = 0;
   for (const Literal& row : rows) {
     if (!(row.tensor.shape() == rows[0].tensor.shape())) return Tensor();
-    if (SizeOf(row.tensor.dtype()) == 0 && row.tensor.dtype() != dtype) return Tensor();
+    if (!HasFixedSize(row.tensor.dtype()) && row.tensor.dtype() != dtype) return Tensor();
     const Result<Tensor> part = row.tensor.dtype() == dtype ? row.tensor : ConvertNumbers(row.tensor, dtype);
     if (!part.ok()) return Tensor();
     if (dtype == DType::kString) {
@@ -173,7 +173,7 @@ Result<Tensor> Literal::ForFeed(DType dtype) const {
   dtype = BaseType(dtype);
   if (!tensor.valid()) return InvalidArgument("the value has rows of different shapes or types");
   if (tensor.dtype() == dtype || (!flexible && tensor.dtype() != DType::kString)) return tensor;
-  if (SizeOf(dtype) == 0) return tensor;
+  if (!HasFixedSize(dtype)) return tensor;
   Tensor numbers = tensor;
   if (tensor.dtype() == DType::kString && dtype != DType::kBool) {
     WEIR_ASSIGN(numbers, IsInteger(dtype) ? Parsed<int64_t>(tensor) : Parsed<double>(tensor));

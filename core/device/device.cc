@@ -390,7 +390,7 @@ Result<Tensor> Device::ToHost(const Tensor& tensor) {
 
 Result<Tensor> Device::FromHost(const Tensor& tensor) {
   if (host_memory()) return tensor;
-  if (SizeOf(tensor.dtype()) == 0) {
+  if (!HasFixedSize(tensor.dtype())) {
     return InvalidArgument("a tensor of type {} cannot be copied to {}: it lives in host memory only",
                            Name(tensor.dtype()), name_);
   }

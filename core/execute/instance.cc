@@ -173,7 +173,7 @@ Status PlanRunner::Instance::Begin(std::span<const Tensor> feeds) {
     const int storage = plan_.feed_storages[i];
     if (storage < 0) continue;  // nothing in the step needs it
     const bool aligned =
-        SizeOf(feeds[i].dtype()) == 0 || reinterpret_cast<uintptr_t>(feeds[i].raw()) % kBufferAlignment == 0;
+        !HasFixedSize(feeds[i].dtype()) || reinterpret_cast<uintptr_t>(feeds[i].raw()) % kBufferAlignment == 0;
     if (aligned) {
       Point(storage, RegisterOf(feeds[i], nullptr));
       continue;

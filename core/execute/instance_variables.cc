@@ -171,8 +171,8 @@ Status PlanRunner::Instance::Assign(const Instruction& instruction) {
       return streams_.AfterAccess(storage.space, *use.variable, true);
     }
   }
-  const bool in_place =
-      value.buffer() && value.buffer().use_count() == 1 && value.shape() == given.shape() && SizeOf(value.dtype()) != 0;
+  const bool in_place = value.buffer() && value.buffer().use_count() == 1 && value.shape() == given.shape() &&
+                        HasFixedSize(value.dtype());
   if (!given.on_host()) {
     WEIR_TRY(streams_.BeforeAccess(storage.space, *use.variable, true));
     if (in_place) {

@@ -99,7 +99,13 @@ Result<std::vector<Tensor>> NodeCall::Run(std::vector<Tensor> inputs, const Step
     const bool strings =
         std::any_of(types.begin(), types.end(), is_string) ||
         std::any_of(inputs.begin(), inputs.end(), [](const Tensor& t) { return t.dtype() == DType::kString; });
-    if (strings) return RunStrings(std::move(inputs), step);
+    if (strings) {
+      // A kernel that reaches strings through the host has the dynamic form; the others are given numbers for them.
+      auto entries = spec_.kernels;
+      std::erase_if(entries, [](const kernel::KernelEntry* entry) { return entry->record->compute == nullptr; });
+      if (entries.empty()) return RunStrings(std::move(inputs), step);
+      return RunKernels(entries, spec_.node->attrs(), std::move(inputs), types, step);
+    }
     return RunKernels(spec_.kernels, spec_.node->attrs(), std::move(inputs), types, step);
   }();
   if (!outputs.ok()) return graph::AtNode(outputs.status(), *spec_.node);
@@ -114,7 +120,7 @@ Result<std::vector<PartialShape>> NodeCall::Infer(const std::vector<Tensor>& inp
     shapes.emplace_back(handle ? Shape() : inputs[i].shape());
   }
   std::vector<Tensor> on_host(inputs.size());
-  return graph::InferShapes(*spec_.graph, *spec_.node, shapes, [&](int i) -> const Tensor* {
+  const auto value = [&](int i) -> const Tensor* {
     const Tensor& input = inputs[static_cast<size_t>(i)];
     if (asked != nullptr) (*asked)[static_cast<size_t>(i)] = true;
     if (input.on_host()) return &input;
@@ -125,7 +131,12 @@ Result<std::vector<PartialShape>> NodeCall::Infer(const std::vector<Tensor>& inp
       host = std::move(*moved);
     }
     return &host;
-  });
+  };
+  // The types agree: the plan compared them.
+  const auto held = [&](int i) {
+    return op::HeldValue{DType::kInvalid, PartialShape(inputs[static_cast<size_t>(i)].shape())};
+  };
+  return graph::InferShapes(*spec_.graph, *spec_.node, shapes, value, held);
 }
 
 Result<std::vector<Tensor>> NodeCall::RunUniversal(const std::vector<Tensor>& inputs, RunStreams* streams) {
@@ -267,7 +278,7 @@ std::shared_ptr<const Recipe> NodeCall::Find(const kernel::KernelEntry* first, c
 void NodeCall::Keep(Recipe recipe, const std::vector<bool>& asked, const std::vector<Tensor>& inputs) {
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (!asked[i] && !Masked(recipe.entry->record->host_inputs, input_args_[i])) continue;
-    if (inputs[i].raw() == nullptr || inputs[i].bytes() > kLargestKey || SizeOf(inputs[i].dtype()) == 0) return;
+    if (inputs[i].raw() == nullptr || inputs[i].bytes() > kLargestKey || !HasFixedSize(inputs[i].dtype())) return;
     Result<Tensor> value = inputs[i].Clone();
     if (!value.ok()) return;
     recipe.steering.emplace_back(i, std::move(*value));

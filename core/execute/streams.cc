@@ -118,7 +118,7 @@ Result<Tensor> RunStreams::ToDevice(int space, const Tensor& host, bool stable) 
 
 Result<Tensor> RunStreams::Duplicate(int space, const Tensor& tensor) {
   const bool host = tensor.on_host();
-  if (host && (space != plan::kHostSpace || SizeOf(tensor.dtype()) == 0)) return tensor.Clone();
+  if (host && (space != plan::kHostSpace || !HasFixedSize(tensor.dtype()))) return tensor.Clone();
   WEIR_ASSIGN(Tensor copy, Tensor::Make(tensor.dtype(), tensor.shape(), AllocatorOf(space)));
   if (host) {
     if (tensor.bytes() != 0) std::memcpy(copy.mutable_raw(), tensor.raw(), tensor.bytes());

@@ -197,12 +197,13 @@ bool IsValidName(std::string_view name);
 /// The same, with a leading "_" allowed: names of nodes that the runtime adds.
 bool IsValidInternalName(std::string_view name);
 
-/// Runs the op's shape function for one node with what is known of its inputs. `value` may be empty. Of inputs that are
-/// resource handles the declared shapes are taken from the graph. Errors carry TensorFlow's tail
-/// " for 'n' (op: 'X') with input shapes: [2], [3].", with the computed inputs that were asked for.
+/// Runs the op's shape function for one node with what is known of its inputs. `value` may be empty. What inputs that
+/// are resource handles name is told by `held`, else taken from the graph, as it is declared there. Errors carry
+/// TensorFlow's tail " for 'n' (op: 'X') with input shapes: [2], [3].", with the computed inputs that were asked for.
 Result<std::vector<PartialShape>> InferShapes(const Graph& graph, const Node& node,
                                               std::span<const PartialShape> input_shapes,
-                                              const op::ShapeContext::ValueFn& value = {});
+                                              const op::ShapeContext::ValueFn& value = {},
+                                              const op::ShapeContext::HandleFn& held = {});
 
 }  // namespace weir::graph
 

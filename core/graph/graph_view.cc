@@ -25,7 +25,8 @@ Status ReadAttr(std::string_view entry, NodeView::Attr& attr) {
     if (fields.Is(1, kBytes)) attr.name = fields.bytes();
     if (fields.Is(2, kBytes)) attr.value = fields.bytes();
   }
-  return fields.ok() && IsAscii(attr.name) ? Status() : Malformed("GraphDef: an attribute");
+  if (!fields.ok()) return Malformed("GraphDef: an attribute");
+  return IsAscii(attr.name) ? Status() : InvalidArgument("GraphDef: the name of an attribute has bytes beyond ASCII");
 }
 
 /// Sorts the attributes from `first` on; of equal names the last one in the file counts, as in any map of protobuf's.
@@ -74,8 +75,13 @@ Status ReadNode(std::string_view bytes, GraphView& view) {
         break;
     }
   }
-  if (!fields.ok() || !IsAscii(node.name) || !IsAscii(node.op) || !IsAscii(node.device)) {
-    return Malformed("GraphDef: a node");
+  if (!fields.ok()) return Malformed("GraphDef: a node");
+  if (!IsAscii(node.name)) {
+    return InvalidArgument("GraphDef: the name of node number {} has bytes beyond ASCII", view.nodes.size() - 1);
+  }
+  if (!IsAscii(node.op) || !IsAscii(node.device)) {
+    return InvalidArgument("GraphDef: the {} of node '{}' has bytes beyond ASCII", IsAscii(node.op) ? "device" : "op",
+                           node.name);
   }
   if (view.attrs.size() - node.first_attr > kMaxAttrs) {
     return InvalidArgument("Node '{}' has {} attributes, more than the limit of {}", node.name,

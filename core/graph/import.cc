@@ -318,7 +318,10 @@ class Importer {
       }
     }
     for (auto& [name, value] : spec.attrs) {
-      if (name == "_class" && (!options_.prefix.empty() || !renamed_.empty())) RenameColocation(value);
+      if (name == "_class") {
+        WEIR_TRY(CheckColocation(i, value));
+        if (!options_.prefix.empty() || !renamed_.empty()) RenameColocation(value);
+      }
       if (name == "shape" && Def(i).op == "Placeholder" &&
           view_.versions.producer <= kLastProducerWithoutScalarPlaceholders) {
         const PartialShape* shape = value.get<PartialShape>();
@@ -328,16 +331,29 @@ class Importer {
     return {};
   }
 
+  static constexpr std::string_view kLocation = "loc:@";
+
+  /// The nodes that `_class` names are in the file.
+  Status CheckColocation(int32_t i, const op::AttrValue& value) const {
+    const auto* classes = value.get<std::vector<std::string>>();
+    if (classes == nullptr) return {};
+    for (const std::string_view text : *classes) {
+      if (!text.starts_with(kLocation) || Position(text.substr(kLocation.size())) >= 0) continue;
+      return InvalidArgument("Node '{}' expects to be colocated with unknown node '{}'", NameOf(i),
+                             text.substr(kLocation.size()))
+          .WithNode(std::string(NameOf(i)));
+    }
+    return {};
+  }
+
   void RenameColocation(op::AttrValue& value) const {
-    constexpr std::string_view kLocation = "loc:@";
     const auto* classes = value.get<std::vector<std::string>>();
     if (classes == nullptr) return;
     std::vector<std::string> renamed = *classes;
     for (std::string& text : renamed) {
       if (!text.starts_with(kLocation)) continue;
       const std::string node = text.substr(kLocation.size());
-      const int32_t at = Position(node);
-      text = std::string(kLocation) + (at < 0 ? FullName(node) : FullName(at));
+      text = std::string(kLocation) + FullName(Position(node));
     }
     value = std::move(renamed);
   }

@@ -41,6 +41,7 @@ const Tensor* InputKnowledge::Value(int i) {
 }
 
 op::HeldValue InputKnowledge::Held(int i) const {
+  if (held_ != nullptr && *held_) return (*held_)(i);
   const Endpoint origin = Origin(graph_, inputs_[static_cast<size_t>(i)]);
   if (origin.node < 0 || graph_.node(origin.node).op().name != "VarHandleOp") return {};
   const op::AttrView attrs = graph_.node(origin.node).attrs();
@@ -90,12 +91,13 @@ Result<std::vector<PartialShape>> RunShapeFunction(const Node& node, std::span<c
 
 Result<std::vector<PartialShape>> InferShapes(const Graph& graph, const Node& node,
                                               std::span<const PartialShape> input_shapes,
-                                              const op::ShapeContext::ValueFn& value) {
+                                              const op::ShapeContext::ValueFn& value,
+                                              const op::ShapeContext::HandleFn& held) {
   if (input_shapes.size() != node.inputs().size()) {
     return InvalidArgument("node '{}' has {} inputs, but {} shapes were given", node.name(), node.inputs().size(),
                            input_shapes.size());
   }
-  InputKnowledge knowledge(graph, node.inputs(), value);
+  InputKnowledge knowledge(graph, node.inputs(), value, held);
   return RunShapeFunction(node, input_shapes, knowledge);
 }
 

@@ -17,14 +17,15 @@ class InputKnowledge {
  public:
   /// Values follow from the graph: constants, and arithmetic on known shapes.
   InputKnowledge(const Graph& graph, std::span<const Endpoint> inputs) : graph_(graph), inputs_(inputs) {}
-  /// Values are those that `given` knows.
-  InputKnowledge(const Graph& graph, std::span<const Endpoint> inputs, const op::ShapeContext::ValueFn& given)
-      : graph_(graph), inputs_(inputs), given_(&given) {}
+  /// Values are those that `given` knows; `held`, where it is set, tells what handles name.
+  InputKnowledge(const Graph& graph, std::span<const Endpoint> inputs, const op::ShapeContext::ValueFn& given,
+                 const op::ShapeContext::HandleFn& held)
+      : graph_(graph), inputs_(inputs), given_(&given), held_(&held) {}
 
   /// Borrowed until this object goes.
   const Tensor* Value(int i);
   PartialShape ShapeValue(int i);
-  /// What the VarHandleOp behind a handle declares; nothing where the graph does not tell.
+  /// What the VarHandleOp behind a handle declares unless it was given; nothing where the graph does not tell.
   op::HeldValue Held(int i) const;
 
   /// " and with computed input tensors: input[1] = <2 3>" or nothing.
@@ -43,6 +44,7 @@ class InputKnowledge {
   const Graph& graph_;
   std::span<const Endpoint> inputs_;
   const op::ShapeContext::ValueFn* given_ = nullptr;
+  const op::ShapeContext::HandleFn* held_ = nullptr;
   std::deque<Tensor> made_;
   std::vector<Known> values_;
   std::vector<KnownShape> shapes_;

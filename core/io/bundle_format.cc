@@ -244,7 +244,7 @@ Status WritePayload(const Tensor& tensor, OutputFile& file, BundleEntry& entry) 
     return InvalidArgument("tensor '{}' has no value in host memory to save", entry.name);
   }
   if (tensor.dtype() == DType::kString) return WriteStrings(tensor, file, entry);
-  if (SizeOf(tensor.dtype()) == 0) {
+  if (!HasFixedSize(tensor.dtype())) {
     return Unimplemented("tensor '{}' has type {}, which cannot be saved in a checkpoint", entry.name,
                          Name(tensor.dtype()));
   }

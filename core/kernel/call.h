@@ -40,9 +40,7 @@ struct weir_ctx {
   std::vector<weir::Tensor> outputs;  // invalid until set
   std::vector<std::shared_ptr<weir::Buffer>> temps;
   weir::Allocator* allocator = nullptr;
-  uint64_t host_inputs = 0;      // by flattened input
-  uint64_t host_outputs = 0;     // by flattened output
-  uint64_t variable_writes = 0;  // by flattened input
+  const weir::kernel::OperandPlaces* places = nullptr;
   int64_t step_id = 0;
   const weir::kernel::RunControl* control = nullptr;  // may be null
   int threads = 0;                                    // cap of parallel_for; 0 = all
@@ -59,6 +57,7 @@ struct weir_ctx {
   weir::Status CheckOutput(uint32_t i) const;
   bool HostInput(uint32_t i) const;
   bool HostOutput(uint32_t i) const;
+  bool Writable(uint32_t i) const;
 };
 
 namespace weir::kernel {

@@ -3,23 +3,14 @@
 #include <algorithm>
 
 #include "core/kernel/call.h"
+#include "core/kernel/operand_args.h"
 
 namespace weir::kernel {
 namespace {
 
-// Operands beyond the 64th are in no mask.
-constexpr uint64_t Mask(size_t i) { return i < 64 ? uint64_t{1} << i : 0; }
-
-// Spreads a mask over arguments of the definition to one over flattened operands.
-uint64_t Flatten(uint64_t by_argument, const std::vector<int>& counts) {
-  uint64_t flat = 0;
-  size_t at = 0;
-  for (size_t arg = 0; arg < counts.size(); ++arg) {
-    for (int k = 0; k < counts[arg]; ++k, ++at) {
-      if ((by_argument & Mask(arg)) != 0) flat |= Mask(at);
-    }
-  }
-  return flat;
+/// True when operand i belongs to an argument of the mask.
+bool InMask(uint64_t mask, const std::vector<int>& args, uint32_t i) {
+  return i < args.size() && Masked(mask, args[i]);
 }
 
 }  // namespace
@@ -35,9 +26,8 @@ Result<std::unique_ptr<DynamicKernel>> DynamicKernel::Make(const KernelEntry& en
 
   std::unique_ptr<DynamicKernel> kernel(new DynamicKernel);
   kernel->entry_ = &entry;
-  kernel->host_inputs_ = Flatten(record->host_inputs, signature->input_counts);
-  kernel->host_outputs_ = Flatten(record->host_outputs, signature->output_counts);
-  kernel->variable_writes_ = Flatten(record->variable_writes, signature->input_counts);
+  kernel->places_ = {record->host_inputs, record->host_outputs, record->variable_writes,
+                     ArgOfOperand(signature->input_counts), ArgOfOperand(signature->output_counts)};
   uint32_t first = 0;
   const std::vector<op::ArgDef>& args = node.attrs.def().inputs;
   for (size_t i = 0; i < args.size() && i < signature->input_counts.size(); ++i) {
@@ -85,9 +75,7 @@ Result<std::vector<Tensor>> DynamicKernel::Compute(std::vector<Tensor> inputs, s
   ctx.output_types = output_types;
   ctx.outputs.resize(output_types.size());
   ctx.allocator = &allocator;
-  ctx.host_inputs = host_inputs_;
-  ctx.host_outputs = host_outputs_;
-  ctx.variable_writes = variable_writes_;
+  ctx.places = &places_;
   ctx.step_id = step_id;
   ctx.control = limits.control;
   ctx.threads = limits.threads;
@@ -119,7 +107,7 @@ using weir::Tensor;
 Status weir_ctx::Input(uint32_t i, weir_tensor* tensor) const {
   if (i >= inputs.size()) return weir::OutOfRange("input {} of a node with {} inputs", i, inputs.size());
   weir_tensor view = weir::kernel::ViewOf(inputs[i]);
-  if ((weir::kernel::Mask(i) & variable_writes) != 0) view.flags &= ~uint32_t{WEIR_TENSOR_READ_ONLY};
+  if (Writable(i)) view.flags &= ~uint32_t{WEIR_TENSOR_READ_ONLY};
   return weir::kernel::WriteOut(view, tensor);
 }
 
@@ -139,11 +127,15 @@ Status weir_ctx::CheckOutput(uint32_t i) const {
 }
 
 bool weir_ctx::HostInput(uint32_t i) const {
-  return weir::SizeOf(inputs[i].dtype()) == 0 || (weir::kernel::Mask(i) & host_inputs) != 0;
+  return !weir::HasFixedSize(inputs[i].dtype()) || weir::kernel::InMask(places->host_inputs, places->input_args, i);
 }
 
 bool weir_ctx::HostOutput(uint32_t i) const {
-  return weir::SizeOf(output_types[i]) == 0 || (weir::kernel::Mask(i) & host_outputs) != 0;
+  return !weir::HasFixedSize(output_types[i]) || weir::kernel::InMask(places->host_outputs, places->output_args, i);
+}
+
+bool weir_ctx::Writable(uint32_t i) const {
+  return weir::kernel::InMask(places->variable_writes, places->input_args, i);
 }
 
 Status weir_ctx::Output(uint32_t i, const weir_shape* shape, weir_tensor* tensor) {
@@ -200,8 +192,7 @@ bool weir_ctx::Forward(uint32_t in, uint32_t out) {
   if (in >= inputs.size() || out >= outputs.size()) return false;
   const Tensor& input = inputs[in];
   const size_t size = weir::SizeOf(output_types[out]);
-  const bool variable = (weir::kernel::Mask(in) & variable_writes) != 0;
-  if (!input.buffer() || input.buffer().use_count() != 1 || variable) return false;
+  if (!input.buffer() || input.buffer().use_count() != 1 || Writable(in)) return false;
   if (HostInput(in) != HostOutput(out)) return false;
   if (size == 0 || size != weir::SizeOf(input.dtype())) return false;
   weir::Result<Tensor> taken = Tensor::Over(output_types[out], input.shape(), input.buffer(), input.offset());

@@ -26,6 +26,15 @@ struct InputRange {
   uint32_t count = 0;
 };
 
+/// Where the operands of a kernel lie: the masks of its record, which are by argument, and each operand's argument.
+struct OperandPlaces {
+  uint64_t host_inputs = 0;
+  uint64_t host_outputs = 0;
+  uint64_t variable_writes = 0;
+  std::vector<int> input_args;   // by flattened input
+  std::vector<int> output_args;  // by flattened output
+};
+
 /// What a call has to keep to.
 struct CallLimits {
   const RunControl* control = nullptr;  // may be null
@@ -62,9 +71,7 @@ class DynamicKernel {
   Status Await(weir_ctx& ctx);
   const KernelEntry* entry_ = nullptr;
   std::vector<InputRange> ranges_;
-  uint64_t host_inputs_ = 0;      // by flattened input, the first 64
-  uint64_t host_outputs_ = 0;     // by flattened output, the first 64
-  uint64_t variable_writes_ = 0;  // by flattened input, the first 64
+  OperandPlaces places_;
   void* state_ = nullptr;
   bool owned_ = false;  // create succeeded, so destroy is due
   std::mutex mutex_;    // serializes STATEFUL kernels

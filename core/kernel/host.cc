@@ -260,7 +260,7 @@ weir_tensor ViewOf(const Tensor& tensor) {
   view.buf.struct_size = sizeof(view.buf);
   view.buf.space = WEIR_SPACE_HOST;
   if (!tensor.buffer()) return view;
-  if (SizeOf(tensor.dtype()) == 0) {
+  if (!HasFixedSize(tensor.dtype())) {
     view.buf.handle = reinterpret_cast<uint64_t>(tensor.raw());
     return view;
   }

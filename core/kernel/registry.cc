@@ -156,33 +156,40 @@ size_t KernelRegistry::size() const {
   return count;
 }
 
-Status NoKernelError(const KernelRegistry& kernels, const op::AttrView& attrs, std::string_view node,
-                     const std::vector<std::string>& device_kinds) {
+KernelListing ListKernels(const KernelRegistry& kernels, const op::AttrView& attrs) {
   std::map<std::string, std::string> printed;
   for (const op::AttrDef& def : attrs.def().attrs) {
     if (const op::AttrValue* value = attrs.Find(def.name)) printed[def.name] = value->ToString();
   }
   for (const auto& [name, value] : attrs.explicit_values()) printed[name] = value.ToString();
-  std::string text =
-      fmt::format("No OpKernel was registered to support Op '{}' used by {{{{node {}}}}} with these attrs: [",
-                  attrs.def().name, node);
+  KernelListing listing;
   std::string_view comma;
   for (const auto& [name, value] : printed) {
-    text += fmt::format("{}{}={}", comma, name, value);
+    listing.attrs += fmt::format("{}{}={}", comma, name, value);
     comma = ", ";
   }
-  text += fmt::format("]\nRegistered devices: [{}]\nRegistered kernels:\n", fmt::join(device_kinds, ", "));
+  listing.kernels = "Registered kernels:\n";
   const std::vector<const KernelEntry*> registered = kernels.ForOp(attrs.def().name);
   for (const KernelEntry* entry : registered) {
     const std::string_view platform = Text(entry->record->platform);
-    text += fmt::format("  device='{}'", platform == "cpu" ? "CPU" : platform);
+    listing.kernels += fmt::format("  device='{}'", platform == "cpu" ? "CPU" : platform);
     for (const weir_type_constraint& type : Constraints(*entry->record)) {
-      text += fmt::format("; {} in [{}]", Text(type.attr), TypeNames(type.dtypes));
+      listing.kernels += fmt::format("; {} in [{}]", Text(type.attr), TypeNames(type.dtypes));
     }
-    text += '\n';
+    listing.kernels += '\n';
   }
-  if (registered.empty()) text += "  <no registered kernels>\n";
-  return InvalidArgument("{}", text).WithNode(std::string(node));
+  if (registered.empty()) listing.kernels += "  <no registered kernels>\n";
+  return listing;
+}
+
+Status NoKernelError(const KernelRegistry& kernels, const op::AttrView& attrs, std::string_view node,
+                     const std::vector<std::string>& device_kinds) {
+  const KernelListing listing = ListKernels(kernels, attrs);
+  return InvalidArgument(
+             "No OpKernel was registered to support Op '{}' used by {{{{node {}}}}} with these attrs: [{}]\nRegistered "
+             "devices: [{}]\n{}",
+             attrs.def().name, node, listing.attrs, fmt::join(device_kinds, ", "), listing.kernels)
+      .WithNode(std::string(node));
 }
 
 }  // namespace weir::kernel

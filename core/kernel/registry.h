@@ -41,6 +41,13 @@ class KernelRegistry {
   std::unordered_map<std::string, std::vector<KernelEntry>> by_op_;
 };
 
+/// What messages print of a node and its op.
+struct KernelListing {
+  std::string attrs;    // of the node: "N=2, T=DT_FLOAT"
+  std::string kernels;  // "Registered kernels:\n" and a line for each
+};
+KernelListing ListKernels(const KernelRegistry& kernels, const op::AttrView& attrs);
+
 /// TensorFlow's text for a missing kernel: "No OpKernel was registered to support Op 'X' used by {{node n}} …".
 Status NoKernelError(const KernelRegistry& kernels, const op::AttrView& attrs, std::string_view node,
                      const std::vector<std::string>& device_kinds);

@@ -16,10 +16,9 @@ using op::RunBy;
 using op::SameAs;
 using op::ShapeContext;
 
-/// A condition of one element counts as a scalar.
 Status AssertShape(ShapeContext& c) {
   const PartialShape& condition = c.input(0);
-  if (!condition.fully_defined() || condition.elements() == 1) return Status();
+  if (!condition.has_rank() || condition.rank() == 0) return Status();
   return InvalidArgument("In[0] should be a scalar: {}", condition.ToString());
 }
 

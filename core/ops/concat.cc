@@ -48,9 +48,15 @@ Result<PartialShape> ConcatAlong(const ShapeContext& c, int first, int count, in
   return Join(head, after);
 }
 
+/// The axis is a scalar or, as TensorFlow's kernels take it, a vector of one element.
+Status CheckConcatAxis(const ShapeContext& c, int axis_input) {
+  const PartialShape& axis = c.input(axis_input);
+  return axis.rank() == 1 && axis.dim(0) == 1 ? Status() : c.WithRank(axis_input, 0).status();
+}
+
 /// Operands `first` to `first + count - 1` one after the other along the axis that input `axis_input` gives.
 Status ConcatShape(ShapeContext& c, int axis_input, int first, int count) {
-  WEIR_TRY(c.WithRank(axis_input, 0).status());
+  WEIR_TRY(CheckConcatAxis(c, axis_input));
   const std::optional<int64_t> axis = c.scalar_int(axis_input);
   if (axis && (*axis < -kMaxRank || *axis >= kMaxRank)) return InvalidArgument("axis {} is beyond any rank", *axis);
   WEIR_ASSIGN(PartialShape out, ConcatRank(c, first, count));

@@ -81,10 +81,12 @@ Status GatherV2Shape(ShapeContext& c) {
 Status ResourceGatherShape(ShapeContext& c) {
   WEIR_TRY(c.WithRank(0, 0).status());
   WEIR_ASSIGN(const PartialShape held, c.held_shape(0));
-  WEIR_ASSIGN(const PartialShape params, ToRankAtLeast(held, 1));
-  WEIR_ASSIGN(const int batch, BatchDims(c, params, c.input(1)));
-  if (batch < 0) return Status();
-  WEIR_ASSIGN(PartialShape out, GatherAlong(params, c.input(1), batch, batch));
+  WEIR_ASSIGN(const int64_t given, c.attrs().Int("batch_dims"));
+  if (given < 0) return InvalidArgument("batch_dims is negative ({})", given);
+  const int batch = static_cast<int>(std::min<int64_t>(given, kMaxRank));
+  WEIR_ASSIGN(const PartialShape params, ToRankAtLeast(held, batch + 1));
+  WEIR_ASSIGN(const PartialShape indices, ToRankAtLeast(c.input(1), batch));
+  WEIR_ASSIGN(PartialShape out, GatherAlong(params, indices, batch, batch));
   c.set_output(0, std::move(out));
   return Status();
 }

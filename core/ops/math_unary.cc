@@ -13,15 +13,26 @@ using op::One;
 using op::OpBuilder;
 using op::OpRegistry;
 using op::SameAs;
+using op::ShapeContext;
 using op::Value;
 
 OpBuilder Unary(OpRegistry& ops, std::string_view name, std::string_view type_attr) {
   return ops.Declare(name).In("x: T").Out("y: T").Attr(type_attr).Shape(SameAs(0));
 }
 
+/// The shape of y. Element by element, dy has as many elements, in any shape.
+Status PairShape(ShapeContext& c) {
+  const int64_t y = c.input(0).elements(), dy = c.input(1).elements();
+  if (y >= 0 && dy >= 0 && y != dy) {
+    return InvalidArgument("The two arguments to a cwise op must have same number of elements, got {} and {}", y, dy);
+  }
+  c.set_output(0, c.input(0));
+  return Status();
+}
+
 /// The gradient op of a function whose derivative is simplest in terms of its result y.
 OpBuilder GradOfResult(OpRegistry& ops, std::string_view name) {
-  return ops.Declare(name).In("y: T").In("dy: T").Out("z: T").Attr(kInexactT).Shape(SameAs(0));
+  return ops.Declare(name).In("y: T").In("dy: T").Out("z: T").Attr(kInexactT).Shape(PairShape);
 }
 
 std::vector<Grad> ReciprocalGradient(GradContext& g) { return One(g.Apply("ReciprocalGrad", {g.Y(0), g.Dy(0)})); }

@@ -19,7 +19,8 @@ using op::OpRegistry;
 using op::ShapeContext;
 using op::Value;
 
-/// Where the channels of input 0 are: axis 1 for NCHW, which needs rank 3, else the last axis of rank 2 or more.
+/// Where the channels of input 0 are: axis 1 for NCHW, else the last axis. Both need rank 2, as TensorFlow's kernels
+/// do; its shape functions want rank 3 for NCHW.
 Result<bool> ChannelsFirst(const op::AttrView& attrs) {
   const Result<std::string> data_format = attrs.String("data_format");
   WEIR_TRY(data_format.status());
@@ -28,7 +29,7 @@ Result<bool> ChannelsFirst(const op::AttrView& attrs) {
 
 Status BiasAddShape(ShapeContext& c) {
   WEIR_ASSIGN(bool channels_first, ChannelsFirst(c.attrs()));
-  WEIR_ASSIGN(PartialShape value, c.WithRankAtLeast(0, channels_first ? 3 : 2));
+  WEIR_ASSIGN(PartialShape value, c.WithRankAtLeast(0, 2));
   WEIR_ASSIGN(PartialShape bias, c.WithRank(1, 1));
   if (!value.has_rank()) return Status();
   const int axis = channels_first ? 1 : value.rank() - 1;
@@ -39,7 +40,7 @@ Status BiasAddShape(ShapeContext& c) {
 
 Status BiasAddGradShape(ShapeContext& c) {
   WEIR_ASSIGN(bool channels_first, ChannelsFirst(c.attrs()));
-  WEIR_ASSIGN(PartialShape value, c.WithRankAtLeast(0, channels_first ? 3 : 2));
+  WEIR_ASSIGN(PartialShape value, c.WithRankAtLeast(0, 2));
   c.set_output(0, VectorOf(value.has_rank() ? value.dim(channels_first ? 1 : value.rank() - 1) : -1));
   return Status();
 }

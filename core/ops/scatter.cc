@@ -76,6 +76,9 @@ Status HandleShape(ShapeContext& c) {
 
 Status ScatterNdShape(ShapeContext& c) {
   WEIR_TRY(c.WithRank(2, 1).status());
+  if (c.input_type(2) == DType::kInt16) {
+    return InvalidArgument("Input tensor must be int32 or int64, but was int16");
+  }
   if (const std::optional<std::vector<int64_t>> dims = c.ints(2)) {
     for (const int64_t dim : *dims) {
       if (dim < 0) return InvalidArgument("Dimension {} must be >= 0", dim);

@@ -1,5 +1,6 @@
 // Parts of arrays: Slice, StridedSlice with its masks, and StridedSlice's gradient.
 #include <algorithm>
+#include <bit>
 
 #include "core/op/grad_context.h"
 #include "core/op/shape_context.h"
@@ -93,13 +94,22 @@ struct Masks {
 
 bool HasBit(int64_t mask, size_t i) { return i < 64 && ((static_cast<uint64_t>(mask) >> i) & 1) != 0; }
 
+Result<int64_t> ReadMask(const op::AttrView& attrs, std::string_view name) {
+  WEIR_ASSIGN(const int64_t mask, attrs.Int(name));
+  if (mask == static_cast<int32_t>(mask)) return mask;
+  return InvalidArgument("Attr {} has value {} out of range for an int32", name, mask);
+}
+
 Result<Masks> ReadMasks(const op::AttrView& attrs) {
   Masks m;
-  WEIR_ASSIGN(m.begin, attrs.Int("begin_mask"));
-  WEIR_ASSIGN(m.end, attrs.Int("end_mask"));
-  WEIR_ASSIGN(m.ellipsis, attrs.Int("ellipsis_mask"));
-  WEIR_ASSIGN(m.new_axis, attrs.Int("new_axis_mask"));
-  WEIR_ASSIGN(m.shrink, attrs.Int("shrink_axis_mask"));
+  WEIR_ASSIGN(m.begin, ReadMask(attrs, "begin_mask"));
+  WEIR_ASSIGN(m.end, ReadMask(attrs, "end_mask"));
+  WEIR_ASSIGN(m.ellipsis, ReadMask(attrs, "ellipsis_mask"));
+  WEIR_ASSIGN(m.new_axis, ReadMask(attrs, "new_axis_mask"));
+  WEIR_ASSIGN(m.shrink, ReadMask(attrs, "shrink_axis_mask"));
+  if (std::popcount(static_cast<uint32_t>(m.ellipsis)) > 1) {
+    return InvalidArgument("Multiple ellipses in slice spec not allowed");
+  }
   return m;
 }
 
@@ -117,7 +127,6 @@ Result<DenseSpec> LayOut(const Operands& given, const Masks& masks, int rank) {
   size_t new_after_ellipsis = 0;
   for (size_t i = 0; i < count; ++i) {
     if (HasBit(masks.ellipsis, i)) {
-      if (ellipsis != count) return InvalidArgument("Multiple ellipses in slice spec not allowed");
       ellipsis = i;
     } else if (ellipsis != count && HasBit(masks.new_axis, i)) {
       ++new_after_ellipsis;
@@ -183,8 +192,8 @@ Result<PartialShape> StridedSliceOf(const ShapeContext& c, const PartialShape& i
   WEIR_ASSIGN(operand, operand.Merge(c.input(first + 1)));
   WEIR_TRY(operand.Merge(c.input(first + 2)).status());
   const std::optional<std::vector<int64_t>> strides = c.ints(first + 2);
-  if (!strides || !in.has_rank()) return PartialShape();
   WEIR_ASSIGN(const Masks masks, ReadMasks(c.attrs()));
+  if (!strides || !in.has_rank()) return PartialShape();
   if (strides->size() > kMaxRank) return InvalidArgument("A slice spec of {} entries is too long", strides->size());
   const int count = static_cast<int>(strides->size());
   Operands given;

@@ -25,7 +25,7 @@ size_t HashOf(const StepNode& node) {
     for (const Tensor& value : node.values) {
       hash = Combine(hash, static_cast<size_t>(value.dtype()));
       hash = Combine(hash, static_cast<size_t>(value.elements()));
-      const size_t bytes = SizeOf(value.dtype()) == 0 ? 0 : std::min<uint64_t>(value.bytes(), 64);
+      const size_t bytes = HasFixedSize(value.dtype()) ? std::min<uint64_t>(value.bytes(), 64) : 0;
       if (value.raw()) {
         hash = Combine(hash, std::hash<std::string_view>()({reinterpret_cast<const char*>(value.raw()), bytes}));
       }

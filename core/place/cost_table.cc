@@ -331,7 +331,7 @@ class Builder {
       if (input.node < 0 || value_of_[static_cast<size_t>(input.node)].empty()) continue;  // the way back of a loop
       const bool masked = k < args.size() && Masked(host_inputs, args[k]);
       const int value = value_of_[static_cast<size_t>(input.node)][static_cast<size_t>(input.index)];
-      table_.problem->AddUse({value, masked || on_host || SizeOf(BaseType(step_.TypeOf(input))) == 0});
+      table_.problem->AddUse({value, masked || on_host || !HasFixedSize(BaseType(step_.TypeOf(input)))});
     }
     for (const graph::NodeId from : node.control_inputs) {
       if (from < 0 || table_.task_of[static_cast<size_t>(from)] < 0) continue;
@@ -355,7 +355,7 @@ class Builder {
       if (TiesToProducer(node.types[o])) value.bytes = 0;
       value.copied_bytes = value.bytes;
       value.held_bytes = aliases || TiesToProducer(node.types[o]) ? 0 : value.bytes;
-      value.host = SizeOf(BaseType(node.types[o])) == 0 || (o < args.size() && Masked(host_outputs, args[o]));
+      value.host = !HasFixedSize(BaseType(node.types[o])) || (o < args.size() && Masked(host_outputs, args[o]));
       value_of_[i].push_back(table_.problem->AddValue(value));
     }
   }

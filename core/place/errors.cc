@@ -83,16 +83,8 @@ std::string GroupDump(const Refusal& refusal, const Group& group) {
 
 /// "\nOp: …\nNode attrs: …\nRegistered kernels:\n…" as TensorFlow prints it.
 std::string KernelDump(const Refusal& refusal, const StepNode& node) {
-  const Status none = kernel::NoKernelError(refusal.support.kernels(), node.source->attrs(), node.name(),
-                                            Kinds(refusal.support.devices()));
-  const std::string text(none.message());
-  const size_t attrs = text.find("with these attrs: [");
-  const size_t end = text.find("]\nRegistered devices");
-  const size_t kernels = text.find("Registered kernels:");
-  if (attrs == std::string::npos || end == std::string::npos || kernels == std::string::npos) return {};
-  const size_t begin = attrs + std::string_view("with these attrs: [").size();
-  return fmt::format("\nOp: {}\nNode attrs: {}\n{}", node.source->op().name, text.substr(begin, end - begin),
-                     text.substr(kernels));
+  const kernel::KernelListing listing = kernel::ListKernels(refusal.support.kernels(), node.source->attrs());
+  return fmt::format("\nOp: {}\nNode attrs: {}\n{}", node.source->op().name, listing.attrs, listing.kernels);
 }
 
 bool RunsNowhere(const Refusal& refusal, int i) {

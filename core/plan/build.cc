@@ -151,7 +151,7 @@ int Builder::NewValue(DType dtype, const PartialShape& shape, int space, Placing
   }
   Storage storage;
   storage.space = space;
-  const bool plain = SizeOf(value.dtype) != 0;  // strings are no bytes to lay out
+  const bool plain = HasFixedSize(value.dtype);  // strings are no bytes to lay out
   // What no memory holds is made while running: the step fails there, and only if it gets there.
   const Result<uint64_t> bytes = PayloadBytes(value.dtype, value.shape);
   const bool planned = placing == Placing::kPlanned && value.shape_known && plain && bytes.ok();
@@ -206,7 +206,7 @@ int Builder::VariableOf(int value) const {
 Result<int> Builder::Located(int value, int space) {
   const Value& from = plan_->values[static_cast<size_t>(value)];
   const Storage& storage = plan_->storages[static_cast<size_t>(from.storage)];
-  if (storage.space == space || SizeOf(from.dtype) == 0) return value;
+  if (storage.space == space || !HasFixedSize(from.dtype)) return value;
   const auto found = copies_.find({value, space});
   if (found != copies_.end() && guards_.set.Implies(guard_, found->second.guard)) return found->second.value;
   int copy = -1;

@@ -255,7 +255,7 @@ Status Builder::EnterVariable(NodeId merge) {
     if (IsVariable(entering) != IsVariable(variable)) return NotAlwaysVariable();
     if (!IsVariable(variable)) {
       const int space = plan_->storages[static_cast<size_t>(StorageOf(variable))].space;
-      WEIR_ASSIGN(entering, Located(entering, SizeOf(BaseType(node.types[0])) == 0 ? kHostSpace : space));
+      WEIR_ASSIGN(entering, Located(entering, HasFixedSize(BaseType(node.types[0])) ? space : kHostSpace));
     }
     if (StorageOf(entering) != StorageOf(variable)) EmitMove(entering, variable);
     if (node.types.size() > 1) {

@@ -45,7 +45,7 @@ Result<Builder::Operands> Builder::Gather() {
     spec.variable = storage.home == Storage::Home::kVariable;
     if (spec.variable) WEIR_TRY(CheckHeld(static_cast<int>(operands.inputs.size()), index));
     operands.shapes_known = operands.shapes_known && value.shape_known;
-    operands.strings = operands.strings || SizeOf(value.dtype) == 0;
+    operands.strings = operands.strings || !HasFixedSize(value.dtype);
     operands.inputs.push_back(index);
     operands.input_specs.push_back(std::move(spec));
   }
@@ -61,7 +61,7 @@ Result<Builder::Operands> Builder::Gather() {
     } else {
       operands.shapes_known = false;
     }
-    operands.strings = operands.strings || SizeOf(spec.dtype) == 0;
+    operands.strings = operands.strings || !HasFixedSize(spec.dtype);
     operands.output_specs.push_back(std::move(spec));
   }
   return operands;

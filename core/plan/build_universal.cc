@@ -133,7 +133,7 @@ Status Builder::EmitVariable() {
   use.variable = std::move(*variable);
   Storage storage;
   storage.home = Storage::Home::kVariable;
-  storage.space = SizeOf(*dtype) == 0 ? kHostSpace : SpaceOf(device);
+  storage.space = HasFixedSize(*dtype) ? SpaceOf(device) : kHostSpace;
   storage.variable = static_cast<int>(plan_->variables.size());
   Value value;
   value.dtype = *dtype;

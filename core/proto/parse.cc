@@ -79,6 +79,7 @@ Result<std::string> Serialize(const Message& message, std::string_view what) {
   if (size > kMaxMessageBytes) {
     return ResourceExhausted("{} of {} bytes: protobuf allows at most {}", what, size, kMaxMessageBytes);
   }
+  google::protobuf::LogSilencer silence;
   std::string bytes(size, '\0');
   google::protobuf::io::ArrayOutputStream array(bytes.data(), static_cast<int>(size));
   google::protobuf::io::CodedOutputStream stream(&array);

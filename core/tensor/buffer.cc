@@ -1,9 +1,11 @@
 #include "core/tensor/buffer.h"
 
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <limits>
 #include <new>
@@ -111,6 +113,42 @@ class WrappedBuffer final : public Buffer {
   std::shared_ptr<const void> owner_;
 };
 
+/// A stretch of memory mapped as often as the bytes ask for.
+class RepeatedBuffer final : public Buffer {
+ public:
+  static constexpr uint64_t kStretch = uint64_t{2} << 20;
+
+  RepeatedBuffer(void* data, uint64_t bytes) : Buffer(HostMemory(data, bytes)) {}
+  ~RepeatedBuffer() override { munmap(host(), Mapped(bytes())); }
+
+  static uint64_t Mapped(uint64_t bytes) { return (bytes + kStretch - 1) / kStretch * kStretch; }
+
+  /// Fills the stretch behind `file` with copies of the element.
+  static bool Fill(int file, std::span<const std::byte> element) {
+    if (ftruncate(file, kStretch) != 0) return false;
+    void* const stretch = mmap(nullptr, kStretch, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (stretch == MAP_FAILED) return false;
+    for (uint64_t at = 0; at < kStretch; at += element.size()) {
+      std::memcpy(static_cast<std::byte*>(stretch) + at, element.data(), element.size());
+    }
+    munmap(stretch, kStretch);
+    return true;
+  }
+  /// Maps the stretch over all of `bytes`; null when the system refuses.
+  static void* Map(int file, uint64_t bytes) {
+    constexpr int kPrivate = MAP_PRIVATE | MAP_NORESERVE;
+    void* const data = mmap(nullptr, Mapped(bytes), PROT_NONE, kPrivate | MAP_ANONYMOUS, -1, 0);
+    if (data == MAP_FAILED) return nullptr;
+    for (uint64_t at = 0; at < bytes; at += kStretch) {
+      void* const part = static_cast<std::byte*>(data) + at;
+      if (mmap(part, kStretch, PROT_READ | PROT_WRITE, kPrivate | MAP_FIXED, file, 0) != MAP_FAILED) continue;
+      munmap(data, Mapped(bytes));
+      return nullptr;
+    }
+    return data;
+  }
+};
+
 uint64_t FirstNumber(const char* path) {
   uint64_t number = 0;
   std::ifstream file(path);
@@ -156,6 +194,14 @@ Allocator& HostAllocator() {
 
 std::shared_ptr<Buffer> WrapHostMemory(void* data, uint64_t bytes, std::shared_ptr<const void> owner) {
   return std::make_shared<WrappedBuffer>(data, bytes, std::move(owner));
+}
+
+std::shared_ptr<Buffer> RepeatedHostMemory(std::span<const std::byte> element, uint64_t bytes) {
+  const int file = memfd_create("weir-constant", MFD_CLOEXEC);
+  if (file < 0) return nullptr;
+  void* const data = RepeatedBuffer::Fill(file, element) ? RepeatedBuffer::Map(file, bytes) : nullptr;
+  close(file);
+  return data == nullptr ? nullptr : std::make_shared<RepeatedBuffer>(data, bytes);
 }
 
 bool OutOfMemory(const Status& status) {

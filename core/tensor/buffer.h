@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 
 #include "core/base/status.h"
 #include "sdk/abi/types.h"
@@ -61,6 +62,10 @@ bool FitsHostMemory(uint64_t bytes);
 
 /// Host memory lent by somebody else; `owner` is kept as long as the buffer and may be null.
 std::shared_ptr<Buffer> WrapHostMemory(void* data, uint64_t bytes, std::shared_ptr<const void> owner);
+
+/// Host memory of `bytes` bytes, a multiple of the element's, that repeats `element` (1, 2, 4, 8 or 16 bytes). Physical
+/// memory is taken for a stretch of it only, and for pages that are written. Null where the system cannot do that.
+std::shared_ptr<Buffer> RepeatedHostMemory(std::span<const std::byte> element, uint64_t bytes);
 
 }  // namespace weir
 

@@ -59,6 +59,9 @@ constexpr DTypeSet kAnyType = ~uint64_t{0};
 
 /// Bytes of one element; 0 for string, resource, variant and invalid. Sub-byte types are stored one element a byte.
 size_t SizeOf(DType t);
+/// True when a tensor's elements are plain bytes. False for strings, resources and variants, which are objects on the
+/// host, and for kInvalid.
+inline bool HasFixedSize(DType t) { return SizeOf(t) != 0; }
 /// A type of the catalogue (value or reference), not kInvalid.
 bool IsKnown(DType t);
 /// Real, complex, or quantised predicates on value types.

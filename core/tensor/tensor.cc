@@ -77,7 +77,7 @@ Result<Tensor> Tensor::Make(DType dtype, Shape shape) {
 
 Result<Tensor> Tensor::Make(DType dtype, Shape shape, Allocator& allocator) {
   WEIR_TRY(CheckStorable(dtype));
-  if (SizeOf(dtype) == 0) return InvalidArgument("tensors of type {} live in host memory only", Name(dtype));
+  if (!HasFixedSize(dtype)) return InvalidArgument("tensors of type {} live in host memory only", Name(dtype));
   WEIR_ASSIGN(const uint64_t bytes, PayloadBytes(dtype, shape));
   Result<std::shared_ptr<Buffer>> buffer = allocator.Allocate(bytes);
   if (!buffer.ok()) return WhenAllocating(buffer.status(), dtype, shape);
@@ -86,7 +86,7 @@ Result<Tensor> Tensor::Make(DType dtype, Shape shape, Allocator& allocator) {
 
 Result<Tensor> Tensor::Over(DType dtype, Shape shape, std::shared_ptr<Buffer> buffer, uint64_t offset) {
   WEIR_TRY(CheckStorable(dtype));
-  if (SizeOf(dtype) == 0) return InvalidArgument("a tensor of type {} cannot be laid over plain memory", Name(dtype));
+  if (!HasFixedSize(dtype)) return InvalidArgument("a tensor of type {} cannot be laid over plain memory", Name(dtype));
   WEIR_ASSIGN(const uint64_t bytes, PayloadBytes(dtype, shape));
   const uint64_t available = buffer ? buffer->bytes() : 0;
   if (offset > available || bytes > available - offset) {

@@ -204,20 +204,40 @@ class Decoder {
   int64_t n_;
 };
 
+constexpr uint64_t kMostObjectBytes = uint64_t{64} << 20;  // of strings and handles that are filled in
+
 /// Takes from the budget what `elements` of `dtype` need beyond the size of the message.
 Status Charge(const tf::TensorProto& proto, DType dtype, const Shape& shape, ExpansionBudget& budget) {
   uint64_t bytes = 0;
   const bool overflow = __builtin_mul_overflow(static_cast<uint64_t>(shape.elements()), ElementBytes(dtype), &bytes);
   const uint64_t held = proto.ByteSizeLong();
   const uint64_t extra = bytes > held ? bytes - held : 0;
-  if (overflow || extra > budget.bytes) {
+  // Numbers that repeat take no memory until they are changed; objects do.
+  const uint64_t allowed = HasFixedSize(dtype) ? budget.bytes : std::min(budget.bytes, kMostObjectBytes);
+  if (overflow || extra > allowed) {
     return ResourceExhausted(
         "a TensorProto of {} bytes stands for a tensor of type {} and shape {}; {} more bytes may be "
         "filled in",
-        held, Name(dtype), shape.ToString(), budget.bytes);
+        held, Name(dtype), shape.ToString(), allowed);
   }
   budget.bytes -= extra;
   return {};
+}
+
+constexpr uint64_t kRepeatedBytes = uint64_t{8} << 20;  // filled in, from which on no memory is taken for it
+
+/// A tensor most of which repeats the message's last value, without memory for it; nothing where it cannot be had.
+Result<Tensor> Repeated(const tf::TensorProto& proto, DType dtype, const Shape& shape) {
+  const size_t size = SizeOf(dtype);
+  // Each value takes a byte of the message at least, so that the last one is among these.
+  const int64_t given = std::min(shape.elements(), static_cast<int64_t>(proto.ByteSizeLong()));
+  WEIR_ASSIGN(Tensor head, Tensor::Make(dtype, Shape::Of({given})));
+  Decoder(proto, head).Typed();
+  const std::byte* const last = head.raw() + static_cast<uint64_t>(given - 1) * size;
+  std::shared_ptr<Buffer> memory = RepeatedHostMemory({last, size}, static_cast<uint64_t>(shape.elements()) * size);
+  if (memory == nullptr) return Tensor();
+  std::memcpy(memory->host(), head.raw(), head.bytes());
+  return Tensor::Over(dtype, shape, std::move(memory));
 }
 
 /// Whether the content can hold that many elements; exact for types of fixed size.
@@ -335,6 +355,11 @@ Result<Tensor> TensorFromProto(const tf::TensorProto& proto, ExpansionBudget* bu
   if (content && !ContentFits(proto.tensor_content(), dtype, shape->elements())) return CannotParse(proto);
   ExpansionBudget own;
   WEIR_TRY(Charge(proto, dtype, *shape, budget != nullptr ? *budget : own));
+  const uint64_t repeated = content ? 0 : static_cast<uint64_t>(shape->elements()) * SizeOf(dtype);
+  if (repeated >= kRepeatedBytes && repeated / 2 >= SizeOf(dtype) * proto.ByteSizeLong()) {
+    WEIR_ASSIGN(Tensor tensor, Repeated(proto, dtype, *shape));
+    if (tensor.valid()) return tensor;
+  }
   WEIR_ASSIGN(Tensor tensor, Tensor::Make(dtype, std::move(*shape)));
   if (tensor.elements() == 0) return tensor;
 

@@ -18,7 +18,8 @@ class TensorShapeProto;
 }  // namespace tf
 
 /// How many bytes of memory decoding may add to what the message itself holds: a message of 20 bytes can stand for any
-/// number of repeated values. One budget may serve many tensors of one file.
+/// number of repeated values. One budget may serve many tensors of one file. Numbers that repeat over many MiB share
+/// pages, so that they take no memory until they are written.
 struct ExpansionBudget {
   uint64_t bytes = uint64_t{2} << 30;
 };

@@ -3,6 +3,7 @@
 #ifndef WEIR_PLUGINS_KERNELS_EIGEN_WRAP_H_
 #define WEIR_PLUGINS_KERNELS_EIGEN_WRAP_H_
 
+#include <complex>
 #include <concepts>
 #include <cstdint>
 #include <type_traits>
@@ -62,6 +63,16 @@ T Larger(T x, T y) {
 template <class T>
 T Smaller(T x, T y) {
   return x < y || x != x ? x : y;
+}
+
+/// The complex conjugate; real numbers are their own.
+template <class T>
+T Conjugated(T x) {
+  return x;
+}
+template <class R>
+std::complex<R> Conjugated(std::complex<R> x) {
+  return std::conj(x);
 }
 
 // The same as functions of elements.

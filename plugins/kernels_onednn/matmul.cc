@@ -148,6 +148,7 @@ struct DescentByProduct {
     const OneThread one;
     dnnl_status_t status = dnnl_success;
     products.ForTiles(env, x.data(), y.data(), var.data(), [&](const float* a, const float* b, float* c, int64_t rows) {
+      if (alpha[0] == 0) return sdk::SubtractNothing(p, rows, a, b, c);
       const dnnl_status_t step = dnnl_sgemm(p.transpose_a ? 'T' : 'N', p.transpose_b ? 'T' : 'N', rows, p.n, p.k,
                                             -alpha[0], a, p.lda(), b, p.ldb(), 1, c, p.n);
       if (status == dnnl_success) status = step;

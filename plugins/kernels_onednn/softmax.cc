@@ -1,10 +1,37 @@
 // Softmax and LogSoftmax over the last dimension, in float.
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <vector>
+
 #include "plugins/kernels_onednn/families.h"
 #include "plugins/kernels_onednn/primitive.h"
 #include "sdk/cpp/kernel.h"
 
 namespace weir::kernels_onednn {
 namespace {
+
+/// True when NaN or an infinity is among the numbers.
+bool HasNonFinite(const float* x, int64_t n) {
+  constexpr uint32_t kExponent = 0x7f800000;
+  uint32_t found = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    uint32_t bits;
+    std::memcpy(&bits, x + i, sizeof(bits));
+    found |= (bits & kExponent) == kExponent ? 1 : 0;
+  }
+  return found != 0;
+}
+
+/// True when the softmax of the row has no value: NaN or +infinity is in it, or nothing above -infinity.
+bool HasNoValue(const float* row, int64_t classes) {
+  float largest = -std::numeric_limits<float>::infinity();
+  for (int64_t i = 0; i < classes; ++i) {
+    if (!(row[i] < std::numeric_limits<float>::infinity())) return true;
+    largest = std::max(largest, row[i]);
+  }
+  return largest == -std::numeric_limits<float>::infinity();
+}
 
 template <bool kLog>
 struct Softmax {
@@ -36,8 +63,23 @@ struct Softmax {
 
   int32_t Run(sdk::Env& env, sdk::View<const float> logits, sdk::View<float> out, sdk::Scratch<char> scratch) const {
     if (rows == 0) return WEIR_OK;
+    const std::vector<int64_t> lost = RowsWithoutValue(logits.data());  // `out` may be the memory of the logits
     const OneThread one;
-    return primitive.Run({logits.data(), out.data(), scratch.data()}, env.error());
+    const int32_t code = primitive.Run({logits.data(), out.data(), scratch.data()}, env.error());
+    for (const int64_t row : lost) {
+      std::fill_n(out.data() + row * classes, classes, std::numeric_limits<float>::quiet_NaN());
+    }
+    return code;
+  }
+
+  /// Rows whose answer is NaN throughout. oneDNN gives numbers for some elements of such rows.
+  std::vector<int64_t> RowsWithoutValue(const float* logits) const {
+    std::vector<int64_t> lost;
+    if (!HasNonFinite(logits, rows * classes)) return lost;
+    for (int64_t row = 0; row < rows; ++row) {
+      if (HasNoValue(logits + row * classes, classes)) lost.push_back(row);
+    }
+    return lost;
   }
 
   /// Fitted to runs on AVX-512 cores, as the other kernel sets' estimates are.

@@ -155,6 +155,7 @@ struct DescentByProduct {
       return env.error().Fail(WEIR_RESOURCE_EXHAUSTED, "no address space for OpenBLAS's work space");
     const T rate = -alpha[0];
     products.ForTiles(env, x.data(), y.data(), var.data(), [&](const T* a, const T* b, T* c, int64_t rows) {
+      if (rate == 0) return sdk::SubtractNothing(p, rows, a, b, c);
       if (!AddVectorProduct(p, rows, rate, a, b, c)) Gemm(p, rows, a, b, c, rate, T(1));
     });
     return WEIR_OK;

@@ -11,6 +11,9 @@
 // A functor that can fail takes `bool& fault` as its last parameter, sets it, returns anything, and names the error in
 // `static constexpr const char* kFault`. One with `static void Array(const T* x, R* y, int64_t n)` (Binary: none)
 // brings its own loop for that T. half and bfloat16 run the float loop tile by tile.
+//
+// k.Pairwise<F>("SqrtGrad", list) broadcasts nothing: both operands have the same element count and the result has the
+// first one's shape. A functor with `static constexpr bool kSameShape = true` asks for the same shape as well.
 #ifndef WEIR_SDK_CPP_ELEMENTWISE_H_
 #define WEIR_SDK_CPP_ELEMENTWISE_H_
 
@@ -56,6 +59,7 @@ struct Loops {
   uint32_t in_bytes = 0;
   uint32_t out_bytes = 0;
   const char* fault = nullptr;
+  bool same_shape = false;  // of Pairwise
 };
 
 inline int32_t Fault(const Loops& loops, const weir_env* env) { return Error(env->error).InvalidArgument(loops.fault); }
@@ -226,6 +230,43 @@ inline int32_t PrepareBinary(const Variant& variant, Prep& prep, weir_kernel_fn*
   return WEIR_OK;
 }
 
+/// InvalidArgument unless the operands are as alike as Pairwise wants them.
+inline int32_t ExpectPair(const Loops& loops, Prep& prep) {
+  if (loops.same_shape) {
+    if (SameShape(prep.shape(0), prep.shape(1))) return WEIR_OK;
+    return prep.error().InvalidArgument("Inputs to operation ", prep.node().name(), " of type ", prep.node().op(),
+                                        " must have the same size and shape.  Input 0: ", prep.shape(0),
+                                        " != input 1: ", prep.shape(1));
+  }
+  if (prep.size(0) == prep.size(1)) return WEIR_OK;
+  return prep.error().InvalidArgument("The two arguments to a cwise op must have same number of elements, got ",
+                                      prep.size(0), " and ", prep.size(1));
+}
+
+inline int32_t PreparePair(const Variant& variant, Prep& prep, weir_kernel_fn* fn, std::unique_ptr<State>* out) {
+  const auto& loops = *static_cast<const Loops*>(variant.data);
+  const bool three = prep.inputs() == 2 && prep.outputs() == 1;
+  if (three && SizeOf(prep.input(1).dtype) == SizeOf(prep.input(0).dtype)) {
+    if (const int32_t code = ExpectPair(loops, prep); code != WEIR_OK) return code;
+  }
+  const int64_t n = three ? prep.size(0) : -1;
+  if (!three || SizeOf(prep.input(1).dtype) != SizeOf(prep.input(0).dtype) || SizeOf(prep.output(0).shape) != n ||
+      SizeOf(prep.output(0).dtype) != loops.out_bytes) {
+    return prep.error().Fail(WEIR_INTERNAL, "the operands do not fit an element-by-element kernel of two inputs");
+  }
+  auto state = std::make_unique<BinaryState>();
+  state->loops = &loops;
+  state->n = n;
+  prep.Tiles(static_cast<uint64_t>(n / kGrain));
+  if (loops.in_bytes == loops.out_bytes) {
+    prep.MayAlias(0, 0);
+    prep.MayAlias(1, 0);
+  }
+  *fn = n == 0 ? &NothingFn : n == 1 ? loops.one : &BinaryFlatFn;
+  *out = std::move(state);
+  return WEIR_OK;
+}
+
 template <class F, class T>
 constexpr bool kUnaryFails = requires(F f, T x, bool& fault) {
   f(x, fault);
@@ -342,6 +383,7 @@ const Loops* LoopsOf() {
       made.one = &Of<F, T>::One;
     }
     if constexpr (requires { F::kFault; }) made.fault = F::kFault;
+    if constexpr (requires { F::kSameShape; }) made.same_shape = F::kSameShape;
     return made;
   }();
   return &loops;
@@ -372,6 +414,14 @@ Kernel& KernelTable::Binary(std::string_view op, List list) {
   Kernel& kernel = New(op);
   kernel.attrs.push_back(AttrName(list));
   internal::AddLoops<internal::BinaryOf, F>(kernel, ListOf(list), &internal::PrepareBinary);
+  return kernel;
+}
+
+template <class F, class List>
+Kernel& KernelTable::Pairwise(std::string_view op, List list) {
+  Kernel& kernel = New(op);
+  kernel.attrs.push_back(AttrName(list));
+  internal::AddLoops<internal::BinaryOf, F>(kernel, ListOf(list), &internal::PreparePair);
   return kernel;
 }
 

@@ -352,6 +352,9 @@ class KernelTable {
   /// z = F(x, y) with broadcasting; needs elementwise.h.
   template <class F, class List>
   Kernel& Binary(std::string_view op, List list);
+  /// z = F(x, y) of operands with the same element count, without broadcasting; needs elementwise.h.
+  template <class F, class List>
+  Kernel& Pairwise(std::string_view op, List list);
 
   /// A kernel whose variants the caller fills in.
   Kernel& New(std::string_view op) {

@@ -3,7 +3,9 @@
 #define WEIR_SDK_CPP_PRODUCTS_H_
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <limits>
 
 #include "sdk/cpp/broadcast.h"
 #include "sdk/cpp/prepare.h"
@@ -22,6 +24,23 @@ struct Product {
   int64_t ldb() const { return transpose_b ? k : n; }
   double Flops() const { return 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k); }
 };
+
+/// c -= 0 op(a) op(b) for `rows` rows of c: no change but where an element of the product is infinite or NaN. For
+/// libraries that leave out what is multiplied by 0.
+template <class T>
+void SubtractNothing(const Product& p, int64_t rows, const T* a, const T* b, T* c) {
+  const auto left = [&](int64_t i, int64_t q) { return a[p.transpose_a ? q * p.lda() + i : i * p.lda() + q]; };
+  const auto right = [&](int64_t q, int64_t j) { return b[p.transpose_b ? j * p.ldb() + q : q * p.ldb() + j]; };
+  double left_sum = 0, right_sum = 0;
+  for (int64_t i = 0; i < rows * p.k; ++i) left_sum += std::abs(static_cast<double>(left(i / p.k, i % p.k)));
+  for (int64_t i = 0; i < p.k * p.n; ++i) right_sum += std::abs(static_cast<double>(b[i]));
+  if (left_sum * right_sum <= static_cast<double>(std::numeric_limits<T>::max())) return;  // bounds every element
+  for (int64_t i = 0; i < rows * p.n; ++i) {
+    T sum = 0;
+    for (int64_t q = 0; q < p.k; ++q) sum += left(i / p.n, q) * right(q, i % p.n);
+    c[i] -= T(0) * sum;
+  }
+}
 
 /// Products over the last two dimensions of two operands, the others broadcast against each other.
 class Products {

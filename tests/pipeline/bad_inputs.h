@@ -13,7 +13,7 @@
 
 namespace weir::testing {
 
-/// What is run, and the error that must come of it.
+/// What is run, and the error that must come of it; Code::kOk: no error, and the fetch is empty.
 struct BadInput {
   std::string name;   // of the test
   std::string graph;  // GraphDef text
@@ -22,6 +22,7 @@ struct BadInput {
   std::vector<std::string> said;  // parts of the message
   std::vector<std::string> fetches = {"y"};
   std::vector<std::pair<std::string, Tensor>> feeds = {};
+  std::vector<std::string> targets = {};
 };
 
 inline void PrintTo(const BadInput& input, std::ostream* out) { *out << input.name; }
@@ -33,6 +34,9 @@ inline const std::string kTwo = ConstText("a", "DT_FLOAT", {2}, "float_val: 1 fl
 std::vector<BadInput> BadGraphs();
 /// Faults of feeds, fetches and what is computed.
 std::vector<BadInput> BadRuns();
+
+/// The rows of the acceptance list.
+std::vector<BadInput> NumberedInputs();
 
 }  // namespace weir::testing
 

@@ -235,7 +235,7 @@ Status Fill(const Leaf& leaf, Tensor& tensor, size_t i) {
 }  // namespace
 
 Result<Tensor> ParseLiteral(std::string_view text, DType dtype) {
-  if (dtype != DType::kString && SizeOf(dtype) == 0) return Unimplemented("type {} has no literals", Name(dtype));
+  if (dtype != DType::kString && !HasFixedSize(dtype)) return Unimplemented("type {} has no literals", Name(dtype));
   WEIR_ASSIGN(const Literal literal, Parser(text).Parse());
   WEIR_ASSIGN(Shape shape, Shape::Make(literal.dims));
   WEIR_ASSIGN(Tensor tensor, Tensor::Make(dtype, std::move(shape)));

@@ -29,7 +29,8 @@ struct Blocks {
   size_t row_bytes = 0;
   std::vector<size_t> piece_bytes;
 
-  /// `operand(i)`: piece i of `count`, with `rank` axes; an axis of its own (Pack) has to be beyond its rank.
+  /// `operand(i)`: piece i of `count`, with `rank` axes; an axis of its own (Pack) has to be beyond its rank. Internal
+  /// when the outputs are not what the op's shape function makes of the inputs.
   template <class Operand>
   int32_t Plan(const Prep& prep, Operand&& operand, uint32_t count, uint32_t axis, const weir_operand& whole) {
     const size_t element = sdk::SizeOf(whole.dtype);
@@ -43,15 +44,15 @@ struct Blocks {
       bool fits = operand(i).dtype == whole.dtype && piece.rank >= axis;
       for (uint32_t k = 0; fits && k < axis; ++k) fits = piece.dims[k] == shape.dims[k];
       if (!fits) {
-        return prep.error().InvalidArgument("piece ", i, " of shape ", piece, " does not fit ", shape, " along axis ",
-                                            axis);
+        return prep.error().Fail(WEIR_INTERNAL, "piece ", i, " of shape ", piece, " does not fit ", shape,
+                                 " along axis ", axis);
       }
       piece_bytes.push_back(bytes);
       total += bytes;
     }
     if (total == row_bytes) return WEIR_OK;
-    return prep.error().InvalidArgument("pieces of ", total, " bytes in a row do not make up ", row_bytes, " bytes of ",
-                                        shape, " along axis ", axis);
+    return prep.error().Fail(WEIR_INTERNAL, "pieces of ", total, " bytes in a row do not make up ", row_bytes,
+                             " bytes of ", shape, " along axis ", axis);
   }
 
   /// `rows` blocks of n bytes.

@@ -103,8 +103,8 @@ struct GatherV2 {
 struct ResourceGather {
   Rows rows;
   int32_t Prepare(Prep& prep) {
-    int64_t batch_dims = prep.node().Int("batch_dims");
-    if (batch_dims < 0) batch_dims += prep.shape(1).rank;
+    const int64_t batch_dims = prep.node().Int("batch_dims");
+    if (batch_dims < 0) return prep.error().InvalidArgument("batch_dims is negative (", batch_dims, ")");
     return rows.Plan(prep, batch_dims, batch_dims);
   }
   int32_t Run(Env& env, sdk::AnyVariable params, Integers indices, AnyOutput output) const {

@@ -1,4 +1,4 @@
-// Element-by-element functions of two operands, with broadcasting.
+// Element-by-element functions of two operands: with broadcasting, but for the gradients of functions.
 #include <cmath>
 #include <complex>
 
@@ -132,38 +132,30 @@ struct SigmoidGrad {
   }
 };
 struct ReluGrad {
+  static constexpr bool kSameShape = true;
   template <class T>
   T operator()(T dy, T x) const {
-    return x > T(0) ? dy : T(0);
+    return Product(dy, T(x > T(0)));  // NaN stays, and an infinity becomes NaN where the derivative is 0
   }
 };
-
-template <class T>
-T Conj(T x) {
-  return x;
-}
-template <class R>
-std::complex<R> Conj(std::complex<R> x) {
-  return std::conj(x);
-}
 
 // No gradient coming in is none going out, also where the function's own is infinite.
 struct ReciprocalGrad {
   template <class T>
   T operator()(T y, T dy) const {
-    return dy == T(0) ? T(0) : -dy * Conj(y) * Conj(y);
+    return dy == T(0) ? T(0) : -dy * Conjugated(y) * Conjugated(y);
   }
 };
 struct SqrtGrad {
   template <class T>
   T operator()(T y, T dy) const {
-    return dy == T(0) ? T(0) : T(0.5) * dy / Conj(y);
+    return dy == T(0) ? T(0) : T(0.5) * dy / Conjugated(y);
   }
 };
 struct RsqrtGrad {
   template <class T>
   T operator()(T y, T dy) const {
-    return dy == T(0) ? T(0) : T(-0.5) * (dy * Conj(y)) * (Conj(y) * Conj(y));
+    return dy == T(0) ? T(0) : T(-0.5) * (dy * Conjugated(y)) * (Conjugated(y) * Conjugated(y));
   }
 };
 
@@ -183,12 +175,12 @@ void AddMathBinary(sdk::KernelTable& k) {
   k.Binary<Pow>("Pow", kFloatingOrComplex + kSigned).Class(WEIR_CLASS_ELEMENTWISE, 50);
   k.Binary<Maximum>("Maximum", kReal);
   k.Binary<Minimum>("Minimum", kReal);
-  k.Binary<TanhGrad>("TanhGrad", kFloatingOrComplex).Class(WEIR_CLASS_ELEMENTWISE, 3);
-  k.Binary<SigmoidGrad>("SigmoidGrad", kFloatingOrComplex).Class(WEIR_CLASS_ELEMENTWISE, 3);
-  k.Binary<ReluGrad>("ReluGrad", kReal);
-  k.Binary<ReciprocalGrad>("ReciprocalGrad", kFloatingOrComplex).Class(WEIR_CLASS_ELEMENTWISE, 3);
-  k.Binary<SqrtGrad>("SqrtGrad", kFloatingOrComplex).Class(WEIR_CLASS_ELEMENTWISE, 3);
-  k.Binary<RsqrtGrad>("RsqrtGrad", kFloatingOrComplex).Class(WEIR_CLASS_ELEMENTWISE, 4);
+  k.Pairwise<TanhGrad>("TanhGrad", kFloatingOrComplex).Class(WEIR_CLASS_ELEMENTWISE, 3);
+  k.Pairwise<SigmoidGrad>("SigmoidGrad", kFloatingOrComplex).Class(WEIR_CLASS_ELEMENTWISE, 3);
+  k.Pairwise<ReluGrad>("ReluGrad", kReal);
+  k.Pairwise<ReciprocalGrad>("ReciprocalGrad", kFloatingOrComplex).Class(WEIR_CLASS_ELEMENTWISE, 3);
+  k.Pairwise<SqrtGrad>("SqrtGrad", kFloatingOrComplex).Class(WEIR_CLASS_ELEMENTWISE, 3);
+  k.Pairwise<RsqrtGrad>("RsqrtGrad", kFloatingOrComplex).Class(WEIR_CLASS_ELEMENTWISE, 4);
 }
 
 }  // namespace weir::kernels_eigen

@@ -42,6 +42,12 @@ struct Sign {
     return length == 0 ? std::complex<R>() : x / length;
   }
 };
+struct Conj {
+  template <class T>
+  T operator()(T x) const {
+    return Conjugated(x);
+  }
+};
 struct Square {
   template <class T>
   T operator()(T x) const {
@@ -176,6 +182,9 @@ void AddMathUnary(sdk::KernelTable& k) {
   k.Unary<Neg>("Neg", kFloatingOrComplex + kSigned);
   k.Unary<Abs>("Abs", kFloating + kSigned);
   k.Unary<Sign>("Sign", kFloatingOrComplex + kSigned);
+#if !defined(WEIR_KERNEL_DTYPES_SHORT)
+  k.Unary<Conj>("Conj", kComplex);
+#endif
   k.Unary<Square>("Square", kNumbers);
   k.Unary<Reciprocal>("Reciprocal", kFloatingOrComplex);
   k.Unary<Reciprocal>("Inv", kFloatingOrComplex);

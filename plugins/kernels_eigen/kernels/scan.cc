@@ -23,7 +23,7 @@ struct Scan {
   template <class T>
   int32_t Run(sdk::Env& env, sdk::View<const T> input, sdk::HostIntegers axis_input, sdk::View<T> output) const {
     const int64_t rank = input.rank();
-    if (axis_input.size() != 1) {
+    if (axis_input.shape().rank != 0) {
       return env.error().InvalidArgument("ScanOp: axis must be a scalar, not ", axis_input.shape());
     }
     const int64_t axis = axis_input[0] < 0 ? axis_input[0] + rank : axis_input[0];

@@ -341,6 +341,14 @@ TEST(Import, ConstantsShareOneBudget) {
   EXPECT_EQ(status.node(), "b");
 }
 
+TEST(Import, B31_TenMillionNodesAreRefusedBeforeTheyAreRead) {
+  std::string nodes(20'000'002, '\0');
+  for (size_t i = 0; i < nodes.size(); i += 2) nodes[i] = '\n';
+  const Status status = ParseGraph(nodes, TestOps()).status();
+  EXPECT_EQ(status.code(), Code::kInvalidArgument);
+  EXPECT_EQ(status.message(), "GraphDef has 10000001 nodes; fewer than 10000000 are allowed");
+}
+
 TEST(Import, OutputsAreChargedToo) {
   const std::string text = NodeString("n", "ManyOutputs", {}, "attr { key: 'N' value { i: 1000000 } }");
   op::OpRegistry ops;

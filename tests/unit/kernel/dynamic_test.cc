@@ -274,6 +274,27 @@ TEST_F(DynamicTest, ThrowingKernelIsAnError) {
   EXPECT_NE(status.message().find("let an exception escape"), std::string::npos);
 }
 
+TEST_F(DynamicTest, PlacesOfOperandsBeyondThe64thAreThoseOfTheirArgument) {
+  Use("ToyJoin", {{"N", op::AttrValue(int64_t{70})}, {"T", op::AttrValue(DType::kInt32)}},
+      [](void*, weir_ctx* ctx, weir_error* error) -> int32_t {
+        const weir_tensor axis = In(ctx, 70), value = In(ctx, 69);
+        EXPECT_EQ(HostTable().set_output(ctx, 0, &value, error), WEIR_INVALID_ARGUMENT) << "it is on the device";
+        EXPECT_EQ(HostTable().set_output(ctx, 0, &axis, error), WEIR_OK);
+        EXPECT_EQ(value.flags & WEIR_TENSOR_READ_ONLY, 0u) << "the list is written";
+        EXPECT_NE(axis.flags & WEIR_TENSOR_READ_ONLY, 0u);
+        Out(ctx, 1, {}, error);
+        return WEIR_OK;
+      });
+  record_.host_inputs = 2;
+  record_.host_outputs = 1;
+  record_.variable_writes = 1;
+  std::vector<Tensor> inputs;
+  for (int32_t i = 0; i < 71; ++i) inputs.push_back(Tensor::Scalar<int32_t>(i));
+  const auto outputs = Run(inputs, {DType::kInt32, DType::kString});
+  ASSERT_TRUE(outputs.ok()) << outputs.status().ToString();
+  EXPECT_EQ((*outputs)[0].scalar<int32_t>(), 70);
+}
+
 TEST_F(DynamicTest, VariablesToWriteAreWritable) {
   UseAdd([](void*, weir_ctx* ctx, weir_error* error) -> int32_t {
     EXPECT_EQ(In(ctx, 0).flags & WEIR_TENSOR_READ_ONLY, 0u);

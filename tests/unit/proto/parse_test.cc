@@ -47,6 +47,14 @@ TEST(ParseBinary, EveryCutGivesAStatusOrAShorterMessage) {
   EXPECT_EQ(errors, static_cast<int>(bytes.size()) - 3);
 }
 
+TEST(Serialize, StringsThatAreNotUtf8AreWrittenInSilence) {
+  tf::GraphDef def;
+  def.add_node()->set_op("a\xff");
+  testing::internal::CaptureStderr();
+  EXPECT_TRUE(Serialize(def, "GraphDef").ok());
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+}
+
 TEST(ParseBinary, EndGroupTagAtTopLevelIsAnError) {
   tf::GraphDef read;
   EXPECT_EQ(ParseBinary(std::string("\x0c", 1), "GraphDef", read).code(), Code::kInvalidArgument);

@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <complex>
+#include <fstream>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -150,6 +153,35 @@ TEST(TensorFromProto, ExpansionIsCharged) {
   EXPECT_TRUE(TensorFromProto(fill, &budget).ok());
   EXPECT_LT(budget.bytes, 250u);
   EXPECT_EQ(TensorFromProto(fill, &budget).status().code(), Code::kResourceExhausted);
+}
+
+TEST(TensorFromProto, ManyRepeatedNumbersTakeNoMemoryUntilTheyAreWritten) {
+  const int64_t n = int64_t{1} << 24;  // 64 MiB
+  const auto resident = [] {
+    uint64_t size = 0, pages = 0;
+    std::ifstream("/proc/self/statm") >> size >> pages;
+    return pages * 4096;
+  };
+  const uint64_t before = resident();
+  Result<Tensor> made = TensorFromProto(Text("dtype: DT_FLOAT float_val: [1, 2, 3] " + Vec(n)));
+  ASSERT_TRUE(made.ok()) << made.status().ToString();
+  EXPECT_LT(resident(), before + (uint64_t{16} << 20));
+  const std::span<float> x = made->mutable_as<float>();
+  ASSERT_EQ(static_cast<int64_t>(x.size()), n);
+  const auto last = static_cast<size_t>(n - 1), middle = static_cast<size_t>(n / 2);
+  EXPECT_EQ((std::vector<float>{x[0], x[1], x[2], x[3], x[middle], x[last]}), (std::vector<float>{1, 2, 3, 3, 3, 3}));
+  x[middle] = 7;
+  EXPECT_EQ(std::count(x.begin(), x.end(), 7.0f), 1);
+  EXPECT_EQ(std::count(x.begin(), x.end(), 3.0f), n - 3);
+  const Result<Tensor> zeros = TensorFromProto(Text("dtype: DT_COMPLEX128 " + Vec(n / 4)));
+  ASSERT_TRUE(zeros.ok());
+  EXPECT_EQ(zeros->as<std::complex<double>>()[middle / 4], std::complex<double>());
+}
+
+TEST(TensorFromProto, TextsThatRepeatAreLimited) {
+  EXPECT_TRUE(TensorFromProto(Text("dtype: DT_STRING " + Vec(int64_t{1} << 20))).ok());
+  EXPECT_EQ(TensorFromProto(Text("dtype: DT_STRING " + Vec(int64_t{1} << 22))).status().code(),
+            Code::kResourceExhausted);
 }
 
 TEST(ParseTensorProto, EveryCutAndEveryFlippedBitGivesAnAnswer) {

@@ -229,6 +229,53 @@ TEST(Session, StringsMoveThroughArithmeticFreeKernels) {
   EXPECT_EQ(std::vector<std::string>(texts.begin(), texts.end()), (std::vector<std::string>{"y", "x", "y"}));
 }
 
+TEST(Session, KernelsForStringsRun) {
+  const op::AttrList strings = {{"T", DType::kString}};
+  Fixture f(MakeGraph({Placeholder("x", PartialShape(), DType::kString),
+                       Const("b", Tensor::String("b")),
+                       {"sum", "Add", {"x", "b"}, strings},
+                       {"equal", "Equal", {"x", "b"}, strings}}));
+  const auto out = f.Run({{"x:0", Tensor::Vector<std::string>({"a", "b"})}}, {"sum:0", "equal:0"});
+  ASSERT_TRUE(out.ok()) << out.status().ToString();
+  EXPECT_TRUE((*out)[0].SameBits(Tensor::Vector<std::string>({"ab", "bb"})));
+  EXPECT_TRUE((*out)[1].SameBits(Tensor::Of<bool>(Shape::Of({2}), {false, true})));
+}
+
+TEST(Session, RowsOfAVariableAreGatheredBatchByBatch) {
+  const PartialShape any;
+  for (const PartialShape& declared : {PartialShape(Shape::Of({2, 3})), any}) {
+    Fixture f(MakeGraph({Const("x", Tensor::Of<float>(Shape::Of({2, 3}), {1, 2, 3, 4, 5, 6})),
+                         Placeholder("i", any, DType::kInt32),
+                         {"v", "VarHandleOp", {}, {{"dtype", DType::kFloat}, {"shape", declared}}},
+                         {"set", "AssignVariableOp", {"v", "x"}, {{"dtype", DType::kFloat}}},
+                         {"y",
+                          "ResourceGather",
+                          {"v", "i", "^set"},
+                          {{"dtype", DType::kFloat}, {"Tindices", DType::kInt32}, {"batch_dims", int64_t{1}}}}}));
+    const auto out = f.Run({{"i:0", Tensor::Of<int32_t>(Shape::Of({2, 2}), {2, 0, 1, 1})}}, {"y:0"});
+    ASSERT_TRUE(out.ok()) << out.status().ToString();
+    EXPECT_EQ((*out)[0].shape(), Shape::Of({2, 2}));
+    EXPECT_EQ(Floats((*out)[0]), (std::vector<float>{3, 1, 5, 5}));
+  }
+}
+
+TEST(Session, OperandsThatOnlyTensorFlowsKernelsTake) {
+  const PartialShape any;
+  Fixture f(MakeGraph(
+      {Placeholder("x", any),
+       Placeholder("axis", any, DType::kInt32),
+       Const("b", Tensor::Vector<float>({1, 2, 3})),
+       {"twice", "ConcatV2", {"x", "x", "axis"}, {{"T", DType::kFloat}, {"N", int64_t{2}}, {"Tidx", DType::kInt32}}},
+       {"sum", "BiasAdd", {"x", "b"}, {{"T", DType::kFloat}, {"data_format", std::string("NCHW")}}},
+       {"columns", "BiasAddGrad", {"x"}, {{"T", DType::kFloat}, {"data_format", std::string("NCHW")}}}}));
+  const Tensor x = Tensor::Of<float>(Shape::Of({2, 3}), {1, 2, 3, 4, 5, 6});
+  const auto out = f.Run({{"x:0", x}, {"axis:0", Tensor::Vector<int32_t>({1})}}, {"twice:0", "sum:0", "columns:0"});
+  ASSERT_TRUE(out.ok()) << out.status().ToString();
+  EXPECT_EQ(Floats((*out)[0]), (std::vector<float>{1, 2, 3, 1, 2, 3, 4, 5, 6, 4, 5, 6}));
+  EXPECT_EQ(Floats((*out)[1]), (std::vector<float>{2, 4, 6, 5, 7, 9}));
+  EXPECT_EQ(Floats((*out)[2]), (std::vector<float>{5, 7, 9}));
+}
+
 TEST(Session, ErrorsInAStepNameTheNodeAndLeaveTheSessionUsable) {
   Fixture f(MakeGraph({Placeholder("i", PartialShape::Of({2}), DType::kInt32),
                        Const("a", Tensor::Vector<float>({1, 2, 3})),

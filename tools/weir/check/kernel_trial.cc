@@ -313,7 +313,7 @@ class TrialSearch {
           if (!variable || !held.ok()) return false;
           dtype = *held;
         }
-        if (SizeOf(dtype) == 0 && (dtype != DType::kString || !WEIR_HAS(&record_, compute))) return false;
+        if (!HasFixedSize(dtype) && (dtype != DType::kString || !WEIR_HAS(&record_, compute))) return false;
         const bool is_int = dtype == DType::kInt32 || dtype == DType::kInt64;
         const bool shape_like = is_int && !variable && def_.inputs[arg].type_attr != "T";
         if (shape_like) {
@@ -369,7 +369,7 @@ class TrialSearch {
         const Result<Shape> shape = inferred.ToShape();
         const bool dynamic_only = !WEIR_HAS(&record_, prepare);
         if (!shape.ok() && !dynamic_only) return false;
-        if (SizeOf(dtype) == 0 && !dynamic_only) return false;
+        if (!HasFixedSize(dtype) && !dynamic_only) return false;
         const bool host = (record_.host_outputs & (uint64_t{1} << std::min<size_t>(arg, 63))) != 0;
         trial.inferred_.push_back(inferred);
         trial.outputs_.push_back({.dtype = dtype, .shape = shape.ok() ? *shape : Shape::Of({1}), .host = host});

@@ -115,7 +115,7 @@ class KernelExam {
     for (size_t i = 0; i < trial.values().size(); ++i) {
       const kernel::OperandSpec& spec = trial.inputs()[i];
       WEIR_ASSIGN(Tensor copy, trial.values()[i].Clone());
-      if (!spec.host && SizeOf(spec.dtype) != 0) {
+      if (!spec.host && HasFixedSize(spec.dtype)) {
         WEIR_ASSIGN(copy, device_.FromHost(copy));
       }
       inputs.push_back(std::move(copy));
