@@ -11,8 +11,7 @@
 namespace weir::kernels_onednn {
 namespace {
 
-/// True when NaN or an infinity is among the numbers.
-bool HasNonFinite(const float* x, int64_t n) {
+[[gnu::always_inline]] inline bool AnyNonFinite(const float* x, int64_t n) {
   constexpr uint32_t kExponent = 0x7f800000;
   uint32_t found = 0;
   for (int64_t i = 0; i < n; ++i) {
@@ -22,6 +21,18 @@ bool HasNonFinite(const float* x, int64_t n) {
   }
   return found != 0;
 }
+
+/// True when NaN or an infinity is among the numbers. Every call of the kernels asks, so that it has to cost little
+/// beside oneDNN's own code.
+#if defined(__x86_64__)
+[[gnu::target("avx2")]] bool AnyNonFiniteByAvx2(const float* x, int64_t n) { return AnyNonFinite(x, n); }
+bool HasNonFinite(const float* x, int64_t n) {
+  static const bool avx2 = __builtin_cpu_supports("avx2") != 0;
+  return avx2 ? AnyNonFiniteByAvx2(x, n) : AnyNonFinite(x, n);
+}
+#else
+bool HasNonFinite(const float* x, int64_t n) { return AnyNonFinite(x, n); }
+#endif
 
 /// True when the softmax of the row has no value: NaN or +infinity is in it, or nothing above -infinity.
 bool HasNoValue(const float* row, int64_t classes) {

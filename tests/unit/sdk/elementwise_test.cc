@@ -327,6 +327,22 @@ TEST(Extremes, NaNWins) {
   }
 }
 
+TEST(Gradients, TakePairsOfElementsOnly) {
+  const Value six = AsType({1, 2, 3, 4, 5, 6}, {2, 3}, WEIR_FLOAT32),
+              flat = AsType({1, 1, 1, 1, 1, 1}, {6}, WEIR_FLOAT32);
+  for (const char* op : {"TanhGrad", "SigmoidGrad", "SqrtGrad", "RsqrtGrad", "ReciprocalGrad"}) {
+    const Outcome good = Kernels().Call(op, {}, {six, flat}, {Blank(WEIR_FLOAT32, {2, 3})});
+    EXPECT_EQ(good.code, WEIR_OK) << op << ": " << good.message;
+    const Outcome bad = Kernels().Call(op, {}, {six, AsType({1}, {1}, WEIR_FLOAT32)}, {Blank(WEIR_FLOAT32, {2, 3})});
+    EXPECT_EQ(bad.code, WEIR_INVALID_ARGUMENT) << op;
+    EXPECT_EQ(bad.message, "The two arguments to a cwise op must have same number of elements, got 6 and 1");
+  }
+  const Outcome relu = Kernels().Call("ReluGrad", {}, {six, flat}, {Blank(WEIR_FLOAT32, {2, 3})});
+  EXPECT_EQ(relu.code, WEIR_INVALID_ARGUMENT);
+  EXPECT_NE(relu.message.find("must have the same size and shape.  Input 0: [2,3] != input 1: [6]"), std::string::npos)
+      << relu.message;
+}
+
 TEST(Gradients, NoneComingInIsNoneGoingOut) {
   for (const char* op : {"SqrtGrad", "RsqrtGrad", "ReciprocalGrad"}) {
     const Outcome outcome = Kernels().Call(
