@@ -99,8 +99,9 @@ class Saver {
   Status Wait();
   SaveCounts counts() const;
 
-  /// Sets the variables from a checkpoint; they need not be initialised. NotFound for a key that it lacks (with near
-  /// names) or a missing file; InvalidArgument for another type or shape; DataLoss for damage.
+  /// Sets the variables from a checkpoint; they need not be initialised. Tidies its folder as Save does. NotFound for a
+  /// key that it lacks (with near names) or a missing file; InvalidArgument for another type or shape; DataLoss for
+  /// damage.
   Status Restore(Session& session, const std::string& path);
   /// Sets those that the checkpoint has with the right type and shape, and says what became of the rest.
   Result<io::RestoreReport> RestorePartial(Session& session, const std::string& path);
