@@ -93,14 +93,16 @@ class Saver {
   Result<std::string> Save(Session& session, const std::string& path, const SaveOptions& options = {});
   /// Copies the variables to host memory in one step and returns; a thread writes them. One save is in flight: another
   /// one waits for it first, or is left out ("" is returned) with SaverOptions::skip_when_busy. Save, Wait and the next
-  /// call of this return the error of the one before, and do what they are for nevertheless.
+  /// call of this return the error of the one before, and do what they are for nevertheless; where that fails, too, the
+  /// error before goes to stderr.
   Result<std::string> SaveInBackground(Session& session, const std::string& path, const SaveOptions& options = {});
   /// Waits for the save in flight, and returns its error. The last copy of the saver waits, too.
   Status Wait();
   SaveCounts counts() const;
 
-  /// Sets the variables from a checkpoint; they need not be initialised. NotFound for a key that it lacks (with near
-  /// names) or a missing file; InvalidArgument for another type or shape; DataLoss for damage.
+  /// Sets the variables from a checkpoint; they need not be initialised. Tidies its folder as Save does. NotFound for a
+  /// key that it lacks (with near names) or a missing file; InvalidArgument for another type or shape; DataLoss for
+  /// damage.
   Status Restore(Session& session, const std::string& path);
   /// Sets those that the checkpoint has with the right type and shape, and says what became of the rest.
   Result<io::RestoreReport> RestorePartial(Session& session, const std::string& path);
@@ -124,6 +126,8 @@ class Saver {
   std::vector<Operation> BuildRestore(const Output& path, const SaverShard& shard, const std::source_location& where);
   Status CheckSavePath(const std::string& path, const SaveOptions& options, bool has_step) const;
   Result<SaveJob> Prepare(Session& session, const std::string& path, const SaveOptions& options);
+  Result<std::string> SaveNow(Session& session, const std::string& path, const SaveOptions& options);
+  Result<std::string> StartSave(Session& session, const std::string& path, const SaveOptions& options);
   Status Write(Session& session, const std::string& path) const;
   Result<std::vector<Operation>> SaveOperations() const;
   Result<std::vector<SavedShard>> FetchShards(Session& session, const std::string& path) const;

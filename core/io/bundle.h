@@ -124,8 +124,8 @@ struct MergeOptions {
 
 /// Makes the checkpoint `destination` out of several by renaming their data files and writing one index; the rename
 /// of the index is the moment at which it exists, and an old checkpoint of that prefix stays whole until then as with
-/// BundleWriter. Sources and destination lie on one file system. The sources are gone then. InvalidArgument when two
-/// hold the same tensor, or slices of it that overlap or differ in type or full shape.
+/// BundleWriter. Sources and destination lie on one file system. The sources are gone then, and may be after an error.
+/// InvalidArgument when two hold the same tensor, or slices of it that overlap or differ in type or full shape.
 Status MergeBundles(const std::vector<std::string>& sources, const std::string& destination,
                     const MergeOptions& options = {});
 

@@ -235,6 +235,11 @@ TEST(Saver, errors_in_the_background_are_told_at_the_next_call_and_counted) {
   EXPECT_EQ(saver.counts().failed, 2);
   EXPECT_EQ(saver.counts().saved, 1);
   EXPECT_EQ(LatestCheckpoint(dir.path), dir / "n");
+  ASSERT_TRUE(Succeeds(saver.SaveInBackground(session, dir / "m")));
+  testing::internal::CaptureStderr();
+  EXPECT_TRUE(Fails(saver.Save(session, dir / "no/such/folder/m"), Code::kInvalidArgument, "Parent directory"));
+  EXPECT_NE(testing::internal::GetCapturedStderr().find("the save of " + (dir / "m") + " in the background failed: "),
+            std::string::npos);
 }
 
 TEST(Saver, a_save_is_left_out_while_another_one_is_in_flight) {

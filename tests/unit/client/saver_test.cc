@@ -63,6 +63,20 @@ TEST(Saver, F228_nothing_to_save_and_nothing_initialised) {
   EXPECT_FALSE(dir.Has("checkpoint"));
 }
 
+TEST(Saver, F228_what_went_wrong_before_is_told) {
+  Fresh f;
+  const Variable v(1.0f, {.name = "v"});
+  const Saver twice(std::vector<Variable>{v, v});
+  Saver plain, sharded(SaverOptions{.sharded = true});
+  Session session(f.graph);
+  for (Saver* saver : {&plain, &sharded}) {
+    EXPECT_TRUE(Fails(saver->Save(session, "m"), Code::kInvalidArgument, "At least two variables have the same name"));
+    EXPECT_FALSE(saver->SaveInBackground(session, "m").ok());
+    EXPECT_FALSE(saver->Restore(session, "m").ok());
+    EXPECT_FALSE(saver->RestoreLatest(session, ".").ok());
+  }
+}
+
 TEST(Saver, F229_restore_needs_no_initialisation) {
   Fresh f;
   const TwoVariables model;
