@@ -140,6 +140,7 @@ class Loaded {
   }
 
   Status Prepare() {
+    if (Text("kind") == "remote") return Unimplemented("a workload of several tasks");
     session::CallableOptions call;
     for (const Json& feed : description_.at("feeds")) {
       WEIR_ASSIGN(Tensor value, Fill(feed));
