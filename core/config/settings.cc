@@ -1,10 +1,9 @@
 #include "core/config/settings.h"
 
-#include <re2/re2.h>
-
 #include <utility>
 
 #include "core/config/logical_devices.h"
+#include "core/config/pins.h"
 #include "core/config/schema.h"
 #include "core/device/device_name.h"
 
@@ -50,11 +49,10 @@ bool IsSet(const Key& key, const Path& path, Field field) {
 }
 
 Status CheckPlacement(const Config& config) {
-  const PlacementConfig& placement = config.placement;
-  for (const auto& [pattern, device] : placement.pin) {
+  Pins pins;
+  for (const auto& [pattern, device] : config.placement.pin) {
     const std::string where = config.Where(ToString({"placement", "pin", pattern}));
-    const RE2 compiled(pattern, RE2::Quiet);
-    if (!compiled.ok()) return InvalidArgument("{}: no regular expression: {}", where, compiled.error());
+    if (const Status added = pins.Add(pattern, device); !added.ok()) return added.Prepend(where + ": ");
     if (const Result<device::DeviceName> name = device::ParseDeviceName(device); !name.ok()) {
       return name.status().Prepend(where + ": ");
     }

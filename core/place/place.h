@@ -3,6 +3,7 @@
 #define WEIR_CORE_PLACE_PLACE_H_
 
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,6 +15,10 @@
 #include "core/kernel/registry.h"
 #include "core/place/explanation.h"
 #include "core/place/portfolio.h"
+
+namespace weir::config {
+class Pins;
+}
 
 namespace weir::place {
 
@@ -30,9 +35,8 @@ struct PlaceOptions {
   Algorithm algorithm = Algorithm::kCostSim;
   /// Node name -> device: a plan from outside. It counts as a request where the graph has none.
   std::map<std::string, std::string> plan;
-  /// Regular expression over node names -> device; the longest match wins, the earlier of equals. A pin replaces what
-  /// the graph asks for.
-  std::vector<std::pair<std::string, std::string>> pins;
+  /// A pin replaces what the graph asks for; null = none.
+  std::shared_ptr<const config::Pins> pins;
   /// What the graph's own `device` fields are: requests, or nothing, so that a model file decides nothing here.
   bool keep_graph_devices = true;
   /// What an unknown dimension counts in costs.

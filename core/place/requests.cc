@@ -1,10 +1,10 @@
 #include "core/place/requests.h"
 
 #include <fmt/format.h>
-#include <re2/re2.h>
 
 #include <algorithm>
 
+#include "core/config/pins.h"
 #include "core/place/errors.h"
 
 namespace weir::place {
@@ -41,34 +41,15 @@ Result<int> PlaceAlone(const PlaceOptions& options, const graph::Node& node, std
 }  // namespace
 
 Result<Requests> Requests::Make(const PlaceOptions& options) {
-  Requests requests(options);
-  for (const auto& [pattern, device] : options.pins) {
-    RE2::Options quiet;
-    quiet.set_log_errors(false);
-    auto regex = std::make_unique<RE2>(pattern, quiet);
-    if (!regex->ok()) return InvalidArgument("placement.pin: '{}' is no pattern: {}", pattern, regex->error());
-    requests.pins_.emplace_back(std::move(regex), device);
-  }
-  return requests;
+  if (options.pins && !options.pins->status().ok()) return options.pins->status().Prepend("placement.pin: ");
+  return Requests(options);
 }
 
 Requests::Requests(const PlaceOptions& options) : options_(&options) {}
-Requests::Requests(Requests&&) noexcept = default;
-Requests::~Requests() = default;
 
 std::string_view Requests::For(const graph::Node& node) const {
-  std::string_view best;
-  size_t longest = 0;
-  bool pinned = false;
-  for (const auto& [regex, device] : pins_) {
-    re2::StringPiece match;
-    if (!regex->Match(node.name(), 0, node.name().size(), RE2::UNANCHORED, &match, 1)) continue;
-    if (pinned && match.size() <= longest) continue;
-    pinned = true;
-    longest = match.size();
-    best = device;
-  }
-  if (pinned) return best;
+  const std::string* const pinned = options_->pins ? options_->pins->For(node.name()) : nullptr;
+  if (pinned != nullptr) return *pinned;
   const std::string_view graph = options_->keep_graph_devices ? std::string_view(node.device()) : std::string_view();
   if (!graph.empty() || options_->plan.empty()) return graph;
   const auto planned = options_->plan.find(node.name());

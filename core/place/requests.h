@@ -13,19 +13,13 @@
 #include "core/place/place.h"
 #include "core/place/support.h"
 
-namespace re2 {
-class RE2;
-}
-
 namespace weir::place {
 
 /// Borrows the options.
 class Requests {
  public:
-  /// InvalidArgument for a pin that is no pattern.
+  /// The status of the options' pins.
   static Result<Requests> Make(const PlaceOptions& options);
-  Requests(Requests&&) noexcept;
-  ~Requests();
 
   /// What a pin says, else what the graph says, else what the plan says; empty = nothing.
   std::string_view For(const graph::Node& node) const;
@@ -34,7 +28,6 @@ class Requests {
   explicit Requests(const PlaceOptions& options);
 
   const PlaceOptions* options_;
-  std::vector<std::pair<std::unique_ptr<re2::RE2>, std::string>> pins_;
 };
 
 /// InvalidArgument, naming the node, for what is no device name.

@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "core/config/pins.h"
 #include "core/place/place.h"
 
 namespace weir::session {
@@ -27,7 +28,9 @@ place::PlaceOptions PlaceOptionsFrom(const config::Config& config) {
                       : placement.algorithm == "tf"       ? place::Algorithm::kTf
                       : placement.algorithm == "single"   ? place::Algorithm::kSingle
                                                           : place::Algorithm::kCostSim;
-  options.pins.assign(placement.pin.begin(), placement.pin.end());
+  if (!placement.pin.empty()) {
+    options.pins = std::make_shared<config::Pins>(config::Pins::List(placement.pin.begin(), placement.pin.end()));
+  }
   options.keep_graph_devices = placement.graph_devices == "keep";
   options.unknown_dim = placement.unknown_dim;
   options.strict_devices = placement.strict_devices;

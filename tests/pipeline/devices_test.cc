@@ -15,6 +15,7 @@
 #include <thread>
 #include <vector>
 
+#include "core/config/pins.h"
 #include "core/place/place.h"
 #include "core/session/memory_report.h"
 #include "core/session/session.h"
@@ -212,7 +213,7 @@ TEST_F(DevicesTest, F308_DevicesOfAModelFileAreKeptOrIgnored) {
   const auto device_of = [&](bool keep, const std::string& node, const std::string& pin) {
     auto placement = std::make_shared<place::PlaceOptions>();
     placement->keep_graph_devices = keep;
-    if (!pin.empty()) placement->pins = {{"^b$", pin}};
+    if (!pin.empty()) placement->pins = std::make_shared<config::Pins>(config::Pins::List{{"^b$", pin}});
     SessionOptions options;
     options.placement = placement;
     Open(nodes, options);

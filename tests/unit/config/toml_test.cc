@@ -160,9 +160,19 @@ TEST(Toml, NamesOfDevicesAndLinks) {
   ExpectFault("[device.GPU]\nvirtual_memory_limit_mb = [1]", Code::kInvalidArgument, {"[device.\"GPU:0\"]"});
   ExpectFault("[device.GPU]\npeak_gflops.float = 1", Code::kInvalidArgument, {"'float' is no element type"});
   ExpectFault("[placement.pin]\n\"a(\" = \"/cpu:0\"", Code::kInvalidArgument, {"weir.toml:2", "no regular expression"});
+  ExpectFault("[placement.pin]\n\"(x.*){900}\" = \"/cpu:0\"", Code::kResourceExhausted,
+              {"weir.toml:2: placement.pin.\"(x.*){900}\": the pattern", "takes more than 128 KiB compiled"});
   ExpectFault("[placement.pin]\n\"a\" = \"/foo/bar\"", Code::kInvalidArgument, {"weir.toml:2", "/foo/bar"});
   ExpectFault("[placement]\nalgorithm = \"file\"", Code::kInvalidArgument, {"weir.toml:2", "costsim"});
   ExpectFault("[plugins]\nfolders = [\"plugins\"]", Code::kInvalidArgument, {"no absolute path"});
+}
+
+TEST(Toml, PinsAreBoundedTogether) {
+  std::string pins = "[placement.pin]\n";
+  for (int i = 0; i < 800; ++i) pins += fmt::format("\"^tower_{}/layer\" = \"/cpu:0\"\n", i);
+  EXPECT_TRUE(Read(pins).ok()) << Read(pins).status().ToString();
+  for (int i = 0; i < 800; ++i) pins += fmt::format("\"(x{}[a-z]){{400}}\" = \"/cpu:0\"\n", i);
+  ExpectFault(pins, Code::kResourceExhausted, {"weir.toml:", "placement.pin", "are too large together"});
 }
 
 TEST(Toml, KeysWithoutEffectAreRefused) {

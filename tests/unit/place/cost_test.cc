@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/config/pins.h"
 #include "core/optimize/optimize.h"
 #include "core/place/place.h"
 #include "tests/support/text_graph.h"
@@ -423,7 +424,7 @@ TEST_F(CostTest, UnknownDimensionsCountAsAssumedAndMarkAGuess) {
 
 TEST_F(CostTest, F299_PinsTakeTheLongestMatchAndReplaceTheGraphsRequest) {
   PlaceOptions options;
-  options.pins = {{"m", "/device:CPU:0"}, {"m.*1", "/device:GPU:1"}};
+  options.pins = std::make_shared<config::Pins>(config::Pins::List{{"m", "/device:CPU:0"}, {"m.*1", "/device:GPU:1"}});
   const auto placed = Explained({kX,
                                  {"mat", "MatMul", {"x", "x"}, kFloat},
                                  {"mat1", "MatMul", {"mat", "x"}, kFloat, "/device:GPU:0"},
@@ -433,7 +434,7 @@ TEST_F(CostTest, F299_PinsTakeTheLongestMatchAndReplaceTheGraphsRequest) {
   EXPECT_EQ(DeviceOf(*placed, "mat"), "CPU:0");
   EXPECT_EQ(DeviceOf(*placed, "mat1"), "GPU:1");
   EXPECT_EQ(DeviceOf(*placed, "other"), "GPU:0");
-  options.pins = {{"(", "/device:CPU:0"}};
+  options.pins = std::make_shared<config::Pins>(config::Pins::List{{"(", "/device:CPU:0"}});
   EXPECT_EQ(Explained(kChain, {"o"}, 4, options).status().code(), Code::kInvalidArgument);
 }
 

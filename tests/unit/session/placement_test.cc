@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/config/pins.h"
 #include "core/place/place.h"
 #include "core/session/session.h"
 #include "tests/support/text_graph.h"
@@ -174,7 +175,7 @@ TEST_F(PlacementTest, F295_ThePlacementCanBeAskedForWithoutRunning) {
 
 TEST_F(PlacementTest, OptionsOfThePlacerReachIt) {
   auto placement = std::make_shared<place::PlaceOptions>();
-  placement->pins = {{"b", "/device:NPU:0"}};
+  placement->pins = std::make_shared<config::Pins>(config::Pins::List{{"b", "/device:NPU:0"}});
   SessionOptions options;
   options.allow_soft_placement = false;
   options.placement = placement;
