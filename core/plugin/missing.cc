@@ -14,7 +14,7 @@
 #include <cerrno>
 #include <optional>
 
-#include "core/device/error_record.h"
+#include "core/base/legible.h"
 
 namespace weir::plugin {
 namespace {
@@ -68,7 +68,7 @@ std::vector<std::string> NotFoundIn(std::string_view list) {
     if (!line.ends_with(kNotFound)) continue;
     line.remove_suffix(kNotFound.size());
     line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
-    std::string name = device::LegibleLine(line);
+    std::string name = LegibleLine(line);
     if (!name.empty() && std::find(names.begin(), names.end(), name) == names.end()) names.push_back(std::move(name));
   }
   return names;

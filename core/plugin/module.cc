@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/legible.h"
 #include "core/base/timed.h"
 #include "core/kernel/host.h"
 #include "core/plugin/missing.h"
@@ -128,8 +129,8 @@ Result<device::DeviceInfo> Convert(const weir_device_record* record) {
   info.class_id = Text(record->class_id);
   info.kind = Text(record->kind);
   info.platform = Text(record->platform);
-  info.display_name = device::LegibleLine(Text(record->name));
-  info.driver_version = device::LegibleLine(Text(record->driver_version));
+  info.display_name = LegibleLine(Text(record->name));
+  info.driver_version = LegibleLine(Text(record->driver_version));
   info.flags = record->flags;
   info.numa_node = record->numa_node;
   if (WEIR_HAS(record, memory_bytes)) info.memory_bytes = record->memory_bytes;
@@ -141,8 +142,8 @@ Result<device::DeviceInfo> Convert(const weir_device_record* record) {
   if (info.uid.empty()) return InvalidArgument("a device of kind {} without uid", info.kind);
   if (info.platform.empty()) return InvalidArgument("device '{}' without platform", info.uid);
   for (const std::string* text : {&info.uid, &info.class_id, &info.platform}) {
-    if (device::LegibleLine(*text) == *text) continue;
-    return InvalidArgument("device '{}': control characters in its record", device::LegibleLine(info.uid));
+    if (LegibleLine(*text) == *text) continue;
+    return InvalidArgument("device '{}': control characters in its record", LegibleLine(info.uid));
   }
   return info;
 }

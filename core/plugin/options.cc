@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "core/base/legible.h"
 #include "core/base/nearest.h"
 #include "core/config/schema.h"
 #include "core/kernel/host.h"
@@ -62,7 +63,7 @@ Status CheckSpec(const weir_option_spec& spec, const Value& standard) {
   const auto fits = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '-' || c == '.'; };
   if (key.empty() || !std::all_of(key.begin(), key.end(), fits)) {
     return FailedPrecondition("its option '{}': a key has letters, digits and '_', '-', '.' only",
-                              device::LegibleLine(key));
+                              LegibleLine(key));
   }
   const bool ranged = spec.struct_size >= sizeof(weir_option_spec) && spec.has_range != 0;
   if (ranged && !(spec.minimum <= spec.maximum)) {
