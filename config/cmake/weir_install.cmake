@@ -68,6 +68,7 @@ install(FILES "${PROJECT_BINARY_DIR}/include/weir/sdk/v1/plugin.h"
 install(DIRECTORY sdk/template sdk/examples DESTINATION "${CMAKE_INSTALL_DATADIR}/weir/sdk" OPTIONAL)
 if(TARGET weir)
   install(TARGETS weir RUNTIME)
+  install(TARGETS weir_probe RUNTIME DESTINATION "lib/weir")
 endif()
 get_property(weir_plugins GLOBAL PROPERTY WEIR_SHIPPED_PLUGINS)
 if(weir_plugins)

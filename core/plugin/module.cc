@@ -43,6 +43,7 @@ void KeepForever(boost::dll::shared_library library) {
 
 // Maps the file and gives its query function.
 Result<weir_plugin_query_fn> Map(const ScannedFile& file) {
+  if (!file.loadable.ok()) return FailedPrecondition("{}", file.loadable.message());
   boost::dll::shared_library library;
   const auto mode = static_cast<boost::dll::load_mode::type>(static_cast<unsigned>(boost::dll::load_mode::rtld_now) |
                                                              static_cast<unsigned>(RTLD_NODELETE));

@@ -4,8 +4,10 @@
 //
 // Arguments: name, version, vendor, the platforms that the kernels serve ("a;b", empty without kernels), then what the
 // plugin brings: Devices<Class> (device.h), Kernels<void (*)(KernelTable&)> (kernel.h), or any type with `kKind`,
-// `static const void* Interface(std::string_view id, std::string_view targets)` and, if it takes options,
-// `static std::span<const weir_option_spec* const> Options()`.
+// `static const void* Interface(std::string_view id, std::string_view targets)` and, where it wants them,
+//   static std::span<const weir_option_spec* const> Options();                       // the options that it takes
+//   static int32_t Start(std::span<const weir_opt> values, weir_error* error);       // called by init, once
+// Start sees the values of all options of the plugin. A string option `isa` gets what the key plugins.isa says.
 #ifndef WEIR_SDK_CPP_PLUGIN_H_
 #define WEIR_SDK_CPP_PLUGIN_H_
 
@@ -105,11 +107,20 @@ struct Entry {
     });
     return found;
   }
-  static int32_t Init(const weir_host* host, const weir_opt*, uint64_t, weir_error* error) noexcept {
+  static int32_t Init(const weir_host* host, const weir_opt* values, uint64_t count, weir_error* error) noexcept {
     if (host == nullptr) return Error(error).InvalidArgument("the host table is missing");
     if (HostTable() != nullptr) return Error(error).Fail(WEIR_FAILED_PRECONDITION, "init was called before");
     HostTable() = host;
-    return WEIR_OK;
+    return Guard(error, [&] {
+      int32_t code = WEIR_OK;
+      const auto start = [&]<class Part>(Part*) {
+        if constexpr (requires { Part::Start(std::span<const weir_opt>(), error); }) {
+          if (code == WEIR_OK) code = Part::Start(std::span(values, values != nullptr ? count : 0), error);
+        }
+      };
+      (start(static_cast<Parts*>(nullptr)), ...);
+      return code;
+    });
   }
   static void Shutdown() noexcept {}
 
