@@ -1,6 +1,6 @@
 # weir::weir, the shared library for users outside, and what `cmake --install` puts where:
 #   component sdk      include/weir/sdk  lib/cmake/weir  share/weir/sdk: nothing of it has to be built
-#   component runtime  bin/weir  lib/libweir.so.X.Y  lib/weir/plugins/*.so  include/weir/{weir.h,core}  share/weir
+#   component runtime  bin/weir  lib/libweir.so.X.Y  lib/weir/{weir_probe,plugins/*.so}  include/weir/{weir.h,core}
 # Target `shipped` builds all that the component runtime installs. The package is usable from the build folder, too.
 include(CMakePackageConfigHelpers)
 
@@ -100,13 +100,14 @@ if(weir_plugins)
     COMPONENT runtime)
 endif()
 set(weir_shipped ${weir_plugins})
-foreach(target IN ITEMS weir weir_shared)
+foreach(target IN ITEMS weir weir_probe weir_shared)
   if(TARGET ${target})
     list(APPEND weir_shipped ${target})
   endif()
 endforeach()
 if(TARGET weir)
   install(TARGETS weir RUNTIME COMPONENT runtime)
+  install(TARGETS weir_probe RUNTIME DESTINATION "lib/weir" COMPONENT runtime)
 endif()
 add_custom_target(shipped)
 if(weir_shipped)

@@ -1,8 +1,11 @@
 // Ops that write to the process's output streams, and the text that they write.
+#include <unistd.h>
+
 #include <atomic>
 #include <cstdio>
 #include <fstream>
 
+#include "core/base/legible.h"
 #include "core/builtin/families.h"
 #include "core/builtin/operands.h"
 #include "core/tensor/summarize.h"
@@ -10,8 +13,10 @@
 namespace weir::builtin {
 namespace {
 
-/// In one piece, so that lines of concurrent steps do not mix.
-void Write(std::FILE* stream, const std::string& text) {
+/// In one piece, so that lines of concurrent steps do not mix. A file or pipe gets the bytes that TensorFlow writes; to
+/// a terminal goes no control character but what lays out lines.
+void Write(std::FILE* stream, std::string text) {
+  if (isatty(fileno(stream)) != 0) text = Legible(text, "\n\t\r");
   static_cast<void>(std::fwrite(text.data(), 1, text.size(), stream));
   static_cast<void>(std::fflush(stream));
 }

@@ -1,10 +1,10 @@
 #include "core/client/meta_graph.h"
 
-#include <cstdio>
 #include <map>
 #include <utility>
 #include <vector>
 
+#include "core/base/legible.h"
 #include "core/client/control_flow_context.h"
 #include "core/client/variable.h"
 #include "core/io/files.h"
@@ -149,7 +149,7 @@ Result<std::string> ExportMetaGraph(Graph& graph, std::optional<graph::SaverNode
       collections[key] = std::move(*items);
     } else {
       const std::string why = items.status().message();
-      std::fprintf(stderr, "weir: collection '%s' is not written: %s\n", key.c_str(), why.c_str());
+      WarnOnStderr(fmt::format("weir: collection '{}' is not written: {}\n", key, why));
     }
   }
   graph::MetaInfo info;

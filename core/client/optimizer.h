@@ -29,8 +29,7 @@ class Optimizer {
   virtual ~Optimizer() = default;
 
   /// Pairs in the order of the variables; one without gradient stays in. InvalidArgument for a loss that is not
-  /// floating
-  /// ("Invalid type …") and "No variables to optimize."
+  /// floating ("Invalid type …") and "No variables to optimize."
   Result<std::vector<GradientAndVariable>> ComputeGradients(
       const Output& loss, const std::vector<Variable>& variables = {},
       std::source_location where = std::source_location::current());

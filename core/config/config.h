@@ -119,6 +119,7 @@ struct PluginsConfig {
   std::vector<std::string> deny = {};
   Member<bool> strict = {};
   Member<bool> probe = {};
+  Member<std::string> isa = {kUnset, "auto"};
   Member<int32_t> time_limit_ms = {kUnset, 10000};
   Member<int32_t> open_limit_ms = {kUnset, 60000};
 };

@@ -110,11 +110,11 @@ std::vector<Shown> List(const Config& config, Show show) {
     const bool named = key.path.find('*') != std::string_view::npos;  // without an origin it is just not there
     if (origin == config.origins.end() && (show == Show::kSet || named)) return;
     list.push_back({name, Load(field), origin == config.origins.end() ? Origin().ToString() : origin->second.ToString(),
-                    key.effect == Effect::kHint});
+                    key.effect});
   });
   for (const auto& [plugin, table] : config.plugin) {
     for (const auto& [key, setting] : table) {
-      list.push_back({ToString({"plugin", plugin, key}), setting.given.value, setting.origin.ToString(), false});
+      list.push_back({ToString({"plugin", plugin, key}), setting.given.value, setting.origin.ToString()});
     }
   }
   return list;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/config/config.h"
+#include "core/config/schema.h"
 
 namespace weir::config {
 
@@ -17,7 +18,7 @@ struct Shown {
   std::string key;
   Value value;
   std::string source;  // Origin::ToString
-  bool hint = false;   // changes no result
+  Effect effect = Effect::kHonoured;
 };
 
 /// What `config` holds, in the order of the schema, plugins' tables last: every key, or those that somebody set.

@@ -62,8 +62,7 @@ std::vector<Key> SessionKeys() {
        WEIR_FIELD(intra_op_parallelism_threads)},
       {"deterministic",
        "Equal programs give equal bits: a random op without a seed is an error, as is an op whose kernels cannot "
-       "promise "
-       "it.",
+       "promise it.",
        WEIR_FIELD(deterministic)},
       {"operation_timeout_in_ms",
        "A step that takes longer fails with DEADLINE_EXCEEDED. 0 or less: no limit. A run's own limit wins.",
@@ -219,7 +218,8 @@ std::vector<Key> DeviceKeys() {
       DeviceKey("device.*.memory_fraction", "As per_process_gpu_memory_fraction, for this device. 0: as there.",
                 WEIR_DEVICE(memory_fraction), 1024),
       DeviceKey("device.*.memory_limit_mb",
-                "Cap in MiB; the lowest of cap, fraction and what the device has holds. 0: none.",
+                "Cap in MiB; the lowest of cap, fraction and what the device has holds. 0: none. What a run returns is "
+                "its caller's memory and does not count.",
                 WEIR_DEVICE(memory_limit_mb), kMaxMb),
       DeviceKey("device.*.initial_memory_mb", "What a growing arena starts with, in MiB. 0: 1.",
                 WEIR_DEVICE(initial_memory_mb), kMaxMb),
@@ -253,7 +253,14 @@ std::vector<Key> PluginsKeys() {
        WEIR_FIELD(plugins.time_limit_ms), 1, kMaxInt32},
       {"plugins.open_limit_ms", "Longest time for opening a device, on its first use; then whoever needs it fails.",
        WEIR_FIELD(plugins.open_limit_ms), 1, kMaxInt32},
-      NotYet({"plugins.probe", "Load an unknown plugin in a process of its own first.", WEIR_FIELD(plugins.probe)}),
+      {"plugins.probe",
+       "Load each file in a process of its own first, once per file and contents; one that crashes there is left out.",
+       WEIR_FIELD(plugins.probe)},
+      OneOf({"auto", "x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4"},
+            {"plugins.isa",
+             "Highest instruction set that plugins may use, for equal bits on unequal machines. auto: what the CPU "
+             "has.",
+             WEIR_FIELD(plugins.isa)}),
   };
 }
 

@@ -24,7 +24,7 @@ constexpr ShortName kShortNames[] = {{"f64", DType::kDouble},    {"f32", DType::
 
 // A value with the key that said it.
 template <class T>
-struct Said {
+struct Sourced {
   T value{};
   std::string key;  // empty = nobody said anything
 };
@@ -37,7 +37,7 @@ class Tables {
 
   // The first entry of `member` that says something.
   template <class T>
-  Said<T> Get(T DeviceConfig::*member, const char* key) const {
+  Sourced<T> Get(T DeviceConfig::*member, const char* key) const {
     for (const std::string& name : names_) {
       const auto table = config_.device.find(name);
       if (table == config_.device.end() || table->second.*member == T()) continue;
@@ -76,7 +76,7 @@ class Resolver {
     WEIR_ASSIGN(const std::vector<size_t> visible, Visible());
     WEIR_TRY(CheckVirtualDevices(visible.size()));
     for (size_t i = 0; i < visible.size(); ++i) {
-      const Said<std::vector<double>> limits = VirtualLimits(i);
+      const Sourced<std::vector<double>> limits = VirtualLimits(i);
       if (limits.value.empty()) {
         devices_.push_back({.hardware = visible[i]});
       } else {
@@ -138,8 +138,7 @@ class Resolver {
     if (entry.empty() || error != std::errc() || end != entry.data() + entry.size()) {
       return InvalidArgument(
           "{}: Could not parse entry in 'visible_device_list': '{}'. visible_device_list = {}; wanted indices or uids "
-          "of "
-          "{} devices",
+          "of {} devices",
           config_.Where(key), entry, list, kind_);
     }
     if (index < hardware_.size()) return index;
@@ -156,8 +155,8 @@ class Resolver {
         listed, visible);
   }
 
-  Said<std::vector<double>> VirtualLimits(size_t i) const {
-    Said<std::vector<double>> own =
+  Sourced<std::vector<double>> VirtualLimits(size_t i) const {
+    Sourced<std::vector<double>> own =
         Tables(config_, kind_, i).Get(&DeviceConfig::virtual_memory_limit_mb, "virtual_memory_limit_mb");
     const auto& listed = config_.gpu_options.experimental.virtual_devices;
     if (own.value.empty() && kind_ == kGpu && i < listed.size()) {
@@ -166,7 +165,7 @@ class Resolver {
     return own;
   }
 
-  Status Cut(size_t hardware, const Said<std::vector<double>>& limits) {
+  Status Cut(size_t hardware, const Sourced<std::vector<double>>& limits) {
     const device::DeviceInfo& info = *hardware_[hardware];
     double sum = 0;
     for (const double mb : limits.value) {
@@ -203,10 +202,10 @@ class Resolver {
     const Tables tables(config_, kind_, i);
     device::MemoryOptions& memory = device.memory;
     const bool cut = memory.limit_bytes != 0;
-    const Said<double> cap = tables.Get(&DeviceConfig::memory_limit_mb, "memory_limit_mb");
+    const Sourced<double> cap = tables.Get(&DeviceConfig::memory_limit_mb, "memory_limit_mb");
     WEIR_TRY(Lower(static_cast<uint64_t>(cap.value * kMiB), cap.key, memory));
     if (!cut) {
-      WEIR_ASSIGN(const Said<double> fraction, Fraction(tables, info));
+      WEIR_ASSIGN(const Sourced<double> fraction, Fraction(tables, info));
       WEIR_TRY(
           Lower(static_cast<uint64_t>(fraction.value * static_cast<double>(info.memory_bytes)), fraction.key, memory));
       // Only a fraction goes beyond what the device has.
@@ -236,8 +235,8 @@ class Resolver {
     return {};
   }
 
-  Result<Said<double>> Fraction(const Tables& tables, const device::DeviceInfo& info) const {
-    Said<double> fraction = tables.Get(&DeviceConfig::memory_fraction, "memory_fraction");
+  Result<Sourced<double>> Fraction(const Tables& tables, const device::DeviceInfo& info) const {
+    Sourced<double> fraction = tables.Get(&DeviceConfig::memory_fraction, "memory_fraction");
     if (fraction.key.empty() && !is_cpu() && config_.gpu_options.per_process_gpu_memory_fraction != 0) {
       fraction = {config_.gpu_options.per_process_gpu_memory_fraction, "gpu_options.per_process_gpu_memory_fraction"};
     }

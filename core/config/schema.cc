@@ -104,8 +104,9 @@ std::optional<std::string> LinkName(std::string_view text) {
   return *from + "->" + *to;
 }
 
-Status WrongType(const Key& key, const Path& path, const Given& given) {
-  return InvalidArgument("{}: wanted {}, got {}", ToString(path), Wanted(key), Describe(given.value));
+// `as` is what the text of a variable or the command line was read as, where it could be.
+Status WrongValue(const Key& key, const Path& path, const Given& given, const std::optional<Value>& as = {}) {
+  return InvalidArgument("{}: wanted {}, got {}", ToString(path), Wanted(key), Describe(as ? *as : given.value));
 }
 
 template <class T>
@@ -309,9 +310,10 @@ Status Store(const Key& key, const Path& path, const Given& given, Config& confi
   return std::visit(
       [&]<class T>(T* member) -> Status {
         const auto value = Read<typename ReadType<T>::type>(given);
-        if (!value || !InBounds(key, *value)) return WrongType(key, path, given);
+        if (!value) return WrongValue(key, path, given);
+        if (!InBounds(key, *value)) return WrongValue(key, path, given, Value(*value));
         if constexpr (std::is_same_v<T, int32_t> || std::is_same_v<T, Member<int32_t>>) {
-          if (*value != static_cast<int64_t>(static_cast<int32_t>(*value))) return WrongType(key, path, given);
+          if (*value != static_cast<int64_t>(static_cast<int32_t>(*value))) return WrongValue(key, path, given);
           *member = static_cast<int32_t>(*value);
         } else {
           *member = *value;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <string_view>
 #include <utility>
 
@@ -20,9 +21,11 @@ namespace {
 constexpr std::string_view kPrefix = "WEIR_";
 constexpr const char* kSystemFile = "/etc/weir/weir.toml";
 constexpr size_t kMaxTextBytes = size_t{1} << 16;
-// Variables that other parts of weir read.
-constexpr std::string_view kOtherVariables[] = {"WEIR_CONFIG", "WEIR_PLUGIN_PATH", "WEIR_BUILD_DIR", "WEIR_SOURCE_DIR",
-                                                "WEIR_TEST_DATA"};
+// Variables that users set and that are no key.
+constexpr std::string_view kOtherVariables[] = {"CONFIG", "PLUGIN_PATH"};
+// Variables of the build and the tests, which nobody mistypes a key as.
+constexpr std::string_view kDevelopment[] = {"BUILD_DIR", "SOURCE_DIR", "TEST_DATA",  "TEST_MINUTES", "TEST_DEVICE",
+                                             "VENV",      "JOBS",       "ASYNC_CUTS", "WRITE_LAYOUT"};
 
 bool IsConfigProto(std::string_view path) {
   constexpr std::string_view kEndings[] = {".pb", ".pbtxt", ".prototxt", ".textproto"};
@@ -58,10 +61,16 @@ Status ReadEnvironment(const Sources& sources, Settings& settings, std::vector<s
     }
     rest.erase(found);
   }
+  std::vector<std::string_view> known(names.begin(), names.end());
+  known.insert(known.end(), std::begin(kOtherVariables), std::end(kOtherVariables));
   for (auto& [name, value] : rest) {
-    if (std::find(std::begin(kOtherVariables), std::end(kOtherVariables), name) != std::end(kOtherVariables)) continue;
-    const std::vector<std::string> near = NearestNames(std::string_view(name).substr(kPrefix.size()),
-                                                       std::vector<std::string_view>(names.begin(), names.end()), 1);
+    const std::string_view own = std::string_view(name).substr(kPrefix.size());
+    const auto is = [own](std::string_view other) { return own == other; };
+    if (std::any_of(std::begin(kOtherVariables), std::end(kOtherVariables), is) ||
+        std::any_of(std::begin(kDevelopment), std::end(kDevelopment), is)) {
+      continue;
+    }
+    const std::vector<std::string> near = NearestNames(own, known, 1);
     if (!near.empty()) notes.push_back(fmt::format("environment {} is no key (nearest: {}{})", name, kPrefix, near[0]));
     settings.AddVariable(name, value);
   }
@@ -118,8 +127,14 @@ Result<Loaded> Load(const Sources& sources) {
   Loaded loaded;
   WEIR_TRY(ReadEnvironment(sources, loaded.settings, loaded.notes));
   for (const std::string& path : sources.usual_files) {
+    std::error_code error;
+    if (!std::filesystem::exists(path, error) && !error) continue;
     const Status read = ReadFile(path, loaded.settings, loaded.notes);
     if (read.code() == Code::kNotFound) continue;
+    if (read.code() == Code::kPermissionDenied) {
+      loaded.notes.push_back(fmt::format("{}: the file is left out", read.message()));
+      continue;
+    }
     WEIR_TRY(read);
     loaded.files.push_back(path);
   }

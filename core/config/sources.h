@@ -15,7 +15,8 @@ namespace weir::config {
 /// All that may say something. Precedence, the strongest first: the call site's own Config (see Overlay), `sets`, files
 /// (the later over the earlier), the environment, what plugins declare, weir's defaults.
 struct Sources {
-  /// Files that need not exist: the system's, then the user's.
+  /// Files that need not exist: the system's, then the user's. One that this process may not read is left out with a
+  /// note.
   std::vector<std::string> usual_files = {};
   /// Files that must exist. One that ends in .pb, .pbtxt, .prototxt or .textproto is a ConfigProto, any other TOML.
   std::vector<std::string> files = {};

@@ -3,13 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/base/legible.h"
+
 namespace weir::device {
-namespace {
-
-bool IsControl(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
-
-}  // namespace
-
 void ErrorRecord::Clear() {
   error_ = {};
   error_.struct_size = sizeof(error_);
@@ -33,20 +29,6 @@ Status ErrorRecord::ToStatus(int32_t code, std::string_view what) const {
   if (!known) text += fmt::format(" (code {}, which is none of weir's)", code);
   if (error_.vendor_code != 0) text += fmt::format(" (vendor code {})", error_.vendor_code);
   return Status(status_code, std::move(text));
-}
-
-std::string Legible(std::string_view text) {
-  std::string legible(text);
-  for (char& c : legible) {
-    if (c != '\n' && c != '\t' && IsControl(c)) c = '?';
-  }
-  return legible;
-}
-
-std::string LegibleLine(std::string_view text) {
-  std::string legible(text);
-  std::replace_if(legible.begin(), legible.end(), IsControl, '?');
-  return legible;
 }
 
 int32_t Report(weir_error* error, int32_t code, std::string_view text) noexcept {

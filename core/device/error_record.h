@@ -34,11 +34,6 @@ class ErrorRecord {
   weir_error error_;
 };
 
-/// A plugin's text as people may see it: control characters but line ends and tabs become question marks.
-std::string Legible(std::string_view text);
-/// The same for a name, which has no line ends and tabs either.
-std::string LegibleLine(std::string_view text);
-
 /// Fills a record for the other side; `error` may be null, and the text is cut to its capacity. Returns `code`.
 int32_t Report(weir_error* error, int32_t code, std::string_view text) noexcept;
 /// The same from a Status.

@@ -203,14 +203,35 @@ Status PlanRunner::Instance::Tape(Worker& worker, uint32_t begin, uint32_t end) 
   const ptrdiff_t stretch = watched || checked || trace != nullptr ? 1 : 64;
   for (const Instruction* at = tape + begin; at < stop;) {
     if (control != nullptr && control->stopped()) [[unlikely]]
-      return At(*at, control->Check());
+      return Late(At(*at, control->Check()), *at, Progress::kNext);
     const Timed timed(trace, at - tape);
     const Instruction& first = *at;
     const std::string inputs = checked ? InputNumbers(first) : std::string();
-    WEIR_TRY(Stretch(worker, &at, stop - at > stretch ? at + stretch : stop));
+    const Status ran = Stretch(worker, &at, stop - at > stretch ? at + stretch : stop);
+    if (!ran.ok()) return Late(ran, first, Progress::kRunning);
     if (checked) WEIR_TRY(CheckNumbers(first, inputs));
   }
   return control != nullptr && control->stopped() ? control->Check() : Status();
+}
+
+Status PlanRunner::Instance::Late(const Status& status, const Instruction& at, Progress progress) const {
+  constexpr size_t kShown = 10;
+  if (status.code() != Code::kDeadlineExceeded || plan_.tier == plan::Tier::kT2) return status;
+  std::vector<std::string_view> names;  // each node once, though it may have several instructions
+  for (const Instruction* next = &at; next != plan_.instructions.data() + plan_.instructions.size(); ++next) {
+    if (next->node < 0) continue;
+    const std::string_view name = plan_.nodes[static_cast<size_t>(next->node)]->name();
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    if (names.size() > kShown + 1) break;
+  }
+  std::string text;
+  const size_t first = progress == Progress::kRunning && !names.empty() ? 1 : 0;
+  if (first == 1) text = fmt::format("\nrunning: '{}'", names[0]);
+  for (size_t i = first; i < names.size() && i < first + kShown; ++i) {
+    text += fmt::format("{}'{}'", i == first ? "\nwaiting: " : ", ", names[i]);
+  }
+  if (names.size() > first + kShown) text += " and more";
+  return status.Append(text);
 }
 
 Status PlanRunner::Instance::Stretch(Worker& worker, const Instruction** position, const Instruction* until) {

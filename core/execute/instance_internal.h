@@ -58,6 +58,9 @@ class PlanRunner::Instance {
   Status CheckFetches() const;
   /// Instructions [begin, end).
   Status Tape(Worker& worker, uint32_t begin, uint32_t end);
+  enum class Progress { kNext, kRunning };
+  /// A deadline's error of the tape with the node that was running at `at`, or was next, and those that waited.
+  Status Late(const Status& status, const Instruction& at, Progress progress) const;
   /// From `*position` up to `until`, or to where the step has to be asked after sooner; says where that was.
   Status Stretch(Worker& worker, const Instruction** position, const Instruction* until);
   /// A line for each input of an instruction that is about to run; empty for those that compute nothing.

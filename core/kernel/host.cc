@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "core/base/legible.h"
 #include "core/kernel/blocking_pool.h"
 #include "core/kernel/call.h"
 #include "core/kernel/compute_pool.h"
@@ -42,8 +43,7 @@ void Log(int32_t level, const char* file, int32_t line, weir_str text) noexcept 
     const std::string_view path = file != nullptr ? file : "?";
     const std::string entry = fmt::format("weir: {} {}:{}] {}\n", kLetters[std::clamp(level, 0, 3)],
                                           path.substr(path.find_last_of('/') + 1), line, Text(text));
-    // One write per line, so that lines of several threads stay whole.
-    std::fwrite(entry.data(), 1, entry.size(), stderr);
+    WarnOnStderr(entry);
     return {};
   });
 }

@@ -133,6 +133,17 @@ double TimeNs(const weir_cost& cost, const weir_profile* profile, DType dtype, b
   return std::min(launch + OrElse(cost.fixed_ns, 0) + std::max(flops / peak, bytes / bandwidth), kLongestNs);
 }
 
+/// The element type whose peak counts.
+DType MainType(const Operands& operands) {
+  if (!operands.outputs.empty()) return operands.outputs[0].dtype;
+  return operands.inputs.empty() ? DType::kFloat : operands.inputs[0].dtype;
+}
+
+Provenance ProvenanceOf(const Operands& operands, const weir_profile* profile) {
+  if (!operands.known || profile == nullptr) return Provenance::kGuess;
+  return profile->provenance >= WEIR_PROVENANCE_MEASURED ? Provenance::kCalibrated : Provenance::kAnalytic;
+}
+
 /// Equal texts are equal profiles, bit by bit.
 std::string FiguresOf(const weir_profile* profile) {
   return profile == nullptr ? std::string() : std::string(reinterpret_cast<const char*>(profile), sizeof(*profile));
@@ -394,6 +405,10 @@ class Builder {
     for (const kernel::KernelEntry* entry : kernels) {
       if (operands.known && open.ok() &&
           !kernel::Supports(*entry, asked, operands.inputs, operands.outputs, *open).ok()) {
+        if (best.kernel != nullptr) continue;
+        const weir_cost declared = DeclaredWork(*entry->record, operands);
+        best.refused_ns = std::llround(TimeNs(declared, profile, MainType(operands), !IsHost(device)));
+        best.provenance = ProvenanceOf(operands, profile);
         continue;
       }
       const double ns = Ask(*entry, asked, operands, open, profile, device);
@@ -401,18 +416,14 @@ class Builder {
       if (best.kernel != nullptr && rounded >= best.ns) continue;
       best.ns = rounded;
       best.kernel = entry;
-      best.provenance = !operands.known || profile == nullptr             ? Provenance::kGuess
-                        : profile->provenance >= WEIR_PROVENANCE_MEASURED ? Provenance::kCalibrated
-                                                                          : Provenance::kAnalytic;
+      best.provenance = ProvenanceOf(operands, profile);
     }
     return best;
   }
 
   double Ask(const kernel::KernelEntry& entry, const weir_node& node, const Operands& operands,
              const Result<weir_device*>& open, const weir_profile* profile, const device::Device& device) {
-    const DType dtype = !operands.outputs.empty()  ? operands.outputs[0].dtype
-                        : !operands.inputs.empty() ? operands.inputs[0].dtype
-                                                   : DType::kFloat;
+    const DType dtype = MainType(operands);
     if (open.ok() && WEIR_HAS(entry.record, estimate)) {
       const Result<weir_cost> cost = kernel::Estimate(entry, node, operands.inputs, operands.outputs, *open, profile);
       if (cost.ok()) return TimeNs(*cost, profile, dtype, !IsHost(device));
@@ -426,7 +437,7 @@ class Builder {
     const bool some = std::any_of(candidates.begin(), candidates.end(),
                                   [&](int d) { return costs[static_cast<size_t>(d)].ns != kImpossible; });
     if (some) return;
-    for (const int d : candidates) costs[static_cast<size_t>(d)].ns = 0;
+    for (const int d : candidates) costs[static_cast<size_t>(d)].ns = costs[static_cast<size_t>(d)].refused_ns;
   }
 
   const PlaceOptions& options_;

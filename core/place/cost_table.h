@@ -18,6 +18,7 @@ struct NodeCost {
   int64_t ns = kImpossible;
   Provenance provenance = Provenance::kGuess;
   const kernel::KernelEntry* kernel = nullptr;  // the cheapest; null for what the core runs
+  int64_t refused_ns = 0;                       // by declared work, where every kernel refuses the node
 };
 
 /// Costs of one step. Tasks are the op nodes in order; groups are the constraints'.

@@ -15,6 +15,7 @@
 #include "core/config/logical_devices.h"
 #include "core/plugin/compatible.h"
 #include "core/plugin/module.h"
+#include "core/plugin/probe.h"
 #include "core/plugin/scan.h"
 
 namespace weir::plugin {
@@ -44,8 +45,12 @@ std::string_view Name(Verdict verdict) {
       return "loaded";
     case Verdict::kNotAPlugin:
       return "not-a-plugin";
+    case Verdict::kPassedOver:
+      return "passed-over";
     case Verdict::kRefused:
       return "refused";
+    case Verdict::kCrashed:
+      return "crashed";
     case Verdict::kHung:
       return "hung";
     case Verdict::kNoDevices:
@@ -66,11 +71,15 @@ std::vector<std::string> SearchPath() {
     }
     return folders;
   }
+  return {UsualFolder()};
+}
+
+std::string UsualFolder() {
   std::error_code error;
   const fs::path command = fs::read_symlink("/proc/self/exe", error);
   const fs::path beside_command = (command.parent_path() / ".." / "lib" / "weir" / "plugins").lexically_normal();
-  if (!error && fs::is_directory(beside_command, error)) return {beside_command.string()};
-  return {(OwnFolder() / "weir" / "plugins").string()};
+  if (!error && fs::is_directory(beside_command, error)) return beside_command.string();
+  return (OwnFolder() / "weir" / "plugins").string();
 }
 
 // Fills a catalogue: scan everything, then load device plugins, then the kernel sets that found their platform.
@@ -81,11 +90,13 @@ class Loader {
         options_(options),
         catalogue_(catalogue),
         config_(std::make_shared<config::Config>(options.config)),
+        host_(HostTraits::Current(config_->plugins.isa.value())),
         limit_(options.time_limit_ms) {}
 
   void Run() {
     catalogue_.folders_ = options_.folders.empty() ? SearchPath() : options_.folders;
     for (const std::string& folder : catalogue_.folders_) ScanFolder(folder);
+    JudgeTooWide();
     for (Candidate& candidate : candidates_) {
       if ((candidate.file.note.kinds & WEIR_KIND_DEVICE) != 0) LoadDevices(candidate);
     }
@@ -118,8 +129,10 @@ class Loader {
     catalogue_.files_.push_back(std::move(report));
   }
   void Refuse(FileReport report, const Status& status) {
-    const bool hung = status.code() == Code::kDeadlineExceeded;
-    Finish(std::move(report), hung ? Verdict::kHung : Verdict::kRefused, status.message());
+    const Verdict verdict = status.code() == Code::kDeadlineExceeded ? Verdict::kHung
+                            : status.code() == Code::kAborted        ? Verdict::kCrashed
+                                                                     : Verdict::kRefused;
+    Finish(std::move(report), verdict, status.message());
   }
 
   void ScanFolder(const std::string& folder) {
@@ -144,11 +157,11 @@ class Loader {
     const PluginNote& note = file->note;
     report.name = note.name;
     report.version = note.version;
-    if (const Status fits = CheckCompatible(note, HostTraits::Current()); !fits.ok())
-      return Refuse(std::move(report), fits);
+    if (const Status fits = CheckCompatible(note, host_); !fits.ok()) return Refuse(std::move(report), fits);
     if (IsDenied(note.name)) {
       return Finish(std::move(report), Verdict::kRefused, "the configuration denies it");
     }
+    if (!CheckIsa(note, host_).ok()) return too_wide_.push_back({std::move(*file), std::move(report)});
     for (const Candidate& other : candidates_) {
       if (other.file.note.name != note.name || other.file.note.isa != note.isa) continue;
       return Finish(std::move(report), Verdict::kRefused,
@@ -157,15 +170,34 @@ class Loader {
     candidates_.push_back({std::move(*file), std::move(report)});
   }
 
+  // A form that cannot run here is none that anyone misses as long as another one can.
+  void JudgeTooWide() {
+    for (Candidate& wide : too_wide_) {
+      const PluginNote& note = wide.file.note;
+      const bool other = std::any_of(candidates_.begin(), candidates_.end(),
+                                     [&](const Candidate& c) { return c.file.note.name == note.name; });
+      Finish(std::move(wide.report), other ? Verdict::kPassedOver : Verdict::kRefused, CheckIsa(note, host_).message());
+    }
+  }
+
   // Null when the file was refused; its report says why.
   std::shared_ptr<Module> LoadModule(const Candidate& candidate) {
-    Result<std::shared_ptr<Module>> module = Module::Load(candidate.file, limit_, config_);
+    const ScannedFile& file = candidate.file;
+    if (config_->plugins.probe && file.loadable.ok()) {
+      const std::string program = options_.probe_program.empty() ? ProbeProgram() : options_.probe_program;
+      if (const Status tried = Probe(file, *config_, program, limit_); !tried.ok()) {
+        if (tried.code() == Code::kUnavailable) catalogue_.config_faults_.push_back(tried);
+        Refuse(candidate.report, tried);
+        return nullptr;
+      }
+    }
+    Result<std::shared_ptr<Module>> module = Module::Load(file, limit_, config_);
     if (!module.ok()) {
       if (module.status().code() == Code::kInvalidArgument) catalogue_.config_faults_.push_back(module.status());
       Refuse(candidate.report, module.status());
       return nullptr;
     }
-    catalogue_.options_[candidate.file.note.name] = (*module)->options().all();
+    catalogue_.options_[file.note.name] = (*module)->options().all();
     return std::move(*module);
   }
 
@@ -260,8 +292,7 @@ class Loader {
     std::vector<std::string_view> names;
     for (const FileReport& file : catalogue_.files_) {
       if (!file.name.empty()) names.push_back(file.name);
-      const bool bad = file.verdict == Verdict::kRefused || file.verdict == Verdict::kHung;
-      if (!config_->plugins.strict || !bad || IsDenied(file.name)) continue;
+      if (!config_->plugins.strict || !file.failed() || IsDenied(file.name)) continue;
       catalogue_.config_faults_.push_back(
           FailedPrecondition("plugins.strict: {} is {}: {}", file.file, Name(file.verdict), file.reason));
     }
@@ -309,7 +340,19 @@ class Loader {
       }
       there += (there.empty() ? "" : ", ") + text;
     }
-    Note(fmt::format("{}: there is no such device; devices: {}", config::ToString(key), there));
+    std::string text = fmt::format("{}: there is no such device; devices: {}", config::ToString(key), there);
+    if (key[0] == "device" && FromProgram(config::ToString(key))) {
+      catalogue_.config_faults_.push_back(InvalidArgument("{}", text));
+    } else {
+      Note(std::move(text));
+    }
+  }
+
+  // Files are shared by machines; a program's own limit on a device that is not there would be no limit.
+  bool FromProgram(const std::string& table) const {
+    return std::any_of(config_->origins.begin(), config_->origins.end(), [&](const auto& key) {
+      return key.second.source == config::Source::kCallSite && key.first.starts_with(table + ".");
+    });
   }
 
   // A variable that begins as the options of a loaded plugin do, and is none of them.
@@ -371,11 +414,25 @@ class Loader {
   const LoadOptions& options_;
   Catalogue& catalogue_;
   const std::shared_ptr<const config::Config> config_;
+  const HostTraits host_;
   const std::chrono::milliseconds limit_;
   std::vector<Candidate> candidates_;
+  std::vector<Candidate> too_wide_;
   std::vector<Hardware> hardware_;  // in stable order: plugins by file name, then as they enumerate
   std::set<std::string> platforms_;
 };
+
+std::vector<std::string> Catalogue::Absent() const {
+  std::vector<std::string> absent;
+  for (const FileReport& file : files_) {
+    if ((!file.failed() && file.verdict != Verdict::kNoDevices) || file.foreign) continue;
+    const bool loaded = std::any_of(files_.begin(), files_.end(), [&](const FileReport& other) {
+      return other.verdict == Verdict::kLoaded && other.name == file.name;
+    });
+    if (!loaded) absent.push_back((file.name.empty() ? file.file : file.name) + ": " + file.reason);
+  }
+  return absent;
+}
 
 std::unique_ptr<Catalogue> Catalogue::Load(const op::OpRegistry& ops, const LoadOptions& options) {
   auto catalogue = std::make_unique<Catalogue>();

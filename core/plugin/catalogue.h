@@ -19,8 +19,9 @@ namespace weir::plugin {
 
 class Module;
 
-enum class Verdict { kLoaded, kNotAPlugin, kRefused, kHung, kNoDevices };
-/// "loaded", "not-a-plugin", "refused", "hung", "no-devices".
+/// kPassedOver: a form of a plugin for instructions that this CPU lacks or `plugins.isa` excludes, beside another form.
+enum class Verdict { kLoaded, kNotAPlugin, kPassedOver, kRefused, kCrashed, kHung, kNoDevices };
+/// "loaded", "not-a-plugin", "passed-over", "refused", "crashed", "hung", "no-devices".
 std::string_view Name(Verdict verdict);
 
 /// What became of one file (or of a folder that may not be searched).
@@ -33,6 +34,11 @@ struct FileReport {
   int devices = 0;
   int kernels = 0;
   bool foreign = false;  // kernels for devices that are not here: nothing that anyone misses
+
+  /// The file ought to have been loaded and was not.
+  bool failed() const {
+    return verdict == Verdict::kRefused || verdict == Verdict::kCrashed || verdict == Verdict::kHung;
+  }
 };
 
 struct LoadOptions {
@@ -44,11 +50,15 @@ struct LoadOptions {
   config::Config config;
   /// For loading and init together, and for enumerate; a plugin that takes longer is listed as hung and left alone.
   int time_limit_ms = 10000;
+  /// What `plugins.probe` runs; empty = ProbeProgram().
+  std::string probe_program;
 };
 
-/// The default folders: $WEIR_PLUGIN_PATH (absolute paths separated by colons; ignored with privileges), else
-/// `../lib/weir/plugins` from the running command's folder when it exists, else `weir/plugins` beside the core library.
+/// The default folders: $WEIR_PLUGIN_PATH (absolute paths separated by colons; ignored with privileges), else the usual
+/// one.
 std::vector<std::string> SearchPath();
+/// `../lib/weir/plugins` from the running command's folder when it exists, else `weir/plugins` beside the core library.
+std::string UsualFolder();
 
 /// Everything that plugins brought. Loading never fails as a whole: an empty or missing folder gives an empty
 /// catalogue.
@@ -60,6 +70,9 @@ class Catalogue {
   const device::DeviceSet& devices() const { return devices_; }
   const kernel::KernelRegistry& kernels() const { return kernels_; }
   const std::vector<FileReport>& files() const { return files_; }
+  /// Plugins whose absence may be why a request cannot be met, "gpu: libcuda.so.1: cannot open …": those of which no
+  /// file was loaded, but kernels for devices that are not here.
+  std::vector<std::string> Absent() const;
   const std::vector<std::string>& folders() const { return folders_; }
   /// What of the configuration does not fit the plugins and devices that were found: places and reasons, in order.
   const std::vector<Status>& config_faults() const { return config_faults_; }

@@ -4,6 +4,7 @@
 #include <cpuid.h>
 #endif
 
+#include <string>
 #include <string_view>
 
 #ifndef WEIR_SANITIZER_KIND
@@ -51,6 +52,12 @@ uint32_t DetectIsa() {
 uint32_t DetectIsa() { return 0; }
 #endif
 
+constexpr uint32_t kKnownIsa = WEIR_ISA_X86_64_V2 | WEIR_ISA_X86_64_V3 | WEIR_ISA_X86_64_V4;
+
+std::string IsaName(uint32_t isa) {
+  return IsaLevel(isa) == 0 ? "plain x86-64" : fmt::format("x86-64-v{}", IsaLevel(isa));
+}
+
 std::string_view SanitizerName(uint32_t kind) {
   switch (kind) {
     case WEIR_SANITIZER_NONE:
@@ -68,15 +75,16 @@ std::string_view SanitizerName(uint32_t kind) {
 
 }  // namespace
 
-HostTraits HostTraits::Current() {
+HostTraits HostTraits::Current(std::string_view isa) {
   HostTraits host;
 #if defined(__aarch64__)
   host.machine = WEIR_MACHINE_AARCH64;
 #else
   host.machine = WEIR_MACHINE_X86_64;
 #endif
-  static const uint32_t isa = DetectIsa();
-  host.isa = isa;
+  static const uint32_t detected = DetectIsa();
+  host.cpu_isa = detected;
+  host.isa = detected & IsaUpTo(isa);
   host.sanitizer = WEIR_SANITIZER_KIND;
   return host;
 }
@@ -100,15 +108,24 @@ Status CheckCompatible(const PluginNote& note, const HostTraits& host) {
     return FailedPrecondition("built with {}, this weir with {}", SanitizerName(note.sanitizer),
                               SanitizerName(host.sanitizer));
   }
-  if ((note.isa & ~host.isa) != 0) {
-    const uint32_t known = WEIR_ISA_X86_64_V2 | WEIR_ISA_X86_64_V3 | WEIR_ISA_X86_64_V4;
-    if ((note.isa & ~known) != 0) {
-      return FailedPrecondition("needs instruction-set bits {:#x}, of which this weir knows {:#x}", note.isa, known);
-    }
-    return FailedPrecondition("needs x86-64-v{}, this CPU has {}", IsaLevel(note.isa),
-                              IsaLevel(host.isa) == 0 ? "plain x86-64" : fmt::format("x86-64-v{}", IsaLevel(host.isa)));
+  if ((note.isa & ~kKnownIsa) != 0) {
+    return FailedPrecondition("needs instruction-set bits {:#x}, of which this weir knows {:#x}", note.isa, kKnownIsa);
   }
   return {};
+}
+
+Status CheckIsa(const PluginNote& note, const HostTraits& host) {
+  if ((note.isa & ~host.isa) == 0) return {};
+  const bool capped = (note.isa & ~host.cpu_isa) == 0;
+  return FailedPrecondition("needs {}, {} {}", IsaName(note.isa), capped ? "plugins.isa allows" : "this CPU has",
+                            IsaName(capped ? host.isa : host.cpu_isa));
+}
+
+uint32_t IsaUpTo(std::string_view level) {
+  if (level == "x86-64") return 0;
+  if (level == "x86-64-v2") return WEIR_ISA_X86_64_V2;
+  if (level == "x86-64-v3") return WEIR_ISA_X86_64_V2 | WEIR_ISA_X86_64_V3;
+  return kKnownIsa;
 }
 
 int IsaLevel(uint32_t isa) {

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/legible.h"
 #include "core/base/timed.h"
 #include "core/kernel/host.h"
 #include "core/plugin/missing.h"
@@ -42,6 +43,7 @@ void KeepForever(boost::dll::shared_library library) {
 
 // Maps the file and gives its query function.
 Result<weir_plugin_query_fn> Map(const ScannedFile& file) {
+  if (!file.loadable.ok()) return FailedPrecondition("{}", file.loadable.message());
   boost::dll::shared_library library;
   const auto mode = static_cast<boost::dll::load_mode::type>(static_cast<unsigned>(boost::dll::load_mode::rtld_now) |
                                                              static_cast<unsigned>(RTLD_NODELETE));
@@ -128,8 +130,8 @@ Result<device::DeviceInfo> Convert(const weir_device_record* record) {
   info.class_id = Text(record->class_id);
   info.kind = Text(record->kind);
   info.platform = Text(record->platform);
-  info.display_name = device::LegibleLine(Text(record->name));
-  info.driver_version = device::LegibleLine(Text(record->driver_version));
+  info.display_name = LegibleLine(Text(record->name));
+  info.driver_version = LegibleLine(Text(record->driver_version));
   info.flags = record->flags;
   info.numa_node = record->numa_node;
   if (WEIR_HAS(record, memory_bytes)) info.memory_bytes = record->memory_bytes;
@@ -141,8 +143,8 @@ Result<device::DeviceInfo> Convert(const weir_device_record* record) {
   if (info.uid.empty()) return InvalidArgument("a device of kind {} without uid", info.kind);
   if (info.platform.empty()) return InvalidArgument("device '{}' without platform", info.uid);
   for (const std::string* text : {&info.uid, &info.class_id, &info.platform}) {
-    if (device::LegibleLine(*text) == *text) continue;
-    return InvalidArgument("device '{}': control characters in its record", device::LegibleLine(info.uid));
+    if (LegibleLine(*text) == *text) continue;
+    return InvalidArgument("device '{}': control characters in its record", LegibleLine(info.uid));
   }
   return info;
 }

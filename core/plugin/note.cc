@@ -20,28 +20,6 @@ constexpr uint64_t kMaxSegment = 64 * 1024;
 constexpr uint32_t kMaxProgramHeaders = 512;
 constexpr uint32_t kRecordHeader = 12;
 
-// A file by descriptor: pread into buffers, since a mapping of a file that shrinks dies by a signal.
-class FdSource final : public ByteSource {
- public:
-  FdSource(int fd, uint64_t size) : fd_(fd), size_(size) {}
-  uint64_t size() const override { return size_; }
-  Result<size_t> ReadAt(uint64_t offset, std::span<std::byte> into) const override {
-    size_t done = 0;
-    while (done < into.size()) {
-      const ssize_t got = pread(fd_, into.data() + done, into.size() - done, static_cast<off_t>(offset + done));
-      if (got < 0 && errno == EINTR) continue;
-      if (got < 0) return Unavailable("cannot read: {}", std::strerror(errno));
-      if (got == 0) break;
-      done += static_cast<size_t>(got);
-    }
-    return done;
-  }
-
- private:
-  int fd_;
-  uint64_t size_;
-};
-
 class FileDescriptor {
  public:
   explicit FileDescriptor(int fd) : fd_(fd) {}
@@ -162,6 +140,25 @@ Result<size_t> MemorySource::ReadAt(uint64_t offset, std::span<std::byte> into) 
   return count;
 }
 
+Result<FileSource> FileSource::Of(int fd) {
+  struct stat info;
+  if (fstat(fd, &info) != 0) return Unavailable("cannot stat: {}", std::strerror(errno));
+  if (!S_ISREG(info.st_mode)) return InvalidArgument("not a regular file");
+  return FileSource(fd, static_cast<uint64_t>(info.st_size));
+}
+
+Result<size_t> FileSource::ReadAt(uint64_t offset, std::span<std::byte> into) const {
+  size_t done = 0;
+  while (done < into.size()) {
+    const ssize_t got = pread(fd_, into.data() + done, into.size() - done, static_cast<off_t>(offset + done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return Unavailable("cannot read: {}", std::strerror(errno));
+    if (got == 0) break;
+    done += static_cast<size_t>(got);
+  }
+  return done;
+}
+
 Status ParseNoteSegment(std::span<const std::byte> bytes, uint64_t alignment, NoteRecords& records) {
   const uint64_t pad = alignment == 8 ? 8 : 4;
   const auto padded = [pad](uint64_t offset) { return (offset + pad - 1) / pad * pad; };
@@ -217,18 +214,12 @@ Result<PluginNote> ReadNote(const ByteSource& file) {
   return note;
 }
 
-Result<PluginNote> ReadNote(int fd) {
-  struct stat info;
-  if (fstat(fd, &info) != 0) return Unavailable("cannot stat: {}", std::strerror(errno));
-  if (!S_ISREG(info.st_mode)) return InvalidArgument("not a regular file");
-  return ReadNote(FdSource(fd, static_cast<uint64_t>(info.st_size)));
-}
-
 Result<PluginNote> ReadNoteFile(const std::string& path) {
   // Without O_NONBLOCK opening a named pipe would wait for a writer.
   const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (file.get() < 0) return Unavailable("cannot open {}: {}", path, std::strerror(errno));
-  return ReadNote(file.get());
+  WEIR_ASSIGN(const FileSource source, FileSource::Of(file.get()));
+  return ReadNote(source);
 }
 
 }  // namespace weir::plugin

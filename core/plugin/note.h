@@ -57,6 +57,21 @@ class MemorySource final : public ByteSource {
   std::span<const std::byte> bytes_;
 };
 
+/// A file by descriptor, which outlives the source: pread into buffers, since a mapping of a file that shrinks dies by
+/// a signal.
+class FileSource final : public ByteSource {
+ public:
+  /// InvalidArgument for what is no regular file.
+  static Result<FileSource> Of(int fd);
+  uint64_t size() const override { return size_; }
+  Result<size_t> ReadAt(uint64_t offset, std::span<std::byte> into) const override;
+
+ private:
+  FileSource(int fd, uint64_t size) : fd_(fd), size_(size) {}
+  int fd_;
+  uint64_t size_;
+};
+
 /// Walks one note segment, adding the records of owner "weir". `alignment` is the segment's p_align: records are padded
 /// to 8 where it is 8, else to 4. Records of other owners and types are skipped; a record that overruns the segment
 /// ends the walk. InvalidArgument for a description that is too short or whose text is not terminated.
@@ -65,8 +80,7 @@ Status ParseNoteSegment(std::span<const std::byte> bytes, uint64_t alignment, No
 /// The note of an ELF shared library. NotFound when the file is no ELF file or has no note of owner "weir": it is no
 /// plugin. InvalidArgument for an ELF file of another class, byte order or type, a damaged one, or a bad note.
 Result<PluginNote> ReadNote(const ByteSource& file);
-/// The same for an open file and for a path (opened without following a link at its end).
-Result<PluginNote> ReadNote(int fd);
+/// The same for a path, which is opened without following a link at its end.
 Result<PluginNote> ReadNoteFile(const std::string& path);
 
 }  // namespace weir::plugin

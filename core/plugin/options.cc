@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "core/base/legible.h"
 #include "core/base/nearest.h"
 #include "core/config/schema.h"
 #include "core/kernel/host.h"
@@ -18,6 +19,9 @@ using config::Origin;
 using config::Source;
 using config::Value;
 using kernel::Text;
+
+// The option by which a plugin whose kernels choose their instructions themselves is told of `plugins.isa`.
+constexpr std::string_view kIsaOption = "isa";
 
 std::optional<Value> DefaultOf(const weir_option_spec& spec) {
   switch (spec.type) {
@@ -61,8 +65,7 @@ Status CheckSpec(const weir_option_spec& spec, const Value& standard) {
   const std::string_view key = Text(spec.key);
   const auto fits = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '-' || c == '.'; };
   if (key.empty() || !std::all_of(key.begin(), key.end(), fits)) {
-    return FailedPrecondition("its option '{}': a key has letters, digits and '_', '-', '.' only",
-                              device::LegibleLine(key));
+    return FailedPrecondition("its option '{}': a key has letters, digits and '_', '-', '.' only", LegibleLine(key));
   }
   const bool ranged = spec.struct_size >= sizeof(weir_option_spec) && spec.has_range != 0;
   if (ranged && !(spec.minimum <= spec.maximum)) {
@@ -121,13 +124,16 @@ Result<std::shared_ptr<const PluginOptions>> PluginOptions::Resolve(const weir_p
       table.erase(entry);
     } else if (set != config.environment.end()) {
       setting = {{set->second, true}, {Source::kEnvironment, variable}};
+    } else if (option.key == kIsaOption && std::holds_alternative<std::string>(option.value)) {
+      const auto origin = config.origins.find("plugins.isa");
+      setting = {{config.plugins.isa.value(), false}, origin == config.origins.end() ? option.origin : origin->second};
     } else {
       continue;
     }
     std::optional<Value> value = config::ReadLike(setting.given, option.value);
     if (!value || !InRange(*made->specs_[i], *value)) {
       return InvalidArgument("{}: plugin.{}.{}: wanted {}, got {}", setting.origin.ToString(), name, option.key,
-                             Wanted(*made->specs_[i]), config::Describe(setting.given.value));
+                             Wanted(*made->specs_[i]), config::Describe(value ? *value : setting.given.value));
     }
     option.value = std::move(*value);
     option.origin = setting.origin;
@@ -156,9 +162,9 @@ Status PluginOptions::CheckSame(const PluginOptions& other) const {
   for (size_t i = 0; i < all_.size() && i < other.all_.size(); ++i) {
     if (all_[i].value == other.all_[i].value) continue;
     return InvalidArgument(
-        "{}: option '{}' is {}, but the plugin was started with {} in this process, and that cannot change",
-        other.all_[i].origin.ToString(), all_[i].key, config::ToToml(other.all_[i].value),
-        config::ToToml(all_[i].value));
+        "{}: option '{}'{} is {}, but the plugin was started with {} in this process, and that cannot change",
+        other.all_[i].origin.ToString(), all_[i].key, all_[i].key == kIsaOption ? " (plugins.isa)" : "",
+        config::ToToml(other.all_[i].value), config::ToToml(all_[i].value));
   }
   return {};
 }

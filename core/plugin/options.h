@@ -27,8 +27,8 @@ std::string VariableOf(std::string_view plugin, std::string_view key);
 class PluginOptions {
  public:
   /// For each option of `plugin`: `[plugin.NAME]` of the configuration, else the variable WEIR_<NAME>_<KEY>, else what
-  /// the plugin declares. InvalidArgument saying where (file and line, variable) for a key that it does not declare,
-  /// with the nearest ones, a wrong type, a value out of its range.
+  /// the plugin declares, but for a string option `isa` what `plugins.isa` says. InvalidArgument saying where (file and
+  /// line, variable) for a key that it does not declare, with the nearest ones, a wrong type, a value out of its range.
   static Result<std::shared_ptr<const PluginOptions>> Resolve(const weir_plugin& plugin, const config::Config& config);
 
   const std::vector<PluginOption>& all() const { return all_; }

@@ -10,6 +10,8 @@
 #include <filesystem>
 #include <memory>
 
+#include "core/plugin/loadable.h"
+
 namespace weir::plugin {
 namespace {
 
@@ -17,7 +19,8 @@ namespace fs = std::filesystem;
 
 FileIdentity IdentityOf(const struct stat& info) {
   return {static_cast<uint64_t>(info.st_dev), static_cast<uint64_t>(info.st_ino),
-          static_cast<int64_t>(info.st_mtim.tv_sec) * 1'000'000'000 + info.st_mtim.tv_nsec};
+          static_cast<int64_t>(info.st_mtim.tv_sec) * 1'000'000'000 + info.st_mtim.tv_nsec,
+          static_cast<int64_t>(info.st_size)};
 }
 
 // Only root and the process user may be able to change what is loaded.
@@ -108,7 +111,9 @@ Result<ScannedFile> ScanFile(const std::string& path, const std::string& folder)
   if ((info.st_mode & (S_ISUID | S_ISGID)) != 0) return PermissionDenied("{} has a set-id bit", scanned.path);
   WEIR_TRY(CheckTrust(info, scanned.path));
   scanned.identity = IdentityOf(info);
-  WEIR_ASSIGN(scanned.note, ReadNote(fd));
+  WEIR_ASSIGN(const FileSource source, FileSource::Of(fd));
+  WEIR_ASSIGN(scanned.note, ReadNote(source));
+  scanned.loadable = CheckLoadable(source);
   return scanned;
 }
 

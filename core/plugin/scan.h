@@ -16,6 +16,7 @@ struct FileIdentity {
   uint64_t device = 0;
   uint64_t inode = 0;
   int64_t mtime_ns = 0;
+  int64_t bytes = 0;
   auto operator<=>(const FileIdentity&) const = default;
 
   /// Of what lies at `path` now.
@@ -27,6 +28,7 @@ struct ScannedFile {
   std::string path;  // canonical
   FileIdentity identity;
   PluginNote note;
+  Status loadable;  // why the dynamic linker must not be given it
 };
 
 /// A folder's plugin files, sorted by name: `<folder>/*.so`, then `<folder>/<name>/*.so`. The path is canonical.

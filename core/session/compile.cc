@@ -77,12 +77,7 @@ place::PlaceOptions PlacementOptions(const CompileContext& context) {
   options.allow_soft_placement = context.options.allow_soft_placement;
   options.default_device = context.options.default_device;
   if (context.options.log_device_placement) options.explain = place::PlaceOptions::Explain::kDevices;
-  for (const plugin::FileReport& file : context.runtime.plugins->files()) {
-    if (file.verdict == plugin::Verdict::kLoaded || file.verdict == plugin::Verdict::kNotAPlugin || file.foreign)
-      continue;
-    options.absent_plugins.push_back(file.name.empty() ? file.file + ": " + file.reason
-                                                       : file.name + ": " + file.reason);
-  }
+  options.absent_plugins = context.runtime.plugins->Absent();
   return options;
 }
 

@@ -9,6 +9,15 @@
 
 namespace weir::session {
 
+inline constexpr int kAddressBits = 48;
+
+/// False where memory of this process has addresses that a slot cannot hold: with tags in their upper bits (MTE,
+/// HWASan). Linux gives wider ones (5-level paging) only to who asks for them.
+inline bool AddressesFit() {
+  const auto probe = std::make_unique<uint64_t>();
+  return reinterpret_cast<uintptr_t>(probe.get()) >> kAddressBits == 0;
+}
+
 /// Thread-safe, and nobody waits: content that was replaced dies with its last pin. The slot outlives the pins taken of
 /// it, of which there are fewer than 65536 at a time.
 template <class T>
@@ -62,9 +71,10 @@ class PinnedSlot {
   bool empty() const { return HeldOf(state_.load(std::memory_order_relaxed)) == nullptr; }
 
  private:
-  // The address of the content in the lower 48 bits, all that user space has; its pins above. Of an empty slot the
-  // upper bits say nothing.
-  static constexpr uint64_t kOnePin = uint64_t{1} << 48;
+  // The address of the content in the lower 48 bits (see AddressesFit); its pins above. Of an empty slot the upper bits
+  // say nothing.
+  static_assert(sizeof(uintptr_t) == sizeof(uint64_t));
+  static constexpr uint64_t kOnePin = uint64_t{1} << kAddressBits;
   static Held* HeldOf(uint64_t state) { return reinterpret_cast<Held*>(state & (kOnePin - 1)); }
 
   /// False when the content is no longer here: the pin is counted in Held.

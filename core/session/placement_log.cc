@@ -5,6 +5,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "core/base/legible.h"
+
 namespace weir::session {
 
 Result<std::unique_ptr<PlacementLog>> PlacementLog::Open(const SessionOptions& options) {
@@ -38,9 +40,9 @@ void PlacementLog::Add(const plan::ExecutionPlan& plan, const place::Explanation
 void PlacementLog::Tell(const std::string& lines, const std::string& summary) {
   if (callback_) callback_(lines + summary);
   if (!file_ && (callback_ || lines.empty())) return;
-  std::FILE* const file = file_ ? file_.get() : stderr;
-  std::fputs((file_ ? lines + summary : lines).c_str(), file);
-  std::fflush(file);
+  if (!file_) return WarnOnStderr(lines);
+  std::fputs(Legible(lines + summary).c_str(), file_.get());
+  std::fflush(file_.get());
 }
 
 std::vector<std::string> PlacementLog::UsedDevices() const {

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/base/legible.h"
 #include "core/builtin/register.h"
 #include "core/config/document.h"
 #include "core/ops/declare_all.h"
@@ -33,6 +34,7 @@ class Runtimes {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (!loaded_) {
       WEIR_ASSIGN(loaded_, config::Load(sources_ ? *sources_ : config::Sources::OfProcess()));
+      for (const std::string& note : loaded_->notes) WarnOnStderr("weir: note: " + note + "\n");
     }
     WEIR_ASSIGN(config::Config whole, config::Overlay(config, loaded_->settings));
     const std::string key = KeyOf(whole);

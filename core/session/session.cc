@@ -412,6 +412,9 @@ Session::~Session() = default;
 
 Result<std::unique_ptr<Session>> Session::Make(std::shared_ptr<Runtime> runtime, const graph::Graph& graph,
                                                SessionOptions options) {
+  if (!AddressesFit()) {
+    return Unimplemented("sessions need memory with addresses of {} bits: run without memory tagging", kAddressBits);
+  }
   if (runtime->plugins->devices().all().empty()) {
     std::string folders;
     for (const std::string& folder : runtime->plugins->folders()) folders += (folders.empty() ? "" : ", ") + folder;

@@ -47,8 +47,9 @@ Status CheckStorable(DType dtype) {
 }
 
 Status WhenAllocating(const Status& status, DType dtype, const Shape& shape) {
-  return status.Prepend(
-      fmt::format("OOM when allocating tensor with shape{} and type {}: ", shape.ToString(), Name(dtype)));
+  const bool full = status.code() == Code::kResourceExhausted;
+  return status.Prepend(fmt::format("{} tensor with shape{} and type {}: ",
+                                    full ? "OOM when allocating" : "cannot allocate", shape.ToString(), Name(dtype)));
 }
 
 bool SameHandle(const ResourceHandle& a, const ResourceHandle& b) {

@@ -1,9 +1,21 @@
 // What OpenBLAS gets for its questions to the environment. Version 0.3.21 takes cores that are newer than itself for
-// old ones (Prescott, Haswell) and runs 2 to 5 times slower on them, so the plugin names the core type by CPUID. No
-// variable of the real environment is read or written.
+// old ones (Prescott, Haswell) and runs 2 to 5 times slower on them, so the plugin names the core type by CPUID and by
+// the option `isa`. No variable of the real environment is read or written.
 #include <cstring>
 
+#include "plugins/kernels_openblas/families.h"
+
+extern "C" {
+// OpenBLAS calls the first from a constructor; together they choose anew.
+void gotoblas_dynamic_init(void);
+void gotoblas_dynamic_quit(void);
+}
+
+namespace weir::kernels_openblas {
 namespace {
+
+// Written by init, before any kernel runs.
+sdk::Isa highest_isa = sdk::Isa::kAuto;
 
 /// Null leaves the choice to OpenBLAS: a processor older than AVX2.
 const char* CoreType() {
@@ -11,15 +23,28 @@ const char* CoreType() {
   __builtin_cpu_init();  // OpenBLAS asks from a constructor
   const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-  if (avx512) return "SKYLAKEX";
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return "HASWELL";
+  const auto allowed = [](sdk::Isa isa) { return highest_isa == sdk::Isa::kAuto || highest_isa >= isa; };
+  if (avx512 && allowed(sdk::Isa::kV4)) return "SKYLAKEX";
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && allowed(sdk::Isa::kV3)) return "HASWELL";
+  if (highest_isa == sdk::Isa::kV2 && __builtin_cpu_supports("sse4.2")) return "NEHALEM";
+  if (highest_isa == sdk::Isa::kBaseline) return "PRESCOTT";
 #endif
   return nullptr;
 }
 
 }  // namespace
 
+int32_t LimitIsa(sdk::Isa highest, weir_error*) {
+  highest_isa = highest;
+  gotoblas_dynamic_quit();
+  gotoblas_dynamic_init();
+  return WEIR_OK;
+}
+
+}  // namespace weir::kernels_openblas
+
 /// Called wherever the archive calls getenv (linker option --wrap).
 extern "C" char* __wrap_getenv(const char* name) {
-  return std::strcmp(name, "OPENBLAS_CORETYPE") == 0 ? const_cast<char*>(CoreType()) : nullptr;
+  const bool asked = std::strcmp(name, "OPENBLAS_CORETYPE") == 0;
+  return asked ? const_cast<char*>(weir::kernels_openblas::CoreType()) : nullptr;
 }

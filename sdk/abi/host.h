@@ -26,8 +26,8 @@ typedef struct weir_host {
   int32_t (*enabled)(int32_t level);
 
   /* The core's threads. schedule runs fn later on another thread, with hint WEIR_SCHEDULE_MAY_BLOCK on one that nobody
-   * computes on; parallel_for splits [0, n) into ranges of at least
-   * `grain` and returns when all have run; both may be nested. A plugin owns no CPU pool. */
+   * computes on; parallel_for splits [0, n) into ranges of at least `grain` and returns when all have run; both may be
+   * nested. A plugin owns no CPU pool. */
   int32_t (*schedule)(void (*fn)(void* arg), void* arg, uint64_t hint);
   void (*parallel_for)(weir_ctx* ctx, uint64_t n, uint64_t grain, void (*fn)(void* arg, uint64_t begin, uint64_t end),
                        void* arg);

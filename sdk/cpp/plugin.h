@@ -12,8 +12,9 @@
 // Arguments: name, version, vendor, the platforms that the kernels serve ("a;b", empty without kernels), then the
 // parts: Devices<Class> (device.h), Kernels<void (*)(KernelTable&)> (kernel.h), or any type. A part may have
 //   - `kKind` and `static const void* Interface(std::string_view id, std::string_view targets)`
-//   - `static int32_t Start(const Options&, const Error&)` and `static void Stop()`
-//   - `static std::span<const weir_option_spec* const> Options()`, if it takes options
+//   - `static int32_t Start(const Options&, const Error&)` and, where something is to be stopped, `static void Stop()`
+//   - `static std::span<const weir_option_spec* const> Options()`, if it takes options: Start sees the values of all
+//     options of the plugin, and a string option `isa` gets what the key plugins.isa says
 // Parts start in their order and stop in the opposite one. A part that fails to start stops those before it.
 #ifndef WEIR_SDK_CPP_PLUGIN_H_
 #define WEIR_SDK_CPP_PLUGIN_H_
@@ -156,7 +157,9 @@ struct Entry {
     const auto start = [&]<class Part>(Part*) {
       if constexpr (requires { Part::Start(options, error); }) {
         code = Part::Start(options, error);
-        if (code == WEIR_OK) Stops().push_back(&Part::Stop);
+        if constexpr (requires { Part::Stop(); }) {
+          if (code == WEIR_OK) Stops().push_back(&Part::Stop);
+        }
       }
       return code == WEIR_OK;
     };

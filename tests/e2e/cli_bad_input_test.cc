@@ -121,5 +121,43 @@ TEST(CliBadFile, TargetOfNobodyNamesTheNearest) {
   }
 }
 
+// Whoever wrote the graph may not write to the terminal of whoever runs it.
+TEST(CliTerminal, ControlBytesOfGraphsAndFilesReachNoTerminal) {
+  const std::string red = "\\033[31mEVIL\\033[0m\\177\\302\\233";  // escapes of the text format
+  const std::string constant = ConstText("c", "DT_FLOAT", {}, "float_val: -1");
+  const std::string rows[] = {
+      NodeText("n", red),
+      constant + NodeText(red, "Abs", {"c"}, {{"T", "type: DT_FLOAT"}}),
+      NodeText("n", "Abs", {red}, {{"T", "type: DT_FLOAT"}}),
+      constant + NodeText("n", "Abs", {"c"}, {{"T", "type: DT_FLOAT"}}, red),
+      constant + TypedText("l", "Log", {"c"}) +
+          NodeText("n", "CheckNumerics", {"l"}, {{"T", "type: DT_FLOAT"}, {"message", "s: \"" + red + "\\377\""}}),
+      constant + NodeText("n", "Print", {"c"},
+                          {{"T", "type: DT_FLOAT"}, {"U", "list { }"}, {"message", "s: \"" + red + "\""}}),
+  };
+  const ScratchFolder folder;
+  const std::string named = folder.Write("\x1b[31mred.pbtxt", "node {");
+  const auto clean = [](const std::string& text) {
+    return std::none_of(text.begin(), text.end(),
+                        [](char c) {
+                          return (static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\r' && c != '\t') ||
+                                 c == 0x7f;
+                        }) &&
+           text.find("\xc2\x9b") == std::string::npos && text.find('\xff') == std::string::npos;
+  };
+  const std::map<std::string, std::string> plain = {{"NO_COLOR", "1"}};
+  for (const std::string& row : rows) {
+    const std::string graph = folder.Write("g.pbtxt", row);
+    for (const std::vector<std::string>& words :
+         std::vector<std::vector<std::string>>{{"run", graph}, {"run", graph, "--json"}, {"explain", graph}}) {
+      const Ended ended = WeirOnTerminal(words, plain);
+      EXPECT_TRUE(clean(ended.out)) << row << "\n" << ended.out;
+      EXPECT_FALSE(ended.out.empty());
+    }
+  }
+  EXPECT_TRUE(clean(WeirOnTerminal({"run", named}, plain).out));
+  EXPECT_TRUE(clean(WeirOnTerminal({"\x1b[31m"}, plain).out));
+}
+
 }  // namespace
 }  // namespace weir::testing

@@ -45,6 +45,8 @@ TEST(CliConfig, F351_F352_EffectiveValuesSayWhereTheyCameFrom) {
   EXPECT_EQ(Find(values, "allow_soft_placement")["source"], "default");
   EXPECT_EQ(Find(values, "placement.algorithm")["value"], "costsim");
 
+  EXPECT_EQ(Find(values, "placement.file")["note"], "not in this version: only the default is accepted");
+
   const Ended set = Weir({"config", "show"}, environment);
   EXPECT_EQ(set.status, 0);
   EXPECT_NE(set.out.find("environment WEIR_INTER_OP_PARALLELISM_THREADS"), std::string::npos) << set.out;
@@ -82,6 +84,20 @@ TEST(CliConfig, CheckNamesTheFirstFault) {
   const Ended missing = Weir({"config", "check", folder / "none.toml"}, Bare(folder));
   EXPECT_EQ(missing.status, 1);
   EXPECT_TRUE(missing.err.starts_with("weir: NOT_FOUND: ")) << missing.err;
+}
+
+TEST(CliConfig, F352_AMistypedVariableIsToldOnce) {
+  const ScratchFolder folder;
+  const std::string graph = folder.Write("g.pbtxt", "node { name: 'n' op: 'NoOp' }");
+  auto environment = Bare(folder);
+  environment["WEIR_ALOW_SOFT_PLACEMENT"] = "false";
+  const std::string note = "environment WEIR_ALOW_SOFT_PLACEMENT is no key (nearest: WEIR_ALLOW_SOFT_PLACEMENT)\n";
+  const Ended run = Weir({"run", graph, "--target", "n"}, environment);
+  EXPECT_EQ(run.status, 0) << run.err;
+  EXPECT_EQ(run.err, "weir: note: " + note);
+  const Ended shown = Weir({"config", "show"}, environment);
+  EXPECT_NE(shown.out.find("note: " + note), std::string::npos) << shown.out;
+  EXPECT_EQ(shown.err, "");
 }
 
 TEST(CliConfig, KeysTakeEffectInOtherCommands) {

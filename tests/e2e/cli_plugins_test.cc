@@ -24,24 +24,30 @@ std::string Shipped(const std::string& name) { return std::string(WEIR_PLUGINS) 
 
 void CopyPlugin(const std::string& name, const std::string& to) { fs::copy_file(Shipped(name), to); }
 
-/// A copy of cpu.so whose note says something else.
-void CopyWithNote(const std::string& to, const std::function<void(weir_note_desc&)>& change) {
-  std::string bytes = ReadWhole(Shipped("cpu.so"));
+/// Changes what the note of `plugin` in this file says.
+void ChangeNote(const std::string& file, std::string_view plugin, const std::function<void(weir_note_desc&)>& change) {
+  std::string bytes = ReadWhole(file);
   const std::string magic(WEIR_NOTE_MAGIC, 8);  // with its NUL
   size_t at = std::string::npos;
   for (size_t found = bytes.find(magic); found != std::string::npos; found = bytes.find(magic, found + 1)) {
     weir_note_desc desc;
     if (found + sizeof(desc) > bytes.size()) continue;
     std::memcpy(&desc, bytes.data() + found, sizeof(desc));
-    if (std::string(desc.name) == "cpu") at = found;
+    if (std::string(desc.name) == plugin) at = found;
   }
-  ASSERT_NE(at, std::string::npos) << "cpu.so has no note";
+  ASSERT_NE(at, std::string::npos) << file << " has no note";
   weir_note_desc desc;
   std::memcpy(&desc, bytes.data() + at, sizeof(desc));
   change(desc);
   std::memcpy(bytes.data() + at, &desc, sizeof(desc));
-  std::ofstream(to, std::ios::binary) << bytes;
-  fs::permissions(to, fs::perms(0755));
+  std::ofstream(file, std::ios::binary) << bytes;
+  fs::permissions(file, fs::perms(0755));
+}
+
+/// A copy of cpu.so whose note says something else.
+void CopyWithNote(const std::string& to, const std::function<void(weir_note_desc&)>& change) {
+  CopyPlugin("cpu.so", to);
+  ChangeNote(to, "cpu", change);
 }
 
 struct Verdict {
@@ -149,6 +155,68 @@ INSTANTIATE_TEST_SUITE_P(
         {"EmptyName", [](weir_note_desc& d) { std::memset(d.name, 0, sizeof(d.name)); }, {"name"}},
     }),
     [](const auto& info) { return info.param.name; });
+
+// Forms for more than the cap lets in are passed over, by every CPU in the same way; nobody takes them for missing.
+TEST(CliPlugins, F302_FormsForOtherInstructionsAreNoCauseOfAnything) {
+  const ScratchFolder folder;
+  CopyPlugin("cpu.so", folder / "cpu.so");
+  CopyPlugin("kernels_eigen.so", folder / "kernels_eigen.so");
+  CopyPlugin("kernels_eigen.so", folder / "kernels_eigen@v4.so");
+  ChangeNote(folder / "kernels_eigen@v4.so", "kernels_eigen", [](weir_note_desc& d) { d.isa |= WEIR_ISA_X86_64_V4; });
+  const std::map<std::string, std::string> environment = {
+      {"WEIR_PLUGIN_PATH", folder.path()}, {"WEIR_PLUGINS_ISA", "x86-64-v3"}, {"WEIR_PLUGINS_STRICT", "true"}};
+  const Ended listed = Weir({"plugins", "--why"}, environment);
+  ASSERT_EQ(listed.status, 0) << listed.err;
+  EXPECT_NE(listed.out.find("passed-over"), std::string::npos) << listed.out;
+  EXPECT_NE(listed.out.find("needs x86-64-v4, "), std::string::npos) << listed.out;
+  const std::string graph =
+      folder.Write("g.pbtxt", PlaceholderText("x", "DT_FLOAT", {2}) +
+                                  NodeText("y", "Relu", {"x"}, {{"T", "type: DT_FLOAT"}}, "/device:GPU:0"));
+  const Ended soft = Weir({"run", graph, "--feed", "x=[1,2]", "--fetch", "y"}, environment);
+  EXPECT_EQ(soft.status, 0) << soft.err;
+  EXPECT_EQ(soft.err.find("not loaded"), std::string::npos) << soft.err;
+  auto hard_placement = environment;
+  hard_placement["WEIR_ALLOW_SOFT_PLACEMENT"] = "false";
+  const Ended hard = Weir({"run", graph, "--feed", "x=[1,2]", "--fetch", "y"}, hard_placement);
+  EXPECT_EQ(hard.status, 1);
+  EXPECT_EQ(hard.err.find("not loaded"), std::string::npos) << hard.err;
+}
+
+// The cap is told to kernels that choose by themselves.
+TEST(CliPlugins, TheCapReachesPluginsThatChooseAsTheyRun) {
+  const Ended shown = Weir({"config", "show", "--effective", "--json", "--set", "plugins.isa=x86-64-v3"});
+  ASSERT_EQ(shown.status, 0) << shown.err;
+  const Json answer = shown.json();
+  int told = 0;
+  for (const Json& value : answer["values"]) {
+    if (!value["key"].get<std::string>().starts_with("plugin.") || !value["key"].get<std::string>().ends_with(".isa"))
+      continue;
+    ++told;
+    EXPECT_EQ(value["value"], "x86-64-v3") << value;
+    EXPECT_EQ(value["source"], "--set") << value;
+  }
+  Json plugins = Weir({"plugins", "--json"}).json();
+  int choosing = 0;
+  for (const Json& plugin : plugins["plugins"]) {
+    choosing += plugin["name"] == "kernels_onednn" || plugin["name"] == "kernels_openblas" ? 1 : 0;
+  }
+  EXPECT_EQ(told, choosing);
+}
+
+// A crash in a constructor of the file ends the process that tries it, and no other.
+TEST(CliPlugins, AProbedPluginThatCrashesIsListed) {
+  const ScratchFolder folder;
+  CopyPlugin("cpu.so", folder / "cpu.so");
+  fs::copy_file(std::string(WEIR_MUTANTS) + "/broken_8/broken.so", folder / "broken.so");
+  const Ended ended = Weir({"plugins", "--why", "--json", "--set", "plugins.probe=true"},
+                           {{"WEIR_PLUGIN_PATH", folder.path()}, {"XDG_CACHE_HOME", folder / "cache"}});
+  ASSERT_EQ(ended.status, 0) << ended.err;
+  std::map<std::string, Json> verdicts;
+  Json answer = ended.json();
+  for (const Json& plugin : answer["plugins"]) verdicts[plugin["name"]] = plugin;
+  EXPECT_EQ(verdicts["cpu"]["verdict"], "loaded") << ended.out;
+  EXPECT_EQ(verdicts["broken"]["verdict"], "crashed") << ended.out;
+}
 
 TEST(CliPluginFolder, SecondPluginOfANameIsRefusedAndNamesTheFirst) {
   const ScratchFolder folder;

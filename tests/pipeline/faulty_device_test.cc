@@ -76,6 +76,7 @@ TEST_F(FaultyDeviceTest, F318_ADeviceThatDoesNotOpenIsGivenUpAndTheRestWorks) {
     Expect(Code::kDeadlineExceeded, {"cannot open /job:localhost/replica:0/task:0/device:STUCK:0 (faulty)",
                                      "within 100 ms (plugins.open_limit_ms)", kAtY});
   }
+  EXPECT_EQ(Run("y").status().message().find("OOM"), std::string::npos) << "no memory is short";
   EXPECT_TRUE(Run("z").ok());
   EXPECT_TRUE(session_->Close().ok());
 }

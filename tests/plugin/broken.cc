@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -79,6 +80,10 @@ struct Sized {
 int32_t Enumerate(const weir_opt*, uint64_t, void (*emit)(void*, const weir_device_record*), void* ctx, weir_error*) {
 #if defined(BREAK_18)
   for (;;) pause();
+#elif defined(BREAK_70)
+  std::raise(SIGSEGV);
+#elif defined(BREAK_71)
+  std::exit(3);
 #endif
 #if !defined(BREAK_30)
   weir_device_record record{};

@@ -7,58 +7,15 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
 
-#include "core/ops/declare_all.h"
 #include "core/plugin/missing.h"
 #include "core/plugin/note.h"
+#include "tests/plugin/plugin_folder.h"
 
 namespace weir::plugin {
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr const char* kToy = "/job:localhost/replica:0/task:0/device:TOY:0";
-
-// A plugin folder of its own.
-class CatalogueTest : public ::testing::Test {
- protected:
-  void SetUp() override {
-    std::string pattern = (fs::temp_directory_path() / "weir_catalogue_XXXXXX").string();
-    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-    folder_ = fs::canonical(pattern);
-    chmod(folder_.c_str(), 0755);
-    options_.folders = {folder_.string()};
-    options_.time_limit_ms = 20000;
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
-  fs::path Put(int mutant, const std::string& name = "broken.so") {
-    return Copy("broken_" + std::to_string(mutant) + "/broken.so", name);
-  }
-  fs::path Copy(const std::string& built, const std::string& name) {
-    const fs::path to = folder_ / name;
-    fs::copy_file(fs::path(WEIR_MUTANTS) / built, to, fs::copy_options::overwrite_existing);
-    chmod(to.c_str(), 0755);
-    return to;
-  }
-  std::unique_ptr<Catalogue> Load() { return Catalogue::Load(**ops::Catalogue(), options_); }
-  /// The one file's report.
-  FileReport LoadOne() {
-    const auto catalogue = Load();
-    EXPECT_EQ(catalogue->files().size(), 1u);
-    return catalogue->files().empty() ? FileReport() : catalogue->files()[0];
-  }
-  void Expect(Verdict verdict, std::string_view reason) {
-    const FileReport report = LoadOne();
-    EXPECT_EQ(Name(report.verdict), Name(verdict)) << report.reason;
-    EXPECT_NE(report.reason.find(reason), std::string::npos) << report.reason;
-  }
-
-  fs::path folder_;
-  LoadOptions options_;
-};
 
 TEST_F(CatalogueTest, HealthyPluginBringsDeviceAndKernels) {
   const fs::path file = Put(0);
@@ -389,6 +346,36 @@ TEST_F(CatalogueTest, BuffersOutliveTheCatalogue) {
     buffer = *catalogue->devices().Find(kToy)->allocator().Allocate(100);
   }
   buffer->host()[99] = std::byte{1};
+}
+
+// A form for wider vectors beside one that runs, and by itself. Which this CPU has does not matter: the key caps it.
+TEST_F(CatalogueTest, FormsForOtherInstructionsArePassedOver) {
+  options_.config.plugins.isa = "x86-64";
+  options_.config.plugins.strict = true;
+  Rewrite(Put(0, "broken@v2.so"), [](weir_note_desc& note) { note.isa = WEIR_ISA_X86_64_V2; });
+  Expect(Verdict::kRefused, "needs x86-64-v2, plugins.isa allows plain x86-64");
+  EXPECT_EQ(Load()->config_faults().size(), 1u) << "no form of the plugin can run";
+  EXPECT_EQ(Load()->Absent(), std::vector<std::string>{"broken: needs x86-64-v2, plugins.isa allows plain x86-64"});
+  Rewrite(Put(0), [](weir_note_desc& note) { note.isa = 0; });
+  const auto both = Load();
+  ASSERT_EQ(both->files().size(), 2u);
+  EXPECT_EQ(both->files()[0].verdict, Verdict::kLoaded) << both->files()[0].reason;
+  EXPECT_EQ(Name(both->files()[1].verdict), "passed-over");
+  EXPECT_EQ(both->files()[1].reason, "needs x86-64-v2, plugins.isa allows plain x86-64");
+  EXPECT_TRUE(both->config_faults().empty()) << both->config_faults().front().message();
+  EXPECT_EQ(both->Absent(), std::vector<std::string>());
+}
+
+// Neither a second file of a plugin that is there nor kernels for another device's platform is missed by anybody.
+TEST_F(CatalogueTest, F302_OnlyWhatIsNotThereCanBeTheCause) {
+  Put(0, "a.so");
+  Put(0, "b.so");
+  EXPECT_EQ(Load()->Absent(), std::vector<std::string>());
+  fs::remove(folder_ / "a.so");
+  fs::remove(folder_ / "b.so");
+  Put(41);
+  ASSERT_EQ(Load()->Absent().size(), 1u);
+  EXPECT_NE(Load()->Absent()[0].find("broken: init failed: "), std::string::npos) << Load()->Absent()[0];
 }
 
 TEST(SearchPath, EnvironmentNamesFolders) {

@@ -26,8 +26,11 @@ std::vector<Row> Effective(const session::Runtime& runtime) {
   std::vector<Row> rows;
   for (config::Shown& shown : config::List(runtime.config, config::Show::kAll)) {
     if (shown.key.starts_with("plugin.")) continue;  // comes with its type below
-    const bool idle = shown.hint && shown.source != config::Origin().ToString();
-    rows.push_back({std::move(shown), idle ? "accepted, without effect" : ""});
+    const bool idle = shown.effect == config::Effect::kHint && shown.source != config::Origin().ToString();
+    const bool absent = shown.effect == config::Effect::kNotYet;
+    rows.push_back({std::move(shown), idle     ? "accepted, without effect"
+                                      : absent ? "not in this version: only the default is accepted"
+                                               : ""});
   }
   for (const auto& [plugin, options] : runtime.plugins->options()) {
     for (const plugin::PluginOption& option : options) {
@@ -48,10 +51,12 @@ void PrintNotes(const std::vector<std::string>& notes, const Console& console, J
 Status ShowConfig(const ConfigShowOptions& options, const Console& console, Json& report) {
   WEIR_ASSIGN(const config::Loaded loaded, config::Load(options.sources));
   std::vector<std::string> notes = loaded.notes;
+  size_t told = 0;  // those that the runtime has written to standard error
   std::vector<Row> rows;
   if (options.effective) {
     WEIR_ASSIGN(const std::shared_ptr<session::Runtime> runtime, session::Runtime::Default());
     rows = Effective(*runtime);
+    told = notes.size();
     const std::vector<std::string>& more = runtime->plugins->config_notes();
     notes.insert(notes.end(), more.begin(), more.end());
   } else {
@@ -70,7 +75,8 @@ Status ShowConfig(const ConfigShowOptions& options, const Console& console, Json
   } else {
     console.Print("nothing is set; `weir config show --effective` lists all keys");
   }
-  PrintNotes(notes, console, report);
+  report["notes"] = notes;
+  for (size_t i = told; i < notes.size(); ++i) console.Print("note: " + notes[i]);
   return Status();
 }
 

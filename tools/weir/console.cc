@@ -7,6 +7,8 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "core/base/legible.h"
+
 namespace weir::cli {
 namespace {
 
@@ -21,36 +23,43 @@ bool WantsColor() {
 
 Console::Console(bool json) : json_(json), color_(!json && WantsColor()) {}
 
-void Console::Print(std::string_view line) const {
+void Console::Print(std::string_view line) const { Write(Legible(line)); }
+
+void Console::Write(std::string_view line) const {
   if (json_) return;
   std::fwrite(line.data(), 1, line.size(), stdout);
   std::fputc('\n', stdout);
 }
 
-std::string Console::Painted(const Cell& cell) const {
-  if (!color_ || cell.paint == Paint::kNone) return cell.text;
-  const std::string_view code = cell.paint == Paint::kGood ? "32" : cell.paint == Paint::kBad ? "31" : "2";
-  return fmt::format("\x1b[{}m{}\x1b[0m", code, cell.text);
+std::string Console::Painted(std::string_view text, Paint paint) const {
+  if (!color_ || paint == Paint::kNone) return std::string(text);
+  const std::string_view code = paint == Paint::kGood ? "32" : paint == Paint::kBad ? "31" : "2";
+  return fmt::format("\x1b[{}m{}\x1b[0m", code, text);
 }
 
 void Console::Print(const Table& table) const {
+  std::vector<std::vector<std::string>> rows;
   std::vector<size_t> widths;
   for (const auto& row : table.rows()) {
     widths.resize(std::max(widths.size(), row.size()));
-    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].text.size());
+    std::vector<std::string>& texts = rows.emplace_back();
+    for (size_t i = 0; i < row.size(); ++i) {
+      texts.push_back(LegibleLine(row[i].text));
+      widths[i] = std::max(widths[i], texts[i].size());
+    }
   }
-  for (const auto& row : table.rows()) {
+  for (size_t r = 0; r < rows.size(); ++r) {
     std::string line;
     size_t padding = 0;  // owed before the next cell that is not empty, so that no line ends in blanks
-    for (size_t i = 0; i < row.size(); ++i) {
-      if (!row[i].text.empty()) {
+    for (size_t i = 0; i < rows[r].size(); ++i) {
+      if (!rows[r][i].empty()) {
         line.append(padding, ' ');
-        line += Painted(row[i]);
+        line += Painted(rows[r][i], table.rows()[r][i].paint);
         padding = 0;
       }
-      padding += widths[i] - row[i].text.size() + 2;
+      padding += widths[i] - rows[r][i].size() + 2;
     }
-    Print(line);
+    Write(line);
   }
 }
 

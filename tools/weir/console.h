@@ -37,11 +37,13 @@ class Console {
   explicit Console(bool json);
 
   bool json() const { return json_; }
+  // Whatever the texts hold, no control character but line ends and tabs comes out.
   void Print(std::string_view line) const;
   void Print(const Table& table) const;
 
  private:
-  std::string Painted(const Cell& cell) const;
+  void Write(std::string_view line) const;
+  std::string Painted(std::string_view text, Paint paint) const;
 
   bool json_;
   bool color_;
@@ -50,7 +52,7 @@ class Console {
 /// "640 B", "1.5 GiB".
 std::string BytesText(double bytes);
 
-/// A message on one line: a line break with the blanks around it becomes one blank.
+/// A message on one line: a line break with the blanks around it becomes one blank. Control characters stay.
 std::string OnOneLine(const std::string& text);
 
 }  // namespace weir::cli

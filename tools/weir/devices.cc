@@ -68,7 +68,7 @@ Status ShowDevices(const Console& console, Json& report) {
     console.Print(fmt::format("no device: no plugin in {} brought one; `weir plugins --why` says why",
                               fmt::join(runtime->plugins->folders(), ", ")));
     for (const plugin::FileReport& file : runtime->plugins->files()) {
-      if (file.verdict == plugin::Verdict::kRefused) console.Print(fmt::format("{}: {}", file.file, file.reason));
+      if (file.failed()) console.Print(fmt::format("{}: {}", file.file, file.reason));
     }
   }
   PrintNotes(runtime->plugins->config_notes(), console, report);

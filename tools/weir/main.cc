@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/legible.h"
 #include "core/base/nearest.h"
 #include "core/config/sources.h"
 #include "core/kernel/host.h"
@@ -258,12 +259,12 @@ Json ErrorJson(const Status& error) {
 int Finish(bool json, Json& report, const Status& status, int status_of_error) {
   if (!status.ok()) report["error"] = ErrorJson(status);
   if (json) {
-    const std::string text = report.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+    const std::string text = report.dump(2, ' ', true, Json::error_handler_t::replace) + "\n";
     std::fwrite(text.data(), 1, text.size(), stdout);
   }
   const bool written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
   if (!status.ok()) {
-    fmt::print(stderr, "weir: {}\n", OnOneLine(status.ToString()));
+    WarnOnStderr(fmt::format("weir: {}\n", OnOneLine(status.ToString())));
     return status_of_error;
   }
   if (written) return 0;
@@ -344,7 +345,7 @@ int main(int argc, char** argv) {
   try {
     return weir::cli::Run(std::vector<std::string>(argv + 1, argv + argc));
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "weir: INTERNAL: %s\n", error.what());
+    weir::WarnOnStderr(fmt::format("weir: INTERNAL: {}\n", error.what()));
     return 1;
   }
 }

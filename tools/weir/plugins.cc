@@ -15,6 +15,7 @@ Paint PaintOf(plugin::Verdict verdict) {
     case plugin::Verdict::kLoaded:
       return Paint::kGood;
     case plugin::Verdict::kRefused:
+    case plugin::Verdict::kCrashed:
     case plugin::Verdict::kHung:
       return Paint::kBad;
     default:

@@ -65,8 +65,8 @@ TEST(List, F352_ShowsWhatHoldsAndWhereItCameFrom) {
   EXPECT_EQ(set[0].key, "gpu_options.allow_growth");
   EXPECT_EQ(ToToml(set[0].value), "true");
   EXPECT_EQ(set[0].source, "weir.toml:2");
-  EXPECT_FALSE(set[0].hint);
-  EXPECT_TRUE(set[1].hint);
+  EXPECT_EQ(set[0].effect, Effect::kHonoured);
+  EXPECT_EQ(set[1].effect, Effect::kHint);
   EXPECT_EQ(set[2].key, "device.TOY.mem_gbps");
   const std::vector<Shown> all = List(*config, Show::kAll);
   size_t without_star = 0;

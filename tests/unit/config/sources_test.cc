@@ -2,6 +2,7 @@
 #include "core/config/sources.h"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -150,6 +151,63 @@ TEST_F(SourcesTest, VariablesThatAreNoKeyAreToldAndKeptForPlugins) {
   EXPECT_NE(loaded->notes[0].find("nearest: WEIR_ALLOW_SOFT_PLACEMENT"), std::string::npos) << loaded->notes[0];
   EXPECT_EQ(loaded->config.environment.at("WEIR_TOY_LEVEL"), "3");
   EXPECT_FALSE(loaded->config.environment.contains("WEIR_PLUGIN_PATH"));
+}
+
+TEST_F(SourcesTest, F352_MistypedVariablesAreToldAndOthersAreNot) {
+  const auto notes = [](const std::string& name) { return Load({.environment = {{name, "1"}}})->notes; };
+  const std::pair<const char*, const char*> rows[] = {
+      {"WEIR_ALOW_SOFT_PLACEMENT", "WEIR_ALLOW_SOFT_PLACEMENT"},
+      {"WEIR_PLUGINS_PATH", "WEIR_PLUGIN_PATH"},
+      {"WEIR_CONFG", "WEIR_CONFIG"},
+      {"WEIR_PLUGIN_ISA", "WEIR_PLUGINS_ISA"},
+      {"WEIR_GPU_OPTION_ALLOW_GROWTH", "WEIR_GPU_OPTIONS_ALLOW_GROWTH"}};
+  for (const auto& [mistyped, meant] : rows) {
+    EXPECT_EQ(notes(mistyped),
+              std::vector<std::string>{fmt::format("environment {} is no key (nearest: {})", mistyped, meant)});
+  }
+  for (const char* known : {"WEIR_CONFIG", "WEIR_PLUGIN_PATH", "WEIR_TEST_DATA", "WEIR_VENV", "WEIR_JOBS",
+                            "WEIR_TEST_MINUTES", "WEIR_BUILD_DIR", "WEIR_SOURCE_DIR", "WEIR_TEST_DEVICE",
+                            "WEIR_TOY_LEVEL", "WEIR_TOY_MEMORY_BYTES", "WEIR_KERNELS_ONEDNN_ISA"}) {
+    const Result<Loaded> loaded = Load({.environment = {{known, "1"}}});
+    EXPECT_EQ(loaded->notes, std::vector<std::string>()) << known;
+  }
+}
+
+// As another user, since root may read everything.
+TEST_F(SourcesTest, AUsualFileThatCannotBeReachedIsLeftOutWithANote) {
+  const fs::path closed = folder_ / "closed";
+  fs::create_directory(closed);
+  std::ofstream(closed / "weir.toml") << "allow_soft_placement = false\n";
+  fs::permissions(closed, fs::perms::none);
+  fs::permissions(folder_, fs::perms(0755));
+  const std::string file = (closed / "weir.toml").string();
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    if (geteuid() == 0 && seteuid(65534) != 0) _exit(2);
+    const Result<Loaded> usual = Load({.usual_files = {file}});
+    const bool told = usual.ok() && usual->notes.size() == 1 && usual->files.empty() &&
+                      usual->notes[0] == file + "; Permission denied: the file is left out";
+    const bool refused = Load({.files = {file}}).status().code() == Code::kPermissionDenied;
+    _exit(told && refused ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  fs::permissions(closed, fs::perms::owner_all);
+  EXPECT_EQ(status, 0);
+  const Result<Loaded> below = Load({.usual_files = {"/dev/null/.config/weir/weir.toml"}});
+  ASSERT_TRUE(below.ok()) << below.status().message();
+  EXPECT_TRUE(below->notes.empty());
+}
+
+TEST_F(SourcesTest, NumbersOutOfRangeAreSaidAsNumbers) {
+  const auto fault = [](const std::string& set) { return Load({.sets = {set}}).status().message(); };
+  EXPECT_EQ(fault("placement.unknown_dim=0"),
+            "--set: placement.unknown_dim: wanted an integer from 1, got the integer 0");
+  EXPECT_EQ(fault("device.CPU:0.memory_fraction=-3"),
+            "--set: device.\"CPU:0\".memory_fraction: wanted a number from 0 to 1024, got the float -3.0");
+  EXPECT_EQ(fault("placement.unknown_dim=many"),
+            "--set: placement.unknown_dim: wanted an integer from 1, got the string \"many\"");
 }
 
 TEST_F(SourcesTest, ProcessesWithPrivilegesTakeNoPlacesFromVariables) {

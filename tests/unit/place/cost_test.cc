@@ -194,6 +194,17 @@ TEST_F(CostTest, F100_AnOpWithoutKernelThereIsNeverPutOnADevice) {
   }
 }
 
+TEST_F(CostTest, ANodeThatEveryKernelRefusesCostsItsDeclaredWork) {
+  Register("Sqrt", "gpu").supports = [](const weir_prep_args*, weir_error*) -> int32_t { return WEIR_UNIMPLEMENTED; };
+  const auto placed = Explained({kX, {"s", "Sqrt", {"x"}, kFloat}}, {"s"}, 4);
+  ASSERT_TRUE(placed.ok()) << placed.status().ToString();
+  const CandidateReport& gpu = Node(*placed, "s").candidates[1];
+  EXPECT_TRUE(gpu.chosen) << ToText(*placed);
+  EXPECT_EQ(gpu.provenance, Provenance::kAnalytic);
+  EXPECT_GE(gpu.exec_ns, 5000) << "the launch";
+  EXPECT_EQ(placed->summary.find("guessed"), std::string::npos) << placed->summary;
+}
+
 TEST_F(CostTest, F101_InferredSizesOfInputsAndOutputsAreShownAndCounted) {
   const auto placed = Explained({kX, {"m", "MatMul", {"x", "x"}, kFloat}, {"l", "Log", {"m"}, kFloat}}, {"l"}, 1024);
   ASSERT_TRUE(placed.ok()) << placed.status().ToString();

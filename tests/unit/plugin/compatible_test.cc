@@ -18,7 +18,7 @@ HostTraits Host() {
   host.abi_major = 1;
   host.abi_minor = 4;
   host.machine = WEIR_MACHINE_X86_64;
-  host.isa = WEIR_ISA_X86_64_V2 | WEIR_ISA_X86_64_V3;
+  host.isa = host.cpu_isa = WEIR_ISA_X86_64_V2 | WEIR_ISA_X86_64_V3;
   return host;
 }
 
@@ -55,10 +55,26 @@ TEST(Compatible, RefusesSayingBothSides) {
   note.sanitizer = WEIR_SANITIZER_ADDRESS;
   Refused(note, "built with the address sanitizer, this weir with no sanitizer");
   note = Note();
-  note.isa = WEIR_ISA_X86_64_V2 | WEIR_ISA_X86_64_V3 | WEIR_ISA_X86_64_V4;
-  Refused(note, "needs x86-64-v4, this CPU has x86-64-v3");
   note.isa = 1u << 20;
   Refused(note, "needs instruction-set bits 0x100000, of which this weir knows 0x7");
+}
+
+TEST(Compatible, InstructionsBeyondTheCpuOrTheConfiguration) {
+  PluginNote note = Note();
+  note.isa = WEIR_ISA_X86_64_V2 | WEIR_ISA_X86_64_V3 | WEIR_ISA_X86_64_V4;
+  HostTraits host = Host();
+  EXPECT_TRUE(CheckCompatible(note, host).ok()) << "it fits, if not this CPU";
+  EXPECT_EQ(CheckIsa(note, host).message(), "needs x86-64-v4, this CPU has x86-64-v3");
+  host.cpu_isa = note.isa;
+  EXPECT_EQ(CheckIsa(note, host).message(), "needs x86-64-v4, plugins.isa allows x86-64-v3");
+  host.isa = IsaUpTo("x86-64");
+  EXPECT_EQ(CheckIsa(note, host).message(), "needs x86-64-v4, plugins.isa allows plain x86-64");
+  host.isa = IsaUpTo("auto");
+  EXPECT_TRUE(CheckIsa(note, host).ok());
+  EXPECT_EQ(IsaLevel(IsaUpTo("x86-64-v2")), 2);
+  EXPECT_EQ(IsaLevel(IsaUpTo("x86-64-v3")), 3);
+  EXPECT_EQ(HostTraits::Current("x86-64").isa, 0u);
+  EXPECT_EQ(HostTraits::Current("x86-64-v4").isa, HostTraits::Current().isa);
 }
 
 TEST(Compatible, LevelsIncludeEachOther) {

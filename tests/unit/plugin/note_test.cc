@@ -174,7 +174,7 @@ TEST(Note, FilesThatAreNone) {
   EXPECT_EQ(ReadNoteFile(folder / "pipe.so").status().code(), Code::kInvalidArgument) << "and it does not wait";
   std::filesystem::create_symlink(folder / "text.so", folder / "link.so");
   EXPECT_EQ(ReadNoteFile(folder / "link.so").status().code(), Code::kUnavailable) << "links are resolved before";
-  EXPECT_EQ(ReadNote(-1).status().code(), Code::kUnavailable);
+  EXPECT_EQ(FileSource::Of(-1).status().code(), Code::kUnavailable);
   std::filesystem::remove_all(folder);
 }
 

@@ -116,6 +116,54 @@ TEST(Config, F313_ALimitHoldsOrIsAnError) {
   EXPECT_NE(late.message().find("was read already"), std::string::npos) << late.message();
 }
 
+TEST(Config, F313_ALaterSessionsLimitHoldsAsTheFirstOnes) {
+  const auto graph =
+      MakeGraph({Placeholder("x", PartialShape()), {"y", "Relu", {"x"}, kFloat}, {"z", "Relu", {"y"}, kFloat}});
+  ASSERT_TRUE(graph.ok());
+  const auto run = [&](const std::string& toml, size_t mib) {
+    const auto runtime = ForProgram(toml);
+    if (!runtime.ok()) return runtime.status();
+    const auto session = Session::Make(*runtime, *graph, SessionOptionsFrom((*runtime)->config));
+    if (!session.ok()) return session.status();
+    const std::vector<Feed> feeds = {{"x", *Tensor::Make(DType::kFloat, Shape::Of({static_cast<int64_t>(mib << 18)}))}};
+    const std::vector<std::string> fetches = {"z"};  // y is the step's, z the caller's
+    return (*session)->Run(feeds, fetches, {}).status();
+  };
+  EXPECT_TRUE(run("", 32).ok());
+  const Status small = run("[device.\"CPU:0\"]\nmemory_limit_mb = 8", 32);
+  EXPECT_EQ(small.code(), Code::kResourceExhausted) << small.message();
+  EXPECT_NE(small.message().find("memory_limit_mb"), std::string::npos) << small.message();
+  EXPECT_TRUE(run("[device.\"CPU:0\"]\nmemory_limit_mb = 64", 32).ok());
+}
+
+TEST(Config, F313_AProgramsLimitOnADeviceThatIsNotThereIsAnError) {
+  Result<config::Config> config = Read("");
+  ASSERT_TRUE(config.ok());
+  config->device["XPU:0"].memory_limit_mb = 8;
+  const auto whole = config::Overlay(*config, {});
+  ASSERT_TRUE(whole.ok());
+  const Status refused = Runtime::Load(LoadOptionsFrom(*whole)).status();
+  EXPECT_EQ(refused.code(), Code::kInvalidArgument);
+  EXPECT_TRUE(refused.message().starts_with("device.\"XPU:0\": there is no such device; devices: "))
+      << refused.message();
+  // A file is for many machines.
+  const auto noted = Load("[device.\"XPU:0\"]\nmemory_limit_mb = 8");
+  ASSERT_TRUE(noted.ok()) << noted.status().message();
+  EXPECT_EQ((*noted)->plugins->config_notes().size(), 1u);
+}
+
+// Plugins are started once, with the options of the session that came first.
+TEST(Config, F313_WhatAPluginWasStartedWithCannotChange) {
+  const auto first = ForProgram("");
+  ASSERT_TRUE(first.ok()) << first.status().message();
+  const auto& options = (*first)->plugins->options();
+  ASSERT_TRUE(options.contains("kernels_openblas") || options.contains("kernels_onednn"));
+  const Status later = ForProgram("plugins.isa = \"x86-64-v2\"").status();
+  EXPECT_EQ(later.code(), Code::kInvalidArgument);
+  EXPECT_NE(later.message().find("plugins.isa"), std::string::npos) << later.message();
+  EXPECT_NE(later.message().find("was started with \"auto\" in this process"), std::string::npos) << later.message();
+}
+
 TEST(Config, CapSmallerThanTheLargestTensorIsToldByTheStep) {
   const auto runtime = Load("[device.TOY]\nmemory_limit_mb = 1");
   ASSERT_TRUE(runtime.ok()) << runtime.status().message();

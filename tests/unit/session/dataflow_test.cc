@@ -272,6 +272,21 @@ TEST(Dataflow, F318DeadlineNamesTheOpsThatRunAndWait) {
   EXPECT_NE(got.status().message().find("waiting: 'blocked'"), std::string::npos) << got.status().message();
 }
 
+TEST(Dataflow, F318DeadlineNamesThemOnOneThreadToo) {
+  SessionOptions options;
+  options.inter_op_parallelism_threads = -1;
+  Flow f({kX, {"slow", "Exp", {"x"}, kFloat}, {"next", "Square", {"slow"}, kFloat}, {"last", "Neg", {"next"}, kFloat}},
+         options);
+  RunOptions limited;
+  limited.timeout_in_ms = 20;
+  const auto got = f.Run({"last:0"}, limited);
+  ASSERT_EQ(got.status().code(), Code::kDeadlineExceeded) << got.status().ToString();
+  const std::string message = got.status().message();
+  EXPECT_NE(message.find("waiting: "), std::string::npos) << message;
+  EXPECT_NE(message.find("'next'"), std::string::npos) << message;
+  EXPECT_NE(message.find("'last'"), std::string::npos) << message;
+}
+
 TEST(Dataflow, F319OpsThatBlockNeedNoThreadOfThePool) {
   SessionOptions options;
   Flow f({kX, {"a", "Abs", {"x"}, kFloat}, {"b", "Abs", {"a"}, kFloat}, {"c", "Abs", {"x"}, kFloat}}, options, 1);

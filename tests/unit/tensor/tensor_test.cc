@@ -57,6 +57,17 @@ TEST(TensorTest, LargerThanMemoryIsResourceExhausted) {
   }
 }
 
+// Only memory that is full is called so.
+TEST(TensorTest, AnAllocatorThatFailsOtherwiseSaysHow) {
+  struct Closed final : Allocator {
+    Result<std::shared_ptr<Buffer>> Allocate(uint64_t) override { return Unavailable("cannot open TOY:0: no power"); }
+  } closed;
+  const Status failed = Tensor::Make(DType::kFloat, Shape::Of({32}), closed).status();
+  EXPECT_EQ(failed.code(), Code::kUnavailable);
+  EXPECT_EQ(failed.message(), "cannot allocate tensor with shape[32] and type float: cannot open TOY:0: no power");
+  EXPECT_FALSE(OutOfMemory(failed));
+}
+
 TEST(TensorTest, FromValues) {
   const Tensor matrix = Tensor::Of<int32_t>(Shape::Of({2, 2}), {1, 2, 3, 4});
   ASSERT_TRUE(matrix.valid());

@@ -66,7 +66,11 @@ std::vector<RuleResult> StaticStage(const Target& target) {
     const Result<plugin::PluginNote> note = plugin::ReadNoteFile(target.path);
     recorder.Try("WEIR-NOTE-01", [&] { return note.status(); });
     if (note.ok()) {
-      recorder.Try("WEIR-NOTE-02", [&] { return plugin::CheckCompatible(*note, plugin::HostTraits::Current()); });
+      recorder.Try("WEIR-NOTE-02", [&]() -> Status {
+        const plugin::HostTraits host = plugin::HostTraits::Current();
+        WEIR_TRY(plugin::CheckCompatible(*note, host));
+        return plugin::CheckIsa(*note, host);
+      });
       recorder.Try("WEIR-NOTE-03", [&] { return CheckNoteContents(*note); });
     }
     const Result<ElfFile> file = ElfFile::Read(target.path);

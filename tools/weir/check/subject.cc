@@ -172,7 +172,8 @@ Result<std::unique_ptr<device::Device>> DeviceFor(const Target& target, const Su
     for (const std::string& file : *files) {
       const Result<plugin::ScannedFile> scanned = plugin::ScanFile(file, folder);
       if (!scanned.ok() || (scanned->note.kinds & WEIR_KIND_DEVICE) == 0 || scanned->path == target.path) continue;
-      if (!plugin::CheckCompatible(scanned->note, plugin::HostTraits::Current()).ok()) continue;
+      const plugin::HostTraits host = plugin::HostTraits::Current();
+      if (!plugin::CheckCompatible(scanned->note, host).ok() || !plugin::CheckIsa(scanned->note, host).ok()) continue;
       const Result<Subject> other = Subject::Start(scanned->path);
       if (!other.ok()) continue;
       Found device = open_from(*other);

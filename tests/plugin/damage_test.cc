@@ -1,0 +1,181 @@
+// What the loader makes of files that would end the process: damaged ones, and plugins that crash, with plugins.probe.
+#include <dlfcn.h>
+#include <elf.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <random>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "core/plugin/loadable.h"
+#include "tests/plugin/plugin_folder.h"
+
+namespace weir::plugin {
+namespace {
+
+/// Where the program headers are, the dynamic section, and the tables between the notes and the code.
+std::pair<uint64_t, uint64_t> Part(const std::string& bytes, int which) {
+  Elf64_Ehdr header;
+  std::memcpy(&header, bytes.data(), sizeof(header));
+  const uint64_t after = header.e_phoff + header.e_phnum * sizeof(Elf64_Phdr);
+  if (which == 0) return {header.e_phoff, after};
+  for (uint64_t at = header.e_phoff; at < after; at += sizeof(Elf64_Phdr)) {
+    Elf64_Phdr program;
+    std::memcpy(&program, bytes.data() + at, sizeof(program));
+    if (which == 1 && program.p_type == PT_DYNAMIC) return {program.p_offset, program.p_offset + program.p_filesz};
+    if (which == 2 && program.p_type == PT_LOAD) return {after + 512, program.p_filesz};
+  }
+  return {0, sizeof(header)};
+}
+
+TEST_F(CatalogueTest, DamagedTablesNeverReachTheDynamicLinker) {
+  const std::string good = Bytes(Put(0));
+  Elf64_Ehdr header;
+  std::memcpy(&header, good.data(), sizeof(header));
+  uint64_t dynamic = 0;
+  std::vector<Elf64_Phdr> programs(header.e_phnum);
+  std::memcpy(programs.data(), good.data() + header.e_phoff, programs.size() * sizeof(Elf64_Phdr));
+  for (const Elf64_Phdr& program : programs) {
+    if (program.p_type == PT_DYNAMIC) dynamic = program.p_offset;
+  }
+  const auto with_tag = [&](int64_t tag, uint64_t value) {
+    std::string bytes = good;
+    for (uint64_t at = dynamic;; at += sizeof(Elf64_Dyn)) {
+      Elf64_Dyn entry;
+      std::memcpy(&entry, bytes.data() + at, sizeof(entry));
+      if (entry.d_tag == DT_NULL) return std::string();
+      if (entry.d_tag != tag) continue;
+      entry.d_un.d_val = value;
+      std::memcpy(bytes.data() + at, &entry, sizeof(entry));
+      return bytes;
+    }
+  };
+  const uint64_t outside = uint64_t{1} << 62;
+  const std::pair<int64_t, uint64_t> rows[] = {
+      {DT_SYMTAB, outside}, {DT_STRTAB, 0xffff000},      {DT_STRSZ, ~uint64_t{0}}, {DT_SYMENT, 25},
+      {DT_GNU_HASH, 8},     {DT_RELA, outside},          {DT_RELASZ, 25},          {DT_RELASZ, 24},
+      {DT_RELACOUNT, 9999}, {DT_JMPREL, outside},        {DT_PLTREL, DT_REL},      {DT_INIT, 0x40},
+      {DT_INIT_ARRAYSZ, 9}, {DT_INIT_ARRAYSZ, 1u << 20}, {DT_FINI_ARRAY, outside}, {DT_VERNEED, 0x40},
+      {DT_VERSYM, outside}, {DT_NEEDED, ~uint64_t{0}}};
+  for (const auto& [tag, value] : rows) {
+    const std::string bytes = with_tag(tag, value);
+    if (bytes.empty()) continue;  // the linker made a file without such a table
+    Rewrite(folder_ / "broken.so", bytes);
+    const FileReport report = LoadOne();
+    EXPECT_EQ(report.verdict, Verdict::kRefused) << tag;
+    EXPECT_TRUE(report.reason.starts_with("damaged ELF file: ")) << tag << ": " << report.reason;
+  }
+  Rewrite(folder_ / "broken.so", good);
+  EXPECT_EQ(LoadOne().verdict, Verdict::kLoaded);
+}
+
+// False when a process that loads the file ends by it.
+bool LoadsOrFails(const std::string& path) {
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(20);
+    close(STDERR_FILENO);
+    static_cast<void>(dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL));
+    _exit(0);
+  }
+  int status = -1;
+  EXPECT_EQ(waitpid(child, &status, 0), child);
+  return status == 0;
+}
+
+// What passes is given to the dynamic linker, in a process that may die. Without the check one in ten does; damage to
+// code, and a bit that turns one good address into another, is all that may be left.
+TEST_F(CatalogueTest, FilesThatPassForLoadableAreSurvived) {
+  const std::string good = Bytes(Put(0));
+  const fs::path path = folder_ / "broken.so";
+  std::mt19937_64 random(7);
+  int tried = 0, died = 0;
+  for (int round = 0; round < 800; ++round) {
+    std::string bytes = good;
+    const auto [from, to] = Part(good, round % 3);
+    for (uint64_t changes = random() % 3 + 1; changes > 0; --changes) {
+      char& byte = bytes[from + random() % (to - from)];
+      byte = static_cast<char>(random() % 2 == 0 ? byte ^ (1 << random() % 8) : random());
+    }
+    if (!CheckLoadable(MemorySource(std::as_bytes(std::span(bytes)))).ok()) continue;
+    Rewrite(path, bytes);
+    ++tried;
+    died += LoadsOrFails(path.string()) ? 0 : 1;
+  }
+  EXPECT_GT(tried, 100);
+  EXPECT_LE(died, 3) << "of " << tried;
+}
+
+class ProbeTest : public CatalogueTest {
+ protected:
+  void SetUp() override {
+    CatalogueTest::SetUp();
+    options_.config.plugins.probe = true;
+    options_.probe_program = WEIR_PROBE;
+    setenv("XDG_CACHE_HOME", (folder_ / "cache").c_str(), 1);
+  }
+  void TearDown() override {
+    unsetenv("XDG_CACHE_HOME");
+    CatalogueTest::TearDown();
+  }
+  size_t Marks() const {
+    const fs::path marks = folder_ / "cache" / "weir" / "probed";
+    return fs::exists(marks) ? static_cast<size_t>(std::distance(fs::directory_iterator(marks), {})) : 0;
+  }
+};
+
+TEST_F(ProbeTest, AHealthyFileIsTriedOnceAndLoaded) {
+  Put(0);
+  EXPECT_EQ(LoadOne().verdict, Verdict::kLoaded);
+  EXPECT_EQ(Marks(), 1u);
+  EXPECT_EQ(LoadOne().verdict, Verdict::kLoaded);
+  EXPECT_EQ(Marks(), 1u);
+  options_.config.plugin["broken"]["level"] = {{std::string("4"), true}, {}};
+  EXPECT_TRUE(Load()->devices().all().empty())
+      << "other options are another trial, after which the loader refuses them";
+  EXPECT_EQ(Marks(), 2u);
+}
+
+TEST_F(ProbeTest, CrashesAreReportedAndTheRestWorks) {
+  struct Row {
+    int mutant;
+    std::string_view reason;
+  };
+  for (const auto& [mutant, reason] : {Row{8, "ended by signal 6 (Aborted)"},               // in a constructor
+                                       Row{70, "ended by signal 11 (Segmentation fault)"},  // in enumerate
+                                       Row{71, "with status 1"}}) {
+    Put(mutant);
+    const auto catalogue = Load();
+    ASSERT_EQ(catalogue->files().size(), 1u);
+    EXPECT_EQ(Name(catalogue->files()[0].verdict), "crashed") << mutant;
+    EXPECT_NE(catalogue->files()[0].reason.find(reason), std::string::npos) << catalogue->files()[0].reason;
+    EXPECT_EQ(Marks(), 0u) << "such a file may get well";
+  }
+}
+
+TEST_F(ProbeTest, WhatHangsIsNotCalledHere) {
+  options_.time_limit_ms = 500;
+  for (const int mutant : {18, 29}) {
+    Put(mutant);
+    Expect(Verdict::kHung, "a trial in a process of its own did not end");
+  }
+}
+
+TEST_F(ProbeTest, ErrorsAreThePluginsOwn) {
+  Put(41);
+  Expect(Verdict::kRefused, "the driver is too old");
+}
+
+TEST_F(ProbeTest, WithoutTheProgramNothingIsLoaded) {
+  Put(0);
+  options_.probe_program = (folder_ / "no-such-program").string();
+  const auto catalogue = Load();
+  EXPECT_TRUE(catalogue->devices().all().empty());
+  ASSERT_EQ(catalogue->config_faults().size(), 1u);
+  EXPECT_NE(catalogue->config_faults()[0].message().find("plugins.probe: "), std::string::npos);
+}
+
+}  // namespace
+}  // namespace weir::plugin
