@@ -191,9 +191,9 @@ void Optimizer::Keep(const Variable& variable) {
   variables_.insert(after, variable);
 }
 
-Operand Optimizer::Fitted(const Operand& scalar, const Variable& variable) {
+Operand Optimizer::Fitted(const Operand& scalar, const Variable& variable, std::string_view name) {
   if (!scalar.exists() || BaseType(scalar.dtype()) == variable.dtype()) return scalar;
-  return Cast(scalar, variable.dtype());
+  return Cast(scalar, variable.dtype(), name);
 }
 
 void GradientDescentOptimizer::Prepare(Graph& graph, DType dtype) {
@@ -224,7 +224,7 @@ void MomentumOptimizer::Prepare(Graph& graph, DType dtype) {
 Operation MomentumOptimizer::ApplyDense(const Variable& variable, const Output& gradient) {
   return BuildOp(variable.is_resource() ? "ResourceApplyMomentum" : "ApplyMomentum",
                  {variable.handle(), GetSlot(variable, "momentum").handle(), Fitted(rate_, variable), gradient,
-                  Fitted(momentum_value_, variable)},
+                  Fitted(momentum_value_, variable, "Cast_1")},
                  {{"use_nesterov", use_nesterov_}});
 }
 
@@ -232,7 +232,7 @@ Result<Operation> MomentumOptimizer::ApplySparse(const Variable& variable, const
   const Gradient rows = WithoutRepeats(gradient);
   return BuildOp(variable.is_resource() ? "ResourceSparseApplyMomentum" : "SparseApplyMomentum",
                  {variable.handle(), GetSlot(variable, "momentum").handle(), Fitted(rate_, variable), rows.values,
-                  rows.indices, Fitted(momentum_value_, variable)},
+                  rows.indices, Fitted(momentum_value_, variable, "Cast_1")},
                  {{"use_nesterov", use_nesterov_}});
 }
 
@@ -257,11 +257,11 @@ void AdamOptimizer::Prepare(Graph& graph, DType dtype) {
 
 Operation AdamOptimizer::ApplyDense(const Variable& variable, const Output& gradient) {
   const bool resource = variable.is_resource();
-  return BuildOp(
-      resource ? "ResourceApplyAdam" : "ApplyAdam",
-      {variable.handle(), GetSlot(variable, "m").handle(), GetSlot(variable, "v").handle(),
-       Fitted(beta1_power_, variable), Fitted(beta2_power_, variable), Fitted(rate_, variable),
-       Fitted(beta1_value_, variable), Fitted(beta2_value_, variable), Fitted(epsilon_value_, variable), gradient});
+  return BuildOp(resource ? "ResourceApplyAdam" : "ApplyAdam",
+                 {variable.handle(), GetSlot(variable, "m").handle(), GetSlot(variable, "v").handle(),
+                  Fitted(beta1_power_, variable, "Cast"), Fitted(beta2_power_, variable, "Cast_1"),
+                  Fitted(rate_, variable, "Cast_2"), Fitted(beta1_value_, variable, "Cast_3"),
+                  Fitted(beta2_value_, variable, "Cast_4"), Fitted(epsilon_value_, variable, "Cast_5"), gradient});
 }
 
 namespace {
@@ -278,10 +278,10 @@ Output Decayed(const Variable& slot, const Operand& decay, const Output& rows, c
 /// As TensorFlow's: both moments decay everywhere, and every row moves by its own, not only those with a gradient.
 Result<Operation> AdamOptimizer::ApplySparse(const Variable& variable, const Gradient& gradient) {
   const Gradient rows = WithoutRepeats(gradient);
-  const auto fitted = [&](const Operand& scalar) { return Fitted(scalar, variable); };
-  const Operand beta1 = fitted(beta1_value_), beta2 = fitted(beta2_value_);
-  const Output scaled = fitted(rate_) * Sqrt(1.0 - fitted(beta2_power_.value()));
-  const Output rate = scaled / (1.0 - fitted(beta1_power_.value()));
+  const Operand rate_now = Fitted(rate_, variable, "Cast_2");
+  const Operand beta1 = Fitted(beta1_value_, variable, "Cast_3"), beta2 = Fitted(beta2_value_, variable, "Cast_4");
+  const Output scaled = rate_now * Sqrt(1.0 - Fitted(beta2_power_.value(), variable, "Cast_1"));
+  const Output rate = scaled / (1.0 - Fitted(beta1_power_.value(), variable));
   const Output change = rows.values * (1.0 - beta1);
   const Output m = Decayed(GetSlot(variable, "m"), beta1, rows.indices, change);
   const Output squares = rows.values * rows.values;
@@ -289,7 +289,7 @@ Result<Operation> AdamOptimizer::ApplySparse(const Variable& variable, const Gra
   const Output v = Decayed(GetSlot(variable, "v"), beta2, rows.indices, square_change);
   const Output root = Sqrt(v);
   const Output step = rate * m;
-  const Output update = variable.AssignSub(step / (root + fitted(epsilon_value_)));
+  const Output update = variable.AssignSub(step / (root + Fitted(epsilon_value_, variable, "Cast_5")));
   return Group({update, m, v});
 }
 

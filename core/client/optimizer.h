@@ -72,8 +72,8 @@ class Optimizer {
   Variable ZerosSlot(const Variable& variable, std::string_view slot, std::string_view name);
   /// In the current name scope and beside a variable, whose type it has.
   Variable ScalarVariable(std::string_view name, const Operand& initial, const Variable& beside);
-  /// `scalar` in the type of the variable that it is about to update.
-  static Operand Fitted(const Operand& scalar, const Variable& variable);
+  /// `scalar` in the type of the variable that it is about to update; `name`: of the cast, where there is one.
+  static Operand Fitted(const Operand& scalar, const Variable& variable, std::string_view name = "Cast");
   const std::string& name() const { return name_; }
 
  private:

@@ -311,8 +311,8 @@ def main():
     check_layers(lint, files)
     check_sizes(lint, files)
     check_headers(lint, files)
-    check_words(lint, files)
     check_client(lint, files)
+    check_words(lint, files)
     lengths = check_functions(lint, files)
     for finding in lint.findings:
         print(finding)

@@ -245,6 +245,16 @@ TEST(FirstPrograms, LearningRatesAreValues) {
   }
 }
 
+TEST(FirstPrograms, ARateOfAnotherTypeIsCastUnderTensorFlowsName) {
+  Fresh f;
+  const Variable v(1.0, {.name = "v"});
+  AdamOptimizer(Placeholder(DType::kDouble, {})).Minimize(v * 1.0f);
+  EXPECT_TRUE(f.graph.OperationByName("Adam/update_v/Cast_2").ok());
+  EXPECT_FALSE(f.graph.OperationByName("Adam/update_v/Cast").ok());
+  EXPECT_TRUE(f.graph.OperationByName("Adam/beta1").ok());
+  EXPECT_FALSE(f.graph.OperationByName("Adam/learning_rate").ok());
+}
+
 TEST(FirstPrograms, ALearningRateMayBeAVariableThatDecays) {
   Fresh f;
   const Variable step = GetOrCreateGlobalStep(), v(4.0, {.name = "v"});
