@@ -1,6 +1,7 @@
 #include "core/base/status.h"
 
 #include <array>
+#include <ostream>
 
 namespace weir {
 namespace {
@@ -48,5 +49,7 @@ Status Status::Append(std::string_view text) const {
 }
 
 std::string Status::ToString() const { return ok() ? "OK" : fmt::format("{}: {}", CodeName(code()), message()); }
+
+std::ostream& operator<<(std::ostream& out, const Status& status) { return out << status.ToString(); }
 
 }  // namespace weir

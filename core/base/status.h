@@ -4,6 +4,7 @@
 
 #include <fmt/core.h>
 
+#include <iosfwd>
 #include <memory>
 #include <optional>
 #include <string>
@@ -71,6 +72,8 @@ class [[nodiscard]] Status {
   explicit Status(State state) : state_(std::make_shared<const State>(std::move(state))) {}
   std::shared_ptr<const State> state_;
 };
+/// As ToString.
+std::ostream& operator<<(std::ostream& out, const Status& status);
 
 #define WEIR_DECLARE_ERROR(Name)                                                    \
   template <class... Args>                                                          \

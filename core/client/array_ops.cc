@@ -99,24 +99,22 @@ Output Squeeze(const Operand& input, const std::vector<int64_t>& axes, std::stri
   return BuildOp("Squeeze", {input}, std::move(attrs), name, where).output(0);
 }
 
-Output Transpose(const Operand& x, std::string_view name, Where where) {
+Output Transpose(const Operand& x, const Permutation& perm, std::string_view name, Where where) {
+  if (name.empty()) name = perm.name();
+  if (perm.axes()) return BuildOp("Transpose", {x, *perm.axes()}, {}, name, where).output(0);
   const PartialShape shape = x.shape();
   if (shape.has_rank()) {
-    std::vector<int32_t> perm(static_cast<size_t>(shape.rank()));
-    std::iota(perm.rbegin(), perm.rend(), 0);
-    return Transpose(x, Operand(Literal(Tensor::Vector<int32_t>(perm)), where), name, where);
+    std::vector<int32_t> axes(static_cast<size_t>(shape.rank()));
+    std::iota(axes.rbegin(), axes.rend(), 0);
+    return Transpose(x, Operand(Literal(Tensor::Vector<int32_t>(axes)), where), name, where);
   }
   Graph& graph = GraphOf(x);
   const NameScope scope(name, graph);
   const Output rank = RankOf(x, "Rank", where);
   const Output last = BuildOp("Sub", {rank, Operand(1, where)}, {}, "sub", where).output(0);
   const Output up = Range(Operand(0, where), rank, Operand(1, where), "Range", where);
-  const Output perm = BuildOp("Sub", {last, up}, {}, "sub", where).output(0);
-  return BuildOp("Transpose", {x, perm}, {}, scope.path(), where).output(0);
-}
-
-Output Transpose(const Operand& x, const Operand& perm, std::string_view name, Where where) {
-  return BuildOp("Transpose", {x, perm}, {}, name, where).output(0);
+  const Output down = BuildOp("Sub", {last, up}, {}, "sub", where).output(0);
+  return BuildOp("Transpose", {x, down}, {}, scope.path(), where).output(0);
 }
 
 Output BroadcastTo(const Operand& input, const Operand& shape, std::string_view name, Where where) {

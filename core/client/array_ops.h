@@ -3,7 +3,10 @@
 #define WEIR_CORE_CLIENT_ARRAY_OPS_H_
 
 #include <cstdint>
+#include <initializer_list>
+#include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/client/unary_op.h"
@@ -38,10 +41,26 @@ Output ExpandDims(const Operand& input, const Operand& axis, std::string_view na
 /// Takes axes of extent 1 away: those given, else all.
 Output Squeeze(const Operand& input, const std::vector<int64_t>& axes = {}, std::string_view name = "Squeeze",
                Where where = Where::current());
-/// Reverses the axes.
-Output Transpose(const Operand& x, std::string_view name = "transpose", Where where = Where::current());
+/// The order of axes that a transposition wants: a list, a value, or by default the reverse. A text is the name of the
+/// node instead, so that Transpose(x, "t") is understood.
+class Permutation {
+ public:
+  Permutation() = default;
+  Permutation(std::initializer_list<int> axes) : axes_(Operand(std::vector<int>(axes))) {}
+  Permutation(const std::vector<int>& axes) : axes_(Operand(axes)) {}  // NOLINT(google-explicit-constructor)
+  Permutation(Operand axes) : axes_(std::move(axes)) {}                // NOLINT(google-explicit-constructor)
+  Permutation(Output axes) : axes_(Operand(axes)) {}                   // NOLINT(google-explicit-constructor)
+  Permutation(const char* name) : name_(name) {}                       // NOLINT(google-explicit-constructor)
+  Permutation(std::string_view name) : name_(name) {}                  // NOLINT(google-explicit-constructor)
+  const std::optional<Operand>& axes() const { return axes_; }
+  std::string_view name() const { return name_; }
+
+ private:
+  std::optional<Operand> axes_;
+  std::string_view name_ = "transpose";
+};
 /// Axis i of the result is axis perm[i] of `x`.
-Output Transpose(const Operand& x, const Operand& perm, std::string_view name = "transpose",
+Output Transpose(const Operand& x, const Permutation& perm = {}, std::string_view name = {},
                  Where where = Where::current());
 Output BroadcastTo(const Operand& input, const Operand& shape, std::string_view name = "BroadcastTo",
                    Where where = Where::current());

@@ -51,11 +51,11 @@ std::vector<Output> Case(const std::vector<std::pair<Output, BranchListFn>>& bra
 
 struct WhileOptions {
   /// Shapes that the loop variables have in every iteration; empty = those that they enter with.
-  std::vector<PartialShape> shape_invariants;
+  std::vector<PartialShape> shape_invariants = {};
   int64_t parallel_iterations = 10;  // at most so many run at a time
   bool back_prop = true;             // false: no gradient goes through the loop
   bool swap_memory = false;
-  std::optional<Operand> maximum_iterations;  // an integer scalar
+  std::optional<Operand> maximum_iterations = {};  // an integer scalar
   std::string_view name = "while";
 };
 

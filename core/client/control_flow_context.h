@@ -225,7 +225,7 @@ class ControlFlow {
 /// Makes a context (or null: none) the current one while it lives.
 class InContext {
  public:
-  InContext(ControlFlow& flow, ControlFlowContext* context)
+  [[nodiscard]] InContext(ControlFlow& flow, ControlFlowContext* context)
       : flow_(flow), before_(std::exchange(flow.current_, context)) {}
   ~InContext() { flow_.current_ = before_; }
   InContext(const InContext&) = delete;

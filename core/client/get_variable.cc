@@ -249,14 +249,4 @@ Variable GetVariable(std::string_view name, const VariableArgs& args, std::sourc
   return custom ? custom(work, full_name, complete) : work(full_name, complete);
 }
 
-Variable GetVariable(std::string_view name, const Shape& shape, DType dtype, Initializer initializer, bool trainable,
-                     std::source_location where) {
-  VariableArgs args;
-  args.shape = shape;
-  args.dtype = dtype;
-  args.initializer = std::move(initializer);
-  args.trainable = trainable;
-  return GetVariable(name, args, where);
-}
-
 }  // namespace weir

@@ -342,8 +342,27 @@ class Backward {
 
 }  // namespace
 
-Result<std::vector<Gradient>> Gradients(const std::vector<Output>& ys, const std::vector<Output>& xs,
+std::vector<Output> Differentiated::Values(std::source_location where) const {
+  std::vector<Output> values;
+  for (const Value& value : values_) {
+    const Variable* variable = std::get_if<Variable>(&value);
+    values.push_back(variable != nullptr ? variable->value(where) : std::get<Output>(value));
+  }
+  return values;
+}
+
+std::vector<Output> Differentiated::Sources() const {
+  std::vector<Output> sources;
+  for (const Value& value : values_) {
+    const Variable* variable = std::get_if<Variable>(&value);
+    sources.push_back(variable != nullptr ? variable->handle() : std::get<Output>(value));
+  }
+  return sources;
+}
+
+Result<std::vector<Gradient>> Gradients(const Differentiated& of, const Differentiated& by,
                                         const GradientsOptions& options, std::source_location where) {
+  const std::vector<Output> ys = of.Values(where), xs = by.Sources();
   if (xs.empty() || ys.empty()) return std::vector<Gradient>();
   if (!ys[0].exists()) return InvalidArgument("None values not supported.");
   Graph& graph = *ys[0].graph();

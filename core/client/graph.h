@@ -5,6 +5,8 @@
 #include <any>
 #include <concepts>
 #include <functional>
+#include <initializer_list>
+#include <iosfwd>
 #include <memory>
 #include <optional>
 #include <ranges>
@@ -30,6 +32,7 @@ class ControlFlow;
 class ControlFlowContext;
 class Graph;
 class InContext;
+class Index;
 class Operation;
 class Variable;
 struct VariableStore;
@@ -51,18 +54,25 @@ class Output {
   std::string name() const;
   DType dtype() const;
   PartialShape shape() const;
+  /// Elements, as Python's x[0], x[1:3] and x[0, ..., 1:3] (core/client/index.h): `x[0]`, `x[Span{1, 3}]`,
+  /// `x[{0, kEllipsis, Span{1, 3}}]`. Nodes are named `strided_slice`, `strided_slice/stack`, …
+  Output operator[](const Index& index) const;
+  Output operator[](std::initializer_list<Index> indices) const;
   /// Merges more knowledge into the static shape.
   void SetShape(const PartialShape& shape) const;
   /// `Tensor("add:0", shape=(), dtype=float32)`.
   std::string ToString() const;
   /// `<tf.Tensor 'add:0' shape=() dtype=float32>`.
   std::string DebugString() const;
+  /// Whether both are the same value of the graph, as in TensorFlow 1.x; Equal compares what they hold.
   bool operator==(const Output&) const = default;
 
  private:
   Graph* graph_ = nullptr;
   graph::Endpoint endpoint_;
 };
+/// As ToString.
+std::ostream& operator<<(std::ostream& out, const Output& output);
 
 /// A node of a graph. Cheap to copy; refers to its graph.
 class Operation {
@@ -90,6 +100,8 @@ class Operation {
   Graph* graph_ = nullptr;
   graph::NodeId id_ = -1;
 };
+/// As ToString.
+std::ostream& operator<<(std::ostream& out, const Operation& operation);
 
 /// What an entry of a collection is while the program runs: a value, an operation, a variable, a cond or loop (owned by
 /// the graph), a text, a number, a list that counts as one entry, or an object of the program's own. Files carry all
@@ -121,13 +133,13 @@ struct CollectionEntry {
 
 /// Everything that a new operation is made of.
 struct OperationSpec {
-  std::string_view op;
-  std::vector<Output> inputs;  // flattened
+  std::string_view op = {};
+  std::vector<Output> inputs = {};  // flattened
   /// Attributes that do not follow from the inputs: type attributes and list lengths are deduced.
-  op::AttrList attrs;
-  std::string_view name;  // empty = the op's name
+  op::AttrList attrs = {};
+  std::string_view name = {};  // empty = the op's name
   std::source_location where = std::source_location::current();
-  std::vector<Operation> control_inputs;
+  std::vector<Operation> control_inputs = {};
 };
 
 /// What ControlDependencies asks for, and the nodes that were made under it.
@@ -284,7 +296,7 @@ enum class Nesting { kEnforced, kFree };
 /// earlier gives the graph the error "Nesting violated for default stack of Graph objects".
 class AsDefault {
  public:
-  explicit AsDefault(Graph& graph, Nesting nesting = Nesting::kEnforced);
+  [[nodiscard]] explicit AsDefault(Graph& graph, Nesting nesting = Nesting::kEnforced);
   ~AsDefault();
   AsDefault(const AsDefault&) = delete;
   AsDefault& operator=(const AsDefault&) = delete;
@@ -297,7 +309,7 @@ class AsDefault {
 /// Names of operations made while it lives begin with the scope's path.
 class NameScope {
  public:
-  explicit NameScope(std::string_view name, Graph& graph = Graph::Default());
+  [[nodiscard]] explicit NameScope(std::string_view name, Graph& graph = Graph::Default());
   ~NameScope();
   NameScope(const NameScope&) = delete;
   NameScope& operator=(const NameScope&) = delete;
@@ -328,11 +340,11 @@ class Dependency {
 /// already. An empty list asks for nothing; std::nullopt puts the outer ones aside.
 class ControlDependencies {
  public:
-  explicit ControlDependencies(std::vector<Dependency> inputs, Graph& graph = Graph::Default());
-  explicit ControlDependencies(std::nullopt_t, Graph& graph = Graph::Default());
+  [[nodiscard]] explicit ControlDependencies(std::vector<Dependency> inputs, Graph& graph = Graph::Default());
+  [[nodiscard]] explicit ControlDependencies(std::nullopt_t, Graph& graph = Graph::Default());
   template <std::ranges::input_range R>
   requires std::convertible_to<std::ranges::range_reference_t<R>, Dependency>
-  explicit ControlDependencies(const R& inputs, Graph& graph = Graph::Default())
+  [[nodiscard]] explicit ControlDependencies(const R& inputs, Graph& graph = Graph::Default())
       : ControlDependencies(std::vector<Dependency>(std::ranges::begin(inputs), std::ranges::end(inputs)), graph) {}
   ~ControlDependencies();
   ControlDependencies(const ControlDependencies&) = delete;
@@ -348,7 +360,7 @@ class ControlDependencies {
 /// innermost first.
 class DeviceScope {
  public:
-  explicit DeviceScope(DeviceRequest device, Graph& graph = Graph::Default());
+  [[nodiscard]] explicit DeviceScope(DeviceRequest device, Graph& graph = Graph::Default());
   ~DeviceScope();
   DeviceScope(const DeviceScope&) = delete;
   DeviceScope& operator=(const DeviceScope&) = delete;

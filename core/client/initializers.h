@@ -17,8 +17,8 @@ namespace weir {
 
 /// The whole that a part of a partitioned variable belongs to.
 struct PartitionInfo {
-  Shape full_shape;
-  std::vector<int64_t> offset;  // of the part's first element
+  Shape full_shape = {};
+  std::vector<int64_t> offset = {};  // of the part's first element
 };
 
 /// What a variable begins with: a function that makes a value of the type and shape asked for inside the current name

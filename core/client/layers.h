@@ -16,12 +16,12 @@ using Activation = std::function<Output(const Operand& x, std::string_view name,
 
 struct DenseOptions {
   bool use_bias = true;
-  Initializer kernel_initializer;  // empty = Glorot uniform
-  Initializer bias_initializer;    // empty = zeros
+  Initializer kernel_initializer = {};  // empty = Glorot uniform
+  Initializer bias_initializer = {};    // empty = zeros
   bool trainable = true;
-  Regularizer kernel_regularizer;
-  Regularizer bias_regularizer;
-  std::optional<Reuse> reuse;  // kYes, kAuto: the layer of exactly that name
+  Regularizer kernel_regularizer = {};
+  Regularizer bias_regularizer = {};
+  std::optional<Reuse> reuse = {};  // kYes, kAuto: the layer of exactly that name
 };
 
 /// activation(x · kernel + bias). x: [batch, features], features known -> [batch, units]. Makes the variables

@@ -128,12 +128,33 @@ Output Operator(const auto& op, std::string_view name, const Operand& x, const O
   return op(x.ReadNow(), x.is_literal() ? y.ReadNow() : y, name, x.where());
 }
 
+/// Python asks the left operand, or where that is a number the right one for the mirrored comparison.
+Output Comparison(const BinaryOp& op, const BinaryOp& mirrored, const Operand& x, const Operand& y) {
+  if (x.is_literal() && !y.is_literal()) return mirrored(y.ReadNow(), x, {}, x.where());
+  return op(x.ReadNow(), y, {}, x.where());
+}
+
+/// `x`, at the place in the source of the other operand.
+Operand Beside(const Output& x, const Operand& y) { return Operand(x, y.where()); }
+
 }  // namespace
 
 Output operator+(const Operand& x, const Operand& y) { return Operator(Add, "add", x, y); }
 Output operator-(const Operand& x, const Operand& y) { return Operator(Subtract, "sub", x, y); }
 Output operator*(const Operand& x, const Operand& y) { return Operator(Multiply, "mul", x, y); }
 Output operator/(const Operand& x, const Operand& y) { return Operator(Divide, "truediv", x, y); }
+Output operator%(const Operand& x, const Operand& y) { return Operator(FloorMod, "mod", x, y); }
 Output operator-(const Operand& x) { return Negative(x.ReadNow(), "Neg", x.where()); }
+
+Output operator<(const Operand& x, const Operand& y) { return Comparison(Less, Greater, x, y); }
+Output operator<=(const Operand& x, const Operand& y) { return Comparison(LessEqual, GreaterEqual, x, y); }
+Output operator>(const Operand& x, const Operand& y) { return Comparison(Greater, Less, x, y); }
+Output operator>=(const Operand& x, const Operand& y) { return Comparison(GreaterEqual, LessEqual, x, y); }
+
+Output& operator+=(Output& x, const Operand& y) { return x = Beside(x, y) + y; }
+Output& operator-=(Output& x, const Operand& y) { return x = Beside(x, y) - y; }
+Output& operator*=(Output& x, const Operand& y) { return x = Beside(x, y) * y; }
+Output& operator/=(Output& x, const Operand& y) { return x = Beside(x, y) / y; }
+Output& operator%=(Output& x, const Operand& y) { return x = Beside(x, y) % y; }
 
 }  // namespace weir

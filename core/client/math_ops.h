@@ -83,7 +83,7 @@ class Axes {
 
 struct ReduceOptions {
   bool keepdims = false;  // reduced axes stay, with extent 1
-  std::string_view name;
+  std::string_view name = {};
 };
 
 /// An op that reduces axes.
@@ -109,17 +109,33 @@ Output ArgMin(const Operand& input, int axis = 0, DType output_type = DType::kIn
 struct ScanOptions {
   bool exclusive = false;
   bool reverse = false;
-  std::string_view name;
+  std::string_view name = {};
 };
 Output Cumsum(const Operand& x, int axis = 0, const ScanOptions& options = {}, Where where = Where::current());
 Output Cumprod(const Operand& x, int axis = 0, const ScanOptions& options = {}, Where where = Where::current());
 
-/// Nodes are named "add", "sub", "mul", "truediv" and "Neg"; a literal becomes "add/y".
+/// Nodes are named "add", "sub", "mul", "truediv", "mod" and "Neg"; a literal becomes "add/y". For Python's `//` there
+/// is FloorDiv, for `**` Pow.
 Output operator+(const Operand& x, const Operand& y);
 Output operator-(const Operand& x, const Operand& y);
 Output operator*(const Operand& x, const Operand& y);
 Output operator/(const Operand& x, const Operand& y);
+Output operator%(const Operand& x, const Operand& y);
 Output operator-(const Operand& x);
+
+/// Element by element, a value of type bool: "Less", "LessEqual", "Greater", "GreaterEqual". `==` and `!=` are no ops:
+/// they tell whether two Outputs are the same one, as in TensorFlow 1.x; see Equal and NotEqual.
+Output operator<(const Operand& x, const Operand& y);
+Output operator<=(const Operand& x, const Operand& y);
+Output operator>(const Operand& x, const Operand& y);
+Output operator>=(const Operand& x, const Operand& y);
+
+/// `x` names the new value from now on, as in Python; the node that it named stays as it is.
+Output& operator+=(Output& x, const Operand& y);
+Output& operator-=(Output& x, const Operand& y);
+Output& operator*=(Output& x, const Operand& y);
+Output& operator/=(Output& x, const Operand& y);
+Output& operator%=(Output& x, const Operand& y);
 
 }  // namespace weir
 

@@ -19,7 +19,7 @@ namespace weir {
 Result<std::string> ExportMetaGraph(Graph& graph, std::optional<graph::SaverNodes> saver = {});
 
 struct MetaGraphOptions {
-  std::string import_scope;    // put before names with a "/", made unique; empty = none
+  std::string import_scope = {};  // put before names with a "/", made unique; empty = none
   bool clear_devices = false;  // nodes forget the devices that they ask for
 };
 

@@ -156,6 +156,7 @@ Tensor Literal::Stack(const std::vector<Literal>& rows) {
 
 Result<Tensor> Literal::As(DType dtype) const {
   dtype = BaseType(dtype);
+  if (is_empty_list()) return Tensor::Make(dtype == DType::kInvalid ? natural : dtype, Shape::Empty());
   if (dtype == DType::kInvalid) dtype = natural;
   if (!tensor.valid()) return InvalidArgument("a literal's rows have different shapes or types, or are too large");
   if (dtype == DType::kInvalid || tensor.dtype() == dtype) return tensor;
@@ -171,6 +172,7 @@ Result<Tensor> Literal::As(DType dtype) const {
 
 Result<Tensor> Literal::ForFeed(DType dtype) const {
   dtype = BaseType(dtype);
+  if (is_empty_list()) return Tensor::Make(dtype, Shape::Empty());
   if (!tensor.valid()) return InvalidArgument("the value has rows of different shapes or types");
   if (tensor.dtype() == dtype || (!flexible && tensor.dtype() != DType::kString)) return tensor;
   if (!HasFixedSize(dtype)) return tensor;

@@ -24,7 +24,8 @@ struct Literal {
   bool flexible = false;
   DType natural = DType::kInvalid;  // its type where nothing asks for one; kInvalid = the tensor's
 
-  Literal() = default;
+  /// {}: an empty list.
+  Literal() : natural(DType::kFloat) {}
   Literal(Tensor value) : tensor(std::move(value)) {}  // NOLINT(google-explicit-constructor)
   template <class T>
   requires std::integral<T> || std::floating_point<T> Literal(T value)  // NOLINT(google-explicit-constructor)
@@ -40,6 +41,7 @@ struct Literal {
 
   /// The natural type.
   DType dtype() const { return natural == DType::kInvalid ? tensor.dtype() : natural; }
+  bool is_empty_list() const { return !tensor.valid() && natural != DType::kInvalid; }
   /// As `dtype` (kInvalid = the natural type): converted when flexible, which reals to integers and bools to numbers
   /// never are; else InvalidArgument with TensorFlow's text when it is of another type.
   Result<Tensor> As(DType dtype) const;

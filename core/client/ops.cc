@@ -18,6 +18,10 @@ Output Placeholder(DType dtype, const PartialShape& shape, std::string_view name
   return Graph::Default().Add(spec).output(0);
 }
 
+Output Placeholder(DType dtype, std::initializer_list<int64_t> shape, std::string_view name, Where where) {
+  return Placeholder(dtype, PartialShape::Of(shape), name, where);
+}
+
 Output PlaceholderWithDefault(const Operand& input, const PartialShape& shape, std::string_view name, Where where) {
   return BuildOp("PlaceholderWithDefault", {input}, {{"shape", shape}}, name, where).output(0);
 }

@@ -4,6 +4,8 @@
 #ifndef WEIR_CORE_CLIENT_OPS_H_
 #define WEIR_CORE_CLIENT_OPS_H_
 
+#include <cstdint>
+#include <initializer_list>
 #include <string_view>
 #include <vector>
 
@@ -20,6 +22,9 @@ Output Constant(const Literal& value, DType dtype = DType::kInvalid, std::string
 
 /// A value that every run must feed. `shape`: what fed values must fit; unknown rank takes any.
 Output Placeholder(DType dtype, const PartialShape& shape = {}, std::string_view name = "Placeholder",
+                   Where where = Where::current());
+/// With the shape as a list: {-1, 4}, extents of -1 being unknown, or {} for a scalar.
+Output Placeholder(DType dtype, std::initializer_list<int64_t> shape, std::string_view name = "Placeholder",
                    Where where = Where::current());
 
 /// A value that a run may feed; `input` otherwise. `input` must fit `shape`.

@@ -174,14 +174,14 @@ Variable Optimizer::ZerosSlot(const Variable& variable, std::string_view slot, s
   return made;
 }
 
-Variable Optimizer::ScalarVariable(std::string_view name, double initial, const Variable& beside) {
+Variable Optimizer::ScalarVariable(std::string_view name, const Operand& initial, const Variable& beside) {
   const ColocateWith there(beside.op(), OuterColocation::kKeep, *beside.graph());
   VariableOptions options;
   options.name = name;
   options.trainable = false;
   options.dtype = beside.dtype();
   options.use_resource = beside.is_resource();
-  Variable made(Literal(initial), options);
+  Variable made(initial, options);
   Keep(made);
   return made;
 }
@@ -191,21 +191,22 @@ void Optimizer::Keep(const Variable& variable) {
   variables_.insert(after, variable);
 }
 
-Output Optimizer::Scalar(Graph& graph, double value, DType dtype, std::string_view name) {
-  return Operand(Literal(value)).In(graph, dtype, name);
+Operand Optimizer::Fitted(const Operand& scalar, const Variable& variable, std::string_view name) {
+  if (!scalar.exists() || BaseType(scalar.dtype()) == variable.dtype()) return scalar;
+  return Cast(scalar, variable.dtype(), name);
 }
 
 void GradientDescentOptimizer::Prepare(Graph& graph, DType dtype) {
-  rate_ = Scalar(graph, learning_rate_, dtype, "learning_rate");
+  rate_ = learning_rate_.In(graph, dtype, "learning_rate");
 }
 
 Operation GradientDescentOptimizer::ApplyDense(const Variable& variable, const Output& gradient) {
   return BuildOp(variable.is_resource() ? "ResourceApplyGradientDescent" : "ApplyGradientDescent",
-                 {variable.handle(), rate_, gradient});
+                 {variable.handle(), Fitted(rate_, variable), gradient});
 }
 
 Result<Operation> GradientDescentOptimizer::ApplySparse(const Variable& variable, const Gradient& gradient) {
-  const Output step = BuildOp("Mul", {gradient.values, rate_}, {}, "mul").output(0);
+  const Output step = BuildOp("Mul", {gradient.values, Fitted(rate_, variable)}, {}, "mul").output(0);
   if (!variable.is_resource()) return BuildOp("ScatterSub", {variable.handle(), gradient.indices, step});
   const Output back = BuildOp("Neg", {step}).output(0);
   return BuildOp("ResourceScatterAdd", {variable.handle(), gradient.indices, back}, {{"dtype", variable.dtype()}});
@@ -216,22 +217,23 @@ void MomentumOptimizer::CreateSlots(const std::vector<Variable>& variables) {
 }
 
 void MomentumOptimizer::Prepare(Graph& graph, DType dtype) {
-  rate_ = Scalar(graph, learning_rate_, dtype, "learning_rate");
-  momentum_value_ = Scalar(graph, momentum_, dtype, "momentum");
+  rate_ = learning_rate_.In(graph, dtype, "learning_rate");
+  momentum_value_ = momentum_.In(graph, dtype, "momentum");
 }
 
 Operation MomentumOptimizer::ApplyDense(const Variable& variable, const Output& gradient) {
   return BuildOp(variable.is_resource() ? "ResourceApplyMomentum" : "ApplyMomentum",
-                 {variable.handle(), GetSlot(variable, "momentum").handle(), rate_, gradient, momentum_value_},
+                 {variable.handle(), GetSlot(variable, "momentum").handle(), Fitted(rate_, variable), gradient,
+                  Fitted(momentum_value_, variable, "Cast_1")},
                  {{"use_nesterov", use_nesterov_}});
 }
 
 Result<Operation> MomentumOptimizer::ApplySparse(const Variable& variable, const Gradient& gradient) {
   const Gradient rows = WithoutRepeats(gradient);
-  return BuildOp(
-      variable.is_resource() ? "ResourceSparseApplyMomentum" : "SparseApplyMomentum",
-      {variable.handle(), GetSlot(variable, "momentum").handle(), rate_, rows.values, rows.indices, momentum_value_},
-      {{"use_nesterov", use_nesterov_}});
+  return BuildOp(variable.is_resource() ? "ResourceSparseApplyMomentum" : "SparseApplyMomentum",
+                 {variable.handle(), GetSlot(variable, "momentum").handle(), Fitted(rate_, variable), rows.values,
+                  rows.indices, Fitted(momentum_value_, variable, "Cast_1")},
+                 {{"use_nesterov", use_nesterov_}});
 }
 
 void AdamOptimizer::CreateSlots(const std::vector<Variable>& variables) {
@@ -247,23 +249,25 @@ void AdamOptimizer::CreateSlots(const std::vector<Variable>& variables) {
 }
 
 void AdamOptimizer::Prepare(Graph& graph, DType dtype) {
-  rate_ = Scalar(graph, learning_rate_, dtype, "learning_rate");
-  beta1_value_ = Scalar(graph, beta1_, dtype, "beta1");
-  beta2_value_ = Scalar(graph, beta2_, dtype, "beta2");
-  epsilon_value_ = Scalar(graph, epsilon_, dtype, "epsilon");
+  rate_ = learning_rate_.In(graph, dtype, "learning_rate");
+  beta1_value_ = beta1_.In(graph, dtype, "beta1");
+  beta2_value_ = beta2_.In(graph, dtype, "beta2");
+  epsilon_value_ = epsilon_.In(graph, dtype, "epsilon");
 }
 
 Operation AdamOptimizer::ApplyDense(const Variable& variable, const Output& gradient) {
   const bool resource = variable.is_resource();
   return BuildOp(resource ? "ResourceApplyAdam" : "ApplyAdam",
-                 {variable.handle(), GetSlot(variable, "m").handle(), GetSlot(variable, "v").handle(), beta1_power_,
-                  beta2_power_, rate_, beta1_value_, beta2_value_, epsilon_value_, gradient});
+                 {variable.handle(), GetSlot(variable, "m").handle(), GetSlot(variable, "v").handle(),
+                  Fitted(beta1_power_, variable, "Cast"), Fitted(beta2_power_, variable, "Cast_1"),
+                  Fitted(rate_, variable, "Cast_2"), Fitted(beta1_value_, variable, "Cast_3"),
+                  Fitted(beta2_value_, variable, "Cast_4"), Fitted(epsilon_value_, variable, "Cast_5"), gradient});
 }
 
 namespace {
 
 /// `slot` decays as a whole; `change` is added to some of its rows after that. The slot's new value.
-Output Decayed(const Variable& slot, const Output& decay, const Output& rows, const Output& change) {
+Output Decayed(const Variable& slot, const Operand& decay, const Output& rows, const Output& change) {
   const Output whole = slot.Assign(slot.value() * decay);
   const ControlDependencies after({whole.op()}, *slot.graph());
   return ScatterAdd(slot, rows, change);
@@ -274,16 +278,18 @@ Output Decayed(const Variable& slot, const Output& decay, const Output& rows, co
 /// As TensorFlow's: both moments decay everywhere, and every row moves by its own, not only those with a gradient.
 Result<Operation> AdamOptimizer::ApplySparse(const Variable& variable, const Gradient& gradient) {
   const Gradient rows = WithoutRepeats(gradient);
-  const Output scaled = rate_ * Sqrt(1.0 - beta2_power_.value());
-  const Output rate = scaled / (1.0 - beta1_power_.value());
-  const Output change = rows.values * (1.0 - beta1_value_);
-  const Output m = Decayed(GetSlot(variable, "m"), beta1_value_, rows.indices, change);
+  const Operand rate_now = Fitted(rate_, variable, "Cast_2");
+  const Operand beta1 = Fitted(beta1_value_, variable, "Cast_3"), beta2 = Fitted(beta2_value_, variable, "Cast_4");
+  const Output scaled = rate_now * Sqrt(1.0 - Fitted(beta2_power_.value(), variable, "Cast_1"));
+  const Output rate = scaled / (1.0 - Fitted(beta1_power_.value(), variable));
+  const Output change = rows.values * (1.0 - beta1);
+  const Output m = Decayed(GetSlot(variable, "m"), beta1, rows.indices, change);
   const Output squares = rows.values * rows.values;
-  const Output square_change = squares * (1.0 - beta2_value_);
-  const Output v = Decayed(GetSlot(variable, "v"), beta2_value_, rows.indices, square_change);
+  const Output square_change = squares * (1.0 - beta2);
+  const Output v = Decayed(GetSlot(variable, "v"), beta2, rows.indices, square_change);
   const Output root = Sqrt(v);
   const Output step = rate * m;
-  const Output update = variable.AssignSub(step / (root + epsilon_value_));
+  const Output update = variable.AssignSub(step / (root + Fitted(epsilon_value_, variable, "Cast_5")));
   return Group({update, m, v});
 }
 
@@ -291,9 +297,9 @@ std::vector<Operation> AdamOptimizer::Finish(const std::vector<Operation>& updat
   Graph& graph = *beta1_power_.graph();
   const ControlDependencies after(updates, graph);
   const ColocateWith beside(beta1_power_, OuterColocation::kKeep, graph);
-  const Output power1 = BuildOp("Mul", {beta1_power_.value(), beta1_value_}, {}, "mul").output(0);
+  const Output power1 = BuildOp("Mul", {beta1_power_.value(), Fitted(beta1_value_, beta1_power_)}, {}, "mul").output(0);
   const Operation assign1 = beta1_power_.Assign(power1).op();
-  const Output power2 = BuildOp("Mul", {beta2_power_.value(), beta2_value_}, {}, "mul").output(0);
+  const Output power2 = BuildOp("Mul", {beta2_power_.value(), Fitted(beta2_value_, beta2_power_)}, {}, "mul").output(0);
   const Operation assign2 = beta2_power_.Assign(power2).op();
   std::vector<Operation> all = updates;
   all.push_back(assign1);

@@ -18,12 +18,14 @@ namespace weir {
 using GradientAndVariable = std::pair<Gradient, Variable>;
 
 struct MinimizeOptions {
-  Variable global_step;             // incremented after the updates, when it exists
-  std::vector<Variable> variables;  // empty = the trainable ones of the graph
-  std::string name;                 // of the train op; empty = the optimiser's
+  Variable global_step = {};             // incremented after the updates, when it exists
+  std::vector<Variable> variables = {};  // empty = the trainable ones of the graph
+  std::string name = {};                 // of the train op; empty = the optimiser's
 };
 
-/// Base of the optimisers. Single-threaded, used while building one graph.
+/// Base of the optimisers. Single-threaded, used while building one graph. Learning rates and the like are numbers,
+/// which become constants below the train op's scope ("Adam/learning_rate"), or scalars of the graph: a placeholder, a
+/// variable, a value that decays with the global step. Each update casts them to its variable's type.
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
@@ -68,9 +70,9 @@ class Optimizer {
   /// `slot`. The slot of a part is the same part of a whole slot.
   Variable ZerosSlot(const Variable& variable, std::string_view slot, std::string_view name);
   /// In the current name scope and beside a variable, whose type it has.
-  Variable ScalarVariable(std::string_view name, double initial, const Variable& beside);
-  /// A scalar constant in the current scope.
-  static Output Scalar(Graph& graph, double value, DType dtype, std::string_view name);
+  Variable ScalarVariable(std::string_view name, const Operand& initial, const Variable& beside);
+  /// `scalar` in the type of the variable that it is about to update; `name`: of the cast, where there is one.
+  static Operand Fitted(const Operand& scalar, const Variable& variable, std::string_view name = "Cast");
   const std::string& name() const { return name_; }
 
  private:
@@ -85,8 +87,8 @@ class Optimizer {
 /// var -= learning_rate * gradient.
 class GradientDescentOptimizer : public Optimizer {
  public:
-  explicit GradientDescentOptimizer(double learning_rate, std::string name = "GradientDescent")
-      : Optimizer(std::move(name)), learning_rate_(learning_rate) {}
+  explicit GradientDescentOptimizer(Operand learning_rate, std::string name = "GradientDescent")
+      : Optimizer(std::move(name)), learning_rate_(std::move(learning_rate)) {}
 
  protected:
   void Prepare(Graph& graph, DType dtype) override;
@@ -94,7 +96,7 @@ class GradientDescentOptimizer : public Optimizer {
   Result<Operation> ApplySparse(const Variable& variable, const Gradient& gradient) override;
 
  private:
-  double learning_rate_;
+  Operand learning_rate_;
   Output rate_;
 };
 
@@ -102,8 +104,11 @@ class GradientDescentOptimizer : public Optimizer {
 /// var -= learning_rate * (gradient + momentum * accumulator). Source: Sutskever et al. 2013.
 class MomentumOptimizer : public Optimizer {
  public:
-  MomentumOptimizer(double learning_rate, double momentum, bool use_nesterov = false, std::string name = "Momentum")
-      : Optimizer(std::move(name)), learning_rate_(learning_rate), momentum_(momentum), use_nesterov_(use_nesterov) {}
+  MomentumOptimizer(Operand learning_rate, Operand momentum, bool use_nesterov = false, std::string name = "Momentum")
+      : Optimizer(std::move(name)),
+        learning_rate_(std::move(learning_rate)),
+        momentum_(std::move(momentum)),
+        use_nesterov_(use_nesterov) {}
   std::vector<std::string> SlotNames() const override { return {"momentum"}; }
 
  protected:
@@ -113,7 +118,7 @@ class MomentumOptimizer : public Optimizer {
   Result<Operation> ApplySparse(const Variable& variable, const Gradient& gradient) override;
 
  private:
-  double learning_rate_, momentum_;
+  Operand learning_rate_, momentum_;
   bool use_nesterov_;
   Output rate_, momentum_value_;
 };
@@ -121,9 +126,13 @@ class MomentumOptimizer : public Optimizer {
 /// Adam. Source: Kingma and Ba 2015, section 2 (the efficient form with epsilon outside the corrected root).
 class AdamOptimizer : public Optimizer {
  public:
-  explicit AdamOptimizer(double learning_rate = 0.001, double beta1 = 0.9, double beta2 = 0.999, double epsilon = 1e-8,
-                         std::string name = "Adam")
-      : Optimizer(std::move(name)), learning_rate_(learning_rate), beta1_(beta1), beta2_(beta2), epsilon_(epsilon) {}
+  explicit AdamOptimizer(Operand learning_rate = 0.001, Operand beta1 = 0.9, Operand beta2 = 0.999,
+                         Operand epsilon = 1e-8, std::string name = "Adam")
+      : Optimizer(std::move(name)),
+        learning_rate_(std::move(learning_rate)),
+        beta1_(std::move(beta1)),
+        beta2_(std::move(beta2)),
+        epsilon_(std::move(epsilon)) {}
   std::vector<std::string> SlotNames() const override { return {"m", "v"}; }
 
  protected:
@@ -134,7 +143,7 @@ class AdamOptimizer : public Optimizer {
   std::vector<Operation> Finish(const std::vector<Operation>& updates) override;
 
  private:
-  double learning_rate_, beta1_, beta2_, epsilon_;
+  Operand learning_rate_, beta1_, beta2_, epsilon_;
   Variable beta1_power_, beta2_power_;
   Output rate_, beta1_value_, beta2_value_, epsilon_value_;
 };

@@ -14,7 +14,7 @@ namespace weir {
 struct RandomOptions {
   DType dtype = DType::kFloat;  // half, bfloat16, float or double
   int64_t seed = -1;            // -1 = none of its own
-  std::string_view name;
+  std::string_view name = {};
 };
 
 /// Evenly from [minval, maxval). shape: int32 or int64 [rank].

@@ -29,28 +29,10 @@ namespace {
 
 using Shard = SaverShard;
 
-/// The parts of a partitioned variable go under its name.
-void AddSaved(const std::string& key, const Variable& v, SavedVariables& named) {
-  for (const Variable& part : v.parts()) named.emplace_back(key, part);
-  if (!v.is_partitioned()) named.emplace_back(key, v);
-}
-
 std::string KeyOf(const Variable& v) {
   if (!v.exists()) return "";
   if (v.slice()) return v.slice()->full_name;
   return v.is_partitioned() ? v.name() : v.op().name();
-}
-
-SavedVariables ByName(const std::vector<Variable>& variables) {
-  SavedVariables named;
-  for (const Variable& v : variables) AddSaved(KeyOf(v), v, named);
-  return named;
-}
-
-SavedVariables ByKey(const std::map<std::string, Variable>& variables) {
-  SavedVariables named;
-  for (const auto& [key, v] : variables) AddSaved(key, v, named);
-  return named;
 }
 
 /// What SaveV2 and RestoreV2 are told of each variable: nothing for a whole one.
@@ -181,26 +163,37 @@ Result<std::optional<int64_t>> GlobalStep::In(Session& session) const {
   return std::optional<int64_t>(ElementAsInt(step, 0));
 }
 
+/// The parts of a partitioned variable go under its name.
+void ToSave::Add(const std::string& key, const Variable& variable) {
+  for (const Variable& part : variable.parts()) list_.emplace_back(key, part);
+  if (!variable.is_partitioned()) list_.emplace_back(key, variable);
+}
+
+ToSave::ToSave(const std::vector<Variable>& variables) {
+  for (const Variable& v : variables) Add(KeyOf(v), v);
+}
+
+ToSave::ToSave(const std::map<std::string, Variable>& variables) {
+  for (const auto& [key, v] : variables) Add(key, v);
+}
+
+ToSave::ToSave(std::initializer_list<SavedVariables::value_type> variables)
+    : ToSave(std::map<std::string, Variable>(variables.begin(), variables.end())) {}
+
 Saver::Saver(SaverOptions options, Graph& graph, std::source_location where)
     : options_(std::move(options)), graph_(&graph) {
   std::vector<Variable> all = GlobalVariables(graph);
   for (const CollectionEntry& entry : graph.GetCollection(keys::kSaveableObjects)) {
     if (entry.variable) all.push_back(*entry.variable);
   }
-  Build(ByName(all), where);
+  Build(ToSave(all).list(), where);
 }
 
-Saver::Saver(const std::vector<Variable>& variables, SaverOptions options, std::source_location where)
-    : options_(std::move(options)),
-      graph_(variables.empty() || !variables[0].exists() ? &Graph::Default() : variables[0].graph()) {
-  Build(ByName(variables), where);
-}
-
-Saver::Saver(const std::map<std::string, Variable>& variables, SaverOptions options, std::source_location where)
-    : options_(std::move(options)),
-      graph_(variables.empty() || !variables.begin()->second.exists() ? &Graph::Default()
-                                                                      : variables.begin()->second.graph()) {
-  Build(ByKey(variables), where);
+Saver::Saver(const ToSave& variables, SaverOptions options, std::source_location where)
+    : options_(std::move(options)), graph_(&Graph::Default()) {
+  const SavedVariables& list = variables.list();
+  if (!list.empty() && list[0].second.exists()) graph_ = list[0].second.graph();
+  Build(list, where);
 }
 
 Result<Saver> Saver::FromNodes(const graph::SaverNodes& nodes, Graph& graph) {

@@ -3,6 +3,7 @@
 #define WEIR_CORE_CLIENT_SAVER_H_
 
 #include <cstdint>
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -27,7 +28,7 @@ struct SaverShard;
 struct SaverOptions {
   int max_to_keep = 5;                           // 0 = all, which are then not listed
   double keep_checkpoint_every_n_hours = 10000;  // one of that age is spared when its turn to be deleted comes
-  std::string name;                              // of the scope of its nodes; empty = "save"
+  std::string name = {};                         // of the scope of its nodes; empty = "save"
   bool verify = false;                           // reads each checkpoint back, as SaveOptions::verify does
   bool skip_when_busy = false;                   // SaveInBackground leaves a save out while another one is in flight
   bool sharded = false;                          // a data file per device that variables ask for, made on its host
@@ -58,7 +59,7 @@ class GlobalStep {
 };
 
 struct SaveOptions {
-  GlobalStep global_step;                      // appended to the path as "-100"
+  GlobalStep global_step = {};                 // appended to the path as "-100"
   std::string latest_filename = "checkpoint";  // the state file beside the checkpoint
   bool write_meta_graph = true;                // PATH.meta
   bool write_state = true;
@@ -68,6 +69,20 @@ struct SaveOptions {
 /// A checkpoint key and the variable under it.
 using SavedVariables = std::vector<std::pair<std::string, Variable>>;
 
+/// What a Saver is told to save: variables under their names, `{v, w}`, or by checkpoint key, `{{"a", v}, {"b", w}}`.
+class ToSave {
+ public:
+  ToSave(std::initializer_list<Variable> variables) : ToSave(std::vector<Variable>(variables)) {}
+  ToSave(std::initializer_list<SavedVariables::value_type> variables);
+  ToSave(const std::vector<Variable>& variables);            // NOLINT(google-explicit-constructor)
+  ToSave(const std::map<std::string, Variable>& variables);  // NOLINT(google-explicit-constructor)
+  const SavedVariables& list() const { return list_; }
+
+ private:
+  void Add(const std::string& key, const Variable& variable);
+  SavedVariables list_;
+};
+
 /// Saves and restores a set of variables, the parts of a partitioned one as slices under its name, through nodes of
 /// their graph (`save/Const`, `save/SaveV2`, …). Errors of building are the graph's. Single-threaded; copies share the
 /// list of kept checkpoints and the save in flight.
@@ -76,11 +91,8 @@ class Saver {
   /// All variables of the graph under their names; "No variables to save" when there is none.
   explicit Saver(SaverOptions options = {}, Graph& graph = Graph::Default(),
                  std::source_location where = std::source_location::current());
-  /// These, under their names; "At least two variables have the same name: v" for a repeated one.
-  explicit Saver(const std::vector<Variable>& variables, SaverOptions options = {},
-                 std::source_location where = std::source_location::current());
-  /// By checkpoint key.
-  explicit Saver(const std::map<std::string, Variable>& variables, SaverOptions options = {},
+  /// These; "At least two variables have the same name: v" for a repeated one.
+  explicit Saver(const ToSave& variables, SaverOptions options = {},
                  std::source_location where = std::source_location::current());
   /// One whose nodes are in the graph already, as a MetaGraphDef says; NotFound naming the node that is not.
   static Result<Saver> FromNodes(const graph::SaverNodes& nodes, Graph& graph = Graph::Default());

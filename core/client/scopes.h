@@ -19,10 +19,10 @@ enum class OuterColocation { kKeep, kIgnore };
 /// device; outer device scopes do not count for them. Operations that take a reference do so without being asked.
 class ColocateWith {
  public:
-  explicit ColocateWith(const Dependency& operation, OuterColocation outer = OuterColocation::kKeep,
-                        Graph& graph = Graph::Default());
+  [[nodiscard]] explicit ColocateWith(const Dependency& operation, OuterColocation outer = OuterColocation::kKeep,
+                                      Graph& graph = Graph::Default());
   /// Beside nothing: outer colocation and device scopes do not count.
-  explicit ColocateWith(std::nullopt_t, Graph& graph = Graph::Default());
+  [[nodiscard]] explicit ColocateWith(std::nullopt_t, Graph& graph = Graph::Default());
   ~ColocateWith();
   ColocateWith(const ColocateWith&) = delete;
   ColocateWith& operator=(const ColocateWith&) = delete;
@@ -38,7 +38,7 @@ class ColocateWith {
 /// every op made inside.
 class AttrScope {
  public:
-  AttrScope(std::string name, std::optional<op::AttrValue> value, Graph& graph = Graph::Default());
+  [[nodiscard]] AttrScope(std::string name, std::optional<op::AttrValue> value, Graph& graph = Graph::Default());
   ~AttrScope();
   AttrScope(const AttrScope&) = delete;
   AttrScope& operator=(const AttrScope&) = delete;
@@ -50,7 +50,7 @@ class AttrScope {
 /// Operations made while it lives come from that line of the model's code. Of nested ones the outermost counts.
 class Origin {
  public:
-  explicit Origin(const std::source_location& where, Graph& graph = Graph::Default());
+  [[nodiscard]] explicit Origin(const std::source_location& where, Graph& graph = Graph::Default());
   ~Origin();
   Origin(const Origin&) = delete;
   Origin& operator=(const Origin&) = delete;
@@ -64,7 +64,7 @@ class Origin {
 /// empty name is the default one.
 class ContainerScope {
  public:
-  explicit ContainerScope(std::string name, Graph& graph = Graph::Default());
+  [[nodiscard]] explicit ContainerScope(std::string name, Graph& graph = Graph::Default());
   ~ContainerScope();
   ContainerScope(const ContainerScope&) = delete;
   ContainerScope& operator=(const ContainerScope&) = delete;

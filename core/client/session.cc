@@ -138,6 +138,7 @@ class Assembler {
     if (value) {
       filled.tensor_ = tensors_[next_++];
     } else if (const Fetch::List* elements = std::get_if<Fetch::List>(&fetch.node())) {
+      filled.is_list_ = true;
       for (const Fetch& element : *elements) filled.list_.push_back(Fill(element));
     } else if (const Fetch::Map* entries = std::get_if<Fetch::Map>(&fetch.node())) {
       for (const auto& [key, element] : *entries) filled.map_.emplace(key, Fill(element));

@@ -3,7 +3,9 @@
 #define WEIR_CORE_CLIENT_SESSION_H_
 
 #include <atomic>
+#include <concepts>
 #include <initializer_list>
+#include <iosfwd>
 #include <map>
 #include <memory>
 #include <optional>
@@ -28,7 +30,7 @@ using GraphOptions = config::GraphOptions;
 using OptimizerOptions = config::OptimizerOptions;
 
 /// What to fetch: a value, an operation (runs, gives nothing), a variable, a name ("add:0" a value, "add" an
-/// operation), or any nesting of lists and maps of these.
+/// operation), or any nesting of lists and maps of these: `{a, b}` is a list, `Fetch::Map{{"a", a}}` a map.
 class Fetch {
  public:
   using List = std::vector<Fetch>;
@@ -38,8 +40,12 @@ class Fetch {
   Fetch(const Variable& variable);                       // NOLINT(google-explicit-constructor)
   Fetch(const char* name) : node_(std::string(name)) {}  // NOLINT(google-explicit-constructor)
   Fetch(std::string name) : node_(std::move(name)) {}    // NOLINT(google-explicit-constructor)
+  Fetch(std::initializer_list<Fetch> list) : node_(List(list)) {}
   Fetch(List list) : node_(std::move(list)) {}           // NOLINT(google-explicit-constructor)
   Fetch(Map map) : node_(std::move(map)) {}              // NOLINT(google-explicit-constructor)
+  template <class T>
+  requires std::convertible_to<const T&, Fetch> Fetch(const std::vector<T>& list)  // NOLINT
+      : node_(List(list.begin(), list.end())) {}
 
   /// A Status: what cannot be fetched, and why.
   using Node = std::variant<Output, Operation, std::string, List, Map, Status>;
@@ -63,10 +69,13 @@ class Fetched {
   T scalar() const {
     return tensor_.as<T>().empty() ? T() : tensor_.as<T>()[0];
   }
+  /// The values as NumPy lays them out; "[a, b]" of a list, "{'key': a}" of a map, "None" of an operation.
+  friend std::ostream& operator<<(std::ostream& out, const Fetched& fetched);
 
  private:
   friend class Assembler;
   Tensor tensor_;
+  bool is_list_ = false;
   std::vector<Fetched> list_;
   std::map<std::string, Fetched> map_;
 };
@@ -97,6 +106,8 @@ class Session {
   explicit Session(Graph& graph = Graph::Default());
   /// The same under what `config` says: members that were given a value, be it the default, win over all else.
   Session(Graph& graph, const ConfigProto& config);
+  /// The same on the default graph: `Session session({.device_count = {{"CPU", 2}}})`.
+  explicit Session(const ConfigProto& config) : Session(Graph::Default(), config) {}
   /// With just these options; without a runtime on the devices that the configuration says.
   Session(Graph& graph, session::SessionOptions options, std::shared_ptr<session::Runtime> runtime = nullptr);
   ~Session();
@@ -169,7 +180,7 @@ class Callable {
 /// one that ends earlier gives its graph the error "Nesting violated for default stack of Session objects".
 class AsDefaultSession {
  public:
-  explicit AsDefaultSession(Session& session, Nesting nesting = Nesting::kEnforced);
+  [[nodiscard]] explicit AsDefaultSession(Session& session, Nesting nesting = Nesting::kEnforced);
   ~AsDefaultSession();
   AsDefaultSession(const AsDefaultSession&) = delete;
   AsDefaultSession& operator=(const AsDefaultSession&) = delete;

@@ -32,7 +32,7 @@ Output MergeAll(Graph& graph = Graph::Default(), Where where = Where::current())
 struct FileWriterOptions {
   int max_queue = 10;       // so many waiting events are written at once
   double flush_secs = 120;  // no event waits longer
-  std::string filename_suffix;
+  std::string filename_suffix = {};
 };
 
 /// Writes an event file into a folder, from a thread of its own. The file begins with its version, the GraphDef and the

@@ -3,6 +3,8 @@
 #define WEIR_CORE_CLIENT_VARIABLE_H_
 
 #include <functional>
+#include <initializer_list>
+#include <iosfwd>
 #include <memory>
 #include <optional>
 #include <source_location>
@@ -20,35 +22,35 @@ using VariableConstraint = std::function<Output(const Output& value)>;
 
 /// Which part of a larger variable one is; checkpoints know it by the name of the whole.
 struct SaveSlice {
-  std::string full_name;
-  std::vector<int64_t> full_shape;
-  std::vector<int64_t> offset;
-  std::vector<int64_t> shape;
+  std::string full_name = {};
+  std::vector<int64_t> full_shape = {};
+  std::vector<int64_t> offset = {};
+  std::vector<int64_t> shape = {};
   /// "4 2 2,1:0,2": the extents of the whole, then start and length along every axis.
   std::string spec() const;
   bool operator==(const SaveSlice&) const = default;
 };
 
 struct VariableOptions {
-  std::string name;  // empty = "Variable"
+  std::string name = {};  // empty = "Variable"
   bool trainable = true;
   std::vector<std::string> collections = {keys::kGlobalVariables};
   DType dtype = DType::kInvalid;  // kInvalid = the initial value's
   bool validate_shape = true;
-  std::optional<bool> use_resource;  // VarHandleOp instead of VariableV2; empty = as the variable scope says
-  DeviceRequest caching_device;      // where reads are, instead of beside the variable
-  VariableConstraint constraint;
-  std::optional<SaveSlice> slice;  // when it is a part of a partitioned variable
+  std::optional<bool> use_resource = {};  // VarHandleOp instead of VariableV2; empty = as the variable scope says
+  DeviceRequest caching_device = {};      // where reads are, instead of beside the variable
+  VariableConstraint constraint = {};
+  std::optional<SaveSlice> slice = {};  // when it is a part of a partitioned variable
 };
 
 /// The nodes of a variable that is in a graph already.
 struct VariableNodes {
-  Output handle;
-  Output value;
-  Output initial_value;
-  Operation initializer;
+  Output handle = {};
+  Output value = {};
+  Output initial_value = {};
+  Operation initializer = {};
   bool trainable = true;
-  std::optional<SaveSlice> slice;
+  std::optional<SaveSlice> slice = {};
 };
 
 /// A reference or resource variable with the nodes that TensorFlow makes for it: `v/initial_value` (or
@@ -61,6 +63,10 @@ class Variable {
   /// Adds the variable with an initial value from which it takes type and shape, to its collections.
   explicit Variable(const Operand& initial_value, const VariableOptions& options = {},
                     std::source_location where = std::source_location::current());
+  /// `Variable v({{1.0, 2.0}})`: the same. The parameter pack, which stays empty, keeps `Variable v{1.0}` a scalar.
+  template <class... None>
+  requires(sizeof...(None) == 0) explicit Variable(std::initializer_list<Literal> rows, None...)
+      : Variable(Operand(rows)) {}
   /// With `v/Initializer/…` from an initializer, as GetVariable makes it; one that is a value has type and shape from
   /// there. Without rank, the shape is the initial value's. The name is taken below the current name scope.
   Variable(const Initializer& initializer, const PartialShape& shape, DType dtype, const VariableOptions& options,
@@ -82,6 +88,11 @@ class Variable {
   /// inputs, conds and loops that are open now have done to it, unless a caching device has its value; of a partitioned
   /// one a new concatenation of its parts.
   Output value(std::source_location where = std::source_location::current()) const;
+  /// value(): a variable stands where a value is wanted, such as what a branch of a Cond returns.
+  operator Output() const { return value(); }  // NOLINT(google-explicit-constructor)
+  /// As Output's, of value().
+  Output operator[](const Index& index) const;
+  Output operator[](std::initializer_list<Index> indices) const;
   /// The read that was made with it, which is fetched, fed and saved: `v/read`, `v/Read/ReadVariableOp`, or what a
   /// caching device has. None of a partitioned one.
   const Output& snapshot() const { return value_; }
@@ -140,6 +151,11 @@ class Variable {
   struct Rest;  // what few variables have
   std::shared_ptr<const Rest> rest_;
 };
+/// As ToString.
+std::ostream& operator<<(std::ostream& out, const Variable& variable);
+
+/// Would compare with a new read of the variable, and never hold.
+bool operator==(const Output& value, const Variable& variable) = delete;
 
 /// A new read of the resource variable behind a handle, in the current scopes but for those of devices and colocation:
 /// it is where the variable is.

@@ -2,13 +2,16 @@
 #ifndef WEIR_CORE_CLIENT_VARIABLE_SCOPE_H_
 #define WEIR_CORE_CLIENT_VARIABLE_SCOPE_H_
 
+#include <concepts>
 #include <functional>
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <optional>
 #include <source_location>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/client/initializers.h"
@@ -38,20 +41,20 @@ using CustomGetter =
 
 /// Arguments of GetVariable. What is empty comes from the variable scope.
 struct VariableArgs {
-  PartialShape shape;             // unknown rank = not given, as for an initializer that is a value
+  PartialShape shape = {};        // unknown rank = not given, as for an initializer that is a value
   DType dtype = DType::kInvalid;  // kInvalid = the scope's, else float
-  Initializer initializer;
-  Regularizer regularizer;
+  Initializer initializer = {};
+  Regularizer regularizer = {};
   bool trainable = true;
   std::vector<std::string> collections = {keys::kGlobalVariables};
-  std::optional<Reuse> reuse;
-  DeviceRequest caching_device;
-  Partitioner partitioner;
-  CustomGetter custom_getter;
+  std::optional<Reuse> reuse = {};
+  DeviceRequest caching_device = {};
+  Partitioner partitioner = {};
+  CustomGetter custom_getter = {};
   bool validate_shape = true;
-  std::optional<bool> use_resource;
-  VariableConstraint constraint;
-  std::optional<SaveSlice> slice;  // when it is a part of a larger one
+  std::optional<bool> use_resource = {};
+  VariableConstraint constraint = {};
+  std::optional<SaveSlice> slice = {};  // when it is a part of a larger one
 };
 
 /// The variable `name` of the current variable scope ("scope/name"), made or found as `reuse` says; name scopes do not
@@ -62,26 +65,37 @@ Variable GetVariable(std::string_view name, const VariableArgs& args = {},
                      std::source_location where = std::source_location::current());
 /// The same with the arguments that are wanted most. An empty initializer: glorot uniform for floating types, zeros for
 /// integers, bool and string.
-Variable GetVariable(std::string_view name, const Shape& shape, DType dtype = DType::kInvalid,
+template <std::convertible_to<PartialShape> T>
+Variable GetVariable(std::string_view name, const T& shape, DType dtype = DType::kInvalid,
                      Initializer initializer = nullptr, bool trainable = true,
-                     std::source_location where = std::source_location::current());
+                     std::source_location where = std::source_location::current()) {
+  VariableArgs args = {.shape = shape, .dtype = dtype, .initializer = std::move(initializer), .trainable = trainable};
+  return GetVariable(name, args, where);
+}
+/// With the shape as a list: {3, 2}, or {} for a scalar. A template so that {.shape = {2}} means VariableArgs.
+template <class = void>
+Variable GetVariable(std::string_view name, std::initializer_list<int64_t> shape, DType dtype = DType::kInvalid,
+                     Initializer initializer = nullptr, bool trainable = true,
+                     std::source_location where = std::source_location::current()) {
+  return GetVariable(name, Shape(shape), dtype, std::move(initializer), trainable, where);
+}
 
 /// What an open variable scope says: the prefix of names and defaults for GetVariable. A handle: copies mean the same
 /// scope, and outlive its block, so that VariableScope can enter it again.
 class VarScope {
  public:
   struct State {
-    std::string name;  // "a/b"; "" at the root
-    std::string original_name_scope;
+    std::string name = {};  // "a/b"; "" at the root
+    std::string original_name_scope = {};
     Reuse reuse = Reuse::kNo;
     DType dtype = DType::kFloat;
-    Initializer initializer;
-    Regularizer regularizer;
-    DeviceRequest caching_device;
-    Partitioner partitioner;
-    CustomGetter custom_getter;
-    std::optional<bool> use_resource;
-    VariableConstraint constraint;
+    Initializer initializer = {};
+    Regularizer regularizer = {};
+    DeviceRequest caching_device = {};
+    Partitioner partitioner = {};
+    CustomGetter custom_getter = {};
+    std::optional<bool> use_resource = {};
+    VariableConstraint constraint = {};
   };
   explicit VarScope(State state) : state_(std::make_shared<State>(std::move(state))) {}
 
@@ -115,15 +129,15 @@ enum class NameScopeToo { kYes, kNo };
 
 /// What a variable scope says beside its name; what is empty comes from the outer scope.
 struct VariableScopeOptions {
-  std::optional<Reuse> reuse;  // kNo does not switch off what outer scopes say
-  Initializer initializer;
-  Regularizer regularizer;
-  DeviceRequest caching_device;
-  Partitioner partitioner;
-  CustomGetter custom_getter;  // runs before the outer ones
+  std::optional<Reuse> reuse = {};  // kNo does not switch off what outer scopes say
+  Initializer initializer = {};
+  Regularizer regularizer = {};
+  DeviceRequest caching_device = {};
+  Partitioner partitioner = {};
+  CustomGetter custom_getter = {};  // runs before the outer ones
   DType dtype = DType::kInvalid;
-  std::optional<bool> use_resource;
-  VariableConstraint constraint;
+  std::optional<bool> use_resource = {};
+  VariableConstraint constraint = {};
   NameScopeToo name_scope = NameScopeToo::kYes;
 };
 
@@ -133,16 +147,19 @@ struct VariableScopeOptions {
 class VariableScope {
  public:
   /// Below the current variable scope.
-  explicit VariableScope(std::string_view name, VariableScopeOptions options = {}, Graph& graph = Graph::Default());
-  explicit VariableScope(const char* name, VariableScopeOptions options = {}, Graph& graph = Graph::Default())
+  [[nodiscard]] explicit VariableScope(std::string_view name, VariableScopeOptions options = {},
+                                       Graph& graph = Graph::Default());
+  [[nodiscard]] explicit VariableScope(const char* name, VariableScopeOptions options = {},
+                                       Graph& graph = Graph::Default())
       : VariableScope(std::string_view(name), std::move(options), graph) {}
   /// A scope that was open before, wherever it is entered: its name and its defaults. Operations get a new name scope
   /// below the current one.
-  explicit VariableScope(const VarScope& scope, VariableScopeOptions options = {}, Graph& graph = Graph::Default());
+  [[nodiscard]] explicit VariableScope(const VarScope& scope, VariableScopeOptions options = {},
+                                       Graph& graph = Graph::Default());
   /// Of a default name, made unique: "layer", "layer_1", … InvalidArgument "reuse=True cannot be used without a
   /// name_or_scope" for what that contradicts.
-  VariableScope(std::nullopt_t, std::string_view default_name, VariableScopeOptions options = {},
-                Graph& graph = Graph::Default());
+  [[nodiscard]] VariableScope(std::nullopt_t, std::string_view default_name, VariableScopeOptions options = {},
+                              Graph& graph = Graph::Default());
   ~VariableScope();
   VariableScope(const VariableScope&) = delete;
   VariableScope& operator=(const VariableScope&) = delete;

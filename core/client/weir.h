@@ -9,6 +9,7 @@
 #include "core/client/global_step.h"            // IWYU pragma: export
 #include "core/client/gradients.h"              // IWYU pragma: export
 #include "core/client/graph.h"                  // IWYU pragma: export
+#include "core/client/index.h"                  // IWYU pragma: export
 #include "core/client/initializers.h"           // IWYU pragma: export
 #include "core/client/layers.h"                 // IWYU pragma: export
 #include "core/client/losses.h"                 // IWYU pragma: export

@@ -35,15 +35,15 @@ struct SessionOptions {
   bool log_device_placement = false;
   /// Where these lines, the one-line summary of every plan and the placer's warnings go, each a call with whole lines.
   /// Empty: lines and warnings to standard error, at once; no summaries.
-  std::function<void(const std::string& lines)> placement_log;
+  std::function<void(const std::string& lines)> placement_log = {};
   /// A file that the same is appended to and flushed, instead of standard error; empty = none.
-  std::string placement_log_file;
+  std::string placement_log_file = {};
   /// Algorithm, pins and the like; null = the defaults. The two options above and `default_device` take precedence.
-  std::shared_ptr<const place::PlaceOptions> placement;
+  std::shared_ptr<const place::PlaceOptions> placement = {};
   /// Checks after cutting a step that each node is where the placement put it.
   bool verify_placement = true;
   /// Device for nodes that ask for none, as "GPU:0"; empty = the placer's choice.
-  std::string default_device;
+  std::string default_device = {};
   bool constant_folding = true;
   bool common_subexpressions = true;
   /// One op for several where a device has a kernel for it (core/fuse).
@@ -57,11 +57,11 @@ struct SessionOptions {
   /// Limit of every run that states none itself; 0 or less = none.
   int64_t operation_timeout_in_ms = 0;
   /// A calibration file (core/kernel/calibration.h) by which kernels are chosen; empty = by declared costs.
-  std::string profile_file;
+  std::string profile_file = {};
   /// Results larger than this and than their operands are not folded.
   uint64_t max_folded_bytes = 10u << 20;
   /// Where variables live; null = a scope of this session's own.
-  std::shared_ptr<kernel::ResourceScope> resources;
+  std::shared_ptr<kernel::ResourceScope> resources = {};
 };
 
 /// A device as TensorFlow's clients list it.

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cctype>
+#include <ostream>
 
 namespace weir {
 namespace {
@@ -113,6 +114,8 @@ std::string NumpyName(DType t) {
   if (Find(t) == nullptr) return Unknown(t);
   return IsRef(t) ? std::string(NumpyBase(BaseType(t))) + "_ref" : NumpyBase(t);
 }
+
+std::ostream& operator<<(std::ostream& out, DType t) { return out << "<dtype: '" << NumpyName(t) << "'>"; }
 
 std::string EnumName(DType t) { return Find(t) == nullptr ? Unknown(t) : "DT_" + Upper(Name(t)); }
 

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <iosfwd>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -76,6 +77,8 @@ bool IsTrainable(DType t);
 std::string Name(DType t);
 /// As Python prints it: "float32", "float64", "float32_ref"; otherwise as Name.
 std::string NumpyName(DType t);
+/// "<dtype: 'float32'>", as Python prints it.
+std::ostream& operator<<(std::ostream& out, DType t);
 /// As protos print it: "DT_FLOAT", "DT_FLOAT_REF".
 std::string EnumName(DType t);
 /// From any of the three spellings; nothing when unknown.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <ostream>
 #include <utility>
 
 namespace weir {
@@ -88,6 +89,8 @@ bool Shape::operator==(const Shape& other) const {
 
 std::string Shape::ToString() const { return "[" + Join(dims(), ",") + "]"; }
 
+std::ostream& operator<<(std::ostream& out, const Shape& shape) { return out << PartialShape(shape); }
+
 PartialShape::PartialShape(const Shape& shape) : has_rank_(true), dims_(shape.dims()) {}
 
 Result<PartialShape> PartialShape::Make(std::span<const int64_t> dims) {
@@ -164,5 +167,7 @@ std::string PartialShape::ToTupleString() const {
   if (!has_rank_) return "<unknown>";
   return "(" + Join(dims(), ", ") + (rank() == 1 ? ",)" : ")");
 }
+
+std::ostream& operator<<(std::ostream& out, const PartialShape& shape) { return out << shape.ToTupleString(); }
 
 }  // namespace weir

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <initializer_list>
+#include <iosfwd>
 #include <iterator>
 #include <memory>
 #include <span>
@@ -64,6 +65,8 @@ inline constexpr int kMaxRank = 254;
 class Shape {
  public:
   Shape() = default;
+  /// `Shape{2, 3}`; as Of.
+  Shape(std::initializer_list<int64_t> dims) : Shape(Of(dims)) {}
   /// InvalidArgument for a negative extent, a rank above kMaxRank, or an element count that overflows.
   static Result<Shape> Make(std::span<const int64_t> dims);
   static Result<Shape> Make(std::initializer_list<int64_t> dims) { return Make(std::span(dims.begin(), dims.size())); }
@@ -91,6 +94,8 @@ class Shape {
   Dims dims_;
   int64_t elements_ = 1;
 };
+/// "(2, 3)", as Python prints it.
+std::ostream& operator<<(std::ostream& out, const Shape& shape);
 
 /// What is known of a shape before running: nothing, its rank, some extents (-1 = unknown), or all.
 class PartialShape {
@@ -98,6 +103,8 @@ class PartialShape {
   /// Unknown rank.
   PartialShape() = default;
   PartialShape(const Shape& shape);  // NOLINT(google-explicit-constructor)
+  /// `PartialShape{-1, 4}`; as Of.
+  PartialShape(std::initializer_list<int64_t> dims) : PartialShape(Of(dims)) {}
   /// InvalidArgument for an extent below -1, a rank above kMaxRank, or an overflowing product.
   static Result<PartialShape> Make(std::span<const int64_t> dims);
   /// For extents known to be good; a bad list gives unknown rank.
@@ -134,6 +141,8 @@ class PartialShape {
   bool has_rank_ = false;
   Dims dims_;
 };
+/// As ToTupleString.
+std::ostream& operator<<(std::ostream& out, const PartialShape& shape);
 
 }  // namespace weir
 

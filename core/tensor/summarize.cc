@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <ostream>
 
 #include "core/tensor/number.h"
 #include "core/tensor/tensor.h"
@@ -178,6 +179,12 @@ class Layout {
 }  // namespace
 
 std::string LaidOut(const Tensor& tensor, int64_t ends) { return Layout(tensor, ends).Text(); }
+
+std::ostream& operator<<(std::ostream& out, const Tensor& tensor) {
+  if (!tensor.valid()) return out << "None";
+  if (tensor.on_host()) return out << LaidOut(tensor);
+  return out << "<" << NumpyName(tensor.dtype()) << " " << tensor.shape().ToString() << " on another device>";
+}
 
 std::string Tensor::SummarizeValues(int64_t limit) const {
   if (elements() == 0) return "[]";

@@ -3,6 +3,7 @@
 #define WEIR_CORE_TENSOR_TENSOR_H_
 
 #include <cstring>
+#include <iosfwd>
 #include <memory>
 #include <span>
 #include <string>
@@ -109,6 +110,8 @@ class Tensor {
   std::shared_ptr<Buffer> buffer_;
   uint64_t offset_ = 0;
 };
+/// The values as NumPy lays them out (core/tensor/summarize.h), or why there are none to show.
+std::ostream& operator<<(std::ostream& out, const Tensor& tensor);
 
 template <class T>
 Tensor Tensor::Of(Shape shape, const std::vector<T>& values) {

@@ -263,6 +263,30 @@ def check_headers(lint, files):
                 lint.find("guard", path, "*", f"include guard is not {guard}")
 
 
+PUBLIC_NAME = re.compile(r"(?:class|struct|enum class) (\w+) (?:final )?[{:]|using (?:scope::)?(\w+)(?: =|;)|"
+                         r"inline constexpr \w+ (\w+)[{;]|"
+                         r"(?! |return|template|friend|requires)[\w:<>,&* ]+ &?([A-Z]\w+)\(")
+CLASS = re.compile(r"((?:^///[^\n]*\n)+)(?:^template[^\n]*\n)?^class (\w+)[^;]*?\{\n(.*?)^\};", re.M | re.S)
+PRIVATE_HEADERS = ("_internal.h", "/control_flow_context.h")
+
+
+def check_client(lint, files):
+    """Every public name is on the API's page; what lives in a scope cannot be made without a name."""
+    page = set(re.findall(r"\w+", " ".join(re.findall(r"`([^`]*)`", files.get("core/client/README.md") or ""))))
+    for path, text in files.items():
+        if not path.startswith("core/client/") or not path.endswith(".h") or path.endswith(PRIVATE_HEADERS):
+            continue
+        for number, line in enumerate(text.split("\n"), 1):
+            match = PUBLIC_NAME.match(line)
+            name = match and next(filter(None, match.groups()))
+            if name and not name.endswith(("Options", "Fn")) and name not in page:
+                lint.find("client", path, name, f"{name} is not in core/client/README.md", number)
+        for doc, name, body in CLASS.findall(text):
+            discarded = re.findall(rf"^  (?:explicit )?{name}\((?!const {name}&\)|{name}&&\))", body, re.M)
+            if "while it lives" in doc.replace("\n/// ", " ") and discarded:
+                lint.find("client", path, name, f"a constructor of the scope {name} is not [[nodiscard]]")
+
+
 def check_words(lint, files):
     for path, text in files.items():
         if text is None or path == "tools/lint/exceptions.txt" or path == "LICENSE":
@@ -313,6 +337,7 @@ def main():
     check_layers(lint, files)
     check_sizes(lint, files)
     check_headers(lint, files)
+    check_client(lint, files)
     check_words(lint, files)
     check_features(lint, files)
     lengths = check_functions(lint, files)

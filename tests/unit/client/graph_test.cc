@@ -187,7 +187,7 @@ TEST(Graph, F009_printing) {
             "Tensor(\"p:0\", shape=(?, 784), dtype=float32)");
   EXPECT_EQ(Placeholder(DType::kFloat, PartialShape::Of({3}), "r").ToString(),
             "Tensor(\"r:0\", shape=(3,), dtype=float32)");
-  const Output q = Placeholder(DType::kFloat, {}, "q");
+  const Output q = Placeholder(DType::kFloat, PartialShape(), "q");
   EXPECT_EQ(q.ToString(), "Tensor(\"q:0\", dtype=float32)");
   {
     const DeviceScope cpu("/cpu:0");

@@ -254,7 +254,7 @@ TEST(StateOps, F359_a_step_compiled_before_takes_the_new_shape) {
 
 TEST(StateOps, F359_shapes_that_are_known_at_the_run_only) {
   Fresh f;
-  const Output p = Placeholder(DType::kFloat, {}, "p");
+  const Output p = Placeholder(DType::kFloat, PartialShape(), "p");
   const Variable z({1.0f, 2.0f}, {.name = "z"});
   const Output set = z.Assign(p), more = z.AssignAdd(p), less = z.AssignSub(p);
   Session session(f.graph);
@@ -271,7 +271,7 @@ TEST(StateOps, F359_shapes_that_are_known_at_the_run_only) {
 
 TEST(StateOps, F359_variables_without_a_static_shape) {
   Fresh f;
-  const Output p = Placeholder(DType::kFloat, {}, "p");
+  const Output p = Placeholder(DType::kFloat, PartialShape(), "p");
   const Variable refused(p);
   EXPECT_TRUE(Fails(f.graph.TakeStatus(), Code::kInvalidArgument,
                     "initial_value must have a shape specified: Tensor(\"p:0\", dtype=float32)"));

@@ -42,8 +42,8 @@ struct Model {
 Model BuildModel() {
   SetRandomSeed(kSeed);
   Model m;
-  m.images = Placeholder(DType::kFloat, PartialShape::Of({-1, digits::kPixels}), "images");
-  m.labels = Placeholder(DType::kInt64, PartialShape::Of({-1}), "labels");
+  m.images = Placeholder(DType::kFloat, {-1, digits::kPixels}, "images");
+  m.labels = Placeholder(DType::kInt64, {-1}, "labels");
   const Output hidden = Dense(m.images, 64, Relu, "hidden");
   const Output logits = Dense(hidden, digits::kClasses, {}, "logits");
   m.loss = ReduceMean(SparseSoftmaxCrossEntropyWithLogits(m.labels, logits), {}, {.name = "loss"});
@@ -72,8 +72,8 @@ Status Train(const Model& m, Session& session, digits::Digits& data, summary::Fi
       std::fflush(stdout);
     }
     const digits::Batch sample = data.Slice(0, 256);
-    const Fetch::List fetches = {m.loss, m.summaries};
-    WEIR_ASSIGN(const Fetched now, session.Run(fetches, {{m.images, sample.images}, {m.labels, sample.labels}}));
+    const Feeds feeds = {{m.images, sample.images}, {m.labels, sample.labels}};
+    WEIR_ASSIGN(const Fetched now, session.Run({m.loss, m.summaries}, feeds));
     if (logged.ok()) logged = events.AddSummary(now[1].tensor(), epoch);
     progress.Update(epoch + 1, fmt::format("loss {:.4f}", now[0].scalar<float>()));
   }
