@@ -66,6 +66,7 @@ bool SameHandle(const ResourceHandle& a, const ResourceHandle& b) {
 }  // namespace
 
 Result<Tensor> Tensor::Make(DType dtype, Shape shape) {
+  WEIR_TRY(shape.Check());
   if (dtype != DType::kString && dtype != DType::kResource) return Make(dtype, std::move(shape), HostAllocator());
   Result<std::shared_ptr<Buffer>> buffer = dtype == DType::kString
                                                ? ObjectBuffer<std::string>::Make(shape.elements())
@@ -75,6 +76,7 @@ Result<Tensor> Tensor::Make(DType dtype, Shape shape) {
 }
 
 Result<Tensor> Tensor::Make(DType dtype, Shape shape, Allocator& allocator) {
+  WEIR_TRY(shape.Check());
   WEIR_TRY(CheckStorable(dtype));
   if (SizeOf(dtype) == 0) return InvalidArgument("tensors of type {} live in host memory only", Name(dtype));
   Result<uint64_t> bytes = PayloadBytes(dtype, shape);
@@ -85,6 +87,7 @@ Result<Tensor> Tensor::Make(DType dtype, Shape shape, Allocator& allocator) {
 }
 
 Result<Tensor> Tensor::Over(DType dtype, Shape shape, std::shared_ptr<Buffer> buffer, uint64_t offset) {
+  WEIR_TRY(shape.Check());
   WEIR_TRY(CheckStorable(dtype));
   if (SizeOf(dtype) == 0) return InvalidArgument("a tensor of type {} cannot be laid over plain memory", Name(dtype));
   WEIR_ASSIGN(const uint64_t bytes, PayloadBytes(dtype, shape));
