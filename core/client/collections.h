@@ -18,6 +18,9 @@ namespace weir {
 
 class Variable;
 
+/// The text, "" for a null pointer.
+inline std::string OrEmpty(const char* text) { return text == nullptr ? std::string() : std::string(text); }
+
 /// Standard collection keys.
 namespace keys {
 inline constexpr char kGlobalVariables[] = "variables";

@@ -102,14 +102,13 @@ Saver::Saver(SaverOptions options, Graph& graph, std::source_location where)
 
 Saver::Saver(const std::vector<Variable>& variables, SaverOptions options, std::source_location where)
     : options_(std::move(options)),
-      graph_(variables.empty() || !variables[0].exists() ? &Graph::Default() : variables[0].graph()) {
+      graph_(variables.empty() ? &Graph::Default() : &variables[0].Home()) {
   Build(ByName(variables), where);
 }
 
 Saver::Saver(const std::map<std::string, Variable>& variables, SaverOptions options, std::source_location where)
     : options_(std::move(options)),
-      graph_(variables.empty() || !variables.begin()->second.exists() ? &Graph::Default()
-                                                                      : variables.begin()->second.graph()) {
+      graph_(variables.empty() ? &Graph::Default() : &variables.begin()->second.Home()) {
   Build(ByKey(variables), where);
 }
 
