@@ -4,11 +4,13 @@
 
 #include <fmt/core.h>
 
+#include <concepts>
 #include <iosfwd>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 namespace weir {
@@ -97,27 +99,62 @@ WEIR_DECLARE_ERROR(Unavailable)
 WEIR_DECLARE_ERROR(DataLoss)
 #undef WEIR_DECLARE_ERROR
 
-/// A value or the error that kept it from being made. Reading the value of an error is a bug of the caller.
+/// What `*result` is where `result` is an error: T(). Specialised for a T whose default constructor does more than
+/// that.
+template <class T>
+struct NoValue {
+  static T Make() requires std::default_initializable<T> { return T(); }
+};
+
+/// A value or the error that kept it from being made. Reading the value of an error is a mistake of the caller, which
+/// gets NoValue<T>; only where T has none is it undefined.
 template <class T>
 class [[nodiscard]] Result {
  public:
-  Result(Status status) : status_(std::move(status)) {  // NOLINT(google-explicit-constructor)
+  Result(Status status) : status_(std::move(status)), held_(Nothing()) {  // NOLINT(google-explicit-constructor)
     if (status_.ok()) status_ = Internal("a Result was made from an ok Status without a value");
   }
-  Result(T value) : value_(std::move(value)) {}  // NOLINT(google-explicit-constructor)
+  Result(T value) : held_(std::move(value)) {}  // NOLINT(google-explicit-constructor)
+  template <class U>
+  requires(!std::same_as<T, U> && std::convertible_to<U, T>) Result(Result<U> other)  // NOLINT
+      : Result(other.ok() ? Result(T(*std::move(other))) : Result(other.status())) {}
 
-  bool ok() const { return value_.has_value(); }
+  bool ok() const { return status_.ok(); }
   const Status& status() const { return status_; }
 
-  T& operator*() & { return *value_; }
-  const T& operator*() const& { return *value_; }
-  T&& operator*() && { return std::move(*value_); }
-  T* operator->() { return &*value_; }
-  const T* operator->() const { return &*value_; }
+  T& operator*() & { return value(); }
+  const T& operator*() const& { return value(); }
+  T&& operator*() && { return std::move(value()); }
+  T* operator->() { return &value(); }
+  const T* operator->() const { return &value(); }
+
+  /// As std::expected: true for a result that has that value.
+  friend bool operator==(const Result& result, const T& want) { return result.ok() && result.value() == want; }
 
  private:
+  static constexpr bool kHasNoValue = requires { NoValue<T>::Make(); };
+  using Held = std::conditional_t<kHasNoValue, T, std::optional<T>>;
+
+  static Held Nothing() {
+    if constexpr (kHasNoValue) {
+      return NoValue<T>::Make();
+    } else {
+      return std::nullopt;
+    }
+  }
+  template <class Self>
+  static auto& ValueOf(Self& self) {
+    if constexpr (kHasNoValue) {
+      return self.held_;
+    } else {
+      return *self.held_;
+    }
+  }
+  T& value() { return ValueOf(*this); }
+  const T& value() const { return ValueOf(*this); }
+
   Status status_;
-  std::optional<T> value_;
+  Held held_;
 };
 
 }  // namespace weir

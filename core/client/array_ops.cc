@@ -26,7 +26,7 @@ Output Filled(const Shape& shape, DType dtype, double value, std::string_view na
   const Result<Tensor> one = ScalarFrom(dtype, value);
   if (!filled.ok() || !one.ok()) {
     (void)graph.Fail((filled.ok() ? one.status() : filled.status()).Append(" (" + Format(where) + ")"));
-    return Output();
+    return Output::Absent(graph);
   }
   const size_t size = SizeOf(dtype);
   for (int64_t i = 0; i < filled->elements(); ++i) {
@@ -164,29 +164,31 @@ Output Stack(const std::vector<Operand>& values, int axis, std::string_view name
   return graph.Add(spec).output(0);
 }
 
-std::vector<Output> Split(const Operand& value, int num, int axis, std::string_view name, Where where) {
-  return BuildOp("Split", {Operand(axis, where), value}, {{"num_split", num}}, name, where).outputs();
+List<Output> Split(const Operand& value, int num, int axis, std::string_view name, Where where) {
+  return OutputsOr(BuildOp("Split", {Operand(axis, where), value}, {{"num_split", num}}, name, where), num);
 }
 
-std::vector<Output> SplitV(const Operand& value, const std::vector<int>& sizes, int axis, std::string_view name,
-                           Where where) {
-  return BuildOp("SplitV", {value, Operand(sizes, where), Operand(axis, where)},
-                 {{"num_split", static_cast<int64_t>(sizes.size())}}, name, where)
-      .outputs();
+List<Output> SplitV(const Operand& value, const std::vector<int>& sizes, int axis, std::string_view name, Where where) {
+  const auto count = static_cast<int64_t>(sizes.size());
+  const Operation split =
+      BuildOp("SplitV", {value, Operand(sizes, where), Operand(axis, where)}, {{"num_split", count}}, name, where);
+  return OutputsOr(split, count);
 }
 
-std::vector<Output> Unstack(const Operand& value, int axis, int num, std::string_view name, Where where) {
+List<Output> Unstack(const Operand& value, int axis, int num, std::string_view name, Where where) {
+  int64_t count = num;
   if (num < 0) {
     const PartialShape shape = value.shape();
     const int at = axis < 0 ? axis + shape.rank() : axis;
     if (!shape.has_rank() || at < 0 || at >= shape.rank() || shape.dim(at) < 0) {
       (void)GraphOf(value).Fail(
           InvalidArgument("Cannot infer num from shape {} ({})", shape.ToTupleString(), Format(where)));
-      return {};
+      return AbsentValues(GraphOf(value), 0);
     }
-    num = static_cast<int>(shape.dim(at));
+    count = shape.dim(at);
   }
-  return BuildOp("Unpack", {value.ReadNow()}, {{"num", num}, {"axis", axis}}, name, where).outputs();
+  const Operation apart = BuildOp("Unpack", {value.ReadNow()}, {{"num", count}, {"axis", axis}}, name, where);
+  return OutputsOr(apart, count);
 }
 
 Output Slice(const Operand& input, const Operand& begin, const Operand& size, std::string_view name, Where where) {

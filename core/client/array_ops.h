@@ -81,15 +81,15 @@ Output Concat(const std::vector<Operand>& values, int axis, std::string_view nam
 /// Joins along a new axis.
 Output Stack(const std::vector<Operand>& values, int axis = 0, std::string_view name = "stack",
              Where where = Where::current());
-/// Cuts into `num` equal pieces along `axis`.
-std::vector<Output> Split(const Operand& value, int num, int axis = 0, std::string_view name = "split",
-                          Where where = Where::current());
+/// Cuts into `num` equal pieces along `axis`. After an error, as the next two, so many values that do not exist.
+List<Output> Split(const Operand& value, int num, int axis = 0, std::string_view name = "split",
+                   Where where = Where::current());
 /// Cuts into pieces of the given extents; one may be -1.
-std::vector<Output> SplitV(const Operand& value, const std::vector<int>& sizes, int axis = 0,
-                           std::string_view name = "split", Where where = Where::current());
+List<Output> SplitV(const Operand& value, const std::vector<int>& sizes, int axis = 0, std::string_view name = "split",
+                    Where where = Where::current());
 /// Takes apart along an axis whose static extent is known, or is `num`.
-std::vector<Output> Unstack(const Operand& value, int axis = 0, int num = -1, std::string_view name = "unstack",
-                            Where where = Where::current());
+List<Output> Unstack(const Operand& value, int axis = 0, int num = -1, std::string_view name = "unstack",
+                     Where where = Where::current());
 
 /// `size` elements from `begin` along each axis; a size of -1 takes the rest.
 Output Slice(const Operand& input, const Operand& begin, const Operand& size, std::string_view name = "Slice",

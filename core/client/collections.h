@@ -18,6 +18,9 @@ namespace weir {
 
 class Variable;
 
+/// The text, "" for a null pointer.
+inline std::string OrEmpty(const char* text) { return text == nullptr ? std::string() : std::string(text); }
+
 /// Standard collection keys. A variable is in kGlobalVariables, or where its options say; one that is not trainable is
 /// there as well, and only not in kTrainableVariables.
 namespace keys {

@@ -56,12 +56,15 @@ struct BranchResults {
 using Branch = std::function<BranchResults()>;
 
 Branch Of(const BranchFn& fn) {
+  if (!fn) return nullptr;
   return [fn] { return BranchResults{{fn()}, {}}; };
 }
 Branch Of(const BranchListFn& fn) {
+  if (!fn) return nullptr;
   return [fn] { return BranchResults{fn(), {}}; };
 }
 Branch Of(const BranchOperationFn& fn) {
+  if (!fn) return nullptr;
   return [fn] { return BranchResults{{}, fn()}; };
 }
 
@@ -69,6 +72,9 @@ Branch Of(const BranchOperationFn& fn) {
 class CondBuilder {
  public:
   CondBuilder(Graph& graph, Where where) : graph_(graph), flow_(graph.control_flow()), where_(where) {}
+
+  /// How many values the branch returned that was called last.
+  size_t count() const { return count_; }
 
   Result<std::vector<Output>> Build(const Output& pred, const Branch& true_fn, const Branch& false_fn) {
     const Operation split = AddOp(graph_, "Switch", {pred, pred}, "Switch", where_);
@@ -99,6 +105,7 @@ class CondBuilder {
     }
     const InContext in(flow_, &context);
     BranchResults results = fn();
+    count_ = results.values.size();
     WEIR_TRY(graph_.status());
     if (results.operation.exists()) results.values = {WithDependencies({results.operation}, pivot)};
     std::vector<Output> outputs;
@@ -134,28 +141,33 @@ class CondBuilder {
   Graph& graph_;
   ControlFlow& flow_;
   Where where_;
+  size_t count_ = 0;
 };
 
-std::vector<Output> BuildCond(const Operand& pred, const Branch& true_fn, const Branch& false_fn, std::string_view name,
-                              const Where& where) {
+List<Output> BuildCond(const Operand& pred, const Branch& true_fn, const Branch& false_fn, std::string_view name,
+                       const Where& where) {
   Graph& graph = pred.graph() != nullptr ? *pred.graph() : Graph::Default();
-  if (!graph.status().ok()) return {};
+  if (!graph.status().ok()) return AbsentValues(graph, 0);
+  if (!true_fn || !false_fn) {
+    const char* const which = true_fn ? "false_fn" : "true_fn";
+    (void)graph.Fail(At(InvalidArgument("{} must be callable.", which), where));
+    return AbsentValues(graph, 0);
+  }
   if (pred.is_literal() || !pred.exists()) {
     const char* what = pred.is_literal() && pred.literal().tensor.dtype() == DType::kBool
                            ? "pred must not be a Python bool"
                            : "pred must be a value of the graph";
     (void)graph.Fail(At(InvalidArgument("{}", what), where));
-    return {};
+    return AbsentValues(graph, 0);
   }
   const AsDefault in(graph);
   const NameScope scope(name.empty() ? "cond" : name, graph);
-  Result<std::vector<Output>> merged = CondBuilder(graph, where).Build(pred.In(graph), true_fn, false_fn);
-  if (merged.ok()) return std::move(*merged);
-  if (graph.status().ok()) (void)graph.Fail(At(merged.status(), where));
-  return {};
+  CondBuilder builder(graph, where);
+  Result<std::vector<Output>> merged = builder.Build(pred.In(graph), true_fn, false_fn);
+  if (merged.ok()) return List<Output>(std::move(*merged), Output::Absent(graph));
+  (void)graph.Fail(At(merged.status(), where));
+  return AbsentValues(graph, static_cast<int64_t>(builder.count()));
 }
-
-Output FirstOf(const std::vector<Output>& outputs) { return outputs.empty() ? Output() : outputs[0]; }
 
 /// Fails the run when more than `n` of the conditions hold.
 Operation AssertAtMost(const std::vector<Output>& predicates, int n, std::string_view message, const Where& where) {
@@ -178,7 +190,7 @@ using ListBranches = std::vector<std::pair<Output, BranchListFn>>;
 
 /// The last branch as the default, behind checks that it is the one.
 BranchListFn DefaultFrom(const ListBranches& branches, const Where& where) {
-  return [branches, where]() -> std::vector<Output> {
+  return [branches, where]() -> List<Output> {
     std::vector<Output> others;
     std::vector<Operand> all;
     for (const auto& [predicate, fn] : branches) {
@@ -218,7 +230,7 @@ Status CheckBranches(const ListBranches& branches) {
 }
 
 /// Conds within the false branches of conds, so that conditions are looked at in order.
-std::vector<Output> BuildCase(const ListBranches& branches, const BranchListFn& default_fn, const Where& where) {
+List<Output> BuildCase(const ListBranches& branches, const BranchListFn& default_fn, const Where& where) {
   BranchListFn fn = default_fn;
   for (auto branch = branches.rbegin(); branch != branches.rend(); ++branch) {
     fn = [branch = *branch, otherwise = std::move(fn), where] {
@@ -232,26 +244,27 @@ std::vector<Output> BuildCase(const ListBranches& branches, const BranchListFn& 
 
 Output Cond(const Operand& pred, const BranchFn& true_fn, const BranchFn& false_fn, std::string_view name,
             Where where) {
-  return FirstOf(BuildCond(pred, Of(true_fn), Of(false_fn), name, where));
+  return BuildCond(pred, Of(true_fn), Of(false_fn), name, where)[0];
 }
 
-std::vector<Output> Cond(const Operand& pred, const BranchListFn& true_fn, const BranchListFn& false_fn,
-                         std::string_view name, Where where) {
+List<Output> Cond(const Operand& pred, const BranchListFn& true_fn, const BranchListFn& false_fn, std::string_view name,
+                  Where where) {
   return BuildCond(pred, Of(true_fn), Of(false_fn), name, where);
 }
 
 Output Cond(const Operand& pred, const BranchOperationFn& true_fn, const BranchOperationFn& false_fn,
             std::string_view name, Where where) {
-  return FirstOf(BuildCond(pred, Of(true_fn), Of(false_fn), name, where));
+  return BuildCond(pred, Of(true_fn), Of(false_fn), name, where)[0];
 }
 
-std::vector<Output> Case(const std::vector<std::pair<Output, BranchListFn>>& branches, const BranchListFn& default_fn,
-                         const CaseOptions& options, Where where) {
-  Graph& graph = branches.empty() || !branches[0].first.exists() ? Graph::Default() : *branches[0].first.graph();
-  if (!graph.status().ok()) return {};
+List<Output> Case(const std::vector<std::pair<Output, BranchListFn>>& branches, const BranchListFn& default_fn,
+                  const CaseOptions& options, Where where) {
+  const bool known = !branches.empty() && branches[0].first.graph() != nullptr;
+  Graph& graph = known ? *branches[0].first.graph() : Graph::Default();
+  if (!graph.status().ok()) return AbsentValues(graph, 0);
   if (const Status valid = CheckBranches(branches); !valid.ok()) {
     (void)graph.Fail(At(valid, where));
-    return {};
+    return AbsentValues(graph, 0);
   }
   const AsDefault in(graph);
   const NameScope scope(options.name.empty() ? "case" : options.name, graph);
@@ -266,7 +279,7 @@ std::vector<Output> Case(const std::vector<std::pair<Output, BranchListFn>>& bra
     std::vector<Output> predicates;
     for (const auto& [predicate, fn] : tried) predicates.push_back(predicate);
     after = {AssertAtMost(predicates, 1, "Input error: exclusive=True", where)};
-    if (!after[0].exists()) return {};
+    if (!after[0].exists()) return AbsentValues(graph, 0);
   }
   const ControlDependencies checked(after, graph);
   return BuildCase(tried, otherwise, where);
@@ -276,16 +289,16 @@ Output Case(const std::vector<std::pair<Output, BranchFn>>& branches, const Bran
             const CaseOptions& options, Where where) {
   const auto list = [](const BranchFn& fn) -> BranchListFn {
     if (!fn) return nullptr;
-    return [fn] { return std::vector<Output>{fn()}; };
+    return [fn] { return List<Output>{fn()}; };
   };
   ListBranches lists;
   for (const auto& [predicate, fn] : branches) lists.emplace_back(predicate, list(fn));
-  return FirstOf(Case(lists, list(default_fn), options, where));
+  return Case(lists, list(default_fn), options, where)[0];
 }
 
 Output WithDependencies(const std::vector<Groupable>& dependencies, const Output& value, std::string_view name,
                         Where where) {
-  if (!value.exists()) return Output();
+  if (!value.exists()) return value;
   Graph& graph = *value.graph();
   std::vector<Operation> operations;
   for (const Groupable& dependency : dependencies) operations.push_back(dependency.operation());
@@ -295,25 +308,31 @@ Output WithDependencies(const std::vector<Groupable>& dependencies, const Output
   return AddOp(graph, "Identity", {value}, std::string(scope.path()), where).output(0);
 }
 
-std::vector<Output> Tuple(const std::vector<Output>& values, const std::vector<Groupable>& control_inputs,
-                          std::string_view name, Where where) {
+List<Output> Tuple(const std::vector<Output>& values, const std::vector<Groupable>& control_inputs,
+                   std::string_view name, Where where) {
   std::vector<Operation> gates;
   for (const Output& value : values) {
     if (value.exists()) gates.push_back(value.op());
   }
   for (const Groupable& control : control_inputs) gates.push_back(control.operation());
   if (gates.empty()) {
-    (void)Graph::Default().Fail(At(InvalidArgument("Must have at least one Tensor"), where));
-    return {};
+    Graph& none = GraphOf({values.begin(), values.end()});
+    (void)none.Fail(At(InvalidArgument("Must have at least one Tensor"), where));
+    return AbsentValues(none, static_cast<int64_t>(values.size()));
+  }
+  if (std::ranges::any_of(gates, [](const Operation& gate) { return !gate.exists(); })) {
+    Graph& none = GraphOf({values.begin(), values.end()});
+    (void)none.Fail(At(InvalidArgument("Control input must be an Operation, a Tensor, or a Variable: None"), where));
+    return AbsentValues(none, static_cast<int64_t>(values.size()));
   }
   std::ranges::sort(gates, {}, &Operation::id);
   gates.erase(std::unique(gates.begin(), gates.end()), gates.end());
   Graph& graph = *gates[0].graph();
   const NameScope scope(name.empty() ? "tuple" : name, graph);
   const Operation gate = Group({gates.begin(), gates.end()}, "group_deps", where);
-  std::vector<Output> gated;
+  List<Output> gated({}, Output::Absent(graph));
   for (const Output& value : values) {
-    gated.push_back(value.exists() ? WithDependencies({gate}, value, "control_dependency", where) : Output());
+    gated.push_back(value.exists() ? WithDependencies({gate}, value, "control_dependency", where) : value);
   }
   return gated;
 }
@@ -326,7 +345,7 @@ Operation Assert(const Operand& condition, const std::vector<Operand>& data, con
   if (data.empty()) {
     (void)graph->Fail(
         At(InvalidArgument("Attr 'T' of 'Assert' Op passed list of length 0 less than minimum 1."), where));
-    return Operation();
+    return Operation::Absent(*graph);
   }
   const AsDefault in(*graph);
   const NameScope scope(options.name.empty() ? "Assert" : options.name, *graph);

@@ -20,16 +20,17 @@ namespace weir {
 // outside; InvalidArgument "Cannot use 'a' as input to 'b' because 'a' is in a while loop."
 
 using BranchFn = std::function<Output()>;
-using BranchListFn = std::function<std::vector<Output>()>;
+using BranchListFn = std::function<List<Output>()>;
 using BranchOperationFn = std::function<Operation()>;
 
 /// The value of true_fn when `pred` (a bool scalar) holds, else that of false_fn; both of one type. Nodes are named
 /// `cond/Switch`, `cond/switch_t`, `cond/pred_id`, `cond/Merge`, …
 Output Cond(const Operand& pred, const BranchFn& true_fn, const BranchFn& false_fn, std::string_view name = "cond",
             Where where = Where::current());
-/// The same with several values; both functions return equally many.
-std::vector<Output> Cond(const Operand& pred, const BranchListFn& true_fn, const BranchListFn& false_fn,
-                         std::string_view name = "cond", Where where = Where::current());
+/// The same with several values; both functions return equally many. After an error, as with Case and WhileLoop, values
+/// that do not exist.
+List<Output> Cond(const Operand& pred, const BranchListFn& true_fn, const BranchListFn& false_fn,
+                  std::string_view name = "cond", Where where = Where::current());
 /// The same with operations; the value (`pred`, once the operation has run) stands for the one that ran.
 Output Cond(const Operand& pred, const BranchOperationFn& true_fn, const BranchOperationFn& false_fn,
             std::string_view name = "cond", Where where = Where::current());
@@ -45,9 +46,9 @@ struct CaseOptions {
 Output Case(const std::vector<std::pair<Output, BranchFn>>& branches, const BranchFn& default_fn = nullptr,
             const CaseOptions& options = {}, Where where = Where::current());
 /// The same with several values.
-std::vector<Output> Case(const std::vector<std::pair<Output, BranchListFn>>& branches,
-                         const BranchListFn& default_fn = nullptr, const CaseOptions& options = {},
-                         Where where = Where::current());
+List<Output> Case(const std::vector<std::pair<Output, BranchListFn>>& branches,
+                  const BranchListFn& default_fn = nullptr, const CaseOptions& options = {},
+                  Where where = Where::current());
 
 struct WhileOptions {
   /// Shapes that the loop variables have in every iteration; empty = those that they enter with.
@@ -59,7 +60,7 @@ struct WhileOptions {
   std::string_view name = "while";
 };
 
-using LoopVars = std::vector<Output>;
+using LoopVars = List<Output>;
 using LoopCondFn = std::function<Output(const LoopVars&)>;
 using LoopBodyFn = std::function<LoopVars(const LoopVars&)>;
 
@@ -76,8 +77,8 @@ Output WithDependencies(const std::vector<Groupable>& dependencies, const Output
                         std::string_view name = "control_dependency", Where where = Where::current());
 
 /// The values once all of them, and `control_inputs`, are there; values that do not exist stay so.
-std::vector<Output> Tuple(const std::vector<Output>& values, const std::vector<Groupable>& control_inputs = {},
-                          std::string_view name = "tuple", Where where = Where::current());
+List<Output> Tuple(const std::vector<Output>& values, const std::vector<Groupable>& control_inputs = {},
+                   std::string_view name = "tuple", Where where = Where::current());
 
 struct AssertOptions {
   int64_t summarize = 3;  // elements of each tensor that the error shows

@@ -31,7 +31,7 @@ class Getting {
 
   Variable Fail(const Status& status) {
     (void)graph_.Fail(status.Append(" (" + Format(where_) + ")"));
-    return Variable();
+    return Variable::FromValue(Output::Absent(graph_));
   }
 
  private:
@@ -64,7 +64,7 @@ class Getting {
                           "be fully defined."));
     }
     const Variable made(initializer, args.shape, args.dtype, OptionsFor(name, args), graph_, where_);
-    if (!made.exists()) return Variable();
+    if (!made.exists()) return Variable::FromValue(Output::Absent(graph_));
     store_.variables.insert_or_assign(name, made);
     Regularize(name, made, args);
     return made;
@@ -183,7 +183,7 @@ class Getting {
       }
       part_args.slice = {name, {whole->dims().begin(), whole->dims().end()}, part.offset, part.size};
       parts.push_back(GetSingle(part_name, part_args));
-      if (!parts.back().exists()) return Variable();
+      if (!parts.back().exists()) return parts.back();
     }
     Variable variable = Variable::FromParts(name, *whole, std::move(parts), partitions);
     store_.partitioned.insert_or_assign(name, variable);
@@ -236,6 +236,7 @@ Status CheckValueType(const VariableArgs& args) {
 Variable GetVariable(std::string_view name, const VariableArgs& args, std::source_location where) {
   Graph& graph = Graph::Default();
   Getting getting(graph, where);
+  if (const Status shape = args.shape.Check(); !shape.ok()) return getting.Fail(shape);
   if (const Status type = CheckValueType(args); !type.ok()) return getting.Fail(type);
   const VarScope scope = GetVariableScope(graph);
   const std::string full_name = scope::JoinScopes(scope.name(), name);

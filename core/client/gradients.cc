@@ -132,13 +132,13 @@ class Backward {
            std::source_location where)
       : graph_(graph), ys_(ys), xs_(xs), options_(options), where_(where) {}
 
-  Result<std::vector<Gradient>> Run() {
+  Result<List<Gradient>> Run() {
     const NameScope scope(options_.name, graph_);
     WEIR_TRY(CheckArguments());
     MarkPath();
     WEIR_TRY(Seed());
     for (auto it = path_.rbegin(); it != path_.rend(); ++it) WEIR_TRY(Differentiate(*it));
-    std::vector<Gradient> answers;
+    List<Gradient> answers;
     for (const Output& x : xs_) {
       Gradient gradient = Sum(x.endpoint());
       if (!gradient.exists() && options_.unconnected == Unconnected::kZero) {
@@ -152,9 +152,10 @@ class Backward {
 
  private:
   Status CheckArguments() const {
-    for (const std::vector<Output>* list : {&ys_, &xs_, &options_.stop_gradients}) {
+    for (const std::vector<Output>* list : {&ys_, &xs_, &options_.stop_gradients, &options_.grad_ys}) {
       for (const Output& output : *list) {
-        if (!output.exists()) return InvalidArgument("None values not supported.");
+        if (!output.exists() && list == &options_.grad_ys) continue;
+        if (!output.exists()) return InvalidArgument("None values not supported. ({})", Format(where_));
         if (output.graph() != &graph_) {
           return InvalidArgument("{} must be from the same graph as {}.", output.ToString(), ys_[0].ToString());
         }
@@ -247,11 +248,16 @@ class Backward {
       values.push_back(part.values);
       indices.push_back(part.indices);
     }
-    const Output axis = Operand(Literal(0)).In(graph_, DType::kInt32, "axis");
-    values.push_back(axis);
-    indices.push_back(axis);
-    return {AddOp(graph_, "ConcatV2", std::move(values), {}, {}, where_).output(0),
-            AddOp(graph_, "ConcatV2", std::move(indices), {}, {}, where_).output(0), parts[0].dense_shape};
+    const Output all = Joined(std::move(values));
+    return {all, Joined(std::move(indices)), parts[0].dense_shape};
+  }
+
+  /// Along the first axis.
+  Output Joined(std::vector<Output> parts) {
+    const NameScope scope("concat", graph_);
+    parts.push_back(Operand(Literal(0)).In(graph_, DType::kInt32, "axis"));
+    const std::string path = scope.path();
+    return AddOp(graph_, "ConcatV2", std::move(parts), {}, path, where_).output(0);
   }
 
   /// Like `x`, or like the variable behind a handle.
@@ -360,15 +366,14 @@ std::vector<Output> Differentiated::Sources() const {
   return sources;
 }
 
-Result<std::vector<Gradient>> Gradients(const Differentiated& of, const Differentiated& by,
+Result<List<Gradient>> Gradients(const Differentiated& of, const Differentiated& by,
                                         const GradientsOptions& options, std::source_location where) {
   const std::vector<Output> ys = of.Values(where), xs = by.Sources();
-  if (xs.empty() || ys.empty()) return std::vector<Gradient>();
-  if (!ys[0].exists()) return InvalidArgument("None values not supported.");
-  Graph& graph = *ys[0].graph();
+  if (xs.empty() || ys.empty()) return List<Gradient>();
+  Graph& graph = GraphOf({ys.begin(), ys.end()});
   WEIR_TRY(graph.status());
   const Origin origin(where, graph);
-  Result<std::vector<Gradient>> gradients = Backward(graph, ys, xs, options, where).Run();
+  Result<List<Gradient>> gradients = Backward(graph, ys, xs, options, where).Run();
   if (!gradients.ok()) (void)graph.Fail(gradients.status());
   return gradients;
 }

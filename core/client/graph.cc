@@ -117,10 +117,13 @@ op::AttrList DeduceAttrs(const op::OpDef& def, const OperationSpec& spec) {
 Status CheckAllowed(const op::OpDef& def, const std::string& attr, const std::string& parameter, DType type) {
   const op::AttrDef* const known = def.FindAttr(attr);
   if (known == nullptr || known->type != "type" || Contains(known->allowed_types, type)) return Status();
-  std::string allowed;
+  std::vector<DType> order = {DType::kBfloat16, DType::kHalf, DType::kFloat, DType::kDouble};  // as TensorFlow has it
   for (uint32_t i = 1; i < 64; ++i) {
-    if (!Contains(known->allowed_types, static_cast<DType>(i))) continue;
-    allowed += (allowed.empty() ? "" : ", ") + NumpyName(static_cast<DType>(i));
+    if (std::ranges::find(order, static_cast<DType>(i)) == order.end()) order.push_back(static_cast<DType>(i));
+  }
+  std::string allowed;
+  for (const DType each : order) {
+    if (Contains(known->allowed_types, each)) allowed += (allowed.empty() ? "" : ", ") + NumpyName(each);
   }
   return InvalidArgument("Value passed to parameter '{}' has DataType {} not in list of allowed values: {}", parameter,
                          NumpyName(type), allowed);
@@ -192,64 +195,6 @@ std::string Format(const std::source_location& where) {
   return fmt::format("{}:{}", file, where.line());
 }
 
-Operation Output::op() const { return {graph_, endpoint_.node}; }
-std::string Output::name() const { return exists() ? graph::FullEndpointName(graph_->definition(), endpoint_) : ""; }
-DType Output::dtype() const { return exists() ? graph_->definition().TypeOf(endpoint_) : DType::kInvalid; }
-PartialShape Output::shape() const { return exists() ? graph_->definition().ShapeOf(endpoint_) : PartialShape(); }
-
-void Output::SetShape(const PartialShape& shape) const {
-  if (exists()) (void)graph_->Fail(graph_->definition().RefineShape(endpoint_, shape));
-}
-
-Result<std::vector<int64_t>> AsList(const PartialShape& shape) {
-  if (!shape.has_rank()) return InvalidArgument("as_list() is not defined on an unknown TensorShape.");
-  return std::vector<int64_t>(shape.dims().begin(), shape.dims().end());
-}
-
-std::string Output::ToString() const {
-  if (!exists()) return "None";
-  const PartialShape known = shape();
-  const std::string device = op().device();
-  return fmt::format("Tensor(\"{}\"{}, dtype={}{})", name(), known.has_rank() ? ", shape=" + known.ToTupleString() : "",
-                     NumpyName(dtype()), device.empty() ? "" : ", device=" + device);
-}
-
-std::string Output::DebugString() const {
-  return exists()
-             ? fmt::format("<tf.Tensor '{}' shape={} dtype={}>", name(), shape().ToTupleString(), NumpyName(dtype()))
-             : "None";
-}
-
-const graph::Node& Operation::node() const { return graph_->definition().node(id_); }
-std::string Operation::name() const { return exists() ? node().name() : ""; }
-std::string Operation::type() const { return exists() ? node().op().name : ""; }
-std::string Operation::device() const { return exists() ? node().device() : ""; }
-int Operation::num_outputs() const { return exists() ? node().num_outputs() : 0; }
-
-std::vector<Output> Operation::outputs() const {
-  std::vector<Output> all;
-  for (int i = 0; i < num_outputs(); ++i) all.push_back(output(i));
-  return all;
-}
-
-std::vector<Output> Operation::inputs() const {
-  std::vector<Output> all;
-  if (!exists()) return all;
-  for (const graph::Endpoint& input : node().inputs()) all.emplace_back(graph_, input);
-  return all;
-}
-
-std::vector<Operation> Operation::control_inputs() const {
-  std::vector<Operation> all;
-  if (!exists()) return all;
-  for (const graph::NodeId control : node().control_inputs()) all.emplace_back(graph_, control);
-  return all;
-}
-
-std::string Operation::ToString() const {
-  return exists() ? fmt::format("<tf.Operation '{}' type={}>", name(), type()) : "None";
-}
-
 Graph::Graph() : definition_(Ops()), control_flow_(std::make_unique<ControlFlow>(*this)) {}
 Graph::~Graph() = default;
 
@@ -295,11 +240,11 @@ Operation Graph::Add(const OperationSpec& spec) {
   const auto fail = [&](const Status& status) {
     (void)Fail(
         status.Append(" (" + origin + ")").WithNode(std::string(spec.name.empty() ? spec.op : spec.name), origin));
-    return Operation();
+    return Operation::Absent(*this);
   };
   graph::NodeSpec node;
   for (const Output& input : spec.inputs) {
-    if (!input.exists()) return status_.ok() ? fail(InvalidArgument("None values not supported.")) : Operation();
+    if (!input.exists()) return fail(InvalidArgument("None values not supported."));
     if (input.graph() != this) {
       return fail(InvalidArgument("{} must be from the same graph as {}.", input.ToString(),
                                   input == spec.inputs[0] ? "the default graph" : spec.inputs[0].ToString()));
@@ -310,6 +255,16 @@ Operation Graph::Add(const OperationSpec& spec) {
   const Result<const op::OpDef*> def = definition_.ops().Get(spec.op);
   if (!def.ok()) return fail(def.status());
   if (const Status types = CheckInputTypes(**def, spec); !types.ok()) return fail(types);
+  for (const Operation& control : spec.control_inputs) {
+    if (!control.exists())
+      return fail(InvalidArgument("Control input must be an Operation, a Tensor, or a Variable: None"));
+    if (control.graph() != this) return fail(InvalidArgument("{} is no operation of this graph.", control.ToString()));
+  }
+  for (const auto& [name, value] : spec.attrs) {
+    if (const PartialShape* const shape = value.get<PartialShape>(); shape != nullptr && !shape->valid()) {
+      return fail(shape->Check());
+    }
+  }
   Result<std::string> name = names_.ForOperation(spec.name.empty() ? spec.op : spec.name);
   if (!name.ok()) return fail(name.status());
   if (definition_.Find(*name) != nullptr) return fail(InvalidArgument("Duplicate node name in graph: '{}'", *name));

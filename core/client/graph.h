@@ -22,7 +22,9 @@
 
 #include "core/base/status.h"
 #include "core/client/collections.h"
+#include "core/client/list.h"
 #include "core/graph/graph.h"
+#include "core/graph/graph_def.h"
 #include "core/op/attr_value.h"
 #include "core/scope/names.h"
 
@@ -39,13 +41,17 @@ struct VariableStore;
 
 /// A symbolic value: one output of an operation. Cheap to copy; refers to its graph, which outlives it. The default
 /// Output does not exist: it stands where TensorFlow's Python has None, and where an error kept a value from being made
-/// (Graph::status says which).
+/// (Graph::status says which; graph() is the graph that has the error). Every function takes one that does not exist,
+/// and answers it with an error or with a value that does not exist either.
 class Output {
  public:
   Output() = default;
   Output(Graph* graph, graph::Endpoint endpoint) : graph_(graph), endpoint_(endpoint) {}
 
-  bool exists() const { return graph_ != nullptr && endpoint_.node >= 0; }
+  /// What `graph` gives where an error kept it from making a value.
+  static Output Absent(Graph& graph) { return {&graph, {}}; }
+
+  bool exists() const;
   Graph* graph() const { return graph_; }
   graph::Endpoint endpoint() const { return endpoint_; }
   Operation op() const;
@@ -80,18 +86,22 @@ class Operation {
   Operation() = default;
   Operation(Graph* graph, graph::NodeId id) : graph_(graph), id_(id) {}
 
-  bool exists() const { return graph_ != nullptr && id_ >= 0; }
+  static Operation Absent(Graph& graph) { return {&graph, -1}; }
+
+  bool exists() const;
   Graph* graph() const { return graph_; }
   graph::NodeId id() const { return id_; }
+  /// A node "None" of another graph when it does not exist.
   const graph::Node& node() const;
   std::string name() const;
   std::string type() const;
   std::string device() const;
   int num_outputs() const;
-  Output output(int i) const { return {graph_, {id_, i}}; }
-  std::vector<Output> outputs() const;
-  std::vector<Output> inputs() const;
-  std::vector<Operation> control_inputs() const;
+  /// OutOfRange, and a value that does not exist, for an index that the operation has not.
+  Output output(int i, std::source_location where = std::source_location::current()) const;
+  List<Output> outputs() const;
+  List<Output> inputs() const;
+  List<Operation> control_inputs() const;
   /// `<tf.Operation 'Const_8' type=Const>`.
   std::string ToString() const;
   bool operator==(const Operation&) const = default;
@@ -121,7 +131,7 @@ struct CollectionEntry {
   CollectionEntry(Operation value) : operation(value) {}                      // NOLINT(google-explicit-constructor)
   CollectionEntry(const Variable& value);                                     // NOLINT(google-explicit-constructor)
   CollectionEntry(std::string value) : text(std::move(value)) {}              // NOLINT(google-explicit-constructor)
-  CollectionEntry(const char* value) : text(value) {}                         // NOLINT(google-explicit-constructor)
+  CollectionEntry(const char* value) : text(OrEmpty(value)) {}                // NOLINT(google-explicit-constructor)
   CollectionEntry(std::integral auto value) : number(int64_t{value}) {}       // NOLINT(google-explicit-constructor)
   CollectionEntry(std::floating_point auto value) : number(double{value}) {}  // NOLINT(google-explicit-constructor)
   CollectionEntry(std::vector<CollectionEntry> values);                       // NOLINT(google-explicit-constructor)
@@ -160,7 +170,7 @@ struct DeviceRequest {
 
   DeviceRequest() = default;
   DeviceRequest(std::nullopt_t) : clears(true) {}                 // NOLINT(google-explicit-constructor)
-  DeviceRequest(const char* device) : name(device) {}             // NOLINT(google-explicit-constructor)
+  DeviceRequest(const char* device) : name(OrEmpty(device)) {}    // NOLINT(google-explicit-constructor)
   DeviceRequest(std::string device) : name(std::move(device)) {}  // NOLINT(google-explicit-constructor)
   DeviceRequest(std::string_view device) : name(device) {}        // NOLINT(google-explicit-constructor)
   template <class F>
@@ -216,6 +226,8 @@ class Graph {
   /// Adds a GraphDef (binary or text); names get `prefix`, which is a name scope, and those that are taken a "_k". Open
   /// device, colocation and control scopes count for its nodes.
   Status Import(std::string_view graph_def, std::string_view prefix = "import");
+  /// The nodes as a GraphDef, binary or text, as TensorFlow's as_graph_def; the first error of building comes first.
+  Result<std::string> Export(graph::GraphFormat format = graph::GraphFormat::kBinary) const;
   /// The path without last slash of a name scope for what is imported; InvalidArgument "… is not a valid scope name".
   Result<std::string> PrefixFor(std::string_view scope);
   /// What the scopes of this graph mean for nodes from `first` on, which came with a file, and their names.
@@ -288,6 +300,9 @@ class Graph {
   std::shared_ptr<VariableStore> variable_store_;  // made when it is asked for
   std::unique_ptr<ControlFlow> control_flow_;
 };
+
+inline bool Output::exists() const { return graph_ != nullptr && graph_->definition().Has(endpoint_); }
+inline bool Operation::exists() const { return graph_ != nullptr && graph_->definition().Has(id_); }
 
 /// Whether what is made default on a thread must end in reverse order.
 enum class Nesting { kEnforced, kFree };

@@ -33,6 +33,11 @@ Status Graph::Import(std::string_view graph_def, std::string_view prefix) {
   return Status();
 }
 
+Result<std::string> Graph::Export(graph::GraphFormat format) const {
+  WEIR_TRY(status_);
+  return graph::ExportGraphDef(definition_, format);
+}
+
 Result<std::string> Graph::PrefixFor(std::string_view scope) {
   WEIR_ASSIGN(std::string path, names_.Enter(scope));
   names_.Leave();

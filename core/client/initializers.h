@@ -24,16 +24,28 @@ struct PartitionInfo {
 /// What a variable begins with: a function that makes a value of the type and shape asked for inside the current name
 /// scope (`v/Initializer`), or a value that says type and shape itself. Empty = the default of the scope and type.
 class Initializer {
+  /// A function that is none, as std::function and pointers can be.
+  template <class F>
+  static bool IsNull(const F& f) {
+    if constexpr (requires { f == nullptr; }) {
+      return f == nullptr;
+    } else {
+      return false;
+    }
+  }
+
  public:
   using Function = std::function<Output(Graph&, DType, const Shape&, const PartitionInfo*)>;
 
   Initializer() = default;
   Initializer(std::nullptr_t) {}  // NOLINT(google-explicit-constructor)
   template <class F>
-  requires std::is_invocable_r_v<Output, F&, Graph&, DType, const Shape&> Initializer(F f)  // NOLINT
-      : function_([f = std::move(f)](Graph& graph, DType dtype, const Shape& shape, const PartitionInfo*) {
-          return f(graph, dtype, shape);
-        }) {}
+  requires std::is_invocable_r_v<Output, F&, Graph&, DType, const Shape&> Initializer(F f) {  // NOLINT
+    if (IsNull(f)) return;
+    function_ = [f = std::move(f)](Graph& graph, DType dtype, const Shape& shape, const PartitionInfo*) {
+      return f(graph, dtype, shape);
+    };
+  }
   /// One that wants to know the whole when it makes a part; null when it makes the whole.
   template <class F>
   requires std::is_invocable_r_v<Output, F&, Graph&, DType, const Shape&, const PartitionInfo*> Initializer(F f)
@@ -43,7 +55,8 @@ class Initializer {
   requires std::is_invocable_r_v<Output, F&> Initializer(F f)  // NOLINT(google-explicit-constructor)
       : self_contained_(std::move(f)) {}
   /// ZerosInitializer for ZerosInitializer().
-  Initializer(Initializer (*factory)()) : Initializer(factory()) {}  // NOLINT(google-explicit-constructor)
+  Initializer(Initializer (*factory)())
+      : Initializer(factory == nullptr ? Initializer() : factory()) {}  // NOLINT(google-explicit-constructor)
   template <class T>
   requires std::constructible_from<Operand, T> &&
       (!std::same_as<std::decay_t<T>, Initializer>)Initializer(T&& value)  // NOLINT(google-explicit-constructor)

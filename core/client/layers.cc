@@ -18,8 +18,11 @@ std::unique_ptr<VariableScope> OpenLayer(std::string_view name, std::optional<Re
 
 Output Dense(const Operand& x, int units, const Activation& activation, std::string_view name,
              const DenseOptions& options, Where where) {
-  const Output input = x.In(Graph::Default());
-  if (!input.exists()) return Output();
+  const Output input = x.In(GraphOf(x));
+  if (!input.exists()) {
+    (void)GraphOf(input).Fail(InvalidArgument("None values not supported. ({})", Format(where)));
+    return input;
+  }
   Graph& graph = *input.graph();
   const AsDefault in(graph);
   const PartialShape shape = input.shape();
@@ -29,7 +32,7 @@ Output Dense(const Operand& x, int units, const Activation& activation, std::str
         InvalidArgument("The last dimension of the inputs to `Dense` should be defined, and units positive; "
                         "got shape {} and {} units ({})",
                         shape.ToTupleString(), units, Format(where)));
-    return Output();
+    return Output::Absent(graph);
   }
   const std::unique_ptr<VariableScope> layer = OpenLayer(name.empty() ? "dense" : name, options.reuse, graph);
   VariableArgs weights;
@@ -46,7 +49,7 @@ Output Dense(const Operand& x, int units, const Activation& activation, std::str
     weights.regularizer = options.bias_regularizer;
     bias = GetVariable("bias", weights, where);
   }
-  if (!kernel.exists()) return Output();
+  if (!kernel.exists()) return Output::Absent(graph);
   Output y = MatMul(input, kernel, {}, where);
   if (options.use_bias) y = BiasAdd(y, bias, "BiasAdd", where);
   return activation ? activation(Operand(y, where), {}, where) : y;

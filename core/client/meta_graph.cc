@@ -1,6 +1,9 @@
 #include "core/client/meta_graph.h"
 
+#include <cstdio>
+#include <filesystem>
 #include <map>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -155,6 +158,17 @@ Result<std::string> ExportMetaGraph(Graph& graph, std::optional<graph::SaverNode
   graph::MetaInfo info;
   info.saver = std::move(saver);
   return graph::ExportMetaGraph(graph.definition(), info);
+}
+
+Result<std::string> WriteGraph(const Graph& graph, const std::string& logdir, const std::string& name,
+                               graph::GraphFormat format) {
+  WEIR_ASSIGN(const std::string graph_def, graph.Export(format));
+  std::error_code error;
+  std::filesystem::create_directories(logdir, error);
+  if (error) return Unavailable("folder '{}' cannot be made: {}", logdir, error.message());
+  const std::string path = (std::filesystem::path(logdir) / name).string();
+  WEIR_TRY(io::WriteFileAtomically(path, graph_def));
+  return path;
 }
 
 Result<graph::MetaInfo> ImportMetaGraph(std::string_view bytes, Graph& graph, const MetaGraphOptions& options) {

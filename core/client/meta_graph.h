@@ -18,6 +18,11 @@ namespace weir {
 /// goes with it, if one does.
 Result<std::string> ExportMetaGraph(Graph& graph, std::optional<graph::SaverNodes> saver = {});
 
+/// Writes the nodes of the graph into `logdir`, which is made when it is missing, as TensorFlow's tf.train.write_graph:
+/// as text, or binary. Returns the path.
+Result<std::string> WriteGraph(const Graph& graph, const std::string& logdir, const std::string& name,
+                               graph::GraphFormat format = graph::GraphFormat::kText);
+
 struct MetaGraphOptions {
   std::string import_scope = {};  // put before names with a "/", made unique; empty = none
   bool clear_devices = false;  // nodes forget the devices that they ask for

@@ -103,6 +103,14 @@ std::string Misfit(const Tensor& tensor, DType dtype) {
   return InPython(tensor, beyond == tensor.elements() ? 0 : beyond);
 }
 
+/// What Python calls a value fed.
+std::string_view PythonClass(const Tensor& value) {
+  if (value.shape().rank() > 0) return "list";
+  if (value.dtype() == DType::kString) return "str";
+  if (value.dtype() == DType::kBool) return "bool";
+  return IsFloating(value.dtype()) ? "float" : "int";
+}
+
 /// The numbers that texts spell, as Python's float() and int() read them: with spaces around, nothing else.
 template <class T>
 Result<Tensor> Parsed(const Tensor& texts) {
@@ -158,6 +166,7 @@ Result<Tensor> Literal::As(DType dtype) const {
   dtype = BaseType(dtype);
   if (is_empty_list()) return Tensor::Make(dtype == DType::kInvalid ? natural : dtype, Shape::Empty());
   if (dtype == DType::kInvalid) dtype = natural;
+  if (!tensor.valid() && !flexible) return InvalidArgument("a tensor without a value was given");
   if (!tensor.valid()) return InvalidArgument("a literal's rows have different shapes or types, or are too large");
   if (dtype == DType::kInvalid || tensor.dtype() == dtype) return tensor;
   if (!flexible) {
@@ -173,6 +182,7 @@ Result<Tensor> Literal::As(DType dtype) const {
 Result<Tensor> Literal::ForFeed(DType dtype) const {
   dtype = BaseType(dtype);
   if (is_empty_list()) return Tensor::Make(dtype, Shape::Empty());
+  if (!tensor.valid() && !flexible) return InvalidArgument("a tensor without a value was given");
   if (!tensor.valid()) return InvalidArgument("the value has rows of different shapes or types");
   if (tensor.dtype() == dtype || (!flexible && tensor.dtype() != DType::kString)) return tensor;
   if (!HasFixedSize(dtype)) return tensor;
@@ -181,8 +191,11 @@ Result<Tensor> Literal::ForFeed(DType dtype) const {
     WEIR_ASSIGN(numbers, IsInteger(dtype) ? Parsed<int64_t>(tensor) : Parsed<double>(tensor));
   }
   if (numbers.dtype() == DType::kString || !Fits(numbers, dtype)) {
-    return InvalidArgument("Type of feed value {} with type {} is not compatible with Tensor type {}.",
-                           tensor.SummarizeValues(3), NumpyName(tensor.dtype()), NumpyName(dtype));
+    std::string value = tensor.SummarizeValues(3);
+    if (tensor.shape().rank() == 0) value = value.substr(1, value.size() - 2);  // without brackets
+    return InvalidArgument(
+        "Type of feed value {} with type <class '{}'> is not compatible with Tensor type <class 'numpy.{}'>.", value,
+        PythonClass(tensor), dtype == DType::kBool ? "bool_" : NumpyName(dtype));
   }
   return ConvertNumbers(numbers, dtype);
 }
@@ -201,7 +214,7 @@ Output Operand::In(Graph& graph, DType dtype, std::string_view name) const {
   const Result<Tensor> value = literal_.As(dtype);
   if (!value.ok()) {
     (void)graph.Fail(value.status().Append(" (" + Format(graph.origin().value_or(where_)) + ")"));
-    return Output();
+    return Output::Absent(graph);
   }
   OperationSpec spec;
   spec.op = "Const";
@@ -209,6 +222,17 @@ Output Operand::In(Graph& graph, DType dtype, std::string_view name) const {
   spec.name = name;
   spec.where = where_;
   return graph.Add(spec).output(0);
+}
+
+List<Output> AbsentValues(Graph& graph, int64_t count) {
+  constexpr int64_t kMost = 1 << 16;
+  const bool meant = count >= 0 && count <= kMost;
+  return List<Output>::Absent(meant ? static_cast<size_t>(count) : 0, Output::Absent(graph));
+}
+
+List<Output> OutputsOr(const Operation& operation, int64_t count) {
+  if (operation.exists()) return operation.outputs();
+  return AbsentValues(operation.graph() != nullptr ? *operation.graph() : Graph::Default(), count);
 }
 
 Graph& GraphOf(const Operand& operand) { return operand.graph() != nullptr ? *operand.graph() : Graph::Default(); }
@@ -262,7 +286,7 @@ Operation BuildOp(std::string_view op, const std::vector<Operand>& inputs, op::A
     const DType dtype = inputs[i].is_literal() ? type_of(i) : DType::kInvalid;
     if (const Status fits = CheckLiteral(inputs[i], dtype, arg, op); !fits.ok()) {
       (void)graph->Fail(fits.Append(" (" + Format(graph->origin().value_or(where)) + ")"));
-      return Operation();
+      return Operation::Absent(*graph);
     }
     spec.inputs.push_back(inputs[i].In(*graph, dtype, arg));
   }

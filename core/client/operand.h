@@ -30,8 +30,8 @@ struct Literal {
   template <class T>
   requires std::integral<T> || std::floating_point<T> Literal(T value)  // NOLINT(google-explicit-constructor)
       : tensor(Of(value)), flexible(true), natural(Natural(tensor)) {}
-  Literal(const char* text) : tensor(Tensor::String(text)) {}         // NOLINT(google-explicit-constructor)
-  Literal(const std::string& text) : tensor(Tensor::String(text)) {}  // NOLINT(google-explicit-constructor)
+  Literal(const char* text) : tensor(Tensor::String(OrEmpty(text))) {}  // NOLINT(google-explicit-constructor)
+  Literal(const std::string& text) : tensor(Tensor::String(text)) {}    // NOLINT(google-explicit-constructor)
   template <class T>
   Literal(const std::vector<T>& values)  // NOLINT(google-explicit-constructor)
       : tensor(FromVector(values)), flexible(true) {}
@@ -127,6 +127,11 @@ Graph& GraphOf(const std::vector<Operand>& operands);
 /// there ("Relu/ReadVariableOp").
 Operation BuildOp(std::string_view op, const std::vector<Operand>& inputs, op::AttrList attrs = {},
                   std::string_view name = {}, std::source_location where = std::source_location::current());
+
+/// `count` values that an error kept from being made; none where the count cannot be meant.
+List<Output> AbsentValues(Graph& graph, int64_t count);
+/// The outputs of an operation; of one that does not exist, `count` values that do not either.
+List<Output> OutputsOr(const Operation& operation, int64_t count);
 
 }  // namespace weir
 

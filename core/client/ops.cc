@@ -54,12 +54,12 @@ Operation Group(const std::vector<Groupable>& inputs, std::string_view name, Whe
   for (const Groupable& input : inputs) {
     if (!input.operation().exists()) {
       (void)graph.Fail(InvalidArgument("Expected tf.group() expected Tensor objects not 'None' ({})", Format(where)));
-      return Operation();
+      return Operation::Absent(graph);
     }
     if (input.operation().graph() != &graph) {
       (void)graph.Fail(InvalidArgument("{} must be from the same graph as {}. ({})", input.operation().ToString(),
                                        inputs[0].operation().ToString(), Format(where)));
-      return Operation();
+      return Operation::Absent(graph);
     }
     by_device[input.operation().device()].push_back(input.operation());
   }

@@ -33,7 +33,10 @@ Operation RunAll(const std::vector<Operation>& operations, std::string_view name
 Result<std::vector<GradientAndVariable>> Optimizer::ComputeGradients(const Output& loss,
                                                                      const std::vector<Variable>& variables,
                                                                      std::source_location where) {
-  if (!loss.exists()) return InvalidArgument("None values not supported.");
+  if (!loss.exists()) {
+    return (loss.graph() != nullptr ? *loss.graph() : Graph::Default())
+        .Fail(InvalidArgument("None values not supported. ({})", Format(where)));
+  }
   Graph& graph = *loss.graph();
   WEIR_TRY(graph.status());
   if (!IsFloating(BaseType(loss.dtype()))) {
@@ -74,8 +77,13 @@ Result<Operation> Optimizer::ApplyGradients(const std::vector<GradientAndVariabl
   }
   if (pairs.empty()) return InvalidArgument("No variables provided. ({})", Format(where));
   if (updated.empty()) {
-    return pairs[0].second.graph()->Fail(
+    return pairs[0].second.Home().Fail(
         InvalidArgument("No gradients provided for any variable: {}. ({})", VariablesOf(pairs), Format(where)));
+  }
+  for (const Variable& variable : updated) {
+    if (variable.handle().exists()) continue;
+    return variable.Home().Fail(
+        InvalidArgument("Trying to optimize unsupported type {}. ({})", variable.ToString(), Format(where)));
   }
   Graph& graph = *updated[0].graph();
   const AsDefault in(graph);
@@ -150,11 +158,11 @@ Gradient Optimizer::WithoutRepeats(const Gradient& gradient) {
 Variable Optimizer::ZerosSlot(const Variable& variable, std::string_view slot, std::string_view name) {
   const auto key = std::pair(OpName(variable), std::string(slot));
   if (const auto found = slots_.find(key); found != slots_.end()) return found->second;
-  Graph& graph = *variable.graph();
+  Graph& graph = variable.Home();
   const Result<Shape> shape = variable.shape().ToShape();
   if (!shape.ok()) {
     (void)graph.Fail(shape.status().Prepend("slot of variable '" + OpName(variable) + "': "));
-    return Variable();
+    return Variable::FromValue(Output::Absent(graph));
   }
   const VariableScope scope(std::nullopt, OpName(variable) + "/" + std::string(name), {}, graph);
   VarScope(scope.scope()).state().partitioner = nullptr;
@@ -175,7 +183,7 @@ Variable Optimizer::ZerosSlot(const Variable& variable, std::string_view slot, s
 }
 
 Variable Optimizer::ScalarVariable(std::string_view name, const Operand& initial, const Variable& beside) {
-  const ColocateWith there(beside.op(), OuterColocation::kKeep, *beside.graph());
+  const ColocateWith there(beside.op(), OuterColocation::kKeep, beside.Home());
   VariableOptions options;
   options.name = name;
   options.trainable = false;
@@ -269,7 +277,7 @@ namespace {
 /// `slot` decays as a whole; `change` is added to some of its rows after that. The slot's new value.
 Output Decayed(const Variable& slot, const Operand& decay, const Output& rows, const Output& change) {
   const Output whole = slot.Assign(slot.value() * decay);
-  const ControlDependencies after({whole.op()}, *slot.graph());
+  const ControlDependencies after({whole.op()}, slot.Home());
   return ScatterAdd(slot, rows, change);
 }
 
@@ -294,7 +302,7 @@ Result<Operation> AdamOptimizer::ApplySparse(const Variable& variable, const Gra
 }
 
 std::vector<Operation> AdamOptimizer::Finish(const std::vector<Operation>& updates) {
-  Graph& graph = *beta1_power_.graph();
+  Graph& graph = beta1_power_.Home();
   const ControlDependencies after(updates, graph);
   const ColocateWith beside(beta1_power_, OuterColocation::kKeep, graph);
   const Output power1 = BuildOp("Mul", {beta1_power_.value(), Fitted(beta1_value_, beta1_power_)}, {}, "mul").output(0);

@@ -27,7 +27,7 @@ Output Print(const Operand& input, const std::vector<Operand>& data, const Print
 class Printed {
  public:
   Printed(std::string text) : text_(std::move(text)) {}  // NOLINT(google-explicit-constructor)
-  Printed(const char* text) : text_(text) {}             // NOLINT(google-explicit-constructor)
+  Printed(const char* text) : text_(OrEmpty(text)) {}    // NOLINT(google-explicit-constructor)
   Printed(Output value) : value_(value) {}               // NOLINT(google-explicit-constructor)
   Printed(const Variable& value);                        // NOLINT(google-explicit-constructor)
   const std::string& text() const { return text_; }

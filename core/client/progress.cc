@@ -37,7 +37,9 @@ ProgressBar::ProgressBar(std::string label, int64_t total, ProgressOutput output
     : label_(std::move(label)),
       total_(std::max<int64_t>(total, 1)),
       output_(std::move(output)),
-      started_(std::chrono::steady_clock::now()) {}
+      started_(std::chrono::steady_clock::now()) {
+  if (!output_.write) output_.write = [](std::string_view) {};
+}
 
 ProgressBar::~ProgressBar() { Finish(); }
 

@@ -192,7 +192,7 @@ Saver::Saver(SaverOptions options, Graph& graph, std::source_location where)
 Saver::Saver(const ToSave& variables, SaverOptions options, std::source_location where)
     : options_(std::move(options)), graph_(&Graph::Default()) {
   const SavedVariables& list = variables.list();
-  if (!list.empty() && list[0].second.exists()) graph_ = list[0].second.graph();
+  if (!list.empty()) graph_ = &list[0].second.Home();
   Build(list, where);
 }
 

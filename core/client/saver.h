@@ -132,6 +132,7 @@ class Saver {
   const graph::SaverNodes& nodes() const { return nodes_; }
 
  private:
+  friend struct NoValue<Saver>;
   explicit Saver(Graph& graph) : graph_(&graph) {}
 
   void Build(SavedVariables variables, const std::source_location& where);
@@ -152,9 +153,15 @@ class Saver {
   Graph* graph_;
   SavedVariables variables_;
   graph::SaverNodes nodes_;
-  std::vector<Output> restored_;        // outputs of RestoreV2, one per variable
-  std::vector<Operation> assignments_;  // of each
+  List<Output> restored_;        // outputs of RestoreV2, one per variable
+  List<Operation> assignments_;  // of each
   std::shared_ptr<CheckpointKeeper> keeper_ = NewKeeper();
+};
+
+/// One that saves nothing; the default constructor would add nodes.
+template <>
+struct NoValue<Saver> {
+  static Saver Make() { return Saver(Graph::Default()); }
 };
 
 /// Adds the graph of a `.meta` file with its collections, and returns the saver that the file names, else one of all

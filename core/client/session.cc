@@ -162,6 +162,11 @@ Fetch::Fetch(const Variable& variable) {
   }
 }
 
+const Fetched& Fetched::operator[](size_t i) const {
+  static const Fetched kNothing;
+  return i < list_.size() ? list_[i] : kNothing;
+}
+
 const Fetched& Fetched::at(const std::string& key) const {
   static const Fetched kNothing;
   const auto found = map_.find(key);
@@ -276,40 +281,51 @@ Result<Callable> Session::MakeCallable(const Fetch& fetch, const std::vector<Fee
 }
 
 Callable::Callable(Callable&& other) noexcept
-    : session_(other.session_),
+    : session_(std::move(other.session_)),
       fetch_(std::move(other.fetch_)),
       feeds_(std::move(other.feeds_)),
       fed_(std::move(other.fed_)),
       handle_(std::exchange(other.handle_, 0)) {}
 
 Callable& Callable::operator=(Callable&& other) noexcept {
-  std::swap(session_, other.session_);
-  std::swap(fetch_, other.fetch_);
-  std::swap(feeds_, other.feeds_);
-  std::swap(fed_, other.fed_);
-  std::swap(handle_, other.handle_);
+  if (this == &other) return *this;
+  Release();
+  session_ = std::move(other.session_);
+  fetch_ = std::move(other.fetch_);
+  feeds_ = std::move(other.feeds_);
+  fed_ = std::move(other.fed_);
+  handle_ = std::exchange(other.handle_, 0);
   return *this;
 }
 
-Callable::~Callable() {
-  if (handle_ != 0) (void)session_->core_->ReleaseCallable(handle_);
+Callable::~Callable() { Release(); }
+
+void Callable::Release() {
+  const std::shared_ptr<Session*> session = session_.lock();
+  if (session && handle_ != 0) (void)(*session)->core_->ReleaseCallable(handle_);
 }
 
 Result<Fetched> Callable::operator()(const std::vector<Literal>& values, const session::RunOptions& options,
                                      session::RunReport* report) const {
+  const std::shared_ptr<Session*> held = session_.lock();
+  if (!held)
+    return FailedPrecondition(
+        "This callable belongs to no session: it was not made, was moved from, or its "
+        "session is gone.");
+  Session& session = **held;
   if (values.size() < feeds_.size()) {
     Feeds feeds;
     for (size_t i = 0; i < values.size(); ++i) feeds.emplace_back(feeds_[i], values[i]);
-    return session_->Run(fetch_, feeds, options, report);
+    return session.Run(fetch_, feeds, options, report);
   }
-  WEIR_TRY(session_->CheckUsable());
+  WEIR_TRY(session.CheckUsable());
   std::vector<Tensor> tensors;
   for (size_t i = 0; i < feeds_.size(); ++i) {
     WEIR_ASSIGN(Tensor value, ValueFor(feeds_[i], values[i]));
     tensors.push_back(std::move(value));
   }
   std::vector<Tensor> computed;
-  if (handle_ != 0) WEIR_TRY(session_->core_->RunCallable(handle_, tensors, &computed, options, report));
+  if (handle_ != 0) WEIR_TRY(session.core_->RunCallable(handle_, tensors, &computed, options, report));
   return Assembler(fed_, std::move(computed), [&](size_t i) { return tensors[i]; }).Fill(fetch_);
 }
 
@@ -325,6 +341,8 @@ Status Session::Reset(const std::string& target, const std::vector<std::string>&
 std::vector<session::DeviceAttributes> Session::ListDevices() const {
   return core_ ? core_->ListDevices() : std::vector<session::DeviceAttributes>();
 }
+
+session::Placement Session::Placement() const { return core_ ? core_->ReportPlacement() : session::Placement(); }
 
 session::DeviceReport Session::ReportDevices() const {
   return core_ ? core_->ReportDevices() : session::DeviceReport();
@@ -389,6 +407,13 @@ Status RunOperation(const Operation& operation, const Feeds& feeds, Session* ses
         "sess.as_default():` or pass an explicit session to `run(session=sess)`");
   }
   return session->Run(operation, feeds).status();
+}
+
+Status Load(const Variable& variable, const Literal& value, Session* session) {
+  if (!variable.initializer().exists()) {
+    return InvalidArgument("{} has no initializer to load a value with", variable.ToString());
+  }
+  return RunOperation(variable.initializer(), {{variable.initializer().inputs()[1], value}}, session);
 }
 
 }  // namespace weir

@@ -38,7 +38,7 @@ class Fetch {
   Fetch(Output output) : node_(output) {}                // NOLINT(google-explicit-constructor)
   Fetch(Operation operation) : node_(operation) {}       // NOLINT(google-explicit-constructor)
   Fetch(const Variable& variable);                       // NOLINT(google-explicit-constructor)
-  Fetch(const char* name) : node_(std::string(name)) {}  // NOLINT(google-explicit-constructor)
+  Fetch(const char* name) : node_(OrEmpty(name)) {}      // NOLINT(google-explicit-constructor)
   Fetch(std::string name) : node_(std::move(name)) {}    // NOLINT(google-explicit-constructor)
   Fetch(std::initializer_list<Fetch> list) : node_(List(list)) {}
   Fetch(List list) : node_(std::move(list)) {}           // NOLINT(google-explicit-constructor)
@@ -60,14 +60,20 @@ class Fetched {
  public:
   const Tensor& tensor() const { return tensor_; }
   size_t size() const { return list_.size() + map_.size(); }
-  /// Element of a list; the caller keeps within size().
-  const Fetched& operator[](size_t i) const { return list_[i]; }
+  /// Element of a list; one without a tensor beyond its end.
+  const Fetched& operator[](size_t i) const;
   /// Entry of a map; one without a tensor when there is none of that key.
   const Fetched& at(const std::string& key) const;
-  /// First element of the tensor as T.
+  /// The one number or text that the tensor has, as Tensor::scalar gives it: `*fetched->scalar<float>()`. An error
+  /// where T cannot have it, where there are none or several, and for a list or map.
   template <class T>
-  T scalar() const {
-    return tensor_.as<T>().empty() ? T() : tensor_.as<T>()[0];
+  Result<T> scalar() const {
+    return tensor_.scalar<T>();
+  }
+  /// The elements; InvalidArgument when their type is not T's.
+  template <class T>
+  Result<Elements<const T>> values() const {
+    return tensor_.values<T>();
   }
   /// The values as NumPy lays them out; "[a, b]" of a list, "{'key': a}" of a map, "None" of an operation.
   friend std::ostream& operator<<(std::ostream& out, const Fetched& fetched);
@@ -85,7 +91,7 @@ class FeedKey {
  public:
   FeedKey(Output output) : output_(output) {}                          // NOLINT(google-explicit-constructor)
   FeedKey(const Variable& variable) : output_(variable.snapshot()) {}  // NOLINT(google-explicit-constructor)
-  FeedKey(const char* name) : name_(name) {}                           // NOLINT(google-explicit-constructor)
+  FeedKey(const char* name) : name_(OrEmpty(name)) {}                  // NOLINT(google-explicit-constructor)
   FeedKey(std::string name) : name_(std::move(name)) {}                // NOLINT(google-explicit-constructor)
   const Output& output() const { return output_; }
   const std::string& name() const { return name_; }
@@ -132,6 +138,8 @@ class Session {
   Status Close();
   std::vector<session::DeviceAttributes> ListDevices() const;
   session::DeviceReport ReportDevices() const;
+  /// Where the nodes are that the session has run, and why: session::ToText and session::ToJson print it.
+  session::Placement Placement() const;
   /// The session below; null when status() is an error.
   session::Session* core() { return core_.get(); }
 
@@ -149,14 +157,19 @@ class Session {
   Status status_;
   std::atomic<bool> closed_ = false;
   std::unique_ptr<session::Session> core_;
+  const std::shared_ptr<Session*> self_ = std::make_shared<Session*>(this);  // by which callables know that it lives
 };
 
 /// The devices of this process as sessions with the default configuration see them, named without job, replica and
 /// task: "/device:CPU:0".
 Result<std::vector<session::DeviceAttributes>> ListLocalDevices();
-/// A prepared run of a session, which outlives it. Moves, is not copied. Thread-safe like Session::Run.
+
+/// A prepared run of a session. Moves, is not copied. Thread-safe like Session::Run.
 class Callable {
  public:
+  /// One that was not made; FailedPrecondition when it is called, as of one that was moved from or has outlived its
+  /// session.
+  Callable() = default;
   Callable(Callable&& other) noexcept;
   Callable& operator=(Callable&& other) noexcept;
   ~Callable();
@@ -168,9 +181,10 @@ class Callable {
 
  private:
   friend class Session;
-  Callable(Session& session, Fetch fetch) : session_(&session), fetch_(std::move(fetch)) {}
-  Session* session_;
-  Fetch fetch_;
+  Callable(Session& session, Fetch fetch) : session_(session.self_), fetch_(std::move(fetch)) {}
+  void Release();
+  std::weak_ptr<Session*> session_;
+  Fetch fetch_ = Output();
   std::vector<Output> feeds_;
   std::vector<int> fed_;                // by fetched tensor: the feed that it is, or -1
   session::CallableHandle handle_ = 0;  // 0: there is nothing to run but what is fed
@@ -207,6 +221,9 @@ class InteractiveSession : public Session {
 /// Runs in `session`, or the default one; FailedPrecondition with TensorFlow's text when there is none.
 Result<Tensor> Eval(const Fetch& fetch, const Feeds& feeds = {}, Session* session = nullptr);
 Status RunOperation(const Operation& operation, const Feeds& feeds = {}, Session* session = nullptr);
+/// Sets a variable, as TensorFlow's Variable.load: runs its initializer with `value` fed in the place of its initial
+/// value.
+Status Load(const Variable& variable, const Literal& value, Session* session = nullptr);
 
 }  // namespace weir
 

@@ -11,7 +11,7 @@ Output ScatterOp::operator()(const Variable& variable, const Operand& indices, c
   if (!variable.is_resource()) return BuildOp(op, {variable.handle(), indices, updates}, {}, name, where).output(0);
   const std::string handled = std::string("Resource") + op;
   const bool slices = handled.find("Nd") != std::string::npos;
-  const Output given = updates.In(*variable.graph(), variable.dtype());
+  const Output given = updates.In(variable.Home(), variable.dtype());
   const Operation scatter =
       BuildOp(handled, {variable.handle(), indices, given}, {{slices ? "T" : "dtype", variable.dtype()}}, name, where);
   return variable.ReadAfter(scatter, where);

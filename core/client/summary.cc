@@ -29,11 +29,9 @@ Output Summarize(const Kind& kind, std::string_view name, const Operand& values,
   Graph& graph = values.graph() != nullptr ? *values.graph() : Graph::Default();
   const auto fail = [&](const Status& status) {
     (void)graph.Fail(status.Append(" (" + Format(where) + ")"));
-    return Output();
+    return Output::Absent(graph);
   };
-  if (!values.exists()) {
-    return graph.status().ok() ? fail(InvalidArgument("None values not supported.")) : Output();
-  }
+  if (!values.exists()) return fail(InvalidArgument("None values not supported."));
   const NameScope scope(CleanTag(name), graph);
   const std::string path = scope.path();
   const std::string tag = path.substr(0, path.empty() ? 0 : path.size() - 1);
@@ -105,7 +103,7 @@ Status FileWriter::AddSummary(const Tensor& summary, int64_t step) {
     return InvalidArgument("a summary is one string, got {} {}", NumpyName(summary.dtype()),
                            summary.shape().ToString());
   }
-  return writer_->AddSummary(summary.scalar<std::string>(), step);
+  return writer_->AddSummary(*summary.scalar<std::string>(), step);
 }
 
 Status FileWriter::AddGraph(Graph& graph, int64_t step) {

@@ -105,9 +105,9 @@ class VariableBuilder {
     if (options_.validate_shape && !initial_value.shape().fully_defined()) {
       (void)graph_.Fail(InvalidArgument("initial_value must have a shape specified: {} ({})", initial_value.ToString(),
                                         Format(where_)));
-      return Variable();
+      return Variable::FromValue(Output::Absent(graph_));
     }
-    if (!handle.exists()) return Variable();
+    if (!handle.exists()) return Variable::FromValue(Output::Absent(graph_));
     if (v.is_resource_) {
       AddResourceNodes(v);
     } else {
@@ -189,7 +189,8 @@ class VariableBuilder {
 };
 
 Variable::Variable(const Operand& initial_value, const VariableOptions& options, std::source_location where) {
-  Graph& graph = initial_value.graph() != nullptr ? *initial_value.graph() : Graph::Default();
+  Graph& graph = GraphOf(initial_value);
+  value_ = Output::Absent(graph);
   const ControlDependencies none(std::nullopt, graph);
   const NameScope scope(options.name.empty() ? "Variable" : options.name, graph);
   if (!scope.opened()) return;
@@ -218,6 +219,7 @@ Variable::Variable(const Initializer& initializer, const PartialShape& shape, DT
     *this = Variable(*initializer.value(), options, where);
     return;
   }
+  value_ = Output::Absent(graph);
   const Origin origin(where, graph);
   const ControlDependencies none(std::nullopt, graph);
   const NameScope scope(options.name.empty() ? "Variable" : options.name, graph);
@@ -281,6 +283,7 @@ Variable Variable::FromParts(std::string name, const Shape& shape, std::vector<V
 }
 
 Output ReadHandle(const Output& handle, DType dtype, std::source_location where) {
+  if (handle.graph() == nullptr) return Output();
   const ColocateWith nothing(std::nullopt, *handle.graph());
   return BuildOp("ReadVariableOp", {handle}, {{"dtype", dtype}}, {}, where).output(0);
 }
@@ -288,7 +291,7 @@ Output ReadHandle(const Output& handle, DType dtype, std::source_location where)
 Output Variable::value(std::source_location where) const {
   if (is_read_anew()) return ReadHandle(handle_, dtype_, where);
   if (!is_partitioned()) return value_;
-  Graph& graph = *this->graph();
+  Graph& graph = Home();
   const ControlDependencies none(std::nullopt, graph);
   Operand whole(parts()[0], where);
   if (parts().size() > 1) {
@@ -336,20 +339,22 @@ Output Variable::ReadValue(std::source_location where) const {
   if (!is_resource_) return BuildOp("Identity", {handle_}, {}, "read", where).output(0);
   Output read;
   {
-    const NameScope scope("Read", *graph());
+    const NameScope scope("Read", Home());
     std::optional<ColocateWith> nothing;
     std::optional<DeviceScope> cache;
     if (!is_read_anew()) {
-      nothing.emplace(std::nullopt, *graph());
-      cache.emplace(value_.op().device(), *graph());
+      nothing.emplace(std::nullopt, Home());
+      cache.emplace(value_.op().device(), Home());
     }
     read = BuildOp("ReadVariableOp", {handle_}, {{"dtype", dtype_}}, {}, where).output(0);
   }
   return BuildOp("Identity", {read}, {}, "Identity", where).output(0);
 }
 
+Graph& Variable::Home() const { return graph() != nullptr ? *graph() : Graph::Default(); }
+
 Output Variable::InitializedValue(std::source_location where) const {
-  const ControlDependencies none(std::nullopt, *graph());
+  const ControlDependencies none(std::nullopt, Home());
   const BranchFn read = [&] { return ReadValue(where); };
   const BranchFn initial = [&] { return initial_value_; };
   return Cond(IsInitialized({}, where), read, initial, "cond", where);
@@ -360,8 +365,8 @@ Output Variable::IsInitialized(std::string_view name, std::source_location where
 }
 
 Output Variable::ReadAfter(const Operation& change, std::source_location where) const {
-  if (!change.exists()) return Output();
-  const ControlDependencies after({change}, *graph());
+  if (!change.exists()) return Output::Absent(Home());
+  const ControlDependencies after({change}, Home());
   return BuildOp("ReadVariableOp", {handle_}, {{"dtype", dtype_}}, "ReadVariableOp", where).output(0);
 }
 
@@ -373,11 +378,14 @@ int Variable::cut_axis() const {
 /// Each part by its piece of `value`; the new values together.
 Output Variable::ChangeParts(const std::string& op, const Operand& value, std::source_location where) const {
   std::vector<int> lengths;
-  for (const Variable& part : parts()) lengths.push_back(static_cast<int>(part.shape().dim(cut_axis())));
-  const std::vector<Output> pieces = SplitV(value.In(*graph(), dtype_, "value"), lengths, cut_axis(), "split", where);
+  for (const Variable& part : parts()) {
+    const PartialShape& shape = part.shape();
+    lengths.push_back(cut_axis() < shape.rank() ? static_cast<int>(shape.dim(cut_axis())) : 0);
+  }
+  const List<Output> pieces = SplitV(value.In(Home(), dtype_, "value"), lengths, cut_axis(), "split", where);
   std::vector<Operand> changed;
-  for (size_t i = 0; i < pieces.size(); ++i) changed.emplace_back(parts()[i].Change(op, pieces[i], where));
-  return changed.size() == 1 ? changed[0].In(*graph()) : Concat(changed, cut_axis(), "concat", where);
+  for (size_t i = 0; i < parts().size(); ++i) changed.emplace_back(parts()[i].Change(op, pieces[i], where));
+  return changed.size() == 1 ? changed[0].In(Home()) : Concat(changed, cut_axis(), "concat", where);
 }
 
 Output Variable::Change(const std::string& op, const Operand& value, std::source_location where) const {
@@ -387,8 +395,8 @@ Output Variable::Change(const std::string& op, const Operand& value, std::source
   Operation change;
   {
     std::optional<ControlDependencies> cached;  // a cache has the value from before the change
-    if (!is_read_anew() && op != "Assign") cached.emplace(std::vector<Dependency>{value_}, *graph());
-    change = BuildOp(handled, {handle_, value.In(*graph(), dtype_)}, {{"dtype", dtype_}}, handled, where);
+    if (!is_read_anew() && op != "Assign") cached.emplace(std::vector<Dependency>{value_}, Home());
+    change = BuildOp(handled, {handle_, value.In(Home(), dtype_)}, {{"dtype", dtype_}}, handled, where);
   }
   return ReadAfter(change, where);
 }
@@ -424,7 +432,8 @@ std::vector<Variable> Flattened(const std::vector<Variable>& variables) {
 
 Operation VariablesInitializer(const std::vector<Variable>& variables, std::string_view name,
                                std::source_location where) {
-  Graph& graph = variables.empty() ? Graph::Default() : *variables[0].graph();
+  const bool known = !variables.empty() && variables[0].graph() != nullptr;
+  Graph& graph = known ? *variables[0].graph() : Graph::Default();
   const AsDefault in(graph);
   std::vector<Groupable> initializers;
   for (const Variable& v : Flattened(variables)) initializers.emplace_back(v.initializer());

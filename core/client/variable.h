@@ -56,7 +56,8 @@ struct VariableNodes {
 /// A reference or resource variable with the nodes that TensorFlow makes for it: `v/initial_value` (or
 /// `v/Initializer/…`), `v`, `v/Assign`, `v/read`. Cheap to copy; refers to its graph. A partitioned variable has parts
 /// instead of nodes, and stands for their concatenation; what a custom getter returns may be a mere value. No control
-/// dependencies count for what is made here.
+/// dependencies count for what is made here. One that could not be made does not exist: what its functions make does
+/// not either, and is an error of the graph.
 class Variable {
  public:
   Variable() = default;
@@ -82,6 +83,8 @@ class Variable {
 
   bool exists() const { return value_.exists() || is_partitioned(); }
   Graph* graph() const { return is_partitioned() ? parts()[0].graph() : value_.graph(); }
+  /// The graph that what is made of it goes to: its own, or the default one.
+  Graph& Home() const;
   /// The reference (type float_ref) or the resource handle.
   const Output& handle() const { return handle_; }
   /// What the variable stands for in expressions: `v/read`; of a resource variable a new read, which sees what control

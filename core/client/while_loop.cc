@@ -195,7 +195,7 @@ Result<LoopVars> BuildLoop(Graph& graph, LoopCondFn cond, LoopBodyFn body, const
 LoopVars WhileLoop(const LoopCondFn& cond, const LoopBodyFn& body, const std::vector<Operand>& vars,
                    const WhileOptions& options, Where where) {
   Graph& graph = GraphOf(vars);
-  if (!graph.status().ok()) return {};
+  if (!graph.status().ok()) return AbsentValues(graph, static_cast<int64_t>(vars.size()));
   const AsDefault in(graph);
   const auto build = [&]() -> Result<LoopVars> {
     WEIR_TRY(CheckArguments(cond, body, vars, options));
@@ -205,9 +205,9 @@ LoopVars WhileLoop(const LoopCondFn& cond, const LoopBodyFn& body, const std::ve
     return BuildLoop(graph, cond, body, read, options, where);
   };
   Result<LoopVars> exits = build();
-  if (exits.ok()) return std::move(*exits);
-  if (graph.status().ok()) (void)graph.Fail(exits.status().Append(" (" + Format(where) + ")"));
-  return {};
+  if (exits.ok()) return LoopVars(std::move(*exits), Output::Absent(graph));
+  (void)graph.Fail(exits.status().Append(" (" + Format(where) + ")"));
+  return AbsentValues(graph, static_cast<int64_t>(vars.size()));
 }
 
 Output WhileLoop(const std::function<Output(Output)>& cond, const std::function<Output(Output)>& body,
@@ -216,8 +216,7 @@ Output WhileLoop(const std::function<Output(Output)>& cond, const std::function<
   LoopBodyFn list_body;
   if (cond) list_cond = [cond](const LoopVars& vars) { return cond(vars[0]); };
   if (body) list_body = [body](const LoopVars& vars) { return LoopVars{body(vars[0])}; };
-  const LoopVars exits = WhileLoop(list_cond, list_body, {var}, options, where);
-  return exits.empty() ? Output() : exits[0];
+  return WhileLoop(list_cond, list_body, {var}, options, where)[0];
 }
 
 }  // namespace weir

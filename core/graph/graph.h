@@ -138,6 +138,8 @@ class Graph {
 
   int num_nodes() const { return static_cast<int>(nodes_.size()); }
   const Node& node(NodeId id) const { return nodes_[static_cast<size_t>(id)]; }
+  bool Has(NodeId id) const { return id >= 0 && id < num_nodes(); }
+  bool Has(Endpoint e) const { return Has(e.node) && e.index >= 0 && e.index < node(e.node).num_outputs(); }
   /// Null when there is none.
   const Node* Find(std::string_view name) const;
   DType TypeOf(Endpoint e) const { return node(e.node).output_types()[static_cast<size_t>(e.index)]; }

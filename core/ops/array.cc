@@ -36,7 +36,9 @@ Status FillShape(ShapeContext& c) {
 /// How many steps of `delta` lead from `start` to `limit`, counted in the type itself as the kernels count.
 template <class T>
 Result<int64_t> RangeSize(const ShapeContext& c) {
-  const T start = c.value(0)->scalar<T>(), limit = c.value(1)->scalar<T>(), delta = c.value(2)->scalar<T>();
+  WEIR_ASSIGN(const T start, c.value(0)->scalar<T>());
+  WEIR_ASSIGN(const T limit, c.value(1)->scalar<T>());
+  WEIR_ASSIGN(const T delta, c.value(2)->scalar<T>());
   if (delta > 0 && start > limit) {
     return InvalidArgument("Requires start <= limit when delta > 0: {}/{}", start, limit);
   }

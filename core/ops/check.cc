@@ -24,7 +24,7 @@ Status AssertShape(ShapeContext& c) {
 
 Result<std::vector<Grad>> CheckedGradient(GradContext& g) {
   WEIR_ASSIGN(const std::string message, g.attrs().String("message"));
-  const std::string text = "Not a number (NaN) or infinity (Inf) values detected in gradient. " + message;
+  const std::string text = "Not a number (NaN) or infinity (Inf) values detected in gradient. b'" + message + "'";
   return One(g.Apply("CheckNumerics", {g.Dy(0)}, {{"message", text}}));
 }
 

@@ -162,7 +162,14 @@ Status ListDiffShape(ShapeContext& c) {
 Grad GatheredRows(GradContext& g, Value params_shape, Value indices) {
   const Value count = SizeVector(g, indices);
   const Value rows = JoinVectors(g, {count, ElementsFrom(g, params_shape, g.ConstInt(1))});
-  return Grad::Slices(g.Reshape(g.Dy(0), rows), g.Reshape(indices, count), params_shape);
+  const Value values = g.Reshape(g.Dy(0), rows);  // named Reshape, the indices Reshape_1
+  return Grad::Slices(values, g.Reshape(indices, count), params_shape);
+}
+
+/// The extents of params as int32, by way of int64 as in TensorFlow's graphs.
+Value ParamsShape(GradContext& g) {
+  const Value wide = g.Apply("Shape", {g.X(0)}, {{"out_type", DType::kInt64}});
+  return g.Apply("Cast", {wide}, {{"DstT", DType::kInt32}});
 }
 
 /// indices + the position of their batch in the flattened leading extents, so that row `indices[b, …]` of batch b of
@@ -205,7 +212,7 @@ Value GatherAlongAxisGradient(GradContext& g, Value axis, int64_t batch_dims) {
 /// The axis of `x` that the integer scalar `axis` names, counted from the front, as int32; a constant where it can be.
 Value FromFront(GradContext& g, Value axis, Value x) {
   if (const Tensor* known = g.ConstantOf(axis); known != nullptr && known->elements() == 1) {
-    const int64_t at = known->dtype() == DType::kInt64 ? known->scalar<int64_t>() : known->scalar<int32_t>();
+    const int64_t at = *known->scalar<int64_t>();
     const int rank = g.ShapeOf(x).rank();
     if (at >= 0 || rank >= 0) return g.ConstInt(static_cast<int32_t>(at < 0 ? at + rank : at));
   }
@@ -213,7 +220,7 @@ Value FromFront(GradContext& g, Value axis, Value x) {
 }
 
 Result<std::vector<Grad>> GatherGradient(GradContext& g) {
-  return std::vector<Grad>{GatheredRows(g, g.ShapeOp(g.X(0)), g.X(1)), Grad::None()};
+  return std::vector<Grad>{GatheredRows(g, ParamsShape(g), g.X(1)), Grad::None()};
 }
 
 Result<std::vector<Grad>> GatherV2Gradient(GradContext& g) {
@@ -228,7 +235,7 @@ Result<std::vector<Grad>> GatherV2Gradient(GradContext& g) {
   const Tensor* known = g.ConstantOf(axis);
   std::vector<Grad> grads(3);
   if (batch_dims == 0 && known != nullptr && known->scalar<int32_t>() == 0) {
-    grads[0] = GatheredRows(g, g.ShapeOp(g.X(0)), g.X(1));
+    grads[0] = GatheredRows(g, ParamsShape(g), g.X(1));
   } else {
     grads[0] = GatherAlongAxisGradient(g, axis, batch_dims);
   }

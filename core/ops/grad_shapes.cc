@@ -10,7 +10,7 @@ namespace {
 /// A scalar of type int32 as a vector of one element.
 Value AsVector(GradContext& g, Value scalar) {
   if (const Tensor* known = g.ConstantOf(scalar); known != nullptr && known->dtype() == DType::kInt32) {
-    return g.ConstInts({known->scalar<int32_t>()});
+    return g.ConstInts({*known->scalar<int32_t>()});
   }
   return g.Apply("ExpandDims", {scalar, g.ConstInt(0)});
 }

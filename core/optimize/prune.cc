@@ -170,7 +170,18 @@ class Pruner {
     return Status();
   }
 
-  /// Why the node on top of the stack is visited: "\nneeded by 'loss' via 'add', 'x'".
+  bool IsFetched(NodeId id) const {
+    return std::ranges::any_of(request_.fetches, [id](const Endpoint& fetch) { return fetch.node == id; });
+  }
+
+  /// Whether one of the nodes that are being visited makes a summary.
+  bool OfSummary() const {
+    return std::ranges::any_of(stack_, [this](const auto& each) {
+      return each.second && graph_.node(each.first).op().name.ends_with("Summary");
+    });
+  }
+
+  /// Why the node on top of the stack is visited: "\nneeded by fetch 'loss' via 'add', 'x'".
   std::string PathTo(NodeId root) const {
     constexpr size_t kShown = 8;
     std::vector<NodeId> path;
@@ -178,13 +189,20 @@ class Pruner {
       if (expanded && id != root && id != stack_.back().first) path.push_back(id);
     }
     if (stack_.back().first == root) return {};
-    std::string text = "\nneeded by '" + graph_.node(root).name() + "'";
+    std::string text =
+        fmt::format("\nneeded by {} '{}'", IsFetched(root) ? "fetch" : "target", graph_.node(root).name());
     for (size_t i = 0; i < path.size(); ++i) {
       if (path.size() > kShown && i == kShown / 2) {
         text += fmt::format(", {} more", path.size() - kShown);
         i = path.size() - kShown / 2;
       }
       text += (i == 0 ? " via '" : ", '") + graph_.node(path[i]).name() + "'";
+    }
+    if (OfSummary()) {
+      text +=
+          "\na summary needs it: merge_all takes every summary of the graph, those of other models and inputs too; "
+          "merge "
+          "those that this run can compute, or feed the placeholder";
     }
     return text;
   }

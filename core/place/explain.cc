@@ -61,6 +61,8 @@ class Explainer {
       ++count_of_[DeviceOf(i)];
       ++reasons_[{DeviceOf(i), f_.step.nodes[i].source->op().name, ReasonOf(i)}];
       out_.hash = Fnv(Fnv(out_.hash, f_.step.nodes[i].name()), DeviceAt(DeviceOf(i)).name());
+      out_.placed.push_back({std::string(f_.step.nodes[i].name()), f_.step.nodes[i].source->op().name,
+                             DeviceAt(DeviceOf(i)).name(), ReasonOf(i)});
       if (f_.options.explain == PlaceOptions::Explain::kAll) out_.nodes.push_back(Report(i));
     }
     WarnOfLostRequests();

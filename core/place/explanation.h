@@ -74,6 +74,14 @@ struct WrittenNode {
   bool runs = false;  // else it is fed, constant, folded, equal to another or of no use
 };
 
+/// Where a node of the step is, in few words.
+struct PlacedOp {
+  std::string name;
+  std::string op;
+  std::string device;
+  Reason reason = Reason::kOnlyDevice;
+};
+
 /// What a step is expected to need on a device, from shapes alone.
 struct DeviceMemory {
   std::string device;
@@ -85,7 +93,8 @@ struct DeviceMemory {
 
 /// Filled by Place.
 struct Explanation {
-  std::vector<NodeReport> nodes;     // op nodes, in the order of the step
+  std::vector<PlacedOp> placed;      // op nodes, in the order of the step
+  std::vector<NodeReport> nodes;     // the same with their candidates; with kAll
   std::vector<WrittenNode> written;  // StepGraph::written; with kDevices and kAll
   std::string summary;               // one line
   std::vector<std::string> warnings;

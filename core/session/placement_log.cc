@@ -19,7 +19,7 @@ Result<std::unique_ptr<PlacementLog>> PlacementLog::Open(const SessionOptions& o
   return log;
 }
 
-void PlacementLog::Add(const plan::ExecutionPlan& plan, const place::Explanation& explanation) {
+void PlacementLog::Add(const plan::ExecutionPlan& plan, const place::Explanation& explanation, size_t devices) {
   const std::lock_guard<std::mutex> lock(mutex_);
   std::string lines;
   for (const std::string& warning : explanation.warnings) {
@@ -34,15 +34,60 @@ void PlacementLog::Add(const plan::ExecutionPlan& plan, const place::Explanation
     logged = node.device;
     lines += fmt::format("{}: ({}): {}\n", node.name, node.op, node.device);
   }
-  Tell(lines, explanation.summary + "\n");
+  for (const place::PlacedOp& node : explanation.placed) {
+    const auto [at, fresh] = placed_at_.try_emplace(node.name, placed_.size());
+    if (fresh) placed_.emplace_back();
+    placed_[at->second] = {node.name, node.op, node.device, std::string(place::Name(node.reason))};
+  }
+  const bool choice = devices > 1 && !explanation.placed.empty() && summarized_.insert(explanation.summary).second;
+  Tell(lines, explanation.summary + "\n", choice);
 }
 
-void PlacementLog::Tell(const std::string& lines, const std::string& summary) {
+void PlacementLog::Tell(const std::string& lines, const std::string& summary, bool summary_to_stderr) {
   if (callback_) callback_(lines + summary);
-  if (!file_ && (callback_ || lines.empty())) return;
-  if (!file_) return WarnOnStderr(lines);
+  if (!file_ && (callback_ || (lines.empty() && !summary_to_stderr))) return;
+  if (!file_) return WarnOnStderr(summary_to_stderr ? lines + "weir: " + summary : lines);
   std::fputs(Legible(lines + summary).c_str(), file_.get());
   std::fflush(file_.get());
+}
+
+Placement PlacementLog::placement() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return placed_;
+}
+
+std::string ToText(const Placement& placement) {
+  std::string text;
+  for (const PlacedNode& node : placement) {
+    text += fmt::format("{} ({}): {}  {}\n", node.node, node.op, node.device, node.reason);
+  }
+  return text;
+}
+
+namespace {
+
+std::string InJson(std::string_view text) {
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') quoted += '\\';
+    if (static_cast<unsigned char>(c) < 0x20) {
+      quoted += fmt::format("\\u{:04x}", static_cast<unsigned char>(c));
+    } else {
+      quoted += c;
+    }
+  }
+  return quoted + '"';
+}
+
+}  // namespace
+
+std::string ToJson(const Placement& placement) {
+  std::string json;
+  for (const PlacedNode& node : placement) {
+    json += fmt::format(R"({}{{"name": {}, "op": {}, "device": {}, "reason": {}}})", json.empty() ? "\n" : ",\n",
+                        InJson(node.node), InJson(node.op), InJson(node.device), InJson(node.reason));
+  }
+  return "[" + json + "\n]\n";
 }
 
 std::vector<std::string> PlacementLog::UsedDevices() const {

@@ -25,8 +25,11 @@ class PlacementLog {
   static Result<std::unique_ptr<PlacementLog>> Open(const SessionOptions& options);
 
   /// Of a plan that is about to run: one line in TensorFlow's form for each of Explanation::written that is new or has
-  /// moved; warnings that are new; the summary, but not to standard error.
-  void Add(const plan::ExecutionPlan& plan, const place::Explanation& explanation);
+  /// moved; warnings that are new; the summary, to standard error only where there is a choice of `devices`, and once.
+  void Add(const plan::ExecutionPlan& plan, const place::Explanation& explanation, size_t devices);
+
+  /// Where the nodes of all plans are, in the order in which they came first; the latest plan counts.
+  Placement placement() const;
 
   /// Names of the devices that plans have nodes on, sorted.
   std::vector<std::string> UsedDevices() const;
@@ -37,14 +40,17 @@ class PlacementLog {
   };
 
   explicit PlacementLog(const SessionOptions& options) : callback_(options.placement_log) {}
-  void Tell(const std::string& lines, const std::string& summary);
+  void Tell(const std::string& lines, const std::string& summary, bool summary_to_stderr);
 
   const std::function<void(const std::string& lines)> callback_;
   std::unique_ptr<std::FILE, Close> file_;
   mutable std::mutex mutex_;                             // protects all below, and that lines stay together
   std::unordered_map<std::string, std::string> logged_;  // node -> device
   std::set<std::string> warned_;
+  std::set<std::string> summarized_;
   std::set<std::string> used_;
+  Placement placed_;
+  std::unordered_map<std::string, size_t> placed_at_;  // node -> its place in placed_
 };
 
 }  // namespace weir::session

@@ -349,7 +349,7 @@ class Session::Impl final : public device::MemoryKeeper {
     const CompileContext context = Context(signature.ops() == Signature::Ops::kAllRun ? all_run : options_);
     place::Explanation explanation;
     WEIR_ASSIGN(made->runner, Compile(context, graph_, request, &explanation));
-    log_->Add(made->runner->plan(), explanation);
+    log_->Add(made->runner->plan(), explanation, runtime_->plugins->devices().all().size());
     return signature.Add(std::move(made));
   }
 
@@ -496,6 +496,8 @@ Result<place::Explanation> Session::ExplainPlacement(std::span<const Feed> feeds
                                                      std::span<const std::string> targets) {
   return impl_->Explain(feeds, fetches, targets);
 }
+
+Placement Session::ReportPlacement() const { return impl_->log().placement(); }
 
 std::vector<DeviceAttributes> Session::ListDevices() const { return session::ListDevices(impl_->runtime()); }
 

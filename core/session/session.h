@@ -34,7 +34,7 @@ struct SessionOptions {
   /// are fed or folded away have the device that they ask for, else the host's.
   bool log_device_placement = false;
   /// Where these lines, the one-line summary of every plan and the placer's warnings go, each a call with whole lines.
-  /// Empty: lines and warnings to standard error, at once; no summaries.
+  /// Empty: to standard error, at once; summaries of several devices only, and each text once.
   std::function<void(const std::string& lines)> placement_log = {};
   /// A file that the same is appended to and flushed, instead of standard error; empty = none.
   std::string placement_log_file = {};
@@ -78,6 +78,19 @@ struct DeviceReport {
   std::vector<std::string> visible;   // devices that the configuration leaves
   std::vector<std::string> used;      // devices that have run nodes of this session
 };
+
+/// Where a node runs, and why: "cost", "requested", "only device", … (place::Reason).
+struct PlacedNode {
+  std::string node;
+  std::string op;
+  std::string device;  // full name
+  std::string reason;
+};
+using Placement = std::vector<PlacedNode>;
+/// A line for each node: "y (Square): /job:localhost/replica:0/task:0/device:CPU:0  only device".
+std::string ToText(const Placement& placement);
+/// A list of objects with the keys of `weir explain --json`: name, op, device and reason.
+std::string ToJson(const Placement& placement);
 
 /// The devices that sessions of the runtime see; opens none.
 std::vector<DeviceAttributes> ListDevices(const Runtime& runtime);
@@ -165,6 +178,8 @@ class Session {
   /// Which device such a run would give each node and why, with all candidates; runs nothing.
   Result<place::Explanation> ExplainPlacement(std::span<const Feed> feeds, std::span<const std::string> fetches,
                                               std::span<const std::string> targets);
+  /// Where the nodes are that this session has run, each as the latest plan with it has it.
+  Placement ReportPlacement() const;
   /// The devices of the runtime; opens none.
   std::vector<DeviceAttributes> ListDevices() const;
   DeviceReport ReportDevices() const;

@@ -36,7 +36,7 @@ std::optional<int64_t> ProductOfNonZero(std::span<const int64_t> dims) {
   return product;
 }
 
-Status Check(std::span<const int64_t> dims, int64_t least) {
+Status CheckExtents(std::span<const int64_t> dims, int64_t least) {
   if (dims.size() > static_cast<size_t>(kMaxRank)) {
     return InvalidArgument("Shape {} has too many dimensions: {}, at most {} are possible", Raw(dims), dims.size(),
                            kMaxRank);
@@ -61,7 +61,7 @@ Dims::Dims(std::span<const int64_t> dims) : size_(static_cast<int>(dims.size()))
 }
 
 Result<Shape> Shape::Make(std::span<const int64_t> dims) {
-  WEIR_TRY(Check(dims, 0));
+  WEIR_TRY(CheckExtents(dims, 0));
   Shape shape;
   shape.dims_ = Dims(dims);
   shape.elements_ = std::find(dims.begin(), dims.end(), 0) != dims.end() ? 0 : *ProductOfNonZero(dims);
@@ -71,8 +71,13 @@ Result<Shape> Shape::Make(std::span<const int64_t> dims) {
 Shape Shape::Of(std::span<const int64_t> dims) {
   Result<Shape> made = Make(dims);
   if (made.ok()) return std::move(*made);
-  return Empty();
+  Shape bad;
+  bad.dims_ = Dims(dims);
+  bad.elements_ = -1;
+  return bad;
 }
+
+Status Shape::Check() const { return valid() ? Status() : CheckExtents(dims(), 0); }
 
 Shape Shape::Of(std::initializer_list<int64_t> dims) { return Of(std::span(dims.begin(), dims.size())); }
 
@@ -91,10 +96,10 @@ std::string Shape::ToString() const { return "[" + Join(dims(), ",") + "]"; }
 
 std::ostream& operator<<(std::ostream& out, const Shape& shape) { return out << PartialShape(shape); }
 
-PartialShape::PartialShape(const Shape& shape) : has_rank_(true), dims_(shape.dims()) {}
+PartialShape::PartialShape(const Shape& shape) : has_rank_(shape.valid()), dims_(shape.dims()) {}
 
 Result<PartialShape> PartialShape::Make(std::span<const int64_t> dims) {
-  WEIR_TRY(Check(dims, -1));
+  WEIR_TRY(CheckExtents(dims, -1));
   PartialShape shape;
   shape.has_rank_ = true;
   shape.dims_ = Dims(dims);
@@ -103,7 +108,10 @@ Result<PartialShape> PartialShape::Make(std::span<const int64_t> dims) {
 
 PartialShape PartialShape::Of(std::span<const int64_t> dims) {
   Result<PartialShape> made = Make(dims);
-  return made.ok() ? std::move(*made) : PartialShape();
+  if (made.ok()) return std::move(*made);
+  PartialShape bad;
+  bad.dims_ = Dims(dims);
+  return bad;
 }
 
 PartialShape PartialShape::Of(std::initializer_list<int64_t> dims) { return Of(std::span(dims.begin(), dims.size())); }
@@ -118,6 +126,8 @@ PartialShape PartialShape::OfRank(int rank) {
 bool PartialShape::fully_defined() const {
   return has_rank_ && std::ranges::none_of(dims(), [](int64_t d) { return d < 0; });
 }
+
+Status PartialShape::Check() const { return valid() ? Status() : CheckExtents(dims_.span(), -1); }
 
 int64_t PartialShape::elements() const {
   if (!fully_defined()) return -1;

@@ -61,7 +61,7 @@ class Dims {
 inline constexpr int kMaxRank = 254;
 
 /// Shape of a tensor: every extent known and not negative, and their product (the element count) below 2^63. The
-/// default is a scalar.
+/// default is a scalar. The one exception is what Of makes of a bad list, which no tensor can have.
 class Shape {
  public:
   Shape() = default;
@@ -70,7 +70,8 @@ class Shape {
   /// InvalidArgument for a negative extent, a rank above kMaxRank, or an element count that overflows.
   static Result<Shape> Make(std::span<const int64_t> dims);
   static Result<Shape> Make(std::initializer_list<int64_t> dims) { return Make(std::span(dims.begin(), dims.size())); }
-  /// For extents known to be good, as in tests and literals; a bad list gives the empty shape [0].
+  /// For extents written in the program. A bad list gives a shape that is not valid(): it prints as it was written, and
+  /// making a tensor, a node or a variable with it is InvalidArgument.
   static Shape Of(std::initializer_list<int64_t> dims);
   static Shape Of(std::span<const int64_t> dims);
   /// [0].
@@ -84,7 +85,11 @@ class Shape {
   int rank() const { return dims_.size(); }
   int64_t dim(int i) const { return dims_[i]; }
   std::span<const int64_t> dims() const { return dims_.span(); }
+  /// -1 when not valid.
   int64_t elements() const { return elements_; }
+  bool valid() const { return elements_ >= 0; }
+  /// Why it is not valid, as Make says it.
+  Status Check() const;
   bool operator==(const Shape& other) const;
 
   /// "[2,3]"; "[]" for a scalar.
@@ -107,7 +112,7 @@ class PartialShape {
   PartialShape(std::initializer_list<int64_t> dims) : PartialShape(Of(dims)) {}
   /// InvalidArgument for an extent below -1, a rank above kMaxRank, or an overflowing product.
   static Result<PartialShape> Make(std::span<const int64_t> dims);
-  /// For extents known to be good; a bad list gives unknown rank.
+  /// For extents written in the program. A bad list gives unknown rank and is not valid(), as Shape::Of.
   static PartialShape Of(std::initializer_list<int64_t> dims);
   static PartialShape Of(std::span<const int64_t> dims);
   /// Rank known, all extents unknown.
@@ -117,9 +122,13 @@ class PartialShape {
   /// -1 when unknown.
   int rank() const { return has_rank_ ? dims_.size() : -1; }
   int64_t dim(int i) const { return dims_[i]; }
-  std::span<const int64_t> dims() const { return dims_.span(); }
+  std::span<const int64_t> dims() const { return has_rank_ ? dims_.span() : std::span<const int64_t>(); }
   void set_dim(int i, int64_t extent) { dims_[i] = extent; }
   bool fully_defined() const;
+  /// False for what Of made of a bad list: an extent below -1, a rank above kMaxRank, an overflowing product.
+  bool valid() const { return has_rank_ || dims_.size() == 0; }
+  /// Why it is not valid, as Make says it.
+  Status Check() const;
   /// Element count, or -1 when not fully defined (or overflowing).
   int64_t elements() const;
   /// The concrete shape; InvalidArgument when not fully defined.
@@ -139,7 +148,7 @@ class PartialShape {
 
  private:
   bool has_rank_ = false;
-  Dims dims_;
+  Dims dims_;  // without rank: the bad list
 };
 /// As ToTupleString.
 std::ostream& operator<<(std::ostream& out, const PartialShape& shape);

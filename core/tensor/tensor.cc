@@ -68,6 +68,7 @@ Result<uint64_t> PayloadBytes(DType dtype, const Shape& shape) {
 }
 
 Result<Tensor> Tensor::Make(DType dtype, Shape shape) {
+  WEIR_TRY(shape.Check());
   if (dtype != DType::kString && dtype != DType::kResource) return Make(dtype, std::move(shape), HostAllocator());
   Result<std::shared_ptr<Buffer>> buffer = dtype == DType::kString
                                                ? ObjectBuffer<std::string>::Make(shape.elements())
@@ -77,6 +78,7 @@ Result<Tensor> Tensor::Make(DType dtype, Shape shape) {
 }
 
 Result<Tensor> Tensor::Make(DType dtype, Shape shape, Allocator& allocator) {
+  WEIR_TRY(shape.Check());
   WEIR_TRY(CheckStorable(dtype));
   if (!HasFixedSize(dtype)) return InvalidArgument("tensors of type {} live in host memory only", Name(dtype));
   WEIR_ASSIGN(const uint64_t bytes, PayloadBytes(dtype, shape));
@@ -86,6 +88,7 @@ Result<Tensor> Tensor::Make(DType dtype, Shape shape, Allocator& allocator) {
 }
 
 Result<Tensor> Tensor::Over(DType dtype, Shape shape, std::shared_ptr<Buffer> buffer, uint64_t offset) {
+  WEIR_TRY(shape.Check());
   WEIR_TRY(CheckStorable(dtype));
   if (!HasFixedSize(dtype)) return InvalidArgument("a tensor of type {} cannot be laid over plain memory", Name(dtype));
   WEIR_ASSIGN(const uint64_t bytes, PayloadBytes(dtype, shape));

@@ -5,9 +5,12 @@
 #include <cstring>
 #include <iosfwd>
 #include <memory>
+#include <ranges>
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "core/base/status.h"
@@ -26,6 +29,30 @@ struct ResourceHandle {
   std::string type_name;
 };
 
+template <>
+struct DTypeOf<ResourceHandle> {
+  static constexpr DType value = DType::kResource;
+};
+
+/// Elements of a tensor. Beyond their end operator[] gives T() instead of what lies behind the memory; a write goes
+/// nowhere.
+template <class T>
+class Elements : public std::span<T> {
+ public:
+  Elements() = default;
+  Elements(T* first, size_t count) : std::span<T>(first, count) {}
+  T& operator[](size_t i) const { return i < this->size() ? this->data()[i] : None(); }
+  T& front() const { return (*this)[0]; }
+  T& back() const { return (*this)[this->size() - 1]; }
+
+ private:
+  static T& None() {
+    static thread_local std::remove_const_t<T> none;
+    if constexpr (!std::is_const_v<T>) none = T();
+    return none;
+  }
+};
+
 /// No device has more memory; sums of a few thousand such numbers do not overflow.
 inline constexpr uint64_t kMostBytes = uint64_t{1} << 48;
 
@@ -34,10 +61,24 @@ inline constexpr uint64_t kMostBytes = uint64_t{1} << 48;
 Result<uint64_t> PayloadBytes(DType dtype, const Shape& shape);
 
 /// A value: copies share memory until one of them is written. Feeding and fetching copy too. The default tensor has
-/// type kInvalid and shape [0]. Thread-compatible.
+/// type kInvalid and shape [0]; one that was moved from is not valid() either. Thread-compatible.
 class Tensor {
  public:
   Tensor() = default;
+  Tensor(const Tensor&) = default;
+  Tensor& operator=(const Tensor&) = default;
+  Tensor(Tensor&& other) noexcept
+      : dtype_(std::exchange(other.dtype_, DType::kInvalid)),
+        shape_(std::move(other.shape_)),
+        buffer_(std::move(other.buffer_)),
+        offset_(other.offset_) {}
+  Tensor& operator=(Tensor&& other) noexcept {
+    dtype_ = std::exchange(other.dtype_, DType::kInvalid);
+    shape_ = std::move(other.shape_);
+    buffer_ = std::move(other.buffer_);
+    offset_ = other.offset_;
+    return *this;
+  }
 
   /// Host tensor with undefined contents (strings and handles are default-constructed). ResourceExhausted when memory
   /// is lacking or the byte count overflows; InvalidArgument for an unknown or reference type.
@@ -74,19 +115,37 @@ class Tensor {
   /// lacking. Good until the tensor is copied: writing through it later would change the copy.
   std::byte* mutable_raw();
 
-  /// Elements as T; the caller has checked the dtype. Works for std::string and ResourceHandle too.
+  /// Elements as T, of a tensor of T's dtype: none of another. Works for std::string and ResourceHandle too; a T
+  /// without a dtype (std::complex) stands for any type of its size.
   template <class T>
-  std::span<const T> as() const {
-    return {reinterpret_cast<const T*>(raw()), raw() ? static_cast<size_t>(elements()) : 0};
+  Elements<const T> as() const {
+    return {reinterpret_cast<const T*>(raw()), Holds<T>() ? static_cast<size_t>(elements()) : 0};
   }
   template <class T>
-  std::span<T> mutable_as() {
-    return {reinterpret_cast<T*>(mutable_raw()), mutable_raw() ? static_cast<size_t>(elements()) : 0};
+  Elements<T> mutable_as() {
+    T* const first = reinterpret_cast<T*>(mutable_raw());
+    return {first, first != nullptr && Holds<T>() ? static_cast<size_t>(elements()) : 0};
   }
-  /// First element; the caller has checked dtype and count.
+  /// The same for who has not looked at the dtype: InvalidArgument that names both.
   template <class T>
-  const T& scalar() const {
-    return as<T>()[0];
+  Result<Elements<const T>> values() const {
+    WEIR_TRY(CheckReadable(DTypeOf<T>::value));
+    return as<T>();
+  }
+  /// The one element of the tensor as T. Numbers of another type are converted where T has that very number (3.0f is
+  /// the int 3, the float 0.1f the double 0.10000000149); InvalidArgument that names both types otherwise, and for a
+  /// tensor that has not one element.
+  template <class T>
+  Result<T> scalar() const {
+    if constexpr (std::is_arithmetic_v<T>) {
+      T number = {};
+      WEIR_TRY(ReadNumber(DTypeOf<T>::value, &number));
+      return number;
+    } else {
+      WEIR_TRY(CheckOne(DTypeOf<T>::value));
+      WEIR_TRY(CheckReadable(DTypeOf<T>::value));
+      return as<T>()[0];
+    }
   }
 
   /// The same memory under another shape of equal element count, else InvalidArgument.
@@ -105,6 +164,20 @@ class Tensor {
   Tensor(DType dtype, Shape shape, std::shared_ptr<Buffer> buffer, uint64_t offset)
       : dtype_(dtype), shape_(std::move(shape)), buffer_(std::move(buffer)), offset_(offset) {}
 
+  template <class T>
+  bool Holds() const {
+    if (raw() == nullptr) return false;
+    if constexpr (requires { DTypeOf<T>::value; }) {
+      return dtype_ == DTypeOf<T>::value;
+    } else {
+      return SizeOf(dtype_) == sizeof(T);
+    }
+  }
+  Status CheckOne(DType wanted) const;
+  Status CheckReadable(DType wanted) const;
+  /// Writes the one element to `to`, which has room for one of `wanted`.
+  Status ReadNumber(DType wanted, void* to) const;
+
   DType dtype_ = DType::kInvalid;
   Shape shape_ = Shape::Empty();
   std::shared_ptr<Buffer> buffer_;
@@ -118,7 +191,7 @@ Tensor Tensor::Of(Shape shape, const std::vector<T>& values) {
   if (shape.elements() != static_cast<int64_t>(values.size())) return Tensor();
   Result<Tensor> made = Make(DTypeOf<T>::value, std::move(shape));
   if (!made.ok()) return Tensor();
-  std::span<T> to = made->mutable_as<T>();
+  const std::span<T> to = made->template mutable_as<T>();
   for (size_t i = 0; i < values.size(); ++i) to[i] = values[i];
   return std::move(*made);
 }
@@ -134,5 +207,10 @@ Tensor Tensor::Scalar(T value) {
 }
 
 }  // namespace weir
+
+template <class T>
+inline constexpr bool std::ranges::enable_borrowed_range<weir::Elements<T>> = true;
+template <class T>
+inline constexpr bool std::ranges::enable_view<weir::Elements<T>> = true;
 
 #endif  // WEIR_CORE_TENSOR_TENSOR_H_

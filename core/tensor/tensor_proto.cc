@@ -168,9 +168,11 @@ class Decoder {
   }
 
  private:
+  /// The payload as T, which has the size of the tensor's elements, if not their type.
   template <class T>
   std::span<T> Raw() {
-    return tensor_.mutable_as<T>();
+    T* const first = reinterpret_cast<T*>(tensor_.mutable_raw());
+    return {first, first != nullptr ? static_cast<size_t>(n_) : 0};
   }
 
   /// The first n values, the last one repeated; zeros without any.

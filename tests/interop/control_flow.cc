@@ -56,6 +56,8 @@ Status WriteControlFlow(const std::string& folder) {
   WEIR_TRY(graph.status());
   WEIR_ASSIGN(const std::string bytes, ExportMetaGraph(graph));
   WEIR_TRY(io::WriteFileAtomically(folder + "/flow.meta", bytes));
+  WEIR_TRY(WriteGraph(graph, folder, "flow.pbtxt").status());
+  WEIR_TRY(WriteGraph(graph, folder, "flow.pb", graph::GraphFormat::kBinary).status());
   Session session(graph);
   return Save(session, {z, power, table, dz}, folder);
 }

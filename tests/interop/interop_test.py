@@ -126,6 +126,15 @@ def control_flow_of_weir():
             for p, value, z, slope in ((True, 3.0, 9.0, 6.0), (True, 20.0, 20.0, 1.0), (False, 3.0, 6.0, 2.0)):
                 got = session.run(["z:0", "dz:0", dz, dpower], {"p:0": p, "x:0": value, "n:0": 3})
                 np.testing.assert_array_equal(got, [z, slope, slope, 3 * value ** 2])
+    with open(os.path.join(folder, "flow.pb"), "rb") as file:
+        binary = tf1.GraphDef.FromString(file.read())
+    with open(os.path.join(folder, "flow.pbtxt")) as file:
+        text = text_format.Parse(file.read(), tf1.GraphDef())
+    assert text == binary and any(node.name == "power" for node in text.node)
+    with tf.Graph().as_default():
+        tf1.import_graph_def(text, name="")
+        with tf1.Session() as session:
+            np.testing.assert_array_equal(session.run("z:0"), 9.0)
 
 
 def control_flow_of_tensorflow():

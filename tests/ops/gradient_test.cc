@@ -100,7 +100,7 @@ Status Check(const testing::GradientRow& row) {
         Feeds changed = feeds;
         changed[v].second = Literal(moved);
         WEIR_ASSIGN(const Tensor loss, Eval(p.loss, changed, &session));
-        sides[side] = loss.scalar<double>();
+        sides[side] = *loss.scalar<double>();
       }
       const double numeric = (sides[1] - sides[0]) / (2 * step);
       const double got = symbolic[static_cast<size_t>(i)];

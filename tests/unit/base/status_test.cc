@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <string>
 
 namespace weir {
 namespace {
@@ -63,6 +64,28 @@ TEST(ResultTest, HoldsValueOrError) {
   const Result<int> bad(OutOfRange("over"));
   EXPECT_FALSE(bad.ok());
   EXPECT_EQ(bad.status().code(), Code::kOutOfRange);
+}
+
+TEST(ResultTest, TheValueOfAnErrorIsTheDefaultOne) {
+  Result<std::string> text(NotFound("gone"));
+  EXPECT_EQ(*text, "");
+  EXPECT_EQ(text->size(), 0u);
+  *text = "written";
+  EXPECT_FALSE(text.ok());
+  EXPECT_EQ(*Result<int>(NotFound("gone")), 0);
+  EXPECT_EQ(*Result<std::unique_ptr<int>>(NotFound("gone")), nullptr);
+}
+
+TEST(ResultTest, ComparesWithValues) {
+  EXPECT_EQ(Result<int>(3), 3);
+  EXPECT_NE(Result<int>(3), 4);
+  EXPECT_NE(Result<int>(NotFound("gone")), 0) << "an error has no value";
+}
+
+TEST(ResultTest, ConvertsAsItsValueDoes) {
+  const Result<double> wide = Result<int>(3);
+  EXPECT_EQ(wide, 3.0);
+  EXPECT_EQ(Result<double>(Result<int>(NotFound("gone"))).status().code(), Code::kNotFound);
 }
 
 TEST(ResultTest, OkStatusWithoutValueIsAnError) { EXPECT_EQ(Result<int>(Status()).status().code(), Code::kInternal); }

@@ -121,7 +121,7 @@ TEST_F(Builtin, F389_TensorsInsideTexts) {
     const Answer answer =
         Call("StringFormat", {tensor}, 1, {{"template", "<{}>"}, {"placeholder", "{}"}, {"summarize", summarize}});
     EXPECT_TRUE(answer.status.ok()) << answer.status.ToString();
-    return answer.status.ok() ? answer.outputs[0].scalar<std::string>() : "";
+    return answer.status.ok() ? *answer.outputs[0].scalar<std::string>() : "";
   };
   const auto counted = [](std::initializer_list<int64_t> dims) {
     const Shape shape = Shape::Of(dims);
@@ -210,7 +210,7 @@ TEST_F(Builtin, F241_ShardedSaveMerges) {
   for (int32_t i = 0; i < 2; ++i) {
     const Answer name = Call("ShardedFilename", {Text(temp), Tensor::Scalar(i), Tensor::Scalar<int32_t>(2)}, 1);
     ASSERT_TRUE(name.status.ok()) << name.status.ToString();
-    shards.push_back(name.outputs[0].scalar<std::string>());
+    shards.push_back(*name.outputs[0].scalar<std::string>());
     ASSERT_TRUE(Call("SaveV2", {name.outputs[0], Strings({i == 0 ? "a" : "b"}), Strings({""}), Tensor::Scalar(i)}, 0)
                     .status.ok());
   }
@@ -300,7 +300,7 @@ TEST_F(Builtin, SummariesDecode) {
   ASSERT_TRUE(histogram.status.ok()) << histogram.status.ToString();
   const Answer merged = Call("MergeSummary", {scalars.outputs[0], histogram.outputs[0]}, 1);
   ASSERT_TRUE(merged.status.ok()) << merged.status.ToString();
-  const auto decoded = io::DecodeSummary(merged.outputs[0].scalar<std::string>());
+  const auto decoded = io::DecodeSummary(*merged.outputs[0].scalar<std::string>());
   ASSERT_TRUE(decoded.ok());
   ASSERT_EQ(decoded->size(), 3u);
   EXPECT_EQ((*decoded)[0].tag, "a");

@@ -386,6 +386,25 @@ std::vector<double> AfterTwoSteps(Optimizer& optimizer, bool resource, std::vect
   return first;
 }
 
+TEST(Autodiff, F361_names_of_rows_are_tensorflows) {
+  Fresh f;
+  const Variable v({{1.0f, 2.0f}, {3.0f, 4.0f}, {5.0f, 6.0f}}, {.name = "v"});
+  const Output first = Gather(v, {0, 2, 0}, 0, "GatherV2"), second = Gather(v, {1}, 0, "GatherV2");
+  const Result<List<Gradient>> one = Gradients({ReduceSum(first)}, {v.handle()});
+  ASSERT_TRUE(Succeeds(one));
+  EXPECT_EQ((*one)[0].values.name(), "gradients/GatherV2_grad/Reshape:0");
+  EXPECT_EQ((*one)[0].indices.name(), "gradients/GatherV2_grad/Reshape_1:0");
+  EXPECT_EQ((*one)[0].dense_shape.name(), "gradients/GatherV2_grad/Cast:0");
+  const Result<List<Gradient>> both = Gradients({ReduceSum(first), ReduceSum(second)}, {v.handle()});
+  ASSERT_TRUE(Succeeds(both));
+  EXPECT_EQ((*both)[0].values.name(), "gradients_1/concat:0");
+  EXPECT_EQ((*both)[0].indices.name(), "gradients_1/concat_1:0");
+  Session session(f.graph);
+  Initialize(session);
+  EXPECT_EQ(Values(session, (*both)[0].indices), (std::vector<double>{0, 2, 0, 1}));
+  EXPECT_EQ(Values(session, (*one)[0].dense_shape), (std::vector<double>{3, 2}));
+}
+
 TEST(Train, F361_rows_with_momentum_and_adam) {
   for (const bool resource : {false, true}) {
     std::vector<std::string> plain_ops, adam_ops, ignored;

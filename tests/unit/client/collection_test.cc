@@ -240,5 +240,27 @@ TEST(Collection, imports_can_forget_devices) {
   EXPECT_EQ(f.graph.OperationByName("o/p/c")->device(), "");
 }
 
+TEST(Graph, WriteGraphWritesWhatImportReads) {
+  Fresh f;
+  const Output y = Square(Constant({1.0f, 2.0f}, DType::kInvalid, "c"), "y");
+  const TemporaryFolder folder;
+  const Result<std::string> text = WriteGraph(f.graph, folder / "new", "g.pbtxt");
+  ASSERT_TRUE(Succeeds(text));
+  EXPECT_EQ(*text, folder / "new/g.pbtxt");
+  EXPECT_NE(ReadText(*text).find("name: \"y\""), std::string::npos);
+  const Result<std::string> binary = WriteGraph(f.graph, folder.path, "g.pb", graph::GraphFormat::kBinary);
+  ASSERT_TRUE(Succeeds(binary));
+  EXPECT_EQ(ReadText(*binary), *f.graph.Export());
+  for (const std::string& path : {*text, *binary}) {
+    Fresh read;
+    ASSERT_TRUE(Succeeds(read.graph.Import(ReadText(path), "")));
+    Session session;
+    EXPECT_EQ(Values(session, "y:0"), (std::vector<double>{1, 4}));
+  }
+  EXPECT_FALSE(WriteGraph(f.graph, *text, "below a file").ok());
+  MatMul(y, y);
+  EXPECT_TRUE(Fails(f.graph.Export(), Code::kInvalidArgument, "")) << "the first error of building";
+}
+
 }  // namespace
 }  // namespace weir::test

@@ -301,7 +301,81 @@ TEST(Session, F320_missing_feed_tells_what_needs_it) {
   const Output x = Placeholder(DType::kFloat, PartialShape::Of({}), "x");
   const Output loss = Identity(Negative(Square(x, "square"), "neg"), "loss");
   Session session(f.graph);
-  EXPECT_TRUE(Fails(session.Run(loss), Code::kInvalidArgument, "needed by 'loss' via 'neg', 'square'"));
+  EXPECT_TRUE(Fails(session.Run(loss), Code::kInvalidArgument, "needed by fetch 'loss' via 'neg', 'square'"));
+}
+
+TEST(Session, F320_a_summary_that_lacks_a_feed_tells_of_merge_all) {
+  Fresh f;
+  const Output p = Real("p"), q = Real("q");
+  summary::Scalar("a", p);
+  summary::Scalar("b", q);
+  const Output merged = summary::MergeAll();
+  Session session(f.graph);
+  const Status status = session.Run(merged, {{p, 1.0f}}).status();
+  EXPECT_TRUE(Fails(status, Code::kInvalidArgument, "You must feed a value for placeholder tensor 'q'"));
+  EXPECT_TRUE(Fails(status, Code::kInvalidArgument, "needed by fetch 'Merge/MergeSummary' via 'b'"));
+  EXPECT_TRUE(Fails(status, Code::kInvalidArgument, "merge_all takes every summary of the graph"));
+  const Status plain = session.Run(Group({q * 2.0f}, "g")).status();
+  EXPECT_TRUE(Fails(plain, Code::kInvalidArgument, "needed by target 'g' via 'mul'"));
+  EXPECT_EQ(plain.message().find("merge_all"), std::string::npos);
+}
+
+TEST(Session, F295_the_placement_of_what_ran_can_be_asked_for) {
+  Fresh f;
+  const Output x = Real("x");
+  const Output y = Square(x, "y");
+  Square(y, "unused");
+  Output z;
+  {
+    const DeviceScope host("/cpu:0");
+    z = Negative(y, "z");
+  }
+  Session session(f.graph);
+  EXPECT_TRUE(session.Placement().empty()) << "nothing ran";
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(Succeeds(session.Run(z, {{x, 1.0f}})));
+  const session::Placement placement = session.Placement();
+  ASSERT_EQ(placement.size(), 2u);
+  EXPECT_EQ(placement[0].node, "y");
+  EXPECT_EQ(placement[0].op, "Square");
+  EXPECT_EQ(placement[0].device, "/job:localhost/replica:0/task:0/device:CPU:0");
+  EXPECT_EQ(placement[1].reason, "requested");
+  EXPECT_NE(session::ToText(placement).find("z (Neg): /job:localhost/replica:0/task:0/device:CPU:0  requested\n"),
+            std::string::npos)
+      << session::ToText(placement);
+  EXPECT_EQ(session::ToJson({{"a\"b", "Neg", "d", "cost"}}),
+            "[\n{\"name\": \"a\\\"b\", \"op\": \"Neg\", \"device\": \"d\", \"reason\": \"cost\"}\n]\n");
+}
+
+TEST(Session, F294_a_summary_of_several_devices_is_told_once_for_each_text) {
+  Fresh f;
+  const Output x = Placeholder(DType::kFloat, PartialShape(), "x");
+  const Output y = Square(x);
+  testing::internal::CaptureStderr();
+  {
+    Session alone(f.graph, ConfigProto{.device_count = {{"CPU", 1}}});
+    ASSERT_TRUE(Succeeds(alone.Run(y, {{x, 1.0f}})));
+  }
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "") << "there is no choice";
+  testing::internal::CaptureStderr();
+  Session session(f.graph, ConfigProto{.device_count = {{"CPU", 2}}});
+  for (const Literal& fed : {Literal(1.0f), Literal(2.0f), Literal(Tensor::Vector<float>({1, 2}))}) {
+    ASSERT_TRUE(Succeeds(session.Run(y, {{x, fed}})));
+  }
+  const std::string told = testing::internal::GetCapturedStderr();
+  EXPECT_TRUE(told.starts_with("weir: placed 1 node: CPU:")) << told;
+  EXPECT_EQ(told.find("placed", told.find("placed") + 1), std::string::npos) << told;
+}
+
+TEST(Session, F357_load_sets_a_variable_by_its_initial_value) {
+  Fresh f;
+  for (const bool resource : {false, true}) {
+    const Variable c(1.0f, {.name = "c", .use_resource = resource});
+    Session session(f.graph);
+    ASSERT_TRUE(Succeeds(Load(c, 9.0f, &session)));
+    EXPECT_EQ(Value(session, c), 9);
+    EXPECT_TRUE(Fails(Load(c, {1.0f, 2.0f}, &session), Code::kInvalidArgument, "Cannot feed value of shape (2,)"));
+    EXPECT_TRUE(Fails(Load(c, 1.0f), Code::kFailedPrecondition, "No default session"));
+  }
 }
 
 TEST(Session, F096_fetching_none) {

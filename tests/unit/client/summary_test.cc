@@ -15,7 +15,7 @@ std::vector<io::SummaryValue> Decoded(Session& session, const Output& summary, c
   const Result<Fetched> bytes = session.Run(summary, feeds);
   EXPECT_TRUE(Succeeds(bytes));
   if (!bytes.ok()) return {};
-  const Result<std::vector<io::SummaryValue>> values = io::DecodeSummary(bytes->tensor().scalar<std::string>());
+  const Result<std::vector<io::SummaryValue>> values = io::DecodeSummary(*bytes->tensor().scalar<std::string>());
   EXPECT_TRUE(Succeeds(values));
   return values.ok() ? *values : std::vector<io::SummaryValue>();
 }

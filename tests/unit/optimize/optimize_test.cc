@@ -24,7 +24,7 @@ class Adder : public Evaluator {
   Result<std::vector<Tensor>> Evaluate(const graph::Node& node, const std::vector<Tensor>& inputs) override {
     ++calls;
     if (node.op().name != "AddV2") return Unimplemented("only additions");
-    return std::vector<Tensor>{Tensor::Scalar<float>(inputs[0].scalar<float>() + inputs[1].scalar<float>())};
+    return std::vector<Tensor>{Tensor::Scalar<float>(*inputs[0].scalar<float>() + *inputs[1].scalar<float>())};
   }
   int calls = 0;
 };

@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/tensor/tensor.h"
+
 namespace weir {
 namespace {
 
@@ -71,7 +73,14 @@ TEST(ShapeTest, Bad) {
     ASSERT_FALSE(shape.ok()) << c.text;
     EXPECT_EQ(shape.status().code(), Code::kInvalidArgument);
     EXPECT_NE(shape.status().message().find(c.text), std::string::npos) << shape.status().message();
-    EXPECT_EQ(Shape::Of(std::span<const int64_t>(c.dims)), Shape::Of({0}));
+    const Shape written = Shape::Of(std::span<const int64_t>(c.dims));
+    EXPECT_FALSE(written.valid());
+    EXPECT_EQ(written.Check().message(), shape.status().message());
+    EXPECT_EQ(written.elements(), -1);
+    EXPECT_FALSE(PartialShape(written).valid());
+    EXPECT_EQ(Tensor::Make(DType::kString, written).status().message(), shape.status().message());
+    EXPECT_EQ(Tensor::Make(DType::kInt8, written).status().message(), shape.status().message());
+    EXPECT_FALSE(Tensor::Of<int8_t>(written, {}).valid());
   }
   EXPECT_TRUE(Shape::Make(List(254, 1)).ok());
 }
@@ -103,7 +112,11 @@ TEST(PartialShapeTest, Text) {
 TEST(PartialShapeTest, Bad) {
   for (const List& list : {List{-2}, List{INT64_MIN, 3}, List{kBig, -1, 2}, List(255, -1)}) {
     EXPECT_EQ(PartialShape::Make(list).status().code(), Code::kInvalidArgument);
-    EXPECT_FALSE(PartialShape::Of(std::span<const int64_t>(list)).has_rank());
+    const PartialShape written = PartialShape::Of(std::span<const int64_t>(list));
+    EXPECT_FALSE(written.has_rank());
+    EXPECT_FALSE(written.valid());
+    EXPECT_TRUE(written.dims().empty());
+    EXPECT_EQ(written.Check().message(), PartialShape::Make(list).status().message());
   }
   EXPECT_NE(PartialShape::Make(List{-2}).status().message().find("values below -1"), std::string::npos);
   EXPECT_FALSE(PartialShape::OfRank(-1).has_rank());

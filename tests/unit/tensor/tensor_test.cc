@@ -79,6 +79,75 @@ TEST(TensorTest, FromValues) {
   EXPECT_FALSE(Tensor::Of<int32_t>(Shape::Of({2, 2}), {1, 2, 3}).valid());
 }
 
+TEST(TensorTest, ScalarsAreConvertedWhereNothingIsLost) {
+  EXPECT_EQ(Tensor::Scalar(0.1f).scalar<double>(), static_cast<double>(0.1f));
+  EXPECT_EQ(Tensor::Scalar(3.0f).scalar<int>(), 3);
+  EXPECT_EQ(Tensor::Scalar(-0.5).scalar<float>(), -0.5f);
+  EXPECT_EQ(Tensor::Scalar<int64_t>(7).scalar<int>(), 7);
+  EXPECT_EQ(Tensor::Scalar<int64_t>(INT64_MIN).scalar<int64_t>(), INT64_MIN);
+  EXPECT_EQ(Tensor::Scalar<uint64_t>(UINT64_MAX).scalar<uint64_t>(), UINT64_MAX);
+  EXPECT_EQ(Tensor::Scalar<int>(200).scalar<uint8_t>(), uint8_t{200});
+  EXPECT_EQ(Tensor::Scalar(true).scalar<int>(), 1);
+  EXPECT_TRUE(std::isnan(*Tensor::Scalar(std::nan("")).scalar<float>()));
+  EXPECT_EQ(Tensor::Vector<float>({2}).scalar<float>(), 2.0f) << "one element is one";
+}
+
+TEST(TensorTest, ScalarsThatCannotBeHadNameBothTypes) {
+  const auto message = [](const auto& result) { return result.status().message(); };
+  const struct {
+    std::string got;
+    const char* text;
+  } kCases[] = {
+      {message(Tensor::Scalar(0.1).scalar<float>()),
+       "one float32 was asked for, and the tensor has type float64: [0.1] is no float32"},
+      {message(Tensor::Scalar(2.5f).scalar<int64_t>()), "[2.5] is no int64"},
+      {message(Tensor::Scalar(std::nan("")).scalar<int>()), "[nan] is no int32"},
+      {message(Tensor::Scalar(9.3e18).scalar<int64_t>()), "is no int64"},
+      {message(Tensor::Scalar(1e300).scalar<float>()), "is no float32"},
+      {message(Tensor::Scalar<int64_t>(int64_t{1} << 40).scalar<int>()), "[1099511627776] is no int32"},
+      {message(Tensor::Scalar<int64_t>((int64_t{1} << 53) + 1).scalar<double>()), "is no float64"},
+      {message(Tensor::Scalar<int>(-1).scalar<uint64_t>()), "[-1] is no uint64"},
+      {message(Tensor::Scalar<uint64_t>(UINT64_MAX).scalar<int64_t>()), "is no int64"},
+      {message(Tensor::Scalar<int>(1).scalar<bool>()), "one bool was asked for, and the tensor has type int32"},
+      {message(Tensor::String("3").scalar<int>()),
+       "elements of type int32 were asked for, and the tensor has type string"},
+      {message(Tensor::Scalar(1).scalar<std::string>()), "elements of type string were asked for"},
+      {message(Tensor::Vector<float>({1, 2}).scalar<float>()),
+       "one float32 was asked for, and the tensor has type float32 and shape [2]"},
+      {message(Tensor::Vector<float>({}).scalar<float>()), "shape [0]"},
+      {message(Tensor().scalar<float>()), "shape none"},
+  };
+  for (const auto& c : kCases) EXPECT_NE(c.got.find(c.text), std::string::npos) << c.got << "\nwanted: " << c.text;
+  EXPECT_EQ(*Tensor::Scalar(0.1).scalar<float>(), 0) << "the value of an error is that of its type";
+}
+
+TEST(TensorTest, ElementsOfAnotherTypeAreNone) {
+  Tensor floats = Tensor::Vector<float>({1, 2, 3});
+  EXPECT_TRUE(floats.as<double>().empty());
+  EXPECT_TRUE(floats.as<int32_t>().empty());
+  EXPECT_TRUE(floats.as<std::string>().empty());
+  EXPECT_EQ(floats.as<double>()[2], 0) << "and what is read all the same is no memory of others";
+  EXPECT_EQ(floats.as<float>()[3], 0);
+  EXPECT_EQ(floats.as<std::string>().front(), "");
+  floats.mutable_as<double>()[2] = 9;
+  floats.mutable_as<float>()[3] = 9;
+  EXPECT_EQ(std::vector<float>(floats.as<float>().begin(), floats.as<float>().end()), (std::vector<float>{1, 2, 3}));
+  const Result<Elements<const int64_t>> wrong = floats.values<int64_t>();
+  EXPECT_EQ(wrong.status().message(),
+            "elements of type int64 were asked for, and the tensor has type float32 and shape [3]");
+  EXPECT_EQ((*wrong)[1], 0);
+  EXPECT_EQ((*floats.values<float>())[1], 2);
+}
+
+TEST(TensorTest, MovedFromIsNotValid) {
+  Tensor from = Tensor::Vector<float>({1, 2, 3});
+  const Tensor to = std::move(from);
+  EXPECT_FALSE(from.valid());  // NOLINT(bugprone-use-after-move)
+  EXPECT_EQ(from.as<float>()[1], 0);
+  EXPECT_FALSE(from.scalar<float>().ok());
+  EXPECT_EQ(to.as<float>()[1], 2);
+}
+
 TEST(TensorTest, EmptyTensors) {
   const Result<Tensor> empty = Tensor::Make(DType::kFloat, Shape::Of({0, 5}));
   ASSERT_TRUE(empty.ok());
@@ -103,7 +172,7 @@ TEST(TensorTest, ObjectsAreConstructedAndDestroyed) {
   ASSERT_TRUE(handle.ok());
   handle->mutable_as<ResourceHandle>()[0].name = text;
   const Result<Tensor> clone = handle->Clone();
-  EXPECT_EQ(clone->scalar<ResourceHandle>().name, text);
+  EXPECT_EQ(clone->scalar<ResourceHandle>()->name, text);
   EXPECT_TRUE(clone->SameBits(*handle));
 }
 

@@ -75,7 +75,7 @@ Status Train(const Model& m, Session& session, digits::Digits& data, summary::Fi
     const Feeds feeds = {{m.images, sample.images}, {m.labels, sample.labels}};
     WEIR_ASSIGN(const Fetched now, session.Run({m.loss, m.summaries}, feeds));
     if (logged.ok()) logged = events.AddSummary(now[1].tensor(), epoch);
-    progress.Update(epoch + 1, fmt::format("loss {:.4f}", now[0].scalar<float>()));
+    progress.Update(epoch + 1, fmt::format("loss {:.4f}", *now[0].scalar<float>()));
   }
   const Status closed = events.Close();
   if (logged.ok()) logged = closed;
@@ -85,7 +85,7 @@ Status Train(const Model& m, Session& session, digits::Digits& data, summary::Fi
 Status Evaluate(const Model& m, Session& session, const digits::Digits& held_back, const char* label) {
   const digits::Batch all = held_back.All();
   WEIR_ASSIGN(const Fetched accuracy, session.Run(m.accuracy, {{m.images, all.images}, {m.labels, all.labels}}));
-  std::printf("%s: %.4f (%d held-back digits)\n", label, accuracy.scalar<float>(), held_back.size());
+  std::printf("%s: %.4f (%d held-back digits)\n", label, *accuracy.scalar<float>(), held_back.size());
   std::fflush(stdout);
   return Status();
 }
