@@ -54,8 +54,8 @@ class Differentiated {
 };
 
 /// d(sum of ys)/dx for every x, as nodes of the graph below the name scope "gradients". One entry per x, none where x
-/// has no influence. Integers have gradients as reals do, where TensorFlow 2 gives none; `(*gradients)[i]` of an error is
-/// none, too. Errors name the node without gradient and the reason; they also go to Graph::status.
+/// has no influence. Integers have gradients as reals do, where TensorFlow 2 gives none; `(*gradients)[i]` of an error
+/// is none, too. Errors name the node without gradient and the reason; they also go to Graph::status.
 /// Source: TensorFlow white paper (2015), section 4.1.
 Result<List<Gradient>> Gradients(const Differentiated& ys, const Differentiated& xs,
                                  const GradientsOptions& options = {},

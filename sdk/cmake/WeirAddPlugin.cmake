@@ -5,8 +5,8 @@
 # linking. The target is plugin_<name>; the file lands in OUTPUT_DIRECTORY, by default
 # ${CMAKE_BINARY_DIR}/lib/weir/plugins. LIBS are linked privately; the SDK is linked already. INSTALL puts it into
 # lib/weir/plugins of the prefix, with the modes that the loader wants. NO_CHECK leaves the static check out, for
-# plugins that are broken on purpose. A plugin may come in forms for several instruction sets, by convention `file.so` and
-# `file@v4.so`: the same name in WEIR_PLUGIN, other COMPILE_OPTIONS and OUTPUT_NAME (sdk/README.md).
+# plugins that are broken on purpose. A plugin may come in forms for several instruction sets, by convention `file.so`
+# and `file@v4.so`: the same name in WEIR_PLUGIN, other COMPILE_OPTIONS and OUTPUT_NAME (sdk/README.md).
 # A sanitizer build sets WEIR_SANITIZER (none, address, thread): the loader wants host and plugin to agree.
 set(_weir_plugin_cmake_dir "${CMAKE_CURRENT_LIST_DIR}")
 find_program(WEIR_NM NAMES "${CMAKE_NM}" nm)
