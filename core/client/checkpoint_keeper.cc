@@ -5,8 +5,8 @@
 #include <cstdio>
 #include <system_error>
 
+#include "core/base/legible.h"
 #include "core/client/checkpoint_keeper_internal.h"
-#include "core/device/error_record.h"
 #include "core/io/bundle.h"
 #include "core/io/checkpoint_state.h"
 #include "core/io/files.h"
@@ -55,8 +55,7 @@ bool IsOfBase(const std::string& path, const std::string& base) {
 }  // namespace
 
 void WarnOfCheckpoint(const std::string& text) {
-  const std::string line = fmt::format("weir: {}\n", device::LegibleLine(text));
-  std::fputs(line.c_str(), stderr);
+  WarnOnStderr("weir: " + LegibleLine(text) + "\n");
 }
 
 CheckpointKeeper::~CheckpointKeeper() {
