@@ -216,6 +216,7 @@ TEST_P(NonFinite, GoesThroughEveryOpOfRows) {
     if (!Covers(*runtime, row.op)) continue;
     for (const int64_t batch : {1, 2, 9, 64}) {
       for (const int64_t columns : {1, 2, 10, 37, 300}) {
+        if (row.op == "Prod" && columns > 37) continue;  // 0 in float, which no infinity survives
         for (int kind = 0; kind < (batch == 1 ? 8 : 1); ++kind) {
           SCOPED_TRACE(row.op + " [" + std::to_string(batch) + "," + std::to_string(columns) + "] kind " +
                        std::to_string(kind));

@@ -127,10 +127,10 @@ TEST(Unary, ComplexFunctionsMatchTheLibrary) {
   using C = std::complex<double>;
   const std::vector<C> x = {{0.5, 1.5}, {-2, 0.25}, {1e-9, -1e-9}};
   const std::pair<const char*, std::function<C(C)>> rows[] = {
-      {"Exp", [](C z) { return std::exp(z); }},     {"Log", [](C z) { return std::log(z); }},
-      {"Sqrt", [](C z) { return std::sqrt(z); }},   {"Tanh", [](C z) { return std::tanh(z); }},
-      {"Square", [](C z) { return z * z; }},        {"Reciprocal", [](C z) { return 1.0 / z; }},
-      {"Sign", [](C z) { return z / std::abs(z); }}};
+      {"Exp", [](C z) { return std::exp(z); }},      {"Log", [](C z) { return std::log(z); }},
+      {"Sqrt", [](C z) { return std::sqrt(z); }},    {"Tanh", [](C z) { return std::tanh(z); }},
+      {"Square", [](C z) { return z * z; }},         {"Reciprocal", [](C z) { return 1.0 / z; }},
+      {"Sign", [](C z) { return z / std::abs(z); }}, {"Conj", [](C z) { return std::conj(z); }}};
   for (const auto& [op, reference] : rows) {
     const Outcome outcome = Kernels().Call(op, {}, {Of<C>({3}, x)}, {Blank(WEIR_COMPLEX128, {3})});
     ASSERT_EQ(outcome.code, WEIR_OK) << op;
