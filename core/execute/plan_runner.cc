@@ -53,12 +53,11 @@ void PlanRunner::Release(std::unique_ptr<Instance> instance) {
 }
 
 Status PlanRunner::Run(std::span<const Tensor> feeds, std::vector<Tensor>* fetches, const StepArgs& step) {
-  WEIR_ASSIGN(std::unique_ptr<Instance> instance, Acquire());
-  std::vector<Tensor> given_back;  // feeds that lie where the fetches are to go
-  if (feeds.data() >= fetches->data() && feeds.data() < fetches->data() + fetches->size()) {
-    given_back.assign(feeds.begin(), feeds.end());
-    feeds = given_back;
+  if (feeds.data() >= fetches->data() && feeds.data() < fetches->data() + fetches->size()) [[unlikely]] {
+    const std::vector<Tensor> kept(feeds.begin(), feeds.end());  // the fetches go to their place
+    return Run(kept, fetches, step);
   }
+  WEIR_ASSIGN(std::unique_ptr<Instance> instance, Acquire());
   Status status = instance->Run(*this, feeds, fetches, step);
   Release(std::move(instance));
   return status;
