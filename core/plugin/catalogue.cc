@@ -161,6 +161,7 @@ class Loader {
     if (IsDenied(note.name)) {
       return Finish(std::move(report), Verdict::kRefused, "the configuration denies it");
     }
+    if (!file->loadable.ok()) return Refuse(std::move(report), file->loadable);
     if (!CheckIsa(note, host_).ok()) return too_wide_.push_back({std::move(*file), std::move(report)});
     for (const Candidate& other : candidates_) {
       if (other.file.note.name != note.name || other.file.note.isa != note.isa) continue;
@@ -183,7 +184,7 @@ class Loader {
   // Null when the file was refused; its report says why.
   std::shared_ptr<Module> LoadModule(const Candidate& candidate) {
     const ScannedFile& file = candidate.file;
-    if (config_->plugins.probe && file.loadable.ok()) {
+    if (config_->plugins.probe) {
       const std::string program = options_.probe_program.empty() ? ProbeProgram() : options_.probe_program;
       if (const Status tried = Probe(file, *config_, program, limit_); !tried.ok()) {
         if (tried.code() == Code::kUnavailable) catalogue_.config_faults_.push_back(tried);

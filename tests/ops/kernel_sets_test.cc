@@ -15,6 +15,7 @@
 #include "core/client/session.h"
 #include "core/plan/plan.h"
 #include "core/session/session.h"
+#include "tests/support/test_device.h"
 #include "tests/support/text_graph.h"
 
 extern char** environ;
@@ -29,6 +30,7 @@ const std::vector<std::string> kSets = {"kernels_eigen", "kernels_onednn", "kern
 /// With these kernel sets and no other; null when none was built.
 std::shared_ptr<session::Runtime> With(const std::vector<std::string>& sets) {
   plugin::LoadOptions options;
+  options.config.plugins.isa = testing::TestIsa();
   for (const std::string& other : kSets) {
     if (std::ranges::find(sets, other) == sets.end()) options.deny.push_back(other);
   }
@@ -422,7 +424,9 @@ std::vector<std::string> Ranked(const session::Runtime& runtime, const Row& row,
 class Ranking : public ::testing::Test {
  protected:
   void SetUp() override {
-    Result<std::shared_ptr<session::Runtime>> loaded = session::Runtime::Load({});
+    plugin::LoadOptions options;
+    options.config.plugins.isa = testing::TestIsa();
+    Result<std::shared_ptr<session::Runtime>> loaded = session::Runtime::Load(options);
     ASSERT_TRUE(loaded.ok()) << loaded.status().ToString();
     runtime = *loaded;
     if (Ranked(*runtime, square, nullptr).size() != kSets.size()) GTEST_SKIP() << "not all kernel sets were built";

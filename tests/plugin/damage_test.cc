@@ -67,8 +67,11 @@ TEST_F(CatalogueTest, DamagedTablesNeverReachTheDynamicLinker) {
     EXPECT_EQ(report.verdict, Verdict::kRefused) << tag;
     EXPECT_TRUE(report.reason.starts_with("damaged ELF file: ")) << tag << ": " << report.reason;
   }
-  Rewrite(folder_ / "broken.so", good);
-  EXPECT_EQ(LoadOne().verdict, Verdict::kLoaded);
+  Rewrite(folder_ / "good.so", good);
+  const auto beside = Load();
+  ASSERT_EQ(beside->files().size(), 2u);
+  EXPECT_EQ(beside->files()[0].verdict, Verdict::kRefused) << "and does not take the name";
+  EXPECT_EQ(beside->files()[1].verdict, Verdict::kLoaded) << beside->files()[1].reason;
 }
 
 // False when a process that loads the file ends by it.

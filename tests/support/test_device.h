@@ -1,4 +1,4 @@
-// The device that a run of a test program is about; the same program may run for several.
+// What a run of a test program is about; the same program may run for several devices and instruction sets.
 #ifndef WEIR_TESTS_SUPPORT_TEST_DEVICE_H_
 #define WEIR_TESTS_SUPPORT_TEST_DEVICE_H_
 
@@ -11,6 +11,12 @@ namespace weir::testing {
 inline std::string TestDevice() {
   const char* device = std::getenv("WEIR_TEST_DEVICE");
   return device == nullptr ? std::string() : device;
+}
+
+/// The value of plugins.isa for tests that load plugins without the process's configuration.
+inline std::string TestIsa() {
+  const char* isa = std::getenv("WEIR_PLUGINS_ISA");
+  return isa == nullptr ? std::string("auto") : isa;
 }
 
 }  // namespace weir::testing
