@@ -50,7 +50,7 @@ class Permutation {
   Permutation(const std::vector<int>& axes) : axes_(Operand(axes)) {}  // NOLINT(google-explicit-constructor)
   Permutation(Operand axes) : axes_(std::move(axes)) {}                // NOLINT(google-explicit-constructor)
   Permutation(Output axes) : axes_(Operand(axes)) {}                   // NOLINT(google-explicit-constructor)
-  Permutation(const char* name) : name_(name) {}                       // NOLINT(google-explicit-constructor)
+  Permutation(const char* name) : name_(name != nullptr ? name : "") {}  // NOLINT(google-explicit-constructor)
   Permutation(std::string_view name) : name_(name) {}                  // NOLINT(google-explicit-constructor)
   const std::optional<Operand>& axes() const { return axes_; }
   std::string_view name() const { return name_; }

@@ -210,6 +210,7 @@ class AsDefaultSession {
 class InteractiveSession : public Session {
  public:
   explicit InteractiveSession(Graph& graph = Graph::Default(), const ConfigProto& config = {});
+  explicit InteractiveSession(const ConfigProto& config) : InteractiveSession(Graph::Default(), config) {}
   ~InteractiveSession();
   /// Twice is no error.
   Status Close();

@@ -267,11 +267,13 @@ PUBLIC_NAME = re.compile(r"(?:class|struct|enum class) (\w+) (?:final )?[{:]|usi
                          r"inline constexpr \w+ (\w+)[{;]|"
                          r"(?! |return|template|friend|requires)[\w:<>,&* ]+ &?([A-Z]\w+)\(")
 CLASS = re.compile(r"((?:^///[^\n]*\n)+)(?:^template[^\n]*\n)?^class (\w+)[^;]*?\{\n(.*?)^\};", re.M | re.S)
+OPTIONS = re.compile(r"^struct (\w+(?:Options|Args)) \{\n(.*?)^\};", re.M | re.S)
 PRIVATE_HEADERS = ("_internal.h", "/control_flow_context.h")
 
 
 def check_client(lint, files):
-    """Every public name is on the API's page; what lives in a scope cannot be made without a name."""
+    """Every public name is on the API's page; what lives in a scope cannot be made without a name; options have values
+    before they are named, so that naming some is no warning."""
     page = set(re.findall(r"\w+", " ".join(re.findall(r"`([^`]*)`", files.get("core/client/README.md") or ""))))
     for path, text in files.items():
         if not path.startswith("core/client/") or not path.endswith(".h") or path.endswith(PRIVATE_HEADERS):
@@ -285,6 +287,9 @@ def check_client(lint, files):
             discarded = re.findall(rf"^  (?:explicit )?{name}\((?!const {name}&\)|{name}&&\))", body, re.M)
             if "while it lives" in doc.replace("\n/// ", " ") and discarded:
                 lint.find("client", path, name, f"a constructor of the scope {name} is not [[nodiscard]]")
+        for name, body in OPTIONS.findall(text):
+            for member in re.findall(r"^  [^/\n=]*[\w>] (\w+);", body, re.M):
+                lint.find("client", path, f"{name}::{member}", f"{name}::{member} has no initial value")
 
 
 def check_words(lint, files):
