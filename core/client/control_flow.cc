@@ -282,7 +282,11 @@ List<Output> Case(const std::vector<std::pair<Output, BranchListFn>>& branches, 
     if (!after[0].exists()) return AbsentValues(graph, 0);
   }
   const ControlDependencies checked(after, graph);
-  return BuildCase(tried, otherwise, where);
+  List<Output> values = BuildCase(tried, otherwise, where);
+  if (std::ranges::any_of(values, [](const Output& value) { return !value.exists(); })) {
+    (void)graph.Fail(At(InvalidArgument("fn must have a return value."), where));
+  }
+  return values;
 }
 
 Output Case(const std::vector<std::pair<Output, BranchFn>>& branches, const BranchFn& default_fn,

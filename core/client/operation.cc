@@ -1,4 +1,6 @@
 // Output and Operation: handles to what a graph has, and to what it has not.
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "core/client/graph.h"

@@ -203,7 +203,7 @@ void Session::Open(session::SessionOptions options, std::shared_ptr<session::Run
   if (made.ok()) core_ = std::move(*made);
 }
 
-Session::~Session() = default;
+Session::~Session() { self_->store(nullptr); }
 
 Result<Fetched> Session::Run(const Fetch& fetch, const Feeds& feeds) { return Run(fetch, feeds, {}, nullptr); }
 
@@ -301,18 +301,18 @@ Callable& Callable::operator=(Callable&& other) noexcept {
 Callable::~Callable() { Release(); }
 
 void Callable::Release() {
-  const std::shared_ptr<Session*> session = session_.lock();
-  if (session && handle_ != 0) (void)(*session)->core_->ReleaseCallable(handle_);
+  Session* const session = session_ ? session_->load() : nullptr;
+  if (session != nullptr && handle_ != 0) (void)session->core_->ReleaseCallable(handle_);
 }
 
 Result<Fetched> Callable::operator()(const std::vector<Literal>& values, const session::RunOptions& options,
                                      session::RunReport* report) const {
-  const std::shared_ptr<Session*> held = session_.lock();
-  if (!held)
+  Session* const held = session_ ? session_->load() : nullptr;
+  if (held == nullptr) {
     return FailedPrecondition(
-        "This callable belongs to no session: it was not made, was moved from, or its "
-        "session is gone.");
-  Session& session = **held;
+        "This callable belongs to no session: it was not made, was moved from, or its session is gone.");
+  }
+  Session& session = *held;
   if (values.size() < feeds_.size()) {
     Feeds feeds;
     for (size_t i = 0; i < values.size(); ++i) feeds.emplace_back(feeds_[i], values[i]);

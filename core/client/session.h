@@ -157,7 +157,8 @@ class Session {
   Status status_;
   std::atomic<bool> closed_ = false;
   std::unique_ptr<session::Session> core_;
-  const std::shared_ptr<Session*> self_ = std::make_shared<Session*>(this);  // by which callables know that it lives
+  /// By which callables know that it lives: null from its end on.
+  const std::shared_ptr<std::atomic<Session*>> self_ = std::make_shared<std::atomic<Session*>>(this);
 };
 
 /// The devices of this process as sessions with the default configuration see them, named without job, replica and
@@ -183,7 +184,7 @@ class Callable {
   friend class Session;
   Callable(Session& session, Fetch fetch) : session_(session.self_), fetch_(std::move(fetch)) {}
   void Release();
-  std::weak_ptr<Session*> session_;
+  std::shared_ptr<const std::atomic<Session*>> session_;
   Fetch fetch_ = Output();
   std::vector<Output> feeds_;
   std::vector<int> fed_;                // by fetched tensor: the feed that it is, or -1

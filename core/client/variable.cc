@@ -25,7 +25,10 @@ op::AttrValue Beside(const std::string& variable) { return std::vector<std::stri
 Output MakeInitial(const Initializer& initializer, const PartialShape& shape, DType dtype,
                    const VariableOptions& options, Graph& graph) {
   const Result<Shape> known = initializer.wants_shape() ? shape.ToShape() : Shape();
-  if (!known.ok()) return Output();
+  if (!known.ok()) {
+    (void)graph.Fail(known.status().Append(" (" + Format(graph.origin().value_or(Where::current())) + ")"));
+    return Output::Absent(graph);
+  }
   if (!options.slice) return initializer(graph, dtype, *known);
   const PartitionInfo part{Shape::Of(options.slice->full_shape), options.slice->offset};
   return initializer(graph, dtype, *known, &part);
@@ -220,6 +223,10 @@ Variable::Variable(const Initializer& initializer, const PartialShape& shape, DT
     return;
   }
   value_ = Output::Absent(graph);
+  if (const Status valid = shape.Check(); !valid.ok()) {
+    (void)graph.Fail(valid.Append(" (" + Format(where) + ")"));
+    return;
+  }
   const Origin origin(where, graph);
   const ControlDependencies none(std::nullopt, graph);
   const NameScope scope(options.name.empty() ? "Variable" : options.name, graph);

@@ -8,6 +8,7 @@ import sys
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 import numpy as np  # noqa: E402
 import tensorflow as tf  # noqa: E402
+from google.protobuf import text_format  # noqa: E402
 
 tf1 = tf.compat.v1
 tf1.disable_eager_execution()

@@ -261,9 +261,9 @@ TEST(Absent, EveryBuilderTakesValuesThatDoNotExist) {
           if (failed) (void)f.graph.Fail(InvalidArgument("earlier"));
           builder.build(absent);
           EXPECT_FALSE(f.graph.status().ok());
-          if (failed) EXPECT_EQ(f.graph.status().message(), "earlier") << "the first error stays";
-          Session session(f.graph);
-          EXPECT_FALSE(session.Run(Constant(1.0f)).ok());
+          if (failed) {
+            EXPECT_EQ(f.graph.status().message(), "earlier") << "the first error stays";
+          }
           ++calls;
         }
       }

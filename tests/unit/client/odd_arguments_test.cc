@@ -1,0 +1,111 @@
+// Types and numbers that no builder can take give errors, and end no program.
+#include <functional>
+
+#include "tests/unit/client/fresh.h"
+
+namespace weir::test {
+namespace {
+
+void Touch(const Output& x) {
+  (void)x.ToString();
+  (void)x.op().outputs()[3].shape();
+}
+void Touch(const Operation& operation) { Touch(operation.output(0)); }
+void Touch(const List<Output>& list) {
+  for (const Output& x : list) Touch(x);
+  Touch(list[list.size()]);
+}
+
+TEST(OddArguments, TypesThatAreNone) {
+  for (const int number : {0, 7, 20, 21, 47, 63, 64, 99, 101, 120, 1000, -1, std::numeric_limits<int>::max()}) {
+    SCOPED_TRACE(number);
+    const auto type = static_cast<DType>(number);
+    const std::function<Output()> kBuilders[] = {
+        [=] { return Placeholder(type); },
+        [=] { return Constant(1, type); },
+        [=] { return Constant({"a"}, type); },
+        [=] { return Zeros(Shape::Of({2}), type); },
+        [=] { return Ones(Shape::Of({2}), type); },
+        [=] { return Cast(Constant(1.0f), type); },
+        [=] { return Bitcast(Constant(1.0f), type); },
+        [=] { return ShapeOf(Placeholder(DType::kFloat), type); },
+        [=] { return SizeOf(Constant(1.0f), type); },
+        [=] { return ArgMax(Constant({1.0f}), 0, type); },
+        [=] { return RandomUniform({2}, 0, 1, {.dtype = type}); },
+        [=] { return GetVariable("v", Shape::Of({2}), type).value(); },
+        [=] { return GetVariable("z", Shape::Of({2}), type, ZerosInitializer()).value(); },
+        [=] { return Variable(1.0f, {.dtype = type}).value(); },
+    };
+    for (const auto& build : kBuilders) {
+      Fresh f;
+      const Output made = build();
+      EXPECT_EQ(made.exists(), f.graph.status().ok()) << f.error();
+      Touch(made);
+      Session session;
+      (void)session.Run(made);
+    }
+  }
+}
+
+TEST(OddArguments, NumbersThatCannotBe) {
+  constexpr int kLeast = std::numeric_limits<int>::min(), kMost = std::numeric_limits<int>::max();
+  for (const int n : {kLeast, -100, -3, -1, 100, kMost}) {
+    SCOPED_TRACE(n);
+    const std::function<void()> kBuilders[] = {
+        [=] {
+          Touch(Concat({Constant({1.0f}), Constant({1.0f})}, n));
+        },
+        [=] {
+          Touch(Stack({1.0f, 2.0f}, n));
+        },
+        [=] {
+          Touch(Split(Constant({1.0f, 2.0f}), 2, n));
+        },
+        [=] {
+          Touch(Split(Constant({1.0f, 2.0f}), n));
+        },
+        [=] {
+          Touch(SplitV(Constant({1.0f, 2.0f}), {n, n}));
+        },
+        [=] {
+          Touch(Unstack(Constant({1.0f, 2.0f}), n));
+        },
+        [=] { Touch(Unstack(Placeholder(DType::kFloat), n, n)); },
+        [=] { Touch(Squeeze(Constant({1.0f}), {n})); },
+        [=] { Touch(ExpandDims(Constant({1.0f}), n)); },
+        [=] { Touch(ReduceSum(Constant({1.0f}), n)); },
+        [=] { Touch(ArgMax(Constant({1.0f}), n)); },
+        [=] { Touch(Cumsum(Constant({1.0f}), n)); },
+        [=] { Touch(Gather(Constant({1.0f}), {n}, n)); },
+        [=] { Touch(OneHot({0}, n, {.axis = n})); },
+        [=] { Touch(Tile(Constant({1.0f}), {n})); },
+        [=] {
+          Touch(Reshape(Constant({1.0f}), {n, n}));
+        },
+        [=] { Touch(Slice(Constant({1.0f}), {n}, {n})); },
+        [=] { Touch(StridedSlice(Constant({1.0f}), {n}, {n}, {n}, {.shrink_axis_mask = n, .name = "s"})); },
+        [=] { Touch(Dense(Constant({{1.0f}}), n)); },
+        [=] { Touch(CountUpTo(Variable(1), n)); },
+        [=] {
+          Touch(RandomUniform({n, 2}, 0, 1, {.seed = n}));
+        },
+        [=] { SetRandomSeed(n); },
+        [=] { (void)GetVariable("v", {.shape = Shape::Of({3}), .partitioner = FixedSizePartitioner(n, n)}); },
+        [=] { Touch(WhileLoop(Below(1), [](const LoopVars& v) { return v; }, {0}, {.parallel_iterations = n})); },
+        [=] { Touch(Assert(Flag("p"), {1.0f}, {.summarize = n})); },
+        [=] { Saver({Variable(1.0f, {.name = "kept"})}, {.max_to_keep = n}); },
+        [=] { ProgressBar("p", n).Update(n); },
+    };
+    for (const auto& build : kBuilders) {
+      Fresh f;
+      build();
+      if (f.graph.status().ok() && !f.graph.Operations().empty()) {
+        Session session;
+        (void)session.Run(f.graph.Operations().back());
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace weir::test
