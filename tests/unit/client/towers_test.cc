@@ -25,10 +25,10 @@ Output LossOf(const Output& x, const Output& y) {
 }
 
 /// w and b after ten steps of two towers with half of the batch each, or of one with all of it; the loss of each step.
-struct Trained {
+struct TowersTrained {
   std::vector<double> values, losses;
 };
-Trained Train(int towers) {
+TowersTrained Train(int towers) {
   Fresh f;
   const std::vector<float> xs = {1, 2, 3, -1, 0.5f, 4, -2, 1}, ys = {1, 0, 2, -1};
   std::vector<std::vector<GradientAndVariable>> all;
@@ -61,7 +61,7 @@ Trained Train(int towers) {
   EXPECT_EQ(GlobalVariables().size(), 2u);
   Session session(f.graph);
   Initialize(session);
-  Trained trained;
+  TowersTrained trained;
   for (int step = 0; step < 10; ++step) {
     trained.losses.push_back(Value(session, mean, feeds));
     EXPECT_TRUE(Succeeds(session.Run(*train, feeds)));
@@ -73,7 +73,7 @@ Trained Train(int towers) {
 }
 
 TEST(Towers, F194_F196_F197_two_of_them_train_as_one_with_twice_the_batch) {
-  const Trained one = Train(1), two = Train(2);
+  const TowersTrained one = Train(1), two = Train(2);
   ASSERT_EQ(one.values.size(), 3u);
   ASSERT_EQ(two.values.size(), 3u);
   for (size_t i = 0; i < 3; ++i) EXPECT_NEAR(one.values[i], two.values[i], 1e-6);
