@@ -11,6 +11,7 @@
 #include <fstream>
 #include <map>
 #include <string>
+#include <system_error>
 
 #include "core/io/bundle.h"
 #include "core/io/crc32c.h"
@@ -64,16 +65,21 @@ std::string Entry(FuzzedDataProvider& from, const std::string& data) {
 
 void Write(const std::string& path, const std::string& bytes) { std::ofstream(path, std::ios::binary) << bytes; }
 
-/// A folder of this process.
-const std::string& Folder() {
-  static const std::string folder = [] {
-    const std::string made = std::filesystem::temp_directory_path() / ("weir_fuzz_bundle." + std::to_string(getpid()));
-    std::filesystem::create_directories(made);
-    std::atexit([] { std::filesystem::remove_all(Folder()); });
-    return made;
-  }();
-  return folder;
-}
+/// A folder of this process, gone when it ends.
+class Folder {
+ public:
+  Folder() : path_(std::filesystem::temp_directory_path() / ("weir_fuzz_bundle." + std::to_string(getpid()))) {
+    std::filesystem::create_directories(path_);
+  }
+  ~Folder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  std::string path() const { return path_.string(); }
+
+ private:
+  std::filesystem::path path_;
+};
 
 }  // namespace
 
@@ -95,7 +101,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   for (const auto& [key, value] : entries) {
     if (!table.Add(key, value).ok()) std::abort();
   }
-  const std::string prefix = Folder() + "/model";
+  static const Folder folder;
+  const std::string prefix = folder.path() + "/model";
   Write(weir::io::IndexPath(prefix), table.Finish());
   Write(weir::io::DataPath(prefix, 0, 1), data);
   const weir::Result<weir::io::BundleReader> reader = weir::io::BundleReader::Open(prefix);
