@@ -22,10 +22,12 @@ tf::TensorProto Text(const std::string& text) {
   return proto;
 }
 
+/// The elements as T, which for numbers may be another type of their size: the bits of half, the codes of qint8.
 template <class T>
 std::vector<T> Values(const Tensor& tensor) {
-  const std::span<const T> values = tensor.as<T>();
-  return {values.begin(), values.end()};
+  if (HasFixedSize(tensor.dtype()) && SizeOf(tensor.dtype()) != sizeof(T)) return {};
+  const std::span<const T> values(reinterpret_cast<const T*>(tensor.raw()), static_cast<size_t>(tensor.elements()));
+  return std::vector<T>(values.begin(), values.end());
 }
 
 Tensor Decode(const std::string& text) {
