@@ -46,9 +46,13 @@ T Negative(T x) {
     return -x;
   }
 }
-/// Integers are divided towards zero; y is not 0 then.
+/// Integers are divided towards zero. Kernels refuse divisors of 0 before; one that comes up on the way gives 0: a
+/// scatter may divide a variable by itself.
 template <class T>
 T Quotient(T x, T y) {
+  if constexpr (std::integral<T>) {
+    if (y == 0) return T(0);
+  }
   if constexpr (std::signed_integral<T>) {
     if (y == -1) return Negative(x);
   }
