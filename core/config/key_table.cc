@@ -218,8 +218,8 @@ std::vector<Key> DeviceKeys() {
       DeviceKey("device.*.memory_fraction", "As per_process_gpu_memory_fraction, for this device. 0: as there.",
                 WEIR_DEVICE(memory_fraction), 1024),
       DeviceKey("device.*.memory_limit_mb",
-                "Cap in MiB; the lowest of cap, fraction and what the device has holds. 0: none. What a run returns is "
-                "its caller's memory and does not count.",
+                "Cap in MiB; the lowest of cap, fraction and what the device has holds. 0: none. Copies of variables "
+                "that a run returns are its caller's memory and do not count.",
                 WEIR_DEVICE(memory_limit_mb), kMaxMb),
       DeviceKey("device.*.initial_memory_mb", "What a growing arena starts with, in MiB. 0: 1.",
                 WEIR_DEVICE(initial_memory_mb), kMaxMb),

@@ -156,6 +156,7 @@ class Device::State final : public Allocator {
   }
 
   Streams* streams() const { return streams_.get(); }
+  bool capped() const { return memory_.limit_bytes != 0; }
   Health* health() const { return health_.load(std::memory_order_acquire); }
 
   const weir_profile* Profile() {
@@ -345,6 +346,8 @@ const std::string& Device::profile_fault() { return state_->ProfileFault(); }
 Result<weir_link> Device::Link(uint32_t space, Device* peer, uint32_t peer_space) {
   return state_->Link(space, peer, peer_space);
 }
+bool Device::capped() const { return state_->capped(); }
+
 MemoryUse Device::memory_use() const { return state_->Use(); }
 uint64_t Device::Trim() {
   const std::shared_ptr<Arena> arena = state_->arena();

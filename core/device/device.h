@@ -115,6 +115,8 @@ class Device {
   /// The arena over this device's memory. ResourceExhausted names the device, what was asked for, what is in use; the
   /// keepers have given back what they could by then, unless it would not have been enough anyway.
   Allocator& allocator();
+  /// The user has limited the arena.
+  bool capped() const;
   /// `keeper` is asked before this device's memory runs out, for as long as it lives. Thread-safe.
   void AddKeeper(std::weak_ptr<MemoryKeeper> keeper);
   /// Blocking copies, for memory that no stream works on. `ToHost` of a tensor that is on the host already returns it

@@ -74,6 +74,10 @@ Allocator& PlanRunner::Instance::AllocatorOf(int space) const {
   return device == nullptr ? HostAllocator() : device->allocator();
 }
 
+Allocator& PlanRunner::Instance::FreshAllocator() const {
+  return plan_.host_device != nullptr && plan_.host_device->capped() ? plan_.host_device->allocator() : HostAllocator();
+}
+
 Status PlanRunner::Instance::LayOut() {
   arenas_.resize(plan_.arena_bytes.size());
   for (size_t s = 0; s < arenas_.size(); ++s) {
@@ -185,7 +189,7 @@ Status PlanRunner::Instance::Begin(std::span<const Tensor> feeds) {
     const Tensor& made = tensors_[static_cast<size_t>(storage)];
     if (made.valid() && Unshared(made)) continue;
     const Storage& fresh = plan_.storages[static_cast<size_t>(storage)];
-    WEIR_ASSIGN(Tensor tensor, Tensor::Make(fresh.dtype, fresh.shape));
+    WEIR_ASSIGN(Tensor tensor, Tensor::Make(fresh.dtype, fresh.shape, FreshAllocator()));
     Hold(storage, std::move(tensor));
   }
   return Status();

@@ -133,6 +133,8 @@ class PlanRunner::Instance {
   Status Unshare(const plan::VariableUse& use, int space);
   device::Device* DeviceOf(int space) const;
   Allocator& AllocatorOf(int space) const;
+  /// Of values that the caller keeps: they count where the user has limited the memory.
+  Allocator& FreshAllocator() const;
 
   const plan::ExecutionPlan& plan_;
   std::vector<weir_reg> registers_;              // by slot

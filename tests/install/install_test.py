@@ -69,12 +69,12 @@ def quickstart_is_enough(build):
     """What tools/quickstart builds is all that is installed."""
     with open(os.path.join(SOURCE, "tools", "quickstart"), encoding="utf-8") as file:
         targets = re.search(r"^tools/build release (.+)$", file.read(), re.M).group(1).split()
-    made = run("ninja", "-C", build, "-t", "inputs", *targets).split()
+    made = re.findall(r" -o (\S+)", run("ninja", "-C", build, "-t", "commands", *targets))
     with open(os.path.join(build, "install_manifest.txt"), encoding="utf-8") as manifest:
         installed = {os.path.basename(line.strip()) for line in manifest}
-    binaries = [path for path in run("ninja", "-C", build, "-t", "inputs", "all").split()
-                if os.path.basename(path) in installed and re.match(r"(bin|lib)/", path)]
-    missing = [path for path in binaries if path not in made and path not in targets]
+    binaries = [path for path in re.findall(r" -o (\S+)", run("ninja", "-C", build, "-t", "commands", "all"))
+                if os.path.basename(path) in installed]
+    missing = [path for path in binaries if path not in made]
     want(len(binaries) > 4 and not missing, f"installed, but not built by tools/quickstart: {missing} of {binaries}")
 
 

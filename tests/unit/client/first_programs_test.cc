@@ -170,7 +170,7 @@ TEST(FirstPrograms, CompoundAssignmentNamesANewValue) {
   EXPECT_EQ(Value(session, y), 7);
 }
 
-TEST(FirstPrograms, IndicesAreStridedSlices) {
+TEST(FirstPrograms, F154_IndicesAreStridedSlices) {
   Fresh f;
   const Output x = Constant({{1, 2, 3}, {4, 5, 6}}, DType::kInvalid, "x");
   EXPECT_EQ(x[0].name(), "strided_slice:0");

@@ -120,20 +120,22 @@ TEST(Config, F313_ALaterSessionsLimitHoldsAsTheFirstOnes) {
   const auto graph =
       MakeGraph({Placeholder("x", PartialShape()), {"y", "Relu", {"x"}, kFloat}, {"z", "Relu", {"y"}, kFloat}});
   ASSERT_TRUE(graph.ok());
-  const auto run = [&](const std::string& toml, size_t mib) {
+  const auto run = [&](const std::string& toml, size_t mib, const std::string& fetch = "z") {
     const auto runtime = ForProgram(toml);
     if (!runtime.ok()) return runtime.status();
     const auto session = Session::Make(*runtime, *graph, SessionOptionsFrom((*runtime)->config));
     if (!session.ok()) return session.status();
     const std::vector<Feed> feeds = {{"x", *Tensor::Make(DType::kFloat, Shape::Of({static_cast<int64_t>(mib << 18)}))}};
-    const std::vector<std::string> fetches = {"z"};  // y is the step's, z the caller's
+    const std::vector<std::string> fetches = {fetch};
     return (*session)->Run(feeds, fetches, {}).status();
   };
   EXPECT_TRUE(run("", 32).ok());
   const Status small = run("[device.\"CPU:0\"]\nmemory_limit_mb = 8", 32);
   EXPECT_EQ(small.code(), Code::kResourceExhausted) << small.message();
   EXPECT_NE(small.message().find("memory_limit_mb"), std::string::npos) << small.message();
-  EXPECT_TRUE(run("[device.\"CPU:0\"]\nmemory_limit_mb = 64", 32).ok());
+  EXPECT_TRUE(run("[device.\"CPU:0\"]\nmemory_limit_mb = 128", 32).ok());
+  const Status returned = run("[device.\"CPU:0\"]\nmemory_limit_mb = 8", 32, "y");
+  EXPECT_EQ(returned.code(), Code::kResourceExhausted) << returned.message();
 }
 
 TEST(Config, F313_AProgramsLimitOnADeviceThatIsNotThereIsAnError) {
