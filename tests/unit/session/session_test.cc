@@ -259,6 +259,18 @@ TEST(Session, RowsOfAVariableAreGatheredBatchByBatch) {
   }
 }
 
+TEST(Session, AVariableMayBeDividedByItsOwnElements) {
+  const op::AttrList attrs = {{"T", DType::kInt32}, {"Tindices", DType::kInt32}};
+  Fixture f(MakeGraph({Const("x", Tensor::Vector<int32_t>({4, 1})),
+                       Const("i", Tensor::Vector<int32_t>({1, 0})),
+                       {"v", "VariableV2", {}, {{"dtype", DType::kInt32}, {"shape", PartialShape(Shape::Of({2}))}}},
+                       {"set", "Assign", {"v", "x"}, {{"T", DType::kInt32}}},
+                       {"y", "ScatterDiv", {"v", "i", "v", "^set"}, attrs}}));
+  const auto out = f.Run({}, {"y:0"});  // 1 / 4, then 4 by what became of the 1
+  ASSERT_TRUE(out.ok()) << out.status().ToString();
+  EXPECT_EQ((*out)[0].shape(), Shape::Of({2}));
+}
+
 TEST(Session, OperandsThatOnlyTensorFlowsKernelsTake) {
   const PartialShape any;
   Fixture f(MakeGraph(
