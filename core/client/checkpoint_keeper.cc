@@ -99,7 +99,7 @@ Status CheckpointKeeper::WriteAndRecord(const SaveJob& job) {
 }
 
 /// Names the checkpoint in the state file, and only then deletes what is too many. Until that is gone the state file
-/// lists it as well, so that whoever comes after a killed process deletes it.
+/// lists it as well, so that the process after a killed one deletes it.
 Status CheckpointKeeper::Record(const SaveJob& job) {
   const std::lock_guard lock(mutex_);
   std::vector<Kept> doomed;

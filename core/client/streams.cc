@@ -1,4 +1,4 @@
-// What std::cout shows of graphs and of what came back from a run.
+// Graphs and fetched values as std::cout shows them.
 #include <ostream>
 
 #include "core/client/session.h"

@@ -50,7 +50,7 @@ class Candidate {
     if (fd_ >= 0) close(fd_);
   }
 
-  // `locked_by_owner`: whoever writes this holds its lock. Otherwise only age tells.
+  // `locked_by_owner`: the writer of the file holds its lock. Without that only age tells.
   bool Abandoned(bool locked_by_owner) const {
     if (lock_ == LockOutcome::kHeld) return false;
     if (locked_by_owner && lock_ == LockOutcome::kLocked) return true;

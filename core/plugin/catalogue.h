@@ -70,8 +70,8 @@ class Catalogue {
   const device::DeviceSet& devices() const { return devices_; }
   const kernel::KernelRegistry& kernels() const { return kernels_; }
   const std::vector<FileReport>& files() const { return files_; }
-  /// Plugins whose absence may be why a request cannot be met, "gpu: libcuda.so.1: cannot open …": those of which no
-  /// file was loaded, but kernels for devices that are not here.
+  /// Plugins of which no file was loaded, with the reason, "gpu: libcuda.so.1: cannot open …". Kernels for devices that
+  /// are not here are left out: their absence is no cause of a request that cannot be met.
   std::vector<std::string> Absent() const;
   const std::vector<std::string>& folders() const { return folders_; }
   /// What of the configuration does not fit the plugins and devices that were found: places and reasons, in order.

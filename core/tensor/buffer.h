@@ -27,7 +27,7 @@ class Allocator {
 };
 
 /// A range of memory that its owners share. `host()` is null for memory that the CPU cannot reach. The contents may be
-/// written only by whoever just made it, holds the lock of the variable that owns it, or is its only owner.
+/// written only by its maker before it is shared, by the holder of the lock of its variable, or by its only owner.
 class Buffer {
  public:
   virtual ~Buffer() = default;

@@ -120,7 +120,7 @@ std::byte* Tensor::mutable_raw() {
 #if WEIR_SANITIZER_KIND == 2
   const std::shared_ptr<Buffer> seen = buffer_;  // the thread sanitizer does not know fences
 #else
-  std::atomic_thread_fence(std::memory_order_acquire);  // whoever shared it is done with it
+  std::atomic_thread_fence(std::memory_order_acquire);  // the other owners are done with it
 #endif
   return buffer_->host() + offset_;
 }

@@ -57,7 +57,7 @@ class Elements : public std::span<T> {
 inline constexpr uint64_t kMostBytes = uint64_t{1} << 48;
 
 /// Bytes of that many elements; 0 for strings and handles, which are no bytes to lay out. ResourceExhausted above
-/// kMostBytes. Whoever multiplies a shape by the size of an element asks here.
+/// kMostBytes. The one place that multiplies a shape by the size of an element.
 Result<uint64_t> PayloadBytes(DType dtype, const Shape& shape);
 
 /// A value: copies share memory until one of them is written. Feeding and fetching copy too. The default tensor has

@@ -121,7 +121,7 @@ TEST(CliBadFile, TargetOfNobodyNamesTheNearest) {
   }
 }
 
-// Whoever wrote the graph may not write to the terminal of whoever runs it.
+// A graph's author may not write to its user's terminal.
 TEST(CliTerminal, ControlBytesOfGraphsAndFilesReachNoTerminal) {
   const std::string red = "\\033[31mEVIL\\033[0m\\177\\302\\233";  // escapes of the text format
   const std::string constant = ConstText("c", "DT_FLOAT", {}, "float_val: -1");
