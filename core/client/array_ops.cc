@@ -179,13 +179,14 @@ List<Output> Unstack(const Operand& value, int axis, int num, std::string_view n
   int64_t count = num;
   if (num < 0) {
     const PartialShape shape = value.shape();
-    const int at = axis < 0 ? axis + shape.rank() : axis;
-    if (!shape.has_rank() || at < 0 || at >= shape.rank() || shape.dim(at) < 0) {
+    const int64_t at = axis < 0 ? int64_t{axis} + shape.rank() : axis;
+    const bool there = shape.has_rank() && at >= 0 && at < shape.rank();
+    count = there ? shape.dim(static_cast<int>(at)) : -1;
+    if (count < 0) {
       (void)GraphOf(value).Fail(
           InvalidArgument("Cannot infer num from shape {} ({})", shape.ToTupleString(), Format(where)));
       return AbsentValues(GraphOf(value), 0);
     }
-    count = shape.dim(at);
   }
   const Operation apart = BuildOp("Unpack", {value.ReadNow()}, {{"num", count}, {"axis", axis}}, name, where);
   return OutputsOr(apart, count);

@@ -108,7 +108,8 @@ TEST_F(CatalogueTest, FilesThatPassForLoadableAreSurvived) {
     died += LoadsOrFails(path.string()) ? 0 : 1;
   }
   EXPECT_GT(tried, 100);
-  EXPECT_LE(died, 3) << "of " << tried;
+  // Files made for a sanitizer have more addresses that another one may be mistaken for.
+  EXPECT_LE(died, WEIR_SANITIZER_KIND == 0 ? 3 : 8) << "of " << tried;
 }
 
 class ProbeTest : public CatalogueTest {
@@ -146,8 +147,11 @@ TEST_F(ProbeTest, CrashesAreReportedAndTheRestWorks) {
     int mutant;
     std::string_view reason;
   };
-  for (const auto& [mutant, reason] : {Row{8, "ended by signal 6 (Aborted)"},               // in a constructor
-                                       Row{70, "ended by signal 11 (Segmentation fault)"},  // in enumerate
+  // Sanitizers report a segfault themselves, and end the process with a status.
+  constexpr std::string_view kSegfault =
+      WEIR_SANITIZER_KIND == 0 ? "ended by signal 11 (Segmentation fault)" : "ended the process in which it was tried";
+  for (const auto& [mutant, reason] : {Row{8, "ended by signal 6 (Aborted)"},  // in a constructor
+                                       Row{70, kSegfault},                     // in enumerate
                                        Row{71, "with status 1"}}) {
     Put(mutant);
     const auto catalogue = Load();
