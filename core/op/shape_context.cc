@@ -68,10 +68,11 @@ Result<PartialShape> ShapeContext::held_shape(int i) const {
 }
 
 Status CheckHeldType(const AttrView& attrs, DType held) {
-  const char* attr = attrs.Has("dtype") ? "dtype" : "T";
-  if (held == DType::kInvalid || !attrs.Has(attr)) return {};
-  WEIR_ASSIGN(const DType wanted, attrs.Type(attr));
-  if (BaseType(wanted) == BaseType(held) || wanted == DType::kResource) return {};
+  const bool reads = attrs.Has("dtype");
+  if (held == DType::kInvalid || (!reads && !attrs.Has("T"))) return {};
+  WEIR_ASSIGN(const DType wanted, attrs.Type(reads ? "dtype" : "T"));
+  const bool hands_on = !reads && wanted == DType::kResource;
+  if (hands_on || BaseType(wanted) == BaseType(held)) return {};
   return InvalidArgument("Trying to read variable with wrong dtype. Expected {} got {}", Name(held), Name(wanted));
 }
 
