@@ -86,6 +86,10 @@ struct BiasAddGrad {
   template <class T>
   void Run(sdk::View<const T> gradient, sdk::View<T> out) const {
     using C = sdk::Compute<T>;
+    if (gradient.size() == 0) {  // beside an extent of 0 others may be as large as they like
+      for (int64_t c = 0; c < view.channels; ++c) out[c] = T(0);
+      return;
+    }
     const T* x = gradient.data();
     C total[kChannelTile], block[kChannelTile];
     for (int64_t begin = 0; begin < view.channels; begin += kChannelTile) {

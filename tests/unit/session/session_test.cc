@@ -259,6 +259,20 @@ TEST(Session, RowsOfAVariableAreGatheredBatchByBatch) {
   }
 }
 
+TEST(Session, EmptyOperandsWithHugeExtentsTakeNoTime) {
+  const PartialShape any;
+  const op::AttrList grad = {{"T", DType::kFloat}, {"data_format", std::string("NHWC")}};
+  Fixture f(MakeGraph({Placeholder("x", any),
+                       Const("axis", Tensor::Scalar<int32_t>(1)),
+                       {"sums", "Cumsum", {"x", "axis"}, {{"T", DType::kFloat}, {"Tidx", DType::kInt32}}},
+                       {"bias", "BiasAddGrad", {"x"}, grad}}));
+  const Tensor x = *Tensor::Make(DType::kFloat, Shape::Of({int64_t{1} << 61, 0, 2}));
+  const auto out = f.Run({{"x:0", x}}, {"sums:0", "bias:0"});
+  ASSERT_TRUE(out.ok()) << out.status().ToString();
+  EXPECT_EQ((*out)[0].shape(), x.shape());
+  EXPECT_EQ(Floats((*out)[1]), (std::vector<float>{0, 0}));
+}
+
 TEST(Session, AVariableMayBeDividedByItsOwnElements) {
   const op::AttrList attrs = {{"T", DType::kInt32}, {"Tindices", DType::kInt32}};
   Fixture f(MakeGraph({Const("x", Tensor::Vector<int32_t>({4, 1})),
