@@ -14,7 +14,7 @@ namespace weir::fuzz {
 struct Outcome {
   Code code = Code::kOk;
   std::string message;  // of an error
-  std::string fault;    // not empty: what a step gave is not what its graph says
+  std::string fault;    // a fetched type or shape that the graph does not declare; empty = none
 };
 
 /// The CPU with 64 MiB and the kernel sets of this build. Reads no configuration of the user's.
