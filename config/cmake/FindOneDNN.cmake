@@ -1,5 +1,5 @@
-# OneDNN::OneDNN: oneDNN 2.x in its OpenMP build with its C interface (Debian: libdnnl-dev). Its own CMake package wants
-# the OpenCL headers, which the C interface does not.
+# OneDNN::OneDNN: oneDNN 2.x in its OpenMP build with its C interface (Debian: libdnnl-dev). Its own CMake package
+# requires the OpenCL headers; the C interface does not.
 include(FindPackageHandleStandardArgs)
 find_path(OneDNN_INCLUDE_DIR oneapi/dnnl/dnnl.h)
 find_library(OneDNN_LIBRARY dnnl)

@@ -1,4 +1,4 @@
-# OpenBLASSerial::OpenBLASSerial: the static archive of OpenBLAS that starts no thread (Debian: libopenblas-serial-dev).
+# OpenBLASSerial::OpenBLASSerial: the static single-threaded archive of OpenBLAS (Debian: libopenblas-serial-dev).
 include(FindPackageHandleStandardArgs)
 find_path(OpenBLASSerial_INCLUDE_DIR cblas.h PATH_SUFFIXES ${CMAKE_LIBRARY_ARCHITECTURE}/openblas-serial openblas-serial
   NO_CMAKE_FIND_ROOT_PATH)

@@ -1,4 +1,4 @@
-# Every outside library, found here and nowhere else. The Debian packages are in config/packages.txt.
+# Finds all external libraries; no other file does. config/packages.txt lists the Debian packages.
 find_package(Threads REQUIRED)
 find_package(Boost 1.74 REQUIRED)                 # headers of DLL and Asio only: Boost::headers
 find_package(Protobuf 3.21 REQUIRED)              # protobuf::libprotobuf, protobuf::protoc
@@ -17,8 +17,8 @@ if(NOT TARGET re2::re2)
     INTERFACE_INCLUDE_DIRECTORIES "${RE2_INCLUDE_DIR}")
 endif()
 
-# Libraries of single plugins: AUTO builds the plugin where the library is, ON wants it, OFF leaves it out. Sets
-# WEIR_HAVE_<option> and says once why a plugin is off.
+# Libraries of single plugins: AUTO builds the plugin if the library is found, ON requires it, OFF disables the plugin.
+# Sets WEIR_HAVE_<option> and reports once why a plugin is off.
 function(weir_optional_library option plugin package version)
   set(have OFF)
   if(WEIR_${option} STREQUAL ON)

@@ -1,30 +1,11 @@
-# weir::weir, the shared library for users outside, and what `cmake --install` puts where:
-#   component sdk      include/weir/sdk  lib/cmake/weir  share/weir/sdk: nothing of it has to be built
-#   component runtime  bin/weir  lib/libweir.so.X.Y  lib/weir/{weir_probe,plugins/*.so}  include/weir/{weir.h,core}
-# Target `shipped` builds all that the component runtime installs. The package is usable from the build folder, too.
+# weir::weir, the shared library for external users, and the install components:
+#   component sdk      include/weir/sdk  lib/cmake/weir  share/weir/sdk; needs no build
+#   component runtime  bin/weir  lib/libweir.so.X.Y  lib/weir/{weir_probe,plugins/*.so}
+#                      include/weir/{weir.h,extra.h,raw_ops.h,core}
+# The target `shipped` builds the component runtime. The package also works from the build folder.
 include(CMakePackageConfigHelpers)
 
-# weir_reached_headers(<out> header...): the headers and all that they include of ours, relative to the source tree.
-function(weir_reached_headers out)
-  set(open ${ARGN})
-  set(seen "")
-  while(open)
-    list(POP_FRONT open header)
-    if(header IN_LIST seen)
-      continue()
-    endif()
-    list(APPEND seen "${header}")
-    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${header}")
-    file(STRINGS "${PROJECT_SOURCE_DIR}/${header}" lines REGEX "^#include \"(core|sdk)/")
-    foreach(line IN LISTS lines)
-      string(REGEX REPLACE "^#include \"([^\"]+)\".*" "\\1" header "${line}")
-      list(APPEND open "${header}")
-    endforeach()
-  endwhile()
-  set(${out} ${seen} PARENT_SCOPE)
-endfunction()
-
-# The folders that users call. Only their libraries export symbols; all others stay hidden inside, and so does every
+# The folders of the public API. Only their libraries export symbols; all others stay hidden, and so does every
 # dependency.
 set(weir_exporting base tensor trace io op graph scope config place session client)
 if(WEIR_SHARED)
@@ -34,7 +15,6 @@ if(WEIR_SHARED)
   set_target_properties(weir_shared PROPERTIES LINKER_LANGUAGE CXX OUTPUT_NAME weir EXPORT_NAME weir
     LINK_DEPENDS "${map}" VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
   target_compile_features(weir_shared INTERFACE cxx_std_20)
-  target_link_libraries(weir_shared INTERFACE fmt::fmt)  # the format strings of Status
   target_link_options(weir_shared PRIVATE "LINKER:--version-script=${map}" "LINKER:-z,relro" "LINKER:-z,now")
   target_include_directories(weir_shared INTERFACE
     "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR};${PROJECT_BINARY_DIR}/include>"
@@ -44,22 +24,28 @@ if(WEIR_SHARED)
     target_sources(weir_shared PRIVATE "$<TARGET_OBJECTS:weir_${folder}>")
     target_link_libraries(weir_shared PRIVATE weir_${folder})
   endforeach()
-  file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/include/weir/weir.h"
-    CONTENT "#include \"core/client/weir.h\"  // IWYU pragma: export\n" @ONLY)
-  install(FILES "${PROJECT_BINARY_DIR}/include/weir/weir.h" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/weir"
-    COMPONENT runtime)
-  weir_reached_headers(public_headers core/client/weir.h)
+  foreach(header IN ITEMS weir.h extra.h)
+    file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/include/weir/${header}"
+      CONTENT "#include \"core/client/${header}\"  // IWYU pragma: export\n" @ONLY)
+    install(FILES "${PROJECT_BINARY_DIR}/include/weir/${header}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/weir"
+      COMPONENT runtime)
+  endforeach()
+  # tools/lint proves that the list is what these two reach.
+  file(STRINGS "${PROJECT_SOURCE_DIR}/config/public_headers.txt" public_headers REGEX "^core/")
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/config/public_headers.txt")
   foreach(header IN LISTS public_headers)
     cmake_path(GET header PARENT_PATH folder)
-    if(NOT folder MATCHES "^sdk/")
-      install(FILES "${header}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/weir/${folder}" COMPONENT runtime)
-    endif()
+    install(FILES "${header}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/weir/${folder}" COMPONENT runtime)
   endforeach()
+  if(TARGET raw_ops)
+    install(FILES "${PROJECT_BINARY_DIR}/include/weir/raw_ops.h" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/weir"
+      COMPONENT runtime)
+  endif()
 endif()
 
 set(weir_cmake_dir "${CMAKE_INSTALL_LIBDIR}/cmake/weir")
 
-# weir_install_package(<target> <file> <component>): the exported target, installed and in the build folder.
+# weir_install_package(<target> <file> <component>): exports the target for the install and for the build folder.
 function(weir_install_package target file component)
   install(TARGETS ${target} EXPORT ${target}
     LIBRARY COMPONENT ${component} NAMELINK_COMPONENT ${component})
@@ -100,7 +86,7 @@ if(weir_plugins)
     COMPONENT runtime)
 endif()
 set(weir_shipped ${weir_plugins})
-foreach(target IN ITEMS weir weir_probe weir_shared)
+foreach(target IN ITEMS weir weir_probe weir_shared raw_ops)
   if(TARGET ${target})
     list(APPEND weir_shipped ${target})
   endif()

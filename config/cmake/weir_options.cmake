@@ -1,4 +1,4 @@
-# Options of the build and the flags that every target gets.
+# Options of the build, and the flags of all targets.
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
@@ -42,8 +42,8 @@ elseif(WEIR_SANITIZER STREQUAL address)
   set(weir_sanitize -fsanitize=address,undefined -fno-sanitize=vptr -fno-sanitize-recover=undefined)
 elseif(WEIR_SANITIZER STREQUAL thread)
   set(WEIR_SANITIZER_KIND 2)
-  # libprotobuf is not built for the thread sanitizer, and its headers lay out maps differently where they see the
-  # macro: it is taken away from every source, and what libstdc++ derives from it is said directly.
+  # libprotobuf is not built for the thread sanitizer, and its headers lay out maps differently if they see the macro.
+  # The macro is therefore removed from every source, and the macro that libstdc++ derives from it is set explicitly.
   set(weir_sanitize -fsanitize=thread -U__SANITIZE_THREAD__ -D_GLIBCXX_TSAN=1)
 else()
   message(FATAL_ERROR "WEIR_SANITIZER is '${WEIR_SANITIZER}', wanted none, address or thread")
@@ -63,16 +63,16 @@ if(WEIR_FUZZ)
   add_compile_options(-fsanitize=fuzzer-no-link)
 endif()
 
-# The compiler collects garbage only when it has filled a GiB, which a source rarely does: a tenth of its time.
+# The compiler collects garbage only above 1 GiB, which few sources reach; saves a tenth of its time.
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
   add_compile_options(--param=ggc-min-heapsize=1048576)
 endif()
 
-# ccache is used where it is found and never needed. These settings let a second clone share the cache.
+# ccache is optional. These settings let a second clone share the cache.
 find_program(WEIR_CCACHE ccache)
 mark_as_advanced(WEIR_CCACHE)
 if((WEIR_PRECOMPILE OR BUILD_TESTING) AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-  add_compile_options(-fpch-preprocess)  # without it ccache leaves precompiled headers alone
+  add_compile_options(-fpch-preprocess)  # ccache needs it for precompiled headers
 endif()
 if(WEIR_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1

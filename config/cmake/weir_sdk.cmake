@@ -1,6 +1,5 @@
-# weir::sdk: the headers that a plugin is built with, and nothing else. Users write <weir/sdk/v1/plugin.h>, in C++ or
-# C11; what it includes ("sdk/abi/…", "sdk/cpp/…") resolves from the source tree here and from include/weir once
-# installed.
+# weir::sdk: only the headers for building a plugin. Users include <weir/sdk/v1/plugin.h>, in C++ or C11; its includes
+# ("sdk/abi/…", "sdk/cpp/…") resolve from the source tree here and from include/weir when installed.
 add_library(weir_sdk INTERFACE)
 add_library(weir::sdk ALIAS weir_sdk)
 set_target_properties(weir_sdk PROPERTIES EXPORT_NAME sdk)

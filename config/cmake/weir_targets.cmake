@@ -1,9 +1,9 @@
-# Functions that make targets. Folder names stand for their libraries: DEPS base op means weir_base weir_op.
-# Most compile time goes into headers, so all presets but dev compile the sources of a target together, eight at a time:
-# one name means one thing in all of them, also in unnamed namespaces. dev finds the source that lacks an include.
+# Functions that define targets. Folder names stand for their libraries: DEPS base op means weir_base weir_op. Headers
+# take most of the compile time, so all presets except dev compile eight sources of a target together; names in their
+# unnamed namespaces must differ. The preset dev finds a source that lacks an include.
 include(GoogleTest)
 
-# Precompiled headers: one for tests, and one for core where the preset asks for it.
+# Precompiled headers: one for tests, and one for core if the preset enables it.
 function(weir_precompiled_header name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LIBS;HEADERS;FLAGS")
   file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/${name}.cc" CONTENT "// holds a precompiled header\n" @ONLY)
@@ -12,13 +12,14 @@ function(weir_precompiled_header name)
   target_link_libraries(${name} PRIVATE ${arg_LIBS})
   target_compile_options(${name} PRIVATE ${arg_FLAGS})
   target_precompile_headers(${name} PRIVATE <algorithm> <functional> <map> <memory> <mutex> <span> <sstream> <string>
-    <thread> <unordered_map> <vector> <fmt/format.h> ${arg_HEADERS} "${PROJECT_SOURCE_DIR}/core/tensor/tensor.h")
+    <thread> <unordered_map> <vector> <fmt/format.h> ${arg_HEADERS} "${PROJECT_SOURCE_DIR}/core/base/errors.h"
+    "${PROJECT_SOURCE_DIR}/core/tensor/tensor.h")
 endfunction()
 if(WEIR_PRECOMPILE)
   weir_precompiled_header(weir_precompiled LIBS fmt::fmt)
 endif()
-# Tests are not optimised in any build, and their own code is not checked for undefined behaviour: most of their time is
-# the compiler's.
+# Tests are never optimised, and their own code is not checked for undefined behaviour: compiling takes most of their
+# time.
 set(weir_test_flags -O0)
 if(WEIR_SANITIZER STREQUAL address)
   list(APPEND weir_test_flags -fno-sanitize=undefined)
@@ -28,18 +29,18 @@ if(BUILD_TESTING)
     FLAGS ${weir_test_flags})
 endif()
 
-# Uses a precompiled header; the target must see the macros and flags that it was made with.
+# Uses a precompiled header; the target must have the macros and flags that the header was compiled with.
 function(weir_precompile target header)
   get_target_property(sources ${target} SOURCES)
   if(TARGET ${header} AND sources MATCHES "\\.cc(;|$)" AND NOT sources MATCHES "\\.c(;|$)")
     target_link_libraries(${target} PRIVATE fmt::fmt)
-    target_compile_options(${target} PRIVATE -fPIC)  # executables would take -fPIE
+    target_compile_options(${target} PRIVATE -fPIC)  # executables would use -fPIE
     target_precompile_headers(${target} REUSE_FROM ${header})
   endif()
 endfunction()
 
-# weir_protobuf(<out_var> <root> file.proto...): C++ sources generated into ${PROJECT_BINARY_DIR}/proto; file names and
-# the imports inside them are relative to <root>.
+# weir_protobuf(<out_var> <root> file.proto...): generates C++ sources into ${PROJECT_BINARY_DIR}/proto. File names, and
+# the imports inside the files, are relative to <root>.
 function(weir_protobuf out_var root)
   set(generated "")
   set(out_dir "${PROJECT_BINARY_DIR}/proto")
@@ -52,7 +53,7 @@ function(weir_protobuf out_var root)
       DEPENDS "${root}/${file}" VERBATIM COMMENT "protoc ${file}")
     list(APPEND generated "${out_dir}/${stem}.pb.cc")
   endforeach()
-  # Generated code is not ours to warn about, nor to check for undefined behaviour.
+  # Generated code is compiled without warnings and without checks for undefined behaviour.
   set_source_files_properties(${generated} PROPERTIES COMPILE_OPTIONS "-w;-fno-sanitize=undefined"
     SKIP_PRECOMPILE_HEADERS ON)
   set(${out_var} ${generated} PARENT_SCOPE)
@@ -97,7 +98,7 @@ function(weir_library)
   set_property(GLOBAL APPEND PROPERTY WEIR_FOLDERS ${arg_NAME})
 endfunction()
 
-# Links the libraries of folders. A folder that is missing is reported by weir_check_deps at the end of configuring.
+# Links the libraries of folders. weir_check_deps reports missing folders at the end of configuring.
 function(weir_link_folders target scope)
   foreach(dep IN LISTS ARGN)
     target_link_libraries(${target} ${scope} weir_${dep})
@@ -127,8 +128,8 @@ function(weir_executable)
   target_link_libraries(${arg_NAME} PRIVATE ${arg_LIBS})
 endfunction()
 
-# weir_test(NAME graph_test SRCS a_test.cc DEPS graph LABELS unit [LIBS GTest::gmock] [DATA files] [TIMEOUT 60]):
-# a GoogleTest program in build/<preset>/tests; every TEST is one ctest test. gtest's main is linked.
+# weir_test(NAME graph_test SRCS a_test.cc DEPS graph LABELS unit [LIBS GTest::gmock] [DATA files] [TIMEOUT 60]): a
+# GoogleTest program in build/<preset>/tests, linked with gtest's main. Every TEST is one ctest test.
 function(weir_test)
   cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME;TIMEOUT" "SRCS;DEPS;LABELS;LIBS;DEFINITIONS;ENVIRONMENT")
   if(NOT arg_LABELS)
@@ -146,7 +147,7 @@ function(weir_test)
   weir_link_folders(${arg_NAME} PRIVATE ${arg_DEPS})
   target_link_libraries(${arg_NAME} PRIVATE GTest::gtest_main GTest::gtest ${arg_LIBS})
   weir_discover(${arg_NAME} "${arg_NAME}" "${arg_LABELS}" "${arg_ENVIRONMENT}" "" "*" ${arg_TIMEOUT})
-  foreach(label IN LISTS arg_LABELS)  # what a preset that runs some labels only has to build
+  foreach(label IN LISTS arg_LABELS)  # one target per label, for presets that run some labels only
     if(NOT TARGET tests_${label})
       add_custom_target(tests_${label})
     endif()
@@ -154,8 +155,8 @@ function(weir_test)
   endforeach()
 endfunction()
 
-# weir_test_again(PROGRAM session_test NAME session_async ENVIRONMENT A=b LABELS unit [FILTER Session.*]): the tests of
-# a program once more, in another environment, as <name>.<test>.
+# weir_test_again(PROGRAM session_test NAME session_async ENVIRONMENT A=b LABELS unit [FILTER Session.*]): runs the
+# tests of a program again in another environment, as <name>.<test>.
 function(weir_test_again)
   cmake_parse_arguments(PARSE_ARGV 0 arg "" "PROGRAM;NAME;FILTER" "LABELS;ENVIRONMENT")
   if(NOT arg_FILTER)
@@ -164,13 +165,13 @@ function(weir_test_again)
   weir_discover(${arg_PROGRAM} "${arg_NAME}" "${arg_LABELS}" "${arg_ENVIRONMENT}" "${arg_NAME}." "${arg_FILTER}" 300)
 endfunction()
 
-# Makes a ctest test of each test of a program.
+# Adds each test of a program as a ctest test.
 function(weir_discover program name labels environment prefix filter timeout)
   set(environment "WEIR_BUILD_DIR=${PROJECT_BINARY_DIR}" "WEIR_SOURCE_DIR=${PROJECT_SOURCE_DIR}" ${environment})
   gtest_discover_tests(${program} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 TEST_LIST ${name}_tests
     TEST_PREFIX "${prefix}" TEST_FILTER "${filter}" WORKING_DIRECTORY "${PROJECT_BINARY_DIR}"
     PROPERTIES TIMEOUT ${timeout})
-  # Properties that are lists do not survive discovery, so a file that ctest reads after it sets them.
+  # List properties do not survive discovery, so a file that ctest reads afterwards sets them.
   set(properties "${CMAKE_CURRENT_BINARY_DIR}/${name}_properties.cmake")
   file(WRITE "${properties}" "foreach(test IN LISTS ${name}_tests)
   set_tests_properties(\"\${test}\" PROPERTIES LABELS \"${labels}\" ENVIRONMENT \"${environment}\")
@@ -179,7 +180,7 @@ endforeach()\n")
 endfunction()
 
 # weir_fuzz(NAME fuzz_graph_def SRCS a.cc DEPS graph [SEEDS dir]): a libFuzzer program in build/fuzz/fuzz; other presets
-# skip it. tools/test runs every program there, with the folder <name>_seeds beside it as the first inputs.
+# skip it. tools/test runs every program in that folder, with the inputs in <name>_seeds as seeds.
 function(weir_fuzz)
   cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME;SEEDS" "SRCS;DEPS;LIBS")
   if(NOT WEIR_FUZZ)

@@ -13,7 +13,7 @@ struct Character {
   uint32_t code = 0;
 };
 
-/// The UTF-8 character that `text`, which is not empty, begins with.
+/// The first UTF-8 character of `text`, which must not be empty.
 Character First(std::string_view text) {
   const auto byte = [&](size_t i) { return static_cast<uint32_t>(static_cast<unsigned char>(text[i])); };
   const uint32_t lead = byte(0);

@@ -1,4 +1,4 @@
-// Texts of files, graphs and plugins as a terminal may see them.
+// Makes text from files, graphs and plugins safe to print on a terminal.
 #ifndef WEIR_CORE_BASE_LEGIBLE_H_
 #define WEIR_CORE_BASE_LEGIBLE_H_
 
@@ -7,13 +7,13 @@
 
 namespace weir {
 
-/// Control characters but those of `kept` become question marks, and so does each byte that is part of no UTF-8
-/// character.
+/// Replaces control characters other than those in `kept`, and bytes that are not part of a UTF-8 character, by
+/// question marks.
 std::string Legible(std::string_view text, std::string_view kept = "\n\t");
-/// The same for what belongs on one line: line ends and tabs become question marks, too.
+/// As Legible, for a single line: line ends and tabs are replaced too.
 std::string LegibleLine(std::string_view text);
 
-/// Writes Legible(text) to standard error in one piece, so that lines of several threads stay whole. Errors are
+/// Writes Legible(text) to standard error in one write, so that lines of different threads do not mix. Errors are
 /// ignored.
 void WarnOnStderr(std::string_view text);
 

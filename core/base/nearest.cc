@@ -7,7 +7,7 @@
 namespace weir {
 namespace {
 
-/// Levenshtein distance of a and b, or limit + 1 once it must be larger.
+/// Levenshtein distance of a and b, or limit + 1 if the distance exceeds `limit`.
 size_t EditDistance(std::string_view a, std::string_view b, size_t limit) {
   if (a.size() > b.size()) std::swap(a, b);
   if (b.size() - a.size() > limit) return limit + 1;

@@ -1,4 +1,4 @@
-// Names near a misspelt one, for error messages.
+// Names similar to a misspelt one, for error messages.
 #ifndef WEIR_CORE_BASE_NEAREST_H_
 #define WEIR_CORE_BASE_NEAREST_H_
 
@@ -12,7 +12,7 @@ namespace weir {
 std::vector<std::string> NearestNames(std::string_view name, const std::vector<std::string_view>& known,
                                       size_t limit = 3);
 
-/// " (nearest: 'a', 'b')", or empty when nothing is near.
+/// " (nearest: 'a', 'b')", or empty if no name is near.
 std::string NearestHint(std::string_view name, const std::vector<std::string_view>& known);
 
 }  // namespace weir

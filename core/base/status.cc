@@ -1,5 +1,7 @@
 #include "core/base/status.h"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <ostream>
 

@@ -1,8 +1,6 @@
-// Status and Result: how every fallible function of weir answers.
+// Status and Result: the return types of fallible functions.
 #ifndef WEIR_CORE_BASE_STATUS_H_
 #define WEIR_CORE_BASE_STATUS_H_
-
-#include <fmt/core.h>
 
 #include <concepts>
 #include <iosfwd>
@@ -39,8 +37,8 @@ enum class Code : int {
 /// "INVALID_ARGUMENT" and so on; "CODE_99" for a number outside the set.
 std::string CodeName(Code code);
 
-/// Ok, or a code with a text that says what was wanted, what came and where. Cheap to move and to test; a copy shares
-/// the text.
+/// Ok, or an error code with a text: what was wanted, what came, and where. Cheap to move and to test; copies share the
+/// text.
 class [[nodiscard]] Status {
  public:
   Status() = default;
@@ -49,16 +47,16 @@ class [[nodiscard]] Status {
   bool ok() const { return state_ == nullptr; }
   Code code() const { return state_ ? state_->code : Code::kOk; }
   const std::string& message() const;
-  /// Name of the graph node that the error is about, or empty.
+  /// Name of the graph node that the error concerns, or empty.
   const std::string& node() const;
-  /// File and line of the model code that made the node, or empty.
+  /// File and line of the model code that created the node, or empty.
   const std::string& where() const;
 
-  /// This error with the node (and its origin) added; keeps what is there already. An ok status stays ok.
+  /// Returns this error with the node and its origin added unless it already has them. An ok status stays ok.
   Status WithNode(std::string node, std::string where = {}) const;
-  /// This error with `text` put before its message.
+  /// Returns this error with `text` before its message.
   Status Prepend(std::string_view text) const;
-  /// This error with `text` put after its message.
+  /// Returns this error with `text` after its message.
   Status Append(std::string_view text) const;
 
   /// "OK" or "INVALID_ARGUMENT: text".
@@ -77,42 +75,19 @@ class [[nodiscard]] Status {
 /// As ToString.
 std::ostream& operator<<(std::ostream& out, const Status& status);
 
-#define WEIR_DECLARE_ERROR(Name)                                                    \
-  template <class... Args>                                                          \
-  Status Name(fmt::format_string<Args...> format, Args&&... args) {                 \
-    return Status(Code::k##Name, fmt::format(format, std::forward<Args>(args)...)); \
-  }
-WEIR_DECLARE_ERROR(Cancelled)
-WEIR_DECLARE_ERROR(Unknown)
-WEIR_DECLARE_ERROR(InvalidArgument)
-WEIR_DECLARE_ERROR(DeadlineExceeded)
-WEIR_DECLARE_ERROR(NotFound)
-WEIR_DECLARE_ERROR(AlreadyExists)
-WEIR_DECLARE_ERROR(PermissionDenied)
-WEIR_DECLARE_ERROR(ResourceExhausted)
-WEIR_DECLARE_ERROR(FailedPrecondition)
-WEIR_DECLARE_ERROR(Aborted)
-WEIR_DECLARE_ERROR(OutOfRange)
-WEIR_DECLARE_ERROR(Unimplemented)
-WEIR_DECLARE_ERROR(Internal)
-WEIR_DECLARE_ERROR(Unavailable)
-WEIR_DECLARE_ERROR(DataLoss)
-#undef WEIR_DECLARE_ERROR
-
-/// What `*result` is where `result` is an error: T(). Specialised for a T whose default constructor does more than
-/// that.
+/// The value of `*result` if `result` is an error: T(). Specialised for a T whose default constructor has side effects.
 template <class T>
 struct NoValue {
   static T Make() requires std::default_initializable<T> { return T(); }
 };
 
-/// A value or the error that kept it from being made. Reading the value of an error is a mistake of the caller, which
-/// gets NoValue<T>; only where T has none is it undefined.
+/// A value, or the error that prevented it. Reading the value of an error is a bug of the caller and gives NoValue<T>;
+/// it is undefined behaviour only if T has no NoValue.
 template <class T>
 class [[nodiscard]] Result {
  public:
   Result(Status status) : status_(std::move(status)), held_(Nothing()) {  // NOLINT(google-explicit-constructor)
-    if (status_.ok()) status_ = Internal("a Result was made from an ok Status without a value");
+    if (status_.ok()) status_ = Status(Code::kInternal, "a Result was made from an ok Status without a value");
   }
   Result(T value) : held_(std::move(value)) {}  // NOLINT(google-explicit-constructor)
   template <class U>
@@ -128,7 +103,7 @@ class [[nodiscard]] Result {
   T* operator->() { return &value(); }
   const T* operator->() const { return &value(); }
 
-  /// As std::expected: true for a result that has that value.
+  /// As std::expected: true if the result holds a value equal to `want`.
   friend bool operator==(const Result& result, const T& want) { return result.ok() && result.value() == want; }
 
  private:
@@ -162,13 +137,13 @@ class [[nodiscard]] Result {
 #define WEIR_CONCAT_INNER(a, b) a##b
 #define WEIR_CONCAT(a, b) WEIR_CONCAT_INNER(a, b)
 
-/// Returns from the enclosing function when `expr` is an error.
+/// Returns the error from the enclosing function if `expr` fails.
 #define WEIR_TRY(expr)                                                                          \
   do {                                                                                          \
     if (::weir::Status weir_try_status = (expr); !weir_try_status.ok()) return weir_try_status; \
   } while (false)
 
-/// Declares `decl` with the value of `expr`, or returns its error. Use on a line of its own.
+/// Declares `decl` with the value of `expr`, or returns its error. Must stand on a line of its own.
 #define WEIR_ASSIGN(decl, expr) WEIR_ASSIGN_INNER(WEIR_CONCAT(weir_result_, __LINE__), decl, expr)
 #define WEIR_ASSIGN_INNER(result, decl, expr) \
   auto result = (expr);                       \

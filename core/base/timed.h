@@ -1,4 +1,4 @@
-// Calls that may never return, made on a thread of their own.
+// Runs calls that may never return on a separate thread, with a time limit.
 #ifndef WEIR_CORE_BASE_TIMED_H_
 #define WEIR_CORE_BASE_TIMED_H_
 
@@ -14,8 +14,8 @@
 
 namespace weir {
 
-/// The result of `call`, or nothing when it takes longer than `limit` (or no thread can be had). A call that takes
-/// longer goes on by itself, so it owns all that it touches; its result is destroyed on its thread.
+/// The result of `call`, or nullopt if it takes longer than `limit` or no thread can be started. A call that exceeds
+/// the limit keeps running, so it must own everything it touches; its result is destroyed on its thread.
 template <class T>
 std::optional<T> RunWithin(std::chrono::milliseconds limit, std::function<T()> call) {
   struct Shared {
@@ -41,7 +41,7 @@ std::optional<T> RunWithin(std::chrono::milliseconds limit, std::function<T()> c
     return std::nullopt;
   }
   lock.unlock();
-  thread.join();  // it has nothing left to do
+  thread.join();  // it has finished its work
   return std::move(shared->result);
 }
 

@@ -1,5 +1,6 @@
 // Checkpoint ops. Prefixes are paths on the machine that runs the kernel.
 
+#include "core/base/errors.h"
 #include "core/builtin/families.h"
 #include "core/builtin/operands.h"
 #include "core/io/bundle.h"
@@ -8,7 +9,7 @@
 namespace weir::builtin {
 namespace {
 
-// What SaveV2 and RestoreV2 share: a prefix, names, and a slice text per name.
+// The common inputs of SaveV2 and RestoreV2: a prefix, names, and a slice text per name.
 struct Request {
   std::string prefix;
   std::span<const std::string> names;
@@ -112,12 +113,12 @@ Status ShardedFilespec(kernel::BuiltinCall& call) {
 
 }  // namespace
 
-void AddCheckpoint(kernel::BuiltinRegistry& kernels) {
-  kernels.Add("SaveV2", SaveV2);
-  kernels.Add("RestoreV2", RestoreV2);
-  kernels.Add("MergeV2Checkpoints", MergeV2Checkpoints);
-  kernels.Add("ShardedFilename", ShardedFilename);
-  kernels.Add("ShardedFilespec", ShardedFilespec);
+void AddCheckpoint(kernel::KernelRegistry& kernels) {
+  kernels.AddHostBlocking("SaveV2", SaveV2);
+  kernels.AddHostBlocking("RestoreV2", RestoreV2);
+  kernels.AddHostBlocking("MergeV2Checkpoints", MergeV2Checkpoints);
+  kernels.AddHost("ShardedFilename", ShardedFilename);
+  kernels.AddHost("ShardedFilespec", ShardedFilespec);
 }
 
 }  // namespace weir::builtin

@@ -1,4 +1,5 @@
-// Ops that stop a step.
+// Ops that check values and fail the step.
+#include "core/base/errors.h"
 #include "core/builtin/families.h"
 #include "core/builtin/operands.h"
 #include "core/tensor/numerics.h"
@@ -33,9 +34,9 @@ Status CheckNumerics(kernel::BuiltinCall& call) {
 
 }  // namespace
 
-void AddChecks(kernel::BuiltinRegistry& kernels) {
-  kernels.Add("Assert", Assert);
-  kernels.Add("CheckNumerics", CheckNumerics);
+void AddChecks(kernel::KernelRegistry& kernels) {
+  kernels.AddHost("Assert", Assert);
+  kernels.AddHost("CheckNumerics", CheckNumerics);
 }
 
 }  // namespace weir::builtin

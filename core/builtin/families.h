@@ -2,20 +2,34 @@
 #ifndef WEIR_CORE_BUILTIN_FAMILIES_H_
 #define WEIR_CORE_BUILTIN_FAMILIES_H_
 
-#include "core/kernel/builtin.h"
+#include "core/kernel/registry.h"
 
 namespace weir::builtin {
 
 /// SaveV2, RestoreV2, MergeV2Checkpoints, ShardedFilename, ShardedFilespec.
-void AddCheckpoint(kernel::BuiltinRegistry& kernels);
+void AddCheckpoint(kernel::KernelRegistry& kernels);
 /// ScalarSummary, HistogramSummary, MergeSummary.
-void AddSummaries(kernel::BuiltinRegistry& kernels);
+void AddSummaries(kernel::KernelRegistry& kernels);
 /// StringJoin, StaticRegexFullMatch.
-void AddStrings(kernel::BuiltinRegistry& kernels);
+void AddStrings(kernel::KernelRegistry& kernels);
 /// Print, PrintV2, StringFormat.
-void AddPrints(kernel::BuiltinRegistry& kernels);
-/// Assert.
-void AddChecks(kernel::BuiltinRegistry& kernels);
+void AddPrints(kernel::KernelRegistry& kernels);
+/// DestroyResourceOp.
+void AddResources(kernel::KernelRegistry& kernels);
+/// StackV2, StackPushV2, StackPopV2, StackCloseV2.
+void AddStacks(kernel::KernelRegistry& kernels);
+/// EmptyTensorList, TensorListPushBack and the like; AddN and ZerosLike of variants.
+void AddTensorLists(kernel::KernelRegistry& kernels);
+/// HashTableV2, LookupTableFindV2 and the like.
+void AddTables(kernel::KernelRegistry& kernels);
+/// FIFOQueueV2, QueueDequeueV2 and the like.
+void AddQueues(kernel::KernelRegistry& kernels);
+/// TensorArrayV3 and the ops on it.
+void AddTensorArrays(kernel::KernelRegistry& kernels);
+/// Assert, CheckNumerics.
+void AddChecks(kernel::KernelRegistry& kernels);
+/// ToBool, FakeParam.
+void AddFunctional(kernel::KernelRegistry& kernels);
 
 }  // namespace weir::builtin
 

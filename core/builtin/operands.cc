@@ -1,5 +1,7 @@
 #include "core/builtin/operands.h"
 
+#include "core/base/errors.h"
+
 namespace weir::builtin {
 
 Status CheckCounts(const kernel::BuiltinCall& call, size_t min_inputs, size_t outputs) {

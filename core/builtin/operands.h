@@ -1,4 +1,4 @@
-// Checked access to the operands of a builtin call: a kernel is given whatever a graph fed it.
+// Checked access to the operands of a builtin call, which may have any values of the graph.
 #ifndef WEIR_CORE_BUILTIN_OPERANDS_H_
 #define WEIR_CORE_BUILTIN_OPERANDS_H_
 
@@ -6,15 +6,15 @@
 #include <string>
 #include <string_view>
 
-#include "core/base/status.h"
+#include "core/base/errors.h"
 #include "core/kernel/builtin.h"
 
 namespace weir::builtin {
 
-/// InvalidArgument unless the call has at least these many inputs and exactly these many outputs.
+/// InvalidArgument unless the call has at least `min_inputs` inputs and exactly `outputs` outputs.
 Status CheckCounts(const kernel::BuiltinCall& call, size_t min_inputs, size_t outputs);
 
-/// Elements of input `i` as T; InvalidArgument when its type is another. `what` names the input as the op does.
+/// Elements of input `i` as T; InvalidArgument if the type differs. `what` is the op's name of the input.
 template <class T>
 Result<std::span<const T>> Elements(const kernel::BuiltinCall& call, size_t i, std::string_view what) {
   const Tensor& input = call.inputs[i];
@@ -24,7 +24,7 @@ Result<std::span<const T>> Elements(const kernel::BuiltinCall& call, size_t i, s
   return input.as<T>();
 }
 
-/// The one element of scalar input `i`; InvalidArgument "<what> must be a scalar, got shape [2]".
+/// The element of scalar input `i`; InvalidArgument "<what> must be a scalar, got shape [2]".
 template <class T>
 Result<T> Scalar(const kernel::BuiltinCall& call, size_t i, std::string_view what) {
   WEIR_ASSIGN(const std::span<const T> elements, Elements<T>(call, i, what));

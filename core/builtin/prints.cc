@@ -1,10 +1,11 @@
-// Ops that write to the process's output streams, and the text that they write.
+// Ops that write to the process's output streams, and the texts that they write.
 #include <unistd.h>
 
 #include <atomic>
 #include <cstdio>
 #include <fstream>
 
+#include "core/base/errors.h"
 #include "core/base/legible.h"
 #include "core/builtin/families.h"
 #include "core/builtin/operands.h"
@@ -13,15 +14,15 @@
 namespace weir::builtin {
 namespace {
 
-/// In one piece, so that lines of concurrent steps do not mix. A file or pipe gets the bytes that TensorFlow writes; to
-/// a terminal goes no control character but what lays out lines.
+/// Writes the text at once, so that lines of concurrent steps do not mix. Files and pipes get TensorFlow's bytes. For a
+/// terminal, control characters other than line layout are replaced.
 void Write(std::FILE* stream, std::string text) {
   if (isatty(fileno(stream)) != 0) text = Legible(text, "\n\t\r");
   static_cast<void>(std::fwrite(text.data(), 1, text.size(), stream));
   static_cast<void>(std::fflush(stream));
 }
 
-/// How often the node has been called before in its session.
+/// Number of previous calls of the node in its session.
 int64_t CallsBefore(const kernel::BuiltinCall& call) {
   if (call.resources == nullptr) return 0;
   using Counter = std::atomic<int64_t>;
@@ -90,10 +91,10 @@ Status StringFormat(kernel::BuiltinCall& call) {
 
 }  // namespace
 
-void AddPrints(kernel::BuiltinRegistry& kernels) {
-  kernels.Add("Print", Print);
-  kernels.Add("PrintV2", PrintV2);
-  kernels.Add("StringFormat", StringFormat);
+void AddPrints(kernel::KernelRegistry& kernels) {
+  kernels.AddHostBlocking("Print", Print);
+  kernels.AddHostBlocking("PrintV2", PrintV2);
+  kernels.AddHost("StringFormat", StringFormat);
 }
 
 }  // namespace weir::builtin

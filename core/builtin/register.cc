@@ -4,12 +4,19 @@
 
 namespace weir::builtin {
 
-void AddAll(kernel::BuiltinRegistry& kernels) {
+void AddAll(kernel::KernelRegistry& kernels) {
   AddCheckpoint(kernels);
   AddSummaries(kernels);
   AddStrings(kernels);
   AddPrints(kernels);
+  AddResources(kernels);
+  AddStacks(kernels);
+  AddTensorArrays(kernels);
+  AddTensorLists(kernels);
+  AddTables(kernels);
+  AddQueues(kernels);
   AddChecks(kernels);
+  AddFunctional(kernels);
 }
 
 }  // namespace weir::builtin

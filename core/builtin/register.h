@@ -2,12 +2,12 @@
 #ifndef WEIR_CORE_BUILTIN_REGISTER_H_
 #define WEIR_CORE_BUILTIN_REGISTER_H_
 
-#include "core/kernel/builtin.h"
+#include "core/kernel/registry.h"
 
 namespace weir::builtin {
 
-/// Adds every builtin kernel: one call per family, in visible order.
-void AddAll(kernel::BuiltinRegistry& kernels);
+/// Adds all kernels of platform `host`, with one call per family.
+void AddAll(kernel::KernelRegistry& kernels);
 
 }  // namespace weir::builtin
 

@@ -1,6 +1,7 @@
 // String ops.
 #include <re2/re2.h>
 
+#include "core/base/errors.h"
 #include "core/builtin/families.h"
 #include "core/builtin/operands.h"
 
@@ -10,7 +11,7 @@ namespace {
 Status StringJoin(kernel::BuiltinCall& call) {
   WEIR_TRY(CheckCounts(call, 0, 1));
   WEIR_ASSIGN(const std::string separator, call.attrs.String("separator"));
-  // Scalars are joined to every element of the others, which agree in shape.
+  // Scalars are broadcast; all other inputs must have one shape.
   Shape shape;
   std::vector<std::span<const std::string>> inputs;
   for (size_t i = 0; i < call.inputs.size(); ++i) {
@@ -48,9 +49,9 @@ Status StaticRegexFullMatch(kernel::BuiltinCall& call) {
 
 }  // namespace
 
-void AddStrings(kernel::BuiltinRegistry& kernels) {
-  kernels.Add("StringJoin", StringJoin);
-  kernels.Add("StaticRegexFullMatch", StaticRegexFullMatch);
+void AddStrings(kernel::KernelRegistry& kernels) {
+  kernels.AddHost("StringJoin", StringJoin);
+  kernels.AddHost("StaticRegexFullMatch", StaticRegexFullMatch);
 }
 
 }  // namespace weir::builtin

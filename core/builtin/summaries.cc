@@ -1,4 +1,5 @@
-// Summary ops: values in, a serialized Summary out; the client writes it to an event file.
+// Summary ops: convert values to a serialized Summary, which the client writes to an event file.
+#include "core/base/errors.h"
 #include "core/builtin/families.h"
 #include "core/builtin/operands.h"
 #include "core/io/summary.h"
@@ -51,10 +52,10 @@ Status MergeSummary(kernel::BuiltinCall& call) {
 
 }  // namespace
 
-void AddSummaries(kernel::BuiltinRegistry& kernels) {
-  kernels.Add("ScalarSummary", ScalarSummary);
-  kernels.Add("HistogramSummary", HistogramSummary);
-  kernels.Add("MergeSummary", MergeSummary);
+void AddSummaries(kernel::KernelRegistry& kernels) {
+  kernels.AddHost("ScalarSummary", ScalarSummary);
+  kernels.AddHost("HistogramSummary", HistogramSummary);
+  kernels.AddHost("MergeSummary", MergeSummary);
 }
 
 }  // namespace weir::builtin

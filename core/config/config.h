@@ -1,24 +1,73 @@
-// What weir can be told: ConfigProto's fields under their names, and weir's own tables beside them.
+// The configuration: ConfigProto's fields under their names, and weir's own tables.
 #ifndef WEIR_CORE_CONFIG_CONFIG_H_
 #define WEIR_CORE_CONFIG_CONFIG_H_
 
+#include <concepts>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
+#include <variant>
 #include <vector>
-
-#include "core/config/member.h"
-#include "core/config/value.h"
 
 namespace weir::config {
 
-// Each field is one key; what it means, its range and whether it has an effect stand in the table of schema.cc, and for
-// users in config/weir.toml. The values here are the defaults. Of a list, an entry of a map and a device's or link's
-// figure, one that is empty or 0 says nothing; device_count is an exception.
+/// Marks a member's value as its default, not set by anyone.
+struct Unset {};
+inline constexpr Unset kUnset;
 
-/// One physical device cut into logical ones: as many as there are limits.
+/// Converts from and to T. A member that a program initializes or assigns counts as set, even to the default.
+template <class T>
+class Member {
+ public:
+  Member() = default;
+  Member(Unset, T value) : value_(std::move(value)) {}
+  template <std::convertible_to<T> U>
+  requires(!std::same_as<std::remove_cvref_t<U>, Member>) Member(U&& value)
+      : value_(static_cast<T>(std::forward<U>(value))), is_set_(true) {}  // NOLINT
+
+  const T& value() const { return value_; }
+  operator const T&() const { return value_; }  // NOLINT(google-explicit-constructor)
+  bool is_set() const { return is_set_; }
+
+  // Numbers need no overload; the standard comparison of strings is a template, which ignores conversions.
+  friend bool operator==(const Member& member, std::string_view text) requires std::same_as<T, std::string> {
+    return member.value_ == text;
+  }
+
+ private:
+  T value_ = {};
+  bool is_set_ = false;
+};
+
+using Value = std::variant<bool, int64_t, double, std::string, std::vector<std::string>, std::vector<double>>;
+
+/// A value before conversion. Text from the environment or the command line is untyped: it is converted to the key's
+/// type, from TOML syntax (`["a", "b"]`) or bare (`a,b`).
+struct Given {
+  Value value;
+  bool text = false;
+};
+
+/// Sources in ascending precedence.
+enum class Source { kDefault, kPlugin, kEnvironment, kFile, kSet, kCallSite };
+
+struct Origin {
+  Source source = Source::kDefault;
+  std::string name = {};  // of the file or variable
+  int line = 0;           // in the file, from 1; 0 = no line
+
+  /// "default", "plugin default", "environment WEIR_X", "weir.toml:12", "--set", "call site".
+  std::string ToString() const;
+};
+
+// Each field is one key of config/weir.toml, with its default. In a list, a map entry or a figure of a device or link,
+// empty or 0 means "not specified", except in device_count.
+
+/// A physical device split into logical ones, one per limit.
 struct VirtualDevices {
   std::vector<double> memory_limit_mb = {};
   std::vector<double> priority = {};
@@ -71,7 +120,7 @@ struct GraphOptions {
   RewriterConfig rewrite_options = {};
 };
 
-/// Read by the placer.
+/// Settings of the placer.
 struct PlacementConfig {
   Member<std::string> algorithm = {kUnset, "costsim"};
   Member<std::string> graph_devices = {kUnset, "keep"};
@@ -88,13 +137,13 @@ struct PlacementConfig {
   Member<int32_t> max_devices = {};
   Member<bool> strict_devices = {};
   Member<bool> verify = {kUnset, true};
-  /// Node name pattern (RE2) -> device; the longest pattern that matches wins.
+  /// Node name pattern (RE2) -> device; the longest matching pattern wins.
   std::map<std::string, std::string> pin = {};
 };
 
-/// `[device."GPU:0"]`, or of all devices of a kind as `[device.GPU]`. Absent or 0 = as the plugin and gpu_options say.
+/// `[device."GPU:0"]`, or `[device.GPU]` for a kind. Absent or 0 = as the plugin and gpu_options specify.
 struct DeviceConfig {
-  /// By the short name of an element type: "f32".
+  /// Keys are short names of element types: "f32".
   std::map<std::string, double> peak_gflops = {};
   double mem_gbps = 0;
   double launch_us = 0;
@@ -107,13 +156,13 @@ struct DeviceConfig {
   bool enabled = false;
 };
 
-/// `[link."CPU:0->GPU:0"]`: what the placer believes of a link instead of the plugin's figures. 0 = the plugin's.
+/// `[link."CPU:0->GPU:0"]`: overrides the plugin's link figures in the placer. 0 = the plugin's.
 struct LinkConfig {
   double latency_us = 0;
   double gbps = 0;
 };
 
-/// `[plugins]`: which files are loaded.
+/// `[plugins]`: the plugin files to load.
 struct PluginsConfig {
   std::vector<std::string> folders = {};
   std::vector<std::string> deny = {};
@@ -122,15 +171,16 @@ struct PluginsConfig {
   Member<std::string> isa = {kUnset, "auto"};
   Member<int32_t> time_limit_ms = {kUnset, 10000};
   Member<int32_t> open_limit_ms = {kUnset, 60000};
+  Member<int32_t> cancel_limit_ms = {kUnset, 2000};
 };
 
-/// A key of `[plugin.NAME]`; its type is known to the plugin only.
+/// A key of `[plugin.NAME]`; only the plugin knows its type.
 struct PluginSetting {
   Given given = {};
   Origin origin = {};
 };
 
-/// Everything. A copyable value.
+/// The whole configuration. A copyable value.
 struct Config {
   std::map<std::string, int32_t> device_count = {};
   Member<int32_t> intra_op_parallelism_threads = {};
@@ -144,7 +194,6 @@ struct Config {
   GraphOptions graph_options = {};
   Member<int64_t> operation_timeout_in_ms = {};
   Member<bool> isolate_session_state = {};
-
   Member<bool> deterministic = {};
   PlacementConfig placement = {};
   std::map<std::string, DeviceConfig> device = {};
@@ -153,12 +202,12 @@ struct Config {
   /// Plugin -> key -> setting.
   std::map<std::string, std::map<std::string, PluginSetting>> plugin = {};
 
-  /// Variables whose names begin with WEIR_ and that are no key of weir's: WEIR_<PLUGIN>_<KEY> sets a plugin's option.
+  /// Variables with the prefix WEIR_ that are not keys of weir: WEIR_<PLUGIN>_<KEY> sets a plugin's option.
   std::map<std::string, std::string> environment = {};
-  /// Where each key that somebody set came from, by its text (`gpu_options.allow_growth`).
+  /// Origin of each key that was set, by key text (`gpu_options.allow_growth`).
   std::map<std::string, Origin> origins = {};
 
-  /// "weir.toml:12: gpu_options.allow_growth": how errors begin that are about this key; without an origin the key.
+  /// The start of errors about this key: "weir.toml:12: gpu_options.allow_growth".
   std::string Where(const std::string& key) const;
 };
 

@@ -9,6 +9,7 @@
 #include <set>
 #include <utility>
 
+#include "core/base/errors.h"
 #include "core/base/nearest.h"
 #include "core/config/schema.h"
 #include "core/config/toml.h"
@@ -25,7 +26,7 @@ using google::protobuf::TextFormat;
 
 constexpr std::string_view kWhat = "ConfigProto";
 
-// The text between `before` and the next quote; empty without one.
+// The text between `before` and the next quote; empty if there is no quote.
 std::string_view QuotedAfter(std::string_view text, std::string_view before) {
   const size_t at = text.find(before);
   if (at == std::string_view::npos) return {};
@@ -33,7 +34,7 @@ std::string_view QuotedAfter(std::string_view text, std::string_view before) {
   return text.substr(0, text.find('"'));
 }
 
-// Adds where the field belongs that the text names and the message lacks, or the message's fields nearest to it.
+// Appends a hint for an unknown field name: the path where it belongs, or the nearest field names of the message.
 Status WithHint(const Status& status) {
   const std::string_view name = QuotedAfter(status.message(), "has no field named \"");
   const std::string type(QuotedAfter(status.message(), "Message type \""));
@@ -41,7 +42,7 @@ Status WithHint(const Status& status) {
   if (name.empty() || message == nullptr) return status;
   for (const Key& key : Schema()) {
     const std::string first(key.path.substr(0, key.path.find('.')));
-    if (tf::ConfigProto::descriptor()->FindFieldByName(first) == nullptr) continue;  // a key of weir's own
+    if (tf::ConfigProto::descriptor()->FindFieldByName(first) == nullptr) continue;  // one of weir's own keys
     for (size_t end = 0; end < key.path.size(); ++end) {
       end = std::min(key.path.find('.', end), key.path.size());
       const std::string_view path = key.path.substr(0, end);
@@ -53,13 +54,13 @@ Status WithHint(const Status& status) {
   return status.Append(NearestHint(name, known));
 }
 
-// Walks a message by its field names, which are the names of keys.
+// Reads a message by its field names, which are the key names.
 class ProtoReader {
  public:
   ProtoReader(Origin origin, Settings& settings, std::vector<std::string>& notes)
       : origin_(std::move(origin)), settings_(settings), notes_(notes) {}
 
-  /// `tree` has the places of a text's fields; null without a text.
+  /// `tree` holds the line numbers of a text's fields; null for wire format.
   Status Fields(const Message& message, const Path& path, const TextFormat::ParseInfoTree* tree) {
     NoteUnknown(message, path);
     std::vector<const FieldDescriptor*> fields;
@@ -73,14 +74,13 @@ class ProtoReader {
   }
 
  private:
-  // Fields of a newer TensorFlow: in wire format they have numbers only.
+  // Notes fields of a newer TensorFlow, of which the wire format has only the numbers.
   void NoteUnknown(const Message& message, const Path& path) {
     const google::protobuf::UnknownFieldSet& fields = message.GetReflection()->GetUnknownFields(message);
     std::set<int> numbers;
     for (int i = 0; i < fields.field_count(); ++i) numbers.insert(fields.field(i).number());
     if (numbers.empty()) return;
-    notes_.push_back(fmt::format("{}: weir does not know field {} of {}, taken as a hint that it has no use for",
-                                 origin_.ToString(), fmt::join(numbers, ", "),
+    notes_.push_back(fmt::format("{}: unknown field {} of {} is ignored", origin_.ToString(), fmt::join(numbers, ", "),
                                  path.empty() ? std::string(kWhat) : ToString(path)));
   }
 
@@ -90,7 +90,7 @@ class ProtoReader {
     if (FindKey(path) != nullptr) return settings_.Set(path, {ValueOf(message, field), false}, origin);
     if (path.front() == "cluster_def") return UnknownKey(path).Prepend(origin.ToString() + ": ");
     if (!IsTable(path)) {
-      notes_.push_back(fmt::format("{}: {} is a hint that weir has no use for", origin.ToString(), ToString(path)));
+      notes_.push_back(fmt::format("{}: {} is a hint that weir ignores", origin.ToString(), ToString(path)));
       return {};
     }
     const Reflection& reflection = *message.GetReflection();
@@ -110,7 +110,7 @@ class ProtoReader {
     return Fields(element, path, tree);
   }
 
-  // Of a map from names to numbers.
+  // Reads an entry of a map from names to numbers.
   Status Entry(const Message& entry, Path path, const Origin& origin) {
     const FieldDescriptor* key = entry.GetDescriptor()->FindFieldByNumber(1);
     const FieldDescriptor* value = entry.GetDescriptor()->FindFieldByNumber(2);
@@ -118,11 +118,11 @@ class ProtoReader {
     return settings_.Set(std::move(path), {ValueOf(entry, *value), false}, origin);
   }
 
-  // `index`: of a repeated field.
+  // `index` selects an element of a repeated field.
   Origin OriginOf(const FieldDescriptor& field, const TextFormat::ParseInfoTree* tree, int index = 0) const {
     Origin origin = origin_;
     if (tree == nullptr) return origin;
-    origin.line = tree->GetLocation(&field, field.is_repeated() ? index : -1).line + 1;  // -1: nowhere
+    origin.line = tree->GetLocation(&field, field.is_repeated() ? index : -1).line + 1;  // -1: unknown
     return origin;
   }
 
@@ -188,7 +188,7 @@ Status ReadConfigProto(std::string_view bytes, const Origin& origin, Settings& s
   WEIR_TRY(settings.Set({"allow_soft_placement"}, {message.allow_soft_placement(), false}, origin));
   if (!proto::LooksLikeText(bytes)) return reader.Fields(message, {}, nullptr);
 
-  // Once more for the lines; what is wrong with the text has been told.
+  // Parses again for the line numbers; errors were reported by the first parse.
   TextFormat::ParseInfoTree tree;
   TextFormat::Parser parser;
   parser.WriteLocationsTo(&tree);

@@ -11,11 +11,11 @@
 
 namespace weir::config {
 
-/// Adds what a ConfigProto says, in wire or text format, told apart by content; `origin` is where it came from, and
-/// gets the line of each field of a text. As in TensorFlow, a field that is not there says nothing, but for
-/// allow_soft_placement: a ConfigProto without it means false.
-/// `notes` takes a line for each field that is a hint which weir has no use for. InvalidArgument for what cannot be
-/// parsed, and for values that `Settings::Set` refuses.
+/// Adds the settings of a ConfigProto, in wire or text format (detected by content). `origin` names the source; fields
+/// of a text get line numbers. As in TensorFlow, absent fields have no effect, except that a missing
+/// allow_soft_placement means false.
+/// `notes` gets a line for each field that weir ignores. InvalidArgument for a message that cannot be parsed and for
+/// values that `Settings::Set` rejects.
 Status ReadConfigProto(std::string_view bytes, const Origin& origin, Settings& settings,
                        std::vector<std::string>& notes);
 

@@ -13,14 +13,15 @@ namespace {
 constexpr size_t kWidth = 120;
 
 constexpr std::string_view kIntroduction =
-    R"(# Every key of weir, commented out and with its default. Copy what you need into a file of your own:
-#   /etc/weir/weir.toml, ~/.config/weir/weir.toml ($XDG_CONFIG_HOME), the file that WEIR_CONFIG or --config names.
-# Strongest first: what a program passes, --set a.b=c, files (the later of those above over the earlier), the variable
-# that is named with each key, what plugins declare, the defaults here. `weir config show --effective` prints what holds
-# and where it came from. Unknown keys and wrong types are errors. ConfigProto's keys have ConfigProto's meaning.
+    R"(# Every key of weir, commented out, with its default. Copy the keys you need into a file of your own:
+#   /etc/weir/weir.toml, ~/.config/weir/weir.toml ($XDG_CONFIG_HOME), or the file named by WEIR_CONFIG or --config.
+# Sources, highest priority first: the program's options, --set a.b=c, files (a later one of the list above overrides an
+# earlier one), the environment variable named with each key, values declared by plugins, the defaults below.
+# `weir config show --effective` prints the values in force and their sources. Unknown keys and wrong types are errors.
+# ConfigProto's keys have ConfigProto's meaning.
 )";
 
-// How a path's star is written in the document.
+// An example for the star in a path.
 std::string Example(const Key& key, std::string_view table) {
   if (table == "placement.pin") return "^tower_0/";
   if (table.ends_with("peak_gflops")) return "f32";
@@ -29,7 +30,7 @@ std::string Example(const Key& key, std::string_view table) {
   return "CPU";
 }
 
-// The key's path with examples for its stars; arrays of tables keep their star.
+// The key's path with stars replaced by examples; arrays of tables keep their star.
 Path ExamplePath(const Key& key) {
   Path path;
   std::string_view rest = key.path;
@@ -94,8 +95,8 @@ std::string Document() {
     text += About(key) + fmt::format("#{} = {}\n", QuotedName(path.back()), ExampleValue(key, path));
   }
   text += R"(
-# A table for each plugin, with the options that it declares; `weir config show --effective` lists them. A variable
-# WEIR_<PLUGIN>_<KEY> in capitals sets them too.
+# A table for each plugin, with its options; `weir config show --effective` lists them. The environment variables
+# WEIR_<PLUGIN>_<KEY>, in capitals, set them too.
 #[plugin.NAME]
 )";
   return text;
@@ -107,7 +108,7 @@ std::vector<Shown> List(const Config& config, Show show) {
   ForEachField(readable, [&](const Key& key, const Path& path, Field field) {
     const std::string name = ToString(path);
     const auto origin = config.origins.find(name);
-    const bool named = key.path.find('*') != std::string_view::npos;  // without an origin it is just not there
+    const bool named = key.path.find('*') != std::string_view::npos;  // an entry without an origin does not exist
     if (origin == config.origins.end() && (show == Show::kSet || named)) return;
     list.push_back({name, Load(field), origin == config.origins.end() ? Origin().ToString() : origin->second.ToString(),
                     key.effect});

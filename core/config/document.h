@@ -1,4 +1,4 @@
-// The keys for people to read: as a commented file, and as a list of what holds.
+// Documentation of the keys: a commented file, and a list of current values.
 #ifndef WEIR_CORE_CONFIG_DOCUMENT_H_
 #define WEIR_CORE_CONFIG_DOCUMENT_H_
 
@@ -10,10 +10,10 @@
 
 namespace weir::config {
 
-/// The text of config/weir.toml: every key with what it means, what it may be and its default, all commented out.
+/// The text of config/weir.toml: every key with its meaning, range and default, all commented out.
 std::string Document();
 
-/// One key with what holds for it.
+/// One key with its current value.
 struct Shown {
   std::string key;
   Value value;
@@ -21,7 +21,7 @@ struct Shown {
   Effect effect = Effect::kHonoured;
 };
 
-/// What `config` holds, in the order of the schema, plugins' tables last: every key, or those that somebody set.
+/// Lists the values in `config` in schema order, plugin tables last: every key, or only those that were set.
 enum class Show { kSet, kAll };
 std::vector<Shown> List(const Config& config, Show show);
 

@@ -5,6 +5,8 @@
 #include <numeric>
 #include <utility>
 
+#include "core/base/errors.h"
+
 namespace weir::config {
 namespace {
 
@@ -22,20 +24,20 @@ constexpr ShortName kShortNames[] = {{"f64", DType::kDouble},    {"f32", DType::
                                      {"u32", DType::kUint32},    {"u16", DType::kUint16},     {"u8", DType::kUint8},
                                      {"c64", DType::kComplex64}, {"c128", DType::kComplex128}};
 
-// A value with the key that said it.
+// A value with the key that set it.
 template <class T>
 struct Sourced {
   T value{};
-  std::string key;  // empty = nobody said anything
+  std::string key;  // empty = not set
 };
 
-// Looks keys up: the device's own table, then its kind's.
+// Looks up keys in the device's table, then in the table of its kind.
 class Tables {
  public:
   Tables(const Config& config, std::string kind, size_t number)
       : config_(config), names_{fmt::format("{}:{}", kind, number), kind} {}
 
-  // The first entry of `member` that says something.
+  // The first table entry of `member` that is set.
   template <class T>
   Sourced<T> Get(T DeviceConfig::*member, const char* key) const {
     for (const std::string& name : names_) {
@@ -91,7 +93,7 @@ class Resolver {
  private:
   bool is_cpu() const { return kind_ == kCpu; }
 
-  // Indices of physical devices, in the order of the list, at most device_count of them.
+  // Indices of the visible physical devices in list order, at most device_count.
   Result<std::vector<size_t>> Visible() const {
     std::string key = ToString({"device", kind_, "visible_device_list"});
     std::string list;
@@ -184,7 +186,7 @@ class Resolver {
     return {};
   }
 
-  // device_count asks for more CPUs than there are.
+  // Adds CPUs if device_count requests more than exist.
   void CutCpus(const std::vector<size_t>& visible) {
     const auto count = config_.device_count.find(kind_);
     if (!is_cpu() || count == config_.device_count.end() || visible.empty()) return;
@@ -196,7 +198,7 @@ class Resolver {
     }
   }
 
-  // Memory and figures of the device with number `i`.
+  // Sets memory limits and cost figures of logical device `i`.
   Status Complete(size_t i, LogicalDevice& device) const {
     const device::DeviceInfo& info = *hardware_[device.hardware];
     const Tables tables(config_, kind_, i);
@@ -208,7 +210,7 @@ class Resolver {
       WEIR_ASSIGN(const Sourced<double> fraction, Fraction(tables, info));
       WEIR_TRY(
           Lower(static_cast<uint64_t>(fraction.value * static_cast<double>(info.memory_bytes)), fraction.key, memory));
-      // Only a fraction goes beyond what the device has.
+      // Only a fraction may exceed the device's memory.
       const bool beyond = info.memory_bytes != 0 && memory.limit_bytes > info.memory_bytes;
       if (fraction.key.empty() && beyond) {
         memory.limit_bytes = 0;
@@ -225,7 +227,7 @@ class Resolver {
     return {};
   }
 
-  // The lower of the limit so far and what `key` says, if it says anything.
+  // Lowers the limit to `bytes` if `key` is set.
   Status Lower(uint64_t bytes, const std::string& key, device::MemoryOptions& memory) const {
     if (key.empty()) return {};
     if (bytes == 0) return InvalidArgument("{}: less than a byte is left of the device", config_.Where(key));
@@ -242,8 +244,8 @@ class Resolver {
     }
     if (fraction.key.empty()) return fraction;
     if (fraction.value > 1 && !info.unified_memory()) {
-      return InvalidArgument("{} = {}: {} ({}) has no unified memory, so that at most 1 is possible",
-                             config_.Where(fraction.key), fraction.value, info.uid, info.display_name);
+      return InvalidArgument("{} = {}: {} ({}) has no unified memory, so the maximum is 1", config_.Where(fraction.key),
+                             fraction.value, info.uid, info.display_name);
     }
     if (info.memory_bytes == 0) {
       return InvalidArgument("{} = {}: {} ({}) does not say how much memory it has; set a memory_limit_mb instead",

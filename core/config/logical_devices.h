@@ -1,5 +1,5 @@
-// Which devices a session sees, and how much memory each may use: gpu_options, device_count and [device.X] applied to
-// what the plugins found.
+// The devices visible to a session and their memory limits: applies gpu_options, device_count and [device.X] to the
+// physical devices found by the plugins.
 #ifndef WEIR_CORE_CONFIG_LOGICAL_DEVICES_H_
 #define WEIR_CORE_CONFIG_LOGICAL_DEVICES_H_
 
@@ -15,26 +15,26 @@
 
 namespace weir::config {
 
-/// One device as sessions see it: `KIND:N` is its place in the list.
+/// A device as seen by sessions. `KIND:N` is its position in the list.
 struct LogicalDevice {
   size_t hardware = 0;        // index of the physical device
-  bool shared = false;        // others are cut from it too
-  bool enabled = false;       // like any other, though its plugin says that it must be asked for
+  bool shared = false;        // other logical devices use the same hardware
+  bool enabled = false;       // used even if its plugin marks it as opt-in
   uint64_t memory_bytes = 0;  // that it may use
   device::MemoryOptions memory = {};
   device::CostFigures cost = {};
 };
 
-/// The devices of one kind, in the order of their numbers. `hardware`: all physical devices of that kind in stable
-/// order, at least one. What sets a device's memory: [device."KIND:N"], else [device.KIND], else gpu_options unless the
-/// kind is CPU; N counts what this returns, but for virtual_memory_limit_mb, which counts what the list of visible
-/// devices left. InvalidArgument, with the place that said it, for a visible device that is not there or occurs twice,
-/// more virtual_devices than devices, limits that add up to more than a device has, a fraction above 1 without unified
-/// memory, a fraction of a device that does not say how much it has.
+/// The devices of one kind in order of their numbers. `hardware` lists all physical devices of that kind in a stable
+/// order, at least one. Memory settings come from [device."KIND:N"], else [device.KIND], else gpu_options unless the
+/// kind is CPU. N is the index in the result; for virtual_memory_limit_mb it is the index in the list of visible
+/// devices. InvalidArgument, naming the source of the setting, for a visible device that does not exist or is repeated,
+/// more virtual_devices than devices, limits whose sum exceeds the device's memory, a fraction above 1 without unified
+/// memory, and a fraction of a device with unknown memory.
 Result<std::vector<LogicalDevice>> LogicalDevices(const Config& config,
                                                   std::span<const device::DeviceInfo* const> hardware);
 
-/// "f32" -> float32; empty for what is no short name of an element type.
+/// Maps "f32" to float32; nullopt for an unknown short name.
 std::optional<DType> ElementType(std::string_view short_name);
 
 }  // namespace weir::config

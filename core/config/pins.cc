@@ -2,12 +2,14 @@
 
 #include <re2/re2.h>
 
+#include "core/base/errors.h"
+
 namespace weir::config {
 namespace {
 
-/// Of one pattern, matching included: some 2,700 instructions, of which a letter takes one.
+/// Memory limit of one pattern including matching: about 2,700 instructions; a letter takes one.
 constexpr int64_t kPatternBytes = 128 << 10;
-/// Of all programs: compiling that much takes half a second.
+/// Limit on all programs together: compiling them takes half a second.
 constexpr int kMostInstructions = 1'000'000;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Patterns over node names that say where nodes run.
+// Patterns over node names that pin nodes to devices.
 #ifndef WEIR_CORE_CONFIG_PINS_H_
 #define WEIR_CORE_CONFIG_PINS_H_
 
@@ -16,27 +16,27 @@ class RE2;
 
 namespace weir::config {
 
-/// `placement.pin`, compiled. Immutable but for Add, so thread-safe once filled; share it rather than make it again.
+/// The compiled `placement.pin`. Thread-safe after the last Add. Compilation is expensive: share instances.
 class Pins {
  public:
   using List = std::vector<std::pair<std::string, std::string>>;
 
   Pins();
-  /// All of `pins`; the first that Add refuses is the status.
+  /// Adds all of `pins`; status() is the first error of Add.
   explicit Pins(const List& pins);
   ~Pins();
 
-  /// The next pattern (RE2) with its device. InvalidArgument for what is no regular expression; ResourceExhausted for
-  /// one that is too large compiled, and once all together are.
+  /// Adds a pattern (RE2) with its device. InvalidArgument for an invalid regular expression; ResourceExhausted if it,
+  /// or all patterns together, compile to too many instructions.
   Status Add(const std::string& pattern, const std::string& device);
   const Status& status() const { return status_; }
 
-  /// The device of the pattern whose match in `name` is longest, the earlier of equals; null = none matches.
+  /// The device of the pattern with the longest match in `name`, the earlier one if equal; null if none matches.
   const std::string* For(std::string_view name) const;
 
  private:
   std::vector<std::pair<std::unique_ptr<re2::RE2>, std::string>> pins_;
-  int size_ = 0;  // of all programs, in instructions of RE2
+  int size_ = 0;  // of all programs, in RE2 instructions
   Status status_;
 };
 

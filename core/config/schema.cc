@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "core/base/errors.h"
 #include "core/base/nearest.h"
 #include "core/config/key_table_internal.h"
 #include "core/config/toml.h"
@@ -18,7 +19,7 @@ namespace {
 
 constexpr std::string_view kStar = "*";
 constexpr size_t kMaxVirtualDevices = 1024;
-// Tables that the design names and this version has no use for.
+// Tables reserved by the design but unused in this version.
 constexpr std::string_view kLaterTables[] = {"cluster", "cluster_def"};
 
 Path Pattern(const Key& key) {
@@ -32,7 +33,7 @@ Path Pattern(const Key& key) {
   }
 }
 
-// True when `path` follows the first names of `pattern`.
+// True if `path` matches a prefix of `pattern`.
 bool Follows(const Path& path, const Path& pattern) {
   if (path.size() > pattern.size()) return false;
   for (size_t i = 0; i < path.size(); ++i) {
@@ -41,7 +42,7 @@ bool Follows(const Path& path, const Path& pattern) {
   return true;
 }
 
-// A name that may stand for the key's star.
+// An example name for the key's star.
 std::string_view ExampleName(const Key& key) {
   switch (key.star) {
     case Star::kIndex:
@@ -70,7 +71,7 @@ const std::vector<Row>& Rows() {
   return *rows;
 }
 
-// The names that stand for the first star of a pattern in `config`.
+// The names in `config` for the first star of a pattern.
 std::vector<std::string> Entries(const Config& config, std::string_view table) {
   std::vector<std::string> names;
   const auto add = [&names](const auto& map) {
@@ -87,7 +88,7 @@ std::vector<std::string> Entries(const Config& config, std::string_view table) {
   return names;
 }
 
-// "gpu:0" as the device part of a name; empty optional when it is none.
+// Canonical device part of a name such as "gpu:0"; nullopt if invalid.
 std::optional<std::string> DevicePart(std::string_view text) {
   if (text.find('/') != std::string_view::npos) return std::nullopt;
   const Result<device::DeviceName> name = device::ParseDeviceName("/device:" + std::string(text));
@@ -104,7 +105,7 @@ std::optional<std::string> LinkName(std::string_view text) {
   return *from + "->" + *to;
 }
 
-// `as` is what the text of a variable or the command line was read as, where it could be.
+// `as` is the parsed value of a text from a variable or the command line, if it could be parsed.
 Status WrongValue(const Key& key, const Path& path, const Given& given, const std::optional<Value>& as = {}) {
   return InvalidArgument("{}: wanted {}, got {}", ToString(path), Wanted(key), Describe(as ? *as : given.value));
 }
@@ -155,7 +156,7 @@ std::optional<std::string> ReadAs(const Given& given, std::type_identity<std::st
 std::optional<std::vector<std::string>> ReadAs(const Given& given, std::type_identity<std::vector<std::string>>) {
   if (given.text) {
     const std::string& text = std::get<std::string>(given.value);
-    return text.starts_with('[') ? std::nullopt : std::optional(SplitList(text));  // an array that TOML cannot read
+    return text.starts_with('[') ? std::nullopt : std::optional(SplitList(text));  // not a valid TOML array
   }
   if (const auto* value = std::get_if<std::vector<std::string>>(&given.value)) return *value;
   const auto* numbers = std::get_if<std::vector<double>>(&given.value);
@@ -166,7 +167,7 @@ std::optional<std::vector<double>> ReadAs(const Given& given, std::type_identity
   if (const auto* value = std::get_if<std::vector<double>>(&given.value)) return *value;
   std::vector<double> numbers;
   if (const auto* texts = std::get_if<std::vector<std::string>>(&given.value)) {
-    return texts->empty() ? std::optional(numbers) : std::nullopt;  // an empty array fits both
+    return texts->empty() ? std::optional(numbers) : std::nullopt;  // an empty array matches both types
   }
   if (!given.text) return std::nullopt;
   for (const std::string& item : SplitList(std::get<std::string>(given.value))) {
@@ -177,7 +178,7 @@ std::optional<std::vector<double>> ReadAs(const Given& given, std::type_identity
   return numbers;
 }
 
-// Text may be written as in TOML; words without quotes are themselves, lists need no brackets.
+// Text may be in TOML syntax; strings need no quotes and lists no brackets.
 template <class T>
 std::optional<T> Read(const Given& given) {
   if (given.text) {
@@ -190,7 +191,7 @@ std::optional<T> Read(const Given& given) {
   return ReadAs(given, std::type_identity<T>());
 }
 
-// What a field of type T is read as.
+// The type as which a field of type T is read.
 template <class T>
 struct ReadType {
   using type = T;
@@ -220,8 +221,8 @@ bool InBounds(const Key& key, const T& value) {
   }
 }
 
-// The row's key with names for its stars: those of `path` as far as it agrees, so that only the rest counts as a
-// difference, then examples.
+// The row's path with stars replaced: by names of `path` as long as it matches, so that only the rest counts as a
+// difference; then by examples.
 Path Resembling(const Row& row, const Path& path) {
   Path like = row.pattern;
   bool agrees = true;
@@ -261,8 +262,8 @@ Status UnknownKey(const Path& path) {
     return Unimplemented("{}: this version of weir runs in one process; leave '{}' out", ToString(path), path.front());
   }
   std::vector<std::string> known;
-  std::vector<std::string> elsewhere;  // keys of other tables with the same last name
-  std::vector<std::string> misspelt;   // or one near it
+  std::vector<std::string> elsewhere;  // keys in other tables with the same last name
+  std::vector<std::string> misspelt;   // keys in other tables with a similar last name
   for (const Row& row : Rows()) {
     const Path like = Resembling(row, path);
     known.push_back(ToString(like));
@@ -289,7 +290,7 @@ Result<Path> CheckedPath(const Key& key, Path path) {
   if (key.star == Star::kIndex) {
     const std::optional<size_t> index = ParseNumber<size_t>(name);
     if (!index || *index >= kMaxVirtualDevices) {
-      return InvalidArgument("{}: '{}' is no index from 0 to {}", ToString(path), name, kMaxVirtualDevices - 1);
+      return InvalidArgument("{}: '{}' is not an index from 0 to {}", ToString(path), name, kMaxVirtualDevices - 1);
     }
     name = std::to_string(*index);
   } else if (key.star == Star::kDevice) {
@@ -392,7 +393,7 @@ void ForEachField(Config& config, const std::function<void(const Key&, const Pat
         visit(*row.key, path, row.key->field(config, path));
         continue;
       }
-      // The only table within a table that users fill: peaks by element type.
+      // The only nested table with user-chosen names: peaks by element type.
       for (auto& [type, peak] : config.device[name].peak_gflops) {
         path.back() = type;
         visit(*row.key, path, &peak);

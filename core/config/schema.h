@@ -1,4 +1,4 @@
-// The one table of keys: what each is called, means, may be, and whether it has an effect.
+// The schema of the configuration: name, meaning, range and effect of every key.
 #ifndef WEIR_CORE_CONFIG_SCHEMA_H_
 #define WEIR_CORE_CONFIG_SCHEMA_H_
 
@@ -17,67 +17,67 @@
 
 namespace weir::config {
 
-/// The member of a Config that a key stands for; its type is the key's type, its value in a fresh Config the default.
+/// The Config member of a key. Its type is the key's type; its value in a new Config is the default.
 using Field = std::variant<Member<bool>*, Member<int32_t>*, Member<int64_t>*, Member<double>*, Member<std::string>*,
                            bool*, std::optional<bool>*, int32_t*, double*, std::string*, std::vector<std::string>*,
                            std::vector<double>*>;
 
 enum class Effect {
   kHonoured,
-  kHint,    // taken as a wish that changes no result and may have no effect
-  kNotYet,  // anything but the default is Unimplemented
+  kHint,    // accepted, but changes no result and may have no effect
+  kNotYet,  // only the default is accepted, else Unimplemented
 };
 
-/// What the name in place of a path's first star may be.
+/// Names allowed for the first star of a path.
 enum class Star { kName, kIndex, kDevice, kLink };
 
 struct Key {
-  std::string_view path;  // dotted; a star stands for a name that users choose
+  std::string_view path;  // dotted; a star means a user-chosen name
   std::string_view doc;
-  /// The member for a path of this key; makes the entry of a map or vector that the path names.
+  /// The member for a path of this key; creates the map or vector entry named in the path.
   Field (*field)(Config& config, const Path& path);
-  // Both inclusive, of numbers and of each number in a list.
+  // Inclusive bounds of a number, or of each number in a list.
   double minimum = -std::numeric_limits<double>::infinity();
   double maximum = std::numeric_limits<double>::infinity();
-  std::vector<std::string_view> choices = {};  // of strings; empty = any
+  std::vector<std::string_view> choices = {};  // for strings; empty = any
   Effect effect = Effect::kHonoured;
   Star star = Star::kName;
-  bool names_place = false;  // a file or folder: no privileged process takes it from the environment
+  bool names_place = false;  // names a file or folder: privileged processes do not read it from the environment
 };
 
-/// All keys in the order in which they are documented. The keys of `[plugin.NAME]` are the plugin's own.
+/// All keys in documentation order. The keys of `[plugin.NAME]` are defined by the plugin.
 std::span<const Key> Schema();
 
-/// The key that a path means, or null.
+/// The key of a path, or null.
 const Key* FindKey(const Path& path);
-/// True when keys lie below this path: it names a table.
+/// True if `path` names a table, that is, has keys below it.
 bool IsTable(const Path& path);
 /// "unknown key 'gpu_options.alow_growth' (nearest: 'gpu_options.allow_growth')".
 Status UnknownKey(const Path& path);
 
-/// `path` with the name that stands for the key's star as weir writes it ("gpu:0" -> "GPU:0"); InvalidArgument saying
-/// what a name may be.
+/// `path` with the name at the star in canonical form ("gpu:0" -> "GPU:0"). InvalidArgument describes the allowed
+/// names.
 Result<Path> CheckedPath(const Key& key, Path path);
 
-/// Reads `given` as the key's type and stores it. InvalidArgument for a wrong type, a number out of range, a text that
-/// is none of the choices; Unimplemented for a value that has no effect in this version. Texts name the key.
+/// Converts `given` to the key's type and stores it. InvalidArgument for a wrong type, a number out of range, or a text
+/// that is not among the choices; Unimplemented for a value that this version does not support. Errors name the key.
 Status Store(const Key& key, const Path& path, const Given& given, Config& config);
-/// `given` as a value of the same type as `like`, or nothing when it is of another.
+/// Converts `given` to the type of `like`; nullopt if it has another type.
 std::optional<Value> ReadLike(const Given& given, const Value& like);
-/// What the member holds now.
+/// The current value of the member.
 Value Load(Field field);
 /// "true or false", "an integer from 0 to 4096", "one of \"a\", \"b\"".
 std::string Wanted(const Key& key);
 
-/// Calls `visit` with every key and path that `config` has a member for: keys without star once, keys with stars once
-/// for each entry.
+/// Calls `visit` for every key and path with a member in `config`: once for keys without a star, once per entry for
+/// keys with a star.
 void ForEachField(Config& config, const std::function<void(const Key&, const Path&, Field)>& visit);
 
-/// The variable that sets this key: "WEIR_GPU_OPTIONS_ALLOW_GROWTH"; empty for keys with a star.
+/// The environment variable of a key: "WEIR_GPU_OPTIONS_ALLOW_GROWTH"; empty for keys with a star.
 std::string EnvironmentName(const Key& key);
 
-/// A dotted path as TOML writes keys, quotes allowed: `device."GPU:0".allow_growth`. Names between dots may hold any
-/// characters but quotes.
+/// Parses a dotted path with optional quotes, as in TOML: `device."GPU:0".allow_growth`. Quoted names may contain any
+/// characters except quotes.
 Result<Path> ParsePath(std::string_view text);
 
 }  // namespace weir::config

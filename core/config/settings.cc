@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "core/base/errors.h"
 #include "core/config/logical_devices.h"
 #include "core/config/pins.h"
 #include "core/config/schema.h"
@@ -12,7 +13,7 @@ namespace {
 
 constexpr std::string_view kPluginTable = "plugin";
 
-// Errors about a source that users wrote begin with its place.
+// Prepends the origin to errors about a value that users wrote.
 Status At(const Origin& origin, const Status& status) {
   if (status.ok() || origin.source == Source::kCallSite) return status;
   return status.Prepend(origin.ToString() + ": ");
@@ -25,14 +26,14 @@ Status CheckPluginKey(const Path& path) {
   return InvalidArgument("'{}': wanted plugin.NAME.KEY, with a plugin's name and one of its options", ToString(path));
 }
 
-// "key" of a plugin may have dots of its own.
+// A plugin's key may contain dots.
 std::string PluginKey(const Path& path) {
   std::string key;
   for (size_t i = 2; i < path.size(); ++i) key += (key.empty() ? "" : ".") + path[i];
   return key;
 }
 
-// True when a program gave the member a value.
+// True if a program set the member.
 bool IsSet(const Key& key, const Path& path, Field field) {
   return std::visit(
       [&]<class T>(const T* member) {

@@ -1,4 +1,4 @@
-// Keys that somebody set, each with the value of the strongest who did.
+// Settings by key; for each key the value from the source with the highest precedence.
 #ifndef WEIR_CORE_CONFIG_SETTINGS_H_
 #define WEIR_CORE_CONFIG_SETTINGS_H_
 
@@ -17,21 +17,21 @@ struct Setting {
   Origin origin;
 };
 
-/// Checked key by key as they come in.
+/// Settings are checked as they are added.
 class Settings {
  public:
-  /// Takes the value unless a stronger source has set the key; of two equal ones the later wins. InvalidArgument for an
-  /// unknown key (with the nearest ones), a wrong type, a value out of range; Unimplemented for a value that has no
-  /// effect in this version. Errors begin with the origin. Keys of `plugin.NAME` are taken as they are: the plugin's
-  /// own schema decides when it is loaded.
+  /// Stores the value unless a source of higher precedence has set the key; among equal sources the later wins.
+  /// InvalidArgument for an unknown key (with the nearest ones), a wrong type, or a value out of range; Unimplemented
+  /// for a value that this version does not support. Errors start with the origin. Keys of `plugin.NAME` are not
+  /// checked here: the plugin's own schema is applied when it is loaded.
   Status Set(Path path, Given given, Origin origin);
 
-  /// A variable that may be a plugin's; goes into Config::environment.
+  /// Records a variable that may set a plugin option; goes to Config::environment.
   void AddVariable(std::string name, std::string value) { environment_.emplace(std::move(name), std::move(value)); }
 
   const std::map<Path, Setting>& all() const { return all_; }
 
-  /// All of them as a Config with origins. InvalidArgument for keys that contradict each other.
+  /// Returns all settings as a Config with origins. InvalidArgument for contradicting keys.
   Result<Config> Build() const;
 
  private:
@@ -39,10 +39,10 @@ class Settings {
   std::map<std::string, std::string> environment_;
 };
 
-/// Adds the members of `config` that somebody set, as the call site's.
+/// Adds the members of `config` that were set, as call-site settings.
 Status AddCallSite(const Config& config, Settings& settings);
 
-/// `config` completed by what weaker sources say: a member that somebody set is the call site's.
+/// Completes `config` from weaker sources. Members that were set in it have call-site precedence.
 Result<Config> Overlay(const Config& config, Settings settings);
 
 }  // namespace weir::config

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "core/base/errors.h"
 #include "core/base/nearest.h"
 #include "core/config/config_proto.h"
 #include "core/config/schema.h"
@@ -21,9 +22,9 @@ namespace {
 constexpr std::string_view kPrefix = "WEIR_";
 constexpr const char* kSystemFile = "/etc/weir/weir.toml";
 constexpr size_t kMaxTextBytes = size_t{1} << 16;
-// Variables that users set and that are no key.
+// Variables for users that are not keys.
 constexpr std::string_view kOtherVariables[] = {"CONFIG", "PLUGIN_PATH"};
-// Variables of the build and the tests, which nobody mistypes a key as.
+// Variables of the build and the tests, which are not misspelt keys.
 constexpr std::string_view kDevelopment[] = {"BUILD_DIR", "SOURCE_DIR", "TEST_DATA",  "TEST_MINUTES", "TEST_DEVICE",
                                              "VENV",      "JOBS",       "ASYNC_CUTS", "WRITE_LAYOUT"};
 
@@ -77,7 +78,7 @@ Status ReadEnvironment(const Sources& sources, Settings& settings, std::vector<s
   return {};
 }
 
-// "a.b=c" at the first "=" outside quotes.
+// Parses "a.b=c", split at the first "=" outside quotes.
 Status ReadSet(const std::string& text, Settings& settings) {
   if (text.size() > kMaxTextBytes)
     return InvalidArgument("--set: {} bytes, at most {} are allowed", text.size(), kMaxTextBytes);

@@ -1,4 +1,4 @@
-// Where configuration comes from, and how the sources add up.
+// The sources of configuration and their precedence.
 #ifndef WEIR_CORE_CONFIG_SOURCES_H_
 #define WEIR_CORE_CONFIG_SOURCES_H_
 
@@ -12,38 +12,37 @@
 
 namespace weir::config {
 
-/// All that may say something. Precedence, the strongest first: the call site's own Config (see Overlay), `sets`, files
-/// (the later over the earlier), the environment, what plugins declare, weir's defaults.
+/// All sources. Precedence, highest first: the call site's own Config (see Overlay), `sets`, files (later over
+/// earlier), the environment, plugin defaults, weir's defaults.
 struct Sources {
-  /// Files that need not exist: the system's, then the user's. One that this process may not read is left out with a
-  /// note.
+  /// Optional files: the system's, then the user's. An unreadable one is skipped with a note.
   std::vector<std::string> usual_files = {};
-  /// Files that must exist. One that ends in .pb, .pbtxt, .prototxt or .textproto is a ConfigProto, any other TOML.
+  /// Required files. Those ending in .pb, .pbtxt, .prototxt or .textproto are ConfigProtos, all others TOML.
   std::vector<std::string> files = {};
-  /// "a.b=c": as TOML writes the value, or bare: words need no quotes, lists commas only.
+  /// "a.b=c": the value in TOML syntax, or with strings unquoted and lists without brackets.
   std::vector<std::string> sets = {};
-  /// Variables whose names begin with WEIR_.
+  /// Variables with the prefix WEIR_.
   std::map<std::string, std::string> environment = {};
-  /// The process runs with rights that its user lacks: variables that name files or folders are not read.
+  /// The process has more privileges than its user: variables that name files or folders are ignored.
   bool privileged = false;
 
-  /// /etc/weir/weir.toml, $XDG_CONFIG_HOME/weir/weir.toml (~/.config without it), the file that WEIR_CONFIG names, and
-  /// the variables of the process. With privileges only the first, and variables that name no place.
+  /// The sources of this process: /etc/weir/weir.toml, $XDG_CONFIG_HOME/weir/weir.toml (default ~/.config), the file
+  /// named by WEIR_CONFIG, and environment variables. A privileged process uses only the first file and variables that
+  /// do not name files or folders.
   static Sources OfProcess();
 };
 
 struct Loaded {
   Config config;
-  Settings settings;               // to put a call site over
-  std::vector<std::string> files = {};  // that were read, in order
-  std::vector<std::string> notes;  // what is odd but no error, a line each
+  Settings settings;                    // to be combined with call-site settings
+  std::vector<std::string> files = {};  // files read, in order
+  std::vector<std::string> notes;       // warnings, one line each
 };
 
-/// Reads everything. The first error is one of a file (NotFound or another when it cannot be read) or of a value, and
-/// says where.
+/// Reads all sources. Returns the first error of a file (for example NotFound) or of a value, with its location.
 Result<Loaded> Load(const Sources& sources);
 
-/// Adds one file.
+/// Adds the settings of one file.
 Status ReadFile(const std::string& path, Settings& settings, std::vector<std::string>& notes);
 
 }  // namespace weir::config

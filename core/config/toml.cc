@@ -4,7 +4,7 @@
 #define TOML_HEADER_ONLY 1
 #define TOML_ENABLE_FORMATTERS 0
 #include <toml++/impl/preprocessor.h>
-// The parser asserts what malformed files break and, built without assertions, reports as an error: so it is built.
+// The parser asserts on malformed files if assertions are enabled and reports errors otherwise, so they are disabled.
 #undef TOML_ASSERT
 #undef TOML_ASSERT_ASSUME
 #define TOML_ASSERT(condition) static_cast<void>(0)
@@ -14,12 +14,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/base/errors.h"
 #include "core/config/schema.h"
 
 namespace weir::config {
 namespace {
 
-// Tables nest as deep as a line has dots, and the library goes down and frees them by recursion.
+// The nesting depth of tables is bounded by the dots in a line; the library parses and frees them recursively.
 constexpr size_t kMaxLineBytes = 4096;
 
 Status CheckLines(std::string_view text, const std::string& file) {
@@ -68,7 +69,7 @@ class TomlReader {
  public:
   TomlReader(const std::string& file, Settings& settings) : file_(file), settings_(settings) {}
 
-  // Keys in the order of the text, so that the first fault is told first.
+  // Visits keys in text order, so that the first fault is reported first.
   Status Table(const toml::table& table, const Path& path) {
     std::vector<std::pair<toml::source_position, const toml::node*>> order;
     std::vector<std::string> names;

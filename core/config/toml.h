@@ -13,14 +13,15 @@
 
 namespace weir::config {
 
-/// A file of settings has at most this many bytes.
+/// Size limit of a settings file in bytes.
 inline constexpr uint64_t kMaxFileBytes = uint64_t{1} << 20;
 
-/// Adds what `text` says; `file` names it in errors and origins. The first error in the order of the text:
-/// InvalidArgument with file, line and column for a syntax error, file and line for keys that `Settings::Set` refuses.
+/// Adds the settings in `text`; `file` names it in errors and origins. Returns the first error in text order:
+/// InvalidArgument with file, line and column for a syntax error, with file and line for keys that `Settings::Set`
+/// rejects.
 Status ReadToml(std::string_view text, const std::string& file, Settings& settings);
 
-/// One value as TOML writes it (`true`, `"text"`, `[1, 2]`), or nothing when `text` is none of a key's types.
+/// Parses one value in TOML syntax (`true`, `"text"`, `[1, 2]`); nullopt if it has no type that a key can have.
 std::optional<Value> ReadTomlValue(std::string_view text);
 
 }  // namespace weir::config

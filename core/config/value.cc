@@ -24,7 +24,7 @@ std::string Quoted(std::string_view text) {
   return quoted + '"';
 }
 
-// The shortest text that reads back as the same number and as a float.
+// The shortest text that parses to the same number and is a TOML float.
 std::string FloatText(double value) {
   if (std::isnan(value)) return "nan";
   if (std::isinf(value)) return value > 0 ? "inf" : "-inf";

@@ -5,8 +5,11 @@
 #include <limits>
 #include <utility>
 
+#include "core/base/errors.h"
+
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>
+
 #define WEIR_POISON(data, bytes) ASAN_POISON_MEMORY_REGION(data, bytes)
 #define WEIR_UNPOISON(data, bytes) ASAN_UNPOISON_MEMORY_REGION(data, bytes)
 #else
@@ -18,7 +21,7 @@ namespace weir::device {
 namespace {
 
 constexpr uint64_t kFirstSlab = uint64_t{1} << 20;
-constexpr uint64_t kLargestStep = uint64_t{1} << 30;  // slabs stop doubling here
+constexpr uint64_t kLargestStep = uint64_t{1} << 30;  // slabs stop doubling at this size
 constexpr uint64_t kLargestRequest = uint64_t{1} << 62;
 
 uint64_t RoundUp(uint64_t bytes) {
@@ -27,7 +30,7 @@ uint64_t RoundUp(uint64_t bytes) {
 
 }  // namespace
 
-// Returns its chunk, or its own slab when the arena does not pool, to the arena that it keeps alive.
+// Returns its chunk to the arena, or its slab if the arena is not pooled. Keeps the arena alive.
 class Arena::ArenaBuffer final : public Buffer {
  public:
   ArenaBuffer(const weir_buf& memory, std::shared_ptr<Arena> arena, Chunk* chunk)
@@ -120,7 +123,7 @@ uint64_t Arena::Trim() {
   return FreeEmptySlabs(lock);
 }
 
-// Exact classes up to 4 KiB, then eight per power of two, so that sizes in a bin differ by less than an eighth.
+// Exact size classes up to 4 KiB, then eight per power of two: sizes in a bin differ by less than an eighth.
 int Arena::BinOf(uint64_t size) {
   const uint64_t granules = size / kGranule;
   if (granules <= 64) return static_cast<int>(granules) - 1;
@@ -129,7 +132,7 @@ int Arena::BinOf(uint64_t size) {
   return std::min(64 + (log - 6) * 8 + step, kBins - 1);
 }
 
-// The smallest free chunk of at least `size`: the best of its own bin, else the best of the next bin that has any.
+// The smallest free chunk of at least `size`: from its own bin, else from the next non-empty one.
 Arena::Chunk* Arena::FindChunk(uint64_t size) {
   const int own = BinOf(size);
   int bin = own;
@@ -151,7 +154,8 @@ Arena::Chunk* Arena::FindChunk(uint64_t size) {
   }
 }
 
-// Gets a slab with room for `size`, as large as growth and cap allow, unless a free chunk turned up while waiting.
+// Adds a slab with room for `size`, as large as growth and limit allow. Does nothing if a free chunk appears while
+// waiting.
 Status Arena::AddSlab(uint64_t size, Lock& lock) {
   const auto served = [&] { return options_.pooled && FindChunk(size) != nullptr; };
   if (size > Room()) FreeEmptySlabs(lock);
@@ -166,7 +170,7 @@ Status Arena::AddSlab(uint64_t size, Lock& lock) {
   wanted = std::min(wanted, room) & ~(kGranule - 1);
   wanted = std::max(wanted, size);
   Status status = AddSlabOf(wanted, lock);
-  // The device may hold less than its cap says: take the most that it gives.
+  // The device may have less memory than its limit says: use the largest size that it grants.
   while (!status.ok() && wanted > size) {
     wanted = std::max(size, (wanted / 2) & ~(kGranule - 1));
     status = AddSlabOf(wanted, lock);
@@ -184,10 +188,10 @@ uint64_t Arena::Room() const {
   return limit - std::min(use_.reserved, limit);
 }
 
-// The new slab's chunk is free when this returns, and the lock has been held since it is.
+// On success the new slab's chunk is free, and the lock has been held since it became free.
 Status Arena::AddSlabOf(uint64_t size, Lock& lock) {
   if (size > Room()) return ResourceExhausted("another thread took the room that was left");
-  use_.reserved += size;  // before the plugin is asked: threads together stay within the limit
+  use_.reserved += size;  // before the plugin call: concurrent threads must not exceed the limit together
   Leave(lock);
   const Result<Slab> made = MakeSlab(size);
   Return(lock);
@@ -214,7 +218,7 @@ Result<Arena::Slab> Arena::MakeSlab(uint64_t size) {
   Slab slab{.memory = memory, .skew = 0, .size = size};
   if (memory.host != nullptr) {
     slab.skew = (kGranule - reinterpret_cast<uintptr_t>(memory.host) % kGranule) % kGranule;
-    // Plugins owe 64-byte alignment; for one that gives less, ask for a granule more.
+    // Plugins must align to 64 bytes. For one that does not, request one more granule.
     if (slab.skew != 0 && memory.bytes < size + slab.skew) {
       source_->FreeSlab(memory);
       WEIR_ASSIGN(slab.memory, source_->AllocateSlab(size + kGranule));
@@ -259,7 +263,7 @@ uint64_t Arena::FreeSlabs(std::span<const Slab> slabs, Lock& lock) {
   return freed;
 }
 
-// Around calls into the plugin, so that threads that find no room know whether waiting may help.
+// Marks a thread as inside a plugin call, so that threads that find no room know whether waiting may help.
 void Arena::Leave(Lock& lock) {
   calling_.push_back(std::this_thread::get_id());
   lock.unlock();
@@ -268,7 +272,7 @@ void Arena::Leave(Lock& lock) {
 void Arena::Return(Lock& lock) {
   lock.lock();
   calling_.erase(std::find(calling_.begin(), calling_.end(), std::this_thread::get_id()));
-  returned_.notify_all();  // waiters see what the caller makes of it: it holds the lock
+  returned_.notify_all();  // waiters run after the caller has used the result, since it holds the lock
 }
 
 bool Arena::OthersCall() const {
@@ -296,7 +300,7 @@ void Arena::TakeFree(Chunk* chunk) {
   chunk->free = false;
 }
 
-// Cuts what `chunk` has beyond `size` into a free chunk of its own.
+// Splits the bytes of `chunk` beyond `size` into a free chunk.
 void Arena::Split(Chunk* chunk, uint64_t size) {
   if (chunk->size == size) return;
   Chunk* rest = NewChunk();

@@ -20,8 +20,8 @@
 
 namespace weir::device {
 
-/// Where an arena's slabs come from. Called without any lock of the arena: from several threads at once, and a call may
-/// use the arena itself.
+/// Source of an arena's slabs. Called without any arena lock, possibly from several threads at once; a call may use the
+/// arena itself.
 class SlabSource {
  public:
   virtual ~SlabSource() = default;
@@ -29,37 +29,37 @@ class SlabSource {
   virtual void FreeSlab(const weir_buf& slab) = 0;
 };
 
-/// How an arena may use its device; growth and cap compose.
+/// Growth and limit of an arena.
 struct ArenaOptions {
   std::string device;             // for error texts
-  uint64_t limit_bytes = 0;       // over all slabs; 0 = no limit
-  std::string limit_source = {};  // who set the limit, for error texts; empty = nobody
+  uint64_t limit_bytes = 0;       // total of all slabs; 0 = no limit
+  std::string limit_source = {};  // origin of the limit, for error texts; empty if there is none
   uint64_t initial_bytes = 0;     // first slab when growing; 0 = 1 MiB
-  bool grow = true;    // slabs double; else the first slab takes the whole limit, or the most that can be had
-  bool pooled = true;  // false: one slab per buffer
+  bool grow = true;               // double the slab size; else the first slab takes the limit, or all that is available
+  bool pooled = true;             // false: one slab per buffer
 };
 
-/// Allocates buffers of 64-byte aligned chunks. Gives memory back to the plugin on Trim only, and empty slabs when a
+/// Allocates buffers as chunks aligned to 64 bytes. Returns slabs to the plugin only in Trim, and empty slabs if a
 /// request would fail otherwise. Buffers keep the arena alive. Thread-safe: one short lock per allocation and per
-/// release; a thread waits for a call of another into the plugin only where it would find no room otherwise.
+/// release. A thread waits for another thread's plugin call only if it finds no room.
 class Arena : public Allocator, public std::enable_shared_from_this<Arena> {
  public:
   static std::shared_ptr<Arena> Make(std::shared_ptr<SlabSource> source, ArenaOptions options);
   ~Arena() override;
 
-  /// ResourceExhausted naming device, what was asked for, what is in use and the limit; a request beyond the whole
-  /// limit is told apart.
+  /// ResourceExhausted names the device, the request, the bytes in use and the limit; a request above the whole limit
+  /// has its own text.
   Result<std::shared_ptr<Buffer>> Allocate(uint64_t bytes) override;
 
   /// O(free pieces).
   MemoryUse use() const;
-  /// Gives slabs without any buffer back to the plugin; the bytes that this freed.
+  /// Returns empty slabs to the plugin; the result is the number of bytes freed.
   uint64_t Trim();
 
   static constexpr uint64_t kGranule = 64;
 
  private:
-  // A range of a slab; neighbours by address are linked, and free chunks of one size class too.
+  // A range of a slab. Linked to its neighbours by address; free chunks are also linked by size class.
   struct Chunk {
     uint64_t offset = 0;  // from the slab's first aligned byte
     uint64_t size = 0;
@@ -72,8 +72,8 @@ class Arena : public Allocator, public std::enable_shared_from_this<Arena> {
   };
   struct Slab {
     weir_buf memory{};
-    uint64_t skew = 0;  // bytes skipped so that chunks are aligned
-    uint64_t size = 0;  // usable bytes; 0 = slot without slab
+    uint64_t skew = 0;  // bytes skipped to align the chunks
+    uint64_t size = 0;  // usable bytes; 0 = unused slot
   };
   class ArenaBuffer;
 
@@ -81,17 +81,17 @@ class Arena : public Allocator, public std::enable_shared_from_this<Arena> {
   void Release(Chunk* chunk);
 
   MemoryUse UseNow() const;
-  /// What the limit leaves for slabs.
+  /// Bytes that the limit still allows for slabs.
   uint64_t Room() const;
   Result<Slab> MakeSlab(uint64_t size);
 
-  // All below run under mutex_; those that take the lock let go of it while they call the plugin.
+  // All functions below run under mutex_. Those with a Lock parameter release it around plugin calls.
   using Lock = std::unique_lock<std::mutex>;
   Chunk* FindChunk(uint64_t size);
   Status AddSlab(uint64_t size, Lock& lock);
   Status AddSlabOf(uint64_t size, Lock& lock);
   uint64_t FreeEmptySlabs(Lock& lock);
-  /// Takes the slab of one free chunk out of the arena; FreeSlabs gives it to the plugin.
+  /// Removes the slab of a wholly free chunk from the arena; FreeSlabs returns it to the plugin.
   Slab Detach(Chunk* whole);
   uint64_t FreeSlabs(std::span<const Slab> slabs, Lock& lock);
   void Leave(Lock& lock);
@@ -111,10 +111,10 @@ class Arena : public Allocator, public std::enable_shared_from_this<Arena> {
   const std::shared_ptr<SlabSource> source_;
   const ArenaOptions options_;
   mutable std::mutex mutex_;  // protects everything below
-  MemoryUse use_;             // but for what is free
+  MemoryUse use_;             // except the free_* and largest_free fields
   uint64_t next_slab_ = 0;
-  std::vector<std::thread::id> calling_;  // threads that are in the plugin
-  std::condition_variable returned_;      // one of them came back
+  std::vector<std::thread::id> calling_;  // threads inside a plugin call
+  std::condition_variable returned_;      // one of them has returned
   std::vector<Slab> slabs_;
   std::array<Chunk*, kBins> bins_{};
   std::array<uint64_t, kBins / 64> occupied_{};  // bit per bin that is not empty

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/base/errors.h"
 #include "core/base/timed.h"
 #include "core/device/arena.h"
 #include "core/device/error_record.h"
@@ -24,7 +25,7 @@ weir_opt Option(std::string_view key, uint32_t type, uint64_t value) {
   return option;
 }
 
-// Zero, negative and infinite figures are no knowledge; all but zero are a fault as well.
+// Zero, negative and infinite figures count as unknown; all but zero are also faults.
 void Sanitize(double& figure, int& faults) {
   if (figure < 0 || std::isinf(figure)) ++faults;
   if (!std::isfinite(figure) || figure <= 0) figure = std::numeric_limits<double>::quiet_NaN();
@@ -55,7 +56,7 @@ weir_buf MemoryOf(const Tensor& tensor) {
 
 }  // namespace
 
-// An open device; closed when nobody needs it any more.
+// An open device; closed with its last owner.
 class OpenDevice final : public SlabSource {
  public:
   OpenDevice(const weir_device_api* api, weir_device* handle, const std::string& name,
@@ -85,7 +86,7 @@ class OpenDevice final : public SlabSource {
     if (slab.bytes < bytes) {
       const uint64_t got = slab.bytes;
       api_->free(handle_, &slab);
-      return Internal("the plugin gave {} bytes of {} that were asked for", got, bytes);
+      return Internal("the plugin allocated {} bytes of {} requested", got, bytes);
     }
     return slab;
   }
@@ -98,7 +99,7 @@ class OpenDevice final : public SlabSource {
   std::shared_ptr<const void> plugin_;
 };
 
-// Opened for the first logical device that needs it, closed after the last.
+// Opened for the first logical device that uses it, closed after the last.
 class SharedHardware {
  public:
   template <class Open>
@@ -120,7 +121,7 @@ class SharedHardware {
 
 std::shared_ptr<SharedHardware> MakeSharedHardware() { return std::make_shared<SharedHardware>(); }
 
-// What changes after construction. Also the allocator that opens the device when it is first asked.
+// The mutable state. Also the allocator, which opens the device on first use.
 class Device::State final : public Allocator {
  public:
   State(const Device& device, const weir_device_api* api, const weir_cost_api* cost, MemoryOptions memory,
@@ -200,7 +201,7 @@ class Device::State final : public Allocator {
   }
 
  private:
-  static constexpr int kMostTries = 4;  // others may be quicker to take what was given back
+  static constexpr int kMostTries = 4;  // other threads may take the reclaimed memory first
 
   uint64_t Limit() const { return memory_.limit_bytes != 0 ? memory_.limit_bytes : device_.info_.memory_bytes; }
 
@@ -250,7 +251,7 @@ class Device::State final : public Allocator {
       options.push_back(Option("mem.initial_bytes", WEIR_VALUE_INT, memory_.initial_bytes));
       options.push_back(Option("mem.allow_growth", WEIR_VALUE_BOOL, memory_.allow_growth ? 1 : 0));
     }
-    // It may outlast this device. What it opens too late is closed again.
+    // The call may outlive this device. A device that it opens too late is closed again.
     const auto open = [api = api_, uid = info.uid, by = info.plugin, name = device_.name_, options = std::move(options),
                        keep = extras_.keep, plugin = plugin_] { return CallOpen(api, uid, by, name, options, plugin); };
     if (extras_.open_limit.count() == 0) return open();
@@ -357,6 +358,10 @@ Status Device::health() const {
   const Health* const health = state_->health();
   return health != nullptr ? health->Get() : Status();
 }
+bool Device::reset_needed() const {
+  const Health* const health = state_->health();
+  return health != nullptr && health->ResetNeeded();
+}
 Status Device::Judge(const Status& status, uint32_t error_flags) const {
   Health* const health = state_->health();
   return health != nullptr ? health->Judge(status, error_flags) : status;
@@ -394,7 +399,7 @@ Result<Tensor> Device::ToHost(const Tensor& tensor) {
 Result<Tensor> Device::FromHost(const Tensor& tensor) {
   if (host_memory()) return tensor;
   if (!HasFixedSize(tensor.dtype())) {
-    return InvalidArgument("a tensor of type {} cannot be copied to {}: it lives in host memory only",
+    return InvalidArgument("a tensor of type {} cannot be copied to {}: it exists in host memory only",
                            Name(tensor.dtype()), name_);
   }
   WEIR_ASSIGN(Tensor there, Tensor::Make(tensor.dtype(), tensor.shape(), allocator()));

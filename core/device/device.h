@@ -1,4 +1,4 @@
-// One device of a plugin as the core sees it: name, memory, copies.
+// A device of a plugin: its name, memory, copies and streams.
 #ifndef WEIR_CORE_DEVICE_DEVICE_H_
 #define WEIR_CORE_DEVICE_DEVICE_H_
 
@@ -21,8 +21,8 @@
 
 namespace weir::device {
 
-/// Limits of a device's arena; they compose. Devices with unified memory or MUST_GROW always grow: reserving the memory
-/// that the process itself lives in would help nobody.
+/// Limits of a device's arena; they combine. Devices with unified memory or MUST_GROW always grow, because a
+/// reservation would take memory from the process itself.
 struct MemoryOptions {
   bool allow_growth = false;      // true: start small and double; false: first slab takes the whole limit on first use
   uint64_t limit_bytes = 0;       // 0 = the device's own capacity
@@ -30,7 +30,7 @@ struct MemoryOptions {
   std::string limit_source = {};  // what set limit_bytes, for errors: "weir.toml:3: device.\"GPU:0\".memory_limit_mb"
 };
 
-/// Figures that the user declares instead of the plugin; 0 or absent = the plugin's.
+/// Cost figures set by the user; 0 or absent = the plugin's.
 struct CostFigures {
   std::map<int, double> peak_flops_per_ns = {};  // by dtype number
   double bandwidth_bytes_per_ns = 0;
@@ -39,32 +39,32 @@ struct CostFigures {
   bool empty() const { return peak_flops_per_ns.empty() && bandwidth_bytes_per_ns == 0 && launch_ns == 0; }
 };
 
-/// Keeps memory of devices to be quick the next time, and can do without it.
+/// A cache of device memory that can be released on demand.
 class MemoryKeeper {
  public:
   virtual ~MemoryKeeper() = default;
-  /// Gives back what nobody uses now; false when there was nothing. Called by whichever thread lacks memory, which may
-  /// hold locks of variables: asks for no memory and waits for no run.
+  /// Releases all unused memory; false if there was none. Called by any thread that runs out of memory, possibly with
+  /// variable locks held, so it must not allocate memory or wait for a run.
   virtual bool GiveBack() = 0;
 };
 
 class SharedHardware;
 
-/// What a device may be given beyond its plugin's tables.
+/// Options of a device beyond its plugin's tables.
 struct DeviceExtras {
   CostFigures cost = {};
-  /// Options for the plugin's `open`, borrowed from `keep`.
+  /// Options for the plugin's `open`. `keep` owns them.
   std::vector<weir_opt> options = {};
   std::shared_ptr<const void> keep = nullptr;
-  /// Of logical devices cut from one physical one, which is opened once for all of them; null = this device's own.
+  /// Shared by logical devices of one physical device, which is opened once; null = not shared.
   std::shared_ptr<SharedHardware> hardware = nullptr;
-  /// For the plugin's `open`; 0 = none.
+  /// Time limit of the plugin's `open`; 0 = none.
   std::chrono::milliseconds open_limit{0};
 };
-/// One per physical device that is cut into logical ones.
+/// Creates the state shared by the logical devices of one physical device.
 std::shared_ptr<SharedHardware> MakeSharedHardware();
 
-/// What the plugin said of it in enumerate.
+/// The properties reported by the plugin's `enumerate`.
 struct DeviceInfo {
   DeviceName name;  // full
   std::string uid;
@@ -75,21 +75,21 @@ struct DeviceInfo {
   std::string driver_version;
   std::string plugin;
   uint32_t flags = 0;
-  uint64_t memory_bytes = 0;  // of a capped or logical device, what it may use
+  uint64_t memory_bytes = 0;  // for a capped or logical device, its limit
   uint64_t alignment = 64;
   int numa_node = -1;
 
-  /// The CPU reads and writes its memory directly.
+  /// True if the CPU accesses the device memory directly.
   bool unified_memory() const { return (flags & WEIR_DEVICE_UNIFIED_MEMORY) != 0; }
-  /// It pools memory itself; the core's arena only passes requests on.
+  /// True if the device pools memory itself; the core's arena only forwards requests.
   bool self_pool() const { return (flags & WEIR_DEVICE_SELF_POOL) != 0; }
 };
 
-/// An enumerated device. Opened on first use, once, and kept until the process ends. Thread-safe.
+/// An enumerated device. Opened on first use, once, and closed with this object and its last buffer. Thread-safe.
 class Device {
  public:
-  /// `api` and `cost` (may be null) belong to the plugin and live as long as the process. `plugin` is kept until the
-  /// device is closed, which is when the last of its buffers is gone; it may be null.
+  /// `api` and `cost` (may be null) belong to the plugin and live as long as the process. `plugin` (may be null) is
+  /// kept until the device closes, which happens after its last buffer is freed.
   Device(DeviceInfo info, const weir_device_api* api, const weir_cost_api* cost, MemoryOptions memory,
          std::shared_ptr<const void> plugin = nullptr, DeviceExtras extras = {});
   ~Device();
@@ -99,51 +99,52 @@ class Device {
   const DeviceInfo& info() const { return info_; }
   /// "/job:localhost/replica:0/task:0/device:CPU:0"
   const std::string& name() const { return name_; }
-  /// For a device that works asynchronously, before anything else is asked of it; the tables live as long as the
-  /// process.
+  /// For asynchronous devices; must be the first call. The tables live as long as the process.
   void SetStreamApis(const StreamApis& apis) { stream_apis_ = apis; }
-  /// It works on streams: memory may be touched only in their order.
+  /// True if the device uses streams: its memory may be accessed only in stream order.
   bool has_streams() const { return stream_apis_.stream != nullptr; }
-  /// Its streams; opens the device on first use. Null for a device that works while it is called.
+  /// The device's streams; opens the device on first use. Null for a synchronous device.
   Result<Streams*> streams();
-  /// The CPU reads and writes this device's memory directly.
+  /// True if the CPU accesses the device memory directly.
   bool host_memory() const { return (info_.flags & WEIR_DEVICE_UNIFIED_MEMORY) != 0; }
 
-  /// The plugin's handle; opens the device on first use. Unavailable with the plugin's text when that fails,
-  /// DeadlineExceeded when it does not end within the limit; either way it is not tried again.
+  /// The plugin's handle; opens the device on first use. Unavailable with the plugin's text if opening fails,
+  /// DeadlineExceeded if it exceeds the limit. A failed open is not retried.
   Result<weir_device*> Open();
-  /// The arena over this device's memory. ResourceExhausted names the device, what was asked for, what is in use; the
-  /// keepers have given back what they could by then, unless it would not have been enough anyway.
+  /// The arena of the device's memory. Before an allocation fails, the keepers release unused memory if that could
+  /// help. ResourceExhausted names the device, the request and the bytes in use.
   Allocator& allocator();
-  /// The user has limited the arena.
+  /// True if the user limited the arena.
   bool capped() const;
-  /// `keeper` is asked before this device's memory runs out, for as long as it lives. Thread-safe.
+  /// Registers a cache. It is called to release memory before the device runs out, as long as it lives. Thread-safe.
   void AddKeeper(std::weak_ptr<MemoryKeeper> keeper);
-  /// Blocking copies, for memory that no stream works on. `ToHost` of a tensor that is on the host already returns it
-  /// unchanged, and so does `FromHost` where the device works in host memory. InvalidArgument for types without a fixed
-  /// size that would have to cross.
+  /// Blocking copies, for memory without pending stream work. `ToHost` of a host tensor returns it unchanged, as does
+  /// `FromHost` for a device that uses host memory. InvalidArgument for types without a fixed size that would have to
+  /// be copied.
   Result<Tensor> ToHost(const Tensor& tensor);
   Result<Tensor> FromHost(const Tensor& tensor);
-  /// Between this device's memory and the host's (weir_buf with space HOST), or within either.
+  /// Copies between this device's memory and host memory (weir_buf with space HOST), or within either.
   Status Copy(const weir_buf& to, const weir_buf& from, uint64_t bytes);
-  /// The declared cost profile; unknown fields are NaN. Null when the plugin has none.
+  /// The declared cost profile; unknown fields are NaN. Null if the plugin has none.
   const weir_profile* profile();
-  /// What a transfer between memory of this device and `peer` (null: the host) costs, in one direction; spaces are
-  /// WEIR_SPACE_*. Unimplemented when the plugin declares nothing, Internal for figures that are none.
+  /// The one-way transfer cost between memory of this device and `peer` (null: the host); spaces are WEIR_SPACE_*.
+  /// Unimplemented if the plugin declares none, Internal for invalid figures.
   Result<weir_link> Link(uint32_t space, Device* peer, uint32_t peer_space);
-  /// What of the profile is a fault of the plugin (negative or infinite figures, an error), empty when there is none.
-  /// Such figures count as unknown. Asks for the profile.
+  /// A description of faults in the plugin's profile (negative or infinite figures, an error), or empty. Faulty figures
+  /// count as unknown. Reads the profile.
   const std::string& profile_fault();
-  /// Zeros before the first use.
+  /// All zero before the first use.
   MemoryUse memory_use() const;
-  /// Gives memory that holds no buffer back to the plugin; the bytes that this freed.
+  /// Returns empty slabs to the plugin; the result is the number of bytes freed.
   uint64_t Trim();
-  /// Ok, or Unavailable with the text of its loss. A device that was not opened is not lost.
+  /// Ok, or Unavailable with the reason if the device was lost. An unopened device is not lost.
   Status health() const;
-  /// What a call on the open device that failed means: its loss, which is noted, or `status`. `error_flags` are those
-  /// of the call's error record.
+  /// True if the device was lost and would work again if it were closed and opened.
+  bool reset_needed() const;
+  /// Classifies the failure of a call on the open device: returns `status`, or the device's loss, which is recorded.
+  /// `error_flags` come from the call's error record.
   Status Judge(const Status& status, uint32_t error_flags) const;
-  /// Something has used it: its plugin may hold a driver's context.
+  /// True if the device was opened; its plugin may hold a driver context.
   bool opened() const;
 
  private:
@@ -154,14 +155,14 @@ class Device {
   std::unique_ptr<State> state_;
 };
 
-/// All devices of the process, in stable order: plugins' order, then ordinal. Immutable after loading.
+/// All devices of the process in a stable order: by plugin, then by ordinal. Immutable after loading.
 class DeviceSet {
  public:
   void Add(std::shared_ptr<Device> device) { devices_.push_back(std::move(device)); }
   const std::vector<std::shared_ptr<Device>>& all() const { return devices_; }
-  /// Full name; null when there is none.
+  /// Looks up a full name; null if there is none.
   Device* Find(std::string_view full_name) const;
-  /// Devices that a partial name allows, in order.
+  /// Devices that match a partial name, in order.
   std::vector<Device*> Matching(const DeviceName& spec) const;
 
  private:

@@ -5,6 +5,8 @@
 #include <charconv>
 #include <vector>
 
+#include "core/base/errors.h"
+
 namespace weir::device {
 namespace {
 
@@ -21,14 +23,14 @@ bool IsIdentifier(std::string_view text) {
   return true;
 }
 
-// CPU and GPU may be written in lower case; other types stand as they are.
+// Upper-case form of cpu and gpu; other types are unchanged.
 std::string CanonicalType(std::string_view type) {
   if (type == "cpu") return "CPU";
   if (type == "gpu") return "GPU";
   return std::string(type);
 }
 
-// Types that may stand without "device:" before them: cpu, gpu, and names all in capitals.
+// True for types that need no "device:" prefix: cpu, gpu, and names in capitals.
 bool IsBareType(std::string_view text) {
   if (text == "cpu" || text == "gpu") return true;
   if (!IsIdentifier(text)) return false;
@@ -38,7 +40,7 @@ bool IsBareType(std::string_view text) {
   return true;
 }
 
-// Reads one device name from left to right; every error names the text and a column counted from 1.
+// Parses one device name from left to right. Errors contain the text and a column counted from 1.
 class Parser {
  public:
   explicit Parser(std::string_view text) : text_(text) {}
@@ -115,7 +117,7 @@ class Parser {
   bool has_device_ = false;
 };
 
-// Takes over what only `from` states; false when both state different things.
+// Copies a part that only `from` specifies; false if both specify different values.
 template <class T>
 bool MergePart(std::optional<T>& into, const std::optional<T>& from) {
   if (!from) return true;

@@ -1,4 +1,4 @@
-// Device names as TensorFlow writes them, full or partial, in every legacy spelling.
+// TensorFlow device names, full or partial, including all legacy spellings.
 #ifndef WEIR_CORE_DEVICE_DEVICE_NAME_H_
 #define WEIR_CORE_DEVICE_DEVICE_NAME_H_
 
@@ -20,19 +20,19 @@ struct DeviceName {
 
   bool full() const { return job && replica && task && type && id; }
   bool operator==(const DeviceName&) const = default;
-  /// "/job:worker/replica:0/task:1/device:GPU:0"; absent parts are left out, an absent id prints as ":*".
+  /// "/job:worker/replica:0/task:1/device:GPU:0". Absent parts are omitted; an absent id prints as ":*".
   std::string ToString() const;
 };
 
-/// "/job:worker/task:1/device:GPU:0", "/cpu:0", "/gpu:1", "/device:CPU:*", "GPU:0", "/", "". InvalidArgument naming the
-/// text and the position of the fault.
+/// Parses "/job:worker/task:1/device:GPU:0", "/cpu:0", "/gpu:1", "/device:CPU:*", "GPU:0", "/", "". InvalidArgument
+/// contains the text and the position of the fault.
 Result<DeviceName> ParseDeviceName(std::string_view text);
 
-/// True when every part that `spec` states is the same in `name`.
+/// True if `name` agrees with every part specified in `spec`.
 bool Matches(const DeviceName& spec, const DeviceName& name);
 
-/// What both say. InvalidArgument "Cannot merge devices with incompatible …" naming both; with `soft`, types or ids
-/// that contradict each other are left open instead.
+/// The union of both specifications. InvalidArgument "Cannot merge devices with incompatible …" names both; with
+/// `soft`, conflicting types or ids become unconstrained instead.
 Result<DeviceName> MergeNames(const DeviceName& a, const DeviceName& b, bool soft);
 
 }  // namespace weir::device

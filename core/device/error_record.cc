@@ -1,5 +1,7 @@
 #include "core/device/error_record.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -18,7 +20,7 @@ Status ErrorRecord::ToStatus(int32_t code, std::string_view what) const {
   const bool known = code > WEIR_OK && code <= WEIR_UNAUTHENTICATED;
   const Code status_code = known ? static_cast<Code>(code) : Code::kUnknown;
   std::string text;
-  if (error_.length > sizeof(text_)) {  // whatever it wrote, nobody knows where that ends
+  if (error_.length > sizeof(text_)) {  // the plugin wrote an invalid length, so the end of its text is unknown
     text =
         fmt::format("{} failed with a text of {} bytes where there is room for {}", what, error_.length, sizeof(text_));
   } else {
@@ -26,7 +28,7 @@ Status ErrorRecord::ToStatus(int32_t code, std::string_view what) const {
     if (text.empty()) text = fmt::format("{} failed without a text", what);
   }
   if (status_code == Code::kInternal && !text.starts_with(what)) text = fmt::format("{}: {}", what, text);
-  if (!known) text += fmt::format(" (code {}, which is none of weir's)", code);
+  if (!known) text += fmt::format(" (unknown code {})", code);
   if (error_.vendor_code != 0) text += fmt::format(" (vendor code {})", error_.vendor_code);
   return Status(status_code, std::move(text));
 }

@@ -1,4 +1,4 @@
-// The error record that crosses the plugin boundary, on the core's side.
+// The core's side of the error record that crosses the plugin boundary.
 #ifndef WEIR_CORE_DEVICE_ERROR_RECORD_H_
 #define WEIR_CORE_DEVICE_ERROR_RECORD_H_
 
@@ -8,12 +8,12 @@
 #include <type_traits>
 #include <utility>
 
-#include "core/base/status.h"
+#include "core/base/errors.h"
 #include "sdk/abi/status.h"
 
 namespace weir::device {
 
-/// An error record with room for a message, and the Status that it turns into. For one failure; not copied.
+/// An error record with a message buffer, convertible to a Status. For one failure; not copyable.
 class ErrorRecord {
  public:
   ErrorRecord() { Clear(); }
@@ -21,12 +21,12 @@ class ErrorRecord {
   ErrorRecord& operator=(const ErrorRecord&) = delete;
 
   weir_error* get() { return &error_; }
-  /// As it was made.
+  /// Resets the record.
   void Clear();
   /// WEIR_ERROR_* of the failure.
   uint32_t flags() const { return error_.flags; }
-  /// Ok for code 0, Unknown for a code outside the set. `what` names the call for an error without text, and for one
-  /// that is a fault of the plugin.
+  /// Ok for code 0, Unknown for a code outside the set. `what` names the call for errors without text and for faults of
+  /// the plugin.
   Status ToStatus(int32_t code, std::string_view what) const;
 
  private:
@@ -34,13 +34,13 @@ class ErrorRecord {
   weir_error error_;
 };
 
-/// Fills a record for the other side; `error` may be null, and the text is cut to its capacity. Returns `code`.
+/// Fills a record for the plugin and returns `code`. `error` may be null; the text is truncated to its capacity.
 int32_t Report(weir_error* error, int32_t code, std::string_view text) noexcept;
-/// The same from a Status.
+/// As above, from a Status.
 int32_t Report(weir_error* error, const Status& status) noexcept;
 
-/// Calls `call(weir_error*)`, which calls into a plugin and returns its code. An exception that the plugin lets escape
-/// becomes Internal. `what` names the call in an error: a text, or a function that makes it.
+/// Calls `call(weir_error*)`, which calls a plugin function and returns its code. An exception from the plugin becomes
+/// Internal. `what` names the call in errors: a text, or a function that returns it.
 template <class What, class Call>
 Status CallPlugin(const What& what, Call&& call) {
   const auto name = [&what] {

@@ -1,4 +1,4 @@
-// Whether an open device still works.
+// Detection of device loss.
 #ifndef WEIR_CORE_DEVICE_HEALTH_H_
 #define WEIR_CORE_DEVICE_HEALTH_H_
 
@@ -13,23 +13,30 @@
 
 namespace weir::device {
 
-/// A device that was lost stays so. Thread-safe.
+/// Loss is permanent for an open device. If the plugin asks for a reset, the device can be closed and opened again.
+/// Thread-safe.
 class Health {
  public:
-  /// `device` is open as long as this is used. `name` for error texts.
+  /// `device` must stay open as long as this object is used. `name` is for error texts.
   Health(std::string name, const weir_device_api* api, weir_device* device)
       : name_(std::move(name)), api_(api), device_(device) {}
 
   const std::string& name() const { return name_; }
-  /// Some device of the process was lost; until then no run has to ask for its own.
+  /// True once any device of the process was lost; until then runs need not check their own.
   static bool AnyLost() { return any_lost_.load(std::memory_order_relaxed); }
-  /// Ok, or Unavailable with the text of the loss.
+  /// Ok, or Unavailable with the reason of the loss.
   Status Get() const;
-  /// What a failed call on the device means: its loss, by the flags of the call's error record or by asking the plugin,
-  /// which is noted and returned; else `status`, which names the device if it should.
+  /// True if the device was lost and its plugin reports that opening it again repairs it.
+  bool ResetNeeded() const;
+  /// Classifies the failure of a call. If the error flags or the plugin report that the device is lost, records and
+  /// returns the loss, with the remedy if there is one; otherwise returns `status`, which names the device if it
+  /// should.
   Status Judge(const Status& status, uint32_t error_flags);
 
  private:
+  /// WEIR_HEALTH_*; OK if the plugin does not tell.
+  int32_t Ask() const { return WEIR_HAS(api_, health) ? api_->health(device_) : int32_t{WEIR_HEALTH_OK}; }
+
   const std::string name_;
   const weir_device_api* const api_;
   weir_device* const device_;

@@ -1,4 +1,4 @@
-// What of a device's memory is in use.
+// Memory usage of a device.
 #ifndef WEIR_CORE_DEVICE_MEMORY_USE_H_
 #define WEIR_CORE_DEVICE_MEMORY_USE_H_
 
@@ -10,12 +10,12 @@ namespace weir::device {
 struct MemoryUse {
   uint64_t in_use = 0;        // by buffers
   uint64_t peak = 0;          // high-water mark of in_use
-  uint64_t reserved = 0;      // held in slabs, those included that the plugin is making or freeing
-  uint64_t free_bytes = 0;    // of slabs, in no buffer
-  uint64_t free_pieces = 0;   // that free_bytes are scattered over
-  uint64_t largest_free = 0;  // the largest of them
+  uint64_t reserved = 0;      // in slabs, including those being allocated or freed
+  uint64_t free_bytes = 0;    // of slabs, not in a buffer
+  uint64_t free_pieces = 0;   // number of free chunks
+  uint64_t largest_free = 0;  // bytes of the largest free chunk
 
-  /// The part of the free bytes that one buffer could not have: 0 when they lie in one piece.
+  /// The fraction of free bytes outside the largest free chunk; 0 if they are contiguous.
   double fragmentation() const {
     return free_bytes == 0 ? 0 : 1 - static_cast<double>(largest_free) / static_cast<double>(free_bytes);
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/base/errors.h"
 #include "core/device/error_record.h"
 
 namespace weir::device {
@@ -24,7 +25,7 @@ weir_buf Part(const weir_buf& whole, uint64_t begin, uint64_t bytes) {
   return part;
 }
 
-// Memory that ends when a function has given it back.
+// Memory that a deleter function releases.
 class ReturnedBuffer final : public Buffer {
  public:
   ReturnedBuffer(const weir_buf& memory, std::function<void(const weir_buf&)> give_back)
@@ -47,12 +48,14 @@ struct Event::State {
   weir_event* const event;
   uint64_t stream = 0;
   uint64_t tick = 0;
-  Stream::Known known;  // what the stream had waited for
+  Stream::Known known;  // everything the stream has waited for
 };
 
 bool Event::reached() const {
   return state_ == nullptr || state_->owner->apis_.stream->query(state_->event) != WEIR_EVENT_PENDING;
 }
+
+bool Event::of(const Stream& stream) const { return state_ != nullptr && state_->stream == stream.number_; }
 
 Status Event::Sync() const {
   if (state_ == nullptr) return {};
@@ -73,14 +76,19 @@ Status Event::Then(std::function<void(const Status&)> done) const {
     return {};
   }
   struct Pending {
-    Event event;  // not recorded anew before it is reached
+    Event event;  // keeps the event from being recorded again before it is reached
     std::function<void(const Status&)> done;
   };
   auto pending = std::make_unique<Pending>(Pending{*this, std::move(done)});
   const auto call = [](void* arg, int32_t code) {
-    const std::unique_ptr<Pending> reached(static_cast<Pending*>(arg));
+    std::unique_ptr<Pending> reached(static_cast<Pending*>(arg));
     const std::string& name = reached->event.state_->owner->name();
-    reached->done(code == WEIR_OK ? Status() : Status(static_cast<Code>(code), name + ": work on its stream failed"));
+    const Status status =
+        code == WEIR_OK ? Status() : Status(static_cast<Code>(code), name + ": work on its stream failed");
+    const std::function<void(const Status&)> then = std::move(reached->done);
+    // `then` may drop the last reference to the device, which must not happen on this plugin thread.
+    reached.reset();
+    then(status);
   };
   WEIR_TRY(CallPlugin("on_complete of stream/1", [&](weir_error* error) {
     return state_->owner->apis_.stream->on_complete(state_->event, call, pending.get(), error);
@@ -113,7 +121,7 @@ Status Stream::Enqueue(const char* what, Call&& call) {
 }
 
 void Stream::Refused(const Status& status, uint32_t error_flags) {
-  // What the call returns stays the call's error: the loss is everybody's.
+  // The caller gets the call's own error; the loss is reported to all users by health().
   (void)owner_->health_->Judge(status, error_flags);
   if ((error_flags & (WEIR_ERROR_STREAM_POISONED | WEIR_ERROR_DEVICE_LOST)) != 0 && failure_.ok()) failure_ = status;
 }
@@ -142,7 +150,7 @@ Status Stream::Wait(const Event& event) {
     WEIR_TRY(Enqueue("wait of stream/1",
                      [&](weir_error* error) { return owner_->apis_.stream->wait(handle_, other.event, error); }));
   } else {
-    WEIR_TRY(event.Sync());
+    WEIR_TRY(Await(event));
   }
   known = std::max(known, other.tick);
   for (const auto& [stream, tick] : other.known) {
@@ -197,7 +205,7 @@ Status Stream::CopyStaged(Stream& source, const weir_buf& to, const weir_buf& fr
   Keep(staging, bytes);
   for (uint64_t at = 0, chunk = 0; at < bytes; at += kStagedChunk, ++chunk) {
     const uint64_t size = std::min(kStagedChunk, bytes - at);
-    WEIR_TRY(arrived[chunk].Sync());
+    WEIR_TRY(Await(arrived[chunk]));
     WEIR_TRY(Copy(Part(to, at, size), Part(staging->memory(), at, size), size));
   }
   return {};
@@ -210,7 +218,7 @@ Result<std::shared_ptr<Buffer>> Stream::Ordered(uint64_t bytes) {
     return owner_->apis_.memory->alloc_async(owner_->device_, handle_, bytes, &memory, error);
   }));
   return std::shared_ptr<Buffer>(std::make_shared<ReturnedBuffer>(memory, [this](const weir_buf& freed) {
-    // A failure here is the stream's, which its next call reports.
+    // An error here is a stream failure, which the stream's next call reports.
     (void)CallPlugin("free_async of memory/1", [&](weir_error* error) {
       return owner_->apis_.memory->free_async(owner_->device_, handle_, &freed, error);
     });
@@ -233,7 +241,7 @@ void Stream::Keep(std::shared_ptr<const void> owner, uint64_t bytes) {
   kept_bytes_ += bytes;
   if (kept_bytes_ <= kMostKept) return;
   const Result<Event> event = Record();
-  if (event.ok() && event->Sync().ok()) LetGo(tick_);
+  if (event.ok() && Await(*event).ok()) LetGo(tick_);
 }
 
 void Stream::LetGo(uint64_t tick) {
@@ -247,7 +255,7 @@ void Stream::LetGo(uint64_t tick) {
 Status Stream::Sync() {
   const Result<Event> event = Record();
   if (!event.ok()) return failure_.ok() ? event.status() : failure_;
-  const Status status = event->Sync();
+  const Status status = Await(*event);
   if (!status.ok() && failure_.ok()) failure_ = status;
   LetGo(tick_);
   return failure_;
@@ -311,10 +319,10 @@ void Streams::Release(std::unique_ptr<Stream> stream) {
 }
 
 void Streams::Abandon(std::unique_ptr<Stream> stream) {
-  static std::mutex* const mutex = new std::mutex;  // protects abandoned; neither is ever destroyed
+  static std::mutex* const mutex = new std::mutex;  // protects abandoned; both are never destroyed
   static auto* const abandoned = new std::vector<std::unique_ptr<Stream>>;
   const std::lock_guard lock(*mutex);
-  abandoned->push_back(std::move(stream));  // with its device, which can no longer be closed in order
+  abandoned->push_back(std::move(stream));  // keeps its device, which can no longer be closed in order
 }
 
 Result<std::shared_ptr<Buffer>> Streams::Staging(uint64_t bytes) {

@@ -1,4 +1,4 @@
-// Streams of a device and what orders them: events, asynchronous copies, memory in stream order, loss of the device.
+// Streams of a device and their ordering: events, asynchronous copies, stream-ordered memory, device loss.
 #ifndef WEIR_CORE_DEVICE_STREAM_H_
 #define WEIR_CORE_DEVICE_STREAM_H_
 
@@ -23,28 +23,30 @@ namespace weir::device {
 class Stream;
 class Streams;
 
-/// A plugin's tables for its asynchronous devices; null where it has none.
+/// A plugin's tables for asynchronous devices; null if it has none.
 struct StreamApis {
   const weir_stream_api* stream = nullptr;
   const weir_memory_api* memory = nullptr;
   const weir_copy_api* copy = nullptr;
   const weir_native_api* native = nullptr;
 
-  /// Everything of stream/1 but poison and capture is there.
+  /// True if stream/1 has all functions except poison and capture.
   bool Complete() const;
 };
 
-/// What a stream had been given when it was asked. Copies mean the same point; the last one gives the plugin's event
-/// back to its pool. A default Event is a point that is reached.
+/// A point in a stream: everything enqueued before Record. Copies share the point; the last one returns the plugin's
+/// event to the pool. A default Event is already reached.
 class Event {
  public:
   Event() = default;
-  /// Without blocking; true also when the stream failed before it.
+  /// Does not block. Also true if the stream failed earlier.
   bool reached() const;
-  /// Blocks. What made the stream fail before this point, if anything did.
+  /// True if the event was recorded on `stream`.
+  bool of(const Stream& stream) const;
+  /// Blocks until the event is reached. Returns the error if the stream failed before it.
   Status Sync() const;
-  /// Calls `done` once, on any thread (perhaps this one, before returning): it may only start work of the host. What it
-  /// is given says whether the stream had failed.
+  /// Calls `done` once, on any thread (possibly this one, before returning), with the stream's status. `done` may only
+  /// start host work.
   Status Then(std::function<void(const Status&)> done) const;
 
  private:
@@ -54,10 +56,13 @@ class Event {
   std::shared_ptr<State> state_;
 };
 
-/// One queue of a device. Used by one thread at a time; what is enqueued runs in order, after the call returned. Memory
-/// that enqueued work touches must live until the work is done: see Keep.
+/// Waits for an event. Returns the stream's error before the event, or the reason why the wait was given up.
+using EventWait = std::function<Status(const Event&)>;
+
+/// A queue of a device, used by one thread at a time. Calls enqueue work and return; the work runs in order. Memory
+/// used by enqueued work must live until the work is done: see Keep.
 ///
-/// Once work has failed nothing later on the stream runs, and every call reports the first failure.
+/// After a failure no later work on the stream runs, and every call reports the first failure.
 class Stream {
  public:
   ~Stream();
@@ -69,32 +74,34 @@ class Stream {
   uint64_t native() const { return native_; }
   Streams& owner() const { return *owner_; }
 
-  /// Tells that a kernel was enqueued through its own function, or with which error it refused.
+  /// Reports that a kernel enqueued work through its own function, or failed with an error.
   void Launched() { ++tick_; }
   void Refused(const Status& status, uint32_t error_flags);
-  /// The point behind everything enqueued so far; the same event as before when nothing came since.
+  /// Records the point after all work enqueued so far; returns the previous event if nothing was enqueued since.
   Result<Event> Record();
-  /// Later work comes after the event. Costs nothing when earlier waits imply it. For an event of another plugin's
-  /// device the calling thread waits.
+  /// Orders later work after the event. Free if earlier waits imply it. For an event of another plugin's device the
+  /// calling thread blocks.
   Status Wait(const Event& event);
 
-  /// Within the device, or between it and host memory (weir_buf with `host` set).
+  /// Copies within the device, or between it and host memory (weir_buf with `host` set).
   Status Copy(const weir_buf& to, const weir_buf& from, uint64_t bytes);
   Status Fill(const weir_buf& to, uint8_t value, uint64_t bytes);
-  /// From memory that `source`, a stream of another device, has been writing; both streams go on after the copy. Direct
-  /// where the plugin can, else through host memory in chunks, for which the calling thread waits.
+  /// Copies from memory written by `source`, a stream of another device; later work of both streams is ordered after
+  /// the copy. Direct if the plugin supports it, else in chunks through host memory, which blocks the calling thread.
   Status CopyFrom(Stream& source, const weir_buf& to, const weir_buf& from, uint64_t bytes);
 
-  /// Memory for work on this stream only: it exists from here to the point where the last owner lets go, which must
-  /// happen while the stream may be used. `otherwise` serves devices that cannot order their own allocations.
+  /// Memory for work on this stream only. It is valid from this point of the stream to the point where the last owner
+  /// drops it; the stream must be usable then. Devices without ordered allocation use `otherwise`.
   Result<std::shared_ptr<Buffer>> Temporary(uint64_t bytes, Allocator& otherwise);
-  /// Keeps `owner` until what is enqueued now is known to be done (at a Sync, or a later Keep). When a lot is kept the
-  /// call waits.
+  /// Keeps `owner` alive until the work enqueued so far is known to be done (at a Sync or a later Keep). Blocks if too
+  /// many bytes are kept.
   void Keep(std::shared_ptr<const void> owner, uint64_t bytes);
 
-  /// Blocks until all work is done; lets go of what is kept. The first failure of the stream.
+  /// Sets how calls of this stream block; empty: Event::Sync, without a time limit.
+  void WaitBy(EventWait wait) { wait_ = std::move(wait); }
+  /// Blocks until all work is done and releases kept owners. Returns the first failure of the stream.
   Status Sync();
-  /// Work that has not begun fails with this.
+  /// Makes work that has not started fail with `status`.
   void Poison(const Status& status);
   bool failed() const { return !failure_.ok(); }
 
@@ -114,9 +121,10 @@ class Stream {
   Result<std::shared_ptr<Buffer>> Ordered(uint64_t bytes);
   Status CopyStaged(Stream& source, const weir_buf& to, const weir_buf& from, uint64_t bytes);
   void LetGo(uint64_t tick);
+  Status Await(const Event& event) const { return wait_ ? wait_(event) : event.Sync(); }
 
   const std::shared_ptr<Streams> owner_;
-  weir_stream* handle_;  // null when the pool has it back
+  weir_stream* handle_;  // null if returned to the pool
   const uint64_t native_;
   const uint64_t number_;  // unique in the process
   uint64_t tick_;          // pieces of work enqueued so far
@@ -126,29 +134,32 @@ class Stream {
   std::vector<Kept> kept_;
   uint64_t kept_bytes_ = 0;
   Status failure_;
+  EventWait wait_;
 };
 
-/// All streams and events of an open device, pooled. Thread-safe.
+/// Pools all streams and events of an open device. Thread-safe.
 class Streams : public std::enable_shared_from_this<Streams> {
  public:
-  /// `device` is open and stays so while `health`, which is the device's, is held.
+  /// `device` stays open as long as `health`, its health object, is held.
   static std::shared_ptr<Streams> Make(std::shared_ptr<Health> health, const weir_device_api* api,
                                        const StreamApis& apis, weir_device* device, bool ordered_alloc);
   ~Streams();
 
   const std::string& name() const { return health_->name(); }
-  /// A stream with nothing on it. Unavailable once the device is lost.
+  /// Returns an empty stream. Unavailable once the device is lost.
   Result<std::unique_ptr<Stream>> Acquire();
-  /// Takes a stream back, which is empty or has failed.
+  /// Returns a stream to the pool; it must be empty or failed.
   void Release(std::unique_ptr<Stream> stream);
-  /// Takes back a stream whose work may never end; neither is touched again.
+  /// Takes a stream whose work may never finish; the stream and its work are not touched again.
   void Abandon(std::unique_ptr<Stream> stream);
 
-  /// Ok, or Unavailable with the text of the device's loss.
+  /// Ok, or Unavailable with the reason of the device's loss.
   Status health() const { return health_->Get(); }
-  /// Host memory that the device reaches fast, where it has such, else any.
+  /// Marks the device as lost.
+  void Lose(const Status& why) { (void)health_->Judge(why, WEIR_ERROR_DEVICE_LOST); }
+  /// Host memory that the device accesses fast (pinned) if it supports this, else any host memory.
   Result<std::shared_ptr<Buffer>> Staging(uint64_t bytes);
-  /// Whether events of the two order each other.
+  /// True if events of one can order work of the other.
   bool SamePlugin(const Streams& other) const { return apis_.stream == other.apis_.stream; }
 
  private:
@@ -175,23 +186,23 @@ class Streams : public std::enable_shared_from_this<Streams> {
   std::vector<weir_event*> idle_events_;
 };
 
-/// Orders streams that share memory for longer than one run of a step, as that of a variable. Thread-safe; the caller
-/// sees to it that the order of the calls is one in which the accesses may happen.
+/// Orders streams that share memory across runs, such as a variable's. Thread-safe. The caller must make the calls in a
+/// valid order of the accesses.
 class SharedMemoryUse {
  public:
-  /// `stream` may read after this.
+  /// Orders later reads of `stream` after all writes.
   Status BeforeRead(Stream& stream);
-  /// What is on the stream now may be reading.
+  /// Registers the work enqueued on `stream` as possible readers.
   Status AfterRead(Stream& stream);
   Status BeforeWrite(Stream& stream);
   Status AfterWrite(Stream& stream);
-  /// Blocks until nobody writes, so that the host can read.
+  /// Blocks until all writes are done, so that the host can read.
   Status SyncWrites();
 
  private:
   std::mutex mutex_;  // protects both
   Event written_;
-  std::vector<Event> reads_;  // since then
+  std::vector<Event> reads_;  // after the last write
 };
 
 }  // namespace weir::device

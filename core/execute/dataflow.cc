@@ -1,225 +1,492 @@
-// Tier T2: tasks run as soon as what they need is there.
+#include "core/base/errors.h"
+#include "core/execute/dataflow_internal.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
 #include <functional>
+#include <iterator>
 #include <set>
+#include <thread>
 #include <utility>
 
 #include "core/execute/denormals.h"
-#include "core/execute/instance_internal.h"
-#include "core/kernel/blocking_pool.h"
-#include "core/kernel/compute_pool.h"
+#include "core/execute/tape_trace.h"
+#include "core/runtime/blocking_pool.h"
+#include "core/runtime/compute_pool.h"
 
 namespace weir::execute {
+
+using Clock = std::chrono::steady_clock;
+
 namespace {
 
 constexpr auto kSpinTime = std::chrono::microseconds(20);
-constexpr auto kLookTime = std::chrono::milliseconds(1);  // how soon a waiting step notices that it is to end
+constexpr auto kRelaxed = std::memory_order_relaxed;
 
 }  // namespace
 
-Dataflow::Dataflow(PlanRunner::Instance& instance, PlanRunner& runner, std::vector<Tensor>* fetches,
-                   const StepArgs& step)
-    : instance_(instance), runner_(runner), fetches_(fetches), step_(step) {
-  if (step.control != nullptr) control_ = *step.control;
-  control_.failed = &failed_;
-  step_.control = &control_;
-  step_.streams = instance.streams_.any() ? &instance.streams_ : nullptr;
-  const std::vector<plan::Task>& tasks = instance.plan_.tasks;
-  pending_.assign(tasks.size(), 0);
-  inner_.assign(tasks.size(), 0);
-  for (size_t t = 0; t < tasks.size(); ++t) {
-    if (tasks[t].loop >= 0) continue;
-    ++left_;
-    pending_[t] = tasks[t].predecessors;
-    if (pending_[t] == 0) MakeReady(static_cast<uint32_t>(t));
+class ReadyQueue::Lock {
+ public:
+  explicit Lock(ReadyQueue& queue) : queue_(queue) {
+    while (queue.busy_.test_and_set(std::memory_order_acquire)) std::this_thread::yield();
+  }
+  ~Lock() {
+    queue_.first_.store(queue_.tasks_.empty() ? kNone : queue_.tasks_.front(), kRelaxed);
+    queue_.busy_.clear(std::memory_order_release);
+  }
+  Lock(const Lock&) = delete;
+  Lock& operator=(const Lock&) = delete;
+
+ private:
+  ReadyQueue& queue_;
+};
+
+void ReadyQueue::Reserve(size_t tasks) { tasks_.reserve(tasks); }
+
+void ReadyQueue::Clear() {
+  const Lock lock(*this);
+  tasks_.clear();
+}
+
+void ReadyQueue::Push(uint32_t task) {
+  const Lock lock(*this);
+  tasks_.push_back(task);
+  std::push_heap(tasks_.begin(), tasks_.end(), std::greater<>());
+}
+
+uint32_t ReadyQueue::PopFirst() {
+  if (first() == kNone) return kNone;
+  const Lock lock(*this);
+  if (tasks_.empty()) return kNone;
+  std::pop_heap(tasks_.begin(), tasks_.end(), std::greater<>());
+  const uint32_t task = tasks_.back();
+  tasks_.pop_back();
+  return task;
+}
+
+uint32_t ReadyQueue::TakeLast() {
+  const Lock lock(*this);
+  if (tasks_.empty()) return kNone;
+  const uint32_t task = tasks_.back();
+  tasks_.pop_back();
+  return task;
+}
+
+bool ReadyQueue::Empty() {
+  const Lock lock(*this);
+  return tasks_.empty();
+}
+
+/// A job on the compute pool. The step does not wait for a job that has not begun. The later of the two deletes it.
+struct Dataflow::Job {
+  enum class State { kOffered, kTaken, kWithdrawn };
+  Dataflow* flow = nullptr;
+  Worker* worker = nullptr;
+  std::atomic<State> state{State::kOffered};
+};
+
+Dataflow::Dataflow(PlanRunner::Instance& instance)
+    : instance_(instance), plan_(instance.plan_), bodies_(plan_.tasks.size()) {
+  const size_t tasks = plan_.tasks.size();
+  pending_ = std::make_unique<std::atomic<int32_t>[]>(tasks);
+  inner_ = std::make_unique<std::atomic<uint32_t>[]>(tasks);
+  phase_ = std::make_unique<std::atomic<Phase>[]>(tasks);
+  for (uint32_t t = 0; t < tasks; ++t) {
+    const plan::Task& task = plan_.tasks[t];
+    if (task.loop >= 0) {
+      bodies_[static_cast<size_t>(task.loop)].push_back(t);
+    } else {
+      ++tasks_;
+      if (task.predecessors == 0) roots_.push_back(t);
+    }
   }
 }
 
-Status Dataflow::Run() {
-  std::unique_lock<std::mutex> lock(mutex_);
-  for (;;) {
-    if (left_ == 0 || !error_.ok()) break;
-    if (control_.stopped()) {
-      error_ = control_.Check();
-      if (error_.code() == Code::kDeadlineExceeded) error_ = error_.Append(Waiting());
-      failed_.store(true);
-      break;
-    }
-    Launch();
-    if (!ready_.empty()) {
-      lock.unlock();
-      Work();
-      lock.lock();
-      continue;
-    }
-    if (left_ == 0 || !error_.ok()) continue;
-    const uint32_t seen = events_.load(std::memory_order_acquire);
-    lock.unlock();
-    const auto until = std::chrono::steady_clock::now() + kSpinTime;
-    while (events_.load(std::memory_order_acquire) == seen && std::chrono::steady_clock::now() < until) {
-    }
-    lock.lock();
-    if (events_.load(std::memory_order_acquire) == seen) changed_.wait_for(lock, kLookTime);
+Dataflow::~Dataflow() = default;
+
+Status Dataflow::Run(PlanRunner::Program& program, std::vector<Tensor>* fetches, const StepArgs& step) {
+  Reset(program, fetches, step);
+  // Where the step is over already, asking is enough.
+  (void)wake_.Register(*end_, [this] {
+    const std::lock_guard lock(mutex_);
+    changed_.notify_one();
+  });
+  Worker& own = *workers_[0];
+  uint32_t first = kNone;
+  for (auto root = roots_.rbegin(); root != roots_.rend() && !over(); ++root) first = MakeReady(*root, first, own);
+  Follow(first, own);
+  for (Work(own); !over(); Work(own)) {
+    if (!Await()) Sleep();
   }
-  // Nothing of the step may still run once the caller has its answer: feeds are only borrowed.
-  changed_.wait(lock, [this] { return active_ == 0 && helpers_ == 0; });
-  return error_;
+  return End();
+}
+
+void Dataflow::Reset(PlanRunner::Program& program, std::vector<Tensor>* fetches, const StepArgs& step) {
+  step_ = step;
+  step_.cancellation = &end_.emplace(step.cancellation);
+  step_.streams = instance_.streams_.any() ? &instance_.streams_ : nullptr;
+  plain_ = step.trace == nullptr && !step.check_numerics;
+  const int cpus = runtime::ComputePool::Get().parallelism();
+  most_.store(std::max(0, std::min(step.inter_op, cpus) - 1), kRelaxed);
+  while (workers_.size() <= static_cast<size_t>(most_.load(kRelaxed))) {
+    workers_.push_back(std::make_unique<Worker>());
+    workers_.back()->ready.Reserve(plan_.tasks.size());
+  }
+  free_.clear();
+  for (const std::unique_ptr<Worker>& worker : workers_) {
+    worker->ready.Clear();
+    worker->ended = 0;
+    worker->state.program = &program;
+    worker->state.fetches = fetches;
+    worker->state.step = step_;
+    if (worker != workers_[0]) free_.push_back(worker.get());
+  }
+  for (size_t t = 0; t < plan_.tasks.size(); ++t) {
+    const plan::Task& task = plan_.tasks[t];
+    pending_[t].store(task.predecessors + (task.loop >= 0 ? 1 : 0), kRelaxed);
+    phase_[t].store(Phase::kWaiting, kRelaxed);
+  }
+  left_.store(tasks_, kRelaxed);
+  failed_.store(false, kRelaxed);
+  mailed_.store(false, kRelaxed);
+  error_ = Status();
+}
+
+Status Dataflow::End() {
+  Status status = end_->status();
+  const std::string waiting = status.code() == Code::kDeadlineExceeded ? Waiting() : std::string();
+  if (!status.ok()) end_->Cancel(Cancelled("[_Derived_]Step was ended by the error of another op."));
+  std::deque<std::unique_ptr<Away>> unread;
+  {
+    std::unique_lock lock(mutex_);
+    AwaitAll(lock);
+    abandoned_ = elsewhere_ != 0;
+    unread.swap(mail_);
+    // What an op says of the end that it was told of says more than the end itself.
+    for (const std::unique_ptr<Away>& away : unread) {
+      if (error_.ok() && away->status.code() == status.code() && !status.ok()) error_ = away->status.Append(waiting);
+    }
+    status = error_.ok() ? status.Append(waiting) : error_;
+  }
+  unread.clear();
+  wake_.Deregister();
+  if (!abandoned_) {
+    end_.reset();
+    return status;
+  }
+  end_->Leave();
+  return status.Append(Abandon());
+}
+
+void Dataflow::AwaitAll(std::unique_lock<std::mutex>& lock) {
+  most_.store(0, kRelaxed);
+  std::vector<std::unique_ptr<Job>> taken;
+  for (Job* const helper : std::exchange(hired_, {})) {
+    if (helper->state.exchange(Job::State::kWithdrawn) == Job::State::kOffered) {
+      helpers_.fetch_sub(1, kRelaxed);
+    } else {
+      taken.emplace_back(helper);
+    }
+  }
+  const auto here = [this] { return helpers_.load(kRelaxed) == 0 && blocking_ == 0; };
+  changed_.wait(lock, here);
+  changed_.wait_for(lock, step_.grace, [this] { return elsewhere_ == 0; });
+}
+
+std::string Dataflow::Abandon() {
+  const std::vector<uint32_t> pending = In(Phase::kPending);
+  std::string text = List("did not complete", pending);
+  text += fmt::format(" within {} ms after that", step_.grace.count());
+  for (const uint32_t task : pending) {
+    for (uint32_t i = plan_.tasks[task].begin; i < EndOf(plan_.tasks[task]); ++i) {
+      const plan::Instruction& instruction = plan_.instructions[i];
+      if (instruction.opcode != plan::Opcode::kCall) continue;
+      const plan::CallSpec& call = plan_.calls[instruction.detail];
+      // The host's own device goes on: it is the kernel that hangs.
+      if (!call.suspends || call.builtin != nullptr || call.device->host_memory()) continue;
+      (void)call.device->Judge(DeadlineExceeded("{} did not complete", call.node->name()), WEIR_ERROR_DEVICE_LOST);
+    }
+  }
+  return text;
+}
+
+void Dataflow::Keep(Dataflow& flow, std::unique_ptr<AbandonedRun> run) {
+  const std::lock_guard lock(flow.mutex_);
+  if (flow.elsewhere_ != 0) {
+    flow.kept_ = std::move(run);
+  } else {
+    Delete(std::move(run));
+  }
+}
+
+void Dataflow::Delete(std::unique_ptr<AbandonedRun> run) {
+  // Not on this thread, which may be in a function of what is deleted.
+  AbandonedRun* const dropped = run.release();  // kept for ever where there is no thread for it
+  (void)runtime::RunBlocking([](void* arg) { delete static_cast<AbandonedRun*>(arg); }, dropped);
+}
+
+void Dataflow::Work(Worker& worker) {
+  while (!end_->cancelled()) {
+    const uint32_t task = Take(worker);
+    if (task == kNone) return;
+    Follow(task, worker);
+  }
+}
+
+void Dataflow::Follow(uint32_t task, Worker& worker) {
+  while (task != kNone) {
+    if (worker.ready.first() < task) {
+      worker.ready.Push(task);
+      task = worker.ready.PopFirst();
+      if (task == kNone) return;
+    }
+    task = RunTask(task, worker);
+  }
+}
+
+uint32_t Dataflow::Take(Worker& worker) {
+  uint32_t task = worker.ready.PopFirst();
+  if (task == kNone && mailed_.load(std::memory_order_acquire)) task = TakeMail(worker);
+  if (task != kNone) return task;
+  if (const size_t ended = std::exchange(worker.ended, 0); ended != 0) {
+    if (left_.fetch_sub(ended, std::memory_order_acq_rel) == ended) {
+      const std::lock_guard lock(mutex_);
+      changed_.notify_one();
+    }
+  }
+  return Steal(worker);
+}
+
+uint32_t Dataflow::Steal(const Worker& worker) {
+  for (const std::unique_ptr<Worker>& other : workers_) {
+    if (other.get() == &worker || other->ready.first() == kNone) continue;
+    if (const uint32_t task = other->ready.TakeLast(); task != kNone) return task;
+  }
+  return kNone;
+}
+
+uint32_t Dataflow::RunTask(uint32_t task, Worker& worker) {
+  phase_[task].store(Phase::kRunning, kRelaxed);
+  const plan::Task& range = plan_.tasks[task];
+  if (range.suspends) return Continue(task, range.begin, worker);
+  const Status status = Execute(range.begin, EndOf(range), worker.state);
+  if (status.ok()) {
+    // A kernel may have cut itself short, and counts as running then.
+    return end_->cancelled() ? kNone : Ended(task, worker);
+  }
+  Fail(status);
+  return kNone;
+}
+
+Status Dataflow::Execute(uint32_t begin, uint32_t end, Instance::Worker& worker) {
+  if (!plain_ || end - begin != 1) return instance_.Tape(worker, begin, end);
+  const plan::Instruction* at = plan_.instructions.data() + begin;
+  return instance_.Stretch(worker, &at, at + 1);
+}
+
+uint32_t Dataflow::Continue(uint32_t task, uint32_t at, Worker& worker) {
+  const uint32_t end = EndOf(plan_.tasks[task]);
+  const plan::Instruction* const tape = plan_.instructions.data();
+  while (at < end) {
+    if (end_->cancelled()) return kNone;
+    const bool called = tape[at].opcode == plan::Opcode::kCall && plan_.calls[tape[at].detail].suspends;
+    if (called || tape[at].opcode == plan::Opcode::kRecv) {
+      Start(task, at, worker);
+      return kNone;
+    }
+    const plan::Instruction* position = tape + at;
+    if (const Status status = instance_.Stretch(worker.state, &position, position + 1); !status.ok()) {
+      Fail(status);
+      return kNone;
+    }
+    at = static_cast<uint32_t>(position - tape);
+  }
+  return Ended(task, worker);
+}
+
+uint32_t Dataflow::Ended(uint32_t task, Worker& worker) {
+  phase_[task].store(Phase::kDone, kRelaxed);
+  const plan::Task& done = plan_.tasks[task];
+  // Where it is a loop that is cut, what leads into it is done.
+  return done.inner > 0 && !instance_.Skipped(done) ? BeginIteration(task, worker) : Complete(task, worker);
+}
+
+uint32_t Dataflow::Complete(uint32_t task, Worker& worker) {
+  for (;;) {
+    const plan::Task& done = plan_.tasks[task];
+    uint32_t next = kNone;
+    for (uint32_t s = done.first_successor + done.successor_count; s-- > done.first_successor;) {
+      const uint32_t successor = plan_.successors[s];
+      const bool ready =
+          plan_.tasks[successor].predecessors == 1 || pending_[successor].fetch_sub(1, std::memory_order_acq_rel) == 1;
+      if (ready) next = MakeReady(successor, next, worker);
+    }
+    if (done.loop < 0) {
+      ++worker.ended;
+      return next;
+    }
+    task = static_cast<uint32_t>(done.loop);
+    if (inner_[task].fetch_sub(1, std::memory_order_acq_rel) != 1) return next;
+    // The last one of an iteration, which nothing waits for but the loop.
+    if (instance_.Repeats(plan_.tasks[task])) return BeginIteration(task, worker);
+  }
+}
+
+uint32_t Dataflow::BeginIteration(uint32_t loop, Worker& worker) {
+  const std::vector<uint32_t>& body = bodies_[loop];
+  inner_[loop].store(plan_.tasks[loop].inner, kRelaxed);
+  // All of them, before the first one begins and ends.
+  for (const uint32_t task : body) {
+    pending_[task].store(plan_.tasks[task].predecessors, kRelaxed);
+    phase_[task].store(Phase::kWaiting, kRelaxed);
+  }
+  uint32_t next = kNone;
+  for (size_t i = body.size(); i-- > 0;) {
+    if (plan_.tasks[body[i]].predecessors == 0) next = MakeReady(body[i], next, worker);
+  }
+  return next;
+}
+
+uint32_t Dataflow::MakeReady(uint32_t task, uint32_t next, Worker& worker) {
+  if (plan_.tasks[task].blocking) {
+    Block(task);
+    return next;
+  }
+  if (next != kNone) {
+    worker.ready.Push(next);
+    Invite();
+  }
+  return task;
+}
+
+void Dataflow::Fail(const Status& status) {
+  const std::string waiting = status.code() == Code::kDeadlineExceeded ? Waiting() : std::string();
+  {
+    const std::lock_guard lock(mutex_);
+    if (error_.ok()) error_ = waiting.empty() ? status : status.Append(waiting);
+    failed_.store(true, std::memory_order_release);
+    changed_.notify_one();
+  }
+  end_->Cancel(Cancelled("[_Derived_]Step was ended by the error of another op."));
+}
+
+bool Dataflow::HasWork() {
+  return mailed_.load(kRelaxed) || std::ranges::any_of(workers_, [](const std::unique_ptr<Worker>& worker) {
+           return worker->ready.first() != kNone;
+         });
+}
+
+bool Dataflow::AnyReady() {
+  return std::ranges::any_of(workers_, [](const std::unique_ptr<Worker>& worker) { return !worker->ready.Empty(); });
+}
+
+bool Dataflow::Await() {
+  // Other parts of the step answer sooner than a sleeping thread wakes up, unless they need this CPU for that.
+  const bool meets = step_.rendezvous != nullptr && runtime::ComputePool::Get().parallelism() > 1;
+  if (helpers_.load(kRelaxed) == 0 && !meets) return false;
+  spinning_.store(true, kRelaxed);
+  const bool found = Spin();
+  spinning_.store(false, kRelaxed);
+  return found;
+}
+
+bool Dataflow::Spin() {
+  const auto until = Clock::now() + kSpinTime;
+  do {
+    if (over() || HasWork()) return true;
+  } while (Clock::now() < until);
+  return false;
+}
+
+void Dataflow::Sleep() {
+  std::unique_lock lock(mutex_);
+  sleeping_.store(true);
+  changed_.wait(lock, [this] {
+    // Who pushes after this looked at its queue sees that the caller sleeps.
+    return over() || !mail_.empty() || AnyReady();
+  });
+  sleeping_.store(false);
+}
+
+void Dataflow::Invite() {
+  if (sleeping_.load()) {
+    const std::lock_guard lock(mutex_);
+    changed_.notify_one();
+  } else if (helpers_.load(kRelaxed) < most_.load(kRelaxed)) {
+    const std::lock_guard lock(mutex_);
+    Hire();
+  }
+}
+
+void Dataflow::Hire() {
+  if (helpers_.load(kRelaxed) >= most_.load(kRelaxed)) return;
+  auto helper = std::make_unique<Job>();
+  helper->flow = this;
+  helper->worker = free_.back();
+  const auto help = [](void* arg) {
+    auto* const own = static_cast<Job*>(arg);
+    if (own->state.exchange(Job::State::kTaken) == Job::State::kOffered) return own->flow->Help(*own->worker);
+    delete own;
+  };
+  free_.pop_back();
+  helpers_.fetch_add(1, kRelaxed);
+  if (runtime::ComputePool::Get().Submit(help, helper.get())) {
+    hired_.push_back(helper.release());
+    return;
+  }
+  free_.push_back(helper->worker);
+  helpers_.fetch_sub(1, kRelaxed);
+  most_.store(0, kRelaxed);  // there are no threads: the caller's does it all
+}
+
+void Dataflow::Help(Worker& worker) {
+  const FlushDenormals flush;
+  for (;;) {
+    do {
+      Work(worker);
+    } while (Spin() && !over());
+    const std::lock_guard lock(mutex_);
+    helpers_.fetch_sub(1, kRelaxed);
+    // Who pushes after this looked at its queue sees that one helper is missing.
+    if (over() || (!AnyReady() && mail_.empty())) {
+      free_.push_back(&worker);
+      changed_.notify_one();
+      return;
+    }
+    helpers_.fetch_add(1, kRelaxed);
+  }
+}
+
+std::vector<uint32_t> Dataflow::In(Phase phase) const {
+  std::vector<uint32_t> tasks;
+  for (uint32_t t = 0; t < plan_.tasks.size(); ++t) {
+    if (phase_[t].load(kRelaxed) == phase) tasks.push_back(t);
+  }
+  return tasks;
+}
+
+std::string Dataflow::List(const char* what, const std::vector<uint32_t>& tasks) const {
+  constexpr size_t kShown = 10;
+  std::string text;
+  std::set<std::string> names;
+  for (const uint32_t task : tasks) {
+    const plan::Instruction& first = plan_.instructions[plan_.tasks[task].begin];
+    const std::string& name = plan_.nodes[static_cast<size_t>(first.node)]->name();
+    if (!names.insert(name).second || names.size() > kShown) continue;
+    text += (names.size() == 1 ? fmt::format("\n{}: '", what) : ", '") + name + "'";
+  }
+  return names.size() > kShown ? text + fmt::format(" and {} more", names.size() - kShown) : text;
 }
 
 std::string Dataflow::Waiting() const {
-  constexpr size_t kShown = 10;
-  const plan::ExecutionPlan& plan = instance_.plan_;
-  const auto name = [&](uint32_t task) {
-    return plan.nodes[static_cast<size_t>(plan.instructions[plan.tasks[task].begin].node)]->name();
-  };
-  const auto list = [&](const char* what, const std::vector<uint32_t>& tasks) {
-    std::string text;
-    std::set<std::string> names;
-    for (const uint32_t task : tasks) {
-      if (!names.insert(name(task)).second || names.size() > kShown) continue;
-      text += (names.size() == 1 ? fmt::format("\n{}: '", what) : ", '") + name(task) + "'";
-    }
-    return names.size() > kShown ? text + fmt::format(" and {} more", names.size() - kShown) : text;
-  };
-  std::vector<uint32_t> waiting;
-  for (size_t t = 0; t < pending_.size(); ++t) {
-    if (pending_[t] > 0) waiting.push_back(static_cast<uint32_t>(t));
+  std::vector<uint32_t> running = In(Phase::kRunning), ready, waiting;
+  std::ranges::copy(In(Phase::kPending), std::back_inserter(running));
+  for (const uint32_t task : In(Phase::kWaiting)) {
+    (pending_[task].load(kRelaxed) == 0 ? ready : waiting).push_back(task);
   }
-  return list("running", {tasks_.begin(), tasks_.end()}) + list("ready", ready_) + list("waiting", waiting);
-}
-
-/// Gives ready tasks to threads: those that block to threads for that, others to the pool as far as the cap allows.
-void Dataflow::Launch() {
-  struct Job {
-    Dataflow* flow;
-    uint32_t task;
-  };
-  while (!ready_to_block_.empty() && error_.ok()) {
-    const uint32_t task = ready_to_block_.back();
-    ready_to_block_.pop_back();
-    ++active_;
-    tasks_.insert(task);
-    auto job = std::make_unique<Job>(Job{this, task});
-    const Status started = kernel::RunBlocking(
-        [](void* arg) {
-          const std::unique_ptr<Job> own(static_cast<Job*>(arg));
-          Instance::Worker worker;
-          own->flow->RunTask(own->task, worker);
-        },
-        job.get());
-    if (started.ok()) {
-      (void)job.release();
-      continue;
-    }
-    --active_;
-    tasks_.erase(task);
-    error_ = started;
-    failed_.store(true);
-  }
-  const int most = std::min(step_.inter_op, static_cast<int>(ready_.size()) + running_) - 1;
-  for (; helpers_ < most; ++helpers_) {
-    const bool queued = kernel::ComputePool::Get().Submit(
-        [](void* arg) {
-          auto* const flow = static_cast<Dataflow*>(arg);
-          flow->Work();
-          const std::lock_guard<std::mutex> lock(flow->mutex_);
-          --flow->helpers_;
-          flow->events_.fetch_add(1, std::memory_order_release);
-          flow->changed_.notify_all();
-        },
-        this);
-    if (!queued) return;  // the caller's thread does it all
-  }
-}
-
-/// Runs ready tasks on this thread until there are none.
-void Dataflow::Work() {
-  Instance::Worker worker;
-  for (;;) {
-    uint32_t task = 0;
-    {
-      std::unique_lock<std::mutex> lock(mutex_);
-      if (ready_.empty() || !error_.ok()) return;
-      std::pop_heap(ready_.begin(), ready_.end(), std::greater<>());
-      task = ready_.back();
-      ready_.pop_back();
-      ++active_;
-      ++running_;
-      tasks_.insert(task);
-    }
-    RunTask(task, worker);
-  }
-}
-
-void Dataflow::RunTask(uint32_t task, Instance::Worker& worker) {
-  const FlushDenormals flush;
-  worker.runner = &runner_;
-  worker.fetches = fetches_;
-  worker.step = step_;
-  const plan::Task& range = instance_.plan_.tasks[task];
-  Finished(task, instance_.Tape(worker, range.begin, range.inner > 0 ? range.body : range.end));
-}
-
-void Dataflow::Finished(uint32_t task, const Status& status) {
-  const plan::Task& done = instance_.plan_.tasks[task];
-  std::unique_lock<std::mutex> lock(mutex_);
-  const bool late = status.code() == Code::kDeadlineExceeded;
-  const Status told = late && error_.ok() ? status.Append(Waiting()) : status;
-  --active_;
-  tasks_.erase(task);
-  if (!done.blocking) --running_;
-  if (!status.ok()) {
-    if (error_.ok()) error_ = told;
-    failed_.store(true, std::memory_order_relaxed);
-  } else if (done.inner > 0 && !instance_.Skipped(done)) {
-    BeginIteration(task);  // what leads into the loop is done
-    Launch();
-  } else {
-    Complete(task);
-    Launch();
-  }
-  events_.fetch_add(1, std::memory_order_release);
-  changed_.notify_all();
-}
-
-void Dataflow::Complete(uint32_t task) {
-  const plan::ExecutionPlan& plan = instance_.plan_;
-  for (;;) {
-    const plan::Task& done = plan.tasks[task];
-    for (uint32_t s = done.first_successor; s < done.first_successor + done.successor_count; ++s) {
-      const uint32_t next = plan.successors[s];
-      if (--pending_[next] == 0) MakeReady(next);
-    }
-    if (done.loop < 0) {
-      --left_;
-      return;
-    }
-    task = static_cast<uint32_t>(done.loop);
-    if (--inner_[task] != 0) return;
-    if (instance_.Repeats(plan.tasks[task])) return BeginIteration(task);
-  }
-}
-
-void Dataflow::BeginIteration(uint32_t loop) {
-  const std::vector<plan::Task>& tasks = instance_.plan_.tasks;
-  inner_[loop] = tasks[loop].inner;
-  for (uint32_t t = loop + 1; t < tasks.size() && tasks[t].begin < tasks[loop].repeat; ++t) {
-    if (tasks[t].loop != static_cast<int>(loop)) continue;
-    pending_[t] = tasks[t].predecessors;
-    if (pending_[t] == 0) MakeReady(t);
-  }
-}
-
-void Dataflow::MakeReady(uint32_t task) {
-  if (instance_.plan_.tasks[task].blocking) {
-    ready_to_block_.push_back(task);
-  } else {
-    ready_.push_back(task);
-    std::push_heap(ready_.begin(), ready_.end(), std::greater<>());
-  }
+  return List("running", running) + List("ready", ready) + List("waiting", waiting);
 }
 
 }  // namespace weir::execute

@@ -1,4 +1,4 @@
-// Denormal numbers count as zero while a step runs.
+// Treats denormal numbers as zero during a step.
 #ifndef WEIR_CORE_EXECUTE_DENORMALS_H_
 #define WEIR_CORE_EXECUTE_DENORMALS_H_
 
@@ -8,8 +8,8 @@
 
 namespace weir::execute {
 
-/// Sets this thread's flush-to-zero and denormals-are-zero modes, and what they were before when it ends. Arithmetic on
-/// denormals takes a hundred times as long on many processors, and training makes them. Nothing on other architectures.
+/// Sets this thread's flush-to-zero and denormals-are-zero modes and restores them on destruction. On many processors
+/// arithmetic on denormals, which training produces, takes a hundred times as long. No effect on other architectures.
 class FlushDenormals {
  public:
 #if defined(__x86_64__)

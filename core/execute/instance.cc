@@ -4,14 +4,19 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <iterator>
 #include <shared_mutex>
 #include <string>
 #include <utility>
 
+#include "core/base/errors.h"
 #include "core/device/health.h"
+#include "core/execute/dataflow_internal.h"
 #include "core/execute/denormals.h"
 #include "core/execute/instance_internal.h"
 #include "core/execute/tape_trace.h"
+#include "core/execute/unshared.h"
+#include "core/tensor/buffer.h"
 
 namespace weir::execute {
 
@@ -20,18 +25,6 @@ using plan::Storage;
 using plan::Value;
 
 namespace {
-
-/// Nobody else holds the tensor's memory, and whoever did is done with it. The thread sanitizer does not know fences,
-/// so memory is not used again there.
-bool Unshared(const Tensor& tensor) {
-#if WEIR_SANITIZER_KIND == 2
-  return !tensor.valid();
-#else
-  if (!tensor.buffer() || tensor.buffer().use_count() != 1) return false;
-  std::atomic_thread_fence(std::memory_order_acquire);
-  return true;
-#endif
-}
 
 /// Times one instruction, where somebody asks.
 class Timed {
@@ -57,6 +50,20 @@ PlanRunner::Instance::Worker::Worker() {
   env.struct_size = sizeof(env);
   env.tile_end = 1;
   env.error = error.get();
+}
+
+PlanRunner::Instance::Instance(const plan::ExecutionPlan& plan) : plan_(plan), streams_(plan) {}
+PlanRunner::Instance::~Instance() = default;
+
+void PlanRunner::Instance::Keep(std::unique_ptr<AbandonedRun> self) {
+  if (streams_.abandoned()) {
+    static std::mutex mutex;  // protects `kept`, where a leak checker finds the runs
+    static auto* const kept = new std::vector<std::unique_ptr<AbandonedRun>>;
+    const std::lock_guard<std::mutex> lock(mutex);
+    kept->push_back(std::move(self));
+  } else {
+    Dataflow::Keep(*dataflow_, std::move(self));
+  }
 }
 
 Result<std::unique_ptr<PlanRunner::Instance>> PlanRunner::Instance::Make(const plan::ExecutionPlan& plan) {
@@ -87,26 +94,29 @@ Status PlanRunner::Instance::LayOut() {
     arenas_[s] = std::move(*arena);
   }
   made_.resize(plan_.made.size());
-  guarded_fetches_ = std::ranges::any_of(plan_.fetch_guards, [](int guard) { return guard != 0; });
+  for (const plan::PlannedStack& stack : plan_.stacks) stacks_.emplace_back(stack);
+  guarded_fetches_ =
+      std::ranges::any_of(plan_.fetch_guards, [](plan::GuardId guard) { return guard != plan::kAlways; });
   tensors_.resize(plan_.storages.size());
   guards_.assign(plan_.guard_count, 0);
-  guards_[0] = 1;
+  guards_[plan::kAlways] = 1;
   for (size_t v = 0; v < plan_.variables.size(); ++v) {
     const std::vector<int>& choices = plan_.variables[v].choices;
     refers_.push_back(choices.empty() ? static_cast<int>(v) : choices[0]);
+    if (plan_.variables[v].variable == nullptr) found_.resize(plan_.variables.size());
   }
-  if (!plan_.merges.empty()) chosen_.assign(plan_.storages.size(), -1);
+  if (!plan_.merges.empty()) chosen_.resize(plan_.storages.size());
   registers_.resize(plan_.slots.size());
   for (size_t s = 0; s < plan_.slots.size(); ++s) {
     registers_[s].shape = &plan_.slot_shapes[s];
-    registers_[s].dtype = static_cast<uint32_t>(plan_.values[static_cast<size_t>(plan_.slots[s].value)].dtype);
+    registers_[s].dtype = static_cast<uint32_t>(plan_.values[plan_.slots[s].value].dtype);
   }
-  for (size_t s = 0; s < plan_.storages.size(); ++s) {
+  for (const plan::StorageId s : plan_.storages.indices()) {
     const Storage& storage = plan_.storages[s];
     offsets_.push_back(storage.offset);
     weir_reg from{};
     if (storage.home == Storage::Home::kConstant) {
-      from = RegisterOf(storage.constant, nullptr);
+      from = kernel::RegisterOf(storage.constant, nullptr);
     } else if (storage.home == Storage::Home::kArena && arenas_[static_cast<size_t>(storage.space + 1)]) {
       const weir_buf& memory = arenas_[static_cast<size_t>(storage.space + 1)]->memory();
       from.handle = memory.handle;
@@ -114,46 +124,68 @@ Status PlanRunner::Instance::LayOut() {
       from.data = (from.data + storage.alignment - 1) & ~(storage.alignment - 1);
     }
     if (storage.home == Storage::Home::kFeed || storage.home == Storage::Home::kOwned) {
-      transient_.push_back(static_cast<int>(s));
+      transient_.push_back(s);
     }
-    Point(static_cast<int>(s), from);
+    Point(s, from);
   }
   worker_ = std::make_unique<Worker>();
+  lean_ = !streams_.any() && plan_.tier == plan::Tier::kT0 && plan_.calls.empty() && !guarded_fetches_ &&
+          found_.empty() && made_.empty() && stacks_.empty();
   return Status();
 }
 
-Status PlanRunner::Instance::Run(PlanRunner& runner, std::span<const Tensor> feeds, std::vector<Tensor>* fetches,
-                                 const StepArgs& step) {
+Status PlanRunner::Instance::Run(PlanRunner::Program& program, std::span<const Tensor> feeds,
+                                 std::vector<Tensor>* fetches, const StepArgs& step) {
   const FlushDenormals flush;
   for (Tensor& last : *fetches) last = Tensor();  // memory that the caller got from the last run may serve this one
   if (fetches->size() != plan_.fetch_count) fetches->resize(plan_.fetch_count);
   worker_->error.Clear();
   Status status;
-  if (streams_.any() || device::Health::AnyLost()) status = streams_.Begin(worker_->error.get());
+  if (streams_.any() || device::Health::AnyLost()) {
+    status = streams_.Begin(worker_->error.get(), step.cancellation, step.grace);
+  }
   if (status.ok()) status = Begin(feeds);
   if (status.ok() && plan_.tier == plan::Tier::kT2) {
-    status = Dataflow(*this, runner, fetches, step).Run();
+    if (!dataflow_) dataflow_ = std::make_unique<Dataflow>(*this);
+    StepArgs own = step;
+    own.resources = &step_resources_;
+    status = dataflow_->Run(program, fetches, own);
   } else if (status.ok()) {
-    worker_->runner = &runner;
+    worker_->program = &program;
     worker_->fetches = fetches;
     worker_->step = step;
+    worker_->step.resources = &step_resources_;
     worker_->step.streams = streams_.any() ? &streams_ : nullptr;
     status = Tape(*worker_, 0, static_cast<uint32_t>(plan_.instructions.size()));
   }
-  if (streams_.any()) status = streams_.End(Arrived(std::move(status)));
-  if (guarded_fetches_ && status.ok()) status = CheckFetches();
-  if (!status.ok() && OutOfMemory(status)) status = status.Append(HeldMemory());
-  for (const int storage : transient_) {
-    if (tensors_[static_cast<size_t>(storage)].valid()) Drop(storage);
+  if (!lean_) {
+    if (streams_.any()) status = streams_.End(Arrived(std::move(status)));
+    if (streams_.abandoned() || (dataflow_ && dataflow_->abandoned())) [[unlikely]] {
+      abandoned_ = true;
+      in_flight_.assign(feeds.begin(), feeds.end());
+      std::ranges::move(*fetches, std::back_inserter(in_flight_));
+      fetches->clear();
+      return status;
+    }
+    if (guarded_fetches_ && status.ok()) status = CheckFetches();
   }
-  for (std::shared_ptr<Buffer>& made : made_) made.reset();
+  if (!status.ok() && OutOfMemory(status)) status = status.Append(HeldMemory());
+  for (const plan::StorageId storage : transient_) {
+    if (tensors_[storage].valid()) Drop(storage);
+  }
+  if (!lean_) {
+    for (std::shared_ptr<Buffer>& made : made_) made.reset();
+    for (RunStack& stack : stacks_) stack.Shrink();
+    for (plan::VariableUse& found : found_) found.variable.reset();
+    if (step_resources_.size() > 0) step_resources_.Clear();
+  }
   if (!status.ok()) fetches->clear();
   return status;
 }
 
 Status PlanRunner::Instance::Arrived(Status status) {
   for (const auto& [arrived, fetch] : std::exchange(arriving_, {})) {
-    const Status one = arrived.Sync();
+    const Status one = streams_.Await(arrived);
     if (status.ok()) status = At(*fetch, one);
   }
   return status;
@@ -161,7 +193,7 @@ Status PlanRunner::Instance::Arrived(Status status) {
 
 Status PlanRunner::Instance::CheckFetches() const {
   for (size_t fetch = 0; fetch < plan_.fetch_count; ++fetch) {
-    if (guards_[static_cast<size_t>(plan_.fetch_guards[fetch])] != 0) continue;
+    if (guards_[plan_.fetch_guards[fetch]] != 0) continue;
     const auto instruction = std::find_if(plan_.instructions.begin(), plan_.instructions.end(), [&](const auto& at) {
       return at.opcode == Opcode::kFetch && at.detail == fetch;
     });
@@ -174,21 +206,21 @@ Status PlanRunner::Instance::CheckFetches() const {
 Status PlanRunner::Instance::Begin(std::span<const Tensor> feeds) {
   feeds_ = feeds;
   for (size_t i = 0; i < feeds.size(); ++i) {
-    const int storage = plan_.feed_storages[i];
-    if (storage < 0) continue;  // nothing in the step needs it
+    const plan::StorageId storage = plan_.feed_storages[i];
+    if (!storage.valid()) continue;  // nothing in the step needs it
     const bool aligned =
         !HasFixedSize(feeds[i].dtype()) || reinterpret_cast<uintptr_t>(feeds[i].raw()) % kBufferAlignment == 0;
     if (aligned) {
-      Point(storage, RegisterOf(feeds[i], nullptr));
+      Point(storage, kernel::RegisterOf(feeds[i], nullptr));
       continue;
     }
     WEIR_ASSIGN(Tensor copy, feeds[i].Clone());
     Hold(storage, std::move(copy));
   }
-  for (const int storage : plan_.fresh_storages) {
-    const Tensor& made = tensors_[static_cast<size_t>(storage)];
+  for (const plan::StorageId storage : plan_.fresh_storages) {
+    const Tensor& made = tensors_[storage];
     if (made.valid() && Unshared(made)) continue;
-    const Storage& fresh = plan_.storages[static_cast<size_t>(storage)];
+    const Storage& fresh = plan_.storages[storage];
     WEIR_ASSIGN(Tensor tensor, Tensor::Make(fresh.dtype, fresh.shape, FreshAllocator()));
     Hold(storage, std::move(tensor));
   }
@@ -198,16 +230,13 @@ Status PlanRunner::Instance::Begin(std::span<const Tensor> feeds) {
 Status PlanRunner::Instance::Tape(Worker& worker, uint32_t begin, uint32_t end) {
   const Instruction* const tape = plan_.instructions.data();
   const Instruction* const stop = tape + end;
-  const kernel::RunControl* const control = worker.step.control;
-  // A step that somebody may end is asked after at every instruction, others now and then: for the session's end.
-  const bool watched =
-      control != nullptr && (control->cancelled != nullptr || control->failed != nullptr || control->has_deadline());
+  const runtime::Cancellation* const cancellation = worker.step.cancellation;
   TapeTrace* const trace = worker.step.trace;
   const bool checked = worker.step.check_numerics;
-  const ptrdiff_t stretch = watched || checked || trace != nullptr ? 1 : 64;
+  const ptrdiff_t stretch = worker.step.watched || checked || trace != nullptr ? 1 : 64;
   for (const Instruction* at = tape + begin; at < stop;) {
-    if (control != nullptr && control->stopped()) [[unlikely]]
-      return Late(At(*at, control->Check()), *at, Progress::kNext);
+    if (cancellation != nullptr && cancellation->cancelled()) [[unlikely]]
+      return Late(At(*at, cancellation->status()), *at, Progress::kNext);
     const Timed timed(trace, at - tape);
     const Instruction& first = *at;
     const std::string inputs = checked ? InputNumbers(first) : std::string();
@@ -215,7 +244,7 @@ Status PlanRunner::Instance::Tape(Worker& worker, uint32_t begin, uint32_t end) 
     if (!ran.ok()) return Late(ran, first, Progress::kRunning);
     if (checked) WEIR_TRY(CheckNumbers(first, inputs));
   }
-  return control != nullptr && control->stopped() ? control->Check() : Status();
+  return cancellation != nullptr && cancellation->cancelled() ? cancellation->status() : Status();
 }
 
 Status PlanRunner::Instance::Late(const Status& status, const Instruction& at, Progress progress) const {
@@ -242,6 +271,7 @@ Status PlanRunner::Instance::Stretch(Worker& worker, const Instruction** positio
   const weir_reg* const registers = registers_.data();
   const weir_env* const env = &worker.env;
   const Instruction* at = *position;
+  const bool single = until - at == 1;
   while (at < until) {
     if (at->opcode == Opcode::kKernel) [[likely]] {
       const int32_t code = at->fn(at->state, registers + at->first_slot, env);
@@ -255,16 +285,21 @@ Status PlanRunner::Instance::Stretch(Worker& worker, const Instruction** positio
       SetGuard(instruction);
     } else if (instruction.opcode == Opcode::kMoveBytes) {
       MoveBytes(instruction);
+    } else if (instruction.opcode == Opcode::kPush) {
+      if (const Status pushed = Push(instruction); !pushed.ok()) return At(instruction, pushed);
+    } else if (instruction.opcode == Opcode::kPop) {
+      if (const Status popped = Pop(instruction); !popped.ok()) return At(instruction, popped);
     } else if (instruction.opcode == Opcode::kSkip) {
       const plan::Jump& jump = plan_.jumps[instruction.detail];
-      if (guards_[static_cast<size_t>(jump.guard)] == 0) at = plan_.instructions.data() + jump.target;
+      if (guards_[jump.guard] == 0) at = plan_.instructions.data() + jump.target;
     } else if (instruction.opcode == Opcode::kRepeat) {
       const plan::Jump& jump = plan_.jumps[instruction.detail];
-      if (guards_[static_cast<size_t>(jump.guard)] == 0) continue;
+      if (guards_[jump.guard] == 0) continue;
       at = plan_.instructions.data() + jump.target;
-      break;  // whether the step goes on is asked before the next iteration
+      // Whether the step goes on is asked before each iteration.
+      if (single || (worker.step.cancellation != nullptr && worker.step.cancellation->cancelled())) break;
     } else if (instruction.opcode == Opcode::kFetch) {
-      if (guards_[static_cast<size_t>(plan_.fetch_guards[instruction.detail])] == 0) continue;
+      if (guards_[plan_.fetch_guards[instruction.detail]] == 0) continue;
       if (const Status fetched = Fetch(instruction, &(*worker.fetches)[instruction.detail]); !fetched.ok()) {
         return At(instruction, fetched);
       }
@@ -300,7 +335,7 @@ Status PlanRunner::Instance::Special(Worker& worker, const Instruction& instruct
     case Opcode::kCopy:
       return At(instruction, Copy(instruction));
     case Opcode::kRelease:
-      Drop(static_cast<int>(instruction.detail));
+      Drop(plan::StorageId(instruction.detail));
       return Status();
     case Opcode::kMove:
       return At(instruction, Move(instruction));
@@ -312,13 +347,30 @@ Status PlanRunner::Instance::Special(Worker& worker, const Instruction& instruct
       return Status();
     case Opcode::kSelect:
       return At(instruction, Select(instruction));
+    case Opcode::kHandle:
+      return At(instruction, MakeHandle(instruction));
+    case Opcode::kResolve:
+      return At(instruction, Resolve(instruction));
+    case Opcode::kTemporary:
+      return At(instruction, MakeTemporary(instruction));
+    case Opcode::kSend:
+      return At(instruction, Send(worker, instruction));
+    case Opcode::kCount:
+      Count(instruction);
+      return Status();
+    case Opcode::kStack:
+      stacks_[instruction.detail].Clear();
+      return Status();
     case Opcode::kKernel:
     case Opcode::kMoveBytes:
+    case Opcode::kPush:
+    case Opcode::kPop:
     case Opcode::kFetch:
     case Opcode::kGuard:
     case Opcode::kSkip:
     case Opcode::kRepeat:
-      return Internal("a plain instruction reached the special ones");
+    case Opcode::kRecv:  // suspends its task
+      return Internal("an instruction reached the special ones that is none");
   }
   return Status();
 }
@@ -335,27 +387,27 @@ Status PlanRunner::Instance::KernelError(const Worker& worker, const Instruction
 }
 
 const Value& PlanRunner::Instance::ValueOf(const Instruction& instruction, uint32_t operand) const {
-  return plan_.values[static_cast<size_t>(plan_.slots[instruction.first_slot + operand].value)];
+  return plan_.values[plan_.slots[instruction.first_slot + operand].value];
 }
 
-const Storage& PlanRunner::Instance::StorageOf(const Value& value) const {
-  return plan_.storages[static_cast<size_t>(value.storage)];
-}
+const Storage& PlanRunner::Instance::StorageOf(const Value& value) const { return plan_.storages[value.storage]; }
 
 const plan::VariableUse& PlanRunner::Instance::VariableAt(int variable) const {
-  return plan_.variables[static_cast<size_t>(refers_[static_cast<size_t>(variable)])];
+  const int referred = refers_[static_cast<size_t>(variable)];
+  return referred != kFound ? plan_.variables[static_cast<size_t>(referred)] : found_[static_cast<size_t>(variable)];
 }
 
 void PlanRunner::Instance::Refer(const Storage& to, const Storage& from) {
   int& place = refers_[static_cast<size_t>(to.variable)];
   const int variable = refers_[static_cast<size_t>(from.variable)];
+  if (variable == kFound) found_[static_cast<size_t>(to.variable)] = found_[static_cast<size_t>(from.variable)];
   if (place != variable) place = variable;  // what is no place is itself: several threads may be here with it
 }
 
 const Value& PlanRunner::Instance::Chosen(const Value& value) const {
   const Value* at = &value;
   while (StorageOf(*at).home == Storage::Home::kBound) {
-    at = &plan_.values[static_cast<size_t>(chosen_[static_cast<size_t>(at->storage)])];
+    at = &plan_.values[chosen_[at->storage]];
   }
   return *at;
 }
@@ -364,13 +416,13 @@ Result<Tensor> PlanRunner::Instance::TensorOf(const Value& value) const {
   const Storage& storage = StorageOf(value);
   if (storage.home == Storage::Home::kBound) {
     // One Merge at a time: what lies between two of them may be a view of another shape.
-    const int chosen = chosen_[static_cast<size_t>(value.storage)];
-    WEIR_ASSIGN(Tensor tensor, TensorOf(plan_.values[static_cast<size_t>(chosen)]));
+    const plan::ValueId chosen = chosen_[value.storage];
+    WEIR_ASSIGN(Tensor tensor, TensorOf(plan_.values[chosen]));
     return value.shape_known && !(tensor.shape() == value.shape) ? tensor.Reshaped(value.shape) : tensor;
   }
   if (storage.home == Storage::Home::kArena) {
     return Tensor::Over(value.dtype, value.shape, arenas_[static_cast<size_t>(storage.space + 1)],
-                        offsets_[static_cast<size_t>(value.storage)]);
+                        offsets_[value.storage]);
   }
   if (storage.home == Storage::Home::kMade) {
     return Tensor::Over(value.dtype, value.shape, made_[static_cast<size_t>(storage.made)]);
@@ -380,7 +432,7 @@ Result<Tensor> PlanRunner::Instance::TensorOf(const Value& value) const {
     WEIR_TRY(CheckInitialized(use));
     return use.variable->value;
   }
-  const Tensor& own = tensors_[static_cast<size_t>(value.storage)];
+  const Tensor& own = tensors_[value.storage];
   const bool borrowed = storage.home == Storage::Home::kFeed && !own.valid();
   const Tensor& held = storage.home == Storage::Home::kConstant ? storage.constant
                        : borrowed                               ? feeds_[static_cast<size_t>(storage.feed)]
@@ -397,32 +449,32 @@ Status PlanRunner::Instance::StreamKernel(const Instruction& instruction) {
   return status;
 }
 
-void PlanRunner::Instance::Point(int storage, const weir_reg& from) {
-  for (const uint32_t slot : plan_.storage_slots[static_cast<size_t>(storage)]) {
+void PlanRunner::Instance::Point(plan::StorageId storage, const weir_reg& from) {
+  for (const uint32_t slot : plan_.storage_slots.Of(storage)) {
     registers_[slot].data = from.data;
     registers_[slot].handle = from.handle;
   }
 }
 
-void PlanRunner::Instance::Hold(int storage, Tensor tensor) {
+void PlanRunner::Instance::Hold(plan::StorageId storage, Tensor tensor) {
   if (streams_.any()) {
-    streams_.Keep(plan_.storages[static_cast<size_t>(storage)].space, tensors_[static_cast<size_t>(storage)]);
+    streams_.Keep(plan_.storages[storage].space, tensors_[storage]);
   }
-  Point(storage, RegisterOf(tensor, nullptr));
-  tensors_[static_cast<size_t>(storage)] = std::move(tensor);
+  Point(storage, kernel::RegisterOf(tensor, nullptr));
+  tensors_[storage] = std::move(tensor);
 }
 
-void PlanRunner::Instance::Drop(int storage) {
-  Tensor& held = tensors_[static_cast<size_t>(storage)];
+void PlanRunner::Instance::Drop(plan::StorageId storage) {
+  Tensor& held = tensors_[storage];
   if (!held.valid()) return;
-  const int variable = plan_.storages[static_cast<size_t>(storage)].variable;
-  const int space = plan_.storages[static_cast<size_t>(storage)].space;
+  const int variable = plan_.storages[storage].variable;
+  const int space = plan_.storages[storage].space;
   if (variable < 0) {
     streams_.Keep(space, held);
     held = Tensor();
     return;
   }
-  kernel::Variable& source = *VariableAt(variable).variable;
+  runtime::Variable& source = *VariableAt(variable).variable;
   const std::shared_lock<std::shared_mutex> lock(source.mutex);
   // While it is the variable's current value, whoever writes waits for our reads; else it is ours to keep.
   const bool current = source.value.buffer() == held.buffer();
@@ -449,41 +501,12 @@ Status PlanRunner::Instance::HoldOutput(const Value& value, Tensor tensor) {
 bool PlanRunner::Instance::MayBeWritten(const Tensor& tensor) const {
   const auto same = [&](const std::shared_ptr<Buffer>& buffer) { return buffer && tensor.buffer() == buffer; };
   if (std::any_of(arenas_.begin(), arenas_.end(), same)) return true;
-  return plan_.has_loops && std::any_of(plan_.fresh_storages.begin(), plan_.fresh_storages.end(), [&](int storage) {
-           return same(tensors_[static_cast<size_t>(storage)].buffer());
-         });
-}
-
-Status PlanRunner::Instance::Call(Worker& worker, const Instruction& instruction) {
-  const VariableLocks locks(plan_, refers_, instruction);
-  for (uint32_t l = instruction.locks_begin; l < instruction.locks_end; ++l) {
-    const plan::Lock& lock = plan_.locks[l];
-    if (!lock.exclusive) continue;
-    WEIR_TRY(CheckInitialized(VariableAt(lock.variable)));
-  }
-  std::vector<Tensor> inputs;
-  inputs.reserve(instruction.inputs);
-  WEIR_TRY(BeforeAccess(instruction));
-  for (uint32_t i = 0; i < instruction.inputs; ++i) {
-    WEIR_ASSIGN(Tensor input, TensorOf(ValueOf(instruction, i)));
-    inputs.push_back(std::move(input));
-  }
-  WEIR_ASSIGN(std::vector<Tensor> outputs,
-              worker.runner->calls_[instruction.detail].Run(std::move(inputs), worker.step));
-  WEIR_TRY(AfterAccess(instruction));
-  if (outputs.size() != instruction.outputs) {
-    return Internal("a call made {} outputs, wanted {}", outputs.size(), instruction.outputs);
-  }
-  for (uint32_t i = 0; i < instruction.outputs; ++i) {
-    const Value& value = ValueOf(instruction, instruction.inputs + i);
-    if (StorageOf(value).home == Storage::Home::kVariable) continue;  // updated in place
-    WEIR_TRY(HoldOutput(value, std::move(outputs[i])));
-  }
-  return Status();
+  return plan_.has_loops && std::any_of(plan_.fresh_storages.begin(), plan_.fresh_storages.end(),
+                                        [&](plan::StorageId storage) { return same(tensors_[storage].buffer()); });
 }
 
 Status PlanRunner::Instance::Copy(const Instruction& instruction) {
-  const VariableLocks locks(plan_, refers_, instruction);
+  const VariableLocks locks(*this, instruction);
   const Value& to = ValueOf(instruction, 1);
   const Storage& target = StorageOf(to);
   WEIR_ASSIGN(const Tensor from, TensorOf(ValueOf(instruction, 0)));

@@ -14,7 +14,7 @@ using plan::Value;
 
 const Tensor* PlanRunner::Instance::Shareable(const Value& value) const {
   const Storage& storage = StorageOf(value);
-  const Tensor& own = tensors_[static_cast<size_t>(value.storage)];
+  const Tensor& own = tensors_[value.storage];
   const auto unless_lent = [](const Tensor& tensor) {
     return tensor.buffer() && !tensor.buffer()->lent() ? &tensor : nullptr;
   };
@@ -58,11 +58,10 @@ Status PlanRunner::Instance::Fetch(const Instruction& instruction, Tensor* to) {
 }
 
 Status PlanRunner::Instance::FetchVariable(const Instruction& instruction, const Storage& storage, Tensor* to) {
-  const VariableLocks locks(plan_, refers_, instruction);
+  const VariableLocks locks(*this, instruction);
   const plan::VariableUse& use = VariableAt(storage);
   if (use.is_resource) {
-    WEIR_ASSIGN(*to, Tensor::Make(DType::kResource, Shape()));
-    to->mutable_as<ResourceHandle>()[0] = {use.key.device, use.key.container, use.key.name, 0, "tensorflow::Var"};
+    *to = Tensor::Scalar(runtime::HandleOf(use.key, use.variable));
     return Status();
   }
   if (const Status ready = CheckInitialized(use); !ready.ok()) {

@@ -2,6 +2,7 @@
 #include <cstring>
 #include <utility>
 
+#include "core/base/errors.h"
 #include "core/execute/instance_internal.h"
 
 namespace weir::execute {
@@ -12,7 +13,7 @@ using plan::Value;
 
 void PlanRunner::Instance::SetGuard(const Instruction& instruction) {
   const GuardStep& step = plan_.guard_steps[instruction.detail];
-  uint8_t* const guards = guards_.data();
+  IndexedVector<plan::GuardId, uint8_t>& guards = guards_;
   switch (step.kind) {
     case GuardStep::Kind::kPredicate: {
       const bool alive = guards[step.a] != 0;
@@ -40,27 +41,27 @@ void PlanRunner::Instance::SetGuard(const Instruction& instruction) {
 bool PlanRunner::Instance::Skipped(const plan::Task& loop) const {
   if (loop.begin == loop.body) return false;
   const Instruction& first = plan_.instructions[loop.begin];
-  return first.opcode == plan::Opcode::kSkip && guards_[static_cast<size_t>(plan_.jumps[first.detail].guard)] == 0;
+  return first.opcode == plan::Opcode::kSkip && guards_[plan_.jumps[first.detail].guard] == 0;
 }
 
 bool PlanRunner::Instance::Repeats(const plan::Task& loop) const {
   const plan::Jump& jump = plan_.jumps[plan_.instructions[loop.repeat].detail];
-  return guards_[static_cast<size_t>(jump.guard)] != 0;
+  return guards_[jump.guard] != 0;
 }
 
 void PlanRunner::Instance::Merge(const Instruction& instruction) {
-  const std::vector<int>& guards = plan_.merges[instruction.detail];
+  const std::vector<plan::GuardId>& guards = plan_.merges[instruction.detail];
   uint32_t chosen = 0;
-  while (chosen + 1 < guards.size() && guards_[static_cast<size_t>(guards[chosen])] == 0) ++chosen;
+  while (chosen + 1 < guards.size() && guards_[guards[chosen]] == 0) ++chosen;
   uint32_t output = instruction.inputs;
   if (instruction.inputs != 0) {
     const weir_reg from = registers_[instruction.first_slot + chosen];
-    const int storage = ValueOf(instruction, output++).storage;
-    const Storage& target = plan_.storages[static_cast<size_t>(storage)];
+    const plan::StorageId storage = ValueOf(instruction, output++).storage;
+    const Storage& target = plan_.storages[storage];
     if (target.home == Storage::Home::kVariable) {
       Refer(target, StorageOf(ValueOf(instruction, chosen)));
     } else {
-      chosen_[static_cast<size_t>(storage)] = plan_.slots[instruction.first_slot + chosen].value;
+      chosen_[storage] = plan_.slots[instruction.first_slot + chosen].value;
       Point(storage, from);
     }
   }
@@ -80,11 +81,31 @@ void PlanRunner::Instance::MoveBytes(const Instruction& instruction) {
   }
 }
 
+Status PlanRunner::Instance::Push(const Instruction& instruction) {
+  RunStack& stack = stacks_[instruction.detail];
+  if (stack.full()) [[unlikely]] {
+    const std::string& name = plan_.nodes[static_cast<size_t>(instruction.node)]->name();
+    WEIR_TRY(stack.Grow(AllocatorOf(plan::kHostSpace), name));
+  }
+  stack.Push(reinterpret_cast<const std::byte*>(registers_[instruction.first_slot].data));
+  return Status();
+}
+
+Status PlanRunner::Instance::Pop(const Instruction& instruction) {
+  RunStack& stack = stacks_[instruction.detail];
+  if (stack.empty()) [[unlikely]] {
+    return InvalidArgument("Stack[{}] is empty when calling Pop().",
+                           plan_.nodes[static_cast<size_t>(instruction.node)]->name());
+  }
+  stack.Pop(reinterpret_cast<std::byte*>(registers_[instruction.first_slot].data));
+  return Status();
+}
+
 void PlanRunner::Instance::Swap(const Instruction& instruction) {
-  const int a = ValueOf(instruction, 0).storage, b = ValueOf(instruction, 1).storage;
+  const plan::StorageId a = ValueOf(instruction, 0).storage, b = ValueOf(instruction, 1).storage;
   const weir_reg at_a = registers_[instruction.first_slot], at_b = registers_[instruction.first_slot + 1];
-  std::swap(offsets_[static_cast<size_t>(a)], offsets_[static_cast<size_t>(b)]);
-  std::swap(tensors_[static_cast<size_t>(a)], tensors_[static_cast<size_t>(b)]);
+  std::swap(offsets_[a], offsets_[b]);
+  std::swap(tensors_[a], tensors_[b]);
   Point(a, at_b);
   Point(b, at_a);
 }

@@ -2,30 +2,39 @@
 #ifndef WEIR_CORE_EXECUTE_INSTANCE_INTERNAL_H_
 #define WEIR_CORE_EXECUTE_INSTANCE_INTERNAL_H_
 
-#include <atomic>
-#include <condition_variable>
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "core/execute/plan_runner.h"
+#include "core/execute/run_stack_internal.h"
 #include "core/execute/streams.h"
 #include "core/kernel/host.h"
+#include "core/kernel/launch.h"
+#include "core/tensor/buffer.h"
 
 namespace weir::execute {
+
+class Dataflow;
+struct AbandonedRun;
 
 /// One run at a time, in which tasks may run on several threads. Made once, run many times.
 class PlanRunner::Instance {
  public:
   static Result<std::unique_ptr<Instance>> Make(const plan::ExecutionPlan& plan);
+  ~Instance();
 
   /// Runs the tape. Tensors made on the way are dropped at the end, also after an error.
-  Status Run(PlanRunner& runner, std::span<const Tensor> feeds, std::vector<Tensor>* fetches, const StepArgs& step);
+  Status Run(PlanRunner::Program& program, std::span<const Tensor> feeds, std::vector<Tensor>* fetches,
+             const StepArgs& step);
+  /// Something of the last run goes on. The instance runs no more: it is given to Keep.
+  bool abandoned() const { return abandoned_; }
+  /// `self` holds this instance. Until the last op of the run has completed; for ever where a device may never end.
+  void Keep(std::unique_ptr<AbandonedRun> self);
 
  private:
   using Instruction = plan::Instruction;
@@ -35,19 +44,20 @@ class PlanRunner::Instance {
     Worker();
     Worker(const Worker&) = delete;
     Worker& operator=(const Worker&) = delete;
-    PlanRunner* runner = nullptr;
+    PlanRunner::Program* program = nullptr;
     std::vector<Tensor>* fetches = nullptr;
     StepArgs step;
     kernel::ErrorRecord error;
     weir_env env{};
   };
   friend class Dataflow;
+  friend class VariableLocks;
 
-  explicit Instance(const plan::ExecutionPlan& plan) : plan_(plan), streams_(plan) {}
+  explicit Instance(const plan::ExecutionPlan& plan);
   Status LayOut();
   /// "\n  2560 bytes  y (Square) float [2,3]" for each of the 20 results that take most by `bytes_of`; 0 leaves one
   /// out.
-  std::string LargestValues(const std::function<uint64_t(size_t storage)>& bytes_of) const;
+  std::string LargestValues(const std::function<uint64_t(plan::StorageId)>& bytes_of) const;
   /// What a run would need of one memory, and what it had when it ended.
   std::string WantedMemory(int space) const;
   std::string HeldMemory() const;
@@ -73,6 +83,12 @@ class PlanRunner::Instance {
   /// Errors of calls on streams go into the record of `worker_`, on whatever thread they are made.
   Status StreamKernel(const Instruction& instruction);
   Status Call(Worker& worker, const Instruction& instruction);
+  /// The same in two parts, for a call that may complete later: `later.done` is run in any case.
+  void StartCall(Worker& worker, const Instruction& instruction, kernel::Later& later);
+  Status FinishCall(const Instruction& instruction, Result<std::vector<Tensor>> outputs);
+  Result<std::vector<Tensor>> InputsOf(const Instruction& instruction);
+  /// Lets go of the values that nobody uses behind a call, so that its kernel may work in place.
+  void ReleaseBehind(const Instruction& call);
   Status ReadVariable(const Instruction& instruction);
   Status Make(const Instruction& instruction);
   Status Assign(const Instruction& instruction);
@@ -85,10 +101,26 @@ class PlanRunner::Instance {
   /// A kernel that runs in tiles, on as many threads as the step allows for one op.
   Status Tiles(const Worker& worker, const Instruction& instruction);
   void Swap(const Instruction& instruction);
+  // Between parts of a step (instance_transfer.cc).
+  Status Send(const Worker& worker, const Instruction& instruction);
+  /// Of a kRecv: what came under `key`.
+  Status Receive(const Instruction& instruction, const std::string& key, runtime::Message message);
+  /// The step's rendezvous and the key under which an instruction meets its other end; `first`: the operand that is the
+  /// number of the outermost loop's iteration.
+  Result<runtime::Rendezvous*> Meet(const Worker& worker, const Instruction& instruction, uint32_t first,
+                                    std::string* key) const;
+  void Count(const Instruction& instruction);
   void Merge(const Instruction& instruction);
+  Status Push(const Instruction& instruction);
+  Status Pop(const Instruction& instruction);
   Status Select(const Instruction& instruction);
   /// The place of `to` refers to what `from` refers to now.
   void Refer(const plan::Storage& to, const plan::Storage& from);
+  /// A handle to the variable of a place.
+  Status MakeHandle(const Instruction& instruction);
+  /// Makes a place refer to what a handle refers to.
+  Status Resolve(const Instruction& instruction);
+  Status MakeTemporary(const Instruction& instruction);
   void SetGuard(const Instruction& instruction);
   /// Of a loop that is cut: whether what leads into it said that it does not run at all, and whether it runs once more.
   bool Skipped(const plan::Task& loop) const;
@@ -110,15 +142,16 @@ class PlanRunner::Instance {
   /// The value as a tensor over its memory, which lives until the run ends.
   Result<Tensor> TensorOf(const plan::Value& value) const;
   /// Makes `tensor` the content of an owned, fed or fresh storage and points its slots there.
-  void Hold(int storage, Tensor tensor);
+  void Hold(plan::StorageId storage, Tensor tensor);
   /// Points the slots of a storage at the memory of `from`, which is none of them.
-  void Point(int storage, const weir_reg& from);
+  void Point(plan::StorageId storage, const weir_reg& from);
   /// Lets go of what a storage holds. A snapshot goes under its variable's lock, so that whoever then finds the memory
   /// unshared also sees that its readers are done.
-  void Drop(int storage);
+  void Drop(plan::StorageId storage);
   Status HoldOutput(const plan::Value& value, Tensor tensor);
   /// The step may write to the tensor's memory while the tensor lives: an arena, or what a loop gives back.
   bool MayBeWritten(const Tensor& tensor) const;
+  static constexpr int kFound = -1;
   /// What a place refers to; any other variable is itself.
   const plan::VariableUse& VariableAt(int variable) const;
   const plan::VariableUse& VariableAt(const plan::Storage& storage) const { return VariableAt(storage.variable); }
@@ -137,68 +170,41 @@ class PlanRunner::Instance {
   Allocator& FreshAllocator() const;
 
   const plan::ExecutionPlan& plan_;
-  std::vector<weir_reg> registers_;              // by slot
-  std::vector<std::shared_ptr<Buffer>> arenas_;  // by space + 1
-  std::vector<std::shared_ptr<Buffer>> made_;    // by MadeMemory: from kMake until a variable has it
-  std::vector<uint64_t> offsets_;                // by storage: in its arena, after the exchanges so far
-  std::vector<Tensor> tensors_;                  // by storage: what feeds, calls and fetches hold during a run
-  std::span<const Tensor> feeds_;                // of this run, borrowed; copies of misaligned ones are in tensors_
-  std::vector<int> transient_;                   // storages to empty at the end of a run
-  std::vector<int> chosen_;                      // by storage: the value that a Merge chose; empty without Merge
-  std::vector<int> refers_;                      // by variable: itself; of places what they refer to now
-  std::vector<uint8_t> guards_;
+  std::vector<weir_reg> registers_;                   // by slot
+  std::vector<std::shared_ptr<Buffer>> arenas_;       // by space + 1
+  std::vector<std::shared_ptr<Buffer>> made_;         // by MadeMemory: from kMake until a variable has it
+  IndexedVector<plan::StorageId, uint64_t> offsets_;  // in its arena, after the exchanges so far
+  IndexedVector<plan::StorageId, Tensor> tensors_;    // what feeds, calls and fetches hold during a run
+  std::span<const Tensor> feeds_;           // of this run, borrowed; copies of misaligned ones are in tensors_
+  std::vector<plan::StorageId> transient_;  // storages to empty at the end of a run
+  IndexedVector<plan::StorageId, plan::ValueId> chosen_;  // that a Merge chose; empty without Merge
+  std::vector<int> refers_;                // by variable: itself; of places what they refer to now, or kFound
+  std::vector<plan::VariableUse> found_;   // by variable: what a place refers to that no variable of the plan is
+  runtime::ResourceScope step_resources_;  // what ends with the run
+  IndexedVector<plan::GuardId, uint8_t> guards_;
+  std::vector<RunStack> stacks_;
+  bool lean_ =
+      false;  // no streams, tasks, calls, guarded fetches, places or memory that is made: little to do at the end
   bool guarded_fetches_ = false;                                        // a fetch may lie on a branch that is not taken
   std::vector<std::pair<device::Event, const Instruction*>> arriving_;  // fetches under way, in their streams' order
   RunStreams streams_;
-  std::unique_ptr<Worker> worker_;  // of the caller's thread
+  std::unique_ptr<Worker> worker_;      // of the caller's thread
+  std::unique_ptr<Dataflow> dataflow_;  // of a T2 plan
+  bool abandoned_ = false;
+  std::vector<Tensor> in_flight_;  // of an abandoned run: feeds and fetches, which its copies may still read and write
 };
 
-/// A run of a T2 plan.
-class Dataflow {
- public:
-  Dataflow(PlanRunner::Instance& instance, PlanRunner& runner, std::vector<Tensor>* fetches, const StepArgs& step);
-  Status Run();
-
- private:
-  using Instance = PlanRunner::Instance;
-  void Work();
-  void RunTask(uint32_t task, Instance::Worker& worker);
-  void Finished(uint32_t task, const Status& status);
-  // All below under the lock.
-  void Launch();
-  /// Makes the tasks ready that waited for this one; the last one of an iteration begins the next or ends the loop.
-  void Complete(uint32_t task);
-  void BeginIteration(uint32_t loop);
-  void MakeReady(uint32_t task);
-  /// "\nrunning: 'a'; waiting: 'b'" at this moment, under the lock.
-  std::string Waiting() const;
-
-  Instance& instance_;
-  PlanRunner& runner_;
-  std::vector<Tensor>* fetches_;
-  StepArgs step_;
-  kernel::RunControl control_;
-  std::atomic<bool> failed_{false};
-  std::atomic<uint32_t> events_{0};  // counts what happens, so that the caller may spin for it
-  std::mutex mutex_;                 // protects all below
-  std::condition_variable changed_;
-  std::vector<int> pending_;     // by task: how many it waits for
-  std::vector<uint32_t> inner_;  // by loop that is cut: tasks of this iteration that have not ended
-  std::vector<uint32_t> ready_;  // a heap, the earliest task first
-  std::vector<uint32_t> ready_to_block_;
-  size_t left_ = 0;           // tasks of the step itself that have not ended
-  int helpers_ = 0;           // jobs on the compute pool
-  int active_ = 0;            // tasks running anywhere
-  int running_ = 0;           // those of them on the caller's thread and the compute pool
-  std::set<uint32_t> tasks_;  // running anywhere
-  Status error_;
+/// A run that returned before all of its work had ended, with what that work may still use.
+struct AbandonedRun {
+  std::shared_ptr<const void> owner;
+  std::shared_ptr<PlanRunner::Program> program;
+  std::unique_ptr<PlanRunner::Instance> instance;  // goes first
 };
 
 /// Takes an instruction's variable locks in order, gives them back in reverse.
 class VariableLocks {
  public:
-  /// `refers`: by variable of the plan, the one to lock for it.
-  VariableLocks(const plan::ExecutionPlan& plan, std::span<const int> refers, const plan::Instruction& instruction);
+  VariableLocks(const PlanRunner::Instance& instance, const plan::Instruction& instruction);
   ~VariableLocks();
   VariableLocks(const VariableLocks&) = delete;
   VariableLocks& operator=(const VariableLocks&) = delete;
@@ -206,7 +212,7 @@ class VariableLocks {
  private:
   const plan::ExecutionPlan& plan_;
   std::span<const plan::Lock> locks_;
-  std::vector<plan::Lock> own_;  // where places are among them
+  std::vector<std::pair<runtime::Variable*, bool>> own_;  // where places are among them: what they refer to, exclusive
 };
 
 }  // namespace weir::execute

@@ -9,15 +9,15 @@
 
 namespace weir::execute {
 
-std::string PlanRunner::Instance::LargestValues(const std::function<uint64_t(size_t storage)>& bytes_of) const {
+std::string PlanRunner::Instance::LargestValues(const std::function<uint64_t(plan::StorageId)>& bytes_of) const {
   constexpr size_t kShown = 20;
   std::vector<std::pair<uint64_t, std::string>> values;
-  std::vector<bool> seen(plan_.storages.size(), false);
+  IndexedVector<plan::StorageId, bool> seen(plan_.storages.size(), false);
   for (const Instruction& instruction : plan_.instructions) {
     const graph::Node& node = *plan_.nodes[static_cast<size_t>(instruction.node)];
     for (uint32_t o = 0; o < instruction.outputs; ++o) {
       const plan::Value& value = ValueOf(instruction, instruction.inputs + o);
-      const auto index = static_cast<size_t>(value.storage);
+      const plan::StorageId index = value.storage;
       const uint64_t bytes = seen[index] ? 0 : bytes_of(index);
       if (bytes == 0) continue;
       seen[index] = true;
@@ -37,7 +37,7 @@ std::string PlanRunner::Instance::LargestValues(const std::function<uint64_t(siz
 
 std::string PlanRunner::Instance::WantedMemory(int space) const {
   return fmt::format("\nThe step needs {} bytes at once. Its largest values:{}",
-                     plan_.arena_bytes[static_cast<size_t>(space + 1)], LargestValues([&](size_t index) {
+                     plan_.arena_bytes[static_cast<size_t>(space + 1)], LargestValues([&](plan::StorageId index) {
                        const plan::Storage& storage = plan_.storages[index];
                        const bool there = storage.home == plan::Storage::Home::kArena && storage.space == space;
                        return there ? storage.bytes : 0;
@@ -48,9 +48,10 @@ std::string PlanRunner::Instance::HeldMemory() const {
   const uint64_t planned = std::accumulate(plan_.arena_bytes.begin(), plan_.arena_bytes.end(), uint64_t{0});
   uint64_t others = 0;
   for (const std::shared_ptr<Buffer>& made : made_) others += made ? made->bytes() : 0;
+  for (const RunStack& stack : stacks_) others += stack.memory_bytes();
   for (const Tensor& tensor : tensors_) others += tensor.bytes();
   return fmt::format("\nThe step held {} bytes for values of known size and {} for others. Its largest values:{}",
-                     planned, others, LargestValues([&](size_t index) {
+                     planned, others, LargestValues([&](plan::StorageId index) {
                        const plan::Storage& storage = plan_.storages[index];
                        if (storage.home == plan::Storage::Home::kMade) {
                          return made_[static_cast<size_t>(storage.made)] ? storage.bytes : 0;

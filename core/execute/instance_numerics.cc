@@ -1,8 +1,9 @@
-// RunOptions::check_numerics: a look at what every instruction reads and gives.
+// RunOptions::check_numerics: checks the inputs and outputs of every instruction.
 #include <fmt/format.h>
 
 #include <string>
 
+#include "core/base/errors.h"
 #include "core/execute/instance_internal.h"
 #include "core/tensor/numerics.h"
 
@@ -26,9 +27,9 @@ Result<Tensor> PlanRunner::Instance::HostValue(const Instruction& instruction, u
 std::string PlanRunner::Instance::InputNumbers(const Instruction& instruction) {
   std::string text;
   if (!GivesNumbers(instruction.opcode)) return text;
-  const VariableLocks locks(plan_, refers_, instruction);
+  const VariableLocks locks(*this, instruction);
   for (uint32_t i = 0; i < instruction.inputs; ++i) {
-    const Result<Tensor> input = HostValue(instruction, i);  // what is wrong with it, the instruction says itself
+    const Result<Tensor> input = HostValue(instruction, i);  // an error is reported by the instruction itself
     if (input.ok()) text += fmt::format("\n\t input {}: {}", i, Describe(*input, NumbersOf(*input)));
   }
   return text;
@@ -36,7 +37,7 @@ std::string PlanRunner::Instance::InputNumbers(const Instruction& instruction) {
 
 Status PlanRunner::Instance::CheckNumbers(const Instruction& instruction, const std::string& inputs) {
   if (!GivesNumbers(instruction.opcode)) return Status();
-  const VariableLocks locks(plan_, refers_, instruction);
+  const VariableLocks locks(*this, instruction);
   const graph::Node& node = *plan_.nodes[static_cast<size_t>(instruction.node)];
   for (uint32_t o = 0; o < instruction.outputs; ++o) {
     WEIR_ASSIGN(const Tensor output, HostValue(instruction, instruction.inputs + o));

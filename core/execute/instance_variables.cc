@@ -1,8 +1,13 @@
 // Instructions that touch variables.
+#include <algorithm>
 #include <cstring>
+#include <functional>
 #include <utility>
 
+#include "core/base/errors.h"
 #include "core/execute/instance_internal.h"
+#include "core/tensor/buffer.h"
+#include "core/tensor/resource.h"
 
 namespace weir::execute {
 
@@ -10,34 +15,50 @@ using plan::Opcode;
 using plan::Storage;
 using plan::Value;
 
-VariableLocks::VariableLocks(const plan::ExecutionPlan& plan, std::span<const int> refers,
-                             const plan::Instruction& instruction)
-    : plan_(plan),
-      locks_(std::span(plan.locks).subspan(instruction.locks_begin, instruction.locks_end - instruction.locks_begin)) {
-  if (!locks_.empty() && !plan.variables[static_cast<size_t>(locks_[0].variable)].variable) {
-    own_.assign(locks_.begin(), locks_.end());
-    for (plan::Lock& lock : own_) lock.variable = refers[static_cast<size_t>(lock.variable)];
-    plan::SortLocks(plan.variables, own_);
-    locks_ = own_;
+namespace {
+
+void Lock(runtime::Variable& variable, bool exclusive) {
+  if (exclusive) {
+    variable.mutex.lock();
+  } else {
+    variable.mutex.lock_shared();
   }
-  for (const plan::Lock& lock : locks_) {
-    std::shared_mutex& mutex = plan.variables[static_cast<size_t>(lock.variable)].variable->mutex;
-    if (lock.exclusive) {
-      mutex.lock();
-    } else {
-      mutex.lock_shared();
+}
+
+void Unlock(runtime::Variable& variable, bool exclusive) {
+  if (exclusive) {
+    variable.mutex.unlock();
+  } else {
+    variable.mutex.unlock_shared();
+  }
+}
+
+}  // namespace
+
+VariableLocks::VariableLocks(const PlanRunner::Instance& instance, const plan::Instruction& instruction)
+    : plan_(instance.plan_),
+      locks_(std::span(plan_.locks).subspan(instruction.locks_begin, instruction.locks_end - instruction.locks_begin)) {
+  if (!locks_.empty() && !plan_.variables[static_cast<size_t>(locks_[0].variable)].variable) {
+    for (const plan::Lock& lock : locks_) {
+      own_.emplace_back(instance.VariableAt(lock.variable).variable.get(), lock.exclusive);
     }
+    locks_ = {};
+    // Each variable once, for writing where one of its locks is exclusive.
+    std::sort(own_.begin(), own_.end(), std::greater<>());
+    own_.erase(std::unique(own_.begin(), own_.end(), [](const auto& a, const auto& b) { return a.first == b.first; }),
+               own_.end());
+    std::reverse(own_.begin(), own_.end());  // in the order of addresses, as SortLocks has them
+  }
+  for (const auto& [variable, exclusive] : own_) Lock(*variable, exclusive);
+  for (const plan::Lock& lock : locks_) {
+    Lock(*plan_.variables[static_cast<size_t>(lock.variable)].variable, lock.exclusive);
   }
 }
 
 VariableLocks::~VariableLocks() {
+  for (size_t l = own_.size(); l-- > 0;) Unlock(*own_[l].first, own_[l].second);
   for (size_t l = locks_.size(); l-- > 0;) {
-    std::shared_mutex& mutex = plan_.variables[static_cast<size_t>(locks_[l].variable)].variable->mutex;
-    if (locks_[l].exclusive) {
-      mutex.unlock();
-    } else {
-      mutex.unlock_shared();
-    }
+    Unlock(*plan_.variables[static_cast<size_t>(locks_[l].variable)].variable, locks_[l].exclusive);
   }
 }
 
@@ -63,10 +84,10 @@ Status PlanRunner::Instance::Unshare(const plan::VariableUse& use, int space) {
 }
 
 Status PlanRunner::Instance::LockedKernel(Worker& worker, const Instruction& instruction) {
-  const VariableLocks locks(plan_, refers_, instruction);
+  const VariableLocks locks(*this, instruction);
   std::unique_lock<std::mutex> running;
   if (instruction.serialized)
-    running = std::unique_lock<std::mutex>(*worker.runner->kernel_mutexes_[instruction.detail]);
+    running = std::unique_lock<std::mutex>(*worker.program->kernel_mutexes[instruction.detail]);
   for (uint32_t l = instruction.locks_begin; l < instruction.locks_end; ++l) {
     const plan::VariableUse& use = VariableAt(plan_.locks[l].variable);
     if (Status ready = CheckInitialized(use); !ready.ok()) return At(instruction, ready);
@@ -83,7 +104,7 @@ Status PlanRunner::Instance::LockedKernel(Worker& worker, const Instruction& ins
                                                 use.variable->value.shape().ToString(), value.shape.ToString()));
     }
     weir_reg& reg = registers_[instruction.first_slot + i];
-    const weir_reg current = RegisterOf(use.variable->value, reg.shape);
+    const weir_reg current = kernel::RegisterOf(use.variable->value, reg.shape);
     reg.data = current.data;
     reg.handle = current.handle;
   }
@@ -97,7 +118,7 @@ Status PlanRunner::Instance::LockedKernel(Worker& worker, const Instruction& ins
 }
 
 Status PlanRunner::Instance::ReadVariable(const Instruction& instruction) {
-  const VariableLocks locks(plan_, refers_, instruction);
+  const VariableLocks locks(*this, instruction);
   const plan::VariableUse& use = VariableAt(StorageOf(ValueOf(instruction, 0)));
   if (const Status found = CheckInitialized(use); !found.ok()) {
     if (!use.is_resource) return found;
@@ -124,7 +145,7 @@ Status PlanRunner::Instance::Make(const Instruction& instruction) {
   weir_reg from{};
   from.handle = memory->memory().handle;
   from.data = memory->host() != nullptr ? reinterpret_cast<uint64_t>(memory->host()) : memory->memory().offset;
-  for (const int storage : wanted.storages) Point(storage, from);
+  for (const plan::StorageId storage : wanted.storages) Point(storage, from);
   made_[instruction.detail] = std::move(memory);
   return Status();
 }
@@ -144,7 +165,7 @@ bool PlanRunner::Instance::TakeOver(const Value& from, const Tensor& given, Tens
 }
 
 Status PlanRunner::Instance::Assign(const Instruction& instruction) {
-  const VariableLocks locks(plan_, refers_, instruction);
+  const VariableLocks locks(*this, instruction);
   const Storage& storage = StorageOf(ValueOf(instruction, 0));
   const plan::VariableUse& use = VariableAt(storage);
   WEIR_ASSIGN(const Tensor given, TensorOf(ValueOf(instruction, 1)));
@@ -192,7 +213,7 @@ Status PlanRunner::Instance::Assign(const Instruction& instruction) {
 }
 
 Status PlanRunner::Instance::QueryVariable(const Instruction& instruction) {
-  const VariableLocks locks(plan_, refers_, instruction);
+  const VariableLocks locks(*this, instruction);
   const plan::VariableUse& use = VariableAt(StorageOf(ValueOf(instruction, 0)));
   const Value& to = ValueOf(instruction, 1);
   if (instruction.opcode == Opcode::kIsInitialized) {
@@ -214,12 +235,73 @@ Status PlanRunner::Instance::Select(const Instruction& instruction) {
   if (chosen < 0 || chosen >= references) {
     return InvalidArgument("Index must be in the range [0, {}) but got {}", references, chosen);
   }
-  const VariableLocks locks(plan_, refers_, instruction);
+  const VariableLocks locks(*this, instruction);
   const auto reference = [&](int i) -> const Storage& {
     return StorageOf(ValueOf(instruction, static_cast<uint32_t>(i) + 1));
   };
   for (int i = 0; i < references; ++i) WEIR_TRY(CheckInitialized(VariableAt(reference(i))));
   Refer(reference(references), reference(chosen));
+  return Status();
+}
+
+Status PlanRunner::Instance::MakeHandle(const Instruction& instruction) {
+  const plan::VariableUse& use = VariableAt(StorageOf(ValueOf(instruction, 0)));
+  return HoldOutput(ValueOf(instruction, 1), Tensor::Scalar(runtime::HandleOf(use.key, use.variable)));
+}
+
+Status PlanRunner::Instance::Resolve(const Instruction& instruction) {
+  const Value& to = ValueOf(instruction, 1);
+  const Storage& place = StorageOf(to);
+  const plan::VariableUse& asking = plan_.variables[static_cast<size_t>(place.variable)];
+  WEIR_ASSIGN(const Tensor given, TensorOf(ValueOf(instruction, 0)));
+  if (given.elements() != 1) {
+    return InvalidArgument("a resource handle must be a scalar, got shape {}", given.shape().ToString());
+  }
+  const ResourceHandle& handle = given.as<ResourceHandle>()[0];
+  plan::VariableUse use;
+  use.node = asking.node;
+  use.is_resource = true;
+  use.key = {handle.device, handle.container, handle.name};
+  if (plan_.resources == nullptr) return FailedPrecondition("variables need a session");
+  const Result<std::shared_ptr<Resource>> found = plan_.resources->Find(handle);
+  const std::shared_ptr<Resource>& there = found.ok() ? *found : handle.resource;
+  use.variable = std::dynamic_pointer_cast<runtime::Variable>(there);
+  if (there && !use.variable) return runtime::WrongType(handle, *there, runtime::Variable::kTypeName);
+  if (!handle.device.empty() && handle.device != asking.key.device) {
+    return InvalidArgument("Trying to access resource {} located in device {} from device {}", handle.name,
+                           handle.device, asking.key.device);
+  }
+  if (!found.ok() && instruction.detail == 1 && !there && handle.type_name == runtime::Variable::kTypeName) {
+    WEIR_ASSIGN(use.variable, plan_.resources->GetOrCreate(use.key, to.dtype));
+  } else if (!found.ok()) {
+    use.variable = std::make_shared<runtime::Variable>();  // which stays without value
+  }
+  const DType held = use.variable->dtype;
+  if (held != DType::kInvalid && to.dtype != DType::kInvalid && held != to.dtype) {
+    return InvalidArgument("Trying to read variable with wrong dtype. Expected {} got {}", Name(held), Name(to.dtype));
+  }
+  if (found_.empty()) return Internal("a plan without places resolves a handle");
+  found_[static_cast<size_t>(place.variable)] = std::move(use);
+  refers_[static_cast<size_t>(place.variable)] = kFound;
+  return Status();
+}
+
+/// A temporary variable without value. AlreadyExists if another node has made one of the name in this step. A node that
+/// runs again, in a loop, replaces its own.
+Status PlanRunner::Instance::MakeTemporary(const Instruction& instruction) {
+  const Value& to = ValueOf(instruction, 0);
+  const auto place = static_cast<size_t>(StorageOf(to).variable);
+  plan::VariableUse use = plan_.variables[place];
+  if (const std::shared_ptr<runtime::Variable> there = step_resources_.Find(use.key)) {
+    if (there != found_[place].variable) {
+      return AlreadyExists("Resource {}/{}/N10tensorflow19TemporaryVariableOp6TmpVarE", use.key.container,
+                           use.key.name);
+    }
+    WEIR_TRY(step_resources_.Destroy(runtime::HandleOf(use.key, there)));
+  }
+  WEIR_ASSIGN(use.variable, step_resources_.GetOrCreate(use.key, to.dtype));
+  found_[place] = std::move(use);
+  refers_[place] = kFound;
   return Status();
 }
 

@@ -2,15 +2,17 @@
 
 #include <algorithm>
 #include <cstring>
+#include <future>
 #include <list>
-#include <string_view>
 #include <utility>
 
+#include "core/base/errors.h"
 #include "core/execute/streams.h"
 #include "core/execute/string_ids_internal.h"
-#include "core/graph/shape_values.h"
+#include "core/execute/unshared.h"
+#include "core/kernel/launch.h"
 #include "core/kernel/operand_args.h"
-#include "core/tensor/number.h"
+#include "core/tensor/buffer.h"
 
 namespace weir::execute {
 
@@ -22,29 +24,25 @@ namespace {
 constexpr size_t kCachedKernels = 8;
 constexpr uint64_t kLargestKey = 4096;
 
-/// What Reshape says while it runs where shape inference, whose words are others, refused its operands.
-Status ReshapeRefusal(const Status& inferred, const Tensor& value, const Tensor& wanted) {
-  if (wanted.raw() == nullptr) return inferred;
-  int64_t elements = 1, open = 0;
-  for (int64_t i = 0; i < wanted.elements(); ++i) {
-    const int64_t extent = ElementAsInt(wanted, i);
-    if (extent == -1 && ++open == 1) continue;
-    if (extent < 0 || __builtin_mul_overflow(elements, extent, &elements)) return inferred;
+/// An alias of the kernel whose input is unshared, so that the kernel may overwrite it; null if there is none.
+const weir_alias* InPlace(const kernel::PreparedKernel& kernel, const std::vector<Tensor>& inputs) {
+  for (const weir_alias& alias : kernel.aliases()) {
+    const Tensor& input = inputs[alias.input];
+    if (alias.kind == WEIR_ALIAS_MAY && Unshared(input) && !input.buffer()->lent()) return &alias;
   }
-  return InvalidArgument("Input to reshape is a tensor with {} values, but the requested shape {} {}", value.elements(),
-                         open > 0 && elements > 0 ? "requires a multiple of" : "has", elements);
+  return nullptr;
 }
 
 }  // namespace
 
-/// How a call with such operands is run. A kernel and the shapes of its outputs depend on the shapes of the inputs and
-/// on the values of those that steer it.
+/// A cached way to run a call with given operands. The kernel and its output shapes depend on the input shapes and on
+/// the values of shape operands.
 struct Recipe {
-  const kernel::KernelEntry* first = nullptr;  // of the candidates: calls on string elements have others
+  const kernel::KernelEntry* first = nullptr;  // of the candidates; calls on string elements have others
   const kernel::KernelEntry* entry = nullptr;
   std::vector<Shape> inputs;
-  std::vector<std::pair<size_t, Tensor>> steering;  // input, a copy of its value
-  std::vector<Shape> outputs;
+  std::vector<std::pair<size_t, Tensor>> steering;  // shape operands: (input, copy of its value)
+  std::vector<kernel::OperandSpec> outputs;
   std::shared_ptr<kernel::PreparedKernel> kernel;
 
   bool Serves(const kernel::KernelEntry* candidate, const std::vector<Tensor>& operands) const {
@@ -65,7 +63,7 @@ struct NodeCall::Cache {
   std::mutex mutex;                                  // protects the two below
   std::list<std::shared_ptr<const Recipe>> recipes;  // most recent first
   std::map<const kernel::KernelEntry*, std::unique_ptr<kernel::DynamicKernel>> dynamic;
-  std::mutex running;  // serializes kernels that change their state
+  std::mutex running;  // serializes stateful kernels
 };
 
 NodeCall::NodeCall(plan::CallSpec spec) : spec_(std::move(spec)), cache_(std::make_unique<Cache>()) {
@@ -78,21 +76,18 @@ NodeCall::NodeCall(plan::CallSpec spec) : spec_(std::move(spec)), cache_(std::ma
 NodeCall::~NodeCall() = default;
 NodeCall::NodeCall(NodeCall&&) noexcept = default;
 
-weir_reg RegisterOf(const Tensor& tensor, const weir_shape* shape) {
-  weir_reg reg{};
-  reg.shape = shape;
-  reg.dtype = static_cast<uint32_t>(tensor.dtype());
-  if (tensor.buffer() == nullptr) return reg;
-  const weir_buf& memory = tensor.buffer()->memory();
-  reg.handle = memory.handle;
-  reg.data = memory.host != nullptr ? reinterpret_cast<uint64_t>(memory.host) + tensor.offset()
-                                    : memory.offset + tensor.offset();
-  return reg;
+Result<std::vector<Tensor>> NodeCall::Run(std::vector<Tensor> inputs, const StepArgs& step) {
+  std::promise<Result<std::vector<Tensor>>> completed;
+  kernel::Later later;
+  later.done = runtime::Completion([&](Result<std::vector<Tensor>> made) { completed.set_value(std::move(made)); });
+  WEIR_ASSIGN(Outputs outputs, Start(std::move(inputs), step, later));
+  if (outputs) return std::move(*outputs);
+  return Finish(completed.get_future().get(), later);
 }
 
-Result<std::vector<Tensor>> NodeCall::Run(std::vector<Tensor> inputs, const StepArgs& step) {
-  Result<std::vector<Tensor>> outputs = [&]() -> Result<std::vector<Tensor>> {
-    if (spec_.builtin != nullptr) return RunBuiltin(std::move(inputs), step.streams);
+Result<NodeCall::Outputs> NodeCall::Start(std::vector<Tensor> inputs, const StepArgs& step, kernel::Later& later) {
+  Result<Outputs> outputs = [&]() -> Result<Outputs> {
+    if (spec_.builtin != nullptr) return RunBuiltin(std::move(inputs), step, later);
     if (spec_.node->op().run_by == op::RunBy::kUniversal) return RunUniversal(inputs, step.streams);
     const auto is_string = [](const auto& x) { return x == DType::kString; };
     const auto types = spec_.node->output_types();
@@ -100,23 +95,31 @@ Result<std::vector<Tensor>> NodeCall::Run(std::vector<Tensor> inputs, const Step
         std::any_of(types.begin(), types.end(), is_string) ||
         std::any_of(inputs.begin(), inputs.end(), [](const Tensor& t) { return t.dtype() == DType::kString; });
     if (strings) {
-      // A kernel that reaches strings through the host has the dynamic form; the others are given numbers for them.
+      // Kernels that access strings through the host have a dynamic form; the others get numbers instead of strings.
       auto entries = spec_.kernels;
       std::erase_if(entries, [](const kernel::KernelEntry* entry) { return entry->record->compute == nullptr; });
       if (entries.empty()) return RunStrings(std::move(inputs), step);
-      return RunKernels(entries, spec_.node->attrs(), std::move(inputs), types, step);
+      return RunKernels(entries, spec_.node->attrs(), std::move(inputs), types, step, later);
     }
-    return RunKernels(spec_.kernels, spec_.node->attrs(), std::move(inputs), types, step);
+    return RunKernels(spec_.kernels, spec_.node->attrs(), std::move(inputs), types, step, later);
   }();
   if (!outputs.ok()) return graph::AtNode(outputs.status(), *spec_.node);
   return outputs;
+}
+
+Result<std::vector<Tensor>> NodeCall::Finish(Result<std::vector<Tensor>> made, const kernel::Later& later) const {
+  Status status = made.status();
+  if (status.ok() && spec_.builtin != nullptr) status = CheckBuiltin(*made);
+  if (status.ok()) return made;
+  if (spec_.builtin == nullptr) status = spec_.device->Judge(status, later.error_flags);
+  return graph::AtNode(status, *spec_.node);
 }
 
 Result<std::vector<PartialShape>> NodeCall::Infer(const std::vector<Tensor>& inputs, RunStreams* streams,
                                                   std::vector<bool>* asked) {
   std::vector<PartialShape> shapes;
   for (size_t i = 0; i < inputs.size(); ++i) {
-    const bool handle = spec_.node->signature().inputs[i] == DType::kResource;  // comes as the variable's value
+    const bool handle = spec_.node->signature().inputs[i] == DType::kResource;  // passed as the variable's value
     shapes.emplace_back(handle ? Shape() : inputs[i].shape());
   }
   std::vector<Tensor> on_host(inputs.size());
@@ -132,7 +135,7 @@ Result<std::vector<PartialShape>> NodeCall::Infer(const std::vector<Tensor>& inp
     }
     return &host;
   };
-  // The types agree: the plan compared them.
+  // The types were checked by the plan.
   const auto held = [&](int i) {
     return op::HeldValue{DType::kInvalid, PartialShape(inputs[static_cast<size_t>(i)].shape())};
   };
@@ -140,50 +143,65 @@ Result<std::vector<PartialShape>> NodeCall::Infer(const std::vector<Tensor>& inp
 }
 
 Result<std::vector<Tensor>> NodeCall::RunUniversal(const std::vector<Tensor>& inputs, RunStreams* streams) {
-  const std::string_view op = spec_.node->op().name;
+  const op::Traits& traits = spec_.node->op().traits;
   std::vector<Tensor> outputs;
-  if (graph::AsksForShape(op)) {
+  if (traits.shape_query != nullptr) {
     for (size_t i = 0; i < inputs.size(); ++i) {
       WEIR_ASSIGN(Tensor value,
-                  graph::ShapeValue(op, static_cast<int>(i), inputs[i].shape(), spec_.node->output_types()[i]));
+                  traits.shape_query(inputs[i].shape(), static_cast<int>(i), spec_.node->output_types()[i]));
       outputs.push_back(std::move(value));
     }
     return outputs;
   }
-  if (kernel::OnlyReshapes(op)) {
+  if (traits.universal == op::Universal::kReshape) {
     const auto view = [&]() -> Result<Tensor> {
       WEIR_ASSIGN(const std::vector<PartialShape> shapes, Infer(inputs, streams));
       WEIR_ASSIGN(Shape shape, shapes[0].ToShape());
       return inputs[0].Reshaped(std::move(shape));
     };
     Result<Tensor> made = view();
-    if (!made.ok()) return op == "Reshape" ? ReshapeRefusal(made.status(), inputs[0], inputs[1]) : made.status();
+    if (!made.ok()) return traits.refusal != nullptr ? traits.refusal(made.status(), inputs) : made.status();
     outputs.push_back(std::move(*made));
     return outputs;
   }
   return inputs;  // identities
 }
 
-Result<std::vector<Tensor>> NodeCall::RunBuiltin(std::vector<Tensor> inputs, RunStreams* streams) {
+Result<NodeCall::Outputs> NodeCall::RunBuiltin(std::vector<Tensor> inputs, const StepArgs& step, kernel::Later& later) {
   for (Tensor& input : inputs) {
     if (input.on_host()) continue;
-    WEIR_ASSIGN(input, ToHost(input, streams));
+    WEIR_ASSIGN(input, ToHost(input, step.streams));
   }
+  const bool host = spec_.device != nullptr && spec_.device->host_memory();
+  kernel::BuiltinCall call{spec_.node->name(), spec_.node->attrs(),
+                           std::move(inputs),  std::vector<Tensor>(spec_.node->output_types().size()),
+                           spec_.resources,    spec_.scope,
+                           step.cancellation,  step.step_id,
+                           spec_.device,       host ? &spec_.device->allocator() : &HostAllocator(),
+                           step.resources};
+  if (spec_.builtin->async) {
+    spec_.builtin->async(std::move(call), std::move(later.done));
+    return Outputs();
+  }
+  WEIR_TRY(spec_.builtin->fn(call));
+  WEIR_TRY(CheckBuiltin(call.outputs));
+  return Outputs(std::move(call.outputs));
+}
+
+Status NodeCall::CheckBuiltin(const std::vector<Tensor>& outputs) const {
   const auto types = spec_.node->output_types();
-  kernel::BuiltinCall call{spec_.node->name(), spec_.node->attrs(), std::move(inputs),
-                           std::vector<Tensor>(types.size()), spec_.resources};
-  WEIR_TRY((*spec_.builtin)(call));
+  const std::string& op = spec_.node->op().name;
+  if (outputs.size() != types.size())
+    return Internal("{} gave {} outputs, wanted {}", op, outputs.size(), types.size());
   for (size_t i = 0; i < types.size(); ++i) {
-    if (call.outputs[i].dtype() != BaseType(types[i])) {
-      return Internal("output {} of {} came as {}, wanted {}", i, spec_.node->op().name, Name(call.outputs[i].dtype()),
-                      Name(types[i]));
-    }
+    if (outputs[i].dtype() == BaseType(types[i])) continue;
+    return Internal("output {} of {} came as {}, wanted {}", i, op, Name(outputs[i].dtype()), Name(types[i]));
   }
-  return std::move(call.outputs);
+  return {};
 }
 
 Result<std::vector<Tensor>> NodeCall::RunStrings(std::vector<Tensor> inputs, const StepArgs& step) {
-  if (!MovesElements(spec_.node->op().name)) {
+  if (!spec_.node->op().traits.moves_elements) {
     return Unimplemented("op {} has no kernel for strings", spec_.node->op().name);
   }
   StringIds ids;
@@ -201,26 +219,30 @@ Result<std::vector<Tensor>> NodeCall::RunStrings(std::vector<Tensor> inputs, con
     const DType moved = BaseType(t) == DType::kString ? DType::kInt64 : BaseType(t);
     types.push_back(IsRef(t) ? RefType(moved) : moved);
   }
-  WEIR_ASSIGN(std::vector<Tensor> outputs, RunKernels(entries, view, numbered, types, step));
+  kernel::Later never;  // entries move elements; such kernels never complete later
+  WEIR_ASSIGN(Outputs made, RunKernels(entries, view, numbered, types, step, never));
+  if (!made) return Internal("kernel of {} for numbers completes later", spec_.node->op().name);
+  std::vector<Tensor>& outputs = *made;
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (spec_.node->output_types()[i] != DType::kString) continue;
     WEIR_ASSIGN(outputs[i], ids.Decode(outputs[i]));
   }
   if (inputs[0].dtype() == DType::kString && Masked(entries[0]->record->variable_writes, 0)) {
     WEIR_ASSIGN(Tensor changed, ids.Decode(numbered[0]));
-    // The variable's own memory, whose lock the caller has, also where `inputs` shares it.
+    // The variable's own memory, under the lock that the caller holds, even if `inputs` shares it.
     auto* const variable = reinterpret_cast<std::string*>(inputs[0].buffer()->host() + inputs[0].offset());
     std::ranges::move(changed.mutable_as<std::string>(), variable);
   }
-  return outputs;
+  return std::move(outputs);
 }
 
-Result<std::vector<Tensor>> NodeCall::RunKernels(const std::vector<const kernel::KernelEntry*>& entries,
-                                                 op::AttrView attrs, std::vector<Tensor> inputs,
-                                                 std::span<const DType> output_types, const StepArgs& step) {
+Result<NodeCall::Outputs> NodeCall::RunKernels(const std::vector<const kernel::KernelEntry*>& entries,
+                                               op::AttrView attrs, std::vector<Tensor> inputs,
+                                               std::span<const DType> output_types, const StepArgs& step,
+                                               kernel::Later& later) {
   if (!entries.empty()) {
     if (const std::shared_ptr<const Recipe> known = Find(entries[0], inputs)) {
-      return Follow(*known, inputs, output_types, step.streams);
+      return Follow(*known, inputs, step.streams);
     }
   }
   std::vector<bool> asked(inputs.size(), false);
@@ -228,30 +250,81 @@ Result<std::vector<Tensor>> NodeCall::RunKernels(const std::vector<const kernel:
   if (!inferred.ok()) return Refusal(inferred.status(), entries, attrs, inputs, output_types);
   const std::vector<PartialShape>& shapes = *inferred;
   const bool known = std::all_of(shapes.begin(), shapes.end(), [](const PartialShape& s) { return s.fully_defined(); });
-  Status last = Unimplemented("no kernel of op {} runs with these operands", spec_.node->op().name);
-  for (const kernel::KernelEntry* entry : entries) {
+  std::string declined;
+  const auto ranked = known ? Ranked(entries, attrs, inputs, output_types, shapes, &declined) : entries;
+  for (const kernel::KernelEntry* entry : ranked) {
     if (known && entry->record->prepare != nullptr) {
       Recipe recipe{entries[0], entry, {}, {}, {}, {}};
       const Status prepared = Prepare(attrs, inputs, output_types, shapes, recipe);
       if (prepared.ok()) {
-        Result<std::vector<Tensor>> outputs = Follow(recipe, inputs, output_types, step.streams);
-        if (outputs.ok()) Keep(std::move(recipe), asked, inputs);
+        const bool keep = Remember(recipe, asked, inputs);  // before the kernel can overwrite them
+        Result<std::vector<Tensor>> outputs = Follow(recipe, inputs, step.streams);
+        if (outputs.ok() && keep) Keep(std::move(recipe));
         return outputs;
       }
       if (prepared.code() != Code::kUnimplemented) return prepared;
-      last = prepared;
+      plan::AddDeclined(*entry, prepared, &declined);
     }
     if (entry->record->compute == nullptr) continue;
-    WEIR_ASSIGN(kernel::DynamicKernel* const dynamic, Dynamic(*entry, attrs));
-    std::vector<DType> base;
-    for (const DType t : output_types) base.push_back(BaseType(t));
-    uint32_t flags = 0;
-    auto outputs = dynamic->Compute(std::move(inputs), base, spec_.device->allocator(), step.step_id,
-                                    {step.control, step.intra_op, &flags});
-    if (!outputs.ok()) return spec_.device->Judge(outputs.status(), flags);
-    return outputs;
+    return RunDynamic(*entry, attrs, std::move(inputs), output_types, step, later);
   }
-  return last;
+  return Unimplemented("no kernel of op {} on {} runs with these operands{}{}", spec_.node->op().name,
+                       spec_.device->name(), declined.empty() ? "" : ": ", declined);
+}
+
+std::vector<const kernel::KernelEntry*> NodeCall::Ranked(const std::vector<const kernel::KernelEntry*>& entries,
+                                                         op::AttrView attrs, const std::vector<Tensor>& inputs,
+                                                         std::span<const DType> output_types,
+                                                         const std::vector<PartialShape>& shapes,
+                                                         std::string* declined) {
+  if (entries.size() < 2 && (entries.empty() || !WEIR_HAS(entries[0]->record, supports))) return entries;
+  const Result<Operands> operands = Describe(*entries[0]->record, inputs, output_types, shapes);
+  if (!operands.ok()) return entries;
+  // If the device does not use host memory, the operands are where the first kernel needs them.
+  std::vector<const kernel::KernelEntry*> alike = entries;
+  if (!spec_.device->host_memory()) {
+    std::erase_if(alike, [&](const kernel::KernelEntry* entry) {
+      return entry->record->host_inputs != entries[0]->record->host_inputs ||
+             entry->record->host_outputs != entries[0]->record->host_outputs;
+    });
+  }
+  const weir_node node{spec_.node->name(), attrs, [&](int i) { return operands->in[static_cast<size_t>(i)].value; },
+                       spec_.resources,    {},    spec_.deterministic};
+  return plan::RankKernels(alike, node, operands->in, operands->out, *spec_.device, spec_.calibration, declined);
+}
+
+Result<NodeCall::Operands> NodeCall::Describe(const weir_kernel& record, const std::vector<Tensor>& inputs,
+                                              std::span<const DType> output_types,
+                                              const std::vector<PartialShape>& shapes) const {
+  const bool host_device = spec_.device->host_memory();
+  Operands operands;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const bool steers = Masked(record.host_inputs, input_args_[i]);
+    operands.in.push_back({inputs[i].dtype(), inputs[i].shape(), steers ? &inputs[i] : nullptr,
+                           Masked(record.variable_writes | record.variable_reads, input_args_[i]),
+                           steers || host_device});
+  }
+  for (size_t i = 0; i < output_types.size(); ++i) {
+    const bool reference = IsRef(output_types[i]);
+    WEIR_ASSIGN(Shape shape, reference ? Result<Shape>(inputs[0].shape()) : shapes[i].ToShape());
+    operands.out.push_back({BaseType(output_types[i]), std::move(shape), nullptr, reference,
+                            host_device || Masked(record.host_outputs, output_args_[i])});
+  }
+  return operands;
+}
+
+Result<NodeCall::Outputs> NodeCall::RunDynamic(const kernel::KernelEntry& entry, op::AttrView attrs,
+                                               std::vector<Tensor> inputs, std::span<const DType> output_types,
+                                               const StepArgs& step, kernel::Later& later) {
+  WEIR_ASSIGN(kernel::DynamicKernel* const dynamic, Dynamic(entry, attrs));
+  std::vector<DType> types;
+  for (const DType t : output_types) types.push_back(BaseType(t));
+  const kernel::LaunchArgs args{.device = spec_.device,
+                                .stream = step.streams == nullptr ? nullptr : step.streams->Of(spec_.device),
+                                .step_id = step.step_id,
+                                .cancellation = step.cancellation,
+                                .threads = step.intra_op};
+  return kernel::LaunchDynamic(*dynamic, std::move(inputs), types, args, later);
 }
 
 Result<kernel::DynamicKernel*> NodeCall::Dynamic(const kernel::KernelEntry& entry, op::AttrView attrs) {
@@ -275,14 +348,18 @@ std::shared_ptr<const Recipe> NodeCall::Find(const kernel::KernelEntry* first, c
   return nullptr;
 }
 
-void NodeCall::Keep(Recipe recipe, const std::vector<bool>& asked, const std::vector<Tensor>& inputs) {
+bool NodeCall::Remember(Recipe& recipe, const std::vector<bool>& asked, const std::vector<Tensor>& inputs) {
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (!asked[i] && !Masked(recipe.entry->record->host_inputs, input_args_[i])) continue;
-    if (inputs[i].raw() == nullptr || inputs[i].bytes() > kLargestKey || !HasFixedSize(inputs[i].dtype())) return;
+    if (inputs[i].raw() == nullptr || inputs[i].bytes() > kLargestKey || !HasFixedSize(inputs[i].dtype())) return false;
     Result<Tensor> value = inputs[i].Clone();
-    if (!value.ok()) return;
+    if (!value.ok()) return false;
     recipe.steering.emplace_back(i, std::move(*value));
   }
+  return true;
+}
+
+void NodeCall::Keep(Recipe recipe) {
   const std::lock_guard<std::mutex> lock(cache_->mutex);
   cache_->recipes.push_front(std::make_shared<const Recipe>(std::move(recipe)));
   if (cache_->recipes.size() > kCachedKernels) cache_->recipes.pop_back();
@@ -299,97 +376,27 @@ Status NodeCall::Refusal(const Status& inferred, const std::vector<const kernel:
 
 Status NodeCall::Prepare(op::AttrView attrs, const std::vector<Tensor>& inputs, std::span<const DType> output_types,
                          const std::vector<PartialShape>& shapes, Recipe& recipe) {
-  const weir_kernel& record = *recipe.entry->record;
-  const bool host_device = spec_.device->host_memory();
-  std::vector<kernel::OperandSpec> in, out;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    const bool steers = Masked(record.host_inputs, input_args_[i]);
-    recipe.inputs.push_back(inputs[i].shape());
-    in.push_back({inputs[i].dtype(), inputs[i].shape(), steers ? &inputs[i] : nullptr,
-                  Masked(record.variable_writes | record.variable_reads, input_args_[i]), steers || host_device});
-  }
-  for (size_t i = 0; i < output_types.size(); ++i) {
-    WEIR_ASSIGN(Shape shape, shapes[i].ToShape());
-    recipe.outputs.push_back(IsRef(output_types[i]) ? inputs[0].shape() : std::move(shape));
-    out.push_back({BaseType(output_types[i]), recipe.outputs.back(), nullptr, IsRef(output_types[i]),
-                   host_device || Masked(record.host_outputs, output_args_[i])});
-  }
-  weir_node node{spec_.node->name(), attrs, [&](int i) { return in[static_cast<size_t>(i)].value; },
+  WEIR_ASSIGN(const Operands operands, Describe(*recipe.entry->record, inputs, output_types, shapes));
+  for (const kernel::OperandSpec& input : operands.in) recipe.inputs.push_back(input.shape);
+  recipe.outputs = operands.out;
+  weir_node node{spec_.node->name(), attrs, [&](int i) { return operands.in[static_cast<size_t>(i)].value; },
                  spec_.resources,    {},    spec_.deterministic};
   WEIR_ASSIGN(weir_device* const device, spec_.device->Open());
-  WEIR_ASSIGN(recipe.kernel, kernel::PreparedKernel::Make(*recipe.entry, node, in, out, device));
+  WEIR_ASSIGN(recipe.kernel, kernel::PreparedKernel::Make(*recipe.entry, node, operands.in, operands.out, device));
   return Status();
 }
 
-Result<std::vector<Tensor>> NodeCall::Follow(const Recipe& recipe, std::vector<Tensor>& inputs,
-                                             std::span<const DType> output_types, RunStreams* streams) {
-  device::Stream* const stream = streams == nullptr ? nullptr : streams->Of(spec_.device);
-  const std::shared_ptr<kernel::PreparedKernel>& kernel = recipe.kernel;
-  std::vector<Tensor> outputs;
-  outputs.reserve(output_types.size());
-  for (size_t i = 0; i < output_types.size(); ++i) {
-    const Tensor* same = IsRef(output_types[i]) ? &inputs[0] : nullptr;
-    for (const weir_alias& alias : kernel->aliases()) {
-      if (alias.kind == WEIR_ALIAS_MUST && alias.output == i) same = &inputs[alias.input];
-    }
-    if (same != nullptr) {
-      WEIR_ASSIGN(Tensor view, IsRef(output_types[i]) ? Result<Tensor>(*same) : same->Reshaped(recipe.outputs[i]));
-      outputs.push_back(std::move(view));
-      continue;
-    }
-    const bool host = Masked(recipe.entry->record->host_outputs, output_args_[i]);
-    WEIR_ASSIGN(Tensor made,
-                host ? Tensor::Make(BaseType(output_types[i]), recipe.outputs[i])
-                     : Tensor::Make(BaseType(output_types[i]), recipe.outputs[i], spec_.device->allocator()));
-    outputs.push_back(std::move(made));
+Result<std::vector<Tensor>> NodeCall::Follow(const Recipe& recipe, const std::vector<Tensor>& inputs,
+                                             RunStreams* streams) {
+  kernel::Launch launch(recipe.kernel, {.device = spec_.device,
+                                        .stream = streams == nullptr ? nullptr : streams->Of(spec_.device),
+                                        .serial = &cache_->running});
+  if (spec_.device->host_memory()) {
+    if (const weir_alias* const alias = InPlace(*recipe.kernel, inputs)) launch.InPlace(*alias);
   }
-  if (kernel->fn() == nullptr) return outputs;
-  std::vector<weir_shape> views;
-  views.reserve(inputs.size() + outputs.size() + 1);
-  std::vector<weir_reg> regs;
-  regs.reserve(inputs.size() + outputs.size() + 1);
-  for (const std::vector<Tensor>* operands : {&inputs, &outputs}) {
-    for (const Tensor& tensor : *operands) {
-      views.push_back(kernel::ViewOf(tensor.shape()));
-      regs.push_back(RegisterOf(tensor, &views.back()));
-    }
-  }
-  std::shared_ptr<Buffer> scratch;
-  const weir_shape scratch_shape = {};
-  if (kernel->scratch_bytes() > 0) {
-    Allocator& allocator = spec_.device->allocator();
-    const uint64_t bytes = kernel->reserved_scratch_bytes();
-    WEIR_ASSIGN(scratch, stream != nullptr ? stream->Temporary(bytes, allocator) : allocator.Allocate(bytes));
-    const weir_buf& memory = scratch->memory();
-    const uint64_t begin = memory.host != nullptr ? reinterpret_cast<uint64_t>(memory.host) : memory.offset;
-    const uint64_t data = (begin + kernel->scratch_alignment() - 1) & ~(kernel->scratch_alignment() - 1);
-    regs.push_back({data, memory.handle, &scratch_shape, static_cast<uint32_t>(DType::kUint8), 0});
-  }
-  if (stream != nullptr) stream->Keep(kernel, 0);
-  WEIR_TRY(Launch(*kernel, regs, stream));
-  return outputs;
-}
-
-Status NodeCall::Launch(const kernel::PreparedKernel& kernel, const std::vector<weir_reg>& regs,
-                        device::Stream* stream) {
-  kernel::ErrorRecord error;
-  weir_env env{};
-  env.struct_size = sizeof(env);
-  env.tile_end = kernel.tiles();
-  env.error = error.get();
-  if (stream != nullptr) {
-    env.stream = stream->handle();
-    env.native_stream = stream->native();
-  }
-  std::unique_lock<std::mutex> running(cache_->running, std::defer_lock);
-  if ((kernel.flags() & WEIR_KERNEL_STATEFUL) != 0) running.lock();
-  const int32_t code = kernel.fn()(kernel.state(), regs.data(), &env);
-  const Status status = code == 0 ? Status() : error.ToStatus(code, spec_.node->op().name);
-  if (stream != nullptr) {
-    stream->Launched();
-    if (!status.ok()) stream->Refused(status, error.flags());
-  }
-  return spec_.device->Judge(status, error.flags());
+  WEIR_TRY(launch.Bind(inputs, recipe.outputs));
+  WEIR_TRY(launch.Run());
+  return launch.TakeOutputs();
 }
 
 Result<Tensor> NodeCall::ToHost(const Tensor& tensor, RunStreams* streams) {

@@ -1,23 +1,69 @@
 #include "core/execute/plan_runner.h"
 
+#include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "core/execute/instance_internal.h"
+#include "core/execute/tape_trace.h"
 
 namespace weir::execute {
+namespace {
 
-PlanRunner::PlanRunner(std::unique_ptr<plan::ExecutionPlan> plan) : plan_(std::move(plan)) {
-  calls_.reserve(plan_->calls.size());
-  for (const plan::CallSpec& call : plan_->calls) calls_.emplace_back(call);
-  kernel_mutexes_.resize(plan_->kernels.size());
-  for (const plan::Instruction& instruction : plan_->instructions) {
-    if (instruction.serialized) kernel_mutexes_[instruction.detail] = std::make_unique<std::mutex>();
+std::shared_ptr<PlanRunner::Program> MakeProgram(std::unique_ptr<plan::ExecutionPlan> plan) {
+  auto program = std::make_shared<PlanRunner::Program>();
+  program->calls.reserve(plan->calls.size());
+  for (const plan::CallSpec& call : plan->calls) program->calls.emplace_back(call);
+  program->kernel_mutexes.resize(plan->kernels.size());
+  for (const plan::Instruction& instruction : plan->instructions) {
+    if (instruction.serialized) program->kernel_mutexes[instruction.detail] = std::make_unique<std::mutex>();
   }
+  program->plan = std::move(plan);
+  return program;
 }
 
-PlanRunner::~PlanRunner() { DropIdle(); }
+bool HasTiles(const plan::ExecutionPlan& plan) {
+  return std::ranges::any_of(plan.kernels, [](const auto& kernel) { return kernel->tiles() > 1; });
+}
 
-std::unique_ptr<PlanRunner::Instance> PlanRunner::TakeIdle() {
+}  // namespace
+
+/// The alternative ways to run: the other form of the plan, if any, and both forms with tiles on one thread.
+struct PlanRunner::Choice {
+  struct Way {
+    Pool* pool;
+    bool alone;  // on the caller's thread only
+  };
+  std::unique_ptr<Pool> other;
+  std::vector<Way> ways;
+  size_t alone;  // the way that is alone
+  TierChooser chooser;
+
+  static std::unique_ptr<Choice> Make(const plan::ExecutionPlan& plan, Pool& pool) {
+    const bool tiles = HasTiles(plan);
+    if (!plan.other && (!tiles || plan.tier == plan::Tier::kT2)) return nullptr;
+    std::unique_ptr<Pool> other = plan.other ? std::make_unique<Pool>(*plan.other) : nullptr;
+    std::vector<Way> ways;
+    size_t alone = 0;
+    for (Pool* const of : {&pool, other.get()}) {
+      if (of == nullptr) continue;
+      const bool serial = of->held().plan.tier == plan::Tier::kT0;
+      if (tiles || !serial) ways.push_back({of, false});
+      if (serial) {
+        alone = ways.size();
+        ways.push_back({of, true});
+      }
+    }
+    return std::unique_ptr<Choice>(new Choice{std::move(other), ways, alone, TierChooser(ways.size(), alone)});
+  }
+};
+
+PlanRunner::PlanRunner(std::unique_ptr<plan::ExecutionPlan> plan)
+    : program_(MakeProgram(std::move(plan))), pool_(*program_->plan), choice_(Choice::Make(*program_->plan, pool_)) {}
+
+PlanRunner::~PlanRunner() = default;
+
+std::unique_ptr<PlanRunner::Instance> PlanRunner::Pool::TakeIdle() {
   for (std::atomic<Instance*>& idle : idle_) {
     if (idle.load(std::memory_order_relaxed) == nullptr) continue;
     if (Instance* instance = idle.exchange(nullptr, std::memory_order_acquire)) {
@@ -27,21 +73,21 @@ std::unique_ptr<PlanRunner::Instance> PlanRunner::TakeIdle() {
   return nullptr;
 }
 
-bool PlanRunner::DropIdle() {
-  size_t dropped = 0;  // at most as many as are kept at once: runs go on meanwhile
+bool PlanRunner::Pool::DropIdle() {
+  size_t dropped = 0;  // limited to the number of cached instances, since runs may continue meanwhile
   while (dropped < idle_.size() && TakeIdle()) ++dropped;
   instances_.fetch_sub(static_cast<int>(dropped), std::memory_order_relaxed);
   return dropped != 0;
 }
 
-Result<std::unique_ptr<PlanRunner::Instance>> PlanRunner::Acquire() {
+Result<std::unique_ptr<PlanRunner::Instance>> PlanRunner::Pool::Acquire() {
   if (std::unique_ptr<Instance> idle = TakeIdle()) return idle;
-  WEIR_ASSIGN(std::unique_ptr<Instance> made, Instance::Make(*plan_));
+  WEIR_ASSIGN(std::unique_ptr<Instance> made, Instance::Make(plan_));
   instances_.fetch_add(1, std::memory_order_relaxed);
   return made;
 }
 
-void PlanRunner::Release(std::unique_ptr<Instance> instance) {
+void PlanRunner::Pool::Release(std::unique_ptr<Instance> instance) {
   for (std::atomic<Instance*>& idle : idle_) {
     Instance* expected = nullptr;
     if (idle.load(std::memory_order_relaxed) != nullptr) continue;
@@ -49,18 +95,73 @@ void PlanRunner::Release(std::unique_ptr<Instance> instance) {
     (void)instance.release();
     return;
   }
-  instances_.fetch_sub(1, std::memory_order_relaxed);
+  Forget();
+}
+
+std::vector<PlanRunner::Held> PlanRunner::held() const {
+  std::vector<Held> held{pool_.held()};
+  if (choice_ && choice_->other) held.push_back(choice_->other->held());
+  return held;
+}
+
+bool PlanRunner::DropIdle() {
+  const bool dropped = choice_ && choice_->other && choice_->other->DropIdle();
+  return pool_.DropIdle() || dropped;
+}
+
+// A call of its own would be a twentieth of an empty run.
+[[gnu::always_inline]] inline Status PlanRunner::RunIn(Pool& pool, std::span<const Tensor> feeds,
+                                                       std::vector<Tensor>* fetches, const StepArgs& step) {
+  WEIR_ASSIGN(std::unique_ptr<Instance> instance, pool.Acquire());
+  Status status = instance->Run(*program_, feeds, fetches, step);
+  if (instance->abandoned()) [[unlikely]] {
+    pool.Forget();
+    Abandon(std::move(instance), step);
+  } else {
+    pool.Release(std::move(instance));
+  }
+  return status;
 }
 
 Status PlanRunner::Run(std::span<const Tensor> feeds, std::vector<Tensor>* fetches, const StepArgs& step) {
   if (feeds.data() >= fetches->data() && feeds.data() < fetches->data() + fetches->size()) [[unlikely]] {
-    const std::vector<Tensor> kept(feeds.begin(), feeds.end());  // the fetches go to their place
+    const std::vector<Tensor> kept(feeds.begin(), feeds.end());  // `fetches` may overwrite them
     return Run(kept, fetches, step);
   }
-  WEIR_ASSIGN(std::unique_ptr<Instance> instance, Acquire());
-  Status status = instance->Run(*this, feeds, fetches, step);
-  Release(std::move(instance));
+  return choice_ == nullptr ? RunIn(pool_, feeds, fetches, step) : RunChosen(feeds, fetches, step);
+}
+
+Status PlanRunner::RunChosen(std::span<const Tensor> feeds, std::vector<Tensor>* fetches, const StepArgs& step) {
+  using Clock = std::chrono::steady_clock;
+  const bool plain = step.trace == nullptr && !step.check_numerics;
+  const bool any = step.inter_op > 1 || !choice_->other;  // otherwise the run is restricted to one op at a time
+  const TierChooser::Turn turn = any && plain ? choice_->chooser.Next()
+                                 : any        ? TierChooser::Turn{choice_->chooser.way(), false}
+                                              : TierChooser::Turn{choice_->alone, false};
+  const Choice::Way& way = choice_->ways[turn.way];
+  StepArgs own = step;
+  if (way.alone && any) own.intra_op = 1;
+  if (step.trace != nullptr) step.trace->RunsBy(way.pool->held().plan);
+  if (!turn.measured) return RunIn(*way.pool, feeds, fetches, own);
+  const Clock::time_point start = Clock::now();
+  Status status = RunIn(*way.pool, feeds, fetches, own);
+  const int64_t ns = std::chrono::nanoseconds(Clock::now() - start).count();
+  if (choice_->chooser.Took(turn, status.ok() ? ns : -1)) {
+    Pool* const chosen = choice_->ways[choice_->chooser.way()].pool;
+    for (Pool* const pool : {&pool_, choice_->other.get()}) {
+      if (pool != nullptr && pool != chosen) pool->DropIdle();
+    }
+  }
   return status;
+}
+
+void PlanRunner::Abandon(std::unique_ptr<Instance> instance, const StepArgs& step) {
+  auto kept = std::make_unique<AbandonedRun>();
+  if (step.owner != nullptr) kept->owner = step.owner->lock();
+  kept->program = program_;
+  Instance& run = *instance;
+  kept->instance = std::move(instance);
+  run.Keep(std::move(kept));
 }
 
 }  // namespace weir::execute

@@ -1,16 +1,66 @@
 #include "core/execute/streams.h"
 
+#include <fmt/format.h>
+
+#include <condition_variable>
 #include <cstring>
+#include <mutex>
 #include <set>
 #include <utility>
 
 #include "core/kernel/host.h"
+#include "core/runtime/blocking_pool.h"
+#include "core/tensor/buffer.h"
 
 namespace weir::execute {
 
 namespace {
 
 weir_buf MemoryOf(const Tensor& tensor) { return kernel::ViewOf(tensor).buf; }
+
+/// State of a wait for an event, which may be reached after the waiting thread has given up.
+struct Arrival {
+  std::mutex mutex;  // protects all below
+  std::condition_variable changed;
+  bool arrived = false;
+  bool cancelled = false;
+
+  void Note(bool& what) {
+    const std::lock_guard lock(mutex);
+    what = true;
+    changed.notify_all();
+  }
+};
+
+/// Records when the event is reached; needs no thread if the plugin supports callbacks.
+Status Watch(const device::Event& event, const std::shared_ptr<Arrival>& arrival) {
+  if (event.Then([arrival](const Status&) { arrival->Note(arrival->arrived); }).ok()) return {};
+  struct Job {
+    device::Event event;
+    std::shared_ptr<Arrival> arrival;
+  };
+  auto job = std::make_unique<Job>(Job{event, arrival});
+  WEIR_TRY(runtime::RunBlocking(
+      [](void* arg) {
+        const std::unique_ptr<Job> own(static_cast<Job*>(arg));
+        (void)own->event.Sync();  // the waiting thread checks again
+        own->arrival->Note(own->arrival->arrived);
+      },
+      job.get()));
+  (void)job.release();
+  return {};
+}
+
+/// False if the step was cancelled and `grace` has passed since.
+bool AwaitWithin(const device::Event& event, runtime::Cancellation& step, std::chrono::milliseconds grace) {
+  const auto arrival = std::make_shared<Arrival>();
+  if (!Watch(event, arrival).ok()) return true;  // no thread available: this one blocks
+  runtime::CancelCallback cancel;
+  const bool running = cancel.Register(step, [arrival] { arrival->Note(arrival->cancelled); });
+  std::unique_lock lock(arrival->mutex);
+  if (running) arrival->changed.wait(lock, [&] { return arrival->arrived || arrival->cancelled; });
+  return arrival->changed.wait_for(lock, grace, [&] { return arrival->arrived; });
+}
 
 }  // namespace
 
@@ -34,7 +84,9 @@ Allocator& RunStreams::AllocatorOf(int space) const {
   return plan_.host_device == nullptr ? HostAllocator() : plan_.host_device->allocator();
 }
 
-Status RunStreams::Begin(weir_error* error) {
+Status RunStreams::Begin(weir_error* error, runtime::Cancellation* step, std::chrono::milliseconds grace) {
+  step_ = step;
+  grace_ = grace;
   for (const device::Device* device : devices_) WEIR_TRY(device->health());
   if (!any_) return {};
   lanes_.resize(used_.size());
@@ -43,6 +95,8 @@ Status RunStreams::Begin(weir_error* error) {
     WEIR_ASSIGN(device::Streams* const streams, plan_.devices[space]->streams());
     Lane& lane = lanes_[space];
     WEIR_ASSIGN(lane.stream, streams->Acquire());
+    lane.hung = false;
+    lane.stream->WaitBy([this, &lane](const device::Event& event) { return AwaitLane(lane, event); });
     lane.env = {};
     lane.env.struct_size = sizeof(lane.env);
     lane.env.tile_end = 1;
@@ -62,9 +116,31 @@ Status RunStreams::End(Status status) {
   for (Lane& lane : lanes_) {
     if (lane.stream == nullptr) continue;
     device::Streams& owner = lane.stream->owner();
-    owner.Release(std::move(lane.stream));
+    if (lane.hung) {
+      abandoned_ = true;
+      owner.Abandon(std::move(lane.stream));
+    } else {
+      owner.Release(std::move(lane.stream));
+    }
   }
   return status;
+}
+
+Status RunStreams::AwaitLane(Lane& lane, const device::Event& event) {
+  if (step_ == nullptr || event.reached()) return event.Sync();
+  if (!lane.hung && AwaitWithin(event, *step_, grace_)) return event.Sync();
+  device::Streams& owner = lane.stream->owner();
+  const Status late = step_->status().Append(
+      fmt::format("\n{} did not do its work within {} ms after that and counts as lost", owner.name(), grace_.count()));
+  if (!std::exchange(lane.hung, true)) owner.Lose(late);
+  return late;
+}
+
+Status RunStreams::Await(const device::Event& event) {
+  for (Lane& lane : lanes_) {
+    if (lane.stream != nullptr && event.of(*lane.stream)) return AwaitLane(lane, event);
+  }
+  return event.Sync();
 }
 
 device::Stream* RunStreams::Of(const device::Device* device) const {
@@ -170,13 +246,13 @@ void RunStreams::Keep(int space, const Tensor& tensor) {
   if (stream != nullptr && tensor.buffer() != nullptr) stream->Keep(tensor.buffer(), tensor.bytes());
 }
 
-Status RunStreams::BeforeAccess(int space, kernel::Variable& variable, bool writes) {
+Status RunStreams::BeforeAccess(int space, runtime::Variable& variable, bool writes) {
   device::Stream* const stream = Of(space);
   if (stream == nullptr) return {};
   return writes ? variable.use.BeforeWrite(*stream) : variable.use.BeforeRead(*stream);
 }
 
-Status RunStreams::AfterAccess(int space, kernel::Variable& variable, bool writes) {
+Status RunStreams::AfterAccess(int space, runtime::Variable& variable, bool writes) {
   device::Stream* const stream = Of(space);
   if (stream == nullptr) return {};
   return writes ? variable.use.AfterWrite(*stream) : variable.use.AfterRead(*stream);

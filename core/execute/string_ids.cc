@@ -1,43 +1,9 @@
 #include <algorithm>
 
+#include "core/base/errors.h"
 #include "core/execute/string_ids_internal.h"
 
 namespace weir::execute {
-
-bool MovesElements(std::string_view op) {
-  static constexpr std::string_view kOps[] = {"BroadcastTo",
-                                              "Concat",
-                                              "ConcatV2",
-                                              "DynamicStitch",
-                                              "Equal",
-                                              "Fill",
-                                              "Gather",
-                                              "GatherNd",
-                                              "GatherV2",
-                                              "ListDiff",
-                                              "NotEqual",
-                                              "OneHot",
-                                              "Pack",
-                                              "Pad",
-                                              "ResourceGather",
-                                              "ResourceScatterNdUpdate",
-                                              "ResourceScatterUpdate",
-                                              "ReverseV2",
-                                              "ScatterNdUpdate",
-                                              "ScatterUpdate",
-                                              "Select",
-                                              "SelectV2",
-                                              "Slice",
-                                              "Split",
-                                              "SplitV",
-                                              "StridedSlice",
-                                              "Tile",
-                                              "Transpose",
-                                              "Unique",
-                                              "Unpack",
-                                              "ZerosLike"};
-  return std::binary_search(std::begin(kOps), std::end(kOps), op);
-}
 
 op::AttrList WithoutStrings(const op::AttrList& attrs) {
   op::AttrList numbered = attrs;

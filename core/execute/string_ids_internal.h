@@ -1,4 +1,4 @@
-// String tensors through kernels that only move elements: strings become numbers, the kernel moves the numbers.
+// Runs kernels of ops that only move elements (op::Traits) on string tensors: strings are replaced by numeric ids.
 #ifndef WEIR_CORE_EXECUTE_STRING_IDS_INTERNAL_H_
 #define WEIR_CORE_EXECUTE_STRING_IDS_INTERNAL_H_
 
@@ -14,19 +14,15 @@
 
 namespace weir::execute {
 
-/// True for ops whose results are elements of their inputs, empty strings where an op fills in zeros, or facts about
-/// which elements are equal.
-bool MovesElements(std::string_view op);
-
-/// The attributes with int64 in place of string wherever a type is named.
+/// The attributes with int64 in place of string in all types.
 op::AttrList WithoutStrings(const op::AttrList& attrs);
 
-/// Numbers for strings, equal ones for equal strings; 0 is the empty string. For one call.
+/// Ids of strings: equal strings have equal ids; 0 is the empty string. For one call.
 class StringIds {
  public:
-  /// An int64 tensor of the same shape; a tensor of another type comes back as it is.
+  /// Returns an int64 tensor of the same shape; other types are returned unchanged.
   Result<Tensor> Encode(const Tensor& tensor);
-  /// The strings that an int64 tensor of known numbers stands for; Internal for a number never given out.
+  /// The strings for an int64 tensor of ids; Internal for an unknown id.
   Result<Tensor> Decode(const Tensor& ids) const;
 
  private:

@@ -1,9 +1,12 @@
 #include "core/execute/tape_trace.h"
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
+
+#include "core/tensor/buffer.h"
 
 namespace weir::execute {
 namespace {
@@ -21,6 +24,11 @@ bool IsWork(plan::Opcode opcode) {
     case plan::Opcode::kVariableShape:
     case plan::Opcode::kCopy:
     case plan::Opcode::kFetch:
+    case plan::Opcode::kSend:
+    case plan::Opcode::kRecv:
+    case plan::Opcode::kStack:
+    case plan::Opcode::kPush:
+    case plan::Opcode::kPop:
       return true;
     case plan::Opcode::kMake:
     case plan::Opcode::kRelease:
@@ -29,9 +37,13 @@ bool IsWork(plan::Opcode opcode) {
     case plan::Opcode::kSwap:
     case plan::Opcode::kMerge:
     case plan::Opcode::kSelect:
+    case plan::Opcode::kHandle:
+    case plan::Opcode::kResolve:
+    case plan::Opcode::kTemporary:
     case plan::Opcode::kGuard:
     case plan::Opcode::kSkip:
     case plan::Opcode::kRepeat:
+    case plan::Opcode::kCount:
       return false;
   }
   return false;
@@ -49,6 +61,49 @@ const device::Device* DeviceOf(const plan::ExecutionPlan& plan, const plan::Inst
       return nullptr;
   }
 }
+
+/// The nodes whose work made the values that an instruction reads. Values that instructions without work pass on are
+/// those of their first input.
+class Producers {
+ public:
+  explicit Producers(const plan::ExecutionPlan& plan) : plan_(plan) {
+    for (size_t at = 0; at < plan.instructions.size(); ++at) {
+      const plan::Instruction& instruction = plan.instructions[at];
+      for (uint32_t o = 0; o < instruction.outputs; ++o) {
+        made_by_.try_emplace(ValueAt(instruction.first_slot + instruction.inputs + o), at);
+      }
+    }
+  }
+
+  std::vector<std::string> Of(const plan::Instruction& instruction) const {
+    std::vector<std::string> nodes;
+    for (uint32_t i = 0; i < instruction.inputs; ++i) {
+      const graph::Node* const node = Find(ValueAt(instruction.first_slot + i));
+      if (node == nullptr || std::ranges::find(nodes, node->name()) != nodes.end()) continue;
+      nodes.emplace_back(node->name());
+    }
+    return nodes;
+  }
+
+ private:
+  plan::ValueId ValueAt(uint32_t slot) const { return plan_.slots[slot].value; }
+
+  const graph::Node* Find(plan::ValueId value) const {
+    constexpr int kMostSteps = 16;
+    for (int i = 0; i < kMostSteps; ++i) {
+      const auto found = made_by_.find(value);
+      if (found == made_by_.end()) return nullptr;
+      const plan::Instruction& instruction = plan_.instructions[found->second];
+      if (IsWork(instruction.opcode)) return plan_.nodes[static_cast<size_t>(instruction.node)];
+      if (instruction.inputs == 0) return nullptr;
+      value = ValueAt(instruction.first_slot);
+    }
+    return nullptr;
+  }
+
+  const plan::ExecutionPlan& plan_;
+  std::unordered_map<plan::ValueId, size_t> made_by_;  // its first instruction
+};
 
 int64_t Since(TapeTrace::Clock::time_point begin, TapeTrace::Clock::time_point at) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(at - begin).count();
@@ -70,9 +125,11 @@ void TapeTrace::Add(uint32_t at, Clock::time_point start) {
   entries_.push_back({at, thread, Since(begin_, start), Since(begin_, end)});
 }
 
-trace::StepTrace TapeTrace::Finish(const plan::ExecutionPlan& plan, int64_t step_id) const {
+trace::StepTrace TapeTrace::Finish(const plan::ExecutionPlan& declared, int64_t step_id) const {
+  const plan::ExecutionPlan& plan = ran_ != nullptr ? *ran_ : declared;
   std::unordered_map<std::string_view, std::string_view> devices;
   for (const plan::PlacedNode& node : plan.placed_nodes) devices.emplace(node.name, node.device);
+  const Producers producers(plan);
   trace::StepTrace trace;
   trace.step_id = step_id;
   trace.start_us = begin_us_;
@@ -95,9 +152,10 @@ trace::StepTrace TapeTrace::Finish(const plan::ExecutionPlan& plan, int64_t step
     span.start_ns = entry.start_ns;
     span.end_ns = entry.end_ns;
     span.thread = entry.thread;
+    span.inputs = producers.Of(instruction);
     for (uint32_t o = 0; o < instruction.outputs; ++o) {
       const uint32_t slot = instruction.first_slot + instruction.inputs + o;
-      const plan::Value& value = plan.values[static_cast<size_t>(plan.slots[slot].value)];
+      const plan::Value& value = plan.values[plan.slots[slot].value];
       if (!value.shape_known || value.scratch) continue;
       const auto dims = value.shape.dims();
       const Result<uint64_t> payload = PayloadBytes(value.dtype, value.shape);

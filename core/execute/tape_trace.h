@@ -1,4 +1,4 @@
-// When the instructions of one run began and ended.
+// Start and end times of the instructions of one run.
 #ifndef WEIR_CORE_EXECUTE_TAPE_TRACE_H_
 #define WEIR_CORE_EXECUTE_TAPE_TRACE_H_
 
@@ -14,17 +14,20 @@
 
 namespace weir::execute {
 
-/// Thread-safe. For one run, of which nothing is added after it has ended.
+/// Thread-safe. For one run; nothing may be added after its end.
 class TapeTrace {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// The calling thread is the caller's.
+  /// Must be constructed on the caller's thread.
   TapeTrace();
+  /// Call before the run with the form of the plan that it uses; the plan must outlive the trace.
+  void RunsBy(const plan::ExecutionPlan& plan) { ran_ = &plan; }
   /// Instruction `at` ran on the calling thread from `start` until now.
   void Add(uint32_t at, Clock::time_point start);
-  /// With names and devices, for instructions that stand for work: kernels, calls, variables, copies.
-  trace::StepTrace Finish(const plan::ExecutionPlan& plan, int64_t step_id) const;
+  /// Spans with names and devices for instructions that do work: kernels, calls, variables, copies. `declared` is the
+  /// plan of the run unless RunsBy named another.
+  trace::StepTrace Finish(const plan::ExecutionPlan& declared, int64_t step_id) const;
 
  private:
   struct Entry {
@@ -34,6 +37,7 @@ class TapeTrace {
   };
   const Clock::time_point begin_ = Clock::now();
   const int64_t begin_us_;
+  const plan::ExecutionPlan* ran_ = nullptr;
   mutable std::mutex mutex_;  // protects all below
   std::map<std::thread::id, int> threads_;
   std::vector<Entry> entries_;

@@ -1,41 +1,31 @@
-// One large op on several threads: its tiles are shared out over the caller's thread and the compute pool.
+// Runs the tiles of one large op on the caller's thread and the compute pool.
 #include <mutex>
 #include <span>
 #include <vector>
 
 #include "core/execute/denormals.h"
 #include "core/execute/instance_internal.h"
-#include "core/kernel/compute_pool.h"
+#include "core/runtime/compute_pool.h"
 
 namespace weir::execute {
 namespace {
 
-/// A kernel's call, as its threads see it.
+/// The call of a kernel, shared by its threads.
 struct TiledCall {
-  const plan::Instruction& instruction;
   const kernel::PreparedKernel& kernel;
   const device::Device& device;
-  std::span<const weir_reg> registers;  // scratch, if there is one, last: a piece for each tile
-  const kernel::RunControl* control;    // null: every tile runs, whatever happens to the step
-  std::string_view op;
-  std::mutex mutex;  // protects `first`
-  Status first;      // error
+  std::span<const weir_reg> registers;        // scratch memory, if any, is last, with one piece per tile
+  const runtime::Cancellation* cancellation;  // null: all tiles run even if the step is cancelled
+  std::mutex mutex;                           // protects `first`
+  Status first;                               // error
 
   void Run(uint64_t begin, uint64_t end) {
-    if (control != nullptr && control->stopped()) return;  // the tape says so after this instruction
+    if (cancellation != nullptr && cancellation->cancelled()) return;  // the tape reports it after this instruction
     const FlushDenormals flush;
-    kernel::ErrorRecord error;
-    weir_env env{};
-    env.struct_size = sizeof(env);
-    env.tile_begin = begin;
-    env.tile_end = end;
-    env.error = error.get();
-    std::vector<weir_reg> own(registers.begin(), registers.end());
-    if (kernel.scratch_bytes() > 0) own.back().data += begin * kernel.tile_scratch_bytes();
-    const int32_t code = instruction.fn(instruction.state, own.data(), &env);
-    if (code == 0) return;
+    const Status status = kernel::CallTiles(kernel, registers, begin, end, device);
+    if (status.ok()) return;
     const std::lock_guard<std::mutex> lock(mutex);
-    if (first.ok()) first = device.Judge(error.ToStatus(code, op), error.flags());
+    if (first.ok()) first = status;
   }
 };
 
@@ -45,17 +35,15 @@ Status PlanRunner::Instance::Tiles(const Worker& worker, const Instruction& inst
   const graph::Node& node = *plan_.nodes[static_cast<size_t>(instruction.node)];
   const kernel::PreparedKernel& kernel = *plan_.kernels[instruction.detail];
   const size_t operands = size_t{instruction.inputs} + instruction.outputs;  // scratch counts as an output
-  // What changes a variable is done whole.
+  // An update of a variable must be completed.
   const bool may_stop = instruction.locks_begin == instruction.locks_end;
-  TiledCall call{instruction,
-                 kernel,
+  TiledCall call{kernel,
                  *plan_.kernel_devices[instruction.detail],
                  {registers_.data() + instruction.first_slot, operands},
-                 may_stop ? worker.step.control : nullptr,
-                 node.op().name,
+                 may_stop ? worker.step.cancellation : nullptr,
                  {},
                  Status()};
-  kernel::ComputePool& pool = kernel::ComputePool::Get();
+  runtime::ComputePool& pool = runtime::ComputePool::Get();
   const int threads = worker.step.intra_op > 0 ? worker.step.intra_op : pool.parallelism();
   pool.ParallelFor(
       kernel.tiles(), 1, threads,

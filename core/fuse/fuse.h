@@ -1,7 +1,8 @@
-// One op for several, where a device can run them as one and nothing in between has to be written to memory.
+// Fusion: replaces several ops by one, so that intermediate values need not be written to memory.
 #ifndef WEIR_CORE_FUSE_FUSE_H_
 #define WEIR_CORE_FUSE_FUSE_H_
 
+#include "core/base/passes.h"
 #include "core/base/status.h"
 #include "core/device/device.h"
 #include "core/graph/placement.h"
@@ -10,13 +11,19 @@
 
 namespace weir::fuse {
 
-/// Replaces, in a placed step, (Resource)ApplyGradientDescent(var, alpha, MatMul(a, b)) by
-/// _(Resource)ApplyGradientDescentMatMul(var, alpha, a, b) when nobody else reads the product, both run on one device
-/// in one frame, all shapes are known, and the device's platform has a kernel for the new op. Identity nodes between
-/// the two go, too; whoever waited for a node that went waits for what it waited for. The new node has the id, name and
-/// origin of the step that it replaces. What is added to the variable is rounded once less than before. O(V + E).
-Status Fuse(const device::DeviceSet& devices, const kernel::KernelRegistry& kernels, graph::StepGraph& step,
-            graph::Placement& placement);
+struct FuseOptions {
+  const device::DeviceSet* devices = nullptr;
+  const kernel::KernelRegistry* kernels = nullptr;
+  PassOptions passes;
+};
+
+/// Replaces pairs of nodes in a placed step by fused ops (op::Fusion), such as ApplyGradientDescent(var, alpha,
+/// MatMul(a, b)) by _ApplyGradientDescentMatMul(var, alpha, a, b). Conditions: the root updates a variable and its
+/// other inputs are scalars; the operand has the variable's shape and no other users; both are on one device in one
+/// frame; all shapes are known; and a kernel of the device's platform accepts the fused op with these inputs.
+/// Identity nodes between the two are removed too; control edges from a removed node are replaced by its own control
+/// inputs. The new node has the id, name and origin of the root. The update is rounded once less than before. O(V + E).
+Status Fuse(const FuseOptions& options, graph::StepGraph& step, graph::Placement& placement);
 
 }  // namespace weir::fuse
 

@@ -4,6 +4,7 @@
 #include <bit>
 #include <utility>
 
+#include "core/base/errors.h"
 #include "core/graph/graph_view.h"
 #include "core/proto/parse.h"
 #include "weir/proto/attr_value.pb.h"
@@ -67,7 +68,7 @@ Status WriteFunc(const op::FuncRef& func, tf::NameAttrList& to) {
   return {};
 }
 
-/// Adds one element to a list.
+/// Appends one element to a list.
 struct Appender {
   tf::AttrValue::ListValue& to;
 
@@ -81,7 +82,7 @@ struct Appender {
   Status Add(const op::FuncRef& v) { return WriteFunc(v, *to.add_func()); }
 };
 
-/// Writes one alternative.
+/// Writes one alternative of the variant.
 struct Writer {
   tf::AttrValue& to;
 
@@ -110,7 +111,7 @@ struct Writer {
   }
 };
 
-/// Reads a value that is one field of a scalar kind, or a list of strings; false for everything else.
+/// Reads a value with a single scalar field or a list of strings; false for all others.
 bool ReadSimple(std::string_view bytes, op::AttrValue& value) {
   WireFields fields(bytes);
   if (!fields.Next()) return false;

@@ -1,4 +1,4 @@
-// Attribute values to and from TensorFlow's messages.
+// Conversion of attribute values to and from TensorFlow's messages.
 #ifndef WEIR_CORE_GRAPH_ATTR_PROTO_H_
 #define WEIR_CORE_GRAPH_ATTR_PROTO_H_
 
@@ -15,20 +15,20 @@ class AttrValue;
 
 namespace weir::graph {
 
-/// InvalidArgument for a value without a kind, a list of several kinds, or a shape or tensor that cannot be; memory
-/// that tensors need beyond their messages comes out of `budget`.
+/// Reads one value. InvalidArgument for a value without a kind, a list of several kinds, or an invalid shape or tensor.
+/// Memory that tensors need beyond their messages is deducted from `budget`.
 Result<op::AttrValue> AttrFromProto(const tf::AttrValue& proto, ExpansionBudget& budget);
 
-/// Reads serialized AttrValues, the common kinds without a message object. Single-threaded.
+/// Reads serialized AttrValues; common kinds need no message object. Single-threaded.
 class AttrReader {
  public:
   explicit AttrReader(uint64_t expansion_bytes);
   ~AttrReader();
 
-  /// AttrFromProto on the message that `bytes` hold.
+  /// As AttrFromProto on the message in `bytes`.
   Status Read(std::string_view bytes, op::AttrValue& value);
 
-  /// What is left of the bytes that reading may add to memory; others who do so draw on it too.
+  /// The remaining budget for memory beyond the message bytes; shared with other readers.
   ExpansionBudget& budget() { return budget_; }
 
  private:
@@ -36,7 +36,7 @@ class AttrReader {
   std::unique_ptr<tf::AttrValue> scratch_;
 };
 
-/// Replaces `proto`. Errors are those of TensorToProto; InvalidArgument for a value that is not set.
+/// Overwrites `proto`. Errors as in TensorToProto; InvalidArgument for a value that is not set.
 Status AttrToProto(const op::AttrValue& value, tf::AttrValue& proto);
 
 }  // namespace weir::graph

@@ -1,20 +1,23 @@
-// GraphDef out: from nodes to messages.
+// GraphDef export: from nodes to messages.
 #include <google/protobuf/arena.h>
 
 #include <algorithm>
 #include <utility>
 
+#include "core/base/errors.h"
 #include "core/graph/attr_proto.h"
+#include "core/graph/function_body.h"
 #include "core/graph/graph_def.h"
 #include "core/graph/graph_message.h"
 #include "core/graph/origins.h"
 #include "core/proto/parse.h"
+#include "core/tensor/buffer.h"
 #include "weir/proto/graph.pb.h"
 
 namespace weir::graph {
 namespace {
 
-/// Bytes of the constants among a node's attributes.
+/// Bytes of the constant tensors in a node's attributes.
 uint64_t PayloadBytes(const Node& node) {
   uint64_t bytes = 0;
   for (const auto& [name, value] : node.attrs().explicit_values()) {
@@ -23,8 +26,8 @@ uint64_t PayloadBytes(const Node& node) {
   return bytes;
 }
 
-/// Protobuf cannot write more; said before a copy of everything is made.
-Status CheckSize(const Graph& graph) {
+/// Reports graphs above protobuf's size limit before anything is copied.
+Status CheckSize(const Definition& graph) {
   std::vector<std::pair<uint64_t, const Node*>> sizes;
   uint64_t total = 0;
   for (NodeId id = 0; id < graph.num_nodes(); ++id) {
@@ -46,22 +49,38 @@ Status CheckSize(const Graph& graph) {
       total, proto::kMaxMessageBytes, largest);
 }
 
+Status WriteShapes(const Node& node, tf::NodeDef& def) {
+  if (node.num_outputs() == 0) return {};
+  const auto known = node.output_shapes();
+  return AttrToProto(std::vector<PartialShape>(known.begin(), known.end()), (*def.mutable_attr())["_output_shapes"]);
+}
+
+/// Of nodes of function bodies. Functions with attributes and those that cannot be instantiated stay as they are.
+Status WriteShapes(const Definition& graph, tf::FunctionDefLibrary& library) {
+  FunctionBodies bodies(graph);
+  for (tf::FunctionDef& function : *library.mutable_function()) {
+    if (function.signature().attr_size() > 0) continue;
+    const Result<const FunctionBody*> body = bodies.Get({.name = function.signature().name()});
+    if (!body.ok()) continue;
+    for (tf::NodeDef& def : *function.mutable_node_def()) {
+      if (const Node* const node = (*body)->graph.Find(def.name()); node != nullptr) WEIR_TRY(WriteShapes(*node, def));
+    }
+  }
+  return {};
+}
+
 Status WriteAttrs(const Node& node, OutputShapes shapes, tf::NodeDef& def) {
   auto& attrs = *def.mutable_attr();
   for (const op::AttrDef& attr : node.op().attrs) {
     if (attr.default_value.set()) WEIR_TRY(AttrToProto(attr.default_value, attrs[attr.name]));
   }
   for (const auto& [name, value] : node.attrs().explicit_values()) WEIR_TRY(AttrToProto(value, attrs[name]));
-  if (shapes == OutputShapes::kWrite && node.num_outputs() > 0) {
-    const auto known = node.output_shapes();
-    WEIR_TRY(AttrToProto(std::vector<PartialShape>(known.begin(), known.end()), attrs["_output_shapes"]));
-  }
-  return {};
+  return shapes == OutputShapes::kWrite ? WriteShapes(node, def) : Status();
 }
 
 }  // namespace
 
-Status NodeToMessage(const Graph& graph, const Node& node, OutputShapes shapes, tf::NodeDef& def) {
+Status NodeToMessage(const Definition& graph, const Node& node, OutputShapes shapes, tf::NodeDef& def) {
   def.set_name(node.name());
   def.set_op(node.op().name);
   def.set_device(node.device());
@@ -73,7 +92,7 @@ Status NodeToMessage(const Graph& graph, const Node& node, OutputShapes shapes, 
   return WriteAttrs(node, shapes, def);
 }
 
-Status GraphToMessage(const Graph& graph, OutputShapes shapes, tf::GraphDef& def) {
+Status GraphToMessage(const Definition& graph, OutputShapes shapes, tf::GraphDef& def) {
   WEIR_TRY(CheckSize(graph));
   def.mutable_node()->Reserve(graph.num_nodes());
   for (NodeId id = 0; id < graph.num_nodes(); ++id) {
@@ -89,11 +108,12 @@ Status GraphToMessage(const Graph& graph, OutputShapes shapes, tf::GraphDef& def
   tf::GraphDebugInfo origins;
   WriteOrigins(graph, origins);
   if (origins.files_size() > 0) *def.mutable_debug_info() = std::move(origins);
-  if (graph.function_library.empty()) return {};
-  return proto::ParseBinary(graph.function_library, "FunctionDefLibrary", *def.mutable_library());
+  if (graph.functions().empty()) return {};
+  WEIR_TRY(graph.functions().WriteTo(*def.mutable_library()));
+  return shapes == OutputShapes::kWrite ? WriteShapes(graph, *def.mutable_library()) : Status();
 }
 
-Result<std::string> ExportGraphDef(const Graph& graph, GraphFormat format, OutputShapes shapes) {
+Result<std::string> ExportGraphDef(const Definition& graph, GraphFormat format, OutputShapes shapes) {
   google::protobuf::Arena arena;
   auto* def = google::protobuf::Arena::CreateMessage<tf::GraphDef>(&arena);
   WEIR_TRY(GraphToMessage(graph, shapes, *def));

@@ -1,22 +1,15 @@
 #include "core/graph/frames.h"
 
+#include <algorithm>
 #include <map>
 #include <string>
-#include <string_view>
-#include <unordered_map>
 #include <utility>
+#include <vector>
+
+#include "core/base/errors.h"
 
 namespace weir::graph {
 namespace {
-
-/// The frame in which the outputs of a node are seen.
-int OutputFrame(const StepGraph& step, NodeId id) {
-  const StepNode& node = step.node(id);
-  return FlowOf(node) == Flow::kExit ? step.frames[static_cast<size_t>(node.frame)].parent : node.frame;
-}
-
-/// Feeds and constants have one value for the whole step and may be used in any frame.
-bool IsAnywhere(const StepNode& node) { return node.kind != StepNode::Kind::kOp; }
 
 class FrameFinder {
  public:
@@ -24,8 +17,10 @@ class FrameFinder {
 
   Status Run() {
     step_.frames.assign(1, Frame{});
+    is_constant_.reserve(step_.nodes.size());
     for (StepNode& node : step_.nodes) {
-      if (IsAnywhere(node)) continue;
+      is_constant_.push_back(IsConstant(node));
+      if (IsAnywhere(static_cast<NodeId>(is_constant_.size() - 1))) continue;
       WEIR_TRY(Enclosing(node));
       if (FlowOf(node) == Flow::kEnter) WEIR_TRY(Open(node));
       if (FlowOf(node) == Flow::kMerge) WEIR_TRY(CheckMerge(node));
@@ -39,12 +34,28 @@ class FrameFinder {
   }
 
  private:
-  /// The frame that all inputs share.
+  /// True for a constant or a value computed from constants only, as in the body of a function called by a loop.
+  bool IsConstant(const StepNode& node) const {
+    if (node.kind != StepNode::Kind::kOp) return node.kind == StepNode::Kind::kConstant;
+    const op::OpDef& op = node.source->op();
+    if (op.stateful || op.run_by == op::RunBy::kExecutor || !node.control_inputs.empty()) return false;
+    if (node.inputs.empty()) return op.traits.universal == op::Universal::kConstant;
+    return std::ranges::all_of(node.inputs, [this](const Endpoint& input) {
+      return static_cast<size_t>(input.node) < is_constant_.size() && is_constant_[static_cast<size_t>(input.node)];
+    });
+  }
+  /// Feeds and constants have one value per step and may be used in any frame.
+  bool IsAnywhere(NodeId id) const {
+    const auto i = static_cast<size_t>(id);
+    return step_.node(id).kind == StepNode::Kind::kFeed || (i < is_constant_.size() && is_constant_[i]);
+  }
+
+  /// Sets the node's frame to the one that all its inputs share.
   Status Enclosing(StepNode& node) {
     const StepNode* first = nullptr;
     const auto join = [&](NodeId from) -> Status {
       const StepNode& input = step_.node(from);
-      if (IsAnywhere(input)) return Status();
+      if (IsAnywhere(from)) return Status();
       const int frame = OutputFrame(step_, from);
       if (first != nullptr && frame != node.frame) return Mixed(node, *first, input);
       first = &input;
@@ -102,37 +113,23 @@ class FrameFinder {
   }
 
   StepGraph& step_;
+  std::vector<bool> is_constant_;  // by node visited so far
   std::map<std::pair<int, std::string>, int> by_name_;
 };
 
 }  // namespace
 
-Flow FlowOf(const op::OpDef& op) {
-  static const std::unordered_map<std::string_view, Flow> kFlows = {
-      {"Switch", Flow::kSwitch},
-      {"RefSwitch", Flow::kSwitch},
-      {"Merge", Flow::kMerge},
-      {"RefMerge", Flow::kMerge},
-      {"Enter", Flow::kEnter},
-      {"RefEnter", Flow::kEnter},
-      {"Exit", Flow::kExit},
-      {"RefExit", Flow::kExit},
-      {"NextIteration", Flow::kNextIteration},
-      {"RefNextIteration", Flow::kNextIteration},
-      {"LoopCond", Flow::kLoopCond},
-      {"ControlTrigger", Flow::kTrigger},
-  };
-  if (op.run_by != op::RunBy::kExecutor) return Flow::kPlain;
-  const auto found = kFlows.find(op.name);
-  return found == kFlows.end() ? Flow::kPlain : found->second;
-}
-
 Flow FlowOf(const StepNode& node) {
-  return node.kind == StepNode::Kind::kOp ? FlowOf(node.source->op()) : Flow::kPlain;
+  return node.kind == StepNode::Kind::kOp ? node.source->op().traits.flow : Flow::kPlain;
 }
 
 bool IsBackEdge(const StepGraph& step, const StepNode& to, const Endpoint& from) {
   return FlowOf(to) == Flow::kMerge && FlowOf(step.node(from.node)) == Flow::kNextIteration;
+}
+
+int OutputFrame(const StepGraph& step, NodeId id) {
+  const StepNode& node = step.node(id);
+  return FlowOf(node) == Flow::kExit ? step.frames[static_cast<size_t>(node.frame)].parent : node.frame;
 }
 
 Status FindFrames(StepGraph& step) { return FrameFinder(step).Run(); }

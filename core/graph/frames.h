@@ -1,8 +1,6 @@
-// Control flow in the style of TensorFlow 1: what its ops do with frames, and which frame each node of a step runs in.
+// TensorFlow 1 control flow: the effect of its ops on frames, and the frame of each node of a step.
 #ifndef WEIR_CORE_GRAPH_FRAMES_H_
 #define WEIR_CORE_GRAPH_FRAMES_H_
-
-#include <cstdint>
 
 #include "core/base/status.h"
 #include "core/graph/step_graph.h"
@@ -10,20 +8,23 @@
 
 namespace weir::graph {
 
-/// What an op means to the scheduler. The reference forms (RefSwitch, …) count as the plain ones.
-enum class Flow : uint8_t { kPlain, kSwitch, kMerge, kEnter, kExit, kNextIteration, kLoopCond, kTrigger };
+using op::Flow;
 
-Flow FlowOf(const op::OpDef& op);
-/// Of a node of a step; feeds and constants are plain.
+/// The control-flow role of a graph node.
+inline Flow FlowOf(const Node& node) { return node.op().traits.flow; }
+/// The control-flow role of a step node; feeds and constants are kPlain.
 Flow FlowOf(const StepNode& node);
 
-/// The edge that closes a loop: from NextIteration into Merge, the only one that may run against the order of a step.
+/// True for the edge that closes a loop, from NextIteration into Merge. Only such edges may go against the step order.
 bool IsBackEdge(const StepGraph& step, const StepNode& to, const Endpoint& from);
 
-/// Fills StepGraph::frames and StepNode::frame. Frames are told apart by parent and `frame_name`; an Enter counts to
+/// The frame of a node's outputs; meaningless for feeds and constants.
+int OutputFrame(const StepGraph& step, NodeId id);
+
+/// Fills StepGraph::frames and StepNode::frame. Frames are identified by parent and `frame_name`; an Enter belongs to
 /// the frame that it opens, an Exit to the one that it leaves. Source: "Implementation of Control Flow in TensorFlow",
-/// 2017. Errors: InvalidArgument, naming the node, for inputs from different frames, an Exit or NextIteration outside
-/// any frame, and a Merge without inputs or with back edges only.
+/// 2017. Errors: InvalidArgument, naming the node, for inputs from different frames, for an Exit or NextIteration
+/// outside any frame, and for a Merge that has no inputs or only back edges.
 Status FindFrames(StepGraph& step);
 
 }  // namespace weir::graph

@@ -1,4 +1,4 @@
-// GraphDef in and out: binary, text, and the checks that TensorFlow makes.
+// GraphDef import and export, binary and text, with TensorFlow's checks.
 #ifndef WEIR_CORE_GRAPH_GRAPH_DEF_H_
 #define WEIR_CORE_GRAPH_GRAPH_DEF_H_
 
@@ -7,36 +7,37 @@
 #include <string_view>
 
 #include "core/base/status.h"
-#include "core/graph/graph.h"
+#include "core/graph/definition.h"
+#include "core/graph/endpoint.h"
 
 namespace weir::graph {
 
 struct ImportOptions {
-  std::string prefix;                 // put before every name with a "/", when not empty
-  bool rename_taken = false;          // a name that the graph has gets the first free "_k", instead of an error
-  bool allow_internal_names = false;  // names that begin with "_"
-  bool allow_unknown_ops = false;     // load nodes of unknown ops and function calls, to be looked at but not run
-  uint64_t max_expansion_bytes = uint64_t{2} << 30;  // memory that constants may take beyond the bytes of the file
+  std::string prefix;                 // prepended to every name with a "/", if not empty
+  bool rename_taken = false;          // rename nodes whose names are taken to the first free "_k" instead of failing
+  bool allow_internal_names = false;  // names starting with "_"
+  bool allow_unknown_ops = false;     // load nodes of unknown ops for inspection; they cannot run
+  uint64_t max_expansion_bytes = uint64_t{2} << 30;  // limit on memory of constants beyond the file size
 };
 
-/// Parses a GraphDef, binary or text (told apart by content), and adds its nodes to `graph`, which stays as it was on
-/// error. Unknown attributes are ignored but kept, missing ones take defaults, node order is free; nodes come out in
-/// the order of the file as far as edges allow. Inputs may name nodes that were in the graph before. Errors:
-/// InvalidArgument with TensorFlow's texts, naming the node; NotFound for an unknown op; Unimplemented for a removed
-/// op. The input is bounded: at most 2 GiB, 10 million nodes, nesting 100.
-Status ImportGraphDef(std::string_view bytes, const ImportOptions& options, Graph& graph);
+/// Parses a GraphDef, binary or text (detected by content), and adds its nodes to `graph`, which is unchanged on error.
+/// Unknown attributes are kept without checks; missing ones get defaults. Nodes may come in any order and keep the
+/// order of the file as far as edges allow. Inputs may name existing nodes of the graph. The file's functions are
+/// merged into the graph's (FunctionLibrary::Merge); an op may be the name of a function. Errors: InvalidArgument with
+/// TensorFlow's texts, naming the node; NotFound for an unknown op; Unimplemented for a removed op. Limits: 2 GiB, 10
+/// million nodes, nesting depth 100.
+Status ImportGraphDef(std::string_view bytes, const ImportOptions& options, Definition& graph);
 
-/// A graph from bytes, over `ops`.
-Result<Graph> ParseGraph(std::string_view bytes, const op::OpRegistry& ops, const ImportOptions& options = {});
+/// Creates a graph over `ops` from bytes.
+Result<Definition> ParseGraph(std::string_view bytes, const op::OpRegistry& ops, const ImportOptions& options = {});
 
-enum class GraphFormat { kBinary, kText };
-/// Whether nodes get the attribute `_output_shapes`, which viewers print on edges.
+/// Whether to write the attribute `_output_shapes`, which viewers print on edges, to nodes and those of functions.
 enum class OutputShapes { kOmit, kWrite };
 
-/// Nodes in id order, inputs canonical ("a", "a:1", "^c"), default-valued attributes written out as TensorFlow does.
-/// The same graph gives the same bytes. ResourceExhausted beyond protobuf's 2 GiB, naming the five largest nodes;
+/// Writes nodes in id order with canonical inputs ("a", "a:1", "^c") and explicit default attributes, as TensorFlow
+/// does. The bytes are deterministic. ResourceExhausted above protobuf's 2 GiB, naming the five largest nodes;
 /// FailedPrecondition for a constant outside host memory.
-Result<std::string> ExportGraphDef(const Graph& graph, GraphFormat format = GraphFormat::kBinary,
+Result<std::string> ExportGraphDef(const Definition& graph, GraphFormat format = GraphFormat::kBinary,
                                    OutputShapes shapes = OutputShapes::kOmit);
 
 }  // namespace weir::graph

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/base/errors.h"
 #include "core/proto/parse.h"
 
 namespace weir::graph {
@@ -29,10 +30,10 @@ Status ReadAttr(std::string_view entry, NodeView::Attr& attr) {
   return IsAscii(attr.name) ? Status() : InvalidArgument("GraphDef: the name of an attribute has bytes beyond ASCII");
 }
 
-/// Sorts the attributes from `first` on; of equal names the last one in the file counts, as in any map of protobuf's.
+/// Sorts the attributes from `first` on. Of equal names the last in the file is kept, as in protobuf maps.
 void SortAttrs(size_t first, std::vector<NodeView::Attr>& attrs) {
   const auto begin = attrs.begin() + static_cast<ptrdiff_t>(first);
-  // Insertion, which keeps equal names in order: few attributes, and most files have them sorted.
+  // Stable insertion sort: attributes are few and usually sorted already.
   for (auto it = begin; it != attrs.end(); ++it) {
     const NodeView::Attr attr = *it;
     auto to = it;
@@ -46,7 +47,7 @@ void SortAttrs(size_t first, std::vector<NodeView::Attr>& attrs) {
   attrs.erase(kept, attrs.end());
 }
 
-constexpr size_t kMaxAttrs = 4096;  // bounds the time that sorting takes
+constexpr size_t kMaxAttrs = 4096;  // bounds the sorting time
 
 Status ReadNode(std::string_view bytes, GraphView& view) {
   NodeView& node = view.nodes.emplace_back();
@@ -150,7 +151,7 @@ bool WireFields::Next() {
       return true;
     }
     default:
-      return Fail();  // groups: TensorFlow has none
+      return Fail();  // group wire types, which TensorFlow does not use
   }
 }
 
@@ -170,7 +171,7 @@ Result<GraphView> ViewGraph(std::string_view bytes) {
   WireFields fields(bytes);
   while (fields.Next()) {
     if (fields.Is(1, kBytes)) WEIR_TRY(ReadNode(fields.bytes(), view));
-    if (fields.Is(2, kBytes)) view.library += fields.bytes();  // two messages in a row are one merged
+    if (fields.Is(2, kBytes)) view.library += fields.bytes();  // concatenated messages merge
     if (fields.Is(4, kBytes)) WEIR_TRY(ReadVersions(fields.bytes(), view.versions));
     if (fields.Is(5, kBytes)) view.debug_info += fields.bytes();
   }

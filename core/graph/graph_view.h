@@ -1,4 +1,4 @@
-// A serialized GraphDef seen in place: where its nodes, inputs and attributes lie, without a message object for each.
+// A zero-copy view of a serialized GraphDef: its nodes, inputs and attributes without message objects.
 #ifndef WEIR_CORE_GRAPH_GRAPH_VIEW_H_
 #define WEIR_CORE_GRAPH_GRAPH_VIEW_H_
 
@@ -9,29 +9,29 @@
 #include <vector>
 
 #include "core/base/status.h"
-#include "core/graph/graph.h"
+#include "core/graph/definition.h"
 
 namespace weir::graph {
 
-/// Takes a varint off the front; false when it is cut short or longer than ten bytes.
+/// Removes a varint from the front; false if it is truncated or longer than ten bytes.
 bool TakeVarint(std::string_view& bytes, uint64_t& value);
 
-/// Fields of one message in wire format, in the order of the bytes, which must outlive it.
+/// Iterates over the wire-format fields of one message in byte order. The bytes must outlive this object.
 class WireFields {
  public:
   explicit WireFields(std::string_view bytes) : rest_(bytes) {}
 
-  /// Moves to the next field; false at the end and at malformed bytes.
+  /// Moves to the next field; false at the end and on malformed bytes.
   bool Next();
-  /// False once malformed bytes were met.
+  /// False after malformed bytes.
   bool ok() const { return ok_; }
 
-  /// Field number, and its wire type: 0 varint, 1 and 5 fixed, 2 bytes.
+  /// Field number and wire type: 0 varint, 1 and 5 fixed, 2 bytes.
   uint32_t number() const { return static_cast<uint32_t>(tag_ >> 3); }
   uint32_t type() const { return static_cast<uint32_t>(tag_ & 7); }
-  /// Of a varint or fixed field.
+  /// Value of a varint or fixed field.
   uint64_t value() const { return value_; }
-  /// Of a field of bytes.
+  /// Contents of a bytes field.
   std::string_view bytes() const { return bytes_; }
   bool Is(uint32_t number, uint32_t type) const { return tag_ == (uint64_t{number} << 3 | type); }
 
@@ -62,11 +62,11 @@ struct NodeView {
   uint32_t first_attr = 0;
 };
 
-/// All strings lie in the bytes that were read.
+/// All string views point into the input bytes.
 struct GraphView {
   std::vector<NodeView> nodes;
-  std::vector<std::string_view> inputs;  // of all nodes, one after the other
-  std::vector<NodeView::Attr> attrs;     // likewise; sorted by name within a node, the last of equal names kept
+  std::vector<std::string_view> inputs;  // of all nodes, concatenated
+  std::vector<NodeView::Attr> attrs;     // of all nodes; sorted by name within a node, the last of equal names kept
   std::string library;                   // a serialized FunctionDefLibrary
   std::string debug_info;                // a serialized GraphDebugInfo
   Versions versions{.producer = 0, .min_consumer = 0, .bad_consumers = {}};
@@ -81,8 +81,8 @@ struct GraphView {
   }
 };
 
-/// Reads the outline of a serialized GraphDef, which must outlive the answer. InvalidArgument for malformed bytes, for
-/// names that are not ASCII, and beyond 2 GiB or with 10 million nodes or more; attributes are not looked into.
+/// Parses the outline of a serialized GraphDef, which must outlive the result. Attribute values are not parsed.
+/// InvalidArgument for malformed bytes, names that are not ASCII, more than 2 GiB, or 10 million nodes or more.
 Result<GraphView> ViewGraph(std::string_view bytes);
 
 }  // namespace weir::graph

@@ -1,11 +1,11 @@
-// GraphDef in: from messages to nodes.
+// GraphDef import: from messages to nodes.
 #include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
+#include "core/base/errors.h"
 #include "core/graph/attr_proto.h"
-#include "core/graph/function_library.h"
 #include "core/graph/graph_def.h"
 #include "core/graph/graph_view.h"
 #include "core/graph/origins.h"
@@ -15,9 +15,10 @@
 namespace weir::graph {
 namespace {
 
-/// The TensorFlow whose graphs are read as it reads them: 2.17. Graphs of later ones are read unless they forbid it.
+/// The TensorFlow version whose semantics import follows: 2.17. Graphs of later versions are accepted unless they
+/// forbid it.
 constexpr int32_t kConsumerVersion = 1882;
-/// Up to this producer an empty shape of a Placeholder means that nothing is known.
+/// Up to this producer version an empty shape of a Placeholder means an unknown shape.
 constexpr int32_t kLastProducerWithoutScalarPlaceholders = 21;
 
 Status CheckVersions(const Versions& versions) {
@@ -39,32 +40,35 @@ Status CheckVersions(const Versions& versions) {
   return {};
 }
 
-/// One import. Nodes are known by their position in the file until they are added.
+/// One import. Nodes are identified by their position in the file until they are added.
 class Importer {
  public:
-  Importer(const GraphView& view, const ImportOptions& options, Graph& graph)
+  Importer(const GraphView& view, const ImportOptions& options, Definition& graph)
       : view_(view), options_(options), graph_(graph), attrs_(options.max_expansion_bytes) {}
 
   Status Run() {
     WEIR_TRY(CheckVersions(view_.versions));
     WEIR_TRY(IndexNames());
     WEIR_TRY(SettleClashes());
+    const std::shared_ptr<const FunctionLibrary> known = graph_.shared_functions();
+    WEIR_ASSIGN(std::shared_ptr<const FunctionLibrary> functions, MergeFunctions(known));
+    FindOps(*functions);
     WEIR_TRY(ReadInputs());
     WEIR_TRY(Sort());
-    WEIR_ASSIGN(std::string library, MergeLibraries(graph_.function_library, view_.library));
     WEIR_ASSIGN(origins_, ReadOrigins(view_.debug_info));
+    graph_.SetFunctions(std::move(functions));
     const int before = graph_.num_nodes();
     if (Status status = AddAll(before); !status.ok()) {
       graph_.Truncate(before);
+      graph_.SetFunctions(known);
       return status;
     }
-    graph_.function_library = std::move(library);
     MergeVersions(before == 0);
     return {};
   }
 
  private:
-  /// A data input, or a control one (index -1): a node of the file, or (file < 0) one that the graph had before.
+  /// A data input, or a control input (index -1): a node of the file, or (file < 0) a node already in the graph.
   struct Input {
     int32_t file = -1;
     NodeId existing = -1;
@@ -82,7 +86,7 @@ class Importer {
   std::string FullName(std::string_view name) const {
     return options_.prefix.empty() ? std::string(name) : fmt::format("{}/{}", options_.prefix, name);
   }
-  /// What a node of the file is called in the graph.
+  /// Name in the graph of a node of the file.
   std::string FullName(int32_t i) const {
     const auto renamed = renamed_.find(i);
     return renamed == renamed_.end() ? FullName(NameOf(i)) : renamed->second;
@@ -101,7 +105,27 @@ class Importer {
     return {};
   }
 
-  /// Names that nodes of the graph have already, or begin with.
+  /// Returns `known` extended by the functions of the file.
+  Result<std::shared_ptr<const FunctionLibrary>> MergeFunctions(const std::shared_ptr<const FunctionLibrary>& known) {
+    if (view_.library.empty()) return known;
+    auto merged = std::make_shared<FunctionLibrary>(*known);
+    WEIR_TRY(merged->Merge(view_.library, graph_.ops()));
+    return std::shared_ptr<const FunctionLibrary>(std::move(merged));
+  }
+
+  void FindOps(const FunctionLibrary& functions) {
+    std::unordered_map<std::string_view, const op::OpDef*> known;
+    op_of_.reserve(view_.nodes.size());
+    for (const NodeView& node : view_.nodes) {
+      const auto [found, fresh] = known.try_emplace(node.op);
+      if (fresh) found->second = graph_.ops().Find(node.op);
+      const Function* const function = found->second == nullptr ? functions.Find(node.op) : nullptr;
+      if (function != nullptr) found->second = &function->signature;
+      op_of_.push_back(found->second);
+    }
+  }
+
+  /// Resolves clashes with node names and name prefixes of the graph.
   Status SettleClashes() {
     if (graph_.num_nodes() == 0) return {};
     std::unordered_set<std::string> folders;
@@ -126,12 +150,12 @@ class Importer {
     return {};
   }
 
-  /// Where in the file a name is, or -1.
+  /// Position of a name in the file, or -1.
   int32_t Position(std::string_view name) const {
     return index_.Find(name, [this](int32_t i) { return NameOf(i); });
   }
 
-  /// Resolves the input strings of all nodes into one flat list.
+  /// Resolves the input strings of all nodes to one flat list.
   Status ReadInputs() {
     first_input_.reserve(view_.nodes.size() + 1);
     inputs_.reserve(view_.inputs.size());
@@ -177,16 +201,18 @@ class Importer {
     return std::span(inputs_).subspan(begin, first_input_[static_cast<size_t>(i) + 1] - begin);
   }
 
-  /// An edge that closes a loop: from a NextIteration into a Merge.
-  bool IsBackEdge(const Input& input, int32_t user) const {
-    if (input.file < 0 || input.index < 0) return false;
-    const std::string_view to = Def(user).op;
-    if (to != "Merge" && to != "RefMerge") return false;
-    const std::string_view from = Def(input.file).op;
-    return from == "NextIteration" || from == "RefNextIteration";
+  op::Flow FlowOf(int32_t i) const {
+    const op::OpDef* const op = op_of_[static_cast<size_t>(i)];
+    return op == nullptr ? op::Flow::kPlain : op->traits.flow;
   }
 
-  /// Depth first from the first node on, inputs before users: a file that is in order keeps its order.
+  /// True for an edge that closes a loop: from a NextIteration into a Merge.
+  bool IsBackEdge(const Input& input, int32_t user) const {
+    if (input.file < 0 || input.index < 0) return false;
+    return FlowOf(user) == op::Flow::kMerge && FlowOf(input.file) == op::Flow::kNextIteration;
+  }
+
+  /// Topological sort by depth-first search in file order, inputs before users: a sorted file keeps its order.
   Status Sort() {
     enum : uint8_t { kNew, kOpen, kDone };
     std::vector<uint8_t> state(view_.nodes.size(), kNew);
@@ -222,7 +248,7 @@ class Importer {
     return {};
   }
 
-  /// `stack` leads from users to inputs; from `again` on it is the cycle.
+  /// Reports a cycle. `stack` leads from users to inputs; the cycle starts at `again`.
   template <class Frames>
   Status Cycle(const Frames& stack, int32_t again) const {
     constexpr size_t kNamed = 20;
@@ -280,7 +306,7 @@ class Importer {
     return ChargeOutputs(*node);
   }
 
-  /// A number in an attribute can stand for any number of outputs.
+  /// Charges the outputs to the budget: a number in an attribute can mean any number of them.
   Status ChargeOutputs(const Node& node) {
     const auto outputs = static_cast<uint64_t>(node.num_outputs());
     if (outputs <= kFreeOutputs) return {};
@@ -295,8 +321,7 @@ class Importer {
 
   Result<const op::OpDef*> FindOp(int32_t i) {
     const std::string_view name = Def(i).op;
-    const op::OpDef*& known = ops_[name];
-    if (known == nullptr) known = graph_.ops().Find(name);
+    const op::OpDef* const known = op_of_[static_cast<size_t>(i)];
     if (known == nullptr) {
       if (options_.allow_unknown_ops) return &graph_.AddForeignOp(name, outputs_used_[static_cast<size_t>(i)]);
       return AtNode(graph_.ops().Get(name).status(), NameOf(i));
@@ -322,7 +347,7 @@ class Importer {
         WEIR_TRY(CheckColocation(i, value));
         if (!options_.prefix.empty() || !renamed_.empty()) RenameColocation(value);
       }
-      if (name == "shape" && Def(i).op == "Placeholder" &&
+      if (name == "shape" && spec.op->traits.universal == op::Universal::kPlaceholder &&
           view_.versions.producer <= kLastProducerWithoutScalarPlaceholders) {
         const PartialShape* shape = value.get<PartialShape>();
         if (shape != nullptr && shape->rank() == 0) value = PartialShape();
@@ -333,7 +358,7 @@ class Importer {
 
   static constexpr std::string_view kLocation = "loc:@";
 
-  /// The nodes that `_class` names are in the file.
+  /// Checks that the file has the nodes named by `_class`.
   Status CheckColocation(int32_t i, const op::AttrValue& value) const {
     const auto* classes = value.get<std::vector<std::string>>();
     if (classes == nullptr) return {};
@@ -372,14 +397,14 @@ class Importer {
   static constexpr int32_t kMaxForeignOutputs = 1 << 12;
   static constexpr uint64_t kFreeOutputs = 64;
 
-  /// TensorFlow's tail of a node's error.
+  /// Appends TensorFlow's tail of a node error.
   static Status AtNode(const Status& status, std::string_view name) {
     return status.Append(fmt::format("\n\t [[{{{{node {}}}}}]]", name)).WithNode(std::string(name));
   }
 
   const GraphView& view_;
   const ImportOptions& options_;
-  Graph& graph_;
+  Definition& graph_;
   AttrReader attrs_;
   NameIndex index_;  // positions in the file
   std::unordered_map<int32_t, std::string> renamed_;
@@ -390,12 +415,12 @@ class Importer {
   std::vector<NodeId> ids_;
   std::vector<BackEdge> back_edges_;
   std::unordered_map<std::string, std::string> origins_;  // by name in the file
-  std::unordered_map<std::string_view, const op::OpDef*> ops_;
+  std::vector<const op::OpDef*> op_of_;                   // by node; null if the registry has none
 };
 
 }  // namespace
 
-Status ImportGraphDef(std::string_view bytes, const ImportOptions& options, Graph& graph) {
+Status ImportGraphDef(std::string_view bytes, const ImportOptions& options, Definition& graph) {
   if (graph.finalized()) return FailedPrecondition("Graph is finalized and cannot be modified.");
   std::string binary;
   if (proto::LooksLikeText(bytes)) {
@@ -408,8 +433,8 @@ Status ImportGraphDef(std::string_view bytes, const ImportOptions& options, Grap
   return Importer(view, options, graph).Run();
 }
 
-Result<Graph> ParseGraph(std::string_view bytes, const op::OpRegistry& ops, const ImportOptions& options) {
-  Graph graph(ops);
+Result<Definition> ParseGraph(std::string_view bytes, const op::OpRegistry& ops, const ImportOptions& options) {
+  Definition graph(ops);
   WEIR_TRY(ImportGraphDef(bytes, options, graph));
   return graph;
 }

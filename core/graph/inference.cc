@@ -3,21 +3,32 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/base/errors.h"
 #include "core/graph/known_ints.h"
 
 namespace weir::graph {
 namespace {
 
-bool PassesOnInput(const Node& node) {
-  const std::string& op = node.op().name;
-  return op == "Identity" || op == "StopGradient" || op == "PreventGradient" || op == "Enter" || op == "Switch" ||
-         op == "Exit";
+/// The input that output `e.index` forwards regardless of control flow; -1 if there is none.
+int InputPassedOn(const Node& node, Endpoint e) {
+  if (node.op().traits.passes_value) return e.index;
+  switch (node.op().traits.flow) {
+    case op::Flow::kSwitch:
+    case op::Flow::kEnter:
+    case op::Flow::kExit:
+      return 0;
+    default:
+      return -1;
+  }
 }
 
-/// The node that makes a value, seen through nodes that only pass it on.
-Endpoint Origin(const Graph& graph, Endpoint e) {
-  while (e.node >= 0 && PassesOnInput(graph.node(e.node)) && !graph.node(e.node).inputs().empty()) {
-    e = graph.node(e.node).inputs()[0];
+/// The producer of a value, skipping nodes that only forward it.
+Endpoint Origin(const Definition& graph, Endpoint e) {
+  while (e.node >= 0) {
+    const Node& node = graph.node(e.node);
+    const int input = InputPassedOn(node, e);
+    if (input < 0 || static_cast<size_t>(input) >= node.inputs().size()) break;
+    e = node.inputs()[static_cast<size_t>(input)];
   }
   return e;
 }
@@ -43,7 +54,7 @@ const Tensor* InputKnowledge::Value(int i) {
 op::HeldValue InputKnowledge::Held(int i) const {
   if (held_ != nullptr && *held_) return (*held_)(i);
   const Endpoint origin = Origin(graph_, inputs_[static_cast<size_t>(i)]);
-  if (origin.node < 0 || graph_.node(origin.node).op().name != "VarHandleOp") return {};
+  if (origin.node < 0 || graph_.node(origin.node).op().traits.universal != op::Universal::kVariable) return {};
   const op::AttrView attrs = graph_.node(origin.node).attrs();
   op::HeldValue held;
   if (Result<DType> dtype = attrs.Type("dtype"); dtype.ok()) held.dtype = *dtype;
@@ -89,7 +100,7 @@ Result<std::vector<PartialShape>> RunShapeFunction(const Node& node, std::span<c
                                    knowledge.Computed()));
 }
 
-Result<std::vector<PartialShape>> InferShapes(const Graph& graph, const Node& node,
+Result<std::vector<PartialShape>> InferShapes(const Definition& graph, const Node& node,
                                               std::span<const PartialShape> input_shapes,
                                               const op::ShapeContext::ValueFn& value,
                                               const op::ShapeContext::HandleFn& held) {

@@ -1,4 +1,4 @@
-// Shape inference of one node, and what it may know of the node's inputs beyond their shapes.
+// Shape inference of one node, and the known values of its inputs.
 #ifndef WEIR_CORE_GRAPH_INFERENCE_H_
 #define WEIR_CORE_GRAPH_INFERENCE_H_
 
@@ -7,28 +7,28 @@
 #include <string>
 #include <vector>
 
-#include "core/graph/graph.h"
+#include "core/graph/definition.h"
 
 namespace weir::graph {
 
-/// Values of a node's inputs, as far as they follow from the graph or are given, computed when asked for. What was
-/// asked for is remembered, for messages. Single-threaded.
+/// Values of a node's inputs that the graph determines or the caller supplies, computed on demand. Records the values
+/// read, for messages. Single-threaded.
 class InputKnowledge {
  public:
-  /// Values follow from the graph: constants, and arithmetic on known shapes.
-  InputKnowledge(const Graph& graph, std::span<const Endpoint> inputs) : graph_(graph), inputs_(inputs) {}
-  /// Values are those that `given` knows; `held`, where it is set, tells what handles name.
-  InputKnowledge(const Graph& graph, std::span<const Endpoint> inputs, const op::ShapeContext::ValueFn& given,
+  /// Uses values determined by the graph: constants, and arithmetic on known shapes.
+  InputKnowledge(const Definition& graph, std::span<const Endpoint> inputs) : graph_(graph), inputs_(inputs) {}
+  /// Uses values from `given`; `held`, if set, describes the variables behind handles.
+  InputKnowledge(const Definition& graph, std::span<const Endpoint> inputs, const op::ShapeContext::ValueFn& given,
                  const op::ShapeContext::HandleFn& held)
       : graph_(graph), inputs_(inputs), given_(&given), held_(&held) {}
 
-  /// Borrowed until this object goes.
+  /// Borrowed; valid as long as this object.
   const Tensor* Value(int i);
   PartialShape ShapeValue(int i);
-  /// What the VarHandleOp behind a handle declares unless it was given; nothing where the graph does not tell.
+  /// The variable behind a handle: from `held`, else as declared by its VarHandleOp; kInvalid if unknown.
   op::HeldValue Held(int i) const;
 
-  /// " and with computed input tensors: input[1] = <2 3>" or nothing.
+  /// " and with computed input tensors: input[1] = <2 3>", or empty.
   std::string Computed() const;
 
  private:
@@ -41,7 +41,7 @@ class InputKnowledge {
     PartialShape shape;
   };
 
-  const Graph& graph_;
+  const Definition& graph_;
   std::span<const Endpoint> inputs_;
   const op::ShapeContext::ValueFn* given_ = nullptr;
   const op::ShapeContext::HandleFn* held_ = nullptr;
@@ -50,7 +50,7 @@ class InputKnowledge {
   std::vector<KnownShape> shapes_;
 };
 
-/// Output shapes of `node` by its op's shape function; errors with TensorFlow's tail.
+/// Runs the shape function of `node`'s op; errors end in TensorFlow's text.
 Result<std::vector<PartialShape>> RunShapeFunction(const Node& node, std::span<const PartialShape> input_shapes,
                                                    InputKnowledge& knowledge);
 

@@ -3,6 +3,7 @@
 #include <set>
 #include <utility>
 
+#include "core/base/errors.h"
 #include "core/graph/graph_message.h"
 #include "core/graph/op_proto.h"
 #include "core/proto/parse.h"
@@ -34,7 +35,7 @@ Status WriteItem(const CollectionItem& item, tf::CollectionDef& def) {
   return {};
 }
 
-Status WriteCollections(const Graph& graph, tf::MetaGraphDef& meta) {
+Status WriteCollections(const Definition& graph, tf::MetaGraphDef& meta) {
   for (const auto& [key, items] : graph.collections()) {
     if (items.empty()) continue;
     tf::CollectionDef& def = (*meta.mutable_collection_def())[key];
@@ -46,7 +47,7 @@ Status WriteCollections(const Graph& graph, tf::MetaGraphDef& meta) {
   return {};
 }
 
-Status WriteOps(const Graph& graph, tf::OpList& list) {
+Status WriteOps(const Definition& graph, tf::OpList& list) {
   std::set<std::string_view> names;
   for (NodeId id = 0; id < graph.num_nodes(); ++id) {
     if (!graph.IsForeign(graph.node(id))) names.insert(graph.node(id).op().name);
@@ -65,7 +66,7 @@ void WriteSaver(const SaverNodes& saver, tf::SaverDef& def) {
   def.set_version(tf::SaverDef::V2);
 }
 
-/// Puts the prefix of an import before names.
+/// Prepends an import's prefix to names.
 class Renamer {
  public:
   explicit Renamer(const std::string& prefix) : prefix_(prefix) {}
@@ -75,7 +76,7 @@ class Renamer {
     return name.starts_with('^') ? "^" + prefix_ + "/" + name.substr(1) : prefix_ + "/" + name;
   }
 
-  /// A serialized VariableDef; other bytes, which the key of the collection tells apart, stay as they are.
+  /// Renames in a serialized VariableDef, recognised by the collection's key; returns other bytes unchanged.
   Result<std::string> Bytes(const std::string& key, const std::string& bytes) const {
     static const std::set<std::string_view> kOfVariables = {"variables",
                                                             "trainable_variables",
@@ -133,7 +134,7 @@ SaverNodes ReadSaver(const tf::SaverDef& def, const Renamer& renamer) {
 
 }  // namespace
 
-Result<std::string> ExportMetaGraph(const Graph& graph, const MetaInfo& info, GraphFormat format) {
+Result<std::string> ExportMetaGraph(const Definition& graph, const MetaInfo& info, GraphFormat format) {
   tf::MetaGraphDef meta;
   tf::MetaGraphDef::MetaInfoDef& about = *meta.mutable_meta_info_def();
   about.set_meta_graph_version(info.version);
@@ -146,7 +147,7 @@ Result<std::string> ExportMetaGraph(const Graph& graph, const MetaInfo& info, Gr
   return proto::Serialize(meta, "MetaGraphDef");
 }
 
-Result<MetaInfo> ImportMetaGraph(std::string_view bytes, const ImportOptions& options, Graph& graph) {
+Result<MetaInfo> ImportMetaGraph(std::string_view bytes, const ImportOptions& options, Definition& graph) {
   tf::MetaGraphDef meta;
   WEIR_TRY(proto::ParseEither(bytes, "MetaGraphDef", meta));
   const Renamer renamer(options.prefix);

@@ -1,4 +1,4 @@
-// A flat hash table from names, which lie elsewhere, to small numbers.
+// A flat hash table from names stored elsewhere to small integers.
 #ifndef WEIR_CORE_GRAPH_NAME_INDEX_H_
 #define WEIR_CORE_GRAPH_NAME_INDEX_H_
 
@@ -10,11 +10,11 @@
 
 namespace weir::graph {
 
-/// Keeps a hash and an id per name and asks the owner for the name itself; linear probing, at most half full. Names are
-/// only added. Thread-compatible.
+/// Stores a hash and an id per name; the owner supplies the name of an id. Linear probing, load at most one half. Names
+/// cannot be removed. Thread-compatible.
 class NameIndex {
  public:
-  /// The id whose name is `name`, or -1. `name_of(id)` gives the name of an id.
+  /// The id whose name is `name`, or -1. `name_of(id)` returns the name of an id.
   template <class NameOf>
   int32_t Find(std::string_view name, NameOf name_of) const {
     if (slots_.empty()) return -1;
@@ -25,7 +25,7 @@ class NameIndex {
     return -1;
   }
 
-  /// Adds a name that is not in the table; `id` >= 0.
+  /// Adds a name that is not yet in the table; `id` >= 0.
   void Insert(std::string_view name, int32_t id) {
     if (2 * (size_ + 1) > slots_.size()) Grow(2 * (size_ + 1));
     Place({Hash(name), id});

@@ -1,29 +1,41 @@
 // Names of nodes and of their outputs.
+#include <array>
 #include <charconv>
+#include <cstdint>
+#include <string_view>
 
-#include "core/graph/graph.h"
+#include "core/base/errors.h"
+#include "core/graph/definition.h"
 
 namespace weir::graph {
 namespace {
 
-bool IsLetterOrDigit(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'); }
+enum : uint8_t { kCanStart = 1, kCanFollow = 2 };
 
-bool CanStart(char c) { return IsLetterOrDigit(c) || c == '.'; }
-bool CanFollow(char c) { return CanStart(c) || c == '_' || c == '-' || c == '/'; }
+/// Where each character may stand in a name. Large graphs have millions of them.
+constexpr std::array<uint8_t, 256> kPlaces = [] {
+  std::array<uint8_t, 256> places{};
+  const auto allow = [&places](std::string_view characters, uint8_t where) {
+    for (const char c : characters) places[static_cast<uint8_t>(c)] = where;
+  };
+  allow("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.", kCanStart | kCanFollow);
+  allow("_-/>", kCanFollow);
+  return places;
+}();
 
 }  // namespace
 
 bool IsValidName(std::string_view name) {
-  bool at_start = true;
+  uint8_t wanted = kCanStart;
   for (const char c : name) {
-    if (at_start ? !CanStart(c) : !CanFollow(c) && c != '>') return false;
-    at_start = c == '>';
+    if ((kPlaces[static_cast<uint8_t>(c)] & wanted) == 0) return false;
+    wanted = c == '>' ? kCanStart : kCanFollow;
   }
-  return !at_start;
+  return wanted == kCanFollow;
 }
 
 bool IsValidInternalName(std::string_view name) {
-  // An underscore may come first, and then anything that may follow.
+  // After a leading underscore any non-leading character may follow.
   if (!name.starts_with('_')) return IsValidName(name);
   std::string tail = "." + std::string(name.substr(1));
   return IsValidName(tail);
@@ -48,11 +60,11 @@ Result<InputName> ParseInputName(std::string_view text) {
   return name;
 }
 
-std::string EndpointName(const Graph& graph, Endpoint e) {
+std::string EndpointName(const Definition& graph, Endpoint e) {
   return e.index == 0 ? graph.node(e.node).name() : FullEndpointName(graph, e);
 }
 
-std::string FullEndpointName(const Graph& graph, Endpoint e) {
+std::string FullEndpointName(const Definition& graph, Endpoint e) {
   return fmt::format("{}:{}", graph.node(e.node).name(), e.index);
 }
 

@@ -1,4 +1,4 @@
-// Op definitions as TensorFlow's messages.
+// Conversion of op definitions to and from TensorFlow's messages.
 #ifndef WEIR_CORE_GRAPH_OP_PROTO_H_
 #define WEIR_CORE_GRAPH_OP_PROTO_H_
 
@@ -11,8 +11,13 @@ class OpDef;
 
 namespace weir::graph {
 
-/// Fills an empty message: signature, attributes with defaults, allowed values and minima; no documentation.
+/// Writes signature, attributes, defaults, allowed values and minima to an empty message; omits documentation.
 Status OpDefToProto(const op::OpDef& op, tf::OpDef& def);
+
+/// Reads the output of OpDefToProto into an empty record. Its shape function infers nothing, and it has no gradient.
+/// InvalidArgument for an argument that has no name, no type, several types or an undeclared attribute, and for two
+/// arguments or attributes with one name.
+Status OpDefFromProto(const tf::OpDef& def, op::OpDef& op);
 
 }  // namespace weir::graph
 

@@ -17,7 +17,7 @@ std::string Place(const tf::GraphDebugInfo& info, const SourceLine& frame) {
   return info.files(file) + ":" + std::to_string(frame.line());
 }
 
-/// Where a trace ends: its frames go from the outermost call to the innermost.
+/// The innermost frame of a trace; frames are stored from the outermost call to the innermost.
 std::string PlaceOf(const tf::GraphDebugInfo& info, const tf::GraphDebugInfo::StackTrace& trace) {
   if (trace.file_line_cols_size() > 0) return Place(info, trace.file_line_cols(trace.file_line_cols_size() - 1));
   if (trace.frame_id_size() == 0) return {};
@@ -25,7 +25,7 @@ std::string PlaceOf(const tf::GraphDebugInfo& info, const tf::GraphDebugInfo::St
   return frame == info.frames_by_id().end() ? std::string() : Place(info, frame->second);
 }
 
-/// Traces are keyed by "node@function"; nodes of the graph itself have no function.
+/// Strips the function from a key "node@function"; it is empty for nodes of the graph itself.
 std::string NodeOf(const std::string& key) { return key.ends_with('@') ? key.substr(0, key.size() - 1) : key; }
 
 }  // namespace
@@ -43,7 +43,7 @@ Result<std::unordered_map<std::string, std::string>> ReadOrigins(std::string_vie
   return origins;
 }
 
-void WriteOrigins(const Graph& graph, tf::GraphDebugInfo& info) {
+void WriteOrigins(const Definition& graph, tf::GraphDebugInfo& info) {
   std::map<std::string_view, int> files;
   for (NodeId id = 0; id < graph.num_nodes(); ++id) {
     const std::string_view origin = graph.node(id).origin();

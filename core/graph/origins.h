@@ -1,4 +1,4 @@
-// Places in model code where nodes were made, as GraphDef files carry them (GraphDef.debug_info).
+// Source locations of nodes in model code, as stored in GraphDef files (GraphDef.debug_info).
 #ifndef WEIR_CORE_GRAPH_ORIGINS_H_
 #define WEIR_CORE_GRAPH_ORIGINS_H_
 
@@ -7,7 +7,7 @@
 #include <unordered_map>
 
 #include "core/base/status.h"
-#include "core/graph/graph.h"
+#include "core/graph/definition.h"
 
 namespace weir::tf {
 class GraphDebugInfo;
@@ -15,12 +15,12 @@ class GraphDebugInfo;
 
 namespace weir::graph {
 
-/// Node name -> "file:line", from a serialized GraphDebugInfo: the innermost frame of each node's trace. References to
-/// files and frames that are not there are left out. InvalidArgument for malformed bytes.
+/// Maps node names to "file:line", the innermost frame of the node's trace in a serialized GraphDebugInfo. Skips
+/// references to missing files and frames. InvalidArgument for malformed bytes.
 Result<std::unordered_map<std::string, std::string>> ReadOrigins(std::string_view debug_info);
 
-/// The origins of all nodes that have one, into an empty message.
-void WriteOrigins(const Graph& graph, tf::GraphDebugInfo& info);
+/// Writes the origins of all nodes that have one to an empty message.
+void WriteOrigins(const Definition& graph, tf::GraphDebugInfo& info);
 
 }  // namespace weir::graph
 

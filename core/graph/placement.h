@@ -1,4 +1,4 @@
-// Which device runs each node of a step.
+// The device of each node of a step.
 #ifndef WEIR_CORE_GRAPH_PLACEMENT_H_
 #define WEIR_CORE_GRAPH_PLACEMENT_H_
 
@@ -7,7 +7,7 @@
 
 namespace weir::graph {
 
-/// `device_of[id]` indexes `devices` (full names, in the order of the device set).
+/// `device_of[id]` indexes `devices` (full names in device-set order).
 struct Placement {
   std::vector<std::string> devices;
   std::vector<int> device_of;

@@ -10,7 +10,7 @@ void AddOnce(const std::string& attr, std::vector<std::string_view>& attrs) {
   if (!attr.empty() && std::ranges::find(attrs, attr) == attrs.end()) attrs.emplace_back(attr);
 }
 
-/// Appends one attribute's value; each kind begins with a number of its own, so that keys of two values never agree.
+/// Appends one attribute value. Each kind starts with its own number, so that keys of different values differ.
 void AppendToKey(const op::AttrValue* value, std::vector<int64_t>& key) {
   if (value == nullptr) {
     key.push_back(0);
@@ -24,7 +24,7 @@ void AppendToKey(const op::AttrValue* value, std::vector<int64_t>& key) {
   } else if (value->get<op::EmptyList>() != nullptr) {
     key.insert(key.end(), {3, 0});
   } else {
-    key.push_back(4);  // the wrong kind of value: Expand refuses it, and errors are not kept
+    key.push_back(4);  // wrong kind of value: Expand rejects it, and errors are not cached
   }
 }
 

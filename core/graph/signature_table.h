@@ -1,4 +1,4 @@
-// Signatures of nodes, one for all nodes whose op and types are alike.
+// Signatures of nodes, shared by nodes with equal op and types.
 #ifndef WEIR_CORE_GRAPH_SIGNATURE_TABLE_H_
 #define WEIR_CORE_GRAPH_SIGNATURE_TABLE_H_
 
@@ -14,17 +14,17 @@
 
 namespace weir::graph {
 
-/// Owns the signatures, at stable addresses. Thread-compatible.
+/// Owns the signatures at stable addresses. Thread-compatible.
 class SignatureTable {
  public:
-  /// What op::Expand gives; valid as long as the table.
+  /// The result of op::Expand; valid as long as the table.
   Result<const op::Signature*> Get(const op::AttrView& attrs);
 
  private:
-  /// Values of the attributes that a signature follows from.
+  /// Values of the attributes that determine a signature.
   using Key = std::vector<int64_t>;
   struct OfOp {
-    std::vector<std::string_view> attrs;  // those that arguments name, each once
+    std::vector<std::string_view> attrs;  // named by arguments, without duplicates
     std::map<Key, std::unique_ptr<const op::Signature>> known;
   };
 

@@ -1,4 +1,4 @@
-// The part of a graph that one step runs: what compilation stages pass on to each other.
+// The subgraph that one step runs, passed between compilation stages.
 #ifndef WEIR_CORE_GRAPH_STEP_GRAPH_H_
 #define WEIR_CORE_GRAPH_STEP_GRAPH_H_
 
@@ -8,91 +8,103 @@
 #include <string_view>
 #include <vector>
 
-#include "core/graph/graph.h"
+#include "core/graph/definition.h"
 #include "core/tensor/tensor.h"
 
 namespace weir::graph {
 
-/// A node of a step. Ids are positions in StepGraph::nodes; inputs and control inputs have smaller ids, but for the
-/// inputs of a Merge that come from NextIteration (frames.h).
+struct Placement;
+
+/// A node of a step. Its id is its position in StepGraph::nodes. Inputs and control inputs have smaller ids, except
+/// inputs of a Merge from NextIteration (frames.h).
 struct StepNode {
   enum class Kind : uint8_t { kOp, kFeed, kConstant };
   Kind kind = Kind::kOp;
-  /// The node of the graph that it stands for (the fed one for kFeed), or one of StepGraph::made; borrowed.
+  /// The graph node that it represents (the fed node for kFeed), or an entry of StepGraph::made. Borrowed.
   const Node* source = nullptr;
-  /// Position in the step's feeds; kFeed only.
+  /// Position among the step's feeds; kFeed only.
   int feed = -1;
   std::vector<Endpoint> inputs;
   std::vector<NodeId> control_inputs;
-  /// By output. A kFeed node has one output, of value type.
+  /// By output. A kFeed node has one output, of a value type.
   std::vector<DType> types;
   std::vector<PartialShape> shapes;
-  /// Host values by output; kConstant only.
+  /// Known host values by output: for kConstant, and for ops with known values that still depend on liveness of their
+  /// inputs; otherwise empty.
   std::vector<Tensor> values;
-  /// Index into StepGraph::frames; of no meaning for feeds and constants, which all frames see.
+  /// Index into StepGraph::frames; meaningless for feeds and constants, which are visible in all frames.
   int frame = 0;
 
   std::string_view name() const { return source->name(); }
   bool is_op(std::string_view op) const { return kind == Kind::kOp && source->op().name == op; }
 };
 
-/// Type and shape of a value that a step is compiled for.
+/// Type and shape of a feed in a compiled step.
 struct FeedSpec {
   Endpoint endpoint;  // in the graph
   DType dtype = DType::kInvalid;
   PartialShape shape;
 };
 
-/// What a step feeds, fetches and runs, in terms of the graph.
+/// Feeds, fetches and targets of a step as graph endpoints and ids.
 struct StepRequest {
   std::vector<FeedSpec> feeds;
   std::vector<Endpoint> fetches;
   std::vector<NodeId> targets;
-  /// Nodes that ran in an earlier part of the same run: nothing waits for them, and what is needed of them is fed.
+  /// Nodes that an earlier part of the run executed: no node waits for them, and needed outputs are fed.
   std::vector<NodeId> done;
 };
 
-/// A loop's scope, opened by its Enter nodes. Frame 0 is the step itself.
+/// The scope of a loop, opened by its Enter nodes. Frame 0 is the step itself.
 struct Frame {
   int parent = -1;
   std::string name;
 };
 
-/// A node that stands in no graph, and those of the graph whose work it does, in step order.
+/// A node outside the graph, and the graph nodes that it replaces, in step order.
 struct MadeNode {
   std::shared_ptr<const Node> node;
   std::vector<const Node*> stands_for;
 };
 
-/// Nodes in an order that respects all edges but those that close loops. `fetches` correspond one to one to the
-/// request's; `targets` are the nodes that must run though nobody may consume them.
+/// Nodes in an order that respects all edges except those that close loops. `fetches` match the request's; `targets`
+/// must run even without users.
 struct StepGraph {
-  const Graph* graph = nullptr;
+  const Definition* graph = nullptr;
   std::vector<StepNode> nodes;
   std::vector<Endpoint> fetches;
   std::vector<NodeId> targets;
   std::vector<Frame> frames;
-  /// What `source` of nodes that are in no graph points to.
+  /// Nodes outside the graph that `source` may point to.
   std::vector<MadeNode> made;
-  /// The nodes of the graph that the request feeds or needs, each once, before any was folded, merged or dropped.
+  /// The graph nodes that the request feeds or needs, before folding, merging and removal; no duplicates.
   std::vector<const Node*> written;
 
   const StepNode& node(NodeId id) const { return nodes[static_cast<size_t>(id)]; }
   DType TypeOf(Endpoint e) const { return node(e.node).types[static_cast<size_t>(e.index)]; }
   const PartialShape& ShapeOf(Endpoint e) const { return node(e.node).shapes[static_cast<size_t>(e.index)]; }
-  /// The value of a constant endpoint, else null.
+  /// The value of an endpoint if known, else null.
   const Tensor* ValueOf(Endpoint e) const {
     const StepNode& n = node(e.node);
-    return n.kind == StepNode::Kind::kConstant ? &n.values[static_cast<size_t>(e.index)] : nullptr;
+    return n.values.empty() ? nullptr : &n.values[static_cast<size_t>(e.index)];
   }
 };
 
-/// Removes the nodes that are not kept, to which no kept node, fetch or target leads; the new id of each, -1 for the
-/// removed ones.
+/// Removes the nodes that are not in `kept`; no kept node, fetch or target may use them. Returns the new id of each
+/// node, -1 if removed.
 std::vector<NodeId> Keep(StepGraph& step, const std::vector<bool>& kept);
 
-/// TensorFlow's tail of an error of a node: "\n\t [[{{node NAME}}]] (defined at model.cc:41)" as far as it is known,
-/// and the node with its origin in the status.
+/// One line per node in order, then the fetches and targets: "m = MatMul(x, w:1, ^init) transpose_a=true @/device:CPU:0
+/// in while on CPU:0 -> float [2,4]". Shows the requested device, the loop, and the device from `placement` (may be
+/// null). Omits type attributes and truncates values.
+std::string ToString(const StepGraph& step, const Placement* placement = nullptr);
+
+/// Internal if an invariant of StepGraph is violated: edges lead to outputs of earlier nodes (except back edges), each
+/// output has a type and shape, and constants have matching values.
+Status Verify(const StepGraph& step);
+
+/// Adds TensorFlow's tail of a node error, "\n\t [[{{node NAME}}]] (defined at model.cc:41)", as far as it is known,
+/// and stores the node and its origin in the status.
 inline Status AtNode(const Status& status, const Node& node) {
   if (status.ok() || !status.node().empty()) return status;
   const std::string place = node.origin().empty() ? std::string() : " (defined at " + node.origin() + ")";

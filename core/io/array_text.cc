@@ -1,5 +1,7 @@
 #include "core/io/array_text.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -18,7 +20,7 @@ constexpr size_t kLineWidth = 75;
 constexpr int64_t kThreshold = 1000;
 constexpr int64_t kEdgeItems = 3;
 
-// A finite number's shortest digits: d.ddd * 10^exponent.
+// The shortest decimal digits of a finite number: d.ddd * 10^exponent.
 struct Decimal {
   bool negative = false;
   std::string digits = "0";
@@ -37,7 +39,7 @@ Decimal FromScientific(std::string_view text) {
   return decimal;
 }
 
-// The fewest digits that give `value` back in the precision of `dtype`.
+// The fewest digits that round-trip `value` in the precision of `dtype`.
 Decimal ShortestDigits(DType dtype, double value) {
   char text[64];
   if (dtype == DType::kHalf || dtype == DType::kBfloat16) {
@@ -58,7 +60,7 @@ Decimal ShortestDigits(DType dtype, double value) {
   return FromScientific(std::string_view(text, static_cast<size_t>(result.ptr - text)));
 }
 
-// Keeps `count` digits, rounding half away from zero; a carry may raise the exponent.
+// Rounds to `count` digits, half away from zero; a carry may raise the exponent.
 void RoundTo(Decimal& decimal, int count) {
   if (count < 0) {
     decimal = {decimal.negative, "0", 0};
@@ -81,10 +83,10 @@ void RoundTo(Decimal& decimal, int count) {
   if (decimal.digits.empty()) decimal = {decimal.negative, "0", 0};
 }
 
-// A number in two parts that columns are aligned by.
+// A number split at the decimal point, for column alignment.
 struct Parts {
   std::string left;   // sign and digits before the point
-  std::string right;  // digits behind it
+  std::string right;  // digits after the point
   std::string exponent;
 };
 
@@ -109,7 +111,7 @@ Parts Scientific(Decimal decimal) {
           fmt::format("e{}{:02d}", decimal.exponent < 0 ? '-' : '+', std::abs(decimal.exponent))};
 }
 
-// The common format of the floating numbers of one array, chosen by those that are shown.
+// The common format of the floating-point numbers of an array, derived from the elements shown.
 class FloatFormat {
  public:
   FloatFormat(DType dtype, const std::vector<double>& values, bool always_sign)
@@ -185,7 +187,7 @@ std::string BytesText(std::string_view text) {
   return out + quote;
 }
 
-// A floating scalar as Python prints it.
+// A floating-point scalar as printed by Python.
 std::string ScalarText(DType dtype, double value) {
   if (std::isnan(value)) return "nan";
   if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
@@ -198,7 +200,7 @@ std::string ScalarText(DType dtype, double value) {
   return parts.left + "." + (parts.right.empty() ? "0" : parts.right);
 }
 
-// Prints one tensor: collects the elements that are shown, makes their common format, then lays out the brackets.
+// Prints one tensor: collects the elements to show, derives their common format, then lays out the brackets.
 class Printer {
  public:
   explicit Printer(const Tensor& tensor) : tensor_(tensor), summarize_(tensor.elements() > kThreshold) {}
@@ -211,7 +213,7 @@ class Printer {
   }
 
  private:
-  // Calls f(i) for the indices of a dimension that are shown, f(-1) for the gap.
+  // Calls f(i) for the shown indices of an axis, and f(-1) for the gap.
   template <class F>
   void ForShown(int axis, F f) const {
     const int64_t extent = tensor_.shape().dim(axis);

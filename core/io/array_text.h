@@ -1,4 +1,4 @@
-// Arrays as NumPy prints them, which is how TensorFlow's users are used to see tensors.
+// Arrays in NumPy's text form.
 #ifndef WEIR_CORE_IO_ARRAY_TEXT_H_
 #define WEIR_CORE_IO_ARRAY_TEXT_H_
 
@@ -8,8 +8,8 @@
 
 namespace weir::io {
 
-/// "[[1.  2.5]\n [3.  4. ]]": eight digits behind the point at most, columns aligned, lines up to 75 characters, beyond
-/// 1000 elements the first and last three of each dimension. Scalars print bare ("1.0"), strings as b'text'.
+/// "[[1.  2.5]\n [3.  4. ]]": at most eight digits after the point, aligned columns, lines of up to 75 characters;
+/// above 1000 elements only the first and last three of each axis. Scalars print bare ("1.0"), strings as b'text'.
 std::string ArrayText(const Tensor& tensor);
 
 }  // namespace weir::io

@@ -1,5 +1,5 @@
-// Version 2 checkpoints ("tensor bundles"): tensors by name in PREFIX.data-?????-of-?????, found through the table
-// PREFIX.index. What is written here TensorFlow reads, and the other way round.
+// Version 2 checkpoints ("tensor bundles"): tensors by name in PREFIX.data-?????-of-?????, located by the table
+// PREFIX.index. Compatible with TensorFlow in both directions.
 #ifndef WEIR_CORE_IO_BUNDLE_H_
 #define WEIR_CORE_IO_BUNDLE_H_
 
@@ -24,7 +24,7 @@ std::string IndexPath(std::string_view prefix);
 /// "PREFIX.data-00000-of-00002".
 std::string DataPath(std::string_view prefix, int shard, int num_shards);
 
-/// Where one tensor lies. A partitioned tensor has its full shape, the slices that exist, and no place of its own.
+/// Location of one tensor. A partitioned tensor has its full shape and a list of slices, but no location.
 struct BundleEntry {
   std::string name;
   DType dtype = DType::kInvalid;
@@ -32,39 +32,41 @@ struct BundleEntry {
   int shard = 0;
   uint64_t offset = 0;
   uint64_t size = 0;        // bytes
-  uint32_t masked_crc = 0;  // CRC-32C of those bytes (for strings: see tf_formats 4.3), masked
+  uint32_t masked_crc = 0;  // CRC-32C of those bytes, masked (for strings see tf_formats 4.3)
   std::vector<TensorSlice> slices;
 };
 
-/// A checkpoint open for reading. Opening reads and checks the whole index and opens the data files that belong to it
-/// (the first 64 of them), so that a save to the same prefix does not disturb the reader; each read compares what the
-/// index says with its file's size before allocating, and checks the checksum. Damage is DataLoss naming file and
-/// offset, never a crash or a large allocation. Immutable, so thread-safe.
+/// A checkpoint open for reading. Opening reads and checks the whole index and opens its data files (the first 64), so
+/// that a save to the same prefix does not disturb the reader. Each read compares the index with the file size before
+/// it allocates, and verifies the checksum. Damage is DataLoss naming file and offset, never a crash or a large
+/// allocation. Immutable, therefore thread-safe.
 class BundleReader {
  public:
-  /// NotFound when there is no PREFIX.index. A data file that is missing is an error only of what reads it.
+  /// NotFound if PREFIX.index does not exist. A missing data file is an error only when it is read.
   static Result<BundleReader> Open(const std::string& prefix);
 
   const std::string& prefix() const { return prefix_; }
   int num_shards() const { return num_shards_; }
   /// Sorted by name; a partitioned tensor is one entry.
   const std::vector<BundleEntry>& entries() const { return entries_; }
-  /// Null when there is none of that name.
+  /// Null if there is none of that name.
   const BundleEntry* Find(std::string_view name) const;
   /// The entry, or NotFound "Key x not found in checkpoint" with the nearest names.
   Result<const BundleEntry*> Get(std::string_view name) const;
 
-  /// A whole tensor; a partitioned one is put together from its slices, which must cover it. DataLoss when two of them
+  /// Reads a whole tensor. A partitioned one is assembled from its slices, which must cover it. DataLoss if slices
   /// overlap.
   Result<Tensor> Read(std::string_view name) const;
-  /// Part of a tensor, however it was saved. InvalidArgument when the slice does not fit the stored shape, or the
-  /// stored slices do not cover it; DataLoss when two of these overlap.
+  /// Reads part of a tensor, regardless of how it was saved. InvalidArgument if the slice does not fit the stored shape
+  /// or the stored slices do not cover it; DataLoss if stored slices overlap.
   Result<Tensor> ReadSlice(std::string_view name, const TensorSlice& slice) const;
-  /// Reads everything and checks every checksum, and that slices neither overlap nor leave gaps; the first error.
+  /// Reads everything and verifies all checksums, and that slices neither overlap nor leave gaps. Returns the first
+  /// error.
   Status Verify() const;
-  /// The same for one of entries().
+  /// As Verify, for one of entries().
   Status VerifyTensor(const BundleEntry& entry) const;
-  /// Where the parts of a partitioned tensor lie, in the order of `entry.slices`; the entry itself for a whole one.
+  /// Locations of the parts of a partitioned tensor, in the order of `entry.slices`; for a whole tensor the entry
+  /// itself.
   std::vector<BundleEntry> StoredParts(const BundleEntry& entry) const;
 
  private:
@@ -83,28 +85,28 @@ class BundleReader {
   std::map<int, std::shared_ptr<const InputFile>> held_;           // by shard
 };
 
-/// Writes a checkpoint of one shard under temporary names; Finish gives them their own, the index last. At every
-/// moment, and after a crash or a power loss at any of them, PREFIX.index and the data files that it names are the
-/// checkpoint that was there before or the new one, whole, for TensorFlow too. Where the old one has as many data files
-/// as the new one, their names are taken: the new one then first exists under names of one data file more, an empty one
-/// (PREFIX.data-00000-of-00002 …), and keeps these on file systems without hard links. An error (disk full …) is
-/// returned, and the temporary files go with the writer. Single-threaded.
+/// Writes a checkpoint of one shard under temporary names; Finish renames the files, the index last. At any time, also
+/// after a crash or power loss, PREFIX.index and the data files that it names are either the complete old checkpoint or
+/// the complete new one, for TensorFlow too. If both have the same number of data files, their names clash. The new
+/// checkpoint then first gets names with one more data file, an empty one (PREFIX.data-00000-of-00002 …), and keeps
+/// them on file systems without hard links. An error (for example a full disk) is returned; the writer removes the
+/// temporary files. Single-threaded.
 class BundleWriter {
  public:
-  /// Makes the folder of `prefix` if only it is missing.
+  /// Creates the folder of `prefix` if its parent exists.
   static Result<BundleWriter> Create(const std::string& prefix);
   BundleWriter(BundleWriter&& other) noexcept = default;
   BundleWriter& operator=(BundleWriter&&) = delete;
-  /// Removes what was not finished.
+  /// Removes unfinished files.
   ~BundleWriter();
 
-  /// Appends a host tensor. InvalidArgument for an empty or repeated name; Unimplemented for a type without a file
-  /// form.
+  /// Appends a host tensor. InvalidArgument for an empty or repeated name; Unimplemented for a type that cannot be
+  /// stored.
   Status Add(std::string_view name, const Tensor& tensor);
-  /// Appends a part of tensor `name` of shape `full`. A slice that is all of it is added as a whole tensor. Finish
-  /// refuses parts that overlap.
+  /// Appends a slice of tensor `name` of shape `full`. A slice that covers the whole shape is added as a whole tensor.
+  /// Finish rejects overlapping slices.
   Status AddSlice(std::string_view name, const Shape& full, const TensorSlice& slice, const Tensor& tensor);
-  /// Makes the checkpoint exist: data on disk, then the index. Call once, last.
+  /// Commits the checkpoint: data files to disk, then the index. Call once, last.
   Status Finish();
 
  private:
@@ -116,20 +118,21 @@ class BundleWriter {
   std::map<std::string, BundleEntry> entries_;  // by key of the index
 };
 
-/// What MergeBundles does beside merging.
+/// Options of MergeBundles.
 struct MergeOptions {
-  bool delete_old_dirs = true;       // removes folders of the sources that are empty afterwards
-  bool allow_missing_files = false;  // a source without an index is skipped; at least one must exist
+  bool delete_old_dirs = true;       // remove source folders that are empty afterwards
+  bool allow_missing_files = false;  // skip sources without an index; at least one must exist
 };
 
-/// Makes the checkpoint `destination` out of several by renaming their data files and writing one index; the rename
-/// of the index is the moment at which it exists, and an old checkpoint of that prefix stays whole until then as with
-/// BundleWriter. Sources and destination lie on one file system. The sources are gone then, and may be after an error.
-/// InvalidArgument when two hold the same tensor, or slices of it that overlap or differ in type or full shape.
+/// Merges several checkpoints into `destination` by renaming their data files and writing one index. The checkpoint
+/// exists once the index is renamed; an old checkpoint of that prefix stays intact until then, as with BundleWriter.
+/// Sources and destination must be on one file system. The sources are removed, possibly also after an error.
+/// InvalidArgument if two sources contain the same tensor, or slices of it that overlap or differ in type or full
+/// shape.
 Status MergeBundles(const std::vector<std::string>& sources, const std::string& destination,
                     const MergeOptions& options = {});
 
-/// Removes PREFIX.meta and PREFIX.index, then the data files. What is not there is no error.
+/// Removes PREFIX.meta and PREFIX.index, then the data files. Missing files are not an error.
 Status RemoveCheckpoint(const std::string& prefix);
 
 }  // namespace weir::io

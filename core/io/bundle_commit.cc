@@ -8,7 +8,7 @@
 namespace weir::io {
 namespace {
 
-// An index that is complete on disk under a temporary name. Removed with this unless it was put in place.
+// An index under a temporary name, complete on disk. The destructor removes it unless it was placed.
 class PendingIndex {
  public:
   explicit PendingIndex(std::string prefix) : prefix_(std::move(prefix)) {}
@@ -28,7 +28,7 @@ class PendingIndex {
     return file_->Sync();
   }
 
-  // Makes it the checkpoint's index. `placed` is whether that happened, be it on disk or not yet.
+  // Makes it the checkpoint's index. `placed` tells whether the rename happened, even if it may not be on disk yet.
   Status Place(bool& placed) {
     WEIR_TRY(RenameFile(path_, IndexPath(prefix_)));
     placed = true;
@@ -42,7 +42,7 @@ class PendingIndex {
   std::optional<OutputFile> file_;
 };
 
-// False when one of them stays.
+// False if a file could not be removed.
 bool RemoveData(const std::string& prefix, int num_shards) {
   bool gone = true;
   for (int shard = 0; shard < num_shards; ++shard) {
@@ -64,7 +64,7 @@ class Commit {
   Status ByDetour(int committed);
   Status RenameData();
   Status GiveSecondNames(int num_shards, bool& moved);
-  // Removes data files that no index names; a sweeper gets those that stay.
+  // Removes data files that no index names; a later sweep removes the remaining ones.
   void Tidy(int num_shards) {
     if (!RemoveData(prefix_, num_shards)) marker_.Abandon();
   }
@@ -88,7 +88,7 @@ Status Commit::RenameData() {
   return SyncDirectory(DirName(prefix_));
 }
 
-// No committed index names the data files that are written here.
+// For data file names that no committed index uses.
 Status Commit::Directly(int committed) {
   PendingIndex index(prefix_);
   WEIR_TRY(index.Write(header_, entries_));
@@ -98,13 +98,13 @@ Status Commit::Directly(int committed) {
   if (!placed || status.ok()) {
     Tidy(placed ? committed : header_.num_shards);
   } else {
-    marker_.Abandon();  // which of the two a power loss would leave is unknown
+    marker_.Abandon();  // a power loss could leave either index
   }
   return status;
 }
 
-// Gives each data file its name among `num_shards`, the last of which is empty. `moved`: the file system has no links,
-// so that these are the only names.
+// Gives each data file a name among `num_shards`; the last of these is an empty file. `moved`: the file system has no
+// links, so these are the only names.
 Status Commit::GiveSecondNames(int num_shards, bool& moved) {
   static_cast<void>(RemoveData(prefix_, num_shards));
   for (size_t i = 0; i < files_.size(); ++i) {
@@ -135,9 +135,9 @@ Status Commit::ByDetour(int committed) {
   Status status = GiveSecondNames(other.num_shards, moved);
   if (status.ok()) status = first.Place(placed);
   if (!placed) Tidy(other.num_shards);
-  if (placed && !status.ok()) marker_.Abandon();  // which of the two a power loss would leave is unknown
+  if (placed && !status.ok()) marker_.Abandon();  // a power loss could leave either index
   WEIR_TRY(status);
-  // The new checkpoint exists; from here on nothing is an error.
+  // The new checkpoint exists; later failures are ignored.
   if (moved) {
     Tidy(committed);
     return Status();
@@ -176,7 +176,7 @@ Result<std::vector<DataFile>> ListDataFiles(const std::string& prefix) {
     return names.status();
   }
   for (const std::string& name : *names) {
-    // Exactly PREFIX.data-DDDDD-of-DDDDD: another prefix may start alike.
+    // Accepts only PREFIX.data-DDDDD-of-DDDDD: another prefix may start with this one.
     const std::string_view rest = name.starts_with(start) ? std::string_view(name).substr(start.size()) : "";
     const auto digits = [](std::string_view part) {
       return part.size() >= 5 && part.find_first_not_of("0123456789") == std::string_view::npos;

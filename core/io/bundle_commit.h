@@ -1,5 +1,4 @@
-// The moment at which a checkpoint comes to be: complete data files get their names, then the index does. bundle.h says
-// what holds at every moment of it.
+// Commits a checkpoint: gives the complete data files their names, then the index. bundle.h states the guarantees.
 #ifndef WEIR_CORE_IO_BUNDLE_COMMIT_H_
 #define WEIR_CORE_IO_BUNDLE_COMMIT_H_
 
@@ -13,34 +12,33 @@
 
 namespace weir::io {
 
-/// Makes the checkpoint `prefix` of `entries` (by key of the index) and the data files `files`, one per shard of
-/// `header`, which are on disk and lie on its file system. They are gone then, and so is what the old checkpoint of
-/// that prefix consisted of. The caller keeps them locked until this returns. On an error before the new checkpoint
-/// exists the old one is as it was; what goes wrong afterwards while files are tidied up is no error.
+/// Commits the checkpoint `prefix` from `entries` (by index key) and the data files `files`, one per shard of `header`.
+/// The files must be synced and on the file system of `prefix`; they are renamed, and the files of the old checkpoint
+/// are removed. The caller keeps them locked until this returns. On an error before the commit the old checkpoint is
+/// unchanged; later failures of the clean-up are ignored.
 Status CommitBundle(const std::string& prefix, const BundleHeader& header,
                     const std::map<std::string, BundleEntry>& entries, const std::vector<std::string>& files);
 
-/// Data files of the checkpoint `prefix` as its index says; 0 without an index, -1 for one that cannot be read.
+/// Number of data files according to the index of `prefix`; 0 without an index, -1 if it cannot be read.
 int CommittedShards(const std::string& prefix);
 
-/// A data file PREFIX.data-DDDDD-of-DDDDD that exists.
+/// An existing data file PREFIX.data-DDDDD-of-DDDDD.
 struct DataFile {
   std::string path;
   int num_shards = 0;
 };
-/// Those of exactly that prefix; an empty list when the folder is missing.
+/// The data files of exactly that prefix; empty if the folder is missing.
 Result<std::vector<DataFile>> ListDataFiles(const std::string& prefix);
 
-/// An empty temporary file beside PREFIX.index for as long as data files of the prefix may lie there that no index
-/// names. Where the process dies, it is what leads SweepFolder to them. Best effort: a full disk keeps no one from
-/// saving. Move-only.
+/// An empty temporary file beside PREFIX.index that exists while the prefix may have data files not named by an index.
+/// If the process dies, it leads SweepFolder to them. Best effort: a full disk does not prevent a save. Move-only.
 class CommitMarker {
  public:
   explicit CommitMarker(const std::string& prefix);
   CommitMarker(const CommitMarker&) = delete;
   CommitMarker& operator=(const CommitMarker&) = delete;
   ~CommitMarker();
-  /// Leaves the file to a sweeper.
+  /// Keeps the file for a later sweep.
   void Abandon() { path_.clear(); }
 
  private:

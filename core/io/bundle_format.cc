@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/base/errors.h"
 #include "core/io/coding.h"
 #include "core/io/crc32c.h"
 #include "core/io/table_file.h"
@@ -11,7 +12,7 @@
 namespace weir::io {
 namespace {
 
-// Version of the bundle format that is written, and the newest that is read.
+// Version of the bundle format: written, and the newest one read.
 constexpr int kVersion = 1;
 
 TensorSlice SliceFromProto(const tf::TensorSliceProto& proto) {
@@ -23,7 +24,7 @@ TensorSlice SliceFromProto(const tf::TensorSliceProto& proto) {
   return slice;
 }
 
-// Adds the length of one string to the checksum of a string tensor: 4 bytes, 8 when it needs them.
+// Adds the length of one string to the checksum of a string tensor: 4 bytes, or 8 if needed.
 uint32_t ExtendByLength(uint32_t crc, uint64_t length, bool big_endian) {
   std::string bytes;
   if (length <= UINT32_MAX) {
@@ -57,7 +58,7 @@ Status WriteStrings(const Tensor& tensor, OutputFile& file, BundleEntry& entry) 
   return Status();
 }
 
-// Reads one payload; errors name tensor, file and offset.
+// Reads one payload. Errors name tensor, file and offset.
 class PayloadReader {
  public:
   PayloadReader(const BundleEntry& entry, const InputFile& file, bool big_endian)
@@ -112,7 +113,7 @@ Result<Tensor> PayloadReader::ReadFixed(size_t element_bytes) {
       std::reverse(at, at + static_cast<ptrdiff_t>(number_bytes));
     }
   }
-  // Any byte but 0 and 1 in a bool is undefined behaviour for whoever reads it.
+  // Reading a bool other than 0 and 1 would be undefined behaviour.
   if (entry_.dtype == DType::kBool) {
     for (std::byte& b : bytes) b = std::byte{b != std::byte{0}};
   }
@@ -121,7 +122,7 @@ Result<Tensor> PayloadReader::ReadFixed(size_t element_bytes) {
 
 Result<Tensor> PayloadReader::ReadStrings() {
   const auto elements = static_cast<uint64_t>(entry_.shape.elements());
-  // Each string has a length of at least one byte, and a checksum follows.
+  // Each string has a length of at least one byte; a checksum follows the lengths.
   if (entry_.size < 4 || elements > entry_.size - 4) {
     return Bad(fmt::format("{} bytes cannot hold {} strings", entry_.size, elements));
   }
@@ -179,7 +180,7 @@ std::string EncodeEntry(const BundleEntry& entry) {
   tf::BundleEntryProto proto;
   proto.set_dtype(static_cast<tf::DataType>(entry.dtype));
   for (const int64_t extent : entry.shape.dims()) proto.mutable_shape()->add_dim()->set_size(extent);
-  proto.mutable_shape();  // present, though empty, for a scalar
+  proto.mutable_shape();  // must be present for a scalar, though empty
   proto.set_shard_id(entry.shard);
   proto.set_offset(static_cast<int64_t>(entry.offset));
   proto.set_size(static_cast<int64_t>(entry.size));

@@ -1,4 +1,4 @@
-// The pieces that bundle readers and writers share: index entries and tensor payloads as bytes.
+// Encoding shared by bundle readers and writers: index entries and tensor payloads.
 #ifndef WEIR_CORE_IO_BUNDLE_FORMAT_H_
 #define WEIR_CORE_IO_BUNDLE_FORMAT_H_
 
@@ -13,27 +13,27 @@
 
 namespace weir::io {
 
-/// The entry under the empty key.
+/// The entry with the empty key.
 struct BundleHeader {
   int num_shards = 1;
   bool big_endian = false;
 };
 
 std::string EncodeHeader(const BundleHeader& header);
-/// DataLoss saying what is wrong; FailedPrecondition for a bundle that this version must not read.
+/// DataLoss describes the fault; FailedPrecondition for a bundle that this version cannot read.
 Result<BundleHeader> DecodeHeader(std::string_view bytes);
 
 std::string EncodeEntry(const BundleEntry& entry);
-/// DataLoss saying what is wrong; checks shard, offset and size for plausibility, not against any file.
+/// DataLoss describes the fault. Checks shard, offset and size for plausibility, but not against a file.
 Result<BundleEntry> DecodeEntry(std::string_view bytes, const BundleHeader& header);
 
-/// The whole index file of a bundle. Keys as in the file, without the header's.
+/// Encodes the whole index file of a bundle. `entries` is by index key, without the header.
 Result<std::string> EncodeIndex(const BundleHeader& header, const std::map<std::string, BundleEntry>& entries);
 
-/// Appends a host tensor's payload; sets offset, size and masked_crc of `entry`. Unimplemented for types without a
-/// form.
+/// Appends a host tensor's payload; sets offset, size and masked_crc of `entry`. Unimplemented for types that cannot be
+/// stored.
 Status WritePayload(const Tensor& tensor, OutputFile& file, BundleEntry& entry);
-/// The tensor that `entry` describes. DataLoss naming the file and offset when the bytes are not that.
+/// Reads the tensor described by `entry`. DataLoss names file and offset if the bytes do not match.
 Result<Tensor> ReadPayload(const BundleEntry& entry, const InputFile& file, bool big_endian);
 
 }  // namespace weir::io

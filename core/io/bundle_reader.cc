@@ -2,6 +2,7 @@
 #include <memory>
 #include <set>
 
+#include "core/base/errors.h"
 #include "core/base/nearest.h"
 #include "core/io/bundle.h"
 #include "core/io/bundle_format.h"
@@ -10,14 +11,14 @@
 namespace weir::io {
 namespace {
 
-// Offset of a slice's first element in a row-major tensor that is the slice `whole` of something.
+// Row-major strides of a tensor whose shape is that of the slice `whole`.
 std::vector<int64_t> Strides(const TensorSlice& whole) {
   std::vector<int64_t> strides(whole.size(), 1);
   for (size_t i = whole.size(); i-- > 1;) strides[i - 1] = strides[i] * whole[i].length;
   return strides;
 }
 
-// Calls f(from, to, count) for each contiguous run of elements that `from`, `to` and `both` (their intersection) share.
+// Calls f(from, to, count) for each contiguous run of elements in `both`, the intersection of `from` and `to`.
 template <class F>
 void ForEachRun(const TensorSlice& from, const TensorSlice& to, const TensorSlice& both, F f) {
   const std::vector<int64_t> from_strides = Strides(from);
@@ -55,7 +56,7 @@ void CopyRuns(const Tensor& source, const TensorSlice& from, Tensor& target, con
   });
 }
 
-// The bytes of PREFIX.index; NotFound in TensorFlow's words.
+// The bytes of PREFIX.index; NotFound with TensorFlow's text.
 Result<std::string> ReadIndexBytes(const std::string& prefix) {
   const std::string path = IndexPath(prefix);
   Result<std::string> bytes = ReadTableBytes(path);
@@ -69,7 +70,7 @@ Result<std::string> ReadIndexBytes(const std::string& prefix) {
       path, prefix);
 }
 
-// The slices of a partitioned tensor with every length written out, which must not overlap.
+// The slices of a partitioned tensor with explicit lengths; an error if they overlap.
 Result<std::vector<TensorSlice>> SeparateSlices(const BundleEntry& entry, const std::string& prefix) {
   std::vector<TensorSlice> slices;
   for (const TensorSlice& stored : entry.slices) {
@@ -92,7 +93,7 @@ std::string DataPath(std::string_view prefix, int shard, int num_shards) {
 }
 
 Result<BundleReader> BundleReader::Open(const std::string& prefix) {
-  // Data files are found by name after the index was read; an index that is another one by then is read anew.
+  // Data files are opened by name after the index was read. If the index has changed by then, everything is read again.
   constexpr int kAttempts = 10;
   const std::string path = IndexPath(prefix);
   Result<std::string> index = ReadIndexBytes(prefix);
@@ -122,7 +123,7 @@ Result<BundleReader> BundleReader::Parse(const std::string& prefix, std::string_
   return reader;
 }
 
-// Opens the data files that entries name; what cannot be opened is an error of the read that wants it.
+// Opens the data files named by entries. A file that cannot be opened is an error of the read that needs it.
 void BundleReader::HoldFiles() {
   constexpr size_t kMaxHeld = 64;
   const auto hold = [&](const BundleEntry& entry) {
@@ -149,7 +150,7 @@ Status BundleReader::AddEntry(std::string_view key, std::string_view value, cons
   return Status();
 }
 
-// Every slice that a tensor lists must have its own entry, of the same type and the slice's shape.
+// Every listed slice must have an entry of the same type and the slice's shape.
 Status BundleReader::CheckSlices(const std::string& path) const {
   for (const BundleEntry& entry : entries_) {
     std::set<std::string> keys;
@@ -206,7 +207,7 @@ Result<Tensor> BundleReader::ReadCovered(const BundleEntry& entry, const TensorS
   WEIR_ASSIGN(const Shape shape, ShapeOf(wanted));
   if (entry.slices.empty() && shape == entry.shape) return ReadStored(entry);
 
-  // The stored parts that meet the wanted one; a whole tensor is its own only part.
+  // The stored parts that intersect the wanted slice; a whole tensor is its own only part.
   struct Part {
     const BundleEntry* entry;
     TensorSlice slice;

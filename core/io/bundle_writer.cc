@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "core/base/errors.h"
 #include "core/io/bundle.h"
 #include "core/io/bundle_commit.h"
 #include "core/io/bundle_format.h"
@@ -9,17 +10,17 @@
 namespace weir::io {
 namespace {
 
-// Data files that a merge keeps locked; sweepers could take those beyond for what a process left that was killed while
-// it saved to the same prefix.
+// Number of data files that a merge keeps locked. Sweepers could take the others for leftovers of a process that was
+// killed during a save to the same prefix.
 constexpr size_t kMaxHeldFiles = 256;
 
-// Keys of an index that are empty or start with NUL have a meaning of their own.
+// Index keys that are empty or start with NUL are reserved.
 Status CheckName(std::string_view name) {
   if (!name.empty() && name.front() != '\0') return Status();
   return InvalidArgument("a checkpoint key must not be empty or start with NUL");
 }
 
-// Adds one part of a tensor to what the others said of it; both say the same type and full shape.
+// Merges one part into a tensor's entry; type and full shape must agree.
 Status JoinSlices(BundleEntry& have, const BundleEntry& more, std::string_view where) {
   if (have.dtype != more.dtype || !(have.shape == more.shape)) {
     return InvalidArgument("slices of tensor '{}' disagree{}: {} {} and {} {}", have.name, where, Name(have.dtype),
@@ -29,7 +30,7 @@ Status JoinSlices(BundleEntry& have, const BundleEntry& more, std::string_view w
   return Status();
 }
 
-// Parts that overlap could be written, but not be read.
+// Overlapping parts could be written, but not read.
 Status RefuseOverlaps(const std::map<std::string, BundleEntry>& entries) {
   for (const auto& [key, entry] : entries) {
     if (entry.slices.size() < 2) continue;
@@ -46,7 +47,7 @@ Status RefuseOverlaps(const std::map<std::string, BundleEntry>& entries) {
   return Status();
 }
 
-// Bundles read for merging: what each adds to the one index, and which data file gets which name.
+// Bundles read for merging: their entries in the common index, and the new names of their data files.
 struct Merge {
   BundleHeader header{0, false};
   std::map<std::string, BundleEntry> entries;
@@ -167,7 +168,7 @@ Status MergeBundles(const std::vector<std::string>& sources, const std::string& 
     held.push_back(std::move(open));
   }
   WEIR_TRY(CommitBundle(destination, merge.header, merge.entries, merge.data_files));
-  // The checkpoint exists; what stays behind of the sources is no error.
+  // The checkpoint exists; sources that cannot be removed are not an error.
   for (const std::string& prefix : merge.sources) static_cast<void>(RemoveFile(IndexPath(prefix)));
   if (options.delete_old_dirs) {
     for (const std::string& prefix : merge.sources) static_cast<void>(RemoveEmptyDirectory(DirName(prefix)));

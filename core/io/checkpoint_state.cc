@@ -7,6 +7,7 @@
 #include <map>
 #include <tuple>
 
+#include "core/base/errors.h"
 #include "core/io/bundle.h"
 #include "core/io/files.h"
 #include "core/proto/parse.h"
@@ -89,7 +90,7 @@ Result<std::vector<FoundCheckpoint>> FindCheckpoints(const std::string& dir) {
   constexpr std::string_view kSuffix = ".index";
   WEIR_ASSIGN(const std::vector<std::string> names, ListDirectory(dir));
   std::vector<FoundCheckpoint> found;
-  std::map<std::string, double> newest;  // by what stands before the step
+  std::map<std::string, double> newest;  // by the prefix before the step
   for (const std::string& name : names) {
     if (name.size() <= kSuffix.size() || !name.ends_with(kSuffix)) continue;
     FoundCheckpoint each{JoinPath(dir, name.substr(0, name.size() - kSuffix.size())), {}, 0};

@@ -1,4 +1,4 @@
-// Integers in files: fixed-size little-endian ones and varints, appended to and taken from byte strings.
+// Integers in files: fixed-size little-endian numbers and varints, appended to and removed from byte strings.
 #ifndef WEIR_CORE_IO_CODING_H_
 #define WEIR_CORE_IO_CODING_H_
 
@@ -29,14 +29,14 @@ inline void AppendFixed64(std::string& out, uint64_t value) {
   out.append(reinterpret_cast<const char*>(&value), sizeof(value));
 }
 
-/// Seven bits a byte, lowest first, the top bit set on all but the last: 1 to 10 bytes.
+/// Seven bits per byte, lowest first; the top bit is set in all bytes but the last. 1 to 10 bytes.
 inline void AppendVarint(std::string& out, uint64_t value) {
   for (; value >= 128; value >>= 7) out.push_back(static_cast<char>(value | 128));
   out.push_back(static_cast<char>(value));
 }
 
-/// Takes a varint off the front of `in`; false, with `in` unspecified, when it is cut short, exceeds 64 bits or is
-/// longer than it need be.
+/// Removes a varint from the front of `in`. False, with `in` unspecified, if it is truncated, exceeds 64 bits or is
+/// longer than necessary.
 inline bool TakeVarint(std::string_view& in, uint64_t& value) {
   value = 0;
   for (int shift = 0; shift < 64 && !in.empty(); shift += 7) {
@@ -49,7 +49,7 @@ inline bool TakeVarint(std::string_view& in, uint64_t& value) {
   return false;
 }
 
-/// Takes `size` bytes off the front of `in`; false when there are fewer.
+/// Removes `size` bytes from the front of `in`; false if there are fewer.
 inline bool TakeBytes(std::string_view& in, uint64_t size, std::string_view& bytes) {
   if (size > in.size()) return false;
   bytes = in.substr(0, size);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "core/base/errors.h"
 #include "core/io/coding.h"
 #include "core/io/files.h"
 #include "core/proto/parse.h"
@@ -14,7 +15,7 @@ namespace weir::io {
 namespace {
 
 constexpr char kFileVersion[] = "brain.Event:2";
-// How many writers may share a host, a folder and a second.
+// Maximum number of writers with the same host, folder and second.
 constexpr int kMaxSameName = 10000;
 
 double NowSeconds() {
@@ -160,7 +161,7 @@ Status EventWriter::Close() {
 }
 
 void EventWriter::Work() {
-  // A year stands for never; the clock's arithmetic overflows beyond.
+  // A year means never; larger values overflow the clock's arithmetic.
   const std::chrono::duration<double> patience(std::clamp(options_.flush_secs, 0.01, 31536000.0));
   std::unique_lock lock(mutex_);
   for (;;) {

@@ -13,11 +13,13 @@
 #include <random>
 #include <system_error>
 
+#include "core/base/errors.h"
+
 namespace weir::io {
 namespace {
 
 constexpr size_t kBufferBytes = 256 << 10;
-// Linux moves at most 2 GiB per call; smaller pieces keep a signal from undoing much.
+// Linux transfers at most 2 GiB per call; smaller pieces limit the work lost to a signal.
 constexpr size_t kPieceBytes = 256 << 20;
 
 Code CodeOf(int error) {
@@ -64,7 +66,7 @@ Code CodeOf(int error) {
   }
 }
 
-// Calls `f` until a signal does not interrupt it.
+// Repeats `f` until it is not interrupted by a signal.
 template <class F>
 auto Retry(F f) {
   decltype(f()) result;
@@ -74,9 +76,9 @@ auto Retry(F f) {
   return result;
 }
 
-// What `path` leads to through symbolic links, be it there or not.
+// The target of `path` through symbolic links; it need not exist.
 Result<std::string> FollowLinks(const std::string& path) {
-  constexpr int kMaxLinks = 40;  // Linux's own
+  constexpr int kMaxLinks = 40;  // as in Linux
   std::string target = path;
   for (int i = 0; i < kMaxLinks; ++i) {
     std::error_code error;
@@ -179,7 +181,7 @@ Status RemoveEmptyDirectory(const std::string& dir) {
 Status SyncDirectory(const std::string& dir) {
   const int fd = Retry([&] { return open(dir.empty() ? "." : dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); });
   if (fd < 0) return ErrnoStatus(errno, dir);
-  // Some file systems cannot sync a folder and say EINVAL; they have nothing to sync then.
+  // Some file systems do not support folder syncs and return EINVAL; they need none.
   const bool ok = fsync(fd) == 0 || errno == EINVAL;
   const int error = errno;
   close(fd);
@@ -249,7 +251,7 @@ Status WriteFileAtomically(const std::string& path, std::string_view contents) {
 }
 
 Result<InputFile> InputFile::Open(const std::string& path) {
-  // Non-blocking, or a pipe of that name would hold the caller until somebody writes to it.
+  // Opened non-blocking; a FIFO would otherwise block until a writer opens it.
   const int fd = Retry([&] { return open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK); });
   if (fd < 0) return ErrnoStatus(errno, path);
   InputFile file(fd, 0, path);
@@ -309,7 +311,7 @@ Result<OutputFile> OutputFile::Create(const std::string& path, IfExists if_exist
     if (fd < 0) return ErrnoStatus(errno, name);
     OutputFile file(fd, name);
     if (if_exists != IfExists::kFailAndLock) return file;
-    // A sweeper that came between the two calls holds the lock until it has removed the file.
+    // A sweeper that acted between the two calls holds the lock until it has removed the file.
     struct stat info;
     if (Retry([&] { return flock(fd, LOCK_EX); }) != 0 || fstat(fd, &info) != 0 || info.st_nlink > 0) return file;
     if (attempt == kAttempts) return Unavailable("{}: another process removes its temporary files", name);
@@ -370,7 +372,7 @@ Status OutputFile::Flush() {
 
 Status OutputFile::Sync() {
   WEIR_TRY(Flush());
-  // After a failed sync the system may have dropped the pages: the error stays, and the file is to be written anew.
+  // After a failed sync the system may have dropped the pages: the error is permanent, and the file must be rewritten.
   if (fd_ >= 0 && fdatasync(fd_) != 0 && errno != EINVAL) error_ = ErrnoStatus(errno, path_);
   return error_;
 }

@@ -1,5 +1,5 @@
-// Files and folders on POSIX systems: whole reads with a limit, positioned reads, durable writes. Every error names the
-// path and keeps the system's own text.
+// Files and folders on POSIX systems: whole reads with a limit, positioned reads, durable writes. Every error contains
+// the path and the system's text.
 #ifndef WEIR_CORE_IO_FILES_H_
 #define WEIR_CORE_IO_FILES_H_
 
@@ -16,7 +16,7 @@
 
 namespace weir::io {
 
-/// "<path>; <text of errno>" under TensorFlow's code for the errno: ENOENT is NotFound, ENOSPC ResourceExhausted …
+/// "<path>; <text of errno>" with TensorFlow's code for the errno: ENOENT is NotFound, ENOSPC is ResourceExhausted …
 Status ErrnoStatus(int error, std::string_view path);
 
 /// "a/b" + "c" = "a/b/c"; an absolute `name` or an empty `dir` gives `name`.
@@ -26,41 +26,42 @@ std::string DirName(std::string_view path);
 /// Everything after the last '/'.
 std::string BaseName(std::string_view path);
 
-/// True when something of that name can be reached.
+/// True if `path` exists and is reachable.
 bool FileExists(const std::string& path);
-/// True when both lead to one file or folder; "" is the current folder.
+/// True if both paths refer to the same file or folder; "" is the current folder.
 bool SameFile(const std::string& a, const std::string& b);
-/// When the file was last written to, in seconds since 1970; nothing when it cannot be reached.
+/// Modification time in seconds since 1970; nullopt if the file cannot be reached.
 std::optional<double> ModifiedSeconds(const std::string& path);
-/// Base names in a folder, sorted, without "." and "..".
+/// Sorted base names of a folder's entries, without "." and "..".
 Result<std::vector<std::string>> ListDirectory(const std::string& dir);
-/// Makes one folder, whose parent must exist; one that exists is no error, nor is "".
+/// Creates one folder; its parent must exist. An existing folder or "" is not an error.
 Status MakeDirectory(const std::string& dir);
-/// Makes a folder and the missing ones above it; one that exists is no error. "" is the current folder.
+/// Creates a folder and its missing parents. An existing folder is not an error. "" is the current folder.
 Status MakeDirectories(const std::string& dir);
-/// Renames over whatever has the new name; both on one file system.
+/// Renames within one file system; replaces an existing `to`.
 Status RenameFile(const std::string& from, const std::string& to);
-/// A file that is not there is no error.
+/// Removes a file. A missing file is not an error.
 Status RemoveFile(const std::string& path);
-/// FailedPrecondition when it is not empty; one that is not there is no error.
+/// Removes an empty folder. FailedPrecondition if it is not empty; a missing one is not an error.
 Status RemoveEmptyDirectory(const std::string& dir);
-/// Gives a file a second name, which must be free; false when its file system has no such links.
+/// Creates a hard link with an unused name; false if the file system has no hard links.
 Result<bool> LinkFile(const std::string& from, const std::string& to);
 /// Makes renames and new names in `dir` ("" is the current folder) survive a power loss.
 Status SyncDirectory(const std::string& dir);
-/// `path` + kTemporaryMark + 64 random bits in hexadecimal, for a file that is renamed to `path` once it is complete.
+/// `path` + kTemporaryMark + 64 random bits in hexadecimal: the name of a file that will be renamed to `path` once
+/// complete.
 std::string TemporaryName(const std::string& path);
 inline constexpr std::string_view kTemporaryMark = ".tempstate-weir-";
 
-/// The whole of a file or pipe. ResourceExhausted when there are more than `limit_bytes`, found before a regular file
-/// is read; never allocates more than that.
+/// Reads a whole file or pipe. ResourceExhausted above `limit_bytes`, checked before a regular file is read; never
+/// allocates more than that.
 Result<std::string> ReadFile(const std::string& path, uint64_t limit_bytes);
-/// Replaces a file as a whole: readers see the old or the new contents, after a power loss too. Symbolic links stay and
-/// the file that they lead to is replaced; what is no regular file (a pipe, a terminal) is written to as it is.
+/// Replaces a file atomically: readers see the old or the new contents, also after a power loss. Symbolic links are
+/// followed and their target is replaced. A target that is not a regular file (pipe, terminal) is written in place.
 Status WriteFileAtomically(const std::string& path, std::string_view contents);
 
 enum class FileLock { kShared, kExclusive };
-/// Whether the lock was had, somebody else holds it, or the file system has none. It lasts as long as `fd` is open.
+/// The lock was taken, another process holds it, or the file system has no locks. A lock lasts until `fd` is closed.
 enum class LockOutcome { kLocked, kHeld, kUnsupported };
 LockOutcome TryLock(int fd, FileLock lock);
 
@@ -73,13 +74,13 @@ class InputFile {
   ~InputFile();
 
   const std::string& path() const { return path_; }
-  /// Bytes in the file when it was opened.
+  /// File size at the time of opening.
   uint64_t size() const { return size_; }
-  /// Fills `to` from `offset`; DataLoss naming the offset when the file ends before.
+  /// Fills `to` from `offset`; DataLoss names the offset if the file is too short.
   Status ReadAt(uint64_t offset, std::span<std::byte> to) const;
-  /// The bytes [offset, offset + size), compared with the file's size before anything is allocated.
+  /// Reads the bytes [offset, offset + size); checks them against the file size before allocating.
   Result<std::string> ReadAt(uint64_t offset, uint64_t size) const;
-  /// Keeps sweepers from the file as long as it is open, where the file system has locks.
+  /// Protects the file from sweepers while it is open, if the file system has locks.
   void HoldShared() const { static_cast<void>(TryLock(fd_, FileLock::kShared)); }
 
  private:
@@ -89,31 +90,31 @@ class InputFile {
   std::string path_;
 };
 
-/// What to do when the file of an OutputFile exists. kFailAndLock is for temporary files: the file is locked (flock)
-/// until it is closed or its process dies, so that SweepFolder (sweep.h) leaves it.
+/// Behaviour if an OutputFile's file exists. kFailAndLock is for temporary files: the file is locked (flock) until it
+/// is closed or its process dies, so that SweepFolder (sweep.h) skips it.
 enum class IfExists { kReplace, kFail, kFailAndLock };
 
-/// A file being written from its start, through a buffer. Errors are kept: after one, every call repeats it. Move-only.
+/// A buffered file written from the start. After an error every call returns it again. Move-only.
 class OutputFile {
  public:
-  /// Errors call the file `shown_as`, where that is not empty.
+  /// If `shown_as` is not empty, errors use it as the name of the file.
   static Result<OutputFile> Create(const std::string& path, IfExists if_exists = IfExists::kReplace,
                                    const std::string& shown_as = {});
   OutputFile(OutputFile&& other) noexcept;
   OutputFile& operator=(OutputFile&& other) noexcept;
-  /// Closes without reporting; call Close to know.
+  /// Closes without reporting errors; call Close to get them.
   ~OutputFile();
 
   const std::string& path() const { return path_; }
-  /// Bytes appended so far.
+  /// Number of bytes appended so far.
   uint64_t size() const { return written_ + buffer_.size(); }
   Status Append(std::string_view bytes);
-  /// Gives the buffer to the system.
+  /// Writes the buffer to the system.
   Status Flush();
-  /// Flush, and the file's contents reach the disk.
+  /// Flushes, then waits until the contents are on the disk.
   Status Sync();
   Status Close();
-  /// Forgets an error and everything after the first `size` bytes, which the system has taken.
+  /// Clears an error and truncates the file to its first `size` bytes, which must have been flushed.
   Status TruncateTo(uint64_t size);
 
  private:

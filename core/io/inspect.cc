@@ -1,5 +1,7 @@
 #include "core/io/inspect.h"
 
+#include <fmt/format.h>
+
 #include <set>
 
 #include "core/base/nearest.h"

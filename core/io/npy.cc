@@ -21,7 +21,7 @@ struct NpyType {
   const char* code;
   DType dtype;
 };
-// Codes without byte order; the first of a type is the one written.
+// Codes without byte order. The first code of a type is used for writing.
 constexpr NpyType kTypes[] = {
     {"b1", DType::kBool},      {"i1", DType::kInt8},        {"i2", DType::kInt16},   {"i4", DType::kInt32},
     {"i8", DType::kInt64},     {"u1", DType::kUint8},       {"u2", DType::kUint16},  {"u4", DType::kUint32},
@@ -32,12 +32,12 @@ constexpr NpyType kTypes[] = {
 };
 
 struct Header {
-  std::string descr;  // with byte order
+  std::string descr;  // including the byte order
   bool fortran_order = false;
   std::vector<int64_t> dims;
 };
 
-// The header: a Python dictionary literal with the keys descr, fortran_order and shape, in any order.
+// Parses the header: a Python dictionary literal with the keys descr, fortran_order and shape, in any order.
 class HeaderParser {
  public:
   explicit HeaderParser(std::string_view text) : rest_(text) {}
@@ -118,7 +118,7 @@ class HeaderParser {
   std::string_view rest_;
 };
 
-// Element `i` of a row-major tensor -> its place in the file's order.
+// Maps element `i` of a row-major tensor to its index in Fortran order.
 size_t FortranIndex(size_t i, std::span<const int64_t> dims) {
   size_t index = 0;
   size_t stride = 1;
@@ -151,7 +151,7 @@ void AppendUtf8(std::string& out, uint32_t c) {
   }
 }
 
-// Text of one "U" element: UCS-4 units, NULs at the end being padding.
+// Text of one "U" element: UCS-4 units, padded with NULs.
 std::string FromUcs4(std::string_view units, bool swapped) {
   std::string text;
   size_t end = units.size();
@@ -167,7 +167,7 @@ std::string FromUcs4(std::string_view units, bool swapped) {
   return text;
 }
 
-// What a descr says: type, bytes of an element in the file, and of the numbers in it that a byte order applies to.
+// A parsed descr: type, bytes of an element in the file, and size of the numbers to byte-swap.
 struct Layout {
   DType dtype = DType::kInvalid;
   size_t item_bytes = 0;
@@ -207,7 +207,7 @@ void FillStrings(const Layout& layout, std::string_view data, const Header& head
   for (size_t i = 0; i < texts.size(); ++i) {
     const size_t from = header.fortran_order ? FortranIndex(i, header.dims) : i;
     const std::string_view item = data.substr(from * layout.item_bytes, layout.item_bytes);
-    // Without any byte but NUL, find_last_not_of is npos, and npos + 1 is 0.
+    // If all bytes are NUL, find_last_not_of returns npos, and npos + 1 is 0.
     texts[i] =
         layout.is_ucs4 ? FromUcs4(item, layout.swapped) : std::string(item.substr(0, item.find_last_not_of('\0') + 1));
   }
@@ -239,7 +239,7 @@ std::string HeaderText(std::string_view descr, const Shape& shape) {
   return fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", descr, dims);
 }
 
-// Magic, version, header, and padding so that the data starts aligned.
+// Magic, version, header, and padding to align the data.
 std::string Preamble(std::string_view descr, const Shape& shape) {
   std::string header = HeaderText(descr, shape);
   const bool wide = kNpyMagic.size() + 4 + header.size() + kHeaderAlignment > UINT16_MAX;
@@ -269,7 +269,7 @@ Result<Tensor> DecodeNpy(std::string_view file, const std::string& path) {
   rest.remove_prefix(length_bytes);
   if (header_bytes > rest.size() || header_bytes > kMaxHeaderBytes) return bad("the header is cut short");
   const std::optional<Header> header = HeaderParser(rest.substr(0, header_bytes)).Parse();
-  if (!header) return bad("the header is no dictionary with descr, fortran_order and shape");
+  if (!header) return bad("the header is not a dictionary with descr, fortran_order and shape");
   const std::string_view data = rest.substr(header_bytes);
 
   const std::optional<Layout> layout = ParseDescr(header->descr);
@@ -279,7 +279,7 @@ Result<Tensor> DecodeNpy(std::string_view file, const std::string& path) {
   const Result<Shape> shape = Shape::Make(header->dims);
   if (!shape.ok()) return bad(shape.status().message());
   const auto elements = static_cast<uint64_t>(shape->elements());
-  // Strings of width 0 take no bytes, so their number must be bounded by itself.
+  // Strings of width 0 take no bytes, so their number needs its own bound.
   const uint64_t held = layout->item_bytes == 0 ? file.size() : data.size() / layout->item_bytes;
   if (held < elements || elements * layout->item_bytes != data.size()) {
     return DataLoss("{}: shape {} of {} needs {} elements of {} bytes, but {} bytes of data follow the header", path,
@@ -320,7 +320,7 @@ Result<std::string> EncodeNpy(const Tensor& tensor) {
     if (tensor.raw() != nullptr) out.append(reinterpret_cast<const char*>(tensor.raw()), tensor.bytes());
     return out;
   }
-  if (!IsFloating(dtype)) return Unimplemented("type {} has no form in .npy files", Name(dtype));
+  if (!IsFloating(dtype)) return Unimplemented("type {} cannot be stored in .npy files", Name(dtype));
   std::string out = Preamble("<f4", tensor.shape());
   for (int64_t i = 0; i < tensor.elements(); ++i) {
     const auto value = static_cast<float>(ElementAsDouble(tensor, i));

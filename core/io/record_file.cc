@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/base/errors.h"
 #include "core/io/coding.h"
 #include "core/io/crc32c.h"
 

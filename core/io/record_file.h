@@ -1,5 +1,5 @@
-// TFRecord files: a row of byte strings, each with its length and two checksums. Format: u64 length | masked CRC-32C
-// of it | bytes | masked CRC-32C of them, all little-endian, nothing else in the file.
+// TFRecord files: a sequence of byte strings, each with its length and two checksums. Format: u64 length | masked
+// CRC-32C of the length | bytes | masked CRC-32C of the bytes, all little-endian.
 #ifndef WEIR_CORE_IO_RECORD_FILE_H_
 #define WEIR_CORE_IO_RECORD_FILE_H_
 
@@ -18,7 +18,7 @@ namespace weir::io {
 inline constexpr uint64_t kRecordHeaderBytes = 12;
 inline constexpr uint64_t kRecordFooterBytes = 4;
 
-/// A payload as it stands in a file.
+/// A payload with its header and footer.
 std::string FrameRecord(std::string_view payload);
 
 /// Reads records in order. Single-threaded.
@@ -26,12 +26,13 @@ class RecordReader {
  public:
   static Result<RecordReader> Open(const std::string& path);
 
-  /// The next payload, or nothing at the end. As in TensorFlow, a file that ends inside a header has ended there.
-  /// DataLoss "corrupted record at <offset>" for a wrong checksum, "truncated record at <offset>" for a payload cut
-  /// short. After a payload with a wrong checksum the next call goes on behind it; every other error repeats.
+  /// The next payload, or nullopt at the end. As in TensorFlow, a file that ends within a header counts as ended there.
+  /// DataLoss "corrupted record at <offset>" for a wrong checksum, "truncated record at <offset>" for a truncated
+  /// payload. After a payload with a wrong checksum the next call continues with the next record; all other errors
+  /// repeat.
   Result<std::optional<std::string>> Next();
 
-  /// Where the next record starts.
+  /// Offset of the next record.
   uint64_t offset() const { return offset_; }
 
  private:
@@ -50,16 +51,16 @@ class RecordWriter {
   static Result<RecordWriter> Create(const std::string& path, IfExists if_exists = IfExists::kReplace);
 
   Status Append(std::string_view payload);
-  /// What was appended is in the system's hands, visible to readers.
+  /// Hands appended records to the system, so that readers see them.
   Status Flush() { return file_.Flush(); }
-  /// What was appended is on the disk.
+  /// Writes appended records to the disk.
   Status Sync() { return file_.Sync(); }
   Status Close() { return file_.Close(); }
 
   const std::string& path() const { return file_.path(); }
-  /// Bytes appended so far, frames included.
+  /// Bytes appended so far, including frames.
   uint64_t size() const { return file_.size(); }
-  /// After an error: drops everything behind the first `size` bytes, so that writing can go on there.
+  /// After an error: truncates to the first `size` bytes, so that writing can continue there.
   Status TruncateTo(uint64_t size) { return file_.TruncateTo(size); }
 
  private:

@@ -5,6 +5,7 @@
 #include <limits>
 #include <set>
 
+#include "core/base/errors.h"
 #include "core/proto/parse.h"
 #include "core/tensor/number.h"
 #include "core/tensor/tensor_proto.h"
@@ -14,7 +15,7 @@ namespace weir::io {
 namespace {
 
 constexpr double kLargest = std::numeric_limits<double>::max();
-// Tensors in summaries are small; a damaged one must not cost much.
+// Tensors in summaries are small; limits the memory used for damaged ones.
 constexpr uint64_t kTensorBudget = 64 << 20;
 
 const std::vector<double>& BucketLimits() {
@@ -120,7 +121,7 @@ SummaryBuilder& SummaryBuilder::AddScalar(std::string_view tag, float value) {
   tf::Summary::Value& added = *summary.add_value();
   added.set_tag(std::string(tag));
   added.set_simple_value(value);
-  // Serialized messages of one type, one after the other, are the message with the fields of all.
+  // Concatenated serialized messages of one type are their merge.
   bytes_ += summary.SerializeAsString();
   return *this;
 }

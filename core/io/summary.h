@@ -1,4 +1,4 @@
-// Summaries: what TensorBoard shows, as serialized Summary messages.
+// Summaries, the data shown by TensorBoard, as serialized Summary messages.
 #ifndef WEIR_CORE_IO_SUMMARY_H_
 #define WEIR_CORE_IO_SUMMARY_H_
 
@@ -23,14 +23,14 @@ struct Histogram {
   std::vector<double> bucket;
 };
 
-/// Counts values in TensorFlow's buckets: limits ±1e-12 * 1.1^k below 1e20, 0, and ±the largest double. Values are
-/// finite; the caller has checked.
+/// Counts values in TensorFlow's buckets: limits ±1e-12 * 1.1^k below 1e20, 0, and ±the largest double. Values must be
+/// finite.
 class HistogramBuilder {
  public:
   HistogramBuilder();
   void Add(double value);
-  /// As TensorFlow writes it: a run of empty buckets is one entry, with the run's last limit. Without values min is the
-  /// largest double and max its negative.
+  /// TensorFlow's form: a run of empty buckets becomes one entry with the last limit of the run. Without values min is
+  /// the largest double and max its negative.
   Histogram Finish() const;
 
  private:
@@ -38,18 +38,18 @@ class HistogramBuilder {
   std::vector<double> counts_;
 };
 
-/// Kinds of values that a Summary can hold.
+/// Kinds of values in a Summary.
 enum class SummaryKind { kNone, kScalar, kHistogram, kTensor, kImage, kAudio, kOther };
 
 /// One value of a summary; the field of its kind is set.
 struct SummaryValue {
   std::string tag;
-  std::string plugin;  // of the metadata, or empty
+  std::string plugin;  // from the metadata, or empty
   SummaryKind kind = SummaryKind::kNone;
   float scalar = 0;
   Histogram histogram;
   Tensor tensor;
-  std::string encoded;  // image or audio file
+  std::string encoded;  // contents of an image or audio file
 };
 
 /// One Summary with several values.
@@ -65,14 +65,14 @@ class SummaryBuilder {
 
 /// A Summary with one scalar.
 std::string ScalarSummary(std::string_view tag, float value);
-/// A Summary with the distribution of a host tensor of a real type, of any shape. `name` is for the errors
-/// "Nan in summary histogram for: <name>" and "Infinity in summary histogram for: <name>" (InvalidArgument).
+/// A Summary with the distribution of a host tensor of a real type and any shape. `name` is used in the errors "Nan in
+/// summary histogram for: <name>" and "Infinity in summary histogram for: <name>" (InvalidArgument).
 Result<std::string> HistogramSummary(std::string_view tag, const Tensor& values, std::string_view name);
-/// All values of several Summaries in one. InvalidArgument "Duplicate tag X found in summary inputs", or for bytes that
-/// are no Summary.
+/// Merges the values of several Summaries. InvalidArgument "Duplicate tag X found in summary inputs", or for bytes that
+/// are not a Summary.
 Result<std::string> MergeSummaries(std::span<const std::string> summaries);
 
-/// The values of a Summary; DataLoss for bytes that are none. A tensor that cannot be decoded is kOther.
+/// The values of a Summary; DataLoss for bytes that are not a Summary. A tensor that cannot be decoded has kind kOther.
 Result<std::vector<SummaryValue>> DecodeSummary(std::string_view bytes);
 
 }  // namespace weir::io

@@ -1,5 +1,7 @@
 #include "core/io/sweep.h"
 
+#include <fmt/format.h>
+
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -16,7 +18,7 @@ namespace {
 
 constexpr std::string_view kTensorFlowMark = ".tempstate";
 constexpr std::string_view kShardsMark = "_temp_";
-constexpr size_t kShardsDigits = 32;  // of TensorFlow's uuid4().hex
+constexpr size_t kShardsDigits = 32;  // length of TensorFlow's uuid4().hex
 constexpr std::string_view kHexDigits = "0123456789abcdef";
 constexpr std::string_view kPart = "part";
 constexpr time_t kStaleSeconds = 3600;
@@ -25,7 +27,7 @@ bool AllOf(std::string_view text, std::string_view allowed) {
   return !text.empty() && text.find_first_not_of(allowed) == std::string_view::npos;
 }
 
-// What stands before `mark` in a name that ends with it and `allowed` characters; empty for other names.
+// The part of `name` before `mark` if only `allowed` characters follow the mark; otherwise empty.
 std::string_view Before(std::string_view name, std::string_view mark, std::string_view allowed) {
   const size_t at = name.rfind(mark);
   if (at == std::string_view::npos || !AllOf(name.substr(at + mark.size()), allowed)) return {};
@@ -37,7 +39,7 @@ bool IsFolderOfParts(std::string_view name) {
   return !before.empty() && before.size() + kShardsMark.size() + kShardsDigits == name.size();
 }
 
-// A file or folder that is open, and locked where nobody else has it.
+// An open file or folder; locked if no other process holds the lock.
 class Candidate {
  public:
   Candidate(const std::string& path, int flags)
@@ -50,7 +52,7 @@ class Candidate {
     if (fd_ >= 0) close(fd_);
   }
 
-  // `locked_by_owner`: the writer of the file holds its lock. Without that only age tells.
+  // `locked_by_owner`: the file's writer holds its lock. Otherwise only the age counts.
   bool Abandoned(bool locked_by_owner) const {
     if (lock_ == LockOutcome::kHeld) return false;
     if (locked_by_owner && lock_ == LockOutcome::kLocked) return true;
@@ -90,7 +92,7 @@ void Sweep::Look(const std::string& name) {
   if (!ours.empty() || !Before(name, kTensorFlowMark, "0123456789").empty()) {
     const Candidate file(path, O_RDWR);
     if (!file.Abandoned(!ours.empty())) return;
-    // A temporary index means that its save was not done with the data files either.
+    // A temporary index means that its save left unfinished data files too.
     if (ours.ends_with(".index")) RemoveUnnamedData(JoinPath(dir_, ours.substr(0, ours.size() - 6)));
     if (IsFolderOfParts(ours)) RemoveParts(JoinPath(dir_, ours), true);
     Remove(path);
@@ -108,7 +110,7 @@ void Sweep::RemoveUnnamedData(const std::string& prefix) {
   }
 }
 
-// `abandoned`: its owner is known to be gone. Otherwise age tells.
+// `abandoned`: the owner is known to be dead. Otherwise the age decides.
 void Sweep::RemoveParts(const std::string& folder, bool abandoned) {
   const Result<std::vector<std::string>> names = ListDirectory(folder);
   if (!names.ok()) return;
@@ -140,7 +142,7 @@ HeldFolders::HeldFolders(const std::vector<std::string>& parts) {
     if (locks_.contains(folder) || !MakeDirectory(DirName(folder)).ok()) continue;
     Result<OutputFile> lock = OutputFile::Create(TemporaryName(folder), IfExists::kFailAndLock);
     if (lock.ok()) locks_.emplace(folder, std::move(*lock));
-    static_cast<void>(MakeDirectory(folder));  // or the first part says why not
+    static_cast<void>(MakeDirectory(folder));  // the first part reports errors
   }
 }
 

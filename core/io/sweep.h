@@ -1,4 +1,4 @@
-// What killed processes leave in folders of checkpoints.
+// Cleans up files that killed processes leave in checkpoint folders.
 #ifndef WEIR_CORE_IO_SWEEP_H_
 #define WEIR_CORE_IO_SWEEP_H_
 
@@ -10,19 +10,19 @@
 
 namespace weir::io {
 
-/// Removes from `dir` what savers that were killed left there, and gives the paths: temporary files, and data files
-/// that the checkpoint of their prefix does not name. A temporary file of weir's is locked by the process that writes
-/// it (IfExists::kFailAndLock in files.h), so one that can be locked has no owner. One of TensorFlow's (".tempstate"
-/// and digits), and any on a file system without locks, goes when nothing was written to it for an hour; so does a
-/// folder of shards ("PREFIX_temp_" and 32 hexadecimal digits) with nothing but parts in it that nobody holds. Best
-/// effort: what cannot be listed, locked or removed stays.
+/// Removes the leftovers of killed savers from `dir` and returns their paths: temporary files, and data files not named
+/// by the checkpoint of their prefix. A temporary file of weir's is locked by its writer (IfExists::kFailAndLock in
+/// files.h), so a file that can be locked is abandoned. TensorFlow's temporary files (".tempstate" and digits), and all
+/// files on a file system without locks, are removed if not written for an hour; so is a shard folder ("PREFIX_temp_"
+/// and 32 hexadecimal digits) that contains only parts without a lock holder. Best effort: files that cannot be listed,
+/// locked or removed stay.
 std::vector<std::string> SweepFolder(const std::string& dir);
 
-/// "_temp_<32 hexadecimal digits>/part": what a sharded save puts after its prefix for the names of its parts.
+/// "_temp_<32 hexadecimal digits>/part": the suffix that a sharded save appends to its prefix for part names.
 std::string ShardsSuffix();
 
-/// The folders of the parts of a sharded save, which are made, and removed with all parts in them in the end. As long
-/// as this lives, sweepers leave them; those of a process that was killed go like its temporary files. Best effort.
+/// The part folders of a sharded save: created here, and removed at the end with all parts. While this object lives,
+/// sweepers skip them; those of a killed process are removed like its temporary files. Best effort.
 class HeldFolders {
  public:
   explicit HeldFolders(const std::vector<std::string>& parts);

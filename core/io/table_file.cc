@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/base/errors.h"
 #include "core/io/coding.h"
 #include "core/io/crc32c.h"
 #include "core/io/files.h"
@@ -17,14 +18,14 @@ constexpr uint64_t kTableMagic = 0xdb4775248b80fb57;
 constexpr size_t kBlockBytes = 256 << 10;
 constexpr char kRaw = 0;
 constexpr char kSnappy = 1;
-// A copy element of snappy is at least 2 bytes long and gives at most 64.
+// A snappy copy element takes at least 2 bytes and produces at most 64.
 constexpr uint64_t kMaxSnappyRatio = 32;
-// Honest tables expand by shared key prefixes and snappy, far less than this.
+// Valid tables expand far less than this by shared key prefixes and snappy.
 constexpr uint64_t kMaxExpansion = 64;
 constexpr uint64_t kExpansionSlack = 1 << 20;
 constexpr uint64_t kMaxTableBytes = uint64_t{4} << 30;
 
-// A table being read; errors name the file and the offset of the block.
+// Parses a table. Errors name the file and the offset of the block.
 class Parser {
  public:
   Parser(std::string_view file, const std::string& path)
@@ -43,10 +44,11 @@ class Parser {
   std::string_view file_;
   const std::string& path_;
   uint64_t budget_;
-  uint64_t block_at_ = 0;  // offset of the block that Block gave last
+  uint64_t block_at_ = 0;  // offset of the last block returned by Block
 };
 
-// Takes a handle off `handle` and gives the block's contents, unpacked into `storage` where needed.
+// Removes a block handle from the front of `handle` and returns the block's contents, decompressed to `storage` if
+// needed.
 Result<std::string_view> Parser::Block(std::string_view& handle, uint64_t handle_at, std::string& storage) {
   uint64_t offset = 0;
   uint64_t size = 0;
@@ -77,7 +79,7 @@ Result<std::string_view> Parser::Block(std::string_view& handle, uint64_t handle
   return std::string_view(storage);
 }
 
-// Calls f(key, value) for every entry of a block; f returns a Status.
+// Calls f(key, value), which returns a Status, for every entry of a block.
 template <class F>
 Status Parser::ForEach(std::string_view block, uint64_t offset, F f) {
   if (block.size() < 4) return Bad(offset, "a block is shorter than its restart count");
@@ -123,7 +125,7 @@ Result<std::vector<TableEntry>> Parser::Parse() {
     const uint64_t block_at = block_at_;
     return ForEach(block, block_at, [&](std::string_view key, std::string_view value) -> Status {
       if (!all.empty() && key <= all.back().key) return Bad(block_at, "keys are not in order");
-      if (key > separator) return Bad(block_at, "a key lies behind its index entry");
+      if (key > separator) return Bad(block_at, "a key is greater than its index entry");
       const uint64_t cost = sizeof(TableEntry) + key.size() + value.size();
       if (cost > budget_) {
         return ResourceExhausted("{}: the table's entries expand to more than {} times the file", path_, kMaxExpansion);
@@ -142,7 +144,7 @@ size_t CommonPrefix(std::string_view a, std::string_view b) {
       a.begin());
 }
 
-// A short key with a <= key < b, for a < b.
+// A short key k with a <= k < b, for a < b.
 std::string ShortSeparator(std::string_view a, std::string_view b) {
   const size_t at = CommonPrefix(a, b);
   if (at < a.size() && at < b.size()) {
@@ -237,7 +239,7 @@ void TableBuilder::IndexPending(std::string_view separator) {
 
 Status TableBuilder::Add(std::string_view key, std::string_view value) {
   if (any_ && key <= last_key_) return InvalidArgument("table key '{}' does not follow '{}'", key, last_key_);
-  // TensorFlow gives an entry of twice the block size a block of its own.
+  // As in TensorFlow, an entry of twice the block size gets its own block.
   if (key.size() + value.size() >= 2 * kBlockBytes) FlushData();
   if (pending_) IndexPending(ShortSeparator(last_key_, key));
   data_.Add(key, value);

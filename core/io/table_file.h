@@ -1,6 +1,6 @@
-// LevelDB's table format: sorted keys with values, in checksummed blocks. The index of a checkpoint is such a file.
-// Format: data blocks | metaindex block | index block | 48-byte footer; see tf_formats 4.2 in TensorFlow's own terms
-// ("sorted string table").
+// LevelDB's table format: sorted keys with values in checksummed blocks. A checkpoint index is such a file. Format:
+// data blocks | metaindex block | index block | 48-byte footer. TensorFlow calls it "sorted string table"; see
+// tf_formats 4.2.
 #ifndef WEIR_CORE_IO_TABLE_FILE_H_
 #define WEIR_CORE_IO_TABLE_FILE_H_
 
@@ -18,21 +18,21 @@ struct TableEntry {
   std::string value;
 };
 
-/// All entries of a table, keys strictly increasing bytewise. Blocks may be raw or snappy. Every checksum, length and
-/// offset is checked, lengths against what is really there before anything is allocated: DataLoss naming `path` and
-/// offset. ResourceExhausted for a table whose entries would take much more memory than its bytes justify.
+/// All entries of a table, with keys in strictly increasing byte order. Blocks may be raw or snappy. Every checksum,
+/// length and offset is checked, lengths against the available bytes before anything is allocated: DataLoss names
+/// `path` and offset. ResourceExhausted if the entries would need far more memory than the file size justifies.
 Result<std::vector<TableEntry>> ParseTable(std::string_view file, const std::string& path);
-/// The same from a file.
+/// As ParseTable, from a file.
 Result<std::vector<TableEntry>> ReadTable(const std::string& path);
-/// A file that may be a table, as bytes. ResourceExhausted for one that is too large to be one.
+/// Reads a possible table file. ResourceExhausted if it is too large.
 Result<std::string> ReadTableBytes(const std::string& path);
 
-/// Builds a table as TensorFlow does: raw blocks of about 256 KiB, restart interval 16.
+/// Builds a table in TensorFlow's layout: raw blocks of about 256 KiB, restart interval 16.
 class TableBuilder {
  public:
-  /// InvalidArgument unless `key` is greater than the one before.
+  /// InvalidArgument unless `key` is greater than the previous key.
   Status Add(std::string_view key, std::string_view value);
-  /// The whole file; the builder is empty then.
+  /// Returns the whole file and clears the builder.
   std::string Finish();
 
  private:
@@ -40,9 +40,9 @@ class TableBuilder {
    public:
     explicit Block(int restart_interval) : restart_interval_(restart_interval) {}
     void Add(std::string_view key, std::string_view value);
-    /// The block's contents; the block is empty then.
+    /// Returns the block's contents and clears it.
     std::string Finish();
-    /// Bytes that Finish would give.
+    /// Number of bytes that Finish would return.
     size_t size() const { return bytes_.size() + 4 * (restarts_.size() + 1); }
     bool empty() const { return bytes_.empty(); }
 
@@ -67,7 +67,7 @@ class TableBuilder {
   Block index_{1};
   std::string last_key_;
   bool any_ = false;
-  bool pending_ = false;  // a data block was written whose index entry awaits the next key
+  bool pending_ = false;  // a written data block whose index entry awaits the next key
   Handle pending_handle_{};
 };
 

@@ -6,6 +6,8 @@
 #include <numeric>
 #include <set>
 
+#include "core/base/errors.h"
+
 namespace weir::io {
 namespace {
 
@@ -24,7 +26,7 @@ bool ParseExtent(std::string_view text, int64_t& value) {
   return error == std::errc() && end == text.data() + text.size() && value >= 0;
 }
 
-// Order-preserving encodings (of LevelDB's ordered code): byte order of the results is the order of the values.
+// LevelDB's order-preserving encodings: the byte order of the results is the order of the values.
 
 void AppendOrderedNumber(std::string& out, uint64_t value) {
   const int bytes = (static_cast<int>(std::bit_width(value)) + 7) / 8;
@@ -47,7 +49,8 @@ void AppendOrderedSigned(std::string& out, int64_t value) {
     out.push_back(static_cast<char>(0x80 ^ (value & 0xff)));
     return;
   }
-  // `size` bytes of the sign-extended big-endian value, led by `size` one bits and a zero bit (inverted when negative).
+  // `size` bytes of the sign-extended big-endian value, prefixed by `size` one bits and a zero bit (inverted if
+  // negative).
   const int size = static_cast<int>(std::bit_width(magnitude)) / 7 + 1;
   unsigned char bytes[10];
   std::fill(bytes, bytes + 2, value < 0 ? 0xff : 0);
@@ -58,7 +61,7 @@ void AppendOrderedSigned(std::string& out, int64_t value) {
   out.append(reinterpret_cast<const char*>(bytes + 10 - size), static_cast<size_t>(size));
 }
 
-// The dimension along which slices start at the most places: there a sweep meets the fewest at a time.
+// The dimension with the most distinct slice starts: a sweep along it has the fewest active slices.
 size_t SweepDimension(const std::vector<TensorSlice>& slices) {
   size_t best = 0, most = 0;
   for (size_t dim = 0; dim < slices.front().size(); ++dim) {
@@ -72,7 +75,7 @@ size_t SweepDimension(const std::vector<TensorSlice>& slices) {
   return best;
 }
 
-// Appends what `taken` leaves of `box`: at most two boxes per dimension.
+// Appends the remainder of `box` without `taken`: at most two boxes per dimension.
 void Subtract(TensorSlice box, const TensorSlice& taken, std::vector<TensorSlice>& rest) {
   const std::optional<TensorSlice> both = Intersect(box, taken);
   if (!both) return rest.push_back(std::move(box));

@@ -9,6 +9,7 @@
 #include <optional>
 #include <utility>
 
+#include "core/base/errors.h"
 #include "core/io/files.h"
 
 namespace weir::kernel {
@@ -21,7 +22,7 @@ constexpr size_t kMaxPoints = 100000;
 constexpr uint64_t kMaxFileBytes = 64 << 20;
 constexpr size_t kMaxInputs = 64;
 
-/// Null when the object lacks the field or it has another kind.
+/// Null if the field is missing or has another kind.
 const Json* Field(const Json& object, const char* name, Json::value_t kind) {
   const auto found = object.is_object() ? object.find(name) : object.end();
   if (!object.is_object() || found == object.end()) return nullptr;
@@ -34,7 +35,7 @@ std::string KeyOf(std::string_view op, DType dtype, const std::vector<std::strin
   return fmt::format("{} {} {} {}", op, Name(dtype), fmt::join(flags, ","), fmt::join(constants, ","));
 }
 
-/// How far two shapes are apart: the largest ratio of extents as a power of two; infinity when nothing relates them.
+/// Distance of two shapes: the largest ratio of extents as a power of two; infinity if they are not comparable.
 double Distance(const Shape& a, const Shape& b) {
   if (a.rank() != b.rank()) return std::numeric_limits<double>::infinity();
   double distance = 0;

@@ -1,4 +1,4 @@
-// Measured times of competing kernels, kept in a file that `tools/bench gemm` writes. Nothing is measured here.
+// Measured times of competing kernels, read from a file that `tools/bench gemm` writes. This code measures nothing.
 //
 // The file is JSON:
 //   {"weir_calibration": 1, "machine": "…",                     one text, not read
@@ -26,15 +26,16 @@ namespace weir::kernel {
 /// Immutable; thread-safe.
 class Calibration {
  public:
-  /// InvalidArgument naming `source` and what is wrong: no JSON, another version, more points than 100,000, a point
-  /// with a missing or mistyped field, an unknown element type, a negative extent, a time that is not positive.
+  /// InvalidArgument, naming `source` and the fault, for invalid JSON, another version, more than 100,000 points, a
+  /// point with a missing or mistyped field, an unknown element type, a negative extent, or a time that is not
+  /// positive.
   static Result<std::shared_ptr<const Calibration>> Parse(std::string_view text, const std::string& source);
-  /// The same for a file of at most 64 MiB.
+  /// As Parse, for a file of at most 64 MiB.
   static Result<std::shared_ptr<const Calibration>> Read(const std::string& path);
 
-  /// Times in ns of the plugins' kernels, in their order, at the measured point nearest to the node: same op, element
-  /// type, flags and constants, every extent within a factor of two. They serve to compare, not to predict. Empty when
-  /// no such point has all the plugins.
+  /// Times in ns of the plugins' kernels, in the order of `plugins`, from the measured point nearest to the node: same
+  /// op, element type, flags and constants, and every extent within a factor of two. For comparison, not for
+  /// prediction. Empty if no such point covers all plugins.
   std::vector<double> Times(const op::AttrView& attrs, std::span<const OperandSpec> inputs,
                             std::span<const std::string> plugins) const;
 
@@ -45,7 +46,7 @@ class Calibration {
     std::vector<Shape> inputs;
     std::map<std::string, double, std::less<>> ns;
   };
-  /// By op, element type, flags and constants, as one text.
+  /// The key joins op, element type, flags and constants.
   std::multimap<std::string, Point, std::less<>> points_;
 };
 

@@ -1,38 +1,24 @@
-// One call of a dynamic kernel as the host keeps it: the handle behind `weir_ctx`.
+// The host's state of one call of a dynamic kernel: the object behind `weir_ctx`.
 #ifndef WEIR_CORE_KERNEL_CALL_H_
 #define WEIR_CORE_KERNEL_CALL_H_
 
 #include <algorithm>
-#include <condition_variable>
 #include <cstdint>
 #include <cstring>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "core/base/status.h"
+#include "core/base/errors.h"
 #include "core/kernel/context.h"
 #include "core/tensor/buffer.h"
 #include "core/tensor/tensor.h"
 #include "sdk/abi/host.h"
 
-namespace weir::kernel {
-
-/// How an ASYNC kernel says that it is done.
-struct Completion {
-  std::mutex mutex;  // protects all below
-  std::condition_variable changed;
-  bool done = false;
-  int32_t code = 0;
-  std::string message;
-};
-
-}  // namespace weir::kernel
-
-/// Lives for the call. Used by one thread at a time, as the kernel's own code orders it.
+/// Lives until the call returns; for an ASYNC kernel until it completed (pending_calls.h). Used by one thread at a
+/// time, as ordered by the kernel.
 struct weir_ctx {
   std::span<const weir::kernel::InputRange> ranges;
   std::vector<weir::Tensor> inputs;
@@ -42,9 +28,11 @@ struct weir_ctx {
   weir::Allocator* allocator = nullptr;
   const weir::kernel::OperandPlaces* places = nullptr;
   int64_t step_id = 0;
-  const weir::kernel::RunControl* control = nullptr;  // may be null
-  int threads = 0;                                    // cap of parallel_for; 0 = all
-  weir::kernel::Completion* completion = nullptr;     // of an ASYNC kernel
+  weir::runtime::Cancellation* cancellation = nullptr;  // the step's; may be null
+  int threads = 0;                                      // cap of parallel_for; 0 = all
+  weir_device* device = nullptr;                        // null for the host
+  weir_stream* stream = nullptr;                        // the step's; null for a synchronous device
+  uint64_t native_stream = 0;
 
   weir::Status Input(uint32_t i, weir_tensor* tensor) const;
   weir::Status Range(std::string_view arg, uint32_t* first, uint32_t* count) const;
@@ -62,8 +50,8 @@ struct weir_ctx {
 
 namespace weir::kernel {
 
-/// Copies as much of `value` as the caller's struct_size has room for, and says there how much that was.
-/// InvalidArgument when `out` is null or its struct_size is not set.
+/// Copies the part of `value` that fits the caller's struct_size, and sets struct_size to the size copied.
+/// InvalidArgument if `out` is null or its struct_size is not set.
 template <class T>
 Status WriteOut(const T& value, T* out) {
   if (out == nullptr || out->struct_size < sizeof(uint32_t)) {

@@ -1,14 +1,20 @@
 #include "core/kernel/context.h"
 
 #include <algorithm>
+#include <future>
+#include <utility>
 
+#include "core/base/errors.h"
 #include "core/kernel/call.h"
 #include "core/kernel/operand_args.h"
+#include "core/kernel/pending_calls.h"
+#include "core/runtime/blocking_pool.h"
+#include "core/runtime/compute_pool.h"
 
 namespace weir::kernel {
 namespace {
 
-/// True when operand i belongs to an argument of the mask.
+/// True if the argument of operand i is in the mask.
 bool InMask(uint64_t mask, const std::vector<int>& args, uint32_t i) {
   return i < args.size() && Masked(mask, args[i]);
 }
@@ -26,6 +32,8 @@ Result<std::unique_ptr<DynamicKernel>> DynamicKernel::Make(const KernelEntry& en
 
   std::unique_ptr<DynamicKernel> kernel(new DynamicKernel);
   kernel->entry_ = &entry;
+  kernel->name_ = fmt::format("kernel {} of {}", Text(record->op), entry.file);
+  if (kernel->async()) kernel->fault_ = std::make_shared<KernelFault>(kernel->name_);
   kernel->places_ = {record->host_inputs, record->host_outputs, record->variable_writes,
                      ArgOfOperand(signature->input_counts), ArgOfOperand(signature->output_counts)};
   uint32_t first = 0;
@@ -49,54 +57,156 @@ DynamicKernel::~DynamicKernel() {
   if (owned_ && WEIR_HAS(entry_->record, destroy)) entry_->record->destroy(state_);
 }
 
-Status DynamicKernel::Await(weir_ctx& ctx) {
-  constexpr auto kLook = std::chrono::milliseconds(1);  // how soon a cancelled step is noticed
-  Completion& completion = *ctx.completion;
-  bool told = false;
-  std::unique_lock<std::mutex> lock(completion.mutex);
-  while (!completion.changed.wait_for(lock, kLook, [&] { return completion.done; })) {
-    if (told || ctx.control == nullptr || !ctx.control->stopped()) continue;
-    told = true;
-    lock.unlock();
-    if (WEIR_HAS(entry_->record, cancel)) entry_->record->cancel(state_, &ctx);
-    lock.lock();
-  }
-  if (completion.code == WEIR_OK) return Status();
-  const Status stopped = told ? ctx.control->Check() : Status();
-  if (!stopped.ok()) return stopped;
-  return Status(static_cast<Code>(completion.code), std::move(completion.message));
-}
-
-Result<std::vector<Tensor>> DynamicKernel::Compute(std::vector<Tensor> inputs, std::span<const DType> output_types,
-                                                   Allocator& allocator, int64_t step_id, const CallLimits& limits) {
-  weir_ctx ctx;
+void DynamicKernel::Fill(weir_ctx& ctx, std::vector<Tensor> inputs, std::span<const DType> output_types,
+                         const CallArgs& args) const {
   ctx.ranges = ranges_;
   ctx.inputs = std::move(inputs);
   ctx.output_types = output_types;
   ctx.outputs.resize(output_types.size());
-  ctx.allocator = &allocator;
+  ctx.allocator = args.allocator != nullptr ? args.allocator : &HostAllocator();
   ctx.places = &places_;
-  ctx.step_id = step_id;
-  ctx.control = limits.control;
-  ctx.threads = limits.threads;
-  Completion completion;
-  ctx.completion = &completion;
-  const weir_kernel* record = entry_->record;
-  std::unique_lock<std::mutex> serial(mutex_, std::defer_lock);
-  if ((record->flags & WEIR_KERNEL_STATEFUL) != 0) serial.lock();
-  Status computed = CallPlugin(fmt::format("kernel {} of {}", Text(record->op), entry_->file), [&](weir_error* error) {
-    const int32_t code = record->compute(state_, &ctx, error);
-    if (limits.error_flags != nullptr) *limits.error_flags = error->flags;
+  ctx.step_id = args.step_id;
+  ctx.cancellation = args.cancellation;
+  ctx.threads = args.threads;
+  ctx.device = args.device;
+  ctx.stream = args.stream;
+  ctx.native_stream = args.native_stream;
+}
+
+Status DynamicKernel::CallCompute(weir_ctx* handle, const std::string& name, uint32_t* error_flags) {
+  return CallPlugin(name, [&](weir_error* error) {
+    const int32_t code = entry_->record->compute(state_, handle, error);
+    if (error_flags != nullptr) *error_flags = error->flags;
     return code;
   });
-  if (computed.ok() && (record->flags & WEIR_KERNEL_ASYNC) != 0) computed = Await(ctx);
-  if (computed.code() == Code::kCancelled && limits.control != nullptr) WEIR_TRY(limits.control->Check());
-  WEIR_TRY(computed);
+}
+
+Result<std::vector<Tensor>> DynamicKernel::Outputs(weir_ctx& ctx, Status status) const {
+  if (status.code() == Code::kCancelled && ctx.cancellation != nullptr) WEIR_TRY(ctx.cancellation->status());
+  WEIR_TRY(status);
   for (size_t i = 0; i < ctx.outputs.size(); ++i) {
-    if (ctx.outputs[i].valid()) continue;
-    return Internal("kernel {} of {} left output {} unset", Text(record->op), entry_->file, i);
+    if (!ctx.outputs[i].valid()) return Internal("{} left output {} unset", name_, i);
   }
   return std::move(ctx.outputs);
+}
+
+Result<std::vector<Tensor>> DynamicKernel::Compute(std::vector<Tensor> inputs, std::span<const DType> output_types,
+                                                   const CallArgs& args) {
+  if (async()) {
+    std::promise<Result<std::vector<Tensor>>> completed;
+    Later later;
+    later.done = runtime::Completion([&](Result<std::vector<Tensor>> made) { completed.set_value(std::move(made)); });
+    Start(std::move(inputs), {output_types.begin(), output_types.end()}, args, later);
+    Result<std::vector<Tensor>> outputs = completed.get_future().get();
+    if (args.error_flags != nullptr) *args.error_flags = later.error_flags;
+    return outputs;
+  }
+  weir_ctx ctx;
+  Fill(ctx, std::move(inputs), output_types, args);
+  std::unique_lock<std::mutex> serial(mutex_, std::defer_lock);
+  if (stateful()) serial.lock();
+  Status status = CallCompute(&ctx, name_, args.error_flags);
+  if (args.temporaries != nullptr) *args.temporaries = std::move(ctx.temps);
+  return Outputs(ctx, std::move(status));
+}
+
+void DynamicKernel::Start(std::vector<Tensor> inputs, std::vector<DType> output_types, const CallArgs& args,
+                          Later& later) {
+  if (const Status fault = fault_->status(); !fault.ok()) return later.done(fault);
+  const auto call = std::make_shared<PendingCall>();
+  call->output_types = std::move(output_types);
+  Fill(call->ctx, std::move(inputs), call->output_types, args);
+  call->kernel = this;
+  call->later = &later;
+  call->fault = fault_;
+  if (stateful()) {
+    std::unique_lock lock(mutex_);
+    if (running_) {
+      // The callback takes the lock too, so it runs after the call was queued.
+      runtime::Cancellation* const step = args.cancellation;
+      if (step == nullptr || later.cancel.Register(*step, [this, own = call.get()] { Withdraw(own); })) {
+        waiting_.push_back(call);
+        return;
+      }
+      lock.unlock();
+      return later.done(step->status());
+    }
+    running_ = true;
+  }
+  Begin(call);
+}
+
+void DynamicKernel::Begin(const Call& call) {
+  Later& later = *call->later;
+  later.cancel.Deregister();
+  weir_ctx* const handle = PendingCalls::Get().Add(call);
+  const auto cancel = [this, handle] {
+    if (WEIR_HAS(entry_->record, cancel)) entry_->record->cancel(state_, handle);
+  };
+  runtime::Cancellation* const step = call->ctx.cancellation;
+  if (step != nullptr && !later.cancel.Register(*step, cancel)) {
+    return Complete(*PendingCalls::Get().Take(handle), step->status());
+  }
+  // The kernel object may be destroyed during the call.
+  uint32_t flags = 0;
+  const Status status = CallCompute(handle, call->fault->kernel(), &flags);
+  if (status.ok()) return;
+  if (const Call own = PendingCalls::Get().Take(handle)) {
+    later.error_flags = flags;
+    Complete(*own, status);
+  }
+}
+
+void DynamicKernel::Complete(PendingCall& call, Status status) {
+  // The status of a cancelled step replaces the kernel's error.
+  const runtime::Cancellation* const step = call.ctx.cancellation;
+  if (!status.ok() && step != nullptr && step->cancelled()) status = step->status();
+  Result<std::vector<Tensor>> outputs = Outputs(call.ctx, std::move(status));
+  if (stateful()) BeginNext();
+  runtime::Completion done = std::move(call.later->done);
+  done(std::move(outputs));
+}
+
+void CompletePending(const weir_ctx* handle, Status status) {
+  if (const std::shared_ptr<PendingCall> call = PendingCalls::Get().Take(handle)) {
+    call->kernel->Complete(*call, std::move(status));
+  }
+}
+
+void DynamicKernel::Withdraw(const PendingCall* call) {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = std::ranges::find(waiting_, call, [](const Call& one) { return one.get(); });
+    if (found == waiting_.end()) return;  // already started
+    waiting_.erase(found);
+  }
+  runtime::Completion done = std::move(call->later->done);
+  done(call->ctx.cancellation->status());
+}
+
+void DynamicKernel::BeginNext() {
+  struct Job {
+    DynamicKernel* kernel;
+    Call call;
+  };
+  std::unique_ptr<Job> job;
+  {
+    const std::lock_guard lock(mutex_);
+    running_ = !waiting_.empty();
+    if (!running_) return;
+    job = std::make_unique<Job>(Job{this, std::move(waiting_.front())});
+    waiting_.pop_front();
+  }
+  // Runs on another thread, since this one belongs to the plugin.
+  const auto begin = [](void* arg) {
+    const std::unique_ptr<Job> own(static_cast<Job*>(arg));
+    own->kernel->Begin(own->call);
+  };
+  if (runtime::ComputePool::Get().Submit(begin, job.get()) || runtime::RunBlocking(begin, job.get()).ok()) {
+    (void)job.release();
+  } else {
+    begin(job.release());
+  }
 }
 
 }  // namespace weir::kernel

@@ -8,11 +8,14 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "core/base/errors.h"
 #include "core/base/legible.h"
-#include "core/kernel/blocking_pool.h"
 #include "core/kernel/call.h"
-#include "core/kernel/compute_pool.h"
 #include "core/kernel/node_attr.h"
+#include "core/kernel/pending_calls.h"
+#include "core/runtime/blocking_pool.h"
+#include "core/runtime/compute_pool.h"
+#include "core/tensor/buffer.h"
 #include "sdk/abi/plugin.h"
 
 namespace weir::kernel {
@@ -21,7 +24,7 @@ namespace {
 std::atomic<int32_t> log_level{WEIR_LOG_WARNING};
 std::atomic<uint64_t> plugin_host_bytes{0};
 
-// Runs the body of a host function: whatever is thrown becomes a code, since no exception may cross.
+// Runs the body of a host function and converts exceptions to error codes, since none may cross the ABI.
 template <class Body>
 int32_t Guard(weir_error* error, Body&& body) noexcept {
   try {
@@ -51,21 +54,38 @@ void Log(int32_t level, const char* file, int32_t line, weir_str text) noexcept 
 int32_t Schedule(void (*fn)(void*), void* arg, uint64_t hint) noexcept {
   if (fn == nullptr) return WEIR_INVALID_ARGUMENT;
   return Guard(nullptr, [&]() -> Status {
-    // Scheduled work may wait for what it schedules in turn, so it never queues behind other work.
-    if ((hint & WEIR_SCHEDULE_MAY_BLOCK) == 0 && ComputePool::Get().TrySubmit(fn, arg)) return {};
-    return RunBlocking(fn, arg);
+    // Work that may block never queues: it could wait for work that it schedules itself.
+    if ((hint & WEIR_SCHEDULE_MAY_BLOCK) == 0 && runtime::ComputePool::Get().TrySubmit(fn, arg)) return {};
+    return runtime::RunBlocking(fn, arg);
   });
 }
 
+/// The call behind a plugin's handle: a call in progress, or a pending one identified by its number.
+class Called {
+ public:
+  explicit Called(weir_ctx* handle) : call_(handle) {
+    if (!PendingCalls::IsNumber(handle)) return;
+    pending_ = PendingCalls::Get().Find(handle);
+    call_ = pending_ ? &pending_->ctx : nullptr;
+  }
+  weir_ctx* get() const { return call_; }
+
+ private:
+  std::shared_ptr<PendingCall> pending_;
+  weir_ctx* call_;
+};
+
 void ParallelFor(weir_ctx* ctx, uint64_t n, uint64_t grain, void (*fn)(void*, uint64_t, uint64_t), void* arg) noexcept {
-  const int threads = ctx != nullptr && ctx->threads > 0 ? ctx->threads : ComputePool::Get().parallelism();
   Guard(nullptr, [&]() -> Status {
-    ComputePool::Get().ParallelFor(n, grain, threads, fn, arg);
+    const Called call(ctx);
+    const int cap = call.get() != nullptr ? call.get()->threads : 0;
+    const int threads = cap > 0 ? cap : runtime::ComputePool::Get().parallelism();
+    runtime::ComputePool::Get().ParallelFor(n, grain, threads, fn, arg);
     return {};
   });
 }
 
-// The block is preceded by where it came from and how large it is.
+// Header in front of a block: its origin and size.
 struct BlockHeader {
   void* base;
   uint64_t bytes;
@@ -126,57 +146,91 @@ void* NodeResource(const weir_node* node, weir_str key, void* (*make)(void*), vo
   return object;
 }
 
+/// As Guard, for a body that takes the call.
+template <class Body>
+int32_t OfCall(weir_ctx* handle, weir_error* error, Body&& body) noexcept {
+  return Guard(error, [&]() -> Status {
+    const Called call(handle);
+    if (call.get() == nullptr) return FailedPrecondition("the call has completed");
+    return body(*call.get());
+  });
+}
+
 int32_t Input(weir_ctx* ctx, uint32_t i, weir_tensor* tensor) noexcept {
-  return Guard(nullptr, [&] { return ctx->Input(i, tensor); });
+  return OfCall(ctx, nullptr, [&](weir_ctx& call) { return call.Input(i, tensor); });
 }
 
 int32_t RangeOf(weir_ctx* ctx, weir_str arg, uint32_t* first, uint32_t* count) noexcept {
-  return Guard(nullptr, [&] { return ctx->Range(Text(arg), first, count); });
+  return OfCall(ctx, nullptr, [&](weir_ctx& call) { return call.Range(Text(arg), first, count); });
 }
 
 int32_t Output(weir_ctx* ctx, uint32_t i, const weir_shape* shape, weir_tensor* tensor, weir_error* error) noexcept {
-  return Guard(error, [&] { return ctx->Output(i, shape, tensor); });
+  return OfCall(ctx, error, [&](weir_ctx& call) { return call.Output(i, shape, tensor); });
 }
 
 int32_t SetOutput(weir_ctx* ctx, uint32_t i, const weir_tensor* tensor, weir_error* error) noexcept {
-  return Guard(error, [&] { return ctx->SetOutput(i, tensor); });
+  return OfCall(ctx, error, [&](weir_ctx& call) { return call.SetOutput(i, tensor); });
 }
 
 int32_t Forward(weir_ctx* ctx, uint32_t in, uint32_t out) noexcept {
   bool done = false;
-  Guard(nullptr, [&]() -> Status {
-    done = ctx->Forward(in, out);
+  OfCall(ctx, nullptr, [&](weir_ctx& call) -> Status {
+    done = call.Forward(in, out);
     return {};
   });
   return done ? 1 : 0;
 }
 
 int32_t Temp(weir_ctx* ctx, uint64_t bytes, uint32_t space, weir_buf* buf, weir_error* error) noexcept {
-  return Guard(error, [&] { return ctx->Temp(bytes, space, buf); });
+  return OfCall(ctx, error, [&](weir_ctx& call) { return call.Temp(bytes, space, buf); });
 }
 
-int64_t StepId(weir_ctx* ctx) noexcept { return ctx->step_id; }
+int64_t StepId(weir_ctx* ctx) noexcept {
+  const Called call(ctx);
+  return call.get() != nullptr ? call.get()->step_id : -1;
+}
 
-int32_t IsCancelled(weir_ctx* ctx) noexcept { return ctx->control != nullptr && ctx->control->stopped() ? 1 : 0; }
+int32_t IsCancelled(weir_ctx* ctx) noexcept {
+  const Called call(ctx);
+  if (call.get() == nullptr) return 1;
+  const runtime::Cancellation* const step = call.get()->cancellation;
+  return step != nullptr && step->cancelled() ? 1 : 0;
+}
 
 void Done(weir_ctx* ctx, int32_t code, weir_str message) noexcept {
   Guard(nullptr, [&]() -> Status {
-    const std::lock_guard lock(ctx->completion->mutex);
-    ctx->completion->code = code;
-    ctx->completion->message = Text(message);
-    ctx->completion->done = true;
-    ctx->completion->changed.notify_all();
+    if (!PendingCalls::IsNumber(ctx)) return FailedPrecondition("the kernel is not ASYNC");
+    CompletePending(ctx, code == WEIR_OK ? Status() : Status(static_cast<Code>(code), std::string(Text(message))));
     return {};
   });
 }
 
 int64_t TimeLeft(weir_ctx* ctx) noexcept {
-  if (ctx->control == nullptr || !ctx->control->has_deadline()) return std::numeric_limits<int64_t>::max();
-  const auto left = ctx->control->deadline - RunControl::Clock::now();
-  return std::max<int64_t>(0, std::chrono::duration_cast<std::chrono::nanoseconds>(left).count());
+  using Clock = runtime::Cancellation::Clock;
+  const Called call(ctx);
+  if (call.get() == nullptr) return 0;
+  const runtime::Cancellation* const step = call.get()->cancellation;
+  const Clock::time_point deadline = step == nullptr ? Clock::time_point::max() : step->deadline();
+  if (deadline == Clock::time_point::max()) return std::numeric_limits<int64_t>::max();
+  return std::max<int64_t>(0, std::chrono::nanoseconds(deadline - Clock::now()).count());
 }
 
-// Elements of a string tensor, or InvalidArgument. The handle of such a tensor is the address of its first element.
+weir_device* DeviceOf(weir_ctx* ctx) noexcept {
+  const Called call(ctx);
+  return call.get() != nullptr ? call.get()->device : nullptr;
+}
+
+weir_stream* StreamOf(weir_ctx* ctx) noexcept {
+  const Called call(ctx);
+  return call.get() != nullptr ? call.get()->stream : nullptr;
+}
+
+uint64_t NativeStreamOf(weir_ctx* ctx) noexcept {
+  const Called call(ctx);
+  return call.get() != nullptr ? call.get()->native_stream : 0;
+}
+
+// Elements of a string tensor, or InvalidArgument. Its handle is the address of the first element.
 Result<std::span<std::string>> Strings(const weir_tensor* tensor) {
   if (tensor == nullptr || tensor->dtype != WEIR_STRING || (tensor->rank != 0 && tensor->dims == nullptr)) {
     return InvalidArgument("wanted a string tensor");
@@ -240,6 +294,9 @@ const weir_host& HostTable() {
     host.node_resource = NodeResource;
     host.done = Done;
     host.time_left = TimeLeft;
+    host.device = DeviceOf;
+    host.stream = StreamOf;
+    host.native_stream = NativeStreamOf;
     return host;
   }();
   return table;

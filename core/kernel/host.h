@@ -1,4 +1,4 @@
-// The core's side of the plugin boundary: the host table, node views, tensors as plugins see them.
+// The core's side of the plugin boundary: the host table, node views and tensor views.
 #ifndef WEIR_CORE_KERNEL_HOST_H_
 #define WEIR_CORE_KERNEL_HOST_H_
 
@@ -10,26 +10,26 @@
 
 #include "core/base/status.h"
 #include "core/device/error_record.h"
-#include "core/kernel/node_resources.h"
 #include "core/op/attrs.h"
+#include "core/runtime/node_resources.h"
 #include "core/tensor/tensor.h"
 #include "sdk/abi/host.h"
 #include "sdk/abi/kernel.h"
 
 namespace weir::kernel {
 
-/// The table given to every plugin; valid for the life of the process.
+/// The function table passed to every plugin; valid for the life of the process.
 const weir_host& HostTable();
 
 using device::CallPlugin;
 using device::ErrorRecord;
 
-/// Least level that plugins' log lines need to reach standard error; WEIR_LOG_WARNING until set. Thread-safe.
+/// Minimum level of plugin log lines that are printed to standard error; WEIR_LOG_WARNING by default. Thread-safe.
 void SetLogLevel(int32_t level);
-/// Bytes that plugins hold from host_alloc.
+/// Bytes that plugins currently hold from host_alloc.
 uint64_t PluginHostBytes();
 
-/// Fills the plugin's view of a tensor; borrowed from `tensor`, and read-only. String tensors carry an opaque handle.
+/// A read-only plugin view of a tensor; borrowed from `tensor`. String tensors have an opaque handle.
 weir_tensor ViewOf(const Tensor& tensor);
 weir_shape ViewOf(const Shape& shape);
 
@@ -38,17 +38,17 @@ inline std::string_view Text(weir_str s) { return s.data ? std::string_view(s.da
 
 }  // namespace weir::kernel
 
-/// A node as kernels see it while they are prepared. Referents outlive it.
+/// A node as seen by kernels during preparation. Referenced objects must outlive it.
 struct weir_node {
   std::string_view name;
   weir::op::AttrView attrs;
   /// Known value of input i in host memory, or null.
   std::function<const weir::Tensor*(int i)> constant_input;
-  /// Where node_resource keeps objects; null = nowhere, so that the function answers null.
-  weir::kernel::NodeResources* resources = nullptr;
-  /// Storage behind values handed out by `attr`; grows only.
+  /// Storage of node_resource objects; null: the function returns null.
+  weir::runtime::NodeResources* resources = nullptr;
+  /// Owns values returned by `attr`; only grows.
   mutable std::vector<std::shared_ptr<void>> storage;
-  /// Its kernel has to give the same bits for the same inputs every time, or to decline.
+  /// The kernel must give the same bits for the same inputs every time, or decline.
   bool deterministic = false;
 };
 

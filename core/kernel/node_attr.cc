@@ -5,6 +5,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/base/errors.h"
 #include "core/op/attr_value.h"
 
 namespace weir::kernel {
@@ -15,7 +16,7 @@ weir_shape PartialView(const PartialShape& shape) {
   return {static_cast<uint32_t>(shape.rank()), 0, shape.dims().data()};
 }
 
-// Type of an empty list, from the op's definition: "list(int)".
+// Type of an empty list according to the op's definition: "list(int)".
 uint32_t ListType(std::string_view type) {
   struct Entry {
     std::string_view name;
@@ -31,7 +32,7 @@ uint32_t ListType(std::string_view type) {
   return WEIR_VALUE_NONE;
 }
 
-// Fills a weir_attr from each kind of value; lists whose elements change form are kept in the node's storage.
+// Fills a weir_attr from a value of any kind. Converted lists are stored in the node's storage.
 class Filler {
  public:
   Filler(const weir_node& node, std::string_view name, weir_attr& attr) : node_(node), name_(name), attr_(attr) {}

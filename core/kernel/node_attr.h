@@ -1,4 +1,4 @@
-// A node's attributes as plain data for plugins.
+// A node's attributes in the plain form of the plugin ABI.
 #ifndef WEIR_CORE_KERNEL_NODE_ATTR_H_
 #define WEIR_CORE_KERNEL_NODE_ATTR_H_
 
@@ -10,8 +10,8 @@
 
 namespace weir::kernel {
 
-/// The attribute or its default. Data behind it lives as long as the node's referents and storage. NotFound when the
-/// node has none; Unimplemented for a value that has no form at the boundary (a placeholder inside a function).
+/// The attribute or its default. Its data lives as long as the node's referenced objects and storage. NotFound if the
+/// node has none; Unimplemented for a value without an ABI form (a placeholder in a function).
 Result<weir_attr> FindAttr(const weir_node& node, std::string_view name);
 
 }  // namespace weir::kernel

@@ -1,14 +1,13 @@
-// How the operands of a node relate to the arguments of its op.
+// Mapping between the operands of a node and the arguments of its op.
 #ifndef WEIR_CORE_KERNEL_OPERAND_ARGS_H_
 #define WEIR_CORE_KERNEL_OPERAND_ARGS_H_
 
 #include <cstdint>
-#include <string_view>
 #include <vector>
 
 namespace weir::kernel {
 
-/// The argument of each operand in flattened order, where argument i stands for `counts[i]` operands.
+/// The argument of each flattened operand; argument i has `counts[i]` operands.
 inline std::vector<int> ArgOfOperand(const std::vector<int>& counts) {
   std::vector<int> args;
   for (size_t arg = 0; arg < counts.size(); ++arg)
@@ -16,11 +15,8 @@ inline std::vector<int> ArgOfOperand(const std::vector<int>& counts) {
   return args;
 }
 
-/// Bit `arg` of a kernel record's mask over arguments; arguments from 64 on have no bit.
+/// Bit `arg` of a mask over arguments; arguments from 64 on have no bit.
 inline bool Masked(uint64_t mask, int arg) { return arg < 64 && (mask >> arg & 1) != 0; }
-
-/// Universal ops whose output is the memory of their first input under another shape.
-inline bool OnlyReshapes(std::string_view op) { return op == "Reshape" || op == "ExpandDims" || op == "Squeeze"; }
 
 }  // namespace weir::kernel
 

@@ -5,15 +5,18 @@
 #include <cmath>
 #include <vector>
 
+#include "core/base/errors.h"
+#include "core/tensor/buffer.h"
+
 namespace weir::kernel {
 namespace {
 
-// The arguments of prepare, supports and estimate, with all that they point to.
+// The arguments of prepare, supports and estimate, with all referenced data.
 class PrepArgs {
  public:
   PrepArgs(const weir_node& node, std::span<const OperandSpec> inputs, std::span<const OperandSpec> outputs,
            weir_device* device, uint64_t max_tiles = 1) {
-    operands_.reserve(inputs.size() + outputs.size());  // what points into them stays valid
+    operands_.reserve(inputs.size() + outputs.size());  // keeps pointers to elements valid
     values_.reserve(operands_.capacity());
     AddAll(inputs, input_pointers_);
     AddAll(outputs, output_pointers_);
@@ -60,11 +63,14 @@ class PrepArgs {
 Result<uint64_t> BytesOf(const OperandSpec& spec) { return PayloadBytes(BaseType(spec.dtype), spec.shape); }
 
 Status CheckBytes(std::span<const OperandSpec> operands) {
-  for (const OperandSpec& operand : operands) WEIR_TRY(BytesOf(operand).status());
+  constexpr int64_t kSurelyFew = kMostBytes / 16;  // no element is larger than 16 bytes
+  for (const OperandSpec& operand : operands) {
+    if (operand.shape.elements() > kSurelyFew) WEIR_TRY(BytesOf(operand).status());
+  }
   return {};
 }
 
-// What a plugin has to keep to in weir_prepared, so that the plan can rely on it.
+// Checks the plugin's weir_prepared, on which the plan relies.
 Status CheckPrepared(const weir_prepared& prepared, std::span<const OperandSpec> inputs,
                      std::span<const OperandSpec> outputs, uint64_t max_tiles) {
   if (prepared.tiles > max_tiles) return Internal("{} tiles, at most {} were asked for", prepared.tiles, max_tiles);
@@ -99,7 +105,7 @@ Status CheckPrepared(const weir_prepared& prepared, std::span<const OperandSpec>
   return {};
 }
 
-/// Says which call it was, when somebody asks.
+/// Describes the call for error messages; evaluated only if needed.
 auto Called(const KernelEntry& entry, std::string_view call) {
   return [&entry, call] { return fmt::format("{} of kernel {} ({})", call, Text(entry.record->op), entry.file); };
 }

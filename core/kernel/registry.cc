@@ -4,12 +4,15 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <limits>
 #include <map>
 #include <set>
 #include <span>
 #include <tuple>
 
+#include "core/base/errors.h"
 #include "core/kernel/host.h"
+#include "core/kernel/operand_args.h"
 
 namespace weir::kernel {
 namespace {
@@ -18,7 +21,7 @@ std::span<const weir_type_constraint> Constraints(const weir_kernel& record) {
   return {record.types, record.types != nullptr ? record.type_count : 0};
 }
 
-// Constraints in an order that does not depend on how the plugin wrote them.
+// Type constraints in a canonical order.
 std::vector<std::pair<std::string_view, uint64_t>> TypeKey(const weir_kernel& record) {
   std::vector<std::pair<std::string_view, uint64_t>> key;
   for (const weir_type_constraint& type : Constraints(record)) key.emplace_back(Text(type.attr), type.dtypes);
@@ -50,7 +53,7 @@ bool Fits(const weir_type_constraint& constraint, const op::AttrView& attrs) {
   return std::all_of(types->begin(), types->end(), [&](DType t) { return Contains(constraint.dtypes, BaseType(t)); });
 }
 
-// Structure of the record, apart from the op's definition.
+// Checks of the record that do not need the op's definition.
 Status CheckRecord(const weir_kernel* record) {
   if (record == nullptr) return InvalidArgument("a null kernel record");
   const auto declared = static_cast<uint32_t>(offsetof(weir_kernel, supports));
@@ -60,14 +63,50 @@ Status CheckRecord(const weir_kernel* record) {
   const std::string_view op = Text(record->op);
   if (op.empty()) return InvalidArgument("a kernel record without an op");
   if (Text(record->platform).empty()) return InvalidArgument("kernel {}: no platform", op);
+  if (Text(record->platform) == kHostPlatform) {
+    return InvalidArgument("kernel {}: platform '{}' is the core's own", op, kHostPlatform);
+  }
   if (record->type_count != 0 && record->types == nullptr) return InvalidArgument("kernel {}: types are missing", op);
   if (!WEIR_HAS(record, prepare) && !WEIR_HAS(record, compute)) {
     return InvalidArgument("kernel {}: neither a prepared nor a dynamic form", op);
+  }
+  if ((record->flags & WEIR_KERNEL_ASYNC) != 0 && record->variable_writes != 0) {
+    return InvalidArgument("kernel {}: an ASYNC kernel writes no variable: a lock is not held until it completes", op);
   }
   if (WEIR_HAS(record, create) && !WEIR_HAS(record, compute)) {
     return InvalidArgument("kernel {}: create without compute", op);
   }
   return {};
+}
+
+bool IsOpaque(DType type) { return type == DType::kResource || type == DType::kVariant; }
+
+// Handles and variants stay in the core: kernels see a variable only as its value.
+Status CheckOpaque(const weir_kernel& record, const op::OpDef& op) {
+  const uint64_t variables = record.variable_reads | record.variable_writes;
+  for (size_t i = 0; i < op.inputs.size(); ++i) {
+    if (!IsOpaque(op.inputs[i].dtype) || Masked(variables, static_cast<int>(i))) continue;
+    return InvalidArgument("kernel {}: input '{}' is a {}, which plugins are not given but as the value of a variable",
+                           op.name, op.inputs[i].name, Name(op.inputs[i].dtype));
+  }
+  for (const op::ArgDef& output : op.outputs) {
+    if (!IsOpaque(output.dtype)) continue;
+    return InvalidArgument("kernel {}: output '{}' is a {}, which plugins cannot make", op.name, output.name,
+                           Name(output.dtype));
+  }
+  return {};
+}
+
+// True if a type attribute of the node is resource or variant.
+bool HasOpaqueType(const op::AttrView& attrs) {
+  return std::any_of(attrs.def().attrs.begin(), attrs.def().attrs.end(), [&](const op::AttrDef& def) {
+    if (def.type != "type" && def.type != "list(type)") return false;
+    const op::AttrValue* const value = attrs.Find(def.name);
+    if (value == nullptr) return false;
+    if (const DType* type = value->get<DType>()) return IsOpaque(*type);
+    const auto* const types = value->get<std::vector<DType>>();
+    return types != nullptr && std::any_of(types->begin(), types->end(), IsOpaque);
+  });
 }
 
 }  // namespace
@@ -78,9 +117,10 @@ Status KernelRegistry::Add(const op::OpRegistry& ops, KernelEntry entry) {
   const std::string op_name(Text(record.op));
   const op::OpDef* def = ops.Find(op_name);
   if (def == nullptr) return InvalidArgument("kernel {}: {}", op_name, ops.Get(op_name).status().message());
-  if (def->run_by != op::RunBy::kPlugin) {
+  if (def->run_by != op::RunBy::kKernel) {
     return InvalidArgument("kernel {}: the core runs this op itself ({}) on every device", op_name, Name(def->run_by));
   }
+  WEIR_TRY(CheckOpaque(record, *def));
   std::set<std::string_view> seen;
   for (const weir_type_constraint& constraint : Constraints(record)) {
     const std::string attr(Text(constraint.attr));
@@ -103,11 +143,37 @@ Status KernelRegistry::Add(const op::OpRegistry& ops, KernelEntry entry) {
   return {};
 }
 
+void KernelRegistry::AddHostKernel(std::string op, BuiltinKernel kernel) {
+  if (FindHost(op) != nullptr) return;
+  struct Own {
+    std::string op;
+    BuiltinKernel kernel;
+    weir_kernel record{};
+  };
+  const auto own = std::make_shared<Own>(Own{std::move(op), std::move(kernel)});
+  own->record.struct_size = sizeof(weir_kernel);
+  own->record.op = {own->op.data(), own->op.size()};
+  own->record.platform = {kHostPlatform.data(), kHostPlatform.size()};
+  own->record.host_inputs = own->record.host_outputs = std::numeric_limits<uint64_t>::max();
+  KernelEntry& entry = by_op_[own->op].emplace_back();
+  entry.record = &own->record;
+  entry.plugin = "core";
+  entry.host = std::shared_ptr<const BuiltinKernel>(own, &own->kernel);
+}
+
+const KernelEntry* KernelRegistry::FindHost(std::string_view op) const {
+  const auto it = by_op_.find(std::string(op));
+  if (it == by_op_.end()) return nullptr;
+  const auto found = std::find_if(it->second.begin(), it->second.end(), [](const KernelEntry& e) { return e.host; });
+  return found == it->second.end() ? nullptr : &*found;
+}
+
 std::vector<const KernelEntry*> KernelRegistry::Find(const op::AttrView& attrs, std::string_view platform) const {
   std::vector<const KernelEntry*> found;
   const auto it = by_op_.find(attrs.def().name);
-  if (it == by_op_.end()) return found;
+  if (it == by_op_.end() || HasOpaqueType(attrs)) return found;
   for (const KernelEntry& entry : it->second) {
+    if (entry.host) continue;
     const auto constraints = Constraints(*entry.record);
     const bool fits =
         Text(entry.record->platform) == platform &&

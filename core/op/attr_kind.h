@@ -1,4 +1,4 @@
-// The kind of an attribute value as text that needs no allocation.
+// The kind of an attribute value as static text.
 #ifndef WEIR_CORE_OP_ATTR_KIND_H_
 #define WEIR_CORE_OP_ATTR_KIND_H_
 
@@ -8,7 +8,7 @@
 
 namespace weir::op {
 
-/// What AttrValue::TypeName says; the text is static. Empty for a value that is not set.
+/// As AttrValue::TypeName, without an allocation: the text is static. Empty if the value is not set.
 std::string_view KindOf(const AttrValue& value);
 
 }  // namespace weir::op

@@ -1,5 +1,7 @@
 #include "core/op/attr_value.h"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <cstring>
 #include <string_view>
@@ -27,7 +29,7 @@ std::string Quoted(std::string_view text) {
   return out + '"';
 }
 
-/// Prints one alternative; lists print their elements.
+/// Prints one alternative of the variant; lists print their elements.
 struct Printer {
   std::string operator()(std::monostate) const { return "<unset>"; }
   std::string operator()(const std::string& v) const { return Quoted(v); }

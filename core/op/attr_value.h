@@ -1,4 +1,4 @@
-// Attribute values of nodes and of op definitions' defaults.
+// Attribute values of nodes, and defaults in op definitions.
 #ifndef WEIR_CORE_OP_ATTR_VALUE_H_
 #define WEIR_CORE_OP_ATTR_VALUE_H_
 
@@ -17,21 +17,21 @@ namespace weir::op {
 class AttrValue;
 using AttrList = std::vector<std::pair<std::string, AttrValue>>;
 
-/// A function named by an attribute, with the attributes that instantiate it.
+/// A function named by an attribute, with its instantiation attributes.
 struct FuncRef {
   std::string name;
   std::shared_ptr<const AttrList> attrs;  // null when there are none
 };
 
-/// "placeholder" inside a function body: take the attribute of that name of the call.
+/// "placeholder" in a function body: replaced by the call's attribute of that name.
 struct AttrPlaceholder {
   std::string name;
 };
 
-/// An empty list whose element type is not known (AttrValue with `list` set and nothing in it).
+/// An empty list whose element type is unknown: a proto AttrValue with an empty `list`.
 struct EmptyList {};
 
-/// One of TensorFlow's attribute types. std::monostate is "not set".
+/// A value of one of TensorFlow's attribute types. std::monostate means "not set".
 class AttrValue {
  public:
   using Value = std::variant<std::monostate, std::string, int64_t, float, bool, DType, PartialShape, Tensor, FuncRef,
@@ -55,9 +55,9 @@ class AttrValue {
 
   /// "string", "int", "float", "bool", "type", "shape", "tensor", "func", "list(int)" …; "list" for an EmptyList.
   std::string TypeName() const;
-  /// As TensorFlow prints attributes of nodes: `DT_FLOAT`, `[2,3]`, `"text"`, `true`, `[1, 2]`.
+  /// The form of TensorFlow's node attributes: `DT_FLOAT`, `[2,3]`, `"text"`, `true`, `[1, 2]`.
   std::string ToString() const;
-  /// Equal type and value; tensors by bits.
+  /// True for equal type and value; tensors are compared by bits.
   bool operator==(const AttrValue& other) const;
 
  private:

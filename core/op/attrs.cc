@@ -1,11 +1,12 @@
 #include "core/op/attrs.h"
 
+#include "core/base/errors.h"
 #include "core/op/attr_kind.h"
 
 namespace weir::op {
 namespace {
 
-/// More operands than this in one node mean a broken file, not a graph.
+/// A node with more operands than this comes from a broken file.
 constexpr int64_t kMaxOperands = int64_t{1} << 20;
 
 const AttrValue* FindExplicit(const AttrList& values, std::string_view name) {
@@ -19,7 +20,7 @@ Status Missing(const AttrView& attrs, std::string_view name) {
   return InvalidArgument("NodeDef missing attr '{}' from {}", name, Summarize(attrs.def()));
 }
 
-/// The value of attribute `name` as a T, or why there is none.
+/// The value of attribute `name` as a T, or an error if it is missing or of another type.
 template <class T>
 Result<const T*> Read(const AttrView& attrs, std::string_view name, std::string_view type) {
   const AttrValue* value = attrs.Find(name);
@@ -42,7 +43,7 @@ Result<std::vector<T>> ReadList(const AttrView& attrs, std::string_view name, st
   return ReadCopy<std::vector<T>>(attrs, name, type);
 }
 
-/// Appends the types of one argument and says how many there are.
+/// Appends the types of one argument to `types` and returns their number.
 Result<int> ExpandArg(const AttrView& attrs, const ArgDef& arg, std::vector<DType>& types) {
   const auto append = [&](DType type, int64_t count) {
     types.insert(types.end(), static_cast<size_t>(count), arg.is_ref ? RefType(type) : type);

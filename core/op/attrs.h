@@ -1,4 +1,4 @@
-// A node's attributes seen through its op definition: explicit values first, then the op's defaults.
+// A node's attributes combined with its op definition: explicit values first, then the op's defaults.
 #ifndef WEIR_CORE_OP_ATTRS_H_
 #define WEIR_CORE_OP_ATTRS_H_
 
@@ -10,7 +10,7 @@
 
 namespace weir::op {
 
-/// A borrowed view; both referents outlive it.
+/// Borrows both arguments, which must outlive the view.
 class AttrView {
  public:
   AttrView(const OpDef& def, const AttrList& values) : def_(&def), values_(&values) {}
@@ -18,11 +18,12 @@ class AttrView {
   const OpDef& def() const { return *def_; }
   const AttrList& explicit_values() const { return *values_; }
 
-  /// The value, the default, or null.
+  /// The explicit value, else the default, else null.
   const AttrValue* Find(std::string_view name) const;
   bool Has(std::string_view name) const { return Find(name) != nullptr; }
 
-  /// Typed reads; InvalidArgument when missing ("NodeDef missing attr 'T' from Op<…>") or of another type.
+  /// Typed reads. InvalidArgument if the attribute is missing ("NodeDef missing attr 'T' from Op<…>") or has another
+  /// type.
   Result<int64_t> Int(std::string_view name) const;
   Result<float> Float(std::string_view name) const;
   Result<bool> Bool(std::string_view name) const;
@@ -42,8 +43,8 @@ class AttrView {
   const AttrList* values_;
 };
 
-/// Flattened operands of a node: types of all inputs or outputs (references as reference types), and how many each
-/// argument of the definition takes.
+/// Flattened operands of a node: the types of all inputs and outputs (references as reference types), and the number of
+/// operands of each argument in the definition.
 struct Signature {
   std::vector<DType> inputs;
   std::vector<DType> outputs;
@@ -51,11 +52,13 @@ struct Signature {
   std::vector<int> output_counts;  // by output argument
 };
 
-/// Expands the definition by the node's attributes. InvalidArgument when a needed attribute is missing or out of range.
+/// Expands the definition using the node's attributes. InvalidArgument if a required attribute is missing or out of
+/// range.
 Result<Signature> Expand(const AttrView& attrs);
 
-/// Checks every explicit and required attribute against the definition: present or defaulted, of the right type,
-/// allowed, not below its minimum. Attributes that the definition does not know are ignored. TensorFlow's texts.
+/// Checks explicit and required attributes against the definition: each must be present or have a default, and have the
+/// declared type, an allowed value, and no less than its minimum. Ignores attributes that the definition does not
+/// declare. Uses TensorFlow's texts.
 Status Validate(const AttrView& attrs);
 
 }  // namespace weir::op

@@ -1,13 +1,19 @@
 #include "core/op/grad_context.h"
 
+#include "core/base/errors.h"
+#include "core/op/function_gradient.h"
 #include "core/tensor/number.h"
 
 namespace weir::op {
 
+Result<std::string> GradContext::Define(const FunctionSpec& function) {
+  return Unimplemented("a gradient needs function '{}', but this graph does not support functions", function.name);
+}
+
 Value GradContext::ConstLike(Value like, double value) {
   if (!like.exists()) return {};
   Result<Tensor> scalar = ScalarFrom(BaseType(TypeOf(like)), value);
-  // A constant of an invalid tensor is an error that Const keeps.
+  // An invalid tensor makes Const record an error.
   return Const(scalar.ok() ? *scalar : Tensor());
 }
 
@@ -16,8 +22,8 @@ Value GradContext::Conj(Value a) {
   return Apply("Conj", {a});
 }
 
-// The nodes are emitted even where both shapes are known and equal, because TensorFlow 1.x does so and users fetch them
-// by name; folding removes them before a step runs.
+// These nodes are emitted even if both shapes are known and equal: TensorFlow 1.x does so, and users fetch them by
+// name. Folding removes them before a step runs.
 std::vector<Grad> GradContext::Unbroadcast(Value da, Value db) {
   const Value shape_a = ShapeOp(X(0));
   const Value shape_b = ShapeOp(X(1));

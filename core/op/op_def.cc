@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/base/errors.h"
 #include "core/op/attr_kind.h"
 
 namespace weir::op {
@@ -30,7 +31,7 @@ std::vector<DType> TypesOf(DTypeSet set) {
 
 Status CheckType(const AttrDef& attr, DType type) {
   if (IsRef(type)) return InvalidArgument("AttrValue must not have reference type value of {}", Name(type));
-  // Types unknown to this catalogue are refused even where any type is allowed.
+  // Unknown types are rejected even if any type is allowed.
   if (IsKnown(type) && (attr.allowed_types == kAnyType || Contains(attr.allowed_types, type))) return {};
   std::string allowed;
   for (DType t : TypesOf(attr.allowed_types)) allowed += (allowed.empty() ? "" : ", ") + Name(t);
@@ -84,6 +85,12 @@ const AttrDef* OpDef::FindAttr(std::string_view attr) const {
   return nullptr;
 }
 
+bool OpDef::MakesState() const {
+  if (!inputs.empty() || outputs.size() != 1) return false;
+  const ArgDef& made = outputs[0];
+  return (made.is_ref || made.dtype == DType::kResource) && made.number_attr.empty() && made.type_list_attr.empty();
+}
+
 std::string_view Name(Category category) {
   switch (category) {
     case Category::kMath:
@@ -114,16 +121,115 @@ std::string_view Name(Category category) {
 
 std::string_view Name(RunBy run_by) {
   switch (run_by) {
-    case RunBy::kPlugin:
-      return "plugin";
+    case RunBy::kKernel:
+      return "kernel";
     case RunBy::kExecutor:
       return "executor";
     case RunBy::kUniversal:
       return "universal";
-    case RunBy::kBuiltin:
-      return "builtin";
   }
   return "unknown";
+}
+
+std::string_view Name(Universal universal) {
+  switch (universal) {
+    case Universal::kNone:
+      return "none";
+    case Universal::kConstant:
+      return "constant";
+    case Universal::kPlaceholder:
+      return "placeholder";
+    case Universal::kForward:
+      return "forward";
+    case Universal::kReshape:
+      return "reshape";
+    case Universal::kShapeQuery:
+      return "shape query";
+    case Universal::kVariable:
+      return "variable";
+    case Universal::kReadVariable:
+      return "read variable";
+    case Universal::kAssignVariable:
+      return "assign variable";
+    case Universal::kIsInitialized:
+      return "is initialized";
+    case Universal::kVariableShape:
+      return "variable shape";
+  }
+  return "unknown";
+}
+
+std::string_view Name(Flow flow) {
+  switch (flow) {
+    case Flow::kPlain:
+      return "plain";
+    case Flow::kSwitch:
+      return "switch";
+    case Flow::kMerge:
+      return "merge";
+    case Flow::kSelect:
+      return "select";
+    case Flow::kEnter:
+      return "enter";
+    case Flow::kExit:
+      return "exit";
+    case Flow::kNextIteration:
+      return "next iteration";
+    case Flow::kLoopCond:
+      return "loop cond";
+    case Flow::kSend:
+      return "send";
+    case Flow::kRecv:
+      return "recv";
+    case Flow::kArgument:
+      return "argument";
+    case Flow::kResult:
+      return "result";
+    case Flow::kTrigger:
+      return "trigger";
+  }
+  return "unknown";
+}
+
+std::string_view Name(StackRole role) {
+  switch (role) {
+    case StackRole::kNone:
+      return "no stack";
+    case StackRole::kMake:
+      return "makes a stack";
+    case StackRole::kPush:
+      return "pushes";
+    case StackRole::kPop:
+      return "pops";
+  }
+  return "unknown";
+}
+
+std::string TraitsText(const OpDef& op) {
+  const Traits& traits = op.traits;
+  std::string text(Name(op.run_by));
+  if (traits.universal != Universal::kNone) text += fmt::format(" {}", Name(traits.universal));
+  if (traits.flow != Flow::kPlain) text += fmt::format(" {}", Name(traits.flow));
+  const auto add = [&text](bool has, std::string_view trait) {
+    if (has) text += fmt::format(", {}", trait);
+  };
+  add(op.stateful, "stateful");
+  add(op.commutative, "commutative");
+  add(op.aggregate, "aggregate");
+  add(op.allows_uninitialized_input, "allows uninitialized input");
+  add(op.MakesState(), "makes state");
+  add(traits.passes_value, "passes value");
+  add(traits.moves_elements, "moves elements");
+  add(traits.checks_only, "checks only");
+  add(traits.handles_from_anywhere, "handles from anywhere");
+  add(traits.stack != StackRole::kNone, Name(traits.stack));
+  if (traits.same_if_empty >= 0) add(true, fmt::format("same if input {} is empty", traits.same_if_empty));
+  add(static_cast<bool>(traits.known_ints), "known ints");
+  add(traits.refusal != nullptr, "refusal of its own");
+  if (!op.fusion.consumer.empty()) {
+    add(true, fmt::format("fuses {} with {} as input {}", op.fusion.consumer, op.fusion.producer, op.fusion.input));
+  }
+  return text;
 }
 
 std::string Summarize(const OpDef& op) {

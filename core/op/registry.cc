@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "core/base/errors.h"
 #include "core/base/nearest.h"
 
 namespace weir::op {
@@ -24,7 +25,7 @@ bool IsOpName(std::string_view name) {
          std::ranges::all_of(name, [&](char c) { return letter(c) || (c >= '0' && c <= '9') || c == '>'; });
 }
 
-/// A bare name stands for a list argument when the attribute of that name is a list of types.
+/// Treats a bare type name as a list argument if the attribute of that name is a list of types.
 void ResolveLists(const OpDef& def, std::vector<ArgDef>& args) {
   for (ArgDef& arg : args) {
     if (arg.type_attr.empty() || !arg.number_attr.empty()) continue;
@@ -45,10 +46,25 @@ class Checker {
     if (!def_.shape) Fault("no shape function");
     if (!def_.gradient && def_.no_gradient.empty()) Fault("neither a gradient nor a reason for none");
     if (def_.gradient && !def_.no_gradient.empty()) Fault("both a gradient and a reason for none");
+    CheckTraits();
   }
 
  private:
   void Fault(std::string_view text) { faults_.push_back(fmt::format("op '{}': {}", def_.name, text)); }
+
+  void CheckTraits() {
+    const Traits& traits = def_.traits;
+    if ((def_.run_by == RunBy::kUniversal) != (traits.universal != Universal::kNone)) {
+      Fault(fmt::format("run by {}, but the core's part is {}", Name(def_.run_by), Name(traits.universal)));
+    }
+    if (traits.flow != Flow::kPlain && def_.run_by != RunBy::kExecutor) {
+      Fault(fmt::format("run by {}, but it is {} to control flow", Name(def_.run_by), Name(traits.flow)));
+    }
+    if ((traits.universal == Universal::kShapeQuery) != (traits.shape_query != nullptr)) {
+      Fault("a shape query needs a function that answers it, and nothing else does");
+    }
+    if (traits.checks_only && !def_.stateful) Fault("an op that only checks is stateful");
+  }
 
   void Once(const std::string& name) {
     if (!names_.insert(name).second) Fault(fmt::format("the name '{}' is used twice", name));
@@ -142,6 +158,54 @@ OpBuilder& OpBuilder::RunsOn(RunBy run_by) {
   if (OpDef* def = Open()) def->run_by = run_by;
   return *this;
 }
+OpBuilder& OpBuilder::RunsAs(Universal universal) {
+  if (OpDef* def = Open()) def->traits.universal = universal;
+  return RunsOn(RunBy::kUniversal);
+}
+OpBuilder& OpBuilder::RunsAs(Flow flow) {
+  if (OpDef* def = Open()) def->traits.flow = flow;
+  return RunsOn(RunBy::kExecutor);
+}
+OpBuilder& OpBuilder::PassesValue() {
+  if (OpDef* def = Open()) def->traits.passes_value = true;
+  return *this;
+}
+OpBuilder& OpBuilder::MovesElements() {
+  if (OpDef* def = Open()) def->traits.moves_elements = true;
+  return *this;
+}
+OpBuilder& OpBuilder::ChecksOnly() {
+  if (OpDef* def = Open()) def->traits.checks_only = true;
+  return *this;
+}
+OpBuilder& OpBuilder::HandlesFromAnywhere() {
+  if (OpDef* def = Open()) def->traits.handles_from_anywhere = true;
+  return *this;
+}
+OpBuilder& OpBuilder::Stack(StackRole role) {
+  if (OpDef* def = Open()) def->traits.stack = role;
+  return *this;
+}
+OpBuilder& OpBuilder::SameIfEmpty(int input) {
+  if (OpDef* def = Open()) def->traits.same_if_empty = input;
+  return *this;
+}
+OpBuilder& OpBuilder::ShapeQuery(ShapeQueryFn fn) {
+  if (OpDef* def = Open()) def->traits.shape_query = fn;
+  return RunsAs(Universal::kShapeQuery);
+}
+OpBuilder& OpBuilder::KnownInts(KnownIntsFn fn) {
+  if (OpDef* def = Open()) def->traits.known_ints = std::move(fn);
+  return *this;
+}
+OpBuilder& OpBuilder::Refusal(RefusalFn fn) {
+  if (OpDef* def = Open()) def->traits.refusal = fn;
+  return *this;
+}
+OpBuilder& OpBuilder::Fuses(std::string_view consumer, int input, std::string_view producer) {
+  if (OpDef* def = Open()) def->fusion = {std::string(consumer), input, std::string(producer)};
+  return *this;
+}
 OpBuilder& OpBuilder::Stateful() {
   if (OpDef* def = Open()) def->stateful = true;
   return *this;
@@ -185,6 +249,14 @@ OpBuilder OpRegistry::Declare(std::string_view name) {
 Status OpRegistry::Freeze() {
   if (!frozen_) {
     for (const OpDef* def : All()) Checker(*def, faults_).Check();
+    for (const OpDef& def : defs_) {
+      if (def.fusion.consumer.empty()) continue;
+      if (!by_name_.contains(def.fusion.consumer) || !by_name_.contains(def.fusion.producer)) {
+        AddFault(fmt::format("op '{}': it fuses '{}' and '{}', which are not both declared", def.name,
+                             def.fusion.consumer, def.fusion.producer));
+      }
+      fusions_.push_back(&def);
+    }
     frozen_ = true;
   }
   if (faults_.empty()) return {};

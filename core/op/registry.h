@@ -1,4 +1,4 @@
-// The catalogue of ops and the chain that declares one.
+// The op registry, and the builder that declares an op.
 #ifndef WEIR_CORE_OP_REGISTRY_H_
 #define WEIR_CORE_OP_REGISTRY_H_
 
@@ -15,7 +15,7 @@ namespace weir::op {
 
 class OpRegistry;
 
-/// Builds one OpDef by chained calls; errors are kept and reported by OpRegistry::Freeze with op and column.
+/// Builds one OpDef by chained calls. OpRegistry::Freeze reports the errors with op and column.
 ///
 ///   ops.Declare("Relu").In("features: T").Out("activations: T").Attr("T: realnumbertype")
 ///      .Doc("max(features, 0), element by element").Shape(SameAs(0)).Grad(…);
@@ -33,6 +33,19 @@ class OpBuilder {
   OpBuilder& Doc(std::string_view text);
   OpBuilder& Is(Category category);
   OpBuilder& RunsOn(RunBy run_by);
+  /// The op is run by the core on every device (Universal), or by the executor (Flow).
+  OpBuilder& RunsAs(Universal universal);
+  OpBuilder& RunsAs(Flow flow);
+  OpBuilder& PassesValue();
+  OpBuilder& MovesElements();
+  OpBuilder& ChecksOnly();
+  OpBuilder& HandlesFromAnywhere();
+  OpBuilder& Stack(StackRole role);
+  OpBuilder& SameIfEmpty(int input);
+  OpBuilder& ShapeQuery(ShapeQueryFn fn);  // implies RunsAs(Universal::kShapeQuery)
+  OpBuilder& KnownInts(KnownIntsFn fn);
+  OpBuilder& Refusal(RefusalFn fn);
+  OpBuilder& Fuses(std::string_view consumer, int input, std::string_view producer);
   OpBuilder& Stateful();
   OpBuilder& Commutative();
   OpBuilder& Aggregate();
@@ -42,7 +55,7 @@ class OpBuilder {
   OpBuilder& NoGradient(std::string_view why);
 
  private:
-  /// The record to change, or null (with a fault remembered) once the registry is frozen.
+  /// The record to change; null, with a fault recorded, if the registry is frozen.
   OpDef* Open();
 
   OpRegistry* registry_;
@@ -52,32 +65,35 @@ class OpBuilder {
 /// All ops by name. Filled by explicit calls, frozen once, then read-only and thread-safe.
 class OpRegistry {
  public:
-  /// Starts the record of a new op; a name declared twice is an error at Freeze.
+  /// Starts the record of a new op. Freeze reports names that are declared twice.
   OpBuilder Declare(std::string_view name);
 
-  /// Checks every record (attributes that signatures name exist, each op has a shape function, and a gradient or a
-  /// reason for none) and forbids further changes. InvalidArgument listing all faults.
+  /// Checks every record and forbids further changes. Attributes named in signatures must exist, and each op needs a
+  /// shape function and either a gradient or a reason for none. InvalidArgument lists all faults.
   Status Freeze();
 
-  /// Null when there is no such op.
+  /// Null if there is no such op.
   const OpDef* Find(std::string_view name) const;
   /// NotFound with TensorFlow's text and the nearest names.
   Result<const OpDef*> Get(std::string_view name) const;
   /// All ops sorted by name.
   std::vector<const OpDef*> All() const;
+  /// The ops that fuse others, in declaration order; empty before Freeze.
+  const std::vector<const OpDef*>& Fusions() const { return fusions_; }
 
-  /// Used by OpBuilder: remembers a fault of a declaration.
+  /// Records a fault of a declaration; called by OpBuilder.
   void AddFault(std::string fault);
   bool frozen() const { return frozen_; }
 
  private:
   std::deque<OpDef> defs_;
   std::unordered_map<std::string_view, const OpDef*> by_name_;
+  std::vector<const OpDef*> fusions_;
   std::vector<std::string> faults_;
   bool frozen_ = false;
 };
 
-/// Parse one argument or attribute signature; InvalidArgument with the column (counted from 1).
+/// Parses an argument or attribute signature. InvalidArgument gives the column, counted from 1.
 Result<ArgDef> ParseArg(std::string_view signature);
 Result<AttrDef> ParseAttr(std::string_view signature);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/base/errors.h"
 #include "core/tensor/number.h"
 
 namespace weir::op {
@@ -48,7 +49,7 @@ Result<PartialShape> ShapeContext::shape_from(int i) const {
   if (i < 0 || i >= num_inputs()) return NoSuchInput(i, num_inputs());
   if (const std::optional<std::vector<int64_t>> dims = ints(i)) {
     const Tensor* tensor = value(i);
-    // TensorFlow takes the scalar -1 for "any shape".
+    // TensorFlow accepts the scalar -1 as "any shape".
     if (tensor->shape().rank() == 0 && (*dims)[0] == -1) return PartialShape();
     if (tensor->shape().rank() != 1) return RankMismatch("rank 1", tensor->shape());
     return PartialShape::Make(*dims);
@@ -111,10 +112,10 @@ Result<PartialShape> BroadcastShapes(const PartialShape& a, const PartialShape& 
     } else if (l >= 0 && s >= 0) {
       return MergeDim(a.dim(a.rank() - longer.rank() + i), b.dim(b.rank() - longer.rank() + i)).status();
     } else {
-      out.set_dim(i, std::max(l, s));  // one is unknown; the known one is not 1
+      out.set_dim(i, std::max(l, s));  // one is unknown, the known one is not 1
     }
   }
-  // The product of the extents may overflow where those of the operands did not.
+  // The product of the extents may overflow even if those of the operands do not.
   return PartialShape::Make(out.dims());
 }
 
@@ -148,7 +149,7 @@ ShapeFn Unknown() {
 
 ShapeFn NoOutputs() {
   return [](ShapeContext& c) -> Status {
-    if (c.num_outputs() != 0) return Internal("a node said to have no outputs has {}", c.num_outputs());
+    if (c.num_outputs() != 0) return Internal("a node of an op without outputs has {}", c.num_outputs());
     return {};
   };
 }

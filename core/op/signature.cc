@@ -1,4 +1,6 @@
-// The grammar of argument and attribute signatures.
+// Parser of argument and attribute signatures.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -52,7 +54,7 @@ bool IsWordChar(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-/// A reading position in one signature. Spaces between tokens mean nothing.
+/// A read position in one signature. Skips spaces between tokens.
 class Cursor {
  public:
   explicit Cursor(std::string_view text) : text_(text) {}
@@ -95,7 +97,7 @@ class Cursor {
     return value;
   }
 
-  /// Text in single or double quotes; a backslash keeps the next character, and \n is a newline.
+  /// Text in single or double quotes. A backslash escapes the next character; \n is a newline.
   Result<std::string> Quoted() {
     SkipSpace();
     if (pos_ == text_.size() || (text_[pos_] != '\'' && text_[pos_] != '"')) return Fault("a quoted string");
@@ -117,7 +119,7 @@ class Cursor {
     return InvalidArgument("\"{}\", column {}: wanted {}, found {}", text_, pos_ + 1, wanted,
                            rest.empty() ? std::string("the end") : fmt::format("'{}'", rest));
   }
-  /// Steps back to `column` (counted from 0) so that a fault names the start of a token.
+  /// Moves back to `column` (counted from 0) so that a fault names the start of a token.
   void Rewind(size_t column) { pos_ = column; }
   size_t column() {
     SkipSpace();
@@ -141,7 +143,7 @@ Result<DType> TypeWord(Cursor& in) {
   return in.Fault("a type");
 }
 
-/// "{float, int32}", "{numbertype, variant}", "{'SAME', 'VALID'}" or "{NHWC, NCHW}", after the brace.
+/// Parses "{float, int32}", "{numbertype, variant}", "{'SAME', 'VALID'}" or "{NHWC, NCHW}" after the brace.
 Status ParseSet(Cursor& in, AttrDef& attr, std::string& element) {
   DTypeSet types = 0;
   do {
@@ -173,7 +175,7 @@ Status ParseSet(Cursor& in, AttrDef& attr, std::string& element) {
   return in.Expect("}");
 }
 
-/// An element type or a set of allowed values; says in `element` what the values are.
+/// Parses an element type or a set of allowed values; writes the type of the values to `element`.
 Status ParseElement(Cursor& in, AttrDef& attr, std::string& element) {
   if (in.Take("{")) return ParseSet(in, attr, element);
   const size_t start = in.column();
@@ -194,7 +196,7 @@ Status ParseElement(Cursor& in, AttrDef& attr, std::string& element) {
   return {};
 }
 
-/// "<unknown>", "{unknown_rank: true}", "{}" for a scalar, "[2, ?, -1]".
+/// Parses "<unknown>", "{unknown_rank: true}", "{}" for a scalar, or "[2, ?, -1]".
 Result<PartialShape> ParseShape(Cursor& in) {
   if (in.Take("<unknown>")) return PartialShape();
   if (in.Take("{")) {
@@ -276,7 +278,7 @@ Result<AttrValue> ParseDefault(Cursor& in, const std::string& type, std::string_
   return AttrValue(EmptyList());
 }
 
-/// "T", "float", "N*T" or "[L]".
+/// Parses "T", "float", "N*T" or "[L]".
 Status ParseArgType(Cursor& in, ArgDef& arg) {
   if (in.Take("[")) {
     WEIR_ASSIGN(arg.type_list_attr, in.Word("the name of a list(type) attribute"));

@@ -1,10 +1,12 @@
-// Arrays made from nothing or rearranged as a whole: fills, ranges, permutations, repetition, padding.
+// Ops that create or rearrange whole arrays: fills, ranges, permutations, repetition, padding.
 #include <cmath>
 
+#include "core/base/errors.h"
 #include "core/op/grad_context.h"
 #include "core/op/shape_context.h"
 #include "core/ops/families.h"
 #include "core/ops/grad_shapes.h"
+#include "core/ops/known_ints.h"
 #include "core/ops/shape_algebra.h"
 #include "core/ops/type_lists.h"
 
@@ -33,7 +35,7 @@ Status FillShape(ShapeContext& c) {
   return Status();
 }
 
-/// How many steps of `delta` lead from `start` to `limit`, counted in the type itself as the kernels count.
+/// Number of steps of `delta` from `start` to `limit`, computed in type T like the kernels.
 template <class T>
 Result<int64_t> RangeSize(const ShapeContext& c) {
   WEIR_ASSIGN(const T start, c.value(0)->scalar<T>());
@@ -212,7 +214,7 @@ Result<std::vector<Grad>> TransposeGradient(GradContext& g) {
   return std::vector<Grad>{g.Apply("Transpose", {g.Dy(0), g.Apply("InvertPermutation", {g.X(1)})}), Grad::None()};
 }
 
-/// Every extent of dy is split in two, repetition and original, and the repetitions are summed.
+/// Splits every extent of dy into repetition and original extent, and sums the repetitions.
 Result<std::vector<Grad>> TileGradient(GradContext& g) {
   const Value shape = ShapeAs(g, g.X(0), g.TypeOf(g.X(1)));
   const Value pairs = g.Apply("Pack", {g.X(1), shape}, {{"N", int64_t{2}}, {"axis", int64_t{1}}});
@@ -236,6 +238,7 @@ void DeclareFills(OpRegistry& ops) {
       .Out("output: T")
       .Attr(kAnyT)
       .Attr("index_type: {int32, int64} = DT_INT32")
+      .MovesElements()
       .Shape(FillShape)
       .Grad(FillGradient)
       .Doc("A tensor of shape `dims` whose elements all are the scalar `value`.");
@@ -244,6 +247,7 @@ void DeclareFills(OpRegistry& ops) {
       .In("x: T")
       .Out("y: T")
       .Attr(kAnyT)
+      .MovesElements()
       .Shape(SameAs(0))
       .NoGradient("it does not depend on the values of its input")
       .Doc("Zeros (false, empty strings) in the shape of x.");
@@ -264,6 +268,7 @@ void DeclareFills(OpRegistry& ops) {
       .In("delta: Tidx")
       .Out("output: Tidx")
       .Attr("Tidx: {bfloat16, half, float, double, int8, int16, int32, int64, uint16, uint32} = DT_INT32")
+      .KnownInts(KnownRange)
       .Shape(RangeShape)
       .NoGradient("its length is discrete")
       .Doc("start, start + delta, start + 2 delta, … as long as `limit` is not reached.");
@@ -277,6 +282,7 @@ void DeclarePermutations(OpRegistry& ops) {
       .Out("y: T")
       .Attr(kAnyT)
       .Attr("Tperm: {int32, int64} = DT_INT32")
+      .MovesElements()
       .Shape(TransposeShape)
       .Grad(TransposeGradient)
       .Doc("x with its axes in another order: axis i of y is axis perm[i] of x.");
@@ -297,6 +303,7 @@ void DeclarePermutations(OpRegistry& ops) {
       .Attr(
           "T: {uint8, int8, uint16, int16, uint32, int32, uint64, int64, bool, bfloat16, half, float, double, "
           "complex64, complex128, string}")
+      .MovesElements()
       .Shape(ReverseShape)
       .Grad([](GradContext& g) -> Result<std::vector<Grad>> {
         return std::vector<Grad>{g.Apply("ReverseV2", {g.Dy(0), g.X(1)}), Grad::None()};
@@ -312,6 +319,7 @@ void DeclareRepetitions(OpRegistry& ops) {
       .Out("output: T")
       .Attr(kAnyT)
       .Attr("Tmultiples: {int32, int64} = DT_INT32")
+      .MovesElements()
       .Shape(TileShape)
       .Grad(TileGradient)
       .Doc("`input` repeated multiples[i] times along axis i.");
@@ -322,6 +330,7 @@ void DeclareRepetitions(OpRegistry& ops) {
       .Out("output: T")
       .Attr(kAnyT)
       .Attr("Tpaddings: {int32, int64} = DT_INT32")
+      .MovesElements()
       .Shape(PadShape)
       .Grad(PadGradient)
       .Doc("`input` with paddings[i, 0] zeros before and paddings[i, 1] zeros after it along axis i.");

@@ -1,4 +1,5 @@
-// Checks that a graph makes of itself while it runs.
+// Ops that check values at run time.
+#include "core/base/errors.h"
 #include "core/op/grad_context.h"
 #include "core/op/shape_context.h"
 #include "core/ops/families.h"
@@ -12,7 +13,6 @@ using op::Grad;
 using op::GradContext;
 using op::One;
 using op::OpRegistry;
-using op::RunBy;
 using op::SameAs;
 using op::ShapeContext;
 
@@ -37,8 +37,8 @@ void DeclareCheck(OpRegistry& ops) {
       .Attr("T: list(type) >= 1")
       .Attr("summarize: int = 3")
       .Is(Category::kCheck)
-      .RunsOn(RunBy::kBuiltin)
       .Stateful()
+      .ChecksOnly()
       .Shape(AssertShape)
       .NoGradient("it has no outputs")
       .Doc("Ends the run with InvalidArgument, showing `data`, unless the condition holds.");
@@ -48,8 +48,8 @@ void DeclareCheck(OpRegistry& ops) {
       .Attr(kFloatT)
       .Attr("message: string")
       .Is(Category::kCheck)
-      .RunsOn(RunBy::kBuiltin)
       .Stateful()
+      .ChecksOnly()
       .Shape(SameAs(0))
       .Grad(CheckedGradient)
       .Doc("The input; ends the run with InvalidArgument, beginning with `message`, if it has a NaN or an infinity.");
@@ -58,7 +58,6 @@ void DeclareCheck(OpRegistry& ops) {
       .Out("output: bool")
       .Attr("pattern: string")
       .Is(Category::kCheck)
-      .RunsOn(RunBy::kBuiltin)
       .Shape(SameAs(0))
       .NoGradient(kDiscrete)
       .Doc("True for each string that the pattern (RE2 syntax) matches from end to end.");

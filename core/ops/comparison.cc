@@ -1,9 +1,10 @@
-// Comparisons, boolean logic, choice by a condition, and conversion between types.
+// Comparisons, boolean logic, selection by a condition, and type conversion.
 #include <algorithm>
 
 #include "core/op/grad_context.h"
 #include "core/op/shape_context.h"
 #include "core/ops/families.h"
+#include "core/ops/known_ints.h"
 #include "core/ops/shape_algebra.h"
 #include "core/ops/type_lists.h"
 
@@ -22,7 +23,7 @@ using op::Value;
 
 constexpr std::string_view kBoolean = "booleans carry no gradient";
 
-/// True when every pair of extents is known to broadcast, whatever the unknown ones turn out to be.
+/// True if every pair of extents broadcasts for all values of unknown extents.
 bool SurelyBroadcast(const PartialShape& a, const PartialShape& b) {
   if (!a.has_rank() || !b.has_rank()) return false;
   for (int i = 1; i <= std::min(a.rank(), b.rank()); ++i) {
@@ -32,7 +33,7 @@ bool SurelyBroadcast(const PartialShape& a, const PartialShape& b) {
   return true;
 }
 
-/// Broadcasting; with incompatible_shape_error false, shapes that do not fit give one boolean instead of an error.
+/// Broadcasting. If incompatible_shape_error is false, incompatible shapes give one boolean instead of an error.
 Status EqualityShape(ShapeContext& c) {
   WEIR_ASSIGN(bool strict, c.attrs().Bool("incompatible_shape_error"));
   const PartialShape &x = c.input(0), &y = c.input(1);
@@ -46,7 +47,7 @@ Status EqualityShape(ShapeContext& c) {
   return Status();
 }
 
-/// The condition is a scalar, has the shape of both branches, or is a vector that chooses whole rows.
+/// The condition is a scalar, has the shape of both branches, or is a vector that selects rows.
 Status SelectShape(ShapeContext& c) {
   WEIR_ASSIGN(PartialShape data, c.input(1).Merge(c.input(2)));
   const PartialShape& condition = c.input(0);
@@ -80,7 +81,7 @@ std::vector<Grad> SelectGradient(GradContext& g) {
   return {Grad::None(), dt, g.Apply("Select", {g.X(0), zeros, g.Dy(0)})};
 }
 
-/// `grad`, of the output's shape, summed back to the shape of input `branch`.
+/// Sums `grad`, which has the output's shape, to the shape of input `branch`.
 Value SumToBranch(GradContext& g, Value grad, int branch) {
   const Value shape = g.ShapeOp(g.X(branch));
   const Value output_shape = g.ShapeOp(g.Y(0));
@@ -96,7 +97,7 @@ std::vector<Grad> SelectV2Gradient(GradContext& g) {
   return {Grad::None(), dt_summed, SumToBranch(g, de, 2)};
 }
 
-/// Back to the source's type when both types are floating or complex; else none.
+/// Casts the gradient to the source's type if both types are floating or complex; otherwise there is none.
 std::vector<Grad> CastGradient(GradContext& g) {
   constexpr DTypeSet kInexact = Bit(DType::kHalf) | Bit(DType::kFloat) | Bit(DType::kDouble) | Bit(DType::kBfloat16) |
                                 Bit(DType::kComplex64) | Bit(DType::kComplex128);
@@ -134,6 +135,7 @@ void DeclareChoices(OpRegistry& ops) {
       .In("e: T")
       .Out("output: T")
       .Attr(kAnyT)
+      .MovesElements()
       .Doc(
           "t where the condition holds, else e; a vector condition chooses whole rows, a scalar one all. No "
           "broadcasting.")
@@ -145,6 +147,7 @@ void DeclareChoices(OpRegistry& ops) {
       .In("e: T")
       .Out("output: T")
       .Attr(kAnyT)
+      .MovesElements()
       .Doc("t where the condition holds, else e, all three broadcast against each other.")
       .Shape(SelectV2Shape)
       .Grad(SelectV2Gradient);
@@ -161,6 +164,7 @@ void DeclareChoices(OpRegistry& ops) {
       .Attr("SrcT: type")
       .Attr("DstT: type")
       .Attr("Truncate: bool = false")
+      .KnownInts(KnownSame)
       .Doc(
           "x converted element by element: floating to integer truncates, to bool is x != 0, complex to real drops "
           "the imaginary part; Truncate cuts the mantissa instead of rounding it.")
@@ -172,10 +176,12 @@ void DeclareChoices(OpRegistry& ops) {
 
 void DeclareComparison(OpRegistry& ops) {
   Equality(ops, "Equal")
+      .MovesElements()
       .Doc(
           "x == y with broadcasting; NaN equals nothing. Shapes that do not fit give one false if "
           "incompatible_shape_error is false.");
   Equality(ops, "NotEqual")
+      .MovesElements()
       .Doc(
           "x != y with broadcasting; NaN differs from everything. Shapes that do not fit give one true if "
           "incompatible_shape_error is false.");

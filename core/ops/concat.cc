@@ -1,8 +1,10 @@
-// Joining arrays along an axis and taking them apart again: Concat, Split, Pack, Unpack.
+// Joining and splitting of arrays along an axis: Concat, Split, Pack, Unpack.
+#include "core/base/errors.h"
 #include "core/op/grad_context.h"
 #include "core/op/shape_context.h"
 #include "core/ops/families.h"
 #include "core/ops/grad_shapes.h"
+#include "core/ops/known_ints.h"
 #include "core/ops/shape_algebra.h"
 #include "core/ops/type_lists.h"
 
@@ -17,7 +19,7 @@ using op::OpRegistry;
 using op::ShapeContext;
 using op::Value;
 
-/// All that can be known without the axis: the rank that all operands share.
+/// The shape without a known axis: only the common rank of all operands.
 Result<PartialShape> ConcatRank(const ShapeContext& c, int first, int count) {
   PartialShape out;
   for (int i = first; i < first + count; ++i) {
@@ -31,7 +33,7 @@ Result<PartialShape> ConcatRank(const ShapeContext& c, int first, int count) {
   return out;
 }
 
-/// The answer along a known axis (negative: from the end) of operands of `rank`.
+/// The shape along a known axis (negative: from the end) of operands of `rank`.
 Result<PartialShape> ConcatAlong(const ShapeContext& c, int first, int count, int64_t given, int rank) {
   const int64_t least = given < 0 ? -given : given + 1;
   if (least > rank) return InvalidArgument("Shape must be at least rank {} but is rank {}", least, rank);
@@ -48,13 +50,13 @@ Result<PartialShape> ConcatAlong(const ShapeContext& c, int first, int count, in
   return Join(head, after);
 }
 
-/// The axis is a scalar or, as TensorFlow's kernels take it, a vector of one element.
+/// The axis is a scalar or, as in TensorFlow's kernels, a vector with one element.
 Status CheckConcatAxis(const ShapeContext& c, int axis_input) {
   const PartialShape& axis = c.input(axis_input);
   return axis.rank() == 1 && axis.dim(0) == 1 ? Status() : c.WithRank(axis_input, 0).status();
 }
 
-/// Operands `first` to `first + count - 1` one after the other along the axis that input `axis_input` gives.
+/// Concatenates the shapes of operands `first` to `first + count - 1` along the axis in input `axis_input`.
 Status ConcatShape(ShapeContext& c, int axis_input, int first, int count) {
   WEIR_TRY(CheckConcatAxis(c, axis_input));
   const std::optional<int64_t> axis = c.scalar_int(axis_input);
@@ -76,7 +78,7 @@ Status ConcatOffsetShape(ShapeContext& c) {
   return Status();
 }
 
-/// An array of which only the rank of the pieces is known.
+/// Sets output shapes of which only the rank is known.
 Status PiecesOfRank(ShapeContext& c, const PartialShape& whole) {
   for (int i = 0; i < c.num_outputs(); ++i) c.set_output(i, MaybeRank(whole.rank()));
   return Status();
@@ -94,7 +96,7 @@ Status SplitShape(ShapeContext& c) {
   return Status();
 }
 
-/// The sizes of the pieces with a -1 among them replaced by what the others leave of `whole` (-1 when that is unknown).
+/// The sizes of the pieces. Replaces a -1 by the remainder of `whole`, or -1 if that is unknown.
 Result<std::vector<int64_t>> PieceSizes(std::vector<int64_t> sizes, int64_t whole, int pieces) {
   if (static_cast<int64_t>(sizes.size()) != pieces) {
     return InvalidArgument("Length of size_splits should be equal to num_outputs");
@@ -134,7 +136,7 @@ Status SplitVShape(ShapeContext& c) {
   return Status();
 }
 
-/// The attribute `axis` of a packed array of `rank`, counted from 0.
+/// The attribute `axis` of a packed array of `rank`, converted to a non-negative axis.
 Result<int> PackAxis(const ShapeContext& c, int rank) {
   WEIR_ASSIGN(const int64_t axis, c.attrs().Int("axis"));
   if (axis < -rank || axis >= rank) return InvalidArgument("Invalid axis: {}; must be in [{},{})", axis, -rank, rank);
@@ -166,7 +168,7 @@ Status UnpackShape(ShapeContext& c) {
   return Status();
 }
 
-/// Each operand's slice of dy, found by ConcatOffset. The operands are inputs `first` to `first + count - 1`.
+/// The slice of dy for each operand, using ConcatOffset. The operands are inputs `first` to `first + count - 1`.
 Result<std::vector<Grad>> ConcatGradient(GradContext& g, int axis_input, int first) {
   std::vector<Grad> grads(static_cast<size_t>(g.num_inputs()));
   const int64_t count = g.num_inputs() - 1;
@@ -188,7 +190,7 @@ Result<std::vector<Grad>> ConcatGradient(GradContext& g, int axis_input, int fir
   return grads;
 }
 
-/// The pieces' gradients joined along the axis that input `axis_input` gives; one piece is the whole.
+/// Concatenates the pieces' gradients along the axis in input `axis_input`; a single piece is the whole.
 Value JoinedPieces(GradContext& g, int axis_input) {
   if (g.num_outputs() == 1) return g.Dy(0);
   std::vector<Value> operands;
@@ -221,6 +223,8 @@ void DeclareConcats(OpRegistry& ops) {
       .Attr("N: int >= 2")
       .Attr(kAnyT)
       .Attr(kIndexT)
+      .MovesElements()
+      .KnownInts(KnownConcat)
       .Shape([](ShapeContext& c) { return ConcatShape(c, c.num_inputs() - 1, 0, c.num_inputs() - 1); })
       .Grad([](GradContext& g) { return ConcatGradient(g, g.num_inputs() - 1, 0); })
       .Doc("The operands one after the other along `axis`; their other extents must be equal.");
@@ -231,6 +235,7 @@ void DeclareConcats(OpRegistry& ops) {
       .Out("output: T")
       .Attr("N: int >= 2")
       .Attr(kAnyT)
+      .MovesElements()
       .Shape([](ShapeContext& c) { return ConcatShape(c, 0, 1, c.num_inputs() - 1); })
       .Grad([](GradContext& g) { return ConcatGradient(g, 0, 1); })
       .Doc("ConcatV2 with the axis in front.");
@@ -254,6 +259,7 @@ void DeclareSplits(OpRegistry& ops) {
       .Out("output: num_split*T")
       .Attr("num_split: int >= 1")
       .Attr(kAnyT)
+      .MovesElements()
       .Shape(SplitShape)
       .Grad([](GradContext& g) -> Result<std::vector<Grad>> {
         return std::vector<Grad>{Grad::None(), JoinedPieces(g, 0)};
@@ -268,6 +274,7 @@ void DeclareSplits(OpRegistry& ops) {
       .Attr("num_split: int >= 1")
       .Attr(kAnyT)
       .Attr("Tlen: {int8, int32, int64} = DT_INT64")
+      .MovesElements()
       .Shape(SplitVShape)
       .Grad([](GradContext& g) -> Result<std::vector<Grad>> {
         return std::vector<Grad>{JoinedPieces(g, 2), Grad::None(), Grad::None()};
@@ -283,6 +290,8 @@ void DeclarePacks(OpRegistry& ops) {
       .Attr("N: int >= 1")
       .Attr(kAnyT)
       .Attr("axis: int = 0")
+      .MovesElements()
+      .KnownInts(KnownPack)
       .Shape(PackShape)
       .Grad(PackGradient)
       .Doc("N arrays of one shape stacked along a new axis.");
@@ -293,6 +302,7 @@ void DeclarePacks(OpRegistry& ops) {
       .Attr("num: int >= 0")
       .Attr(kAnyT)
       .Attr("axis: int = 0")
+      .MovesElements()
       .Shape(UnpackShape)
       .Grad(UnpackGradient)
       .Doc("The slices of `value` along an axis, without that axis.");

@@ -6,6 +6,8 @@ namespace weir::ops {
 
 void DeclareAll(op::OpRegistry& ops) {
   DeclarePlumbing(ops);
+  DeclareTransfer(ops);
+  DeclareFunctional(ops);
   DeclareState(ops);
   DeclareMathUnary(ops);
   DeclareMathBinary(ops);
@@ -21,6 +23,11 @@ void DeclareAll(op::OpRegistry& ops) {
   DeclareGather(ops);
   DeclareScatter(ops);
   DeclareTrain(ops);
+  DeclareStack(ops);
+  DeclareTensorArray(ops);
+  DeclareTensorList(ops);
+  DeclareTable(ops);
+  DeclareQueue(ops);
   DeclareFiles(ops);
   DeclareSummary(ops);
   DeclarePrint(ops);

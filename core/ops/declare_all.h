@@ -1,4 +1,4 @@
-// The op catalogue of weir.
+// The registry of weir's ops.
 #ifndef WEIR_CORE_OPS_DECLARE_ALL_H_
 #define WEIR_CORE_OPS_DECLARE_ALL_H_
 
@@ -7,10 +7,10 @@
 
 namespace weir::ops {
 
-/// Declares every op, one family after the other, without freezing (plugins may add theirs).
+/// Declares every op, family by family, without freezing the registry, so that plugins can add ops.
 void DeclareAll(op::OpRegistry& ops);
 
-/// The frozen catalogue without plugins' ops, made on first use; a fault in it is a bug and ends up in the error.
+/// The frozen registry without plugin ops, created on first use. An error means a bug in a declaration.
 Result<const op::OpRegistry*> Catalogue();
 
 }  // namespace weir::ops

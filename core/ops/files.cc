@@ -1,4 +1,4 @@
-// Checkpoint files and the strings that name them.
+// Checkpoint ops, and ops on the names of checkpoint files.
 #include "core/io/tensor_slice.h"
 #include "core/op/shape_context.h"
 #include "core/ops/families.h"
@@ -10,14 +10,13 @@ namespace {
 using op::Category;
 using op::OpBuilder;
 using op::OpRegistry;
-using op::RunBy;
 using op::ShapeContext;
 
 constexpr std::string_view kWrites = "it writes files";
 constexpr std::string_view kReads = "what it answers comes from files";
 constexpr std::string_view kStrings = "strings have no derivative";
 
-/// The shape that "" or "10 20 0,5:-" asks for: unknown, or that of the slice.
+/// The shape described by "" or "10 20 0,5:-": unknown, or that of the slice.
 Result<PartialShape> RestoredShape(const std::string& shape_and_slice) {
   if (shape_and_slice.empty()) return PartialShape();
   WEIR_ASSIGN(const io::ShapeAndSlice parsed, io::ParseShapeAndSlice(shape_and_slice));
@@ -60,7 +59,7 @@ Status AllScalars(ShapeContext& c) {
   return Status();
 }
 
-/// Scalars go with every other shape; the other shapes must agree.
+/// Scalars are compatible with every shape; the other shapes must agree.
 Status StringJoinShape(ShapeContext& c) {
   PartialShape joined;
   bool all_scalars = true;
@@ -73,9 +72,7 @@ Status StringJoinShape(ShapeContext& c) {
   return Status();
 }
 
-OpBuilder File(OpRegistry& ops, std::string_view name) {
-  return ops.Declare(name).Is(Category::kFiles).RunsOn(RunBy::kBuiltin);
-}
+OpBuilder File(OpRegistry& ops, std::string_view name) { return ops.Declare(name).Is(Category::kFiles); }
 
 void DeclareCheckpoints(OpRegistry& ops) {
   File(ops, "SaveV2")

@@ -1,11 +1,13 @@
-// Rows by index: gathers and their counterparts, stitching, segments, one-hot rows, and finding distinct elements.
+// Rows by index: gathers and their inverses, stitching, segments, one-hot rows, and unique elements.
 #include <algorithm>
 #include <cstdlib>
 
+#include "core/base/errors.h"
 #include "core/op/grad_context.h"
 #include "core/op/shape_context.h"
 #include "core/ops/families.h"
 #include "core/ops/grad_shapes.h"
+#include "core/ops/known_ints.h"
 #include "core/ops/shape_algebra.h"
 #include "core/ops/type_lists.h"
 
@@ -20,7 +22,7 @@ using op::OpRegistry;
 using op::ShapeContext;
 using op::Value;
 
-/// The attribute batch_dims counted from 0, within the rank of the indices where that is known.
+/// The attribute batch_dims as a non-negative number, checked against the rank of the indices if known.
 Result<int> BatchDims(const ShapeContext& c, const PartialShape& params, const PartialShape& indices) {
   WEIR_ASSIGN(int64_t batch, c.attrs().Int("batch_dims"));
   const int rank = indices.rank();
@@ -34,7 +36,7 @@ Result<int> BatchDims(const ShapeContext& c, const PartialShape& params, const P
   return static_cast<int>(batch);
 }
 
-/// params[0..axis) + indices[batch..) + params(axis..]; the leading `batch` extents of both are the same.
+/// params[0..axis) + indices[batch..) + params(axis..]; the leading `batch` extents of both agree.
 Result<PartialShape> GatherAlong(PartialShape params, const PartialShape& indices, int axis, int batch) {
   if (batch > axis) return InvalidArgument("batch_dims ({}) must be less than or equal to axis ({}).", batch, axis);
   for (int i = 0; i < batch && params.has_rank() && indices.has_rank(); ++i) {
@@ -91,7 +93,7 @@ Status ResourceGatherShape(ShapeContext& c) {
   return Status();
 }
 
-/// Inputs 0..N-1 are the indices, the next N what goes there; the largest index decides the length.
+/// Inputs 0..N-1 are indices, inputs N..2N-1 data; the largest index determines the length.
 Status DynamicStitchShape(ShapeContext& c) {
   const int count = c.num_inputs() / 2;
   PartialShape row;
@@ -158,7 +160,7 @@ Status ListDiffShape(ShapeContext& c) {
   return Status();
 }
 
-/// The rows of dy as IndexedSlices of a tensor of shape `params_shape`, gathered along axis 0 at `indices`.
+/// The rows of dy as IndexedSlices of a tensor of shape `params_shape`, for a gather along axis 0 with `indices`.
 Grad GatheredRows(GradContext& g, Value params_shape, Value indices) {
   const Value count = SizeVector(g, indices);
   const Value rows = JoinVectors(g, {count, ElementsFrom(g, params_shape, g.ConstInt(1))});
@@ -166,14 +168,14 @@ Grad GatheredRows(GradContext& g, Value params_shape, Value indices) {
   return Grad::Slices(values, g.Reshape(indices, count), params_shape);
 }
 
-/// The extents of params as int32, by way of int64 as in TensorFlow's graphs.
+/// The shape of params as int32, computed via int64 as in TensorFlow's graphs.
 Value ParamsShape(GradContext& g) {
   const Value wide = g.Apply("Shape", {g.X(0)}, {{"out_type", DType::kInt64}});
   return g.Apply("Cast", {wide}, {{"DstT", DType::kInt32}});
 }
 
-/// indices + the position of their batch in the flattened leading extents, so that row `indices[b, …]` of batch b of
-/// params becomes a row of params with its batch extents and the gathered axis as one.
+/// Adds to `indices` the offset of their batch, so that row `indices[b, …]` of batch b becomes a row of params with its
+/// batch extents and the gathered axis flattened to one.
 Value WithBatchOffsets(GradContext& g, Value indices, Value batch_shape, Value axis_size) {
   const Value zero = g.ConstInt(0), one = g.ConstInt(1);
   const Value batches = g.Apply("Prod", {batch_shape, g.ConstInts({0})});
@@ -183,8 +185,8 @@ Value WithBatchOffsets(GradContext& g, Value indices, Value batch_shape, Value a
   return g.Add(by_batch, g.Apply("ExpandDims", {first, one}));
 }
 
-/// Gathers along another axis, or with batches: the gathered axis is brought behind the batch axes, the rows are summed
-/// into place, and the axis goes back. Works on ranks known only at run time.
+/// Gradient of a gather along another axis, or with batches: moves the gathered axis behind the batch axes, sums the
+/// rows, and moves the axis back. Supports ranks known only at run time.
 Value GatherAlongAxisGradient(GradContext& g, Value axis, int64_t batch_dims) {
   const Value zero = g.ConstInt(0), one = g.ConstInt(1);
   const Value shape = g.ShapeOp(g.X(0));
@@ -209,7 +211,7 @@ Value GatherAlongAxisGradient(GradContext& g, Value axis, int64_t batch_dims) {
   return g.Apply("Transpose", {g.Reshape(summed, unflat_shape), back});
 }
 
-/// The axis of `x` that the integer scalar `axis` names, counted from the front, as int32; a constant where it can be.
+/// The axis of `x` in the integer scalar `axis` as a non-negative int32; a constant if possible.
 Value FromFront(GradContext& g, Value axis, Value x) {
   if (const Tensor* known = g.ConstantOf(axis); known != nullptr && known->elements() == 1) {
     const int64_t at = *known->scalar<int64_t>();
@@ -257,7 +259,7 @@ Result<std::vector<Grad>> DynamicStitchGradient(GradContext& g) {
   return grads;
 }
 
-/// Row i of dy is the gradient of every row that went into segment i; rows with a negative id went nowhere.
+/// Row i of dy is the gradient of every row in segment i; rows with a negative id have none.
 Result<std::vector<Grad>> UnsortedSegmentSumGradient(GradContext& g) {
   const Value ids = g.X(1);
   const Value kept = g.Apply("GreaterEqual", {ids, g.Apply("ZerosLike", {ids})});
@@ -279,6 +281,8 @@ void DeclareGathers(OpRegistry& ops) {
       .Attr("validate_indices: bool = true")
       .Attr("Tparams: type")
       .Attr("Tindices: {int32, int64}")
+      .MovesElements()
+      .KnownInts(KnownGather)
       .Shape(GatherShape)
       .Grad(GatherGradient)
       .Doc("The rows of `params` at `indices`.");
@@ -292,6 +296,8 @@ void DeclareGathers(OpRegistry& ops) {
       .Attr("Tparams: type")
       .Attr("Tindices: {int16, int32, int64}")
       .Attr("Taxis: {int32, int64}")
+      .MovesElements()
+      .KnownInts(KnownGather)
       .Shape(GatherV2Shape)
       .Grad(GatherV2Gradient)
       .Doc("The slices of `params` along `axis` at `indices`; the first batch_dims axes of both are looped over.");
@@ -305,6 +311,7 @@ void DeclareGathers(OpRegistry& ops) {
       .Attr("dtype: type")
       .Attr("Tindices: {int32, int64}")
       .Stateful()
+      .MovesElements()
       .Shape(ResourceGatherShape)
       .Grad(ResourceGatherGradient)
       .Doc("The rows of the variable behind the handle at `indices`.");
@@ -318,6 +325,7 @@ void DeclareGathers(OpRegistry& ops) {
       .Attr("axis: int = -1")
       .Attr(kAnyT)
       .Attr("TI: {uint8, int8, int32, int64} = DT_INT64")
+      .MovesElements()
       .Shape(OneHotShape)
       .NoGradient("its indices are discrete and its two values stand for constants")
       .Doc("off_value everywhere, on_value where the position along the new axis equals the index.");
@@ -331,6 +339,7 @@ void DeclareSegments(OpRegistry& ops) {
       .Out("merged: T")
       .Attr("N: int >= 1")
       .Attr(kAnyT)
+      .MovesElements()
       .Shape(DynamicStitchShape)
       .Grad(DynamicStitchGradient)
       .Doc("Puts row data[m][i] at row indices[m][i] of the answer; of rows for one place the last stays.");
@@ -356,6 +365,7 @@ void DeclareDistinct(OpRegistry& ops) {
       .Out("idx: out_idx")
       .Attr(kAnyT)
       .Attr("out_idx: {int32, int64} = DT_INT32")
+      .MovesElements()
       .Shape(UniqueShape)
       .NoGradient(kDiscrete)
       .Doc("The distinct elements of a vector in order of first appearance, and where each element went.");
@@ -367,6 +377,7 @@ void DeclareDistinct(OpRegistry& ops) {
       .Out("idx: out_idx")
       .Attr(kAnyT)
       .Attr("out_idx: {int32, int64} = DT_INT32")
+      .MovesElements()
       .Shape(ListDiffShape)
       .NoGradient(kDiscrete)
       .Doc("The elements of x that are not in y, in order, and their positions in x.");

@@ -7,7 +7,7 @@ using op::Value;
 
 namespace {
 
-/// A scalar of type int32 as a vector of one element.
+/// Converts an int32 scalar to a vector with one element.
 Value AsVector(GradContext& g, Value scalar) {
   if (const Tensor* known = g.ConstantOf(scalar); known != nullptr && known->dtype() == DType::kInt32) {
     return g.ConstInts({*known->scalar<int32_t>()});

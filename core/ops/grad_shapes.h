@@ -1,4 +1,4 @@
-// Index arithmetic that gradients build: shapes, sizes and index constants in a chosen integer type.
+// Index arithmetic in gradients: shapes, sizes and index constants in a given integer type.
 #ifndef WEIR_CORE_OPS_GRAD_SHAPES_H_
 #define WEIR_CORE_OPS_GRAD_SHAPES_H_
 
@@ -9,7 +9,7 @@
 
 namespace weir::ops {
 
-/// A constant of type int32 or int64 (`type`; anything else counts as int32): a scalar or a vector.
+/// A constant of type int32 or int64 (`type`; others count as int32): a scalar or a vector.
 op::Value IndexScalar(op::GradContext& g, DType type, int64_t value);
 op::Value IndexVector(op::GradContext& g, DType type, const std::vector<int64_t>& values);
 
@@ -23,9 +23,9 @@ op::Value SizeVector(op::GradContext& g, op::Value v);
 op::Value Elements(op::GradContext& g, op::Value vector, op::Value begin, op::Value end);
 /// Elements from `begin` on.
 op::Value ElementsFrom(op::GradContext& g, op::Value vector, op::Value begin);
-/// Vectors of one type, one after the other.
+/// Concatenates vectors of one type.
 op::Value JoinVectors(op::GradContext& g, const std::vector<op::Value>& vectors);
-/// `dy` in the shape of `x`.
+/// Reshapes `dy` to the shape of `x`.
 op::Value ReshapedLike(op::GradContext& g, op::Value dy, op::Value x);
 
 }  // namespace weir::ops

@@ -46,7 +46,7 @@ Status BatchMatMulShape(ShapeContext& c, BatchRule rule) {
   return Status();
 }
 
-/// The gradients of op(a) * op(b) by a and by b as products again, made by an op whose two flags are named.
+/// An op for matrix products with the names of its two flags; expresses gradients of op(a) * op(b) as products.
 struct ProductOp {
   std::string_view name;
   const char* flag_a;
@@ -71,7 +71,7 @@ Result<std::vector<Grad>> MatMulGradient(GradContext& g) {
   return std::vector<Grad>{da, db};
 }
 
-/// The flags take adjoints, so unlike in MatMul no operand is conjugated beforehand.
+/// The flags select adjoints, so unlike in MatMul no operand needs an explicit conjugate.
 Result<std::pair<Value, Value>> BatchProductGradient(GradContext& g) {
   WEIR_ASSIGN(bool adj_x, g.attrs().Bool("adj_x"));
   WEIR_ASSIGN(bool adj_y, g.attrs().Bool("adj_y"));
@@ -83,14 +83,14 @@ Result<std::vector<Grad>> BatchMatMulGradient(GradContext& g) {
   return std::vector<Grad>{product.first, product.second};
 }
 
-/// True when neither side's batch extents are repeated to fit the other's.
+/// True if the batch extents of both sides are equal, so that no broadcasting is needed.
 bool SameBatch(const PartialShape& x, const PartialShape& y) {
   if (!x.has_rank() || !y.has_rank()) return false;
   const PartialShape x_batch = BatchOf(x), y_batch = BatchOf(y);
   return x_batch.fully_defined() && x_batch == y_batch;
 }
 
-/// The extents of a shape vector without the last two.
+/// A shape vector without the last two extents.
 Value BatchExtents(GradContext& g, Value shape) {
   return g.Apply("StridedSlice", {shape, g.ConstInts({0}), g.ConstInts({-2}), g.ConstInts({1})},
                  {{"begin_mask", int64_t{1}}});

@@ -1,7 +1,10 @@
 // Elementwise functions of two broadcast arguments, and AddN.
+#include <fmt/format.h>
+
 #include "core/op/grad_context.h"
 #include "core/op/shape_context.h"
 #include "core/ops/families.h"
+#include "core/ops/known_ints.h"
 #include "core/ops/type_lists.h"
 
 namespace weir::ops {
@@ -22,7 +25,7 @@ OpBuilder Binary(OpRegistry& ops, std::string_view name, std::string_view type_a
 
 std::vector<Grad> AddGradient(GradContext& g) { return g.Unbroadcast(g.Dy(0), g.Dy(0)); }
 
-/// Of a quotient x / y made by the op `divide`: dy / y and dy * (-x / y) / y.
+/// Gradients of the quotient x / y of op `divide`: dy / y and dy * (-x / y) / y.
 std::vector<Grad> QuotientGradient(GradContext& g, std::string_view divide) {
   const Value x = g.Conj(g.X(0)), y = g.Conj(g.X(1)), dz = g.Dy(0);
   const Value dx = g.Apply(divide, {dz, y});
@@ -30,7 +33,7 @@ std::vector<Grad> QuotientGradient(GradContext& g, std::string_view divide) {
   return g.Unbroadcast(dx, g.Mul(dz, slope));
 }
 
-/// Of Maximum and Minimum: all to x where `chooses_x` holds, else all to y; a tie goes to x.
+/// Gradients of Maximum and Minimum: dz goes to x where `chooses_x` holds, else to y; a tie goes to x.
 std::vector<Grad> ChoiceGradient(GradContext& g, std::string_view chooses_x) {
   const Value dz = g.Dy(0);
   const Value zeros = g.Apply("ZerosLike", {dz});
@@ -39,7 +42,7 @@ std::vector<Grad> ChoiceGradient(GradContext& g, std::string_view chooses_x) {
   return g.Unbroadcast(dx, g.Apply("SelectV2", {from_x, zeros, dz}));
 }
 
-/// y * x^(y-1) and z * log(x), the latter 0 where log(x) has no real value, so that x = 0 is no false singularity.
+/// y * x^(y-1) and z * log(x). The latter is 0 where log(x) is not real, so that x = 0 gives no false singularity.
 std::vector<Grad> PowGradient(GradContext& g) {
   const Value x = g.Conj(g.X(0)), y = g.Conj(g.X(1)), dz = g.Dy(0);
   const Value below = g.Sub(y, g.ConstLike(y, 1));
@@ -68,16 +71,19 @@ Status AddNShape(ShapeContext& c) {
 void DeclareSums(OpRegistry& ops) {
   Binary(ops, "Add",
          "T: {bfloat16, half, float, double, uint8, int8, int16, int32, int64, complex64, complex128, string}")
+      .KnownInts(KnownElementwise<AddInts>)
       .Doc("x + y with broadcasting; strings are joined, integers wrap around.")
       .Grad(AddGradient);
   Binary(ops, "AddV2", kArithmeticT)
       .Commutative()
       .Aggregate()
+      .KnownInts(KnownElementwise<AddInts>)
       .Doc("x + y with broadcasting; integers wrap around.")
       .Grad(AddGradient);
-  Binary(ops, "Sub", kArithmeticT).Doc("x - y with broadcasting; integers wrap around.").Grad([](GradContext& g) {
-    return g.Unbroadcast(g.Dy(0), g.Neg(g.Dy(0)));
-  });
+  Binary(ops, "Sub", kArithmeticT)
+      .KnownInts(KnownElementwise<SubtractInts>)
+      .Doc("x - y with broadcasting; integers wrap around.")
+      .Grad([](GradContext& g) { return g.Unbroadcast(g.Dy(0), g.Neg(g.Dy(0))); });
   ops.Declare("AddN")
       .In("inputs: N * T")
       .Out("sum: T")
@@ -93,6 +99,7 @@ void DeclareSums(OpRegistry& ops) {
 void DeclareProducts(OpRegistry& ops) {
   Binary(ops, "Mul", kArithmeticT)
       .Commutative()
+      .KnownInts(KnownElementwise<MultiplyInts>)
       .Doc("x * y with broadcasting; integers wrap around.")
       .Grad([](GradContext& g) {
         const Value dx = g.Mul(g.Dy(0), g.Conj(g.X(1)));
@@ -122,10 +129,12 @@ void DeclareQuotients(OpRegistry& ops) {
       .Doc("x / y with broadcasting, 0 where y is 0 whatever x is.")
       .Grad([](GradContext& g) { return QuotientGradient(g, "DivNoNan"); });
   Binary(ops, "FloorDiv", kArithmeticT)
+      .KnownInts(KnownElementwise<FloorQuotient>)
       .Doc("floor(x / y) with broadcasting, also for negative integers; a zero integer divisor is InvalidArgument.")
       .NoGradient("piecewise constant: the derivative is zero wherever there is one");
   Binary(ops, "FloorMod",
          "T: {int8, int16, int32, int64, uint8, uint16, uint32, uint64, bfloat16, half, float, double}")
+      .KnownInts(KnownElementwise<FloorRemainder>)
       .Doc("x - floor(x / y) * y with broadcasting: the sign of y; a zero integer divisor is InvalidArgument.")
       .Grad([](GradContext& g) {
         const Value quotient = g.Apply("FloorDiv", {g.X(0), g.X(1)});
@@ -140,9 +149,11 @@ void DeclareMathBinary(OpRegistry& ops) {
   DeclareProducts(ops);
   DeclareQuotients(ops);
   Binary(ops, "Maximum", kRealNumberT)
+      .KnownInts(KnownElementwise<LargerInt>)
       .Doc("The larger of x and y with broadcasting; NaN where either is NaN.")
       .Grad([](GradContext& g) { return ChoiceGradient(g, "GreaterEqual"); });
   Binary(ops, "Minimum", kRealNumberT)
+      .KnownInts(KnownElementwise<SmallerInt>)
       .Doc("The smaller of x and y with broadcasting; NaN where either is NaN.")
       .Grad([](GradContext& g) { return ChoiceGradient(g, "LessEqual"); });
 }

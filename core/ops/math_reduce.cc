@@ -1,10 +1,12 @@
-// Reductions along axes, positions of extrema, and running sums and products.
+// Reductions along axes, positions of extrema, and cumulative sums and products.
 #include <algorithm>
 #include <limits>
 
+#include "core/base/errors.h"
 #include "core/op/grad_context.h"
 #include "core/op/shape_context.h"
 #include "core/ops/families.h"
+#include "core/ops/known_ints.h"
 #include "core/ops/shape_algebra.h"
 #include "core/ops/type_lists.h"
 
@@ -21,7 +23,7 @@ using op::SameAs;
 using op::ShapeContext;
 using op::Value;
 
-/// Which of `rank` axes are reduced, as flags; InvalidArgument for an axis out of range.
+/// Flags of the reduced axes among `rank` axes; InvalidArgument for an axis out of range.
 Result<std::vector<bool>> ReducedAxes(const std::vector<int64_t>& axes, int rank) {
   std::vector<bool> reduced(rank, false);
   for (int64_t axis : axes) {
@@ -81,7 +83,7 @@ Status ArgExtremumShape(ShapeContext& c) {
   return Status();
 }
 
-/// The reduction's axes when they are a constant.
+/// The reduction's axes if they are constant.
 std::optional<std::vector<int64_t>> ConstantAxes(GradContext& g) {
   const Tensor* axes = g.ConstantOf(g.X(1));
   if (axes == nullptr) return std::nullopt;
@@ -89,7 +91,7 @@ std::optional<std::vector<int64_t>> ConstantAxes(GradContext& g) {
   return axes->dtype() == DType::kInt32 ? widen(axes->as<int32_t>()) : widen(axes->as<int64_t>());
 }
 
-/// What a gradient knows of its reduction before running: the input's extents (-1 unknown) and which axes go.
+/// Static knowledge of a reduction: the input's extents (-1 unknown) and the reduced axes.
 struct KnownReduction {
   PartialShape input;
   std::vector<bool> reduced;
@@ -97,7 +99,7 @@ struct KnownReduction {
   bool all() const {
     return std::ranges::all_of(reduced, [](bool axis) { return axis; });
   }
-  /// How many inputs make one output; -1 when not known.
+  /// Number of input elements per output element; -1 if unknown.
   int64_t count() const {
     int64_t product = 1;
     for (int i = 0; i < input.rank(); ++i) {
@@ -116,8 +118,8 @@ std::optional<KnownReduction> Known(GradContext& g) {
   return KnownReduction{std::move(input), std::move(*reduced)};
 }
 
-/// The input's extents with the reduced ones set to 1, as a shape that Reshape accepts: one extent may be -1 if none of
-/// the others is 0. Nothing when more are unknown.
+/// The input's extents with the reduced ones set to 1, as an argument of Reshape: one extent may be -1 if no other is
+/// 0. Nullopt if more are unknown.
 std::optional<std::vector<int32_t>> KeptExtents(const KnownReduction& known) {
   std::vector<int32_t> kept(known.reduced.size(), 1);
   int unknown = 0, empty = 0;
@@ -133,13 +135,13 @@ std::optional<std::vector<int32_t>> KeptExtents(const KnownReduction& known) {
   return kept;
 }
 
-/// The reduction's axes as an int32 vector or scalar, none negative.
+/// The reduction's axes as a non-negative int32 vector or scalar.
 Value WrappedAxes(GradContext& g, Value axes, Value rank) {
   if (g.TypeOf(axes) != DType::kInt32) axes = g.Apply("Cast", {axes}, {{"DstT", DType::kInt32}});
   return g.Apply("FloorMod", {g.Add(axes, rank), rank});
 }
 
-/// The shape that the output would have with keep_dims, as an int32 vector for Reshape.
+/// The shape of the output with keep_dims, as an int32 vector for Reshape.
 Value KeptShape(GradContext& g) {
   const std::optional<KnownReduction> known = Known(g);
   if (const auto extents = known ? KeptExtents(*known) : std::nullopt) return g.ConstInts(*extents);
@@ -151,13 +153,13 @@ Value KeptShape(GradContext& g) {
   return g.ApplyList("DynamicStitch", {all_axes, axes, input_shape, ones}, {{"N", 2}});
 }
 
-/// `v`, of the output's shape, with the reduced axes put back as extents of 1.
+/// Reshapes `v`, which has the output's shape, to have extents of 1 at the reduced axes.
 Result<Value> WithKeptAxes(GradContext& g, Value v) {
   WEIR_ASSIGN(bool keep_dims, g.attrs().Bool("keep_dims"));
   return keep_dims ? v : g.Reshape(v, KeptShape(g));
 }
 
-/// dy repeated along the reduced axes.
+/// Broadcasts dy along the reduced axes.
 Result<Value> SpreadOverInput(GradContext& g) {
   WEIR_ASSIGN(Value dy, WithKeptAxes(g, g.Dy(0)));
   const std::optional<KnownReduction> known = Known(g);
@@ -171,7 +173,7 @@ Result<Value> SpreadOverInput(GradContext& g) {
   return g.Apply(known && known->all() ? "Tile" : "BroadcastTo", {dy, g.ShapeOp(g.X(0))});
 }
 
-/// How many inputs make one output, as a scalar of the type of `like`.
+/// Number of input elements per output element, as a scalar of the type of `like`.
 Value ReducedCount(GradContext& g, Value like) {
   const std::optional<KnownReduction> known = Known(g);
   if (known && known->count() >= 0) return g.ConstLike(like, static_cast<double>(known->count()));
@@ -197,7 +199,7 @@ Result<std::vector<Grad>> MeanGradient(GradContext& g) {
   return std::vector<Grad>{g.Div(spread, ReducedCount(g, spread)), Grad::None()};
 }
 
-/// Shared equally by all inputs that equal the extremum.
+/// Divided equally among all inputs that equal the extremum.
 Result<std::vector<Grad>> ExtremumGradient(GradContext& g) {
   WEIR_ASSIGN(Value y, WithKeptAxes(g, g.Y(0)));
   WEIR_ASSIGN(Value dy, WithKeptAxes(g, g.Dy(0)));
@@ -206,8 +208,8 @@ Result<std::vector<Grad>> ExtremumGradient(GradContext& g) {
   return std::vector<Grad>{g.Mul(g.Div(chosen, ties), dy), Grad::None()};
 }
 
-/// dy times the product of all other inputs, which is the running product from the left times the one from the right,
-/// so that zeros in the input are no problem. The reduced axes are moved to the front and merged into one for that.
+/// dy times the product of all other inputs, computed as the product of exclusive cumulative products from both sides,
+/// so that zeros in the input are not a problem. For this the reduced axes are moved to the front and merged.
 Result<std::vector<Grad>> ProdGradient(GradContext& g) {
   WEIR_ASSIGN(Value dy, WithKeptAxes(g, g.Dy(0)));
   const Value x = g.X(0);
@@ -234,7 +236,7 @@ Result<std::vector<Grad>> ProdGradient(GradContext& g) {
   return std::vector<Grad>{g.Reshape(g.Mul(spread, of_others), shape), Grad::None()};
 }
 
-/// The attributes of the running sum of the gradient: the same, from the other end.
+/// The attributes of the gradient's cumulative sum: the same with the direction reversed.
 Result<AttrList> Reversed(GradContext& g) {
   WEIR_ASSIGN(bool exclusive, g.attrs().Bool("exclusive"));
   WEIR_ASSIGN(bool reverse, g.attrs().Bool("reverse"));
@@ -246,7 +248,7 @@ Result<std::vector<Grad>> CumsumGradient(GradContext& g) {
   return std::vector<Grad>{g.Apply("Cumsum", {g.Dy(0), g.X(1)}, std::move(reversed)), Grad::None()};
 }
 
-/// The running sum, from the other end, of y * dy, over x; 0 where x is 0, as TensorFlow has it.
+/// The reverse cumulative sum of y * dy, divided by x; 0 where x is 0, as in TensorFlow.
 Result<std::vector<Grad>> CumprodGradient(GradContext& g) {
   WEIR_ASSIGN(AttrList reversed, Reversed(g));
   const Value weighted = g.Mul(g.Y(0), g.Dy(0));
@@ -262,6 +264,7 @@ OpBuilder Reduction(OpRegistry& ops, std::string_view name, std::string_view typ
       .Attr("keep_dims: bool = false")
       .Attr(type_attr)
       .Attr(kIndexT)
+      .SameIfEmpty(1)
       .Shape(ReductionShape);
 }
 
@@ -272,6 +275,7 @@ OpBuilder BooleanReduction(OpRegistry& ops, std::string_view name) {
       .Out("output: bool")
       .Attr("keep_dims: bool = false")
       .Attr(kIndexT)
+      .SameIfEmpty(1)
       .Shape(ReductionShape)
       .NoGradient("booleans carry no gradient");
 }
@@ -304,11 +308,17 @@ OpBuilder Running(OpRegistry& ops, std::string_view name) {
 }  // namespace
 
 void DeclareReduction(OpRegistry& ops) {
-  Reduction(ops, "Sum", kNumberT).Doc("The sum along the given axes; 0 for none.").Grad(SumGradient);
+  Reduction(ops, "Sum", kNumberT)
+      .KnownInts(KnownTotal<AddInts, 0>)
+      .Doc("The sum along the given axes; 0 for none.")
+      .Grad(SumGradient);
   Reduction(ops, "Mean", kNumberT)
       .Doc("The mean along the given axes; NaN for none in floating types.")
       .Grad(MeanGradient);
-  Reduction(ops, "Prod", kNumberT).Doc("The product along the given axes; 1 for none.").Grad(ProdGradient);
+  Reduction(ops, "Prod", kNumberT)
+      .KnownInts(KnownTotal<MultiplyInts, 1>)
+      .Doc("The product along the given axes; 1 for none.")
+      .Grad(ProdGradient);
   const char* kOrdered = "T: {realnumbertype, quantizedtype}";
   Reduction(ops, "Max", kOrdered)
       .Doc("The largest element along the given axes; the lowest value (-infinity) for none, NaN where one is.")

@@ -1,4 +1,5 @@
-// Elementwise functions of one argument, and the ops that their gradients emit.
+// Elementwise functions of one argument, and the ops of their gradients.
+#include "core/base/errors.h"
 #include "core/op/grad_context.h"
 #include "core/op/shape_context.h"
 #include "core/ops/families.h"
@@ -20,7 +21,7 @@ OpBuilder Unary(OpRegistry& ops, std::string_view name, std::string_view type_at
   return ops.Declare(name).In("x: T").Out("y: T").Attr(type_attr).Shape(SameAs(0));
 }
 
-/// The shape of y. Element by element, dy has as many elements, in any shape.
+/// The shape of y. dy must have as many elements, in any shape.
 Status PairShape(ShapeContext& c) {
   const int64_t y = c.input(0).elements(), dy = c.input(1).elements();
   if (y >= 0 && dy >= 0 && y != dy) {
@@ -30,7 +31,7 @@ Status PairShape(ShapeContext& c) {
   return Status();
 }
 
-/// The gradient op of a function whose derivative is simplest in terms of its result y.
+/// The gradient op of a function whose derivative is expressed by its result y.
 OpBuilder GradOfResult(OpRegistry& ops, std::string_view name) {
   return ops.Declare(name).In("y: T").In("dy: T").Out("z: T").Attr(kInexactT).Shape(PairShape);
 }
@@ -84,6 +85,15 @@ void DeclarePowers(OpRegistry& ops) {
       });
 }
 
+void DeclareTrigonometry(OpRegistry& ops) {
+  Unary(ops, "Sin", kInexactT).Doc("The sine of x in radians, element by element.").Grad([](GradContext& g) {
+    return One(g.Mul(g.Dy(0), g.Apply("Cos", {g.Conj(g.X(0))})));
+  });
+  Unary(ops, "Cos", kInexactT).Doc("The cosine of x in radians, element by element.").Grad([](GradContext& g) {
+    return One(g.Mul(g.Neg(g.Dy(0)), g.Apply("Sin", {g.Conj(g.X(0))})));
+  });
+}
+
 void DeclareExponentials(OpRegistry& ops) {
   Unary(ops, "Exp", kInexactT).Doc("e^x, element by element.").Grad([](GradContext& g) {
     return One(g.Mul(g.Dy(0), g.Conj(g.Y(0))));
@@ -108,7 +118,7 @@ void DeclareExponentials(OpRegistry& ops) {
   });
 }
 
-/// Second-order gradients. With a = y and b = dy of the op, the gradients of z(a, b) by a and by b.
+/// Second-order gradients: with a = y and b = dy of the op, the gradients of z(a, b) with respect to a and b.
 void DeclareGradientsOfResults(OpRegistry& ops) {
   GradOfResult(ops, "TanhGrad").Doc("dy * (1 - y^2): the gradient of y = Tanh(x).").Grad([](GradContext& g) {
     const Value a = g.Conj(g.X(0)), b = g.Conj(g.X(1)), dz = g.Dy(0);
@@ -146,6 +156,7 @@ void DeclareMathUnary(OpRegistry& ops) {
   DeclareRounding(ops);
   DeclarePowers(ops);
   DeclareExponentials(ops);
+  DeclareTrigonometry(ops);
   DeclareGradientsOfResults(ops);
 }
 

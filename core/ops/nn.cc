@@ -1,4 +1,5 @@
-// Biases, rectifiers, softmax and the cross-entropy losses.
+// Bias, rectifiers, softmax, cross-entropy and squared losses.
+#include "core/base/errors.h"
 #include "core/op/grad_context.h"
 #include "core/op/shape_context.h"
 #include "core/ops/families.h"
@@ -19,8 +20,8 @@ using op::OpRegistry;
 using op::ShapeContext;
 using op::Value;
 
-/// Where the channels of input 0 are: axis 1 for NCHW, else the last axis. Both need rank 2, as TensorFlow's kernels
-/// do; its shape functions want rank 3 for NCHW.
+/// True if the channels of input 0 are axis 1 (NCHW) rather than the last axis. Requires rank 2 for both, as in
+/// TensorFlow's kernels; its shape functions require rank 3 for NCHW.
 Result<bool> ChannelsFirst(const op::AttrView& attrs) {
   const Result<std::string> data_format = attrs.String("data_format");
   WEIR_TRY(data_format.status());
@@ -52,7 +53,7 @@ Result<std::vector<Grad>> BiasAddGradient(GradContext& g) {
   return std::vector<Grad>{g.Dy(0), dbias};
 }
 
-/// The gradient [channels] repeated over all other axes of the input.
+/// Broadcasts the gradient [channels] over all other axes of the input.
 Result<std::vector<Grad>> BiasAddGradGradient(GradContext& g) {
   WEIR_ASSIGN(bool channels_first, ChannelsFirst(g.attrs()));
   const Value shape = g.ShapeOp(g.X(0));
@@ -90,7 +91,7 @@ std::vector<Grad> LogSoftmaxGradient(GradContext& g) {
   return One(g.Sub(g.Dy(0), g.Mul(SumOfLastAxis(g, g.Dy(0)), softmax)));
 }
 
-/// [batch] losses and [batch, classes] gradients; logits and labels broadcast against each other.
+/// [batch] losses and [batch, classes] gradients; logits and labels are broadcast.
 Status CrossEntropyShape(ShapeContext& c) {
   Result<PartialShape> both = ToRank(c.input(0), 2);
   if (both.ok()) both = both->Merge(c.input(1));
@@ -113,13 +114,13 @@ Status SparseCrossEntropyShape(ShapeContext& c) {
   return Status();
 }
 
-/// `rows`, one number per row, times the rows of `matrix`.
+/// Scales each row of `matrix` by the number for it in `rows`.
 Value ScaleRows(GradContext& g, Value rows, Value matrix) {
   return g.Mul(g.Apply("ExpandDims", {rows, g.ConstInt(-1)}), matrix);
 }
 
-/// By the logits: the saved gradient times that of the loss, and, where the saved gradient itself was used, that of
-/// softmax: dz - (dz . softmax) per row, times softmax.
+/// Gradient for the logits: the saved gradient times that of the loss, plus, if the saved gradient itself was used,
+/// that of softmax: dz - (dz . softmax) per row, times softmax.
 Value LogitsGradient(GradContext& g) {
   Value dx = ScaleRows(g, g.Dy(0), g.Y(1));
   if (!g.HasDy(1)) return dx;
@@ -132,8 +133,8 @@ Value LogitsGradient(GradContext& g) {
   return g.Add(dx, g.Mul(g.Sub(dz, squeezed), softmax));
 }
 
-/// Sums back only where the shapes are known to differ: for equal shapes that are not known yet, the common case, no
-/// nodes are spent on it, as in TensorFlow.
+/// Sums only if the shapes are known to differ. As in TensorFlow, no nodes are added for shapes that are unknown, which
+/// usually are equal.
 std::vector<Grad> CrossEntropyGradient(GradContext& g) {
   const Value dlogits = LogitsGradient(g);
   const Value dlabels = ScaleRows(g, g.Dy(0), g.Neg(g.Apply("LogSoftmax", {g.X(0)})));
@@ -189,6 +190,16 @@ void DeclareRectifiers(OpRegistry& ops) {
       });
 }
 
+void DeclareSquaredLoss(OpRegistry& ops) {
+  Neural(ops, "L2Loss")
+      .In("t: T")
+      .Out("output: T")
+      .Attr(kFloatT)
+      .Doc("Half the sum of the squares of all elements, a scalar.")
+      .Shape(op::Scalar())
+      .Grad([](GradContext& g) { return One(g.Mul(g.X(0), g.Dy(0))); });
+}
+
 void DeclareSoftmaxes(OpRegistry& ops) {
   Neural(ops, "Softmax")
       .In("logits: T")
@@ -235,6 +246,7 @@ void DeclareNn(OpRegistry& ops) {
   DeclareBiases(ops);
   DeclareRectifiers(ops);
   DeclareSoftmaxes(ops);
+  DeclareSquaredLoss(ops);
 }
 
 }  // namespace weir::ops

@@ -1,4 +1,5 @@
-// Ops that carry values from here to there: constants, placeholders, identities, and the switches of control flow.
+// Ops that forward values: constants, placeholders, identities, and control flow.
+#include "core/base/errors.h"
 #include "core/op/grad_context.h"
 #include "core/op/shape_context.h"
 #include "core/ops/families.h"
@@ -8,14 +9,15 @@ namespace weir::ops {
 namespace {
 
 using op::Category;
+using op::Flow;
 using op::Grad;
 using op::GradContext;
 using op::NoOutputs;
 using op::OpBuilder;
 using op::OpRegistry;
-using op::RunBy;
 using op::SameAs;
 using op::ShapeContext;
+using op::Universal;
 
 constexpr std::string_view kControlFlowGradient = "control-flow gradients are built by while_loop and cond";
 
@@ -41,7 +43,7 @@ Status PlaceholderShape(ShapeContext& c) {
   return Status();
 }
 
-/// The input must fit the declared shape, which is what the answer is: any tensor that fits it may be fed.
+/// The input must be compatible with the declared shape, which is the output shape, since any such tensor may be fed.
 Status PlaceholderWithDefaultShape(ShapeContext& c) {
   WEIR_ASSIGN(PartialShape declared, c.attrs().ShapeAttr("shape"));
   WEIR_TRY(c.input(0).Merge(declared).status());
@@ -56,7 +58,7 @@ Status SwitchShape(ShapeContext& c) {
   return Status();
 }
 
-/// What all inputs agree on: any of them may arrive.
+/// The common part of all input shapes, since any input may arrive.
 Status MergeShape(ShapeContext& c) {
   PartialShape common = c.input(0);
   for (int i = 1; i < c.num_inputs() && common.has_rank(); ++i) {
@@ -74,7 +76,7 @@ Status MergeShape(ShapeContext& c) {
   return Status();
 }
 
-/// What the inputs agree on, when each of them is known.
+/// The common part of the input shapes if all are known.
 Status RefSelectShape(ShapeContext& c) {
   WEIR_TRY(c.WithRank(0, 0).status());
   PartialShape common = c.input(1);
@@ -85,7 +87,7 @@ Status RefSelectShape(ShapeContext& c) {
   return Status();
 }
 
-/// What enters as a loop's variable may leave its first iteration in another shape.
+/// A loop variable may have another shape after the first iteration.
 Status EnterShape(ShapeContext& c) {
   WEIR_ASSIGN(const bool is_constant, c.attrs().Bool("is_constant"));
   if (is_constant) c.set_output(0, c.input(0));
@@ -115,7 +117,7 @@ void DeclareSources(OpRegistry& ops) {
       .Attr("value: tensor")
       .Attr("dtype: type")
       .Is(Category::kArray)
-      .RunsOn(RunBy::kUniversal)
+      .RunsAs(Universal::kConstant)
       .Shape(ConstShape)
       .NoGradient("it has no inputs")
       .Doc("The tensor that the attribute `value` holds.");
@@ -124,7 +126,7 @@ void DeclareSources(OpRegistry& ops) {
       .Attr("dtype: type")
       .Attr("shape: shape = { unknown_rank: true }")
       .Is(Category::kArray)
-      .RunsOn(RunBy::kUniversal)
+      .RunsAs(Universal::kPlaceholder)
       .Shape(PlaceholderShape)
       .NoGradient("it has no inputs")
       .Doc("A value that every run must feed; it has to fit `shape`.");
@@ -134,7 +136,7 @@ void DeclareSources(OpRegistry& ops) {
       .Attr("dtype: type")
       .Attr("shape: shape")
       .Is(Category::kArray)
-      .RunsOn(RunBy::kUniversal)
+      .RunsAs(Universal::kForward)
       .Shape(PlaceholderWithDefaultShape)
       .Grad(PassThrough)
       .Doc("`input`, unless the run feeds another value that fits `shape`.");
@@ -147,7 +149,8 @@ void DeclareIdentities(OpRegistry& ops) {
         .Out("output: T")
         .Attr(kAnyT)
         .Is(Category::kArray)
-        .RunsOn(RunBy::kUniversal)
+        .RunsAs(Universal::kForward)
+        .PassesValue()
         .Shape(SameAs(0));
   };
   one("Identity").Grad(PassThrough).Doc("The input; of a variable, the value it has at this point of the run.");
@@ -163,24 +166,26 @@ void DeclareIdentities(OpRegistry& ops) {
       .Out("output: [T]")
       .Attr("T: list(type) >= 1")
       .Is(Category::kArray)
-      .RunsOn(RunBy::kUniversal)
+      .RunsAs(Universal::kForward)
+      .PassesValue()
+      .HandlesFromAnywhere()
       .Shape(EachSame)
       .Grad(PassThrough)
       .Doc("All inputs unchanged, available together once every one of them is.");
   ops.Declare("NoOp")
       .Is(Category::kControlFlow)
-      .RunsOn(RunBy::kExecutor)
+      .RunsAs(Flow::kPlain)
       .Shape(NoOutputs())
       .NoGradient("it has no outputs")
       .Doc("Nothing: a node to hang control dependencies on.");
 }
 
-OpBuilder ControlFlow(OpRegistry& ops, std::string_view name) {
-  return ops.Declare(name).Is(Category::kControlFlow).RunsOn(RunBy::kExecutor).NoGradient(kControlFlowGradient);
+OpBuilder ControlFlow(OpRegistry& ops, std::string_view name, Flow flow) {
+  return ops.Declare(name).Is(Category::kControlFlow).RunsAs(flow).NoGradient(kControlFlowGradient);
 }
 
 void DeclareControlFlow(OpRegistry& ops) {
-  ControlFlow(ops, "Switch")
+  ControlFlow(ops, "Switch", Flow::kSwitch)
       .In("data: T")
       .In("pred: bool")
       .Out("output_false: T")
@@ -188,7 +193,7 @@ void DeclareControlFlow(OpRegistry& ops) {
       .Attr(kAnyT)
       .Shape(SwitchShape)
       .Doc("Sends `data` to the output that `pred` selects; the other one is dead.");
-  ControlFlow(ops, "Merge")
+  ControlFlow(ops, "Merge", Flow::kMerge)
       .In("inputs: N*T")
       .Out("output: T")
       .Out("value_index: int32")
@@ -196,7 +201,7 @@ void DeclareControlFlow(OpRegistry& ops) {
       .Attr("N: int >= 1")
       .Shape(MergeShape)
       .Doc("The first input that arrives alive, and its position.");
-  ControlFlow(ops, "Enter")
+  ControlFlow(ops, "Enter", Flow::kEnter)
       .In("data: T")
       .Out("output: T")
       .Attr(kAnyT)
@@ -205,28 +210,30 @@ void DeclareControlFlow(OpRegistry& ops) {
       .Attr("parallel_iterations: int = 10")
       .Shape(EnterShape)
       .Doc("Brings `data` into the loop frame of that name: into its first iteration, or as a constant into all.");
-  ControlFlow(ops, "Exit")
+  ControlFlow(ops, "Exit", Flow::kExit)
       .In("data: T")
       .Out("output: T")
       .Attr(kAnyT)
       .Shape(SameAs(0))
       .Doc("Hands `data` out of its loop frame when the loop ends.");
-  ControlFlow(ops, "NextIteration")
+  ControlFlow(ops, "NextIteration", Flow::kNextIteration)
       .In("data: T")
       .Out("output: T")
       .Attr(kAnyT)
       .Shape(SameAs(0))
       .Doc("Makes `data` available to the next iteration of its loop frame.");
-  ControlFlow(ops, "LoopCond")
+  ControlFlow(ops, "LoopCond", Flow::kLoopCond)
       .In("input: bool")
       .Out("output: bool")
       .Shape(LoopCondShape)
       .Doc("The condition on which a loop goes on.");
-  ControlFlow(ops, "ControlTrigger").Shape(NoOutputs()).Doc("Nothing, but alive even when a control input is dead.");
+  ControlFlow(ops, "ControlTrigger", Flow::kTrigger)
+      .Shape(NoOutputs())
+      .Doc("Nothing, but alive even when a control input is dead.");
 }
 
 void DeclareRefControlFlow(OpRegistry& ops) {
-  ControlFlow(ops, "RefSwitch")
+  ControlFlow(ops, "RefSwitch", Flow::kSwitch)
       .In("data: Ref(T)")
       .In("pred: bool")
       .Out("output_false: Ref(T)")
@@ -235,7 +242,7 @@ void DeclareRefControlFlow(OpRegistry& ops) {
       .AllowsUninitialized()
       .Shape(SwitchShape)
       .Doc("Switch for a reference to a variable.");
-  ControlFlow(ops, "RefMerge")
+  ControlFlow(ops, "RefMerge", Flow::kMerge)
       .In("inputs: Ref(N*T)")
       .Out("output: Ref(T)")
       .Out("value_index: int32")
@@ -243,7 +250,7 @@ void DeclareRefControlFlow(OpRegistry& ops) {
       .Attr("N: int >= 1")
       .Shape(MergeShape)
       .Doc("Merge for references to variables.");
-  ControlFlow(ops, "RefEnter")
+  ControlFlow(ops, "RefEnter", Flow::kEnter)
       .In("data: Ref(T)")
       .Out("output: Ref(T)")
       .Attr(kAnyT)
@@ -252,26 +259,27 @@ void DeclareRefControlFlow(OpRegistry& ops) {
       .Attr("parallel_iterations: int = 10")
       .Shape(SameAs(0))
       .Doc("Enter for a reference to a variable.");
-  ControlFlow(ops, "RefExit")
+  ControlFlow(ops, "RefExit", Flow::kExit)
       .In("data: Ref(T)")
       .Out("output: Ref(T)")
       .Attr(kAnyT)
       .Shape(SameAs(0))
       .Doc("Exit for a reference to a variable.");
-  ControlFlow(ops, "RefNextIteration")
+  ControlFlow(ops, "RefNextIteration", Flow::kNextIteration)
       .In("data: Ref(T)")
       .Out("output: Ref(T)")
       .Attr(kAnyT)
       .Shape(SameAs(0))
       .Doc("NextIteration for a reference to a variable.");
-  ControlFlow(ops, "RefIdentity")
+  ControlFlow(ops, "RefIdentity", Flow::kPlain)
       .In("input: Ref(T)")
       .Out("output: Ref(T)")
       .Attr(kAnyT)
+      .PassesValue()
       .AllowsUninitialized()
       .Shape(SameAs(0))
       .Doc("The same reference to a variable.");
-  ControlFlow(ops, "RefSelect")
+  ControlFlow(ops, "RefSelect", Flow::kSelect)
       .In("index: int32")
       .In("inputs: Ref(N*T)")
       .Out("output: Ref(T)")

@@ -1,4 +1,4 @@
-// Ops that write to the process's output streams, and the text that they write.
+// Ops that write to the process's output streams, and the texts that they write.
 #include "core/op/grad_context.h"
 #include "core/op/shape_context.h"
 #include "core/ops/families.h"
@@ -12,7 +12,6 @@ using op::Grad;
 using op::GradContext;
 using op::OpBuilder;
 using op::OpRegistry;
-using op::RunBy;
 using op::SameAs;
 using op::Scalar;
 using op::ShapeContext;
@@ -25,9 +24,7 @@ Result<std::vector<Grad>> PrintGradient(GradContext& g) {
 
 Status TextShape(ShapeContext& c) { return c.WithRank(0, 0).status(); }
 
-OpBuilder Printer(OpRegistry& ops, std::string_view name) {
-  return ops.Declare(name).Is(Category::kCheck).RunsOn(RunBy::kBuiltin);
-}
+OpBuilder Printer(OpRegistry& ops, std::string_view name) { return ops.Declare(name).Is(Category::kCheck); }
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// Stateful random tensors: TensorFlow's Philox streams, so that equal seeds give equal numbers.
+// Stateful random ops with TensorFlow's Philox generator: equal seeds give equal numbers.
 #include "core/op/shape_context.h"
 #include "core/ops/families.h"
 
@@ -16,8 +16,8 @@ Status SampleShape(ShapeContext& c) {
   return Status();
 }
 
-/// `shape` is an integer vector. Both seeds 0 ask for an arbitrary seed. Each node of a session has a stream of its own
-/// that goes on from run to run.
+/// `shape` is an integer vector. If both seeds are 0 an arbitrary seed is used. Each node of a session has a separate
+/// generator, which continues from run to run.
 OpBuilder Sample(OpRegistry& ops, std::string_view name) {
   return ops.Declare(name)
       .Is(Category::kRandom)

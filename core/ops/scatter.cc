@@ -1,5 +1,6 @@
-// Rows put where indices say, into variables by reference and by handle and into new tensors; GatherNd, their
-// counterpart.
+// Writes of rows or elements by index, to variables by reference and by handle and to new tensors; also GatherNd, the
+// inverse read.
+#include "core/base/errors.h"
 #include "core/op/grad_context.h"
 #include "core/op/shape_context.h"
 #include "core/ops/families.h"
@@ -15,14 +16,13 @@ using op::Grad;
 using op::GradContext;
 using op::OpBuilder;
 using op::OpRegistry;
-using op::RunBy;
 using op::ShapeContext;
 using op::Value;
 
 constexpr std::string_view kIndexTypes = "{int32, int64}";
 constexpr std::string_view kMinMaxTypes = "{half, bfloat16, float, double, int32, int64}";
 
-/// updates: one row of the variable per index, or a scalar for all of them.
+/// updates: one row of the variable per index, or a scalar for all.
 Status CheckUpdatedRows(const PartialShape& variable, const PartialShape& indices, const PartialShape& updates) {
   if (variable.rank() == 0) return InvalidArgument("params must be at least 1-D, got shape []");
   if (updates.rank() == 0) return Status();
@@ -30,7 +30,7 @@ Status CheckUpdatedRows(const PartialShape& variable, const PartialShape& indice
   return updates.Merge(wanted).status();
 }
 
-/// Two stretches of extents that must agree, named as TensorFlow does.
+/// Checks that two ranges of extents agree; error texts use TensorFlow's names.
 Status CheckStretch(std::string_view of, const PartialShape& whole, int begin, int end, const PartialShape& updates,
                     int from, int to) {
   const PartialShape part = Span(whole, begin, end), other = Span(updates, from, to);
@@ -53,7 +53,7 @@ Status CheckPlaces(const PartialShape& target, const PartialShape& given_indices
   WEIR_TRY(CheckStretch("indices", indices, 0, outer, updates, 0, outer));
   const int64_t depth = indices.dim(outer);
   if (depth < 0 || !target.has_rank()) return Status();
-  // More coordinates than axes is what the kernel refuses, as in TensorFlow.
+  // The kernel rejects more coordinates than axes, as in TensorFlow.
   if (depth > target.rank()) return Status();
   return CheckStretch("input", target, static_cast<int>(depth), target.rank(), updates, outer, updates.rank());
 }
@@ -110,7 +110,7 @@ Status GatherNdShape(ShapeContext& c) {
   return Status();
 }
 
-/// Rows picked by one coordinate stay rows; anything else is added up into a tensor of the parameters' shape.
+/// The gradient for single coordinates is IndexedSlices; otherwise updates are summed into a tensor of params' shape.
 Result<std::vector<Grad>> GatherNdGradient(GradContext& g) {
   const Value indices = g.X(1);
   const Value shape = ShapeAs(g, g.X(0), g.TypeOf(indices));
@@ -122,7 +122,7 @@ Result<std::vector<Grad>> GatherNdGradient(GradContext& g) {
   return std::vector<Grad>{g.Apply("ScatterNd", {indices, g.Dy(0), shape}), Grad::None()};
 }
 
-/// What happens where the indices point.
+/// The operation applied at the indexed elements.
 struct Change {
   const char* name;
   std::string_view types;
@@ -150,16 +150,14 @@ constexpr Change kChanges[] = {
      nullptr},
 };
 
-OpBuilder Scatter(OpRegistry& ops, const std::string& name) {
-  return ops.Declare(name)
-      .Is(Category::kState)
-      .RunsOn(RunBy::kPlugin)
-      .Attr(fmt::format("Tindices: {}", kIndexTypes))
-      .NoGradient(kUpdate);
+OpBuilder Scatter(OpRegistry& ops, const std::string& name, const Change& change) {
+  OpBuilder declared = ops.Declare(name);
+  if (change.types == "type") declared.MovesElements();  // no arithmetic is defined for all types
+  return declared.Is(Category::kState).Attr(fmt::format("Tindices: {}", kIndexTypes)).NoGradient(kUpdate);
 }
 
 OpBuilder RefScatter(OpRegistry& ops, const std::string& name, const Change& change) {
-  return Scatter(ops, name)
+  return Scatter(ops, name, change)
       .In("ref: Ref(T)")
       .In("indices: Tindices")
       .In("updates: T")
@@ -171,7 +169,7 @@ OpBuilder RefScatter(OpRegistry& ops, const std::string& name, const Change& cha
 void DeclareRows(OpRegistry& ops, const Change& change) {
   RefScatter(ops, fmt::format("Scatter{}", change.name), change).Shape(RefShape<CheckUpdatedRows>).Doc(change.rows);
   const bool exact = change.types == kMinMaxTypes;  // the handle's form takes all numbers there
-  Scatter(ops, fmt::format("ResourceScatter{}", change.name))
+  Scatter(ops, fmt::format("ResourceScatter{}", change.name), change)
       .In("resource: resource")
       .In("indices: Tindices")
       .In("updates: dtype")
@@ -183,7 +181,7 @@ void DeclareRows(OpRegistry& ops, const Change& change) {
 
 void DeclarePlaces(OpRegistry& ops, const Change& change) {
   RefScatter(ops, fmt::format("ScatterNd{}", change.name), change).Shape(RefShape<CheckPlaces>).Doc(change.places);
-  Scatter(ops, fmt::format("ResourceScatterNd{}", change.name))
+  Scatter(ops, fmt::format("ResourceScatterNd{}", change.name), change)
       .In("ref: resource")
       .In("indices: Tindices")
       .In("updates: T")
@@ -220,6 +218,7 @@ void DeclareScatter(OpRegistry& ops) {
       .Attr("Tparams: type")
       .Attr("Tindices: {int16, int32, int64}")
       .Attr("bad_indices_policy: string = ''")
+      .MovesElements()
       .Shape(GatherNdShape)
       .Grad(GatherNdGradient)
       .Doc("The slices of `params` at the coordinates in the last axis of `indices`.");

@@ -1,14 +1,20 @@
-// Ops about shapes: asking for them, changing them over the same elements, and broadcasting.
+// Shape ops: queries, changes of shape over the same elements, and broadcasting.
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <limits>
+#include <span>
+#include <vector>
 
+#include "core/base/errors.h"
 #include "core/op/grad_context.h"
 #include "core/op/shape_context.h"
 #include "core/ops/families.h"
 #include "core/ops/grad_shapes.h"
+#include "core/ops/known_ints.h"
 #include "core/ops/shape_algebra.h"
 #include "core/ops/type_lists.h"
+#include "core/tensor/number.h"
 
 namespace weir::ops {
 namespace {
@@ -18,17 +24,75 @@ using op::Grad;
 using op::GradContext;
 using op::OpBuilder;
 using op::OpRegistry;
-using op::RunBy;
 using op::Scalar;
 using op::ShapeContext;
+using op::Universal;
 using op::Value;
+
+constexpr int64_t kInt32Limit = std::numeric_limits<int32_t>::max();
+
+Tensor IntTensor(DType type, const Shape& shape, std::span<const int64_t> values) {
+  if (type == DType::kInt64) return Tensor::Of<int64_t>(shape, {values.begin(), values.end()});
+  return Tensor::Of<int32_t>(shape, std::vector<int32_t>(values.begin(), values.end()));
+}
+
+bool HasAllExtents(const PartialShape& shape) { return shape.fully_defined() && shape.elements() >= 0; }
+
+/// The first extent that `type` cannot represent, as checked by TensorFlow's kernels; -1 if there is none.
+int TooLarge(const PartialShape& shape, DType type) {
+  for (int i = 0; type == DType::kInt32 && i < shape.rank(); ++i) {
+    if (shape.dim(i) >= kInt32Limit) return i;
+  }
+  return -1;
+}
+
+Result<Tensor> ShapeAnswer(const PartialShape& shape, int /*index*/, DType type) {
+  if (!HasAllExtents(shape)) return Tensor();
+  if (const int i = TooLarge(shape, type); i >= 0) {
+    return InvalidArgument("Shape output type is 32-bit  but dim {} is {}", i, shape.dim(i));
+  }
+  return IntTensor(type, Shape::Of({shape.rank()}), shape.dims());
+}
+
+Result<Tensor> ShapeNAnswer(const PartialShape& shape, int index, DType type) {
+  if (!HasAllExtents(shape)) return Tensor();
+  if (const int i = TooLarge(shape, type); i >= 0) {
+    return InvalidArgument("ShapeN output type is 32-bit but shape {} dim {} is {}", index, i, shape.dim(i));
+  }
+  return IntTensor(type, Shape::Of({shape.rank()}), shape.dims());
+}
+
+Result<Tensor> SizeAnswer(const PartialShape& shape, int /*index*/, DType type) {
+  if (!HasAllExtents(shape)) return Tensor();
+  if (type == DType::kInt32 && shape.elements() >= kInt32Limit) {
+    return InvalidArgument("Number of elements was larger than representable by 32-bit output type");
+  }
+  return IntTensor(type, Shape(), std::vector<int64_t>{shape.elements()});
+}
+
+Result<Tensor> RankAnswer(const PartialShape& shape, int /*index*/, DType type) {
+  return shape.has_rank() ? IntTensor(type, Shape(), std::vector<int64_t>{shape.rank()}) : Tensor();
+}
+
+Status ReshapeRefusal(const Status& inferred, std::span<const Tensor> inputs) {
+  const Tensor& wanted = inputs[1];
+  if (wanted.raw() == nullptr) return inferred;
+  int64_t elements = 1, open = 0;
+  for (int64_t i = 0; i < wanted.elements(); ++i) {
+    const int64_t extent = ElementAsInt(wanted, i);
+    if (extent == -1 && ++open == 1) continue;
+    if (extent < 0 || __builtin_mul_overflow(elements, extent, &elements)) return inferred;
+  }
+  return InvalidArgument("Input to reshape is a tensor with {} values, but the requested shape {} {}",
+                         inputs[0].elements(), open > 0 && elements > 0 ? "requires a multiple of" : "has", elements);
+}
 
 Status ShapeVectors(ShapeContext& c) {
   for (int i = 0; i < c.num_outputs(); ++i) c.set_output(i, RankVector(c.input(i)));
   return Status();
 }
 
-/// What is known of the extents that Reshape asks for; -1 is one to be found.
+/// The known extents of Reshape's target; -1 means to be inferred.
 Result<PartialShape> ReshapeTarget(const ShapeContext& c) {
   WEIR_TRY(c.WithRank(1, 1).status());
   const std::optional<std::vector<int64_t>> sizes = c.ints(1);
@@ -44,8 +108,8 @@ Result<PartialShape> ReshapeTarget(const ShapeContext& c) {
   return PartialShape::Make(*sizes);
 }
 
-/// Product of the known extents and how many are unknown, the position of the last of which is `open`. `nonzero` leaves
-/// extents of 0 out.
+/// Product of the known extents, number of unknown ones, and position `open` of the last unknown one. `nonzero` is the
+/// product without zeros.
 struct Extents {
   int64_t known = 1;
   int64_t nonzero = 1;
@@ -82,7 +146,7 @@ Status ReshapeShape(ShapeContext& c) {
   }
   if (from.unknown == 1 && to.unknown == 0 && from.known > 0) return DivideDims(to.known, from.known).status();
   if (from.unknown > 0 || to.unknown > 1) return Status();
-  if (to.known == 0) {  // any extent would do; TensorFlow's is what the extents other than 0 leave, rounded down
+  if (to.known == 0) {  // any extent fits; TensorFlow uses the quotient of the non-zero extents, rounded down
     c.set_output(0, Replaced(std::move(out), to.open, from.nonzero / to.nonzero));
     return Status();
   }
@@ -111,7 +175,7 @@ Status ExpandDimsShape(ShapeContext& c) {
   return Status();
 }
 
-/// Which extents the attribute names; none when it is empty.
+/// Flags of the axes in the attribute; empty if the attribute is.
 Result<std::vector<bool>> SqueezedAxes(const std::vector<int64_t>& axes, int rank) {
   std::vector<bool> named(static_cast<size_t>(rank), false);
   for (size_t i = 0; i < axes.size(); ++i) {
@@ -196,7 +260,7 @@ Status BroadcastArgsShape(ShapeContext& c) {
   return Status();
 }
 
-/// Over how many axes each side of a broadcast is summed back; InvalidArgument when the shapes do not broadcast.
+/// Number of axes over which each side of a broadcast is summed; InvalidArgument if the shapes do not broadcast.
 Result<std::pair<int64_t, int64_t>> ReducedAxes(const std::vector<int64_t>& a, const std::vector<int64_t>& b) {
   std::pair<int64_t, int64_t> axes{0, 0};
   if (a == b) return axes;
@@ -241,12 +305,12 @@ Result<std::vector<Grad>> BroadcastToGradient(GradContext& g) {
   return std::vector<Grad>{g.Reshape(g.Apply("Sum", {g.Dy(0), axes[1]}), shape), Grad::None()};
 }
 
-OpBuilder About(OpRegistry& ops, std::string_view name, RunBy run_by) {
-  return ops.Declare(name).Is(Category::kArray).RunsOn(run_by);
-}
+OpBuilder About(OpRegistry& ops, std::string_view name) { return ops.Declare(name).Is(Category::kArray); }
 
 void DeclareQuestions(OpRegistry& ops) {
-  About(ops, "Shape", RunBy::kUniversal)
+  About(ops, "Shape")
+      .ShapeQuery(ShapeAnswer)
+      .KnownInts(KnownExtents)
       .In("input: T")
       .Out("output: out_type")
       .Attr(kAnyT)
@@ -254,7 +318,9 @@ void DeclareQuestions(OpRegistry& ops) {
       .Shape(ShapeVectors)
       .NoGradient(kDiscrete)
       .Doc("The extents of `input` as a vector.");
-  About(ops, "ShapeN", RunBy::kUniversal)
+  About(ops, "ShapeN")
+      .ShapeQuery(ShapeNAnswer)
+      .KnownInts(KnownExtents)
       .In("input: N*T")
       .Out("output: N*out_type")
       .Attr("N: int >= 1")
@@ -263,7 +329,9 @@ void DeclareQuestions(OpRegistry& ops) {
       .Shape(ShapeVectors)
       .NoGradient(kDiscrete)
       .Doc("The extents of every input, each as a vector.");
-  About(ops, "Size", RunBy::kUniversal)
+  About(ops, "Size")
+      .ShapeQuery(SizeAnswer)
+      .KnownInts(KnownSize)
       .In("input: T")
       .Out("output: out_type")
       .Attr(kAnyT)
@@ -271,7 +339,9 @@ void DeclareQuestions(OpRegistry& ops) {
       .Shape(Scalar())
       .NoGradient(kDiscrete)
       .Doc("The number of elements of `input`.");
-  About(ops, "Rank", RunBy::kUniversal)
+  About(ops, "Rank")
+      .ShapeQuery(RankAnswer)
+      .KnownInts(KnownRank)
       .In("input: T")
       .Out("output: int32")
       .Attr(kAnyT)
@@ -281,16 +351,21 @@ void DeclareQuestions(OpRegistry& ops) {
 }
 
 void DeclareReshapes(OpRegistry& ops) {
-  About(ops, "Reshape", RunBy::kUniversal)
+  About(ops, "Reshape")
+      .RunsAs(Universal::kReshape)
+      .KnownInts(KnownReshaped)
       .In("tensor: T")
       .In("shape: Tshape")
       .Out("output: T")
       .Attr(kAnyT)
       .Attr("Tshape: {int32, int64} = DT_INT32")
       .Shape(ReshapeShape)
+      .Refusal(ReshapeRefusal)
       .Grad(BackToInput)
       .Doc("The same elements in row-major order under another shape; one extent of -1 is what the others leave.");
-  About(ops, "ExpandDims", RunBy::kUniversal)
+  About(ops, "ExpandDims")
+      .RunsAs(Universal::kReshape)
+      .KnownInts(KnownReshaped)
       .In("input: T")
       .In("dim: Tdim")
       .Out("output: T")
@@ -299,7 +374,9 @@ void DeclareReshapes(OpRegistry& ops) {
       .Shape(ExpandDimsShape)
       .Grad(BackToInput)
       .Doc("`input` with an extent of 1 put in at position `dim`; negative positions count from the end.");
-  About(ops, "Squeeze", RunBy::kUniversal)
+  About(ops, "Squeeze")
+      .RunsAs(Universal::kReshape)
+      .KnownInts(KnownReshaped)
       .In("input: T")
       .Out("output: T")
       .Attr(kAnyT)
@@ -310,7 +387,7 @@ void DeclareReshapes(OpRegistry& ops) {
   constexpr std::string_view kBits =
       "{bfloat16, half, float, double, int64, int32, uint8, uint16, uint32, uint64, int8, int16, complex64, "
       "complex128, qint8, quint8, qint16, quint16, qint32}";
-  About(ops, "Bitcast", RunBy::kPlugin)
+  About(ops, "Bitcast")
       .In("input: T")
       .Out("output: type")
       .Attr(fmt::format("T: {}", kBits))
@@ -321,7 +398,8 @@ void DeclareReshapes(OpRegistry& ops) {
 }
 
 void DeclareBroadcasts(OpRegistry& ops) {
-  About(ops, "BroadcastTo", RunBy::kPlugin)
+  About(ops, "BroadcastTo")
+      .MovesElements()
       .In("input: T")
       .In("shape: Tidx")
       .Out("output: T")
@@ -330,7 +408,7 @@ void DeclareBroadcasts(OpRegistry& ops) {
       .Shape(BroadcastToShape)
       .Grad(BroadcastToGradient)
       .Doc("`input` repeated along new leading extents and extents of 1, up to `shape`.");
-  About(ops, "BroadcastArgs", RunBy::kPlugin)
+  About(ops, "BroadcastArgs")
       .In("s0: T")
       .In("s1: T")
       .Out("r0: T")
@@ -338,7 +416,7 @@ void DeclareBroadcasts(OpRegistry& ops) {
       .Shape(BroadcastArgsShape)
       .NoGradient(kDiscrete)
       .Doc("The shape that two shapes broadcast to.");
-  About(ops, "BroadcastGradientArgs", RunBy::kPlugin)
+  About(ops, "BroadcastGradientArgs")
       .In("s0: T")
       .In("s1: T")
       .Out("r0: T")

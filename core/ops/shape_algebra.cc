@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/base/errors.h"
+
 namespace weir::ops {
 PartialShape Span(const PartialShape& shape, int begin, int end) {
   if (!shape.has_rank()) return PartialShape();

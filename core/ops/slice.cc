@@ -2,10 +2,12 @@
 #include <algorithm>
 #include <bit>
 
+#include "core/base/errors.h"
 #include "core/op/grad_context.h"
 #include "core/op/shape_context.h"
 #include "core/ops/families.h"
 #include "core/ops/grad_shapes.h"
+#include "core/ops/known_ints.h"
 #include "core/ops/shape_algebra.h"
 #include "core/ops/type_lists.h"
 
@@ -21,10 +23,10 @@ using op::OpRegistry;
 using op::ShapeContext;
 using op::Value;
 
-/// Integers as far as they are known.
+/// Integers that may be unknown.
 using Integers = std::vector<std::optional<int64_t>>;
 
-/// The elements of integer vector input i as far as they are known; a -1 of a merely inferred shape is unknown.
+/// The known elements of integer vector input i; a -1 in an inferred shape is unknown.
 Result<Integers> KnownElements(const ShapeContext& c, int i, int count) {
   Integers elements(static_cast<size_t>(count));
   if (const std::optional<std::vector<int64_t>> exact = c.ints(i)) {
@@ -39,8 +41,8 @@ Result<Integers> KnownElements(const ShapeContext& c, int i, int count) {
   return elements;
 }
 
-/// Extent i of a slice of `whole` elements (-1 unknown); a size of -1 takes the rest. Whether there are so many is said
-/// by the kernel, as in TensorFlow: a graph may hold slices that no run gets to.
+/// Extent i of a slice of `whole` elements (-1 unknown); size -1 means the rest. As in TensorFlow the kernel checks the
+/// bounds, because a graph may contain slices that never run.
 Result<int64_t> SliceExtent(int i, int64_t whole, std::optional<int64_t> begin, std::optional<int64_t> size) {
   if (size && *size < -1) return InvalidArgument("Invalid value in tensor used for shape: {}", *size);
   if (begin && *begin < 0) return InvalidArgument("Expected begin[{}] to be non-negative, but got {}", i, *begin);
@@ -71,8 +73,7 @@ Status SliceShape(ShapeContext& c) {
   return Status();
 }
 
-/// One entry of a slice specification for one axis of the input. `begin` and `end` are nothing where they are masked
-/// away or not known.
+/// The slice of one input axis. `begin` and `end` are nullopt if masked or unknown.
 struct AxisSpec {
   std::optional<int64_t> begin, end;
   int64_t stride = 1;
@@ -80,12 +81,12 @@ struct AxisSpec {
   bool shrink = false;
 };
 
-/// What a position of the answer is: an axis of the input, or a new axis of extent 1.
+/// An output axis that is a new axis of extent 1, rather than an axis of the input.
 constexpr int kNewAxis = -1;
 
 struct DenseSpec {
-  std::vector<AxisSpec> axes;  // one per axis of the input
-  std::vector<int> answer;     // axes that remain, in order, and kNewAxis
+  std::vector<AxisSpec> axes;  // one per input axis
+  std::vector<int> answer;     // the remaining input axes in order, and kNewAxis
 };
 
 struct Masks {
@@ -113,14 +114,14 @@ Result<Masks> ReadMasks(const op::AttrView& attrs) {
   return m;
 }
 
-/// The operands of a StridedSlice as far as they are known: strides always, the bounds perhaps.
+/// The known operands of a StridedSlice: strides are always known, bounds possibly.
 struct Operands {
   Integers begin, end;
   std::vector<int64_t> strides;
 };
 
-/// Lays the given entries out over the axes of an input of `rank`: the ellipsis, or what is missing at the end, stands
-/// for full axes.
+/// Expands the given entries to the axes of an input of `rank`: the ellipsis and missing trailing entries are full
+/// axes.
 Result<DenseSpec> LayOut(const Operands& given, const Masks& masks, int rank) {
   const size_t count = given.strides.size();
   size_t ellipsis = count;
@@ -161,8 +162,7 @@ Result<DenseSpec> LayOut(const Operands& given, const Masks& masks, int rank) {
   return dense;
 }
 
-/// Number of elements that the entry selects from an axis of `extent` (-1 unknown), 1 for one that shrinks; -1 when it
-/// cannot be told.
+/// Number of elements selected from an axis of `extent` (-1 unknown); 1 for a shrinking entry; -1 if unknown.
 Result<int64_t> SelectedCount(const AxisSpec& axis, int index, int64_t extent) {
   if (axis.stride == 0) return InvalidArgument("strides[{}] must be non-zero", index);
   if (axis.shrink && axis.stride < 0) return InvalidArgument("only stride 1 allowed on non-range indexing.");
@@ -186,7 +186,7 @@ Result<int64_t> SelectedCount(const AxisSpec& axis, int index, int64_t extent) {
   return interval / axis.stride + (interval % axis.stride != 0 ? 1 : 0);
 }
 
-/// What a slice of `in` by the operands at inputs `first` (begin), first + 1 and first + 2 looks like.
+/// The shape of a slice of `in` with begin, end and strides in inputs `first`, first + 1 and first + 2.
 Result<PartialShape> StridedSliceOf(const ShapeContext& c, const PartialShape& in, int first) {
   WEIR_ASSIGN(PartialShape operand, c.WithRank(first, 1));
   WEIR_ASSIGN(operand, operand.Merge(c.input(first + 1)));
@@ -226,7 +226,7 @@ Status StridedSliceGradShape(ShapeContext& c) {
   return Status();
 }
 
-/// dy surrounded by the zeros of what was cut away.
+/// Pads dy with zeros to the shape of the input.
 Result<std::vector<Grad>> SliceGradient(GradContext& g) {
   const DType index = g.TypeOf(g.X(1));
   const Value rest = g.Sub(g.Sub(ShapeAs(g, g.X(0), index), ShapeAs(g, g.Y(0), index)), g.X(1));
@@ -246,7 +246,7 @@ Result<AttrList> MaskAttrs(GradContext& g) {
 Result<std::vector<Grad>> StridedSliceGradient(GradContext& g) {
   WEIR_ASSIGN(AttrList masks, MaskAttrs(g));
   std::vector<Value> bounds = {g.X(1), g.X(2), g.X(3)};
-  // StridedSliceGrad takes no int16 indices.
+  // StridedSliceGrad does not support int16 indices.
   if (g.TypeOf(bounds[0]) == DType::kInt16) {
     for (Value& bound : bounds) bound = AsInt32(g, bound);
   }
@@ -287,6 +287,8 @@ void DeclareSlice(OpRegistry& ops) {
       .Attr(kAnyT)
       .Attr("Index: {int32, int64}")
       .Is(Category::kArray)
+      .MovesElements()
+      .KnownInts(KnownSlice)
       .Shape(SliceShape)
       .Grad(SliceGradient)
       .Doc("size[i] elements from begin[i] on along each axis i; a size of -1 takes the rest.");
@@ -295,6 +297,8 @@ void DeclareSlice(OpRegistry& ops) {
       .In("begin: Index")
       .In("end: Index")
       .In("strides: Index")
+      .MovesElements()
+      .KnownInts(KnownStridedSlice)
       .Shape(StridedSliceShape)
       .Grad(StridedSliceGradient)
       .Doc(

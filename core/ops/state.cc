@@ -1,4 +1,4 @@
-// Variables, by reference and by handle: making, reading and assigning them, and counting with them.
+// Variables, by reference and by handle: creation, reads, assignments, counters.
 #include "core/op/grad_context.h"
 #include "core/op/shape_context.h"
 #include "core/ops/families.h"
@@ -13,13 +13,13 @@ using op::Grad;
 using op::GradContext;
 using op::OpBuilder;
 using op::OpRegistry;
-using op::RunBy;
 using op::Scalar;
 using op::ShapeContext;
+using op::Universal;
 
 constexpr std::string_view kNoInputs = "it has no inputs";
 
-/// Legacy variables cannot tell a scalar from an undeclared shape; an empty shape means the latter.
+/// Legacy variables cannot distinguish a scalar from an undeclared shape; an empty shape means undeclared.
 Status LegacyVariableShape(ShapeContext& c) {
   WEIR_ASSIGN(PartialShape shape, c.attrs().ShapeAttr("shape"));
   c.set_output(0, shape.rank() > 0 ? std::move(shape) : PartialShape());
@@ -81,12 +81,11 @@ Status ScalarHandle(ShapeContext& c) {
 
 Result<std::vector<Grad>> ReadGradient(GradContext& g) { return std::vector<Grad>{g.DyAsIs(0)}; }
 
-OpBuilder State(OpRegistry& ops, std::string_view name, RunBy run_by) {
-  return ops.Declare(name).Is(Category::kState).RunsOn(run_by);
-}
+OpBuilder State(OpRegistry& ops, std::string_view name) { return ops.Declare(name).Is(Category::kState); }
 
 OpBuilder RefVariable(OpRegistry& ops, std::string_view name) {
-  return State(ops, name, RunBy::kUniversal)
+  return State(ops, name)
+      .RunsAs(Universal::kVariable)
       .Out("ref: Ref(dtype)")
       .Attr("shape: shape")
       .Attr("dtype: type")
@@ -96,6 +95,28 @@ OpBuilder RefVariable(OpRegistry& ops, std::string_view name) {
       .NoGradient(kNoInputs);
 }
 
+/// Variables of the step: without an attr `container`.
+void DeclareTemporaryVariables(OpRegistry& ops) {
+  State(ops, "TemporaryVariable")
+      .RunsAs(Universal::kVariable)
+      .Out("ref: Ref(dtype)")
+      .Attr("shape: shape")
+      .Attr("dtype: type")
+      .Attr("var_name: string = ''")
+      .Stateful()
+      .Shape(VariableV2Shape)
+      .NoGradient(kNoInputs)
+      .Doc("A reference to a tensor that lives until DestroyTemporaryVariable or the end of the step.");
+  State(ops, "DestroyTemporaryVariable")
+      .In("ref: Ref(T)")
+      .Out("value: T")
+      .Attr("T: type")
+      .Attr("var_name: string")
+      .Shape(op::SameAs(0))
+      .NoGradient("its variable ends with it")
+      .Doc("The value of the temporary variable of that name, which it destroys.");
+}
+
 void DeclareVariables(OpRegistry& ops) {
   RefVariable(ops, "Variable")
       .Shape(LegacyVariableShape)
@@ -103,7 +124,8 @@ void DeclareVariables(OpRegistry& ops) {
   RefVariable(ops, "VariableV2")
       .Shape(VariableV2Shape)
       .Doc("A reference to a tensor that outlives the run, shared under its name by all runs of a session.");
-  State(ops, "VarHandleOp", RunBy::kUniversal)
+  State(ops, "VarHandleOp")
+      .RunsAs(Universal::kVariable)
       .Out("resource: resource")
       .Attr("container: string = ''")
       .Attr("shared_name: string = ''")
@@ -115,7 +137,8 @@ void DeclareVariables(OpRegistry& ops) {
       .Shape(Scalar())
       .NoGradient(kNoInputs)
       .Doc("A handle of a variable of that type and shape, which outlives the run.");
-  State(ops, "IsVariableInitialized", RunBy::kUniversal)
+  State(ops, "IsVariableInitialized")
+      .RunsAs(Universal::kIsInitialized)
       .In("ref: Ref(dtype)")
       .Out("is_initialized: bool")
       .Attr("dtype: type")
@@ -123,14 +146,23 @@ void DeclareVariables(OpRegistry& ops) {
       .Shape(Scalar())
       .NoGradient(kDiscrete)
       .Doc("True when the variable has a value.");
-  State(ops, "VarIsInitializedOp", RunBy::kUniversal)
+  State(ops, "VarIsInitializedOp")
+      .RunsAs(Universal::kIsInitialized)
       .In("resource: resource")
       .Out("is_initialized: bool")
       .Stateful()
       .Shape(Scalar())
       .NoGradient(kDiscrete)
       .Doc("True when the variable behind the handle has a value.");
-  State(ops, "VariableShape", RunBy::kUniversal)
+  State(ops, "DestroyResourceOp")
+      .In("resource: resource")
+      .Attr("ignore_lookup_error: bool = true")
+      .Stateful()
+      .Shape(op::NoOutputs())
+      .NoGradient("it has no outputs")
+      .Doc("Gives up what is behind the handle: a variable has no value any more, anything else is gone.");
+  State(ops, "VariableShape")
+      .RunsAs(Universal::kVariableShape)
       .In("input: resource")
       .Out("output: out_type")
       .Attr("out_type: {int32, int64} = DT_INT32")
@@ -140,9 +172,9 @@ void DeclareVariables(OpRegistry& ops) {
       .Doc("The shape of the variable's value, as a vector.");
 }
 
-/// Assignment to a reference, which it hands on.
-OpBuilder RefAssign(OpRegistry& ops, std::string_view name, RunBy run_by, std::string_view type_attr) {
-  return State(ops, name, run_by)
+/// Assignment to a reference, which is forwarded as the output.
+OpBuilder RefAssign(OpRegistry& ops, std::string_view name, std::string_view type_attr) {
+  return State(ops, name)
       .In("ref: Ref(T)")
       .In("value: T")
       .Out("output_ref: Ref(T)")
@@ -150,8 +182,8 @@ OpBuilder RefAssign(OpRegistry& ops, std::string_view name, RunBy run_by, std::s
       .NoGradient(kUpdate);
 }
 
-OpBuilder HandleAssign(OpRegistry& ops, std::string_view name, RunBy run_by) {
-  return State(ops, name, run_by)
+OpBuilder HandleAssign(OpRegistry& ops, std::string_view name) {
+  return State(ops, name)
       .In("resource: resource")
       .In("value: dtype")
       .Attr("dtype: type")
@@ -161,21 +193,23 @@ OpBuilder HandleAssign(OpRegistry& ops, std::string_view name, RunBy run_by) {
 }
 
 void DeclareAssignments(OpRegistry& ops) {
-  RefAssign(ops, "Assign", RunBy::kUniversal, kAnyT)
+  RefAssign(ops, "Assign", kAnyT)
+      .RunsAs(Universal::kAssignVariable)
       .Attr("validate_shape: bool = true")
       .Attr("use_locking: bool = true")
       .AllowsUninitialized()
       .Shape(AssignShape)
       .Doc("Makes `value` the variable's value; with validate_shape its shape must fit the declared one.");
-  RefAssign(ops, "AssignAdd", RunBy::kPlugin, kNumberT)
+  RefAssign(ops, "AssignAdd", kNumberT)
       .Attr("use_locking: bool = false")
       .Shape(MergeBoth)
       .Doc("Adds `value` to the variable.");
-  RefAssign(ops, "AssignSub", RunBy::kPlugin, kNumberT)
+  RefAssign(ops, "AssignSub", kNumberT)
       .Attr("use_locking: bool = false")
       .Shape(MergeBoth)
       .Doc("Subtracts `value` from the variable.");
-  State(ops, "ReadVariableOp", RunBy::kUniversal)
+  State(ops, "ReadVariableOp")
+      .RunsAs(Universal::kReadVariable)
       .In("resource: resource")
       .Out("value: dtype")
       .Attr("dtype: type")
@@ -183,15 +217,16 @@ void DeclareAssignments(OpRegistry& ops) {
       .Shape(ReadShape)
       .Grad(ReadGradient)
       .Doc("The variable's value at this point of the run; later assignments do not change it.");
-  HandleAssign(ops, "AssignVariableOp", RunBy::kUniversal)
+  HandleAssign(ops, "AssignVariableOp")
+      .RunsAs(Universal::kAssignVariable)
       .Attr("validate_shape: bool = false")
       .Doc("Makes `value` the variable's value.");
-  HandleAssign(ops, "AssignAddVariableOp", RunBy::kPlugin).Doc("Adds `value` to the variable.");
-  HandleAssign(ops, "AssignSubVariableOp", RunBy::kPlugin).Doc("Subtracts `value` from the variable.");
+  HandleAssign(ops, "AssignAddVariableOp").Doc("Adds `value` to the variable.");
+  HandleAssign(ops, "AssignSubVariableOp").Doc("Subtracts `value` from the variable.");
 }
 
 void DeclareCounters(OpRegistry& ops) {
-  State(ops, "CountUpTo", RunBy::kPlugin)
+  State(ops, "CountUpTo")
       .In("ref: Ref(T)")
       .Out("output: T")
       .Attr("limit: int")
@@ -199,7 +234,7 @@ void DeclareCounters(OpRegistry& ops) {
       .Shape(ScalarRef)
       .NoGradient(kDiscrete)
       .Doc("The scalar variable's value, which then grows by one; OutOfRange once it has reached `limit`.");
-  State(ops, "ResourceCountUpTo", RunBy::kPlugin)
+  State(ops, "ResourceCountUpTo")
       .In("resource: resource")
       .Out("output: T")
       .Attr("limit: int")
@@ -214,6 +249,7 @@ void DeclareCounters(OpRegistry& ops) {
 
 void DeclareState(OpRegistry& ops) {
   DeclareVariables(ops);
+  DeclareTemporaryVariables(ops);
   DeclareAssignments(ops);
   DeclareCounters(ops);
 }

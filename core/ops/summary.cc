@@ -8,11 +8,10 @@ namespace {
 using op::Category;
 using op::OpBuilder;
 using op::OpRegistry;
-using op::RunBy;
 using op::Scalar;
 using op::ShapeContext;
 
-/// tags and values: one shape, element by element.
+/// tags and values have one shape.
 Status HistogramSummaryShape(ShapeContext& c) {
   WEIR_TRY(c.WithRank(0, 0).status());
   c.set_output(0, Shape());
@@ -20,11 +19,7 @@ Status HistogramSummaryShape(ShapeContext& c) {
 }
 
 OpBuilder Summary(OpRegistry& ops, std::string_view name) {
-  return ops.Declare(name)
-      .Out("summary: string")
-      .Is(Category::kSummary)
-      .RunsOn(RunBy::kBuiltin)
-      .NoGradient("a summary is a serialized proto");
+  return ops.Declare(name).Out("summary: string").Is(Category::kSummary).NoGradient("a summary is a serialized proto");
 }
 
 }  // namespace

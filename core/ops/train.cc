@@ -1,4 +1,6 @@
-// Optimiser steps, for reference variables and for resource variables, by gradients of the whole or of some rows.
+// Optimiser updates of reference and resource variables, with dense or sparse gradients.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <initializer_list>
 
@@ -18,10 +20,10 @@ using op::ShapeFn;
 
 enum class Holder { kRef, kResource };
 
-/// One step: the variable and its slots first, then numbers in the order of the kernel.
+/// An update: the variable and its slots, followed by the other inputs in the kernel's order.
 struct Step {
   std::initializer_list<const char*> held;     // updated in place
-  std::initializer_list<const char*> numbers;  // scalars, but for `gradient` and "indices"
+  std::initializer_list<const char*> numbers;  // scalars except `gradient` and "indices"
   const char* gradient;
   bool nesterov;
 };
@@ -36,21 +38,21 @@ constexpr std::string_view kIndices = "indices";
 
 bool IsSparse(const Step& step) { return std::ranges::find(step.numbers, kIndices) != step.numbers.end(); }
 
-/// A gradient of rows: one for each element of the vector `indices`.
+/// Sparse gradient: one row per element of the vector `indices`.
 Status CheckGradientRows(const PartialShape& variable, const PartialShape& gradient, const PartialShape& indices) {
   WEIR_ASSIGN(const PartialShape vector, ToRank(indices, 1));
   WEIR_ASSIGN(const PartialShape wanted, Join(vector, Span(variable, 1)));
   return gradient.Merge(wanted).status();
 }
 
-/// Of the variable or slot that input i is or names.
+/// The shape of the variable or slot behind input i.
 Result<PartialShape> HeldShape(ShapeContext& c, Holder holder, int i) {
   if (holder == Holder::kRef) return c.input(i);
   WEIR_TRY(c.WithRank(i, 0).status());
   return c.held_shape(i);
 }
 
-/// Variable, slots and gradient have one shape, which is that of the output reference; the other inputs are scalars.
+/// Variable, slots, gradient and output reference have one shape; the other inputs are scalars.
 ShapeFn StepShape(const Step& step, Holder holder) {
   return [&step, holder](ShapeContext& c) -> Status {
     PartialShape shape;
@@ -63,7 +65,7 @@ ShapeFn StepShape(const Step& step, Holder holder) {
       if (number == step.gradient && IsSparse(step)) {
         WEIR_TRY(CheckGradientRows(shape, c.input(i), c.input(i + 1)));
       } else if (number == kIndices) {
-        // told with the gradient, which stands before them
+        // checked with the gradient, which precedes them
       } else if (number == step.gradient) {
         WEIR_ASSIGN(shape, shape.Merge(c.input(i)));
       } else {
@@ -92,7 +94,7 @@ void DeclareStep(OpRegistry& ops, std::string_view name, const Step& step, Holde
   declared.Doc(doc).Shape(StepShape(step, holder)).NoGradient("a step changes variables; it is not a function of them");
 }
 
-/// The product has the variable's shape, which is that of the output reference.
+/// The product, the variable and the output reference have one shape.
 ShapeFn ProductStepShape(Holder holder) {
   return [holder](ShapeContext& c) -> Status {
     WEIR_ASSIGN(const PartialShape variable, HeldShape(c, holder, 0));
@@ -108,9 +110,9 @@ ShapeFn ProductStepShape(Holder holder) {
   };
 }
 
-/// A step by a product that nobody else reads; core/fuse puts it in the place of both.
-void DeclareProductStep(OpRegistry& ops, std::string_view name, Holder holder) {
-  OpBuilder declared = ops.Declare(name).Is(Category::kTraining);
+/// An update with a product that has no other users; core/fuse replaces both by this op.
+void DeclareProductStep(OpRegistry& ops, std::string_view name, std::string_view step, Holder holder) {
+  OpBuilder declared = ops.Declare(name).Is(Category::kTraining).Fuses(step, 2, "MatMul");
   declared.In(holder == Holder::kRef ? "var: Ref(T)" : "var: resource").In("alpha: T").In("a: T").In("b: T");
   if (holder == Holder::kRef) declared.Out("out: Ref(T)");
   declared.Attr(kNumberT).Attr("transpose_a: bool = false").Attr("transpose_b: bool = false");
@@ -141,8 +143,8 @@ void DeclareTrain(OpRegistry& ops) {
   DeclareStep(ops, "SparseApplyMomentum", kSparseMomentum, Holder::kRef, kSparseMomentumDoc);
   DeclareStep(ops, "ResourceSparseApplyMomentum", kSparseMomentum, Holder::kResource, kSparseMomentumDoc);
   DeclareStep(ops, "ResourceApplyAdam", kAdam, Holder::kResource, kAdamDoc);
-  DeclareProductStep(ops, "_ApplyGradientDescentMatMul", Holder::kRef);
-  DeclareProductStep(ops, "_ResourceApplyGradientDescentMatMul", Holder::kResource);
+  DeclareProductStep(ops, "_ApplyGradientDescentMatMul", "ApplyGradientDescent", Holder::kRef);
+  DeclareProductStep(ops, "_ResourceApplyGradientDescentMatMul", "ResourceApplyGradientDescent", Holder::kResource);
 }
 
 }  // namespace weir::ops

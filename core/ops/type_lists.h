@@ -1,4 +1,4 @@
-// Type attributes that several families of ops share, with TensorFlow 2.17's sets.
+// Type attributes shared by several op families, with TensorFlow 2.17's type sets.
 #ifndef WEIR_CORE_OPS_TYPE_LISTS_H_
 #define WEIR_CORE_OPS_TYPE_LISTS_H_
 

@@ -1,14 +1,16 @@
-// Shape inference for the fed shapes, and constant folding through the normal kernels, in one forward walk: folded
-// values feed shape functions, and shapes that became known turn Shape, Size and Rank into constants.
+// Shape inference from the feeds' shapes and constant folding with the normal kernels, in one forward walk. Folded
+// values are inputs of shape functions, and known shapes turn Shape, Size and Rank into constants.
 #include <algorithm>
 #include <map>
-#include <string_view>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "core/graph/frames.h"
-#include "core/graph/shape_values.h"
+#include "core/graph/stacks.h"
 #include "core/optimize/passes_internal.h"
+#include "core/tensor/buffer.h"
+#include "core/tensor/common_shape.h"
 
 namespace weir::optimize {
 namespace {
@@ -17,72 +19,108 @@ using graph::Endpoint;
 using graph::StepGraph;
 using graph::StepNode;
 
-/// Values of Shape, ShapeN, Size and Rank when the input shapes say them; else nothing, as where the output type cannot
-/// hold them: the step will say so when it gets there.
+/// The values of a shape query if the input shapes determine them, else empty. Also empty if the output type cannot
+/// represent them: the error is reported at run time.
 std::vector<Tensor> ShapeValues(const StepGraph& step, const StepNode& node) {
-  const std::string_view op = node.source->op().name;
+  const op::ShapeQueryFn query = node.source->op().traits.shape_query;
   std::vector<Tensor> values;
-  if (!graph::AsksForShape(op)) return values;
+  if (query == nullptr) return values;
   for (size_t i = 0; i < node.inputs.size(); ++i) {
-    const PartialShape& shape = step.ShapeOf(node.inputs[i]);
-    // A rank is known before the extents are.
-    const bool only_rank = op == "Rank" && shape.has_rank();
-    Result<Shape> known =
-        only_rank ? Shape::Make(std::vector<int64_t>(static_cast<size_t>(shape.rank()), 0)) : shape.ToShape();
-    if (!known.ok()) return {};
-    Result<Tensor> value = graph::ShapeValue(op, static_cast<int>(i), *known, node.types[i]);
-    if (!value.ok()) return {};
+    Result<Tensor> value = query(step.ShapeOf(node.inputs[i]), static_cast<int>(i), node.types[i]);
+    if (!value.ok() || !value->valid()) return {};
     values.push_back(std::move(*value));
   }
   return values;
 }
 
+bool IsConstant(const StepNode& node) { return node.source->op().traits.universal == op::Universal::kConstant; }
+
 bool Foldable(const StepGraph& step, const StepNode& node) {
   const op::OpDef& op = node.source->op();
-  if (op.stateful || op.run_by == op::RunBy::kExecutor || node.inputs.empty() || !node.control_inputs.empty())
-    return false;
-  if (op.name == "Placeholder" || op.name == "Variable" || op.name == "VariableV2") return false;
+  if (op.MayDiffer() || op.run_by == op::RunBy::kExecutor || node.inputs.empty()) return false;
   const auto odd = [](DType t) { return IsRef(t) || t == DType::kResource || t == DType::kVariant; };
   if (std::any_of(node.types.begin(), node.types.end(), odd) || node.types.empty()) return false;
   return std::all_of(node.inputs.begin(), node.inputs.end(),
                      [&](const Endpoint& input) { return step.ValueOf(input) != nullptr; });
 }
 
-void MakeConstant(StepNode& node, std::vector<Tensor> values) {
-  node.kind = StepNode::Kind::kConstant;
+/// True if the node runs in every step regardless of its inputs: it has no control inputs, and each input is a constant
+/// or, outside conds, has no known value. An input with a known value that is not a constant still waits for a node,
+/// and so must this node.
+bool RunsAlways(const StepGraph& step, const StepNode& node, int conds) {
+  const auto any_time = [&](const Endpoint& e) {
+    return step.node(e.node).kind == StepNode::Kind::kConstant || (conds == 0 && step.ValueOf(e) == nullptr);
+  };
+  return node.control_inputs.empty() && std::all_of(node.inputs.begin(), node.inputs.end(), any_time);
+}
+
+/// Sets known values. A node that always runs becomes a constant. Other nodes stay, since they are dead if their inputs
+/// are, but need not be computed.
+void SetValues(const StepGraph& step, StepNode& node, int conds, std::vector<Tensor> values) {
   for (size_t i = 0; i < values.size(); ++i) node.shapes[i] = values[i].shape();
   node.values = std::move(values);
+  if (!RunsAlways(step, node, conds)) return;
+  node.kind = StepNode::Kind::kConstant;
   node.inputs.clear();
 }
 
-/// True when whatever fits `known` fits `assumed` too.
+/// Exceeds the Merges of any graph: a received value may be dead because of conds in another part.
+constexpr int kUnknownConds = 1 << 20;
+
+/// Switches minus Merges on the path to a node's outputs; if 0, the outputs are never dead.
+int CondsAround(const StepGraph& step, const StepNode& node, const std::vector<int>& conds) {
+  int around = 0;
+  bool closes_loop = false;
+  for (const Endpoint& input : node.inputs) {
+    closes_loop = closes_loop || graph::IsBackEdge(step, node, input);
+    if (!graph::IsBackEdge(step, node, input)) around = std::max(around, conds[static_cast<size_t>(input.node)]);
+  }
+  for (const graph::NodeId control : node.control_inputs) {
+    around = std::max(around, conds[static_cast<size_t>(control)]);
+  }
+  switch (graph::FlowOf(node)) {
+    case graph::Flow::kSwitch:
+    case graph::Flow::kEnter:
+      return around + 1;
+    case graph::Flow::kMerge:
+      return closes_loop ? around : std::max(around - 1, 0);
+    case graph::Flow::kRecv:
+      return kUnknownConds;
+    case graph::Flow::kExit:  // leaves the loop through its Switch
+      return std::max(around - 2, 0);
+    default:
+      return around;
+  }
+}
+
+/// True if every shape compatible with `known` is compatible with `assumed`.
 bool Implies(const PartialShape& known, const PartialShape& assumed) {
   const Result<PartialShape> both = known.Merge(assumed);
   return both.ok() && *both == known;
 }
 
 void InferNode(StepGraph& step, StepNode& node) {
+  bool unchanged = true;
+  for (size_t i = 0; i < node.inputs.size() && unchanged; ++i) {
+    const Endpoint& input = node.inputs[i];
+    unchanged = step.ShapeOf(input) == step.graph->ShapeOf(node.source->inputs()[i]) &&
+                (step.ValueOf(input) == nullptr || IsConstant(step.node(input.node)));
+  }
+  if (unchanged) return;  // the graph's own inference already has the result
   std::vector<PartialShape> inputs;
   inputs.reserve(node.inputs.size());
-  bool unchanged = true;
-  bool holds = true;  // the graph's inference, whose operands had these shapes or less certain ones
-  for (size_t i = 0; i < node.inputs.size(); ++i) {
-    const Endpoint& input = node.inputs[i];
-    inputs.push_back(step.ShapeOf(input));
-    const Endpoint& original = node.source->inputs()[i];
-    const PartialShape& assumed = step.graph->ShapeOf(original);
-    holds = holds && Implies(inputs.back(), assumed);
-    unchanged = unchanged && inputs.back() == assumed &&
-                (step.ValueOf(input) == nullptr || step.node(input.node).source->op().name == "Const");
-  }
-  if (unchanged) return;  // the graph's own inference said it already
+  for (const Endpoint& input : node.inputs) inputs.push_back(step.ShapeOf(input));
   auto inferred = graph::InferShapes(*step.graph, *node.source, inputs,
                                      [&](int i) { return step.ValueOf(node.inputs[static_cast<size_t>(i)]); });
   if (!inferred.ok()) {
-    // What is wrong with what is fed is said by the run, in the words of the op, and only if it gets there: a cond may
-    // be what keeps the op from such operands.
+    // Shape errors caused by feeds are reported at run time by the op itself, since a cond may keep the op from running
+    // at all.
     for (PartialShape& shape : node.shapes) shape = PartialShape();
     return;
+  }
+  bool holds = true;  // the graph's inference, made for input shapes at most as specific
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    holds = holds && Implies(inputs[i], step.graph->ShapeOf(node.source->inputs()[i]));
   }
   for (size_t i = 0; i < inferred->size(); ++i) {
     Result<PartialShape> merged = holds ? node.shapes[i].Merge((*inferred)[i]) : std::move((*inferred)[i]);
@@ -96,9 +134,9 @@ uint64_t PayloadBytes(const std::vector<Tensor>& values) {
   return bytes;
 }
 
-Status Fold(const PassContext& context, StepGraph& step, StepNode& node) {
-  if (std::vector<Tensor> values = ShapeValues(step, node); !values.empty() && node.control_inputs.empty()) {
-    MakeConstant(node, std::move(values));
+Status Fold(const PassContext& context, StepGraph& step, StepNode& node, int conds) {
+  if (std::vector<Tensor> values = ShapeValues(step, node); !values.empty()) {
+    SetValues(step, node, conds, std::move(values));
     return Status();
   }
   if (!context.options.constant_folding || context.evaluator == nullptr || !Foldable(step, node)) return Status();
@@ -110,33 +148,80 @@ Status Fold(const PassContext& context, StepGraph& step, StepNode& node) {
     if (static_cast<double>(node.shapes[i].elements()) * size > static_cast<double>(limit)) return Status();
   }
   Result<std::vector<Tensor>> values = context.evaluator->Evaluate(*node.source, inputs);
-  if (!values.ok()) return Status();  // the step will say what is wrong when it gets there
-  if (PayloadBytes(*values) <= limit && values->size() == node.types.size()) MakeConstant(node, std::move(*values));
+  if (!values.ok()) return Status();  // the error is reported at run time
+  if (PayloadBytes(*values) <= limit && values->size() == node.types.size()) {
+    SetValues(step, node, conds, std::move(*values));
+  }
   return Status();
 }
 
-/// What enters or leaves a loop is the same tensor on both sides, though these ops' own shape functions promise less.
-void PassShapeOn(const StepGraph& step, StepNode& node) {
+/// Uses the shape that the partitioner wrote on a Recv. Received values are checked against it.
+void TakeWrittenShape(StepNode& node) {
+  const Result<std::vector<PartialShape>> written = node.source->attrs().Shapes("_output_shapes");
+  if (written.ok() && written->size() == 1) node.shapes[0] = (*written)[0];
+}
+
+/// Enter and Exit forward a tensor, but their shape functions promise less. A loop constant has one value in all
+/// iterations.
+void PassOn(const StepGraph& step, StepNode& node) {
   const graph::Flow flow = graph::FlowOf(node);
+  if (flow == graph::Flow::kRecv) return TakeWrittenShape(node);
   if (flow != graph::Flow::kEnter && flow != graph::Flow::kExit) return;
   Result<PartialShape> merged = node.shapes[0].Merge(step.ShapeOf(node.inputs[0]));
   if (merged.ok()) node.shapes[0] = std::move(*merged);
+  if (flow != graph::Flow::kEnter) return;
+  const Result<bool> constant = node.source->attrs().Bool("is_constant");
+  const Tensor* const value = step.ValueOf(node.inputs[0]);
+  if (constant.ok() && *constant && value != nullptr) node.values = {*value};
 }
 
-/// The weakest shape that both are: dims that differ become unknown.
-PartialShape Common(const PartialShape& a, const PartialShape& b) {
-  if (!a.has_rank() || !b.has_rank() || a.rank() != b.rank()) return PartialShape();
-  std::vector<int64_t> dims(a.dims().begin(), a.dims().end());
-  for (size_t i = 0; i < dims.size(); ++i) {
-    if (dims[i] != b.dims()[i]) dims[i] = -1;
-  }
-  return PartialShape::Of(dims);
-}
-
-/// Shapes that the variables of loops are taken to have in every iteration, by Merge node.
+/// Assumed shapes of loop variables in all iterations, by Merge node.
 using LoopShapes = std::map<graph::NodeId, PartialShape>;
 
-/// A loop's Merge: the shape with which the loop is entered, as far as the previous rounds found it to stay.
+/// Shapes of values popped from private stacks (core/graph/stacks.h): the dimensions that all pushes share. A push may
+/// follow a pop in the step, so shapes are assumed before they are known.
+class PopShapes {
+ public:
+  explicit PopShapes(const StepGraph& step) : stacks_(graph::FindPrivateStacks(step)), assumed_(stacks_.size()) {
+    for (size_t s = 0; s < stacks_.size(); ++s) {
+      for (const graph::NodeId pop : stacks_[s].pops) stack_of_.emplace(pop, s);
+    }
+  }
+
+  /// Leaves nodes as they are that pop nothing, or something of a shape that is not known.
+  void Infer(graph::NodeId id, StepNode& node) const {
+    const auto stack = stack_of_.find(id);
+    if (stack == stack_of_.end() || !assumed_[stack->second]) return;
+    Result<PartialShape> merged = node.shapes[0].Merge(*assumed_[stack->second]);
+    if (merged.ok()) node.shapes[0] = std::move(*merged);
+  }
+
+  enum class Verdict { kHold, kFirst, kWeaker };
+  /// Compares assumptions with the shapes that they led to. kFirst: there is an assumption where there was none. Else
+  /// assumptions that did not hold are generalised.
+  Verdict Check(const StepGraph& step) {
+    Verdict verdict = Verdict::kHold;
+    for (size_t s = 0; s < stacks_.size(); ++s) {
+      if (stacks_[s].pushes.empty() || stacks_[s].pops.empty()) continue;
+      PartialShape common = step.ShapeOf({stacks_[s].pushes[0], 0});
+      for (const graph::NodeId push : stacks_[s].pushes) common = CommonShape(common, step.ShapeOf({push, 0}));
+      const bool first = !assumed_[s];
+      if (first && !common.has_rank()) continue;  // it may be known once other stacks are
+      if (!first) common = CommonShape(common, *assumed_[s]);
+      if (!first && common == *assumed_[s]) continue;
+      assumed_[s] = std::move(common);
+      if (verdict != Verdict::kFirst) verdict = first ? Verdict::kFirst : Verdict::kWeaker;
+    }
+    return verdict;
+  }
+
+ private:
+  const std::vector<graph::PrivateStack> stacks_;
+  std::vector<std::optional<PartialShape>> assumed_;  // by stack
+  std::map<graph::NodeId, size_t> stack_of_;          // by pop
+};
+
+/// Shape of a loop's Merge: the shape on entry, generalised by previous rounds. False for a Merge outside loops.
 bool InferLoopMerge(const StepGraph& step, graph::NodeId id, StepNode& node, LoopShapes& assumed) {
   bool loops = false;
   PartialShape entered;
@@ -146,24 +231,24 @@ bool InferLoopMerge(const StepGraph& step, graph::NodeId id, StepNode& node, Loo
       loops = true;
       continue;
     }
-    entered = first ? step.ShapeOf(input) : Common(entered, step.ShapeOf(input));
+    entered = first ? step.ShapeOf(input) : CommonShape(entered, step.ShapeOf(input));
     first = false;
   }
   if (!loops) return false;
   const auto [found, fresh] = assumed.try_emplace(id, entered);
-  if (!fresh) found->second = Common(found->second, entered);  // another loop's variable may enter, weaker by now
+  if (!fresh) found->second = CommonShape(found->second, entered);  // an outer loop's shape may be more general now
   node.shapes[0] = found->second;
   return true;
 }
 
-/// Weakens what was assumed by what the iterations give back; false when that changed something.
+/// Generalises the assumed shapes by those of NextIteration inputs; false if an assumption changed.
 bool LoopsAgree(const StepGraph& step, LoopShapes& assumed) {
   bool agree = true;
   for (auto& [id, shape] : assumed) {
     const StepNode& node = step.node(id);
     for (const Endpoint& input : node.inputs) {
       if (!graph::IsBackEdge(step, node, input)) continue;
-      PartialShape weaker = Common(shape, step.ShapeOf(input));
+      PartialShape weaker = CommonShape(shape, step.ShapeOf(input));
       if (weaker == shape) continue;
       shape = std::move(weaker);
       agree = false;
@@ -172,20 +257,23 @@ bool LoopsAgree(const StepGraph& step, LoopShapes& assumed) {
   return agree;
 }
 
-Status Walk(const PassContext& context, StepGraph& step, LoopShapes& assumed) {
+Status Walk(const PassContext& context, const PopShapes& pops, StepGraph& step, LoopShapes& assumed) {
+  std::vector<int> conds(step.nodes.size(), 0);
   for (size_t i = 0; i < step.nodes.size(); ++i) {
     StepNode& node = step.nodes[i];
     if (node.kind != StepNode::Kind::kOp) continue;
+    conds[i] = CondsAround(step, node, conds);
     if (InferLoopMerge(step, static_cast<graph::NodeId>(i), node, assumed)) continue;
-    if (node.source->op().name == "Const" && node.control_inputs.empty()) {
+    if (IsConstant(node)) {
       Result<Tensor> value = node.source->attrs().TensorAttr("value");
       if (!value.ok()) return graph::AtNode(value.status(), *node.source);
-      MakeConstant(node, {std::move(*value)});
+      SetValues(step, node, conds[i], {std::move(*value)});
       continue;
     }
     InferNode(step, node);
-    PassShapeOn(step, node);
-    WEIR_TRY(Fold(context, step, node));
+    PassOn(step, node);
+    pops.Infer(static_cast<graph::NodeId>(i), node);
+    WEIR_TRY(Fold(context, step, node, conds[i]));
   }
   return Status();
 }
@@ -194,12 +282,19 @@ Status Walk(const PassContext& context, StepGraph& step, LoopShapes& assumed) {
 
 Status InferAndFold(const PassContext& context, StepGraph& step) {
   LoopShapes assumed;
-  if (step.frames.size() <= 1) return Walk(context, step, assumed);
-  // Each round weakens at least one dim of one loop variable, so there are few.
+  PopShapes pops(step);
+  if (step.frames.size() <= 1) return Walk(context, pops, step, assumed);
+  // Terminates: each round makes at least one extent or rank of a loop variable or of a stack's elements unknown, but
+  // for the first one that knows a stack's elements.
   for (;;) {
     StepGraph attempt = step;
-    WEIR_TRY(Walk(context, attempt, assumed));
-    if (!LoopsAgree(attempt, assumed)) continue;
+    WEIR_TRY(Walk(context, pops, attempt, assumed));
+    const PopShapes::Verdict verdict = pops.Check(attempt);
+    if (verdict == PopShapes::Verdict::kFirst) {
+      assumed.clear();  // loop variables are no more general than what is popped
+      continue;
+    }
+    if (!LoopsAgree(attempt, assumed) || verdict != PopShapes::Verdict::kHold) continue;
     step = std::move(attempt);
     return Status();
   }

@@ -1,11 +1,12 @@
-// Common subexpressions: stateless nodes with equal op, attributes, inputs and device run once.
+// Common subexpression elimination: stateless nodes with equal op, attributes, inputs and device run once.
 #include <algorithm>
+#include <bit>
 #include <functional>
-#include <numeric>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
+#include "core/graph/rewriter.h"
+#include "core/op/equal_attrs.h"
 #include "core/optimize/passes_internal.h"
 
 namespace weir::optimize {
@@ -38,16 +39,6 @@ size_t HashOf(const StepNode& node) {
   return hash;
 }
 
-bool EqualAttrs(const op::AttrView& a, const op::AttrView& b) {
-  for (const op::AttrDef& def : a.def().attrs) {
-    const op::AttrValue* left = a.Find(def.name);
-    const op::AttrValue* right = b.Find(def.name);
-    if ((left == nullptr) != (right == nullptr)) return false;
-    if (left != nullptr && !(*left == *right)) return false;
-  }
-  return true;
-}
-
 bool Equal(const StepNode& a, const StepNode& b) {
   if (a.kind != b.kind) return false;
   if (a.kind == StepNode::Kind::kConstant) {
@@ -55,46 +46,60 @@ bool Equal(const StepNode& a, const StepNode& b) {
                       [](const Tensor& x, const Tensor& y) { return x.SameBits(y); });
   }
   return &a.source->op() == &b.source->op() && a.inputs == b.inputs && a.source->device() == b.source->device() &&
-         EqualAttrs(a.source->attrs(), b.source->attrs());
+         op::EqualAttrs(a.source->attrs(), b.source->attrs());
 }
 
 bool Mergeable(const StepNode& node) {
   if (!node.control_inputs.empty() || node.kind == StepNode::Kind::kFeed) return false;
   if (node.kind == StepNode::Kind::kConstant) return true;
   const op::OpDef& op = node.source->op();
-  if (op.stateful || op.run_by == op::RunBy::kExecutor || node.types.empty()) return false;
+  if (op.MayDiffer() || op.run_by == op::RunBy::kExecutor || node.types.empty()) return false;
   return std::none_of(node.types.begin(), node.types.end(), IsRef) &&
          std::none_of(op.inputs.begin(), op.inputs.end(), [](const op::ArgDef& arg) { return arg.is_ref; });
 }
 
-/// A read of a variable's reference is not a pure function of the step.
+/// A read through a variable's reference depends on when it runs.
 bool ReadsReference(const StepGraph& step, const StepNode& node) {
   return std::any_of(node.inputs.begin(), node.inputs.end(), [&](const Endpoint& e) { return IsRef(step.TypeOf(e)); });
 }
+
+/// Nodes by hash: chains of those whose hashes begin with the same bits.
+class SeenNodes {
+ public:
+  /// For at most `nodes` of them.
+  explicit SeenNodes(size_t nodes) : first_(std::bit_ceil(nodes + 1), kNone), hashes_(nodes), next_(nodes, kNone) {}
+
+  /// The first node with this hash that `same` says yes to; else `id`, which is added.
+  template <class Same>
+  NodeId FindOrAdd(size_t hash, NodeId id, const Same& same) {
+    NodeId* link = &first_[hash & (first_.size() - 1)];
+    for (; *link != kNone; link = &next_[static_cast<size_t>(*link)]) {
+      if (hashes_[static_cast<size_t>(*link)] == hash && same(*link)) return *link;
+    }
+    hashes_[static_cast<size_t>(id)] = hash;
+    return *link = id;
+  }
+
+ private:
+  static constexpr NodeId kNone = -1;
+  std::vector<NodeId> first_;   // by the lower bits of the hash
+  std::vector<size_t> hashes_;  // by node
+  std::vector<NodeId> next_;    // by node: in its chain
+};
 
 }  // namespace
 
 Status MergeEqualNodes(const PassContext& context, StepGraph& step) {
   if (!context.options.common_subexpressions) return Status();
-  std::unordered_multimap<size_t, NodeId> seen;
-  std::vector<NodeId> replaced(step.nodes.size());
-  std::iota(replaced.begin(), replaced.end(), NodeId{0});
-  for (size_t i = 0; i < step.nodes.size(); ++i) {
-    StepNode& node = step.nodes[i];
-    for (Endpoint& input : node.inputs) input.node = replaced[static_cast<size_t>(input.node)];
-    for (NodeId& control : node.control_inputs) control = replaced[static_cast<size_t>(control)];
+  SeenNodes seen(step.nodes.size());
+  graph::Rewriter rewriter(step);
+  for (NodeId id = 0; id < static_cast<NodeId>(step.nodes.size()); ++id) {
+    const StepNode& node = rewriter.Visit(id);
     if (!Mergeable(node) || ReadsReference(step, node)) continue;
-    const size_t hash = HashOf(node);
-    const auto [begin, end] = seen.equal_range(hash);
-    const auto same = std::find_if(begin, end, [&](const auto& entry) { return Equal(step.node(entry.second), node); });
-    if (same != end) {
-      replaced[i] = same->second;
-    } else {
-      seen.emplace(hash, static_cast<NodeId>(i));
-    }
+    const NodeId first = seen.FindOrAdd(HashOf(node), id, [&](NodeId other) { return Equal(step.node(other), node); });
+    if (first != id) rewriter.Replace(id, first);
   }
-  for (Endpoint& fetch : step.fetches) fetch.node = replaced[static_cast<size_t>(fetch.node)];
-  for (NodeId& target : step.targets) target = replaced[static_cast<size_t>(target)];
+  (void)rewriter.Finish();  // nothing is erased: DropUnused removes what has no users
   return Status();
 }
 

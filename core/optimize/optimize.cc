@@ -1,37 +1,29 @@
 #include "core/optimize/optimize.h"
 
-#include <algorithm>
-#include <iterator>
-
 #include "core/optimize/passes_internal.h"
 
 namespace weir::optimize {
 namespace {
 
-struct Pass {
-  const char* name;
-  Status (*run)(const PassContext&, graph::StepGraph&);
-};
-
-/// In order. Pruning comes first by construction: it makes the step that the passes work on.
-constexpr Pass kPasses[] = {
+/// In execution order.
+constexpr Pass<PassContext, graph::StepGraph> kPasses[] = {
+    {"prune", Prune},
     {"infer_and_fold", InferAndFold},
     {"forget_shapes", ForgetShapes},
     {"merge_equal_nodes", MergeEqualNodes},
     {"relax_controls", RelaxControls},
     {"drop_unused", DropUnused},
+    {"check_seeds", CheckSeeds},
 };
 
 }  // namespace
 
-Result<graph::StepGraph> Optimize(const OptimizeOptions& options, const graph::Graph& graph,
+Result<graph::StepGraph> Optimize(const OptimizeOptions& options, const graph::Definition& graph,
                                   const graph::StepRequest& request, Evaluator* evaluator) {
-  WEIR_ASSIGN(graph::StepGraph step, Prune(graph, request));
-  const PassContext context{options, request, evaluator};
-  for (const Pass& pass : kPasses) {
-    const auto& off = options.disabled_passes;
-    if (std::find(off.begin(), off.end(), pass.name) == off.end()) WEIR_TRY(pass.run(context, step));
-  }
+  const PassContext context{options, graph, request, evaluator};
+  graph::StepGraph step;
+  const auto print = [](const graph::StepGraph& of) { return graph::ToString(of); };
+  WEIR_TRY(RunPasses(options.passes, "optimize", kPasses, context, step, graph::Verify, print));
   return step;
 }
 

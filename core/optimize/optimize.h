@@ -1,16 +1,18 @@
-// From a graph and a request to the step graph that is worth running.
+// Optimization: from a graph and a request to the step graph to execute.
 #ifndef WEIR_CORE_OPTIMIZE_OPTIMIZE_H_
 #define WEIR_CORE_OPTIMIZE_OPTIMIZE_H_
 
-#include <string>
+#include <cstdint>
 #include <vector>
 
+#include "core/base/passes.h"
 #include "core/base/status.h"
 #include "core/graph/step_graph.h"
 
 namespace weir::optimize {
 
-/// Computes one stateless node from host values; implemented by whoever owns kernels. An error means "leave it".
+/// Computes a stateless node from host values; implemented by the owner of the kernels. On an error the node is not
+/// folded.
 class Evaluator {
  public:
   virtual ~Evaluator() = default;
@@ -20,21 +22,22 @@ class Evaluator {
 struct OptimizeOptions {
   bool constant_folding = true;
   bool common_subexpressions = true;
-  /// Results larger than this and than their operands stay computed by the step.
+  /// Results larger than this and larger than their operands are not folded.
   uint64_t max_folded_bytes = 10u << 20;
-  /// Passes by name that are not to run.
-  std::vector<std::string> disabled_passes;
+  /// All runs must give the same bits.
+  bool deterministic = false;
+  PassOptions passes;
 };
 
-/// Keeps what the fetches and targets need, cut at the feeds; infers shapes for the fed shapes; folds constants; merges
-/// equal stateless nodes; drops stateless nodes that only control edges lead from. Deterministic. `evaluator` may be
-/// null: nothing is folded then but shapes. Errors: InvalidArgument for a needed placeholder that is not fed, a cycle
-/// (naming its nodes), a shape error.
-Result<graph::StepGraph> Optimize(const OptimizeOptions& options, const graph::Graph& graph,
+/// Prunes the graph to the ancestors of fetches and targets, cut at the feeds; infers shapes from the feeds' shapes;
+/// folds constants; merges equal stateless nodes; drops stateless nodes with only control edges to users.
+/// Deterministic. Without an `evaluator` (null) only shape queries are folded. Errors: InvalidArgument for a needed
+/// placeholder that is not fed, a cycle (naming its nodes), a shape error, and in deterministic mode for a random op
+/// without a seed.
+Result<graph::StepGraph> Optimize(const OptimizeOptions& options, const graph::Definition& graph,
                                   const graph::StepRequest& request, Evaluator* evaluator);
 
-/// The node is an Assign that may give a reference variable another shape than it was declared with
-/// (validate_shape = false).
+/// True for an Assign that may change the declared shape of a reference variable (validate_shape = false).
 bool MayReshape(const graph::Node& node);
 
 }  // namespace weir::optimize

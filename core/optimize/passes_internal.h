@@ -1,4 +1,4 @@
-// The passes behind Optimize.
+// The passes of Optimize.
 #ifndef WEIR_CORE_OPTIMIZE_PASSES_INTERNAL_H_
 #define WEIR_CORE_OPTIMIZE_PASSES_INTERNAL_H_
 
@@ -6,31 +6,36 @@
 
 namespace weir::optimize {
 
-/// What a pass may look at besides the step.
+/// Inputs of a pass besides the step.
 struct PassContext {
   const OptimizeOptions& options;
+  const graph::Definition& graph;
   const graph::StepRequest& request;
   Evaluator* evaluator;
 };
 
-/// Builds the step: ancestors of fetches and targets, feeds in place of what they replace, in topological order.
-Result<graph::StepGraph> Prune(const graph::Graph& graph, const graph::StepRequest& request);
+/// Builds the step, which is empty before: ancestors of fetches and targets in topological order, with feeds in place
+/// of the nodes that they replace.
+Status Prune(const PassContext& context, graph::StepGraph& step);
 
-/// Shape inference from the fed shapes on, folding constants on the way, since each serves the other.
+/// Infers shapes from the feeds' shapes and folds constants in one walk, because each depends on the other.
 Status InferAndFold(const PassContext& context, graph::StepGraph& step);
 
-/// Takes back what is known of the shapes of reference variables that some Assign of the graph may give another shape
-/// (validate_shape = false), and of all that is made from them. What was folded stays: static shapes do not change.
+/// Drops the known shapes of reference variables that an Assign in the graph may reshape (validate_shape = false), and
+/// of all values derived from them. Folded values stay: they depend on static shapes only.
 Status ForgetShapes(const PassContext& context, graph::StepGraph& step);
 
-/// Replaces stateless nodes by an earlier equal one.
+/// Replaces a stateless node by an equal earlier one.
 Status MergeEqualNodes(const PassContext& context, graph::StepGraph& step);
 
-/// Lets nobody wait for a stateless node whose value nobody reads, as in TensorFlow's gradients, where groups order all
-/// gradients of an op before any of them is used.
+/// Drops control edges from stateless nodes whose outputs are unused. TensorFlow's gradients create them: a group
+/// forces all gradients of an op before the first use.
 Status RelaxControls(const PassContext& context, graph::StepGraph& step);
 
-/// Drops nodes that neither a fetch nor a target needs.
+/// In deterministic mode, InvalidArgument for a random op without a seed.
+Status CheckSeeds(const PassContext& context, graph::StepGraph& step);
+
+/// Removes nodes that no fetch or target needs.
 Status DropUnused(const PassContext& context, graph::StepGraph& step);
 
 }  // namespace weir::optimize

@@ -1,4 +1,4 @@
-// Pruning: the step is what lies behind the fetches and targets, cut at the feeds.
+// Pruning: keeps the ancestors of fetches and targets, cut at the feeds.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/errors.h"
 #include "core/graph/frames.h"
 #include "core/optimize/passes_internal.h"
 
@@ -22,8 +23,8 @@ using graph::StepGraph;
 using graph::StepNode;
 
 bool IsPlaceholder(const Node& node) {
-  const std::string& op = node.op().name;
-  return op == "Placeholder" || op == "PlaceholderV2";
+  const op::Traits& traits = node.op().traits;
+  return traits.universal == op::Universal::kPlaceholder || traits.flow == op::Flow::kArgument;
 }
 
 Status NotFed(const Node& node, const std::string& path) {
@@ -35,10 +36,10 @@ Status NotFed(const Node& node, const std::string& path) {
   return graph::AtNode(status, node).Append(path);
 }
 
-/// Walks the graph backwards, depth first, and emits nodes after everything that they need.
+/// Walks the graph depth first from the roots to their inputs, and emits each node after its inputs.
 class Pruner {
  public:
-  Pruner(const graph::Graph& graph, const graph::StepRequest& request) : graph_(graph), request_(request) {
+  Pruner(const graph::Definition& graph, const graph::StepRequest& request) : graph_(graph), request_(request) {
     step_.graph = &graph;
     step_of_.assign(static_cast<size_t>(graph.num_nodes()), -1);
     visiting_.assign(static_cast<size_t>(graph.num_nodes()), false);
@@ -74,7 +75,8 @@ class Pruner {
            std::pair(std::string_view(graph_.node(b.node).name()), b.index);
   }
 
-  /// Fetched and targeted nodes that run. By name, as feeds are: in which order they are asked for changes nothing.
+  /// Fetched and targeted nodes that run. Sorted by name, like the feeds, so that the order of the request has no
+  /// effect.
   std::vector<NodeId> Roots() const {
     std::vector<Endpoint> roots;
     for (const Endpoint& fetch : request_.fetches) {
@@ -108,14 +110,15 @@ class Pruner {
     }
   }
 
-  /// A fed placeholder vanishes altogether, its control edges included; other fed nodes stay for their other uses.
+  /// A fed placeholder is replaced completely, including its control edges; other fed nodes stay for their other
+  /// outputs.
   NodeId ReplacedByFeed(NodeId id) const {
     if (feeds_.empty() || !IsPlaceholder(graph_.node(id))) return -1;
     const auto fed = feeds_.find(Endpoint{id, 0});
     return fed == feeds_.end() ? -1 : fed->second;
   }
 
-  /// What has to be emitted before node `id`, in order: unvisited data and control inputs.
+  /// Pushes the unvisited data and control inputs of node `id`, which must be emitted before it.
   void PushInputs(NodeId id) {
     const Node& node = graph_.node(id);
     const auto controls = node.control_inputs();
@@ -129,13 +132,13 @@ class Pruner {
   }
 
   bool ClosesLoop(const Node& to, const Endpoint& from) const {
-    return graph::FlowOf(to.op()) == graph::Flow::kMerge &&
-           graph::FlowOf(graph_.node(from.node).op()) == graph::Flow::kNextIteration;
+    return graph::FlowOf(to) == graph::Flow::kMerge &&
+           graph::FlowOf(graph_.node(from.node)) == graph::Flow::kNextIteration;
   }
 
-  /// Visits what only back edges lead to, then gives those edges their ends.
+  /// Visits the nodes reached only through back edges, then sets the inputs of those edges.
   Status CloseLoops() {
-    for (size_t i = 0; i < back_edges_.size(); ++i) {  // visiting adds more
+    for (size_t i = 0; i < back_edges_.size(); ++i) {  // visiting may add back edges
       const Endpoint from = graph_.node(back_edges_[i].to).inputs()[back_edges_[i].input];
       if (StepOf(from.node) < 0) WEIR_TRY(Visit(from.node));
     }
@@ -174,14 +177,14 @@ class Pruner {
     return std::ranges::any_of(request_.fetches, [id](const Endpoint& fetch) { return fetch.node == id; });
   }
 
-  /// Whether one of the nodes that are being visited makes a summary.
+  /// True if a node on the visit stack is a summary op.
   bool OfSummary() const {
     return std::ranges::any_of(stack_, [this](const auto& each) {
-      return each.second && graph_.node(each.first).op().name.ends_with("Summary");
+      return each.second && graph_.node(each.first).op().category == op::Category::kSummary;
     });
   }
 
-  /// Why the node on top of the stack is visited: "\nneeded by fetch 'loss' via 'add', 'x'".
+  /// The path to the node on top of the stack: "\nneeded by fetch 'loss' via 'add', 'x'".
   std::string PathTo(NodeId root) const {
     constexpr size_t kShown = 8;
     std::vector<NodeId> path;
@@ -219,7 +222,7 @@ class Pruner {
         graph_.node(id));
   }
 
-  /// A feed is a value, which ops that change a variable cannot take: it is the caller's and never written.
+  /// A feed belongs to the caller and is never written, so it cannot be the reference input of an op.
   Status CheckFedInput(const Node& node, size_t input, const StepNode& feed) const {
     const DType wanted = node.signature().inputs[input];
     if (!IsRef(wanted)) return Status();
@@ -268,7 +271,7 @@ class Pruner {
     size_t input = 0;
   };
 
-  const graph::Graph& graph_;
+  const graph::Definition& graph_;
   const graph::StepRequest& request_;
   StepGraph step_;
   std::vector<BackEdge> back_edges_;
@@ -281,8 +284,9 @@ class Pruner {
 
 }  // namespace
 
-Result<StepGraph> Prune(const graph::Graph& graph, const graph::StepRequest& request) {
-  return Pruner(graph, request).Run();
+Status Prune(const PassContext& context, StepGraph& step) {
+  WEIR_ASSIGN(step, Pruner(context.graph, context.request).Run());
+  return Status();
 }
 
 Status DropUnused(const PassContext&, StepGraph& step) {

@@ -1,9 +1,10 @@
-// Control edges from nodes without effect: whoever waits for such a node only needs what that node waits for.
+// Redirects control edges from nodes without effects to the inputs of those nodes.
 #include <algorithm>
 #include <string_view>
 #include <vector>
 
 #include "core/graph/frames.h"
+#include "core/graph/rewriter.h"
 #include "core/optimize/passes_internal.h"
 
 namespace weir::optimize {
@@ -14,15 +15,15 @@ using graph::NodeId;
 using graph::StepGraph;
 using graph::StepNode;
 
-/// A node is left in place when more than this would be waited for instead.
+/// A node keeps its control edges if more than these would replace them.
 constexpr size_t kMostEdges = 32;
 
-/// Nothing but its outputs tells whether it ran. An op that only checks its input has an effect: its error. What reads
-/// a Switch tells its consumers which way was taken, and a control edge from the Switch itself would not.
+/// True if the node has no effect besides its outputs. An op that only checks its input has one: its error. A reader of
+/// a Switch tells its control successors which branch runs; a control edge from the Switch would not.
 bool IsPure(const StepGraph& step, const StepNode& node) {
   if (node.kind != StepNode::Kind::kOp || node.types.empty()) return false;
   const op::OpDef& op = node.source->op();
-  if (op.stateful || op.run_by == op::RunBy::kExecutor || op.name == "CheckNumerics") return false;
+  if (op.stateful || op.run_by == op::RunBy::kExecutor) return false;
   const auto switched = [&](const Endpoint& input) {
     return graph::FlowOf(step.node(input.node)) == graph::Flow::kSwitch;
   };
@@ -31,55 +32,35 @@ bool IsPure(const StepGraph& step, const StepNode& node) {
          std::none_of(op.inputs.begin(), op.inputs.end(), [](const op::ArgDef& arg) { return arg.is_ref; });
 }
 
-/// Pure nodes whose outputs are read by nobody, or by such nodes only.
+/// Pure nodes whose outputs are unused, or used by such nodes only.
 std::vector<bool> FindUnread(const StepGraph& step) {
-  std::vector<int> readers(step.nodes.size(), 0);
-  for (const StepNode& node : step.nodes) {
-    for (const Endpoint& input : node.inputs) ++readers[static_cast<size_t>(input.node)];
-  }
-  for (const Endpoint& fetch : step.fetches) ++readers[static_cast<size_t>(fetch.node)];
-  for (const NodeId target : step.targets) ++readers[static_cast<size_t>(target)];
+  IndexedVector<NodeId, int> users = graph::CountUsers(step);
   std::vector<bool> unread(step.nodes.size(), false);
   for (size_t i = step.nodes.size(); i-- > 0;) {
-    if (readers[i] != 0 || !IsPure(step, step.nodes[i])) continue;
+    if (users[static_cast<NodeId>(i)] != 0 || !IsPure(step, step.nodes[i])) continue;
     unread[i] = true;
-    for (const Endpoint& input : step.nodes[i].inputs) --readers[static_cast<size_t>(input.node)];
+    for (const Endpoint& input : step.nodes[i].inputs) --users[input.node];
   }
   return unread;
+}
+
+/// Feeds and constants are no nodes to wait for.
+bool WaitsForNodes(const StepGraph& step, const StepNode& node) {
+  return !node.control_inputs.empty() || std::ranges::any_of(node.inputs, [&](const Endpoint& input) {
+    return step.node(input.node).kind == StepNode::Kind::kOp;
+  });
 }
 
 }  // namespace
 
 Status RelaxControls(const PassContext&, StepGraph& step) {
   const std::vector<bool> unread = FindUnread(step);
-  std::vector<std::vector<NodeId>> waits_for(step.nodes.size());  // of unread nodes; empty: it stays
-  for (size_t i = 0; i < step.nodes.size(); ++i) {
-    StepNode& node = step.nodes[i];
-    std::vector<NodeId> controls;
-    bool changed = false;
-    const auto add = [&](NodeId from) {
-      const std::vector<NodeId>& instead = waits_for[static_cast<size_t>(from)];
-      changed = changed || !instead.empty();
-      if (instead.empty()) {
-        controls.push_back(from);
-      } else {
-        controls.insert(controls.end(), instead.begin(), instead.end());
-      }
-    };
-    for (const NodeId control : node.control_inputs) add(control);
-    if (changed) {
-      std::sort(controls.begin(), controls.end());
-      controls.erase(std::unique(controls.begin(), controls.end()), controls.end());
-      node.control_inputs = controls;
-    }
-    if (!unread[i]) continue;
-    for (const Endpoint& input : node.inputs) {
-      if (step.node(input.node).kind == StepNode::Kind::kOp) add(input.node);
-    }
-    std::sort(controls.begin(), controls.end());
-    controls.erase(std::unique(controls.begin(), controls.end()), controls.end());
-    if (controls.size() <= kMostEdges) waits_for[i] = std::move(controls);
+  graph::Rewriter rewriter(step);
+  for (NodeId id = 0; id < static_cast<NodeId>(step.nodes.size()); ++id) {
+    const StepNode& node = rewriter.Visit(id);
+    if (unread[static_cast<size_t>(id)] && WaitsForNodes(step, node)) (void)rewriter.Bypass(id, kMostEdges);
   }
+  (void)rewriter.Finish();
   return Status();
 }
 

@@ -1,72 +1,93 @@
 #include "core/partition/partition.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <map>
-#include <set>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <utility>
+
+#include "core/base/errors.h"
+#include "core/partition/cut_internal.h"
 
 namespace weir::partition {
 
-std::vector<graph::Subgraph> Partition(const graph::StepGraph& step, const graph::Placement& placement) {
-  std::map<int, graph::Subgraph> by_device;
-  std::map<int, std::set<graph::Endpoint>> received;
-  for (size_t i = 0; i < step.nodes.size(); ++i) {
-    const int device = placement.device_of[i];
-    graph::Subgraph& subgraph = by_device[device];
-    subgraph.device = device;
-    subgraph.nodes.push_back(static_cast<graph::NodeId>(i));
-    for (const graph::Endpoint& input : step.nodes[i].inputs) {
-      const int from = placement.device_of[static_cast<size_t>(input.node)];
-      if (from != device && received[device].insert(input).second) subgraph.recvs.push_back({input, from});
-    }
-  }
-  std::vector<graph::Subgraph> subgraphs;
-  for (auto& [device, subgraph] : by_device) subgraphs.push_back(std::move(subgraph));
-  return subgraphs;
+using graph::Flow;
+using graph::NodeId;
+using graph::StepNode;
+
+Borders BetweenDevices(size_t devices, int home) {
+  Borders borders;
+  borders.part_of.resize(devices);
+  std::iota(borders.part_of.begin(), borders.part_of.end(), 0);
+  borders.home = home;
+  return borders;
+}
+
+Result<std::vector<graph::Part>> Partition(const graph::StepRequest& request, const graph::StepGraph& step,
+                                           const graph::Placement& placement, const Borders& borders) {
+  WEIR_ASSIGN(const Cut cut, FindCut(step, placement, borders));
+  return Cutter(request, step, placement, cut).Run();
 }
 
 namespace {
 
-std::string NameOf(const graph::Placement& placement, int device) {
-  return device < 0 ? "the host" : placement.devices[static_cast<size_t>(device)];
+std::string_view AttrOf(const graph::Node& node, const char* name) {
+  const op::AttrValue* const value = node.attrs().Find(name);
+  const std::string* const text = value == nullptr ? nullptr : value->get<std::string>();
+  return text == nullptr ? std::string_view() : std::string_view(*text);
+}
+
+/// Checks that every _Recv has a matching _Send, by tensor name.
+Status VerifyTransfers(std::span<const graph::Part> parts) {
+  std::map<std::string_view, const graph::Node*> sends, receives;
+  for (const graph::Part& part : parts) {
+    for (NodeId id = 0; id < part.graph.num_nodes(); ++id) {
+      const graph::Node& node = part.graph.node(id);
+      const Flow flow = graph::FlowOf(node);
+      if (flow != Flow::kSend && flow != Flow::kRecv) continue;
+      const std::string_view tensor = AttrOf(node, "tensor_name");
+      if (!(flow == Flow::kSend ? sends : receives).emplace(tensor, &node).second) {
+        return Internal("'{}' is {} twice", tensor, flow == Flow::kSend ? "sent" : "received");
+      }
+    }
+  }
+  for (const auto& [tensor, receive] : receives) {
+    const auto send = sends.find(tensor);
+    if (send == sends.end()) return Internal("'{}' waits for '{}', which nobody sends", receive->name(), tensor);
+    for (const char* const end : {"send_device", "recv_device"}) {
+      if (AttrOf(*send->second, end) == AttrOf(*receive, end)) continue;
+      return Internal("'{}' is sent with {} {} and received with {}", tensor, end, AttrOf(*send->second, end),
+                      AttrOf(*receive, end));
+    }
+  }
+  return Status();
 }
 
 }  // namespace
 
-Status Verify(const graph::StepGraph& step, const graph::Placement& placement,
-              const std::vector<graph::Subgraph>& subgraphs) {
-  std::vector<int> times(step.nodes.size(), 0);
-  for (const graph::Subgraph& subgraph : subgraphs) {
-    std::map<graph::Endpoint, int> sources;
-    for (const graph::Recv& recv : subgraph.recvs) {
-      const std::string_view name = step.node(recv.source.node).name();
-      const int made_on = placement.device_of[static_cast<size_t>(recv.source.node)];
-      if (!sources.emplace(recv.source, recv.from_device).second) {
-        return Internal("'{}:{}' is received twice by {}", name, recv.source.index, NameOf(placement, subgraph.device));
-      }
-      if (recv.from_device != made_on) {
-        return Internal("'{}:{}' is received from {}, but made on {}", name, recv.source.index,
-                        NameOf(placement, recv.from_device), NameOf(placement, made_on));
-      }
+Status Verify(const graph::StepGraph& step, const graph::Placement& placement, std::span<const graph::Part> parts) {
+  for (size_t i = 0; i < step.nodes.size(); ++i) {
+    const StepNode& node = step.nodes[i];
+    if (node.kind != StepNode::Kind::kOp) continue;
+    const int chosen = placement.device_of[i];
+    const Flow flow = graph::FlowOf(node);
+    const bool may_move = chosen < 0 || flow == Flow::kEnter || flow == Flow::kMerge || flow == Flow::kNextIteration ||
+                          flow == Flow::kExit;
+    int times = 0;
+    for (const graph::Part& part : parts) {
+      const graph::Node* const found = part.graph.Find(node.name());
+      if (found == nullptr) continue;
+      if (++times > 1) return Internal("'{}' is in two parts, that of {} and one before", node.name(), part.device);
+      if (may_move || found->device() == placement.devices[static_cast<size_t>(chosen)]) continue;
+      return Internal("'{}' was placed on {} and is on {} in the part of {}", node.name(),
+                      placement.devices[static_cast<size_t>(chosen)], found->device(), part.device);
     }
-    for (const graph::NodeId id : subgraph.nodes) {
-      const int chosen = placement.device_of[static_cast<size_t>(id)];
-      if (chosen != subgraph.device || ++times[static_cast<size_t>(id)] > 1) {
-        return Internal("'{}' was placed on {} and is in the part of {}{}", step.node(id).name(),
-                        NameOf(placement, chosen), NameOf(placement, subgraph.device),
-                        chosen == subgraph.device ? " twice" : "");
-      }
-      for (const graph::Endpoint& input : step.node(id).inputs) {
-        const int made_on = placement.device_of[static_cast<size_t>(input.node)];
-        if (made_on == subgraph.device || sources.contains(input)) continue;
-        return Internal("'{}' on {} uses '{}:{}' of {}, which nobody receives", step.node(id).name(),
-                        NameOf(placement, subgraph.device), step.node(input.node).name(), input.index,
-                        NameOf(placement, made_on));
-      }
-    }
+    if (times == 0) return Internal("'{}' was placed and is in no part", node.name());
   }
-  for (size_t i = 0; i < times.size(); ++i) {
-    if (times[i] == 0) return Internal("'{}' was placed and is in no part", step.nodes[i].name());
-  }
-  return Status();
+  return VerifyTransfers(parts);
 }
 
 }  // namespace weir::partition

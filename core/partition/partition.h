@@ -1,25 +1,46 @@
-// Cuts a placed step into one subgraph per device.
+// Cuts a placed step into parts connected only by Send and Recv nodes.
 #ifndef WEIR_CORE_PARTITION_PARTITION_H_
 #define WEIR_CORE_PARTITION_PARTITION_H_
 
+#include <span>
 #include <vector>
 
 #include "core/base/status.h"
+#include "core/graph/part.h"
 #include "core/graph/placement.h"
 #include "core/graph/step_graph.h"
-#include "core/graph/subgraph.h"
 
 namespace weir::partition {
 
-/// Subgraphs ordered by device, the host's (feeds, constants) first; nodes in step order; one Recv per (tensor,
-/// receiving device), in the order in which the receiver first needs them. O(V + E). Source: TensorFlow white paper
-/// (2015), section 3.2.2.
-std::vector<graph::Subgraph> Partition(const graph::StepGraph& step, const graph::Placement& placement);
+/// The cut: edges between devices of different parts.
+struct Borders {
+  std::vector<int> part_of;  // by device of the placement
+  int home = 0;              // the device for nodes without one, and for feeds and constants that are fetched
+};
 
-/// Internal, naming the node, unless every node is in the subgraph of the device that the placement gave it and in no
-/// other, and receives each value that another device makes exactly once, from that device. O(V + E).
-Status Verify(const graph::StepGraph& step, const graph::Placement& placement,
-              const std::vector<graph::Subgraph>& subgraphs);
+/// Makes every device a separate part.
+Borders BetweenDevices(size_t devices, int home);
+
+/// Returns one graph per non-empty part, ordered by part.
+///
+/// A value that crosses has one _Send and one _Recv per receiving part, with TensorFlow's attributes and names: `n/_0`,
+/// `n/_1`, tensor_name `edge_0_n`. A control edge that crosses is an empty tensor sent after the node. A dead value is
+/// sent as dead. Constants and feeds (_Arg) are duplicated in every part that uses them.
+///
+/// A loop that spans parts runs in each of them for the same number of iterations: each part has a control loop
+/// (`_cloop…`) driven by the loop's LoopCond, whose value is sent once per iteration. Enter and NextIteration nodes are
+/// moved to the part of their Merge and Exit nodes to the part of their input, so that only values of the current
+/// iteration cross.
+///
+/// The nodes of each graph are in an order of the whole step, restricted to the part. Parts that run their nodes in
+/// this order cannot deadlock. O((V + E) log V). Errors: InvalidArgument for a loop in several parts without exactly
+/// one LoopCond.
+Result<std::vector<graph::Part>> Partition(const graph::StepRequest& request, const graph::StepGraph& step,
+                                           const graph::Placement& placement, const Borders& borders);
+
+/// Internal, naming the node, unless every node of the step is in exactly one part on its placed device (except Enter,
+/// Merge, NextIteration and Exit), and every _Recv has its _Send. O(V log V).
+Status Verify(const graph::StepGraph& step, const graph::Placement& placement, std::span<const graph::Part> parts);
 
 }  // namespace weir::partition
 

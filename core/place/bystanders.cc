@@ -21,11 +21,11 @@ using graph::NodeId;
 using graph::StepGraph;
 using graph::StepNode;
 
-/// Which outermost loop each node of a graph is in; loops are told apart by their `frame_name`.
-std::vector<int> OutermostLoops(const graph::Graph& graph) {
+/// The outermost loop of each node of a graph; loops are identified by `frame_name`.
+std::vector<int> OutermostLoops(const graph::Definition& graph) {
   std::map<std::string, int> loop_of_name;
   std::vector<int> loop_of(static_cast<size_t>(graph.num_nodes()), -1);
-  std::vector<int> depth(loop_of.size(), 0);  // of a node's outputs
+  std::vector<int> depth(loop_of.size(), 0);  // loop depth of a node's outputs
   for (NodeId id = 0; id < graph.num_nodes(); ++id) {
     const Node& node = graph.node(id);
     const auto i = static_cast<size_t>(id);
@@ -36,7 +36,7 @@ std::vector<int> OutermostLoops(const graph::Graph& graph) {
     };
     for (const Endpoint& input : node.inputs()) follow(input.node);
     for (const NodeId control : node.control_inputs()) follow(control);
-    const Flow flow = graph::FlowOf(node.op());
+    const Flow flow = graph::FlowOf(node);
     if (flow == Flow::kExit) depth[i] = std::max(depth[i] - 1, 0);
     if (flow != Flow::kEnter || depth[i]++ > 0) continue;
     const Result<std::string> name = node.attrs().String("frame_name");
@@ -45,17 +45,21 @@ std::vector<int> OutermostLoops(const graph::Graph& graph) {
   return loop_of;
 }
 
-/// Nodes of a whole graph that have to share a device.
+/// Sets of nodes in the whole graph that must share a device.
 class Ties {
  public:
-  Ties(const graph::Graph& graph, const std::vector<int>& loop_of) : parent_(static_cast<size_t>(graph.num_nodes())) {
+  Ties(const graph::Definition& graph, const std::vector<int>& loop_of)
+      : parent_(static_cast<size_t>(graph.num_nodes())) {
     std::iota(parent_.begin(), parent_.end(), 0);
     std::map<int, NodeId> first_of_loop;
-    std::map<std::string, NodeId, std::less<>> strangers;  // names that are no node of the graph
+    std::map<std::string, NodeId, std::less<>> strangers;  // names of nodes that the graph does not have
     for (NodeId id = 0; id < graph.num_nodes(); ++id) {
       const Node& node = graph.node(id);
-      for (const Endpoint& input : node.inputs()) {
-        if (input.node >= 0 && TiesToProducer(graph.TypeOf(input)) && !PassesThrough(node.op())) Tie(id, input.node);
+      const std::vector<DType>& taken = node.signature().inputs;
+      for (size_t k = 0; k < node.inputs().size() && !node.op().traits.handles_from_anywhere; ++k) {
+        const Endpoint& input = node.inputs()[k];
+        if (input.node < 0 || !TiesToProducer(graph.TypeOf(input), taken[k], !node.device().empty())) continue;
+        Tie(id, input.node);
       }
       const int loop = loop_of[static_cast<size_t>(id)];
       if (loop >= 0) Tie(id, first_of_loop.emplace(loop, id).first->second);
@@ -165,9 +169,9 @@ class Widener {
 
   const StepGraph& step_;
   const std::map<NodeId, int>* placed_;
-  std::vector<int> position_;  // by node of the graph, in `wide_`; -1 = not there
+  std::vector<int> position_;  // by graph node: position in `wide_`; -1 = absent
   std::set<NodeId> added_;
-  std::vector<int> loop_of_;     // by node of the graph
+  std::vector<int> loop_of_;     // by graph node
   std::map<int, int> frame_of_;  // by loop
   StepGraph wide_;
 };

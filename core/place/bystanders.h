@@ -1,4 +1,4 @@
-// Nodes that a step does not run and that have a say in where its state lives.
+// Graph nodes outside a step that constrain the placement of its state.
 #ifndef WEIR_CORE_PLACE_BYSTANDERS_H_
 #define WEIR_CORE_PLACE_BYSTANDERS_H_
 
@@ -9,10 +9,11 @@
 
 namespace weir::place {
 
-/// The step's nodes, followed by nodes of its graph that it does not run: those that reference and resource edges,
-/// `_class` or a loop tie to state which the step makes and which is not `placed` yet, and placed ones that a `_class`
-/// of the step names. Only what constraints look at is filled: kind, source, inputs (node -1 where the maker is neither
-/// run nor added), types and the outermost frame. Nothing when there is no such node. `placed` may be null.
+/// The step's nodes followed by bystanders: nodes of its graph that the step does not run, but that must be colocated
+/// (by reference or resource edges, `_class`, or a loop) with state that the step creates and that is not yet in
+/// `placed`; also placed nodes named by a `_class` of the step. Only the fields that constraints use are set: kind,
+/// source, inputs (node -1 for absent producers), types and the outermost frame. Nullopt if there are no bystanders.
+/// `placed` may be null.
 std::optional<graph::StepGraph> WithBystanders(const graph::StepGraph& step,
                                                const std::map<graph::NodeId, int>* placed);
 

@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "core/base/errors.h"
 #include "core/place/bystanders.h"
 #include "core/place/errors.h"
 #include "core/place/requests.h"
@@ -23,7 +24,7 @@ using graph::Endpoint;
 using graph::StepGraph;
 using graph::StepNode;
 
-/// Parts that `strong` leaves open are `weak`'s, unless the two name different types.
+/// Completes `strong` with parts of `weak`, unless they name different types.
 DeviceName Override(const DeviceName& strong, const DeviceName& weak) {
   DeviceName merged = strong;
   if (!merged.job) merged.job = weak.job;
@@ -41,7 +42,7 @@ const char* WhyJoined(Join join) { return join == Join::kLoop ? ". The nodes of 
 
 class Constrainer {
  public:
-  /// Nodes from `inside` on are bystanders: what they ask for counts as far as the step can still run.
+  /// Nodes from `inside` on are bystanders: their requests are honoured only as long as the step can still be placed.
   Constrainer(const PlaceOptions& options, const StepGraph& step, size_t inside, Support& support, Requests asked)
       : options_(options),
         step_(step),
@@ -63,18 +64,18 @@ class Constrainer {
   }
 
  private:
-  /// A request with the node that made it.
+  /// A device request and the node that made it.
   struct Request {
     DeviceName spec;
     int node = -1;
   };
-  /// What is known of a set of joined nodes, kept at its root.
+  /// The state of a set of joined nodes, stored at its root.
   struct Root {
     DeviceMask mask = 0;
-    int request = -1;  // into requests_
-    int state = -1;    // request of a node that makes state, into requests_
-    int fixed = -1;    // the device of state that has been placed before
-    Status conflict;   // between requests that a state's own may override
+    int request = -1;  // index into requests_
+    int state = -1;    // request of a node that creates state: index into requests_
+    int fixed = -1;    // the device of state placed by an earlier step
+    Status conflict;   // between requests; the request of a state may override it
   };
 
   const StepNode& NodeAt(int i) const { return step_.nodes[static_cast<size_t>(i)]; }
@@ -123,10 +124,15 @@ class Constrainer {
   Status JoinEdges() {
     for (size_t i = 0; i < step_.nodes.size(); ++i) {
       const StepNode& node = step_.nodes[i];
-      if (node.kind != StepNode::Kind::kOp || PassesThrough(node.source->op())) continue;
-      for (const Endpoint& input : node.inputs) {
+      if (node.kind != StepNode::Kind::kOp || node.source->op().traits.handles_from_anywhere) continue;
+      const std::vector<DType>& taken = node.source->signature().inputs;
+      for (size_t k = 0; k < node.inputs.size(); ++k) {
+        const Endpoint& input = node.inputs[k];
         if (input.node < 0 || NodeAt(input.node).kind != StepNode::Kind::kOp) continue;
-        if (TiesToProducer(step_.TypeOf(input))) WEIR_TRY(Unite(input.node, static_cast<int>(i), Join::kEdge));
+        if (!TiesToProducer(step_.TypeOf(input))) continue;
+        const bool asks = !asked_.For(*node.source).empty();
+        if (!TiesToProducer(step_.TypeOf(input), taken[k], asks)) continue;
+        WEIR_TRY(Unite(input.node, static_cast<int>(i), Join::kEdge));
       }
     }
     return Status();
@@ -145,7 +151,7 @@ class Constrainer {
 
   Status JoinClasses() {
     std::unordered_map<std::string_view, int> by_name;
-    std::map<std::string, int, std::less<>> strangers;  // names that are no node of the step
+    std::map<std::string, int, std::less<>> strangers;  // names of nodes that the step does not have
     for (size_t i = 0; i < step_.nodes.size(); ++i) {
       const StepNode& node = step_.nodes[i];
       if (node.kind != StepNode::Kind::kOp) continue;
@@ -183,7 +189,7 @@ class Constrainer {
     return Status();
   }
 
-  /// False when soft placement lets the two be apart.
+  /// False if soft placement separates the two.
   Result<bool> Merge(Root& kept, const Root& added, int a, int b, Join join) {
     const bool soft = join == Join::kClass && options_.allow_soft_placement;
     const DeviceMask both = support_.And(kept.mask, added.mask);
@@ -228,7 +234,7 @@ class Constrainer {
 
   const Request& RequestAt(int r) const { return requests_[static_cast<size_t>(r)]; }
 
-  /// False when soft placement lets the two be apart.
+  /// False if soft placement separates the two.
   Result<bool> MergeStates(Root& kept, const Root& added, int a, int b, Join join) {
     if (added.state < 0) return true;
     if (kept.state < 0) {
@@ -286,7 +292,7 @@ class Constrainer {
                        own.ok() && *own == request.spec ? " asks" : " and its group ask", request.spec.ToString());
   }
 
-  /// TensorFlow names the node first that asks to be beside the other.
+  /// As in TensorFlow, the node that requests the colocation comes first.
   Status CannotMerge(const Status& why, int later, int earlier, Join join) const {
     return graph::AtNode(why.Prepend(fmt::format("Cannot colocate nodes {{{{colocation_node {}}}}} and "
                                                  "{{{{colocation_node {}}}}}: ",
@@ -298,7 +304,7 @@ class Constrainer {
   void MakeGroups() {
     const auto inside = static_cast<size_t>(inside_);
     result_.group_of.assign(inside, -1);
-    std::vector<int> group_of_root(inside, -1);  // a group with a node of the step has one as its root
+    std::vector<int> group_of_root(inside, -1);  // the root of a group with step nodes is a step node
     for (size_t i = 0; i < inside; ++i) {
       if (step_.nodes[i].kind != StepNode::Kind::kOp) continue;
       int& number = group_of_root[static_cast<size_t>(Find(static_cast<int>(i)))];
@@ -314,7 +320,7 @@ class Constrainer {
     }
   }
 
-  /// All that is asked for, and by whom; nobody, -1.
+  /// The merged request of a group and the node that made it (-1: none).
   Request RequestOf(const Root& root) const {
     if (root.state < 0) return root.request < 0 ? Request() : RequestAt(root.request);
     Request state = RequestAt(root.state);
@@ -322,7 +328,7 @@ class Constrainer {
     return state;
   }
 
-  /// State that asks for a type overrides what others ask for.
+  /// A request by state that names a type overrides all others.
   bool Contradicts(const Root& root) const {
     return !root.conflict.ok() && !(root.state >= 0 && RequestAt(root.state).spec.type);
   }
@@ -344,8 +350,19 @@ class Constrainer {
     if (Contradicts(root)) return root.conflict;
     group.candidates = support_.Allowed(group.mask, group.requested);
     if (group.fixed >= 0) return StayPut(group);
+    const DeviceMask mask = group.mask;
+    const std::vector<int> matching = group.candidates;
+    DropRefusing(group);
     if (group.candidates.empty() && options_.allow_soft_placement) Soften(group);
-    if (group.candidates.empty()) return CannotAssign(refusal_, group);
+    if (group.candidates.empty() && (group.asked < 0 || options_.allow_soft_placement)) {
+      group.candidates = matching;  // if all kernels reject the node, the run reports why
+      group.mask = mask;
+    }
+    if (group.candidates.empty()) {
+      if (!group.refused.empty()) AskAll(group);
+      return CannotAssign(refusal_, group);
+    }
+    NoteSoftened(group);
     if (options_.strict_devices && group.rule == SoftRule::kTypeDropped) {
       const StepNode& node = NodeAt(group.asked);
       return graph::AtNode(
@@ -357,7 +374,7 @@ class Constrainer {
     return Status();
   }
 
-  /// State that lives somewhere already does not move, whatever its users ask for.
+  /// Existing state does not move, regardless of requests.
   Status StayPut(Group& group) {
     if (!support_.Has(group.mask, group.fixed)) return CannotMove(refusal_, group);
     const bool other =
@@ -378,11 +395,44 @@ class Constrainer {
   }
   std::string NameOf(int device) const { return InfoOf(device).name.ToString(); }
 
+  /// Removes candidate devices whose kernels reject the operands of a member. Kernel records cover types only, so
+  /// `supports` is called.
+  void DropRefusing(Group& group) {
+    if (!support_.MayRefuse() || support_.devices().all().size() < 2) return;  // the run reports the error
+    std::erase_if(group.candidates, [&](int device) {
+      for (const int i : group.members) {
+        if (i >= inside_) break;
+        std::string why = support_.Refusal(step_, NodeAt(i), device);
+        if (why.empty()) continue;
+        group.refused.emplace(device, fmt::format("'{}' cannot run there: {}", NodeAt(i).name(), why));
+        group.mask = support_.Without(group.mask, device);
+        return true;
+      }
+      return false;
+    });
+  }
+
+  /// Excludes rejecting devices from the advice in the error message.
+  void AskAll(Group& group) {
+    Group all = group;
+    all.candidates = support_.Allowed(group.mask, DeviceName());
+    DropRefusing(all);
+    group.mask = all.mask;
+  }
+
+  /// Sets the candidates to the nearest devices to the request that do not reject the operands.
   void Soften(Group& group) {
-    Softened softened = SoftCandidates(support_, group.mask, group.requested);
-    group.candidates = std::move(softened.devices);
-    if (group.candidates.empty()) return;
-    group.rule = softened.rule;
+    Softened softened{};
+    do {
+      softened = SoftCandidates(support_, group.mask, group.requested);
+      group.candidates = softened.devices;
+      DropRefusing(group);
+    } while (group.candidates.empty() && !softened.devices.empty());
+    if (!group.candidates.empty()) group.rule = softened.rule;
+  }
+
+  void NoteSoftened(const Group& group) {
+    if (group.rule == SoftRule::kNone) return;
     if (std::any_of(group.members.begin(), group.members.end(), [&](int i) { return MakesState(NodeAt(i)); })) {
       result_.notes.push_back(fmt::format("the state of '{}' cannot live on {}; it moves to {}",
                                           NodeAt(group.asked).name(), group.requested.ToString(),
@@ -393,7 +443,7 @@ class Constrainer {
   const PlaceOptions& options_;
   const StepGraph& step_;
   const int inside_;
-  bool bystanders_ = false;  // their turn to be joined
+  bool bystanders_ = false;  // whether bystanders are being joined
   Support& support_;
   Requests asked_;
   Refusal refusal_;

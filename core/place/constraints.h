@@ -1,7 +1,8 @@
-// What limits a placement: groups of nodes that share a device, what they ask for, where they can run.
+// Constraints on a placement: colocation groups, their device requests, and their candidate devices.
 #ifndef WEIR_CORE_PLACE_CONSTRAINTS_H_
 #define WEIR_CORE_PLACE_CONSTRAINTS_H_
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -15,22 +16,25 @@ namespace weir::place {
 
 /// Nodes that share a device.
 struct Group {
-  std::vector<int> members;      // op nodes of the step, rising
-  device::DeviceName requested;  // what the members ask for, merged
-  int asked = -1;                // the member whose request it is; -1 = nobody asks
-  int fixed = -1;                // the device where its state lives already
-  std::vector<int> candidates;   // devices, rising; never empty
+  std::vector<int> members;      // op nodes of the step, ascending
+  device::DeviceName requested;  // merged requests of the members
+  int asked = -1;                // the member that made the request; -1 = none
+  int fixed = -1;                // the device of existing state
+  std::vector<int> candidates;   // devices, ascending; never empty
   SoftRule rule = SoftRule::kNone;
-  DeviceMask mask = 0;  // devices with kernels for all members
+  DeviceMask mask = 0;  // devices with kernels for all members, as far as known
+  /// Devices with kernels for all members, where all kernels for one member reject its operands, with the reason.
+  std::map<int, std::string> refused;
 };
 
 struct Constraints {
-  std::vector<Group> groups;       // by least member
+  std::vector<Group> groups;       // ordered by smallest member
   std::vector<int> group_of;       // by node; -1 for feeds and constants
-  std::vector<std::string> notes;  // what soft placement gave up, in order
+  std::vector<std::string> notes;  // requests dropped by soft placement, in order
 };
 
-/// Joins by reference and resource edges, loop frames and `_class` "loc:@x", merges requests and finds candidates.
+/// Joins nodes by reference and resource edges, loop frames and `_class` "loc:@x"; merges their requests and finds
+/// candidates.
 /// Errors: see Place.
 Result<Constraints> Constrain(const PlaceOptions& options, const graph::StepGraph& step, Support& support);
 

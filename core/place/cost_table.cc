@@ -4,13 +4,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <map>
 #include <set>
 #include <tuple>
 #include <utility>
 
-#include "core/kernel/prepared.h"
+#include "core/kernel/roofline.h"
+#include "core/place/operands.h"
 
 namespace weir::place {
 namespace {
@@ -20,27 +20,23 @@ using graph::StepGraph;
 using graph::StepNode;
 using kernel::OperandSpec;
 
-// What counts for a device that declares nothing: modest figures, so that it is not chosen for what it did not say.
-constexpr double kAssumedFlopsPerNs = 1;
-constexpr double kAssumedBytesPerNs = 10;
-constexpr double kAssumedLaunchNs = 10'000;  // of a device with memory of its own
+// Figures assumed for an undeclared profile: modest, so that missing figures do not attract work.
+constexpr double kAssumedLaunchNs = 10'000;  // of a device with its own memory
 constexpr double kAssumedLinkNs = 10'000;
 constexpr double kAssumedLinkBytesPerNs = 5;
 constexpr double kLongestNs = 1e12;
 constexpr int64_t kAssumedTrips = 10;
 
-double OrElse(double value, double fallback) { return std::isfinite(value) && value > 0 ? value : fallback; }
-
 bool Masked(uint64_t mask, size_t arg) { return arg < 64 && (mask >> arg & 1) != 0; }
 
-/// The argument that each flattened operand belongs to.
+/// Maps each flattened operand to its argument.
 std::vector<size_t> ArgOfOperand(const std::vector<int>& counts) {
   std::vector<size_t> args;
   for (size_t arg = 0; arg < counts.size(); ++arg) args.insert(args.end(), static_cast<size_t>(counts[arg]), arg);
   return args;
 }
 
-/// Bytes of a value, with `unknown_dim` for what is not known.
+/// Bytes of a value, with `unknown_dim` for unknown extents.
 int64_t BytesOf(DType type, const PartialShape& shape, int64_t unknown_dim, bool* guessed) {
   double elements = 1;
   if (!shape.has_rank()) {
@@ -55,85 +51,12 @@ int64_t BytesOf(DType type, const PartialShape& shape, int64_t unknown_dim, bool
   return static_cast<int64_t>(std::min(elements * size, 1e15));
 }
 
-Shape AssumedShape(const PartialShape& shape, int64_t unknown_dim) {
-  std::vector<int64_t> dims;
-  if (!shape.has_rank()) dims.push_back(unknown_dim);
-  for (int i = 0; i < shape.rank(); ++i) dims.push_back(shape.dim(i) < 0 ? unknown_dim : shape.dim(i));
-  const Result<PartialShape> made = PartialShape::Make(dims);
-  if (made.ok()) {
-    if (Result<Shape> known = made->ToShape(); known.ok()) return std::move(*known);
-  }
-  return Shape();
-}
-
-/// A node's operands as kernels are asked about them.
-struct Operands {
-  std::vector<OperandSpec> inputs, outputs;
-  bool known = true;  // every shape
-};
-
-Operands OperandsOf(const StepGraph& step, const StepNode& node, int64_t unknown_dim) {
-  Operands operands;
-  const auto spec = [&](DType type, const PartialShape& shape) {
-    OperandSpec made;
-    made.dtype = BaseType(type);
-    made.variable = IsRef(type);
-    operands.known = operands.known && shape.fully_defined();
-    made.shape = AssumedShape(shape, unknown_dim);
-    return made;
-  };
-  for (const Endpoint& input : node.inputs) {
-    operands.inputs.push_back(spec(step.TypeOf(input), step.ShapeOf(input)));
-    operands.inputs.back().value = step.ValueOf(input);
-  }
-  for (size_t i = 0; i < node.types.size(); ++i) operands.outputs.push_back(spec(node.types[i], node.shapes[i]));
-  return operands;
-}
-
-/// Work of a record without `estimate`: flops by element of the largest operand, every operand moved once.
-weir_cost DeclaredWork(const weir_kernel& record, const Operands& operands) {
-  weir_cost cost{};
-  cost.struct_size = sizeof(cost);
-  cost.cost_class = record.cost_class;
-  cost.whole_ns = cost.fixed_ns = std::numeric_limits<double>::quiet_NaN();
-  double largest = 0;
-  for (const auto* specs : {&operands.inputs, &operands.outputs}) {
-    for (const OperandSpec& operand : *specs) {
-      const auto elements = static_cast<double>(operand.shape.elements());
-      largest = std::max(largest, elements);
-      cost.bytes += elements * static_cast<double>(SizeOf(operand.dtype));
-    }
-  }
-  cost.flops = OrElse(record.flops_per_element, 1) * largest;
-  return cost;
-}
-
-/// launch + max(flops / (peak * efficiency * saturation), bytes / (bandwidth * efficiency * saturation)).
+/// At most kLongestNs. `own_memory`: the device is not the host.
 double TimeNs(const weir_cost& cost, const weir_profile* profile, DType dtype, bool own_memory) {
-  if (std::isfinite(cost.whole_ns)) return std::min(cost.whole_ns, kLongestNs);
-  const auto type = std::min<uint32_t>(static_cast<uint32_t>(dtype), 31);
-  const auto kind = std::min<uint32_t>(cost.cost_class, 15);
-  double peak = kAssumedFlopsPerNs;
-  double bandwidth = kAssumedBytesPerNs;
-  double launch = own_memory ? kAssumedLaunchNs : 0;
-  const double flops = OrElse(cost.flops, 0);
-  const double bytes = OrElse(cost.bytes, 0);
-  if (profile != nullptr) {
-    const auto saturation = [](double work, double half) {
-      return work > 0 && std::isfinite(half) && half > 0 ? work / (work + half) : 1.0;
-    };
-    peak = OrElse(profile->peak_flops_per_ns[type], peak) * OrElse(profile->compute_efficiency[kind], 1) *
-           saturation(flops, profile->half_saturation_flops);
-    const bool cached = std::isfinite(profile->cache_bytes) && bytes <= profile->cache_bytes;
-    bandwidth = OrElse(profile->bandwidth_bytes_per_ns, bandwidth);
-    if (cached) bandwidth = OrElse(profile->cache_bandwidth_bytes_per_ns, bandwidth);
-    bandwidth *= OrElse(profile->memory_efficiency[kind], 1) * saturation(bytes, profile->half_saturation_bytes);
-    launch = OrElse(profile->launch_ns, launch);
-  }
-  return std::min(launch + OrElse(cost.fixed_ns, 0) + std::max(flops / peak, bytes / bandwidth), kLongestNs);
+  return std::min(kernel::RooflineNs(cost, profile, dtype, own_memory ? kAssumedLaunchNs : 0), kLongestNs);
 }
 
-/// The element type whose peak counts.
+/// The element type that selects the peak rate.
 DType MainType(const Operands& operands) {
   if (!operands.outputs.empty()) return operands.outputs[0].dtype;
   return operands.inputs.empty() ? DType::kFloat : operands.inputs[0].dtype;
@@ -144,7 +67,7 @@ Provenance ProvenanceOf(const Operands& operands, const weir_profile* profile) {
   return profile->provenance >= WEIR_PROVENANCE_MEASURED ? Provenance::kCalibrated : Provenance::kAnalytic;
 }
 
-/// Equal texts are equal profiles, bit by bit.
+/// A key that is equal for bitwise equal profiles.
 std::string FiguresOf(const weir_profile* profile) {
   return profile == nullptr ? std::string() : std::string(reinterpret_cast<const char*>(profile), sizeof(*profile));
 }
@@ -199,7 +122,7 @@ class Builder {
         profiles_[d] = all[d]->profile();
         if (!all[d]->profile_fault().empty()) Fault(*all[d], all[d]->profile_fault());
       }
-      // Without a class id of its own a device is like no other; nor is one that was told figures of its own.
+      // A device without a class id, or with user-defined figures, is a class of its own.
       const std::string class_id = info.class_id.empty() ? all[d]->name() : info.class_id;
       const auto [known, fresh] = classes.emplace(
           std::tuple(info.platform, class_id, IsHost(*all[d]), FiguresOf(profiles_[d])), static_cast<int>(d));
@@ -232,9 +155,9 @@ class Builder {
         return;
       }
       link.direct = link.direct || (declared->flags & 1u) != 0;
-      link.latency_ns = std::llround(std::min(OrElse(declared->latency_ns, kAssumedLinkNs), kLongestNs));
-      const double pageable = OrElse(declared->bandwidth_pageable_bytes_per_ns, kAssumedLinkBytesPerNs);
-      link.ns_per_byte = 1 / OrElse(declared->bandwidth_pinned_bytes_per_ns, pageable);
+      link.latency_ns = std::llround(std::min(kernel::KnownOr(declared->latency_ns, kAssumedLinkNs), kLongestNs));
+      const double pageable = kernel::KnownOr(declared->bandwidth_pageable_bytes_per_ns, kAssumedLinkBytesPerNs);
+      link.ns_per_byte = 1 / kernel::KnownOr(declared->bandwidth_pinned_bytes_per_ns, pageable);
     };
     for (size_t d = 0; d < devices.size(); ++d) {
       if (devices[d].space == kHostSpace || !used_[d]) continue;
@@ -305,7 +228,7 @@ class Builder {
       host_outputs |= cost.kernel->record->host_outputs;
     }
     RestoreRefused(candidates, costs);
-    // A loop's body runs as often as it is assumed to.
+    // Multiplies the costs in a loop body by the assumed number of iterations.
     for (int frame = node.frame; frame > 0; frame = step_.frames[static_cast<size_t>(frame)].parent) {
       for (NodeCost& cost : costs) {
         if (cost.ns != kImpossible) cost.ns = std::min(cost.ns, static_cast<int64_t>(kLongestNs)) * kAssumedTrips;
@@ -323,7 +246,8 @@ class Builder {
     AddValues(static_cast<size_t>(i), task, host_outputs);
   }
 
-  /// Has no inputs, or is done by the core and hangs on nothing but such nodes (a variable's read).
+  /// True for a node without inputs, or one run by the core whose inputs all are such nodes (for example a variable
+  /// read).
   bool Deferrable(const StepNode& node) const {
     if (!node.inputs.empty() && node.source->op().run_by != op::RunBy::kUniversal) return false;
     const auto defers = [this](graph::NodeId from) {
@@ -336,10 +260,10 @@ class Builder {
   void AddUses(const StepNode& node, uint64_t host_inputs) {
     const std::vector<size_t> args =
         host_inputs == 0 ? std::vector<size_t>() : ArgOfOperand(node.source->signature().input_counts);
-    const bool on_host = node.source->op().run_by == op::RunBy::kBuiltin;
+    const bool on_host = support_.OnHostOnly(*node.source);
     for (size_t k = 0; k < node.inputs.size(); ++k) {
       const Endpoint& input = node.inputs[k];
-      if (input.node < 0 || value_of_[static_cast<size_t>(input.node)].empty()) continue;  // the way back of a loop
+      if (input.node < 0 || value_of_[static_cast<size_t>(input.node)].empty()) continue;  // back edge of a loop
       const bool masked = k < args.size() && Masked(host_inputs, args[k]);
       const int value = value_of_[static_cast<size_t>(input.node)][static_cast<size_t>(input.index)];
       table_.problem->AddUse({value, masked || on_host || !HasFixedSize(BaseType(step_.TypeOf(input)))});
@@ -362,7 +286,7 @@ class Builder {
       Value value;
       value.task = task;
       value.bytes = BytesOf(node.types[o], node.shapes[o], options_.unknown_dim, &guessed);
-      // References stay where their state is; what only renames a tensor holds no memory of its own.
+      // References stay on the device of their state; a reshaped tensor shares its input's memory.
       if (TiesToProducer(node.types[o])) value.bytes = 0;
       value.copied_bytes = value.bytes;
       value.held_bytes = aliases || TiesToProducer(node.types[o]) ? 0 : value.bytes;
@@ -371,7 +295,7 @@ class Builder {
     }
   }
 
-  /// The state that a node creates.
+  /// Bytes of the state that a node creates.
   int64_t ResidentBytes(const StepNode& node) const {
     if (!node.inputs.empty() || node.types.size() != 1 || !TiesToProducer(node.types[0])) return 0;
     const op::AttrView attrs = node.source->attrs();
@@ -385,15 +309,18 @@ class Builder {
     device::Device& device = DeviceAt(d);
     const weir_profile* profile = profiles_[d];
     NodeCost best;
-    if (node.source->op().run_by != op::RunBy::kPlugin) {
-      // The core renames, copies or runs host code: nothing that one device does better.
+    const bool of_kernels = node.source->op().run_by == op::RunBy::kKernel;
+    const auto kernels = of_kernels ? support_.Kernels(*node.source, static_cast<int>(d))
+                                    : std::span<const kernel::KernelEntry* const>();
+    if (!of_kernels || (kernels.empty() && support_.OnHostOnly(*node.source))) {
+      // Forwarding, copies and host code have no device preference.
       best.ns = 0;
       best.provenance = Provenance::kAnalytic;
       return best;
     }
-    const auto kernels = support_.Kernels(*node.source, static_cast<int>(d));
     if (kernels.empty()) {
-      best.ns = 0;
+      const bool on_host = support_.kernels().FindHost(node.source->op().name) != nullptr;  // else it moves strings
+      best.ns = on_host && !IsHost(device) ? RoundTripNs(operands) : 0;
       return best;
     }
     const Result<weir_device*> open = device.Open();
@@ -406,7 +333,7 @@ class Builder {
       if (operands.known && open.ok() &&
           !kernel::Supports(*entry, asked, operands.inputs, operands.outputs, *open).ok()) {
         if (best.kernel != nullptr) continue;
-        const weir_cost declared = DeclaredWork(*entry->record, operands);
+        const weir_cost declared = kernel::DeclaredWork(*entry->record, operands.inputs, operands.outputs);
         best.refused_ns = std::llround(TimeNs(declared, profile, MainType(operands), !IsHost(device)));
         best.provenance = ProvenanceOf(operands, profile);
         continue;
@@ -421,6 +348,17 @@ class Builder {
     return best;
   }
 
+  /// Time of transfers to the host and back.
+  static int64_t RoundTripNs(const Operands& operands) {
+    double bytes = 0;
+    for (const auto* specs : {&operands.inputs, &operands.outputs}) {
+      for (const OperandSpec& operand : *specs) {
+        bytes += static_cast<double>(operand.shape.elements()) * static_cast<double>(SizeOf(operand.dtype));
+      }
+    }
+    return std::llround(2 * kAssumedLinkNs + bytes / kAssumedLinkBytesPerNs);
+  }
+
   double Ask(const kernel::KernelEntry& entry, const weir_node& node, const Operands& operands,
              const Result<weir_device*>& open, const weir_profile* profile, const device::Device& device) {
     const DType dtype = MainType(operands);
@@ -429,10 +367,11 @@ class Builder {
       if (cost.ok()) return TimeNs(*cost, profile, dtype, !IsHost(device));
       if (cost.status().code() != Code::kUnimplemented) Fault(device, std::string(cost.status().message()));
     }
-    return TimeNs(DeclaredWork(*entry.record, operands), profile, dtype, !IsHost(device));
+    const weir_cost declared = kernel::DeclaredWork(*entry.record, operands.inputs, operands.outputs);
+    return TimeNs(declared, profile, dtype, !IsHost(device));
   }
 
-  /// A group whose kernels all refuse stays possible everywhere, so that the refusal itself is reported.
+  /// A group rejected by all kernels stays possible everywhere, so that the rejection is reported.
   static void RestoreRefused(const std::vector<int>& candidates, std::vector<NodeCost>& costs) {
     const bool some = std::any_of(candidates.begin(), candidates.end(),
                                   [&](int d) { return costs[static_cast<size_t>(d)].ns != kImpossible; });

@@ -1,4 +1,4 @@
-// Declared costs, as a scheduling problem: what profiles, kernels, memory spaces and links say about a step.
+// The scheduling problem of a step: costs from profiles, kernels, memory spaces and links.
 #ifndef WEIR_CORE_PLACE_COST_TABLE_H_
 #define WEIR_CORE_PLACE_COST_TABLE_H_
 
@@ -13,21 +13,21 @@
 
 namespace weir::place {
 
-/// What a node costs on a device.
+/// The cost of a node on a device.
 struct NodeCost {
   int64_t ns = kImpossible;
   Provenance provenance = Provenance::kGuess;
-  const kernel::KernelEntry* kernel = nullptr;  // the cheapest; null for what the core runs
-  int64_t refused_ns = 0;                       // by declared work, where every kernel refuses the node
+  const kernel::KernelEntry* kernel = nullptr;  // the cheapest; null if the core runs the node
+  int64_t refused_ns = 0;                       // from declared work, if every kernel rejects the node
 };
 
-/// Costs of one step. Tasks are the op nodes in order; groups are the constraints'.
+/// Costs of one step. Tasks are the op nodes in order; groups are those of the constraints.
 struct CostTable {
   std::optional<Problem> problem;
-  std::vector<int> task_of;         // by node, -1 for feeds and constants
+  std::vector<int> task_of;         // by node; -1 for feeds and constants
   std::vector<int> node_of;         // by task
-  std::vector<NodeCost> costs;      // task * devices
-  std::vector<std::string> faults;  // of plugins whose figures are none; such figures count as unknown
+  std::vector<NodeCost> costs;      // index: task * devices + device
+  std::vector<std::string> faults;  // plugins with invalid figures; these count as unknown
 
   const NodeCost& At(int task, int device) const {
     return costs[static_cast<size_t>(task) * static_cast<size_t>(problem->device_count()) +
@@ -35,12 +35,12 @@ struct CostTable {
   }
 };
 
-/// Opens the devices that are candidates, to ask what they cost. A figure that a plugin gets wrong never fails a step.
-/// A device where every kernel refuses the node (`supports`) is no candidate for it, unless it is the only one.
+/// Opens the candidate devices to query their costs. An invalid figure from a plugin never fails a step. A device where
+/// every kernel rejects the node (`supports`) is excluded, unless no other is left.
 CostTable BuildCostTable(const PlaceOptions& options, const graph::StepGraph& step, const Constraints& constraints,
                          Support& support);
 
-/// TensorFlow's order of device types: GPUs, then others, then CPUs.
+/// TensorFlow's priority of device types: GPUs, then others, then CPUs.
 int TypePriority(const device::Device& device);
 
 }  // namespace weir::place

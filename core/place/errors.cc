@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/errors.h"
 #include "core/place/requests.h"
 
 namespace weir::place {
@@ -28,8 +29,8 @@ std::vector<std::string> Kinds(const device::DeviceSet& devices) {
   return kinds;
 }
 
-/// What the group could ask for instead: what soft placement would choose if job and task were right, else a device
-/// that is used only when named; empty when nothing runs it.
+/// The nearest satisfiable request of the group: the soft placement for a corrected job and task, else an opt-in
+/// device; empty if no device can run the group.
 std::string NearestRequest(const Refusal& refusal, const Group& group) {
   const auto& all = refusal.support.devices().all();
   DeviceName spec;
@@ -43,7 +44,7 @@ std::string NearestRequest(const Refusal& refusal, const Group& group) {
   return fmt::format("/device:{}:{}", *name.type, *name.id);
 }
 
-/// Our own last line.
+/// The last line of the message, which TensorFlow does not have.
 std::string Advice(const Refusal& refusal, const Group& group) {
   std::string line = "\nweir: ";
   const std::string nearest = NearestRequest(refusal, group);
@@ -62,7 +63,7 @@ std::string Advice(const Refusal& refusal, const Group& group) {
   return line;
 }
 
-/// Members with the device kinds that run them.
+/// The members with the device kinds that can run them.
 std::string GroupDump(const Refusal& refusal, const Group& group) {
   std::string dump = "\nColocation Debug Info:\nColocation group had the following types and supported devices: \n";
   const auto& all = refusal.support.devices().all();
@@ -81,7 +82,7 @@ std::string GroupDump(const Refusal& refusal, const Group& group) {
   return dump;
 }
 
-/// "\nOp: …\nNode attrs: …\nRegistered kernels:\n…" as TensorFlow prints it.
+/// "\nOp: …\nNode attrs: …\nRegistered kernels:\n…" in TensorFlow's format.
 std::string KernelDump(const Refusal& refusal, const StepNode& node) {
   const kernel::KernelListing listing = kernel::ListKernels(refusal.support.kernels(), node.source->attrs());
   return fmt::format("\nOp: {}\nNode attrs: {}\n{}", node.source->op().name, listing.attrs, listing.kernels);
@@ -89,6 +90,17 @@ std::string KernelDump(const Refusal& refusal, const StepNode& node) {
 
 bool RunsNowhere(const Refusal& refusal, int i) {
   return refusal.support.Empty(refusal.support.Of(*NodeAt(refusal, i).source));
+}
+
+/// The error if kernels exist on the requested devices but reject the operands.
+Status KernelsRefuse(const Refusal& refusal, const Group& group, const std::string& prefix) {
+  std::string refusals;
+  for (const auto& [device, why] : group.refused) {
+    refusals += fmt::format("\n  {}: {}", refusal.support.devices().all()[static_cast<size_t>(device)]->name(), why);
+  }
+  return InvalidArgument(
+      "{}Could not satisfy explicit device specification '{}' because kernels there refuse operands:{}{}{}", prefix,
+      group.requested.ToString(), refusals, GroupDump(refusal, group), Advice(refusal, group));
 }
 
 }  // namespace
@@ -121,8 +133,9 @@ Status CannotAssign(const Refusal& refusal, const Group& group) {
             prefix, node.name(), asked, DeviceList(devices), Advice(refusal, group)),
         *node.source);
   }
+  if (!group.refused.empty()) return graph::AtNode(KernelsRefuse(refusal, group, prefix), *node.source);
   const auto& all = devices.all();
-  bool alone = false;  // the node that asks could be there if it were alone
+  bool alone = false;  // the requesting node alone could be placed there
   for (size_t d = 0; d < all.size(); ++d) {
     if (device::Matches(group.requested, all[d]->info().name) &&
         refusal.support.Has(refusal.support.Of(*node.source), static_cast<int>(d))) {

@@ -1,4 +1,4 @@
-// The texts of requests that cannot be met.
+// Error messages for requests that cannot be satisfied.
 #ifndef WEIR_CORE_PLACE_ERRORS_H_
 #define WEIR_CORE_PLACE_ERRORS_H_
 
@@ -9,22 +9,22 @@
 
 namespace weir::place {
 
-/// What Constrain knows when it gives up.
+/// The context of a failure in Constrain.
 struct Refusal {
   const PlaceOptions& options;
   const graph::StepGraph& step;
   Support& support;
 };
 
-/// "[a, b]" without brackets: full names of all devices, sorted.
+/// Sorted full names of all devices, separated by ", ".
 std::string DeviceList(const device::DeviceSet& devices);
 
-/// No candidate is left for the group.
+/// The error if the group has no candidate.
 Status CannotAssign(const Refusal& refusal, const Group& group);
-/// The group's state lives on `group.fixed`, where a member has no kernel, or which is not what a member asks for.
+/// The error if the group's state lives on `group.fixed`, where a member has no kernel or which violates a request.
 Status CannotMove(const Refusal& refusal, const Group& group);
-/// Two nodes must share a device, and no device runs both with what is colocated already. `later` is the one that asks
-/// for it; `why` may be empty.
+/// The error if two nodes must share a device, but no device runs both and the nodes already colocated with them.
+/// `later` is the node that requests the colocation; `why` may be empty.
 Status CannotColocate(const Refusal& refusal, int later, int earlier, const std::string& why);
 
 }  // namespace weir::place

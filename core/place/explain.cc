@@ -56,6 +56,7 @@ class Explainer {
       for (const std::string& fault : f_.table->faults) out_.warnings.push_back("plugin fault: " + fault);
     }
     out_.hash = 0xcbf29ce484222325;
+    out_.placed.reserve(f_.step.nodes.size());
     for (size_t i = 0; i < f_.step.nodes.size(); ++i) {
       if (f_.constraints.group_of[i] < 0) continue;
       ++count_of_[DeviceOf(i)];
@@ -123,10 +124,7 @@ class Explainer {
     report.group_size = static_cast<int>(group.members.size());
     report.reason = ReasonOf(i);
     if (group.rule != SoftRule::kNone) {
-      report.note =
-          fmt::format("requested '{}' -> soft: {}; {}", report.requested,
-                      f_.support.devices().Matching(group.requested).empty() ? "no such device" : "no kernels there",
-                      Name(group.rule));
+      report.note = fmt::format("requested '{}' -> soft: {}; {}", report.requested, WhySoft(group), Name(group.rule));
     }
     const int task = f_.table->task_of[i];
     report.bytes = f_.table->problem->resident_bytes(task);
@@ -137,6 +135,11 @@ class Explainer {
     return report;
   }
 
+  std::string WhySoft(const Group& group) const {
+    if (!group.refused.empty()) return group.refused.begin()->second;
+    return f_.support.devices().Matching(group.requested).empty() ? "no such device" : "no kernels there";
+  }
+
   std::vector<DeviceMemory> Memory() const {
     const Problem& problem = *f_.table->problem;
     std::vector<DeviceMemory> memory;
@@ -145,7 +148,7 @@ class Explainer {
       memory.push_back({DeviceAt(d).name(), capacity == 0 ? -1 : static_cast<int64_t>(capacity), 0, 0,
                         f_.choice->plan.simulation.peak_bytes[static_cast<size_t>(d)]});
     }
-    std::set<std::pair<int, int>> constants;  // with the device that uses them
+    std::set<std::pair<int, int>> constants;  // each with a device that uses it
     for (int task = 0; task < problem.tasks(); ++task) {
       const int d = DeviceOf(static_cast<size_t>(f_.table->node_of[static_cast<size_t>(task)]));
       DeviceMemory& there = memory[static_cast<size_t>(d)];
@@ -211,7 +214,8 @@ class Explainer {
     return report;
   }
 
-  /// When the task would end there if nothing else changed, and how long its inputs would travel.
+  /// The finish time of the task on device `d` with the rest of the plan unchanged, and the longest transfer of its
+  /// inputs.
   void Arrivals(int task, int d, CandidateReport& report) {
     const Problem& problem = *f_.table->problem;
     int64_t ready = 0;
@@ -252,12 +256,13 @@ class Explainer {
     return text;
   }
 
-  /// Why the device is no candidate.
+  /// The reason why the device is not a candidate.
   std::string WhyNot(size_t i, int d) const {
     const Group& group = GroupOf(i);
     const device::Device& device = DeviceAt(d);
     const StepNode& node = f_.step.nodes[i];
     if (!f_.support.Has(f_.support.Of(*node.source), d)) return fmt::format("no kernel for {}", TypesText(node));
+    if (const auto refused = group.refused.find(d); refused != group.refused.end()) return refused->second;
     if (!f_.support.Has(group.mask, d)) {
       for (const int member : group.members) {
         const StepNode& other = f_.step.nodes[static_cast<size_t>(member)];
@@ -267,7 +272,7 @@ class Explainer {
     }
     if (group.fixed >= 0) return fmt::format("its state lives on {}", ShortName(DeviceAt(group.fixed)));
     if (!device::Matches(group.requested, device.info().name)) {
-      return fmt::format("'{}' is asked for", group.requested.ToString());
+      return fmt::format("'{}' was requested", group.requested.ToString());
     }
     if ((device.info().flags & WEIR_DEVICE_OPT_IN) != 0) return "used only when named";
     return "state goes by device type";
@@ -283,7 +288,7 @@ class Explainer {
   }
 
   void WarnOfLostRequests() {
-    std::map<std::pair<std::string, int>, std::map<std::string, int>> lost;  // request, device -> op -> nodes
+    std::map<std::pair<std::string, int>, std::map<std::string, int>> lost;  // (request, device), op -> nodes
     for (const Group& group : f_.constraints.groups) {
       if (group.rule != SoftRule::kTypeDropped) continue;
       for (const int i : group.members) {
@@ -306,7 +311,7 @@ class Explainer {
     }
   }
 
-  /// Of the plan chosen: ": GPU:0 would hold 67.1 MB of 41.9 MB; the largest state: w 30 MB".
+  /// Memory overflow of the chosen plan: ": GPU:0 would hold 67.1 MB of 41.9 MB; the largest state: w 30 MB".
   std::string Overflow() const {
     const Problem& problem = *f_.table->problem;
     std::string text;
@@ -379,7 +384,7 @@ class Explainer {
   Explanation out_;
   std::map<int, int> count_of_;
   std::map<std::tuple<int, std::string, Reason>, int> reasons_;
-  int farthest_ = -1;  // task whose value travels longest to the device in hand
+  int farthest_ = -1;  // the task whose value has the longest transfer to the current device
 };
 
 }  // namespace

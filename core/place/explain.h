@@ -1,4 +1,4 @@
-// Puts together why each node is where it is.
+// Builds the explanation of a placement.
 #ifndef WEIR_CORE_PLACE_EXPLAIN_H_
 #define WEIR_CORE_PLACE_EXPLAIN_H_
 
@@ -7,7 +7,7 @@
 
 namespace weir::place {
 
-/// All that Place found out. Without a table nothing was computed: constraints left no choice, or rules made it.
+/// The results of Place. Without a table no costs were computed: constraints left no choice, or rules decided.
 struct Findings {
   const PlaceOptions& options;
   const graph::StepGraph& step;
@@ -19,7 +19,7 @@ struct Findings {
   bool by_cost = false;
 };
 
-/// Nodes only with Explain::kAll.
+/// Fills `nodes` only with Explain::kAll.
 Explanation Explain(const Findings& findings);
 
 }  // namespace weir::place

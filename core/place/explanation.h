@@ -1,4 +1,4 @@
-// Why each node is where it is.
+// The explanation of a placement.
 #ifndef WEIR_CORE_PLACE_EXPLANATION_H_
 #define WEIR_CORE_PLACE_EXPLANATION_H_
 
@@ -11,43 +11,43 @@
 
 namespace weir::place {
 
-/// What soft placement gave up.
+/// The part of a request that soft placement dropped.
 enum class SoftRule : uint8_t { kNone, kIdDropped, kTypeDropped };
 
-/// Where a cost comes from.
+/// Origin of a cost.
 enum class Provenance : uint8_t {
   kAnalytic,    // from the profile and the kernel's own estimate or declared work
-  kCalibrated,  // the same with a measured profile
+  kCalibrated,  // as kAnalytic, with a measured profile
   kGuess,       // a shape or the profile is unknown
 };
 
-/// Why a node is on its device.
+/// The reason for a node's device.
 enum class Reason : uint8_t {
-  kOnlyDevice,  // there is no other
-  kRequested,   // the graph or the configuration asks for it
-  kSoft,        // asked for another, which could not be had
+  kOnlyDevice,  // the only device
+  kRequested,   // requested by the graph or the configuration
+  kSoft,        // a different device was requested but is not available
   kState,       // its state lives there
-  kNoKernel,    // no other device has kernels for it and what it is colocated with
-  kCost,        // the plan that simulates best
-  kMemory,      // better plans do not fit the memory
-  kRule,        // TensorFlow's rules, or the default device
+  kNoKernel,    // no other device has kernels for the node and its group
+  kCost,        // the plan with the shortest simulated time
+  kMemory,      // faster plans exceed the memory
+  kRule,        // TensorFlow's rules or the default device
 };
 
 std::string_view Name(SoftRule rule);
 std::string_view Name(Provenance provenance);
 std::string_view Name(Reason reason);
 
-/// One device in the eyes of one node. Times are of the simulated step, -1 where there are none.
+/// One candidate device of a node. Times are from the simulated step; -1 if unknown.
 struct CandidateReport {
   std::string device;
-  std::string kernel;  // the plugin; empty for what the core runs
+  std::string kernel;  // the plugin; empty if the core runs the node
   bool possible = false;
   bool chosen = false;
   Provenance provenance = Provenance::kGuess;
   int64_t exec_ns = -1;
   int64_t inputs_ns = -1;     // transfers of its inputs
-  int64_t link_wait_ns = -1;  // known for the chosen device
-  int64_t queue_ns = -1;      // known for the chosen device
+  int64_t link_wait_ns = -1;  // only for the chosen device
+  int64_t queue_ns = -1;      // only for the chosen device
   int64_t finish_ns = -1;
   std::string verdict;
 };
@@ -61,40 +61,40 @@ struct NodeReport {
   int group = -1;
   int group_size = 0;
   Reason reason = Reason::kOnlyDevice;
-  std::string note;   // what soft placement did
-  int64_t bytes = 0;  // of its outputs, or of the state that it makes
+  std::string note;   // the effect of soft placement
+  int64_t bytes = 0;  // of its outputs, or of the state that it creates
   std::vector<CandidateReport> candidates;
 };
 
-/// A node that a request feeds or needs, whatever became of it.
+/// A node that a request feeds or needs, whether or not the step runs it.
 struct WrittenNode {
   std::string name;
   std::string op;
   std::string device;
-  bool runs = false;  // else it is fed, constant, folded, equal to another or of no use
+  bool runs = false;  // otherwise fed, constant, folded, merged or unused
 };
 
-/// Where a node of the step is, in few words.
+/// Summary of a node's placement. `op` and `device` are borrowed from the registry and the devices.
 struct PlacedOp {
   std::string name;
-  std::string op;
-  std::string device;
+  std::string_view op;
+  std::string_view device;
   Reason reason = Reason::kOnlyDevice;
 };
 
-/// What a step is expected to need on a device, from shapes alone.
+/// The expected memory use of a step on a device, from static shapes.
 struct DeviceMemory {
   std::string device;
-  int64_t capacity_bytes = -1;  // -1 = its plugin does not say
+  int64_t capacity_bytes = -1;  // -1 = not declared by the plugin
   int64_t state_bytes = 0;      // variables
-  int64_t constant_bytes = 0;   // of those that its nodes use
-  int64_t value_bytes = 0;      // the most that values between nodes take at one time
+  int64_t constant_bytes = 0;   // used by its nodes
+  int64_t value_bytes = 0;      // peak of the values between nodes
 };
 
 /// Filled by Place.
 struct Explanation {
-  std::vector<PlacedOp> placed;      // op nodes, in the order of the step
-  std::vector<NodeReport> nodes;     // the same with their candidates; with kAll
+  std::vector<PlacedOp> placed;      // op nodes in step order
+  std::vector<NodeReport> nodes;     // as above with candidates; with kAll
   std::vector<WrittenNode> written;  // StepGraph::written; with kDevices and kAll
   std::string summary;               // one line
   std::vector<std::string> warnings;
@@ -105,10 +105,10 @@ struct Explanation {
   int64_t transfers = 0;
   int64_t transferred_bytes = 0;
   uint64_t hash = 0;                 // of names and devices
-  std::vector<DeviceMemory> memory;  // by device, with kAll; `nodes` say how large the outputs of each are
+  std::vector<DeviceMemory> memory;  // by device, with kAll; `nodes` has the output sizes
 };
 
-/// The explanation for people: the summary, the plan and its hash, then each node with its candidates.
+/// The explanation as text: the summary, the plan and its hash, then each node with its candidates.
 std::string ToText(const Explanation& explanation);
 
 }  // namespace weir::place

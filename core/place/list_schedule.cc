@@ -11,10 +11,10 @@
 namespace weir::place {
 namespace {
 
-/// When a device is busy: intervals in order, those that touch are one.
+/// The busy times of a device: disjoint intervals in order; adjacent ones are merged.
 class Timeline {
  public:
-  /// The earliest start at or after `ready` that leaves the device to the task for `time_ns`.
+  /// The earliest start at or after `ready` of an idle interval of at least `time_ns`.
   int64_t Slot(int64_t ready, int64_t time_ns, int max_gaps) const {
     if (busy_.empty()) return ready;
     if (time_ns == 0 && max_gaps > 0) return Boundary(ready);
@@ -31,7 +31,7 @@ class Timeline {
     return std::max(ready, busy_.back().end);
   }
 
-  /// The interval may overlap others.
+  /// The new interval may overlap existing ones.
   void Occupy(int64_t begin, int64_t time_ns) {
     if (time_ns == 0) return;
     begins_.insert(std::lower_bound(begins_.begin(), begins_.end(), begin), begin);
@@ -55,7 +55,7 @@ class Timeline {
     int64_t begin = 0;
     int64_t end = 0;
   };
-  /// Where a task that takes no time fits in: the first moment from `ready` on at which no task is under way.
+  /// The start of a zero-length task: the first time from `ready` on at which no task is running.
   int64_t Boundary(int64_t ready) const {
     const auto next = std::upper_bound(busy_.begin(), busy_.end(), ready,
                                        [](int64_t t, const Interval& interval) { return t < interval.begin; });
@@ -65,7 +65,7 @@ class Timeline {
   }
 
   std::vector<Interval> busy_;
-  std::vector<int64_t> begins_;  // of all tasks, in order
+  std::vector<int64_t> begins_;  // of all tasks, sorted
 };
 
 constexpr int64_t kNotYet = -1;
@@ -98,7 +98,7 @@ class Pass {
       VisitByReadyTime();
     }
     for (int t = 0; t < problem_.tasks(); ++t) {
-      if (DeviceOf(t) < 0) Visit(t);  // deferred, and nobody came for it; its own inputs come with it
+      if (DeviceOf(t) < 0) Visit(t);  // a deferred task without placed consumers; also places its inputs
     }
     for (const int64_t finish : schedule_.finish_ns) schedule_.makespan_ns = std::max(schedule_.makespan_ns, finish);
     return std::move(schedule_);
@@ -118,7 +118,7 @@ class Pass {
     return arrival_[static_cast<size_t>(v) * static_cast<size_t>(problem_.spaces()) + static_cast<size_t>(space)];
   }
 
-  /// The ranks, with the time of deferred tasks at the consumer of highest rank, which they run before.
+  /// The ranks, with the time of each deferred task added to its consumer of highest rank, which it precedes.
   std::vector<int64_t> Priorities(const std::vector<int64_t>& ranks) const {
     if (options_.deferral != ListOptions::Deferral::kBefore) return ranks;
     std::vector<int64_t> more(ranks.size(), 0);
@@ -181,7 +181,7 @@ class Pass {
     }
   }
 
-  /// Chooses the device of a task, brings its inputs there and puts it into the timeline.
+  /// Chooses a task's device, transfers its inputs there and adds it to the timeline.
   void Visit(int task) {
     OrderInputs(task);
     most_incoming_ = MostIncomingBytes();
@@ -216,8 +216,8 @@ class Pass {
     for (const Use& use : inputs_) ReleaseUse(use.value);
   }
 
-  /// Places a deferred task and what it hangs on, whose consumer is on `d`: at `start`, or before it where that is
-  /// kNotYet.
+  /// Places a deferred task and the deferred tasks that it depends on for a consumer on `d`: starting at `start`, or
+  /// before the consumer if it is kNotYet.
   void PutDeferred(int task, int d, int64_t start) {
     std::vector<std::pair<int, bool>> stack = {{task, false}};  // task, inputs pushed
     const int home = GeneratorDevice(task, d);
@@ -240,7 +240,7 @@ class Pass {
     }
   }
 
-  /// The task's uses in the order in which their values are made.
+  /// Sorts the task's uses by the time at which their values are produced.
   void OrderInputs(int task) {
     const auto uses = problem_.uses(task);
     inputs_.assign(uses.begin(), uses.end());
@@ -250,7 +250,7 @@ class Pass {
     });
   }
 
-  /// What the uses add anywhere at most.
+  /// Upper bound of the bytes that the uses add on any device.
   int64_t MostIncomingBytes() const {
     int64_t bytes = 0;
     for (const Use& use : inputs_) {
@@ -262,7 +262,7 @@ class Pass {
     return bytes;
   }
 
-  /// Where a deferred task goes when its consumer is on `d`.
+  /// The device of a deferred task whose consumer is on `d`.
   int GeneratorDevice(int task, int d) const {
     const int group = problem_.group(task);
     const int fixed = device_of_group_[static_cast<size_t>(group)];
@@ -284,7 +284,7 @@ class Pass {
     return bytes <= capacity;
   }
 
-  /// What a use on `d` adds to what is in use there; `group` is there already.
+  /// Bytes that a use on `d` adds to the memory in use; those of `group` are already included.
   int64_t InputBytes(const Use& use, int group, int d) const {
     const Value& value = problem_.value(use.value);
     const bool deferred = value.task >= 0 && DeviceOf(value.task) < 0;
@@ -326,7 +326,7 @@ class Pass {
     return ready;
   }
 
-  /// Takes the link (or both) in `free` from when the value is made; when it arrives.
+  /// Reserves the link (or both) in `free` from the time the value is produced; returns the arrival time.
   int64_t Transfer(std::vector<int64_t>& free, int source, int target, int64_t bytes, int64_t made) const {
     if (!problem_.link(source, target).direct && source != kHostSpace && target != kHostSpace) {
       return Transfer(free, kHostSpace, target, bytes, Transfer(free, source, kHostSpace, bytes, made));
@@ -338,7 +338,7 @@ class Pass {
     return link;
   }
 
-  /// Moves what a task uses to its device; when the last of it is there.
+  /// Transfers the inputs of a task to its device; returns the arrival time of the last one.
   int64_t BringInputs(std::span<const Use> uses, int d) {
     int64_t ready = 0;
     for (const Use& use : uses) {
@@ -352,7 +352,7 @@ class Pass {
     return ready;
   }
 
-  /// Moves a value to another space, unless it is there; when it arrives.
+  /// Transfers a value to another space unless it is there already; returns the arrival time.
   int64_t Bring(int v, int source, int target) {
     const Value& value = problem_.value(v);
     const int64_t made = FinishNs(value.task);
@@ -364,7 +364,7 @@ class Pass {
     return arrival;
   }
 
-  /// What the task takes there in the timeline: nothing where it cannot run.
+  /// Time that the task occupies in the timeline; 0 if the device cannot run it.
   int64_t BookedNs(int task, int d) const {
     return problem_.TimeNs(task, d) == kImpossible ? 0 : problem_.TimeNs(task, d);
   }
@@ -412,14 +412,14 @@ class Pass {
   Schedule schedule_;
   std::vector<Timeline> timelines_;
   std::vector<int64_t> used_bytes_;   // by device
-  std::vector<int> device_of_group_;  // -1 = open
+  std::vector<int> device_of_group_;  // -1 = undecided
   std::vector<int> uses_left_;        // by value
-  std::vector<uint8_t> copied_;       // by value and device: takes memory there beside the original
+  std::vector<uint8_t> copied_;       // by value and device: a copy uses memory there
   std::vector<int64_t> arrival_;      // by value and space
   std::vector<int64_t> link_free_;    // by link
-  std::vector<int64_t> trial_;        // link_free_ while a device is tried
+  std::vector<int64_t> trial_;        // copy of link_free_ for trying a device
   bool trial_in_use_ = false;
-  std::vector<Use> inputs_;  // of the task in hand
+  std::vector<Use> inputs_;  // of the current task
   int64_t most_incoming_ = 0;
 };
 

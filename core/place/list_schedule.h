@@ -1,4 +1,4 @@
-// List schedules: one greedy pass that gives every task the device where it finishes first.
+// List scheduling: a greedy pass that gives each task the device with the earliest finish time.
 #ifndef WEIR_CORE_PLACE_LIST_SCHEDULE_H_
 #define WEIR_CORE_PLACE_LIST_SCHEDULE_H_
 
@@ -11,31 +11,32 @@ namespace weir::place {
 
 struct ListOptions {
   enum class Order : uint8_t {
-    kRank,       // falling upward rank (HEFT: Topcuoglu, Hariri, Wu, IEEE TPDS 13(3), 2002)
-    kReadyTime,  // as a simulation from the sources meets them (TensorFlow white paper, 2015, section 3.2.1)
+    kRank,       // descending upward rank (HEFT: Topcuoglu, Hariri, Wu, IEEE TPDS 13(3), 2002)
+    kReadyTime,  // in the order of a simulation from the sources (TensorFlow white paper, 2015, section 3.2.1)
   };
-  /// A deferrable task goes where its first consumer goes.
+  /// A deferrable task is placed with its first consumer.
   enum class Deferral : uint8_t {
     kNone,
-    kBefore,  // and takes its time before it, which counts to the consumer's rank
-    kBeside,  // and starts with it, as if the device ran both at once: the rule of the published tables, which believes
-              // in less time than a run takes
+    kBefore,  // runs before it; its time counts in the consumer's rank
+    kBeside,  // starts together with it, as if the device ran both at once: the rule of the published tables, which
+              // underestimates the time of a run
   };
   Order order = Order::kRank;
   Deferral deferral = Deferral::kBefore;
-  bool reserve_links = true;  // transfers over one link wait for each other
-  int max_gaps = 64;          // gaps looked at between tasks placed before; 0 = only behind the last
+  bool reserve_links = true;  // transfers over one link are serialized
+  int max_gaps = 64;          // limit on gaps tried between placed tasks; 0 = append only
 };
 
-/// Where and when the pass put each task. Times are those of the pass; Simulate gives those of a run.
+/// The device and times of each task. Times are those of the pass; Simulate gives those of a run.
 struct Schedule {
   std::vector<int> device_of;
   std::vector<int64_t> start_ns, finish_ns;
   int64_t makespan_ns = 0;
 };
 
-/// The first member of a group decides for all. A device whose memory would overflow is passed over while another has
-/// room. Ties go to the lower device. `ranks` are UpwardRanks. O(uses * devices + tasks * devices * max_gaps).
+/// The first visited member of a group decides for all. Devices whose memory would overflow are skipped while another
+/// has room. Ties go to the lower device. `ranks` come from UpwardRanks. O(uses * devices + tasks * devices *
+/// max_gaps).
 Schedule ListSchedule(const Problem& problem, const ListOptions& options, const std::vector<int64_t>& ranks);
 
 }  // namespace weir::place

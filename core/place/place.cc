@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "core/base/errors.h"
 #include "core/place/constraints.h"
 #include "core/place/cost_table.h"
 #include "core/place/errors.h"
@@ -17,7 +18,7 @@ namespace {
 
 using device::DeviceName;
 
-/// The default device and its equals first, then the others.
+/// Devices that match the default device first, then the others.
 Result<std::vector<int>> DefaultOrder(const std::string& default_device, const device::DeviceSet& devices) {
   WEIR_ASSIGN(const DeviceName spec, device::ParseDeviceName(default_device));
   std::vector<int> order = TypeOrder(devices);
@@ -31,7 +32,7 @@ Result<std::vector<int>> DefaultOrder(const std::string& default_device, const d
   return order;
 }
 
-/// The default device joins the candidates of groups that ask for nothing, opt-in or not.
+/// Adds the default device to the candidates of groups without a request, even if it is opt-in.
 void AdmitDefault(const std::vector<int>& order, Support& support, Constraints& constraints) {
   const int preferred = order.front();
   for (Group& group : constraints.groups) {

@@ -1,4 +1,4 @@
-// Decides which device runs each node of a step.
+// Placement: chooses the device of each node of a step.
 #ifndef WEIR_CORE_PLACE_PLACE_H_
 #define WEIR_CORE_PLACE_PLACE_H_
 
@@ -22,50 +22,51 @@ class Pins;
 
 namespace weir::place {
 
-/// Index of the host in Placement::device_of: feeds and constants live there.
+/// The host's index in Placement::device_of, for feeds and constants.
 inline constexpr int kHost = -1;
 
 struct PlaceOptions {
   enum class Explain : uint8_t { kSummary, kDevices, kAll };
 
-  /// A request that cannot be met gives up the device number, then the type; never job, replica or task.
+  /// If a request cannot be satisfied, drops the device number, then the type; never job, replica or task.
   bool allow_soft_placement = true;
-  /// For nodes that ask for nothing: a partial name. Set, it comes before all costs.
+  /// A partial device name for nodes without a request. If set, it takes precedence over costs.
   std::string default_device;
   Algorithm algorithm = Algorithm::kCostSim;
-  /// Node name -> device: a plan from outside. It counts as a request where the graph has none.
+  /// Node name -> device: an external plan, used as requests where the graph has none.
   std::map<std::string, std::string> plan;
-  /// A pin replaces what the graph asks for; null = none.
+  /// Pins override requests of the graph; null = none.
   std::shared_ptr<const config::Pins> pins;
-  /// What the graph's own `device` fields are: requests, or nothing, so that a model file decides nothing here.
+  /// Treats the `device` fields of the graph's nodes as requests; otherwise ignores them, so that a model file cannot
+  /// choose devices.
   bool keep_graph_devices = true;
-  /// What an unknown dimension counts in costs.
+  /// The extent assumed for an unknown dimension in costs.
   int64_t unknown_dim = 32;
-  /// A node that soft placement would move away from the kind of device it asks for is an error.
+  /// It is an error if soft placement would change the requested device type.
   bool strict_devices = false;
-  /// Devices of nodes whose state exists already, by id in the graph; they stay.
+  /// Devices of nodes with existing state, by graph id; these are fixed.
   const std::map<graph::NodeId, int>* placed = nullptr;
-  /// kDevices also fills Explanation::written; kAll that and Explanation::nodes, which takes costs of every node on
-  /// every device.
+  /// kDevices also fills Explanation::written; kAll also fills Explanation::nodes, which needs the costs of every node
+  /// on every device.
   Explain explain = Explain::kSummary;
-  /// What the configuration says of links, by "CPU:0->GPU:0", above what plugins declare; 0 = not said.
+  /// Configured figures of links such as "CPU:0->GPU:0"; they override the plugins' figures. 0 = not set.
   struct LinkFigures {
     double latency_ns = 0;
     double bytes_per_ns = 0;
   };
   std::map<std::string, LinkFigures> links;
-  /// Plugin files that are not there, "gpu.so: libcuda.so.1: cannot open …"; named when a request fails.
+  /// Missing plugin files, "gpu.so: libcuda.so.1: cannot open …"; named in errors of requests.
   std::vector<std::string> absent_plugins;
 };
 
-/// Gives every op node a device. Nodes that must share one do: the ends of reference and resource edges, `_class`
-/// "loc:@x", the nodes of a loop. Where constraints leave a choice, `options.algorithm` makes it by declared costs;
-/// where they leave none, nothing is computed. Deterministic to the bit. `explanation` may be null. What nodes ask for
-/// that StepGraph::written has and the step does not run is checked like the rest.
+/// Gives every op node a device. These nodes share a device: the ends of reference and resource edges, nodes named by
+/// `_class` "loc:@x", and the nodes of a loop. If constraints leave a choice, `options.algorithm` decides by declared
+/// costs; otherwise no costs are computed. The result is deterministic. `explanation` may be null. Also checks the
+/// requests of nodes in StepGraph::written that the step does not run.
 ///
-/// Errors, with TensorFlow's texts, both nodes of a conflict, and a last line of ours that says what could be met and
-/// which line of the configuration helps: InvalidArgument for a malformed request, a device that does not exist,
-/// colocated nodes that contradict each other, an op without kernel; FailedPrecondition when there is no device at all.
+/// Errors have TensorFlow's texts, name both nodes of a conflict, and end in a line that gives a satisfiable request
+/// and a configuration setting that helps. InvalidArgument for a malformed request, a device that does not exist,
+/// colocated nodes with contradicting requests, and an op without a kernel; FailedPrecondition if there is no device.
 Result<graph::Placement> Place(const PlaceOptions& options, const graph::StepGraph& step,
                                const device::DeviceSet& devices, const kernel::KernelRegistry& kernels,
                                Explanation* explanation = nullptr);

@@ -9,12 +9,12 @@
 namespace weir::place {
 namespace {
 
-/// Keeps the best plan seen.
+/// Keeps the best plan so far.
 class Contest {
  public:
   Contest(const Problem& problem, const std::vector<int64_t>& ranks) : problem_(problem), ranks_(ranks) {}
 
-  /// Simulates the plan unless it equals the winner, and takes it when it is better.
+  /// Simulates the plan unless it equals the best one, and keeps it if it is better.
   void Enter(Plan plan) {
     if (!tried_.empty() && plan.device_of == best_.device_of) {
       tried_.push_back({plan.name, best_.simulation.makespan_ns, best_.simulation.fits});
@@ -40,7 +40,7 @@ class Contest {
   Plan best_;
 };
 
-/// One plan for all devices that are alike to every group.
+/// Enters one single-device plan per class of devices that are interchangeable for all groups.
 void EnterSingles(const Problem& problem, Contest& contest) {
   for (int d = 0; d < problem.device_count(); ++d) {
     const auto alike = [&](int other) {

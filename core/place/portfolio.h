@@ -1,4 +1,4 @@
-// Candidate plans for one problem, and which of them wins.
+// Candidate plans for a problem and the selection of the best.
 #ifndef WEIR_CORE_PLACE_PORTFOLIO_H_
 #define WEIR_CORE_PLACE_PORTFOLIO_H_
 
@@ -11,20 +11,20 @@
 namespace weir::place {
 
 enum class Algorithm : uint8_t {
-  kCostSim,     // list schedules and baselines; the plan that simulates best
-  kWhitePaper,  // one greedy walk from the sources, as the paper describes it
-  kTf,          // the plan given, of TensorFlow's rules
-  kSingle,      // everything on one device, the best one
+  kCostSim,     // list schedules and baselines; the shortest simulated plan wins
+  kWhitePaper,  // one greedy pass from the sources, as in the white paper
+  kTf,          // the given plan by TensorFlow's rules
+  kSingle,      // the best single device
 };
 
-/// A complete placement with what it costs.
+/// A complete placement with its simulated costs.
 struct Plan {
   std::string name;
   std::vector<int> device_of;  // by task
   Simulation simulation;
 };
 
-/// What a candidate came to.
+/// The result of a candidate plan.
 struct Tried {
   std::string name;
   int64_t makespan_ns = 0;
@@ -33,17 +33,17 @@ struct Tried {
 
 struct Choice {
   Plan plan;
-  std::vector<Tried> tried;    // in the order of trial
-  int64_t best_single_ns = 0;  // of the single-device plans tried that fit; 0 when there is none
-  std::vector<int64_t> ranks;  // UpwardRanks
+  std::vector<Tried> tried;    // in the order tried
+  int64_t best_single_ns = 0;  // best fitting single-device plan; 0 if there is none
+  std::vector<int64_t> ranks;  // from UpwardRanks
 };
 
-/// `given` are plans from outside, baselines as well: TensorFlow's (which kTf takes as it is).
-/// kCostSim never returns a plan that simulates worse than the best baseline; a plan that fits the memory always beats
-/// one that does not. Equal plans: the one tried first, baselines before schedules.
+/// `given` are external plans, used as baselines; kTf uses TensorFlow's unchanged. kCostSim never returns a plan with a
+/// longer simulated time than the best baseline. A plan that fits the memory always beats one that does not. On ties
+/// the plan tried first wins; baselines are tried before schedules.
 Choice ChoosePlan(const Problem& problem, Algorithm algorithm, std::vector<Plan> given);
 
-/// Every group that may be on `d` is there, the others where their fallback is.
+/// Puts every group that may run on `d` there, and the others on their fallback.
 std::vector<int> SingleDevicePlan(const Problem& problem, int d);
 
 }  // namespace weir::place

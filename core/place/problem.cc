@@ -7,10 +7,10 @@
 namespace weir::place {
 namespace {
 
-// Longer than any real task or transfer; millions of them add up without overflow.
+// Longer than any real task or transfer; sums of millions do not overflow.
 constexpr int64_t kLongestTimeNs = 1'000'000'000'000;
 
-/// Mean of what a transfer costs between two different devices.
+/// Mean transfer cost between two different devices.
 struct MeanLink {
   double latency_ns = 0;
   double ns_per_byte = 0;
@@ -94,7 +94,7 @@ void Problem::Seal() {
       allowed_[static_cast<size_t>(group(t)) * devices_.size() + static_cast<size_t>(d)] = 0;
     }
   }
-  // Counting sorts: values by the task that makes them, uses by value.
+  // Counting sorts: values by producing task, uses by value.
   made_begin_.assign(static_cast<size_t>(tasks()) + 1, 0);
   for (const Value& value : values_) {
     if (value.task >= 0) ++made_begin_[static_cast<size_t>(value.task) + 1];
@@ -167,7 +167,7 @@ int64_t MeanTimeNs(const Problem& problem, int task) {
   return count == 0 ? 0 : static_cast<int64_t>(sum / count);
 }
 
-std::vector<int64_t> UpwardRanks(const Problem& problem, std::vector<int64_t> ranks) {  // more_ns at first
+std::vector<int64_t> UpwardRanks(const Problem& problem, std::vector<int64_t> ranks) {  // initially more_ns
   const MeanLink mean = MeanOverPairs(problem);
   ranks.resize(static_cast<size_t>(problem.tasks()), 0);
   for (int t = problem.tasks() - 1; t >= 0; --t) {

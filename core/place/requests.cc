@@ -13,21 +13,21 @@ namespace {
 using graph::StepGraph;
 using graph::StepNode;
 
-/// The device whose memory is the host's.
+/// The first device that uses host memory.
 int HostDevice(const device::DeviceSet& devices) {
   const auto& all = devices.all();
   const auto host = std::find_if(all.begin(), all.end(), [](const auto& device) { return device->host_memory(); });
   return host == all.end() ? 0 : static_cast<int>(host - all.begin());
 }
 
-/// Where the node would be if the step ran it alone.
+/// The device that the node would have in a step of its own.
 Result<int> PlaceAlone(const PlaceOptions& options, const graph::Node& node, std::string_view asked, Support& support) {
   Group group;
   group.members = {0};
   group.asked = 0;
   group.mask = support.Of(node);
   WEIR_ASSIGN(group.requested, ParseRequest(asked, node));
-  if (support.Empty(group.mask)) group.mask = support.All();  // a value that is fed needs no kernel
+  if (support.Empty(group.mask)) group.mask = support.All();  // a fed value needs no kernel
   std::vector<int> devices = support.Allowed(group.mask, group.requested);
   if (devices.empty() && options.allow_soft_placement) {
     devices = SoftCandidates(support, group.mask, group.requested).devices;

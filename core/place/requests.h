@@ -1,4 +1,4 @@
-// What nodes ask for, in their graph and outside it, and which devices meet it.
+// Device requests of nodes, from the graph and from options, and the devices that satisfy them.
 #ifndef WEIR_CORE_PLACE_REQUESTS_H_
 #define WEIR_CORE_PLACE_REQUESTS_H_
 
@@ -18,10 +18,10 @@ namespace weir::place {
 /// Borrows the options.
 class Requests {
  public:
-  /// The status of the options' pins.
+  /// Fails with the status of the options' pins.
   static Result<Requests> Make(const PlaceOptions& options);
 
-  /// What a pin says, else what the graph says, else what the plan says; empty = nothing.
+  /// The request of a pin, else of the graph, else of the plan; empty = none.
   std::string_view For(const graph::Node& node) const;
 
  private:
@@ -30,19 +30,19 @@ class Requests {
   const PlaceOptions* options_;
 };
 
-/// InvalidArgument, naming the node, for what is no device name.
+/// InvalidArgument, naming the node, for an invalid device name.
 Result<device::DeviceName> ParseRequest(std::string_view asked, const graph::Node& node);
 
-/// Devices of a set that meet a request once the device number, or else the type too, is given up.
+/// Devices that satisfy a request after dropping the device number, or also the type.
 struct Softened {
   std::vector<int> devices;
   SoftRule rule = SoftRule::kNone;
 };
 Softened SoftCandidates(const Support& support, DeviceMask mask, device::DeviceName spec);
 
-/// A device for each of StepGraph::written that the step does not run (it is fed, constant, folded, equal to another or
-/// of no use): the first that it asks for, else the host's. -1 for nodes that the step runs. Requests that cannot be
-/// met are errors, as Place's.
+/// A device for each node of StepGraph::written that the step does not run (because it is fed, constant, folded, merged
+/// or unused): the first one that satisfies its request, else the host's. -1 for nodes that the step runs.
+/// Unsatisfiable requests are errors, as in Place.
 Result<std::vector<int>> PlaceWritten(const PlaceOptions& options, const graph::StepGraph& step, Support& support);
 
 }  // namespace weir::place

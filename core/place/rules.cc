@@ -21,7 +21,7 @@ int FirstInOrder(const Group& group, const std::vector<int>& order) {
   return first == order.end() ? group.candidates.front() : *first;
 }
 
-/// One node that has no inputs and gives one tensor that is no state.
+/// True for a single node without inputs and with one output that is not state.
 bool IsGenerator(const StepGraph& step, const Group& group) {
   if (group.members.size() != 1) return false;
   const StepNode& node = step.nodes[static_cast<size_t>(group.members[0])];
@@ -53,7 +53,7 @@ std::vector<int> PlaceByOrder(const StepGraph& step, const Constraints& constrai
       device_of[g] = device_of[static_cast<size_t>(input)];
     }
   }
-  std::vector<int> shared(constraints.groups.size(), -1);  // device of the consumers; -2 when they differ
+  std::vector<int> shared(constraints.groups.size(), -1);  // device of the consumers; -2 if they differ
   for (size_t i = 0; i < step.nodes.size(); ++i) {
     const int to = constraints.group_of[i];
     if (to < 0) continue;

@@ -1,4 +1,4 @@
-// Placement by rules, without costs: TensorFlow's, and that of a default device.
+// Placement by rules, without costs: TensorFlow's, and the rule for a default device.
 #ifndef WEIR_CORE_PLACE_RULES_H_
 #define WEIR_CORE_PLACE_RULES_H_
 
@@ -8,17 +8,17 @@
 
 namespace weir::place {
 
-/// Devices by falling TypePriority, equals in their own order.
+/// Devices by descending TypePriority; ties keep their order.
 std::vector<int> TypeOrder(const device::DeviceSet& devices);
 
-/// A device for every group: the first candidate in `order`. What only looks at or renames a tensor goes with its
-/// input; a node without inputs and with one output goes with its consumers where they share a device.
+/// A device for every group: the first candidate in `order`. Ops that only inspect or forward a tensor are placed with
+/// their input. A node without inputs and with one output is placed with its consumers if they share a device.
 std::vector<int> PlaceByOrder(const graph::StepGraph& step, const Constraints& constraints,
                               const std::vector<int>& order);
 
-/// Fixes the groups of state that no step has placed yet: where state should live is decided by all that computes with
-/// it, which the costs of one step do not know. It takes the candidate that comes first in `order`, whatever the step,
-/// so that every step of a graph finds the same.
+/// Fixes the groups of state that no step has placed yet. The best device depends on all steps that use the state,
+/// which the costs of one step do not cover. Chooses the first candidate in `order`, so that every step of a graph
+/// chooses the same device.
 void SettleState(const graph::StepGraph& step, const std::vector<int>& order, Constraints& constraints);
 
 }  // namespace weir::place

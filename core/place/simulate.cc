@@ -8,12 +8,12 @@
 namespace weir::place {
 namespace {
 
-/// Something that happens at a time; equal times in the order in which they were announced.
+/// A simulated event. Events at equal times are processed in the order of creation.
 struct Event {
   int64_t time = 0;
   int64_t number = 0;
-  int task = -1;   // finishes, or
-  int value = -1;  // arrives
+  int task = -1;   // the task that finishes, or
+  int value = -1;  // the value that arrives
   int space = -1;
   int64_t link_wait = 0;
 };
@@ -90,7 +90,7 @@ class Run {
     return copy_reads_[static_cast<size_t>(v) * static_cast<size_t>(problem_.device_count()) + static_cast<size_t>(d)];
   }
 
-  /// Takes memory for copies of a value just made; `transfers` read the original, as do consumers that share it.
+  /// Allocates copies of a new value. The original is read by `transfers` transfers and by consumers that share it.
   void HoldCopies(int v, int transfers) {
     const Value& value = problem_.value(v);
     int& reads = reads_[static_cast<size_t>(v)];
@@ -103,7 +103,7 @@ class Run {
         Hold(d, value.copied_bytes);
       }
     }
-    if (value.fetched && problem_.SourceSpace(value, MadeOn(value)) == kHostSpace) ++reads;  // to the end
+    if (value.fetched && problem_.SourceSpace(value, MadeOn(value)) == kHostSpace) ++reads;  // until the step ends
     if (reads == 0) LetGo(v);
   }
 
@@ -160,7 +160,7 @@ class Run {
     for (const Use& use : problem_.uses(task)) Read(use, DeviceOf(task));
   }
 
-  /// Sends a value to every other space that wants it, and gives it to its own.
+  /// Transfers a value to every other space that needs it, and delivers it in its own.
   void Send(int v, int64_t now) {
     const Value& value = problem_.value(v);
     const int source = problem_.SourceSpace(value, MadeOn(value));
@@ -186,7 +186,7 @@ class Run {
     }
   }
 
-  /// Queues on the link, or on both over the host: when the value arrives, and how long it waited.
+  /// Queues on the link, or on both links via the host; returns the arrival time and the waiting time.
   std::pair<int64_t, int64_t> Transfer(int source, int target, int64_t bytes, int64_t now) {
     if (!problem_.link(source, target).direct && source != kHostSpace && target != kHostSpace) {
       const auto [there, first] = Transfer(source, kHostSpace, bytes, now);
@@ -214,10 +214,10 @@ class Run {
   const std::vector<int>& device_of_;
   const std::vector<int64_t>& ranks_;
   Simulation result_;
-  std::vector<int> missing_;                                         // inputs, by task
-  std::vector<int> reads_;                                           // still to come, by value where it was made
-  std::vector<int> copy_reads_;                                      // by value and device that has a copy
-  std::vector<std::priority_queue<std::pair<int64_t, int>>> ready_;  // by device: rank, -task
+  std::vector<int> missing_;                                         // number of missing inputs, by task
+  std::vector<int> reads_;                                           // remaining reads of the original, by value
+  std::vector<int> copy_reads_;                                      // remaining reads of the copy, by value and device
+  std::vector<std::priority_queue<std::pair<int64_t, int>>> ready_;  // by device: (rank, -task)
   std::vector<int> free_streams_;
   std::vector<int64_t> in_use_;     // bytes, by device
   std::vector<int64_t> link_free_;  // by link

@@ -1,4 +1,4 @@
-// Runs a placement in simulated time, as the executor would dispatch it.
+// Simulates a step with a given placement, as the executor would dispatch it.
 #ifndef WEIR_CORE_PLACE_SIMULATE_H_
 #define WEIR_CORE_PLACE_SIMULATE_H_
 
@@ -9,20 +9,20 @@
 
 namespace weir::place {
 
-/// What a simulated step did.
+/// The result of a simulated step.
 struct Simulation {
   int64_t makespan_ns = 0;
   std::vector<int64_t> start_ns, finish_ns;  // by task
-  std::vector<int64_t> ready_ns;             // when the last input was there; the rest until start is queueing
-  std::vector<int64_t> link_wait_ns;         // longest wait of one of its inputs for a busy link
+  std::vector<int64_t> ready_ns;             // arrival of the last input; the task queues until its start
+  std::vector<int64_t> link_wait_ns;         // longest wait of an input for a busy link
   std::vector<int64_t> peak_bytes;           // by device
   int64_t transfers = 0;
   int64_t transferred_bytes = 0;
-  bool fits = true;  // no device above its capacity
+  bool fits = true;  // no device exceeds its capacity
 };
 
-/// A device runs ready tasks by falling rank, then by number; a link carries values in the order in which they are
-/// made; a value crosses once per space. Deterministic. O((tasks + uses) log tasks).
+/// A device runs ready tasks by descending rank, then by number. A link transfers values in the order in which they are
+/// produced; a value is transferred once per space. Deterministic. O((tasks + uses) log tasks).
 Simulation Simulate(const Problem& problem, const std::vector<int>& device_of, const std::vector<int64_t>& ranks);
 
 }  // namespace weir::place

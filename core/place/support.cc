@@ -1,12 +1,15 @@
 #include "core/place/support.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <array>
+
+#include "core/place/operands.h"
 
 namespace weir::place {
 namespace {
 
-/// The core moves strings about itself, wherever they are asked for.
+/// The core itself moves strings, on any device.
 bool HasString(const graph::Node& node) {
   const auto is_string = [](DType t) { return BaseType(t) == DType::kString; };
   if (node.num_outputs() == 0) return std::ranges::any_of(node.signature().inputs, is_string);
@@ -28,6 +31,9 @@ Support::Support(const device::DeviceSet& devices, const kernel::KernelRegistry&
     platform_of_.push_back(static_cast<int>(known - platforms_.begin()));
     if (known == platforms_.end()) platforms_.push_back(platform);
   }
+  may_refuse_ = std::ranges::any_of(kernels.All(), [](const kernel::KernelEntry* entry) {
+    return entry->record != nullptr && WEIR_HAS(entry->record, supports);
+  });
 }
 
 DeviceMask Support::Of(const graph::Node& node) { return Find(node).mask; }
@@ -67,6 +73,35 @@ std::span<const kernel::KernelEntry* const> Support::Kernels(const graph::Node& 
   return known.kernels[static_cast<size_t>(platform_of_[static_cast<size_t>(device)])];
 }
 
+std::string Support::Refusal(const graph::StepGraph& step, const graph::StepNode& node, int device) {
+  const std::span<const kernel::KernelEntry* const> kernels = Kernels(*node.source, device);
+  const auto asks = [](const kernel::KernelEntry* entry) { return WEIR_HAS(entry->record, supports); };
+  if (kernels.empty() || !std::ranges::all_of(kernels, asks) || HasString(*node.source)) return {};
+  const Operands operands = OperandsOf(step, node, 1);
+  if (!operands.known) return {};
+  const Result<weir_device*> open = devices_.all()[static_cast<size_t>(device)]->Open();
+  if (!open.ok()) return {};
+  const weir_node asked{node.name(),
+                        node.source->attrs(),
+                        [&](int i) { return operands.inputs[static_cast<size_t>(i)].value; },
+                        nullptr,
+                        {}};
+  std::string refusal;
+  for (const kernel::KernelEntry* entry : kernels) {
+    const Status supported = kernel::Supports(*entry, asked, operands.inputs, operands.outputs, *open);
+    if (supported.code() != Code::kUnimplemented) return {};
+    refusal += fmt::format("{}kernel {} of {}: {}", refusal.empty() ? "" : "; ", node.source->op().name, entry->plugin,
+                           supported.message());
+  }
+  return refusal;
+}
+
+DeviceMask Support::Without(DeviceMask mask, int device) {
+  std::vector<bool> set = sets_[static_cast<size_t>(mask)];
+  set[static_cast<size_t>(device)] = false;
+  return Intern(std::move(set));
+}
+
 const Support::Known& Support::Find(const graph::Node& node) {
   const op::OpDef& op = node.op();
   if (!TypesTellKernels(op)) {
@@ -81,15 +116,18 @@ const Support::Known& Support::Find(const graph::Node& node) {
 Support::Known Support::Ask(const graph::Node& node) {
   Known known;
   std::vector<bool> set(devices_.all().size(), true);
-  if (node.op().run_by == op::RunBy::kPlugin) {
+  if (node.op().run_by == op::RunBy::kKernel) {
+    const bool on_host = kernels_.FindHost(node.op().name) != nullptr;
     for (const std::string& platform : platforms_) {
       known.kernels.push_back(kernels_.Find(node.attrs(), platform));
     }
     for (size_t d = 0; d < set.size(); ++d) {
-      set[d] = !known.kernels[static_cast<size_t>(platform_of_[d])].empty() || HasString(node);
+      set[d] = !known.kernels[static_cast<size_t>(platform_of_[d])].empty() || on_host || HasString(node);
     }
   }
   known.mask = Intern(std::move(set));
+  const auto none = [](const auto& kernels) { return kernels.empty(); };
+  known.on_host_only = kernels_.FindHost(node.op().name) != nullptr && std::ranges::all_of(known.kernels, none);
   return known;
 }
 
@@ -110,14 +148,8 @@ bool Support::TypesTellKernels(const op::OpDef& op) {
   return found->second;
 }
 
-bool PassesThrough(const op::OpDef& op) {
-  constexpr std::array<std::string_view, 3> kPassThrough = {"PartitionedCall", "StatefulPartitionedCall", "IdentityN"};
-  return std::find(kPassThrough.begin(), kPassThrough.end(), op.name) != kPassThrough.end();
-}
-
 bool MakesState(const graph::StepNode& node) {
-  return node.kind == graph::StepNode::Kind::kOp && node.inputs.empty() && node.types.size() == 1 &&
-         TiesToProducer(node.types[0]);
+  return node.kind == graph::StepNode::Kind::kOp && node.source->op().MakesState();
 }
 
 std::vector<std::string_view> ColocatedWith(const graph::Node& node) {

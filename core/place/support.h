@@ -1,4 +1,4 @@
-// Which devices have kernels for which nodes.
+// Kernel availability: the devices that can run each node.
 #ifndef WEIR_CORE_PLACE_SUPPORT_H_
 #define WEIR_CORE_PLACE_SUPPORT_H_
 
@@ -16,26 +16,37 @@
 
 namespace weir::place {
 
-/// A set of devices, as the number of an interned set: equal sets have equal numbers.
+/// A set of devices, as the index of an interned set: equal sets have equal indices.
 using DeviceMask = int;
 
-/// Answers are kept by op and types, so that asking again is cheap. For one thread.
+/// Results are cached by op and types. Single-threaded.
 class Support {
  public:
   Support(const device::DeviceSet& devices, const kernel::KernelRegistry& kernels);
 
-  /// Devices that can run the node: all of them when the core itself runs the op.
+  /// Devices that can run the node; all devices if the core runs the op.
   DeviceMask Of(const graph::Node& node);
   DeviceMask And(DeviceMask a, DeviceMask b);
   /// All devices.
   DeviceMask All() { return Intern(std::vector<bool>(devices_.all().size(), true)); }
   bool Has(DeviceMask mask, int device) const { return sets_[static_cast<size_t>(mask)][static_cast<size_t>(device)]; }
   bool Empty(DeviceMask mask) const;
-  /// Devices of a set that a request allows, rising. Opt-in devices have to be asked for by type, or be all there is.
+  /// Devices of a set that satisfy a request, ascending. Opt-in devices are included only if their type is requested or
+  /// there are no others.
   std::vector<int> Allowed(DeviceMask mask, const device::DeviceName& spec) const;
 
-  /// Kernels whose constraints fit the node, best first; none for ops that the core runs. Valid until the next call.
+  /// The reason why all kernels on a device reject the known operands of a step node: the results of `supports` with
+  /// the kernels. Empty if a kernel accepts them, or if the device has no kernel or cannot be opened.
+  std::string Refusal(const graph::StepGraph& step, const graph::StepNode& node, int device);
+  /// False if no kernel has `supports`.
+  bool MayRefuse() const { return may_refuse_; }
+  /// The set minus one device.
+  DeviceMask Without(DeviceMask mask, int device);
+
+  /// Kernels whose constraints match the node, best first; empty for ops run by the core. Valid until the next call.
   std::span<const kernel::KernelEntry* const> Kernels(const graph::Node& node, int device);
+  /// True if no device has a kernel for the node, so that the core's host kernel runs it on every device.
+  bool OnHostOnly(const graph::Node& node) { return Find(node).on_host_only; }
 
   const device::DeviceSet& devices() const { return devices_; }
   const kernel::KernelRegistry& kernels() const { return kernels_; }
@@ -45,6 +56,7 @@ class Support {
   struct Known {
     std::vector<std::vector<const kernel::KernelEntry*>> kernels;  // by platform
     DeviceMask mask = 0;
+    bool on_host_only = false;
   };
 
   const Known& Find(const graph::Node& node);
@@ -56,23 +68,27 @@ class Support {
   const kernel::KernelRegistry& kernels_;
   std::vector<std::string> platforms_;
   std::vector<int> platform_of_;  // by device
+  bool may_refuse_ = false;       // a kernel has `supports`
   std::map<Key, Known> known_;
   std::unordered_map<const op::OpDef*, bool> types_tell_;
-  Known last_;  // of a node whose kernels depend on more than its types
+  Known last_;  // for nodes whose kernels depend on more than their types
   std::vector<std::vector<bool>> sets_;
   std::map<std::vector<bool>, DeviceMask> interned_;
   std::map<std::pair<DeviceMask, DeviceMask>, DeviceMask> ands_;
 };
 
-/// The value that ties its user to its maker's device.
+/// True for values whose consumers must be on the producer's device.
 inline bool TiesToProducer(DType type) { return IsRef(type) || type == DType::kResource; }
-/// The op's reference and resource inputs may come from anywhere all the same.
-bool PassesThrough(const op::OpDef& op);
-/// An op that makes state: no inputs, one reference or resource.
+/// As above for one consumer, whose op takes `taken`. A consumer that only reads a reference's value may be elsewhere
+/// if it has a request.
+inline bool TiesToProducer(DType given, DType taken, bool asks) {
+  return TiesToProducer(given) && (!IsRef(given) || IsRef(taken) || !asks);
+}
+/// True for an op that creates state (OpDef::MakesState).
 bool MakesState(const graph::StepNode& node);
-/// What the node's `_class` names as "loc:@NAME".
+/// The names in the node's `_class` entries "loc:@NAME".
 std::vector<std::string_view> ColocatedWith(const graph::Node& node);
-/// The loop that the node is in and that is in no other; 0 outside loops.
+/// The outermost loop frame around the node; 0 outside loops.
 int OutermostFrame(const graph::StepGraph& step, const graph::StepNode& node);
 
 }  // namespace weir::place

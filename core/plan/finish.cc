@@ -1,4 +1,4 @@
-// The tape as it runs: with memory made, tensors released and jumps over what is guarded.
+// Completes the tape: allocations, releases, and jumps over dead instructions.
 #include <algorithm>
 #include <numeric>
 #include <utility>
@@ -9,7 +9,7 @@
 namespace weir::plan {
 namespace {
 
-/// The finished tape grows behind the old one, which says where everything went.
+/// Writes the finished tape, and maps positions of the old one to it.
 class Finisher {
  public:
   Finisher(const TapeShape& shape, ExecutionPlan& plan) : shape_(shape), plan_(plan) {
@@ -25,20 +25,20 @@ class Finisher {
     moved_.resize(count + 1);
     std::iota(moved_.begin(), moved_.end(), 0u);
     if (releases_.empty() && plan_.jumps.empty() && plan_.made.empty() &&
-        std::all_of(shape_.guards.begin(), shape_.guards.end(), [](int guard) { return guard == 0; })) {
+        std::all_of(shape_.guards.begin(), shape_.guards.end(), [](GuardId guard) { return guard == kAlways; })) {
       return std::move(moved_);
     }
     tape_.reserve(count + releases_.size() + plan_.made.size());
     made_.resize(plan_.made.size(), false);
     const size_t jumps = plan_.jumps.size();
-    int guard = 0;
+    GuardId guard = kAlways;
     for (size_t i = 0; i < count; ++i) {
       const bool label = std::binary_search(labels_.begin(), labels_.end(), static_cast<uint32_t>(i));
-      const int next = i < shape_.guards.size() ? shape_.guards[i] : 0;
+      const GuardId next = i < shape_.guards.size() ? shape_.guards[i] : kAlways;
       if (label || next != guard) EndStretch();
       guard = next;
       moved_[i] = static_cast<uint32_t>(tape_.size());
-      if (guard != 0 && open_ < 0) BeginStretch(guard, i);
+      if (guard != kAlways && open_ < 0) BeginStretch(guard, i);
       AddMakes(i);
       tape_.push_back(plan_.instructions[i]);
       AddReleases(i);
@@ -54,16 +54,16 @@ class Finisher {
   void FindReleases() {
     const auto owned = [](const Storage& storage) { return storage.home == Storage::Home::kOwned; };
     if (std::none_of(plan_.storages.begin(), plan_.storages.end(), owned)) return;
-    const std::vector<Lifetime> lifetimes = FindLifetimes(shape_.loops, plan_, TaskOrder(plan_));
-    for (size_t s = 0; s < plan_.storages.size(); ++s) {
+    const IndexedVector<StorageId, Lifetime> lifetimes = FindLifetimes(shape_.loops, plan_, TaskOrder(plan_));
+    for (const StorageId s : plan_.storages.indices()) {
       const int64_t last = owned(plan_.storages[s]) ? LastUse(lifetimes[s]) : -1;
       const bool at_the_end = last + 1 == static_cast<int64_t>(plan_.instructions.size());
-      if (last >= 0 && !at_the_end) releases_.emplace_back(last, static_cast<int>(s));
+      if (last >= 0 && !at_the_end) releases_.emplace_back(last, s);
     }
   }
 
-  /// The instruction after which nobody uses a storage; -1 where none is known: the last uses are beside each other, or
-  /// in a loop that is cut, which runs nothing of its own once it is over.
+  /// The last instruction that uses a storage; -1 if there is no single one: the last users are concurrent, or in a
+  /// loop scheduled as tasks, after which no instruction can be inserted.
   int64_t LastUse(const Lifetime& life) const {
     if (plan_.tasks.empty()) return life.last;
     if (life.endless || life.ends.size() != 1) return -1;
@@ -80,7 +80,7 @@ class Finisher {
     return made;
   }
 
-  void BeginStretch(int guard, size_t i) {
+  void BeginStretch(GuardId guard, size_t i) {
     open_ = static_cast<int64_t>(plan_.jumps.size());
     plan_.jumps.push_back({guard, 0});
     tape_.push_back(Beside(i, Opcode::kSkip, plan_.jumps.size() - 1));
@@ -91,13 +91,13 @@ class Finisher {
     open_ = -1;
   }
 
-  /// Before the first instruction that touches such memory, in its task and under its guard.
+  /// Inserts kMake before the first use of donated memory, in the same task and under the same guard.
   void AddMakes(size_t i) {
     if (plan_.made.empty()) return;
     const uint32_t first = plan_.instructions[i].first_slot;
     for (uint32_t s = first; s < first + SlotCount(plan_, i); ++s) {
-      const int storage = StorageOf(plan_, s);
-      const int made = storage < 0 ? -1 : plan_.storages[static_cast<size_t>(storage)].made;
+      const StorageId storage = StorageOf(plan_, s);
+      const int made = storage.valid() ? plan_.storages[storage].made : -1;
       if (made < 0 || made_[static_cast<size_t>(made)]) continue;
       made_[static_cast<size_t>(made)] = true;
       tape_.push_back(Beside(i, Opcode::kMake, static_cast<size_t>(made)));
@@ -106,15 +106,15 @@ class Finisher {
 
   void AddReleases(size_t i) {
     for (; next_ < releases_.size() && releases_[next_].first == static_cast<int64_t>(i); ++next_) {
-      tape_.push_back(Beside(i, Opcode::kRelease, static_cast<size_t>(releases_[next_].second)));
+      tape_.push_back(Beside(i, Opcode::kRelease, releases_[next_].second.position()));
       tape_.back().first_slot += SlotCount(plan_, i);
     }
   }
 
   const TapeShape& shape_;
   ExecutionPlan& plan_;
-  std::vector<std::pair<int64_t, int>> releases_;  // after instruction, storage
-  std::vector<uint32_t> labels_;                   // instructions that jumps lead to
+  std::vector<std::pair<int64_t, StorageId>> releases_;  // after instruction, storage
+  std::vector<uint32_t> labels_;                         // targets of jumps and begins of tasks
   std::vector<Instruction> tape_;
   std::vector<uint32_t> moved_;  // old index -> new one
   std::vector<bool> made_;       // by MadeMemory: has its kMake
@@ -123,6 +123,43 @@ class Finisher {
 };
 
 }  // namespace
+
+void FindMoves(ExecutionPlan& plan) {
+  for (Instruction& move : plan.instructions) {
+    if (move.opcode != Opcode::kMove) continue;
+    const Value& from = plan.values[plan.slots[move.first_slot].value];
+    const Value& to = plan.values[plan.slots[move.first_slot + 1].value];
+    const Storage& source = plan.storages[from.storage];
+    const Storage& target = plan.storages[to.storage];
+    const bool planned = target.home == Storage::Home::kArena || target.home == Storage::Home::kFresh;
+    const bool pointed = source.home != Storage::Home::kVariable && from.shape_known && from.shape == to.shape;
+    if (!planned || !pointed || target.space != kHostSpace || target.bytes > UINT32_MAX) continue;
+    move.opcode = Opcode::kMoveBytes;
+    move.detail = static_cast<uint32_t>(target.bytes);
+  }
+}
+
+void ListSlots(ExecutionPlan& plan) {
+  plan.slot_shapes.reserve(plan.slots.size());
+  for (const Slot& slot : plan.slots) {
+    const Value& value = plan.values[slot.value];
+    const auto rank = value.shape_known ? static_cast<uint32_t>(value.shape.rank()) : WEIR_UNKNOWN_RANK;
+    plan.slot_shapes.push_back({rank, 0, value.shape.dims().data()});
+  }
+  const auto storage_of = [&](const Slot& slot) { return plan.values[slot.value].storage; };
+  StorageSlots& of = plan.storage_slots;
+  of.begins.assign(plan.storages.size() + 1, 0);
+  for (const Slot& slot : plan.slots) ++of.begins[storage_of(slot)];
+  uint32_t end = 0;
+  for (uint32_t& begin : of.begins) begin = end += begin;  // where the slots of the storage end, so far
+  of.slots.resize(plan.slots.size());
+  for (size_t s = plan.slots.size(); s-- > 0;) {
+    of.slots[--of.begins[storage_of(plan.slots[s])]] = static_cast<uint32_t>(s);
+  }
+  for (const StorageId id : plan.storages.indices()) {
+    if (plan.storages[id].home == Storage::Home::kFresh) plan.fresh_storages.push_back(id);
+  }
+}
 
 std::vector<uint32_t> FinishTape(const TapeShape& shape, ExecutionPlan& plan) { return Finisher(shape, plan).Run(); }
 

@@ -13,104 +13,109 @@ using graph::NodeId;
 using graph::StepGraph;
 using graph::StepNode;
 
-int GuardSet::Number(Literals literals) {
-  const auto [found, is_new] = numbers_.try_emplace(literals, static_cast<int>(literals_.size()));
+GuardId GuardSet::Number(Literals literals) {
+  const auto [found, is_new] = numbers_.try_emplace(literals, literals_.end_index());
   if (is_new) literals_.push_back(std::move(literals));
   return found->second;
 }
 
-bool GuardSet::Implies(int a, int b) const {
-  return b == kAlways || std::includes(Of(a).begin(), Of(a).end(), Of(b).begin(), Of(b).end());
+ConditionId GuardSet::NumberOf(const Condition& condition) {
+  return conditions_.try_emplace(condition, ConditionId(conditions_.size())).first->second;
 }
 
-int GuardSet::And(int a, int b) {
+bool GuardSet::Implies(GuardId a, GuardId b) const {
+  return b == kAlways || std::includes(In(a).begin(), In(a).end(), In(b).begin(), In(b).end());
+}
+
+GuardId GuardSet::And(GuardId a, GuardId b) {
   if (Implies(a, b)) return a;
   if (Implies(b, a)) return b;
   Literals both;
-  std::set_union(Of(a).begin(), Of(a).end(), Of(b).begin(), Of(b).end(), std::back_inserter(both));
-  const int guard = Number(std::move(both));
+  std::set_union(In(a).begin(), In(a).end(), In(b).begin(), In(b).end(), std::back_inserter(both));
+  const GuardId guard = Number(std::move(both));
   made_.try_emplace(guard, a, b);
   return guard;
 }
 
-int GuardSet::With(int guard, Endpoint predicate, bool value) {
-  const auto [found, is_new] = predicates_.try_emplace(predicate, next_literal_);
-  if (is_new) next_literal_ += 2;
-  Literals more = Of(guard);
-  const int literal = found->second + (value ? 1 : 0);
+GuardId GuardSet::With(GuardId guard, Endpoint predicate, bool outcome) {
+  const Literal literal{NumberOf(predicate), outcome};
+  Literals more = In(guard);
   const auto at = std::lower_bound(more.begin(), more.end(), literal);
   if (at == more.end() || *at != literal) more.insert(at, literal);
   return Number(std::move(more));
 }
 
-int GuardSet::Fact(NodeId node) {
-  const auto [found, is_new] = facts_.try_emplace(node, next_literal_);
-  if (is_new) next_literal_ += 2;
-  return Number({found->second});
+GuardId GuardSet::Join(GuardId a, GuardId b) {
+  if (Implies(a, b)) return b;
+  if (Implies(b, a)) return a;
+  Literals difference;
+  std::set_symmetric_difference(In(a).begin(), In(a).end(), In(b).begin(), In(b).end(), std::back_inserter(difference));
+  if (difference.size() != 2 || difference[0].condition != difference[1].condition) return GuardId();
+  Literals common;
+  std::set_intersection(In(a).begin(), In(a).end(), In(b).begin(), In(b).end(), std::back_inserter(common));
+  return Number(std::move(common));
 }
 
-int GuardSet::Or(std::vector<int> guards) {
-  const auto join = [&](int a, int b) -> int {
-    if (Implies(a, b)) return b;
-    if (Implies(b, a)) return a;
-    Literals difference;
-    std::set_symmetric_difference(Of(a).begin(), Of(a).end(), Of(b).begin(), Of(b).end(),
-                                  std::back_inserter(difference));
-    if (difference.size() != 2 || difference[0] / 2 != difference[1] / 2) return -1;
-    Literals common;
-    std::set_intersection(Of(a).begin(), Of(a).end(), Of(b).begin(), Of(b).end(), std::back_inserter(common));
-    return Number(std::move(common));
-  };
+GuardId GuardSet::Or(std::vector<GuardId> guards) {
   while (guards.size() > 1) {
     bool joined = false;
     for (size_t i = 0; i < guards.size() && !joined; ++i) {
       for (size_t j = i + 1; j < guards.size() && !joined; ++j) {
-        const int both = join(guards[i], guards[j]);
-        if (both < 0) continue;
+        const GuardId both = Join(guards[i], guards[j]);
+        if (!both.valid()) continue;
         guards[i] = both;
         guards.erase(guards.begin() + static_cast<std::ptrdiff_t>(j));
         joined = true;
       }
     }
-    if (!joined) return -1;
+    if (!joined) return GuardId();
   }
   return guards.empty() ? kAlways : guards[0];
 }
 
-std::pair<bool, bool> GuardSet::OneMore(int guard, int base) const {
-  if (!Implies(guard, base) || Of(guard).size() != Of(base).size() + 1) return {false, false};
+std::optional<bool> GuardSet::ExtraOutcome(GuardId guard, GuardId base) const {
+  if (!Implies(guard, base) || In(guard).size() != In(base).size() + 1) return std::nullopt;
   Literals more;
-  std::set_difference(Of(guard).begin(), Of(guard).end(), Of(base).begin(), Of(base).end(), std::back_inserter(more));
-  return {true, more[0] % 2 != 0};
+  std::set_difference(In(guard).begin(), In(guard).end(), In(base).begin(), In(base).end(), std::back_inserter(more));
+  return more[0].outcome;
 }
 
-std::pair<int, int> GuardSet::Parts(int guard) const {
+std::pair<GuardId, GuardId> GuardSet::Parts(GuardId guard) const {
   const auto found = made_.find(guard);
-  return found == made_.end() ? std::pair(-1, -1) : found->second;
+  return found == made_.end() ? std::pair<GuardId, GuardId>() : found->second;
 }
 
 Endpoint PredicateOf(const StepGraph& step, const StepNode& switch_node) {
   Endpoint predicate = switch_node.inputs[1];
   for (;;) {
     const StepNode& from = step.node(predicate.node);
-    if (!from.is_op("Identity") && FlowOf(from) != Flow::kLoopCond) return predicate;
-    if (IsRef(step.TypeOf(from.inputs[0]))) return predicate;  // a variable may have changed between two reads
-    predicate = from.inputs[0];
+    const bool passes = from.kind == StepNode::Kind::kOp && from.source->op().traits.passes_value;
+    if (!passes && FlowOf(from) != Flow::kLoopCond) return predicate;
+    const Endpoint input = from.inputs[passes ? static_cast<size_t>(predicate.index) : 0];
+    if (IsRef(step.TypeOf(input))) return predicate;  // a variable may change between two reads
+    predicate = input;
   }
-}
-
-int StepGuards::Of(const StepGraph& step, Endpoint value) {
-  const StepNode& from = step.node(value.node);
-  if (from.kind != StepNode::Kind::kOp) return kAlways;
-  const Flow flow = FlowOf(from);
-  const int guard = node[static_cast<size_t>(value.node)];
-  if (flow == Flow::kSwitch) return set.With(guard, PredicateOf(step, from), value.index == 1);
-  return flow == Flow::kExit ? exit[static_cast<size_t>(value.node)] : guard;
 }
 
 namespace {
 
-/// Walks the step in order with a belief about which loops are structured, then checks the belief.
+/// True if the liveness of the output differs from whether the node runs.
+bool HasOutcome(Flow flow) { return flow == Flow::kExit || flow == Flow::kRecv; }
+
+}  // namespace
+
+GuardId StepGuards::Of(const StepGraph& step, Endpoint value) {
+  const StepNode& from = step.node(value.node);
+  if (from.kind != StepNode::Kind::kOp) return kAlways;
+  const Flow flow = FlowOf(from);
+  const GuardId guard = node[value.node];
+  if (flow == Flow::kSwitch) return set.With(guard, PredicateOf(step, from), value.index == 1);
+  return HasOutcome(flow) ? outcome[value.node] : guard;
+}
+
+namespace {
+
+/// Walks the step in order with assumptions about which loops are structured, then verifies them.
 class GuardFinder {
  public:
   explicit GuardFinder(const StepGraph& step) : step_(step) {
@@ -119,7 +124,7 @@ class GuardFinder {
       const auto back = [&](const Endpoint& input) { return graph::IsBackEdge(step, node, input); };
       const auto returning = std::count_if(node.inputs.begin(), node.inputs.end(), back);
       if (returning == 0) continue;
-      if (returning != 1 || node.inputs.size() != 2) guards_.structured[static_cast<size_t>(node.frame)] = false;
+      if (returning != 1 || node.inputs.size() != 2) guards_.structured[node.frame] = false;
     }
   }
 
@@ -130,24 +135,27 @@ class GuardFinder {
   }
 
  private:
-  bool Structured(const StepNode& node) const { return guards_.structured[static_cast<size_t>(node.frame)]; }
+  bool Structured(const StepNode& node) const { return guards_.structured[node.frame]; }
+
+  /// Of the frame, as far as its Enter nodes were visited.
+  GuardId Base(const StepNode& node) const { return std::max(guards_.base[node.frame], kAlways); }
+  GuardId Live(NodeId id) { return guards_.set.Of({RunCondition::Kind::kLive, id}); }
 
   void Walk() {
     guards_.node.assign(step_.nodes.size(), kAlways);
-    guards_.exit.assign(step_.nodes.size(), kAlways);
-    guards_.base.assign(guards_.structured.size(), -1);
-    for (size_t i = 0; i < step_.nodes.size(); ++i) {
-      const StepNode& node = step_.nodes[i];
+    guards_.outcome.assign(step_.nodes.size(), kAlways);
+    guards_.base.assign(guards_.structured.size(), GuardId());
+    for (const NodeId i : guards_.node.indices()) {
+      const StepNode& node = step_.node(i);
       if (node.kind != StepNode::Kind::kOp) continue;
       const Flow flow = FlowOf(node);
       guards_.any = guards_.any || flow != Flow::kPlain;
-      guards_.node[i] = flow == Flow::kMerge     ? OfMerge(static_cast<NodeId>(i), node)
-                        : flow == Flow::kTrigger ? std::max(guards_.base[static_cast<size_t>(node.frame)], kAlways)
-                                                 : OfInputs(node);
+      guards_.node[i] = flow == Flow::kMerge ? OfMerge(i, node) : flow == Flow::kTrigger ? Base(node) : OfInputs(node);
       if (flow == Flow::kEnter && !IsConstantEnter(node)) Widen(node.frame, guards_.node[i]);
-      if (flow == Flow::kExit) guards_.exit[i] = OfExit(static_cast<NodeId>(i), node);
+      if (flow == Flow::kExit) guards_.outcome[i] = Structured(node) ? Base(node) : Live(i);
+      if (flow == Flow::kRecv) guards_.outcome[i] = guards_.set.And(guards_.node[i], Live(i));
     }
-    for (int& base : guards_.base) base = std::max(base, kAlways);
+    for (GuardId& base : guards_.base) base = std::max(base, kAlways);
   }
 
   static bool IsConstantEnter(const StepNode& node) {
@@ -155,38 +163,34 @@ class GuardFinder {
     return constant.ok() && *constant;
   }
 
-  int OfInputs(const StepNode& node) {
-    int guard = kAlways;
+  GuardId OfInputs(const StepNode& node) {
+    GuardId guard = kAlways;
     for (const Endpoint& input : node.inputs) guard = guards_.set.And(guard, guards_.Of(step_, input));
     for (const NodeId control : node.control_inputs) {
       const StepNode& from = step_.node(control);
       if (from.kind != StepNode::Kind::kOp) continue;
-      const bool exit = FlowOf(from) == Flow::kExit;
-      guard = guards_.set.And(guard, (exit ? guards_.exit : guards_.node)[static_cast<size_t>(control)]);
+      const bool outcome = HasOutcome(FlowOf(from));
+      guard = guards_.set.And(guard, (outcome ? guards_.outcome : guards_.node)[control]);
     }
     return guard;
   }
 
-  int OfMerge(NodeId id, const StepNode& node) {
-    std::vector<int> inputs;
+  GuardId OfMerge(NodeId id, const StepNode& node) {
+    std::vector<GuardId> inputs;
     bool loops = false;
     for (const Endpoint& input : node.inputs) {
       const bool back = graph::IsBackEdge(step_, node, input);
       loops = loops || back;
       if (!back) inputs.push_back(guards_.Of(step_, input));
     }
-    const int either = loops && !Structured(node) ? -1 : guards_.set.Or(std::move(inputs));
-    return either < 0 ? guards_.set.Fact(id) : either;
+    const GuardId either = loops && !Structured(node) ? GuardId() : guards_.set.Or(std::move(inputs));
+    return either.valid() ? either : Live(id);
   }
 
-  int OfExit(NodeId id, const StepNode& node) {
-    return Structured(node) ? std::max(guards_.base[static_cast<size_t>(node.frame)], kAlways) : guards_.set.Fact(id);
-  }
-
-  /// What all Enter nodes of the frame's variables have in common, as far as one implies the other.
-  void Widen(int frame, int guard) {
-    int& base = guards_.base[static_cast<size_t>(frame)];
-    if (base < 0 || guards_.set.Implies(base, guard)) {
+  /// Generalises the common guard of all Enter nodes of the frame's variables, if one implies the other.
+  void Widen(int frame, GuardId guard) {
+    GuardId& base = guards_.base[frame];
+    if (!base.valid() || guards_.set.Implies(base, guard)) {
       base = guard;
     } else if (!guards_.set.Implies(guard, base)) {
       base = kAlways;
@@ -194,36 +198,37 @@ class GuardFinder {
   }
 
   bool BeliefHolds() {
-    std::vector<int> goes_on(guards_.structured.size(), -1);
-    std::vector<int> leaves(guards_.structured.size(), -1);
-    std::vector<bool> doubt(guards_.structured.size(), false);
-    const auto same = [&](std::vector<int>& of, int frame, int guard) {
-      int& known = of[static_cast<size_t>(frame)];
-      if (known < 0) known = guard;
-      if (known != guard) doubt[static_cast<size_t>(frame)] = true;
+    IndexedVector<int, GuardId> goes_on(guards_.structured.size());
+    IndexedVector<int, GuardId> leaves(guards_.structured.size());
+    IndexedVector<int, bool> doubt(guards_.structured.size(), false);
+    const auto same = [&](IndexedVector<int, GuardId>& of, int frame, GuardId guard) {
+      GuardId& known = of[frame];
+      if (!known.valid()) known = guard;
+      if (known != guard) doubt[frame] = true;
     };
-    for (size_t i = 0; i < step_.nodes.size(); ++i) {
-      const StepNode& node = step_.nodes[i];
+    for (const NodeId i : guards_.node.indices()) {
+      const StepNode& node = step_.node(i);
       const Flow flow = FlowOf(node);
-      const auto frame = static_cast<size_t>(node.frame);
+      const int frame = node.frame;
       if (flow == Flow::kNextIteration) same(goes_on, node.frame, guards_.node[i]);
       if (flow == Flow::kExit) same(leaves, node.frame, guards_.node[i]);
       if (flow == Flow::kEnter && !IsConstantEnter(node) && guards_.node[i] != guards_.base[frame]) doubt[frame] = true;
       if (flow == Flow::kEnter && !guards_.set.Implies(guards_.base[frame], guards_.node[i])) doubt[frame] = true;
     }
     bool holds = true;
-    for (size_t f = 1; f < guards_.structured.size(); ++f) {
+    for (const int f : guards_.structured.indices()) {
+      if (f == 0) continue;
       if (!guards_.structured[f]) continue;
-      if (goes_on[f] >= 0) {
-        const auto [one, value] = guards_.set.OneMore(goes_on[f], guards_.base[f]);
-        doubt[f] = doubt[f] || !one;
-        if (leaves[f] >= 0) {
-          const auto [other, opposite] = guards_.set.OneMore(leaves[f], guards_.base[f]);
-          doubt[f] =
-              doubt[f] || !other || opposite == value || guards_.set.Or({goes_on[f], leaves[f]}) != guards_.base[f];
+      const GuardId base = guards_.base[f];
+      if (goes_on[f].valid()) {
+        const std::optional<bool> again = guards_.set.ExtraOutcome(goes_on[f], base);
+        doubt[f] = doubt[f] || !again;
+        if (leaves[f].valid()) {
+          const std::optional<bool> end = guards_.set.ExtraOutcome(leaves[f], base);
+          doubt[f] = doubt[f] || !end || end == again || guards_.set.Or({goes_on[f], leaves[f]}) != base;
         }
       } else {
-        doubt[f] = doubt[f] || (leaves[f] >= 0 && leaves[f] != guards_.base[f]);
+        doubt[f] = doubt[f] || (leaves[f].valid() && leaves[f] != base);
       }
       if (!doubt[f]) continue;
       guards_.structured[f] = false;

@@ -1,71 +1,95 @@
-// When a node of a step runs: what Switch nodes make of v1 control flow, found out before anything runs.
+// Guards: the condition under which each node of a step runs, derived statically from Switch nodes of v1 control flow.
 #ifndef WEIR_CORE_PLAN_GUARDS_INTERNAL_H_
 #define WEIR_CORE_PLAN_GUARDS_INTERNAL_H_
 
+#include <compare>
 #include <map>
+#include <optional>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "core/base/status.h"
 #include "core/graph/step_graph.h"
+#include "core/plan/plan.h"
 
 namespace weir::plan {
 
-/// Guard 0: nothing stands in the way.
-inline constexpr int kAlways = 0;
+/// A condition that only the run knows, besides predicates.
+struct RunCondition {
+  enum class Kind : uint8_t {
+    kLive,      // the output of node `id`, a Merge, an Exit or a Recv, is live
+    kReturns,   // one of several NextIteration nodes gives the loop variable of Merge `id` a live value
+    kKept,      // a copy of the above, while the guards of other variables are overwritten
+    kIterates,  // the loop of frame `id` runs another iteration
+  };
+  Kind kind = Kind::kLive;
+  int id = -1;
+  auto operator<=>(const RunCondition&) const = default;
+};
 
-/// Conjunctions of literals, each known by a small number. A literal is a predicate's outcome, or a fact that is only
-/// known while running (which input of a Merge was alive).
+/// A predicate of Switch nodes, or a RunCondition.
+using Condition = std::variant<graph::Endpoint, RunCondition>;
+using ConditionId = Id<struct ConditionTag>;
+
+/// A condition and the outcome that is wanted of it; a RunCondition has one outcome, true.
+struct Literal {
+  ConditionId condition;
+  bool outcome = true;
+  auto operator<=>(const Literal&) const = default;
+};
+
+/// Interned conjunctions of literals.
 class GuardSet {
  public:
-  using Literals = std::vector<int>;  // sorted
-
   GuardSet() { Number({}); }
-  int And(int a, int b);
-  /// `guard` and the outcome `value` of a predicate.
-  int With(int guard, graph::Endpoint predicate, bool value);
-  /// A fact of its own, about a node.
-  int Fact(graph::NodeId node);
-  /// The guard of something that is alive when one of them is; -1 when no conjunction says that.
-  int Or(std::vector<int> guards);
-  /// Whoever runs under `a` also runs under `b`.
-  bool Implies(int a, int b) const;
-  /// The guard without one literal whose outcome is `value`, if there is exactly one that `base` lacks: (found, value).
-  std::pair<bool, bool> OneMore(int guard, int base) const;
-  /// Two guards whose conjunction it is; {-1, -1} when it was not made so.
-  std::pair<int, int> Parts(int guard) const;
+  GuardId And(GuardId a, GuardId b);
+  /// `guard` and the outcome of a predicate.
+  GuardId With(GuardId guard, graph::Endpoint predicate, bool outcome);
+  GuardId Of(RunCondition condition) { return Number({{NumberOf(condition), true}}); }
+  /// The guard of a value that is live if one of `guards` holds; none if that is not a conjunction.
+  GuardId Or(std::vector<GuardId> guards);
+  /// True if `a` implies `b`.
+  bool Implies(GuardId a, GuardId b) const;
+  /// The outcome of the literal that `guard` has in addition to `base`, if that is exactly one.
+  std::optional<bool> ExtraOutcome(GuardId guard, GuardId base) const;
+  /// The two guards from which And made this one; none for other guards.
+  std::pair<GuardId, GuardId> Parts(GuardId guard) const;
   size_t size() const { return literals_.size(); }
 
  private:
-  int Number(Literals literals);
-  const Literals& Of(int guard) const { return literals_[static_cast<size_t>(guard)]; }
-  std::map<Literals, int> numbers_;
-  std::vector<Literals> literals_;           // by guard
-  std::map<int, std::pair<int, int>> made_;  // guard -> the two that And joined
-  std::map<graph::Endpoint, int> predicates_;
-  std::map<graph::NodeId, int> facts_;
-  int next_literal_ = 0;
+  using Literals = std::vector<Literal>;  // sorted
+  GuardId Number(Literals literals);
+  ConditionId NumberOf(const Condition& condition);
+  GuardId Join(GuardId a, GuardId b);
+  const Literals& In(GuardId guard) const { return literals_[guard]; }
+
+  std::map<Literals, GuardId> numbers_;
+  IndexedVector<GuardId, Literals> literals_;
+  std::map<GuardId, std::pair<GuardId, GuardId>> made_;  // the two operands of And
+  std::map<Condition, ConditionId> conditions_;
 };
 
 /// Guards of all nodes of a step.
 struct StepGuards {
   GuardSet set;
-  std::vector<int> node;  // when the node itself runs; of an Exit: when its input is alive
-  std::vector<int> exit;  // of an Exit: when its output is alive, in the frame around the loop
-  /// By frame: one predicate ends the loop, and all its variables live and die together. Else aliveness of Merge and
-  /// Exit nodes is a fact kept while running.
-  std::vector<bool> structured;
-  /// By frame: what the Enter nodes of all loop variables have in common.
-  std::vector<int> base;
-  bool any = false;  // there is control flow at all
+  IndexedVector<graph::NodeId, GuardId> node;  // when the node runs; for an Exit and a Send: when its input is live
+  /// For an Exit and a Recv: when the output is live; for an Exit in the frame around the loop.
+  IndexedVector<graph::NodeId, GuardId> outcome;
+  /// By frame: a single predicate ends the loop, and all its variables are live together. Otherwise the liveness of
+  /// Merge and Exit nodes is tracked at run time.
+  IndexedVector<int, bool> structured;
+  /// By frame: the common guard of the Enter nodes of all loop variables.
+  IndexedVector<int, GuardId> base;
+  bool any = false;  // the step has control flow
 
-  /// When a value is alive, seen by its consumers.
-  int Of(const graph::StepGraph& step, graph::Endpoint value);
+  /// When a value is live for its consumers.
+  GuardId Of(const graph::StepGraph& step, graph::Endpoint value);
 };
 
 StepGuards FindGuards(const graph::StepGraph& step);
 
-/// The endpoint that decides, behind Identity and LoopCond.
+/// The endpoint of the predicate, behind Identity and LoopCond.
 graph::Endpoint PredicateOf(const graph::StepGraph& step, const graph::StepNode& switch_node);
 
 }  // namespace weir::plan

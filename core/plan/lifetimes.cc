@@ -13,9 +13,9 @@ uint32_t SlotCount(const ExecutionPlan& plan, size_t i) {
   return static_cast<uint32_t>(end) - instruction.first_slot;
 }
 
-int StorageOf(const ExecutionPlan& plan, uint32_t slot) {
-  const int value = plan.slots[slot].value;
-  return value < 0 ? -1 : plan.values[static_cast<size_t>(value)].storage;
+StorageId StorageOf(const ExecutionPlan& plan, uint32_t slot) {
+  const ValueId value = plan.slots[slot].value;
+  return value.valid() ? plan.values[value].storage : StorageId();
 }
 
 TaskOrder::TaskOrder(const ExecutionPlan& plan, size_t entries) {
@@ -88,7 +88,7 @@ namespace {
 
 constexpr size_t kMostEnds = 64;
 
-/// Where use inside a loop ends.
+/// The end of uses inside loops.
 class LoopEnds {
  public:
   explicit LoopEnds(const std::vector<Loop>& loops) : loops_(loops), around_(loops.size(), -1) {
@@ -101,7 +101,7 @@ class LoopEnds {
     }
   }
 
-  /// The last instruction of the outermost loop around `last` that begins after `first`; `last` where there is none.
+  /// The last instruction of the outermost loop around `last` that begins after `first`; without one, `last`.
   int64_t After(int64_t first, int64_t last) const {
     const auto beyond = std::upper_bound(loops_.begin(), loops_.end(), last,
                                          [](int64_t at, const Loop& loop) { return at < loop.first; });
@@ -118,7 +118,7 @@ class LoopEnds {
   }
 
   std::vector<Loop> loops_;  // by first, outer ones before those inside
-  std::vector<int> around_;  // the loop that one is inside of
+  std::vector<int> around_;  // by loop: the enclosing one, -1 for none
 };
 
 class Finder {
@@ -130,11 +130,11 @@ class Finder {
     }
   }
 
-  std::vector<Lifetime> Run() {
+  IndexedVector<StorageId, Lifetime> Run() {
     for (size_t i = 0; i < plan_.instructions.size(); ++i) {
       const uint32_t first = plan_.instructions[i].first_slot;
       for (uint32_t s = first; s < first + SlotCount(plan_, i); ++s) {
-        if (StorageOf(plan_, s) >= 0) Touch(StorageOf(plan_, s), i);
+        if (StorageOf(plan_, s).valid()) Touch(StorageOf(plan_, s), i);
       }
       if (plan_.instructions[i].opcode == Opcode::kSwap) swaps_.push_back(first);
     }
@@ -142,11 +142,14 @@ class Finder {
     do {
       changed_ = false;
       for (size_t s = plan_.storages.size(); s-- > 0;) {
-        for (const int source : plan_.storages[s].sources) Join(At(source), found_[s], false);
+        const StorageId bound(s);
+        for (const StorageId source : plan_.storages[bound].sources) Join(found_[source], found_[bound], false);
       }
       for (const uint32_t slot : swaps_) {
-        Join(At(StorageOf(plan_, slot)), At(StorageOf(plan_, slot + 1)), true);
-        Join(At(StorageOf(plan_, slot + 1)), At(StorageOf(plan_, slot)), true);
+        Lifetime& one = found_[StorageOf(plan_, slot)];
+        Lifetime& other = found_[StorageOf(plan_, slot + 1)];
+        Join(one, other, true);
+        Join(other, one, true);
       }
       for (Lifetime& life : found_) {
         const int64_t last = life.last < 0 ? -1 : loop_ends_.After(life.first, life.last);
@@ -158,10 +161,8 @@ class Finder {
   }
 
  private:
-  Lifetime& At(int storage) { return found_[static_cast<size_t>(storage)]; }
-
-  /// The instructions during which what instruction i touches is in use at least: i itself, or the whole of a loop
-  /// whose ops run beside each other.
+  /// The least range in which operands of instruction i are live: i itself, or the outermost cut loop around it, whose
+  /// ops run in parallel.
   Loop Around(size_t i) const {
     const auto after =
         std::upper_bound(cut_.begin(), cut_.end(), i, [](size_t at, const Loop& loop) { return at < loop.first; });
@@ -169,8 +170,8 @@ class Finder {
     return {static_cast<uint32_t>(i), static_cast<uint32_t>(i)};
   }
 
-  void Touch(int storage, size_t i) {
-    Lifetime& life = At(storage);
+  void Touch(StorageId storage, size_t i) {
+    Lifetime& life = found_[storage];
     const uint32_t task = order_.TaskOf(i);
     const Loop around = Around(i);
     life.last = around.last;
@@ -178,7 +179,7 @@ class Finder {
       life.first = around.first;
       life.begin = task;
     }
-    const Storage::Home home = plan_.storages[static_cast<size_t>(storage)].home;
+    const Storage::Home home = plan_.storages[storage].home;
     const bool planned =
         home == Storage::Home::kArena || home == Storage::Home::kBound || home == Storage::Home::kOwned;
     if (plan_.tasks.empty() || !planned || (!life.ends.empty() && life.ends.back() == task)) return;
@@ -192,7 +193,7 @@ class Finder {
     if (life.endless) life.ends.clear();
   }
 
-  /// `life` is in use for as long as `user` is; `both`: and from when that is.
+  /// Extends `life` to the end of `user`; with `both`, also to its begin.
   void Join(Lifetime& life, const Lifetime& user, bool both) {
     if (user.last < 0) return;
     const Lifetime before = life;
@@ -213,15 +214,16 @@ class Finder {
   const LoopEnds loop_ends_;
   const ExecutionPlan& plan_;
   const TaskOrder& order_;
-  std::vector<Lifetime> found_;
-  std::vector<Loop> cut_;        // outermost loops whose bodies are tasks
+  IndexedVector<StorageId, Lifetime> found_;
+  std::vector<Loop> cut_;        // outermost loops scheduled as tasks
   std::vector<uint32_t> swaps_;  // first slots of kSwap
   bool changed_ = false;
 };
 
 }  // namespace
 
-std::vector<Lifetime> FindLifetimes(const std::vector<Loop>& loops, const ExecutionPlan& plan, const TaskOrder& order) {
+IndexedVector<StorageId, Lifetime> FindLifetimes(const std::vector<Loop>& loops, const ExecutionPlan& plan,
+                                                 const TaskOrder& order) {
   return Finder(loops, plan, order).Run();
 }
 

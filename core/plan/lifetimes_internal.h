@@ -1,4 +1,4 @@
-// When memory is in use: along the tape, and among tasks that run beside each other.
+// Lifetimes of storages: along the tape, and among concurrent tasks.
 #ifndef WEIR_CORE_PLAN_LIFETIMES_INTERNAL_H_
 #define WEIR_CORE_PLAN_LIFETIMES_INTERNAL_H_
 
@@ -13,26 +13,25 @@ namespace weir::plan {
 
 /// Operands of instruction i of an unfinished tape, scratch included.
 uint32_t SlotCount(const ExecutionPlan& plan, size_t i);
-/// The storage of an operand; -1 for none.
-int StorageOf(const ExecutionPlan& plan, uint32_t slot);
+/// The storage of an operand; none if it has no value.
+StorageId StorageOf(const ExecutionPlan& plan, uint32_t slot);
 
-/// Which of a plan's tasks have ended when another one begins. Tasks lie on chains along their edges, and each knows
-/// how much of every chain comes before it: exact while tasks x chains stay below kEntries; beyond that only the
-/// longest chains are known, and a task on no chain comes before nothing. A plan without tasks is one task, number 0;
-/// a loop that is cut counts as one task, whatever is in it.
+/// The order of a plan's tasks. Tasks are covered by chains along their edges, and each task knows how much of every
+/// chain precedes it. Exact while tasks x chains < kEntries; above that only the longest chains are known, and a task
+/// on no chain precedes nothing. A plan without tasks is one task, number 0. A loop scheduled as tasks counts as one.
 class TaskOrder {
  public:
   static constexpr size_t kEntries = size_t{8} << 20;
 
   explicit TaskOrder(const ExecutionPlan& plan, size_t entries = kEntries);
 
-  /// `a` has ended when `b` begins, or they are one. May be false where nothing is known, never wrongly true.
+  /// True if `a` has always ended when `b` begins, or they are the same. Conservative: false if the order is unknown.
   bool Before(uint32_t a, uint32_t b) const {
     if (a == b) return true;
     return a < b && chain_[a] != kNoChain && known_[b * chains_ + chain_[a]] > position_[a];
   }
   bool AllBefore(const std::vector<uint32_t>& tasks, uint32_t task) const;
-  /// Those of `tasks`, which are sorted, that come before no other of them.
+  /// The elements of `tasks` (sorted) that precede no other element.
   std::vector<uint32_t> Latest(const std::vector<uint32_t>& tasks) const;
   uint32_t TaskOf(size_t instruction) const { return task_of_.empty() ? 0 : task_of_[instruction]; }
 
@@ -42,9 +41,9 @@ class TaskOrder {
 
   std::vector<uint32_t> task_of_;   // by instruction; empty without tasks
   std::vector<uint32_t> chain_;     // by task
-  std::vector<uint32_t> position_;  // by task: on its chain
+  std::vector<uint32_t> position_;  // by task, on its chain
   size_t chains_ = 0;
-  std::vector<uint32_t> known_;  // by task and chain: so many of the chain come before it
+  std::vector<uint32_t> known_;  // by task and chain: how many tasks of the chain precede it
 };
 
 /// The use of a storage.
@@ -52,9 +51,9 @@ struct Lifetime {
   /// First and last instruction during which it is in use; -1 for none.
   int64_t first = -1;
   int64_t last = -1;
-  /// For a plan with tasks and memory that the plan places or lets go of: the first one that touches it, whether that
-  /// comes before all others which do, and the last ones, after which nobody does. Too many of those to keep: it is in
-  /// use until the run ends.
+  /// For a plan with tasks, and storages that it places or releases: the first task that uses the storage, whether that
+  /// task precedes all other users, and the last users. Endless: these are too many to record, so the storage stays
+  /// live until the run ends.
   uint32_t begin = 0;
   bool ordered = true;
   bool endless = false;
@@ -63,12 +62,13 @@ struct Lifetime {
   bool operator==(const Lifetime&) const = default;
 };
 
-/// By storage. What a Merge may have chosen is in use for as long as the choice; what a loop finds when it begins is in
-/// use until it ends; storages that kSwap exchanges are in use together; what a loop that is cut touches is in use as
-/// long as the loop. O(n log n), but for the tasks' edges.
-std::vector<Lifetime> FindLifetimes(const std::vector<Loop>& loops, const ExecutionPlan& plan, const TaskOrder& order);
+/// Inputs of a kMerge live as long as its output. Storages used in a loop and live before it live until it ends.
+/// Storages that kSwap exchanges have one lifetime. Storages used in a loop scheduled as tasks live as long as the
+/// loop. O(n log n), except for the tasks' edges.
+IndexedVector<StorageId, Lifetime> FindLifetimes(const std::vector<Loop>& loops, const ExecutionPlan& plan,
+                                                 const TaskOrder& order);
 
-/// Nobody uses `a` any more when `b` begins.
+/// True if all uses of `a` have ended when `b` begins.
 bool Ended(const Lifetime& a, const Lifetime& b, const TaskOrder& order);
 
 }  // namespace weir::plan

@@ -1,4 +1,4 @@
-// Where the values of a plan lie: first which of them lie in one place, then the places.
+// Memory layout: first the values that share a block, then the offset of each block.
 #include <algorithm>
 #include <iterator>
 #include <map>
@@ -6,8 +6,10 @@
 #include <set>
 #include <utility>
 
+#include "core/base/errors.h"
 #include "core/plan/lifetimes_internal.h"
 #include "core/plan/memory_internal.h"
+#include "core/tensor/buffer.h"
 
 namespace weir::plan {
 namespace {
@@ -18,15 +20,14 @@ constexpr uint64_t kMostPlanned = uint64_t{1} << 60;
 
 uint64_t RoundUp(uint64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
-/// A range in which values lie one after the other, each in the place of the one before.
+/// A range of an arena that a chain of values uses, each in place of the one before.
 struct Block {
   uint64_t bytes = 0;
-  Lifetime life;    // from the first value's begin to the last one's end
-  int storage = 0;  // of the first value
+  Lifetime life;      // from the first value's begin to the last one's end
+  StorageId storage;  // of the first value
 };
 
-/// Free ranges of an unbounded address space, each with the tasks that may still use it; the high-water mark is what
-/// all that was taken needs.
+/// Free ranges of an unbounded address space, each with the tasks that may still use it. `end` is the high-water mark.
 class FreeRanges {
  public:
   explicit FreeRanges(const TaskOrder& order) : order_(order) {}
@@ -93,7 +94,7 @@ class FreeRanges {
     return offset;
   }
 
-  /// Two neighbours become one where few tasks use them.
+  /// Merges the users of two neighbouring ranges, unless they are too many.
   bool Join(const std::vector<uint32_t>& more, std::vector<uint32_t>* users) const {
     if (more == *users) return true;
     std::vector<uint32_t> both;
@@ -119,7 +120,7 @@ class FreeRanges {
   uint64_t end_ = 0;
 };
 
-/// Gives blocks of one space, in the order in which they begin, their offsets.
+/// Assigns offsets to the blocks of one space, which are sorted by begin.
 class Placer {
  public:
   Placer(const std::vector<Block>& blocks, std::vector<size_t> indices, const TaskOrder& order)
@@ -140,7 +141,7 @@ class Placer {
   }
 
  private:
-  /// Comparing every block with every other takes its time: so many of the largest ones.
+  /// Each of the largest blocks is compared with every other, which takes quadratic time.
   static constexpr size_t kMostCompared = 2048;
 
   const Block& At(size_t i) const { return blocks_[indices_[i]]; }
@@ -162,8 +163,8 @@ class Placer {
     return base + ranges.end();
   }
 
-  /// The largest first, each into the smallest gap between those that are in use with it; small ones beyond
-  /// kMostCompared behind the others. Returns the end.
+  /// Largest first, each into the smallest gap between blocks live at the same time. Blocks beyond kMostCompared are
+  /// placed behind the others. Returns the end.
   uint64_t BySize(std::vector<size_t> which, std::vector<uint64_t>* offsets) const {
     std::stable_sort(which.begin(), which.end(), [&](size_t a, size_t b) { return At(a).bytes > At(b).bytes; });
     std::vector<size_t> placed;  // by offset
@@ -210,7 +211,7 @@ class Layout {
         order_(plan),
         lives_(FindLifetimes(shape.loops, plan, order_)),
         block_of_(plan.storages.size(), -1),
-        next_(plan.storages.size(), -1) {}
+        next_(plan.storages.size()) {}
 
   void Run() {
     MakeBlocks();
@@ -236,7 +237,7 @@ class Layout {
       plan_.live_bytes[s] = placed.live_bytes;
       plan_.arena_bytes[s] = placed.bytes;
       for (size_t i = 0; i < placed.offsets.size(); ++i) {
-        for (int storage = blocks_[of_space[s][i]].storage; storage >= 0; storage = Next(storage)) {
+        for (StorageId storage = blocks_[of_space[s][i]].storage; storage.valid(); storage = next_[storage]) {
           At(storage).offset = placed.offsets[i];
         }
       }
@@ -244,7 +245,7 @@ class Layout {
   }
 
  private:
-  /// Smaller values are copied faster than memory is had for them.
+  /// Smaller values are copied faster than memory is allocated.
   static constexpr uint64_t kLeastTaken = uint64_t{64} << 10;
 
   struct Placed {
@@ -259,18 +260,18 @@ class Layout {
     return placed;
   }
 
-  int LastOf(const Block& block) const {
-    int storage = block.storage;
-    while (Next(storage) >= 0) storage = Next(storage);
+  StorageId LastOf(const Block& block) const {
+    StorageId storage = block.storage;
+    while (next_[storage].valid()) storage = next_[storage];
     return storage;
   }
 
-  /// Its last use is that a variable is assigned the last of its values, which fills it.
+  /// The block may be donated: its last use assigns its last value, which fills it, to a variable.
   bool MayBeTaken(const Block& block) {
     if (block.bytes < kLeastTaken || block.life.endless || !block.life.ordered) return false;
     const auto last = static_cast<size_t>(block.life.last);
     const Instruction& assign = plan_.instructions[last];
-    const int value = LastOf(block);
+    const StorageId value = LastOf(block);
     if (assign.opcode != Opcode::kAssign || StorageOf(plan_, assign.first_slot + 1) != value) return false;
     if (At(StorageOf(plan_, assign.first_slot)).space != At(value).space) return false;
     if (RoundUp(At(value).bytes) != block.bytes) return false;
@@ -280,13 +281,13 @@ class Layout {
       if (inside(block.life.first) != inside(block.life.last)) return false;
     }
     if (elsewhere_.empty()) FindElsewhere();
-    for (int storage = block.storage; storage >= 0; storage = Next(storage)) {
-      if (elsewhere_[static_cast<size_t>(storage)]) return false;
+    for (StorageId storage = block.storage; storage.valid(); storage = next_[storage]) {
+      if (elsewhere_[storage]) return false;
     }
     return true;
   }
 
-  /// What other instructions touch than those that leave no trace of the memory but in other memory and in variables.
+  /// Marks storages used by instructions that may retain a reference to the buffer; these cannot be donated.
   void FindElsewhere() {
     elsewhere_.assign(plan_.storages.size(), false);
     for (size_t i = 0; i < plan_.instructions.size(); ++i) {
@@ -295,7 +296,7 @@ class Layout {
                          instruction.opcode == Opcode::kAssign || instruction.opcode == Opcode::kFetch;
       if (plain) continue;
       for (uint32_t s = instruction.first_slot; s < instruction.first_slot + SlotCount(plan_, i); ++s) {
-        if (StorageOf(plan_, s) >= 0) elsewhere_[static_cast<size_t>(StorageOf(plan_, s))] = true;
+        if (const StorageId storage = StorageOf(plan_, s); storage.valid()) elsewhere_[storage] = true;
       }
     }
   }
@@ -303,7 +304,7 @@ class Layout {
   void Make(const Block& block) {
     plan_.instructions[static_cast<size_t>(block.life.last)].takes = true;
     MadeMemory made{At(block.storage).space, At(LastOf(block)).bytes, {}};
-    for (int storage = block.storage; storage >= 0; storage = Next(storage)) {
+    for (StorageId storage = block.storage; storage.valid(); storage = next_[storage]) {
       At(storage).home = Storage::Home::kMade;
       At(storage).made = static_cast<int>(plan_.made.size());
       made.bytes = std::max(made.bytes, At(storage).bytes);
@@ -312,39 +313,39 @@ class Layout {
     plan_.made.push_back(std::move(made));
   }
 
-  Storage& At(int storage) { return plan_.storages[static_cast<size_t>(storage)]; }
-  int Next(int storage) const { return next_[static_cast<size_t>(storage)]; }
-  const Lifetime& LifeOf(int storage) const { return lives_[static_cast<size_t>(storage)]; }
-  bool InArena(int storage) {
-    return storage >= 0 && At(storage).home == Storage::Home::kArena && At(storage).bytes > 0;
+  Storage& At(StorageId storage) { return plan_.storages[storage]; }
+  const Lifetime& LifeOf(StorageId storage) const { return lives_[storage]; }
+  bool InArena(StorageId storage) {
+    return storage.valid() && At(storage).home == Storage::Home::kArena && At(storage).bytes > 0;
   }
 
-  /// Blocks in the order in which they begin.
+  /// Creates the blocks, sorted by begin.
   void MakeBlocks() {
-    std::vector<int> begins;
-    for (size_t s = 0; s < plan_.storages.size(); ++s) {
-      if (InArena(static_cast<int>(s)) && lives_[s].last >= 0) begins.push_back(static_cast<int>(s));
+    std::vector<StorageId> begins;
+    for (const StorageId storage : plan_.storages.indices()) {
+      if (InArena(storage) && lives_[storage].last >= 0) begins.push_back(storage);
     }
-    std::stable_sort(begins.begin(), begins.end(), [&](int a, int b) { return LifeOf(a).first < LifeOf(b).first; });
+    std::stable_sort(begins.begin(), begins.end(),
+                     [&](StorageId a, StorageId b) { return LifeOf(a).first < LifeOf(b).first; });
     const auto before = [](const MayShare& share, int64_t first) { return share.instruction < first; };
-    for (const int storage : begins) {
+    for (const StorageId storage : begins) {
       const int64_t first = LifeOf(storage).first;
       auto share = std::lower_bound(shares_.begin(), shares_.end(), first, before);
       while (share != shares_.end() && share->instruction == first && !TryShare(*share, storage)) ++share;
-      int& block = block_of_[static_cast<size_t>(storage)];
+      int& block = block_of_[storage];
       if (block >= 0) continue;
       block = static_cast<int>(blocks_.size());
       blocks_.push_back({RoundUp(At(storage).bytes), LifeOf(storage), storage});
     }
   }
 
-  /// The output takes the input's place when this is the input's last use, in whatever order tasks run, and no other
-  /// operand looks at it differently.
-  bool TryShare(const MayShare& share, int to) {
-    const int from = StorageOf(plan_, share.input_slot);
+  /// The output takes the input's buffer if this is the input's last use in any order of the tasks, and no other
+  /// operand is a different view of the buffer.
+  bool TryShare(const MayShare& share, StorageId to) {
+    const StorageId from = StorageOf(plan_, share.input_slot);
     if (StorageOf(plan_, share.output_slot) != to || from == to || !InArena(from)) return false;
-    if (Next(from) >= 0 || block_of_[static_cast<size_t>(from)] < 0) return false;
-    Block& block = blocks_[static_cast<size_t>(block_of_[static_cast<size_t>(from)])];
+    if (next_[from].valid() || block_of_[from] < 0) return false;
+    Block& block = blocks_[static_cast<size_t>(block_of_[from])];
     const Lifetime& life = LifeOf(from);
     if (life.last != share.instruction || life.endless || block.bytes < At(to).bytes) return false;
     if (At(from).space != At(to).space || !order_.AllBefore(life.ends, LifeOf(to).begin)) return false;
@@ -352,8 +353,8 @@ class Layout {
     for (uint32_t s = instruction.first_slot; s < instruction.first_slot + instruction.inputs; ++s) {
       if (StorageOf(plan_, s) == from && plan_.slots[s].value != plan_.slots[share.input_slot].value) return false;
     }
-    next_[static_cast<size_t>(from)] = to;
-    block_of_[static_cast<size_t>(to)] = block_of_[static_cast<size_t>(from)];
+    next_[from] = to;
+    block_of_[to] = block_of_[from];
     block.life.last = LifeOf(to).last;
     block.life.ends = LifeOf(to).ends;
     block.life.endless = LifeOf(to).endless;
@@ -361,13 +362,13 @@ class Layout {
     return true;
   }
 
-  /// The largest sum, over the instructions, of the bytes in use.
+  /// Peak of the bytes live along the tape.
   uint64_t MostLive(const std::vector<size_t>& blocks) {
     std::vector<int64_t> change(plan_.instructions.size() + 1, 0);
     for (const size_t b : blocks) {
-      for (int storage = blocks_[b].storage; storage >= 0; storage = Next(storage)) {
-        const int next = Next(storage);
-        const int64_t end = next >= 0 ? LifeOf(next).first : LifeOf(storage).last + 1;
+      for (StorageId storage = blocks_[b].storage; storage.valid(); storage = next_[storage]) {
+        const StorageId next = next_[storage];
+        const int64_t end = next.valid() ? LifeOf(next).first : LifeOf(storage).last + 1;
         change[static_cast<size_t>(LifeOf(storage).first)] += static_cast<int64_t>(RoundUp(At(storage).bytes));
         change[static_cast<size_t>(end)] -= static_cast<int64_t>(RoundUp(At(storage).bytes));
       }
@@ -381,11 +382,11 @@ class Layout {
   const std::vector<Loop>& loops_;
   ExecutionPlan& plan_;
   const TaskOrder order_;
-  const std::vector<Lifetime> lives_;
-  std::vector<int> block_of_;  // by storage
-  std::vector<int> next_;      // by storage: the one that lies in its place from its last use on; -1 = none
+  const IndexedVector<StorageId, Lifetime> lives_;
+  IndexedVector<StorageId, int> block_of_;
+  IndexedVector<StorageId, StorageId> next_;  // the storage that takes over its buffer after its last use
   std::vector<Block> blocks_;
-  std::vector<bool> elsewhere_;  // by storage
+  IndexedVector<StorageId, bool> elsewhere_;
 };
 
 }  // namespace

@@ -1,10 +1,10 @@
-// Which loops run several iterations at once: their plan is built again with these unrolled, and kept where that pays.
+// Chooses loops that run several iterations concurrently, and builds the plan again with these unrolled.
 #include <algorithm>
 #include <memory>
 #include <set>
 #include <utility>
 
-#include "core/plan/builder_internal.h"
+#include "core/plan/draft_internal.h"
 #include "core/plan/plan.h"
 #include "core/plan/unroll_internal.h"
 
@@ -12,13 +12,10 @@ namespace weir::plan {
 namespace {
 
 constexpr int64_t kMostCopies = 16;
-constexpr size_t kMostNodes = 4096;   // of all copies of a loop together
-constexpr double kWorthCopies = 0.8;  // an iteration's share of its longest chain must fall below this part of it
-constexpr int kMostAttempts = 4;      // a loop that gains nothing is left out and the plan built once more
+constexpr size_t kMostNodes = 4096;   // limit on all copies of a loop together
+constexpr double kWorthCopies = 0.8;  // the critical path's share of an iteration must fall below this fraction
 
-using Loops = std::map<int, LoopWork>;
-
-/// Copies that a loop could be unrolled into.
+/// Number of copies into which a loop could be unrolled.
 int64_t CopiesOf(const PlanOptions& options, const graph::StepGraph& step, int frame, const LoopWork& work) {
   if (!work.heavy || work.keeps_state) return 1;
   const int64_t useful = work.blocks ? kMostCopies : std::min<int64_t>(2 * options.parallelism, kMostCopies);
@@ -26,7 +23,7 @@ int64_t CopiesOf(const PlanOptions& options, const graph::StepGraph& step, int f
   return std::min(most, static_cast<int64_t>(kMostNodes / std::max<size_t>(1, NodesInside(step, frame))));
 }
 
-/// Those of the frames that have none of the others inside.
+/// The frames that contain none of the others.
 std::set<int> Innermost(const graph::StepGraph& step, const std::map<int, int64_t>& copies) {
   std::set<int> innermost;
   for (const auto& [frame, count] : copies) innermost.insert(frame);
@@ -37,6 +34,27 @@ std::set<int> Innermost(const graph::StepGraph& step, const std::map<int, int64_
     }
   }
   return innermost;
+}
+
+/// By frame: the number of copies of the loops to unroll. Nested loops compete; the innermost are tried first, and a
+/// loop without gain leaves its place to the one around it.
+std::map<int, int64_t> ChooseCopies(const PlanOptions& options, const graph::StepGraph& step, const Draft& draft) {
+  std::map<int, int64_t> copies;
+  for (const auto& [frame, work] : draft.loops) {
+    const int64_t most = CopiesOf(options, step, frame, work);
+    if (most > 1) copies[frame] = most;
+  }
+  for (bool again = !copies.empty(); again;) {
+    again = false;
+    for (const int frame : Innermost(step, copies)) {
+      if (draft.loops.at(frame).blocks) continue;
+      const double serial = CriticalShare(step, frame, 1, draft.node_ns);
+      if (CriticalShare(step, frame, copies.at(frame), draft.node_ns) < kWorthCopies * serial) continue;
+      copies.erase(frame);
+      again = true;
+    }
+  }
+  return copies;
 }
 
 Result<PlacedStep> UnrollAll(const graph::StepGraph& step, const graph::Placement& placement,
@@ -53,41 +71,44 @@ Result<PlacedStep> UnrollAll(const graph::StepGraph& step, const graph::Placemen
   return placed;
 }
 
+/// True if something in the plan keeps state of what ran, or may.
+bool KeepsState(const ExecutionPlan& plan) {
+  return !plan.calls.empty() || !plan.stacks.empty() ||
+         std::ranges::any_of(plan.instructions, [](const Instruction& instruction) { return instruction.serialized; });
+}
+
+Receivers FindReceivers(const graph::StepGraph& step, const graph::Placement& placement) {
+  Receivers receivers;
+  for (size_t i = 0; i < step.nodes.size(); ++i) {
+    for (const graph::Endpoint& input : step.nodes[i].inputs) {
+      if (placement.device_of[static_cast<size_t>(input.node)] == placement.device_of[i]) continue;
+      std::vector<int>& devices = receivers[input];
+      const auto at = std::lower_bound(devices.begin(), devices.end(), placement.device_of[i]);
+      if (at == devices.end() || *at != placement.device_of[i]) devices.insert(at, placement.device_of[i]);
+    }
+  }
+  return receivers;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<ExecutionPlan>> Build(const PlanOptions& options, const graph::StepGraph& step,
-                                             const graph::Placement& placement,
-                                             const std::vector<graph::Subgraph>& subgraphs, size_t feeds) {
-  Receivers receivers;
-  for (const graph::Subgraph& subgraph : subgraphs) {
-    for (const graph::Recv& recv : subgraph.recvs) receivers[recv.source].push_back(subgraph.device);
-  }
-  Builder builder(options, step, placement, receivers, feeds);
-  WEIR_ASSIGN(std::unique_ptr<ExecutionPlan> plan, builder.Run());
-  std::map<int, int64_t> copies;  // by frame
-  for (const auto& [frame, work] : builder.loops()) {
-    const int64_t most = CopiesOf(options, step, frame, work);
-    if (most > 1) copies[frame] = most;
-  }
-  for (int attempt = 0; attempt < kMostAttempts && !copies.empty(); ++attempt) {
-    WEIR_ASSIGN(const PlacedStep unrolled, UnrollAll(step, placement, receivers, copies));
-    Builder again(options, unrolled.step, unrolled.placement, unrolled.receivers, feeds);
-    Result<std::unique_ptr<ExecutionPlan>> wide = again.Run();
-    if (!wide.ok()) return plan;  // a loop of a kind that runs only one iteration after the other
-    size_t in_vain = 0;
-    for (const int frame : Innermost(step, copies)) {
-      const LoopWork &before = builder.loops().at(frame), &after = again.loops().at(frame);
-      if (after.blocks || after.chain < kWorthCopies * before.chain) continue;
-      copies.erase(frame);
-      ++in_vain;
-    }
-    if (in_vain > 0) continue;
-    if ((*wide)->tier != Tier::kT2) return plan;
-    (*wide)->placement = std::move(plan->placement);  // what is told of the step is told once for each node
-    (*wide)->placed_nodes = std::move(plan->placed_nodes);
-    return wide;
-  }
-  return plan;
+                                             const graph::Placement& placement, size_t feeds) {
+  const Receivers receivers = FindReceivers(step, placement);
+  WEIR_ASSIGN(Draft draft, MakeDraft({options, step, placement, receivers, feeds}));
+  std::unique_ptr<ExecutionPlan>& plan = draft.plan;
+  const std::map<int, int64_t> copies = ChooseCopies(options, step, draft);
+  if (copies.empty()) return std::move(plan);
+  WEIR_ASSIGN(const PlacedStep unrolled, UnrollAll(step, placement, receivers, copies));
+  Result<Draft> wide = MakeDraft({options, unrolled.step, unrolled.placement, unrolled.receivers, feeds});
+  if (!wide.ok() || wide->plan->tier != Tier::kT2) return std::move(plan);  // iterations must be serial, or better are
+  ExecutionPlan& made = *wide->plan;
+  made.placement = std::move(plan->placement);  // the placement lists each node only once
+  made.placed_nodes = std::move(plan->placed_nodes);
+  made.notes = std::move(plan->notes);
+  // A single thread is faster without copies of loops, but then stateful kernels would have separate state.
+  if (made.other && plan->other && !KeepsState(*plan)) made.other = plan->other;
+  return std::move(wide->plan);
 }
 
 }  // namespace weir::plan

@@ -12,19 +12,27 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/indexed.h"
+#include "core/base/passes.h"
 #include "core/base/status.h"
 #include "core/device/device.h"
 #include "core/graph/placement.h"
 #include "core/graph/step_graph.h"
-#include "core/graph/subgraph.h"
 #include "core/kernel/builtin.h"
 #include "core/kernel/calibration.h"
-#include "core/kernel/node_resources.h"
 #include "core/kernel/prepared.h"
 #include "core/kernel/registry.h"
-#include "core/kernel/resource.h"
+#include "core/runtime/node_resources.h"
+#include "core/runtime/resource.h"
 
 namespace weir::plan {
+
+using ValueId = Id<struct ValueTag>;      // into ExecutionPlan::values
+using StorageId = Id<struct StorageTag>;  // into ExecutionPlan::storages
+using GuardId = Id<struct GuardTag>;      // of the guard bytes of a run
+
+/// The guard that is always set.
+inline constexpr GuardId kAlways{0};
 
 /// Index of CPU-reachable memory among the spaces of a plan; other spaces are positions in the device set.
 inline constexpr int kHostSpace = -1;
@@ -35,76 +43,80 @@ struct Storage {
     kArena,     // at `offset` of the space's arena
     kConstant,  // `constant`
     kFeed,      // the caller's tensor number `feed`
-    kFresh,     // the caller keeps it: made anew for a run unless the caller has let go of the last one; size known
-    kMade,      // memory number `made`, which is there from kMake on and goes with the variable that takes it over
-    kOwned,     // a tensor that an instruction makes while running
+    kFresh,     // a fetched output: the caller owns it after the run; reused if the caller dropped the last one
+    kMade,      // donated memory number `made`: kMake allocates it, a kAssign gives it to its variable
+    kOwned,     // a tensor that an instruction allocates during the run
     kVariable,  // the current value of variable number `variable`
-    kBound,     // one of `sources`, whichever a Merge chose last
+    kBound,     // the one of `sources` that a kMerge chose last
   };
   Home home = Home::kArena;
   int space = kHostSpace;
   uint64_t bytes = 0;      // kArena, kMade, kFresh
   uint64_t offset = 0;     // kArena
-  uint64_t alignment = 1;  // kArena, beyond the arena's: `bytes` have room to begin later
+  uint64_t alignment = 1;  // kArena, above the arena's own: `bytes` include the padding
   Tensor constant;
   int made = -1;  // kMade
   int feed = -1;
-  int variable = -1;              // kVariable; kOwned: the variable that it is a snapshot of
-  DType dtype = DType::kInvalid;  // kFresh
-  Shape shape;                    // kFresh
-  std::vector<int> sources;       // kBound: storages
+  int variable = -1;               // kVariable; kOwned: the variable that it is a snapshot of
+  DType dtype = DType::kInvalid;   // kFresh
+  Shape shape;                     // kFresh
+  std::vector<StorageId> sources;  // kBound
 };
 
 /// A typed, shaped view of a storage. Every kArena, kMade and kFresh value has a known shape.
 struct Value {
-  int storage = -1;
+  StorageId storage;
   DType dtype = DType::kInvalid;
   bool shape_known = false;
-  bool scratch = false;  // a kernel's memory while it runs: an output of the instruction, none of the node
+  bool scratch = false;  // a kernel's scratch memory: an output of the instruction, but not of the node
   Shape shape;
 };
 
-/// Memory outside of the arenas, for values that lie one in the place of the other until a kAssign gives the last of
-/// them, and the memory with it, to its variable. Only kernels, copies, assignments and fetches touch it.
+/// A buffer outside the arenas that a chain of values shares. The final kAssign donates it to its variable instead of
+/// copying. Only kernels, copies, assignments and fetches use it.
 struct MadeMemory {
   int space = kHostSpace;
   uint64_t bytes = 0;
-  std::vector<int> storages;
+  std::vector<StorageId> storages;
 };
 
-/// A variable that the plan touches, or a place for a reference to one of several that are chosen from while running.
+/// A variable that the plan uses, or a reference cell: its target is chosen during the run, among `choices` or by a
+/// handle.
 struct VariableUse {
-  std::shared_ptr<kernel::Variable> variable;  // null where it is a place
-  std::vector<int> choices;                    // of a place: positions of variables that are none
-  kernel::ResourceKey key;
-  const graph::Node* node = nullptr;  // the op that names it
+  std::shared_ptr<runtime::Variable> variable;  // null for a reference cell
+  std::vector<int> choices;                     // of a cell: indices of variables; empty: any, by a handle
+  runtime::ResourceKey key;
+  const graph::Node* node = nullptr;  // the op that names the variable
   bool is_resource = false;
   PartialShape declared;
 };
 
-/// A lock that an instruction takes; an instruction's locks are sorted by address, so that two never deadlock.
+/// A lock that an instruction takes. Locks of an instruction are sorted by address, so instructions cannot deadlock.
 struct Lock {
   int variable = -1;
   bool exclusive = false;
 };
 
-/// Puts locks into the order in which they are taken, each variable once. Those of places come first: what they refer
-/// to has to be put in their stead before the locks are taken.
+/// Sorts locks into the order in which they are taken, each variable once. Locks of reference cells come first: a run
+/// replaces each by the lock of its current target before it takes any.
 void SortLocks(const std::vector<VariableUse>& variables, std::vector<Lock>& locks);
 
-/// What runs a node when it cannot be bound ahead of time: unknown shapes, data-dependent outputs, builtin kernels.
+/// A node that cannot be bound ahead of time: unknown shapes, data-dependent outputs, kernels of the host.
 struct CallSpec {
-  const graph::Graph* graph = nullptr;
+  const graph::Definition* graph = nullptr;
   const graph::Node* node = nullptr;
-  const kernel::BuiltinFn* builtin = nullptr;
-  std::vector<const kernel::KernelEntry*> kernels;  // best first; empty for builtin, universal and string nodes
+  const kernel::BuiltinKernel* builtin = nullptr;   // of platform `host`; null if `kernels` run the node
+  std::vector<const kernel::KernelEntry*> kernels;  // ranked when called; empty for universal and string nodes
   const kernel::KernelRegistry* registry = nullptr;
   device::Device* device = nullptr;
-  kernel::NodeResources* resources = nullptr;
-  bool deterministic = false;  // PlanOptions::deterministic
+  runtime::NodeResources* resources = nullptr;
+  runtime::ResourceScope* scope = nullptr;
+  const kernel::Calibration* calibration = nullptr;  // PlanOptions::calibration
+  bool deterministic = false;                        // PlanOptions::deterministic
+  bool suspends = false;                             // it may complete later; then it writes no variable
 };
 
-/// Guards are bytes of a run, 1 when the nodes under them run; guard 0 is always 1.
+/// Sets guards: bytes of a run that are 1 when the nodes under them run.
 struct GuardStep {
   enum class Kind : uint8_t {
     kPredicate,  // to = a and operand 0; otherwise = a and not operand 0
@@ -114,36 +126,51 @@ struct GuardStep {
     kClear,      // to = 0
   };
   Kind kind = Kind::kClear;
-  int to = 0;
-  int otherwise = 0;
-  int a = 0;
-  int b = 0;
+  GuardId to;
+  GuardId otherwise = kAlways;  // kPredicate; kAlways for the others, whose operands these are as far as they have them
+  GuardId a = kAlways;
+  GuardId b = kAlways;
 };
 
 struct Jump {
-  int guard = 0;
+  GuardId guard = kAlways;
   uint32_t target = 0;  // index of an instruction, or the end of the tape
 };
 
-/// A stretch of the tape that runs in one piece on one thread: an instruction, what stands under one guard, or a whole
-/// loop; or a loop whose body is tasks again. Edges lead between tasks of one body only.
+/// What a kSend or kRecv hands to the step's rendezvous or takes from there. Behind the value, a kSend takes the
+/// numbers of the iterations in which it runs, outermost loop first; a kRecv takes those alone.
+struct Transfer {
+  std::string key;                  // its front: "send_device;incarnation;recv_device;tensor_name;"
+  std::vector<std::string> frames;  // the loops around it, outermost first
+  GuardId guard = kAlways;          // kSend: the value is live; kRecv sets it
+};
+
+/// A stack whose elements the run keeps one behind the other.
+struct PlannedStack {
+  uint64_t bytes = 0;  // of an element
+  int64_t most = -1;   // elements; negative: unlimited
+};
+
+/// A range of the tape that one thread runs without interruption: instructions under one guard, or a whole loop; or a
+/// loop whose body is scheduled as tasks. Edges connect tasks of one body only.
 struct Task {
   uint32_t begin = 0;
   uint32_t end = 0;
   uint32_t first_successor = 0;  // into ExecutionPlan::successors
   uint32_t successor_count = 0;
   int predecessors = 0;
-  bool blocking = false;  // may wait for something other than the CPU: runs on no thread of the compute pool
+  bool blocking = false;  // may wait for a device or a file: runs on the blocking pool
+  bool suspends = false;  // has a call that may complete later: it holds no thread until then
   int loop = -1;          // the task whose body this one belongs to; -1 = the step
-  /// A loop that is cut: [begin, body) leads into it, the `inner` tasks of [body, repeat) are an iteration, and the
-  /// kRepeat at `repeat` decides on the next one. They follow this task, with those of loops inside.
+  /// A loop scheduled as tasks: [begin, body) enters it, the `inner` tasks of [body, repeat) are an iteration, and the
+  /// kRepeat at `repeat` starts the next one. These tasks, and those of nested loops, follow this one.
   uint32_t inner = 0;
   uint32_t body = 0;
   uint32_t repeat = 0;
 };
 
-/// How a plan runs. T0: the caller's thread goes through the tape. T2: tasks run as soon as what they need is there, on
-/// the caller's thread and the compute pool.
+/// How a plan runs. T0: the caller's thread executes the tape in order. T2: each task runs when its predecessors have
+/// ended, on the caller's thread or the compute pool.
 enum class Tier : uint8_t { kT0, kT2 };
 
 enum class Opcode : uint8_t {
@@ -154,20 +181,29 @@ enum class Opcode : uint8_t {
   kCall,           // CallSpec number `detail` on tensors
   kReadVariable,   // variable -> owned storage
   kAssign,         // value -> variable
-  kMake,           // memory number `detail` is made
+  kMake,           // allocates donated memory number `detail`
   kIsInitialized,  // variable -> bool
   kVariableShape,  // variable -> its shape
   kCopy,           // value -> value in another space
   kFetch,          // value -> fetch number `detail`
   kRelease,        // drops the tensor of an owned storage
-  kMove,           // value -> value of the same shape in the same space; reference -> place
-  kMoveBytes,      // the same where it is a copy of `detail` bytes between host memory that registers point to
-  kSwap,           // its two outputs change places in memory, and values with them
-  kMerge,          // inputs -> the one whose guard (list `detail`) is set, and its position
-  kSelect,         // index and references -> the one that the index says
+  kMove,           // value -> value of the same shape in the same space; reference -> cell
+  kMoveBytes,      // the same, as a copy of `detail` bytes of host memory at known addresses
+  kSwap,           // exchanges the buffers of its two outputs
+  kMerge,          // inputs -> the live one (guards: list `detail`), and its position
+  kSelect,         // index and references -> a cell that refers to the indexed one
+  kHandle,         // variable -> a handle to it
+  kResolve,        // handle -> a cell that refers to its variable; `detail` 1: creates a missing variable
+  kTemporary,      // makes the variable of the step that a cell refers to
   kGuard,          // guard step `detail`
   kSkip,           // jump `detail` when its guard is 0
   kRepeat,         // jump `detail`, backwards, when its guard is 1
+  kSend,           // transfer number `detail`
+  kRecv,           // the same; the output is the received value, if it is live
+  kStack,          // empties stack number `detail`
+  kPush,           // value -> stack number `detail`
+  kPop,            // stack number `detail` -> value
+  kCount,          // adds one to the number of a loop's iteration, which is input and output
 };
 
 /// One step of the tape. Operands are slots [first_slot, first_slot + inputs + outputs (+ 1 scratch)).
@@ -180,7 +216,7 @@ struct Instruction {
   uint32_t inputs = 0;
   uint16_t outputs = 0;
   Opcode opcode = Opcode::kKernel;
-  bool takes = false;          // kAssign: nobody needs the value later, whose home is kMade: its memory may be kept
+  bool takes = false;          // kAssign: the last use of a kMade value: the variable keeps the memory
   int16_t space = kHostSpace;  // kStreamKernel, kLockedKernel: where the kernel runs
   bool validate_shape = true;  // kAssign
   bool serialized = false;     // kLockedKernel: the kernel changes its state
@@ -193,97 +229,120 @@ inline constexpr size_t kMostOutputs = std::numeric_limits<decltype(Instruction:
 
 /// One operand position of an instruction.
 struct Slot {
-  int value = -1;
+  ValueId value;
 };
 
-/// Where a node of the step went. The names are those of the graph and of the plan's placement.
+/// By storage: the slots that get its address.
+struct StorageSlots {
+  std::span<const uint32_t> Of(StorageId storage) const {
+    const uint32_t begin = begins[storage], end = begins[StorageId(storage.number() + 1)];
+    return {slots.data() + begin, end - begin};
+  }
+  IndexedVector<StorageId, uint32_t> begins;  // in `slots`, and their end behind the last one
+  std::vector<uint32_t> slots;                // ascending for each storage
+};
+
+/// The device of a node. The names are borrowed from the graph and from the plan's placement.
 struct PlacedNode {
   std::string_view name;
   std::string_view op;
   std::string_view device;  // full name
 };
 
-/// Immutable after Build but for the states inside STATEFUL kernels; shared by concurrent runs.
+/// Immutable after Build, except for the state of STATEFUL kernels. Concurrent runs share it.
 struct ExecutionPlan {
   std::vector<Instruction> instructions;
   std::vector<Slot> slots;
-  std::vector<weir_shape> slot_shapes;  // by slot; rank WEIR_UNKNOWN_RANK where it is not known
-  std::vector<Value> values;
-  std::vector<Storage> storages;
-  std::vector<std::vector<uint32_t>> storage_slots;  // slots to point at a storage once its address is known
-  std::vector<uint64_t> arena_bytes;                 // by space + 1
+  std::vector<weir_shape> slot_shapes;  // by slot; WEIR_UNKNOWN_RANK if the plan does not know the shape
+  IndexedVector<ValueId, Value> values;
+  IndexedVector<StorageId, Storage> storages;
+  StorageSlots storage_slots;
+  std::vector<uint64_t> arena_bytes;  // by space + 1
   std::vector<MadeMemory> made;
-  std::vector<uint64_t> live_bytes;  // of them in use at once, at most, along the tape: no arena for it is smaller
+  std::vector<uint64_t> live_bytes;  // peak of the bytes live along the tape: a lower bound for arena_bytes
   std::vector<VariableUse> variables;
+  runtime::ResourceScope* resources = nullptr;  // where handles are looked up
   std::vector<Lock> locks;
   std::vector<CallSpec> calls;
   std::vector<GuardStep> guard_steps;
   std::vector<Jump> jumps;
-  std::vector<std::vector<int>> merges;  // by kMerge: the guard of each input
-  std::vector<int> fetch_guards;         // by fetch
+  std::vector<Transfer> transfers;
+  std::vector<PlannedStack> stacks;
+  std::vector<std::vector<GuardId>> merges;  // by kMerge: the guard of each input
+  std::vector<GuardId> fetch_guards;         // by fetch
   size_t guard_count = 1;
-  bool has_loops = false;  // something on the tape runs more than once
+  bool has_loops = false;  // the tape has a kRepeat
   Tier tier = Tier::kT0;
   std::vector<Task> tasks;  // T2 only, in tape order
   std::vector<uint32_t> successors;
-  double serial_ns = 0;    // declared time of all kernels but those on streams
-  double critical_ns = 0;  // of the longest chain of tasks, when it was asked for
-  std::vector<std::unique_ptr<kernel::PreparedKernel>> kernels;
+  double serial_ns = 0;    // declared time of all kernels except those on streams
+  double critical_ns = 0;  // declared time of the critical path; 0 if the plan was never cut into tasks
+  /// The plan of the other tier, with its own memory layout, if declared times do not determine the faster tier: runs
+  /// measure both (execute/tier_chooser.h). Shares the kernels; calls have the same numbers. Null: settled.
+  std::shared_ptr<const ExecutionPlan> other;
+  std::vector<std::shared_ptr<kernel::PreparedKernel>> kernels;
   std::vector<device::Device*> kernel_devices;  // by kernel
-  std::vector<int> fresh_storages;
-  std::vector<int> feed_storages;  // by feed
+  std::vector<StorageId> fresh_storages;
+  std::vector<StorageId> feed_storages;  // by feed; none if the step does not use it
   size_t fetch_count = 0;
   std::vector<device::Device*> devices;                        // by space
-  device::Device* host_device = nullptr;                       // whose arena serves the host space
+  device::Device* host_device = nullptr;                       // owner of the host space's arena
   std::vector<const graph::Node*> nodes;                       // by Instruction::node
-  std::vector<std::shared_ptr<const graph::Node>> made_nodes;  // those of them that no graph owns
+  std::vector<std::shared_ptr<const graph::Node>> made_nodes;  // keeps nodes outside the graph alive
   graph::Placement placement;
-  std::vector<PlacedNode> placed_nodes;  // every op node in tape order, aliases and what was fused included
+  std::vector<PlacedNode> placed_nodes;  // every op node in tape order, including aliases and fused nodes
+  std::vector<std::string> notes;        // nodes that run elsewhere than placed, and why
 };
 
 struct PlanOptions {
   const device::DeviceSet* devices = nullptr;
   const kernel::KernelRegistry* kernels = nullptr;
-  const kernel::BuiltinRegistry* builtins = nullptr;
-  kernel::ResourceScope* resources = nullptr;
-  kernel::NodeResources* node_resources = nullptr;
-  /// Ops that may run at once; 1 = one after the other, but for those that block.
+  runtime::ResourceScope* resources = nullptr;
+  runtime::NodeResources* node_resources = nullptr;
+  /// Ops that may run concurrently; 1: one after the other, except for ops that block.
   int parallelism = 1;
-  /// Tiles that an op of at least half a millisecond may be cut into; 1 = none.
+  /// Largest number of tiles of an op of at least half a millisecond; 1: none.
   uint64_t max_tiles = 1;
-  /// Measured times by which kernels are ranked where it has them; null = declared costs only.
+  /// Measured times of kernels, which are preferred to declared costs; null: none.
   const kernel::Calibration* calibration = nullptr;
-  /// Only kernels that promise the same bits for the same inputs run; others decline.
+  /// Kernels that do not promise equal bits for equal inputs decline.
   bool deterministic = false;
+  /// A node that requests a device may run on another one if its kernels decline it.
+  bool allow_soft_placement = false;
+  PassOptions passes;
 };
 
 /// Orders the nodes (writers of variables as late as edges allow, so that updates happen in place), chooses and
-/// prepares a kernel for each, turns aliases into views, conds into guards and loops into jumps, lays out memory.
-/// `feeds` is how many the step has. The tier is T2 when a kernel blocks or completes later, or when the declared time
-/// is at least 200 us and the longest chain of ops takes less than 4/5 of it, where ops on streams take no time. Loops
-/// of such a plan whose iterations need little of each other are unrolled, up to their parallel_iterations. Errors name
-/// the node: no kernel, a kernel that refuses, loops that cannot be told apart.
+/// prepares a kernel for each, turns aliases into views, conds into guards and loops into jumps, lays out memory. A
+/// step with Send or Recv nodes is one part of several, and runs in the order of its graph (core/partition). `feeds` is
+/// how many the step has. The tier is T2 when a kernel blocks or completes later, or when the declared time is at least
+/// 200 us and the longest chain of ops takes less than 4/5 of it, where ops on streams take no time. Where nothing
+/// blocks, the plan has one for the other tier as well, unless it takes less than 50 us, is made of tiny tasks or has
+/// to be deterministic. Loops of a T2 plan whose iterations need little of each other are unrolled, up to their
+/// parallel_iterations. Errors name the node: no kernel, a kernel that refuses, a reference that is not always one.
 Result<std::unique_ptr<ExecutionPlan>> Build(const PlanOptions& options, const graph::StepGraph& step,
-                                             const graph::Placement& placement,
-                                             const std::vector<graph::Subgraph>& subgraphs, size_t feeds);
+                                             const graph::Placement& placement, size_t feeds);
 
-/// The plan as text: one line per instruction with operands, shapes and addresses.
+/// The plan as text: tier and arenas, memory spaces, variables, notes, tasks with their edges, then one line per
+/// instruction with operands, shapes, where they lie, kernels and locks.
 std::string ToString(const ExecutionPlan& plan);
 
-/// Declared time of a kernel for these operands; 1 ms when it declares nothing, which is long enough to be worth a
-/// thread.
+/// Declared time of a kernel for these operands; 1 ms if it declares nothing, which makes it worth a thread.
 double DeclaredNanoseconds(const kernel::KernelEntry& entry, const weir_node& node,
                            std::span<const kernel::OperandSpec> inputs, std::span<const kernel::OperandSpec> outputs,
                            bool shapes_known, device::Device& device);
 
-/// Kernels of a node on a device, best first: by calibrated times where `calibration` (which may be null) has one for
-/// each of them, else by declared cost for these operands; then priority, then plugin name. With unknown shapes the
-/// order is by priority and name. Those whose `supports` says no are left out.
-std::vector<const kernel::KernelEntry*> RankKernels(const kernel::KernelRegistry& kernels, const weir_node& node,
-                                                    std::span<const kernel::OperandSpec> inputs,
-                                                    std::span<const kernel::OperandSpec> outputs, bool shapes_known,
+/// Kernels of a device that compete for a node, best first: by calibrated times where `calibration` (which may be null)
+/// has one for each of them, else by declared cost for these operands; equals stay in order. Those whose `supports`
+/// says no are left out; `declined` (which may be null) gets why.
+std::vector<const kernel::KernelEntry*> RankKernels(const std::vector<const kernel::KernelEntry*>& kernels,
+                                                    const weir_node& node, std::span<const kernel::OperandSpec> inputs,
+                                                    std::span<const kernel::OperandSpec> outputs,
                                                     device::Device& device,
-                                                    const kernel::Calibration* calibration = nullptr);
+                                                    const kernel::Calibration* calibration = nullptr,
+                                                    std::string* declined = nullptr);
+/// Adds "kernel OP of PLUGIN: REASON" to `declined`, which may be null.
+void AddDeclined(const kernel::KernelEntry& entry, const Status& why, std::string* declined);
 
 }  // namespace weir::plan
 

@@ -8,8 +8,11 @@
 namespace weir::plan {
 namespace {
 
-constexpr double kWorthThreads = 200e3;  // ns; about four times what waking a thread takes
-constexpr double kWideEnough = 0.8;      // critical over serial time
+constexpr double kWorthThreads = 200e3;      // ns; about four times what waking a thread takes
+constexpr double kMayBeWorthThreads = 50e3;  // ns; runs decide: declared times may be too short
+constexpr double kInstruction = 20;          // ns per instruction; cheaper tapes are never cut
+constexpr double kTask = 200;                // ns per task, about the cost of a hand-over; cheaper tasks stay serial
+constexpr double kWideEnough = 0.8;          // critical path over serial time
 
 bool HasStreams(const ExecutionPlan& plan, int space) {
   return space != kHostSpace && plan.devices[static_cast<size_t>(space)]->has_streams();
@@ -23,26 +26,26 @@ bool UsesStreams(const ExecutionPlan& plan, size_t i) {
     if (device != nullptr && device->has_streams()) return true;
   }
   for (uint32_t s = instruction.first_slot; s < instruction.first_slot + SlotCount(plan, i); ++s) {
-    if (HasStreams(plan, plan.storages[static_cast<size_t>(StorageOf(plan, s))].space)) return true;
+    if (HasStreams(plan, plan.storages[StorageOf(plan, s)].space)) return true;
   }
   return false;
 }
 
-/// Of an instruction that uses streams.
+/// The instruction, which uses streams, may wait for one.
 bool WaitsForStreams(const ExecutionPlan& plan, size_t i) {
   const Instruction& instruction = plan.instructions[i];
   if (instruction.opcode == Opcode::kFetch || instruction.opcode == Opcode::kCall) return true;
   const uint32_t to = instruction.first_slot + 1;
-  return instruction.opcode == Opcode::kCopy &&
-         !HasStreams(plan, plan.storages[static_cast<size_t>(StorageOf(plan, to))].space);
+  return instruction.opcode == Opcode::kCopy && !HasStreams(plan, plan.storages[StorageOf(plan, to)].space);
 }
 
-/// Of instructions [begin, end) together.
+/// The sum over instructions [begin, end).
 TapeNote Sum(const std::vector<TapeNote>& notes, uint32_t begin, uint32_t end) {
   TapeNote sum;
   for (uint32_t i = begin; i < end; ++i) {
     sum.ns += notes[i].ns;
     sum.blocks = sum.blocks || notes[i].blocks;
+    sum.suspends = sum.suspends || notes[i].suspends;
     sum.waits = sum.waits || notes[i].waits;
     sum.uses_streams = sum.uses_streams || notes[i].uses_streams;
   }
@@ -52,7 +55,7 @@ TapeNote Sum(const std::vector<TapeNote>& notes, uint32_t begin, uint32_t end) {
 /// Finds the tasks and the edges between them.
 class Cutter {
  public:
-  /// `whole`: by loop, those that stay one task.
+  /// `whole`: by loop, true if it stays one task.
   Cutter(const graph::StepGraph& step, const std::vector<Range>& instructions_of, const std::vector<TapeNote>& notes,
          const TapeShape& shape, const std::vector<bool>& whole, ExecutionPlan& plan)
       : step_(step), instructions_of_(instructions_of), notes_(notes), shape_(shape), whole_(whole), plan_(plan) {}
@@ -68,15 +71,17 @@ class Cutter {
     FindTasks(0, static_cast<uint32_t>(plan_.instructions.size()), -1);
     edges_.resize(plan_.tasks.size());
     NumberStates();
-    writer_.assign(StreamsResource() + 1 + state_of_.size(), -1);
+    writer_.assign(StackResource(plan_.stacks.size()) + state_of_.size(), -1);
     readers_.resize(writer_.size());
     for (size_t i = 0; i < plan_.instructions.size(); ++i) Visit(i);
     marks_.assign(step_.nodes.size(), 0);
     for (size_t n = 0; n < step_.nodes.size(); ++n) OrderByControl(n);
+    SortEdges();
+    MergeChains();
     Finish();
   }
 
-  /// Loops of little use to cut: nothing in them waits, and one chain of ops takes most of an iteration.
+  /// Cut loops without gain: nothing in them waits, and the critical path takes most of an iteration.
   std::vector<size_t> NarrowLoops() const {
     std::vector<size_t> narrow;
     for (const auto& [task, loop] : loop_of_) {
@@ -86,17 +91,10 @@ class Cutter {
     return narrow;
   }
 
-  /// LoopWork::chain of the loops that are cut.
-  void TellChains(std::vector<LoopWork>& works) const {
-    for (const auto& [task, loop] : loop_of_) {
-      if (notes_of_[task].ns > 0) works[loop].chain = body_ns_[task] / notes_of_[task].ns;
-    }
-  }
-
  private:
   const Loop& At(size_t loop) const { return shape_.loops[loop]; }
 
-  /// One task for every instruction of a body, but for loops, which are one with what leads into them.
+  /// One task per instruction of a body. A loop and the instructions that enter it are one task.
   void FindTasks(uint32_t from, uint32_t to, int loop) {
     for (uint32_t i = from; i < to;) {
       uint32_t end = i + 1;
@@ -114,7 +112,8 @@ class Cutter {
       if (loop >= 0) ++plan_.tasks[static_cast<size_t>(loop)].inner;
       depth_.push_back(loop < 0 ? 0 : depth_[static_cast<size_t>(loop)] + 1);
       notes_of_.push_back(Sum(notes_, i, end));
-      task.blocking = notes_of_.back().blocks || notes_of_.back().waits;
+      task.suspends = notes_of_.back().suspends;
+      task.blocking = !task.suspends && (notes_of_.back().blocks || notes_of_.back().waits);
       plan_.tasks.push_back(task);
       i = end;
       const bool cut = next_ > first && !whole_[loops_[first]] && At(loops_[first]).last + 1 == end &&
@@ -122,7 +121,7 @@ class Cutter {
       if (!cut) continue;
       const Loop& body = At(loops_[first]);
       loop_of_.emplace_back(index, loops_[first]);
-      plan_.tasks[index].blocking = false;
+      plan_.tasks[index].blocking = plan_.tasks[index].suspends = false;
       plan_.tasks[index].body = body.first;
       plan_.tasks[index].repeat = body.last;
       next_ = first + 1;
@@ -130,7 +129,7 @@ class Cutter {
     }
   }
 
-  /// Between the two tasks of one body that the two are or belong to.
+  /// Adds an edge between the tasks of the innermost common body that contain the two.
   void Edge(int from, int to) {
     if (from < 0) return;
     auto a = static_cast<size_t>(from), b = static_cast<size_t>(to);
@@ -154,21 +153,22 @@ class Cutter {
     writer_[resource] = task;
   }
   void Touch(size_t resource, int task, bool writes) { writes ? Write(resource, task) : Read(resource, task); }
-  size_t GuardResource(int guard) const {
-    return plan_.storages.size() + plan_.variables.size() + static_cast<size_t>(guard);
+  size_t GuardResource(GuardId guard) const {
+    return plan_.storages.size() + plan_.variables.size() + guard.position();
   }
-  /// On streams the order of the tape is the order on the device.
-  size_t StreamsResource() const { return GuardResource(static_cast<int>(plan_.guard_count)); }
+  /// Work on streams keeps the order of the tape.
+  size_t StreamsResource() const { return GuardResource(GuardId(plan_.guard_count)); }
 
-  /// Stateful nodes that stand on the tape more than once, as those of a loop that is unrolled: their calls keep their
-  /// order. Ops on variables, whose locks say more, count as well where a kernel runs them.
+  size_t StackResource(size_t stack) const { return StreamsResource() + 1 + stack; }
+
+  /// Calls of a stateful node that is on the tape more than once, such as in an unrolled loop, keep their order.
   void NumberStates() {
     std::map<const graph::Node*, int> times;
     for (const Instruction& instruction : plan_.instructions) {
       if (RunsKernel(instruction) && NodeOf(instruction).op().stateful) ++times[&NodeOf(instruction)];
     }
     for (const auto& [node, count] : times) {
-      if (count > 1) state_of_.emplace(node, StreamsResource() + 1 + state_of_.size());
+      if (count > 1) state_of_.emplace(node, StackResource(plan_.stacks.size()) + state_of_.size());
     }
   }
   const graph::Node& NodeOf(const Instruction& instruction) const {
@@ -187,16 +187,17 @@ class Cutter {
       if (state != state_of_.end()) Write(state->second, task);
     }
     for (uint32_t s = instruction.first_slot; s < instruction.first_slot + SlotCount(plan_, i); ++s) {
-      const int storage = StorageOf(plan_, s);
-      const Storage::Home home = plan_.storages[static_cast<size_t>(storage)].home;
+      const StorageId storage = StorageOf(plan_, s);
+      const Storage::Home home = plan_.storages[storage].home;
       const bool fixed = home == Storage::Home::kConstant || home == Storage::Home::kFeed;
       const bool variable = home == Storage::Home::kVariable;
       if (fixed || (variable && !IsPlace(storage))) continue;
-      // What ops give back as a reference they have not put there.
+      // A reference output is not a write: the op only forwards its input.
       const bool puts = !variable || instruction.opcode == Opcode::kMerge || instruction.opcode == Opcode::kSelect ||
-                        instruction.opcode == Opcode::kMove;
+                        instruction.opcode == Opcode::kMove || instruction.opcode == Opcode::kResolve ||
+                        instruction.opcode == Opcode::kTemporary;
       const bool writes = puts && s >= instruction.first_slot + instruction.inputs;
-      Touch(static_cast<size_t>(storage), task, writes);
+      Touch(storage.position(), task, writes);
       if (!writes && home == Storage::Home::kBound) ReadSources(storage, task);
     }
     for (uint32_t l = instruction.locks_begin; l < instruction.locks_end; ++l) {
@@ -205,44 +206,51 @@ class Cutter {
       if (choices.empty()) Touch(VariableResource(lock.variable), task, lock.exclusive);
       for (const int choice : choices) Touch(VariableResource(choice), task, lock.exclusive);
     }
-    if (const int guard = i < shape_.guards.size() ? shape_.guards[i] : 0; guard != 0) Read(GuardResource(guard), task);
+    if (i < shape_.guards.size() && shape_.guards[i] != kAlways) Read(GuardResource(shape_.guards[i]), task);
     VisitGuards(instruction, task);
   }
 
-  /// Whoever reads what a Merge chose reads one of its inputs, which a loop may overwrite.
-  void ReadSources(int storage, int task) {
-    for (const int source : plan_.storages[static_cast<size_t>(storage)].sources) {
-      const Storage::Home home = plan_.storages[static_cast<size_t>(source)].home;
+  /// A reader of a Merge's output reads one of its inputs, which a loop may overwrite.
+  void ReadSources(StorageId storage, int task) {
+    for (const StorageId source : plan_.storages[storage].sources) {
+      const Storage::Home home = plan_.storages[source].home;
       if (home == Storage::Home::kBound) ReadSources(source, task);
-      if (home == Storage::Home::kArena || home == Storage::Home::kFresh) Read(static_cast<size_t>(source), task);
+      if (home == Storage::Home::kArena || home == Storage::Home::kFresh) Read(source.position(), task);
     }
   }
 
   void VisitGuards(const Instruction& instruction, int task) {
-    const auto read = [&](int guard) {
-      if (guard != 0) Read(GuardResource(guard), task);
+    const auto read = [&](GuardId guard) {
+      if (guard != kAlways) Read(GuardResource(guard), task);
     };
     if (instruction.opcode == Opcode::kGuard) {
       const GuardStep& step = plan_.guard_steps[instruction.detail];
       read(step.a);
       read(step.b);
-      if (step.to != 0) Write(GuardResource(step.to), task);
-      if (step.otherwise != 0) Write(GuardResource(step.otherwise), task);
+      if (step.to != kAlways) Write(GuardResource(step.to), task);
+      if (step.otherwise != kAlways) Write(GuardResource(step.otherwise), task);
     } else if (instruction.opcode == Opcode::kMerge) {
-      for (const int guard : plan_.merges[instruction.detail]) read(guard);
+      for (const GuardId guard : plan_.merges[instruction.detail]) read(guard);
     } else if (instruction.opcode == Opcode::kFetch) {
       read(plan_.fetch_guards[instruction.detail]);
     } else if (instruction.opcode == Opcode::kSkip || instruction.opcode == Opcode::kRepeat) {
       read(plan_.jumps[instruction.detail].guard);
+    } else if (instruction.opcode == Opcode::kSend) {
+      read(plan_.transfers[instruction.detail].guard);
+    } else if (instruction.opcode == Opcode::kStack || instruction.opcode == Opcode::kPush ||
+               instruction.opcode == Opcode::kPop) {
+      Write(StackResource(instruction.detail), task);
+    } else if (instruction.opcode == Opcode::kRecv) {
+      Write(GuardResource(plan_.transfers[instruction.detail].guard), task);
     }
   }
 
-  bool IsPlace(int storage) const {
-    const int variable = plan_.storages[static_cast<size_t>(storage)].variable;
+  bool IsPlace(StorageId storage) const {
+    const int variable = plan_.storages[storage].variable;
     return plan_.variables[static_cast<size_t>(variable)].variable == nullptr;
   }
 
-  /// Ops that name one variable twice share its resource.
+  /// Two uses of one variable share its resource.
   size_t VariableResource(int variable) {
     const auto* const address = plan_.variables[static_cast<size_t>(variable)].variable.get();
     return plan_.storages.size() + static_cast<size_t>(first_use_.try_emplace(address, variable).first->second);
@@ -253,7 +261,7 @@ class Cutter {
     return range.begin != range.end;
   }
 
-  /// Control edges into a node; nodes without instructions hand on what they wait for.
+  /// Control edges into a node. Nodes without instructions pass on their own inputs.
   void OrderByControl(size_t node) {
     if (!HasInstructions(static_cast<graph::NodeId>(node))) return;
     const uint32_t begin = instructions_of_[node].begin;
@@ -280,12 +288,60 @@ class Cutter {
     }
   }
 
+  void SortEdges() {
+    for (std::vector<uint32_t>& to : edges_) {
+      std::sort(to.begin(), to.end());
+      to.erase(std::unique(to.begin(), to.end()), to.end());
+    }
+  }
+
+  /// Joins a task with its only successor if that follows on the tape and has no other predecessor: nothing could run
+  /// between them in parallel.
+  void MergeChains() {
+    const size_t count = plan_.tasks.size();
+    std::vector<int> waits(count, 0);
+    for (const std::vector<uint32_t>& to : edges_) {
+      for (const uint32_t successor : to) ++waits[successor];
+    }
+    std::vector<uint32_t> merged(count);  // by task: what it becomes
+    std::vector<Task> tasks;
+    std::vector<TapeNote> notes;
+    for (uint32_t t = 0; t < count; ++t) {
+      const Task& task = plan_.tasks[t];
+      const bool chained = t > 0 && waits[t] == 1 && edges_[t - 1] == std::vector<uint32_t>{t} &&
+                           IsPlain(plan_.tasks[t - 1]) && IsPlain(task) && plan_.tasks[t - 1].end == task.begin;
+      if (chained) {
+        tasks.back().end = task.end;
+        notes.back() = Sum({notes.back(), notes_of_[t]}, 0, 2);
+      } else {
+        tasks.push_back(task);
+        notes.push_back(notes_of_[t]);
+        if (task.loop >= 0) tasks.back().loop = static_cast<int>(merged[static_cast<size_t>(task.loop)]);
+        tasks.back().inner = 0;
+        if (task.loop >= 0) ++tasks[static_cast<size_t>(tasks.back().loop)].inner;
+      }
+      merged[t] = static_cast<uint32_t>(tasks.size() - 1);
+    }
+    if (tasks.size() == count) return;
+    std::vector<std::vector<uint32_t>> edges(tasks.size());
+    for (uint32_t t = 0; t < count; ++t) {
+      for (const uint32_t successor : edges_[t]) {
+        if (merged[successor] != merged[t]) edges[merged[t]].push_back(merged[successor]);
+      }
+    }
+    for (auto& [task, loop] : loop_of_) task = merged[task];
+    plan_.tasks = std::move(tasks);
+    notes_of_ = std::move(notes);
+    edges_ = std::move(edges);
+    SortEdges();
+  }
+  /// Nothing in the task waits, and it is not a cut loop.
+  static bool IsPlain(const Task& task) { return !task.blocking && !task.suspends && task.inner == 0; }
+
   void Finish() {
     for (size_t t = 0; t < plan_.tasks.size(); ++t) {
       Task& task = plan_.tasks[t];
-      std::vector<uint32_t>& to = edges_[t];
-      std::sort(to.begin(), to.end());
-      to.erase(std::unique(to.begin(), to.end()), to.end());
+      const std::vector<uint32_t>& to = edges_[t];
       task.first_successor = static_cast<uint32_t>(plan_.successors.size());
       task.successor_count = static_cast<uint32_t>(to.size());
       for (const uint32_t successor : to) {
@@ -301,7 +357,7 @@ class Cutter {
     plan_.critical_ns = LongestChain(-1, 0, UINT32_MAX);
   }
 
-  /// Declared time of the longest chain of tasks of a body, which begin at task `first` and before instruction `end`.
+  /// Declared time of the critical path of a body: its tasks start at `first` and before instruction `end`.
   double LongestChain(int loop, size_t first, uint32_t end) {
     double longest = 0;
     start_.resize(plan_.tasks.size(), 0);
@@ -334,53 +390,57 @@ class Cutter {
   std::vector<double> start_;
   std::vector<std::vector<uint32_t>> edges_;
   std::vector<std::pair<uint32_t, size_t>> loop_of_;  // tasks that are cut loops, and which loop
-  // By resource: storages, variables, guards, streams, states.
+  // By resource: storages, variables, guards, streams, stacks, states.
   std::vector<int> writer_;
   std::vector<std::vector<int>> readers_;
-  std::map<const kernel::Variable*, int> first_use_;
+  std::map<const runtime::Variable*, int> first_use_;
   std::map<const graph::Node*, size_t> state_of_;  // of stateful nodes: their resource
   std::vector<int> marks_;                         // by step node: for which node it was visited last
 };
 
 }  // namespace
 
-std::vector<LoopWork> CutTasks(const graph::StepGraph& step, const std::vector<Range>& instructions_of,
-                               std::vector<TapeNote> notes, int parallelism, const TapeShape& shape,
-                               ExecutionPlan& plan) {
+TaskWork CutTasks(const graph::StepGraph& step, const std::vector<Range>& instructions_of, std::vector<TapeNote> notes,
+                  int parallelism, const TapeShape& shape, ExecutionPlan& plan) {
   for (size_t i = 0; i < notes.size(); ++i) {
     if (!UsesStreams(plan, i)) continue;
-    notes[i] = {0, notes[i].blocks, true, WaitsForStreams(plan, i)};  // the device works beside the host
+    notes[i].ns = 0;  // the device works beside the host
+    notes[i].uses_streams = true;
+    notes[i].waits = WaitsForStreams(plan, i);
   }
-  std::vector<LoopWork> works(shape.loops.size());
+  TaskWork work;
+  work.loops.resize(shape.loops.size());
   const TapeNote all = Sum(notes, 0, static_cast<uint32_t>(notes.size()));
-  const bool blocks = all.blocks;
   plan.serial_ns = all.ns;
-  if (!blocks && (parallelism < 2 || plan.serial_ns < kWorthThreads)) return works;
+  const double least = std::max(kMayBeWorthThreads, kInstruction * static_cast<double>(notes.size()));
+  if (!all.blocks && (parallelism < 2 || plan.serial_ns < least)) return work;
   std::vector<bool> whole(shape.loops.size(), false);
   for (size_t l = 0; l < whole.size(); ++l) {
     const auto [first, last, frame] = shape.loops[l];
     const TapeNote body = Sum(notes, first, last);
     whole[l] = !body.blocks && (parallelism < 2 || body.ns < kWorthThreads);
-    works[l].heavy = !whole[l] && !body.uses_streams;
-    works[l].blocks = body.blocks;
-    works[l].keeps_state = std::any_of(plan.instructions.begin() + first, plan.instructions.begin() + last,
-                                       [](const Instruction& instruction) { return instruction.serialized; });
+    work.loops[l].heavy = !whole[l] && !body.uses_streams;
+    work.loops[l].blocks = body.blocks;
+    work.loops[l].keeps_state = std::any_of(plan.instructions.begin() + first, plan.instructions.begin() + last,
+                                            [](const Instruction& instruction) { return instruction.serialized; });
   }
-  for (bool first = true, again = true; again; first = false) {
+  for (bool again = true; again;) {
     Cutter cutter(step, instructions_of, notes, shape, whole, plan);
     cutter.Run();
-    if (first) cutter.TellChains(works);
     const std::vector<size_t> narrow = cutter.NarrowLoops();
     for (const size_t loop : narrow) whole[loop] = true;
     again = !narrow.empty();
   }
-  if (!blocks && plan.critical_ns > kWideEnough * plan.serial_ns) {
+  const bool narrow = plan.critical_ns > kWideEnough * plan.serial_ns ||
+                      plan.serial_ns < kTask * static_cast<double>(plan.tasks.size());
+  if (!all.blocks && narrow) {
     plan.tasks.clear();
     plan.successors.clear();
-    return works;
+    return work;
   }
-  plan.tier = Tier::kT2;
-  return works;
+  work.settled = all.blocks;
+  plan.tier = all.blocks || plan.serial_ns >= kWorthThreads ? Tier::kT2 : Tier::kT0;
+  return work;
 }
 
 }  // namespace weir::plan

@@ -1,4 +1,4 @@
-// Cutting a tape into tasks that may run beside each other.
+// Splits a tape into tasks that may run concurrently.
 #ifndef WEIR_CORE_PLAN_TASKS_INTERNAL_H_
 #define WEIR_CORE_PLAN_TASKS_INTERNAL_H_
 
@@ -11,12 +11,13 @@
 
 namespace weir::plan {
 
-/// What building knows of an instruction besides itself.
+/// Additional properties of an instruction, known while building.
 struct TapeNote {
-  double ns = 0;  // declared time
-  bool blocks = false;
-  bool uses_streams = false;  // puts work onto the run's streams or waits for them
-  bool waits = false;         // for a stream, as it has something for the host, or may have
+  double ns = 0;              // declared time
+  bool blocks = false;        // may wait for something other than the CPU
+  bool suspends = false;      // holds no thread while waiting
+  bool uses_streams = false;  // enqueues work on the run's streams or waits for them
+  bool waits = false;         // may wait for a stream, because it transfers to the host
 };
 
 /// Instructions [begin, end).
@@ -25,22 +26,25 @@ struct Range {
   uint32_t end = 0;
 };
 
-/// What cutting found out about a loop.
+/// Analysis of a loop.
 struct LoopWork {
-  bool heavy = false;        // something in it waits, or an iteration is worth threads; nothing uses streams
-  bool blocks = false;       // something in it waits
-  bool keeps_state = false;  // a kernel in it changes what is its own
-  double chain = 1;          // of an iteration's declared time, what the longest chain of ops takes; of heavy loops
+  bool heavy = false;        // an op in it waits, or an iteration is worth threads; nothing uses streams
+  bool blocks = false;       // an op in it waits
+  bool keeps_state = false;  // a kernel in it is stateful
 };
 
-/// Decides the tier (plan.h says how) and, for T2, sets the plan's tasks with their order: what
-/// writes a value, a variable or a guard comes before what reads it and the other way round as on the tape, and control
-/// edges hold; so does the tape's order for a stateful node that stands on it more than once. `instructions_of` is by
-/// step node. Call before LayOutArena; the tasks' ends are indices of the unfinished tape. The answer is by loop of
-/// `shape`.
-std::vector<LoopWork> CutTasks(const graph::StepGraph& step, const std::vector<Range>& instructions_of,
-                               std::vector<TapeNote> notes, int parallelism, const TapeShape& shape,
-                               ExecutionPlan& plan);
+/// The result of CutTasks.
+struct TaskWork {
+  std::vector<LoopWork> loops;  // as in TapeShape
+  bool settled = true;          // the tier follows from declared times alone
+};
+
+/// Chooses the tier (see plan.h) and, unless that is certainly T0, sets the plan's tasks and their edges. Writes and
+/// reads of a value, variable or guard keep their tape order, control edges hold, and a stateful node that is on the
+/// tape several times keeps its order. `instructions_of` is by step node. Call before LayOutArena; the ends of tasks
+/// are indices in the unfinished tape.
+TaskWork CutTasks(const graph::StepGraph& step, const std::vector<Range>& instructions_of, std::vector<TapeNote> notes,
+                  int parallelism, const TapeShape& shape, ExecutionPlan& plan);
 
 }  // namespace weir::plan
 

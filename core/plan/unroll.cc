@@ -1,7 +1,9 @@
+#include "core/base/errors.h"
 #include "core/plan/unroll_internal.h"
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <queue>
 #include <string>
 #include <utility>
@@ -9,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "core/graph/frames.h"
+#include "core/op/op_names.h"
 
 namespace weir::plan {
 namespace {
@@ -20,29 +23,36 @@ using graph::NodeId;
 using graph::StepGraph;
 using graph::StepNode;
 
-/// By frame: it is `frame` or inside of it.
-std::vector<bool> FramesInside(const StepGraph& step, int frame) {
-  std::vector<bool> inside(step.frames.size(), false);
-  for (size_t f = 1; f < inside.size(); ++f) {
-    inside[f] = static_cast<int>(f) == frame || inside[static_cast<size_t>(step.frames[f].parent)];
+template <class T>
+using ByNode = IndexedVector<NodeId, T>;
+template <class T>
+using ByFrame = IndexedVector<int, T>;
+
+/// By frame: true for `frame` and frames nested in it.
+ByFrame<bool> FramesInside(const StepGraph& step, int frame) {
+  ByFrame<bool> inside(step.frames.size(), false);
+  for (size_t f = 1; f < step.frames.size(); ++f) {
+    const int number = static_cast<int>(f);
+    inside[number] = number == frame || inside[step.frames[f].parent];
   }
   return inside;
 }
 
-/// What every iteration has for itself: nodes of the frame and those inside, but for what leads in and out.
-std::vector<bool> Repeated(const StepGraph& step, int frame) {
-  const std::vector<bool> frames = FramesInside(step, frame);
-  std::vector<bool> repeated(step.nodes.size(), false);
-  for (size_t i = 0; i < repeated.size(); ++i) {
-    const StepNode& node = step.nodes[i];
-    if (node.kind != StepNode::Kind::kOp || !frames[static_cast<size_t>(node.frame)]) continue;
+/// Nodes that are copied per iteration: those of the frame and nested frames, except the Enter and Exit nodes of the
+/// loop.
+ByNode<bool> Repeated(const StepGraph& step, int frame) {
+  const ByFrame<bool> frames = FramesInside(step, frame);
+  ByNode<bool> repeated(step.nodes.size(), false);
+  for (const NodeId i : repeated.indices()) {
+    const StepNode& node = step.node(i);
+    if (node.kind != StepNode::Kind::kOp || !frames[node.frame]) continue;
     const Flow flow = FlowOf(node);
     repeated[i] = node.frame != frame || (flow != Flow::kEnter && flow != Flow::kExit);
   }
   return repeated;
 }
 
-/// The NextIteration that gives a loop variable its next value; -1 for other nodes.
+/// The NextIteration of a loop variable's Merge; -1 for other nodes.
 NodeId NextOf(const StepGraph& step, const StepNode& node) {
   if (FlowOf(node) != Flow::kMerge) return -1;
   const auto back = std::find_if(node.inputs.begin(), node.inputs.end(),
@@ -58,8 +68,8 @@ class Unroller {
     repeated_ = Repeated(step_, frame);
     ids_.resize(step_.nodes.size());
     next_.assign(step_.nodes.size(), -1);
-    for (size_t i = 0; i < step_.nodes.size(); ++i) {
-      if (repeated_[i] && step_.nodes[i].frame == frame) next_[i] = NextOf(step_, step_.nodes[i]);
+    for (const NodeId i : next_.indices()) {
+      if (repeated_[i] && step_.node(i).frame == frame) next_[i] = NextOf(step_, step_.node(i));
     }
     pace_ = FindPace();
   }
@@ -69,20 +79,18 @@ class Unroller {
     made_.step.made = step_.made;
     made_.placement.devices = placement_.devices;
     CopyFrames();
-    for (size_t i = 0; i < step_.nodes.size(); ++i) CopyNode(static_cast<NodeId>(i));
-    for (size_t i = 0; i < step_.nodes.size(); ++i) Connect(static_cast<NodeId>(i));
-    for (size_t i = 0; i < step_.nodes.size(); ++i) {
-      if (FlowOf(step_.nodes[i]) == Flow::kExit && step_.nodes[i].frame == frame_) {
-        WEIR_TRY(JoinExits(static_cast<NodeId>(i)));
-      }
+    for (const NodeId id : ids_.indices()) CopyNode(id);
+    for (const NodeId id : ids_.indices()) Connect(id);
+    for (const NodeId id : ids_.indices()) {
+      if (FlowOf(step_.node(id)) == Flow::kExit && step_.node(id).frame == frame_) WEIR_TRY(JoinExits(id));
     }
     for (const Endpoint& fetch : step_.fetches) made_.step.fetches.push_back(At(fetch, 0));
     for (const NodeId target : step_.targets) {
-      const std::vector<NodeId>& ids = ids_[static_cast<size_t>(target)];
+      const std::vector<NodeId>& ids = ids_[target];
       made_.step.targets.insert(made_.step.targets.end(), ids.begin(), ids.end());
     }
     for (const auto& [source, devices] : receivers_) {
-      const bool repeated = repeated_[static_cast<size_t>(source.node)];
+      const bool repeated = repeated_[source.node];
       for (size_t copy = 0; copy < (repeated ? copies_ : 1); ++copy) {
         std::vector<int>& to = made_.receivers[At(source, copy)];
         to.insert(to.end(), devices.begin(), devices.end());
@@ -95,23 +103,22 @@ class Unroller {
   }
 
  private:
-  bool IsVariable(NodeId id) const { return next_[static_cast<size_t>(id)] >= 0; }
+  bool IsVariable(NodeId id) const { return next_[id] >= 0; }
 
-  /// The NextIteration of a variable that decides on going on, where there is one: whoever waits for it waits for
-  /// nothing that an iteration does not wait for anyway.
+  /// The NextIteration of a variable that the loop condition depends on, else of any variable. Waiting for it is free:
+  /// every iteration already does.
   NodeId FindPace() const {
     std::vector<NodeId> waiting;
-    std::vector<uint8_t> seen(step_.nodes.size(), 0);
-    for (size_t i = 0; i < step_.nodes.size(); ++i) {
-      const bool decides = step_.nodes[i].frame == frame_ && FlowOf(step_.nodes[i]) == Flow::kLoopCond;
-      if (decides) waiting.push_back(static_cast<NodeId>(i));
+    ByNode<uint8_t> seen(step_.nodes.size(), 0);
+    for (const NodeId id : seen.indices()) {
+      const bool decides = step_.node(id).frame == frame_ && FlowOf(step_.node(id)) == Flow::kLoopCond;
+      if (decides) waiting.push_back(id);
     }
     while (!waiting.empty()) {
       const NodeId id = waiting.back();
       waiting.pop_back();
-      if (!repeated_[static_cast<size_t>(id)] || std::exchange(seen[static_cast<size_t>(id)], uint8_t{1}) != 0)
-        continue;
-      if (IsVariable(id)) return next_[static_cast<size_t>(id)];
+      if (!repeated_[id] || std::exchange(seen[id], uint8_t{1}) != 0) continue;
+      if (IsVariable(id)) return next_[id];
       for (const Endpoint& input : step_.node(id).inputs) waiting.push_back(input.node);
     }
     const auto any = std::find_if(next_.begin(), next_.end(), [](NodeId id) { return id >= 0; });
@@ -120,19 +127,21 @@ class Unroller {
 
   void CopyFrames() {
     made_.step.frames = step_.frames;
-    frames_.assign(copies_, std::vector<int>(step_.frames.size()));
-    const std::vector<bool> inside = FramesInside(step_, frame_);
+    frames_.assign(copies_, ByFrame<int>(step_.frames.size()));
+    const ByFrame<bool> inside = FramesInside(step_, frame_);
     for (size_t copy = 0; copy < copies_; ++copy) {
-      for (size_t f = 0; f < step_.frames.size(); ++f) {
-        frames_[copy][f] = static_cast<int>(f);
-        if (copy == 0 || !inside[f] || static_cast<int>(f) == frame_) continue;
-        const graph::Frame& frame = step_.frames[f];
+      for (const int f : inside.indices()) {
+        frames_[copy][f] = f;
+        if (copy == 0 || !inside[f] || f == frame_) continue;
+        const graph::Frame& frame = step_.frames[static_cast<size_t>(f)];
         frames_[copy][f] = static_cast<int>(made_.step.frames.size());
-        made_.step.frames.push_back(
-            {frames_[copy][static_cast<size_t>(frame.parent)], fmt::format("{}#{}", frame.name, copy)});
+        made_.step.frames.push_back({frames_[copy][frame.parent], fmt::format("{}#{}", frame.name, copy)});
       }
     }
   }
+
+  int DeviceOf(NodeId id) const { return placement_.device_of[static_cast<size_t>(id)]; }
+  StepNode& Made(NodeId id) { return made_.step.nodes[static_cast<size_t>(id)]; }
 
   NodeId Add(StepNode node, int device) {
     made_.step.nodes.push_back(std::move(node));
@@ -140,61 +149,59 @@ class Unroller {
     return static_cast<NodeId>(made_.step.nodes.size()) - 1;
   }
 
-  /// A loop variable's Merge stays one.
+  /// The Merge of a loop variable is not copied.
   void CopyNode(NodeId id) {
-    const auto i = static_cast<size_t>(id);
-    const size_t count = repeated_[i] && !IsVariable(id) ? copies_ : 1;
+    const size_t count = repeated_[id] && !IsVariable(id) ? copies_ : 1;
     for (size_t copy = 0; copy < count; ++copy) {
-      const NodeId added = Add(step_.nodes[i], placement_.device_of[i]);
-      ids_[i].push_back(added);
+      ids_[id].push_back(Add(step_.node(id), DeviceOf(id)));
       StepNode& node = made_.step.nodes.back();
-      if (node.kind == StepNode::Kind::kOp) node.frame = frames_[copy][static_cast<size_t>(node.frame)];
+      if (node.kind == StepNode::Kind::kOp) node.frame = frames_[copy][node.frame];
     }
   }
 
   NodeId IdOf(NodeId id, size_t copy) const {
-    const std::vector<NodeId>& ids = ids_[static_cast<size_t>(id)];
+    const std::vector<NodeId>& ids = ids_[id];
     return ids[std::min(copy, ids.size() - 1)];
   }
-  /// A value as a copy sees it: a loop variable is what the copy before goes on with.
+  /// A value as seen by a copy: a loop variable has the next value of the previous copy.
   Endpoint At(Endpoint value, size_t copy) const {
     while (copy > 0 && IsVariable(value.node)) {
-      value = step_.node(next_[static_cast<size_t>(value.node)]).inputs[0];
+      value = step_.node(next_[value.node]).inputs[0];
       --copy;
     }
     return {IdOf(value.node, copy), value.index};
   }
-  /// What a copy waits for where an iteration waits for `id`.
+  /// The node for a copy's control edge from `id`.
   NodeId ControlAt(NodeId id, size_t copy) const {
-    return copy > 0 && IsVariable(id) ? IdOf(next_[static_cast<size_t>(id)], copy - 1) : IdOf(id, copy);
+    return copy > 0 && IsVariable(id) ? IdOf(next_[id], copy - 1) : IdOf(id, copy);
   }
 
   void Connect(NodeId id) {
     const StepNode& node = step_.node(id);
-    for (size_t copy = 0; copy < ids_[static_cast<size_t>(id)].size(); ++copy) {
-      StepNode& made = made_.step.nodes[static_cast<size_t>(IdOf(id, copy))];
+    for (size_t copy = 0; copy < ids_[id].size(); ++copy) {
+      StepNode& made = Made(IdOf(id, copy));
       for (size_t i = 0; i < node.inputs.size(); ++i) {
-        const bool closes = IsVariable(id) && node.inputs[i].node == next_[static_cast<size_t>(id)];
+        const bool closes = IsVariable(id) && node.inputs[i].node == next_[id];
         made.inputs[i] = closes ? Endpoint{IdOf(node.inputs[i].node, copies_ - 1), 0} : At(node.inputs[i], copy);
       }
       for (size_t c = 0; c < node.control_inputs.size(); ++c) {
         made.control_inputs[c] = ControlAt(node.control_inputs[c], copy);
       }
-      // What depends on nothing in the loop runs when its iteration does.
-      const bool alone = repeated_[static_cast<size_t>(id)] && !DependsOnIteration(node);
+      // A node that depends on nothing in the loop still runs once per iteration.
+      const bool alone = repeated_[id] && !DependsOnIteration(node);
       if (copy > 0 && alone && pace_ >= 0) made.control_inputs.push_back(IdOf(pace_, copy - 1));
     }
   }
   bool DependsOnIteration(const StepNode& node) const {
-    const auto is_repeated = [&](NodeId id) { return repeated_[static_cast<size_t>(id)]; };
+    const auto is_repeated = [&](NodeId id) { return repeated_[id]; };
     return std::any_of(node.control_inputs.begin(), node.control_inputs.end(), is_repeated) ||
            std::any_of(node.inputs.begin(), node.inputs.end(), [&](const Endpoint& e) { return is_repeated(e.node); });
   }
 
-  /// A Merge of what the copies' Switch nodes let out.
+  /// Merges the exit values of the copies' Switch nodes.
   Status JoinExits(NodeId id) {
     const StepNode& exit = step_.node(id);
-    const op::OpDef* const merge = step_.graph->ops().Find("Merge");
+    const op::OpDef* const merge = step_.graph->ops().Find(op::kMergeOp);
     if (merge == nullptr) return Internal("the catalogue has no Merge");
     graph::MadeNode joined;
     WEIR_ASSIGN(joined.node,
@@ -207,49 +214,51 @@ class Unroller {
     node.shapes = {exit.shapes[0], PartialShape(Shape())};
     for (size_t copy = 0; copy < copies_; ++copy) node.inputs.push_back(At(exit.inputs[0], copy));
     made_.step.made.push_back(std::move(joined));
-    const NodeId added = Add(std::move(node), placement_.device_of[static_cast<size_t>(id)]);
-    made_.step.nodes[static_cast<size_t>(IdOf(id, 0))].inputs[0] = {added, 0};
+    const NodeId added = Add(std::move(node), DeviceOf(id));
+    Made(IdOf(id, 0)).inputs[0] = {added, 0};
     return Status();
   }
 
-  /// Renumbers the nodes so that edges lead upwards again, as near to the order in which they stand as that allows.
+  /// Restores a topological order, as close to the previous one as possible.
   void Sort() {
     std::vector<StepNode>& nodes = made_.step.nodes;
-    std::vector<int> pending(nodes.size(), 0);
-    std::vector<std::vector<NodeId>> users(nodes.size());
-    for (size_t i = 0; i < nodes.size(); ++i) {
+    ByNode<int> pending(nodes.size(), 0);
+    ByNode<std::vector<NodeId>> users(nodes.size());
+    for (const NodeId i : pending.indices()) {
+      const StepNode& node = made_.step.node(i);
       const auto wait = [&](NodeId from) {
         ++pending[i];
-        users[static_cast<size_t>(from)].push_back(static_cast<NodeId>(i));
+        users[from].push_back(i);
       };
-      for (const Endpoint& input : nodes[i].inputs) {
-        if (!graph::IsBackEdge(made_.step, nodes[i], input)) wait(input.node);
+      for (const Endpoint& input : node.inputs) {
+        if (!graph::IsBackEdge(made_.step, node, input)) wait(input.node);
       }
-      for (const NodeId control : nodes[i].control_inputs) wait(control);
+      for (const NodeId control : node.control_inputs) wait(control);
     }
     std::priority_queue<NodeId, std::vector<NodeId>, std::greater<>> ready;
-    for (size_t i = 0; i < nodes.size(); ++i) {
-      if (pending[i] == 0) ready.push(static_cast<NodeId>(i));
+    for (const NodeId i : pending.indices()) {
+      if (pending[i] == 0) ready.push(i);
     }
-    std::vector<NodeId> order, place(nodes.size());
+    std::vector<NodeId> order;
+    ByNode<NodeId> place(nodes.size());
     while (!ready.empty()) {
       const NodeId id = ready.top();
       ready.pop();
-      place[static_cast<size_t>(id)] = static_cast<NodeId>(order.size());
+      place[id] = static_cast<NodeId>(order.size());
       order.push_back(id);
-      for (const NodeId user : users[static_cast<size_t>(id)]) {
-        if (--pending[static_cast<size_t>(user)] == 0) ready.push(user);
+      for (const NodeId user : users[id]) {
+        if (--pending[user] == 0) ready.push(user);
       }
     }
     Renumber(order, place);
   }
 
-  void Renumber(const std::vector<NodeId>& order, const std::vector<NodeId>& place) {
-    const auto moved = [&](NodeId& id) { id = place[static_cast<size_t>(id)]; };
+  void Renumber(const std::vector<NodeId>& order, const ByNode<NodeId>& place) {
+    const auto moved = [&](NodeId& id) { id = place[id]; };
     std::vector<StepNode> nodes;
     std::vector<int> devices;
     for (const NodeId id : order) {
-      nodes.push_back(std::move(made_.step.nodes[static_cast<size_t>(id)]));
+      nodes.push_back(std::move(Made(id)));
       devices.push_back(made_.placement.device_of[static_cast<size_t>(id)]);
       for (Endpoint& input : nodes.back().inputs) moved(input.node);
       for (NodeId& control : nodes.back().control_inputs) moved(control);
@@ -260,7 +269,7 @@ class Unroller {
     for (NodeId& target : made_.step.targets) moved(target);
     Receivers receivers;
     for (auto& [source, to] : made_.receivers) {
-      receivers[{place[static_cast<size_t>(source.node)], source.index}] = std::move(to);
+      receivers[{place[source.node], source.index}] = std::move(to);
     }
     made_.receivers = std::move(receivers);
   }
@@ -270,33 +279,116 @@ class Unroller {
   const Receivers& receivers_;
   const int frame_;
   const size_t copies_;
-  std::vector<bool> repeated_;  // by node
-  std::vector<NodeId> next_;    // of a loop variable's Merge: its NextIteration
+  ByNode<bool> repeated_;
+  ByNode<NodeId> next_;  // by loop variable's Merge: its NextIteration
   NodeId pace_ = -1;
-  std::vector<std::vector<NodeId>> ids_;  // by node: those of its copies
-  std::vector<std::vector<int>> frames_;  // by copy and frame
+  ByNode<std::vector<NodeId>> ids_;   // copies
+  std::vector<ByFrame<int>> frames_;  // by copy
   PlacedStep made_;
+};
+
+/// The node that makes a reference or handle, behind nodes that pass it on.
+NodeId MakerOf(const StepGraph& step, Endpoint reference) {
+  for (;;) {
+    const StepNode& node = step.node(reference.node);
+    const bool passes = node.kind == StepNode::Kind::kOp && !node.inputs.empty() &&
+                        (FlowOf(node) != Flow::kPlain || node.source->op().traits.passes_value);
+    if (!passes) return reference.node;
+    reference = node.inputs[0];
+  }
+}
+
+/// Runs iterations of a loop on as many processors as they can use.
+class LoopClock {
+ public:
+  LoopClock(const StepGraph& step, int frame, const ByNode<double>& node_ns)
+      : step_(step), node_ns_(node_ns), repeated_(Repeated(step, frame)), end_(step.nodes.size(), 0) {
+    next_.assign(step.nodes.size(), -1);
+    for (const NodeId id : next_.indices()) {
+      if (repeated_[id] && step.node(id).frame == frame) next_[id] = NextOf(step, step.node(id));
+    }
+  }
+
+  double Share(int64_t copies) {
+    double longest = 0, total = 0;
+    for (int64_t copy = 0; copy < copies; ++copy) {
+      ByNode<double> carried = end_;  // of the last copy
+      for (const NodeId id : next_.indices()) {
+        if (!repeated_[id]) continue;
+        const bool is_variable = next_[id] >= 0;
+        end_[id] = is_variable ? (copy == 0 ? 0 : carried[next_[id]]) : Run(step_.node(id), id, carried[id]);
+        longest = std::max(longest, end_[id]);
+        total += is_variable ? 0 : node_ns_[id];
+      }
+    }
+    return total > 0 ? longest / total : 1;
+  }
+
+ private:
+  /// When the node ends. `before`: when it ended in the last copy.
+  double Run(const StepNode& node, NodeId id, double before) {
+    const op::OpDef& op = node.source->op();
+    double start = op.stateful ? before : 0;
+    const auto wait = [&](NodeId from) {
+      if (repeated_[from]) start = std::max(start, end_[from]);
+    };
+    for (const Endpoint& input : node.inputs) {
+      if (!graph::IsBackEdge(step_, node, input)) wait(input.node);
+    }
+    for (const NodeId control : node.control_inputs) wait(control);
+    if (op.run_by == op::RunBy::kExecutor) return start + node_ns_[id];
+    const bool reads = op.traits.universal == op::Universal::kReadVariable || op.traits.passes_value;
+    for (const Endpoint& input : node.inputs) {
+      const DType type = step_.TypeOf(input);
+      if (!IsRef(type) && type != DType::kResource) continue;
+      Uses& uses = uses_[MakerOf(step_, input)];
+      start = std::max(start, reads ? uses.written : std::max(uses.written, uses.read));
+      double& last = reads ? uses.read : uses.written;
+      last = std::max(last, start + node_ns_[id]);
+    }
+    return start + node_ns_[id];
+  }
+
+  /// When the last reader and the last writer of a variable end.
+  struct Uses {
+    double read = 0;
+    double written = 0;
+  };
+
+  const StepGraph& step_;
+  const ByNode<double>& node_ns_;
+  const ByNode<bool> repeated_;
+  ByNode<NodeId> next_;
+  ByNode<double> end_;
+  std::map<NodeId, Uses> uses_;
 };
 
 }  // namespace
 
+double CriticalShare(const StepGraph& step, int frame, int64_t copies, const IndexedVector<NodeId, double>& node_ns) {
+  return LoopClock(step, frame, node_ns).Share(copies);
+}
+
 size_t NodesInside(const StepGraph& step, int frame) {
-  const std::vector<bool> repeated = Repeated(step, frame);
+  const ByNode<bool> repeated = Repeated(step, frame);
   return static_cast<size_t>(std::count(repeated.begin(), repeated.end(), true));
 }
 
 int64_t MostIterations(const StepGraph& step, int frame) {
   int64_t most = INT64_MAX;
-  const std::vector<bool> repeated = Repeated(step, frame);
-  const auto is_inside = [&](NodeId id) { return repeated[static_cast<size_t>(id)]; };
+  const ByNode<bool> repeated = Repeated(step, frame);
+  const auto is_inside = [&](NodeId id) { return repeated[id]; };
   for (const StepNode& node : step.nodes) {
     if (node.kind != StepNode::Kind::kOp) continue;
     for (const Endpoint& input : node.inputs) {
       const StepNode& from = step.node(input.node);
       if (input.index == 1 && from.frame == frame && NextOf(step, from) >= 0) return 1;
     }
-    if (node.frame != frame) continue;
     const Flow flow = FlowOf(node);
+    if ((flow == Flow::kSend || flow == Flow::kRecv) && is_inside(static_cast<NodeId>(&node - step.nodes.data()))) {
+      return 1;
+    }
+    if (node.frame != frame) continue;
     if (flow == Flow::kEnter) {
       const Result<int64_t> given = node.source->attrs().Int("parallel_iterations");
       most = std::min(most, given.ok() ? *given : 1);

@@ -1,38 +1,45 @@
-// Loops whose iterations may run beside each other: several of them become one.
+// Loop unrolling: several iterations, which may run concurrently, become one.
 #ifndef WEIR_CORE_PLAN_UNROLL_INTERNAL_H_
 #define WEIR_CORE_PLAN_UNROLL_INTERNAL_H_
 
 #include <map>
 #include <vector>
 
+#include "core/base/indexed.h"
 #include "core/base/status.h"
 #include "core/graph/placement.h"
 #include "core/graph/step_graph.h"
 
 namespace weir::plan {
 
-/// The devices that receive each value that crosses.
+/// The devices that receive each crossing value.
 using Receivers = std::map<graph::Endpoint, std::vector<int>>;
 
-/// A step as building takes it.
+/// A placed step as input of the plan builder.
 struct PlacedStep {
   graph::StepGraph step;
   graph::Placement placement;
   Receivers receivers;
 };
 
-/// How many iterations of a frame's loop may run at once, by its Enter nodes; 1 where iterations cannot be told apart:
-/// loop variables that are references, a Merge whose position somebody reads, an Exit of something else than a Switch,
-/// values inside that are fetched. O(V).
+/// Maximum number of concurrent iterations of a frame's loop according to its Enter nodes. 1 if iterations cannot be
+/// separated: for loop variables that are references, a Merge with a used value_index, an Exit of anything but a
+/// Switch, and inner values that are fetched, sent or received. O(V).
 int64_t MostIterations(const graph::StepGraph& step, int frame);
 
-/// Nodes of the frame and of frames inside it. O(V).
+/// Number of nodes in the frame and nested frames. O(V).
 size_t NodesInside(const graph::StepGraph& step, int frame);
 
-/// The same step with `copies` iterations in each turn of a frame's loop. Copy 0 begins with the loop's variables, each
-/// other one where the one before has gone on; the last one closes the loop. What leaves comes from the copy that ends
-/// it. Frames keep their positions, those inside the copies are added at the end. For copies <= MostIterations.
-/// O(copies V log V). Internal for a catalogue without Merge.
+/// The critical path of `copies` iterations of the frame's loop over their total time, if iterations start as soon as
+/// the loop variables that they read have their values. `node_ns`: time of each node of the step. Writes of a variable
+/// and calls of a stateful op keep their order. O(copies V).
+double CriticalShare(const graph::StepGraph& step, int frame, int64_t copies,
+                     const IndexedVector<graph::NodeId, double>& node_ns);
+
+/// The step with the frame's loop unrolled by `copies`. Copy 0 reads the loop variables, copy k the next values of copy
+/// k-1; the last copy feeds NextIteration. Exits take their value from the copy whose condition failed. Frames keep
+/// their indices; nested frames of the copies are appended. Requires copies <= MostIterations. O(copies V log V).
+/// Internal if the registry has no Merge.
 Result<PlacedStep> Unroll(const graph::StepGraph& step, const graph::Placement& placement, const Receivers& receivers,
                           int frame, int64_t copies);
 

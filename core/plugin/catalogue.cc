@@ -11,8 +11,10 @@
 #include <filesystem>
 #include <set>
 
+#include "core/base/errors.h"
 #include "core/base/nearest.h"
 #include "core/config/logical_devices.h"
+#include "core/config/value.h"
 #include "core/plugin/compatible.h"
 #include "core/plugin/module.h"
 #include "core/plugin/probe.h"
@@ -23,7 +25,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Folder of the file that this code was linked into.
+// Folder of the library or command that contains this code.
 fs::path OwnFolder() {
   Dl_info info;
   if (dladdr(reinterpret_cast<void*>(&SearchPath), &info) == 0 || info.dli_fname == nullptr) return {};
@@ -82,7 +84,7 @@ std::string UsualFolder() {
   return (OwnFolder() / "weir" / "plugins").string();
 }
 
-// Fills a catalogue: scan everything, then load device plugins, then the kernel sets that found their platform.
+// Fills a catalogue: scans all files, then loads device plugins, then kernel sets whose platform has a device.
 class Loader {
  public:
   Loader(const op::OpRegistry& ops, const LoadOptions& options, Catalogue& catalogue)
@@ -110,13 +112,13 @@ class Loader {
   }
 
  private:
-  // A file whose note fits; its report is added once its fate is known.
+  // A file with an acceptable note. Its report is added once the outcome is known.
   struct Candidate {
     ScannedFile file;
     FileReport report;
   };
 
-  // A physical device, before the configuration decides what sessions see of it.
+  // A physical device, before the configuration defines the logical devices.
   struct Hardware {
     device::DeviceInfo info;
     std::shared_ptr<Module> module;
@@ -171,7 +173,7 @@ class Loader {
     candidates_.push_back({std::move(*file), std::move(report)});
   }
 
-  // A form that cannot run here is none that anyone misses as long as another one can.
+  // A build for wider instructions that cannot run here is passed over if another build of the plugin can run.
   void JudgeTooWide() {
     for (Candidate& wide : too_wide_) {
       const PluginNote& note = wide.file.note;
@@ -181,7 +183,7 @@ class Loader {
     }
   }
 
-  // Null when the file was refused; its report says why.
+  // Null if the file was refused; its report has the reason.
   std::shared_ptr<Module> LoadModule(const Candidate& candidate) {
     const ScannedFile& file = candidate.file;
     if (config_->plugins.probe) {
@@ -215,15 +217,15 @@ class Loader {
     AddKernels(candidate, *module, faults);
     catalogue_.modules_.push_back(module);
     if (report.devices != 0) return Finish(report, Verdict::kLoaded, Join(faults));
-    Finish(report, Verdict::kNoDevices, faults.empty() ? "it found no device on this machine" : Join(faults));
+    Finish(report, Verdict::kNoDevices, faults.empty() ? "no device found on this machine" : Join(faults));
   }
 
-  // False when another plugin has brought the same hardware already.
+  // False if another plugin already provides the same hardware.
   bool AddHardware(device::DeviceInfo info, const std::string& plugin, const std::shared_ptr<Module>& module,
                    std::vector<std::string>& faults) {
     for (const Hardware& other : hardware_) {
       if (other.info.uid != info.uid || other.info.platform != info.platform) continue;
-      faults.push_back(fmt::format("device '{}' is one of plugin '{}' already", info.uid, other.info.plugin));
+      faults.push_back(fmt::format("device '{}' is already provided by plugin '{}'", info.uid, other.info.plugin));
       return false;
     }
     info.plugin = plugin;
@@ -236,7 +238,7 @@ class Loader {
     return true;
   }
 
-  // What sessions see of the hardware, kind by kind.
+  // Creates the logical devices from the hardware, kind by kind.
   void AddDevices() {
     std::set<std::string> done;
     for (const Hardware& first : hardware_) {
@@ -287,8 +289,8 @@ class Loader {
     return std::find(options_.deny.begin(), options_.deny.end(), name) != options_.deny.end();
   }
 
-  // Tables about plugins that are not there are faults; tables about devices that are not there may be meant for
-  // another machine, and so may folders and names of plugins to deny.
+  // Settings of missing plugins are faults. Settings of missing devices, and missing folders and denied plugins, may be
+  // meant for another machine and are only noted.
   void NoteUnusedConfig() {
     std::vector<std::string_view> names;
     for (const FileReport& file : catalogue_.files_) {
@@ -349,14 +351,14 @@ class Loader {
     }
   }
 
-  // Files are shared by machines; a program's own limit on a device that is not there would be no limit.
+  // Files may be shared by machines. A limit that the program itself sets on a missing device must not be ignored.
   bool FromProgram(const std::string& table) const {
     return std::any_of(config_->origins.begin(), config_->origins.end(), [&](const auto& key) {
       return key.second.source == config::Source::kCallSite && key.first.starts_with(table + ".");
     });
   }
 
-  // A variable that begins as the options of a loaded plugin do, and is none of them.
+  // Notes a variable that has the prefix of a loaded plugin's options but names none of them.
   void NoteVariable(const std::string& variable) {
     std::vector<std::string> known;
     std::string owner;
@@ -375,7 +377,7 @@ class Loader {
     const bool served =
         std::any_of(targets.begin(), targets.end(), [&](const auto& t) { return platforms_.contains(t); });
     if ((candidate.file.note.kinds & WEIR_KIND_KERNELS) != 0 && !served) {
-      std::string reason = targets.empty() ? "it names no platform that its kernels serve"
+      std::string reason = targets.empty() ? "its note names no platform for its kernels"
                                            : fmt::format("no device of platform {}", fmt::join(targets, ", "));
       candidate.report.foreign = true;
       return Finish(candidate.report, Verdict::kNoDevices, std::move(reason));
@@ -392,7 +394,7 @@ class Loader {
     const weir_kernels_api* api = module.kernels();
     if (!WEIR_HAS(api, kernels)) {
       if ((candidate.file.note.kinds & WEIR_KIND_KERNELS) != 0)
-        faults.push_back("its note promises kernels, but there are none");
+        faults.push_back("its note declares kernels, but it provides none");
       return;
     }
     const PluginNote& note = candidate.file.note;
@@ -419,7 +421,7 @@ class Loader {
   const std::chrono::milliseconds limit_;
   std::vector<Candidate> candidates_;
   std::vector<Candidate> too_wide_;
-  std::vector<Hardware> hardware_;  // in stable order: plugins by file name, then as they enumerate
+  std::vector<Hardware> hardware_;  // in stable order: by plugin file name, then in enumeration order
   std::set<std::string> platforms_;
 };
 
@@ -437,6 +439,7 @@ std::vector<std::string> Catalogue::Absent() const {
 
 std::unique_ptr<Catalogue> Catalogue::Load(const op::OpRegistry& ops, const LoadOptions& options) {
   auto catalogue = std::make_unique<Catalogue>();
+  catalogue->kernels_ = options.kernels;
   Loader(ops, options, *catalogue).Run();
   return catalogue;
 }

@@ -1,4 +1,4 @@
-// Finds plugin files, reads their notes, loads what fits, and says of every file what became of it.
+// Finds plugin files, reads their notes, loads the compatible ones, and reports the outcome for every file.
 #ifndef WEIR_CORE_PLUGIN_CATALOGUE_H_
 #define WEIR_CORE_PLUGIN_CATALOGUE_H_
 
@@ -19,64 +19,68 @@ namespace weir::plugin {
 
 class Module;
 
-/// kPassedOver: a form of a plugin for instructions that this CPU lacks or `plugins.isa` excludes, beside another form.
+/// kPassedOver: a build for instructions that this CPU lacks or `plugins.isa` excludes, while another build is usable.
 enum class Verdict { kLoaded, kNotAPlugin, kPassedOver, kRefused, kCrashed, kHung, kNoDevices };
 /// "loaded", "not-a-plugin", "passed-over", "refused", "crashed", "hung", "no-devices".
 std::string_view Name(Verdict verdict);
 
-/// What became of one file (or of a folder that may not be searched).
+/// The outcome for one file (or for a folder that may not be searched).
 struct FileReport {
   std::string file;  // absolute path
   std::string name;
   std::string version;
   Verdict verdict = Verdict::kNotAPlugin;
-  std::string reason;  // of a verdict other than loaded; with loaded, what of the file was refused
+  std::string reason;  // for verdicts other than loaded; for loaded, the parts that were refused
   int devices = 0;
   int kernels = 0;
-  bool foreign = false;  // kernels for devices that are not here: nothing that anyone misses
+  bool foreign = false;  // kernels for platforms without a device here
 
-  /// The file ought to have been loaded and was not.
+  /// True if the file should have been loaded but was not.
   bool failed() const {
     return verdict == Verdict::kRefused || verdict == Verdict::kCrashed || verdict == Verdict::kHung;
   }
 };
 
 struct LoadOptions {
-  /// Folders to search, in order; empty = the folder fixed relative to the library or command (`SearchPath`).
+  /// Folders to search, in order; empty = the folder derived from the library or command (`SearchPath`).
   std::vector<std::string> folders;
-  /// Plugin names not to load.
+  /// Names of plugins that must not be loaded.
   std::vector<std::string> deny;
-  /// Which devices there are and how much memory they may use, and the options of plugins.
+  /// Defines the logical devices, their memory limits and the options of plugins.
   config::Config config;
-  /// For loading and init together, and for enumerate; a plugin that takes longer is listed as hung and left alone.
+  /// Limit for loading and init together, and again for enumerate. A plugin that exceeds it is listed as hung and not
+  /// called again.
   int time_limit_ms = 10000;
-  /// What `plugins.probe` runs; empty = ProbeProgram().
+  /// The program that `plugins.probe` runs; empty = ProbeProgram().
   std::string probe_program;
+  /// The core's own kernels, registered before any plugin's.
+  kernel::KernelRegistry kernels;
 };
 
-/// The default folders: $WEIR_PLUGIN_PATH (absolute paths separated by colons; ignored with privileges), else the usual
-/// one.
+/// The default folders: $WEIR_PLUGIN_PATH (absolute paths separated by colons; ignored in privileged processes), else
+/// UsualFolder().
 std::vector<std::string> SearchPath();
-/// `../lib/weir/plugins` from the running command's folder when it exists, else `weir/plugins` beside the core library.
+/// `../lib/weir/plugins` relative to the running command's folder if it exists, else `weir/plugins` beside the core
+/// library.
 std::string UsualFolder();
 
-/// Everything that plugins brought. Loading never fails as a whole: an empty or missing folder gives an empty
+/// The devices and kernels of all plugins. Loading never fails as a whole: an empty or missing folder gives an empty
 /// catalogue.
 class Catalogue {
  public:
-  /// Device plugins first, then kernel sets whose platform has a device; sorted by file name.
+  /// Loads device plugins first, then kernel sets whose platform has a device; each sorted by file name.
   static std::unique_ptr<Catalogue> Load(const op::OpRegistry& ops, const LoadOptions& options);
 
   const device::DeviceSet& devices() const { return devices_; }
   const kernel::KernelRegistry& kernels() const { return kernels_; }
   const std::vector<FileReport>& files() const { return files_; }
-  /// Plugins of which no file was loaded, with the reason, "gpu: libcuda.so.1: cannot open …". Kernels for devices that
-  /// are not here are left out: their absence is no cause of a request that cannot be met.
+  /// Plugins without a loaded file, with the reason: "gpu: libcuda.so.1: cannot open …". Excludes kernels for platforms
+  /// without a device here, since they cannot explain a failed request.
   std::vector<std::string> Absent() const;
   const std::vector<std::string>& folders() const { return folders_; }
-  /// What of the configuration does not fit the plugins and devices that were found: places and reasons, in order.
+  /// Settings that contradict the plugins and devices found, with their location and the reason, in order.
   const std::vector<Status>& config_faults() const { return config_faults_; }
-  /// What of the configuration is about nothing that was found, a line each.
+  /// Settings that match no plugin or device found, one line each.
   const std::vector<std::string>& config_notes() const { return config_notes_; }
   /// The options of the loaded plugins with their values, by plugin name.
   const std::map<std::string, std::vector<PluginOption>>& options() const { return options_; }

@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kMostText = 256 * 1024;
 
-/// Appends the child's output from `fd` to `text`. False when it does not end within `limit` or is too much.
+/// Appends the child's output from `fd` to `text`. False if it exceeds the time limit or the size limit.
 bool ReadWithin(int fd, std::chrono::milliseconds limit, std::string& text) {
   const auto until = std::chrono::steady_clock::now() + limit;
   char part[4096];

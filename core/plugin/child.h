@@ -1,4 +1,4 @@
-// A program run as a process of its own, for what must not happen in this one.
+// Runs a program in a separate process, to isolate this process from its failures.
 #ifndef WEIR_CORE_PLUGIN_CHILD_H_
 #define WEIR_CORE_PLUGIN_CHILD_H_
 
@@ -8,16 +8,16 @@
 
 namespace weir::plugin {
 
-/// How it ended.
+/// The outcome of a child process.
 struct ChildEnd {
   bool started = false;
-  bool late = false;   // it was still running at the limit, or wrote too much, and was killed
-  int status = 0;      // as waitpid gives it; 0 also where the host does not keep the status of its children
-  std::string output;  // what it wrote to standard output, the first 256 KiB
+  bool late = false;   // killed because it exceeded the time limit or wrote too much
+  int status = 0;      // as returned by waitpid; 0 if the host discards the status of its children
+  std::string output;  // the first 256 KiB of standard output
 };
 
-/// Runs `arguments`, of which the first is the program's absolute path, with `variables` ("NAME=VALUE") before those of
-/// this process and standard error thrown away, and waits. Thread-safe; the host may have any number of threads.
+/// Runs `arguments`, where the first is the program's absolute path, and waits. `variables` ("NAME=VALUE") precede
+/// those of this process; standard error is discarded. Thread-safe; the host may have any number of threads.
 ChildEnd RunChild(const std::vector<std::string>& arguments, const std::vector<std::string>& variables,
                   std::chrono::milliseconds limit);
 

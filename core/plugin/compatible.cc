@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "core/base/errors.h"
+
 #ifndef WEIR_SANITIZER_KIND
 #define WEIR_SANITIZER_KIND 0
 #endif
@@ -15,7 +17,7 @@ namespace weir::plugin {
 namespace {
 
 #if defined(__x86_64__)
-// State that the operating system saves on a task switch; without it wide registers must not be used.
+// Register state that the operating system saves on a context switch; wide registers are usable only if it does.
 uint64_t SavedState() {
   uint32_t low = 0;
   uint32_t high = 0;
@@ -23,7 +25,7 @@ uint64_t SavedState() {
   return uint64_t{high} << 32 | low;
 }
 
-// The feature sets of the x86-64 psABI's levels.
+// The feature sets of the x86-64 psABI levels.
 uint32_t DetectIsa() {
   uint32_t eax = 0, ebx1 = 0, ecx1 = 0, edx1 = 0;
   if (__get_cpuid(1, &eax, &ebx1, &ecx1, &edx1) == 0) return 0;

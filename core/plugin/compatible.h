@@ -1,4 +1,4 @@
-// Whether a plugin file fits this process, judged by its note alone.
+// Checks whether a plugin file is compatible with this process, using only its note.
 #ifndef WEIR_CORE_PLUGIN_COMPATIBLE_H_
 #define WEIR_CORE_PLUGIN_COMPATIBLE_H_
 
@@ -10,29 +10,29 @@
 
 namespace weir::plugin {
 
-/// What the process can run.
+/// The capabilities of the process.
 struct HostTraits {
   uint32_t abi_major = WEIR_ABI_MAJOR;
   uint32_t abi_minor = WEIR_ABI_MINOR;
   uint32_t machine = 0;
   uint32_t isa = 0;      // WEIR_ISA_* bits that the process may use
-  uint32_t cpu_isa = 0;  // those that the CPU and the operating system have
+  uint32_t cpu_isa = 0;  // those supported by the CPU and the operating system
   uint32_t sanitizer = WEIR_SANITIZER_NONE;
 
-  /// This process on this machine, which may use instruction sets up to `isa` (`plugins.isa`; "auto": all).
+  /// The traits of this process on this machine, limited to instruction sets up to `isa` (`plugins.isa`; "auto": all).
   static HostTraits Current(std::string_view isa = "auto");
 };
 
-/// FailedPrecondition saying what the file needs and what the host has: machine, ABI major, needed minor,
-/// must-understand bits, sanitizer, bits of instruction sets that nobody knows.
+/// Checks machine, ABI major, needed minor, must-understand bits, sanitizer, and unknown instruction-set bits.
+/// FailedPrecondition states the requirement and the host's value.
 Status CheckCompatible(const PluginNote& note, const HostTraits& host);
-/// FailedPrecondition saying which level of x86-64 the file needs and which the process may use.
+/// FailedPrecondition states the x86-64 level that the file needs and the level that the process may use.
 Status CheckIsa(const PluginNote& note, const HostTraits& host);
 
-/// The WEIR_ISA_* bits up to a level that a user names, "x86-64" to "x86-64-v4"; all of them for any other text.
+/// The WEIR_ISA_* bits up to a named level, "x86-64" to "x86-64-v4"; all bits for any other text.
 uint32_t IsaUpTo(std::string_view level);
 
-/// 0 for a plain build, 2 to 4 for x86-64-v2 to v4.
+/// 0 for a baseline build, 2 to 4 for x86-64-v2 to v4.
 int IsaLevel(uint32_t isa);
 
 }  // namespace weir::plugin

@@ -1,4 +1,4 @@
-// The memory that a shared library will be mapped to, as its file says it; for loadable.cc and elf_tables.cc.
+// The memory layout of a shared library according to its file; used by loadable.cc and elf_tables.cc.
 #ifndef WEIR_CORE_PLUGIN_ELF_MEMORY_INTERNAL_H_
 #define WEIR_CORE_PLUGIN_ELF_MEMORY_INTERNAL_H_
 
@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/status.h"
+#include "core/base/errors.h"
 #include "core/plugin/note.h"
 
 namespace weir::plugin {
@@ -21,28 +21,28 @@ Status Damaged(fmt::format_string<Args...> text, Args&&... args) {
   return InvalidArgument("damaged ELF file: {}", fmt::format(text, std::forward<Args>(args)...));
 }
 
-/// Segments by address, relative to where the library is mapped. Sums of addresses and sizes are checked here only.
+/// Segments by address, relative to the load address. All overflow checks of addresses and sizes are made here.
 class ElfMemory {
  public:
-  /// Takes the program headers of a file. Damaged: segments that lie outside the file, overlap, or are out of order.
+  /// Builds the layout from a file's program headers. Damaged: segments outside the file, overlapping or out of order.
   static Result<ElfMemory> Of(const ByteSource& file, const std::vector<Elf64_Phdr>& programs);
 
-  /// True when [address, address + bytes) lies in one segment with all these PF_* flags; in its part that comes from
-  /// the file, or also in what follows it and is zero at first.
+  /// True if [address, address + bytes) lies in one segment with all these PF_* flags. Backed: within the part read
+  /// from the file. Mapped: the zero-filled rest is allowed too.
   bool Backed(uint64_t address, uint64_t bytes, uint32_t flags = PF_R) const;
   bool Mapped(uint64_t address, uint64_t bytes, uint32_t flags = PF_R) const;
   /// One past the last byte.
   uint64_t end() const { return end_; }
-  /// Where the file has the byte at `address`, which is backed.
+  /// File offset of the byte at `address`, which must be backed.
   uint64_t OffsetOf(uint64_t address) const;
 
-  /// The structs of a table that is backed. Damaged naming `what` for one that is not.
+  /// Reads the structs of a table. Damaged, naming `what`, if it is not backed.
   template <class T>
   Result<std::vector<T>> Read(uint64_t address, uint64_t bytes, std::string_view what) const {
-    if (!Backed(address, bytes)) return Damaged("{} at {:#x} lies outside what is loaded", what, address);
+    if (!Backed(address, bytes)) return Damaged("{} at {:#x} is outside the loaded segments", what, address);
     std::vector<T> table(bytes / sizeof(T));
     WEIR_ASSIGN(const size_t got, file_->ReadAt(OffsetOf(address), std::as_writable_bytes(std::span(table))));
-    if (got != table.size() * sizeof(T)) return Damaged("{} is cut off", what);
+    if (got != table.size() * sizeof(T)) return Damaged("{} is truncated", what);
     return table;
   }
 
@@ -55,12 +55,12 @@ class ElfMemory {
   uint64_t end_ = 0;
 };
 
-/// The tags of a dynamic section by their number; of those that may come more than once (DT_NEEDED) all.
+/// The entries of a dynamic section by tag; includes repeated ones (DT_NEEDED).
 class DynamicTags {
  public:
   explicit DynamicTags(std::vector<Elf64_Dyn> entries) : entries_(std::move(entries)) {}
   bool has(int64_t tag) const { return Find(tag) != nullptr; }
-  /// 0 without the tag. Of several the last, as the dynamic linker takes it.
+  /// 0 if the tag is missing. The last of several, as in the dynamic linker.
   uint64_t operator[](int64_t tag) const { return has(tag) ? Find(tag)->d_un.d_val : 0; }
   const std::vector<Elf64_Dyn>& all() const { return entries_; }
 
@@ -69,7 +69,7 @@ class DynamicTags {
   std::vector<Elf64_Dyn> entries_;
 };
 
-/// Damaged: tables of the dynamic section that lead anywhere but where they should.
+/// Damaged if a table referenced by the dynamic section points to invalid memory.
 Status CheckTables(const ElfMemory& memory, const DynamicTags& tags, bool has_tls);
 
 }  // namespace weir::plugin

@@ -1,4 +1,4 @@
-// The tables that a shared library's dynamic section names.
+// Checks of the tables referenced by a shared library's dynamic section.
 #include <algorithm>
 #include <bit>
 #include <map>
@@ -8,9 +8,9 @@
 namespace weir::plugin {
 namespace {
 
-constexpr uint16_t kVersionBits = 0x7fff;  // of an entry of DT_VERSYM; the upper one hides the symbol
+constexpr uint16_t kVersionBits = 0x7fff;  // of a DT_VERSYM entry; the top bit hides the symbol
 
-/// All tables of one file, read and checked in the order in which they need each other.
+/// All tables of one file, checked in order of their dependencies.
 class TableCheck {
  public:
   TableCheck(const ElfMemory& memory, const DynamicTags& tags, bool has_tls)
@@ -29,11 +29,11 @@ class TableCheck {
     WEIR_TRY(Relocations(DT_JMPREL, DT_PLTRELSZ, 0));
     WEIR_TRY(PackedRelocations());
     return called_.empty() ? Status()
-                           : Damaged("it calls {:#x}, an address of before it is loaded", called_.begin()->first);
+                           : Damaged("it calls {:#x}, an address without a relocation", called_.begin()->first);
   }
 
  private:
-  // A damaged tag hides its table: those that nobody knows, and those without what belongs to them.
+  // Unknown tags and incomplete tag sets are errors, because a damaged tag would hide its table.
   Status Tags() const {
     for (const Elf64_Dyn& entry : tags_.all()) {
       const int64_t tag = entry.d_tag;
@@ -63,9 +63,9 @@ class TableCheck {
   }
 
   Status Strings() {
-    if (!tags_.has(DT_STRTAB) || !tags_.has(DT_SYMTAB)) return Damaged("it has no symbols or no names for them");
+    if (!tags_.has(DT_STRTAB) || !tags_.has(DT_SYMTAB)) return Damaged("it has no symbol table or no string table");
     WEIR_ASSIGN(strings_, memory_.Read<char>(tags_[DT_STRTAB], tags_[DT_STRSZ], "the table of names"));
-    if (strings_.empty() || strings_.back() != '\0') return Damaged("the table of names has no end");
+    if (strings_.empty() || strings_.back() != '\0') return Damaged("the table of names is not terminated");
     for (const Elf64_Dyn& entry : tags_.all()) {
       const auto tag = entry.d_tag;
       const bool names = tag == DT_NEEDED || tag == DT_SONAME || tag == DT_RPATH || tag == DT_RUNPATH ||
@@ -81,10 +81,10 @@ class TableCheck {
   Status Hashes() {
     if (tags_.has(DT_GNU_HASH)) return GnuHash();
     if (tags_.has(DT_HASH)) return SysvHash();
-    return Damaged("it has no table to find symbols by");
+    return Damaged("it has no symbol hash table");
   }
 
-  // Buckets lead to chains of hashes, one a symbol from `first` on; the lowest bit ends a chain.
+  // Buckets point to chains of hashes, one per symbol from `first` on; the lowest bit marks the end of a chain.
   Status GnuHash() {
     const uint64_t at = tags_[DT_GNU_HASH];
     WEIR_ASSIGN(const std::vector<uint32_t> header, memory_.Read<uint32_t>(at, 16, "the hash table"));
@@ -97,14 +97,14 @@ class TableCheck {
     const uint64_t chain_at = bucket_at + buckets * 4;
     uint32_t last = 0;
     for (const uint32_t head : heads) {
-      if (head != 0 && head < first) return Damaged("the hash table leads to symbol {}", head);
+      if (head != 0 && head < first) return Damaged("the hash table points to the invalid symbol {}", head);
       last = std::max(last, head);
     }
-    if (last == 0) {  // it exports nothing, and this table says nothing of what it imports
+    if (last == 0) {  // exports nothing, so the table does not give the number of symbols
       WEIR_ASSIGN(symbol_count_, SymbolsOfRelocations());
       return {};
     }
-    // The chain that begins last ends last. It is read a part at a time, as its length is unknown.
+    // The last chain ends the table. Its length is unknown, so it is read entry by entry.
     for (uint64_t index = last;; ++index) {
       const uint64_t entry = chain_at + (index - first) * 4;
       if (!memory_.Backed(entry, 4)) return Damaged("the hash table has a chain without an end");
@@ -134,9 +134,9 @@ class TableCheck {
                 memory_.Read<uint32_t>(at + 8, (buckets + count) * 4, "the hash table"));
     if (buckets == 0) return Damaged("the hash table has no buckets");
     if (std::any_of(links.begin(), links.end(), [&](uint32_t link) { return link >= count && link != 0; })) {
-      return Damaged("the hash table leads to symbols that are not there");
+      return Damaged("the hash table points to symbols that do not exist");
     }
-    // Each chain ends, or its search would not: a symbol is in one chain, once.
+    // Every symbol is in at most one chain; this also ensures that each chain ends.
     std::vector<bool> seen(count);
     for (uint64_t bucket = 0; bucket < buckets; ++bucket) {
       for (uint32_t symbol = links[bucket]; symbol != 0; symbol = links[buckets + symbol]) {
@@ -153,7 +153,7 @@ class TableCheck {
     WEIR_ASSIGN(symbols_, memory_.Read<Elf64_Sym>(tags_[DT_SYMTAB], symbol_count_ * sizeof(Elf64_Sym), "the symbols"));
     for (const Elf64_Sym& symbol : symbols_) {
       if (!IsName(symbol.st_name)) return Damaged("a symbol's name lies outside the table of names");
-      // What is hidden or local is never looked for elsewhere.
+      // Hidden and local symbols are never resolved in other libraries.
       const bool elsewhere = ELF64_ST_VISIBILITY(symbol.st_other) == STV_DEFAULT && ELF64_ST_BIND(symbol.st_info) != 0;
       if (symbol.st_shndx == SHN_UNDEF && !elsewhere && &symbol != symbols_.data()) return DamagedSymbol(symbol);
       if (symbol.st_shndx == SHN_UNDEF || symbol.st_shndx == SHN_ABS) continue;
@@ -166,11 +166,11 @@ class TableCheck {
   }
 
   Status DamagedSymbol(const Elf64_Sym& symbol) const {
-    return Damaged("symbol '{}' lies at {:#x}, where it cannot be", &strings_[symbol.st_name], symbol.st_value);
+    return Damaged("symbol '{}' has the invalid address {:#x}", &strings_[symbol.st_name], symbol.st_value);
   }
 
-  // A list of libraries, each with a list of versions of it. The dynamic linker ends the process for a library that is
-  // none of those that the file needs.
+  // A list of libraries, each with a list of versions. The dynamic linker aborts the process if a library is not among
+  // the needed ones.
   Status NeededVersions() {
     if (!tags_.has(DT_VERNEED)) return {};
     for (uint64_t at = tags_[DT_VERNEED];;) {
@@ -222,16 +222,17 @@ class TableCheck {
     return {};
   }
 
-  // What is called as the file is loaded and unloaded.
+  // Functions called when the file is loaded and unloaded.
   Status Functions() {
     for (const int64_t tag : {DT_INIT, DT_FINI}) {
       if (tags_.has(tag) && !IsCode(tags_[tag]))
-        return Damaged("it begins or ends at {:#x}, which is no code", tags_[tag]);
+        return Damaged("its init or fini address {:#x} is not code", tags_[tag]);
     }
     for (const auto& [array, size] : {std::pair{DT_INIT_ARRAY, DT_INIT_ARRAYSZ}, {DT_FINI_ARRAY, DT_FINI_ARRAYSZ}}) {
       if (!tags_.has(array) || tags_[size] == 0) continue;
       const uint64_t at = tags_[array], bytes = tags_[size];
-      if (at % 8 != 0 || bytes % 8 != 0 || !memory_.Backed(at, bytes)) return Damaged("its list of functions to call");
+      if (at % 8 != 0 || bytes % 8 != 0 || !memory_.Backed(at, bytes))
+        return Damaged("its init or fini array is invalid");
       WEIR_ASSIGN(const std::vector<uint64_t> functions, memory_.Read<uint64_t>(at, bytes, "its functions to call"));
       for (size_t i = 0; i < functions.size(); ++i) called_.emplace(at + i * 8, functions[i]);
     }
@@ -258,28 +259,28 @@ class TableCheck {
   Status CheckRelocation(const Elf64_Rela& relocation) {
     const uint64_t at = relocation.r_offset, symbol = ELF64_R_SYM(relocation.r_info);
     const uint32_t type = ELF64_R_TYPE(relocation.r_info);
-    const bool text = tags_.has(DT_TEXTREL) || (tags_[DT_FLAGS] & DF_TEXTREL) != 0;
-    if (type != 0 && !memory_.Mapped(at, type == kTlsDescriptor ? 16 : 8, text ? PF_R : PF_R | PF_W)) {
-      return Damaged("a relocation of {:#x}, which it may not write", at);
+    if (type != 0 && !memory_.Mapped(at, type == kTlsDescriptor ? 16 : 8, relocated_)) {
+      return Damaged("a relocation at {:#x}, which is not writable", at);
     }
     if (symbol >= symbols_.size() && symbol != 0)
       return Damaged("a relocation by symbol {} of {}", symbol, symbols_.size());
     const auto addend = static_cast<uint64_t>(relocation.r_addend);
-    if (type == kIndirect && !IsCode(addend)) return Damaged("a relocation by {:#x}, which is no code", addend);
+    if (type == kIndirect && !IsCode(addend)) return Damaged("a relocation by {:#x}, which is not code", addend);
     if (type != kRelative) {
-      called_.erase(at);
+      if (!called_.empty()) called_.erase(at);
       return {};
     }
-    if (addend > memory_.end()) return Damaged("a relocation to {:#x}, outside what is loaded", addend);
+    if (addend > memory_.end()) return Damaged("a relocation to {:#x}, outside the loaded segments", addend);
     return Called(at, addend);
   }
 
-  // The word at `at` will hold the address of `target`.
+  // Called for a relocation that stores the address `target` at `at`.
   Status Called(uint64_t at, uint64_t target) {
-    return called_.erase(at) != 0 && !IsCode(target) ? Damaged("it calls {:#x}, which is no code", target) : Status();
+    if (called_.empty() || called_.erase(at) == 0 || IsCode(target)) return {};
+    return Damaged("it calls {:#x}, which is not code", target);
   }
 
-  // An even word names an address, an odd one which of the 63 words behind the last one are meant too.
+  // An even word is an address; an odd word is a bit mask of the next 63 words.
   Status PackedRelocations() {
     if (!tags_.has(kPacked)) return {};
     if (tags_[kPackedEntry] != 8) return Damaged("relocations of {} bytes", tags_[kPackedEntry]);
@@ -292,7 +293,7 @@ class TableCheck {
       for (int bit = 0; bit < (address ? 1 : 63); ++bit) {
         if (!address && (word >> (bit + 1) & 1) == 0) continue;
         const uint64_t at = next + 8 * static_cast<uint64_t>(bit);
-        if (!memory_.Mapped(at, 8, PF_R | PF_W)) return Damaged("a relocation of {:#x}, which it may not write", at);
+        if (!memory_.Mapped(at, 8, PF_R | PF_W)) return Damaged("a relocation at {:#x}, which is not writable", at);
         if (const auto call = called_.find(at); call != called_.end()) WEIR_TRY(Called(at, call->second));
       }
       next += address ? 8 : 63 * 8;
@@ -307,15 +308,18 @@ class TableCheck {
   static constexpr uint32_t kRelative = R_X86_64_RELATIVE, kIndirect = R_X86_64_IRELATIVE;
   static constexpr uint32_t kTlsDescriptor = R_X86_64_TLSDESC;
 #endif
-  // DT_RELR and its kin, which older elf.h lack.
+  // DT_RELR and related tags, which older elf.h lack.
   static constexpr int64_t kPacked = 36, kPackedSize = 35, kPackedEntry = 37, kHighestTag = 38;
 
   const ElfMemory& memory_;
   const DynamicTags& tags_;
   const bool has_tls_;
+  // Required flags of memory that relocations change. Cached, because a tag lookup per relocation is too slow.
+  const uint32_t relocated_ =
+      tags_.has(DT_TEXTREL) || (tags_[DT_FLAGS] & DF_TEXTREL) != 0 ? PF_R : uint32_t{PF_R | PF_W};
   std::vector<char> strings_;
   std::vector<Elf64_Sym> symbols_;
-  std::map<uint64_t, uint64_t> called_;  // words with addresses of functions to call that no relocation has yet set
+  std::map<uint64_t, uint64_t> called_;  // addresses of functions to call, by location; not yet relocated
   uint64_t symbol_count_ = 0;
   uint16_t last_version_ = 0;
 };

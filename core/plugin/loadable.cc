@@ -10,8 +10,8 @@ namespace weir::plugin {
 namespace {
 
 constexpr uint64_t kPage = 4096;
-constexpr uint64_t kMostMemory = uint64_t{1} << 38;        // of one library
-constexpr uint64_t kMostThreadMemory = uint64_t{1} << 26;  // beyond it the dynamic linker gives up, and the process
+constexpr uint64_t kMostMemory = uint64_t{1} << 38;        // limit for one library
+constexpr uint64_t kMostThreadMemory = uint64_t{1} << 26;  // above this the dynamic linker aborts the process
 constexpr uint64_t kMostTags = 4096;
 
 uint64_t PageOf(uint64_t address) { return address / kPage * kPage; }
@@ -20,7 +20,7 @@ bool Contains(const Elf64_Phdr& load, uint64_t size, uint64_t address, uint64_t 
   return address >= load.p_vaddr && address - load.p_vaddr <= size && bytes <= size - (address - load.p_vaddr);
 }
 
-/// A segment that will be mapped, by itself.
+/// Checks one loadable segment.
 Status CheckLoad(const Elf64_Phdr& load, uint64_t file_size) {
   if (load.p_memsz < load.p_filesz || load.p_memsz > kMostMemory || load.p_vaddr > kMostMemory) {
     return Damaged("a segment at {:#x} has {} bytes of memory for {} of the file", load.p_vaddr, load.p_memsz,
@@ -38,17 +38,17 @@ Status CheckLoad(const Elf64_Phdr& load, uint64_t file_size) {
   return {};
 }
 
-/// A part of a segment that has a program header of its own: notes, thread-local data, tables for exceptions.
+/// Checks a part of a segment with its own program header: notes, thread-local data, exception tables.
 Status CheckPart(const Elf64_Phdr& part, const ElfMemory& memory) {
   if (part.p_memsz == 0 && part.p_filesz == 0) return {};
   if (!std::has_single_bit(std::max<uint64_t>(part.p_align, 1)) || part.p_filesz > part.p_memsz) {
     return Damaged("program header {:#x} has {} bytes of memory for {} of the file, aligned to {}", part.p_type,
                    part.p_memsz, part.p_filesz, part.p_align);
   }
-  const bool zeros = part.p_type == PT_TLS || part.p_type == PT_GNU_RELRO;  // may go on behind the file's part
-  const uint64_t backed = zeros ? part.p_filesz : part.p_memsz;
-  if (!memory.Backed(part.p_vaddr, backed) || memory.OffsetOf(part.p_vaddr) != part.p_offset) {
-    return Damaged("program header {:#x} leads to {:#x}, outside what is loaded", part.p_type, part.p_vaddr);
+  const uint64_t backed = part.p_type == PT_TLS ? part.p_filesz : part.p_memsz;  // thread-local data may end in zeros
+  const bool only_zeros = part.p_type == PT_TLS && part.p_filesz == 0;  // nothing in the file, so any offset is valid
+  if (!only_zeros && (!memory.Backed(part.p_vaddr, backed) || memory.OffsetOf(part.p_vaddr) != part.p_offset)) {
+    return Damaged("program header {:#x} points to {:#x}, outside the loaded segments", part.p_type, part.p_vaddr);
   }
   if (part.p_type == PT_TLS && (part.p_memsz > kMostThreadMemory || part.p_align > kMostThreadMemory)) {
     return Damaged("{} bytes of thread-local data, at most {} are loaded", part.p_memsz, kMostThreadMemory);
@@ -56,7 +56,7 @@ Status CheckPart(const Elf64_Phdr& part, const ElfMemory& memory) {
   return {};
 }
 
-/// The dynamic linker walks the records of notes that are aligned to 8 bytes.
+/// The dynamic linker reads notes aligned to 8 bytes.
 Status CheckNotes(const Elf64_Phdr& notes, const ElfMemory& memory) {
   if (notes.p_align != 8) return {};
   for (uint64_t at = 0; notes.p_memsz - at >= sizeof(Elf64_Nhdr);) {
@@ -69,30 +69,33 @@ Status CheckNotes(const Elf64_Phdr& notes, const ElfMemory& memory) {
   return {};
 }
 
-/// The dynamic linker takes away the right to write from all pages of it; the last may be one that the segment fills in
-/// part.
+/// The dynamic linker write-protects all its pages; the last one may be partly filled by the segment. It ignores the
+/// other fields, which linkers fill arbitrarily.
 Status CheckRelro(const Elf64_Phdr& relro, const ElfMemory& memory) {
+  if (relro.p_vaddr > kMostMemory || relro.p_memsz > kMostMemory) {
+    return Damaged("{} bytes of read-only memory at {:#x}", relro.p_memsz, relro.p_vaddr);
+  }
   const uint64_t end = PageOf(relro.p_vaddr + relro.p_memsz);  // both below kMostMemory
   if (end <= relro.p_vaddr) return {};
   const uint64_t last_page = std::max(end - kPage, relro.p_vaddr);
   if (memory.Mapped(relro.p_vaddr, last_page + 1 - relro.p_vaddr, PF_R | PF_W)) return {};
-  return Damaged("its read-only part at {:#x} reaches out of the memory that it may write", relro.p_vaddr);
+  return Damaged("its read-only part at {:#x} exceeds its writable memory", relro.p_vaddr);
 }
 
 Result<std::vector<Elf64_Phdr>> ReadPrograms(const ByteSource& file) {
   Elf64_Ehdr header;
   WEIR_ASSIGN(const size_t got, file.ReadAt(0, std::as_writable_bytes(std::span(&header, 1))));
-  if (got != sizeof(header)) return Damaged("its header is cut off");
+  if (got != sizeof(header)) return Damaged("its header is truncated");
   std::vector<Elf64_Phdr> programs(header.e_phnum);
   const auto bytes = std::as_writable_bytes(std::span(programs));
   WEIR_ASSIGN(const size_t read, file.ReadAt(header.e_phoff, bytes));
-  if (read != bytes.size()) return Damaged("its program headers are cut off");
+  if (read != bytes.size()) return Damaged("its program headers are truncated");
   return programs;
 }
 
-/// Up to its end mark, behind which the dynamic linker does not look.
+/// Reads up to the end mark; the dynamic linker ignores the rest.
 Result<DynamicTags> ReadTags(const Elf64_Phdr& dynamic, const ElfMemory& memory) {
-  // It writes addresses into a section that says that it may be written.
+  // The dynamic linker writes addresses to a section that is marked writable.
   if ((dynamic.p_flags & PF_W) != 0 && !memory.Mapped(dynamic.p_vaddr, dynamic.p_memsz, PF_R | PF_W)) {
     return Damaged("its dynamic section cannot be written");
   }
@@ -100,7 +103,7 @@ Result<DynamicTags> ReadTags(const Elf64_Phdr& dynamic, const ElfMemory& memory)
   const uint64_t most = std::min<uint64_t>(dynamic.p_memsz, kMostTags * sizeof(Elf64_Dyn));
   WEIR_ASSIGN(std::vector<Elf64_Dyn> entries, memory.Read<Elf64_Dyn>(dynamic.p_vaddr, most, "its dynamic section"));
   const auto end = std::find_if(entries.begin(), entries.end(), [](const Elf64_Dyn& d) { return d.d_tag == DT_NULL; });
-  if (end == entries.end()) return Damaged("its dynamic section has no end");
+  if (end == entries.end()) return Damaged("its dynamic section has no end mark");
   entries.erase(end, entries.end());
   return DynamicTags(std::move(entries));
 }
@@ -168,8 +171,6 @@ Status CheckLoadable(const ByteSource& file) {
         WEIR_TRY(CheckPart(program, memory));
         break;
       case PT_GNU_RELRO:
-        if (program.p_memsz > kMostMemory) return Damaged("{} bytes of read-only memory", program.p_memsz);
-        WEIR_TRY(CheckPart(program, memory));
         WEIR_TRY(CheckRelro(program, memory));
         break;
       case PT_NOTE:

@@ -1,4 +1,4 @@
-// Whether the dynamic linker can load a file without dying: its tables, read without running any of the file's code.
+// Checks that the dynamic linker can load a file without crashing, without running its code.
 #ifndef WEIR_CORE_PLUGIN_LOADABLE_H_
 #define WEIR_CORE_PLUGIN_LOADABLE_H_
 
@@ -7,11 +7,11 @@
 
 namespace weir::plugin {
 
-/// The dynamic linker believes what a file says of itself, and a damaged one ends the process by a signal.
-/// InvalidArgument "damaged ELF file: …" for a shared library whose program headers, dynamic section or tables
-/// (strings, symbols, hashes, versions, relocations, functions to call at load) lead out of the file or of the memory
-/// that they are for. Damage to code and data is not found; that takes a trial (`plugins.probe`). For files that
-/// ReadNote accepts: 64 bits, little-endian. Time and memory are linear in the size of the tables.
+/// The dynamic linker trusts the contents of a file, so a damaged one kills the process by a signal. InvalidArgument
+/// "damaged ELF file: …" for a shared library whose program headers, dynamic section or tables (strings, symbols,
+/// hashes, versions, relocations, functions called on load) point outside the file or the valid memory. Does not detect
+/// damaged code and data; `plugins.probe` does. For files accepted by ReadNote: 64 bits, little-endian. Time and memory
+/// are linear in the size of the tables.
 Status CheckLoadable(const ByteSource& file);
 
 }  // namespace weir::plugin

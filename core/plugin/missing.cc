@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kMostNames = 64;
 
-/// The linker that loaded this process; empty where it cannot be told.
+/// Path of the dynamic linker of this process; empty if unknown.
 std::string LinkerPath() {
   Dl_info info;
   const auto base = reinterpret_cast<void*>(getauxval(AT_BASE));
@@ -25,7 +25,7 @@ std::string LinkerPath() {
 }  // namespace
 
 std::string WithAllMissing(std::string failure, const std::string& path) {
-  constexpr auto kLimit = std::chrono::seconds(2);  // it takes some milliseconds
+  constexpr auto kLimit = std::chrono::seconds(2);  // usually takes a few milliseconds
   if (failure.find("cannot open shared object file") == std::string::npos) return failure;
   const std::vector<std::string> missing = MissingLibraries(path, kLimit);
   if (missing.size() < 2) return failure;
@@ -49,7 +49,7 @@ std::vector<std::string> NotFoundIn(std::string_view list) {
 
 std::vector<std::string> MissingLibraries(const std::string& path, std::chrono::milliseconds limit) {
   const std::string linker = LinkerPath();
-  // With other rights than the caller's the linker would not heed the variable.
+  // In a privileged process the linker ignores the variable.
   if (linker.empty() || getauxval(AT_SECURE) != 0) return {};
   const ChildEnd end = RunChild({linker, path}, {"LD_TRACE_LOADED_OBJECTS=1"}, limit);
   return end.late ? std::vector<std::string>() : NotFoundIn(end.output);

@@ -1,4 +1,4 @@
-// Which shared libraries a file cannot be loaded for.
+// Finds the shared libraries whose absence prevents a file from being loaded.
 #ifndef WEIR_CORE_PLUGIN_MISSING_H_
 #define WEIR_CORE_PLUGIN_MISSING_H_
 
@@ -9,16 +9,16 @@
 
 namespace weir::plugin {
 
-/// All libraries that the file at `path` needs, or that those need which it does, and that the dynamic linker does not
-/// find. Asks a process of the linker, as ldd does, which looks where dlopen does and runs no code of the files.
-/// Empty when it finds all, or gives no answer within `limit`.
+/// All direct and indirect dependencies of the file at `path` that the dynamic linker cannot find. Runs the linker in a
+/// child process, as ldd does: it searches like dlopen and runs no code of the files. Empty if all are found or the
+/// child gives no answer within `limit`.
 std::vector<std::string> MissingLibraries(const std::string& path, std::chrono::milliseconds limit);
 
-/// `failure`, the text of a dlopen of `path` that failed, which names one missing library at most; with all of them
-/// where there are several.
+/// Extends `failure`, the text of a failed dlopen of `path`, which names at most one missing library: lists all of them
+/// if there are several.
 std::string WithAllMissing(std::string failure, const std::string& path);
 
-/// What such a list says, whose lines are "\tlibcuda.so.1 => not found" for libraries that are not there.
+/// Parses ldd output for lines such as "\tlibcuda.so.1 => not found".
 std::vector<std::string> NotFoundIn(std::string_view list);
 
 }  // namespace weir::plugin

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/errors.h"
 #include "core/base/legible.h"
 #include "core/base/timed.h"
 #include "core/kernel/host.h"
@@ -22,7 +23,7 @@ using kernel::CallPlugin;
 using kernel::Text;
 using kernel::ViewOf;
 
-// What a call that may hang gives back.
+// The result of a call that may hang.
 struct Started {
   Status status;
   const weir_plugin* table = nullptr;
@@ -33,7 +34,7 @@ struct Started {
   device::StreamApis streams;
 };
 
-// Keeps a handle for the life of the process: code of a plugin stays mapped.
+// Keeps a handle for the life of the process, so that plugin code stays mapped.
 void KeepForever(boost::dll::shared_library library) {
   static std::mutex* const mutex = new std::mutex;  // protects kept; neither is ever destroyed
   static auto* const kept = new std::vector<boost::dll::shared_library>;
@@ -41,7 +42,7 @@ void KeepForever(boost::dll::shared_library library) {
   kept->push_back(std::move(library));
 }
 
-// Maps the file and gives its query function.
+// Maps the file and returns its query function.
 Result<weir_plugin_query_fn> Map(const ScannedFile& file) {
   if (!file.loadable.ok()) return FailedPrecondition("{}", file.loadable.message());
   boost::dll::shared_library library;
@@ -50,7 +51,7 @@ Result<weir_plugin_query_fn> Map(const ScannedFile& file) {
   boost::dll::fs::error_code error;
   library.load(boost::dll::fs::path(file.path), mode, error);
   if (error) {
-    const char* text = dlerror();  // Boost keeps a code only
+    const char* text = dlerror();  // Boost keeps only a code
     return FailedPrecondition("cannot be loaded: {}",
                               WithAllMissing(text != nullptr ? text : error.message(), file.path));
   }
@@ -118,10 +119,10 @@ Started Start(const ScannedFile& file, const config::Config& config) {
   return started;
 }
 
-// More of them are a plugin's mistake.
+// A larger count is a plugin bug.
 constexpr size_t kMostDevices = 1024;
 
-// A device record in the core's own memory, or what is wrong with it.
+// Copies a device record to the core's own type, or returns the fault.
 Result<device::DeviceInfo> Convert(const weir_device_record* record) {
   const auto needed = static_cast<uint32_t>(offsetof(weir_device_record, memory_bytes));
   if (record == nullptr || record->struct_size < needed) return InvalidArgument("a device record that is too short");
@@ -175,18 +176,17 @@ Enumerated CallEnumerate(const weir_device_api* api, const PluginOptions& values
   found.status = CallPlugin("enumerate", [&](weir_error* error) {
     return api->enumerate(options.data(), options.size(), emit, &found, error);
   });
-  if (found.too_many)
-    found.faults.push_back(fmt::format("more than {} devices: the others are left out", kMostDevices));
+  if (found.too_many) found.faults.push_back(fmt::format("more than {} devices: the others are ignored", kMostDevices));
   return found;
 }
 
 }  // namespace
 
-// All modules of the process, and the files that failed.
+// All modules of the process, and the errors of files that failed.
 class ModuleTable {
  public:
   static ModuleTable& Get() {
-    // Never destroyed: plugins stay mapped, and exit handlers use it.
+    // Never destroyed: plugins stay mapped, and exit handlers use the table.
     static ModuleTable* const table = [] {
       auto* made = new ModuleTable;
       std::atexit([] { Get().ShutdownIdle(); });
@@ -207,7 +207,7 @@ class ModuleTable {
       return known->second;
     }
     Result<std::shared_ptr<Module>> module = LoadOnce(file, limit, config);
-    // A fault of the configuration is none of the file's.
+    // Configuration errors are not cached as errors of the file.
     if (module.status().code() != Code::kInvalidArgument) modules_.emplace(file.identity, module);
     return module;
   }
@@ -228,7 +228,7 @@ class ModuleTable {
     return module;
   }
 
-  // At exit: modules in use by somebody who never let go are left alone, since nothing may be in flight at shutdown.
+  // At exit: shuts down unused modules. Modules still in use are skipped, since no call may be in flight at shutdown.
   void ShutdownIdle() {
     const std::lock_guard lock(mutex_);
     for (auto& [identity, module] : modules_) {
@@ -253,7 +253,7 @@ Result<std::vector<device::DeviceInfo>> Module::Enumerate(std::chrono::milliseco
                                                           std::vector<std::string>& faults) {
   const std::lock_guard lock(mutex_);
   WEIR_TRY(hung_);
-  if (!WEIR_HAS(devices_, enumerate)) return FailedPrecondition("it brings devices but cannot enumerate them");
+  if (!WEIR_HAS(devices_, enumerate)) return FailedPrecondition("it declares devices but cannot enumerate them");
   std::optional<Enumerated> found =
       RunWithin<Enumerated>(limit, [api = devices_, options = options_] { return CallEnumerate(api, *options); });
   if (!found) {

@@ -1,4 +1,4 @@
-// A plugin file whose code is loaded: its tables, and the calls that bring it up.
+// A loaded plugin file: its function tables, and the calls that start it.
 #ifndef WEIR_CORE_PLUGIN_MODULE_H_
 #define WEIR_CORE_PLUGIN_MODULE_H_
 
@@ -19,14 +19,14 @@
 
 namespace weir::plugin {
 
-/// Loaded once per process and file, initialised once, mapped until the process ends. `shutdown` is called at exit when
-/// nobody holds the module any more. Thread-safe.
+/// Loaded once per process and file, initialised once, mapped until the process ends. `shutdown` is called at exit if
+/// the module is no longer in use. Thread-safe.
 class Module {
  public:
-  /// dlopen, query, init with the options that `config` gives it, interfaces. FailedPrecondition with the dynamic
-  /// linker's text or the plugin's, DeadlineExceeded when a call does not return within `limit`. A file that failed
-  /// once gives the same error again without being called. InvalidArgument when `config` does not fit the plugin's
-  /// options, or gives it others than those that it was started with in this process.
+  /// dlopen, query, init with the options from `config`, and interfaces. FailedPrecondition with the text of the
+  /// dynamic linker or plugin; DeadlineExceeded if a call exceeds `limit`. A file that failed returns the same error
+  /// again without another call. InvalidArgument if `config` contradicts the plugin's options, or differs from the
+  /// options of an earlier start in this process.
   static Result<std::shared_ptr<Module>> Load(const ScannedFile& file, std::chrono::milliseconds limit,
                                               const std::shared_ptr<const config::Config>& config);
   ~Module();
@@ -35,14 +35,14 @@ class Module {
 
   const weir_plugin& table() const { return *table_; }
   const PluginOptions& options() const { return *options_; }
-  /// Null when the plugin has none.
+  /// Null if the plugin has none.
   const weir_device_api* devices() const { return devices_; }
   const weir_kernels_api* kernels() const { return kernels_; }
   const weir_cost_api* cost() const { return cost_; }
   const device::StreamApis& streams() const { return streams_; }
 
-  /// The plugin's devices, without names. DeadlineExceeded when it does not return within `limit`, after which it is
-  /// not called again. Records that cannot be used are told in `faults`.
+  /// The plugin's devices, without names. DeadlineExceeded if the call exceeds `limit`; it is not repeated then.
+  /// Unusable records are reported in `faults`.
   Result<std::vector<device::DeviceInfo>> Enumerate(std::chrono::milliseconds limit, std::vector<std::string>& faults);
 
  private:
@@ -59,7 +59,7 @@ class Module {
   Status hung_;
 };
 
-/// The default values of a plugin's options, as init takes them. Borrowed from the plugin.
+/// The default values of a plugin's options, as passed to init. Borrowed from the plugin.
 std::vector<weir_opt> DefaultOptions(const weir_plugin& plugin);
 
 }  // namespace weir::plugin

@@ -11,6 +11,8 @@
 #include <cstring>
 #include <string_view>
 
+#include "core/base/errors.h"
+
 namespace weir::plugin {
 namespace {
 
@@ -41,16 +43,16 @@ T Load(std::span<const std::byte> bytes, size_t offset) {
   return value;
 }
 
-// A struct at `offset` of the file, or InvalidArgument naming what is cut off.
+// Reads a struct at `offset` of the file; InvalidArgument names `what` if it is truncated.
 template <class T>
 Result<T> ReadStruct(const ByteSource& file, uint64_t offset, std::string_view what) {
   std::byte bytes[sizeof(T)];
   WEIR_ASSIGN(const size_t got, file.ReadAt(offset, bytes));
-  if (got != sizeof(T)) return InvalidArgument("damaged ELF file: {} at byte {} is cut off", what, offset);
+  if (got != sizeof(T)) return InvalidArgument("damaged ELF file: {} at byte {} is truncated", what, offset);
   return Load<T>(bytes, 0);
 }
 
-// NUL-padded text that fills its array at most up to a final NUL.
+// Printable ASCII in a fixed-size array, up to the first NUL.
 template <size_t n>
 Result<std::string> ReadText(const char (&text)[n], std::string_view field) {
   const auto* end = static_cast<const char*>(std::memchr(text, 0, n));
@@ -195,7 +197,7 @@ Result<PluginNote> ReadNote(const ByteSource& file) {
     const uint64_t at = header.e_phoff + uint64_t{i} * sizeof(Elf64_Phdr);
     WEIR_ASSIGN(const Elf64_Phdr program, ReadStruct<Elf64_Phdr>(file, at, "a program header"));
     if (program.p_type != PT_NOTE && program.p_type != PT_LOAD) continue;
-    // Also for what will be mapped: the dynamic linker dies by a signal in a file that is cut off.
+    // Also checks loadable segments: the dynamic linker crashes on a truncated file.
     if (program.p_offset > file.size() || program.p_filesz > file.size() - program.p_offset) {
       return InvalidArgument("damaged ELF file: a segment lies outside its {} bytes", file.size());
     }
@@ -215,7 +217,7 @@ Result<PluginNote> ReadNote(const ByteSource& file) {
 }
 
 Result<PluginNote> ReadNoteFile(const std::string& path) {
-  // Without O_NONBLOCK opening a named pipe would wait for a writer.
+  // O_NONBLOCK, because opening a FIFO would otherwise wait for a writer.
   const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (file.get() < 0) return Unavailable("cannot open {}: {}", path, std::strerror(errno));
   WEIR_ASSIGN(const FileSource source, FileSource::Of(file.get()));

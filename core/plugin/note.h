@@ -1,4 +1,4 @@
-// The ELF note that describes a plugin file, read without running any of the file's code.
+// The ELF note that describes a plugin file, read without running its code.
 #ifndef WEIR_CORE_PLUGIN_NOTE_H_
 #define WEIR_CORE_PLUGIN_NOTE_H_
 
@@ -13,12 +13,12 @@
 
 namespace weir::plugin {
 
-/// What a plugin file says of itself.
+/// Contents of a plugin file's note.
 struct PluginNote {
   uint16_t record_format = 0;
   uint16_t abi_major = 0;
   uint16_t built_minor = 0;
-  uint16_t needs_minor = 0;  // the most that any record of the file asks for
+  uint16_t needs_minor = 0;  // the maximum over all records of the file
   uint32_t kinds = 0;        // WEIR_KIND_*
   uint32_t machine = 0;
   uint32_t isa = 0;  // WEIR_ISA_*
@@ -29,16 +29,16 @@ struct PluginNote {
   std::string name;
   std::string version;
   std::string vendor;
-  std::vector<std::string> targets;  // platforms that its kernels serve
+  std::vector<std::string> targets;  // platforms served by its kernels
 };
 
-/// The records of owner "weir" gathered from a file's note segments.
+/// The records of owner "weir" from a file's note segments.
 struct NoteRecords {
   std::vector<weir_note_desc> descriptions;
   uint32_t uses_minor = 0;
 };
 
-/// Random access to the bytes of a file. A short count from ReadAt means that the file ends there.
+/// Random access to the bytes of a file. A short count from ReadAt means the end of the file.
 class ByteSource {
  public:
   virtual ~ByteSource() = default;
@@ -57,11 +57,11 @@ class MemorySource final : public ByteSource {
   std::span<const std::byte> bytes_;
 };
 
-/// A file by descriptor, which outlives the source: pread into buffers, since a mapping of a file that shrinks dies by
-/// a signal.
+/// A file by descriptor, which must outlive the source. Uses pread, because access to a mapping raises a signal if the
+/// file shrinks.
 class FileSource final : public ByteSource {
  public:
-  /// InvalidArgument for what is no regular file.
+  /// InvalidArgument if `fd` is not a regular file.
   static Result<FileSource> Of(int fd);
   uint64_t size() const override { return size_; }
   Result<size_t> ReadAt(uint64_t offset, std::span<std::byte> into) const override;
@@ -72,15 +72,15 @@ class FileSource final : public ByteSource {
   uint64_t size_;
 };
 
-/// Walks one note segment, adding the records of owner "weir". `alignment` is the segment's p_align: records are padded
-/// to 8 where it is 8, else to 4. Records of other owners and types are skipped; a record that overruns the segment
-/// ends the walk. InvalidArgument for a description that is too short or whose text is not terminated.
+/// Parses one note segment and appends the records of owner "weir". `alignment` is the segment's p_align: records are
+/// padded to 8 bytes if it is 8, otherwise to 4. Skips records of other owners and types; stops at a record that
+/// overruns the segment. InvalidArgument for a description that is too short or whose text is not terminated.
 Status ParseNoteSegment(std::span<const std::byte> bytes, uint64_t alignment, NoteRecords& records);
 
-/// The note of an ELF shared library. NotFound when the file is no ELF file or has no note of owner "weir": it is no
-/// plugin. InvalidArgument for an ELF file of another class, byte order or type, a damaged one, or a bad note.
+/// Reads the note of an ELF shared library. NotFound if the file is not ELF or has no note of owner "weir", so it is
+/// not a plugin. InvalidArgument for an ELF file of another class, byte order or type, a damaged file, or a bad note.
 Result<PluginNote> ReadNote(const ByteSource& file);
-/// The same for a path, which is opened without following a link at its end.
+/// As ReadNote, for a path; does not follow a symbolic link in its last component.
 Result<PluginNote> ReadNoteFile(const std::string& path);
 
 }  // namespace weir::plugin

@@ -6,9 +6,11 @@
 #include <optional>
 #include <utility>
 
+#include "core/base/errors.h"
 #include "core/base/legible.h"
 #include "core/base/nearest.h"
 #include "core/config/schema.h"
+#include "core/config/value.h"
 #include "core/kernel/host.h"
 
 namespace weir::plugin {
@@ -20,7 +22,7 @@ using config::Source;
 using config::Value;
 using kernel::Text;
 
-// The option by which a plugin whose kernels choose their instructions themselves is told of `plugins.isa`.
+// The option that passes `plugins.isa` to a plugin whose kernels select their instructions themselves.
 constexpr std::string_view kIsaOption = "isa";
 
 std::optional<Value> DefaultOf(const weir_option_spec& spec) {
@@ -60,7 +62,7 @@ std::string Wanted(const weir_option_spec& spec) {
   return fmt::format("{} from {} to {}", type, spec.minimum, spec.maximum);
 }
 
-// What the plugin has to keep to, so that the option can be set.
+// Checks that the plugin's declaration of an option is usable.
 Status CheckSpec(const weir_option_spec& spec, const Value& standard) {
   const std::string_view key = Text(spec.key);
   const auto fits = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '-' || c == '.'; };

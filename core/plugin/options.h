@@ -1,4 +1,4 @@
-// The options that a plugin declares, with the values that the configuration gives them.
+// The options declared by a plugin, with their configured values.
 #ifndef WEIR_CORE_PLUGIN_OPTIONS_H_
 #define WEIR_CORE_PLUGIN_OPTIONS_H_
 
@@ -20,21 +20,21 @@ struct PluginOption {
   config::Origin origin;
 };
 
-/// The variable that sets a plugin's option: "WEIR_TOY_MEMORY_BYTES".
+/// The environment variable of a plugin's option: "WEIR_TOY_MEMORY_BYTES".
 std::string VariableOf(std::string_view plugin, std::string_view key);
 
-/// The values for one plugin. Immutable.
+/// The option values of one plugin. Immutable.
 class PluginOptions {
  public:
-  /// For each option of `plugin`: `[plugin.NAME]` of the configuration, else the variable WEIR_<NAME>_<KEY>, else what
-  /// the plugin declares, but for a string option `isa` what `plugins.isa` says. InvalidArgument saying where (file and
-  /// line, variable) for a key that it does not declare, with the nearest ones, a wrong type, a value out of its range.
+  /// Resolves each option of `plugin`: `[plugin.NAME]` in the configuration, else the variable WEIR_<NAME>_<KEY>, else
+  /// the declared default; for a string option `isa`, `plugins.isa` replaces the default. InvalidArgument, with file
+  /// and line or variable, for an undeclared key (with the nearest ones), a wrong type, or a value out of range.
   static Result<std::shared_ptr<const PluginOptions>> Resolve(const weir_plugin& plugin, const config::Config& config);
 
   const std::vector<PluginOption>& all() const { return all_; }
-  /// As the plugin's functions take them; borrowed from this and from the plugin.
+  /// The form passed to the plugin's functions; borrowed from this object and the plugin.
   std::vector<weir_opt> View() const;
-  /// InvalidArgument naming the first option whose value is another in `other`, which was resolved for the same plugin.
+  /// InvalidArgument names the first option with a different value in `other`, which must belong to the same plugin.
   Status CheckSame(const PluginOptions& other) const;
 
  private:

@@ -15,6 +15,8 @@
 #include <mutex>
 #include <vector>
 
+#include "core/base/errors.h"
+#include "core/config/value.h"
 #include "core/plugin/catalogue.h"
 #include "core/plugin/child.h"
 #include "core/plugin/module.h"
@@ -28,7 +30,8 @@ namespace fs = std::filesystem;
 constexpr std::string_view kSurvived = "survived\n";
 constexpr std::string_view kHung = "hung\n";
 
-/// The words behind file and limit: a --set for each option of the plugin, "--", and the variables that may set one.
+/// Arguments after file and limit: a --set for each option of the plugin, "--", and the variables that may set an
+/// option.
 std::vector<std::string> Words(const std::string& plugin, const config::Config& config) {
   std::vector<std::string> words;
   const auto set = [&](const config::Path& key, const std::string& value) {
@@ -49,7 +52,7 @@ std::vector<std::string> Words(const std::string& plugin, const config::Config& 
   return words;
 }
 
-/// Different for different trials: FNV-1a of all that goes into one.
+/// A name that identifies a trial: FNV-1a of all its inputs.
 std::string NameOfTrial(const ScannedFile& file, const std::string& program, const std::vector<std::string>& words) {
   uint64_t hash = 0xcbf29ce484222325;
   const auto add = [&](const void* bytes, size_t size) {
@@ -62,7 +65,7 @@ std::string NameOfTrial(const ScannedFile& file, const std::string& program, con
   return fmt::format("{}-{:016x}", file.note.name, hash);
 }
 
-/// A folder of this user's alone; empty when there is none and none can be made.
+/// A cache folder owned by this user; empty if there is none and it cannot be created.
 std::string CacheFolder() {
   if (getauxval(AT_SECURE) != 0) return {};
   const char* cache = std::getenv("XDG_CACHE_HOME");
@@ -106,7 +109,7 @@ std::string ProbeProgram() { return (fs::path(UsualFolder()).parent_path() / "we
 
 Status Probe(const ScannedFile& file, const config::Config& config, const std::string& program,
              std::chrono::milliseconds limit) {
-  static std::mutex* const mutex = new std::mutex;  // protects known, and lets one trial run at a time
+  static std::mutex* const mutex = new std::mutex;  // protects known and serializes trials
   static auto* const known = new std::map<std::string, Status>;
   const std::vector<std::string> words = Words(file.note.name, config);
   const std::string name = NameOfTrial(file, program, words), folder = CacheFolder();
@@ -116,7 +119,7 @@ Status Probe(const ScannedFile& file, const config::Config& config, const std::s
   if (!mark.empty() && access(mark.c_str(), F_OK) == 0) return {};
   std::vector<std::string> arguments = {program, file.path, std::to_string(limit.count())};
   arguments.insert(arguments.end(), words.begin(), words.end());
-  // Loading and init have the limit together, enumerate has it once more; what else there is to do is short.
+  // The limit covers loading and init together, and enumerate again; the remaining work is short.
   Status outcome = Outcome(RunChild(arguments, {}, 2 * limit + std::chrono::seconds(2)), program, limit);
   if (outcome.code() == Code::kUnavailable) return outcome;
   if (outcome.ok() && !mark.empty()) {

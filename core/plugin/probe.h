@@ -1,4 +1,4 @@
-// A first load of a plugin file in a process of its own (`plugins.probe`): what it does there ends no program.
+// Trial load of a plugin file in a separate process (`plugins.probe`), so that a crash does not end this one.
 #ifndef WEIR_CORE_PLUGIN_PROBE_H_
 #define WEIR_CORE_PLUGIN_PROBE_H_
 
@@ -12,20 +12,19 @@
 
 namespace weir::plugin {
 
-/// The program that tries files, tools/weir/probe.cc: `weir-probe` in the folder above the usual one of plugins.
+/// The trial program, tools/weir/probe.cc: `weir-probe` in the parent of the usual plugin folder.
 std::string ProbeProgram();
 
-/// Loads and starts the file with the options that `config` gives it, finds its devices, reads its kernels and ends it,
-/// as this process would. Ok when all that ends, in errors too, which the loader meets again. Aborted saying how the
-/// process ended when that was not by itself, DeadlineExceeded when a call does not return within `limit`, Unavailable
-/// when `program` cannot be run.
+/// Loads and starts the file with the options from `config`, enumerates its devices, reads its kernels and shuts it
+/// down, as this process would. Ok if all calls return, even with errors, which the loader will report. Aborted if the
+/// process crashed, with the cause; DeadlineExceeded if a call exceeds `limit`; Unavailable if `program` cannot be run.
 ///
-/// One trial for each file, contents and options: answers are kept for the life of the process, good ones also as empty
-/// files in $XDG_CACHE_HOME/weir/probed (~/.cache without it; nowhere for a process with privileges). Thread-safe.
+/// One trial per file, contents and options. Results are cached for the life of the process; successes also as empty
+/// files in $XDG_CACHE_HOME/weir/probed (default ~/.cache; not in privileged processes). Thread-safe.
 Status Probe(const ScannedFile& file, const config::Config& config, const std::string& program,
              std::chrono::milliseconds limit);
 
-/// The trial as the program makes it, in this process.
+/// Runs the trial in this process; called by the program.
 Status TryFile(const std::string& path, const config::Config& config, const op::OpRegistry& ops,
                std::chrono::milliseconds limit);
 

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "core/base/errors.h"
 #include "core/plugin/loadable.h"
 
 namespace weir::plugin {
@@ -23,7 +24,7 @@ FileIdentity IdentityOf(const struct stat& info) {
           static_cast<int64_t>(info.st_size)};
 }
 
-// Only root and the process user may be able to change what is loaded.
+// Only root and the process user may have write access to loaded files.
 Status CheckTrust(const struct stat& info, const std::string& path) {
   if (info.st_uid != 0 && info.st_uid != geteuid()) {
     return PermissionDenied("{} belongs to user {}, wanted root or user {}", path, info.st_uid, geteuid());
@@ -54,7 +55,7 @@ bool LiesIn(const fs::path& file, const fs::path& folder) {
   return !relative.empty() && *relative.begin() != "..";
 }
 
-// Adds `folder`'s .so files and, for the top, those of its subfolders.
+// Adds the .so files in `folder` and, at the top level, in its subfolders.
 void Collect(const fs::path& folder, bool top, std::vector<std::string>& files) {
   std::error_code error;
   std::vector<fs::path> entries;
@@ -80,7 +81,7 @@ Result<FileIdentity> FileIdentity::Of(const std::string& path) {
 Result<std::vector<std::string>> ListFolder(const std::string& folder) {
   if (folder.empty() || folder[0] != '/') return InvalidArgument("plugin folder '{}' is no absolute path", folder);
   WEIR_ASSIGN(const struct stat info, Stat(folder));
-  if (!S_ISDIR(info.st_mode)) return InvalidArgument("{} is no folder", folder);
+  if (!S_ISDIR(info.st_mode)) return InvalidArgument("{} is not a folder", folder);
   WEIR_ASSIGN(const std::string resolved, Canonical(folder));
   WEIR_TRY(CheckTrust(info, resolved));
   std::vector<std::string> files;
@@ -101,13 +102,13 @@ Result<ScannedFile> ScanFile(const std::string& path, const std::string& folder)
   WEIR_ASSIGN(const struct stat parent_info, Stat(parent));
   WEIR_TRY(CheckTrust(parent_info, parent));
 
-  // Without O_NONBLOCK opening a named pipe would wait for a writer.
+  // O_NONBLOCK, because opening a FIFO would otherwise wait for a writer.
   const int fd = open(scanned.path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   if (fd < 0) return Unavailable("cannot open {}: {}", scanned.path, std::strerror(errno));
   const std::unique_ptr<const int, void (*)(const int*)> closer(&fd, [](const int* open_fd) { close(*open_fd); });
   struct stat info;
   if (fstat(fd, &info) != 0) return Unavailable("cannot stat {}: {}", scanned.path, std::strerror(errno));
-  if (!S_ISREG(info.st_mode)) return PermissionDenied("{} is no regular file", scanned.path);
+  if (!S_ISREG(info.st_mode)) return PermissionDenied("{} is not a regular file", scanned.path);
   if ((info.st_mode & (S_ISUID | S_ISGID)) != 0) return PermissionDenied("{} has a set-id bit", scanned.path);
   WEIR_TRY(CheckTrust(info, scanned.path));
   scanned.identity = IdentityOf(info);

@@ -1,4 +1,4 @@
-// Plugin folders and files before any of their code runs: who may have written them, and what their notes say.
+// Plugin folders and files before any of their code runs: ownership checks and notes.
 #ifndef WEIR_CORE_PLUGIN_SCAN_H_
 #define WEIR_CORE_PLUGIN_SCAN_H_
 
@@ -11,7 +11,7 @@
 
 namespace weir::plugin {
 
-/// What tells one file from another, and a file from its later contents.
+/// Identifies a file and its current contents.
 struct FileIdentity {
   uint64_t device = 0;
   uint64_t inode = 0;
@@ -19,25 +19,26 @@ struct FileIdentity {
   int64_t bytes = 0;
   auto operator<=>(const FileIdentity&) const = default;
 
-  /// Of what lies at `path` now.
+  /// The identity of the file now at `path`.
   static Result<FileIdentity> Of(const std::string& path);
 };
 
-/// A file that may be trusted and has a note.
+/// A trusted file with a note.
 struct ScannedFile {
   std::string path;  // canonical
   FileIdentity identity;
   PluginNote note;
-  Status loadable;  // why the dynamic linker must not be given it
+  Status loadable;  // the reason why it must not be loaded, or ok
 };
 
-/// A folder's plugin files, sorted by name: `<folder>/*.so`, then `<folder>/<name>/*.so`. The path is canonical.
-/// PermissionDenied for a folder that others than root and the process user own or may write; NotFound when there is
-/// none; InvalidArgument for a relative path.
+/// A folder's plugin files, sorted by name: `<folder>/*.so`, then `<folder>/<name>/*.so`. Paths are canonical.
+/// PermissionDenied if anyone but root and the process user owns or may write the folder; NotFound if it does not
+/// exist; InvalidArgument for a relative path.
 Result<std::vector<std::string>> ListFolder(const std::string& folder);
 
-/// Checks owner, mode and place of a file and reads its note from the same descriptor. `folder` is what the file has to
-/// lie in once links are resolved; empty = its own folder. PermissionDenied saying what is wrong, or as ReadNote.
+/// Checks owner, mode and location of a file, and reads its note from the same descriptor. After resolving links the
+/// file must lie in `folder` (empty = its own folder). PermissionDenied states the fault; otherwise errors as in
+/// ReadNote.
 Result<ScannedFile> ScanFile(const std::string& path, const std::string& folder = {});
 
 }  // namespace weir::plugin

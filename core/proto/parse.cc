@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/base/errors.h"
+
 namespace weir::proto {
 namespace {
 

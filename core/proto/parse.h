@@ -1,4 +1,4 @@
-// Protobuf messages from bytes and text and back, with bounds and without anything written to stderr.
+// Parsing and printing of protobuf messages, with size limits and without output on stderr.
 #ifndef WEIR_CORE_PROTO_PARSE_H_
 #define WEIR_CORE_PROTO_PARSE_H_
 
@@ -14,30 +14,30 @@ class Message;
 
 namespace weir::proto {
 
-/// What protobuf itself can address.
+/// The largest message that protobuf supports.
 inline constexpr uint64_t kMaxMessageBytes = (uint64_t{1} << 31) - 1;
-/// Messages within messages; deeper input is refused.
+/// Nesting limit of messages; deeper input is rejected.
 inline constexpr int kMaxNesting = 100;
 
-/// Fills `message` from its wire format. `what` names the input in errors ("GraphDef"). InvalidArgument when it is
-/// longer than kMaxMessageBytes, nested deeper than kMaxNesting, cut short or malformed; `message` is then unspecified.
+/// Parses the wire format. `what` names the input in errors ("GraphDef"). InvalidArgument if it is longer than
+/// kMaxMessageBytes, nested deeper than kMaxNesting, truncated or malformed; `message` is unspecified then.
 Status ParseBinary(std::string_view bytes, std::string_view what, google::protobuf::Message& message);
 
-/// Fills `message` from text format; the error says line and column. Unknown fields are errors.
+/// Parses the text format. Errors contain line and column; unknown fields are errors.
 Status ParseText(std::string_view text, std::string_view what, google::protobuf::Message& message);
 
-/// True when `bytes` look like text format: no control characters at the start other than blanks, and a word or a
-/// comment first. Every binary message of TensorFlow's with a string inside fails this.
+/// True if `bytes` look like text format: no control characters other than blanks at the start, and a word or a comment
+/// first. False for every binary TensorFlow message that contains a string.
 bool LooksLikeText(std::string_view bytes);
 
-/// Either format, told apart by LooksLikeText.
+/// Parses either format, selected by LooksLikeText.
 Status ParseEither(std::string_view bytes, std::string_view what, google::protobuf::Message& message);
 
-/// Wire format with map entries sorted by key: equal messages give equal bytes. ResourceExhausted beyond
+/// Wire format with map entries sorted by key, so that equal messages give equal bytes. ResourceExhausted above
 /// kMaxMessageBytes.
 Result<std::string> Serialize(const google::protobuf::Message& message, std::string_view what);
 
-/// Text format, map entries sorted by key.
+/// Text format with map entries sorted by key.
 std::string Print(const google::protobuf::Message& message);
 
 }  // namespace weir::proto

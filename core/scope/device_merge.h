@@ -1,4 +1,4 @@
-// What nested device scopes ask for together.
+// Combines nested device scopes.
 #ifndef WEIR_CORE_SCOPE_DEVICE_MERGE_H_
 #define WEIR_CORE_SCOPE_DEVICE_MERGE_H_
 
@@ -9,9 +9,9 @@
 
 namespace weir::scope {
 
-/// `inner` completed by the parts that only `outer` states: "/cpu:0" in "/job:ps" is "/job:ps/device:CPU:0". Each part
-/// counts for itself, so "/device:CPU:*" in "/device:GPU:2" is "/device:CPU:2". Any spelling goes in, the canonical one
-/// comes out; errors are those of ParseDeviceName.
+/// `inner` completed by parts that only `outer` specifies: "/cpu:0" in "/job:ps" is "/job:ps/device:CPU:0". Parts are
+/// merged independently, so "/device:CPU:*" in "/device:GPU:2" is "/device:CPU:2". Accepts every spelling and returns
+/// the canonical one. Errors as in ParseDeviceName.
 Result<std::string> MergeDevices(std::string_view inner, std::string_view outer);
 
 }  // namespace weir::scope

@@ -2,6 +2,8 @@
 
 #include <cctype>
 
+#include "core/base/errors.h"
+
 namespace weir::scope {
 namespace {
 
@@ -18,7 +20,7 @@ bool IsScopeCharacter(char c) {
          c == '>';
 }
 
-/// At the root a name may not begin with one of "_\-/>".
+/// At the root a name must not start with a character of "_\-/>".
 Status CheckName(std::string_view name, bool at_root) {
   bool good = !name.empty();
   for (const char c : name) good = good && IsScopeCharacter(c);

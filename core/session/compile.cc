@@ -1,176 +1,112 @@
 #include "core/session/compile.h"
 
-#include <algorithm>
 #include <utility>
-#include <vector>
 
-#include "core/execute/denormals.h"
-#include "core/execute/node_call.h"
 #include "core/fuse/fuse.h"
-#include "core/graph/subgraph_def.h"
 #include "core/optimize/optimize.h"
 #include "core/partition/partition.h"
-#include "core/place/place.h"
-#include "core/place/support.h"
 #include "core/plan/plan.h"
+#include "core/session/folding.h"
+#include "core/session/placing.h"
 
 namespace weir::session {
-namespace {
 
-/// Folds constants with the kernels that would run the node on the CPU.
-class KernelEvaluator : public optimize::Evaluator {
- public:
-  KernelEvaluator(const CompileContext& context, const graph::Graph& graph) : context_(context), graph_(graph) {
-    for (const auto& device : context.runtime.plugins->devices().all()) {
-      if (device_ == nullptr && device->host_memory()) device_ = device.get();
-    }
-  }
+// The master's half: optimize -> place -> fuse -> partition.
 
-  Result<std::vector<Tensor>> Evaluate(const graph::Node& node, const std::vector<Tensor>& inputs) override {
-    if (device_ == nullptr) return Unimplemented("no device with host memory folds constants");
-    const execute::FlushDenormals flush;  // as the step would have computed it
-    plan::CallSpec call;
-    call.graph = &graph_;
-    call.node = &node;
-    call.device = device_;
-    call.resources = &context_.node_resources;
-    call.registry = &context_.runtime.plugins->kernels();
-    if (node.op().run_by == op::RunBy::kBuiltin) call.builtin = context_.runtime.builtins.Find(node.op().name);
-    if (call.builtin == nullptr) call.kernels = call.registry->Find(node.attrs(), device_->info().platform);
-    return execute::NodeCall(std::move(call)).Run(inputs);
-  }
-
- private:
-  const CompileContext& context_;
-  const graph::Graph& graph_;
-  device::Device* device_ = nullptr;
-};
-
-Result<graph::StepGraph> OptimizedStep(const CompileContext& context, const graph::Graph& graph,
-                                       const graph::StepRequest& request) {
+Result<graph::StepGraph> OptimizeStep(const CompileContext& context, const graph::Definition& graph,
+                                      const graph::StepRequest& request) {
   KernelEvaluator evaluator(context, graph);
   optimize::OptimizeOptions options;
   options.constant_folding = context.options.constant_folding;
   options.common_subexpressions = context.options.common_subexpressions;
   options.max_folded_bytes = context.options.max_folded_bytes;
-  return optimize::Optimize(options, graph, request, &evaluator);
+  options.deterministic = context.options.deterministic;
+  options.passes.watch = context.watch;
+  WEIR_ASSIGN(graph::StepGraph step, optimize::Optimize(options, graph, request, &evaluator));
+  if (context.lowering != nullptr) WEIR_TRY(context.lowering->Check(step));
+  return step;
 }
 
-/// InvalidArgument for a random op that would draw its own seed.
-Status CheckSeeds(const graph::StepGraph& step) {
-  for (const graph::StepNode& node : step.nodes) {
-    if (node.kind != graph::StepNode::Kind::kOp || node.source->op().category != op::Category::kRandom) continue;
-    const Result<int64_t> seed = node.source->attrs().Int("seed"), seed2 = node.source->attrs().Int("seed2");
-    if (!seed.ok() || !seed2.ok() || *seed != 0 || *seed2 != 0) continue;
-    return graph::AtNode(
-        InvalidArgument("Random ops require a seed to be set when determinism is enabled: '{}' ({}) has none. Set the "
-                        "graph's seed or the op's, or turn the option 'deterministic' off",
-                        node.name(), node.source->op().name),
-        *node.source);
-  }
-  return Status();
-}
-
-place::PlaceOptions PlacementOptions(const CompileContext& context) {
-  place::PlaceOptions options;
-  if (context.options.placement != nullptr) options = *context.options.placement;
-  options.allow_soft_placement = context.options.allow_soft_placement;
-  options.default_device = context.options.default_device;
-  if (context.options.log_device_placement) options.explain = place::PlaceOptions::Explain::kDevices;
-  options.absent_plugins = context.runtime.plugins->Absent();
-  return options;
-}
-
-/// Remembers where state went.
-void KeepState(const graph::StepGraph& step, const graph::Placement& placement, StatePlaces& places) {
-  for (size_t i = 0; i < step.nodes.size(); ++i) {
-    if (place::MakesState(step.nodes[i])) places.device_of.emplace(step.nodes[i].source->id(), placement.device_of[i]);
-  }
-}
-
-Result<graph::Placement> PlaceStep(const CompileContext& context, const graph::StepGraph& step,
-                                   place::Explanation* explanation) {
+Result<PlacedStep> Prepare(const CompileContext& context, const graph::Definition& graph,
+                           const graph::StepRequest& request, place::Explanation* explanation) {
+  PlacedStep placed;
+  WEIR_ASSIGN(placed.step, OptimizeStep(context, graph, request));
+  WEIR_ASSIGN(placed.placement, PlaceStep(context, placed.step, explanation));
+  if (!context.options.fusion) return placed;
   const plugin::Catalogue& plugins = *context.runtime.plugins;
-  place::PlaceOptions options = PlacementOptions(context);
-  if (context.places == nullptr || plugins.devices().all().size() < 2) {
-    return place::Place(options, step, plugins.devices(), plugins.kernels(), explanation);
+  fuse::FuseOptions options{&plugins.devices(), &plugins.kernels(), {}};
+  options.passes.watch = context.watch;
+  WEIR_TRY(fuse::Fuse(options, placed.step, placed.placement));
+  return placed;
+}
+
+Result<std::vector<graph::Part>> CutBetweenDevices(const CompileContext& context, const graph::StepRequest& request,
+                                                   const PlacedStep& placed) {
+  WEIR_ASSIGN(const int host, HostDevice(context.runtime.plugins->devices()));
+  const partition::Borders borders = partition::BetweenDevices(placed.placement.devices.size(), host);
+  WEIR_ASSIGN(std::vector<graph::Part> parts, partition::Partition(request, placed.step, placed.placement, borders));
+  if (context.options.verify_placement) WEIR_TRY(partition::Verify(placed.step, placed.placement, parts));
+  return parts;
+}
+
+// The part's half: plan, for the whole step or for each of its parts.
+
+namespace {
+
+Result<std::unique_ptr<execute::PlanRunner>> PlanStep(const CompileContext& context, const graph::StepGraph& step,
+                                                      const graph::Placement& placement, size_t feeds,
+                                                      place::Explanation* explanation) {
+  const plugin::Catalogue& plugins = *context.runtime.plugins;
+  plan::PlanOptions options;
+  options.devices = &plugins.devices();
+  options.kernels = &plugins.kernels();
+  options.resources = &context.resources;
+  options.node_resources = &context.node_resources;
+  options.parallelism = context.parallelism;
+  options.max_tiles = context.max_tiles;
+  options.calibration = context.calibration;
+  options.deterministic = context.options.deterministic;
+  options.allow_soft_placement = context.options.allow_soft_placement;
+  options.passes.watch = context.watch;
+  WEIR_ASSIGN(std::unique_ptr<plan::ExecutionPlan> plan, plan::Build(options, step, placement, feeds));
+  for (const std::string& note : plan->notes) {
+    if (explanation != nullptr) explanation->warnings.push_back(note);
   }
-  const std::lock_guard<std::mutex> lock(context.places->mutex);
-  options.placed = &context.places->device_of;
-  WEIR_ASSIGN(graph::Placement placement,
-              place::Place(options, step, plugins.devices(), plugins.kernels(), explanation));
-  KeepState(step, placement, *context.places);
-  return placement;
+  return std::make_unique<execute::PlanRunner>(std::move(plan));
 }
 
 }  // namespace
 
-Result<place::Explanation> ExplainPlacement(const CompileContext& context, const graph::Graph& graph,
-                                            const graph::StepRequest& request) {
-  WEIR_ASSIGN(const graph::StepGraph step, OptimizedStep(context, graph, request));
-  const plugin::Catalogue& plugins = *context.runtime.plugins;
-  place::PlaceOptions options = PlacementOptions(context);
-  options.explain = place::PlaceOptions::Explain::kAll;
-  place::Explanation explanation;
-  if (context.places == nullptr) {
-    WEIR_TRY(place::Place(options, step, plugins.devices(), plugins.kernels(), &explanation).status());
-    return explanation;
-  }
-  const std::lock_guard<std::mutex> lock(context.places->mutex);
-  options.placed = &context.places->device_of;
-  WEIR_TRY(place::Place(options, step, plugins.devices(), plugins.kernels(), &explanation).status());
-  return explanation;
+Result<Program> PlanWhole(const CompileContext& context, const graph::StepRequest& request, const PlacedStep& placed,
+                          place::Explanation* explanation) {
+  WEIR_ASSIGN(auto runner, PlanStep(context, placed.step, placed.placement, request.feeds.size(), explanation));
+  return Program(std::move(runner));
 }
 
-Result<std::vector<std::string>> PartitionGraphs(const CompileContext& context, const graph::Graph& graph,
-                                                 const graph::StepRequest& request) {
-  WEIR_ASSIGN(const graph::StepGraph step, OptimizedStep(context, graph, request));
-  WEIR_ASSIGN(graph::Placement placement, PlaceStep(context, step, nullptr));
-  // What the host gives (feeds, constants) is shown on the device whose memory is the host's.
-  const auto& devices = context.runtime.plugins->devices().all();
-  const auto host = std::find_if(devices.begin(), devices.end(), [](const auto& d) { return d->host_memory(); });
-  if (host == devices.end()) return FailedPrecondition("no device has host memory");
-  for (int& device : placement.device_of) {
-    if (device < 0) device = static_cast<int>(host - devices.begin());
+Result<Program> PlanParts(const CompileContext& context, const graph::StepRequest& request,
+                          std::vector<graph::Part> parts, place::Explanation* explanation) {
+  std::vector<Program::Piece> pieces;
+  for (graph::Part& part : parts) {
+    Program::Piece& piece = pieces.emplace_back();
+    piece.part = std::make_unique<graph::Part>(std::move(part));
+    WEIR_ASSIGN(graph::PartRequest own, graph::RequestOfPart(piece.part->graph, request.feeds));
+    WEIR_ASSIGN(const graph::StepGraph step, OptimizeStep(context, piece.part->graph, own.request));
+    WEIR_ASSIGN(const graph::Placement placement, PlacedAsWritten(context.runtime.plugins->devices(), step));
+    WEIR_ASSIGN(piece.runner, PlanStep(context, step, placement, own.feeds.size(), explanation));
+    piece.feeds = std::move(own.feeds);
+    piece.fetches = std::move(own.fetches);
   }
-  return graph::ExportSubgraphs(request, step, placement, partition::Partition(step, placement));
+  return Program(std::move(pieces));
 }
 
-Result<std::unique_ptr<execute::PlanRunner>> Compile(const CompileContext& context, const graph::Graph& graph,
-                                                     const graph::StepRequest& request,
-                                                     place::Explanation* explanation) {
-  WEIR_ASSIGN(graph::StepGraph step, OptimizedStep(context, graph, request));
-  if (context.options.deterministic) WEIR_TRY(CheckSeeds(step));
-  WEIR_ASSIGN(graph::Placement placement, PlaceStep(context, step, explanation));
-  if (context.options.fusion) {
-    WEIR_TRY(fuse::Fuse(context.runtime.plugins->devices(), context.runtime.plugins->kernels(), step, placement));
-  }
+// Both halves.
 
-  const std::vector<graph::Subgraph> subgraphs = partition::Partition(step, placement);
-  if (context.options.verify_placement) WEIR_TRY(partition::Verify(step, placement, subgraphs));
-
-  plan::PlanOptions plan_options;
-  const plugin::Catalogue& plugins = *context.runtime.plugins;
-  plan_options.devices = &plugins.devices();
-  plan_options.kernels = &plugins.kernels();
-  plan_options.builtins = &context.runtime.builtins;
-  plan_options.resources = &context.resources;
-  plan_options.node_resources = &context.node_resources;
-  plan_options.parallelism = context.parallelism;
-  plan_options.max_tiles = context.max_tiles;
-  plan_options.calibration = context.calibration;
-  plan_options.deterministic = context.options.deterministic;
-  Result<std::unique_ptr<plan::ExecutionPlan>> plan =
-      plan::Build(plan_options, step, placement, subgraphs, request.feeds.size());
-  if (!plan.ok() && context.options.fusion && !step.made.empty()) {  // kernels decline what they were not asked before
-    SessionOptions unfused = context.options;
-    unfused.fusion = false;
-    const CompileContext again{context.runtime,     unfused,           context.resources,   context.node_resources,
-                               context.parallelism, context.max_tiles, context.calibration, context.places};
-    return Compile(again, graph, request, explanation);
-  }
-  if (!plan.ok()) return plan.status();
-  return std::make_unique<execute::PlanRunner>(std::move(*plan));
+Result<Program> Compile(const CompileContext& context, const graph::Definition& graph,
+                        const graph::StepRequest& request, place::Explanation* explanation) {
+  WEIR_ASSIGN(const PlacedStep placed, Prepare(context, graph, request, explanation));
+  if (!context.options.cut_between_devices) return PlanWhole(context, request, placed, explanation);
+  WEIR_ASSIGN(std::vector<graph::Part> parts, CutBetweenDevices(context, request, placed));
+  return PlanParts(context, request, std::move(parts), explanation);
 }
 
 }  // namespace weir::session

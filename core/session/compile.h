@@ -1,54 +1,79 @@
-// The pipeline: from a graph and a request to something that runs.
+// The compilation pipeline: from a graph and a request to an executable program.
 #ifndef WEIR_CORE_SESSION_COMPILE_H_
 #define WEIR_CORE_SESSION_COMPILE_H_
 
 #include <map>
 #include <memory>
 #include <mutex>
+#include <string>
+#include <vector>
 
+#include "core/base/passes.h"
 #include "core/base/status.h"
-#include "core/execute/plan_runner.h"
+#include "core/graph/part.h"
+#include "core/graph/placement.h"
 #include "core/graph/step_graph.h"
 #include "core/kernel/calibration.h"
-#include "core/kernel/node_resources.h"
+#include "core/lower/lowering.h"
 #include "core/place/explanation.h"
+#include "core/runtime/node_resources.h"
+#include "core/session/program.h"
 #include "core/session/runtime.h"
 #include "core/session/session.h"
 
 namespace weir::session {
 
-/// Devices of the nodes whose state a session has placed already; such nodes stay where they are.
+/// Devices of nodes with state that the session has already placed; these nodes do not move.
 struct StatePlaces {
   std::mutex mutex;  // protects device_of
   std::map<graph::NodeId, int> device_of;
 };
 
-/// What a session lends to the pipeline.
+/// The session's resources used by the pipeline.
 struct CompileContext {
   const Runtime& runtime;
   const SessionOptions& options;
-  kernel::ResourceScope& resources;
-  kernel::NodeResources& node_resources;
-  int parallelism = 1;                               // ops that may run at once
-  uint64_t max_tiles = 1;                            // into which an op may be cut
-  const kernel::Calibration* calibration = nullptr;  // of SessionOptions::profile_file
+  runtime::ResourceScope& resources;
+  runtime::NodeResources& node_resources;
+  int parallelism = 1;                               // ops that may run concurrently
+  uint64_t max_tiles = 1;                            // limit on tiles of an op
+  const kernel::Calibration* calibration = nullptr;  // from SessionOptions::profile_file
   StatePlaces* places = nullptr;
+  const lower::Lowering* lowering = nullptr;  // that produced the graph
+  PassWatch watch = {};                       // of the passes of all stages; may be empty
 };
 
-/// optimize -> place -> fuse -> partition -> plan; again without fuse where no kernel takes a fused op as it is used.
-/// Errors are those of the stages and name the node.
-/// `explanation` (may be null) gets the placement's summary and warnings.
-Result<std::unique_ptr<execute::PlanRunner>> Compile(const CompileContext& context, const graph::Graph& graph,
-                                                     const graph::StepRequest& request,
-                                                     place::Explanation* explanation = nullptr);
+/// The result of the master's half.
+struct PlacedStep {
+  graph::StepGraph step;
+  graph::Placement placement;
+};
 
-/// optimize -> place, with every candidate of every node; runs nothing and places no state.
-Result<place::Explanation> ExplainPlacement(const CompileContext& context, const graph::Graph& graph,
-                                            const graph::StepRequest& request);
+/// Optimizes a step of a graph without calls (lower).
+Result<graph::StepGraph> OptimizeStep(const CompileContext& context, const graph::Definition& graph,
+                                      const graph::StepRequest& request);
 
-/// optimize -> place -> partition: what each device would get of the step, as serialized GraphDefs.
-Result<std::vector<std::string>> PartitionGraphs(const CompileContext& context, const graph::Graph& graph,
-                                                 const graph::StepRequest& request);
+/// The master's half for a graph without calls (lower): optimize -> place -> fuse. Errors come from the stages and name
+/// the node. `explanation` (may be null) gets the summary and warnings of the placement.
+Result<PlacedStep> Prepare(const CompileContext& context, const graph::Definition& graph,
+                           const graph::StepRequest& request, place::Explanation* explanation = nullptr);
+
+/// Partitions the step between devices.
+Result<std::vector<graph::Part>> CutBetweenDevices(const CompileContext& context, const graph::StepRequest& request,
+                                                   const PlacedStep& placed);
+
+/// The part's half for a single part that is the whole step: plan. `explanation` (may be null) gets the reasons of
+/// kernels that declined.
+Result<Program> PlanWhole(const CompileContext& context, const graph::StepRequest& request, const PlacedStep& placed,
+                          place::Explanation* explanation = nullptr);
+/// The part's half for each part: optimize (shapes only) -> plan.
+Result<Program> PlanParts(const CompileContext& context, const graph::StepRequest& request,
+                          std::vector<graph::Part> parts, place::Explanation* explanation = nullptr);
+
+/// Both halves. The devices of this process form one part, so nothing is cut unless SessionOptions::cut_between_devices
+/// is set.
+Result<Program> Compile(const CompileContext& context, const graph::Definition& graph,
+                        const graph::StepRequest& request, place::Explanation* explanation = nullptr);
 
 }  // namespace weir::session
 

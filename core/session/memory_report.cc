@@ -16,8 +16,8 @@ namespace {
 constexpr size_t kShown = 20;
 constexpr size_t kNamesShown = 3;
 
-/// "gives y, z and 3 more": what a step is asked for.
-std::string Purpose(const graph::Graph& graph, const ResolvedNames& asked) {
+/// Describes a step by its fetches: "gives y, z and 3 more".
+std::string Purpose(const graph::Definition& graph, const ResolvedNames& asked) {
   std::set<std::string> names;
   for (const graph::Endpoint& fetch : asked.fetches) names.insert(graph.node(fetch.node).name());
   const bool gives = !names.empty();
@@ -41,8 +41,8 @@ void MemoryReport::Hold(Holder holder) {
   holders.insert(std::upper_bound(holders.begin(), holders.end(), holder, larger), std::move(holder));
 }
 
-void MemoryReport::AddVariables(const kernel::ResourceScope& scope) {
-  for (const auto& [key, variable] : scope.All()) {
+void MemoryReport::AddVariables(const runtime::ResourceScope& scope) {
+  for (const auto& [key, variable] : scope.Variables()) {
     const std::shared_lock<std::shared_mutex> lock(variable->mutex, std::try_to_lock);
     if (!lock.owns_lock() || variable->value.dtype() == DType::kInvalid) continue;
     const uint64_t bytes = variable->value.bytes();
@@ -54,7 +54,7 @@ void MemoryReport::AddVariables(const kernel::ResourceScope& scope) {
   }
 }
 
-void MemoryReport::AddPlan(const plan::ExecutionPlan& plan, int runs, const graph::Graph& graph,
+void MemoryReport::AddPlan(const plan::ExecutionPlan& plan, int runs, const graph::Definition& graph,
                            const ResolvedNames& names) {
   if (runs == 0) return;
   for (size_t s = 0; s < plan.arena_bytes.size(); ++s) {

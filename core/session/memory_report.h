@@ -1,4 +1,4 @@
-// Who holds memory: variables and plans of a session, and what its devices have left.
+// Memory use: variables and plans of a session, and the memory of its devices.
 #ifndef WEIR_CORE_SESSION_MEMORY_REPORT_H_
 #define WEIR_CORE_SESSION_MEMORY_REPORT_H_
 
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/device/device.h"
-#include "core/kernel/resource.h"
+#include "core/runtime/resource.h"
 #include "core/session/resolve.h"
 
 namespace weir::plan {
@@ -16,7 +16,7 @@ struct ExecutionPlan;
 
 namespace weir::session {
 
-/// Counters of one session at one moment.
+/// Counters of one session at one time.
 struct MemoryReport {
   struct Holder {
     std::string what;  // "variable w float [2,2]", "memory of 2 runs of a step that gives y", "… that runs init"
@@ -26,24 +26,24 @@ struct MemoryReport {
   struct OnDevice {
     std::string device;
     uint64_t variables = 0;  // of this session
-    uint64_t steps = 0;      // kept by its plans for their runs
-    device::MemoryUse all;   // of every session that shares the device
+    uint64_t steps = 0;      // reserved by its plans for their runs
+    device::MemoryUse all;   // of all sessions that share the device
   };
-  std::vector<OnDevice> devices;  // in the order of the device set
+  std::vector<OnDevice> devices;  // in device-set order
   std::vector<Holder> holders;    // of this session, largest first
 
-  /// Adds what variables hold now; one that is being written is left out.
-  void AddVariables(const kernel::ResourceScope& scope);
-  /// Adds the arenas of so many runs of a plan made for `names`.
-  void AddPlan(const plan::ExecutionPlan& plan, int runs, const graph::Graph& graph, const ResolvedNames& names);
-  /// Puts a holder in its place.
+  /// Adds the current memory of variables; skips one that is being written.
+  void AddVariables(const runtime::ResourceScope& scope);
+  /// Adds the arenas of `runs` runs of a plan made for `names`.
+  void AddPlan(const plan::ExecutionPlan& plan, int runs, const graph::Definition& graph, const ResolvedNames& names);
+  /// Inserts a holder in order of size.
   void Hold(Holder holder);
 };
 
-/// A report of the devices alone.
+/// A report of the devices only.
 MemoryReport MakeMemoryReport(const device::DeviceSet& devices);
 
-/// Totals by device, a table of the largest 20 holders, and what helps when memory runs out.
+/// Totals by device, a table of the 20 largest holders, and advice for out-of-memory errors.
 std::string ToText(const MemoryReport& report);
 
 }  // namespace weir::session

@@ -58,6 +58,7 @@ SessionOptions SessionOptionsFrom(const config::Config& config) {
   options.intra_op_parallelism_threads = config.intra_op_parallelism_threads;
   options.deterministic = config.deterministic;
   options.operation_timeout_in_ms = config.operation_timeout_in_ms;
+  options.cancel_limit_ms = config.plugins.cancel_limit_ms;
   options.placement_log_file = config.placement.log_file;
   options.verify_placement = config.placement.verify;
   options.placement = std::make_shared<const place::PlaceOptions>(PlaceOptionsFrom(config));

@@ -1,4 +1,4 @@
-// From one configuration to the options of each part.
+// Derives the options of each component from one configuration.
 #ifndef WEIR_CORE_SESSION_OPTIONS_H_
 #define WEIR_CORE_SESSION_OPTIONS_H_
 
@@ -8,10 +8,10 @@
 
 namespace weir::session {
 
-/// How plugins are loaded: the folders of `config`, then the usual ones.
+/// Plugin loading: the folders in `config`, then the default ones.
 plugin::LoadOptions LoadOptionsFrom(const config::Config& config);
 
-/// How a session runs.
+/// Session options.
 SessionOptions SessionOptionsFrom(const config::Config& config);
 
 }  // namespace weir::session

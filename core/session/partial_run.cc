@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/base/errors.h"
 #include "core/graph/frames.h"
 #include "core/graph/step_graph.h"
 
@@ -13,15 +14,15 @@ using graph::Flow;
 
 bool IsHandle(DType type) { return IsRef(type) || type == DType::kResource || type == DType::kVariant; }
 
-/// The value behind a node's output that a later part can be fed with.
-bool IsValue(const graph::Graph& graph, graph::Endpoint endpoint) {
+/// True if the output is a value that can be fed to a later part.
+bool IsValue(const graph::Definition& graph, graph::Endpoint endpoint) {
   const DType type = graph.TypeOf(endpoint);
   return type != DType::kResource && type != DType::kVariant;
 }
 
 }  // namespace
 
-PartialRun::PartialRun(const graph::Graph& graph, ResolvedNames whole)
+PartialRun::PartialRun(const graph::Definition& graph, ResolvedNames whole)
     : graph_(graph),
       whole_(std::move(whole)),
       all_feeds_(whole_.feeds.begin(), whole_.feeds.end()),
@@ -37,7 +38,8 @@ std::vector<PartialRun::Edge> PartialRun::EdgesInto(NodeId id) const {
   std::vector<Edge> edges;
   for (const Endpoint& input : node.inputs()) edges.push_back({input, static_cast<int>(edges.size())});
   for (const NodeId control : node.control_inputs()) {
-    const bool fed = all_feeds_.contains({control, 0}) && graph_.node(control).op().name == "Placeholder";
+    const bool placeholder = graph_.node(control).op().traits.universal == op::Universal::kPlaceholder;
+    const bool fed = placeholder && all_feeds_.contains({control, 0});
     edges.push_back({{control, fed ? 0 : -1}, -1});
   }
   return edges;
@@ -63,12 +65,12 @@ PartialRun::Around PartialRun::AroundNode(NodeId id) const {
   for (const Edge& edge : EdgesInto(id)) {
     const auto input = around_.find(edge.from.node);
     if (all_feeds_.contains(edge.from)) continue;
-    closes_loop |= graph::FlowOf(graph_.node(edge.from.node).op()) == Flow::kNextIteration;
+    closes_loop |= graph::FlowOf(graph_.node(edge.from.node)) == Flow::kNextIteration;
     if (input == around_.end()) continue;
     around.conds = std::max(around.conds, input->second.conds);
     around.loops = std::max(around.loops, input->second.loops);
   }
-  switch (graph::FlowOf(graph_.node(id).op())) {
+  switch (graph::FlowOf(graph_.node(id))) {
     case Flow::kSwitch:
       ++around.conds;
       break;
@@ -78,7 +80,7 @@ PartialRun::Around PartialRun::AroundNode(NodeId id) const {
     case Flow::kEnter:
       ++around.loops;
       break;
-    case Flow::kExit:  // leaves by a Switch of the loop
+    case Flow::kExit:  // leaves through a Switch of the loop
       around.conds = std::max(0, around.conds - 1);
       around.loops = std::max(0, around.loops - 1);
       break;
@@ -94,8 +96,8 @@ bool PartialRun::RunsAgain(NodeId id) const {
   if (node.num_outputs() == 0 || around.loops > 0) return false;
   const bool handle = IsHandle(node.output_types()[0]);
   if (node.inputs().empty()) return handle || !node.op().stateful;
-  const std::string& op = node.op().name;
-  const bool routes = op == "Identity" || op == "RefIdentity" || graph::FlowOf(node.op()) == Flow::kSwitch;
+  const bool passes = node.op().traits.passes_value && node.num_outputs() == 1;
+  const bool routes = passes || graph::FlowOf(node) == Flow::kSwitch;
   return routes && (handle || around.conds > 0);
 }
 
@@ -267,7 +269,7 @@ Result<std::vector<Tensor>> PartialRun::Finish(const Part& part, std::vector<Ten
     const auto asked = part.asked.begin(), own = asked + static_cast<ptrdiff_t>(i);
     const bool shared = values_.contains(*own) || std::find(asked, own, *own) != own;
     if (!shared) continue;
-    WEIR_ASSIGN(fetched[i], fetched[i].Clone());  // later parts read it, or the caller has it already
+    WEIR_ASSIGN(fetched[i], fetched[i].Clone());  // later parts read it, or the caller already has it
   }
   return fetched;
 }

@@ -1,4 +1,4 @@
-// A run in parts: feeds come bit by bit, and every op runs at most once over all parts.
+// Partial runs: feeds arrive incrementally, and every op runs at most once over all parts.
 #ifndef WEIR_CORE_SESSION_PARTIAL_RUN_H_
 #define WEIR_CORE_SESSION_PARTIAL_RUN_H_
 
@@ -11,35 +11,36 @@
 #include <vector>
 
 #include "core/base/status.h"
-#include "core/graph/graph.h"
+#include "core/graph/definition.h"
 #include "core/session/resolve.h"
 #include "core/session/session.h"
 #include "core/tensor/tensor.h"
 
 namespace weir::session {
 
-/// A part runs all that the feeds given so far allow, as TensorFlow does. What it computes for later parts is kept and
-/// fed to them; nodes that ran do not run again. Only nodes that name or choose a value (variables, constants, Switch
-/// and Identity inside a cond) belong to several parts. A loop is never cut: it waits until all its feeds are there.
+/// As in TensorFlow, a part runs everything that the feeds given so far allow. Values that later parts need are kept
+/// and fed to them; nodes that ran do not run again. Only nodes that name or select a value (variables, constants,
+/// Switch and Identity in a cond) belong to several parts. A loop is never split: it waits for all its feeds.
 ///
-/// Callers hold `mutex` from Next to Finish. The graph is borrowed and may grow meanwhile.
+/// Callers hold `mutex` from Next to Finish. The graph is borrowed and may grow in between.
 class PartialRun {
  public:
-  /// `whole` names all that any part may feed and fetch; its targets run as soon as they can.
-  PartialRun(const graph::Graph& graph, ResolvedNames whole);
+  /// `whole` names everything that any part may feed and fetch. Its targets run as soon as possible.
+  PartialRun(const graph::Definition& graph, ResolvedNames whole);
 
   struct Part {
-    ResolvedNames names;                 // what to run; nothing without fetches and targets
+    ResolvedNames names;                 // to run; nothing if there are no fetches and targets
     std::vector<Tensor> feeds;           // by names.feeds
-    std::vector<graph::Endpoint> asked;  // what the caller fetches
-    std::vector<graph::NodeId> runs;     // nodes that later parts leave out
+    std::vector<graph::Endpoint> asked;  // the caller's fetches
+    std::vector<graph::NodeId> runs;     // nodes that later parts omit
   };
-  /// InvalidArgument with TensorFlow's texts for what the setup does not name, what came before, what cannot be fed,
-  /// and what the feeds so far do not give; nothing changes then. A part may ask for a fetch twice.
+  /// Returns the next part. InvalidArgument with TensorFlow's texts for names missing from the setup, repeated feeds,
+  /// values that cannot be fed, and fetches that the feeds so far do not allow; the state is unchanged then. A part may
+  /// fetch a tensor twice.
   Result<Part> Next(std::span<const Feed> feeds, std::span<const std::string> fetches);
-  /// Takes what the part computed, by names.fetches; gives what was asked for.
+  /// Takes the values computed by the part, by names.fetches; returns those that the caller requested.
   Result<std::vector<Tensor>> Finish(const Part& part, std::vector<Tensor> computed);
-  /// Everything was fed and fetched.
+  /// True if everything was fed and fetched.
   bool complete() const { return unfetched_.empty() && unfed_.empty(); }
 
   std::mutex mutex;
@@ -49,7 +50,7 @@ class PartialRun {
   using NodeId = graph::NodeId;
   using Marks = std::vector<bool>;  // by node
 
-  /// An edge into a node. `from` is what may be fed; of control edges it has index -1, but for those of fed
+  /// An edge into a node. `from` is the value that may be fed; its index is -1 for control edges, except those of fed
   /// placeholders.
   struct Edge {
     Endpoint from;
@@ -64,21 +65,21 @@ class PartialRun {
   Around AroundNode(NodeId id) const;
   bool RunsAgain(NodeId id) const;
   bool CanBeCut(const Edge& edge, NodeId to) const;
-  /// Nodes that have to wait for a feed of `unfed`, or for something that does.
+  /// Nodes that depend on a feed in `unfed`.
   Marks Waiting(const std::set<Endpoint>& unfed) const;
   void WaitForFeeds(const std::set<Endpoint>& unfed, Marks& waiting) const;
-  /// Those and the nodes that will run again for them.
+  /// Those nodes, and the nodes that will run again for them.
   Marks Later(const Marks& waiting) const;
   std::optional<Endpoint> Find(const std::string& name) const;
   Status CheckComputable(Endpoint fetch, const std::set<Endpoint>& unfed, const Marks& waiting) const;
   void Choose(const Marks& waiting, Part& part) const;
   void Forget();
 
-  const graph::Graph& graph_;
+  const graph::Definition& graph_;
   const ResolvedNames whole_;
   const std::set<Endpoint> all_feeds_, all_fetches_;
-  std::vector<NodeId> nodes_;        // what the whole run needs, inputs first but for the edges that close loops
-  std::map<NodeId, Around> around_;  // control flow around what a node gives
+  std::vector<NodeId> nodes_;        // needed by the whole run; inputs first, except back edges
+  std::map<NodeId, Around> around_;  // control flow around the node's outputs
   std::set<NodeId> done_;
   std::set<Endpoint> unfed_, unfetched_;
   std::map<Endpoint, Tensor> values_;  // fed or computed, and still needed

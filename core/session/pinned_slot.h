@@ -1,4 +1,4 @@
-// A place whose content many threads use without a lock while another thread may replace it.
+// A slot that many threads read without locks while another thread may replace its content.
 #ifndef WEIR_CORE_SESSION_PINNED_SLOT_H_
 #define WEIR_CORE_SESSION_PINNED_SLOT_H_
 
@@ -11,24 +11,24 @@ namespace weir::session {
 
 inline constexpr int kAddressBits = 48;
 
-/// False where memory of this process has addresses that a slot cannot hold: with tags in their upper bits (MTE,
-/// HWASan). Linux gives wider ones (5-level paging) only to who asks for them.
+/// False if addresses of this process do not fit a slot: with tags in the upper bits (MTE, HWASan). Linux returns wider
+/// addresses (5-level paging) only on request.
 inline bool AddressesFit() {
   const auto probe = std::make_unique<uint64_t>();
   return reinterpret_cast<uintptr_t>(probe.get()) >> kAddressBits == 0;
 }
 
-/// Thread-safe, and nobody waits: content that was replaced dies with its last pin. The slot outlives the pins taken of
-/// it, of which there are fewer than 65536 at a time.
+/// Thread-safe and wait-free for readers. Replaced content is destroyed with its last pin. The slot must outlive its
+/// pins; there may be fewer than 65536 at a time.
 template <class T>
 class PinnedSlot {
   struct Held {
     std::unique_ptr<T> value;
-    std::atomic<int64_t> left{0};  // pins, once it was replaced; negative while Put has not yet added them
+    std::atomic<int64_t> left{0};  // pins after the replacement; negative until Put has added them
   };
 
  public:
-  /// Keeps the content; moves, is not copied. Null when the slot was empty.
+  /// Keeps the content alive. Move-only. Null if the slot was empty.
   class Pin {
    public:
     Pin() = default;
@@ -50,7 +50,7 @@ class PinnedSlot {
    private:
     friend class PinnedSlot;
     Pin(PinnedSlot* slot, Held* held) : slot_(slot), held_(held) {}
-    PinnedSlot* slot_ = nullptr;  // null once the content was replaced
+    PinnedSlot* slot_ = nullptr;  // null after the content was replaced
     Held* held_ = nullptr;
   };
 
@@ -60,7 +60,7 @@ class PinnedSlot {
   PinnedSlot& operator=(const PinnedSlot&) = delete;
 
   Pin Take() { return Pin(this, HeldOf(state_.fetch_add(kOnePin))); }
-  /// Gives what was there before. `content` may be null.
+  /// Returns the previous content. `content` may be null.
   Pin Put(std::unique_ptr<T> content) {
     Held* const made = content ? new Held{std::move(content)} : nullptr;
     const uint64_t before = state_.exchange(reinterpret_cast<uintptr_t>(made));
@@ -71,13 +71,13 @@ class PinnedSlot {
   bool empty() const { return HeldOf(state_.load(std::memory_order_relaxed)) == nullptr; }
 
  private:
-  // The address of the content in the lower 48 bits (see AddressesFit); its pins above. Of an empty slot the upper bits
-  // say nothing.
+  // Content address in the lower 48 bits (see AddressesFit), number of pins above. The upper bits are meaningless in an
+  // empty slot.
   static_assert(sizeof(uintptr_t) == sizeof(uint64_t));
   static constexpr uint64_t kOnePin = uint64_t{1} << kAddressBits;
   static Held* HeldOf(uint64_t state) { return reinterpret_cast<Held*>(state & (kOnePin - 1)); }
 
-  /// False when the content is no longer here: the pin is counted in Held.
+  /// False if the content was replaced; the pin is then counted in Held.
   bool Unpin(const Held* held) {
     uint64_t state = state_.load(std::memory_order_relaxed);
     while (HeldOf(state) == held) {

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "core/base/errors.h"
 #include "core/base/legible.h"
 
 namespace weir::session {
@@ -19,14 +20,16 @@ Result<std::unique_ptr<PlacementLog>> PlacementLog::Open(const SessionOptions& o
   return log;
 }
 
-void PlacementLog::Add(const plan::ExecutionPlan& plan, const place::Explanation& explanation, size_t devices) {
+void PlacementLog::Add(const Program& program, place::Explanation explanation, size_t devices) {
   const std::lock_guard<std::mutex> lock(mutex_);
   std::string lines;
   for (const std::string& warning : explanation.warnings) {
     if (warned_.insert(warning).second) lines += "weir: placement: " + warning + "\n";
   }
-  for (const plan::PlacedNode& node : plan.placed_nodes) {
-    used_.emplace(node.device);
+  for (const execute::PlanRunner* const runner : program.runners()) {
+    for (const plan::PlacedNode& node : runner->plan().placed_nodes) {
+      if (!used_.contains(node.device)) used_.emplace(node.device);
+    }
   }
   for (const place::WrittenNode& node : explanation.written) {
     std::string& logged = logged_[node.name];
@@ -34,12 +37,9 @@ void PlacementLog::Add(const plan::ExecutionPlan& plan, const place::Explanation
     logged = node.device;
     lines += fmt::format("{}: ({}): {}\n", node.name, node.op, node.device);
   }
-  for (const place::PlacedOp& node : explanation.placed) {
-    const auto [at, fresh] = placed_at_.try_emplace(node.name, placed_.size());
-    if (fresh) placed_.emplace_back();
-    placed_[at->second] = {node.name, node.op, node.device, std::string(place::Name(node.reason))};
-  }
   const bool choice = devices > 1 && !explanation.placed.empty() && summarized_.insert(explanation.summary).second;
+  plans_.push_back(std::move(explanation.placed));
+  if (plans_.size() > kMostPlans) MergePlans();
   Tell(lines, explanation.summary + "\n", choice);
 }
 
@@ -51,8 +51,21 @@ void PlacementLog::Tell(const std::string& lines, const std::string& summary, bo
   std::fflush(file_.get());
 }
 
+void PlacementLog::MergePlans() const {
+  for (const std::vector<place::PlacedOp>& plan : plans_) {
+    for (const place::PlacedOp& node : plan) {
+      const auto [at, fresh] = placed_at_.try_emplace(node.name, placed_.size());
+      if (fresh) placed_.emplace_back();
+      placed_[at->second] = {node.name, std::string(node.op), std::string(node.device),
+                             std::string(place::Name(node.reason))};
+    }
+  }
+  plans_.clear();
+}
+
 Placement PlacementLog::placement() const {
   const std::lock_guard<std::mutex> lock(mutex_);
+  MergePlans();
   return placed_;
 }
 

@@ -1,4 +1,4 @@
-// What a session tells of its placements, and to whom.
+// Logs and reports of a session's placements.
 #ifndef WEIR_CORE_SESSION_PLACEMENT_LOG_H_
 #define WEIR_CORE_SESSION_PLACEMENT_LOG_H_
 
@@ -13,7 +13,7 @@
 
 #include "core/base/status.h"
 #include "core/place/explanation.h"
-#include "core/plan/plan.h"
+#include "core/session/program.h"
 #include "core/session/session.h"
 
 namespace weir::session {
@@ -21,17 +21,18 @@ namespace weir::session {
 /// Thread-safe.
 class PlacementLog {
  public:
-  /// Unavailable when the file of the options cannot be written.
+  /// Unavailable if the options' log file cannot be written.
   static Result<std::unique_ptr<PlacementLog>> Open(const SessionOptions& options);
 
-  /// Of a plan that is about to run: one line in TensorFlow's form for each of Explanation::written that is new or has
-  /// moved; warnings that are new; the summary, to standard error only where there is a choice of `devices`, and once.
-  void Add(const plan::ExecutionPlan& plan, const place::Explanation& explanation, size_t devices);
+  /// Logs a step that is about to run: a line in TensorFlow's format for each node of Explanation::written that is new
+  /// or has moved, warnings that are new, and the summary. Standard error gets a summary only if there are several
+  /// `devices`, and each text once.
+  void Add(const Program& program, place::Explanation explanation, size_t devices);
 
-  /// Where the nodes of all plans are, in the order in which they came first; the latest plan counts.
+  /// The devices of the nodes of all plans in order of first appearance; for each node the latest plan.
   Placement placement() const;
 
-  /// Names of the devices that plans have nodes on, sorted.
+  /// Names of devices with nodes, sorted.
   std::vector<std::string> UsedDevices() const;
 
  private:
@@ -40,17 +41,22 @@ class PlacementLog {
   };
 
   explicit PlacementLog(const SessionOptions& options) : callback_(options.placement_log) {}
+  static constexpr size_t kMostPlans = 16;
+  /// Merges plans_ into placed_. Call under mutex_.
+  void MergePlans() const;
   void Tell(const std::string& lines, const std::string& summary, bool summary_to_stderr);
 
   const std::function<void(const std::string& lines)> callback_;
   std::unique_ptr<std::FILE, Close> file_;
-  mutable std::mutex mutex_;                             // protects all below, and that lines stay together
+  mutable std::mutex mutex_;                             // protects all below and keeps lines together
   std::unordered_map<std::string, std::string> logged_;  // node -> device
   std::set<std::string> warned_;
   std::set<std::string> summarized_;
-  std::set<std::string> used_;
-  Placement placed_;
-  std::unordered_map<std::string, size_t> placed_at_;  // node -> its place in placed_
+  std::set<std::string, std::less<>> used_;
+  /// By plan, merged only when a report is requested, so that a plan costs little. At most kMostPlans.
+  mutable std::vector<std::vector<place::PlacedOp>> plans_;
+  mutable Placement placed_;                                   // of the plans merged so far
+  mutable std::unordered_map<std::string, size_t> placed_at_;  // node -> its index in placed_
 };
 
 }  // namespace weir::session

@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "core/base/errors.h"
 #include "core/base/nearest.h"
 
 namespace weir::session {
@@ -37,7 +38,7 @@ Status NoSuchOutput(Asking asking, Role role, const std::string& name, const Nod
   return InvalidArgument("FetchOutputs {}: output index too large, must be < {}", name, node.num_outputs());
 }
 
-Result<Endpoint> FindEndpoint(const graph::Graph& graph, Asking asking, Role role, const std::string& name) {
+Result<Endpoint> FindEndpoint(const graph::Definition& graph, Asking asking, Role role, const std::string& name) {
   WEIR_ASSIGN(const graph::InputName parsed, graph::ParseInputName(name));
   const Node* node = parsed.control ? nullptr : graph.Find(parsed.node);
   if (node == nullptr) return NoSuchNode(asking, role, name, NearestHint(parsed.node, graph.Names()));
@@ -47,7 +48,7 @@ Result<Endpoint> FindEndpoint(const graph::Graph& graph, Asking asking, Role rol
 
 }  // namespace
 
-Result<ResolvedNames> Resolve(const graph::Graph& graph, Asking asking, std::span<const std::string> feeds,
+Result<ResolvedNames> Resolve(const graph::Definition& graph, Asking asking, std::span<const std::string> feeds,
                               std::span<const std::string> fetches, std::span<const std::string> targets) {
   if (fetches.empty() && targets.empty()) {
     return InvalidArgument("Must specify at least one target to fetch or execute.");
@@ -83,7 +84,7 @@ Result<ResolvedNames> Resolve(const graph::Graph& graph, Asking asking, std::spa
   return names;
 }
 
-Status CheckFeed(const graph::Graph& graph, Endpoint endpoint, const Tensor& value) {
+Status CheckFeed(const graph::Definition& graph, Endpoint endpoint, const Tensor& value) {
   const DType wanted = BaseType(graph.TypeOf(endpoint));
   const PartialShape& shape = graph.ShapeOf(endpoint);
   Status fault;

@@ -1,4 +1,4 @@
-// Names of feeds, fetches and targets -> endpoints of the graph; what may be fed there.
+// Resolves names of feeds, fetches and targets to endpoints, and checks feeds.
 #ifndef WEIR_CORE_SESSION_RESOLVE_H_
 #define WEIR_CORE_SESSION_RESOLVE_H_
 
@@ -7,12 +7,12 @@
 #include <vector>
 
 #include "core/base/status.h"
-#include "core/graph/graph.h"
+#include "core/graph/definition.h"
 #include "core/tensor/tensor.h"
 
 namespace weir::session {
 
-/// What a signature refers to.
+/// The resolved names of a signature.
 struct ResolvedNames {
   std::vector<graph::Endpoint> feeds;
   std::vector<graph::Endpoint> fetches;
@@ -20,16 +20,16 @@ struct ResolvedNames {
   std::vector<graph::NodeId> done;  // StepRequest::done
 };
 
-/// Who asks: TensorFlow words the same fault differently for Run and for in-process callables.
+/// The caller: TensorFlow's texts differ between Run and in-process callables.
 enum class Asking { kRun, kCallable };
 
-/// InvalidArgument, NotFound or OutOfRange with TensorFlow's texts (and the nearest names) for a name that the graph
-/// does not have, an index too large, a tensor fed twice or both fed and fetched, and for nothing to do at all.
-Result<ResolvedNames> Resolve(const graph::Graph& graph, Asking asking, std::span<const std::string> feeds,
+/// InvalidArgument, NotFound or OutOfRange with TensorFlow's texts and the nearest names: for an unknown name, an index
+/// out of range, a tensor that is fed twice or both fed and fetched, and an empty request.
+Result<ResolvedNames> Resolve(const graph::Definition& graph, Asking asking, std::span<const std::string> feeds,
                               std::span<const std::string> fetches, std::span<const std::string> targets);
 
-/// InvalidArgument naming the tensor when `value` has another type, or a shape that the graph excludes.
-Status CheckFeed(const graph::Graph& graph, graph::Endpoint endpoint, const Tensor& value);
+/// InvalidArgument, naming the tensor, if `value` has another type or a shape incompatible with the graph.
+Status CheckFeed(const graph::Definition& graph, graph::Endpoint endpoint, const Tensor& value);
 
 }  // namespace weir::session
 

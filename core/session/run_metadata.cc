@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "core/base/errors.h"
 #include "core/device/device_name.h"
 #include "core/proto/parse.h"
 #include "weir/proto/run_metadata.pb.h"
@@ -15,7 +16,7 @@ namespace {
 constexpr int64_t kNanosPerMicro = 1000;
 constexpr char kHost[] = "/job:localhost/replica:0/task:0/device:CPU:0";
 
-std::string Label(const graph::Graph& graph, const trace::Span& span) {
+std::string Label(const graph::Definition& graph, const trace::Span& span) {
   const graph::Node* node = graph.Find(span.node);
   std::string inputs;
   if (span.op == "fetch") {
@@ -28,7 +29,8 @@ std::string Label(const graph::Graph& graph, const trace::Span& span) {
   return fmt::format("{} = {}({})", span.node, span.op, inputs);
 }
 
-void Write(const graph::Graph& graph, const trace::StepTrace& step, const trace::Span& span, tf::NodeExecStats& stats) {
+void Write(const graph::Definition& graph, const trace::StepTrace& step, const trace::Span& span,
+           tf::NodeExecStats& stats) {
   const int64_t start_ns = step.start_us * kNanosPerMicro + span.start_ns;
   const int64_t took_ns = span.end_ns - span.start_ns;
   stats.set_node_name(span.node);
@@ -60,7 +62,7 @@ void Write(const graph::Graph& graph, const trace::StepTrace& step, const trace:
   memory.set_total_bytes(static_cast<int64_t>(span.bytes));
 }
 
-void Write(const graph::Graph& graph, const trace::StepTrace& step, tf::StepStats& stats) {
+void Write(const graph::Definition& graph, const trace::StepTrace& step, tf::StepStats& stats) {
   std::map<std::string, tf::DeviceStepStats*> devices;
   for (const trace::Span& span : step.spans) {
     const std::string name = span.device.empty() ? kHost : span.device;
@@ -92,7 +94,7 @@ Result<RunOptions> ParseRunOptions(std::string_view bytes) {
   return options;
 }
 
-Result<std::string> RunMetadata(const graph::Graph& graph, const RunReport& report) {
+Result<std::string> RunMetadata(const graph::Definition& graph, const RunReport& report) {
   tf::RunMetadata message;
   if (!report.trace.spans.empty()) Write(graph, report.trace, *message.mutable_step_stats());
   for (const std::string& part : report.partition_graphs) {

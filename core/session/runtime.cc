@@ -1,21 +1,24 @@
 #include "core/session/runtime.h"
 
+#include <algorithm>
 #include <map>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "core/base/errors.h"
 #include "core/base/legible.h"
 #include "core/builtin/register.h"
 #include "core/config/document.h"
+#include "core/config/value.h"
 #include "core/ops/declare_all.h"
 #include "core/session/options.h"
 
 namespace weir::session {
 namespace {
 
-// The runtimes of the process, by what of the configuration decides on plugins and devices.
+// The runtimes of the process, keyed by the settings for plugins and devices.
 class Runtimes {
  public:
   static Runtimes& Get() {
@@ -38,24 +41,28 @@ class Runtimes {
     }
     WEIR_ASSIGN(config::Config whole, config::Overlay(config, loaded_->settings));
     const std::string key = KeyOf(whole);
-    const auto known = runtimes_.find(key);
-    std::shared_ptr<Runtime> base = known == runtimes_.end() ? nullptr : known->second;
+    std::shared_ptr<Runtime>& base = runtimes_[key];
+    // Without another user, a runtime whose device needs a reset is dropped, which closes its devices.
+    if (base && NeedsReset(*base) && base.use_count() == 1 && base->plugins.use_count() == 1) base = nullptr;
     if (!base) {
       WEIR_ASSIGN(base, Runtime::Load(LoadOptionsFrom(whole)));
-      runtimes_.emplace(key, base);
     }
     if (Text(base->config) == Text(whole)) return base;
-    // The same plugins and devices under other options of sessions.
+    // Equal plugins and devices with different session options.
     auto other = std::make_shared<Runtime>();
     other->ops = base->ops;
     other->plugins = base->plugins;
-    other->builtins = base->builtins;
     other->config = std::move(whole);
     return other;
   }
 
  private:
-  // What holds, of the tables that `wanted` accepts.
+  static bool NeedsReset(const Runtime& runtime) {
+    return std::ranges::any_of(runtime.plugins->devices().all(),
+                               [](const std::shared_ptr<device::Device>& device) { return device->reset_needed(); });
+  }
+
+  // The settings in tables accepted by `wanted`, as text.
   template <class Wanted>
   static std::string Text(const config::Config& config, Wanted wanted) {
     std::string text;
@@ -86,10 +93,11 @@ class Runtimes {
 Result<std::shared_ptr<Runtime>> Runtime::Load(const plugin::LoadOptions& options) {
   auto runtime = std::make_shared<Runtime>();
   WEIR_ASSIGN(runtime->ops, ops::Catalogue());
-  runtime->plugins = plugin::Catalogue::Load(*runtime->ops, options);
+  plugin::LoadOptions with_host = options;
+  builtin::AddAll(with_host.kernels);
+  runtime->plugins = plugin::Catalogue::Load(*runtime->ops, with_host);
   for (const Status& fault : runtime->plugins->config_faults()) return fault;
   runtime->config = options.config;
-  builtin::AddAll(runtime->builtins);
   return runtime;
 }
 

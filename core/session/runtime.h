@@ -1,4 +1,4 @@
-// What sessions share: the op catalogue, the plugins with their devices and kernels, the builtin kernels.
+// State shared by sessions: the op registry, the plugins with their devices, and all kernels.
 #ifndef WEIR_CORE_SESSION_RUNTIME_H_
 #define WEIR_CORE_SESSION_RUNTIME_H_
 
@@ -7,29 +7,28 @@
 #include "core/base/status.h"
 #include "core/config/config.h"
 #include "core/config/sources.h"
-#include "core/kernel/builtin.h"
 #include "core/op/registry.h"
 #include "core/plugin/catalogue.h"
 
 namespace weir::session {
 
-/// Immutable once made; shared by sessions.
+/// Immutable after loading; shared by sessions.
 struct Runtime {
   const op::OpRegistry* ops = nullptr;  // lives as long as the process
   std::shared_ptr<const plugin::Catalogue> plugins;
-  kernel::BuiltinRegistry builtins;
-  config::Config config;  // what it was loaded with
+  config::Config config;  // used for loading
 
-  /// Loads plugins by `options`. An error for a fault in the op catalogue, and for a configuration that does not fit
-  /// the plugins and devices that were found.
+  /// Loads plugins according to `options`. An error for a fault in the op registry, or for a configuration that
+  /// contradicts the plugins and devices found.
   static Result<std::shared_ptr<Runtime>> Load(const plugin::LoadOptions& options);
-  /// The one for `config` over what files and the environment say (config::Overlay); loaded on first use. Programs that
-  /// ask for devices, memory and plugins in the same way share one, and with it the devices' arenas.
+  /// The runtime for `config`, completed from files and the environment (config::Overlay); loaded on first use.
+  /// Programs with equal settings for devices, memory and plugins share one, including the devices' arenas. After a
+  /// device was lost and its plugin asked for a reset, the next call without another user of the runtime loads it anew.
   static Result<std::shared_ptr<Runtime>> For(const config::Config& config);
-  /// `For` without a wish of the program's.
+  /// As `For` with an empty configuration.
   static Result<std::shared_ptr<Runtime>> Default();
-  /// From where `For` and `Default` take what the program does not say, instead of config::Sources::OfProcess().
-  /// FailedPrecondition once one of them was called.
+  /// Replaces config::Sources::OfProcess() as the source of settings for `For` and `Default`. FailedPrecondition after
+  /// a call of either.
   static Status SetSources(const config::Sources& sources);
 };
 

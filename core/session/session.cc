@@ -9,11 +9,12 @@
 #include <shared_mutex>
 #include <unordered_map>
 
-#include "core/execute/tape_trace.h"
-#include "core/kernel/compute_pool.h"
+#include "core/base/errors.h"
 #include "core/optimize/optimize.h"
 #include "core/place/requests.h"
+#include "core/runtime/compute_pool.h"
 #include "core/session/compile.h"
+#include "core/session/explain.h"
 #include "core/session/memory_report.h"
 #include "core/session/partial_run.h"
 #include "core/session/placement_log.h"
@@ -25,7 +26,7 @@ namespace {
 
 constexpr size_t kMostPartialRuns = 1024;
 
-/// Adds a list in a way that tells it apart from any other, whatever is in its texts.
+/// Appends a list to a key so that different lists give different keys, regardless of their texts.
 template <class List, class Text>
 void AddTo(std::string& key, const List& list, const Text& text) {
   for (const auto& element : list) {
@@ -36,7 +37,7 @@ void AddTo(std::string& key, const List& list, const Text& text) {
   key.append(sizeof(uint32_t), '\xff');
 }
 
-/// Tells signatures apart.
+/// The key of a signature.
 std::string KeyOf(std::span<const Feed> feeds, std::span<const std::string> fetches,
                   std::span<const std::string> targets, Signature::Ops ops) {
   std::string key(ops == Signature::Ops::kAllRun ? "\a" : "\t");
@@ -47,17 +48,17 @@ std::string KeyOf(std::span<const Feed> feeds, std::span<const std::string> fetc
   return key;
 }
 
-/// 0: as many as the process has CPUs; -1: the caller's alone.
+/// 0: the number of CPUs of the process; -1: only the caller's thread.
 int ThreadsFor(int asked) {
   constexpr int kMost = 4096;
-  if (asked == 0) return kernel::ComputePool::Get().parallelism();
+  if (asked == 0) return runtime::ComputePool::Get().parallelism();
   return std::clamp(asked, 1, kMost);
 }
 
-/// Some for each thread, so that a slow one holds nobody up for long.
+/// Several tiles per thread, so that one slow thread does not delay the op.
 uint64_t MaxTiles(int threads) { return threads == 1 ? 1 : 4 * static_cast<uint64_t>(threads); }
 
-/// The same for a part of a run; unlike any other key.
+/// As above for a part of a partial run; differs from all other keys.
 std::string KeyOf(const ResolvedNames& part) {
   std::string key = "\b";
   const auto add = [&key](const auto& list, const auto& text) {
@@ -73,8 +74,9 @@ std::string KeyOf(const ResolvedNames& part) {
   return key;
 }
 
-/// TensorFlow's: "a:0,b:0->add:0/init/1/;0", each list sorted, the last number counting the session's partial runs.
-std::string HandleOf(const graph::Graph& graph, const ResolvedNames& names, size_t count) {
+/// TensorFlow's format: "a:0,b:0->add:0/init/1/;0" with sorted lists; the last number counts the session's partial
+/// runs.
+std::string HandleOf(const graph::Definition& graph, const ResolvedNames& names, size_t count) {
   const auto joined = [](const auto& list, const auto& name) {
     std::vector<std::string> texts;
     for (const auto& element : list) texts.push_back(name(element));
@@ -88,8 +90,7 @@ std::string HandleOf(const graph::Graph& graph, const ResolvedNames& names, size
                      joined(names.targets, node), count);
 }
 
-/// Unique in this process. A thread takes them by the thousand, so that runs on many threads do not meet at one
-/// counter.
+/// Unique in this process. Each thread reserves a thousand at a time, so that threads do not contend for a counter.
 int64_t NextStepId() {
   constexpr int64_t kTaken = 1000;
   static std::atomic<int64_t> counter{1};
@@ -113,15 +114,16 @@ std::vector<DeviceAttributes> ListDevices(const Runtime& runtime) {
 
 class Session::Impl final : public device::MemoryKeeper {
  public:
-  Impl(std::shared_ptr<Runtime> runtime, const graph::Graph& graph, SessionOptions options,
+  Impl(std::shared_ptr<Runtime> runtime, const graph::Definition& graph, SessionOptions options,
        std::shared_ptr<const kernel::Calibration> calibration, std::unique_ptr<PlacementLog> log)
       : runtime_(std::move(runtime)),
-        graph_(graph),
+        source_(graph),
+        lowering_(graph),
         options_(std::move(options)),
         calibration_(std::move(calibration)),
         resources_(options_.resources),
         log_(std::move(log)) {
-    if (!resources_) resources_ = std::make_shared<kernel::ResourceScope>();
+    if (!resources_) resources_ = std::make_shared<runtime::ResourceScope>();
     inter_op_ = ThreadsFor(std::max(options_.inter_op_parallelism_threads, -1));
     intra_op_ = ThreadsFor(std::max(options_.intra_op_parallelism_threads, 0));
   }
@@ -146,52 +148,62 @@ class Session::Impl final : public device::MemoryKeeper {
                                                    std::span<const std::string> targets,
                                                    Signature::Ops ops = Signature::Ops::kAsConfigured) {
     WEIR_TRY(LookAtNewNodes());
-    WEIR_ASSIGN(ResolvedNames names, Resolve(graph_, asking, feeds, fetches, targets));
-    return std::make_unique<Signature>(std::move(names), ops);
+    WEIR_ASSIGN(const ResolvedNames names, Resolve(source_, asking, feeds, fetches, targets));
+    return std::make_unique<Signature>(Lowered(names), ops);
   }
 
   Status RunSignature(Signature& signature, std::span<const Tensor> feeds, std::vector<Tensor>* fetches,
                       const RunOptions& options, RunReport* report) {
     if (report != nullptr) *report = {};
-    if (closed_.load(std::memory_order_relaxed)) return Cancelled("Session has been closed.");
+    if (closed()) return Cancelled("Session has been closed.");
     if (options.inter_op_thread_pool > 0 || options.inter_op_thread_pool < -1) {
       return InvalidArgument("Invalid inter_op_thread_pool: {}", options.inter_op_thread_pool);
     }
     WEIR_ASSIGN(const Signature::Pin plan, Specialise(signature, feeds));
-    if (report != nullptr) Describe(plan->runner->plan(), options, report);
+    if (report != nullptr) Describe(plan->program, options, report);
     if (report != nullptr && options.output_partition_graphs) {
       WEIR_ASSIGN(const graph::StepRequest request, RequestFor(signature.names(), feeds));
-      WEIR_ASSIGN(report->partition_graphs, PartitionGraphs(Context(), graph_, request));
+      WEIR_ASSIGN(report->partition_graphs, PartitionGraphs(Context(), graph(), request));
     }
-    kernel::RunControl control;
-    control.closed = &closed_;
-    control.cancelled = options.cancelled;
-    const int64_t limit = options.timeout_in_ms > 0 ? options.timeout_in_ms : options_.operation_timeout_in_ms;
-    if (limit > 0) control.deadline = kernel::RunControl::Clock::now() + std::chrono::milliseconds(limit);
     execute::StepArgs step;
     step.step_id = NextStepId();
-    step.control = &control;
+    step.cancellation = &cancellation_;
+    step.grace = std::chrono::milliseconds(options_.cancel_limit_ms);
+    step.owner = &self_;
     step.inter_op = options.inter_op_thread_pool < 0 ? 1 : inter_op_;
     step.intra_op = intra_op_;
     step.check_numerics = options.check_numerics;
-    if (!options.trace || report == nullptr) return plan->runner->Run(feeds, fetches, step);
-    execute::TapeTrace trace;
-    step.trace = &trace;
-    Status status = plan->runner->Run(feeds, fetches, step);
-    report->trace = trace.Finish(plan->runner->plan(), step.step_id);
-    return status;
+    step.rendezvous = options.rendezvous;
+    trace::StepTrace* const trace = options.trace && report != nullptr ? &report->trace : nullptr;
+    const int64_t limit = options.timeout_in_ms > 0 ? options.timeout_in_ms : options_.operation_timeout_in_ms;
+    if (limit > 0 || options.cancellation != nullptr) [[unlikely]] {
+      return RunWatched(plan->program, feeds, fetches, step, trace, limit, options.cancellation);
+    }
+    return RunProgram(plan->program, feeds, fetches, step, trace);
   }
 
   CallableTable& callables() { return callables_; }
 
-  Result<place::Explanation> Explain(std::span<const Feed> feeds, std::span<const std::string> fetches,
-                                     std::span<const std::string> targets) {
-    if (closed_.load(std::memory_order_relaxed)) return Cancelled("Session has been closed.");
+  /// The pipeline request of a run; Cancelled once the session is closed.
+  Result<graph::StepRequest> RequestFor(std::span<const Feed> feeds, std::span<const std::string> fetches,
+                                        std::span<const std::string> targets) {
+    if (closed()) return Cancelled("Session has been closed.");
     WEIR_ASSIGN(const std::shared_ptr<Signature> signature, Find(feeds, fetches, targets));
     std::vector<Tensor> values;
     for (const Feed& feed : feeds) values.push_back(feed.second);
-    WEIR_ASSIGN(const graph::StepRequest request, RequestFor(signature->names(), values));
-    return session::ExplainPlacement(Context(), graph_, request);
+    return RequestFor(signature->names(), values);
+  }
+
+  Result<place::Explanation> Explain(std::span<const Feed> feeds, std::span<const std::string> fetches,
+                                     std::span<const std::string> targets) {
+    WEIR_ASSIGN(const graph::StepRequest request, RequestFor(feeds, fetches, targets));
+    return session::ExplainPlacement(Context(), graph(), request);
+  }
+
+  Result<std::string> ExplainStage(Stage stage, std::span<const Feed> feeds, std::span<const std::string> fetches,
+                                   std::span<const std::string> targets) {
+    WEIR_ASSIGN(const graph::StepRequest request, RequestFor(feeds, fetches, targets));
+    return StageText(Context(), graph(), request, stage);
   }
 
   const PlacementLog& log() const { return *log_; }
@@ -199,7 +211,11 @@ class Session::Impl final : public device::MemoryKeeper {
   MemoryReport ReportMemory() {
     MemoryReport report = MakeMemoryReport(runtime_->plugins->devices());
     ForEachPlan([&](const Signature& signature, const Specialisation& made) {
-      report.AddPlan(made.runner->plan(), made.runner->instances(), graph_, signature.names());
+      for (const execute::PlanRunner* const runner : made.program.runners()) {
+        for (const auto& [plan, instances] : runner->held()) {
+          report.AddPlan(plan, instances, graph(), signature.names());
+        }
+      }
     });
     report.AddVariables(*resources_);
     return report;
@@ -207,11 +223,13 @@ class Session::Impl final : public device::MemoryKeeper {
 
   bool GiveBack() override {
     bool any = false;
-    ForEachPlan([&any](const Signature&, const Specialisation& made) { any |= made.runner->DropIdle(); });
+    ForEachPlan([&any](const Signature&, const Specialisation& made) {
+      for (execute::PlanRunner* const runner : made.program.runners()) any |= runner->DropIdle();
+    });
     return any;
   }
 
-  /// Says who holds memory where a run ended for want of it.
+  /// Adds the memory report to an out-of-memory error.
   Status WithHolders(Status status) {
     if (status.ok()) return status;
     return OutOfMemory(status) ? status.Append(ToText(ReportMemory())) : status;
@@ -220,14 +238,14 @@ class Session::Impl final : public device::MemoryKeeper {
   Result<std::string> PRunSetup(std::span<const std::string> feeds, std::span<const std::string> fetches,
                                 std::span<const std::string> targets) {
     WEIR_TRY(LookAtNewNodes());
-    WEIR_ASSIGN(ResolvedNames names, Resolve(graph_, Asking::kRun, feeds, fetches, targets));
+    WEIR_ASSIGN(const ResolvedNames names, Resolve(source_, Asking::kRun, feeds, fetches, targets));
     const std::lock_guard<std::mutex> lock(partial_mutex_);
     if (partial_runs_.size() >= kMostPartialRuns) {
       return ResourceExhausted("{} partial runs have begun and not ended; feed and fetch all that their setup names",
                                partial_runs_.size());
     }
-    std::string handle = HandleOf(graph_, names, partial_count_++);
-    partial_runs_[handle] = std::make_shared<PartialRun>(graph_, std::move(names));
+    std::string handle = HandleOf(source_, names, partial_count_++);
+    partial_runs_[handle] = std::make_shared<PartialRun>(graph(), Lowered(names));
     return handle;
   }
 
@@ -253,9 +271,9 @@ class Session::Impl final : public device::MemoryKeeper {
     return fetched;
   }
 
-  /// What runs still use goes with the last of them.
+  /// Resources of runs in progress are freed with the last of them.
   void Close() {
-    closed_.store(true);
+    cancellation_.Cancel(Cancelled("Step was cancelled by an explicit call to `Session::Close()`."));
     {
       const std::lock_guard<std::mutex> lock(partial_mutex_);
       partial_runs_.clear();
@@ -268,10 +286,11 @@ class Session::Impl final : public device::MemoryKeeper {
     callables_.DropPlans();
     if (!options_.resources) resources_->Clear();
   }
-  bool closed() const { return closed_.load(); }
+  bool closed() const { return cancellation_.cancelled(); }
 
-  /// Remembers the session for Reset; forgets those that are gone.
+  /// Registers the session for Reset and removes dead ones.
   static void Opened(const std::shared_ptr<Impl>& impl) {
+    impl->self_ = impl;
     const std::lock_guard<std::mutex> lock(open_mutex);
     std::erase_if(open, [](const std::weak_ptr<Impl>& other) { return other.expired(); });
     open.push_back(impl);
@@ -290,22 +309,35 @@ class Session::Impl final : public device::MemoryKeeper {
     }
   }
   const Runtime& runtime() const { return *runtime_; }
-  const std::shared_ptr<kernel::ResourceScope>& resources() const { return resources_; }
+  const std::shared_ptr<runtime::ResourceScope>& resources() const { return resources_; }
 
  private:
-  /// As TensorFlow, which places the whole graph: a device name that cannot be read is an error of any run, also where
-  /// the run does not need the node or the node is folded away. A node that may give a variable another shape outdates
-  /// all plans. Each node is looked at once, before any run of it.
+  /// As in TensorFlow, which places the whole graph, an invalid device name is an error of every run, even if the run
+  /// does not need the node or folds it. A node that may reshape a variable invalidates all plans. Each node is checked
+  /// once, before the first run after its addition.
   Status LookAtNewNodes() {
     const std::lock_guard<std::mutex> lock(new_nodes_mutex_);
-    for (; nodes_seen_ < graph_.num_nodes(); ++nodes_seen_) {
-      const graph::Node& node = graph_.node(nodes_seen_);
+    lowering_.Update();
+    for (; nodes_seen_ < graph().num_nodes(); ++nodes_seen_) {
+      const graph::Node& node = graph().node(nodes_seen_);
       if (optimize::MayReshape(node)) shapes_version_.fetch_add(1, std::memory_order_relaxed);
       if (node.device().empty() || node.device() == last_device_) continue;
       WEIR_TRY(place::ParseRequest(node.device(), node).status());
       last_device_ = node.device();
     }
     return Status();
+  }
+
+  /// The graph that steps are made from.
+  const graph::Definition& graph() const { return lowering_.graph(); }
+
+  /// Maps names of the user's graph to that graph.
+  ResolvedNames Lowered(const ResolvedNames& names) const {
+    ResolvedNames lowered;
+    for (const graph::Endpoint& feed : names.feeds) lowered.feeds.push_back(lowering_.Of(feed));
+    for (const graph::Endpoint& fetch : names.fetches) lowered.fetches.push_back(lowering_.Of(fetch));
+    for (const graph::NodeId target : names.targets) lowered.targets.push_back(lowering_.Of(target));
+    return lowered;
   }
 
   void ForEachPlan(const PlanVisitor& visit) {
@@ -337,26 +369,23 @@ class Session::Impl final : public device::MemoryKeeper {
     if (Signature::Pin found = signature.Find(feeds, version)) return found;
     const std::lock_guard<std::mutex> compiling(signature.compiling);
     if (Signature::Pin found = signature.Find(feeds, version)) return found;  // made while this thread waited
-    auto made = std::make_unique<Specialisation>();
-    made->shapes_version = version;
-    for (const Tensor& feed : feeds) {
-      made->types.push_back(feed.dtype());
-      made->shapes.push_back(feed.shape());
-    }
-    WEIR_ASSIGN(const graph::StepRequest request, RequestFor(names, feeds));
+    WEIR_ASSIGN(graph::StepRequest request, RequestFor(names, feeds));
+    const auto exact_plans = static_cast<size_t>(std::max(options_.exact_plans, 0));
+    std::unique_ptr<Specialisation> made = signature.Wanted(feeds, version, exact_plans);
+    for (size_t i = 0; i < made->any_shape.size(); ++i) request.feeds[i].shape = made->any_shape[i];
     SessionOptions all_run = options_;
     all_run.constant_folding = all_run.fusion = false;
     const CompileContext context = Context(signature.ops() == Signature::Ops::kAllRun ? all_run : options_);
     place::Explanation explanation;
-    WEIR_ASSIGN(made->runner, Compile(context, graph_, request, &explanation));
-    log_->Add(made->runner->plan(), explanation, runtime_->plugins->devices().all().size());
+    WEIR_ASSIGN(made->program, Compile(context, graph(), request, &explanation));
+    log_->Add(made->program, std::move(explanation), runtime_->plugins->devices().all().size());
     return signature.Add(std::move(made));
   }
 
   CompileContext Context() { return Context(options_); }
   CompileContext Context(const SessionOptions& options) {
-    return {*runtime_,          options,       *resources_, node_resources_, inter_op_, MaxTiles(intra_op_),
-            calibration_.get(), &state_places_};
+    return {*runtime_,          options,        *resources_, node_resources_, inter_op_, MaxTiles(intra_op_),
+            calibration_.get(), &state_places_, &lowering_};
   }
 
   Result<graph::StepRequest> RequestFor(const ResolvedNames& names, std::span<const Tensor> feeds) const {
@@ -365,36 +394,66 @@ class Session::Impl final : public device::MemoryKeeper {
     request.targets = names.targets;
     request.done = names.done;
     for (size_t i = 0; i < feeds.size(); ++i) {
-      WEIR_TRY(CheckFeed(graph_, names.feeds[i], feeds[i]));
+      WEIR_TRY(CheckFeed(graph(), names.feeds[i], feeds[i]));
       request.feeds.push_back({names.feeds[i], feeds[i].dtype(), PartialShape(feeds[i].shape())});
     }
     return request;
   }
 
-  static void Describe(const plan::ExecutionPlan& plan, const RunOptions& options, RunReport* report) {
-    for (const int device : plan.placement.device_of) {
-      if (device >= 0) ++report->placement[plan.placement.devices[static_cast<size_t>(device)]];
-    }
-    report->instructions = static_cast<int>(plan.instructions.size());
-    report->arena_bytes = std::accumulate(plan.arena_bytes.begin(), plan.arena_bytes.end(), uint64_t{0});
-    report->live_bytes = std::accumulate(plan.live_bytes.begin(), plan.live_bytes.end(), uint64_t{0});
-    if (!options.collect_nodes) return;
-    for (const plan::PlacedNode& node : plan.placed_nodes) report->executed_nodes.emplace_back(node.name);
+  /// `trace` may be null.
+  static Status RunProgram(const Program& program, std::span<const Tensor> feeds, std::vector<Tensor>* fetches,
+                           const execute::StepArgs& step, trace::StepTrace* trace) {
+    return trace == nullptr ? program.Run(feeds, fetches, step) : program.RunTraced(feeds, fetches, step, trace);
   }
 
+  /// As RunProgram, for a step that may also be cancelled by its time limit (0 for none) or by its caller.
+  [[gnu::noinline]] static Status RunWatched(const Program& program, std::span<const Tensor> feeds,
+                                             std::vector<Tensor>* fetches, execute::StepArgs step,
+                                             trace::StepTrace* trace, int64_t limit_ms, runtime::Cancellation* caller) {
+    runtime::Cancellation own(step.cancellation);
+    runtime::CancelCallback with_caller;
+    step.cancellation = &own;
+    step.watched = true;
+    if (limit_ms > 0) {
+      own.CancelAt(runtime::Cancellation::Clock::now() + std::chrono::milliseconds(limit_ms),
+                   DeadlineExceeded("Timed out waiting for notification: the step took longer than timeout_in_ms"));
+    }
+    if (caller != nullptr) {
+      const auto end = [&own, caller] { own.Cancel(caller->status()); };
+      if (!with_caller.Register(*caller, end)) end();
+    }
+    return RunProgram(program, feeds, fetches, step, trace);
+  }
+
+  static void Describe(const Program& program, const RunOptions& options, RunReport* report) {
+    for (const execute::PlanRunner* const runner : program.runners()) {
+      const plan::ExecutionPlan& plan = runner->plan();
+      for (const int device : plan.placement.device_of) {
+        if (device >= 0) ++report->placement[plan.placement.devices[static_cast<size_t>(device)]];
+      }
+      report->instructions += static_cast<int>(plan.instructions.size());
+      report->arena_bytes += std::accumulate(plan.arena_bytes.begin(), plan.arena_bytes.end(), uint64_t{0});
+      report->live_bytes += std::accumulate(plan.live_bytes.begin(), plan.live_bytes.end(), uint64_t{0});
+      if (!options.collect_nodes) continue;
+      for (const plan::PlacedNode& node : plan.placed_nodes) report->executed_nodes.emplace_back(node.name);
+    }
+  }
+
+  std::weak_ptr<const void> self_;
   std::shared_ptr<Runtime> runtime_;
-  const graph::Graph& graph_;
+  const graph::Definition& source_;
+  lower::Lowering lowering_;  // grows under new_nodes_mutex_ while no run is in progress
   const SessionOptions options_;
   const std::shared_ptr<const kernel::Calibration> calibration_;
-  std::shared_ptr<kernel::ResourceScope> resources_;
-  kernel::NodeResources node_resources_;  // outlives the plans, whose kernels refer to it
+  std::shared_ptr<runtime::ResourceScope> resources_;
+  runtime::NodeResources node_resources_;  // must outlive the plans, whose kernels refer to it
   StatePlaces state_places_;
   const std::unique_ptr<PlacementLog> log_;
   std::mutex new_nodes_mutex_;  // protects the two below
   graph::NodeId nodes_seen_ = 0;
-  std::string last_device_;                  // a good one
-  std::atomic<uint64_t> shapes_version_{0};  // counts nodes seen that may give a variable another shape
-  std::atomic<bool> closed_{false};
+  std::string last_device_;                  // last valid device name
+  std::atomic<uint64_t> shapes_version_{0};  // number of nodes seen that may reshape a variable
+  runtime::Cancellation cancellation_;       // cancels all steps when the session is closed
   int inter_op_ = 1;
   int intra_op_ = 1;
   inline static std::mutex open_mutex;  // protects the next
@@ -410,7 +469,7 @@ class Session::Impl final : public device::MemoryKeeper {
 Session::Session(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Session::~Session() = default;
 
-Result<std::unique_ptr<Session>> Session::Make(std::shared_ptr<Runtime> runtime, const graph::Graph& graph,
+Result<std::unique_ptr<Session>> Session::Make(std::shared_ptr<Runtime> runtime, const graph::Definition& graph,
                                                SessionOptions options) {
   if (!AddressesFit()) {
     return Unimplemented("sessions need memory with addresses of {} bits: run without memory tagging", kAddressBits);
@@ -488,13 +547,18 @@ Status Session::Reset(const std::string& target, const std::vector<std::string>&
   if (!target.empty() && target != "local") {
     return Unimplemented("sessions of '{}' cannot be reset: only those of this process (target '')", target);
   }
-  Impl::ResetAll(containers.empty() ? std::vector<std::string>{kernel::kDefaultContainer} : containers);
+  Impl::ResetAll(containers.empty() ? std::vector<std::string>{runtime::kDefaultContainer} : containers);
   return Status();
 }
 
 Result<place::Explanation> Session::ExplainPlacement(std::span<const Feed> feeds, std::span<const std::string> fetches,
                                                      std::span<const std::string> targets) {
   return impl_->Explain(feeds, fetches, targets);
+}
+
+Result<std::string> Session::ExplainStage(Stage stage, std::span<const Feed> feeds,
+                                          std::span<const std::string> fetches, std::span<const std::string> targets) {
+  return impl_->ExplainStage(stage, feeds, fetches, targets);
 }
 
 Placement Session::ReportPlacement() const { return impl_->log().placement(); }
@@ -515,6 +579,6 @@ DeviceReport Session::ReportDevices() const {
   return report;
 }
 
-const std::shared_ptr<kernel::ResourceScope>& Session::resources() const { return impl_->resources(); }
+const std::shared_ptr<runtime::ResourceScope>& Session::resources() const { return impl_->resources(); }
 
 }  // namespace weir::session

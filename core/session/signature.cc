@@ -1,13 +1,43 @@
 #include "core/session/signature.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "core/base/errors.h"
+#include "core/tensor/common_shape.h"
+
 namespace weir::session {
+namespace {
+
+constexpr uint8_t kWorthExactPlan = 32;  // runs of a generic plan with equal shapes
+
+size_t HashOfShapes(std::span<const Tensor> feeds) {
+  uint64_t hash = 0;
+  const auto add = [&hash](int64_t number) {
+    hash = (hash ^ static_cast<uint64_t>(number)) * 0x9e3779b97f4a7c15u;
+    hash ^= hash >> 32;
+  };
+  for (const Tensor& feed : feeds) {
+    add(feed.shape().rank());
+    for (const int64_t dim : feed.shape().dims()) add(dim);
+  }
+  return hash;
+}
+
+}  // namespace
 
 bool Specialisation::Fits(std::span<const Tensor> feeds, uint64_t version) const {
   if (shapes_version != version) return false;
   for (size_t i = 0; i < feeds.size(); ++i) {
     if (types[i] != feeds[i].dtype() || !(shapes[i] == feeds[i].shape())) return false;
+  }
+  return true;
+}
+
+bool Specialisation::FitsGeneric(std::span<const Tensor> feeds, uint64_t version) const {
+  if (shapes_version != version) return false;
+  for (size_t i = 0; i < feeds.size(); ++i) {
+    if (types[i] != feeds[i].dtype() || !any_shape[i].CompatibleWith(feeds[i].shape())) return false;
   }
   return true;
 }
@@ -23,10 +53,48 @@ Signature::Pin Signature::Find(std::span<const Tensor> feeds, uint64_t version) 
     last_.store(i, std::memory_order_relaxed);
     return pin;
   }
-  return Pin();
+  if (generic_.empty()) return Pin();
+  Pin generic = generic_.Take();
+  if (!generic || !generic->FitsGeneric(feeds, version) || WorthExactPlan(feeds, version)) return Pin();
+  return generic;
+}
+
+bool Signature::WorthExactPlan(std::span<const Tensor> feeds, uint64_t version) {
+  if (exact_.load(std::memory_order_relaxed) >= slots_.size() || version_.load(std::memory_order_relaxed) != version) {
+    return false;
+  }
+  std::atomic<uint8_t>& runs = runs_of_[HashOfShapes(feeds) % runs_of_.size()];
+  const uint8_t before = runs.load(std::memory_order_relaxed);  // concurrent increments may be lost
+  if (before < kWorthExactPlan) runs.store(before + 1, std::memory_order_relaxed);
+  return before == kWorthExactPlan;
+}
+
+std::unique_ptr<Specialisation> Signature::Wanted(std::span<const Tensor> feeds, uint64_t version, size_t exact_plans) {
+  if (version_.exchange(version, std::memory_order_relaxed) != version) exact_.store(0, std::memory_order_relaxed);
+  auto made = std::make_unique<Specialisation>();
+  made->shapes_version = version;
+  const bool first = common_.empty();
+  for (size_t i = 0; i < feeds.size(); ++i) {
+    made->types.push_back(feeds[i].dtype());
+    if (first) common_.emplace_back(feeds[i].shape());
+    common_[i] = CommonShape(common_[i], feeds[i].shape());
+  }
+  const Pin generic = generic_.Take();
+  const bool served = generic && generic->FitsGeneric(feeds, version);
+  if (!served && exact_.load(std::memory_order_relaxed) >= exact_plans) {
+    made->any_shape = common_;
+    return made;
+  }
+  for (const Tensor& feed : feeds) made->shapes.push_back(feed.shape());
+  return made;
 }
 
 Signature::Pin Signature::Add(std::unique_ptr<Specialisation> made) {
+  if (!made->any_shape.empty()) {
+    generic_.Put(std::move(made));
+    return generic_.Take();
+  }
+  exact_.fetch_add(1, std::memory_order_relaxed);
   size_t place = 0;
   for (size_t i = 0; i < slots_.size(); ++i) {
     if (slots_[i].plan.empty()) {
@@ -46,10 +114,13 @@ void Signature::ForEach(const PlanVisitor& visit) {
   for (Slot& slot : slots_) {
     if (const Pin pin = slot.plan.Take()) visit(*this, *pin);
   }
+  if (const Pin pin = generic_.Take()) visit(*this, *pin);
 }
 
 void Signature::DropPlans() {
   for (Slot& slot : slots_) slot.plan.Put(nullptr);
+  generic_.Put(nullptr);
+  exact_.store(0, std::memory_order_relaxed);
 }
 
 void CallableTable::ForEachSignature(const std::function<void(Signature&)>& visit) {

@@ -13,6 +13,8 @@
 
 #include "sdk/abi/device.h"
 
+#include "core/base/errors.h"
+
 namespace weir {
 namespace {
 
@@ -32,7 +34,7 @@ class HostBuffer final : public Buffer {
   ~HostBuffer() override { std::free(host()); }
 };
 
-/// Memory inside the object itself: one block where small tensors are made and dropped in every run.
+/// Memory inside the object itself: one allocation for small tensors, which each run makes and drops.
 class SmallBuffer final : public Buffer {
  public:
   static constexpr uint64_t kBytes = 256;
@@ -46,8 +48,7 @@ class SmallBuffer final : public Buffer {
   std::byte data_[kBytes + kBufferAlignment];
 };
 
-/// Blocks of one size that were freed on this thread and serve its next ones. Sanitizers are to see each block by
-/// itself, so there is none kept for them.
+/// A per-thread free list of blocks of one size. Disabled under sanitizers, so that they see every block.
 template <size_t kBytes>
 class KeptBlocks {
  public:
@@ -74,7 +75,7 @@ class KeptBlocks {
     int count = 0;
     bool ended = false;
   };
-  /// Frees the blocks when the thread ends; what is given back after that is freed at once.
+  /// Frees the blocks when the thread ends. Blocks returned later are freed at once.
   struct AtExit {
     ~AtExit() {
       kept_.ended = true;
@@ -99,7 +100,7 @@ struct BlockAllocator {
   BlockAllocator() = default;
   template <class U>
   BlockAllocator(const BlockAllocator<U>&) {}                                     // NOLINT(google-explicit-constructor)
-  T* allocate(size_t) { return static_cast<T*>(KeptBlocks<sizeof(T)>::Take()); }  // shared_ptr asks for one
+  T* allocate(size_t) { return static_cast<T*>(KeptBlocks<sizeof(T)>::Take()); }  // shared_ptr allocates one
   void deallocate(T* block, size_t) { KeptBlocks<sizeof(T)>::Give(block); }
   friend bool operator==(const BlockAllocator&, const BlockAllocator&) { return true; }
 };
@@ -113,7 +114,7 @@ class WrappedBuffer final : public Buffer {
   std::shared_ptr<const void> owner_;
 };
 
-/// A stretch of memory mapped as often as the bytes ask for.
+/// A chunk of memory that is mapped repeatedly until it covers the requested bytes.
 class RepeatedBuffer final : public Buffer {
  public:
   static constexpr uint64_t kStretch = uint64_t{2} << 20;
@@ -123,7 +124,7 @@ class RepeatedBuffer final : public Buffer {
 
   static uint64_t Mapped(uint64_t bytes) { return (bytes + kStretch - 1) / kStretch * kStretch; }
 
-  /// Fills the stretch behind `file` with copies of the element.
+  /// Fills the chunk behind `file` with copies of the element.
   static bool Fill(int file, std::span<const std::byte> element) {
     if (ftruncate(file, kStretch) != 0) return false;
     void* const stretch = mmap(nullptr, kStretch, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
@@ -134,7 +135,7 @@ class RepeatedBuffer final : public Buffer {
     munmap(stretch, kStretch);
     return true;
   }
-  /// Maps the stretch over all of `bytes`; null when the system refuses.
+  /// Maps the chunk over all of `bytes`; null if the system refuses.
   static void* Map(int file, uint64_t bytes) {
     constexpr int kPrivate = MAP_PRIVATE | MAP_NORESERVE;
     void* const data = mmap(nullptr, Mapped(bytes), PROT_NONE, kPrivate | MAP_ANONYMOUS, -1, 0);

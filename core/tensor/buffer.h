@@ -1,4 +1,5 @@
-// Reference-counted memory behind tensors, and the allocator interface that devices implement.
+// Memory behind tensors for those who make it: the allocator interface that devices implement, host memory, and the
+// form that crosses the plugin boundary.
 #ifndef WEIR_CORE_TENSOR_BUFFER_H_
 #define WEIR_CORE_TENSOR_BUFFER_H_
 
@@ -8,6 +9,9 @@
 #include <span>
 
 #include "core/base/status.h"
+#include "core/tensor/dtype.h"
+#include "core/tensor/shape.h"
+#include "core/tensor/tensor.h"
 #include "sdk/abi/types.h"
 
 namespace weir {
@@ -15,56 +19,47 @@ namespace weir {
 /// Alignment of every host buffer, in bytes.
 inline constexpr size_t kBufferAlignment = 64;
 
-class Buffer;
+/// No device has more memory; sums of thousands of such numbers do not overflow.
+inline constexpr uint64_t kMostBytes = uint64_t{1} << 48;
 
-/// Where buffers come from. Thread-safe.
+/// Payload bytes of that many elements; 0 for strings, handles and variants, which have no byte layout.
+/// ResourceExhausted above kMostBytes. Only this function multiplies a shape by an element size.
+Result<uint64_t> PayloadBytes(DType dtype, const Shape& shape);
+
+/// Source of buffers. Thread-safe.
 class Allocator {
  public:
   virtual ~Allocator() = default;
-  /// A buffer of at least `bytes` (which may be 0), contents undefined. ResourceExhausted saying how much was asked
-  /// for.
+  /// Returns a buffer of at least `bytes` (which may be 0), contents undefined. ResourceExhausted names the requested
+  /// size.
   virtual Result<std::shared_ptr<Buffer>> Allocate(uint64_t bytes) = 0;
 };
 
-/// A range of memory that its owners share. `host()` is null for memory that the CPU cannot reach. The contents may be
-/// written only by its maker before it is shared, by the holder of the lock of its variable, or by its only owner.
-class Buffer {
- public:
-  virtual ~Buffer() = default;
-  Buffer(const Buffer&) = delete;
-  Buffer& operator=(const Buffer&) = delete;
+inline Buffer::Buffer(const weir_buf& memory, bool lent)
+    : host_(static_cast<std::byte*>(memory.host)),
+      bytes_(memory.bytes),
+      handle_(memory.handle),
+      offset_(memory.offset),
+      space_(memory.space),
+      lent_(lent) {}
+inline weir_buf Buffer::memory() const { return {sizeof(weir_buf), space_, handle_, offset_, bytes_, host_}; }
 
-  std::byte* host() const { return static_cast<std::byte*>(memory_.host); }
-  uint64_t bytes() const { return memory_.bytes; }
-  /// For the plugin boundary: space, handle and offset.
-  const weir_buf& memory() const { return memory_; }
-  /// Somebody who is no owner of the buffer may write the memory.
-  bool lent() const { return lent_; }
-
- protected:
-  explicit Buffer(const weir_buf& memory, bool lent = false) : memory_(memory), lent_(lent) {}
-
- private:
-  weir_buf memory_;
-  bool lent_;
-};
-
-/// The error of an allocation, whichever allocator it came from.
+/// True for the out-of-memory error of any allocator.
 bool OutOfMemory(const Status& status);
 
-/// Plain CPU memory, 64-byte aligned, from the C++ heap. Refuses at once what FitsHostMemory refuses. Buffers of up to
-/// 256 bytes come from what the thread has freed before, as long as there is some.
+/// CPU memory from the C++ heap, aligned to 64 bytes. Refuses every size that FitsHostMemory refuses. Buffers of up to
+/// 256 bytes come from the thread's free list if it is not empty.
 Allocator& HostAllocator();
 
-/// False for more bytes than the machine's memory or the process's control group has: such an allocation would succeed
-/// by overcommitment and end the process when it is written. Says nothing about what is free now.
+/// False if `bytes` exceeds the machine's memory or the limit of the process's control group: overcommitment would let
+/// such an allocation succeed and kill the process on a write. Does not consider how much is free now.
 bool FitsHostMemory(uint64_t bytes);
 
-/// Host memory lent by somebody else; `owner` is kept as long as the buffer and may be null.
+/// Wraps host memory of another owner. The buffer keeps `owner`, which may be null, alive.
 std::shared_ptr<Buffer> WrapHostMemory(void* data, uint64_t bytes, std::shared_ptr<const void> owner);
 
-/// Host memory of `bytes` bytes, a multiple of the element's, that repeats `element` (1, 2, 4, 8 or 16 bytes). Physical
-/// memory is taken for a stretch of it only, and for pages that are written. Null where the system cannot do that.
+/// Host memory that repeats `element` (1, 2, 4, 8 or 16 bytes); `bytes` is a multiple of its size. Physical memory is
+/// used only for one chunk and for pages that are written. Null if the system does not support this.
 std::shared_ptr<Buffer> RepeatedHostMemory(std::span<const std::byte> element, uint64_t bytes);
 
 }  // namespace weir

@@ -4,6 +4,8 @@
 #include <cctype>
 #include <ostream>
 
+#include "core/base/errors.h"
+
 namespace weir {
 namespace {
 
@@ -15,7 +17,7 @@ struct Record {
   Kind kind;
 };
 
-// By TensorFlow's number.
+// Indexed by TensorFlow's type number.
 constexpr std::array<Record, 33> kRecords = {{
     {"INVALID", 0, Kind::kOther},
     {"float", 4, Kind::kFloating},

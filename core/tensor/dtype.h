@@ -11,7 +11,7 @@
 
 namespace weir {
 
-/// TensorFlow's DataType. A reference type (what a legacy variable yields) is the value type plus 100.
+/// TensorFlow's DataType. A reference type (the output of a legacy variable) is the value type plus 100.
 enum class DType : uint32_t {
   kInvalid = 0,
   kFloat = 1,
@@ -52,20 +52,20 @@ constexpr bool IsRef(DType t) { return static_cast<uint32_t>(t) > 100; }
 constexpr DType BaseType(DType t) { return IsRef(t) ? static_cast<DType>(static_cast<uint32_t>(t) - 100) : t; }
 constexpr DType RefType(DType t) { return IsRef(t) ? t : static_cast<DType>(static_cast<uint32_t>(t) + 100); }
 
-/// Set of types as bits by number; only value types up to 63.
+/// Set of value types as bits indexed by type number (at most 63).
 using DTypeSet = uint64_t;
 constexpr DTypeSet Bit(DType t) { return uint64_t{1} << static_cast<uint32_t>(t); }
 constexpr bool Contains(DTypeSet set, DType t) { return static_cast<uint32_t>(t) < 64 && (set & Bit(t)) != 0; }
 constexpr DTypeSet kAnyType = ~uint64_t{0};
 
-/// Bytes of one element; 0 for string, resource, variant and invalid. Sub-byte types are stored one element a byte.
+/// Bytes of one element; 0 for string, resource, variant and invalid. Sub-byte types use one byte per element.
 size_t SizeOf(DType t);
-/// True when a tensor's elements are plain bytes. False for strings, resources and variants, which are objects on the
-/// host, and for kInvalid.
+/// True if elements are plain bytes. False for strings, resources and variants, which are objects on the host, and for
+/// kInvalid.
 inline bool HasFixedSize(DType t) { return SizeOf(t) != 0; }
-/// A type of the catalogue (value or reference), not kInvalid.
+/// True for value and reference types in the table, except kInvalid.
 bool IsKnown(DType t);
-/// Real, complex, or quantised predicates on value types.
+/// These predicates apply to value types.
 bool IsFloating(DType t);  // half, bfloat16, float, double, float8_*
 bool IsComplex(DType t);
 bool IsInteger(DType t);  // signed and unsigned, quantised excluded
@@ -73,68 +73,38 @@ bool IsQuantized(DType t);
 /// Trainable in TensorFlow's sense: floating or complex.
 bool IsTrainable(DType t);
 
-/// As TensorFlow's graph mode prints it: "float", "int32", "float_ref", "bool"; "DT_99" for an unknown number.
+/// The name in TensorFlow's graph mode: "float", "int32", "float_ref", "bool"; "DT_99" for an unknown number.
 std::string Name(DType t);
-/// As Python prints it: "float32", "float64", "float32_ref"; otherwise as Name.
+/// The name in Python: "float32", "float64", "float32_ref"; otherwise as Name.
 std::string NumpyName(DType t);
-/// "<dtype: 'float32'>", as Python prints it.
+/// Prints "<dtype: 'float32'>", as Python does.
 std::ostream& operator<<(std::ostream& out, DType t);
-/// As protos print it: "DT_FLOAT", "DT_FLOAT_REF".
+/// The name in protos: "DT_FLOAT", "DT_FLOAT_REF".
 std::string EnumName(DType t);
-/// From any of the three spellings; nothing when unknown.
+/// Parses any of the three spellings; nullopt if unknown.
 std::optional<DType> ParseDType(std::string_view text);
 
-/// The C++ type of an element -> its DType, for host tensors.
+/// Maps the C++ type of a host tensor's element to its DType. Other types have no `value`.
 template <class T>
-struct DTypeOf;
-template <>
-struct DTypeOf<float> {
-  static constexpr DType value = DType::kFloat;
+struct DTypeOf {};
+template <DType kType>
+struct DTypeConstant {
+  static constexpr DType value = kType;
 };
-template <>
-struct DTypeOf<double> {
-  static constexpr DType value = DType::kDouble;
-};
-template <>
-struct DTypeOf<int8_t> {
-  static constexpr DType value = DType::kInt8;
-};
-template <>
-struct DTypeOf<int16_t> {
-  static constexpr DType value = DType::kInt16;
-};
-template <>
-struct DTypeOf<int32_t> {
-  static constexpr DType value = DType::kInt32;
-};
-template <>
-struct DTypeOf<int64_t> {
-  static constexpr DType value = DType::kInt64;
-};
-template <>
-struct DTypeOf<uint8_t> {
-  static constexpr DType value = DType::kUint8;
-};
-template <>
-struct DTypeOf<uint16_t> {
-  static constexpr DType value = DType::kUint16;
-};
-template <>
-struct DTypeOf<uint32_t> {
-  static constexpr DType value = DType::kUint32;
-};
-template <>
-struct DTypeOf<uint64_t> {
-  static constexpr DType value = DType::kUint64;
-};
-template <>
-struct DTypeOf<bool> {
-  static constexpr DType value = DType::kBool;
-};
-template <>
-struct DTypeOf<std::string> {
-  static constexpr DType value = DType::kString;
-};
+// clang-format off
+template <> struct DTypeOf<float> : DTypeConstant<DType::kFloat> {};
+template <> struct DTypeOf<double> : DTypeConstant<DType::kDouble> {};
+template <> struct DTypeOf<int8_t> : DTypeConstant<DType::kInt8> {};
+template <> struct DTypeOf<int16_t> : DTypeConstant<DType::kInt16> {};
+template <> struct DTypeOf<int32_t> : DTypeConstant<DType::kInt32> {};
+template <> struct DTypeOf<int64_t> : DTypeConstant<DType::kInt64> {};
+template <> struct DTypeOf<uint8_t> : DTypeConstant<DType::kUint8> {};
+template <> struct DTypeOf<uint16_t> : DTypeConstant<DType::kUint16> {};
+template <> struct DTypeOf<uint32_t> : DTypeConstant<DType::kUint32> {};
+template <> struct DTypeOf<uint64_t> : DTypeConstant<DType::kUint64> {};
+template <> struct DTypeOf<bool> : DTypeConstant<DType::kBool> {};
+template <> struct DTypeOf<std::string> : DTypeConstant<DType::kString> {};
+// clang-format on
 
 }  // namespace weir
 

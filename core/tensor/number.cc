@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "core/base/errors.h"
+
 namespace weir {
 namespace {
 
@@ -15,8 +17,8 @@ T Read(const Tensor& tensor, int64_t i) {
   return value;
 }
 
-/// Sign, exponent and mantissa of a small float. `finite_only`: the largest exponent holds ordinary numbers, and the
-/// one NaN is `nan`; otherwise it holds infinity and NaNs as in IEEE 754.
+/// Decodes a small float from sign, exponent and mantissa. With `finite_only` the largest exponent holds ordinary
+/// numbers and `nan` is the only NaN; otherwise it holds infinity and NaNs as in IEEE 754.
 float Decode(uint32_t bits, int exponent_bits, int mantissa_bits, int bias, bool finite_only, uint32_t nan) {
   if (finite_only && (bits == nan || (nan == 0x7f && bits == 0xff))) return std::numeric_limits<float>::quiet_NaN();
   const uint32_t sign = bits >> (exponent_bits + mantissa_bits);

@@ -10,12 +10,12 @@
 
 namespace weir {
 
-/// IEEE 754 binary16 and bfloat16 bits; conversion from float rounds to nearest, ties to even, and keeps NaN a NaN.
+/// IEEE 754 binary16 and bfloat16 bits. Conversion from float rounds to nearest, ties to even; NaN stays NaN.
 float HalfToFloat(uint16_t bits);
 uint16_t FloatToHalf(float value);
 float Bfloat16ToFloat(uint16_t bits);
 uint16_t FloatToBfloat16(float value);
-/// One of the float8 types; NaN for another dtype.
+/// Decodes one of the float8 types; NaN for another dtype.
 float Float8ToFloat(DType dtype, uint8_t bits);
 
 /// Element `i` of a host tensor of a floating, integer, quantised or bool type (an int64 beyond 2^53 is rounded), or
@@ -26,8 +26,8 @@ std::complex<double> ElementAsComplex(const Tensor& tensor, int64_t i);
 /// Element `i` of a host tensor of an integer, quantised or bool type, exactly (uint64 wraps); 0 for other types.
 int64_t ElementAsInt(const Tensor& tensor, int64_t i);
 
-/// A scalar tensor of a floating, complex, integer, quantised or bool type, converted as C++ does; values that an
-/// integer type cannot hold are clamped. InvalidArgument for other types, Unimplemented for float8.
+/// A scalar of a floating, complex, integer, quantised or bool type, converted as in C++. Values out of an integer
+/// type's range are clamped. InvalidArgument for other types, Unimplemented for float8.
 Result<Tensor> ScalarFrom(DType dtype, double value);
 
 }  // namespace weir

@@ -1,4 +1,4 @@
-// What the numbers of a tensor are like: how checks for NaN and infinity tell what they found.
+// Counts of NaN and infinity and the value range of a tensor, for numeric checks and their messages.
 #ifndef WEIR_CORE_TENSOR_NUMERICS_H_
 #define WEIR_CORE_TENSOR_NUMERICS_H_
 
@@ -10,7 +10,7 @@
 
 namespace weir {
 
-/// Of real floating-point elements; `min`, `max` and `mean` are of the finite ones, 0 when there is none.
+/// Statistics of real floating-point elements. `min`, `max` and `mean` cover the finite ones; 0 if there are none.
 struct Numbers {
   int64_t elements = 0, nans = 0, infinities = 0;
   double min = 0, max = 0, mean = 0;
@@ -18,7 +18,7 @@ struct Numbers {
   std::string_view fault() const;
 };
 
-/// `tensor` is on the host. Nothing is counted for other types.
+/// `tensor` must be on the host. All counts are 0 for types that are not real floating-point.
 Numbers NumbersOf(const Tensor& tensor);
 
 /// "float [2,3]: min 0, max 3, mean 1.5, 1 NaN, 2 Inf".

@@ -1,27 +1,28 @@
-// Tensor::scalar and Tensor::values: elements for callers that have not looked at the type.
+// Tensor::scalar and Tensor::values: element access without a prior check of the type.
 #include <cmath>
 #include <limits>
 #include <type_traits>
 
+#include "core/base/errors.h"
 #include "core/tensor/number.h"
 #include "core/tensor/tensor.h"
 
 namespace weir {
 namespace {
 
-/// Whether T has the number `value`, which is then in `to`.
+/// True if T represents `value` exactly; writes it to `to`.
 template <class T, class From>
 bool Keep(From value, void* to) {
   if constexpr (std::is_floating_point_v<From>) {
     if (std::is_integral_v<T>) {
-      // The upper limit of a 64-bit integer is no double; the power of two behind it is.
+      // The maximum of a 64-bit integer is not a double, but the next power of two is.
       const From beyond = std::ldexp(From{1}, std::numeric_limits<T>::digits);
       if (!(value >= static_cast<From>(std::numeric_limits<T>::min()) && value < beyond)) return false;
     }
   }
   const T kept = static_cast<T>(value);
   const bool same = static_cast<long double>(kept) == static_cast<long double>(value);
-  if (!same && value == value) return false;  // a NaN stays one
+  if (!same && value == value) return false;  // NaN stays NaN
   std::memcpy(to, &kept, sizeof(T));
   return true;
 }

@@ -5,10 +5,12 @@
 #include <ostream>
 #include <utility>
 
+#include "core/base/errors.h"
+
 namespace weir {
 namespace {
 
-/// The list as TensorFlow's messages print it, unknown extents as "?".
+/// The extents as in TensorFlow's messages; unknown ones print as "?".
 std::string Join(std::span<const int64_t> dims, const char* separator) {
   std::string text;
   for (size_t i = 0; i < dims.size(); ++i) {
@@ -18,7 +20,7 @@ std::string Join(std::span<const int64_t> dims, const char* separator) {
   return text;
 }
 
-/// For messages about bad lists: every number as it is, long lists cut.
+/// The raw numbers of a bad list for messages; long lists are truncated.
 std::string Raw(std::span<const int64_t> dims) {
   constexpr size_t kShown = 16;
   std::string text = "[";
@@ -26,8 +28,8 @@ std::string Raw(std::span<const int64_t> dims) {
   return text + (dims.size() > kShown ? ",...]" : "]");
 }
 
-/// Product of the extents that are not 0 and not unknown; nothing when it needs more than 63 bits. Zeros are left out
-/// so that a product over any subset of the extents of an empty tensor fits as well.
+/// Product of the known non-zero extents; nullopt if it needs more than 63 bits. Zeros are skipped so that the product
+/// over any subset of an empty tensor's extents also fits.
 std::optional<int64_t> ProductOfNonZero(std::span<const int64_t> dims) {
   int64_t product = 1;
   for (int64_t d : dims) {
@@ -86,7 +88,7 @@ bool Shape::operator==(const Shape& other) const {
   if (n != other.rank()) return false;
   const int64_t* const a = dims_.data();
   const int64_t* const b = other.dims_.data();
-  for (int i = 0; i < n; ++i) {  // a loop of its own: most shapes are shorter than a call to memcmp
+  for (int i = 0; i < n; ++i) {  // a loop, because most shapes are too short for memcmp to pay
     if (a[i] != b[i]) return false;
   }
   return true;

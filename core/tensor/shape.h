@@ -1,4 +1,4 @@
-// Shapes: concrete ones of tensors, whose element count fits 63 bits by construction, and partial ones of inference.
+// Shapes: concrete ones of tensors, with an element count below 2^63, and partial ones for shape inference.
 #ifndef WEIR_CORE_TENSOR_SHAPE_H_
 #define WEIR_CORE_TENSOR_SHAPE_H_
 
@@ -16,12 +16,12 @@
 
 namespace weir {
 
-/// Extents of a shape: up to 4 inline, more on the heap. At most 254 (TensorFlow's limit).
+/// Extents of a shape: up to 4 inline, more on the heap, at most 254 (TensorFlow's limit).
 class Dims {
  public:
   Dims() = default;
   explicit Dims(std::span<const int64_t> dims);
-  /// One extent of 0.
+  /// A single extent of 0.
   static Dims Zero() {
     Dims zero;
     zero.size_ = 1;
@@ -60,21 +60,21 @@ class Dims {
 
 inline constexpr int kMaxRank = 254;
 
-/// Shape of a tensor: every extent known and not negative, and their product (the element count) below 2^63. The
-/// default is a scalar. The one exception is what Of makes of a bad list, which no tensor can have.
+/// Shape of a tensor: all extents are known and non-negative, and their product (the element count) is below 2^63. The
+/// default is a scalar. Only Of can make an invalid shape, which no tensor can have.
 class Shape {
  public:
   Shape() = default;
-  /// `Shape{2, 3}`; as Of.
+  /// `Shape{2, 3}`; see Of.
   Shape(std::initializer_list<int64_t> dims) : Shape(Of(dims)) {}
   /// InvalidArgument for a negative extent, a rank above kMaxRank, or an element count that overflows.
   static Result<Shape> Make(std::span<const int64_t> dims);
   static Result<Shape> Make(std::initializer_list<int64_t> dims) { return Make(std::span(dims.begin(), dims.size())); }
-  /// For extents written in the program. A bad list gives a shape that is not valid(): it prints as it was written, and
-  /// making a tensor, a node or a variable with it is InvalidArgument.
+  /// For literal extents in a program. A bad list gives a shape that is not valid(): it prints as written, and creating
+  /// a tensor, node or variable with it returns InvalidArgument.
   static Shape Of(std::initializer_list<int64_t> dims);
   static Shape Of(std::span<const int64_t> dims);
-  /// [0].
+  /// The shape [0].
   static Shape Empty() {
     Shape empty;
     empty.dims_ = Dims::Zero();
@@ -85,10 +85,10 @@ class Shape {
   int rank() const { return dims_.size(); }
   int64_t dim(int i) const { return dims_[i]; }
   std::span<const int64_t> dims() const { return dims_.span(); }
-  /// -1 when not valid.
+  /// -1 if not valid.
   int64_t elements() const { return elements_; }
   bool valid() const { return elements_ >= 0; }
-  /// Why it is not valid, as Make says it.
+  /// The error of Make if the shape is not valid.
   Status Check() const;
   bool operator==(const Shape& other) const;
 
@@ -102,53 +102,53 @@ class Shape {
 /// "(2, 3)", as Python prints it.
 std::ostream& operator<<(std::ostream& out, const Shape& shape);
 
-/// What is known of a shape before running: nothing, its rank, some extents (-1 = unknown), or all.
+/// The statically known part of a shape: nothing, its rank, some extents (-1 = unknown), or all.
 class PartialShape {
  public:
   /// Unknown rank.
   PartialShape() = default;
   PartialShape(const Shape& shape);  // NOLINT(google-explicit-constructor)
-  /// `PartialShape{-1, 4}`; as Of.
+  /// `PartialShape{-1, 4}`; see Of.
   PartialShape(std::initializer_list<int64_t> dims) : PartialShape(Of(dims)) {}
   /// InvalidArgument for an extent below -1, a rank above kMaxRank, or an overflowing product.
   static Result<PartialShape> Make(std::span<const int64_t> dims);
-  /// For extents written in the program. A bad list gives unknown rank and is not valid(), as Shape::Of.
+  /// For literal extents in a program. A bad list gives unknown rank and is not valid(), as in Shape::Of.
   static PartialShape Of(std::initializer_list<int64_t> dims);
   static PartialShape Of(std::span<const int64_t> dims);
-  /// Rank known, all extents unknown.
+  /// Known rank, all extents unknown.
   static PartialShape OfRank(int rank);
 
   bool has_rank() const { return has_rank_; }
-  /// -1 when unknown.
+  /// -1 if unknown.
   int rank() const { return has_rank_ ? dims_.size() : -1; }
   int64_t dim(int i) const { return dims_[i]; }
   std::span<const int64_t> dims() const { return has_rank_ ? dims_.span() : std::span<const int64_t>(); }
   void set_dim(int i, int64_t extent) { dims_[i] = extent; }
   bool fully_defined() const;
-  /// False for what Of made of a bad list: an extent below -1, a rank above kMaxRank, an overflowing product.
+  /// False for a bad list passed to Of: an extent below -1, a rank above kMaxRank, or an overflowing product.
   bool valid() const { return has_rank_ || dims_.size() == 0; }
-  /// Why it is not valid, as Make says it.
+  /// The error of Make if the shape is not valid.
   Status Check() const;
-  /// Element count, or -1 when not fully defined (or overflowing).
+  /// Element count, or -1 if not fully defined or overflowing.
   int64_t elements() const;
-  /// The concrete shape; InvalidArgument when not fully defined.
+  /// The concrete shape; InvalidArgument if not fully defined.
   Result<Shape> ToShape() const;
 
   bool operator==(const PartialShape& other) const;
-  /// True when some concrete shape fits both.
+  /// True if some concrete shape matches both.
   bool CompatibleWith(const PartialShape& other) const;
   bool CompatibleWith(const Shape& other) const;
-  /// What both together say; InvalidArgument with TensorFlow's text when they contradict each other.
+  /// Combines the knowledge of both; InvalidArgument with TensorFlow's text if they contradict each other.
   Result<PartialShape> Merge(const PartialShape& other) const;
 
   /// "[?,3]", "<unknown>".
   std::string ToString() const;
-  /// As TensorFlow 1.x's Python prints it: "(?, 784)", "(3,)", "()", "<unknown>".
+  /// As printed by TensorFlow 1.x in Python: "(?, 784)", "(3,)", "()", "<unknown>".
   std::string ToTupleString() const;
 
  private:
   bool has_rank_ = false;
-  Dims dims_;  // without rank: the bad list
+  Dims dims_;  // the rejected list if the rank is unknown
 };
 /// As ToTupleString.
 std::ostream& operator<<(std::ostream& out, const PartialShape& shape);

@@ -1,5 +1,7 @@
-// The text forms that TensorFlow's printing and asserting ops use.
+// The text forms of TensorFlow's printing and asserting ops.
 #include "core/tensor/summarize.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
@@ -7,12 +9,14 @@
 #include <ostream>
 
 #include "core/tensor/number.h"
+#include "core/tensor/resource.h"
 #include "core/tensor/tensor.h"
+#include "core/tensor/variant.h"
 
 namespace weir {
 namespace {
 
-/// The fewest digits of TensorFlow's two precisions that give the number back.
+/// The shorter of TensorFlow's two precisions that round-trips.
 std::string FloatText(float value) {
   if (std::isnan(value)) return "nan";
   char text[32];
@@ -29,7 +33,7 @@ std::string DoubleText(double value) {
   return text;
 }
 
-/// C escapes for quotes, backslashes and control characters; UTF-8 stays.
+/// Applies C escapes to quotes, backslashes and control characters; keeps UTF-8.
 std::string Escaped(std::string_view text) {
   std::string out;
   for (const char c : text) {
@@ -67,6 +71,10 @@ std::string ElementText(const Tensor& tensor, int64_t i) {
       return fmt::format("<ResourceHandle(name=\"{}\", device=\"{}\", container=\"{}\", type=\"{}\")>", handle.name,
                          handle.device, handle.container, handle.type_name);
     }
+    case DType::kVariant: {
+      const auto& variant = tensor.as<Variant>()[static_cast<size_t>(i)];
+      return fmt::format("<{}>", variant.value ? variant.value->DebugString() : "no variant value");
+    }
     case DType::kDouble:
       return DoubleText(ElementAsDouble(tensor, i));
     case DType::kComplex64: {
@@ -100,7 +108,7 @@ class Summary {
   }
 
  private:
-  // Once the limit is reached, an inner row that is cut short says so, and rows not begun are left out.
+  // At the limit a truncated innermost row ends with "...", and later rows are omitted.
   void Dimension(int axis) {
     const bool last = axis + 1 == tensor_.shape().rank();
     for (int64_t i = 0; i < tensor_.shape().dim(axis); ++i) {
@@ -125,8 +133,8 @@ class Summary {
   std::string text_;
 };
 
-/// Axes from the outermost on; an inner one begins on a line of its own, two of them apart by as many empty lines as
-/// they hold axes.
+/// Prints the axes recursively from the outermost. Entries of an axis are separated by one line break per inner axis,
+/// or by a space if it has none.
 class Layout {
  public:
   Layout(const Tensor& tensor, int64_t ends)

@@ -1,4 +1,4 @@
-// Text forms of tensors that TensorFlow's printing ops use, beside Tensor::SummarizeValues.
+// The text form of tensors in NumPy's layout; see also Tensor::SummarizeValues.
 #ifndef WEIR_CORE_TENSOR_SUMMARIZE_H_
 #define WEIR_CORE_TENSOR_SUMMARIZE_H_
 
@@ -9,8 +9,8 @@
 
 namespace weir {
 
-/// A host tensor with a row per line, as NumPy lays it out: "3", "[0 1 2 ... 7 8 9]", "[[1 2]\n [3 4.5]]"; strings in
-/// quotes. Of each axis `ends` elements from either end, or every one when it is negative.
+/// A host tensor in NumPy's layout, one row per line: "3", "[0 1 2 ... 7 8 9]", "[[1 2]\n [3 4.5]]"; strings are
+/// quoted. Shows `ends` elements from each end of every axis, or all if negative.
 std::string LaidOut(const Tensor& tensor, int64_t ends = 3);
 
 }  // namespace weir

@@ -5,12 +5,16 @@
 #include <new>
 #include <utility>
 
+#include "core/base/errors.h"
+#include "core/tensor/buffer.h"
+#include "core/tensor/resource.h"
+#include "core/tensor/variant.h"
 #include "sdk/abi/device.h"
 
 namespace weir {
 namespace {
 
-/// Constructed objects on the heap, destroyed with the buffer.
+/// Heap objects, destroyed with the buffer.
 template <class T>
 class ObjectBuffer final : public Buffer {
  public:
@@ -42,7 +46,6 @@ class ObjectBuffer final : public Buffer {
 
 Status CheckStorable(DType dtype) {
   if (!IsKnown(dtype) || IsRef(dtype)) return InvalidArgument("a tensor cannot have type {}", Name(dtype));
-  if (dtype == DType::kVariant) return Unimplemented("tensors of type variant cannot be held");
   return {};
 }
 
@@ -52,9 +55,18 @@ Status WhenAllocating(const Status& status, DType dtype, const Shape& shape) {
                                     full ? "OOM when allocating" : "cannot allocate", shape.ToString(), Name(dtype)));
 }
 
-bool SameHandle(const ResourceHandle& a, const ResourceHandle& b) {
+bool Same(const ResourceHandle& a, const ResourceHandle& b) {
   return a.device == b.device && a.container == b.container && a.name == b.name && a.hash_code == b.hash_code &&
          a.type_name == b.type_name;
+}
+bool Same(const Variant& a, const Variant& b) { return a.value == b.value; }
+bool Same(const std::string& a, const std::string& b) { return a == b; }
+
+/// Calls `use` with a default object of the element type of an object tensor (string, handle or variant).
+template <class Use>
+auto WithObject(DType dtype, const Use& use) {
+  if (dtype == DType::kString) return use(std::string());
+  return dtype == DType::kResource ? use(ResourceHandle()) : use(Variant());
 }
 
 }  // namespace
@@ -69,10 +81,10 @@ Result<uint64_t> PayloadBytes(DType dtype, const Shape& shape) {
 
 Result<Tensor> Tensor::Make(DType dtype, Shape shape) {
   WEIR_TRY(shape.Check());
-  if (dtype != DType::kString && dtype != DType::kResource) return Make(dtype, std::move(shape), HostAllocator());
-  Result<std::shared_ptr<Buffer>> buffer = dtype == DType::kString
-                                               ? ObjectBuffer<std::string>::Make(shape.elements())
-                                               : ObjectBuffer<ResourceHandle>::Make(shape.elements());
+  WEIR_TRY(CheckStorable(dtype));
+  if (HasFixedSize(dtype)) return Make(dtype, std::move(shape), HostAllocator());
+  Result<std::shared_ptr<Buffer>> buffer =
+      WithObject(dtype, [&]<class T>(const T&) { return ObjectBuffer<T>::Make(shape.elements()); });
   if (!buffer.ok()) return WhenAllocating(buffer.status(), dtype, shape);
   return Tensor(dtype, std::move(shape), std::move(*buffer), 0);
 }
@@ -118,9 +130,9 @@ std::byte* Tensor::mutable_raw() {
     *this = std::move(*own);
   }
 #if WEIR_SANITIZER_KIND == 2
-  const std::shared_ptr<Buffer> seen = buffer_;  // the thread sanitizer does not know fences
+  const std::shared_ptr<Buffer> seen = buffer_;  // the thread sanitizer does not model fences
 #else
-  std::atomic_thread_fence(std::memory_order_acquire);  // the other owners are done with it
+  std::atomic_thread_fence(std::memory_order_acquire);  // orders the other owners' accesses before ours
 #endif
   return buffer_->host() + offset_;
 }
@@ -129,10 +141,8 @@ Result<Tensor> Tensor::Clone() const {
   if (!valid()) return Tensor();
   if (!on_host()) return FailedPrecondition("a tensor outside host memory cannot be cloned");
   WEIR_ASSIGN(Tensor copy, Make(dtype_, shape_));
-  if (dtype_ == DType::kString) {
-    std::ranges::copy(as<std::string>(), copy.mutable_as<std::string>().begin());
-  } else if (dtype_ == DType::kResource) {
-    std::ranges::copy(as<ResourceHandle>(), copy.mutable_as<ResourceHandle>().begin());
+  if (!HasFixedSize(dtype_)) {
+    WithObject(dtype_, [&]<class T>(const T&) { std::ranges::copy(as<T>(), copy.mutable_as<T>().begin()); });
   } else if (bytes() > 0) {
     std::memcpy(copy.mutable_raw(), raw(), bytes());
   }
@@ -143,9 +153,10 @@ bool Tensor::SameBits(const Tensor& other) const {
   if (dtype_ != other.dtype_ || shape_ != other.shape_) return false;
   if (elements() == 0 || (buffer_ == other.buffer_ && offset_ == other.offset_)) return true;
   if (raw() == nullptr || other.raw() == nullptr) return false;
-  if (dtype_ == DType::kString) return std::ranges::equal(as<std::string>(), other.as<std::string>());
-  if (dtype_ == DType::kResource) {
-    return std::ranges::equal(as<ResourceHandle>(), other.as<ResourceHandle>(), SameHandle);
+  if (!HasFixedSize(dtype_)) {
+    return WithObject(dtype_, [&]<class T>(const T&) {
+      return std::ranges::equal(as<T>(), other.as<T>(), [](const T& a, const T& b) { return Same(a, b); });
+    });
   }
   return std::memcmp(raw(), other.raw(), bytes()) == 0;
 }

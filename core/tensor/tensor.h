@@ -1,8 +1,9 @@
-// A dense, row-major, typed n-dimensional array whose memory its copies share.
+// A dense, row-major, typed n-dimensional array; copies share memory.
 #ifndef WEIR_CORE_TENSOR_TENSOR_H_
 #define WEIR_CORE_TENSOR_TENSOR_H_
 
-#include <cstring>
+#include <cstddef>
+#include <cstdint>
 #include <iosfwd>
 #include <memory>
 #include <ranges>
@@ -14,28 +15,41 @@
 #include <vector>
 
 #include "core/base/status.h"
-#include "core/tensor/buffer.h"
 #include "core/tensor/dtype.h"
 #include "core/tensor/shape.h"
 
+struct weir_buf;
+
 namespace weir {
 
-/// Identity of a resource (variable, queue, table): what a tensor of type resource holds.
-struct ResourceHandle {
-  std::string device;
-  std::string container;
-  std::string name;
-  uint64_t hash_code = 0;
-  std::string type_name;
+class Allocator;
+
+/// A shared range of memory. `host()` is null for memory that the CPU cannot reach. Only these may write the contents:
+/// the creator before the buffer is shared, the holder of the variable's lock, or the sole owner.
+class Buffer {
+ public:
+  virtual ~Buffer() = default;
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+
+  std::byte* host() const { return host_; }
+  uint64_t bytes() const { return bytes_; }
+  /// For the plugin boundary (core/tensor/buffer.h).
+  weir_buf memory() const;
+  /// True if code that does not own the buffer may write the memory.
+  bool lent() const { return lent_; }
+
+ protected:
+  explicit Buffer(const weir_buf& memory, bool lent = false);
+
+ private:
+  std::byte* host_;
+  uint64_t bytes_, handle_, offset_;
+  uint32_t space_;
+  bool lent_;
 };
 
-template <>
-struct DTypeOf<ResourceHandle> {
-  static constexpr DType value = DType::kResource;
-};
-
-/// Elements of a tensor. Beyond their end operator[] gives T() instead of what lies behind the memory; a write goes
-/// nowhere.
+/// Elements of a tensor. Out of range, operator[] reads T() and writes have no effect.
 template <class T>
 class Elements : public std::span<T> {
  public:
@@ -53,15 +67,8 @@ class Elements : public std::span<T> {
   }
 };
 
-/// No device has more memory; sums of a few thousand such numbers do not overflow.
-inline constexpr uint64_t kMostBytes = uint64_t{1} << 48;
-
-/// Bytes of that many elements; 0 for strings and handles, which are no bytes to lay out. ResourceExhausted above
-/// kMostBytes. The one place that multiplies a shape by the size of an element.
-Result<uint64_t> PayloadBytes(DType dtype, const Shape& shape);
-
-/// A value: copies share memory until one of them is written. Feeding and fetching copy too. The default tensor has
-/// type kInvalid and shape [0]; one that was moved from is not valid() either. Thread-compatible.
+/// A value type: copies share memory until one of them is written, also when feeding and fetching. The default tensor
+/// has type kInvalid and shape [0]; a moved-from tensor is not valid() either. Thread-compatible.
 class Tensor {
  public:
   Tensor() = default;
@@ -80,20 +87,20 @@ class Tensor {
     return *this;
   }
 
-  /// Host tensor with undefined contents (strings and handles are default-constructed). ResourceExhausted when memory
-  /// is lacking or the byte count overflows; InvalidArgument for an unknown or reference type.
+  /// Host tensor with undefined contents (strings, handles and variants are default-constructed). ResourceExhausted if
+  /// memory runs out or the byte count overflows; InvalidArgument for an unknown or reference type.
   static Result<Tensor> Make(DType dtype, Shape shape);
-  /// The same in another device's memory. Only types of fixed size.
+  /// As above, in another device's memory. Fixed-size types only.
   static Result<Tensor> Make(DType dtype, Shape shape, Allocator& allocator);
-  /// Over a buffer with at least the bytes that dtype and shape need, starting at `offset`.
+  /// Views `buffer` from `offset`; it must hold the bytes that dtype and shape need.
   static Result<Tensor> Over(DType dtype, Shape shape, std::shared_ptr<Buffer> buffer, uint64_t offset = 0);
 
   template <class T>
   static Tensor Scalar(T value);
-  /// One-dimensional, from values.
+  /// One-dimensional tensor of the values.
   template <class T>
   static Tensor Vector(const std::vector<T>& values);
-  /// Values in row-major order; their count must be the shape's element count, else the tensor is invalid.
+  /// Values in row-major order. The tensor is invalid if their count differs from the shape's element count.
   template <class T>
   static Tensor Of(Shape shape, const std::vector<T>& values);
   static Tensor String(std::string_view value);
@@ -102,21 +109,21 @@ class Tensor {
   DType dtype() const { return dtype_; }
   const Shape& shape() const { return shape_; }
   int64_t elements() const { return shape_.elements(); }
-  /// Payload bytes of a fixed-size type; 0 for strings and handles.
+  /// Payload bytes of a fixed-size type; 0 for strings, handles and variants.
   uint64_t bytes() const { return static_cast<uint64_t>(elements()) * SizeOf(dtype_); }
   const std::shared_ptr<Buffer>& buffer() const { return buffer_; }
   uint64_t offset() const { return offset_; }
-  /// True when the CPU can read the payload.
+  /// True if the CPU can read the payload.
   bool on_host() const { return !buffer_ || buffer_->host() != nullptr || elements() == 0; }
 
-  /// Payload of a host tensor; null when empty or elsewhere.
+  /// Payload of a host tensor; null if it is empty or not on the host.
   const std::byte* raw() const { return buffer_ && buffer_->host() ? buffer_->host() + offset_ : nullptr; }
-  /// The same to write to, moved to memory of its own first when a copy shares it; null, too, where that memory is
-  /// lacking. Good until the tensor is copied: writing through it later would change the copy.
+  /// Writable payload. Memory shared with a copy is cloned first; null if that allocation fails. Valid until the tensor
+  /// is copied: a later write through the pointer would change the copy.
   std::byte* mutable_raw();
 
-  /// Elements as T, of a tensor of T's dtype: none of another. Works for std::string and ResourceHandle too; a T
-  /// without a dtype (std::complex) stands for any type of its size.
+  /// Elements as T; empty if the dtype is not T's. Also supports std::string, ResourceHandle and Variant. A T without a
+  /// dtype (std::complex) matches any dtype of its size.
   template <class T>
   Elements<const T> as() const {
     return {reinterpret_cast<const T*>(raw()), Holds<T>() ? static_cast<size_t>(elements()) : 0};
@@ -126,15 +133,15 @@ class Tensor {
     T* const first = reinterpret_cast<T*>(mutable_raw());
     return {first, first != nullptr && Holds<T>() ? static_cast<size_t>(elements()) : 0};
   }
-  /// The same for who has not looked at the dtype: InvalidArgument that names both.
+  /// As above with a dtype check: InvalidArgument names both types.
   template <class T>
   Result<Elements<const T>> values() const {
     WEIR_TRY(CheckReadable(DTypeOf<T>::value));
     return as<T>();
   }
-  /// The one element of the tensor as T. Numbers of another type are converted where T has that very number (3.0f is
-  /// the int 3, the float 0.1f the double 0.10000000149); InvalidArgument that names both types otherwise, and for a
-  /// tensor that has not one element.
+  /// The single element as T. A number of another type is converted if T represents it exactly (3.0f gives the int 3,
+  /// the float 0.1f the double 0.10000000149); otherwise InvalidArgument names both types. InvalidArgument also unless
+  /// the tensor has exactly one element.
   template <class T>
   Result<T> scalar() const {
     if constexpr (std::is_arithmetic_v<T>) {
@@ -148,16 +155,15 @@ class Tensor {
     }
   }
 
-  /// The same memory under another shape of equal element count, else InvalidArgument.
+  /// Shares the memory under another shape; InvalidArgument if the element counts differ.
   Result<Tensor> Reshaped(Shape shape) const;
-  /// A host copy that shares nothing with this tensor, which must be on the host.
+  /// Deep copy of a host tensor.
   Result<Tensor> Clone() const;
-  /// Equal dtype, shape and payload bytes (host tensors).
+  /// True if dtype, shape and payload bytes are equal (host tensors).
   bool SameBits(const Tensor& other) const;
 
-  /// Values as TensorFlow's printing and asserting ops write them, in one pair of brackets: "[3]", "[1 2 3]", "[1
-  /// 2 3...]",
-  /// "[[1 2][3...]...]"; at most `limit` in all, or every one when it is negative.
+  /// Values as in TensorFlow's printing and asserting ops, at most `limit`, or all if it is negative. Formats: "[3]",
+  /// "[1 2 3]", "[1 2 3...]", "[[1 2][3...]...]".
   std::string SummarizeValues(int64_t limit = 3) const;
 
  private:
@@ -175,7 +181,7 @@ class Tensor {
   }
   Status CheckOne(DType wanted) const;
   Status CheckReadable(DType wanted) const;
-  /// Writes the one element to `to`, which has room for one of `wanted`.
+  /// Writes the single element to `to`, which has room for one `wanted`.
   Status ReadNumber(DType wanted, void* to) const;
 
   DType dtype_ = DType::kInvalid;
@@ -183,7 +189,7 @@ class Tensor {
   std::shared_ptr<Buffer> buffer_;
   uint64_t offset_ = 0;
 };
-/// The values as NumPy lays them out (core/tensor/summarize.h), or why there are none to show.
+/// Prints the values in NumPy's layout (core/tensor/summarize.h), or the reason why they cannot be shown.
 std::ostream& operator<<(std::ostream& out, const Tensor& tensor);
 
 template <class T>

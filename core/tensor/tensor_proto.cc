@@ -4,7 +4,10 @@
 #include <bit>
 #include <vector>
 
+#include "core/base/errors.h"
 #include "core/proto/parse.h"
+#include "core/tensor/buffer.h"
+#include "core/tensor/resource.h"
 #include "weir/proto/tensor.pb.h"
 
 namespace weir {
@@ -38,7 +41,7 @@ void AppendVarint(uint64_t value, std::string& to) {
   to.push_back(static_cast<char>(value));
 }
 
-/// Cuts `count` items out of content framed as lengths followed by bytes; false when the framing does not fit.
+/// Splits content framed as lengths followed by bytes into `count` items; false if the framing is malformed.
 template <class Take>
 bool Unframe(std::string_view content, int64_t count, Take take) {
   if (static_cast<uint64_t>(count) > content.size()) return false;
@@ -60,7 +63,7 @@ bool Unframe(std::string_view content, int64_t count, Take take) {
 }
 
 ResourceHandle HandleFromProto(const tf::ResourceHandleProto& proto) {
-  return {proto.device(), proto.container(), proto.name(), proto.hash_code(), proto.maybe_type_name()};
+  return {proto.device(), proto.container(), proto.name(), proto.hash_code(), proto.maybe_type_name(), nullptr};
 }
 
 void HandleToProto(const ResourceHandle& handle, tf::ResourceHandleProto& proto) {
@@ -71,14 +74,14 @@ void HandleToProto(const ResourceHandle& handle, tf::ResourceHandleProto& proto)
   proto.set_maybe_type_name(handle.type_name);
 }
 
-/// Bytes that one element takes in memory.
+/// Bytes of one element in memory.
 uint64_t ElementBytes(DType dtype) {
   if (dtype == DType::kString) return sizeof(std::string);
   if (dtype == DType::kResource) return sizeof(ResourceHandle);
   return SizeOf(dtype);
 }
 
-/// The message as text, with a long payload left out.
+/// The message as text; omits a long payload.
 std::string Describe(const tf::TensorProto& proto) {
   if (proto.ByteSizeLong() <= 2048) return proto::Print(proto);
   tf::TensorProto head;
@@ -91,7 +94,7 @@ Status CannotParse(const tf::TensorProto& proto) {
   return InvalidArgument("Cannot parse tensor from proto: {}", Describe(proto));
 }
 
-/// Reads the payload of one message into one tensor of the same type and shape, whose elements are counted by `n_`.
+/// Decodes a message's payload into a tensor of the same type; `n_` is the tensor's element count.
 class Decoder {
  public:
   Decoder(const tf::TensorProto& proto, Tensor& tensor) : proto_(proto), tensor_(tensor), n_(tensor.elements()) {}
@@ -122,7 +125,7 @@ class Decoder {
     return true;
   }
 
-  /// The field of the type. Types outside the catalogue have been refused before.
+  /// Reads the typed field. Unknown types were rejected earlier.
   void Typed() {
     switch (tensor_.dtype()) {
       case DType::kFloat:
@@ -168,14 +171,14 @@ class Decoder {
   }
 
  private:
-  /// The payload as T, which has the size of the tensor's elements, if not their type.
+  /// The payload as T, which has the size of the tensor's elements but not necessarily their type.
   template <class T>
   std::span<T> Raw() {
     T* const first = reinterpret_cast<T*>(tensor_.mutable_raw());
     return {first, first != nullptr ? static_cast<size_t>(n_) : 0};
   }
 
-  /// The first n values, the last one repeated; zeros without any.
+  /// The first n values with the last one repeated; zeros if there are none.
   template <class T, class Values>
   void Fill(const Values& values) {
     std::span<T> to = Raw<T>();
@@ -206,15 +209,15 @@ class Decoder {
   int64_t n_;
 };
 
-constexpr uint64_t kMostObjectBytes = uint64_t{64} << 20;  // of strings and handles that are filled in
+constexpr uint64_t kMostObjectBytes = uint64_t{64} << 20;  // limit on strings and handles filled in
 
-/// Takes from the budget what `elements` of `dtype` need beyond the size of the message.
+/// Deducts from the budget the bytes that `elements` of `dtype` need beyond the message size.
 Status Charge(const tf::TensorProto& proto, DType dtype, const Shape& shape, ExpansionBudget& budget) {
   uint64_t bytes = 0;
   const bool overflow = __builtin_mul_overflow(static_cast<uint64_t>(shape.elements()), ElementBytes(dtype), &bytes);
   const uint64_t held = proto.ByteSizeLong();
   const uint64_t extra = bytes > held ? bytes - held : 0;
-  // Numbers that repeat take no memory until they are changed; objects do.
+  // Repeated numbers take no memory until they are written; objects do.
   const uint64_t allowed = HasFixedSize(dtype) ? budget.bytes : std::min(budget.bytes, kMostObjectBytes);
   if (overflow || extra > allowed) {
     return ResourceExhausted(
@@ -226,12 +229,13 @@ Status Charge(const tf::TensorProto& proto, DType dtype, const Shape& shape, Exp
   return {};
 }
 
-constexpr uint64_t kRepeatedBytes = uint64_t{8} << 20;  // filled in, from which on no memory is taken for it
+constexpr uint64_t kRepeatedBytes = uint64_t{8} << 20;  // threshold: larger repeated tensors share pages
 
-/// A tensor most of which repeats the message's last value, without memory for it; nothing where it cannot be had.
+/// A tensor that repeats the message's last value in shared pages; an invalid tensor if the system does not support
+/// this.
 Result<Tensor> Repeated(const tf::TensorProto& proto, DType dtype, const Shape& shape) {
   const size_t size = SizeOf(dtype);
-  // Each value takes a byte of the message at least, so that the last one is among these.
+  // Each value takes at least one byte of the message, so this many elements include the last value.
   const int64_t given = std::min(shape.elements(), static_cast<int64_t>(proto.ByteSizeLong()));
   WEIR_ASSIGN(Tensor head, Tensor::Make(dtype, Shape::Of({given})));
   Decoder(proto, head).Typed();
@@ -242,7 +246,7 @@ Result<Tensor> Repeated(const tf::TensorProto& proto, DType dtype, const Shape& 
   return Tensor::Over(dtype, shape, std::move(memory));
 }
 
-/// Whether the content can hold that many elements; exact for types of fixed size.
+/// True if the content may hold that many elements; exact for fixed-size types.
 bool ContentFits(std::string_view content, DType dtype, int64_t elements) {
   const uint64_t size = SizeOf(dtype);
   if (size == 0) return static_cast<uint64_t>(elements) <= content.size();
@@ -254,7 +258,7 @@ bool AllEqual(const Tensor& tensor) {
   return std::memcmp(tensor.raw(), tensor.raw() + size, static_cast<size_t>(tensor.bytes()) - size) == 0;
 }
 
-/// Types whose arrays TensorFlow's Python client puts in tensor_content.
+/// True for types whose arrays TensorFlow's Python client stores in tensor_content.
 bool ArraysAsContent(DType dtype) {
   return SizeOf(dtype) > 0 && dtype != DType::kBool && dtype != DType::kHalf && dtype != DType::kBfloat16 &&
          !IsComplex(dtype);
@@ -267,7 +271,7 @@ void AddAll(const Tensor& tensor, int64_t count, Values* to) {
   for (const T& value : from) to->AddAlreadyReserved(value);
 }
 
-/// The first `count` elements in the field of their type.
+/// Writes the first `count` elements to the typed field.
 void WriteTyped(const Tensor& tensor, int64_t count, tf::TensorProto& proto) {
   switch (tensor.dtype()) {
     case DType::kFloat:
@@ -351,7 +355,7 @@ Result<Tensor> TensorFromProto(const tf::TensorProto& proto, ExpansionBudget* bu
   if (proto.dtype() < 0 || !IsKnown(dtype) || IsRef(dtype)) return CannotParse(proto);
   Result<Shape> shape = ShapeFromProto(proto.tensor_shape());
   if (!shape.ok()) return CannotParse(proto);
-  if (dtype == DType::kVariant) return Unimplemented("a TensorProto of type variant: tensors of it cannot be held");
+  if (dtype == DType::kVariant) return Unimplemented("a TensorProto of type variant cannot be read");
 
   const bool content = !proto.tensor_content().empty() && shape->elements() > 0;
   if (content && !ContentFits(proto.tensor_content(), dtype, shape->elements())) return CannotParse(proto);
@@ -384,6 +388,7 @@ Status TensorToProto(const Tensor& tensor, TensorEncoding encoding, tf::TensorPr
   proto.Clear();
   if (!tensor.valid()) return InvalidArgument("a tensor without type cannot be serialized");
   if (!tensor.on_host()) return FailedPrecondition("a tensor outside host memory cannot be serialized");
+  if (tensor.dtype() == DType::kVariant) return Unimplemented("a tensor of type variant cannot be serialized");
   proto.set_dtype(static_cast<tf::DataType>(tensor.dtype()));
   ShapeToProto(tensor.shape(), *proto.mutable_tensor_shape());
   const int64_t n = tensor.elements();

@@ -16,20 +16,20 @@ using namespace weir::sdk;
 
 constexpr uint64_t kAlignment = 64;
 constexpr uint64_t kHugePage = uint64_t{2} << 20;  // of x86-64, and of 64-bit ARM with 4 KiB pages
-constexpr double kAssumedClock = 2.5;  // cycles per ns: no clock is read, so that the profile is the same in every run
+constexpr double kAssumedClock = 2.5;  // cycles per ns; an assumption, so that every run has the same profile
 
 uint64_t MemoryBytes() {
   const long pages = sysconf(_SC_PHYS_PAGES), page_bytes = sysconf(_SC_PAGESIZE);
   return pages > 0 && page_bytes > 0 ? static_cast<uint64_t>(pages) * static_cast<uint64_t>(page_bytes) : 0;
 }
 
-/// Bytes of a cache level of this machine, or `otherwise` where the system does not tell.
+/// Bytes of a cache level of this machine, or `otherwise` if the system does not report it.
 double CacheBytes(int name, double otherwise) {
   const long bytes = sysconf(name);
   return bytes > 0 ? static_cast<double>(bytes) : otherwise;
 }
 
-/// Floating point operations of one core per cycle in float, from its vector width: two fused units.
+/// float operations per cycle of one core, computed from its vector width: two fused units.
 double FlopsPerCycle() {
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("avx512f")) return 64;
@@ -55,8 +55,8 @@ class Cpu {
     return uid == "cpu-0" ? std::make_unique<Cpu>() : nullptr;
   }
 
-  // Sizes beyond the machine's memory are refused at once: the system would promise them and end the process later.
-  // Large blocks are of huge pages where the system has some, which spares address translations.
+  // Sizes beyond the machine's memory are refused at once: the system would grant them and kill the process later.
+  // Large blocks use huge pages if the system has them, which reduces TLB misses.
   void* Alloc(uint64_t bytes, uint32_t) {
     if (bytes > MemoryBytes()) return nullptr;
     void* const block = ::operator new(bytes, AlignmentOf(bytes), std::nothrow);
@@ -77,7 +77,7 @@ class Cpu {
     return std::align_val_t(bytes >= kHugePage ? kHugePage : kAlignment);
   }
 
-  // One core, as its data sheet would have it. Element types without arithmetic of their own go through float.
+  // One core, with the figures of a data sheet. Element types without native arithmetic use float.
   void Profile(weir_profile& profile) const {
     profile.provenance = WEIR_PROVENANCE_DATASHEET;
     const double peak = FlopsPerCycle() * kAssumedClock;

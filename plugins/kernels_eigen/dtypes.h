@@ -1,4 +1,4 @@
-// The element type lists that the families share. Sanitizer builds take short ones.
+// Element type lists shared by the families. Sanitizer builds use short ones.
 #ifndef WEIR_PLUGINS_KERNELS_EIGEN_DTYPES_H_
 #define WEIR_PLUGINS_KERNELS_EIGEN_DTYPES_H_
 
@@ -24,12 +24,12 @@ inline constexpr sdk::Types<sdk::half, sdk::bfloat16> k16Bit;
 inline constexpr sdk::Types<sdk::complex64, sdk::complex128> kComplex;
 inline constexpr sdk::Types<int8_t, int16_t> kSmallInts;
 inline constexpr sdk::Types<uint8_t, uint16_t, uint32_t, uint64_t> kUnsigned;
-/// Compared and moved as the integers that they are stored as.
+/// Types that are compared and moved as the integers they are stored as.
 inline constexpr sdk::Types<sdk::As<WEIR_QINT8, int8_t>, sdk::As<WEIR_QINT16, int16_t>, sdk::As<WEIR_QINT32, int32_t>,
                             sdk::As<WEIR_QUINT8, uint8_t>, sdk::As<WEIR_QUINT16, uint16_t>>
     kQuantized;
 
-/// Everything with plain elements, as bits of its size: for kernels that only move elements.
+/// All types with plain elements, as bits of their size: for kernels that only move elements.
 inline constexpr sdk::Types<
     sdk::As<WEIR_FLOAT16, uint16_t>, sdk::As<WEIR_BFLOAT16, uint16_t>, sdk::As<WEIR_FLOAT32, uint32_t>,
     sdk::As<WEIR_FLOAT64, uint64_t>, sdk::As<WEIR_COMPLEX64, uint64_t>, sdk::As<WEIR_COMPLEX128, sdk::bits128>,

@@ -6,7 +6,7 @@
 
 namespace weir::kernels_eigen {
 
-// Hot: also built for x86-64-v4.
+// Performance-critical: also built for x86-64-v4.
 void AddComparison(sdk::KernelTable& k);
 void AddMathBinary(sdk::KernelTable& k);
 void AddMathUnary(sdk::KernelTable& k);

@@ -1,4 +1,4 @@
-// What kernels that move elements share: sets of element types, steering operands, positions along an axis.
+// Parts shared by kernels that move elements: sets of element types, steering operands, positions along an axis.
 #ifndef WEIR_PLUGINS_KERNELS_EIGEN_OPERANDS_H_
 #define WEIR_PLUGINS_KERNELS_EIGEN_OPERANDS_H_
 
@@ -18,7 +18,8 @@ constexpr uint64_t DTypeSet(std::initializer_list<uint32_t> dtypes) {
   return set;
 }
 
-/// Floating, complex and integer types and bool. The sets do not depend on the build: code over bytes serves all types.
+/// Floating, complex and integer types and bool. The sets are the same in every build, since code on bytes serves all
+/// types.
 inline constexpr uint64_t kPlainSet =
     DTypeSet({WEIR_FLOAT16, WEIR_BFLOAT16, WEIR_FLOAT32, WEIR_FLOAT64, WEIR_COMPLEX64, WEIR_COMPLEX128, WEIR_INT8,
               WEIR_INT16, WEIR_INT32, WEIR_INT64, WEIR_UINT8, WEIR_UINT16, WEIR_UINT32, WEIR_UINT64, WEIR_BOOL});
@@ -45,7 +46,8 @@ decltype(auto) ForBytes(uint32_t bytes, Body&& body) {
   }
 }
 
-/// Calls body(n), with a constant for the sizes of single elements, so that copies of n bytes become moves.
+/// Calls body(n), with a compile-time constant for the sizes of single elements, so that copies of n bytes become
+/// moves.
 template <class Body>
 decltype(auto) ForBlock(size_t n, Body&& body) {
   switch (n) {
@@ -64,7 +66,7 @@ decltype(auto) ForBlock(size_t n, Body&& body) {
   }
 }
 
-/// The value of integer operand i, which steers the kernel. Unimplemented when it is not known yet.
+/// The value of integer operand i, which determines what the kernel does. Unimplemented if the value is unknown.
 inline int32_t Steering(const sdk::Prep& prep, uint32_t i, std::vector<int64_t>* values) {
   const auto known = prep.Constant(i);
   if (!known) return prep.error().Unimplemented("the value of input ", i, " must be known");
@@ -81,7 +83,7 @@ inline int32_t Steering(const sdk::Prep& prep, uint32_t i, std::string_view name
   return WEIR_OK;
 }
 
-/// Internal when output i has another shape than the kernel will write.
+/// Internal if output i does not have the shape that the kernel will write.
 inline int32_t ExpectOutput(const sdk::Prep& prep, uint32_t i, const std::vector<int64_t>& dims) {
   const weir_shape wanted{static_cast<uint32_t>(dims.size()), 0, dims.data()};
   if (sdk::SameShape(prep.output(i).shape, wanted)) return WEIR_OK;
@@ -91,8 +93,8 @@ inline int32_t ExpectOutput(const sdk::Prep& prep, uint32_t i, const std::vector
 
 inline std::vector<int64_t> DimsOf(const weir_shape& shape) { return {shape.dims, shape.dims + shape.rank}; }
 
-/// Steps between neighbours along each axis of a dense array; all 0 when it is empty, since its extents may have any
-/// product.
+/// Steps between neighbours along each axis of a dense array. All are 0 for an empty array, since the product of its
+/// other extents may overflow.
 inline std::vector<int64_t> StepsOf(const std::vector<int64_t>& dims) {
   const bool empty = std::find(dims.begin(), dims.end(), 0) != dims.end();
   std::vector<int64_t> steps(dims.size(), empty ? 0 : 1);
@@ -107,7 +109,7 @@ inline int64_t SizeOf(const weir_shape& shape, uint32_t begin, uint32_t end) {
   return n;
 }
 
-/// InvalidArgument: element `at` of the index tensor `name` is not in [0, limit), in TensorFlow's words.
+/// InvalidArgument with TensorFlow's text: element `at` of the index tensor `name` is not in [0, limit).
 [[gnu::cold, gnu::noinline]] inline int32_t IndexOutOfRange(const sdk::Error& error, std::string_view name,
                                                             const weir_shape& shape, int64_t at, int64_t value,
                                                             std::string_view text, int64_t limit) {

@@ -1,4 +1,4 @@
-// Where integer operands point inside a tensor: at rows, or at slices by their coordinates.
+// Places in a tensor given by integer operands: rows, or slices by their coordinates.
 #ifndef WEIR_PLUGINS_KERNELS_EIGEN_PLACES_H_
 #define WEIR_PLUGINS_KERNELS_EIGEN_PLACES_H_
 
@@ -10,15 +10,15 @@
 
 namespace weir::kernels_eigen {
 
-/// `count` places in a tensor, each the first element of `row` elements that belong together.
+/// `count` places in a tensor; each is the start of `row` contiguous elements.
 struct Places {
   int64_t count = 0;
   int64_t row = 1;
   std::vector<int64_t> limits;  // by coordinate
   std::vector<int64_t> steps;   // elements per step of a coordinate
-  std::vector<int64_t> dims;    // of the tensor; empty where each index names a row
+  std::vector<int64_t> dims;    // of the tensor; empty if each index names a row
 
-  /// Indices of any shape, each of which names a row of `params`, of rank 1 at least.
+  /// Indices of any shape; each names a row of `params`, whose rank is at least 1.
   static Places OfRows(const weir_shape& params, const weir_shape& indices) {
     Places places;
     places.count = SizeOf(indices, 0, indices.rank);
@@ -40,7 +40,7 @@ struct Places {
     return places;
   }
 
-  /// First element of place i, -1 when it lies outside.
+  /// First element of place i; -1 if it is out of range.
   int64_t At(const sdk::Integers& indices, int64_t i) const {
     const auto depth = static_cast<int64_t>(limits.size());
     int64_t at = 0;
@@ -52,7 +52,7 @@ struct Places {
     return at;
   }
 
-  /// Ok when every place lies inside.
+  /// Ok if every place is in range.
   int32_t Check(const sdk::Error& error, const sdk::Integers& indices) const {
     for (int64_t i = 0; i < count; ++i) {
       if (At(indices, i) < 0) return Refuse(error, indices, i);
@@ -60,7 +60,7 @@ struct Places {
     return WEIR_OK;
   }
 
-  /// InvalidArgument about place i, in TensorFlow's words; `what`: how they name the tensor's shape.
+  /// InvalidArgument with TensorFlow's text for place i; `what`: the text's name for the tensor's shape.
   [[gnu::cold, gnu::noinline]] int32_t Refuse(const sdk::Error& error, const sdk::Integers& indices, int64_t i,
                                               std::string_view what = "shape") const {
     const weir_shape& shape = indices.shape();

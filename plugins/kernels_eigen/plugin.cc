@@ -1,4 +1,4 @@
-// The entry of kernels_eigen: which families the file carries.
+// The entry of kernels_eigen: the families that the file contains.
 #include "sdk/cpp/plugin.h"
 
 #include "plugins/kernels_eigen/families.h"

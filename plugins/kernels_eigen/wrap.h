@@ -1,5 +1,5 @@
-// Arithmetic of two numbers that kernels share. Integers wrap around, as TensorFlow's do, where C++ leaves overflow
-// undefined.
+// Arithmetic of two numbers, shared by kernels. Integers wrap around as in TensorFlow, without C++'s undefined
+// overflow.
 #ifndef WEIR_PLUGINS_KERNELS_EIGEN_WRAP_H_
 #define WEIR_PLUGINS_KERNELS_EIGEN_WRAP_H_
 
@@ -10,7 +10,7 @@
 
 namespace weir::kernels_eigen {
 
-/// Unsigned and not promoted to a signed type.
+/// An unsigned type that is not promoted to a signed type.
 template <std::integral T>
 using Unsigned = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
 
@@ -46,8 +46,8 @@ T Negative(T x) {
     return -x;
   }
 }
-/// Integers are divided towards zero. Kernels refuse divisors of 0 before; one that comes up on the way gives 0: a
-/// scatter may divide a variable by itself.
+/// Integers are divided towards zero. Kernels refuse divisors of 0 beforehand. A divisor that becomes 0 later gives 0:
+/// a scatter may divide a variable by itself.
 template <class T>
 T Quotient(T x, T y) {
   if constexpr (std::integral<T>) {
@@ -59,7 +59,7 @@ T Quotient(T x, T y) {
   return static_cast<T>(x / y);
 }
 
-/// NaN when either operand is.
+/// NaN if either operand is NaN.
 template <class T>
 T Larger(T x, T y) {
   return x > y || x != x ? x : y;
@@ -69,7 +69,7 @@ T Smaller(T x, T y) {
   return x < y || x != x ? x : y;
 }
 
-/// The complex conjugate; real numbers are their own.
+/// The complex conjugate; a real number is returned unchanged.
 template <class T>
 T Conjugated(T x) {
   return x;
@@ -79,7 +79,7 @@ std::complex<R> Conjugated(std::complex<R> x) {
   return std::conj(x);
 }
 
-// The same as functions of elements.
+// The same operations as functors.
 struct Add {
   template <class T>
   T operator()(T x, T y) const {

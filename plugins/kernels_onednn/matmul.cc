@@ -14,14 +14,13 @@ namespace {
 
 using sdk::Product;
 
-constexpr double kTileFlops = 4e6;  // work of a tile: ten times what starting it on another thread costs
+constexpr double kTileFlops = 4e6;  // work of a tile: ten times the cost of starting it on another thread
 
-/// oneDNN has two codes for products. Which one runs depends on shapes only.
+/// oneDNN has two implementations of products. Only the shapes decide which one runs.
 enum class Way {
-  kGemm,    // its BLAS function: packs both operands
-  kMatMul,  // its primitive on b as it is: better for transposed b, which it copies into blocks, narrow b, small
-            // products
-  kPacked,  // its primitive on a constant b, brought into its own layout once
+  kGemm,    // BLAS function: packs both operands
+  kMatMul,  // primitive on the unpacked b: better for transposed b (copied into blocks), narrow b and small products
+  kPacked,  // primitive on a constant b that was reordered into oneDNN's layout once
 };
 
 Way WayOf(const Product& p, int64_t count, bool constant_b) {
@@ -33,7 +32,7 @@ Way WayOf(const Product& p, int64_t count, bool constant_b) {
   return narrow || small || (p.transpose_b && !large) ? Way::kMatMul : Way::kGemm;
 }
 
-/// What oneDNN takes for one product, in ns, on a core with this peak. Fitted to runs on AVX-512 cores.
+/// oneDNN's time for one product, in ns, on a core with this peak. Fitted to runs on AVX-512 cores.
 double ProductNs(const Product& p, Way way, double peak) {
   const double m = static_cast<double>(p.m), n = static_cast<double>(p.n), k = static_cast<double>(p.k);
   if (p.m == 1 || p.n == 1) return 500 + (m * k + k * n) * 4 / 11;
@@ -130,7 +129,7 @@ struct MatMul {
   }
 };
 
-/// var -= alpha op(a) op(b), without the product in memory.
+/// var -= alpha op(a) op(b), without storing the product.
 struct DescentByProduct {
   sdk::Products products;
 

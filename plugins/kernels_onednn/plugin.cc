@@ -8,7 +8,7 @@
 
 namespace {
 
-/// oneDNN makes its choice when it is first used, for the whole process.
+/// oneDNN selects the instruction set on its first use, for the whole process.
 int32_t LimitIsa(weir::sdk::Isa highest, weir_error* error) {
   const dnnl_cpu_isa_t isa = highest == weir::sdk::Isa::kV4   ? dnnl_cpu_isa_avx512_core
                              : highest == weir::sdk::Isa::kV3 ? dnnl_cpu_isa_avx2

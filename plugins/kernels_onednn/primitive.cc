@@ -2,7 +2,7 @@
 
 #include <utility>
 
-// The two functions of OpenMP that the plugin needs; <omp.h> comes with some compilers only.
+// The two OpenMP functions that the plugin needs; not every compiler has <omp.h>.
 extern "C" {
 void omp_set_num_threads(int threads);
 int omp_get_max_threads(void);
@@ -32,7 +32,7 @@ dnnl_engine_t Engine() {
   return engine;
 }
 
-/// The objects of one call at a time.
+/// The objects of one call; a set serves one call at a time.
 struct Primitive::Call {
   dnnl_stream_t stream = nullptr;
   std::array<dnnl_exec_arg_t, kMaxOperands> operands{};

@@ -1,4 +1,4 @@
-// oneDNN's objects, owned: a primitive whose operands are given by address at each call.
+// Owners of oneDNN's objects: a primitive that gets the addresses of its operands at each call.
 #ifndef WEIR_PLUGINS_KERNELS_ONEDNN_PRIMITIVE_H_
 #define WEIR_PLUGINS_KERNELS_ONEDNN_PRIMITIVE_H_
 
@@ -14,8 +14,8 @@
 
 namespace weir::kernels_onednn {
 
-/// While it lives, OpenMP regions that the calling thread enters have one thread: oneDNN works on its caller's thread,
-/// and other users of OpenMP in the process keep their setting.
+/// While an object of this class exists, OpenMP regions of the calling thread have one thread: oneDNN works on its
+/// caller's thread, and other users of OpenMP in the process keep their setting.
 class OneThread {
  public:
   OneThread();
@@ -27,7 +27,7 @@ class OneThread {
   int before_;
 };
 
-/// The process's CPU engine; null when oneDNN cannot make one. Made once, never given back.
+/// The process's CPU engine; null if oneDNN cannot make one. Created once, never destroyed.
 dnnl_engine_t Engine();
 
 struct OperandDesc {
@@ -35,24 +35,24 @@ struct OperandDesc {
   dnnl_memory_desc_t memory;
 };
 
-/// Thread-safe once made. Memory for scratch is the caller's, as the last operand, when scratch_bytes() is not 0.
+/// Thread-safe after Make. If scratch_bytes() is not 0, the caller passes scratch memory as the last operand.
 class Primitive {
  public:
   static constexpr size_t kMaxOperands = 4;
 
-  /// Of any operation descriptor of oneDNN. Unimplemented with oneDNN's status when it has no such primitive. A format
-  /// that the descriptor left open is chosen by oneDNN: see desc().
+  /// Makes the primitive of any operation descriptor. Unimplemented with oneDNN's status if oneDNN has no such
+  /// primitive. oneDNN chooses the formats that the descriptor leaves open, see desc().
   int32_t Make(const_dnnl_op_desc_t op, std::vector<int> arguments, const sdk::Error& error);
   /// `addresses` in the order of Make's arguments, then scratch.
   int32_t Run(std::array<const void*, kMaxOperands> addresses, const sdk::Error& error) const;
 
-  /// How the primitive wants argument number i of Make to lie in memory.
+  /// The memory layout that the primitive requires for argument i of Make.
   const dnnl_memory_desc_t& desc(size_t i) const { return operands_[i].memory; }
   uint64_t scratch_bytes() const { return scratch_bytes_; }
 
  private:
   struct Call;
-  static constexpr size_t kCalls = 8;  // objects made ahead of time for calls at the same moment
+  static constexpr size_t kCalls = 8;  // preallocated objects for concurrent calls
   struct Shared;
 
   std::vector<OperandDesc> operands_;

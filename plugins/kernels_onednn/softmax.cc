@@ -22,8 +22,8 @@ namespace {
   return found != 0;
 }
 
-/// True when NaN or an infinity is among the numbers. Every call of the kernels asks, so that it has to cost little
-/// beside oneDNN's own code.
+/// True if there is a NaN or an infinity. Every call of the kernels uses it, so it must be cheap compared with oneDNN's
+/// own code.
 #if defined(__x86_64__)
 [[gnu::target("avx2")]] bool AnyNonFiniteByAvx2(const float* x, int64_t n) { return AnyNonFinite(x, n); }
 bool HasNonFinite(const float* x, int64_t n) {
@@ -34,7 +34,7 @@ bool HasNonFinite(const float* x, int64_t n) {
 bool HasNonFinite(const float* x, int64_t n) { return AnyNonFinite(x, n); }
 #endif
 
-/// True when the softmax of the row has no value: NaN or +infinity is in it, or nothing above -infinity.
+/// True if the softmax of the row is undefined: the row has a NaN or +infinity, or all its elements are -infinity.
 bool HasNoValue(const float* row, int64_t classes) {
   float largest = -std::numeric_limits<float>::infinity();
   for (int64_t i = 0; i < classes; ++i) {
@@ -74,7 +74,7 @@ struct Softmax {
 
   int32_t Run(sdk::Env& env, sdk::View<const float> logits, sdk::View<float> out, sdk::Scratch<char> scratch) const {
     if (rows == 0) return WEIR_OK;
-    const std::vector<int64_t> lost = RowsWithoutValue(logits.data());  // `out` may be the memory of the logits
+    const std::vector<int64_t> lost = RowsWithoutValue(logits.data());  // `out` may alias the logits
     const OneThread one;
     const int32_t code = primitive.Run({logits.data(), out.data(), scratch.data()}, env.error());
     for (const int64_t row : lost) {
@@ -83,7 +83,7 @@ struct Softmax {
     return code;
   }
 
-  /// Rows whose answer is NaN throughout. oneDNN gives numbers for some elements of such rows.
+  /// Rows whose result is NaN throughout. oneDNN returns numbers for some elements of such rows.
   std::vector<int64_t> RowsWithoutValue(const float* logits) const {
     std::vector<int64_t> lost;
     if (!HasNonFinite(logits, rows * classes)) return lost;
@@ -93,7 +93,7 @@ struct Softmax {
     return lost;
   }
 
-  /// Fitted to runs on AVX-512 cores, as the other kernel sets' estimates are.
+  /// Fitted to runs on AVX-512 cores, like the estimates of the other kernel sets.
   static sdk::Cost Estimate(const sdk::Prep& prep) {
     const weir_shape& shape = prep.shape(0);
     const double elements = static_cast<double>(prep.size(0));

@@ -1,12 +1,12 @@
-// What OpenBLAS gets for its questions to the environment. Version 0.3.21 takes cores that are newer than itself for
-// old ones (Prescott, Haswell) and runs 2 to 5 times slower on them, so the plugin names the core type by CPUID and by
-// the option `isa`. No variable of the real environment is read or written.
+// Replaces OpenBLAS's reads of the environment. Version 0.3.21 mistakes newer cores for old ones (Prescott, Haswell)
+// and runs 2 to 5 times slower on them, so the plugin names the core type by CPUID and by the option `isa`. No variable
+// of the real environment is read or written.
 #include <cstring>
 
 #include "plugins/kernels_openblas/families.h"
 
 extern "C" {
-// OpenBLAS calls the first from a constructor; together they choose anew.
+// OpenBLAS calls the first one from a constructor. Calling both selects the kernels again.
 void gotoblas_dynamic_init(void);
 void gotoblas_dynamic_quit(void);
 }
@@ -17,10 +17,10 @@ namespace {
 // Written by init, before any kernel runs.
 sdk::Isa highest_isa = sdk::Isa::kAuto;
 
-/// Null leaves the choice to OpenBLAS: a processor older than AVX2.
+/// Null, for processors older than AVX2, leaves the choice to OpenBLAS.
 const char* CoreType() {
 #if defined(__x86_64__)
-  __builtin_cpu_init();  // OpenBLAS asks from a constructor
+  __builtin_cpu_init();  // OpenBLAS calls this from a constructor
   const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
   const auto allowed = [](sdk::Isa isa) { return highest_isa == sdk::Isa::kAuto || highest_isa >= isa; };
@@ -43,7 +43,7 @@ int32_t LimitIsa(sdk::Isa highest, weir_error*) {
 
 }  // namespace weir::kernels_openblas
 
-/// Called wherever the archive calls getenv (linker option --wrap).
+/// Replaces getenv in the archive (linker option --wrap).
 extern "C" char* __wrap_getenv(const char* name) {
   const bool asked = std::strcmp(name, "OPENBLAS_CORETYPE") == 0;
   return asked ? const_cast<char*>(weir::kernels_openblas::CoreType()) : nullptr;

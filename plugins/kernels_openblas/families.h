@@ -8,7 +8,7 @@
 namespace weir::kernels_openblas {
 
 void AddMatMul(sdk::KernelTable& k);
-/// Has OpenBLAS choose its kernels anew, below `highest`. Not while one of them runs.
+/// Makes OpenBLAS select its kernels again, up to `highest`. Must not be called while one of them runs.
 int32_t LimitIsa(sdk::Isa highest, weir_error* error);
 
 }  // namespace weir::kernels_openblas

@@ -15,7 +15,7 @@ namespace {
 
 using sdk::Product;
 
-constexpr double kTileFlops = 4e6;  // work of a tile: ten times what starting it on another thread costs
+constexpr double kTileFlops = 4e6;  // work of a tile: ten times the cost of starting it on another thread
 
 CBLAS_TRANSPOSE Transposed(bool transpose, bool conjugate) {
   return !transpose ? CblasNoTrans : conjugate ? CblasConjTrans : CblasTrans;
@@ -58,7 +58,7 @@ void Gemv(CBLAS_TRANSPOSE op, int64_t rows, int64_t columns, double alpha, const
   cblas_dgemv(CblasRowMajor, op, Int(rows), Int(columns), alpha, matrix, Int(columns), x, 1, 1, y, 1);
 }
 
-/// c += alpha op(a) op(b) where one side is a vector; false where none is.
+/// c += alpha op(a) op(b) if one operand is a vector; returns false if neither is.
 template <class T>
 bool AddVectorProduct(const Product& p, int64_t rows, T alpha, const T* a, const T* b, T* c) {
   if (p.m == 1) {
@@ -77,7 +77,7 @@ void Multiply(const Product& p, int64_t rows, const T* a, const T* b, T* c) {
     std::fill(c, c + rows * p.n, T(0));
     return;
   }
-  // Added to zeros: whether beta = 0 ignores a NaN that lies in c depends on the version of OpenBLAS.
+  // Clears c and adds: with beta = 0 it depends on the version of OpenBLAS whether a NaN in c is ignored.
   if constexpr (std::is_floating_point_v<T>) {
     if (p.m == 1 || (p.n == 1 && rows == p.m)) {
       std::fill(c, c + rows * p.n, T(0));
@@ -88,9 +88,8 @@ void Multiply(const Product& p, int64_t rows, const T* a, const T* b, T* c) {
   Gemm(p, rows, a, b, c);
 }
 
-/// What OpenBLAS takes for one product, in ns, on a core with this peak. Up to a million multiply-adds it has kernels
-/// without packing, for b as it is; beyond, and for transposed b, it packs both operands. Fitted to runs on AVX-512
-/// cores.
+/// OpenBLAS's time for one product, in ns, on a core with this peak. Up to a million multiply-adds it has kernels
+/// without packing for an untransposed b; otherwise it packs both operands. Fitted to runs on AVX-512 cores.
 double ProductNs(const Product& p, double peak, uint32_t dtype) {
   const double m = static_cast<double>(p.m), n = static_cast<double>(p.n), k = static_cast<double>(p.k);
   const double bytes = sdk::SizeOf(dtype);
@@ -136,7 +135,7 @@ struct MatMul {
   }
 };
 
-/// var -= alpha op(a) op(b), without the product in memory.
+/// var -= alpha op(a) op(b), without storing the product.
 struct DescentByProduct {
   sdk::Products products;
 

@@ -1,5 +1,6 @@
-// The serial archive hands out work space from a table without locks, so that two threads in it at once would share a
-// piece. Every request goes to memory of the calling thread instead; pages are touched only as products need them.
+// The serial archive allocates work space from a table without locks, so two threads in it at once would share an
+// entry. Every request is redirected to memory of the calling thread; pages become resident only when products touch
+// them.
 #include "plugins/kernels_openblas/work_space.h"
 
 #include <sys/mman.h>
@@ -10,9 +11,9 @@
 namespace weir::kernels_openblas {
 namespace {
 
-/// Bytes that the library may use: BUFFER_SIZE of its common.h, of which 128 MiB is the largest for x86-64, twice.
+/// Bytes that the library may use: twice BUFFER_SIZE of its common.h, whose largest value for x86-64 is 128 MiB.
 constexpr std::size_t kBytes = std::size_t{256} << 20;
-constexpr std::size_t kHugePage = std::size_t{2} << 20;  // spares address translations, where the system has such pages
+constexpr std::size_t kHugePage = std::size_t{2} << 20;  // reduces TLB misses if the system has such pages
 
 class WorkSpace {
  public:
@@ -37,7 +38,7 @@ class WorkSpace {
 
  private:
   void* mapped_ = nullptr;
-  void* base_ = nullptr;  // in it
+  void* base_ = nullptr;  // the aligned start inside the mapping
 };
 
 thread_local WorkSpace work_space;
@@ -48,7 +49,7 @@ bool HaveWorkSpace() { return work_space.Get() != nullptr; }
 
 }  // namespace weir::kernels_openblas
 
-/// Called wherever the archive's interface asks for work space (linker option --wrap): once for a product, given back
-/// before the product returns.
+/// Replaces the archive's allocation of work space (linker option --wrap): called once per product, and freed before
+/// the product returns.
 extern "C" void* __wrap_blas_memory_alloc(int) { return weir::kernels_openblas::work_space.Get(); }
 extern "C" void __wrap_blas_memory_free(void*) {}

@@ -1,4 +1,5 @@
-/* cost/1: what a device costs when idle. Times are ns, rates are per ns. NaN means unknown; never 0 or negative. */
+/* cost/1: costs of work on an otherwise idle device. Times are ns, rates are per ns. NaN means unknown; values are
+ * never 0 or negative. */
 #ifndef WEIR_SDK_ABI_COST_H_
 #define WEIR_SDK_ABI_COST_H_
 
@@ -60,8 +61,8 @@ typedef struct weir_link {
   uint32_t provenance;
 } weir_link;
 
-/* A kernel's estimate for one node. Either `whole_ns` is set, or flops, bytes, class and fixed_ns feed the profile's
- * formula; NaN means unknown. */
+/* A kernel's estimate for one node. Either `whole_ns` is the total time, or the profile's formula computes it from
+ * flops, bytes, class and fixed_ns; NaN means unknown. */
 typedef struct weir_cost {
   uint32_t struct_size;
   uint32_t cost_class;
@@ -76,7 +77,7 @@ typedef struct weir_cost_api {
   uint32_t struct_size;
   uint32_t reserved;
   int32_t (*profile)(weir_device* device, weir_profile* profile, weir_error* error);
-  /* peer null = host memory. */
+  /* A null peer means host memory. */
   int32_t (*link)(weir_device* device, uint32_t space, weir_device* peer, uint32_t peer_space, weir_link* link,
                   weir_error* error);
   int32_t (*calibrate)(weir_device* device, uint64_t budget_ms, void (*emit)(void* ctx, const weir_profile* profile),

@@ -1,8 +1,10 @@
-/* The host table: what the core offers to plugins. Given to init, valid until shutdown returns. Every function may be
- * called from any thread, also the plugin's own, with no plugin lock held. Context handles are valid for the call. */
+/* The host table: functions of the core for plugins. It is passed to init and valid until shutdown returns. Every
+ * function may be called from any thread, including the plugin's own, but never while the plugin holds a lock.
+ * Context handles are valid during their call. */
 #ifndef WEIR_SDK_ABI_HOST_H_
 #define WEIR_SDK_ABI_HOST_H_
 
+#include "sdk/abi/device.h"
 #include "sdk/abi/status.h"
 #include "sdk/abi/types.h"
 
@@ -25,28 +27,28 @@ typedef struct weir_host {
   void (*log)(int32_t level, const char* file, int32_t line, weir_str text);
   int32_t (*enabled)(int32_t level);
 
-  /* The core's threads. schedule runs fn later on another thread, with hint WEIR_SCHEDULE_MAY_BLOCK on one that nobody
-   * computes on; parallel_for splits [0, n) into ranges of at least `grain` and returns when all have run; both may be
-   * nested. A plugin owns no CPU pool. */
+  /* The core's threads. schedule runs fn later on another thread; with the hint WEIR_SCHEDULE_MAY_BLOCK, on a thread
+   * of the blocking pool. parallel_for splits [0, n) into ranges of at least `grain` and returns when all have run.
+   * Both may be nested. A plugin has no CPU thread pool of its own. */
   int32_t (*schedule)(void (*fn)(void* arg), void* arg, uint64_t hint);
   void (*parallel_for)(weir_ctx* ctx, uint64_t n, uint64_t grain, void (*fn)(void* arg, uint64_t begin, uint64_t end),
                        void* arg);
 
-  /* Tracked CPU memory; alignment is a power of two; null when there is none left. */
+  /* Tracked CPU memory; alignment is a power of two; null if memory is exhausted. */
   void* (*host_alloc)(uint64_t bytes, uint64_t alignment);
   void (*host_free)(void* block);
 
-  /* Node views, for prepare, create, supports, estimate. attr fills `value` (struct_size set by the caller) with data
-   * that lives as long as the node; NOT_FOUND when the node has no such attribute and the op no default.
-   * constant_input: OK and the value when input i is a constant in host memory, else NOT_FOUND. */
+  /* Node views, for prepare, create, supports, estimate. attr fills `value`, whose struct_size the caller sets; its
+   * data lives as long as the node. It returns NOT_FOUND if the node lacks the attribute and the op has no default.
+   * constant_input returns OK and the value if input i is a constant in host memory, else NOT_FOUND. */
   weir_str (*node_name)(const weir_node* node);
   weir_str (*node_op)(const weir_node* node);
   int32_t (*attr)(const weir_node* node, weir_str name, weir_attr* value);
   int32_t (*constant_input)(const weir_node* node, uint32_t i, weir_tensor* value);
 
-  /* Dynamic kernels only. input and input_range borrow for the call. output allocates output i with `shape`; set_output
-   * makes it share a tensor of this call; forward lets output `out` take input `in`'s buffer when nobody else needs it,
-   * returning 1 when it did. temp gives scratch memory that lives until the call ends. */
+  /* Dynamic kernels only. Tensors of input and input_range are borrowed for the call. output allocates output i with
+   * `shape`; set_output makes it alias a tensor of this call. forward gives input `in`'s buffer to output `out` if
+   * nothing else uses it, and then returns 1. temp allocates scratch memory that lives until the call ends. */
   int32_t (*input)(weir_ctx* ctx, uint32_t i, weir_tensor* tensor);
   int32_t (*input_range)(weir_ctx* ctx, weir_str arg, uint32_t* first, uint32_t* count);
   int32_t (*output)(weir_ctx* ctx, uint32_t i, const weir_shape* shape, weir_tensor* tensor, weir_error* error);
@@ -61,19 +63,25 @@ typedef struct weir_host {
   int32_t (*string_visit)(const weir_tensor* tensor, int32_t (*fn)(void* arg, uint64_t i, weir_str text), void* arg);
   int32_t (*string_set)(const weir_tensor* tensor, uint64_t i, weir_str text);
 
-  /* Later host features by name, or null. */
+  /* Host features of later minor versions, by name; null if unknown. */
   const void* (*get_interface)(weir_str id);
 
-  /* For prepare and create: an object that lives as long as the session and is shared by all preparations of this node
-   * under `key`, as the counter of a random op; made by make(arg) on first use. Null when make returned null. */
+  /* For prepare and create: an object that lives as long as the session, such as the counter of a random op. All
+   * preparations of this node under `key` share it. make(arg) creates it on first use. Null if make returned null. */
   void* (*node_resource)(const weir_node* node, weir_str key, void* (*make)(void* arg), void (*destroy)(void* object),
                          void* arg);
 
-  /* Completes the call of an ASYNC kernel, exactly once, from any thread, after its compute has returned WEIR_OK or
-   * before; code other than WEIR_OK fails the node with the message. `ctx` is gone afterwards. */
+  /* Completes the call of an ASYNC kernel: called exactly once, from any thread, before or after compute returns
+   * WEIR_OK. A code other than WEIR_OK fails the node with the message. `ctx` is invalid afterwards. */
   void (*done)(weir_ctx* ctx, int32_t code, weir_str message);
   /* Time left for the step in ns; INT64_MAX without a deadline. */
   int64_t (*time_left)(weir_ctx* ctx);
+
+  /* The device of a call; the step's stream on that device, null if it has none; and the native value of that stream
+   * (native/1), 0 if it has none. A kernel with WEIR_KERNEL_STREAM enqueues its work on that stream. */
+  weir_device* (*device)(weir_ctx* ctx);
+  weir_stream* (*stream)(weir_ctx* ctx);
+  uint64_t (*native_stream)(weir_ctx* ctx);
 } weir_host;
 
 #ifdef __cplusplus

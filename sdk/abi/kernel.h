@@ -13,17 +13,21 @@ extern "C" {
 #define WEIR_KERNELS_INTERFACE "kernels/1"
 
 enum {
-  WEIR_KERNEL_ASYNC = 1u << 0,
-  WEIR_KERNEL_INLINE_CHEAP = 1u << 1,
-  WEIR_KERNEL_STATEFUL = 1u << 2, /* calls on one state are serialized and may change it */
+  WEIR_KERNEL_ASYNC = 1u << 0,        /* dynamic form: a call ends with `done`, which may come after compute returns */
+  WEIR_KERNEL_INLINE_CHEAP = 1u << 1, /* the cost is negligible; no estimate is needed */
+  WEIR_KERNEL_STATEFUL = 1u << 2,     /* calls on one state are serialized and may change it */
   WEIR_KERNEL_CAPTURABLE = 1u << 3,
   WEIR_KERNEL_DETERMINISTIC = 1u << 4,
-  WEIR_KERNEL_SHAPE_GENERIC = 1u << 5
+  WEIR_KERNEL_SHAPE_GENERIC = 1u << 5,
+  /* The dynamic form on a device with streams: compute only enqueues work on the stream of its call, and operands in
+   * device memory are ready in the order of that stream. Without the flag, the core waits for the stream before
+   * compute, and the work must be complete when the call completes. */
+  WEIR_KERNEL_STREAM = 1u << 6
 };
 
 enum { WEIR_OPERAND_CONSTANT = 1u, WEIR_OPERAND_VARIABLE = 2u };
 
-/* One operand of a node being prepared. `value` is set when the input is a constant that the host can read. */
+/* One operand of a node being prepared. `value` is set if the input is a constant in memory that the host can read. */
 typedef struct weir_operand {
   uint32_t struct_size;
   uint32_t dtype;
@@ -34,25 +38,25 @@ typedef struct weir_operand {
   const weir_tensor* value;
 } weir_operand;
 
-/* A node with everything known before it runs. Operands: flattened inputs, then outputs, whose shapes come from the
- * op's shape function and cannot be changed by the kernel. */
+/* A node with all information known before it runs. The operands are the flattened inputs, then the outputs. The
+ * op's shape function sets the shapes of the outputs; the kernel cannot change them. */
 typedef struct weir_prep_args {
   uint32_t struct_size;
-  uint32_t must; /* bits the callee has to understand, else UNIMPLEMENTED */
+  uint32_t must; /* feature bits; a callee that does not know one returns UNIMPLEMENTED */
   const weir_node* node;
   weir_device* device;
   uint32_t input_count;
   uint32_t output_count;
   const weir_operand* const* inputs;
   const weir_operand* const* outputs;
-  uint64_t max_tiles;
-  uint32_t deterministic;
+  uint64_t max_tiles;     /* highest allowed weir_prepared.tiles */
+  uint32_t deterministic; /* not 0: a kernel that cannot guarantee equal bits returns UNIMPLEMENTED */
   uint32_t reserved;
 } weir_prep_args;
 
 enum { WEIR_ALIAS_MAY = 0, WEIR_ALIAS_MUST = 1 };
 
-/* Output `output` may (the core decides) or must share the buffer of input `input`. */
+/* Output `output` may share (the core decides) or must share the buffer of input `input`. */
 typedef struct weir_alias {
   uint32_t input;
   uint32_t output;
@@ -70,21 +74,22 @@ typedef struct weir_env {
   weir_error* error;
 } weir_env;
 
-/* No allocation, lock, log, host call, attribute look-up or shape check inside. `regs`: inputs, outputs, then one
- * scratch register if scratch_bytes > 0. Concurrent on one state with other registers, unless STATEFUL. */
+/* One call of a prepared kernel. It must not allocate, lock, log, call the host, look up attributes or check shapes.
+ * `regs`: the inputs, the outputs, then one scratch register if scratch_bytes > 0. Called concurrently with one
+ * state and different registers, unless the kernel is STATEFUL. */
 typedef int32_t (*weir_kernel_fn)(void* state, const weir_reg* regs, const weir_env* env);
 
 typedef struct weir_prepared {
   uint32_t struct_size;
   uint32_t flags;
-  weir_kernel_fn fn; /* null with only MUST outputs: no instruction is emitted */
+  weir_kernel_fn fn; /* null if every output is a MUST alias: no instruction is emitted */
   void* state;
   uint64_t scratch_bytes;
   uint64_t scratch_alignment;
   const weir_alias* aliases; /* alias_count entries, live until unprepare */
   uint32_t alias_count;
   uint32_t reserved;
-  uint64_t tiles; /* 0 and 1 both mean one */
+  uint64_t tiles; /* number of tiles; 0 and 1 both mean one */
 } weir_prepared;
 
 /* Allowed element types of one type attribute. */
@@ -99,18 +104,18 @@ typedef struct weir_kernel {
   uint32_t flags;
   weir_str op;
   weir_str platform;
-  const weir_type_constraint* types; /* type_count entries; attributes not listed take anything */
+  const weir_type_constraint* types; /* type_count entries; unlisted attributes accept any type */
   uint32_t type_count;
   int32_t priority;
-  uint64_t host_inputs;
+  uint64_t host_inputs; /* arguments in host memory on every platform */
   uint64_t host_outputs;
-  uint64_t variable_reads;  /* inputs that are variables, passed as their value under a shared lock */
-  uint64_t variable_writes; /* the same under an exclusive lock */
+  uint64_t variable_reads;  /* variable inputs, passed by value under a shared lock */
+  uint64_t variable_writes; /* variable inputs, passed by value under an exclusive lock */
   uint32_t cost_class;
   uint32_t reserved;
-  double flops_per_element; /* of the largest operand; used without estimate */
+  double flops_per_element; /* per element of the largest operand; used if `estimate` is null */
 
-  /* Pure questions; may be null. supports: OK, or UNIMPLEMENTED with a reason. */
+  /* Pure functions; may be null. supports returns OK, or UNIMPLEMENTED with a reason. */
   int32_t (*supports)(const weir_prep_args* args, weir_error* error);
   int32_t (*estimate)(const weir_prep_args* args, const weir_profile* profile, weir_cost* cost, weir_error* error);
 
@@ -123,7 +128,8 @@ typedef struct weir_kernel {
   int32_t (*create)(const void* user, const weir_node* node, weir_device* device, void** state, weir_error* error);
   int32_t (*compute)(void* state, weir_ctx* ctx, weir_error* error);
   void (*destroy)(void* state);
-  /* ASYNC kernels: the step has ended, `done` is wanted soon. May be null; may come while compute still runs. */
+  /* For ASYNC kernels: the step was cancelled, and the kernel should call `done` soon. Must not block. May be null;
+   * may be called while compute still runs. */
   void (*cancel)(void* state, weir_ctx* ctx);
 } weir_kernel;
 

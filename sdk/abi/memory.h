@@ -1,4 +1,4 @@
-/* memory/1: kinds of memory that only some devices have. Every function may be null. */
+/* memory/1: kinds of memory that only some devices support. Every function may be null. */
 #ifndef WEIR_SDK_ABI_MEMORY_H_
 #define WEIR_SDK_ABI_MEMORY_H_
 
@@ -27,21 +27,21 @@ typedef struct weir_export {
 typedef struct weir_memory_api {
   uint32_t struct_size;
   uint32_t reserved;
-  /* Page-locked host memory that the device reaches fast; `buf` has space PINNED and `host` set. */
+  /* Page-locked host memory with fast access from the device; `buf` has space PINNED and `host` set. */
   int32_t (*pinned_alloc)(weir_device* device, uint64_t bytes, weir_buf* buf, weir_error* error);
   void (*pinned_free)(weir_device* device, const weir_buf* buf);
-  /* Page-locks host memory that somebody else owns, until unregistered. */
+  /* Page-locks host memory owned by the caller, until it is unregistered. */
   int32_t (*register_host)(weir_device* device, void* host, uint64_t bytes, weir_error* error);
   void (*unregister_host)(weir_device* device, void* host);
-  /* Memory that exists from this point of the stream to the matching free. */
+  /* Stream-ordered allocation: the memory is valid from this point of the stream to the matching free. */
   int32_t (*alloc_async)(weir_device* device, weir_stream* stream, uint64_t bytes, weir_buf* buf, weir_error* error);
   int32_t (*free_async)(weir_device* device, weir_stream* stream, const weir_buf* buf, weir_error* error);
-  /* export_handle fills `out` (struct_size set by the caller). What import_handle gave is returned by free of device/1.
-   */
+  /* export_handle fills `out`, whose struct_size the caller sets. free of device/1 releases an imported buffer. */
   int32_t (*export_handle)(weir_device* device, const weir_buf* buf, uint32_t kind, weir_export* out,
                            weir_error* error);
   int32_t (*import_handle)(weir_device* device, const weir_export* in, weir_buf* buf, weir_error* error);
-  /* Smallest unit that alloc hands out, and the alignment it guarantees, for a space; bytes, powers of two. */
+  /* The smallest unit that alloc allocates in a space, and the alignment that it guarantees; both in bytes, powers
+   * of two. */
   int32_t (*granularity)(weir_device* device, uint32_t space, uint64_t* unit, uint64_t* alignment);
 } weir_memory_api;
 

@@ -1,5 +1,5 @@
-/* native/1: the platform's own objects behind weir's handles, for kernel sets that serve another plugin's device. Used
- * only when both sides name the same platform ABI; each platform fixes what the numbers mean in a header of its own. */
+/* native/1: the platform's own objects behind weir's handles, for kernel sets that serve another plugin's device.
+ * Used only if both sides name the same platform ABI; a header of each platform defines the meaning of the numbers. */
 #ifndef WEIR_SDK_ABI_NATIVE_H_
 #define WEIR_SDK_ABI_NATIVE_H_
 
@@ -23,7 +23,7 @@ typedef struct weir_native_api {
   uint32_t struct_size;
   uint32_t reserved;
   weir_str platform_abi; /* "cuda/13" */
-  /* Gives the native value of `object`: a weir_device* for DEVICE and CONTEXT, a weir_stream*, a weir_event*, or a
+  /* Returns the native value of `object`: a weir_device* for DEVICE and CONTEXT, a weir_stream*, a weir_event*, or a
    * const weir_buf*. UNIMPLEMENTED for a kind that the platform lacks. */
   int32_t (*native)(weir_device* device, uint32_t kind, const void* object, uint64_t* value, weir_error* error);
 } weir_native_api;

@@ -1,4 +1,5 @@
-/* What a plugin file is: the ELF note that describes it without running it, the one exported function, its table. */
+/* The parts of a plugin file: the ELF note that describes it without running its code, the one exported function,
+ * and its table. */
 #ifndef WEIR_SDK_ABI_PLUGIN_H_
 #define WEIR_SDK_ABI_PLUGIN_H_
 
@@ -10,7 +11,7 @@
 extern "C" {
 #endif
 
-/* The major is the suffix of the entry symbol; the minor only appends. */
+/* The major version is the suffix of the entry symbol; minor versions only append. */
 #define WEIR_ABI_MAJOR 1
 #define WEIR_ABI_MINOR 0
 
@@ -18,7 +19,7 @@ extern "C" {
 #define WEIR_NOTE_OWNER "weir"
 #define WEIR_NOTE_MAGIC "WEIRPLG"
 #define WEIR_NOTE_DESCRIPTION 1 /* record type: weir_note_desc, exactly once */
-#define WEIR_NOTE_USES_MINOR 2  /* record type: one u32, any number of times; the file needs their maximum */
+#define WEIR_NOTE_USES_MINOR 2  /* record type: one u32, repeatable; the file needs their maximum */
 
 /* Kinds (bits). */
 enum {
@@ -33,14 +34,14 @@ enum {
   WEIR_KIND_FRONT_DOOR = 256u
 };
 
-/* Machines and instruction-set baselines (bits; a plugin runs where all its bits are present). */
+/* Machines, and instruction-set baselines (bits; a plugin runs on CPUs that have all its bits). */
 enum { WEIR_MACHINE_X86_64 = 62, WEIR_MACHINE_AARCH64 = 183 };
 enum { WEIR_ISA_X86_64_V2 = 1u, WEIR_ISA_X86_64_V3 = 2u, WEIR_ISA_X86_64_V4 = 4u };
 
-/* Sanitizer runtime that the code was built for; host and plugin must agree. */
+/* The sanitizer runtime of the build; host and plugin must agree. */
 enum { WEIR_SANITIZER_NONE = 0, WEIR_SANITIZER_ADDRESS = 1, WEIR_SANITIZER_THREAD = 2, WEIR_SANITIZER_MEMORY = 3 };
 
-/* Descriptor of note record 1. Text is NUL-padded. A longer descriptor is accepted, a shorter one refused. */
+/* Descriptor of note record 1. Text is NUL-padded. A longer descriptor is accepted, a shorter one is refused. */
 typedef struct weir_note_desc {
   char magic[8];
   uint16_t record_format;
@@ -76,7 +77,7 @@ typedef struct weir_note {
 
 enum { WEIR_OPTION_DYNAMIC = 1u, WEIR_OPTION_BEST_EFFORT = 2u };
 
-/* One option that the plugin takes. The core checks values against it before any call. */
+/* One option of the plugin. The core checks values against it before any call. */
 typedef struct weir_option_spec {
   uint32_t struct_size;
   uint32_t type; /* WEIR_VALUE_INT, FLOAT, BOOL or STRING */
@@ -85,11 +86,11 @@ typedef struct weir_option_spec {
   weir_str key;
   weir_str doc;
   weir_opt default_value;
-  double minimum; /* both inclusive, read only with has_range */
+  double minimum; /* both inclusive; ignored unless has_range is set */
   double maximum;
 } weir_option_spec;
 
-/* What the entry function returns: constant, owned by the plugin, valid for the life of the process. */
+/* The return value of the entry function: constant, owned by the plugin, valid for the life of the process. */
 typedef struct weir_plugin {
   uint32_t struct_size;
   uint16_t built_minor;
@@ -98,15 +99,16 @@ typedef struct weir_plugin {
   weir_str version;
   const weir_option_spec* const* options; /* option_count pointers */
   uint64_t option_count;
-  /* Called once before anything else. `host` stays valid until shutdown returns; `options` are copied if kept. */
+  /* Called once, before any other function. `host` stays valid until shutdown returns; a plugin that keeps `options`
+   * copies them. */
   int32_t (*init)(const weir_host* host, const weir_opt* options, uint64_t option_count, weir_error* error);
-  /* Called once with nothing in flight. Joins the plugin's threads. The code stays mapped. */
+  /* Called once, when no call is in progress. Joins the plugin's threads. The code stays mapped. */
   void (*shutdown)(void);
   /* Table of interface `id` ("device/1", "kernels/1", "cost/1" …) or null. Pure; any thread. */
   const void* (*get_interface)(weir_str id);
 } weir_plugin;
 
-/* The only exported symbol of a plugin. Null when the plugin cannot work with this host. Pure; any thread. */
+/* The only exported symbol of a plugin. Returns null if the plugin cannot work with this host. Pure; any thread. */
 #define WEIR_PLUGIN_QUERY_SYMBOL "weir_plugin_query_v1"
 typedef const weir_plugin* (*weir_plugin_query_fn)(uint32_t host_major, uint32_t host_minor);
 

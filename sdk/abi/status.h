@@ -1,5 +1,5 @@
-/* Error codes and the caller-owned error record. Every fallible call returns one of the codes and fills the record when
- * it is not null. */
+/* Error codes and the caller-owned error record. Every fallible call returns one of the codes and fills the record
+ * unless it is null. */
 #ifndef WEIR_SDK_ABI_STATUS_H_
 #define WEIR_SDK_ABI_STATUS_H_
 
@@ -37,8 +37,9 @@ enum {
   WEIR_ERROR_OOM_MAY_GROW = 8u
 };
 
-/* Allocated by the caller, who sets struct_size, message and capacity. The callee writes at most `capacity` bytes of
- * UTF-8 (no terminating NUL needed) and sets `length` to what it wrote. A null record, or a null message, is legal. */
+/* Allocated by the caller, which sets struct_size, message and capacity. The callee writes at most `capacity` bytes
+ * of UTF-8 (no terminating NUL needed) and sets `length` to the number of bytes written. A null record, or a null
+ * message, is legal. */
 typedef struct weir_error {
   uint32_t struct_size;
   int32_t code;

@@ -1,10 +1,10 @@
 /* stream/1: ordered queues of device work and binary events between them. A device without this table is synchronous:
- * everything it is asked to do is done when the call returns.
+ * all work is complete when its call returns.
  *
- * `record` marks the work enqueued on a stream so far; `wait` takes the event's latest record at the time of the call
- * and ignores later ones. Never wait on an event that was not recorded. Re-record an event only after every wait on its
- * previous record has been enqueued. One stream is used by one thread at a time, not always the same. The default
- * stream of a platform is never used. */
+ * `record` marks the work enqueued on a stream so far; `wait` refers to the event's latest record at the time of the
+ * call and ignores later ones. An event must be recorded before a wait on it. Re-record an event only after every
+ * wait on its previous record has been enqueued. A stream is used by one thread at a time, though not always the
+ * same thread. The default stream of a platform is never used. */
 #ifndef WEIR_SDK_ABI_STREAM_H_
 #define WEIR_SDK_ABI_STREAM_H_
 
@@ -25,8 +25,8 @@ enum { WEIR_EVENT_PENDING = 0, WEIR_EVENT_DONE = 1, WEIR_EVENT_FAILED = 2 };
 typedef struct weir_stream_api {
   uint32_t struct_size;
   uint32_t reserved;
-  /* A higher priority runs earlier where the hardware knows priorities; 0 is ordinary. destroy waits for the stream's
-   * work. */
+  /* A higher priority runs earlier if the hardware supports priorities; 0 is the default. destroy waits for the
+   * stream's work. */
   int32_t (*stream_create)(weir_device* device, int32_t priority, weir_stream** stream, weir_error* error);
   void (*stream_destroy)(weir_device* device, weir_stream* stream);
   int32_t (*event_create)(weir_device* device, weir_event** event, weir_error* error);
@@ -36,10 +36,10 @@ typedef struct weir_stream_api {
   int32_t (*wait)(weir_stream* stream, weir_event* event, weir_error* error);
   /* WEIR_EVENT_*, without blocking. */
   int32_t (*query)(weir_event* event);
-  /* Blocks until the event's latest record is reached; returns the error that poisoned its stream, if any. */
+  /* Blocks until the event's latest record is reached. Returns the error that poisoned its stream, if any. */
   int32_t (*sync)(weir_event* event, weir_error* error);
-  /* Calls fn once, on any thread, when the event's latest record is reached, also after a failure (code is then not 0).
-   * fn only enqueues host work and calls no blocking device function. */
+  /* Calls fn once, on any thread, when the event's latest record is reached. After a failure it is called too, with
+   * a code other than 0. fn only enqueues host work and calls no blocking device function. */
   int32_t (*on_complete)(weir_event* event, void (*fn)(void* arg, int32_t code), void* arg, weir_error* error);
   /* Makes later work on the stream fail with `code` and the message; the first poison wins. */
   void (*poison)(weir_stream* stream, int32_t code, weir_str message);

@@ -1,5 +1,5 @@
-/* Plain data that crosses the plugin boundary: strings, shapes, buffers, tensors, option values and registers.
- * C11, fixed-width fields, little-endian. The five structs marked "frozen" are indexed densely and never grow. */
+/* Plain data that crosses the plugin boundary: strings, shapes, buffers, tensors, option values and registers. C11,
+ * fixed-width fields, little-endian. The five structs marked "frozen" are elements of dense arrays and never grow. */
 #ifndef WEIR_SDK_ABI_TYPES_H_
 #define WEIR_SDK_ABI_TYPES_H_
 
@@ -59,18 +59,19 @@ enum {
 #define WEIR_UNKNOWN_RANK UINT32_C(0xFFFFFFFF)
 #define WEIR_UNKNOWN_DIM INT64_C(-1)
 
-/* A shape. `dims` holds `rank` extents, -1 where unknown; rank WEIR_UNKNOWN_RANK means that nothing is known. Frozen.
- */
+/* A shape. `dims` holds `rank` extents; -1 is an unknown extent. With rank WEIR_UNKNOWN_RANK nothing is known.
+ * Frozen. */
 typedef struct weir_shape {
   uint32_t rank;
   uint32_t reserved;
   const int64_t* dims;
 } weir_shape;
 
-/* A range of device memory. `host` is its address when the CPU can reach it, else null. */
+/* A range of device memory. `host` is its address if the CPU can access it, else null. `handle` identifies the
+ * allocation for the plugin, and `offset` is the range's first byte within it. */
 typedef struct weir_buf {
   uint32_t struct_size;
-  uint32_t space;
+  uint32_t space; /* WEIR_SPACE_* */
   uint64_t handle;
   uint64_t offset;
   uint64_t bytes;
@@ -89,8 +90,8 @@ typedef struct weir_tensor {
   weir_buf buf;
 } weir_tensor;
 
-/* One operand of a prepared kernel. `data` is an address where the platform has them (arena base and offset already
- * added), else the byte offset inside `handle`. `shape` is always concrete when fn runs. Frozen, 32 bytes. */
+/* One operand of a prepared kernel. `data` is an address (arena base and offset included) if the platform has
+ * addresses, else the byte offset inside `handle`. `shape` is always concrete when fn runs. Frozen, 32 bytes. */
 typedef struct weir_reg {
   uint64_t data;
   uint64_t handle;
@@ -125,8 +126,8 @@ typedef struct weir_opt {
   } value;
 } weir_opt;
 
-/* A tagged attribute value, borrowed from the node. For lists `count` elements lie behind the pointer that matches the
- * element type: ints, floats, bools (one byte each), dtypes, strings (also function names), shapes or tensors. */
+/* A tagged attribute value, borrowed from the node. Lists have `count` elements behind the pointer for their element
+ * type: ints, floats, bools (one byte each), dtypes, strings (also function names), shapes or tensors. */
 typedef struct weir_attr {
   uint32_t struct_size;
   uint32_t type;
@@ -145,7 +146,7 @@ typedef struct weir_attr {
   const weir_tensor* tensors;
 } weir_attr;
 
-/* True when `table` exists, its owner's struct_size reaches the end of `field`, and the field is set. */
+/* True if `table` is not null, its struct_size includes `field`, and the field is not null. */
 #define WEIR_HAS(table, field)                                                                                      \
   ((table) != 0 && (table)->struct_size >= (uint32_t)((const char*)(&(table)->field + 1) - (const char*)(table)) && \
    (table)->field != 0)

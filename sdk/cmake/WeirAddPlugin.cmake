@@ -1,13 +1,13 @@
 # weir_add_plugin(<name> SOURCES a.cc... [OUTPUT_NAME file] [OUTPUT_DIRECTORY dir] [COMPILE_OPTIONS ...] [LIBS ...]
 #                 [INSTALL] [NO_CHECK])
 #
-# One loadable plugin file: module <output name>.so, exporting weir_plugin_query_v1 and nothing else, checked after
-# linking. The target is plugin_<name>; the file lands in OUTPUT_DIRECTORY, by default
-# ${CMAKE_BINARY_DIR}/lib/weir/plugins. LIBS are linked privately; the SDK is linked already. INSTALL puts it into
-# lib/weir/plugins of the prefix, with the modes that the loader wants. NO_CHECK leaves the static check out, for
-# plugins that are broken on purpose. A plugin may come in forms for several instruction sets, by convention `file.so`
-# and `file@v4.so`: the same name in WEIR_PLUGIN, other COMPILE_OPTIONS and OUTPUT_NAME (sdk/README.md).
-# A sanitizer build sets WEIR_SANITIZER (none, address, thread): the loader wants host and plugin to agree.
+# Builds a loadable plugin file: the module <output name>.so, which exports only weir_plugin_query_v1 and is checked
+# after linking. The target is plugin_<name>; the file is written to OUTPUT_DIRECTORY, by default
+# ${CMAKE_BINARY_DIR}/lib/weir/plugins. LIBS are linked privately; the SDK is always linked. INSTALL installs the file
+# into lib/weir/plugins of the prefix, with the permissions that the loader requires. NO_CHECK skips the static check,
+# for plugins that are broken on purpose. A plugin may have files for several instruction sets, by convention `file.so`
+# and `file@v4.so`, with the same name in WEIR_PLUGIN but different COMPILE_OPTIONS and OUTPUT_NAME (sdk/README.md). A
+# sanitizer build sets WEIR_SANITIZER (none, address, thread): the loader requires host and plugin to agree.
 set(_weir_plugin_cmake_dir "${CMAKE_CURRENT_LIST_DIR}")
 find_program(WEIR_NM NAMES "${CMAKE_NM}" nm)
 find_program(WEIR_READELF NAMES "${CMAKE_READELF}" readelf)
@@ -45,18 +45,18 @@ function(weir_add_plugin name)
   elseif(WEIR_SANITIZER STREQUAL thread)
     set(sanitizer 2)
   endif()
-  # clang leaves the sanitizer runtime's symbols to the executable.
+  # With clang the executable provides the sanitizer runtime's symbols.
   if(sanitizer EQUAL 0 OR NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
     target_link_options(${target} PRIVATE "LINKER:-z,defs")
   endif()
-  if(NOT DEFINED WEIR_SANITIZER_KIND)  # outside weir's own build, which sets this and the flags for every target
+  if(NOT DEFINED WEIR_SANITIZER_KIND)  # weir's own build sets this and the flags for every target
     target_compile_definitions(${target} PRIVATE WEIR_SANITIZER_KIND=${sanitizer})
     if(sanitizer)
       target_compile_options(${target} PRIVATE -fsanitize=${WEIR_SANITIZER})
       target_link_options(${target} PRIVATE -fsanitize=${WEIR_SANITIZER})
     endif()
   endif()
-  # The loader refuses files and folders that others may write.
+  # The loader refuses files and folders that other users may write.
   add_custom_command(TARGET ${target} POST_BUILD
     COMMAND chmod 0755 "$<TARGET_FILE:${target}>" "$<TARGET_FILE_DIR:${target}>" VERBATIM)
   if(arg_INSTALL)

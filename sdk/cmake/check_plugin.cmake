@@ -1,4 +1,4 @@
-# The static check that ends weir_add_plugin: one export, the note, no symbol of weir's core left open.
+# The static check at the end of weir_add_plugin: one export, the note, no undefined symbol of weir's core.
 function(refuse text)
   file(REMOVE "${PLUGIN}")
   message(FATAL_ERROR "plugin ${PLUGIN}: ${text}")
@@ -19,5 +19,5 @@ endif()
 execute_process(COMMAND "${NM}" -D --undefined-only "${PLUGIN}" OUTPUT_VARIABLE text COMMAND_ERROR_IS_FATAL ANY)
 string(REGEX MATCHALL "[^ \n]*(4weir|weir_)[^ \n]*" open "${text}")
 if(open)
-  refuse("needs symbols of weir itself, which no plugin may: ${open}")
+  refuse("uses symbols of weir itself, which is not allowed: ${open}")
 endif()

@@ -1,4 +1,4 @@
-// Walks operands that are broadcast to one shape, run by run.
+// Iteration over operands that are broadcast to one shape, run by run.
 #ifndef WEIR_SDK_CPP_BROADCAST_H_
 #define WEIR_SDK_CPP_BROADCAST_H_
 
@@ -9,11 +9,12 @@
 
 namespace weir::sdk {
 
-/// N operands right-aligned against an output shape; neighbouring dimensions that behave alike are merged. The output
-/// is `runs` runs of `run` elements each, in row-major order; within a run an operand advances by one element or stays.
+/// N operands right-aligned against an output shape; adjacent dimensions with the same broadcast pattern are merged.
+/// The output is `runs` runs of `run` elements each, in row-major order; within a run an operand advances by one
+/// element or stays.
 template <int N>
 struct Broadcast {
-  static constexpr uint32_t kMaxRank = 16;  // after merging, without the innermost
+  static constexpr uint32_t kMaxRank = 16;  // of merged dimensions, without the innermost
 
   int64_t run = 1;
   int64_t runs = 1;
@@ -22,7 +23,7 @@ struct Broadcast {
   int64_t dims[kMaxRank];
   std::array<int64_t, N> steps[kMaxRank];  // in elements
 
-  /// False when an operand does not fit the shape, or it has too many dimensions.
+  /// False if an operand does not fit the shape, or if there are too many dimensions.
   bool Plan(const std::array<weir_shape, N>& operands, const weir_shape& out) {
     struct Dim {
       int64_t n;
@@ -68,7 +69,7 @@ struct Broadcast {
     return true;
   }
 
-  /// Calls body(offsets) for runs [begin, end): where each operand's run starts, in elements. Stops when it gives
+  /// Calls body(offsets) for runs [begin, end) with the start of each operand's run, in elements. Stops if body returns
   /// false.
   template <class Body>
   bool ForRuns(int64_t begin, int64_t end, Body&& body) const {

@@ -1,4 +1,4 @@
-// One call of a dynamic kernel: it asks for its inputs and allocates its outputs when it knows their shapes.
+// One call of a dynamic kernel, which gets its inputs and allocates its outputs once it knows their shapes.
 #ifndef WEIR_SDK_CPP_CONTEXT_H_
 #define WEIR_SDK_CPP_CONTEXT_H_
 
@@ -11,15 +11,20 @@
 
 namespace weir::sdk {
 
-/// Everything borrowed from it lives until the call ends. Single-threaded.
+/// Everything borrowed from it is valid until the call ends. Single-threaded.
 class Context {
  public:
   Context(weir_ctx* ctx, weir_error* record) : ctx_(ctx), error_(record) {}
 
   const Error& error() const { return error_; }
   bool cancelled() const { return HostTable()->cancelled(ctx_) != 0; }
+  weir_device* device() const { return HostTable()->device(ctx_); }
+  /// The stream on which a kernel with WEIR_KERNEL_STREAM enqueues its work; null on a synchronous device.
+  weir_stream* stream() const { return HostTable()->stream(ctx_); }
+  /// The driver's handle of that stream (native/1); 0 without one.
+  uint64_t native_stream() const { return HostTable()->native_stream(ctx_); }
 
-  /// Input i, whose element type the kernel's registration fixes.
+  /// Input i; the kernel's registration determines its element type.
   template <class T>
   int32_t Input(uint32_t i, View<const T>* view) const {
     weir_tensor tensor{};
@@ -48,7 +53,7 @@ class Context {
         },
         texts);
   }
-  /// Flattened index of the first input of a list argument, and how many there are.
+  /// Flattened index of a list argument's first input, and the number of its inputs.
   int32_t InputRange(std::string_view argument, uint32_t* first, uint32_t* count) const {
     return HostTable()->input_range(ctx_, Str(argument), first, count);
   }

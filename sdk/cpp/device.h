@@ -1,4 +1,4 @@
-// A device as a class. Members marked optional may be left out; the table's entry is then null or does the obvious.
+// A device as a class. Members marked optional may be omitted; the comments give the default.
 //
 // ```cpp
 // class ToyDevice {  // one object per open device
@@ -7,20 +7,20 @@
 //     emit({.uid = "toy-0", .kind = "TOY", .platform = "toy/1", .memory_bytes = uint64_t{1} << 20});
 //   }
 //   static std::unique_ptr<ToyDevice> Open(std::string_view uid, const Options&, const Error&);  // null after Fail
-//   void* Alloc(uint64_t bytes, uint32_t space);  // null when there is no memory left
+//   void* Alloc(uint64_t bytes, uint32_t space);  // null if memory is exhausted
 //   void Free(void* block, uint64_t bytes);
-//   void Copy(void* to, const void* from, uint64_t bytes);          // optional: memcpy; any direction
-//   void Fill(void* block, uint8_t value, uint64_t bytes);          // optional: memset
-//   int32_t Health() const;                                         // optional: WEIR_HEALTH_OK
-//   void SetOptions(const Options&);                                // optional: refused
-//   static std::span<const weir_option_spec* const> OptionSpecs();  // optional: takes no options
-//   void Profile(weir_profile& profile) const;                      // optional: what it costs ("cost/1")
+//   void Copy(void* to, const void* from, uint64_t bytes);          // default: memcpy; any direction
+//   void Fill(void* block, uint8_t value, uint64_t bytes);          // default: memset
+//   int32_t Health() const;                                         // default: WEIR_HEALTH_OK
+//   void SetOptions(const Options&);                                // default: changes are refused
+//   static std::span<const weir_option_spec* const> OptionSpecs();  // default: no options
+//   void Profile(weir_profile& profile) const;                      // default: no "cost/1"
 // };
 // ```
 //
-// This wrapper is for devices whose memory has addresses and whose work is done when a call returns; stream_device.h is
-// for the others. Copy and Fill may return void, or a code with a trailing `const Error&` parameter. Everything may
-// throw; nothing crosses the boundary.
+// This wrapper is for devices whose memory has addresses and whose work is complete when a call returns;
+// stream_device.h is for all others. Copy and Fill may return void, or a code with a trailing `const Error&` parameter.
+// Every member may throw; no exception crosses the boundary.
 #ifndef WEIR_SDK_CPP_DEVICE_H_
 #define WEIR_SDK_CPP_DEVICE_H_
 
@@ -38,7 +38,7 @@
 
 namespace weir::sdk {
 
-/// One device found. Texts are borrowed until Emit returns; an empty class or name takes the uid's place.
+/// Description of one device. Texts are borrowed until Emit returns; an empty class or name defaults to the uid.
 struct DeviceInfo {
   std::string_view uid;
   std::string_view class_id = {};
@@ -77,7 +77,7 @@ class Emit {
   void* ctx_;
 };
 
-/// A profile in which everything is unknown.
+/// A profile with all values unknown.
 inline weir_profile UnknownProfile() {
   constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
   weir_profile profile{};
@@ -94,7 +94,7 @@ inline weir_profile UnknownProfile() {
   return profile;
 }
 
-/// "device/1", and "cost/1" when the class has Profile.
+/// "device/1", and "cost/1" if the class has Profile.
 template <class D>
 struct Devices {
   static constexpr uint32_t kKind = WEIR_KIND_DEVICE;
@@ -193,7 +193,7 @@ struct Devices {
       return WEIR_OK;
     });
   }
-  /// A buffer's address: host memory by its pointer, the device's own by handle and offset.
+  /// The address of a buffer: `host` of host memory, handle plus offset of device memory.
   static char* Address(const weir_buf& buf) {
     return buf.host != nullptr ? static_cast<char*>(buf.host) : reinterpret_cast<char*>(buf.handle + buf.offset);
   }

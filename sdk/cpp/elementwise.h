@@ -9,11 +9,11 @@
 // ```
 //
 // A functor that can fail takes `bool& fault` as its last parameter, sets it, returns anything, and names the error in
-// `static constexpr const char* kFault`. One with `static void Array(const T* x, R* y, int64_t n)` (Binary: none)
-// brings its own loop for that T. half and bfloat16 run the float loop tile by tile.
+// `static constexpr const char* kFault`. A unary functor with `static void Array(const T* x, R* y, int64_t n)` supplies
+// its own loop for that T. half and bfloat16 run the float loop tile by tile.
 //
-// k.Pairwise<F>("SqrtGrad", list) broadcasts nothing: both operands have the same element count and the result has the
-// first one's shape. A functor with `static constexpr bool kSameShape = true` asks for the same shape as well.
+// k.Pairwise<F>("SqrtGrad", list) does not broadcast: both operands have the same element count, and the result has the
+// first operand's shape. A functor with `static constexpr bool kSameShape = true` also requires equal shapes.
 #ifndef WEIR_SDK_CPP_ELEMENTWISE_H_
 #define WEIR_SDK_CPP_ELEMENTWISE_H_
 
@@ -34,11 +34,11 @@ inline constexpr int64_t kGrain = 32 * 1024;  // elements below which a call is 
 /// Which operands advance along a run.
 enum class Run : uint32_t { kBoth, kLeftFixed, kRightFixed, kFixed };
 
-/// Loops over n elements; false when an element failed.
+/// Loops over n elements; false if an element failed.
 using UnaryLoop = bool (*)(const void* x, void* y, int64_t n);
 using BinaryLoop = bool (*)(const void* x, const void* y, void* z, int64_t n, Run run);
 
-/// Conversion of 16-bit storage to and from float; null where the loop works on the storage itself.
+/// Conversion of 16-bit storage to and from float; null if the loop works on the storage itself.
 using WidenFn = void (*)(const void* from, float* to, int64_t n);
 using NarrowFn = void (*)(const float* from, void* to, int64_t n);
 template <class T>
@@ -230,7 +230,7 @@ inline int32_t PrepareBinary(const Variant& variant, Prep& prep, weir_kernel_fn*
   return WEIR_OK;
 }
 
-/// InvalidArgument unless the operands are as alike as Pairwise wants them.
+/// InvalidArgument unless the operands meet the requirements of Pairwise.
 inline int32_t ExpectPair(const Loops& loops, Prep& prep) {
   if (loops.same_shape) {
     if (SameShape(prep.shape(0), prep.shape(1))) return WEIR_OK;

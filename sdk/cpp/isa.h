@@ -1,4 +1,4 @@
-// The option `isa`, for plugins whose kernels choose their instructions as they run.
+// The option `isa`, for plugins whose kernels choose their instruction set at run time.
 #ifndef WEIR_SDK_CPP_ISA_H_
 #define WEIR_SDK_CPP_ISA_H_
 
@@ -12,11 +12,11 @@
 
 namespace weir::sdk {
 
-/// The highest level of x86-64 that kernels may use; kAuto: whatever the CPU has.
+/// The highest level of x86-64 that kernels may use; kAuto: the CPU's own.
 enum class Isa { kAuto, kBaseline, kV2, kV3, kV4 };
 
-/// A part of WEIR_PLUGIN: declares the option, which gets what the key plugins.isa says, and calls `kLimit` once from
-/// init unless it is kAuto. `kLimit` returns a code, with a text in the record.
+/// A part of WEIR_PLUGIN: declares the option, whose value is that of the key plugins.isa, and calls `kLimit` once from
+/// init unless the value is kAuto. `kLimit` returns a code, and its error text in the record.
 template <int32_t (*kLimit)(Isa highest, weir_error* error)>
 struct IsaOption {
   static std::span<const weir_option_spec* const> Options() {

@@ -1,4 +1,4 @@
-// Kernels as ordinary C++: a struct whose Run takes typed inputs and outputs, registered by one line.
+// Kernels as ordinary C++: a struct whose Run has typed inputs and outputs, registered with one line.
 //
 // ```cpp
 // struct Clip {
@@ -31,14 +31,14 @@
 //   AnyInput, AnyInputs, AnyOutput, AnyOutputs, AnyVariable   the same, of any type
 //   Env&                       the step (optional)
 // clang-format on
-// Several lists of one node have one length. Run returns int32_t or void. Run const may be called concurrently; Run not
-// const makes the kernel STATEFUL: calls are serialized and may change members. A Ref op's extra output (ApplyAdam's
-// `out`) is not a parameter: outputs that Run does not name become MUST aliases of input 0.
+// All lists of a node have the same length. Run returns int32_t or void. A const Run may be called concurrently. A
+// non-const Run makes the kernel STATEFUL: calls are serialized and may change members. The extra output of a Ref op
+// (ApplyAdam's `out`) is not a parameter: outputs without a parameter become MUST aliases of input 0.
 // Type attributes: k.Add<Gather>("Gather", Attr("Tparams", kAnyBits), Attr("Tindices", Types<int32_t, int64_t>()))
-// gives template <class T, class I> Run; a bare Types<…>() stands for attribute "T"; without one Run is no template.
-// Outputs whose shape depends on data: write `template <class T> int32_t Compute(Context& ctx)` instead of Run; then
+// calls template <class T, class I> Run; a bare Types<…>() means attribute "T"; without a list Run is not a template.
+// If output shapes depend on data, write `template <class T> int32_t Compute(Context& ctx)` instead of Run; then
 // Prepare takes (const Node&, const Error&). `static Cost Estimate(const Prep&)` is optional: see Cost in prepare.h.
-// Element by element: k.Unary<F>("Neg", list), k.Binary<F>("AddV2", list): elementwise.h.
+// Elementwise kernels: k.Unary<F>("Neg", list), k.Binary<F>("AddV2", list), see elementwise.h.
 #ifndef WEIR_SDK_CPP_KERNEL_H_
 #define WEIR_SDK_CPP_KERNEL_H_
 
@@ -63,7 +63,7 @@ class Kernel;
 
 namespace internal {
 
-/// What stands behind weir_prepared.state.
+/// The object behind weir_prepared.state.
 struct State {
   virtual ~State() = default;
   std::vector<weir_alias> aliases;
@@ -80,15 +80,15 @@ inline bool Concrete(const weir_prep_args& args) {
          std::all_of(args.outputs, args.outputs + args.output_count, concrete);
 }
 
-/// One choice of element types: how to prepare it, or how to make its dynamic form.
+/// One choice of element types, with the functions that prepare it or create its dynamic form.
 struct Variant {
   std::array<uint32_t, 3> dtypes{};
-  const void* data = nullptr;  // of the driver that prepares it
+  const void* data = nullptr;  // private data of `prepare`
   int32_t (*prepare)(const Variant& variant, Prep& prep, weir_kernel_fn* fn, std::unique_ptr<State>* state) = nullptr;
   int32_t (*create)(const Node& node, const Error& error, void** state) = nullptr;
 };
 
-/// Where the registers of a node lie, given how long its lists are.
+/// Positions of a node's registers, given the lengths of its lists.
 struct Layout {
   uint32_t list = 0;      // length of each input list
   uint32_t out_list = 0;  // length of each output list
@@ -96,7 +96,7 @@ struct Layout {
   uint32_t scratch = 0;  // index of the scratch register
 };
 
-/// Compares the node's operands with the parameters and finds the registers; outputs that are no parameters become
+/// Compares the node's operands with the parameters and finds their registers. Outputs that are not parameters become
 /// aliases of the variable.
 inline int32_t FindLayout(const ParamList& params, Prep& prep, Layout* layout) {
   const uint32_t input_lists = params.Count(IsInputList), inputs = params.Count(IsInput) - input_lists;
@@ -227,7 +227,7 @@ struct Runner {
   static constexpr RunForm kForm = {&Fn, Sig::kParams};
 };
 
-/// A dynamic kernel of chosen element types.
+/// A dynamic kernel for one choice of element types.
 struct DynamicState {
   virtual ~DynamicState() = default;
   virtual int32_t Compute(Context& ctx) = 0;
@@ -273,7 +273,7 @@ concept Dynamic = requires(K k, Context& ctx) {
 
 }  // namespace internal
 
-/// One registered kernel; its setters refine the record before the table is handed out.
+/// One registered kernel. Its setters must be called before the table is finished.
 class Kernel {
  public:
   Kernel& Class(uint32_t cost_class, double flops_per_element = 1) {
@@ -285,7 +285,7 @@ class Kernel {
     record.priority = priority;
     return *this;
   }
-  /// Types of an attribute on which the code does not depend.
+  /// Allowed types of an attribute that does not affect the code.
   Kernel& Restrict(const char* attr, std::initializer_list<uint32_t> dtypes) {
     uint64_t set = 0;
     for (const uint32_t dtype : dtypes) set |= WEIR_DTYPE_BIT(dtype);
@@ -295,7 +295,7 @@ class Kernel {
     types.push_back({Str(attr), dtypes});
     return *this;
   }
-  /// Outputs that lie in host memory on every platform: bit i is the i-th output argument.
+  /// Outputs in host memory on every platform: bit i is the i-th output argument.
   Kernel& HostOutputs(uint64_t mask) {
     record.host_outputs = mask;
     return *this;
@@ -310,9 +310,9 @@ class Kernel {
   std::vector<std::string> attrs;  // type attributes, in the order of the variants' dtypes
   std::vector<internal::Variant> variants;
   std::vector<weir_type_constraint> types;
-  bool by_operand = false;  // the variant is chosen by input 0's type instead of attributes
+  bool by_operand = false;  // input 0's type selects the variant, not the attributes
 
-  /// Null when the kernel has no variant for these types.
+  /// Null if the kernel has no variant for these types.
   const internal::Variant* Find(const Node& node, uint32_t operand_dtype) const {
     std::array<uint32_t, 3> wanted{};
     for (size_t i = 0; i < attrs.size(); ++i) {
@@ -337,7 +337,7 @@ class KernelTable {
   KernelTable(const KernelTable&) = delete;
   KernelTable& operator=(const KernelTable&) = delete;
 
-  /// See the head of this file.
+  /// See the top of this file.
   template <class K, class... Lists>
   Kernel& Add(std::string_view op, Lists... lists) {
     Kernel& kernel = New(op);
@@ -363,7 +363,7 @@ class KernelTable {
     return kernel;
   }
 
-  /// The records, complete; nothing is added afterwards.
+  /// Completes the records and returns them; no kernel is added afterwards.
   const weir_kernels_api* Finish();
 
   template <class... E>

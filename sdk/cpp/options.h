@@ -1,4 +1,4 @@
-// Options as a plugin reads them.
+// Access to a plugin's options.
 #ifndef WEIR_SDK_CPP_OPTIONS_H_
 #define WEIR_SDK_CPP_OPTIONS_H_
 
@@ -10,7 +10,7 @@
 
 namespace weir::sdk {
 
-/// Resolved options of a call, already checked by the core against the plugin's specs.
+/// Resolved options of a call; the core has checked them against the plugin's specs.
 class Options {
  public:
   Options(const weir_opt* options, uint64_t count) : options_(options, options ? count : 0) {}

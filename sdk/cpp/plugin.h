@@ -1,10 +1,10 @@
-// The entry of a plugin: one line in one source file, here with the device of device.h, the kernel of kernel.h and a
-// driver that is started and stopped with the plugin.
+// The entry point of a plugin: one line in one source file. The example has the device of device.h, the kernel of
+// kernel.h and a driver that starts and stops with the plugin.
 //
 // ```cpp
 // struct ToyDriver {
-//   static int32_t Start(const Options&, const Error&);  // in `init`; another code than WEIR_OK refuses the plugin
-//   static void Stop();                                  // in `shutdown`, if Start went well
+//   static int32_t Start(const Options&, const Error&);  // in `init`; a code other than WEIR_OK refuses the plugin
+//   static void Stop();                                  // in `shutdown`, if Start succeeded
 // };
 // WEIR_PLUGIN("toy", "1.0.0", "Example Ltd", "toy/1", ToyDriver, Devices<ToyDevice>, Kernels<AddClip>)
 // ```
@@ -12,10 +12,10 @@
 // Arguments: name, version, vendor, the platforms that the kernels serve ("a;b", empty without kernels), then the
 // parts: Devices<Class> (device.h), Kernels<void (*)(KernelTable&)> (kernel.h), or any type. A part may have
 //   - `kKind` and `static const void* Interface(std::string_view id, std::string_view targets)`
-//   - `static int32_t Start(const Options&, const Error&)` and, where something is to be stopped, `static void Stop()`
-//   - `static std::span<const weir_option_spec* const> Options()`, if it takes options: Start sees the values of all
-//     options of the plugin, and a string option `isa` gets what the key plugins.isa says
-// Parts start in their order and stop in the opposite one. A part that fails to start stops those before it.
+//   - `static int32_t Start(const Options&, const Error&)` and, if needed, `static void Stop()`
+//   - `static std::span<const weir_option_spec* const> Options()`, if it has options. Start gets the values of all
+//     options of the plugin; a string option `isa` gets the value of the key plugins.isa
+// Parts start in order and stop in reverse order. If a part fails to start, the parts before it are stopped.
 #ifndef WEIR_SDK_CPP_PLUGIN_H_
 #define WEIR_SDK_CPP_PLUGIN_H_
 
@@ -117,7 +117,7 @@ constexpr uint32_t KindOf() {
   return 0;
 }
 
-/// The plugin's table and functions. `Traits` carries the texts, `Parts` what the plugin brings.
+/// The plugin's table and functions. `Traits` has the texts, `Parts` are the arguments of WEIR_PLUGIN.
 template <class Traits, class... Parts>
 struct Entry {
   static const void* GetInterface(weir_str id) noexcept {
@@ -147,7 +147,7 @@ struct Entry {
     });
   }
 
-  /// Of the parts that are started, in their order.
+  /// Stop functions of the started parts, in the order of their start.
   static std::vector<void (*)()>& Stops() {
     static std::vector<void (*)()> stops;
     return stops;
@@ -201,14 +201,14 @@ inline constexpr uint32_t kKindsOf = (KindOf<Parts>() | ... | 0u);
 #define WEIR_RETAIN
 #endif
 
-// clang's red zones would end up inside the note section.
+// Keeps clang's red zones out of the note section.
 #if defined(__clang__)
 #define WEIR_PLAIN_LAYOUT __attribute__((no_sanitize("address")))
 #else
 #define WEIR_PLAIN_LAYOUT
 #endif
 
-/// See the head of this file. At namespace scope, once per plugin, in a source file.
+/// See the top of this file. Use at namespace scope, once per plugin, in a source file.
 #define WEIR_PLUGIN(name, version, vendor, targets, ...)                                                         \
   namespace {                                                                                                    \
   struct WeirPluginTraits {                                                                                      \

@@ -1,4 +1,4 @@
-// A node as a kernel sees it while it is prepared: attributes, operands, and what the kernel asks for.
+// A kernel's view of a node during prepare: attributes, operands, and the kernel's requests.
 #ifndef WEIR_SDK_CPP_PREPARE_H_
 #define WEIR_SDK_CPP_PREPARE_H_
 
@@ -15,13 +15,13 @@
 
 namespace weir::sdk {
 
-/// The host table, from init on.
+/// The host table; null before init.
 inline const weir_host*& HostTable() {
   static const weir_host* host = nullptr;
   return host;
 }
 
-/// Attributes and name of a node. A look-up gives `otherwise` when the node has no such attribute of that type.
+/// Attributes and name of a node. A look-up returns `otherwise` if the node has no such attribute of that type.
 class Node {
  public:
   explicit Node(const weir_node* node) : node_(node) {}
@@ -69,7 +69,7 @@ class Node {
   const weir_node* node_;
 };
 
-/// One specialisation of a node. Shapes are concrete; the outputs' come from the op's shape function.
+/// One specialisation of a node. Shapes are concrete; the op's shape function sets those of the outputs.
 class Prep {
  public:
   Prep(const weir_prep_args& args, const Error& error) : args_(args), node_(args.node), error_(error) {}
@@ -92,7 +92,7 @@ class Prep {
     return Integers(value->buf.host, value->dtype, {value->rank, 0, value->dims});
   }
 
-  /// Scratch memory of each call.
+  /// Requests scratch memory for each call.
   void Scratch(uint64_t bytes, uint64_t alignment = 64) {
     scratch_bytes_ = bytes;
     scratch_alignment_ = alignment;
@@ -100,9 +100,9 @@ class Prep {
   /// The call may be split into up to `n` tiles; Run does tiles [env.tile_begin(), env.tile_end()).
   void Tiles(uint64_t n) { tiles_ = std::max<uint64_t>(1, std::min(n, args_.max_tiles)); }
   uint64_t tiles() const { return tiles_; }
-  /// The output may take the input's buffer when nobody else needs it.
+  /// The output may reuse the input's buffer if nothing else uses it.
   void MayAlias(uint32_t input, uint32_t output) { aliases_.push_back({input, output, WEIR_ALIAS_MAY, 0}); }
-  /// The output is the input: a variable updated in place, a view.
+  /// The output aliases the input: a variable updated in place, a view.
   void MustAlias(uint32_t input, uint32_t output) { aliases_.push_back({input, output, WEIR_ALIAS_MUST, 0}); }
 
   const std::vector<weir_alias>& aliases() const { return aliases_; }
@@ -139,9 +139,9 @@ class Env {
   uint64_t tiles_;
 };
 
-/// What a call costs, for kernels with `static Cost Estimate(const Prep&)` or `Estimate(const Prep&, const
-/// weir_profile*)`, whose profile of the device may be null. A finite whole_ns is the answer; else the profile's
-/// formula makes a time of the others.
+/// The cost of a call, for kernels with `static Cost Estimate(const Prep&)` or `Estimate(const Prep&, const
+/// weir_profile*)`; the profile of the device may be null. A finite whole_ns is the total time; otherwise the profile's
+/// formula computes it from the other fields.
 struct Cost {
   double flops = 0;
   double bytes = 0;

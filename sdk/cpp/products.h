@@ -1,4 +1,4 @@
-// What kernels of MatMul and BatchMatMul share on every device: the shapes of a batch of matrix products, checked.
+// Shape checks and tiling of batched matrix products, for kernels of MatMul and BatchMatMul on every device.
 #ifndef WEIR_SDK_CPP_PRODUCTS_H_
 #define WEIR_SDK_CPP_PRODUCTS_H_
 
@@ -12,21 +12,21 @@
 
 namespace weir::sdk {
 
-/// c = op(a) op(b), all dense and row-major: op(a) is [m, k], op(b) is [k, n]; a transposed operand is stored the other
-/// way round.
+/// c = op(a) op(b), all dense and row-major: op(a) is [m, k], op(b) is [k, n]; a transposed operand is stored as its
+/// transpose.
 struct Product {
   int64_t m = 0, n = 0, k = 0;
   bool transpose_a = false, transpose_b = false;
   bool conjugate_a = false, conjugate_b = false;  // complex types only
 
-  /// Elements from one row of an operand as stored to the next.
+  /// Distance in elements between stored rows of an operand.
   int64_t lda() const { return transpose_a ? m : k; }
   int64_t ldb() const { return transpose_b ? k : n; }
   double Flops() const { return 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k); }
 };
 
-/// c -= 0 op(a) op(b) for `rows` rows of c: no change but where an element of the product is infinite or NaN. For
-/// libraries that leave out what is multiplied by 0.
+/// c -= 0 op(a) op(b) for `rows` rows of c, which changes c only if an element of the product is infinite or NaN. For
+/// libraries that skip products with a factor 0.
 template <class T>
 void SubtractNothing(const Product& p, int64_t rows, const T* a, const T* b, T* c) {
   const auto left = [&](int64_t i, int64_t q) { return a[p.transpose_a ? q * p.lda() + i : i * p.lda() + q]; };
@@ -42,7 +42,7 @@ void SubtractNothing(const Product& p, int64_t rows, const T* a, const T* b, T* 
   }
 }
 
-/// Products over the last two dimensions of two operands, the others broadcast against each other.
+/// Products over the last two dimensions of two operands; the other dimensions broadcast against each other.
 class Products {
  public:
   /// Attributes transpose_a and transpose_b; both operands are matrices.
@@ -53,7 +53,7 @@ class Products {
     }
     return Plan(prep, prep.node().Bool("transpose_a"), prep.node().Bool("transpose_b"), false, false);
   }
-  /// The same for a product that is added to the variable behind operand 0: its matrices are operands 2 and 3.
+  /// The same for a product that updates the variable in operand 0; its matrices are operands 2 and 3.
   int32_t PlanMatMulUpdate(const Prep& prep) {
     x_ = 2;
     y_ = 3;
@@ -70,7 +70,7 @@ class Products {
     return Plan(prep, x, y, x, y);
   }
 
-  /// One of the products, and how many there are. Matrices that share `b` are one taller matrix already.
+  /// One of the products, and their number. Several matrices with one `b` are merged into one taller matrix.
   const Product& one() const { return one_; }
   int64_t count() const { return batches_.runs * batches_.run; }
   /// Elements of one matrix.
@@ -78,8 +78,8 @@ class Products {
   int64_t b_size() const { return one_.k * one_.n; }
   int64_t c_size() const { return one_.m * one_.n; }
 
-  /// Cuts the work into tiles by whole products, or a single product by rows of c, where a tile has `flops` to do.
-  /// Rows of a tile are a multiple of 64, so that results do not depend on which thread runs which tile.
+  /// Splits the work into tiles of at least `flops`: whole products, or row blocks of c if there is a single product.
+  /// The rows of a tile are a multiple of 64, so that results do not depend on the thread of a tile.
   void Tile(Prep& prep, double flops) {
     rows_ = one_.m;
     const auto wanted = static_cast<int64_t>(
@@ -145,20 +145,21 @@ class Products {
   }
 
   Product one_;
-  uint32_t x_ = 0, y_ = 1;  // operands that are multiplied
-  bool updates_ = false;    // operand 0 instead of making an output
+  uint32_t x_ = 0, y_ = 1;  // indices of the multiplied operands
+  bool updates_ = false;    // updates operand 0 instead of writing an output
   Broadcast<2> batches_;
   int64_t rows_ = 0;  // of c in one part
 };
 
-/// Multiply-adds per ns of one core in a type, by the device's profile or, without one, a modest core.
+/// Floating-point operations per ns for an element type, from the device's profile; without one, the figure of a modest
+/// core.
 inline double PeakFlops(const weir_profile* profile, uint32_t dtype) {
   const double peak = profile != nullptr && dtype < 32 ? profile->peak_flops_per_ns[dtype] : 0;
   return peak > 0 ? peak : 32;
 }
 
-/// What a kernel that plans by `plan` declares: operations and bytes of all its products, and `ns(products)` for the
-/// whole. Nothing is known of operands that `plan` refuses.
+/// The declared cost of a kernel that plans with `plan`: operations and bytes of all its products, and `ns(products)`
+/// as the total time. Unknown if `plan` refuses the operands.
 template <class Nanoseconds>
 Cost EstimateProducts(int32_t (Products::*plan)(const Prep&), const Prep& prep, Nanoseconds&& ns) {
   Products products;

@@ -1,4 +1,4 @@
-// Parameters of a kernel's Run function as data, read from its type; kernel.h says what each parameter means.
+// Parameters of a kernel's Run function as data, read from its type; kernel.h documents each parameter.
 #ifndef WEIR_SDK_CPP_SIGNATURE_H_
 #define WEIR_SDK_CPP_SIGNATURE_H_
 
@@ -25,7 +25,7 @@ enum class Param {
   kScratch
 };
 
-/// What a parameter of Run stands for, and the bytes of its elements (0 = any type).
+/// The kind of a parameter of Run, and the bytes of its elements (0 = any type).
 template <Param kValue, uint32_t kElementBytes = 0>
 struct Stands {
   static constexpr Param kKind = kValue;
@@ -72,7 +72,7 @@ constexpr bool IsInput(Param p) {
 constexpr bool IsOutputList(Param p) { return p == Param::kOutputList; }
 constexpr bool IsOutput(Param p) { return p == Param::kOutput || p == Param::kOutputList; }
 
-/// Parameters of a Run function as data: what preparing needs, whatever the types.
+/// Parameters of a Run function as data: all that prepare needs, independent of the types.
 struct ParamList {
   const Param* kinds;
   const uint32_t* bytes;  // of an element; 0 = any type

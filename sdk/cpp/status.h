@@ -1,4 +1,4 @@
-// Errors of a plugin: codes with a text in the caller's record, and a guard that lets no exception out.
+// Errors of a plugin: codes with a text in the caller's record, and a guard that stops exceptions.
 #ifndef WEIR_SDK_CPP_STATUS_H_
 #define WEIR_SDK_CPP_STATUS_H_
 
@@ -17,8 +17,8 @@ namespace weir::sdk {
 inline std::string_view ToView(weir_str s) { return s.data ? std::string_view(s.data, s.size) : std::string_view(); }
 constexpr weir_str Str(std::string_view s) { return {s.data(), s.size()}; }
 
-/// The caller's error record. Failing returns the code, so that a function says `return error.InvalidArgument(…)`.
-/// Parts are texts, integers, floating point numbers and shapes, written one after the other. No allocation.
+/// The caller's error record. Fail returns the code, as in `return error.InvalidArgument(…)`. Parts are texts,
+/// integers, floating-point numbers and shapes; the message is their concatenation. Never allocates.
 class Error {
  public:
   explicit Error(weir_error* record) : record_(record) {}

@@ -10,7 +10,7 @@
 //     int32_t Sync(const Error&);
 //     int32_t OnComplete(void (*fn)(void* arg, int32_t code), void* arg, const Error&);
 //   };
-//   class Stream {                                            // its destructor waits for the stream's work
+//   class Stream {                                            // the destructor waits for the stream's work
 //    public:
 //     int32_t Record(Event&, const Error&);
 //     int32_t Wait(Event&, const Error&);
@@ -18,9 +18,9 @@
 //   };
 //   std::unique_ptr<Stream> NewStream(int32_t priority, const Error&);    // null after Fail
 //   std::unique_ptr<Event> NewEvent(const Error&);
-//   int32_t Alloc(uint64_t bytes, uint32_t space, weir_buf& buf, const Error&);   // all of buf but struct_size
+//   int32_t Alloc(uint64_t bytes, uint32_t space, weir_buf& buf, const Error&);   // fills buf, except struct_size
 //   void Free(const weir_buf& buf);
-//   // `stream` null: done when the call returns.
+//   // With a null stream the work is complete when the call returns.
 //   int32_t Copy(Stream* stream, const weir_buf& to, const weir_buf& from, uint64_t bytes, const Error&);
 //   int32_t Fill(Stream* stream, const weir_buf& to, uint8_t value, uint64_t bytes, const Error&);
 //
@@ -36,8 +36,8 @@
 // };
 // ```
 //
-// Ranges are checked against their buffers before Copy, Fill and CopyPeer see them, and empty ones never arrive.
-// Everything may throw; nothing crosses the boundary.
+// Before Copy, Fill and CopyPeer are called, ranges are checked against their buffers; empty ranges are skipped. Every
+// member may throw; no exception crosses the boundary.
 #ifndef WEIR_SDK_CPP_STREAM_DEVICE_H_
 #define WEIR_SDK_CPP_STREAM_DEVICE_H_
 
@@ -52,7 +52,7 @@
 
 namespace weir::sdk {
 
-/// "device/1" and "stream/1", and the tables whose members the class has.
+/// "device/1", "stream/1", and each optional table whose members the class has.
 template <class D>
 struct StreamDevices : Devices<D> {
   using Stream = typename D::Stream;
@@ -145,7 +145,7 @@ struct StreamDevices : Devices<D> {
   static Stream& Of(weir_stream* stream) { return *reinterpret_cast<Stream*>(stream); }
   static Event& Of(weir_event* event) { return *reinterpret_cast<Event*>(event); }
 
-  // A handle from what a factory made, or the code that the factory put into the record.
+  // The handle of the object that a factory made, or the code that the factory put into the record.
   template <class Make, class Handle>
   static int32_t Give(Make&& make, Handle** handle, std::string_view what, weir_error* error) noexcept {
     return Guard(error, [&]() -> int32_t {

@@ -113,7 +113,7 @@ struct float8_e4m3fn {
   operator float() const { return internal::FloatFromFloat8<4, 3, true>(bits); }
 };
 
-/// A stored bool: any non-zero byte reads as true, so that foreign data is never undefined.
+/// A stored bool: any non-zero byte reads as true, so that foreign data has defined behaviour.
 struct boolean {
   uint8_t bits = 0;
   boolean() = default;
@@ -124,12 +124,12 @@ struct boolean {
 using complex64 = std::complex<float>;
 using complex128 = std::complex<double>;
 
-/// Sixteen bytes without meaning, for kernels that only move elements.
+/// Sixteen opaque bytes, for kernels that only move elements.
 struct alignas(8) bits128 {
   uint64_t low, high;
 };
 
-/// Stands for strings in type lists; their elements are reached through Context only.
+/// The string type in type lists; elements are accessible through Context only.
 struct Text {};
 
 /// The element type number of a C++ type.
@@ -217,7 +217,7 @@ constexpr Types<A..., B...> operator+(Types<A...>, Types<B...>) {
   return {};
 }
 
-/// A list for a type attribute that is not called "T"; an empty name means that the op has no such attribute.
+/// A list for a type attribute with a name other than "T"; an empty name means that the op has no such attribute.
 template <class List>
 struct AttrTypes {
   const char* attr;
@@ -238,7 +238,7 @@ struct Element<As<kDTypeNumber, T>> {
   using Type = T;
 };
 
-/// The type in which arithmetic on T is done.
+/// The type used for arithmetic on T.
 template <class T>
 struct ComputeType {
   using Type = T;
@@ -254,7 +254,7 @@ struct ComputeType<bfloat16> {
 template <class T>
 using Compute = typename ComputeType<T>::Type;
 
-/// Whole runs between 16-bit floats and float; `from` and `to` do not overlap.
+/// Conversion of arrays between 16-bit floats and float; `from` and `to` do not overlap.
 inline void Widen(const half* from, float* to, int64_t n) {
   int64_t i = 0;
 #if defined(__F16C__)

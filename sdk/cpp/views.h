@@ -1,4 +1,5 @@
-// Borrowed tensors as kernels see them. The type of a parameter says what it is: an input, an output, a variable …
+// Borrowed tensors as parameters of kernels. The type of a parameter determines its role: an input, an output, a
+// variable …
 #ifndef WEIR_SDK_CPP_VIEWS_H_
 #define WEIR_SDK_CPP_VIEWS_H_
 
@@ -25,7 +26,7 @@ inline bool SameShape(const weir_shape& a, const weir_shape& b) {
   return true;
 }
 
-/// A dense row-major tensor: an input when T is const, else an output.
+/// A dense row-major tensor: an input if T is const, else an output.
 template <class T>
 class View {
  public:
@@ -38,7 +39,7 @@ class View {
   uint32_t rank() const { return shape_.rank; }
   int64_t dim(uint32_t i) const { return shape_.dims[i]; }
   std::span<const int64_t> dims() const { return {shape_.dims, shape_.rank}; }
-  /// Number of elements; multiplied up at every call.
+  /// Number of elements; computed at every call.
   int64_t size() const { return SizeOf(shape_); }
   T& operator[](int64_t i) const { return data_[i]; }
 
@@ -61,7 +62,7 @@ class Variable : public View<T> {
   using View<T>::View;
 };
 
-/// Memory of the call, as large as Prep::Scratch asked for.
+/// Scratch memory of the call, with the size requested by Prep::Scratch.
 template <class T>
 class Scratch {
  public:
@@ -121,7 +122,7 @@ class HostIntegers : public Integers {
   using Integers::Integers;
 };
 
-/// An input whose element type the kernel looks at itself.
+/// An input of any element type; the kernel checks dtype().
 class AnyInput {
  public:
   explicit AnyInput(const weir_reg& reg)
@@ -137,13 +138,13 @@ class AnyInput {
   weir_shape shape_;
 };
 
-/// A variable's value, read, whose element type the kernel looks at itself.
+/// A variable's value of any element type, read only; the kernel checks dtype().
 class AnyVariable : public AnyInput {
  public:
   using AnyInput::AnyInput;
 };
 
-/// An output whose element type the kernel looks at itself.
+/// An output of any element type; the kernel checks dtype().
 class AnyOutput {
  public:
   explicit AnyOutput(const weir_reg& reg)
@@ -159,7 +160,7 @@ class AnyOutput {
   weir_shape shape_;
 };
 
-/// A list argument ("values: N * T"): inputs when T is const, else outputs.
+/// A list argument ("values: N * T"): inputs if T is const, else outputs.
 template <class T>
 class Views {
  public:
@@ -172,7 +173,7 @@ class Views {
   uint32_t count_;
 };
 
-/// A list argument whose element type the kernel looks at itself.
+/// A list argument of any element type; the kernel checks dtype() of its elements.
 template <class Operand>
 class AnyList {
  public:

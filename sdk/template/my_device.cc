@@ -1,5 +1,5 @@
-// A device plugin to start from. Rename MY and my_device, then fill in your hardware's calls; what each member has to
-// do is said in <weir/sdk/v1/plugin.h> and sdk/cpp/device.h.
+// A template for a device plugin. Rename MY and my_device, then add the calls of your hardware; <weir/sdk/v1/plugin.h>
+// and sdk/cpp/device.h document each member.
 #include <weir/sdk/v1/plugin.h>
 
 #include <cstdlib>
@@ -14,7 +14,7 @@ using namespace weir::sdk;
 
 class MyDevice {
  public:
-  // Report each card found; report none, without an error, when the driver is missing.
+  // Emits each card. If the driver is missing, emits none and returns no error.
   static void Enumerate(const Options&, const Emit& emit) {
     emit({.uid = "my-0",
           .kind = "MY",
@@ -26,13 +26,13 @@ class MyDevice {
     return uid == "my-0" ? std::make_unique<MyDevice>() : nullptr;
   }
 
-  // Memory of the card; null when there is none left. Copies default to memcpy.
+  // Memory of the card; null if memory is exhausted. Copies default to memcpy.
   void* Alloc(uint64_t bytes, uint32_t) {
     return bytes > (uint64_t{256} << 20) ? nullptr : std::aligned_alloc(64, (bytes + 63) / 64 * 64);
   }
   void Free(void* block, uint64_t) { std::free(block); }
 
-  // What the card costs when idle; leave unknown what you do not know.
+  // Costs on the idle card; leave a value unknown if you do not know it.
   void Profile(weir_profile& profile) const {
     profile.provenance = WEIR_PROVENANCE_DATASHEET;
     profile.peak_flops_per_ns[WEIR_FLOAT32] = 4;

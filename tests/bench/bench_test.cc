@@ -1,5 +1,5 @@
-// The parts of the benchmarks that are not about time: limits compute what they say, reports tell what was missed, the
-// engine of tools/bench peers refuses what would be no figure.
+// The parts of the benchmarks other than timing: limits compute correct results, reports list missed gates, the engine
+// of tools/bench peers refuses workloads that give no meaningful figure.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -37,7 +37,7 @@ TEST(BenchLimits, EveryIsaComputesTheSame) {
   EXPECT_FALSE(SetLimitIsa("avx3"));
 }
 
-TEST(BenchReport, GatesAndGoalsAreTold) {
+TEST(BenchReport, GatesAndGoalsAreReported) {
   Row row{"B02", "empty kernel", "ns", 4.7, 4.5, "indirect call", 1.3, 3, {}, 2};
   EXPECT_TRUE(row.missed());
   EXPECT_NE(Markdown({row}).find("| 3 MISSED | 2 MISSED |"), std::string::npos) << Markdown({row});
@@ -89,7 +89,7 @@ TEST_F(BenchEngine, RefusesOpsThatArePruned) {
   EXPECT_NE(answer["skip"].get<std::string>().find("of the 3 ops are pruned"), std::string::npos) << answer.dump();
 }
 
-TEST_F(BenchEngine, RefusesWhatNeedsSeveralTasks) {
+TEST_F(BenchEngine, RefusesWorkloadsThatNeedSeveralTasks) {
   nlohmann::json remote = Chain();
   remote["kind"] = "remote";
   EXPECT_TRUE(Answer(remote).contains("skip"));

@@ -23,18 +23,7 @@ namespace {
 
 constexpr int kThreads = 4;
 
-/// Exit status of a program; -1 when it did not start.
-int RunProgram(std::vector<std::string> arguments) {
-  std::vector<char*> pointers;
-  for (std::string& argument : arguments) pointers.push_back(argument.data());
-  pointers.push_back(nullptr);
-  pid_t child = 0;
-  int status = -1;
-  if (posix_spawnp(&child, pointers[0], nullptr, nullptr, pointers.data(), environ) != 0) return -1;
-  return waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
-/// Futex calls of `strace -f -c -e trace=futex SELF MODE RUNS`; -1 and an error where that does not work.
+/// Futex calls of `strace -f -c -e trace=futex SELF MODE RUNS`; -1 and an error on failure.
 int64_t FutexCalls(const std::string& self, const std::string& mode, int runs, std::string* error) {
   const std::string file = (std::filesystem::temp_directory_path() / fmt::format("weir_bench.{}", getpid())).string();
   const int status =
@@ -53,6 +42,16 @@ int64_t FutexCalls(const std::string& self, const std::string& mode, int runs, s
 }
 
 }  // namespace
+
+int RunProgram(std::vector<std::string> arguments) {
+  std::vector<char*> pointers;
+  for (std::string& argument : arguments) pointers.push_back(argument.data());
+  pointers.push_back(nullptr);
+  pid_t child = 0;
+  int status = -1;
+  if (posix_spawnp(&child, pointers[0], nullptr, nullptr, pointers.data(), environ) != 0) return -1;
+  return waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
 
 int RunConcurrently(int runs) {
   const Result<std::shared_ptr<session::Runtime>> runtime = session::Runtime::Default();

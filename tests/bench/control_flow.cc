@@ -1,6 +1,7 @@
-// B12: loops and conds of TensorFlow 1's client.
-#include "core/client/control_flow.h"
+// B12: loops and conds as built by TensorFlow 1's client.
+#include "core/client/control_flow/control_flow.h"
 
+#include "core/session/session.h"
 #include "tests/bench/open.h"
 #include "tests/bench/workloads.h"
 

@@ -1,10 +1,11 @@
 // weir as an engine of a benchmark harness that runs several runtimes in one round: workloads are a GraphDef and a
-// description in JSON; `engine WORKLOAD.json SAMPLES` answers once, `engine --serve` reads commands, a line each:
-// `load WORKLOAD.json`, `time SAMPLES`, `drop`. Answers are JSON lines; what cannot be run is answered {"skip": why}.
+// description in JSON; `engine WORKLOAD.json SAMPLES` answers once, `engine --serve` reads commands, one per line:
+// `load WORKLOAD.json`, `time SAMPLES`, `drop`. Answers are JSON lines; the answer for a workload that cannot run is
+// {"skip": reason}.
 //
-// A description of kind "events" has params.n, scalar events to be written beside it. Any other has graph, mode
+// A description of kind "events" has params.n, the number of scalar events to write. Any other has graph, mode
 // ("steady", or "load" and "once": not repeated), feeds {name, dtype, shape, seed, lo, hi}, fetches, targets, init,
-// check_runs, check_fetches, optimizer ("off": nothing is rewritten).
+// check_runs, check_fetches, optimizer ("off": no rewriting).
 #include <fmt/format.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -21,6 +22,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/errors.h"
 #include "core/graph/graph_def.h"
 #include "core/io/event_file.h"
 #include "core/io/summary.h"
@@ -62,7 +64,7 @@ Result<Tensor> Fill(const Json& feed) {
   return tensor;
 }
 
-/// [sum, sum of absolutes, count] of each value, by which engines are compared.
+/// [sum, sum of absolute values, count] of each value, for comparing engines.
 Json Summarize(const std::vector<Tensor>& values) {
   Json all = Json::array();
   for (const Tensor& value : values) {
@@ -130,8 +132,8 @@ class Loaded {
     session_.reset();
     std::ifstream file(file_, std::ios::binary);
     const std::string bytes{std::istreambuf_iterator<char>(file), {}};
-    WEIR_ASSIGN(graph::Graph graph, graph::ParseGraph(bytes, *runtime_->ops));
-    graph_ = std::make_unique<graph::Graph>(std::move(graph));
+    WEIR_ASSIGN(graph::Definition graph, graph::ParseGraph(bytes, *runtime_->ops));
+    graph_ = std::make_unique<graph::Definition>(std::move(graph));
     session::SessionOptions options;
     options.inter_op_parallelism_threads = options.intra_op_parallelism_threads = 1;
     options.constant_folding = options.common_subexpressions = options.fusion = Text("optimizer") == "on";
@@ -174,7 +176,7 @@ class Loaded {
     return WriteEvents();
   }
 
-  /// A file of scalar events, as a model's summaries are written.
+  /// Writes a file of scalar events, as for a model's summaries.
   Status WriteEvents() {
     const std::string folder = (std::filesystem::path(file_).parent_path() / "events_weir").string();
     WEIR_ASSIGN(const std::unique_ptr<io::EventWriter> writer, io::EventWriter::Create(folder));
@@ -186,7 +188,7 @@ class Loaded {
     return {};
   }
 
-  /// A graph from which everything is pruned says nothing of what an op costs.
+  /// Refuses a graph that is pruned completely, since its time says nothing about the cost of its ops.
   Status CheckThatItRuns(const session::CallableOptions& call) {
     session::RunReport report;
     WEIR_TRY(session_->Run(named_, call.fetches, call.targets, {}, &report).status());
@@ -210,7 +212,7 @@ class Loaded {
     if (status_.ok()) status_ = session_->Run(named_, Names("fetches"), Names("targets")).status();
   }
 
-  /// Warms up, then says how many runs take about 40 ms.
+  /// Warms up, then sets the number of runs that take about 40 ms.
   void Calibrate() {
     for (double spent = 0, runs = 0; status_.ok() && (runs < 3 || (runs < 200 && spent < 400e6)); ++runs) {
       spent += TimeNs([&] { Step(); });
@@ -225,8 +227,8 @@ class Loaded {
   std::string file_;
   bool once_ = false;   // a sample is one run
   bool whole_ = false;  // a run is parse, session and first run
-  int64_t events_ = 0;  // a run writes so many; nothing else is loaded
-  std::unique_ptr<graph::Graph> graph_;
+  int64_t events_ = 0;  // events written per run; 0 = a graph is loaded
+  std::unique_ptr<graph::Definition> graph_;
   std::unique_ptr<session::Session> session_;
   session::CallableHandle call_ = 0;
   std::vector<session::Feed> named_;
@@ -245,7 +247,7 @@ class Engine {
       const Result<Json> answer = Do(command, argument);
       if (answer.ok()) return *answer;
       return {{"skip", answer.status().ToString().substr(0, 300)}};
-    } catch (const std::exception& error) {  // a description that is not what it should be
+    } catch (const std::exception& error) {  // an invalid description
       return {{"skip", error.what()}};
     }
   }

@@ -2,10 +2,12 @@
 
 #include <utility>
 
-#include "core/client/ops.h"
-#include "core/client/optimizer.h"
-#include "core/client/seed.h"
-#include "core/client/variable_scope.h"
+#include "core/client/graph/scopes.h"
+#include "core/client/ops/build_op.h"
+#include "core/client/ops/ops.h"
+#include "core/client/training/optimizer.h"
+#include "core/client/variables/variable_scope.h"
+#include "core/session/session.h"
 #include "tests/bench/open.h"
 
 namespace weir::bench {

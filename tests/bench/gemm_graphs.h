@@ -11,7 +11,7 @@
 
 namespace weir::bench {
 
-/// a and b fed (b a constant where the shape says so), MatMul, its result fetched.
+/// Feeds a and b (b is a constant if the shape says so) and fetches their MatMul.
 Result<Program> OneProduct(const std::shared_ptr<session::Runtime>& runtime, const GemmShape& shape,
                            const std::string& profile_file);
 
@@ -21,7 +21,7 @@ enum class Training { kGradientDescent, kAdam };
 Result<Program> MlpStep(const std::shared_ptr<session::Runtime>& runtime, int64_t batch, Training training);
 /// The same network with constant weights, from images to logits.
 Result<Program> FrozenMlp(const std::shared_ptr<session::Runtime>& runtime, int64_t batch);
-/// The products of such a step, forward and backward, and its parameters.
+/// The matrix products of such a step, forward and backward, and its parameters.
 std::vector<GemmShape> MlpProducts(int64_t batch);
 int64_t MlpParameters();
 

@@ -12,7 +12,7 @@
 #include <ctime>
 #include <memory>
 
-// OpenBLAS of Debian 12 does not know recent cores: it is told, as kernels_openblas tells it. Linked with
+// Debian 12's OpenBLAS does not know recent cores, so the core type is set as in kernels_openblas. Linked with
 // --wrap=getenv.
 extern "C" {
 char* __real_getenv(const char* name);
@@ -50,7 +50,7 @@ dnnl_engine_t Engine() {
   return engine;
 }
 
-/// A matmul primitive bound to the operands; empty when oneDNN has none. Its objects live as long as the process.
+/// A matmul primitive bound to the operands; empty if oneDNN has none. Its objects live as long as the process.
 std::function<void()> Primitive(const GemmShape& s, const Operands& x, bool packed) {
   const dnnl_dims_t dims[] = {{s.m, s.k}, {s.k, s.n}, {s.m, s.n}};
   const dnnl_dims_t steps[] = {
@@ -65,7 +65,7 @@ std::function<void()> Primitive(const GemmShape& s, const Operands& x, bool pack
     return {};
   }
   const dnnl_memory_desc_t* b_desc = dnnl_primitive_desc_query_md(made, dnnl_query_weights_md, 0);
-  // Any numbers do for timing: b is not reordered into its layout.
+  // Timing does not depend on the values, so b is not reordered into its layout.
   const Array b = packed ? Filled(static_cast<int64_t>(dnnl_memory_desc_get_size(b_desc) / sizeof(float))) : x.b;
   dnnl_primitive_t primitive = nullptr;
   dnnl_stream_t stream = nullptr;

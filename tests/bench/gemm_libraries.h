@@ -1,4 +1,4 @@
-// Matrix products by calling each library itself.
+// Matrix products by direct calls of each library.
 #ifndef WEIR_TESTS_BENCH_GEMM_LIBRARIES_H_
 #define WEIR_TESTS_BENCH_GEMM_LIBRARIES_H_
 
@@ -9,7 +9,7 @@
 
 namespace weir::bench {
 
-/// c = op(a) op(b) in float, row-major; `constant_b` allows a library to bring b into its own layout beforehand.
+/// c = op(a) op(b) in float, row-major; `constant_b` allows a library to reorder b into its own layout beforehand.
 struct GemmShape {
   int64_t m = 0, n = 0, k = 0;
   bool transpose_a = false, transpose_b = false, constant_b = false;
@@ -22,10 +22,10 @@ struct DirectCall {
   std::function<void()> call;
 };
 
-/// One way for each code path of each library that can do the product, on memory of its own.
+/// One call for each implementation of each library that can compute the product, on separate memory.
 std::vector<DirectCall> DirectCalls(const GemmShape& shape);
 
-/// Time in ns that all threads of the process spent on a core: what neighbours on a busy machine do not add to.
+/// CPU time in ns of all threads of the process, which other processes on a busy machine do not affect.
 double ProcessNs();
 
 /// ns per call over enough calls for about `sample_ns`.

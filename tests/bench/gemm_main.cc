@@ -1,5 +1,5 @@
-// tools/bench gemm: products by each kernel set and through a graph, beside each library called directly in the same
-// round; the training step of a three-layer network beside the sum of its products; a calibration file.
+// tools/bench gemm: products by each kernel set and through a graph, compared with direct calls of each library in the
+// same round; the training step of a three-layer network, compared with the sum of its products; a calibration file.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ const std::vector<std::string> kSets = {"kernels_eigen", "kernels_onednn", "kern
 
 using Runtimes = std::map<std::string, std::shared_ptr<session::Runtime>>;
 
-/// Time by engine over rounds, in turn; empty after a failure, which is printed.
+/// Times by engine, measured in alternating rounds; empty after a failure, which is printed.
 using Times = std::map<std::string, std::vector<double>>;
 
 struct Engine {
@@ -48,13 +48,14 @@ Times Interleave(const std::vector<Engine>& engines) {
 std::function<void()> CallOf(Program& program, std::string* error) {
   auto fetched = std::make_shared<std::vector<Tensor>>();
   return [&program, error, fetched] {
-    fetched->clear();  // gives its memory back before the run asks for as much
+    fetched->clear();  // frees its memory before the run allocates the same amount
     const Status status = program.session->RunCallable(program.call, program.feeds, fetched.get());
     if (!status.ok() && error->empty()) *error = status.ToString();
   };
 }
 
-/// limit / measured: median and least over rounds, and of the best round of each, which neighbours disturb least.
+/// limit / measured: median and minimum over rounds, and the ratio of the best rounds, which other processes disturb
+/// least.
 struct Share {
   double median = 0, least = 0, best = 0;
   std::string ToString() const { return fmt::format("{:.3f} | {:.3f} | {:.3f}", median, least, best); }
@@ -80,7 +81,7 @@ struct Report {
   bool failed = false;
   std::vector<std::string> missed;
 
-  /// The median decides; the best rounds have a column of their own.
+  /// The median decides; the best rounds have a separate column.
   std::string Verdict(const std::string& what, const Share& share, double gate) {
     if (gate == 0) return "";
     if (share.median >= gate) return fmt::format("{} met", gate);
@@ -170,7 +171,7 @@ void MeasureMlp(const std::shared_ptr<session::Runtime>& runtime, int64_t batch,
     for (DirectCall& direct : DirectCalls(products[i]))
       engines.push_back({fmt::format("{} {}", i, direct.library), std::move(direct.call)});
   }
-  // Weights are read forwards and backwards, gradients written and read, weights and what an optimiser keeps updated.
+  // Weights are read forward and backward, gradients are written and read, weights and optimiser slots are updated.
   const int passes = training == Training::kAdam ? 10 : 6;
   const size_t count = static_cast<size_t>(MlpParameters()) / 128 * 128;
   const Floats memory = MakeFloats(count, 1.0f);
@@ -250,7 +251,7 @@ struct Options {
   std::string profile;
 };
 
-/// Nothing for arguments that are none.
+/// No value for invalid arguments.
 std::optional<Options> Parse(int argc, char** argv) {
   Options options;
   for (int i = 1; i < argc; ++i) {

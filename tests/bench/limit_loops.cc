@@ -39,7 +39,7 @@ template <class V>
   return sum;
 }
 
-// Twelve independent sums hide the latency of two units; each has a name so that none is spilled.
+// Twelve independent sums hide the latency of two units; each has a name so that none is spilled to memory.
 #define WEIR_TWELVE(STEP) \
   STEP(r0) STEP(r1) STEP(r2) STEP(r3) STEP(r4) STEP(r5) STEP(r6) STEP(r7) STEP(r8) STEP(r9) STEP(r10) STEP(r11)
 
@@ -48,7 +48,7 @@ template <class V>
   constexpr double kPerRound = 12 * 2 * sizeof(V) / sizeof(float);
   const V x = V{} + 0.9999f, y = V{} + 0.1f;
   V r0 = y, r1 = r0 + y, r2 = r1 + y, r3 = r2 + y, r4 = r3 + y, r5 = r4 + y, r6 = r5 + y, r7 = r6 + y;
-  V r8 = r7 + y, r9 = r8 + y, r10 = r9 + y, r11 = r10 + y;  // equal ones would be computed once
+  V r8 = r7 + y, r9 = r8 + y, r10 = r9 + y, r11 = r10 + y;  // equal values would be computed once
   for (auto i = static_cast<int64_t>(flops / kPerRound) + 1; i > 0; --i) {
 #define WEIR_STEP(r) r = r * x + y;
     WEIR_TWELVE(WEIR_STEP)
@@ -88,7 +88,7 @@ WEIR_AVX512 void ScaleAvx512(const float* from, float* to, size_t count, float f
 WEIR_AVX512 float SumAvx512(const float* from, size_t count) { return SumLoop<Vector64>(from, count); }
 #endif
 
-/// Those that the machine can run, the widest last.
+/// The loops that the machine can run, the widest last.
 struct Choices {
   Loops all[3] = {{"baseline", MultiplyAddsBaseline, ScaleBaseline, SumBaseline}, {}, {}};
   size_t count = 1;

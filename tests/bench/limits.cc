@@ -52,7 +52,7 @@ double NameIndexNs(int names) {
 }
 
 double ScaleNs(int64_t floats, int repeats, Pass pass) {
-  // Arrays one after the other would have stores in the way of loads: these are half a page apart.
+  // In adjacent arrays stores would conflict with loads; these arrays are half a page apart.
   constexpr size_t kApart = 512;
   const auto count = static_cast<size_t>(floats) / 64 * 64;
   const Floats from = MakeFloats(count, 1.0f), to = MakeFloats(count + kApart, 1.0f);
@@ -75,7 +75,7 @@ double StartProcessNs(const std::string& program, const std::string& argument) {
 }
 
 double DigitsProductsNs(int repeats) {
-  // Forward 32x64x32 and 32x32x10; backward twice the second and once the first (the input has no gradient).
+  // Forward 32x64x32 and 32x32x10; backward the second one twice and the first one once (the input has no gradient).
   constexpr double kFlops = 2.0 * (2 * 32 * 64 * 32 + 3 * 32 * 32 * 10);
   return TimeNs([&] { MultiplyAdds(kFlops * repeats); }) / repeats;
 }

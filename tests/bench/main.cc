@@ -1,4 +1,4 @@
-// tools/bench: figures with the limit probed in the same round.
+// tools/bench: figures, each with a limit probed in the same round.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -21,10 +22,12 @@ namespace weir::bench {
 namespace {
 
 constexpr char kConcurrent[] = "--child-concurrent";
+constexpr char kWide[] = "--child-wide";
+constexpr char kOneCore[] = "--child-one-core";
 constexpr char kFirstResult[] = "--child-first-result";
 constexpr char kNothing[] = "--child-nothing";
 
-/// What `--child-first-result` does: plugins, graph, session, one prediction.
+/// Implements `--child-first-result`: loads plugins, graph and session, and runs one prediction.
 int FirstResult() {
   Result<std::shared_ptr<session::Runtime>> runtime = session::Runtime::Default();
   if (!runtime.ok()) return 1;
@@ -41,7 +44,7 @@ void AddControlFlowRows(int rounds, const std::shared_ptr<session::Runtime>& run
     const char* what;
     Result<Program> program;
     int items;  // iterations or conds of one run
-    int calls;  // what one of them comes to at least
+    int calls;  // calls per item in the limit probe
     double gate;
     double goal;
   };
@@ -103,7 +106,7 @@ void AddTapeRows(const std::shared_ptr<session::Runtime>& runtime, std::vector<R
   }
 }
 
-/// B01 and B04: what a run and each fed and fetched value cost, nothing being computed.
+/// B01 and B04: the cost of a run and of each fed and fetched value, without computation.
 void AddFetchRows(const std::shared_ptr<session::Runtime>& runtime, std::vector<Row>& rows) {
   struct Case {
     const char* id;
@@ -191,35 +194,57 @@ void AddProgramRows(const std::shared_ptr<session::Runtime>& runtime, const std:
   }
 }
 
-std::vector<Row> QuickRows(const std::shared_ptr<session::Runtime>& runtime, const std::string& self) {
+/// `only`: prefixes of row numbers; empty means all rows.
+std::vector<Row> QuickRows(const std::shared_ptr<session::Runtime>& runtime, const std::string& self,
+                           const std::vector<std::string>& only) {
+  struct Group {
+    std::vector<std::string> ids;
+    std::function<void(std::vector<Row>&)> add;
+  };
+  const Group groups[] = {
+      {{"B01", "B02", "B03"}, [&](std::vector<Row>& rows) { AddTapeRows(runtime, rows); }},
+      {{"B01", "B04"}, [&](std::vector<Row>& rows) { AddFetchRows(runtime, rows); }},
+      {{"B12"}, [&](std::vector<Row>& rows) { AddControlFlowRows(kRounds, runtime, &rows); }},
+      {{"frame"}, [&](std::vector<Row>& rows) { AddFrameRows(runtime, &rows); }},
+      {{"B17"}, [&](std::vector<Row>& rows) { AddGraphRows(runtime, rows); }},
+      {{"B18", "digits"}, [&](std::vector<Row>& rows) { AddProgramRows(runtime, self, rows); }},
+      {{"B04", "B20"}, [&](std::vector<Row>& rows) { AddMemoryRows(runtime, &rows); }},
+      {{"B06"}, [&](std::vector<Row>& rows) { AddConcurrencyRow(self, kConcurrent, &rows); }},
+      {{"B05"},
+       [&](std::vector<Row>& rows) {
+         AddWidthRows(runtime, self, {kWide, kOneCore}, &rows);
+       }},
+  };
   std::vector<Row> rows;
-  AddTapeRows(runtime, rows);
-  AddFetchRows(runtime, rows);
-  AddControlFlowRows(kRounds, runtime, &rows);
-  AddGraphRows(runtime, rows);
-  AddProgramRows(runtime, self, rows);
-  AddMemoryRows(runtime, &rows);
-  AddConcurrencyRow(self, kConcurrent, &rows);
+  for (const Group& group : groups) {
+    const auto asked = [&](const std::string& id) { return std::ranges::find(only, id) != only.end(); };
+    if (only.empty() || std::ranges::any_of(group.ids, asked)) group.add(rows);
+  }
   return rows;
 }
 
 constexpr char kUsage[] =
-    "usage: weir_bench [--quick] [--gates] [--isa baseline|avx2|avx512] [folder for results.json and results.md]\n"
+    "usage: weir_bench [--quick] [--gates] [--only ROW]... [--isa baseline|avx2|avx512] [folder for results.json and\n"
+    "                  results.md]\n"
+    "  --only   measures the groups of rows that have this number, as B01\n"
     "  --gates  exit status 1 when a gate is missed\n"
     "  --isa    vectors of the limits, by default the widest that there are\n";
 
 struct Options {
   bool gates = false;
+  std::vector<std::string> only;
   std::string folder;
 };
 
-/// Nothing for arguments that are none.
+/// No value for invalid arguments.
 std::optional<Options> Parse(int argc, char** argv) {
   Options options;
   for (int i = 1; i < argc; ++i) {
     const std::string_view argument = argv[i];
     if (argument == "--gates") {
       options.gates = true;
+    } else if (argument == "--only" && i + 1 < argc) {
+      options.only.emplace_back(argv[++i]);
     } else if (argument == "--isa" && i + 1 < argc && SetLimitIsa(argv[i + 1])) {
       ++i;
     } else if (argument != "--quick" && (argument.starts_with("-") || !options.folder.empty())) {
@@ -235,6 +260,8 @@ int Main(int argc, char** argv) {
   const std::string_view mode = argc > 1 ? argv[1] : "";
   if (mode == kNothing) return 0;
   if (mode == kFirstResult) return FirstResult();
+  if (mode == kWide && argc > 2) return RunWide(std::atoi(argv[2]));
+  if (mode == kOneCore) return RunOnOneCore();
   if (mode == kConcurrent && argc > 2) return RunConcurrently(std::atoi(argv[2]));
   const std::optional<Options> asked = Parse(argc, argv);
   if (!asked) {
@@ -251,7 +278,7 @@ int Main(int argc, char** argv) {
     std::fprintf(stderr, "weir: %s\n", runtime.status().ToString().c_str());
     return 1;
   }
-  const std::vector<Row> rows = QuickRows(*runtime, self);
+  const std::vector<Row> rows = QuickRows(*runtime, self, asked->only);
   const std::string table = Markdown(rows);
   std::fputs(table.c_str(), stdout);
   if (!asked->folder.empty()) {

@@ -17,9 +17,9 @@ struct Row {
   double fastest = 0;   // best round
   std::string limit_what;
   double limit = 0;   // median of the probe, taken in the same rounds
-  double gate = 0;    // the figure that a change may not go above; 0 = none
-  std::string error;  // why there is no figure
-  double goal = 0;    // the figure to come to; 0 = none
+  double gate = 0;    // upper limit for a change; 0 = none
+  std::string error;  // the reason if there is no figure
+  double goal = 0;    // the figure to reach; 0 = none
 
   bool failed() const { return !error.empty(); }
   bool missed() const { return !failed() && gate != 0 && measured > gate; }
@@ -33,7 +33,7 @@ void Measure(int rounds, const std::function<double()>& work, const std::functio
 double TimeNs(const std::function<void()>& call);
 double Median(std::vector<double> values);
 
-/// Prints the lines of `missed`, if any, to standard error. Returns 1 with any, else 0: an exit status.
+/// Prints the lines of `missed` to standard error. Returns the exit status: 1 if there are any, else 0.
 int TellMissed(const std::vector<std::string>& missed);
 
 /// CPU model, cores, kernel, compiler.

@@ -12,7 +12,7 @@ namespace {
 constexpr int64_t kMebibyte = 1 << 20;
 constexpr int64_t kMebibyteFloats = kMebibyte / static_cast<int64_t>(sizeof(float));
 
-/// Bytes of this process in memory.
+/// Resident bytes of this process.
 double ResidentBytes() {
   std::ifstream statm("/proc/self/statm");
   double pages = 0, resident = -1;
@@ -95,7 +95,7 @@ void AddFirstRunRow(const std::shared_ptr<session::Runtime>& runtime, std::vecto
           0,     1000,
           {},    300};
   const std::string bytes = LargeGraphDef(kNodes, *runtime->ops, true);
-  const Result<graph::Graph> graph = graph::ParseGraph(bytes, *runtime->ops);
+  const Result<graph::Definition> graph = graph::ParseGraph(bytes, *runtime->ops);
   std::vector<session::Feed> feeds;
   for (graph::NodeId id = 0; graph.ok() && id < 16; ++id) {
     feeds.emplace_back(graph->node(id).name() + ":0", Tensor::Scalar<float>(1e-30f));

@@ -1,9 +1,9 @@
-// A kernel set whose one kernel does nothing: it measures what an executed instruction costs.
+// A kernel set with a kernel that does nothing, for measuring the cost of an executed instruction.
 #include "sdk/cpp/plugin.h"
 
 namespace {
 
-/// Stands in for Neg on int8; declared cheaper than any real kernel, so that it is chosen.
+/// Replaces Neg on int8; its declared cost is below that of any real kernel, so that it is chosen.
 struct Nothing {
   static weir::sdk::Cost Estimate(const weir::sdk::Prep&) { return {0, 0, 0}; }
   template <class T>

@@ -2,6 +2,9 @@
 
 #include <utility>
 
+#include "core/client/graph/graph_internal.h"
+#include "core/session/session.h"
+
 namespace weir::bench {
 
 session::SessionOptions Unfolded() {
@@ -15,7 +18,7 @@ Result<Program> Open(const std::shared_ptr<session::Runtime>& runtime, weir::Gra
                      const session::CallableOptions& call, const session::SessionOptions& options) {
   WEIR_TRY(client.status());
   Program program;
-  program.graph = std::make_unique<graph::Graph>(std::move(client.definition()));
+  program.graph = std::make_unique<graph::Definition>(std::move(Internals(client).definition));
   WEIR_ASSIGN(program.session, session::Session::Make(runtime, *program.graph, options));
   WEIR_ASSIGN(program.call, program.session->MakeCallable(call));
   program.names = call;

@@ -48,7 +48,7 @@ const weir_device_api* Api() {
 struct PlaceStage::State {
   const session::Runtime* runtime = nullptr;
   device::DeviceSet devices;
-  std::unique_ptr<graph::Graph> graph;
+  std::unique_ptr<graph::Definition> graph;
   graph::StepGraph step;
 };
 
@@ -68,8 +68,8 @@ Result<std::unique_ptr<PlaceStage>> PlaceStage::Make(const session::Runtime& run
     info.flags = d == 0 ? WEIR_DEVICE_UNIFIED_MEMORY : 0;
     state->devices.Add(std::make_shared<device::Device>(info, Api(), &kCosts, device::MemoryOptions()));
   }
-  WEIR_ASSIGN(graph::Graph graph, graph::ParseGraph(LargeGraphDef(nodes, *runtime.ops), *runtime.ops));
-  state->graph = std::make_unique<graph::Graph>(std::move(graph));
+  WEIR_ASSIGN(graph::Definition graph, graph::ParseGraph(LargeGraphDef(nodes, *runtime.ops), *runtime.ops));
+  state->graph = std::make_unique<graph::Definition>(std::move(graph));
   graph::StepRequest request;
   for (graph::NodeId id = 0; id < state->graph->num_nodes(); ++id) request.targets.push_back(id);
   optimize::OptimizeOptions options;

@@ -1,4 +1,4 @@
-// The place stage alone, over devices that exist only here.
+// The place stage alone, with made-up devices.
 #ifndef WEIR_TESTS_BENCH_PLACE_STAGE_H_
 #define WEIR_TESTS_BENCH_PLACE_STAGE_H_
 
@@ -12,7 +12,7 @@ namespace weir::bench {
 /// A step of many nodes and a CPU with three accelerators to place it on.
 class PlaceStage {
  public:
-  /// `nodes` as in LargeGraphDef, all of which run, nothing folded or merged.
+  /// `nodes` as in LargeGraphDef; all of them run, without folding or merging.
   static Result<std::unique_ptr<PlaceStage>> Make(const session::Runtime& runtime, int nodes);
   ~PlaceStage();
 

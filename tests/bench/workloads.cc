@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/client/ops.h"
-#include "core/client/optimizer.h"
-#include "core/client/seed.h"
-#include "core/client/variable_scope.h"
+#include "core/client/graph/graph_internal.h"
+#include "core/client/graph/scopes.h"
+#include "core/client/ops/build_op.h"
+#include "core/client/ops/ops.h"
+#include "core/client/training/optimizer.h"
+#include "core/client/variables/variable_scope.h"
 #include "core/graph/graph_def.h"
+#include "core/session/session.h"
 #include "core/tensor/number.h"
 #include "tests/bench/measure.h"
 #include "tests/bench/open.h"
@@ -58,8 +61,8 @@ Result<Program> Chain(const std::shared_ptr<session::Runtime>& runtime, const st
   WEIR_ASSIGN(const Tensor one, ScalarFrom(dtype, 1));
   const Output step = Operand(Literal(one)).In(client, dtype, "one");
   Output y = x;
-  const bool binary =
-      client.definition().ops().Find(op) != nullptr && client.definition().ops().Find(op)->inputs.size() == 2;
+  const bool binary = Internals(client).definition.ops().Find(op) != nullptr &&
+                      Internals(client).definition.ops().Find(op)->inputs.size() == 2;
   for (int i = 0; i < length; ++i) {
     y = (binary ? BuildOp(op, {y, step}) : BuildOp(op, {y})).output(0);
   }
@@ -141,7 +144,7 @@ Result<Program> Identities(const std::shared_ptr<session::Runtime>& runtime, int
 }
 
 std::string LargeGraphDef(int nodes, const op::OpRegistry& ops, bool fed) {
-  graph::Graph graph(ops);
+  graph::Definition graph(ops);
   for (int i = 0; i < nodes; ++i) {
     graph::NodeSpec spec;
     spec.name = "layer/node_" + std::to_string(i);

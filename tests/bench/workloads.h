@@ -1,4 +1,4 @@
-// Graphs to measure, and the limit probes that go with them.
+// Graphs to measure, and their limit probes.
 #ifndef WEIR_TESTS_BENCH_WORKLOADS_H_
 #define WEIR_TESTS_BENCH_WORKLOADS_H_
 
@@ -7,24 +7,24 @@
 #include <vector>
 
 #include "core/base/status.h"
-#include "core/graph/graph.h"
+#include "core/graph/definition.h"
 #include "core/session/session.h"
 
 namespace weir::bench {
 
 /// A graph with a session and a callable on it.
 struct Program {
-  std::unique_ptr<graph::Graph> graph;
+  std::unique_ptr<graph::Definition> graph;
   std::unique_ptr<session::Session> session;
   session::CallableHandle call = 0;
   std::vector<Tensor> feeds;
-  session::CallableOptions names;  // what `call` feeds, fetches and runs
+  session::CallableOptions names;  // feeds, fetches and targets of `call`
 
   /// ns per run over `runs` runs by callable; -1 and `error` on failure.
   double RunNs(int runs, std::string* error);
   /// The same by names.
   double RunByNameNs(int runs, std::string* error);
-  /// Of one run by names.
+  /// The report of one run by names.
   Result<session::RunReport> Report();
 
  private:
@@ -44,14 +44,14 @@ enum class LoopBody { kScalar, kTenOps };
 Result<Program> Loop(const std::shared_ptr<session::Runtime>& runtime, int iterations, LoopBody body);
 /// A loop of `outer` iterations, each a loop of `inner` with a scalar body.
 Result<Program> NestedLoop(const std::shared_ptr<session::Runtime>& runtime, int outer, int inner);
-/// `length` conds one after the other, x = x < i ? x + 1 : x * 0.5, from the scalar that is fed.
+/// `length` conds in sequence, x = x < i ? x + 1 : x * 0.5, from a fed scalar.
 Result<Program> CondChain(const std::shared_ptr<session::Runtime>& runtime, int length);
 
 /// A while_loop of `iterations` over a counter and a vector of `bytes` bytes, x = x * 0.5; fetches the vector.
 Result<Program> VectorLoop(const std::shared_ptr<session::Runtime>& runtime, int iterations, int64_t bytes);
 /// y = -x over a vector of `bytes` bytes that is fed.
 Result<Program> OneOp(const std::shared_ptr<session::Runtime>& runtime, int64_t bytes);
-/// Feeds `count` vectors of `bytes` bytes and fetches each by an Identity; 0 = runs an op that does nothing.
+/// Feeds `count` vectors of `bytes` bytes and fetches each through an Identity; 0 = runs an op that does nothing.
 Result<Program> Identities(const std::shared_ptr<session::Runtime>& runtime, int count, int64_t bytes);
 
 /// A GraphDef of `nodes` nodes: 16 placeholders or constants, then additions of two earlier nodes.
@@ -59,18 +59,18 @@ std::string LargeGraphDef(int nodes, const op::OpRegistry& ops, bool fed = false
 
 // Limits, in ns.
 
-/// One call through a pointer that the compiler cannot see through, per call.
+/// Time per call through a function pointer that the compiler cannot resolve.
 double IndirectCallNs(int calls);
-/// The same with one float addition in memory.
+/// The same, with one float addition in memory per call.
 double IndirectAddNs(int calls);
-/// Hashing `names` distinct names into an index and finding each twice, whole.
+/// Total time for hashing `names` distinct names into an index and finding each twice.
 double NameIndexNs(int names);
-/// Multiplying so many floats by a constant, from one array into another or where they are, whole.
+/// Total time for multiplying an array of floats by a constant, into another array or in place.
 enum class Pass { kOver, kInPlace };
 double ScaleNs(int64_t floats, int repeats, Pass pass);
-/// Starting a process that does nothing, whole.
+/// Total time for starting a process that does nothing.
 double StartProcessNs(const std::string& program, const std::string& argument);
-/// The multiplications and additions in the products of one digits step, in registers, whole.
+/// Total time for the multiplications and additions of the products of one digits step, in registers.
 double DigitsProductsNs(int repeats);
 
 }  // namespace weir::bench

@@ -1,4 +1,4 @@
-// Bad input as the user of `weir run` meets it: exit status 1, one line that names code and fault, the same as JSON.
+// Bad input of `weir run`: exit status 1, one line that names code and fault, and the same as JSON.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -68,7 +68,7 @@ std::string FailureOf(const std::string& graph, const std::string& feed = "x=[1]
   return ended.first_error_line();
 }
 
-TEST(CliBadFile, GraphThatIsNotThere) {
+TEST(CliBadFile, MissingGraph) {
   const ScratchFolder folder;
   const std::string line = FailureOf(folder / "missing.pb");
   EXPECT_TRUE(line.starts_with("weir: NOT_FOUND: ")) << line;
@@ -82,7 +82,7 @@ TEST(CliBadFile, GraphThatIsAFolder) {
 
 TEST(CliBadFile, GraphsCutAndSpoiled) {
   const ScratchFolder folder;
-  const Result<graph::Graph> graph = graph::ParseGraph(Echo(), **ops::Catalogue());
+  const Result<graph::Definition> graph = graph::ParseGraph(Echo(), **ops::Catalogue());
   ASSERT_TRUE(graph.ok());
   const std::string bytes = *graph::ExportGraphDef(*graph);
   ASSERT_EQ(Weir({"run", folder.Write("good.pb", bytes), "--feed", "x=[1]", "--fetch", "y"}).status, 0);
@@ -97,7 +97,7 @@ TEST(CliBadFile, GraphsCutAndSpoiled) {
   EXPECT_NE(FailureOf(folder.Write("typo.pbtxt", "node { nam: \"x\" }\n")).find("line 1"), std::string::npos);
 }
 
-TEST(CliBadFile, FeedFilesThatAreNone) {
+TEST(CliBadFile, InvalidFeedFiles) {
   const ScratchFolder folder;
   const std::string graph = folder.Write("g.pbtxt", Echo());
   const std::string text = folder.Write("text.npy", "no array");
@@ -109,7 +109,7 @@ TEST(CliBadFile, FeedFilesThatAreNone) {
   EXPECT_NE(line.find(cut), std::string::npos) << line;
 }
 
-TEST(CliBadFile, TargetOfNobodyNamesTheNearest) {
+TEST(CliBadFile, UnknownTargetNamesTheNearest) {
   const ScratchFolder folder;
   const std::string graph = folder.Write("g.pbtxt", Echo() + NodeText("train", "NoOp"));
   for (const char* flag : {"--target", "--init"}) {
@@ -121,7 +121,7 @@ TEST(CliBadFile, TargetOfNobodyNamesTheNearest) {
   }
 }
 
-// A graph's author may not write to its user's terminal.
+// A graph must not write control sequences to its user's terminal.
 TEST(CliTerminal, ControlBytesOfGraphsAndFilesReachNoTerminal) {
   const std::string red = "\\033[31mEVIL\\033[0m\\177\\302\\233";  // escapes of the text format
   const std::string constant = ConstText("c", "DT_FLOAT", {}, "float_val: -1");

@@ -1,8 +1,10 @@
-// `weir ckpt ls` and `weir ckpt verify`.
+// `weir ckpt`: ls, show, stats, diff and verify.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 
 #include "core/io/bundle.h"
 #include "core/io/bundle_format.h"
@@ -111,7 +113,7 @@ TEST_F(CliCkpt, VerifyFindsDamageAndSaysWhere) {
 TEST_F(CliCkpt, VerifyFindsMissingFilesGapsAndOverlaps) {
   std::filesystem::remove(dir_ / "m-2.data-00000-of-00001");
   EXPECT_TRUE(Weir({"ckpt", "verify", dir_ / "m-2"}).first_error_line().starts_with("weir: NOT_FOUND: "));
-  // The index of m-1 with "w" larger, and with one more part that lies in another.
+  // The index of m-1 with a larger "w", and with one more slice that lies inside another.
   const auto recut = [&](const Shape& full, const io::TensorSlice& more) {
     const Result<io::BundleReader> reader = io::BundleReader::Open(dir_ / "m-1");
     ASSERT_TRUE(reader.ok());
@@ -144,7 +146,7 @@ TEST_F(CliCkpt, VerifyFindsMissingFilesGapsAndOverlaps) {
   EXPECT_EQ(overlap.json()["checkpoints"][0]["tensors"][0]["overlaps"], Json::parse(R"([["0,2:0,2","1,1:0,2"]])"));
 }
 
-TEST_F(CliCkpt, WhatIsNoCheckpointIsAnError) {
+TEST_F(CliCkpt, PathsWithoutACheckpointAreErrors) {
   const Ended none = Weir({"ckpt", "ls", dir_ / "none"});
   EXPECT_EQ(none.status, 1);
   EXPECT_TRUE(none.first_error_line().starts_with("weir: NOT_FOUND: ")) << none.err;
@@ -157,6 +159,91 @@ TEST_F(CliCkpt, WhatIsNoCheckpointIsAnError) {
   EXPECT_EQ(Weir({"ckpt", "ls", dir_.path()}).status, 0);
   EXPECT_EQ(Weir({"ckpt"}).status, 2);
   EXPECT_EQ(Weir({"ckpt", "ls"}).status, 2);
+}
+
+TEST_F(CliCkpt, F329_ShowsValues) {
+  for (const std::string& path : {dir_ / "m-2", dir_.path()}) {
+    const Ended all = Weir({"ckpt", "show", path, "--json"});
+    ASSERT_EQ(all.status, 0) << all.err;
+    const Json answer = all.json();
+    EXPECT_EQ(answer["prefix"], dir_ / "m-2") << "of a folder the newest";
+    ASSERT_EQ(answer["tensors"].size(), 2u);
+    EXPECT_EQ(answer["tensors"][0]["value"], "[1 2 3]");
+    EXPECT_EQ(answer["tensors"][1]["dtype"], "float");
+    EXPECT_EQ(answer["tensors"][1]["shape"], Json({3, 2}));
+  }
+  const Ended one = Weir({"ckpt", "show", dir_ / "m-2", "--tensor", "w"});
+  EXPECT_EQ(one.out, "w (float) [3,2]\n[[1. 2.]\n [3. 4.]\n [5. 6.]]\n");
+  const Ended none = Weir({"ckpt", "show", dir_ / "m-2", "--tensor", "x"});
+  EXPECT_EQ(none.status, 1);
+  EXPECT_TRUE(none.first_error_line().starts_with("weir: NOT_FOUND: Key x not found in checkpoint")) << none.err;
+}
+
+TEST_F(CliCkpt, F329_CountsParametersAndMeasuresThem) {
+  const double inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
+  Result<io::BundleWriter> writer = io::BundleWriter::Create(dir_ / "odd");
+  ASSERT_TRUE(writer.ok());
+  ASSERT_TRUE(writer->Add("n", Tensor::Vector<double>({0, 2, 4, inf, nan})).ok());
+  ASSERT_TRUE(writer->Add("t", Tensor::String("text")).ok());
+  ASSERT_TRUE(writer->Finish().ok());
+  const Ended ended = Weir({"ckpt", "stats", dir_ / "odd", "--json"});
+  ASSERT_EQ(ended.status, 0) << ended.err;
+  const Json answer = ended.json();
+  EXPECT_EQ(answer["elements"], 6);
+  const Json n = answer["tensors"][0], t = answer["tensors"][1];
+  EXPECT_EQ(n["min"], 0.0);
+  EXPECT_EQ(n["max"], 4.0);
+  EXPECT_EQ(n["mean"], 2.0);
+  EXPECT_NEAR(n["deviation"].get<double>(), std::sqrt(8.0 / 3), 1e-12);
+  EXPECT_EQ(n["nan"], 1);
+  EXPECT_EQ(n["infinite"], 1);
+  EXPECT_EQ(n["zero"], 1);
+  EXPECT_TRUE(t["min"].is_null() && t["nan"].is_null()) << t;
+  EXPECT_EQ(t["elements"], 1);
+  const Ended text = Weir({"ckpt", "stats", dir_ / "m-2"});
+  EXPECT_NE(text.out.find("9 elements in 2 tensors, 48 B"), std::string::npos) << text.out;
+}
+
+TEST_F(CliCkpt, F329_ComparesCheckpoints) {
+  const Ended same = Weir({"ckpt", "diff", dir_ / "m-1", dir_ / "m-2", "--json"});
+  ASSERT_EQ(same.status, 0) << same.err;
+  EXPECT_EQ(same.json()["equal"], true);
+  Result<io::BundleWriter> writer = io::BundleWriter::Create(dir_ / "other");
+  ASSERT_TRUE(writer.ok());
+  ASSERT_TRUE(writer->Add("b", Tensor::Scalar<float>(1)).ok());
+  ASSERT_TRUE(writer->Add("a", Tensor::Vector<int32_t>({1, 2, 3})).ok());
+  ASSERT_TRUE(writer->Add("w", Tensor::Of<float>(Shape::Of({3, 2}), {1, 2, 3, 4.5, 5, 7})).ok());
+  ASSERT_TRUE(writer->Finish().ok());
+  const Ended ended = Weir({"ckpt", "diff", dir_ / "m-1", dir_ / "other", "--json"});
+  EXPECT_EQ(ended.status, 1);
+  EXPECT_TRUE(ended.first_error_line().starts_with("weir: FAILED_PRECONDITION: 3 of 3 tensors of ")) << ended.err;
+  const Json tensors = ended.json()["tensors"];
+  ASSERT_EQ(tensors.size(), 3u);
+  EXPECT_EQ(tensors[0]["reason"], "int64 [3] and int32 [3]");
+  EXPECT_EQ(tensors[1]["state"], "only-second");
+  EXPECT_EQ(tensors[2]["state"], "differs");
+  EXPECT_EQ(tensors[2]["different_elements"], 2);
+  EXPECT_EQ(tensors[2]["largest_difference"], 1.0);
+  const Ended swapped = Weir({"ckpt", "diff", dir_ / "other", dir_ / "m-1", "--exclude", "^[aw]$"});
+  EXPECT_NE(swapped.out.find("only-first"), std::string::npos) << swapped.out;
+  EXPECT_EQ(Weir({"ckpt", "diff", dir_ / "m-1"}).status, 2) << "two are wanted";
+}
+
+TEST_F(CliCkpt, F329_LeavesOutExcludedTensors) {
+  for (const char* command : {"ls", "show", "stats", "verify"}) {
+    const Ended ended = Weir({"ckpt", command, dir_ / "m-2", "--exclude", "^a", "--json"});
+    ASSERT_EQ(ended.status, 0) << ended.err;
+    const Json answer = ended.json();
+    const Json tensors = answer.contains("checkpoints") ? answer["checkpoints"][0]["tensors"] : answer["tensors"];
+    ASSERT_EQ(tensors.size(), 1u) << command;
+    EXPECT_EQ(tensors[0]["name"], "w");
+  }
+  Flip("m-2.data-00000-of-00001", 0);  // in "a"
+  EXPECT_EQ(Weir({"ckpt", "verify", dir_ / "m-2"}).status, 1);
+  EXPECT_EQ(Weir({"ckpt", "verify", dir_ / "m-2", "--exclude", "a"}).status, 0);
+  const Ended wrong = Weir({"ckpt", "ls", dir_ / "m-2", "--exclude", "("});
+  EXPECT_EQ(wrong.status, 1);
+  EXPECT_NE(wrong.err.find("--exclude wants a regular expression, got '('"), std::string::npos) << wrong.err;
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// devices, plugins, check, ops, help, and what holds for all commands: JSON, exit codes, error texts.
+// The commands devices, plugins, check, ops, help, and properties of all commands: JSON, exit codes, error texts.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tests/e2e/cli_process.h"
+#include "tests/support/text_graph.h"
 
 namespace weir::testing {
 namespace {
@@ -54,7 +55,7 @@ struct Misuse {
 
 class CliMisuse : public TestWithParam<Misuse> {};
 
-TEST_P(CliMisuse, EndsWithTwoAndSaysWhatIsWrong) {
+TEST_P(CliMisuse, ExitsWithTwoAndNamesTheFault) {
   const Ended plain = Weir(GetParam().words);
   EXPECT_EQ(plain.status, 2);
   EXPECT_EQ(plain.out, "");
@@ -150,7 +151,7 @@ TEST(CliPlugins, EveryFileHasAVerdict) {
     }
     const std::string verdict = plugin["verdict"];
     EXPECT_TRUE(verdict == "loaded" || verdict == "passed-over") << plugin;
-    if (verdict == "loaded") by_name.emplace(plugin["name"], plugin);  // of the forms of a plugin the first
+    if (verdict == "loaded") by_name.emplace(plugin["name"], plugin);  // the first file of a plugin
   }
   ASSERT_TRUE(by_name.contains("cpu")) << ended.out;
   EXPECT_EQ(by_name["cpu"]["verdict"], "loaded");
@@ -225,7 +226,7 @@ TEST(CliCheck, GoodPluginPasses) {
   EXPECT_NE(ReadWhole(junit).find("<testsuite"), std::string::npos);
 }
 
-TEST(CliCheck, FileThatIsNoPluginFails) {
+TEST(CliCheck, FilesOtherThanPluginsFail) {
   const ScratchFolder folder;
   const std::string file = folder.Write("text.so", "no library");
   const Ended ended = Weir({"check", file, "--stage", "static", "--json"});
@@ -239,6 +240,111 @@ TEST(CliCheck, FileThatIsNoPluginFails) {
   const Ended missing = Weir({"check", folder / "missing.so"});
   EXPECT_EQ(missing.status, 1);
   EXPECT_TRUE(missing.first_error_line().starts_with("weir: NOT_FOUND: ")) << missing.err;
+}
+
+TEST(CliModel, F346_ShowsInputsOutputsAndARunnableCommand) {
+  const ScratchFolder folder;
+  const std::string graph =
+      folder.Write("g.pbtxt", PlaceholderText("x", "DT_FLOAT", {-1, 784}) + PlaceholderText("on", "DT_BOOL", {1}) +
+                                  PlaceholderText("unused", "DT_INT32", {3}) + TypedText("y", "Neg", {"x"}) +
+                                  TypedText("flag", "Identity", {"on"}, "DT_BOOL") +
+                                  TypedText("u", "Identity", {"unused"}, "DT_INT32"));
+  const Ended ended = Weir({"model", "show", graph, "--fetch", "y", "--fetch", "flag", "--json"});
+  ASSERT_EQ(ended.status, 0) << ended.err;
+  const Json answer = ended.json();
+  EXPECT_EQ(answer["inputs"], Json::parse(R"([{"name":"x","dtype":"float","shape":[null,784],"required":true},
+                            {"name":"on","dtype":"bool","shape":[1],"required":true}])"));
+  EXPECT_EQ(answer["outputs"], Json::parse(R"([{"name":"y","dtype":"float","shape":[null,784]},
+                                               {"name":"flag","dtype":"bool","shape":[1]}])"));
+  const std::string command = answer["command"];
+  EXPECT_EQ(command, "weir run " + graph + " --feed x=1x784xf32=0 --feed on=1xi1=false --fetch y --fetch flag");
+  const Ended run = Weir({"run", graph, "--feed", "x=1x784xf32=0", "--feed", "on=1xi1=false", "--fetch", "y", "--fetch",
+                          "flag", "--json"});
+  ASSERT_EQ(run.status, 0) << run.err;
+  EXPECT_EQ(run.json()["fetches"][0]["shape"], Json({1, 784}));
+  const Ended again =
+      Weir({"model", "run", graph, "--input", "x=2x784xf32=0.5", "--fetch", "y", "--dump-command", "--json"});
+  ASSERT_EQ(again.status, 0) << again.err;
+  EXPECT_TRUE(
+      again.json()["command"].get<std::string>().ends_with("weir run " + graph + " --feed x=2x784xf32=0.5 --fetch y"));
+  EXPECT_EQ(Weir({"model", "show", graph, "--json"}).json()["inputs"].size(), 3u) << "of all outputs";
+  const Ended text = Weir({"model", "show", graph, "--fetch", "y"});
+  EXPECT_NE(text.out.find("[?,784]"), std::string::npos) << text.out;
+  EXPECT_NE(text.out.find("weir run "), std::string::npos) << text.out;
+}
+
+TEST(CliModel, F346_ValuesOfAllElementsAreChecked) {
+  const ScratchFolder folder;
+  const std::string graph = folder.Write(
+      "g.pbtxt", PlaceholderText("x", "DT_INT32", {2, -1}) + TypedText("y", "Identity", {"x"}, "DT_INT32"));
+  const std::string scalar =
+      folder.Write("s.pbtxt", PlaceholderText("s", "DT_FLOAT", {}) + TypedText("t", "Identity", {"s"}));
+  const auto run = [&](const std::string& value) { return Weir({"run", graph, "--feed", "x=" + value, "--json"}); };
+  const Json one = Weir({"run", scalar, "--feed", "s=f32=1.5", "--json"}).json()["fetches"][0];
+  EXPECT_EQ(one["shape"], Json::array());
+  EXPECT_NE(one["first_values"].get<std::string>().find("1.5"), std::string::npos) << one;
+  EXPECT_EQ(run("2x3xi32=7").json()["fetches"][0]["first_values"], "[[7 7 7][7 7 7]]");
+  EXPECT_NE(run("2x3xf32=7").err.find("wanted 'int32', which is written i32"), std::string::npos);
+  EXPECT_NE(run("2x3xi32=[7]").err.find("wanted one value after '2x3xi32='"), std::string::npos);
+  for (const char* bad : {"2x3xi32=", "2xxi32=1", "2x-1xi32=1", "3x3xi32=1", "9999999999x9999999999xi32=1"}) {
+    EXPECT_EQ(run(bad).status, 1) << bad;
+  }
+}
+
+/// A file of measured times with one point; `times` is the object "ns".
+std::string ProfileText(const std::string& machine, const std::string& times, const std::string& extents = "[32,784]") {
+  return R"({"weir_calibration": 1, "machine": ")" + machine + R"(", "points": [{"op": "MatMul", "dtype": "float32",
+         "flags": ["transpose_b"], "inputs": [)" +
+         extents + R"(, [512,784]], "constant": [1], "ns": )" + times + "}]}";
+}
+
+TEST(CliProfile, F344_ShowsMergesAndComparesMeasuredTimes) {
+  const ScratchFolder folder;
+  const std::string a = folder.Write("a.json", ProfileText("m", R"({"kernels_eigen": 2000, "kernels_onednn": 1000})"));
+  const std::string b = folder.Write("b.json", ProfileText("m", R"({"kernels_eigen": 500})"));
+  const std::string c = folder.Write("c.json", ProfileText("m", R"({"kernels_eigen": 7})", "[64,784]"));
+  const std::string key = "MatMul float32 [32,784] constant [512,784] transpose_b";
+  const Ended shown = Weir({"profile", "show", a, "--json"});
+  ASSERT_EQ(shown.status, 0) << shown.err;
+  EXPECT_EQ(shown.json()["machine"], "m");
+  EXPECT_EQ(shown.json()["points"][0]["fastest"], "kernels_onednn");
+  const Ended text = Weir({"profile", "show", a});
+  for (const std::string& part : {key, std::string("2 us"), std::string("1 us"), std::string("1 points of m")}) {
+    EXPECT_NE(text.out.find(part), std::string::npos) << text.out;
+  }
+  const std::string all = folder / "all.json";
+  const Ended merged = Weir({"profile", "merge", a, b, c, "--out", all, "--json"});
+  ASSERT_EQ(merged.status, 0) << merged.err;
+  EXPECT_EQ(merged.json()["points"], 2);
+  const Json points = Weir({"profile", "show", all, "--json"}).json()["points"];
+  ASSERT_EQ(points.size(), 2u);
+  EXPECT_EQ(points[0]["ns"], Json::parse(R"({"kernels_eigen": 500, "kernels_onednn": 1000})"));
+  EXPECT_EQ(points[0]["fastest"], "kernels_eigen");
+  const Ended diff = Weir({"profile", "diff", a, b, "--json"});
+  ASSERT_EQ(diff.status, 0) << diff.err;
+  EXPECT_EQ(diff.json()["times"],
+            Json::parse(R"([
+      {"point": ")" + key +
+                        R"(", "plugin": "kernels_eigen", "first_ns": 2000.0, "second_ns": 500.0, "ratio": 0.25},
+      {"point": ")" + key +
+                        R"(", "plugin": "kernels_onednn", "first_ns": 1000.0, "second_ns": null, "ratio": null}])"));
+}
+
+TEST(CliProfile, F344_BadFilesAreRefused) {
+  const ScratchFolder folder;
+  const std::string a = folder.Write("a.json", ProfileText("m", R"({"kernels_eigen": 2000})"));
+  const std::string other = folder.Write("b.json", ProfileText("n", R"({"kernels_eigen": 2000})"));
+  const Ended machines = Weir({"profile", "merge", a, other, "--out", folder / "all.json"});
+  EXPECT_EQ(machines.status, 1);
+  EXPECT_NE(machines.err.find("times of two machines do not compare"), std::string::npos) << machines.err;
+  EXPECT_FALSE(std::filesystem::exists(folder / "all.json"));
+  for (const std::string& bad : {std::string("{"), ProfileText("m", R"({"kernels_eigen": 0})"),
+                                 std::string(R"({"weir_calibration": 1, "points": [{"op": 1}]})")}) {
+    const Ended ended = Weir({"profile", "show", folder.Write("bad.json", bad)});
+    EXPECT_EQ(ended.status, 1) << bad;
+    EXPECT_TRUE(ended.first_error_line().starts_with("weir: INVALID_ARGUMENT: ")) << ended.err;
+  }
+  EXPECT_EQ(Weir({"profile", "merge", a}).status, 2) << "without --out";
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// `weir config`, --config and --set as users meet them.
+// `weir config`, --config and --set on the command line.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// No file and no variable of whoever runs the test.
+// An environment without configuration files and variables of the test's user.
 std::map<std::string, std::string> Bare(const ScratchFolder& folder) {
   return {{"XDG_CONFIG_HOME", folder.path()}, {"WEIR_CONFIG", ""}};
 }

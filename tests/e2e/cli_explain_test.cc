@@ -100,6 +100,28 @@ TEST(CliExplain, F317_MemoryIsEstimatedFromShapesAlone) {
   EXPECT_EQ(Weir({"explain", file, file}).status, 2);
 }
 
+TEST(CliExplain, StagesAreShownAsText) {
+  const ScratchFolder folder;
+  const std::string file = folder.Write("sum.pbtxt", RowsPlusConst());
+  const Ended graph = Weir({"explain", "graph", file, "--feed", "x=[[1,2]]"});
+  ASSERT_EQ(graph.status, 0) << graph.err;
+  EXPECT_NE(graph.out.find("x = feed 0 -> float [1,2]\n"), std::string::npos) << graph.out;
+  EXPECT_NE(graph.out.find("y = Add("), std::string::npos) << graph.out;
+  EXPECT_TRUE(graph.out.ends_with("\nfetch y\n")) << graph.out;
+  const Ended plan = Weir({"explain", "plan", file, "--feed", "x=[[1,2]]", "--json"});
+  ASSERT_EQ(plan.status, 0) << plan.err;
+  const std::string text = plan.json()["plan"];
+  EXPECT_TRUE(text.starts_with("tier T0, ")) << text;
+  EXPECT_NE(text.find(" kernel         y "), std::string::npos) << text;
+  const Ended passes = Weir({"explain", "passes", file, "--feed", "x=[[1,2]]"});
+  ASSERT_EQ(passes.status, 0) << passes.err;
+  size_t at = 0;
+  for (const char* pass : {"optimize/prune\n", "optimize/infer_and_fold\n", "fuse/fuse_matches", "plan/emit_tape\n"}) {
+    at = passes.out.find(std::string("after ") + pass, at);
+    EXPECT_NE(at, std::string::npos) << pass << " in " << passes.out;
+  }
+}
+
 TEST(CliExplain, RequestsThatCannotBeMet) {
   const ScratchFolder folder;
   const std::string graph =

@@ -1,4 +1,4 @@
-// What users see when plugin files are missing, broken, foreign or doubled: a verdict each, and everything else works.
+// Missing, broken, foreign and duplicate plugin files: each gets a verdict, and all other plugins work.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
@@ -24,7 +24,7 @@ std::string Shipped(const std::string& name) { return std::string(WEIR_PLUGINS) 
 
 void CopyPlugin(const std::string& name, const std::string& to) { fs::copy_file(Shipped(name), to); }
 
-/// Changes what the note of `plugin` in this file says.
+/// Changes the note of `plugin` in this file.
 void ChangeNote(const std::string& file, std::string_view plugin, const std::function<void(weir_note_desc&)>& change) {
   std::string bytes = ReadWhole(file);
   const std::string magic(WEIR_NOTE_MAGIC, 8);  // with its NUL
@@ -44,7 +44,7 @@ void ChangeNote(const std::string& file, std::string_view plugin, const std::fun
   fs::permissions(file, fs::perms(0755));
 }
 
-/// A copy of cpu.so whose note says something else.
+/// A copy of cpu.so with a changed note.
 void CopyWithNote(const std::string& to, const std::function<void(weir_note_desc&)>& change) {
   CopyPlugin("cpu.so", to);
   ChangeNote(to, "cpu", change);
@@ -56,7 +56,7 @@ struct Verdict {
   int devices = 0;
 };
 
-/// The verdicts of `weir plugins` by file name; the command must end well.
+/// The verdicts of `weir plugins` by file name; the command must succeed.
 std::map<std::string, Verdict> Verdicts(const std::string& folders) {
   const Ended ended = Weir({"plugins", "--why", "--json"}, {{"WEIR_PLUGIN_PATH", folders}});
   EXPECT_EQ(ended.status, 0) << ended.err;
@@ -74,7 +74,7 @@ std::string AddGraph() {
          TypedText("y", "Add", {"a", "x"});
 }
 
-TEST(CliPluginFolder, EmptyOrMissingFolderIsSaidAndNothingBreaks) {
+TEST(CliPluginFolder, EmptyOrMissingFoldersAreReported) {
   const ScratchFolder folder;
   const std::string graph = folder.Write("g.pbtxt", AddGraph());
   const std::string empty = folder / "plugins";
@@ -156,7 +156,7 @@ INSTANTIATE_TEST_SUITE_P(
     }),
     [](const auto& info) { return info.param.name; });
 
-// Forms for more than the cap lets in are passed over, by every CPU in the same way; nobody takes them for missing.
+// Plugin files above the cap are passed over on every CPU; they do not count as missing.
 TEST(CliPlugins, F302_FormsForOtherInstructionsAreNoCauseOfAnything) {
   const ScratchFolder folder;
   CopyPlugin("cpu.so", folder / "cpu.so");
@@ -182,7 +182,29 @@ TEST(CliPlugins, F302_FormsForOtherInstructionsAreNoCauseOfAnything) {
   EXPECT_EQ(hard.err.find("not loaded"), std::string::npos) << hard.err;
 }
 
-// The cap is told to kernels that choose by themselves.
+TEST(CliPlugins, F304_ARequestForADeviceNamesThePluginAndItsMissingLibrary) {
+  const ScratchFolder folder;
+  CopyPlugin("cpu.so", folder / "cpu.so");
+  CopyPlugin("kernels_eigen.so", folder / "kernels_eigen.so");
+  const std::string graph =
+      folder.Write("g.pbtxt", PlaceholderText("x", "DT_FLOAT", {2}) +
+                                  NodeText("y", "Relu", {"x"}, {{"T", "type: DT_FLOAT"}}, "/device:GPU:0"));
+  const std::map<std::string, std::string> hard = {{"WEIR_PLUGIN_PATH", folder.path()},
+                                                   {"WEIR_ALLOW_SOFT_PLACEMENT", "false"}};
+  const Ended without = Weir({"run", graph, "--feed", "x=[1,2]", "--fetch", "y"}, hard);
+  EXPECT_EQ(without.status, 1);
+  EXPECT_EQ(without.err.find("not loaded"), std::string::npos) << without.err;
+  fs::copy_file(WEIR_MUTANTS "/vendor/broken.so", folder / "broken.so");
+  const Ended with = Weir({"run", graph, "--feed", "x=[1,2]", "--fetch", "y"}, hard);
+  EXPECT_EQ(with.status, 1);
+  EXPECT_NE(with.err.find("{{node y}} was explicitly assigned to /device:GPU:0"), std::string::npos) << with.err;
+  const size_t at = with.err.find("; not loaded: ");
+  ASSERT_NE(at, std::string::npos) << with.err;
+  EXPECT_NE(with.err.find("broken", at), std::string::npos) << with.err;
+  EXPECT_NE(with.err.find("libweir_test_vendor.so.7", at), std::string::npos) << with.err;
+}
+
+// Kernels that choose their instruction set at run time get the cap.
 TEST(CliPlugins, TheCapReachesPluginsThatChooseAsTheyRun) {
   const Ended shown = Weir({"config", "show", "--effective", "--json", "--set", "plugins.isa=x86-64-v3"});
   ASSERT_EQ(shown.status, 0) << shown.err;
@@ -203,7 +225,7 @@ TEST(CliPlugins, TheCapReachesPluginsThatChooseAsTheyRun) {
   EXPECT_EQ(told, choosing);
 }
 
-// A crash in a constructor of the file ends the process that tries it, and no other.
+// A crash in a constructor of the file ends only the process that probes it.
 TEST(CliPlugins, AProbedPluginThatCrashesIsListed) {
   const ScratchFolder folder;
   CopyPlugin("cpu.so", folder / "cpu.so");
@@ -268,7 +290,7 @@ TEST(CliPluginFolder, EachPluginMovedAwayTakesOnlyItsOwn) {
   CopyPlugin("cpu.so", device_only + "/cpu.so");
   CopyPlugin("kernels_eigen.so", kernels_only + "/kernels_eigen.so");
 
-  // Without kernels the device stays; ops that need none run, the others say what is missing.
+  // Without kernels the device remains; ops without kernels run, all others report the missing plugin.
   const std::map<std::string, std::string> no_kernels = {{"WEIR_PLUGIN_PATH", device_only}};
   EXPECT_EQ(Weir({"devices", "--json"}, no_kernels).json()["devices"].size(), 1u);
   EXPECT_EQ(Weir({"run", graph, "--fetch", "a"}, no_kernels).status, 0);
@@ -283,7 +305,7 @@ TEST(CliPluginFolder, EachPluginMovedAwayTakesOnlyItsOwn) {
   EXPECT_NE(verdicts["kernels_eigen.so"].reason.find("cpu"), std::string::npos) << verdicts["kernels_eigen.so"].reason;
   EXPECT_EQ(Weir({"devices", "--json"}, {{"WEIR_PLUGIN_PATH", kernels_only}}).json()["devices"], Json::array());
 
-  // Together, from two folders, they work.
+  // Device and kernels from two folders work together.
   const Ended both =
       Weir({"run", graph, "--feed", "x=[1,2]", "--json"}, {{"WEIR_PLUGIN_PATH", device_only + ":" + kernels_only}});
   EXPECT_EQ(both.status, 0) << both.err;

@@ -67,7 +67,7 @@ Ended WeirOnTerminal(const std::vector<std::string>& words, const std::map<std::
   Ended ended;
   if (child < 0) return ended;
   char text[4096];
-  // Linux ends with EIO when the other side has closed.
+  // On Linux, reading fails with EIO after the other side has closed.
   for (ssize_t got = read(terminal, text, sizeof(text)); got > 0; got = read(terminal, text, sizeof(text))) {
     ended.out.append(text, static_cast<size_t>(got));
   }

@@ -1,4 +1,4 @@
-// `weir run`: feeds, fetches, files, repetition, and what it prints.
+// `weir run`: feeds, fetches, files, repeated runs and output.
 #include <gtest/gtest.h>
 
 #include <sys/wait.h>
@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "core/client/graph/graph_internal.h"
 #include "core/client/weir.h"
 #include "core/graph/graph_def.h"
 #include "core/io/npy.h"
@@ -27,7 +28,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
-/// y = x + a, and z that reads nothing of it.
+/// y = x + a, and an unrelated z.
 std::string SumGraph() {
   return PlaceholderText("x", "DT_FLOAT", {-1, 2}) + ConstText("a", "DT_FLOAT", {2}, "float_val: 10 float_val: 20") +
          TypedText("y", "Add", {"x", "a"}) + TypedText("scope/z", "Identity", {"a"});
@@ -54,7 +55,7 @@ Tensor ReadTensor(const std::string& file) {
   return tensor.ok() ? *tensor : Tensor();
 }
 
-TEST(CliRun, FeedsALiteralAndWritesWhatItFetched) {
+TEST(CliRun, FeedsALiteralAndWritesTheFetch) {
   const ScratchFolder folder;
   const std::string graph = folder.Write("g.pbtxt", SumGraph());
   const std::string out = folder / "new/folder";
@@ -86,7 +87,7 @@ TEST(CliRun, PrintsATable) {
 
 TEST(CliRun, BinaryGraphAndFeedFromAFile) {
   const ScratchFolder folder;
-  const Result<graph::Graph> graph = graph::ParseGraph(SumGraph(), **ops::Catalogue());
+  const Result<graph::Definition> graph = graph::ParseGraph(SumGraph(), **ops::Catalogue());
   ASSERT_TRUE(graph.ok());
   const std::string file = folder.Write("g.pb", *graph::ExportGraphDef(*graph));
   ASSERT_TRUE(io::WriteNpy(folder / "x.npy", Tensor::Of<float>(Shape::Of({1, 2}), {0.5, -0.5})).ok());
@@ -107,7 +108,7 @@ TEST(CliRun, WithoutFetchesTheUnreadOutputs) {
   EXPECT_NE(nothing.first_error_line().find("--fetch"), std::string::npos) << nothing.err;
 }
 
-TEST(CliRun, WithoutFetchesWhatHasAValueInAnyCase) {
+TEST(CliRun, WithoutFetchesTheOutputsThatAreAlwaysLive) {
   const ScratchFolder folder;
   weir::Graph client;
   {
@@ -122,13 +123,13 @@ TEST(CliRun, WithoutFetchesWhatHasAValueInAnyCase) {
         });
     WhileLoop([&](const LoopVars& v) { return Less(v[0], 3.0f); },
               [&](const LoopVars& v) {
-                Square(v[0]);  // nobody reads it
+                Square(v[0]);  // an unread output
                 return LoopVars{v[0] + y};
               },
               {y});
   }
   ASSERT_TRUE(client.status().ok()) << client.status().ToString();
-  const std::string file = folder.Write("g.pb", *graph::ExportGraphDef(client.definition()));
+  const std::string file = folder.Write("g.pb", *graph::ExportGraphDef(Internals(client).definition));
   const Json answer = Weir({"run", file, "--feed", "x=2", "--json"}).json();
   ASSERT_EQ(answer["fetches"].size(), 1u) << answer.dump();
   EXPECT_EQ(answer["fetches"][0]["name"], "while/Exit");
@@ -207,7 +208,7 @@ TEST(CliRun, DumpedCommandDoesTheSameElsewhere) {
   EXPECT_NE(text.out.find("--fetch y --fetch scope/z\n"), std::string::npos) << text.out;
 }
 
-TEST(CliRun, TraceIsWhatChromeReads) {
+TEST(CliRun, F335_TraceHasChromesFormat) {
   const ScratchFolder folder;
   const Ended ended = Weir({"run", folder.Write("g.pbtxt", SumGraph()), "--feed", "x=[[1, 2]]", "--runs", "2",
                             "--trace", folder / "t.json"});
@@ -248,7 +249,7 @@ TEST(CliRun, F322_CheckNumericsNamesTheOp) {
   EXPECT_NE(bad.err.find("y:0 : Tensor had Inf values"), std::string::npos) << bad.err;
 }
 
-TEST(CliRun, DeviceIsTheDefaultForNodesThatAskForNone) {
+TEST(CliRun, DeviceIsTheDefaultForNodesWithoutOne) {
   const ScratchFolder folder;
   const std::string graph = folder.Write("g.pbtxt", SumGraph());
   EXPECT_EQ(Weir({"run", graph, "--fetch", "scope/z", "--device", "CPU:0"}).status, 0);
@@ -267,7 +268,7 @@ TEST(CliRun, OutputThatCannotBeWrittenIsAFailure) {
   }
 }
 
-TEST(CliRun, StringsThatEndInNulKeepTheirLengthsBeside) {
+TEST(CliRun, LengthsOfStringsThatEndInNulAreStoredInJson) {
   const ScratchFolder folder;
   const std::string graph = folder.Write(
       "g.pbtxt", ConstText("s", "DT_STRING", {3}, R"(string_val: "ab\000" string_val: "" string_val: "xyz")") +

@@ -1,4 +1,4 @@
-// The example `digits` where things go wrong: it is told to stop, or cannot write.
+// The example `digits` on signals and on write errors.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -16,7 +16,7 @@
 namespace weir::testing {
 namespace {
 
-/// digits as a process whose outputs come through one pipe.
+/// digits as a process with both outputs in one pipe.
 class DigitsProcess {
  public:
   explicit DigitsProcess(const std::vector<std::string>& words, const std::string& working_directory = {}) {
@@ -43,7 +43,7 @@ class DigitsProcess {
   DigitsProcess& operator=(const DigitsProcess&) = delete;
   ~DigitsProcess() { close(out_); }
 
-  /// Reads on until `text` was printed; false when the process ended before.
+  /// Reads until `text` was printed; false if the process ended before.
   bool WaitFor(const std::string& text) {
     while (said_.find(text) == std::string::npos) {
       char bytes[4096];
@@ -54,7 +54,7 @@ class DigitsProcess {
     return true;
   }
   void Kill(int number) const { kill(child_, number); }
-  /// Exit status, or minus the signal that ended it.
+  /// The exit status, or minus the signal that ended the process.
   int End() {
     WaitFor("no such text: to the end\n");
     int result = 0;

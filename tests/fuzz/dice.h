@@ -1,4 +1,4 @@
-// Random choices that a seed repeats, on every machine and with every library.
+// Random choices, reproducible from a seed on every machine and with every library.
 #ifndef WEIR_TESTS_FUZZ_DICE_H_
 #define WEIR_TESTS_FUZZ_DICE_H_
 
@@ -26,7 +26,7 @@ class Dice {
     return low + static_cast<int64_t>(Below(static_cast<size_t>(high - low) + 1));
   }
   bool Percent(int percent) { return Below(100) < static_cast<size_t>(percent); }
-  /// One element of a container that is not empty.
+  /// One element of a non-empty container.
   template <class C>
   const auto& Of(const C& all) {
     return all.begin()[static_cast<std::ptrdiff_t>(Below(all.size()))];

@@ -1,6 +1,6 @@
-// A checkpoint whose index is a sound table of unsound entries, over any data: opening, verifying and reading whole
-// tensors and slices give errors or tensors of the entry's type and shape. Checksums are mostly put right, so that what
-// lies behind them is reached.
+// A checkpoint whose index is a valid table of invalid entries, over arbitrary data. Opening, verifying and reading
+// whole tensors and slices give errors, or tensors of the entry's type and shape. Most checksums are corrected, so that
+// the code behind the checks is reached.
 #include <fuzzer/FuzzedDataProvider.h>
 #include <unistd.h>
 
@@ -65,7 +65,7 @@ std::string Entry(FuzzedDataProvider& from, const std::string& data) {
 
 void Write(const std::string& path, const std::string& bytes) { std::ofstream(path, std::ios::binary) << bytes; }
 
-/// A folder of this process, gone when it ends.
+/// A folder of this process, removed at its end.
 class Folder {
  public:
   Folder() : path_(std::filesystem::temp_directory_path() / ("weir_fuzz_bundle." + std::to_string(getpid()))) {

@@ -1,4 +1,4 @@
-// Any bytes as the index of a checkpoint: an error, or sorted entries.
+// Arbitrary bytes as the index of a checkpoint: the result is an error, or sorted entries.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

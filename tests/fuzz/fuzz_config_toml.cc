@@ -1,4 +1,4 @@
-// Any bytes as a configuration file: a Config or an error that names the file, and what was accepted can be shown.
+// Arbitrary bytes as a configuration file: the result is an error that names the file, or a Config that can be shown.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

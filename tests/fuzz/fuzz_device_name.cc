@@ -1,5 +1,5 @@
-// Any text as a device name: an error, or a name that is the same when written and read again, that matches itself and
-// merges with itself. Two of them merge to one that matches both, or do not.
+// Arbitrary text as a device name: the result is an error, or a name that survives writing and reading, matches itself
+// and merges with itself. Two names either do not merge, or merge to one that matches both.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

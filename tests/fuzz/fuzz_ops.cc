@@ -1,6 +1,6 @@
 // The op fuzzer: random ops of the catalogue with random operands, run as whole steps on the kernels of this build. Any
-// status will do. What ends the process, hangs, takes too much memory, or gives a value of another type or shape than
-// the graph declares is a finding: its case is written to a file, and the rest goes on in a new process.
+// status is accepted. A crash, a hang, too much memory, or a value whose type or shape differs from the graph's
+// declaration is a finding: its case is written to a file, and a new process continues with the next case.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <getopt.h>
@@ -26,7 +26,7 @@
 #include "tests/fuzz/op_cases.h"
 #include "tests/fuzz/op_run.h"
 
-// Sanitizers ask for these; a process says here what the environment may overrule.
+// Sanitizers call these for their default options, which the environment may override.
 extern "C" const char* __asan_default_options() {
   return "allocator_may_return_null=1:max_allocation_size_mb=80:intercept_tls_get_addr=0:handle_abort=1:"
          "detect_stack_use_after_return=0:quarantine_size_mb=64";
@@ -39,7 +39,7 @@ namespace {
 
 constexpr size_t kMostOps = 1024;
 constexpr int kMostFindings = 200;
-/// What fetches take is no device memory; a step that wants more than this of one tensor gets none.
+/// Fetched tensors are not device memory, so the address space is limited too.
 constexpr rlim_t kAddressSpace = rlim_t{3} << 30;
 constexpr uint64_t kNone = ~uint64_t{0};
 
@@ -59,10 +59,10 @@ struct OpCount {
   std::atomic<uint32_t> cases, ok, internal;
 };
 
-/// Shared by the processes; what workers count survives them.
+/// Shared by the processes, so that workers' counts survive them.
 struct Board {
-  std::array<std::atomic<uint64_t>, 32> number;    // by job: the case that runs, or kNone
-  std::array<std::atomic<int64_t>, 32> started_s;  // when it began
+  std::array<std::atomic<uint64_t>, 32> number;    // by job: the running case, or kNone
+  std::array<std::atomic<int64_t>, 32> started_s;  // start time of the case
   std::atomic<uint64_t> done;
   std::array<std::atomic<uint64_t>, 32> codes;
   std::array<OpCount, kMostOps> ops;
@@ -80,14 +80,14 @@ int64_t PeakMiB() {
 }
 
 std::shared_ptr<session::Runtime> RuntimeOrExit() {
-  google::protobuf::SetLogHandler(nullptr);  // it would say of each text that it is no UTF-8
+  google::protobuf::SetLogHandler(nullptr);  // it would report every text that is not UTF-8
   Result<std::shared_ptr<session::Runtime>> runtime = LoadRuntime();
   if (runtime.ok()) return *runtime;
   std::fprintf(stderr, "%s\n", runtime.status().ToString().c_str());
   std::exit(2);
 }
 
-/// One case, with all that there is to say of it.
+/// Runs and describes a single case.
 int RunOne(const Arguments& arguments) {
   const std::shared_ptr<session::Runtime> runtime = RuntimeOrExit();
   const Case made = CaseMaker(*runtime->ops, runtime->plugins->kernels()).Make(arguments.seed, arguments.only);
@@ -98,7 +98,7 @@ int RunOne(const Arguments& arguments) {
   return outcome.fault.empty() ? 0 : 1;
 }
 
-/// What a worker prints goes to a file of its own, from its start again when that has grown large.
+/// Truncates a worker's own log file when it has grown large.
 void TrimLog() {
   if (lseek(STDERR_FILENO, 0, SEEK_CUR) < (1 << 20)) return;
   if (ftruncate(STDERR_FILENO, 0) == 0) lseek(STDERR_FILENO, 0, SEEK_SET);
@@ -115,10 +115,10 @@ void Count(const Case& made, const Outcome& outcome, Board& board) {
   if (outcome.code == Code::kInternal) std::fprintf(stderr, "internal: %s\n", outcome.message.c_str());
 }
 
-/// Runs cases from `from` on, every `jobs`th; ends the process at the first that gives something wrong.
+/// Runs every `jobs`th case from `from` on; ends the process at the first finding.
 [[noreturn]] void Work(const Arguments& arguments, int job, uint64_t from, int64_t until_s, Board& board) {
   const rlimit address_space{kAddressSpace, kAddressSpace};
-  if (WEIR_SANITIZER_KIND == 0) setrlimit(RLIMIT_AS, &address_space);  // sanitizers have a limit of their own
+  if (WEIR_SANITIZER_KIND == 0) setrlimit(RLIMIT_AS, &address_space);  // sanitizers have their own limit
   const std::shared_ptr<session::Runtime> runtime = RuntimeOrExit();
   const CaseMaker maker(*runtime->ops, runtime->plugins->kernels());
   const auto at = static_cast<size_t>(job);
@@ -141,10 +141,10 @@ void Count(const Case& made, const Outcome& outcome, Board& board) {
     ++board.done;
   }
   board.number[at] = kNone;
-  std::exit(0);  // leaks are looked for
+  std::exit(0);  // lets the leak checker run
 }
 
-/// Starts the processes and follows them.
+/// Starts and watches the worker processes.
 class Supervisor {
  public:
   Supervisor(const Arguments& arguments, std::string folder)
@@ -196,7 +196,7 @@ class Supervisor {
     int status = 0;
     if (waitpid(pid, &status, WNOHANG) == 0) {
       if (number == kNone || NowS() - board_->started_s[static_cast<size_t>(job)] <= arguments_.hang_s) return;
-      kill(pid, SIGABRT);  // the sanitizer says where
+      kill(pid, SIGABRT);  // the sanitizer prints the stack
       std::this_thread::sleep_for(std::chrono::seconds(5));
       kill(pid, SIGKILL);
       waitpid(pid, &status, 0);
@@ -229,7 +229,7 @@ class Supervisor {
     fmt::print("FINDING: case {} of seed {} ended with {}; again with --seed {} --case {}; see {}\n\n", number,
                arguments_.seed, how, arguments_.seed, number, file);
     std::fflush(nullptr);
-    const pid_t pid = fork();  // nothing is loaded in this process
+    const pid_t pid = fork();  // this process has loaded no plugins
     if (pid == 0) {
       const std::shared_ptr<session::Runtime> loaded = RuntimeOrExit();
       std::ofstream(file) << Describe(
@@ -262,7 +262,7 @@ class Supervisor {
   }
 
   const Arguments& arguments_;
-  std::string folder_;  // for what the cases write
+  std::string folder_;  // for files written by cases
   int64_t until_s_;
   Board* board_ = nullptr;
   std::vector<pid_t> workers_;

@@ -25,7 +25,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       break;
     }
     default: {
-      // A good note, of which the input changes bytes: pairs of position and value.
+      // A valid note with bytes changed by the input: pairs of position and value.
       std::string image = ElfImage({{NoteRecord(kOwner, WEIR_NOTE_DESCRIPTION, DescBytes(GoodDesc())) + UseRecord(1)}});
       for (size_t i = 0; i + 2 < bytes.size(); i += 3) {
         const size_t at = static_cast<uint8_t>(bytes[i]) * 256u + static_cast<uint8_t>(bytes[i + 1]);

@@ -1,5 +1,5 @@
-// Any bytes as a record file and as an event file: records that stand in the file as they are framed, then the end or
-// an error that stays. The same bytes framed rightly reach the reader of events behind the checksums.
+// Arbitrary bytes as a record file and as an event file: the reader returns the records framed in the file, then the
+// end or a persistent error. The same bytes with correct framing reach the event reader behind the checksums.
 #include <sys/mman.h>
 #include <unistd.h>
 

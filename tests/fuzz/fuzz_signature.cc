@@ -1,12 +1,12 @@
-// Any text as the signature of an argument or attribute of an op, as a tensor's name, a shape and slice, or a type: an
-// error or a value; of what an attribute may be, its default is one.
+// Arbitrary text as the signature of an argument or attribute of an op, as a tensor's name, a shape and slice, or a
+// type: the result is an error or a value. The default of an attribute is one of its allowed values.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <string>
 #include <string_view>
 
-#include "core/graph/graph.h"
+#include "core/graph/definition.h"
 #include "core/io/tensor_slice.h"
 #include "core/op/registry.h"
 #include "core/tensor/dtype.h"

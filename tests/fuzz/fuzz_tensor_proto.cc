@@ -1,4 +1,4 @@
-// Any bytes as a TensorProto: an error, or a tensor that survives the way out and back bit by bit.
+// Arbitrary bytes as a TensorProto: the result is an error, or a tensor that survives export and import bit by bit.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -15,15 +15,15 @@
 namespace weir::fuzz {
 namespace {
 
-/// An output that later nodes may take. `of_op` when an op under test gives it.
+/// An output that later nodes may use. `of_op` if an op under test produces it.
 struct Endpoint {
   std::string name;
   DType dtype = DType::kInvalid;
   bool of_op = false;
-  std::string ready;  // the node that has to run before a user of it, or empty: a variable's first assignment
+  std::string ready;  // the node that must run before its users, such as a variable's first assignment; or empty
 };
 
-/// Which types an argument's elements may be as it stands, before attributes: none where an attribute says.
+/// True if the argument accepts only integer types used as indices.
 bool IsIndex(const op::OpDef& op, const op::ArgDef& arg) {
   constexpr DTypeSet kIndices =
       Bit(DType::kInt16) | Bit(DType::kInt32) | Bit(DType::kInt64) | Bit(DType::kUint8) | Bit(DType::kInt8);
@@ -66,7 +66,7 @@ class Builder {
     if (graph::AttrToProto(value, proto).ok()) (*node.mutable_attr())[name] = proto;
   }
 
-  /// A Const; now and then its message claims another shape or type, or keeps less than it claims.
+  /// Adds a Const; sometimes its message declares another shape or type, or has fewer values than declared.
   std::string AddConst(const Tensor& value) {
     tf::NodeDef& node = AddNode("Const");
     SetAttr(node, "dtype", value.dtype());
@@ -101,7 +101,8 @@ class Builder {
     return node.name();
   }
 
-  /// A variable by handle, as a rule assigned in the same step. The handle's name; `ready` is set to the assignment.
+  /// Adds a resource variable, usually assigned in the same step. Returns the handle's name and sets `ready` to the
+  /// assignment.
   std::string AddHandle(DType dtype, std::string& ready) {
     const Tensor value = values_.Random(values_.Wild() ? values_.AnyType() : dtype, values_.Related());
     tf::NodeDef& handle = AddNode("VarHandleOp");
@@ -120,7 +121,42 @@ class Builder {
     return name;
   }
 
-  /// A variable by reference, as a rule through its first assignment.
+  /// Adds a handle of the kind that the op uses, created with types that fit the op's; empty for ops on variables.
+  std::string AddResource(const op::OpDef& op) {
+    struct Kind {
+      std::string_view users, maker;
+      std::vector<std::pair<std::string_view, std::string_view>>
+          types;  // attribute of the creating op, attribute of the using op
+    };
+    static const std::vector<Kind> kKinds = {
+        {"Stack", "StackV2", {{"elem_type", "elem_type"}, {"elem_type", "T"}}},
+        {"TensorArray", "TensorArrayV3", {{"dtype", "dtype"}, {"dtype", "T"}}},
+        {"InitializeTable", "HashTableV2", {{"key_dtype", "Tkey"}, {"value_dtype", "Tval"}}},
+        {"LookupTable",
+         "MutableHashTableV2",
+         {{"key_dtype", "Tin"}, {"value_dtype", "Tout"}, {"key_dtype", "Tkeys"}, {"value_dtype", "Tvalues"}}},
+        {"Queue", "FIFOQueueV2", {{"component_types", "Tcomponents"}, {"component_types", "component_types"}}}};
+    for (const Kind& kind : kKinds) {
+      if (!op.name.starts_with(kind.users)) continue;
+      const bool sized = kind.maker == "StackV2" || kind.maker == "TensorArrayV3";
+      const std::string size = sized ? AddConst(values_.Index(DType::kInt32, "size")) : std::string();
+      tf::NodeDef& node = AddNode(kind.maker);
+      if (sized) node.add_input(size);
+      for (const char* missing : {"elem_type", "dtype", "key_dtype", "value_dtype"}) {
+        const bool has = std::ranges::any_of(kind.types, [&](const auto& pair) { return pair.first == missing; });
+        if (has) SetAttr(node, missing, DType::kFloat);
+      }
+      if (kind.maker == "FIFOQueueV2") SetAttr(node, "component_types", std::vector<DType>{DType::kFloat});
+      for (const auto& [to, from] : kind.types) {
+        const auto it = attrs_of_op_->find(std::string(from));
+        if (it != attrs_of_op_->end()) SetAttr(node, std::string(to), it->second);
+      }
+      return node.name();
+    }
+    return {};
+  }
+
+  /// Adds a reference variable, usually used through its first assignment.
   std::string AddReference(DType dtype) {
     const Tensor value = values_.Random(dtype, values_.Related());
     tf::NodeDef& variable = AddNode("VariableV2");
@@ -147,7 +183,7 @@ class Builder {
     return {read.name(), dtype, false, {}};
   }
 
-  /// A tensor whose shape is claimed by the graph and made nowhere else.
+  /// Adds a tensor whose declared shape may differ from its actual one.
   Endpoint AddClaimed(DType dtype) {
     std::vector<int64_t> dims = values_.AbsurdShape();
     const std::string shape = AddConst(Tensor::Vector<int64_t>(dims));
@@ -161,12 +197,13 @@ class Builder {
     return {node.name(), dtype, false, {}};
   }
 
-  /// A new operand of the type.
+  /// Adds a new operand of the type.
   Endpoint AddSource(const op::OpDef& op, const op::ArgDef& arg, DType dtype) {
     if (IsRef(dtype)) return {AddReference(BaseType(dtype)), dtype, false, {}};
     if (dtype == DType::kResource && !dice_.Percent(3)) {
       Endpoint handle{"", dtype, false, {}};
-      handle.name = AddHandle(handle_type_, handle.ready);
+      handle.name = dice_.Percent(90) ? AddResource(op) : std::string();
+      if (handle.name.empty()) handle.name = AddHandle(handle_type_, handle.ready);
       return handle;
     }
     if (dice_.Percent(3)) return AddRead(dtype);
@@ -206,7 +243,7 @@ class Builder {
     }
   }
 
-  /// A type for the attribute: as a rule that of something there is, or one that a kernel takes.
+  /// Chooses a type for the attribute: usually that of an existing value, or one that a kernel supports.
   DType ChooseType(const op::OpDef& op, const op::AttrDef& attr) {
     if (dice_.Percent(2)) return values_.AnyType();
     const DTypeSet runnable = maker_.Runnable(op, attr);
@@ -246,6 +283,7 @@ class Builder {
   void AddOp(const op::OpDef& op) {
     writes_files_ = writes_files_ || op.category == op::Category::kFiles || op.category == op::Category::kSummary;
     const Attrs attrs = ChooseAttrs(op);
+    attrs_of_op_ = &attrs;
     handle_type_ = DType::kFloat;
     for (const char* name : {"dtype", "T", "Tparams"}) {
       const auto it = attrs.find(name);
@@ -338,7 +376,8 @@ class Builder {
   Case made_;
   std::vector<Endpoint> pool_;
   std::string last_op_;
-  DType handle_type_ = DType::kFloat;  // of variables that the op being made takes by handle
+  const Attrs* attrs_of_op_ = nullptr;  // of the op being made
+  DType handle_type_ = DType::kFloat;   // of resource variables used by the op being made
   bool writes_files_ = false;
 };
 

@@ -1,6 +1,6 @@
-// Random graphs made from the catalogue: each case takes one to five ops, gives them operands and attributes, and says
-// what is fed, fetched and switched on. A case depends on nothing but its seed, its number, the catalogue and the types
-// that the kernels take.
+// Random graphs made from the catalogue: each case has one to five ops with operands and attributes, and defines feeds,
+// fetches and options. A case depends only on its seed, its number, the catalogue and the types that the kernels
+// support.
 #ifndef WEIR_TESTS_FUZZ_OP_CASES_H_
 #define WEIR_TESTS_FUZZ_OP_CASES_H_
 
@@ -23,18 +23,18 @@ enum class Entry { kRun, kCallable, kPartialRun, kExplain };
 struct Case {
   tf::GraphDef graph;
   bool damaged = false;
-  std::string bytes;  // what is imported: `graph` serialized, and with a few bytes changed when `damaged`
+  std::string bytes;  // the imported bytes: `graph` serialized, with a few bytes changed if `damaged`
   std::vector<session::Feed> feeds;
   std::vector<std::string> fetches;
   std::vector<std::string> targets;
-  std::vector<int> ops;  // numbers in OpRegistry::All of those under test
+  std::vector<int> ops;  // indices in OpRegistry::All of the ops under test
   session::SessionOptions options;
   bool check_numerics = false;
   Entry entry = Entry::kRun;
   int runs = 1;
 };
 
-/// The case as a text graph that `weir run` takes, with everything else in comments before it.
+/// The case as a text graph for `weir run`, with everything else in comments before it.
 std::string Describe(const Case& made);
 
 class CaseMaker {
@@ -42,11 +42,11 @@ class CaseMaker {
   /// Borrows both.
   CaseMaker(const op::OpRegistry& ops, const kernel::KernelRegistry& kernels);
 
-  /// Number `number` of those of `seed`; the ops take turns as the one that a case begins with.
+  /// Makes case `number` of `seed`; the first op of a case cycles through the catalogue.
   Case Make(uint64_t seed, uint64_t number) const;
 
   const std::vector<const op::OpDef*>& ops() const { return ops_; }
-  /// Types of the attribute that some kernel of the op takes, or all that the op allows where no plugin runs it.
+  /// Types of the attribute that some kernel of the op supports, or all allowed types if no plugin runs the op.
   DTypeSet Runnable(const op::OpDef& op, const op::AttrDef& attr) const;
 
  private:

@@ -8,8 +8,10 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/errors.h"
 #include "core/graph/graph_def.h"
 #include "core/session/session.h"
+#include "core/tensor/resource.h"
 
 namespace weir::fuzz {
 namespace {
@@ -17,7 +19,7 @@ namespace {
 constexpr double kMemoryMiB = 64;
 constexpr int64_t kStepMs = 5000;
 
-/// Something that depends on every byte, so that reading them is not optimised away.
+/// A value that depends on every byte, so that reading them is not optimised away.
 uint64_t Digest(const Tensor& tensor) {
   uint64_t digest = 0;
   const auto add = [&](const auto& bytes) {
@@ -35,9 +37,9 @@ uint64_t Digest(const Tensor& tensor) {
 
 volatile uint64_t digest_of_all = 0;
 
-/// True when no op is there whose declared shape the operands need not keep, in TensorFlow neither: what they conclude
-/// from it, and everything behind them, may be wrong.
-bool ShapesBind(const graph::Graph& graph) {
+/// True if no op has a declared shape that its operands may violate. TensorFlow does not enforce these shapes either,
+/// so that inferred shapes may be wrong behind such an op.
+bool ShapesBind(const graph::Definition& graph) {
   static const std::set<std::string_view> kLoose = {"LoopCond", "PlaceholderWithDefault",
                                                     "SoftmaxCrossEntropyWithLogits"};
   for (graph::NodeId id = 0; id < graph.num_nodes(); ++id) {
@@ -46,7 +48,7 @@ bool ShapesBind(const graph::Graph& graph) {
   return true;
 }
 
-std::string FaultOf(const graph::Graph& graph, const std::string& fetch, const Tensor& value) {
+std::string FaultOf(const graph::Definition& graph, const std::string& fetch, const Tensor& value) {
   digest_of_all = digest_of_all + Digest(value);
   const Result<graph::InputName> name = graph::ParseInputName(fetch);
   const graph::Node* const node = name.ok() ? graph.Find(name->node) : nullptr;
@@ -99,7 +101,7 @@ Result<std::vector<Tensor>> RunOnce(session::Session& session, const Case& made)
 }
 
 Status RunAll(const std::shared_ptr<session::Runtime>& runtime, const Case& made, std::string& fault) {
-  WEIR_ASSIGN(const graph::Graph graph,
+  WEIR_ASSIGN(const graph::Definition graph,
               graph::ParseGraph(made.bytes, *runtime->ops, {.max_expansion_bytes = uint64_t{64} << 20}));
   session::SessionOptions options = made.options;
   options.operation_timeout_in_ms = kStepMs;

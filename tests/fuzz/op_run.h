@@ -14,14 +14,14 @@ namespace weir::fuzz {
 struct Outcome {
   Code code = Code::kOk;
   std::string message;  // of an error
-  std::string fault;    // a fetched type or shape that the graph does not declare; empty = none
+  std::string fault;    // a fetched type or shape that contradicts the graph; empty = none
 };
 
-/// The CPU with 64 MiB and the kernel sets of this build. Reads no configuration of the user's.
+/// The CPU with 64 MiB and the kernel sets of this build. Reads no user configuration.
 Result<std::shared_ptr<session::Runtime>> LoadRuntime();
 
-/// Ends within seconds whatever the case is. Reads every byte of what was fetched, and compares type and shape with
-/// what the graph declares.
+/// Runs a case; ends within seconds for every case. Reads every byte of the fetched tensors, and compares their types
+/// and shapes with the graph's declarations.
 Outcome RunCase(const std::shared_ptr<session::Runtime>& runtime, const Case& made);
 
 }  // namespace weir::fuzz

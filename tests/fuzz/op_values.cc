@@ -5,6 +5,8 @@
 #include <limits>
 #include <numeric>
 
+#include "core/tensor/resource.h"
+
 namespace weir::fuzz {
 namespace {
 
@@ -55,7 +57,7 @@ const std::vector<double> kReals = {0.0,
 const std::vector<uint16_t> kBits = {0,      0x8000, 0x3c00, 0x3f80, 1,      0x7c00,
                                      0xfc00, 0x7e01, 0x7f80, 0x7fc0, 0xffff, 0x38};
 
-/// How the elements of a tensor are chosen.
+/// The choice of a tensor's elements.
 enum class Fill { kSmall, kSpecial, kCounting, kShuffled, kZero };
 
 template <class T>
@@ -71,7 +73,7 @@ void FillIntegers(Tensor& tensor, Fill fill, Dice& dice) {
   for (size_t i = to.size(); i > 1; --i) std::swap(to[i - 1], to[dice.Below(i)]);
 }
 
-/// `parts` numbers for each element.
+/// Writes `parts` numbers for each element.
 template <class T>
 void FillReals(Tensor& tensor, Fill fill, Dice& dice, int64_t parts = 1) {
   T* const to = reinterpret_cast<T*>(tensor.mutable_raw());

@@ -1,4 +1,4 @@
-// Random operands and attribute values: mostly such that fit each other, else bounds, absurdities and special numbers.
+// Random operands and attribute values: mostly matching ones, else limits, invalid values and special numbers.
 #ifndef WEIR_TESTS_FUZZ_OP_VALUES_H_
 #define WEIR_TESTS_FUZZ_OP_VALUES_H_
 
@@ -15,28 +15,27 @@
 
 namespace weir::fuzz {
 
-/// Values of one case. `wild` is how many of a hundred choices are made without asking what fits.
+/// Values of one case. `wild` is the percentage of choices made without regard to what fits.
 class Values {
  public:
   Values(Dice& dice, int wild);
 
   bool Wild() { return dice_.Percent(wild_); }
 
-  /// The shape that the operands of the case are like.
+  /// The shape from which the operands' shapes are derived.
   const std::vector<int64_t>& base() const { return base_; }
-  /// `base`, or one that broadcasts to it, one of its rows, a matrix that it can be multiplied by …
+  /// `base`, a shape that broadcasts to it, one of its rows, a matrix that it can be multiplied by …
   std::vector<int64_t> Related();
-  /// Any number that is or was a bound of something.
+  /// A number at the limit of some type or check.
   int64_t Absurd();
-  /// Extents for graphs to claim: any sign, any product.
+  /// Extents for declared shapes: any sign, any product.
   std::vector<int64_t> AbsurdShape();
-  /// With at most a few thousand elements.
+  /// A random tensor with at most a few thousand elements.
   Tensor Random(DType dtype, const std::vector<int64_t>& dims);
-  /// An operand of an integer type that says where, how many or which: by the argument's name a permutation, extents,
-  /// an axis, indices.
+  /// An integer operand that steers an op, chosen by the argument's name: a permutation, extents, an axis, indices.
   Tensor Index(DType dtype, std::string_view argument);
   std::string Text();
-  /// For an attribute that is neither a type nor a count of operands.
+  /// A value for an attribute that is neither a type nor a number of operands.
   op::AttrValue Attr(const op::AttrDef& attr);
   DType AnyType();
 
@@ -52,7 +51,7 @@ class Values {
   std::vector<int64_t> base_;
 };
 
-/// Elements of the shape, or -1 where a tensor of it would be too large to make for a case or cannot be.
+/// Elements of the shape, or -1 if it is invalid or too large for a case.
 int64_t ElementsOf(const std::vector<int64_t>& dims);
 
 }  // namespace weir::fuzz

@@ -1,5 +1,5 @@
-"""Tests of an installed weir: install_test.py NAME BUILD_DIR WORK_DIR. Tree installs into WORK_DIR/prefix, which the
-other tests then use."""
+"""Tests of an installed weir: install_test.py NAME BUILD_DIR WORK_DIR. The test Tree installs into WORK_DIR/prefix for
+the other tests."""
 import json
 import os
 import re
@@ -12,7 +12,7 @@ SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file_
 
 
 def run(*command, **options):
-    """Output of a command that has to succeed."""
+    """Output of a command that must succeed."""
     done = subprocess.run(command, capture_output=True, text=True, **options)
     if done.returncode != 0:
         raise AssertionError(f"{' '.join(command)} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
@@ -35,7 +35,7 @@ def fresh(folder):
 
 
 def configure_and_build(source, build, prefix, *options):
-    """Builds with the package alone: no variable of ours reaches it, and any path into the source tree is refused."""
+    """Builds with the package alone: without variables of weir, and any path into the source tree is an error."""
     environment = {key: value for key, value in os.environ.items() if not key.startswith("WEIR_")}
     run("cmake", "-G", "Ninja", "-S", source, "-B", build, f"-DCMAKE_PREFIX_PATH={prefix}",
         "-DCMAKE_BUILD_TYPE=Release", *options, env=environment)
@@ -46,12 +46,13 @@ def configure_and_build(source, build, prefix, *options):
 
 
 def tree(build, prefix, _):
-    """Everything has its place, and no header shows a dependency."""
+    """Every file is installed in its place, and no public header includes a dependency."""
     fresh(prefix)
     run("cmake", "--install", build, "--prefix", prefix)
     have = files_below(prefix)
-    for path in ("bin/weir", "include/weir/weir.h", "include/weir/sdk/v1/plugin.h", "include/weir/sdk/abi/plugin.h",
-                 "lib/cmake/weir/weirConfig.cmake", "lib/cmake/weir/WeirAddPlugin.cmake", "lib/weir/plugins/cpu.so",
+    for path in ("bin/weir", "include/weir/weir.h", "include/weir/raw_ops.h", "include/weir/sdk/v1/plugin.h",
+                 "include/weir/sdk/abi/plugin.h", "lib/cmake/weir/weirConfig.cmake",
+                 "lib/cmake/weir/WeirAddPlugin.cmake", "lib/weir/plugins/cpu.so",
                  "lib/weir/plugins/kernels_eigen.so", "share/weir/README.md", "share/weir/weir.toml",
                  "share/weir/sdk/README.md", "share/weir/sdk/CHANGELOG.md"):
         want(path in have, f"{path} is not installed; there are:\n" + "\n".join(have))
@@ -66,7 +67,7 @@ def tree(build, prefix, _):
 
 
 def quickstart_is_enough(build):
-    """What tools/quickstart builds is all that is installed."""
+    """tools/quickstart builds every installed file."""
     with open(os.path.join(SOURCE, "tools", "quickstart"), encoding="utf-8") as file:
         targets = re.search(r"^tools/build release (.+)$", file.read(), re.M).group(1).split()
     made = re.findall(r" -o (\S+)", run("ninja", "-C", build, "-t", "commands", *targets))
@@ -79,7 +80,7 @@ def quickstart_is_enough(build):
 
 
 def sdk(build, _, work):
-    """The component for vendors: nothing but the SDK, whose template and examples build with either compiler."""
+    """The component sdk has only the SDK; its template and examples build with both compilers."""
     prefix = os.path.join(work, "sdk_prefix")
     fresh(prefix)
     run("cmake", "--install", build, "--component", "sdk", "--prefix", prefix)
@@ -124,7 +125,7 @@ def write_header_examples(folder, prefix):
 
 
 def build_folder(build, _, work):
-    """A program finds the package in a build folder that nobody installed, and runs with its plugins."""
+    """A program finds the package in a build folder without an install, and runs with its plugins."""
     source = os.path.join(work, "from_build")
     shutil.rmtree(source, ignore_errors=True)
     shutil.copytree(os.path.join(SOURCE, "tests", "install", "consumer"), source)
@@ -139,7 +140,7 @@ def build_folder(build, _, work):
 
 
 def exports(_, prefix, __):
-    """The library exports weir's own names, none of its dependencies' and none of the messages'."""
+    """The library exports weir's own names, but no names of dependencies or protobuf messages."""
     libraries = [path for path in files_below(prefix) if re.search(r"libweir\.so\.\d+\.\d+$", path)]
     want(len(libraries) == 1, f"wanted one library with SOVERSION major.minor, got {libraries}")
     names = [line.split(None, 2)[2] for line in
@@ -159,7 +160,7 @@ def readme_example():
 
 
 def program(_, prefix, work):
-    """The README's example, built outside, fits its line; another program gets all that a session reports."""
+    """The README's example, built externally, prints its line; another program gets all reports of a session."""
     source = os.path.join(work, "consumer")
     shutil.rmtree(source, ignore_errors=True)
     shutil.copytree(os.path.join(SOURCE, "tests", "install", "consumer"), source)
@@ -178,7 +179,7 @@ def program(_, prefix, work):
 
 
 def plugin(_, prefix, work):
-    """A copy of sdk/template builds with the SDK alone, passes weir check and brings a device."""
+    """A copy of sdk/template builds with the SDK alone, passes weir check and has a device."""
     source = os.path.join(work, "template")
     shutil.rmtree(source, ignore_errors=True)
     shutil.copytree(os.path.join(prefix, "share", "weir", "sdk", "template"), source)

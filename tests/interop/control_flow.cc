@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "core/client/weir.h"
+#include "core/client/extra.h"
 #include "core/io/files.h"
 #include "core/io/npy.h"
 
@@ -76,6 +76,25 @@ Status ReadControlFlow(const std::string& path, const std::string& folder) {
   values.push_back(gradients[0].values);
   Session session(graph);
   return Save(session, values, folder);
+}
+
+Status WriteGradients(const std::string& path, const std::string& folder) {
+  Graph graph;
+  const AsDefault in(graph);
+  WEIR_TRY(ImportMetaGraphFile(path, graph).status());
+  WEIR_ASSIGN(const Output y, graph.TensorByName("y:0"));
+  WEIR_ASSIGN(const Output x, graph.TensorByName("x:0"));
+  WEIR_ASSIGN(const Output w, graph.TensorByName("w:0"));
+  WEIR_ASSIGN(const std::vector<Gradient> gradients, Gradients({y}, {x, w}));
+  const Output ours_x = Identity(gradients[0].values, "ours_x"), ours_w = Identity(gradients[1].values, "ours_w");
+  WEIR_TRY(graph.status());
+  WEIR_TRY(WriteGraph(graph, folder, "ours.pb", graph::GraphFormat::kBinary).status());
+  Session session(graph);
+  for (const Output& ours : {ours_x, ours_w}) {
+    WEIR_ASSIGN(const Fetched fetched, session.Run(ours));
+    WEIR_TRY(io::WriteNpy(folder + "/" + ours.op().name() + ".npy", fetched.tensor()));
+  }
+  return Status();
 }
 
 }  // namespace weir

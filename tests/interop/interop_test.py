@@ -21,7 +21,7 @@ def peer(*arguments):
 
 
 def written():
-    """What weir writes, in WORK/ours."""
+    """Writes weir's files to WORK/ours."""
     ours = os.path.join(WORK, "ours")
     shutil.rmtree(ours, ignore_errors=True)
     os.makedirs(ours)
@@ -109,7 +109,7 @@ def graph_of_tensorflow():
 
 
 def control_flow_of_weir():
-    """TensorFlow runs weir's conds and loops, and differentiates them by the contexts in the file."""
+    """TensorFlow runs weir's conds and loops, and differentiates them with the contexts in the file."""
     folder = os.path.join(WORK, "flow")
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(folder)
@@ -166,8 +166,66 @@ def control_flow_of_tensorflow():
         np.testing.assert_array_equal(load(folder, name.split(":")[0]), value, err_msg=name)
 
 
+def F393_gradients_of_random_loops():
+    """Gradients of one forward graph: TensorFlow's nodes and weir's, each run by both."""
+    folder = os.path.join(WORK, "loops")
+    shutil.rmtree(folder, ignore_errors=True)
+    os.makedirs(folder)
+    tf1.disable_control_flow_v2()
+    for seed in range(25):
+        dice = np.random.RandomState(seed)
+        with tf.Graph().as_default() as graph:
+            shape = [None] if dice.randint(2) else [3]
+            x = tf1.placeholder_with_default(dice.uniform(-1, 1, 3), shape, name="x")
+            w = tf1.placeholder_with_default(dice.uniform(-1, 1, 3), shape, name="w")
+
+            def step(i, a, depth):
+                kind = dice.randint(7 if depth < 2 else 4)
+                if kind == 0:
+                    return a * w + x
+                if kind == 1:
+                    return tf.sigmoid(a) * tf.reduce_mean(w)
+                if kind == 2:
+                    return tf.tanh(a + tf.cast(i, tf.float64)) - a * 0.5
+                if kind == 3:
+                    return tf.stop_gradient(a) * x + a
+                if kind == 4:
+                    even = tf.equal((i + int(dice.randint(2))) % 2, 0)
+                    return tf1.cond(even, lambda: step(i, a, depth + 1), lambda: step(i, a, depth + 1))
+                if kind == 5:
+                    return step(i, step(i, a, depth + 1), depth + 1)
+                return loop(i + int(dice.randint(3)), a, depth + 1)
+
+            def loop(trips, a, depth):
+                body = lambda i, a, b: (i + 1, step(i, a, depth) + 0.1 * b, step(i, b, depth))  # noqa: E731
+                back = tf1.while_loop(lambda i, a, b: i < trips, body, [0, a, tf.tanh(a) * w],
+                                      parallel_iterations=int(dice.randint(1, 11)))
+                return back[1] if dice.randint(2) else back[1] - back[2]
+
+            y = tf.reduce_sum(loop(int(dice.randint(5)), x, 0) * (x + w), name="y")
+            tf1.train.export_meta_graph(os.path.join(folder, "forward.meta"))
+            theirs = tf1.gradients(y, [x, w])
+            names = [g.name for g in theirs]
+            with tf1.Session() as session:
+                values = session.run(theirs)
+            with open(os.path.join(folder, "theirs.pb"), "wb") as file:
+                file.write(graph.as_graph_def().SerializeToString())
+        peer("gradients", os.path.join(folder, "forward.meta"), folder)
+        peer("run", os.path.join(folder, "theirs.pb"), *names, folder)
+        ours = tf1.GraphDef()
+        with open(os.path.join(folder, "ours.pb"), "rb") as file:
+            ours.ParseFromString(file.read())
+        with tf.Graph().as_default():
+            tf1.import_graph_def(ours, name="")
+            with tf1.Session() as session:
+                run_there = session.run(["ours_x:0", "ours_w:0"])
+        for i, value in enumerate(values):
+            for got in (load(folder, names[i]), load(folder, "ours_" + "xw"[i]), run_there[i]):
+                np.testing.assert_allclose(got, value, rtol=1e-9, atol=1e-12, err_msg=f"{seed}, {'xw'[i]}")
+
+
 def references_of_tensorflow():
-    """References and handles that are chosen while running, and a loop that comes back on two ways."""
+    """References and handles selected at run time, and a loop with two back edges."""
     raw = tf.raw_ops
     two = [1.0, 2.0], [10.0, 20.0]
 
@@ -211,7 +269,7 @@ def references_of_tensorflow():
         yield raw.Exit(data=at[0])
 
     config = tf1.ConfigProto()
-    config.graph_options.rewrite_options.disable_meta_optimizer = True  # it drops a way back
+    config.graph_options.rewrite_options.disable_meta_optimizer = True  # it drops a back edge
     for p, index, start in ((False, 0, 1.0), (True, 1, 30.0)):
         with tf.Graph().as_default() as graph:
             p = tf1.placeholder_with_default(p, [])
@@ -228,8 +286,106 @@ def references_of_tensorflow():
             np.testing.assert_array_equal(load(WORK, name), value, err_msg=name)
 
 
+def F394_random_programs_of_containers():
+    """Random programs over arrays, lists, tables and queues, each op after the one before it."""
+    raw, dice = tf.raw_ops, np.random.RandomState(11)
+    rows = lambda count: tf.constant(dice.randn(count, 2).astype(np.float32))  # noqa: E731
+
+    def arrays():
+        size = dice.randint(2, 6)
+        handle, flow = raw.TensorArrayV3(size=size, dtype=tf.float32, element_shape=[2], clear_after_read=False)
+        order = list(dice.permutation(size))
+        cut = dice.randint(0, size)
+        flow = raw.TensorArrayScatterV3(handle=handle, indices=order[:cut] or tf.constant([], tf.int32),
+                                        value=rows(cut), flow_in=flow)
+        for i in order[cut:size - 1]:
+            flow = raw.TensorArrayWriteV3(handle=handle, index=i, value=rows(1)[0], flow_in=flow)
+        yield raw.TensorArrayReadV3(handle=handle, index=order[-1], flow_in=flow, dtype=tf.float32)
+        yield raw.TensorArrayGatherV3(handle=handle, indices=dice.randint(0, size, 4), flow_in=flow, dtype=tf.float32,
+                                      element_shape=[2])
+        yield from raw.TensorArrayConcatV3(handle=handle, flow_in=flow, dtype=tf.float32)
+
+    def lists():
+        shape = tf.constant([2])
+        made = [raw.TensorListReserve(element_shape=shape, num_elements=3, element_dtype=tf.float32)]
+        length = [3]
+        for _ in range(12):
+            at = dice.randint(len(made))
+            old, count, kind = made[at], length[at], dice.randint(5)
+            if kind == 0 and count > 0:
+                new, item = raw.TensorListPopBack(input_handle=old, element_shape=shape, element_dtype=tf.float32)
+                yield item
+                count -= 1
+            elif kind == 1 and count > 0:
+                new = raw.TensorListSetItem(input_handle=old, index=dice.randint(count), item=rows(1)[0])
+            elif kind == 2:
+                count = dice.randint(1, 6)
+                new = raw.TensorListResize(input_handle=old, size=count)
+            elif kind == 3:
+                other = dice.randint(len(made))
+                new = raw.TensorListConcatLists(input_a=old, input_b=made[other], element_dtype=tf.float32)
+                count += length[other]
+            else:
+                new = raw.TensorListPushBack(input_handle=old, tensor=rows(1)[0])
+                count += 1
+            made.append(new)
+            length.append(count)
+        for one in made:
+            yield raw.TensorListStack(input_handle=one, element_shape=shape, element_dtype=tf.float32)
+            yield raw.TensorListLength(input_handle=one)
+
+    def tables():
+        table = raw.MutableHashTableV2(key_dtype=tf.string, value_dtype=tf.int64)
+        done = tf.no_op()
+        for _ in range(10):
+            keys = tf.constant([f"k{i}" for i in dice.randint(0, 6, 3)])
+            with tf.control_dependencies([done]):
+                kind = dice.randint(3)
+                if kind == 0:
+                    done = raw.LookupTableRemoveV2(table_handle=table, keys=keys)
+                elif kind == 1:
+                    found = raw.LookupTableFindV2(table_handle=table, keys=keys, default_value=np.int64(-1))
+                    yield found
+                    done = found.op
+                else:
+                    values = tf.constant(dice.randint(0, 99, 3))
+                    done = raw.LookupTableInsertV2(table_handle=table, keys=keys, values=values)
+        with tf.control_dependencies([done]):
+            yield raw.LookupTableSizeV2(table_handle=table)
+
+    def queues():
+        queue = raw.FIFOQueueV2(component_types=[tf.float32, tf.int32], shapes=[[2], []], capacity=20)
+        done, held = tf.no_op(), 0
+        for step in range(10):
+            with tf.control_dependencies([done]):
+                count = int(dice.randint(1, 4))
+                if held >= count and dice.randint(2):
+                    taken = raw.QueueDequeueManyV2(handle=queue, n=count, component_types=[tf.float32, tf.int32])
+                    yield from taken
+                    done, held = taken[0].op, held - count
+                elif held + count <= 20:
+                    components = [rows(count), tf.range(count) + 10 * step]
+                    done, held = raw.QueueEnqueueManyV2(handle=queue, components=components), held + count
+        with tf.control_dependencies([done]):
+            yield raw.QueueSizeV2(handle=queue)
+
+    config = tf1.ConfigProto()
+    config.graph_options.rewrite_options.disable_meta_optimizer = True
+    for program in (arrays, lists, tables, queues) * 3:
+        with tf.Graph().as_default() as graph:
+            names = [tf.identity(result, name=f"result_{i}").name for i, result in enumerate(program())]
+            with tf1.Session(config=config) as session:
+                values = session.run(names)
+            path = os.path.join(WORK, "containers.pb")
+            with open(path, "wb") as file:
+                file.write(graph.as_graph_def().SerializeToString())
+        peer("run", path, *names, WORK)
+        for name, value in zip(names, values):
+            np.testing.assert_array_equal(load(WORK, name), value, err_msg=f"{program.__name__} {name}")
+
+
 def F105_F303_errors_of_placement():
-    """What cannot be placed is told in TensorFlow's words."""
+    """Placement errors have TensorFlow's texts."""
     def neg(name, x, device, beside=None):
         with tf.device(device):
             made = tf.negative(x, name=name)
@@ -310,7 +466,7 @@ def raw_events(folder):
 
 
 def run_metadata_of_weir():
-    """TensorFlow reads it, draws a timeline of it, and imports what is a graph of its own in the partition graphs."""
+    """TensorFlow reads it, draws a timeline of it, and imports the partition graphs that are complete graphs."""
     from tensorflow.python.client import timeline
     metadata = tf1.RunMetadata()
     with open(os.path.join(written(), "run_metadata.pb"), "rb") as file:
@@ -382,6 +538,8 @@ if __name__ == "__main__":
     os.makedirs(WORK, exist_ok=True)
     {f.__name__: f for f in (F240_checkpoint_of_weir, F240_checkpoint_of_tensorflow, graph_of_weir, graph_of_tensorflow,
                              run_metadata_of_weir, control_flow_of_weir, control_flow_of_tensorflow,
-                             references_of_tensorflow, F105_F303_errors_of_placement, random_numbers,
+                             references_of_tensorflow, F393_gradients_of_random_loops,
+                             F394_random_programs_of_containers,
+                             F105_F303_errors_of_placement, random_numbers,
                              F216_events_of_weir, F220_histogram_buckets, F214_events_of_tensorflow)}[test]()
     print(f"interop.{test}: passed")

@@ -1,10 +1,10 @@
-// weir's half of the interop tests: writes files for TensorFlow and TensorBoard to read, and tells what it reads of
-// theirs.
+// weir's half of the interop tests: writes files for TensorFlow and TensorBoard, and prints the contents of theirs.
 //   interop_peer write DIR        checkpoint, graph, results, events
 //   interop_peer checkpoint P D   every tensor of checkpoint P as an .npy file in D
 //   interop_peer events FILE      one line per value: step, tag, kind, number
 //   interop_peer write_flow DIR   a MetaGraph with conds and loops, and its values
 //   interop_peer read_flow META D values and a gradient of such a MetaGraph as .npy files in D
+//   interop_peer gradients META D  gradients of a loop of such a MetaGraph, and the graph with them, in D
 //   interop_peer run GRAPH FETCH… D   fetches of a GraphDef as .npy files in D
 #include <fmt/format.h>
 
@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/errors.h"
 #include "core/graph/graph_def.h"
 #include "core/io/bundle.h"
 #include "core/io/bundle_commit.h"
@@ -35,8 +36,8 @@ std::string FileName(std::string name) {
   return name;
 }
 
-/// relu(x w + b) and its softmax, with x, w and b constants, plus strings and integers.
-Result<graph::Graph> Network() {
+/// relu(x w + b) and its softmax, with constant x, w and b, plus strings and integers.
+Result<graph::Definition> Network() {
   const op::AttrList kFloat = {{"T", DType::kFloat}};
   std::vector<float> x, w;
   for (int i = 0; i < 12; ++i) x.push_back(0.25f * static_cast<float>(i) - 1);
@@ -55,7 +56,7 @@ Result<graph::Graph> Network() {
                               {{"T", DType::kFloat}, {"Tidx", DType::kInt32}, {"output_type", DType::kInt64}}}});
 }
 
-Status RunAndSave(const graph::Graph& graph, const std::vector<std::string>& fetches, const std::string& folder) {
+Status RunAndSave(const graph::Definition& graph, const std::vector<std::string>& fetches, const std::string& folder) {
   WEIR_ASSIGN(std::shared_ptr<session::Runtime> runtime, session::Runtime::Default());
   WEIR_ASSIGN(const std::unique_ptr<session::Session> session, session::Session::Make(runtime, graph));
   WEIR_ASSIGN(const std::vector<Tensor> values, session->Run({}, fetches, {}));
@@ -75,7 +76,7 @@ Status WriteCheckpoint(const std::string& prefix) {
   return writer.Finish();
 }
 
-/// A checkpoint as a save over another one leaves it that was killed in its middle: one data file more, which is empty.
+/// A checkpoint left by a killed save over another checkpoint: one data file more, which is empty.
 Status WriteKilledCheckpoint(const std::string& prefix) {
   const std::string part = prefix + "-part", empty = prefix + "-empty";
   WEIR_TRY(WriteCheckpoint(part));
@@ -86,7 +87,7 @@ Status WriteKilledCheckpoint(const std::string& prefix) {
   return io::CommitBundle(prefix, {2, false}, entries, {io::DataPath(part, 0, 1), empty});
 }
 
-Status WriteEvents(const std::string& folder, const graph::Graph& graph) {
+Status WriteEvents(const std::string& folder, const graph::Definition& graph) {
   WEIR_ASSIGN(const std::unique_ptr<io::EventWriter> writer, io::EventWriter::Create(folder));
   WEIR_ASSIGN(const std::string graph_def, graph::ExportGraphDef(graph));
   WEIR_TRY(writer->AddGraph(graph_def));
@@ -99,8 +100,8 @@ Status WriteEvents(const std::string& folder, const graph::Graph& graph) {
   return writer->Close();
 }
 
-/// What a run with fed x tells about itself.
-Status WriteRunMetadata(const graph::Graph& graph, const std::string& path) {
+/// Writes the metadata of a run with x fed.
+Status WriteRunMetadata(const graph::Definition& graph, const std::string& path) {
   WEIR_ASSIGN(std::shared_ptr<session::Runtime> runtime, session::Runtime::Default());
   WEIR_ASSIGN(const std::unique_ptr<session::Session> session, session::Session::Make(runtime, graph));
   WEIR_ASSIGN(const session::RunOptions options,
@@ -117,7 +118,7 @@ Status WriteRunMetadata(const graph::Graph& graph, const std::string& path) {
 Status Write(const std::string& folder) {
   for (const char* name : {"/model.ckpt", "/over", "/over", "/over"}) WEIR_TRY(WriteCheckpoint(folder + name));
   WEIR_TRY(WriteKilledCheckpoint(folder + "/killed"));
-  WEIR_ASSIGN(const graph::Graph graph, Network());
+  WEIR_ASSIGN(const graph::Definition graph, Network());
   WEIR_ASSIGN(const std::string bytes, graph::ExportGraphDef(graph));
   WEIR_TRY(io::WriteFileAtomically(folder + "/graph.pb", bytes));
   WEIR_TRY(RunAndSave(graph, {"relu:0", "softmax:0", "argmax:0"}, folder));
@@ -153,7 +154,7 @@ Status Events(const std::string& path) {
 Status RunGraph(const std::string& path, const std::vector<std::string>& fetches, const std::string& folder) {
   WEIR_ASSIGN(std::shared_ptr<session::Runtime> runtime, session::Runtime::Default());
   WEIR_ASSIGN(const std::string bytes, io::ReadFile(path, uint64_t{2} << 30));
-  WEIR_ASSIGN(const graph::Graph graph, graph::ParseGraph(bytes, *runtime->ops));
+  WEIR_ASSIGN(const graph::Definition graph, graph::ParseGraph(bytes, *runtime->ops));
   return RunAndSave(graph, fetches, folder);
 }
 
@@ -163,12 +164,13 @@ Status Main(const std::vector<std::string>& arguments) {
   if (arguments.size() == 2 && arguments[0] == "events") return Events(arguments[1]);
   if (arguments.size() == 2 && arguments[0] == "write_flow") return WriteControlFlow(arguments[1]);
   if (arguments.size() == 3 && arguments[0] == "read_flow") return ReadControlFlow(arguments[1], arguments[2]);
+  if (arguments.size() == 3 && arguments[0] == "gradients") return WriteGradients(arguments[1], arguments[2]);
   if (arguments.size() >= 4 && arguments[0] == "run") {
     return RunGraph(arguments[1], {arguments.begin() + 2, arguments.end() - 1}, arguments.back());
   }
   return InvalidArgument(
       "usage: interop_peer write DIR | checkpoint PREFIX DIR | events FILE | write_flow DIR | read_flow META DIR | "
-      "run GRAPH FETCH... DIR");
+      "gradients META DIR | run GRAPH FETCH... DIR");
 }
 
 }  // namespace

@@ -1,35 +1,41 @@
-// Every op of the gradient rows, and its gradient, on the asynchronous device: the bits that the CPU gives.
+// The op cases on the asynchronous device: every kernel on its streams, and every gradient, which gives the CPU's bits.
 #include <gtest/gtest.h>
 
+#include <map>
 #include <string>
 #include <vector>
 
-#include "core/client/gradients.h"
-#include "core/client/session.h"
-#include "tests/ops/gradient_rows.h"
+#include "core/base/errors.h"
+#include "core/client/gradients/gradients.h"
+#include "core/client/ops/build_op.h"
+#include "core/client/session/session.h"
+#include "core/client/session/session_interface.h"
+#include "tests/ops/case_run.h"
+#include "tests/ops/case_table.h"
 #include "tests/support/async_plugins.h"
 
 namespace weir {
 namespace {
 
 /// The row's output and its gradients by all inputs of type double.
-Result<std::vector<Output>> Build(const testing::GradientRow& row, Graph& graph, Feeds* feeds) {
+Result<std::vector<Output>> Build(const testing::OpCase& row, Graph& graph, Feeds* feeds) {
   const AsDefault in(graph);
   std::vector<Output> inputs, xs;
-  for (const auto& input : row.inputs) {
-    if (input.fixed || input.value.dtype() != DType::kDouble) {
-      inputs.push_back(Operand(Literal(input.value)).In(graph));
+  for (size_t i = 0; i < row.inputs.size(); ++i) {
+    const Tensor& input = row.inputs[i];
+    if (!row.DifferentiatedBy(i)) {
+      inputs.push_back(Operand(Literal(input)).In(graph));
       continue;
     }
     OperationSpec spec;
     spec.op = "Placeholder";
-    spec.attrs = {{"dtype", input.value.dtype()}, {"shape", PartialShape(input.value.shape())}};
+    spec.attrs = {{"dtype", input.dtype()}, {"shape", PartialShape(input.shape())}};
     inputs.push_back(graph.Add(spec).output(0));
-    feeds->emplace_back(inputs.back(), Literal(input.value));
+    feeds->emplace_back(inputs.back(), Literal(input));
     xs.push_back(inputs.back());
   }
   OperationSpec spec;
-  spec.op = row.op;
+  spec.op = row.def->name;
   spec.inputs = inputs;
   spec.attrs = row.attrs;
   std::vector<Output> fetches = {graph.Add(spec).output(row.output)};
@@ -42,7 +48,7 @@ Result<std::vector<Output>> Build(const testing::GradientRow& row, Graph& graph,
   return fetches;
 }
 
-Status Compare(const testing::GradientRow& row, const std::shared_ptr<session::Runtime>& runtime) {
+Status Compare(const testing::OpCase& row, const std::shared_ptr<session::Runtime>& runtime) {
   Graph graph;
   Feeds feeds;
   WEIR_ASSIGN(const std::vector<Output> fetches, Build(row, graph, &feeds));
@@ -50,7 +56,7 @@ Status Compare(const testing::GradientRow& row, const std::shared_ptr<session::R
   on_cpu.default_device = "CPU:0";
   on_async.default_device = "ASYNC:0";
   on_cpu.constant_folding = on_async.constant_folding = false;
-  Session cpu(graph, on_cpu, runtime), async(graph, on_async, runtime);
+  Session cpu(graph, InProcess(graph, on_cpu, runtime)), async(graph, InProcess(graph, on_async, runtime));
   WEIR_TRY(cpu.status());
   WEIR_TRY(async.status());
   for (size_t i = 0; i < fetches.size(); ++i) {
@@ -72,11 +78,39 @@ TEST_F(AsyncOps, GiveTheBitsOfTheCpu) {
   const Result<std::shared_ptr<session::Runtime>> runtime = session::Runtime::Load(options);
   ASSERT_TRUE(runtime.ok()) << runtime.status().ToString();
   plugins_.Reset();
-  for (const testing::GradientRow& row : testing::GradientRows()) {
-    const Status status = Compare(row, *runtime);
-    EXPECT_TRUE(status.ok()) << row.op << ": " << status.ToString();
+  const std::vector<const testing::OpCase*> rows = testing::GradientCases();
+  for (const testing::OpCase* row : rows) {
+    const Status status = Compare(*row, *runtime);
+    EXPECT_TRUE(status.ok()) << row->ToString() << ": " << status.ToString();
   }
-  EXPECT_GT(plugins_.Counts().operations, testing::GradientRows().size()) << "the work ran somewhere else";
+  EXPECT_GT(plugins_.Counts().operations, rows.size()) << "the work ran somewhere else";
+}
+
+TEST_F(AsyncOps, EveryKernelInEveryModeOnAStream) {
+  plugin::LoadOptions options;
+  options.folders = {plugins_.folder()};
+  const Result<std::shared_ptr<session::Runtime>> runtime = session::Runtime::Load(options);
+  ASSERT_TRUE(runtime.ok()) << runtime.status().ToString();
+  plugins_.Reset();
+  std::map<testing::CallMode, int> calls;
+  for (const testing::OpCase& c : testing::OpCases()) {
+    for (const std::shared_ptr<device::Device>& device : (*runtime)->plugins->devices().all()) {
+      if (!device->has_streams() || c.inputs.empty() || c.inputs[0].elements() > 5000) continue;
+      for (const kernel::KernelEntry* entry : (*runtime)->plugins->kernels().Find(c.view(), device->info().platform)) {
+        for (const testing::CallMode mode : testing::kCallModes) {
+          const Status status = testing::RunKernel(*entry, c, *device, mode);
+          if (status.code() == Code::kUnimplemented) continue;
+          ++calls[mode];
+          EXPECT_TRUE(status.ok()) << c.ToString() << "\n" << Name(mode) << ": " << status.ToString();
+        }
+      }
+      break;  // the others are like the first
+    }
+  }
+  for (const testing::CallMode mode : {testing::CallMode::kPrepared, testing::CallMode::kConstants,
+                                       testing::CallMode::kInPlace, testing::CallMode::kDynamic}) {
+    EXPECT_GE(calls[mode], 10) << Name(mode);
+  }
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 namespace weir::testing {
 namespace {
 
-/// y = Identity of the input text.
+/// y = Identity(input).
 BadInput BadName(std::string name, const std::string& input, std::vector<std::string> said) {
   return {std::move(name), kTwo + TypedText("y", "Identity", {input}), Code::kInvalidArgument, "y", std::move(said)};
 }

@@ -1,5 +1,5 @@
-// Bad input gets a status with TensorFlow's code that names node and fault, quickly and without much memory; the
-// process goes on. Every cut and every flipped bit of a GraphDef is an error or another graph, never more.
+// Bad input gives a status with TensorFlow's code that names node and fault, quickly and without much memory, and the
+// process continues. A GraphDef that is cut or has a flipped bit gives an error or another graph.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
@@ -22,12 +22,12 @@ Result<std::vector<Tensor>> RunText(const std::string& text, const std::vector<s
                                     const std::vector<std::string>& fetches,
                                     const std::vector<std::string>& targets = {}) {
   WEIR_ASSIGN(const std::shared_ptr<session::Runtime> runtime, session::Runtime::Default());
-  WEIR_ASSIGN(const graph::Graph graph, graph::ParseGraph(text, *runtime->ops));
+  WEIR_ASSIGN(const graph::Definition graph, graph::ParseGraph(text, *runtime->ops));
   WEIR_ASSIGN(const std::unique_ptr<session::Session> session, session::Session::Make(runtime, graph));
   return session->Run(feeds, fetches, targets);
 }
 
-/// What bad input may cost. Sanitizers keep freed memory for a while, so their builds judge only the order of
+/// Memory limit for bad input. Sanitizers keep freed memory for a while, so their builds check only the order of
 /// magnitude.
 constexpr long kMayGrowKiB = (WEIR_SANITIZER_KIND == 0 ? 64 : 2048) * 1024;
 
@@ -38,7 +38,7 @@ long PeakKiB() {
   return usage.ru_maxrss;
 }
 
-/// The process serves a good step.
+/// Checks that the process can still run a step.
 void ExpectGoodStep() {
   const std::string graph = ConstText("a", "DT_FLOAT", {2}, "float_val: 1 float_val: 2") +
                             PlaceholderText("x", "DT_FLOAT", {2}) + TypedText("y", "Add", {"x", "a"});
@@ -49,7 +49,7 @@ void ExpectGoodStep() {
 
 class BadInputTest : public ::testing::TestWithParam<BadInput> {
  protected:
-  static void SetUpTestSuite() { ExpectGoodStep(); }  // loads the plugins, which is not what is measured
+  static void SetUpTestSuite() { ExpectGoodStep(); }  // loads the plugins before measuring
 };
 
 TEST_P(BadInputTest, GetsItsStatusAndNothingElseHappens) {
@@ -67,7 +67,7 @@ TEST_P(BadInputTest, GetsItsStatusAndNothingElseHappens) {
   for (const std::string& part : bad.said)
     EXPECT_NE(status.message().find(part), std::string::npos) << status.ToString();
   EXPECT_LT(PeakKiB() - before, kMayGrowKiB);
-  EXPECT_LT(seconds.count(), 5.0);  // 1 s on a machine of its own
+  EXPECT_LT(seconds.count(), 5.0);  // 1 s on an idle machine
   ExpectGoodStep();
 }
 
@@ -78,7 +78,7 @@ INSTANTIATE_TEST_SUITE_P(Numbered, BadInputTest, ::testing::ValuesIn(NumberedInp
 INSTANTIATE_TEST_SUITE_P(Runs, BadInputTest, ::testing::ValuesIn(BadRuns()),
                          [](const auto& info) { return info.param.name; });
 
-/// A small graph with a bit of everything, as bytes.
+/// A small graph with many features, as bytes.
 std::string SmallGraphDef() {
   const std::string text =
       ConstText("a", "DT_FLOAT", {2}, "float_val: 1 float_val: 2") + ConstText("i", "DT_INT32", {1}, "int_val: 0") +
@@ -87,7 +87,7 @@ std::string SmallGraphDef() {
       NodeText("v", "VarHandleOp", {},
                {{"dtype", "type: DT_FLOAT"}, {"shape", "shape {}"}, {"shared_name", "s: \"v\""}}) +
       "versions { producer: 134 }";
-  const Result<graph::Graph> graph = graph::ParseGraph(text, **ops::Catalogue());
+  const Result<graph::Definition> graph = graph::ParseGraph(text, **ops::Catalogue());
   EXPECT_TRUE(graph.ok()) << graph.status().ToString();
   if (!graph.ok()) return {};
   const Result<std::string> bytes = graph::ExportGraphDef(*graph);
@@ -95,11 +95,11 @@ std::string SmallGraphDef() {
   return bytes.ok() ? *bytes : std::string();
 }
 
-/// Imports damaged bytes with a small budget; what comes out must be usable. True when it was refused.
+/// Imports damaged bytes with a small budget; an imported graph must be usable. True if the import failed.
 bool RefusedOrUsable(const std::string& bytes) {
   graph::ImportOptions options;
   options.max_expansion_bytes = 1 << 20;
-  const Result<graph::Graph> graph = graph::ParseGraph(bytes, **ops::Catalogue(), options);
+  const Result<graph::Definition> graph = graph::ParseGraph(bytes, **ops::Catalogue(), options);
   if (!graph.ok()) {
     EXPECT_FALSE(graph.status().message().empty());
     return true;
@@ -117,15 +117,16 @@ TEST(DamagedGraphDef, EveryCutIsRefusedOrEndsAtANode) {
   ASSERT_FALSE(RefusedOrUsable(bytes));
   int accepted = 0;
   for (size_t kept = 0; kept < bytes.size(); ++kept) accepted += RefusedOrUsable(bytes.substr(0, kept)) ? 0 : 1;
-  // Before each of the 7 nodes, where all inputs are there, and after them: a cut elsewhere is inside a message.
+  // Accepted cuts are before each of the 7 nodes, if all inputs are present, and after the last one; every other cut is
+  // inside a message.
   EXPECT_GE(accepted, 1);
   EXPECT_LE(accepted, 8);
 }
 
-TEST(DamagedGraphDef, OneByteShortIsSaid) {
+TEST(DamagedGraphDef, OneMissingByteIsReported) {
   const std::string bytes = SmallGraphDef();
   ASSERT_FALSE(bytes.empty());
-  const Result<graph::Graph> graph = graph::ParseGraph(bytes.substr(0, bytes.size() - 1), **ops::Catalogue());
+  const Result<graph::Definition> graph = graph::ParseGraph(bytes.substr(0, bytes.size() - 1), **ops::Catalogue());
   ASSERT_FALSE(graph.ok());
   EXPECT_EQ(graph.status().code(), Code::kInvalidArgument);
   EXPECT_NE(graph.status().message().find("cut short"), std::string::npos) << graph.status().ToString();

@@ -1,4 +1,4 @@
-// Bad graphs, feeds and names with the answer that each must get, for the session and for the command line.
+// Bad graphs, feeds and names with their expected errors, for the session and for the command line.
 #ifndef WEIR_TESTS_PIPELINE_BAD_INPUTS_H_
 #define WEIR_TESTS_PIPELINE_BAD_INPUTS_H_
 
@@ -13,12 +13,12 @@
 
 namespace weir::testing {
 
-/// What is run, and the error that must come of it; Code::kOk: no error, and the fetch is empty.
+/// A run and its expected error. Code::kOk: no error, and the fetch is empty.
 struct BadInput {
   std::string name;   // of the test
   std::string graph;  // GraphDef text
   Code code = Code::kInvalidArgument;
-  std::string node;               // that the status names; empty = none
+  std::string node;               // node named by the status; empty = none
   std::vector<std::string> said;  // parts of the message
   std::vector<std::string> fetches = {"y"};
   std::vector<std::pair<std::string, Tensor>> feeds = {};
@@ -32,7 +32,7 @@ inline const std::string kTwo = ConstText("a", "DT_FLOAT", {2}, "float_val: 1 fl
 
 /// Faults of the graph itself, found by import.
 std::vector<BadInput> BadGraphs();
-/// Faults of feeds, fetches and what is computed.
+/// Faults of feeds, fetches and computed values.
 std::vector<BadInput> BadRuns();
 
 /// The rows of the acceptance list.

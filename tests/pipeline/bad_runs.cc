@@ -82,19 +82,6 @@ std::vector<BadInput> BadVariables() {
        Code::kNotFound,
        "add",
        {"Resource localhost/v/N10tensorflow3VarE does not exist."}},
-      {"AssignOfAHandle",
-       NodeText("h", "VarHandleOp", {}, declared) +
-           NodeText("v", "VariableV2", {}, {{"dtype", "type: DT_RESOURCE"}, {"shape", "shape {}"}}) +
-           TypedText("y", "Assign", {"v", "h"}, "DT_RESOURCE"),
-       Code::kUnimplemented,
-       "y",
-       {"input 1 is a resource handle; Assign does not take handles as values"}},
-      {"HandleAsAValue",
-       kTwo + NodeText("h", "VarHandleOp", {}, declared) +
-           NodeText("y", "Print", {"a", "h"}, {{"T", "type: DT_FLOAT"}, {"U", "list { type: DT_RESOURCE }"}}),
-       Code::kUnimplemented,
-       "y",
-       {"input 1 is a resource handle; Print does not take handles as values"}},
       {"AssignOfAnotherShape",
        PlaceholderText("x", "DT_FLOAT", {-1}) + NodeText("v", "VariableV2", {}, declared) +
            TypedText("y", "Assign", {"v", "x"}),
@@ -106,7 +93,7 @@ std::vector<BadInput> BadVariables() {
   };
 }
 
-/// y = `op` of a fed tensor whose second extent, which the placeholder may declare, int32 does not hold.
+/// y = `op` of a fed tensor whose second extent, which the placeholder may declare, exceeds int32.
 BadInput LongShape(std::string name, const std::string& op, int64_t declared, const std::string& said) {
   const std::string x = PlaceholderText("x", "DT_INT8", {0, declared});
   AttrTexts attrs = {{"T", "type: DT_INT8"}, {"out_type", "type: DT_INT32"}};
@@ -169,7 +156,7 @@ std::vector<BadInput> BadDevicesAndShapes() {
   };
 }
 
-/// y = x[p ? 1 : 0] of a Switch whose predicate is fed with something that is no scalar.
+/// y = x[p ? 1 : 0] of a Switch whose fed predicate is not a scalar.
 BadInput BadPredicate(std::string name, const Shape& shape) {
   const std::string graph =
       NodeText("p", "Placeholder", {}, {{"dtype", "type: DT_BOOL"}, {"shape", "shape { unknown_rank: true }"}}) +
@@ -254,7 +241,7 @@ std::vector<BadInput> BadComputations() {
 
 }  // namespace
 
-/// Values of more elements than bytes can be counted for: 2^61 + 1 doubles are 8 bytes modulo 2^64.
+/// Values whose byte count overflows: 2^61 + 1 doubles are 8 bytes modulo 2^64.
 std::vector<BadInput> BadByteCounts() {
   const Code code = Code::kResourceExhausted;
   const std::string extents = ConstText("s", "DT_INT64", {1}, "int64_val: 2305843009213693953");
@@ -276,7 +263,7 @@ std::vector<BadInput> BadByteCounts() {
   };
 }
 
-/// What handles that are chosen while running name is not known before the step is planned.
+/// The variables of handles selected at run time are not known before the step is planned.
 std::vector<BadInput> BadHeldTypes() {
   const AttrTexts held = {{"dtype", "type: DT_COMPLEX128"}, {"shape", "shape { dim { size: 4 } }"}};
   const std::string chosen = ConstText("p", "DT_BOOL", {}, "bool_val: true") + NodeText("v", "VarHandleOp", {}, held) +

@@ -1,5 +1,5 @@
-// Steps over several devices and kinds of devices: what crosses between them, and where nodes run. Numbers are rows of
-// the features.
+// Steps over several devices and device types: the values that cross between them, and where nodes run. Numbers are
+// feature rows.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -54,9 +54,9 @@ class DevicesTest : public testing::AsyncTest {
 
   void Open(const std::vector<NodeLine>& nodes, SessionOptions options = {}) {
     session_.reset();
-    Result<graph::Graph> graph = MakeGraph(nodes);
+    Result<graph::Definition> graph = MakeGraph(nodes);
     ASSERT_TRUE(graph.ok()) << graph.status().ToString();
-    graph_ = std::make_unique<graph::Graph>(std::move(*graph));
+    graph_ = std::make_unique<graph::Definition>(std::move(*graph));
     if (!options.placement_log) options.placement_log = [](const std::string&) {};
     Result<std::unique_ptr<Session>> session = Session::Make(runtime_, *graph_, std::move(options));
     ASSERT_TRUE(session.ok()) << session.status().ToString();
@@ -70,7 +70,7 @@ class DevicesTest : public testing::AsyncTest {
     return session_->Run(feeds, fetches, targets, options, &report_);
   }
 
-  /// Of the last run, by the node whose value was copied.
+  /// Copies of the last run, by the node whose value was copied.
   std::map<std::string, int> Copies() const {
     std::map<std::string, int> copies;
     for (const trace::Span& span : report_.trace.spans) {
@@ -84,7 +84,7 @@ class DevicesTest : public testing::AsyncTest {
   }
 
   std::shared_ptr<Runtime> runtime_;
-  std::unique_ptr<graph::Graph> graph_;
+  std::unique_ptr<graph::Definition> graph_;
   std::unique_ptr<Session> session_;
   RunReport report_;
 };
@@ -139,7 +139,7 @@ TEST_F(DevicesTest, F121_WeightsOnTheCpuAreCopiedOncePerStepAndDevice) {
   }
 }
 
-/// Nodes with random requests, and some without any.
+/// Nodes with random device requests, and some without.
 std::vector<NodeLine> RandomGraph(std::mt19937& random) {
   const Names devices = {"", "/cpu:0", "/device:ASYNC:0", "/device:ASYNC:1", "/device:ASYNC:*"};
   std::vector<NodeLine> nodes = {Placeholder("x", PartialShape())};
@@ -440,13 +440,13 @@ TEST_F(DevicesTest, F300_PlacementsGoToAFileACallbackOrStandardErrorAtOnce) {
   ASSERT_TRUE(Run({{"x", Ramp(2, 2)}}, {"y"}).ok());
   EXPECT_EQ(told, lines + "placed 1 node: CPU:0 1 (100.0 %)\n");
   EXPECT_EQ(contents(), told) << "while the session is open";
-  Open(nodes, options);  // another session writes behind it
+  Open(nodes, options);  // another session writes the same variable
   ASSERT_TRUE(Run({{"x", Ramp(2, 2)}}, {"y"}).ok());
   EXPECT_EQ(contents(), told);
   EXPECT_EQ(std::count(told.begin(), told.end(), '\n'), 6);
   std::remove(path.c_str());
 
-  Result<graph::Graph> graph = MakeGraph(nodes);
+  Result<graph::Definition> graph = MakeGraph(nodes);
   ASSERT_TRUE(graph.ok());
   options.placement_log_file = "/no/such/folder/log";
   const auto refused = Session::Make(runtime_, *graph, options);
@@ -464,20 +464,19 @@ TEST_F(DevicesTest, F300_PlacementsGoToAFileACallbackOrStandardErrorAtOnce) {
   EXPECT_TRUE(ran);
 }
 
-/// The same devices, where the CPU's kernels are those of tests/plugin/waiting.cc: Square and Neg meet and give their
-/// input back, AddV2 takes long enough for ops to be worth threads.
-class WaitingDevicesTest : public DevicesTest {
+/// The same devices, with the kernels of tests/plugin/waiting.cc for the CPU: Square and Neg wait for each other and
+/// return their input, AddV2 takes long enough to be worth threads. Uses a separate plugin folder.
+class OtherPluginsTest : public DevicesTest {
  protected:
-  void SetUp() override {
+  /// Links `files` of the usual folder into it, and copies `plugin`.
+  void LoadWith(const std::vector<std::string>& files, const char* plugin) {
     testing::AsyncTest::SetUp();
     std::string pattern = (fs::temp_directory_path() / "weir_waiting_XXXXXX").string();
     ASSERT_NE(mkdtemp(pattern.data()), nullptr);
     folder_ = pattern;
     fs::permissions(folder_, fs::perms::owner_all | fs::perms::group_read | fs::perms::group_exec);
-    for (const char* file : {"cpu.so", "async_device.so", "kernels_async.so"}) {
-      fs::create_hard_link(fs::path(plugins_.folder()) / file, folder_ / file);
-    }
-    fs::copy_file(WEIR_WAITING_PLUGIN, folder_ / "waiting.so");
+    for (const std::string& file : files) fs::create_hard_link(fs::path(plugins_.folder()) / file, folder_ / file);
+    fs::copy_file(plugin, folder_ / fs::path(plugin).filename());
     Load({}, folder_);
   }
   void TearDown() override {
@@ -487,6 +486,60 @@ class WaitingDevicesTest : public DevicesTest {
   }
   fs::path folder_;
 };
+
+class WaitingDevicesTest : public OtherPluginsTest {
+ protected:
+  void SetUp() override { LoadWith({"cpu.so", "async_device.so", "kernels_async.so"}, WEIR_WAITING_PLUGIN); }
+};
+
+class ChoosyDevicesTest : public OtherPluginsTest {
+ protected:
+  void SetUp() override { LoadWith({"cpu.so", "async_device.so", "kernels_eigen.so"}, WEIR_CHOOSY_PLUGIN); }
+};
+
+TEST_F(ChoosyDevicesTest, ADeviceBringsItsOwnCheckNumericsAndTheHostServesTheOthers) {
+  const op::AttrList attrs = {{"T", DType::kFloat}, {"message", std::string("on the host")}};
+  const auto checked = [&](const char* device, float value) {
+    Open({Placeholder("x", PartialShape()), {"c", "CheckNumerics", {"x"}, attrs, device}});
+    const auto got = Run({{"x", Tensor::Vector<float>({1, value})}}, {"c"});
+    EXPECT_TRUE(!got.ok() || (*got)[0].SameBits(Tensor::Vector<float>({1, value})));
+    return got.ok() ? std::string("ok") : std::string(got.status().message());
+  };
+  const float nan = std::stof("nan");
+  EXPECT_EQ(checked("/device:ASYNC:0", 2), "ok");
+  EXPECT_NE(checked("/device:ASYNC:0", -2).find("checked where the tensor lies"), std::string::npos);
+  EXPECT_NE(checked("/device:ASYNC:0", nan).find("checked where the tensor lies"), std::string::npos);
+  EXPECT_EQ(checked("/cpu:0", -2), "ok");
+  EXPECT_NE(checked("/cpu:0", nan).find("on the host : Tensor had NaN"), std::string::npos);
+}
+
+TEST_F(ChoosyDevicesTest, SoftPlacedNodesThatPrepareDeclinesRunOnAnotherDevice) {
+  const std::vector<NodeLine> nodes = {Placeholder("x", PartialShape()),
+                                       {"n", "Neg", {"x"}, kFloat, "/device:ASYNC:0"}};
+  const Tensor matrix = Ramp(2, 3), cube = *Ramp(2, 3).Reshaped(Shape::Of({1, 2, 3}));
+  std::string log;
+  SessionOptions options;
+  options.log_device_placement = true;
+  options.placement_log = [&log](const std::string& text) { log += text; };
+  for (const bool soft : {true, false}) {
+    options.allow_soft_placement = soft;
+    Open(nodes, options);
+    const auto flat = Run({{"x", matrix}}, {"n"});
+    ASSERT_TRUE(flat.ok()) << flat.status().ToString();
+    const auto deep = Run({{"x", cube}}, {"n"});
+    EXPECT_EQ(deep.ok(), soft) << deep.status().ToString();
+    if (soft) {
+      EXPECT_EQ((*deep)[0].as<float>()[1], -cube.as<float>()[1]);
+      EXPECT_NE(log.find("'n' runs on " + kPrefix + "CPU:0 instead of " + kPrefix + "ASYNC:0"), std::string::npos)
+          << log;
+    } else {
+      EXPECT_EQ(deep.status().code(), Code::kUnimplemented);
+      EXPECT_NE(deep.status().message().find("kernel Neg of choosy: more than 2 dimensions"), std::string::npos)
+          << deep.status().message();
+    }
+    log.clear();
+  }
+}
 
 TEST_F(WaitingDevicesTest, F020_HostOpsMeetBesideTheWorkOfAStream) {
   const op::AttrList variable = {{"dtype", DType::kFloat}, {"shape", PartialShape::Of({3, 4})}};

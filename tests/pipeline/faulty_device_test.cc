@@ -1,5 +1,5 @@
-// What a session makes of a device whose kernels go wrong (tests/plugin/faulty.cc): the step ends with an error that
-// names the node, and only the loss of the device ends more than the step.
+// A session on a device with faulty kernels (tests/plugin/faulty.cc): the step ends with an error that names the node,
+// and only the loss of the device ends more than the step.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -25,16 +25,16 @@ class FaultyDeviceTest : public ::testing::Test {
     runtime_ = std::move(*runtime);
   }
 
-  /// y = op(x, x) or op(x) on the faulty device, beside z = x + x there.
+  /// y = op(x, x) or op(x) on the faulty device, and z = x + x on the same device.
   void Open(const std::string& op, const SessionOptions& options = {},
             const PartialShape& shape = PartialShape::Of({2}), const std::string& device = "/device:FAULTY:0") {
     const std::vector<std::string> inputs =
         op == "Mul" ? std::vector<std::string>{"x", "x"} : std::vector<std::string>{"x"};
-    Result<graph::Graph> graph = testing::MakeGraph({testing::Placeholder("x", shape),
-                                                     {"y", op, inputs, kFloat, device},
-                                                     {"z", "AddV2", {"x", "x"}, kFloat, "/device:FAULTY:0"}});
+    Result<graph::Definition> graph = testing::MakeGraph({testing::Placeholder("x", shape),
+                                                          {"y", op, inputs, kFloat, device},
+                                                          {"z", "AddV2", {"x", "x"}, kFloat, "/device:FAULTY:0"}});
     ASSERT_TRUE(graph.ok()) << graph.status().ToString();
-    graph_ = std::make_unique<graph::Graph>(std::move(*graph));
+    graph_ = std::make_unique<graph::Definition>(std::move(*graph));
     Result<std::unique_ptr<Session>> session = Session::Make(runtime_, *graph_, options);
     ASSERT_TRUE(session.ok()) << session.status().ToString();
     session_ = std::move(*session);
@@ -44,7 +44,7 @@ class FaultyDeviceTest : public ::testing::Test {
     const std::vector<Feed> feeds = {{"x", Tensor::Of<float>(Shape::Of({size}), x)}};
     return session_->Run(feeds, std::vector<std::string>{fetch}, {});
   }
-  /// Of y: the code, and that the text has each part.
+  /// Runs y, and checks the error code and that the text has each part.
   void Expect(Code code, const std::vector<std::string>& parts) {
     const Status status = Run("y").status();
     EXPECT_EQ(status.code(), code) << status.ToString();
@@ -54,7 +54,7 @@ class FaultyDeviceTest : public ::testing::Test {
   }
 
   std::shared_ptr<Runtime> runtime_;
-  std::unique_ptr<graph::Graph> graph_;
+  std::unique_ptr<graph::Definition> graph_;
   std::unique_ptr<Session> session_;
 };
 
@@ -88,9 +88,10 @@ TEST_F(FaultyDeviceTest, F318_AKernelThatPollsEndsAtTheDeadline) {
   Expect(Code::kDeadlineExceeded, {"Timed out waiting for notification"});
 }
 
-TEST_F(FaultyDeviceTest, ScratchMemoryIsAlignedAsAskedFor) {
+TEST_F(FaultyDeviceTest, ScratchMemoryHasTheRequestedAlignment) {
   for (const char* op : {"Sqrt", "Rsqrt"}) {
-    for (const PartialShape& shape : {PartialShape::Of({2}), PartialShape()}) {  // in the plan's arena, and on its own
+    for (const PartialShape& shape :
+         {PartialShape::Of({2}), PartialShape()}) {  // in the plan's arena, and as a separate allocation
       Open(op, {}, shape);
       const Result<std::vector<Tensor>> misfit = Run("y");
       ASSERT_TRUE(misfit.ok()) << misfit.status().ToString();
@@ -139,7 +140,31 @@ TEST_F(FaultyDeviceTest, AFunctorThatThrowsFailsTheStep) {
   }
 }
 
-// The last one, since the plugin remembers it.
+TEST_F(FaultyDeviceTest, ADeviceThatNeedsAResetIsOpenedAgainForTheNextSession) {
+  runtime_ = nullptr;
+  config::Config config;
+  config.plugins.folders = {WEIR_FAULTY_PLUGINS};
+  const auto load = [&] {
+    Result<std::shared_ptr<Runtime>> runtime = Runtime::For(config);
+    ASSERT_TRUE(runtime.ok()) << runtime.status().ToString();
+    runtime_ = std::move(*runtime);
+  };
+  for (int round = 0; round < 3; ++round) {
+    load();
+    Open("Neg");
+    ASSERT_TRUE(Run("z").ok()) << round;
+    Expect(Code::kUnavailable, {"the device was lost", kHere, "the engine hangs", "it needs a reset", kAtY});
+    // As long as this session is open, a second one gets the lost device.
+    const std::unique_ptr<Session> first = std::move(session_);
+    load();
+    Open("Neg");
+    EXPECT_EQ(Run("z").status().code(), Code::kUnavailable);
+    session_ = nullptr;
+    runtime_ = nullptr;
+  }
+}
+
+// The last test, since the plugin remembers the loss.
 TEST_F(FaultyDeviceTest, ALossThatOnlyHealthTellsFailsTheSession) {
   Open("Log");
   ASSERT_TRUE(Run("z").ok());

@@ -1,11 +1,13 @@
-// Bad input by the numbers of the acceptance list (B01 ... B36), each with the answer that was promised for it. A case
-// is there as a constant, which import sees, and fed, which only the run sees.
+// Bad input by the numbers of the acceptance list (B01 ... B36), each with its specified result. Each case is tested
+// with a constant, checked on import, and with a feed, checked only by the run.
 //
 // Elsewhere: B24 by op in tests/unit/builtin, the 10^7 nodes of B31 in tests/unit/graph, B33 (damaged checkpoints) and
 // B34 (damaged records and events) in tests/unit/io, where the files are made. B36 needs more memory than tests may
 // have. Left until their ops exist: B01 to B05 (convolution, pooling, batch normalisation), the sequences of B11, B17
 // to B20 (sparse tensors, edit distance), B21 and B22 (texts), B23 (linear algebra), B25 (containers), B26 (session
 // handles), B27 (ImmutableConst), the calls of B29 (functions), B32 (saved models), B35 (collectives).
+#include <fmt/format.h>
+
 #include <limits>
 
 #include "tests/pipeline/bad_inputs.h"
@@ -81,7 +83,7 @@ std::vector<BadInput> Twice(const std::string& name, const std::string& op, cons
     if (!variable.empty()) inputs.push_back("^set");
     bad.graph += variable + NodeText("y", op, inputs, attrs);
     bad.code = code;
-    // Memory for what is known when a step is planned is had before it runs, for all of it at once.
+    // Memory for values of known size is allocated before the step runs, in one piece.
     bad.node = code == kGood || (code == kExhausted && !fed) ? "" : "y";
     bad.said = said;
     if (op.find("Scatter") == std::string::npos) {
@@ -166,7 +168,7 @@ std::vector<BadInput> Rows() {
   return all;
 }
 
-/// A variable v of these extents, set by "set"; `declared` false: its handle says nothing of the shape.
+/// A variable v of these extents, set by "set"; `declared` false: its handle has no static shape.
 std::string Variable(const Numbers64& dims, const std::string& dtype, bool declared, const std::string& content) {
   const std::string shape = declared ? "shape {" + ShapeText(dims) + " }" : "shape { unknown_rank: true }";
   return ConstText("initial", dtype, dims, content) +

@@ -1,4 +1,4 @@
-/* The ABI's headers are C11: this file has to compile without a warning. */
+/* The ABI's headers are C11: this file must compile without a warning. */
 #include <weir/sdk/v1/plugin.h>
 
 #include "sdk/abi/copy.h"
@@ -16,5 +16,5 @@
 _Static_assert(sizeof(weir_reg) == 32, "registers are frozen at 32 bytes");
 _Static_assert(sizeof(weir_str) == 16, "strings are frozen at 16 bytes");
 
-/* What the documented header brings by itself is the first include above. */
+/* The first include above checks the documented header alone. */
 int weir_abi_headers_compile(void) { return WEIR_ABI_MAJOR; }

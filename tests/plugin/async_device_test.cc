@@ -1,4 +1,4 @@
-// The asynchronous example device through the core's wrappers: order, events, memory, faults, and what it detects.
+// The asynchronous example device through the core's wrappers: order, events, memory, faults, and detected misuse.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -10,10 +10,12 @@
 #include <numeric>
 #include <thread>
 
+#include "core/base/errors.h"
 #include "core/device/error_record.h"
 #include "core/device/stream.h"
 #include "core/ops/declare_all.h"
 #include "core/plugin/catalogue.h"
+#include "core/tensor/buffer.h"
 #include "tests/support/async_plugins.h"
 
 namespace weir::plugin {
@@ -61,7 +63,7 @@ class AsyncDeviceTest : public testing::AsyncTest {
     return buffer.ok() ? *buffer : nullptr;
   }
 
-  // Work of a test's own: runs `run` on the stream's thread with the range's address.
+  // Work of a test: calls `run` on the stream's thread with the range's address.
   struct Work {
     std::function<void(void*)> run;
     int32_t code = WEIR_OK;
@@ -99,7 +101,7 @@ class AsyncDeviceTest : public testing::AsyncTest {
   Streams* streams_[2] = {};
 };
 
-// Lets a stream's thread wait for the test.
+// Blocks a stream's thread until the test opens the gate.
 class Gate {
  public:
   void Open() {
@@ -143,7 +145,7 @@ TEST_F(AsyncDeviceTest, CopiesRunInOrderWhileTheHostGoesOn) {
   gate.Open();
   ASSERT_TRUE(stream->Sync().ok());
   EXPECT_TRUE(event->reached());
-  while (called == 0) std::this_thread::yield();  // it may come on another thread, after Sync has returned
+  while (called == 0) std::this_thread::yield();  // the callback may run on another thread, after Sync has returned
   EXPECT_EQ(called, 1);
   EXPECT_EQ(down, up);
   streams_[0]->Release(Open());
@@ -213,7 +215,7 @@ TEST_F(AsyncDeviceTest, AWriteUnderAReaderIsARace) {
   plugins_.Reset();
 }
 
-TEST_F(AsyncDeviceTest, WhatTheHostWaitedForIsOrdered) {
+TEST_F(AsyncDeviceTest, WorkThatTheHostWaitedForIsOrdered) {
   const auto a = Open(), b = Open();
   const auto buffer = Memory(64);
   ASSERT_TRUE(Launch(*a, "write", Part(*buffer, 0, 64), WEIR_ASYNC_WRITE).ok());
@@ -276,7 +278,7 @@ TEST_F(AsyncDeviceTest, MemoryFreedUnderItsUsersIsARace) {
 
 TEST_F(AsyncDeviceTest, WaitingForAnUnrecordedEventPoisons) {
   const auto stream = Open();
-  // The wrappers cannot express it, so the table is called.
+  // The wrappers cannot express this, so the table is called directly.
   const std::string id = WEIR_STREAM_INTERFACE;
   const auto* const api =
       static_cast<const weir_stream_api*>(plugins_.device_plugin()->get_interface({id.data(), id.size()}));
@@ -340,7 +342,7 @@ TEST_F(AsyncDeviceTest, DevicesOfOnePluginCopyDirectly) {
   EXPECT_GE(plugins_.Counts().operations, operations + 3);
 }
 
-TEST_F(AsyncDeviceTest, LosingTheDeviceFailsWhatUsesItAndNothingElse) {
+TEST_F(AsyncDeviceTest, LosingTheDeviceFailsOnlyItsUsers) {
   const auto stream = Open(0), other = Open(1);
   const auto buffer = Memory(64, 0), survivor = Memory(64, 1);
   plugins_.Configure("async-0", {{"lose_at", 1}});
@@ -366,7 +368,7 @@ TEST_F(AsyncDeviceTest, AllocationsThatFailAreResourceExhausted) {
   EXPECT_TRUE(stream->Temporary(64, device_[1]->allocator()).ok());
 }
 
-TEST_F(AsyncDeviceTest, APoisonedStreamSkipsWhatHasNotBegun) {
+TEST_F(AsyncDeviceTest, APoisonedStreamSkipsPendingWork) {
   const auto stream = Open();
   const auto buffer = Memory(64);
   Gate begun, gate;

@@ -1,6 +1,6 @@
-// A small healthy plugin, written against the plain tables, that BREAK_<n> breaks in one place. The numbers are listed
-// with the rule that each offends in mutants.h. OLDER and NEWER make it one of another minor: tables without the last
-// fields, where garbage lies instead, or with fields that the core does not know.
+// A small healthy plugin, written against the plain tables, that BREAK_<n> breaks in one place. mutants.h lists the
+// numbers with the rule that each one breaks. OLDER and NEWER build it for another minor version: with tables that lack
+// their last fields, followed by garbage, or with fields unknown to the core.
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/mman.h>
@@ -26,7 +26,7 @@
 #define BROKEN_NAME "broken"
 #endif
 
-// From 59 on, memory that the CPU reaches through copy only, as far as the core knows.
+// From 59 on, the device declares memory that the CPU can access only through copy.
 #if defined(BREAK_59) || defined(BREAK_60) || defined(BREAK_61) || defined(BREAK_62) || defined(BREAK_63)
 #define APART 1
 #else
@@ -63,7 +63,7 @@ constexpr uint32_t kLaterFields = 4;
 constexpr uint32_t kLaterFields = 0;
 #endif
 
-// A table or record, with what a later minor appends to it.
+// A table or record, extended as in a later minor version.
 template <class T>
 struct Sized {
   T table;

@@ -1,4 +1,4 @@
-// What the loader makes of good, broken, foreign and misplaced files.
+// The loader with good, broken, foreign and misplaced files.
 #include "core/plugin/catalogue.h"
 
 #include <gtest/gtest.h>
@@ -90,7 +90,7 @@ TEST_F(CatalogueTest, F314_WithTheLibraryBesideItThePluginLoads) {
   EXPECT_EQ(Load()->devices().all().size(), 1u);
 }
 
-// 1.0 is the first minor: what an older one lacks stands for what a later one will append.
+// 1.0 is the first minor version, so fields that the plugin omits stand for fields that a later version will append.
 TEST_F(CatalogueTest, F315_TablesOfAnOlderMinorLackTheirLastFields) {
   Copy("older/broken.so", "broken.so");
   const auto catalogue = Load();
@@ -123,7 +123,7 @@ TEST_F(CatalogueTest, EmptyAndMissingFolders) {
   EXPECT_EQ(catalogue->folders(), options_.folders) << "so that an error can name what was searched";
 }
 
-TEST_F(CatalogueTest, ForeignFilesAreNoFault) {
+TEST_F(CatalogueTest, ForeignFilesAreIgnored) {
   std::ofstream(folder_ / "notes.so") << "just text";
   std::ofstream(folder_ / "empty.so");
   std::ofstream(folder_ / "readme.txt") << "not even looked at";
@@ -184,7 +184,7 @@ TEST_F(CatalogueTest, DeviceWithoutUid) {
 }
 TEST_F(CatalogueTest, NoHardware) {
   Put(30);
-  Expect(Verdict::kNoDevices, "no device on this machine");
+  Expect(Verdict::kNoDevices, "no device found on this machine");
 }
 TEST_F(CatalogueTest, UnknownMustUnderstandBit) {
   Put(43);
@@ -235,7 +235,7 @@ TEST_F(CatalogueTest, AnOptionWithoutValuesIsRefused) {
   Expect(Verdict::kRefused, "its option 'level' has no values: they go from nan to 10");
 }
 
-TEST_F(CatalogueTest, ControlCharactersOfAPluginReachNobody) {
+TEST_F(CatalogueTest, ControlCharactersOfAPluginAreRemoved) {
   Put(66);
   const auto catalogue = Load();
   const device::Device* const toy = catalogue->devices().Find(kToy);
@@ -250,7 +250,7 @@ TEST_F(CatalogueTest, DevicesBeyondAnyMachineAreLeftOut) {
   EXPECT_NE(report.reason.find("more than 1024 devices"), std::string::npos) << report.reason;
 }
 
-TEST_F(CatalogueTest, RefusedKernelsAreToldOfALoadedFile) {
+TEST_F(CatalogueTest, RefusedKernelsOfALoadedFileAreReported) {
   Put(40);
   const FileReport report = LoadOne();
   EXPECT_EQ(report.verdict, Verdict::kLoaded);
@@ -258,7 +258,7 @@ TEST_F(CatalogueTest, RefusedKernelsAreToldOfALoadedFile) {
   EXPECT_NE(report.reason.find("kernel Identity: the core runs this op itself"), std::string::npos) << report.reason;
 }
 
-// Its constructor aborts: what is said of it was read, not run.
+// Its constructor aborts, so its description was read without running it.
 TEST_F(CatalogueTest, DescribedWithoutRunning) {
   const Result<PluginNote> note = ReadNoteFile(Put(8).string());
   ASSERT_TRUE(note.ok()) << note.status().ToString();
@@ -348,7 +348,8 @@ TEST_F(CatalogueTest, BuffersOutliveTheCatalogue) {
   buffer->host()[99] = std::byte{1};
 }
 
-// A form for wider vectors beside one that runs, and by itself. Which this CPU has does not matter: the key caps it.
+// A file for wider vectors beside one that runs, and alone. The key caps the instruction set, so the result does not
+// depend on the CPU.
 TEST_F(CatalogueTest, FormsForOtherInstructionsArePassedOver) {
   options_.config.plugins.isa = "x86-64";
   options_.config.plugins.strict = true;
@@ -366,7 +367,7 @@ TEST_F(CatalogueTest, FormsForOtherInstructionsArePassedOver) {
   EXPECT_EQ(both->Absent(), std::vector<std::string>());
 }
 
-// Neither a second file of a plugin that is there nor kernels for another device's platform is missed by anybody.
+// Neither a second file of a loaded plugin nor kernels for an absent platform count as missing.
 TEST_F(CatalogueTest, F302_OnlyWhatIsNotThereCanBeTheCause) {
   Put(0, "a.so");
   Put(0, "b.so");

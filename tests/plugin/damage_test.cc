@@ -1,4 +1,4 @@
-// What the loader makes of files that would end the process: damaged ones, and plugins that crash, with plugins.probe.
+// The loader with files that would crash the process: damaged files, and crashing plugins, with plugins.probe.
 #include <dlfcn.h>
 #include <elf.h>
 #include <sys/wait.h>
@@ -15,7 +15,7 @@
 namespace weir::plugin {
 namespace {
 
-/// Where the program headers are, the dynamic section, and the tables between the notes and the code.
+/// Offsets of the program headers, the dynamic section, and the tables between the notes and the code.
 std::pair<uint64_t, uint64_t> Part(const std::string& bytes, int which) {
   Elf64_Ehdr header;
   std::memcpy(&header, bytes.data(), sizeof(header));
@@ -61,7 +61,7 @@ TEST_F(CatalogueTest, DamagedTablesNeverReachTheDynamicLinker) {
       {DT_VERSYM, outside}, {DT_NEEDED, ~uint64_t{0}}};
   for (const auto& [tag, value] : rows) {
     const std::string bytes = with_tag(tag, value);
-    if (bytes.empty()) continue;  // the linker made a file without such a table
+    if (bytes.empty()) continue;  // the linker wrote no such table
     Rewrite(folder_ / "broken.so", bytes);
     const FileReport report = LoadOne();
     EXPECT_EQ(report.verdict, Verdict::kRefused) << tag;
@@ -74,7 +74,30 @@ TEST_F(CatalogueTest, DamagedTablesNeverReachTheDynamicLinker) {
   EXPECT_EQ(beside->files()[1].verdict, Verdict::kLoaded) << beside->files()[1].reason;
 }
 
-// False when a process that loads the file ends by it.
+// Linkers fill fields that the dynamic linker ignores: GNU ld in one way, mold and lld in another.
+TEST_F(CatalogueTest, FieldsThatTheDynamicLinkerIgnoresRefuseNothing) {
+  const std::string good = Bytes(Put(0));
+  Elf64_Ehdr header;
+  std::memcpy(&header, good.data(), sizeof(header));
+  int changed = 0;
+  for (uint64_t i = 0; i < header.e_phnum; ++i) {
+    const uint64_t at = header.e_phoff + i * sizeof(Elf64_Phdr);
+    Elf64_Phdr program;
+    std::memcpy(&program, good.data() + at, sizeof(program));
+    const bool only_zeros = program.p_type == PT_TLS && program.p_filesz == 0;
+    if (program.p_type != PT_GNU_RELRO && !only_zeros) continue;
+    program.p_offset = 0;
+    if (program.p_type == PT_GNU_RELRO) program.p_filesz = program.p_align = 1;
+    std::string bytes = good;
+    std::memcpy(bytes.data() + at, &program, sizeof(program));
+    Rewrite(folder_ / "broken.so", bytes);
+    EXPECT_EQ(LoadOne().verdict, Verdict::kLoaded) << LoadOne().reason;
+    ++changed;
+  }
+  EXPECT_GE(changed, 1) << "every linker writes a read-only part";
+}
+
+// False if loading the file crashes the process.
 bool LoadsOrFails(const std::string& path) {
   const pid_t child = fork();
   if (child == 0) {
@@ -88,8 +111,8 @@ bool LoadsOrFails(const std::string& path) {
   return status == 0;
 }
 
-// What passes is given to the dynamic linker, in a process that may die. Without the check one in ten does; damage to
-// code, and a bit that turns one good address into another, is all that may be left.
+// Files that pass are loaded by the dynamic linker, in a process that may crash. Without the check one in ten crashes;
+// only damaged code, and a bit that turns one valid address into another, may remain.
 TEST_F(CatalogueTest, FilesThatPassForLoadableAreSurvived) {
   const std::string good = Bytes(Put(0));
   const fs::path path = folder_ / "broken.so";
@@ -108,7 +131,7 @@ TEST_F(CatalogueTest, FilesThatPassForLoadableAreSurvived) {
     died += LoadsOrFails(path.string()) ? 0 : 1;
   }
   EXPECT_GT(tried, 100);
-  // Files made for a sanitizer have more addresses that another one may be mistaken for.
+  // Files built for a sanitizer have more addresses that can be confused.
   EXPECT_LE(died, WEIR_SANITIZER_KIND == 0 ? 3 : 8) << "of " << tried;
 }
 
@@ -147,7 +170,7 @@ TEST_F(ProbeTest, CrashesAreReportedAndTheRestWorks) {
     int mutant;
     std::string_view reason;
   };
-  // Sanitizers report a segfault themselves, and end the process with a status.
+  // Sanitizers report a segfault themselves and exit with a status.
   constexpr std::string_view kSegfault =
       WEIR_SANITIZER_KIND == 0 ? "ended by signal 11 (Segmentation fault)" : "ended the process in which it was tried";
   for (const auto& [mutant, reason] : {Row{8, "ended by signal 6 (Aborted)"},  // in a constructor
@@ -162,7 +185,7 @@ TEST_F(ProbeTest, CrashesAreReportedAndTheRestWorks) {
   }
 }
 
-TEST_F(ProbeTest, WhatHangsIsNotCalledHere) {
+TEST_F(ProbeTest, HangingPluginsAreNotLoaded) {
   options_.time_limit_ms = 500;
   for (const int mutant : {18, 29}) {
     Put(mutant);

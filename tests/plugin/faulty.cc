@@ -1,5 +1,5 @@
-// A synchronous device with kernels that each do one thing wrong, or ask for something rare. What they mean for their
-// ops does not matter; AddV2 gives its first input back.
+// A synchronous device with kernels that each have one fault or a rare requirement. They ignore the meaning of their
+// ops; AddV2 returns its first input.
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
@@ -17,6 +17,7 @@ namespace {
 using namespace weir::sdk;
 
 std::atomic<bool> lost{false};
+std::atomic<bool> reset_needed{false};     // until the device is closed
 constexpr const char* kStuck = "stuck-0";  // never opens
 
 class FaultyDevice {
@@ -33,9 +34,16 @@ class FaultyDevice {
     while (uid == kStuck) std::this_thread::sleep_for(std::chrono::milliseconds(10));
     return std::make_unique<FaultyDevice>();
   }
+  FaultyDevice() = default;
+  FaultyDevice(const FaultyDevice&) = delete;
+  FaultyDevice& operator=(const FaultyDevice&) = delete;
+  ~FaultyDevice() { reset_needed = false; }
   void* Alloc(uint64_t bytes, uint32_t) { return std::aligned_alloc(64, (bytes + 63) / 64 * 64); }
   void Free(void* block, uint64_t) { std::free(block); }
-  int32_t Health() const { return lost ? WEIR_HEALTH_LOST : WEIR_HEALTH_OK; }
+  int32_t Health() const {
+    if (lost) return WEIR_HEALTH_LOST;
+    return reset_needed ? WEIR_HEALTH_RESET_NEEDED : WEIR_HEALTH_OK;
+  }
 };
 
 struct First {
@@ -61,7 +69,7 @@ struct ThrowsForPairs {
   }
 };
 
-/// The loss is told in the error record.
+/// Reports the loss in the error record.
 struct Lost {
   template <class T>
   int32_t Run(Env& env, View<const T>, View<T>) const {
@@ -70,7 +78,7 @@ struct Lost {
   }
 };
 
-/// The loss is told by Health only.
+/// Reports the loss through Health only.
 struct Silent {
   template <class T>
   int32_t Compute(Context& ctx) {
@@ -79,7 +87,16 @@ struct Silent {
   }
 };
 
-/// Ends when the step does, with a code and no text.
+/// Leaves the device in a state that only a reset ends.
+struct Wedged {
+  template <class T>
+  int32_t Compute(Context& ctx) {
+    reset_needed = true;
+    return ctx.error().Fail(WEIR_ABORTED, "the engine hangs");
+  }
+};
+
+/// Ends with the step, with a code but no text.
 struct UntilStopped {
   template <class T>
   int32_t Compute(Context& ctx) {
@@ -88,7 +105,7 @@ struct UntilStopped {
   }
 };
 
-/// How far from kAlignment its scratch memory begins.
+/// Returns the misalignment of its scratch memory relative to kAlignment.
 template <uint64_t kAlignment>
 struct Misfit {
   void Prepare(Prep& prep) { prep.Scratch(100, kAlignment); }
@@ -140,6 +157,7 @@ void AddKernels(KernelTable& k) {
   k.Binary<ThrowsForPairs>("Mul", kFloat);
   k.Add<Lost>("Exp", kFloat);
   k.Add<Silent>("Log", kFloat);
+  k.Add<Wedged>("Neg", kFloat);
   k.Add<UntilStopped>("Round", kFloat);
   k.Add<Misfit<4096>>("Sqrt", kFloat);
   k.Add<Misfit<(1 << 20)>>("Rsqrt", kFloat);

@@ -1,4 +1,4 @@
-// Guards the binary layout of the plugin ABI: every size and offset is compared with the committed table.
+// Checks the binary layout of the plugin ABI: compares every size and offset with the committed table.
 #include <gtest/gtest.h>
 
 #include <cstddef>
@@ -29,7 +29,7 @@ struct Field {
 
 class LayoutTable {
  public:
-  /// Fields in order. A gap between them would be padding, which the ABI has none of, or a field missing from the list.
+  /// Adds the fields in order. A gap is padding, which the ABI does not have, or a field missing from the list.
   void Add(const char* name, size_t size, const std::vector<Field>& fields) {
     text_ << name << ' ' << size << '\n';
     size_t end = 0;
@@ -92,7 +92,7 @@ void AddData(LayoutTable& table) {
                F(host_alloc),  F(host_free),   F(node_name),    F(node_op),    F(attr),          F(constant_input),
                F(input),       F(input_range), F(output),       F(set_output), F(forward),       F(temp),
                F(step_id),     F(cancelled),   F(string_visit), F(string_set), F(get_interface), F(node_resource),
-               F(done),        F(time_left)});
+               F(done),        F(time_left),   F(device),       F(stream),     F(native_stream)});
   }
   {
     using S = weir_note_desc;

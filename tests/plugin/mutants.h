@@ -1,4 +1,4 @@
-// The broken plugins of broken.cc: which rule of `weir check` each offends.
+// The broken plugins of broken.cc, with the rule of `weir check` that each one breaks.
 #ifndef WEIR_TESTS_PLUGIN_MUTANTS_H_
 #define WEIR_TESTS_PLUGIN_MUTANTS_H_
 
@@ -9,7 +9,7 @@ struct Mutant {
   const char* stage;
   const char* rule;
   const char* text;    // part of the message
-  bool races = false;  // the fault is a data race: a thread sanitizer sees it before the checker does
+  bool races = false;  // the fault is a data race, which a thread sanitizer reports before the checker
 };
 
 inline constexpr Mutant kMutants[] = {

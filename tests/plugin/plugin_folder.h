@@ -1,4 +1,4 @@
-// A plugin folder with copies of built plugins, as tests of the loader need it.
+// A plugin folder with copies of built plugins, for tests of the loader.
 #ifndef WEIR_TESTS_PLUGIN_PLUGIN_FOLDER_H_
 #define WEIR_TESTS_PLUGIN_PLUGIN_FOLDER_H_
 
@@ -22,7 +22,7 @@ namespace weir::plugin {
 
 namespace fs = std::filesystem;
 
-// A plugin folder of its own.
+// A test with a separate plugin folder.
 class CatalogueTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -45,7 +45,7 @@ class CatalogueTest : public ::testing::Test {
     return to;
   }
   std::unique_ptr<Catalogue> Load() { return Catalogue::Load(**ops::Catalogue(), options_); }
-  /// The one file's report.
+  /// The report of the only file.
   FileReport LoadOne() {
     const auto catalogue = Load();
     EXPECT_EQ(catalogue->files().size(), 1u);
@@ -55,7 +55,7 @@ class CatalogueTest : public ::testing::Test {
     std::ifstream file(path, std::ios::binary);
     return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   }
-  /// Another file of the name, as files that are mapped must not change.
+  /// Replaces the file by a new one, since mapped files must not change.
   static void Rewrite(const fs::path& path, const std::string& bytes) {
     fs::remove(path);
     std::ofstream(path, std::ios::binary) << bytes;

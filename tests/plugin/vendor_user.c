@@ -1,3 +1,3 @@
-/* What makes a plugin need that library. */
+/* Makes a plugin depend on that library. */
 __attribute__((visibility("default"))) int weir_test_vendor(void);
 __attribute__((used)) static int (*volatile const use)(void) = weir_test_vendor;

@@ -1,6 +1,6 @@
-// Kernels that wait: for each other, for a thread of their own, for the end of the step; and one that says where its
-// operands lie. What they mean for their ops does not matter, only that those which wait give their input back. AddV2
-// and Less are what they are, but declare a millisecond, so that whoever runs ops beside each other does so with them.
+// Kernels that wait: for each other, for their own thread, for the end of the step; and kernels that report the
+// addresses of their operands. They ignore the meaning of their ops; those that wait return their input. AddV2 and Less
+// compute their ops, but declare a millisecond, so that they are worth threads.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -33,7 +33,7 @@ int32_t Copy(Context& ctx) {
   return WEIR_OK;
 }
 
-/// Ends when another one has begun; gives up after 10 s.
+/// Ends when another call has begun; gives up after 10 s.
 struct Meet {
   template <class T>
   int32_t Compute(Context& ctx) {
@@ -49,7 +49,7 @@ struct Meet {
   }
 };
 
-/// Says that it is done from a thread of its own, after its call has returned.
+/// Completes from its own thread, after its call has returned.
 struct Later {
   template <class T>
   int32_t Compute(Context& ctx) {
@@ -71,7 +71,62 @@ struct LaterFails {
   }
 };
 
-/// Ends when the step does; gives up after 10 s.
+/// Completes when `cancel` reports the end of the step.
+struct WhenTold {
+  template <class T>
+  int32_t Compute(Context& ctx) {
+    return Copy(ctx);
+  }
+  static void Cancel(void*, weir_ctx* ctx) { HostTable()->done(ctx, WEIR_CANCELLED, {}); }
+};
+
+/// Completes after 300 ms, and ignores `cancel`.
+struct Deaf {
+  template <class T>
+  int32_t Compute(Context& ctx) {
+    const int32_t code = Copy(ctx);
+    std::thread([raw = ctx.get()] {
+      std::this_thread::sleep_for(300ms);
+      HostTable()->done(raw, WEIR_OK, {});
+    }).detach();
+    return code;
+  }
+};
+
+struct Never {
+  template <class T>
+  int32_t Compute(Context& ctx) {
+    return Copy(ctx);
+  }
+};
+
+struct Twice {
+  template <class T>
+  int32_t Compute(Context& ctx) {
+    const int32_t code = Copy(ctx);
+    for (int i = 0; i < 2; ++i) HostTable()->done(ctx.get(), WEIR_OK, {});
+    return code;
+  }
+};
+
+/// Fails if another call of its state has not completed.
+struct Alone {
+  std::atomic<int> running{0};
+
+  template <class T>
+  int32_t Compute(Context& ctx) {
+    if (const int32_t code = Copy(ctx); code != WEIR_OK) return code;
+    const int32_t code = running.fetch_add(1) == 0 ? WEIR_OK : WEIR_INTERNAL;
+    std::thread([this, raw = ctx.get(), code] {
+      std::this_thread::sleep_for(200us);
+      running.fetch_sub(1);
+      HostTable()->done(raw, code, Str("two calls at once"));
+    }).detach();
+    return WEIR_OK;
+  }
+};
+
+/// Ends with the step; gives up after 10 s.
 struct UntilCancelled {
   template <class T>
   int32_t Compute(Context& ctx) {
@@ -87,7 +142,7 @@ struct Fails {
   }
 };
 
-/// In tiles, each of which keeps its elements in its scratch for a while; a negative element fails its tile.
+/// Runs in tiles; each tile keeps its elements in its scratch memory for a while. A negative element fails its tile.
 struct InTiles {
   int64_t n = 0;
 
@@ -110,7 +165,7 @@ struct InTiles {
   static Cost Estimate(const Prep& prep) { return {.bytes = 8.0 * static_cast<double>(prep.size(0)), .whole_ns = 1e6}; }
 };
 
-/// A tile for each element.
+/// Runs one tile per element.
 struct TileEach {
   int64_t n = 0;
 
@@ -122,7 +177,7 @@ struct TileEach {
   static Cost Estimate(const Prep&) { return {.whole_ns = 1e6}; }
 };
 
-/// An update of a variable that takes 20 us for each element.
+/// Updates a variable, 20 us per element.
 struct UpdateInTiles : TileEach {
   template <class T>
   void Run(Env& env, Variable<T> variable, View<const T> x) const {
@@ -134,7 +189,7 @@ struct UpdateInTiles : TileEach {
   }
 };
 
-/// Where the tile of each element begins.
+/// Returns the first element of each element's tile.
 struct TileOf : TileEach {
   template <class T>
   void Run(Env& env, View<const T>, View<T> y) const {
@@ -143,7 +198,7 @@ struct TileOf : TileEach {
   }
 };
 
-/// The addresses of its input and its output, as the output's first two elements.
+/// Returns the addresses of its input and its output, as the output's first two elements.
 struct Addresses {
   template <class T>
   T operator()(T x) const {
@@ -155,7 +210,7 @@ struct Addresses {
   }
 };
 
-/// Element by element; operands have one shape.
+/// Elementwise; operands have the same shape.
 template <class F, class Result>
 struct Slow {
   int64_t n = 0;
@@ -179,6 +234,11 @@ void AddKernels(KernelTable& k) {
   k.Add<Meet>("Neg", Types<float>());
   k.Add<Later>("Abs", Types<float>()).Flags(WEIR_KERNEL_ASYNC);
   k.Add<LaterFails>("Sign", Types<float>()).Flags(WEIR_KERNEL_ASYNC);
+  k.Add<WhenTold>("Tanh", Types<float>()).Flags(WEIR_KERNEL_ASYNC).record.cancel = &WhenTold::Cancel;
+  k.Add<Deaf>("Sigmoid", Types<float>()).Flags(WEIR_KERNEL_ASYNC);
+  k.Add<Never>("Ceil", Types<float>()).Flags(WEIR_KERNEL_ASYNC);
+  k.Add<Twice>("Floor", Types<float>()).Flags(WEIR_KERNEL_ASYNC);
+  k.Add<Alone>("Reciprocal", Types<float>()).Flags(WEIR_KERNEL_ASYNC | WEIR_KERNEL_STATEFUL);
   k.Add<UntilCancelled>("Exp", Types<float>());
   k.Add<Fails>("Log", Types<float>());
   k.Unary<Addresses>("Round", Types<int64_t>());

@@ -1,5 +1,5 @@
 // A plugin folder with the CPU, the asynchronous example device, and one set of kernels for both, so that a graph gives
-// the same bits wherever its nodes run.
+// the same bits on both.
 #ifndef WEIR_TESTS_SUPPORT_ASYNC_PLUGINS_H_
 #define WEIR_TESTS_SUPPORT_ASYNC_PLUGINS_H_
 
@@ -14,20 +14,20 @@
 
 namespace weir::testing {
 
-/// Lives until the process ends. Its device plugin is a copy of the built one, with state of its own.
+/// Lives until the process ends. Its device plugin is a copy of the built one, with separate state.
 class AsyncPlugins {
  public:
   static AsyncPlugins& Get();
-  /// Empty when the build lacks a plugin.
+  /// Empty if the build lacks a plugin.
   const std::string& folder() const { return folder_; }
   /// The device plugin's table; null without it.
   const weir_plugin* device_plugin();
 
-  /// Options as integers ("fail_alloc" too), for the device `uid`, or all when it is empty. A device must have been
-  /// enumerated.
+  /// Sets options, all as integers (also "fail_alloc"), for the device `uid`, or for all devices if it is empty. A
+  /// device must have been enumerated.
   void Configure(const std::string& uid, const std::vector<std::pair<std::string, int64_t>>& options);
   weir_async_counts Counts();
-  /// The first race or misuse, or empty.
+  /// Text of the first race or misuse; empty if there is none.
   std::string FirstFault();
   void Reset();
 
@@ -40,8 +40,7 @@ class AsyncPlugins {
   const weir_async_control* control_ = nullptr;
 };
 
-/// Starts with clean counters and a healthy device, and fails when the test left a race or a misuse that it did not
-/// expect.
+/// Starts with clean counters and a healthy device. Fails if the test leaves an unexpected race or misuse.
 class AsyncTest : public ::testing::Test {
  protected:
   void SetUp() override;

@@ -1,4 +1,4 @@
-// Where tests find outside data.
+// The location of external test data.
 #ifndef WEIR_TESTS_SUPPORT_TEST_DATA_H_
 #define WEIR_TESTS_SUPPORT_TEST_DATA_H_
 
@@ -7,7 +7,7 @@
 
 namespace weir::testing {
 
-/// $WEIR_TEST_DATA, or empty: then tests that need it are skipped with that reason.
+/// $WEIR_TEST_DATA. If it is empty, tests that need it are skipped with that reason.
 inline std::string TestData() {
   const char* folder = std::getenv("WEIR_TEST_DATA");
   return folder == nullptr ? std::string() : std::string(folder);

@@ -1,4 +1,4 @@
-// What a run of a test program is about; the same program may run for several devices and instruction sets.
+// Parameters of a test program, which may run for several devices and instruction sets.
 #ifndef WEIR_TESTS_SUPPORT_TEST_DEVICE_H_
 #define WEIR_TESTS_SUPPORT_TEST_DEVICE_H_
 
@@ -7,7 +7,7 @@
 
 namespace weir::testing {
 
-/// "ASYNC:0", say, from WEIR_TEST_DEVICE; empty = none in particular.
+/// The device from WEIR_TEST_DEVICE, for example "ASYNC:0"; empty = none in particular.
 inline std::string TestDevice() {
   const char* device = std::getenv("WEIR_TEST_DEVICE");
   return device == nullptr ? std::string() : device;

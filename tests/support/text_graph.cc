@@ -7,19 +7,60 @@
 
 namespace weir::testing {
 
-Result<graph::Graph> MakeGraph(const std::vector<NodeLine>& nodes) {
+namespace {
+
+Result<std::string> LineText(const NodeLine& line) {
+  AttrTexts attrs;
+  for (const auto& [name, value] : line.attrs) {
+    tf::AttrValue proto;
+    WEIR_TRY(graph::AttrToProto(value, proto));
+    attrs.emplace_back(name, proto.ShortDebugString());
+  }
+  return NodeText(line.name, line.op, line.inputs, attrs, line.device);
+}
+
+}  // namespace
+
+Result<graph::Definition> MakeGraph(const std::vector<NodeLine>& nodes, const std::vector<FunctionLine>& functions) {
   WEIR_ASSIGN(const op::OpRegistry* const ops, ops::Catalogue());
   std::string text;
   for (const NodeLine& line : nodes) {
-    AttrTexts attrs;
-    for (const auto& [name, value] : line.attrs) {
-      tf::AttrValue proto;
-      WEIR_TRY(graph::AttrToProto(value, proto));
-      attrs.emplace_back(name, proto.ShortDebugString());
-    }
-    text += NodeText(line.name, line.op, line.inputs, attrs, line.device);
+    WEIR_ASSIGN(const std::string node, LineText(line));
+    text += node;
   }
+  std::string library;
+  for (const FunctionLine& function : functions) {
+    WEIR_ASSIGN(const std::string definition, FunctionText(function));
+    library += definition;
+  }
+  if (!library.empty()) text += "library { " + library + " }\n";
   return graph::ParseGraph(text, *ops, {.allow_internal_names = true});
+}
+
+op::AttrValue Func(std::string name, op::AttrList attrs) {
+  return op::FuncRef{std::move(name), std::make_shared<const op::AttrList>(std::move(attrs))};
+}
+
+Result<std::string> FunctionText(const FunctionLine& function) {
+  std::string text = "function { signature { name: \"" + function.name + "\"";
+  const auto list = [&text](const std::string& field, const AttrTexts& entries) {
+    for (const auto& [name, rest] : entries) text += " " + field + " { name: \"" + name + "\" " + rest + " }";
+  };
+  list("input_arg", function.arguments);
+  list("output_arg", function.results);
+  list("attr", function.attrs);
+  for (const std::string& node : function.control_returns) text += " control_output: \"" + node + "\"";
+  text += " }\n";
+  for (const NodeLine& line : function.nodes) {
+    WEIR_ASSIGN(const std::string node, LineText(line));
+    text += "node_def" + node.substr(std::string_view("node").size());
+  }
+  const auto map = [&text](const std::string& field, const std::string& key, const std::string& value) {
+    text += field + " { key: \"" + key + "\" value: \"" + value + "\" }\n";
+  };
+  for (const auto& [result, value] : function.returns) map("ret", result, value);
+  for (const std::string& node : function.control_returns) map("control_ret", node, node);
+  return text + "}\n";
 }
 
 NodeLine Const(std::string name, const Tensor& value) {
@@ -30,7 +71,7 @@ NodeLine Placeholder(std::string name, const PartialShape& shape, DType dtype) {
   return {std::move(name), "Placeholder", {}, {{"dtype", dtype}, {"shape", shape}}};
 }
 
-graph::Endpoint At(const graph::Graph& graph, std::string_view name) {
+graph::Endpoint At(const graph::Definition& graph, std::string_view name) {
   const Result<graph::InputName> parsed = graph::ParseInputName(name);
   const graph::Node* node = parsed.ok() ? graph.Find(parsed->node) : nullptr;
   return node == nullptr ? graph::Endpoint{} : graph::Endpoint{node->id(), parsed->index};

@@ -1,5 +1,5 @@
-// Graphs for tests, written in GraphDef's text format: from one short record per node, or word by word where a test
-// wants text that no graph has.
+// Graphs for tests, written in GraphDef's text format: from one short record per node, or as text if a test needs an
+// invalid graph.
 #ifndef WEIR_TESTS_SUPPORT_TEXT_GRAPH_H_
 #define WEIR_TESTS_SUPPORT_TEXT_GRAPH_H_
 
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/base/status.h"
-#include "core/graph/graph.h"
+#include "core/graph/definition.h"
 #include "core/op/attr_value.h"
 
 namespace weir::testing {
@@ -26,19 +26,37 @@ struct NodeLine {
 /// The attributes of an op with one type attribute T, a float.
 inline const op::AttrList kFloat = {{"T", DType::kFloat}};
 
+/// Attribute names with the contents of their `value { }`: {"T", "type: DT_FLOAT"}.
+using AttrTexts = std::vector<std::pair<std::string, std::string>>;
+
+/// One function of a test graph. Inputs of nodes have the form of function bodies: "x" for an argument,
+/// "node:output:0".
+struct FunctionLine {
+  std::string name;
+  AttrTexts arguments;  // with the rest of the ArgDef: {"x", "type: DT_FLOAT"}
+  AttrTexts results;
+  std::vector<NodeLine> nodes;
+  std::vector<std::pair<std::string, std::string>> returns;  // what each result is: {"y", "node:output:0"}
+  std::vector<std::string> control_returns = {};             // nodes
+  AttrTexts attrs = {};                                      // with the rest of the AttrDef: {"T", "type: 'type'"}
+};
+
 /// The graph of these nodes over weir's catalogue, imported in this order.
-Result<graph::Graph> MakeGraph(const std::vector<NodeLine>& nodes);
+Result<graph::Definition> MakeGraph(const std::vector<NodeLine>& nodes,
+                                    const std::vector<FunctionLine>& functions = {});
+
+/// An attribute that names a function.
+op::AttrValue Func(std::string name, op::AttrList attrs = {});
+/// "function { … }" of a FunctionDefLibrary.
+Result<std::string> FunctionText(const FunctionLine& function);
 
 /// A Const of the tensor.
 NodeLine Const(std::string name, const Tensor& value);
 /// A Placeholder.
 NodeLine Placeholder(std::string name, const PartialShape& shape, DType dtype = DType::kFloat);
 
-/// Endpoint of "name" or "name:1"; node -1 when the graph has no such node.
-graph::Endpoint At(const graph::Graph& graph, std::string_view name);
-
-/// Attribute names with the inside of their `value { }`: {"T", "type: DT_FLOAT"}.
-using AttrTexts = std::vector<std::pair<std::string, std::string>>;
+/// Endpoint of "name" or "name:1"; node -1 if the graph has no such node.
+graph::Endpoint At(const graph::Definition& graph, std::string_view name);
 
 std::string NodeText(const std::string& name, const std::string& op, const std::vector<std::string>& inputs = {},
                      const AttrTexts& attrs = {}, const std::string& device = {});
@@ -49,7 +67,7 @@ std::string ConstText(const std::string& name, const std::string& dtype, const s
 /// An op with one type attribute T.
 std::string TypedText(const std::string& name, const std::string& op, const std::vector<std::string>& inputs,
                       const std::string& dtype = "DT_FLOAT");
-/// " dim { size: 2 }" for each: the inside of a shape.
+/// " dim { size: 2 }" for each extent: the contents of a shape.
 std::string ShapeText(const std::vector<int64_t>& dims);
 
 }  // namespace weir::testing

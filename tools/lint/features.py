@@ -1,9 +1,9 @@
-"""The list of features, tests/features.tsv, and the tests of the tree whose names bear its numbers.
+"""The list of features, tests/features.tsv, and the tests of the tree whose names contain its numbers.
 
-A name is that of ctest without what depends on the run: `Saver.F230_some` stands for `Saver.F230_some`, for every value
-`All/Saver.F230_some/3` and for the same test in another environment, `saver_async.Saver.F230_some`. Tests in Python are
+The list has ctest's names without the parts that depend on the run: `Saver.F230_some` covers `Saver.F230_some`, every
+value `All/Saver.F230_some/3` and the same test in another environment, `saver_async.Saver.F230_some`. Python tests are
 `interop.F240_some`: folder and function.
-    features.py --add   puts tests that are not listed under the rows of their numbers
+    features.py --add   adds unlisted tests to the rows of their numbers
 """
 import re
 import sys
@@ -32,12 +32,12 @@ class Row:
 
 
 def rows_of(text):
-    """The rows of the list, in its order; lines that begin with # and the head are none."""
+    """The rows of the list, in order, without the head and lines that begin with #."""
     return [Row(line) for line in text.split("\n") if line and line != HEAD and not line.startswith("#")]
 
 
 def name_of(test):
-    """What ctest calls a test, as the list names it."""
+    """The list's name of a test, from ctest's name."""
     test = re.sub(r"^[^./]+\.(?=[^.]+\.)", "", test)
     return re.sub(r"^[^./]+/|/.*$", "", test)
 
@@ -47,7 +47,7 @@ def numbers_of(test):
 
 
 def tests_of(files):
-    """{name: path} of the tests of a tree that bear a number. files is {path: text}."""
+    """{name: path} of the tests of a tree whose names contain a feature number. files is {path: text}."""
     tests = {}
     for path, text in files.items():
         if not path.startswith(("tests/", "tools/")) or not text:
@@ -84,7 +84,7 @@ def faults_of_row(row, tests):
 
 
 def faults_of(text, files):
-    """What is wrong with the list, or between it and the tests of the tree: texts."""
+    """Texts of the faults of the list, and of differences between it and the tests of the tree."""
     rows, tests = rows_of(text), tests_of(files)
     wanted = [f"F{number:03d}" for number in range(1, ROWS + 1)]
     found = [row.number for row in rows]
@@ -107,7 +107,7 @@ def faults_of(text, files):
 
 
 def with_tests_added(text, files):
-    """The list, and in its rows the tests that it did not name."""
+    """The list, with unlisted tests added to its rows."""
     tests = sorted(tests_of(files))
     lines = []
     for line in text.split("\n"):

@@ -1,6 +1,6 @@
 """The text checks of tools/lint/run: folder layers and cycles, file and function sizes, own header first, include
-guards, allowed names at top level, words that have no place in the code, the list of features. `--report` adds the
-figures that are not enforced."""
+guards, allowed names at top level, forbidden words, the list of features. `--report` adds figures that are not
+enforced."""
 import fnmatch
 import json
 import os
@@ -19,7 +19,7 @@ CODE = (".cc", ".h", ".c", ".py", ".sh", ".cmake", ".txt")
 CXX = (".cc", ".h", ".c")
 TOP_LEVEL = """CMakeLists.txt CMakePresets.json core plugins sdk config tests tools README.md LICENSE CHANGELOG.md
     ARCHITECTURE.md DECISIONS.md CONTRIBUTING.md .clang-format .clang-tidy .gitignore .gitattributes .ci""".split()
-# Words are joined here so that this file does not find itself.
+# Words are split here so that this file does not match itself.
 WORDS = [
     (r"\b(TO" r"DO|FIX" r"ME|XX" r"X|HA" r"CK)\b", "unfinished work"),
     (r"(?i)\bfor " r"now\b|\bdum" r"my\b|\bstub(s|bed)?\b|\bnot (yet )?implemented" r" here\b", "unfinished work"),
@@ -67,7 +67,7 @@ class Layers:
 
 
 def list_files():
-    """Files that git tracks or would track, with their text (None for what is not text)."""
+    """Files that git tracks or would track, with their text (None for binary files)."""
     names = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], capture_output=True, text=True, check=True)
     files = {}
     for name in sorted(set(names.stdout.split("\n"))):
@@ -129,7 +129,7 @@ def check_include(lint, layers, path, number, header):
 
 
 def strongly_connected(edges):
-    """Groups of more than one folder that reach each other."""
+    """Groups of several folders that include each other."""
     reach = {}
     for start in edges:
         seen, stack = set(), [start]
@@ -208,7 +208,7 @@ def check_sizes(lint, files):
 
 
 def functions_of(files):
-    """(path, name, first line, number of lines) of every C++ function, by universal-ctags; none where it is absent."""
+    """(path, name, first line, number of lines) of every C++ function, from universal-ctags; empty without it."""
     sources = [f for f in files if f.endswith(CXX)]
     if not sources or not shutil.which("ctags"):
         return
@@ -232,8 +232,8 @@ def check_functions(lint, files):
 
 
 def check_examples(lint, path, text):
-    """Code in the comments of headers that users include stands between ```cpp and ```, where tests/install compiles
-    it and formatting would be seen."""
+    """Code in the comments of public headers must be between ```cpp and ```, so that tests/install compiles it and bad
+    formatting shows."""
     fenced = False
     for number, line in enumerate(text.split("\n"), 1):
         comment = re.match(r"\s*///?(.*)", line)
@@ -253,7 +253,7 @@ def check_headers(lint, files):
             check_examples(lint, path, text)
         if path.endswith(".cc") and path[:-3] + ".h" in files:
             first = next(includes_of(text), (0, "", ""))
-            # An example is copied out of the tree, so it names its neighbours without their folder.
+            # An example is copied out of the tree, so it includes its own headers without their folder.
             own = path[:-3] + ".h"
             if first[2] not in (own, os.path.basename(own) if path.startswith("sdk/examples/") else own):
                 lint.find("own-header", path, "*", f"first include is {first[2]}, wanted its own header", first[0])
@@ -268,12 +268,12 @@ PUBLIC_NAME = re.compile(r"(?:class|struct|enum class) (\w+) (?:final )?[{:]|usi
                          r"(?! |return|template|friend|requires)[\w:<>,&* ]+ &?([A-Z]\w+)\(")
 CLASS = re.compile(r"((?:^///[^\n]*\n)+)(?:^template[^\n]*\n)?^class (\w+)[^;]*?\{\n(.*?)^\};", re.M | re.S)
 OPTIONS = re.compile(r"^struct (\w+(?:Options|Args)) \{\n(.*?)^\};", re.M | re.S)
-PRIVATE_HEADERS = ("_internal.h", "/control_flow_context.h")
+PRIVATE_HEADERS = ("_internal.h", "/control_flow_context.h", "/session_interface.h")
 
 
 def check_client(lint, files):
-    """Every public name is on the API's page; what lives in a scope cannot be made without a name; options have values
-    before they are named, so that naming some is no warning."""
+    """Every public name is on the API page; constructors of scopes are [[nodiscard]]; members of options have initial
+    values, so that designated initializers of some members give no warning."""
     page = set(re.findall(r"\w+", " ".join(re.findall(r"`([^`]*)`", files.get("core/client/README.md") or ""))))
     for path, text in files.items():
         if not path.startswith("core/client/") or not path.endswith(".h") or path.endswith(PRIVATE_HEADERS):
@@ -310,6 +310,73 @@ def check_words(lint, files):
                 lint.find("word", path, name, f"the name {name} says nothing of what is inside", number)
 
 
+OP_NAMES = "tests/unit/ops/traits.txt"
+OP_NAMES_CAP = 14
+
+
+def check_op_names(lint, files):
+    """Stages read properties of an op from its record (op::Traits). Only core/op may name the ops that core creates,
+    and core/lower those that replace others; host kernels name their ops at registration."""
+    ops = set(re.findall(r"^(\w+): ", files.get(OP_NAMES) or "", re.M))
+    free = ("core/ops/", "core/op/", "core/client/", "core/builtin/", "core/lower/")
+    found = []
+    for path, text in files.items():
+        if not path.startswith("core/") or path.startswith(free) or not path.endswith(CXX) or text is None:
+            continue
+        for number, line in enumerate(text.split("\n"), 1):
+            named = [name for name in re.findall(r'"(\w+)"', line.split("//")[0]) if name in ops]
+            if named:
+                found.append((path, number, named[0]))
+    if len(found) > OP_NAMES_CAP:
+        for path, number, name in found:
+            lint.find("op-name", path, name, f"{name} is named: {len(found)} lines in core name ops, at most "
+                      f"{OP_NAMES_CAP}; give the op a trait", number)
+
+
+PUBLIC_HEADERS = "config/public_headers.txt"
+# What programs include counts as interface. The aim is 25 headers and 3000 lines; the caps only ever fall.
+PUBLIC_HEADERS_CAP = 25
+PUBLIC_LINES_CAP = 3000
+PRIVATE_FOLDERS = ("core/plugin/", "core/place/", "core/kernel/", "core/device/", "core/runtime/", "core/plan/",
+                   "core/execute/")
+
+
+def headers_from(files, start):
+    """The headers of the tree that `start` reaches."""
+    reached, open_headers = set(), [start]
+    while open_headers:
+        header = open_headers.pop()
+        if header not in reached and header in files:
+            reached.add(header)
+            open_headers += [name for _, _, name in includes_of(files[header])]
+    return reached
+
+
+def check_public_headers(lint, files):
+    """config/public_headers.txt is what <weir/weir.h> reaches and, below the line "# extra", what only <weir/extra.h>
+    reaches, with nothing of the runtime among it. Returns the number of headers of the first part and of their
+    lines."""
+    text = files.get(PUBLIC_HEADERS) or ""
+    reached, extra = headers_from(files, "core/client/weir.h"), headers_from(files, "core/client/extra.h")
+    for part, wanted in zip(text.split("# extra\n"), (reached, extra - reached)):
+        listed = {line for line in part.split("\n") if line and not line.startswith("#")}
+        for header in sorted(wanted - listed):
+            lint.find("public", header, "*", f"programs reach it, but {PUBLIC_HEADERS} does not name it there")
+        for header in sorted(listed - wanted):
+            lint.find("public", PUBLIC_HEADERS, header, f"names {header}, which is not reached so")
+    for header in sorted(reached | extra):
+        if header.startswith(PRIVATE_FOLDERS + ("sdk/",)) or header.endswith("_internal.h"):
+            lint.find("public", header, "*", "a header of the runtime's insides is public")
+        if any(name.startswith("fmt/") for _, _, name in includes_of(files[header])):
+            lint.find("public", header, "fmt", "programs would need fmt; core/base/errors.h formats errors")
+    lines = sum(files[header].count("\n") for header in reached)
+    if len(reached) > PUBLIC_HEADERS_CAP:
+        lint.find("public", PUBLIC_HEADERS, "count", f"{len(reached)} headers, at most {PUBLIC_HEADERS_CAP}")
+    if lines > PUBLIC_LINES_CAP:
+        lint.find("public", PUBLIC_HEADERS, "lines", f"{lines} lines, at most {PUBLIC_LINES_CAP}")
+    return len(reached), lines
+
+
 def check_top_level(lint, files):
     for name in sorted({path.split("/")[0] for path in files}):
         if name not in TOP_LEVEL:
@@ -343,14 +410,16 @@ def main():
     check_sizes(lint, files)
     check_headers(lint, files)
     check_client(lint, files)
+    headers, lines = check_public_headers(lint, files)
     check_words(lint, files)
+    check_op_names(lint, files)
     check_features(lint, files)
     lengths = check_functions(lint, files)
     for finding in lint.findings:
         print(finding)
     if "--report" in sys.argv:
         report(files, lengths)
-    print(f"lint: {len(files)} files, {len(lint.findings)} findings")
+    print(f"lint: {len(files)} files, {len(lint.findings)} findings; {headers} public headers of {lines} lines")
     return 1 if lint.findings else 0
 
 

@@ -1,5 +1,5 @@
-"""Holds a build folder against config/packages.txt: every header that a compilation read and every library that a
-binary needs belongs to a listed Debian package, to what those depend on, or to the base system."""
+"""Checks a build folder against config/packages.txt: every header that a compilation read and every library that a
+binary needs must belong to a listed Debian package, to a dependency of one, or to the base system."""
 import os
 import re
 import subprocess
@@ -13,7 +13,7 @@ def output(*command, stdin=None):
 
 
 def headers_read(build):
-    """Absolute paths outside of the source tree in ninja's record of dependencies."""
+    """Absolute paths outside the source tree in ninja's dependency log."""
     found = set()
     for line in output("ninja", "-C", build, "-t", "deps").split("\n"):
         if line.startswith("    "):
@@ -65,7 +65,7 @@ def closure(roots, packages):
 
 
 def owners(paths):
-    """path -> package; a path in /usr may be recorded without its /usr, and the other way round."""
+    """path -> package; dpkg may record a path with or without its /usr."""
     spellings = {}
     for path in paths:
         spellings[path] = path

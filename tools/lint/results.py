@@ -1,9 +1,9 @@
 """Reads the JUnit file of a ctest run: prints failures and skip reasons and a last line "passed failed skipped".
     results.py --features FOLDER…   reads tests.xml of the build folders and prints the table of feature rows
 
-A row is done if tests/features.tsv calls it whole and each of its tests passed; the first folder must have results, the
-others count where they have some. The exit status is 1 if a test of a row failed, if one of a whole row did not run or
-is not there, if list and tests disagree, or if results are older than what they are about."""
+A row is done if tests/features.tsv marks it whole and each of its tests passed. The first folder must have results; the
+others count if they have any. The exit status is 1 if a test of a row failed, if a test of a whole row did not run or
+does not exist, if list and tests disagree, or if results are older than the tree."""
 import collections
 import glob
 import os
@@ -32,7 +32,7 @@ def skip_reason(output):
 
 
 def begun(path):
-    """When the run began, in seconds; when the file was written, if it does not say."""
+    """Start time of the run, in seconds; the file's modification time if it has no start time."""
     stamp = tree.parse(path).getroot().get("timestamp") or ""
     try:
         return time.mktime(time.strptime(stamp[:19], "%Y-%m-%dT%H:%M:%S"))
@@ -41,7 +41,7 @@ def begun(path):
 
 
 def newer_than(path, files, folder):
-    """A source or something built that changed after the run of path began, or None."""
+    """A source or a built file that changed after the run of path began, or None."""
     built = [os.path.join(top, name) for part in ("bin", "lib") for top, _, names in os.walk(f"{folder}/{part}")
              for name in names]
     built += [file for file in glob.glob(f"{folder}/tests/*") if os.path.isfile(file) and os.access(file, os.X_OK)]
@@ -51,7 +51,7 @@ def newer_than(path, files, folder):
 
 
 def states_of(path):
-    """{name: state} of the tests that bear a number: the worst of a test's values and environments."""
+    """{name: state} of the tests with a feature number: the worst state over a test's values and environments."""
     worst = ("passed", "skipped", "failed")
     states = {}
     for test, state, _ in cases(path):
@@ -62,8 +62,8 @@ def states_of(path):
 
 
 def verdict_of(row, runs, there):
-    """(verdict, texts) of a row: done, partial, absent, FAILED, missing or skipped. runs is {folder: {name: state}},
-    the first of which decides what passed; there has the names of all tests of the tree."""
+    """(verdict, texts) of a row: done, partial, absent, FAILED, missing or skipped. runs is {folder: {name: state}};
+    the first folder decides which tests passed. there has the names of all tests of the tree."""
     first = next(iter(runs.values()))
     failed = [f"{test} failed in {folder}" for folder, states in runs.items() for test in row.tests
               if states.get(test) == "failed"]
@@ -79,7 +79,7 @@ def verdict_of(row, runs, there):
 
 
 def table(text, files, runs):
-    """Prints the rows and the count; false if one of them is not as the list says."""
+    """Prints the rows and the count; false if a row and its results disagree."""
     rows, there = features.rows_of(text), features.tests_of(files)
     count = collections.Counter()
     for row in rows:

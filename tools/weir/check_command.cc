@@ -3,6 +3,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "core/base/errors.h"
 #include "core/io/files.h"
 #include "core/ops/declare_all.h"
 #include "core/plugin/catalogue.h"

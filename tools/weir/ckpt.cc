@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 
+#include "core/base/errors.h"
 #include "core/io/bundle.h"
 #include "core/io/checkpoint_state.h"
 #include "core/io/files.h"
@@ -14,18 +15,19 @@
 namespace weir::cli {
 namespace {
 
-// A checkpoint of the answer: what its index says, or why it cannot be read.
+// A checkpoint of the report: the contents of its index, or the error of reading it.
 struct Seen {
   std::string prefix;
   std::optional<int64_t> step;
-  bool newest = false;  // as the state file says
+  bool newest = false;  // according to the state file
   bool kept = false;
   std::optional<io::BundleReader> reader;
-  std::vector<Status> tensors;  // of each entry, after verification
-  Status status;                // the first error
+  std::vector<io::BundleEntry> entries;  // that are not excluded
+  std::vector<Status> tensors;           // of each of these, after verification
+  Status status;                         // the first error
 };
 
-// What was asked for: one prefix, or all that lie in a folder.
+// The requested checkpoints: one prefix, or all in a folder.
 struct Asked {
   bool is_folder = false;
   std::vector<Seen> checkpoints;
@@ -39,17 +41,20 @@ bool IsFolder(const std::string& path) {
   return std::filesystem::is_directory(path, error);
 }
 
-Seen Open(std::string prefix, std::optional<int64_t> step) {
+Seen Open(std::string prefix, std::optional<int64_t> step, const NameFilter& filter) {
   Seen seen;
   seen.prefix = std::move(prefix);
   seen.step = step;
   Result<io::BundleReader> reader = io::BundleReader::Open(seen.prefix);
   seen.status = reader.status();
-  if (reader.ok()) seen.reader = std::move(*reader);
+  if (!reader.ok()) return seen;
+  seen.reader = std::move(*reader);
+  std::ranges::copy_if(seen.reader->entries(), std::back_inserter(seen.entries),
+                       [&](const io::BundleEntry& entry) { return filter.Keeps(entry.name); });
   return seen;
 }
 
-Result<Asked> FindIn(const std::string& dir) {
+Result<Asked> FindIn(const std::string& dir, const NameFilter& filter) {
   Asked asked;
   asked.is_folder = true;
   WEIR_ASSIGN(const std::vector<io::FoundCheckpoint> found, io::FindCheckpoints(dir));
@@ -67,7 +72,7 @@ Result<Asked> FindIn(const std::string& dir) {
     for (const std::string& path : state->all_model_checkpoint_paths) kept.insert(normal(path));
   }
   for (const io::FoundCheckpoint& each : found) {
-    Seen seen = Open(each.prefix, each.step);
+    Seen seen = Open(each.prefix, each.step, filter);
     seen.newest = state.ok() && normal(state->model_checkpoint_path) == normal(each.prefix);
     seen.kept = seen.newest || kept.contains(normal(each.prefix));
     asked.checkpoints.push_back(std::move(seen));
@@ -75,12 +80,14 @@ Result<Asked> FindIn(const std::string& dir) {
   return asked;
 }
 
-Result<Asked> Find(const std::string& path) {
+Result<Asked> Find(const CkptOptions& options) {
+  const std::string& path = options.paths.front();
+  WEIR_ASSIGN(const NameFilter filter, NameFilter::Make(options.exclude));
   constexpr std::string_view kSuffix = ".index";
-  if (IsFolder(path) && !io::FileExists(io::IndexPath(path))) return FindIn(path);
+  if (IsFolder(path) && !io::FileExists(io::IndexPath(path))) return FindIn(path, filter);
   Asked asked;
   const bool is_index = path.ends_with(kSuffix) && io::FileExists(path) && !io::FileExists(io::IndexPath(path));
-  asked.checkpoints.push_back(Open(is_index ? path.substr(0, path.size() - kSuffix.size()) : path, {}));
+  asked.checkpoints.push_back(Open(is_index ? path.substr(0, path.size() - kSuffix.size()) : path, {}, filter));
   return asked;
 }
 
@@ -90,9 +97,9 @@ uint64_t BytesOf(const io::BundleReader& reader, const io::BundleEntry& entry) {
   return bytes;
 }
 
-uint64_t BytesOf(const io::BundleReader& reader) {
+uint64_t BytesOf(const Seen& seen) {
   uint64_t bytes = 0;
-  for (const io::BundleEntry& entry : reader.entries()) bytes += BytesOf(reader, entry);
+  for (const io::BundleEntry& entry : seen.entries) bytes += BytesOf(*seen.reader, entry);
   return bytes;
 }
 
@@ -112,7 +119,7 @@ Json JsonOf(const Seen& seen, const io::BundleEntry& entry) {
           {"parts", parts}};
 }
 
-// What is wrong with how a partitioned tensor is cut.
+// Reports faults in the slices of a partitioned tensor.
 void AddCuts(const io::BundleEntry& entry, Json& json) {
   constexpr size_t kMaxGaps = 16;
   std::vector<io::TensorSlice> slices;
@@ -140,18 +147,15 @@ void AddVerdict(const Status& status, Json& json) {
 Json JsonOf(const Asked& asked, bool verified) {
   Json list = Json::array();
   for (const Seen& seen : asked.checkpoints) {
-    Json json = {{"prefix", seen.prefix},
-                 {"step", seen.step ? Json(*seen.step) : Json(nullptr)},
-                 {"newest", seen.newest},
-                 {"kept", seen.kept},
-                 {"data_files", seen.reader ? seen.reader->num_shards() : 0},
-                 {"bytes", seen.reader ? BytesOf(*seen.reader) : 0}};
+    Json json = {
+        {"prefix", seen.prefix}, {"step", seen.step ? Json(*seen.step) : Json(nullptr)},      {"newest", seen.newest},
+        {"kept", seen.kept},     {"data_files", seen.reader ? seen.reader->num_shards() : 0}, {"bytes", BytesOf(seen)}};
     if (verified || !seen.status.ok()) AddVerdict(seen.status, json);
     json["tensors"] = Json::array();
-    for (size_t i = 0; seen.reader && i < seen.reader->entries().size(); ++i) {
-      Json tensor = JsonOf(seen, seen.reader->entries()[i]);
+    for (size_t i = 0; i < seen.entries.size(); ++i) {
+      Json tensor = JsonOf(seen, seen.entries[i]);
       if (verified) AddVerdict(seen.tensors[i], tensor);
-      if (verified) AddCuts(seen.reader->entries()[i], tensor);
+      if (verified) AddCuts(seen.entries[i], tensor);
       json["tensors"].push_back(std::move(tensor));
     }
     list.push_back(std::move(json));
@@ -166,8 +170,8 @@ void PrintTensors(const Seen& seen, bool verified, const Console& console) {
   std::vector<Cell> headings = {"tensor", "dtype", "shape", "size", "data file", "offset", "slice"};
   if (verified) headings.insert(headings.end(), {"verdict", "why"});
   Table table(std::move(headings));
-  for (size_t i = 0; i < seen.reader->entries().size(); ++i) {
-    const io::BundleEntry& entry = seen.reader->entries()[i];
+  for (size_t i = 0; i < seen.entries.size(); ++i) {
+    const io::BundleEntry& entry = seen.entries[i];
     bool first = true;
     for (const io::BundleEntry& part : seen.reader->StoredParts(entry)) {
       std::vector<Cell> row = {first ? entry.name : "",
@@ -186,18 +190,18 @@ void PrintTensors(const Seen& seen, bool verified, const Console& console) {
     }
   }
   console.Print(table);
-  const size_t tensors = seen.reader->entries().size();
+  const size_t tensors = seen.entries.size();
   const int files = seen.reader->num_shards();
   console.Print(fmt::format("{} tensor{}, {} in {} data file{}", tensors, tensors == 1 ? "" : "s",
-                            BytesText(static_cast<double>(BytesOf(*seen.reader))), files, files == 1 ? "" : "s"));
+                            BytesText(static_cast<double>(BytesOf(seen))), files, files == 1 ? "" : "s"));
 }
 
 void PrintFolder(const Asked& asked, bool verified, const Console& console) {
   Table table({"checkpoint", "tensors", "size", "state", verified ? "verdict" : "", "why"});
   for (const Seen& seen : asked.checkpoints) {
     const bool known = verified || !seen.status.ok();
-    table.Add({seen.prefix, seen.reader ? std::to_string(seen.reader->entries().size()) : "",
-               seen.reader ? BytesText(static_cast<double>(BytesOf(*seen.reader))) : "",
+    table.Add({seen.prefix, seen.reader ? std::to_string(seen.entries.size()) : "",
+               seen.reader ? BytesText(static_cast<double>(BytesOf(seen))) : "",
                seen.newest ? "newest" : (seen.kept ? "kept" : ""), known ? VerdictCell(seen.status) : Cell(""),
                OnOneLine(seen.status.message())});
   }
@@ -219,10 +223,10 @@ void Show(const Asked& asked, bool verified, const Console& console, Json& repor
   }
 }
 
-// Reads every tensor; the first error stands for the checkpoint.
+// Reads every tensor; the first error becomes the checkpoint's error.
 void Verify(Seen& seen) {
   if (!seen.reader) return;
-  for (const io::BundleEntry& entry : seen.reader->entries()) {
+  for (const io::BundleEntry& entry : seen.entries) {
     seen.tensors.push_back(seen.reader->VerifyTensor(entry));
     if (seen.status.ok()) seen.status = seen.tensors.back();
   }
@@ -230,15 +234,15 @@ void Verify(Seen& seen) {
 
 }  // namespace
 
-Status ListCheckpoint(const std::string& path, const Console& console, Json& report) {
-  WEIR_ASSIGN(const Asked asked, Find(path));
+Status ListCheckpoint(const CkptOptions& options, const Console& console, Json& report) {
+  WEIR_ASSIGN(const Asked asked, Find(options));
   if (!asked.is_folder) WEIR_TRY(asked.checkpoints.front().status);
   Show(asked, false, console, report);
   return Status();
 }
 
-Status VerifyCheckpoint(const std::string& path, const Console& console, Json& report) {
-  WEIR_ASSIGN(Asked asked, Find(path));
+Status VerifyCheckpoint(const CkptOptions& options, const Console& console, Json& report) {
+  WEIR_ASSIGN(Asked asked, Find(options));
   Status first;
   size_t damaged = 0;
   for (Seen& seen : asked.checkpoints) {
@@ -249,7 +253,7 @@ Status VerifyCheckpoint(const std::string& path, const Console& console, Json& r
   Show(asked, true, console, report);
   if (!asked.is_folder || first.ok()) return first;
   return first.Prepend(fmt::format("{} of {} checkpoints in '{}' cannot be restored whole; the newest of them: ",
-                                   damaged, asked.checkpoints.size(), path));
+                                   damaged, asked.checkpoints.size(), options.paths.front()));
 }
 
 }  // namespace weir::cli

@@ -1,9 +1,10 @@
-// The commands of `weir`. Each prints its answer for people, or fills `report` for --json; both never.
+// The commands of `weir`. Each prints text, or fills `report` for --json; never both.
 #ifndef WEIR_TOOLS_WEIR_COMMANDS_H_
 #define WEIR_TOOLS_WEIR_COMMANDS_H_
 
 #include <nlohmann/json_fwd.hpp>
 
+#include <regex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,10 +17,10 @@ namespace weir::cli {
 
 using Json = nlohmann::ordered_json;
 
-/// What of the configuration is odd but no error: lines for people, `notes` for --json.
+/// Configuration notes that are not errors: printed as lines, or stored as `notes` for --json.
 void PrintNotes(const std::vector<std::string>& notes, const Console& console, Json& report);
 
-/// `weir devices`: what plugins enumerate; no device is opened.
+/// `weir devices`: the devices that plugins enumerate; opens no device.
 Status ShowDevices(const Console& console, Json& report);
 
 struct PluginsOptions {
@@ -31,7 +32,7 @@ Status ShowPlugins(const PluginsOptions& options, const Console& console, Json& 
 struct CheckCommandOptions {
   std::string plugin;
   std::vector<std::string> stages;  // empty = all
-  std::string junit;                // where a JUnit report goes; empty = nowhere
+  std::string junit;                // file for a JUnit report; empty = none
 };
 /// `weir check`: FailedPrecondition naming the rules that a plugin breaks.
 Status CheckPlugin(const CheckCommandOptions& options, const Console& console, Json& report);
@@ -40,16 +41,16 @@ struct OpsOptions {
   std::string name;  // empty = all
   bool markdown = false;
 };
-/// `weir ops`: the catalogue with the kernels that the plugins bring.
+/// `weir ops`: the catalogue with the plugins' kernels.
 Status ShowOps(const OpsOptions& options, const Console& console, Json& report);
 
 struct ConfigShowOptions {
   config::Sources sources;
   bool effective = false;
 };
-/// `weir config show`: the keys that are set, or all keys and plugins' options, with where each value came from.
+/// `weir config show`: the keys that are set, or all keys and plugin options, with the source of each value.
 Status ShowConfig(const ConfigShowOptions& options, const Console& console, Json& report);
-/// `weir config check`: whether a file is right, for the plugins and devices that are here.
+/// `weir config check`: checks a file against the installed plugins and devices.
 Status CheckConfig(const std::string& file, const Console& console, Json& report);
 
 struct RunCommandOptions {
@@ -70,21 +71,61 @@ struct RunCommandOptions {
 /// `weir run`: feeds, runs and fetches of a graph file.
 Status RunGraph(const RunCommandOptions& options, const Console& console, Json& report);
 
+/// `weir model show`: the inputs that the fetches and targets need, the outputs, and a `weir run` with zeros.
+Status ShowModel(const RunCommandOptions& options, const Console& console, Json& report);
+
 struct ExplainOptions {
   RunCommandOptions run;  // its graph, feeds, fetches, targets and device
-  std::string algorithm;  // empty = the configuration's
+  std::string algorithm;  // empty = the configured one
   bool soft = true;
-  std::vector<std::string> words;  // GRAPH, or memory GRAPH
-  bool memory = false;
+  std::vector<std::string> words;  // GRAPH, or memory, graph, plan or passes GRAPH
+  std::string what;                // the word before GRAPH; empty = the placement
 };
-/// `weir explain`: where such a run would put each node, and why; or what it would need of each device's memory.
+/// `weir explain`: the device of each node in such a run, with reasons; or the memory it needs on each device; or the
+/// step or its plan as text.
 Status ExplainGraph(const ExplainOptions& options, const Console& console, Json& report);
 
-/// `weir ckpt ls`: the tensors of a checkpoint, or the checkpoints of a folder, as their indexes say.
-Status ListCheckpoint(const std::string& path, const Console& console, Json& report);
-/// `weir ckpt verify`: the same with a verdict on each, for which everything is read. The first error of a checkpoint
-/// that cannot be restored whole.
-Status VerifyCheckpoint(const std::string& path, const Console& console, Json& report);
+struct ProfileOptions {
+  std::vector<std::string> files;
+  std::string out;  // of merge
+};
+/// `weir profile show`: the points of a file of measured times, with the fastest kernel.
+Status ShowProfile(const ProfileOptions& options, const Console& console, Json& report);
+/// `weir profile merge`: writes the points of all files to `out`; of equal points, the times of later files count.
+/// InvalidArgument for files of different machines.
+Status MergeProfiles(const ProfileOptions& options, const Console& console, Json& report);
+/// `weir profile diff`: the times of two files side by side.
+Status DiffProfiles(const ProfileOptions& options, const Console& console, Json& report);
+
+struct CkptOptions {
+  std::vector<std::string> paths;  // prefixes, or folders of checkpoints, whose newest one counts except for ls, verify
+  std::vector<std::string> tensors;  // of show; empty = all
+  std::vector<std::string> exclude;  // regular expressions: tensors with a match in their name are left out
+};
+/// `weir ckpt ls`: the tensors of a checkpoint, or the checkpoints of a folder, according to their indexes.
+Status ListCheckpoint(const CkptOptions& options, const Console& console, Json& report);
+/// `weir ckpt verify`: the same, with a verdict on each after reading all data. Returns the first error of a checkpoint
+/// that cannot be restored completely.
+Status VerifyCheckpoint(const CkptOptions& options, const Console& console, Json& report);
+/// `weir ckpt show`: values of tensors. NotFound for a name that the checkpoint lacks.
+Status ShowCheckpoint(const CkptOptions& options, const Console& console, Json& report);
+/// `weir ckpt stats`: how many numbers there are, their range, mean and deviation, NaN and infinities.
+Status CheckpointStats(const CkptOptions& options, const Console& console, Json& report);
+/// `weir ckpt diff`: tensors of only one of two checkpoints, of another type or shape, or with other values.
+/// FailedPrecondition if there are any.
+Status DiffCheckpoints(const CkptOptions& options, const Console& console, Json& report);
+
+/// The names that `exclude` leaves. InvalidArgument for a text that is no regular expression.
+class NameFilter {
+ public:
+  static Result<NameFilter> Make(const std::vector<std::string>& exclude);
+  bool Keeps(const std::string& name) const;
+
+ private:
+  friend struct NoValue<NameFilter>;
+  NameFilter() = default;
+  std::vector<std::regex> exclude_;
+};
 
 }  // namespace weir::cli
 

@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "core/config/document.h"
+#include "core/config/value.h"
 #include "core/session/options.h"
 #include "core/session/runtime.h"
 #include "tools/weir/commands.h"
@@ -21,11 +22,11 @@ struct Row {
   std::string note;
 };
 
-// What holds for every key, plugins' options included.
+// The value in force of every key, including plugin options.
 std::vector<Row> Effective(const session::Runtime& runtime) {
   std::vector<Row> rows;
   for (config::Shown& shown : config::List(runtime.config, config::Show::kAll)) {
-    if (shown.key.starts_with("plugin.")) continue;  // comes with its type below
+    if (shown.key.starts_with("plugin.")) continue;  // added below, with its type
     const bool idle = shown.effect == config::Effect::kHint && shown.source != config::Origin().ToString();
     const bool absent = shown.effect == config::Effect::kNotYet;
     rows.push_back({std::move(shown), idle     ? "accepted, without effect"
@@ -51,7 +52,7 @@ void PrintNotes(const std::vector<std::string>& notes, const Console& console, J
 Status ShowConfig(const ConfigShowOptions& options, const Console& console, Json& report) {
   WEIR_ASSIGN(const config::Loaded loaded, config::Load(options.sources));
   std::vector<std::string> notes = loaded.notes;
-  size_t told = 0;  // those that the runtime has written to standard error
+  size_t told = 0;  // notes that the runtime has written to standard error
   std::vector<Row> rows;
   if (options.effective) {
     WEIR_ASSIGN(const std::shared_ptr<session::Runtime> runtime, session::Runtime::Default());

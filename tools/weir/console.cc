@@ -50,7 +50,7 @@ void Console::Print(const Table& table) const {
   }
   for (size_t r = 0; r < rows.size(); ++r) {
     std::string line;
-    size_t padding = 0;  // owed before the next cell that is not empty, so that no line ends in blanks
+    size_t padding = 0;  // blanks to print before the next non-empty cell, so that no line ends in blanks
     for (size_t i = 0; i < rows[r].size(); ++i) {
       if (!rows[r][i].empty()) {
         line.append(padding, ' ');

@@ -1,4 +1,4 @@
-// What commands print: lines and tables for people, one JSON object for programs.
+// Output of commands: lines and tables for users, one JSON object for programs.
 #ifndef WEIR_TOOLS_WEIR_CONSOLE_H_
 #define WEIR_TOOLS_WEIR_CONSOLE_H_
 
@@ -10,7 +10,7 @@ namespace weir::cli {
 
 enum class Paint { kNone, kGood, kBad, kFaint };
 
-/// Text with a meaning that a terminal shows as a colour.
+/// Text with a meaning, shown as a colour on a terminal.
 struct Cell {
   Cell(std::string t, Paint p = Paint::kNone) : text(std::move(t)), paint(p) {}  // NOLINT(google-explicit-constructor)
   Cell(const char* t) : text(t) {}                                               // NOLINT(google-explicit-constructor)
@@ -30,14 +30,14 @@ class Table {
   std::vector<std::vector<Cell>> rows_;
 };
 
-/// Standard output as commands see it. Single-threaded.
+/// Standard output of commands. Single-threaded.
 class Console {
  public:
-  /// With `json` nothing is printed for people. Colours only on a terminal, and not with NO_COLOR.
+  /// With `json`, Print and tables print nothing. Colours appear only on a terminal, and not with NO_COLOR.
   explicit Console(bool json);
 
   bool json() const { return json_; }
-  // Whatever the texts hold, no control character but line ends and tabs comes out.
+  // Prints no control characters of the texts except line ends and tabs.
   void Print(std::string_view line) const;
   void Print(const Table& table) const;
 
@@ -52,7 +52,7 @@ class Console {
 /// "640 B", "1.5 GiB".
 std::string BytesText(double bytes);
 
-/// A message on one line: a line break with the blanks around it becomes one blank. Control characters stay.
+/// A message on one line: a line break and the blanks around it become one blank. Control characters stay.
 std::string OnOneLine(const std::string& text);
 
 }  // namespace weir::cli

@@ -54,7 +54,7 @@ Status ShowDevices(const Console& console, Json& report) {
     table.Add({device->name(), info.kind, info.platform, info.plugin, BytesText(static_cast<double>(info.memory_bytes)),
                info.display_name, fmt::format("{}", fmt::join(flags, " "))});
   }
-  // What was built is not yet what loads, and what loads may have nothing to run on here.
+  // A plugin that was built may fail to load, and one that loads may find no hardware.
   report["compiled"] = Json::array();
   report["loaded"] = Json::array();
   for (const plugin::FileReport& file : runtime->plugins->files()) {
@@ -65,7 +65,7 @@ Status ShowDevices(const Console& console, Json& report) {
   if (!report["devices"].empty()) {
     console.Print(table);
   } else {
-    console.Print(fmt::format("no device: no plugin in {} brought one; `weir plugins --why` says why",
+    console.Print(fmt::format("no device: no plugin in {} has one; `weir plugins --why` shows the reasons",
                               fmt::join(runtime->plugins->folders(), ", ")));
     for (const plugin::FileReport& file : runtime->plugins->files()) {
       if (file.failed()) console.Print(fmt::format("{}: {}", file.file, file.reason));

@@ -2,8 +2,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 
+#include "core/base/errors.h"
 #include "core/place/place.h"
 #include "core/session/options.h"
 #include "core/session/session.h"
@@ -109,7 +111,7 @@ void ShowMemory(const place::Explanation& explanation, const Console& console, J
 }  // namespace
 
 Status ExplainGraph(const ExplainOptions& options, const Console& console, Json& report) {
-  WEIR_ASSIGN(const graph::Graph graph, ReadGraph(options.run.graph));
+  WEIR_ASSIGN(const graph::Definition graph, ReadGraph(options.run.graph));
   WEIR_ASSIGN(const Request request, MakeRequest(options.run, graph));
   WEIR_ASSIGN(std::shared_ptr<session::Runtime> runtime, session::Runtime::Default());
   session::SessionOptions session_options = session::SessionOptionsFrom(runtime->config);
@@ -124,9 +126,20 @@ Status ExplainGraph(const ExplainOptions& options, const Console& console, Json&
   }
   WEIR_ASSIGN(const std::unique_ptr<session::Session> session,
               session::Session::Make(std::move(runtime), graph, std::move(session_options)));
+  static const std::map<std::string, session::Stage> kStages = {
+      {"graph", session::Stage::kGraph}, {"plan", session::Stage::kPlan}, {"passes", session::Stage::kPasses}};
+  if (const auto shown = kStages.find(options.what); shown != kStages.end()) {
+    const session::Stage stage = shown->second;
+    WEIR_ASSIGN(std::string stage_text,
+                session->ExplainStage(stage, request.feeds, request.fetches, options.run.targets));
+    report[options.what] = stage_text;
+    if (stage_text.ends_with('\n')) stage_text.pop_back();
+    console.Print(stage_text);
+    return Status();
+  }
   WEIR_ASSIGN(const place::Explanation explanation,
               session->ExplainPlacement(request.feeds, request.fetches, options.run.targets));
-  if (options.memory) {
+  if (options.what == "memory") {
     ShowMemory(explanation, console, report);
     return Status();
   }

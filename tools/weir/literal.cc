@@ -6,10 +6,12 @@
 #include <cstring>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <vector>
 
+#include "core/base/errors.h"
 #include "core/tensor/number.h"
 
 namespace weir::cli {
@@ -18,7 +20,7 @@ namespace {
 struct Leaf {
   enum class Kind { kNumber, kBool, kString };
   Kind kind = Kind::kNumber;
-  std::string text;  // of a number as written, of a string decoded
+  std::string text;  // a number as written, or a decoded string
 };
 
 /// The values of a literal in row-major order.
@@ -39,7 +41,7 @@ class Parser {
   }
 
  private:
-  static constexpr int64_t kOpen = -1;  // extent of an array that has not ended yet
+  static constexpr int64_t kOpen = -1;  // extent of an array whose end has not been read
 
   Status Fault(std::string_view what) const { return InvalidArgument("{}: {} at column {}", text_, what, at_ + 1); }
   void SkipBlanks() { at_ = std::min(text_.find_first_not_of(" \t\r\n", at_), text_.size()); }
@@ -183,7 +185,7 @@ Status FillInteger(const Leaf& leaf, DType dtype, std::byte* to) {
 Status FillReal(const Leaf& leaf, DType dtype, std::byte* to) {
   const bool wide = dtype == DType::kDouble || dtype == DType::kComplex128;
   double real = 0;
-  float narrow = 0;  // read as such, lest it be rounded twice
+  float narrow = 0;  // parsed as float, to avoid rounding twice
   const bool parsed =
       leaf.kind == Leaf::Kind::kNumber && (wide ? ParseWhole(leaf.text, real) : ParseWhole(leaf.text, narrow));
   if (!parsed) return DoesNotFit(leaf, dtype);
@@ -234,8 +236,58 @@ Status Fill(const Leaf& leaf, Tensor& tensor, size_t i) {
 
 }  // namespace
 
+std::string ShortName(DType dtype) {
+  switch (dtype) {
+    case DType::kFloat:
+      return "f32";
+    case DType::kDouble:
+      return "f64";
+    case DType::kHalf:
+      return "f16";
+    case DType::kBfloat16:
+      return "bf16";
+    case DType::kBool:
+      return "i1";
+    default:
+      return !IsInteger(dtype) ? Name(dtype) : (IsSignedType(dtype) ? "i" : "u") + std::to_string(BitsOf(dtype));
+  }
+}
+
+namespace {
+
+/// "2x3xf32=0.5": the elements are all that value. Nothing if the text has another form.
+Result<std::optional<Tensor>> ParseSplat(std::string_view text, DType dtype) {
+  const size_t equals = text.find('=');
+  const std::string_view head = text.substr(0, std::min(equals, text.size()));
+  const auto is_part = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z'); };
+  if (equals == std::string_view::npos || !std::ranges::all_of(head, is_part)) return std::optional<Tensor>();
+  std::vector<int64_t> dims;
+  std::string_view rest = head;
+  for (size_t at = rest.find('x'); at != std::string_view::npos; at = rest.find('x')) {
+    int64_t dim = 0;
+    if (!ParseWhole(std::string(rest.substr(0, at)), dim)) break;
+    dims.push_back(dim);
+    rest.remove_prefix(at + 1);
+  }
+  if (rest != ShortName(dtype)) {
+    return InvalidArgument("'{}' is of type '{}', wanted '{}', which is written {}", head, rest, Name(dtype),
+                           ShortName(dtype));
+  }
+  WEIR_ASSIGN(Shape shape, Shape::Make(dims));
+  const std::string value(text.substr(equals + 1));
+  WEIR_ASSIGN(const Literal literal, Parser(value).Parse());
+  if (!literal.dims.empty()) return InvalidArgument("wanted one value after '{}=', got '{}'", head, value);
+  WEIR_ASSIGN(Tensor tensor, Tensor::Make(dtype, std::move(shape)));
+  for (int64_t i = 0; i < tensor.elements(); ++i) WEIR_TRY(Fill(literal.leaves[0], tensor, static_cast<size_t>(i)));
+  return std::optional<Tensor>(std::move(tensor));
+}
+
+}  // namespace
+
 Result<Tensor> ParseLiteral(std::string_view text, DType dtype) {
   if (dtype != DType::kString && !HasFixedSize(dtype)) return Unimplemented("type {} has no literals", Name(dtype));
+  WEIR_ASSIGN(std::optional<Tensor> splat, ParseSplat(text, dtype));
+  if (splat) return std::move(*splat);
   WEIR_ASSIGN(const Literal literal, Parser(text).Parse());
   WEIR_ASSIGN(Shape shape, Shape::Make(literal.dims));
   WEIR_ASSIGN(Tensor tensor, Tensor::Make(dtype, std::move(shape)));

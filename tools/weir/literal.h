@@ -2,6 +2,7 @@
 #ifndef WEIR_TOOLS_WEIR_LITERAL_H_
 #define WEIR_TOOLS_WEIR_LITERAL_H_
 
+#include <string>
 #include <string_view>
 
 #include "core/base/status.h"
@@ -9,10 +10,15 @@
 
 namespace weir::cli {
 
-/// The tensor that a JSON text stands for: numbers, `true`, `false`, `nan`, `inf`, `-inf` or "text", alone or in arrays
-/// of equal lengths ("[[1,2],[3,4]]" has shape [2,2]). InvalidArgument saying what is wrong at which column, for arrays
-/// of unequal lengths, and for a value that `dtype` cannot hold; Unimplemented for types that have no literals.
+/// Converts a JSON text to a tensor: numbers, `true`, `false`, `nan`, `inf`, `-inf` or "text", alone or in arrays of
+/// equal lengths ("[[1,2],[3,4]]" has shape [2,2]); or a shape with a type and the value of all elements, "2x3xf32=0.5"
+/// ("f32=1" a scalar). InvalidArgument, with the fault and its column, for syntax errors,
+/// for arrays of unequal lengths, and for a value that `dtype` cannot represent; Unimplemented for types without
+/// literals.
 Result<Tensor> ParseLiteral(std::string_view text, DType dtype);
+
+/// The type as such a literal names it: "f32", "bf16", "i64", "u8", "i1" for bool, else its own name.
+std::string ShortName(DType dtype);
 
 }  // namespace weir::cli
 

@@ -8,11 +8,13 @@
 #include <functional>
 #include <new>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "core/base/errors.h"
 #include "core/base/legible.h"
 #include "core/base/nearest.h"
 #include "core/config/sources.h"
@@ -38,7 +40,7 @@ struct GlobalOptions {
   std::string config;
   std::vector<std::string> sets;
 
-  // What the process brings, and over it what the command line says.
+  // The settings of the process, overridden by the command line.
   config::Sources Sources() const {
     config::Sources sources = config::Sources::OfProcess();
     if (!config.empty()) sources.files.push_back(config);
@@ -52,7 +54,7 @@ const std::vector<std::pair<std::string, int32_t>> kLogLevels = {
 
 using Command = std::function<Status(const Console&, Json&)>;
 
-// One value per occurrence, so that the next word is never swallowed.
+// One value per occurrence, so that the option never consumes the next word.
 CLI::Option* AddList(CLI::App& app, const std::string& flag, std::vector<std::string>& list, const std::string& type,
                      const std::string& what) {
   return app.add_option(flag, list, what)->type_name(type)->allow_extra_args(false);
@@ -63,16 +65,16 @@ void AddGlobalOptions(CLI::App& app, GlobalOptions& global) {
   for (const auto& [name, level] : kLogLevels) levels.push_back(name);
   app.add_flag("--json", global.json, "Print one JSON object with \"schema\": 1")->group("Everywhere");
   app.add_option("--log-level", global.log_level,
-                 "What plugins may log to standard error: debug, info, warning or error")
+                 "Lowest level of plugins' log lines on standard error: debug, info, warning or error")
       ->check(CLI::IsMember(levels))
       ->type_name("LEVEL")
       ->group("Everywhere");
-  app.add_option("--config", global.config, "Read this configuration (TOML, or ConfigProto: .pb, .pbtxt) too")
+  app.add_option("--config", global.config, "Also read this configuration (TOML, or ConfigProto: .pb, .pbtxt)")
       ->check(CLI::Validator(
           [](const std::string& file) { return std::string(file.empty() ? "wanted a file, got ''" : ""); }, ""))
       ->type_name("FILE")
       ->group("Everywhere");
-  AddList(app, "--set", global.sets, "KEY=VALUE", "Set a key of the configuration; repeatable")->group("Everywhere");
+  AddList(app, "--set", global.sets, "KEY=VALUE", "Set a configuration key; repeatable")->group("Everywhere");
   app.set_help_flag("-h,--help", "Print this help and exit")->group("Everywhere");
   app.set_version_flag("--version", kVersionText)->group("Everywhere");
 }
@@ -80,29 +82,30 @@ void AddGlobalOptions(CLI::App& app, GlobalOptions& global) {
 void AddRun(CLI::App& app, RunCommandOptions& options, Command& chosen) {
   CLI::App* run = app.add_subcommand("run", "Run a GraphDef file");
   run->add_option("graph", options.graph, "GraphDef, binary or text")->required()->type_name("GRAPH");
-  AddList(*run, "--feed", options.feeds, "NAME=VALUE",
-          "Value of a tensor: an .npy file, or JSON as [[1,2],[3,4]], true, \"text\", nan, inf; repeatable")
+  AddList(*run, "--feed,--input", options.feeds, "NAME=VALUE",
+          "Value of a tensor: an .npy file, JSON such as [[1,2],[3,4]], true, \"text\", nan, inf, or a shape with type "
+          "and the value of all elements, such as 2x3xf32=0; repeatable")
       ->check(CLI::Validator(
           [](const std::string& text) {
             return text.find('=') == std::string::npos || text.front() == '=' ? "'" + text + "' is not NAME=VALUE" : "";
           },
           ""));
   AddList(*run, "--fetch", options.fetches, "NAME",
-          "Tensor to compute; repeatable. Without --fetch and --target: the outputs that nobody reads");
+          "Tensor to compute; repeatable. Without --fetch and --target: all outputs that no node reads");
   AddList(*run, "--target", options.targets, "NAME", "Node to run without fetching anything; repeatable");
   AddList(*run, "--init", options.inits, "NAME", "Node to run first, in the same session; repeatable");
   run->add_option("--out-dir", options.out_dir, "Write each fetch to DIR/<name, \"/\" and \":\" as \"_\">.npy")
       ->type_name("DIR");
-  run->add_option("--device", options.device, "Device for nodes that ask for none, as CPU:0")->type_name("DEVICE");
-  run->add_option("--runs", options.runs, "Run that often; print first, minimum, median and 90th percentile")
+  run->add_option("--device", options.device, "Device for nodes without a device, such as CPU:0")->type_name("DEVICE");
+  run->add_option("--runs", options.runs, "Run N times; print first, minimum, median and 90th percentile")
       ->check(CLI::Range(1, 1000000000))
       ->type_name("N");
   run->add_option("--trace", options.trace, "Write a Chrome trace")->type_name("FILE");
   run->add_option("--metadata", options.metadata,
                   "Write TensorFlow's RunMetadata of the last run: times, partition graphs")
       ->type_name("FILE");
-  run->add_flag("--check-numerics", options.check_numerics, "Stop at the first op that gives a NaN or an infinity");
-  run->add_flag("--dump-command", options.dump_command, "Print the full command line that would do this again");
+  run->add_flag("--check-numerics", options.check_numerics, "Stop at the first op that produces a NaN or an infinity");
+  run->add_flag("--dump-command", options.dump_command, "Print the full command line that repeats this run");
   run->footer(
       "NAME without :i means :0.\n"
       "Examples:\n"
@@ -113,14 +116,29 @@ void AddRun(CLI::App& app, RunCommandOptions& options, Command& chosen) {
       [&] { chosen = [&](const Console& console, Json& report) { return RunGraph(options, console, report); }; });
 }
 
+void AddModel(CLI::App& app, RunCommandOptions& options, Command& chosen) {
+  CLI::App* model = app.add_subcommand("model", "Show what a graph wants as input, or run it");
+  model->require_subcommand(1);
+  AddRun(*model, options, chosen);
+  CLI::App* show =
+      model->add_subcommand("show", "Inputs and outputs with type and shape, and a command line that runs it");
+  show->add_option("graph", options.graph, "GraphDef, binary or text")->required()->type_name("GRAPH");
+  AddList(*show, "--fetch", options.fetches, "NAME", "As in `weir run`: only what this output needs; repeatable");
+  AddList(*show, "--target", options.targets, "NAME", "As in `weir run`; repeatable");
+  show->callback(
+      [&] { chosen = [&](const Console& console, Json& report) { return ShowModel(options, console, report); }; });
+}
+
 void AddExplain(CLI::App& app, ExplainOptions& options, Command& chosen) {
-  CLI::App* explain = app.add_subcommand("explain", "Say where a run would put each node, and why; runs nothing");
+  CLI::App* explain = app.add_subcommand("explain", "Show the device of each node and the reasons; runs nothing");
   explain
       ->add_option("graph", options.words,
-                   "GraphDef, binary or text; after the word `memory`: what the run would need of each device's memory")
+                   "GraphDef, binary or text; with the word `memory`: the memory that a run needs on each device; "
+                   "with `graph`: the optimised and placed step; with `plan`: the instructions that run it; "
+                   "with `passes`: what each pass left")
       ->required()
       ->expected(1, 2)
-      ->type_name("[memory] GRAPH");
+      ->type_name("[memory|graph|plan|passes] GRAPH");
   AddList(*explain, "--feed", options.run.feeds, "NAME=VALUE",
           "As in `weir run`: the values give the shapes; repeatable")
       ->check(CLI::Validator(
@@ -130,15 +148,15 @@ void AddExplain(CLI::App& app, ExplainOptions& options, Command& chosen) {
           ""));
   AddList(*explain, "--fetch", options.run.fetches, "NAME", "As in `weir run`; repeatable");
   AddList(*explain, "--target", options.run.targets, "NAME", "As in `weir run`; repeatable");
-  explain->add_option("--device", options.run.device, "Device for nodes that ask for none, as CPU:0")
+  explain->add_option("--device", options.run.device, "Device for nodes without a device, such as CPU:0")
       ->type_name("DEVICE");
   explain->add_option("--algorithm", options.algorithm, "Placement algorithm: costsim, whitepaper, tf or single")
       ->check(CLI::IsMember({"costsim", "whitepaper", "tf", "single"}))
       ->type_name("NAME");
-  explain->add_flag("!--hard", options.soft, "A request that cannot be met is an error");
+  explain->add_flag("!--hard", options.soft, "Fail if a device request cannot be met");
   explain->callback([&] {
-    options.memory = options.words.size() == 2;
-    if (options.memory && options.words.front() != "memory") {
+    options.what = options.words.size() == 2 ? options.words.front() : "";
+    if (!std::set<std::string>{"", "memory", "graph", "plan", "passes"}.contains(options.what)) {
       throw CLI::ValidationError("graph",
                                  "wanted one graph, got '" + options.words[0] + "' and '" + options.words[1] + "'");
     }
@@ -148,7 +166,8 @@ void AddExplain(CLI::App& app, ExplainOptions& options, Command& chosen) {
 }
 
 void AddCheck(CLI::App& app, CheckCommandOptions& options, Command& chosen) {
-  CLI::App* check = app.add_subcommand("check", "Try a plugin against the rules of the plugin ABI, in child processes");
+  CLI::App* check =
+      app.add_subcommand("check", "Test a plugin against the rules of the plugin ABI, in child processes");
   std::vector<std::string> stages;
   for (const std::string_view stage : check::StageNames()) stages.emplace_back(stage);
   check->add_option("plugin", options.plugin, "Plugin file")->required()->type_name("PLUGIN.so");
@@ -156,7 +175,7 @@ void AddCheck(CLI::App& app, CheckCommandOptions& options, Command& chosen) {
           fmt::format("Only this stage; repeatable: {}", fmt::join(stages, ", ")))
       ->check(CLI::IsMember(stages));
   check->add_option("--junit", options.junit, "Also write a JUnit report")->type_name("FILE");
-  check->footer("Exit status 1 when a rule is broken.");
+  check->footer("Exit status 1 if a rule is broken.");
   check->callback(
       [&] { chosen = [&](const Console& console, Json& report) { return CheckPlugin(options, console, report); }; });
 }
@@ -165,8 +184,8 @@ void AddConfig(CLI::App& app, const GlobalOptions& global, ConfigShowOptions& sh
                Command& chosen) {
   CLI::App* config = app.add_subcommand("config", "Show or check the configuration");
   config->require_subcommand(1);
-  CLI::App* shown = config->add_subcommand("show", "List the keys that are set, with where each value came from");
-  shown->add_flag("--effective", show.effective, "All keys and plugins' options, with what took effect");
+  CLI::App* shown = config->add_subcommand("show", "List the keys that are set, with the source of each value");
+  shown->add_flag("--effective", show.effective, "All keys and plugin options, with the values in force");
   shown->callback([&] {
     chosen = [&](const Console& console, Json& report) {
       show.sources = global.Sources();
@@ -179,21 +198,54 @@ void AddConfig(CLI::App& app, const GlobalOptions& global, ConfigShowOptions& sh
       [&] { chosen = [&](const Console& console, Json& report) { return CheckConfig(file, console, report); }; });
 }
 
-void AddCkpt(CLI::App& app, std::string& path, Command& chosen) {
-  CLI::App* ckpt = app.add_subcommand("ckpt", "List or verify checkpoints");
+void AddCkpt(CLI::App& app, CkptOptions& options, Command& chosen) {
+  CLI::App* ckpt = app.add_subcommand("ckpt", "List, show, compare or verify checkpoints");
   ckpt->require_subcommand(1);
-  const auto add = [&](const char* name, const char* what, Status (*run)(const std::string&, const Console&, Json&)) {
+  using Run = Status (*)(const CkptOptions&, const Console&, Json&);
+  const auto add = [&](const char* name, const char* what, int paths, Run run) {
     CLI::App* part = ckpt->add_subcommand(name, what);
-    part->add_option("path", path, "Prefix of a checkpoint, or a folder of checkpoints")
+    part->add_option("path", options.paths, "Prefix of a checkpoint, or a folder of checkpoints")
         ->required()
+        ->expected(paths)
         ->type_name("PREFIX|DIR");
-    part->callback([&chosen, &path, run] {
-      chosen = [&path, run](const Console& console, Json& report) { return run(path, console, report); };
+    AddList(*part, "--exclude", options.exclude, "REGEX",
+            "Leave out tensors whose names it matches in part; repeatable");
+    part->callback([&chosen, &options, run] {
+      chosen = [&options, run](const Console& console, Json& report) { return run(options, console, report); };
     });
+    return part;
   };
-  add("ls", "List tensors with type, shape, size and place, or the checkpoints of a folder", ListCheckpoint);
-  add("verify", "Read everything; say what is damaged, missing, overlaps or is left out. Exit status 1 if anything is",
+  add("ls", "List tensors with type, shape, size and location, or the checkpoints of a folder", 1, ListCheckpoint);
+  CLI::App* show = add("show", "Print the values of tensors", 1, ShowCheckpoint);
+  AddList(*show, "--tensor", options.tensors, "NAME", "Only this tensor; repeatable");
+  add("stats", "Count parameters; print range, mean and deviation of each tensor, NaN and infinities", 1,
+      CheckpointStats);
+  add("diff", "Compare names, types, shapes and values of two checkpoints. Exit status 1 if any differ", 2,
+      DiffCheckpoints);
+  add("verify", "Read all data; report damage, missing data, overlaps and gaps. Exit status 1 if there is any", 1,
       VerifyCheckpoint);
+}
+
+void AddProfile(CLI::App& app, ProfileOptions& options, Command& chosen) {
+  CLI::App* profile = app.add_subcommand("profile", "Show, merge or compare files of measured kernel times");
+  profile->require_subcommand(1);
+  using Run = Status (*)(const ProfileOptions&, const Console&, Json&);
+  const auto add = [&](const char* name, const char* what, Run run) {
+    CLI::App* part = profile->add_subcommand(name, what);
+    part->callback([&chosen, &options, run] {
+      chosen = [&options, run](const Console& console, Json& report) { return run(options, console, report); };
+    });
+    return part->add_option("file", options.files, "File that `tools/bench gemm` writes, for `placement.profile`")
+        ->required()
+        ->type_name("FILE");
+  };
+  add("show", "Print the points with the time of each kernel", ShowProfile)->expected(1);
+  add("diff", "Print the times of two files and their ratios", DiffProfiles)->expected(2);
+  add("merge", "Write the points of all files to one; of equal points, the times of later files count", MergeProfiles);
+  profile->get_subcommand("merge")
+      ->add_option("--out", options.out, "The file to write")
+      ->required()
+      ->type_name("FILE");
 }
 
 // All options of all commands; they outlive the parser.
@@ -206,39 +258,43 @@ struct Options {
   ExplainOptions explain;
   ConfigShowOptions config_show;
   std::string config_file;
-  std::string checkpoint;
+  CkptOptions checkpoint;
+  ProfileOptions profile;
 };
 
 void Describe(CLI::App& app, Options& options, Command& chosen) {
   app.name("weir");
-  app.description("weir runs dataflow graphs in TensorFlow's formats on the devices that plugins bring.");
+  app.description("weir runs dataflow graphs in TensorFlow's formats on the devices of its plugins.");
   app.require_subcommand(1);
   app.failure_message([](const CLI::App*, const CLI::Error& error) { return std::string(error.what()); });
   app.footer(
       "`weir COMMAND --help` describes a command.\n"
-      "Exit status: 0 done, 1 failed, 2 wrong use. Errors: one line `weir: CODE: message` on standard error, with\n"
+      "Exit status: 0 success, 1 failure, 2 wrong usage. Errors: one line `weir: CODE: message` on standard error, "
+      "with\n"
       "--json also {\"schema\":1,\"error\":{...}} on standard output.\n"
-      "Configuration, the strongest first: --set, --config FILE, WEIR_CONFIG, ~/.config/weir/weir.toml,\n"
-      "/etc/weir/weir.toml, a variable for each key (`weir config show --effective` names all keys).\n"
-      "WEIR_PLUGIN_PATH: folders of plugins, separated by colons, instead of ../lib/weir/plugins.\n"
+      "Configuration, highest priority first: --set, --config FILE, WEIR_CONFIG, ~/.config/weir/weir.toml,\n"
+      "/etc/weir/weir.toml, an environment variable per key (`weir config show --effective` names all keys).\n"
+      "WEIR_PLUGIN_PATH: plugin folders, separated by colons, instead of ../lib/weir/plugins.\n"
       "NO_COLOR: no colours on a terminal.");
-  app.add_subcommand("devices", "List the devices that plugins bring; opens none")->callback([&chosen] {
+  app.add_subcommand("devices", "List the devices of all plugins; opens none")->callback([&chosen] {
     chosen = ShowDevices;
   });
   CLI::App* plugins = app.add_subcommand("plugins", "List every file of the plugin folders with its verdict");
-  plugins->add_flag("--why", options.plugins.why, "Full paths, and the reason of each verdict");
+  plugins->add_flag("--why", options.plugins.why, "Full paths, and the reason for each verdict");
   plugins->callback([&] {
     chosen = [&](const Console& console, Json& report) { return ShowPlugins(options.plugins, console, report); };
   });
   AddCheck(app, options.check, chosen);
   CLI::App* ops = app.add_subcommand("ops", "List the ops, with kernels by plugin and element type");
-  ops->add_option("name", options.ops.name, "Only this op, in full")->type_name("NAME");
+  ops->add_option("name", options.ops.name, "Only this op, with all details")->type_name("NAME");
   ops->add_flag("--markdown", options.ops.markdown, "As a table in Markdown");
   ops->callback(
       [&] { chosen = [&](const Console& console, Json& report) { return ShowOps(options.ops, console, report); }; });
   AddRun(app, options.run, chosen);
   AddExplain(app, options.explain, chosen);
+  AddModel(app, options.run, chosen);
   AddCkpt(app, options.checkpoint, chosen);
+  AddProfile(app, options.profile, chosen);
   AddConfig(app, options.global, options.config_show, options.config_file, chosen);
   AddGlobalOptions(app, options.global);
   for (CLI::App* command : app.get_subcommands({})) {
@@ -255,7 +311,7 @@ Json ErrorJson(const Status& error) {
           {"where", text_or_null(error.where())}};
 }
 
-// Prints the report and the error, and makes them an exit status.
+// Prints the report and the error, and returns the exit status.
 int Finish(bool json, Json& report, const Status& status, int status_of_error) {
   if (!status.ok()) report["error"] = ErrorJson(status);
   if (json) {
@@ -272,7 +328,7 @@ int Finish(bool json, Json& report, const Status& status, int status_of_error) {
   return kFailed;
 }
 
-// The parser's message with what might have been meant.
+// The parser's message with suggestions.
 Status WrongUse(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App* command = &app;
   std::string path;
@@ -292,7 +348,7 @@ Status WrongUse(const CLI::App& app, const CLI::ParseError& error) {
   return InvalidArgument("{}; see `weir{} --help`", error.what(), path);
 }
 
-// What the parser has to say itself: help and version.
+// Prints the parser's own output: help and version.
 int PrintHelp(const CLI::App& app, const CLI::Success& asked) {
   std::ostringstream text;
   app.exit(asked, text, text);
@@ -307,10 +363,10 @@ int Run(const std::vector<std::string>& words) {
   Json report = {{"schema", 1}};
   CLI::App app;
   Describe(app, options, chosen);
-  // Asked of the words, as parsing may end before it comes to the flag.
+  // Searched in the words, as parsing may end before the flag.
   const bool json = std::find(words.begin(), words.end(), "--json") != words.end();
   try {
-    app.parse(std::vector<std::string>(words.rbegin(), words.rend()));  // CLI11 takes words from the back
+    app.parse(std::vector<std::string>(words.rbegin(), words.rend()));  // CLI11 pops words from the back
   } catch (const CLI::CallForVersion& version) {
     if (!json) return PrintHelp(app, version);
     report["version"] = WEIR_VERSION;

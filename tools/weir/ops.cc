@@ -45,7 +45,7 @@ std::string AttrText(const op::AttrDef& attr) {
 
 std::string_view View(weir_str text) { return {text.data, text.size}; }
 
-// What one kernel takes of the types that the op allows, by attribute.
+// The types that one kernel supports of those that the op allows, by attribute.
 std::map<std::string, DTypeSet> TypesOf(const op::OpDef& op, const weir_kernel& record) {
   std::map<std::string, DTypeSet> types;
   for (uint32_t i = 0; i < record.type_count; ++i) {
@@ -87,14 +87,15 @@ Json OpJson(const op::OpDef& op, const kernel::KernelRegistry& kernels) {
           {"run_by", Name(op.run_by)},
           {"category", Name(op.category)},
           {"stateful", op.stateful},
+          {"traits", TraitsText(op)},
           {"gradient", op.gradient ? Json(true) : Json(false)},
           {"no_gradient", op.no_gradient},
           {"doc", op.doc}};
 }
 
-// "kernels_eigen: half, float" for each plugin: what its kernels take for the attribute that varies most.
+// "kernels_eigen: half, float" for each plugin: the types of its kernels for the attribute that varies most.
 std::string KernelsText(const op::OpDef& op, const kernel::KernelRegistry& kernels) {
-  if (op.run_by != op::RunBy::kPlugin) return std::string(Name(op.run_by));
+  if (op.run_by != op::RunBy::kKernel) return std::string(Name(op.run_by));
   std::map<std::string, std::map<std::string, DTypeSet>> plugins;
   for (const kernel::KernelEntry* entry : kernels.ForOp(op.name)) {
     std::map<std::string, DTypeSet>& types = plugins[entry->plugin];
@@ -118,8 +119,7 @@ std::string SignatureText(const op::OpDef& op) {
 void PrintDetail(const op::OpDef& op, const kernel::KernelRegistry& kernels, const Console& console) {
   console.Print(op.name + SignatureText(op));
   if (!op.doc.empty()) console.Print("  " + op.doc);
-  console.Print(fmt::format("  category: {}   run by: {}{}", Name(op.category), Name(op.run_by),
-                            op.stateful ? "   stateful" : ""));
+  console.Print(fmt::format("  category: {}   run by: {}", Name(op.category), TraitsText(op)));
   console.Print("  gradient: " + (op.gradient ? "yes" : "none, " + op.no_gradient));
   for (const op::AttrDef& attr : op.attrs) console.Print("  attr " + AttrText(attr));
   for (const kernel::KernelEntry* entry : kernels.ForOp(op.name)) {

@@ -54,7 +54,7 @@ Status ShowPlugins(const PluginsOptions& options, const Console& console, Json& 
   if (!catalogue.files().empty()) {
     console.Print(table);
   } else {
-    console.Print(fmt::format("no plugin: nothing in {}; WEIR_PLUGIN_PATH names other folders",
+    console.Print(fmt::format("no plugins in {}; set WEIR_PLUGIN_PATH to use other folders",
                               fmt::join(catalogue.folders(), ", ")));
   }
   PrintNotes(runtime->plugins->config_notes(), console, report);

@@ -1,5 +1,6 @@
 // The program `weir-probe FILE LIMIT_MS [KEY=VALUE …] -- [NAME=VALUE …]`: tries a plugin file for the loader, which
-// reads from standard output how it ended (core/plugin/probe.h). KEY is one of the configuration, NAME a variable.
+// reads the result from standard output (core/plugin/probe.h). KEY is a configuration key, NAME an environment
+// variable.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -22,7 +23,7 @@ void Answer(std::string_view text) {
   if (write(answer_to, text.data(), text.size()) < 0) _exit(1);
 }
 
-// Registered before all that the plugin registers, so it runs after it.
+// Registered before the plugin's own functions, so it runs after them.
 void AtExit() {
   if (!tried) _exit(1);
   Answer("survived\n");
@@ -35,7 +36,7 @@ int main(int argc, char** argv) {
   using namespace weir;
   int limit_ms = 0;
   if (argc < 3 || std::from_chars(argv[2], argv[2] + std::strlen(argv[2]), limit_ms).ec != std::errc()) return 2;
-  // The plugin may write where it likes but not to the loader.
+  // The plugin may write to standard output, but not to the loader.
   answer_to = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
   const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
   if (answer_to < 0 || nowhere < 0 || dup2(nowhere, STDOUT_FILENO) < 0 || std::atexit(AtExit) != 0) return 2;
@@ -50,7 +51,7 @@ int main(int argc, char** argv) {
   }
   const Result<config::Loaded> loaded = config::Load(sources);
   const Result<const op::OpRegistry*> ops = ops::Catalogue();
-  if (loaded.ok() && ops.ok()) {  // else the loader finds the fault as well
+  if (loaded.ok() && ops.ok()) {  // otherwise the loader finds the fault too
     const Status outcome = plugin::TryFile(argv[1], loaded->config, **ops, std::chrono::milliseconds(limit_ms));
     if (outcome.code() == Code::kDeadlineExceeded) {
       Answer("hung\n");

@@ -15,7 +15,7 @@
 #include "core/session/resolve.h"
 #include "core/session/run_metadata.h"
 #include "core/session/session.h"
-#include "core/trace/chrome.h"
+#include "core/trace/span.h"
 #include "tools/weir/commands.h"
 #include "tools/weir/run_files.h"
 #include "tools/weir/run_request.h"
@@ -44,7 +44,7 @@ struct Outcome {
   std::string metadata;                 // of the last run, with --metadata
 };
 
-Result<Outcome> Execute(const RunCommandOptions& options, const graph::Graph& graph, const Request& request) {
+Result<Outcome> Execute(const RunCommandOptions& options, const graph::Definition& graph, const Request& request) {
   WEIR_ASSIGN(std::shared_ptr<session::Runtime> runtime, session::Runtime::Default());
   session::SessionOptions session_options = session::SessionOptionsFrom(runtime->config);
   session_options.default_device = options.device;
@@ -82,7 +82,7 @@ std::string Absolute(const std::string& path) {
   return error ? path : absolute.lexically_normal().string();
 }
 
-// A command line that does the same from any folder, with the fetches spelt out.
+// An equivalent command line for any folder, with explicit fetches.
 std::string CommandLine(const RunCommandOptions& options, const Request& request) {
   std::string line;
   if (const char* folders = std::getenv("WEIR_PLUGIN_PATH"); folders != nullptr && folders[0] != '\0') {
@@ -157,7 +157,7 @@ void Print(const Request& request, const Outcome& outcome, const Console& consol
 }  // namespace
 
 Status RunGraph(const RunCommandOptions& options, const Console& console, Json& report) {
-  WEIR_ASSIGN(const graph::Graph graph, ReadGraph(options.graph));
+  WEIR_ASSIGN(const graph::Definition graph, ReadGraph(options.graph));
   WEIR_ASSIGN(const Request request, MakeRequest(options, graph));
   if (!options.out_dir.empty()) WEIR_TRY(io::MakeDirectories(options.out_dir));
   if (options.dump_command) console.Print(CommandLine(options, request));

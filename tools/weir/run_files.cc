@@ -4,6 +4,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "core/base/errors.h"
 #include "core/io/files.h"
 #include "core/io/npy.h"
 #include "core/tensor/number.h"
@@ -12,7 +13,7 @@
 namespace weir::cli {
 namespace {
 
-// The integer type that holds a quantised or sub-byte one in .npy files; kInvalid for the others.
+// The integer type that represents a quantised or sub-byte type in .npy files; kInvalid for all others.
 DType HolderOf(DType dtype) {
   switch (dtype) {
     case DType::kQint8:
@@ -88,7 +89,7 @@ Status WriteOutput(const std::string& file, const Tensor& tensor) {
   const std::span<const std::string> texts =
       tensor.dtype() == DType::kString ? tensor.as<std::string>() : std::span<const std::string>();
   if (std::ranges::none_of(texts, [](const std::string& text) { return text.ends_with('\0'); })) {
-    return io::RemoveFile(side_file);  // that of an earlier run would be wrong now
+    return io::RemoveFile(side_file);  // one from an earlier run would be out of date
   }
   nlohmann::ordered_json lengths = nlohmann::ordered_json::array();
   for (const std::string& text : texts) lengths.push_back(text.size());

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "core/base/errors.h"
 #include "core/graph/frames.h"
 #include "core/graph/graph_def.h"
 #include "core/io/files.h"
@@ -15,8 +16,9 @@ namespace {
 
 constexpr uint64_t kMaxGraphBytes = uint64_t{2} << 30;
 
-// By node: on how many conditions it runs, as far as Switch and Merge come in pairs; a loop is one more.
-std::vector<int> Conditions(const graph::Graph& graph) {
+// By node: the number of conditions on which it runs, assuming matching pairs of Switch and Merge; a loop counts as one
+// more.
+std::vector<int> Conditions(const graph::Definition& graph) {
   std::vector<int> conditions(static_cast<size_t>(graph.num_nodes()), 0);
   for (graph::NodeId id = 0; id < graph.num_nodes(); ++id) {
     const graph::Node& node = graph.node(id);
@@ -28,7 +30,7 @@ std::vector<int> Conditions(const graph::Graph& graph) {
     };
     for (const graph::Endpoint& input : node.inputs()) on(input.node);
     for (const graph::NodeId input : node.control_inputs()) on(input);
-    const graph::Flow flow = graph::FlowOf(node.op());
+    const graph::Flow flow = graph::FlowOf(node);
     if (flow == graph::Flow::kSwitch || flow == graph::Flow::kEnter) ++most;
     if (flow == graph::Flow::kMerge && !closes_loop) --most;
     if (flow == graph::Flow::kExit) most -= 2;  // the loop and the Switch before the Exit
@@ -37,9 +39,9 @@ std::vector<int> Conditions(const graph::Graph& graph) {
   return conditions;
 }
 
-// Outputs that a file can hold, that no node reads and that have a value whatever is fed; nodes that others wait for,
-// placeholders and what is fed are left out.
-std::vector<std::string> UnreadOutputs(const graph::Graph& graph, const std::vector<session::Feed>& feeds) {
+// Outputs that can be stored in a file, that no node reads and that are live for every feed. Nodes that others wait
+// for, placeholders and fed nodes are left out.
+std::vector<std::string> UnreadOutputs(const graph::Definition& graph, const std::vector<session::Feed>& feeds) {
   std::set<graph::Endpoint> read;
   std::set<graph::NodeId> awaited;
   for (graph::NodeId id = 0; id < graph.num_nodes(); ++id) {
@@ -52,9 +54,9 @@ std::vector<std::string> UnreadOutputs(const graph::Graph& graph, const std::vec
   const std::vector<int> conditions = Conditions(graph);
   std::vector<std::string> names;
   for (graph::NodeId id = 0; id < graph.num_nodes(); ++id) {
-    if (awaited.contains(id) || graph.node(id).op().name == "Placeholder") continue;
+    if (awaited.contains(id) || graph.node(id).op().traits.universal == op::Universal::kPlaceholder) continue;
     if (conditions[static_cast<size_t>(id)] != 0) continue;
-    const bool chooses = graph::FlowOf(graph.node(id).op()) == graph::Flow::kMerge;
+    const bool chooses = graph::FlowOf(graph.node(id)) == graph::Flow::kMerge;
     for (int i = 0; i < (chooses ? 1 : graph.node(id).num_outputs()); ++i) {
       const graph::Endpoint endpoint{id, i};
       const DType dtype = BaseType(graph.TypeOf(endpoint));
@@ -68,15 +70,15 @@ std::vector<std::string> UnreadOutputs(const graph::Graph& graph, const std::vec
 
 }  // namespace
 
-Result<graph::Graph> ReadGraph(const std::string& path) {
+Result<graph::Definition> ReadGraph(const std::string& path) {
   WEIR_ASSIGN(const op::OpRegistry* ops, ops::Catalogue());
   WEIR_ASSIGN(const std::string bytes, io::ReadFile(path, kMaxGraphBytes));
-  Result<graph::Graph> graph = graph::ParseGraph(bytes, *ops);
+  Result<graph::Definition> graph = graph::ParseGraph(bytes, *ops);
   if (!graph.ok()) return graph.status().Prepend(path + ": ");
   return graph;
 }
 
-Result<Request> MakeRequest(const RunCommandOptions& options, const graph::Graph& graph) {
+Result<Request> MakeRequest(const RunCommandOptions& options, const graph::Definition& graph) {
   Request request;
   std::vector<std::string> feed_names;
   for (const std::string& feed : options.feeds) {
@@ -88,7 +90,7 @@ Result<Request> MakeRequest(const RunCommandOptions& options, const graph::Graph
     request.fetches = UnreadOutputs(graph, request.feeds);
     if (request.fetches.empty()) {
       return InvalidArgument(
-          "{}: no output is left that a file can hold and no node reads; name one with --fetch or a node "
+          "{}: every output is read by a node or cannot be stored in a file; name an output with --fetch or a node "
           "with --target",
           options.graph);
     }

@@ -1,17 +1,17 @@
-// What `weir run` and `weir explain` are asked for, read and checked.
+// The request of `weir run` and `weir explain`, read and checked.
 #ifndef WEIR_TOOLS_WEIR_RUN_REQUEST_H_
 #define WEIR_TOOLS_WEIR_RUN_REQUEST_H_
 
 #include <string>
 #include <vector>
 
-#include "core/graph/graph.h"
+#include "core/graph/definition.h"
 #include "core/session/session.h"
 #include "tools/weir/commands.h"
 
 namespace weir::cli {
 
-/// What is to be run, with all names known to the graph.
+/// The request of a run; all its names exist in the graph.
 struct Request {
   std::vector<session::Feed> feeds;
   std::vector<std::string> fetches;
@@ -19,11 +19,11 @@ struct Request {
 };
 
 /// A GraphDef file, binary or text. Errors name the file.
-Result<graph::Graph> ReadGraph(const std::string& path);
+Result<graph::Definition> ReadGraph(const std::string& path);
 
-/// Checks every name before any value is read or any node runs. Without fetches and targets: the outputs that a file
-/// can hold and no node reads.
-Result<Request> MakeRequest(const RunCommandOptions& options, const graph::Graph& graph);
+/// Checks every name before any value is read or any node runs. Without fetches and targets, it fetches the outputs
+/// that can be stored in a file and that no node reads.
+Result<Request> MakeRequest(const RunCommandOptions& options, const graph::Definition& graph);
 
 }  // namespace weir::cli
 

@@ -22,7 +22,7 @@ struct AddN {
     return WEIR_OK;
   }
 
-  // Tile by tile, so that an output that shares input 0's buffer is written after all inputs of the tile were read.
+  // Adds tile by tile: all inputs of a tile are read before the output is written, which may share input 0's buffer.
   template <class T>
   void Run(sdk::Views<const T> values, sdk::View<T> sum) const {
     using C = sdk::Compute<T>;

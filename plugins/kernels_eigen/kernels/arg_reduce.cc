@@ -35,7 +35,7 @@ void Store(const int64_t* at, int64_t count, const sdk::AnyOutput& output, int64
   }
 }
 
-// NaN is never better; where nothing is better than the smallest finite number the index is 0: TensorFlow's answers.
+// As in TensorFlow, NaN never wins, and the index is 0 if no element exceeds the least finite number.
 template <bool kMax>
 struct ArgReduce {
   template <class T>
@@ -115,7 +115,7 @@ struct ArgReduce {
 }  // namespace
 
 void AddArgReduce(sdk::KernelTable& k) {
-  // The kernels do not depend on the index type; the tables name what they write.
+  // The kernels handle every index type; the tables only restrict it.
   k.Add<ArgReduce<true>>("ArgMax", kReal + kBool)
       .Class(WEIR_CLASS_REDUCE)
       .Restrict("output_type", {WEIR_INT32, WEIR_INT64, WEIR_INT16, WEIR_UINT16});

@@ -1,4 +1,4 @@
-// Variables updated in place: by a tensor of their own shape, or as counters.
+// In-place updates of variables: by a tensor of the same shape, or as counters.
 #include "plugins/kernels_eigen/dtypes.h"
 #include "plugins/kernels_eigen/families.h"
 #include "plugins/kernels_eigen/wrap.h"
@@ -12,7 +12,7 @@ template <bool kAdd>
 struct Update {
   int32_t Prepare(const sdk::Prep& prep) {
     if (sdk::SameShape(prep.shape(0), prep.shape(1))) return WEIR_OK;
-    // The form on a reference, which hands it on, has a text of its own.
+    // The form for references, which returns the reference, has a different text.
     if (prep.outputs() > 0) return prep.error().InvalidArgument("Parameters and update must be the same size");
     return prep.error().InvalidArgument("Cannot update variable with shape ", prep.shape(0),
                                         " using a Tensor with shape ", prep.shape(1), ", shapes must be equal.");
@@ -32,7 +32,7 @@ struct Update {
   }
 };
 
-/// Answers the variable's value and adds one to it, until it is at the limit.
+/// Returns the variable's value and adds one to it, unless it has reached the limit.
 struct CountUpTo {
   int64_t limit = 0;
 

@@ -10,7 +10,7 @@
 namespace weir::kernels_eigen {
 namespace {
 
-/// A tensor seen as [outer, channels, inner].
+/// A tensor viewed as [outer, channels, inner].
 struct Channels {
   int64_t outer = 1, channels = 1, inner = 1;
 
@@ -69,7 +69,7 @@ struct BiasAdd {
 };
 
 constexpr int64_t kChannelTile = 512;  // channels summed at a time
-constexpr int64_t kRowBlock = 64;  // rows summed before they join the total, which keeps the error of long sums small
+constexpr int64_t kRowBlock = 64;      // rows summed before they are added to the total; limits the rounding error
 
 struct BiasAddGrad {
   Channels view;
@@ -86,7 +86,7 @@ struct BiasAddGrad {
   template <class T>
   void Run(sdk::View<const T> gradient, sdk::View<T> out) const {
     using C = sdk::Compute<T>;
-    if (gradient.size() == 0) {  // beside an extent of 0 others may be as large as they like
+    if (gradient.size() == 0) {  // with an extent of 0, other extents may be arbitrarily large
       for (int64_t c = 0; c < view.channels; ++c) out[c] = T(0);
       return;
     }

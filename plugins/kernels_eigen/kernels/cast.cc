@@ -1,5 +1,5 @@
-// Cast between any two element types: through tiles of the widest type of the source's kind, so that n types need n
-// loads and n stores instead of n * n loops. The pairs that training meets have loops of their own.
+// Cast between any two element types, through tiles of the widest type of the source's kind: n types need n loads and n
+// stores instead of n * n loops. Pairs common in training have their own loops.
 #include <algorithm>
 #include <bit>
 #include <complex>
@@ -27,10 +27,10 @@ struct uint4 {
   uint8_t value;
 };
 
-// To the integer D, cut towards zero. Where TensorFlow's answer on x86 does not depend on an element's position in its
-// vectors, this is it: NaN and what D cannot hold become the least value of a signed D of 32 or 64 bits and the highest
-// bit alone of an unsigned one, which wraps what the signed type of its width holds. Narrow integers saturate from
-// int32.
+// Converts to the integer type D, truncating towards zero. These are TensorFlow's results on x86, as far as they do not
+// depend on an element's position in its vectors. For a signed D of 32 or 64 bits, NaN and values out of range become
+// the least value. For an unsigned D, negative values in range of the signed type of its width wrap, and NaN and other
+// values out of range become the highest bit alone. Narrow integers saturate from int32.
 template <class D, class W>
 D Cut(W x) {
   if constexpr (sizeof(D) < 4) {
@@ -50,7 +50,7 @@ D Cut(W x) {
   }
 }
 
-// To an element type D from a wide one. Complex numbers give their real part.
+// Converts from a wide type to the element type D. Complex numbers are converted by their real part.
 template <class D, class W>
 D Convert(W x) {
   if constexpr (std::is_same_v<W, sdk::complex128>) {
@@ -140,7 +140,7 @@ void NarrowLoop(const void* from, void* to, int64_t n) {
   sdk::Narrow(static_cast<const float*>(from), static_cast<T*>(to), n);
 }
 
-/// How one element type is read and written.
+/// Load and store functions of one element type.
 struct Element {
   Kind kind = Kind::kNone;
   Loop load = nullptr;
@@ -189,7 +189,7 @@ const Element& ElementOf(uint32_t dtype) {
   return table[dtype < table.size() ? dtype : 0];
 }
 
-/// The pairs with a loop of their own, else null.
+/// The direct loop of a pair of types; null if there is none.
 Loop DirectLoop(uint32_t from, uint32_t to) {
   struct Pair {
     uint32_t from, to;
@@ -235,7 +235,7 @@ bool Supported(uint32_t from, uint32_t to) {
   return !(complex && (IsFloat8(from) || IsFloat8(to)));
 }
 
-/// Clears the bits that the narrower float has not, so that the conversion cuts instead of rounding.
+/// Clears the mantissa bits beyond the narrower float's, so that the conversion truncates instead of rounding.
 void CutMantissa(double* x, int64_t n, int mantissa) {
   const uint64_t mask = ~((uint64_t{1} << (52 - mantissa)) - 1);
   for (int64_t i = 0; i < n; ++i) x[i] = std::bit_cast<double>(std::bit_cast<uint64_t>(x[i]) & mask);

@@ -59,7 +59,8 @@ int32_t ConstantFn(void*, const weir_reg* regs, const weir_env*) noexcept {
   return WEIR_OK;
 }
 
-/// With incompatible_shape_error false, operands that do not broadcast are unequal as a whole: one scalar answer.
+/// With incompatible_shape_error false, operands that do not broadcast are unequal as a whole: the result is one
+/// scalar.
 template <bool kValue>
 int32_t PrepareEquality(const sdk::internal::Variant& variant, sdk::Prep& prep, weir_kernel_fn* fn,
                         std::unique_ptr<sdk::internal::State>* state) {

@@ -1,4 +1,4 @@
-// Arrays joined along an axis and taken apart again: Concat, Pack, Split, Unpack.
+// Arrays joined and split along an axis: Concat, Pack, Split, Unpack.
 #include <cstring>
 
 #include "plugins/kernels_eigen/families.h"
@@ -23,14 +23,14 @@ int32_t FindAxis(const Prep& prep, int64_t axis, int64_t rank, std::string_view 
   return WEIR_OK;
 }
 
-/// A whole array as `rows` rows, each of which is made of one block per piece.
+/// The joined array as `rows` rows, each with one block per piece.
 struct Blocks {
   int64_t rows = 1;
   size_t row_bytes = 0;
   std::vector<size_t> piece_bytes;
 
-  /// `operand(i)`: piece i of `count`, with `rank` axes; an axis of its own (Pack) has to be beyond its rank. Internal
-  /// when the outputs are not what the op's shape function makes of the inputs.
+  /// `operand(i)`: piece i of `count`, with `rank` axes; a new axis (Pack) is beyond its rank. Internal if the outputs
+  /// do not have the shapes that the op's shape function computes.
   template <class Operand>
   int32_t Plan(const Prep& prep, Operand&& operand, uint32_t count, uint32_t axis, const weir_operand& whole) {
     const size_t element = sdk::SizeOf(whole.dtype);
@@ -161,7 +161,7 @@ struct Split : SplitBase {
   }
   void Run(HostIntegers, sdk::AnyInput value, AnyOutputs output) const { blocks.Cut(value, output); }
 };
-/// The sizes are in the outputs' shapes, which the shape function made from them.
+/// The outputs' shapes, computed by the shape function, give the sizes.
 struct SplitV : SplitBase {
   int32_t Prepare(Prep& prep) {
     int64_t axis = 0;

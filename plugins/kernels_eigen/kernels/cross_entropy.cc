@@ -1,4 +1,4 @@
-// Softmax cross entropy with dense and with sparse labels: loss per row and its gradient.
+// Losses: softmax cross entropy with dense and with sparse labels, per row and with its gradient; half sums of squares.
 #include <algorithm>
 #include <cmath>
 
@@ -12,7 +12,7 @@ namespace {
 
 using sdk::View;
 
-/// Steps of one operand through [rows, classes]; 0 where it is broadcast.
+/// Steps of one operand over [rows, classes]; 0 along broadcast dimensions.
 struct Steps {
   int64_t row = 0, column = 0;
 };
@@ -31,7 +31,7 @@ C Exponentials(C* x, C* e, int64_t n) {
   return ExpSumArray(x, C(0), e, n);
 }
 
-/// Scratch for one row twice, in the type that is computed in.
+/// Scratch for two rows in the compute type.
 void ScratchRows(sdk::Prep& prep, int64_t classes) {
   const bool wide = prep.input(0).dtype == WEIR_FLOAT64;
   prep.Scratch(2 * static_cast<uint64_t>(classes) * (wide ? sizeof(double) : sizeof(float)));
@@ -140,6 +140,38 @@ struct SparseSoftmaxCrossEntropy {
   }
 };
 
+/// Blocks are summed in lanes of the compute type, and their sums in double.
+struct L2Loss {
+  int64_t elements = 0;
+
+  int32_t Prepare(sdk::Prep& prep) {
+    elements = prep.size(0);
+    return WEIR_OK;
+  }
+
+  template <class T>
+  void Run(View<const T> t, View<T> out) const {
+    using C = sdk::Compute<T>;
+    constexpr int64_t kLanes = 16, kBlock = 256;
+    double total = 0;
+    for (int64_t begin = 0; begin < elements; begin += kBlock) {
+      const int64_t n = std::min(kBlock, elements - begin);
+      const T* x = t.data() + begin;
+      C lanes[kLanes] = {};
+      int64_t i = 0;
+      for (; i + kLanes <= n; i += kLanes) {
+        for (int64_t lane = 0; lane < kLanes; ++lane) {
+          const C value = static_cast<C>(x[i + lane]);
+          lanes[lane] += value * value;
+        }
+      }
+      for (; i < n; ++i) lanes[0] += static_cast<C>(x[i]) * static_cast<C>(x[i]);
+      for (const C lane : lanes) total += static_cast<double>(lane);
+    }
+    out.data()[0] = static_cast<T>(static_cast<C>(total / 2));
+  }
+};
+
 }  // namespace
 
 void AddCrossEntropy(sdk::KernelTable& k) {
@@ -147,6 +179,7 @@ void AddCrossEntropy(sdk::KernelTable& k) {
   k.Add<SparseSoftmaxCrossEntropy>("SparseSoftmaxCrossEntropyWithLogits", kFloating)
       .Class(WEIR_CLASS_ELEMENTWISE, 20)
       .Restrict("Tlabels", {WEIR_INT32, WEIR_INT64});
+  k.Add<L2Loss>("L2Loss", kFloating).Class(WEIR_CLASS_ELEMENTWISE, 2);
 }
 
 }  // namespace weir::kernels_eigen

@@ -1,4 +1,4 @@
-// Outputs as long as the data say: Where, Unique, ListDiff.
+// Ops whose output length depends on data: Where, Unique, ListDiff.
 #include <algorithm>
 #include <concepts>
 #include <unordered_map>
@@ -41,7 +41,7 @@ struct Where {
   }
 };
 
-/// What elements are compared by. As TensorFlow does: -0 equals 0, a NaN equals nothing, not even itself.
+/// The comparison of elements. As in TensorFlow, -0 equals 0, and a NaN equals nothing, not even itself.
 template <class T>
 auto KeyOf(const T& x) {
   if constexpr (std::floating_point<sdk::Compute<T>>) {
@@ -55,7 +55,7 @@ auto KeyOf(const T& x) {
 template <class T>
 using Key = decltype(KeyOf(T()));
 
-/// Writes positions as the type that the attribute out_idx names.
+/// Writes positions in the type given by the attribute out_idx.
 int32_t WritePositions(Context& ctx, uint32_t output, uint32_t dtype, const std::vector<int64_t>& positions) {
   const int64_t n = static_cast<int64_t>(positions.size());
   const auto write = [&](auto type) -> int32_t {

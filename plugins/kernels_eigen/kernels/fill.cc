@@ -1,4 +1,4 @@
-// Arrays made from nothing: Fill, ZerosLike, OnesLike, Range.
+// Arrays made from scalars or shapes: Fill, ZerosLike, OnesLike, Range.
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -13,7 +13,7 @@ namespace {
 using sdk::AnyInput;
 using sdk::AnyOutput;
 
-/// `to` becomes copies of the element at `value`.
+/// Fills `to` with copies of the element at `value`.
 void FillWith(const void* value, const AnyOutput& to) {
   const int64_t n = to.size();
   ForBytes(sdk::SizeOf(to.dtype()), [&](auto element) {
@@ -67,7 +67,7 @@ struct OnesLike {
   }
 };
 
-/// start + i * delta, rounded after each of the two; the number of elements is the shape function's.
+/// start + i * delta, rounded after each operation; the shape function determines the number of elements.
 struct Range {
   template <class T>
   void Run(sdk::Host<const T> start, sdk::Host<const T>, sdk::Host<const T> delta, sdk::View<T> output) const {

@@ -16,7 +16,8 @@ using sdk::HostIntegers;
 using sdk::Integers;
 using sdk::Prep;
 
-/// out[b, o, m, :] = params[b, o, indices[b, m], :]: batch, what lies between it and the axis, indices, the rest.
+/// out[b, o, m, :] = params[b, o, indices[b, m], :], with b over the batch dimensions, o over the dimensions between
+/// batch and axis, and m over the indices.
 struct Rows {
   int64_t batches = 1, outer = 1, limit = 0, picks = 1;
   size_t block = 0;  // bytes of one row
@@ -58,7 +59,7 @@ struct Rows {
   }
 
   int32_t Take(const Env& env, const void* params, const Integers& indices, const AnyOutput& out) const {
-    if (out.size() == 0) return WEIR_OK;  // whatever the indices are, as in TensorFlow
+    if (out.size() == 0) return WEIR_OK;  // for any indices, as in TensorFlow
     const auto* from = static_cast<const char*>(params);
     auto* to = static_cast<char*>(out.data());
     const size_t stride = static_cast<size_t>(limit) * block;
@@ -99,7 +100,7 @@ struct GatherV2 {
   }
 };
 
-/// Along axis batch_dims of the variable.
+/// Gathers along axis batch_dims of the variable.
 struct ResourceGather {
   Rows rows;
   int32_t Prepare(Prep& prep) {
@@ -112,7 +113,7 @@ struct ResourceGather {
   }
 };
 
-/// The slices at coordinates. What coordinates outside give: an error, or zeros where the policy is "IGNORE".
+/// Gathers slices at coordinates. Coordinates out of range are an error, or give zeros if the policy is "IGNORE".
 struct GatherNd {
   Places places;
   bool zeros_outside = false;
@@ -161,7 +162,7 @@ struct GatherNd {
   }
 };
 
-/// Row data[m][i] goes to row indices[m][i]; rows that nothing goes to are zero.
+/// Row data[m][i] goes to row indices[m][i]; all other rows are zero.
 struct DynamicStitch {
   uint32_t count = 0;
   int64_t limit = 0;
@@ -205,7 +206,7 @@ struct DynamicStitch {
   }
 };
 
-/// An index beyond the depth leaves its row without on_value.
+/// A row whose index is out of range has no on_value.
 struct OneHot {
   int64_t depth = 0, inner = 1;
 

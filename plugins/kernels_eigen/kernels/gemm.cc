@@ -8,7 +8,8 @@ namespace {
 
 using Eigen::Index;
 
-// Eigen's product kernel below its expressions: the packing memory is ours, so that a step allocates nothing.
+// Eigen's product kernel, called below the expression layer with our own packing memory, so that a step allocates
+// nothing.
 template <class T>
 struct Blocking : Eigen::internal::level3_blocking<T, T> {
   Blocking(const GemmBlocks& blocks, T* packing) {
@@ -20,8 +21,8 @@ struct Blocking : Eigen::internal::level3_blocking<T, T> {
   }
 };
 
-// Eigen's kernel writes column-major results, so the transposed product is taken: c' = op(b)' op(a)'. A row-major
-// operand is its transpose in column-major order.
+// Eigen's kernel writes column-major results, so the transposed product is computed: c' = op(b)' op(a)'. A row-major
+// matrix is its transpose in column-major order.
 template <class T, int kOrderB, int kOrderA>
 void Run(const sdk::Product& p, const GemmBlocks& blocks, const T* a, const T* b, T* c, T* packing) {
   Blocking<T> blocking(blocks, packing);

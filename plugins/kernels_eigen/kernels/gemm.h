@@ -1,4 +1,4 @@
-// Matrix products on the caller's thread, in memory that the caller brings.
+// Matrix products on the caller's thread, with packing memory from the caller.
 #ifndef WEIR_PLUGINS_KERNELS_EIGEN_KERNELS_GEMM_H_
 #define WEIR_PLUGINS_KERNELS_EIGEN_KERNELS_GEMM_H_
 
@@ -9,7 +9,7 @@
 
 namespace weir::kernels_eigen {
 
-/// How Eigen cuts a product, and how many elements of packing memory that takes.
+/// Eigen's block sizes for a product, and the elements of packing memory that they need.
 struct GemmBlocks {
   int64_t kc = 0, mc = 0, nc = 0;
   int64_t Elements() const { return kc * mc + kc * nc + 64; }

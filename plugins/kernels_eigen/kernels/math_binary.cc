@@ -1,4 +1,4 @@
-// Element-by-element functions of two operands: with broadcasting, but for the gradients of functions.
+// Elementwise functions of two operands. All broadcast, except the gradient ops.
 #include <cmath>
 #include <complex>
 
@@ -53,7 +53,7 @@ struct FloorDiv {
     return std::floor(x / y);
   }
 };
-/// The result has the divisor's sign.
+/// The result has the sign of the divisor.
 struct FloorMod {
   static constexpr const char* kFault = kDivisionByZero;
   template <std::integral T>
@@ -135,11 +135,11 @@ struct ReluGrad {
   static constexpr bool kSameShape = true;
   template <class T>
   T operator()(T dy, T x) const {
-    return Product(dy, T(x > T(0)));  // NaN stays, and an infinity becomes NaN where the derivative is 0
+    return Product(dy, T(x > T(0)));  // NaN stays NaN; an infinity becomes NaN if the derivative is 0
   }
 };
 
-// No gradient coming in is none going out, also where the function's own is infinite.
+// A zero gradient gives zero, even if the function's derivative is infinite.
 struct ReciprocalGrad {
   template <class T>
   T operator()(T y, T dy) const {

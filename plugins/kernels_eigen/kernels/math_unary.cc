@@ -1,4 +1,4 @@
-// Element-by-element functions of one operand.
+// Elementwise functions of one operand.
 #include <cmath>
 #include <complex>
 
@@ -33,7 +33,7 @@ struct Sign {
     if constexpr (std::integral<T>) {
       return static_cast<T>((x > 0) - (x < 0));
     } else {
-      return x > 0 ? T(1) : x < 0 ? T(-1) : x;  // zeros and NaN stay
+      return x > 0 ? T(1) : x < 0 ? T(-1) : x;  // zeros and NaN are returned unchanged
     }
   }
   template <class R>
@@ -84,7 +84,7 @@ struct Ceil {
     return std::ceil(x);
   }
 };
-/// To the nearest integer, halves to even.
+/// Rounds to the nearest integer, halves to even.
 struct Round {
   template <class T>
   T operator()(T x) const {
@@ -165,7 +165,19 @@ struct Sigmoid {
     SigmoidArray(x, y, n);
   }
 };
-/// max(x, 0); NaN stays.
+struct Sin {
+  template <class T>
+  T operator()(T x) const {
+    return std::sin(x);
+  }
+};
+struct Cos {
+  template <class T>
+  T operator()(T x) const {
+    return std::cos(x);
+  }
+};
+/// max(x, 0); NaN stays NaN.
 struct Relu {
   template <class T>
   T operator()(T x) const {
@@ -199,6 +211,8 @@ void AddMathUnary(sdk::KernelTable& k) {
   k.Unary<Log1p>("Log1p", kFloatingOrComplex).Class(WEIR_CLASS_ELEMENTWISE, 20);
   k.Unary<Tanh>("Tanh", kFloatingOrComplex).Class(WEIR_CLASS_ELEMENTWISE, 15);
   k.Unary<Sigmoid>("Sigmoid", kFloatingOrComplex).Class(WEIR_CLASS_ELEMENTWISE, 15);
+  k.Unary<Sin>("Sin", kFloatingOrComplex).Class(WEIR_CLASS_ELEMENTWISE, 20);
+  k.Unary<Cos>("Cos", kFloatingOrComplex).Class(WEIR_CLASS_ELEMENTWISE, 20);
   k.Unary<Relu>("Relu", kReal);
   k.Unary<LogicalNot>("LogicalNot", sdk::Attr("", kBool));
 }

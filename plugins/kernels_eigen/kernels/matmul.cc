@@ -14,7 +14,9 @@ namespace {
 
 using sdk::View;
 
-constexpr double kSmall = 4096;  // multiplications below which packing costs more than it saves
+constexpr double kSmall = 4096;     // number of multiplications below which packing does not pay
+constexpr int64_t kTurned = 1024;   // elements of b that a small product transposes first
+constexpr int64_t kWorthTurning = 4;  // rows of a for which that pays
 
 template <class T>
 constexpr bool kIsComplex = false;
@@ -37,7 +39,7 @@ T Dot(const T* a, const T* b, int64_t n) {
   return sum;
 }
 
-/// c += the combination of `k` rows of n elements with factors `step` apart.
+/// Adds to c the linear combination of `k` rows of n elements; the factors are `step` apart.
 template <class T>
 void AddRows(const T* factors, int64_t step, const T* rows, int64_t k, int64_t n, T* c) {
   int64_t p = 0;
@@ -55,6 +57,19 @@ void AddRows(const T* factors, int64_t step, const T* rows, int64_t k, int64_t n
   }
 }
 
+/// A product with a small transposed b: rows of b as it is without that are added, instead of short dot products taken.
+template <class T>
+void TurnedProduct(const sdk::Product& p, const T* a, const T* b, T* c) {
+  T turned[kTurned];
+  for (int64_t j = 0; j < p.n; ++j) {
+    for (int64_t q = 0; q < p.k; ++q) turned[q * p.n + j] = b[j * p.k + q];
+  }
+  std::fill(c, c + p.m * p.n, T(0));
+  for (int64_t i = 0; i < p.m; ++i) {
+    AddRows(p.transpose_a ? a + i : a + i * p.k, p.transpose_a ? p.m : 1, turned, p.k, p.n, c + i * p.n);
+  }
+}
+
 /// Plain loops, for integers, vectors and small products.
 template <class T>
 void SimpleProduct(const sdk::Product& p, const T* a, const T* b, T* c) {
@@ -63,6 +78,7 @@ void SimpleProduct(const sdk::Product& p, const T* a, const T* b, T* c) {
     AddRows(b, 1, a, p.k, p.m, c);
     return;
   }
+  if (p.transpose_b && p.n > 1 && p.m >= kWorthTurning && p.k * p.n <= kTurned) return TurnedProduct(p, a, b, c);
   for (int64_t i = 0; i < p.m; ++i) {
     T* row = c + i * p.n;
     const T* from = p.transpose_a ? a + i : a + i * p.k;
@@ -82,7 +98,7 @@ void SimpleProduct(const sdk::Product& p, const T* a, const T* b, T* c) {
   }
 }
 
-/// One product shape in one element type: which way it is computed, and the memory that takes.
+/// One product shape in one element type: the algorithm and its memory.
 struct Multiplier {
   sdk::Product product;
   GemmBlocks blocks;
@@ -134,8 +150,8 @@ struct Multiplier {
   }
 };
 
-/// What Eigen's products and ours take, in ns, on a core with this peak. Fitted to runs on AVX-512 cores; the other
-/// kernel sets do the same, so that the times compare.
+/// Time of Eigen's products and ours, in ns, on a core with this peak. Fitted to runs on AVX-512 cores, like the
+/// estimates of the other kernel sets, so that the times are comparable.
 double ProductNs(const sdk::Product& p, double peak, uint32_t dtype) {
   const double m = static_cast<double>(p.m), n = static_cast<double>(p.n), k = static_cast<double>(p.k);
   const bool narrow = dtype == WEIR_FLOAT16 || dtype == WEIR_BFLOAT16;

@@ -1,4 +1,4 @@
-// Optimiser steps: variables and their slots updated in place. One form serves the ref op and the resource op.
+// Optimiser steps: in-place updates of variables and their slots. One kernel serves the ref op and the resource op.
 #include <cmath>
 #include <complex>
 
@@ -15,7 +15,7 @@ using sdk::Env;
 using sdk::Variable;
 using sdk::View;
 
-/// Ok when `other` has the variable's shape.
+/// Ok if `other` has the variable's shape.
 int32_t CheckShape(const Env& env, const weir_shape& variable, const weir_shape& other, const char* name) {
   if (sdk::SameShape(variable, other)) return WEIR_OK;
   return env.error().InvalidArgument("var and ", name, " do not have the same shape", variable, " ", other);
@@ -50,7 +50,7 @@ struct GradientDescent {
   }
 };
 
-/// accum = accum * momentum + grad; var -= lr * accum, or with nesterov var -= lr * (grad + momentum * accum).
+/// accum = accum * momentum + grad; var -= lr * accum, or with Nesterov momentum var -= lr * (grad + momentum * accum).
 template <class T, class C>
 void MomentumStep(T* to, T* a, const T* g, int64_t n, C rate, C keep, bool ahead) {
   WEIR_INDEPENDENT
@@ -80,7 +80,7 @@ struct Momentum {
   }
 };
 
-/// The same on rows, in order. Nothing is changed when an index is out of range.
+/// The same for rows, in order. Nothing is changed if an index is out of range.
 struct SparseMomentum {
   bool nesterov = false;
   Places places;

@@ -63,7 +63,7 @@ struct Reverse {
       }
       int64_t& step = from[static_cast<size_t>(axis)];
       if (step < 0) return prep.error().InvalidArgument("axis ", axis, " specified more than once.");
-      // An extent of 0 elsewhere makes the step 0, and there is nothing to copy.
+      // If another extent is 0, the step is 0, and there is nothing to copy.
       offset += (dims[static_cast<size_t>(axis)] - 1) * step;
       step = -step;
     }

@@ -6,14 +6,14 @@
 
 namespace weir::kernels_eigen {
 
-/// Blocks of four words, any of which can be had by its number. The number is the lower half of the 128-bit counter,
+/// A random-access sequence of blocks of four words. The block number is the lower half of the 128-bit counter,
 /// `stream` the upper.
 struct Philox {
   static constexpr int kWords = 4;
 
   uint64_t key = 0, stream = 0;
 
-  /// Blocks first, first + 1, … first + kCount - 1, one after the other.
+  /// Generates the kCount blocks from `first` on.
   template <int kCount>
   void Blocks(uint64_t first, uint32_t (&words)[kCount * kWords]) const {
     uint32_t a[kCount], b[kCount], c[kCount], d[kCount];

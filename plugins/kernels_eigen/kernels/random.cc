@@ -1,5 +1,5 @@
-// Random tensors with TensorFlow's numbers: RandomUniform, RandomStandardNormal, TruncatedNormal. A node's stream goes
-// on from call to call; equal seeds give equal numbers only as long as no product here is fused into a sum.
+// Random tensors with TensorFlow's numbers: RandomUniform, RandomStandardNormal, TruncatedNormal. A node's stream
+// continues from call to call. Equal seeds give equal numbers only if the compiler fuses no product and sum here.
 #include <algorithm>
 #include <atomic>
 #include <bit>
@@ -16,13 +16,13 @@
 namespace weir::kernels_eigen {
 namespace {
 
-/// A generator and how far it has been used.
+/// A generator and its next unused block.
 struct Stream {
   explicit Stream(const Philox& seeded) : generator(seeded) {}
   const Philox generator;
   std::atomic<uint64_t> next{0};
 
-  /// The first of the blocks that a call for n values may use: 256 per value, whatever it needs.
+  /// Reserves the blocks of a call for n values and returns the first: 256 per value, more than any value uses.
   uint64_t Reserve(int64_t n) { return next.fetch_add(static_cast<uint64_t>(n) * 256, std::memory_order_relaxed); }
 };
 
@@ -37,11 +37,11 @@ Philox Seeded(const sdk::Node& node) {
   return generator;
 }
 
-/// How many values of type T a block gives.
+/// Number of values of type T in a block.
 template <class T>
 constexpr int kPerBlock = std::is_same_v<T, double> ? 2 : 4;
 
-/// Mantissa bits give a number in [1, 2), less 1.
+/// Random mantissa bits give a number in [1, 2), from which 1 is subtracted.
 float UniformFloat(uint32_t word) { return std::bit_cast<float>((word & 0x7fffffu) | 0x3f800000u) - 1.0f; }
 double UniformDouble(uint32_t high, uint32_t low) {
   const uint64_t mantissa = (uint64_t{high & 0xfffffu} << 32) | low;
@@ -70,7 +70,7 @@ void Uniform(const uint32_t* words, double* to) {
   }
 }
 
-/// Two independent normal numbers from two uniform ones, by Box and Muller's method.
+/// Two independent normal numbers from two uniform ones, by the Box-Muller method.
 template <class C>
 void NormalPair(C u, C angle, C* to) {
   const C radius = std::sqrt(C(-2) * std::log(std::max(u, C(1.0e-7))));
@@ -96,7 +96,7 @@ void Normal(const uint32_t* words, T* to) {
   for (int i = 0; i < 4; ++i) to[i] = T(wide[i]);
 }
 
-/// Block after block, as many values as `out` has.
+/// Fills `out` with values, block by block.
 template <class T, class Sample>
 void BlockByBlock(const Philox& generator, uint64_t first, T* out, int64_t n, Sample&& sample) {
   constexpr int kBatch = 16, kValues = kBatch * kPerBlock<T>;
@@ -123,8 +123,8 @@ struct NormalValues {
   }
 };
 
-/// Normal numbers below 2 in size. Every group of as many values as a block gives has blocks of its own, so that it
-/// does not matter how many numbers the groups before it threw away.
+/// Normal numbers with absolute values below 2. Each group of as many values as a block holds has its own blocks, so
+/// that it does not depend on the numbers rejected by the groups before.
 struct TruncatedValues {
   template <class T>
   static void Draw(const Philox& generator, uint64_t first, T* out, int64_t n) {
@@ -148,7 +148,7 @@ struct TruncatedValues {
 template <class Distribution>
 struct Random {
   Stream* stream = nullptr;
-  std::unique_ptr<Stream> own;  // where the host keeps nothing beyond a preparation
+  std::unique_ptr<Stream> own;  // used if the host has no node resources
 
   int32_t Prepare(sdk::Prep& prep) {
     std::vector<int64_t> dims;

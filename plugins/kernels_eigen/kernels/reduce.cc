@@ -1,4 +1,4 @@
-// Reductions along axes. One driver walks the elements; a reducer says how runs of them are combined.
+// Reductions along axes. One driver iterates over the elements; a reducer combines runs of them.
 #include "plugins/kernels_eigen/kernels/reduce.h"
 
 #include <algorithm>
@@ -69,7 +69,7 @@ namespace {
 
 using sdk::View;
 
-constexpr int64_t kLaneBlock = 256;  // elements combined in narrow lanes before they join the wide total
+constexpr int64_t kLaneBlock = 256;  // elements combined in narrow lanes before they are added to the wide total
 constexpr int64_t kColumns = 512;    // outputs of one pass down the rows
 
 template <class T>
@@ -85,7 +85,8 @@ struct WideType<sdk::complex64> {
   using Type = sdk::complex128;
 };
 
-// A reducer: Lane<T> combines elements of a block, Total<T> blocks; Give makes an output of a total over `n` elements.
+// A reducer: Lane<T> is the type that combines elements of a block, Total<T> the type that combines blocks. Give
+// converts a total of `n` elements to an output.
 struct SumReducer {
   template <class T>
   using Lane = sdk::Compute<T>;
@@ -212,7 +213,7 @@ struct AnyReducer : PlainReducer<AnyReducer> {
   }
 };
 
-/// Elements as lanes: in place where they already are, else converted into `buffer`.
+/// Elements as lanes: the elements themselves if their type is Lane, else converted into `buffer`.
 template <class Lane, class T>
 const Lane* Load(const T* x, int64_t n, Lane* buffer) {
   if constexpr (std::is_same_v<Lane, T>) {
@@ -233,7 +234,7 @@ struct Runs {
   using Total = typename R::template Total<T>;
   static constexpr int kLanes = sizeof(Lane) == 1 ? 32 : 16;
 
-  /// All of n contiguous elements, joined to `total`.
+  /// Combines n contiguous elements with `total`.
   static Total Row(const T* x, int64_t n, Total total) {
     Lane buffer[std::is_same_v<Lane, T> ? 1 : kLaneBlock];
     for (int64_t begin = 0; begin < n; begin += kLaneBlock) {
@@ -253,10 +254,10 @@ struct Runs {
     return total;
   }
 
-  /// n elements, a multiple of kLanes, combined kLanes apart.
+  /// Combines n elements, a multiple of kLanes, that are kLanes apart.
   static void Lanes(const Lane* p, int64_t n, Lane* lanes) {
     if constexpr (requires { &R::template Take<Lane>; }) {
-      // The compiler does not vectorise selections that keep NaN, so the vectors are written out.
+      // The compiler does not vectorise selections that propagate NaN, so the vectors are explicit.
       typedef Lane Vector __attribute__((vector_size(32)));
       constexpr int kWidth = sizeof(Vector) / sizeof(Lane), kVectors = kLanes / kWidth;
       Vector best[kVectors], next;
@@ -276,7 +277,7 @@ struct Runs {
     }
   }
 
-  /// `rows` rows of n elements, `step` apart, joined element by element to `totals`.
+  /// Combines `rows` rows of n elements, `step` apart, elementwise with `totals`.
   static void Columns(const T* x, int64_t rows, int64_t step, int64_t n, Total* totals) {
     int64_t row = 0;
     if constexpr (std::is_same_v<Lane, T> && !std::is_same_v<Lane, Total>) {
@@ -296,7 +297,7 @@ struct Runs {
   }
 };
 
-/// The typed parts of a reduction, for the driver that knows no types.
+/// The typed functions of a reduction, for the untyped driver.
 struct ReduceLoops {
   uint32_t bytes;  // of an element
   void (*row)(const void* x, int64_t n, void* total);
@@ -343,7 +344,7 @@ void ReduceRows(const ReduceLoops& loops, const ReducePlan& p, const sdk::Env& e
 
 void ReduceColumns(const ReduceLoops& loops, const ReducePlan& p, const sdk::Env& env, const char* x, char* y) {
   alignas(64) char totals[kColumns * kTotalBytes];
-  // The innermost reduced dimension is walked by the loops, the others here.
+  // The loops cover the innermost reduced dimension; this code covers the others.
   const Walk& walk = p.outer_reduced;
   const int64_t rows = walk.rank > 0 ? walk.dims[walk.rank - 1] : 1,
                 step = walk.rank > 0 ? walk.steps[walk.rank - 1] : 0;
@@ -361,7 +362,7 @@ void ReduceColumns(const ReduceLoops& loops, const ReducePlan& p, const sdk::Env
   }
 }
 
-/// Everything empty: each output is the reduction of nothing.
+/// For empty inputs: each output is the reduction of no elements.
 void ReduceNothing(const ReduceLoops& loops, const ReducePlan& p, char* y) {
   alignas(16) char total[kTotalBytes];
   loops.begin(total, 1);
@@ -369,7 +370,7 @@ void ReduceNothing(const ReduceLoops& loops, const ReducePlan& p, char* y) {
 }
 
 struct ReduceKernel {
-  std::optional<ReducePlan> plan;  // when the axes are constant
+  std::optional<ReducePlan> plan;  // set if the axes are constant
 
   int32_t Prepare(sdk::Prep& prep) {
     const auto axes = prep.Constant(1);
@@ -396,6 +397,10 @@ struct ReduceKernel {
       ReduceNothing(loops, p, static_cast<char*>(y));
     } else if (p.outputs == 0) {
       return WEIR_OK;
+    } else if (p.reduced == 1) {  // each output is one element, with its sign
+      const auto [begin, end] = env.Range(p.outputs);
+      std::memcpy(static_cast<char*>(y) + begin * loops.bytes, static_cast<const char*>(x) + begin * loops.bytes,
+                  static_cast<size_t>(end - begin) * loops.bytes);
     } else if (p.inner_reduced) {
       ReduceRows(loops, p, env, static_cast<const char*>(x), static_cast<char*>(y));
     } else {

@@ -1,4 +1,4 @@
-// Which elements a reduction combines: the plan of axes, shared by all reducers and element types.
+// The plan of a reduction's axes, shared by all reducers and element types.
 #ifndef WEIR_PLUGINS_KERNELS_EIGEN_KERNELS_REDUCE_H_
 #define WEIR_PLUGINS_KERNELS_EIGEN_KERNELS_REDUCE_H_
 
@@ -25,7 +25,7 @@ struct Walk {
   }
 };
 
-/// An input as dimensions that are alternately kept and reduced, the innermost apart.
+/// An input as alternating kept and reduced dimensions, with the innermost one separate.
 struct ReducePlan {
   bool inner_reduced = false;
   int64_t inner = 1;    // extent of the innermost dimension

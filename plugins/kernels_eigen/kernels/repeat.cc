@@ -13,7 +13,7 @@ using sdk::AnyOutput;
 using sdk::HostIntegers;
 using sdk::Prep;
 
-/// The answer is an array of twice the rank: repetition, original, repetition, original …
+/// The result is treated as an array of twice the rank: repetition, original, repetition, original …
 struct Tile {
   StridedCopy copy;
 
@@ -87,7 +87,7 @@ struct Pad {
       if (before < 0 || after < 0) {
         return prep.error().InvalidArgument("Paddings must be non-negative: ", before, " ", after);
       }
-      // In this order no difference can overflow.
+      // This order of comparisons avoids overflow.
       if (before > out[i] || after > out[i] - before || whole[i] != out[i] - before - after) {
         return prep.error().Fail(WEIR_INTERNAL, "output 0 has shape ", prep.output(0).shape, ", padding ",
                                  prep.shape(0), " by ", before, " and ", after, " along axis ", i, " gives another");

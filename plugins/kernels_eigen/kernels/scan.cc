@@ -31,7 +31,7 @@ struct Scan {
       return env.error().InvalidArgument("ScanOp: Expected scan axis in the range [", -rank, ", ", rank, "), but got ",
                                          axis_input[0]);
     }
-    if (input.size() == 0) return WEIR_OK;  // beside an extent of 0 others may be as large as they like
+    if (input.size() == 0) return WEIR_OK;  // with an extent of 0, other extents may be arbitrarily large
     const int64_t n = input.dim(static_cast<uint32_t>(axis));
     int64_t outer = 1, inner = 1;
     for (int64_t i = 0; i < axis; ++i) outer *= input.dim(static_cast<uint32_t>(i));

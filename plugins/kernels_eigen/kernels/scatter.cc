@@ -1,4 +1,4 @@
-// Rows changed where indices say: Scatter… and ResourceScatter…, their Nd forms, ScatterNd, UnsortedSegmentSum.
+// Updates of rows given by indices: Scatter… and ResourceScatter…, their Nd forms, ScatterNd, UnsortedSegmentSum.
 #include <algorithm>
 #include <array>
 #include <string>
@@ -16,7 +16,7 @@ using sdk::Env;
 using sdk::Integers;
 using sdk::View;
 
-// What becomes of an element and its update.
+// Functions that combine an element with its update.
 struct Replace {
   template <class T>
   T operator()(T, T y) const {
@@ -45,7 +45,7 @@ struct Raise {
   }
 };
 
-/// to[i] = change(to[i], x[i]) in the type that T computes in; x advances by `step`, 0 or 1.
+/// to[i] = change(to[i], x[i]) in the compute type of T; x advances by `step`, 0 or 1.
 template <class Change, class T>
 void Merge(T* to, const T* x, int64_t step, int64_t n) {
   using C = sdk::Compute<T>;
@@ -59,7 +59,7 @@ void Merge(T* to, const T* x, int64_t step, int64_t n) {
   }
 }
 
-/// Row i of `updates`, or the scalar that it is, goes to place i, in order.
+/// Applies row i of `updates`, or its single scalar, to place i, in order.
 template <class Change, class T>
 int32_t Put(Env& env, const Places& places, T* to, const Integers& indices, const View<const T>& updates) {
   if constexpr (std::is_same_v<Change, Divide> && std::is_integral_v<T>) {
@@ -71,7 +71,7 @@ int32_t Put(Env& env, const Places& places, T* to, const Integers& indices, cons
   const T* from = updates.data();
   for (int64_t i = 0; i < places.count; ++i) {
     const int64_t at = places.At(indices, i);
-    // The indices may be the very variable that is being changed.
+    // The indices may alias the variable that is being changed.
     if (at < 0) return places.Refuse(env.error(), indices, i);
     Merge<Change>(to + at, from, step, places.row);
     from += step * places.row;
@@ -79,7 +79,7 @@ int32_t Put(Env& env, const Places& places, T* to, const Integers& indices, cons
   return WEIR_OK;
 }
 
-/// A variable changed row by row. Nothing is changed when an index is out of range.
+/// Updates a variable row by row. Nothing is changed if an index is out of range.
 template <class Change>
 struct ScatterRows {
   Places places;
@@ -108,7 +108,7 @@ struct ScatterRows {
   }
 };
 
-/// InvalidArgument unless `updates` has a slice of `target` for each of the coordinates.
+/// InvalidArgument unless `updates` has one slice of `target` for each coordinate.
 int32_t CheckSlices(const sdk::Error& error, const weir_shape& target, const weir_shape& indices,
                     const weir_shape& updates) {
   if (indices.rank < 1) return error.InvalidArgument("Indices shape must have rank at least one. Found:", indices);
@@ -133,7 +133,7 @@ int32_t CheckSlices(const sdk::Error& error, const weir_shape& target, const wei
                                "]");
 }
 
-/// The same at coordinates.
+/// The same for slices at coordinates.
 template <class Change>
 struct ScatterSlices {
   Places places;
@@ -152,7 +152,7 @@ struct ScatterSlices {
   }
 };
 
-/// Zeros, to which slices are added.
+/// Adds slices to zeros.
 template <class Change>
 struct ScatterNd {
   Places places;
@@ -174,7 +174,7 @@ struct ScatterNd {
   }
 };
 
-/// Row s is the sum of the rows whose id is s; negative ids drop theirs.
+/// Row s is the sum of the rows with id s; rows with negative ids are dropped.
 struct UnsortedSegmentSum {
   int64_t segments = 0, row = 1;
 
@@ -212,7 +212,7 @@ struct UnsortedSegmentSum {
   }
 };
 
-/// The forms with rows, on a reference and on a handle.
+/// Registers the row forms, for references and for handles.
 template <class Change, class List>
 void AddRows(sdk::KernelTable& k, const std::string& name, List list) {
   k.Add<ScatterRows<Change>>("Scatter" + name, list).Class(WEIR_CLASS_GATHER, 1);

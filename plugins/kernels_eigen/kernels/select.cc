@@ -12,7 +12,7 @@ namespace {
 using sdk::boolean;
 using sdk::View;
 
-/// condition, then, else: broadcast against each other.
+/// Condition, then and else broadcast against each other.
 struct SelectV2 {
   sdk::Broadcast<3> plan;
 
@@ -48,9 +48,9 @@ struct SelectV2 {
   }
 };
 
-/// The older form: then and else of one shape; the condition has it too, or is a scalar, or chooses whole rows.
+/// The older form: then and else have the same shape; the condition has it too, or is a scalar, or selects whole rows.
 struct Select {
-  int64_t row = 1;  // elements that one condition decides
+  int64_t row = 1;  // elements per condition value
 
   int32_t Prepare(sdk::Prep& prep) {
     const weir_shape &condition = prep.shape(0), &yes = prep.shape(1);

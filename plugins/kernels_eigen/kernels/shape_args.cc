@@ -1,4 +1,4 @@
-// Arithmetic on shapes that are tensors, and Bitcast: BroadcastArgs, BroadcastGradientArgs, ConcatOffset.
+// Arithmetic on shape tensors, and Bitcast: BroadcastArgs, BroadcastGradientArgs, ConcatOffset.
 #include <algorithm>
 #include <cstring>
 #include <string>
@@ -13,7 +13,7 @@ using sdk::Env;
 using sdk::Host;
 using sdk::View;
 
-/// Two shapes aligned at their last axes; an axis that one of them lacks has extent 1.
+/// Two shapes aligned at their last axes; a missing axis has extent 1.
 template <class T>
 struct Aligned {
   Host<const T> a, b;
@@ -51,7 +51,8 @@ struct BroadcastArgs {
   }
 };
 
-/// For each of two shapes the axes of extent 1 in the shape that both broadcast to; none where the shapes are equal.
+/// For each of two shapes, the axes of the broadcast shape in which it has extent 1 or no axis. None if the shapes are
+/// equal.
 struct BroadcastGradientArgs {
   template <class T>
   int32_t Run(Env& env, Host<const T> s0, Host<const T> s1, View<T> r0, View<T> r1) const {
@@ -70,7 +71,7 @@ struct BroadcastGradientArgs {
   }
 };
 
-/// A shape as this op's errors write it.
+/// A shape in the format of this op's errors.
 template <class T>
 std::string Spaced(const View<const T>& shape) {
   std::string text = "[";
@@ -116,7 +117,7 @@ struct ConcatOffset {
   }
 };
 
-/// The same bytes; the shapes say how they are taken together.
+/// The same bytes; only the shapes group them differently.
 struct Bitcast {
   size_t bytes = 0;
 

@@ -52,13 +52,13 @@ struct AxisPart {
   int64_t start = 0, stride = 1, count = 0;
 };
 
-/// What a StridedSlice takes from each axis of an array, and the shape of its answer.
+/// The elements that a StridedSlice selects along each axis of an array, and the shape of its result.
 class Selection {
  public:
   std::vector<AxisPart> axes;
   std::vector<int64_t> answer;
 
-  /// The spec is in inputs `first` (begin), first + 1 (end) and first + 2 (strides).
+  /// Reads the spec from inputs `first` (begin), first + 1 (end) and first + 2 (strides).
   int32_t Read(const Prep& prep, uint32_t first, const std::vector<int64_t>& whole) {
     std::vector<int64_t>* const operands[] = {&begin_, &end_, &strides_};
     for (uint32_t i = 0; i < 3; ++i) {
@@ -72,13 +72,13 @@ class Selection {
     return LayOut(prep, whole);
   }
 
-  /// Steps of the selected elements in an array of that shape, and where they begin.
+  /// Steps of the selected elements in an array of that shape, and the offset of the first one.
   std::vector<int64_t> Steps(const std::vector<int64_t>& whole, int64_t* offset) const {
     std::vector<int64_t> steps = StepsOf(whole);
     *offset = 0;
     for (size_t i = 0; i < steps.size(); ++i) {
       *offset += axes[i].start * steps[i];
-      // The stride of a single element may be any number, and is not used.
+      // The stride of an axis with a single element may be any number, and is not used.
       steps[i] = axes[i].count > 1 ? steps[i] * axes[i].stride : 0;
     }
     return steps;
@@ -92,7 +92,7 @@ class Selection {
  private:
   static bool Has(int64_t mask, size_t i) { return i < 64 && (static_cast<uint64_t>(mask) >> i & 1) != 0; }
 
-  /// Gives every entry its axis: the ellipsis, or what is missing at the end, stands for whole axes.
+  /// Assigns an axis to every entry. The ellipsis, and axes missing at the end, select whole axes.
   int32_t LayOut(const Prep& prep, const std::vector<int64_t>& whole) {
     const sdk::Node& node = prep.node();
     const int64_t ellipsis = node.Int("ellipsis_mask"), new_axis = node.Int("new_axis_mask");
@@ -130,7 +130,7 @@ class Selection {
     return WEIR_OK;
   }
 
-  /// Entry i on an axis of `extent` elements.
+  /// Applies entry i to an axis of `extent` elements.
   int32_t Take(const Prep& prep, size_t i, int64_t extent) {
     const sdk::Node& node = prep.node();
     const int64_t stride = strides_[i];

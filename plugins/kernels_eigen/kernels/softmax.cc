@@ -10,7 +10,7 @@
 namespace weir::kernels_eigen {
 namespace {
 
-// The row's maximum is taken off first, so that no exponential overflows.
+// Subtracts the row's maximum first, so that no exponential overflows.
 template <bool kLog>
 struct Softmax {
   int64_t rows = 0, classes = 0;
@@ -45,7 +45,7 @@ struct Softmax {
     }
   }
 
-  /// Fitted to runs on AVX-512 cores, as the other kernel sets' estimates are.
+  /// Fitted to runs on AVX-512 cores, like the estimates of the other kernel sets.
   static sdk::Cost Estimate(const sdk::Prep& prep) {
     const weir_shape& shape = prep.shape(0);
     const double elements = static_cast<double>(prep.size(0)), bytes = sdk::SizeOf(prep.input(0).dtype);

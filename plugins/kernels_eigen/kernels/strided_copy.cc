@@ -22,8 +22,8 @@ void CopyRow(const E* from, int64_t from_step, E* to, int64_t to_step, int64_t n
   }
 }
 
-/// to[row, column] = from[row, column] where `from` is dense along rows and `to` along columns, block by block, so that
-/// both sides are read and written by whole cache lines.
+/// to[row, column] = from[row, column], with `from` dense along rows and `to` along columns. Copies block by block, so
+/// that both sides are accessed by whole cache lines.
 template <class E>
 void CopyBlocks(const E* from, int64_t from_step, E* to, int64_t to_step, int64_t rows, int64_t columns) {
   for (int64_t r = 0; r < rows; r += kSquare) {
@@ -55,7 +55,7 @@ void StridedCopy::Plan(const std::vector<int64_t>& dims, const std::vector<int64
         continue;
       }
     }
-    if (count_ == kMaxDims) return;  // more elements than there can be
+    if (count_ == kMaxDims) return;  // impossible number of elements
     dims_[count_++] = {dims[i], from[i], to[i]};
   }
   if (count_ == 0) dims_[count_++] = {1, 1, 1};
@@ -63,8 +63,8 @@ void StridedCopy::Plan(const std::vector<int64_t>& dims, const std::vector<int64
   run_ = ForBytes(bytes, [](auto element) { return &Copy<decltype(element)>; });
 }
 
-/// The order of the loops is free: brings the axis along which the source is dense next to the innermost, where
-/// CopyBlocks takes both.
+/// The order of the loops is arbitrary. Moves the source's dense axis next to the innermost axis, where CopyBlocks
+/// handles both.
 void StridedCopy::Arrange() {
   if (dims_[0].to != 1 || dims_[0].from == 1 || dims_[0].from == 0) return;
   for (uint32_t i = 1; i < count_; ++i) {

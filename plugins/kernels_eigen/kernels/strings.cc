@@ -1,4 +1,4 @@
-// The few elementwise ops that take strings, in dynamic form: elements are reached through the host.
+// The few elementwise ops on strings, in dynamic form: elements are accessed through the host.
 #include <string>
 #include <vector>
 
@@ -17,7 +17,7 @@ struct Texts {
   weir_shape shape{};
 };
 
-/// The shape to which all of `shapes` broadcast; false when they do not.
+/// The common broadcast shape of `shapes`; false if there is none.
 bool CommonShape(std::initializer_list<weir_shape> shapes, std::vector<int64_t>* dims) {
   dims->clear();
   for (const weir_shape& shape : shapes) {
@@ -37,7 +37,7 @@ bool CommonShape(std::initializer_list<weir_shape> shapes, std::vector<int64_t>*
 
 weir_shape ShapeOf(const std::vector<int64_t>& dims) { return {static_cast<uint32_t>(dims.size()), 0, dims.data()}; }
 
-/// Two string inputs broadcast to one shape; each pair of elements goes to `body`.
+/// Two string inputs broadcast to one shape; `body` is called for each pair of elements.
 struct Pairs {
   Texts x, y;
   std::vector<int64_t> dims;
@@ -65,7 +65,7 @@ struct Pairs {
   }
 };
 
-/// x followed by y.
+/// Concatenates x and y.
 struct Concatenate {
   int32_t Compute(Context& ctx) {
     Pairs pairs;
@@ -79,7 +79,7 @@ struct Concatenate {
 
 template <bool kEqual>
 struct Equality {
-  bool refuse = true;  // operands that do not broadcast; else the answer is one scalar
+  bool refuse = true;  // whether operands that do not broadcast are an error; else the result is one scalar
 
   int32_t Prepare(const sdk::Node& node, const sdk::Error&) {
     refuse = node.Bool("incompatible_shape_error", true);
@@ -113,7 +113,7 @@ struct SelectTexts {
     if (const int32_t code = ctx.Input(2, &no.elements, &no.shape); code != WEIR_OK) return code;
     std::vector<int64_t> dims, padded;
     weir_shape c = condition.shape();
-    if (!kBroadcast && c.rank == 1 && yes.shape.rank > 1) {  // rows: [n] decides [n, …]
+    if (!kBroadcast && c.rank == 1 && yes.shape.rank > 1) {  // a condition [n] selects rows of [n, …]
       padded.assign(yes.shape.rank, 1);
       padded[0] = c.dims[0];
       c = ShapeOf(padded);

@@ -1,4 +1,4 @@
-// Functions over whole arrays that vector packets serve best. `y` may be `x`.
+// Array functions implemented with vector packets. `y` may be `x`.
 #ifndef WEIR_PLUGINS_KERNELS_EIGEN_KERNELS_VECTOR_MATH_H_
 #define WEIR_PLUGINS_KERNELS_EIGEN_KERNELS_VECTOR_MATH_H_
 
@@ -22,7 +22,7 @@ void SigmoidArray(const double* x, double* y, int64_t n);
 /// y[i] = exp(x[i] + shift); returns the sum of y.
 float ExpSumArray(const float* x, float shift, float* y, int64_t n);
 double ExpSumArray(const double* x, double shift, double* y, int64_t n);
-/// n > 0; NaN when there is one.
+/// n > 0; NaN if an element is NaN.
 float MaxArray(const float* x, int64_t n);
 double MaxArray(const double* x, int64_t n);
 

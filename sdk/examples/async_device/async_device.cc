@@ -1,5 +1,6 @@
-// A complete device with streams: memory that only copies reach, queues that run beside the host, events between them.
-// It checks its users: see order.h. Kernels come from sets for platform "async/1" (async_platform.h).
+// A complete device with streams: memory accessible only through copies, queues that run in parallel with the host, and
+// events between them. It detects incorrect use, see order.h. Its kernels come from kernel sets for platform "async/1"
+// (async_platform.h).
 #include <cstring>
 
 #include "sdk/cpp/plugin.h"
@@ -176,7 +177,7 @@ class AsyncDevice {
     return Do(stream, name, accesses, bytes, std::move(run), error);
   }
 
-  /// Enqueues, or does it now.
+  /// Enqueues the operation, or runs it at once if `stream` is null.
   int32_t Do(Stream* stream, const char* name, std::span<const Access> accesses, uint64_t copied,
              std::function<int32_t(weir_error*)> run, const Error& error) {
     if (stream != nullptr) return stream->Enqueue(name, accesses, copied, std::move(run), error);

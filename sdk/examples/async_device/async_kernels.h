@@ -1,9 +1,9 @@
-// Kernels written for the host as kernels of platform "async/1": what they would do at once is launched on the stream
-// of the call. Sources stay as they are; only the plugin's entry names AsyncKernels<…> in place of Kernels<…>.
+// Runs host kernels as kernels of platform "async/1": their work is launched on the stream of the call. Kernel sources
+// stay unchanged; only the plugin's entry names AsyncKernels<…> instead of Kernels<…>.
 //
-// A launch keeps copies of registers, shapes and host operands, since the caller may reuse them when fn returns; the
-// state lives until its last launch has run. A call that writes host memory waits for its stream. Calls without any
-// operand on the device run at once. Kernels that only have the dynamic form work on host memory.
+// A launch copies registers, shapes and host operands, since the caller may reuse them when fn returns. The state lives
+// until its last launch has run. A call that writes host memory waits for its stream. Calls without device operands run
+// at once. Kernels with only the dynamic form work on host memory.
 #ifndef WEIR_SDK_EXAMPLES_ASYNC_DEVICE_ASYNC_KERNELS_H_
 #define WEIR_SDK_EXAMPLES_ASYNC_DEVICE_ASYNC_KERNELS_H_
 
@@ -20,12 +20,12 @@
 
 namespace async_device {
 
-/// A host kernel bound to a node, and how its operands are used.
+/// A host kernel bound to a node, and the access modes of its operands.
 struct BoundKernel {
   struct Operand {
     bool host = false;
     uint32_t access = 0;  // WEIR_ASYNC_*
-    uint64_t bytes = 0;   // 0 = as shape and type say
+    uint64_t bytes = 0;   // 0 = computed from shape and type
   };
 
   const weir_kernel* kernel = nullptr;
@@ -33,14 +33,14 @@ struct BoundKernel {
   std::string name;
   std::vector<Operand> operands;
   bool stateful = false;
-  std::mutex running;  // one call at a time, when stateful
+  std::mutex running;  // serializes calls of a stateful kernel
 
   ~BoundKernel() {
     if (prepared.state != nullptr) kernel->unprepare(&prepared);
   }
 };
 
-/// One launch: everything that the kernel reads besides device memory.
+/// One launch: all data the kernel reads, except device memory.
 struct KernelCall {
   std::shared_ptr<BoundKernel> bound;
   std::vector<weir_reg> regs;
@@ -68,7 +68,7 @@ struct KernelCall {
   static void Drop(void* arg) noexcept { delete static_cast<KernelCall*>(arg); }
 };
 
-/// "kernels/1" from functions that register kernels of the host.
+/// "kernels/1" from functions that register host kernels.
 template <void (*... kAdd)(weir::sdk::KernelTable&)>
 struct AsyncKernels {
   static constexpr uint32_t kKind = WEIR_KIND_KERNELS;

@@ -1,5 +1,5 @@
-/* Platform "async/1": what kernels for the example's devices may rely on beyond weir's own headers. A buffer has no
- * address: operands arrive as a handle and an offset, and only work that runs on a stream learns where they lie. */
+/* Platform "async/1": the interface for kernels of the example's devices, beyond weir's own headers. A buffer has no
+ * address: operands are a handle and an offset, and only work that runs on a stream gets addresses. */
 #ifndef WEIR_SDK_EXAMPLES_ASYNC_DEVICE_ASYNC_PLATFORM_H_
 #define WEIR_SDK_EXAMPLES_ASYNC_DEVICE_ASYNC_PLATFORM_H_
 
@@ -24,9 +24,9 @@ typedef struct weir_async_range {
   uint32_t reserved;
 } weir_async_range;
 
-/* A piece of work. `run` is called once on the stream's thread, with the address of each range in order; it returns a
- * code and may fill the record, which poisons the stream. `drop` is called once after that, or instead of it when the
- * work is not run. Nothing but `arg` is kept after launch returns. */
+/* A piece of work. `run` is called once on the stream's thread, with the address of each range in order; it returns
+ * a code and may fill the record; an error poisons the stream. `drop` is called once, after `run` or instead of it
+ * if the work does not run. Only `arg` is kept after launch returns. */
 typedef struct weir_async_launch {
   uint32_t struct_size;
   uint32_t range_count;
@@ -37,7 +37,7 @@ typedef struct weir_async_launch {
   void* arg;
 } weir_async_launch;
 
-/* What WEIR_NATIVE_STREAM of native/1 points to; weir_env.native_stream on these devices. */
+/* The object behind WEIR_NATIVE_STREAM of native/1 and weir_env.native_stream on these devices. */
 typedef struct weir_async_queue {
   uint32_t struct_size;
   uint32_t reserved;
@@ -47,7 +47,7 @@ typedef struct weir_async_queue {
   int32_t (*finish)(weir_stream* stream, weir_error* error);
 } weir_async_queue;
 
-/* How the devices of this process behave and what they saw; for tests. */
+/* Configures the devices of this process and reads their counters; for tests. */
 #define WEIR_ASYNC_CONTROL_INTERFACE "x-async-control/1"
 
 typedef struct weir_async_counts {
@@ -55,17 +55,17 @@ typedef struct weir_async_counts {
   uint32_t reserved;
   uint64_t operations; /* begun on streams */
   uint64_t waits;      /* between streams */
-  uint64_t races;      /* accesses that nothing orders, uses of freed memory, memory freed under its users */
+  uint64_t races;      /* unordered accesses, uses of freed memory, memory freed while in use */
   uint64_t misuses;    /* unrecorded waits, blocking calls in callbacks, a stream used by two threads at once */
-  uint64_t allocated;  /* bytes of device memory now */
+  uint64_t allocated;  /* bytes of device memory allocated now */
 } weir_async_counts;
 
 typedef struct weir_async_control {
   uint32_t struct_size;
   uint32_t reserved;
-  /* Options of the plugin for the device `uid`, or for all when it is empty; at any time. */
+  /* Sets options of the plugin for the device `uid`, or for all devices if it is empty; at any time. */
   int32_t (*configure)(weir_str uid, const weir_opt* options, uint64_t count, weir_error* error);
-  /* Since the last reset, over all devices. */
+  /* Counts since the last reset, summed over all devices. */
   void (*counts)(weir_async_counts* counts);
   /* The text of the first race or misuse since the last reset; returns its length, which may exceed `capacity`. */
   uint64_t (*first_fault)(char* text, uint64_t capacity);

@@ -1,4 +1,4 @@
-// What one device of the example does to the work that it is given: how long things take, and what goes wrong.
+// The imitated hardware of one example device: delays, hangs and failures of its operations.
 #ifndef WEIR_SDK_EXAMPLES_ASYNC_DEVICE_HARDWARE_H_
 #define WEIR_SDK_EXAMPLES_ASYNC_DEVICE_HARDWARE_H_
 
@@ -19,14 +19,14 @@
 
 namespace async_device {
 
-/// Why work fails; code 0 = it does not.
+/// The failure of an operation; code 0 = none.
 struct Fault {
   int32_t code = WEIR_OK;
   uint32_t flags = 0;  // WEIR_ERROR_*
   std::string text;
 
   explicit operator bool() const { return code != WEIR_OK; }
-  /// Into the caller's record; returns the code.
+  /// Writes the fault into the caller's record; returns the code.
   int32_t Tell(const weir::sdk::Error& error) const {
     if (code == WEIR_OK) return WEIR_OK;
     if (error.record() != nullptr) error.record()->flags = flags;
@@ -34,17 +34,17 @@ struct Fault {
   }
 };
 
-/// A piece of memory with an address of its own, which the host is never told.
+/// A block of memory whose address the host never sees.
 class Block {
  public:
-  /// Null when the system has no memory left.
+  /// Null if memory is exhausted.
   static std::shared_ptr<Block> Make(uint64_t bytes);
   ~Block();
   Block(const Block&) = delete;
   Block& operator=(const Block&) = delete;
 
   uint64_t number() const { return number_; }
-  /// No address of this machine: whoever takes it for a pointer gets a fault.
+  /// Not a valid address: using it as a pointer faults.
   uint64_t handle() const { return kTag | number_ << 12; }
   char* base() const { return base_; }
   uint64_t bytes() const { return bytes_; }
@@ -58,32 +58,32 @@ class Block {
   const uint64_t number_;
 };
 
-/// One device's clockwork, also while it is closed. Thread-safe.
+/// The state of one device, which outlives its closing. Thread-safe.
 class Hardware {
  public:
-  /// Of the device with this uid; made on first use, kept until the process ends.
+  /// The hardware of the device `uid`; created on first use, kept until the process ends.
   static Hardware& Of(std::string_view uid);
   static std::span<const weir_option_spec* const> OptionSpecs();
-  /// For one device, or for all that were ever opened when `uid` is empty. False when there is none.
+  /// Configures one device, or all that were ever opened if `uid` is empty. False if there is none.
   static bool Configure(std::string_view uid, const weir::sdk::Options& options);
 
   const std::string& uid() const { return uid_; }
   void Configure(const weir::sdk::Options& options);
-  /// As after a reset of the machine: not lost, nothing counted.
+  /// State after a reset of the machine: not lost, counters at 0.
   void Revive();
   bool lost() const { return lost_.load(); }
 
-  /// Called by a stream before an operation, which moves `copied` bytes if it is a copy. Takes its time; hangs, or
-  /// tells of the loss of the device, as configured.
+  /// Called by a stream before an operation; `copied` is the number of bytes if it is a copy. Waits for the configured
+  /// time; hangs or reports the loss of the device, as configured.
   Fault Begin(uint64_t copied);
-  /// Lets go what hangs, because the device closes.
+  /// Releases hanging operations, because the device closes.
   void Unhang();
 
-  /// Null without memory, or when allocations are to fail.
+  /// Null if memory is exhausted, or if allocations are configured to fail.
   std::shared_ptr<Block> Allocate(uint64_t bytes);
-  /// The block behind a handle, null when it was freed.
+  /// The block behind a handle; null if it was freed.
   std::shared_ptr<Block> Find(uint64_t handle);
-  /// Takes the block out of the table; work that holds it may go on.
+  /// Removes the block from the table; operations that hold it may continue.
   std::shared_ptr<Block> Remove(uint64_t handle);
   uint64_t allocated() const;
   uint64_t capacity() const { return kCapacity; }
@@ -109,7 +109,7 @@ class Hardware {
   std::minstd_rand random_;
 };
 
-/// What the devices of the process have seen. Thread-safe.
+/// Counters and the first fault of all devices of the process. Thread-safe.
 class Journal {
  public:
   static Journal& Get();

@@ -58,8 +58,8 @@ std::string Order::Apply(const Clock& clock, const Stamp& stamp, std::span<const
   for (const Access& access : accesses) {
     if (wrong.empty()) wrong = Check(blocks_[access.block], access, clock, *stamp.name);
   }
-  if (!wrong.empty()) return wrong;  // it will not run
-  for (const bool writes : {false, true}) {  // what an operation both reads and writes counts as written
+  if (!wrong.empty()) return wrong;  // the operation will not run
+  for (const bool writes : {false, true}) {  // a range both read and written counts as written
     for (const Access& access : accesses) {
       if (access.writes == writes) Remember(blocks_[access.block], access, stamp);
     }

@@ -1,9 +1,8 @@
-// Who may touch which memory: a race detector over streams, with one vector clock per stream.
+// Race detector for memory accesses of streams, with one vector clock per stream.
 //
-// Every operation is checked when it is enqueued, so that a verdict does not depend on timing: an access is in order
-// when the operations that it depends on lie before it on the same stream, or on another stream before an event that
-// was waited for, or before a point that the host has waited for. Ranges are remembered with their last writer and
-// everybody who has read since.
+// Every operation is checked when it is enqueued, so that the result does not depend on timing. An access is in order
+// if each operation that it depends on comes earlier on the same stream, or before an awaited event of another stream,
+// or before a point that the host has waited for. Each range keeps its last writer and all readers since.
 #ifndef WEIR_SDK_EXAMPLES_ASYNC_DEVICE_ORDER_H_
 #define WEIR_SDK_EXAMPLES_ASYNC_DEVICE_ORDER_H_
 
@@ -18,7 +17,7 @@
 
 namespace async_device {
 
-/// For each stream, how many of its operations are known to be done or ordered before.
+/// For each stream, the number of its operations that are known to be complete or ordered before.
 class Clock {
  public:
   uint64_t At(uint32_t stream) const { return stream < ticks_.size() ? ticks_[stream] : 0; }
@@ -44,26 +43,26 @@ struct Access {
   bool writes = false;
 };
 
-/// All streams and blocks of the process. Thread-safe. Functions that check return what is wrong, naming both
-/// operations, or an empty text.
+/// All streams and blocks of the process. Thread-safe. Checking functions return the fault, naming both operations, or
+/// an empty text.
 class Order {
  public:
   static Order& Get();
 
   uint32_t AddStream();
-  /// The stream's work has ended.
+  /// Called when the stream's work has ended.
   void RemoveStream(uint32_t stream);
-  /// The next operation of a stream.
+  /// Checks and records the next operation of a stream.
   std::string Enqueue(uint32_t stream, std::string_view name, std::span<const Access> accesses);
-  /// An operation that is done before its caller goes on.
+  /// Checks and records a synchronous operation of the host.
   std::string OnHost(std::string_view name, std::span<const Access> accesses);
-  /// What is ordered before the stream's next operation.
+  /// The operations ordered before the stream's next operation.
   Clock Now(uint32_t stream);
-  /// The stream's next operation comes after all that `clock` knows.
+  /// Orders the stream's next operation after all operations in `clock`.
   void Wait(uint32_t stream, const Clock& clock);
-  /// The host knows that what lies before `clock` is done.
+  /// Records that the operations in `clock` are complete, as the host has waited for them.
   void HostKnows(const Clock& clock);
-  /// The block is given back by the host, or on a stream's behalf in its order.
+  /// Checks and records the freeing of a block by the host, or on a stream in its order.
   std::string Free(uint64_t block);
   std::string FreeOn(uint32_t stream, uint64_t block);
 
@@ -76,11 +75,11 @@ class Order {
   struct Segment {
     uint64_t end = 0;
     Stamp writer;
-    std::vector<Stamp> readers;  // since the writer, the latest of each stream
+    std::vector<Stamp> readers;  // after the writer, the last of each stream
   };
   using Segments = std::map<uint64_t, Segment>;  // by begin, disjoint
 
-  // All below run under mutex_.
+  // Call the functions below with mutex_ held.
   static void Cut(Segments& segments, uint64_t at);
   static std::string Check(Segments& segments, const Access& access, const Clock& clock, std::string_view name);
   static void Remember(Segments& segments, const Access& access, const Stamp& stamp);

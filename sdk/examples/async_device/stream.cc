@@ -9,7 +9,7 @@ using weir::sdk::Error;
 
 thread_local int callbacks_running = 0;
 
-// An error record for work that runs when its caller is gone.
+// An error record for work that runs after its caller has returned.
 class OwnRecord {
  public:
   OwnRecord() {
@@ -119,7 +119,7 @@ int32_t Event::OnComplete(void (*fn)(void*, int32_t), void* arg, const Error& er
   return WEIR_OK;
 }
 
-// Finds two threads that use one stream at the same time.
+// Detects two threads that use one stream at the same time.
 class Stream::OneUser {
  public:
   explicit OneUser(Stream& stream) : stream_(stream), first_(!stream.in_use_.exchange(true)) {
@@ -270,7 +270,7 @@ void Stream::Work() {
     operations_.pop_front();
     lock.unlock();
     Do(operation);
-    operation = {};  // lets go of memory while the stream is not locked
+    operation = {};  // releases memory while the stream is not locked
     lock.lock();
   }
 }

@@ -22,7 +22,7 @@
 
 namespace async_device {
 
-/// A point in a stream that is reached when all before it is done or has failed. Thread-safe.
+/// A point in a stream, reached when all work before it has completed or failed. Thread-safe.
 class Mark {
  public:
   using Callback = std::pair<void (*)(void* arg, int32_t code), void*>;
@@ -31,17 +31,17 @@ class Mark {
 
   const Clock& clock() const { return clock_; }
   void Reach(const Fault& fault);
-  /// Blocks; gives what made the stream fail before the mark.
+  /// Blocks until the mark is reached; returns the stream's failure before the mark.
   Fault Await();
   /// WEIR_EVENT_*.
   int32_t Query();
-  /// Calls back at once when the mark is reached already.
+  /// Calls back at once if the mark has already been reached.
   void Then(Callback callback);
 
  private:
   void Call(Callback callback, int32_t code);
 
-  const Clock clock_;  // what lies before the mark
+  const Clock clock_;  // operations before the mark
   std::mutex mutex_;   // protects everything below
   std::condition_variable reached_cv_;
   bool reached_ = false;
@@ -52,7 +52,7 @@ class Mark {
 /// True on a thread that is inside an on_complete callback, where nothing may block.
 bool InCallback();
 
-/// Binary: stands for the latest record only. Thread-safe.
+/// Binary: refers to the latest record only. Thread-safe.
 class Event {
  public:
   int32_t Query();
@@ -60,7 +60,7 @@ class Event {
   int32_t OnComplete(void (*fn)(void*, int32_t), void* arg, const weir::sdk::Error& error);
 
   void Record(std::shared_ptr<Mark> mark);
-  /// Null when it was never recorded.
+  /// Null if it was never recorded.
   std::shared_ptr<Mark> latest();
 
  private:
@@ -68,7 +68,7 @@ class Event {
   std::shared_ptr<Mark> mark_;
 };
 
-/// Device memory that an operation touches, found and held.
+/// A range of device memory used by an operation, with the block kept alive.
 struct Operand {
   std::shared_ptr<Block> block;
   char* address = nullptr;
@@ -87,7 +87,7 @@ class Stream {
   void Poison(int32_t code, std::string_view text);
 
   /// Enqueues an operation on `accesses`, after checking their order. `run` returns a code and may fill the record; it
-  /// holds what it needs.
+  /// owns the data it needs.
   int32_t Enqueue(std::string_view name, std::span<const Access> accesses, uint64_t copied,
                   std::function<int32_t(weir_error*)> run, const weir::sdk::Error& error);
   int32_t Launch(const weir_async_launch& launch, const weir::sdk::Error& error);
@@ -101,7 +101,7 @@ class Stream {
   struct Operation {
     std::string name;
     uint64_t copied = 0;
-    std::function<int32_t(weir_error*)> run;  // empty: the mark, or the wait for it
+    std::function<int32_t(weir_error*)> run;  // empty: reach or wait for the mark
     std::shared_ptr<Mark> mark;
     bool waits = false;
   };

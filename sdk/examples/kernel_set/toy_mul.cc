@@ -1,5 +1,5 @@
-// Kernels for somebody else's device: one more op for platform "toy/1". The two files never link to each other; this
-// one is not even opened when no plugin brings that platform.
+// Kernels for another plugin's device: one more op for platform "toy/1". The two files are never linked to each other.
+// The loader does not open this file unless a plugin has devices of that platform.
 #include "sdk/cpp/elementwise.h"
 #include "sdk/cpp/plugin.h"
 

@@ -1,5 +1,4 @@
-// A complete synchronous device with two kernels: memory of its own that is reached by copies, an option, a cost
-// profile.
+// A complete synchronous device with two kernels: device memory accessed by copies, an option, a cost profile.
 #include <atomic>
 #include <cstdlib>
 
@@ -13,7 +12,7 @@ using namespace weir::sdk;
 
 constexpr uint64_t kDefaultBytes = 64u << 20;
 
-/// One open device: an accelerator that happens to live in this process's memory.
+/// One open device: an imitated accelerator that uses memory of this process.
 class ToyDevice {
  public:
   explicit ToyDevice(uint64_t capacity) : capacity_(capacity) {}
@@ -37,7 +36,7 @@ class ToyDevice {
     return specs;
   }
 
-  // No driver is asked here: a device that is not there would simply not be emitted.
+  // A real device would query its driver here, and emit nothing for missing hardware.
   static void Enumerate(const Options& options, const Emit& emit) {
     emit({.uid = "toy-0",
           .kind = "TOY",

@@ -1,5 +1,6 @@
-// What a session tells about its runs, with <weir/weir.h> alone: prints the size of each report, or what went wrong.
-#include <weir/weir.h>
+// Reports of a session, with the installed headers alone: prints the size of each, or the error.
+#include <weir/extra.h>
+#include <weir/raw_ops.h>
 
 #include <cstdio>
 
@@ -9,19 +10,16 @@ weir::Status Report() {
   weir::Graph graph;
   const weir::AsDefault in(graph);
   const weir::Variable v({1.0f, 2.0f}, {.name = "v"});
-  const weir::Output y = v + 1.0f;
+  const weir::Output y = weir::raw::AddV2(v, 1.0f);
   weir::Session session(graph);
   WEIR_TRY(session.Run(v.initializer()).status());
   WEIR_ASSIGN(const weir::session::RunOptions options, weir::session::ParseRunOptions("trace_level: FULL_TRACE"));
   weir::session::RunReport report;
   WEIR_TRY(session.Run(y, {}, options, &report).status());
-  WEIR_ASSIGN(const std::string metadata, weir::session::RunMetadata(graph.definition(), report));
+  WEIR_ASSIGN(const std::string metadata, session.RunMetadata(report));
   const std::string timeline = weir::trace::ChromeTrace({&report.trace, 1});
-  const weir::session::MemoryReport memory = session.core()->ReportMemory();
-  const std::vector<std::string> fetches = {y.name()};
-  WEIR_ASSIGN(const weir::place::Explanation why, session.core()->ExplainPlacement({}, fetches, {}));
-  std::printf("%zu %zu %zu %zu\n", metadata.size(), timeline.size(), weir::session::ToText(memory).size(),
-              weir::place::ToText(why).size());
+  WEIR_ASSIGN(const std::string why, session.ExplainPlacement(y));
+  std::printf("%zu %zu %zu %zu\n", metadata.size(), timeline.size(), session.ReportMemory().size(), why.size());
   return {};
 }
 

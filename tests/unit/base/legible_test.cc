@@ -22,8 +22,8 @@ TEST(Legible, ControlCharactersAndStrayBytesBecomeQuestionMarks) {
        "gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x99\x82"},
       {"\xc2\x9b"
        "31m",
-       "?31m", "?31m"},          // U+009B begins a sequence, too
-      {"\xc0\x9b", "??", "??"},  // in more bytes than it needs
+       "?31m", "?31m"},          // U+009B also begins a control sequence
+      {"\xc0\x9b", "??", "??"},  // overlong encoding
       {"\xe0\x80\x9b", "???", "???"},
       {"\xed\xa0\x80", "???", "???"},        // half a surrogate pair
       {"\xf4\x90\x80\x80", "????", "????"},  // beyond Unicode

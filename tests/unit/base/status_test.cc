@@ -1,4 +1,4 @@
-#include "core/base/status.h"
+#include "core/base/errors.h"
 
 #include <gtest/gtest.h>
 

@@ -6,11 +6,12 @@
 #include <iterator>
 #include <limits>
 #include <map>
-#include <set>
 
+#include "core/base/errors.h"
 #include "core/builtin/register.h"
 #include "core/io/bundle.h"
 #include "core/io/summary.h"
+#include "core/kernel/host.h"
 #include "core/ops/declare_all.h"
 
 namespace weir::builtin {
@@ -40,10 +41,10 @@ class Builtin : public ::testing::Test {
 
   Answer Call(const std::string& op, std::vector<Tensor> inputs, size_t outputs, op::AttrList attrs = {}) {
     const op::OpDef* def = ops_->Find(op);
-    const kernel::BuiltinFn* fn = kernels_.Find(op);
-    if (def == nullptr || fn == nullptr) return {NotFound("no op or kernel {}", op), {}};
+    const kernel::KernelEntry* kernel = kernels_.FindHost(op);
+    if (def == nullptr || kernel == nullptr) return {NotFound("no op or kernel {}", op), {}};
     kernel::BuiltinCall call{"node", op::AttrView(*def, attrs), std::move(inputs), std::vector<Tensor>(outputs)};
-    Status status = (*fn)(call);
+    Status status = kernel->host->fn(call);
     return {std::move(status), std::move(call.outputs)};
   }
   void ExpectError(const Answer& answer, Code code, const std::string& text) {
@@ -56,17 +57,21 @@ class Builtin : public ::testing::Test {
   static Tensor Text(std::string_view text) { return Tensor::String(text); }
 
   std::string dir_;
-  kernel::BuiltinRegistry kernels_;
+  kernel::KernelRegistry kernels_;
   const op::OpRegistry* ops_ = nullptr;
 };
 
-TEST_F(Builtin, EveryOpOfTheCatalogueThatIsBuiltinHasAKernelAndNoOther) {
-  std::set<std::string> declared, present;
-  for (const op::OpDef* def : ops_->All()) {
-    if (def->run_by == op::RunBy::kBuiltin) declared.insert(def->name);
+TEST_F(Builtin, EachKernelIsOfAnOpThatKernelsRun) {
+  EXPECT_GT(kernels_.size(), 10u);
+  for (const kernel::KernelEntry* entry : kernels_.All()) {
+    const std::string name(kernel::Text(entry->record->op));
+    const op::OpDef* const def = ops_->Find(name);
+    ASSERT_NE(def, nullptr) << name;
+    EXPECT_EQ(def->run_by, op::RunBy::kKernel) << name;
+    EXPECT_EQ(kernel::Text(entry->record->platform), kernel::kHostPlatform);
+    EXPECT_EQ(entry->plugin, "core");
+    EXPECT_TRUE(entry->host->fn || entry->host->async) << name;
   }
-  for (const std::string& name : kernels_.Names()) present.insert(name);
-  EXPECT_EQ(present, declared);
 }
 
 TEST_F(Builtin, SaveThenRestore) {
@@ -85,7 +90,7 @@ TEST_F(Builtin, SaveThenRestore) {
   EXPECT_TRUE(read.outputs[2].SameBits(Tensor::Vector<int32_t>({8})));
 }
 
-/// What `body` writes to stderr.
+/// The text that `body` writes to stderr.
 template <class Body>
 std::string Said(Body&& body) {
   ::testing::internal::CaptureStderr();

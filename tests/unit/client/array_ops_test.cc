@@ -1,4 +1,5 @@
-// Arrays made, reshaped, cut, joined and indexed: values, names and errors. Numbers are rows of the feature list.
+// Creating, reshaping, splitting, joining and indexing arrays: values, names and errors. Numbers are rows of the
+// feature list.
 #include <numeric>
 
 #include "tests/unit/client/fresh.h"
@@ -58,6 +59,51 @@ TEST(ArrayOps, F134_casts_to_bytes_wrap) {
   const std::string error = session.Run(byte, feeds).status().message();
   if (error.find("No OpKernel was registered") != std::string::npos) GTEST_SKIP() << "short element type lists";
   EXPECT_EQ(Values(session, byte, feeds), (Numbers{44, 7}));
+}
+
+TEST(ArrayOps, F135_constants_of_a_given_shape) {
+  Fresh f;
+  const Output whole = Constant({1, 2, 3, 4, 5, 6}, Shape{2, 3}, DType::kInvalid, "whole");
+  const Output filled = Constant(1, Shape{10}), continued = Constant({1, 2}, Shape{2, 3});
+  const Output flat = Constant({{1, 2}, {3, 4}}, Shape{4}), reals = Constant({1, 2, 3}, Shape{3, 2}, DType::kFloat);
+  const Output texts = Constant({"a", "b"}, Shape{3}), flags = Constant({true, false}, Shape{3});
+  const Output nothing = Constant(1, Shape{0, 2}), zeros = Constant(Literal(), Shape{2});
+  EXPECT_EQ(whole.name() + ShapeIs(whole), "whole:0(2, 3)");
+  EXPECT_EQ(filled.dtype(), DType::kInt32);
+  EXPECT_EQ(reals.dtype(), DType::kFloat);
+  EXPECT_EQ(ShapeIs(nothing), "(0, 2)");
+  Session session(f.graph);
+  using Figures = std::vector<double>;
+  EXPECT_EQ(Values(session, whole), (Figures{1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(Values(session, filled), Figures(10, 1));
+  EXPECT_EQ(Values(session, continued), (Figures{1, 2, 2, 2, 2, 2}));
+  EXPECT_EQ(Values(session, flat), (Figures{1, 2, 3, 4}));
+  EXPECT_EQ(Values(session, reals), (Figures{1, 2, 3, 3, 3, 3}));
+  const Result<Fetched> shown = session.Run(texts);
+  ASSERT_TRUE(Succeeds(shown));
+  const auto words = shown->tensor().as<std::string>();
+  EXPECT_EQ(std::vector<std::string>(words.begin(), words.end()), (std::vector<std::string>{"a", "b", "b"}));
+  EXPECT_EQ(Values(session, flags), (Figures{1, 0, 0}));
+  EXPECT_EQ(Values(session, zeros), (Figures{0, 0}));
+  EXPECT_EQ(Values(session, nothing), Figures());
+  EXPECT_FALSE(Constant({1, 2, 3}, Shape{2}).exists());
+  EXPECT_TRUE(Fails(f.graph.TakeStatus(), Code::kInvalidArgument,
+                    "Too many elements provided. Needed at most 2, but received 3"));
+  Constant({1.5, 2.0}, Shape{2}, DType::kInt32);
+  EXPECT_TRUE(Fails(f.graph.TakeStatus(), Code::kInvalidArgument, "Expected int32, got 1.5 of type 'float' instead."));
+  Constant(1, Shape{-1});
+  EXPECT_EQ(f.graph.TakeStatus().code(), Code::kInvalidArgument);
+}
+
+TEST(ArrayOps, F135_types_of_constants) {
+  Fresh f;
+  EXPECT_EQ(Constant(3.0).dtype(), DType::kFloat);
+  EXPECT_EQ(Constant(3).dtype(), DType::kInt32);
+  EXPECT_EQ(Constant(int64_t{1} << 31).dtype(), DType::kInt64);
+  EXPECT_EQ(Constant(true).dtype(), DType::kBool);
+  EXPECT_EQ(Constant("a").dtype(), DType::kString);
+  Constant(3.0, DType::kInt32);
+  EXPECT_TRUE(Fails(f.graph.TakeStatus(), Code::kInvalidArgument, "Expected int32, got 3.0 of type 'float' instead."));
 }
 
 TEST(ArrayOps, F136_reshape) {
@@ -126,6 +172,10 @@ TEST(ArrayOps, F139_split) {
     EXPECT_EQ(ShapeIs(given[i]), (std::vector<std::string>{"(5, 4)", "(5, 15)", "(5, 11)"})[i]);
     EXPECT_EQ(Values(session, given[i])[0], starts[i]);
   }
+  const std::vector<Output> axis_first = Split(1, 3, value);
+  ASSERT_EQ(axis_first.size(), 3u);
+  EXPECT_EQ(axis_first[2].name(), "split_2:2");
+  EXPECT_EQ(Values(session, axis_first[1]), Values(session, equal[1]));
   Split(value, 4, 1);
   const Status uneven = f.graph.TakeStatus();
   EXPECT_TRUE(Fails(uneven, Code::kInvalidArgument, "Dimension size must be evenly divisible by 4 but is 30"));

@@ -1,4 +1,4 @@
-// Gradients, and what optimisers make of them.
+// Gradients and optimisers.
 #include "tests/unit/client/fresh.h"
 
 namespace weir::test {
@@ -51,9 +51,47 @@ TEST(Autodiff, F182_no_influence_no_gradient) {
   const Result<Grads> zeros = Gradients({y}, {w2.value()}, zero);
   ASSERT_TRUE(Succeeds(zeros));
   EXPECT_EQ(Value(session, (*zeros)[0].values), 0);
-  const Result<Grads> none = Gradients({y}, {});
-  ASSERT_TRUE(Succeeds(none));
-  EXPECT_TRUE(none->empty());
+}
+
+TEST(Autodiff, F326_none_says_where_the_path_breaks) {
+  Fresh f;
+  const Output x = Placeholder(DType::kFloat, {3}, "x"), other = Placeholder(DType::kFloat, {3}, "other");
+  const Output best = Cast(ArgMax(x * 2.0f, 0), DType::kFloat);
+  const auto why = [&](const Output& y, const GradientsOptions& options = {}) {
+    const Result<Grads> grads = Gradients({y}, {x}, options);
+    EXPECT_TRUE(Succeeds(grads));
+    EXPECT_FALSE((*grads)[0].exists());
+    return (*grads)[0].why_none;
+  };
+  EXPECT_EQ(why(ReduceSum(other)), "'Sum:0' does not depend on 'x:0'");
+  EXPECT_EQ(why(best), "at 'Cast' (Cast): it gives none for 'ArgMax:0'");
+  EXPECT_EQ(why(ReduceSum(SelectV2(Greater(x, 0.0f), other, other))),
+            "at 'SelectV2' (SelectV2): its input 'Greater:0' is boolean");
+  const Output square = Square(x);
+  EXPECT_EQ(why(ReduceSum(square), {.stop_gradients = {square}}),
+            "at 'Sum_2' (Sum): its input 'Square:0' is among stop_gradients");
+  const Result<Grads> zeros = Gradients({best}, {x}, {.unconnected = Unconnected::kZero});
+  ASSERT_TRUE(Succeeds(zeros));
+  Session session(f.graph);
+  EXPECT_EQ(Values(session, (*zeros)[0].values, {{x, {1.0f, 2.0f, 3.0f}}}), (std::vector<double>{0, 0, 0}));
+}
+
+TEST(Autodiff, F326_no_xs_are_an_error) {
+  Fresh f;
+  EXPECT_TRUE(Fails(Gradients({Square(2.0f)}, {}), Code::kInvalidArgument, "Gradients by nothing: xs are empty"));
+}
+
+TEST(Autodiff, F327_ops_that_should_have_a_gradient_and_have_none) {
+  Fresh f;
+  const Output x = Real("x");
+  OperationSpec spec;
+  spec.op = "SymbolicGradient";
+  spec.inputs = {x, x};
+  spec.name = "NAME";
+  spec.attrs = {{"Tout", std::vector<DType>{DType::kFloat}}, {"f", op::FuncRef{"f", nullptr}}};
+  const Output y = f.graph.Add(spec).output(0);
+  EXPECT_TRUE(Fails(Gradients({y}, {x}), Code::kNotFound,
+                    "No gradient defined for operation 'NAME' (op type: SymbolicGradient)"));
 }
 
 TEST(Autodiff, F180_F182_by_a_resource) {
@@ -86,7 +124,7 @@ TEST(Autodiff, F183_stop_gradient) {
   EXPECT_FALSE((*grads)[0].exists());
   ASSERT_TRUE((*grads)[1].exists());
   const std::string printed = (*grads)[1].values.DebugString();
-  // The name of TensorFlow 0.x, where 2.17 leaves out a Reshape that changes nothing.
+  // A name of TensorFlow 0.x; 2.17 omits a Reshape that changes nothing.
   const std::string scope = "<tf.Tensor 'gradients/" + std::string(b.op().name()) + "_grad/";
   EXPECT_TRUE(printed == scope + "Reshape_1:0' shape=() dtype=float32>" ||
               printed == scope + "Mul_1:0' shape=() dtype=float32>")
@@ -321,7 +359,7 @@ TEST(Train, F372_names_of_slots_with_a_name_of_the_optimiser) {
   EXPECT_EQ(named.GetSlot(w, "momentum").name(), "w/Mom:0");
 }
 
-/// What a vector and the step counter are after three steps on the sum of its squares.
+/// The values of a vector and the step counter after three steps on the sum of its squares.
 std::vector<double> AfterThreeSteps(Optimizer& optimizer, bool resource) {
   Fresh f;
   const Variable v({1.0f, -2.0f}, {.name = "v", .use_resource = resource});

@@ -1,4 +1,4 @@
-// Collections, and how MetaGraphDefs carry them. Numbers are rows of the feature list.
+// Collections, and their form in MetaGraphDefs. Numbers are rows of the feature list.
 #include "tests/unit/client/fresh.h"
 
 namespace weir::test {
@@ -240,7 +240,7 @@ TEST(Collection, imports_can_forget_devices) {
   EXPECT_EQ(f.graph.OperationByName("o/p/c")->device(), "");
 }
 
-TEST(Graph, WriteGraphWritesWhatImportReads) {
+TEST(Graph, WriteGraphAndImportAgree) {
   Fresh f;
   const Output y = Square(Constant({1.0f, 2.0f}, DType::kInvalid, "c"), "y");
   const TemporaryFolder folder;

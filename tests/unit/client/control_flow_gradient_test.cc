@@ -1,14 +1,8 @@
-// Gradients of conds, and what model files keep of conds and loops. Numbers are rows of the feature list.
+// Gradients of conds, and conds and loops in model files. Numbers are rows of the feature list.
 #include "tests/unit/client/fresh.h"
 
 namespace weir::test {
 namespace {
-
-Output GradientOf(const Output& y, const Output& x) {
-  const Result<std::vector<Gradient>> gradients = Gradients({y}, {x});
-  EXPECT_TRUE(Succeeds(gradients));
-  return gradients.ok() ? (*gradients)[0].values : Output();
-}
 
 TEST(CondGradient, F180_names_are_TensorFlows) {
   Fresh f;
@@ -122,38 +116,6 @@ TEST(CondGradient, F180_of_rows_gathered_in_a_branch) {
   EXPECT_EQ(Values(session, dx, {{p, false}, {table, {1.f, 2.f, 3.f}}}), (std::vector<double>{0, 0, 0}));
 }
 
-TEST(LoopGradient, loops_say_that_they_have_none) {
-  Fresh f;
-  const Output x = Real("x");
-  const auto cube = [&](bool back_prop) {
-    return WhileLoop(Below(3),
-                     [&](const LoopVars& v) {
-                       const Output next = v[0] + 1;
-                       return LoopVars{next, v[1] * x};
-                     },
-                     {0, 1.0f}, {.back_prop = back_prop});
-  };
-  const LoopVars constant = cube(false);
-  const Result<std::vector<Gradient>> none = Gradients({constant[1]}, {x});
-  ASSERT_TRUE(Succeeds(none));
-  EXPECT_FALSE((*none)[0].exists());
-  const LoopVars exits = cube(true);
-  EXPECT_TRUE(Fails(Gradients({exits[1]}, {x}), Code::kUnimplemented, "'while_1/while_context'"));
-}
-
-TEST(LoopGradient, gradients_within_the_body) {
-  Fresh f;
-  const LoopVars exits = WhileLoop(Below(3),
-                                   [&](const LoopVars& v) {
-                                     const Output next = v[0] + 1;
-                                     return LoopVars{next, v[1] + GradientOf(Square(v[1]), v[1])};
-                                   },
-                                   {0, 1.0f});
-  ASSERT_EQ(exits.size(), 2u) << f.error();
-  Session session(f.graph);
-  EXPECT_EQ(Value(session, exits[1]), 27);  // times 3, three times
-}
-
 /// A graph with a cond and a loop, as a MetaGraph.
 std::string ModelFile() {
   Fresh f;
@@ -192,7 +154,7 @@ TEST(ControlFlowFile, F173_F177_contexts_come_back) {
     EXPECT_EQ(Value(session, *cube, {{*x, 2.0f}}), 8);
     EXPECT_EQ(Value(session, dx, {{*x, 2.0f}, {*p, true}}), 4);
     EXPECT_EQ(Value(session, dx, {{*x, 2.0f}, {*p, false}}), 1);
-    EXPECT_TRUE(Fails(Gradients({*cube}, {*x}), Code::kUnimplemented, at + "while/while_context"));
+    EXPECT_EQ(Value(session, GradientOf(*cube, *x), {{*x, 2.0f}}), 12);
   }
 }
 

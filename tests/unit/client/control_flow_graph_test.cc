@@ -1,10 +1,17 @@
-// Conds and loops as graphs: node by node what TensorFlow 2.17 makes with control flow v2 off (control_flow_graphs.txt,
-// made by control_flow_oracle.py). Each test here builds what the function of the same name there builds.
+// Conds and loops as graphs, compared node by node with those of TensorFlow 2.17 with control flow v2 off
+// (control_flow_graphs.txt, made by control_flow_oracle.py). Each test here builds the same graph as the function of
+// its name there.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <functional>
 #include <sstream>
 
-#include "core/client/control_flow_context.h"
+#include "core/client/containers/queue.h"
+#include "core/client/containers/tensor_array.h"
+#include "core/client/control_flow/control_flow_context.h"
+#include "core/client/control_flow/elementwise_loops.h"
+#include "core/client/ops/check_ops.h"
 #include "tests/unit/client/fresh.h"
 #include "weir/proto/control_flow.pb.h"
 
@@ -30,7 +37,8 @@ std::string AttrText(const graph::Node& node, std::string_view name) {
   return " " + std::string(name) + "=" + text;
 }
 
-/// A line of control_flow_graphs.txt. Classes are those of control flow: TensorFlow puts them on assignments too.
+/// A line of control_flow_graphs.txt. Classes are only those of control flow, since TensorFlow also sets them on
+/// assignments.
 std::string NodeLine(const Operation& operation) {
   std::vector<std::string> inputs, controls;
   for (const Output& input : operation.inputs()) {
@@ -54,7 +62,7 @@ std::string Commas(const auto& texts) {
   return all;
 }
 
-/// Head, then what conds and loops have in common, then those nested in it.
+/// The head, the fields shared by conds and loops, and the nested contexts.
 template <class Def>
 void AddLines(const Def& def, const std::string& head, const std::string& indent, std::vector<std::string>* lines);
 
@@ -104,7 +112,7 @@ std::vector<std::string> Lines(Graph& graph) {
   return lines;
 }
 
-/// What TensorFlow makes of the case.
+/// TensorFlow's graph of the case.
 std::vector<std::string> Expected(const std::string& name) {
   std::istringstream file(ReadText(std::string(WEIR_TEST_TABLES) + "/control_flow_graphs.txt"));
   std::vector<std::string> lines;
@@ -119,7 +127,7 @@ std::vector<std::string> Expected(const std::string& name) {
   return lines;
 }
 
-/// Sorted sets of lines, as nodes of one name in another order would be found anyway.
+/// Compares sorted sets of lines; equally named nodes in another order show up in the inputs.
 void ExpectGraph(const std::string& name, const std::function<void()>& build) {
   Fresh f;
   build();
@@ -385,6 +393,85 @@ TEST(ControlFlowGraph, F390_assertion_is_a_cond) {
   ExpectGraph("assertion", [] {
     const Output p = Flag("p"), x = Real("x");
     Assert(p, {"text", x}, {.summarize = 5});
+  });
+}
+
+Output RealVector(std::string_view name, int64_t size) { return Placeholder(DType::kFloat, {size}, name); }
+
+TEST(ControlFlowGraph, F178_loops_over_slices) {
+  ExpectGraph("mapped", [] {
+    MapFn([](const Output& e) { return e * 2.0f; }, Placeholder(DType::kFloat, {-1, 2}, "x"));
+    const Output a = RealVector("a", 3), b = RealVector("b", 3);
+    MapFn([](const List<Output>& e) -> List<Output> { return {e[0] + e[1]}; }, {a, b},
+          {.dtype = {DType::kFloat}, .name = "sums"});
+  });
+  ExpectGraph("folded", [] {
+    const Output x = RealVector("x", -1);
+    const FoldFunction sum = [](const Output& a, const Output& e) { return a + e; };
+    const FoldFunction difference = [](const Output& a, const Output& e) { return a - e; };
+    FoldL(sum, x);
+    FoldR(difference, x, {.initializer = 1.0f});
+    FoldR(difference, RealVector("y", 4));
+  });
+  ExpectGraph("scanned", [] {
+    Scan([](const Output& a, const Output& e) { return a + e; }, RealVector("x", 3));
+    Scan([](const Output& a, const Output& e) { return a * e; }, RealVector("y", -1),
+         {.initializer = 2.0f, .reverse = true});
+  });
+}
+
+TEST(ControlFlowGraph, F178_F394_arrays_of_tensors) {
+  ExpectGraph("array_of_tensors", [] {
+    const Output x = RealVector("x", 2);
+    const TensorArray array =
+        TensorArray(DType::kFloat, 3, {.name = "ta"}).Write(0, x).Write(1, {1.0f, 2.0f}, "second");
+    array.Read(1);
+    array.Stack();
+    array.Gather({1, 0});
+    array.Concat();
+    array.Grad("g").Size();
+    const TensorArray other =
+        TensorArray(DType::kFloat, 0, {.dynamic_size = true}).Unstack(Placeholder(DType::kFloat, {-1, 2}, "y"));
+    other.Size();
+    other.Stack();
+    const TensorArray pieces = TensorArray(DType::kFloat, 2, {.infer_shape = false}).Split(RealVector("z", 5), {2, 3});
+    pieces.Concat();
+    pieces.Close();
+  });
+}
+
+TEST(ControlFlowGraph, F379_F380_queues) {
+  ExpectGraph("queue", [] {
+    const FIFOQueue q(3, {DType::kFloat}, {.shapes = {PartialShape(Shape())}, .name = "q"});
+    q.Enqueue(1.0f);
+    q.DequeueMany(2);
+    q.Size();
+    q.Close();
+    q.IsClosed();
+    q.DequeueUpTo(2);
+    q.EnqueueMany({{1.0f, 2.0f}});
+    const NameScope scope("s");
+    const FIFOQueue two(5, {DType::kInt32, DType::kFloat});
+    two.Enqueue({1, 2.0f});
+    two.Dequeue();
+    two.Dequeue("taken");
+  });
+}
+
+TEST(ControlFlowGraph, F390_comparisons_that_are_checked) {
+  ExpectGraph("comparisons_that_are_checked", [] {
+    const Output x = Placeholder(DType::kInt32, {2}, "x"), y = RealVector("y", 2);
+    AssertEqual(x, {1, 2});
+    AssertLess(y, {3.0f, 4.0f}, {.message = "too large"});
+    AssertPositive(x);
+    AssertNonNegative(y);
+    AssertRank(y, 1);
+    AssertRank(Placeholder(DType::kFloat, PartialShape(), "z"), 2);
+    AssertType(x, DType::kInt32);
+  });
+  ExpectGraph("numerics_that_are_checked", [] {
+    Log(Real("x"));
+    AddCheckNumericsOps();
   });
 }
 

@@ -322,6 +322,82 @@ def initial_values_that_read():
     tf.Variable(a, name="f", use_resource=True)
 
 
+@case
+def mapped():
+    tf.map_fn(lambda e: e * 2.0, placeholder("x", shape=[None, 2]))
+    a, b = placeholder("a", shape=[3]), placeholder("b", shape=[3])
+    tf.map_fn(lambda e: e[0] + e[1], (a, b), dtype=tf.float32, name="sums")
+
+
+@case
+def folded():
+    x = placeholder("x", shape=[None])
+    tf.foldl(lambda a, e: a + e, x)
+    tf.foldr(lambda a, e: a - e, x, initializer=1.0)
+    tf.foldr(lambda a, e: a - e, placeholder("y", shape=[4]))
+
+
+@case
+def scanned():
+    tf.scan(lambda a, e: a + e, placeholder("x", shape=[3]))
+    y = placeholder("y", shape=[None])
+    tf.scan(lambda a, e: a * e, y, initializer=2.0, reverse=True)
+
+
+@case
+def array_of_tensors():
+    x = placeholder("x", shape=[2])
+    array = tf.TensorArray(tf.float32, 3, name="ta")
+    array = array.write(0, x).write(1, [1.0, 2.0], name="second")
+    array.read(1)
+    array.stack()
+    array.gather([1, 0])
+    array.concat()
+    array.grad("g").size()
+    other = tf.TensorArray(tf.float32, 0, dynamic_size=True).unstack(placeholder("y", shape=[None, 2]))
+    other.size()
+    other.stack()
+    pieces = tf.TensorArray(tf.float32, 2, infer_shape=False).split(placeholder("z", shape=[5]), [2, 3])
+    pieces.concat()
+    pieces.close()
+
+
+@case
+def queue():
+    q = tf.FIFOQueue(3, [tf.float32], [[]], name="q")
+    q.enqueue(1.0)
+    q.dequeue_many(2)
+    q.size()
+    q.close()
+    q.is_closed()
+    q.dequeue_up_to(2)
+    q.enqueue_many([[1.0, 2.0]])
+    with tf.name_scope("s"):
+        two = tf.FIFOQueue(5, [tf.int32, tf.float32])
+        two.enqueue([1, 2.0])
+        two.dequeue()
+        two.dequeue(name="taken")
+
+
+@case
+def comparisons_that_are_checked():
+    x, y = placeholder("x", tf.int32, [2]), placeholder("y", shape=[2])
+    tf.assert_equal(x, [1, 2])
+    tf.assert_less(y, [3.0, 4.0], message="too large")
+    tf.assert_positive(x)
+    tf.assert_non_negative(y)
+    tf.assert_rank(y, 1)
+    tf.assert_rank(placeholder("z", shape=None), 2)
+    tf.assert_type(x, tf.int32)
+
+
+@case
+def numerics_that_are_checked():
+    x = placeholder("x")
+    tf.log(x)
+    tf.add_check_numerics_ops()
+
+
 def main():
     print("# Made by control_flow_oracle.py with TensorFlow 2.17.1, control flow v2 off.")
     for name, function in CASES.items():

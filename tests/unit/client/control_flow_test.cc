@@ -1,6 +1,7 @@
 // Conds, cases and loops: values by a session, and errors. Numbers are rows of the feature list.
 #include <functional>
 
+#include "core/client/session/session_interface.h"
 #include "tests/unit/client/fresh.h"
 
 namespace weir::test {
@@ -282,7 +283,7 @@ TEST(WhileLoop, F392_random_numbers_and_updates_keep_their_order) {
     ASSERT_EQ(exits.size(), 2u) << f.error();
     session::SessionOptions options;
     options.inter_op_parallelism_threads = inter_op;
-    Session session(f.graph, options);
+    Session session(f.graph, InProcess(f.graph, options));
     Initialize(session);
     std::vector<Tensor> got;
     for (int run = 0; run < 3; ++run)
@@ -299,7 +300,7 @@ TEST(WhileLoop, F392_a_variable_keeps_what_another_one_was) {
   const Output length = Placeholder(DType::kInt32, PartialShape::Of({1}), "length");
   const LoopVars exits = WhileLoop([](const LoopVars& v) { return Less(ReduceMax(v[0]), 50.0f); },
                                    [&](const LoopVars& v) {
-                                     return LoopVars{v[0] * 2.0f, Reshape(v[0], length)};  // of no known shape
+                                     return LoopVars{v[0] * 2.0f, Reshape(v[0], length)};  // of unknown shape
                                    },
                                    {x, x}, {.shape_invariants = {PartialShape::Of({3}), PartialShape::Of({-1})}});
   ASSERT_EQ(exits.size(), 2u) << f.error();

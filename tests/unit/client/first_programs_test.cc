@@ -1,11 +1,12 @@
-// What one types first: shapes, lists and numbers in braces, operators, indices, printing. The warnings of a careful
-// program are errors here; that this compiles is half of each test.
+// Typical first programs: shapes, lists and numbers in braces, operators, indices, printing. Warnings are errors here,
+// so compiling is part of each test.
 #include <sstream>
 
+#include "core/base/errors.h"
 #include "tests/unit/client/fresh.h"
 
 #pragma GCC diagnostic push
-#pragma GCC diagnostic error "-Wmissing-field-initializers"  // a part of -Wextra that weir's own code does without
+#pragma GCC diagnostic error "-Wmissing-field-initializers"  // a part of -Wextra that weir's own build does not enable
 
 namespace weir::test {
 namespace {
@@ -196,6 +197,38 @@ TEST(FirstPrograms, F154_IndicesAreStridedSlices) {
   EXPECT_TRUE(Fails(f.graph.TakeStatus(), Code::kInvalidArgument, "slice index 2 of dimension 0 out of bounds"));
 }
 
+TEST(FirstPrograms, F154_IndicesOutOfRangeAreFoundByTheRun) {
+  Fresh f;
+  const Output v = Constant({1.0f, 2.0f, 3.0f}), i = Placeholder(DType::kInt32, {}, "i");
+  const Output any = Placeholder(DType::kFloat, PartialShape(), "any");
+  const Output element = v[i], corner = any[{0, i}];
+  const LoopVars sum = WhileLoop([](const LoopVars& now) { return now[0] < 3; },
+                                 [&](const LoopVars& now) {
+                                   return LoopVars{now[0] + 1, now[1] + v[now[0]]};
+                                 },
+                                 {0, 0.0f});
+  const LoopVars beyond = WhileLoop([](const LoopVars& now) { return now[0] < 5; },
+                                    [&](const LoopVars& now) {
+                                      return LoopVars{now[0] + 1, now[1] + v[now[0]]};
+                                    },
+                                    {0, 0.0f});
+  Session session;
+  const Literal matrix({{1.0f, 2.0f}, {3.0f, 4.0f}});
+  for (int round = 0; round < 3; ++round) {  // compiled for the shapes, then without them
+    EXPECT_EQ(Value(session, element, {{i, -3}}), 1);
+    EXPECT_EQ(Value(session, sum[1]), 6);
+    EXPECT_TRUE(
+        Fails(session.Run(element, {{i, 5}}), Code::kInvalidArgument, "slice index 5 of dimension 0 out of bounds."));
+    EXPECT_TRUE(
+        Fails(session.Run(element, {{i, -4}}), Code::kInvalidArgument, "slice index -1 of dimension 0 out of bounds."));
+    EXPECT_TRUE(Fails(session.Run(corner, {{any, matrix}, {i, 7}}), Code::kInvalidArgument,
+                      "slice index 7 of dimension 1 out of bounds."));
+    EXPECT_TRUE(Fails(session.Run(beyond[1]), Code::kInvalidArgument, "slice index 3 of dimension 0 out of bounds."));
+  }
+  EXPECT_FALSE(v[-4].exists());
+  EXPECT_TRUE(Fails(f.graph.TakeStatus(), Code::kInvalidArgument, "slice index -1 of dimension 0 out of bounds"));
+}
+
 TEST(FirstPrograms, F009_F024_EverythingPrints) {
   Fresh f;
   const Output x = Placeholder(DType::kFloat, {-1, 784}, "x");
@@ -280,7 +313,7 @@ TEST(FirstPrograms, TransposesAreNamed) {
   EXPECT_EQ(Transpose(x).name(), "transpose_2:0");
 }
 
-/// Options of every kind with one member given: those left out are no warning.
+/// Designated initializers of one member of each options struct give no warning about the others.
 TEST(FirstPrograms, OptionsAreNamedOneByOne) {
   Fresh f;
   const Variable v(1.0, {.name = "v"});

@@ -1,4 +1,4 @@
-// What the tests of client share: a graph of their own, and short ways to run it and to look at errors.
+// Shared code of the client's tests: a separate graph, and short ways to run it and to check errors.
 #ifndef WEIR_TESTS_UNIT_CLIENT_FRESH_H_
 #define WEIR_TESTS_UNIT_CLIENT_FRESH_H_
 
@@ -13,19 +13,20 @@
 #include <string_view>
 #include <vector>
 
-#include "core/client/weir.h"
+#include "core/client/extra.h"
+#include "core/graph/definition.h"
 #include "core/tensor/number.h"
 
 namespace weir::test {
 
-/// A new graph that is the default one while this lives.
+/// A new graph that is the default graph during the lifetime of the object.
 struct Fresh {
   Graph graph;
   AsDefault in{graph};
   std::string error() const { return graph.status().ToString(); }
 };
 
-/// A folder that goes away again.
+/// A folder that is removed by the destructor.
 struct TemporaryFolder {
   TemporaryFolder() {
     std::string pattern = (std::filesystem::temp_directory_path() / "weir-client-XXXXXX").string();
@@ -66,7 +67,7 @@ testing::AssertionResult Succeeds(const Result<T>& result) {
   return Succeeds(result.status());
 }
 
-/// The elements of what a run gives, as double; empty (and a failure) on error.
+/// The elements of a fetch, as double; empty (and a test failure) on error.
 inline std::vector<double> Values(Session& session, const Fetch& fetch, const Feeds& feeds = {}) {
   const Result<Fetched> fetched = session.Run(fetch, feeds);
   EXPECT_TRUE(Succeeds(fetched));
@@ -82,6 +83,13 @@ inline double Value(Session& session, const Fetch& fetch, const Feeds& feeds = {
 }
 inline void Initialize(Session& session) {
   ASSERT_TRUE(Succeeds(session.Run(GlobalVariablesInitializer(session.graph()))));
+}
+
+/// The gradient with respect to one value; an absent value (and, on error, a test failure) if there is none.
+inline Output GradientOf(const Output& y, const Output& x) {
+  const Result<std::vector<Gradient>> gradients = Gradients({y}, {x});
+  EXPECT_TRUE(Succeeds(gradients));
+  return gradients.ok() ? (*gradients)[0].values : Output();
 }
 
 // Operands and branches of control flow.

@@ -1,6 +1,7 @@
 // Graphs: building, names, printing, looking up, static shapes. Numbers are rows of the feature list.
 #include <map>
 
+#include "core/client/graph/graph_internal.h"
 #include "core/graph/graph_def.h"
 #include "tests/unit/client/fresh.h"
 
@@ -240,7 +241,7 @@ TEST(Graph, F011_taken_names_get_the_first_free_number) {
 
 TEST(Graph, F013_every_op_has_a_category) {
   Fresh f;
-  const op::OpRegistry& ops = f.graph.definition().ops();
+  const op::OpRegistry& ops = Internals(f.graph).definition.ops();
   const auto category = [&](const char* name) { return ops.Find(name)->category; };
   EXPECT_EQ(category("MatMul"), op::Category::kMath);
   EXPECT_EQ(category("VariableV2"), op::Category::kState);
@@ -324,7 +325,7 @@ TEST(Graph, F025_fed_literals_are_converted_tensors_checked) {
 
 TEST(Graph, F025_feeds_that_numpy_converts) {
   constexpr uint64_t kMost = std::numeric_limits<uint64_t>::max();
-  constexpr int64_t kOdd = (int64_t{1} << 53) + 1;  // a double rounds it
+  constexpr int64_t kOdd = (int64_t{1} << 53) + 1;  // not representable as double
   struct Row {
     DType dtype;
     Literal fed;
@@ -410,7 +411,7 @@ TEST(Graph, F027_group_runs_all_of_its_inputs) {
   const Operation group = Group({mul, add});
   EXPECT_EQ(group.ToString(), "<tf.Operation 'group_deps' type=NoOp>");
   EXPECT_EQ(group.control_inputs(), (std::vector<Operation>{mul.op(), add.op()}));
-  EXPECT_NE(f.graph.definition().Summary(group.id()).find("^Mul, ^Add"), std::string::npos);
+  EXPECT_NE(Internals(f.graph).definition.Summary(group.id()).find("^Mul, ^Add"), std::string::npos);
   Session session(f.graph);
   Initialize(session);
   ASSERT_TRUE(Succeeds(session.Run(group)));
@@ -527,7 +528,7 @@ versions { producer: 1882 })";
   ASSERT_TRUE(Succeeds(f.graph.Import(ReadText(dir / "graph.pbtxt"), "")));
   Session session(f.graph);
   EXPECT_EQ(Values(session, "sum:0", {{"x:0", {2.0f, 3.0f}}}), (std::vector<double>{3, 4}));
-  const Result<std::string> binary = graph::ExportGraphDef(f.graph.definition());
+  const Result<std::string> binary = graph::ExportGraphDef(Internals(f.graph).definition);
   ASSERT_TRUE(Succeeds(binary));
   Fresh again;
   ASSERT_TRUE(Succeeds(again.graph.Import(*binary, "")));

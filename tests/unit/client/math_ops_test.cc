@@ -1,4 +1,5 @@
-// Arithmetic, products, reductions, activations and losses: values, names and errors. Numbers are rows of the features.
+// Arithmetic, products, reductions, activations and losses: values, names and errors. Numbers are rows of the feature
+// list.
 #include <cmath>
 
 #include "tests/unit/client/fresh.h"
@@ -35,6 +36,48 @@ TEST(MathOps, F123_elementwise) {
   EXPECT_TRUE(std::isinf(Value(session, Divide(ReduceMax(x), Constant(0.0f)), feeds)));
   EXPECT_EQ(Values(session, more), (Figures{6, 1}));
   EXPECT_TRUE(Fails(session.Run(quotient, {{i, 1}}), Code::kInvalidArgument, "Integer division by zero"));
+}
+
+TEST(MathOps, F124_OperatorsAreNodesOfTensorFlowsNames) {
+  Fresh f;
+  const Output a = Placeholder(DType::kInt32, {2}, "a"), b = Placeholder(DType::kBool, {2}, "b");
+  const Output x = Placeholder(DType::kFloat, {2, 2}, "x");
+  const Variable v(1, {.name = "v"});
+  const std::vector<std::pair<Output, std::string>> named = {
+      {a + 1, "add AddV2 int32"},
+      {a - 1, "sub Sub int32"},
+      {a * 2, "mul Mul int32"},
+      {a / 2, "truediv RealDiv float64"},
+      {FloorDiv(a, 3), "floordiv FloorDiv int32"},
+      {a % 3, "mod FloorMod int32"},
+      {Pow(a, 2, "pow"), "pow Pow int32"},
+      {MatMul(x, x, {.name = "matmul"}), "matmul MatMul float32"},
+      {-a, "Neg Neg int32"},
+      {Abs(a), "Abs Abs int32"},
+      {a < 3, "Less Less bool"},
+      {b & b, "and LogicalAnd bool"},
+      {true & b, "and_1 LogicalAnd bool"},
+      {b | true, "or LogicalOr bool"},
+      {~b, "LogicalNot LogicalNot bool"},
+      {!b, "LogicalNot_1 LogicalNot bool"},
+      {v + 1, "add_1 AddV2 int32"},
+      {x[0], "strided_slice StridedSlice float32"}};
+  for (const auto& [value, wanted] : named) {
+    EXPECT_EQ(std::string(value.op().name()) + " " + value.op().type() + " " + NumpyName(value.dtype()), wanted);
+  }
+  EXPECT_EQ(named[12].first.op().inputs()[0].name(), "and_1/x:0");
+  EXPECT_EQ(named[13].first.op().inputs()[1].name(), "or/y:0");
+  EXPECT_TRUE(a == a) << "one value";
+  EXPECT_FALSE(a == Identity(a)) << "two values, although they hold the same";
+  Session session(f.graph);
+  Initialize(session);
+  const Feeds feeds = {{a, {-7, 7}}, {b, {true, false}}, {x, {{1.0f, 2.0f}, {3.0f, 4.0f}}}};
+  const Figures wanted[] = {{-6, 8},  {-8, 6},         {-14, 14}, {-3.5, 3.5}, {-3, 2}, {2, 1},
+                            {49, 49}, {7, 10, 15, 22}, {7, -7},   {7, 7},      {1, 0},  {1, 0},
+                            {1, 0},   {1, 1},          {0, 1},    {0, 1},      {2},     {1, 2}};
+  for (size_t i = 0; i < named.size(); ++i) EXPECT_EQ(Values(session, named[i].first, feeds), wanted[i]) << i;
+  EXPECT_FALSE((a & a).exists());
+  EXPECT_TRUE(Fails(f.graph.TakeStatus(), Code::kInvalidArgument, "int32"));
 }
 
 TEST(MathOps, F125_products) {

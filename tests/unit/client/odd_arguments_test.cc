@@ -1,4 +1,4 @@
-// Types and numbers that no builder can take give errors, and end no program.
+// Types and numbers that a builder cannot accept give errors, and never abort the program.
 #include <functional>
 
 #include "tests/unit/client/fresh.h"
@@ -16,7 +16,7 @@ void Touch(const List<Output>& list) {
   Touch(list[list.size()]);
 }
 
-TEST(OddArguments, TypesThatAreNone) {
+TEST(OddArguments, InvalidTypes) {
   for (const int number : {0, 7, 20, 21, 47, 63, 64, 99, 101, 120, 1000, -1, std::numeric_limits<int>::max()}) {
     SCOPED_TRACE(number);
     const auto type = static_cast<DType>(number);
@@ -99,7 +99,7 @@ TEST(OddArguments, NumbersThatCannotBe) {
     for (const auto& build : kBuilders) {
       Fresh f;
       build();
-      Touch(Constant(1.0f));  // nothing is run: some of these are only large
+      Touch(Constant(1.0f));  // does not run the values: some are only large
     }
   }
 }

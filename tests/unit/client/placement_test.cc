@@ -1,4 +1,4 @@
-// Where operations ask to run, and where they do: replicas, optimisers, device lists. Numbers are rows of the features.
+// Requested and actual devices of operations: replicas, optimisers, device lists. Numbers are rows of the feature list.
 #include <algorithm>
 #include <map>
 #include <string>
@@ -124,7 +124,7 @@ TEST(OptimizerPlacement, F113_updates_and_slots_go_with_their_variable) {
       {"v/Momentum", {gpu, "loc:@v"}},
       {"v/Momentum/read", {gpu, "loc:@v"}},
       {"Momentum/update_v/ApplyMomentum", {gpu, "loc:@v"}},
-      {"beta1_power", {gpu, "loc:@v"}},  // beside the variable whose name comes first
+      {"beta1_power", {gpu, "loc:@v"}},  // with the variable whose name comes first
       {"beta2_power/Assign", {gpu, "loc:@v"}},
       {"Adam/mul", {gpu, "loc:@v"}},
       {"Adam/Assign", {gpu, "loc:@v"}},
@@ -179,13 +179,13 @@ TEST(InGraphReplication, F114_F128_two_towers_give_the_seeds_sum_on_any_number_o
   for (const int cpus : {1, 2, 4}) {
     ConfigProto config;
     config.device_count["CPU"] = cpus;
-    config.graph_options.optimizer_options.opt_level = "L0";  // or the sum is folded away
+    config.graph_options.optimizer_options.opt_level = "L0";  // otherwise the sum is folded
     Session session(f.graph, config);
     ASSERT_TRUE(Succeeds(session.status()));
     EXPECT_EQ(Values(session, sum), (std::vector<double>{44, 56, 98, 128})) << cpus;
     EXPECT_EQ(session.ListDevices().size(), static_cast<size_t>(cpus));
   }
-  // As the seed writes it: folded, and each node logged all the same; hard placement finds no GPU.
+  // As in the feature's example: the nodes are folded, and each is still logged; hard placement finds no GPU.
   for (const bool soft : {true, false}) {
     ConfigProto config;
     config.allow_soft_placement = soft;
@@ -203,6 +203,42 @@ TEST(InGraphReplication, F114_F128_two_towers_give_the_seeds_sum_on_any_number_o
   }
 }
 
+// An op that reads a reference itself, without the read that a variable makes, keeps the device that it asks for.
+TEST(VariablePlacement, F112_AVariableOnOneDeviceIsReadOnAnother) {
+  Fresh f;
+  Variable v;
+  {
+    const DeviceScope on("/cpu:0");
+    v = Variable({{1.0f, 2.0f}, {3.0f, 4.0f}}, {.name = "v"});
+  }
+  Output read, direct, after;
+  {
+    const DeviceScope on("/cpu:1");
+    const Output x = Placeholder(DType::kFloat, {2, 2}, "x");
+    read = MatMul(v, x, {.name = "read"});
+    direct = BuildOp("MatMul", {v.handle(), x}, {}, "direct").output(0);
+    const ControlDependencies changed({v.AssignAdd(Ones(Shape{2, 2}))});
+    after = BuildOp("MatMul", {v.handle(), x}, {}, "after").output(0);
+  }
+  ASSERT_TRUE(f.graph.status().ok()) << f.error();
+  ConfigProto config;
+  config.device_count["CPU"] = 2;
+  config.allow_soft_placement = false;
+  config.graph_options.optimizer_options.opt_level = "L0";  // otherwise the products of the identity are merged
+  Session session(f.graph, config);
+  ASSERT_TRUE(session.status().ok()) << session.status().ToString();
+  Initialize(session);
+  const Feeds identity = {{"x:0", {{1.0f, 0.0f}, {0.0f, 1.0f}}}};
+  using Figures = std::vector<double>;
+  EXPECT_EQ(Values(session, read, identity), (Figures{1, 2, 3, 4}));
+  EXPECT_EQ(Values(session, direct, identity), (Figures{1, 2, 3, 4}));
+  EXPECT_EQ(Values(session, after, identity), (Figures{2, 3, 4, 5}));
+  std::map<std::string, std::string> devices;
+  for (const session::PlacedNode& node : session.Placement()) devices[node.node] = node.device;
+  for (const char* node : {"read", "direct", "after"}) EXPECT_TRUE(devices[node].ends_with("/device:CPU:1")) << node;
+  for (const char* node : {"v", "v/Assign", "AssignAdd"}) EXPECT_TRUE(devices[node].ends_with("/device:CPU:0")) << node;
+}
+
 TEST(DeviceList, F116_names_types_and_memory) {
   Fresh f;
   Constant(1.0f);
@@ -215,7 +251,7 @@ TEST(DeviceList, F116_names_types_and_memory) {
   EXPECT_EQ(devices[1].name, "/job:localhost/replica:0/task:0/device:CPU:1");
   for (const session::DeviceAttributes& device : devices) {
     EXPECT_EQ(device.device_type, "CPU");
-    EXPECT_GT(device.memory_limit_bytes, 0u);  // what the machine has; TensorFlow always says 268435456
+    EXPECT_GT(device.memory_limit_bytes, 0u);  // the machine's memory; TensorFlow always reports 268435456
   }
   const Result<std::vector<session::DeviceAttributes>> local = ListLocalDevices();
   ASSERT_TRUE(Succeeds(local));

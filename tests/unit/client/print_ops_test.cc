@@ -4,7 +4,7 @@
 namespace weir::test {
 namespace {
 
-/// What a run of `fetch` writes to stderr.
+/// The text that a run of `fetch` writes to stderr.
 std::string Said(Session& session, const Fetch& fetch) {
   ::testing::internal::CaptureStderr();
   const Result<Fetched> fetched = session.Run(fetch);

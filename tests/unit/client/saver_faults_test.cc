@@ -1,4 +1,4 @@
-// Checkpoints that are damaged, that killed processes left, that are verified, and that are written in the background.
+// Checkpoints that are damaged, left by killed processes, verified, or written in the background.
 #include <sys/stat.h>
 
 #include <sstream>
@@ -17,7 +17,7 @@ struct ThreeCheckpoints {
       EXPECT_TRUE(Succeeds(session.Run(bump)));
     }
   }
-  /// What RestoreLatest restores, and says on the way.
+  /// Calls RestoreLatest; returns the restored value and records its messages.
   double Latest() {
     testing::internal::CaptureStderr();
     const Result<std::string> restored = saver.RestoreLatest(session, dir.path);
@@ -26,7 +26,7 @@ struct ThreeCheckpoints {
     EXPECT_TRUE(Succeeds(restored)) << said;
     return restored.ok() ? Value(session, v) : 0;
   }
-  /// One line on stderr that names both.
+  /// Succeeds if one line on stderr names both.
   testing::AssertionResult Said(std::string_view what, std::string_view cause) const {
     std::istringstream lines(said);
     for (std::string line; std::getline(lines, line);) {
@@ -101,13 +101,13 @@ TEST(Saver, without_a_state_file_the_checkpoints_that_lie_there_are_restored) {
   }
   ThreeCheckpoints model;
   std::filesystem::remove(model.dir / "checkpoint");
-  // Steps decide among equal names, whatever a copy did to the times.
+  // Steps decide among names that differ only in the step, regardless of times changed by a copy.
   std::filesystem::last_write_time(model.dir / "m-2.index", std::filesystem::file_time_type::clock::now());
   std::filesystem::remove(model.dir / "m-3.data-00000-of-00001");
   EXPECT_EQ(model.Latest(), 2);
   EXPECT_TRUE(model.Said(model.dir / "checkpoint", "No such file"));
   EXPECT_TRUE(model.Said(model.dir / "m-3", "No such file"));
-  // A newer checkpoint of another model lies there, too.
+  // A newer checkpoint of another model is in the folder too.
   {
     Fresh other;
     const Variable u(5.0f, {.name = "u"});
@@ -138,7 +138,7 @@ TEST(Saver, a_restarted_process_keeps_the_list_and_sweeps) {
   std::ofstream(model.dir / "m-4.data-00000-of-00001") << "data without an index";
   std::ofstream(model.dir / "checkpoint.tempstate-weir-0123456789abcdef") << "model_checkpoint_path: ";
   ASSERT_TRUE(Succeeds(model.saver.Save(model.session, model.dir / "other")));
-  std::ofstream(model.dir / "checkpoint")  // as the process before left it
+  std::ofstream(model.dir / "checkpoint")  // as left by the process before
       << "model_checkpoint_path: \"m-3\"\nall_model_checkpoint_paths: \"gone-1\"\nall_model_checkpoint_paths: \"m-1\"\n"
       << "all_model_checkpoint_paths: \"m-2\"\nall_model_checkpoint_paths: \"other\"\nall_model_checkpoint_paths: "
          "\"m-3\"";
@@ -206,7 +206,7 @@ TEST(Saver, background_saves_hold_the_values_of_the_call) {
     const Result<std::string> saved = saver.SaveInBackground(session, dir / "m", {.global_step = step});
     ASSERT_TRUE(Succeeds(saved));
     EXPECT_EQ(*saved, dir / "m-" + std::to_string(step));
-    ASSERT_TRUE(Succeeds(session.Run(bump)));  // while it is written
+    ASSERT_TRUE(Succeeds(session.Run(bump)));  // during the save
   }
   EXPECT_TRUE(Succeeds(saver.Wait()));
   EXPECT_EQ(saver.last_checkpoints(), (std::vector<std::string>{dir / "m-2", dir / "m-3"}));
@@ -249,7 +249,7 @@ TEST(Saver, a_save_is_left_out_while_another_one_is_in_flight) {
   Session session(f.graph);
   Initialize(session);
   const TemporaryFolder dir;
-  // Writing to a pipe lasts until somebody reads.
+  // Writing to a pipe blocks until it is read.
   ASSERT_EQ(mkfifo((dir / "m-1.meta").c_str(), 0600), 0);
   ASSERT_TRUE(Succeeds(saver.SaveInBackground(session, dir / "m", {.global_step = 1})));
   for (const int step : {2, 3}) {

@@ -1,6 +1,6 @@
-// Savers that are killed: at every system call of a save, and at random. Each saver is a process of its own, which goes
-// on where the one before was killed; what lies on disk in between is examined here. The calls below stand in front of
-// the C library's.
+// Savers that are killed: at every system call of a save, and at random. Each saver is a separate process that
+// continues after the killed one; this process examines the files in between. The functions below replace the C
+// library's.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/syscall.h>
@@ -23,7 +23,7 @@
 
 namespace {
 
-std::atomic<int> calls_left = 0;  // until the process dies; 0 = it does not
+std::atomic<int> calls_left = 0;  // until the process dies; 0 = never
 
 void DieIfDue() {
   if (calls_left > 0 && --calls_left == 0) _exit(9);
@@ -36,7 +36,7 @@ ssize_t write(int fd, const void* data, size_t size) {
   DieIfDue();
   return static_cast<ssize_t>(syscall(SYS_write, fd, data, size));
 }
-// A process that dies loses nothing that the system has, so nothing waits for the disk here.
+// A dying process loses no data that the system has received, so nothing waits for the disk here.
 int fdatasync(int) {
   DieIfDue();
   return 0;
@@ -83,12 +83,12 @@ constexpr int kMaxToKeep = 3;
 
 enum class Mode { kSteps, kSamePath, kBackground, kSharded };
 
-/// The process that saves: variables that hold the number of the save in all elements.
+/// The saving process: all elements of its variables are the number of the save.
 class SavingProcess {
  public:
   explicit SavingProcess(std::string dir, Mode mode) : dir_(std::move(dir)), mode_(mode) {}
 
-  /// Restores, or starts at 0. False when that fails.
+  /// Restores, or starts at 0. False on failure.
   bool Begin() {
     const bool any = !LatestCheckpoint(dir_).empty();
     const Status status = any ? saver_.RestoreLatest(session_, dir_).status() : session_.Run(init_).status();
@@ -97,7 +97,7 @@ class SavingProcess {
     if (now.ok()) number_ = static_cast<int>(now->tensor().as<float>()[0]);
     return now.ok();
   }
-  /// Saves the next number; dies at the k-th call of that when k is not 0.
+  /// Saves the next number; if k is not 0, dies at the k-th call of the save.
   bool Save(int k = 0) {
     if (!session_.Run(assign_, {{x_, static_cast<float>(++number_)}}).ok()) return false;
     SaveOptions options;
@@ -132,7 +132,7 @@ class SavingProcess {
 
 class SaverKill : public testing::TestWithParam<Mode> {
  protected:
-  /// Runs `what` in a process of its own; its exit status, 128 + n when signal n ended it.
+  /// Runs `what` in a separate process. Returns its exit status, or 128 + n if signal n ended it.
   static int InProcess(const std::function<int()>& what) {
     const pid_t child = fork();
     if (child == 0) _exit(what());
@@ -143,7 +143,7 @@ class SaverKill : public testing::TestWithParam<Mode> {
     EXPECT_EQ(waitpid(child, &result, 0), child);
     return WIFSIGNALED(result) ? 128 + WTERMSIG(result) : WEXITSTATUS(result);
   }
-  /// The number that all elements of the newest checkpoint hold; 0 without one, -1 for one that is not whole.
+  /// The number in all elements of the newest checkpoint; 0 without a checkpoint, -1 if it is incomplete.
   int Committed() {
     const std::string latest = LatestCheckpoint(dir_.path);
     if (latest.empty()) return 0;
@@ -165,7 +165,7 @@ class SaverKill : public testing::TestWithParam<Mode> {
     }
     return names;
   }
-  /// What is on disk after a save that nobody killed: the kept checkpoints, and nothing else.
+  /// Expects the files of a complete save: the kept checkpoints, and nothing else.
   void ExpectTidy(const std::string& when) {
     EXPECT_TRUE(NamesWith("tempstate").empty()) << when << NamesWith("tempstate").front();
     const Result<io::CheckpointState> state = io::ReadCheckpointState(dir_.path);
@@ -203,12 +203,12 @@ TEST_P(SaverKill, DyingAtEveryCallOfASave) {
     const int end = save(k);
     const int now = Committed();
     ASSERT_TRUE(now == last || now == last + 1) << "call " << k << ": " << now << " after " << last;
-    EXPECT_LE(NamesWith("tempstate").size(), 6u) << k;  // those of one save
+    EXPECT_LE(NamesWith("tempstate").size(), 6u) << k;  // temporary files of one save
     last = now;
     if (end == 0) break;
     ASSERT_EQ(end, 9) << k;
     ++deaths;
-    ASSERT_EQ(save(0), 0) << k;  // the process after it
+    ASSERT_EQ(save(0), 0) << k;  // the next process
     ASSERT_EQ(Committed(), last + 1) << k;
     last = Committed();
     ExpectTidy("call " + std::to_string(k));
@@ -252,7 +252,7 @@ TEST_P(SaverKill, DyingAtRandom) {
     ASSERT_LE(now, acknowledged + 1) << "kill " << kill_number;
     newer += now - acknowledged;
     acknowledged = now;
-    EXPECT_LE(NamesWith("tempstate").size(), 6u) << kill_number;  // those of one save
+    EXPECT_LE(NamesWith("tempstate").size(), 6u) << kill_number;  // temporary files of one save
     EXPECT_LE(NamesWith(".index").size(), static_cast<size_t>(kMaxToKeep) + 8u) << kill_number;
   }
   EXPECT_EQ(lost, 0);

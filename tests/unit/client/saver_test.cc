@@ -1,11 +1,12 @@
 // Checkpoints through Saver, and models as files.
 #include "core/io/bundle.h"
+#include "core/io/inspect.h"
 #include "tests/unit/client/fresh.h"
 
 namespace weir::test {
 namespace {
 
-/// v1 = [1 1 1] and v2 = five -1, as in the guide that the feature rows come from.
+/// v1 = [1 1 1] and v2 = five -1, as in the guide behind the feature rows.
 struct TwoVariables {
   Variable v1 = GetVariable("v1", Shape::Of({3}), DType::kFloat, ZerosInitializer());
   Variable v2 = GetVariable("v2", Shape::Of({5}), DType::kFloat, ZerosInitializer());
@@ -100,7 +101,7 @@ TEST(Saver, F230_F235_some_variables_only) {
     ASSERT_TRUE(Succeeds(some->Restore(session, dir / "model.ckpt")));
     EXPECT_FALSE(session.Run(model.v1).ok());
     EXPECT_EQ(Values(session, model.v2), std::vector<double>(5, -1));
-    Session initialised(f.graph);  // F235: restoring overwrites only its own
+    Session initialised(f.graph);  // F235: restoring overwrites only the saver's variables
     Initialize(initialised);
     ASSERT_TRUE(Succeeds(some->Restore(initialised, dir / "model.ckpt")));
     EXPECT_EQ(Values(initialised, model.v1), std::vector<double>(3, 0));
@@ -233,6 +234,51 @@ TEST(Saver, F237_inspect_checkpoint) {
   ASSERT_TRUE(Succeeds(one));
   EXPECT_NE(one->find("[1. 1. 1.]"), std::string::npos);
   EXPECT_EQ(one->find("v2"), std::string::npos);
+}
+
+TEST(Saver, F378_a_checkpoint_is_read_in_code) {
+  Fresh f;
+  const Variable v({{1.0f, 2.0f}, {3.0f, 4.0f}}, {.name = "v"});
+  const Variable h(Tensor::Vector<int64_t>({5, 6}), {.name = "h"});
+  VariableArgs args;
+  args.shape = Shape{4};
+  args.initializer = OnesInitializer();
+  args.partitioner = FixedSizePartitioner(2);
+  GetVariable("w", args);
+  const TemporaryFolder dir;
+  Session session(f.graph);
+  Initialize(session);
+  const Result<std::string> path = Saver().Save(session, dir / "m", {.global_step = 3});
+  ASSERT_TRUE(Succeeds(path));
+  using Shapes = std::vector<std::pair<std::string, std::vector<int64_t>>>;
+  const Shapes wanted = {{"h", {2}}, {"v", {2, 2}}, {"w", {4}}};
+  for (const std::string& at : {dir.path, *path}) {
+    const Result<Shapes> listed = ListVariables(at);
+    ASSERT_TRUE(Succeeds(listed));
+    EXPECT_EQ(*listed, wanted);
+    const Result<CheckpointReader> reader = CheckpointReader::Open(at);
+    ASSERT_TRUE(Succeeds(reader));
+    EXPECT_EQ(reader->VariableToShapeMap(),
+              (std::map<std::string, std::vector<int64_t>>(wanted.begin(), wanted.end())));
+    EXPECT_EQ(reader->VariableToDtypeMap(),
+              (std::map<std::string, DType>{{"h", DType::kInt64}, {"v", DType::kFloat}, {"w", DType::kFloat}}));
+    EXPECT_TRUE(reader->HasTensor("v"));
+    EXPECT_FALSE(reader->HasTensor("x"));
+    EXPECT_EQ(reader->DebugString(), "h (DT_INT64) [2]\nv (DT_FLOAT) [2,2]\nw (DT_FLOAT) [4]\n");
+    const Result<Tensor> whole = reader->GetTensor("w"), numbers = LoadVariable(at, "h");
+    ASSERT_TRUE(Succeeds(whole));
+    ASSERT_TRUE(Succeeds(numbers));
+    EXPECT_EQ(whole->SummarizeValues(9), "[1 1 1 1]");
+    EXPECT_EQ(numbers->SummarizeValues(9), "[5 6]");
+    EXPECT_TRUE(Fails(reader->GetTensor("x"), Code::kNotFound, "Key x not found in checkpoint"));
+    EXPECT_TRUE(Fails(LoadVariable(at, "x"), Code::kNotFound, "Key x not found in checkpoint"));
+  }
+  const TemporaryFolder empty;
+  EXPECT_TRUE(Fails(ListVariables(empty.path), Code::kInvalidArgument,
+                    "Couldn't find 'checkpoint' file or checkpoints in given directory " + empty.path));
+  EXPECT_TRUE(
+      Fails(CheckpointReader::Open(empty / "a"), Code::kNotFound,
+            "Unsuccessful TensorSliceReader constructor: Failed to find any matching files for " + (empty / "a")));
 }
 
 TEST(Saver, F238_one_missing_folder_is_made) {

@@ -2,6 +2,7 @@
 // feature list.
 #include <thread>
 
+#include "core/client/graph/graph_internal.h"
 #include "core/graph/graph_def.h"
 #include "tests/unit/client/fresh.h"
 
@@ -35,7 +36,7 @@ TEST(ControlDependencies, F355_nesting_and_what_is_left_out) {
       const ControlDependencies after_a({a});
       EXPECT_EQ(ControlNames(NoOp("b")), (Names{"add", "a"}));
       const Output k = Identity(y, "k");
-      EXPECT_EQ(ControlNames(k.op()), Names{"a"});  // the other is an input already
+      EXPECT_EQ(ControlNames(k.op()), Names{"a"});  // the other one is already an input
       EXPECT_TRUE(ControlNames(Identity(k).op()).empty());
       {
         const ControlDependencies none(std::nullopt);
@@ -171,7 +172,7 @@ TEST(Colocation, new_operations_join_group_and_device) {
     EXPECT_EQ(ClassesOf(NoOp("d2")), Names{"loc:@v"});
   }
   const Operation assigned = v.AssignAdd(3.0f).op();
-  EXPECT_EQ(assigned.device(), "");  // where the reference lives
+  EXPECT_EQ(assigned.device(), "");  // the reference's device
   EXPECT_EQ(ClassesOf(assigned), Names{"loc:@v"});
   const ColocateWith through(assigned);
   EXPECT_EQ(ClassesOf(NoOp("through")), Names{"loc:@v"});
@@ -293,7 +294,7 @@ TEST(Scopes, imported_nodes_are_under_the_open_scopes) {
     Fresh f;
     const Output c = Constant(1.0f, DType::kInvalid, "layer/c");
     Identity(c, "layer/i");
-    const Result<std::string> exported = graph::ExportGraphDef(f.graph.definition());
+    const Result<std::string> exported = graph::ExportGraphDef(Internals(f.graph).definition);
     ASSERT_TRUE(Succeeds(exported));
     bytes = *exported;
   }
@@ -314,7 +315,7 @@ TEST(Scopes, imported_nodes_are_under_the_open_scopes) {
   EXPECT_TRUE(Fails(f.graph.Import(bytes, "_u"), Code::kInvalidArgument, "'_u' is not a valid scope name"));
 }
 
-/// A variable v on a device, c, and d beside c.
+/// A variable v on a device, c, and d colocated with c.
 std::string SmallModel() {
   Fresh f;
   {

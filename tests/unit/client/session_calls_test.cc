@@ -1,4 +1,5 @@
 // Other ways to run: sessions with a configuration, callables, runs in parts, interactive sessions.
+#include "core/client/session/session_interface.h"
 #include "tests/unit/client/fresh.h"
 
 namespace weir::test {
@@ -21,7 +22,7 @@ TEST(Session, F091_session_with_a_configuration) {
   std::vector<std::string> names;
   for (const session::DeviceAttributes& device : soft.ListDevices()) names.push_back(device.name);
   EXPECT_EQ(names, (std::vector<std::string>{"/job:localhost/replica:0/task:0/device:CPU:0",
-                                                          "/job:localhost/replica:0/task:0/device:CPU:1"}));
+                                             "/job:localhost/replica:0/task:0/device:CPU:1"}));
   EXPECT_EQ(Value(soft, there, {{x, 1.0f}}), 3);
   config.allow_soft_placement = false;
   Session hard(f.graph, config);
@@ -92,7 +93,7 @@ TEST(Session, F363_interactive_session) {
   InteractiveSession second(f.graph);
   EXPECT_NE(::testing::internal::GetCapturedStderr().find("An interactive session is already active."),
             std::string::npos);
-  EXPECT_TRUE(Succeeds(session.Close()));  // not the innermost one
+  EXPECT_TRUE(Succeeds(session.Close()));  // not the innermost session
   EXPECT_EQ(Session::Default(), &second);
   EXPECT_TRUE(Succeeds(session.Close()));
   EXPECT_TRUE(Succeeds(second.Close()));
@@ -186,16 +187,16 @@ TEST(Session, ResetForgetsContainersAndClosesSessions) {
     return Variable(2.0f, {.name = name});
   };
   const Variable first = kept_in("first"), second = kept_in("second");
-  const auto variables = std::make_shared<kernel::ResourceScope>();
+  const auto variables = std::make_shared<runtime::ResourceScope>();
   const auto open = [&] {
     session::SessionOptions options;
-    options.resources = variables;  // as the sessions of a server share them
-    return std::make_unique<Session>(f.graph, options);
+    options.resources = variables;  // shared as by the sessions of a server
+    return std::make_unique<Session>(f.graph, InProcess(f.graph, options));
   };
   auto session = open();
   Initialize(*session);
   ASSERT_TRUE(Succeeds(Session::Reset("", {"first", "nobody's"})));
-  EXPECT_TRUE(Fails(session->core()->Run({}, std::vector<std::string>{"plain:0"}, {}), Code::kCancelled,
+  EXPECT_TRUE(Fails(session->behind()->in_process()->Run({}, std::vector<std::string>{"plain:0"}, {}), Code::kCancelled,
                     "Session has been closed."));
   session = open();
   EXPECT_EQ(Value(*session, plain), 1);

@@ -1,10 +1,11 @@
 // Sessions: fetches, feeds, targets, the default session, errors.
+#include "core/client/session/session_interface.h"
 #include "tests/unit/client/fresh.h"
 
 namespace weir::test {
 namespace {
 
-/// Names of the nodes that a run executes.
+/// Names of the nodes executed by a run.
 std::vector<std::string> Executed(Session& session, const Fetch& fetch, const Feeds& feeds = {}) {
   session::RunOptions options;
   options.collect_nodes = true;
@@ -29,7 +30,7 @@ TEST(Session, F014_only_ancestors_of_the_fetches_run) {
   const Output x = Placeholder(DType::kFloat, PartialShape::Of({}), "x");
   const Output wanted = Exp(x, "wanted"), other = Log(x, "other");
   const Output last = Square(wanted, "last");
-  Session session(f.graph, Plain());
+  Session session(f.graph, InProcess(f.graph, Plain()));
   const std::vector<std::string> nodes = Executed(session, last, {{x, 1.0f}});
   EXPECT_TRUE(Contains(nodes, "wanted"));
   EXPECT_FALSE(Contains(nodes, "other"));
@@ -107,7 +108,7 @@ TEST(Session, F084_fetches_that_do_not_exist) {
             "outputs."));
   EXPECT_TRUE(Fails(session.Run("ad:0"), Code::kInvalidArgument, "add"));  // near names
   const std::vector<std::string> targets = {"nope"};
-  EXPECT_TRUE(Fails(session.core()->Run({}, {}, targets), Code::kNotFound,
+  EXPECT_TRUE(Fails(session.behind()->in_process()->Run({}, {}, targets), Code::kNotFound,
                     "PruneForTargets: Some target nodes not found: nope"));
 }
 
@@ -164,7 +165,8 @@ TEST(Session, F087_feed_keys) {
                     "Cannot feed value of type int32 for Tensor 'x:0', which has type float"));
   const std::vector<session::Feed> feeds = {{"x:0", Tensor::Scalar<float>(1)}};
   const std::vector<std::string> fetches = {"x:0"};
-  EXPECT_TRUE(Fails(session.core()->Run(feeds, fetches, {}), Code::kInvalidArgument, "x:0 is both fed and fetched."));
+  EXPECT_TRUE(Fails(session.behind()->in_process()->Run(feeds, fetches, {}), Code::kInvalidArgument,
+                    "x:0 is both fed and fetched."));
 }
 
 TEST(Session, F088_any_value_can_be_fed) {
@@ -226,12 +228,12 @@ TEST(Session, F089_default_session) {
   }
   EXPECT_EQ(Session::Default(), nullptr);
   EXPECT_EQ(Value(inner, v), 1);  // still open
-  std::shared_ptr<kernel::ResourceScope> variables;
+  std::shared_ptr<runtime::ResourceScope> variables;
   {
     Session block(f.graph);
     const AsDefaultSession as_block(block);
     ASSERT_TRUE(Succeeds(RunOperation(v.initializer())));
-    variables = block.core()->resources();
+    variables = block.behind()->in_process()->resources();
   }
   EXPECT_EQ(Session::Default(), nullptr);
   EXPECT_EQ(variables.use_count(), 1) << "leaving the block of a session ends it";
@@ -279,7 +281,8 @@ TEST(Session, F094_close) {
   EXPECT_TRUE(Succeeds(session.Close()));
   EXPECT_TRUE(Fails(session.Run(c), Code::kCancelled, "Attempted to use a closed Session."));
   const std::vector<std::string> fetches = {"Const:0"};
-  EXPECT_TRUE(Fails(session.core()->Run({}, fetches, {}), Code::kCancelled, "Session has been closed."));
+  EXPECT_TRUE(
+      Fails(session.behind()->in_process()->Run({}, fetches, {}), Code::kCancelled, "Session has been closed."));
 }
 
 TEST(Session, F095_missing_feed) {
@@ -403,7 +406,7 @@ TEST(Session, F366_texts_of_the_session_below) {
   Identity(x, "i");
   NoOp("n");
   Session client(f.graph);
-  session::Session& session = *client.core();
+  session::Session& session = *client.behind()->in_process();
   using Names = std::vector<std::string>;
   const Tensor one = Tensor::Scalar<float>(1);
   const auto run = [&](const std::vector<session::Feed>& feeds, const Names& fetches, const Names& targets) {
@@ -442,13 +445,58 @@ TEST(Session, F366_texts_of_the_session_below) {
   EXPECT_FALSE(session.RunCallable(*handle, std::span(&one, 1), &fetched).ok());
 }
 
-TEST(Session, an_error_of_building_comes_back_from_every_run) {
+Output Mismatched() { return MatMul(Constant({{1.0f}}), Constant({{1.0f, 2.0f}, {3.0f, 4.0f}})); }
+
+TEST(Session, AnErrorOfBuildingSpoilsWhatDependsOnIt) {
+  Fresh f;
+  const Output good = Constant(1.0f), bad = Mismatched();
+  EXPECT_FALSE(bad.exists());
+  const Output used = Relu(bad) + 1.0f;
+  const Operation group = Group({good.op(), used.op()});
+  const Output chosen = Cond(
+      Less(ReduceSum(used), 0), [&] { return good; }, [&] { return good; });
+  const Output looped = WhileLoop([](const Output& i) { return i < 3; }, [](const Output& i) { return i + 1; }, bad);
+  const Output taken = Cond(
+      Constant(true), [&] { return used; }, [&] { return good; });
+  Operation later;
+  {
+    const ControlDependencies after({used});
+    later = Constant(2.0f).op();
+  }
+  const Output fine = Cond(
+      Constant(true), [&] { return good * 3.0f; }, [&] { return good; });
+  Session session(f.graph);
+  EXPECT_EQ(session.Run(good)->scalar<float>(), 1);
+  EXPECT_EQ(session.Run(fine)->scalar<float>(), 3);
+  for (const Fetch& fetch : std::vector<Fetch>{bad, used, group, chosen, looped, taken, later, Fetch{good, used}}) {
+    EXPECT_TRUE(Fails(session.Run(fetch), Code::kInvalidArgument, "session_test.cc:"));
+    EXPECT_TRUE(Fails(session.Run(fetch), Code::kInvalidArgument, "Dimensions must be equal"));
+  }
+  EXPECT_TRUE(Fails(session.Run("MatMul:0"), Code::kInvalidArgument, "Dimensions must be equal"));
+  EXPECT_TRUE(Fails(session.MakeCallable(used), Code::kInvalidArgument, "Dimensions must be equal"));
+  EXPECT_TRUE(Fails(Gradients({used}, {good}), Code::kInvalidArgument, "Dimensions must be equal"));
+  EXPECT_EQ(session.Run(good)->scalar<float>(), 1);
+}
+
+TEST(Session, AnErrorOfBuildingSpoilsAVariableAndItsInitializerAlone) {
+  Fresh f;
+  const Variable good(1.0f, {.name = "good"}), bad(Mismatched(), {.name = "bad"});
+  const Operation both = VariablesInitializer({good, bad});
+  Session session(f.graph);
+  ASSERT_TRUE(Succeeds(session.Run(GlobalVariablesInitializer())));
+  EXPECT_EQ(session.Run(good)->scalar<float>(), 1);
+  EXPECT_TRUE(Fails(session.Run(both), Code::kInvalidArgument, "Dimensions must be equal"));
+  EXPECT_TRUE(Fails(session.Run(bad.Assign(2.0f)), Code::kInvalidArgument, "Dimensions must be equal"));
+}
+
+TEST(Session, AnErrorThatBelongsToNoValueComesBackFromEveryRun) {
   Fresh f;
   const Output good = Constant(1.0f);
-  const Output bad = MatMul(Constant({{1.0f}}), Constant({{1.0f, 2.0f}, {3.0f, 4.0f}}));
-  EXPECT_FALSE(bad.exists());
+  { const DeviceScope nowhere("no device"); }
   Session session(f.graph);
-  EXPECT_TRUE(Fails(session.Run(good), Code::kInvalidArgument, "session_test.cc:"));
+  EXPECT_TRUE(Fails(session.Run(good), Code::kInvalidArgument, "no device"));
+  (void)f.graph.TakeStatus();
+  EXPECT_EQ(session.Run(good)->scalar<float>(), 1);
 }
 
 }  // namespace

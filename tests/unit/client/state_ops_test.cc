@@ -1,4 +1,6 @@
-// Changes to parts of variables, counters, assignments of another shape.
+// Updates of parts of variables, counters, assignments of another shape.
+#include <fmt/format.h>
+
 #include "tests/unit/client/fresh.h"
 
 namespace weir::test {
@@ -194,7 +196,7 @@ TEST(StateOps, F358_what_cannot_count) {
   }
 }
 
-/// z = [1, 2], whose value is [1, 2, 3] once `session` ran this.
+/// z = [1, 2], which becomes [1, 2, 3] when `session` runs this.
 struct Reshaped {
   Fresh f;
   Variable z{{1.0f, 2.0f}, {.name = "z"}};
@@ -286,6 +288,30 @@ TEST(StateOps, F359_variables_without_a_static_shape) {
   EXPECT_EQ(Values(session, shape), (std::vector<double>{1, 3}));
   EXPECT_TRUE(Fails(session.Run(set), Code::kInvalidArgument,
                     "Assign requires shapes of both tensors to match. lhs shape= [1,3] rhs shape= [2]"));
+}
+
+/// Doubles a number three times, through a temporary variable of each iteration.
+Output DoubledInALoop(bool destroys) {
+  const auto go_on = [](const LoopVars& v) { return v[0] < 3; };
+  const auto body = [&](const LoopVars& v) -> LoopVars {
+    const Output temporary = BuildOp("TemporaryVariable", {},
+                                     {{"shape", PartialShape(Shape())}, {"dtype", DType::kFloat}, {"var_name", "t"}})
+                                 .output(0);
+    const Output set = BuildOp("Assign", {temporary, v[1] * 2.0f}).output(0);
+    const Output last =
+        destroys ? BuildOp("DestroyTemporaryVariable", {set}, {{"var_name", "t"}}).output(0) : Identity(set);
+    return {v[0] + 1, last};
+  };
+  return WhileLoop(go_on, body, {0, 1.0f})[1];
+}
+
+TEST(StateOps, temporary_variables_in_a_loop) {
+  for (const bool destroys : {true, false}) {
+    Fresh f;
+    const Output doubled = DoubledInALoop(destroys);
+    Session session(f.graph);
+    for (int run = 0; run < 2; ++run) EXPECT_EQ(Values(session, doubled), std::vector<double>{8});
+  }
 }
 
 }  // namespace

@@ -1,12 +1,16 @@
 // Summaries, event files, and the progress bar.
+#include <fcntl.h>
+#include <stdlib.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
 
 #include "core/io/event_file.h"
 #include "core/io/summary.h"
 #include "tests/unit/client/fresh.h"
+#include "weir/proto/graph.pb.h"
 
 namespace weir::test {
 namespace {
@@ -247,35 +251,141 @@ TEST(Summary, F226_writers_for_training_and_test) {
   EXPECT_EQ(tested.back().summary[0].scalar, 0.75f);
 }
 
-TEST(Progress, plain_lines_where_there_is_no_terminal) {
+/// A bar whose time is that of `now`, which writes to `text`.
+struct TimedBar {
   std::string text;
+  std::chrono::steady_clock::time_point now{};
   ProgressOutput output;
-  output.write = [&](std::string_view part) { text += part; };
-  {
-    ProgressBar bar("training", 100, output);
-    for (int i = 1; i <= 100; ++i) bar.Update(i, "loss 0.5");
+  TimedBar() {
+    output.write = [this](std::string_view part) { text += part; };
+    output.clock = [this] { return now; };
   }
-  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 10);
-  EXPECT_EQ(text.find('\r'), std::string::npos);
-  EXPECT_EQ(text.find('\x1b'), std::string::npos);
-  EXPECT_NE(text.find("training 100 %  100/100"), std::string::npos) << text;
+  void Wait(int64_t ms) { now += std::chrono::milliseconds(ms); }
+  auto Count(char c) const { return std::count(text.begin(), text.end(), c); }
+};
+
+TEST(Progress, F350_PlainLinesWhereThereIsNoTerminal) {
+  TimedBar t;
+  {
+    ProgressBar bar("Epoch 1/2", 100, t.output);
+    for (int i = 1; i <= 100; ++i) {
+      t.Wait(30);
+      bar.Update(i, {{"loss", 0.5569}, {"rate", 1e-4}});
+    }
+  }
+  EXPECT_EQ(t.text,
+            "Epoch 1/2\n"
+            " 34/100 [=========>....................] - ETA: 1s - loss: 0.5569 - rate: 1.0000e-04\n"
+            " 68/100 [===================>..........] - ETA: 0s - loss: 0.5569 - rate: 1.0000e-04\n"
+            "100/100 [==============================] - 3s 30ms/step - loss: 0.5569 - rate: 1.0000e-04\n")
+      << "at most one a second but for the last";
 }
 
-TEST(Progress, one_line_that_redraws_on_a_terminal) {
-  std::string text;
-  ProgressOutput output;
-  output.write = [&](std::string_view part) { text += part; };
-  output.terminal = true;
-  output.width = 60;
+TEST(Progress, F350_OneLineThatRedrawsOnATerminal) {
+  TimedBar t;
+  t.output.terminal = true;
   {
-    ProgressBar bar("training", 100, output);
-    for (int i = 1; i <= 100; ++i) bar.Update(i);
+    ProgressBar bar("", 4, t.output);
+    for (int i = 1; i <= 4; ++i) {
+      t.Wait(i == 2 ? 50 : i == 3 ? 150 : 100);
+      bar.Update(i, {{"loss", 0.25 * i}});
+    }
   }
-  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1);
-  EXPECT_TRUE(text.starts_with('\r'));
-  EXPECT_TRUE(text.ends_with("\x1b[K\n"));
-  EXPECT_EQ(text.find("\x1b[32m"), std::string::npos);
-  EXPECT_NE(text.find("100/100"), std::string::npos);
+  EXPECT_EQ(t.text,
+            "\r1/4 [======>.......................] - ETA: 0s - loss: 0.2500\x1b[K"
+            "\r3/4 [=====================>........] - ETA: 0s - loss: 0.7500\x1b[K"
+            "\r4/4 [==============================] - 0s 100ms/step - loss: 1.0000\x1b[K"
+            "\r4/4 [==============================] - 0s 100ms/step - loss: 1.0000\x1b[K\n")
+      << "not 50 ms after the first";
+  TimedBar narrow;
+  narrow.output.terminal = true;
+  narrow.output.width = 20;
+  ProgressBar(" ", 4, narrow.output).Update(1);
+  EXPECT_NE(narrow.text.find("\r1/4 [======>.......\x1b[K"), std::string::npos) << narrow.text;
+}
+
+TEST(Progress, F350_LevelsOfWords) {
+  for (const int verbose : {0, 2}) {
+    TimedBar t;
+    {
+      ProgressBar bar("", 2, t.output, verbose);
+      for (int i = 1; i <= 2; ++i) {
+        t.Wait(2);
+        bar.Update(i, {{"loss", 0.6201}});
+      }
+    }
+    EXPECT_EQ(t.text, verbose == 0 ? "" : "2/2 - 0s - loss: 0.6201 - 4ms/epoch - 2ms/step\n");
+  }
+}
+
+TEST(Progress, F350_TimesThatAreLeft) {
+  for (const auto& [ms, wanted] : std::vector<std::pair<int64_t, std::string>>{
+           {3000, "ETA: 9s"}, {30000, "ETA: 1:30"}, {1300000, "ETA: 1:05:00"}, {0, "ETA: 0s"}}) {
+    TimedBar t;
+    t.output.terminal = true;
+    ProgressBar bar("", 4, t.output);
+    t.Wait(ms);
+    bar.Update(1);
+    EXPECT_NE(t.text.find(" - " + wanted + "\x1b"), std::string::npos) << t.text;
+  }
+}
+
+/// What a bar writes to standard error while that is `file`.
+void DrawTo(int file) {
+  std::fflush(stderr);
+  const int kept = dup(STDERR_FILENO);
+  ASSERT_GE(dup2(file, STDERR_FILENO), 0);
+  {
+    ProgressBar bar("Epoch 1/1", 2);
+    bar.Update(1);
+    bar.Update(2, {{"loss", 0.5}});
+  }
+  std::fflush(stderr);
+  dup2(kept, STDERR_FILENO);
+  close(kept);
+}
+
+/// Reads until the text ends so: a terminal gives what was written in pieces.
+std::string ReadUpTo(const std::string& end, int file) {
+  std::string text;
+  char buffer[4096];
+  while (!text.ends_with(end)) {
+    const ssize_t size = read(file, buffer, sizeof(buffer));
+    if (size <= 0) break;
+    text.append(buffer, static_cast<size_t>(size));
+  }
+  return text;
+}
+
+TEST(Progress, F350_StandardErrorIsATerminalAPipeOrAFile) {
+  setenv("TERM", "xterm", 1);
+  setenv("NO_COLOR", "1", 1);
+  const int terminal = posix_openpt(O_RDWR | O_NOCTTY);
+  ASSERT_GE(terminal, 0);
+  ASSERT_EQ(grantpt(terminal) + unlockpt(terminal), 0);
+  const int line = open(ptsname(terminal), O_RDWR | O_NOCTTY);
+  ASSERT_GE(line, 0);
+  DrawTo(line);
+  const std::string drawn = ReadUpTo(" - loss: 0.5000\x1b[K\r\n", terminal);
+  EXPECT_TRUE(
+      drawn.starts_with("Epoch 1/1\r\n\r1/2 [" + std::string(14, '=') + ">" + std::string(15, '.') + "] - ETA: "))
+      << drawn;
+  EXPECT_NE(drawn.find(" - loss: 0.5000\x1b[K\r\n"), std::string::npos) << drawn;
+  close(line);
+  close(terminal);
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  DrawTo(ends[1]);
+  const TemporaryFolder dir;
+  const int file = open((dir / "log").c_str(), O_CREAT | O_WRONLY, 0600);
+  ASSERT_GE(file, 0);
+  DrawTo(file);
+  for (const std::string& text : {ReadUpTo("loss: 0.5000\n", ends[0]), ReadText(dir / "log")}) {
+    EXPECT_TRUE(text.starts_with("Epoch 1/1\n2/2 [==============================] - 0s ")) << text;
+    EXPECT_TRUE(text.ends_with("/step - loss: 0.5000\n")) << text;
+    EXPECT_EQ(text.find_first_of("\r\b\x1b"), std::string::npos) << text;
+  }
+  for (const int end : {ends[0], ends[1], file}) close(end);
 }
 
 TEST(Summary, F218_names_of_merged_summaries) {
@@ -284,6 +394,50 @@ TEST(Summary, F218_names_of_merged_summaries) {
   EXPECT_EQ(summary::Merge({s}).op().name(), "Merge/MergeSummary");
   EXPECT_EQ(summary::Merge({s}, "all").op().name(), "all/all");
   EXPECT_EQ(summary::Merge({s}, "/a b").op().name(), "a_b/a_b");
+}
+
+TEST(Graph, F348_ExportedNodesHaveShapesAndDevicesInFunctionsToo) {
+  constexpr std::string_view kCalls = R"(
+    node { name: "x" op: "Placeholder" device: "/device:CPU:0"
+      attr { key: "dtype" value { type: DT_FLOAT } }
+      attr { key: "shape" value { shape { dim { size: 2 } dim { size: 3 } } } } }
+    node { name: "y" op: "PartitionedCall" input: "x"
+      attr { key: "Tin" value { list { type: DT_FLOAT } } }
+      attr { key: "Tout" value { list { type: DT_FLOAT } } }
+      attr { key: "f" value { func { name: "Scaled" } } } }
+    library { function {
+      signature { name: "Scaled" input_arg { name: "a" type: DT_FLOAT } output_arg { name: "b" type: DT_FLOAT } }
+      node_def { name: "two" op: "Const" device: "/device:CPU:1"
+        attr { key: "dtype" value { type: DT_FLOAT } }
+        attr { key: "value" value { tensor { dtype: DT_FLOAT tensor_shape { dim { size: 3 } } float_val: 2 } } } }
+      node_def { name: "scaled" op: "Mul" input: "a" input: "two:output:0"
+        attr { key: "T" value { type: DT_FLOAT } } }
+      ret { key: "b" value: "scaled:z:0" } } })";
+  Fresh f;
+  ASSERT_TRUE(Succeeds(f.graph.Import(kCalls, "")));
+  const Result<std::string> plain = f.graph.Export(graph::GraphFormat::kBinary);
+  const Result<std::string> shaped = f.graph.Export(graph::GraphFormat::kBinary, true);
+  ASSERT_TRUE(Succeeds(plain));
+  ASSERT_TRUE(Succeeds(shaped));
+  EXPECT_EQ(plain->find("_output_shapes"), std::string::npos);
+  tf::GraphDef def;
+  ASSERT_TRUE(def.ParseFromString(*shaped));
+  EXPECT_EQ(def.node(0).device(), "/device:CPU:0");
+  const auto shape_of = [](const tf::NodeDef& node) {
+    return node.attr().at("_output_shapes").list().shape(0).ShortDebugString();
+  };
+  EXPECT_EQ(shape_of(def.node(0)), "dim { size: 2 } dim { size: 3 }");
+  EXPECT_EQ(shape_of(def.node(1)), "unknown_rank: true");
+  ASSERT_EQ(def.library().function_size(), 1) << "a viewer opens the call";
+  const tf::FunctionDef& function = def.library().function(0);
+  EXPECT_EQ(function.node_def(0).device(), "/device:CPU:1");
+  EXPECT_EQ(shape_of(function.node_def(0)), "dim { size: 3 }");
+  EXPECT_EQ(shape_of(function.node_def(1)), "unknown_rank: true");
+  Fresh again;
+  EXPECT_TRUE(Succeeds(again.graph.Import(*shaped, ""))) << "shapes do not hinder a reader";
+  Session session(again.graph);
+  EXPECT_EQ(Values(session, "y:0", {{"x:0", {{1.0f, 2.0f, 3.0f}, {4.0f, 5.0f, 6.0f}}}}),
+            (std::vector<double>{2, 4, 6, 8, 10, 12}));
 }
 
 }  // namespace

@@ -1,10 +1,10 @@
-// Models of several towers and what trains them. Numbers are rows of the feature list.
+// Training of models with several towers. Numbers are rows of the feature list.
 #include "tests/unit/client/fresh.h"
 
 namespace weir::test {
 namespace {
 
-/// The mean of each variable's gradients over the towers, as the guide that the rows come from has it.
+/// The mean of each variable's gradients over the towers, as in the guide behind the feature rows.
 std::vector<GradientAndVariable> AverageGradients(const std::vector<std::vector<GradientAndVariable>>& towers) {
   std::vector<GradientAndVariable> mean;
   for (size_t v = 0; v < towers[0].size(); ++v) {
@@ -24,7 +24,8 @@ Output LossOf(const Output& x, const Output& y) {
   return ReduceMean(Square(MatMul(x, w) + b - y));
 }
 
-/// w and b after ten steps of two towers with half of the batch each, or of one with all of it; the loss of each step.
+/// w and b after ten steps, with two towers that take half of the batch each or one tower that takes all of it; the
+/// loss of each step.
 struct TowersTrained {
   std::vector<double> values, losses;
 };

@@ -108,7 +108,7 @@ TEST(VariableScope, F035_reuse_wants_the_same_variable) {
   EXPECT_TRUE(f.graph.status().ok()) << f.error();
 }
 
-/// Two layers of a weight and a bias each, as in the seeds.
+/// Two layers with a weight and a bias each, as in the feature's example.
 std::vector<Variable> ImageFilter(std::string_view op = "Conv2D") {
   std::vector<Variable> all;
   for (const char* layer : {"conv1", "conv2"}) {

@@ -1,4 +1,5 @@
 // Variables: their nodes, initialisation, assignment, lifetime.
+#include "core/client/session/session_interface.h"
 #include "tests/unit/client/fresh.h"
 
 namespace weir::test {
@@ -18,8 +19,8 @@ TEST(Variable, F051_sessions_with_one_scope_share_variables) {
   Fresh f;
   const Variable v(1.0f, {.name = "v"});
   session::SessionOptions options;
-  options.resources = std::make_shared<kernel::ResourceScope>();
-  Session one(f.graph, options), two(f.graph, options);
+  options.resources = std::make_shared<runtime::ResourceScope>();
+  Session one(f.graph, InProcess(f.graph, options)), two(f.graph, InProcess(f.graph, options));
   Initialize(one);
   EXPECT_EQ(Value(two, v), 1);
 }
@@ -76,7 +77,7 @@ TEST(Variable, F059_reading_before_initialisation) {
   const Variable v(0.0f, {.name = "v"});
   const Variable r(0.0f, {.name = "r", .use_resource = true});
   Session session(f.graph);
-  const Result<Fetched> read = session.Run(v);
+  const Result<Fetched> read = session.Run(v.value());
   EXPECT_TRUE(Fails(read, Code::kFailedPrecondition, "Attempting to use uninitialized value v"));
   EXPECT_TRUE(Fails(read, Code::kFailedPrecondition, "[[{{node v/read}}]]"));
   const Status resource = session.Run(r).status();

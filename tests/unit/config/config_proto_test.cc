@@ -78,7 +78,7 @@ TEST(ConfigProto, TheLaterEntryOfAMapCountsAndIsNamed) {
   EXPECT_EQ(read.config.origins.at("device_count.CPU").ToString(), "config.pbtxt:2");
 }
 
-TEST(ConfigProto, HintsAreTakenAndTold) {
+TEST(ConfigProto, HintsAreAcceptedAndReported) {
   const Outcome read = ReadProto(
       "graph_options { rewrite_options { loop_optimization: ON min_graph_nodes: 5 } }\n"
       "gpu_options { polling_active_delay_usecs: 7 }\nrpc_options { compression_level: 1 }");
@@ -91,7 +91,7 @@ TEST(ConfigProto, HintsAreTakenAndTold) {
 }
 
 TEST(ConfigProto, F351_F352_EveryFieldOfTensorFlowsIsTakenOrTold) {
-  // As TensorFlow 2.17 writes them.
+  // Texts written by TensorFlow 2.17.
   const Outcome text = ReadProto(
       "gpu_options { experimental { num_virtual_devices_per_gpu: 2 stream_merge_options { } } }\n"
       "graph_options { rewrite_options { auto_mixed_precision_mkl: ON scoped_allocator_opts { enable_op: \"x\" } } }\n"
@@ -105,7 +105,7 @@ TEST(ConfigProto, F351_F352_EveryFieldOfTensorFlowsIsTakenOrTold) {
   const Outcome wire = ReadProto("\x98\x06\x01\x32\x06\x90\x06\x01\x88\x06\x01"sv);
   ASSERT_TRUE(wire.status.ok()) << wire.status.message();
   ASSERT_EQ(wire.notes.size(), 2u);
-  EXPECT_NE(wire.notes[0].find("config.pbtxt: weir does not know field 99 of ConfigProto"), std::string::npos)
+  EXPECT_NE(wire.notes[0].find("config.pbtxt: unknown field 99 of ConfigProto is ignored"), std::string::npos)
       << wire.notes[0];
   EXPECT_NE(wire.notes[1].find("field 97, 98 of gpu_options"), std::string::npos) << wire.notes[1];
 }

@@ -1,4 +1,4 @@
-// Which devices a session sees, and their memory.
+// The devices of a session and their memory.
 #include "core/config/logical_devices.h"
 
 #include <gtest/gtest.h>
@@ -58,7 +58,7 @@ TEST(LogicalDevices, VisibleDevicesAreRenumbered) {
   EXPECT_EQ(HardwareOf(*Devices("[device.GPU]\nvisible_device_list = \"1\"", kGpus)), (std::vector<size_t>{1}));
   EXPECT_EQ(HardwareOf(*Devices("device_count.GPU = 2", kGpus)), (std::vector<size_t>{0, 1}));
   EXPECT_TRUE(Devices("device_count.GPU = 0", kGpus)->empty());
-  // The list is about GPUs.
+  // The list applies to GPUs only.
   EXPECT_EQ(Devices("gpu_options.visible_device_list = \"2\"", {Info("NPU", "n", 1)})->size(), 1u);
   EXPECT_NE(
       Fault("gpu_options.visible_device_list = \"0,3\"", kGpus)
@@ -80,7 +80,7 @@ TEST(LogicalDevices, F119_FractionAndCapCompose) {
   EXPECT_EQ(limit(both + "memory_limit_mb = 100").limit_bytes, 100 * kMiB);
   EXPECT_EQ(limit(both + "memory_limit_mb = 1500").limit_bytes, 800 * kMiB);
   EXPECT_EQ(limit(both + "memory_fraction = 0.5").limit_bytes, 1000 * kMiB);
-  // A cap above what the device has changes nothing.
+  // A limit above the device's memory changes nothing.
   EXPECT_EQ(limit("device.\"GPU:1\".memory_limit_mb = 2001").limit_bytes, 0u);
   EXPECT_EQ(limit("device.\"GPU:1\".memory_limit_mb = 2001").limit_source, "");
   EXPECT_EQ((*Devices("device.\"GPU:1\".memory_limit_mb = 2001", kGpus))[1].memory_bytes, 2000 * kMiB);
@@ -88,7 +88,7 @@ TEST(LogicalDevices, F119_FractionAndCapCompose) {
   EXPECT_EQ(limit("[device.GPU]\nmemory_fraction = 0.1\n[device.\"GPU:1\"]\nmemory_fraction = 0.2").limit_bytes,
             400 * kMiB);
   EXPECT_EQ((*Devices("gpu_options.per_process_gpu_memory_fraction = 0.4", kGpus))[1].memory_bytes, 800 * kMiB);
-  // The CPU is no GPU.
+  // The CPU is not a GPU.
   const auto cpu =
       Devices("gpu_options = {per_process_gpu_memory_fraction = 0.4, allow_growth = true}", {Info("CPU", "cpu", 100)});
   EXPECT_EQ((*cpu)[0].memory.limit_bytes, 0u);

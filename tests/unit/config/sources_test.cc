@@ -1,4 +1,6 @@
-// Precedence of the sources, and where each value came from.
+// Precedence of the sources, and the source of each value.
+#include <fmt/format.h>
+
 #include "core/config/sources.h"
 
 #include <gtest/gtest.h>
@@ -143,7 +145,7 @@ TEST_F(SourcesTest, FaultsNameTheSource) {
   EXPECT_NE(missing.status().message().find("no.toml"), std::string::npos);
 }
 
-TEST_F(SourcesTest, VariablesThatAreNoKeyAreToldAndKeptForPlugins) {
+TEST_F(SourcesTest, UnknownVariablesAreReportedAndKeptForPlugins) {
   const Result<Loaded> loaded =
       Load({.environment = {{"WEIR_ALLOW_SOFT_PLACMENT", "1"}, {"WEIR_TOY_LEVEL", "3"}, {"WEIR_PLUGIN_PATH", "/x"}}});
   ASSERT_TRUE(loaded.ok());
@@ -173,7 +175,7 @@ TEST_F(SourcesTest, F352_MistypedVariablesAreToldAndOthersAreNot) {
   }
 }
 
-// As another user, since root may read everything.
+// Runs as another user, since root may read everything.
 TEST_F(SourcesTest, AUsualFileThatCannotBeReachedIsLeftOutWithANote) {
   const fs::path closed = folder_ / "closed";
   fs::create_directory(closed);
@@ -200,7 +202,7 @@ TEST_F(SourcesTest, AUsualFileThatCannotBeReachedIsLeftOutWithANote) {
   EXPECT_TRUE(below->notes.empty());
 }
 
-TEST_F(SourcesTest, NumbersOutOfRangeAreSaidAsNumbers) {
+TEST_F(SourcesTest, NumbersOutOfRangeAreShownAsNumbers) {
   const auto fault = [](const std::string& set) { return Load({.sets = {set}}).status().message(); };
   EXPECT_EQ(fault("placement.unknown_dim=0"),
             "--set: placement.unknown_dim: wanted an integer from 1, got the integer 0");
@@ -245,7 +247,7 @@ TEST_F(SourcesTest, ACallSiteMayInsistOnDefaults) {
   EXPECT_EQ(whole->origins.at("allow_soft_placement").ToString(), "call site");
 }
 
-TEST_F(SourcesTest, CallSiteSaysWhatItWasGiven) {
+TEST_F(SourcesTest, CallSiteReportsTheGivenValue) {
   Config config{.device_count = {{"GPU", 0}}, .gpu_options = {.per_process_gpu_memory_fraction = 0.7}};
   config.device["TOY"].allow_growth = false;
   config.plugin["toy"]["level"] = {{int64_t{3}, false}, {}};

@@ -1,4 +1,6 @@
-// TOML to Config: values, places, and what is said of faults.
+// TOML to Config: values, positions, and error texts.
+#include <fmt/format.h>
+
 #include "core/config/toml.h"
 
 #include <gtest/gtest.h>
@@ -117,7 +119,7 @@ TEST(Toml, F352_UnknownKeysNameFileLineAndNearest) {
   ExpectFault("[zzzzzzzz]\nq = 1", Code::kInvalidArgument, {"weir.toml:1: ", "weir config show --effective"});
 }
 
-TEST(Toml, WrongTypesSayWhatWasWanted) {
+TEST(Toml, WrongTypesNameTheExpectedType) {
   ExpectFault("allow_soft_placement = \"yes\"", Code::kInvalidArgument,
               {"weir.toml:1: allow_soft_placement: wanted true or false, got the string \"yes\""});
   ExpectFault("allow_soft_placement = 1", Code::kInvalidArgument, {"wanted true or false, got the integer 1"});
@@ -130,7 +132,7 @@ TEST(Toml, WrongTypesSayWhatWasWanted) {
   ExpectFault("[device_count]\nCPU = 99999999999", Code::kInvalidArgument, {"from 0 to 1024"});
 }
 
-TEST(Toml, HeadersThatAreNoKeys) {
+TEST(Toml, InvalidHeaders) {
   for (const char* header : {"[\x17plugins]", "[=]", "[[?]]", "[a.\x01]", "[]"}) {
     ExpectFault(header, Code::kInvalidArgument, {"weir.toml:1:"});
   }
@@ -146,7 +148,7 @@ TEST(Toml, ValuesOutOfRange) {
   EXPECT_TRUE(Read(fraction + "1.5\nexperimental.use_unified_memory = true").ok());
   ExpectFault("[device_count]\nCPU = 0", Code::kInvalidArgument, {"device_count.CPU = 0", "at least 1"});
   ExpectFault("inter_op_parallelism_threads = 99999999999", Code::kInvalidArgument, {"wanted an integer"});
-  // As TensorFlow takes them.
+  // Accepted as in TensorFlow.
   EXPECT_TRUE(Read("inter_op_parallelism_threads = -5\nintra_op_parallelism_threads = -1\n"
                    "operation_timeout_in_ms = -1\nplacement_period = -3")
                   .ok());

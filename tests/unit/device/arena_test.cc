@@ -1,4 +1,6 @@
 #include "core/device/arena.h"
+#include "core/base/errors.h"
+#include "core/tensor/buffer.h"
 
 #include <gtest/gtest.h>
 
@@ -15,7 +17,7 @@
 namespace weir::device {
 namespace {
 
-// Slabs from the heap, counted; refuses what does not fit `capacity`, and shifts addresses by `skew`. Thread-safe.
+// Slabs from the heap, counted; refuses allocations beyond `capacity`, and shifts addresses by `skew`. Thread-safe.
 class HeapSource : public SlabSource {
  public:
   explicit HeapSource(uint64_t capacity = ~uint64_t{0}, uint64_t skew = 0) : capacity_(capacity), skew_(skew) {}
@@ -181,7 +183,7 @@ TEST(Arena, WithoutGrowthTheFirstSlabTakesTheLimit) {
   EXPECT_FALSE(arena->Allocate((1 << 20) + 64).ok());
 }
 
-TEST(Arena, TakesWhatTheDeviceHas) {
+TEST(Arena, ReservesAtMostTheDevicesMemory) {
   auto source = std::make_shared<HeapSource>(300 * 1024);
   auto arena = MakeArena(source, {.limit_bytes = 1 << 20, .grow = false});
   ASSERT_TRUE(arena->Allocate(1000).ok());
@@ -242,7 +244,7 @@ TEST(Arena, BuffersOutliveTheHandle) {
   EXPECT_EQ(source->held(), 0u);
 }
 
-// Random sizes and lifetimes: no two live buffers overlap, contents stay, and all comes back into whole slabs.
+// Random sizes and lifetimes: live buffers never overlap, contents stay, and all memory returns to whole slabs.
 TEST(Arena, SurvivesRandomUse) {
   auto arena = MakeArena(std::make_shared<HeapSource>(), {.limit_bytes = 64 << 20, .initial_bytes = 1 << 16});
   std::mt19937_64 random(7);
@@ -273,7 +275,7 @@ TEST(Arena, SurvivesRandomUse) {
   EXPECT_TRUE(arena->Allocate(arena->use().reserved / 2).ok());
 }
 
-// plugin_abi: the core holds no lock while it calls a plugin, so others go on while a slab is made or freed.
+// The core holds no lock while it calls a plugin, so other threads continue while a slab is allocated or freed.
 TEST(Arena, OthersAllocateAndFreeWhileThePluginAllocates) {
   auto source = std::make_shared<HeapSource>();
   auto arena = MakeArena(source, {.initial_bytes = 4096});

@@ -14,12 +14,12 @@
 namespace weir::device {
 namespace {
 
-// A device whose memory the CPU cannot name: handles are addresses, `host` stays null.
+// A device whose memory the CPU cannot address: handles are addresses, `host` stays null.
 struct Toy {
   inline static std::atomic<int> opened = 0;
   inline static std::atomic<int> closed = 0;
   inline static bool refuse_open = false;
-  inline static std::atomic<bool> asleep = false;  // `open` does not end
+  inline static std::atomic<bool> asleep = false;  // `open` does not return
   inline static std::vector<std::string> options;
 
   static int32_t Open(weir_str, const weir_opt* options, uint64_t count, weir_device** device, weir_error* error) {
@@ -131,7 +131,7 @@ TEST_F(DeviceTest, UnifiedMemoryTakesHostTensorsAsTheyAre) {
   EXPECT_LT(device.memory_use().reserved, (1u << 20) + 1);
 }
 
-TEST_F(DeviceTest, MustGrowStartsSmallWithoutBeingAsked) {
+TEST_F(DeviceTest, MustGrowStartsSmallByDefault) {
   DeviceInfo info = ToyInfo(WEIR_DEVICE_MUST_GROW);
   info.memory_bytes = uint64_t{1} << 30;
   Device device(info, &api_, nullptr, {});
@@ -159,7 +159,7 @@ TEST_F(DeviceTest, LimitNamesTheDevice) {
   EXPECT_NE(buffer.status().message().find("/job:localhost/replica:0/task:0/device:TOY:0"), std::string::npos);
 }
 
-TEST(ErrorRecord, WhatAPluginSaysIsReadAsFarAsItIsThere) {
+TEST(ErrorRecord, TextsOfPluginsAreReadUpToTheirLength) {
   const auto told = [](std::string_view text, uint64_t length) {
     return CallPlugin("init",
                       [&](weir_error* error) -> int32_t {

@@ -1,5 +1,6 @@
-// Streams over tables of a device that can little: what the core does itself.
+// Streams over the tables of a minimal device: the work of the core itself.
 #include "core/device/stream.h"
+#include "core/tensor/buffer.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +11,7 @@
 namespace weir::device {
 namespace {
 
-// A device whose streams do their work when somebody waits for them. Memory has addresses.
+// A device whose streams run their work only when they are waited for. Memory has addresses.
 struct Lazy {
   struct Mark {
     bool reached = false;
@@ -209,7 +210,7 @@ TEST_F(StreamTest, TemporariesWithoutOrderedAllocationStayUntilTheirWorkIsDone) 
   EXPECT_TRUE(watch.expired());
 }
 
-TEST_F(StreamTest, WhatIsKeptIsBounded) {
+TEST_F(StreamTest, KeptObjectsAreBounded) {
   const auto stream = *streams_->Acquire();
   const auto memory = Memory(8);
   std::weak_ptr<int> first;
@@ -223,7 +224,7 @@ TEST_F(StreamTest, WhatIsKeptIsBounded) {
   ASSERT_TRUE(stream->Sync().ok()) << "the memory outlives the work on it";
 }
 
-TEST_F(StreamTest, ALossIsToldByTheRecordOrByTheDeviceItself) {
+TEST_F(StreamTest, ALossIsReportedByTheRecordOrByHealth) {
   const auto stream = *streams_->Acquire();
   const auto memory = Memory(8);
   Lazy::fail_with = WEIR_INVALID_ARGUMENT;

@@ -18,8 +18,8 @@ namespace weir::execute {
 /// A graph compiled for feeds of known shape.
 class Compiled {
  public:
-  /// `parallelism`: ops that may run at once.
-  Compiled(Result<graph::Graph> graph, const std::vector<std::pair<std::string, Shape>>& feeds,
+  /// `parallelism`: number of ops that may run in parallel.
+  Compiled(Result<graph::Definition> graph, const std::vector<std::pair<std::string, Shape>>& feeds,
            const std::vector<std::string>& fetches, int parallelism = 1)
       : graph_(std::move(graph)) {
     const Result<std::shared_ptr<session::Runtime>> runtime = session::Runtime::Default();
@@ -33,24 +33,24 @@ class Compiled {
     }
     for (const std::string& name : fetches) request.fetches.push_back(testing::At(*graph_, name));
     const session::CompileContext context{*runtime_, options_, *resources_, node_resources_, parallelism};
-    Result<std::unique_ptr<PlanRunner>> made = session::Compile(context, *graph_, request);
+    Result<session::Program> made = session::Compile(context, *graph_, request);
     EXPECT_TRUE(made.ok()) << made.status().ToString();
-    if (made.ok()) runner_ = std::move(*made);
+    if (made.ok()) program_ = std::move(*made);
   }
 
-  PlanRunner& runner() { return *runner_; }
+  PlanRunner& runner() const { return *program_.runners()[0]; }
   Status Run(const std::vector<Tensor>& feeds, std::vector<Tensor>* fetches, const StepArgs& step = {}) {
-    return runner_->Run(feeds, fetches, step);
+    return program_.Run(feeds, fetches, step);
   }
-  uint64_t host_bytes() const { return runner_->plan().host_device->memory_use().in_use; }
+  uint64_t host_bytes() const { return runner().plan().host_device->memory_use().in_use; }
 
  private:
-  Result<graph::Graph> graph_;
+  Result<graph::Definition> graph_;
   std::shared_ptr<session::Runtime> runtime_;
   session::SessionOptions options_;
-  std::shared_ptr<kernel::ResourceScope> resources_ = std::make_shared<kernel::ResourceScope>();
-  kernel::NodeResources node_resources_;
-  std::unique_ptr<PlanRunner> runner_;
+  std::shared_ptr<runtime::ResourceScope> resources_ = std::make_shared<runtime::ResourceScope>();
+  runtime::NodeResources node_resources_;
+  session::Program program_;
 };
 
 }  // namespace weir::execute

@@ -1,4 +1,4 @@
-// Large loop variables change places in memory instead of being copied; what they compute is the same.
+// Large loop variables swap buffers instead of being copied; the results are the same.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -6,8 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "core/client/control_flow.h"
-#include "core/client/graph.h"
+#include "core/client/control_flow/control_flow.h"
+#include "core/client/graph/graph.h"
+#include "core/client/graph/graph_internal.h"
 #include "tests/unit/execute/compiled.h"
 
 namespace weir::execute {
@@ -44,11 +45,11 @@ class LoopStep {
       EXPECT_TRUE(client.status().ok()) << client.status().ToString();
       std::vector<std::string> fetches;
       for (size_t v = 1; v < exits.size(); ++v) fetches.push_back(exits[v].name());
-      step_ = std::make_unique<Compiled>(std::move(client.definition()), feeds, fetches);
+      step_ = std::make_unique<Compiled>(std::move(Internals(client).definition), feeds, fetches);
     }
   }
 
-  /// First elements after n iterations; every element has to be the same.
+  /// First elements after n iterations; all elements must be equal.
   Values Run(int n, const Values& start) {
     std::vector<Tensor> feeds = {Tensor::Scalar<int32_t>(n)};
     for (const float value : start) feeds.push_back(Filled(value));
@@ -64,7 +65,7 @@ class LoopStep {
     return last;
   }
 
-  /// Compares several runs with `next` applied n times; what earlier runs gave must stay as it was.
+  /// Compares several runs with `next` applied n times; results of earlier runs must not change.
   void Check(const Values& start, const std::function<Values(const Values&)>& next) {
     std::vector<Values> all;
     for (const int n : {0, 1, 2, 3, 8, 1, 0, 7}) {
@@ -79,14 +80,13 @@ class LoopStep {
   }
 
   const plan::ExecutionPlan& plan() { return step_->runner().plan(); }
-  /// Copies of large values in what a loop repeats.
+  /// Number of copies of large values inside a loop.
   int Copies() {
     int copies = 0;
     for (size_t i = 0; i < plan().instructions.size(); ++i) {
       const plan::Instruction& at = plan().instructions[i];
       const bool moves = at.opcode == plan::Opcode::kMove || at.opcode == plan::Opcode::kMoveBytes;
-      if (!moves || plan().values[static_cast<size_t>(plan().slots[at.first_slot].value)].shape.elements() < kElements)
-        continue;
+      if (!moves || plan().values[plan().slots[at.first_slot].value].shape.elements() < kElements) continue;
       copies += std::any_of(plan().instructions.begin(), plan().instructions.end(), [&](const plan::Instruction& jump) {
         const auto repeat = static_cast<size_t>(&jump - plan().instructions.data());
         return jump.opcode == plan::Opcode::kRepeat && plan().jumps[jump.detail].target <= i && i < repeat;
@@ -157,7 +157,7 @@ TEST(LoopVariables, ThroughAnInnerLoop) {
   });
 }
 
-TEST(LoopVariables, WhatIsUsedAfterTheLoopIsTheLastValue) {
+TEST(LoopVariables, UsesAfterTheLoopGetTheLastValue) {
   weir::Graph client;
   const AsDefault in(client);
   const Output n = weir::Placeholder(DType::kInt32, PartialShape::Of({}), "n");
@@ -168,7 +168,7 @@ TEST(LoopVariables, WhatIsUsedAfterTheLoopIsTheLastValue) {
                                  },
                                  {0, x, x});
   const Output y = out[1] * 100.0f + out[2];
-  Compiled step(std::move(client.definition()), {{"n", Shape()}, {"x", Shape::Of({kElements})}}, {y.name()});
+  Compiled step(std::move(Internals(client).definition), {{"n", Shape()}, {"x", Shape::Of({kElements})}}, {y.name()});
   float a = 1, b = 1;
   for (int iterations = 0; iterations < 8; ++iterations) {
     std::vector<Tensor> fetches;

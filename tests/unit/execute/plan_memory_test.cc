@@ -1,4 +1,4 @@
-// The memory of whole steps: how much a plan needs, and that ops beside each other do not share it.
+// The memory of whole steps: the size of a plan's memory, and that parallel ops do not share it.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -6,9 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "core/client/gradients.h"
-#include "core/client/graph.h"
-#include "core/client/ops.h"
+#include "core/client/gradients/gradients.h"
+#include "core/client/graph/graph.h"
+#include "core/client/graph/graph_internal.h"
+#include "core/client/ops/ops.h"
 #include "tests/unit/execute/compiled.h"
 
 namespace weir::execute {
@@ -56,7 +57,7 @@ struct Backward {
   std::vector<std::string> fetches;
 };
 
-/// Elementwise ops on earlier values, beside and after each other.
+/// Elementwise ops on earlier values, in parallel and in sequence.
 struct RandomOps {
   explicit RandomOps(uint32_t seed) {
     std::mt19937 random(seed);
@@ -77,11 +78,11 @@ struct RandomOps {
   std::vector<std::string> fetches;
 };
 
-/// Runs one of two equal steps on one thread and the other one as tasks, many times.
+/// Runs two equal steps many times, one on one thread and the other as tasks.
 template <class Step>
 void CompareTiers(Step* first, Step* second) {
-  Compiled one(std::move(first->client.definition()), first->feeds, first->fetches);
-  Compiled many(std::move(second->client.definition()), second->feeds, second->fetches, 4);
+  Compiled one(std::move(Internals(first->client).definition), first->feeds, first->fetches);
+  Compiled many(std::move(Internals(second->client).definition), second->feeds, second->fetches, 4);
   const plan::ExecutionPlan& plan = many.runner().plan();
   ASSERT_EQ(one.runner().plan().tier, plan::Tier::kT0);
   ASSERT_EQ(plan.tier, plan::Tier::kT2);
@@ -98,12 +99,15 @@ void CompareTiers(Step* first, Step* second) {
     ASSERT_TRUE(many.Run(values, &fetched, side_by_side).ok());
     for (size_t f = 0; f < fetched.size(); ++f) ASSERT_TRUE(fetched[f].SameBits(expected[f])) << i << " " << f;
   }
+  const std::vector<PlanRunner::Held> held = many.runner().held();
+  ASSERT_EQ(held.size(), 2u) << "both tiers have been measured by now";
+  EXPECT_EQ(held[0].instances + held[1].instances, 1) << "the slower one keeps no memory";
 }
 
-TEST(PlanMemory, ArenaIsAlmostWhatIsInUseAtOnce) {
+TEST(PlanMemory, ArenaIsCloseToThePeakOfLiveBytes) {
   for (const int64_t batch : {1, 32, 100}) {
     Backward step({784, 512, 300, 10}, batch);
-    Compiled compiled(std::move(step.client.definition()), step.feeds, step.fetches);
+    Compiled compiled(std::move(Internals(step.client).definition), step.feeds, step.fetches);
     const plan::ExecutionPlan& plan = compiled.runner().plan();
     ASSERT_EQ(plan.tier, plan::Tier::kT0);
     const uint64_t live = plan.live_bytes.at(0);
@@ -113,12 +117,12 @@ TEST(PlanMemory, ArenaIsAlmostWhatIsInUseAtOnce) {
   }
 }
 
-TEST(PlanMemory, TasksComputeWhatOneThreadComputes) {
+TEST(PlanMemory, TasksGiveTheResultsOfOneThread) {
   Backward first({512, 512, 512, 512, 64}, 128), second({512, 512, 512, 512, 64}, 128);
   CompareTiers(&first, &second);
 }
 
-TEST(PlanMemory, RandomTasksComputeWhatOneThreadComputes) {
+TEST(PlanMemory, RandomTasksGiveTheResultsOfOneThread) {
   for (uint32_t seed = 1; seed <= 8; ++seed) {
     RandomOps first(seed), second(seed);
     CompareTiers(&first, &second);

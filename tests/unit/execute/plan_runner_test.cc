@@ -1,4 +1,4 @@
-// A plan's runner by itself: concurrent runs, errors, the memory that runs keep and share.
+// The plan runner alone: concurrent runs, errors, memory kept and shared by runs.
 #include "core/execute/plan_runner.h"
 
 #include <gtest/gtest.h>

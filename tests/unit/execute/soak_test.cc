@@ -1,4 +1,4 @@
-// A million runs in small: memory does not grow with the number of runs.
+// A short form of a million runs: memory does not grow with the number of runs.
 #include <gtest/gtest.h>
 #include <malloc.h>
 

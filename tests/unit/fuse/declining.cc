@@ -1,4 +1,4 @@
-// A kernel set that registers the fused ops of core/fuse and declines them whenever it sees their operands.
+// A kernel set with kernels for the fused ops of core/fuse that decline all operands.
 #include "sdk/cpp/kernel.h"
 #include "sdk/cpp/plugin.h"
 

@@ -26,7 +26,7 @@ NodeLine Variable(const char* name, const PartialShape& shape) {
   return {name, "VariableV2", {}, {{"dtype", DType::kFloat}, {"shape", shape}}};
 }
 
-/// v [3, 4] -= rate * x^T y for x [2, 3] and y [2, 4], then whatever `more` adds.
+/// v [3, 4] -= rate * x^T y for x [2, 3] and y [2, 4], then the nodes of `more`.
 std::vector<NodeLine> Descent(const std::vector<NodeLine>& more = {}) {
   std::vector<NodeLine> nodes = {
       Variable("v", PartialShape::Of({3, 4})),
@@ -40,10 +40,9 @@ std::vector<NodeLine> Descent(const std::vector<NodeLine>& more = {}) {
   return nodes;
 }
 
-/// Ops, in order, of the step that computes or runs what is wanted, after fusing, all of them on one CPU. Empty after a
-/// failure.
+/// The ops, in order, of the fused step for `wanted`, with all nodes on one CPU. Empty after a failure.
 Ops OpsAfter(const std::vector<NodeLine>& nodes, const Names& wanted) {
-  const Result<graph::Graph> graph = testing::MakeGraph(nodes);
+  const Result<graph::Definition> graph = testing::MakeGraph(nodes);
   const Result<std::shared_ptr<session::Runtime>> runtime = session::Runtime::Default();
   EXPECT_TRUE(graph.ok() && runtime.ok()) << graph.status().ToString() << runtime.status().ToString();
   if (!graph.ok() || !runtime.ok()) return {};
@@ -51,7 +50,7 @@ Ops OpsAfter(const std::vector<NodeLine>& nodes, const Names& wanted) {
   for (const NodeLine& node : nodes) {
     if (node.op != "Placeholder") continue;
     const graph::Endpoint at = testing::At(*graph, node.name);
-    const PartialShape& shape = graph->ShapeOf(at);  // that of a scalar is not known before it is fed
+    const PartialShape& shape = graph->ShapeOf(at);  // the shape of a fed scalar may be unknown
     request.feeds.push_back({at, DType::kFloat, shape.has_rank() ? shape : PartialShape::Of({})});
   }
   for (const std::string& name : wanted) {
@@ -67,7 +66,7 @@ Ops OpsAfter(const std::vector<NodeLine>& nodes, const Names& wanted) {
   if (!step.ok()) return {};
   graph::Placement placement{{"/device:CPU:0"}, std::vector<int>(step->nodes.size(), 0)};
   const plugin::Catalogue& plugins = *(*runtime)->plugins;
-  const Status fused = Fuse(plugins.devices(), plugins.kernels(), *step, placement);
+  const Status fused = Fuse({&plugins.devices(), &plugins.kernels(), {}}, *step, placement);
   EXPECT_TRUE(fused.ok()) << fused.ToString();
   EXPECT_EQ(placement.device_of.size(), step->nodes.size());
   Ops ops;
@@ -83,7 +82,7 @@ TEST(Fuse, AProductOfOneDescentBecomesPartOfIt) {
   EXPECT_EQ(OpsAfter(Descent(), {"step"}), (Ops{"VariableV2", "_ApplyGradientDescentMatMul"}));
 }
 
-TEST(Fuse, WhatSomebodyElseReadsStays) {
+TEST(Fuse, NodesWithOtherReadersAreNotFused) {
   EXPECT_EQ(OpsAfter(Descent(), {"step", "product"}), (Ops{"MatMul", "VariableV2", "ApplyGradientDescent"}));
   EXPECT_EQ(OpsAfter(Descent({{"reader", "Neg", {"product"}, kFloat}}), {"step", "reader"}),
             (Ops{"MatMul", "Neg", "VariableV2", "ApplyGradientDescent"}));
@@ -118,7 +117,7 @@ TEST(Fuse, UnknownShapesAndOtherTypesStay) {
 }
 
 TEST(Fuse, ThePlacementLogHasTheNodesOfTheGraph) {
-  const Result<graph::Graph> graph = testing::MakeGraph(
+  const Result<graph::Definition> graph = testing::MakeGraph(
       Descent({testing::Const("ones", Tensor::Of<float>(Shape::Of({3, 4}), std::vector<float>(12, 1))),
                {"init", "Assign", {"v", "ones"}, kFloat}}));
   ASSERT_TRUE(graph.ok()) << graph.status().ToString();
@@ -144,7 +143,7 @@ std::shared_ptr<session::Runtime> Plugins() { return *session::Runtime::Default(
 /// v after one step from ones.
 std::vector<float> Stepped(const std::vector<NodeLine>& nodes, bool fusion, const char* read,
                            const std::shared_ptr<session::Runtime>& plugins = Plugins()) {
-  const Result<graph::Graph> graph = testing::MakeGraph(nodes);
+  const Result<graph::Definition> graph = testing::MakeGraph(nodes);
   EXPECT_TRUE(graph.ok()) << graph.status().ToString();
   session::SessionOptions options;
   options.fusion = fusion;
@@ -180,7 +179,7 @@ TEST(Fuse, TheVariableGetsTheSameValue) {
   }
   EXPECT_EQ(OpsAfter(resource, {"step"}), (Ops{"VarHandleOp", "_ResourceApplyGradientDescentMatMul"}));
 
-  // Where the only kernel of the fused op declines it, the ops themselves run.
+  // If the only kernel of the fused op declines, the separate ops run.
   plugin::LoadOptions options;
   options.folders = {WEIR_SHIPPED_PLUGINS, WEIR_DECLINING_PLUGIN};
   options.deny = {"kernels_onednn", "kernels_openblas"};

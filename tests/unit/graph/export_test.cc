@@ -2,13 +2,14 @@
 
 #include "core/graph/graph_def.h"
 #include "core/proto/parse.h"
+#include "core/tensor/buffer.h"
 #include "tests/unit/graph/test_ops.h"
 #include "weir/proto/graph.pb.h"
 
 namespace weir::graph {
 namespace {
 
-/// A little of everything: several outputs, control inputs, devices, constants.
+/// A graph with several features: several outputs, control inputs, devices, constants.
 Builder SplitAndSum() {
   Builder b;
   const Endpoint x = b.Placeholder("x", DType::kFloat, PartialShape::Of({-1, 2}));
@@ -25,7 +26,7 @@ Builder SplitAndSum() {
   return b;
 }
 
-tf::GraphDef Message(const Graph& graph, OutputShapes shapes = OutputShapes::kOmit) {
+tf::GraphDef Message(const Definition& graph, OutputShapes shapes = OutputShapes::kOmit) {
   tf::GraphDef def;
   const Result<std::string> bytes = ExportGraphDef(graph, GraphFormat::kBinary, shapes);
   EXPECT_TRUE(bytes.ok()) << bytes.status().ToString();
@@ -62,7 +63,7 @@ TEST(Export, SameGraphSameBytesInBothFormats) {
   for (const GraphFormat format : {GraphFormat::kBinary, GraphFormat::kText}) {
     const std::string bytes = *ExportGraphDef(a.graph, format);
     EXPECT_EQ(*ExportGraphDef(b.graph, format), bytes);
-    const Result<Graph> read = ParseGraph(bytes, TestOps());
+    const Result<Definition> read = ParseGraph(bytes, TestOps());
     ASSERT_TRUE(read.ok()) << read.status().ToString();
     EXPECT_EQ(*ExportGraphDef(*read, format), bytes);
   }
@@ -97,7 +98,7 @@ TEST(Export, LoopsComeBack) {
   const Endpoint next = b.Op("NextIteration", "next", {merge}, {{"T", DType::kFloat}});
   ASSERT_TRUE(b.graph.SetInput(merge.node, 1, next).ok());
   const std::string bytes = *ExportGraphDef(b.graph);
-  const Result<Graph> read = ParseGraph(bytes, TestOps());
+  const Result<Definition> read = ParseGraph(bytes, TestOps());
   ASSERT_TRUE(read.ok()) << read.status().ToString();
   EXPECT_EQ(*ExportGraphDef(*read), bytes);
 }
@@ -116,7 +117,7 @@ class HollowBuffer final : public Buffer {
   }
 };
 
-// F325: what is too large for protobuf says which nodes are to blame.
+// F325: the error for a graph too large for protobuf names the largest nodes.
 TEST(Export, BeyondTwoGigabytesNamesTheLargestNodes) {
   Builder b;
   for (int i = 1; i <= 6; ++i) {

@@ -1,4 +1,6 @@
-#include "core/graph/graph.h"
+#include <fmt/format.h>
+
+#include "core/graph/definition.h"
 
 #include <gtest/gtest.h>
 
@@ -32,7 +34,7 @@ TEST(GraphAdd, FillsTheNode) {
   EXPECT_EQ((*node)->op().name, "AddV2");
   EXPECT_EQ((*node)->device(), "/device:CPU:0");
   EXPECT_EQ((*node)->origin(), "model.cc:7");
-  EXPECT_EQ((*node)->control_inputs().size(), 1u);  // repeated ones are merged
+  EXPECT_EQ((*node)->control_inputs().size(), 1u);  // duplicates are merged
   EXPECT_EQ(b.graph.TypeOf({1, 0}), DType::kFloat);
   EXPECT_EQ(b.ShapeOf({1, 0}), "[?,3]");
   EXPECT_EQ(b.graph.Find("scope/sum"), *node);
@@ -160,7 +162,7 @@ TEST(GraphAdd, ARefusedNodeLeavesItsNameFree) {
 TEST(GraphAdd, ManyNodesAreFoundAndSurviveAMove) {
   Builder b;
   for (int i = 0; i < 1000; ++i) b.Op("NoOp", "n" + std::to_string(i), {});
-  Graph moved = std::move(b.graph);
+  Definition moved = std::move(b.graph);
   for (int i = 0; i < 1000; ++i) {
     const Node* node = moved.Find("n" + std::to_string(i));
     ASSERT_NE(node, nullptr);
@@ -249,7 +251,7 @@ TEST(Names, Inputs) {
   EXPECT_EQ(parse("^"), "Illegal op input name '^'");
   EXPECT_EQ(parse(":1"), "Illegal op input name ':1'");
   EXPECT_EQ(parse("a:99999999999"), "Illegal op input name 'a:99999999999'");
-  EXPECT_EQ(parse("a:"), "a:|0|false");  // no digits: all of it is a name
+  EXPECT_EQ(parse("a:"), "a:|0|false");  // without digits, all of it is a name
 }
 
 TEST(Names, Endpoints) {
@@ -261,7 +263,7 @@ TEST(Names, Endpoints) {
 }
 
 TEST(ForeignOps, AreSharedByNameAndCount) {
-  Graph graph(TestOps());
+  Definition graph(TestOps());
   const op::OpDef& one = graph.AddForeignOp("Custom", 1);
   EXPECT_EQ(&graph.AddForeignOp("Custom", 1), &one);
   EXPECT_NE(&graph.AddForeignOp("Custom", 2), &one);

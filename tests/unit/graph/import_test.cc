@@ -3,7 +3,6 @@
 #include <map>
 #include <random>
 
-#include "core/graph/function_library.h"
 #include "core/graph/graph_def.h"
 #include "core/graph/graph_view.h"
 #include "core/proto/parse.h"
@@ -13,7 +12,7 @@
 namespace weir::graph {
 namespace {
 
-/// The wire format of a graph in text form.
+/// Converts a graph from text to the wire format.
 std::string Binary(const std::string& text) {
   tf::GraphDef def;
   const Status status = proto::ParseText(text, "GraphDef", def);
@@ -40,14 +39,14 @@ std::string Placeholder(const std::string& name, const std::string& shape = "dim
 
 constexpr const char* kNow = "versions { producer: 134 }";
 
-std::string Names(const Graph& graph) {
+std::string Names(const Definition& graph) {
   std::string names;
   for (const std::string_view name : graph.Names()) names += (names.empty() ? "" : " ") + std::string(name);
   return names;
 }
 
 Status ErrorOf(const std::string& text, const ImportOptions& options = {}) {
-  Graph graph(TestOps());
+  Definition graph(TestOps());
   const Status from_binary = ImportGraphDef(Binary(text), options, graph);
   EXPECT_EQ(graph.num_nodes(), 0);
   const Status from_text = ImportGraphDef(text, options, graph);
@@ -59,7 +58,7 @@ TEST(Import, BinaryAndTextGiveTheSameGraph) {
   const std::string text =
       Placeholder("x") + Float("y", "AddV2", {"x", "x:0"}) + NodeString("done", "NoOp", {"^y"}) + kNow;
   for (const std::string& bytes : {text, Binary(text), "# a comment\n" + text}) {
-    const Result<Graph> graph = ParseGraph(bytes, TestOps());
+    const Result<Definition> graph = ParseGraph(bytes, TestOps());
     ASSERT_TRUE(graph.ok()) << graph.status().ToString();
     EXPECT_EQ(Names(*graph), "x y done");
     EXPECT_EQ(graph->ShapeOf({1, 0}).ToString(), "[2]");
@@ -69,7 +68,7 @@ TEST(Import, BinaryAndTextGiveTheSameGraph) {
 }
 
 TEST(Import, NothingIsAGraphToo) {
-  const Result<Graph> graph = ParseGraph("", TestOps());
+  const Result<Definition> graph = ParseGraph("", TestOps());
   ASSERT_TRUE(graph.ok());
   EXPECT_EQ(graph->num_nodes(), 0);
   EXPECT_EQ(graph->versions().producer, 0);
@@ -78,13 +77,13 @@ TEST(Import, NothingIsAGraphToo) {
 TEST(Import, AnyOrderOfNodes) {
   const std::string text = Float("c", "AddV2", {"b", "a"}) + NodeString("d", "NoOp", {"^c"}) +
                            Float("b", "Identity", {"a"}) + Placeholder("a") + kNow;
-  const Result<Graph> graph = ParseGraph(Binary(text), TestOps());
+  const Result<Definition> graph = ParseGraph(Binary(text), TestOps());
   ASSERT_TRUE(graph.ok()) << graph.status().ToString();
   EXPECT_EQ(Names(*graph), "a b c d");
 }
 
 TEST(Import, AFileInOrderKeepsItsOrder) {
-  const Result<Graph> graph = ParseGraph(
+  const Result<Definition> graph = ParseGraph(
       Binary(Placeholder("b") + Placeholder("a") + Float("z", "Identity", {"a"}) + Float("y", "Identity", {"b"})),
       TestOps());
   EXPECT_EQ(Names(*graph), "b a z y");
@@ -93,7 +92,7 @@ TEST(Import, AFileInOrderKeepsItsOrder) {
 TEST(Import, LongChainsBackwards) {
   std::string text;
   for (int i = 20'000; i > 0; --i) text += NodeString("n" + std::to_string(i), "NoOp", {"^n" + std::to_string(i - 1)});
-  const Result<Graph> graph = ParseGraph(Binary(text + NodeString("n0", "NoOp")), TestOps());
+  const Result<Definition> graph = ParseGraph(Binary(text + NodeString("n0", "NoOp")), TestOps());
   ASSERT_TRUE(graph.ok()) << graph.status().ToString();
   EXPECT_EQ(graph->node(20'000).name(), "n20000");
 }
@@ -103,7 +102,7 @@ TEST(Import, LoopsCloseThroughNextIteration) {
                            NodeString("m", "Merge", {"x", "next"},
                                       "attr { key: 'T' value { type: DT_FLOAT } } attr { key: 'N' value { i: 2 } }") +
                            Float("next", "NextIteration", {"m"});
-  const Result<Graph> graph = ParseGraph(Binary(text), TestOps());
+  const Result<Definition> graph = ParseGraph(Binary(text), TestOps());
   ASSERT_TRUE(graph.ok()) << graph.status().ToString();
   const graph::Node& merge = *graph->Find("m");
   EXPECT_EQ(merge.inputs()[1].node, graph->Find("next")->id());
@@ -185,7 +184,7 @@ TEST(Import, UnknownOp) {
   EXPECT_NE(status.message().find("'Identity'"), std::string::npos) << status.message();
   EXPECT_EQ(status.node(), "y");
 
-  const Result<Graph> graph = ParseGraph(Binary(text), TestOps(), {.allow_unknown_ops = true});
+  const Result<Definition> graph = ParseGraph(Binary(text), TestOps(), {.allow_unknown_ops = true});
   ASSERT_TRUE(graph.ok()) << graph.status().ToString();
   const graph::Node& y = *graph->Find("y");
   EXPECT_TRUE(graph->IsForeign(y));
@@ -210,7 +209,7 @@ TEST(Import, RemovedOp) {
 }
 
 TEST(Import, DefaultsAreFilledInAndStrangersKept) {
-  const Result<Graph> graph =
+  const Result<Definition> graph =
       ParseGraph(Binary(Placeholder("x") + NodeString("s", "Shape", {"x"},
                                                       "attr { key: 'T' value { type: DT_FLOAT } } "
                                                       "attr { key: 'newer' value { b: true } } "
@@ -226,7 +225,7 @@ TEST(Import, DefaultsAreFilledInAndStrangersKept) {
 TEST(Import, EmptyShapeOfOldPlaceholdersIsUnknown) {
   for (const auto& [versions, shape] : std::map<std::string, std::string>{
            {"", "<unknown>"}, {"versions { producer: 21 }", "<unknown>"}, {"versions { producer: 22 }", "[]"}}) {
-    const Result<Graph> graph = ParseGraph(Binary(Placeholder("x", "") + versions), TestOps());
+    const Result<Definition> graph = ParseGraph(Binary(Placeholder("x", "") + versions), TestOps());
     EXPECT_EQ(graph->ShapeOf({0, 0}).ToString(), shape) << versions;
   }
 }
@@ -247,7 +246,7 @@ TEST(Import, EveryKindOfAttribute) {
     attr { key: 'lte' value { list { tensor { dtype: DT_BOOL tensor_shape { } bool_val: true } } } }
     attr { key: 'lfu' value { list { func { name: 'h' } } } })";
   const std::string bytes = Binary(NodeString("n", "NoOp", {}, attrs) + kNow);
-  const Result<Graph> graph = ParseGraph(bytes, TestOps());
+  const Result<Definition> graph = ParseGraph(bytes, TestOps());
   ASSERT_TRUE(graph.ok()) << graph.status().ToString();
   std::map<std::string, std::string> printed;
   for (const auto& [name, value] : graph->node(0).attrs().explicit_values()) printed[name] = value.TypeName();
@@ -266,7 +265,7 @@ TEST(Import, EveryKindOfAttribute) {
 }
 
 TEST(Import, PrefixRenames) {
-  Graph graph(TestOps());
+  Definition graph(TestOps());
   const std::string bytes =
       Binary(Placeholder("x") + NodeString("y", "Identity", {"x", "^x"},
                                            "attr { key: 'T' value { type: DT_FLOAT } } "
@@ -284,13 +283,13 @@ TEST(Import, PrefixRenames) {
 TEST(Import, GraphsOfTensorFlow217AndLaterAreRead) {
   for (const char* versions : {"versions { producer: 1882 min_consumer: 1882 }", "versions { producer: 9999 }",
                                "versions { producer: 1882 min_consumer: 12 bad_consumers: [134, 1054] }"}) {
-    Graph graph(TestOps());
+    Definition graph(TestOps());
     EXPECT_TRUE(ImportGraphDef(Binary(Placeholder("x") + versions), {}, graph).ok()) << versions;
   }
 }
 
 TEST(Import, TakenNamesGetTheFirstFreeNumber) {
-  Graph graph(TestOps());
+  Definition graph(TestOps());
   const std::string y = NodeString("y", "Identity", {"x"},
                                    "attr { key: 'T' value { type: DT_FLOAT } } "
                                    "attr { key: '_class' value { list { s: 'loc:@x' } } }");
@@ -302,7 +301,7 @@ TEST(Import, TakenNamesGetTheFirstFreeNumber) {
 }
 
 TEST(Import, MayReferToNodesThatWereThere) {
-  Graph graph(TestOps());
+  Definition graph(TestOps());
   ASSERT_TRUE(ImportGraphDef(Binary(Placeholder("x") + "versions { producer: 100 }"), {}, graph).ok());
   ASSERT_TRUE(ImportGraphDef(Binary(Float("y", "Identity", {"x"}) + "versions { producer: 50 min_consumer: 3 "
                                                                     "bad_consumers: 7 }"),
@@ -315,7 +314,7 @@ TEST(Import, MayReferToNodesThatWereThere) {
 }
 
 TEST(Import, AFailureInTheMiddleTakesEverythingBack) {
-  Graph graph(TestOps());
+  Definition graph(TestOps());
   ASSERT_TRUE(ImportGraphDef(Binary(Placeholder("x")), {}, graph).ok());
   const std::string bad = Placeholder("a") + Float("b", "Identity", {"a"}) + Float("c", "AddV2", {"a"});
   EXPECT_FALSE(ImportGraphDef(Binary(bad), {}, graph).ok());
@@ -362,7 +361,7 @@ TEST(Import, OutputsAreChargedToo) {
 }
 
 TEST(Import, FinalizedGraph) {
-  Graph graph(TestOps());
+  Definition graph(TestOps());
   graph.Finalize();
   EXPECT_EQ(ImportGraphDef("", {}, graph).code(), Code::kFailedPrecondition);
 }
@@ -387,7 +386,7 @@ TEST(Import, CutAndFlippedFilesGiveAStatus) {
     for (int bit = 0; bit < 8; ++bit) {
       std::string flipped = bytes;
       flipped[i] = static_cast<char>(flipped[i] ^ (1 << bit));
-      const Result<Graph> graph = ParseGraph(flipped, TestOps(), {.max_expansion_bytes = 1 << 20});
+      const Result<Definition> graph = ParseGraph(flipped, TestOps(), {.max_expansion_bytes = 1 << 20});
       EXPECT_TRUE(graph.ok() || !graph.status().message().empty());
     }
   }
@@ -401,7 +400,7 @@ TEST(Import, RandomBytesGiveAStatus) {
   for (int round = 0; round < 2000; ++round) {
     std::string bytes = sample;
     for (int k = 0; k < 4; ++k) bytes[random() % bytes.size()] = static_cast<char>(random());
-    const Result<Graph> graph =
+    const Result<Definition> graph =
         ParseGraph(bytes, TestOps(), {.allow_unknown_ops = true, .max_expansion_bytes = 1 << 20});
     EXPECT_TRUE(!graph.ok() || ExportGraphDef(*graph).ok());
   }
@@ -438,7 +437,7 @@ TEST(ViewGraph, LastOfEqualFieldsCounts) {
   ASSERT_TRUE(proto::ParseBinary(bytes, "GraphDef", def).ok());
   ASSERT_EQ(def.node(0).name(), "m");
   ASSERT_EQ(def.node(0).attr().at("b").i(), 5);
-  const Result<Graph> graph = ParseGraph(bytes, TestOps());
+  const Result<Definition> graph = ParseGraph(bytes, TestOps());
   ASSERT_TRUE(graph.ok()) << graph.status().ToString();
   EXPECT_EQ(graph->node(0).name(), "m");
   EXPECT_EQ(*graph->node(0).attrs().Int("b"), 5);
@@ -471,31 +470,6 @@ TEST(ViewGraph, TenMillionNodesAreRefused) {
   const Status status = ViewGraph(bytes).status();
   EXPECT_EQ(status.code(), Code::kInvalidArgument);
   EXPECT_NE(status.message().find("10000000 nodes"), std::string::npos) << status.message();
-}
-
-std::string Library(const std::string& text) {
-  tf::FunctionDefLibrary library;
-  EXPECT_TRUE(proto::ParseText(text, "FunctionDefLibrary", library).ok());
-  return *proto::Serialize(library, "FunctionDefLibrary");
-}
-
-TEST(FunctionLibrary, TravelsAndMerges) {
-  const std::string f = "function { signature { name: 'f' } node_def { name: 'n' op: 'NoOp' } } ";
-  const std::string g = "function { signature { name: 'g' } } gradient { function_name: 'f' gradient_func: 'g' } ";
-  Graph graph(TestOps());
-  ASSERT_TRUE(ImportGraphDef(Binary("library { " + f + "}"), {}, graph).ok());
-  ASSERT_TRUE(ImportGraphDef(Binary("library { " + f + g + "}"), {}, graph).ok());
-  EXPECT_EQ(graph.function_library, Library(f + g));
-  const Status status =
-      ImportGraphDef(Binary("library { function { signature { name: 'f' description: 'other' } } }"), {}, graph);
-  EXPECT_EQ(status.message(),
-            "Cannot add function 'f' because a different function with the same name already exists.");
-  EXPECT_EQ(MergeLibraries(Library(g), Library("gradient { function_name: 'f' gradient_func: 'h' }")).status().code(),
-            Code::kInvalidArgument);
-  tf::GraphDef def;
-  ASSERT_TRUE(proto::ParseBinary(*ExportGraphDef(graph), "GraphDef", def).ok());
-  EXPECT_EQ(def.library().function_size(), 2);
-  EXPECT_EQ(MergeLibraries("", "\xff").status().code(), Code::kInvalidArgument);
 }
 
 }  // namespace

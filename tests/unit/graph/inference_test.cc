@@ -1,4 +1,4 @@
-// Shape inference with values that follow from the graph.
+// Shape inference with values computed from the graph.
 #include "core/graph/inference.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ class KnownInts : public testing::Test {
   Endpoint Strided(Endpoint e, int begin, int end, int stride, op::AttrList attrs = {}) {
     return I("StridedSlice", {e, Ints({begin}), Ints({end}), Ints({stride})}, std::move(attrs));
   }
-  /// What is known of a value: as a tensor, else as a shape.
+  /// The known parts of a value: as a tensor, else as a shape.
   std::string Known(Endpoint e) {
     if (const std::optional<Tensor> tensor = KnownTensor(b_.graph, e)) {
       const std::string values = tensor->SummarizeValues(100);
@@ -34,7 +34,7 @@ class KnownInts : public testing::Test {
   Builder b_;
 };
 
-TEST_F(KnownInts, ShapesAndWhatIsDoneToThem) {
+TEST_F(KnownInts, ShapesAndArithmeticOnThem) {
   const Endpoint x = b_.Placeholder("x", DType::kFloat, PartialShape::Of({-1, 3, 4}));
   const Endpoint shape = ShapeOp(x);
   EXPECT_EQ(Known(shape), "[?,3,4]");
@@ -75,7 +75,7 @@ TEST_F(KnownInts, Arithmetic) {
 TEST_F(KnownInts, SharedSubexpressionsDoNotMultiplyTheWork) {
   Endpoint e = Int(1);
   for (int i = 0; i < 60; ++i) e = I("AddV2", {e, e});
-  EXPECT_EQ(Known(e), "<unknown>");  // 2^60 visits would be needed
+  EXPECT_EQ(Known(e), "<unknown>");  // would need 2^60 visits
 }
 
 TEST_F(KnownInts, ConstantsAreSeenThroughIdentity) {
@@ -97,7 +97,7 @@ TEST_F(KnownInts, HandlesShowTheirVariablesShape) {
   EXPECT_EQ(b_.ShapeOf(b_.Op("ReadVariableOp", "read_fed", {fed}, {{"dtype", DType::kFloat}})), "<unknown>");
 }
 
-TEST_F(KnownInts, ErrorsShowWhatWasComputed) {
+TEST_F(KnownInts, ErrorsShowTheComputedValues) {
   const Endpoint dims = Ints({2, -3});
   NodeSpec spec;
   spec.name = "fill";

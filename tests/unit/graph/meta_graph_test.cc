@@ -20,7 +20,7 @@ std::string VariableBytes() {
 }
 
 /// A variable with collections of every kind.
-Graph WithCollections() {
+Definition WithCollections() {
   Builder b;
   b.Op("VariableV2", "v", {}, {{"dtype", DType::kFloat}, {"shape", PartialShape::Of({2})}});
   b.graph.collections()["train_op"] = {{Kind::kNode, "v"}, {Kind::kNode, "^v"}};
@@ -45,7 +45,7 @@ TEST(MetaGraph, EverythingComesBack) {
   for (const GraphFormat format : {GraphFormat::kBinary, GraphFormat::kText}) {
     const Result<std::string> bytes = ExportMetaGraph(WithCollections(), Info(), format);
     ASSERT_TRUE(bytes.ok()) << bytes.status().ToString();
-    Graph graph(TestOps());
+    Definition graph(TestOps());
     const Result<MetaInfo> info = ImportMetaGraph(*bytes, {}, graph);
     ASSERT_TRUE(info.ok()) << info.status().ToString();
     EXPECT_EQ(info->version, "7");
@@ -74,7 +74,7 @@ TEST(MetaGraph, CarriesTheOpsInUse) {
 }
 
 TEST(MetaGraph, PrefixReachesNames) {
-  Graph graph(TestOps());
+  Definition graph(TestOps());
   const Result<MetaInfo> info = ImportMetaGraph(*ExportMetaGraph(WithCollections(), Info()), {.prefix = "p"}, graph);
   ASSERT_TRUE(info.ok()) << info.status().ToString();
   EXPECT_EQ(graph.collections().at("train_op")[0].text, "p/v");
@@ -88,18 +88,18 @@ TEST(MetaGraph, PrefixReachesNames) {
 }
 
 TEST(MetaGraph, ItemsGoAfterThoseThatAreThere) {
-  Graph graph(TestOps());
+  Definition graph(TestOps());
   graph.collections()["steps"] = {{Kind::kInt, {}, 1}};
   ASSERT_TRUE(ImportMetaGraph(*ExportMetaGraph(WithCollections(), {}), {}, graph).ok());
   EXPECT_EQ(graph.collections().at("steps").size(), 3u);
 }
 
 TEST(MetaGraph, BadInput) {
-  Graph mixed = WithCollections();
+  Definition mixed = WithCollections();
   mixed.collections()["steps"].push_back({Kind::kNode, "v"});
   EXPECT_EQ(ExportMetaGraph(mixed, {}).status().message(), "collection 'steps' has items of several kinds");
 
-  Graph graph(TestOps());
+  Definition graph(TestOps());
   const std::string bytes = *ExportMetaGraph(WithCollections(), Info());
   EXPECT_EQ(ImportMetaGraph(bytes.substr(0, bytes.size() - 1), {}, graph).status().code(), Code::kInvalidArgument);
   tf::MetaGraphDef unknown;

@@ -8,43 +8,79 @@
 #include <utility>
 #include <vector>
 
-#include "core/graph/graph.h"
+#include "core/base/errors.h"
+#include "core/graph/definition.h"
 #include "core/op/registry.h"
 #include "core/op/shape_context.h"
+#include "core/ops/known_ints.h"
 
 namespace weir::graph {
 
 inline void DeclareTestOps(op::OpRegistry& ops) {
   using op::ShapeContext;
   const auto add = [&ops](std::string_view name) { return ops.Declare(name).NoGradient("of a test"); };
-  add("Const").Out("output: dtype").Attr("value: tensor").Attr("dtype: type").Shape([](ShapeContext& c) {
-    c.set_output(0, c.attrs().TensorAttr("value")->shape());
-    return Status();
-  });
+  add("Const")
+      .RunsAs(op::Universal::kConstant)
+      .Out("output: dtype")
+      .Attr("value: tensor")
+      .Attr("dtype: type")
+      .Shape([](ShapeContext& c) {
+        c.set_output(0, c.attrs().TensorAttr("value")->shape());
+        return Status();
+      });
   const auto declared_shape = [](ShapeContext& c) {
     c.set_output(0, *c.attrs().ShapeAttr("shape"));
     return Status();
   };
   add("Placeholder")
+      .RunsAs(op::Universal::kPlaceholder)
       .Out("output: dtype")
       .Attr("dtype: type")
       .Attr("shape: shape = { unknown_rank: true }")
       .Shape(declared_shape);
-  add("VariableV2").Out("ref: Ref(dtype)").Attr("shape: shape").Attr("dtype: type").Stateful().Shape(declared_shape);
+  add("VariableV2")
+      .RunsAs(op::Universal::kVariable)
+      .Out("ref: Ref(dtype)")
+      .Attr("shape: shape")
+      .Attr("dtype: type")
+      .Stateful()
+      .Shape(declared_shape);
   add("Assign").In("ref: Ref(T)").In("value: T").Out("output_ref: Ref(T)").Attr("T: type").Shape(op::SameAs(1));
-  add("VarHandleOp").Out("resource: resource").Attr("dtype: type").Attr("shape: shape").Stateful().Shape(op::Scalar());
+  add("VarHandleOp")
+      .RunsAs(op::Universal::kVariable)
+      .Out("resource: resource")
+      .Attr("dtype: type")
+      .Attr("shape: shape")
+      .Stateful()
+      .Shape(op::Scalar());
   add("ReadVariableOp").In("resource: resource").Out("value: dtype").Attr("dtype: type").Shape([](ShapeContext& c) {
     Result<PartialShape> held = c.held_shape(0);
     if (held.ok()) c.set_output(0, std::move(*held));
     return held.status();
   });
-  for (const char* name : {"Identity", "NextIteration", "StopGradient"}) {
-    add(name).In("input: T").Out("output: T").Attr("T: type").Shape(op::SameAs(0));
-  }
-  for (const char* name : {"AddV2", "Sub", "Mul", "FloorDiv", "Maximum", "Minimum", "FloorMod"}) {
-    add(name).In("x: T").In("y: T").Out("z: T").Attr("T: {float, double, int32, int64}").Shape(op::Broadcast(0, 1));
-  }
+  const auto one = [&add](std::string_view name) {
+    return add(name).In("input: T").Out("output: T").Attr("T: type").Shape(op::SameAs(0));
+  };
+  for (const char* name : {"Identity", "StopGradient"}) one(name).RunsAs(op::Universal::kForward).PassesValue();
+  one("NextIteration").RunsAs(op::Flow::kNextIteration);
+  const auto binary = [&add](std::string_view name, op::KnownIntsFn known) {
+    add(name)
+        .In("x: T")
+        .In("y: T")
+        .Out("z: T")
+        .Attr("T: {float, double, int32, int64}")
+        .Shape(op::Broadcast(0, 1))
+        .KnownInts(std::move(known));
+  };
+  binary("AddV2", ops::KnownElementwise<ops::AddInts>);
+  binary("Sub", ops::KnownElementwise<ops::SubtractInts>);
+  binary("Mul", ops::KnownElementwise<ops::MultiplyInts>);
+  binary("FloorDiv", ops::KnownElementwise<ops::FloorQuotient>);
+  binary("FloorMod", ops::KnownElementwise<ops::FloorRemainder>);
+  binary("Maximum", ops::KnownElementwise<ops::LargerInt>);
+  binary("Minimum", ops::KnownElementwise<ops::SmallerInt>);
   add("Merge")
+      .RunsAs(op::Flow::kMerge)
       .In("inputs: N*T")
       .Out("output: T")
       .Out("value_index: int32")
@@ -61,6 +97,7 @@ inline void DeclareTestOps(op::OpRegistry& ops) {
       .Shape(op::Unknown());
   add("NoOp").Shape(op::NoOutputs());
   add("Shape")
+      .KnownInts(ops::KnownExtents)
       .In("input: T")
       .Out("output: out_type")
       .Attr("T: type")
@@ -69,10 +106,13 @@ inline void DeclareTestOps(op::OpRegistry& ops) {
         c.set_output(0, PartialShape::Of({c.input(0).rank()}));
         return Status();
       });
-  for (const char* name : {"Rank", "Size"}) {
-    add(name).In("input: T").Out("output: int32").Attr("T: type").Shape(op::Scalar());
-  }
+  const auto count = [&add](std::string_view name, op::KnownIntsFn known) {
+    add(name).In("input: T").Out("output: int32").Attr("T: type").Shape(op::Scalar()).KnownInts(std::move(known));
+  };
+  count("Rank", ops::KnownRank);
+  count("Size", ops::KnownSize);
   add("Pack")
+      .KnownInts(ops::KnownPack)
       .In("values: N*T")
       .Out("output: T")
       .Attr("N: int >= 1")
@@ -83,6 +123,7 @@ inline void DeclareTestOps(op::OpRegistry& ops) {
         return Status();
       });
   add("ConcatV2")
+      .KnownInts(ops::KnownConcat)
       .In("values: N*T")
       .In("axis: int32")
       .Out("output: T")
@@ -90,6 +131,7 @@ inline void DeclareTestOps(op::OpRegistry& ops) {
       .Attr("T: type")
       .Shape(op::Unknown());
   add("StridedSlice")
+      .KnownInts(ops::KnownStridedSlice)
       .In("input: T")
       .In("begin: int32")
       .In("end: int32")
@@ -106,6 +148,7 @@ inline void DeclareTestOps(op::OpRegistry& ops) {
         return Status();
       });
   add("Slice")
+      .KnownInts(ops::KnownSlice)
       .In("input: T")
       .In("begin: int32")
       .In("size: int32")
@@ -115,16 +158,42 @@ inline void DeclareTestOps(op::OpRegistry& ops) {
         c.set_output(0, PartialShape::OfRank(1));
         return Status();
       });
-  add("Cast").In("x: SrcT").Out("y: DstT").Attr("SrcT: type").Attr("DstT: type").Shape(op::SameAs(0));
-  for (const char* name : {"Prod", "Sum"}) {
-    add(name).In("input: T").In("axis: int32").Out("output: T").Attr("T: type").Shape(op::Scalar());
-  }
-  add("Gather").In("params: T").In("indices: int32").Out("output: T").Attr("T: type").Shape(op::SameAs(1));
-  add("Range").In("start: int32").In("limit: int32").In("delta: int32").Out("output: int32").Shape([](ShapeContext& c) {
-    c.set_output(0, PartialShape::OfRank(1));
-    return Status();
-  });
-  add("Squeeze").In("input: T").Out("output: T").Attr("T: type").Shape(op::Scalar());
+  add("Cast")
+      .In("x: SrcT")
+      .Out("y: DstT")
+      .Attr("SrcT: type")
+      .Attr("DstT: type")
+      .Shape(op::SameAs(0))
+      .KnownInts(ops::KnownSame);
+  const auto reduction = [&add](std::string_view name, op::KnownIntsFn known) {
+    add(name)
+        .In("input: T")
+        .In("axis: int32")
+        .Out("output: T")
+        .Attr("T: type")
+        .Shape(op::Scalar())
+        .KnownInts(std::move(known));
+  };
+  reduction("Prod", ops::KnownTotal<ops::MultiplyInts, 1>);
+  reduction("Sum", ops::KnownTotal<ops::AddInts, 0>);
+  add("Gather")
+      .In("params: T")
+      .In("indices: int32")
+      .Out("output: T")
+      .Attr("T: type")
+      .Shape(op::SameAs(1))
+      .KnownInts(ops::KnownGather);
+  add("Range")
+      .In("start: int32")
+      .In("limit: int32")
+      .In("delta: int32")
+      .Out("output: int32")
+      .KnownInts(ops::KnownRange)
+      .Shape([](ShapeContext& c) {
+        c.set_output(0, PartialShape::OfRank(1));
+        return Status();
+      });
+  add("Squeeze").In("input: T").Out("output: T").Attr("T: type").Shape(op::Scalar()).KnownInts(ops::KnownReshaped);
   add("Reshape").In("tensor: T").In("shape: int32").Out("output: T").Attr("T: type").Shape([](ShapeContext& c) {
     WEIR_ASSIGN(PartialShape shape, c.shape_from(1));
     c.set_output(0, std::move(shape));
@@ -150,9 +219,9 @@ inline const op::OpRegistry& TestOps() {
   return *ops;
 }
 
-/// A graph under test; adding must succeed.
+/// A graph under test; adding nodes must succeed.
 struct Builder {
-  Graph graph{TestOps()};
+  Definition graph{TestOps()};
 
   Endpoint Op(const std::string& op, const std::string& name, std::vector<Endpoint> inputs, op::AttrList attrs = {}) {
     NodeSpec spec;

@@ -1,4 +1,4 @@
-// Graphs that TensorFlow made ($WEIR_TEST_DATA/tf_graphs): every one whose ops are known comes in and goes out
+// Graphs that TensorFlow made ($WEIR_TEST_DATA/tf_graphs): every graph with known ops survives import and export
 // unchanged.
 #include <gtest/gtest.h>
 
@@ -27,7 +27,7 @@ std::string Canonical(const std::string& input) {
   return input.ends_with(":0") ? input.substr(0, input.size() - 2) : input;
 }
 
-/// Equal but for the encoding of tensors and the shape of old placeholders.
+/// True if equal except for the encoding of tensors and the shape of old placeholders.
 bool SameAttr(const tf::AttrValue& a, const tf::AttrValue& b) {
   if (a.has_tensor() && b.has_tensor()) {
     const Result<Tensor> x = TensorFromProto(a.tensor());
@@ -65,7 +65,7 @@ void ExpectSameGraph(const std::string& original_bytes, const std::string& bytes
   }
 }
 
-/// A reference input that freezing turned into a constant, as the README of the graphs says.
+/// True for the error of a reference input that freezing turned into a constant, see the README of the graphs.
 bool RefusedByTensorFlow(const Status& status) {
   return status.message().find(" incompatible with expected ") != std::string::npos &&
          status.message().ends_with("_ref.");
@@ -82,7 +82,7 @@ TEST(TfGraphs, ComeInAndGoOutUnchanged) {
     if (entry.path().filename() != "frozen_model.pb") continue;
     SCOPED_TRACE(entry.path().string());
     const std::string bytes = ReadFile(entry.path());
-    Result<Graph> graph = ParseGraph(bytes, **ops);
+    Result<Definition> graph = ParseGraph(bytes, **ops);
     if (!graph.ok() && graph.status().code() == Code::kNotFound) {
       graph = ParseGraph(bytes, **ops, {.allow_unknown_ops = true});
       ++inspected;
@@ -94,15 +94,15 @@ TEST(TfGraphs, ComeInAndGoOutUnchanged) {
     const Result<std::string> written = ExportGraphDef(*graph);
     ASSERT_TRUE(written.ok()) << written.status().ToString();
     ExpectSameGraph(bytes, *written);
-    const Result<Graph> again = ParseGraph(*written, **ops, {.allow_unknown_ops = true});
+    const Result<Definition> again = ParseGraph(*written, **ops, {.allow_unknown_ops = true});
     ASSERT_TRUE(again.ok()) << again.status().ToString();
     EXPECT_EQ(*ExportGraphDef(*again), *written);
     const std::string text = *ExportGraphDef(*graph, GraphFormat::kText);
-    const Result<Graph> from_text = ParseGraph(text, **ops, {.allow_unknown_ops = true});
+    const Result<Definition> from_text = ParseGraph(text, **ops, {.allow_unknown_ops = true});
     ASSERT_TRUE(from_text.ok()) << from_text.status().ToString();
     EXPECT_EQ(*ExportGraphDef(*from_text), *written);
   }
-  EXPECT_GE(imported, 328);  // those that use only ops of the catalogue
+  EXPECT_GE(imported, 328);  // graphs that use only ops of the catalogue
   EXPECT_GT(inspected, 0);
 }
 

@@ -1,5 +1,5 @@
-// Saving while the k-th system call on files fails, or the process dies at it, for every k. The calls below stand in
-// front of the C library's.
+// Saving while the k-th system call on files fails, or the process dies at it, for every k. The functions below replace
+// the C library's.
 #include <fcntl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -22,8 +22,8 @@ std::atomic<Fault> fault = Fault::kNone;
 std::atomic<int> calls_left = 0;
 bool no_links = false;  // the file system has no hard links
 
-const char* last_call = "";  // that failed
-// True when this call is to fail.
+const char* last_call = "";  // the last failed call
+// True if this call must fail.
 bool Strikes(const char* name) {
   if (fault == Fault::kNone || --calls_left != 0) return false;
   last_call = name;
@@ -38,7 +38,7 @@ extern "C" {
 ssize_t write(int fd, const void* data, size_t size) {
   return Strikes(__func__) ? -1 : static_cast<ssize_t>(syscall(SYS_write, fd, data, size));
 }
-// A process that dies loses nothing that the system has, so nothing waits for the disk here.
+// A dying process loses no data that the system has received, so nothing waits for the disk here.
 int fdatasync(int) { return Strikes(__func__) ? -1 : 0; }
 int fsync(int) { return Strikes(__func__) ? -1 : 0; }
 int rename(const char* from, const char* to) noexcept {
@@ -78,7 +78,7 @@ class BrokenDisk : public TempDir {
     WEIR_TRY(writer.Add("w", Tensor::Vector<float>({value, value})));
     return writer.Finish();
   }
-  /// A sharded save: two shards in a folder of their own, merged, then the state file.
+  /// A sharded save: writes two shards to a separate folder, merges them, then writes the state file.
   Status SaveSharded(const std::string& prefix, float value) {
     const std::vector<std::string> shards = {prefix + "_temp/part-0", prefix + "_temp/part-1"};
     WEIR_TRY(Save(shards[0], value));
@@ -90,14 +90,15 @@ class BrokenDisk : public TempDir {
     WEIR_TRY(MergeBundles(shards, prefix));
     return WriteCheckpointState(dir_, {prefix, {Path("m-1"), prefix}, {}, 0});
   }
-  // The value that a checkpoint holds in all its tensors.
+  // The value of all tensors of a checkpoint.
   Result<float> Load(const std::string& prefix) {
     WEIR_ASSIGN(const BundleReader reader, BundleReader::Open(prefix));
     WEIR_TRY(reader.Verify());
     WEIR_ASSIGN(const Tensor w, reader.Read("w"));
     return w.as<float>()[1];
   }
-  // Whatever happened to the save of m-2: m-1 is whole, m-2 is whole or absent, the state file names one that is whole.
+  // After any fault in the save of m-2: m-1 is complete, m-2 is complete or absent, and the state file names a complete
+  // checkpoint.
   void ExpectSound(int k) {
     const Result<float> old = Load(Path("m-1"));
     ASSERT_TRUE(old.ok()) << k << old.status().ToString();
@@ -111,7 +112,7 @@ class BrokenDisk : public TempDir {
   void ExpectNoLitter(int k) {
     for (const std::string& name : Names()) EXPECT_EQ(name.find("tempstate"), std::string::npos) << k << name;
   }
-  /// Does `what` in a process that dies at its k-th call, for every k; returns how often it died. The last one lives.
+  /// Runs `what` in a process that dies at its k-th call, for every k until it survives; returns the number of deaths.
   template <class What, class Then>
   int DieAtEveryCall(What what, Then then) {
     for (int k = 1;; ++k) {
@@ -150,7 +151,7 @@ TEST_F(BrokenDisk, EveryFailingCallIsReportedAndNothingIsLost) {
       WEIR_EXPECT_OK(status);
       break;
     }
-    if (status.ok()) {  // it struck what only tidies up
+    if (status.ok()) {  // the failed call only cleans up
       EXPECT_EQ(*Load(Path("m-2")), 2) << k;
     } else {
       WEIR_EXPECT_ERROR(status, Code::kDataLoss, "Input/output error");
@@ -182,7 +183,7 @@ TEST_F(BrokenDisk, DyingAtAnyCallLeavesTheOldOrTheNewCheckpoint) {
   EXPECT_GE(deaths, 15);
 }
 
-/// Saves over a checkpoint: of one data file or of two, onto one of as many or of another number.
+/// Saves over a checkpoint: of one or two data files, onto one with the same or another number.
 struct Overwriting {
   const char* name;
   bool old_sharded, new_sharded, links;
@@ -198,7 +199,7 @@ class Overwrite : public BrokenDisk, public ::testing::WithParamInterface<Overwr
     BrokenDisk::TearDown();
   }
   Status SaveAs(bool sharded, float value) { return sharded ? SaveSharded(Path("m"), value) : Save(Path("m"), value); }
-  /// The value before the save or the one after, and nothing beside it once a sweeper was there.
+  /// Expects the value before or after the save, and no other files once stale ones are removed.
   void ExpectEither(int k) {
     const Result<float> value = Load(Path("m"));
     ASSERT_TRUE(value.ok()) << k << ": " << value.status().ToString();
@@ -246,7 +247,7 @@ TEST_P(Overwrite, AnyFailingCallLeavesTheOldOrTheNewCheckpoint) {
   EXPECT_EQ(*Load(Path("m")), 2);
 }
 
-TEST_P(Overwrite, WhatOverwritesAgainHasTheUsualNames) {
+TEST_P(Overwrite, ASecondOverwriteHasTheUsualNames) {
   Renew();
   WEIR_ASSERT_OK(SaveAs(GetParam().new_sharded, 2));
   WEIR_ASSERT_OK(SaveAs(GetParam().new_sharded, 3));

@@ -30,7 +30,7 @@ class Bundle : public TempDir {
     EXPECT_TRUE(reader.ok()) << reader.status().ToString();
     return reader.ok() ? *reader : BundleReader();
   }
-  /// Opens, and reads every tensor; the first error.
+  /// Opens a checkpoint and reads every tensor; returns the first error.
   Status ReadAll(const std::string& prefix) {
     WEIR_ASSIGN(const BundleReader reader, BundleReader::Open(prefix));
     for (const BundleEntry& entry : reader.entries()) WEIR_TRY(reader.Read(entry.name).status());
@@ -40,7 +40,7 @@ class Bundle : public TempDir {
 
 Tensor Floats(std::vector<float> values) { return Tensor::Vector(values); }
 
-/// Row-major 0, 1, 2, … of the shape.
+/// A tensor of the shape with elements 0, 1, 2, … in row-major order.
 Tensor Iota(std::initializer_list<int64_t> dims) {
   const Shape shape = Shape::Of(dims);
   std::vector<float> values(static_cast<size_t>(shape.elements()));
@@ -200,7 +200,7 @@ TEST_F(Bundle, MissingSlicesAreNamed) {
   EXPECT_TRUE(reader.ReadSlice("w", {{2, 1}})->SameBits(Floats({2})));
 }
 
-/// Writes the index of a checkpoint whose only tensor "w" of that shape, all in one data file, is cut as given.
+/// Writes the index of a checkpoint with a single tensor "w" of that shape, in one data file, sliced as given.
 class CutBundle : public Bundle {
  protected:
   void Cut(const Shape& full, const std::vector<TensorSlice>& slices) {
@@ -252,7 +252,7 @@ TEST_F(CutBundle, VerifyFindsGaps) {
   WEIR_EXPECT_OK(Open(Path("m")).Verify());
 }
 
-TEST_F(Bundle, AReaderKeepsWhatItOpenedWhileItIsSavedOver) {
+TEST_F(Bundle, AReaderKeepsItsFilesDuringAnOverwrite) {
   Save(Path("m"), {{"w", Floats({1, 2})}});
   const BundleReader reader = Open(Path("m"));
   Save(Path("m"), {{"w", Floats({3, 4, 5})}});
@@ -283,7 +283,7 @@ TEST_F(Bundle, ReadersAndSweepersDoNotDisturbSaves) {
   EXPECT_EQ(Names(), (std::vector<std::string>{"m.data-00000-of-00001", "m.index"}));
 }
 
-TEST_F(Bundle, SweepingTakesOnlyWhatNobodyWrites) {
+TEST_F(Bundle, SweepingRemovesOnlyUnlockedFiles) {
   namespace fs = std::filesystem;
   using List = std::vector<std::string>;
   const std::string digits(32, 'a'), mark = std::string(kTemporaryMark) + "0123456789abcdef";

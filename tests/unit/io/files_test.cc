@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include "core/io/files.h"
 
 #include <fcntl.h>
@@ -83,7 +85,7 @@ TEST_F(Files, AtomicWriteReplacesAndLeavesNoTemporary) {
   EXPECT_EQ(Names(), std::vector<std::string>{"file"});
 }
 
-TEST_F(Files, AtomicWriteKeepsLinksAndWhatIsNoRegularFile) {
+TEST_F(Files, AtomicWriteKeepsLinksAndSpecialFiles) {
   namespace fs = std::filesystem;
   fs::create_directory(Path("dir"));
   Write(Path("dir/real"), "old");
@@ -161,7 +163,7 @@ TEST_F(Records, RoundTripOfAllSizes) {
   EXPECT_FALSE(reader->Next()->has_value());
 }
 
-// What each damaged file gives: the payloads read before the first error or the end, and that error.
+// The result of reading a damaged file: the payloads before the first error or the end, and that error.
 struct Outcome {
   size_t payloads = 0;
   Status status;

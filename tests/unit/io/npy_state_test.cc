@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <cmath>
 #include <limits>
 
@@ -82,7 +84,7 @@ TEST_F(Npy, TypesWithoutAFormInNumPyBecomeOthers) {
   WEIR_EXPECT_ERROR(EncodeNpy(*Tensor::Make(DType::kResource, Shape())).status(), Code::kUnimplemented, "resource");
 }
 
-TEST_F(Npy, ReadsWhatOthersWrite) {
+TEST_F(Npy, ReadsFilesOfOtherWriters) {
   // Big-endian, Fortran order, UCS-4 text, key order and spacing, version 2.
   const Result<Tensor> big =
       DecodeNpy(Npy1("{'descr': '>i2', 'fortran_order': False, 'shape': (2,), }\n", FromHex("00010200")), "b");
@@ -233,7 +235,7 @@ TEST_F(Inspect, F328_ReportNamesMissingExtraAndMismatched) {
             "checkpoint has float [3], wanted int32 [3]");
 }
 
-// Expected texts are NumPy's.
+// The expected texts were written by NumPy.
 TEST(ArrayTexts, AsNumPyPrints) {
   EXPECT_EQ(ArrayText(Tensor::Scalar(1.0f)), "1.0");
   EXPECT_EQ(ArrayText(Tensor::Scalar(0.1f)), "0.1");

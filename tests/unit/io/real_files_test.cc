@@ -1,4 +1,4 @@
-// Files that real TensorFlow wrote, in the folder $WEIR_TEST_DATA; skipped without it.
+// Files written by TensorFlow, in the folder $WEIR_TEST_DATA; skipped without it.
 #include <nlohmann/json.hpp>
 
 #include "core/io/bundle.h"
@@ -24,7 +24,7 @@ class RealFiles : public TempDir {
   std::filesystem::path root_;
 };
 
-TEST_F(RealFiles, ListedCheckpointsHoldWhatTheirIndexSays) {
+TEST_F(RealFiles, ListedCheckpointsMatchTheirIndex) {
   int checkpoints = 0;
   for (const auto& file : Index("ckpt")) {
     const std::string name = file["file"];
@@ -60,7 +60,7 @@ TEST_F(RealFiles, EveryBundleOfTheFolderIsReadAndWrittenAgain) {
     WEIR_EXPECT_OK(reader->Verify());
     Result<BundleWriter> writer = BundleWriter::Create(Path("again"));
     ASSERT_TRUE(writer.ok());
-    // In the order of the data file, so that it comes out equal byte by byte.
+    // Written in the order of the data file, so that the copy is equal byte by byte.
     std::vector<BundleEntry> entries = reader->entries();
     std::sort(entries.begin(), entries.end(), [](const BundleEntry& a, const BundleEntry& b) {
       return std::tie(a.offset, a.size) < std::tie(b.offset, b.size);
@@ -86,7 +86,7 @@ TEST_F(RealFiles, EveryBundleOfTheFolderIsReadAndWrittenAgain) {
   EXPECT_GE(bundles, 20);
 }
 
-TEST_F(RealFiles, EventFilesHoldWhatTheirIndexSays) {
+TEST_F(RealFiles, EventFilesMatchTheirIndex) {
   for (const auto& file : Index("events")) {
     Result<EventReader> reader = EventReader::Open((root_ / "events" / file["file"].get<std::string>()).string());
     ASSERT_TRUE(reader.ok());

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <sys/resource.h>
 
 #include <cmath>
@@ -236,7 +238,7 @@ TEST_F(Events, AFullDiskIsReportedOnceAndTheFileStaysReadable) {
   EXPECT_EQ(events[2].summary[0].tag, "after");
 }
 
-TEST_F(Events, CreateReportsWhatIsInTheWay) {
+TEST_F(Events, CreateReportsTheObstacle) {
   Write(Path("file"), "");
   WEIR_EXPECT_ERROR(EventWriter::Create(Path("file")).status(), Code::kFailedPrecondition, Path("file"));
   WEIR_EXPECT_ERROR(EventWriter::Create(Path("file/sub")).status(), Code::kFailedPrecondition, Path("file"));
@@ -277,7 +279,7 @@ TEST_F(Events, NoDamageCrashesTheReader) {
     }
     EXPECT_TRUE(status.code() == Code::kDataLoss || (status.ok() && reader->damaged() == 1)) << bit;
     EXPECT_LT(events, 2) << bit;
-    // No payload byte goes unnoticed either: the decoder sees it without its checksum.
+    // Damaged payload bytes are harmless too: the decoder gets them without the checksum.
     static_cast<void>(DecodeEvent(std::string_view(bad).substr(12, 24)));
   }
 }

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include "core/io/table_file.h"
 
 #include <snappy.h>
@@ -11,7 +13,7 @@
 namespace weir::io {
 namespace {
 
-// tf_formats 4.8: a bundle with w = float[2]{1, 2}.
+// A bundle with w = float[2]{1, 2}, written by TensorFlow.
 constexpr char kGoldenIndex[] =
     "00000608011a02080100010f770801120412020802280835593ce535000000000100000000"
     "0921adc3000000000100000000c0f2a1b0000102780024000000000100000000ab30707f2908360e"
@@ -79,7 +81,7 @@ TEST(Table, EveryTruncationIsDataLoss) {
   }
 }
 
-// A table of blocks given by hand, with right checksums.
+// A table of hand-written blocks, with correct checksums.
 class RawTable {
  public:
   std::string Block(std::string_view contents, char type) {
@@ -150,7 +152,8 @@ TEST(Table, CraftedBlocksWithRightChecksumsAreRefused) {
   WEIR_EXPECT_ERROR(ParseTable(with_entry(std::string(12, '\xff')), "t").status(), Code::kDataLoss, "exceeds");
   WEIR_EXPECT_ERROR(ParseTable(with_entry(RawTable::Entry(0, "b", "") + RawTable::Entry(0, "a", "")), "t").status(),
                     Code::kDataLoss, "not in order");
-  WEIR_EXPECT_ERROR(ParseTable(with_entry(RawTable::Entry(0, "zz", "")), "t").status(), Code::kDataLoss, "behind");
+  WEIR_EXPECT_ERROR(ParseTable(with_entry(RawTable::Entry(0, "zz", "")), "t").status(), Code::kDataLoss,
+                    "greater than its index entry");
   std::string far_handle;
   AppendVarint(far_handle, UINT64_MAX - 3);
   AppendVarint(far_handle, 100);
@@ -158,7 +161,7 @@ TEST(Table, CraftedBlocksWithRightChecksumsAreRefused) {
 }
 
 TEST(Table, SharedPrefixesCannotBlowUpMemory) {
-  // 60 kB that expand to 10000 keys of 20 kB.
+  // 60 kB that decode to 10000 keys of 20 kB.
   std::string entries = RawTable::Entry(0, std::string(20000, 'k'), "");
   for (int i = 0; i < 10000; ++i) entries += RawTable::Entry(20000 + static_cast<uint64_t>(i), "k", "");
   WEIR_EXPECT_ERROR(ParseTable(RawTable().Finish(RawTable::Contents(entries), 0), "t").status(),

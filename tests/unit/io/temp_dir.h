@@ -38,7 +38,7 @@ class TempDir : public ::testing::Test {
     std::ifstream in(path, std::ios::binary);
     return {std::istreambuf_iterator<char>(in), {}};
   }
-  /// Files of the folder, subfolders not entered.
+  /// Files of the folder, without those of subfolders.
   std::vector<std::string> Names() const {
     std::vector<std::string> names;
     for (const auto& entry : std::filesystem::directory_iterator(dir_)) {

@@ -45,7 +45,7 @@ TEST(Calibration, TheNearestCompletePointAnswers) {
   EXPECT_EQ(Times(**calibration, {small, Shape::Of({0, 40})}), std::vector<double>());
 }
 
-TEST(Calibration, BadTextsAreRefusedWithWhatIsWrong) {
+TEST(Calibration, BadTextsAreRefusedWithTheFault) {
   const std::vector<std::pair<std::string, std::string>> bad = {
       {"{", "not a JSON text"},
       {"[]", "\"weir_calibration\": 1"},

@@ -1,7 +1,9 @@
 #include <atomic>
 #include <thread>
 
+#include "core/base/errors.h"
 #include "core/kernel/context.h"
+#include "core/tensor/buffer.h"
 #include "tests/unit/kernel/toy_ops.h"
 
 namespace weir::kernel {
@@ -9,7 +11,7 @@ namespace {
 
 using ComputeFn = int32_t (*)(void* state, weir_ctx* ctx, weir_error* error);
 
-// Device memory for these tests: counts what was asked for.
+// Device memory for these tests: counts the requested bytes.
 class CountingAllocator : public Allocator {
  public:
   Result<std::shared_ptr<Buffer>> Allocate(uint64_t bytes) override {
@@ -32,15 +34,15 @@ class DynamicTest : public ::testing::Test {
   void UseAdd(ComputeFn compute) { Use("ToyAdd", {{"T", op::AttrValue(DType::kFloat)}}, compute); }
   Result<std::vector<Tensor>> Run(std::vector<Tensor> inputs, std::vector<DType> types) {
     WEIR_ASSIGN(auto kernel, DynamicKernel::Make(entry_, node_->node(), nullptr));
-    return kernel->Compute(std::move(inputs), types, allocator_, 42, {&control_});
+    return kernel->Compute(std::move(inputs), types,
+                           {.allocator = &allocator_, .step_id = 42, .cancellation = &cancellation_});
   }
 
   std::unique_ptr<ToyNode> node_;
   weir_kernel record_{};
   KernelEntry entry_;
   CountingAllocator allocator_;
-  std::atomic<bool> cancelled_{false};
-  RunControl control_{nullptr, &cancelled_};
+  runtime::Cancellation cancellation_;
 };
 
 weir_tensor In(weir_ctx* ctx, uint32_t i) {
@@ -130,7 +132,7 @@ TEST_F(DynamicTest, HostOutputsComeFromTheHost) {
   EXPECT_EQ(allocator_.calls, 0);
 }
 
-TEST_F(DynamicTest, ForwardsOnlyWhatNobodyElseHolds) {
+TEST_F(DynamicTest, ForwardsOnlyUnsharedBuffers) {
   UseAdd([](void*, weir_ctx* ctx, weir_error* error) -> int32_t {
     const weir_tensor x = In(ctx, 0);
     if (HostTable().forward(ctx, 0, 0) == 0) {
@@ -220,7 +222,7 @@ TEST_F(DynamicTest, CancellationIsSeen) {
   UseAdd([](void*, weir_ctx* ctx, weir_error*) -> int32_t {
     return HostTable().cancelled(ctx) != 0 ? WEIR_CANCELLED : WEIR_OK;
   });
-  cancelled_ = true;
+  cancellation_.Cancel(Cancelled("by the test"));
   EXPECT_EQ(Run({Tensor::Scalar<float>(1), Tensor::Scalar<float>(1)}, {DType::kFloat}).status().code(),
             Code::kCancelled);
 }
@@ -251,11 +253,11 @@ TEST_F(DynamicTest, StateIsMadeOnceAndDestroyed) {
     std::vector<std::thread> threads;
     for (int t = 0; t < 4; ++t) {
       threads.emplace_back([&] {
-        for (int i = 0; i < 200; ++i) ASSERT_TRUE((*kernel)->Compute({}, types, HostAllocator(), i).ok());
+        for (int i = 0; i < 200; ++i) ASSERT_TRUE((*kernel)->Compute({}, types, {.step_id = i}).ok());
       });
     }
     for (std::thread& thread : threads) thread.join();
-    const auto last = (*kernel)->Compute({}, types, HostAllocator(), 0);
+    const auto last = (*kernel)->Compute({}, types, {});
     EXPECT_EQ((*last)[0].scalar<float>(), 801) << "calls of a stateful kernel are serialized";
   }
   EXPECT_EQ(live, 0);

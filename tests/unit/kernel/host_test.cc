@@ -5,7 +5,7 @@
 #include <cstring>
 #include <thread>
 
-#include "core/kernel/blocking_pool.h"
+#include "core/runtime/blocking_pool.h"
 #include "tests/unit/kernel/toy_ops.h"
 
 namespace weir::kernel {
@@ -104,7 +104,7 @@ TEST(HostTable, MissingAttributesAndOldCallers) {
   attr.struct_size = 0;
   EXPECT_EQ(HostTable().attr(&node.node(), Str("scale"), &attr), WEIR_INVALID_ARGUMENT);
 
-  // A caller built against a shorter struct gets what it has room for, and not a byte more.
+  // A caller built with a shorter struct gets only the fields that fit, and no byte more.
   std::memset(&attr, 0x5a, sizeof(attr));
   attr.struct_size = offsetof(weir_attr, s);
   ASSERT_EQ(HostTable().attr(&node.node(), Str("scale"), &attr), WEIR_OK);
@@ -174,7 +174,7 @@ TEST(HostTable, ScheduleRunsElsewhereAndNests) {
   } shared;
   const auto leaf = [](void* arg) { ++static_cast<Shared*>(arg)->done; };
   static void (*const run_leaf)(void*) = leaf;
-  // Each waits for the leaf it schedules: with too few threads none would end.
+  // Each parent waits for the leaf that it schedules: with too few threads none would end.
   const auto parent = [](void* arg) {
     auto* to = static_cast<Shared*>(arg);
     ++to->waiting;
@@ -193,7 +193,7 @@ TEST(HostTable, ScheduleRunsElsewhereAndNests) {
 }
 
 TEST(HostTable, NodeResourcesOutliveTheNode) {
-  NodeResources resources;
+  runtime::NodeResources resources;
   static int made;
   made = 0;
   const auto make = [](void* arg) -> void* { return ++made, new int(*static_cast<int*>(arg)); };

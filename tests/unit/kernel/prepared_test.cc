@@ -7,7 +7,7 @@
 namespace weir::kernel {
 namespace {
 
-// What the toy kernel answers; tests change it.
+// Results of the toy kernel, set by tests.
 struct Answer {
   int32_t code = WEIR_OK;
   weir_prepared prepared{};

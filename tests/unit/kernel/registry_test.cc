@@ -1,4 +1,5 @@
 #include "core/kernel/registry.h"
+#include "core/base/errors.h"
 
 #include "tests/unit/kernel/toy_ops.h"
 
@@ -68,7 +69,55 @@ TEST_F(RegistryTest, HigherIsaHidesLowerOfThePlugin) {
   EXPECT_EQ(files, (std::vector<std::string>{"fast@v4.so", "other.so"}));
 }
 
-TEST_F(RegistryTest, RefusesWhatItMust) {
+TEST_F(RegistryTest, TheHostsKernelServesWhereNoDeviceHasItsOwn) {
+  const BuiltinFn first = [](BuiltinCall&) { return Unimplemented("first"); };
+  const BuiltinFn second = [](BuiltinCall&) { return Unimplemented("second"); };
+  registry_.AddHost("ToyAdd", first);
+  registry_.AddHost("ToyAdd", second);
+  const KernelEntry* const host = registry_.FindHost("ToyAdd");
+  ASSERT_NE(host, nullptr);
+  EXPECT_EQ(Text(host->record->op), "ToyAdd");
+  EXPECT_EQ(Text(host->record->platform), kHostPlatform);
+  BuiltinCall call{"node", float_add_.attrs(), {}, {}};
+  EXPECT_EQ(host->host->fn(call).message(), "first");
+  EXPECT_EQ(registry_.FindHost("ToyJoin"), nullptr);
+  EXPECT_TRUE(registry_.Find(float_add_.attrs(), kHostPlatform).empty()) << "it is no kernel of a device";
+  const weir_kernel record = ToyRecord("ToyAdd");
+  ASSERT_TRUE(Add(Entry(record)).ok()) << "a device may have its own beside it";
+  EXPECT_EQ(registry_.Find(float_add_.attrs(), "toy").size(), 1u);
+  EXPECT_EQ(registry_.ForOp("ToyAdd").size(), 2u);
+}
+
+TEST_F(RegistryTest, HandlesAndVariantsNeverReachPlugins) {
+  const weir_kernel record = ToyRecord("ToyAdd");
+  ASSERT_TRUE(Add(Entry(record)).ok());
+  for (const DType type : {DType::kResource, DType::kVariant}) {
+    ToyNode node("ToyAdd", {{"T", op::AttrValue(type)}});
+    EXPECT_TRUE(registry_.Find(node.attrs(), "toy").empty()) << Name(type);
+  }
+  op::OpRegistry ops;
+  const auto declare = [&ops](std::string_view name) {
+    return ops.Declare(name).Shape([](op::ShapeContext&) { return Status(); }).NoGradient("a toy");
+  };
+  declare("Takes").In("list: variant").Out("length: int32");
+  declare("Makes").Out("list: variant");
+  declare("Updates").In("variable: resource").In("by: float");
+  ASSERT_TRUE(ops.Freeze().ok());
+  const auto message = [&](const char* op, uint64_t variables) {
+    weir_kernel record = ToyRecord(op);
+    record.variable_writes = variables;
+    return std::string(registry_.Add(ops, Entry(record)).message());
+  };
+  EXPECT_EQ(message("Takes", 0),
+            "kernel Takes: input 'list' is a variant, which plugins are not given but as the value of a variable");
+  EXPECT_EQ(message("Makes", 0), "kernel Makes: output 'list' is a variant, which plugins cannot make");
+  EXPECT_EQ(
+      message("Updates", 0),
+      "kernel Updates: input 'variable' is a resource, which plugins are not given but as the value of a variable");
+  EXPECT_EQ(message("Updates", 1), "");
+}
+
+TEST_F(RegistryTest, RefusesInvalidRecords) {
   const auto refused = [&](const weir_kernel& record, std::string_view part) {
     const Status status = Add(Entry(record));
     EXPECT_EQ(status.code(), Code::kInvalidArgument) << part;
@@ -78,6 +127,7 @@ TEST_F(RegistryTest, RefusesWhatItMust) {
   refused(ToyRecord("ToyConst"), "the core runs this op itself");
   refused(ToyRecord(""), "without an op");
   refused(ToyRecord("ToyAdd", ""), "no platform");
+  refused(ToyRecord("ToyAdd", "host"), "platform 'host' is the core's own");
   weir_kernel formless = ToyRecord("ToyAdd");
   formless.compute = nullptr;
   refused(formless, "neither a prepared nor a dynamic form");
@@ -113,7 +163,7 @@ TEST_F(RegistryTest, SecondRecordOfOneKeyInOneFile) {
   EXPECT_TRUE(Add(Entry(second)).ok());
 }
 
-TEST_F(RegistryTest, MissingKernelIsToldInTensorFlowsWords) {
+TEST_F(RegistryTest, MissingKernelHasTensorFlowsText) {
   const weir_type_constraint floats{Str("T"), WEIR_DTYPE_BIT(WEIR_FLOAT32) | WEIR_DTYPE_BIT(WEIR_INT32)};
   weir_kernel record = ToyRecord("ToyAdd", "cpu");
   record.types = &floats;

@@ -1,4 +1,4 @@
-// A catalogue of a few made-up ops, and nodes of them, for the tests of this folder.
+// A catalogue of a few made-up ops, with nodes of them, for the tests of this folder.
 #ifndef WEIR_TESTS_UNIT_KERNEL_TOY_OPS_H_
 #define WEIR_TESTS_UNIT_KERNEL_TOY_OPS_H_
 
@@ -49,7 +49,7 @@ inline op::OpRegistry& ToyOps() {
     made->Declare("ToyConst")
         .Out("z: T")
         .Attr("T: type")
-        .RunsOn(op::RunBy::kUniversal)
+        .RunsAs(op::Universal::kConstant)
         .Doc("the core's")
         .Shape(any_shape)
         .NoGradient("a toy");
@@ -60,7 +60,7 @@ inline op::OpRegistry& ToyOps() {
   return *ops;
 }
 
-/// A node of a toy op; owns what its view borrows.
+/// A node of a toy op; owns the data that its view borrows.
 class ToyNode {
  public:
   ToyNode(std::string_view op, op::AttrList attrs) : attrs_(std::move(attrs)), node_{name_, View(op)} {}
@@ -83,7 +83,7 @@ class ToyNode {
 
 inline weir_str Str(std::string_view text) { return {text.data(), text.size()}; }
 
-/// A record that fits the registry's checks; tests change what they need.
+/// A record that passes the registry's checks; tests change fields as needed.
 inline weir_kernel ToyRecord(std::string_view op, std::string_view platform = "toy") {
   weir_kernel record{};
   record.struct_size = sizeof(record);

@@ -1,4 +1,5 @@
 #include "core/op/attrs.h"
+#include "core/base/errors.h"
 
 #include <gtest/gtest.h>
 
@@ -11,11 +12,11 @@ namespace {
 class AttrsTest : public testing::Test {
  protected:
   void SetUp() override {
-    Declare("Neg").In("x: T").Out("y: T").Attr("T: {float, int32}");
-    Declare("AddN").In("inputs: N*T").Out("sum: T").Attr("N: int >= 1").Attr("T: type");
-    Declare("IdentityN").In("input: T").Out("output: T").Attr("T: list(type) >= 1");
-    Declare("Assign").In("ref: Ref(T)").In("value: T").Out("out: Ref(T)").Attr("T: type").Attr("lock: bool = true");
-    Declare("Split").In("dim: int32").In("value: T").Out("output: n*T").Attr("n: int >= 0").Attr("T: type");
+    Declare("ToyNeg").In("x: T").Out("y: T").Attr("T: {float, int32}");
+    Declare("ToyAddN").In("inputs: N*T").Out("sum: T").Attr("N: int >= 1").Attr("T: type");
+    Declare("ToyIdentityN").In("input: T").Out("output: T").Attr("T: list(type) >= 1");
+    Declare("ToyAssign").In("ref: Ref(T)").In("value: T").Out("out: Ref(T)").Attr("T: type").Attr("lock: bool = true");
+    Declare("ToySplit").In("dim: int32").In("value: T").Out("output: n*T").Attr("n: int >= 0").Attr("T: type");
     Declare("Everything")
         .Attr("i: int = 7")
         .Attr("f: float = 0.5")
@@ -80,22 +81,22 @@ TEST_F(AttrsTest, Expand) {
     Types inputs, outputs;
     std::vector<int> input_counts, output_counts;
   } kCases[] = {
-      {"Neg", {{"T", DType::kInt32}}, {DType::kInt32}, {DType::kInt32}, {1}, {1}},
-      {"AddN", {{"N", 3}, {"T", DType::kFloat}}, Types(3, DType::kFloat), {DType::kFloat}, {3}, {1}},
-      {"IdentityN",
+      {"ToyNeg", {{"T", DType::kInt32}}, {DType::kInt32}, {DType::kInt32}, {1}, {1}},
+      {"ToyAddN", {{"N", 3}, {"T", DType::kFloat}}, Types(3, DType::kFloat), {DType::kFloat}, {3}, {1}},
+      {"ToyIdentityN",
        {{"T", Types{DType::kFloat, DType::kString}}},
        {DType::kFloat, DType::kString},
        {DType::kFloat, DType::kString},
        {2},
        {2}},
-      {"IdentityN", {{"T", EmptyList{}}}, {}, {}, {0}, {0}},
-      {"Assign",
+      {"ToyIdentityN", {{"T", EmptyList{}}}, {}, {}, {0}, {0}},
+      {"ToyAssign",
        {{"T", DType::kFloat}},
        {RefType(DType::kFloat), DType::kFloat},
        {RefType(DType::kFloat)},
        {1, 1},
        {1}},
-      {"Split", {{"n", 0}, {"T", DType::kFloat}}, {DType::kInt32, DType::kFloat}, {}, {1, 1}, {0}},
+      {"ToySplit", {{"n", 0}, {"T", DType::kFloat}}, {DType::kInt32, DType::kFloat}, {}, {1, 1}, {0}},
       {"Everything", {}, {}, {}, {}, {}},
   };
   for (const auto& c : kCases) {
@@ -108,17 +109,17 @@ TEST_F(AttrsTest, Expand) {
   }
 }
 
-TEST_F(AttrsTest, ExpandRefusesWhatItCannotCount) {
+TEST_F(AttrsTest, ExpandRefusesUnknownCounts) {
   const struct {
     const char* op;
     AttrList attrs;
     const char* error;
-  } kCases[] = {{"Neg", {}, "NodeDef missing attr 'T' from Op<name=Neg;"},
-                {"Neg", {{"T", 1}}, "AttrValue had value with type 'int' when 'type' expected"},
-                {"AddN", {{"T", DType::kFloat}}, "NodeDef missing attr 'N'"},
-                {"AddN", {{"N", int64_t{1} << 40}, {"T", DType::kFloat}}, "Value for attr 'N' of 1099511627776"},
-                {"AddN", {{"N", -1}, {"T", DType::kFloat}}, "Value for attr 'N' of -1 must be between 0 and"},
-                {"IdentityN", {{"T", DType::kFloat}}, "with type 'type' when 'list(type)' expected"}};
+  } kCases[] = {{"ToyNeg", {}, "NodeDef missing attr 'T' from Op<name=ToyNeg;"},
+                {"ToyNeg", {{"T", 1}}, "AttrValue had value with type 'int' when 'type' expected"},
+                {"ToyAddN", {{"T", DType::kFloat}}, "NodeDef missing attr 'N'"},
+                {"ToyAddN", {{"N", int64_t{1} << 40}, {"T", DType::kFloat}}, "Value for attr 'N' of 1099511627776"},
+                {"ToyAddN", {{"N", -1}, {"T", DType::kFloat}}, "Value for attr 'N' of -1 must be between 0 and"},
+                {"ToyIdentityN", {{"T", DType::kFloat}}, "with type 'type' when 'list(type)' expected"}};
   for (const auto& c : kCases) {
     const Status status = Expand(View(c.op, c.attrs)).status();
     EXPECT_EQ(status.code(), Code::kInvalidArgument);
@@ -128,12 +129,12 @@ TEST_F(AttrsTest, ExpandRefusesWhatItCannotCount) {
 
 TEST_F(AttrsTest, ValidateAcceptsAndIgnores) {
   const std::pair<const char*, AttrList> kCases[] = {
-      {"Neg", {{"T", DType::kFloat}}},
-      {"Neg", {{"T", DType::kFloat}, {"_class", std::vector<std::string>{"loc:@x"}}, {"newer", 3}}},
-      {"Neg", {{"T", AttrPlaceholder{"T"}}}},
+      {"ToyNeg", {{"T", DType::kFloat}}},
+      {"ToyNeg", {{"T", DType::kFloat}, {"_class", std::vector<std::string>{"loc:@x"}}, {"newer", 3}}},
+      {"ToyNeg", {{"T", AttrPlaceholder{"T"}}}},
       {"Everything", {{"v", Tensor::Scalar(1.0f)}, {"li", EmptyList{}}, {"ls", EmptyList{}}}},
-      {"Assign", {{"T", DType::kFloat}}},
-      {"AddN", {{"N", 1}, {"T", DType::kVariant}}},
+      {"ToyAssign", {{"T", DType::kFloat}}},
+      {"ToyAddN", {{"N", 1}, {"T", DType::kVariant}}},
   };
   for (const auto& [op, attrs] : kCases) {
     EXPECT_TRUE(Validate(View(op, attrs)).ok()) << Validate(View(op, attrs)).message();
@@ -146,23 +147,23 @@ TEST_F(AttrsTest, ValidateUsesTensorFlowsTexts) {
     AttrList attrs;
     const char* error;
   } kCases[] = {
-      {"Neg",
+      {"ToyNeg",
        {},
-       "NodeDef missing attr 'T' from Op<name=Neg; signature=x:T -> y:T; "
+       "NodeDef missing attr 'T' from Op<name=ToyNeg; signature=x:T -> y:T; "
        "attr=T:type,allowed=[DT_FLOAT, DT_INT32]>"},
-      {"AddN",
+      {"ToyAddN",
        {},
-       "NodeDef missing attrs 'N', 'T' from Op<name=AddN; signature=inputs:N*T -> sum:T; "
+       "NodeDef missing attrs 'N', 'T' from Op<name=ToyAddN; signature=inputs:N*T -> sum:T; "
        "attr=N:int,min=1; attr=T:type>"},
-      {"Neg",
+      {"ToyNeg",
        {{"T", DType::kString}},
        "Value for attr 'T' of string is not in the list of allowed values: float, int32"},
-      {"Neg", {{"T", 3}}, "AttrValue had value with type 'int' when 'type' expected\n\t for attr 'T'"},
-      {"Neg", {{"T", AttrValue()}}, "AttrValue missing value with expected type 'type'\n\t for attr 'T'"},
-      {"AddN", {{"N", 0}, {"T", DType::kFloat}}, "Value for attr 'N' of 0 must be at least minimum 1"},
-      {"IdentityN", {{"T", Types{}}}, "Length for attr 'T' of 0 must be at least minimum 1"},
-      {"IdentityN", {{"T", EmptyList{}}}, "Length for attr 'T' of 0 must be at least minimum 1"},
-      {"AddN",
+      {"ToyNeg", {{"T", 3}}, "AttrValue had value with type 'int' when 'type' expected\n\t for attr 'T'"},
+      {"ToyNeg", {{"T", AttrValue()}}, "AttrValue missing value with expected type 'type'\n\t for attr 'T'"},
+      {"ToyAddN", {{"N", 0}, {"T", DType::kFloat}}, "Value for attr 'N' of 0 must be at least minimum 1"},
+      {"ToyIdentityN", {{"T", Types{}}}, "Length for attr 'T' of 0 must be at least minimum 1"},
+      {"ToyIdentityN", {{"T", EmptyList{}}}, "Length for attr 'T' of 0 must be at least minimum 1"},
+      {"ToyAddN",
        {{"N", EmptyList{}}, {"T", DType::kFloat}},
        "AttrValue had value with type 'list' when 'int' expected\n\t for attr 'N'"},
       {"Everything",
@@ -175,9 +176,11 @@ TEST_F(AttrsTest, ValidateUsesTensorFlowsTexts) {
     EXPECT_EQ(status.message(), c.error);
   }
   const AttrList unknown = {{"N", 1}, {"T", static_cast<DType>(77)}};
-  EXPECT_TRUE(Validate(View("AddN", unknown)).message().starts_with("Value for attr 'T' of DT_77 is not in the list"));
+  EXPECT_TRUE(
+      Validate(View("ToyAddN", unknown)).message().starts_with("Value for attr 'T' of DT_77 is not in the list"));
   const AttrList reference = {{"N", 1}, {"T", RefType(DType::kFloat)}};
-  EXPECT_EQ(Validate(View("AddN", reference)).message(), "AttrValue must not have reference type value of float_ref");
+  EXPECT_EQ(Validate(View("ToyAddN", reference)).message(),
+            "AttrValue must not have reference type value of float_ref");
 }
 
 }  // namespace

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include "core/op/grad_context.h"
 
 #include <gtest/gtest.h>
@@ -7,7 +9,7 @@
 namespace weir::op {
 namespace {
 
-/// Writes down what a gradient asks for; every value has the type `type`.
+/// Records the nodes that a gradient emits; every value has the type `type`.
 class Recorder final : public GradContext {
  public:
   explicit Recorder(DType type) : type_(type) {}
@@ -53,7 +55,7 @@ class Recorder final : public GradContext {
 
 using Lines = std::vector<std::string>;
 
-// F183: the Reshape of the second input must be the second Reshape of the scope, whatever the shapes are.
+// F183: the Reshape of the second input must be the second Reshape of the scope for all shapes.
 TEST(GradContextTest, UnbroadcastEmitsTensorFlowsNodes) {
   Recorder g(DType::kFloat);
   const std::vector<Grad> grads = g.Unbroadcast({30, 0}, {31, 0});

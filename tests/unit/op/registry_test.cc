@@ -1,4 +1,5 @@
 #include "core/op/registry.h"
+#include "core/base/errors.h"
 
 #include <gtest/gtest.h>
 
@@ -16,13 +17,13 @@ bool Has(const Status& status, std::string_view text) { return status.message().
 
 TEST(RegistryTest, TheChainFillsTheRecord) {
   OpRegistry ops;
-  ops.Declare("Relu")
+  ops.Declare("ToyRelu")
       .In("features: T")
       .Out("activations: T")
       .Attr("T: realnumbertype = DT_FLOAT")
       .Doc("max(features, 0)")
       .Is(Category::kNeural)
-      .RunsOn(RunBy::kUniversal)
+      .RunsAs(Universal::kForward)
       .Stateful()
       .Commutative()
       .Aggregate()
@@ -30,7 +31,7 @@ TEST(RegistryTest, TheChainFillsTheRecord) {
       .Shape(SameAs(0))
       .Grad([](GradContext& g) -> Result<std::vector<Grad>> { return One(g.Dy(0)); });
   ASSERT_TRUE(ops.Freeze().ok()) << ops.Freeze().message();
-  const OpDef* relu = ops.Find("Relu");
+  const OpDef* relu = ops.Find("ToyRelu");
   ASSERT_NE(relu, nullptr);
   EXPECT_EQ(relu->inputs[0].name, "features");
   EXPECT_EQ(relu->outputs[0].type_attr, "T");
@@ -137,9 +138,43 @@ TEST(RegistryTest, SummaryIsTensorFlows) {
             "is_stateful=true; allows_uninitialized_input=true>");
 }
 
+TEST(RegistryTest, TraitsAreOneText) {
+  OpRegistry ops;
+  Good(ops, "Fused").Fuses("Step", 2, "Product").Stateful();
+  Good(ops, "Step").RunsAs(Universal::kForward).PassesValue().HandlesFromAnywhere();
+  Good(ops, "Product").RunsAs(Flow::kSwitch).MovesElements().AllowsUninitialized();
+  Good(ops, "Check").Stateful().ChecksOnly();
+  Good(ops, "Variable").Out("handle: resource");
+  ASSERT_TRUE(ops.Freeze().ok()) << ops.Freeze().message();
+  EXPECT_EQ(TraitsText(*ops.Find("Fused")), "kernel, stateful, fuses Step with Product as input 2");
+  EXPECT_EQ(TraitsText(*ops.Find("Step")), "universal forward, passes value, handles from anywhere");
+  EXPECT_EQ(TraitsText(*ops.Find("Product")), "executor switch, allows uninitialized input, moves elements");
+  EXPECT_EQ(TraitsText(*ops.Find("Check")), "kernel, stateful, checks only");
+  EXPECT_EQ(TraitsText(*ops.Find("Variable")), "kernel, makes state");
+  ASSERT_EQ(ops.Fusions().size(), 1u);
+  EXPECT_EQ(ops.Fusions()[0], ops.Find("Fused"));
+  EXPECT_TRUE(ops.Find("Fused")->MayDiffer());
+  EXPECT_FALSE(ops.Find("Check")->MayDiffer());
+}
+
+TEST(RegistryTest, TraitsAgreeWithWhoRunsTheOp) {
+  OpRegistry ops;
+  Good(ops, "A").RunsOn(RunBy::kUniversal);
+  Good(ops, "B").RunsAs(Flow::kSwitch).RunsOn(RunBy::kKernel);
+  Good(ops, "C").RunsAs(Universal::kShapeQuery);
+  Good(ops, "D").ChecksOnly();
+  Good(ops, "E").Fuses("A", 0, "F");
+  const Status faults = ops.Freeze();
+  EXPECT_TRUE(Has(faults, "op 'A': run by universal, but the core's part is none")) << faults.message();
+  EXPECT_TRUE(Has(faults, "op 'B': run by kernel, but it is switch to control flow"));
+  EXPECT_TRUE(Has(faults, "op 'C': a shape query needs a function that answers it, and nothing else does"));
+  EXPECT_TRUE(Has(faults, "op 'D': an op that only checks is stateful"));
+  EXPECT_TRUE(Has(faults, "op 'E': it fuses 'A' and 'F', which are not both declared"));
+}
+
 TEST(RegistryTest, NamesOfCategoriesAndRunners) {
   EXPECT_EQ(Name(Category::kControlFlow), "control flow");
-  EXPECT_EQ(Name(RunBy::kBuiltin), "builtin");
+  EXPECT_EQ(Name(RunBy::kKernel), "kernel");
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 #include "core/op/shape_context.h"
+#include "core/base/errors.h"
 
 #include <gtest/gtest.h>
 

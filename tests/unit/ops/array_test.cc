@@ -1,4 +1,4 @@
-// What the tables of this folder cannot say of array and file ops: strings and real numbers as known values, and
+// Tests of array and file ops beyond the tables of this folder: strings and real numbers as known values, and
 // IndexedSlices that pass through.
 #include <gtest/gtest.h>
 
@@ -8,8 +8,7 @@
 namespace weir::ops::test {
 namespace {
 
-/// The shapes that the row's op infers when its inputs hold `values`; an invalid one is not known. "error …" for an
-/// error.
+/// The shapes inferred by the row's op for inputs with `values`; an invalid value is unknown. "error …" for an error.
 std::string Shapes(const std::string& line, const std::vector<Tensor>& values) {
   Result<Row> row = ParseRow(Ops(), line);
   if (!row.ok()) return row.status().message();
@@ -34,7 +33,7 @@ TEST(ArrayShapes, RangeCountsInItsOwnType) {
   EXPECT_EQ(range(2, 2, 0.5), "[0]");
   EXPECT_EQ(range(0, 1, 0), "error Requires delta != 0");
   EXPECT_EQ(range(0, 1, 1e-300), "error Requires ((limit - start) / delta) <= 9223372036854775807");
-  // In float, 1 / 0.1f is 10 exactly, though 0.1f is more than a tenth.
+  // In float, 1 / 0.1f is exactly 10, though 0.1f is more than a tenth.
   EXPECT_EQ(
       Shapes("Range Tidx=float : [] ; [] ; [] ->", {Tensor::Scalar(0.f), Tensor::Scalar(1.f), Tensor::Scalar(0.1f)}),
       "[10]");
@@ -71,20 +70,19 @@ std::string NamesRunBy(op::RunBy who) {
   return names;
 }
 
-TEST(Catalogue, WhoRunsWhat) {
+TEST(Catalogue, KindOfEveryOp) {
   EXPECT_EQ(NamesRunBy(op::RunBy::kUniversal),
             "Assign AssignVariableOp Const ExpandDims Identity IdentityN IsVariableInitialized Placeholder "
             "PlaceholderWithDefault PreventGradient Rank ReadVariableOp Reshape Shape ShapeN Size Squeeze StopGradient "
-            "VarHandleOp VarIsInitializedOp Variable VariableShape VariableV2");
-  EXPECT_EQ(NamesRunBy(op::RunBy::kBuiltin),
-            "Assert CheckNumerics HistogramSummary MergeSummary MergeV2Checkpoints Print PrintV2 RestoreV2 SaveV2 "
-            "ScalarSummary ShardedFilename ShardedFilespec StaticRegexFullMatch StringFormat StringJoin");
+            "TemporaryVariable VarHandleOp VarIsInitializedOp Variable VariableShape VariableV2");
   EXPECT_EQ(NamesRunBy(op::RunBy::kExecutor),
-            "ControlTrigger Enter Exit LoopCond Merge NextIteration NoOp RefEnter RefExit RefIdentity RefMerge "
-            "RefNextIteration RefSelect RefSwitch Switch");
+            "Case ControlTrigger DeviceIndex Enter Exit For If LoopCond Merge NextIteration NoOp PartitionedCall "
+            "RefEnter RefExit RefIdentity RefMerge RefNextIteration RefSelect RefSwitch RemoteCall "
+            "StatefulPartitionedCall StatelessCase StatelessIf StatelessWhile Switch SymbolicGradient While "
+            "_Arg _Recv _Retval _Send");
 }
 
-/// A sketch into whose first output IndexedSlices flow.
+/// A sketch with IndexedSlices as the gradient of its first output.
 class SparseSketch : public Sketch {
  public:
   using Sketch::Sketch;

@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 
+#include "core/base/errors.h"
 #include "core/ops/declare_all.h"
 #include "core/tensor/number.h"
 
@@ -66,7 +68,7 @@ bool IsExplicit(const Row& row, const std::string& name) {
   return false;
 }
 
-/// How many inputs each argument of variable length takes: an equal part of what the others leave.
+/// The number of inputs of each argument of variable length: an equal share of the remaining inputs.
 int64_t Share(const Row& row) {
   int64_t left = static_cast<int64_t>(row.inputs.size()), sharers = 0;
   for (const op::ArgDef& arg : row.def->inputs) {
@@ -75,7 +77,7 @@ int64_t Share(const Row& row) {
   return sharers == 0 ? 0 : left / -sharers;
 }
 
-/// Adds counts and types that the line leaves out.
+/// Adds the counts and types that the line omits.
 void Complete(Row& row, const std::vector<std::string>& specs) {
   size_t next = 0;
   for (const op::ArgDef& arg : row.def->inputs) {
@@ -148,6 +150,11 @@ Status Parse(const op::OpRegistry& ops, const std::string& line, Row& row) {
       row.attrs.emplace_back(name, std::move(tensor));
       continue;
     }
+    if (attr->type == "func" || attr->type == "list(func)") {  // the name of one function
+      const op::FuncRef function{text, nullptr};
+      row.attrs.emplace_back(name, attr->type == "func" ? AttrValue(function) : std::vector<op::FuncRef>{function});
+      continue;
+    }
     WEIR_ASSIGN(AttrValue value, ParseAttrValue(attr->type, text));
     row.attrs.emplace_back(name, std::move(value));
   }
@@ -190,6 +197,17 @@ std::vector<std::string> TableLines(const std::string& file) {
     }
   }
   return lines;
+}
+
+std::set<std::string> OpsWithCases() {
+  std::set<std::string> ops;
+  for (const auto& file : std::filesystem::directory_iterator(WEIR_OP_CASES)) {
+    std::ifstream in(file.path());
+    for (std::string line; std::getline(in, line);) {
+      if (!line.empty() && line[0] != '#') ops.insert(line.substr(0, line.find(' ')));
+    }
+  }
+  return ops;
 }
 
 std::vector<Row> TableRows(const op::OpRegistry& ops, const std::string& file) {

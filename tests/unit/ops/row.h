@@ -1,4 +1,4 @@
-// Lines of the tables in this folder: one node of an op, and what is expected of it.
+// Lines of the tables in this folder: a node of an op and the expected results.
 //
 //   Op attr=value … : input ; input … -> expected ; expected …
 //
@@ -9,6 +9,7 @@
 #ifndef WEIR_TESTS_UNIT_OPS_ROW_H_
 #define WEIR_TESTS_UNIT_OPS_ROW_H_
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -20,7 +21,7 @@ namespace weir::ops::test {
 
 struct Input {
   PartialShape shape;
-  Tensor value;                // valid when known
+  Tensor value;                // valid if known
   PartialShape partial_value;  // of "~"
   op::HeldValue held;          // of "handle"
 };
@@ -28,26 +29,29 @@ struct Input {
 struct Row {
   std::string text;
   const op::OpDef* def = nullptr;
-  op::AttrList attrs;  // complete but for defaults
+  op::AttrList attrs;  // complete except for defaults
   std::vector<Input> inputs;
   op::Signature signature;
   std::vector<std::string> expected;
 };
 
-/// The catalogue; a fault in it fails the running test.
+/// The catalogue; a fault in it fails the current test.
 const op::OpRegistry& Ops();
 
-/// InvalidArgument quoting the line when it does not read as above or names no op of the catalogue.
+/// InvalidArgument quoting the line if its syntax is wrong or the catalogue lacks its op.
 Result<Row> ParseRow(const op::OpRegistry& ops, const std::string& line);
 
-/// The lines of a table of this folder and of its part about arrays ("array_" + file), without comments and empty ones;
-/// empty when there is no such file.
+/// The lines of a table of this folder and of its part about arrays ("array_" + file), without comments and empty
+/// lines; empty if there is no such file.
 std::vector<std::string> TableLines(const std::string& file);
 
-/// The rows of a table; lines that cannot be parsed fail the running test.
+/// The ops with a row in tests/ops/cases, where the results' shapes are compared with those inferred.
+std::set<std::string> OpsWithCases();
+
+/// The rows of a table; a line that cannot be parsed fails the current test.
 std::vector<Row> TableRows(const op::OpRegistry& ops, const std::string& file);
 
-/// Output shapes by the op's shape function.
+/// Output shapes from the op's shape function.
 Result<std::vector<PartialShape>> InferShapes(const Row& row);
 
 /// "a", "b" of "a ; b", trimmed.

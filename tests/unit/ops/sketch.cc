@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/base/errors.h"
+
 namespace weir::ops::test {
 namespace {
 
@@ -101,18 +103,26 @@ Status Sketch::InferTypes(const OpDef& def, const std::vector<Value>& inputs, At
   size_t next = 0;
   for (const op::ArgDef& arg : def.inputs) {
     int64_t count = 1;
+    const std::vector<DType>* list = nullptr;
     if (!arg.number_attr.empty()) {
       const AttrValue* number = Find(attrs, arg.number_attr);
       if (number == nullptr || number->get<int64_t>() == nullptr) return InvalidArgument("no {}", arg.number_attr);
       count = *number->get<int64_t>();
     } else if (!arg.type_list_attr.empty()) {
-      return Unimplemented("lists of types");
+      if (Find(attrs, arg.type_list_attr) == nullptr) {  // all remaining inputs
+        std::vector<DType> types;
+        for (size_t i = next; i < inputs.size(); ++i) types.push_back(BaseType(TypeOf(inputs[i])));
+        attrs.emplace_back(arg.type_list_attr, std::move(types));
+      }
+      list = Find(attrs, arg.type_list_attr)->get<std::vector<DType>>();
+      if (list == nullptr) return InvalidArgument("{} is no list of types", arg.type_list_attr);
+      count = static_cast<int64_t>(list->size());
     }
     for (int64_t i = 0; i < count; ++i, ++next) {
       if (next >= inputs.size()) return InvalidArgument("{} inputs are too few", inputs.size());
       if (!inputs[next].exists()) return InvalidArgument("input {} is empty", next);
       const DType type = TypeOf(inputs[next]);
-      DType wanted = arg.dtype;
+      DType wanted = list == nullptr ? arg.dtype : (*list)[static_cast<size_t>(i)];
       if (!arg.type_attr.empty()) {
         const AttrValue* given = Find(attrs, arg.type_attr);
         if (given == nullptr) attrs.emplace_back(arg.type_attr, BaseType(type));

@@ -1,5 +1,5 @@
-// A gradient context without a client: it type-checks every node that a gradient emits, infers its shapes, and can
-// write the result as a formula.
+// A gradient context without a client: it checks the types of every node that a gradient emits, infers its shapes, and
+// can write the result as a formula.
 #ifndef WEIR_TESTS_UNIT_OPS_SKETCH_H_
 #define WEIR_TESTS_UNIT_OPS_SKETCH_H_
 
@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/op/function_gradient.h"
 #include "core/op/grad_context.h"
 #include "tests/unit/ops/row.h"
 
@@ -14,7 +15,7 @@ namespace weir::ops::test {
 
 enum class Flow { kFirstOutput, kAllOutputs };
 
-/// The node of `row`, whose inputs print as x0, x1 …, outputs as y0 …, gradients as dy0 … (no digit when there is but
+/// The node of `row`, whose inputs print as x0, x1 …, outputs as y0 …, gradients as dy0 … (no digit if there is only
 /// one). The registry and the row outlive it.
 class Sketch : public op::GradContext {
  public:
@@ -35,6 +36,7 @@ class Sketch : public op::GradContext {
   std::vector<op::Value> ApplyAll(std::string_view op, const std::vector<op::Value>& inputs,
                                   op::AttrList attrs = {}) override;
   op::Value Const(const Tensor& value) override;
+  Result<std::string> Define(const op::FunctionSpec& function) override { return function.name; }
   Status status() const override { return status_; }
 
   /// "Mul(dy, Const)" … with constants by value; "-" for none.
@@ -45,14 +47,14 @@ class Sketch : public op::GradContext {
     std::string text;  // without the output index
     std::vector<DType> types;
     std::vector<PartialShape> shapes;
-    Tensor constant;             // valid when the only output is known
-    PartialShape partial_value;  // what is known of an integer vector
-    op::HeldValue held;          // what is known of the variable behind a handle
+    Tensor constant;             // valid if the only output is known
+    PartialShape partial_value;  // known elements of an integer vector
+    op::HeldValue held;          // known type and shape of the variable behind a handle
   };
 
   op::Value Leaf(std::string text, DType type, PartialShape shape);
   Result<Node> Emit(const op::OpDef& def, const std::vector<op::Value>& inputs, op::AttrList attrs) const;
-  /// Type attributes from the inputs; InvalidArgument when two inputs disagree.
+  /// Derives type attributes from the inputs; InvalidArgument if two inputs disagree.
   Status InferTypes(const op::OpDef& def, const std::vector<op::Value>& inputs, op::AttrList& attrs) const;
 
   const op::OpRegistry& ops_;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compares the tables of this folder with an installed TensorFlow 2.17.
 
-  tensorflow_oracle.py signatures   prints tensorflow_ops.txt anew, for the ops that it names
+  tensorflow_oracle.py signatures   prints tensorflow_ops.txt anew: all public ops, and the others that it names
   tensorflow_oracle.py shapes       prints the lines of the tables of shapes for which TensorFlow infers something else
 """
 import ast
@@ -36,7 +36,7 @@ def value(v):
     if kind == "b":
         return "true" if v.b else "false"
     if kind == "s":
-        return '"%s"' % v.s.decode().replace("\n", "\\n")
+        return '"%s"' % v.s.decode().replace("\n", "\\n").replace("\t", "\\011")
     if kind == "f":
         return "%g" % v.f
     if kind == "shape":
@@ -68,9 +68,11 @@ def signature(name):
 
 
 def signatures():
-    import tensorflow  # noqa: F401 (fills the registry)
-    for line in (HERE / "tensorflow_ops.txt").read_text().splitlines():
-        print(line if line.startswith("#") or not line else signature(line.split("(")[0]))
+    import tensorflow as tf
+    print((HERE / "tensorflow_ops.txt").read_text().splitlines()[0])
+    names = {line.split("(")[0] for line in lines("tensorflow_ops.txt")}
+    for name in sorted(names | {name for name in dir(tf.raw_ops) if not name.startswith("_")}):
+        print(signature(name))
 
 
 def parse_attr(kind, text):

@@ -1,4 +1,5 @@
 #include "core/optimize/optimize.h"
+#include "core/base/errors.h"
 
 #include <gtest/gtest.h>
 
@@ -18,7 +19,7 @@ using testing::MakeGraph;
 using testing::NodeLine;
 using testing::Placeholder;
 
-/// Adds int or float vectors and counts how often it was asked.
+/// Adds int or float vectors and counts its calls.
 class Adder : public Evaluator {
  public:
   Result<std::vector<Tensor>> Evaluate(const graph::Node& node, const std::vector<Tensor>& inputs) override {
@@ -38,7 +39,7 @@ std::vector<std::string> OpNames(const graph::StepGraph& step) {
   return names;
 }
 
-graph::StepRequest Request(const graph::Graph& graph, const std::vector<std::string>& feeds,
+graph::StepRequest Request(const graph::Definition& graph, const std::vector<std::string>& feeds,
                            const std::vector<std::string>& fetches, const PartialShape& shape = PartialShape::Of({2})) {
   graph::StepRequest request;
   for (const std::string& feed : feeds) request.feeds.push_back({At(graph, feed), DType::kFloat, shape});
@@ -51,8 +52,56 @@ const std::vector<NodeLine> kDiamond = {
     {"c", "Exp", {"a"}, kFloat},      {"d", "AddV2", {"b", "c"}, kFloat}, {"other", "Log", {"x"}, kFloat},
 };
 
+TEST(Optimize, EachPassIsWatchedAndVerified) {
+  const Result<graph::Definition> graph = MakeGraph(kDiamond);
+  ASSERT_TRUE(graph.ok()) << graph.status().ToString();
+  std::vector<std::string> passes;
+  OptimizeOptions options;
+  options.passes.disabled = {"relax_controls"};
+  options.passes.watch = [&passes](const PassReport& report) {
+    passes.emplace_back(report.pass);
+    EXPECT_GE(report.ns, 0);
+    EXPECT_EQ(report.stage, "optimize");
+    EXPECT_NE(report.text().find("fetch d"), std::string::npos) << report.text();
+  };
+  ASSERT_TRUE(Optimize(options, *graph, Request(*graph, {"x"}, {"d"}), nullptr).ok());
+  EXPECT_EQ(passes.front(), "prune");
+  EXPECT_EQ(std::count(passes.begin(), passes.end(), "merge_equal_nodes"), 1);
+  EXPECT_EQ(std::count(passes.begin(), passes.end(), "relax_controls"), 0);
+}
+
+TEST(StepGraph, VerifyNamesTheFault) {
+  const Result<graph::Definition> graph = MakeGraph(kDiamond);
+  ASSERT_TRUE(graph.ok()) << graph.status().ToString();
+  const auto sound = Optimize({}, *graph, Request(*graph, {"x"}, {"d"}), nullptr);
+  ASSERT_TRUE(sound.ok()) << sound.status().ToString();
+  EXPECT_TRUE(graph::Verify(*sound).ok());
+  const auto broken = [&](auto change) {
+    graph::StepGraph step = *sound;
+    change(step);
+    const Status status = graph::Verify(step);
+    EXPECT_EQ(status.code(), Code::kInternal);
+    return std::string(status.message());
+  };
+  EXPECT_EQ(broken([](auto& step) { step.nodes.back().inputs[0].index = 7; }), "'d' reads output 7 of node 2");
+  EXPECT_EQ(broken([](auto& step) { std::swap(step.nodes[1], step.nodes[2]); }), "'b' reads 'b', which comes later");
+  EXPECT_EQ(broken([](auto& step) { step.nodes.back().shapes.clear(); }), "'d' has 1 types and 0 shapes");
+  EXPECT_EQ(broken([](auto& step) { step.fetches[0].node = 9; }), "a fetch is output 0 of node 9, which is not there");
+  EXPECT_EQ(broken([](auto& step) { step.nodes.back().values = {Tensor::Scalar<int32_t>(1)}; }),
+            "value 0 of 'd' is int32 [], wanted float [2]");
+}
+
+TEST(StepGraph, IsShownAsText) {
+  const Result<graph::Definition> graph = MakeGraph(kDiamond);
+  ASSERT_TRUE(graph.ok()) << graph.status().ToString();
+  const auto step = Optimize({}, *graph, Request(*graph, {"x"}, {"b"}), nullptr);
+  ASSERT_TRUE(step.ok()) << step.status().ToString();
+  EXPECT_EQ(graph::ToString(*step),
+            "x = feed 0 -> float [2]\na = Neg(x) -> float [2]\nb = Exp(a) -> float [2]\nfetch b\n");
+}
+
 TEST(Optimize, KeepsAncestorsOfFetchesOnly) {
-  const Result<graph::Graph> graph = MakeGraph(kDiamond);
+  const Result<graph::Definition> graph = MakeGraph(kDiamond);
   ASSERT_TRUE(graph.ok()) << graph.status().ToString();
   const auto step = Optimize({}, *graph, Request(*graph, {"x"}, {"b"}), nullptr);
   ASSERT_TRUE(step.ok()) << step.status().ToString();
@@ -60,14 +109,14 @@ TEST(Optimize, KeepsAncestorsOfFetchesOnly) {
 }
 
 TEST(Optimize, FeedCutsOffItsAncestors) {
-  const Result<graph::Graph> graph = MakeGraph(kDiamond);
+  const Result<graph::Definition> graph = MakeGraph(kDiamond);
   ASSERT_TRUE(graph.ok());
   const auto step = Optimize({}, *graph, Request(*graph, {"a"}, {"b"}), nullptr);
   ASSERT_TRUE(step.ok()) << step.status().ToString();
   EXPECT_EQ(OpNames(*step), std::vector<std::string>{"b"});
 }
 
-TEST(Optimize, StepsForTheSameAreTheSameInWhateverOrderTheyAreAskedFor) {
+TEST(Optimize, EqualRequestsInAnyOrderGiveEqualSteps) {
   const std::vector<NodeLine> rest = {
       {"b", "Exp", {"x"}, kFloat}, {"c", "Exp", {"x"}, kFloat}, {"d", "Log", {"y"}, kFloat}};
   const auto steps = [&](bool turned) {
@@ -79,14 +128,14 @@ TEST(Optimize, StepsForTheSameAreTheSameInWhateverOrderTheyAreAskedFor) {
       for (auto* names : {&feeds, &fetches}) std::reverse(names->begin(), names->end());
       std::reverse(lines.begin() + 2, lines.end());
     }
-    const Result<graph::Graph> graph = MakeGraph(lines);
+    const Result<graph::Definition> graph = MakeGraph(lines);
     EXPECT_TRUE(graph.ok()) << graph.status().ToString();
     graph::StepRequest request = Request(*graph, feeds, fetches);
     request.fetches.pop_back();
     request.targets = {At(*graph, fetches.back()).node};
     const auto step = Optimize({}, *graph, request, nullptr);
     EXPECT_TRUE(step.ok()) << step.status().ToString();
-    EXPECT_EQ(step->node(step->fetches[turned ? 1 : 0].node).name(), turned ? "b" : "d");  // b and c are one
+    EXPECT_EQ(step->node(step->fetches[turned ? 1 : 0].node).name(), turned ? "b" : "d");  // b and c are merged
     std::vector<std::string> names;
     for (const graph::StepNode& node : step->nodes) {
       names.emplace_back(node.name());
@@ -101,7 +150,7 @@ TEST(Optimize, StepsForTheSameAreTheSameInWhateverOrderTheyAreAskedFor) {
 }
 
 TEST(Optimize, UnfedPlaceholderIsNamed) {
-  const Result<graph::Graph> graph =
+  const Result<graph::Definition> graph =
       MakeGraph({Placeholder("x", PartialShape::Of({-1, 3})), {"a", "Neg", {"x"}, kFloat}});
   ASSERT_TRUE(graph.ok());
   const auto step = Optimize({}, *graph, Request(*graph, {}, {"a"}), nullptr);
@@ -113,7 +162,7 @@ TEST(Optimize, UnfedPlaceholderIsNamed) {
 }
 
 TEST(Optimize, EqualNodesRunOnce) {
-  const Result<graph::Graph> graph = MakeGraph(kDiamond);
+  const Result<graph::Definition> graph = MakeGraph(kDiamond);
   ASSERT_TRUE(graph.ok());
   const auto merged = Optimize({}, *graph, Request(*graph, {"x"}, {"d"}), nullptr);
   ASSERT_TRUE(merged.ok());
@@ -127,9 +176,9 @@ TEST(Optimize, EqualNodesRunOnce) {
 
 TEST(Optimize, RandomNodesAreNeverMerged) {
   const op::AttrList random = {{"T", DType::kInt32}, {"dtype", DType::kFloat}, {"seed", 1}, {"seed2", 2}};
-  const Result<graph::Graph> graph = MakeGraph({Const("shape", Tensor::Vector<int32_t>({2})),
-                                                {"r1", "RandomUniform", {"shape"}, random},
-                                                {"r2", "RandomUniform", {"shape"}, random}});
+  const Result<graph::Definition> graph = MakeGraph({Const("shape", Tensor::Vector<int32_t>({2})),
+                                                     {"r1", "RandomUniform", {"shape"}, random},
+                                                     {"r2", "RandomUniform", {"shape"}, random}});
   ASSERT_TRUE(graph.ok()) << graph.status().ToString();
   const auto step = Optimize({}, *graph, Request(*graph, {}, {"r1", "r2"}), nullptr);
   ASSERT_TRUE(step.ok());
@@ -137,7 +186,7 @@ TEST(Optimize, RandomNodesAreNeverMerged) {
 }
 
 TEST(Optimize, ShapesOfFedTensorsBecomeConstants) {
-  const Result<graph::Graph> graph = MakeGraph(
+  const Result<graph::Definition> graph = MakeGraph(
       {Placeholder("x", PartialShape()), {"s", "Shape", {"x"}, {{"T", DType::kFloat}, {"out_type", DType::kInt32}}}});
   ASSERT_TRUE(graph.ok());
   const auto step = Optimize({}, *graph, Request(*graph, {"x"}, {"s"}, PartialShape::Of({4, 5})), nullptr);
@@ -149,10 +198,10 @@ TEST(Optimize, ShapesOfFedTensorsBecomeConstants) {
 }
 
 TEST(Optimize, FoldsThroughTheEvaluatorUnlessTurnedOff) {
-  const Result<graph::Graph> graph = MakeGraph({Const("a", Tensor::Scalar<float>(1)),
-                                                Const("b", Tensor::Scalar<float>(2)),
-                                                {"c", "AddV2", {"a", "b"}, kFloat},
-                                                {"d", "AddV2", {"c", "a"}, kFloat}});
+  const Result<graph::Definition> graph = MakeGraph({Const("a", Tensor::Scalar<float>(1)),
+                                                     Const("b", Tensor::Scalar<float>(2)),
+                                                     {"c", "AddV2", {"a", "b"}, kFloat},
+                                                     {"d", "AddV2", {"c", "a"}, kFloat}});
   ASSERT_TRUE(graph.ok());
   Adder adder;
   const auto folded = Optimize({}, *graph, Request(*graph, {}, {"d"}), &adder);
@@ -170,12 +219,12 @@ TEST(Optimize, FoldsThroughTheEvaluatorUnlessTurnedOff) {
 }
 
 // Results of 16 and 8 bytes, from operands of 8 and 16.
-TEST(Optimize, WhatIsLargerThanTheLimitAndItsOperandsIsNotEvaluated) {
-  const Result<graph::Graph> graph = MakeGraph({Const("dims", Tensor::Vector<int32_t>({4})),
-                                                Const("one", Tensor::Scalar<float>(1)),
-                                                {"grown", "Fill", {"dims", "one"}, kFloat},
-                                                Const("two", Tensor::Vector<float>({1, 2})),
-                                                {"sum", "AddV2", {"two", "two"}, kFloat}});
+TEST(Optimize, ResultsLargerThanTheLimitAndTheirOperandsAreNotEvaluated) {
+  const Result<graph::Definition> graph = MakeGraph({Const("dims", Tensor::Vector<int32_t>({4})),
+                                                     Const("one", Tensor::Scalar<float>(1)),
+                                                     {"grown", "Fill", {"dims", "one"}, kFloat},
+                                                     Const("two", Tensor::Vector<float>({1, 2})),
+                                                     {"sum", "AddV2", {"two", "two"}, kFloat}});
   ASSERT_TRUE(graph.ok()) << graph.status().ToString();
   const auto evaluated = [&](const char* fetch, uint64_t limit) {
     Adder adder;
@@ -190,17 +239,17 @@ TEST(Optimize, WhatIsLargerThanTheLimitAndItsOperandsIsNotEvaluated) {
 }
 
 TEST(Optimize, ShapeErrorOfAFedShapeIsLeftToTheRun) {
-  const Result<graph::Graph> graph = MakeGraph({Placeholder("x", PartialShape()),
-                                                Const("b", Tensor::Vector<float>({1, 2, 3})),
-                                                {"sum", "AddV2", {"x", "b"}, kFloat}});
+  const Result<graph::Definition> graph = MakeGraph({Placeholder("x", PartialShape()),
+                                                     Const("b", Tensor::Vector<float>({1, 2, 3})),
+                                                     {"sum", "AddV2", {"x", "b"}, kFloat}});
   ASSERT_TRUE(graph.ok());
   const auto step = Optimize({}, *graph, Request(*graph, {"x"}, {"sum"}, PartialShape::Of({2})), nullptr);
   ASSERT_TRUE(step.ok()) << step.status().ToString();
   EXPECT_FALSE(step->ShapeOf(step->fetches[0]).has_rank());
 }
 
-TEST(Optimize, WhatTheGraphConcludedFromADeclaredShapeDoesNotOutliveIt) {
-  const Result<graph::Graph> graph =
+TEST(Optimize, ContradictedShapesLeaveNoInferredShapes) {
+  const Result<graph::Definition> graph =
       MakeGraph({Placeholder("x", PartialShape()),
                  {"p", "PlaceholderWithDefault", {"x"}, {{"dtype", DType::kFloat}, {"shape", PartialShape::Of({1})}}},
                  {"y", "Neg", {"p"}, kFloat},
@@ -214,9 +263,9 @@ TEST(Optimize, WhatTheGraphConcludedFromADeclaredShapeDoesNotOutliveIt) {
   EXPECT_FALSE(larger->ShapeOf(larger->fetches[0]).has_rank()) << larger->ShapeOf(larger->fetches[0]).ToString();
 }
 
-TEST(Optimize, NobodyWaitsForStatelessNodesThatNobodyReads) {
-  // As in TensorFlow's gradients: the group waits for both halves, of which one is read.
-  const Result<graph::Graph> graph =
+TEST(Optimize, ControlEdgesFromUnreadStatelessNodesAreDropped) {
+  // As in TensorFlow's gradients: the group waits for both halves, and only one is read.
+  const Result<graph::Definition> graph =
       MakeGraph({Placeholder("x", PartialShape::Of({2})),
                  {"state", "VariableV2", {}, {{"dtype", DType::kFloat}, {"shape", Shape::Of({2})}}},
                  {"set", "Assign", {"state", "x"}, kFloat},
@@ -231,7 +280,7 @@ TEST(Optimize, NobodyWaitsForStatelessNodesThatNobodyReads) {
   EXPECT_EQ(OpNames(*step), (std::vector<std::string>{"group", "set", "state", "y"}))
       << "the assignment behind them still comes first";
   OptimizeOptions options;
-  options.disabled_passes = {"relax_controls"};
+  options.passes.disabled = {"relax_controls"};
   const auto whole = Optimize(options, *graph, Request(*graph, {"x"}, {"y"}), nullptr);
   ASSERT_TRUE(whole.ok());
   EXPECT_EQ(whole->nodes.size(), 8u);
@@ -248,19 +297,19 @@ TEST(Optimize, ManyInputsStayBehindTheNodeThatGathersThem) {
   }
   lines.push_back({"sum", "AddN", sets, {{"T", DType::kFloat}, {"N", kMany}}});
   lines.push_back({"y", "Neg", {"x", "^sum"}, kFloat});
-  const Result<graph::Graph> graph = MakeGraph(lines);
+  const Result<graph::Definition> graph = MakeGraph(lines);
   ASSERT_TRUE(graph.ok()) << graph.status().ToString();
   const auto step = Optimize({}, *graph, Request(*graph, {"x"}, {"y"}), nullptr);
   ASSERT_TRUE(step.ok());
   EXPECT_EQ(step->nodes.size(), lines.size());
 }
 
-TEST(Optimize, WhatEntersALoopKeepsItsShape) {
+TEST(Optimize, LoopInputsKeepTheirShapes) {
   const auto in_loop = [](bool constant) {
     return op::AttrList{{"T", DType::kInt32}, {"frame_name", "loop"}, {"is_constant", constant}};
   };
   const op::AttrList kInt = {{"T", DType::kInt32}};
-  Result<graph::Graph> graph =
+  Result<graph::Definition> graph =
       MakeGraph({Const("start", Tensor::Vector<int32_t>({0, 0})),
                  Const("one", Tensor::Scalar<int32_t>(1)),
                  Const("stop", Tensor::Scalar<bool>(false)),
@@ -283,11 +332,28 @@ TEST(Optimize, WhatEntersALoopKeepsItsShape) {
   }
 }
 
+TEST(Optimize, KnownValuesKeepTheOrderOfTheirInputs) {
+  NodeLine late = Const("late", Tensor::Scalar<float>(1));
+  late.inputs = {"^say"};
+  const Result<graph::Definition> graph = MakeGraph({Placeholder("x", PartialShape()),
+                                                     Const("text", Tensor::Scalar<std::string>("first")),
+                                                     {"say", "PrintV2", {"text"}},
+                                                     late,
+                                                     {"sum", "AddV2", {"late", "late"}, kFloat},
+                                                     {"y", "Neg", {"x", "^sum"}, kFloat}});
+  ASSERT_TRUE(graph.ok()) << graph.status().ToString();
+  Adder adder;
+  const auto step = Optimize({}, *graph, Request(*graph, {"x"}, {"y"}), &adder);
+  ASSERT_TRUE(step.ok()) << step.status().ToString();
+  const std::vector<std::string> ops = OpNames(*step);
+  EXPECT_NE(std::find(ops.begin(), ops.end(), "say"), ops.end());
+}
+
 TEST(Optimize, DisabledPassDoesNotRun) {
-  const Result<graph::Graph> graph = MakeGraph(kDiamond);
+  const Result<graph::Definition> graph = MakeGraph(kDiamond);
   ASSERT_TRUE(graph.ok());
   OptimizeOptions options;
-  options.disabled_passes = {"merge_equal_nodes"};
+  options.passes.disabled = {"merge_equal_nodes"};
   const auto step = Optimize(options, *graph, Request(*graph, {"x"}, {"d"}), nullptr);
   ASSERT_TRUE(step.ok());
   EXPECT_EQ(step->nodes.size(), 5u);

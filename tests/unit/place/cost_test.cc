@@ -1,170 +1,17 @@
-// Placement of graphs by declared costs, on devices whose plugins are made here.
+// Placement of graphs by declared costs, on devices with made-up plugins.
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
 
 #include "core/config/pins.h"
-#include "core/optimize/optimize.h"
-#include "core/place/place.h"
-#include "tests/support/text_graph.h"
+#include "tests/unit/place/cost_fixture.h"
 
 namespace weir::place {
 namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
-/// What a test device declares.
-struct Declared {
-  double flops_per_ns = 1;
-  double launch_ns = 1;
-  double link_bytes_per_ns = 10;
-};
-
-/// Profiles by device handle: handle k is &slots[k].
-struct Slot {
-  Declared declared;
-};
-Slot slots[4];
-
-Slot& SlotOf(weir_device* device) { return *reinterpret_cast<Slot*>(device); }
-
-int32_t OpenSlot(weir_str uid, const weir_opt*, uint64_t, weir_device** device, weir_error*) {
-  *device = reinterpret_cast<weir_device*>(&slots[uid.data[0] - '0']);
-  return WEIR_OK;
-}
-void CloseSlot(weir_device*) {}
-
-int32_t ProfileOf(weir_device* device, weir_profile* profile, weir_error*) {
-  const Declared& declared = SlotOf(device).declared;
-  profile->provenance = WEIR_PROVENANCE_DATASHEET;
-  for (double& peak : profile->peak_flops_per_ns) peak = declared.flops_per_ns;
-  profile->bandwidth_bytes_per_ns = 1000;
-  profile->launch_ns = declared.launch_ns;
-  return WEIR_OK;
-}
-
-int32_t LinkOf(weir_device* device, uint32_t, weir_device*, uint32_t, weir_link* link, weir_error*) {
-  link->latency_ns = 1000;
-  link->bandwidth_pageable_bytes_per_ns = SlotOf(device).declared.link_bytes_per_ns;
-  return WEIR_OK;
-}
-
-const weir_device_api* DeviceApi() {
-  static const weir_device_api api = [] {
-    weir_device_api made{};
-    made.struct_size = sizeof(made);
-    made.open = OpenSlot;
-    made.close = CloseSlot;
-    return made;
-  }();
-  return &api;
-}
-const weir_cost_api kCosts = {sizeof(weir_cost_api), 0, ProfileOf, LinkOf, nullptr};
-
-/// CPU:0 (10 flops per ns, in host memory) and GPU:0, GPU:1 (10,000 per ns, memory of their own). MatMul, Neg and Exp
-/// everywhere, Log on the CPU only.
-using testing::kFloat;
-
-class CostTest : public ::testing::Test {
- protected:
-  void SetUp() override {
-    slots[0].declared = {.flops_per_ns = 10, .launch_ns = 3};
-    slots[1].declared = slots[2].declared = {.flops_per_ns = 10'000, .launch_ns = 5000};
-    AddDevice("CPU:0", "cpu", '0', WEIR_DEVICE_UNIFIED_MEMORY);
-    AddDevice("GPU:0", "gpu", '1', 0);
-    AddDevice("GPU:1", "gpu", '2', 0);
-    for (const char* op : {"MatMul", "Neg", "Exp"}) {
-      Register(op, "cpu");
-      Register(op, "gpu");
-    }
-    Register("Log", "cpu");
-  }
-
-  void AddDevice(const std::string& name, const char* platform, char slot, uint32_t flags,
-                 const device::CostFigures& figures = {}) {
-    device::DeviceInfo info;
-    info.name = *device::ParseDeviceName("/job:localhost/replica:0/task:0/device:" + name);
-    info.kind = name.substr(0, 3);
-    info.platform = platform;
-    info.class_id = platform;
-    info.plugin = std::string("test_") + platform;
-    info.uid = std::string(1, slot);
-    info.flags = flags;
-    info.memory_bytes = uint64_t{1} << 30;
-    devices_.Add(std::make_shared<device::Device>(info, DeviceApi(), &kCosts, device::MemoryOptions(), nullptr,
-                                                  device::DeviceExtras{.cost = figures}));
-  }
-
-  weir_kernel& Register(const char* op, const char* platform) {
-    weir_kernel& record = records_.emplace_back();
-    record.struct_size = sizeof(record);
-    record.op = {op, std::string_view(op).size()};
-    record.platform = {platform, std::string_view(platform).size()};
-    record.cost_class = std::string_view(op) == "MatMul" ? WEIR_CLASS_GEMM : WEIR_CLASS_ELEMENTWISE;
-    record.flops_per_element = std::string_view(op) == "MatMul" ? 2048 : 1;
-    record.prepare = [](const void*, const weir_prep_args*, weir_prepared*, weir_error*) -> int32_t {
-      return WEIR_UNIMPLEMENTED;
-    };
-    record.unprepare = [](weir_prepared*) {};
-    const Status added = kernels_.Add(*ops(), {&record, std::string("test_") + platform, "test.so", 0});
-    EXPECT_TRUE(added.ok()) << added.ToString();
-    return record;
-  }
-
-  static const op::OpRegistry* ops() {
-    static const Result<graph::Graph> graph = testing::MakeGraph({});
-    return &graph->ops();
-  }
-
-  /// Places what `fetches` need; x is fed with `size` x `size` floats, of unknown shape when it is negative.
-  Result<Explanation> Explained(const std::vector<testing::NodeLine>& nodes, const std::vector<std::string>& fetches,
-                                int64_t size, PlaceOptions options = {}) {
-    Result<graph::Graph> made = testing::MakeGraph(nodes);
-    if (!made.ok()) return made.status();
-    graphs_.push_back(std::make_unique<graph::Graph>(std::move(*made)));
-    const graph::Graph& graph = *graphs_.back();
-    graph::StepRequest request;
-    for (const std::string& fetch : fetches) request.fetches.push_back(testing::At(graph, fetch));
-    request.feeds = {
-        {testing::At(graph, "x"), DType::kFloat, size < 0 ? PartialShape::OfRank(2) : PartialShape::Of({size, size})}};
-    WEIR_ASSIGN(const graph::StepGraph step, optimize::Optimize({}, graph, request, nullptr));
-    options.explain = PlaceOptions::Explain::kAll;
-    Explanation explanation;
-    WEIR_ASSIGN(const graph::Placement placement, Place(options, step, devices_, kernels_, &explanation));
-    // The explanation and the placement are two views of one thing.
-    size_t report = 0;
-    for (size_t i = 0; i < step.nodes.size(); ++i) {
-      if (step.nodes[i].kind != graph::StepNode::Kind::kOp) continue;
-      EXPECT_EQ(explanation.nodes[report].name, step.nodes[i].name());
-      EXPECT_EQ(explanation.nodes[report].device, placement.devices[static_cast<size_t>(placement.device_of[i])]);
-      ++report;
-    }
-    return explanation;
-  }
-
-  static std::string DeviceOf(const Explanation& explanation, const std::string& name) {
-    for (const NodeReport& node : explanation.nodes) {
-      if (node.name == name) return node.device.substr(node.device.rfind("device:") + 7);
-    }
-    return "?";
-  }
-  static const NodeReport& Node(const Explanation& explanation, const std::string& name) {
-    for (const NodeReport& node : explanation.nodes) {
-      if (node.name == name) return node;
-    }
-    static const NodeReport none;
-    ADD_FAILURE() << "no node " << name;
-    return none;
-  }
-
-  std::deque<weir_kernel> records_;
-  device::DeviceSet devices_;
-  kernel::KernelRegistry kernels_;
-  std::vector<std::unique_ptr<graph::Graph>> graphs_;
-};
-
-const testing::NodeLine kX = testing::Placeholder("x", PartialShape());
 const std::vector<testing::NodeLine> kChain = {
     kX, {"m", "MatMul", {"x", "x"}, kFloat}, {"n", "MatMul", {"m", "m"}, kFloat}, {"o", "Neg", {"n"}, kFloat}};
 
@@ -248,7 +95,7 @@ TEST_F(CostTest, F103_ASlowLinkKeepsTheGraphOnOneDevice) {
   EXPECT_EQ(slow->transfers, 0);
   EXPECT_NE(Node(*slow, "m").candidates[1].verdict.find("input l lives on CPU:0"), std::string::npos) << ToText(*slow);
   for (Slot& slot : slots) slot.declared.link_bytes_per_ns = 10;
-  PlaceOptions options;  // what the configuration says of the link counts as well
+  PlaceOptions options;  // the configured link counts as well
   options.links["CPU:0->GPU:0"] = options.links["CPU:0->GPU:1"] = {.latency_ns = 0, .bytes_per_ns = 1e-3};
   const auto configured = Explained(nodes, {"o"}, 1024, options);
   ASSERT_TRUE(configured.ok()) << configured.status().ToString();
@@ -335,7 +182,7 @@ TEST_F(CostTest, F106_WithoutAGpuTheTfAlgorithmTakesTheCpu) {
 }
 
 TEST_F(CostTest, F297_MemoryIsAReason) {
-  // x and m take 576 MB each: more than the 1 GiB of a GPU, to which x must be copied.
+  // x and m take 576 MB each: together more than the 1 GiB of a GPU, to which x must be copied.
   const auto placed = Explained({kX, {"m", "MatMul", {"x", "x"}, kFloat}}, {"m"}, 12000);
   ASSERT_TRUE(placed.ok()) << placed.status().ToString();
   EXPECT_EQ(DeviceOf(*placed, "m"), "CPU:0") << ToText(*placed);
@@ -366,7 +213,7 @@ TEST_F(CostTest, F297_EachNodeSaysWhyItIsWhereItIs) {
   EXPECT_EQ(Node(*placed, "asked").reason, Reason::kRequested);
   EXPECT_EQ(Node(*placed, "moved").reason, Reason::kSoft);
   EXPECT_EQ(Node(*placed, "moved").note, "requested '/device:GPU:7' -> soft: no such device; id dropped");
-  EXPECT_EQ(DeviceOf(*placed, "moved").substr(0, 3), "GPU");  // the kind is kept when it can be
+  EXPECT_EQ(DeviceOf(*placed, "moved").substr(0, 3), "GPU");  // the device type is kept if possible
   const NodeReport& log = Node(*placed, "l");
   ASSERT_EQ(log.candidates.size(), 3u);
   EXPECT_TRUE(log.candidates[0].chosen);
@@ -480,7 +327,7 @@ TEST_F(CostTest, StateStaysWhereItIsAndFollowsItsUsersInTheWholeGraph) {
   };
   const auto set = Explained(nodes, {"init"}, 2);
   ASSERT_TRUE(set.ok()) << set.status().ToString();
-  EXPECT_EQ(DeviceOf(*set, "v"), "GPU:0") << ToText(*set);  // TensorFlow's order: no cost of this step counts
+  EXPECT_EQ(DeviceOf(*set, "v"), "GPU:0") << ToText(*set);  // TensorFlow's order, regardless of this step's costs
   EXPECT_EQ(DeviceOf(*set, "init"), "GPU:0");
   const std::map<graph::NodeId, int> placed = {{1, 2}};
   PlaceOptions options;
@@ -499,12 +346,14 @@ TEST_F(CostTest, F112_StateHasTheDeviceItAsksForAndItsUsersFollow) {
                                  {"v", "VariableV2", {}, variable, "/device:CPU:0"},
                                  {"init", "Assign", {"v", "x"}, kFloat, "/device:GPU:1"},
                                  {"read", "Identity", {"v"}, kFloat},
-                                 {"use", "MatMul", {"read", "x"}, kFloat, "/device:GPU:1"}},
-                                {"init", "use"}, 2, hard);
+                                 {"use", "MatMul", {"read", "x"}, kFloat, "/device:GPU:1"},
+                                 {"direct", "MatMul", {"v", "x"}, kFloat, "/device:GPU:1"}},
+                                {"init", "use", "direct"}, 2, hard);
   ASSERT_TRUE(placed.ok()) << placed.status().ToString();
   EXPECT_EQ(DeviceOf(*placed, "v"), "CPU:0");
-  EXPECT_EQ(DeviceOf(*placed, "init"), "CPU:0");  // the state's own request beats its user's
+  EXPECT_EQ(DeviceOf(*placed, "init"), "CPU:0");  // the state's own request overrides its user's
   EXPECT_EQ(DeviceOf(*placed, "use"), "GPU:1");
+  EXPECT_EQ(DeviceOf(*placed, "direct"), "GPU:1");  // it reads the reference and does not change it
 }
 
 TEST_F(CostTest, F302_HardPlacementNamesTheNearestRequestAndTheConfigLine) {
@@ -530,7 +379,7 @@ TEST_F(CostTest, F302_HardPlacementNamesTheNearestRequestAndTheConfigLine) {
                   "valid device."),
       std::string::npos)
       << absent;
-  EXPECT_NE(absent.find("not loaded: tpu.so: libtpu.so is missing"), std::string::npos) << absent;  // F304
+  EXPECT_NE(absent.find("not loaded: tpu.so: libtpu.so is missing"), std::string::npos) << absent;
 }
 
 TEST_F(CostTest, F303_ImpossibleColocationNamesBothNodes) {

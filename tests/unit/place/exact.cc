@@ -79,7 +79,7 @@ class Search {
     }
   }
 
-  /// Some ready task cannot end in time on any device.
+  /// True if a ready task cannot end in time on any device.
   bool Hopeless() {
     for (int t = 0; t < problem_.tasks(); ++t) {
       if (!Ready(t)) continue;

@@ -1,4 +1,4 @@
-// The best schedule of a small problem without contention, by branch and bound.
+// The optimal schedule of a small problem without contention, by branch and bound.
 #ifndef WEIR_TESTS_UNIT_PLACE_EXACT_H_
 #define WEIR_TESTS_UNIT_PLACE_EXACT_H_
 
@@ -6,8 +6,8 @@
 
 namespace weir::place {
 
-/// The shortest makespan over all orders and devices when every value travels without waiting, each task in a group of
-/// its own. For about ten tasks.
+/// The shortest makespan over all orders and devices if transfers never wait and each task is a separate group. For
+/// about ten tasks.
 int64_t OptimumNs(const Problem& problem);
 
 }  // namespace weir::place

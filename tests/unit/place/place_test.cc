@@ -40,12 +40,13 @@ class PlaceTest : public ::testing::Test {
       return WEIR_UNIMPLEMENTED;
     };
     record->unprepare = [](weir_prepared*) {};
+    record->variable_writes = 1;  // of ops on handles
     const Status added = kernels_.Add(*ops(), {record, std::string("test_") + platform, "test.so", 0});
     ASSERT_TRUE(added.ok()) << added.ToString();
   }
 
   static const op::OpRegistry* ops() {
-    static const Result<graph::Graph> graph = testing::MakeGraph({});
+    static const Result<graph::Definition> graph = testing::MakeGraph({});
     return &graph->ops();
   }
 
@@ -53,7 +54,7 @@ class PlaceTest : public ::testing::Test {
   Result<std::map<std::string, std::string>> Kinds(const std::vector<testing::NodeLine>& nodes,
                                                    const std::string& fetch, const PlaceOptions& options = {},
                                                    Explanation* explanation = nullptr) {
-    WEIR_ASSIGN(const graph::Graph graph, testing::MakeGraph(nodes));
+    WEIR_ASSIGN(const graph::Definition graph, testing::MakeGraph(nodes));
     graph::StepRequest request;
     request.fetches = {testing::At(graph, fetch)};
     request.feeds = {{testing::At(graph, "x"), DType::kFloat, PartialShape::Of({2})}};
@@ -68,11 +69,11 @@ class PlaceTest : public ::testing::Test {
     return kinds;
   }
 
-  /// The same for steps that run one after the other and keep their state, "name: kind" in one line for each; the error
-  /// in the line of a step that fails. `feed` is fed where a step needs it.
+  /// The same for consecutive steps that keep their state: "name: kind" in one line for each step, or its error. `feed`
+  /// is fed to the steps that need it.
   std::string Steps(const std::vector<testing::NodeLine>& nodes, const std::vector<std::string>& targets,
                     PlaceOptions options = {}) {
-    const Result<graph::Graph> graph = testing::MakeGraph(nodes);
+    const Result<graph::Definition> graph = testing::MakeGraph(nodes);
     if (!graph.ok()) return graph.status().ToString();
     std::map<graph::NodeId, int> placed;
     options.placed = &placed;
@@ -117,7 +118,7 @@ TEST_F(PlaceTest, RequestsAreMetInEverySpelling) {
   }
 }
 
-TEST_F(PlaceTest, DefaultDeviceTakesWhatItCan) {
+TEST_F(PlaceTest, DefaultDeviceGetsTheNodesItSupports) {
   PlaceOptions options;
   options.default_device = "NPU:0";
   const auto kinds = Kinds({kInput, {"a", "Neg", {"x"}, kFloat}, {"b", "Exp", {"a"}, kFloat}}, "b", options);
@@ -138,7 +139,7 @@ TEST_F(PlaceTest, SoftPlacementFallsBackHardPlacementFails) {
   EXPECT_EQ(failed.status().node(), "b");
 }
 
-TEST_F(PlaceTest, MissingDeviceIsNamedWithWhatThereIs) {
+TEST_F(PlaceTest, MissingDeviceIsNamedWithTheExistingOnes) {
   PlaceOptions hard;
   hard.allow_soft_placement = false;
   const auto failed = Kinds({kInput, {"a", "Neg", {"x"}, kFloat, "/device:GPU:3"}}, "a", hard);
@@ -148,7 +149,7 @@ TEST_F(PlaceTest, MissingDeviceIsNamedWithWhatThereIs) {
       << failed.status().ToString();
 }
 
-TEST_F(PlaceTest, AdviceIsWhatSoftPlacementWouldDo) {
+TEST_F(PlaceTest, AdviceMatchesSoftPlacement) {
   devices_ = device::DeviceSet();
   AddDevice("NPU", WEIR_DEVICE_OPT_IN);
   AddDevice("CPU", 0);
@@ -186,7 +187,7 @@ TEST_F(PlaceTest, ColocatedNodesStayTogether) {
       << failed.status().ToString();
 }
 
-TEST_F(PlaceTest, OpWithoutKernelSaysWhatIsRegistered) {
+TEST_F(PlaceTest, OpWithoutKernelListsTheRegisteredOnes) {
   const auto failed = Kinds({kInput, {"a", "Log", {"x"}, kFloat}}, "a");
   EXPECT_NE(failed.status().message().find("No OpKernel was registered to support Op 'Log' used by {{node a}}"),
             std::string::npos)
@@ -230,7 +231,8 @@ TEST_F(PlaceTest, StateIsPlacedForTheWholeGraphByItsFirstStep) {
   }
   EXPECT_EQ(Steps({kInput, Variable("v"), kInit, kRead}, {"init", "read"}, by_default), npu);
   EXPECT_EQ(Steps({kInput, Variable("v"), kInit, kUp}, {"init", "up"}, by_default), cpu);
-  EXPECT_EQ(Steps({kInput, Variable("v", {}, "/device:NPU:0"), kInit, kUp}, {"init", "up"}), cpu);  // softened
+  EXPECT_EQ(Steps({kInput, Variable("v", {}, "/device:NPU:0"), kInit, kUp}, {"init", "up"}),
+            cpu);  // moved by soft placement
   const testing::NodeLine exp = {"e", "Exp", {"read"}, NegWith("n", "read", "v").attrs};
   EXPECT_EQ(Steps({kInput, Variable("v"), kInit, kRead, exp}, {"init", "e"}),
             "v:CPU init:CPU \nv:CPU read:CPU e:CPU \n");
@@ -244,7 +246,7 @@ TEST_F(PlaceTest, StateIsWhereALaterStepAsksForIt) {
                     {"init", "read"}, options),
               "v:CPU init:CPU \nv:CPU read:CPU \n");
   }
-  // What is nowhere to be met holds no other step up.
+  // A request that no device meets does not affect other steps.
   const std::string text = Steps({kInput, Variable("v"), kInit, OnVariable("read", "ReadVariableOp", {"v"}, "/gpu:3")},
                                  {"init", "read"}, hard);
   EXPECT_TRUE(
@@ -260,7 +262,7 @@ TEST_F(PlaceTest, ColocatedStateThatIsSetInSeparateStepsStaysTogether) {
                                                 init_w, kUp,           kRead, read_w};
   EXPECT_EQ(Steps(nodes, {"init", "init_w", "read_w"}),
             "v:CPU init:CPU \nw:CPU init_w:CPU \nw:CPU v:CPU read:CPU read_w:CPU \n");
-  // States that are on different devices already stay there.
+  // State that is already on different devices stays there.
   const std::vector<testing::NodeLine> apart = {
       kInput, Variable("v", {}, "/cpu:0"), kInit, Variable("w", {"loc:@v"}, "/device:NPU:0"), init_w, kRead, read_w};
   const std::string inits = "v:CPU init:CPU \nw:NPU init_w:NPU \n";
@@ -273,7 +275,7 @@ TEST_F(PlaceTest, ColocatedStateThatIsSetInSeparateStepsStaysTogether) {
       << text;
 }
 
-TEST_F(PlaceTest, AStateThatCannotMoveIsSaidToBeWhereItIs) {
+TEST_F(PlaceTest, ErrorsNameTheDeviceOfStateThatCannotMove) {
   PlaceOptions hard;
   hard.allow_soft_placement = false;
   const testing::NodeLine up_there = OnVariable("up", "AssignVariableOp", {"v", "x"}, "/cpu:0");
@@ -290,7 +292,7 @@ TEST_F(PlaceTest, AStateThatCannotMoveIsSaidToBeWhereItIs) {
          "that required incompatible device '/job:localhost/replica:0/task:0/device:NPU:0'."}}) {
     std::vector<testing::NodeLine> nodes = before;
     nodes.push_back(later);
-    const Result<graph::Graph> graph = testing::MakeGraph(nodes);
+    const Result<graph::Definition> graph = testing::MakeGraph(nodes);
     ASSERT_TRUE(graph.ok());
     graph::StepRequest request;
     request.targets = {graph->Find("up")->id()};

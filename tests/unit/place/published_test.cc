@@ -21,7 +21,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// Nanoseconds in the unit of a data file.
+/// Nanoseconds per unit of a data file.
 constexpr double kUnit = 1e6;
 
 int64_t Ns(double units) { return std::llround(units * kUnit); }
@@ -29,14 +29,14 @@ double Units(int64_t ns) { return static_cast<double>(ns) / kUnit; }
 
 Json Read(const std::string& file) { return Json::parse(std::ifstream(testing::TestData() + "/placement/" + file)); }
 
-/// Ten tasks on three processors; transfers take their edge's cost between any two processors and never wait.
+/// Ten tasks on three processors; a transfer takes its edge's cost between any two processors and never waits.
 Problem Topcuoglu(const Json& data) {
   const int devices = static_cast<int>(data["devices"].size());
   std::vector<DeviceCost> costs;
   for (int d = 0; d < devices; ++d) costs.push_back({.space = d});
   Problem problem(costs, devices,
                   std::vector<LinkCost>(9, {.latency_ns = 0, .ns_per_byte = 1, .direct = true, .queues = false}));
-  std::map<int, std::vector<int>> inputs;  // values by the task that uses them
+  std::map<int, std::vector<int>> inputs;  // values by the consuming task
   for (int t = 0; t < static_cast<int>(data["exec"].size()); ++t) {
     std::vector<int64_t> times;
     for (const double time : data["exec"][static_cast<size_t>(t)]) times.push_back(Ns(time));
@@ -100,8 +100,8 @@ struct MsrRow {
   double white_paper, heft, deferred, before;
 };
 
-/// A profiled graph: one CPU and as many accelerators as the file has. Between an accelerator and the CPU a value takes
-/// its edge's cost, between two accelerators twice that, each ordered pair of devices with a channel of its own.
+/// A profiled graph: one CPU and the accelerators of the file. A transfer takes its edge's cost between an accelerator
+/// and the CPU, and twice that between two accelerators; each ordered pair of devices has its own channel.
 class Msr {
  public:
   explicit Msr(const std::string& file) : data_(Read("msr/throughput-inputs/" + file + ".json")) {
@@ -126,7 +126,7 @@ class Msr {
   const Problem& problem() const { return *problem_; }
 
  private:
-  /// Nodes so that edges lead forward; of several, the one that the file has first.
+  /// Nodes in topological order; among ready nodes, in the order of the file.
   std::vector<size_t> Order() {
     std::vector<std::vector<size_t>> next(position_.size());
     std::vector<int> missing(position_.size(), 0);
@@ -196,7 +196,7 @@ class MsrTest : public ::testing::TestWithParam<MsrRow> {
   }
 };
 
-/// The table prints three or four digits.
+/// The table has three or four digits.
 void ExpectPrinted(int64_t ns, double printed, const char* what) {
   EXPECT_NEAR(Units(ns) / printed, 1, 0.0016) << what << ": " << Units(ns) << ", the table has " << printed;
 }

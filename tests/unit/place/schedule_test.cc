@@ -11,7 +11,8 @@
 namespace weir::place {
 namespace {
 
-/// A host device and `accelerators` with memory of their own, one byte per ns between each of them and the host.
+/// A host device and `accelerators` devices with separate memory, and one byte per ns between each of them and the
+/// host.
 Problem Machine(int accelerators, bool direct = false, int64_t capacity = kUnlimited) {
   std::vector<DeviceCost> devices = {{.space = 0, .device_class = 0, .priority = 70}};
   for (int d = 1; d <= accelerators; ++d) {
@@ -54,7 +55,7 @@ TEST(SimulateTest, F307_AValueCrossesOncePerSpaceAndTwoLinksWithoutADirectOne) {
   const Simulation run = Simulate(problem, {1, 2, 2, 0}, UpwardRanks(problem));
   EXPECT_EQ(run.transfers, 2);  // to device 2 and to the host
   EXPECT_EQ(run.finish_ns[3], 10 + 200 + 10 - 100);
-  EXPECT_EQ(run.finish_ns[1], 220 + 100);  // behind the other transfer on the way to the host
+  EXPECT_EQ(run.finish_ns[1], 220 + 100);  // after the other transfer to the host
 }
 
 TEST(SimulateTest, MemoryIsFreedAfterTheLastUse) {
@@ -73,8 +74,8 @@ TEST(SimulateTest, MemoryIsFreedAfterTheLastUse) {
 }
 
 TEST(SimulateTest, F317_WhatADeviceReceivesTakesItsMemoryUntilTheLastUseThere) {
-  // Devices 1 and 2 share a card. Task 0 reads a feed and a constant, 1 and 2 what it made; 3 wants the feed in host
-  // memory.
+  // Devices 1 and 2 share a card. Task 0 reads a feed and a constant, tasks 1 and 2 read its output; 3 requires the
+  // feed in host memory.
   const std::vector<DeviceCost> devices = {
       {.space = 0}, {.space = 1, .device_class = 1, .capacity_bytes = 160}, {.space = 1, .device_class = 1}};
   Problem problem(devices, 2, std::vector<LinkCost>(4, {.ns_per_byte = 1}));
@@ -99,7 +100,7 @@ TEST(SimulateTest, F317_WhatADeviceReceivesTakesItsMemoryUntilTheLastUseThere) {
   };
   EXPECT_EQ(peaks({0, 0, 0, 0}), (std::vector<int64_t>{50, 0, 0}));     // all in host memory
   EXPECT_EQ(peaks({1, 1, 1, 1}), (std::vector<int64_t>{0, 158, 0}));    // feed, constant and the value
-  EXPECT_EQ(peaks({1, 2, 2, 2}), (std::vector<int64_t>{0, 158, 50}));   // a copy, though nothing travels
+  EXPECT_EQ(peaks({1, 2, 2, 2}), (std::vector<int64_t>{0, 158, 50}));   // a copy, though there is no transfer
   EXPECT_EQ(peaks({0, 1, 2, 0}), (std::vector<int64_t>{50, 50, 50}));   // one copy each
   EXPECT_EQ(peaks({2, 0, 1, 1}), (std::vector<int64_t>{50, 50, 158}));  // one copy for two tasks
   EXPECT_TRUE(Simulate(problem, {1, 1, 1, 1}, UpwardRanks(problem)).fits);
@@ -120,7 +121,7 @@ TEST(SimulateTest, AnOriginalIsFreedWhenItsCopiesHaveArrived) {
   problem.Seal();
   const Simulation run = Simulate(problem, {1, 0, 1, 1}, UpwardRanks(problem));
   EXPECT_EQ(run.finish_ns, (std::vector<int64_t>{10, 1110, 20, 30}));
-  EXPECT_EQ(run.peak_bytes[1], 300);  // `first` is on its way until 110
+  EXPECT_EQ(run.peak_bytes[1], 300);  // the transfer of `first` ends at 110
   EXPECT_EQ(run.peak_bytes[0], 100);
 }
 
@@ -135,7 +136,7 @@ TEST(SimulateTest, F103_AStepEndsWhenWhatIsFetchedIsThere) {
   problem.Seal();
   const std::vector<int64_t> ranks = UpwardRanks(problem);
   const Simulation run = Simulate(problem, {1, 2}, ranks);
-  EXPECT_EQ(run.transfers, 1);  // the fetch and the use in host memory are one
+  EXPECT_EQ(run.transfers, 1);  // one transfer for the fetch and the use in host memory
   EXPECT_EQ(run.makespan_ns, 10 + 500 + 10);
   Problem slow = Machine(2);
   slow.AddTask(times, 0);
@@ -155,7 +156,7 @@ TEST(ListScheduleTest, GeneratorsGoWithTheirConsumer) {
   const int64_t work[] = {1000, 10};
   problem.AddTask(nothing, 0, 0, true);
   const int weights = problem.AddValue({.task = 0, .bytes = 500});
-  problem.AddTask(nothing, 0, 0, true);  // its read, in the same group
+  problem.AddTask(nothing, 0, 0, true);  // the read of the variable, in the same group
   problem.AddUse({weights});
   const int read = problem.AddValue({.task = 1, .bytes = 500});
   problem.AddTask(work, 1);
@@ -175,7 +176,7 @@ TEST(ListScheduleTest, TheTimeOfADeferredTaskCountsToItsConsumersRank) {
   const int64_t times[] = {60, 40, 5, 10, 50};
   problem.AddTask({times, 1}, 0, 0, true);
   const int first = problem.AddValue({.task = 0});
-  problem.AddTask({times + 1, 1}, 1, 0, true);  // does something to it
+  problem.AddTask({times + 1, 1}, 1, 0, true);  // updates the variable
   problem.AddUse({first});
   const int generated = problem.AddValue({.task = 1});
   problem.AddTask({times + 2, 1}, 2);
@@ -209,7 +210,7 @@ TEST(ListScheduleTest, ADeviceWithoutRoomIsPassedOver) {
   EXPECT_TRUE(single_overflows);
 }
 
-/// Two devices of one class, in spaces of their own beside the host's, and a chain of two tasks that hold 100 bytes
+/// Two devices of one class, with memory spaces apart from the host's, and a chain of two tasks that hold 100 bytes
 /// each.
 Choice OnUnlikeDevices(Algorithm algorithm, const DeviceCost& first, const DeviceCost& second, double first_way = 1) {
   std::vector<LinkCost> links(9, {.ns_per_byte = 1});
@@ -241,15 +242,15 @@ TEST(PortfolioTest, DevicesOfOneClassWithOtherMemoryOrLinksAreBaselinesOfTheirOw
   const Choice by_link = OnUnlikeDevices(Algorithm::kSingle, twin, large, 1000);
   EXPECT_EQ(by_link.plan.device_of, (std::vector<int>{2, 2}));
   const Choice alike = OnUnlikeDevices(Algorithm::kSingle, twin, large);
-  EXPECT_EQ(alike.tried.size(), 2u);  // the host, and one for both
+  EXPECT_EQ(alike.tried.size(), 2u);  // the host, and one device for both
   DeviceCost tiny = small;
   tiny.space = 2;
   EXPECT_EQ(OnUnlikeDevices(Algorithm::kSingle, small, tiny).best_single_ns, 0) << "of plans that fit only";
 }
 
 TEST(PortfolioTest, F099_TheWhitePapersWalkByHand) {
-  // A CPU (device 0) and an accelerator, a byte a nanosecond between them, transfers beside each other. Tasks in the
-  // order in which the walk meets them:
+  // A CPU (device 0) and an accelerator, a byte a nanosecond between them, parallel transfers. Tasks in the
+  // order in which the algorithm visits them:
   //   a  CPU 0-10   | accelerator would end at 20                                       -> CPU, 10
   //   b  CPU 10-20  | accelerator 0-4                                                   -> accelerator, 4
   //   d  CPU: b's 10 bytes are there at 14, 14-22 | the accelerator lacks the op        -> CPU, 22
@@ -274,7 +275,7 @@ TEST(PortfolioTest, F099_TheWhitePapersWalkByHand) {
   EXPECT_EQ(choice.plan.simulation.makespan_ns, 44);
 }
 
-/// Layers of tasks with unequal times and edges between them.
+/// Layers of tasks with different times and edges between them.
 Problem Random(uint32_t seed, int tasks, int accelerators, int64_t bytes, bool queues) {
   std::mt19937 random(seed);
   const auto up_to = [&random](int64_t limit) { return static_cast<int64_t>(random() % static_cast<uint64_t>(limit)); };

@@ -7,11 +7,12 @@
 
 #include "core/plan/lifetimes_internal.h"
 #include "core/plan/memory_internal.h"
+#include "core/tensor/buffer.h"
 
 namespace weir::plan {
 namespace {
 
-/// A plan whose storage number i has `bytes[i]` bytes in the arena, with one value each.
+/// A plan whose storage i has `bytes[i]` bytes in the arena and one value.
 ExecutionPlan WithStorages(const std::vector<uint64_t>& bytes) {
   ExecutionPlan plan;
   for (size_t i = 0; i < bytes.size(); ++i) {
@@ -19,7 +20,7 @@ ExecutionPlan WithStorages(const std::vector<uint64_t>& bytes) {
     storage.bytes = bytes[i];
     plan.storages.push_back(storage);
     Value value;
-    value.storage = static_cast<int>(i);
+    value.storage = StorageId(i);
     value.shape_known = true;
     plan.values.push_back(value);
   }
@@ -31,8 +32,8 @@ void AddInstruction(ExecutionPlan& plan, const std::vector<int>& inputs, const s
   instruction.first_slot = static_cast<uint32_t>(plan.slots.size());
   instruction.inputs = static_cast<uint16_t>(inputs.size());
   instruction.outputs = static_cast<uint16_t>(outputs.size());
-  for (const int v : inputs) plan.slots.push_back({v});
-  for (const int v : outputs) plan.slots.push_back({v});
+  for (const int v : inputs) plan.slots.push_back({ValueId(v)});
+  for (const int v : outputs) plan.slots.push_back({ValueId(v)});
   plan.instructions.push_back(instruction);
 }
 
@@ -40,16 +41,16 @@ bool Overlap(const Storage& a, const Storage& b) {
   return a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes;
 }
 
-TEST(LayOutArena, ReusesWhatIsNoLongerUsed) {
+TEST(LayOutArena, ReusesDeadMemory) {
   ExecutionPlan plan = WithStorages({1000, 1000, 1000, 1000});
   AddInstruction(plan, {}, {0});
   AddInstruction(plan, {0}, {1});
   AddInstruction(plan, {1}, {2});
   AddInstruction(plan, {2}, {3});
   ASSERT_TRUE(LayOutArena({}, plan).ok());
-  EXPECT_FALSE(Overlap(plan.storages[0], plan.storages[1]));
-  EXPECT_FALSE(Overlap(plan.storages[1], plan.storages[2]));
-  EXPECT_EQ(plan.storages[0].offset, plan.storages[2].offset);
+  EXPECT_FALSE(Overlap(plan.storages[StorageId(0)], plan.storages[StorageId(1)]));
+  EXPECT_FALSE(Overlap(plan.storages[StorageId(1)], plan.storages[StorageId(2)]));
+  EXPECT_EQ(plan.storages[StorageId(0)].offset, plan.storages[StorageId(2)].offset);
   EXPECT_EQ(plan.arena_bytes[0], 2048u);
 }
 
@@ -72,8 +73,7 @@ TEST(LayOutArena, LiveStoragesNeverOverlap) {
   const std::pair<int, int> live_together[] = {{0, 1}, {0, 2}, {1, 2}, {1, 3}, {2, 3},
                                                {0, 3}, {3, 4}, {0, 4}, {0, 5}, {4, 5}};
   for (const auto& [a, b] : live_together) {
-    EXPECT_FALSE(Overlap(plan.storages[static_cast<size_t>(a)], plan.storages[static_cast<size_t>(b)]))
-        << a << " and " << b;
+    EXPECT_FALSE(Overlap(plan.storages[StorageId(a)], plan.storages[StorageId(b)])) << a << " and " << b;
   }
   for (const Storage& storage : plan.storages) EXPECT_EQ(storage.offset % kBufferAlignment, 0u);
 }
@@ -83,25 +83,25 @@ TEST(LayOutArena, OutputTakesTheLastUseOfAnInput) {
   AddInstruction(plan, {}, {0});
   AddInstruction(plan, {0}, {1});
   AddInstruction(plan, {0, 1}, {2});
-  // Instruction 1 may not share (its input lives on), instruction 2 may.
+  // Instruction 1 must not work in place (its input stays live), instruction 2 may.
   ASSERT_TRUE(LayOutArena({{}, {}, {{1, 1, 2}, {2, 3, 5}}}, plan).ok());
-  EXPECT_FALSE(Overlap(plan.storages[0], plan.storages[1]));
-  EXPECT_EQ(plan.storages[2].offset, plan.storages[0].offset);
+  EXPECT_FALSE(Overlap(plan.storages[StorageId(0)], plan.storages[StorageId(1)]));
+  EXPECT_EQ(plan.storages[StorageId(2)].offset, plan.storages[StorageId(0)].offset);
   EXPECT_EQ(plan.arena_bytes[0], 512u);
 }
 
 TEST(LayOutArena, SecondViewOfAnInputForbidsSharing) {
   ExecutionPlan plan = WithStorages({256, 256});
-  Value view = plan.values[0];
-  plan.values.push_back(view);  // value 2: the same memory, seen in another shape
+  Value view = plan.values[ValueId(0)];
+  plan.values.push_back(view);  // value 2: the same memory with another shape
   AddInstruction(plan, {}, {0});
   AddInstruction(plan, {0, 2}, {1});
   ASSERT_TRUE(LayOutArena({{}, {}, {{1, 1, 3}}}, plan).ok());
-  EXPECT_FALSE(Overlap(plan.storages[0], plan.storages[1]));
+  EXPECT_FALSE(Overlap(plan.storages[StorageId(0)], plan.storages[StorageId(1)]));
 }
 
 TEST(LayOutArena, LargestFirstWhereBestFitWastes) {
-  // Along the tape the small value splits the hole that the first one leaves, and the third finds no room.
+  // Along the tape the small value splits the hole left by the first one, and the third value does not fit.
   ExecutionPlan plan = WithStorages({1024, 1024, 64, 1024});
   AddInstruction(plan, {}, {0});
   AddInstruction(plan, {0}, {1});
@@ -122,12 +122,13 @@ TEST(LayOutArena, ExchangedStoragesKeepTheirPlacesThroughTheLoop) {
   plan.instructions.back().opcode = Opcode::kSwap;
   AddInstruction(plan, {}, {});
   ASSERT_TRUE(LayOutArena({{}, {{1, 4}}, {}}, plan).ok());
-  EXPECT_FALSE(Overlap(plan.storages[0], plan.storages[1]));
-  EXPECT_FALSE(Overlap(plan.storages[0], plan.storages[2]));
-  EXPECT_FALSE(Overlap(plan.storages[1], plan.storages[2])) << "storage 1 has the other's content when 2 is written";
+  EXPECT_FALSE(Overlap(plan.storages[StorageId(0)], plan.storages[StorageId(1)]));
+  EXPECT_FALSE(Overlap(plan.storages[StorageId(0)], plan.storages[StorageId(2)]));
+  EXPECT_FALSE(Overlap(plan.storages[StorageId(1)], plan.storages[StorageId(2)]))
+      << "storage 1 has the other's content when 2 is written";
 }
 
-/// Every instruction a task of its own, with these edges.
+/// Makes every instruction a task, with these edges.
 void MakeTasks(ExecutionPlan& plan, const std::set<std::pair<uint32_t, uint32_t>>& edges) {
   plan.tasks.clear();
   plan.successors.clear();
@@ -144,7 +145,7 @@ void MakeTasks(ExecutionPlan& plan, const std::set<std::pair<uint32_t, uint32_t>
   }
 }
 
-TEST(LayOutArena, TasksReuseWhatAllWhoUsedItAreDoneWith) {
+TEST(LayOutArena, TasksReuseMemoryAfterAllItsUsers) {
   ExecutionPlan plan = WithStorages({1024, 1024, 1024, 1024});
   AddInstruction(plan, {}, {0});
   AddInstruction(plan, {0}, {1});
@@ -152,18 +153,19 @@ TEST(LayOutArena, TasksReuseWhatAllWhoUsedItAreDoneWith) {
   AddInstruction(plan, {}, {3});
   MakeTasks(plan, {{0, 1}, {1, 2}});
   ASSERT_TRUE(LayOutArena({}, plan).ok());
-  EXPECT_EQ(plan.storages[0].offset, plan.storages[2].offset) << "0 is read before 2 is written";
+  EXPECT_EQ(plan.storages[StorageId(0)].offset, plan.storages[StorageId(2)].offset) << "0 is read before 2 is written";
   for (const int other : {0, 1, 2}) {
-    EXPECT_FALSE(Overlap(plan.storages[3], plan.storages[static_cast<size_t>(other)]))
+    EXPECT_FALSE(Overlap(plan.storages[StorageId(3)], plan.storages[StorageId(other)]))
         << "the last task may run beside all others";
   }
 }
 
 TEST(LayOutArena, ReaderThroughAMergeKeepsAnOutputOutOfItsPlace) {
-  // Value 1 is what a Merge chose from 0. Task 2 reads it, task 3 may write where 0 lies; nothing orders the two.
+  // Value 1 is a Merge's output that aliases value 0. Task 2 reads it, task 3 may write to the memory of 0; no edge
+  // orders the two.
   ExecutionPlan plan = WithStorages({256, 0, 256, 256});
-  plan.storages[1].home = Storage::Home::kBound;
-  plan.storages[1].sources = {0};
+  plan.storages[StorageId(1)].home = Storage::Home::kBound;
+  plan.storages[StorageId(1)].sources = {StorageId(0)};
   AddInstruction(plan, {}, {0});
   AddInstruction(plan, {0}, {1});
   AddInstruction(plan, {1}, {2});
@@ -171,14 +173,14 @@ TEST(LayOutArena, ReaderThroughAMergeKeepsAnOutputOutOfItsPlace) {
   const TapeShape shape = {{}, {}, {{3, 5, 6}}};
   MakeTasks(plan, {{0, 1}, {0, 3}, {1, 2}});
   ASSERT_TRUE(LayOutArena(shape, plan).ok());
-  EXPECT_FALSE(Overlap(plan.storages[0], plan.storages[3]));
+  EXPECT_FALSE(Overlap(plan.storages[StorageId(0)], plan.storages[StorageId(3)]));
   MakeTasks(plan, {{0, 1}, {0, 3}, {1, 2}, {2, 3}});
   ASSERT_TRUE(LayOutArena(shape, plan).ok());
-  EXPECT_EQ(plan.storages[0].offset, plan.storages[3].offset);
+  EXPECT_EQ(plan.storages[StorageId(0)].offset, plan.storages[StorageId(3)].offset);
 }
 
-/// A plan of `count` tasks, each making a value from up to three earlier ones, some of them chosen by a Merge, and
-/// allowed to work in place; its edges are those of the values and some more.
+/// A plan of `count` tasks, each computes a value from up to three earlier ones, some of them through a Merge, and may
+/// work in place. Its edges are those of the values and some random ones.
 struct RandomTasks {
   explicit RandomTasks(uint32_t seed, size_t count) : random(seed) {
     std::set<std::pair<uint32_t, uint32_t>> edges;
@@ -190,10 +192,10 @@ struct RandomTasks {
       storage.bytes = 64 << Upto(5);
       if (Upto(9) == 0 && !inputs.empty()) {
         storage.home = Storage::Home::kBound;
-        for (const int input : inputs) storage.sources.push_back(input);
+        for (const int input : inputs) storage.sources.emplace_back(input);
       }
       Value value;
-      value.storage = static_cast<int>(i);
+      value.storage = StorageId(i);
       value.shape_known = true;
       plan.storages.push_back(storage);
       plan.values.push_back(value);
@@ -217,18 +219,18 @@ struct RandomTasks {
     for (uint32_t i = static_cast<uint32_t>(count); i-- > 0;) {
       const Instruction& instruction = plan.instructions[i];
       for (uint32_t s = 0; s < instruction.inputs; ++s) {
-        users[static_cast<size_t>(plan.slots[instruction.first_slot + s].value)].insert(i);
+        users[plan.slots[instruction.first_slot + s].value.position()].insert(i);
       }
     }
     for (size_t s = count; s-- > 0;) {
-      for (const int source : plan.storages[s].sources) {
-        users[static_cast<size_t>(source)].insert(users[s].begin(), users[s].end());
+      for (const StorageId source : plan.storages[StorageId(s)].sources) {
+        users[source.position()].insert(users[s].begin(), users[s].end());
       }
     }
   }
   uint32_t Upto(uint32_t most) { return std::uniform_int_distribution<uint32_t>(0, most)(random); }
 
-  /// Everyone who uses `a` is done when anyone uses `b`; `in_place`: but for the task that makes b.
+  /// True if every user of `a` precedes every user of `b`; `in_place`: except for the task that computes b.
   bool Done(size_t a, size_t b, bool in_place) const {
     return std::all_of(users[a].begin(), users[a].end(), [&](uint32_t first) {
       return std::all_of(users[b].begin(), users[b].end(), [&](uint32_t second) {
@@ -238,8 +240,7 @@ struct RandomTasks {
   }
   bool MayWorkInPlace(size_t a, size_t b) const {
     return std::any_of(shape.shares.begin(), shape.shares.end(), [&](const MayShare& share) {
-      return plan.slots[share.input_slot].value == static_cast<int>(a) &&
-             plan.slots[share.output_slot].value == static_cast<int>(b);
+      return plan.slots[share.input_slot].value == ValueId(a) && plan.slots[share.output_slot].value == ValueId(b);
     });
   }
 
@@ -250,19 +251,19 @@ struct RandomTasks {
   std::vector<std::set<uint32_t>> users;  // by storage
 };
 
-TEST(LayOutArena, WhatMayBeInUseAtOnceNeverOverlapsHoweverTasksRun) {
+TEST(LayOutArena, ValuesLiveInParallelTasksNeverOverlap) {
   uint64_t arena = 0, sum = 0;
   for (uint32_t seed = 1; seed <= 60; ++seed) {
     RandomTasks tasks(seed, 20 + 4 * seed);
     ASSERT_TRUE(LayOutArena(tasks.shape, tasks.plan).ok());
     arena += tasks.plan.arena_bytes[0];
     for (size_t b = 0; b < tasks.plan.storages.size(); ++b) {
-      const Storage& second = tasks.plan.storages[b];
+      const Storage& second = tasks.plan.storages[StorageId(b)];
       if (second.home != Storage::Home::kArena) continue;
       sum += second.bytes;
       ASSERT_LE(second.offset + second.bytes, tasks.plan.arena_bytes[0]);
       for (size_t a = 0; a < b; ++a) {
-        const Storage& first = tasks.plan.storages[a];
+        const Storage& first = tasks.plan.storages[StorageId(a)];
         if (first.home != Storage::Home::kArena || !Overlap(first, second)) continue;
         ASSERT_TRUE(tasks.Done(a, b, tasks.MayWorkInPlace(a, b)))
             << "seed " << seed << ", values " << a << " and " << b;
@@ -290,7 +291,7 @@ TEST(TaskOrder, IsExactWithRoomAndNeverWrongWithout) {
 
 TEST(FinishTape, DropsOwnedTensorsAfterTheirLastUse) {
   ExecutionPlan plan = WithStorages({0, 0});
-  plan.storages[0].home = Storage::Home::kOwned;
+  plan.storages[StorageId(0)].home = Storage::Home::kOwned;
   AddInstruction(plan, {}, {0});
   AddInstruction(plan, {0}, {1});
   AddInstruction(plan, {1}, {});
@@ -301,10 +302,11 @@ TEST(FinishTape, DropsOwnedTensorsAfterTheirLastUse) {
   EXPECT_EQ(plan.instructions[2].detail, 0u);
 }
 
-/// 0 -> 1 in its place, which variable 2 is assigned; `more` instructions, then an end. Of 64 KiB each.
+/// Storage 0, then 1 in place of it, which is assigned to variable 2; then `more` instructions and an end. All are 64
+/// KiB.
 ExecutionPlan Assigning(const std::vector<std::pair<int, int>>& more) {
   ExecutionPlan plan = WithStorages({64 << 10, 64 << 10, 0, 64 << 10});
-  plan.storages[2].home = Storage::Home::kVariable;
+  plan.storages[StorageId(2)].home = Storage::Home::kVariable;
   AddInstruction(plan, {}, {0});
   AddInstruction(plan, {0}, {1});
   AddInstruction(plan, {2, 1}, {});
@@ -318,12 +320,12 @@ ExecutionPlan Assigning(const std::vector<std::pair<int, int>>& more) {
   return plan;
 }
 
-TEST(LayOutArena, WhatAVariableMayTakeOverIsMade) {
+TEST(LayOutArena, DonatedValuesLieOutsideTheArena) {
   ExecutionPlan plan = Assigning({});
   EXPECT_TRUE(plan.instructions[2].takes);
   ASSERT_EQ(plan.made.size(), 1u);
   EXPECT_EQ(plan.made[0].bytes, 64u << 10);
-  EXPECT_EQ(plan.made[0].storages, (std::vector<int>{0, 1}));
+  EXPECT_EQ(plan.made[0].storages, (std::vector{StorageId(0), StorageId(1)}));
   EXPECT_EQ(plan.arena_bytes[0], 0u);
   FinishTape({}, plan);
   ASSERT_EQ(plan.instructions.size(), 5u);
@@ -332,10 +334,10 @@ TEST(LayOutArena, WhatAVariableMayTakeOverIsMade) {
   EXPECT_TRUE(Assigning({{1, 3}}).made.empty()) << "1 is needed later";
 }
 
-/// Storages that the plan releases, in order, when its tasks have these edges: 0 -> 1 -> 2 and 1 -> 3 in any case.
+/// Storages that the plan releases, in order, if its tasks have these edges in addition to 0 -> 1 -> 2 and 1 -> 3.
 std::vector<uint32_t> Released(std::set<std::pair<uint32_t, uint32_t>> edges) {
   ExecutionPlan plan = WithStorages({0, 0, 64, 64});
-  plan.storages[0].home = plan.storages[1].home = Storage::Home::kOwned;
+  plan.storages[StorageId(0)].home = plan.storages[StorageId(1)].home = Storage::Home::kOwned;
   AddInstruction(plan, {}, {0});
   AddInstruction(plan, {0}, {1});
   AddInstruction(plan, {1}, {2});
@@ -354,7 +356,7 @@ std::vector<uint32_t> Released(std::set<std::pair<uint32_t, uint32_t>> edges) {
   return released;
 }
 
-TEST(FinishTape, TasksDropWhatNobodyUsesAfterThem) {
+TEST(FinishTape, TasksReleaseValuesAfterTheirLastUse) {
   EXPECT_EQ(Released({}), (std::vector<uint32_t>{0})) << "either reader of 1 may be the last";
   EXPECT_EQ(Released({{2, 3}}), (std::vector<uint32_t>{0, 1}));
 }

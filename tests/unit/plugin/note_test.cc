@@ -24,7 +24,7 @@ void Refused(const std::string& image, Code code, std::string_view part) {
   EXPECT_NE(status.message().find(part), std::string::npos) << status.message();
 }
 
-TEST(Note, ReadsWhatTheFileSays) {
+TEST(Note, ReadsTheFilesNote) {
   const auto note = Read(ElfImage({{Describe(GoodDesc())}}));
   ASSERT_TRUE(note.ok()) << note.status().ToString();
   EXPECT_EQ(note->name, "toy");
@@ -131,7 +131,7 @@ TEST(Note, EveryPrefixIsAnError) {
   EXPECT_TRUE(Read(image).ok());
 }
 
-// Whatever the bytes are: an answer, no crash. Sanitizers watch.
+// Any bytes give a result, never a crash. Sanitizers check it.
 TEST(Note, EveryFlippedByteHasAnAnswer) {
   const std::string image = ElfImage({{Describe(GoodDesc()) + UseRecord(1)}, {"code", PT_LOAD, 4096}});
   int accepted = 0;
@@ -162,7 +162,7 @@ TEST(Note, GarbageHasAnAnswer) {
   }
 }
 
-TEST(Note, FilesThatAreNone) {
+TEST(Note, FilesOtherThanPlugins) {
   std::string pattern = (std::filesystem::temp_directory_path() / "weir_note_XXXXXX").string();
   ASSERT_NE(mkdtemp(pattern.data()), nullptr);
   const std::filesystem::path folder = pattern;

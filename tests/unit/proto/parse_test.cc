@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include "core/proto/parse.h"
 
 #include <gtest/gtest.h>
@@ -23,7 +25,7 @@ tf::GraphDef SmallGraph() {
   return def;
 }
 
-TEST(ParseBinary, ReadsWhatWasWritten) {
+TEST(ParseBinary, ReadsSerializedMessages) {
   const tf::GraphDef def = SmallGraph();
   const Result<std::string> bytes = Serialize(def, "GraphDef");
   ASSERT_TRUE(bytes.ok());
@@ -43,11 +45,11 @@ TEST(ParseBinary, EveryCutGivesAStatusOrAShorterMessage) {
     ++errors;
     EXPECT_EQ(status.code(), Code::kInvalidArgument);
   }
-  // Only a cut between top-level fields leaves a message: at the start, after each node.
+  // Only a cut between top-level fields leaves a valid message: at the start and after each node.
   EXPECT_EQ(errors, static_cast<int>(bytes.size()) - 3);
 }
 
-TEST(Serialize, StringsThatAreNotUtf8AreWrittenInSilence) {
+TEST(Serialize, StringsThatAreNotUtf8AreWrittenWithoutAWarning) {
   tf::GraphDef def;
   def.add_node()->set_op("a\xff");
   testing::internal::CaptureStderr();
@@ -60,7 +62,7 @@ TEST(ParseBinary, EndGroupTagAtTopLevelIsAnError) {
   EXPECT_EQ(ParseBinary(std::string("\x0c", 1), "GraphDef", read).code(), Code::kInvalidArgument);
 }
 
-/// A FullTypeDef that holds one that holds one …
+/// A FullTypeDef nested `depth` times.
 std::string NestedTypes(int depth) {
   std::string types;
   for (int i = 0; i < depth; ++i) {
@@ -84,7 +86,7 @@ TEST(ParseBinary, NestingIsBounded) {
 TEST(ParseBinary, WritesNothingToStderr) {
   tf::NodeDef node;
   testing::internal::CaptureStderr();
-  EXPECT_FALSE(ParseBinary("\x0a\x02\xff\xfe", "NodeDef", node).ok());  // no UTF-8
+  EXPECT_FALSE(ParseBinary("\x0a\x02\xff\xfe", "NodeDef", node).ok());  // not UTF-8
   EXPECT_FALSE(ParseText("name: 7", "NodeDef", node).ok());
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
 }

@@ -1,3 +1,6 @@
+#include <fmt/format.h>
+
+#include "core/tensor/resource.h"
 #include "core/tensor/tensor_proto.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +25,7 @@ tf::TensorProto Text(const std::string& text) {
   return proto;
 }
 
-/// The elements as T, which for numbers may be another type of their size: the bits of half, the codes of qint8.
+/// The elements as T, which may be another number type of the same size: the bits of half, the codes of qint8.
 template <class T>
 std::vector<T> Values(const Tensor& tensor) {
   if (HasFixedSize(tensor.dtype()) && SizeOf(tensor.dtype()) != sizeof(T)) return {};
@@ -102,7 +105,7 @@ struct Bad {
   std::string text;
 };
 
-TEST(TensorFromProto, WhatDoesNotFitIsNamed) {
+TEST(TensorFromProto, MismatchesAreNamed) {
   const Bad cases[] = {
       {"invalid type", "dtype: DT_INVALID"},
       {"no type", ""},
@@ -142,7 +145,7 @@ TEST(TensorFromProto, VariantIsUnimplemented) {
   EXPECT_EQ(TensorFromProto(Text("dtype: DT_VARIANT")).status().code(), Code::kUnimplemented);
 }
 
-// B31: 20 bytes that stand for 32 GiB.
+// B31: 20 bytes that describe 32 GiB.
 TEST(TensorFromProto, ExpansionIsCharged) {
   const Status status = TensorFromProto(Text("dtype: DT_FLOAT float_val: 1 " + Vec(int64_t{1} << 33))).status();
   EXPECT_EQ(status.code(), Code::kResourceExhausted);
@@ -247,7 +250,7 @@ TEST(TensorToProto, HandlesAndStringsSurviveBothEncodings) {
   }
 }
 
-TEST(TensorToProto, TypedWritesWhatPythonWrites) {
+TEST(TensorToProto, TypedMatchesPython) {
   const auto typed = [](const Tensor& tensor) {
     tf::TensorProto proto;
     EXPECT_TRUE(TensorToProto(tensor, TensorEncoding::kTyped, proto).ok());
@@ -255,7 +258,7 @@ TEST(TensorToProto, TypedWritesWhatPythonWrites) {
   };
   EXPECT_EQ(typed(Tensor::Scalar<float>(2)).float_val_size(), 1);
   EXPECT_EQ(typed(Tensor::Vector<int32_t>({1, 2})).tensor_content().size(), 8u);
-  EXPECT_EQ(typed(Tensor::Vector<int32_t>({4, 4, 4})).int_val_size(), 1);  // equal elements once
+  EXPECT_EQ(typed(Tensor::Vector<int32_t>({4, 4, 4})).int_val_size(), 1);  // equal elements are stored once
   EXPECT_EQ(typed(Tensor::Vector<std::string>({"a", "a"})).string_val_size(), 2);
   EXPECT_EQ(typed(Tensor::Vector<bool>({true, false})).bool_val_size(), 2);
   EXPECT_EQ(typed(Counting<uint16_t>(DType::kHalf, 3)).half_val_size(), 3);

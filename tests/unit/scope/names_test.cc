@@ -51,7 +51,7 @@ TEST(Names, F011_re_entering_and_the_root) {
   EXPECT_EQ(Named(names, "s/t/"), "s/t");
   for (int i = 0; i < 4; ++i) names.Leave();
   EXPECT_EQ(names.current(), "");
-  names.Leave();  // one too many does no harm
+  names.Leave();  // an extra Leave is harmless
   EXPECT_EQ(names.current(), "");
 }
 
@@ -62,7 +62,7 @@ TEST(Names, F011_bad_names_are_refused) {
   }
   EXPECT_EQ(Entered(names, "a b"), "'a b' is not a valid scope name");
   EXPECT_EQ(Entered(names, "in"), "in/");
-  EXPECT_EQ(Named(names, "_x"), "in/_x");  // below a scope it may begin so
+  EXPECT_EQ(Named(names, "_x"), "in/_x");  // allowed below a scope
   EXPECT_EQ(Named(names, "a>b.c-d"), "in/a>b.c-d");
 }
 

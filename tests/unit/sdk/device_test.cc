@@ -120,7 +120,7 @@ TEST_F(CpuTest, AnotherInterfaceIsNull) {
   EXPECT_EQ(plugin_.table()->get_interface({nullptr, 0}), nullptr);
 }
 
-/// A device whose members throw: nothing of it may cross the boundary.
+/// A device whose members throw: no exception may cross the boundary.
 struct Thrower {
   static void Enumerate(const Options&, const Emit&) { throw 1; }
   static std::unique_ptr<Thrower> Open(std::string_view uid, const Options& options, const Error& error) {

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <set>
 
-/// The node that the harness's host table reads.
+/// The node behind the harness's host table.
 struct weir_node {
   std::string op;
   const weir::sdk::test::Attributes* attributes;
@@ -56,7 +56,7 @@ const weir_host& Host() {
                          void* arg) -> void* {
       const auto named = node->attributes->find("node");
       if (named == node->attributes->end()) return nullptr;
-      static auto& objects = *new std::map<std::string, void*>;  // live as long as the process
+      static auto& objects = *new std::map<std::string, void*>;  // never destroyed
       void*& object = objects[named->second.s + "/" + std::string(key.data, key.size)];
       if (object == nullptr) object = make(arg);
       return object;
@@ -94,7 +94,7 @@ const weir_host& Host() {
   return host;
 }
 
-/// Runs the prepared function over `regs` in as many calls as it has tiles.
+/// Runs the prepared function on `regs`, one call per tile.
 int32_t RunTiles(const weir_prepared& prepared, const std::vector<weir_reg>& regs, weir_error* error) {
   const uint64_t tiles = std::max<uint64_t>(1, prepared.tiles);
   for (uint64_t tile = 0; tile < tiles; ++tile) {
@@ -362,7 +362,7 @@ Outcome Plugin::Call(const std::string& op, Attributes attributes, std::vector<V
     }
     void* scratch = nullptr;
     if (prepared.scratch_bytes > 0) {
-      // Exactly as large as asked for, so that a sanitizer sees what lies beyond.
+      // Exactly the requested size, so that a sanitizer detects overruns.
       scratch = std::aligned_alloc(64, (prepared.scratch_bytes + 63) / 64 * 64);
       std::memset(scratch, 0x5a, prepared.scratch_bytes);
       regs.push_back({reinterpret_cast<uint64_t>(scratch), 0, nullptr, 0, 0});
@@ -381,36 +381,6 @@ Outcome Plugin::Call(const std::string& op, Attributes attributes, std::vector<V
   if (outcome.code != WEIR_OK) outcome.message.assign(text, error.length);
   outcome.outputs = std::move(outputs);
   outcome.inputs = std::move(inputs);
-  return outcome;
-}
-
-Outcome Plugin::CallDynamic(const std::string& op, Attributes attributes, std::vector<Value> inputs) const {
-  Outcome outcome;
-  const weir_kernel* kernel = Find(op, attributes);
-  if (kernel == nullptr || kernel->create == nullptr) {
-    outcome.code = WEIR_NOT_FOUND;
-    return outcome;
-  }
-  char text[512];
-  weir_error error{};
-  error.struct_size = sizeof error;
-  error.message = text;
-  error.capacity = sizeof text;
-  const weir_node node{op, &attributes};
-  void* state = nullptr;
-  outcome.code = kernel->create(kernel->user, &node, nullptr, &state, &error);
-  if (outcome.code == WEIR_OK) {
-    for (const char* out : {"out", "out1"}) {
-      if (!attributes.contains(out)) continue;
-      Value output;
-      output.dtype = static_cast<uint32_t>(attributes.at(out).i);
-      outcome.outputs.push_back(output);
-    }
-    weir_ctx ctx{&inputs, &outcome.outputs};
-    outcome.code = kernel->compute(state, &ctx, &error);
-    kernel->destroy(state);
-  }
-  if (outcome.code != WEIR_OK) outcome.message.assign(text, error.length);
   return outcome;
 }
 

@@ -1,4 +1,4 @@
-// Calls the kernels and devices of built plugin files through their tables, with a host table made for the purpose.
+// Calls the kernels and devices of built plugin files through their tables, with a host table for tests.
 #ifndef WEIR_TESTS_UNIT_SDK_PLUGIN_HARNESS_H_
 #define WEIR_TESTS_UNIT_SDK_PLUGIN_HARNESS_H_
 
@@ -73,10 +73,10 @@ inline Attribute Number(int64_t value) { return {WEIR_VALUE_INT, value}; }
 inline Attribute Text(std::string value) { return {WEIR_VALUE_STRING, 0, 0, std::move(value)}; }
 inline Attribute Type(uint32_t dtype) { return {WEIR_VALUE_DTYPE, dtype}; }
 
-/// "node" names the node whose objects live on from call to call; without it there are none.
+/// "node" names the node whose resources persist between calls; without it there are none.
 using Attributes = std::map<std::string, Attribute>;
 
-/// What came of a call: a code with its text, or the outputs. `inputs` shows variables after their update.
+/// The result of a call: a code with its text, or the outputs. `inputs` has variables after their update.
 struct Outcome {
   int32_t code = WEIR_OK;
   std::string message;
@@ -84,14 +84,14 @@ struct Outcome {
   std::vector<Value> inputs;
 };
 
-/// How to call: constant inputs are known to prepare; a shared buffer is used where an alias MAY be taken.
+/// Options of a call: constant inputs are known to prepare; a shared buffer is used if an alias MAY be used.
 struct CallOptions {
   bool constants = true;
   bool in_place = false;
-  uint64_t tiles = 1;  // the call is cut into that many calls, when the kernel allows it
+  uint64_t tiles = 1;  // number of calls, one per tile, if the kernel allows it
 };
 
-/// One loaded plugin file. Loading failures fail the test that asks.
+/// One loaded plugin file. A failure to load fails the current test.
 class Plugin {
  public:
   /// `file`: base name in the build's plugin folder. Stays loaded.
@@ -105,21 +105,19 @@ class Plugin {
   /// The record for an op with these types, or null.
   const weir_kernel* Find(const std::string& op, const Attributes& attributes) const;
 
-  /// Prepares and calls the kernel of `op` once. `outputs`: types and shapes that the core's shape function would give.
+  /// Prepares and calls the kernel of `op` once. `outputs`: types and shapes computed by the core's shape function.
   Outcome Call(const std::string& op, Attributes attributes, std::vector<Value> inputs, std::vector<Value> outputs,
                const CallOptions& options = {}) const;
-  /// What the kernel of `op` estimates for these operands, without a profile; `whole_ns` is -1 when it does not.
+  /// The estimate of the kernel of `op` for these operands, without a profile; `whole_ns` is -1 if there is no
+  /// estimate.
   weir_cost Estimate(const std::string& op, const Attributes& attributes, std::vector<Value> inputs,
                      std::vector<Value> outputs) const;
-  /// The same for a kernel in dynamic form, which makes its outputs itself; their types are attributes "out" and
-  /// "out1".
-  Outcome CallDynamic(const std::string& op, Attributes attributes, std::vector<Value> inputs) const;
 
  private:
   const weir_plugin* plugin_ = nullptr;
 };
 
-/// The plugin that most of these tests are about.
+/// The plugin tested by most of these tests.
 const Plugin& Kernels();
 
 inline constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();

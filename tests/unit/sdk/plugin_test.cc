@@ -1,4 +1,4 @@
-// The entry that WEIR_PLUGIN makes: parts start with the plugin and stop with it.
+// The entry point defined by WEIR_PLUGIN: parts start and stop with the plugin.
 #include "sdk/cpp/plugin.h"
 
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 namespace weir::sdk {
 namespace {
 
-/// What the parts of the tests did, in order.
+/// A record of the parts' actions, in order.
 std::string& Said() {
   static std::string said;
   return said;

@@ -1,4 +1,4 @@
-// Random kernels against TensorFlow's numbers.
+// Random kernels compared with TensorFlow's numbers.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -8,7 +8,7 @@
 namespace weir::sdk::test {
 namespace {
 
-/// Shape [70], seed 123, seed2 456: elements kPositions of the first run, the first six of the second. Written by
+/// Shape [70], seed 123, seed2 456: elements kPositions of the first run, and the first six of the second, from
 /// TensorFlow 2.17.1 on a CPU.
 constexpr size_t kPositions[] = {0, 1, 2, 3, 4, 5, 6, 7, 62, 63, 64, 65, 66, 67, 68, 69};
 struct Golden {
@@ -140,7 +140,7 @@ TEST(Random, SeedsTakeAllTheirBits) {
   EXPECT_EQ(Elements<float>(Draw("RandomUniform", WEIR_FLOAT32, 6, -5, (int64_t{1} << 40) + 7).outputs[0]), wanted);
 }
 
-/// A host that keeps nothing leaves each preparation with a stream of its own.
+/// Without node resources of the host, each preparation has its own stream.
 TEST(Random, StreamsBelongToTheNode) {
   const auto numbers = [](const std::string& node) {
     return Elements<float>(Draw("RandomUniform", WEIR_FLOAT32, 5, 1, 2, node).outputs[0]);

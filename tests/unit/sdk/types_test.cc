@@ -1,4 +1,4 @@
-// Narrow floating point types against their definitions.
+// Narrow floating-point types compared with their definitions.
 #include "sdk/cpp/types.h"
 
 #include <gtest/gtest.h>

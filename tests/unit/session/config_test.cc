@@ -1,4 +1,4 @@
-// What a configuration does to devices, memory and sessions: the CPU and the toy device of sdk/examples.
+// Effects of a configuration on devices, memory and sessions: the CPU and the toy device of sdk/examples.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -29,13 +29,13 @@ Result<config::Config> Read(const std::string& toml) {
   return config;
 }
 
-// A runtime for this TOML alone, with the toy device beside the usual plugins.
+// A runtime for this TOML alone, with the toy device and the usual plugins.
 Result<std::shared_ptr<Runtime>> Load(const std::string& toml) {
   WEIR_ASSIGN(const config::Config config, Read(toml));
   return Runtime::Load(LoadOptionsFrom(config));
 }
 
-// The one that a program gets which says this.
+// The runtime of a program with this configuration.
 Result<std::shared_ptr<Runtime>> ForProgram(const config::Config& config) {
   static const Status hermetic = Runtime::SetSources(config::Sources());
   return Runtime::For(config);
@@ -110,7 +110,7 @@ TEST(Config, F313_ALimitHoldsOrIsAnError) {
   ASSERT_TRUE(runtime.ok()) << runtime.status().message();
   EXPECT_TRUE(Toy(**runtime)->allocator().Allocate(3 * kMiB).ok());
   EXPECT_EQ(Toy(**runtime)->allocator().Allocate(5 * kMiB).status().code(), Code::kResourceExhausted);
-  // Too late for this process, which has read its configuration: said, not ignored.
+  // Too late for this process, which has already read its configuration: an error.
   const Status late = Runtime::SetSources(config::Sources());
   EXPECT_EQ(late.code(), Code::kFailedPrecondition);
   EXPECT_NE(late.message().find("was read already"), std::string::npos) << late.message();
@@ -148,7 +148,7 @@ TEST(Config, F313_AProgramsLimitOnADeviceThatIsNotThereIsAnError) {
   EXPECT_EQ(refused.code(), Code::kInvalidArgument);
   EXPECT_TRUE(refused.message().starts_with("device.\"XPU:0\": there is no such device; devices: "))
       << refused.message();
-  // A file is for many machines.
+  // A file may serve several machines, so unknown devices are only noted.
   const auto noted = Load("[device.\"XPU:0\"]\nmemory_limit_mb = 8");
   ASSERT_TRUE(noted.ok()) << noted.status().message();
   EXPECT_EQ((*noted)->plugins->config_notes().size(), 1u);
@@ -166,7 +166,7 @@ TEST(Config, F313_WhatAPluginWasStartedWithCannotChange) {
   EXPECT_NE(later.message().find("was started with \"auto\" in this process"), std::string::npos) << later.message();
 }
 
-TEST(Config, CapSmallerThanTheLargestTensorIsToldByTheStep) {
+TEST(Config, CapSmallerThanTheLargestTensorFailsTheStep) {
   const auto runtime = Load("[device.TOY]\nmemory_limit_mb = 1");
   ASSERT_TRUE(runtime.ok()) << runtime.status().message();
   const auto graph = MakeGraph({Placeholder("x", PartialShape()), {"y", "Relu", {"x"}, kFloat, "/device:TOY:0"}});
@@ -272,7 +272,7 @@ TEST(Config, F353_PluginsCheckTheirOwnTables) {
                       "string \"much\""),
             std::string::npos);
   EXPECT_NE(Fault("[plugin.toy]\nmemory_bytes = 1").find("wanted an integer from 1048576"), std::string::npos);
-  // A fault of the configuration is not held against the plugin.
+  // A fault of the configuration is not attributed to the plugin.
   const auto runtime = Load("[plugin.toy]\nmemory_bytes = 2097152");
   ASSERT_TRUE(runtime.ok()) << runtime.status().message();
   EXPECT_EQ(Toy(**runtime)->info().memory_bytes, 2 * kMiB);
@@ -363,7 +363,7 @@ TEST(Config, ExecutorAndPlacerGetTheirKeys) {
   EXPECT_EQ(options.placement->links.at("CPU:0->TOY:0").bytes_per_ns, 4);
 }
 
-TEST(Config, StrictLoadingRefusesARefusedPluginThatNobodyDenied) {
+TEST(Config, StrictLoadingFailsOnARefusedPluginThatIsNotDenied) {
   const auto denied = Load("plugins.deny = [\"toy\"]\nplugins.strict = true");
   ASSERT_TRUE(denied.ok()) << denied.status().message();
   EXPECT_TRUE(Names(**denied, "TOY").empty());
@@ -409,7 +409,7 @@ TEST(Config, TheKindOfADeviceIsCaseSensitive) {
   }
 }
 
-TEST(Config, TablesOfDevicesThatAreNotHereAreNoted) {
+TEST(Config, TablesOfMissingDevicesAreNoted) {
   const auto runtime = Load("[device.\"GPU:0\"]\nallow_growth = true\n[device.\"TOY:0\"]\nallow_growth = true");
   ASSERT_TRUE(runtime.ok());
   ASSERT_EQ((*runtime)->plugins->config_notes().size(), 1u);

@@ -1,4 +1,4 @@
-// v1 control flow through sessions: guards, merges, loops and what may go wrong with them.
+// v1 control flow through sessions: guards, merges, loops and their errors.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -68,7 +68,7 @@ TEST(ControlFlow, SideEffectsOfTheBranchNotTakenDoNotHappen) {
                        {"read", "Identity", {"v"}, kFloat}};
   const Result<std::shared_ptr<Runtime>> runtime = Runtime::Default();
   ASSERT_TRUE(runtime.ok());
-  const Result<graph::Graph> graph = MakeGraph(nodes);
+  const Result<graph::Definition> graph = MakeGraph(nodes);
   ASSERT_TRUE(graph.ok()) << graph.status().ToString();
   const auto session = Session::Make(*runtime, *graph, {});
   ASSERT_TRUE(session.ok());
@@ -159,7 +159,7 @@ TEST(ControlFlow, LoopOverVectors) {
   EXPECT_TRUE((*vectors)[1].SameBits(Tensor::Vector<float>({32, 64})));
 }
 
-/// b, which enters dead, lives from the second iteration on, as what a was; each leaves by an Exit of its own.
+/// b, which enters dead, is live from the second iteration on, with a's old value; each leaves through its own Exit.
 TEST(ControlFlow, VariablesOfALoopLiveAndDieByThemselves) {
   const Nodes nodes = {Placeholder("x", PartialShape(Shape())),
                        Placeholder("p", PartialShape(Shape()), DType::kBool),
@@ -302,7 +302,7 @@ TEST(ControlFlow, NestedLoops) {
   EXPECT_TRUE((*got)[0].SameBits(Tensor::Scalar<int32_t>(15)));
 }
 
-/// A loop on a branch that is not taken does not run, and what leaves it is dead.
+/// A loop on a branch that is not taken does not run, and its exits are dead.
 TEST(ControlFlow, LoopInsideACond) {
   Nodes nodes = Fibonacci();
   for (NodeLine& node : nodes) {
@@ -329,7 +329,7 @@ TEST(ControlFlow, LoopInsideACond) {
   }
 }
 
-/// Two predicates end the variables at different times: aliveness is known only while running.
+/// Two predicates end the variables at different times: liveness is known only at run time.
 TEST(ControlFlow, VariablesThatLeaveAtDifferentTimes) {
   const Nodes nodes = {Const("zero", Tensor::Scalar<int32_t>(0)),
                        Const("one", Tensor::Scalar<int32_t>(1)),
@@ -405,8 +405,8 @@ TEST(ControlFlow, MergeOfThree) {
   EXPECT_TRUE((*got)[0].SameBits(Tensor::Scalar<int32_t>(0)));
 }
 
-/// v = x, or y where p; while v < 1000: v = v < 50 ? 2 * v * v : 2 * v, given back on two ways. `one_way` in: the value
-/// enters through a Merge, else on two ways as well.
+/// v = x, or y where p; while v < 1000: v = v < 50 ? 2 * v * v : 2 * v, with two back edges. `one_way` in: the value
+/// enters through a Merge, else through two Enters.
 Nodes TwoWaysBack(bool one_way) {
   Nodes nodes = {Placeholder("p", PartialShape(Shape()), DType::kBool),
                  Placeholder("x", PartialShape(Shape())),

@@ -1,4 +1,4 @@
-// Steps whose ops run beside each other, complete later, fail, or are ended from outside.
+// Steps whose ops run in parallel, complete later, fail, or are cancelled.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,7 +12,8 @@
 #include <thread>
 #include <vector>
 
-#include "core/kernel/compute_pool.h"
+#include "core/base/errors.h"
+#include "core/runtime/compute_pool.h"
 #include "core/session/session.h"
 #include "tests/support/text_graph.h"
 #include "tests/unit/session/flow.h"
@@ -28,6 +29,7 @@ using testing::Placeholder;
 TEST(Dataflow, F020IndependentOpsRunBesideEachOther) {
   Flow f({kX, {"a", "Square", {"x"}, kFloat}, {"b", "Neg", {"x"}, kFloat}});
   for (int i = 0; i < 20; ++i) {
+    f.OpenForRun(i);
     const auto got = f.Run({"a:0", "b:0"});
     ASSERT_TRUE(got.ok()) << got.status().ToString();
     EXPECT_TRUE((*got)[0].SameBits(Tensor::Vector<float>({1, 2})));
@@ -37,7 +39,7 @@ TEST(Dataflow, F020IndependentOpsRunBesideEachOther) {
 TEST(Dataflow, F020OpsInALoopRunBesideEachOther) {
   std::vector<NodeLine> nodes = Around({"a", "b", "c"}, {"i"});
   Append(nodes, Loop("w", "n", "one", "i", {"a", "b", "c"},
-                     {{"p", "Square", {"a_b"}, kFloat},  // these two meet, and give their inputs back
+                     {{"p", "Square", {"a_b"}, kFloat},  // these two wait for each other and return their inputs
                       {"q", "Neg", {"b_b"}, kFloat},
                       {"later", "Abs", {"c_b"}, kFloat},
                       {"a_n", "AddV2", {"p", "q"}, kFloat},
@@ -52,6 +54,7 @@ TEST(Dataflow, F020OpsInALoopRunBesideEachOther) {
   }
   Flow f(nodes);
   for (int run = 0; run < 10; ++run) {
+    f.OpenForRun(run);
     const auto got = f.Run({"a_x:0", "b_x:0", "c_x:0", "i_x:0"});
     ASSERT_TRUE(got.ok()) << got.status().ToString();
     EXPECT_TRUE((*got)[0].SameBits(Tensor::Vector<float>({a, 2 * a})));
@@ -61,8 +64,9 @@ TEST(Dataflow, F020OpsInALoopRunBesideEachOther) {
   }
 }
 
-TEST(Dataflow, LoopsInLoopsRunBesideOtherOps) {
-  // while i < 3: a, d = (while j < 3: a, d = a + d, a), beside b = b + c; the two operands of each sum meet.
+TEST(Dataflow, NestedLoopsRunInParallelWithOtherOps) {
+  // while i < 3: a, d = (while j < 3: a, d = a + d, a), in parallel with b = b + c; the two operands of each sum wait
+  // for each other.
   std::vector<NodeLine> nodes = Around({"b", "c", "a", "d"}, {"i", "zero"});
   std::vector<NodeLine> body = {{"zero_e", "Enter", {"zero_0"}, In("w", DType::kInt32, true)},
                                 {"j_0", "Identity", {"zero_e"}, {{"T", DType::kInt32}}},
@@ -91,6 +95,7 @@ TEST(Dataflow, LoopsInLoopsRunBesideOtherOps) {
   }
   Flow f(nodes);
   for (int run = 0; run < 10; ++run) {
+    f.OpenForRun(run);
     const auto got = f.Run({"a_x:0", "b_x:0", "c_x:0", "d_x:0"});
     ASSERT_TRUE(got.ok()) << got.status().ToString();
     const float wanted[] = {a, b, c, d};
@@ -120,7 +125,9 @@ TEST(Dataflow, ALoopThatIsCutIsSkippedAsAWhole) {
   nodes.push_back({"y", "Merge", {"x_s", "a_x"}, {{"T", DType::kFloat}, {"N", int64_t{2}}}});
   Flow f(nodes);
   const std::vector<std::string> fetches = {"y:0"}, none;
+  int run = 0;
   for (const bool p : {true, false, true, false, false, true}) {
+    f.OpenForRun(run++);
     const std::vector<Feed> feeds = {{"x:0", Tensor::Vector<float>({1, 2})}, {"p:0", Tensor::Scalar<bool>(p)}};
     const auto got = f.session->Run(feeds, fetches, none);
     ASSERT_TRUE(got.ok()) << got.status().ToString();
@@ -189,7 +196,7 @@ TEST(Dataflow, F279_TilesGoToSeveralThreadsWhereThereAreSome) {
     ASSERT_TRUE(got.ok()) << got.status().ToString();
     const std::span<const float> begins = (*got)[0].as<float>();
     const size_t tiles = std::set<float>(begins.begin(), begins.end()).size();
-    if (std::min(threads, kernel::ComputePool::Get().parallelism()) == 1) {
+    if (std::min(threads, runtime::ComputePool::Get().parallelism()) == 1) {
       EXPECT_EQ(tiles, 1u);
     } else {
       EXPECT_GT(tiles, 1u);
@@ -221,7 +228,7 @@ TEST(Dataflow, FirstErrorEndsTheStepAndNothingKeepsRunning) {
 TEST(Dataflow, LargeFeedsAndFetchesAreWhereTheKernelWorks) {
   constexpr int64_t kElements = (1 << 20) / sizeof(int64_t);
   const op::AttrList type = {{"T", DType::kInt64}};
-  const Result<graph::Graph> graph =
+  const Result<graph::Definition> graph =
       MakeGraph({Placeholder("x", PartialShape::Of({kElements}), DType::kInt64), {"y", "Round", {"x"}, type}});
   ASSERT_TRUE(graph.ok()) << graph.status().ToString();
   const auto session = Session::Make(Waiting(), *graph, {});
@@ -239,7 +246,7 @@ TEST(Dataflow, LargeFeedsAndFetchesAreWhereTheKernelWorks) {
     EXPECT_EQ(fetched[0].as<int64_t>()[1], address(fetched[0])) << "and writes what the caller gets";
   }
   EXPECT_NE(kept[0][0].raw(), kept[1][0].raw()) << "what the caller keeps is not written again";
-#if !defined(_GLIBCXX_TSAN)  // which would take the reuse for a race, so that there is none
+#if !defined(_GLIBCXX_TSAN)  // thread sanitizer would report the reuse as a race
   const int64_t last = address(kept[2][0]);
   ASSERT_TRUE((*session)->RunCallable(*call, {{x}}, &kept[2]).ok());
   EXPECT_EQ(address(kept[2][0]), last) << "what the caller gives back serves the next run";
@@ -296,12 +303,12 @@ TEST(Dataflow, F319OpsThatBlockNeedNoThreadOfThePool) {
 
 TEST(Dataflow, CallerAndCloseEndAStep) {
   Flow f({kX, {"slow", "Exp", {"x"}, kFloat}, {"y", "Exp", {"slow"}, kFloat}});
-  std::atomic<bool> cancelled{false};
+  runtime::Cancellation cancellation;
   RunOptions options;
-  options.cancelled = &cancelled;
+  options.cancellation = &cancellation;
   std::thread later([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    cancelled = true;
+    cancellation.Cancel(Cancelled("Step was cancelled by its caller."));
   });
   EXPECT_EQ(f.Run({"y:0"}, options).status().code(), Code::kCancelled);
   later.join();
@@ -343,7 +350,7 @@ TEST(Dataflow, TraceTellsWhenEachOpRan) {
 TEST(Session, DenormalsCountAsZeroInAStepAndOnlyThere) {
   const Result<std::shared_ptr<Runtime>> runtime = Runtime::Default();
   ASSERT_TRUE(runtime.ok());
-  const Result<graph::Graph> graph = MakeGraph({kX, {"y", "AddV2", {"x", "x"}, kFloat}});
+  const Result<graph::Definition> graph = MakeGraph({kX, {"y", "AddV2", {"x", "x"}, kFloat}});
   ASSERT_TRUE(graph.ok());
   const auto session = Session::Make(*runtime, *graph, {});
   ASSERT_TRUE(session.ok());
@@ -359,7 +366,8 @@ TEST(Session, DenormalsCountAsZeroInAStepAndOnlyThere) {
   EXPECT_GT(denormal * 2, 0.0f);
 }
 
-/// x -> 60 ops in a net, on the real kernels: both tiers give one result, wherever the step is ended.
+/// x -> a network of 60 ops, on the real kernels: both tiers give the same result, and the step may be cancelled
+/// anywhere.
 TEST(Dataflow, EndingAStepAtAnyPointLeavesTheSessionUsable) {
   std::vector<NodeLine> nodes = {Placeholder("x", PartialShape::Of({2}))};
   for (int i = 0; i < 60; ++i) {
@@ -369,7 +377,7 @@ TEST(Dataflow, EndingAStepAtAnyPointLeavesTheSessionUsable) {
   }
   const Result<std::shared_ptr<Runtime>> runtime = Runtime::Default();
   ASSERT_TRUE(runtime.ok());
-  const Result<graph::Graph> graph = MakeGraph(nodes);
+  const Result<graph::Definition> graph = MakeGraph(nodes);
   ASSERT_TRUE(graph.ok());
   const auto session = Session::Make(*runtime, *graph, {});
   ASSERT_TRUE(session.ok());
@@ -379,12 +387,13 @@ TEST(Dataflow, EndingAStepAtAnyPointLeavesTheSessionUsable) {
   ASSERT_TRUE(whole.ok());
   int ended = 0;
   for (int point = 0; point < 200; ++point) {
-    std::atomic<bool> cancelled{point % 50 == 0};
+    runtime::Cancellation cancellation;
+    if (point % 50 == 0) cancellation.Cancel(Cancelled("Step was cancelled by its caller."));
     RunOptions options;
-    options.cancelled = &cancelled;
+    options.cancellation = &cancellation;
     std::thread other([&] {
       for (int spin = 0; spin < point * 20; ++spin) std::atomic_signal_fence(std::memory_order_seq_cst);
-      cancelled = true;
+      cancellation.Cancel(Cancelled("Step was cancelled by its caller."));
     });
     const auto got = (*session)->Run(feeds, fetches, none, options);
     other.join();
@@ -414,12 +423,12 @@ TEST(Dataflow, EndingAStepNeverHalvesATiledUpdate) {
   float before = 0;
   int ended = 0;
   for (int point = 0; point < 40; ++point) {
-    std::atomic<bool> cancelled{false};
+    runtime::Cancellation cancellation;
     RunOptions options;
-    options.cancelled = &cancelled;
+    options.cancellation = &cancellation;
     std::thread other([&] {
       std::this_thread::sleep_for(std::chrono::microseconds(100 * point));
-      cancelled = true;
+      cancellation.Cancel(Cancelled("Step was cancelled by its caller."));
     });
     const Status status = f.session->Run({}, none, add, options).status();
     other.join();

@@ -1,4 +1,4 @@
-// Whose memory fetched tensors have, and what fetching them takes.
+// The memory of fetched tensors, and the cost of fetching.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -8,13 +8,14 @@
 #include <string>
 #include <vector>
 
+#include "core/tensor/buffer.h"
 #include "tests/support/text_graph.h"
 #include "tests/unit/session/flow.h"
 #include "tests/unit/session/open.h"
 
 #if WEIR_SANITIZER_KIND == 0
 namespace {
-thread_local int blocks = 0;  // that this thread has taken from the heap
+thread_local int blocks = 0;  // heap allocations of this thread
 }
 void* operator new(size_t bytes) {
   ++blocks;
@@ -40,7 +41,7 @@ Tensor Filled(float value, int64_t elements = kElements) {
   return Tensor::Vector<float>(std::vector<float>(static_cast<size_t>(elements), value));
 }
 
-/// Views of a feed x and of a constant c, and a value that is computed.
+/// Views of a feed x and of a constant c, and a computed value.
 std::vector<NodeLine> Views() {
   return {Placeholder("x", PartialShape::Of({-1})),
           {"same", "Identity", {"x"}, kFloat},
@@ -64,8 +65,8 @@ std::vector<std::string> AllViews() {
   return all;
 }
 
-/// Runs `call`, which feeds x and fetches AllViews, between changes to what was fed and fetched. Kernels that wait give
-/// their input back.
+/// Runs `call`, which feeds x and fetches AllViews, and changes feeds and fetches between calls. Kernels that wait
+/// return their input.
 template <class Call>
 void ExpectSharedUntilWritten(const Call& call, bool waiting = false) {
   Tensor x = Filled(3);
@@ -95,7 +96,7 @@ void ExpectSharedUntilWritten(const Call& call, bool waiting = false) {
 }
 
 TEST(Fetches, OfFeedsAndConstantsShareTheirMemoryUntilOneIsWritten) {
-  const Result<graph::Graph> graph = MakeGraph(Views());
+  const Result<graph::Definition> graph = MakeGraph(Views());
   ASSERT_TRUE(graph.ok()) << graph.status().ToString();
   const std::unique_ptr<Session> session = Open(*graph);
   ASSERT_NE(session, nullptr);
@@ -114,8 +115,8 @@ TEST(Fetches, OfFeedsAndConstantsShareTheirMemoryUntilOneIsWritten) {
   });
 }
 
-TEST(Fetches, OfOpsThatRunBesideEachOtherShareToo) {
-  Flow f(Views());  // square and neg meet
+TEST(Fetches, OfParallelOpsShareToo) {
+  Flow f(Views());  // square and neg wait for each other
   const auto call = [&](const Tensor& x) {
     Result<std::vector<Tensor>> got = f.session->Run(std::vector<Feed>{{"x:0", x}}, AllViews(), {});
     EXPECT_TRUE(got.ok()) << got.status().ToString();
@@ -127,7 +128,7 @@ TEST(Fetches, OfOpsThatRunBesideEachOtherShareToo) {
 TEST(Fetches, ChosenByAMergeShareToo) {
   std::vector<NodeLine> nodes = Choice();
   nodes[3].op = nodes[4].op = "Identity";  // y = x either way
-  const Result<graph::Graph> graph = MakeGraph(nodes);
+  const Result<graph::Definition> graph = MakeGraph(nodes);
   ASSERT_TRUE(graph.ok()) << graph.status().ToString();
   const std::unique_ptr<Session> session = Open(*graph);
   ASSERT_NE(session, nullptr);
@@ -141,7 +142,7 @@ TEST(Fetches, ChosenByAMergeShareToo) {
 }
 
 TEST(Fetches, OfPartsOfARunAreTheCallers) {
-  const Result<graph::Graph> graph = MakeGraph(Views());
+  const Result<graph::Definition> graph = MakeGraph(Views());
   const std::unique_ptr<Session> session = Open(*graph);
   const auto handle =
       session->PRunSetup(std::vector<std::string>{"x:0"}, std::vector<std::string>{"same:0", "neg:0"}, {});
@@ -151,7 +152,7 @@ TEST(Fetches, OfPartsOfARunAreTheCallers) {
   Result<std::vector<Tensor>> same =
       session->PRun(*handle, std::vector<Feed>{{"x:0", x}}, std::vector<std::string>{"same:0"});
   ASSERT_TRUE(same.ok()) << same.status().ToString();
-  held[0] = 7;  // the caller has the memory of a part's feeds back
+  held[0] = 7;  // the caller owns the memory of a part's feeds again
   (*same)[0].mutable_as<float>()[1] = 8;
   const auto neg = session->PRun(*handle, {}, std::vector<std::string>{"neg:0"});
   ASSERT_TRUE(neg.ok()) << neg.status().ToString();
@@ -161,7 +162,7 @@ TEST(Fetches, OfPartsOfARunAreTheCallers) {
 }
 
 TEST(Fetches, OfMemoryThatIsOnlyLentAreCopies) {
-  const Result<graph::Graph> graph = MakeGraph(Views());
+  const Result<graph::Definition> graph = MakeGraph(Views());
   const std::unique_ptr<Session> session = Open(*graph);
   alignas(kBufferAlignment) float lent[64];
   for (const uint64_t offset : {uint64_t{0}, uint64_t{sizeof(float)}}) {  // the second is not aligned
@@ -189,7 +190,7 @@ TEST(Fetches, OfVariablesNeverAliasThem) {
         {"view", "Reshape", {"read", "flat"}, {{"T", DType::kFloat}, {"Tshape", DType::kInt32}}},
         {"add", resource ? "AssignAddVariableOp" : "AssignAdd", {"v", "x"}, type}};
     nodes.insert(nodes.begin(), Placeholder("flat", PartialShape::Of({1}), DType::kInt32));
-    const Result<graph::Graph> graph = MakeGraph(nodes);
+    const Result<graph::Definition> graph = MakeGraph(nodes);
     ASSERT_TRUE(graph.ok()) << graph.status().ToString();
     const std::unique_ptr<Session> session = Open(*graph);
     Tensor x = Filled(3);
@@ -216,7 +217,7 @@ TEST(Fetches, OfVariablesNeverAliasThem) {
 TEST(Fetches, OutliveTheSessionAndItsGraph) {
   std::vector<Tensor> got;
   {
-    const Result<graph::Graph> graph = MakeGraph(Views());
+    const Result<graph::Definition> graph = MakeGraph(Views());
     const std::unique_ptr<Session> session = Open(*graph);
     Result<std::vector<Tensor>> fetched = session->Run(std::vector<Feed>{{"x:0", Filled(3)}}, AllViews(), {});
     ASSERT_TRUE(fetched.ok());
@@ -228,7 +229,7 @@ TEST(Fetches, OutliveTheSessionAndItsGraph) {
 }
 
 TEST(Fetches, MayTakeThePlaceOfTheFeeds) {
-  const Result<graph::Graph> graph = MakeGraph(Views());
+  const Result<graph::Definition> graph = MakeGraph(Views());
   const std::unique_ptr<Session> session = Open(*graph);
   const Result<CallableHandle> handle = session->MakeCallable({{"x:0"}, {"neg:0", "same:0"}, {}});
   ASSERT_TRUE(handle.ok());
@@ -250,7 +251,7 @@ TEST(Fetches, OfAFewBytesTakeNoBlockOfTheHeap) {
   nodes.push_back({"r", "VarHandleOp", {}, shape});
   nodes.push_back({"set_r", "AssignVariableOp", {"r", "x"}, {{"dtype", DType::kFloat}}});
   nodes.push_back({"read", "ReadVariableOp", {"r"}, {{"dtype", DType::kFloat}}});
-  const Result<graph::Graph> graph = MakeGraph(nodes);
+  const Result<graph::Definition> graph = MakeGraph(nodes);
   ASSERT_TRUE(graph.ok()) << graph.status().ToString();
   const std::unique_ptr<Session> session = Open(*graph);
   const std::vector<Tensor> feeds = {Filled(3, 4)};
@@ -259,7 +260,7 @@ TEST(Fetches, OfAFewBytesTakeNoBlockOfTheHeap) {
   fetches.insert(fetches.end(), {"v:0", "read:0"});
   const Result<CallableHandle> handle = session->MakeCallable({{"x:0"}, fetches, {}});
   ASSERT_TRUE(handle.ok()) << handle.status().ToString();
-  constexpr int kKept = 5;  // results that the caller still has when the next come
+  constexpr int kKept = 5;  // earlier results still held by the caller
   std::deque<std::vector<Tensor>> results(kKept, std::vector<Tensor>(fetches.size()));
   const auto run = [&](int times) {
     for (int i = 0; i < times; ++i) {

@@ -1,4 +1,4 @@
-// Steps with control flow, over the device of the tests or over a CPU with kernels that wait (tests/plugin/waiting.cc).
+// Steps with control flow, on the device of the tests or on a CPU with kernels that wait (tests/plugin/waiting.cc).
 #ifndef WEIR_TESTS_UNIT_SESSION_FLOW_H_
 #define WEIR_TESTS_UNIT_SESSION_FLOW_H_
 
@@ -8,13 +8,14 @@
 #include <string>
 #include <vector>
 
+#include "core/execute/tier_chooser.h"
 #include "core/session/session.h"
 #include "tests/support/test_device.h"
 #include "tests/support/text_graph.h"
 
 namespace weir::session {
 
-/// The CPU with kernels that wait, as tests/plugin/waiting.cc says.
+/// The CPU with kernels that wait, see tests/plugin/waiting.cc.
 inline std::shared_ptr<Runtime> Waiting() {
   static const std::shared_ptr<Runtime> kRuntime = [] {
     plugin::LoadOptions options;
@@ -28,23 +29,32 @@ inline std::shared_ptr<Runtime> Waiting() {
 
 struct Flow {
   explicit Flow(const std::vector<testing::NodeLine>& nodes, SessionOptions options = {}, int inter_op = 4)
-      : graph(testing::MakeGraph(nodes)) {
+      : graph(testing::MakeGraph(nodes)), options(std::move(options)) {
     EXPECT_TRUE(graph.ok()) << graph.status().ToString();
-    options.inter_op_parallelism_threads = inter_op;
+    this->options.inter_op_parallelism_threads = inter_op;
+    Open();
+  }
+  /// A new session.
+  void Open() {
     Result<std::unique_ptr<Session>> made = Session::Make(Waiting(), *graph, options);
     EXPECT_TRUE(made.ok()) << made.status().ToString();
     session = std::move(*made);
+  }
+  /// Opens a new session every few runs, so that the tier chooser never measures waiting kernels in sequence.
+  void OpenForRun(int run) {
+    if (run % execute::TierChooser::kFirstCheck == 0) Open();
   }
   Result<std::vector<Tensor>> Run(const std::vector<std::string>& fetches, const RunOptions& options = {}) {
     const std::vector<Feed> feeds = {{"x:0", Tensor::Vector<float>({1, 2})}};
     const std::vector<std::string> none;
     return session->Run(feeds, fetches, none, options);
   }
-  Result<graph::Graph> graph;
+  Result<graph::Definition> graph;
+  SessionOptions options;
   std::unique_ptr<Session> session;
 };
 
-/// y = p ? x * x : -x, with both branches alive only on demand; z = y + x.
+/// y = p ? x * x : -x, with both branches live only on demand; z = y + x.
 inline std::vector<testing::NodeLine> Choice() {
   const op::AttrList merge = {{"T", DType::kFloat}, {"N", int64_t{2}}};
   return {testing::Placeholder("p", PartialShape(Shape()), DType::kBool),
@@ -56,19 +66,19 @@ inline std::vector<testing::NodeLine> Choice() {
           {"z", "AddV2", {"y", "x"}, testing::kFloat}};
 }
 
-/// Twice in one session on the device of the tests.
+/// Runs the nodes twice in one session on the device of the tests.
 inline Result<std::vector<Tensor>> RunNodes(const std::vector<testing::NodeLine>& nodes, const std::vector<Feed>& feeds,
                                             const std::vector<std::string>& fetches,
                                             const std::vector<std::string>& targets = {}, bool fold = true) {
   WEIR_ASSIGN(const std::shared_ptr<Runtime> runtime, Runtime::Default());
-  WEIR_ASSIGN(const graph::Graph graph, testing::MakeGraph(nodes));
+  WEIR_ASSIGN(const graph::Definition graph, testing::MakeGraph(nodes));
   SessionOptions options;
   options.constant_folding = fold;
   options.default_device = testing::TestDevice();
   WEIR_ASSIGN(const std::unique_ptr<Session> session, Session::Make(runtime, graph, options));
   Result<std::vector<Tensor>> first = session->Run(feeds, fetches, targets);
   if (!first.ok()) return first;
-  return session->Run(feeds, fetches, targets);  // the plan is reused: nothing of the first run may show
+  return session->Run(feeds, fetches, targets);  // reuses the plan: the first run must leave no trace
 }
 
 inline const testing::NodeLine kX = testing::Placeholder("x", PartialShape::Of({2}));
@@ -77,8 +87,8 @@ inline op::AttrList In(const char* frame, DType type, bool constant = false) {
   return {{"T", type}, {"frame_name", std::string(frame)}, {"is_constant", constant}};
 }
 
-/// The nodes of `while (i < n)` over `variables`, each from the node of its name with "_0" behind it. The body names a
-/// variable's value in it "v_b" and gives back "v_n"; what leaves is "v_x". `counter` is the int32 variable counted.
+/// The nodes of `while (i < n)` over `variables`, each initialised from the node of its name with the suffix "_0". The
+/// body reads a variable as "v_b" and computes "v_n"; the exit is "v_x". `counter` is the int32 variable counted.
 inline std::vector<testing::NodeLine> Loop(const std::string& frame, const std::string& n, const std::string& one,
                                            const std::string& counter, std::vector<std::string> variables,
                                            const std::vector<testing::NodeLine>& body) {
@@ -108,7 +118,7 @@ inline void Append(std::vector<testing::NodeLine>& to, const std::vector<testing
   to.insert(to.end(), more.begin(), more.end());
 }
 
-/// What loops need around them: n, one, and variables that begin with x, or with 0 for those that count.
+/// Nodes around a loop: n, one, and variables that start with x, or with 0 for counters.
 inline std::vector<testing::NodeLine> Around(const std::vector<std::string>& variables,
                                              const std::vector<std::string>& counters) {
   std::vector<testing::NodeLine> nodes = {testing::Placeholder("x", PartialShape::Of({2})),

@@ -1,4 +1,4 @@
-// What runs where shapes differ by branch or by iteration, and where a branch that is not taken could not run.
+// Control flow with shapes that differ by branch or by iteration, and branches that could not run if they were taken.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -27,7 +27,7 @@ TEST(ControlFlow, FetchOfTheBranchNotTakenKeepsNothingFromRunning) {
   nodes.push_back({"add", "AssignAdd", {"v", "one", "^z"}, kFloat});
   const Result<std::shared_ptr<Runtime>> runtime = Runtime::Default();
   ASSERT_TRUE(runtime.ok());
-  const Result<graph::Graph> graph = MakeGraph(nodes);
+  const Result<graph::Definition> graph = MakeGraph(nodes);
   ASSERT_TRUE(graph.ok()) << graph.status().ToString();
   const auto session = Session::Make(*runtime, *graph, {});
   ASSERT_TRUE(session.ok());
@@ -43,12 +43,12 @@ TEST(ControlFlow, FetchOfTheBranchNotTakenKeepsNothingFromRunning) {
   EXPECT_TRUE((*value)[0].SameBits(Tensor::Scalar<float>(2)));
 }
 
-TEST(ControlFlow, AViewOfWhatACondGaveHasItsOwnShape) {
+TEST(ControlFlow, AViewOfACondsResultHasItsOwnShape) {
   std::vector<NodeLine> nodes = Choice();
   nodes.push_back(Const("flat", Tensor::Vector<int32_t>({-1})));
   nodes.push_back({"row", "Reshape", {"y", "flat"}, {{"T", DType::kFloat}, {"Tshape", DType::kInt32}}});
   nodes.push_back({"again", "Switch", {"row", "p"}, kFloat});
-  nodes.push_back({"deep", "Merge", {"s:0", "again:1"}, kChosen});  // of two shapes: known only while running
+  nodes.push_back({"deep", "Merge", {"s:0", "again:1"}, kChosen});  // of two shapes: known only at run time
   nodes.push_back({"negative", "Neg", {"deep"}, kFloat});
   const auto got = RunNodes(nodes, {{"p:0", Tensor::Scalar<bool>(true)}, {"x:0", Tensor::Scalar<float>(3)}},
                             {"y:0", "row:0", "deep:0", "negative:0"});
@@ -59,7 +59,39 @@ TEST(ControlFlow, AViewOfWhatACondGaveHasItsOwnShape) {
   EXPECT_TRUE((*got)[3].SameBits(Tensor::Vector<float>({-9}))) << (*got)[3].shape().ToString();
 }
 
-/// A cond is what keeps an op from operands that it cannot be given.
+TEST(ControlFlow, ShapesAndConstantsOfABranchAreDeadWhereItIsNotTaken) {
+  const op::AttrList ints = {{"T", DType::kInt32}, {"N", int64_t{2}}};
+  std::vector<NodeLine> nodes = {Placeholder("a", PartialShape()), Placeholder("b", PartialShape()),
+                                 Placeholder("p", PartialShape(Shape()), DType::kBool)};
+  nodes.push_back({"sa", "Switch", {"a", "p"}, kFloat});
+  nodes.push_back({"sb", "Switch", {"b", "p"}, kFloat});
+  nodes.push_back({"no", "Shape", {"sa:0"}, kFloat});
+  nodes.push_back({"yes", "Shape", {"sb:1"}, kFloat});
+  nodes.push_back({"shape", "Merge", {"no", "yes"}, ints});
+  nodes.push_back({"in_no", "Identity", {"sa:0"}, kFloat});
+  nodes.push_back({"in_yes", "Identity", {"sb:1"}, kFloat});
+  NodeLine ten = Const("ten", Tensor::Scalar<int32_t>(10)), one = Const("one", Tensor::Scalar<int32_t>(1));
+  ten.inputs = {"^in_no"};
+  one.inputs = {"^in_yes"};
+  nodes.push_back(ten);
+  nodes.push_back(one);
+  nodes.push_back({"twenty", "AddV2", {"ten", "ten"}, {{"T", DType::kInt32}}});
+  nodes.push_back({"two", "AddV2", {"one", "one"}, {{"T", DType::kInt32}}});
+  nodes.push_back({"sum", "Merge", {"twenty", "two"}, ints});
+  for (const bool taken : {false, true}) {
+    const auto got = RunNodes(nodes,
+                              {{"p:0", Tensor::Scalar<bool>(taken)},
+                               {"a:0", Tensor::Vector<float>({1, 2})},
+                               {"b:0", Tensor::Vector<float>({1, 2, 3})}},
+                              {"shape:0", "shape:1", "sum:0"});
+    ASSERT_TRUE(got.ok()) << got.status().ToString();
+    EXPECT_TRUE((*got)[0].SameBits(Tensor::Vector<int32_t>({taken ? 3 : 2})));
+    EXPECT_TRUE((*got)[1].SameBits(Tensor::Scalar<int32_t>(taken ? 1 : 0)));
+    EXPECT_TRUE((*got)[2].SameBits(Tensor::Scalar<int32_t>(taken ? 2 : 20)));
+  }
+}
+
+/// An op that a cond protects from invalid operands.
 struct Unfit {
   const char* op;
   std::vector<std::string> inputs;
@@ -115,8 +147,8 @@ TEST(ControlFlow, OperandsThatDoNotFitAreAnErrorOfTheBranchTaken) {
   }
 }
 
-/// Three times [0] behind x, then a loop that x is the same in.
-TEST(ControlFlow, ALoopIsEnteredWithWhatAnotherMadeLonger) {
+/// Appends [0] to x three times, then a loop with the result as an invariant.
+TEST(ControlFlow, ALoopStartsWithAValueThatAnotherEnlarged) {
   std::vector<NodeLine> nodes = Around({"x"}, {"i", "j"});
   nodes.push_back(Const("more", Tensor::Vector<float>({0})));
   nodes.push_back(Const("axis", Tensor::Scalar<int32_t>(0)));

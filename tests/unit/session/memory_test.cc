@@ -1,4 +1,4 @@
-// Memory that runs, plans and variables hold, and plans that go while they run.
+// Memory held by runs, plans and variables, and plans replaced while they run.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "core/base/errors.h"
 #include "core/session/memory_report.h"
 #include "tests/support/text_graph.h"
 #include "tests/unit/session/flow.h"
@@ -43,7 +44,8 @@ TEST(Plans, ACallableThatRunsOutOfMemoryIsReleasedWhileItRuns) {
       while (!stop) {
         std::vector<Tensor> out;
         const Code code = session->RunCallable(current, huge, &out).code();
-        if (code != Code::kResourceExhausted && code != Code::kInvalidArgument) ++unexpected;  // the latter: released
+        if (code != Code::kResourceExhausted && code != Code::kInvalidArgument)
+          ++unexpected;  // InvalidArgument: released
       }
     });
   }
@@ -74,10 +76,11 @@ TEST(Plans, ARunWithNewShapesDoesNotWaitForTheRunsOfOthers) {
                                      {"n:0", Tensor::Scalar<int32_t>(times)}};
     return session->Run(feeds, Names{"v_x:0"}, {}, options).status();
   };
-  std::atomic<bool> cancelled = false, ended = false;
+  runtime::Cancellation cancellation;
+  std::atomic<bool> ended = false;
   std::thread slow([&] {
     RunOptions options;
-    options.cancelled = &cancelled;
+    options.cancellation = &cancellation;
     options.timeout_in_ms = 20000;
     EXPECT_EQ(run(1000, INT32_MAX, options).code(), Code::kCancelled);
     ended = true;
@@ -85,7 +88,7 @@ TEST(Plans, ARunWithNewShapesDoesNotWaitForTheRunsOfOthers) {
   while (session->ReportMemory().holders.empty() && !ended) std::this_thread::sleep_for(1ms);
   for (int64_t length = 1; length <= 40; ++length) EXPECT_TRUE(run(length, 1, {}).ok()) << length;
   EXPECT_FALSE(ended);
-  cancelled = true;
+  cancellation.Cancel(Cancelled("Step was cancelled by its caller."));
   slow.join();
 }
 
@@ -109,7 +112,7 @@ struct Capped {
     const MemoryReport report = session.ReportMemory();
     return report.devices.empty() ? MemoryReport::OnDevice() : report.devices[0];
   }
-  Result<graph::Graph> graph;
+  Result<graph::Definition> graph;
   std::unique_ptr<Session> session;
 };
 
@@ -125,7 +128,7 @@ std::vector<NodeLine> Squares() {
           {"z", "MatMul", {"e", "x"}, kFloat}};
 }
 
-/// A variable of 2 MiB and one of 12, and what assigns a feed to them.
+/// Variables of 2 MiB and 12 MiB, and assignments of a feed to them.
 std::vector<NodeLine> Variables() {
   const auto variable = [](int64_t n) -> op::AttrList {
     return {{"dtype", DType::kFloat}, {"shape", PartialShape::Of({n})}};
@@ -154,7 +157,9 @@ TEST(Memory, F316_WhatIdleRunsKeepIsGivenBackBeforeMemoryRunsOut) {
   const std::vector<Tensor> column = {Column(1300).second};
   const Status status = other->RunCallable(*call, column, &out);
   EXPECT_TRUE(status.ok()) << "what another session keeps: " << status.ToString();
-  EXPECT_TRUE(f.Run({Column(1200)}, {"z:0"}).ok()) << "what a callable keeps";
+  // This step has the generic plan, which overwrites no operand under the thread sanitizer (core/execute/unshared.h).
+  const int64_t rows = WEIR_SANITIZER_KIND == 2 ? 900 : 1200;
+  EXPECT_TRUE(f.Run({Column(rows)}, {"z:0"}).ok()) << "what a callable keeps";
 }
 
 TEST(Memory, F316_RunsOfManyShapesBesideEachOtherGiveBackWhatTheOthersNeed) {
@@ -215,13 +220,14 @@ TEST(Memory, F316_AStepThatRunsOutInItsMiddleSaysWhatItHeld) {
   const Capped f({Placeholder("dims", PartialShape::Of({1}), DType::kInt32),
                   Const("one", Tensor::Scalar<float>(1)),
                   {"a", "Fill", {"dims", "one"}, {{"T", DType::kFloat}, {"index_type", DType::kInt32}}},
-                  {"b", "Square", {"a"}, kFloat}});
+                  {"b", "Square", {"a"}, kFloat},
+                  {"c", "AddV2", {"b", "a"}, kFloat}});
   ASSERT_NE(f.session, nullptr);
   const Feed dims = {"dims:0", Tensor::Vector<int32_t>({3 << 19})};
-  const Result<std::string> parts = f.session->PRunSetup(Names{"dims:0"}, Names{"b:0"}, {});
+  const Result<std::string> parts = f.session->PRunSetup(Names{"dims:0"}, Names{"c:0"}, {});
   ASSERT_TRUE(parts.ok());
   const std::vector<Feed> feeds = {dims};
-  const std::vector<Status> ends = {f.Run(feeds, {"b:0"}), f.session->PRun(*parts, feeds, Names{"b:0"}).status()};
+  const std::vector<Status> ends = {f.Run(feeds, {"c:0"}), f.session->PRun(*parts, feeds, Names{"c:0"}).status()};
   for (const Status& full : ends) {
     EXPECT_EQ(full.code(), Code::kResourceExhausted);
     for (const char* part : {"OOM when allocating", "{{node b}}", "The step held",

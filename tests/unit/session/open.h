@@ -13,7 +13,7 @@
 namespace weir::session {
 
 /// Over the plugins of this build. Null after a failed expectation.
-inline std::unique_ptr<Session> Open(const graph::Graph& graph, const config::Config& config = {}) {
+inline std::unique_ptr<Session> Open(const graph::Definition& graph, const config::Config& config = {}) {
   Result<std::shared_ptr<Runtime>> runtime = Runtime::For(config);
   EXPECT_TRUE(runtime.ok()) << runtime.status().ToString();
   if (!runtime.ok()) return nullptr;

@@ -1,4 +1,4 @@
-// Options of a session that change how it runs: threads, determinism; and where errors say that a node was made.
+// Options of a session that change how it runs: threads, determinism; and the source lines of nodes in errors.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/graph/graph_def.h"
-#include "core/kernel/compute_pool.h"
+#include "core/runtime/compute_pool.h"
 #include "core/session/options.h"
 #include "core/session/session.h"
 #include "tests/support/text_graph.h"
@@ -38,7 +38,7 @@ TEST(SessionOptions, F020_F279_ThreadsAreAsManyAsAskedAndResultsTheSame) {
     lines.push_back({square, "MatMul", {name, name}, kFloat});
     fetches.push_back(square + ":0");
   }
-  const Result<graph::Graph> graph = MakeGraph(lines);
+  const Result<graph::Definition> graph = MakeGraph(lines);
   ASSERT_TRUE(graph.ok()) << graph.status().ToString();
   std::vector<Tensor> first;
   struct Case {
@@ -59,8 +59,8 @@ TEST(SessionOptions, F020_F279_ThreadsAreAsManyAsAskedAndResultsTheSame) {
       if (first.empty()) first = *got;
       for (size_t i = 0; i < first.size(); ++i) EXPECT_TRUE(first[i].SameBits((*got)[i])) << c.inter << " " << c.intra;
     }
-    // At no moment more ops run than threads were allowed.
-    const int allowed = c.inter == 0 ? kernel::ComputePool::Get().parallelism() : std::max(c.inter, 1);
+    // Never more ops run than threads are allowed.
+    const int allowed = c.inter == 0 ? runtime::ComputePool::Get().parallelism() : std::max(c.inter, 1);
     for (const trace::Span& span : report.trace.spans) {
       const auto running = std::count_if(
           report.trace.spans.begin(), report.trace.spans.end(),
@@ -78,13 +78,13 @@ NodeLine Uniform(const char* name, int64_t seed) {
 }
 
 TEST(SessionOptions, F323_DeterministicGivesTheSameBitsOrNamesTheOp) {
-  const Result<graph::Graph> graph = MakeGraph({Const("shape", Tensor::Vector<int32_t>({64, 64})),
-                                                Uniform("seeded", 7),
-                                                Uniform("unseeded", 0),
-                                                {"product", "MatMul", {"seeded", "seeded"}, kFloat},
-                                                Const("all", Tensor::Vector<int32_t>({0, 1})),
-                                                {"mean", "Mean", {"product", "all"}, kFloat},
-                                                {"bad", "Neg", {"unseeded"}, kFloat}});
+  const Result<graph::Definition> graph = MakeGraph({Const("shape", Tensor::Vector<int32_t>({64, 64})),
+                                                     Uniform("seeded", 7),
+                                                     Uniform("unseeded", 0),
+                                                     {"product", "MatMul", {"seeded", "seeded"}, kFloat},
+                                                     Const("all", Tensor::Vector<int32_t>({0, 1})),
+                                                     {"mean", "Mean", {"product", "all"}, kFloat},
+                                                     {"bad", "Neg", {"unseeded"}, kFloat}});
   ASSERT_TRUE(graph.ok()) << graph.status().ToString();
   config::Config config;
   config.deterministic = true;
@@ -106,7 +106,7 @@ TEST(SessionOptions, F323_DeterministicGivesTheSameBitsOrNamesTheOp) {
 }
 
 TEST(Origins, F321_ErrorsSayWhereANodeWasMadeAfterAFile) {
-  Result<graph::Graph> graph = MakeGraph({Placeholder("x", PartialShape())});
+  Result<graph::Definition> graph = MakeGraph({Placeholder("x", PartialShape())});
   ASSERT_TRUE(graph.ok());
   graph::NodeSpec spec;
   spec.name = "squares";
@@ -120,7 +120,7 @@ TEST(Origins, F321_ErrorsSayWhereANodeWasMadeAfterAFile) {
     ASSERT_TRUE(bytes.ok()) << bytes.status().ToString();
     graph::ImportOptions prefixed;
     prefixed.prefix = "net";
-    const Result<graph::Graph> read = graph::ParseGraph(*bytes, graph->ops(), prefixed);
+    const Result<graph::Definition> read = graph::ParseGraph(*bytes, graph->ops(), prefixed);
     ASSERT_TRUE(read.ok()) << read.status().ToString();
     EXPECT_EQ(read->Find("net/squares")->origin(), "src/model.cc:41");
     EXPECT_EQ(read->Find("net/x")->origin(), "");

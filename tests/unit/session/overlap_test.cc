@@ -1,4 +1,4 @@
-// Iterations of one loop that run at the same time.
+// Overlapping iterations of one loop.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -23,12 +23,12 @@ void Allow(std::vector<NodeLine>& nodes, int64_t parallel_iterations) {
   }
 }
 
-/// A loop of n = 4 rounds whose body gives the loop nothing but its last value: an op that meets another one.
+/// A loop of n = 4 rounds whose body returns only the last value, of an op that waits for another call.
 std::vector<NodeLine> MeetingRounds(int64_t parallel_iterations) {
   std::vector<NodeLine> nodes = Around({"a", "b"}, {"i"});
   nodes[1] = Const("n", Tensor::Scalar<int32_t>(4));
   Append(nodes, Loop("w", "n", "one", "i", {"a", "b"},
-                     {{"p", "Square", {"a_b"}, kFloat},  // an even number of calls, two of which meet
+                     {{"p", "Square", {"a_b"}, kFloat},  // an even number of calls, which wait for each other in pairs
                       {"a_n", "Identity", {"a_b"}, kFloat},
                       {"b_n", "AddV2", {"p", "p"}, kFloat}}));
   for (NodeLine& node : nodes) {
@@ -40,6 +40,7 @@ std::vector<NodeLine> MeetingRounds(int64_t parallel_iterations) {
 TEST(Overlap, F392_IterationsRunBesideEachOther) {
   Flow f(MeetingRounds(10));
   for (int run = 0; run < 10; ++run) {
+    f.OpenForRun(run);
     const auto got = f.Run({"a_x:0", "b_x:0", "i_x:0"});
     ASSERT_TRUE(got.ok()) << got.status().ToString();
     EXPECT_TRUE((*got)[0].SameBits(Tensor::Vector<float>({1, 2})));
@@ -48,7 +49,7 @@ TEST(Overlap, F392_IterationsRunBesideEachOther) {
   }
 }
 
-/// Bodies of random sums over three variables, what a loop inside makes of them, and one side of a cond.
+/// Bodies of random sums over three variables, the results of an inner loop, and one branch of a cond.
 class RandomLoop {
  public:
   explicit RandomLoop(uint32_t seed) : random_(seed) {}
@@ -84,7 +85,7 @@ class RandomLoop {
       values_.push_back(name);
     }
   }
-  /// In the first round only: one more sum.
+  /// One more sum, in the first round only.
   void Cond(std::vector<NodeLine>& body) {
     body.push_back({"first", "Less", {"i_b", "w_one"}, {{"T", DType::kInt32}}});
     body.push_back({"sw", "Switch", {Any(), "first"}, kFloat});

@@ -20,7 +20,7 @@ Feed Scalar(const std::string& name, float value) { return {name, Tensor::Scalar
 
 /// A graph with a session on it.
 struct Parts {
-  explicit Parts(Result<graph::Graph> made) : graph(std::move(made)) {
+  explicit Parts(Result<graph::Definition> made) : graph(std::move(made)) {
     EXPECT_TRUE(graph.ok()) << graph.status().ToString();
     Result<std::shared_ptr<Runtime>> runtime = Runtime::Default();
     if (!graph.ok() || !runtime.ok()) return;
@@ -46,11 +46,11 @@ struct Parts {
     EXPECT_TRUE(got.ok()) << got.status().ToString();
     return got.ok() ? (*got)[0].as<float>()[0] : -1;
   }
-  Result<graph::Graph> graph;
+  Result<graph::Definition> graph;
   std::unique_ptr<Session> session;
 };
 
-Result<graph::Graph> SumAndProduct() {
+Result<graph::Definition> SumAndProduct() {
   const PartialShape scalar = PartialShape::Of({});
   return MakeGraph({Placeholder("a", scalar),
                     Placeholder("b", scalar),
@@ -175,8 +175,8 @@ TEST(PartialRun, F365_FetchesAndFeedsAreTheirOwners) {
   EXPECT_EQ(f.Part(handle, {}, {"mul:0"}), "90.000000");
 }
 
-/// Two values of one cond: one needs x, the other y; both are chosen by p.
-Result<graph::Graph> CondGraph() {
+/// Two values of one cond: one needs x, the other y; p selects both.
+Result<graph::Definition> CondGraph() {
   const PartialShape scalar = PartialShape::Of({});
   return MakeGraph({Placeholder("p", scalar, DType::kBool),
                     Placeholder("x", scalar),

@@ -1,4 +1,4 @@
-// What a session says about placement, on the devices of the plugins that are built.
+// Placement reports of a session, on the devices of the built plugins.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,9 +21,9 @@ class PlacementTest : public ::testing::Test {
  protected:
   void Open(const std::vector<testing::NodeLine>& nodes, SessionOptions options = {}) {
     options.placement_log = [this](const std::string& lines) { log_ += lines; };
-    Result<graph::Graph> graph = MakeGraph(nodes);
+    Result<graph::Definition> graph = MakeGraph(nodes);
     ASSERT_TRUE(graph.ok()) << graph.status().ToString();
-    graph_ = std::make_unique<graph::Graph>(std::move(*graph));
+    graph_ = std::make_unique<graph::Definition>(std::move(*graph));
     const Result<std::shared_ptr<Runtime>> runtime = Runtime::Default();
     ASSERT_TRUE(runtime.ok());
     Result<std::unique_ptr<Session>> session = Session::Make(*runtime, *graph_, std::move(options));
@@ -38,7 +38,7 @@ class PlacementTest : public ::testing::Test {
     return {{"x", *Tensor::Make(DType::kFloat, *Shape::Make(std::vector<int64_t>{size}))}};
   }
 
-  std::unique_ptr<graph::Graph> graph_;
+  std::unique_ptr<graph::Definition> graph_;
   std::unique_ptr<Session> session_;
   std::string log_;
 };
@@ -58,7 +58,7 @@ TEST_F(PlacementTest, F108_F301_EachNodeIsLoggedOnceInTensorFlowsForm) {
   log_.clear();
   ASSERT_TRUE(Run({"b"}).ok());  // the same plan
   EXPECT_EQ(log_, "");
-  ASSERT_TRUE(Run({"b"}, 3).ok());  // another plan, nothing moved
+  ASSERT_TRUE(Run({"b"}, 3).ok());  // another plan with the same devices
   EXPECT_EQ(log_, "placed 2 nodes: CPU:0 2 (100.0 %)\n");
 }
 
@@ -121,7 +121,7 @@ TEST_F(PlacementTest, F105_F107_RequestsOfNodesThatTheStepDoesNotRunAreChecked) 
       }
     }
   }
-  // A node that is fed, by a name of its own; and one that no run needs.
+  // A fed node with its own name, and a node that no run needs.
   SessionOptions hard;
   hard.allow_soft_placement = false;
   Open({kInput, c, with(folded, "/gpu:0"), y}, hard);

@@ -1,4 +1,4 @@
-// What a run tells about itself in TensorFlow's messages, and checks for NaN and infinity.
+// Reports of a run in TensorFlow's messages, and checks for NaN and infinity.
 #include "core/session/run_metadata.h"
 
 #include <gtest/gtest.h>
@@ -41,7 +41,7 @@ NodeLine On(int cpu, NodeLine line) {
 
 /// The partition graphs of a run on two CPUs that feeds x.
 std::vector<tf::GraphDef> PartsOf(const std::vector<NodeLine>& nodes, const Names& fetches) {
-  const Result<graph::Graph> graph = MakeGraph(nodes);
+  const Result<graph::Definition> graph = MakeGraph(nodes);
   EXPECT_TRUE(graph.ok()) << graph.status().ToString();
   config::Config config;
   config.device_count["CPU"] = 2;
@@ -108,7 +108,7 @@ TEST(RunMetadata, ControlEdgesBetweenPartsAreTokensThatCross) {
 }
 
 TEST(RunMetadata, StepStatsHaveALabelledEntryForEachOp) {
-  const Result<graph::Graph> graph = MakeGraph(
+  const Result<graph::Definition> graph = MakeGraph(
       {Placeholder("x", PartialShape::Of({2})), {"y", "Exp", {"x"}, kFloat}, {"z", "AddV2", {"x", "y"}, kFloat}});
   ASSERT_TRUE(graph.ok());
   const auto session = Open(*graph);
@@ -144,8 +144,8 @@ TEST(RunMetadata, StepStatsHaveALabelledEntryForEachOp) {
   EXPECT_EQ(device.thread_names().at(0), "caller");
 }
 
-TEST(RunMetadata, StepStatsHaveTheOutputsOfOpsAndWhatIsFetched) {
-  const Result<graph::Graph> graph =
+TEST(RunMetadata, StepStatsHaveTheOutputsOfOpsAndFetches) {
+  const Result<graph::Definition> graph =
       MakeGraph({Placeholder("x", PartialShape::Of({40, 40})), {"y", "MatMul", {"x", "x"}, kFloat}});
   ASSERT_TRUE(graph.ok());
   const auto session = Open(*graph);
@@ -182,7 +182,7 @@ TEST(RunMetadata, RunOptionsAsAMessage) {
   EXPECT_EQ(watched.code(), Code::kUnimplemented);
   EXPECT_NE(watched.message().find("'y'"), std::string::npos);
 
-  const Result<graph::Graph> graph = MakeGraph({Const("k", Tensor::Scalar<float>(1))});
+  const Result<graph::Definition> graph = MakeGraph({Const("k", Tensor::Scalar<float>(1))});
   const auto session = Open(*graph);
   ASSERT_NE(session, nullptr);
   RunOptions other;
@@ -192,8 +192,8 @@ TEST(RunMetadata, RunOptionsAsAMessage) {
   EXPECT_TRUE(session->Run({}, Names{"k:0"}, {}, other).ok());
 }
 
-/// Ends with the error of a checked run.
-std::string Fault(const Result<graph::Graph>& graph, const std::vector<Feed>& feeds, const Names& fetches) {
+/// Returns the error of a checked run.
+std::string Fault(const Result<graph::Definition>& graph, const std::vector<Feed>& feeds, const Names& fetches) {
   if (!graph.ok()) return graph.status().ToString();
   const auto session = Open(*graph);
   if (session == nullptr) return "no session";
@@ -270,7 +270,7 @@ TEST(CheckNumerics, F322_InsideCondsAndLoops) {
 }
 
 TEST(CheckNumerics, F322_InsideUpdatesOfVariables) {
-  const Result<graph::Graph> graph =
+  const Result<graph::Definition> graph =
       MakeGraph({{"v", "VariableV2", {}, {{"dtype", DType::kFloat}, {"shape", PartialShape::Of({})}}},
                  Placeholder("x", PartialShape::Of({})),
                  {"init", "Assign", {"v", "x"}, kFloat},

@@ -1,4 +1,4 @@
-// Variables that take over the memory of what they are assigned, and what they leave alone.
+// Variables that take over the memory of assigned values, and values that must be copied.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -43,7 +43,7 @@ class TakeOver : public ::testing::Test {
                                    {"twice", "AddV2", {"x", "x"}, kFloat},
                                    {"made", "AddV2", {"twice", "one"}, kFloat}};
     nodes.insert(nodes.end(), more.begin(), more.end());
-    graph_ = std::make_unique<Result<graph::Graph>>(MakeGraph(nodes));
+    graph_ = std::make_unique<Result<graph::Definition>>(MakeGraph(nodes));
     ASSERT_TRUE(graph_->ok()) << graph_->status().ToString();
     config::Config config;
     config.device["CPU:0"].memory_limit_mb = limit_mb;
@@ -62,7 +62,7 @@ class TakeOver : public ::testing::Test {
     return out.ok() ? *out : std::vector<Tensor>(fetches.size());
   }
 
-  /// The value of all elements; NaN where they differ.
+  /// The value of all elements; NaN if they differ.
   static float Only(const Tensor& tensor) {
     const auto values = tensor.as<float>();
     if (values.empty() || !std::all_of(values.begin(), values.end(), [&](float v) { return v == values[0]; })) {
@@ -73,7 +73,7 @@ class TakeOver : public ::testing::Test {
 
   device::MemoryUse Cpu() const { return session_->ReportMemory().devices.at(0).all; }
 
-  std::unique_ptr<Result<graph::Graph>> graph_;
+  std::unique_ptr<Result<graph::Definition>> graph_;
   std::unique_ptr<Session> session_;
 };
 
@@ -122,7 +122,7 @@ TEST_F(TakeOver, SeveralVariablesAndLaterValues) {
   EXPECT_EQ(Cpu().in_use - before, 2 * kSmall * sizeof(float));
 }
 
-TEST_F(TakeOver, WhatOthersReadIsCopied) {
+TEST_F(TakeOver, ValuesWithOtherReadersAreCopied) {
   Open({Variable("v"),
         Variable("w"),
         Const("c", Filled(6)),
@@ -176,7 +176,7 @@ TEST_F(TakeOver, OnABranchAndNotOnIt) {
   EXPECT_GE(Cpu().in_use - before, kBytes);
 }
 
-TEST_F(TakeOver, RunsBesideEachOtherSeeWholeValues) {
+TEST_F(TakeOver, ConcurrentRunsSeeCompleteValues) {
   constexpr int64_t kSmall = 1 << 16;
   Open({Variable("v", "VarHandleOp", kSmall),
         {"set", "AssignVariableOp", {"v", "made"}, {{"dtype", DType::kFloat}}},

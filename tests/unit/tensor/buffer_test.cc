@@ -58,9 +58,9 @@ TEST(HostAllocatorTest, SmallBuffersCrossThreadsThatEnd) {
   }
 }
 
-TEST(HostAllocatorTest, SmallBuffersOutliveWhatTheThreadKeeps) {
+TEST(HostAllocatorTest, SmallBuffersOutliveTheThreadsCache) {
   std::thread([] {
-    static thread_local std::shared_ptr<Buffer> last;  // destroyed after what is made later
+    static thread_local std::shared_ptr<Buffer> last;  // destroyed after objects created later
     last = *HostAllocator().Allocate(4);
     (void)HostAllocator().Allocate(4);
   }).join();

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/tensor/common_shape.h"
 #include "core/tensor/tensor.h"
 
 namespace weir {
@@ -164,6 +165,15 @@ TEST(PartialShapeTest, MergeAndCompatible) {
     EXPECT_EQ(c.a.CompatibleWith(c.b), c.good);
     EXPECT_EQ(c.b.CompatibleWith(c.a), c.good);
   }
+}
+
+TEST(PartialShapeTest, CommonShapeKeepsTheExtentsThatAgree) {
+  EXPECT_EQ(CommonShape({2, 3}, {2, 3}), (PartialShape{2, 3}));
+  EXPECT_EQ(CommonShape({2, 3}, {4, 3}), (PartialShape{-1, 3}));
+  EXPECT_EQ(CommonShape({-1, 3}, {4, 3}), (PartialShape{-1, 3}));
+  EXPECT_EQ(CommonShape({2, 3}, {2}), PartialShape());
+  EXPECT_EQ(CommonShape(PartialShape(), {2}), PartialShape());
+  EXPECT_EQ(CommonShape(Shape(), Shape()), PartialShape(Shape()));
 }
 
 TEST(PartialShapeTest, CompatibleWithConcrete) {

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <utility>
 
+#include "core/base/errors.h"
+
 namespace weir::digits {
 namespace {
 
@@ -48,7 +50,7 @@ Result<Digits> Digits::Load(const std::string& path) {
 }
 
 void Digits::Shuffle(uint32_t seed) {
-  std::mt19937 random(seed);  // its numbers are the standard's; those of std::shuffle are not
+  std::mt19937 random(seed);  // the standard defines its numbers, unlike those of std::shuffle
   for (size_t i = digits_.size(); i > 1; --i) std::swap(digits_[i - 1], digits_[random() % i]);
 }
 

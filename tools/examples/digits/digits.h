@@ -20,7 +20,7 @@ struct Digit {
   int64_t label = 0;
 };
 
-/// Some digits as what the network takes.
+/// Some digits as input tensors of the network.
 struct Batch {
   Tensor images;  // float [n, 64]
   Tensor labels;  // int64 [n]
@@ -32,11 +32,11 @@ class Digits {
   static Result<Digits> Load(const std::string& path);
 
   int size() const { return static_cast<int>(digits_.size()); }
-  /// The same order for the same seed, on every machine.
+  /// Shuffles the digits; equal seeds give equal orders on every machine.
   void Shuffle(uint32_t seed);
-  /// Moves the last `count` into a set of their own.
+  /// Moves the last `count` digits into a separate set.
   Digits TakeLast(int count);
-  /// Digits [begin, end), as far as they exist.
+  /// Digits [begin, end), limited to those that exist.
   Batch Slice(int begin, int end) const;
   Batch All() const { return Slice(0, size()); }
 

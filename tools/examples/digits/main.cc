@@ -1,9 +1,9 @@
 // Trains a network of two layers on handwritten digits, saves it, and restores it in a second process.
 //
-//   digits [--dir DIR]     trains; DIR takes the checkpoint and the event files
-//   digits --restore DIR   evaluates what another process saved there
+//   digits [--dir DIR]     trains; writes the checkpoint and the event files to DIR
+//   digits --restore DIR   evaluates a model that another process saved there
 //
-// SIGTERM and SIGINT end the training early: the model is saved as it is, and the exit status is 128 + the signal.
+// SIGTERM and SIGINT end the training early: the current model is saved, and the exit status is 128 + the signal.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -13,7 +13,8 @@
 #include <string>
 #include <system_error>
 
-#include "core/client/weir.h"
+#include "core/base/errors.h"
+#include "core/client/extra.h"
 #include "core/io/files.h"
 #include "tools/examples/digits/digits.h"
 
@@ -24,7 +25,7 @@ namespace {
 constexpr int kHeldBack = 360, kBatch = 32, kEpochs = 30;
 constexpr uint32_t kSeed = 20;
 
-volatile sig_atomic_t stop_signal = 0;  // that asked for the end
+volatile sig_atomic_t stop_signal = 0;  // the signal received; 0 = none
 
 void StopAtSignals() {
   struct sigaction action = {};
@@ -56,7 +57,7 @@ Model BuildModel() {
   return m;
 }
 
-/// `logged` is the first error of the events: training goes on without them.
+/// `logged` is the first error of writing events; training continues without them.
 Status Train(const Model& m, Session& session, digits::Digits& data, summary::FileWriter& events, Status& logged) {
   session::RunReport report;
   ProgressBar progress("training", kEpochs);
@@ -75,7 +76,7 @@ Status Train(const Model& m, Session& session, digits::Digits& data, summary::Fi
     const Feeds feeds = {{m.images, sample.images}, {m.labels, sample.labels}};
     WEIR_ASSIGN(const Fetched now, session.Run({m.loss, m.summaries}, feeds));
     if (logged.ok()) logged = events.AddSummary(now[1].tensor(), epoch);
-    progress.Update(epoch + 1, fmt::format("loss {:.4f}", *now[0].scalar<float>()));
+    progress.Update(epoch + 1, {{"loss", *now[0].scalar<float>()}});
   }
   const Status closed = events.Close();
   if (logged.ok()) logged = closed;
@@ -103,7 +104,7 @@ Status RestoreInSecondProcess(const std::string& self, const std::string& dir) {
   return good ? Status() : Internal("the second process, which restores the checkpoint, failed");
 }
 
-/// A path for people: seen from the working directory, if there is one.
+/// A path for display: relative to the working directory, if there is one.
 std::string Shown(const std::filesystem::path& path) {
   std::error_code error;
   const std::filesystem::path here = std::filesystem::current_path(error);

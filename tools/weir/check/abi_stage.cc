@@ -3,6 +3,7 @@
 #include <cstring>
 #include <vector>
 
+#include "core/base/errors.h"
 #include "core/kernel/host.h"
 #include "core/plugin/module.h"
 #include "core/plugin/note.h"
@@ -21,10 +22,10 @@ constexpr std::string_view kNobody = "a-device-that-nobody-has";
 Status CheckQuery(const Subject& subject) {
   for (const uint32_t major : {0u, WEIR_ABI_MAJOR + 1u, ~0u}) {
     if (subject.query()(major, 0) != nullptr)
-      return InvalidArgument("it answers ABI major {}, which it was not built for", major);
+      return InvalidArgument("it accepts ABI major {}, for which it was not built", major);
   }
   if (subject.query()(WEIR_ABI_MAJOR, WEIR_ABI_MINOR) != &subject.table())
-    return InvalidArgument("two queries give two tables");
+    return InvalidArgument("two queries return different tables");
   return {};
 }
 
@@ -41,21 +42,21 @@ Status CheckTable(const Subject& subject, const plugin::PluginNote& note) {
     return InvalidArgument("the note says built with minor {}, the table {}", note.built_minor, table->built_minor);
   }
   if (table->option_count != 0 && table->options == nullptr)
-    return InvalidArgument("options are announced but missing");
+    return InvalidArgument("option_count is not 0, but options is null");
   return {};
 }
 
 Status CheckInterfaces(const Subject& subject, const plugin::PluginNote& note) {
   const auto get = [&](std::string_view id) { return subject.Interface<void>(id); };
   if ((note.kinds & WEIR_KIND_DEVICE) != 0 && get(WEIR_DEVICE_INTERFACE) == nullptr) {
-    return InvalidArgument("the note promises devices, but there is no {}", WEIR_DEVICE_INTERFACE);
+    return InvalidArgument("the note lists devices, but there is no {}", WEIR_DEVICE_INTERFACE);
   }
   if ((note.kinds & WEIR_KIND_KERNELS) != 0 && get(WEIR_KERNELS_INTERFACE) == nullptr) {
-    return InvalidArgument("the note promises kernels, but there is no {}", WEIR_KERNELS_INTERFACE);
+    return InvalidArgument("the note lists kernels, but there is no {}", WEIR_KERNELS_INTERFACE);
   }
   for (const std::string_view id :
        {std::string_view("no-such-thing/1"), std::string_view("device/99"), std::string_view()}) {
-    if (get(id) != nullptr) return InvalidArgument("get_interface('{}') gives a table", id);
+    if (get(id) != nullptr) return InvalidArgument("get_interface('{}') returns a table", id);
   }
   for (const std::string_view id : {WEIR_DEVICE_INTERFACE, WEIR_KERNELS_INTERFACE, WEIR_COST_INTERFACE}) {
     if (get(id) != get(id)) return InvalidArgument("two calls of get_interface('{}') differ", id);
@@ -71,7 +72,8 @@ Status CheckFunctions(const Subject& subject) {
   }
   if (const weir_kernels_api* api = subject.kernels(); api != nullptr) {
     if (api->struct_size < sizeof(weir_kernels_api)) return InvalidArgument("kernels/1 is {} bytes", api->struct_size);
-    if (api->kernel_count != 0 && api->kernels == nullptr) return InvalidArgument("kernels are announced but missing");
+    if (api->kernel_count != 0 && api->kernels == nullptr)
+      return InvalidArgument("kernel_count is not 0, but kernels is null");
   }
   return {};
 }
@@ -104,14 +106,14 @@ Finding TrySmallBuffer(const Subject& subject) {
     OpenNobody(api, &error);
     const char* changed = std::find_if(text + capacity, text + sizeof(text), [](char c) { return c != 0x5a; });
     if (changed != text + sizeof(text))
-      return Status(InvalidArgument("a buffer of {} bytes is written at byte {}", capacity, changed - text));
+      return Status(InvalidArgument("a buffer of {} bytes is overwritten at byte {}", capacity, changed - text));
     if (error.length > capacity)
       return Status(InvalidArgument("a length of {} for a buffer of {}", error.length, capacity));
   }
   return Status();
 }
 
-// The host's table as a later minor has it: longer, with functions that nobody here knows.
+// The host table of a later minor version: longer, with functions unknown to this version.
 struct LongerHost {
   weir_host host;
   void* later[16];
@@ -125,8 +127,7 @@ Status StartOnNewerHost(const std::string& path) {
   std::memset(longer.later, 0xee, sizeof(longer.later));
   WEIR_ASSIGN(const Subject subject, Subject::Load(path));
   const weir_plugin* table = subject.query()(WEIR_ABI_MAJOR, WEIR_ABI_MINOR + 1);
-  if (table == nullptr)
-    return InvalidArgument("it declines to work with ABI {}.{}", WEIR_ABI_MAJOR, WEIR_ABI_MINOR + 1);
+  if (table == nullptr) return InvalidArgument("it refuses ABI {}.{}", WEIR_ABI_MAJOR, WEIR_ABI_MINOR + 1);
   const std::vector<weir_opt> options = plugin::DefaultOptions(*table);
   return kernel::CallPlugin(
       "init", [&](weir_error* error) { return table->init(&longer.host, options.data(), options.size(), error); });

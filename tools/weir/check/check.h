@@ -1,4 +1,4 @@
-// `weir check`: what a plugin file has to keep to, tried out stage by stage in child processes.
+// `weir check`: tests the rules for a plugin file, stage by stage in child processes.
 #ifndef WEIR_TOOLS_WEIR_CHECK_CHECK_H_
 #define WEIR_TOOLS_WEIR_CHECK_CHECK_H_
 
@@ -16,7 +16,7 @@ enum class Verdict { kPass, kFail, kSkip };
 /// "pass", "fail", "skip".
 std::string_view Name(Verdict verdict);
 
-/// What was found for one rule. A rule may occur more than once in a stage.
+/// The result of one rule. A rule may occur more than once in a stage.
 struct RuleResult {
   std::string id;  // WEIR-MEM-02
   Verdict verdict = Verdict::kPass;
@@ -43,11 +43,11 @@ struct CheckOptions {
   std::string plugin;                // path of the file
   std::vector<std::string> stages;   // empty = all
   int time_limit_ms = 30000;         // for each child process
-  std::vector<std::string> folders;  // where device plugins lie that a kernel set needs; its own folder is one anyway
+  std::vector<std::string> folders;  // folders of device plugins for a kernel set, besides the plugin's own folder
 };
 
 /// Checks one file. NotFound for a file that does not exist, InvalidArgument for an unknown stage (nearest names).
-/// Forks: call it while the process has one thread. Standard output and error of the children are swallowed.
+/// Forks, so the process must have a single thread. Standard output and error of the children are discarded.
 Result<std::vector<StageResult>> Check(const op::OpRegistry& ops, const CheckOptions& options);
 
 /// No rule failed.

@@ -9,7 +9,7 @@
 
 namespace weir::check {
 
-/// A block of device memory, given back when it dies. The device outlives it.
+/// A block of device memory, freed by its destructor. The device outlives it.
 class Block {
  public:
   static Result<std::unique_ptr<Block>> Make(const OpenedDevice& device, uint64_t bytes) {

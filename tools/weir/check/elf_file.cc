@@ -8,6 +8,8 @@
 #include <string_view>
 #include <utility>
 
+#include "core/base/errors.h"
+
 namespace weir::check {
 namespace {
 
@@ -92,12 +94,12 @@ Result<ElfFile> ElfFile::Read(const std::string& path) {
   const Bytes bytes(std::move(data));
   WEIR_ASSIGN(const Elf64_Ehdr header, bytes.At<Elf64_Ehdr>(0));
   if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64) {
-    return DataLoss("no 64-bit ELF file");
+    return DataLoss("not a 64-bit ELF file");
   }
   ElfFile file;
   WEIR_ASSIGN(const std::vector<Elf64_Phdr> programs,
               bytes.Table<Elf64_Phdr>(header.e_phoff, uint64_t{header.e_phnum} * sizeof(Elf64_Phdr)));
-  file.executable_stack = true;  // what the kernel assumes without a GNU_STACK header
+  file.executable_stack = true;  // the kernel's default without a GNU_STACK header
   for (const Elf64_Phdr& program : programs) {
     if (program.p_type == PT_GNU_STACK) file.executable_stack = (program.p_flags & PF_X) != 0;
     if (program.p_type == PT_GNU_RELRO) file.relro = true;

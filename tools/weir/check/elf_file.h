@@ -1,4 +1,4 @@
-// The parts of an ELF shared library that say what it exports, imports and asks of the dynamic linker.
+// The exports, imports and loader flags of an ELF shared library.
 #ifndef WEIR_TOOLS_WEIR_CHECK_ELF_FILE_H_
 #define WEIR_TOOLS_WEIR_CHECK_ELF_FILE_H_
 
@@ -20,7 +20,7 @@ struct ElfFile {
   bool relro = false;
   bool bind_now = false;
 
-  /// Reads a 64-bit little-endian file. DataLoss for one whose tables are missing or lie outside it.
+  /// Reads a 64-bit little-endian file. DataLoss if its tables are missing or lie outside the file.
   static Result<ElfFile> Read(const std::string& path);
 };
 

@@ -46,7 +46,7 @@ std::string KernelTrial::ToString() const {
 
 namespace {
 
-constexpr int kShapesPerType = 3;  // of the first element type; one of each other
+constexpr int kShapesPerType = 3;  // of the first element type; other types get one shape each
 
 const std::vector<std::vector<int64_t>> kDataShapes = {{2, 3}, {4, 4}, {6}, {}, {2, 3, 4}, {1, 4, 4, 2}, {0, 3}, {0}};
 
@@ -57,7 +57,7 @@ uint64_t MaskOf(const weir_kernel& record, std::string_view attr) {
   return WEIR_ANY_DTYPE;
 }
 
-// Types that the host can make values of, in the order of preference for those left open.
+// Types for which the host can make values, in the order of preference for unconstrained attributes.
 std::vector<DType> Preferred(DTypeSet set) {
   std::vector<DType> types;
   for (const DType t :
@@ -69,7 +69,7 @@ std::vector<DType> Preferred(DTypeSet set) {
   return types;
 }
 
-// Values without zero (divisors), small enough to be indices where integers are, finite.
+// Finite values without zero (divisors); integers are small enough to be indices.
 void Fill(Tensor& tensor, bool index, std::mt19937& random) {
   const DType t = tensor.dtype();
   if (t == DType::kString) {
@@ -130,7 +130,7 @@ void Fill(Tensor& tensor, bool index, std::mt19937& random) {
   }
 }
 
-// Integers that an argument such as an axis, a shape or a permutation may want, for data of shape `dims`.
+// Integer values for arguments such as an axis, a shape or a permutation, for data of shape `dims`.
 enum class Pattern { kScalarZero, kZero, kIota, kDims, kZeros, kOnes, kPairs, kFirstTwo, kScalarTwo, kLast };
 
 Tensor MakeInts(Pattern pattern, DType dtype, const std::vector<int64_t>& dims) {
@@ -189,7 +189,7 @@ Tensor MakeInts(Pattern pattern, DType dtype, const std::vector<int64_t>& dims) 
   return std::move(*tensor);
 }
 
-// Patterns of the integer arguments in their order; the last entry goes on.
+// Patterns of the integer arguments in order; the last entry repeats.
 const std::vector<std::vector<Pattern>> kPatterns = {
     {Pattern::kScalarZero},
     {Pattern::kZero},
@@ -207,7 +207,7 @@ const std::vector<std::vector<Pattern>> kPatterns = {
     {Pattern::kLast},
 };
 
-// Shapes that a data input may have beside the first one.
+// Shapes of a data input relative to the first one.
 enum class Form { kSame, kScalar, kLast, kFirst };
 
 std::vector<int64_t> Formed(Form form, const std::vector<int64_t>& dims) {
@@ -218,13 +218,13 @@ std::vector<int64_t> Formed(Form form, const std::vector<int64_t>& dims) {
 
 }  // namespace
 
-// The search for one record and one choice of element types.
+// The search for one record and one combination of element types.
 class TrialSearch {
  public:
   TrialSearch(const op::OpDef& def, const weir_kernel& record, DType first)
       : def_(def), record_(record), first_(first) {}
 
-  /// Tries every combination until `wanted` trials of distinct data shapes were taken.
+  /// Tries every combination until `wanted` trials with distinct data shapes were accepted.
   int Run(int wanted, const std::function<bool(const KernelTrial&)>& try_it) {
     int taken = 0;
     for (const std::vector<int64_t>& dims : kDataShapes) {
@@ -253,7 +253,7 @@ class TrialSearch {
     return false;
   }
 
-  // How many ways there are to shape the data inputs after the first: four each for up to three of them.
+  // The number of shape combinations of the data inputs after the first: four forms each for up to three of them.
   int Combinations() const { return 1 << (2 * std::clamp(data_inputs_ - 1, 0, 3)); }
 
   std::optional<op::AttrValue> ValueFor(const op::AttrDef& attr, const std::vector<int64_t>& dims) const {

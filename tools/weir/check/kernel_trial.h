@@ -1,5 +1,4 @@
-// Nodes to try a kernel with: attributes, shapes and values that its op accepts, found by asking the op's shape
-// function.
+// Trial nodes for a kernel: attributes, shapes and values that the op accepts, found with the op's shape function.
 #ifndef WEIR_TOOLS_WEIR_CHECK_KERNEL_TRIAL_H_
 #define WEIR_TOOLS_WEIR_CHECK_KERNEL_TRIAL_H_
 
@@ -10,10 +9,10 @@
 
 #include "core/base/status.h"
 #include "core/kernel/host.h"
-#include "core/kernel/node_resources.h"
 #include "core/kernel/prepared.h"
 #include "core/op/attrs.h"
 #include "core/op/registry.h"
+#include "core/runtime/node_resources.h"
 #include "core/tensor/tensor.h"
 #include "sdk/abi/kernel.h"
 
@@ -30,11 +29,12 @@ class KernelTrial {
   const std::vector<Tensor>& values() const { return values_; }
   const std::vector<kernel::OperandSpec>& inputs() const { return inputs_; }
   const std::vector<kernel::OperandSpec>& outputs() const { return outputs_; }
-  /// What the op's shape function says of each output; where that is open, `outputs` has a shape of one element.
+  /// The shapes that the op's shape function infers for the outputs. If a shape is open, `outputs` has a shape of one
+  /// element.
   const std::vector<PartialShape>& inferred() const { return inferred_; }
-  /// No output has elements to compute.
+  /// True if no output has elements to compute.
   bool empty() const;
-  /// An operand is a string tensor, which only the dynamic form takes.
+  /// True if an operand is a string tensor, which only the dynamic form accepts.
   bool has_strings() const;
   /// "Add T=float [2,3] [2,3]"
   std::string ToString() const;
@@ -43,7 +43,7 @@ class KernelTrial {
   friend class TrialSearch;
   const op::OpDef* def_;
   op::AttrList attrs_;
-  kernel::NodeResources resources_;
+  runtime::NodeResources resources_;
   weir_node node_;
   std::vector<Tensor> values_;
   std::vector<bool> known_;  // the input is a constant
@@ -52,9 +52,9 @@ class KernelTrial {
   std::vector<PartialShape> inferred_;
 };
 
-/// Calls `try_it` with trials for `record` until it has taken enough of them: for every element type of the first
-/// constraint at least one, for the first type several shapes, an empty one among them. `try_it` answers whether the
-/// kernel took the trial. Returns how many it took.
+/// Calls `try_it` with trials for `record` until enough are accepted: at least one for every element type of the first
+/// constraint, and for the first type several shapes, including an empty one. `try_it` returns whether the kernel
+/// accepted the trial. Returns the number of accepted trials.
 int ForEachTrial(const op::OpDef& def, const weir_kernel& record,
                  const std::function<bool(const KernelTrial&)>& try_it);
 

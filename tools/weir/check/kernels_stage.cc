@@ -1,14 +1,19 @@
-// Stage kernels: every record on its device's memory, with random and empty inputs, against itself.
+// Stage kernels: runs every record on its device's memory, with random and empty inputs, and compares its results with
+// each other.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstring>
 #include <map>
 #include <memory>
+#include <span>
+#include <utility>
 #include <vector>
 
+#include "core/base/errors.h"
 #include "core/kernel/context.h"
 #include "core/kernel/host.h"
+#include "core/kernel/launch.h"
 #include "core/kernel/registry.h"
 #include "core/plugin/note.h"
 #include "tools/weir/check/kernel_trial.h"
@@ -25,7 +30,7 @@ using kernel::Text;
 
 bool Same(const RunResult& a, const RunResult& b) { return a.outputs == b.outputs; }
 
-// What is wrong with one kernel on one trial: rule and text. Nothing when all is well.
+// A fault of one kernel in one trial: rule and text.
 struct Fault {
   std::string_view rule;
   std::string text;
@@ -37,7 +42,7 @@ class KernelExam {
   KernelExam(const KernelEntry& entry, device::Device& device, weir_device* handle)
       : entry_(entry), device_(device), handle_(handle) {}
 
-  /// False when the kernel does not take the trial: it declines, or fn reports an error.
+  /// False if the kernel does not accept the trial: it declines, or fn reports an error.
   bool Take(const KernelTrial& trial) {
     Status taken = Unimplemented("it has no form");
     RunResult prepared;
@@ -55,7 +60,7 @@ class KernelExam {
   }
 
   const std::vector<Fault>& faults() const { return faults_; }
-  /// Why it did not take the last trial.
+  /// The reason for not accepting the last trial.
   const Status& refusal() const { return refusal_; }
 
  private:
@@ -63,20 +68,21 @@ class KernelExam {
     faults_.push_back({trial.empty() ? "WEIR-KERNEL-09" : rule, fmt::format("{}: {}", trial.ToString(), text)});
   }
 
-  // What fn or compute may not answer, whatever the operands are.
+  // Error codes that fn and compute must not return for any operands.
   void BlameError(const KernelTrial& trial, const Status& status) {
     if (status.code() != Code::kInternal && status.code() != Code::kUnknown) return;
     Blame("WEIR-KERNEL-02", trial, status.ToString());
   }
 
   Status TakePrepared(const KernelTrial& trial, RunResult& first) {
-    const auto made = kernel::PreparedKernel::Make(entry_, trial.node(), trial.inputs(), trial.outputs(), handle_);
+    auto made = kernel::PreparedKernel::Make(entry_, trial.node(), trial.inputs(), trial.outputs(), handle_);
     if (!made.ok()) {
       if (made.status().code() == Code::kInternal) Blame("WEIR-KERNEL-04", trial, made.status().message());
       return made.status();
     }
-    const kernel::PreparedKernel& kernel = **made;
-    const auto run = [&](const RunOptions& options) { return RunPrepared(kernel, trial, device_, options); };
+    const std::shared_ptr<const kernel::PreparedKernel> shared = std::move(*made);
+    const kernel::PreparedKernel& kernel = *shared;
+    const auto run = [&](const RunOptions& options) { return RunPrepared(shared, trial, device_, options); };
     first = run({});
     Bounds(trial, first);
     BlameError(trial, first.status);
@@ -110,6 +116,22 @@ class KernelExam {
     if (!run.changed_input.empty()) Blame("WEIR-KERNEL-07", trial, fmt::format("fn changes {}", run.changed_input));
   }
 
+  // Makes a call as in a step; all work on its stream is complete on return.
+  Result<std::vector<Tensor>> Launched(kernel::DynamicKernel& kernel, std::vector<Tensor> inputs,
+                                       std::span<const DType> types) {
+    WEIR_ASSIGN(device::Streams* const streams, device_.streams());
+    std::unique_ptr<device::Stream> stream;
+    if (streams != nullptr) {
+      WEIR_ASSIGN(stream, streams->Acquire());
+    }
+    Result<std::vector<Tensor>> outputs = kernel::LaunchDynamic(
+        kernel, std::move(inputs), types, {.device = &device_, .stream = stream.get(), .step_id = 1});
+    if (stream == nullptr) return outputs;
+    const Status done = stream->Sync();
+    streams->Release(std::move(stream));
+    return outputs.ok() && !done.ok() ? Result<std::vector<Tensor>>(done) : std::move(outputs);
+  }
+
   Result<std::vector<Tensor>> Compute(kernel::DynamicKernel& kernel, const KernelTrial& trial) {
     std::vector<Tensor> inputs;
     for (size_t i = 0; i < trial.values().size(); ++i) {
@@ -122,7 +144,7 @@ class KernelExam {
     }
     std::vector<DType> types;
     for (const kernel::OperandSpec& output : trial.outputs()) types.push_back(output.dtype);
-    WEIR_ASSIGN(std::vector<Tensor> outputs, kernel.Compute(std::move(inputs), types, device_.allocator(), 1));
+    WEIR_ASSIGN(std::vector<Tensor> outputs, Launched(kernel, std::move(inputs), types));
     for (Tensor& output : outputs) {
       WEIR_ASSIGN(output, device_.ToHost(output));
     }
@@ -165,7 +187,7 @@ class KernelExam {
   Status refusal_;
 };
 
-// The rules that a kernel is examined by, in the order in which results are printed.
+// The rules checked for a kernel, in the order of the printed results.
 constexpr std::string_view kExamRules[] = {"WEIR-KERNEL-02", "WEIR-KERNEL-03", "WEIR-KERNEL-04", "WEIR-KERNEL-05",
                                            "WEIR-KERNEL-06", "WEIR-KERNEL-07", "WEIR-KERNEL-08", "WEIR-KERNEL-09"};
 
@@ -205,7 +227,7 @@ class Examination {
     for (const KernelEntry* entry : registry_.All()) {
       device::Device& device = *devices_[std::string(Text(entry->record->platform))];
       WEIR_ASSIGN(weir_device* const handle, device.Open());
-      // A crash inside is blamed on the rule about bounds, or on the one about empty tensors.
+      // A crash inside is attributed to the rule about bounds, or to the one about empty tensors.
       KernelExam exam(*entry, device, handle);
       const int taken =
           ForEachTrial(*target_.ops->Find(Text(entry->record->op)), *entry->record, [&](const KernelTrial& trial) {
@@ -214,7 +236,7 @@ class Examination {
           });
       any_taken = any_taken || taken != 0;
       if (taken == 0 && exam.faults().empty()) {
-        const std::string why = exam.refusal().ok() ? "no operands for its op" : exam.refusal().ToString();
+        const std::string why = exam.refusal().ok() ? "no operands found for its op" : exam.refusal().ToString();
         not_taken[std::string(Text(entry->record->op))] = why;
       }
       for (const Fault& fault : exam.faults()) faults[fault.rule].push_back(fault.text);
@@ -222,7 +244,7 @@ class Examination {
     for (const std::string_view rule : kExamRules) {
       const std::vector<std::string>& of_rule = faults[rule];
       recorder.Try(rule, [&]() -> Finding {
-        if (of_rule.empty()) return any_taken ? Finding(Status()) : Finding::Skip("no kernel of it could be tried");
+        if (of_rule.empty()) return any_taken ? Finding(Status()) : Finding::Skip("none of its kernels could be tried");
         return FailedPrecondition("{}{}", of_rule.front(),
                                   of_rule.size() > 1 ? fmt::format(" (and {} more)", of_rule.size() - 1) : "");
       });
@@ -231,7 +253,7 @@ class Examination {
       std::vector<std::string> ops;
       for (const auto& [op, reason] : not_taken) ops.push_back(fmt::format("{} ({})", op, reason));
       recorder.Try("WEIR-KERNEL-02", [&] {
-        return Finding::Skip(fmt::format("no inputs found that these kernels take: {}", fmt::join(ops, ", ")));
+        return Finding::Skip(fmt::format("no inputs found that these kernels accept: {}", fmt::join(ops, ", ")));
       });
     }
     return {};
@@ -259,7 +281,7 @@ std::vector<RuleResult> KernelsStage(const Target& target) {
     recorder.Try("WEIR-KERNEL-01", [&] { return examination.Register(); });
     bool ready = false;
     recorder.Try("WEIR-KERNEL-00", [&]() -> Finding {
-      if (examination.empty()) return Finding::Skip("it brings no kernels");
+      if (examination.empty()) return Finding::Skip("it has no kernels");
       Finding found = examination.FindDevices();
       ready = found.verdict == Verdict::kPass;
       return found;

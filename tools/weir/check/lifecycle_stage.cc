@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "core/base/errors.h"
 #include "core/device/device_name.h"
 #include "core/kernel/host.h"
 #include "tools/weir/check/process_state.h"
@@ -26,7 +27,8 @@ Finding CheckEnumerate(const Subject& subject, std::vector<FoundDevice>& found) 
   const Result<std::vector<FoundDevice>> second = Enumerate(subject);
   if (!second.ok()) return second.status().Prepend("the second time: ");
   if (*first != *second)
-    return Status(FailedPrecondition("it finds {} devices, then {} others", first->size(), second->size()));
+    return Status(
+        FailedPrecondition("enumerate returns {} devices, then {} different ones", first->size(), second->size()));
   found = std::move(*first);
   return Status();
 }
@@ -39,10 +41,10 @@ Status CheckRecords(const std::vector<FoundDevice>& found) {
     if (device.platform.empty()) return InvalidArgument("device '{}' has no platform", device.uid);
     const Result<device::DeviceName> name = device::ParseDeviceName("/device:" + device.kind + ":0");
     if (!name.ok() || name->type != device.kind) {
-      return InvalidArgument("device '{}': kind '{}' is no device type", device.uid, device.kind);
+      return InvalidArgument("device '{}': kind '{}' is not a device type", device.uid, device.kind);
     }
     if ((device.alignment & (device.alignment - 1)) != 0) {
-      return InvalidArgument("device '{}': alignment {} is no power of two", device.uid, device.alignment);
+      return InvalidArgument("device '{}': alignment {} is not a power of two", device.uid, device.alignment);
     }
   }
   return {};
@@ -76,13 +78,14 @@ Status InitAgain(const Subject& subject, const std::vector<FoundDevice>& found) 
   const Result<std::vector<FoundDevice>> now = Enumerate(subject);
   if (!now.ok()) return now.status().Prepend("after init was refused: ");
   if (*now == found) return {};
-  return FailedPrecondition("it found {} devices, after a second init {} others", found.size(), now->size());
+  return FailedPrecondition("enumerate returned {} devices, after a second init {} different ones", found.size(),
+                            now->size());
 }
 
 Status CheckShutdown(const Subject& subject, int threads_before) {
   if (!WEIR_HAS(&subject.table(), shutdown)) return InvalidArgument("it has no shutdown");
   subject.table().shutdown();
-  // A joined thread leaves the process's list a moment later.
+  // A joined thread disappears from the process's list a moment later.
   int threads = 0;
   for (int wait = 0; wait < 100; ++wait) {
     threads = ProcessState::Now().threads;

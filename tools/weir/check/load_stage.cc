@@ -1,8 +1,9 @@
-// Stage load: the dynamic linker, and what constructors do to the process.
+// Stage load: the dynamic linker, and the effects of constructors on the process.
 #include <unistd.h>
 
 #include <cstdio>
 
+#include "core/base/errors.h"
 #include "tools/weir/check/process_state.h"
 #include "tools/weir/check/recorder.h"
 #include "tools/weir/check/stages.h"

@@ -1,10 +1,11 @@
-// Stage memory: blocks, copies and memset of every device that the plugin finds.
+// Stage memory: blocks, copies and memset of every device that the plugin enumerates.
 #include <algorithm>
 #include <cstring>
 #include <map>
 #include <memory>
 #include <vector>
 
+#include "core/base/errors.h"
 #include "core/kernel/host.h"
 #include "tools/weir/check/device_memory.h"
 #include "tools/weir/check/recorder.h"
@@ -17,7 +18,7 @@ namespace {
 using kernel::CallPlugin;
 
 constexpr uint64_t kSizes[] = {1, 3, 63, 64, 65, 1000, 4096, 65537, 1 << 20};
-constexpr uint64_t kGuard = 64;  // bytes on either side of a range that a call may change
+constexpr uint64_t kGuard = 64;  // guard bytes on either side of a range that a call may write
 
 Status Copy(const OpenedDevice& device, const weir_buf& to, const weir_buf& from, uint64_t bytes) {
   return CallPlugin(
@@ -38,17 +39,16 @@ Status CheckBlocks(const OpenedDevice& device) {
         memory.host != nullptr ? reinterpret_cast<uint64_t>(memory.host) : memory.handle + memory.offset;
     const bool addressed = memory.host != nullptr || HasOffsets(device);
     if (addressed && begin % alignment != 0) {
-      return FailedPrecondition("a block of {} bytes lies at {:#x}, which is not aligned to {}", bytes, begin,
-                                alignment);
+      return FailedPrecondition("a block of {} bytes at {:#x} is not aligned to {}", bytes, begin, alignment);
     }
     if (memory.host == nullptr && (device.found().flags & WEIR_DEVICE_UNIFIED_MEMORY) != 0) {
-      return FailedPrecondition("a device of unified memory gives a block without host address");
+      return FailedPrecondition("a device with unified memory returns a block without a host address");
     }
     if (memory.host != nullptr) {
       const auto next = ranges.upper_bound(begin);
       const bool overlaps = (next != ranges.end() && next->first < begin + bytes) ||
                             (next != ranges.begin() && std::prev(next)->second > begin);
-      if (overlaps) return FailedPrecondition("a block of {} bytes overlaps another that is in use", bytes);
+      if (overlaps) return FailedPrecondition("a block of {} bytes overlaps another block in use", bytes);
       ranges[begin] = begin + bytes;
       std::memset(memory.host, 0x11, bytes);
     }
@@ -69,7 +69,7 @@ Status CheckExhaustion(const OpenedDevice& device) {
   return Block::Make(device, 4096).status().Prepend("after a block that was too large: ");
 }
 
-// Host to device, within the device, back; the bytes around the range have to stay as they were.
+// Copies from host to device, within the device, and back; the bytes around the range must not change.
 Status CheckCopies(const OpenedDevice& device) {
   for (const uint64_t bytes : kSizes) {
     const uint64_t skew = HasOffsets(device) ? kGuard + 1 : 0;
@@ -128,7 +128,7 @@ std::vector<RuleResult> MemoryStage(const Target& target) {
     recorder.Try("WEIR-MEM-00", [&]() -> Finding {
       const Result<Subject> subject = Subject::Start(target.path);
       if (!subject.ok()) return subject.status();
-      if (subject->devices() == nullptr) return Finding::Skip("it brings no devices");
+      if (subject->devices() == nullptr) return Finding::Skip("it has no devices");
       const Result<std::vector<FoundDevice>> found = Enumerate(*subject);
       if (!found.ok()) return found.status();
       for (const FoundDevice& device : *found) {

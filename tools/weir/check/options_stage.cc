@@ -1,10 +1,11 @@
-// Stage options: the schema, and values at its edges.
+// Stage options: the schema, and values at its limits.
 #include <fmt/format.h>
 
 #include <cmath>
 #include <set>
 #include <vector>
 
+#include "core/base/errors.h"
 #include "core/kernel/host.h"
 #include "core/plugin/module.h"
 #include "tools/weir/check/recorder.h"
@@ -27,23 +28,23 @@ bool HasRange(const weir_option_spec& spec) {
 
 Status CheckSpec(const weir_option_spec* spec, std::set<std::string_view>& keys) {
   if (spec == nullptr || spec->struct_size < offsetof(weir_option_spec, minimum))
-    return InvalidArgument("a spec that is too short");
+    return InvalidArgument("an option spec is too short");
   const std::string_view key = Text(spec->key);
-  if (key.empty()) return InvalidArgument("an option without key");
+  if (key.empty()) return InvalidArgument("an option has no key");
   if (!keys.insert(key).second) return InvalidArgument("option '{}' occurs twice", key);
   if (spec->type < WEIR_VALUE_INT || spec->type > WEIR_VALUE_STRING) {
     return InvalidArgument("option '{}' has type {}, wanted int, float, bool or string", key, spec->type);
   }
-  if (Text(spec->doc).empty()) return InvalidArgument("option '{}' says nothing of what it is for", key);
+  if (Text(spec->doc).empty()) return InvalidArgument("option '{}' has no description", key);
   if (spec->default_value.type != spec->type) {
     return InvalidArgument("option '{}' has type {}, its default {}", key, spec->type, spec->default_value.type);
   }
   if (!HasRange(*spec)) return {};
   if (spec->type != WEIR_VALUE_INT && spec->type != WEIR_VALUE_FLOAT) {
-    return InvalidArgument("option '{}' has a range, but is no number", key);
+    return InvalidArgument("option '{}' has a range, but is not a number", key);
   }
   if (!(spec->minimum <= spec->maximum))
-    return InvalidArgument("option '{}' runs from {} to {}", key, spec->minimum, spec->maximum);
+    return InvalidArgument("option '{}' has the empty range {} to {}", key, spec->minimum, spec->maximum);
   const weir_opt& value = spec->default_value;
   const double number = spec->type == WEIR_VALUE_INT ? static_cast<double>(value.value.i) : value.value.f;
   if (!(number >= spec->minimum && number <= spec->maximum)) {

@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <cstring>
-#include <deque>
+#include <utility>
 
+#include "core/base/errors.h"
+#include "core/kernel/launch.h"
+#include "core/tensor/buffer.h"
 #include "tools/weir/check/device_memory.h"
 
 namespace weir::check {
@@ -14,182 +17,197 @@ namespace {
 constexpr uint64_t kGuardBytes = 256;
 constexpr uint8_t kGuardByte = 0x5c;
 
-uint64_t BytesOf(const kernel::OperandSpec& spec) {
-  const Result<uint64_t> bytes = PayloadBytes(spec.dtype, spec.shape);
-  return bytes.ok() ? *bytes : kMostBytes;
-}
-
-// The address that kernels are given, as plans have it.
+// The address passed to kernels, computed as in plans.
 uint64_t AddressIn(const weir_buf& memory) {
   return memory.host != nullptr ? reinterpret_cast<uint64_t>(memory.host) : memory.offset;
 }
 
-// One call: its memory, and what it left there.
+// Memory between two guards that no kernel may write: host memory, or device memory with a mirror on the host.
+class Guarded final : public Buffer {
+ public:
+  // Allocates memory filled with `fill`, on the device and in the mirror. `device` outlives it; null means host memory.
+  static Result<std::shared_ptr<Guarded>> Make(device::Device* device, uint64_t bytes, uint8_t fill) {
+    const bool guards = device == nullptr || (device->info().flags & WEIR_DEVICE_NO_OFFSET) == 0;
+    uint64_t whole = std::max<uint64_t>(bytes, 1);
+    if (guards && __builtin_add_overflow(bytes, 2 * kGuardBytes + kBufferAlignment, &whole)) {
+      return ResourceExhausted("{} bytes between guards", bytes);
+    }
+    if (!FitsHostMemory(whole)) return ResourceExhausted("{} bytes exceed the memory", whole);
+    std::vector<uint8_t> storage(whole, kGuardByte);
+    std::shared_ptr<Buffer> there;
+    uint64_t base = reinterpret_cast<uint64_t>(storage.data());
+    if (device != nullptr) {
+      WEIR_ASSIGN(there, device->allocator().Allocate(whole));
+      base = AddressIn(there->memory());
+    }
+    uint64_t lead = 0;
+    if (guards) lead = kGuardBytes + (kBufferAlignment - (base + kGuardBytes) % kBufferAlignment) % kBufferAlignment;
+    std::memset(storage.data() + lead, fill, bytes);
+    weir_buf memory = there != nullptr ? there->memory() : HostRange(storage.data(), whole);
+    memory.bytes = bytes;
+    if (memory.host != nullptr) memory.host = static_cast<char*>(memory.host) + lead;
+    if (there != nullptr) memory.offset += lead;
+    if (there == nullptr) memory.handle += lead;
+    std::shared_ptr<Guarded> made(new Guarded(memory, device, std::move(there), std::move(storage), lead));
+    WEIR_TRY(made->Send());
+    return made;
+  }
+  uint8_t* data() { return storage_.data() + lead_; }
+  // Copies the whole mirror to the device, or back.
+  Status Send() { return there_ ? device_->Copy(there_->memory(), Here(), storage_.size()) : Status(); }
+  Status Fetch() { return there_ ? device_->Copy(Here(), there_->memory(), storage_.size()) : Status(); }
+  // True if the guards are unchanged.
+  bool intact() const {
+    const auto clean = [](uint8_t byte) { return byte == kGuardByte; };
+    if (lead_ == 0) return true;  // it has no guards
+    const auto first = storage_.begin() + static_cast<std::ptrdiff_t>(lead_);
+    return std::all_of(storage_.begin(), first, clean) &&
+           std::all_of(first + static_cast<std::ptrdiff_t>(bytes()), storage_.end(), clean);
+  }
+
+ private:
+  Guarded(const weir_buf& memory, device::Device* device, std::shared_ptr<Buffer> there, std::vector<uint8_t> storage,
+          uint64_t lead)
+      : Buffer(memory), device_(device), there_(std::move(there)), storage_(std::move(storage)), lead_(lead) {}
+  weir_buf Here() { return HostRange(storage_.data(), storage_.size()); }
+
+  device::Device* device_;
+  std::shared_ptr<Buffer> there_;  // on the device
+  std::vector<uint8_t> storage_;   // moved once, which does not move its elements
+  uint64_t lead_;
+};
+
+// Guarded memory of a device; null means host memory.
+class GuardedMemory final : public Allocator {
+ public:
+  GuardedMemory(device::Device* device, uint8_t fill) : device_(device), fill_(fill) {}
+
+  Result<std::shared_ptr<Buffer>> Allocate(uint64_t bytes) override {
+    WEIR_ASSIGN(std::shared_ptr<Guarded> made, Guarded::Make(device_, bytes, fill_));
+    made_.push_back(made);
+    return std::shared_ptr<Buffer>(std::move(made));
+  }
+  // Copies a host tensor into guarded memory.
+  Result<Tensor> Copy(const Tensor& value) {
+    WEIR_ASSIGN(const std::shared_ptr<Guarded> made, Guarded::Make(device_, value.bytes(), 0));
+    made_.push_back(made);
+    if (value.bytes() != 0) std::memcpy(made->data(), value.raw(), value.bytes());
+    WEIR_TRY(made->Send());
+    return Tensor::Over(value.dtype(), value.shape(), made);
+  }
+  Status Fetch() {
+    for (const std::shared_ptr<Guarded>& memory : made_) WEIR_TRY(memory->Fetch());
+    return {};
+  }
+
+ private:
+  device::Device* device_;
+  uint8_t fill_;
+  std::vector<std::shared_ptr<Guarded>> made_;
+};
+
+// All memory of a call is guarded.
+Guarded& GuardedOf(const std::shared_ptr<Buffer>& buffer) { return static_cast<Guarded&>(*buffer); }
+
+// One call: its memory and results.
 class Call {
  public:
-  Call(const kernel::PreparedKernel& kernel, const KernelTrial& trial, device::Device& device,
+  Call(std::shared_ptr<const kernel::PreparedKernel> kernel, const KernelTrial& trial, device::Device& device,
        const RunOptions& options)
-      : kernel_(kernel), trial_(trial), device_(device), options_(options) {}
+      : kernel_(std::move(kernel)),
+        trial_(trial),
+        device_(device),
+        options_(options),
+        host_(nullptr, options.output_fill),
+        memory_(device.host_memory() ? nullptr : &device, options.output_fill) {}
 
   RunResult Run() {
     RunResult result;
-    result.status = Place();
-    if (result.status.ok() && kernel_.fn() != nullptr) result.status = Launch(result.host_calls);
-    for (std::deque<Guarded>* all : {&inputs_, &outputs_, &scratch_}) {
-      for (Guarded& memory : *all) {
-        if (result.status.ok()) result.status = memory.Fetch();
-      }
-    }
-    if (results_.size() == trial_.outputs().size()) Judge(result);
+    result.status = Launch(result);
+    const Status fetched = memory_.Fetch();
+    if (result.status.ok()) result.status = fetched;
+    if (outputs_.size() == trial_.outputs().size()) Judge(result);
     return result;
   }
 
  private:
-  Status Place() {
+  Status Launch(RunResult& result) {
     for (size_t i = 0; i < trial_.inputs().size(); ++i) {
-      const kernel::OperandSpec& spec = trial_.inputs()[i];
-      WEIR_TRY(Add(inputs_, spec.host, BytesOf(spec), 0));
-      if (BytesOf(spec) != 0) std::memcpy(inputs_.back().data(), trial_.values()[i].raw(), BytesOf(spec));
-      AddRegister(inputs_.back(), spec);
+      GuardedMemory& memory = trial_.inputs()[i].host ? host_ : memory_;
+      WEIR_ASSIGN(Tensor input, memory.Copy(trial_.values()[i]));
+      inputs_.push_back(std::move(input));
     }
-    written_.resize(inputs_.size());
-    for (size_t o = 0; o < trial_.outputs().size(); ++o) {
-      const kernel::OperandSpec& spec = trial_.outputs()[o];
-      WEIR_TRY(Add(outputs_, spec.host, BytesOf(spec), options_.output_fill));
-      Guarded* place = &outputs_.back();
-      const auto share = [&](const weir_alias& alias) {
-        place = &inputs_[alias.input];
-        written_[alias.input] = true;
-      };
-      for (const weir_alias& alias : kernel_.aliases()) {
-        if (alias.output == o && alias.kind == WEIR_ALIAS_MUST) share(alias);
-      }
-      if (options_.in_place != nullptr && options_.in_place->output == o) share(*options_.in_place);
-      results_.push_back(place);
-      AddRegister(*place, spec);
-    }
-    if (kernel_.scratch_bytes() != 0) {
-      WEIR_TRY(
-          Add(scratch_, false, kernel_.scratch_bytes(), 0xb7, std::max<uint64_t>(kernel_.scratch_alignment(), 64)));
-      regs_.push_back(scratch_.back().Register(&shapes_.emplace_back(), DType::kUint8));
-    }
-    for (std::deque<Guarded>* all : {&inputs_, &outputs_, &scratch_}) {
-      for (Guarded& memory : *all) WEIR_TRY(memory.Send());
-    }
-    return {};
-  }
-
-  Status Add(std::deque<Guarded>& to, bool on_host, uint64_t bytes, uint8_t fill, uint64_t alignment = 64) {
-    device::Device* const device = on_host || device_.host_memory() ? nullptr : &device_;
-    WEIR_ASSIGN(Guarded made, Guarded::Make(device, bytes, fill, alignment));
-    to.push_back(std::move(made));
-    return {};
-  }
-
-  void AddRegister(const Guarded& memory, const kernel::OperandSpec& spec) {
-    regs_.push_back(memory.Register(&shapes_.emplace_back(kernel::ViewOf(spec.shape)), spec.dtype));
-  }
-
-  Status Launch(uint64_t& host_calls) {
     WEIR_ASSIGN(device::Streams* const streams, device_.streams());
     std::unique_ptr<device::Stream> stream;
     if (streams != nullptr) {
       WEIR_ASSIGN(stream, streams->Acquire());
     }
-    const uint64_t calls_before = HostCalls();
-    Status status = kernel::CallPlugin("fn", [&](weir_error* error) {
-      weir_env env{};
-      env.struct_size = sizeof(env);
-      env.tile_end = kernel_.tiles();
-      env.error = error;
-      if (stream != nullptr) {
-        env.stream = stream->handle();
-        env.native_stream = stream->native();
-      }
-      return kernel_.fn()(kernel_.state(), regs_.data(), &env);
-    });
-    host_calls = HostCalls() - calls_before;
+    kernel::Launch launch(
+        kernel_, {.device = &device_, .stream = stream.get(), .allocator = &memory_, .host_allocator = &host_});
+    if (options_.in_place != nullptr) launch.InPlace(*options_.in_place);
+    Status status = launch.Bind(inputs_, trial_.outputs());
+    if (status.ok()) {
+      const uint64_t calls_before = HostCalls();
+      status = launch.Run();
+      result.host_calls = HostCalls() - calls_before;
+    }
+    outputs_ = launch.TakeOutputs();
+    scratch_ = launch.scratch();
+    scratch_begin_ = launch.scratch_begin();
     if (stream == nullptr) return status;
-    stream->Launched();
     const Status done = stream->Sync();
     streams->Release(std::move(stream));
     return status.ok() ? done : status;
   }
 
+  // True if an output aliases the input.
+  bool Written(size_t input) const {
+    return std::ranges::any_of(outputs_, [&](const Tensor& o) { return o.buffer() == inputs_[input].buffer(); });
+  }
+
   void Judge(RunResult& result) const {
-    const weir_kernel& record = *kernel_.entry().record;
+    const weir_kernel& record = *kernel_->entry().record;
     for (size_t i = 0; i < inputs_.size(); ++i) {
-      if (!inputs_[i].intact()) result.overrun = fmt::format("bytes beside input {}", i);
-      const bool may_change = written_[i] || (trial_.inputs()[i].variable && record.variable_writes != 0);
+      Guarded& memory = GuardedOf(inputs_[i].buffer());
+      if (!memory.intact()) result.overrun = fmt::format("bytes beside input {}", i);
+      const bool may_change = Written(i) || (trial_.inputs()[i].variable && record.variable_writes != 0);
       if (may_change || inputs_[i].bytes() == 0) continue;
-      if (std::memcmp(inputs_[i].data(), trial_.values()[i].raw(), inputs_[i].bytes()) != 0) {
+      if (std::memcmp(memory.data(), trial_.values()[i].raw(), inputs_[i].bytes()) != 0) {
         result.changed_input = fmt::format("input {}", i);
       }
     }
     for (size_t o = 0; o < outputs_.size(); ++o) {
-      if (!outputs_[o].intact()) result.overrun = fmt::format("bytes beside output {}", o);
-      result.outputs.emplace_back(results_[o]->data(), results_[o]->data() + outputs_[o].bytes());
+      Guarded& memory = GuardedOf(outputs_[o].buffer());
+      if (!memory.intact()) result.overrun = fmt::format("bytes beside output {}", o);
+      result.outputs.emplace_back(memory.data(), memory.data() + outputs_[o].bytes());
     }
-    for (const Guarded& scratch : scratch_) result.scratch_overrun = !scratch.intact();
+    result.scratch_overrun = scratch_ != nullptr && !ScratchKept();
   }
 
-  const kernel::PreparedKernel& kernel_;
+  // True if the kernel wrote only the scratch memory that it requested, and no guards.
+  bool ScratchKept() const {
+    Guarded& memory = GuardedOf(scratch_);
+    const auto untouched = [&](uint8_t byte) { return byte == options_.output_fill; };
+    uint8_t* const first = memory.data() + scratch_begin_;
+    return memory.intact() && std::all_of(memory.data(), first, untouched) &&
+           std::all_of(first + kernel_->scratch_bytes(), memory.data() + memory.bytes(), untouched);
+  }
+
+  const std::shared_ptr<const kernel::PreparedKernel> kernel_;
   const KernelTrial& trial_;
   device::Device& device_;
   const RunOptions& options_;
-  std::deque<Guarded> inputs_, outputs_, scratch_;
-  std::vector<const Guarded*> results_;  // where each output lies
-  std::vector<bool> written_;            // an output lies in the input
-  std::deque<weir_shape> shapes_;
-  std::vector<weir_reg> regs_;
+  GuardedMemory host_, memory_;
+  std::vector<Tensor> inputs_, outputs_;
+  std::shared_ptr<Buffer> scratch_;
+  uint64_t scratch_begin_ = 0;
 };
 
 }  // namespace
 
-Result<Guarded> Guarded::Make(device::Device* device, uint64_t bytes, uint8_t fill, uint64_t alignment) {
-  Guarded made;
-  made.bytes_ = bytes;
-  const bool guards = device == nullptr || (device->info().flags & WEIR_DEVICE_NO_OFFSET) == 0;
-  uint64_t whole = std::max<uint64_t>(bytes, 1);
-  if (guards && __builtin_add_overflow(bytes, 2 * kGuardBytes + alignment, &whole)) {
-    return ResourceExhausted("{} bytes aligned to {}", bytes, alignment);
-  }
-  if (!FitsHostMemory(whole)) return ResourceExhausted("{} bytes are more than there is memory", whole);
-  made.storage_.assign(whole, kGuardByte);
-  uint64_t base = reinterpret_cast<uint64_t>(made.storage_.data());
-  if (device != nullptr) {
-    made.device_ = device;
-    WEIR_ASSIGN(made.there_, device->allocator().Allocate(whole));
-    base = AddressIn(made.there_->memory());
-  }
-  if (guards) made.lead_ = kGuardBytes + (alignment - (base + kGuardBytes) % alignment) % alignment;
-  std::memset(made.data(), fill, bytes);
-  return made;
-}
-
-weir_reg Guarded::Register(const weir_shape* shape, DType dtype) const {
-  weir_reg reg{};
-  reg.shape = shape;
-  reg.dtype = static_cast<uint32_t>(dtype);
-  reg.data = (there_ ? AddressIn(there_->memory()) : reinterpret_cast<uint64_t>(storage_.data())) + lead_;
-  reg.handle = there_ ? there_->memory().handle : reg.data;
-  return reg;
-}
-
-weir_buf Guarded::Here() { return HostRange(storage_.data(), storage_.size()); }
-Status Guarded::Send() { return there_ ? device_->Copy(there_->memory(), Here(), storage_.size()) : Status(); }
-Status Guarded::Fetch() { return there_ ? device_->Copy(Here(), there_->memory(), storage_.size()) : Status(); }
-
-bool Guarded::intact() const {
-  const auto clean = [](uint8_t byte) { return byte == kGuardByte; };
-  const uint8_t* const end = storage_.data() + storage_.size();
-  if (lead_ == 0) return true;  // it has no guards
-  return std::all_of(storage_.data(), data(), clean) && std::all_of(data() + bytes_, end, clean);
-}
-
-RunResult RunPrepared(const kernel::PreparedKernel& kernel, const KernelTrial& trial, device::Device& device,
-                      const RunOptions& options) {
-  return Call(kernel, trial, device, options).Run();
+RunResult RunPrepared(std::shared_ptr<const kernel::PreparedKernel> kernel, const KernelTrial& trial,
+                      device::Device& device, const RunOptions& options) {
+  return Call(std::move(kernel), trial, device, options).Run();
 }
 
 }  // namespace weir::check

@@ -8,6 +8,8 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "core/base/errors.h"
+
 namespace weir::check {
 namespace {
 
@@ -19,7 +21,7 @@ std::map<int, std::string> OpenFiles() {
   for (const fs::directory_entry& entry : fs::directory_iterator("/proc/self/fd", error)) {
     std::error_code gone;
     const std::string target = fs::read_symlink(entry.path(), gone).string();
-    // The iterator's own descriptor leads to the folder it lists.
+    // The iterator's own descriptor refers to the folder it lists.
     if (!gone && target.find("/fd") == std::string::npos) files[std::atoi(entry.path().filename().c_str())] = target;
   }
   return files;

@@ -1,4 +1,4 @@
-// What a library could change of the process around it.
+// Process state that a library could change.
 #ifndef WEIR_TOOLS_WEIR_CHECK_PROCESS_STATE_H_
 #define WEIR_TOOLS_WEIR_CHECK_PROCESS_STATE_H_
 
@@ -16,15 +16,15 @@ struct ProcessState {
   std::vector<const void*> signal_handlers;
   int rounding = 0;
   int exception_mask = 0;
-  std::map<int, std::string> files;  // open descriptors and where they lead
+  std::map<int, std::string> files;  // open descriptors and their targets
   int threads = 0;
 
   static ProcessState Now();
 };
 
-/// FailedPrecondition naming what differs in environment, folder, signal handlers or floating-point mode.
+/// FailedPrecondition naming the differences in environment, folder, signal handlers or floating-point mode.
 Status SameSurroundings(const ProcessState& before, const ProcessState& after);
-/// FailedPrecondition naming descriptors that came, or a greater number of threads.
+/// FailedPrecondition naming new descriptors, or a greater number of threads.
 Status SameActivity(const ProcessState& before, const ProcessState& after);
 
 }  // namespace weir::check

@@ -1,5 +1,7 @@
 #include "tools/weir/check/recorder.h"
 
+#include <fmt/format.h>
+
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/mman.h>
@@ -54,7 +56,7 @@ void WriteAll(int fd, std::string_view text) {
   }
 }
 
-// What the parent has understood of a child's lines.
+// The parent's state from parsing a child's lines.
 struct Transcript {
   std::vector<RuleResult> results;
   std::string open_rule;  // announced, not ended
@@ -77,7 +79,7 @@ struct Transcript {
   }
 };
 
-// Reads lines until the pipe ends or the time is up; false when it is up.
+// Reads lines until the pipe ends or the time limit expires; false if it expired.
 bool ReadUntil(int fd, std::chrono::steady_clock::time_point deadline, Transcript& transcript) {
   std::string buffer;
   while (true) {
@@ -163,7 +165,8 @@ std::vector<RuleResult> RunInChild(std::string_view first_rule, int time_limit_m
     if (!end && WIFSIGNALED(status)) end = fmt::format("it crashed: {}", strsignal(WTERMSIG(status)));
     if (!end && WIFEXITED(status) && WEXITSTATUS(status) != 0)
       end = fmt::format("it exited with {}", WEXITSTATUS(status));
-    if (!end && !transcript.open_rule.empty() && transcript.open_rule != first_rule) end = "it ended in the middle";
+    if (!end && !transcript.open_rule.empty() && transcript.open_rule != first_rule)
+      end = "it ended before reporting a result";
   }
   if (end) {
     const std::string last_words = output >= 0 ? LastLine(output) : std::string();

@@ -1,4 +1,4 @@
-// How a child process tells its parent what it found, rule by rule.
+// The protocol by which a child process reports its results to its parent, rule by rule.
 #ifndef WEIR_TOOLS_WEIR_CHECK_RECORDER_H_
 #define WEIR_TOOLS_WEIR_CHECK_RECORDER_H_
 
@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-#include "core/base/status.h"
+#include "core/base/errors.h"
 #include "tools/weir/check/check.h"
 
 namespace weir::check {
@@ -30,12 +30,12 @@ class Finding {
   std::string message;
 };
 
-/// Writes to a pipe. A rule is announced before it is tried, so that a crash or a hang has a name.
+/// Writes to a pipe. A rule is announced before it is tried, so that a crash or a hang can be attributed.
 class Recorder {
  public:
   explicit Recorder(int fd) : fd_(fd) {}
 
-  /// Tries a rule: `body()` gives a Status or a Finding. False when it failed.
+  /// Tries a rule: `body()` returns a Status or a Finding. False if the rule failed.
   template <class Body>
   bool Try(std::string_view id, Body&& body) {
     Begin(id);
@@ -55,12 +55,12 @@ class Recorder {
   int fd_;
 };
 
-/// Runs `body` in a forked child with a time limit and collects its results. A child that dies or does not end fails
-/// the rule that it had announced last (`first_rule` if none).
+/// Runs `body` in a forked child with a time limit and collects its results. A child that crashes or exceeds the limit
+/// fails the last announced rule (`first_rule` if none).
 std::vector<RuleResult> RunInChild(std::string_view first_rule, int time_limit_ms,
                                    const std::function<void(Recorder&)>& body);
 
-/// Descriptor, in a child, of the file that its standard output and error went to.
+/// In a child, the descriptor of the file that receives its standard output and error.
 int CapturedOutput();
 
 }  // namespace weir::check

@@ -1,8 +1,9 @@
-// Stage static: what the file says without running any of its code.
+// Stage static: properties of the file, checked without running its code.
 #include <fmt/format.h>
 
 #include <algorithm>
 
+#include "core/base/errors.h"
 #include "core/plugin/compatible.h"
 #include "core/plugin/note.h"
 #include "core/plugin/scan.h"
@@ -14,13 +15,13 @@ namespace weir::check {
 namespace {
 
 Status CheckNoteContents(const plugin::PluginNote& note) {
-  if (note.kinds == 0) return InvalidArgument("the note names nothing that the plugin brings");
+  if (note.kinds == 0) return InvalidArgument("the note lists neither devices nor kernels");
   if ((note.kinds & WEIR_KIND_KERNELS) != 0 && note.targets.empty()) {
-    return InvalidArgument("the plugin brings kernels but names no platform that they serve");
+    return InvalidArgument("the plugin has kernels, but its note names no platform");
   }
   if (note.version.empty()) return InvalidArgument("the note has no version");
   if (note.op_set_max != 0 && note.op_set_min > note.op_set_max) {
-    return InvalidArgument("the op set runs from {} to {}", note.op_set_min, note.op_set_max);
+    return InvalidArgument("the op set has the empty range {} to {}", note.op_set_min, note.op_set_max);
   }
   return {};
 }
@@ -46,7 +47,7 @@ Status CheckImports(const ElfFile& file) {
 
 Status CheckHardening(const ElfFile& file) {
   if (file.text_relocations) return InvalidArgument("it has text relocations");
-  if (file.executable_stack) return InvalidArgument("it asks for an executable stack");
+  if (file.executable_stack) return InvalidArgument("it requires an executable stack");
   if (!file.relro || !file.bind_now) return InvalidArgument("it is linked without -z relro -z now");
   return {};
 }
@@ -54,7 +55,7 @@ Status CheckHardening(const ElfFile& file) {
 Status CheckRunPath(const ElfFile& file) {
   for (const std::string& path : file.run_paths) {
     if (path != "$ORIGIN" && !path.starts_with("$ORIGIN/"))
-      return InvalidArgument("its run path holds '{}', wanted $ORIGIN", path);
+      return InvalidArgument("its run path has '{}', wanted $ORIGIN", path);
   }
   return {};
 }

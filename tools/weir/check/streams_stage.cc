@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "core/base/errors.h"
 #include "core/device/error_record.h"
 #include "core/device/stream.h"
 #include "tools/weir/check/device_memory.h"
@@ -22,10 +23,10 @@ namespace {
 using device::CallPlugin;
 using device::ErrorRecord;
 
-constexpr uint64_t kBytes = uint64_t{4} << 20;  // so large that a copy takes a while
+constexpr uint64_t kBytes = uint64_t{4} << 20;  // large enough that a copy takes some time
 constexpr int kStreamRounds = 20;
 
-/// A device with the tables that its streams need.
+/// A device with the tables for its streams.
 struct Lanes {
   const OpenedDevice* device = nullptr;
   const weir_stream_api* api = nullptr;
@@ -48,7 +49,7 @@ struct Lanes {
   }
 };
 
-/// A stream and an event of it, given back when they die.
+/// A stream and an event of it, destroyed with the object.
 class Lane {
  public:
   static Result<std::unique_ptr<Lane>> Make(const Lanes& lanes) {
@@ -75,7 +76,7 @@ class Lane {
     return lanes_.Copy(stream_, to, from, bytes);
   }
   Status Record() const { return lanes_.Record(stream_, event_); }
-  /// All that was enqueued is done.
+  /// Waits for all enqueued work.
   Status Finish() const {
     WEIR_TRY(Record());
     return lanes_.Sync(event_);
@@ -90,30 +91,31 @@ class Lane {
 
 Status Expect(const std::vector<uint8_t>& bytes, uint8_t wanted, std::string_view what) {
   if (bytes.empty()) return {};
-  // One call for megabytes, since sanitizers look at every access of a loop.
+  // A single call for megabytes, since sanitizers check every access of a loop.
   if (bytes[0] == wanted && std::memcmp(bytes.data(), bytes.data() + 1, bytes.size() - 1) == 0) return {};
   const auto wrong = std::find_if(bytes.begin(), bytes.end(), [&](uint8_t byte) { return byte != wanted; });
   return DataLoss("{}: byte {} is {:#x}, wanted {:#x}", what, wrong - bytes.begin(), *wrong, wanted);
 }
 
-// Two copies onto one block, then one back: the later one is what comes, once the event is reached.
+// Two copies onto one block, then one back: once the event is reached, the result is that of the second copy.
 Status CheckOrder(const Lanes& lanes) {
   WEIR_ASSIGN(const auto block, Block::Make(*lanes.device, kBytes));
   std::vector<uint8_t> first(kBytes, 1), second(kBytes, 2), back(kBytes);
-  WEIR_ASSIGN(const auto lane, Lane::Make(lanes));  // here and below: dies first, since its work uses the others
+  WEIR_ASSIGN(const auto lane, Lane::Make(lanes));  // here and below: destroyed first: its work uses the others
   for (int round = 0; round < kStreamRounds; ++round) {
     std::fill(back.begin(), back.end(), uint8_t{0xcc});
     WEIR_TRY(lane->Copy(block->Range(0, kBytes), HostRange(first.data(), kBytes), kBytes));
     WEIR_TRY(lane->Copy(block->Range(0, kBytes), HostRange(second.data(), kBytes), kBytes));
     WEIR_TRY(lane->Copy(HostRange(back.data(), kBytes), block->Range(0, kBytes), kBytes));
     WEIR_TRY(lane->Finish());
-    if (lanes.api->query(lane->event()) != WEIR_EVENT_DONE) return Internal("query of a reached event says otherwise");
+    if (lanes.api->query(lane->event()) != WEIR_EVENT_DONE)
+      return Internal("query of a reached event does not return WEIR_EVENT_DONE");
     WEIR_TRY(Expect(back, 2, "three copies in a row"));
   }
   return {};
 }
 
-// One stream writes, another reads after an event; then the other way round with the same events.
+// One stream writes, another reads after an event; then with swapped roles and the same events.
 Status CheckEvents(const Lanes& lanes) {
   WEIR_ASSIGN(const auto block, Block::Make(*lanes.device, kBytes));
   std::vector<uint8_t> sent(kBytes), back(kBytes);
@@ -185,16 +187,15 @@ Status CheckCallbacks(const Lanes& lanes) {
   }
   for (const auto& [calls, when] : {std::pair(&before, "before"), std::pair(&after, "after")}) {
     if (calls->count != 1)
-      return Internal("a callback asked for {} the event is called {} times", when, calls->count.load());
-    if (calls->code != WEIR_OK)
-      return Internal("a callback is given code {} though nothing failed", calls->code.load());
+      return Internal("a callback registered {} the event is called {} times", when, calls->count.load());
+    if (calls->code != WEIR_OK) return Internal("a callback gets code {} although nothing failed", calls->code.load());
   }
   return {};
 }
 
 Finding CheckOrderedMemory(const Lanes& lanes) {
   if (!WEIR_HAS(lanes.memory, alloc_async) || !WEIR_HAS(lanes.memory, free_async)) {
-    return Finding::Skip("it has no memory in stream order");
+    return Finding::Skip("it has no stream-ordered memory");
   }
   const auto body = [&]() -> Status {
     std::vector<uint8_t> sent(kBytes), back(kBytes);
@@ -206,7 +207,7 @@ Finding CheckOrderedMemory(const Lanes& lanes) {
       WEIR_TRY(CallPlugin("alloc_async", [&](weir_error* error) {
         return lanes.memory->alloc_async(handle, lane->stream(), kBytes, &memory, error);
       }));
-      if (memory.bytes < kBytes) return Internal("alloc_async gives {} bytes for {}", memory.bytes, kBytes);
+      if (memory.bytes < kBytes) return Internal("alloc_async returns {} bytes for {}", memory.bytes, kBytes);
       std::fill(sent.begin(), sent.end(), static_cast<uint8_t>(round));
       std::fill(back.begin(), back.end(), uint8_t{0xcc});
       WEIR_TRY(lane->Copy(memory, HostRange(sent.data(), kBytes), kBytes));
@@ -224,7 +225,8 @@ Finding CheckOrderedMemory(const Lanes& lanes) {
 
 Finding CheckPeers(const Lanes& from, const Lanes& to) {
   const weir_copy_api* api = to.copy;
-  if (!WEIR_HAS(api, can_copy) || !WEIR_HAS(api, copy_peer)) return Finding::Skip("it has no copies between devices");
+  if (!WEIR_HAS(api, can_copy) || !WEIR_HAS(api, copy_peer))
+    return Finding::Skip("it does not support copies between devices");
   if (api->can_copy(from.device->handle(), to.device->handle()) != WEIR_COPY_DIRECT) {
     return Finding::Skip("these devices cannot copy directly");
   }

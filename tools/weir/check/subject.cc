@@ -6,6 +6,7 @@
 #include <atomic>
 #include <set>
 
+#include "core/base/errors.h"
 #include "core/kernel/host.h"
 #include "core/plugin/compatible.h"
 #include "core/plugin/missing.h"
@@ -21,7 +22,7 @@ using kernel::ViewOf;
 
 std::atomic<uint64_t> host_calls{0};
 
-// The core's function behind a counter.
+// Counts the call and forwards it to the core's function.
 template <auto kField>
 struct Counted;
 template <class R, class... Args, R (*weir_host::*kField)(Args...)>
@@ -71,13 +72,13 @@ Result<Subject> Subject::Load(const std::string& path) {
   if (subject.query_ == nullptr) return FailedPrecondition("it does not export {}", WEIR_PLUGIN_QUERY_SYMBOL);
   subject.table_ = subject.query_(WEIR_ABI_MAJOR, WEIR_ABI_MINOR);
   if (!WEIR_HAS(subject.table_, get_interface))
-    return FailedPrecondition("{} gives no table", WEIR_PLUGIN_QUERY_SYMBOL);
+    return FailedPrecondition("{} returns no table", WEIR_PLUGIN_QUERY_SYMBOL);
   return subject;
 }
 
 Result<Subject> Subject::Start(const std::string& path) {
   WEIR_ASSIGN(Subject subject, Load(path));
-  static std::set<const weir_plugin*> started;  // each stage has a process of its own, with one thread
+  static std::set<const weir_plugin*> started;  // each stage has a separate process with one thread
   if (!started.contains(subject.table_)) {
     WEIR_TRY(subject.Init());
     started.insert(subject.table_);
@@ -94,7 +95,7 @@ Status Subject::Init() const {
 
 Result<std::vector<FoundDevice>> Enumerate(const Subject& subject) {
   const weir_device_api* api = subject.devices();
-  if (!WEIR_HAS(api, enumerate)) return FailedPrecondition("it brings no devices");
+  if (!WEIR_HAS(api, enumerate)) return FailedPrecondition("it has no devices");
   std::vector<FoundDevice> found;
   const auto emit = [](void* ctx, const weir_device_record* record) {
     FoundDevice device;
@@ -122,7 +123,7 @@ Result<std::unique_ptr<OpenedDevice>> OpenedDevice::Open(const Subject& subject,
   WEIR_TRY(CallPlugin("open", [&](weir_error* error) {
     return api->open(ViewOf(std::string_view(found.uid)), options.data(), options.size(), &device->handle_, error);
   }));
-  if (device->handle_ == nullptr) return Internal("open of '{}' gives no device", found.uid);
+  if (device->handle_ == nullptr) return Internal("open of '{}' returns no device", found.uid);
   device->api_ = api;
   return device;
 }

@@ -1,4 +1,4 @@
-// The plugin under test inside a child process: loaded without the core's loader, given a host table that watches it.
+// The plugin under test in a child process: loaded without the core's loader, with a host table that counts calls.
 #ifndef WEIR_TOOLS_WEIR_CHECK_SUBJECT_H_
 #define WEIR_TOOLS_WEIR_CHECK_SUBJECT_H_
 
@@ -17,7 +17,7 @@
 
 namespace weir::check {
 
-/// What every stage is given.
+/// The input of every stage.
 struct Target {
   std::string path;  // canonical
   const op::OpRegistry* ops = nullptr;
@@ -25,17 +25,17 @@ struct Target {
   std::vector<std::string> folders;
 };
 
-/// The host table that plugins under test get: the core's, with every call counted and log lines swallowed.
+/// The host table for plugins under test: the core's functions, with every call counted and log lines discarded.
 const weir_host& WatchingHost();
-/// Calls of the host table while `body` ran, on any thread.
+/// The number of host table calls so far, on any thread.
 uint64_t HostCalls();
 
 /// A loaded plugin. Never unloaded.
 class Subject {
  public:
-  /// dlopen and query. FailedPrecondition with the dynamic linker's text.
+  /// Calls dlopen and query. FailedPrecondition with the dynamic linker's text.
   static Result<Subject> Load(const std::string& path);
-  /// The same, then Init unless this process has done that for the file.
+  /// The same, then Init unless this process has already initialised the file.
   static Result<Subject> Start(const std::string& path);
   /// Calls init with the schema's defaults.
   Status Init() const;
@@ -55,7 +55,7 @@ class Subject {
   const weir_plugin* table_ = nullptr;
 };
 
-/// A device as enumerate told of it.
+/// A device from enumerate.
 struct FoundDevice {
   std::string uid;
   std::string kind;
@@ -67,7 +67,7 @@ struct FoundDevice {
 };
 Result<std::vector<FoundDevice>> Enumerate(const Subject& subject);
 
-/// An open device; closed when it dies. `subject`'s table stays valid, as plugins are never unloaded.
+/// An open device, closed by the destructor. `subject`'s table stays valid, as plugins are never unloaded.
 class OpenedDevice {
  public:
   static Result<std::unique_ptr<OpenedDevice>> Open(const Subject& subject, const FoundDevice& found);
@@ -86,8 +86,8 @@ class OpenedDevice {
   FoundDevice found_;
 };
 
-/// An open device of `platform`, with the core's arena and streams: the subject's own, else one of a device plugin in
-/// the target's folders. NotFound when there is none.
+/// An open device of `platform`, with the core's arena and streams: a device of the subject, else of a device plugin in
+/// the target's folders. NotFound if there is none.
 Result<std::unique_ptr<device::Device>> DeviceFor(const Target& target, const Subject& subject,
                                                   std::string_view platform);
 

@@ -1,0 +1,134 @@
+// Typed indices, and vectors that take no other ones.
+#ifndef WEIR_CORE_BASE_INDEXED_H_
+#define WEIR_CORE_BASE_INDEXED_H_
+
+#include <cassert>
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace weir {
+
+/// A position in a table of things of one kind, which `Tag` names; -1 is none. Ids of two kinds do not convert.
+template <class Tag>
+class Id {
+ public:
+  constexpr Id() = default;
+  /// `position` is below 2^31, as all tables are.
+  template <class Integer>
+  requires std::is_integral_v<Integer>
+  constexpr explicit Id(Integer position) : position_(static_cast<int32_t>(position)) {}
+
+  constexpr bool valid() const { return position_ >= 0; }
+  /// To print, hash or pass across an interface without types.
+  constexpr int32_t number() const { return position_; }
+  constexpr size_t position() const { return static_cast<size_t>(position_); }
+  constexpr Id& operator++() {
+    ++position_;
+    return *this;
+  }
+  constexpr auto operator<=>(const Id&) const = default;
+
+ private:
+  int32_t position_ = -1;
+};
+
+/// The position that an index stands for; plain integers are indices of their own kind (graph::NodeId).
+template <class Tag>
+constexpr size_t PositionOf(Id<Tag> id) {
+  return id.position();
+}
+template <class Integer>
+requires std::is_integral_v<Integer>
+constexpr size_t PositionOf(Integer index) { return static_cast<size_t>(index); }
+
+/// A std::vector that is indexed by I, an Id or a plain integer type.
+template <class I, class T>
+class IndexedVector {
+ public:
+  using Elements = std::vector<T>;
+  using reference = typename Elements::reference;  // of a vector<bool> a proxy
+  using const_reference = typename Elements::const_reference;
+
+  IndexedVector() = default;
+  IndexedVector(std::initializer_list<T> elements) : elements_(elements) {}
+  explicit IndexedVector(size_t size, const T& value = T()) : elements_(size, value) {}
+
+  reference operator[](I index) { return elements_[Checked(index)]; }
+  const_reference operator[](I index) const { return elements_[Checked(index)]; }
+
+  /// Appends, and gives the index of the new element.
+  I Add(T element) {
+    elements_.push_back(std::move(element));
+    return I(elements_.size() - 1);
+  }
+  void push_back(T element) { elements_.push_back(std::move(element)); }
+  /// The index that the next element will have.
+  I end_index() const { return I(elements_.size()); }
+  bool Has(I index) const { return PositionOf(index) < elements_.size(); }
+
+  size_t size() const { return elements_.size(); }
+  bool empty() const { return elements_.empty(); }
+  void reserve(size_t size) { elements_.reserve(size); }
+  void resize(size_t size) { elements_.resize(size); }
+  void resize(size_t size, const T& value) { elements_.resize(size, value); }
+  void assign(size_t size, const T& value) { elements_.assign(size, value); }
+  void clear() { elements_.clear(); }
+  auto begin() { return elements_.begin(); }
+  auto end() { return elements_.end(); }
+  auto begin() const { return elements_.begin(); }
+  auto end() const { return elements_.end(); }
+  reference back() { return elements_.back(); }
+  const_reference back() const { return elements_.back(); }
+  const T* data() const { return elements_.data(); }
+  /// Where order is all that counts.
+  const Elements& elements() const { return elements_; }
+
+  /// All indices in order: `for (const ValueId id : values.indices())`.
+  class Indices {
+   public:
+    class Iterator {
+     public:
+      explicit Iterator(size_t at) : at_(at) {}
+      I operator*() const { return I(at_); }
+      Iterator& operator++() {
+        ++at_;
+        return *this;
+      }
+      bool operator==(const Iterator&) const = default;
+
+     private:
+      size_t at_;
+    };
+    explicit Indices(size_t size) : size_(size) {}
+    Iterator begin() const { return Iterator(0); }
+    Iterator end() const { return Iterator(size_); }
+
+   private:
+    size_t size_;
+  };
+  Indices indices() const { return Indices(elements_.size()); }
+
+ private:
+  size_t Checked(I index) const {
+    const size_t position = PositionOf(index);
+    assert(position < elements_.size());
+    return position;
+  }
+
+  Elements elements_;
+};
+
+}  // namespace weir
+
+template <class Tag>
+struct std::hash<weir::Id<Tag>> {
+  size_t operator()(weir::Id<Tag> id) const noexcept { return static_cast<size_t>(id.number()); }
+};
+
+#endif  // WEIR_CORE_BASE_INDEXED_H_

@@ -1,0 +1,33 @@
+/// \file
+/// The API beyond <weir/weir.h>, which it includes: layers, clipping, summaries, tensor arrays, queues, lookup tables,
+/// loops over slices, checks, prints, more array ops, scatter updates, partitioners, regularizers, losses, attribute
+/// scopes, parameter servers, MetaGraphs, readers of checkpoints, reports of runs and sessions, a progress bar, parts
+/// of custom builders.
+#ifndef WEIR_CORE_CLIENT_EXTRA_H_
+#define WEIR_CORE_CLIENT_EXTRA_H_
+
+#include "core/client/containers/lookup_table.h"         // IWYU pragma: export
+#include "core/client/containers/queue.h"                // IWYU pragma: export
+#include "core/client/containers/tensor_array.h"         // IWYU pragma: export
+#include "core/client/control_flow/elementwise_loops.h"  // IWYU pragma: export
+#include "core/client/graph/attribute_scopes.h"          // IWYU pragma: export
+#include "core/client/graph/replica_device_setter.h"     // IWYU pragma: export
+#include "core/client/ops/array_extra_ops.h"             // IWYU pragma: export
+#include "core/client/ops/build_op.h"                    // IWYU pragma: export
+#include "core/client/ops/check_ops.h"                   // IWYU pragma: export
+#include "core/client/ops/print_ops.h"                   // IWYU pragma: export
+#include "core/client/saver/checkpoint_reader.h"         // IWYU pragma: export
+#include "core/client/saver/meta_graph.h"                // IWYU pragma: export
+#include "core/client/training/clipping.h"               // IWYU pragma: export
+#include "core/client/training/layers.h"                 // IWYU pragma: export
+#include "core/client/training/losses.h"                 // IWYU pragma: export
+#include "core/client/training/progress.h"               // IWYU pragma: export
+#include "core/client/training/summary.h"                // IWYU pragma: export
+#include "core/client/variables/initializers.h"          // IWYU pragma: export
+#include "core/client/variables/partitioners.h"          // IWYU pragma: export
+#include "core/client/variables/regularizers.h"          // IWYU pragma: export
+#include "core/client/variables/state_ops.h"             // IWYU pragma: export
+#include "core/client/weir.h"                            // IWYU pragma: export
+#include "core/session/reports.h"                        // IWYU pragma: export
+
+#endif  // WEIR_CORE_CLIENT_EXTRA_H_

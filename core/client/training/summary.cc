@@ -1,0 +1,126 @@
+#include "core/client/training/summary.h"
+
+#include <cctype>
+#include <utility>
+
+#include "core/base/errors.h"
+#include "core/client/graph/graph_internal.h"
+#include "core/client/graph/scopes.h"
+#include "core/client/ops/build_op.h"
+#include "core/client/saver/meta_graph.h"
+#include "core/graph/graph_def.h"
+#include "core/io/event_file.h"
+
+namespace weir::summary {
+namespace {
+
+/// A tag that can also be a name: without leading slashes, and '_' for what names cannot have.
+std::string CleanTag(std::string_view name) {
+  std::string tag;
+  for (const char c : name) {
+    const bool good = std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.' || c == '-' || c == '/';
+    tag += good ? c : '_';
+  }
+  return tag.substr(std::min(tag.find_first_not_of('/'), tag.size()));
+}
+
+struct Kind {
+  const char* op;
+  const char* tag_node;
+};
+
+Output Summarize(const Kind& kind, std::string_view name, const Operand& values, bool scalar, const Where& where) {
+  Graph& graph = values.graph() != nullptr ? *values.graph() : Graph::Default();
+  const auto fail = [&](const Status& status) {
+    (void)graph.Fail(status.Append(" (" + Format(where) + ")"));
+    return Output::Absent(graph);
+  };
+  if (!values.exists()) return fail(InvalidArgument("None values not supported."));
+  const NameScope scope(CleanTag(name), graph);
+  const std::string path = scope.path();
+  const std::string tag = path.substr(0, path.empty() ? 0 : path.size() - 1);
+  const Output value = values.In(graph, DType::kInvalid, "values");
+  if (scalar && value.shape().rank() > 0) {
+    return fail(
+        InvalidArgument("tags and values are not the same shape: [] != {} (tag '{}')", value.shape().ToString(), tag));
+  }
+  OperationSpec spec;
+  spec.op = kind.op;
+  spec.inputs = {Operand(tag, where).In(graph, DType::kString, kind.tag_node), value};
+  spec.name = path;
+  spec.where = where;
+  CollectionEntry entry;
+  entry.output = graph.Add(spec).output(0);
+  if (entry.output.exists()) graph.AddToCollection(keys::kSummaries, entry);
+  return entry.output;
+}
+
+}  // namespace
+
+Output Scalar(std::string_view name, const Operand& tensor, Where where) {
+  return Summarize({"ScalarSummary", "tags"}, name, tensor, true, where);
+}
+
+Output Histogram(std::string_view name, const Operand& values, Where where) {
+  return Summarize({"HistogramSummary", "tag"}, name, values, false, where);
+}
+
+Output Merge(const std::vector<Operand>& summaries, std::string_view name, Where where) {
+  Graph* graph = &Graph::Default();
+  for (const Operand& summary : summaries) graph = summary.graph() != nullptr ? summary.graph() : graph;
+  const std::string node = CleanTag(name);
+  const NameScope scope(node.empty() ? "Merge" : node, *graph);
+  OperationSpec spec;
+  spec.op = "MergeSummary";
+  spec.name = node;
+  for (const Operand& summary : summaries) spec.inputs.push_back(summary.In(*graph, DType::kString, "inputs"));
+  spec.attrs = {{"N", static_cast<int64_t>(summaries.size())}};
+  spec.where = where;
+  return graph->Add(spec).output(0);
+}
+
+Output MergeAll(Graph& graph, Where where) {
+  std::vector<Operand> all;
+  for (const CollectionEntry& entry : graph.GetCollection(keys::kSummaries)) all.emplace_back(entry.output, where);
+  return all.empty() ? Output() : Merge(all, {}, where);
+}
+
+FileWriter::FileWriter(const std::string& logdir, Graph* graph, const FileWriterOptions& options) {
+  io::EventWriterOptions io_options;
+  io_options.max_queue = options.max_queue;
+  io_options.flush_secs = options.flush_secs;
+  io_options.filename_suffix = options.filename_suffix;
+  Result<std::unique_ptr<io::EventWriter>> writer = io::EventWriter::Create(logdir, std::move(io_options));
+  status_ = writer.status();
+  if (!writer.ok()) return;
+  writer_ = std::move(*writer);
+  if (graph != nullptr) status_ = AddGraph(*graph);
+}
+
+FileWriter::~FileWriter() = default;
+
+std::string FileWriter::path() const { return writer_ ? writer_->path() : ""; }
+
+Status FileWriter::AddSummary(const Tensor& summary, int64_t step) {
+  WEIR_TRY(status_);
+  if (summary.dtype() != DType::kString || summary.elements() != 1) {
+    return InvalidArgument("a summary is one string, got {} {}", NumpyName(summary.dtype()),
+                           summary.shape().ToString());
+  }
+  return writer_->AddSummary(*summary.scalar<std::string>(), step);
+}
+
+Status FileWriter::AddGraph(Graph& graph, int64_t step) {
+  WEIR_TRY(status_);
+  WEIR_ASSIGN(
+      const std::string graph_def,
+      graph::ExportGraphDef(Internals(graph).definition, graph::GraphFormat::kBinary, graph::OutputShapes::kWrite));
+  WEIR_TRY(writer_->AddGraph(graph_def, step));
+  WEIR_ASSIGN(const std::string meta_graph, ExportMetaGraph(graph));
+  return writer_->AddMetaGraph(meta_graph, step);
+}
+
+Status FileWriter::Flush() { return writer_ ? writer_->Flush() : status_; }
+Status FileWriter::Close() { return writer_ ? writer_->Close() : status_; }
+
+}  // namespace weir::summary

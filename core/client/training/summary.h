@@ -1,0 +1,68 @@
+// Summaries for TensorBoard: ops that make them, and the writer of event files.
+#ifndef WEIR_CORE_CLIENT_TRAINING_SUMMARY_H_
+#define WEIR_CORE_CLIENT_TRAINING_SUMMARY_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/status.h"
+#include "core/client/graph/graph.h"
+#include "core/client/ops/operand.h"
+#include "core/tensor/tensor.h"
+
+namespace weir::io {
+class EventWriter;
+}
+
+namespace weir::summary {
+
+/// A serialized Summary with one number. `name`: the tag, with the name scopes before it; characters that a name may
+/// not have become '_'. tensor: a scalar of a real type. Also goes to the collection "summaries".
+Output Scalar(std::string_view name, const Operand& tensor, Where where = Where::current());
+/// The distribution of a tensor of any shape.
+Output Histogram(std::string_view name, const Operand& values, Where where = Where::current());
+/// Several summaries as one, `Merge/MergeSummary` or `name/name`; the same tag twice is an error of the run.
+Output Merge(const std::vector<Operand>& summaries, std::string_view name = {}, Where where = Where::current());
+/// All summaries of the graph's collection as one; an Output that does not exist when there are none.
+Output MergeAll(Graph& graph = Graph::Default(), Where where = Where::current());
+
+struct FileWriterOptions {
+  int max_queue = 10;       // so many waiting events are written at once
+  double flush_secs = 120;  // no event waits longer
+  std::string filename_suffix = {};
+};
+
+/// Writes an event file into a folder, from a thread of its own. The file begins with its version, the GraphDef and the
+/// MetaGraphDef of `graph`. Thread-safe.
+class FileWriter {
+ public:
+  explicit FileWriter(const std::string& logdir, Graph* graph = nullptr, const FileWriterOptions& options = {});
+  /// Closes.
+  ~FileWriter();
+  FileWriter(const FileWriter&) = delete;
+  FileWriter& operator=(const FileWriter&) = delete;
+
+  /// Why nothing can be written, if so.
+  const Status& status() const { return status_; }
+  /// Of the event file.
+  std::string path() const;
+
+  /// `summary`: what running a summary op gave.
+  Status AddSummary(const Tensor& summary, int64_t step = 0);
+  Status AddGraph(Graph& graph, int64_t step = 0);
+  /// Everything added before is in the file.
+  Status Flush();
+  /// Flush, and no more events.
+  Status Close();
+
+ private:
+  Status status_;
+  std::unique_ptr<io::EventWriter> writer_;
+};
+
+}  // namespace weir::summary
+
+#endif  // WEIR_CORE_CLIENT_TRAINING_SUMMARY_H_

@@ -1,0 +1,193 @@
+// Tier T2: tasks run as soon as what they need is there, on the caller's thread and the compute pool. An op that waits
+// for something other than the CPU holds none of these threads.
+#ifndef WEIR_CORE_EXECUTE_DATAFLOW_INTERNAL_H_
+#define WEIR_CORE_EXECUTE_DATAFLOW_INTERNAL_H_
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/execute/instance_internal.h"
+#include "core/runtime/cancellation.h"
+#include "core/runtime/rendezvous.h"
+
+namespace weir::execute {
+
+/// The ready tasks of one worker. It takes the first one on the tape, so that what is near there is near in time;
+/// others take one from the far end. Thread-safe.
+class ReadyQueue {
+ public:
+  static constexpr uint32_t kNone = UINT32_MAX;
+
+  /// Room for `tasks` at a time.
+  void Reserve(size_t tasks);
+  void Clear();
+  void Push(uint32_t task);
+  /// kNone when there is none.
+  uint32_t PopFirst();
+  uint32_t TakeLast();
+  /// What PopFirst would give: a hint where others take tasks meanwhile.
+  uint32_t first() const { return first_.load(std::memory_order_relaxed); }
+  /// Sees whatever was pushed before.
+  bool Empty();
+
+ private:
+  class Lock;
+  std::atomic_flag busy_;  // protects tasks_, for a few instructions at a time
+  std::atomic<uint32_t> first_{kNone};
+  std::vector<uint32_t> tasks_;  // a heap, the first one on top
+};
+
+/// The runs of a T2 plan, one at a time; of an Instance, which goes with it.
+///
+/// The caller's thread and the helpers that it hires from the compute pool are workers. Each follows a chain of tasks
+/// by itself, puts further tasks that become ready into its own queue, and takes from other queues when that is empty.
+/// What the counters of tasks say is all the order there is. Work that is elsewhere (an op that completes later, a task
+/// on the blocking pool) comes back by mail, which any worker takes.
+class Dataflow {
+ public:
+  explicit Dataflow(PlanRunner::Instance& instance);
+  ~Dataflow();
+  Dataflow(const Dataflow&) = delete;
+  Dataflow& operator=(const Dataflow&) = delete;
+
+  Status Run(PlanRunner::Program& program, std::vector<Tensor>* fetches, const StepArgs& step);
+  /// Ops of the last run have not completed.
+  bool abandoned() const { return abandoned_; }
+  /// Keeps an abandoned run until they have.
+  static void Keep(Dataflow& flow, std::unique_ptr<AbandonedRun> run);
+
+ private:
+  using Instance = PlanRunner::Instance;
+  static constexpr uint32_t kNone = ReadyQueue::kNone;
+  enum class Phase : uint8_t { kWaiting, kRunning, kPending, kDone };
+  struct alignas(64) Worker {
+    ReadyQueue ready;
+    Instance::Worker state;
+    size_t ended = 0;  // tasks of the step that left_ still counts
+  };
+  struct Away;
+  struct Job;
+
+  void Reset(PlanRunner::Program& program, std::vector<Tensor>* fetches, const StepArgs& step);
+  Status End();
+  /// Until all that is elsewhere is back, or the grace of a step that was ended has passed.
+  void AwaitAll(std::unique_lock<std::mutex>& lock);
+  /// What to say of the ops that have not completed; their devices are lost.
+  std::string Abandon();
+  static void Delete(std::unique_ptr<AbandonedRun> run);
+
+  /// Runs tasks until there is none to be had.
+  void Work(Worker& worker);
+  /// Runs a task and what becomes ready by it, earlier tasks of its queue first.
+  void Follow(uint32_t task, Worker& worker);
+  uint32_t Take(Worker& worker);
+  uint32_t TakeMail(Worker& worker);
+  uint32_t Steal(const Worker& worker);
+  /// Each of these gives the task to run next on this thread, or kNone.
+  uint32_t RunTask(uint32_t task, Worker& worker);
+  /// Of a task that suspends: from instruction `at` on.
+  uint32_t Continue(uint32_t task, uint32_t at, Worker& worker);
+  /// Of a call that may complete later, or a kRecv.
+  void Start(uint32_t task, uint32_t at, Worker& worker);
+  /// Of a kRecv; its answer owns `away`.
+  void StartReceive(Away& away, const plan::Instruction& instruction, Worker& worker);
+  uint32_t Return(std::unique_ptr<Away> away, Worker& worker);
+  uint32_t Ended(uint32_t task, Worker& worker);
+  uint32_t Complete(uint32_t task, Worker& worker);
+  uint32_t BeginIteration(uint32_t loop, Worker& worker);
+  /// `next` is queued where `task` takes its place.
+  uint32_t MakeReady(uint32_t task, uint32_t next, Worker& worker);
+  /// Gives a task to a thread for blocking.
+  void Block(uint32_t task);
+  /// From any thread; the flow may be gone when it returns.
+  void Post(std::unique_ptr<Away> away);
+  /// Keeps the first error and ends the other ops.
+  void Fail(const Status& status);
+
+  Status Execute(uint32_t begin, uint32_t end, Instance::Worker& worker);
+  uint32_t EndOf(const plan::Task& task) const { return task.inner > 0 ? task.body : task.end; }
+  /// The step has its result.
+  bool over() const {
+    return left_.load(std::memory_order_acquire) == 0 || failed_.load(std::memory_order_acquire) || end_->cancelled();
+  }
+  /// A hint, and without one.
+  bool HasWork();
+  bool AnyReady();
+  /// Spins for a while: whether there is something to do.
+  bool Spin();
+  /// Of the caller, which has nothing to do: whether there is something now. False if it is not worth spinning for.
+  bool Await();
+  void Sleep();
+  /// Has somebody look at a queue.
+  void Invite();
+  /// Under the lock.
+  void Hire();
+  void Help(Worker& worker);
+  /// "\nrunning: 'a'; waiting: 'b'" at this moment.
+  std::string Waiting() const;
+  std::string List(const char* what, const std::vector<uint32_t>& tasks) const;
+  std::vector<uint32_t> In(Phase phase) const;
+
+  Instance& instance_;
+  const plan::ExecutionPlan& plan_;
+  std::vector<uint32_t> roots_;                   // tasks of the step that wait for none
+  std::vector<std::vector<uint32_t>> bodies_;     // by loop that is cut: the tasks of an iteration
+  size_t tasks_ = 0;                              // of the step itself
+  std::vector<std::unique_ptr<Worker>> workers_;  // the caller first
+
+  // Of the run.
+  StepArgs step_;
+  bool plain_ = true;                         // nobody asks about single instructions
+  std::optional<runtime::Cancellation> end_;  // of the step, or by an op that failed
+  runtime::CancelCallback wake_;
+  std::unique_ptr<std::atomic<int32_t>[]> pending_;  // by task: how many it waits for
+  std::unique_ptr<std::atomic<uint32_t>[]> inner_;   // by loop that is cut: tasks of this iteration that have not ended
+  std::unique_ptr<std::atomic<Phase>[]> phase_;      // by task
+  std::atomic<size_t> left_{0};                      // tasks of the step itself that have not ended
+  std::atomic<bool> failed_{false};
+  std::atomic<bool> sleeping_{false};  // the caller
+  std::atomic<bool> spinning_{false};  // the caller, who looks at the mail before it sleeps
+  std::atomic<bool> mailed_{false};
+  std::atomic<int> helpers_{0};  // hired and not gone; changed under the lock
+  std::atomic<int> most_{0};     // of them; changed under the lock
+  bool abandoned_ = false;
+
+  std::mutex mutex_;  // protects all below
+  std::condition_variable changed_;
+  std::deque<std::unique_ptr<Away>> mail_;
+  std::vector<Job*> hired_;
+  std::vector<Worker*> free_;  // workers_ that no helper has
+  size_t elsewhere_ = 0;       // ops that complete later
+  size_t blocking_ = 0;        // tasks on the blocking pool
+  Status error_;
+  std::unique_ptr<AbandonedRun> kept_;
+};
+
+/// Work of the step that none of its workers does: an op that completes later, or a task on the blocking pool.
+struct Dataflow::Away {
+  Dataflow* flow = nullptr;
+  uint32_t task = 0;
+  uint32_t at = 0;  // the instruction that was started
+  bool blocking = false;
+  Status status;  // of a blocking task; why nothing was received
+  std::chrono::steady_clock::time_point start;
+  std::string inputs;  // what they were like, when numbers are checked
+  kernel::Later later;
+  Result<std::vector<Tensor>> result = std::vector<Tensor>();
+  // Of a kRecv.
+  std::string key;
+  runtime::Message message;
+  runtime::CancelCallback cancelled;
+};
+
+}  // namespace weir::execute
+
+#endif  // WEIR_CORE_EXECUTE_DATAFLOW_INTERNAL_H_

@@ -1,0 +1,71 @@
+// What parts of a step send each other.
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/base/errors.h"
+#include "core/execute/instance_internal.h"
+#include "core/runtime/rendezvous.h"
+#include "core/tensor/buffer.h"
+
+namespace weir::execute {
+
+using plan::Storage;
+using plan::Value;
+
+Result<runtime::Rendezvous*> PlanRunner::Instance::Meet(const Worker& worker, const Instruction& instruction,
+                                                        uint32_t first, std::string* key) const {
+  const plan::Transfer& transfer = plan_.transfers[instruction.detail];
+  if (worker.step.rendezvous == nullptr) {
+    return FailedPrecondition(
+        "the step is one part of several and was run alone: it meets the others by '{}', and RunOptions::rendezvous "
+        "does not say where",
+        transfer.key);
+  }
+  std::vector<runtime::Iteration> loops;
+  for (size_t i = 0; i < transfer.frames.size(); ++i) {
+    const weir_reg& number = registers_[instruction.first_slot + first + i];
+    loops.push_back({transfer.frames[i], *reinterpret_cast<const int64_t*>(number.data)});
+  }
+  *key = transfer.key + runtime::IterationKey(loops);
+  return worker.step.rendezvous;
+}
+
+Status PlanRunner::Instance::Send(const Worker& worker, const Instruction& instruction) {
+  const plan::Transfer& transfer = plan_.transfers[instruction.detail];
+  std::string key;
+  WEIR_ASSIGN(runtime::Rendezvous* const rendezvous, Meet(worker, instruction, 1, &key));
+  runtime::Message message;
+  message.dead = guards_[transfer.guard] == 0;
+  if (!message.dead) {
+    const Storage::Home home = StorageOf(Chosen(ValueOf(instruction, 0))).home;
+    // What a loop fills again in its next iteration is copied.
+    const bool again = !transfer.frames.empty() && home == Storage::Home::kFresh;
+    WEIR_TRY(again ? FetchCopy(instruction, plan::kHostSpace, &message.value) : Fetch(instruction, &message.value));
+  }
+  return rendezvous->Send(key, std::move(message));
+}
+
+Status PlanRunner::Instance::Receive(const Instruction& instruction, const std::string& key, runtime::Message message) {
+  guards_[plan_.transfers[instruction.detail].guard] = message.dead ? 0 : 1;
+  if (message.dead) return Status();
+  const Value& value = ValueOf(instruction, instruction.inputs);
+  Tensor& came = message.value;
+  if (came.dtype() != value.dtype || (value.shape_known && !(came.shape() == value.shape))) {
+    return InvalidArgument("'{}' brought a {} of shape {}, wanted a {}{}", key, Name(came.dtype()),
+                           came.shape().ToString(), Name(value.dtype),
+                           value.shape_known ? " of shape " + value.shape.ToString() : std::string());
+  }
+  const bool aligned = !HasFixedSize(came.dtype()) || reinterpret_cast<uintptr_t>(came.raw()) % kBufferAlignment == 0;
+  if (!aligned) {
+    WEIR_ASSIGN(came, came.Clone());
+  }
+  Hold(value.storage, std::move(came));
+  return Status();
+}
+
+void PlanRunner::Instance::Count(const Instruction& instruction) {
+  ++*reinterpret_cast<int64_t*>(registers_[instruction.first_slot].data);
+}
+
+}  // namespace weir::execute

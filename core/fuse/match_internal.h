@@ -1,0 +1,62 @@
+// Matches of fusion patterns in a placed step, and the conditions under which a match is fused.
+#ifndef WEIR_CORE_FUSE_MATCH_INTERNAL_H_
+#define WEIR_CORE_FUSE_MATCH_INTERNAL_H_
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "core/base/indexed.h"
+#include "core/fuse/fuse.h"
+
+namespace weir::fuse {
+
+/// A row of the table of fusions, from the record of the fused op: `root(..., operand(...), ...)` may become `result`.
+struct Pattern {
+  const op::OpDef* root = nullptr;
+  int input = 0;             // of the root, at which the operand is
+  std::string_view operand;  // op
+  const op::OpDef* result = nullptr;
+};
+
+/// Inputs of the conditions besides the match.
+struct Scene {
+  const FuseOptions& options;
+  const graph::StepGraph& step;
+  const graph::Placement& placement;
+  const IndexedVector<graph::NodeId, int>& users;  // graph::CountUsers
+
+  int DeviceOf(graph::NodeId id) const { return placement.device_of[static_cast<size_t>(id)]; }
+};
+
+/// Nodes of a step that a pattern fits.
+struct Match {
+  const Pattern* pattern = nullptr;
+  graph::NodeId root = -1;
+  graph::NodeId operand = -1;
+  /// Identity nodes between the two, from root to operand. TensorFlow's gradients insert them to order all gradients
+  /// of one op.
+  std::vector<graph::NodeId> between;
+
+  /// The inputs of the fused node: the operand's take the place of its value.
+  std::vector<graph::Endpoint> Inputs(const graph::StepGraph& step) const;
+  /// The attributes of the fused node: the root's where it has them, else the operand's.
+  op::AttrList Attrs(const graph::StepGraph& step) const;
+};
+
+/// A condition on a match.
+struct Condition {
+  const char* name;
+  bool (*holds)(const Scene& scene, const Match& match);
+};
+
+/// All must hold. Cheap ones come first.
+std::span<const Condition> Conditions();
+
+/// Follows the root's input to the operand of the pattern, past Identity nodes that nothing else reads on the same
+/// device in the same frame.
+Match MatchAt(const Scene& scene, const Pattern& pattern, graph::NodeId root);
+
+}  // namespace weir::fuse
+
+#endif  // WEIR_CORE_FUSE_MATCH_INTERNAL_H_

@@ -1,0 +1,112 @@
+#include "core/graph/rewriter.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace weir::graph {
+
+IndexedVector<NodeId, int> CountUsers(const StepGraph& step) {
+  IndexedVector<NodeId, int> users(step.nodes.size(), 0);
+  for (const StepNode& node : step.nodes) {
+    for (const Endpoint& input : node.inputs) ++users[input.node];
+  }
+  for (const Endpoint& fetch : step.fetches) ++users[fetch.node];
+  for (const NodeId target : step.targets) ++users[target];
+  return users;
+}
+
+Rewriter::Edit& Rewriter::EditOf(NodeId id) {
+  if (edit_of_.empty()) edit_of_.assign(step_.nodes.size(), -1);
+  behind_ = behind_ || id + 1 < next_;
+  int& edit = edit_of_[id];
+  if (edit < 0) {
+    edit = static_cast<int>(edits_.size());
+    edits_.emplace_back();
+  }
+  return edits_[static_cast<size_t>(edit)];
+}
+
+NodeId Rewriter::Replaced(NodeId id) const {
+  for (const Edit* edit = Find(id); edit != nullptr && edit->by >= 0; edit = Find(id)) id = edit->by;
+  return id;
+}
+
+void Rewriter::RedirectControls(std::vector<NodeId>& controls) const {
+  const auto bypassed = [this](NodeId id) {
+    const Edit* const edit = Find(id);
+    return edit != nullptr && edit->bypassed;
+  };
+  for (NodeId& control : controls) control = Replaced(control);
+  if (std::none_of(controls.begin(), controls.end(), bypassed)) return;
+  std::vector<NodeId> redirected;
+  for (const NodeId id : controls) {
+    if (bypassed(id)) {
+      const std::vector<NodeId>& instead = Find(id)->controls;
+      redirected.insert(redirected.end(), instead.begin(), instead.end());
+    } else {
+      redirected.push_back(id);
+    }
+  }
+  std::sort(redirected.begin(), redirected.end());
+  redirected.erase(std::unique(redirected.begin(), redirected.end()), redirected.end());
+  controls = std::move(redirected);
+}
+
+void Rewriter::Redirect(StepNode& node) const {
+  for (Endpoint& input : node.inputs) input.node = Replaced(input.node);
+  if (!node.control_inputs.empty()) RedirectControls(node.control_inputs);
+}
+
+StepNode& Rewriter::Visit(NodeId id) {
+  StepNode& node = step_.nodes[static_cast<size_t>(id)];
+  if (!edits_.empty()) Redirect(node);
+  if (id == next_) ++next_;
+  if (std::any_of(node.inputs.begin(), node.inputs.end(), [id](const Endpoint& e) { return e.node >= id; })) {
+    back_edges_.push_back(id);
+  }
+  return node;
+}
+
+void Rewriter::Replace(NodeId id, NodeId by) { EditOf(id).by = by; }
+
+bool Rewriter::Bypass(NodeId id, size_t most) {
+  std::vector<NodeId> controls = step_.node(id).control_inputs;
+  for (const Endpoint& input : step_.node(id).inputs) {
+    if (step_.node(input.node).kind == StepNode::Kind::kOp) controls.push_back(input.node);
+  }
+  if (!edits_.empty()) RedirectControls(controls);
+  std::sort(controls.begin(), controls.end());
+  controls.erase(std::unique(controls.begin(), controls.end()), controls.end());
+  if (controls.size() > most) return false;
+  Edit& edit = EditOf(id);
+  edit.controls = std::move(controls);
+  edit.bypassed = true;
+  return true;
+}
+
+void Rewriter::Erase(NodeId id) {
+  (void)Bypass(id);
+  EditOf(id).erased = true;
+}
+
+std::vector<NodeId> Rewriter::Finish() {
+  if (edits_.empty()) return {};
+  if (behind_ || next_ < static_cast<NodeId>(step_.nodes.size())) {
+    for (StepNode& node : step_.nodes) Redirect(node);
+  } else {
+    for (const NodeId id : back_edges_) Redirect(step_.nodes[static_cast<size_t>(id)]);
+  }
+  for (Endpoint& fetch : step_.fetches) fetch.node = Replaced(fetch.node);
+  for (NodeId& target : step_.targets) target = Replaced(target);
+  std::vector<bool> kept(step_.nodes.size(), true);
+  bool moves = false;
+  for (const NodeId id : edit_of_.indices()) {
+    const Edit* const edit = Find(id);
+    if (edit == nullptr || !edit->erased) continue;
+    kept[static_cast<size_t>(id)] = false;
+    moves = true;
+  }
+  return moves ? Keep(step_, kept) : std::vector<NodeId>();
+}
+
+}  // namespace weir::graph

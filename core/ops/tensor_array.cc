@@ -1,0 +1,235 @@
+// Tensor arrays: a step writes and reads them element by element.
+#include "core/op/grad_context.h"
+#include "core/op/shape_context.h"
+#include "core/ops/families.h"
+#include "core/ops/shape_algebra.h"
+#include "core/ops/type_lists.h"
+
+namespace weir::ops {
+namespace {
+
+using op::Category;
+using op::Grad;
+using op::GradContext;
+using op::OpBuilder;
+using op::OpRegistry;
+using op::ShapeContext;
+using op::Unknown;
+using op::Value;
+
+constexpr std::string_view kMakesArray = "it makes an array: what is written to it has gradients";
+
+Status FlowAndScalars(ShapeContext& c) {
+  for (int i = 0; i < c.num_outputs(); ++i) c.set_output(i, PartialShape(Shape()));
+  return Status();
+}
+
+/// Checks that input i is a scalar.
+Status ScalarAt(ShapeContext& c, int i) {
+  WEIR_TRY(c.WithRank(i, 0).status());
+  return FlowAndScalars(c);
+}
+
+Status ElementShape(ShapeContext& c) {
+  WEIR_TRY(c.WithRank(1, 0).status());
+  c.set_output(0, PartialShape());
+  return Status();
+}
+
+/// Output: [indices, element_shape...].
+Status ArrayGatherShape(ShapeContext& c) {
+  WEIR_ASSIGN(const PartialShape indices, c.WithRank(1, 1));
+  WEIR_ASSIGN(const PartialShape element, c.attrs().ShapeAttr("element_shape"));
+  WEIR_ASSIGN(PartialShape gathered, Join(VectorOf(indices.dim(0)), element));
+  c.set_output(0, std::move(gathered));
+  return Status();
+}
+
+Status ArrayScatterShape(ShapeContext& c) {
+  WEIR_TRY(c.WithRank(1, 1).status());
+  WEIR_TRY(c.WithRankAtLeast(2, 1).status());
+  return FlowAndScalars(c);
+}
+
+/// Outputs: [?, element_shape_except0...] and the lengths.
+Status ArrayConcatShape(ShapeContext& c) {
+  WEIR_ASSIGN(const PartialShape rest, c.attrs().ShapeAttr("element_shape_except0"));
+  WEIR_ASSIGN(PartialShape whole, Join(VectorOf(-1), rest));
+  c.set_output(0, std::move(whole));
+  c.set_output(1, VectorOf(-1));
+  return Status();
+}
+
+Status ArraySplitShape(ShapeContext& c) {
+  WEIR_TRY(c.WithRankAtLeast(1, 1).status());
+  WEIR_TRY(c.WithRank(2, 1).status());
+  return FlowAndScalars(c);
+}
+
+/// The gradient array of the node's array, and a flow that is sequenced after its creation.
+struct GradientArray {
+  Value handle;
+  Value flow;
+};
+GradientArray GradientOf(GradContext& g, Value flow) {
+  const std::vector<Value> made = g.ApplyAll("TensorArrayGradV3", {g.X(0), flow}, {{"source", g.source()}});
+  return made.size() == 2 ? GradientArray{made[0], made[1]} : GradientArray{};
+}
+
+Result<std::vector<Grad>> ArrayReadGradient(GradContext& g) {
+  const GradientArray array = GradientOf(g, g.X(2));
+  const Value flow = g.Apply("TensorArrayWriteV3", {array.handle, g.X(1), g.Dy(0), array.flow});
+  return std::vector<Grad>{Grad(), Grad(), flow};
+}
+
+Result<std::vector<Grad>> ArrayWriteGradient(GradContext& g) {
+  const Value dy = g.Dy(0);
+  const GradientArray array = GradientOf(g, dy);
+  const Value value = g.Apply("TensorArrayReadV3", {array.handle, g.X(1), array.flow}, {{"dtype", g.TypeOf(g.X(2))}});
+  return std::vector<Grad>{Grad(), Grad(), value, dy};
+}
+
+Result<std::vector<Grad>> ArrayGatherGradient(GradContext& g) {
+  const GradientArray array = GradientOf(g, g.X(2));
+  const Value flow = g.Apply("TensorArrayScatterV3", {array.handle, g.X(1), g.Dy(0), array.flow});
+  return std::vector<Grad>{Grad(), Grad(), flow};
+}
+
+Result<std::vector<Grad>> ArrayScatterGradient(GradContext& g) {
+  const Value dy = g.Dy(0);
+  const GradientArray array = GradientOf(g, dy);
+  const Value value = g.Apply("TensorArrayGatherV3", {array.handle, g.X(1), array.flow}, {{"dtype", g.TypeOf(g.X(2))}});
+  return std::vector<Grad>{Grad(), Grad(), value, dy};
+}
+
+Result<std::vector<Grad>> ArrayConcatGradient(GradContext& g) {
+  const GradientArray array = GradientOf(g, g.X(1));
+  const Value flow = g.Apply("TensorArraySplitV3", {array.handle, g.Dy(0), g.Y(1), array.flow});
+  return std::vector<Grad>{Grad(), flow};
+}
+
+Result<std::vector<Grad>> ArraySplitGradient(GradContext& g) {
+  const Value dy = g.Dy(0);
+  const GradientArray array = GradientOf(g, dy);
+  const std::vector<Value> whole =
+      g.ApplyAll("TensorArrayConcatV3", {array.handle, array.flow}, {{"dtype", g.TypeOf(g.X(1))}});
+  return std::vector<Grad>{Grad(), whole.empty() ? Grad() : Grad(whole[0]), Grad(), dy};
+}
+
+OpBuilder ArrayOp(OpRegistry& ops, std::string_view name) { return ops.Declare(name).Is(Category::kState).Stateful(); }
+
+void DeclareArrayMakers(OpRegistry& ops) {
+  ArrayOp(ops, "TensorArrayV3")
+      .In("size: int32")
+      .Out("handle: resource")
+      .Out("flow: float")
+      .Attr("dtype: type")
+      .Attr("element_shape: shape = { unknown_rank: true }")
+      .Attr("dynamic_size: bool = false")
+      .Attr("clear_after_read: bool = true")
+      .Attr("identical_element_shapes: bool = false")
+      .Attr("tensor_array_name: string = ''")
+      .Shape([](ShapeContext& c) { return ScalarAt(c, 0); })
+      .NoGradient(kMakesArray)
+      .Doc(
+          "A new array of `size` elements that ends with the step; each is written once. With dynamic_size a write "
+          "behind the end makes it longer. `flow` orders what is done with it.");
+  ArrayOp(ops, "TensorArrayGradV3")
+      .In("handle: resource")
+      .In("flow_in: float")
+      .Out("grad_handle: resource")
+      .Out("flow_out: float")
+      .Attr("source: string")
+      .Shape(FlowAndScalars)
+      .NoGradient(kMakesArray)
+      .Doc(
+          "The array of gradients that belongs to an array, one for each `source`, made on first use. It adds up what "
+          "is written to one element.");
+  ArrayOp(ops, "TensorArraySizeV3")
+      .In("handle: resource")
+      .In("flow_in: float")
+      .Out("size: int32")
+      .Shape(FlowAndScalars)
+      .NoGradient(kDiscrete)
+      .Doc("How many elements the array has.");
+  ArrayOp(ops, "TensorArrayCloseV3")
+      .In("handle: resource")
+      .Shape(op::NoOutputs())
+      .NoGradient("it has no outputs")
+      .Doc("Drops the elements; the array cannot be used any more.");
+}
+
+void DeclareArrayElements(OpRegistry& ops) {
+  ArrayOp(ops, "TensorArrayReadV3")
+      .In("handle: resource")
+      .In("index: int32")
+      .In("flow_in: float")
+      .Out("value: dtype")
+      .Attr("dtype: type")
+      .Shape(ElementShape)
+      .Grad(ArrayReadGradient)
+      .Doc("The element; with clear_after_read it can be read once.");
+  ArrayOp(ops, "TensorArrayWriteV3")
+      .In("handle: resource")
+      .In("index: int32")
+      .In("value: T")
+      .In("flow_in: float")
+      .Out("flow_out: float")
+      .Attr(kAnyT)
+      .Shape([](ShapeContext& c) { return ScalarAt(c, 1); })
+      .Grad(ArrayWriteGradient)
+      .Doc("Makes `value` the element.");
+  ArrayOp(ops, "TensorArrayGatherV3")
+      .In("handle: resource")
+      .In("indices: int32")
+      .In("flow_in: float")
+      .Out("value: dtype")
+      .Attr("dtype: type")
+      .Attr("element_shape: shape = { unknown_rank: true }")
+      .Shape(ArrayGatherShape)
+      .Grad(ArrayGatherGradient)
+      .Doc("The elements at the indices as one tensor, stacked along a new first axis.");
+  ArrayOp(ops, "TensorArrayScatterV3")
+      .In("handle: resource")
+      .In("indices: int32")
+      .In("value: T")
+      .In("flow_in: float")
+      .Out("flow_out: float")
+      .Attr(kAnyT)
+      .Shape(ArrayScatterShape)
+      .Grad(ArrayScatterGradient)
+      .Doc("Writes the slices of `value` along its first axis to the elements at the indices.");
+}
+
+void DeclareArrayPieces(OpRegistry& ops) {
+  ArrayOp(ops, "TensorArrayConcatV3")
+      .In("handle: resource")
+      .In("flow_in: float")
+      .Out("value: dtype")
+      .Out("lengths: int64")
+      .Attr("dtype: type")
+      .Attr("element_shape_except0: shape = { unknown_rank: true }")
+      .Shape(ArrayConcatShape)
+      .Grad(ArrayConcatGradient)
+      .Doc("All elements one after the other along their first axis, and how long each is.");
+  ArrayOp(ops, "TensorArraySplitV3")
+      .In("handle: resource")
+      .In("value: T")
+      .In("lengths: int64")
+      .In("flow_in: float")
+      .Out("flow_out: float")
+      .Attr(kAnyT)
+      .Shape(ArraySplitShape)
+      .Grad(ArraySplitGradient)
+      .Doc("Cuts `value` along its first axis into pieces of these lengths and writes them to the elements in order.");
+}
+
+}  // namespace
+
+void DeclareTensorArray(OpRegistry& ops) {
+  DeclareArrayMakers(ops);
+  DeclareArrayElements(ops);
+  DeclareArrayPieces(ops);
+}
+
+}  // namespace weir::ops

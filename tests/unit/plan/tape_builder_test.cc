@@ -1,0 +1,141 @@
+#include "core/plan/tape_builder_internal.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <vector>
+
+#include "tests/support/text_graph.h"
+
+namespace weir::plan {
+namespace {
+
+class TapeBuilderTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    Result<graph::Definition> graph = testing::MakeGraph({{"a", "NoOp", {}}, {"b", "NoOp", {}}});
+    ASSERT_TRUE(graph.ok()) << graph.status().ToString();
+    graph_ = std::make_unique<graph::Definition>(std::move(*graph));
+    tape_.SetOrigin(Node("a"));
+  }
+  const graph::Node& Node(const char* name) const { return *graph_->Find(name); }
+
+  std::unique_ptr<graph::Definition> graph_;
+  ExecutionPlan plan_;
+  TapeBuilder tape_{plan_};
+};
+
+TEST_F(TapeBuilderTest, InstructionsHaveTheirOperandsGuardsAndOrigins) {
+  const ValueId x = tape_.NewScalar(DType::kFloat, Placing::kPlanned);
+  const ValueId y = tape_.NewScalar(DType::kFloat, Placing::kPlanned);
+  tape_.Emit(Opcode::kMove, {x}, {y}, {.ns = 7});
+  tape_.SetOrigin(Node("b"));
+  tape_.SetGuard(GuardId(3));
+  tape_.Emit(Opcode::kCopy, {y}, {x});
+  tape_.Emit(Opcode::kCopy, {y}, {x});
+  ASSERT_EQ(plan_.instructions.size(), 3u);
+  EXPECT_EQ(tape_.position(), 3u);
+  EXPECT_EQ(plan_.slots[plan_.instructions[1].first_slot].value, y);
+  EXPECT_EQ(plan_.slots[plan_.instructions[1].first_slot + 1].value, x);
+  EXPECT_EQ(tape_.shape().guards, (std::vector<GuardId>{kAlways, GuardId(3), GuardId(3)}));
+  EXPECT_EQ(tape_.notes()[0].ns, 7);
+  EXPECT_EQ(tape_.notes()[1].ns, 0);
+  ASSERT_EQ(plan_.nodes.size(), 2u) << "neighbours of one node share its entry";
+  EXPECT_EQ(plan_.nodes[static_cast<size_t>(plan_.instructions[2].node)]->name(), "b");
+}
+
+TEST_F(TapeBuilderTest, TheGuardOfASkippedLoopIsNotRepeatedInside) {
+  const GuardId outer(1), inner(2);
+  tape_.SetGuard(outer);
+  tape_.OpenLoop(outer);
+  tape_.Emit(Opcode::kCopy, {}, {});
+  tape_.SetGuard(inner);
+  tape_.Emit(Opcode::kCopy, {}, {});
+  tape_.CloseLoop();
+  tape_.SetGuard(outer);
+  tape_.Emit(Opcode::kCopy, {}, {});
+  EXPECT_EQ(tape_.shape().guards, (std::vector<GuardId>{kAlways, inner, outer}));
+}
+
+TEST_F(TapeBuilderTest, ValuesOfKnownShapesArePlanned) {
+  const ValueId known = tape_.NewValue(DType::kFloat, PartialShape::Of({2, 3}), kHostSpace, Placing::kPlanned);
+  EXPECT_EQ(tape_.StorageAt(known).home, Storage::Home::kArena);
+  EXPECT_EQ(tape_.StorageAt(known).bytes, 24u);
+  const ValueId unknown = tape_.NewValue(DType::kFloat, PartialShape::Of({-1, 3}), 1, Placing::kPlanned);
+  EXPECT_EQ(tape_.StorageAt(unknown).home, Storage::Home::kOwned);
+  EXPECT_EQ(tape_.StorageAt(unknown).space, 1);
+  EXPECT_FALSE(tape_.ValueAt(unknown).shape_known);
+  const ValueId text = tape_.NewScalar(DType::kString, Placing::kPlanned);
+  EXPECT_EQ(tape_.StorageAt(text).home, Storage::Home::kOwned) << "strings have no fixed size";
+  const ValueId later = tape_.NewScalar(DType::kFloat, Placing::kAtRun);
+  EXPECT_EQ(tape_.StorageAt(later).home, Storage::Home::kOwned);
+}
+
+TEST_F(TapeBuilderTest, AViewSharesTheStorage) {
+  const ValueId value = tape_.NewValue(DType::kFloat, PartialShape::Of({2, 3}), kHostSpace, Placing::kPlanned);
+  const ValueId view = tape_.ViewOf(value, PartialShape::Of({6}));
+  EXPECT_NE(view, value);
+  EXPECT_EQ(tape_.StorageOf(view), tape_.StorageOf(value));
+  EXPECT_EQ(tape_.ValueAt(view).shape, Shape::Of({6}));
+}
+
+TEST_F(TapeBuilderTest, OnlyArenaMemoryOfTheHostBecomesFresh) {
+  const ValueId host = tape_.NewValue(DType::kFloat, PartialShape::Of({4}), kHostSpace, Placing::kPlanned);
+  const ValueId away = tape_.NewValue(DType::kFloat, PartialShape::Of({4}), 0, Placing::kPlanned);
+  const ValueId constant = tape_.AddConstant(Tensor::Scalar<float>(1));
+  for (const ValueId value : {host, away, constant}) tape_.MakeFresh(value);
+  EXPECT_EQ(tape_.StorageAt(host).home, Storage::Home::kFresh);
+  EXPECT_EQ(tape_.StorageAt(host).shape, Shape::Of({4}));
+  EXPECT_EQ(tape_.StorageAt(away).home, Storage::Home::kArena);
+  EXPECT_EQ(tape_.StorageAt(constant).home, Storage::Home::kConstant);
+}
+
+TEST_F(TapeBuilderTest, AChoiceHasAShapeIfAllInputsHaveThatShape) {
+  const auto value = [&](std::initializer_list<int64_t> dims) {
+    return tape_.NewValue(DType::kFloat, PartialShape::Of(dims), kHostSpace, Placing::kPlanned);
+  };
+  const std::vector<ValueId> alike = {value({2}), value({2})}, unlike = {value({2}), value({3})};
+  EXPECT_TRUE(tape_.ValueAt(tape_.AddChoice(alike, kHostSpace)).shape_known);
+  const ValueId choice = tape_.AddChoice(unlike, kHostSpace);
+  EXPECT_FALSE(tape_.ValueAt(choice).shape_known);
+  EXPECT_EQ(tape_.StorageAt(choice).home, Storage::Home::kBound);
+  EXPECT_EQ(tape_.StorageAt(choice).sources,
+            (std::vector<StorageId>{tape_.StorageOf(unlike[0]), tape_.StorageOf(unlike[1])}));
+}
+
+TEST_F(TapeBuilderTest, AVariableWithoutAResourceIsAReferenceCell) {
+  VariableUse cell;
+  cell.choices = {0, 1};
+  const ValueId value = tape_.AddVariable(std::move(cell), Value(), kHostSpace);
+  EXPECT_TRUE(tape_.IsVariable(value));
+  EXPECT_TRUE(tape_.IsPlace(value));
+  EXPECT_EQ(tape_.VariableOf(value), 0);
+  EXPECT_FALSE(tape_.IsVariable(tape_.NewScalar(DType::kFloat, Placing::kPlanned)));
+}
+
+TEST_F(TapeBuilderTest, SharingRefersToSlotsOfTheLastInstruction) {
+  const ValueId x = tape_.NewScalar(DType::kFloat, Placing::kPlanned);
+  const ValueId y = tape_.NewScalar(DType::kFloat, Placing::kPlanned);
+  tape_.Emit(Opcode::kMove, {x}, {y});
+  tape_.Emit(Opcode::kKernel, {x, y}, {y});
+  tape_.AllowSharing(1, 0);
+  ASSERT_EQ(tape_.shape().shares.size(), 1u);
+  EXPECT_EQ(tape_.shape().shares[0].instruction, 1u);
+  EXPECT_EQ(tape_.shape().shares[0].input_slot, 3u);
+  EXPECT_EQ(tape_.shape().shares[0].output_slot, 4u);
+}
+
+TEST_F(TapeBuilderTest, LocksOfOneVariableAreTakenOnceAndExclusivelyIfOneIs) {
+  auto variable = std::make_shared<runtime::Variable>();
+  VariableUse use;
+  use.variable = variable;
+  tape_.AddVariable(use, Value(), kHostSpace);
+  tape_.AddVariable(use, Value(), kHostSpace);  // named twice
+  Instruction& instruction = tape_.Emit(Opcode::kAssign, {}, {});
+  tape_.SetLocks({{0, false}, {1, true}}, instruction);
+  ASSERT_EQ(instruction.locks_end - instruction.locks_begin, 1u);
+  EXPECT_TRUE(plan_.locks[instruction.locks_begin].exclusive);
+}
+
+}  // namespace
+}  // namespace weir::plan
