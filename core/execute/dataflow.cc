@@ -213,12 +213,14 @@ std::string Dataflow::Abandon() {
 }
 
 void Dataflow::Keep(Dataflow& flow, std::unique_ptr<AbandonedRun> run) {
-  const std::lock_guard lock(flow.mutex_);
-  if (flow.elsewhere_ != 0) {
-    flow.kept_ = std::move(run);
-  } else {
-    Delete(std::move(run));
+  {
+    const std::lock_guard lock(flow.mutex_);
+    if (flow.elsewhere_ != 0) {
+      flow.kept_ = std::move(run);
+      return;
+    }
   }
+  Delete(std::move(run));
 }
 
 void Dataflow::Delete(std::unique_ptr<AbandonedRun> run) {

@@ -138,20 +138,23 @@ void Dataflow::Block(uint32_t task) {
 }
 
 void Dataflow::Post(std::unique_ptr<Away> away) {
-  std::unique_ptr<AbandonedRun> over;
   {
     const std::lock_guard lock(mutex_);
-    --(away->blocking ? blocking_ : elsewhere_);
     if (!abandoned_) {
+      --(away->blocking ? blocking_ : elsewhere_);
       mail_.push_back(std::move(away));
       mailed_.store(true, std::memory_order_release);
       changed_.notify_one();
       if (!sleeping_.load(std::memory_order_relaxed) && !spinning_.load(std::memory_order_relaxed)) Hire();
       return;  // the flow may be gone once the lock is
     }
-    if (elsewhere_ == 0) over = std::move(kept_);
   }
-  away.reset();
+  away.reset();  // before it is counted: its callback refers to end_
+  std::unique_ptr<AbandonedRun> over;
+  {
+    const std::lock_guard lock(mutex_);
+    if (--elsewhere_ == 0) over = std::move(kept_);
+  }
   if (over) Delete(std::move(over));
 }
 

@@ -58,6 +58,7 @@ class WaitingOps {
       std::advance(chosen, static_cast<int64_t>(random() % std::min<size_t>(waiters_.size(), 50)));
       one.splice(one.begin(), waiters_, chosen);
     }
+    one.front().cancel.Deregister();
     one.front().done(std::vector<Tensor>{one.front().input});
     return true;
   }
@@ -104,7 +105,7 @@ class WaitingOps {
 };
 
 struct Wide {
-  Wide(const WaitingOps& ops, int width, int threads) {
+  Wide(const WaitingOps& ops, int width, int threads, int64_t cancel_limit_ms = SessionOptions().cancel_limit_ms) {
     std::vector<NodeLine> nodes = {kX};
     for (int i = 0; i < width; ++i) {
       names.push_back("w" + std::to_string(i));
@@ -114,6 +115,7 @@ struct Wide {
     SessionOptions options;
     options.inter_op_parallelism_threads = threads;
     options.common_subexpressions = false;
+    options.cancel_limit_ms = cancel_limit_ms;
     Result<std::unique_ptr<Session>> made = Session::Make(ops.runtime(), *graph, options);
     EXPECT_TRUE(made.ok()) << made.status().ToString();
     session = std::move(*made);
@@ -170,6 +172,24 @@ TEST(Suspended, F319_TenThousandOpsWaitWithoutThreadsAndEndAtOnce) {
   EXPECT_NE(status.message().find("enough"), std::string::npos) << status.ToString();
   EXPECT_EQ(ops.waiting(), 0u);
   EXPECT_EQ(ops.cancelled(), kWidth);
+}
+
+TEST(Suspended, AStepIsGivenUpWhileItsOpsEnd) {
+  WaitingOps ops;
+  constexpr int kWidth = 500;
+  Wide wide(ops, kWidth, 2, 0);
+  for (int run = 1; run <= 20; ++run) {
+    runtime::Cancellation cancellation;
+    RunOptions options;
+    options.cancellation = &cancellation;
+    Status status;
+    std::thread caller([&] { status = wide.Run(options).status(); });
+    while (ops.waiting() < kWidth) std::this_thread::sleep_for(1ms);
+    cancellation.Cancel(Cancelled("enough"));
+    caller.join();
+    EXPECT_EQ(status.code(), Code::kCancelled) << status.ToString();
+    EXPECT_EQ(ops.cancelled(), run * kWidth);
+  }
 }
 
 TEST(Suspended, ADeadlineAndTheEndOfTheSessionEndThemToo) {
