@@ -44,8 +44,8 @@ using BuiltinFn = std::function<Status(BuiltinCall&)>;
 /// ```cpp
 /// struct Waiter { CancelCallback cancel; Completion done; };   // in the queue's list, under its mutex
 /// ```
-/// The code that serves a waiter removes it from the list under the mutex, unlocks, and runs `done`; `cancel` does the
-/// same.
+/// The code that serves a waiter removes it from the list under the mutex, unlocks, deregisters `cancel` and runs
+/// `done`; `cancel` does the same. The Cancellation may be gone once `done` was called.
 using AsyncBuiltinFn = std::function<void(BuiltinCall call, runtime::Completion done)>;
 
 /// Whether a resource keeps inputs after the call. Kept buffers are never written; the step copies those that it would

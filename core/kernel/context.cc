@@ -164,6 +164,9 @@ void DynamicKernel::Complete(PendingCall& call, Status status) {
   Result<std::vector<Tensor>> outputs = Outputs(call.ctx, std::move(status));
   if (stateful()) BeginNext();
   runtime::Completion done = std::move(call.later->done);
+  // The step, its session and their devices may be gone after this.
+  call.ctx.inputs.clear();
+  call.ctx.temps.clear();
   done(std::move(outputs));
 }
 
@@ -173,15 +176,19 @@ void CompletePending(const weir_ctx* handle, Status status) {
   }
 }
 
-void DynamicKernel::Withdraw(const PendingCall* call) {
+void DynamicKernel::Withdraw(const PendingCall* withdrawn) {
+  Call call;
   {
     const std::lock_guard lock(mutex_);
-    const auto found = std::ranges::find(waiting_, call, [](const Call& one) { return one.get(); });
+    const auto found = std::ranges::find(waiting_, withdrawn, [](const Call& one) { return one.get(); });
     if (found == waiting_.end()) return;  // already started
+    call = std::move(*found);
     waiting_.erase(found);
   }
   runtime::Completion done = std::move(call->later->done);
-  done(call->ctx.cancellation->status());
+  const Status why = call->ctx.cancellation->status();
+  call.reset();  // its tensors go before their step
+  done(why);
 }
 
 void DynamicKernel::BeginNext() {

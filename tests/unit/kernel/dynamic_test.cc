@@ -309,5 +309,66 @@ TEST_F(DynamicTest, VariablesToWriteAreWritable) {
   ASSERT_TRUE(Run({Tensor::Scalar<float>(1), Tensor::Scalar<float>(1)}, {DType::kFloat}).ok());
 }
 
+/// Calls of a kernel that completes later, by the cancellation of their steps.
+class LaterTest : public DynamicTest {
+ protected:
+  struct Started {
+    runtime::Cancellation step;
+    Later later;
+    Status ended = Internal("not yet");
+    int completions = 0;
+  };
+
+  void SetUp() override {
+    handles_.clear();
+    UseAdd([](void*, weir_ctx* ctx, weir_error*) -> int32_t {
+      handles_.push_back(ctx);
+      return WEIR_OK;
+    });
+    record_.flags |= WEIR_KERNEL_ASYNC | WEIR_KERNEL_STATEFUL;
+    Result<std::unique_ptr<DynamicKernel>> made = DynamicKernel::Make(entry_, node_->node(), nullptr);
+    ASSERT_TRUE(made.ok()) << made.status().ToString();
+    kernel_ = std::move(*made);
+  }
+  void Start(Started& call) {
+    call.later.done = runtime::Completion([&call](const Result<std::vector<Tensor>>& outputs) {
+      call.ended = outputs.status();
+      ++call.completions;
+    });
+    kernel_->Start({input_, input_}, {DType::kFloat}, {.allocator = &allocator_, .cancellation = &call.step},
+                   call.later);
+  }
+
+  inline static std::vector<weir_ctx*> handles_;  // of the calls that have begun
+  const Tensor input_ = Tensor::Scalar<float>(1);
+  std::unique_ptr<DynamicKernel> kernel_;
+};
+
+TEST_F(LaterTest, ACallThatQueuesIsWithdrawnByItsStep) {
+  Started first, second;
+  Start(first);
+  Start(second);
+  ASSERT_EQ(handles_.size(), 1u) << "calls of a stateful kernel follow each other";
+  second.step.Cancel(Cancelled("enough"));
+  EXPECT_EQ(second.ended.code(), Code::kCancelled) << second.ended.ToString();
+  EXPECT_EQ(first.completions, 0);
+  CompletePending(handles_[0], Aborted("over"));
+  EXPECT_EQ(first.ended.code(), Code::kAborted) << first.ended.ToString();
+  EXPECT_EQ(first.completions + second.completions, 2);
+  EXPECT_EQ(handles_.size(), 1u);
+}
+
+TEST_F(LaterTest, ACallKeepsNoInputWhenItsStepMayEnd) {
+  Started call;
+  long owners = 0;
+  call.later.done = runtime::Completion(
+      [&](const Result<std::vector<Tensor>>&) { owners = input_.buffer().use_count(); });
+  kernel_->Start({input_, input_}, {DType::kFloat}, {.allocator = &allocator_}, call.later);
+  ASSERT_EQ(handles_.size(), 1u);
+  EXPECT_EQ(input_.buffer().use_count(), 3);
+  CompletePending(handles_[0], Aborted("over"));
+  EXPECT_EQ(owners, 1);
+}
+
 }  // namespace
 }  // namespace weir::kernel
