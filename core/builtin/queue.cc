@@ -52,7 +52,7 @@ void FifoQueue::Enqueue(std::vector<Tuple> tuples, runtime::Cancellation* cancel
   waiter->kind = Kind::kEnqueue;
   std::move(tuples.begin(), tuples.end(), std::back_inserter(waiter->tuples));
   waiter->done = std::move(done);
-  Wait(std::move(waiter), cancellation);
+  Wait(waiter, cancellation);
 }
 
 void FifoQueue::Dequeue(int64_t count, bool stack, Leftover leftover, runtime::Cancellation* cancellation,
@@ -63,7 +63,7 @@ void FifoQueue::Dequeue(int64_t count, bool stack, Leftover leftover, runtime::C
   waiter->stack = stack;
   waiter->leftover = leftover;
   waiter->done = std::move(done);
-  Wait(std::move(waiter), cancellation);
+  Wait(waiter, cancellation);
 }
 
 void FifoQueue::Close(Pending pending, runtime::Cancellation* cancellation, runtime::Completion done) {
@@ -78,10 +78,10 @@ void FifoQueue::Close(Pending pending, runtime::Cancellation* cancellation, runt
   auto waiter = std::make_shared<Waiter>();
   waiter->kind = Kind::kClose;
   waiter->done = std::move(done);
-  Wait(std::move(waiter), cancellation);
+  Wait(waiter, cancellation);
 }
 
-void FifoQueue::Wait(WaiterPtr waiter, runtime::Cancellation* cancellation) {
+void FifoQueue::Wait(const WaiterPtr& waiter, runtime::Cancellation* cancellation) {
   const Waiter* const self = waiter.get();
   if (cancellation != nullptr) {
     const auto cancelled = [queue = weak_from_this(), self, cancellation] {
@@ -96,11 +96,11 @@ void FifoQueue::Wait(WaiterPtr waiter, runtime::Cancellation* cancellation) {
   std::vector<Finished> finished;
   {
     const std::lock_guard lock(mutex_);
-    (waiter->kind == Kind::kDequeue ? readers_ : writers_).push_back(std::move(waiter));
+    (waiter->kind == Kind::kDequeue ? readers_ : writers_).push_back(waiter);
     Serve(&finished);
   }
   // A callback that ran before the waiter was in the list did not find it.
-  const bool late = cancellation != nullptr && finished.empty() && cancellation->cancelled();
+  const bool late = cancellation != nullptr && cancellation->cancelled();
   Complete(std::move(finished));
   if (late) CancelWaiter(self, *cancellation);
 }

@@ -72,7 +72,7 @@ class FifoQueue final : public Resource, public std::enable_shared_from_this<Fif
     Result<std::vector<Tensor>> result;
   };
 
-  void Wait(WaiterPtr waiter, runtime::Cancellation* cancellation);
+  void Wait(const WaiterPtr& waiter, runtime::Cancellation* cancellation);
   /// Completes a waiter of a cancelled step unless it was served before.
   void CancelWaiter(const Waiter* waiter, const runtime::Cancellation& cancellation);
   /// Runs the completions; call without the lock.

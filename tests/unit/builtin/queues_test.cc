@@ -1,5 +1,12 @@
 // Queues, whose ops wait without a thread. Texts are those of TensorFlow 2.17.1.
+#include <atomic>
+#include <memory>
+#include <thread>
+#include <utility>
+#include <vector>
+
 #include "core/base/errors.h"
+#include "core/builtin/queue.h"
 #include "tests/unit/builtin/calls.h"
 
 namespace weir::builtin {
@@ -159,6 +166,37 @@ TEST_F(Queues, F362_CancelledOnesLoseNothing) {
   EXPECT_EQ(Size(queue), 1);
   Dequeue(queue, &c_);
   Failed(c_, Code::kDeadlineExceeded, "too late");
+}
+
+TEST_F(Queues, CancelledWhileTheyServeOthersTheyComplete) {
+  constexpr int kRounds = 2000;
+  std::vector<runtime::Cancellation> steps(kRounds);
+  std::atomic<int> begun{-1}, ended{-1};
+  std::thread other([&] {
+    for (int round = 0; round < kRounds; ++round) {
+      while (begun < round) std::this_thread::yield();
+      for (int i = 0; i < round % 100; ++i) (void)begun.load();  // at another point each time
+      steps[static_cast<size_t>(round)].Cancel(Cancelled("now"));
+      ended = round;
+    }
+  });
+  int waiting = 0;
+  for (int round = 0; round < kRounds; ++round) {
+    auto queue = std::make_shared<FifoQueue>("queue", FifoQueue::Options{{DType::kFloat}, {}, 1});
+    int reader = 0, writer = 0;
+    queue->Dequeue(1, false, FifoQueue::Leftover::kError, nullptr,
+                   runtime::Completion([&](const Result<std::vector<Tensor>>&) { ++reader; }));
+    std::vector<FifoQueue::Tuple> tuples(5, FifoQueue::Tuple{Tensor::Scalar<float>(1)});
+    begun = round;
+    queue->Enqueue(std::move(tuples), &steps[static_cast<size_t>(round)],
+                   runtime::Completion([&](const Result<std::vector<Tensor>>&) { ++writer; }));
+    while (ended < round) std::this_thread::yield();
+    waiting += 1 - writer;
+    queue.reset();
+    EXPECT_EQ(reader + writer, 2);
+  }
+  other.join();
+  EXPECT_EQ(waiting, 0) << "cancelled writers that would wait for ever";
 }
 
 TEST_F(Queues, EndWithTheirScope) {
