@@ -97,6 +97,16 @@ std::vector<Grad> SelectV2Gradient(GradContext& g) {
   return {Grad::None(), dt_summed, SumToBranch(g, de, 2)};
 }
 
+/// The gradient goes to a limit where it was taken, else to t.
+std::vector<Grad> ClipGradient(GradContext& g) {
+  const Value dy = g.Dy(0), zeros = g.Apply("ZerosLike", {dy});
+  const Value below = g.Apply("Less", {g.X(0), g.X(1)});
+  const Value above = g.Apply("Greater", {g.X(0), g.X(2)});
+  const Value dt = g.Apply("SelectV2", {g.Apply("LogicalOr", {below, above}), zeros, dy});
+  const Value dlow = SumToBranch(g, g.Apply("SelectV2", {below, dy, zeros}), 1);
+  return {dt, dlow, SumToBranch(g, g.Apply("SelectV2", {above, dy, zeros}), 2)};
+}
+
 /// Casts the gradient to the source's type if both types are floating or complex; otherwise there is none.
 std::vector<Grad> CastGradient(GradContext& g) {
   constexpr DTypeSet kInexact = Bit(DType::kHalf) | Bit(DType::kFloat) | Bit(DType::kDouble) | Bit(DType::kBfloat16) |
@@ -116,6 +126,10 @@ OpBuilder Equality(OpRegistry& ops, std::string_view name) {
 
 OpBuilder Ordering(OpRegistry& ops, std::string_view name) {
   return Comparison(ops, name, kRealNumberT).Shape(Broadcast(0, 1));
+}
+
+OpBuilder Predicate(OpRegistry& ops, std::string_view name) {
+  return ops.Declare(name).In("x: T").Out("y: bool").Attr(kFloatT).Shape(SameAs(0)).NoGradient(kBoolean);
 }
 
 OpBuilder Connective(OpRegistry& ops, std::string_view name) {
@@ -151,6 +165,15 @@ void DeclareChoices(OpRegistry& ops) {
       .Doc("t where the condition holds, else e, all three broadcast against each other.")
       .Shape(SelectV2Shape)
       .Grad(SelectV2Gradient);
+  ops.Declare("ClipByValue")
+      .In("t: T")
+      .In("clip_value_min: T")
+      .In("clip_value_max: T")
+      .Out("output: T")
+      .Attr(kNumberT)
+      .Doc("max(min(t, clip_value_max), clip_value_min); each limit is a scalar or has t's shape.")
+      .Shape(SameAs(0))
+      .Grad(ClipGradient);
   ops.Declare("Where")
       .In("input: T")
       .Out("index: int64")
@@ -189,6 +212,9 @@ void DeclareComparison(OpRegistry& ops) {
   Ordering(ops, "LessEqual").Doc("x <= y with broadcasting; false where either is NaN.");
   Ordering(ops, "Greater").Doc("x > y with broadcasting; false where either is NaN.");
   Ordering(ops, "GreaterEqual").Doc("x >= y with broadcasting; false where either is NaN.");
+  Predicate(ops, "IsFinite").Doc("x is neither NaN nor infinite, element by element.");
+  Predicate(ops, "IsNan").Doc("x is not a number, element by element.");
+  Predicate(ops, "IsInf").Doc("x is infinite, element by element.");
   Connective(ops, "LogicalAnd").Doc("x and y with broadcasting.");
   Connective(ops, "LogicalOr").Doc("x or y with broadcasting.");
   ops.Declare("LogicalNot")

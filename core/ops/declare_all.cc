@@ -14,7 +14,10 @@ void DeclareAll(op::OpRegistry& ops) {
   DeclareReduction(ops);
   DeclareComparison(ops);
   DeclareLinalg(ops);
+  DeclareSpecial(ops);
+  DeclareBits(ops);
   DeclareNn(ops);
+  DeclareActivations(ops);
   DeclareRandom(ops);
   DeclareShape(ops);
   DeclareArray(ops);

@@ -119,6 +119,7 @@ void DeclareProducts(OpRegistry& ops) {
 }
 
 void DeclareQuotients(OpRegistry& ops) {
+  const char* kFlat = "piecewise constant: the derivative is zero wherever there is one";
   Binary(ops, "Div", kArithmeticT)
       .Doc("x / y with broadcasting; integers truncate towards zero and a zero divisor is InvalidArgument.")
       .Grad([](GradContext& g) { return QuotientGradient(g, "RealDiv"); });
@@ -131,7 +132,7 @@ void DeclareQuotients(OpRegistry& ops) {
   Binary(ops, "FloorDiv", kArithmeticT)
       .KnownInts(KnownElementwise<FloorQuotient>)
       .Doc("floor(x / y) with broadcasting, also for negative integers; a zero integer divisor is InvalidArgument.")
-      .NoGradient("piecewise constant: the derivative is zero wherever there is one");
+      .NoGradient(kFlat);
   Binary(ops, "FloorMod",
          "T: {int8, int16, int32, int64, uint8, uint16, uint32, uint64, bfloat16, half, float, double}")
       .KnownInts(KnownElementwise<FloorRemainder>)
@@ -140,6 +141,41 @@ void DeclareQuotients(OpRegistry& ops) {
         const Value quotient = g.Apply("FloorDiv", {g.X(0), g.X(1)});
         return g.Unbroadcast(g.Dy(0), g.Mul(g.Dy(0), g.Neg(quotient)));
       });
+  Binary(ops, "TruncateDiv", kArithmeticT)
+      .Doc("x / y towards zero, with broadcasting; a zero integer divisor is InvalidArgument.")
+      .NoGradient(kFlat);
+  const char* kRemainder =
+      "The remainder of x / y towards zero, with broadcasting; a zero integer divisor is InvalidArgument.";
+  Binary(ops, "Mod", "T: {int32, int64, half, half, bfloat16, float, double}")
+      .Doc(kRemainder)
+      .NoGradient(op::kUndefinedGradient);
+  Binary(ops, "TruncateMod", "T: {int32, int64, bfloat16, half, float, double}")
+      .Doc(kRemainder)
+      .NoGradient(op::kUndefinedGradient);
+}
+
+void DeclareAngles(OpRegistry& ops) {
+  ops.Declare("Atan2")
+      .In("y: T")
+      .In("x: T")
+      .Out("z: T")
+      .Attr(kFloatT)
+      .Shape(Broadcast(0, 1))
+      .Doc("The angle in (-pi, pi] of the point (x, y), with broadcasting.")
+      .Grad([](GradContext& g) {
+        const Value y = g.X(0), x = g.X(1);
+        const Value squares = g.Add(g.Apply("Square", {y}), g.Apply("Square", {x}));
+        const Value scaled = g.Div(g.Dy(0), squares);
+        return g.Unbroadcast(g.Mul(x, scaled), g.Mul(g.Neg(y), scaled));
+      });
+  ops.Declare("NextAfter")
+      .In("x1: T")
+      .In("x2: T")
+      .Out("output: T")
+      .Attr("T: {double, float} = DT_FLOAT")
+      .Shape(Broadcast(0, 1))
+      .Doc("The next representable number after x1 in the direction of x2, with broadcasting.")
+      .Grad([](GradContext& g) { return g.Unbroadcast(g.Dy(0), g.Apply("ZerosLike", {g.Dy(0)})); });
 }
 
 }  // namespace
@@ -148,6 +184,7 @@ void DeclareMathBinary(OpRegistry& ops) {
   DeclareSums(ops);
   DeclareProducts(ops);
   DeclareQuotients(ops);
+  DeclareAngles(ops);
   Binary(ops, "Maximum", kRealNumberT)
       .KnownInts(KnownElementwise<LargerInt>)
       .Doc("The larger of x and y with broadcasting; NaN where either is NaN.")

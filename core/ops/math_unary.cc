@@ -61,6 +61,7 @@ void DeclareRounding(OpRegistry& ops) {
   const char* kFlat = "piecewise constant: the derivative is zero wherever there is one";
   Unary(ops, "Floor", kFloatT).Doc("The largest whole number not above x.").NoGradient(kFlat);
   Unary(ops, "Ceil", kFloatT).Doc("The smallest whole number not below x.").NoGradient(kFlat);
+  Unary(ops, "Rint", kFloatT).Doc("The whole number nearest to x, halves to the even one.").NoGradient(kFlat);
   Unary(ops, "Round", kSignedT)
       .Doc("The whole number nearest to x, halves to the even one; real and imaginary part each; integers unchanged.")
       .NoGradient(kFlat);
@@ -85,6 +86,14 @@ void DeclarePowers(OpRegistry& ops) {
       });
 }
 
+/// dy / (1 - x^2) or dy / (1 + x^2), or with the root of the divisor.
+enum class Root { kNo, kYes };
+Value OverOneAndSquare(GradContext& g, std::string_view op, Root root) {
+  const Value x = g.Conj(g.X(0));
+  const Value divisor = g.Apply(op, {g.ConstLike(x, 1), g.Apply("Square", {x})});
+  return g.Mul(g.Dy(0), g.Apply("Reciprocal", {root == Root::kYes ? g.Apply("Sqrt", {divisor}) : divisor}));
+}
+
 void DeclareTrigonometry(OpRegistry& ops) {
   Unary(ops, "Sin", kInexactT).Doc("The sine of x in radians, element by element.").Grad([](GradContext& g) {
     return One(g.Mul(g.Dy(0), g.Apply("Cos", {g.Conj(g.X(0))})));
@@ -92,6 +101,37 @@ void DeclareTrigonometry(OpRegistry& ops) {
   Unary(ops, "Cos", kInexactT).Doc("The cosine of x in radians, element by element.").Grad([](GradContext& g) {
     return One(g.Mul(g.Neg(g.Dy(0)), g.Apply("Sin", {g.Conj(g.X(0))})));
   });
+  Unary(ops, "Tan", kInexactT).Doc("The tangent of x in radians, element by element.").Grad([](GradContext& g) {
+    const Value secant = g.Apply("Reciprocal", {g.Apply("Cos", {g.Conj(g.X(0))})});
+    return One(g.Mul(g.Apply("Square", {secant}), g.Dy(0)));
+  });
+  Unary(ops, "Asin", kInexactT)
+      .Doc("The angle in [-pi/2, pi/2] whose sine is x; NaN beyond [-1, 1] for real types.")
+      .Grad([](GradContext& g) { return One(OverOneAndSquare(g, "Sub", Root::kYes)); });
+  Unary(ops, "Acos", kInexactT)
+      .Doc("The angle in [0, pi] whose cosine is x; NaN beyond [-1, 1] for real types.")
+      .Grad([](GradContext& g) { return One(g.Neg(OverOneAndSquare(g, "Sub", Root::kYes))); });
+  Unary(ops, "Atan", kInexactT).Doc("The angle in [-pi/2, pi/2] whose tangent is x.").Grad([](GradContext& g) {
+    return One(OverOneAndSquare(g, "AddV2", Root::kNo));
+  });
+}
+
+void DeclareHyperbolics(OpRegistry& ops) {
+  Unary(ops, "Sinh", kInexactT).Doc("(e^x - e^-x) / 2, element by element.").Grad([](GradContext& g) {
+    return One(g.Mul(g.Dy(0), g.Apply("Cosh", {g.Conj(g.X(0))})));
+  });
+  Unary(ops, "Cosh", kInexactT).Doc("(e^x + e^-x) / 2, element by element.").Grad([](GradContext& g) {
+    return One(g.Mul(g.Dy(0), g.Apply("Sinh", {g.Conj(g.X(0))})));
+  });
+  Unary(ops, "Asinh", kInexactT).Doc("The number whose Sinh is x.").Grad([](GradContext& g) {
+    return One(g.Div(g.Dy(0), g.Apply("Cosh", {g.Conj(g.Y(0))})));
+  });
+  Unary(ops, "Acosh", kInexactT)
+      .Doc("The number not below 0 whose Cosh is x; NaN below 1 for real types.")
+      .Grad([](GradContext& g) { return One(g.Div(g.Dy(0), g.Apply("Sinh", {g.Conj(g.Y(0))}))); });
+  Unary(ops, "Atanh", kInexactT)
+      .Doc("The number whose Tanh is x; infinite at -1 and 1, NaN beyond for real types.")
+      .Grad([](GradContext& g) { return One(OverOneAndSquare(g, "Sub", Root::kNo)); });
 }
 
 void DeclareExponentials(OpRegistry& ops) {
@@ -157,6 +197,7 @@ void DeclareMathUnary(OpRegistry& ops) {
   DeclarePowers(ops);
   DeclareExponentials(ops);
   DeclareTrigonometry(ops);
+  DeclareHyperbolics(ops);
   DeclareGradientsOfResults(ops);
 }
 

@@ -1,4 +1,4 @@
-// Bias, rectifiers, softmax, cross-entropy and squared losses.
+// Bias, softmax, cross-entropy and squared losses.
 #include "core/base/errors.h"
 #include "core/op/grad_context.h"
 #include "core/op/shape_context.h"
@@ -65,12 +65,6 @@ Result<std::vector<Grad>> BiasAddGradGradient(GradContext& g) {
     channels = g.Reshape(channels, g.ApplyList("ConcatV2", {g.ConstInts({-1}), ones, g.ConstInt(0)}, {{"N", 2}}));
   }
   return One(g.Apply("BroadcastTo", {channels, shape}));
-}
-
-Status BothShape(ShapeContext& c) {
-  WEIR_ASSIGN(PartialShape shape, c.input(0).Merge(c.input(1)));
-  c.set_output(0, std::move(shape));
-  return Status();
 }
 
 Status SoftmaxShape(ShapeContext& c) {
@@ -167,29 +161,6 @@ void DeclareBiases(OpRegistry& ops) {
       .Grad(BiasAddGradGradient);
 }
 
-void DeclareRectifiers(OpRegistry& ops) {
-  Neural(ops, "Relu")
-      .In("features: T")
-      .Out("activations: T")
-      .Attr("T: {realnumbertype, qint8}")
-      .Doc("max(features, 0), element by element; NaN stays NaN.")
-      .Shape(op::SameAs(0))
-      .Grad([](GradContext& g) {
-        return One(g.Apply("ReluGrad", {g.Dy(0), g.Y(0)}));
-      });
-  Neural(ops, "ReluGrad")
-      .In("gradients: T")
-      .In("features: T")
-      .Out("backprops: T")
-      .Attr(kRealNumberT)
-      .Doc("gradients where features > 0, else 0; features may be Relu's input or its output.")
-      .Shape(BothShape)
-      .Grad([](GradContext& g) {
-        const Value dgradients = g.Apply("ReluGrad", {g.Dy(0), g.X(1)});
-        return std::vector<Grad>{dgradients, g.Apply("ZerosLike", {g.X(1)})};
-      });
-}
-
 void DeclareSquaredLoss(OpRegistry& ops) {
   Neural(ops, "L2Loss")
       .In("t: T")
@@ -244,7 +215,6 @@ void DeclareSoftmaxes(OpRegistry& ops) {
 
 void DeclareNn(OpRegistry& ops) {
   DeclareBiases(ops);
-  DeclareRectifiers(ops);
   DeclareSoftmaxes(ops);
   DeclareSquaredLoss(ops);
 }

@@ -7,6 +7,7 @@
 namespace weir::kernels_eigen {
 
 // Performance-critical: also built for x86-64-v4.
+void AddActivations(sdk::KernelTable& k);
 void AddComparison(sdk::KernelTable& k);
 void AddMathBinary(sdk::KernelTable& k);
 void AddMathUnary(sdk::KernelTable& k);
@@ -14,10 +15,12 @@ void AddMatMul(sdk::KernelTable& k);
 void AddReduce(sdk::KernelTable& k);
 void AddSoftmax(sdk::KernelTable& k);
 
+void AddAdaptive(sdk::KernelTable& k);
 void AddAddN(sdk::KernelTable& k);
 void AddArgReduce(sdk::KernelTable& k);
 void AddAssignAdd(sdk::KernelTable& k);
 void AddBias(sdk::KernelTable& k);
+void AddBits(sdk::KernelTable& k);
 void AddCast(sdk::KernelTable& k);
 void AddConcat(sdk::KernelTable& k);
 void AddCrossEntropy(sdk::KernelTable& k);
@@ -33,6 +36,7 @@ void AddScatter(sdk::KernelTable& k);
 void AddSelect(sdk::KernelTable& k);
 void AddShapeArgs(sdk::KernelTable& k);
 void AddSlice(sdk::KernelTable& k);
+void AddSpecial(sdk::KernelTable& k);
 void AddStrings(sdk::KernelTable& k);
 
 }  // namespace weir::kernels_eigen

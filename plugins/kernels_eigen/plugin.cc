@@ -10,6 +10,7 @@ namespace weir::kernels_eigen {
 namespace {
 
 void AddHot(sdk::KernelTable& k) {
+  AddActivations(k);
   AddComparison(k);
   AddMathBinary(k);
   AddMathUnary(k);
@@ -20,10 +21,12 @@ void AddHot(sdk::KernelTable& k) {
 
 #if !defined(WEIR_HOT_FAMILIES_ONLY)
 void AddRest(sdk::KernelTable& k) {
+  AddAdaptive(k);
   AddAddN(k);
   AddArgReduce(k);
   AddAssignAdd(k);
   AddBias(k);
+  AddBits(k);
   AddCast(k);
   AddConcat(k);
   AddCrossEntropy(k);
@@ -39,6 +42,7 @@ void AddRest(sdk::KernelTable& k) {
   AddSelect(k);
   AddShapeArgs(k);
   AddSlice(k);
+  AddSpecial(k);
   AddStrings(k);
 }
 #endif

@@ -43,7 +43,12 @@ const std::map<std::string, Unary>& UnaryOps() {
                                                    {"Log1p", [](double x) { return std::log1p(x); }},
                                                    {"Tanh", [](double x) { return std::tanh(x); }},
                                                    {"Sigmoid", [](double x) { return 1 / (1 + std::exp(-x)); }},
-                                                   {"Relu", [](double x) { return x < 0 ? 0 : x; }}};
+                                                   {"Rint", [](double x) { return std::nearbyint(x); }},
+                                                   {"Relu", [](double x) { return x < 0 ? 0 : x; }},
+                                                   {"Relu6", [](double x) { return std::clamp(x, 0.0, 6.0); }},
+                                                   {"LeakyRelu", [](double x) { return x < 0 ? 0.2 * x : x; }},
+                                                   {"Elu", [](double x) { return x < 0 ? std::expm1(x) : x; }},
+                                                   {"Softplus", [](double x) { return std::log1p(std::exp(x)); }}};
   return ops;
 }
 

@@ -46,6 +46,24 @@ struct GreaterEqual {
     return x >= y;
   }
 };
+struct IsFinite {
+  template <class T>
+  bool operator()(T x) const {
+    return x - x == T(0);
+  }
+};
+struct IsNan {
+  template <class T>
+  bool operator()(T x) const {
+    return x != x;
+  }
+};
+struct IsInf {
+  template <class T>
+  bool operator()(T x) const {
+    return x == x && x - x != T(0);
+  }
+};
 struct And {
   bool operator()(sdk::boolean x, sdk::boolean y) const { return x & y; }
 };
@@ -89,6 +107,9 @@ void AddComparison(sdk::KernelTable& k) {
   k.Binary<LessEqual>("LessEqual", kReal);
   k.Binary<Greater>("Greater", kReal);
   k.Binary<GreaterEqual>("GreaterEqual", kReal);
+  k.Unary<IsFinite>("IsFinite", kFloating);
+  k.Unary<IsNan>("IsNan", kFloating);
+  k.Unary<IsInf>("IsInf", kFloating);
   k.Binary<And>("LogicalAnd", sdk::Attr("", kBool));
   k.Binary<Or>("LogicalOr", sdk::Attr("", kBool));
 }

@@ -76,6 +76,45 @@ struct FloorMod {
     return rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest;
   }
 };
+/// The result has the sign of the dividend.
+struct TruncateMod {
+  static constexpr const char* kFault = kDivisionByZero;
+  template <std::integral T>
+  T operator()(T x, T y, bool& fault) const {
+    if (y == 0) {
+      fault = true;
+      return 0;
+    }
+    return y == -1 ? T(0) : static_cast<T>(x % y);
+  }
+  template <std::floating_point T>
+  T operator()(T x, T y) const {
+    return std::fmod(x, y);
+  }
+};
+struct TruncateDiv {
+  static constexpr const char* kFault = kDivisionByZero;
+  template <std::integral T>
+  T operator()(T x, T y, bool& fault) const {
+    return Div{}(x, y, fault);
+  }
+  template <std::floating_point T>
+  T operator()(T x, T y) const {
+    return std::trunc(x / y);
+  }
+};
+struct Atan2 {
+  template <class T>
+  T operator()(T y, T x) const {
+    return std::atan2(y, x);
+  }
+};
+struct NextAfter {
+  template <class T>
+  T operator()(T from, T to) const {
+    return std::nextafter(from, to);
+  }
+};
 struct SquaredDifference {
   template <class T>
   T operator()(T x, T y) const {
@@ -131,14 +170,6 @@ struct SigmoidGrad {
     return dy * y * (T(1) - y);
   }
 };
-struct ReluGrad {
-  static constexpr bool kSameShape = true;
-  template <class T>
-  T operator()(T dy, T x) const {
-    return Product(dy, T(x > T(0)));  // NaN stays NaN; an infinity becomes NaN if the derivative is 0
-  }
-};
-
 // A zero gradient gives zero, even if the function's derivative is infinite.
 struct ReciprocalGrad {
   template <class T>
@@ -171,13 +202,17 @@ void AddMathBinary(sdk::KernelTable& k) {
   k.Binary<DivNoNan>("DivNoNan", kFloatingOrComplex);
   k.Binary<FloorDiv>("FloorDiv", kReal);
   k.Binary<FloorMod>("FloorMod", kReal).Class(WEIR_CLASS_ELEMENTWISE, 10);
+  k.Binary<TruncateDiv>("TruncateDiv", kReal);
+  k.Binary<TruncateMod>("TruncateMod", kFloating + kIndex).Class(WEIR_CLASS_ELEMENTWISE, 10);
+  k.Binary<TruncateMod>("Mod", kFloating + kIndex).Class(WEIR_CLASS_ELEMENTWISE, 10);
+  k.Binary<Atan2>("Atan2", kFloating).Class(WEIR_CLASS_ELEMENTWISE, 25);
+  k.Binary<NextAfter>("NextAfter", kFloat).Class(WEIR_CLASS_ELEMENTWISE, 4);
   k.Binary<SquaredDifference>("SquaredDifference", kFloatingOrComplex + kIndex).Class(WEIR_CLASS_ELEMENTWISE, 2);
   k.Binary<Pow>("Pow", kFloatingOrComplex + kSigned).Class(WEIR_CLASS_ELEMENTWISE, 50);
   k.Binary<Maximum>("Maximum", kReal);
   k.Binary<Minimum>("Minimum", kReal);
   k.Pairwise<TanhGrad>("TanhGrad", kFloatingOrComplex).Class(WEIR_CLASS_ELEMENTWISE, 3);
   k.Pairwise<SigmoidGrad>("SigmoidGrad", kFloatingOrComplex).Class(WEIR_CLASS_ELEMENTWISE, 3);
-  k.Pairwise<ReluGrad>("ReluGrad", kReal);
   k.Pairwise<ReciprocalGrad>("ReciprocalGrad", kFloatingOrComplex).Class(WEIR_CLASS_ELEMENTWISE, 3);
   k.Pairwise<SqrtGrad>("SqrtGrad", kFloatingOrComplex).Class(WEIR_CLASS_ELEMENTWISE, 3);
   k.Pairwise<RsqrtGrad>("RsqrtGrad", kFloatingOrComplex).Class(WEIR_CLASS_ELEMENTWISE, 4);

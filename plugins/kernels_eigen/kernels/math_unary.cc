@@ -177,11 +177,58 @@ struct Cos {
     return std::cos(x);
   }
 };
-/// max(x, 0); NaN stays NaN.
-struct Relu {
+struct Tan {
   template <class T>
   T operator()(T x) const {
-    return x < T(0) ? T(0) : x;
+    return std::tan(x);
+  }
+};
+struct Asin {
+  template <class T>
+  T operator()(T x) const {
+    return std::asin(x);
+  }
+};
+struct Acos {
+  template <class T>
+  T operator()(T x) const {
+    return std::acos(x);
+  }
+};
+struct Atan {
+  template <class T>
+  T operator()(T x) const {
+    return std::atan(x);
+  }
+};
+struct Sinh {
+  template <class T>
+  T operator()(T x) const {
+    return std::sinh(x);
+  }
+};
+struct Cosh {
+  template <class T>
+  T operator()(T x) const {
+    return std::cosh(x);
+  }
+};
+struct Asinh {
+  template <class T>
+  T operator()(T x) const {
+    return std::asinh(x);
+  }
+};
+struct Acosh {
+  template <class T>
+  T operator()(T x) const {
+    return std::acosh(x);
+  }
+};
+struct Atanh {
+  template <class T>
+  T operator()(T x) const {
+    return std::atanh(x);
   }
 };
 struct LogicalNot {
@@ -204,6 +251,7 @@ void AddMathUnary(sdk::KernelTable& k) {
   k.Unary<Rsqrt>("Rsqrt", kFloatingOrComplex).Class(WEIR_CLASS_ELEMENTWISE, 8);
   k.Unary<Floor>("Floor", kFloating);
   k.Unary<Ceil>("Ceil", kFloating);
+  k.Unary<Round>("Rint", kFloating);
   k.Unary<Round>("Round", kFloating + kIndex);
   k.Unary<Exp>("Exp", kFloatingOrComplex).Class(WEIR_CLASS_ELEMENTWISE, 10);
   k.Unary<Expm1>("Expm1", kFloatingOrComplex).Class(WEIR_CLASS_ELEMENTWISE, 20);
@@ -213,7 +261,15 @@ void AddMathUnary(sdk::KernelTable& k) {
   k.Unary<Sigmoid>("Sigmoid", kFloatingOrComplex).Class(WEIR_CLASS_ELEMENTWISE, 15);
   k.Unary<Sin>("Sin", kFloatingOrComplex).Class(WEIR_CLASS_ELEMENTWISE, 20);
   k.Unary<Cos>("Cos", kFloatingOrComplex).Class(WEIR_CLASS_ELEMENTWISE, 20);
-  k.Unary<Relu>("Relu", kReal);
+  k.Unary<Tan>("Tan", kFloatingOrComplex).Class(WEIR_CLASS_ELEMENTWISE, 30);
+  k.Unary<Asin>("Asin", kFloatingOrComplex).Class(WEIR_CLASS_ELEMENTWISE, 20);
+  k.Unary<Acos>("Acos", kFloatingOrComplex).Class(WEIR_CLASS_ELEMENTWISE, 20);
+  k.Unary<Atan>("Atan", kFloatingOrComplex).Class(WEIR_CLASS_ELEMENTWISE, 20);
+  k.Unary<Sinh>("Sinh", kFloatingOrComplex).Class(WEIR_CLASS_ELEMENTWISE, 25);
+  k.Unary<Cosh>("Cosh", kFloatingOrComplex).Class(WEIR_CLASS_ELEMENTWISE, 25);
+  k.Unary<Asinh>("Asinh", kFloatingOrComplex).Class(WEIR_CLASS_ELEMENTWISE, 30);
+  k.Unary<Acosh>("Acosh", kFloatingOrComplex).Class(WEIR_CLASS_ELEMENTWISE, 30);
+  k.Unary<Atanh>("Atanh", kFloatingOrComplex).Class(WEIR_CLASS_ELEMENTWISE, 30);
   k.Unary<LogicalNot>("LogicalNot", sdk::Attr("", kBool));
 }
 

@@ -1,10 +1,11 @@
-// Optimiser steps: in-place updates of variables and their slots. One kernel serves the ref op and the resource op.
+// The optimiser steps of most models: in-place updates of variables and their slots. One kernel serves the ref op and
+// the resource op. adaptive.cc has the others.
 #include <cmath>
 #include <complex>
 
 #include "plugins/kernels_eigen/dtypes.h"
 #include "plugins/kernels_eigen/families.h"
-#include "plugins/kernels_eigen/places.h"
+#include "plugins/kernels_eigen/kernels/step_checks.h"
 #include "sdk/cpp/elementwise.h"
 #include "sdk/cpp/kernel.h"
 
@@ -14,16 +15,6 @@ namespace {
 using sdk::Env;
 using sdk::Variable;
 using sdk::View;
-
-/// Ok if `other` has the variable's shape.
-int32_t CheckShape(const Env& env, const weir_shape& variable, const weir_shape& other, const char* name) {
-  if (sdk::SameShape(variable, other)) return WEIR_OK;
-  return env.error().InvalidArgument("var and ", name, " do not have the same shape", variable, " ", other);
-}
-int32_t CheckScalar(const Env& env, const weir_shape& shape, const char* name) {
-  if (shape.rank == 0) return WEIR_OK;
-  return env.error().InvalidArgument(name, " is not a scalar: ", shape);
-}
 
 /// The first error of a list of checks.
 template <class... Codes>
@@ -37,8 +28,8 @@ int32_t FirstOf(Codes... codes) {
 struct GradientDescent {
   template <class T>
   int32_t Run(Env& env, Variable<T> var, View<const T> alpha, View<const T> delta) const {
-    if (const int32_t code = CheckScalar(env, alpha.shape(), "alpha"); code != WEIR_OK) return code;
-    if (const int32_t code = CheckShape(env, var.shape(), delta.shape(), "delta"); code != WEIR_OK) return code;
+    if (const int32_t code = CheckScalar(env.error(), alpha.shape(), "alpha"); code != WEIR_OK) return code;
+    if (const int32_t code = CheckShape(env.error(), var.shape(), delta.shape(), "delta"); code != WEIR_OK) return code;
     using C = sdk::Compute<T>;
     const C rate = static_cast<C>(alpha[0]);
     T* to = var.data();
@@ -69,10 +60,10 @@ struct Momentum {
   template <class T>
   int32_t Run(Env& env, Variable<T> var, Variable<T> accum, View<const T> lr, View<const T> grad,
               View<const T> momentum) const {
-    if (const int32_t code = CheckScalar(env, lr.shape(), "lr"); code != WEIR_OK) return code;
-    if (const int32_t code = CheckScalar(env, momentum.shape(), "momentum"); code != WEIR_OK) return code;
-    if (const int32_t code = CheckShape(env, var.shape(), accum.shape(), "accum"); code != WEIR_OK) return code;
-    if (const int32_t code = CheckShape(env, var.shape(), grad.shape(), "grad"); code != WEIR_OK) return code;
+    if (const int32_t code = CheckScalar(env.error(), lr.shape(), "lr"); code != WEIR_OK) return code;
+    if (const int32_t code = CheckScalar(env.error(), momentum.shape(), "momentum"); code != WEIR_OK) return code;
+    if (const int32_t code = CheckShape(env.error(), var.shape(), accum.shape(), "accum"); code != WEIR_OK) return code;
+    if (const int32_t code = CheckShape(env.error(), var.shape(), grad.shape(), "grad"); code != WEIR_OK) return code;
     using C = sdk::Compute<T>;
     MomentumStep(var.data(), accum.data(), grad.data(), var.size(), static_cast<C>(lr[0]), static_cast<C>(momentum[0]),
                  nesterov);
@@ -86,34 +77,18 @@ struct SparseMomentum {
   Places places;
 
   int32_t Prepare(sdk::Prep& prep) {
-    const weir_shape &var = prep.shape(0), &grad = prep.shape(3), &indices = prep.shape(4);
     nesterov = prep.node().Bool("use_nesterov");
-    if (!sdk::SameShape(var, prep.shape(1))) {
-      return prep.error().InvalidArgument("var and accum do not have the same shape", var, " ", prep.shape(1));
-    }
-    if (var.rank < 1) return prep.error().InvalidArgument("var must be at least 1 dimensional");
-    if (indices.rank != 1) return prep.error().InvalidArgument("indices must be one-dimensional");
-    if (prep.shape(2).rank != 0) return prep.error().InvalidArgument("lr is not a scalar: ", prep.shape(2));
-    if (prep.shape(5).rank != 0) return prep.error().InvalidArgument("momentum is not a scalar: ", prep.shape(5));
-    if (grad.rank < 1 || grad.dims[0] != indices.dims[0]) {
-      return prep.error().InvalidArgument("grad must be the same size as indices in the first dimension.");
-    }
-    bool fits = grad.rank == var.rank;
-    for (uint32_t i = 1; fits && i < var.rank; ++i) fits = grad.dims[i] == var.dims[i];
-    if (!fits)
-      return prep.error().InvalidArgument("var and grad must match in the dimensions after the first, got ", var,
-                                          " and ", grad);
-    places = Places::OfRows(var, indices);
-    return WEIR_OK;
+    const sdk::Error& error = prep.error();
+    const int32_t code =
+        FirstOf(CheckShape(error, prep.shape(0), prep.shape(1), "accum"), CheckScalar(error, prep.shape(2), "lr"),
+                CheckScalar(error, prep.shape(5), "momentum"));
+    return code != WEIR_OK ? code : FindRows(prep, 3, &places);
   }
 
   template <class T>
   int32_t Run(Env& env, Variable<T> var, Variable<T> accum, View<const T> lr, View<const T> grad, sdk::Integers indices,
               View<const T> momentum) const {
-    for (int64_t i = 0; i < places.count; ++i) {
-      if (places.At(indices, i) >= 0) continue;
-      return env.error().InvalidArgument("Index ", indices[i], " at offset ", i, " in indices is out of range");
-    }
+    if (const int32_t code = CheckRows(env.error(), places, indices); code != WEIR_OK) return code;
     using C = sdk::Compute<T>;
     const C rate = static_cast<C>(lr[0]), keep = static_cast<C>(momentum[0]);
     for (int64_t i = 0; i < places.count; ++i) {
@@ -134,10 +109,11 @@ struct Adam {
               View<const T> beta2_power, View<const T> lr, View<const T> beta1, View<const T> beta2,
               View<const T> epsilon, View<const T> grad) const {
     if (const int32_t code = Check(env, var.shape(), m.shape(), v.shape(), grad.shape()); code != WEIR_OK) return code;
-    const int32_t scalars = FirstOf(
-        CheckScalar(env, beta1_power.shape(), "beta1_power"), CheckScalar(env, beta2_power.shape(), "beta2_power"),
-        CheckScalar(env, lr.shape(), "lr"), CheckScalar(env, beta1.shape(), "beta1"),
-        CheckScalar(env, beta2.shape(), "beta2"), CheckScalar(env, epsilon.shape(), "epsilon"));
+    const int32_t scalars =
+        FirstOf(CheckScalar(env.error(), beta1_power.shape(), "beta1_power"),
+                CheckScalar(env.error(), beta2_power.shape(), "beta2_power"),
+                CheckScalar(env.error(), lr.shape(), "lr"), CheckScalar(env.error(), beta1.shape(), "beta1"),
+                CheckScalar(env.error(), beta2.shape(), "beta2"), CheckScalar(env.error(), epsilon.shape(), "epsilon"));
     if (scalars != WEIR_OK) return scalars;
     using C = sdk::Compute<T>;
     const C one(1), b1 = static_cast<C>(beta1[0]), b2 = static_cast<C>(beta2[0]), eps = static_cast<C>(epsilon[0]);
@@ -149,7 +125,8 @@ struct Adam {
 
   static int32_t Check(const Env& env, const weir_shape& var, const weir_shape& m, const weir_shape& v,
                        const weir_shape& grad) {
-    return FirstOf(CheckShape(env, var, m, "m"), CheckShape(env, var, v, "v"), CheckShape(env, var, grad, "grad"));
+    return FirstOf(CheckShape(env.error(), var, m, "m"), CheckShape(env.error(), var, v, "v"),
+                   CheckShape(env.error(), var, grad, "grad"));
   }
 
   template <class T, class C>

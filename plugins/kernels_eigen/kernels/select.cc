@@ -1,9 +1,10 @@
-// Select and SelectV2: elements of one of two tensors, by a condition.
+// Select, SelectV2 and ClipByValue: elements of one of several tensors.
 #include <cstring>
 
 #include "plugins/kernels_eigen/dtypes.h"
 #include "plugins/kernels_eigen/families.h"
 #include "sdk/cpp/broadcast.h"
+#include "sdk/cpp/elementwise.h"
 #include "sdk/cpp/kernel.h"
 
 namespace weir::kernels_eigen {
@@ -87,11 +88,57 @@ struct Select {
   }
 };
 
+/// max(min(t, high), low), so that `low` wins where the limits cross; NaN stays NaN. A limit is a scalar or has t's
+/// shape.
+struct ClipByValue {
+  int64_t low_step = 0, high_step = 0;
+
+  int32_t Prepare(sdk::Prep& prep) {
+    const weir_shape &t = prep.shape(0), &low = prep.shape(1), &high = prep.shape(2);
+    const auto fits = [&t](const weir_shape& limit) { return limit.rank == 0 || sdk::SameShape(limit, t); };
+    if (!fits(low) || !fits(high)) {
+      return prep.error().InvalidArgument(
+          "clip_value_min and clip_value_max must be either of the same shape as input, or a scalar. input shape: ", t,
+          "clip_value_min shape: ", low, "clip_value_max shape: ", high);
+    }
+    low_step = low.rank == 0 ? 0 : 1;
+    high_step = high.rank == 0 ? 0 : 1;
+    prep.MayAlias(0, 0);
+    prep.Tiles(static_cast<uint64_t>(prep.size(0) / sdk::internal::kGrain));
+    return WEIR_OK;
+  }
+
+  template <class T>
+  void Run(sdk::Env& env, View<const T> t, View<const T> low, View<const T> high, View<T> out) const {
+    using C = sdk::Compute<T>;
+    const auto [begin, end] = env.Range(out.size());
+    const T* from = t.data();
+    T* to = out.data();
+    if (low_step == 0 && high_step == 0 && end > begin) {
+      const C least = static_cast<C>(low[0]), most = static_cast<C>(high[0]);
+      WEIR_INDEPENDENT
+      for (int64_t i = begin; i < end; ++i) to[i] = static_cast<T>(Clipped(static_cast<C>(from[i]), least, most));
+      return;
+    }
+    for (int64_t i = begin; i < end; ++i) {
+      to[i] = static_cast<T>(
+          Clipped(static_cast<C>(from[i]), static_cast<C>(low[i * low_step]), static_cast<C>(high[i * high_step])));
+    }
+  }
+
+  template <class C>
+  static C Clipped(C x, C least, C most) {
+    const C below = x > most ? most : x;
+    return below < least ? least : below;
+  }
+};
+
 }  // namespace
 
 void AddSelect(sdk::KernelTable& k) {
   k.Add<Select>("Select", kAnyBits).Class(WEIR_CLASS_ELEMENTWISE);
   k.Add<SelectV2>("SelectV2", kAnyBits).Class(WEIR_CLASS_ELEMENTWISE);
+  k.Add<ClipByValue>("ClipByValue", kReal).Class(WEIR_CLASS_ELEMENTWISE, 2);
 }
 
 }  // namespace weir::kernels_eigen

@@ -50,7 +50,7 @@ def attribute(attr):
     text = f"{attr.name}:{attr.type}"
     allowed = attr.allowed_values.list
     if allowed.type:
-        text += "{" + " ".join(sorted(SHORT[t] for t in allowed.type)) + "}"
+        text += "{" + " ".join(sorted({SHORT[t] for t in allowed.type})) + "}"
     elif allowed.s:
         text += "{" + " ".join(s.decode() for s in allowed.s) + "}"
     if attr.has_minimum:
