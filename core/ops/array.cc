@@ -178,7 +178,10 @@ Status TileShape(ShapeContext& c) {
   return Status();
 }
 
-Status PadShape(ShapeContext& c) {
+/// Paddings added to the extents of input 0, or taken away from them.
+enum class Padding { kAdded, kRemoved };
+
+Status PaddedShape(ShapeContext& c, Padding padding) {
   WEIR_ASSIGN(const PartialShape table, c.WithRank(1, 2));
   WEIR_TRY(ExpectDim(table.dim(1), 2));
   PartialShape in = c.input(0);
@@ -198,10 +201,27 @@ Status PadShape(ShapeContext& c) {
     const int64_t before = (*paddings)[static_cast<size_t>(2 * i)], after = (*paddings)[static_cast<size_t>(2 * i + 1)];
     if (before < 0 || after < 0) return InvalidArgument("Paddings must be non-negative: {} {}", before, after);
     WEIR_ASSIGN(const int64_t more, AddDims(before, after));
-    WEIR_ASSIGN(dims.emplace_back(), AddDims(in.dim(i), more));
+    if (padding == Padding::kAdded || in.dim(i) < 0) {
+      WEIR_ASSIGN(dims.emplace_back(), AddDims(in.dim(i), more));
+    } else if (more < in.dim(i)) {
+      dims.push_back(in.dim(i) - more);
+    } else {
+      return InvalidArgument("Total paddings must be less than the input dimension size: {} was not less than {}", more,
+                             in.dim(i));
+    }
   }
   WEIR_ASSIGN(PartialShape out, PartialShape::Make(dims));
   c.set_output(0, std::move(out));
+  return Status();
+}
+
+Status PadShape(ShapeContext& c) { return PaddedShape(c, Padding::kAdded); }
+
+Status LinSpaceShape(ShapeContext& c) {
+  for (int i = 0; i < 3; ++i) WEIR_TRY(c.WithRank(i, 0).status());
+  const std::optional<std::vector<int64_t>> num = c.ints(2);
+  if (num && (*num)[0] <= 0) return InvalidArgument("Requires num > 0: {}", (*num)[0]);
+  c.set_output(0, VectorOf(num ? (*num)[0] : -1));
   return Status();
 }
 
@@ -227,7 +247,16 @@ Result<std::vector<Grad>> PadGradient(GradContext& g) {
   const Value column = g.Apply("Slice", {g.X(1), g.ConstInts({0, 0}), g.ConstInts({-1, 1})});
   const Value begin = g.Reshape(column, g.ConstInts({-1}));
   const Value size = ShapeAs(g, g.X(0), g.TypeOf(g.X(1)));
-  return std::vector<Grad>{g.Apply("Slice", {g.Dy(0), begin, size}), Grad::None()};
+  std::vector<Grad> grads(static_cast<size_t>(g.num_inputs()));
+  grads[0] = g.Apply("Slice", {g.Dy(0), begin, size});
+  return grads;
+}
+
+/// MirrorPad and MirrorPadGrad are each other's gradients.
+std::vector<Grad> MirrorGradient(GradContext& g, std::string_view op) {
+  const Result<std::string> mode = g.attrs().String("mode");
+  if (!mode.ok()) return {Grad::None(), Grad::None()};
+  return {g.Apply(op, {g.Dy(0), g.X(1)}, {{"mode", *mode}}), Grad::None()};
 }
 
 void DeclareFills(OpRegistry& ops) {
@@ -272,6 +301,17 @@ void DeclareFills(OpRegistry& ops) {
       .Shape(RangeShape)
       .NoGradient("its length is discrete")
       .Doc("start, start + delta, start + 2 delta, … as long as `limit` is not reached.");
+  ops.Declare("LinSpace")
+      .Is(Category::kArray)
+      .In("start: T")
+      .In("stop: T")
+      .In("num: Tidx")
+      .Out("output: T")
+      .Attr(kFloatT)
+      .Attr(kIndexT)
+      .Shape(LinSpaceShape)
+      .NoGradient("TensorFlow declares that it has none")
+      .Doc("`num` numbers at equal distances from `start` to `stop`, both included; `start` if it is one.");
 }
 
 void DeclarePermutations(OpRegistry& ops) {
@@ -334,6 +374,41 @@ void DeclareRepetitions(OpRegistry& ops) {
       .Shape(PadShape)
       .Grad(PadGradient)
       .Doc("`input` with paddings[i, 0] zeros before and paddings[i, 1] zeros after it along axis i.");
+  ops.Declare("PadV2")
+      .Is(Category::kArray)
+      .In("input: T")
+      .In("paddings: Tpaddings")
+      .In("constant_values: T")
+      .Out("output: T")
+      .Attr(kAnyT)
+      .Attr("Tpaddings: {int32, int64} = DT_INT32")
+      .MovesElements()
+      .Shape(PadShape)
+      .Grad(PadGradient)
+      .Doc("As Pad, with a scalar in place of zeros.");
+  ops.Declare("MirrorPad")
+      .Is(Category::kArray)
+      .In("input: T")
+      .In("paddings: Tpaddings")
+      .Out("output: T")
+      .Attr(kAnyT)
+      .Attr("Tpaddings: {int32, int64} = DT_INT32")
+      .Attr("mode: {'REFLECT', 'SYMMETRIC'}")
+      .MovesElements()
+      .Shape(PadShape)
+      .Grad([](GradContext& g) { return MirrorGradient(g, "MirrorPadGrad"); })
+      .Doc("As Pad, with the input mirrored at its ends in place of zeros; SYMMETRIC repeats the end itself.");
+  ops.Declare("MirrorPadGrad")
+      .Is(Category::kArray)
+      .In("input: T")
+      .In("paddings: Tpaddings")
+      .Out("output: T")
+      .Attr(kAnyT)
+      .Attr("Tpaddings: {int32, int64} = DT_INT32")
+      .Attr("mode: {'REFLECT', 'SYMMETRIC'}")
+      .Shape([](ShapeContext& c) { return PaddedShape(c, Padding::kRemoved); })
+      .Grad([](GradContext& g) { return MirrorGradient(g, "MirrorPad"); })
+      .Doc("The gradient of MirrorPad: each element of the padding is added to the one that it mirrors.");
 }
 
 }  // namespace

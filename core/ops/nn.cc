@@ -1,4 +1,4 @@
-// Bias, softmax, cross-entropy and squared losses.
+// Bias, softmax, cross-entropy and squared losses, the largest classes.
 #include "core/base/errors.h"
 #include "core/op/grad_context.h"
 #include "core/op/shape_context.h"
@@ -71,6 +71,58 @@ Status SoftmaxShape(ShapeContext& c) {
   WEIR_ASSIGN(PartialShape shape, c.WithRankAtLeast(0, 1));
   c.set_output(0, std::move(shape));
   return Status();
+}
+
+/// The `k` largest of the last axis; k is an attribute or input 1.
+Status TopKShape(ShapeContext& c) {
+  WEIR_ASSIGN(PartialShape input, c.WithRankAtLeast(0, 1));
+  int64_t k = -1;
+  if (c.num_inputs() == 1) {
+    WEIR_ASSIGN(k, c.attrs().Int("k"));
+  } else {
+    WEIR_TRY(c.WithRank(1, 0).status());
+    if (const std::optional<std::vector<int64_t>> known = c.ints(1)) {
+      k = (*known)[0];
+      if (k < 0) return InvalidArgument("Need k >= 0, got {}", k);
+    }
+  }
+  if (!input.has_rank()) return Status();
+  const int64_t last = input.dim(input.rank() - 1);
+  if (last >= 0 && last < k) return InvalidArgument("input must have last dimension >= k = {} but is {}", k, last);
+  const PartialShape shape = Replaced(input, input.rank() - 1, k);
+  c.set_output(0, shape);
+  c.set_output(1, shape);
+  return Status();
+}
+
+Status InTopKShape(ShapeContext& c) {
+  WEIR_ASSIGN(const PartialShape predictions, c.WithRank(0, 2));
+  WEIR_ASSIGN(const PartialShape targets, c.WithRank(1, 1));
+  if (c.num_inputs() == 3) WEIR_TRY(c.WithRank(2, 0).status());
+  WEIR_ASSIGN(const int64_t batch, MergeDim(predictions.dim(0), targets.dim(0)));
+  c.set_output(0, VectorOf(batch));
+  return Status();
+}
+
+/// Scatters dy to the places that the indices name, counted over the whole input.
+std::vector<Grad> TopKGradient(GradContext& g) {
+  const Value shape = g.ShapeOp(g.X(0)), zero = g.ConstInt(0), flat = g.ConstInts({-1});
+  const auto last_of = [&](Value of) {
+    return g.Apply("GatherV2", {of, g.Sub(g.Apply("Size", {of}), g.ConstInt(1)), zero});
+  };
+  Value indices = g.Y(1);
+  if (g.TypeOf(indices) != DType::kInt32) indices = g.Apply("Cast", {indices}, {{"DstT", DType::kInt32}});
+  const Value last = last_of(shape);
+  const Value rows_of = g.ApplyList("Pack", {g.ConstInt(-1), last_of(g.ShapeOp(g.Y(0)))}, {{"N", int64_t{2}}});
+  const Value rows = g.Reshape(indices, rows_of);
+  const Value count = g.Apply("GatherV2", {g.ShapeOp(rows), zero, zero});
+  const Value starts = g.Apply("Range", {zero, g.Mul(count, last), last});
+  const Value places = g.Reshape(g.Add(rows, g.Apply("ExpandDims", {starts, g.ConstInt(-1)})), flat);
+  const Value size = g.Reshape(g.Apply("Prod", {shape, zero}), g.ConstInts({1}));
+  const Value column = g.Apply("ExpandDims", {places, g.ConstInt(-1)});
+  std::vector<Grad> grads(static_cast<size_t>(g.num_inputs()));
+  grads[0] = g.Reshape(g.Apply("ScatterNd", {column, g.Reshape(g.Dy(0), flat), size}), shape);
+  return grads;
 }
 
 Value SumOfLastAxis(GradContext& g, Value v) { return g.Apply("Sum", {v, g.ConstInt(-1)}, {{"keep_dims", true}}); }
@@ -171,6 +223,55 @@ void DeclareSquaredLoss(OpRegistry& ops) {
       .Grad([](GradContext& g) { return One(g.Mul(g.X(0), g.Dy(0))); });
 }
 
+void DeclareTopK(OpRegistry& ops) {
+  const char* kTopDoc =
+      "The k largest elements of each row of the last axis, largest first, equal ones by their index, and their "
+      "indices. NaN is less than any number.";
+  Neural(ops, "TopK")
+      .In("input: T")
+      .Out("values: T")
+      .Out("indices: int32")
+      .Attr("k: int >= 0")
+      .Attr("sorted: bool = true")
+      .Attr(kRealNumberT)
+      .Doc(kTopDoc)
+      .Shape(TopKShape)
+      .Grad(TopKGradient);
+  Neural(ops, "TopKV2")
+      .In("input: T")
+      .In("k: Tk")
+      .Out("values: T")
+      .Out("indices: index_type")
+      .Attr("sorted: bool = true")
+      .Attr(kRealNumberT)
+      .Attr("Tk: {int16, int32, int64} = DT_INT32")
+      .Attr("index_type: {int16, int32, int64} = DT_INT32")
+      .Doc(kTopDoc)
+      .Shape(TopKShape)
+      .Grad(TopKGradient);
+  const char* kInDoc =
+      "Per row of predictions: whether fewer than k of them are larger than that of the target. False where a "
+      "prediction is not finite or the target is no class.";
+  Neural(ops, "InTopK")
+      .In("predictions: float")
+      .In("targets: T")
+      .Out("precision: bool")
+      .Attr("k: int")
+      .Attr("T: {int32, int64} = DT_INT32")
+      .Doc(kInDoc)
+      .Shape(InTopKShape)
+      .NoGradient(kDiscrete);
+  Neural(ops, "InTopKV2")
+      .In("predictions: float")
+      .In("targets: T")
+      .In("k: T")
+      .Out("precision: bool")
+      .Attr("T: {int32, int64} = DT_INT32")
+      .Doc(kInDoc)
+      .Shape(InTopKShape)
+      .NoGradient(kDiscrete);
+}
+
 void DeclareSoftmaxes(OpRegistry& ops) {
   Neural(ops, "Softmax")
       .In("logits: T")
@@ -217,6 +318,7 @@ void DeclareNn(OpRegistry& ops) {
   DeclareBiases(ops);
   DeclareSoftmaxes(ops);
   DeclareSquaredLoss(ops);
+  DeclareTopK(ops);
 }
 
 }  // namespace weir::ops

@@ -27,6 +27,7 @@ void AddCrossEntropy(sdk::KernelTable& k);
 void AddDistinct(sdk::KernelTable& k);
 void AddFill(sdk::KernelTable& k);
 void AddGather(sdk::KernelTable& k);
+void AddMirror(sdk::KernelTable& k);
 void AddOptimisers(sdk::KernelTable& k);
 void AddPermute(sdk::KernelTable& k);
 void AddRandom(sdk::KernelTable& k);
@@ -38,6 +39,7 @@ void AddShapeArgs(sdk::KernelTable& k);
 void AddSlice(sdk::KernelTable& k);
 void AddSpecial(sdk::KernelTable& k);
 void AddStrings(sdk::KernelTable& k);
+void AddTopK(sdk::KernelTable& k);
 
 }  // namespace weir::kernels_eigen
 

@@ -3,6 +3,7 @@
 #define WEIR_PLUGINS_KERNELS_EIGEN_OPERANDS_H_
 
 #include <algorithm>
+#include <cstring>
 #include <initializer_list>
 #include <string_view>
 #include <type_traits>
@@ -64,6 +65,16 @@ decltype(auto) ForBlock(size_t n, Body&& body) {
     default:
       return body(n);
   }
+}
+
+/// Fills `to` with copies of the element at `value`.
+inline void FillWith(const void* value, const sdk::AnyOutput& to) {
+  const int64_t n = to.size();
+  ForBytes(sdk::SizeOf(to.dtype()), [&](auto element) {
+    std::memcpy(&element, value, sizeof element);
+    auto* elements = static_cast<decltype(element)*>(to.data());
+    std::fill(elements, elements + n, element);
+  });
 }
 
 /// The value of integer operand i, which determines what the kernel does. Unimplemented if the value is unknown.

@@ -33,6 +33,7 @@ void AddRest(sdk::KernelTable& k) {
   AddDistinct(k);
   AddFill(k);
   AddGather(k);
+  AddMirror(k);
   AddOptimisers(k);
   AddPermute(k);
   AddRandom(k);
@@ -44,6 +45,7 @@ void AddRest(sdk::KernelTable& k) {
   AddSlice(k);
   AddSpecial(k);
   AddStrings(k);
+  AddTopK(k);
 }
 #endif
 

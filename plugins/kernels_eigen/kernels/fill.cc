@@ -1,8 +1,9 @@
-// Arrays made from scalars or shapes: Fill, ZerosLike, OnesLike, Range.
+// Arrays made from scalars or shapes: Fill, ZerosLike, OnesLike, Range, LinSpace.
 #include <algorithm>
 #include <bit>
 #include <cstring>
 
+#include "plugins/kernels_eigen/dtypes.h"
 #include "plugins/kernels_eigen/families.h"
 #include "plugins/kernels_eigen/operands.h"
 #include "plugins/kernels_eigen/wrap.h"
@@ -12,16 +13,6 @@ namespace {
 
 using sdk::AnyInput;
 using sdk::AnyOutput;
-
-/// Fills `to` with copies of the element at `value`.
-void FillWith(const void* value, const AnyOutput& to) {
-  const int64_t n = to.size();
-  ForBytes(sdk::SizeOf(to.dtype()), [&](auto element) {
-    std::memcpy(&element, value, sizeof element);
-    auto* elements = static_cast<decltype(element)*>(to.data());
-    std::fill(elements, elements + n, element);
-  });
-}
 
 struct Fill {
   int32_t Prepare(sdk::Prep& prep) {
@@ -78,6 +69,30 @@ struct Range {
   }
 };
 
+/// Equal steps from start to stop; the last element is `stop` itself.
+struct LinSpace {
+  int32_t Prepare(sdk::Prep& prep) {
+    const char* names[] = {"start", "stop", "num"};
+    for (uint32_t i = 0; i < 3; ++i) {
+      if (prep.shape(i).rank == 0) continue;
+      return prep.error().InvalidArgument(names[i], " must be a scalar, not shape ", prep.shape(i));
+    }
+    int64_t num = 0;
+    if (const int32_t code = Steering(prep, 2, "num", &num); code != WEIR_OK) return code;
+    if (num <= 0) return prep.error().InvalidArgument("Requires num > 0: ", num);
+    return ExpectOutput(prep, 0, {num});
+  }
+  template <class T>
+  void Run(sdk::View<const T> start, sdk::View<const T> stop, sdk::HostIntegers, sdk::View<T> output) const {
+    using C = sdk::Compute<T>;
+    const int64_t n = output.size();
+    const C first = static_cast<C>(start[0]);
+    const C step = n > 1 ? (static_cast<C>(stop[0]) - first) / static_cast<C>(n - 1) : C(0);
+    for (int64_t i = 0; i < n; ++i) output[i] = static_cast<T>(first + step * static_cast<C>(i));
+    if (n > 1) output[n - 1] = stop[0];
+  }
+};
+
 }  // namespace
 
 void AddFill(sdk::KernelTable& k) {
@@ -85,6 +100,7 @@ void AddFill(sdk::KernelTable& k) {
   k.Add<ZerosLike>("ZerosLike").Restrict("T", kPlainSet).Class(WEIR_CLASS_ELEMENTWISE);
   k.Add<OnesLike>("OnesLike").Restrict("T", kPlainSet).Class(WEIR_CLASS_ELEMENTWISE);
   k.Add<Range>("Range", sdk::Attr("Tidx", sdk::Types<float, double, int32_t, int64_t>())).Class(WEIR_CLASS_ELEMENTWISE);
+  k.Add<LinSpace>("LinSpace", kFloating).Class(WEIR_CLASS_ELEMENTWISE);
 }
 
 }  // namespace weir::kernels_eigen

@@ -1,4 +1,4 @@
-// Arrays made larger: Tile, BroadcastTo, Pad.
+// Arrays made larger: Tile, BroadcastTo, Pad, PadV2.
 #include <cstring>
 
 #include "plugins/kernels_eigen/families.h"
@@ -68,11 +68,11 @@ struct BroadcastTo {
   void Run(AnyInput input, HostIntegers, AnyOutput output) const { copy.Run(input.data(), output.data()); }
 };
 
-struct Pad {
+struct PadPlan {
   StridedCopy copy;
   bool pads = false;
 
-  int32_t Prepare(Prep& prep) {
+  int32_t Plan(Prep& prep) {
     std::vector<int64_t> paddings;
     if (const int32_t code = Steering(prep, 1, &paddings); code != WEIR_OK) return code;
     const std::vector<int64_t> whole = DimsOf(prep.shape(0)), out = DimsOf(prep.output(0).shape);
@@ -99,9 +99,24 @@ struct Pad {
     if (!pads) prep.MayAlias(0, 0);
     return WEIR_OK;
   }
+};
+
+struct Pad : PadPlan {
+  int32_t Prepare(Prep& prep) { return Plan(prep); }
   void Run(AnyInput input, HostIntegers, AnyOutput output) const {
     const size_t bytes = static_cast<size_t>(output.size()) * sdk::SizeOf(output.dtype());
     if (pads && bytes != 0) std::memset(output.data(), 0, bytes);
+    copy.Run(input.data(), output.data());
+  }
+};
+
+struct PadV2 : PadPlan {
+  int32_t Prepare(Prep& prep) {
+    if (prep.shape(2).rank == 0) return Plan(prep);
+    return prep.error().InvalidArgument("constant_values must be a scalar. Found: ", prep.shape(2));
+  }
+  void Run(AnyInput input, HostIntegers, AnyInput constant, AnyOutput output) const {
+    if (pads) FillWith(constant.data(), output);
     copy.Run(input.data(), output.data());
   }
 };
@@ -111,6 +126,7 @@ struct Pad {
 void AddRepeat(sdk::KernelTable& k) {
   k.Add<Tile>("Tile").Restrict("T", kPlainSet & ~DTypeSet({WEIR_UINT16})).Class(WEIR_CLASS_GATHER);
   k.Add<BroadcastTo>("BroadcastTo").Restrict("T", kPlainSet | kFloat8Set).Class(WEIR_CLASS_GATHER);
+  k.Add<PadV2>("PadV2").Restrict("T", kPlainSet | kCommonQuantizedSet).Class(WEIR_CLASS_GATHER);
   k.Add<Pad>("Pad").Restrict("T", kPlainSet | kCommonQuantizedSet).Class(WEIR_CLASS_GATHER);
 }
 
