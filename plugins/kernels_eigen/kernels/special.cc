@@ -1,8 +1,8 @@
-// Special functions.
+// Special functions, in double precision where Eigen's are.
+#include <Eigen/Core>
 #include <cmath>
 #include <complex>
-#include <concepts>
-#include <limits>
+#include <unsupported/Eigen/SpecialFunctions>
 
 #include "plugins/kernels_eigen/dtypes.h"
 #include "plugins/kernels_eigen/families.h"
@@ -11,86 +11,16 @@
 namespace weir::kernels_eigen {
 namespace {
 
-constexpr double kPi = 3.14159265358979323846;
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+/// The quantile of the standard normal distribution; NaN outside of [0, 1], where Eigen's is infinite.
+double Quantile(double p) { return p >= 0 && p <= 1 ? Eigen::numext::ndtri(p) : std::nan(""); }
 
-/// The quantile of the standard normal distribution for p in (0, 1/2]: a first guess with an error below 4.5e-4
-/// (Abramowitz and Stegun, 26.2.23), then Halley steps on log(P(x)), which double the digits and more.
-double LowerQuantile(double p) {
-  const double t = std::sqrt(-2 * std::log(p));
-  double x = (2.515517 + t * (0.802853 + t * 0.010328)) / (1 + t * (1.432788 + t * (0.189269 + t * 0.001308))) - t;
-  for (int step = 0; step < 3; ++step) {
-    const double below = 0.5 * std::erfc(-x / std::sqrt(2.0));
-    const double density = std::exp(-0.5 * x * x) / std::sqrt(2 * kPi);
-    if (density == 0) break;
-    const double error = (below - p) / density;
-    x -= error / (1 + 0.5 * x * error);
-  }
-  return x;
-}
-
-double Quantile(double p) {
-  if (!(p >= 0 && p <= 1)) return kNan;
-  if (p == 0 || p == 1) return p == 0 ? -kInfinity : kInfinity;
-  return p <= 0.5 ? LowerQuantile(p) : -LowerQuantile(1 - p);
-}
-
-/// Newton's method on erf for small |x|, the quantile of the nearer tail for others.
+/// Newton's method on erf for small |x|, the normal quantile of the nearer tail for others.
 double InverseErf(double x) {
-  if (!(x >= -1 && x <= 1)) return kNan;
-  if (x == 1 || x == -1) return x * kInfinity;
-  if (std::fabs(x) < 0.5) {
-    double y = 0.5 * std::sqrt(kPi) * x;
-    for (int step = 0; step < 5; ++step) y -= (std::erf(y) - x) * 0.5 * std::sqrt(kPi) * std::exp(y * y);
-    return y;
-  }
-  const double y = -LowerQuantile(0.5 * (1 - std::fabs(x))) / std::sqrt(2.0);
-  return std::copysign(y, x);
-}
-
-/// The asymptotic series for x >= 10, which the recurrence psi(x) = psi(x + 1) - 1 / x reaches.
-double Psi(double x) {
-  if (x <= 0 && x == std::floor(x)) return kNan;
-  if (x < 0) return Psi(1 - x) - kPi / std::tan(kPi * (x - std::floor(x)));
-  double sum = 0;
-  for (; x < 10; ++x) sum -= 1 / x;
-  const double y = 1 / (x * x);
-  const double tail =
-      y * (1.0 / 12 - y * (1.0 / 120 - y * (1.0 / 252 - y * (1.0 / 240 - y * (1.0 / 132 - y * 691.0 / 32760)))));
-  return sum + std::log(x) - 0.5 / x - tail;
-}
-
-/// Hurwitz' zeta function by Euler's and Maclaurin's sum, from the twelfth term on.
-double HurwitzZeta(double x, double q) {
-  if (x != x || q != q) return kNan;
-  if (x == 1) return kInfinity;
-  if (x < 1) return kNan;
-  if (q <= 0) {
-    if (q == std::floor(q)) return kInfinity;
-    if (x != std::floor(x)) return kNan;
-  }
-  double sum = 0;
-  int terms = 0;
-  for (; terms < 12 || q < 9; ++terms, ++q) {
-    const double term = std::pow(q, -x);
-    sum += term;
-    if (q > 0 && std::fabs(term) < 1e-17 * std::fabs(sum)) return sum;
-  }
-  sum += std::pow(q, 1 - x) / (x - 1) + 0.5 * std::pow(q, -x);
-  // Bernoulli numbers B(2k) over (2k)!.
-  constexpr double kOver[] = {1.0 / 12,          -1.0 / 720,
-                              1.0 / 30240,       -1.0 / 1209600,
-                              1.0 / 47900160,    -691.0 / 1307674368000,
-                              1.0 / 74724249600, -3617.0 / 10670622842880000};
-  double factor = x * std::pow(q, -x - 1);
-  for (int k = 0; k < 8; ++k) {
-    const double term = kOver[k] * factor;
-    sum += term;
-    if (std::fabs(term) < 1e-17 * std::fabs(sum)) break;
-    factor *= (x + 2 * k + 1) * (x + 2 * k + 2) / (q * q);
-  }
-  return sum;
+  constexpr double kHalfRootPi = 0.8862269254527580;
+  if (std::fabs(x) >= 0.5) return std::copysign(-Quantile(0.5 * (1 - std::fabs(x))) / std::sqrt(2.0), x);
+  double y = kHalfRootPi * x;
+  for (int step = 0; step < 5; ++step) y -= (std::erf(y) - x) * kHalfRootPi * std::exp(y * y);
+  return y;
 }
 
 struct Erf {
@@ -128,25 +58,19 @@ struct Lgamma {
 struct Digamma {
   template <class T>
   T operator()(T x) const {
-    return static_cast<T>(Psi(static_cast<double>(x)));
+    return static_cast<T>(Eigen::numext::digamma(static_cast<double>(x)));
   }
 };
 struct Zeta {
   template <class T>
   T operator()(T x, T q) const {
-    return static_cast<T>(HurwitzZeta(static_cast<double>(x), static_cast<double>(q)));
+    return static_cast<T>(Eigen::numext::zeta(static_cast<double>(x), static_cast<double>(q)));
   }
 };
 struct Polygamma {
   template <class T>
   T operator()(T order, T x) const {
-    const auto n = static_cast<double>(order);
-    if (!(n >= 0) || n != std::floor(n)) return static_cast<T>(kNan);
-    if (n == 0) return Digamma{}(x);
-    int sign = 0;
-    const double factorial = std::exp(lgamma_r(n + 1, &sign));
-    const double value = factorial * HurwitzZeta(n + 1, static_cast<double>(x));
-    return static_cast<T>(std::fmod(n, 2) == 1 ? value : -value);
+    return static_cast<T>(Eigen::numext::polygamma(static_cast<double>(order), static_cast<double>(x)));
   }
 };
 
