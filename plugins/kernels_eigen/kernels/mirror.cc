@@ -17,9 +17,25 @@ using sdk::HostIntegers;
 using sdk::Prep;
 using sdk::View;
 
-/// Where each place of a padded array comes from in the array itself.
+/// One axis of a padded array, and where its places come from in the array itself.
+struct MirroredAxis {
+  int64_t before = 0, extent = 0, after = 0;
+  int64_t skipped = 0;  // 1: a reflection, which does not repeat the end
+  int64_t step = 0;     // elements of the array per step along the axis
+
+  int64_t size() const { return before + extent + after; }
+  /// Elements in front of place i.
+  int64_t Offset(int64_t i) const {
+    const int64_t inner = i - before;
+    const int64_t mirrored = inner < 0         ? skipped - 1 - inner
+                             : inner >= extent ? 2 * extent - 1 - skipped - inner
+                                               : inner;
+    return mirrored * step;
+  }
+};
+
 struct Mirror {
-  std::vector<std::vector<int64_t>> from;  // by axis and padded index: elements before it in the array
+  std::vector<MirroredAxis> axes;
 
   /// `inner` is the operand or result without paddings, whose shape is the other's less the paddings.
   int32_t Plan(Prep& prep, const weir_shape& inner, const weir_shape& padded, std::string_view size_name) {
@@ -29,7 +45,6 @@ struct Mirror {
       return prep.error().InvalidArgument("The first dimension of paddings must be the rank of inputs", prep.shape(1),
                                           ", ", prep.shape(0));
     }
-    // A reflection does not repeat the end.
     const int64_t skipped = prep.node().String("mode") == "REFLECT" ? 1 : 0;
     const std::vector<int64_t> steps = StepsOf(DimsOf(inner));
     for (uint32_t axis = 0; axis < inner.rank; ++axis) {
@@ -46,10 +61,7 @@ struct Mirror {
         return prep.error().Fail(WEIR_INTERNAL, "shapes ", inner, " and ", padded, " do not fit the paddings ", before,
                                  " and ", after, " of axis ", axis);
       }
-      std::vector<int64_t>& places = from.emplace_back();
-      for (int64_t i = before; i > 0; --i) places.push_back((i - 1 + skipped) * steps[axis]);
-      for (int64_t i = 0; i < extent; ++i) places.push_back(i * steps[axis]);
-      for (int64_t i = 0; i < after; ++i) places.push_back((extent - 1 - skipped - i) * steps[axis]);
+      axes.push_back({before, extent, after, skipped, steps[axis]});
     }
     return WEIR_OK;
   }
@@ -57,18 +69,17 @@ struct Mirror {
   /// Calls visit(place in the padded array, place in the array) for all places in order.
   template <class Visit>
   void ForEach(Visit visit) const {
-    if (std::ranges::any_of(from, [](const auto& places) { return places.empty(); })) return;
-    const size_t axes = from.size();
-    const std::vector<int64_t> scalar = {0};
-    const std::vector<int64_t>& last = axes == 0 ? scalar : from.back();
-    std::vector<size_t> at(axes, 0);
+    if (std::ranges::any_of(axes, [](const MirroredAxis& axis) { return axis.size() == 0; })) return;
+    if (axes.empty()) return visit(0, 0);
+    const MirroredAxis& last = axes.back();
+    std::vector<int64_t> at(axes.size() - 1, 0);
     int64_t place = 0;
     for (;;) {
       int64_t start = 0;
-      for (size_t axis = 0; axis + 1 < axes; ++axis) start += from[axis][at[axis]];
-      for (const int64_t offset : last) visit(place++, start + offset);
-      size_t axis = axes < 2 ? 0 : axes - 1;
-      while (axis > 0 && ++at[axis - 1] == from[axis - 1].size()) at[--axis] = 0;
+      for (size_t i = 0; i < at.size(); ++i) start += axes[i].Offset(at[i]);
+      for (int64_t i = 0; i < last.size(); ++i) visit(place++, start + last.Offset(i));
+      size_t axis = at.size();
+      while (axis > 0 && ++at[axis - 1] == axes[axis - 1].size()) at[--axis] = 0;
       if (axis == 0) return;
     }
   }

@@ -31,13 +31,14 @@ struct Largest {
     rows = SizeOf(shape, 0, shape.rank - 1);
     std::vector<int64_t> out = DimsOf(shape);
     out.back() = k;
-    prep.Scratch(static_cast<uint64_t>(columns) * sizeof(int64_t));
+    if (prep.size(0) != 0) prep.Scratch(static_cast<uint64_t>(columns) * sizeof(int64_t));
     const int32_t code = ExpectOutput(prep, 0, out);
     return code != WEIR_OK ? code : ExpectOutput(prep, 1, out);
   }
 
   template <class T, class I>
   void Find(const T* from, T* values, I* indices, int64_t* order) const {
+    if (columns == 0 || k == 0) return;
     for (int64_t row = 0; row < rows; ++row, from += columns, values += k, indices += k) {
       std::iota(order, order + columns, int64_t{0});
       std::partial_sort(order, order + k, order + columns, [from](int64_t a, int64_t b) {
