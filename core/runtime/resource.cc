@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <atomic>
+#include <mutex>
+#include <shared_mutex>
 #include <utility>
 
 #include "core/base/errors.h"
@@ -22,6 +24,15 @@ std::string Mangled(std::string_view type_name) {
     type_name = end == std::string_view::npos ? std::string_view() : type_name.substr(end + 2);
   }
   return mangled + "E";
+}
+
+/// Drops the value of a variable of handles, which may hold the variable itself.
+void DropHandles(Resource& resource) {
+  auto* const variable = dynamic_cast<Variable*>(&resource);
+  if (variable == nullptr || (variable->dtype != DType::kResource && variable->dtype != DType::kVariant)) return;
+  Tensor dropped;  // destroyed after the lock is released
+  const std::unique_lock lock(variable->mutex, std::try_to_lock);
+  if (lock.owns_lock()) std::swap(dropped, variable->value);
 }
 
 }  // namespace
@@ -161,7 +172,10 @@ void ResourceScope::Clear(const std::string& container) {
       }
     }
   }
-  for (const auto& [entry, resource] : gone) resource->Retire();
+  for (const auto& [entry, resource] : gone) {
+    resource->Retire();
+    DropHandles(*resource);
+  }
 }
 
 size_t ResourceScope::size() const {
