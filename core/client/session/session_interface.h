@@ -1,4 +1,4 @@
-// What a Session needs of whoever does its runs; the one that runs in this process.
+// The interface through which a Session runs steps, and its implementation in this process.
 #ifndef WEIR_CORE_CLIENT_SESSION_SESSION_INTERFACE_H_
 #define WEIR_CORE_CLIENT_SESSION_SESSION_INTERFACE_H_
 
