@@ -1,5 +1,6 @@
 /// \file
-/// The API beyond <weir/weir.h>, which it includes: layers, clipping, summaries, tensor arrays, queues, lookup tables,
+/// The API beyond <weir/weir.h>, which it includes: networks, embeddings, recurrent cells, optimisers, learning rates,
+/// sparse tensors, layers, clipping, summaries, tensor arrays, queues, lookup tables,
 /// loops over slices, checks, prints, more array ops, scatter updates, partitioners, regularizers, losses, attribute
 /// scopes, parameter servers, MetaGraphs, readers of checkpoints, reports of runs and sessions, a progress bar, parts
 /// of custom builders.
@@ -15,11 +16,19 @@
 #include "core/client/ops/array_extra_ops.h"             // IWYU pragma: export
 #include "core/client/ops/build_op.h"                    // IWYU pragma: export
 #include "core/client/ops/check_ops.h"                   // IWYU pragma: export
+#include "core/client/ops/embedding_ops.h"               // IWYU pragma: export
+#include "core/client/ops/math_names.h"                  // IWYU pragma: export
+#include "core/client/ops/nn_ops.h"                      // IWYU pragma: export
 #include "core/client/ops/print_ops.h"                   // IWYU pragma: export
+#include "core/client/ops/sparse_tensor.h"               // IWYU pragma: export
+#include "core/client/rnn/rnn.h"                         // IWYU pragma: export
+#include "core/client/rnn/rnn_cell.h"                    // IWYU pragma: export
 #include "core/client/saver/checkpoint_reader.h"         // IWYU pragma: export
 #include "core/client/saver/meta_graph.h"                // IWYU pragma: export
+#include "core/client/training/adaptive_optimizers.h"    // IWYU pragma: export
 #include "core/client/training/clipping.h"               // IWYU pragma: export
 #include "core/client/training/layers.h"                 // IWYU pragma: export
+#include "core/client/training/learning_rate_decay.h"    // IWYU pragma: export
 #include "core/client/training/losses.h"                 // IWYU pragma: export
 #include "core/client/training/progress.h"               // IWYU pragma: export
 #include "core/client/training/summary.h"                // IWYU pragma: export

@@ -177,7 +177,8 @@ Gradient Optimizer::WithoutRepeats(const Gradient& gradient) {
   return sums;
 }
 
-Variable Optimizer::ZerosSlot(const Variable& variable, std::string_view slot, std::string_view name) {
+Variable Optimizer::MakeSlot(const Variable& variable, std::string_view slot, std::string_view name,
+                             const Initializer& initial) {
   const auto key = std::pair(OpName(variable), std::string(slot));
   if (const auto found = slots_.find(key); found != slots_.end()) return found->second;
   Graph& graph = variable.Home();
@@ -189,9 +190,9 @@ Variable Optimizer::ZerosSlot(const Variable& variable, std::string_view slot, s
   const VariableScope scope(std::nullopt, OpName(variable) + "/" + std::string(name), {}, graph);
   VarScope(scope.scope()).state().partitioner = nullptr;
   VariableArgs args;
-  args.shape = *shape;
+  if (!initial.value()) args.shape = *shape;
   args.dtype = variable.dtype();
-  args.initializer = ZerosInitializer();
+  args.initializer = initial ? initial : ZerosInitializer();
   args.trainable = false;
   args.use_resource = variable.is_resource();
   args.slice = variable.slice();
@@ -252,7 +253,7 @@ MomentumOptimizer::MomentumOptimizer(Operand learning_rate, Operand momentum, bo
       use_nesterov_(use_nesterov) {}
 
 void MomentumOptimizer::CreateSlots(const std::vector<Variable>& variables) {
-  for (const Variable& v : variables) ZerosSlot(v, "momentum", name());
+  for (const Variable& v : variables) MakeSlot(v, "momentum", name(), {});
 }
 
 void MomentumOptimizer::Prepare(Graph& graph, DType dtype) {
@@ -289,8 +290,8 @@ void AdamOptimizer::CreateSlots(const std::vector<Variable>& variables) {
     beta2_power_ = ScalarVariable("beta2_power", beta2_, first);
   }
   for (const Variable& v : variables) {
-    ZerosSlot(v, "m", name());
-    ZerosSlot(v, "v", name());  // a second one of that name: w/Adam_1
+    MakeSlot(v, "m", name(), {});
+    MakeSlot(v, "v", name(), {});  // a second one of that name: w/Adam_1
   }
 }
 

@@ -67,9 +67,9 @@ class Optimizer {
 
   /// The gradient with the rows of each index summed, so that no index repeats.
   static Gradient WithoutRepeats(const Gradient& gradient);
-  /// `v/Name` (`v/Name_1` …) in the current variable scope: zeros like the variable, beside it, not trainable. The slot
-  /// of a part is a part of a whole slot.
-  Variable ZerosSlot(const Variable& variable, std::string_view slot, std::string_view name);
+  /// `v/Name` (`v/Name_1` …) in the current variable scope, beside the variable and of its type and shape, not
+  /// trainable. `initial`: empty = zeros. The slot of a part is a part of a whole slot.
+  Variable MakeSlot(const Variable& variable, std::string_view slot, std::string_view name, const Initializer& initial);
   /// In the current name scope and beside a variable, whose type it has.
   Variable ScalarVariable(std::string_view name, const Operand& initial, const Variable& beside);
   /// `scalar` in the type of the variable that it is about to update; `name`: of the cast, where there is one.
