@@ -114,10 +114,16 @@ class Loop {
   Output zeros_;
 };
 
+/// Literals without a type of their own become int32.
+Output Lengths(const Operand& lengths, Graph& graph) {
+  const bool flexible = lengths.is_literal() && lengths.literal().flexible;
+  return lengths.In(graph, flexible ? DType::kInt32 : DType::kInvalid);
+}
+
 /// The lengths as a value of the graph; does not exist without any.
 Output LengthsIn(Graph& graph, const std::optional<Operand>& lengths) {
   if (!lengths) return Output();
-  return Identity(lengths->In(graph, lengths->is_literal() ? DType::kInt32 : DType::kInvalid), "sequence_length");
+  return Identity(Lengths(*lengths, graph), "sequence_length");
 }
 
 List<Output> InitialState(RnnCell& cell, const Operand& batch, const RnnOptions& options, const Where& where) {
@@ -205,9 +211,7 @@ BidirectionalResult BidirectionalDynamicRnn(RnnCell& cell_fw, RnnCell& cell_bw, 
   const int time_axis = options.time_major ? 0 : 1, batch_axis = 1 - time_axis;
   const auto reversed = [&](const Output& value) {
     if (!options.sequence_length) return Reverse(value, {time_axis}, "ReverseV2", where);
-    const Operand lengths =
-        options.sequence_length->In(graph, options.sequence_length->is_literal() ? DType::kInt32 : DType::kInvalid);
-    return BuildOp("ReverseSequence", {value, lengths},
+    return BuildOp("ReverseSequence", {value, Lengths(*options.sequence_length, graph)},
                    {{"seq_dim", static_cast<int64_t>(time_axis)}, {"batch_dim", static_cast<int64_t>(batch_axis)}}, {},
                    where)
         .output(0);

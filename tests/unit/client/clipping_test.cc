@@ -37,6 +37,26 @@ TEST(Clipping, F189_TheNormOfAllGradientsIsBounded) {
   }
 }
 
+TEST(Clipping, F130_ListsOfGradientsAreClippedByTheNormOfAll) {
+  Fresh f;
+  const auto [one, five] = ClipByGlobalNorm({{Constant({3.0, 4.0})}}, 1.0);
+  const auto [kept, thirteen] = ClipByGlobalNorm({{Constant({3.0, 4.0})}, {}, {Constant({12.0})}}, 26.0);
+  const auto [broken, infinite] = ClipByGlobalNorm({{Constant({3.0})}, {Constant({HUGE_VAL})}}, 1.0);
+  const auto [zeros, none] = ClipByGlobalNorm({{Constant({0.0, 0.0})}}, 1.0);
+  ASSERT_TRUE(f.graph.status().ok()) << f.error();
+  Session session(f.graph);
+  ExpectNear(Values(session, one[0].values), {0.6, 0.8});
+  EXPECT_EQ(Value(session, five), 5);
+  EXPECT_EQ(Value(session, thirteen), 13);
+  ExpectNear(Values(session, kept[0].values), {3, 4});
+  EXPECT_FALSE(kept[1].exists());
+  ExpectNear(Values(session, kept[2].values), {12});
+  EXPECT_TRUE(std::isinf(Value(session, infinite)));
+  EXPECT_TRUE(std::isnan(Value(session, broken[0].values)));
+  ExpectNear(Values(session, zeros[0].values), {0, 0});
+  EXPECT_EQ(Value(session, none), 0);
+}
+
 TEST(Clipping, F189_NodesAreTensorFlows) {
   Fresh f;
   const Output a = Placeholder(DType::kFloat, {1}, "a"), rows = Placeholder(DType::kFloat, {3, 2}, "rows");

@@ -81,6 +81,7 @@ TEST(Embeddings, F147_long_rows_are_scaled_to_the_greatest_norm) {
   options.max_norm = 1.0;
   const std::vector<double> rows = Evaluated(EmbeddingLookup(Constant({{3.0, 4.0}, {0.3, 0.4}}), {0, 1}, options));
   const std::vector<double> wanted = {0.6, 0.8, 0.3, 0.4};
+  ASSERT_EQ(rows.size(), wanted.size());
   for (size_t i = 0; i < wanted.size(); ++i) EXPECT_NEAR(rows[i], wanted[i], 1e-6);
 }
 
@@ -95,11 +96,13 @@ TEST(SampledLosses, F170_nce_loss_of_given_samples) {
                               Constant({{1.0, 2.0}, {-1.0, 1.0}}), 2, 4, options);
   EXPECT_EQ(loss.shape().rank(), 1);
   const std::vector<double> values = Evaluated(loss), wanted = {4.632509708404541, 2.457772731781006};
+  ASSERT_EQ(values.size(), wanted.size());
   for (size_t i = 0; i < wanted.size(); ++i) EXPECT_NEAR(values[i], wanted[i], 1e-5);
   const Output softmax =
       SampledSoftmaxLoss({weights}, biases, Constant(Tensor::Vector<int64_t>({1, 2}))[{kEllipsis, kNewAxis}],
                          Constant({{1.0, 2.0}, {-1.0, 1.0}}), 2, 4, options);
   const std::vector<double> entropy = Evaluated(softmax), wanted_entropy = {1.683850646018982, 0.6018516421318054};
+  ASSERT_EQ(entropy.size(), wanted_entropy.size());
   for (size_t i = 0; i < wanted_entropy.size(); ++i) EXPECT_NEAR(entropy[i], wanted_entropy[i], 1e-5);
 }
 
@@ -115,6 +118,7 @@ TEST(SampledLosses, F170_accidental_hits_do_not_count) {
       SampledSoftmaxLoss({weights}, biases, Constant(Tensor::Vector<int64_t>({1, 2}))[{kEllipsis, kNewAxis}],
                          Constant({{1.0, 2.0}, {-1.0, 1.0}}), 2, 4, options);
   const std::vector<double> values = Evaluated(loss), wanted = {0.2859732508659363, 0.5454177260398865};
+  ASSERT_EQ(values.size(), wanted.size());
   for (size_t i = 0; i < wanted.size(); ++i) EXPECT_NEAR(values[i], wanted[i], 1e-5);
 }
 
