@@ -47,8 +47,9 @@ struct WindowAxis {
   }
 
   /// Fills in `output`, `before` and `after` from input, window, stride and dilation: padding for SAME if `same`, else
-  /// the given non-negative ones. InvalidArgument with TensorFlow's texts if no window fits; every place of a tap of a
-  /// planned axis is representable.
+  /// the given non-negative ones. InvalidArgument with TensorFlow's texts if the window is larger than the
+  /// padded input by a stride or more; a smaller excess gives no output places. Every place of a tap of a planned axis
+  /// is representable.
   int32_t Plan(const Error& error, bool same, int64_t padding_before, int64_t padding_after) {
     if (stride <= 0) return error.InvalidArgument("Stride must be > 0, but got ", stride);
     if (dilation < 1) return error.InvalidArgument("Dilation rate must be >= 1, but got ", dilation);
@@ -71,13 +72,11 @@ struct WindowAxis {
                                    padding_before, " and ", padding_after, " is too large for an input of ", input);
     }
     if (same) return WEIR_OK;
-    if (padded < reach) {
-      return error.InvalidArgument("Computed output size would be negative: ", (padded - reach) / stride + 1,
-                                   " [input_size: ", input, ", effective_filter_size: ", reach, ", stride: ", stride,
-                                   "]");
-    }
-    output = (padded - reach) / stride + 1;
-    return WEIR_OK;
+    const int64_t rest = padded - reach;
+    output = rest >= 0 ? rest / stride + 1 : (rest + stride) / stride;
+    if (output >= 0) return WEIR_OK;
+    return error.InvalidArgument("Computed output size would be negative: ", output, " [input_size: ", input,
+                                 ", effective_filter_size: ", reach, ", stride: ", stride, "]");
   }
 };
 
