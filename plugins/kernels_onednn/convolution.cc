@@ -149,7 +149,7 @@ struct Conv2D {
     cost.flops = conv.Flops();
     cost.bytes = 4 * static_cast<double>(prep.size(0) + prep.size(1));
     const double in = static_cast<double>(conv.group_in());
-    const double share = kDepthwise ? 0.2 : 0.7 * in / (in + 2);
+    const double share = kDepthwise ? 0.2 : 0.7 * in / (in + 0.6);
     cost.whole_ns = 2000 + cost.flops / (share * peak);
     return cost;
   }

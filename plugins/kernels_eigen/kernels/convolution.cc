@@ -194,7 +194,11 @@ sdk::Cost ConvolutionCost(const sdk::Prep& prep, const weir_profile* profile, ui
   const double repeats = dtype == WEIR_FLOAT32 || dtype == WEIR_FLOAT64 ? 1 : 2;
   cost.flops = conv.Flops();
   cost.bytes = static_cast<double>(prep.size(1) + 2 * prep.size(0)) * sdk::SizeOf(dtype);
-  cost.whole_ns = 1500 + cost.flops / ((dtype == WEIR_INT32 ? 0.1 : 0.5) * peak) + 0.35 * repeats * moved;
+  // Windows are copied in runs of neighbouring pixels; groups and dilated windows have a run per tap.
+  const sdk::WindowAxis& width = conv.windows.axes[spatial - 1];
+  const double pixels = conv.groups == 1 && width.dilation == 1 ? static_cast<double>(width.window) : 1;
+  const double runs = moved / (pixels * static_cast<double>(conv.group_in()));
+  cost.whole_ns = 1500 + cost.flops / ((dtype == WEIR_INT32 ? 0.1 : 0.6) * peak) + repeats * (0.27 * moved + 6 * runs);
   return cost;
 }
 

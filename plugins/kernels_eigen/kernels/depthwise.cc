@@ -52,8 +52,9 @@ void SumPlace(const Patches& patches, int64_t multiplier, const Place& place, co
   const int64_t channels = patches.channels;
   int64_t c = 0;
   if (multiplier == 1) {
-    constexpr int kWide = 256 / sizeof(C), kNarrow = 32 / sizeof(C);
+    constexpr int kWide = 256 / sizeof(C), kHalf = kWide / 2, kNarrow = 32 / sizeof(C);
     for (; c + kWide <= channels; c += kWide) SumLanes<kWide>(patches, place, x + c, w + c, y + c);
+    for (; c + kHalf <= channels; c += kHalf) SumLanes<kHalf>(patches, place, x + c, w + c, y + c);
     for (; c + kNarrow <= channels; c += kNarrow) SumLanes<kNarrow>(patches, place, x + c, w + c, y + c);
   }
   if (c == channels) return;
