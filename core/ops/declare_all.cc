@@ -18,9 +18,12 @@ void DeclareAll(op::OpRegistry& ops) {
   DeclareBits(ops);
   DeclareNn(ops);
   DeclareActivations(ops);
+  DeclareConvolution(ops);
+  DeclarePatchOps(ops);
   DeclareRandom(ops);
   DeclareShape(ops);
   DeclareArray(ops);
+  DeclareBlocks(ops);
   DeclareConcat(ops);
   DeclareSlice(ops);
   DeclareGather(ops);

@@ -12,6 +12,8 @@ namespace {
 void AddHot(sdk::KernelTable& k) {
   AddActivations(k);
   AddComparison(k);
+  AddConvolution(k);
+  AddDepthwise(k);
   AddMathBinary(k);
   AddMathUnary(k);
   AddMatMul(k);
@@ -27,9 +29,11 @@ void AddRest(sdk::KernelTable& k) {
   AddAssignAdd(k);
   AddBias(k);
   AddBits(k);
+  AddBlocks(k);
   AddCast(k);
   AddConcat(k);
   AddCrossEntropy(k);
+  AddDilation(k);
   AddDistinct(k);
   AddFill(k);
   AddGather(k);

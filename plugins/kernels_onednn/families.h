@@ -6,6 +6,7 @@
 
 namespace weir::kernels_onednn {
 
+void AddConvolution(sdk::KernelTable& k);
 void AddMatMul(sdk::KernelTable& k);
 void AddSoftmax(sdk::KernelTable& k);
 

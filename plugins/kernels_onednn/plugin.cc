@@ -22,5 +22,6 @@ int32_t LimitIsa(weir::sdk::Isa highest, weir_error* error) {
 }  // namespace
 
 WEIR_PLUGIN("kernels_onednn", "0.1.0", "weir", "cpu",
-            weir::sdk::Kernels<weir::kernels_onednn::AddMatMul, weir::kernels_onednn::AddSoftmax>,
+            weir::sdk::Kernels<weir::kernels_onednn::AddConvolution, weir::kernels_onednn::AddMatMul,
+                               weir::kernels_onednn::AddSoftmax>,
             weir::sdk::IsaOption<LimitIsa>)

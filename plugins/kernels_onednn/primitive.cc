@@ -97,8 +97,22 @@ int32_t Primitive::Make(const_dnnl_op_desc_t op, std::vector<int> arguments, con
   const dnnl_memory_desc_t* scratch = dnnl_primitive_desc_query_md(made, dnnl_query_scratchpad_md, 0);
   scratch_bytes_ = scratch != nullptr ? dnnl_memory_desc_get_size(scratch) : 0;
   if (scratch_bytes_ != 0) operands_.push_back({DNNL_ARG_SCRATCHPAD, *scratch});
+  return Finish(made, error);
+}
+
+int32_t Primitive::MakeReorder(const dnnl_memory_desc_t& from, const dnnl_memory_desc_t& to, const sdk::Error& error) {
+  if (Engine() == nullptr) return error.Unimplemented("oneDNN has no engine for this processor");
+  dnnl_primitive_desc_t made = nullptr;
+  const dnnl_status_t status = dnnl_reorder_primitive_desc_create(&made, &from, Engine(), &to, Engine(), nullptr);
+  if (status != dnnl_success) return Refuse(error, "a change of layout", status);
+  operands_ = {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}};
+  return Finish(made, error);
+}
+
+int32_t Primitive::Finish(dnnl_primitive_desc_t made, const sdk::Error& error) {
   shared_ = std::make_shared<Shared>();
-  status = operands_.size() > kMaxOperands ? dnnl_invalid_arguments : dnnl_primitive_create(&shared_->primitive, made);
+  dnnl_status_t status =
+      operands_.size() > kMaxOperands ? dnnl_invalid_arguments : dnnl_primitive_create(&shared_->primitive, made);
   dnnl_primitive_desc_destroy(made);
   for (Call& call : shared_->calls) {
     if (status == dnnl_success) status = call.Make(operands_);

@@ -43,6 +43,8 @@ class Primitive {
   /// Makes the primitive of any operation descriptor. Unimplemented with oneDNN's status if oneDNN has no such
   /// primitive. oneDNN chooses the formats that the descriptor leaves open, see desc().
   int32_t Make(const_dnnl_op_desc_t op, std::vector<int> arguments, const sdk::Error& error);
+  /// Makes the copy from one layout into another; its operands are the two arrays.
+  int32_t MakeReorder(const dnnl_memory_desc_t& from, const dnnl_memory_desc_t& to, const sdk::Error& error);
   /// `addresses` in the order of Make's arguments, then scratch.
   int32_t Run(std::array<const void*, kMaxOperands> addresses, const sdk::Error& error) const;
 
@@ -54,6 +56,9 @@ class Primitive {
   struct Call;
   static constexpr size_t kCalls = 8;  // preallocated objects for concurrent calls
   struct Shared;
+
+  /// Makes the primitive of `made`, which is destroyed, and the objects of its calls.
+  int32_t Finish(dnnl_primitive_desc_t made, const sdk::Error& error);
 
   std::vector<OperandDesc> operands_;
   uint64_t scratch_bytes_ = 0;

@@ -10,6 +10,7 @@
 #include "core/base/errors.h"
 #include "core/tensor/number.h"
 #include "tests/ops/case_values.h"
+#include "tests/ops/window_references.h"
 
 namespace weir::testing {
 namespace {
@@ -337,7 +338,7 @@ Result<Tensor> ReferenceOf(const OpCase& c, const Shape& shape) {
     Transpose(c, y);
   } else if (op == "AddN") {
     AddUp(c, y);
-  } else if (!Elementwise(c, y)) {
+  } else if (!ConvolutionReference(c, y) && !Elementwise(c, y)) {
     return Unimplemented("op {} has no reference", op);
   }
   return y;

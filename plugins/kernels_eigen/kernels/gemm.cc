@@ -41,8 +41,13 @@ GemmBlocks PlanGemm(const sdk::Product& product) {
 
 template <class T>
 void Gemm(const sdk::Product& p, const GemmBlocks& blocks, const T* a, const T* b, T* c, T* packing) {
-  constexpr int kCol = Eigen::ColMajor, kRow = Eigen::RowMajor;
   std::fill(c, c + p.m * p.n, T(0));
+  AddGemm(p, blocks, a, b, c, packing);
+}
+
+template <class T>
+void AddGemm(const sdk::Product& p, const GemmBlocks& blocks, const T* a, const T* b, T* c, T* packing) {
+  constexpr int kCol = Eigen::ColMajor, kRow = Eigen::RowMajor;
   if (p.transpose_b) {
     p.transpose_a ? Run<T, kRow, kRow>(p, blocks, a, b, c, packing) : Run<T, kRow, kCol>(p, blocks, a, b, c, packing);
   } else {
@@ -50,9 +55,10 @@ void Gemm(const sdk::Product& p, const GemmBlocks& blocks, const T* a, const T* 
   }
 }
 
-#define WEIR_GEMM(T)                                    \
-  template GemmBlocks PlanGemm<T>(const sdk::Product&); \
-  template void Gemm<T>(const sdk::Product&, const GemmBlocks&, const T*, const T*, T*, T*);
+#define WEIR_GEMM(T)                                                                         \
+  template GemmBlocks PlanGemm<T>(const sdk::Product&);                                      \
+  template void Gemm<T>(const sdk::Product&, const GemmBlocks&, const T*, const T*, T*, T*); \
+  template void AddGemm<T>(const sdk::Product&, const GemmBlocks&, const T*, const T*, T*, T*);
 WEIR_GEMM(float)
 WEIR_GEMM(double)
 #if !defined(WEIR_KERNEL_DTYPES_SHORT)

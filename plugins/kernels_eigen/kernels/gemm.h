@@ -21,6 +21,9 @@ template <class T>
 GemmBlocks PlanGemm(const sdk::Product& product);
 template <class T>
 void Gemm(const sdk::Product& product, const GemmBlocks& blocks, const T* a, const T* b, T* c, T* packing);
+/// The same, added to `c`. The product may have fewer rows or a smaller k than the planned one.
+template <class T>
+void AddGemm(const sdk::Product& product, const GemmBlocks& blocks, const T* a, const T* b, T* c, T* packing);
 
 }  // namespace weir::kernels_eigen
 

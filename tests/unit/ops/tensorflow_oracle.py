@@ -42,6 +42,8 @@ def value(v):
     if kind == "shape":
         return "<unknown>" if v.shape.unknown_rank else str([d.size for d in v.shape.dim])
     if kind == "list":
+        if v.list.i:
+            return str(list(v.list.i))
         return "[]" if not v.list.ByteSize() else str(v.list)
     return str(v.i)
 

@@ -1,0 +1,226 @@
+// Convolutions of images and their gradients in float, depthwise ones as groups.
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <memory>
+
+#include "plugins/kernels_onednn/families.h"
+#include "plugins/kernels_onednn/primitive.h"
+#include "sdk/cpp/convolutions.h"
+#include "sdk/cpp/kernel.h"
+#include "sdk/cpp/products.h"
+
+namespace weir::kernels_onednn {
+namespace {
+
+using sdk::Convolution;
+using sdk::View;
+using Direction = Convolution::Direction;
+
+struct FreeBlock {
+  void operator()(float* block) const { std::free(block); }
+};
+using Block = std::unique_ptr<float, FreeBlock>;
+
+/// Descriptions of the three arrays: as weir stores them, and with the filter's layout open.
+struct ArrayDescs {
+  dnnl_memory_desc_t x, y, filter, filter_open;
+
+  /// False if oneDNN cannot describe them.
+  bool Make(const Convolution& conv) {
+    const sdk::WindowAxis &h = conv.windows.axes[0], &w = conv.windows.axes[1];
+    const dnnl_dims_t x_dims = {conv.windows.batch, conv.in, h.input, w.input};
+    const dnnl_dims_t y_dims = {conv.windows.batch, conv.out, h.output, w.output};
+    const dnnl_format_tag_t images = conv.windows.channels_first ? dnnl_nchw : dnnl_nhwc;
+    if (dnnl_memory_desc_init_by_tag(&x, 4, x_dims, dnnl_f32, images) != dnnl_success ||
+        dnnl_memory_desc_init_by_tag(&y, 4, y_dims, dnnl_f32, images) != dnnl_success) {
+      return false;
+    }
+    // The filter is [height, width, input channels of a group, outputs].
+    const int64_t in = conv.group_in(), out = conv.group_out();
+    const dnnl_dims_t dims = {out, in, h.window, w.window};
+    const dnnl_dims_t steps = {1, conv.out, w.window * in * conv.out, in * conv.out};
+    const dnnl_dims_t group_dims = {conv.groups, out, in, h.window, w.window};
+    const dnnl_dims_t group_steps = {out, 1, conv.out, w.window * in * conv.out, in * conv.out};
+    const bool grouped = conv.groups > 1;
+    const int rank = grouped ? 5 : 4;
+    return dnnl_memory_desc_init_by_strides(&filter, rank, grouped ? group_dims : dims, dnnl_f32,
+                                            grouped ? group_steps : steps) == dnnl_success &&
+           dnnl_memory_desc_init_by_tag(&filter_open, rank, grouped ? group_dims : dims, dnnl_f32,
+                                        dnnl_format_tag_any) == dnnl_success;
+  }
+};
+
+/// oneDNN's description of the operation.
+dnnl_status_t Describe(const Convolution& conv, Direction direction, const ArrayDescs& arrays,
+                       dnnl_convolution_desc_t* desc) {
+  const sdk::WindowAxis &h = conv.windows.axes[0], &w = conv.windows.axes[1];
+  const dnnl_dims_t strides = {h.stride, w.stride}, dilations = {h.dilation - 1, w.dilation - 1};
+  const dnnl_dims_t before = {h.before, w.before};
+  // oneDNN checks the output extents, so paddings behind are those that the windows use.
+  const auto used = [](const sdk::WindowAxis& a) {
+    return a.Start(a.output - 1) + (a.window - 1) * a.dilation + 1 - a.input;
+  };
+  const dnnl_dims_t after = {used(h), used(w)};
+  switch (direction) {
+    case Direction::kForward:
+      return dnnl_dilated_convolution_forward_desc_init(desc, dnnl_forward_inference, dnnl_convolution_direct,
+                                                        &arrays.x, &arrays.filter_open, nullptr, &arrays.y, strides,
+                                                        dilations, before, after);
+    case Direction::kByInput:
+      return dnnl_dilated_convolution_backward_data_desc_init(
+          desc, dnnl_convolution_direct, &arrays.x, &arrays.filter_open, &arrays.y, strides, dilations, before, after);
+    default:
+      return dnnl_dilated_convolution_backward_weights_desc_init(desc, dnnl_convolution_direct, &arrays.x,
+                                                                 &arrays.filter_open, nullptr, &arrays.y, strides,
+                                                                 dilations, before, after);
+  }
+}
+
+/// oneDNN's extents are ints in places; its plain code is slow where a group has several outputs of one channel.
+bool Serves(const Convolution& conv, bool depthwise) {
+  constexpr int64_t kMost = int64_t{1} << 30;
+  for (uint32_t i = 0; i < 2; ++i) {
+    const sdk::WindowAxis& a = conv.windows.axes[i];
+    if (std::max({a.input, a.window, a.output, a.stride, a.dilation, a.before, a.after}) > kMost) return false;
+  }
+  if (std::max({conv.in, conv.out, conv.windows.batch}) > kMost) return false;
+  return !depthwise || conv.in == conv.out;
+}
+
+template <Direction kDirection, bool kDepthwise>
+struct Conv2D {
+  static constexpr size_t kFilter = kDirection == Direction::kByFilter ? 2 : 1;  // among the primitive's operands
+
+  Convolution conv;
+  Primitive primitive;
+  Primitive reordering;  // between the filter as stored and as the primitive has it
+  Block packed;          // a constant filter in the primitive's layout
+  uint64_t filter_bytes = 0;
+
+  int32_t Prepare(sdk::Prep& prep) {
+    if (const int32_t code = conv.Plan(prep, kDirection, 2, kDepthwise); code != WEIR_OK) return code;
+    if (conv.empty) return WEIR_OK;
+    if (!Serves(conv, kDepthwise)) return prep.error().Unimplemented("oneDNN takes no convolution of this shape");
+    const OneThread one;
+    ArrayDescs arrays;
+    dnnl_convolution_desc_t desc;
+    if (!arrays.Make(conv) || Describe(conv, kDirection, arrays, &desc) != dnnl_success) {
+      return prep.error().Unimplemented("oneDNN takes no convolution of this shape");
+    }
+    const std::vector<int> arguments =
+        kDirection == Direction::kForward   ? std::vector<int>{DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST}
+        : kDirection == Direction::kByInput ? std::vector<int>{DNNL_ARG_DIFF_DST, DNNL_ARG_WEIGHTS, DNNL_ARG_DIFF_SRC}
+                                            : std::vector<int>{DNNL_ARG_SRC, DNNL_ARG_DIFF_DST, DNNL_ARG_DIFF_WEIGHTS};
+    if (const int32_t code = primitive.Make(&desc, arguments, prep.error()); code != WEIR_OK) return code;
+    const dnnl_memory_desc_t& filter = primitive.desc(kFilter);
+    if (dnnl_memory_desc_equal(&filter, &arrays.filter) == 0) {
+      if (const int32_t code = PlanFilter(prep, arrays.filter, filter); code != WEIR_OK) return code;
+    }
+    prep.Scratch(primitive.scratch_bytes() + filter_bytes);
+    return WEIR_OK;
+  }
+
+  void Zero(const View<float>& result) const {
+    if (std::find(result.dims().begin(), result.dims().end(), 0) != result.dims().end()) return;
+    std::fill_n(result.data(), result.size(), 0.0f);
+  }
+
+  /// `a`, `b` and `to` are the operands in the primitive's order, the filter as it is stored.
+  int32_t Execute(sdk::Env& env, const float* a, const float* b, float* to, char* scratch) const {
+    const OneThread one;
+    char* own = scratch + filter_bytes;
+    if (filter_bytes == 0) return primitive.Run({a, packed != nullptr ? packed.get() : b, to, own}, env.error());
+    if constexpr (kDirection == Direction::kByFilter) {
+      if (const int32_t code = primitive.Run({a, b, scratch, own}, env.error()); code != WEIR_OK) return code;
+      return reordering.Run({scratch, to}, env.error());
+    } else {
+      if (const int32_t code = reordering.Run({b, scratch}, env.error()); code != WEIR_OK) return code;
+      return primitive.Run({a, scratch, to, own}, env.error());
+    }
+  }
+
+  /// Fitted to runs on one core: the share of the peak grows with the channels that a register covers.
+  static sdk::Cost Estimate(const sdk::Prep& prep, const weir_profile* profile) {
+    Convolution conv;
+    sdk::Cost cost;
+    if (conv.Plan(prep, kDirection, 2, kDepthwise) != WEIR_OK || conv.empty || !Serves(conv, kDepthwise)) return cost;
+    const double peak = sdk::PeakFlops(profile, WEIR_FLOAT32);
+    cost.flops = conv.Flops();
+    cost.bytes = 4 * static_cast<double>(prep.size(0) + prep.size(1));
+    const double in = static_cast<double>(conv.group_in());
+    const double share = kDepthwise ? 0.2 : 0.7 * in / (in + 0.6);
+    cost.whole_ns = 2000 + cost.flops / (share * peak);
+    return cost;
+  }
+
+ private:
+  int32_t PlanFilter(sdk::Prep& prep, const dnnl_memory_desc_t& stored, const dnnl_memory_desc_t& wanted) {
+    const size_t bytes = (dnnl_memory_desc_get_size(&wanted) + 63) / 64 * 64;
+    if constexpr (kDirection == Direction::kByFilter) {
+      filter_bytes = bytes;
+      return reordering.MakeReorder(wanted, stored, prep.error());
+    } else {
+      const weir_tensor* constant = prep.input(1).value;
+      if (constant == nullptr || constant->buf.host == nullptr) {
+        filter_bytes = bytes;
+        return reordering.MakeReorder(stored, wanted, prep.error());
+      }
+      packed.reset(static_cast<float*>(std::aligned_alloc(64, bytes)));
+      if (packed == nullptr) return prep.error().ResourceExhausted("no memory for ", bytes, " bytes");
+      return Reorder(stored, constant->buf.host, wanted, packed.get(), prep.error());
+    }
+  }
+};
+
+template <bool kDepthwise>
+struct Forward : Conv2D<Direction::kForward, kDepthwise> {
+  int32_t Run(sdk::Env& env, View<const float> x, View<const float> filter, View<float> y,
+              sdk::Scratch<char> scratch) const {
+    if (this->conv.empty) {
+      this->Zero(y);
+      return WEIR_OK;
+    }
+    return this->Execute(env, x.data(), filter.data(), y.data(), scratch.data());
+  }
+};
+
+template <bool kDepthwise>
+struct ByInput : Conv2D<Direction::kByInput, kDepthwise> {
+  int32_t Run(sdk::Env& env, sdk::HostIntegers, View<const float> filter, View<const float> dy, View<float> dx,
+              sdk::Scratch<char> scratch) const {
+    if (this->conv.empty) {
+      this->Zero(dx);
+      return WEIR_OK;
+    }
+    return this->Execute(env, dy.data(), filter.data(), dx.data(), scratch.data());
+  }
+};
+
+template <bool kDepthwise>
+struct ByFilter : Conv2D<Direction::kByFilter, kDepthwise> {
+  int32_t Run(sdk::Env& env, View<const float> x, sdk::HostIntegers, View<const float> dy, View<float> dw,
+              sdk::Scratch<char> scratch) const {
+    if (this->conv.empty) {
+      this->Zero(dw);
+      return WEIR_OK;
+    }
+    return this->Execute(env, x.data(), dy.data(), dw.data(), scratch.data());
+  }
+};
+
+}  // namespace
+
+void AddConvolution(sdk::KernelTable& k) {
+  const auto add = [&k]<class Kernel>(const char* op, Kernel*) {
+    k.Add<Kernel>(op).Restrict("T", {WEIR_FLOAT32}).Class(WEIR_CLASS_CONV);
+  };
+  add("Conv2D", static_cast<Forward<false>*>(nullptr));
+  add("Conv2DBackpropInput", static_cast<ByInput<false>*>(nullptr));
+  add("Conv2DBackpropFilter", static_cast<ByFilter<false>*>(nullptr));
+  add("DepthwiseConv2dNative", static_cast<Forward<true>*>(nullptr));
+  add("DepthwiseConv2dNativeBackpropInput", static_cast<ByInput<true>*>(nullptr));
+  add("DepthwiseConv2dNativeBackpropFilter", static_cast<ByFilter<true>*>(nullptr));
+}
+
+}  // namespace weir::kernels_onednn
