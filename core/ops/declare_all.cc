@@ -24,6 +24,7 @@ void DeclareAll(op::OpRegistry& ops) {
   DeclareConcat(ops);
   DeclareSlice(ops);
   DeclareGather(ops);
+  DeclareSegment(ops);
   DeclareScatter(ops);
   DeclareTrain(ops);
   DeclareStack(ops);

@@ -40,9 +40,11 @@ void AddRest(sdk::KernelTable& k) {
   AddRepeat(k);
   AddScan(k);
   AddScatter(k);
+  AddSegments(k);
   AddSelect(k);
   AddShapeArgs(k);
   AddSlice(k);
+  AddSparseSegments(k);
   AddSpecial(k);
   AddStrings(k);
   AddTopK(k);
