@@ -26,6 +26,11 @@ void DeclareAll(op::OpRegistry& ops) {
   DeclareGather(ops);
   DeclareSegment(ops);
   DeclareScatter(ops);
+  DeclareSparse(ops);
+  DeclareSparseMath(ops);
+  DeclareSparseMessages(ops);
+  DeclareSets(ops);
+  DeclareRagged(ops);
   DeclareTrain(ops);
   DeclareStack(ops);
   DeclareTensorArray(ops);

@@ -121,11 +121,11 @@ struct Segments {
     }
     const int64_t segments = last + 1;
     for (int64_t i = 0; i < n; ++i) {
+      if (i + 1 < n && ids[i + 1] < ids[i]) return error.InvalidArgument("segment ids are not increasing");
       if (ids[i] < 0 || ids[i] >= segments) {
         return error.InvalidArgument("Segment id ", ids[i], " out of range [0, ", segments,
                                      "), possibly because 'segment_ids' input is not sorted.");
       }
-      if (i > 0 && ids[i] < ids[i - 1]) return error.InvalidArgument("segment ids are not increasing");
     }
     std::vector<int64_t> dims = DimsOf(data.shape());
     dims[0] = segments;

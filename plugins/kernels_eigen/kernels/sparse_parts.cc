@@ -437,7 +437,10 @@ struct SparseSplit {
 
   static int32_t OutOfBounds(const sdk::Error& error, int64_t i, std::span<const int64_t> entry) {
     std::string coordinates;
-    for (size_t d = 0; d < entry.size(); ++d) coordinates += (d > 0 ? ", " : "") + std::to_string(entry[d]);
+    for (const int64_t coordinate : entry) {
+      if (!coordinates.empty()) coordinates += ", ";
+      coordinates += std::to_string(coordinate);
+    }
     return error.InvalidArgument("Sparse index tuple indices[", i, ", :] = [", coordinates, "] is out of bounds");
   }
 };

@@ -87,7 +87,7 @@ struct SparseSegments {
   static int32_t Check(const sdk::Error& error, const ChosenRows& rows, int64_t segments, int64_t limit) {
     for (int64_t i = 0; i < rows.count; ++i) {
       const int64_t id = rows.ids[i], index = rows.indices[i];
-      if (i > 0 && id < rows.ids[i - 1]) return error.InvalidArgument("segment ids are not increasing");
+      if (i + 1 < rows.count && rows.ids[i + 1] < id) return error.InvalidArgument("segment ids are not increasing");
       if (id < 0 || id >= segments) {
         return error.InvalidArgument("Segment id ", id, " out of range [0, ", segments,
                                      "), possibly because 'segment_ids' input is not sorted.");

@@ -193,7 +193,7 @@ struct SparseTensorDenseAdd {
     if (const int32_t code = same(indices.dim(0), values.dims[0]); code != WEIR_OK) return code;
     if (const int32_t code = same(indices.dim(1), shape.size()); code != WEIR_OK) return code;
     if (shape.size() != b.rank) {
-      return error.InvalidArgument("Two operands should have the same ranks; got ", shape.size(), " and ", b.rank);
+      return error.InvalidArgument("Two operands have different ranks; received: ", shape.size(), " and ", b.rank);
     }
     for (uint32_t d = 0; d < b.rank; ++d) {
       if (shape[d] == b.dims[d]) continue;
@@ -206,7 +206,10 @@ struct SparseTensorDenseAdd {
   static int32_t WrongIndex(const sdk::Error& error, int64_t i, int64_t d, int64_t index,
                             std::span<const int64_t> dims) {
     std::string shape;
-    for (const int64_t dim : dims) shape += " " + std::to_string(dim);
+    for (const int64_t dim : dims) {
+      shape += ' ';
+      shape += std::to_string(dim);
+    }
     return error.InvalidArgument("Sparse tensor has an invalid index on dimension ", d, ": a_indices(", i, ",", d,
                                  ") = ", index, ", dense tensor shape:", shape);
   }
