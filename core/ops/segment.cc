@@ -224,7 +224,7 @@ Result<std::vector<Grad>> DynamicPartitionGradient(GradContext& g) {
                                                {{"num_partitions", int64_t{g.num_outputs()}}});
   std::vector<Value> inputs = places;
   for (int i = 0; i < g.num_outputs(); ++i) inputs.push_back(g.Dy(i));
-  const Value stitched = g.ApplyList("ParallelDynamicStitch", inputs);
+  const Value stitched = g.ApplyList("ParallelDynamicStitch", inputs, {{"N", int64_t{g.num_outputs()}}});
   return std::vector<Grad>{g.Reshape(stitched, g.ShapeOp(g.X(0))), Grad::None()};
 }
 

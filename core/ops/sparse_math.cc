@@ -166,7 +166,7 @@ Result<std::vector<Grad>> SparseReduceSumGradient(GradContext& g) {
   const Value axes = g.Apply("FloorMod", {g.Add(g.Reshape(g.X(3), g.ConstInts({-1})), rank), rank});
   const Value range = g.Apply("Range", {g.ConstInt(0), rank, g.ConstInt(1)});
   const Value ones = g.Apply("Fill", {g.ShapeOp(axes), g.ConstInt(1)});
-  const Value kept = g.Apply("DynamicStitch", {range, axes, AsInt32(g, shape), ones});
+  const Value kept = g.Apply("DynamicStitch", {range, axes, AsInt32(g, shape), ones}, {{"N", int64_t{2}}});
   const Value wide = g.Apply("Cast", {kept}, {{"DstT", DType::kInt64}});
   const Value scale = g.Apply("FloorDiv", {shape, wide});
   std::vector<Grad> grads(4);
