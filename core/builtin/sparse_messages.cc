@@ -171,8 +171,8 @@ Result<Parts> ReadParts(const Tensor& messages, int64_t i, DType dtype, Expansio
                            Name(parts.shape.dtype()), parts.shape.shape().ToString());
   }
   if (parts.values.dtype() != dtype) {
-    return InvalidArgument("Requested SparseTensor of type {} but SparseTensor[{}].values.dtype() == {}", Name(dtype), i,
-                           Name(parts.values.dtype()));
+    return InvalidArgument("Requested SparseTensor of type {} but SparseTensor[{}].values.dtype() == {}", Name(dtype),
+                           i, Name(parts.values.dtype()));
   }
   if (parts.values.shape().rank() != 1 || parts.values.elements() != parts.indices.shape().dim(0)) {
     return InvalidArgument("Expected row counts of SparseTensor[{}].indices and SparseTensor[{}].values to match but "

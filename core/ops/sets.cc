@@ -119,7 +119,7 @@ void DeclareSetOperations(OpRegistry& ops) {
                    .In("set2_values: T")
                    .In("set2_shape: int64")
                    .Shape(DenseAndSparseSetsShape),
-               "Union, intersection or difference of the sets in the last axis of a dense and a sparse tensor, sparse.");
+               "Union, intersection or difference of the sets in the last axis of a dense and a sparse tensor.");
   SetOperation(OnSets(ops, "SparseToSparseSetOperation")
                    .In("set1_indices: int64")
                    .In("set1_values: T")
@@ -158,7 +158,7 @@ void DeclareSets(OpRegistry& ops) {
       .MovesElements()
       .Shape(EditDistanceShape)
       .NoGradient(kDiscrete)
-      .Doc("The edits between the sequences in the last axis of two sparse tensors, over the truth's length if wanted.");
+      .Doc("The edits between the sequences in the last axis of two sparse tensors, over the truth's length.");
   ops.Declare("NearestNeighbors")
       .Is(Category::kMath)
       .In("points: float")

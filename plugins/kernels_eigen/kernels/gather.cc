@@ -85,7 +85,8 @@ struct Rows {
     const auto valid = [&](int64_t index) { return static_cast<uint64_t>(index) < static_cast<uint64_t>(limit); };
     for (int64_t m = first; m < first + picks; ++m, to += block) {
       if (m < fetched) {
-        if (const int64_t next = indices[m + fetch.kAhead]; valid(next)) fetch(from + static_cast<size_t>(next) * block);
+        const int64_t next = indices[m + fetch.kAhead];
+        if (valid(next)) fetch(from + static_cast<size_t>(next) * block);
       }
       const int64_t index = indices[m];
       if (!valid(index)) return m;

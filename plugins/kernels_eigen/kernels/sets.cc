@@ -1,4 +1,4 @@
-// Sets in the last axis of dense and sparse tensors, of integers and of strings: union, intersection, differences, size.
+// Sets in the last axis of dense and sparse tensors, of integers or strings: union, intersection, difference, size.
 #include <algorithm>
 #include <cctype>
 #include <iterator>

@@ -107,8 +107,8 @@ struct SparseInput {
 };
 
 /// Writes a matrix of coordinates of `rank` columns.
-inline int32_t WriteEntries(const sdk::Context& ctx, uint32_t output, const std::vector<int64_t>& entries, int64_t count,
-                            int64_t rank) {
+inline int32_t WriteEntries(const sdk::Context& ctx, uint32_t output, const std::vector<int64_t>& entries,
+                            int64_t count, int64_t rank) {
   sdk::View<int64_t> to;
   if (const int32_t code = ctx.Output(output, {count, rank}, &to); code != WEIR_OK) return code;
   std::copy(entries.begin(), entries.end(), to.data());

@@ -129,8 +129,8 @@ struct SparseSegments {
   }
 };
 
-/// Row indices[i] of the output gets row segment_ids[i] of the gradient, divided as that segment was. kUnique: only the
-/// rows that get something are output, with their sorted indices.
+/// Row indices[i] of the output gets row segment_ids[i] of the gradient, divided as that segment was. kUnique: only
+/// the rows that get something are output, with their sorted indices.
 template <Norm kNorm, bool kUnique>
 struct SparseSegmentsGrad {
   template <class T>
@@ -147,7 +147,8 @@ struct SparseSegmentsGrad {
     const int64_t limit = extent[0], segments = grad.dim(0);
     if (limit < 0) return error.InvalidArgument("Expected a non-negative size, got ", limit);
     std::vector<double> counts;
-    if (const int32_t code = Count(error, rows, segments, limit, grad.size() == 0, &counts); code != WEIR_OK) return code;
+    const bool empty = grad.size() == 0;
+    if (const int32_t code = Count(error, rows, segments, limit, empty, &counts); code != WEIR_OK) return code;
     std::vector<int64_t> places;  // sorted indices of the output's rows, if they are unique
     if constexpr (kUnique) {
       for (int64_t i = 0; i < rows.count; ++i) places.push_back(rows.indices[i]);
