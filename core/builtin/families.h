@@ -12,6 +12,8 @@ void AddCheckpoint(kernel::KernelRegistry& kernels);
 void AddSummaries(kernel::KernelRegistry& kernels);
 /// StringJoin, StaticRegexFullMatch.
 void AddStrings(kernel::KernelRegistry& kernels);
+/// SerializeSparse, DeserializeSparse and the like.
+void AddSparseMessages(kernel::KernelRegistry& kernels);
 /// Print, PrintV2, StringFormat.
 void AddPrints(kernel::KernelRegistry& kernels);
 /// DestroyResourceOp.

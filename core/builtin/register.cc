@@ -8,6 +8,7 @@ void AddAll(kernel::KernelRegistry& kernels) {
   AddCheckpoint(kernels);
   AddSummaries(kernels);
   AddStrings(kernels);
+  AddSparseMessages(kernels);
   AddPrints(kernels);
   AddResources(kernels);
   AddStacks(kernels);

@@ -27,7 +27,13 @@ void DeclareAll(op::OpRegistry& ops) {
   DeclareConcat(ops);
   DeclareSlice(ops);
   DeclareGather(ops);
+  DeclareSegment(ops);
   DeclareScatter(ops);
+  DeclareSparse(ops);
+  DeclareSparseMath(ops);
+  DeclareSparseMessages(ops);
+  DeclareSets(ops);
+  DeclareRagged(ops);
   DeclareTrain(ops);
   DeclareStack(ops);
   DeclareTensorArray(ops);

@@ -1,4 +1,4 @@
-// Rows by index: gathers and their inverses, stitching, segments, one-hot rows, and unique elements.
+// Rows by index: gathers and their inverses, stitching, one-hot rows, and unique elements.
 #include <algorithm>
 #include <cstdlib>
 
@@ -113,16 +113,6 @@ Status DynamicStitchShape(ShapeContext& c) {
     WEIR_ASSIGN(row, row.Merge(Span(data, c.input(i).rank())));
   }
   WEIR_ASSIGN(PartialShape out, Join(VectorOf(all_known ? largest + 1 : -1), row));
-  c.set_output(0, std::move(out));
-  return Status();
-}
-
-/// data: [segment_ids' extents, row…] -> [num_segments, row…].
-Status UnsortedSegmentShape(ShapeContext& c) {
-  WEIR_ASSIGN(const int64_t segments, DimFromScalar(c, 2));
-  if (!c.input(1).has_rank()) return Status();
-  WEIR_ASSIGN(const PartialShape data, MergePrefix(c.input(0), c.input(1)));
-  WEIR_ASSIGN(PartialShape out, Join(VectorOf(segments), Span(data, c.input(1).rank())));
   c.set_output(0, std::move(out));
   return Status();
 }
@@ -259,19 +249,6 @@ Result<std::vector<Grad>> DynamicStitchGradient(GradContext& g) {
   return grads;
 }
 
-/// Row i of dy is the gradient of every row in segment i; rows with a negative id have none.
-Result<std::vector<Grad>> UnsortedSegmentSumGradient(GradContext& g) {
-  const Value ids = g.X(1);
-  const Value kept = g.Apply("GreaterEqual", {ids, g.Apply("ZerosLike", {ids})});
-  const Value rows = g.Apply("Maximum", {ids, g.Apply("ZerosLike", {ids})});
-  const Value gathered = g.Apply("GatherV2", {g.Dy(0), rows, g.ConstInt(0)});
-  const Value row_rank = g.Sub(g.Apply("Rank", {gathered}), g.Apply("Rank", {ids}));
-  const Value ones = g.Apply("Fill", {g.Reshape(row_rank, g.ConstInts({1})), g.ConstInt(1)});
-  const Value mask = g.Reshape(kept, JoinVectors(g, {g.ShapeOp(ids), ones}));
-  const Value grad = g.Apply("SelectV2", {mask, gathered, g.Apply("ZerosLike", {gathered})});
-  return std::vector<Grad>{grad, Grad::None(), Grad::None()};
-}
-
 void DeclareGathers(OpRegistry& ops) {
   ops.Declare("Gather")
       .Is(Category::kArray)
@@ -331,30 +308,20 @@ void DeclareGathers(OpRegistry& ops) {
       .Doc("off_value everywhere, on_value where the position along the new axis equals the index.");
 }
 
-void DeclareSegments(OpRegistry& ops) {
-  ops.Declare("DynamicStitch")
-      .Is(Category::kArray)
-      .In("indices: N*int32")
-      .In("data: N*T")
-      .Out("merged: T")
-      .Attr("N: int >= 1")
-      .Attr(kAnyT)
-      .MovesElements()
-      .Shape(DynamicStitchShape)
-      .Grad(DynamicStitchGradient)
-      .Doc("Puts row data[m][i] at row indices[m][i] of the answer; of rows for one place the last stays.");
-  ops.Declare("UnsortedSegmentSum")
-      .Is(Category::kArray)
-      .In("data: T")
-      .In("segment_ids: Tindices")
-      .In("num_segments: Tnumsegments")
-      .Out("output: T")
-      .Attr(kNumberT)
-      .Attr("Tindices: {int16, int32, int64}")
-      .Attr("Tnumsegments: {int32, int64} = DT_INT32")
-      .Shape(UnsortedSegmentShape)
-      .Grad(UnsortedSegmentSumGradient)
-      .Doc("Row s is the sum of the rows of `data` whose segment id is s; rows with a negative id are dropped.");
+void DeclareStitches(OpRegistry& ops) {
+  for (const char* name : {"DynamicStitch", "ParallelDynamicStitch"}) {
+    ops.Declare(name)
+        .Is(Category::kArray)
+        .In("indices: N*int32")
+        .In("data: N*T")
+        .Out("merged: T")
+        .Attr("N: int >= 1")
+        .Attr(kAnyT)
+        .MovesElements()
+        .Shape(DynamicStitchShape)
+        .Grad(DynamicStitchGradient)
+        .Doc("Puts row data[m][i] at row indices[m][i] of the answer; of rows for one place the last stays.");
+  }
 }
 
 void DeclareDistinct(OpRegistry& ops) {
@@ -387,7 +354,7 @@ void DeclareDistinct(OpRegistry& ops) {
 
 void DeclareGather(OpRegistry& ops) {
   DeclareGathers(ops);
-  DeclareSegments(ops);
+  DeclareStitches(ops);
   DeclareDistinct(ops);
 }
 

@@ -94,8 +94,8 @@ Result<std::vector<Grad>> ScatterNdGradient(GradContext& g) {
   return std::vector<Grad>{Grad::None(), g.Apply("GatherNd", {g.Dy(0), g.X(0)}), Grad::None()};
 }
 
-Status GatherNdShape(ShapeContext& c) {
-  const PartialShape& params = c.input(0);
+/// The slices of `params` at the coordinates in input 1.
+Status SlicesShape(ShapeContext& c, const PartialShape& params) {
   WEIR_ASSIGN(const PartialShape indices, ToRankAtLeast(c.input(1), 1));
   if (!params.has_rank() || !indices.has_rank()) return Status();
   const int outer = indices.rank() - 1;
@@ -110,16 +110,68 @@ Status GatherNdShape(ShapeContext& c) {
   return Status();
 }
 
-/// The gradient for single coordinates is IndexedSlices; otherwise updates are summed into a tensor of params' shape.
-Result<std::vector<Grad>> GatherNdGradient(GradContext& g) {
-  const Value indices = g.X(1);
-  const Value shape = ShapeAs(g, g.X(0), g.TypeOf(indices));
+Status GatherNdShape(ShapeContext& c) { return SlicesShape(c, c.input(0)); }
+
+/// The gradient for single coordinates is IndexedSlices; otherwise updates are summed into a tensor of params' `shape`.
+Grad SlicesGradient(GradContext& g, Value indices, Value shape) {
   const PartialShape places = g.ShapeOf(indices);
   if (places.rank() == 2 && places.dim(1) == 1) {
     const Value rows = g.Apply("Squeeze", {indices}, {{"squeeze_dims", std::vector<int64_t>{-1}}});
-    return std::vector<Grad>{Grad::Slices(g.Dy(0), rows, shape), Grad::None()};
+    return Grad::Slices(g.Dy(0), rows, shape);
   }
-  return std::vector<Grad>{g.Apply("ScatterNd", {indices, g.Dy(0), shape}), Grad::None()};
+  return g.Apply("ScatterNd", {indices, g.Dy(0), shape});
+}
+
+Result<std::vector<Grad>> GatherNdGradient(GradContext& g) {
+  const Value indices = g.X(1);
+  return std::vector<Grad>{SlicesGradient(g, indices, ShapeAs(g, g.X(0), g.TypeOf(indices))), Grad::None()};
+}
+
+/// The declared shape of the variable behind the handle takes the place of params'.
+Status ResourceGatherNdShape(ShapeContext& c) {
+  WEIR_TRY(c.WithRank(0, 0).status());
+  WEIR_ASSIGN(const PartialShape held, c.held_shape(0));
+  return SlicesShape(c, held);
+}
+
+Result<std::vector<Grad>> ResourceGatherNdGradient(GradContext& g) {
+  const Value indices = g.X(1);
+  const Value shape = g.Apply("VariableShape", {g.X(0)}, {{"out_type", g.TypeOf(indices)}});
+  return std::vector<Grad>{SlicesGradient(g, indices, shape), Grad::None()};
+}
+
+Status TensorScatterShape(ShapeContext& c) {
+  WEIR_TRY(CheckPlaces(c.input(0), c.input(1), c.input(2)));
+  c.set_output(0, c.input(0));
+  return Status();
+}
+
+/// The updates' part of dy.
+Value Updated(GradContext& g) { return g.Apply("GatherNd", {g.Dy(0), g.X(1)}); }
+
+Result<std::vector<Grad>> TensorScatterUpdateGradient(GradContext& g) {
+  const Value zeros = g.Apply("ZerosLike", {g.X(2)});
+  const Value kept = g.Apply("TensorScatterUpdate", {g.Apply("Identity", {g.Dy(0)}), g.X(1), zeros});
+  return std::vector<Grad>{kept, Grad::None(), Updated(g)};
+}
+Result<std::vector<Grad>> TensorScatterAddGradient(GradContext& g) {
+  return std::vector<Grad>{g.Apply("Identity", {g.Dy(0)}), Grad::None(), Updated(g)};
+}
+Result<std::vector<Grad>> TensorScatterSubGradient(GradContext& g) {
+  return std::vector<Grad>{g.Apply("Identity", {g.Dy(0)}), Grad::None(), g.Neg(Updated(g))};
+}
+
+/// dy is divided evenly among the element of the tensor and the updates that equal the result.
+Result<std::vector<Grad>> TensorScatterExtremeGradient(GradContext& g) {
+  const Value x = g.X(0), indices = g.X(1), updates = g.X(2), dy = g.Dy(0);
+  const auto equal = [&](Value a, Value b) {
+    return g.Apply("Cast", {g.Apply("Equal", {a, b})}, {{"DstT", g.TypeOf(dy)}});
+  };
+  const Value of_x = equal(x, g.Y(0)), of_updates = equal(updates, g.Apply("GatherNd", {g.Y(0), indices}));
+  const Value counts = g.Apply("ScatterNd", {indices, of_updates, ShapeAs(g, x, g.TypeOf(indices))});
+  const Value all = g.Add(of_x, counts);
+  const Value share = g.Apply("GatherNd", {g.Div(dy, all), indices});
+  return std::vector<Grad>{g.Div(g.Mul(dy, of_x), all), Grad::None(), g.Mul(share, of_updates)};
 }
 
 /// The operation applied at the indexed elements.
@@ -128,7 +180,10 @@ struct Change {
   std::string_view types;
   const char* locks;
   const char* rows;    // doc of the forms with rows
-  const char* places;  // doc of the forms with coordinates; null where weir has none
+  const char* places;  // doc of the forms with coordinates; null where TensorFlow has none
+
+  /// The types of all forms but that with a reference and rows.
+  std::string_view wide() const { return types == kMinMaxTypes ? "numbertype" : types; }
 };
 
 constexpr Change kChanges[] = {
@@ -145,9 +200,9 @@ constexpr Change kChanges[] = {
      nullptr},
     {"Div", "numbertype", "false", "Divides row indices[i] of the variable by row i of `updates`, in order.", nullptr},
     {"Min", kMinMaxTypes, "false", "Row indices[i] becomes the smaller of itself and row i of `updates`, by element.",
-     nullptr},
+     "The slice at the coordinates indices[i] becomes the smaller of itself and slice i of `updates`, by element."},
     {"Max", kMinMaxTypes, "false", "Row indices[i] becomes the larger of itself and row i of `updates`, by element.",
-     nullptr},
+     "The slice at the coordinates indices[i] becomes the larger of itself and slice i of `updates`, by element."},
 };
 
 OpBuilder Scatter(OpRegistry& ops, const std::string& name, const Change& change) {
@@ -156,31 +211,34 @@ OpBuilder Scatter(OpRegistry& ops, const std::string& name, const Change& change
   return declared.Is(Category::kState).Attr(fmt::format("Tindices: {}", kIndexTypes)).NoGradient(kUpdate);
 }
 
-OpBuilder RefScatter(OpRegistry& ops, const std::string& name, const Change& change) {
+OpBuilder RefScatter(OpRegistry& ops, const std::string& name, const Change& change, std::string_view types) {
   return Scatter(ops, name, change)
       .In("ref: Ref(T)")
       .In("indices: Tindices")
       .In("updates: T")
       .Out("output_ref: Ref(T)")
-      .Attr(fmt::format("T: {}", change.types))
+      .Attr(fmt::format("T: {}", types))
       .Attr(fmt::format("use_locking: bool = {}", change.locks));
 }
 
 void DeclareRows(OpRegistry& ops, const Change& change) {
-  RefScatter(ops, fmt::format("Scatter{}", change.name), change).Shape(RefShape<CheckUpdatedRows>).Doc(change.rows);
-  const bool exact = change.types == kMinMaxTypes;  // the handle's form takes all numbers there
+  RefScatter(ops, fmt::format("Scatter{}", change.name), change, change.types)
+      .Shape(RefShape<CheckUpdatedRows>)
+      .Doc(change.rows);
   Scatter(ops, fmt::format("ResourceScatter{}", change.name), change)
       .In("resource: resource")
       .In("indices: Tindices")
       .In("updates: dtype")
-      .Attr(fmt::format("dtype: {}", exact ? "numbertype" : change.types))
+      .Attr(fmt::format("dtype: {}", change.wide()))
       .Stateful()
       .Shape(HandleShape<CheckUpdatedRows>)
       .Doc(change.rows);
 }
 
 void DeclarePlaces(OpRegistry& ops, const Change& change) {
-  RefScatter(ops, fmt::format("ScatterNd{}", change.name), change).Shape(RefShape<CheckPlaces>).Doc(change.places);
+  RefScatter(ops, fmt::format("ScatterNd{}", change.name), change, change.wide())
+      .Shape(RefShape<CheckPlaces>)
+      .Doc(change.places);
   Scatter(ops, fmt::format("ResourceScatterNd{}", change.name), change)
       .In("ref: resource")
       .In("indices: Tindices")
@@ -190,6 +248,45 @@ void DeclarePlaces(OpRegistry& ops, const Change& change) {
       .Stateful()
       .Shape(HandleShape<CheckPlaces>)
       .Doc(change.places);
+}
+
+OpBuilder TensorScatter(OpRegistry& ops, std::string_view name, std::string_view target, std::string_view type,
+                        std::string_view indices) {
+  return ops.Declare(name)
+      .Is(Category::kArray)
+      .In(fmt::format("{}: T", target))
+      .In("indices: Tindices")
+      .In("updates: T")
+      .Out("output: T")
+      .Attr(type)
+      .Attr(indices)
+      .Shape(TensorScatterShape);
+}
+
+void DeclareTensorScatters(OpRegistry& ops) {
+  const std::string narrow = fmt::format("Tindices: {}", kIndexTypes);
+  TensorScatter(ops, "TensorScatterUpdate", "tensor", kAnyT, "Tindices: {int16, int32, int64, uint16}")
+      .MovesElements()
+      .Grad(TensorScatterUpdateGradient)
+      .Doc("`tensor` with slice i of `updates` at the coordinates indices[i]; of several the last stays.");
+  TensorScatter(ops, "TensorScatterAdd", "tensor", kAnyT, narrow)
+      .Grad(TensorScatterAddGradient)
+      .Doc("`tensor` to which slice i of `updates` is added at the coordinates indices[i].");
+  TensorScatter(ops, "TensorScatterSub", "tensor", kAnyT, narrow)
+      .Grad(TensorScatterSubGradient)
+      .Doc("`tensor` from which slice i of `updates` is subtracted at the coordinates indices[i].");
+  TensorScatter(ops, "TensorScatterMin", "tensor", kAnyT, narrow)
+      .Grad(TensorScatterExtremeGradient)
+      .Doc("`tensor` with the smaller of itself and slice i of `updates` at the coordinates indices[i].");
+  TensorScatter(ops, "TensorScatterMax", "tensor", kAnyT, narrow)
+      .Grad(TensorScatterExtremeGradient)
+      .Doc("`tensor` with the larger of itself and slice i of `updates` at the coordinates indices[i].");
+  TensorScatter(ops, "ScatterNdNonAliasingAdd", "input",
+                "T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, "
+                "qint16, quint16, uint16, complex128, half, uint32, uint64, bool}",
+                narrow)
+      .Grad(TensorScatterAddGradient)
+      .Doc("`input` to which slice i of `updates` is added at the coordinates indices[i].");
 }
 
 }  // namespace
@@ -222,6 +319,19 @@ void DeclareScatter(OpRegistry& ops) {
       .Shape(GatherNdShape)
       .Grad(GatherNdGradient)
       .Doc("The slices of `params` at the coordinates in the last axis of `indices`.");
+  ops.Declare("ResourceGatherNd")
+      .Is(Category::kArray)
+      .In("resource: resource")
+      .In("indices: Tindices")
+      .Out("output: dtype")
+      .Attr("dtype: type")
+      .Attr(fmt::format("Tindices: {}", kIndexTypes))
+      .Stateful()
+      .MovesElements()
+      .Shape(ResourceGatherNdShape)
+      .Grad(ResourceGatherNdGradient)
+      .Doc("The slices of the variable behind the handle at the coordinates in the last axis of `indices`.");
+  DeclareTensorScatters(ops);
 }
 
 }  // namespace weir::ops

@@ -102,6 +102,11 @@ inline int32_t ExpectOutput(const sdk::Prep& prep, uint32_t i, const std::vector
                            wanted);
 }
 
+/// The shape with these extents, which it borrows.
+inline weir_shape ShapeOf(const std::vector<int64_t>& dims) {
+  return {static_cast<uint32_t>(dims.size()), 0, dims.data()};
+}
+
 inline std::vector<int64_t> DimsOf(const weir_shape& shape) { return {shape.dims, shape.dims + shape.rank}; }
 
 /// Steps between neighbours along each axis of a dense array. All are 0 for an empty array, since the product of its

@@ -1,10 +1,11 @@
-// Rows by index: Gather, GatherV2, GatherNd, ResourceGather, DynamicStitch, OneHot.
+// Rows by index: Gather, GatherV2, GatherNd, ResourceGather, ResourceGatherNd, DynamicStitch, OneHot.
 #include <algorithm>
 #include <cstring>
 
 #include "plugins/kernels_eigen/families.h"
 #include "plugins/kernels_eigen/operands.h"
 #include "plugins/kernels_eigen/places.h"
+#include "plugins/kernels_eigen/row_fetch.h"
 
 namespace weir::kernels_eigen {
 namespace {
@@ -63,20 +64,35 @@ struct Rows {
     const auto* from = static_cast<const char*>(params);
     auto* to = static_cast<char*>(out.data());
     const size_t stride = static_cast<size_t>(limit) * block;
-    return ForBlock(block, [&](auto size) -> int32_t {
-      for (int64_t b = 0; b < batches; ++b) {
-        for (int64_t o = 0; o < outer; ++o, from += stride) {
-          for (int64_t m = b * picks; m < (b + 1) * picks; ++m, to += block) {
-            const int64_t index = indices[m];
-            if (index < 0 || index >= limit) {
-              return IndexOutOfRange(env.error(), "indices", indices.shape(), m, index, " is not in ", limit);
-            }
-            std::memcpy(to, from + static_cast<size_t>(index) * block, size);
-          }
+    int64_t wrong = -1;
+    ForBlock(block, [&](auto size) {
+      for (int64_t b = 0; b < batches && wrong < 0; ++b) {
+        for (int64_t o = 0; o < outer && wrong < 0; ++o, from += stride, to += static_cast<size_t>(picks) * block) {
+          wrong = TakeRows(from, indices, b * picks, to, size);
         }
       }
-      return WEIR_OK;
     });
+    if (wrong < 0) return WEIR_OK;
+    return IndexOutOfRange(env.error(), "indices", indices.shape(), wrong, indices[wrong], " is not in ", limit);
+  }
+
+ private:
+  /// Copies the rows at the `picks` indices from `first` on. Returns the first index out of range, or -1.
+  template <class Size>
+  int64_t TakeRows(const char* from, const Integers& indices, int64_t first, char* to, Size size) const {
+    const RowFetch<RowUse::kRead> fetch(block, static_cast<size_t>(limit) * block);
+    const int64_t fetched = fetch ? first + picks - fetch.kAhead : first;
+    const auto valid = [&](int64_t index) { return static_cast<uint64_t>(index) < static_cast<uint64_t>(limit); };
+    for (int64_t m = first; m < first + picks; ++m, to += block) {
+      if (m < fetched) {
+        const int64_t next = indices[m + fetch.kAhead];
+        if (valid(next)) fetch(from + static_cast<size_t>(next) * block);
+      }
+      const int64_t index = indices[m];
+      if (!valid(index)) return m;
+      CopyRow(to, from + static_cast<size_t>(index) * block, size);
+    }
+    return -1;
   }
 };
 
@@ -116,6 +132,7 @@ struct ResourceGather {
 /// Gathers slices at coordinates. Coordinates out of range are an error, or give zeros if the policy is "IGNORE".
 struct GatherNd {
   Places places;
+  int64_t whole = 0;  // elements of params
   bool zeros_outside = false;
 
   int32_t Prepare(Prep& prep) {
@@ -133,7 +150,8 @@ struct GatherNd {
                                           " vs. ", params.rank);
     }
     places = Places::OfSlices(params, indices);
-    if (places.count > 0 && prep.size(0) == 0) {
+    whole = prep.size(0);
+    if (places.count > 0 && whole == 0) {
       return prep.error().InvalidArgument("Requested more than 0 entries, but params is empty.  Params shape: ",
                                           params);
     }
@@ -143,14 +161,24 @@ struct GatherNd {
   }
 
   int32_t Run(Env& env, AnyInput params, Integers indices, AnyOutput output) const {
+    return Take(env, params.data(), indices, output);
+  }
+
+  int32_t Take(const Env& env, const void* params, const Integers& indices, const AnyOutput& output) const {
     const size_t element = sdk::SizeOf(output.dtype()), block = static_cast<size_t>(places.row) * element;
-    const auto* from = static_cast<const char*>(params.data());
+    if (output.size() == 0 && places.row == 0) return WEIR_OK;
+    const auto* from = static_cast<const char*>(params);
     auto* to = static_cast<char*>(output.data());
+    const RowFetch<RowUse::kRead> fetch(block, static_cast<size_t>(whole) * element);
     return ForBlock(block, [&](auto size) -> int32_t {
       for (int64_t i = 0; i < places.count; ++i, to += block) {
+        if (fetch && i + fetch.kAhead < places.count) {
+          const int64_t next = places.At(indices, i + fetch.kAhead);
+          if (next >= 0) fetch(from + static_cast<size_t>(next) * element);
+        }
         const int64_t at = places.At(indices, i);
         if (at >= 0) {
-          std::memcpy(to, from + static_cast<size_t>(at) * element, size);
+          CopyRow(to, from + static_cast<size_t>(at) * element, size);
         } else if (zeros_outside) {
           std::memset(to, 0, size);
         } else {
@@ -159,6 +187,15 @@ struct GatherNd {
       }
       return WEIR_OK;
     });
+  }
+};
+
+/// The same of a variable's value.
+struct ResourceGatherNd {
+  GatherNd gather;
+  int32_t Prepare(Prep& prep) { return gather.Prepare(prep); }
+  int32_t Run(Env& env, sdk::AnyVariable params, Integers indices, AnyOutput output) const {
+    return gather.Take(env, params.data(), indices, output);
   }
 };
 
@@ -252,7 +289,9 @@ void AddGather(sdk::KernelTable& k) {
       .Restrict("Tparams", kPlainSet | kCommonQuantizedSet | kFloat8Set)
       .Class(WEIR_CLASS_GATHER);
   k.Add<ResourceGather>("ResourceGather").Restrict("dtype", kPlainSet | kCommonQuantizedSet).Class(WEIR_CLASS_GATHER);
+  k.Add<ResourceGatherNd>("ResourceGatherNd").Restrict("dtype", kPlainSet).Class(WEIR_CLASS_GATHER);
   k.Add<DynamicStitch>("DynamicStitch").Restrict("T", kPlainSet | kCommonQuantizedSet).Class(WEIR_CLASS_GATHER);
+  k.Add<DynamicStitch>("ParallelDynamicStitch").Restrict("T", kPlainSet | kCommonQuantizedSet).Class(WEIR_CLASS_GATHER);
   k.Add<OneHot>("OneHot").Restrict("T", kPlainSet).Class(WEIR_CLASS_GATHER);
 }
 

@@ -1,13 +1,11 @@
-// Updates of rows given by indices: Scatter… and ResourceScatter…, their Nd forms, ScatterNd, UnsortedSegmentSum.
+// Updates of rows given by indices: Scatter… and ResourceScatter…, their Nd forms, ScatterNd, TensorScatter….
 #include <algorithm>
-#include <array>
+#include <cstring>
 #include <string>
 
 #include "plugins/kernels_eigen/dtypes.h"
 #include "plugins/kernels_eigen/families.h"
-#include "plugins/kernels_eigen/places.h"
-#include "plugins/kernels_eigen/wrap.h"
-#include "sdk/cpp/elementwise.h"
+#include "plugins/kernels_eigen/kernels/merge_rows.h"
 
 namespace weir::kernels_eigen {
 namespace {
@@ -15,69 +13,6 @@ namespace {
 using sdk::Env;
 using sdk::Integers;
 using sdk::View;
-
-// Functions that combine an element with its update.
-struct Replace {
-  template <class T>
-  T operator()(T, T y) const {
-    return y;
-  }
-};
-struct Either {
-  sdk::boolean operator()(bool x, bool y) const { return x || y; }
-};
-struct Divide {
-  template <class T>
-  T operator()(T x, T y) const {
-    return Quotient(x, y);
-  }
-};
-struct Lower {
-  template <class T>
-  T operator()(T x, T y) const {
-    return Smaller(x, y);
-  }
-};
-struct Raise {
-  template <class T>
-  T operator()(T x, T y) const {
-    return Larger(x, y);
-  }
-};
-
-/// to[i] = change(to[i], x[i]) in the compute type of T; x advances by `step`, 0 or 1.
-template <class Change, class T>
-void Merge(T* to, const T* x, int64_t step, int64_t n) {
-  using C = sdk::Compute<T>;
-  const auto combine = [](T a, T b) { return static_cast<T>(Change()(static_cast<C>(a), static_cast<C>(b))); };
-  if (step == 0) {
-    const T value = *x;
-    for (int64_t i = 0; i < n; ++i) to[i] = combine(to[i], value);
-  } else {
-    WEIR_INDEPENDENT
-    for (int64_t i = 0; i < n; ++i) to[i] = combine(to[i], x[i]);
-  }
-}
-
-/// Applies row i of `updates`, or its single scalar, to place i, in order.
-template <class Change, class T>
-int32_t Put(Env& env, const Places& places, T* to, const Integers& indices, const View<const T>& updates) {
-  if constexpr (std::is_same_v<Change, Divide> && std::is_integral_v<T>) {
-    for (int64_t i = 0, n = updates.size(); i < n; ++i) {
-      if (updates[i] == 0) return env.error().InvalidArgument("Integer division by zero");
-    }
-  }
-  const int64_t step = updates.rank() == 0 ? 0 : 1;
-  const T* from = updates.data();
-  for (int64_t i = 0; i < places.count; ++i) {
-    const int64_t at = places.At(indices, i);
-    // The indices may alias the variable that is being changed.
-    if (at < 0) return places.Refuse(env.error(), indices, i);
-    Merge<Change>(to + at, from, step, places.row);
-    from += step * places.row;
-  }
-  return WEIR_OK;
-}
 
 /// Updates a variable row by row. Nothing is changed if an index is out of range.
 template <class Change>
@@ -104,7 +39,7 @@ struct ScatterRows {
   template <class T>
   int32_t Run(Env& env, sdk::Variable<T> params, Integers indices, View<const T> updates) const {
     if (const int32_t code = places.Check(env.error(), indices); code != WEIR_OK) return code;
-    return Put<Change>(env, places, params.data(), indices, updates);
+    return Put<Change>(env, places, params.data(), params.size(), indices, updates);
   }
 };
 
@@ -148,7 +83,7 @@ struct ScatterSlices {
   template <class T>
   int32_t Run(Env& env, sdk::Variable<T> params, Integers indices, View<const T> updates) const {
     if (const int32_t code = places.Check(env.error(), indices); code != WEIR_OK) return code;
-    return Put<Change>(env, places, params.data(), indices, updates);
+    return Put<Change>(env, places, params.data(), params.size(), indices, updates);
   }
 };
 
@@ -170,53 +105,70 @@ struct ScatterNd {
   template <class T>
   int32_t Run(Env& env, Integers indices, View<const T> updates, sdk::HostIntegers, View<T> output) const {
     std::fill_n(output.data(), output.size(), T());
-    return Put<Change>(env, places, output.data(), indices, updates);
+    return Put<Change>(env, places, output.data(), output.size(), indices, updates);
   }
 };
 
-/// Row s is the sum of the rows with id s; rows with negative ids are dropped.
-struct UnsortedSegmentSum {
-  int64_t segments = 0, row = 1;
+/// The checks of TensorScatter…, whose texts differ from those of the other forms.
+int32_t CheckTensorSlices(const sdk::Error& error, const weir_shape& target, const weir_shape& indices,
+                          const weir_shape& updates) {
+  if (indices.rank < 1) return error.InvalidArgument("Indices shape must have rank at least one. Found:", indices);
+  if (updates.rank < 1) return error.InvalidArgument("Updates shape must have rank at least one. Found:", updates);
+  if (SizeOf(target, 0, target.rank) == 0 &&
+      (SizeOf(indices, 0, indices.rank) != 0 || SizeOf(updates, 0, updates.rank) != 0)) {
+    return error.InvalidArgument("Indices and updates specified for empty output shape");
+  }
+  const uint32_t outer = indices.rank - 1;
+  bool fits = updates.rank >= outer;
+  for (uint32_t i = 0; fits && i < outer; ++i) fits = indices.dims[i] == updates.dims[i];
+  if (!fits) {
+    return error.InvalidArgument("Outer dimensions of indices and update must match. Indices shape: ", indices,
+                                 ", updates shape:", updates);
+  }
+  const int64_t depth = indices.dims[outer], inner = target.rank - depth;
+  if (depth > target.rank || updates.rank - outer != inner) {
+    return error.InvalidArgument("Inner dimensions of output shape must match inner dimensions of updates shape. ",
+                                 "Output: ", target, " updates: ", updates);
+  }
+  for (uint32_t i = outer; i < updates.rank; ++i) {
+    if (updates.dims[i] == target.dims[i - outer + static_cast<uint32_t>(depth)]) continue;
+    return error.InvalidArgument("The inner ", inner, " dimensions of output.shape=", target, " must match the inner ",
+                                 updates.rank - outer, " dimensions of updates.shape=", updates);
+  }
+  return WEIR_OK;
+}
+
+/// Slices at coordinates of a copy of the tensor; in place if nothing else uses it.
+template <class Change>
+struct TensorScatter {
+  Places places;
 
   int32_t Prepare(sdk::Prep& prep) {
-    const weir_shape &data = prep.shape(0), &ids = prep.shape(1);
-    if (const int32_t code = Steering(prep, 2, "num_segments", &segments); code != WEIR_OK) return code;
-    if (segments < 0) {
-      return prep.error().InvalidArgument("Input num_segments == ", segments, " must not be negative.");
+    const weir_shape &tensor = prep.shape(0), &indices = prep.shape(1);
+    if (const int32_t code = CheckTensorSlices(prep.error(), tensor, indices, prep.shape(2)); code != WEIR_OK) {
+      return code;
     }
-    bool fits = data.rank >= ids.rank;
-    for (uint32_t i = 0; fits && i < ids.rank; ++i) fits = data.dims[i] == ids.dims[i];
-    if (!fits) {
-      return prep.error().InvalidArgument("data.shape = ", data, " does not start with segment_ids.shape = ", ids);
-    }
-    row = SizeOf(data, ids.rank, data.rank);
-    std::vector<int64_t> wanted = {segments};
-    wanted.insert(wanted.end(), data.dims + ids.rank, data.dims + data.rank);
-    return ExpectOutput(prep, 0, wanted);
+    if (const int32_t code = ExpectOutput(prep, 0, DimsOf(tensor)); code != WEIR_OK) return code;
+    places = Places::OfSlices(tensor, indices);
+    prep.MayAlias(0, 0);
+    return WEIR_OK;
   }
 
   template <class T>
-  int32_t Run(Env& env, View<const T> data, Integers ids, sdk::HostIntegers, View<T> output) const {
-    std::fill(output.data(), output.data() + segments * row, T());
-    const int64_t n = ids.size();
-    const T* from = data.data();
-    for (int64_t i = 0; i < n; ++i, from += row) {
-      const int64_t segment = ids[i];
-      if (segment < 0) continue;
-      if (segment >= segments) {
-        return IndexOutOfRange(env.error(), "segment_ids", ids.shape(), i, segment, " is out of range ", segments);
-      }
-      Merge<Add>(output.data() + segment * row, from, 1, row);
-    }
-    return WEIR_OK;
+  int32_t Run(Env& env, View<const T> tensor, Integers indices, View<const T> updates, View<T> output) const {
+    const int64_t size = output.size();
+    if (size == 0) return WEIR_OK;
+    if (const int32_t code = places.Check(env.error(), indices); code != WEIR_OK) return code;
+    if (tensor.data() != output.data()) std::copy_n(tensor.data(), size, output.data());
+    return Put<Change>(env, places, output.data(), size, indices, updates);
   }
 };
 
 /// Registers the row forms, for references and for handles.
-template <class Change, class List>
-void AddRows(sdk::KernelTable& k, const std::string& name, List list) {
+template <class Change, class List, class HandleList>
+void AddRows(sdk::KernelTable& k, const std::string& name, List list, HandleList of_handles) {
   k.Add<ScatterRows<Change>>("Scatter" + name, list).Class(WEIR_CLASS_GATHER, 1);
-  k.Add<ScatterRows<Change>>("ResourceScatter" + name, sdk::Attr("dtype", list)).Class(WEIR_CLASS_GATHER, 1);
+  k.Add<ScatterRows<Change>>("ResourceScatter" + name, sdk::Attr("dtype", of_handles)).Class(WEIR_CLASS_GATHER, 1);
 }
 template <class Change, class List>
 void AddSlices(sdk::KernelTable& k, const std::string& name, List list) {
@@ -227,19 +179,29 @@ void AddSlices(sdk::KernelTable& k, const std::string& name, List list) {
 }  // namespace
 
 void AddScatter(sdk::KernelTable& k) {
-  AddRows<Replace>(k, "Update", kAnyBits);
-  AddRows<Add>(k, "Add", kNumbers);
-  AddRows<Sub>(k, "Sub", kNumbers);
-  AddRows<Mul>(k, "Mul", kNumbers);
-  AddRows<Divide>(k, "Div", kNumbers);
-  AddRows<Lower>(k, "Min", kFloating + kIndex);
-  AddRows<Raise>(k, "Max", kFloating + kIndex);
+  AddRows<Replace>(k, "Update", kAnyBits, kAnyBits);
+  AddRows<Add>(k, "Add", kNumbers, kNumbers);
+  AddRows<Sub>(k, "Sub", kNumbers, kNumbers);
+  AddRows<Mul>(k, "Mul", kNumbers, kNumbers);
+  AddRows<Divide>(k, "Div", kNumbers, kNumbers);
+  AddRows<Lower>(k, "Min", kFloating + kIndex, kReal);
+  AddRows<Raise>(k, "Max", kFloating + kIndex, kReal);
   AddSlices<Replace>(k, "Update", kAnyBits);
   AddSlices<Add>(k, "Add", kNumbers);
   AddSlices<Sub>(k, "Sub", kNumbers);
+  AddSlices<Lower>(k, "Min", kReal);
+  AddSlices<Raise>(k, "Max", kReal);
+  k.Add<ScatterSlices<Either>>("ResourceScatterNdAdd", kBool).Class(WEIR_CLASS_GATHER, 1);
+  k.Add<ScatterSlices<Differs>>("ResourceScatterNdSub", kBool).Class(WEIR_CLASS_GATHER, 1);
   k.Add<ScatterNd<Add>>("ScatterNd", kNumbers).Class(WEIR_CLASS_GATHER, 1);
   k.Add<ScatterNd<Either>>("ScatterNd", kBool).Class(WEIR_CLASS_GATHER, 1);
-  k.Add<UnsortedSegmentSum>("UnsortedSegmentSum", kNumbers).Class(WEIR_CLASS_GATHER, 1);
+  k.Add<TensorScatter<Replace>>("TensorScatterUpdate", kAnyBits).Class(WEIR_CLASS_GATHER, 1);
+  k.Add<TensorScatter<Add>>("TensorScatterAdd", kNumbers).Class(WEIR_CLASS_GATHER, 1);
+  k.Add<TensorScatter<Sub>>("TensorScatterSub", kNumbers).Class(WEIR_CLASS_GATHER, 1);
+  k.Add<TensorScatter<Lower>>("TensorScatterMin", kReal).Class(WEIR_CLASS_GATHER, 1);
+  k.Add<TensorScatter<Raise>>("TensorScatterMax", kReal).Class(WEIR_CLASS_GATHER, 1);
+  k.Add<TensorScatter<Add>>("ScatterNdNonAliasingAdd", kNumbers).Class(WEIR_CLASS_GATHER, 1);
+  k.Add<TensorScatter<Either>>("ScatterNdNonAliasingAdd", kBool).Class(WEIR_CLASS_GATHER, 1);
 }
 
 }  // namespace weir::kernels_eigen

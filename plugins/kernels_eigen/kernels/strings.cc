@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "plugins/kernels_eigen/families.h"
+#include "plugins/kernels_eigen/operands.h"
 #include "sdk/cpp/broadcast.h"
 #include "sdk/cpp/kernel.h"
 
@@ -34,8 +35,6 @@ bool CommonShape(std::initializer_list<weir_shape> shapes, std::vector<int64_t>*
   }
   return true;
 }
-
-weir_shape ShapeOf(const std::vector<int64_t>& dims) { return {static_cast<uint32_t>(dims.size()), 0, dims.data()}; }
 
 /// Two string inputs broadcast to one shape; `body` is called for each pair of elements.
 struct Pairs {
