@@ -50,6 +50,8 @@ class OpBuilder {
   OpBuilder& Commutative();
   OpBuilder& Aggregate();
   OpBuilder& AllowsUninitialized();
+  /// Graphs of producers from this GraphDef version on must not contain the op.
+  OpBuilder& RemovedIn(int32_t version);
   OpBuilder& Shape(ShapeFn fn);
   OpBuilder& Grad(GradFn fn);
   OpBuilder& NoGradient(std::string_view why);

@@ -109,6 +109,65 @@ Result<std::vector<Grad>> BatchMatMulV2Gradient(GradContext& g) {
   return std::vector<Grad>{dx, g.Reshape(g.Apply("Sum", {product.second, axes[1]}), y_shape)};
 }
 
+constexpr std::string_view kFactorTypes =
+    "{bfloat16, half, float, double, uint8, int8, int16, int32, int64, complex64, complex128}";
+
+/// The gradients of a product whose operands and result have types of their own.
+Result<std::vector<Grad>> MixedMatMulGradient(GradContext& g) {
+  WEIR_ASSIGN(std::vector<Grad> grads, BatchMatMulV2Gradient(g));
+  for (int i = 0; i < 2; ++i) {
+    Grad& grad = grads[static_cast<size_t>(i)];
+    if (g.TypeOf(grad.values) == g.TypeOf(g.X(i))) continue;
+    grad = g.Apply("Cast", {grad.values}, {{"DstT", g.TypeOf(g.X(i))}});
+  }
+  return grads;
+}
+
+/// The gradient of a product of float or bfloat16 operands with a float result.
+Result<std::vector<Grad>> SparseMatMulGradient(GradContext& g) {
+  WEIR_ASSIGN(bool transpose_a, g.attrs().Bool("transpose_a"));
+  WEIR_ASSIGN(bool transpose_b, g.attrs().Bool("transpose_b"));
+  const auto wide = [&](Value v) {
+    return g.TypeOf(v) == DType::kFloat ? v : g.Apply("Cast", {v}, {{"DstT", DType::kFloat}});
+  };
+  const auto like = [&](Value v, Value x) {
+    return g.TypeOf(x) == DType::kFloat ? v : g.Apply("Cast", {v}, {{"DstT", g.TypeOf(x)}});
+  };
+  const auto [da, db] = ProductGradient(g, {"MatMul", "transpose_a", "transpose_b"}, wide(g.X(0)), transpose_a,
+                                        wide(g.X(1)), transpose_b);
+  return std::vector<Grad>{like(da, g.X(0)), like(db, g.X(1))};
+}
+
+void DeclareMixedProducts(OpRegistry& ops) {
+  ops.Declare("BatchMatMulV3")
+      .In("x: Ta")
+      .In("y: Tb")
+      .Out("output: Tout")
+      .Attr(fmt::format("Ta: {}", kFactorTypes))
+      .Attr(fmt::format("Tb: {}", kFactorTypes))
+      .Attr("Tout: {bfloat16, half, float, double, int16, int32, int64, complex64, complex128}")
+      .Attr("adj_x: bool = false")
+      .Attr("adj_y: bool = false")
+      .Attr("grad_x: bool = false")
+      .Attr("grad_y: bool = false")
+      .Doc("As BatchMatMulV2, with operands of two types and a result of a third.")
+      .Shape([](ShapeContext& c) { return BatchMatMulShape(c, BatchRule::kBroadcast); })
+      .Grad(MixedMatMulGradient);
+  ops.Declare("SparseMatMul")
+      .In("a: Ta")
+      .In("b: Tb")
+      .Out("product: float")
+      .Attr("transpose_a: bool = false")
+      .Attr("transpose_b: bool = false")
+      .Attr("a_is_sparse: bool = false")
+      .Attr("b_is_sparse: bool = false")
+      .Attr("Ta: {float, bfloat16} = DT_FLOAT")
+      .Attr("Tb: {float, bfloat16} = DT_FLOAT")
+      .Doc("As MatMul, with a float result; a_is_sparse and b_is_sparse say which operands have many zeros.")
+      .Shape(MatMulShape)
+      .Grad(SparseMatMulGradient);
+}
+
 OpBuilder BatchProduct(OpRegistry& ops, std::string_view name, std::string_view type_attr) {
   return ops.Declare(name)
       .In("x: T")
@@ -150,6 +209,7 @@ void DeclareLinalg(OpRegistry& ops) {
           "adj_x and adj_y take the conjugate transpose first.")
       .Shape([](ShapeContext& c) { return BatchMatMulShape(c, BatchRule::kBroadcast); })
       .Grad(BatchMatMulV2Gradient);
+  DeclareMixedProducts(ops);
 }
 
 }  // namespace weir::ops

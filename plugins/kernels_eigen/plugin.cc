@@ -28,24 +28,42 @@ void AddRest(sdk::KernelTable& k) {
   AddBias(k);
   AddBits(k);
   AddCast(k);
+  AddCholesky(k);
   AddConcat(k);
+  AddCounting(k);
   AddCrossEntropy(k);
   AddDistinct(k);
+  AddEinsum(k);
   AddFill(k);
   AddGather(k);
+  AddIncomplete(k);
+  AddInplace(k);
+  AddLeastSquares(k);
+  AddLu(k);
+  AddMatrixDiag(k);
+  AddMatrixFunctions(k);
   AddMirror(k);
+  AddMixedMatMul(k);
   AddOptimisers(k);
+  AddOrder(k);
   AddPermute(k);
+  AddQr(k);
   AddRandom(k);
   AddRepeat(k);
+  AddRoll(k);
   AddScan(k);
   AddScatter(k);
   AddSelect(k);
+  AddSelfAdjointEig(k);
   AddShapeArgs(k);
   AddSlice(k);
   AddSpecial(k);
   AddStrings(k);
+  AddSvd(k);
+  AddTensorScatter(k);
   AddTopK(k);
+  AddTriangularSolve(k);
+  AddUnique(k);
 }
 #endif
 

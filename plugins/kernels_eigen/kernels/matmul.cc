@@ -14,8 +14,8 @@ namespace {
 
 using sdk::View;
 
-constexpr double kSmall = 4096;     // number of multiplications below which packing does not pay
-constexpr int64_t kTurned = 1024;   // elements of b that a small product transposes first
+constexpr double kSmall = 4096;       // number of multiplications below which packing does not pay
+constexpr int64_t kTurned = 1024;     // elements of b that a small product transposes first
 constexpr int64_t kWorthTurning = 4;  // rows of a for which that pays
 
 template <class T>
@@ -233,6 +233,17 @@ struct MatMul {
 using MatrixMatMul = MatMul<&sdk::Products::PlanMatMul>;
 using BatchMatMul = MatMul<&sdk::Products::PlanBatchMatMul>;
 
+/// The same for an op that declares the types of its operands and result one by one.
+struct BatchMatMulV3 : BatchMatMul {
+  int32_t Prepare(sdk::Prep& prep) {
+    const uint32_t dtype = prep.input(0).dtype;
+    if (prep.input(1).dtype != dtype || prep.output(0).dtype != dtype) {
+      return prep.error().Unimplemented("the operands and the result must have one type");
+    }
+    return BatchMatMul::Prepare(prep);
+  }
+};
+
 }  // namespace
 
 void AddMatMul(sdk::KernelTable& k) {
@@ -245,6 +256,7 @@ void AddMatMul(sdk::KernelTable& k) {
   k.Add<MatrixMatMul>("MatMul", kTypes).Class(WEIR_CLASS_GEMM);
   k.Add<BatchMatMul>("BatchMatMul", kTypes).Class(WEIR_CLASS_GEMM);
   k.Add<BatchMatMul>("BatchMatMulV2", kTypes + kNarrow).Class(WEIR_CLASS_GEMM);
+  k.Add<BatchMatMulV3>("BatchMatMulV3", sdk::Attr("Ta", kTypes + kNarrow)).Class(WEIR_CLASS_GEMM);
 }
 
 }  // namespace weir::kernels_eigen
