@@ -218,10 +218,6 @@ OpBuilder& OpBuilder::Aggregate() {
   if (OpDef* def = Open()) def->aggregate = true;
   return *this;
 }
-OpBuilder& OpBuilder::RemovedIn(int32_t version) {
-  if (OpDef* def = Open()) def->deprecated_since = version;
-  return *this;
-}
 OpBuilder& OpBuilder::AllowsUninitialized() {
   if (OpDef* def = Open()) def->allows_uninitialized_input = true;
   return *this;

@@ -50,8 +50,6 @@ class OpBuilder {
   OpBuilder& Commutative();
   OpBuilder& Aggregate();
   OpBuilder& AllowsUninitialized();
-  /// Graphs of producers from this GraphDef version on must not contain the op.
-  OpBuilder& RemovedIn(int32_t version);
   OpBuilder& Shape(ShapeFn fn);
   OpBuilder& Grad(GradFn fn);
   OpBuilder& NoGradient(std::string_view why);

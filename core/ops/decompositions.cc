@@ -148,20 +148,19 @@ Status TriangularSolveShape(ShapeContext& c) {
 /// A declaration, or its old name: TensorFlow gave ops of batches names of their own before GraphDef version 13.
 struct OpName {
   const char* op;
-  int32_t removed_in;  // 0: current
+  bool old;  // without a gradient
   std::string_view types;
 };
 
 OpBuilder Decomposition(OpRegistry& ops, const OpName& name) {
   OpBuilder declared = ops.Declare(name.op);
   declared.Attr(name.types);
-  if (name.removed_in > 0) declared.RemovedIn(name.removed_in);
   return declared;
 }
 
 /// Old names have no gradients.
 void SetGradient(OpBuilder& declared, const OpName& name, op::GradFn gradient) {
-  if (name.removed_in > 0) {
+  if (name.old) {
     declared.NoGradient(op::kUndefinedGradient);
   } else {
     declared.Grad(std::move(gradient));
@@ -185,8 +184,8 @@ void DeclareSquare(OpRegistry& ops, const OpName& cholesky, const OpName& choles
 }
 
 void DeclareDeterminants(OpRegistry& ops) {
-  for (const OpName& name : {OpName{"MatrixDeterminant", 0, "T: {half, float, double, complex64, complex128}"},
-                             OpName{"BatchMatrixDeterminant", 13, "T: {float, double, complex64, complex128}"}}) {
+  for (const OpName& name : {OpName{"MatrixDeterminant", false, "T: {half, float, double, complex64, complex128}"},
+                             OpName{"BatchMatrixDeterminant", true, "T: {float, double, complex64, complex128}"}}) {
     OpBuilder declared = Decomposition(ops, name);
     declared.In("input: T").Out("output: T").Shape(DeterminantShape).Doc("The determinant of each matrix.");
     SetGradient(declared, name, MatrixDeterminantGradient);
@@ -202,13 +201,14 @@ void DeclareDeterminants(OpRegistry& ops) {
 }
 
 void DeclareSolvers(OpRegistry& ops) {
-  for (const OpName& name : {OpName{"MatrixSolve", 0, kMatrixT}, OpName{"BatchMatrixSolve", 13, kOldMatrixT}}) {
+  for (const OpName& name : {OpName{"MatrixSolve", false, kMatrixT}, OpName{"BatchMatrixSolve", true, kOldMatrixT}}) {
     OpBuilder declared = Decomposition(ops, name);
     declared.In("matrix: T").In("rhs: T").Out("output: T").Attr("adjoint: bool = false").Shape(SolveShape);
     declared.Doc("x with matrix x = rhs, or with the conjugate transpose of each matrix.");
     SetGradient(declared, name, MatrixSolveGradient);
   }
-  for (const OpName& name : {OpName{"MatrixSolveLs", 0, kMatrixT}, OpName{"BatchMatrixSolveLs", 13, kOldMatrixT}}) {
+  for (const OpName& name :
+       {OpName{"MatrixSolveLs", false, kMatrixT}, OpName{"BatchMatrixSolveLs", true, kOldMatrixT}}) {
     OpBuilder declared = Decomposition(ops, name);
     declared.In("matrix: T").In("rhs: T").In("l2_regularizer: double").Out("output: T");
     declared.Attr("fast: bool = true").Shape(SolveLsShape);
@@ -218,8 +218,8 @@ void DeclareSolvers(OpRegistry& ops) {
     SetGradient(declared, name, MatrixSolveLsGradient);
   }
   for (const OpName& name :
-       {OpName{"MatrixTriangularSolve", 0, "T: {bfloat16, double, float, half, complex64, complex128}"},
-        OpName{"BatchMatrixTriangularSolve", 13, kOldMatrixT}}) {
+       {OpName{"MatrixTriangularSolve", false, "T: {bfloat16, double, float, half, complex64, complex128}"},
+        OpName{"BatchMatrixTriangularSolve", true, kOldMatrixT}}) {
     OpBuilder declared = Decomposition(ops, name);
     declared.In("matrix: T").In("rhs: T").Out("output: T");
     declared.Attr("lower: bool = true").Attr("adjoint: bool = false").Shape(TriangularSolveShape);
@@ -252,7 +252,7 @@ void DeclareFactors(OpRegistry& ops) {
           "L below the diagonal, with ones on its own, and U on and above it, with L U = the rows p of each matrix, "
           "which must be invertible.");
   for (const OpName& name :
-       {OpName{"Svd", 0, kMatrixT}, OpName{"BatchSvd", 13, "T: {double, float, complex64, complex128}"}}) {
+       {OpName{"Svd", false, kMatrixT}, OpName{"BatchSvd", true, "T: {double, float, complex64, complex128}"}}) {
     OpBuilder declared = Decomposition(ops, name);
     declared.In("input: T").Out("s: T").Out("u: T").Out("v: T");
     declared.Attr("compute_uv: bool = true").Attr("full_matrices: bool = false").Shape(SvdShape);
@@ -264,13 +264,13 @@ void DeclareFactors(OpRegistry& ops) {
 
 void DeclareEigenvalues(OpRegistry& ops) {
   for (const OpName& name :
-       {OpName{"SelfAdjointEig", 11, kRealMatrixT}, OpName{"BatchSelfAdjointEig", 11, kOldMatrixT}}) {
+       {OpName{"SelfAdjointEig", true, kRealMatrixT}, OpName{"BatchSelfAdjointEig", true, kOldMatrixT}}) {
     OpBuilder declared = Decomposition(ops, name);
     declared.In("input: T").Out("output: T").Shape(StackedEigShape).NoGradient(op::kUndefinedGradient);
     declared.Doc("Eigenvalues in ascending order above the eigenvectors, of matrices in their lower triangles.");
   }
   for (const OpName& name :
-       {OpName{"SelfAdjointEigV2", 0, kMatrixT}, OpName{"BatchSelfAdjointEigV2", 13, kOldMatrixT}}) {
+       {OpName{"SelfAdjointEigV2", false, kMatrixT}, OpName{"BatchSelfAdjointEigV2", true, kOldMatrixT}}) {
     OpBuilder declared = Decomposition(ops, name);
     declared.In("input: T").Out("e: T").Out("v: T").Attr("compute_v: bool = true").Shape(EigShape);
     declared.Doc("Eigenvalues in ascending order, and eigenvectors in columns, of matrices in their lower triangles.");
@@ -294,7 +294,6 @@ void DeclareFunctions(OpRegistry& ops) {
       .Out("output: T")
       .Attr(kMatrixT)
       .Shape(SquareShape)
-      .RemovedIn(27)
       .NoGradient(op::kUndefinedGradient)
       .Doc("The exponential series of each matrix.");
   ops.Declare("MatrixLogarithm")
@@ -316,9 +315,10 @@ void DeclareFunctions(OpRegistry& ops) {
 }  // namespace
 
 void DeclareMatrix(OpRegistry& ops) {
-  DeclareSquare(ops, {"Cholesky", 0, kMatrixT}, {"CholeskyGrad", 0, kRealMatrixT}, {"MatrixInverse", 0, kMatrixT});
-  DeclareSquare(ops, {"BatchCholesky", 13, kOldMatrixT}, {"BatchCholeskyGrad", 13, kOldMatrixT},
-                {"BatchMatrixInverse", 13, kOldMatrixT});
+  DeclareSquare(ops, {"Cholesky", false, kMatrixT}, {"CholeskyGrad", false, kRealMatrixT},
+                {"MatrixInverse", false, kMatrixT});
+  DeclareSquare(ops, {"BatchCholesky", true, kOldMatrixT}, {"BatchCholeskyGrad", true, kOldMatrixT},
+                {"BatchMatrixInverse", true, kOldMatrixT});
   DeclareDeterminants(ops);
   DeclareSolvers(ops);
   DeclareFactors(ops);

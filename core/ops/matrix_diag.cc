@@ -306,7 +306,6 @@ void DeclareMainDiagonals(OpRegistry& ops) {
       .Out("output: T")
       .Attr(kAnyT)
       .Shape(MatrixDiagShape)
-      .RemovedIn(14)
       .NoGradient(op::kUndefinedGradient)
       .Doc(kMake);
   Moving(ops, "BatchMatrixDiagPart")
@@ -314,7 +313,6 @@ void DeclareMainDiagonals(OpRegistry& ops) {
       .Out("diagonal: T")
       .Attr(kAnyT)
       .Shape(MatrixDiagPartShape)
-      .RemovedIn(14)
       .NoGradient(op::kUndefinedGradient)
       .Doc(kPart);
   Moving(ops, "BatchMatrixSetDiag")
@@ -323,7 +321,6 @@ void DeclareMainDiagonals(OpRegistry& ops) {
       .Out("output: T")
       .Attr(kAnyT)
       .Shape(MatrixSetDiagShape)
-      .RemovedIn(14)
       .NoGradient(op::kUndefinedGradient)
       .Doc(kSet);
 }
@@ -376,7 +373,6 @@ void DeclareBands(OpRegistry& ops) {
       .Out("band: T")
       .Attr(kAnyT)
       .Shape(op::SameAs(0))
-      .RemovedIn(14)
       .NoGradient(op::kUndefinedGradient)
       .Doc(kBand);
 }

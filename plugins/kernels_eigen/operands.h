@@ -113,10 +113,6 @@ inline std::vector<int64_t> StepsOf(const std::vector<int64_t>& dims) {
   return steps;
 }
 
-inline bool HasNoElements(const weir_shape& shape) {
-  return std::find(shape.dims, shape.dims + shape.rank, 0) != shape.dims + shape.rank;
-}
-
 /// Product of the extents [begin, end).
 inline int64_t SizeOf(const weir_shape& shape, uint32_t begin, uint32_t end) {
   int64_t n = 1;

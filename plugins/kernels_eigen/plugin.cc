@@ -1,6 +1,7 @@
 // The entry of kernels_eigen: the families that the file contains.
 #include "sdk/cpp/plugin.h"
 
+#include "plugins/kernels_eigen/array_families.h"
 #include "plugins/kernels_eigen/families.h"
 #if defined(WEIR_FOR_ASYNC_EXAMPLE)
 #include "sdk/examples/async_device/async_kernels.h"

@@ -56,12 +56,6 @@ class Node {
     return value ? std::span<const int64_t>(value->ints, value->count) : std::span<const int64_t>();
   }
 
-  /// Lives as long as the node.
-  std::span<const double> Floats(std::string_view attr) const {
-    const auto value = Find(attr, WEIR_VALUE_FLOAT | WEIR_VALUE_LIST);
-    return value ? std::span<const double>(value->floats, value->count) : std::span<const double>();
-  }
-
   const weir_node* get() const { return node_; }
 
  private:

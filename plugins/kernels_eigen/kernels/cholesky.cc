@@ -1,9 +1,8 @@
 // Cholesky and CholeskyGrad.
-#include <Eigen/Cholesky>
 #include <limits>
 
+#include "plugins/kernels_eigen/array_families.h"
 #include "plugins/kernels_eigen/dtypes.h"
-#include "plugins/kernels_eigen/families.h"
 #include "plugins/kernels_eigen/kernels/matrices.h"
 
 namespace weir::kernels_eigen {
@@ -11,6 +10,15 @@ namespace {
 
 using sdk::Env;
 using sdk::View;
+
+/// The lower triangle, with the diagonal times `scale`; zeros above.
+template <class T>
+void KeepLowerTriangle(Dense<T>* x, T scale) {
+  for (int64_t i = 0; i < x->rows; ++i) {
+    (*x)(i, i) *= scale;
+    std::fill(x->row(i) + i + 1, x->row(i) + x->columns, T(0));
+  }
+}
 
 struct Cholesky {
   MatrixBatch batch;
@@ -20,12 +28,12 @@ struct Cholesky {
   void Run(const Env& env, View<const T> input, View<T> output) const {
     const auto [begin, end] = env.Range(batch.count);
     for (int64_t i = begin; i < end; ++i) {
-      const Eigen::LLT<Matrix<T>> factor(batch.Read(input.data() + i * batch.size()));
-      Matrix<T> lower = factor.matrixL();
-      if (factor.info() != Eigen::Success) {
-        lower.template triangularView<Eigen::Lower>().setConstant(T(std::numeric_limits<double>::quiet_NaN()));
+      Dense<T> factor = batch.Read(input.data(), i);
+      if (!FactorCholesky(&factor)) {
+        std::fill(factor.data.begin(), factor.data.end(), T(std::numeric_limits<float>::quiet_NaN()));
+        KeepLowerTriangle(&factor, T(1));
       }
-      Write(lower, output.data() + i * batch.size());
+      factor.Store(output.data() + i * batch.size());
     }
   }
 };
@@ -43,19 +51,18 @@ struct CholeskyGrad {
   void Run(const Env& env, View<const T> l, View<const T> grad, View<T> output) const {
     const auto [begin, end] = env.Range(batch.count);
     for (int64_t i = begin; i < end; ++i) {
-      const Matrix<T> factor = batch.Read(l.data() + i * batch.size());
-      const Matrix<T> slope = batch.Read(grad.data() + i * batch.size());
-      const auto lower = factor.template triangularView<Eigen::Lower>();
-      Matrix<T> middle = Matrix<T>(lower).transpose() * Matrix<T>(slope.template triangularView<Eigen::Lower>());
-      middle.diagonal() *= T(0.5);
-      middle = Matrix<T>(middle.template triangularView<Eigen::Lower>());
-      if ((factor.diagonal().array() == T(0)).any()) {
-        middle.setConstant(std::numeric_limits<T>::quiet_NaN());
-      } else {
-        lower.transpose().solveInPlace(middle);
-        lower.template solveInPlace<Eigen::OnTheRight>(middle);
-      }
-      Write(T(0.5) * (middle + middle.transpose()), output.data() + i * batch.size());
+      Dense<T> factor = batch.Read(l.data(), i), slope = batch.Read(grad.data(), i);
+      KeepLowerTriangle(&factor, T(1));
+      KeepLowerTriangle(&slope, T(1));
+      const Dense<T> turned = factor.Adjoint();
+      Dense<T> middle = turned * slope;
+      KeepLowerTriangle(&middle, T(0.5));
+      SolveTriangle(turned, false, &middle);
+      Dense<T> result = middle.Adjoint();
+      SolveTriangle(turned, false, &result);
+      const Dense<T> mirrored = result.Adjoint();
+      T* const to = output.data() + i * batch.size();
+      for (size_t k = 0; k < result.data.size(); ++k) to[k] = T(0.5) * (result.data[k] + mirrored.data[k]);
     }
   }
 };

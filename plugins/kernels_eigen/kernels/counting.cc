@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "plugins/kernels_eigen/array_families.h"
 #include "plugins/kernels_eigen/dtypes.h"
-#include "plugins/kernels_eigen/families.h"
 #include "plugins/kernels_eigen/operands.h"
 #include "plugins/kernels_eigen/wrap.h"
 #include "sdk/cpp/kernel.h"
@@ -130,7 +130,11 @@ struct Bucketize {
   std::vector<float> boundaries;
 
   int32_t Prepare(Prep& prep) {
-    for (const double boundary : prep.node().Floats("boundaries")) boundaries.push_back(static_cast<float>(boundary));
+    weir_attr given{};
+    given.struct_size = sizeof given;
+    const int32_t code = sdk::HostTable()->attr(prep.node().get(), sdk::Str("boundaries"), &given);
+    if (code != WEIR_OK || given.type != (WEIR_VALUE_FLOAT | WEIR_VALUE_LIST)) given.count = 0;
+    for (uint64_t i = 0; i < given.count; ++i) boundaries.push_back(static_cast<float>(given.floats[i]));
     if (!std::is_sorted(boundaries.begin(), boundaries.end())) {
       return prep.error().InvalidArgument("Expected sorted boundaries");
     }

@@ -3,8 +3,8 @@
 #include <map>
 #include <numeric>
 
+#include "plugins/kernels_eigen/array_families.h"
 #include "plugins/kernels_eigen/dtypes.h"
-#include "plugins/kernels_eigen/families.h"
 #include "plugins/kernels_eigen/kernels/gemm.h"
 #include "plugins/kernels_eigen/operands.h"
 #include "plugins/kernels_eigen/wrap.h"

@@ -4,8 +4,8 @@
 #include <limits>
 #include <unsupported/Eigen/SpecialFunctions>
 
+#include "plugins/kernels_eigen/array_families.h"
 #include "plugins/kernels_eigen/dtypes.h"
-#include "plugins/kernels_eigen/families.h"
 #include "sdk/cpp/elementwise.h"
 
 namespace weir::kernels_eigen {

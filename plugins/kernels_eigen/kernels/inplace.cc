@@ -1,8 +1,8 @@
 // Whole arrays: DeepCopy, Empty, ParallelConcat, and rows changed in a copy: InplaceUpdate, InplaceAdd, InplaceSub.
 #include <cstring>
 
+#include "plugins/kernels_eigen/array_families.h"
 #include "plugins/kernels_eigen/dtypes.h"
-#include "plugins/kernels_eigen/families.h"
 #include "plugins/kernels_eigen/operands.h"
 #include "plugins/kernels_eigen/wrap.h"
 #include "sdk/cpp/kernel.h"

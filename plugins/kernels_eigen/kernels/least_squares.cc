@@ -1,15 +1,31 @@
-// MatrixSolveLs: by normal equations, or by a complete orthogonal decomposition.
-#include <Eigen/Cholesky>
-#include <Eigen/QR>
+// MatrixSolveLs: by normal equations, or by singular values.
+#include <limits>
 
+#include "plugins/kernels_eigen/array_families.h"
 #include "plugins/kernels_eigen/dtypes.h"
-#include "plugins/kernels_eigen/families.h"
 #include "plugins/kernels_eigen/kernels/matrices.h"
+#include "plugins/kernels_eigen/kernels/svd.h"
 
 namespace weir::kernels_eigen {
 namespace {
 
 using sdk::View;
+
+/// The shortest of the x that make |a x - b| least. Singular values that rounding cannot tell from 0 count as 0.
+template <class T>
+Dense<T> ShortestSolution(const Dense<T>& a, const Dense<T>& b) {
+  using Wide = WideOf<T>;
+  const Singular<Wide> svd = Decompose(Dense<Wide>(a.rows, a.columns, a.data.data()), false);
+  const double rounding = static_cast<double>(std::numeric_limits<decltype(std::abs(T()))>::epsilon());
+  const double least = rounding * static_cast<double>(std::max(a.rows, a.columns)) * svd.s[0];
+  Dense<Wide> x = svd.u.Adjoint() * Dense<Wide>(b.rows, b.columns, b.data.data());
+  for (int64_t i = 0; i < x.rows; ++i) {
+    const double s = svd.s[static_cast<size_t>(i)];
+    for (int64_t j = 0; j < x.columns; ++j) x(i, j) = s > least ? x(i, j) / s : Wide(0);
+  }
+  x = svd.v * x;
+  return {x.rows, x.columns, x.data.data()};
+}
 
 struct LeastSquares {
   MatrixBatch batch;
@@ -44,32 +60,25 @@ struct LeastSquares {
         std::fill_n(to, batch.columns * right_columns, T(0));
         continue;
       }
-      const auto a = batch.Read(matrix.data() + i * batch.size());
-      const Eigen::Map<const Matrix<T>> b(rhs.data() + i * batch.rows * right_columns, batch.rows, right_columns);
+      const Dense<T> a = batch.Read(matrix.data(), i);
+      const Dense<T> b(batch.rows, right_columns, rhs.data() + i * batch.rows * right_columns);
       if (!fast) {
-        Write(Matrix<T>(a.completeOrthogonalDecomposition().solve(b)), to);
+        ShortestSolution(a, b).Store(to);
         continue;
       }
       const bool tall = batch.rows >= batch.columns;
-      const int64_t n = batch.inner();
-      Matrix<T> gramian = Matrix<T>::Zero(n, n);
-      gramian.diagonal().setConstant(T(weight));
-      if (tall) {
-        gramian += a.adjoint() * a;
-      } else {
-        gramian += a * a.adjoint();
-      }
-      const Eigen::LLT<Matrix<T>> factor(gramian);
-      if (factor.info() != Eigen::Success) {
+      const Dense<T> adjoint = a.Adjoint();
+      Dense<T> gramian = tall ? adjoint * a : a * adjoint;
+      for (int64_t k = 0; k < gramian.rows; ++k) gramian(k, k) += T(weight);
+      if (!FactorCholesky(&gramian)) {
         return env.error().InvalidArgument(
             "Input matrix was rank deficient or ill-conditioned. Try setting fast=False or provide a larger "
             "l2_regularizer > 0.");
       }
-      if (tall) {
-        Write(factor.solve(Matrix<T>(a.adjoint() * b)), to);
-      } else {
-        Write(a.adjoint() * Matrix<T>(factor.solve(b)), to);
-      }
+      Dense<T> x = tall ? adjoint * b : b;
+      SolveTriangle(gramian, true, &x);
+      SolveTriangle(gramian.Adjoint(), false, &x);
+      (tall ? x : adjoint * x).Store(to);
     }
     return WEIR_OK;
   }

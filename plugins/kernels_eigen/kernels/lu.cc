@@ -1,8 +1,8 @@
 // Lu, and what follows from it: inverses, determinants, solutions of linear systems.
-#include <Eigen/LU>
+#include <cmath>
 
+#include "plugins/kernels_eigen/array_families.h"
 #include "plugins/kernels_eigen/dtypes.h"
-#include "plugins/kernels_eigen/families.h"
 #include "plugins/kernels_eigen/kernels/matrices.h"
 
 namespace weir::kernels_eigen {
@@ -10,19 +10,6 @@ namespace {
 
 using sdk::Env;
 using sdk::View;
-
-template <class T>
-using LuFactors = Eigen::PartialPivLU<Matrix<T>>;
-
-/// True if all pivots are numbers other than 0.
-template <class T>
-bool IsInvertible(const LuFactors<T>& lu) {
-  const auto pivots = lu.matrixLU().diagonal();
-  for (Eigen::Index i = 0; i < pivots.size(); ++i) {
-    if (!(std::abs(pivots[i]) > 0)) return false;
-  }
-  return true;
-}
 
 template <class T>
 T SignOf(T x) {
@@ -40,14 +27,13 @@ struct SignedLog {
   T sign = T(1);
   decltype(std::abs(T())) log = 0;
 
-  explicit SignedLog(const Eigen::Map<const Matrix<T>>& matrix) {
-    if (matrix.size() == 0) return;
-    const LuFactors<T> lu(matrix);
-    const auto pivots = lu.matrixLU().diagonal();
-    sign = T(static_cast<float>(lu.permutationP().determinant()));
-    for (Eigen::Index i = 0; i < pivots.size(); ++i) {
-      sign *= SignOf(T(pivots[i]));
-      log += std::log(std::abs(pivots[i]));
+  explicit SignedLog(Dense<T> matrix) {
+    const LuFactors<T> factors(std::move(matrix));
+    sign = T(static_cast<float>(factors.sign));
+    for (int64_t i = 0; i < factors.lu.rows; ++i) {
+      const T pivot = factors.lu(i, i);
+      sign *= SignOf(pivot);
+      log += std::log(std::abs(pivot));
     }
   }
 };
@@ -65,12 +51,11 @@ struct Lu {
   int32_t Run(const Env& env, View<const T> input, View<T> lu, View<I> p) const {
     const auto [begin, end] = env.Range(batch.count);
     for (int64_t i = begin; i < end; ++i) {
-      const LuFactors<T> factors(batch.Read(input.data() + i * batch.size()));
-      if (!IsInvertible<T>(factors)) return env.error().InvalidArgument("Input is not invertible.");
-      Write(factors.matrixLU(), lu.data() + i * batch.size());
-      const auto& places = factors.permutationP().indices();
+      const LuFactors<T> factors(batch.Read(input.data(), i));
+      if (!factors.Invertible()) return env.error().InvalidArgument("Input is not invertible.");
+      factors.lu.Store(lu.data() + i * batch.size());
       for (int64_t row = 0; row < batch.rows; ++row) {
-        p[i * batch.rows + static_cast<int64_t>(places[row])] = static_cast<I>(row);
+        p[i * batch.rows + row] = static_cast<I>(factors.order[static_cast<size_t>(row)]);
       }
     }
     return WEIR_OK;
@@ -90,11 +75,10 @@ struct MatrixInverse {
     using C = sdk::Compute<T>;
     const auto [begin, end] = env.Range(batch.count);
     for (int64_t i = begin; i < end; ++i) {
-      Matrix<C> given = batch.Read(input.data() + i * batch.size());
-      if (adjoint) given.adjointInPlace();
-      const LuFactors<C> lu(given);
-      if (!IsInvertible<C>(lu)) return env.error().InvalidArgument("Input is not invertible.");
-      Write(lu.inverse(), output.data() + i * batch.size());
+      const Dense<C> given = batch.Read(input.data(), i);
+      const LuFactors<C> factors(adjoint ? given.Adjoint() : given);
+      if (!factors.Invertible()) return env.error().InvalidArgument("Input is not invertible.");
+      factors.Solve(Dense<C>::Identity(batch.rows, batch.rows)).Store(output.data() + i * batch.size());
     }
     return WEIR_OK;
   }
@@ -108,7 +92,7 @@ struct MatrixDeterminant {
   void Run(const Env& env, View<const T> input, View<T> output) const {
     const auto [begin, end] = env.Range(batch.count);
     for (int64_t i = begin; i < end; ++i) {
-      const SignedLog<T> determinant(batch.Read(input.data() + i * batch.size()));
+      const SignedLog<T> determinant(batch.Read(input.data(), i));
       output[i] = determinant.sign * std::exp(determinant.log);
     }
   }
@@ -122,7 +106,7 @@ struct LogMatrixDeterminant {
   void Run(const Env& env, View<const T> input, View<T> sign, View<T> log) const {
     const auto [begin, end] = env.Range(batch.count);
     for (int64_t i = begin; i < end; ++i) {
-      const SignedLog<T> determinant(batch.Read(input.data() + i * batch.size()));
+      const SignedLog<T> determinant(batch.Read(input.data(), i));
       sign[i] = determinant.sign;
       log[i] = T(determinant.log);
     }
@@ -155,13 +139,11 @@ struct MatrixSolve {
   int32_t Run(const Env& env, View<const T> matrix, View<const T> rhs, View<T> output) const {
     const auto [begin, end] = env.Range(batch.count);
     for (int64_t i = begin; i < end; ++i) {
-      Matrix<T> given = batch.Read(matrix.data() + i * batch.size());
-      if (adjoint) given.adjointInPlace();
-      const LuFactors<T> lu(given);
-      if (!IsInvertible<T>(lu)) return env.error().InvalidArgument("Input matrix is not invertible.");
+      const Dense<T> given = batch.Read(matrix.data(), i);
+      const LuFactors<T> factors(adjoint ? given.Adjoint() : given);
+      if (!factors.Invertible()) return env.error().InvalidArgument("Input matrix is not invertible.");
       const int64_t at = i * batch.rows * right_columns;
-      const Eigen::Map<const Matrix<T>> right(rhs.data() + at, batch.rows, right_columns);
-      Write(lu.solve(right), output.data() + at);
+      factors.Solve(Dense<T>(batch.rows, right_columns, rhs.data() + at)).Store(output.data() + at);
     }
     return WEIR_OK;
   }

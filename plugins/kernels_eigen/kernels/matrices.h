@@ -1,18 +1,15 @@
-// Batches of dense matrices in the last two axes, for kernels built on Eigen's decompositions.
+// Batches of dense matrices in the last two axes.
 #ifndef WEIR_PLUGINS_KERNELS_EIGEN_KERNELS_MATRICES_H_
 #define WEIR_PLUGINS_KERNELS_EIGEN_KERNELS_MATRICES_H_
 
-#include <Eigen/Core>
 #include <algorithm>
-#include <complex>
 
+#include "plugins/kernels_eigen/array_families.h"
+#include "plugins/kernels_eigen/kernels/dense.h"
 #include "plugins/kernels_eigen/operands.h"
 #include "sdk/cpp/kernel.h"
 
 namespace weir::kernels_eigen {
-
-template <class T>
-using Matrix = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
 /// The matrices of operand `input`; `count` is 0 if the outputs have no elements.
 struct MatrixBatch {
@@ -47,29 +44,12 @@ struct MatrixBatch {
     if (static_cast<double>(count) * work > 1e5) prep.Tiles(static_cast<uint64_t>(count));
   }
 
-  /// The matrix at `from` in the type for arithmetic on T: a view, or a copy of 16-bit numbers.
+  /// Matrix i of an array, in the type for arithmetic on T.
   template <class T>
-  auto Read(const T* from) const {
-    if constexpr (std::is_same_v<sdk::Compute<T>, T>) {
-      return Eigen::Map<const Matrix<T>>(from, rows, columns);
-    } else {
-      Matrix<float> wide(rows, columns);
-      sdk::Widen(from, wide.data(), size());
-      return wide;
-    }
+  Dense<sdk::Compute<T>> Read(const T* from, int64_t i) const {
+    return {rows, columns, from + i * size()};
   }
 };
-
-/// Stores a matrix expression at `to`, in row-major order.
-template <class T, class Expression>
-void Write(const Expression& value, T* to) {
-  if constexpr (std::is_same_v<sdk::Compute<T>, T>) {
-    Eigen::Map<Matrix<T>>(to, value.rows(), value.cols()) = value;
-  } else {
-    const Matrix<float> wide = value;
-    sdk::Narrow(wide.data(), to, wide.size());
-  }
-}
 
 }  // namespace weir::kernels_eigen
 

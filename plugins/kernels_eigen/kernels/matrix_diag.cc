@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "plugins/kernels_eigen/families.h"
+#include "plugins/kernels_eigen/array_families.h"
 #include "plugins/kernels_eigen/operands.h"
 #include "sdk/cpp/kernel.h"
 

@@ -4,8 +4,8 @@
 #include <Eigen/LU>
 #include <limits>
 
+#include "plugins/kernels_eigen/array_families.h"
 #include "plugins/kernels_eigen/dtypes.h"
-#include "plugins/kernels_eigen/families.h"
 #include "plugins/kernels_eigen/kernels/matrices.h"
 
 namespace weir::kernels_eigen {

@@ -1,8 +1,8 @@
 // NthElement, LowerBound and UpperBound.
 #include <algorithm>
 
+#include "plugins/kernels_eigen/array_families.h"
 #include "plugins/kernels_eigen/dtypes.h"
-#include "plugins/kernels_eigen/families.h"
 #include "plugins/kernels_eigen/operands.h"
 #include "sdk/cpp/kernel.h"
 

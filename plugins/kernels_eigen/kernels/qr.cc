@@ -1,8 +1,6 @@
 // Qr: a decomposition by Householder reflections.
-#include <Eigen/QR>
-
+#include "plugins/kernels_eigen/array_families.h"
 #include "plugins/kernels_eigen/dtypes.h"
-#include "plugins/kernels_eigen/families.h"
 #include "plugins/kernels_eigen/kernels/matrices.h"
 
 namespace weir::kernels_eigen {
@@ -23,19 +21,12 @@ struct Qr {
 
   template <class T>
   void Run(const sdk::Env& env, View<const T> input, View<T> q, View<T> r) const {
-    using M = Matrix<sdk::Compute<T>>;
     const int64_t rows = batch.rows, inner = full ? rows : batch.inner();
     const auto [begin, end] = env.Range(batch.count);
     for (int64_t i = begin; i < end; ++i) {
-      T* const q_at = q.data() + i * rows * inner;
-      if (batch.size() == 0) {
-        Write(M::Identity(rows, inner), q_at);
-        continue;
-      }
-      const Eigen::HouseholderQR<M> factors(batch.Read(input.data() + i * batch.size()));
-      Write(M(factors.householderQ() * M::Identity(rows, inner)), q_at);
-      const M upper = factors.matrixQR().topRows(inner).template triangularView<Eigen::Upper>();
-      Write(upper, r.data() + i * inner * batch.columns);
+      const QrFactors<sdk::Compute<T>> factors(batch.Read(input.data(), i));
+      factors.Q(inner).Store(q.data() + i * rows * inner);
+      factors.R(inner).Store(r.data() + i * inner * batch.columns);
     }
   }
 };

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "plugins/kernels_eigen/array_families.h"
 #include "plugins/kernels_eigen/dtypes.h"
-#include "plugins/kernels_eigen/families.h"
 #include "plugins/kernels_eigen/operands.h"
 #include "plugins/kernels_eigen/wrap.h"
 #include "sdk/cpp/kernel.h"

@@ -1,9 +1,8 @@
 // Eigenvalues and eigenvectors of symmetric and Hermitian matrices, given by their lower triangles.
-#include <Eigen/Eigenvalues>
-
+#include "plugins/kernels_eigen/array_families.h"
 #include "plugins/kernels_eigen/dtypes.h"
-#include "plugins/kernels_eigen/families.h"
 #include "plugins/kernels_eigen/kernels/matrices.h"
+#include "plugins/kernels_eigen/kernels/svd.h"
 
 namespace weir::kernels_eigen {
 namespace {
@@ -14,16 +13,10 @@ using sdk::View;
 constexpr const char* kNoEigenvalues =
     "Self-adjoint eigen decomposition was not successful. The input might not be valid.";
 
+/// The pairs of matrix i; they do not converge if there are none.
 template <class T>
-using SelfAdjointSolver = Eigen::SelfAdjointEigenSolver<Matrix<T>>;
-
-/// False if there are no eigenvalues: the solver does not converge, or a number that it reads is not finite.
-template <class T>
-bool SolveSelfAdjoint(const Eigen::Map<const Matrix<T>>& matrix, bool vectors, SelfAdjointSolver<T>* solver) {
-  const Matrix<T> lower = matrix.template triangularView<Eigen::Lower>();
-  if (lower.rows() > 1 && !lower.allFinite()) return false;
-  solver->compute(lower, vectors ? Eigen::ComputeEigenvectors : Eigen::EigenvaluesOnly);
-  return solver->info() == Eigen::Success;
+EigenPairs<WideOf<T>> PairsOf(const MatrixBatch& batch, const View<const T>& input, int64_t i) {
+  return SelfAdjointPairs(Dense<WideOf<T>>(batch.rows, batch.rows, input.data() + i * batch.size()));
 }
 
 struct SelfAdjointEig {
@@ -38,12 +31,12 @@ struct SelfAdjointEig {
   int32_t Run(const Env& env, View<const T> input, View<T> e, View<T> v) const {
     const auto [begin, end] = env.Range(batch.count);
     for (int64_t i = begin; i < end; ++i) {
-      SelfAdjointSolver<T> solver;
-      if (!SolveSelfAdjoint<T>(batch.Read(input.data() + i * batch.size()), vectors, &solver)) {
-        return env.error().InvalidArgument(kNoEigenvalues);
+      const auto pairs = PairsOf(batch, input, i);
+      if (!pairs.converged) return env.error().InvalidArgument(kNoEigenvalues);
+      for (int64_t k = 0; k < batch.rows; ++k) {
+        e[i * batch.rows + k] = static_cast<T>(pairs.values[static_cast<size_t>(k)]);
       }
-      Write(solver.eigenvalues().template cast<T>(), e.data() + i * batch.rows);
-      if (vectors) Write(solver.eigenvectors(), v.data() + i * batch.size());
+      if (vectors) pairs.vectors.Store(v.data() + i * batch.size());
     }
     return WEIR_OK;
   }
@@ -58,13 +51,11 @@ struct StackedEig {
   int32_t Run(const Env& env, View<const T> input, View<T> output) const {
     const auto [begin, end] = env.Range(batch.count);
     for (int64_t i = begin; i < end; ++i) {
-      SelfAdjointSolver<T> solver;
-      if (!SolveSelfAdjoint<T>(batch.Read(input.data() + i * batch.size()), true, &solver)) {
-        return env.error().InvalidArgument(kNoEigenvalues);
-      }
+      const auto pairs = PairsOf(batch, input, i);
+      if (!pairs.converged) return env.error().InvalidArgument(kNoEigenvalues);
       T* const to = output.data() + i * (batch.size() + batch.rows);
-      Write(solver.eigenvalues(), to);
-      Write(solver.eigenvectors(), to + batch.rows);
+      for (int64_t k = 0; k < batch.rows; ++k) to[k] = static_cast<T>(pairs.values[static_cast<size_t>(k)]);
+      pairs.vectors.Store(to + batch.rows);
     }
     return WEIR_OK;
   }

@@ -1,8 +1,8 @@
 // Svd of batches of matrices.
 #include "plugins/kernels_eigen/kernels/svd.h"
 
+#include "plugins/kernels_eigen/array_families.h"
 #include "plugins/kernels_eigen/dtypes.h"
-#include "plugins/kernels_eigen/families.h"
 #include "plugins/kernels_eigen/kernels/matrices.h"
 
 namespace weir::kernels_eigen {
@@ -25,16 +25,13 @@ struct Svd {
   template <class T>
   void Run(const sdk::Env& env, View<const T> input, View<T> s, View<T> u, View<T> v) const {
     const int64_t inner = batch.inner();
-    const int64_t u_size = batch.rows * (full ? batch.rows : inner);
-    const int64_t v_size = batch.columns * (full ? batch.columns : inner);
     const auto [begin, end] = env.Range(batch.count);
     for (int64_t i = begin; i < end; ++i) {
-      SvdJob<T> job{input.data() + i * batch.size(), batch.rows, batch.columns, full, s.data() + i * inner};
-      if (vectors) {
-        job.u = u.data() + i * u_size;
-        job.v = v.data() + i * v_size;
-      }
-      job.Run();
+      const auto svd = Decompose(Dense<WideOf<T>>(batch.rows, batch.columns, input.data() + i * batch.size()), full);
+      for (int64_t k = 0; k < inner; ++k) s[i * inner + k] = static_cast<T>(svd.s[static_cast<size_t>(k)]);
+      if (!vectors) continue;
+      svd.u.Store(u.data() + i * svd.u.rows * svd.u.columns);
+      svd.v.Store(v.data() + i * svd.v.rows * svd.v.columns);
     }
   }
 };

@@ -1,5 +1,9 @@
 #include "plugins/kernels_eigen/kernels/svd_solver.h"
 
-#if !defined(WEIR_KERNEL_DTYPES_SHORT)
-template struct weir::kernels_eigen::SvdJob<std::complex<double>>;
-#endif
+namespace weir::kernels_eigen {
+
+Singular<std::complex<double>> Decompose(const Dense<std::complex<double>>& x, bool full) {
+  return DecomposeBy(x, full);
+}
+
+}  // namespace weir::kernels_eigen

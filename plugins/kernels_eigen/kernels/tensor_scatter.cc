@@ -1,8 +1,8 @@
 // TensorScatterUpdate, TensorScatterAdd, …: slices of a copy replaced or combined with updates.
 #include <algorithm>
 
+#include "plugins/kernels_eigen/array_families.h"
 #include "plugins/kernels_eigen/dtypes.h"
-#include "plugins/kernels_eigen/families.h"
 #include "plugins/kernels_eigen/places.h"
 #include "plugins/kernels_eigen/wrap.h"
 #include "sdk/cpp/kernel.h"

@@ -1,8 +1,6 @@
 // MatrixTriangularSolve.
-#include <Eigen/Core>
-
+#include "plugins/kernels_eigen/array_families.h"
 #include "plugins/kernels_eigen/dtypes.h"
-#include "plugins/kernels_eigen/families.h"
 #include "plugins/kernels_eigen/kernels/matrices.h"
 #include "sdk/cpp/broadcast.h"
 
@@ -10,31 +8,6 @@ namespace weir::kernels_eigen {
 namespace {
 
 using sdk::View;
-
-/// x = t^-1 x by substitution, for matrices with zeros on the diagonal: infinities and NaN as divisions give them,
-/// where Eigen skips zeros.
-template <class T, class Triangle>
-void Substitute(const Triangle& t, bool lower, Matrix<T>* x) {
-  const int64_t n = t.rows();
-  for (int64_t step = 0; step < n; ++step) {
-    const int64_t row = lower ? step : n - 1 - step;
-    for (int64_t other = lower ? 0 : row + 1; other < (lower ? row : n); ++other) {
-      x->row(row) -= t(row, other) * x->row(other);
-    }
-    x->row(row) /= t(row, row);
-  }
-}
-
-template <class T, class Given>
-void SolveTriangle(const Given& t, bool lower, Matrix<T>* x) {
-  if ((t.diagonal().array() == T(0)).any()) {
-    Substitute<T>(t, lower, x);
-  } else if (lower) {
-    t.template triangularView<Eigen::Lower>().solveInPlace(*x);
-  } else {
-    t.template triangularView<Eigen::Upper>().solveInPlace(*x);
-  }
-}
 
 struct TriangularSolve {
   int64_t n = 0, columns = 0;
@@ -72,15 +45,14 @@ struct TriangularSolve {
     T* to = output.data();
     batches.ForRuns(0, batches.runs, [&](const std::array<int64_t, 2>& at) {
       for (int64_t i = 0; i < batches.run; ++i, to += n * columns) {
-        const Eigen::Map<const Matrix<T>> t(matrix.data() + (at[0] + (batches.advances[0] ? i : 0)) * n * n, n, n);
-        const T* from = rhs.data() + (at[1] + (batches.advances[1] ? i : 0)) * n * columns;
-        Matrix<T> x = Eigen::Map<const Matrix<T>>(from, n, columns);
+        const Dense<T> given(n, n, matrix.data() + (at[0] + (batches.advances[0] ? i : 0)) * n * n);
+        Dense<T> x(n, columns, rhs.data() + (at[1] + (batches.advances[1] ? i : 0)) * n * columns);
         if (adjoint) {
-          SolveTriangle<T>(Matrix<T>(t.adjoint()), !lower, &x);
+          SolveTriangle(given.Adjoint(), !lower, &x);
         } else {
-          SolveTriangle<T>(t, lower, &x);
+          SolveTriangle(given, lower, &x);
         }
-        Write(x, to);
+        x.Store(to);
       }
       return true;
     });

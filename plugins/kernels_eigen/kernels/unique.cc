@@ -4,8 +4,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "plugins/kernels_eigen/array_families.h"
 #include "plugins/kernels_eigen/dtypes.h"
-#include "plugins/kernels_eigen/families.h"
 #include "plugins/kernels_eigen/operands.h"
 
 namespace weir::kernels_eigen {
