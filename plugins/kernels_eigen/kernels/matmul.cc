@@ -233,17 +233,17 @@ struct MatMul {
 using MatrixMatMul = MatMul<&sdk::Products::PlanMatMul>;
 using BatchMatMul = MatMul<&sdk::Products::PlanBatchMatMul>;
 
-/// The same for an op that declares the types of its operands and result one by one.
-struct BatchMatMulV3 : BatchMatMul {
-  int32_t Prepare(sdk::Prep& prep) {
-    const uint32_t dtype = prep.input(0).dtype;
-    if (prep.input(1).dtype != dtype || prep.output(0).dtype != dtype) {
-      return prep.error().Unimplemented("the operands and the result must have one type");
-    }
-    return BatchMatMul::Prepare(prep);
-  }
-};
-
+/// BatchMatMulV3 for operands and a result of one type; mixed_matmul.cc has the others.
+template <class... T>
+void AddBatchMatMulV3(sdk::KernelTable& k, sdk::Types<T...>) {
+  const auto add = [&](auto type, uint32_t dtype) {
+    k.Add<BatchMatMul>("BatchMatMulV3", sdk::Attr("Ta", type))
+        .Restrict("Tb", {dtype})
+        .Restrict("Tout", {dtype})
+        .Class(WEIR_CLASS_GEMM);
+  };
+  (add(sdk::Types<T>(), sdk::kDType<T>), ...);
+}
 }  // namespace
 
 void AddMatMul(sdk::KernelTable& k) {
@@ -256,7 +256,7 @@ void AddMatMul(sdk::KernelTable& k) {
   k.Add<MatrixMatMul>("MatMul", kTypes).Class(WEIR_CLASS_GEMM);
   k.Add<BatchMatMul>("BatchMatMul", kTypes).Class(WEIR_CLASS_GEMM);
   k.Add<BatchMatMul>("BatchMatMulV2", kTypes + kNarrow).Class(WEIR_CLASS_GEMM);
-  k.Add<BatchMatMulV3>("BatchMatMulV3", sdk::Attr("Ta", kTypes + kNarrow)).Class(WEIR_CLASS_GEMM);
+  AddBatchMatMulV3(k, kTypes + kNarrow);
 }
 
 }  // namespace weir::kernels_eigen
