@@ -13,9 +13,9 @@ struct AddN {
   int32_t Prepare(sdk::Prep& prep) {
     for (uint32_t i = 1; i < prep.inputs(); ++i) {
       if (sdk::SameShape(prep.shape(i), prep.shape(0))) continue;
-      return prep.error().InvalidArgument("Inputs to operation ", prep.node().name(),
-                                          " of type ", prep.node().op(),
-                                          " must have the same size and shape.  Input 0: ", prep.shape(0), " != input ", i, ": ", prep.shape(i));
+      return prep.error().InvalidArgument("Inputs to operation ", prep.node().name(), " of type ", prep.node().op(),
+                                          " must have the same size and shape.  Input 0: ", prep.shape(0), " != input ",
+                                          i, ": ", prep.shape(i));
     }
     prep.MayAlias(0, 0);
     return WEIR_OK;

@@ -169,9 +169,11 @@ struct CompareAndBitpack {
   void Run(View<const T> input, View<const T> threshold, View<uint8_t> output) const {
     using C = sdk::Compute<T>;
     const C limit = static_cast<C>(threshold[0]);
+    // Truth values are packed as they are, whatever the threshold is, as in TensorFlow.
+    const auto set = [limit](C x) { return std::is_same_v<T, sdk::boolean> ? static_cast<bool>(x) : x > limit; };
     for (int64_t i = 0, n = output.size(); i < n; ++i) {
       unsigned bits = 0;
-      for (int64_t k = 0; k < 8; ++k) bits = bits << 1 | (static_cast<C>(input[i * 8 + k]) > limit ? 1u : 0u);
+      for (int64_t k = 0; k < 8; ++k) bits = bits << 1 | (set(static_cast<C>(input[i * 8 + k])) ? 1u : 0u);
       output[i] = static_cast<uint8_t>(bits);
     }
   }
