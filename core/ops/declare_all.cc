@@ -14,7 +14,10 @@ void DeclareAll(op::OpRegistry& ops) {
   DeclareReduction(ops);
   DeclareComparison(ops);
   DeclareLinalg(ops);
+  DeclareMatrix(ops);
+  DeclareEinsum(ops);
   DeclareSpecial(ops);
+  DeclareIncomplete(ops);
   DeclareBits(ops);
   DeclareNn(ops);
   DeclareActivations(ops);
@@ -24,6 +27,9 @@ void DeclareAll(op::OpRegistry& ops) {
   DeclareShape(ops);
   DeclareArray(ops);
   DeclareBlocks(ops);
+  DeclareMatrixDiag(ops);
+  DeclareWholeArray(ops);
+  DeclareCounting(ops);
   DeclareConcat(ops);
   DeclareSlice(ops);
   DeclareGather(ops);

@@ -72,14 +72,14 @@ Result<std::vector<Grad>> MatMulGradient(GradContext& g) {
 }
 
 /// The flags select adjoints, so unlike in MatMul no operand needs an explicit conjugate.
-Result<std::pair<Value, Value>> BatchProductGradient(GradContext& g) {
+Result<std::pair<Value, Value>> BatchProductGradient(GradContext& g, Value x, Value y) {
   WEIR_ASSIGN(bool adj_x, g.attrs().Bool("adj_x"));
   WEIR_ASSIGN(bool adj_y, g.attrs().Bool("adj_y"));
-  return ProductGradient(g, {"BatchMatMulV2", "adj_x", "adj_y"}, g.X(0), adj_x, g.X(1), adj_y);
+  return ProductGradient(g, {"BatchMatMulV2", "adj_x", "adj_y"}, x, adj_x, y, adj_y);
 }
 
 Result<std::vector<Grad>> BatchMatMulGradient(GradContext& g) {
-  WEIR_ASSIGN(auto product, BatchProductGradient(g));
+  WEIR_ASSIGN(auto product, BatchProductGradient(g, g.X(0), g.X(1)));
   return std::vector<Grad>{product.first, product.second};
 }
 
@@ -96,8 +96,9 @@ Value BatchExtents(GradContext& g, Value shape) {
                  {{"begin_mask", int64_t{1}}});
 }
 
-Result<std::vector<Grad>> BatchMatMulV2Gradient(GradContext& g) {
-  WEIR_ASSIGN(auto product, BatchProductGradient(g));
+/// The gradient of a product of x and y, which are the operands or casts of them, with broadcast batches.
+Result<std::vector<Grad>> BroadcastProductGradient(GradContext& g, Value x, Value y) {
+  WEIR_ASSIGN(auto product, BatchProductGradient(g, x, y));
   if (SameBatch(g.ShapeOf(g.X(0)), g.ShapeOf(g.X(1)))) return std::vector<Grad>{product.first, product.second};
   const Value x_shape = g.ShapeOp(g.X(0));
   const Value y_shape = g.ShapeOp(g.X(1));
@@ -107,6 +108,65 @@ Result<std::vector<Grad>> BatchMatMulV2Gradient(GradContext& g) {
   if (axes.size() != 2) return g.status();
   const Value dx = g.Reshape(g.Apply("Sum", {product.first, axes[0]}), x_shape);
   return std::vector<Grad>{dx, g.Reshape(g.Apply("Sum", {product.second, axes[1]}), y_shape)};
+}
+
+constexpr std::string_view kFactorTypes =
+    "{bfloat16, half, float, double, uint8, int8, int16, int32, int64, complex64, complex128}";
+
+Result<std::vector<Grad>> BatchMatMulV2Gradient(GradContext& g) { return BroadcastProductGradient(g, g.X(0), g.X(1)); }
+
+Value CastTo(GradContext& g, Value v, DType type) {
+  return g.TypeOf(v) == type ? v : g.Apply("Cast", {v}, {{"DstT", type}});
+}
+
+/// Of a product whose operands and result have types of their own: in the type of the result.
+Result<std::vector<Grad>> MixedMatMulGradient(GradContext& g) {
+  const DType type = g.TypeOf(g.Dy(0));
+  WEIR_ASSIGN(std::vector<Grad> grads, BroadcastProductGradient(g, CastTo(g, g.X(0), type), CastTo(g, g.X(1), type)));
+  for (int i = 0; i < static_cast<int>(grads.size()); ++i) {
+    Grad& grad = grads[static_cast<size_t>(i)];
+    grad = CastTo(g, grad.values, g.TypeOf(g.X(i)));
+  }
+  return grads;
+}
+
+/// The gradient of a product of float or bfloat16 operands with a float result.
+Result<std::vector<Grad>> SparseMatMulGradient(GradContext& g) {
+  WEIR_ASSIGN(bool transpose_a, g.attrs().Bool("transpose_a"));
+  WEIR_ASSIGN(bool transpose_b, g.attrs().Bool("transpose_b"));
+  const Value a = CastTo(g, g.X(0), DType::kFloat), b = CastTo(g, g.X(1), DType::kFloat);
+  const auto [da, db] = ProductGradient(g, {"MatMul", "transpose_a", "transpose_b"}, a, transpose_a, b, transpose_b);
+  return std::vector<Grad>{CastTo(g, da, g.TypeOf(g.X(0))), CastTo(g, db, g.TypeOf(g.X(1)))};
+}
+
+void DeclareMixedProducts(OpRegistry& ops) {
+  ops.Declare("BatchMatMulV3")
+      .In("x: Ta")
+      .In("y: Tb")
+      .Out("output: Tout")
+      .Attr(fmt::format("Ta: {}", kFactorTypes))
+      .Attr(fmt::format("Tb: {}", kFactorTypes))
+      .Attr("Tout: {bfloat16, half, float, double, int16, int32, int64, complex64, complex128}")
+      .Attr("adj_x: bool = false")
+      .Attr("adj_y: bool = false")
+      .Attr("grad_x: bool = false")
+      .Attr("grad_y: bool = false")
+      .Doc("As BatchMatMulV2, with operands of two types and a result of a third.")
+      .Shape([](ShapeContext& c) { return BatchMatMulShape(c, BatchRule::kBroadcast); })
+      .Grad(MixedMatMulGradient);
+  ops.Declare("SparseMatMul")
+      .In("a: Ta")
+      .In("b: Tb")
+      .Out("product: float")
+      .Attr("transpose_a: bool = false")
+      .Attr("transpose_b: bool = false")
+      .Attr("a_is_sparse: bool = false")
+      .Attr("b_is_sparse: bool = false")
+      .Attr("Ta: {float, bfloat16} = DT_FLOAT")
+      .Attr("Tb: {float, bfloat16} = DT_FLOAT")
+      .Doc("As MatMul, with a float result; a_is_sparse and b_is_sparse say which operands have many zeros.")
+      .Shape(MatMulShape)
+      .Grad(SparseMatMulGradient);
 }
 
 OpBuilder BatchProduct(OpRegistry& ops, std::string_view name, std::string_view type_attr) {
@@ -150,6 +210,7 @@ void DeclareLinalg(OpRegistry& ops) {
           "adj_x and adj_y take the conjugate transpose first.")
       .Shape([](ShapeContext& c) { return BatchMatMulShape(c, BatchRule::kBroadcast); })
       .Grad(BatchMatMulV2Gradient);
+  DeclareMixedProducts(ops);
 }
 
 }  // namespace weir::ops

@@ -5,6 +5,7 @@
 #include "core/op/shape_context.h"
 #include "core/ops/families.h"
 #include "core/ops/grad_shapes.h"
+#include "core/ops/scatter_shapes.h"
 #include "core/ops/shape_algebra.h"
 #include "core/ops/type_lists.h"
 
@@ -290,6 +291,10 @@ void DeclareTensorScatters(OpRegistry& ops) {
 }
 
 }  // namespace
+
+Status CheckScatteredSlices(const PartialShape& target, const PartialShape& indices, const PartialShape& updates) {
+  return CheckPlaces(target, indices, updates);
+}
 
 void DeclareScatter(OpRegistry& ops) {
   for (const Change& change : kChanges) {

@@ -1,6 +1,7 @@
 // The entry of kernels_eigen: the families that the file contains.
 #include "sdk/cpp/plugin.h"
 
+#include "plugins/kernels_eigen/array_families.h"
 #include "plugins/kernels_eigen/families.h"
 #if defined(WEIR_FOR_ASYNC_EXAMPLE)
 #include "sdk/examples/async_device/async_kernels.h"
@@ -31,24 +32,38 @@ void AddRest(sdk::KernelTable& k) {
   AddBits(k);
   AddBlocks(k);
   AddCast(k);
+  AddCholesky(k);
   AddConcat(k);
+  AddCounting(k);
   AddCrossEntropy(k);
   AddDilation(k);
   AddDistinct(k);
   AddDistances(k);
+  AddEinsum(k);
   AddFill(k);
   AddGather(k);
+  AddIncomplete(k);
+  AddInplace(k);
+  AddLeastSquares(k);
+  AddLu(k);
+  AddMatrixDiag(k);
+  AddMatrixFunctions(k);
   AddMirror(k);
+  AddMixedMatMul(k);
   AddOptimisers(k);
+  AddOrder(k);
   AddPermute(k);
   AddRagged(k);
+  AddQr(k);
   AddRandom(k);
   AddRepeat(k);
+  AddRoll(k);
   AddScan(k);
   AddScatter(k);
   AddSegments(k);
   AddSelect(k);
   AddSets(k);
+  AddSelfAdjointEig(k);
   AddShapeArgs(k);
   AddSlice(k);
   AddSparseArithmetic(k);
@@ -58,7 +73,10 @@ void AddRest(sdk::KernelTable& k) {
   AddSparseSums(k);
   AddSpecial(k);
   AddStrings(k);
+  AddSvd(k);
   AddTopK(k);
+  AddTriangularSolve(k);
+  AddUnique(k);
 }
 #endif
 

@@ -76,9 +76,9 @@ Result<Row> ParseRow(const std::string& line) {
   Row row;
   row.line = line;
   std::string text = line;
-  std::string outputs = CutBehind(text, "->");
-  if (outputs.empty() || text.find(" :") == std::string::npos) return InvalidArgument("wanted 'Op : … -> …'");
-  const std::string inputs = CutBehind(text, " :");
+  std::string inputs = CutBehind(text, " :");  // an attribute may contain an arrow
+  std::string outputs = CutBehind(inputs, "->");
+  if (outputs.empty()) return InvalidArgument("wanted 'Op : … -> …'");
   if (Trim(outputs).starts_with("error")) {
     row.fails = true;
     row.error = Trim(outputs).substr(5);

@@ -129,7 +129,7 @@ TEST(OpGradients, AgreeWithFiniteDifferences) {
 TEST(OpGradients, EveryOpWithAGradientHasARow) {
   // State, and ops whose gradient is an error or hands rows to a variable, have tests of their own.
   const std::set<std::string> elsewhere = {"PreventGradient", "ReadVariableOp", "ResourceGather", "ResourceGatherNd",
-                                           "Conj", "FloorDiv"};
+                                           "Conj",            "FloorDiv",       "SparseMatMul"};
   const auto of_arrays = [](const op::OpDef& op) {  // tests/unit/client/tensor_array_test.cc
     return op.name.starts_with("TensorArray") || op.name.starts_with("TensorList");
   };

@@ -1,4 +1,4 @@
-// AddN: the sum of equally shaped tensors.
+// AddN and AccumulateNV2: the sum of equally shaped tensors.
 #include "plugins/kernels_eigen/dtypes.h"
 #include "plugins/kernels_eigen/families.h"
 #include "plugins/kernels_eigen/wrap.h"
@@ -13,10 +13,9 @@ struct AddN {
   int32_t Prepare(sdk::Prep& prep) {
     for (uint32_t i = 1; i < prep.inputs(); ++i) {
       if (sdk::SameShape(prep.shape(i), prep.shape(0))) continue;
-      return prep.error().InvalidArgument("Inputs to operation ", prep.node().name(),
-                                          " of type AddN must have the same "
-                                          "size and shape.  Input 0: ",
-                                          prep.shape(0), " != input ", i, ": ", prep.shape(i));
+      return prep.error().InvalidArgument("Inputs to operation ", prep.node().name(), " of type ", prep.node().op(),
+                                          " must have the same size and shape.  Input 0: ", prep.shape(0), " != input ",
+                                          i, ": ", prep.shape(i));
     }
     prep.MayAlias(0, 0);
     return WEIR_OK;
@@ -45,6 +44,9 @@ struct AddN {
 
 }  // namespace
 
-void AddAddN(sdk::KernelTable& k) { k.Add<AddN>("AddN", kNumbers).Class(WEIR_CLASS_ELEMENTWISE); }
+void AddAddN(sdk::KernelTable& k) {
+  k.Add<AddN>("AddN", kNumbers).Class(WEIR_CLASS_ELEMENTWISE);
+  k.Add<AddN>("AccumulateNV2", kNumbers).Class(WEIR_CLASS_ELEMENTWISE);
+}
 
 }  // namespace weir::kernels_eigen

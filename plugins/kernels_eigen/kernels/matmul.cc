@@ -14,8 +14,8 @@ namespace {
 
 using sdk::View;
 
-constexpr double kSmall = 4096;     // number of multiplications below which packing does not pay
-constexpr int64_t kTurned = 1024;   // elements of b that a small product transposes first
+constexpr double kSmall = 4096;       // number of multiplications below which packing does not pay
+constexpr int64_t kTurned = 1024;     // elements of b that a small product transposes first
 constexpr int64_t kWorthTurning = 4;  // rows of a for which that pays
 
 template <class T>
@@ -233,6 +233,17 @@ struct MatMul {
 using MatrixMatMul = MatMul<&sdk::Products::PlanMatMul>;
 using BatchMatMul = MatMul<&sdk::Products::PlanBatchMatMul>;
 
+/// BatchMatMulV3 for operands and a result of one type; mixed_matmul.cc has the others.
+template <class... T>
+void AddBatchMatMulV3(sdk::KernelTable& k, sdk::Types<T...>) {
+  const auto add = [&](auto type, uint32_t dtype) {
+    k.Add<BatchMatMul>("BatchMatMulV3", sdk::Attr("Ta", type))
+        .Restrict("Tb", {dtype})
+        .Restrict("Tout", {dtype})
+        .Class(WEIR_CLASS_GEMM);
+  };
+  (add(sdk::Types<T>(), sdk::kDType<T>), ...);
+}
 }  // namespace
 
 void AddMatMul(sdk::KernelTable& k) {
@@ -245,6 +256,7 @@ void AddMatMul(sdk::KernelTable& k) {
   k.Add<MatrixMatMul>("MatMul", kTypes).Class(WEIR_CLASS_GEMM);
   k.Add<BatchMatMul>("BatchMatMul", kTypes).Class(WEIR_CLASS_GEMM);
   k.Add<BatchMatMul>("BatchMatMulV2", kTypes + kNarrow).Class(WEIR_CLASS_GEMM);
+  AddBatchMatMulV3(k, kTypes + kNarrow);
 }
 
 }  // namespace weir::kernels_eigen

@@ -135,7 +135,8 @@ Status ParseInputs(Row& row, const std::vector<std::string>& specs) {
 }
 
 Status Parse(const op::OpRegistry& ops, const std::string& line, Row& row) {
-  const size_t colon = line.find(" :"), arrow = line.find("->");
+  const size_t colon = line.find(" :");
+  const size_t arrow = colon == std::string::npos ? colon : line.find("->", colon);  // an attribute may contain one
   if (colon == std::string::npos || arrow == std::string::npos) return InvalidArgument("wanted 'Op : … -> …'");
   const std::vector<std::string> head = Split(line.substr(0, colon), " ");
   WEIR_ASSIGN(row.def, ops.Get(head[0]));
