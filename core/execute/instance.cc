@@ -55,14 +55,16 @@ PlanRunner::Instance::Worker::Worker() {
 PlanRunner::Instance::Instance(const plan::ExecutionPlan& plan) : plan_(plan), streams_(plan) {}
 PlanRunner::Instance::~Instance() = default;
 
-void PlanRunner::Instance::Keep(std::unique_ptr<AbandonedRun> self) {
-  if (streams_.abandoned()) {
+void AbandonedRun::Keep(std::unique_ptr<AbandonedRun> run) {
+  const auto hangs = [](const auto& instance) { return instance->streams_.abandoned(); };
+  if (std::ranges::any_of(run->instances, hangs)) {
     static std::mutex mutex;  // protects `kept`, where a leak checker finds the runs
     static auto* const kept = new std::vector<std::unique_ptr<AbandonedRun>>;
     const std::lock_guard<std::mutex> lock(mutex);
-    kept->push_back(std::move(self));
+    kept->push_back(std::move(run));
   } else {
-    Dataflow::Keep(*dataflow_, std::move(self));
+    Dataflow& flow = run->flow ? *run->flow : *run->instances[0]->dataflow_;
+    Dataflow::Keep(flow, std::move(run));
   }
 }
 
@@ -137,19 +139,11 @@ Status PlanRunner::Instance::LayOut() {
 Status PlanRunner::Instance::Run(PlanRunner::Program& program, std::span<const Tensor> feeds,
                                  std::vector<Tensor>* fetches, const StepArgs& step) {
   const FlushDenormals flush;
-  for (Tensor& last : *fetches) last = Tensor();  // memory that the caller got from the last run may serve this one
-  if (fetches->size() != plan_.fetch_count) fetches->resize(plan_.fetch_count);
-  worker_->error.Clear();
-  Status status;
-  if (streams_.any() || device::Health::AnyLost()) {
-    status = streams_.Begin(worker_->error.get(), step.cancellation, step.grace);
-  }
-  if (status.ok()) status = Begin(feeds);
+  Status status = Open(feeds, fetches, step);
   if (status.ok() && plan_.tier == plan::Tier::kT2) {
     if (!dataflow_) dataflow_ = std::make_unique<Dataflow>(*this);
-    StepArgs own = step;
-    own.resources = &step_resources_;
-    status = dataflow_->Run(program, fetches, own);
+    const FlowArgs args{&program, fetches, step.trace, &step_resources_};
+    status = dataflow_->Run({&args, 1}, step);
   } else if (status.ok()) {
     worker_->program = &program;
     worker_->fetches = fetches;
@@ -158,9 +152,24 @@ Status PlanRunner::Instance::Run(PlanRunner::Program& program, std::span<const T
     worker_->step.streams = streams_.any() ? &streams_ : nullptr;
     status = Tape(*worker_, 0, static_cast<uint32_t>(plan_.instructions.size()));
   }
-  if (!lean_) {
+  return Close(std::move(status), feeds, fetches, dataflow_ && dataflow_->abandoned());
+}
+
+Status PlanRunner::Instance::Open(std::span<const Tensor> feeds, std::vector<Tensor>* fetches, const StepArgs& step) {
+  for (Tensor& last : *fetches) last = Tensor();  // memory that the caller got from the last run may serve this one
+  if (fetches->size() != plan_.fetch_count) fetches->resize(plan_.fetch_count);
+  worker_->error.Clear();
+  if (streams_.any() || device::Health::AnyLost()) {
+    WEIR_TRY(streams_.Begin(worker_->error.get(), step.cancellation, step.grace));
+  }
+  return Begin(feeds);
+}
+
+Status PlanRunner::Instance::Close(Status status, std::span<const Tensor> feeds, std::vector<Tensor>* fetches,
+                                   bool unfinished) {
+  if (!lean_ || unfinished) {
     if (streams_.any()) status = streams_.End(Arrived(std::move(status)));
-    if (streams_.abandoned() || (dataflow_ && dataflow_->abandoned())) [[unlikely]] {
+    if (streams_.abandoned() || unfinished) [[unlikely]] {
       abandoned_ = true;
       in_flight_.assign(feeds.begin(), feeds.end());
       std::ranges::move(*fetches, std::back_inserter(in_flight_));

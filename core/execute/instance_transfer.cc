@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/base/errors.h"
+#include "core/execute/dataflow_internal.h"
 #include "core/execute/instance_internal.h"
 #include "core/runtime/rendezvous.h"
 #include "core/tensor/buffer.h"
@@ -31,10 +32,26 @@ Result<runtime::Rendezvous*> PlanRunner::Instance::Meet(const Worker& worker, co
   return worker.step.rendezvous;
 }
 
-Status PlanRunner::Instance::Send(const Worker& worker, const Instruction& instruction) {
+Occurrence PlanRunner::Instance::When(const Instruction& instruction, uint32_t first) const {
+  const size_t loops = plan_.transfers[instruction.detail].frames.size();
+  if (loops == 0) return {};
+  const auto number = [&](size_t loop) {
+    return *reinterpret_cast<const int64_t*>(registers_[instruction.first_slot + first + loop].data);
+  };
+  if (loops == 1) return {0, number(0)};
+  std::vector<int64_t> numbers;
+  for (size_t loop = 0; loop < loops; ++loop) numbers.push_back(number(loop));
+  return OccurrenceOf(numbers);
+}
+
+Status PlanRunner::Instance::Send(Worker& worker, const Instruction& instruction) {
   const plan::Transfer& transfer = plan_.transfers[instruction.detail];
+  const uint32_t link = worker.links == nullptr ? Links::kNone : worker.links[instruction.detail];
   std::string key;
-  WEIR_ASSIGN(runtime::Rendezvous* const rendezvous, Meet(worker, instruction, 1, &key));
+  runtime::Rendezvous* rendezvous = nullptr;
+  if (link == Links::kNone) {
+    WEIR_ASSIGN(rendezvous, Meet(worker, instruction, 1, &key));
+  }
   runtime::Message message;
   message.dead = guards_[transfer.guard] == 0;
   if (!message.dead) {
@@ -43,7 +60,9 @@ Status PlanRunner::Instance::Send(const Worker& worker, const Instruction& instr
     const bool again = !transfer.frames.empty() && home == Storage::Home::kFresh;
     WEIR_TRY(again ? FetchCopy(instruction, plan::kHostSpace, &message.value) : Fetch(instruction, &message.value));
   }
-  return rendezvous->Send(key, std::move(message));
+  if (rendezvous != nullptr) return rendezvous->Send(key, std::move(message));
+  worker.flow->Deliver(worker, link, When(instruction, 1), std::move(message));
+  return Status();
 }
 
 Status PlanRunner::Instance::Receive(const Instruction& instruction, const std::string& key, runtime::Message message) {
