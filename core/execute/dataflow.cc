@@ -90,11 +90,11 @@ struct Dataflow::Job {
 
 Status Dataflow::Run(std::span<const FlowArgs> args, const StepArgs& step) {
   Reset(args, step);
-  // Where the step is over already, asking is enough.
-  (void)wake_.Register(*end_, [this] {
+  const bool running = wake_.Register(*end_, [this] {
     const std::lock_guard lock(mutex_);
     changed_.notify_one();
   });
+  if (!running) end_->Cancel(end_->status());  // its ancestors' end is its own from here on
   Worker& own = *workers_[0];
   uint32_t first = kNone;
   for (auto root = roots_.rbegin(); root != roots_.rend() && !over(); ++root) first = MakeReady(*root, first, own);
@@ -175,8 +175,9 @@ Status Dataflow::End() {
     status = error_.ok() ? status.Append(waiting) : error_;
   }
   unread.clear();
-  for (Meeting& meeting : meetings_) {
-    meeting.message = {};
+  for (size_t link = 0; link < links_; ++link) {
+    Meeting& meeting = meetings_[link];
+    if (meeting.message.value.valid()) meeting.message.value = Tensor();
     meeting.sent.clear();
     meeting.suspended = kNone;
   }
@@ -240,7 +241,7 @@ void Dataflow::Delete(std::unique_ptr<AbandonedRun> run) {
 }
 
 void Dataflow::Work(Worker& worker) {
-  while (!end_->cancelled()) {
+  while (!end_->cancelled_itself()) {
     const uint32_t task = Take(worker);
     if (task == kNone) return;
     Follow(task, worker);
@@ -287,19 +288,27 @@ uint32_t Dataflow::RunTask(uint32_t task, Worker& worker) {
     return Continue(task, from != kNone ? from : range.begin, worker);
   }
   const size_t part = PartOf(task);
-  const Status status = Execute(parts_[part], range.begin, EndOf(range), worker.seats[part]);
+  Seat& seat = worker.seats[part];
+  uint32_t begin = range.begin;
+  if (received_ && received_[task] != Links::kNone && !Receive(task, begin++, received_[task], seat)) return kNone;
+  const Status status = Execute(parts_[part], begin, EndOf(range), seat);
   if (status.ok()) {
     // A kernel may have cut itself short, and counts as running then.
-    return end_->cancelled() ? kNone : Ended(task, worker);
+    return end_->cancelled_itself() ? kNone : Ended(task, worker);
   }
   Fail(status, part);
   return kNone;
 }
 
 Status Dataflow::Execute(const Part& part, uint32_t begin, uint32_t end, Seat& seat) {
-  if (!plain_ || end - begin != 1) return part.instance->Tape(seat, begin, end);
+  constexpr uint32_t kShort = 64;  // instructions; a tape asks no more often whether the step goes on
+  if (!plain_ || end - begin > kShort) return part.instance->Tape(seat, begin, end);
   const plan::Instruction* at = part.plan->instructions.data() + begin;
-  return part.instance->Stretch(seat, &at, at + 1);
+  const plan::Instruction* const stop = at + (end - begin);
+  for (;;) {
+    Status status = part.instance->Stretch(seat, &at, stop);
+    if (at >= stop || !status.ok() || end_->cancelled_itself()) return status;
+  }
 }
 
 uint32_t Dataflow::Continue(uint32_t task, uint32_t at, Worker& worker) {
@@ -308,7 +317,7 @@ uint32_t Dataflow::Continue(uint32_t task, uint32_t at, Worker& worker) {
   const Part& part = parts_[number];
   const plan::Instruction* const tape = part.plan->instructions.data();
   while (at < end) {
-    if (end_->cancelled()) return kNone;
+    if (end_->cancelled_itself()) return kNone;
     const plan::Instruction& instruction = tape[at];
     if (instruction.opcode == plan::Opcode::kRecv && part.links != nullptr &&
         part.links[instruction.detail] != Links::kNone) {
@@ -321,15 +330,22 @@ uint32_t Dataflow::Continue(uint32_t task, uint32_t at, Worker& worker) {
       Start(task, at, worker);
       return kNone;
     }
-    const plan::Instruction* position = tape + at;
-    const Status status = part.instance->Stretch(worker.seats[number], &position, position + 1);
+    Seat& seat = worker.seats[number];
+    Status status;
+    const plan::Instruction* position = tape + end;
+    if (at >= straight_[task]) {
+      status = Execute(part, at, end, seat);
+    } else {
+      position = tape + at;
+      status = part.instance->Stretch(seat, &position, position + 1);
+    }
     if (!status.ok()) {
       Fail(status, number);
       return kNone;
     }
     at = static_cast<uint32_t>(position - tape);
   }
-  return Ended(task, worker);
+  return end_->cancelled_itself() ? kNone : Ended(task, worker);
 }
 
 uint32_t Dataflow::Ended(uint32_t task, Worker& worker) {

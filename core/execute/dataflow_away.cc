@@ -98,7 +98,7 @@ uint32_t Dataflow::Return(std::unique_ptr<Away> away, Worker& worker) {
       const NodeCall& call = seat.program->calls[instruction.detail];
       status = instance.FinishCall(instruction, call.Finish(std::move(away->result), away->later));
     } else if (status.ok()) {
-      status = instance.Receive(instruction, away->key, std::move(away->message));
+      status = instance.Receive(instruction, away->key, away->message);
     }
     status = instance.At(instruction, status);
     if (seat.step.trace != nullptr) seat.step.trace->Add(at, away->start);

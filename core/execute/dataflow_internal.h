@@ -80,8 +80,15 @@ class Dataflow {
   size_t failed() const { return failed_part_; }
   /// Keeps an abandoned run until they have.
   static void Keep(Dataflow& flow, std::unique_ptr<AbandonedRun> run);
-  /// The message of a linked kSend, on the thread that runs it as `sender`.
-  void Deliver(PlanRunner::Instance::Worker& sender, uint32_t link, const Occurrence& when, runtime::Message message);
+  // Of a linked kSend, on the thread that runs it as `sender`.
+  /// Where its message goes; null in loops.
+  runtime::Message* Outgoing(uint32_t link) {
+    return meetings_[link].receiver == kNone ? nullptr : &meetings_[link].message;
+  }
+  /// It is there.
+  void Sent(PlanRunner::Instance::Worker& sender, uint32_t link);
+  /// In loops.
+  void Sent(PlanRunner::Instance::Worker& sender, uint32_t link, const Occurrence& when, runtime::Message message);
 
  private:
   using Instance = PlanRunner::Instance;
@@ -123,6 +130,7 @@ class Dataflow {
   void JoinTape(const Part& part);
   void FindReceivers();
   void FindRoots();
+  void FindStraights();
 
   void Reset(std::span<const FlowArgs> args, const StepArgs& step);
   /// Helpers that the run may have besides the caller.
@@ -155,6 +163,8 @@ class Dataflow {
   uint32_t BeginIteration(uint32_t loop, Worker& worker);
   /// `next` is queued where `task` takes its place.
   uint32_t MakeReady(uint32_t task, uint32_t next, Worker& worker);
+  /// A task that `sender` made ready by a message.
+  void Wake(uint32_t task, Seat& sender);
   /// `next`, or the task that became ready by a message meanwhile; queues the other.
   uint32_t WithSent(uint32_t next, Worker& worker);
   /// Of a linked kRecv. True if its message was there and is received; otherwise the task waits for it, or has failed.
@@ -202,8 +212,11 @@ class Dataflow {
   std::span<const uint32_t> successors_;
   std::vector<plan::Task> joined_;
   std::vector<uint32_t> joined_successors_;
-  std::vector<uint32_t> part_of_;                 // by task; empty for one part
-  std::deque<Meeting> meetings_;                  // by link
+  std::vector<uint32_t> part_of_;         // by task; empty for one part
+  std::unique_ptr<uint32_t[]> straight_;  // by task that suspends: from here on it does not, nor jumps back
+  std::unique_ptr<uint32_t[]> received_;  // by task: the link of the kRecv that it begins with; may be null
+  std::unique_ptr<Meeting[]> meetings_;   // by link
+  size_t links_ = 0;
   std::vector<uint32_t> roots_;                   // tasks of the step that wait for none
   std::vector<std::vector<uint32_t>> bodies_;     // by loop that is cut: the tasks of an iteration
   size_t outer_ = 0;                              // tasks of the step itself

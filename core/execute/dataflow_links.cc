@@ -30,6 +30,17 @@ std::vector<bool> PlacesToCut(const plan::ExecutionPlan& plan) {
   return places;
 }
 
+/// The instruction of a task that is no loop from which on it does not suspend, nor jump back.
+uint32_t StraightFrom(const plan::ExecutionPlan& plan, const plan::Task& task) {
+  const auto leaves = [&plan](const plan::Instruction& instruction) {
+    return instruction.opcode == plan::Opcode::kRecv || instruction.opcode == plan::Opcode::kRepeat ||
+           (instruction.opcode == plan::Opcode::kCall && plan.calls[instruction.detail].suspends);
+  };
+  uint32_t at = task.end;
+  while (at > task.begin && !leaves(plan.instructions[at - 1])) --at;
+  return at;
+}
+
 }  // namespace
 
 Dataflow::Dataflow(PlanRunner::Instance& instance)
@@ -38,7 +49,7 @@ Dataflow::Dataflow(PlanRunner::Instance& instance)
 }
 
 Dataflow::Dataflow(const std::vector<PlanRunner::Instance*>& instances, const Links& links)
-    : meetings_(links.all().size()) {
+    : meetings_(std::make_unique<Meeting[]>(links.all().size())), links_(links.all().size()) {
   for (PlanRunner::Instance* const instance : instances) {
     const std::span<const uint32_t> own = links.Of(parts_.size());
     parts_.push_back({instance, &instance->plan_, static_cast<uint32_t>(joined_.size()), own.data()});
@@ -83,6 +94,8 @@ void Dataflow::JoinTape(const Part& part) {
 }
 
 void Dataflow::FindReceivers() {
+  received_ = std::make_unique<uint32_t[]>(joined_.size());
+  std::fill_n(received_.get(), joined_.size(), Links::kNone);
   for (uint32_t t = 0; t < joined_.size(); ++t) {
     const Part& part = parts_[PartOf(t)];
     plan::Task& task = joined_[t];
@@ -92,6 +105,9 @@ void Dataflow::FindReceivers() {
     if (link == Links::kNone || !part.plan->transfers[first.detail].frames.empty()) continue;
     meetings_[link].receiver = t;
     ++task.predecessors;
+    if (StraightFrom(*part.plan, task) != task.begin + 1) continue;
+    received_[t] = link;
+    task.suspends = false;
   }
 }
 
@@ -109,6 +125,14 @@ void Dataflow::FindRoots() {
       if (tasks_[t].predecessors == 0) roots_.push_back(t);
     }
   }
+  FindStraights();
+}
+
+void Dataflow::FindStraights() {
+  straight_ = std::make_unique<uint32_t[]>(tasks_.size());
+  for (uint32_t t = 0; t < tasks_.size(); ++t) {
+    if (tasks_[t].suspends) straight_[t] = StraightFrom(*parts_[PartOf(t)].plan, tasks_[t]);
+  }
 }
 
 /// Of a meeting.
@@ -125,26 +149,29 @@ class Dataflow::MeetingLock {
   Meeting& meeting_;
 };
 
-void Dataflow::Deliver(Instance::Worker& sender, uint32_t link, const Occurrence& when, runtime::Message message) {
+void Dataflow::Sent(Instance::Worker& sender, uint32_t link) {
+  const uint32_t task = meetings_[link].receiver;
+  const bool last = tasks_[task].predecessors == 1 || pending_[task].fetch_sub(1, std::memory_order_acq_rel) == 1;
+  if (last) Wake(task, static_cast<Seat&>(sender));
+}
+
+void Dataflow::Sent(Instance::Worker& sender, uint32_t link, const Occurrence& when, runtime::Message message) {
   Meeting& meeting = meetings_[link];
   uint32_t ready = kNone;
-  if (meeting.receiver != kNone) {
-    meeting.message = std::move(message);
-    const uint32_t task = meeting.receiver;
-    const bool last = tasks_[task].predecessors == 1 || pending_[task].fetch_sub(1, std::memory_order_acq_rel) == 1;
-    if (last) ready = task;
-  } else {
+  {
     const MeetingLock lock(meeting);
     meeting.sent.emplace_back(when, std::move(message));
     if (meeting.suspended != kNone && meeting.awaited == when) ready = std::exchange(meeting.suspended, kNone);
   }
-  if (ready == kNone) return;
-  Worker* const owner = static_cast<Seat&>(sender).owner;
-  if (owner == nullptr) {
-    workers_[0]->ready.Push(ready);
+  if (ready != kNone) Wake(ready, static_cast<Seat&>(sender));
+}
+
+void Dataflow::Wake(uint32_t task, Seat& sender) {
+  if (sender.owner == nullptr) {
+    workers_[0]->ready.Push(task);
     Invite();
   } else {
-    owner->sent = MakeReady(ready, owner->sent, *owner);
+    sender.owner->sent = MakeReady(task, sender.owner->sent, *sender.owner);
   }
 }
 
@@ -160,10 +187,7 @@ bool Dataflow::Receive(uint32_t task, uint32_t at, uint32_t link, Seat& seat) {
   const plan::Instruction& instruction = InstructionAt(task, at);
   TapeTrace::Clock::time_point start;
   if (seat.step.trace != nullptr) start = TapeTrace::Clock::now();
-  runtime::Message message;
-  if (meeting.receiver != kNone) {
-    message = std::move(meeting.message);
-  } else {
+  if (meeting.receiver == kNone) {
     const Occurrence when = instance.When(instruction, 0);
     const MeetingLock lock(meeting);
     const auto came = std::ranges::find(meeting.sent, when, &std::pair<Occurrence, runtime::Message>::first);
@@ -174,11 +198,11 @@ bool Dataflow::Receive(uint32_t task, uint32_t at, uint32_t link, Seat& seat) {
       meeting.awaited = when;
       return false;
     }
-    message = std::move(came->second);
+    meeting.message = std::move(came->second);
     meeting.sent.erase(came);
   }
   const std::string& key = parts_[number].plan->transfers[instruction.detail].key;
-  Status status = instance.At(instruction, instance.Receive(instruction, key, std::move(message)));
+  Status status = instance.At(instruction, instance.Receive(instruction, key, meeting.message));
   if (seat.step.trace != nullptr) seat.step.trace->Add(at, start);
   if (status.ok() && step_.check_numerics) status = instance.CheckNumbers(instruction, std::string());
   if (status.ok()) return true;
@@ -190,7 +214,7 @@ std::string Dataflow::NotReceived() const {
   constexpr size_t kShown = 10;
   std::string text;
   size_t shown = 0;
-  for (uint32_t t = 0; t < tasks_.size() && shown < kShown && !meetings_.empty(); ++t) {
+  for (uint32_t t = 0; t < tasks_.size() && shown < kShown && links_ != 0; ++t) {
     const Phase phase = phase_[t].load(std::memory_order_relaxed);
     uint32_t at = tasks_[t].begin;
     if (phase == Phase::kAwaiting) at = resume_[t].load(std::memory_order_relaxed);

@@ -245,20 +245,22 @@ Status PlanRunner::Instance::Tape(Worker& worker, uint32_t begin, uint32_t end) 
   const ptrdiff_t stretch = worker.step.watched || checked || trace != nullptr ? 1 : 64;
   for (const Instruction* at = tape + begin; at < stop;) {
     if (cancellation != nullptr && cancellation->cancelled()) [[unlikely]]
-      return Late(At(*at, cancellation->status()), *at, Progress::kNext);
+      return Late(worker, At(*at, cancellation->status()), *at, Progress::kNext);
     const Timed timed(trace, at - tape);
     const Instruction& first = *at;
     const std::string inputs = checked ? InputNumbers(first) : std::string();
     const Status ran = Stretch(worker, &at, stop - at > stretch ? at + stretch : stop);
-    if (!ran.ok()) return Late(ran, first, Progress::kRunning);
+    if (!ran.ok()) return Late(worker, ran, first, Progress::kRunning);
     if (checked) WEIR_TRY(CheckNumbers(first, inputs));
   }
   return cancellation != nullptr && cancellation->cancelled() ? cancellation->status() : Status();
 }
 
-Status PlanRunner::Instance::Late(const Status& status, const Instruction& at, Progress progress) const {
+Status PlanRunner::Instance::Late(const Worker& worker, const Status& status, const Instruction& at,
+                                  Progress progress) const {
   constexpr size_t kShown = 10;
-  if (status.code() != Code::kDeadlineExceeded || plan_.tier == plan::Tier::kT2) return status;
+  // A flow says it of its tasks.
+  if (status.code() != Code::kDeadlineExceeded || worker.flow != nullptr) return status;
   std::vector<std::string_view> names;  // each node once, though it may have several instructions
   for (const Instruction* next = &at; next != plan_.instructions.data() + plan_.instructions.size(); ++next) {
     if (next->node < 0) continue;
@@ -307,6 +309,8 @@ Status PlanRunner::Instance::Stretch(Worker& worker, const Instruction** positio
       at = plan_.instructions.data() + jump.target;
       // Whether the step goes on is asked before each iteration.
       if (single || (worker.step.cancellation != nullptr && worker.step.cancellation->cancelled())) break;
+    } else if (instruction.opcode == Opcode::kRelease) {
+      if (const plan::StorageId released(instruction.detail); tensors_[released].valid()) Drop(released);
     } else if (instruction.opcode == Opcode::kFetch) {
       if (guards_[plan_.fetch_guards[instruction.detail]] == 0) continue;
       if (const Status fetched = Fetch(instruction, &(*worker.fetches)[instruction.detail]); !fetched.ok()) {
@@ -343,9 +347,6 @@ Status PlanRunner::Instance::Special(Worker& worker, const Instruction& instruct
       return At(instruction, QueryVariable(instruction));
     case Opcode::kCopy:
       return At(instruction, Copy(instruction));
-    case Opcode::kRelease:
-      Drop(plan::StorageId(instruction.detail));
-      return Status();
     case Opcode::kMove:
       return At(instruction, Move(instruction));
     case Opcode::kSwap:
@@ -374,6 +375,7 @@ Status PlanRunner::Instance::Special(Worker& worker, const Instruction& instruct
     case Opcode::kMoveBytes:
     case Opcode::kPush:
     case Opcode::kPop:
+    case Opcode::kRelease:
     case Opcode::kFetch:
     case Opcode::kGuard:
     case Opcode::kSkip:
@@ -465,7 +467,7 @@ void PlanRunner::Instance::Point(plan::StorageId storage, const weir_reg& from) 
   }
 }
 
-void PlanRunner::Instance::Hold(plan::StorageId storage, Tensor tensor) {
+void PlanRunner::Instance::Hold(plan::StorageId storage, Tensor&& tensor) {
   if (streams_.any()) {
     streams_.Keep(plan_.storages[storage].space, tensors_[storage]);
   }

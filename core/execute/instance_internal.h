@@ -76,7 +76,7 @@ class PlanRunner::Instance {
   Status Tape(Worker& worker, uint32_t begin, uint32_t end);
   enum class Progress { kNext, kRunning };
   /// A deadline's error of the tape with the node that was running at `at`, or was next, and those that waited.
-  Status Late(const Status& status, const Instruction& at, Progress progress) const;
+  Status Late(const Worker& worker, const Status& status, const Instruction& at, Progress progress) const;
   /// From `*position` up to `until`, or to where the step has to be asked after sooner; says where that was.
   Status Stretch(Worker& worker, const Instruction** position, const Instruction* until);
   /// A line for each input of an instruction that is about to run; empty for those that compute nothing.
@@ -109,8 +109,12 @@ class PlanRunner::Instance {
   void Swap(const Instruction& instruction);
   // Between parts of a step (instance_transfer.cc).
   Status Send(Worker& worker, const Instruction& instruction);
-  /// Of a kRecv: what came under `key`.
-  Status Receive(const Instruction& instruction, const std::string& key, runtime::Message message);
+  /// Of a kSend: the value, or that it is dead.
+  Status Put(const Instruction& instruction, runtime::Message* message);
+  /// Of a kSend whose transfer is not linked.
+  Status SendOut(const Worker& worker, const Instruction& instruction);
+  /// Of a kRecv: what came under `key`; takes the value.
+  Status Receive(const Instruction& instruction, const std::string& key, runtime::Message& message);
   /// The step's rendezvous and the key under which an instruction meets its other end; `first`: the operand that is the
   /// number of the outermost loop's iteration.
   Result<runtime::Rendezvous*> Meet(const Worker& worker, const Instruction& instruction, uint32_t first,
@@ -150,7 +154,7 @@ class PlanRunner::Instance {
   /// The value as a tensor over its memory, which lives until the run ends.
   Result<Tensor> TensorOf(const plan::Value& value) const;
   /// Makes `tensor` the content of an owned, fed or fresh storage and points its slots there.
-  void Hold(plan::StorageId storage, Tensor tensor);
+  void Hold(plan::StorageId storage, Tensor&& tensor);
   /// Points the slots of a storage at the memory of `from`, which is none of them.
   void Point(plan::StorageId storage, const weir_reg& from);
   /// Lets go of what a storage holds. A snapshot goes under its variable's lock, so that whoever then finds the memory
