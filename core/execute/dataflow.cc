@@ -23,6 +23,7 @@ using Clock = std::chrono::steady_clock;
 namespace {
 
 constexpr auto kSpinTime = std::chrono::microseconds(20);
+constexpr double kWorthHelpers = 200e3;  // ns; what makes a plan worth threads (core/plan)
 constexpr auto kRelaxed = std::memory_order_relaxed;
 
 }  // namespace
@@ -87,32 +88,13 @@ struct Dataflow::Job {
   std::atomic<State> state{State::kOffered};
 };
 
-Dataflow::Dataflow(PlanRunner::Instance& instance)
-    : instance_(instance), plan_(instance.plan_), bodies_(plan_.tasks.size()) {
-  const size_t tasks = plan_.tasks.size();
-  pending_ = std::make_unique<std::atomic<int32_t>[]>(tasks);
-  inner_ = std::make_unique<std::atomic<uint32_t>[]>(tasks);
-  phase_ = std::make_unique<std::atomic<Phase>[]>(tasks);
-  for (uint32_t t = 0; t < tasks; ++t) {
-    const plan::Task& task = plan_.tasks[t];
-    if (task.loop >= 0) {
-      bodies_[static_cast<size_t>(task.loop)].push_back(t);
-    } else {
-      ++tasks_;
-      if (task.predecessors == 0) roots_.push_back(t);
-    }
-  }
-}
-
-Dataflow::~Dataflow() = default;
-
-Status Dataflow::Run(PlanRunner::Program& program, std::vector<Tensor>* fetches, const StepArgs& step) {
-  Reset(program, fetches, step);
-  // Where the step is over already, asking is enough.
-  (void)wake_.Register(*end_, [this] {
+Status Dataflow::Run(std::span<const FlowArgs> args, const StepArgs& step) {
+  Reset(args, step);
+  const bool running = wake_.Register(*end_, [this] {
     const std::lock_guard lock(mutex_);
     changed_.notify_one();
   });
+  if (!running) end_->Cancel(end_->status());  // its ancestors' end is its own from here on
   Worker& own = *workers_[0];
   uint32_t first = kNone;
   for (auto root = roots_.rbegin(); root != roots_.rend() && !over(); ++root) first = MakeReady(*root, first, own);
@@ -123,35 +105,57 @@ Status Dataflow::Run(PlanRunner::Program& program, std::vector<Tensor>* fetches,
   return End();
 }
 
-void Dataflow::Reset(PlanRunner::Program& program, std::vector<Tensor>* fetches, const StepArgs& step) {
+int Dataflow::MostHelpers() const {
+  const int threads = std::min(step_.inter_op, runtime::ComputePool::Get().parallelism());
+  if (parts_.size() > 1) {
+    // Parts that are short together are not worth a thread of their own; a wait for a stream may be long.
+    double ns = 0;
+    for (const Part& part : parts_) ns += part.instance->streams_.any() ? kWorthHelpers : part.plan->serial_ns;
+    if (ns < kWorthHelpers) return 0;
+  }
+  return std::max(0, threads - 1);
+}
+
+void Dataflow::Reset(std::span<const FlowArgs> args, const StepArgs& step) {
   step_ = step;
   step_.cancellation = &end_.emplace(step.cancellation);
-  step_.streams = instance_.streams_.any() ? &instance_.streams_ : nullptr;
-  plain_ = step.trace == nullptr && !step.check_numerics;
-  const int cpus = runtime::ComputePool::Get().parallelism();
-  most_.store(std::max(0, std::min(step.inter_op, cpus) - 1), kRelaxed);
+  plain_ = !step.check_numerics;
+  most_.store(MostHelpers(), kRelaxed);
   while (workers_.size() <= static_cast<size_t>(most_.load(kRelaxed))) {
     workers_.push_back(std::make_unique<Worker>());
-    workers_.back()->ready.Reserve(plan_.tasks.size());
+    workers_.back()->ready.Reserve(tasks_.size());
+    workers_.back()->seats = std::make_unique<Seat[]>(parts_.size());
   }
   free_.clear();
   for (const std::unique_ptr<Worker>& worker : workers_) {
     worker->ready.Clear();
     worker->ended = 0;
-    worker->state.program = &program;
-    worker->state.fetches = fetches;
-    worker->state.step = step_;
+    worker->sent = kNone;
+    for (size_t p = 0; p < parts_.size(); ++p) {
+      Seat& seat = worker->seats[p];
+      seat.owner = worker.get();
+      seat.flow = this;
+      seat.links = parts_[p].links;
+      seat.program = args[p].program;
+      seat.fetches = args[p].fetches;
+      seat.step = step_;
+      seat.step.trace = args[p].trace;
+      seat.step.resources = args[p].resources;
+      seat.step.streams = parts_[p].instance->streams_.any() ? &parts_[p].instance->streams_ : nullptr;
+      plain_ = plain_ && args[p].trace == nullptr;
+    }
     if (worker != workers_[0]) free_.push_back(worker.get());
   }
-  for (size_t t = 0; t < plan_.tasks.size(); ++t) {
-    const plan::Task& task = plan_.tasks[t];
-    pending_[t].store(task.predecessors + (task.loop >= 0 ? 1 : 0), kRelaxed);
+  for (size_t t = 0; t < tasks_.size(); ++t) {
+    pending_[t].store(tasks_[t].predecessors + (tasks_[t].loop >= 0 ? 1 : 0), kRelaxed);
     phase_[t].store(Phase::kWaiting, kRelaxed);
+    if (resume_) resume_[t].store(kNone, kRelaxed);
   }
-  left_.store(tasks_, kRelaxed);
+  left_.store(outer_, kRelaxed);
   failed_.store(false, kRelaxed);
   mailed_.store(false, kRelaxed);
   error_ = Status();
+  failed_part_ = 0;
 }
 
 Status Dataflow::End() {
@@ -171,6 +175,12 @@ Status Dataflow::End() {
     status = error_.ok() ? status.Append(waiting) : error_;
   }
   unread.clear();
+  for (size_t link = 0; link < links_; ++link) {
+    Meeting& meeting = meetings_[link];
+    if (meeting.message.value.valid()) meeting.message.value = Tensor();
+    meeting.sent.clear();
+    meeting.suspended = kNone;
+  }
   wake_.Deregister();
   if (!abandoned_) {
     end_.reset();
@@ -200,10 +210,11 @@ std::string Dataflow::Abandon() {
   std::string text = List("did not complete", pending);
   text += fmt::format(" within {} ms after that", step_.grace.count());
   for (const uint32_t task : pending) {
-    for (uint32_t i = plan_.tasks[task].begin; i < EndOf(plan_.tasks[task]); ++i) {
-      const plan::Instruction& instruction = plan_.instructions[i];
+    const plan::ExecutionPlan& plan = *parts_[PartOf(task)].plan;
+    for (uint32_t i = tasks_[task].begin; i < EndOf(tasks_[task]); ++i) {
+      const plan::Instruction& instruction = plan.instructions[i];
       if (instruction.opcode != plan::Opcode::kCall) continue;
-      const plan::CallSpec& call = plan_.calls[instruction.detail];
+      const plan::CallSpec& call = plan.calls[instruction.detail];
       // The host's own device goes on: it is the kernel that hangs.
       if (!call.suspends || call.builtin != nullptr || call.device->host_memory()) continue;
       (void)call.device->Judge(DeadlineExceeded("{} did not complete", call.node->name()), WEIR_ERROR_DEVICE_LOST);
@@ -230,7 +241,7 @@ void Dataflow::Delete(std::unique_ptr<AbandonedRun> run) {
 }
 
 void Dataflow::Work(Worker& worker) {
-  while (!end_->cancelled()) {
+  while (!end_->cancelled_itself()) {
     const uint32_t task = Take(worker);
     if (task == kNone) return;
     Follow(task, worker);
@@ -244,7 +255,7 @@ void Dataflow::Follow(uint32_t task, Worker& worker) {
       task = worker.ready.PopFirst();
       if (task == kNone) return;
     }
-    task = RunTask(task, worker);
+    task = WithSent(RunTask(task, worker), worker);
   }
 }
 
@@ -271,58 +282,88 @@ uint32_t Dataflow::Steal(const Worker& worker) {
 
 uint32_t Dataflow::RunTask(uint32_t task, Worker& worker) {
   phase_[task].store(Phase::kRunning, kRelaxed);
-  const plan::Task& range = plan_.tasks[task];
-  if (range.suspends) return Continue(task, range.begin, worker);
-  const Status status = Execute(range.begin, EndOf(range), worker.state);
+  const plan::Task& range = tasks_[task];
+  if (range.suspends) {
+    const uint32_t from = resume_ ? resume_[task].exchange(kNone, kRelaxed) : kNone;
+    return Continue(task, from != kNone ? from : range.begin, worker);
+  }
+  const size_t part = PartOf(task);
+  Seat& seat = worker.seats[part];
+  uint32_t begin = range.begin;
+  if (received_ && received_[task] != Links::kNone && !Receive(task, begin++, received_[task], seat)) return kNone;
+  const Status status = Execute(parts_[part], begin, EndOf(range), seat);
   if (status.ok()) {
     // A kernel may have cut itself short, and counts as running then.
-    return end_->cancelled() ? kNone : Ended(task, worker);
+    return end_->cancelled_itself() ? kNone : Ended(task, worker);
   }
-  Fail(status);
+  Fail(status, part);
   return kNone;
 }
 
-Status Dataflow::Execute(uint32_t begin, uint32_t end, Instance::Worker& worker) {
-  if (!plain_ || end - begin != 1) return instance_.Tape(worker, begin, end);
-  const plan::Instruction* at = plan_.instructions.data() + begin;
-  return instance_.Stretch(worker, &at, at + 1);
+Status Dataflow::Execute(const Part& part, uint32_t begin, uint32_t end, Seat& seat) {
+  constexpr uint32_t kShort = 64;  // instructions; a tape asks no more often whether the step goes on
+  if (!plain_ || end - begin > kShort) return part.instance->Tape(seat, begin, end);
+  const plan::Instruction* at = part.plan->instructions.data() + begin;
+  const plan::Instruction* const stop = at + (end - begin);
+  for (;;) {
+    Status status = part.instance->Stretch(seat, &at, stop);
+    if (at >= stop || !status.ok() || end_->cancelled_itself()) return status;
+  }
 }
 
 uint32_t Dataflow::Continue(uint32_t task, uint32_t at, Worker& worker) {
-  const uint32_t end = EndOf(plan_.tasks[task]);
-  const plan::Instruction* const tape = plan_.instructions.data();
+  const uint32_t end = EndOf(tasks_[task]);
+  const size_t number = PartOf(task);
+  const Part& part = parts_[number];
+  const plan::Instruction* const tape = part.plan->instructions.data();
   while (at < end) {
-    if (end_->cancelled()) return kNone;
-    const bool called = tape[at].opcode == plan::Opcode::kCall && plan_.calls[tape[at].detail].suspends;
-    if (called || tape[at].opcode == plan::Opcode::kRecv) {
+    if (end_->cancelled_itself()) return kNone;
+    const plan::Instruction& instruction = tape[at];
+    if (instruction.opcode == plan::Opcode::kRecv && part.links != nullptr &&
+        part.links[instruction.detail] != Links::kNone) {
+      if (!Receive(task, at, part.links[instruction.detail], worker.seats[number])) return kNone;
+      ++at;
+      continue;
+    }
+    const bool called = instruction.opcode == plan::Opcode::kCall && part.plan->calls[instruction.detail].suspends;
+    if (called || instruction.opcode == plan::Opcode::kRecv) {
       Start(task, at, worker);
       return kNone;
     }
-    const plan::Instruction* position = tape + at;
-    if (const Status status = instance_.Stretch(worker.state, &position, position + 1); !status.ok()) {
-      Fail(status);
+    Seat& seat = worker.seats[number];
+    Status status;
+    const plan::Instruction* position = tape + end;
+    if (at >= straight_[task]) {
+      status = Execute(part, at, end, seat);
+    } else {
+      position = tape + at;
+      status = part.instance->Stretch(seat, &position, position + 1);
+    }
+    if (!status.ok()) {
+      Fail(status, number);
       return kNone;
     }
     at = static_cast<uint32_t>(position - tape);
   }
-  return Ended(task, worker);
+  return end_->cancelled_itself() ? kNone : Ended(task, worker);
 }
 
 uint32_t Dataflow::Ended(uint32_t task, Worker& worker) {
   phase_[task].store(Phase::kDone, kRelaxed);
-  const plan::Task& done = plan_.tasks[task];
+  const plan::Task& done = tasks_[task];
   // Where it is a loop that is cut, what leads into it is done.
-  return done.inner > 0 && !instance_.Skipped(done) ? BeginIteration(task, worker) : Complete(task, worker);
+  const bool enters = done.inner > 0 && !parts_[PartOf(task)].instance->Skipped(done);
+  return enters ? BeginIteration(task, worker) : Complete(task, worker);
 }
 
 uint32_t Dataflow::Complete(uint32_t task, Worker& worker) {
   for (;;) {
-    const plan::Task& done = plan_.tasks[task];
+    const plan::Task& done = tasks_[task];
     uint32_t next = kNone;
     for (uint32_t s = done.first_successor + done.successor_count; s-- > done.first_successor;) {
-      const uint32_t successor = plan_.successors[s];
+      const uint32_t successor = successors_[s];
       const bool ready =
-          plan_.tasks[successor].predecessors == 1 || pending_[successor].fetch_sub(1, std::memory_order_acq_rel) == 1;
+          tasks_[successor].predecessors == 1 || pending_[successor].fetch_sub(1, std::memory_order_acq_rel) == 1;
       if (ready) next = MakeReady(successor, next, worker);
     }
     if (done.loop < 0) {
@@ -332,27 +373,27 @@ uint32_t Dataflow::Complete(uint32_t task, Worker& worker) {
     task = static_cast<uint32_t>(done.loop);
     if (inner_[task].fetch_sub(1, std::memory_order_acq_rel) != 1) return next;
     // The last one of an iteration, which nothing waits for but the loop.
-    if (instance_.Repeats(plan_.tasks[task])) return BeginIteration(task, worker);
+    if (parts_[PartOf(task)].instance->Repeats(tasks_[task])) return BeginIteration(task, worker);
   }
 }
 
 uint32_t Dataflow::BeginIteration(uint32_t loop, Worker& worker) {
   const std::vector<uint32_t>& body = bodies_[loop];
-  inner_[loop].store(plan_.tasks[loop].inner, kRelaxed);
+  inner_[loop].store(tasks_[loop].inner, kRelaxed);
   // All of them, before the first one begins and ends.
   for (const uint32_t task : body) {
-    pending_[task].store(plan_.tasks[task].predecessors, kRelaxed);
+    pending_[task].store(tasks_[task].predecessors, kRelaxed);
     phase_[task].store(Phase::kWaiting, kRelaxed);
   }
   uint32_t next = kNone;
   for (size_t i = body.size(); i-- > 0;) {
-    if (plan_.tasks[body[i]].predecessors == 0) next = MakeReady(body[i], next, worker);
+    if (tasks_[body[i]].predecessors == 0) next = MakeReady(body[i], next, worker);
   }
   return next;
 }
 
 uint32_t Dataflow::MakeReady(uint32_t task, uint32_t next, Worker& worker) {
-  if (plan_.tasks[task].blocking) {
+  if (tasks_[task].blocking) {
     Block(task);
     return next;
   }
@@ -363,11 +404,14 @@ uint32_t Dataflow::MakeReady(uint32_t task, uint32_t next, Worker& worker) {
   return task;
 }
 
-void Dataflow::Fail(const Status& status) {
+void Dataflow::Fail(const Status& status, size_t part) {
   const std::string waiting = status.code() == Code::kDeadlineExceeded ? Waiting() : std::string();
   {
     const std::lock_guard lock(mutex_);
-    if (error_.ok()) error_ = waiting.empty() ? status : status.Append(waiting);
+    if (error_.ok()) {
+      error_ = waiting.empty() ? status : status.Append(waiting);
+      failed_part_ = part;
+    }
     failed_.store(true, std::memory_order_release);
     changed_.notify_one();
   }
@@ -463,7 +507,7 @@ void Dataflow::Help(Worker& worker) {
 
 std::vector<uint32_t> Dataflow::In(Phase phase) const {
   std::vector<uint32_t> tasks;
-  for (uint32_t t = 0; t < plan_.tasks.size(); ++t) {
+  for (uint32_t t = 0; t < tasks_.size(); ++t) {
     if (phase_[t].load(kRelaxed) == phase) tasks.push_back(t);
   }
   return tasks;
@@ -474,8 +518,8 @@ std::string Dataflow::List(const char* what, const std::vector<uint32_t>& tasks)
   std::string text;
   std::set<std::string> names;
   for (const uint32_t task : tasks) {
-    const plan::Instruction& first = plan_.instructions[plan_.tasks[task].begin];
-    const std::string& name = plan_.nodes[static_cast<size_t>(first.node)]->name();
+    const plan::Instruction& first = InstructionAt(task, tasks_[task].begin);
+    const std::string& name = parts_[PartOf(task)].plan->nodes[static_cast<size_t>(first.node)]->name();
     if (!names.insert(name).second || names.size() > kShown) continue;
     text += (names.size() == 1 ? fmt::format("\n{}: '", what) : ", '") + name + "'";
   }
@@ -488,7 +532,8 @@ std::string Dataflow::Waiting() const {
   for (const uint32_t task : In(Phase::kWaiting)) {
     (pending_[task].load(kRelaxed) == 0 ? ready : waiting).push_back(task);
   }
-  return List("running", running) + List("ready", ready) + List("waiting", waiting);
+  std::ranges::copy(In(Phase::kAwaiting), std::back_inserter(waiting));
+  return List("running", running) + List("ready", ready) + List("waiting", waiting) + NotReceived();
 }
 
 }  // namespace weir::execute

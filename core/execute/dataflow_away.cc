@@ -22,32 +22,34 @@ uint32_t Dataflow::TakeMail(Worker& worker) {
       mail_.pop_front();
       mailed_.store(!mail_.empty(), std::memory_order_relaxed);
     }
-    if (const uint32_t task = Return(std::move(away), worker); task != kNone) return task;
+    if (const uint32_t task = WithSent(Return(std::move(away), worker), worker); task != kNone) return task;
   }
 }
 
 void Dataflow::Start(uint32_t task, uint32_t at, Worker& worker) {
-  const plan::Instruction& instruction = plan_.instructions[at];
+  const plan::Instruction& instruction = InstructionAt(task, at);
+  Instance& instance = *parts_[PartOf(task)].instance;
+  Seat& seat = worker.seats[PartOf(task)];
   auto* const away = new Away;  // its completion owns it
   away->flow = this;
   away->task = task;
   away->at = at;
-  if (step_.check_numerics) away->inputs = instance_.InputNumbers(instruction);
-  if (step_.trace != nullptr) away->start = std::chrono::steady_clock::now();
+  if (step_.check_numerics) away->inputs = instance.InputNumbers(instruction);
+  if (seat.step.trace != nullptr) away->start = std::chrono::steady_clock::now();
   phase_[task].store(Phase::kPending, std::memory_order_relaxed);
   {
     const std::lock_guard lock(mutex_);
     ++elsewhere_;
   }
-  if (instruction.opcode == plan::Opcode::kRecv) return StartReceive(*away, instruction, worker);
+  if (instruction.opcode == plan::Opcode::kRecv) return StartReceive(*away, instruction, seat);
   away->later.done = runtime::Completion([away](Result<std::vector<Tensor>> result) {
     away->result = std::move(result);
     away->flow->Post(std::unique_ptr<Away>(away));
   });
-  instance_.StartCall(worker.state, instruction, away->later);
+  instance.StartCall(seat, instruction, away->later);
 }
 
-void Dataflow::StartReceive(Away& away, const plan::Instruction& instruction, Worker& worker) {
+void Dataflow::StartReceive(Away& away, const plan::Instruction& instruction, Seat& seat) {
   /// What comes first, the message or the end of the step, is the answer.
   struct Arrival {
     std::mutex mutex;  // protects `done`
@@ -68,7 +70,8 @@ void Dataflow::StartReceive(Away& away, const plan::Instruction& instruction, Wo
     away.flow->Post(std::unique_ptr<Away>(&away));
   });
   std::string key;
-  const Result<runtime::Rendezvous*> rendezvous = instance_.Meet(worker.state, instruction, 0, &key);
+  const Instance& instance = *parts_[PartOf(away.task)].instance;
+  const Result<runtime::Rendezvous*> rendezvous = instance.Meet(seat, instruction, 0, &key);
   if (!rendezvous.ok()) return arrival->Tell(rendezvous.status());
   away.key = key;
   // From here on the answer may come, and with it the end of `away`.
@@ -84,22 +87,25 @@ void Dataflow::StartReceive(Away& away, const plan::Instruction& instruction, Wo
 uint32_t Dataflow::Return(std::unique_ptr<Away> away, Worker& worker) {
   if (end_->cancelled() && away->status.ok()) return kNone;
   const uint32_t task = away->task, at = away->at;
+  const size_t part = PartOf(task);
   phase_[task].store(Phase::kRunning, std::memory_order_relaxed);
   Status status = std::move(away->status);
   if (!away->blocking) {
-    const plan::Instruction& instruction = plan_.instructions[at];
+    Instance& instance = *parts_[part].instance;
+    const Seat& seat = worker.seats[part];
+    const plan::Instruction& instruction = InstructionAt(task, at);
     if (instruction.opcode == plan::Opcode::kCall) {
-      const NodeCall& call = worker.state.program->calls[instruction.detail];
-      status = instance_.FinishCall(instruction, call.Finish(std::move(away->result), away->later));
+      const NodeCall& call = seat.program->calls[instruction.detail];
+      status = instance.FinishCall(instruction, call.Finish(std::move(away->result), away->later));
     } else if (status.ok()) {
-      status = instance_.Receive(instruction, away->key, std::move(away->message));
+      status = instance.Receive(instruction, away->key, away->message);
     }
-    status = instance_.At(instruction, status);
-    if (step_.trace != nullptr) step_.trace->Add(at, away->start);
-    if (status.ok() && step_.check_numerics) status = instance_.CheckNumbers(instruction, away->inputs);
+    status = instance.At(instruction, status);
+    if (seat.step.trace != nullptr) seat.step.trace->Add(at, away->start);
+    if (status.ok() && step_.check_numerics) status = instance.CheckNumbers(instruction, away->inputs);
   }
   if (!status.ok()) {
-    Fail(status);
+    Fail(status, part);
     return kNone;
   }
   if (away->blocking) return Ended(task, worker);
@@ -121,12 +127,16 @@ void Dataflow::Block(uint32_t task) {
     std::unique_ptr<Away> own(static_cast<Away*>(arg));
     Dataflow& flow = *own->flow;
     const FlushDenormals flush;
-    Instance::Worker worker;
-    worker.program = flow.workers_[0]->state.program;
-    worker.fetches = flow.workers_[0]->state.fetches;
-    worker.step = flow.step_;
-    const plan::Task& range = flow.plan_.tasks[own->task];
-    own->status = flow.instance_.Tape(worker, range.begin, flow.EndOf(range));
+    const size_t part = flow.PartOf(own->task);
+    const Seat& caller = flow.workers_[0]->seats[part];
+    Seat seat;
+    seat.flow = &flow;
+    seat.links = caller.links;
+    seat.program = caller.program;
+    seat.fetches = caller.fetches;
+    seat.step = caller.step;
+    const plan::Task& range = flow.tasks_[own->task];
+    own->status = flow.parts_[part].instance->Tape(seat, range.begin, EndOf(range));
     flow.Post(std::move(own));
   };
   const Status given = runtime::RunBlocking(run, away.get());

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "core/execute/instance_internal.h"
+#include "core/execute/links.h"
 #include "core/runtime/cancellation.h"
 #include "core/runtime/rendezvous.h"
 
@@ -45,38 +46,95 @@ class ReadyQueue {
   std::vector<uint32_t> tasks_;  // a heap, the first one on top
 };
 
-/// The runs of a T2 plan, one at a time; of an Instance, which goes with it.
+/// One part of a step, for one run.
+struct FlowArgs {
+  PlanRunner::Program* program = nullptr;
+  std::vector<Tensor>* fetches = nullptr;
+  TapeTrace* trace = nullptr;                   // null = no trace
+  runtime::ResourceScope* resources = nullptr;  // those that end with the run
+};
+
+/// The runs of a T2 plan, or of the plans of all parts of a step, one at a time.
 ///
 /// The caller's thread and the helpers that it hires from the compute pool are workers. Each follows a chain of tasks
-/// by itself, puts further tasks that become ready into its own queue, and takes from other queues when that is empty.
-/// What the counters of tasks say is all the order there is. Work that is elsewhere (an op that completes later, a task
-/// on the blocking pool) comes back by mail, which any worker takes.
+/// by itself, puts further tasks that become ready into its own queue, and takes from other queues when that is empty,
+/// whatever part they belong to. What the counters of tasks say is all the order there is. Work that is elsewhere (an
+/// op that completes later, a task on the blocking pool) comes back by mail, which any worker takes.
+///
+/// A value that one part sends to another is a predecessor of the task that receives it. In a loop, whose tasks run
+/// once per iteration, a receiving task looks for its message when it runs and is suspended until that is sent.
 class Dataflow {
  public:
   explicit Dataflow(PlanRunner::Instance& instance);
+  /// `links` are those of the instances' plans.
+  Dataflow(const std::vector<PlanRunner::Instance*>& instances, const Links& links);
   ~Dataflow();
   Dataflow(const Dataflow&) = delete;
   Dataflow& operator=(const Dataflow&) = delete;
 
-  Status Run(PlanRunner::Program& program, std::vector<Tensor>* fetches, const StepArgs& step);
+  /// `args`: by instance.
+  Status Run(std::span<const FlowArgs> args, const StepArgs& step);
   /// Ops of the last run have not completed.
   bool abandoned() const { return abandoned_; }
+  /// The instance whose error the last run gave.
+  size_t failed() const { return failed_part_; }
   /// Keeps an abandoned run until they have.
   static void Keep(Dataflow& flow, std::unique_ptr<AbandonedRun> run);
+  // Of a linked kSend, on the thread that runs it as `sender`.
+  /// Where its message goes; null in loops.
+  runtime::Message* Outgoing(uint32_t link) {
+    return meetings_[link].receiver == kNone ? nullptr : &meetings_[link].message;
+  }
+  /// It is there.
+  void Sent(PlanRunner::Instance::Worker& sender, uint32_t link);
+  /// In loops.
+  void Sent(PlanRunner::Instance::Worker& sender, uint32_t link, const Occurrence& when, runtime::Message message);
 
  private:
   using Instance = PlanRunner::Instance;
   static constexpr uint32_t kNone = ReadyQueue::kNone;
-  enum class Phase : uint8_t { kWaiting, kRunning, kPending, kDone };
+  enum class Phase : uint8_t { kWaiting, kRunning, kPending, kAwaiting, kDone };
+  struct Worker;
+  /// A thread in a part.
+  struct Seat : Instance::Worker {
+    Dataflow::Worker* owner = nullptr;  // null for a thread of the blocking pool
+  };
   struct alignas(64) Worker {
     ReadyQueue ready;
-    Instance::Worker state;
-    size_t ended = 0;  // tasks of the step that left_ still counts
+    std::unique_ptr<Seat[]> seats;  // by part
+    size_t ended = 0;               // tasks of the step that left_ still counts
+    uint32_t sent = kNone;          // a task that became ready by a message and is in no queue yet
   };
+  struct Part {
+    Instance* instance;
+    const plan::ExecutionPlan* plan;
+    uint32_t first_task = 0;
+    const uint32_t* links = nullptr;  // by transfer
+  };
+  /// Where the two ends of a link meet.
+  struct Meeting {
+    uint32_t receiver = kNone;  // the task that has the message as a predecessor; kNone in loops
+    runtime::Message message;   // for `receiver`
+    // In loops.
+    std::atomic_flag busy;  // protects all below, for a few instructions at a time
+    std::vector<std::pair<Occurrence, runtime::Message>> sent;
+    uint32_t suspended = kNone;  // the task that waits for `awaited`
+    Occurrence awaited;
+  };
+  class MeetingLock;
   struct Away;
   struct Job;
 
-  void Reset(PlanRunner::Program& program, std::vector<Tensor>* fetches, const StepArgs& step);
+  /// Appends the tasks of a part. A plan without tasks becomes a chain of them, cut behind what it sends.
+  void Join(const Part& part);
+  void JoinTape(const Part& part);
+  void FindReceivers();
+  void FindRoots();
+  void FindStraights();
+
+  void Reset(std::span<const FlowArgs> args, const StepArgs& step);
+  /// Helpers that the run may have besides the caller.
+  int MostHelpers() const;
   Status End();
   /// Until all that is elsewhere is back, or the grace of a step that was ended has passed.
   void AwaitAll(std::unique_lock<std::mutex>& lock);
@@ -98,22 +156,32 @@ class Dataflow {
   /// Of a call that may complete later, or a kRecv.
   void Start(uint32_t task, uint32_t at, Worker& worker);
   /// Of a kRecv; its answer owns `away`.
-  void StartReceive(Away& away, const plan::Instruction& instruction, Worker& worker);
+  void StartReceive(Away& away, const plan::Instruction& instruction, Seat& seat);
   uint32_t Return(std::unique_ptr<Away> away, Worker& worker);
   uint32_t Ended(uint32_t task, Worker& worker);
   uint32_t Complete(uint32_t task, Worker& worker);
   uint32_t BeginIteration(uint32_t loop, Worker& worker);
   /// `next` is queued where `task` takes its place.
   uint32_t MakeReady(uint32_t task, uint32_t next, Worker& worker);
+  /// A task that `sender` made ready by a message.
+  void Wake(uint32_t task, Seat& sender);
+  /// `next`, or the task that became ready by a message meanwhile; queues the other.
+  uint32_t WithSent(uint32_t next, Worker& worker);
+  /// Of a linked kRecv. True if its message was there and is received; otherwise the task waits for it, or has failed.
+  bool Receive(uint32_t task, uint32_t at, uint32_t link, Seat& seat);
   /// Gives a task to a thread for blocking.
   void Block(uint32_t task);
   /// From any thread; the flow may be gone when it returns.
   void Post(std::unique_ptr<Away> away);
   /// Keeps the first error and ends the other ops.
-  void Fail(const Status& status);
+  void Fail(const Status& status, size_t part);
 
-  Status Execute(uint32_t begin, uint32_t end, Instance::Worker& worker);
-  uint32_t EndOf(const plan::Task& task) const { return task.inner > 0 ? task.body : task.end; }
+  Status Execute(const Part& part, uint32_t begin, uint32_t end, Seat& seat);
+  static uint32_t EndOf(const plan::Task& task) { return task.inner > 0 ? task.body : task.end; }
+  size_t PartOf(uint32_t task) const { return part_of_.empty() ? 0 : part_of_[task]; }
+  const plan::Instruction& InstructionAt(uint32_t task, uint32_t at) const {
+    return parts_[PartOf(task)].plan->instructions[at];
+  }
   /// The step has its result.
   bool over() const {
     return left_.load(std::memory_order_acquire) == 0 || failed_.load(std::memory_order_acquire) || end_->cancelled();
@@ -134,13 +202,24 @@ class Dataflow {
   /// "\nrunning: 'a'; waiting: 'b'" at this moment.
   std::string Waiting() const;
   std::string List(const char* what, const std::vector<uint32_t>& tasks) const;
+  /// "\nnot received: 'key'" for linked transfers that tasks wait for.
+  std::string NotReceived() const;
   std::vector<uint32_t> In(Phase phase) const;
 
-  Instance& instance_;
-  const plan::ExecutionPlan& plan_;
+  std::vector<Part> parts_;
+  // The tasks of all parts, numbered through: the plan's own if there is one part, else those below.
+  std::span<const plan::Task> tasks_;
+  std::span<const uint32_t> successors_;
+  std::vector<plan::Task> joined_;
+  std::vector<uint32_t> joined_successors_;
+  std::vector<uint32_t> part_of_;         // by task; empty for one part
+  std::unique_ptr<uint32_t[]> straight_;  // by task that suspends: from here on it does not, nor jumps back
+  std::unique_ptr<uint32_t[]> received_;  // by task: the link of the kRecv that it begins with; may be null
+  std::unique_ptr<Meeting[]> meetings_;   // by link
+  size_t links_ = 0;
   std::vector<uint32_t> roots_;                   // tasks of the step that wait for none
   std::vector<std::vector<uint32_t>> bodies_;     // by loop that is cut: the tasks of an iteration
-  size_t tasks_ = 0;                              // of the step itself
+  size_t outer_ = 0;                              // tasks of the step itself
   std::vector<std::unique_ptr<Worker>> workers_;  // the caller first
 
   // Of the run.
@@ -151,6 +230,7 @@ class Dataflow {
   std::unique_ptr<std::atomic<int32_t>[]> pending_;  // by task: how many it waits for
   std::unique_ptr<std::atomic<uint32_t>[]> inner_;   // by loop that is cut: tasks of this iteration that have not ended
   std::unique_ptr<std::atomic<Phase>[]> phase_;      // by task
+  std::unique_ptr<std::atomic<uint32_t>[]> resume_;  // by task: the kRecv where it goes on, or kNone; null for one part
   std::atomic<size_t> left_{0};                      // tasks of the step itself that have not ended
   std::atomic<bool> failed_{false};
   std::atomic<bool> sleeping_{false};  // the caller
@@ -168,6 +248,7 @@ class Dataflow {
   size_t elsewhere_ = 0;       // ops that complete later
   size_t blocking_ = 0;        // tasks on the blocking pool
   Status error_;
+  size_t failed_part_ = 0;
   std::unique_ptr<AbandonedRun> kept_;
 };
 
@@ -186,6 +267,17 @@ struct Dataflow::Away {
   std::string key;
   runtime::Message message;
   runtime::CancelCallback cancelled;
+};
+
+/// A run that returned before all of its work had ended, with what that work may still use.
+struct AbandonedRun {
+  std::shared_ptr<const void> owner;
+  std::vector<std::shared_ptr<PlanRunner::Program>> programs;
+  std::vector<std::unique_ptr<PlanRunner::Instance>> instances;
+  std::unique_ptr<Dataflow> flow;  // of several instances
+
+  /// Until the last op of the run has completed; for ever where a device may never end.
+  static void Keep(std::unique_ptr<AbandonedRun> run);
 };
 
 }  // namespace weir::execute

@@ -55,14 +55,16 @@ PlanRunner::Instance::Worker::Worker() {
 PlanRunner::Instance::Instance(const plan::ExecutionPlan& plan) : plan_(plan), streams_(plan) {}
 PlanRunner::Instance::~Instance() = default;
 
-void PlanRunner::Instance::Keep(std::unique_ptr<AbandonedRun> self) {
-  if (streams_.abandoned()) {
+void AbandonedRun::Keep(std::unique_ptr<AbandonedRun> run) {
+  const auto hangs = [](const auto& instance) { return instance->streams_.abandoned(); };
+  if (std::ranges::any_of(run->instances, hangs)) {
     static std::mutex mutex;  // protects `kept`, where a leak checker finds the runs
     static auto* const kept = new std::vector<std::unique_ptr<AbandonedRun>>;
     const std::lock_guard<std::mutex> lock(mutex);
-    kept->push_back(std::move(self));
+    kept->push_back(std::move(run));
   } else {
-    Dataflow::Keep(*dataflow_, std::move(self));
+    Dataflow& flow = run->flow ? *run->flow : *run->instances[0]->dataflow_;
+    Dataflow::Keep(flow, std::move(run));
   }
 }
 
@@ -137,19 +139,11 @@ Status PlanRunner::Instance::LayOut() {
 Status PlanRunner::Instance::Run(PlanRunner::Program& program, std::span<const Tensor> feeds,
                                  std::vector<Tensor>* fetches, const StepArgs& step) {
   const FlushDenormals flush;
-  for (Tensor& last : *fetches) last = Tensor();  // memory that the caller got from the last run may serve this one
-  if (fetches->size() != plan_.fetch_count) fetches->resize(plan_.fetch_count);
-  worker_->error.Clear();
-  Status status;
-  if (streams_.any() || device::Health::AnyLost()) {
-    status = streams_.Begin(worker_->error.get(), step.cancellation, step.grace);
-  }
-  if (status.ok()) status = Begin(feeds);
+  Status status = Open(feeds, fetches, step);
   if (status.ok() && plan_.tier == plan::Tier::kT2) {
     if (!dataflow_) dataflow_ = std::make_unique<Dataflow>(*this);
-    StepArgs own = step;
-    own.resources = &step_resources_;
-    status = dataflow_->Run(program, fetches, own);
+    const FlowArgs args{&program, fetches, step.trace, &step_resources_};
+    status = dataflow_->Run({&args, 1}, step);
   } else if (status.ok()) {
     worker_->program = &program;
     worker_->fetches = fetches;
@@ -158,9 +152,24 @@ Status PlanRunner::Instance::Run(PlanRunner::Program& program, std::span<const T
     worker_->step.streams = streams_.any() ? &streams_ : nullptr;
     status = Tape(*worker_, 0, static_cast<uint32_t>(plan_.instructions.size()));
   }
-  if (!lean_) {
+  return Close(std::move(status), feeds, fetches, dataflow_ && dataflow_->abandoned());
+}
+
+Status PlanRunner::Instance::Open(std::span<const Tensor> feeds, std::vector<Tensor>* fetches, const StepArgs& step) {
+  for (Tensor& last : *fetches) last = Tensor();  // memory that the caller got from the last run may serve this one
+  if (fetches->size() != plan_.fetch_count) fetches->resize(plan_.fetch_count);
+  worker_->error.Clear();
+  if (streams_.any() || device::Health::AnyLost()) {
+    WEIR_TRY(streams_.Begin(worker_->error.get(), step.cancellation, step.grace));
+  }
+  return Begin(feeds);
+}
+
+Status PlanRunner::Instance::Close(Status status, std::span<const Tensor> feeds, std::vector<Tensor>* fetches,
+                                   bool unfinished) {
+  if (!lean_ || unfinished) {
     if (streams_.any()) status = streams_.End(Arrived(std::move(status)));
-    if (streams_.abandoned() || (dataflow_ && dataflow_->abandoned())) [[unlikely]] {
+    if (streams_.abandoned() || unfinished) [[unlikely]] {
       abandoned_ = true;
       in_flight_.assign(feeds.begin(), feeds.end());
       std::ranges::move(*fetches, std::back_inserter(in_flight_));
@@ -236,20 +245,22 @@ Status PlanRunner::Instance::Tape(Worker& worker, uint32_t begin, uint32_t end) 
   const ptrdiff_t stretch = worker.step.watched || checked || trace != nullptr ? 1 : 64;
   for (const Instruction* at = tape + begin; at < stop;) {
     if (cancellation != nullptr && cancellation->cancelled()) [[unlikely]]
-      return Late(At(*at, cancellation->status()), *at, Progress::kNext);
+      return Late(worker, At(*at, cancellation->status()), *at, Progress::kNext);
     const Timed timed(trace, at - tape);
     const Instruction& first = *at;
     const std::string inputs = checked ? InputNumbers(first) : std::string();
     const Status ran = Stretch(worker, &at, stop - at > stretch ? at + stretch : stop);
-    if (!ran.ok()) return Late(ran, first, Progress::kRunning);
+    if (!ran.ok()) return Late(worker, ran, first, Progress::kRunning);
     if (checked) WEIR_TRY(CheckNumbers(first, inputs));
   }
   return cancellation != nullptr && cancellation->cancelled() ? cancellation->status() : Status();
 }
 
-Status PlanRunner::Instance::Late(const Status& status, const Instruction& at, Progress progress) const {
+Status PlanRunner::Instance::Late(const Worker& worker, const Status& status, const Instruction& at,
+                                  Progress progress) const {
   constexpr size_t kShown = 10;
-  if (status.code() != Code::kDeadlineExceeded || plan_.tier == plan::Tier::kT2) return status;
+  // A flow says it of its tasks.
+  if (status.code() != Code::kDeadlineExceeded || worker.flow != nullptr) return status;
   std::vector<std::string_view> names;  // each node once, though it may have several instructions
   for (const Instruction* next = &at; next != plan_.instructions.data() + plan_.instructions.size(); ++next) {
     if (next->node < 0) continue;
@@ -298,6 +309,8 @@ Status PlanRunner::Instance::Stretch(Worker& worker, const Instruction** positio
       at = plan_.instructions.data() + jump.target;
       // Whether the step goes on is asked before each iteration.
       if (single || (worker.step.cancellation != nullptr && worker.step.cancellation->cancelled())) break;
+    } else if (instruction.opcode == Opcode::kRelease) {
+      if (const plan::StorageId released(instruction.detail); tensors_[released].valid()) Drop(released);
     } else if (instruction.opcode == Opcode::kFetch) {
       if (guards_[plan_.fetch_guards[instruction.detail]] == 0) continue;
       if (const Status fetched = Fetch(instruction, &(*worker.fetches)[instruction.detail]); !fetched.ok()) {
@@ -334,9 +347,6 @@ Status PlanRunner::Instance::Special(Worker& worker, const Instruction& instruct
       return At(instruction, QueryVariable(instruction));
     case Opcode::kCopy:
       return At(instruction, Copy(instruction));
-    case Opcode::kRelease:
-      Drop(plan::StorageId(instruction.detail));
-      return Status();
     case Opcode::kMove:
       return At(instruction, Move(instruction));
     case Opcode::kSwap:
@@ -365,6 +375,7 @@ Status PlanRunner::Instance::Special(Worker& worker, const Instruction& instruct
     case Opcode::kMoveBytes:
     case Opcode::kPush:
     case Opcode::kPop:
+    case Opcode::kRelease:
     case Opcode::kFetch:
     case Opcode::kGuard:
     case Opcode::kSkip:
@@ -456,7 +467,7 @@ void PlanRunner::Instance::Point(plan::StorageId storage, const weir_reg& from) 
   }
 }
 
-void PlanRunner::Instance::Hold(plan::StorageId storage, Tensor tensor) {
+void PlanRunner::Instance::Hold(plan::StorageId storage, Tensor&& tensor) {
   if (streams_.any()) {
     streams_.Keep(plan_.storages[storage].space, tensors_[storage]);
   }

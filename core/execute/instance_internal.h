@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/execute/links.h"
 #include "core/execute/plan_runner.h"
 #include "core/execute/run_stack_internal.h"
 #include "core/execute/streams.h"
@@ -28,13 +29,11 @@ class PlanRunner::Instance {
   static Result<std::unique_ptr<Instance>> Make(const plan::ExecutionPlan& plan);
   ~Instance();
 
-  /// Runs the tape. Tensors made on the way are dropped at the end, also after an error.
+  /// Runs the plan. Tensors made on the way are dropped at the end, also after an error.
   Status Run(PlanRunner::Program& program, std::span<const Tensor> feeds, std::vector<Tensor>* fetches,
              const StepArgs& step);
-  /// Something of the last run goes on. The instance runs no more: it is given to Keep.
+  /// Something of the last run goes on. The instance runs no more: it is given to AbandonedRun::Keep.
   bool abandoned() const { return abandoned_; }
-  /// `self` holds this instance. Until the last op of the run has completed; for ever where a device may never end.
-  void Keep(std::unique_ptr<AbandonedRun> self);
 
  private:
   using Instruction = plan::Instruction;
@@ -47,14 +46,21 @@ class PlanRunner::Instance {
     PlanRunner::Program* program = nullptr;
     std::vector<Tensor>* fetches = nullptr;
     StepArgs step;
+    Dataflow* flow = nullptr;         // where linked transfers meet
+    const uint32_t* links = nullptr;  // by transfer: its link; null for a plan that runs alone
     kernel::ErrorRecord error;
     weir_env env{};
   };
   friend class Dataflow;
+  friend class PartsRunner;
+  friend struct AbandonedRun;
   friend class VariableLocks;
 
   explicit Instance(const plan::ExecutionPlan& plan);
   Status LayOut();
+  // The two ends of a run. Open may fail; Close must follow in any case. `unfinished`: ops of the run go on.
+  Status Open(std::span<const Tensor> feeds, std::vector<Tensor>* fetches, const StepArgs& step);
+  Status Close(Status status, std::span<const Tensor> feeds, std::vector<Tensor>* fetches, bool unfinished);
   /// "\n  2560 bytes  y (Square) float [2,3]" for each of the 20 results that take most by `bytes_of`; 0 leaves one
   /// out.
   std::string LargestValues(const std::function<uint64_t(plan::StorageId)>& bytes_of) const;
@@ -70,7 +76,7 @@ class PlanRunner::Instance {
   Status Tape(Worker& worker, uint32_t begin, uint32_t end);
   enum class Progress { kNext, kRunning };
   /// A deadline's error of the tape with the node that was running at `at`, or was next, and those that waited.
-  Status Late(const Status& status, const Instruction& at, Progress progress) const;
+  Status Late(const Worker& worker, const Status& status, const Instruction& at, Progress progress) const;
   /// From `*position` up to `until`, or to where the step has to be asked after sooner; says where that was.
   Status Stretch(Worker& worker, const Instruction** position, const Instruction* until);
   /// A line for each input of an instruction that is about to run; empty for those that compute nothing.
@@ -102,13 +108,19 @@ class PlanRunner::Instance {
   Status Tiles(const Worker& worker, const Instruction& instruction);
   void Swap(const Instruction& instruction);
   // Between parts of a step (instance_transfer.cc).
-  Status Send(const Worker& worker, const Instruction& instruction);
-  /// Of a kRecv: what came under `key`.
-  Status Receive(const Instruction& instruction, const std::string& key, runtime::Message message);
+  Status Send(Worker& worker, const Instruction& instruction);
+  /// Of a kSend: the value, or that it is dead.
+  Status Put(const Instruction& instruction, runtime::Message* message);
+  /// Of a kSend whose transfer is not linked.
+  Status SendOut(const Worker& worker, const Instruction& instruction);
+  /// Of a kRecv: what came under `key`; takes the value.
+  Status Receive(const Instruction& instruction, const std::string& key, runtime::Message& message);
   /// The step's rendezvous and the key under which an instruction meets its other end; `first`: the operand that is the
   /// number of the outermost loop's iteration.
   Result<runtime::Rendezvous*> Meet(const Worker& worker, const Instruction& instruction, uint32_t first,
                                     std::string* key) const;
+  /// The same for linked transfers.
+  Occurrence When(const Instruction& instruction, uint32_t first) const;
   void Count(const Instruction& instruction);
   void Merge(const Instruction& instruction);
   Status Push(const Instruction& instruction);
@@ -142,7 +154,7 @@ class PlanRunner::Instance {
   /// The value as a tensor over its memory, which lives until the run ends.
   Result<Tensor> TensorOf(const plan::Value& value) const;
   /// Makes `tensor` the content of an owned, fed or fresh storage and points its slots there.
-  void Hold(plan::StorageId storage, Tensor tensor);
+  void Hold(plan::StorageId storage, Tensor&& tensor);
   /// Points the slots of a storage at the memory of `from`, which is none of them.
   void Point(plan::StorageId storage, const weir_reg& from);
   /// Lets go of what a storage holds. A snapshot goes under its variable's lock, so that whoever then finds the memory
@@ -192,13 +204,6 @@ class PlanRunner::Instance {
   std::unique_ptr<Dataflow> dataflow_;  // of a T2 plan
   bool abandoned_ = false;
   std::vector<Tensor> in_flight_;  // of an abandoned run: feeds and fetches, which its copies may still read and write
-};
-
-/// A run that returned before all of its work had ended, with what that work may still use.
-struct AbandonedRun {
-  std::shared_ptr<const void> owner;
-  std::shared_ptr<PlanRunner::Program> program;
-  std::unique_ptr<PlanRunner::Instance> instance;  // goes first
 };
 
 /// Takes an instruction's variable locks in order, gives them back in reverse.

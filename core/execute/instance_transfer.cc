@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/base/errors.h"
+#include "core/execute/dataflow_internal.h"
 #include "core/execute/instance_internal.h"
 #include "core/runtime/rendezvous.h"
 #include "core/tensor/buffer.h"
@@ -31,22 +32,60 @@ Result<runtime::Rendezvous*> PlanRunner::Instance::Meet(const Worker& worker, co
   return worker.step.rendezvous;
 }
 
-Status PlanRunner::Instance::Send(const Worker& worker, const Instruction& instruction) {
+Occurrence PlanRunner::Instance::When(const Instruction& instruction, uint32_t first) const {
+  const size_t loops = plan_.transfers[instruction.detail].frames.size();
+  if (loops == 0) return {};
+  const auto number = [&](size_t loop) {
+    return *reinterpret_cast<const int64_t*>(registers_[instruction.first_slot + first + loop].data);
+  };
+  if (loops == 1) return {0, number(0)};
+  std::vector<int64_t> numbers;
+  for (size_t loop = 0; loop < loops; ++loop) numbers.push_back(number(loop));
+  return OccurrenceOf(numbers);
+}
+
+Status PlanRunner::Instance::Send(Worker& worker, const Instruction& instruction) {
+  const uint32_t link = worker.links == nullptr ? Links::kNone : worker.links[instruction.detail];
+  if (link == Links::kNone) return SendOut(worker, instruction);
+  if (runtime::Message* const outgoing = worker.flow->Outgoing(link)) {
+    WEIR_TRY(Put(instruction, outgoing));
+    worker.flow->Sent(worker, link);
+    return Status();
+  }
+  runtime::Message message;
+  WEIR_TRY(Put(instruction, &message));
+  worker.flow->Sent(worker, link, When(instruction, 1), std::move(message));
+  return Status();
+}
+
+Status PlanRunner::Instance::Put(const Instruction& instruction, runtime::Message* message) {
   const plan::Transfer& transfer = plan_.transfers[instruction.detail];
+  message->dead = guards_[transfer.guard] == 0;
+  if (message->dead) return Status();
+  const Value& value = ValueOf(instruction, 0);
+  const Storage& storage = StorageOf(value);
+  if (transfer.frames.empty() && storage.home == Storage::Home::kFresh) {  // the usual case
+    const Tensor& own = tensors_[value.storage];
+    if (own.shape() == value.shape) {
+      message->value = own;
+      return Status();
+    }
+  }
+  // What a loop fills again in its next iteration is copied.
+  const bool again = !transfer.frames.empty() && StorageOf(Chosen(value)).home == Storage::Home::kFresh;
+  return again ? FetchCopy(instruction, plan::kHostSpace, &message->value) : Fetch(instruction, &message->value);
+}
+
+Status PlanRunner::Instance::SendOut(const Worker& worker, const Instruction& instruction) {
   std::string key;
   WEIR_ASSIGN(runtime::Rendezvous* const rendezvous, Meet(worker, instruction, 1, &key));
   runtime::Message message;
-  message.dead = guards_[transfer.guard] == 0;
-  if (!message.dead) {
-    const Storage::Home home = StorageOf(Chosen(ValueOf(instruction, 0))).home;
-    // What a loop fills again in its next iteration is copied.
-    const bool again = !transfer.frames.empty() && home == Storage::Home::kFresh;
-    WEIR_TRY(again ? FetchCopy(instruction, plan::kHostSpace, &message.value) : Fetch(instruction, &message.value));
-  }
+  WEIR_TRY(Put(instruction, &message));
   return rendezvous->Send(key, std::move(message));
 }
 
-Status PlanRunner::Instance::Receive(const Instruction& instruction, const std::string& key, runtime::Message message) {
+Status PlanRunner::Instance::Receive(const Instruction& instruction, const std::string& key,
+                                     runtime::Message& message) {
   guards_[plan_.transfers[instruction.detail].guard] = message.dead ? 0 : 1;
   if (message.dead) return Status();
   const Value& value = ValueOf(instruction, instruction.inputs);

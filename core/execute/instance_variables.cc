@@ -135,7 +135,7 @@ Status PlanRunner::Instance::ReadVariable(const Instruction& instruction) {
   }
   WEIR_TRY(BeforeAccess(instruction));
   Refer(StorageOf(to), StorageOf(ValueOf(instruction, 0)));
-  Hold(to.storage, value);
+  Hold(to.storage, Tensor(value));
   return Status();
 }
 

@@ -4,14 +4,21 @@
 #include <chrono>
 #include <utility>
 
+#include "core/execute/dataflow_internal.h"
 #include "core/execute/instance_internal.h"
 #include "core/execute/tape_trace.h"
 
 namespace weir::execute {
 namespace {
 
-std::shared_ptr<PlanRunner::Program> MakeProgram(std::unique_ptr<plan::ExecutionPlan> plan) {
-  auto program = std::make_shared<PlanRunner::Program>();
+bool HasTiles(const plan::ExecutionPlan& plan) {
+  return std::ranges::any_of(plan.kernels, [](const auto& kernel) { return kernel->tiles() > 1; });
+}
+
+}  // namespace
+
+std::shared_ptr<PlanRunner::Program> PlanRunner::Program::Make(std::unique_ptr<plan::ExecutionPlan> plan) {
+  auto program = std::make_shared<Program>();
   program->calls.reserve(plan->calls.size());
   for (const plan::CallSpec& call : plan->calls) program->calls.emplace_back(call);
   program->kernel_mutexes.resize(plan->kernels.size());
@@ -21,12 +28,6 @@ std::shared_ptr<PlanRunner::Program> MakeProgram(std::unique_ptr<plan::Execution
   program->plan = std::move(plan);
   return program;
 }
-
-bool HasTiles(const plan::ExecutionPlan& plan) {
-  return std::ranges::any_of(plan.kernels, [](const auto& kernel) { return kernel->tiles() > 1; });
-}
-
-}  // namespace
 
 /// The alternative ways to run: the other form of the plan, if any, and both forms with tiles on one thread.
 struct PlanRunner::Choice {
@@ -59,44 +60,20 @@ struct PlanRunner::Choice {
 };
 
 PlanRunner::PlanRunner(std::unique_ptr<plan::ExecutionPlan> plan)
-    : program_(MakeProgram(std::move(plan))), pool_(*program_->plan), choice_(Choice::Make(*program_->plan, pool_)) {}
+    : program_(Program::Make(std::move(plan))), pool_(*program_->plan), choice_(Choice::Make(*program_->plan, pool_)) {}
 
 PlanRunner::~PlanRunner() = default;
 
-std::unique_ptr<PlanRunner::Instance> PlanRunner::Pool::TakeIdle() {
-  for (std::atomic<Instance*>& idle : idle_) {
-    if (idle.load(std::memory_order_relaxed) == nullptr) continue;
-    if (Instance* instance = idle.exchange(nullptr, std::memory_order_acquire)) {
-      return std::unique_ptr<Instance>(instance);
-    }
-  }
-  return nullptr;
-}
-
-bool PlanRunner::Pool::DropIdle() {
-  size_t dropped = 0;  // limited to the number of cached instances, since runs may continue meanwhile
-  while (dropped < idle_.size() && TakeIdle()) ++dropped;
-  instances_.fetch_sub(static_cast<int>(dropped), std::memory_order_relaxed);
-  return dropped != 0;
-}
+PlanRunner::Pool::Pool(const plan::ExecutionPlan& plan) : plan_(plan) {}
+PlanRunner::Pool::~Pool() = default;
 
 Result<std::unique_ptr<PlanRunner::Instance>> PlanRunner::Pool::Acquire() {
-  if (std::unique_ptr<Instance> idle = TakeIdle()) return idle;
-  WEIR_ASSIGN(std::unique_ptr<Instance> made, Instance::Make(plan_));
-  instances_.fetch_add(1, std::memory_order_relaxed);
-  return made;
+  return runs_.Acquire([this] { return Instance::Make(plan_); });
 }
 
-void PlanRunner::Pool::Release(std::unique_ptr<Instance> instance) {
-  for (std::atomic<Instance*>& idle : idle_) {
-    Instance* expected = nullptr;
-    if (idle.load(std::memory_order_relaxed) != nullptr) continue;
-    if (!idle.compare_exchange_strong(expected, instance.get(), std::memory_order_release)) continue;
-    (void)instance.release();
-    return;
-  }
-  Forget();
-}
+void PlanRunner::Pool::Release(std::unique_ptr<Instance> instance) { runs_.Release(std::move(instance)); }
+
+bool PlanRunner::Pool::DropIdle() { return runs_.DropIdle(); }
 
 std::vector<PlanRunner::Held> PlanRunner::held() const {
   std::vector<Held> held{pool_.held()};
@@ -158,10 +135,9 @@ Status PlanRunner::RunChosen(std::span<const Tensor> feeds, std::vector<Tensor>*
 void PlanRunner::Abandon(std::unique_ptr<Instance> instance, const StepArgs& step) {
   auto kept = std::make_unique<AbandonedRun>();
   if (step.owner != nullptr) kept->owner = step.owner->lock();
-  kept->program = program_;
-  Instance& run = *instance;
-  kept->instance = std::move(instance);
-  run.Keep(std::move(kept));
+  kept->programs.push_back(program_);
+  kept->instances.push_back(std::move(instance));
+  AbandonedRun::Keep(std::move(kept));
 }
 
 }  // namespace weir::execute

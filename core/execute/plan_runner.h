@@ -2,8 +2,6 @@
 #ifndef WEIR_CORE_EXECUTE_PLAN_RUNNER_H_
 #define WEIR_CORE_EXECUTE_PLAN_RUNNER_H_
 
-#include <array>
-#include <atomic>
 #include <chrono>
 #include <memory>
 #include <mutex>
@@ -12,6 +10,7 @@
 
 #include "core/base/status.h"
 #include "core/execute/node_call.h"
+#include "core/execute/run_pool.h"
 #include "core/execute/tier_chooser.h"
 #include "core/plan/plan.h"
 #include "core/tensor/tensor.h"
@@ -52,6 +51,7 @@ class PlanRunner {
 
   /// State shared by all runs.
   struct Program {
+    static std::shared_ptr<Program> Make(std::unique_ptr<plan::ExecutionPlan> plan);
     std::unique_ptr<plan::ExecutionPlan> plan;
     std::vector<NodeCall> calls;                              // by ExecutionPlan::calls
     std::vector<std::unique_ptr<std::mutex>> kernel_mutexes;  // by kernel, set for stateful kernels
@@ -63,24 +63,21 @@ class PlanRunner {
   /// The instances of one form of the plan.
   class Pool {
    public:
-    explicit Pool(const plan::ExecutionPlan& plan) : plan_(plan) {}
-    ~Pool() { DropIdle(); }
+    explicit Pool(const plan::ExecutionPlan& plan);
+    ~Pool();
     Pool(const Pool&) = delete;
     Pool& operator=(const Pool&) = delete;
 
     Result<std::unique_ptr<Instance>> Acquire();
     void Release(std::unique_ptr<Instance> instance);
     /// An acquired instance will not be returned.
-    void Forget() { instances_.fetch_sub(1, std::memory_order_relaxed); }
+    void Forget() { runs_.Forget(); }
     bool DropIdle();
-    Held held() const { return {plan_, instances_.load(std::memory_order_relaxed)}; }
+    Held held() const { return {plan_, runs_.count()}; }
 
    private:
-    std::unique_ptr<Instance> TakeIdle();
-
     const plan::ExecutionPlan& plan_;
-    std::array<std::atomic<Instance*>, 16> idle_{};  // instances for the next runs
-    std::atomic<int> instances_{0};
+    RunPool<Instance> runs_;
   };
   /// Used if there are several ways to run.
   struct Choice;

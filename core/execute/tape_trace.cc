@@ -114,14 +114,23 @@ int64_t Since(TapeTrace::Clock::time_point begin, TapeTrace::Clock::time_point a
 TapeTrace::TapeTrace()
     : begin_us_(
           std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::system_clock::now().time_since_epoch())
-              .count()) {
-  threads_.emplace(std::this_thread::get_id(), 0);
+              .count()),
+      threads_(std::make_shared<Threads>()) {
+  threads_->NumberOfThis();
+}
+
+TapeTrace::TapeTrace(const TapeTrace& first)
+    : begin_(first.begin_), begin_us_(first.begin_us_), threads_(first.threads_) {}
+
+int TapeTrace::Threads::NumberOfThis() {
+  const std::lock_guard<std::mutex> lock(mutex);
+  return numbers.try_emplace(std::this_thread::get_id(), static_cast<int>(numbers.size())).first->second;
 }
 
 void TapeTrace::Add(uint32_t at, Clock::time_point start) {
   const Clock::time_point end = Clock::now();
+  const int thread = threads_->NumberOfThis();
   const std::lock_guard<std::mutex> lock(mutex_);
-  const int thread = threads_.try_emplace(std::this_thread::get_id(), static_cast<int>(threads_.size())).first->second;
   entries_.push_back({at, thread, Since(begin_, start), Since(begin_, end)});
 }
 

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -21,6 +22,9 @@ class TapeTrace {
 
   /// Must be constructed on the caller's thread.
   TapeTrace();
+  /// Of another part of the same step: times and threads are counted as in `first`.
+  TapeTrace(const TapeTrace& first);
+  TapeTrace& operator=(const TapeTrace&) = delete;
   /// Call before the run with the form of the plan that it uses; the plan must outlive the trace.
   void RunsBy(const plan::ExecutionPlan& plan) { ran_ = &plan; }
   /// Instruction `at` ran on the calling thread from `start` until now.
@@ -35,11 +39,17 @@ class TapeTrace {
     int thread;
     int64_t start_ns, end_ns;
   };
+  /// The numbers of the step's threads.
+  struct Threads {
+    std::mutex mutex;  // protects `numbers`
+    std::map<std::thread::id, int> numbers;
+    int NumberOfThis();
+  };
   const Clock::time_point begin_ = Clock::now();
   const int64_t begin_us_;
   const plan::ExecutionPlan* ran_ = nullptr;
-  mutable std::mutex mutex_;  // protects all below
-  std::map<std::thread::id, int> threads_;
+  const std::shared_ptr<Threads> threads_;
+  mutable std::mutex mutex_;  // protects entries_
   std::vector<Entry> entries_;
 };
 

@@ -295,21 +295,29 @@ class Cutter {
     }
   }
 
-  /// Joins a task with its only successor if that follows on the tape and has no other predecessor: nothing could run
-  /// between them in parallel.
+  /// Joins a task with the next one on the tape if that waits for it alone, and whatever else waits for it waits for
+  /// the next one too: nothing could run between them in parallel. The first task of such a chain may suspend.
   void MergeChains() {
     const size_t count = plan_.tasks.size();
-    std::vector<int> waits(count, 0);
+    std::vector<int> waits(count, 0);  // by task: predecessors outside of the chain before it
     for (const std::vector<uint32_t>& to : edges_) {
       for (const uint32_t successor : to) ++waits[successor];
     }
     std::vector<uint32_t> merged(count);  // by task: what it becomes
     std::vector<Task> tasks;
     std::vector<TapeNote> notes;
+    const std::vector<int> all_waits = waits;
+    uint32_t first = 0;  // of the chain
     for (uint32_t t = 0; t < count; ++t) {
       const Task& task = plan_.tasks[t];
-      const bool chained = t > 0 && waits[t] == 1 && edges_[t - 1] == std::vector<uint32_t>{t} &&
-                           IsPlain(plan_.tasks[t - 1]) && IsPlain(task) && plan_.tasks[t - 1].end == task.begin;
+      const bool chained = t > 0 && waits[t] == 0 && all_waits[t] > 0 && IsPlain(task) && MayLead(plan_.tasks[t - 1]) &&
+                           plan_.tasks[t - 1].end == task.begin && Follows(edges_[t - 1], t);
+      if (!chained) {
+        for (; first < t; ++first) {
+          for (const uint32_t successor : edges_[first]) ++waits[successor];
+        }
+      }
+      for (const uint32_t successor : edges_[t]) --waits[successor];
       if (chained) {
         tasks.back().end = task.end;
         notes.back() = Sum({notes.back(), notes_of_[t]}, 0, 2);
@@ -336,7 +344,14 @@ class Cutter {
     SortEdges();
   }
   /// Nothing in the task waits, and it is not a cut loop.
-  static bool IsPlain(const Task& task) { return !task.blocking && !task.suspends && task.inner == 0; }
+  static bool IsPlain(const Task& task) { return MayLead(task) && !task.suspends; }
+  /// Others may follow in the same task.
+  static bool MayLead(const Task& task) { return !task.blocking && task.inner == 0; }
+  /// The successors of the task before are `task`, and others that wait for it.
+  bool Follows(const std::vector<uint32_t>& successors, uint32_t task) const {
+    return std::ranges::all_of(
+        successors, [&](uint32_t other) { return other == task || std::ranges::binary_search(edges_[task], other); });
+  }
 
   void Finish() {
     for (size_t t = 0; t < plan_.tasks.size(); ++t) {

@@ -68,6 +68,8 @@ class Cancellation {
     }
     return false;
   }
+  /// The same without asking the ancestors: enough for a node with a callback, which an ancestor's Cancel reaches.
+  bool cancelled_itself() const { return cancelled_.load(std::memory_order_relaxed); }
   /// The reason, or ok if not cancelled. If several nodes are cancelled, the reason of the lowest.
   Status status() const;
   /// The earliest deadline of this node and of its ancestors at construction; Clock::time_point::max() if there is

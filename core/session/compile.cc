@@ -53,7 +53,7 @@ Result<std::vector<graph::Part>> CutBetweenDevices(const CompileContext& context
 
 namespace {
 
-Result<std::unique_ptr<execute::PlanRunner>> PlanStep(const CompileContext& context, const graph::StepGraph& step,
+Result<std::unique_ptr<plan::ExecutionPlan>> PlanStep(const CompileContext& context, const graph::StepGraph& step,
                                                       const graph::Placement& placement, size_t feeds,
                                                       place::Explanation* explanation) {
   const plugin::Catalogue& plugins = *context.runtime.plugins;
@@ -72,31 +72,30 @@ Result<std::unique_ptr<execute::PlanRunner>> PlanStep(const CompileContext& cont
   for (const std::string& note : plan->notes) {
     if (explanation != nullptr) explanation->warnings.push_back(note);
   }
-  return std::make_unique<execute::PlanRunner>(std::move(plan));
+  return plan;
 }
 
 }  // namespace
 
 Result<Program> PlanWhole(const CompileContext& context, const graph::StepRequest& request, const PlacedStep& placed,
                           place::Explanation* explanation) {
-  WEIR_ASSIGN(auto runner, PlanStep(context, placed.step, placed.placement, request.feeds.size(), explanation));
-  return Program(std::move(runner));
+  WEIR_ASSIGN(auto plan, PlanStep(context, placed.step, placed.placement, request.feeds.size(), explanation));
+  return Program(std::make_unique<execute::PlanRunner>(std::move(plan)));
 }
 
 Result<Program> PlanParts(const CompileContext& context, const graph::StepRequest& request,
                           std::vector<graph::Part> parts, place::Explanation* explanation) {
-  std::vector<Program::Piece> pieces;
+  std::vector<std::unique_ptr<graph::Part>> graphs;
+  std::vector<execute::PartsRunner::Part> planned;
   for (graph::Part& part : parts) {
-    Program::Piece& piece = pieces.emplace_back();
-    piece.part = std::make_unique<graph::Part>(std::move(part));
-    WEIR_ASSIGN(graph::PartRequest own, graph::RequestOfPart(piece.part->graph, request.feeds));
-    WEIR_ASSIGN(const graph::StepGraph step, OptimizeStep(context, piece.part->graph, own.request));
+    const graph::Definition& graph = graphs.emplace_back(std::make_unique<graph::Part>(std::move(part)))->graph;
+    WEIR_ASSIGN(graph::PartRequest own, graph::RequestOfPart(graph, request.feeds));
+    WEIR_ASSIGN(const graph::StepGraph step, OptimizeStep(context, graph, own.request));
     WEIR_ASSIGN(const graph::Placement placement, PlacedAsWritten(context.runtime.plugins->devices(), step));
-    WEIR_ASSIGN(piece.runner, PlanStep(context, step, placement, own.feeds.size(), explanation));
-    piece.feeds = std::move(own.feeds);
-    piece.fetches = std::move(own.fetches);
+    WEIR_ASSIGN(auto plan, PlanStep(context, step, placement, own.feeds.size(), explanation));
+    planned.push_back({std::move(plan), std::move(own.feeds), std::move(own.fetches)});
   }
-  return Program(std::move(pieces));
+  return Program(std::move(graphs), std::move(planned));
 }
 
 // Both halves.

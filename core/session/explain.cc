@@ -22,7 +22,7 @@ Result<std::string> PlanText(const CompileContext& context, const graph::StepReq
                              const PlacedStep& placed) {
   if (!context.options.cut_between_devices) {
     WEIR_ASSIGN(const Program program, PlanWhole(context, request, placed, nullptr));
-    return plan::ToString(program.runners().front()->plan());
+    return plan::ToString(*program.plans().front());
   }
   WEIR_ASSIGN(std::vector<graph::Part> parts, CutBetweenDevices(context, request, placed));
   std::string text;
@@ -30,7 +30,7 @@ Result<std::string> PlanText(const CompileContext& context, const graph::StepReq
   for (const graph::Part& part : parts) devices.push_back(part.device);
   WEIR_ASSIGN(const Program program, PlanParts(context, request, std::move(parts), nullptr));
   for (size_t i = 0; i < devices.size(); ++i) {
-    text += "part " + devices[i] + "\n" + plan::ToString(program.runners()[i]->plan());
+    text += "part " + devices[i] + "\n" + plan::ToString(*program.plans()[i]);
   }
   return text;
 }

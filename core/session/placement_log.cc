@@ -26,8 +26,8 @@ void PlacementLog::Add(const Program& program, place::Explanation explanation, s
   for (const std::string& warning : explanation.warnings) {
     if (warned_.insert(warning).second) lines += "weir: placement: " + warning + "\n";
   }
-  for (const execute::PlanRunner* const runner : program.runners()) {
-    for (const plan::PlacedNode& node : runner->plan().placed_nodes) {
+  for (const plan::ExecutionPlan* const plan : program.plans()) {
+    for (const plan::PlacedNode& node : plan->placed_nodes) {
       if (!used_.contains(node.device)) used_.emplace(node.device);
     }
   }

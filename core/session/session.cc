@@ -211,10 +211,8 @@ class Session::Impl final : public device::MemoryKeeper {
   MemoryReport ReportMemory() {
     MemoryReport report = MakeMemoryReport(runtime_->plugins->devices());
     ForEachPlan([&](const Signature& signature, const Specialisation& made) {
-      for (const execute::PlanRunner* const runner : made.program.runners()) {
-        for (const auto& [plan, instances] : runner->held()) {
-          report.AddPlan(plan, instances, graph(), signature.names());
-        }
+      for (const auto& [plan, instances] : made.program.held()) {
+        report.AddPlan(plan, instances, graph(), signature.names());
       }
     });
     report.AddVariables(*resources_);
@@ -223,9 +221,7 @@ class Session::Impl final : public device::MemoryKeeper {
 
   bool GiveBack() override {
     bool any = false;
-    ForEachPlan([&any](const Signature&, const Specialisation& made) {
-      for (execute::PlanRunner* const runner : made.program.runners()) any |= runner->DropIdle();
-    });
+    ForEachPlan([&any](const Signature&, const Specialisation& made) { any |= made.program.DropIdle(); });
     return any;
   }
 
@@ -426,8 +422,8 @@ class Session::Impl final : public device::MemoryKeeper {
   }
 
   static void Describe(const Program& program, const RunOptions& options, RunReport* report) {
-    for (const execute::PlanRunner* const runner : program.runners()) {
-      const plan::ExecutionPlan& plan = runner->plan();
+    for (const plan::ExecutionPlan* const each : program.plans()) {
+      const plan::ExecutionPlan& plan = *each;
       for (const int device : plan.placement.device_of) {
         if (device >= 0) ++report->placement[plan.placement.devices[static_cast<size_t>(device)]];
       }

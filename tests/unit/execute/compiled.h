@@ -38,7 +38,7 @@ class Compiled {
     if (made.ok()) program_ = std::move(*made);
   }
 
-  PlanRunner& runner() const { return *program_.runners()[0]; }
+  PlanRunner& runner() const { return *program_.whole(); }
   Status Run(const std::vector<Tensor>& feeds, std::vector<Tensor>* fetches, const StepArgs& step = {}) {
     return program_.Run(feeds, fetches, step);
   }
