@@ -15,14 +15,14 @@
 namespace weir {
 
 /// A position in a table of things of one kind, which `Tag` names; -1 is none. Ids of two kinds do not convert.
-template <class Tag>
+template <class Tag, class Number = int32_t>
 class Id {
  public:
   constexpr Id() = default;
-  /// `position` is below 2^31, as all tables are.
+  /// `position` fits in Number, as those of all tables do.
   template <class Integer>
   requires std::is_integral_v<Integer>
-  constexpr explicit Id(Integer position) : position_(static_cast<int32_t>(position)) {}
+  constexpr explicit Id(Integer position) : position_(static_cast<Number>(position)) {}
 
   constexpr bool valid() const { return position_ >= 0; }
   /// To print, hash or pass across an interface without types.
@@ -35,12 +35,12 @@ class Id {
   constexpr auto operator<=>(const Id&) const = default;
 
  private:
-  int32_t position_ = -1;
+  Number position_ = -1;
 };
 
 /// The position that an index stands for; plain integers are indices of their own kind (graph::NodeId).
-template <class Tag>
-constexpr size_t PositionOf(Id<Tag> id) {
+template <class Tag, class Number>
+constexpr size_t PositionOf(Id<Tag, Number> id) {
   return id.position();
 }
 template <class Integer>
@@ -126,9 +126,9 @@ class IndexedVector {
 
 }  // namespace weir
 
-template <class Tag>
-struct std::hash<weir::Id<Tag>> {
-  size_t operator()(weir::Id<Tag> id) const noexcept { return static_cast<size_t>(id.number()); }
+template <class Tag, class Number>
+struct std::hash<weir::Id<Tag, Number>> {
+  size_t operator()(weir::Id<Tag, Number> id) const noexcept { return static_cast<size_t>(id.number()); }
 };
 
 #endif  // WEIR_CORE_BASE_INDEXED_H_

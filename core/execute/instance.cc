@@ -74,11 +74,11 @@ Result<std::unique_ptr<PlanRunner::Instance>> PlanRunner::Instance::Make(const p
   return instance;
 }
 
-device::Device* PlanRunner::Instance::DeviceOf(int space) const {
-  return space == plan::kHostSpace ? plan_.host_device : plan_.devices[static_cast<size_t>(space)];
+device::Device* PlanRunner::Instance::DeviceOf(plan::SpaceId space) const {
+  return space == plan::kHostSpace ? plan_.host_device : plan_.devices[plan::OwnerOf(space)];
 }
 
-Allocator& PlanRunner::Instance::AllocatorOf(int space) const {
+Allocator& PlanRunner::Instance::AllocatorOf(plan::SpaceId space) const {
   device::Device* device = DeviceOf(space);
   return device == nullptr ? HostAllocator() : device->allocator();
 }
@@ -89,10 +89,10 @@ Allocator& PlanRunner::Instance::FreshAllocator() const {
 
 Status PlanRunner::Instance::LayOut() {
   arenas_.resize(plan_.arena_bytes.size());
-  for (size_t s = 0; s < arenas_.size(); ++s) {
+  for (const plan::SpaceId s : arenas_.indices()) {
     if (plan_.arena_bytes[s] == 0) continue;
-    Result<std::shared_ptr<Buffer>> arena = AllocatorOf(static_cast<int>(s) - 1).Allocate(plan_.arena_bytes[s]);
-    if (!arena.ok()) return arena.status().Append(WantedMemory(static_cast<int>(s) - 1));
+    Result<std::shared_ptr<Buffer>> arena = AllocatorOf(s).Allocate(plan_.arena_bytes[s]);
+    if (!arena.ok()) return arena.status().Append(WantedMemory(s));
     arenas_[s] = std::move(*arena);
   }
   made_.resize(plan_.made.size());
@@ -119,8 +119,8 @@ Status PlanRunner::Instance::LayOut() {
     weir_reg from{};
     if (storage.home == Storage::Home::kConstant) {
       from = kernel::RegisterOf(storage.constant, nullptr);
-    } else if (storage.home == Storage::Home::kArena && arenas_[static_cast<size_t>(storage.space + 1)]) {
-      const weir_buf& memory = arenas_[static_cast<size_t>(storage.space + 1)]->memory();
+    } else if (storage.home == Storage::Home::kArena && arenas_[storage.space]) {
+      const weir_buf& memory = arenas_[storage.space]->memory();
       from.handle = memory.handle;
       from.data = (memory.host ? reinterpret_cast<uint64_t>(memory.host) : memory.offset) + storage.offset;
       from.data = (from.data + storage.alignment - 1) & ~(storage.alignment - 1);
@@ -371,6 +371,10 @@ Status PlanRunner::Instance::Special(Worker& worker, const Instruction& instruct
     case Opcode::kStack:
       stacks_[instruction.detail].Clear();
       return Status();
+    case Opcode::kRecord:
+      return At(instruction, streams_.Record(plan::EventId(instruction.detail), instruction.stream));
+    case Opcode::kWait:
+      return At(instruction, streams_.Wait(plan::EventId(instruction.detail), instruction.stream));
     case Opcode::kKernel:
     case Opcode::kMoveBytes:
     case Opcode::kPush:
@@ -394,7 +398,7 @@ Status PlanRunner::Instance::KernelError(const Worker& worker, const Instruction
   const graph::Node& node = *plan_.nodes[static_cast<size_t>(instruction.node)];
   const kernel::KernelEntry& entry = plan_.kernels[instruction.detail]->entry();
   const Status failed = worker.error.ToStatus(code, fmt::format("kernel {} of {}", node.op().name, entry.file));
-  return graph::AtNode(plan_.kernel_devices[instruction.detail]->Judge(failed, worker.error.flags()), node);
+  return graph::AtNode(plan_.DeviceOf(instruction).Judge(failed, worker.error.flags()), node);
 }
 
 const Value& PlanRunner::Instance::ValueOf(const Instruction& instruction, uint32_t operand) const {
@@ -432,8 +436,7 @@ Result<Tensor> PlanRunner::Instance::TensorOf(const Value& value) const {
     return value.shape_known && !(tensor.shape() == value.shape) ? tensor.Reshaped(value.shape) : tensor;
   }
   if (storage.home == Storage::Home::kArena) {
-    return Tensor::Over(value.dtype, value.shape, arenas_[static_cast<size_t>(storage.space + 1)],
-                        offsets_[value.storage]);
+    return Tensor::Over(value.dtype, value.shape, arenas_[storage.space], offsets_[value.storage]);
   }
   if (storage.home == Storage::Home::kMade) {
     return Tensor::Over(value.dtype, value.shape, made_[static_cast<size_t>(storage.made)]);
@@ -454,9 +457,9 @@ Result<Tensor> PlanRunner::Instance::TensorOf(const Value& value) const {
 
 Status PlanRunner::Instance::StreamKernel(const Instruction& instruction) {
   const int32_t code =
-      instruction.fn(instruction.state, registers_.data() + instruction.first_slot, streams_.env(instruction.space));
+      instruction.fn(instruction.state, registers_.data() + instruction.first_slot, streams_.env(instruction.stream));
   const Status status = code == 0 ? Status() : KernelError(*worker_, instruction, code);
-  streams_.Launched(instruction.space, status, worker_->error.flags());
+  streams_.Launched(instruction.stream, status, worker_->error.flags());
   return status;
 }
 
@@ -479,7 +482,7 @@ void PlanRunner::Instance::Drop(plan::StorageId storage) {
   Tensor& held = tensors_[storage];
   if (!held.valid()) return;
   const int variable = plan_.storages[storage].variable;
-  const int space = plan_.storages[storage].space;
+  const plan::SpaceId space = plan_.storages[storage].space;
   if (variable < 0) {
     streams_.Keep(space, held);
     held = Tensor();
@@ -489,7 +492,7 @@ void PlanRunner::Instance::Drop(plan::StorageId storage) {
   const std::shared_lock<std::shared_mutex> lock(source.mutex);
   // While it is the variable's current value, whoever writes waits for our reads; else it is ours to keep.
   const bool current = source.value.buffer() == held.buffer();
-  if (!current || !streams_.AfterAccess(space, source, false).ok()) streams_.Keep(space, held);
+  if (!current || !streams_.AfterReads(space, source).ok()) streams_.Keep(space, held);
   held = Tensor();
 }
 
@@ -530,45 +533,46 @@ Status PlanRunner::Instance::Copy(const Instruction& instruction) {
   const bool stable = source.home == Storage::Home::kFeed || source.home == Storage::Home::kOwned;
   if (target.home == Storage::Home::kArena || target.home == Storage::Home::kMade) {
     WEIR_ASSIGN(const Tensor destination, TensorOf(to));
-    WEIR_TRY(streams_.Copy(target.space, destination, source.space, from, stable));
+    WEIR_TRY(streams_.Copy(instruction.stream, target.space, destination, source.space, from, stable));
+  } else if (target.space == plan::kHostSpace) {
+    WEIR_ASSIGN(Tensor moved, instruction.stream.valid() ? streams_.Download(instruction.stream, from)
+                                                         : streams_.ToHost(source.space, from));
+    WEIR_TRY(HoldOutput(to, std::move(moved)));
   } else {
-    WEIR_ASSIGN(Tensor moved,
-                source.space == plan::kHostSpace ? Result<Tensor>(from) : streams_.ToHost(source.space, from));
-    if (target.space != plan::kHostSpace) {
-      WEIR_ASSIGN(moved, streams_.ToDevice(target.space, moved, stable || source.space != plan::kHostSpace));
-    }
+    WEIR_ASSIGN(Tensor moved, streams_.ToHost(source.space, from));
+    const bool kept = stable || source.space != plan::kHostSpace;
+    WEIR_ASSIGN(moved, streams_.ToDevice(instruction.stream, target.space, moved, kept));
     WEIR_TRY(HoldOutput(to, std::move(moved)));
   }
   return AfterAccess(instruction);
 }
 
 Status PlanRunner::Instance::BeforeAccess(const Instruction& instruction) {
-  if (instruction.locks_begin == instruction.locks_end) return Status();
+  if (!instruction.locks.valid()) return Status();
   for (uint32_t i = 0; i < instruction.inputs; ++i) {
     const Storage& storage = StorageOf(Chosen(ValueOf(instruction, i)));
     if (storage.home != Storage::Home::kVariable) continue;
     const plan::VariableUse& use = VariableAt(storage);
     const bool writes = Writes(instruction, use);
     if (writes) WEIR_TRY(Unshare(use, storage.space));
-    WEIR_TRY(streams_.BeforeAccess(storage.space, *use.variable, writes));
+    WEIR_TRY(streams_.BeforeAccess(instruction.stream, storage.space, *use.variable, writes));
   }
   return Status();
 }
 
 Status PlanRunner::Instance::AfterAccess(const Instruction& instruction) {
-  if (instruction.locks_begin == instruction.locks_end || !streams_.any()) return Status();
+  if (!instruction.locks.valid() || !streams_.any()) return Status();
   for (uint32_t i = 0; i < instruction.inputs; ++i) {
     const Storage& storage = StorageOf(Chosen(ValueOf(instruction, i)));
     if (storage.home != Storage::Home::kVariable) continue;
     const plan::VariableUse& use = VariableAt(storage);
-    WEIR_TRY(streams_.AfterAccess(storage.space, *use.variable, Writes(instruction, use)));
+    WEIR_TRY(streams_.AfterAccess(instruction.stream, storage.space, *use.variable, Writes(instruction, use)));
   }
   return Status();
 }
 
 bool PlanRunner::Instance::Writes(const Instruction& instruction, const plan::VariableUse& use) const {
-  for (uint32_t l = instruction.locks_begin; l < instruction.locks_end; ++l) {
-    const plan::Lock& lock = plan_.locks[l];
+  for (const plan::Lock& lock : plan_.LocksOf(instruction)) {
     if (lock.exclusive && VariableAt(lock.variable).variable == use.variable) return true;
   }
   return false;

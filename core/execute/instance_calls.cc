@@ -11,8 +11,7 @@ using plan::Storage;
 using plan::Value;
 
 Result<std::vector<Tensor>> PlanRunner::Instance::InputsOf(const Instruction& instruction) {
-  for (uint32_t l = instruction.locks_begin; l < instruction.locks_end; ++l) {
-    const plan::Lock& lock = plan_.locks[l];
+  for (const plan::Lock& lock : plan_.LocksOf(instruction)) {
     if (lock.exclusive) WEIR_TRY(CheckInitialized(VariableAt(lock.variable)));
   }
   std::vector<Tensor> inputs;

@@ -72,15 +72,19 @@ Status PlanRunner::Instance::FetchVariable(const Instruction& instruction, const
   return FetchCopy(instruction, storage.space, to);
 }
 
-Status PlanRunner::Instance::FetchCopy(const Instruction& instruction, int space, Tensor* to) {
+Status PlanRunner::Instance::FetchCopy(const Instruction& instruction, plan::SpaceId space, Tensor* to) {
   WEIR_ASSIGN(const Tensor tensor, TensorOf(ValueOf(instruction, 0)));
   if (tensor.on_host()) {
     WEIR_ASSIGN(*to, tensor.Clone());
     return Status();
   }
   WEIR_TRY(BeforeAccess(instruction));
+  if (!instruction.stream.valid()) {
+    WEIR_ASSIGN(*to, streams_.ToHost(space, tensor));
+    return AfterAccess(instruction);
+  }
   device::Event arrived;
-  WEIR_ASSIGN(*to, streams_.ToHost(space, tensor, &arrived));
+  WEIR_ASSIGN(*to, streams_.Download(instruction.stream, tensor, &arrived));
   arriving_.emplace_back(std::move(arrived), &instruction);
   return AfterAccess(instruction);
 }

@@ -65,7 +65,7 @@ class PlanRunner::Instance {
   /// out.
   std::string LargestValues(const std::function<uint64_t(plan::StorageId)>& bytes_of) const;
   /// What a run would need of one memory, and what it had when it ended.
-  std::string WantedMemory(int space) const;
+  std::string WantedMemory(plan::SpaceId space) const;
   std::string HeldMemory() const;
   Status Begin(std::span<const Tensor> feeds);
   /// Waits for what is fetched from streams: `status`, or else the first failure, at the fetch that it was met at.
@@ -141,7 +141,7 @@ class PlanRunner::Instance {
   /// Of a variable, or its handle.
   Status FetchVariable(const Instruction& instruction, const plan::Storage& storage, Tensor* to);
   /// A host tensor that shares nothing.
-  Status FetchCopy(const Instruction& instruction, int space, Tensor* to);
+  Status FetchCopy(const Instruction& instruction, plan::SpaceId space, Tensor* to);
   /// The tensor of a value that nobody writes as long as somebody else shares it; null for any other.
   const Tensor* Shareable(const plan::Value& value) const;
   Status KernelError(const Worker& worker, const Instruction& instruction, int32_t code) const;
@@ -175,15 +175,15 @@ class PlanRunner::Instance {
   Status AfterAccess(const Instruction& instruction);
   bool Writes(const Instruction& instruction, const plan::VariableUse& use) const;
   /// Gives the variable memory that nobody else holds. The caller has its exclusive lock.
-  Status Unshare(const plan::VariableUse& use, int space);
-  device::Device* DeviceOf(int space) const;
-  Allocator& AllocatorOf(int space) const;
+  Status Unshare(const plan::VariableUse& use, plan::SpaceId space);
+  device::Device* DeviceOf(plan::SpaceId space) const;
+  Allocator& AllocatorOf(plan::SpaceId space) const;
   /// Of values that the caller keeps: they count where the user has limited the memory.
   Allocator& FreshAllocator() const;
 
   const plan::ExecutionPlan& plan_;
   std::vector<weir_reg> registers_;                   // by slot
-  std::vector<std::shared_ptr<Buffer>> arenas_;       // by space + 1
+  IndexedVector<plan::SpaceId, std::shared_ptr<Buffer>> arenas_;
   std::vector<std::shared_ptr<Buffer>> made_;         // by MadeMemory: from kMake until a variable has it
   IndexedVector<plan::StorageId, uint64_t> offsets_;  // in its arena, after the exchanges so far
   IndexedVector<plan::StorageId, Tensor> tensors_;    // what feeds, calls and fetches hold during a run

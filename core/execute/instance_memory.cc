@@ -35,9 +35,9 @@ std::string PlanRunner::Instance::LargestValues(const std::function<uint64_t(pla
   return table;
 }
 
-std::string PlanRunner::Instance::WantedMemory(int space) const {
+std::string PlanRunner::Instance::WantedMemory(plan::SpaceId space) const {
   return fmt::format("\nThe step needs {} bytes at once. Its largest values:{}",
-                     plan_.arena_bytes[static_cast<size_t>(space + 1)], LargestValues([&](plan::StorageId index) {
+                     plan_.arena_bytes[space], LargestValues([&](plan::StorageId index) {
                        const plan::Storage& storage = plan_.storages[index];
                        const bool there = storage.home == plan::Storage::Home::kArena && storage.space == space;
                        return there ? storage.bytes : 0;

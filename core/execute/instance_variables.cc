@@ -37,7 +37,7 @@ void Unlock(runtime::Variable& variable, bool exclusive) {
 
 VariableLocks::VariableLocks(const PlanRunner::Instance& instance, const plan::Instruction& instruction)
     : plan_(instance.plan_),
-      locks_(std::span(plan_.locks).subspan(instruction.locks_begin, instruction.locks_end - instruction.locks_begin)) {
+      locks_(plan_.LocksOf(instruction)) {
   if (!locks_.empty() && !plan_.variables[static_cast<size_t>(locks_[0].variable)].variable) {
     for (const plan::Lock& lock : locks_) {
       own_.emplace_back(instance.VariableAt(lock.variable).variable.get(), lock.exclusive);
@@ -68,7 +68,7 @@ Status PlanRunner::Instance::CheckInitialized(const plan::VariableUse& use) cons
   return NotFound("Resource {}/{}/N10tensorflow3VarE does not exist.", use.key.container, use.key.name);
 }
 
-Status PlanRunner::Instance::Unshare(const plan::VariableUse& use, int space) {
+Status PlanRunner::Instance::Unshare(const plan::VariableUse& use, plan::SpaceId space) {
   Tensor& value = use.variable->value;
   if (!value.buffer() || value.buffer().use_count() == 1) return Status();
   if (value.on_host()) {
@@ -76,11 +76,11 @@ Status PlanRunner::Instance::Unshare(const plan::VariableUse& use, int space) {
     return Status();
   }
   // Readers may have let go of the memory while their work on it is still to come: it is given back after that work.
-  WEIR_TRY(streams_.BeforeAccess(space, *use.variable, true));
+  WEIR_TRY(streams_.BeforeAccess({}, space, *use.variable, true));
   const Tensor shared = value;
   WEIR_ASSIGN(value, streams_.Duplicate(space, shared));
   streams_.Keep(space, shared);
-  return streams_.AfterAccess(space, *use.variable, true);
+  return streams_.AfterAccess({}, space, *use.variable, true);
 }
 
 Status PlanRunner::Instance::LockedKernel(Worker& worker, const Instruction& instruction) {
@@ -88,13 +88,13 @@ Status PlanRunner::Instance::LockedKernel(Worker& worker, const Instruction& ins
   std::unique_lock<std::mutex> running;
   if (instruction.serialized)
     running = std::unique_lock<std::mutex>(*worker.program->kernel_mutexes[instruction.detail]);
-  for (uint32_t l = instruction.locks_begin; l < instruction.locks_end; ++l) {
-    const plan::VariableUse& use = VariableAt(plan_.locks[l].variable);
+  for (const plan::Lock& lock : plan_.LocksOf(instruction)) {
+    const plan::VariableUse& use = VariableAt(lock.variable);
     if (Status ready = CheckInitialized(use); !ready.ok()) return At(instruction, ready);
   }
   WEIR_TRY(BeforeAccess(instruction));
   const uint32_t operands = static_cast<uint32_t>(instruction.inputs) + instruction.outputs;
-  for (uint32_t i = 0; i < operands && instruction.locks_begin != instruction.locks_end; ++i) {
+  for (uint32_t i = 0; i < operands && instruction.locks.valid(); ++i) {
     const Value& value = ValueOf(instruction, i);
     const Storage& storage = StorageOf(value);
     if (storage.home != Storage::Home::kVariable) continue;
@@ -108,7 +108,7 @@ Status PlanRunner::Instance::LockedKernel(Worker& worker, const Instruction& ins
     reg.data = current.data;
     reg.handle = current.handle;
   }
-  if (streams_.Of(instruction.space) != nullptr) {
+  if (instruction.stream.valid()) {
     WEIR_TRY(StreamKernel(instruction));
     return At(instruction, AfterAccess(instruction));
   }
@@ -187,22 +187,23 @@ Status PlanRunner::Instance::Assign(const Instruction& instruction) {
                            use.declared.ToString(), given.shape().ToString());
   }
   if (instruction.takes) {
-    WEIR_TRY(streams_.BeforeAccess(storage.space, *use.variable, true));
+    WEIR_TRY(streams_.BeforeAccess({}, storage.space, *use.variable, true));
     if (TakeOver(ValueOf(instruction, 1), given, value)) {
-      return streams_.AfterAccess(storage.space, *use.variable, true);
+      WEIR_TRY(streams_.AfterAccess({}, storage.space, *use.variable, true));
+      return streams_.AfterReads(storage.space, *use.variable);  // copies of the value may be under way
     }
   }
   const bool in_place = value.buffer() && value.buffer().use_count() == 1 && value.shape() == given.shape() &&
                         HasFixedSize(value.dtype());
   if (!given.on_host()) {
-    WEIR_TRY(streams_.BeforeAccess(storage.space, *use.variable, true));
+    WEIR_TRY(streams_.BeforeAccess({}, storage.space, *use.variable, true));
     if (in_place) {
       WEIR_TRY(streams_.Copy(storage.space, value, storage.space, given, true));
     } else {
       streams_.Keep(storage.space, value);
       WEIR_ASSIGN(value, streams_.Duplicate(storage.space, given));
     }
-    return streams_.AfterAccess(storage.space, *use.variable, true);
+    return streams_.AfterAccess({}, storage.space, *use.variable, true);
   }
   if (in_place && value.bytes() > 0) {
     std::memmove(value.mutable_raw(), given.raw(), given.bytes());

@@ -64,22 +64,26 @@ bool AwaitWithin(const device::Event& event, runtime::Cancellation& step, std::c
 
 }  // namespace
 
-RunStreams::RunStreams(const plan::ExecutionPlan& plan) : plan_(plan), used_(plan.devices.size()) {
-  const auto use = [&](int space) {
-    if (space == plan::kHostSpace || !plan.devices[static_cast<size_t>(space)]->has_streams()) return;
-    any_ = used_[static_cast<size_t>(space)] = true;
-  };
-  for (const plan::Storage& storage : plan.storages) use(storage.space);
-  for (const plan::Instruction& instruction : plan.instructions) use(instruction.space);
-  std::set<const device::Device*> devices(plan.kernel_devices.begin(), plan.kernel_devices.end());
+RunStreams::RunStreams(const plan::ExecutionPlan& plan)
+    : plan_(plan),
+      any_(!plan.streams.empty()),
+      computes_(plan.devices.size() + 1),
+      lanes_(plan.streams.size()),
+      events_(plan.event_count) {
+  for (const plan::StreamId stream : plan.streams.indices()) {
+    const plan::PlannedStream& of = plan.streams[stream];
+    if (of.use == plan::PlannedStream::Use::kCompute) computes_[plan::OwnSpace(of.device)] = stream;
+  }
+  std::set<const device::Device*> devices;
+  for (const plan::Instruction& instruction : plan.instructions) {
+    if (instruction.fn != nullptr) devices.insert(&plan.DeviceOf(instruction));
+  }
   for (const plan::CallSpec& call : plan.calls) devices.insert(call.device);
   devices.erase(nullptr);
   devices_.assign(devices.begin(), devices.end());
 }
 
-device::Device& RunStreams::DeviceOf(int space) const { return *plan_.devices[static_cast<size_t>(space)]; }
-
-Allocator& RunStreams::AllocatorOf(int space) const {
+Allocator& RunStreams::AllocatorOf(plan::SpaceId space) const {
   if (space != plan::kHostSpace) return DeviceOf(space).allocator();
   return plan_.host_device == nullptr ? HostAllocator() : plan_.host_device->allocator();
 }
@@ -89,11 +93,10 @@ Status RunStreams::Begin(weir_error* error, runtime::Cancellation* step, std::ch
   grace_ = grace;
   for (const device::Device* device : devices_) WEIR_TRY(device->health());
   if (!any_) return {};
-  lanes_.resize(used_.size());
-  for (size_t space = 0; space < used_.size(); ++space) {
-    if (!used_[space]) continue;
-    WEIR_ASSIGN(device::Streams* const streams, plan_.devices[space]->streams());
-    Lane& lane = lanes_[space];
+  events_.assign(events_.size(), device::Event());
+  for (const plan::StreamId stream : plan_.streams.indices()) {
+    WEIR_ASSIGN(device::Streams* const streams, plan_.devices[plan_.streams[stream].device]->streams());
+    Lane& lane = lanes_[stream.position()];
     WEIR_ASSIGN(lane.stream, streams->Acquire());
     lane.hung = false;
     lane.stream->WaitBy([this, &lane](const device::Event& event) { return AwaitLane(lane, event); });
@@ -128,11 +131,13 @@ Status RunStreams::End(Status status) {
 
 Status RunStreams::AwaitLane(Lane& lane, const device::Event& event) {
   if (step_ == nullptr || event.reached()) return event.Sync();
-  if (!lane.hung && AwaitWithin(event, *step_, grace_)) return event.Sync();
   device::Streams& owner = lane.stream->owner();
+  // Once the device is lost, no other of its streams is given time.
+  const std::chrono::milliseconds grace = owner.health().ok() ? grace_ : std::chrono::milliseconds(0);
+  if (!lane.hung && AwaitWithin(event, *step_, grace)) return event.Sync();
   const Status late = step_->status().Append(
       fmt::format("\n{} did not do its work within {} ms after that and counts as lost", owner.name(), grace_.count()));
-  if (!std::exchange(lane.hung, true)) owner.Lose(late);
+  if (!lane.hung.exchange(true)) owner.Lose(late);
   return late;
 }
 
@@ -144,20 +149,51 @@ Status RunStreams::Await(const device::Event& event) {
 }
 
 device::Stream* RunStreams::Of(const device::Device* device) const {
-  for (size_t space = 0; space < lanes_.size(); ++space) {
-    if (plan_.devices[space] == device) return lanes_[space].stream.get();
+  for (const plan::StreamId stream : plan_.streams.indices()) {
+    const plan::PlannedStream& of = plan_.streams[stream];
+    const bool computes = of.use == plan::PlannedStream::Use::kCompute;
+    if (computes && plan_.devices[of.device] == device) return At(stream);
   }
   return nullptr;
 }
 
-void RunStreams::Launched(int space, const Status& status, uint32_t error_flags) {
-  device::Stream* const stream = Of(space);
+device::Stream* RunStreams::AccessOf(plan::StreamId stream, plan::SpaceId space) const {
+  const bool there = stream.valid() && plan::OwnSpace(plan_.streams[stream].device) == space;
+  return there ? At(stream) : Of(space);
+}
+
+template <class F>
+void RunStreams::ForStreamsOf(plan::SpaceId space, const F& visit) const {
+  if (space == plan::kHostSpace) return;
+  for (const plan::StreamId stream : plan_.streams.indices()) {
+    if (plan_.streams[stream].device == plan::OwnerOf(space) && At(stream) != nullptr) visit(*At(stream));
+  }
+}
+
+void RunStreams::Launched(plan::StreamId id, const Status& status, uint32_t error_flags) {
+  device::Stream* const stream = At(id);
   stream->Launched();
   if (!status.ok()) stream->Refused(status, error_flags);
 }
 
-Result<Tensor> RunStreams::ToHost(int space, const Tensor& tensor) {
+Status RunStreams::Record(plan::EventId event, plan::StreamId stream) {
+  WEIR_ASSIGN(events_[event.position()], At(stream)->Record());
+  return {};
+}
+
+Status RunStreams::Wait(plan::EventId event, plan::StreamId stream) {
+  const device::Event& recorded = events_[event.position()];
+  return stream.valid() ? At(stream)->Wait(recorded) : Await(recorded);
+}
+
+Result<Tensor> RunStreams::ToHost(plan::SpaceId space, const Tensor& tensor) {
   if (space == plan::kHostSpace || tensor.on_host()) return tensor;
+  Status ordered;
+  ForStreamsOf(space, [&](device::Stream& other) {
+    const Result<device::Event> event = other.Record();
+    if (ordered.ok()) ordered = event.ok() ? Of(space)->Wait(*event) : event.status();
+  });
+  WEIR_TRY(ordered);
   return ToHost(DeviceOf(space), tensor);
 }
 
@@ -169,11 +205,13 @@ Result<Tensor> RunStreams::ToHost(device::Device& device, const Tensor& tensor) 
   return host;
 }
 
-Result<Tensor> RunStreams::ToHost(int space, const Tensor& tensor, device::Event* arrived) {
-  device::Stream* const stream = Of(space);
-  if (stream == nullptr || tensor.on_host()) return ToHost(space, tensor);
-  WEIR_ASSIGN(Tensor host, Down(*stream, tensor));
-  WEIR_ASSIGN(*arrived, stream->Record());
+Result<Tensor> RunStreams::Download(plan::StreamId stream, const Tensor& tensor) {
+  return tensor.on_host() ? Result<Tensor>(tensor) : Down(*At(stream), tensor);
+}
+
+Result<Tensor> RunStreams::Download(plan::StreamId stream, const Tensor& tensor, device::Event* arrived) {
+  WEIR_ASSIGN(Tensor host, Download(stream, tensor));
+  WEIR_ASSIGN(*arrived, At(stream)->Record());
   return host;
 }
 
@@ -184,15 +222,15 @@ Result<Tensor> RunStreams::Down(device::Stream& stream, const Tensor& tensor) {
   return host;
 }
 
-Result<Tensor> RunStreams::ToDevice(int space, const Tensor& host, bool stable) {
-  device::Stream* const stream = Of(space);
+Result<Tensor> RunStreams::ToDevice(plan::StreamId id, plan::SpaceId space, const Tensor& host, bool stable) {
+  device::Stream* const stream = AccessOf(id, space);
   if (stream == nullptr) return DeviceOf(space).FromHost(host);
   WEIR_ASSIGN(Tensor there, Tensor::Make(host.dtype(), host.shape(), AllocatorOf(space)));
   if (there.elements() != 0) WEIR_TRY(Up(*stream, there, host, stable));
   return there;
 }
 
-Result<Tensor> RunStreams::Duplicate(int space, const Tensor& tensor) {
+Result<Tensor> RunStreams::Duplicate(plan::SpaceId space, const Tensor& tensor) {
   const bool host = tensor.on_host();
   if (host && (space != plan::kHostSpace || !HasFixedSize(tensor.dtype()))) return tensor.Clone();
   WEIR_ASSIGN(Tensor copy, Tensor::Make(tensor.dtype(), tensor.shape(), AllocatorOf(space)));
@@ -217,7 +255,16 @@ Status RunStreams::Up(device::Stream& stream, const Tensor& to, const Tensor& fr
   return stream.Copy(MemoryOf(to), memory, from.bytes());
 }
 
-Status RunStreams::Copy(int to_space, const Tensor& to, int from_space, const Tensor& from, bool stable) {
+Status RunStreams::Copy(plan::StreamId stream, plan::SpaceId to_space, const Tensor& to, plan::SpaceId from_space,
+                        const Tensor& from, bool stable) {
+  if (from.bytes() == 0) return {};
+  if (stream.valid() && from.on_host()) return Up(*At(stream), to, from, stable);
+  if (stream.valid() && to.on_host()) return At(stream)->Copy(MemoryOf(to), MemoryOf(from), from.bytes());
+  return Copy(to_space, to, from_space, from, stable);
+}
+
+Status RunStreams::Copy(plan::SpaceId to_space, const Tensor& to, plan::SpaceId from_space, const Tensor& from,
+                        bool stable) {
   if (from.bytes() == 0) return {};
   device::Stream* const target = Of(to_space);
   device::Stream* const source = Of(from_space);
@@ -241,21 +288,29 @@ Status RunStreams::Copy(int to_space, const Tensor& to, int from_space, const Te
   return Copy(to_space, to, plan::kHostSpace, staged, true);
 }
 
-void RunStreams::Keep(int space, const Tensor& tensor) {
-  device::Stream* const stream = Of(space);
-  if (stream != nullptr && tensor.buffer() != nullptr) stream->Keep(tensor.buffer(), tensor.bytes());
+void RunStreams::Keep(plan::SpaceId space, const Tensor& tensor) {
+  if (tensor.buffer() == nullptr) return;
+  ForStreamsOf(space, [&](device::Stream& stream) { stream.Keep(tensor.buffer(), tensor.bytes()); });
 }
 
-Status RunStreams::BeforeAccess(int space, runtime::Variable& variable, bool writes) {
-  device::Stream* const stream = Of(space);
+Status RunStreams::BeforeAccess(plan::StreamId id, plan::SpaceId space, runtime::Variable& variable, bool writes) {
+  device::Stream* const stream = AccessOf(id, space);
   if (stream == nullptr) return {};
   return writes ? variable.use.BeforeWrite(*stream) : variable.use.BeforeRead(*stream);
 }
 
-Status RunStreams::AfterAccess(int space, runtime::Variable& variable, bool writes) {
-  device::Stream* const stream = Of(space);
+Status RunStreams::AfterAccess(plan::StreamId id, plan::SpaceId space, runtime::Variable& variable, bool writes) {
+  device::Stream* const stream = AccessOf(id, space);
   if (stream == nullptr) return {};
   return writes ? variable.use.AfterWrite(*stream) : variable.use.AfterRead(*stream);
+}
+
+Status RunStreams::AfterReads(plan::SpaceId space, runtime::Variable& variable) {
+  Status status;
+  ForStreamsOf(space, [&](device::Stream& stream) {
+    if (status.ok()) status = variable.use.AfterRead(stream);
+  });
+  return status;
 }
 
 }  // namespace weir::execute

@@ -1,7 +1,8 @@
-// The streams of one run, one per asynchronous device, and transfers of tensors between memories.
+// The streams and events of one run, and transfers of tensors between memories.
 #ifndef WEIR_CORE_EXECUTE_STREAMS_H_
 #define WEIR_CORE_EXECUTE_STREAMS_H_
 
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <vector>
@@ -16,10 +17,10 @@
 
 namespace weir::execute {
 
-/// Between Begin and End all work for a device with streams goes to the run's stream of that device, so tape order is
-/// device order. Host reads wait for it. Host memory that may be rewritten is copied before it is sent. No cost for
-/// plans without such devices.
-/// Single-threaded.
+/// Between Begin and End the work for a device with streams goes to the streams that the plan names. Each runs in the
+/// order of the tape; the plan's events order them among each other, and the host behind copies to it. Host memory that
+/// may be rewritten is copied before it is sent. No cost for plans without such devices.
+/// Single-threaded, except for waits of the host.
 class RunStreams {
  public:
   explicit RunStreams(const plan::ExecutionPlan& plan);
@@ -36,43 +37,64 @@ class RunStreams {
   /// Waits until the event is reached, or the step was cancelled and its grace has passed.
   Status Await(const device::Event& event);
 
-  /// Null outside a run, for host memory, and for a synchronous device.
-  device::Stream* Of(int space) const {
-    return lanes_.empty() || space == plan::kHostSpace ? nullptr : lanes_[static_cast<size_t>(space)].stream.get();
-  }
+  /// The stream that computes in a memory, or on a device; null outside a run, for host memory, and for a synchronous
+  /// device.
+  device::Stream* Of(plan::SpaceId space) const { return At(computes_[space]); }
   device::Stream* Of(const device::Device* device) const;
-  /// The environment passed to kernels on a device with streams.
-  const weir_env* env(int space) const { return &lanes_[static_cast<size_t>(space)].env; }
-  /// Records the result of a kernel call on the stream of `space`.
-  void Launched(int space, const Status& status, uint32_t error_flags);
+  /// The environment passed to kernels on a stream.
+  const weir_env* env(plan::StreamId stream) const { return &lanes_[stream.position()].env; }
+  /// Records the result of a kernel call on a stream.
+  void Launched(plan::StreamId stream, const Status& status, uint32_t error_flags);
 
-  /// A tensor that the host can read. Waits for the device work that produces it.
-  Result<Tensor> ToHost(int space, const Tensor& tensor);
+  /// The plan's events: records one on a stream, has a stream or (none) the host wait for one. An event that this run
+  /// has not recorded is reached.
+  Status Record(plan::EventId event, plan::StreamId stream);
+  Status Wait(plan::EventId event, plan::StreamId stream);
+
+  /// A tensor that the host can read. Waits for all work in its memory; for what computes there.
+  Result<Tensor> ToHost(plan::SpaceId space, const Tensor& tensor);
   Result<Tensor> ToHost(device::Device& device, const Tensor& tensor);
-  /// As above without waiting: the host may read the tensor once `arrived` is reached, at the latest at End.
-  Result<Tensor> ToHost(int space, const Tensor& tensor, device::Event* arrived);
-  /// A tensor in device memory. `stable`: the host does not write `host` again in this run.
-  Result<Tensor> ToDevice(int space, const Tensor& host, bool stable);
+  /// As above without waiting, on `stream`: the host may read the tensor behind an event that is recorded later, at the
+  /// latest at End.
+  Result<Tensor> Download(plan::StreamId stream, const Tensor& tensor);
+  /// The same, and the event.
+  Result<Tensor> Download(plan::StreamId stream, const Tensor& tensor, device::Event* arrived);
+  /// A tensor in the memory of `space`, copied on `stream` if that memory has streams. `stable`: the host does not
+  /// write `host` again in this run.
+  Result<Tensor> ToDevice(plan::StreamId stream, plan::SpaceId space, const Tensor& host, bool stable);
   /// A copy in the memory of `space`, which holds the tensor.
-  Result<Tensor> Duplicate(int space, const Tensor& tensor);
-  /// Copies between any two memories; the ranges must not overlap. `stable` as above, if `from` is on the host.
-  Status Copy(int to_space, const Tensor& to, int from_space, const Tensor& from, bool stable);
-  /// Keeps a tensor alive until the work on it is done.
-  void Keep(int space, const Tensor& tensor);
+  Result<Tensor> Duplicate(plan::SpaceId space, const Tensor& tensor);
+  /// Copies between any two memories; the ranges must not overlap. `stable` as above, if `from` is on the host. A copy
+  /// to the host has arrived at the return.
+  Status Copy(plan::SpaceId to_space, const Tensor& to, plan::SpaceId from_space, const Tensor& from, bool stable);
+  /// The same on a stream of the plan; a copy to the host arrives as by Download.
+  Status Copy(plan::StreamId stream, plan::SpaceId to_space, const Tensor& to, plan::SpaceId from_space,
+              const Tensor& from, bool stable);
+  /// Keeps a tensor alive until the work on it is done, on whichever stream of its memory.
+  void Keep(plan::SpaceId space, const Tensor& tensor);
 
-  /// Orders this run with other runs that use the variable; the caller holds its lock.
-  Status BeforeAccess(int space, runtime::Variable& variable, bool writes);
-  Status AfterAccess(int space, runtime::Variable& variable, bool writes);
+  /// Orders this run with other runs that use a variable in the memory of `space`; the caller holds its lock. The
+  /// access is on `stream` if that is one of the memory's, else on the one that computes there.
+  Status BeforeAccess(plan::StreamId stream, plan::SpaceId space, runtime::Variable& variable, bool writes);
+  Status AfterAccess(plan::StreamId stream, plan::SpaceId space, runtime::Variable& variable, bool writes);
+  /// Registers reads on any stream of the memory.
+  Status AfterReads(plan::SpaceId space, runtime::Variable& variable);
 
  private:
   struct Lane {
     std::unique_ptr<device::Stream> stream;
     weir_env env{};
-    bool hung = false;  // a wait for it exceeded the limit
+    std::atomic<bool> hung = false;  // a wait for it exceeded the limit
   };
 
-  device::Device& DeviceOf(int space) const;
-  Allocator& AllocatorOf(int space) const;
+  device::Device& DeviceOf(plan::SpaceId space) const { return *plan_.devices[plan::OwnerOf(space)]; }
+  Allocator& AllocatorOf(plan::SpaceId space) const;
+  device::Stream* At(plan::StreamId stream) const {
+    return stream.valid() ? lanes_[stream.position()].stream.get() : nullptr;
+  }
+  device::Stream* AccessOf(plan::StreamId stream, plan::SpaceId space) const;
+  template <class F>
+  void ForStreamsOf(plan::SpaceId space, const F& visit) const;
   Result<Tensor> Down(device::Stream& stream, const Tensor& tensor);
   Status Up(device::Stream& stream, const Tensor& to, const Tensor& from, bool stable);
   /// The result of a wait for the lane's stream.
@@ -80,10 +102,11 @@ class RunStreams {
 
   const plan::ExecutionPlan& plan_;
   bool any_ = false;
-  std::vector<const device::Device*> devices_;  // devices that run kernels, without duplicates
-  std::vector<bool> used_;                      // by space: the plan uses a device with streams
-  std::vector<Lane> lanes_;                     // by space; empty without such devices
-  runtime::Cancellation* step_ = nullptr;       // cancels this run; may be null
+  std::vector<const device::Device*> devices_;             // devices that run kernels, without duplicates
+  IndexedVector<plan::SpaceId, plan::StreamId> computes_;  // by memory: the stream that computes there, or none
+  std::vector<Lane> lanes_;                                // by stream of the plan
+  std::vector<device::Event> events_;                      // by event of the plan
+  runtime::Cancellation* step_ = nullptr;                  // cancels this run; may be null
   std::chrono::milliseconds grace_{0};
   bool abandoned_ = false;
 };

@@ -44,6 +44,8 @@ bool IsWork(plan::Opcode opcode) {
     case plan::Opcode::kSkip:
     case plan::Opcode::kRepeat:
     case plan::Opcode::kCount:
+    case plan::Opcode::kRecord:
+    case plan::Opcode::kWait:
       return false;
   }
   return false;
@@ -56,7 +58,7 @@ const device::Device* DeviceOf(const plan::ExecutionPlan& plan, const plan::Inst
       return plan.calls[instruction.detail].device;
     case plan::Opcode::kStreamKernel:
     case plan::Opcode::kLockedKernel:
-      return instruction.space == plan::kHostSpace ? nullptr : plan.devices[static_cast<size_t>(instruction.space)];
+      return instruction.memory == plan::kHostSpace ? nullptr : &plan.DeviceOf(instruction);
     default:
       return nullptr;
   }

@@ -36,9 +36,9 @@ Status PlanRunner::Instance::Tiles(const Worker& worker, const Instruction& inst
   const kernel::PreparedKernel& kernel = *plan_.kernels[instruction.detail];
   const size_t operands = size_t{instruction.inputs} + instruction.outputs;  // scratch counts as an output
   // An update of a variable must be completed.
-  const bool may_stop = instruction.locks_begin == instruction.locks_end;
+  const bool may_stop = !instruction.locks.valid();
   TiledCall call{kernel,
-                 *plan_.kernel_devices[instruction.detail],
+                 plan_.DeviceOf(instruction),
                  {registers_.data() + instruction.first_slot, operands},
                  may_stop ? worker.step.cancellation : nullptr,
                  {},

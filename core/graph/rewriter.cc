@@ -67,6 +67,19 @@ StepNode& Rewriter::Visit(NodeId id) {
   return node;
 }
 
+void Rewriter::SetValues(NodeId id, std::vector<Tensor> values) {
+  StepNode& node = step_.nodes[PositionOf(id)];
+  for (size_t i = 0; i < values.size(); ++i) node.shapes[i] = values[i].shape();
+  node.values = std::move(values);
+}
+
+void Rewriter::MakeConstant(NodeId id) {
+  StepNode& node = step_.nodes[PositionOf(id)];
+  node.kind = StepNode::Kind::kConstant;
+  node.inputs.clear();
+  node.control_inputs.clear();
+}
+
 void Rewriter::Replace(NodeId id, NodeId by) { EditOf(id).by = by; }
 
 bool Rewriter::Bypass(NodeId id, size_t most) {

@@ -1,4 +1,4 @@
-// Rewriting of a step: passes replace, bypass and erase nodes, and the edges follow.
+// Rewriting of a step: passes fold, replace, bypass and erase nodes, and the edges follow.
 #ifndef WEIR_CORE_GRAPH_REWRITER_H_
 #define WEIR_CORE_GRAPH_REWRITER_H_
 
@@ -21,6 +21,10 @@ class Rewriter {
 
   /// The node, with its edges as the edits so far leave them. For passes that walk the step in order.
   StepNode& Visit(NodeId id);
+  /// The outputs of `id` have known values, and their shapes. The node keeps its edges: it is dead if its inputs are.
+  void SetValues(NodeId id, std::vector<Tensor> values);
+  /// Turns `id`, whose values are known, into a constant, which has no inputs and is always live.
+  void MakeConstant(NodeId id);
   /// All users of `id` use `by`, an earlier node with the same outputs. `id` stays, without users.
   void Replace(NodeId id, NodeId by);
   /// Replaces control edges from `id` by edges from the nodes that it waits for: its control inputs, and the ops among

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/graph/frames.h"
+#include "core/graph/rewriter.h"
 #include "core/graph/stacks.h"
 #include "core/optimize/passes_internal.h"
 #include "core/tensor/buffer.h"
@@ -56,12 +57,10 @@ bool RunsAlways(const StepGraph& step, const StepNode& node, int conds) {
 
 /// Sets known values. A node that always runs becomes a constant. Other nodes stay, since they are dead if their inputs
 /// are, but need not be computed.
-void SetValues(const StepGraph& step, StepNode& node, int conds, std::vector<Tensor> values) {
-  for (size_t i = 0; i < values.size(); ++i) node.shapes[i] = values[i].shape();
-  node.values = std::move(values);
-  if (!RunsAlways(step, node, conds)) return;
-  node.kind = StepNode::Kind::kConstant;
-  node.inputs.clear();
+void SetValues(const StepGraph& step, graph::NodeId id, int conds, std::vector<Tensor> values,
+               graph::Rewriter& rewriter) {
+  rewriter.SetValues(id, std::move(values));
+  if (RunsAlways(step, step.node(id), conds)) rewriter.MakeConstant(id);
 }
 
 /// Exceeds the Merges of any graph: a received value may be dead because of conds in another part.
@@ -134,9 +133,11 @@ uint64_t PayloadBytes(const std::vector<Tensor>& values) {
   return bytes;
 }
 
-Status Fold(const PassContext& context, StepGraph& step, StepNode& node, int conds) {
+Status Fold(const PassContext& context, const StepGraph& step, graph::NodeId id, int conds,
+            graph::Rewriter& rewriter) {
+  const StepNode& node = step.node(id);
   if (std::vector<Tensor> values = ShapeValues(step, node); !values.empty()) {
-    SetValues(step, node, conds, std::move(values));
+    SetValues(step, id, conds, std::move(values), rewriter);
     return Status();
   }
   if (!context.options.constant_folding || context.evaluator == nullptr || !Foldable(step, node)) return Status();
@@ -150,7 +151,7 @@ Status Fold(const PassContext& context, StepGraph& step, StepNode& node, int con
   Result<std::vector<Tensor>> values = context.evaluator->Evaluate(*node.source, inputs);
   if (!values.ok()) return Status();  // the error is reported at run time
   if (PayloadBytes(*values) <= limit && values->size() == node.types.size()) {
-    SetValues(step, node, conds, std::move(*values));
+    SetValues(step, id, conds, std::move(*values), rewriter);
   }
   return Status();
 }
@@ -163,7 +164,7 @@ void TakeWrittenShape(StepNode& node) {
 
 /// Enter and Exit forward a tensor, but their shape functions promise less. A loop constant has one value in all
 /// iterations.
-void PassOn(const StepGraph& step, StepNode& node) {
+void PassOn(const StepGraph& step, graph::NodeId id, StepNode& node, graph::Rewriter& rewriter) {
   const graph::Flow flow = graph::FlowOf(node);
   if (flow == graph::Flow::kRecv) return TakeWrittenShape(node);
   if (flow != graph::Flow::kEnter && flow != graph::Flow::kExit) return;
@@ -172,7 +173,7 @@ void PassOn(const StepGraph& step, StepNode& node) {
   if (flow != graph::Flow::kEnter) return;
   const Result<bool> constant = node.source->attrs().Bool("is_constant");
   const Tensor* const value = step.ValueOf(node.inputs[0]);
-  if (constant.ok() && *constant && value != nullptr) node.values = {*value};
+  if (constant.ok() && *constant && value != nullptr) rewriter.SetValues(id, {*value});
 }
 
 /// Assumed shapes of loop variables in all iterations, by Merge node.
@@ -259,22 +260,25 @@ bool LoopsAgree(const StepGraph& step, LoopShapes& assumed) {
 
 Status Walk(const PassContext& context, const PopShapes& pops, StepGraph& step, LoopShapes& assumed) {
   std::vector<int> conds(step.nodes.size(), 0);
-  for (size_t i = 0; i < step.nodes.size(); ++i) {
-    StepNode& node = step.nodes[i];
+  graph::Rewriter rewriter(step);
+  for (graph::NodeId id = 0; id < static_cast<graph::NodeId>(step.nodes.size()); ++id) {
+    StepNode& node = rewriter.Visit(id);
     if (node.kind != StepNode::Kind::kOp) continue;
-    conds[i] = CondsAround(step, node, conds);
-    if (InferLoopMerge(step, static_cast<graph::NodeId>(i), node, assumed)) continue;
+    int& around = conds[PositionOf(id)];
+    around = CondsAround(step, node, conds);
+    if (InferLoopMerge(step, id, node, assumed)) continue;
     if (IsConstant(node)) {
       Result<Tensor> value = node.source->attrs().TensorAttr("value");
       if (!value.ok()) return graph::AtNode(value.status(), *node.source);
-      SetValues(step, node, conds[i], {std::move(*value)});
+      SetValues(step, id, around, {std::move(*value)}, rewriter);
       continue;
     }
     InferNode(step, node);
-    PassOn(step, node);
-    pops.Infer(static_cast<graph::NodeId>(i), node);
-    WEIR_TRY(Fold(context, step, node, conds[i]));
+    PassOn(step, id, node, rewriter);
+    pops.Infer(id, node);
+    WEIR_TRY(Fold(context, step, id, around, rewriter));
   }
+  (void)rewriter.Finish();  // nothing is erased
   return Status();
 }
 

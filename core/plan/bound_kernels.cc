@@ -23,13 +23,13 @@ bool Alike(std::span<const kernel::OperandSpec> a, std::span<const kernel::Opera
   });
 }
 
-uint64_t HashOfOperands(const graph::Node& node, int device, const BoundKernels::Operands& operands) {
+uint64_t HashOfOperands(const graph::Node& node, DeviceId device, const BoundKernels::Operands& operands) {
   uint64_t hash = reinterpret_cast<uintptr_t>(&node.op());
   const auto add = [&hash](uint64_t number) {
     hash = (hash ^ number) * 0x9e3779b97f4a7c15u;
     hash ^= hash >> 32;
   };
-  add(static_cast<uint64_t>(device));
+  add(static_cast<uint64_t>(device.number()));
   for (const auto& side : {operands.inputs, operands.outputs}) {
     for (const kernel::OperandSpec& spec : side) {
       add(static_cast<uint64_t>(spec.dtype));
@@ -42,7 +42,7 @@ uint64_t HashOfOperands(const graph::Node& node, int device, const BoundKernels:
 
 }  // namespace
 
-bool BoundKernels::Same(const Entry& entry, const graph::Node& node, int device, const Operands& operands) {
+bool BoundKernels::Same(const Entry& entry, const graph::Node& node, DeviceId device, const Operands& operands) {
   if (&entry.node->op() != &node.op() || entry.device != device) return false;
   if (!Alike(entry.inputs, operands.inputs) || !Alike(entry.outputs, operands.outputs)) return false;
   for (size_t i = 0; i < operands.inputs.size(); ++i) {
@@ -51,14 +51,15 @@ bool BoundKernels::Same(const Entry& entry, const graph::Node& node, int device,
   return op::EqualAttrs(entry.node->attrs(), node.attrs());
 }
 
-const BoundKernels::Bound* BoundKernels::Find(const graph::Node& node, int device, const Operands& operands) const {
+const BoundKernels::Bound* BoundKernels::Find(const graph::Node& node, DeviceId device,
+                                              const Operands& operands) const {
   if (!CanShare(node, operands)) return nullptr;
   const auto [begin, end] = entries_.equal_range(HashOfOperands(node, device, operands));
   const auto found = std::find_if(begin, end, [&](const auto& e) { return Same(e.second, node, device, operands); });
   return found == end ? nullptr : &found->second.bound;
 }
 
-void BoundKernels::Add(const graph::Node& node, int device, const Operands& operands, Bound bound) {
+void BoundKernels::Add(const graph::Node& node, DeviceId device, const Operands& operands, Bound bound) {
   if (!CanShare(node, operands)) return;
   Entry entry{&node, device, {}, {}, {}, bound};
   entry.inputs.assign(operands.inputs.begin(), operands.inputs.end());

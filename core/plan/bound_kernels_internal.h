@@ -9,6 +9,7 @@
 
 #include "core/graph/definition.h"
 #include "core/kernel/prepared.h"
+#include "core/plan/plan.h"
 
 namespace weir::plan {
 
@@ -26,19 +27,19 @@ class BoundKernels {
   };
 
   /// Null if no equivalent node was bound. Valid until the next Add.
-  const Bound* Find(const graph::Node& node, int device, const Operands& operands) const;
+  const Bound* Find(const graph::Node& node, DeviceId device, const Operands& operands) const;
   /// `node` and the memory of constant operands must outlive this object.
-  void Add(const graph::Node& node, int device, const Operands& operands, Bound bound);
+  void Add(const graph::Node& node, DeviceId device, const Operands& operands, Bound bound);
 
  private:
   struct Entry {
     const graph::Node* node = nullptr;
-    int device = -1;
+    DeviceId device;
     std::vector<kernel::OperandSpec> inputs, outputs;
     std::vector<const void*> values;  // by input: the memory of the constant, else null
     Bound bound;
   };
-  static bool Same(const Entry& entry, const graph::Node& node, int device, const Operands& operands);
+  static bool Same(const Entry& entry, const graph::Node& node, DeviceId device, const Operands& operands);
 
   std::unordered_multimap<uint64_t, Entry> entries_;
 };

@@ -4,6 +4,7 @@
 #include "core/base/passes.h"
 #include "core/plan/draft_internal.h"
 #include "core/plan/emitters_internal.h"
+#include "core/plan/streams_internal.h"
 
 namespace weir::plan {
 namespace {
@@ -21,6 +22,11 @@ Status OrderNodes(const DraftInput& input, Draft& draft) {
     for (const GuardId guard : draft.guards.base) wishes.group_of_frame.push_back(guard.number());
   }
   WEIR_ASSIGN(draft.order, graph::Order(input.step, wishes));
+  return Status();
+}
+
+Status SetStreams(const DraftInput&, Draft& draft) {
+  PlanStreams(draft.shape, draft.notes, draft.instructions_of, *draft.plan);
   return Status();
 }
 
@@ -86,6 +92,7 @@ constexpr Pass<DraftInput, Draft> kPasses[] = {
     {"find_guards", SetGuards},      // when each node runs
     {"order_nodes", OrderNodes},     // the order on the tape
     {"emit_tape", EmitTape},         // instructions
+    {"plan_streams", SetStreams},    // where work on devices waits for other work
     {"cut_tasks", SetTasks},         // what may run in parallel
     {"choose_tiers", ChooseTiers},   // T0, T2 or both
     {"lay_out_memory", SetOffsets},  // the place of each value

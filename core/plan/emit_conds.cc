@@ -57,7 +57,7 @@ Status CondEmitter::EmitMerge(NodeId id) {
   if (node.types[0] == DType::kResource) variables_.UnifyHandles(guards, &inputs);
   const bool same = std::ranges::all_of(inputs, [&](ValueId value) { return value == inputs[0]; });
   const bool refers = std::ranges::any_of(inputs, [&](ValueId value) { return tape_.IsVariable(value); });
-  const int space = same ? kHostSpace : c_.SpaceOf(id);
+  const SpaceId space = same ? kHostSpace : c_.SpaceOf(id);
   for (size_t i = 0; i < inputs.size() && !same && !refers; ++i) {
     c_.conditions.Under(guards[i]);
     WEIR_ASSIGN(inputs[i], c_.Located(inputs[i], space));

@@ -70,8 +70,13 @@ EmitContext::EmitContext(const PlanOptions& given_options, const graph::StepGrap
 }
 
 device::Device* EmitContext::DeviceOf(NodeId id) const {
-  const int device = DeviceNumber(id);
-  return device < 0 ? tape.plan().host_device : tape.plan().devices[static_cast<size_t>(device)];
+  const DeviceId device = PlacedOn(id);
+  return device.valid() ? tape.plan().devices[device] : tape.plan().host_device;
+}
+
+std::string_view EmitContext::DeviceName(NodeId id) const {
+  const DeviceId device = PlacedOn(id);
+  return device.valid() ? std::string_view(placement.devices[device.position()]) : std::string_view();
 }
 
 Result<ValueId> EmitContext::Input(NodeId id, size_t input) {
@@ -80,7 +85,7 @@ Result<ValueId> EmitContext::Input(NodeId id, size_t input) {
   return value;
 }
 
-Result<ValueId> EmitContext::Located(ValueId value, int space) {
+Result<ValueId> EmitContext::Located(ValueId value, SpaceId space) {
   const Value& from = tape.ValueAt(value);
   const Storage& storage = tape.StorageAt(value);
   if (storage.space == space || !HasFixedSize(from.dtype)) return value;
@@ -91,13 +96,15 @@ Result<ValueId> EmitContext::Located(ValueId value, int space) {
     Storage moved;
     moved.home = Storage::Home::kConstant;
     moved.space = space;
-    WEIR_ASSIGN(moved.constant, tape.plan().devices[static_cast<size_t>(space)]->FromHost(storage.constant));
+    WEIR_ASSIGN(moved.constant, tape.plan().devices[OwnerOf(space)]->FromHost(storage.constant));
     copy = tape.AddValue(Value(from), std::move(moved));
   } else {
     copy = tape.NewLike(value, space);
     std::vector<Lock> locks;
     if (tape.IsVariable(value)) locks.push_back({tape.VariableOf(value), false});
-    tape.SetLocks(std::move(locks), tape.Emit(Opcode::kCopy, {value}, {copy}));
+    Instruction& instruction = tape.Emit(Opcode::kCopy, {value}, {copy});
+    instruction.memory = space;
+    tape.SetLocks(std::move(locks), instruction);
   }
   // A variable may change between two reads, so its copies are not shared.
   if (!tape.IsVariable(value)) copies_[{value, space}] = {copy, tape.guard()};

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <span>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -69,13 +70,16 @@ class EmitContext {
   /// The error with the node's name.
   Status Fail(graph::NodeId id, const Status& status) const { return graph::AtNode(status, *step.node(id).source); }
 
-  /// -1 for nodes that run anywhere.
-  int DeviceNumber(graph::NodeId id) const { return placement.device_of[static_cast<size_t>(id)]; }
+  /// None for nodes that run anywhere.
+  DeviceId PlacedOn(graph::NodeId id) const { return DeviceId(placement.device_of[PositionOf(id)]); }
   device::Device* DeviceOf(graph::NodeId id) const;
-  int SpaceOfDevice(int device) const {
-    return device < 0 || tape.plan().devices[static_cast<size_t>(device)]->host_memory() ? kHostSpace : device;
+  /// The full name; empty for nodes that run anywhere.
+  std::string_view DeviceName(graph::NodeId id) const;
+  /// The memory in which kernels of the device work.
+  SpaceId SpaceOfDevice(DeviceId device) const {
+    return !device.valid() || tape.plan().devices[device]->host_memory() ? kHostSpace : OwnSpace(device);
   }
-  int SpaceOf(graph::NodeId id) const { return SpaceOfDevice(DeviceNumber(id)); }
+  SpaceId SpaceOf(graph::NodeId id) const { return SpaceOfDevice(PlacedOn(id)); }
   int ParentFrame(int frame) const { return step.frames[static_cast<size_t>(frame)].parent; }
   const std::string& FrameName(int frame) const { return step.frames[static_cast<size_t>(frame)].name; }
 
@@ -84,7 +88,7 @@ class EmitContext {
   /// The value of an input; Internal if it has none.
   Result<ValueId> Input(graph::NodeId id, size_t input);
   /// The value in `space`, copied there on first need.
-  Result<ValueId> Located(ValueId value, int space);
+  Result<ValueId> Located(ValueId value, SpaceId space);
 
   const PlanOptions& options;
   const graph::StepGraph& step;
@@ -100,7 +104,7 @@ class EmitContext {
     GuardId guard;
   };
   IndexedVector<graph::NodeId, bool> reads_index_;  // by node: its second output is used
-  std::map<std::pair<ValueId, int>, CopyMade> copies_;  // by (value, space)
+  std::map<std::pair<ValueId, SpaceId>, CopyMade> copies_;  // by (value, space)
 };
 
 }  // namespace weir::plan

@@ -9,6 +9,7 @@
 #include "core/base/errors.h"
 #include "core/kernel/operand_args.h"
 #include "core/plan/emitters_internal.h"
+#include "core/plan/streams_internal.h"
 
 namespace weir::plan {
 
@@ -127,17 +128,17 @@ Status KernelEmitter::Emit(NodeId id) {
   if (stands_for_.contains(node.source)) {  // the step can do without a fused op
     return c_.Fail(id, Unimplemented("no kernel runs op {} with these operands", node.source->op().name));
   }
-  int& device = c_.placement.device_of[static_cast<size_t>(id)];
+  int& device = c_.placement.device_of[PositionOf(id)];
   const int placed = device;
-  for (const int other : OtherDevices(id)) {
-    device = other;
+  for (const DeviceId other : OtherDevices(id)) {
+    device = other.number();
     const Result<bool> moved = EmitOnDevice(id, nullptr);
     if (!moved.ok() || !*moved) continue;
     graph::Placement& told = tape_.plan().placement;
-    told.device_of[static_cast<size_t>(id)] = other;
+    told.device_of[PositionOf(id)] = other.number();
     tape_.plan().notes.push_back(fmt::format("'{}' runs on {} instead of {}, where no kernel takes its operands: {}",
-                                             node.name(), told.devices[static_cast<size_t>(other)],
-                                             told.devices[static_cast<size_t>(placed)], declined));
+                                             node.name(), told.devices[other.position()],
+                                             told.devices[PositionOf(placed)], declined));
     return Status();
   }
   device = placed;
@@ -149,18 +150,16 @@ Status KernelEmitter::Emit(NodeId id) {
                                            {c_.DeviceOf(id)->info().kind}));
 }
 
-std::vector<int> KernelEmitter::OtherDevices(NodeId id) const {
+std::vector<DeviceId> KernelEmitter::OtherDevices(NodeId id) const {
   const graph::StepNode& node = c_.node(id);
   const auto keeps = [&](const graph::Endpoint& input) { return KeepsVariable(c_.step.TypeOf(input)); };
   const bool tied = std::any_of(node.inputs.begin(), node.inputs.end(), keeps) ||
                     std::any_of(node.types.begin(), node.types.end(), KeepsVariable) || node.frame != 0;
-  std::vector<int> others;
+  std::vector<DeviceId> others;
   if (tied || !(c_.options.allow_soft_placement || node.source->device().empty())) return others;
-  for (size_t d = 0; d < tape_.plan().devices.size(); ++d) {
-    const bool opt_in = (tape_.plan().devices[d]->info().flags & WEIR_DEVICE_OPT_IN) != 0;
-    if (!opt_in && static_cast<int>(d) != c_.DeviceNumber(id)) {
-      others.push_back(static_cast<int>(d));
-    }
+  for (const DeviceId device : tape_.plan().devices.indices()) {
+    const bool opt_in = (tape_.plan().devices[device]->info().flags & WEIR_DEVICE_OPT_IN) != 0;
+    if (!opt_in && device != c_.PlacedOn(id)) others.push_back(device);
   }
   return others;
 }
@@ -172,9 +171,8 @@ Result<bool> KernelEmitter::EmitOnDevice(NodeId id, std::string* declined) {
   if (device == nullptr) return c_.Fail(id, FailedPrecondition("no device runs this node"));
   const bool preparable = operands.shapes_known && !operands.strings;
   if (preparable) {
-    const int at = c_.DeviceNumber(id);
     const BoundKernels::Bound* const equal =
-        bound_.Find(*c_.node(id).source, at, {operands.input_specs, operands.output_specs});
+        bound_.Find(*c_.node(id).source, c_.PlacedOn(id), {operands.input_specs, operands.output_specs});
     if (equal != nullptr) {
       WEIR_TRY(Bind(id, *equal));
       return true;
@@ -214,7 +212,7 @@ Result<KernelEmitter::Prepared> KernelEmitter::TryPrepared(NodeId id, const kern
   Operands& operands = operands_;
   const weir_kernel& record = *entry.record;
   if (record.prepare == nullptr || (record.flags & WEIR_KERNEL_ASYNC) != 0) return Prepared::kNotNow;
-  const int device_space = c_.SpaceOf(id);
+  const SpaceId device_space = c_.SpaceOf(id);
   for (size_t i = 0; i < operands.inputs.size(); ++i) {
     const bool host = Masked(record.host_inputs, operands.input_args[i]);
     // Host operands steer the kernel, which reads them when it is prepared: they have to be known by then.
@@ -241,9 +239,7 @@ Result<KernelEmitter::Prepared> KernelEmitter::TryPrepared(NodeId id, const kern
   const BoundKernels::Bound bound{static_cast<uint32_t>(tape_.plan().kernels.size()), ns};
   const bool keeps_state = ((*prepared)->flags() & WEIR_KERNEL_STATEFUL) != 0;
   tape_.plan().kernels.push_back(std::move(*prepared));
-  tape_.plan().kernel_devices.push_back(c_.DeviceOf(id));
-  const int device = c_.DeviceNumber(id);
-  if (!keeps_state) bound_.Add(*c_.node(id).source, device, {in, out}, bound);
+  if (!keeps_state) bound_.Add(*c_.node(id).source, c_.PlacedOn(id), {in, out}, bound);
   WEIR_TRY(Bind(id, bound));
   return Prepared::kBound;
 }
@@ -264,9 +260,9 @@ Result<std::unique_ptr<kernel::PreparedKernel>> KernelEmitter::Prepare(const ker
 }
 
 Status KernelEmitter::MoveInputs(NodeId id, const weir_kernel& record) {
-  const int device_space = c_.SpaceOf(id);
+  const SpaceId device_space = c_.SpaceOf(id);
   for (size_t i = 0; i < operands_.inputs.size(); ++i) {
-    const int space = Masked(record.host_inputs, operands_.input_args[i]) ? kHostSpace : device_space;
+    const SpaceId space = Masked(record.host_inputs, operands_.input_args[i]) ? kHostSpace : device_space;
     WEIR_ASSIGN(operands_.inputs[i], c_.Located(operands_.inputs[i], space));
   }
   return {};
@@ -276,7 +272,7 @@ std::vector<ValueId> KernelEmitter::MakeOutputs(NodeId id, const weir_kernel& re
                                                 const kernel::PreparedKernel* kernel) {
   const std::vector<ValueId>& inputs = operands_.inputs;
   const graph::StepNode& node = c_.node(id);
-  const int device_space = c_.SpaceOf(id);
+  const SpaceId device_space = c_.SpaceOf(id);
   std::vector<ValueId> outputs;
   outputs.reserve(node.types.size() + 1);  // with scratch memory
   for (size_t i = 0; i < node.types.size(); ++i) {
@@ -316,18 +312,19 @@ Status KernelEmitter::Bind(NodeId id, const BoundKernels::Bound& bound) {
   WEIR_TRY(MoveInputs(id, record));
   std::vector<ValueId> outputs = MakeOutputs(id, record, Placing::kPlanned, kernel);
   if (kernel->fn() == nullptr) return Status();  // all outputs are views
-  const int space = c_.SpaceOf(id);
+  const SpaceId space = c_.SpaceOf(id);
   if (kernel->scratch_bytes() > 0) {
     outputs.push_back(tape_.NewScratch(kernel->reserved_scratch_bytes(), kernel->scratch_alignment(), space));
   }
   std::vector<Lock> locks = LocksOf(&record);
   const bool serialized = (kernel->flags() & WEIR_KERNEL_STATEFUL) != 0;
   const Opcode opcode = !locks.empty() || serialized     ? Opcode::kLockedKernel
-                        : c_.DeviceOf(id)->has_streams() ? Opcode::kStreamKernel
+                        : HasStreams(tape_.plan(), space) ? Opcode::kStreamKernel
                         : kernel->tiles() > 1            ? Opcode::kTiledKernel
                                                          : Opcode::kKernel;
   Instruction& instruction = tape_.Emit(opcode, operands_.inputs, outputs, {.ns = bound.ns});
-  instruction.space = static_cast<int16_t>(space);
+  instruction.device = c_.PlacedOn(id);
+  instruction.memory = space;
   instruction.fn = kernel->fn();
   instruction.state = kernel->state();
   instruction.serialized = serialized;
@@ -378,7 +375,7 @@ Status KernelEmitter::EmitCall(NodeId id, std::vector<const kernel::KernelEntry*
   std::vector<ValueId> outputs;
   if (metadata) {
     const bool keeps_memory = op.traits.universal == op::Universal::kReshape;
-    const int space = keeps_memory ? tape_.StorageAt(operands.inputs[0]).space : kHostSpace;
+    const SpaceId space = keeps_memory ? tape_.StorageAt(operands.inputs[0]).space : kHostSpace;
     for (size_t i = 0; i < c_.node(id).types.size(); ++i) {
       outputs.push_back(tape_.NewValue(c_.node(id).types[i], c_.node(id).shapes[i], space, Placing::kAtRun));
       c_.values[{id, static_cast<int>(i)}] = outputs.back();
@@ -388,6 +385,10 @@ Status KernelEmitter::EmitCall(NodeId id, std::vector<const kernel::KernelEntry*
   }
   Instruction& instruction = tape_.Emit(Opcode::kCall, operands.inputs, outputs, note);
   instruction.detail = static_cast<uint32_t>(tape_.plan().calls.size());
+  if (call.device == c_.DeviceOf(id)) {
+    instruction.device = c_.PlacedOn(id);
+    instruction.memory = c_.SpaceOf(id);
+  }
   const bool writes = !call.kernels.empty() || (operands.strings && op.category == op::Category::kState);
   tape_.SetLocks(LocksOf(writes ? &record : nullptr), instruction);
   tape_.plan().calls.push_back(std::move(call));

@@ -148,7 +148,7 @@ Status LoopEmitter::Enter(NodeId merge) {
     }
     if (tape_.IsVariable(entering) != tape_.IsVariable(variable)) return NotAlwaysVariable(merge);
     if (!tape_.IsVariable(variable)) {
-      const int space = HasFixedSize(BaseType(node.types[0])) ? tape_.StorageAt(variable).space : kHostSpace;
+      const SpaceId space = HasFixedSize(BaseType(node.types[0])) ? tape_.StorageAt(variable).space : kHostSpace;
       WEIR_ASSIGN(entering, c_.Located(entering, space));
     }
     if (tape_.StorageOf(entering) != tape_.StorageOf(variable)) tape_.Emit(Opcode::kMove, {entering}, {variable});

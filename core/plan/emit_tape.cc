@@ -202,7 +202,9 @@ class StepEmitter {
       const ValueId value = c_.values[output];
       if (found == input_.receivers.end() || !value.valid() || tape_.IsVariable(value)) continue;
       if (tape_.StorageAt(value).home == Storage::Home::kConstant) continue;  // moved once, when the plan is built
-      for (const int device : found->second) WEIR_TRY(c_.Located(value, c_.SpaceOfDevice(device)).status());
+      for (const int device : found->second) {
+        WEIR_TRY(c_.Located(value, c_.SpaceOfDevice(DeviceId(device))).status());
+      }
     }
     return Status();
   }
@@ -225,6 +227,7 @@ class StepEmitter {
     c_.conditions.Under(kAlways);
     Instruction& instruction = tape_.Emit(Opcode::kFetch, {value}, {});
     instruction.detail = static_cast<uint32_t>(fetch);
+    instruction.memory = tape_.StorageAt(value).space;
     tape_.plan().fetch_guards[fetch] = guard;
     if (tape_.IsVariable(value)) tape_.SetLocks({{tape_.VariableOf(value), false}}, instruction);
     return Status();
@@ -233,9 +236,8 @@ class StepEmitter {
   /// Records the device of the node, or of the nodes that it replaces.
   void ReportPlaced(NodeId id) {
     ExecutionPlan& plan = tape_.plan();
-    const int device = c_.DeviceNumber(id);
-    const std::string_view where =
-        device < 0 ? std::string_view() : plan.placement.devices[static_cast<size_t>(device)];
+    const DeviceId device = c_.PlacedOn(id);
+    const std::string_view where = device.valid() ? plan.placement.devices[device.position()] : std::string_view();
     const auto add = [&](const graph::Node& of) { plan.placed_nodes.push_back({of.name(), of.op().name, where}); };
     const graph::Node& source = *c_.node(id).source;
     if (const auto made = stands_for_.find(&source); made != stands_for_.end()) {

@@ -83,8 +83,7 @@ Status VariableEmitter::EmitVariable(NodeId id) {
     use.declared = source.output_shapes()[0];
   }
   const std::string container = TextAttr(source, "container"), name = TextAttr(source, "shared_name");
-  const int device = c_.DeviceNumber(id);
-  use.key.device = device < 0 ? std::string() : c_.placement.devices[static_cast<size_t>(device)];
+  use.key.device = c_.DeviceName(id);
   use.key.container = container.empty() ? runtime::kDefaultContainer : container;
   use.key.name = name.empty() ? source.name() : name;
   const bool temporary = IsTemporary(source);
@@ -102,7 +101,7 @@ Status VariableEmitter::EmitVariable(NodeId id) {
     value.shape_known = true;
     value.shape = std::move(*known);
   }
-  const int space = HasFixedSize(value.dtype) ? c_.SpaceOfDevice(device) : kHostSpace;
+  const SpaceId space = HasFixedSize(value.dtype) ? c_.SpaceOf(id) : kHostSpace;
   bound = tape_.AddVariable(std::move(use), std::move(value), space);
   if (temporary) tape_.Emit(Opcode::kTemporary, {}, {bound});
   return Status();
@@ -207,7 +206,7 @@ Result<ValueId> VariableEmitter::CellFor(NodeId id, std::span<const ValueId> ref
   const std::string_view op = c_.node(id).source->op().name;
   VariableUse cell;
   Value value;
-  int space = kHostSpace;
+  SpaceId space = kHostSpace;
   for (const ValueId reference : references) {
     if (!tape_.IsVariable(reference)) {
       return c_.Fail(id, Unimplemented("{} chooses between a variable and a value, wanted variables only", op));
@@ -297,18 +296,17 @@ Result<ValueId> VariableEmitter::Resolved(NodeId id, int input) {
   WEIR_ASSIGN(const ValueId handle, c_.Input(id, static_cast<size_t>(input)));
   const graph::Node& source = *c_.node(id).source;
   const op::AttrView attrs = source.attrs();
-  const int device = c_.DeviceNumber(id);
   VariableUse cell;
   cell.node = &source;
   cell.is_resource = true;
-  cell.key.device = device < 0 ? std::string() : c_.placement.devices[static_cast<size_t>(device)];
+  cell.key.device = c_.DeviceName(id);
   Value value;
   if (attrs.Has("dtype") || attrs.Has("T")) {
     const Result<DType> type = attrs.Type(attrs.Has("dtype") ? "dtype" : "T");
     if (!type.ok()) return c_.Fail(id, type.status());
     value.dtype = *type;
   }
-  const int space = HasFixedSize(value.dtype) ? c_.SpaceOfDevice(device) : kHostSpace;
+  const SpaceId space = HasFixedSize(value.dtype) ? c_.SpaceOf(id) : kHostSpace;
   const ValueId out = tape_.AddVariable(std::move(cell), std::move(value), space);
   const bool makes = source.op().traits.universal == op::Universal::kAssignVariable;
   tape_.Emit(Opcode::kResolve, {handle}, {out}).detail = makes ? 1 : 0;

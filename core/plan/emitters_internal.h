@@ -95,7 +95,7 @@ class KernelEmitter {
   /// `declined` (may be null) gets the reasons.
   Result<bool> EmitOnDevice(graph::NodeId id, std::string* declined);
   /// Devices on which the node may run instead.
-  std::vector<int> OtherDevices(graph::NodeId id) const;
+  std::vector<DeviceId> OtherDevices(graph::NodeId id) const;
   /// Sets operands_.
   Status Gather(graph::NodeId id);
   Status GatherInputs(graph::NodeId id);

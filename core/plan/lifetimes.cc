@@ -139,6 +139,7 @@ class Finder {
       if (plan_.instructions[i].opcode == Opcode::kSwap) swaps_.push_back(first);
     }
     for (Lifetime& life : found_) Keep(life, life.ends);
+    for (const StorageId s : found_.indices()) found_[s].apart = plan_.storages[s].apart;
     do {
       changed_ = false;
       for (size_t s = plan_.storages.size(); s-- > 0;) {
@@ -228,7 +229,7 @@ IndexedVector<StorageId, Lifetime> FindLifetimes(const std::vector<Loop>& loops,
 }
 
 bool Ended(const Lifetime& a, const Lifetime& b, const TaskOrder& order) {
-  return a.last < b.first && !a.endless && b.ordered && order.AllBefore(a.ends, b.begin);
+  return a.last < b.first && !a.endless && !a.apart && !b.apart && b.ordered && order.AllBefore(a.ends, b.begin);
 }
 
 }  // namespace weir::plan

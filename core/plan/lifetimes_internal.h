@@ -57,6 +57,7 @@ struct Lifetime {
   uint32_t begin = 0;
   bool ordered = true;
   bool endless = false;
+  bool apart = false;  // Storage::apart
   std::vector<uint32_t> ends;
 
   bool operator==(const Lifetime&) const = default;

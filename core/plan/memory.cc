@@ -77,7 +77,7 @@ class FreeRanges {
   using Ranges = std::map<uint64_t, Range>;
 
   bool FreeFor(const Lifetime& life, uint64_t offset) const {
-    return life.ordered && order_.AllBefore(by_offset_.at(offset).users, life.begin);
+    return life.ordered && !life.apart && order_.AllBefore(by_offset_.at(offset).users, life.begin);
   }
 
   uint64_t TakeAtTheEnd(uint64_t bytes, const Lifetime& life) {
@@ -156,7 +156,8 @@ class Placer {
     for (const size_t i : which) {
       for (; ended < ends.size() && ends[ended].first < At(i).life.first; ++ended) {
         const size_t gone = ends[ended].second;
-        if (!At(gone).life.endless) ranges.Give((*offsets)[gone] - base, At(gone).bytes, At(gone).life.ends);
+        if (!At(gone).life.endless && !At(gone).life.apart)
+          ranges.Give((*offsets)[gone] - base, At(gone).bytes, At(gone).life.ends);
       }
       (*offsets)[i] = base + ranges.Take(At(i).bytes, At(i).life);
     }
@@ -218,11 +219,9 @@ class Layout {
     const size_t spaces = plan_.devices.size() + 1;
     plan_.arena_bytes.assign(spaces, 0);
     plan_.live_bytes.assign(spaces, 0);
-    std::vector<std::vector<size_t>> of_space(spaces);
-    for (size_t b = 0; b < blocks_.size(); ++b) {
-      of_space[static_cast<size_t>(At(blocks_[b].storage).space + 1)].push_back(b);
-    }
-    for (size_t s = 0; s < spaces; ++s) {
+    IndexedVector<SpaceId, std::vector<size_t>> of_space(spaces);
+    for (size_t b = 0; b < blocks_.size(); ++b) of_space[At(blocks_[b].storage).space].push_back(b);
+    for (const SpaceId s : of_space.indices()) {
       Placed placed = Place(of_space[s]);
       std::vector<size_t> taken, others;
       for (const size_t b : of_space[s]) (MayBeTaken(blocks_[b]) ? taken : others).push_back(b);
@@ -344,7 +343,8 @@ class Layout {
   bool TryShare(const MayShare& share, StorageId to) {
     const StorageId from = StorageOf(plan_, share.input_slot);
     if (StorageOf(plan_, share.output_slot) != to || from == to || !InArena(from)) return false;
-    if (next_[from].valid() || block_of_[from] < 0) return false;
+    if (next_[from].valid() || block_of_[from] < 0 || At(to).apart) return false;
+    if (At(from).apart && !(At(from).handed_over && OutsideLoops(LifeOf(from)))) return false;
     Block& block = blocks_[static_cast<size_t>(block_of_[from])];
     const Lifetime& life = LifeOf(from);
     if (life.last != share.instruction || life.endless || block.bytes < At(to).bytes) return false;
@@ -360,6 +360,11 @@ class Layout {
     block.life.endless = LifeOf(to).endless;
     block.life.ordered = block.life.ordered && LifeOf(to).ordered;
     return true;
+  }
+
+  bool OutsideLoops(const Lifetime& life) const {
+    return std::ranges::none_of(loops_,
+                                [&](const Loop& loop) { return loop.first <= life.last && life.first <= loop.last; });
   }
 
   /// Peak of the bytes live along the tape.

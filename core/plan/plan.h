@@ -27,15 +27,23 @@
 
 namespace weir::plan {
 
-using ValueId = Id<struct ValueTag>;      // into ExecutionPlan::values
-using StorageId = Id<struct StorageTag>;  // into ExecutionPlan::storages
-using GuardId = Id<struct GuardTag>;      // of the guard bytes of a run
+using ValueId = Id<struct ValueTag>;             // into ExecutionPlan::values
+using StorageId = Id<struct StorageTag>;         // into ExecutionPlan::storages
+using GuardId = Id<struct GuardTag>;             // of the guard bytes of a run
+using LockListId = Id<struct LockListTag>;       // into ExecutionPlan::lock_lists
+using DeviceId = Id<struct DeviceTag, int16_t>;  // into ExecutionPlan::devices
+using SpaceId = Id<struct SpaceTag, int16_t>;    // a memory: the host's, or the own one of a device
+using StreamId = Id<struct StreamTag, int16_t>;  // into ExecutionPlan::streams
+using EventId = Id<struct EventTag>;             // of the events of a run
 
 /// The guard that is always set.
 inline constexpr GuardId kAlways{0};
 
-/// Index of CPU-reachable memory among the spaces of a plan; other spaces are positions in the device set.
-inline constexpr int kHostSpace = -1;
+/// Memory that the CPU reaches.
+inline constexpr SpaceId kHostSpace{0};
+/// The memory that only `device` reaches, and the reverse: none for the host's.
+constexpr SpaceId OwnSpace(DeviceId device) { return SpaceId(device.number() + 1); }
+constexpr DeviceId OwnerOf(SpaceId space) { return DeviceId(space.number() - 1); }
 
 /// Memory behind one or more values.
 struct Storage {
@@ -50,7 +58,7 @@ struct Storage {
     kBound,     // the one of `sources` that a kMerge chose last
   };
   Home home = Home::kArena;
-  int space = kHostSpace;
+  SpaceId space = kHostSpace;
   uint64_t bytes = 0;      // kArena, kMade, kFresh
   uint64_t offset = 0;     // kArena
   uint64_t alignment = 1;  // kArena, above the arena's own: `bytes` include the padding
@@ -61,6 +69,8 @@ struct Storage {
   DType dtype = DType::kInvalid;   // kFresh
   Shape shape;                     // kFresh
   std::vector<StorageId> sources;  // kBound
+  bool apart = false;              // users on several streams: it shares memory with no other value
+  bool handed_over = false;        // `apart`, and all users but the first, which writes it, are on one stream
 };
 
 /// A typed, shaped view of a storage. Every kArena, kMade and kFresh value has a known shape.
@@ -75,7 +85,7 @@ struct Value {
 /// A buffer outside the arenas that a chain of values shares. The final kAssign donates it to its variable instead of
 /// copying. Only kernels, copies, assignments and fetches use it.
 struct MadeMemory {
-  int space = kHostSpace;
+  SpaceId space = kHostSpace;
   uint64_t bytes = 0;
   std::vector<StorageId> storages;
 };
@@ -145,6 +155,14 @@ struct Transfer {
   GuardId guard = kAlways;          // kSend: the value is live; kRecv sets it
 };
 
+/// A stream of a device that has some: a queue whose work runs in order, beside other streams and the host.
+struct PlannedStream {
+  /// Copies have streams of their own if the device has copy engines and there is work to run beside them.
+  enum class Use : uint8_t { kCompute, kUpload, kDownload };
+  DeviceId device;
+  Use use = Use::kCompute;
+};
+
 /// A stack whose elements the run keeps one behind the other.
 struct PlannedStack {
   uint64_t bytes = 0;  // of an element
@@ -175,7 +193,7 @@ enum class Tier : uint8_t { kT0, kT2 };
 
 enum class Opcode : uint8_t {
   kKernel,         // fn over slots; the fast path
-  kStreamKernel,   // the same, on a stream of the device whose memory is `space`
+  kStreamKernel,   // the same, on `stream`
   kTiledKernel,    // the same in tiles, on several threads
   kLockedKernel,   // the same, tiles or not, under variable locks, or serialized by the kernel's own mutex
   kCall,           // CallSpec number `detail` on tensors
@@ -204,6 +222,8 @@ enum class Opcode : uint8_t {
   kPush,           // value -> stack number `detail`
   kPop,            // stack number `detail` -> value
   kCount,          // adds one to the number of a loop's iteration, which is input and output
+  kRecord,         // records event `detail` on `stream`; the output, if any, is the value that it tells the host of
+  kWait,           // `stream` waits for event `detail`; without a stream the host does, for its output
 };
 
 /// One step of the tape. Operands are slots [first_slot, first_slot + inputs + outputs (+ 1 scratch)).
@@ -216,12 +236,13 @@ struct Instruction {
   uint32_t inputs = 0;
   uint16_t outputs = 0;
   Opcode opcode = Opcode::kKernel;
-  bool takes = false;          // kAssign: the last use of a kMade value: the variable keeps the memory
-  int16_t space = kHostSpace;  // kStreamKernel, kLockedKernel: where the kernel runs
-  bool validate_shape = true;  // kAssign
-  bool serialized = false;     // kLockedKernel: the kernel changes its state
-  uint32_t locks_begin = 0;    // into ExecutionPlan::locks
-  uint32_t locks_end = 0;
+  bool takes = false;           // kAssign: the last use of a kMade value: the variable keeps the memory
+  bool validate_shape = true;   // kAssign
+  bool serialized = false;      // kLockedKernel: the kernel changes its state
+  DeviceId device;              // that runs the kernel or call; none: the host's own
+  SpaceId memory = kHostSpace;  // of what it makes; kFetch: of what it reads
+  StreamId stream;              // on which the work is enqueued; none: the calling thread does it
+  LockListId locks;             // of variables; none: it takes no lock
 };
 
 /// The kernel's scratch memory is one more.
@@ -257,12 +278,12 @@ struct ExecutionPlan {
   IndexedVector<ValueId, Value> values;
   IndexedVector<StorageId, Storage> storages;
   StorageSlots storage_slots;
-  std::vector<uint64_t> arena_bytes;  // by space + 1
+  IndexedVector<SpaceId, uint64_t> arena_bytes;
   std::vector<MadeMemory> made;
-  std::vector<uint64_t> live_bytes;  // peak of the bytes live along the tape: a lower bound for arena_bytes
+  IndexedVector<SpaceId, uint64_t> live_bytes;  // peak of the bytes live along the tape: a lower bound for arena_bytes
   std::vector<VariableUse> variables;
   runtime::ResourceScope* resources = nullptr;  // where handles are looked up
-  std::vector<Lock> locks;
+  IndexedVector<LockListId, std::vector<Lock>> lock_lists;
   std::vector<CallSpec> calls;
   std::vector<GuardStep> guard_steps;
   std::vector<Jump> jumps;
@@ -281,17 +302,26 @@ struct ExecutionPlan {
   /// measure both (execute/tier_chooser.h). Shares the kernels; calls have the same numbers. Null: settled.
   std::shared_ptr<const ExecutionPlan> other;
   std::vector<std::shared_ptr<kernel::PreparedKernel>> kernels;
-  std::vector<device::Device*> kernel_devices;  // by kernel
   std::vector<StorageId> fresh_storages;
   std::vector<StorageId> feed_storages;  // by feed; none if the step does not use it
   size_t fetch_count = 0;
-  std::vector<device::Device*> devices;                        // by space
+  IndexedVector<DeviceId, device::Device*> devices;  // all of the process
+  IndexedVector<StreamId, PlannedStream> streams;    // those that the plan uses
+  size_t event_count = 0;
   device::Device* host_device = nullptr;                       // owner of the host space's arena
   std::vector<const graph::Node*> nodes;                       // by Instruction::node
   std::vector<std::shared_ptr<const graph::Node>> made_nodes;  // keeps nodes outside the graph alive
   graph::Placement placement;
   std::vector<PlacedNode> placed_nodes;  // every op node in tape order, including aliases and fused nodes
   std::vector<std::string> notes;        // nodes that run elsewhere than placed, and why
+
+  std::span<const Lock> LocksOf(const Instruction& instruction) const {
+    return instruction.locks.valid() ? std::span<const Lock>(lock_lists[instruction.locks]) : std::span<const Lock>();
+  }
+  /// The device of an instruction with a kernel.
+  device::Device& DeviceOf(const Instruction& instruction) const {
+    return instruction.device.valid() ? *devices[instruction.device] : *host_device;
+  }
 };
 
 struct PlanOptions {
@@ -323,8 +353,8 @@ struct PlanOptions {
 Result<std::unique_ptr<ExecutionPlan>> Build(const PlanOptions& options, const graph::StepGraph& step,
                                              const graph::Placement& placement, size_t feeds);
 
-/// The plan as text: tier and arenas, memory spaces, variables, notes, tasks with their edges, then one line per
-/// instruction with operands, shapes, where they lie, kernels and locks.
+/// The plan as text: tier and arenas, memory spaces, streams, variables, notes, tasks with their edges, then one line
+/// per instruction with operands, shapes, where they lie, streams, events, kernels and locks.
 std::string ToString(const ExecutionPlan& plan);
 
 /// Declared time of a kernel for these operands; 1 ms if it declares nothing, which makes it worth a thread.

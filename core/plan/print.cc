@@ -70,6 +70,10 @@ const char* Name(Opcode opcode) {
       return "pop";
     case Opcode::kCount:
       return "count";
+    case Opcode::kRecord:
+      return "record";
+    case Opcode::kWait:
+      return "wait";
   }
   return "?";
 }
@@ -98,7 +102,8 @@ std::string Home(const Storage& storage) {
 
 /// Where a value lies: its home, and the memory unless it is the host's.
 std::string Place(const Storage& storage) {
-  return storage.space == kHostSpace ? Home(storage) : fmt::format("{} in {}", Home(storage), storage.space);
+  const DeviceId owner = OwnerOf(storage.space);
+  return owner.valid() ? fmt::format("{} in {}", Home(storage), owner.number()) : Home(storage);
 }
 
 std::string Describe(const GuardStep& step) {
@@ -121,10 +126,11 @@ std::string Describe(const GuardStep& step) {
 /// " host 256", for each memory that the plan has an arena in.
 std::string ArenasText(const ExecutionPlan& plan) {
   std::string text;
-  for (size_t s = 0; s < plan.arena_bytes.size(); ++s) {
-    if (plan.arena_bytes[s] == 0) continue;
-    text +=
-        s == 0 ? fmt::format(" host {}", plan.arena_bytes[s]) : fmt::format(" space {} {}", s - 1, plan.arena_bytes[s]);
+  for (const SpaceId space : plan.arena_bytes.indices()) {
+    const uint64_t bytes = plan.arena_bytes[space];
+    if (bytes == 0) continue;
+    text += space == kHostSpace ? fmt::format(" host {}", bytes)
+                                : fmt::format(" space {} {}", OwnerOf(space).number(), bytes);
   }
   return text.empty() ? " none" : text;
 }
@@ -135,6 +141,15 @@ std::string VariableText(const ExecutionPlan& plan, size_t v) {
   for (size_t i = 0; i < use.choices.size(); ++i)
     text += fmt::format("{} var{}", i == 0 ? " one of" : ",", use.choices[i]);
   return text;
+}
+
+/// "stream 1 uploads to space 0"
+std::string StreamText(const ExecutionPlan& plan, StreamId id) {
+  const PlannedStream& stream = plan.streams[id];
+  const char* const use = stream.use == PlannedStream::Use::kCompute  ? "computes in"
+                          : stream.use == PlannedStream::Use::kUpload ? "uploads to"
+                                                                      : "downloads from";
+  return fmt::format("stream {} {} space {}\n", id.number(), use, stream.device.number());
 }
 
 /// "task 3 [12,15) after 2 before 4 5 blocking" and what of a loop it is.
@@ -153,7 +168,8 @@ std::string TaskText(const ExecutionPlan& plan, size_t t) {
 
 std::string LocksText(const ExecutionPlan& plan, const Instruction& instruction) {
   std::string text;
-  std::vector<Lock> locks(plan.locks.begin() + instruction.locks_begin, plan.locks.begin() + instruction.locks_end);
+  const std::span<const Lock> list = plan.LocksOf(instruction);
+  std::vector<Lock> locks(list.begin(), list.end());
   std::ranges::sort(locks, {}, &Lock::variable);  // they are taken by address
   for (const Lock& lock : locks) {
     text += fmt::format("{} {}var{}", text.empty() ? " locks" : ",", lock.exclusive ? "" : "shared ", lock.variable);
@@ -229,7 +245,10 @@ std::string ToString(const ExecutionPlan& plan) {
     text += fmt::format("or tier T{}, whichever runs prove to be faster, arena{}\n", TierNumber(*plan.other),
                         ArenasText(*plan.other));
   }
-  for (size_t d = 0; d < plan.devices.size(); ++d) text += fmt::format("space {} {}\n", d, plan.devices[d]->name());
+  for (const DeviceId device : plan.devices.indices()) {
+    text += fmt::format("space {} {}\n", device.number(), plan.devices[device]->name());
+  }
+  for (const StreamId stream : plan.streams.indices()) text += StreamText(plan, stream);
   for (size_t v = 0; v < plan.variables.size(); ++v) text += fmt::format("var{} {}\n", v, VariableText(plan, v));
   for (const std::string& note : plan.notes) text += "note: " + note + "\n";
   for (size_t t = 0; t < plan.tasks.size(); ++t) text += TaskText(plan, t);
@@ -258,7 +277,10 @@ std::string ToString(const ExecutionPlan& plan) {
       text +=
           fmt::format(" {}{} {} g{}", transfer.key, fmt::join(transfer.frames, ";"), guarded, transfer.guard.number());
     }
-    if (instruction.space != kHostSpace) text += fmt::format(" in space {}", instruction.space);
+    if (instruction.opcode == Opcode::kRecord || instruction.opcode == Opcode::kWait) {
+      text += fmt::format(" event {}", instruction.detail);
+    }
+    if (instruction.stream.valid()) text += fmt::format(" on stream {}", instruction.stream.number());
     text += KernelText(plan, instruction) + LocksText(plan, instruction);
     text += '\n';
   }

@@ -38,10 +38,9 @@ Instruction& TapeBuilder::Emit(Opcode opcode, std::span<const ValueId> inputs, s
 }
 
 void TapeBuilder::SetLocks(std::vector<Lock> locks, Instruction& instruction) {
+  if (locks.empty()) return;
   SortLocks(plan_.variables, locks);
-  instruction.locks_begin = static_cast<uint32_t>(plan_.locks.size());
-  plan_.locks.insert(plan_.locks.end(), locks.begin(), locks.end());
-  instruction.locks_end = static_cast<uint32_t>(plan_.locks.size());
+  instruction.locks = plan_.lock_lists.Add(std::move(locks));
 }
 
 uint32_t TapeBuilder::AddJump(GuardId guard, uint32_t target) {
@@ -70,7 +69,7 @@ ValueId TapeBuilder::AddConstant(const Tensor& tensor) {
   return AddValue(std::move(value), std::move(storage));
 }
 
-ValueId TapeBuilder::NewValue(DType dtype, const PartialShape& shape, int space, Placing placing) {
+ValueId TapeBuilder::NewValue(DType dtype, const PartialShape& shape, SpaceId space, Placing placing) {
   const StorageId storage_id = plan_.storages.end_index();
   const ValueId value_id = plan_.values.end_index();
   plan_.storages.resize(plan_.storages.size() + 1);  // in place: most values of large graphs are made here
@@ -93,12 +92,12 @@ ValueId TapeBuilder::NewValue(DType dtype, const PartialShape& shape, int space,
   return value_id;
 }
 
-ValueId TapeBuilder::NewLike(ValueId value, int space) {
+ValueId TapeBuilder::NewLike(ValueId value, SpaceId space) {
   const DType dtype = ValueAt(value).dtype;
   return NewValue(dtype, ShapeOf(value), space, Placing::kPlanned);
 }
 
-ValueId TapeBuilder::NewScratch(uint64_t bytes, uint64_t alignment, int space) {
+ValueId TapeBuilder::NewScratch(uint64_t bytes, uint64_t alignment, SpaceId space) {
   Storage storage;
   storage.space = space;
   storage.bytes = bytes;
@@ -119,7 +118,7 @@ ValueId TapeBuilder::ViewOf(ValueId value, const PartialShape& shape) {
   return AddValue(std::move(view));
 }
 
-ValueId TapeBuilder::AddChoice(std::span<const ValueId> inputs, int space) {
+ValueId TapeBuilder::AddChoice(std::span<const ValueId> inputs, SpaceId space) {
   Value chosen = ValueAt(inputs[0]);
   Storage storage;
   storage.home = Storage::Home::kBound;
@@ -132,7 +131,7 @@ ValueId TapeBuilder::AddChoice(std::span<const ValueId> inputs, int space) {
   return AddValue(std::move(chosen), std::move(storage));
 }
 
-ValueId TapeBuilder::AddVariable(VariableUse use, Value value, int space) {
+ValueId TapeBuilder::AddVariable(VariableUse use, Value value, SpaceId space) {
   Storage storage;
   storage.home = Storage::Home::kVariable;
   storage.space = space;

@@ -56,19 +56,19 @@ class TapeBuilder {
   /// A value in a storage of its own.
   ValueId AddValue(Value value, Storage&& storage);
   ValueId AddConstant(const Tensor& tensor);
-  ValueId NewValue(DType dtype, const PartialShape& shape, int space, Placing placing);
+  ValueId NewValue(DType dtype, const PartialShape& shape, SpaceId space, Placing placing);
   /// The same value type and shape in another space.
-  ValueId NewLike(ValueId value, int space);
+  ValueId NewLike(ValueId value, SpaceId space);
   ValueId NewScalar(DType dtype, Placing placing) {
     return NewValue(dtype, PartialShape(Shape()), kHostSpace, placing);
   }
-  ValueId NewScratch(uint64_t bytes, uint64_t alignment, int space);
+  ValueId NewScratch(uint64_t bytes, uint64_t alignment, SpaceId space);
   /// Another shape for the same memory.
   ValueId ViewOf(ValueId value, const PartialShape& shape);
   /// A value in the storage of one of `inputs`, whichever a kMerge chooses.
-  ValueId AddChoice(std::span<const ValueId> inputs, int space);
+  ValueId AddChoice(std::span<const ValueId> inputs, SpaceId space);
   /// A value that stands for a new variable of the plan, or for a reference cell.
-  ValueId AddVariable(VariableUse use, Value value, int space);
+  ValueId AddVariable(VariableUse use, Value value, SpaceId space);
   /// A value that the caller keeps, if it would lie in the arena of the host: the arena's memory ends with the run.
   void MakeFresh(ValueId value);
 

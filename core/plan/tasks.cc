@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "core/plan/lifetimes_internal.h"
+#include "core/plan/streams_internal.h"
 #include "core/plan/tasks_internal.h"
 
 namespace weir::plan {
@@ -14,29 +15,22 @@ constexpr double kInstruction = 20;          // ns per instruction; cheaper tape
 constexpr double kTask = 200;                // ns per task, about the cost of a hand-over; cheaper tasks stay serial
 constexpr double kWideEnough = 0.8;          // critical path over serial time
 
-bool HasStreams(const ExecutionPlan& plan, int space) {
-  return space != kHostSpace && plan.devices[static_cast<size_t>(space)]->has_streams();
-}
-
 bool UsesStreams(const ExecutionPlan& plan, size_t i) {
   const Instruction& instruction = plan.instructions[i];
-  if (HasStreams(plan, instruction.space)) return true;
-  if (instruction.opcode == Opcode::kCall) {
-    const device::Device* const device = plan.calls[instruction.detail].device;
-    if (device != nullptr && device->has_streams()) return true;
-  }
+  if (instruction.stream.valid()) return true;
   for (uint32_t s = instruction.first_slot; s < instruction.first_slot + SlotCount(plan, i); ++s) {
     if (HasStreams(plan, plan.storages[StorageOf(plan, s)].space)) return true;
   }
   return false;
 }
 
-/// The instruction, which uses streams, may wait for one.
+/// The calling thread may wait for the instruction's work on a stream, or for an event.
 bool WaitsForStreams(const ExecutionPlan& plan, size_t i) {
   const Instruction& instruction = plan.instructions[i];
+  if (instruction.opcode == Opcode::kWait) return !instruction.stream.valid();
+  if (!instruction.stream.valid()) return false;
   if (instruction.opcode == Opcode::kFetch || instruction.opcode == Opcode::kCall) return true;
-  const uint32_t to = instruction.first_slot + 1;
-  return instruction.opcode == Opcode::kCopy && !HasStreams(plan, plan.storages[StorageOf(plan, to)].space);
+  return instruction.opcode == Opcode::kCopy && IsStaged(plan, instruction);
 }
 
 /// The sum over instructions [begin, end).
@@ -200,8 +194,7 @@ class Cutter {
       Touch(storage.position(), task, writes);
       if (!writes && home == Storage::Home::kBound) ReadSources(storage, task);
     }
-    for (uint32_t l = instruction.locks_begin; l < instruction.locks_end; ++l) {
-      const Lock& lock = plan_.locks[l];
+    for (const Lock& lock : plan_.LocksOf(instruction)) {
       const std::vector<int>& choices = plan_.variables[static_cast<size_t>(lock.variable)].choices;
       if (choices.empty()) Touch(VariableResource(lock.variable), task, lock.exclusive);
       for (const int choice : choices) Touch(VariableResource(choice), task, lock.exclusive);
@@ -418,10 +411,10 @@ class Cutter {
 TaskWork CutTasks(const graph::StepGraph& step, const std::vector<Range>& instructions_of, std::vector<TapeNote> notes,
                   int parallelism, const TapeShape& shape, ExecutionPlan& plan) {
   for (size_t i = 0; i < notes.size(); ++i) {
+    notes[i].waits = WaitsForStreams(plan, i);
     if (!UsesStreams(plan, i)) continue;
     notes[i].ns = 0;  // the device works beside the host
     notes[i].uses_streams = true;
-    notes[i].waits = WaitsForStreams(plan, i);
   }
   TaskWork work;
   work.loops.resize(shape.loops.size());

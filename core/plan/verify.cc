@@ -46,7 +46,7 @@ class Verifier {
   Status CheckStorage(StorageId id) const {
     const Storage& storage = plan_.storages[id];
     const auto in_plan = [&](int variable) { return static_cast<size_t>(variable) < plan_.variables.size(); };
-    bool sound = storage.space < static_cast<int>(plan_.devices.size());
+    bool sound = storage.space == kHostSpace || plan_.devices.Has(OwnerOf(storage.space));
     if (storage.home == Storage::Home::kVariable) sound = sound && in_plan(storage.variable);
     if (storage.home == Storage::Home::kFeed) {
       sound = sound && static_cast<size_t>(storage.feed) < plan_.feed_storages.size();
@@ -86,6 +86,9 @@ class Verifier {
       case Opcode::kPush:
       case Opcode::kPop:
         return plan_.stacks.size();
+      case Opcode::kRecord:
+      case Opcode::kWait:
+        return plan_.event_count;
       default:
         return SIZE_MAX;
     }
@@ -101,13 +104,24 @@ class Verifier {
     for (size_t s = instruction.first_slot; s < instruction.first_slot + operands; ++s) {
       WEIR_TRY(Check(plan_.values.Has(plan_.slots[s].value), "an operand is no value"));
     }
-    WEIR_TRY(Check(instruction.locks_begin <= instruction.locks_end && instruction.locks_end <= plan_.locks.size(),
+    WEIR_TRY(Check(!instruction.locks.valid() || plan_.lock_lists.Has(instruction.locks),
                    "its locks are beyond the table"));
-    for (uint32_t l = instruction.locks_begin; l < instruction.locks_end; ++l) {
-      const auto variable = static_cast<size_t>(plan_.locks[l].variable);
+    for (const Lock& lock : plan_.LocksOf(instruction)) {
+      const auto variable = static_cast<size_t>(lock.variable);
       WEIR_TRY(Check(variable < plan_.variables.size(), "it locks no variable"));
     }
+    WEIR_TRY(CheckPlace(instruction));
     return CheckGuards(instruction);
+  }
+
+  Status CheckPlace(const Instruction& instruction) const {
+    const DeviceId device = instruction.device;
+    WEIR_TRY(Check(!device.valid() || plan_.devices.Has(device), "it runs on no device"));
+    const DeviceId owner = OwnerOf(instruction.memory);
+    WEIR_TRY(Check(instruction.memory == kHostSpace || plan_.devices.Has(owner), "it works in no memory"));
+    const bool on_stream = instruction.opcode == Opcode::kStreamKernel || instruction.opcode == Opcode::kRecord;
+    if (!instruction.stream.valid()) return Check(!on_stream, "it is on no stream");
+    return Check(plan_.streams.Has(instruction.stream), "its stream is beyond the table");
   }
 
   Status CheckGuards(const Instruction& instruction) const {

@@ -57,8 +57,8 @@ void MemoryReport::AddVariables(const runtime::ResourceScope& scope) {
 void MemoryReport::AddPlan(const plan::ExecutionPlan& plan, int runs, const graph::Definition& graph,
                            const ResolvedNames& names) {
   if (runs == 0) return;
-  for (size_t s = 0; s < plan.arena_bytes.size(); ++s) {
-    const device::Device* device = s == 0 ? plan.host_device : plan.devices[s - 1];
+  for (const plan::SpaceId s : plan.arena_bytes.indices()) {
+    const device::Device* device = s == plan::kHostSpace ? plan.host_device : plan.devices[plan::OwnerOf(s)];
     const uint64_t bytes = plan.arena_bytes[s] * static_cast<uint64_t>(runs);
     if (device == nullptr || bytes == 0) continue;
     Hold({fmt::format("memory of {} {} of a step that {}", runs, runs == 1 ? "run" : "runs", Purpose(graph, names)),

@@ -1,6 +1,8 @@
 // Whole graphs on the asynchronous device: alone, and cut at random between two such devices and the CPU.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <random>
 #include <string>
@@ -121,6 +123,40 @@ TEST_F(AsyncPipeline, F018_RandomCutsOfTrainingGiveOneResult) {
     ASSERT_TRUE(Same(*wanted, *apart)) << "seed " << seed;
   }
   EXPECT_EQ(plugins_.Counts().races, 0u);
+}
+
+TEST_F(AsyncPipeline, CopiesRunBesideKernels) {
+  constexpr int kKernels = 6;
+  Graph graph;
+  const AsDefault in(graph);
+  Output sum = Placeholder(DType::kFloat, PartialShape::Of({64}), "x");
+  Feeds feeds = {{sum, std::vector<float>(64, 1.0f)}};
+  Fetch::List sums;
+  for (int i = 0; i < kKernels; ++i) {
+    const Output w = Placeholder(DType::kFloat, PartialShape::Of({64}));
+    feeds.emplace_back(w, std::vector<float>(64, static_cast<float>(i)));
+    sum = BuildOp("AddV2", {sum, w}).output(0);
+    sums.emplace_back(sum);
+  }
+  session::SessionOptions options;
+  options.default_device = "ASYNC:0";
+  Session session(graph, InProcess(graph, options, runtime_));
+  ASSERT_TRUE(session.Run(sums, feeds).ok()) << "makes the plan";
+  constexpr auto kLatency = std::chrono::milliseconds(5);
+  plugins_.Configure("", {{"latency_us", std::chrono::microseconds(kLatency).count()}});
+  auto shortest = std::chrono::steady_clock::duration::max();
+  uint64_t operations = 0;
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    plugins_.Reset();
+    const auto begin = std::chrono::steady_clock::now();
+    const Result<Fetched> got = session.Run(sums, feeds);
+    shortest = std::min(shortest, std::chrono::steady_clock::now() - begin);
+    ASSERT_TRUE(got.ok()) << got.status().ToString();
+    EXPECT_EQ((*got)[kKernels - 1].tensor().as<float>()[63], 1.0f + kKernels * (kKernels - 1) / 2);
+    operations = plugins_.Counts().operations;
+  }
+  EXPECT_EQ(operations, 1u + 3 * kKernels) << "an upload and a download for each kernel";
+  EXPECT_LT(shortest, kLatency * operations) << "one behind the other they cannot take less";
 }
 
 TEST_F(AsyncPipeline, RunsThatShareVariablesOfTheDeviceTakeTurns) {

@@ -89,7 +89,7 @@ void CompareTiers(Step* first, Step* second) {
   uint64_t all = 0;
   for (const plan::Storage& storage : plan.storages)
     all += storage.home == plan::Storage::Home::kArena ? storage.bytes : 0;
-  EXPECT_LT(plan.arena_bytes[0], all / 2) << "memory is used again";
+  EXPECT_LT(plan.arena_bytes[plan::kHostSpace], all / 2) << "memory is used again";
   const std::vector<Tensor> values = ValuesOf(first->feeds);
   std::vector<Tensor> expected, fetched;
   StepArgs side_by_side;
@@ -110,10 +110,10 @@ TEST(PlanMemory, ArenaIsCloseToThePeakOfLiveBytes) {
     Compiled compiled(std::move(Internals(step.client).definition), step.feeds, step.fetches);
     const plan::ExecutionPlan& plan = compiled.runner().plan();
     ASSERT_EQ(plan.tier, plan::Tier::kT0);
-    const uint64_t live = plan.live_bytes.at(0);
+    const uint64_t live = plan.live_bytes[plan::kHostSpace];
     EXPECT_GT(live, uint64_t{784} * 512 * 4);
-    EXPECT_LE(live, plan.arena_bytes[0]);
-    EXPECT_LE(static_cast<double>(plan.arena_bytes[0]), 1.15 * static_cast<double>(live)) << batch;
+    EXPECT_LE(live, plan.arena_bytes[plan::kHostSpace]);
+    EXPECT_LE(static_cast<double>(plan.arena_bytes[plan::kHostSpace]), 1.15 * static_cast<double>(live)) << batch;
   }
 }
 

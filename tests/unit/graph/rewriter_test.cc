@@ -80,6 +80,18 @@ TEST_F(RewriterTest, NoEditChangesNothing) {
   EXPECT_EQ(Text(), before);
 }
 
+TEST_F(RewriterTest, ANodeOfKnownValuesKeepsItsEdgesUntilItIsAConstant) {
+  Make({Placeholder("x", PartialShape()), {"a", "Exp", {"x"}, kFloat}, {"y", "Abs", {"a"}, kFloat}}, {"y"});
+  Rewriter rewriter(step_);
+  rewriter.SetValues(Id("a"), {Tensor::Vector<float>({1, 2})});
+  EXPECT_EQ(step_.ShapeOf({Id("a"), 0}), PartialShape::Of({2}));
+  EXPECT_EQ(Text(), "x()a(x )y(a ) y") << "it may be dead as its input";
+  rewriter.MakeConstant(Id("a"));
+  (void)rewriter.Finish();
+  EXPECT_EQ(step_.node(Id("a")).kind, StepNode::Kind::kConstant);
+  EXPECT_EQ(Text(), "x()a()y(a ) y");
+}
+
 TEST_F(RewriterTest, UsersOfAReplacedNodeFollow) {
   Make(kLines, {"b"});
   Rewriter rewriter(step_);

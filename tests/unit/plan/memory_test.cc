@@ -51,7 +51,7 @@ TEST(LayOutArena, ReusesDeadMemory) {
   EXPECT_FALSE(Overlap(plan.storages[StorageId(0)], plan.storages[StorageId(1)]));
   EXPECT_FALSE(Overlap(plan.storages[StorageId(1)], plan.storages[StorageId(2)]));
   EXPECT_EQ(plan.storages[StorageId(0)].offset, plan.storages[StorageId(2)].offset);
-  EXPECT_EQ(plan.arena_bytes[0], 2048u);
+  EXPECT_EQ(plan.arena_bytes[kHostSpace], 2048u);
 }
 
 TEST(LayOutArena, RefusesMoreThanCanBeCounted) {
@@ -87,7 +87,7 @@ TEST(LayOutArena, OutputTakesTheLastUseOfAnInput) {
   ASSERT_TRUE(LayOutArena({{}, {}, {{1, 1, 2}, {2, 3, 5}}}, plan).ok());
   EXPECT_FALSE(Overlap(plan.storages[StorageId(0)], plan.storages[StorageId(1)]));
   EXPECT_EQ(plan.storages[StorageId(2)].offset, plan.storages[StorageId(0)].offset);
-  EXPECT_EQ(plan.arena_bytes[0], 512u);
+  EXPECT_EQ(plan.arena_bytes[kHostSpace], 512u);
 }
 
 TEST(LayOutArena, SecondViewOfAnInputForbidsSharing) {
@@ -109,8 +109,8 @@ TEST(LayOutArena, LargestFirstWhereBestFitWastes) {
   AddInstruction(plan, {1, 2}, {3});
   AddInstruction(plan, {2, 3}, {});
   ASSERT_TRUE(LayOutArena({}, plan).ok());
-  EXPECT_EQ(plan.live_bytes[0], 2112u);
-  EXPECT_EQ(plan.arena_bytes[0], 2112u);
+  EXPECT_EQ(plan.live_bytes[kHostSpace], 2112u);
+  EXPECT_EQ(plan.arena_bytes[kHostSpace], 2112u);
 }
 
 TEST(LayOutArena, ExchangedStoragesKeepTheirPlacesThroughTheLoop) {
@@ -256,12 +256,12 @@ TEST(LayOutArena, ValuesLiveInParallelTasksNeverOverlap) {
   for (uint32_t seed = 1; seed <= 60; ++seed) {
     RandomTasks tasks(seed, 20 + 4 * seed);
     ASSERT_TRUE(LayOutArena(tasks.shape, tasks.plan).ok());
-    arena += tasks.plan.arena_bytes[0];
+    arena += tasks.plan.arena_bytes[kHostSpace];
     for (size_t b = 0; b < tasks.plan.storages.size(); ++b) {
       const Storage& second = tasks.plan.storages[StorageId(b)];
       if (second.home != Storage::Home::kArena) continue;
       sum += second.bytes;
-      ASSERT_LE(second.offset + second.bytes, tasks.plan.arena_bytes[0]);
+      ASSERT_LE(second.offset + second.bytes, tasks.plan.arena_bytes[kHostSpace]);
       for (size_t a = 0; a < b; ++a) {
         const Storage& first = tasks.plan.storages[StorageId(a)];
         if (first.home != Storage::Home::kArena || !Overlap(first, second)) continue;
@@ -326,7 +326,7 @@ TEST(LayOutArena, DonatedValuesLieOutsideTheArena) {
   ASSERT_EQ(plan.made.size(), 1u);
   EXPECT_EQ(plan.made[0].bytes, 64u << 10);
   EXPECT_EQ(plan.made[0].storages, (std::vector{StorageId(0), StorageId(1)}));
-  EXPECT_EQ(plan.arena_bytes[0], 0u);
+  EXPECT_EQ(plan.arena_bytes[kHostSpace], 0u);
   FinishTape({}, plan);
   ASSERT_EQ(plan.instructions.size(), 5u);
   EXPECT_EQ(plan.instructions[0].opcode, Opcode::kMake);

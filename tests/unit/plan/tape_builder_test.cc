@@ -61,9 +61,9 @@ TEST_F(TapeBuilderTest, ValuesOfKnownShapesArePlanned) {
   const ValueId known = tape_.NewValue(DType::kFloat, PartialShape::Of({2, 3}), kHostSpace, Placing::kPlanned);
   EXPECT_EQ(tape_.StorageAt(known).home, Storage::Home::kArena);
   EXPECT_EQ(tape_.StorageAt(known).bytes, 24u);
-  const ValueId unknown = tape_.NewValue(DType::kFloat, PartialShape::Of({-1, 3}), 1, Placing::kPlanned);
+  const ValueId unknown = tape_.NewValue(DType::kFloat, PartialShape::Of({-1, 3}), SpaceId(1), Placing::kPlanned);
   EXPECT_EQ(tape_.StorageAt(unknown).home, Storage::Home::kOwned);
-  EXPECT_EQ(tape_.StorageAt(unknown).space, 1);
+  EXPECT_EQ(tape_.StorageAt(unknown).space, SpaceId(1));
   EXPECT_FALSE(tape_.ValueAt(unknown).shape_known);
   const ValueId text = tape_.NewScalar(DType::kString, Placing::kPlanned);
   EXPECT_EQ(tape_.StorageAt(text).home, Storage::Home::kOwned) << "strings have no fixed size";
@@ -81,7 +81,7 @@ TEST_F(TapeBuilderTest, AViewSharesTheStorage) {
 
 TEST_F(TapeBuilderTest, OnlyArenaMemoryOfTheHostBecomesFresh) {
   const ValueId host = tape_.NewValue(DType::kFloat, PartialShape::Of({4}), kHostSpace, Placing::kPlanned);
-  const ValueId away = tape_.NewValue(DType::kFloat, PartialShape::Of({4}), 0, Placing::kPlanned);
+  const ValueId away = tape_.NewValue(DType::kFloat, PartialShape::Of({4}), SpaceId(1), Placing::kPlanned);
   const ValueId constant = tape_.AddConstant(Tensor::Scalar<float>(1));
   for (const ValueId value : {host, away, constant}) tape_.MakeFresh(value);
   EXPECT_EQ(tape_.StorageAt(host).home, Storage::Home::kFresh);
@@ -133,8 +133,8 @@ TEST_F(TapeBuilderTest, LocksOfOneVariableAreTakenOnceAndExclusivelyIfOneIs) {
   tape_.AddVariable(use, Value(), kHostSpace);  // named twice
   Instruction& instruction = tape_.Emit(Opcode::kAssign, {}, {});
   tape_.SetLocks({{0, false}, {1, true}}, instruction);
-  ASSERT_EQ(instruction.locks_end - instruction.locks_begin, 1u);
-  EXPECT_TRUE(plan_.locks[instruction.locks_begin].exclusive);
+  ASSERT_EQ(plan_.LocksOf(instruction).size(), 1u);
+  EXPECT_TRUE(plan_.LocksOf(instruction)[0].exclusive);
 }
 
 }  // namespace

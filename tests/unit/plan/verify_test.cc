@@ -66,7 +66,7 @@ TEST_F(VerifyTest, StoragesReferToEntriesOfTheirTables) {
   EXPECT_EQ(with_home(Storage::Home::kVariable), "storage 1 refers to no entry of its table");
   EXPECT_EQ(with_home(Storage::Home::kFeed), "storage 1 refers to no entry of its table");
   EXPECT_EQ(with_home(Storage::Home::kMade), "storage 1 refers to no entry of its table");
-  EXPECT_EQ(After([](ExecutionPlan& plan) { plan.storages[StorageId(0)].space = 4; }),
+  EXPECT_EQ(After([](ExecutionPlan& plan) { plan.storages[StorageId(0)].space = SpaceId(4); }),
             "storage 0 refers to no entry of its table");
 }
 
@@ -95,11 +95,11 @@ TEST_F(VerifyTest, JumpsStayOnTheTape) {
 
 TEST_F(VerifyTest, LocksAreOfVariables) {
   EXPECT_EQ(After([](ExecutionPlan& plan) {
-              plan.locks = {{0, true}};
-              plan.instructions[1].locks_end = 1;
+              plan.lock_lists = {{{0, true}}};
+              plan.instructions[1].locks = LockListId(0);
             }),
             "instruction 1: it locks no variable");
-  EXPECT_EQ(After([](ExecutionPlan& plan) { plan.instructions[1].locks_end = 1; }),
+  EXPECT_EQ(After([](ExecutionPlan& plan) { plan.instructions[1].locks = LockListId(0); }),
             "instruction 1: its locks are beyond the table");
 }
 
