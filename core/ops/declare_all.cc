@@ -18,6 +18,7 @@ void DeclareAll(op::OpRegistry& ops) {
   DeclareBits(ops);
   DeclareNn(ops);
   DeclareActivations(ops);
+  DeclareFused(ops);
   DeclareRandom(ops);
   DeclareShape(ops);
   DeclareArray(ops);

@@ -9,6 +9,8 @@ namespace weir::kernels_eigen {
 // Performance-critical: also built for x86-64-v4.
 void AddActivations(sdk::KernelTable& k);
 void AddComparison(sdk::KernelTable& k);
+void AddCrossEntropy(sdk::KernelTable& k);
+void AddLayerNorm(sdk::KernelTable& k);
 void AddMathBinary(sdk::KernelTable& k);
 void AddMathUnary(sdk::KernelTable& k);
 void AddMatMul(sdk::KernelTable& k);
@@ -23,7 +25,6 @@ void AddBias(sdk::KernelTable& k);
 void AddBits(sdk::KernelTable& k);
 void AddCast(sdk::KernelTable& k);
 void AddConcat(sdk::KernelTable& k);
-void AddCrossEntropy(sdk::KernelTable& k);
 void AddDistinct(sdk::KernelTable& k);
 void AddFill(sdk::KernelTable& k);
 void AddGather(sdk::KernelTable& k);

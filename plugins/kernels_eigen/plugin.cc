@@ -12,6 +12,8 @@ namespace {
 void AddHot(sdk::KernelTable& k) {
   AddActivations(k);
   AddComparison(k);
+  AddCrossEntropy(k);
+  AddLayerNorm(k);
   AddMathBinary(k);
   AddMathUnary(k);
   AddMatMul(k);
@@ -29,7 +31,6 @@ void AddRest(sdk::KernelTable& k) {
   AddBits(k);
   AddCast(k);
   AddConcat(k);
-  AddCrossEntropy(k);
   AddDistinct(k);
   AddFill(k);
   AddGather(k);
