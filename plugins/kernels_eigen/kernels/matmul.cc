@@ -164,14 +164,14 @@ struct Rates {
 };
 const Rates& RatesHere() {
 #if defined(__AVX512F__)
-  static constexpr Rates kAmd = {0.85, 0.82, 0.3, 0.2}, kIntel = {0.55, 0.75, 0.3, 0};
+  static constexpr Rates kAmd = {0.85, 0.93, 0.3, 0.2}, kIntel = {0.55, 0.80, 0.3, 0};
 #else
-  static constexpr Rates kAmd = {0.80, 0.70, 0.25, 0.2}, kIntel = {0.60, 0.65, 0.3, 0};
+  static constexpr Rates kAmd = {0.80, 0.89, 0.25, 0.2}, kIntel = {0.60, 0.80, 0.3, 0};
 #endif
   return sdk::ThisCpu().amd ? kAmd : kIntel;
 }
 
-constexpr double kReadBytesPerNs = 11;  // of a packed matrix
+constexpr double kReadBytesPerNs = 18;  // of a packed matrix
 constexpr double kSecondCacheBytes = 1 << 20;
 
 bool IsNarrow(uint32_t dtype) { return dtype == WEIR_FLOAT16 || dtype == WEIR_BFLOAT16; }
@@ -191,11 +191,12 @@ double ProductNs(const sdk::Product& p, double peak, uint32_t dtype) {
   return 300 + widened + 2 * m * n * k / (rates.eigen * wide_peak) + rates.element_ns * (m * k + k * n) + far;
 }
 
-/// The same for a product with a packed matrix.
+/// The same for a product with a packed matrix, whose last panel is filled up.
 double PackedNs(const sdk::Product& p, double peak) {
-  const double m = static_cast<double>(p.m), n = static_cast<double>(p.n), k = static_cast<double>(p.k);
   const Rates& rates = RatesHere();
-  return 150 + rates.element_ns * m * k + std::max(2 * m * n * k / (rates.packed * peak), 4 * n * k / kReadBytesPerNs);
+  const double m = static_cast<double>(p.m), k = static_cast<double>(p.k);
+  const double bytes = static_cast<double>(PackedMatrix::Bytes(p.k, p.n));
+  return 150 + rates.element_ns * m * k + std::max(m * bytes / (2 * rates.packed * peak), bytes / kReadBytesPerNs);
 }
 
 /// The constant right operand of a product that is worth packing, or null.

@@ -43,6 +43,16 @@ Vector MultiplyAdd(Vector x, Vector y, Vector z) {
 #endif
 }
 
+Vector Broadcast(const float* x) {
+#if defined(__AVX512F__)
+  return reinterpret_cast<Vector>(_mm512_set1_ps(*x));
+#elif defined(__FMA__)
+  return reinterpret_cast<Vector>(_mm256_broadcast_ss(x));
+#else
+  return Vector{} + *x;
+#endif
+}
+
 struct Block {
   const float* a;  // the factors of all rows for one p, then for the next
   const float* b;  // a panel's rows
@@ -57,6 +67,7 @@ struct Block {
 template <int kCount>
 void Inner(const Block& block) {
   Vector sums[kCount][2];
+#pragma GCC unroll 12
   for (int i = 0; i < kCount; ++i) sums[i][0] = sums[i][1] = Vector{};
   const float* b = block.b;
   const float* a = block.a;
@@ -64,7 +75,7 @@ void Inner(const Block& block) {
     const Vector b0 = *reinterpret_cast<const Vector*>(b), b1 = *reinterpret_cast<const Vector*>(b + kLanes);
 #pragma GCC unroll 12
     for (int i = 0; i < kCount; ++i) {
-      const Vector factor = Vector{} + a[i];
+      const Vector factor = Broadcast(a + i);
       sums[i][0] = MultiplyAdd(factor, b0, sums[i][0]);
       sums[i][1] = MultiplyAdd(factor, b1, sums[i][1]);
     }
@@ -78,9 +89,12 @@ void Inner(const Block& block) {
     }
     return;
   }
+#pragma GCC unroll 12
   for (int i = 0; i < kCount; ++i) {
-    float row[kColumns];
-    std::memcpy(row, sums[i], sizeof row);
+    alignas(64) float row[kColumns];
+    auto* const whole = reinterpret_cast<Vector*>(row);
+    whole[0] = sums[i][0];
+    whole[1] = sums[i][1];
     float* to = block.c + i * block.c_step;
     for (int64_t j = 0; j < block.columns; ++j) to[j] = block.adds ? to[j] + row[j] : row[j];
   }
