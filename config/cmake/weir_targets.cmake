@@ -167,7 +167,8 @@ endfunction()
 
 # Adds each test of a program as a ctest test.
 function(weir_discover program name labels environment prefix filter timeout)
-  set(environment "WEIR_BUILD_DIR=${PROJECT_BINARY_DIR}" "WEIR_SOURCE_DIR=${PROJECT_SOURCE_DIR}" ${environment})
+  set(environment "WEIR_BUILD_DIR=${PROJECT_BINARY_DIR}" "WEIR_SOURCE_DIR=${PROJECT_SOURCE_DIR}"
+    "XDG_CACHE_HOME=${PROJECT_BINARY_DIR}/tests/cache" ${environment})
   gtest_discover_tests(${program} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 TEST_LIST ${name}_tests
     TEST_PREFIX "${prefix}" TEST_FILTER "${filter}" WORKING_DIRECTORY "${PROJECT_BINARY_DIR}"
     PROPERTIES TIMEOUT ${timeout})

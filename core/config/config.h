@@ -133,7 +133,7 @@ struct PlacementConfig {
   Member<int64_t> replace_period = {};
   Member<bool> replace_moves_state = {};
   Member<double> min_gain = {kUnset, 0.05};
-  Member<std::string> profile = {kUnset, "off"};
+  Member<std::string> profile = {kUnset, "auto"};
   Member<int32_t> max_devices = {};
   Member<bool> strict_devices = {};
   Member<bool> verify = {kUnset, true};

@@ -156,6 +156,8 @@ class Device::State final : public Allocator {
     keepers_.push_back(std::move(keeper));
   }
 
+  void SetMeasuredCosts(CostFigures measured) { measured_ = std::move(measured); }
+
   Streams* streams() const { return streams_.get(); }
   bool capped() const { return memory_.limit_bytes != 0; }
   Health* health() const { return health_.load(std::memory_order_acquire); }
@@ -291,19 +293,27 @@ class Device::State final : public Allocator {
         profile_fault_ = fmt::format("its profile has {} negative or infinite figures", faults);
       }
     }
-    const CostFigures& declared = extras_.cost;
-    if (declared.empty()) return;
+    Apply(measured_, WEIR_PROVENANCE_CALIBRATED);
+    Apply(extras_.cost, profile_.provenance);
+  }
+
+  void Apply(const CostFigures& figures, uint32_t provenance) {
+    if (figures.empty()) return;
     if (!has_profile_) {
       ForEachFigure(profile_, [](double& f) { f = std::numeric_limits<double>::quiet_NaN(); });
       profile_.provenance = WEIR_PROVENANCE_DATASHEET;
       has_profile_ = true;
     }
-    for (const auto& [dtype, peak] : declared.peak_flops_per_ns) {
+    profile_.provenance = std::max(profile_.provenance, provenance);
+    for (const auto& [dtype, peak] : figures.peak_flops_per_ns) {
       if (dtype >= 0 && static_cast<size_t>(dtype) < std::size(profile_.peak_flops_per_ns))
         profile_.peak_flops_per_ns[dtype] = peak;
     }
-    if (declared.bandwidth_bytes_per_ns > 0) profile_.bandwidth_bytes_per_ns = declared.bandwidth_bytes_per_ns;
-    if (declared.launch_ns > 0) profile_.launch_ns = declared.launch_ns;
+    if (figures.bandwidth_bytes_per_ns > 0) profile_.bandwidth_bytes_per_ns = figures.bandwidth_bytes_per_ns;
+    if (figures.launch_ns > 0) profile_.launch_ns = figures.launch_ns;
+    if (figures.cache_bandwidth_bytes_per_ns > 0) {
+      profile_.cache_bandwidth_bytes_per_ns = figures.cache_bandwidth_bytes_per_ns;
+    }
   }
 
   const Device& device_;
@@ -322,6 +332,7 @@ class Device::State final : public Allocator {
   std::shared_ptr<Streams> streams_;  // constant after Open
   std::mutex keepers_mutex_;          // protects keepers_
   std::vector<std::weak_ptr<MemoryKeeper>> keepers_;
+  CostFigures measured_;
   weir_profile profile_{};
   bool has_profile_ = false;
   std::string profile_fault_;
@@ -342,6 +353,7 @@ Result<Streams*> Device::streams() {
 }
 Allocator& Device::allocator() { return *state_; }
 void Device::AddKeeper(std::weak_ptr<MemoryKeeper> keeper) { state_->AddKeeper(std::move(keeper)); }
+void Device::SetMeasuredCosts(CostFigures measured) { state_->SetMeasuredCosts(std::move(measured)); }
 const weir_profile* Device::profile() { return state_->Profile(); }
 const std::string& Device::profile_fault() { return state_->ProfileFault(); }
 Result<weir_link> Device::Link(uint32_t space, Device* peer, uint32_t peer_space) {

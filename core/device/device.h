@@ -35,8 +35,12 @@ struct CostFigures {
   std::map<int, double> peak_flops_per_ns = {};  // by dtype number
   double bandwidth_bytes_per_ns = 0;
   double launch_ns = 0;
+  double cache_bandwidth_bytes_per_ns = 0;
 
-  bool empty() const { return peak_flops_per_ns.empty() && bandwidth_bytes_per_ns == 0 && launch_ns == 0; }
+  bool empty() const {
+    return peak_flops_per_ns.empty() && bandwidth_bytes_per_ns == 0 && launch_ns == 0 &&
+           cache_bandwidth_bytes_per_ns == 0;
+  }
 };
 
 /// A cache of device memory that can be released on demand.
@@ -125,6 +129,9 @@ class Device {
   Result<Tensor> FromHost(const Tensor& tensor);
   /// Copies between this device's memory and host memory (weir_buf with space HOST), or within either.
   Status Copy(const weir_buf& to, const weir_buf& from, uint64_t bytes);
+  /// Measured figures, which replace the plugin's; those of the configuration replace both. Before the first call of
+  /// `profile`.
+  void SetMeasuredCosts(CostFigures measured);
   /// The declared cost profile; unknown fields are NaN. Null if the plugin has none.
   const weir_profile* profile();
   /// The one-way transfer cost between memory of this device and `peer` (null: the host); spaces are WEIR_SPACE_*.

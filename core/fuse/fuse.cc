@@ -1,10 +1,13 @@
 #include "core/fuse/fuse.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
+#include "core/fuse/expression_internal.h"
 #include "core/fuse/match_internal.h"
+#include "core/fuse/regions_internal.h"
 #include "core/graph/rewriter.h"
 
 namespace weir::fuse {
@@ -55,6 +58,16 @@ Status Replace(const Match& match, StepGraph& step, graph::Rewriter& rewriter) {
   return Status();
 }
 
+/// Ends a pass: devices follow their nodes.
+void Finish(graph::Rewriter& rewriter, PlacedStep& placed) {
+  const std::vector<NodeId> moved = rewriter.Finish();
+  std::vector<int>& device_of = placed.placement.device_of;
+  for (size_t i = 0; i < moved.size(); ++i) {
+    if (moved[i] >= 0) device_of[static_cast<size_t>(moved[i])] = device_of[i];
+  }
+  device_of.resize(placed.step.nodes.size());
+}
+
 /// The driver: fuses every match whose conditions all hold.
 Status FuseMatches(const FuseOptions& options, PlacedStep& placed) {
   StepGraph& step = placed.step;
@@ -71,16 +84,68 @@ Status FuseMatches(const FuseOptions& options, PlacedStep& placed) {
     const auto holds = [&](const Condition& condition) { return condition.holds(scene, match); };
     if (std::ranges::all_of(Conditions(), holds)) WEIR_TRY(Replace(match, step, rewriter));
   }
-  const std::vector<NodeId> moved = rewriter.Finish();
-  std::vector<int>& device_of = placed.placement.device_of;
-  for (size_t i = 0; i < moved.size(); ++i) {
-    if (moved[i] >= 0) device_of[static_cast<size_t>(moved[i])] = device_of[i];
-  }
-  device_of.resize(step.nodes.size());
+  Finish(rewriter, placed);
   return Status();
 }
 
-constexpr Pass<FuseOptions, PlacedStep> kPasses[] = {{"fuse_matches", FuseMatches}};
+/// The root becomes the fused node; the inner nodes are erased, in execution order.
+Status ReplaceExpression(const Found& found, StepGraph& step, graph::Rewriter& rewriter) {
+  StepNode& root = step.nodes[static_cast<size_t>(found.root)];
+  graph::MadeNode made;
+  WEIR_ASSIGN(made.node, graph::Node::InPlaceOf(*root.source, *found.result, found.attrs));
+  for (const NodeId id : found.inner) {
+    const StepNode& node = step.node(id);
+    made.stands_for.push_back(node.source);
+    root.control_inputs.insert(root.control_inputs.end(), node.control_inputs.begin(), node.control_inputs.end());
+    rewriter.Erase(id);
+  }
+  made.stands_for.push_back(root.source);
+  root.inputs = found.inputs;
+  root.source = made.node.get();
+  step.made.push_back(std::move(made));
+  return Status();
+}
+
+/// `all`: roots in descending order.
+Status ReplaceAll(const std::vector<Found>& all, PlacedStep& placed) {
+  if (all.empty()) return Status();
+  graph::Rewriter rewriter(placed.step);
+  for (auto found = all.rbegin(); found != all.rend(); ++found) {
+    WEIR_TRY(ReplaceExpression(*found, placed.step, rewriter));
+  }
+  Finish(rewriter, placed);
+  return Status();
+}
+
+/// Replaces the expressions of fused ops. Roots are searched from the last node on, so that the longest expression of
+/// several that share nodes is found first.
+Status FuseExpressions(const FuseOptions& options, PlacedStep& placed) {
+  StepGraph& step = placed.step;
+  WEIR_ASSIGN(const Expressions expressions, Expressions::Of(step.graph->ops()));
+  const IndexedVector<NodeId, int> users = graph::CountUsers(step);
+  const Scene scene{options, step, placed.placement, users};
+  IndexedVector<NodeId, char> taken(step.nodes.size(), 0);
+  std::vector<Found> all;
+  for (auto id = static_cast<NodeId>(step.nodes.size()) - 1; id >= 0; --id) {
+    std::optional<Found> found = expressions.At(scene, id, taken);
+    if (!found) continue;
+    taken[id] = 1;
+    for (const NodeId inner : found->inner) taken[inner] = 1;
+    all.push_back(std::move(*found));
+  }
+  return ReplaceAll(all, placed);
+}
+
+/// Replaces elementwise ops that pass values to each other by regions.
+Status FuseRegions(const FuseOptions& options, PlacedStep& placed) {
+  const op::OpDef* const result = placed.step.graph->ops().RegionOp();
+  if (result == nullptr || !options.regions) return Status();
+  const IndexedVector<NodeId, int> users = graph::CountUsers(placed.step);
+  return ReplaceAll(FindRegions({options, placed.step, placed.placement, users}, *result), placed);
+}
+
+constexpr Pass<FuseOptions, PlacedStep> kPasses[] = {
+    {"fuse_matches", FuseMatches}, {"fuse_expressions", FuseExpressions}, {"fuse_regions", FuseRegions}};
 
 }  // namespace
 

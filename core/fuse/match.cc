@@ -15,13 +15,6 @@ using graph::StepNode;
 /// A value, neither a reference nor a handle: it does not change during the step.
 bool IsValue(DType type) { return !IsRef(type) && type != DType::kResource; }
 
-/// A value of known shape. A reader of a Switch tells its control successors which branch runs; a control edge from
-/// the Switch would not, so its outputs do not count.
-bool IsPlain(const StepGraph& step, const Endpoint& input) {
-  return IsValue(step.TypeOf(input)) && step.ShapeOf(input).fully_defined() &&
-         graph::FlowOf(step.node(input.node)) != graph::Flow::kSwitch;
-}
-
 bool IsTheOperand(const Scene& scene, const Match& match) {
   return scene.step.node(match.operand).is_op(match.pattern->operand);
 }
@@ -104,6 +97,36 @@ constexpr Condition kConditions[] = {
 }  // namespace
 
 std::span<const Condition> Conditions() { return kConditions; }
+
+bool IsPlain(const StepGraph& step, const Endpoint& input) {
+  return IsValue(step.TypeOf(input)) && step.ShapeOf(input).fully_defined() &&
+         graph::FlowOf(step.node(input.node)) != graph::Flow::kSwitch;
+}
+
+bool SomeKernelTakes(const Scene& scene, NodeId root, const op::OpDef& result, const std::vector<Endpoint>& inputs,
+                     const op::AttrList& attrs) {
+  constexpr int64_t kFew = 64;
+  const StepGraph& step = scene.step;
+  device::Device& device = *scene.options.devices->all()[static_cast<size_t>(scene.DeviceOf(root))];
+  std::vector<kernel::OperandSpec> in, out;
+  for (const Endpoint& input : inputs) {
+    const Result<Shape> shape = step.ShapeOf(input).ToShape();
+    if (!shape.ok()) return false;
+    const Tensor* const value = shape->elements() <= kFew ? step.ValueOf(input) : nullptr;
+    in.push_back({BaseType(step.TypeOf(input)), *shape, value, false, device.host_memory()});
+  }
+  const Result<Shape> shape = step.node(root).shapes[0].ToShape();
+  if (!shape.ok()) return false;
+  out.push_back({BaseType(step.node(root).types[0]), *shape, nullptr, false, device.host_memory()});
+  const op::AttrView view(result, attrs);
+  const weir_node node{
+      step.node(root).name(), view, [&](int i) { return in[static_cast<size_t>(i)].value; }, nullptr, {}};
+  const Result<weir_device*> open = device.Open();
+  return open.ok() && std::ranges::any_of(scene.options.kernels->Find(view, device.info().platform),
+                                          [&](const kernel::KernelEntry* entry) {
+                                            return kernel::PreparedKernel::Make(*entry, node, in, out, *open).ok();
+                                          });
+}
 
 std::vector<Endpoint> Match::Inputs(const StepGraph& step) const {
   std::vector<Endpoint> inputs = step.node(root).inputs;

@@ -44,6 +44,15 @@ struct Match {
   op::AttrList Attrs(const graph::StepGraph& step) const;
 };
 
+/// A value of known shape that does not change during the step. A reader of a Switch tells its control successors which
+/// branch runs; a control edge from the Switch would not, so its outputs do not count.
+bool IsPlain(const graph::StepGraph& step, const graph::Endpoint& input);
+
+/// True if a kernel of the root's device accepts a node of `result` in its place. Long constants are shown to it
+/// without their values, so that it does not rearrange them.
+bool SomeKernelTakes(const Scene& scene, graph::NodeId root, const op::OpDef& result,
+                     const std::vector<graph::Endpoint>& inputs, const op::AttrList& attrs);
+
 /// A condition on a match.
 struct Condition {
   const char* name;

@@ -1,6 +1,7 @@
 // Printing and verification of a step.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 
 #include "core/base/errors.h"
@@ -46,6 +47,16 @@ std::string WhereText(const Placement* placement, size_t node) {
   return " on " + (colon == std::string::npos ? name : name.substr(colon + 7));
 }
 
+/// " for product, step": the nodes that a node outside the graph replaces.
+std::string ReplacedText(const StepGraph& step, const Node* source) {
+  const auto is_it = [source](const MadeNode& made) { return made.node.get() == source; };
+  const auto made = std::ranges::find_if(step.made, is_it);
+  std::string text;
+  if (made == step.made.end()) return text;
+  for (const Node* const node : made->stands_for) text += (text.empty() ? " for " : ", ") + node->name();
+  return text;
+}
+
 std::string NodeText(const StepGraph& step, const StepNode& node, const Placement* placement) {
   std::string text = std::string(node.name()) + " = ";
   switch (node.kind) {
@@ -60,6 +71,7 @@ std::string NodeText(const StepGraph& step, const StepNode& node, const Placemen
       if (!node.source->device().empty()) text += " @" + node.source->device();
       if (node.frame > 0) text += " in " + step.frames[static_cast<size_t>(node.frame)].name;
       text += WhereText(placement, static_cast<size_t>(&node - step.nodes.data()));
+      text += ReplacedText(step, node.source);
       break;
   }
   for (size_t i = 0; i < node.types.size(); ++i) {

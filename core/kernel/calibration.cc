@@ -58,6 +58,10 @@ Result<Shape> ParseShape(const Json& dims) {
   return Shape::Make(extents);
 }
 
+bool IsPositive(const Json& figure) {
+  return figure.is_number() && figure.get<double>() > 0 && std::isfinite(figure.get<double>());
+}
+
 struct Parsed {
   std::string key;
   std::vector<Shape> inputs;
@@ -97,7 +101,7 @@ Result<Parsed> ParsePoint(const Json& point) {
     parsed.inputs.push_back(std::move(shape));
   }
   for (const auto& [plugin, time] : ns->items()) {
-    if (!time.is_number() || !(time.get<double>() > 0) || !std::isfinite(time.get<double>())) {
+    if (!IsPositive(time)) {
       return InvalidArgument("the time of {} is not positive", plugin);
     }
     parsed.ns.emplace(plugin, time.get<double>());
@@ -106,14 +110,32 @@ Result<Parsed> ParsePoint(const Json& point) {
   return parsed;
 }
 
+Result<device::CostFigures> ParseRates(const Json& rates) {
+  device::CostFigures figures;
+  for (const auto& [name, rate] : rates.items()) {
+    if (!IsPositive(rate)) return InvalidArgument("rate {} is not positive", name);
+    const auto value = rate.get<double>();
+    if (name == "memory") {
+      figures.bandwidth_bytes_per_ns = value;
+    } else if (name == "cache") {
+      figures.cache_bandwidth_bytes_per_ns = value;
+    } else if (const std::optional<DType> type = ParseDType(name)) {
+      figures.peak_flops_per_ns[static_cast<int>(*type)] = value;
+    } else {
+      return InvalidArgument("'{}' is no rate: wanted memory, cache or an element type", name);
+    }
+  }
+  return figures;
+}
+
 }  // namespace
 
 Result<std::shared_ptr<const Calibration>> Calibration::Parse(std::string_view text, const std::string& source) {
   const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (json.is_discarded()) return InvalidArgument("{}: not a JSON text; `tools/bench gemm` writes one", source);
+  if (json.is_discarded()) return InvalidArgument("{}: not a JSON text; `weir profile calibrate` writes one", source);
   const Json* version = Field(json, "weir_calibration", Json::value_t::number_unsigned);
   if (version == nullptr || version->get<uint64_t>() != kVersion) {
-    return InvalidArgument("{}: wanted \"weir_calibration\": {}; `tools/bench gemm` writes such a file", source,
+    return InvalidArgument("{}: wanted \"weir_calibration\": {}; `weir profile calibrate` writes such a file", source,
                            kVersion);
   }
   const Json* points = Field(json, "points", Json::value_t::array);
@@ -122,6 +144,18 @@ Result<std::shared_ptr<const Calibration>> Calibration::Parse(std::string_view t
     return InvalidArgument("{}: {} points, at most {} are read", source, points->size(), kMaxPoints);
   }
   auto calibration = std::make_shared<Calibration>();
+  if (const Json* device = Field(json, "device", Json::value_t::string)) calibration->device_ = *device;
+  if (const Json* plugins = Field(json, "plugins", Json::value_t::object)) {
+    for (const auto& [name, plugin_version] : plugins->items()) {
+      if (!plugin_version.is_string()) return InvalidArgument("{}: the version of {} is no text", source, name);
+      calibration->plugins_.emplace(name, plugin_version);
+    }
+  }
+  if (const Json* rates = Field(json, "rates", Json::value_t::object)) {
+    Result<device::CostFigures> figures = ParseRates(*rates);
+    if (!figures.ok()) return InvalidArgument("{}: {}", source, figures.status().message());
+    calibration->rates_ = std::move(*figures);
+  }
   for (size_t i = 0; i < points->size(); ++i) {
     Result<Parsed> parsed = ParsePoint((*points)[i]);
     if (!parsed.ok()) return InvalidArgument("{}: point {}: {}", source, i, parsed.status().message());

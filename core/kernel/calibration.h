@@ -1,7 +1,12 @@
-// Measured times of competing kernels, read from a file that `tools/bench gemm` writes. This code measures nothing.
+// Measured times of competing kernels and rates of their device, read from a file that `weir profile calibrate` or
+// `tools/bench gemm` writes. This code measures nothing.
 //
-// The file is JSON:
+// The file is JSON; device, plugins and rates may be missing:
 //   {"weir_calibration": 1, "machine": "…",                     one text, not read
+//    "device": "AMD EPYC …",                                    the description of the device that was measured
+//    "plugins": {"kernels_eigen": "0.1.0", …},                  its kernel sets with their versions
+//    "rates": {"float32": 100, "float64": 50,                   operations per ns by element type
+//              "memory": 20, "cache": 80},                      bytes per ns, from memory and from the second cache
 //    "points": [{"op": "MatMul", "dtype": "float32",            element type of the first input
 //                "flags": ["transpose_b"],                      boolean attributes that are true, sorted
 //                "inputs": [[32, 784], [512, 784]],             shapes
@@ -18,6 +23,7 @@
 #include <vector>
 
 #include "core/base/status.h"
+#include "core/device/device.h"
 #include "core/kernel/prepared.h"
 #include "core/op/attrs.h"
 
@@ -27,11 +33,16 @@ namespace weir::kernel {
 class Calibration {
  public:
   /// InvalidArgument, naming `source` and the fault, for invalid JSON, another version, more than 100,000 points, a
-  /// point with a missing or mistyped field, an unknown element type, a negative extent, or a time that is not
+  /// point with a missing or mistyped field, an unknown element type, a negative extent, or a time or rate that is not
   /// positive.
   static Result<std::shared_ptr<const Calibration>> Parse(std::string_view text, const std::string& source);
   /// As Parse, for a file of at most 64 MiB.
   static Result<std::shared_ptr<const Calibration>> Read(const std::string& path);
+
+  /// Empty if the file does not say.
+  const std::string& device() const { return device_; }
+  const std::map<std::string, std::string>& plugins() const { return plugins_; }
+  const device::CostFigures& rates() const { return rates_; }
 
   /// Times in ns of the plugins' kernels, in the order of `plugins`, from the measured point nearest to the node: same
   /// op, element type, flags and constants, and every extent within a factor of two. For comparison, not for
@@ -46,6 +57,9 @@ class Calibration {
     std::vector<Shape> inputs;
     std::map<std::string, double, std::less<>> ns;
   };
+  std::string device_;
+  std::map<std::string, std::string> plugins_;
+  device::CostFigures rates_;
   /// The key joins op, element type, flags and constants.
   std::multimap<std::string, Point, std::less<>> points_;
 };

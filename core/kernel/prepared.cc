@@ -139,6 +139,16 @@ Result<std::unique_ptr<PreparedKernel>> PreparedKernel::Make(const KernelEntry& 
   return kernel;
 }
 
+std::unique_ptr<PreparedKernel> PreparedKernel::Own(const KernelEntry& entry, const weir_prepared& prepared) {
+  std::unique_ptr<PreparedKernel> kernel(new PreparedKernel);
+  kernel->entry_ = &entry;
+  kernel->prepared_ = prepared;
+  kernel->flags_ = entry.record->flags | prepared.flags;
+  kernel->owned_ = true;
+  if (kernel->prepared_.scratch_alignment == 0) kernel->prepared_.scratch_alignment = kBufferAlignment;
+  return kernel;
+}
+
 PreparedKernel::~PreparedKernel() {
   if (owned_ && WEIR_HAS(entry_->record, unprepare)) entry_->record->unprepare(&prepared_);
 }

@@ -39,6 +39,8 @@ class PreparedKernel {
                                                       std::span<const OperandSpec> inputs,
                                                       std::span<const OperandSpec> outputs, weir_device* device,
                                                       uint64_t max_tiles = 1);
+  /// Takes over a kernel of the core's own, such as one that calls others: the record's `unprepare` releases it.
+  static std::unique_ptr<PreparedKernel> Own(const KernelEntry& entry, const weir_prepared& prepared);
   ~PreparedKernel();
   PreparedKernel(const PreparedKernel&) = delete;
   PreparedKernel& operator=(const PreparedKernel&) = delete;

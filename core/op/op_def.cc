@@ -226,6 +226,13 @@ std::string TraitsText(const OpDef& op) {
   if (traits.same_if_empty >= 0) add(true, fmt::format("same if input {} is empty", traits.same_if_empty));
   add(static_cast<bool>(traits.known_ints), "known ints");
   add(traits.refusal != nullptr, "refusal of its own");
+  add(traits.elementwise, "elementwise");
+  add(traits.region, "region");
+  for (const FusedExpression& fused : op.computes) {
+    std::string attrs;
+    for (const auto& [name, value] : fused.attrs) attrs += fmt::format(" {}={}", name, value.ToString());
+    add(true, fmt::format("computes {}{}", fused.text, attrs));
+  }
   if (!op.fusion.consumer.empty()) {
     add(true, fmt::format("fuses {} with {} as input {}", op.fusion.consumer, op.fusion.producer, op.fusion.input));
   }

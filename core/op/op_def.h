@@ -127,6 +127,12 @@ struct Traits {
   ShapeQueryFn shape_query = nullptr;  // for kShapeQuery
   KnownIntsFn known_ints;              // empty: values are known only through passes_value
   RefusalFn refusal = nullptr;         // null: the shape function's text
+  /// Each element of the output depends on the elements of the inputs at its position only, after broadcasting.
+  bool elementwise = false;
+  /// The node stands for elementwise ops of one type, which a plan runs tile by tile: the attribute `ops` has their
+  /// names, and `operands` the operands of each, one after the other: the number of an input of the node, or its number
+  /// of inputs plus that of an earlier op. The last op's result is the output.
+  bool region = false;
 };
 
 /// A fusion pattern: a node of op `consumer` whose input `input` is produced by op `producer` may be replaced, together
@@ -136,6 +142,16 @@ struct Fusion {
   std::string consumer;  // empty: the op is not a fusion
   int input = 0;
   std::string producer;
+};
+
+/// An expression of several ops that a node of the op computes at once: "Relu(BiasAdd(MatMul(a, b), bias))". Names of
+/// the op's inputs are its operands, and names of its attributes stand for constants: the values of scalars of float
+/// and double. Another name, `d=Sub(x, m)`, stands for one value wherever it is used. "last" is a constant with the
+/// number of the last dimension. Operands of commutative ops match in both orders, at each place where the order is not
+/// the same. The op's other attributes come from the replaced nodes.
+struct FusedExpression {
+  std::string text;
+  AttrList attrs;  // of the fused node: attributes with values of their own
 };
 
 /// A declared op. Immutable once its registry is frozen.
@@ -153,6 +169,7 @@ struct OpDef {
   bool allows_uninitialized_input = false;
   Traits traits;
   Fusion fusion;
+  std::vector<FusedExpression> computes;
   ShapeFn shape;
   GradFn gradient;               // empty if there is none
   std::string no_gradient;       // the reason if `gradient` is empty

@@ -206,6 +206,18 @@ OpBuilder& OpBuilder::Fuses(std::string_view consumer, int input, std::string_vi
   if (OpDef* def = Open()) def->fusion = {std::string(consumer), input, std::string(producer)};
   return *this;
 }
+OpBuilder& OpBuilder::Computes(std::string_view expression, AttrList attrs) {
+  if (OpDef* def = Open()) def->computes.push_back({std::string(expression), std::move(attrs)});
+  return *this;
+}
+OpBuilder& OpBuilder::Elementwise() {
+  if (OpDef* def = Open()) def->traits.elementwise = true;
+  return *this;
+}
+OpBuilder& OpBuilder::Region() {
+  if (OpDef* def = Open()) def->traits.region = true;
+  return *this;
+}
 OpBuilder& OpBuilder::Stateful() {
   if (OpDef* def = Open()) def->stateful = true;
   return *this;
@@ -250,6 +262,8 @@ Status OpRegistry::Freeze() {
   if (!frozen_) {
     for (const OpDef* def : All()) Checker(*def, faults_).Check();
     for (const OpDef& def : defs_) {
+      if (!def.computes.empty()) fused_ops_.push_back(&def);
+      if (def.traits.region) region_op_ = &def;
       if (def.fusion.consumer.empty()) continue;
       if (!by_name_.contains(def.fusion.consumer) || !by_name_.contains(def.fusion.producer)) {
         AddFault(fmt::format("op '{}': it fuses '{}' and '{}', which are not both declared", def.name,

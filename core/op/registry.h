@@ -46,6 +46,9 @@ class OpBuilder {
   OpBuilder& KnownInts(KnownIntsFn fn);
   OpBuilder& Refusal(RefusalFn fn);
   OpBuilder& Fuses(std::string_view consumer, int input, std::string_view producer);
+  OpBuilder& Computes(std::string_view expression, AttrList attrs = {});
+  OpBuilder& Elementwise();
+  OpBuilder& Region();
   OpBuilder& Stateful();
   OpBuilder& Commutative();
   OpBuilder& Aggregate();
@@ -81,6 +84,11 @@ class OpRegistry {
   /// The ops that fuse others, in declaration order; empty before Freeze.
   const std::vector<const OpDef*>& Fusions() const { return fusions_; }
 
+  /// The ops that compute expressions of others, in declaration order; empty before Freeze.
+  const std::vector<const OpDef*>& FusedOps() const { return fused_ops_; }
+  /// The op with the trait `region`; null if there is none, and before Freeze.
+  const OpDef* RegionOp() const { return region_op_; }
+
   /// Records a fault of a declaration; called by OpBuilder.
   void AddFault(std::string fault);
   bool frozen() const { return frozen_; }
@@ -89,6 +97,8 @@ class OpRegistry {
   std::deque<OpDef> defs_;
   std::unordered_map<std::string_view, const OpDef*> by_name_;
   std::vector<const OpDef*> fusions_;
+  std::vector<const OpDef*> fused_ops_;
+  const OpDef* region_op_ = nullptr;
   std::vector<std::string> faults_;
   bool frozen_ = false;
 };

@@ -23,7 +23,8 @@ OpBuilder Activation(OpRegistry& ops, std::string_view name, std::string_view ty
       .In("features: T")
       .Out("activations: T")
       .Attr(type_attr)
-      .Shape(op::SameAs(0));
+      .Shape(op::SameAs(0))
+      .Elementwise();
 }
 
 Status BothShape(ShapeContext& c) {

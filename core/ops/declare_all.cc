@@ -23,6 +23,7 @@ void DeclareAll(op::OpRegistry& ops) {
   DeclareActivations(ops);
   DeclareConvolution(ops);
   DeclarePatchOps(ops);
+  DeclareFused(ops);
   DeclareRandom(ops);
   DeclareShape(ops);
   DeclareArray(ops);

@@ -20,7 +20,7 @@ using op::Value;
 
 /// z = f(x, y) with NumPy broadcasting.
 OpBuilder Binary(OpRegistry& ops, std::string_view name, std::string_view type_attr) {
-  return ops.Declare(name).In("x: T").In("y: T").Out("z: T").Attr(type_attr).Shape(Broadcast(0, 1));
+  return ops.Declare(name).In("x: T").In("y: T").Out("z: T").Attr(type_attr).Shape(Broadcast(0, 1)).Elementwise();
 }
 
 std::vector<Grad> AddGradient(GradContext& g) { return g.Unbroadcast(g.Dy(0), g.Dy(0)); }

@@ -18,7 +18,7 @@ using op::ShapeContext;
 using op::Value;
 
 OpBuilder Unary(OpRegistry& ops, std::string_view name, std::string_view type_attr) {
-  return ops.Declare(name).In("x: T").Out("y: T").Attr(type_attr).Shape(SameAs(0));
+  return ops.Declare(name).In("x: T").Out("y: T").Attr(type_attr).Shape(SameAs(0)).Elementwise();
 }
 
 /// The shape of y. dy must have as many elements, in any shape.

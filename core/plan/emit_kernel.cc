@@ -10,6 +10,7 @@
 #include "core/kernel/operand_args.h"
 #include "core/plan/emitters_internal.h"
 #include "core/plan/streams_internal.h"
+#include "core/plan/region_internal.h"
 
 namespace weir::plan {
 
@@ -177,6 +178,10 @@ Result<bool> KernelEmitter::EmitOnDevice(NodeId id, std::string* declined) {
       WEIR_TRY(Bind(id, *equal));
       return true;
     }
+    if (c_.node(id).source->op().traits.region) {
+      WEIR_TRY(EmitRegion(id));
+      return true;
+    }
   }
   const weir_node node{c_.node(id).name(),
                        c_.node(id).source->attrs(),
@@ -242,6 +247,21 @@ Result<KernelEmitter::Prepared> KernelEmitter::TryPrepared(NodeId id, const kern
   if (!keeps_state) bound_.Add(*c_.node(id).source, c_.PlacedOn(id), {in, out}, bound);
   WEIR_TRY(Bind(id, bound));
   return Prepared::kBound;
+}
+
+Status KernelEmitter::EmitRegion(NodeId id) {
+  for (kernel::OperandSpec& spec : operands_.input_specs) spec.host = true;
+  operands_.output_specs[0].host = true;
+  const graph::Node& source = *c_.node(id).source;
+  Result<Region> region = MakeRegion(
+      c_.options, {&c_.step.graph->ops(), source.attrs(), operands_.input_specs, operands_.output_specs.data()},
+      *c_.DeviceOf(id));
+  if (!region.ok()) return c_.Fail(id, region.status());
+  const BoundKernels::Bound bound{static_cast<uint32_t>(tape_.plan().kernels.size()), region->ns};
+  tape_.plan().kernels.push_back(std::move(region->kernel));
+  tape_.plan().kernel_devices.push_back(c_.DeviceOf(id));
+  bound_.Add(source, c_.DeviceNumber(id), {operands_.input_specs, operands_.output_specs}, bound);
+  return Bind(id, bound);
 }
 
 Result<std::unique_ptr<kernel::PreparedKernel>> KernelEmitter::Prepare(const kernel::KernelEntry& entry,

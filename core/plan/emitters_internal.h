@@ -109,6 +109,8 @@ class KernelEmitter {
   enum class Prepared : uint8_t { kBound, kDeclined, kNotNow };
   Result<Prepared> TryPrepared(graph::NodeId id, const kernel::KernelEntry& entry, const weir_node& node,
                                std::string* declined);
+  /// Emits a region of elementwise ops whose operands are known.
+  Status EmitRegion(graph::NodeId id);
   Result<std::unique_ptr<kernel::PreparedKernel>> Prepare(const kernel::KernelEntry& entry, const weir_node& node,
                                                           device::Device& device, double ns) const;
   /// Emits the node by kernel number `bound.kernel` of the plan.

@@ -2,12 +2,9 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/auxv.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <map>
@@ -17,6 +14,7 @@
 
 #include "core/base/errors.h"
 #include "core/config/value.h"
+#include "core/io/cache_folder.h"
 #include "core/plugin/catalogue.h"
 #include "core/plugin/child.h"
 #include "core/plugin/module.h"
@@ -65,28 +63,6 @@ std::string NameOfTrial(const ScannedFile& file, const std::string& program, con
   return fmt::format("{}-{:016x}", file.note.name, hash);
 }
 
-/// A cache folder owned by this user; empty if there is none and it cannot be created.
-std::string CacheFolder() {
-  if (getauxval(AT_SECURE) != 0) return {};
-  const char* cache = std::getenv("XDG_CACHE_HOME");
-  const char* home = std::getenv("HOME");
-  fs::path folder;
-  if (cache != nullptr && cache[0] == '/') {
-    folder = cache;
-  } else if (home != nullptr && home[0] == '/') {
-    folder = fs::path(home) / ".cache";
-  } else {
-    return {};
-  }
-  std::error_code error;
-  folder /= "weir/probed";
-  fs::create_directories(folder, error);
-  struct stat info;
-  const bool own = stat(folder.c_str(), &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == geteuid() &&
-                   (info.st_mode & (S_IWGRP | S_IWOTH)) == 0;
-  return own ? folder.string() : std::string();
-}
-
 Status Outcome(const ChildEnd& end, const std::string& program, std::chrono::milliseconds limit) {
   if (!end.started) return Unavailable("plugins.probe: {} cannot be run", program);
   if (end.output.ends_with(kSurvived)) return {};
@@ -112,7 +88,7 @@ Status Probe(const ScannedFile& file, const config::Config& config, const std::s
   static std::mutex* const mutex = new std::mutex;  // protects known and serializes trials
   static auto* const known = new std::map<std::string, Status>;
   const std::vector<std::string> words = Words(file.note.name, config);
-  const std::string name = NameOfTrial(file, program, words), folder = CacheFolder();
+  const std::string name = NameOfTrial(file, program, words), folder = io::CacheFolder("probed", io::CacheUse::kWrite);
   const std::lock_guard lock(*mutex);
   if (const auto earlier = known->find(name); earlier != known->end()) return earlier->second;
   const std::string mark = folder.empty() ? "" : folder + "/" + name;

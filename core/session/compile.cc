@@ -34,8 +34,9 @@ Result<PlacedStep> Prepare(const CompileContext& context, const graph::Definitio
   WEIR_ASSIGN(placed.placement, PlaceStep(context, placed.step, explanation));
   if (!context.options.fusion) return placed;
   const plugin::Catalogue& plugins = *context.runtime.plugins;
-  fuse::FuseOptions options{&plugins.devices(), &plugins.kernels(), {}};
+  fuse::FuseOptions options{&plugins.devices(), &plugins.kernels(), {}, false};
   options.passes.watch = context.watch;
+  options.regions = !context.options.cut_between_devices;
   WEIR_TRY(fuse::Fuse(options, placed.step, placed.placement));
   return placed;
 }

@@ -4,6 +4,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -14,6 +15,7 @@
 #include "core/config/value.h"
 #include "core/ops/declare_all.h"
 #include "core/session/options.h"
+#include "core/session/profiles.h"
 
 namespace weir::session {
 namespace {
@@ -46,12 +48,15 @@ class Runtimes {
     if (base && NeedsReset(*base) && base.use_count() == 1 && base->plugins.use_count() == 1) base = nullptr;
     if (!base) {
       WEIR_ASSIGN(base, Runtime::Load(LoadOptionsFrom(whole)));
+      const std::string note = UseProfile(whole, *base);
+      if (!note.empty() && told_.insert(note).second) WarnOnStderr("weir: note: " + note + "\n");
     }
     if (Text(base->config) == Text(whole)) return base;
     // Equal plugins and devices with different session options.
     auto other = std::make_shared<Runtime>();
     other->ops = base->ops;
     other->plugins = base->plugins;
+    other->calibration = base->calibration;
     other->config = std::move(whole);
     return other;
   }
@@ -76,16 +81,18 @@ class Runtimes {
     return Text(config, [](std::string_view) { return true; });
   }
   static std::string KeyOf(const config::Config& config) {
-    return Text(config, [](std::string_view table) {
-      return table == "device_count" || table == "gpu_options" || table == "device" || table == "plugins" ||
-             table == "plugin";
-    });
+    const std::string profile = (config.deterministic ? "deterministic " : "") + config.placement.profile.value();
+    return profile + Text(config, [](std::string_view table) {
+             return table == "device_count" || table == "gpu_options" || table == "device" || table == "plugins" ||
+                    table == "plugin";
+           });
   }
 
   std::mutex mutex_;  // protects everything below, serializes loading
   std::optional<config::Sources> sources_;
   std::optional<config::Loaded> loaded_;
   std::map<std::string, std::shared_ptr<Runtime>> runtimes_;
+  std::set<std::string> told_;  // notes
 };
 
 }  // namespace

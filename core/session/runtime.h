@@ -7,6 +7,7 @@
 #include "core/base/status.h"
 #include "core/config/config.h"
 #include "core/config/sources.h"
+#include "core/kernel/calibration.h"
 #include "core/op/registry.h"
 #include "core/plugin/catalogue.h"
 
@@ -16,7 +17,8 @@ namespace weir::session {
 struct Runtime {
   const op::OpRegistry* ops = nullptr;  // lives as long as the process
   std::shared_ptr<const plugin::Catalogue> plugins;
-  config::Config config;  // used for loading
+  config::Config config;                                   // used for loading
+  std::shared_ptr<const kernel::Calibration> calibration;  // of `For` with placement.profile "auto"; may be null
 
   /// Loads plugins according to `options`. An error for a fault in the op registry, or for a configuration that
   /// contradicts the plugins and devices found.

@@ -18,6 +18,7 @@
 #include "core/session/memory_report.h"
 #include "core/session/partial_run.h"
 #include "core/session/placement_log.h"
+#include "core/session/profiles.h"
 #include "core/session/resolve.h"
 #include "core/session/signature.h"
 
@@ -479,7 +480,9 @@ Result<std::unique_ptr<Session>> Session::Make(std::shared_ptr<Runtime> runtime,
         folders.empty() ? "no folder" : folders);
   }
   std::shared_ptr<const kernel::Calibration> calibration;
-  if (!options.profile_file.empty()) {
+  if (options.profile_file == kAutoProfile) {
+    if (!options.deterministic) calibration = runtime->calibration;
+  } else if (!options.profile_file.empty()) {
     WEIR_ASSIGN(calibration, kernel::Calibration::Read(options.profile_file));
   }
   WEIR_ASSIGN(std::unique_ptr<PlacementLog> log, PlacementLog::Open(options));

@@ -66,7 +66,8 @@ struct SessionOptions {
   /// Time limit for ops and devices to finish after a step was cancelled. The step then returns without them; memory
   /// that they use is kept, and a device other than the host counts as lost.
   int64_t cancel_limit_ms = 2000;
-  /// A calibration file (core/kernel/calibration.h) used to choose kernels; empty = declared costs.
+  /// A calibration file (core/kernel/calibration.h) used to choose kernels; empty = declared costs; "auto" = the one
+  /// that the runtime found in the user's cache folder, unless the session is deterministic.
   std::string profile_file = {};
   /// Results larger than this and larger than their operands are not folded.
   uint64_t max_folded_bytes = 10u << 20;

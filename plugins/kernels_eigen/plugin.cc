@@ -15,6 +15,8 @@ void AddHot(sdk::KernelTable& k) {
   AddComparison(k);
   AddConvolution(k);
   AddDepthwise(k);
+  AddCrossEntropy(k);
+  AddLayerNorm(k);
   AddMathBinary(k);
   AddMathUnary(k);
   AddMatMul(k);
@@ -35,7 +37,6 @@ void AddRest(sdk::KernelTable& k) {
   AddCholesky(k);
   AddConcat(k);
   AddCounting(k);
-  AddCrossEntropy(k);
   AddDilation(k);
   AddDistinct(k);
   AddDistances(k);

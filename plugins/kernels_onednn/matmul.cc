@@ -4,8 +4,11 @@
 #include <memory>
 #include <utility>
 
+#include "plugins/functors/biased_product.h"
+#include "plugins/functors/finish_rows.h"
 #include "plugins/kernels_onednn/families.h"
 #include "plugins/kernels_onednn/primitive.h"
+#include "sdk/cpp/cpu.h"
 #include "sdk/cpp/kernel.h"
 #include "sdk/cpp/products.h"
 
@@ -32,13 +35,30 @@ Way WayOf(const Product& p, int64_t count, bool constant_b) {
   return narrow || small || (p.transpose_b && !large) ? Way::kMatMul : Way::kGemm;
 }
 
-/// oneDNN's time for one product, in ns, on a core with this peak. Fitted to runs on AVX-512 cores.
+/// Shares of the core's peak that oneDNN's products reach on one kind of processor. Version 2.6 has blocked code for
+/// AVX-512 only. Fitted to runs, like the constants of the other kernel sets, so that estimates are comparable.
+struct Rates {
+  double gemm, matmul, packed;
+  double element_ns;       // of the BLAS function, to pack an element of an operand
+  double even_rows_share;  // of these, where rows of an operand are a multiple of 2 KiB
+};
+constexpr Rates kRates[] = {
+    {0.60, 0.50, 0.50, 0.10, 0.9},   // baseline
+    {0.62, 0.58, 0.40, 0.10, 0.85},  // amd-avx2
+    {0.92, 0.92, 0.80, 0.06, 1},     // amd-avx512
+    {0.75, 0.70, 0.50, 0.10, 0.85},  // intel-avx2
+    {0.85, 0.85, 0.87, 0.06, 1},     // intel-avx512
+};
+
+/// oneDNN's time for one product, in ns, on a core with this peak.
 double ProductNs(const Product& p, Way way, double peak) {
+  const Rates& rates = kRates[static_cast<size_t>(sdk::ThisCpuClass())];
   const double m = static_cast<double>(p.m), n = static_cast<double>(p.n), k = static_cast<double>(p.k);
+  const double flops = 2 * m * n * k / (p.n % 512 == 0 ? rates.even_rows_share * peak : peak);
   if (p.m == 1 || p.n == 1) return 500 + (m * k + k * n) * 4 / 11;
-  if (way == Way::kPacked) return 900 + std::max(2 * m * n * k / (0.87 * peak), k * n * 4 / 11);
-  if (way == Way::kMatMul) return 1000 + 2 * m * n * k / (0.85 * peak) + 0.1 * k * n;
-  return 750 + 2 * m * n * k / (0.85 * peak) + 0.06 * (m * k + k * n);
+  if (way == Way::kPacked) return 900 + std::max(flops / rates.packed, k * n * 4 / 11);
+  if (way == Way::kMatMul) return 1000 + flops / rates.matmul + 0.1 * k * n;
+  return 750 + flops / rates.gemm + rates.element_ns * (m * k + k * n);
 }
 
 struct Free {
@@ -95,10 +115,18 @@ struct MatMul {
 
   int32_t Run(sdk::Env& env, sdk::View<const float> x, sdk::View<const float> y, sdk::View<float> out,
               sdk::Scratch<char> scratch) const {
+    return MultiplyAll(env, x, y, out, scratch, [](float*, int64_t) {});
+  }
+
+  /// Calls finish(c, rows) for each part of the result when it is made.
+  template <class Finish>
+  int32_t MultiplyAll(sdk::Env& env, sdk::View<const float> x, sdk::View<const float> y, sdk::View<float> out,
+                      sdk::Scratch<char> scratch, Finish&& finish) const {
     const Product& p = products.one();
     if (products.c_size() == 0) return WEIR_OK;
     if (p.k == 0) {
       std::fill(out.data(), out.data() + products.count() * products.c_size(), 0.0f);
+      finish(out.data(), products.count() * p.m);
       return WEIR_OK;
     }
     const OneThread one;
@@ -106,6 +134,7 @@ struct MatMul {
     products.ForTiles(env, x.data(), y.data(), out.data(), [&](const float* a, const float* b, float* c, int64_t rows) {
       const int32_t step = Multiply(env, rows, a, b, c, scratch.data());
       if (code == WEIR_OK) code = step;
+      finish(c, rows);
     });
     return code;
   }
@@ -126,6 +155,28 @@ struct MatMul {
       return static_cast<double>(products.count()) *
              ProductNs(products.one(), way, sdk::PeakFlops(profile, WEIR_FLOAT32));
     });
+  }
+};
+
+/// activation(op(a) op(b) + bias).
+struct BiasedMatMul {
+  MatMul<&sdk::Products::PlanMatMul> product;
+  functors::Activation activation = functors::Activation::kNone;
+
+  int32_t Prepare(sdk::Prep& prep) {
+    if (const int32_t code = product.Prepare(prep); code != WEIR_OK) return code;
+    return functors::PrepareBias(prep, product.products, &activation);
+  }
+
+  int32_t Run(sdk::Env& env, sdk::View<const float> x, sdk::View<const float> y, sdk::View<const float> bias,
+              sdk::View<float> out, sdk::Scratch<char> scratch) const {
+    return product.MultiplyAll(env, x, y, out, scratch, [&](float* c, int64_t rows) {
+      functors::FinishRowsHere(activation, c, bias.data(), rows, product.products.one().n);
+    });
+  }
+
+  static sdk::Cost Estimate(const sdk::Prep& prep, const weir_profile* profile) {
+    return MatMul<&sdk::Products::PlanMatMul>::Estimate(prep, profile);
   }
 };
 
@@ -170,6 +221,7 @@ void AddMatMul(sdk::KernelTable& k) {
     k.Add<DescentByProduct>(op).Restrict("T", {WEIR_FLOAT32}).Class(WEIR_CLASS_GEMM);
   }
   k.Add<MatMul<&sdk::Products::PlanMatMul>>("MatMul").Restrict("T", {WEIR_FLOAT32}).Class(WEIR_CLASS_GEMM);
+  k.Add<BiasedMatMul>("_BiasedMatMul").Restrict("T", {WEIR_FLOAT32}).Class(WEIR_CLASS_GEMM);
   for (const char* op : {"BatchMatMul", "BatchMatMulV2"}) {
     k.Add<MatMul<&sdk::Products::PlanBatchMatMul>>(op).Restrict("T", {WEIR_FLOAT32}).Class(WEIR_CLASS_GEMM);
   }

@@ -93,7 +93,7 @@ struct Softmax {
     return lost;
   }
 
-  /// Fitted to runs on AVX-512 cores, like the estimates of the other kernel sets.
+  /// Fitted to runs on AVX-512 cores; narrower ones are slower.
   static sdk::Cost Estimate(const sdk::Prep& prep) {
     const weir_shape& shape = prep.shape(0);
     const double elements = static_cast<double>(prep.size(0));

@@ -5,8 +5,11 @@
 #include <complex>
 #include <limits>
 
+#include "plugins/functors/biased_product.h"
+#include "plugins/functors/finish_rows.h"
 #include "plugins/kernels_openblas/families.h"
 #include "plugins/kernels_openblas/work_space.h"
+#include "sdk/cpp/cpu.h"
 #include "sdk/cpp/kernel.h"
 #include "sdk/cpp/products.h"
 
@@ -88,15 +91,37 @@ void Multiply(const Product& p, int64_t rows, const T* a, const T* b, T* c) {
   Gemm(p, rows, a, b, c);
 }
 
+/// Shares of the core's peak, and times, of OpenBLAS's products on one kind of processor. Fitted to runs, like the
+/// constants of the other kernel sets, so that estimates are comparable.
+struct Rates {
+  double small;    // share, of products that its kernels without packing make
+  double large;    // share
+  double byte_ns;  // to pack a byte of an operand
+  double far_ns;   // more per byte of b if it is beyond the second cache
+  bool has_small;  // kernels without packing, for float and an untransposed b
+};
+constexpr Rates kRates[] = {
+    {0.70, 0.60, 0.10, 0, false},     // baseline
+    {0.80, 0.80, 0.06, 0.06, false},  // amd-avx2
+    {0.92, 0.80, 0.07, 0.08, true},   // amd-avx512
+    {0.70, 0.70, 0.06, 0.02, false},  // intel-avx2
+    {0.85, 0.66, 0.06, 0, true},      // intel-avx512
+};
+constexpr double kSecondCacheBytes = 1 << 20;
+
 /// OpenBLAS's time for one product, in ns, on a core with this peak. Up to a million multiply-adds it has kernels
-/// without packing for an untransposed b; otherwise it packs both operands. Fitted to runs on AVX-512 cores.
+/// without packing for an untransposed b on some processors; otherwise it packs both operands.
 double ProductNs(const Product& p, double peak, uint32_t dtype) {
+  const Rates& rates = kRates[static_cast<size_t>(sdk::ThisCpuClass())];
   const double m = static_cast<double>(p.m), n = static_cast<double>(p.n), k = static_cast<double>(p.k);
   const double bytes = sdk::SizeOf(dtype);
   const double flops = 2 * m * n * k * (dtype == WEIR_COMPLEX64 || dtype == WEIR_COMPLEX128 ? 4 : 1);
   if (p.m == 1 || p.n == 1) return 120 + (m * k + k * n) * bytes / 11;
-  if (dtype == WEIR_FLOAT32 && m * n * k <= 1e6 && !p.transpose_b) return 100 + flops / (0.85 * peak);
-  return 1000 + flops / (0.66 * peak) + 0.06 * bytes * (m * k + k * n);
+  if (rates.has_small && dtype == WEIR_FLOAT32 && m * n * k <= 1e6 && !p.transpose_b) {
+    return 100 + flops / (rates.small * peak);
+  }
+  const double far = bytes * k * n > kSecondCacheBytes ? rates.far_ns * bytes * k * n : 0;
+  return 1000 + flops / (rates.large * peak) + rates.byte_ns * bytes * (m * k + k * n) + far;
 }
 
 int32_t CutIntoTiles(sdk::Products& products, sdk::Prep& prep) {
@@ -119,11 +144,20 @@ struct MatMul {
 
   template <class T>
   int32_t Run(sdk::Env& env, sdk::View<const T> x, sdk::View<const T> y, sdk::View<T> out) const {
+    return MultiplyAll(env, x, y, out, [](T*, int64_t) {});
+  }
+
+  /// Calls finish(c, rows) for each part of the result when it is made.
+  template <class T, class Finish>
+  int32_t MultiplyAll(sdk::Env& env, sdk::View<const T> x, sdk::View<const T> y, sdk::View<T> out,
+                      Finish&& finish) const {
     if (products.c_size() == 0) return WEIR_OK;
     if (!HaveWorkSpace())
       return env.error().Fail(WEIR_RESOURCE_EXHAUSTED, "no address space for OpenBLAS's work space");
-    products.ForTiles(env, x.data(), y.data(), out.data(),
-                      [&](const T* a, const T* b, T* c, int64_t rows) { Multiply(products.one(), rows, a, b, c); });
+    products.ForTiles(env, x.data(), y.data(), out.data(), [&](const T* a, const T* b, T* c, int64_t rows) {
+      Multiply(products.one(), rows, a, b, c);
+      finish(c, rows);
+    });
     return WEIR_OK;
   }
 
@@ -132,6 +166,29 @@ struct MatMul {
       const uint32_t dtype = prep.input(0).dtype;
       return static_cast<double>(products.count()) * ProductNs(products.one(), sdk::PeakFlops(profile, dtype), dtype);
     });
+  }
+};
+
+/// activation(op(a) op(b) + bias).
+struct BiasedMatMul {
+  MatMul<&sdk::Products::PlanMatMul> product;
+  functors::Activation activation = functors::Activation::kNone;
+
+  int32_t Prepare(sdk::Prep& prep) {
+    if (const int32_t code = product.Prepare(prep); code != WEIR_OK) return code;
+    return functors::PrepareBias(prep, product.products, &activation);
+  }
+
+  template <class T>
+  int32_t Run(sdk::Env& env, sdk::View<const T> x, sdk::View<const T> y, sdk::View<const T> bias,
+              sdk::View<T> out) const {
+    return product.MultiplyAll(env, x, y, out, [&](T* c, int64_t rows) {
+      functors::FinishRowsHere(activation, c, bias.data(), rows, product.products.one().n);
+    });
+  }
+
+  static sdk::Cost Estimate(const sdk::Prep& prep, const weir_profile* profile) {
+    return MatMul<&sdk::Products::PlanMatMul>::Estimate(prep, profile);
   }
 };
 
@@ -180,6 +237,7 @@ void AddMatMul(sdk::KernelTable& k) {
   constexpr sdk::Types<float, double, sdk::complex64, sdk::complex128> kTypes;
 #endif
   k.Add<MatMul<&sdk::Products::PlanMatMul>>("MatMul", kTypes).Class(WEIR_CLASS_GEMM);
+  k.Add<BiasedMatMul>("_BiasedMatMul", sdk::Types<float, double>()).Class(WEIR_CLASS_GEMM);
   for (const char* op : {"BatchMatMul", "BatchMatMulV2"}) {
     k.Add<MatMul<&sdk::Products::PlanBatchMatMul>>(op, kTypes).Class(WEIR_CLASS_GEMM);
   }

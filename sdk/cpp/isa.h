@@ -15,6 +15,12 @@ namespace weir::sdk {
 /// The highest level of x86-64 that kernels may use; kAuto: the CPU's own.
 enum class Isa { kAuto, kBaseline, kV2, kV3, kV4 };
 
+/// The value of the plugin's option `isa`; kAuto before init and in plugins without the option. Written by init only.
+inline Isa& HighestIsa() {
+  static Isa highest = Isa::kAuto;
+  return highest;
+}
+
 /// A part of WEIR_PLUGIN: declares the option, whose value is that of the key plugins.isa, and calls `kLimit` once from
 /// init unless the value is kAuto. `kLimit` returns a code, and its error text in the record.
 template <int32_t (*kLimit)(Isa highest, weir_error* error)>
@@ -40,6 +46,7 @@ struct IsaOption {
     const std::string_view wanted = options.String("isa", kLevels[0]);
     for (int level = 0; level < 5; ++level) {
       if (kLevels[level] != wanted) continue;
+      HighestIsa() = static_cast<Isa>(level);
       return level == 0 ? WEIR_OK : kLimit(static_cast<Isa>(level), error.record());
     }
     return error.InvalidArgument("isa: wanted auto, x86-64, x86-64-v2, x86-64-v3 or x86-64-v4, got '", wanted, "'");

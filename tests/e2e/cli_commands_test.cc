@@ -347,5 +347,55 @@ TEST(CliProfile, F344_BadFilesAreRefused) {
   EXPECT_EQ(Weir({"profile", "merge", a}).status, 2) << "without --out";
 }
 
+/// The environment with this cache folder.
+std::map<std::string, std::string> CachedIn(const ScratchFolder& folder) { return {{"XDG_CACHE_HOME", folder.path()}}; }
+
+TEST(CliProfile, F344_CalibrateWritesAFileThatIsUsedByDefault) {
+  const ScratchFolder cache;
+  const Ended made = Weir({"profile", "calibrate", "--seconds", "0.3", "--json"}, CachedIn(cache));
+  ASSERT_EQ(made.status, 0) << made.err;
+  const std::string file = made.json()["file"];
+  EXPECT_TRUE(file.starts_with(cache.path() + "/weir/profiles/")) << file;
+  EXPECT_GT(made.json()["points"], 0);
+  EXPECT_GT(made.json()["skipped"], 0) << "0.3 s are not enough for all points";
+  for (const char* rate : {"float32", "float64", "memory", "cache"}) EXPECT_GT(made.json()["rates"][rate], 0) << rate;
+  EXPECT_EQ(Weir({"profile", "show", file}).status, 0);
+  const Ended devices = Weir({"devices", "--json"}, CachedIn(cache));
+  EXPECT_EQ(devices.json()["devices"][0]["measured"], true) << devices.out;
+  EXPECT_EQ(devices.err, "");
+  for (const char* setting : {"placement.profile=\"off\"", "deterministic=true"}) {
+    const Ended pinned = Weir({"devices", "--json", "--set", setting}, CachedIn(cache));
+    EXPECT_EQ(pinned.json()["devices"][0]["measured"], false) << setting << pinned.out;
+  }
+  const Ended other = Weir({"devices", "--json", "--set", "plugins.isa=\"x86-64\""}, CachedIn(cache));
+  EXPECT_EQ(other.json()["devices"][0]["measured"], false) << "it is of another instruction set";
+}
+
+TEST(CliProfile, F344_DamagedForeignAndStaleFilesArePassedOverWithANote) {
+  const ScratchFolder cache;
+  const Ended made = Weir({"profile", "calibrate", "--seconds", "0", "--json"}, CachedIn(cache));
+  ASSERT_EQ(made.status, 0) << made.err;
+  const std::string file = made.json()["file"];
+  const Json good = Json::parse(ReadWhole(file));
+  Json foreign = good, stale = good, rate = good;
+  foreign["device"] = "another processor";
+  stale["plugins"]["kernels_eigen"] = "0.0.1";
+  rate["rates"]["memory"] = -1;
+  const std::pair<std::string, std::string> cases[] = {{"{\"weir_calib", "not a JSON text"},
+                                                       {foreign.dump(), "it is of 'another processor'"},
+                                                       {stale.dump(), "other kernel sets"},
+                                                       {rate.dump(), "rate memory is not positive"}};
+  for (const auto& [text, why] : cases) {
+    ASSERT_EQ(
+        std::filesystem::path(cache.Write("weir/profiles/" + std::filesystem::path(file).filename().string(), text)),
+        std::filesystem::path(file));
+    const Ended ended = Weir({"devices", "--json"}, CachedIn(cache));
+    EXPECT_EQ(ended.status, 0) << why;
+    EXPECT_EQ(ended.json()["devices"][0]["measured"], false) << why;
+    EXPECT_TRUE(ended.err.starts_with("weir: note: ") && ended.err.find(why) != std::string::npos) << ended.err;
+    EXPECT_EQ(std::ranges::count(ended.err, '\n'), 1) << ended.err;
+  }
+}
+
 }  // namespace
 }  // namespace weir::testing

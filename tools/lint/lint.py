@@ -113,8 +113,8 @@ def check_include(lint, layers, path, number, header):
         if to_top != "sdk" or (folder == "abi" and to_folder != "abi"):
             wrong("the SDK includes nothing of ours, sdk/abi only itself")
     elif top == "plugins":
-        if to_top != "sdk" and (to_top, to_folder) != (top, folder):
-            wrong("a plugin includes the SDK and itself")
+        if to_top != "sdk" and (to_top, to_folder) not in ((top, folder), (top, "functors")):
+            wrong("a plugin includes the SDK, plugins/functors and itself")
     elif top == "core" and to_top == "core" and folder != to_folder:
         if layers.rank.get(to_folder, 99) >= layers.rank.get(folder, -1):
             wrong(f"rank {layers.rank.get(to_folder)} is not below rank {layers.rank.get(folder)}")

@@ -87,8 +87,12 @@ Status ExplainGraph(const ExplainOptions& options, const Console& console, Json&
 
 struct ProfileOptions {
   std::vector<std::string> files;
-  std::string out;  // of merge
+  std::string out;      // of merge and calibrate
+  double seconds = 18;  // of calibrate: no point is begun later
 };
+/// `weir profile calibrate`: times the kernels of the CPU and writes the file that `placement.profile = "auto"` finds,
+/// or `out`.
+Status CalibrateProfile(const ProfileOptions& options, const Console& console, Json& report);
 /// `weir profile show`: the points of a file of measured times, with the fastest kernel.
 Status ShowProfile(const ProfileOptions& options, const Console& console, Json& report);
 /// `weir profile merge`: writes the points of all files to `out`; of equal points, the times of later files count.

@@ -33,6 +33,12 @@ std::vector<std::string> FlagsOf(uint32_t flags) {
   return names;
 }
 
+/// True if a calibration file replaces the rates of the plugin's profile. Opens the CPU, no other device.
+bool IsMeasured(device::Device& device) {
+  const weir_profile* const profile = device.info().kind == "CPU" ? device.profile() : nullptr;
+  return profile != nullptr && profile->provenance == WEIR_PROVENANCE_CALIBRATED;
+}
+
 }  // namespace
 
 Status ShowDevices(const Console& console, Json& report) {
@@ -49,10 +55,12 @@ Status ShowDevices(const Console& console, Json& report) {
                                  {"memory_bytes", info.memory_bytes},
                                  {"flags", flags},
                                  {"description", info.display_name},
+                                 {"measured", IsMeasured(*device)},
                                  {"driver_version", info.driver_version},
                                  {"uid", info.uid}});
     table.Add({device->name(), info.kind, info.platform, info.plugin, BytesText(static_cast<double>(info.memory_bytes)),
-               info.display_name, fmt::format("{}", fmt::join(flags, " "))});
+               info.display_name + (IsMeasured(*device) ? ", measured" : ""),
+               fmt::format("{}", fmt::join(flags, " "))});
   }
   // A plugin that was built may fail to load, and one that loads may find no hardware.
   report["compiled"] = Json::array();

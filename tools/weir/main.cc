@@ -227,7 +227,7 @@ void AddCkpt(CLI::App& app, CkptOptions& options, Command& chosen) {
 }
 
 void AddProfile(CLI::App& app, ProfileOptions& options, Command& chosen) {
-  CLI::App* profile = app.add_subcommand("profile", "Show, merge or compare files of measured kernel times");
+  CLI::App* profile = app.add_subcommand("profile", "Make, show, merge or compare files of measured kernel times");
   profile->require_subcommand(1);
   using Run = Status (*)(const ProfileOptions&, const Console&, Json&);
   const auto add = [&](const char* name, const char* what, Run run) {
@@ -235,7 +235,7 @@ void AddProfile(CLI::App& app, ProfileOptions& options, Command& chosen) {
     part->callback([&chosen, &options, run] {
       chosen = [&options, run](const Console& console, Json& report) { return run(options, console, report); };
     });
-    return part->add_option("file", options.files, "File that `tools/bench gemm` writes, for `placement.profile`")
+    return part->add_option("file", options.files, "File of measured times, for `placement.profile`")
         ->required()
         ->type_name("FILE");
   };
@@ -246,6 +246,16 @@ void AddProfile(CLI::App& app, ProfileOptions& options, Command& chosen) {
       ->add_option("--out", options.out, "The file to write")
       ->required()
       ->type_name("FILE");
+  CLI::App* calibrate = profile->add_subcommand(
+      "calibrate", "Time the kernels of this CPU, for placement.profile = \"auto\", the default");
+  calibrate->add_option("--out", options.out, "The file to write instead of the one in the cache folder")
+      ->type_name("FILE");
+  calibrate->add_option("--seconds", options.seconds, "Begin no measurement later")
+      ->check(CLI::Range(0.0, 3600.0))
+      ->type_name("N");
+  calibrate->callback([&chosen, &options] {
+    chosen = [&options](const Console& console, Json& report) { return CalibrateProfile(options, console, report); };
+  });
 }
 
 // All options of all commands; they outlive the parser.

@@ -19,6 +19,7 @@ namespace {
 struct Profile {
   std::string machine;
   std::map<std::string, Json> points;
+  Json measured;  // the fields device, plugins and rates, as far as the file has them
 };
 
 /// The text of a point without its times, which sorts by op: `MatMul float32 [32,784] [512,784] transpose_b`.
@@ -42,6 +43,9 @@ Result<Profile> ReadProfile(const std::string& path) {
   const Json json = Json::parse(text, nullptr, false);
   Profile profile;
   if (json.contains("machine") && json["machine"].is_string()) profile.machine = json["machine"];
+  for (const char* field : {"device", "plugins", "rates"}) {
+    if (json.contains(field)) profile.measured[field] = json[field];
+  }
   for (const Json& point : json["points"]) {
     Json& kept = profile.points.try_emplace(KeyOf(point), point).first->second;
     kept["ns"].update(point["ns"]);
@@ -105,12 +109,14 @@ Status MergeProfiles(const ProfileOptions& options, const Console& console, Json
       merged.machine = profile.machine;
       from = file;
     }
+    if (!profile.measured.is_null()) merged.measured = profile.measured;
     for (const auto& [key, point] : profile.points) {
       merged.points.try_emplace(key, point).first->second["ns"].update(point["ns"]);
     }
   }
   Json json = {{"weir_calibration", 1}, {"machine", merged.machine}, {"points", Json::array()}};
   for (const auto& [key, point] : merged.points) json["points"].push_back(point);
+  if (!merged.measured.is_null()) json.update(merged.measured);
   WEIR_TRY(io::WriteFileAtomically(options.out, json.dump(1) + "\n"));
   report["file"] = options.out;
   report["points"] = merged.points.size();

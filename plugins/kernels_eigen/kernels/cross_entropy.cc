@@ -1,9 +1,11 @@
 // Losses: softmax cross entropy with dense and with sparse labels, per row and with its gradient; half sums of squares.
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "plugins/kernels_eigen/dtypes.h"
 #include "plugins/kernels_eigen/families.h"
+#include "plugins/kernels_eigen/kernels/exponentials.h"
 #include "plugins/kernels_eigen/kernels/vector_math.h"
 #include "sdk/cpp/kernel.h"
 
@@ -23,12 +25,26 @@ Steps BroadcastSteps(const weir_shape& shape) {
   return {rows == 1 ? 0 : columns, columns == 1 ? 0 : 1};
 }
 
-/// x becomes x - max(x), e becomes exp(x - max(x)); returns the sum of e.
+/// e becomes exp(x - max(x)); returns the sum of e, and max(x).
 template <class C>
-C Exponentials(C* x, C* e, int64_t n) {
-  const C largest = MaxArray(x, n);
-  for (int64_t i = 0; i < n; ++i) x[i] -= largest;
-  return ExpSumArray(x, C(0), e, n);
+std::pair<C, C> Exponentials(const C* x, C* e, int64_t n) {
+  if constexpr (std::is_same_v<C, float>) {
+    const float largest = LargestOf(x, n);
+    return {static_cast<float>(ExpSum(x, largest, e, n)), largest};
+  } else {
+    const C largest = MaxArray(x, n);
+    return {ExpSumArray(x, -largest, e, n), largest};
+  }
+}
+
+/// The row as elements of the compute type: itself, or its copy in `memory`.
+template <class T, class C>
+const C* RowOf(const T* row, int64_t step, int64_t n, C* memory) {
+  if constexpr (std::is_same_v<T, C>) {
+    if (step == 1) return row;
+  }
+  for (int64_t i = 0; i < n; ++i) memory[i] = static_cast<C>(row[i * step]);
+  return memory;
 }
 
 /// Scratch for two rows in the compute type.
@@ -73,23 +89,36 @@ struct SoftmaxCrossEntropy {
   void Run(View<const T> logits, View<const T> labels, View<T> loss, View<T> gradient,
            sdk::Scratch<sdk::Compute<T>> scratch) const {
     using C = sdk::Compute<T>;
-    C* x = scratch.data();
-    C* e = x + classes;
+    C* e = scratch.data() + classes;
     for (int64_t row = 0; row < rows && classes > 0; ++row) {
-      const T* from = logits.data() + row * logits_steps.row;
+      const C* x = RowOf(logits.data() + row * logits_steps.row, logits_steps.column, classes, scratch.data());
       const T* label = labels.data() + row * labels_steps.row;
       T* out = gradient.data() + row * classes;
-      for (int64_t i = 0; i < classes; ++i) x[i] = static_cast<C>(from[i * logits_steps.column]);
-      const C sum = Exponentials(x, e, classes), log_sum = std::log(sum), scale = C(1) / sum;
-      C total(0);
-      for (int64_t i = 0; i < classes; ++i) {
-        const C wanted = static_cast<C>(label[i * labels_steps.column]);
-        total += wanted * (log_sum - x[i]);
-        out[i] = static_cast<T>(e[i] * scale - wanted);
-      }
-      loss[row] = static_cast<T>(total);
+      const auto [sum, largest] = Exponentials(x, e, classes);
+      const C log_sum = std::log(sum), scale = C(1) / sum;
+      loss[row] = static_cast<T>(labels_steps.column == 1
+                                     ? Finish(x, label, 1, e, largest, log_sum, scale, out)
+                                     : Finish(x, label, labels_steps.column, e, largest, log_sum, scale, out));
     }
     if (classes == 0) std::fill(loss.data(), loss.data() + rows, T(0.0f));
+  }
+
+  /// Writes the gradient of a row, which may be where x is; returns its loss.
+  template <class T, class C>
+  C Finish(const C* x, const T* label, int64_t step, const C* e, C largest, C log_sum, C scale, T* out) const {
+    double total = 0;
+    for (int64_t begin = 0; begin < classes; begin += kSumBlock) {
+      const int64_t end = std::min(classes, begin + kSumBlock);
+      C part(0);
+#pragma omp simd reduction(+ : part)
+      for (int64_t i = begin; i < end; ++i) {
+        const C wanted = static_cast<C>(label[i * step]);
+        part += wanted * (log_sum - (x[i] - largest));
+        out[i] = static_cast<T>(e[i] * scale - wanted);
+      }
+      total += static_cast<double>(part);
+    }
+    return static_cast<C>(total);
   }
 };
 
@@ -124,15 +153,14 @@ struct SparseSoftmaxCrossEntropy {
                                            " which is outside the valid range of [0, ", classes, "): label ", row);
       }
     }
-    C* x = scratch.data();
-    C* e = x + classes;
+    C* e = scratch.data() + classes;
     for (int64_t row = 0; row < rows; ++row) {
-      const T* from = logits.data() + row * classes;
+      const C* x = RowOf(logits.data() + row * classes, 1, classes, scratch.data());
       T* out = gradient.data() + row * classes;
       const int64_t label = labels[row];
-      for (int64_t i = 0; i < classes; ++i) x[i] = static_cast<C>(from[i]);
-      const C sum = Exponentials(x, e, classes), scale = C(1) / sum;
-      loss[row] = static_cast<T>(std::log(sum) - x[label]);
+      const auto [sum, largest] = Exponentials(x, e, classes);
+      const C scale = C(1) / sum;
+      loss[row] = static_cast<T>(std::log(sum) - (x[label] - largest));
       for (int64_t i = 0; i < classes; ++i) out[i] = static_cast<T>(e[i] * scale);
       out[label] = static_cast<T>(e[label] * scale - C(1));
     }

@@ -1,11 +1,15 @@
 // MatMul and the batched products.
 #include <algorithm>
 #include <complex>
+#include <memory>
 
+#include "plugins/functors/biased_product.h"
 #include "plugins/kernels_eigen/dtypes.h"
 #include "plugins/kernels_eigen/families.h"
 #include "plugins/kernels_eigen/kernels/gemm.h"
+#include "plugins/kernels_eigen/kernels/packed_product.h"
 #include "plugins/kernels_eigen/wrap.h"
+#include "sdk/cpp/cpu.h"
 #include "sdk/cpp/kernel.h"
 #include "sdk/cpp/products.h"
 
@@ -150,29 +154,81 @@ struct Multiplier {
   }
 };
 
-/// Time of Eigen's products and ours, in ns, on a core with this peak. Fitted to runs on AVX-512 cores, like the
-/// estimates of the other kernel sets, so that the times are comparable.
+/// Shares of the core's peak, and times, of products on one kind of processor. Fitted to runs, like the constants of
+/// the other kernel sets, so that estimates are comparable.
+struct Rates {
+  double eigen;       // share
+  double packed;      // share, with a packed matrix
+  double element_ns;  // to pack an element of an operand
+  double far_ns;      // more per element of b if it is beyond the second cache
+};
+const Rates& RatesHere() {
+#if defined(__AVX512F__)
+  static constexpr Rates kAmd = {0.85, 0.93, 0.3, 0.2}, kIntel = {0.55, 0.80, 0.3, 0};
+#else
+  static constexpr Rates kAmd = {0.80, 0.89, 0.25, 0.2}, kIntel = {0.60, 0.80, 0.3, 0};
+#endif
+  return sdk::ThisCpu().amd ? kAmd : kIntel;
+}
+
+constexpr double kReadBytesPerNs = 18;  // of a packed matrix
+constexpr double kSecondCacheBytes = 1 << 20;
+
+bool IsNarrow(uint32_t dtype) { return dtype == WEIR_FLOAT16 || dtype == WEIR_BFLOAT16; }
+
+/// Time of Eigen's products and ours, in ns, on a core with this peak.
 double ProductNs(const sdk::Product& p, double peak, uint32_t dtype) {
   const double m = static_cast<double>(p.m), n = static_cast<double>(p.n), k = static_cast<double>(p.k);
-  const bool narrow = dtype == WEIR_FLOAT16 || dtype == WEIR_BFLOAT16;
-  const double widened = narrow ? 0.3 * (m * k + k * n + m * n) : 0;
-  const double wide_peak = narrow ? 4 * peak : peak;  // the profile counts the conversions
+  const double widened = IsNarrow(dtype) ? 0.3 * (m * k + k * n + m * n) : 0;
+  const double wide_peak = IsNarrow(dtype) ? 4 * peak : peak;  // the profile counts the conversions
   const bool integer = dtype == WEIR_INT16 || dtype == WEIR_INT32 || dtype == WEIR_INT64;
   if (integer || p.m == 1 || p.n == 1 || m * n * k <= kSmall) {
     const double strided = p.transpose_b && p.transpose_a ? 10 : 1;
     return 40 + widened + 2 * m * n * k * strided / (0.12 * wide_peak);
   }
-  return 300 + widened + 2 * m * n * k / (0.55 * wide_peak) + 0.3 * (m * k + k * n);
+  const Rates& rates = RatesHere();
+  const double far = 4 * k * n > kSecondCacheBytes ? rates.far_ns * k * n : 0;
+  return 300 + widened + 2 * m * n * k / (rates.eigen * wide_peak) + rates.element_ns * (m * k + k * n) + far;
 }
+
+/// The same for a product with a packed matrix, whose last panel is filled up.
+double PackedNs(const sdk::Product& p, double peak) {
+  const Rates& rates = RatesHere();
+  const double m = static_cast<double>(p.m), k = static_cast<double>(p.k);
+  const double bytes = static_cast<double>(PackedMatrix::Bytes(p.k, p.n));
+  return 150 + rates.element_ns * m * k + std::max(m * bytes / (2 * rates.packed * peak), bytes / kReadBytesPerNs);
+}
+
+/// The constant right operand of a product that is worth packing, or null.
+const float* ConstantToPack(const sdk::Products& products, const sdk::Prep& prep) {
+  const sdk::Product& p = products.one();
+  const weir_operand& b = prep.input(1);
+  const bool worth = b.dtype == WEIR_FLOAT32 && products.count() == 1 && p.m > 1 && p.n > 1 && p.Flops() > 2 * kSmall &&
+                     b.value != nullptr;
+  return worth ? static_cast<const float*>(b.value->buf.host) : nullptr;
+}
+
+constexpr double kTileFlops = 4e6;  // work of a tile: ten times the cost of starting it on another thread
 
 template <int32_t (sdk::Products::*kPlan)(const sdk::Prep&)>
 struct MatMul {
   sdk::Products products;
   Multiplier multiplier;
+  std::shared_ptr<const PackedMatrix> packed;
 
   int32_t Prepare(sdk::Prep& prep) {
     if (const int32_t code = (products.*kPlan)(prep); code != WEIR_OK) return code;
-    multiplier.product = products.one();
+    const sdk::Product& p = products.one();
+    if (const float* b = ConstantToPack(products, prep); b != nullptr && products.c_size() != 0) {
+      packed = PackedMatrix::Of(b, p.transpose_b, p.k, p.n);
+      if (packed == nullptr) {
+        return prep.error().Fail(WEIR_RESOURCE_EXHAUSTED, "no memory for ", PackedMatrix::Bytes(p.k, p.n), " bytes");
+      }
+      prep.Scratch(PackedMatrix::ScratchBytes(p.k, p.m));
+      products.Tile(prep, kTileFlops);
+      return WEIR_OK;
+    }
+    multiplier.product = p;
     prep.Scratch(ScratchBytes(prep.input(0).dtype));
     return WEIR_OK;
   }
@@ -204,10 +260,28 @@ struct MatMul {
 
   template <class T>
   void Run(sdk::Env& env, View<const T> x, View<const T> y, View<T> out, sdk::Scratch<char> scratch) const {
+    Multiply(env, x, y, out, scratch, [](T*, int64_t) {});
+  }
+
+  /// Calls finish(c, rows) for each part of the result when it is made.
+  template <class T, class Finish>
+  void Multiply(sdk::Env& env, View<const T> x, View<const T> y, View<T> out, sdk::Scratch<char> scratch,
+                Finish&& finish) const {
     using C = sdk::Compute<T>;
     C* memory = reinterpret_cast<C*>(scratch.data());
     if (products.c_size() == 0) return;
-    products.ForTiles(env, x.data(), y.data(), out.data(), [&](const T* a, const T* b, T* c, int64_t) {
+    if constexpr (std::is_same_v<T, float>) {
+      if (packed != nullptr) {
+        const sdk::Product& p = products.one();
+        const int64_t row_step = p.transpose_a ? 1 : p.k, depth_step = p.transpose_a ? p.m : 1;
+        return products.ForTiles(env, x.data(), y.data(), out.data(),
+                                 [&](const float* a, const float*, float* c, int64_t rows) {
+                                   packed->Multiply(a, row_step, depth_step, rows, c, memory);
+                                   finish(c, rows);
+                                 });
+      }
+    }
+    products.ForTiles(env, x.data(), y.data(), out.data(), [&](const T* a, const T* b, T* c, int64_t rows) {
       if constexpr (std::is_same_v<C, T>) {
         multiplier.Run(a, b, c, memory);
       } else {
@@ -219,14 +293,40 @@ struct MatMul {
         multiplier.Run(wide_a, wide_b, wide_c, wide_c + Multiplier::Aligned(products.c_size()));
         sdk::Narrow(wide_c, c, products.c_size());
       }
+      finish(c, rows);
     });
   }
 
   static sdk::Cost Estimate(const sdk::Prep& prep, const weir_profile* profile) {
     return sdk::EstimateProducts(kPlan, prep, [&](const sdk::Products& products) {
       const uint32_t dtype = prep.input(0).dtype;
-      return static_cast<double>(products.count()) * ProductNs(products.one(), sdk::PeakFlops(profile, dtype), dtype);
+      const double peak = sdk::PeakFlops(profile, dtype);
+      if (ConstantToPack(products, prep) != nullptr) return PackedNs(products.one(), peak);
+      return static_cast<double>(products.count()) * ProductNs(products.one(), peak, dtype);
     });
+  }
+};
+
+/// activation(op(a) op(b) + bias): each part of the product gets the rest while it is in a cache.
+struct BiasedMatMul {
+  MatMul<&sdk::Products::PlanMatMul> product;
+  functors::Activation activation = functors::Activation::kNone;
+
+  int32_t Prepare(sdk::Prep& prep) {
+    if (const int32_t code = product.Prepare(prep); code != WEIR_OK) return code;
+    return functors::PrepareBias(prep, product.products, &activation);
+  }
+
+  template <class T>
+  void Run(sdk::Env& env, View<const T> x, View<const T> y, View<const T> bias, View<T> out,
+           sdk::Scratch<char> scratch) const {
+    product.Multiply(env, x, y, out, scratch, [&](T* c, int64_t rows) {
+      functors::FinishRows(activation, c, bias.data(), rows, product.products.one().n);
+    });
+  }
+
+  static sdk::Cost Estimate(const sdk::Prep& prep, const weir_profile* profile) {
+    return MatMul<&sdk::Products::PlanMatMul>::Estimate(prep, profile);
   }
 };
 
@@ -254,6 +354,7 @@ void AddMatMul(sdk::KernelTable& k) {
 #endif
   constexpr auto kTypes = kFloatingOrComplex + kIndex;
   k.Add<MatrixMatMul>("MatMul", kTypes).Class(WEIR_CLASS_GEMM);
+  k.Add<BiasedMatMul>("_BiasedMatMul", kFloat).Class(WEIR_CLASS_GEMM);
   k.Add<BatchMatMul>("BatchMatMul", kTypes).Class(WEIR_CLASS_GEMM);
   k.Add<BatchMatMul>("BatchMatMulV2", kTypes + kNarrow).Class(WEIR_CLASS_GEMM);
   AddBatchMatMulV3(k, kTypes + kNarrow);

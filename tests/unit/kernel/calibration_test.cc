@@ -45,6 +45,26 @@ TEST(Calibration, TheNearestCompletePointAnswers) {
   EXPECT_EQ(Times(**calibration, {small, Shape::Of({0, 40})}), std::vector<double>());
 }
 
+TEST(Calibration, TheFileSaysWhatWasMeasured) {
+  const auto calibration = Calibration::Parse(R"({"weir_calibration": 1, "device": "a CPU", "plugins": {"x": "1.0"},
+      "rates": {"float32": 100, "float64": 50, "memory": 20, "cache": 80}, "points": []})",
+                                              "c.json");
+  ASSERT_TRUE(calibration.ok()) << calibration.status().ToString();
+  EXPECT_EQ((*calibration)->device(), "a CPU");
+  EXPECT_EQ((*calibration)->plugins(), (std::map<std::string, std::string>{{"x", "1.0"}}));
+  const device::CostFigures& rates = (*calibration)->rates();
+  EXPECT_EQ(rates.peak_flops_per_ns.at(static_cast<int>(DType::kFloat)), 100);
+  EXPECT_EQ(rates.peak_flops_per_ns.at(static_cast<int>(DType::kDouble)), 50);
+  EXPECT_EQ(rates.bandwidth_bytes_per_ns, 20);
+  EXPECT_EQ(rates.cache_bandwidth_bytes_per_ns, 80);
+  EXPECT_EQ(ErrorOf(R"({"weir_calibration": 1, "rates": {"memory": 0}, "points": []})").message(),
+            "c.json: rate memory is not positive");
+  EXPECT_EQ(ErrorOf(R"({"weir_calibration": 1, "rates": {"speed": 1}, "points": []})").message(),
+            "c.json: 'speed' is no rate: wanted memory, cache or an element type");
+  EXPECT_EQ(ErrorOf(R"({"weir_calibration": 1, "plugins": {"x": 1}, "points": []})").message(),
+            "c.json: the version of x is no text");
+}
+
 TEST(Calibration, BadTextsAreRefusedWithTheFault) {
   const std::vector<std::pair<std::string, std::string>> bad = {
       {"{", "not a JSON text"},

@@ -1,0 +1,43 @@
+// Products of a matrix with a constant one, which is packed once into the order in which the innermost loop reads it.
+#ifndef WEIR_PLUGINS_KERNELS_EIGEN_KERNELS_PACKED_PRODUCT_H_
+#define WEIR_PLUGINS_KERNELS_EIGEN_KERNELS_PACKED_PRODUCT_H_
+
+#include <cstdint>
+#include <memory>
+
+namespace weir::kernels_eigen {
+
+/// A [k, n] matrix of floats in panels of as many columns as the innermost loop makes at once, the last one filled up
+/// with zeros; the panels of kDepth rows are one behind the other. Immutable; shared by all kernels that were prepared
+/// for equal matrices.
+class PackedMatrix {
+ public:
+  /// Packs op(b), of which `b` is the transpose if `transposed`, or finds it packed already. Matrices count as equal if
+  /// shape and a hash of 128 bits over all elements are. Null if there is no memory. Thread-safe.
+  static std::shared_ptr<const PackedMatrix> Of(const float* b, bool transposed, int64_t k, int64_t n);
+  ~PackedMatrix();
+  PackedMatrix(const PackedMatrix&) = delete;
+  PackedMatrix& operator=(const PackedMatrix&) = delete;
+
+  /// c [m, n] = a times this matrix, for an a [m, k] whose elements (i, p) are at a[i * row_step + p * depth_step].
+  /// k > 0. The order of the sums depends on k alone. `scratch` has ScratchBytes(k, m).
+  void Multiply(const float* a, int64_t row_step, int64_t depth_step, int64_t m, float* c, float* scratch) const;
+  static uint64_t ScratchBytes(int64_t k, int64_t m);
+
+  int64_t k() const { return k_; }
+  int64_t n() const { return n_; }
+  /// Bytes of one with these extents.
+  static uint64_t Bytes(int64_t k, int64_t n);
+
+ private:
+  PackedMatrix() = default;
+  void Pack(const float* b, bool transposed);
+  void MultiplyRows(const float* a, int64_t row_step, int64_t depth_step, int64_t m, float* c, float* scratch) const;
+
+  int64_t k_ = 0, n_ = 0;
+  float* elements_ = nullptr;
+};
+
+}  // namespace weir::kernels_eigen
+
+#endif  // WEIR_PLUGINS_KERNELS_EIGEN_KERNELS_PACKED_PRODUCT_H_

@@ -1,0 +1,100 @@
+// The processor of this machine, for plugins whose costs depend on it.
+#ifndef WEIR_SDK_CPP_CPU_H_
+#define WEIR_SDK_CPP_CPU_H_
+
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+#include "sdk/cpp/isa.h"
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+namespace weir::sdk {
+
+/// Kinds of processors with constants of their own: maker, and the instruction set that kernels may use.
+enum class CpuClass : uint8_t { kBaseline, kAmdAvx2, kAmdAvx512, kIntelAvx2, kIntelAvx512 };
+
+/// "amd-avx512"
+inline std::string_view Name(CpuClass kind) {
+  constexpr std::string_view kNames[] = {"baseline", "amd-avx2", "amd-avx512", "intel-avx2", "intel-avx512"};
+  return kNames[static_cast<size_t>(kind)];
+}
+
+struct Cpu {
+  std::string brand;  // "AMD EPYC"; empty if the processor does not tell
+  bool amd = false;   // AMD or Hygon
+  uint32_t family = 0, model = 0, stepping = 0;
+  Isa isa = Isa::kBaseline;  // the highest level that the processor and the system support
+
+  /// The level that kernels use if `highest` is the limit.
+  Isa Below(Isa highest) const { return highest == Isa::kAuto || highest > isa ? isa : highest; }
+  /// The nearest class: makers other than AMD and Hygon count as Intel.
+  CpuClass Class(Isa highest) const {
+    const Isa level = Below(highest);
+    if (level == Isa::kV4) return amd ? CpuClass::kAmdAvx512 : CpuClass::kIntelAvx512;
+    if (level == Isa::kV3) return amd ? CpuClass::kAmdAvx2 : CpuClass::kIntelAvx2;
+    return CpuClass::kBaseline;
+  }
+};
+
+namespace internal {
+
+inline Cpu ReadCpu() {
+  Cpu cpu;
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  if (__builtin_cpu_supports("sse4.2") != 0) cpu.isa = Isa::kV2;
+  if (__builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0) cpu.isa = Isa::kV3;
+  if (cpu.isa == Isa::kV3 && __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512bw") != 0 &&
+      __builtin_cpu_supports("avx512dq") != 0 && __builtin_cpu_supports("avx512vl") != 0) {
+    cpu.isa = Isa::kV4;
+  }
+  uint32_t a = 0, b = 0, c = 0, d = 0;
+  if (__get_cpuid(0, &a, &b, &c, &d) != 0) {
+    char maker[12];
+    std::memcpy(maker, &b, 4);
+    std::memcpy(maker + 4, &d, 4);
+    std::memcpy(maker + 8, &c, 4);
+    const std::string_view name(maker, sizeof maker);
+    cpu.amd = name == "AuthenticAMD" || name == "HygonGenuine";
+  }
+  if (__get_cpuid(1, &a, &b, &c, &d) != 0) {
+    cpu.stepping = a & 0xf;
+    cpu.family = a >> 8 & 0xf;
+    cpu.model = a >> 4 & 0xf;
+    if (cpu.family == 0xf || cpu.family == 6) cpu.model += (a >> 16 & 0xf) << 4;
+    if (cpu.family == 0xf) cpu.family += a >> 20 & 0xff;
+  }
+  if (__get_cpuid(0x80000000, &a, &b, &c, &d) != 0 && a >= 0x80000004) {
+    uint32_t words[12] = {};
+    for (uint32_t i = 0; i < 3; ++i) {
+      (void)__get_cpuid(0x80000002 + i, words + 4 * i, words + 4 * i + 1, words + 4 * i + 2, words + 4 * i + 3);
+    }
+    char text[sizeof words + 1] = {};
+    std::memcpy(text, words, sizeof words);
+    const std::string_view brand(text);
+    const size_t begin = brand.find_first_not_of(' '), end = brand.find_last_not_of(' ');
+    if (begin != std::string_view::npos) cpu.brand = brand.substr(begin, end - begin + 1);
+  }
+#endif
+  return cpu;
+}
+
+}  // namespace internal
+
+/// Read once. The instruction sets do not include what `plugins.isa` forbids: see Cpu::Below and HighestIsa.
+inline const Cpu& ThisCpu() {
+  static const Cpu cpu = internal::ReadCpu();
+  return cpu;
+}
+
+/// The class of this machine under the plugin's option `isa`, if it has one (IsaOption).
+inline CpuClass ThisCpuClass() { return ThisCpu().Class(HighestIsa()); }
+
+}  // namespace weir::sdk
+
+#endif  // WEIR_SDK_CPP_CPU_H_
