@@ -9,8 +9,8 @@
 #include "core/base/errors.h"
 #include "core/kernel/operand_args.h"
 #include "core/plan/emitters_internal.h"
-#include "core/plan/streams_internal.h"
 #include "core/plan/region_internal.h"
+#include "core/plan/streams_internal.h"
 
 namespace weir::plan {
 
