@@ -18,6 +18,13 @@ void DeclareAll(op::OpRegistry& ops) {
   DeclareBits(ops);
   DeclareNn(ops);
   DeclareActivations(ops);
+  DeclarePool(ops);
+  DeclareNormalisation(ops);
+  DeclareResize(ops);
+  DeclareColours(ops);
+  DeclareBoxes(ops);
+  DeclareFakeQuant(ops);
+  DeclareQuantize(ops);
   DeclareRandom(ops);
   DeclareShape(ops);
   DeclareArray(ops);

@@ -25,19 +25,29 @@ void AddRest(sdk::KernelTable& k) {
   AddAddN(k);
   AddArgReduce(k);
   AddAssignAdd(k);
+  AddBatchNorm(k);
   AddBias(k);
   AddBits(k);
   AddCast(k);
+  AddColours(k);
   AddConcat(k);
+  AddCrop(k);
   AddCrossEntropy(k);
   AddDistinct(k);
+  AddDrawBoxes(k);
+  AddFakeQuant(k);
   AddFill(k);
   AddGather(k);
+  AddLocalNorm(k);
   AddMirror(k);
   AddOptimisers(k);
   AddPermute(k);
+  AddPool(k);
+  AddPoolGrad(k);
+  AddQuantize(k);
   AddRandom(k);
   AddRepeat(k);
+  AddResize(k);
   AddScan(k);
   AddScatter(k);
   AddSelect(k);
@@ -45,6 +55,7 @@ void AddRest(sdk::KernelTable& k) {
   AddSlice(k);
   AddSpecial(k);
   AddStrings(k);
+  AddSuppress(k);
   AddTopK(k);
 }
 #endif
