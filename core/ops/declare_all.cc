@@ -24,7 +24,6 @@ void DeclareAll(op::OpRegistry& ops) {
   DeclareColours(ops);
   DeclareBoxes(ops);
   DeclareFakeQuant(ops);
-  DeclareQuantize(ops);
   DeclareRandom(ops);
   DeclareShape(ops);
   DeclareArray(ops);

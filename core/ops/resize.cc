@@ -20,10 +20,13 @@ using op::OpRegistry;
 using op::ShapeContext;
 using op::Value;
 
-/// [batch, height, width, channels] with the two extents of vector input `size`.
-Status SetSizedImages(ShapeContext& c, int64_t batch, int size, int64_t channels) {
+/// [batch, height, width, channels] with the two extents of vector input `size`; `refusal`: of negative ones.
+Status SetSizedImages(ShapeContext& c, int64_t batch, int size, int64_t channels, std::string_view refusal) {
   WEIR_ASSIGN(const PartialShape vector, c.WithRank(size, 1));
   WEIR_TRY(ExpectDim(vector.dim(0), 2));
+  if (const std::optional<std::vector<int64_t>> given = c.ints(size)) {
+    if ((*given)[0] < 0 || (*given)[1] < 0) return InvalidArgument("{}", refusal);
+  }
   WEIR_ASSIGN(const PartialShape extents, c.shape_from(size));
   const bool known = extents.has_rank();
   c.set_output(0, PartialShape::Of({batch, known ? extents.dim(0) : -1, known ? extents.dim(1) : -1, channels}));
@@ -32,7 +35,7 @@ Status SetSizedImages(ShapeContext& c, int64_t batch, int size, int64_t channels
 
 Status ResizeShape(ShapeContext& c) {
   WEIR_ASSIGN(const PartialShape images, c.WithRank(0, 4));
-  return SetSizedImages(c, images.dim(0), 1, images.dim(3));
+  return SetSizedImages(c, images.dim(0), 1, images.dim(3), "output dimensions must be positive");
 }
 
 /// The gradient has the shape of input 1, the images.
@@ -157,7 +160,7 @@ Result<int64_t> BoxCount(const ShapeContext& c, int boxes) {
 Status CropShape(ShapeContext& c) {
   WEIR_ASSIGN(const PartialShape images, c.WithRank(0, 4));
   WEIR_ASSIGN(const int64_t boxes, BoxCount(c, 1));
-  return SetSizedImages(c, boxes, 3, images.dim(3));
+  return SetSizedImages(c, boxes, 3, images.dim(3), "crop dimensions must be positive");
 }
 
 Status CropGradImageShape(ShapeContext& c) {

@@ -38,7 +38,6 @@ void AddOptimisers(sdk::KernelTable& k);
 void AddPermute(sdk::KernelTable& k);
 void AddPool(sdk::KernelTable& k);
 void AddPoolGrad(sdk::KernelTable& k);
-void AddQuantize(sdk::KernelTable& k);
 void AddRandom(sdk::KernelTable& k);
 void AddRepeat(sdk::KernelTable& k);
 void AddResize(sdk::KernelTable& k);

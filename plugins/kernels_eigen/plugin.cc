@@ -44,7 +44,6 @@ void AddRest(sdk::KernelTable& k) {
   AddPermute(k);
   AddPool(k);
   AddPoolGrad(k);
-  AddQuantize(k);
   AddRandom(k);
   AddRepeat(k);
   AddResize(k);

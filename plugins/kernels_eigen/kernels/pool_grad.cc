@@ -23,7 +23,8 @@ void AddTo(T& sum, T x) {
   sum = static_cast<T>(Sum(static_cast<C>(sum), static_cast<C>(x)));
 }
 
-/// The largest elements of a window, per channel of a block: the first of equal ones, or the first NaN.
+/// The largest elements of a window, per channel of a block: the first of equal ones. NaN is one only as the
+/// first element that a window reads.
 template <class T>
 struct Winners {
   using C = Compute<T>;
@@ -36,7 +37,7 @@ struct Winners {
     PoolPlan::ForBox(box, plan.in_steps, [&](int64_t place) {
       for (int64_t c = 0; c < count; ++c) {
         const C value = static_cast<C>(x[place + c]);
-        const bool wins = at[c] < 0 || value > best[c] || (value != value && best[c] == best[c]);
+        const bool wins = at[c] < 0 || value > best[c];
         best[c] = wins ? value : best[c];
         at[c] = wins ? place + c : at[c];
       }

@@ -30,8 +30,8 @@ struct Resampled {
 
   Resampled() = default;
   Resampled(int64_t original, int64_t resized, Sampling sampling) : from(original), to(resized), by(sampling) {
-    scale = by.align && to > 1 ? static_cast<float>(from - 1) / static_cast<float>(to - 1)
-                               : static_cast<float>(from) / static_cast<float>(to);
+    scale = by.align && to > 1 && from > 1 ? static_cast<float>(from - 1) / static_cast<float>(to - 1)
+                                           : static_cast<float>(from) / static_cast<float>(to);
   }
 
   /// Where resized place i lies in the original.

@@ -41,7 +41,8 @@ struct Selection {
   std::vector<int32_t> boxes;
   std::vector<float> scores;
 
-  /// Selects greedily. `overlap(i, j)`: of two boxes; NaN suppresses nothing, and with a sigma the box.
+  /// Selects greedily. `overlap(i, j)`: of two boxes; NaN makes the score 0, as in
+  /// TensorFlow, and with a sigma suppresses the box.
   template <class Score, class Overlap>
   void Find(int64_t count, const Limits& limits, Score score, Overlap overlap) {
     std::priority_queue<Candidate> queue;
@@ -61,7 +62,8 @@ struct Selection {
           next.score *= std::exp(factor * shared * shared);
           suppressed = !(next.score > limits.score);
         } else {
-          suppressed = shared > limits.overlap;
+          if (!(shared <= limits.overlap)) next.score *= 0;
+          suppressed = shared > limits.overlap || !(next.score > limits.score);
         }
       }
       if (suppressed) continue;

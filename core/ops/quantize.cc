@@ -1,4 +1,0 @@
-#include "core/ops/families.h"
-namespace weir::ops {
-void DeclareQuantize(op::OpRegistry&) {}
-}
