@@ -24,6 +24,12 @@ void DeclareAll(op::OpRegistry& ops) {
   DeclareConvolution(ops);
   DeclarePatchOps(ops);
   DeclareFused(ops);
+  DeclarePool(ops);
+  DeclareNormalisation(ops);
+  DeclareResize(ops);
+  DeclareColours(ops);
+  DeclareBoxes(ops);
+  DeclareFakeQuant(ops);
   DeclareRandom(ops);
   DeclareShape(ops);
   DeclareArray(ops);

@@ -30,6 +30,7 @@ void AddRest(sdk::KernelTable& k) {
   AddAddN(k);
   AddArgReduce(k);
   AddAssignAdd(k);
+  AddBatchNorm(k);
   AddBias(k);
   AddBits(k);
   AddBlocks(k);
@@ -49,6 +50,16 @@ void AddRest(sdk::KernelTable& k) {
   AddLu(k);
   AddMatrixDiag(k);
   AddMatrixFunctions(k);
+  AddColours(k);
+  AddConcat(k);
+  AddCrop(k);
+  AddCrossEntropy(k);
+  AddDistinct(k);
+  AddDrawBoxes(k);
+  AddFakeQuant(k);
+  AddFill(k);
+  AddGather(k);
+  AddLocalNorm(k);
   AddMirror(k);
   AddMixedMatMul(k);
   AddOptimisers(k);
@@ -59,6 +70,11 @@ void AddRest(sdk::KernelTable& k) {
   AddRandom(k);
   AddRepeat(k);
   AddRoll(k);
+  AddPool(k);
+  AddPoolGrad(k);
+  AddRandom(k);
+  AddRepeat(k);
+  AddResize(k);
   AddScan(k);
   AddScatter(k);
   AddSegments(k);
@@ -75,6 +91,7 @@ void AddRest(sdk::KernelTable& k) {
   AddSpecial(k);
   AddStrings(k);
   AddSvd(k);
+  AddSuppress(k);
   AddTopK(k);
   AddTriangularSolve(k);
   AddUnique(k);

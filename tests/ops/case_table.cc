@@ -197,6 +197,19 @@ Status ReadOptions(const Row& row, OpCase& c) {
   return {};
 }
 
+/// True if input i may be of type double.
+bool TakesDouble(const op::OpDef& def, const op::Signature& signature, size_t i) {
+  size_t arg = 0;
+  for (size_t end = 0; arg < def.inputs.size(); ++arg) {
+    end += static_cast<size_t>(signature.input_counts[arg]);
+    if (i < end) break;
+  }
+  const op::ArgDef& input = def.inputs[arg];
+  if (!input.type_list_attr.empty()) return true;
+  const AttrDef* const type = input.type_attr.empty() ? nullptr : def.FindAttr(input.type_attr);
+  return type == nullptr ? input.dtype == DType::kDouble : Contains(type->allowed_types, DType::kDouble);
+}
+
 /// The type of input i; of a handle, of its variable.
 Result<DType> TypeOf(const OpCase& c, size_t i) {
   const DType dtype = BaseType(c.signature.inputs[i]);
@@ -233,7 +246,9 @@ Status ReadValues(const Row& row, OpCase& c) {
 }  // namespace
 
 bool OpCase::DifferentiatedBy(size_t i) const {
-  return gradient && inputs[i].dtype() == DType::kDouble && (by.empty() || std::ranges::find(by, i) != by.end());
+  if (!gradient || (!by.empty() && std::ranges::find(by, i) == by.end())) return false;
+  if (inputs[i].dtype() == DType::kDouble) return true;
+  return inputs[i].dtype() == DType::kFloat && !TakesDouble(*def, signature, i);
 }
 
 std::vector<const OpCase*> GradientCases() {

@@ -9,7 +9,8 @@
 // tests/ops/references.h computes, "none" stands for no output, "any" for outputs that only the gradient is about, and
 // "error TEXT" for what the kernel has to say in their place ("error[2,3] TEXT" where it also has to be told of which
 // shape the outputs would be). Options:
-//   grad        a gradient by every input of type double, against finite differences (of the case with T=double)
+//   grad        a gradient by every input of type double, against finite differences (of the case with T=double); by
+//               inputs of type float where the op takes no double
 //   grad=0,2    by these inputs only
 //   out=1       of this output; 0 when it is left out
 //   tol=1e-3    relative error of outputs in place of the type's own; of the types of 64-bit numbers only if it is less

@@ -1,0 +1,157 @@
+// Bounding boxes: suppression of overlapping ones, and drawing.
+#include "core/base/errors.h"
+#include "core/op/grad_context.h"
+#include "core/op/shape_context.h"
+#include "core/ops/families.h"
+#include "core/ops/shape_algebra.h"
+#include "core/ops/type_lists.h"
+
+namespace weir::ops {
+namespace {
+
+using op::Category;
+using op::MergeDim;
+using op::OpBuilder;
+using op::OpRegistry;
+using op::ShapeContext;
+
+/// The length of the first output: known only if it is padded.
+Result<int64_t> Selected(const ShapeContext& c) {
+  if (!c.attrs().Has("pad_to_max_output_size")) return int64_t{-1};
+  WEIR_ASSIGN(const bool padded, c.attrs().Bool("pad_to_max_output_size"));
+  if (!padded) return int64_t{-1};
+  WEIR_ASSIGN(const int64_t size, DimFromScalar(c, 2));
+  return size;
+}
+
+/// boxes [count, 4] or overlaps [count, count], scores [count] and scalars; a vector per output but the scalar count.
+Status SuppressionShape(ShapeContext& c) {
+  WEIR_ASSIGN(const PartialShape boxes, c.WithRank(0, 2));
+  WEIR_ASSIGN(const PartialShape scores, c.WithRank(1, 1));
+  for (int i = 2; i < c.num_inputs(); ++i) WEIR_TRY(c.WithRank(i, 0).status());
+  WEIR_TRY(MergeDim(boxes.dim(0), scores.dim(0)).status());
+  if (c.attrs().def().name.ends_with("WithOverlaps")) {
+    WEIR_TRY(MergeDim(boxes.dim(0), boxes.dim(1)).status());
+  } else {
+    WEIR_TRY(ExpectDim(boxes.dim(1), 4));
+  }
+  WEIR_ASSIGN(const int64_t selected, Selected(c));
+  const int outputs = static_cast<int>(c.outputs().size());
+  for (int i = 0; i < outputs; ++i) {
+    const bool count = i > 0 && i == outputs - 1;
+    c.set_output(i, count ? PartialShape(Shape()) : VectorOf(selected));
+  }
+  return Status();
+}
+
+Status DrawShape(ShapeContext& c) {
+  WEIR_ASSIGN(PartialShape images, c.WithRankAtLeast(0, 3));
+  c.set_output(0, std::move(images));
+  return Status();
+}
+
+OpBuilder Suppression(OpRegistry& ops, std::string_view name) {
+  return ops.Declare(name).Is(Category::kNeural).Shape(SuppressionShape);
+}
+
+constexpr const char* kSelectDoc =
+    "The numbers of boxes [y1, x1, y2, x2] in order of their scores, the first of equal ones first, without boxes "
+    "whose "
+    "intersection over union with a selected one is above iou_threshold; at most max_output_size.";
+constexpr const char* kScoredDoc =
+    "As NonMaxSuppressionV2, without boxes whose score is not above score_threshold. valid_outputs is the count; with "
+    "pad_to_max_output_size zeros follow.";
+
+void DeclareSuppressions(OpRegistry& ops) {
+  constexpr std::string_view kBoxT = "T: {half, float} = DT_FLOAT";
+  constexpr std::string_view kThresholdT = "T_threshold: {half, float} = DT_FLOAT";
+  constexpr std::string_view kPad = "pad_to_max_output_size: bool = false";
+  Suppression(ops, "NonMaxSuppression")
+      .In("boxes: float")
+      .In("scores: float")
+      .In("max_output_size: int32")
+      .Out("selected_indices: int32")
+      .Attr("iou_threshold: float = 0.5")
+      .Doc(kSelectDoc)
+      .NoGradient(kDiscrete);
+  const auto scored = [&](std::string_view name, std::string_view threshold) {
+    OpBuilder op = Suppression(ops, name);
+    op.In("boxes: T").In("scores: T").In("max_output_size: int32").In("iou_threshold: " + std::string(threshold));
+    return op;
+  };
+  scored("NonMaxSuppressionV2", "T_threshold")
+      .Out("selected_indices: int32")
+      .Attr(kBoxT)
+      .Attr(kThresholdT)
+      .Doc(kSelectDoc)
+      .NoGradient(kDiscrete);
+  scored("NonMaxSuppressionV3", "T_threshold")
+      .In("score_threshold: T_threshold")
+      .Out("selected_indices: int32")
+      .Attr(kBoxT)
+      .Attr(kThresholdT)
+      .Doc(kScoredDoc)
+      .NoGradient(kDiscrete);
+  scored("NonMaxSuppressionV4", "T_threshold")
+      .In("score_threshold: T_threshold")
+      .Out("selected_indices: int32")
+      .Out("valid_outputs: int32")
+      .Attr(kBoxT)
+      .Attr(kThresholdT)
+      .Attr(kPad)
+      .Doc(kScoredDoc)
+      .NoGradient(kDiscrete);
+  scored("NonMaxSuppressionV5", "T")
+      .In("score_threshold: T")
+      .In("soft_nms_sigma: T")
+      .Out("selected_indices: int32")
+      .Out("selected_scores: T")
+      .Out("valid_outputs: int32")
+      .Attr(kBoxT)
+      .Attr(kPad)
+      .Doc(
+          "As NonMaxSuppressionV4; with a positive soft_nms_sigma, a box that overlaps a selected one by o keeps a "
+          "score lower by the factor e^(-o^2 / (2 soft_nms_sigma)).")
+      .NoGradient(kDiscrete);
+  Suppression(ops, "NonMaxSuppressionWithOverlaps")
+      .In("overlaps: float")
+      .In("scores: float")
+      .In("max_output_size: int32")
+      .In("overlap_threshold: float")
+      .In("score_threshold: float")
+      .Out("selected_indices: int32")
+      .Doc("As NonMaxSuppressionV3, with the overlap of every pair of boxes in a matrix.")
+      .NoGradient(kDiscrete);
+}
+
+void DeclareDrawing(OpRegistry& ops) {
+  constexpr std::string_view kImageT = "T: {float, half} = DT_FLOAT";
+  ops.Declare("DrawBoundingBoxes")
+      .Is(Category::kNeural)
+      .In("images: T")
+      .In("boxes: float")
+      .Out("output: T")
+      .Attr(kImageT)
+      .Doc("Images with the outlines of boxes [batch, count, 4] in ten colours in turn.")
+      .Shape(DrawShape)
+      .NoGradient("TensorFlow declares it not differentiable");
+  ops.Declare("DrawBoundingBoxesV2")
+      .Is(Category::kNeural)
+      .In("images: T")
+      .In("boxes: float")
+      .In("colors: float")
+      .Out("output: T")
+      .Attr(kImageT)
+      .Doc("Images with the outlines of boxes [batch, count, 4] in the rows of colors in turn.")
+      .Shape(DrawShape)
+      .NoGradient(op::kUndefinedGradient);
+}
+
+}  // namespace
+
+void DeclareBoxes(OpRegistry& ops) {
+  DeclareSuppressions(ops);
+  DeclareDrawing(ops);
+}
+
+}  // namespace weir::ops

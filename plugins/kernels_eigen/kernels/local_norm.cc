@@ -1,0 +1,194 @@
+// Local response normalisation, and batch normalisation with given statistics.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "plugins/kernels_eigen/dtypes.h"
+#include "plugins/kernels_eigen/families.h"
+#include "plugins/kernels_eigen/operands.h"
+#include "sdk/cpp/elementwise.h"
+#include "sdk/cpp/kernel.h"
+
+namespace weir::kernels_eigen {
+namespace {
+
+using sdk::Compute;
+using sdk::Env;
+using sdk::Prep;
+using sdk::Scratch;
+using sdk::View;
+
+/// Rows of channels; each channel is scaled by its neighbours within the radius.
+struct Lrn {
+  int64_t rows = 0, depth = 0, radius = 5;
+  float bias = 1, alpha = 1, beta = 0.5f;
+
+  int32_t Plan(Prep& prep) {
+    const sdk::Node& node = prep.node();
+    radius = node.Int("depth_radius", 5);
+    if (radius < 0 || radius > std::numeric_limits<int32_t>::max()) {
+      return prep.error().InvalidArgument("depth_radius = ", radius, " larger than int max");
+    }
+    bias = static_cast<float>(node.Float("bias", 1));
+    alpha = static_cast<float>(node.Float("alpha", 1));
+    beta = static_cast<float>(node.Float("beta", 0.5));
+    if (prep.size(0) == 0) return WEIR_OK;
+    depth = prep.shape(0).dims[3];
+    rows = SizeOf(prep.shape(0), 0, 3);
+    prep.Scratch(static_cast<uint64_t>(depth) * 2 * sizeof(float));
+    prep.Tiles(static_cast<uint64_t>(std::min(rows, prep.size(0) / sdk::internal::kGrain)));
+    return WEIR_OK;
+  }
+
+  /// norms[c] = bias + alpha * the sum of squares around c.
+  template <class T>
+  void Norms(const T* x, float* norms) const {
+    for (int64_t c = 0; c < depth; ++c) {
+      float sum = 0;
+      const int64_t end = std::min(depth, c + radius + 1);
+      for (int64_t i = std::max<int64_t>(0, c - radius); i < end; ++i) {
+        const auto value = static_cast<float>(x[i]);
+        sum += value * value;
+      }
+      norms[c] = bias + alpha * sum;
+    }
+  }
+  float Power(float norm) const { return beta == 0.5f ? 1 / std::sqrt(norm) : std::pow(norm, -beta); }
+};
+
+struct LrnForward : Lrn {
+  int32_t Prepare(Prep& prep) {
+    if (prep.shape(0).rank != 4) return prep.error().InvalidArgument("in must be 4-dimensional");
+    return Plan(prep);
+  }
+  template <class T>
+  void Run(Env& env, View<const T> x, View<T> y, Scratch<float> norms) const {
+    const auto [begin, end] = env.Range(rows);
+    for (int64_t row = begin; row < end; ++row) {
+      const T* from = x.data() + row * depth;
+      T* to = y.data() + row * depth;
+      Norms(from, norms.data());
+      for (int64_t c = 0; c < depth; ++c) {
+        to[c] = static_cast<T>(static_cast<float>(from[c]) * Power(norms.data()[c]));
+      }
+    }
+  }
+};
+
+struct LrnGrad : Lrn {
+  int32_t Prepare(Prep& prep) {
+    for (uint32_t i = 0; i < 3; ++i) {
+      if (prep.shape(i).rank != 4) return prep.error().InvalidArgument("inputs must be 4-dimensional");
+      if (sdk::SameShape(prep.shape(0), prep.shape(i))) continue;
+      return prep.error().InvalidArgument("input_grads, input_image, and out_image should have the same shape");
+    }
+    return Plan(prep);
+  }
+  template <class T>
+  void Run(Env& env, View<const T> dy, View<const T> x, View<const T> y, View<T> dx, Scratch<float> scratch) const {
+    const auto [begin, end] = env.Range(rows);
+    float *norms = scratch.data(), *sums = norms + depth;
+    for (int64_t at = begin * depth; at < end * depth; at += depth) {
+      const T *slopes = dy.data() + at, *values = x.data() + at, *results = y.data() + at;
+      Norms(values, norms);
+      std::fill_n(sums, depth, 0.0f);
+      for (int64_t c = 0; c < depth; ++c) {
+        const auto slope = static_cast<float>(slopes[c]);
+        const float shared = -2 * alpha * beta * static_cast<float>(results[c]) / norms[c] * slope;
+        const int64_t last = std::min(depth, c + radius + 1);
+        for (int64_t i = std::max<int64_t>(0, c - radius); i < last; ++i) {
+          sums[i] += shared * static_cast<float>(values[i]);
+        }
+        sums[c] += Power(norms[c]) * slope;
+      }
+      for (int64_t c = 0; c < depth; ++c) dx[at + c] = static_cast<T>(sums[c]);
+    }
+  }
+};
+
+/// Images with the channels last, and statistics per channel.
+struct GivenStatistics {
+  int64_t rows = 0, channels = 0;
+  double epsilon = 0;
+  bool scales = false;
+
+  int32_t Plan(Prep& prep, std::initializer_list<std::string_view> vectors) {
+    const sdk::Error& error = prep.error();
+    epsilon = prep.node().Float("variance_epsilon", 0);
+    scales = prep.node().Bool("scale_after_normalization", false);
+    const weir_shape& images = prep.shape(0);
+    if (images.rank != 4) return error.InvalidArgument("input must be 4-dimensional", images);
+    channels = images.dims[3];
+    uint32_t i = 1;
+    for (const std::string_view name : vectors) {
+      const weir_shape& vector = prep.shape(i++);
+      if (vector.rank != 1) return error.InvalidArgument(name, " must be 1-dimensional", vector);
+      if (vector.dims[0] == channels) continue;
+      return error.InvalidArgument(name, " must have an element per channel, ", channels, ", but has shape ", vector);
+    }
+    rows = prep.size(0) == 0 ? 0 : SizeOf(images, 0, 3);
+    return WEIR_OK;
+  }
+};
+
+struct GlobalNormalisation : GivenStatistics {
+  int32_t Prepare(Prep& prep) {
+    prep.MayAlias(0, 0);
+    return Plan(prep, {"mean", "var", "beta", "gamma"});
+  }
+  template <class T>
+  void Run(View<const T> t, View<const T> m, View<const T> v, View<const T> beta, View<const T> gamma,
+           View<T> y) const {
+    using C = Compute<T>;
+    for (int64_t row = 0; row < rows; ++row) {
+      const T* from = t.data() + row * channels;
+      T* to = y.data() + row * channels;
+      for (int64_t c = 0; c < channels; ++c) {
+        const C inverse = C(1) / std::sqrt(static_cast<C>(v[c]) + static_cast<C>(epsilon));
+        const C factor = scales ? inverse * static_cast<C>(gamma[c]) : inverse;
+        to[c] = static_cast<T>((static_cast<C>(from[c]) - static_cast<C>(m[c])) * factor + static_cast<C>(beta[c]));
+      }
+    }
+  }
+};
+
+struct GlobalNormalisationGrad : GivenStatistics {
+  int32_t Prepare(Prep& prep) {
+    if (const int32_t code = Plan(prep, {"mean", "var", "gamma"}); code != WEIR_OK) return code;
+    if (sdk::SameShape(prep.shape(0), prep.shape(4))) return WEIR_OK;
+    return prep.error().InvalidArgument("backprop of shape ", prep.shape(4), " must have the input's shape ",
+                                        prep.shape(0));
+  }
+  template <class T>
+  void Run(View<const T> t, View<const T> m, View<const T> v, View<const T> gamma, View<const T> dy, View<T> dx,
+           View<T> dm, View<T> dv, View<T> db, View<T> dg) const {
+    using C = Compute<T>;
+    for (int64_t c = 0; c < channels; ++c) {
+      const double variance = static_cast<double>(static_cast<C>(v[c])) + epsilon, inverse = 1 / std::sqrt(variance);
+      const double factor = scales ? inverse * static_cast<double>(static_cast<C>(gamma[c])) : inverse;
+      double sum = 0, product = 0;
+      for (int64_t i = c; i < rows * channels; i += channels) {
+        const auto slope = static_cast<double>(static_cast<C>(dy[i]));
+        sum += slope;
+        product += slope * static_cast<double>(static_cast<C>(t[i]) - static_cast<C>(m[c]));
+        dx[i] = static_cast<T>(static_cast<C>(slope * factor));
+      }
+      dm[c] = static_cast<T>(static_cast<C>(-sum * factor));
+      dv[c] = static_cast<T>(static_cast<C>(-0.5 * product * factor / variance));
+      db[c] = static_cast<T>(static_cast<C>(sum));
+      dg[c] = static_cast<T>(static_cast<C>(scales ? product * inverse : 0));
+    }
+  }
+};
+
+}  // namespace
+
+void AddLocalNorm(sdk::KernelTable& k) {
+  constexpr auto kStatisticTypes = sdk::Types<sdk::half, float, double>();
+  k.Add<LrnForward>("LRN", k16Bit + sdk::Types<float>()).Class(WEIR_CLASS_REDUCE, 30);
+  k.Add<LrnGrad>("LRNGrad", k16Bit + sdk::Types<float>()).Class(WEIR_CLASS_REDUCE, 60);
+  k.Add<GlobalNormalisation>("BatchNormWithGlobalNormalization", kStatisticTypes).Class(WEIR_CLASS_ELEMENTWISE, 6);
+  k.Add<GlobalNormalisationGrad>("BatchNormWithGlobalNormalizationGrad", kStatisticTypes).Class(WEIR_CLASS_REDUCE, 8);
+}
+
+}  // namespace weir::kernels_eigen

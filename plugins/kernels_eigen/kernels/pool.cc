@@ -1,0 +1,251 @@
+// Maxima and means of windows over images and volumes.
+#include "plugins/kernels_eigen/kernels/pool.h"
+
+#include "plugins/kernels_eigen/dtypes.h"
+#include "plugins/kernels_eigen/families.h"
+#include "plugins/kernels_eigen/wrap.h"
+#include "sdk/cpp/elementwise.h"
+#include "sdk/cpp/kernel.h"
+
+namespace weir::kernels_eigen {
+namespace {
+
+using sdk::Compute;
+using sdk::Env;
+using sdk::HostIntegers;
+using sdk::Prep;
+using sdk::View;
+
+/// The largest element; NaN is never.
+struct WindowMax {
+  template <class C>
+  static C First() {
+    return std::numeric_limits<C>::lowest();
+  }
+  template <class C>
+  static C Fold(C so_far, C x) {
+    return x > so_far ? x : so_far;
+  }
+  template <class C>
+  static C Result(C folded, int64_t) {
+    return folded;
+  }
+};
+
+struct WindowMean {
+  template <class C>
+  static C First() {
+    return C(0);
+  }
+  template <class C>
+  static C Fold(C so_far, C x) {
+    return so_far + x;
+  }
+  template <class C>
+  static C Result(C folded, int64_t count) {
+    return folded / static_cast<C>(count);
+  }
+};
+
+/// kLanes neighbouring channels of one window.
+template <class F, int kLanes, class T>
+void FoldLanes(const PoolPlan& plan, const PoolPlan::Box& box, const T* x, T* y) {
+  using C = Compute<T>;
+  C folded[kLanes];
+  for (int i = 0; i < kLanes; ++i) folded[i] = F::template First<C>();
+  PoolPlan::ForBox(box, plan.in_steps, [&](int64_t at) {
+    const T* from = x + at;
+    for (int i = 0; i < kLanes; ++i) folded[i] = F::Fold(folded[i], static_cast<C>(from[i]));
+  });
+  const int64_t count = box.count();
+  for (int i = 0; i < kLanes; ++i) y[i] = static_cast<T>(F::Result(folded[i], count));
+}
+
+/// One row of outputs with channels beside each other.
+template <class F, class T>
+void FoldRow(const PoolPlan& plan, int64_t plane, int64_t row, const T* x, T* y) {
+  for (int64_t column = 0; column < plan.axes[2].output; ++column, y += plan.out_steps[2]) {
+    const PoolPlan::Box box = plan.Reads(plane, row, column);
+    int64_t c = 0;
+    for (; c + 32 <= plan.inner; c += 32) FoldLanes<F, 32>(plan, box, x + c, y + c);
+    for (; c + 8 <= plan.inner; c += 8) FoldLanes<F, 8>(plan, box, x + c, y + c);
+    for (; c < plan.inner; ++c) FoldLanes<F, 1>(plan, box, x + c, y + c);
+  }
+}
+
+constexpr int64_t kColumnTile = 256;
+
+/// One row of outputs of a single channel, tap by tap for many columns at a time.
+template <class F, class T>
+void FoldColumns(const PoolPlan& plan, int64_t plane, int64_t row, const T* x, T* y) {
+  using C = Compute<T>;
+  const sdk::WindowAxis& axis = plan.axes[2];
+  const PoolPlan::Box lines = plan.Reads(plane, row, 0);
+  const int64_t line_count = (lines.planes.end - lines.planes.first) * (lines.rows.end - lines.rows.first);
+  C folded[kColumnTile];
+  for (int64_t begin = 0; begin < axis.output; begin += kColumnTile) {
+    const int64_t end = std::min(axis.output, begin + kColumnTile);
+    std::fill(folded, folded + (end - begin), F::template First<C>());
+    const int64_t first_tap = std::max<int64_t>(0, -axis.Start(end - 1));
+    const int64_t end_tap = std::min(axis.window, axis.input - axis.Start(begin));
+    for (int64_t z = lines.planes.first; z < lines.planes.end; ++z) {
+      for (int64_t line = lines.rows.first; line < lines.rows.end; ++line) {
+        const T* from = x + z * plan.in_steps[0] + line * plan.in_steps[1];
+        for (int64_t tap = first_tap; tap < end_tap; ++tap) {
+          const sdk::Places places = axis.Outputs(tap);
+          const int64_t first = std::max(places.first, begin), last = std::min(places.end, end);
+          WEIR_INDEPENDENT
+          for (int64_t i = first; i < last; ++i) {
+            folded[i - begin] = F::Fold(folded[i - begin], static_cast<C>(from[axis.Start(i) + tap]));
+          }
+        }
+      }
+    }
+    for (int64_t i = begin; i < end; ++i) {
+      const PoolPlan::Box box = plan.Reads(plane, row, i);
+      const int64_t columns = std::max<int64_t>(0, box.columns.end - box.columns.first);
+      y[i] = static_cast<T>(F::Result(folded[i - begin], line_count * columns));
+    }
+  }
+}
+
+/// Windows across channels: plan.depth_window neighbours each.
+template <class F, class T>
+void FoldDepth(const PoolPlan& plan, const T* x, T* y, int64_t count) {
+  using C = Compute<T>;
+  for (int64_t i = 0; i < count; ++i, x += plan.depth_window) {
+    C folded = F::template First<C>();
+    for (int64_t c = 0; c < plan.depth_window; ++c) folded = F::Fold(folded, static_cast<C>(x[c]));
+    y[i] = static_cast<T>(F::Result(folded, plan.depth_window));
+  }
+}
+
+template <class F>
+struct Pool {
+  PoolPlan plan;
+
+  int32_t Plan(Prep& prep, const PoolForm& form) {
+    if (prep.shape(0).rank != form.spatial + 2) {
+      return prep.error().InvalidArgument("tensor_in must be ", form.spatial + 2, "-dimensional");
+    }
+    if (const int32_t code = plan.Make(prep, prep.shape(0), form); code != WEIR_OK) return code;
+    if (const int32_t code = ExpectOutput(prep, 0, plan.Output(form.spatial)); code != WEIR_OK) return code;
+    const int64_t rows = plan.OutputRows();
+    if (rows > 0) prep.Tiles(static_cast<uint64_t>(std::min(rows, prep.size(0) / kPoolTileWork)));
+    return WEIR_OK;
+  }
+
+  template <class T>
+  void Fold(Env& env, const T* x, T* y) const {
+    const auto [begin, end] = env.Range(plan.OutputRows());
+    plan.ForOutputRows(begin, end, [&](int64_t array, int64_t plane, int64_t row) {
+      const T* from = x + array * plan.in_size;
+      T* to = y + array * plan.out_size + plane * plan.out_steps[0] + row * plan.out_steps[1];
+      if (plan.depth_window > 1) {
+        from += plane * plan.in_steps[0] + row * plan.in_steps[1];
+        FoldDepth<F>(plan, from, to, plan.out_steps[1]);
+      } else if (plan.inner == 1) {
+        FoldColumns<F>(plan, plane, row, from, to);
+      } else {
+        FoldRow<F>(plan, plane, row, from, to);
+      }
+    });
+  }
+};
+
+template <class F, uint32_t kSpatial, bool kDepth>
+struct PoolByAttrs : Pool<F> {
+  int32_t Prepare(Prep& prep) { return this->Plan(prep, {.spatial = kSpatial, .depth = kDepth}); }
+  template <class T>
+  void Run(Env& env, View<const T> x, View<T> y) const {
+    this->Fold(env, x.data(), y.data());
+  }
+};
+
+struct MaxPoolV2 : Pool<WindowMax> {
+  int32_t Prepare(Prep& prep) { return Plan(prep, {.depth = true, .steps_at = 1}); }
+  template <class T>
+  void Run(Env& env, View<const T> x, HostIntegers, HostIntegers, View<T> y) const {
+    Fold(env, x.data(), y.data());
+  }
+};
+
+/// The gradient of a mean by its input, place by place: the sum over the windows that read it.
+template <uint32_t kSpatial>
+struct MeanGrad {
+  PoolPlan plan;
+  bool none = false;  // the input has no elements
+
+  int32_t Prepare(Prep& prep) {
+    const sdk::Error& error = prep.error();
+    constexpr uint32_t kRank = kSpatial + 2;
+    std::vector<int64_t> dims;
+    if (const int32_t code = Steering(prep, 0, &dims); code != WEIR_OK) return code;
+    if (prep.shape(0).rank != 1 || dims.size() != kRank) {
+      return error.InvalidArgument("orig_input_shape must be 1-dimensional and ", kRank, " elements");
+    }
+    if (prep.shape(1).rank != kRank) {
+      return error.InvalidArgument("out_backprop must be ", kRank, "-dimensional");
+    }
+    for (const int64_t dim : dims) {
+      if (dim < 0) return error.InvalidArgument("Expected a non-negative size, got ", dim);
+    }
+    const weir_shape images{kRank, 0, dims.data()};
+    if (const int32_t code = plan.Make(prep, images, {.spatial = kSpatial}); code != WEIR_OK) return code;
+    if (const int32_t code = ExpectPooled(prep, 1, "grad", plan.Output(kSpatial)); code != WEIR_OK) return code;
+    none = std::find(dims.begin(), dims.end(), 0) != dims.end();
+    if (!none) prep.Tiles(static_cast<uint64_t>(std::min(Rows(), SizeOf(images, 0, kRank) / kPoolTileWork)));
+    return ExpectOutput(prep, 0, dims);
+  }
+
+  int64_t Rows() const { return none ? 0 : plan.outer * plan.axes[0].input * plan.axes[1].input; }
+
+  template <class T>
+  void Run(Env& env, HostIntegers, View<const T> dy, View<T> dx) const {
+    const auto [begin, end] = env.Range(Rows());
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t row = i % plan.axes[1].input, rest = i / plan.axes[1].input;
+      const int64_t plane = rest % plan.axes[0].input, array = rest / plan.axes[0].input;
+      T* to = dx.data() + array * plan.in_size + plane * plan.in_steps[0] + row * plan.in_steps[1];
+      for (int64_t column = 0; column < plan.axes[2].input; ++column, to += plan.inner) {
+        const PoolPlan::Box box = plan.ReadBy(plane, row, column);
+        int64_t c = 0;
+        const T* from = dy.data() + array * plan.out_size;
+        for (; c + 16 <= plan.inner; c += 16) Gather<16>(box, from + c, to + c);
+        for (; c < plan.inner; ++c) Gather<1>(box, from + c, to + c);
+      }
+    }
+  }
+
+  template <int kLanes, class T>
+  void Gather(const PoolPlan::Box& box, const T* dy, T* dx) const {
+    using C = Compute<T>;
+    C sums[kLanes] = {};
+    for (int64_t z = box.planes.first; z < box.planes.end; ++z) {
+      for (int64_t y = box.rows.first; y < box.rows.end; ++y) {
+        for (int64_t x = box.columns.first; x < box.columns.end; ++x) {
+          const T* from = dy + z * plan.out_steps[0] + y * plan.out_steps[1] + x * plan.out_steps[2];
+          const C share = C(1) / static_cast<C>(plan.Reads(z, y, x).count());
+          for (int i = 0; i < kLanes; ++i) sums[i] += static_cast<C>(from[i]) * share;
+        }
+      }
+    }
+    for (int i = 0; i < kLanes; ++i) dx[i] = static_cast<T>(sums[i]);
+  }
+};
+
+}  // namespace
+
+void AddPool(sdk::KernelTable& k) {
+  constexpr auto kMaxTypes = kFloating + kSigned + sdk::Types<uint8_t, uint16_t>();
+  constexpr auto kVolumeTypes = k16Bit + sdk::Types<float>();
+  k.Add<PoolByAttrs<WindowMax, 2, true>>("MaxPool", kMaxTypes).Class(WEIR_CLASS_REDUCE, 9);
+  k.Add<MaxPoolV2>("MaxPoolV2", kMaxTypes).Class(WEIR_CLASS_REDUCE, 9);
+  k.Add<PoolByAttrs<WindowMax, 3, false>>("MaxPool3D", kVolumeTypes).Class(WEIR_CLASS_REDUCE, 27);
+  k.Add<PoolByAttrs<WindowMean, 2, false>>("AvgPool", kFloating).Class(WEIR_CLASS_REDUCE, 9);
+  k.Add<PoolByAttrs<WindowMean, 3, false>>("AvgPool3D", kFloating).Class(WEIR_CLASS_REDUCE, 27);
+  k.Add<MeanGrad<2>>("AvgPoolGrad", kFloating).Class(WEIR_CLASS_REDUCE, 9);
+  k.Add<MeanGrad<3>>("AvgPool3DGrad", kFloating).Class(WEIR_CLASS_REDUCE, 27);
+}
+
+}  // namespace weir::kernels_eigen
