@@ -34,8 +34,6 @@ void AddDilation(sdk::KernelTable& k);
 void AddDistinct(sdk::KernelTable& k);
 void AddDistances(sdk::KernelTable& k);
 void AddCrop(sdk::KernelTable& k);
-void AddCrossEntropy(sdk::KernelTable& k);
-void AddDistinct(sdk::KernelTable& k);
 void AddDrawBoxes(sdk::KernelTable& k);
 void AddFakeQuant(sdk::KernelTable& k);
 void AddFill(sdk::KernelTable& k);

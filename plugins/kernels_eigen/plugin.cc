@@ -51,14 +51,9 @@ void AddRest(sdk::KernelTable& k) {
   AddMatrixDiag(k);
   AddMatrixFunctions(k);
   AddColours(k);
-  AddConcat(k);
   AddCrop(k);
-  AddCrossEntropy(k);
-  AddDistinct(k);
   AddDrawBoxes(k);
   AddFakeQuant(k);
-  AddFill(k);
-  AddGather(k);
   AddLocalNorm(k);
   AddMirror(k);
   AddMixedMatMul(k);
@@ -72,8 +67,6 @@ void AddRest(sdk::KernelTable& k) {
   AddRoll(k);
   AddPool(k);
   AddPoolGrad(k);
-  AddRandom(k);
-  AddRepeat(k);
   AddResize(k);
   AddScan(k);
   AddScatter(k);
