@@ -67,7 +67,7 @@ struct ParallelConcat {
 };
 
 /// Rows of x and those of v that change them.
-struct Rows {
+struct ChangedRows {
   int64_t rows = 0, row = 0;
   bool empty = false;
 
@@ -95,7 +95,7 @@ struct Rows {
   int64_t At(int64_t index) const { return (index % rows + rows) % rows; }
 };
 
-struct InplaceUpdate : Rows {
+struct InplaceUpdate : ChangedRows {
   void Run(AnyInput x, Integers indices, AnyInput v, AnyOutput y) const {
     if (empty) return;
     const size_t bytes = static_cast<size_t>(row) * sdk::SizeOf(y.dtype());
@@ -109,7 +109,7 @@ struct InplaceUpdate : Rows {
 };
 
 template <bool kAdd>
-struct InplaceChange : Rows {
+struct InplaceChange : ChangedRows {
   template <class T>
   void Run(View<const T> x, Integers indices, View<const T> v, View<T> y) const {
     using C = sdk::Compute<T>;

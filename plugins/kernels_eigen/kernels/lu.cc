@@ -12,11 +12,11 @@ using sdk::Env;
 using sdk::View;
 
 template <class T>
-T SignOf(T x) {
+T DirectionOf(T x) {
   return x > 0 ? T(1) : x < 0 ? T(-1) : x;
 }
 template <class R>
-std::complex<R> SignOf(std::complex<R> x) {
+std::complex<R> DirectionOf(std::complex<R> x) {
   const R size = std::abs(x);
   return size == 0 ? std::complex<R>() : x / size;
 }
@@ -32,7 +32,7 @@ struct SignedLog {
     sign = T(static_cast<float>(factors.sign));
     for (int64_t i = 0; i < factors.lu.rows; ++i) {
       const T pivot = factors.lu(i, i);
-      sign *= SignOf(pivot);
+      sign *= DirectionOf(pivot);
       log += std::log(std::abs(pivot));
     }
   }
