@@ -120,7 +120,8 @@ class Verifier {
     const DeviceId owner = OwnerOf(instruction.memory);
     WEIR_TRY(Check(instruction.memory == kHostSpace || plan_.devices.Has(owner), "it works in no memory"));
     const bool on_stream = instruction.opcode == Opcode::kStreamKernel || instruction.opcode == Opcode::kRecord;
-    if (!instruction.stream.valid()) return Check(!on_stream, "it is on no stream");
+    const bool planned = !plan_.streams.empty();  // plan_streams has run
+    if (!instruction.stream.valid()) return Check(!on_stream || !planned, "it is on no stream");
     return Check(plan_.streams.Has(instruction.stream), "its stream is beyond the table");
   }
 

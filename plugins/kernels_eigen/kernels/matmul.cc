@@ -164,7 +164,7 @@ struct Rates {
 };
 const Rates& RatesHere() {
 #if defined(__AVX512F__)
-  static constexpr Rates kAmd = {0.85, 0.93, 0.3, 0.2}, kIntel = {0.55, 0.80, 0.3, 0};
+  static constexpr Rates kAmd = {0.85, 0.80, 0.3, 0.2}, kIntel = {0.55, 0.80, 0.3, 0};
 #else
   static constexpr Rates kAmd = {0.80, 0.89, 0.25, 0.2}, kIntel = {0.60, 0.80, 0.3, 0};
 #endif

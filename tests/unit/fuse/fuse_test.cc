@@ -10,6 +10,7 @@
 #include "core/optimize/optimize.h"
 #include "core/session/runtime.h"
 #include "core/session/session.h"
+#include "tests/support/test_device.h"
 #include "tests/support/text_graph.h"
 
 namespace weir::fuse {
@@ -182,6 +183,7 @@ TEST(Fuse, TheVariableGetsTheSameValue) {
   // If the only kernel of the fused op declines, the separate ops run.
   plugin::LoadOptions options;
   options.folders = {WEIR_SHIPPED_PLUGINS, WEIR_DECLINING_PLUGIN};
+  options.config.plugins.isa = testing::TestIsa();
   options.deny = {"kernels_onednn", "kernels_openblas"};
   const Result<std::shared_ptr<session::Runtime>> declining = session::Runtime::Load(options);
   ASSERT_TRUE(declining.ok()) << declining.status().ToString();

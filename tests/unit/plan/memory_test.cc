@@ -54,6 +54,37 @@ TEST(LayOutArena, ReusesDeadMemory) {
   EXPECT_EQ(plan.arena_bytes[kHostSpace], 2048u);
 }
 
+TEST(LayOutArena, EachMemoryHasAnArenaOfItsOwn) {
+  ExecutionPlan plan = WithStorages({1000, 500, 1000, 500});
+  plan.devices.resize(2);
+  const SpaceId first = OwnSpace(DeviceId(0)), second = OwnSpace(DeviceId(1));
+  plan.storages[StorageId(1)].space = plan.storages[StorageId(3)].space = second;
+  AddInstruction(plan, {}, {0});
+  AddInstruction(plan, {0}, {1});
+  AddInstruction(plan, {1}, {2});
+  AddInstruction(plan, {2}, {3});
+  ASSERT_TRUE(LayOutArena({}, plan).ok());
+  EXPECT_EQ(plan.storages[StorageId(0)].offset, plan.storages[StorageId(2)].offset);
+  EXPECT_EQ(plan.storages[StorageId(1)].offset, plan.storages[StorageId(3)].offset);
+  EXPECT_EQ(plan.arena_bytes[kHostSpace], 1024u);
+  EXPECT_EQ(plan.arena_bytes[first], 0u);
+  EXPECT_EQ(plan.arena_bytes[second], 512u);
+}
+
+TEST(LayOutArena, StoragesThatAreSetApartShareNothing) {
+  ExecutionPlan plan = WithStorages({1024, 1024, 1024, 1024});
+  plan.storages[StorageId(1)].apart = true;
+  AddInstruction(plan, {}, {0});
+  AddInstruction(plan, {0}, {2});
+  AddInstruction(plan, {2}, {1});
+  AddInstruction(plan, {1}, {3});
+  ASSERT_TRUE(LayOutArena({}, plan).ok());
+  for (const int other : {0, 2, 3}) {
+    EXPECT_FALSE(Overlap(plan.storages[StorageId(1)], plan.storages[StorageId(other)])) << other;
+  }
+  EXPECT_EQ(plan.arena_bytes[kHostSpace], 3072u);
+}
+
 TEST(LayOutArena, RefusesMoreThanCanBeCounted) {
   ExecutionPlan plan;
   plan.storages.resize((uint64_t{1} << 60) / kMostBytes + 1);

@@ -103,6 +103,24 @@ TEST_F(VerifyTest, LocksAreOfVariables) {
             "instruction 1: its locks are beyond the table");
 }
 
+TEST_F(VerifyTest, DevicesMemoriesAndStreamsAreInTheirTables) {
+  EXPECT_EQ(After([](ExecutionPlan& plan) { plan.instructions[1].device = DeviceId(0); }),
+            "instruction 1: it runs on no device");
+  EXPECT_EQ(After([](ExecutionPlan& plan) { plan.instructions[1].memory = SpaceId(1); }),
+            "instruction 1: it works in no memory");
+  EXPECT_EQ(After([](ExecutionPlan& plan) { plan.instructions[1].stream = StreamId(0); }),
+            "instruction 1: its stream is beyond the table");
+  EXPECT_EQ(After([](ExecutionPlan& plan) { plan.instructions[1].opcode = Opcode::kWait; }),
+            "instruction 1: its detail is beyond its table")
+      << "the plan has no events";
+  EXPECT_EQ(After([](ExecutionPlan& plan) {
+              plan.event_count = 1;
+              plan.instructions[1].opcode = Opcode::kRecord;
+              plan.streams.push_back({});
+            }),
+            "instruction 1: it is on no stream");
+}
+
 TEST_F(VerifyTest, TasksFollowEachOtherAlongTheTape) {
   EXPECT_EQ(After([](ExecutionPlan& plan) { plan.successors = {0}; }), "task 0: an edge does not lead along the tape");
   EXPECT_EQ(After([](ExecutionPlan& plan) { plan.tasks[1].loop = 0; }), "task 0: an edge leads to another body");
