@@ -8,6 +8,14 @@ void AddAll(kernel::KernelRegistry& kernels) {
   AddCheckpoint(kernels);
   AddSummaries(kernels);
   AddStrings(kernels);
+  AddStringParts(kernels);
+  AddStringJoins(kernels);
+  AddStringPatterns(kernels);
+  AddNumerals(kernels);
+  AddRawBytes(kernels);
+  AddCsv(kernels);
+  AddUnicode(kernels);
+  AddWav(kernels);
   AddPrints(kernels);
   AddResources(kernels);
   AddStacks(kernels);

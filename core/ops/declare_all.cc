@@ -18,7 +18,12 @@ void DeclareAll(op::OpRegistry& ops) {
   DeclareBits(ops);
   DeclareNn(ops);
   DeclareActivations(ops);
+  DeclareRecurrent(ops);
+  DeclareCtc(ops);
+  DeclareAudio(ops);
   DeclareRandom(ops);
+  DeclareStateless(ops);
+  DeclareSamplers(ops);
   DeclareShape(ops);
   DeclareArray(ops);
   DeclareConcat(ops);
@@ -33,6 +38,8 @@ void DeclareAll(op::OpRegistry& ops) {
   DeclareQueue(ops);
   DeclareFiles(ops);
   DeclareSummary(ops);
+  DeclareStrings(ops);
+  DeclareText(ops);
   DeclarePrint(ops);
   DeclareCheck(ops);
 }

@@ -2,6 +2,7 @@
 #include "sdk/cpp/plugin.h"
 
 #include "plugins/kernels_eigen/families.h"
+#include "plugins/kernels_eigen/sequence_families.h"
 #if defined(WEIR_FOR_ASYNC_EXAMPLE)
 #include "sdk/examples/async_device/async_kernels.h"
 #endif
@@ -24,12 +25,16 @@ void AddRest(sdk::KernelTable& k) {
   AddAdaptive(k);
   AddAddN(k);
   AddArgReduce(k);
+  AddAudio(k);
   AddAssignAdd(k);
   AddBias(k);
   AddBits(k);
   AddCast(k);
+  AddCategorical(k);
   AddConcat(k);
   AddCrossEntropy(k);
+  AddCtc(k);
+  AddCtcBeam(k);
   AddDistinct(k);
   AddFill(k);
   AddGather(k);
@@ -37,13 +42,19 @@ void AddRest(sdk::KernelTable& k) {
   AddOptimisers(k);
   AddPermute(k);
   AddRandom(k);
+  AddRecurrent(k);
+  AddRecurrentGrad(k);
+  AddRejection(k);
   AddRepeat(k);
+  AddReverseSequence(k);
+  AddSamplers(k);
   AddScan(k);
   AddScatter(k);
   AddSelect(k);
   AddShapeArgs(k);
   AddSlice(k);
   AddSpecial(k);
+  AddStatelessRandom(k);
   AddStrings(k);
   AddTopK(k);
 }
