@@ -177,7 +177,10 @@ bool HasCase(char32_t c) {
     const auto run = std::lower_bound(runs.begin(), runs.end(), c, [](const Run& r, char32_t x) { return r.last < x; });
     return run != runs.end() && run->first <= c && (c - run->first) % static_cast<char32_t>(run->step) == 0;
   };
-  return in(kLower) || in(kUpper);
+  const auto special = [c](std::span<const Special> specials) {
+    return std::ranges::any_of(specials, [c](const Special& s) { return s.from == c; });
+  };
+  return in(kLower) || in(kUpper) || special(kLowerSpecials) || special(kUpperSpecials);
 }
 
 }  // namespace

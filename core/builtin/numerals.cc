@@ -161,7 +161,7 @@ Result<Conversion> ConversionOf(const kernel::BuiltinCall& call, DType type) {
   }
   Conversion conversion{"%" + fill, scientific ? 'e' : shortest ? 'g' : 'f'};
   if (width >= 0) conversion.flags += std::to_string(width);
-  if (precision >= 0) conversion.flags += "." + std::to_string(precision);
+  if (precision >= 0 && type != DType::kString) conversion.flags += "." + std::to_string(precision);
   if (IsInteger(type)) {
     const bool is_unsigned =
         type == DType::kUint8 || type == DType::kUint16 || type == DType::kUint32 || type == DType::kUint64;

@@ -148,7 +148,10 @@ Status ParseTensor(kernel::BuiltinCall& call) {
 
 Status SerializeTensor(kernel::BuiltinCall& call) {
   WEIR_TRY(CheckCounts(call, 1, 1));
-  WEIR_ASSIGN(const std::string bytes, SerializeTensorProto(call.inputs[0]));
+  // TensorFlow's op writes strings as typed fields.
+  const TensorEncoding encoding =
+      call.inputs[0].dtype() == DType::kString ? TensorEncoding::kTyped : TensorEncoding::kContent;
+  WEIR_ASSIGN(const std::string bytes, SerializeTensorProto(call.inputs[0], encoding));
   call.outputs[0] = Tensor::String(bytes);
   return Status();
 }

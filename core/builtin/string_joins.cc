@@ -81,7 +81,7 @@ Status SplitBy(kernel::BuiltinCall& call, std::string_view what, Cut&& cut) {
 Status StringSplit(kernel::BuiltinCall& call) {
   WEIR_ASSIGN(const bool skip_empty, call.attrs.Bool("skip_empty"));
   return SplitBy(call, "delimiter", [skip_empty](std::string_view text, std::string_view delimiters, Pieces* pieces) {
-    if (!(text.empty() && skip_empty)) CutAtAny(text, delimiters, skip_empty, pieces);
+    if (!text.empty()) CutAtAny(text, delimiters, skip_empty, pieces);
   });
 }
 
@@ -101,7 +101,7 @@ Status ReduceJoin(kernel::BuiltinCall& call) {
   WEIR_ASSIGN(const std::string separator, call.attrs.String("separator"));
   const Shape& shape = call.inputs[0].shape();
   const int rank = shape.rank();
-  std::vector<int> joined;  // axes in the order of the indices; the last one changes fastest
+  std::vector<int> joined;  // axes in the reverse order of the indices: the last one, named first, changes fastest
   for (const int32_t axis : axes) {
     if (axis < -rank || axis >= rank) {
       return OutOfRange("Invalid reduction dimension {} for input with {} dimension(s)", axis, rank);
@@ -110,7 +110,7 @@ Status ReduceJoin(kernel::BuiltinCall& call) {
     if (std::ranges::find(joined, own) != joined.end()) {
       return InvalidArgument("Duplicate reduction dimension {}", axis);
     }
-    joined.push_back(own);
+    joined.insert(joined.begin(), own);
   }
   std::vector<int64_t> steps(static_cast<size_t>(rank), 1), dims;
   std::vector<int> kept;

@@ -46,9 +46,8 @@ Status SpectrogramShape(ShapeContext& c) {
   WEIR_ASSIGN(const PartialShape input, c.WithRank(0, 2));
   WEIR_ASSIGN(const int64_t window, c.attrs().Int("window_size"));
   WEIR_ASSIGN(const int64_t stride, c.attrs().Int("stride"));
-  if (window < 2 || stride < 1) {
-    return InvalidArgument("Spectrogram initialization failed for window size {} and stride {}", window, stride);
-  }
+  if (window < 2) return InvalidArgument("window size must be > 1, got {}", window);
+  if (stride < 1) return InvalidArgument("stride must be strictly positive, got {}", stride);
   if (window > int64_t{1} << 30) return InvalidArgument("window_size must be at most 2^30, got {}", window);
   const int64_t samples = input.dim(0);
   const int64_t frames = samples < 0 ? -1 : samples < window ? 0 : 1 + (samples - window) / stride;

@@ -51,6 +51,16 @@ Status KeyedShape(ShapeContext& c) {
   return ShapeOfInput(c);
 }
 
+Status ShuffleShape(ShapeContext& c) {
+  const PartialShape value = c.input(0);
+  WEIR_ASSIGN(const PartialShape key, c.WithRank(1, 1));
+  WEIR_TRY(ExpectDim(key.dim(0), 1));
+  WEIR_TRY(c.WithRank(2, 1).status());
+  WEIR_TRY(c.WithRank(3, 0).status());
+  c.set_output(0, value);
+  return Status();
+}
+
 Status KeyedRangeShape(ShapeContext& c) {
   WEIR_TRY(c.WithRank(4, 0).status());
   WEIR_TRY(c.WithRank(5, 0).status());
@@ -250,11 +260,26 @@ void DeclareKeyed(OpRegistry& ops) {
       .Doc("Moves the generator in an int64 variable on by the numbers that `delta` samples may use.");
 }
 
+void DeclareShuffle(OpRegistry& ops) {
+  Stateless(ops, "StatelessShuffle")
+      .In("value: T")
+      .In("key: uint64")
+      .In("counter: uint64")
+      .In("alg: int32")
+      .Out("output: T")
+      .Attr("T: type")
+      .MovesElements()
+      .Shape(ShuffleShape)
+      .NoGradient("TensorFlow passes none through a shuffle")
+      .Doc("The rows of `value` in an order that follows from key [1], counter [2] and algorithm.");
+}
+
 }  // namespace
 
 void DeclareStateless(OpRegistry& ops) {
   DeclareSeeded(ops);
   DeclareKeyed(ops);
+  DeclareShuffle(ops);
 }
 
 }  // namespace weir::ops

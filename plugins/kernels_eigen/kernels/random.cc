@@ -1,12 +1,10 @@
 // Random tensors with TensorFlow's numbers: RandomUniform, RandomUniformInt, RandomStandardNormal, TruncatedNormal,
 // RandomShuffle.
-#include <cstring>
-#include <numeric>
-
 #include "plugins/kernels_eigen/dtypes.h"
 #include "plugins/kernels_eigen/families.h"
 #include "plugins/kernels_eigen/kernels/draws.h"
 #include "plugins/kernels_eigen/kernels/node_stream.h"
+#include "plugins/kernels_eigen/kernels/row_shuffle.h"
 #include "plugins/kernels_eigen/operands.h"
 
 namespace weir::kernels_eigen {
@@ -58,37 +56,16 @@ struct RandomIntegers {
   }
 };
 
-/// Swaps each row but the last with one that is not before it.
-struct Shuffle {
+struct Shuffle : RowShuffle {
   NodeStream stream;
-  int64_t rows = 0, row_bytes = 0;
 
   int32_t Prepare(sdk::Prep& prep) {
-    const weir_shape& shape = prep.shape(0);
-    if (const int32_t code = stream.Open(prep); code != WEIR_OK || prep.size(0) == 0) return code;
-    rows = shape.rank == 0 ? 1 : shape.dims[0];
-    row_bytes = prep.size(0) / rows * static_cast<int64_t>(sdk::SizeOf(prep.input(0).dtype));
-    prep.Scratch(static_cast<uint64_t>(rows) * sizeof(int64_t));
-    return WEIR_OK;
+    const int32_t code = stream.Open(prep);
+    return code != WEIR_OK ? code : Plan(prep);
   }
-
   void Run(sdk::AnyInput input, sdk::AnyOutput output, sdk::Scratch<int64_t> order) const {
-    if (rows == 0) return;
-    std::iota(order.data(), order.data() + rows, int64_t{0});
-    if (rows > 1) {
-      Words words(stream.generator(), stream.Reserve((static_cast<uint64_t>(rows) - 1 + 3) / 4));
-      for (int64_t i = 0; i + 1 < rows; ++i) {
-        std::swap(order.data()[i],
-                  order.data()[i + static_cast<int64_t>(words.Next() % static_cast<uint64_t>(rows - i))]);
-      }
-    }
-    const auto* from = static_cast<const std::byte*>(input.data());
-    auto* to = static_cast<std::byte*>(output.data());
-    ForBlock(static_cast<size_t>(row_bytes), [&](auto bytes) {
-      for (int64_t i = 0; i < rows; ++i) {
-        std::memcpy(to + static_cast<size_t>(i) * bytes, from + static_cast<size_t>(order.data()[i]) * bytes, bytes);
-      }
-    });
+    const uint64_t blocks = rows > 1 ? (static_cast<uint64_t>(rows) - 1 + 3) / 4 : 0;
+    Move(Words(stream.generator(), blocks == 0 ? 0 : stream.Reserve(blocks)), input, output, order.data());
   }
 };
 

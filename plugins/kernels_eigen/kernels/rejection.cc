@@ -139,7 +139,7 @@ struct PerParameter {
   int32_t Prepare(Prep& prep) {
     std::vector<int64_t> dims;
     if (prep.shape(0).rank != 1) {
-      return prep.error().InvalidArgument("shape must be a vector of {int32,int64}, got shape: ", prep.shape(0));
+      return prep.error().InvalidArgument("shape must be a vector of {int32,int64}, got shape ", prep.shape(0));
     }
     if (const int32_t code = Steering(prep, 0, &dims); code != WEIR_OK) return code;
     const weir_shape& parameters = prep.shape(1);

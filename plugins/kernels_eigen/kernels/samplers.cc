@@ -156,7 +156,7 @@ struct FixedClasses {
 
   int32_t Check(const sdk::Error& error) {
     if (range != static_cast<int64_t>(weights.size())) {
-      return error.InvalidArgument("range is ", range, " must be equal to weights size ", weights.size());
+      return error.InvalidArgument("range is ", range, " must be equal to weights size  ", weights.size());
     }
     for (const float weight : weights) {
       if (!(weight >= 0) || std::isinf(weight)) return error.InvalidArgument("a weight must be >= 0, got ", weight);
@@ -283,7 +283,7 @@ struct AccidentalHits {
     }
     if (sampled.rank() != 1) {
       return ctx.error().InvalidArgument(
-          "sampled_candidates must be a vector, which is typically the output from CandidateSampler");
+          "sampled_candidates must be a vector, which is typically an output from CandidateSampler");
     }
     std::unordered_map<int64_t, int64_t> places;  // the last one of a class that was drawn several times
     for (int64_t i = 0; i < sampled.size(); ++i) places[sampled[i]] = i;

@@ -1,6 +1,7 @@
 // Random tensors that follow from a seed, or from key and counter, with TensorFlow's numbers; generators in variables.
 #include "plugins/kernels_eigen/dtypes.h"
 #include "plugins/kernels_eigen/kernels/draws.h"
+#include "plugins/kernels_eigen/kernels/row_shuffle.h"
 #include "plugins/kernels_eigen/kernels/seeds.h"
 #include "plugins/kernels_eigen/operands.h"
 #include "plugins/kernels_eigen/sequence_families.h"
@@ -14,11 +15,11 @@ using sdk::Integers;
 using sdk::Prep;
 using sdk::View;
 
-constexpr int64_t kPhilox = 1, kThreeFry = 2, kAnyAlgorithm = 3;
+/// Algorithm 2, ThreeFry, has no kernel on TensorFlow's CPU either.
+constexpr int64_t kPhilox = 1, kAnyAlgorithm = 3;
 
 int32_t CheckAlgorithm(const sdk::Error& error, int64_t algorithm) {
   if (algorithm == kPhilox || algorithm == kAnyAlgorithm) return WEIR_OK;
-  if (algorithm == kThreeFry) return error.Unimplemented("algorithm 2 (ThreeFry) is not built; wanted 1, Philox");
   return error.InvalidArgument("Unsupported algorithm id: ", algorithm);
 }
 
@@ -71,7 +72,7 @@ struct SeededIntegers {
 /// Key [1], counter [2] and algorithm in operands 1 to 3.
 int32_t CheckKey(const Prep& prep) {
   const weir_shape &key = prep.shape(1), &counter = prep.shape(2), &algorithm = prep.shape(3);
-  if (algorithm.rank != 0) return prep.error().InvalidArgument("algorithm must be of shape [], not ", algorithm);
+  if (algorithm.rank != 0) return prep.error().InvalidArgument("input 3 (0-based) must have shape [], not ", algorithm);
   if (key.rank != 1 || key.dims[0] != 1) {
     return prep.error().InvalidArgument("key must have shape [1], not ", key,
                                         ". (Note that batched keys are not supported yet.)");
@@ -112,6 +113,19 @@ struct KeyedIntegers {
   }
 };
 
+struct KeyedShuffle : RowShuffle {
+  int32_t Prepare(Prep& prep) {
+    const int32_t code = CheckKey(prep);
+    return code != WEIR_OK ? code : Plan(prep);
+  }
+  int32_t Run(sdk::Env& env, sdk::AnyInput input, View<const uint64_t> key, View<const uint64_t> counter,
+              Host<const int32_t> algorithm, sdk::AnyOutput output, sdk::Scratch<int64_t> order) const {
+    if (const int32_t code = CheckAlgorithm(env.error(), algorithm[0]); code != WEIR_OK) return code;
+    Move(Words(FromKey(key, counter), 0), input, output, order.data());
+    return WEIR_OK;
+  }
+};
+
 void WriteKey(const SeedWords& seed, View<uint64_t> key, View<uint64_t> counter) {
   const Philox generator = FromSeed(seed);
   key[0] = generator.key;
@@ -137,37 +151,34 @@ struct DeviceAlgorithm {
 };
 
 /// The state [3] of a generator: the counter's lower and upper half, and the key.
-int32_t CheckState(const Prep& prep, uint32_t algorithm) {
+int32_t CheckState(const Prep& prep) {
   const weir_shape& state = prep.shape(0);
   if (prep.input(0).dtype != WEIR_INT64) {
-    return prep.error().InvalidArgument("dtype of RNG state variable must be int64, got the element type ",
+    return prep.error().InvalidArgument("dtype of RNG state variable must be int64, not the type of number ",
                                         prep.input(0).dtype);
   }
   if (state.rank != 1)
     return prep.error().InvalidArgument("RNG state must have one and only one dimension, not ", state.rank);
   if (state.dims[0] < 3) {
-    return prep.error().InvalidArgument("The size of the state must be at least 3; got ", state.dims[0]);
+    return prep.error().InvalidArgument("For the Philox algorithm, the size of state must be at least 3; got ",
+                                        state.dims[0]);
   }
-  for (const uint32_t i : {algorithm, algorithm + 1}) {
+  for (const uint32_t i : {1u, 2u}) {
     if (prep.shape(i).rank == 0) continue;
-    return prep.error().InvalidArgument(i == algorithm ? "algorithm" : "delta", " must be of shape [], not ",
-                                        prep.shape(i));
+    return prep.error().InvalidArgument("input ", i, " (0-based) must have shape [], not ", prep.shape(i));
   }
   return WEIR_OK;
 }
 
-/// 256 blocks for each of `delta` samples.
+/// 256 blocks for each of `delta` samples, modulo 2^64.
 void Advance(int64_t* state, uint64_t delta) {
-  const unsigned __int128 blocks = static_cast<unsigned __int128>(delta) * 256;
-  auto counter =
-      static_cast<unsigned __int128>(static_cast<uint64_t>(state[1])) << 64 | static_cast<uint64_t>(state[0]);
-  counter += blocks;
-  state[0] = static_cast<int64_t>(static_cast<uint64_t>(counter));
-  state[1] = static_cast<int64_t>(static_cast<uint64_t>(counter >> 64));
+  const auto low = static_cast<uint64_t>(state[0]), moved = low + delta * 256;
+  state[0] = static_cast<int64_t>(moved);
+  state[1] = static_cast<int64_t>(static_cast<uint64_t>(state[1]) + (moved < low ? 1 : 0));
 }
 
 struct ReadAndSkip {
-  int32_t Prepare(Prep& prep) { return CheckState(prep, 1); }
+  int32_t Prepare(Prep& prep) { return CheckState(prep); }
   int32_t Run(sdk::Env& env, sdk::Variable<int64_t> state, Host<const int32_t> algorithm, Host<const uint64_t> delta,
               View<int64_t> old) const {
     if (const int32_t code = CheckAlgorithm(env.error(), algorithm[0]); code != WEIR_OK) return code;
@@ -178,11 +189,10 @@ struct ReadAndSkip {
 };
 
 struct Skip {
-  int32_t Prepare(Prep& prep) { return CheckState(prep, 1); }
+  int32_t Prepare(Prep& prep) { return CheckState(prep); }
   int32_t Run(sdk::Env& env, sdk::Variable<int64_t> state, Host<const int64_t> algorithm,
               Host<const int64_t> delta) const {
     if (const int32_t code = CheckAlgorithm(env.error(), algorithm[0]); code != WEIR_OK) return code;
-    if (delta[0] < 0) return env.error().InvalidArgument("delta must be non-negative, got ", delta[0]);
     Advance(state.data(), static_cast<uint64_t>(delta[0]));
     return WEIR_OK;
   }
@@ -204,6 +214,7 @@ void AddStatelessRandom(sdk::KernelTable& k) {
   k.Add<Keyed<TruncatedValues>>("StatelessTruncatedNormalV2", kTypes).Class(WEIR_CLASS_RNG, 30);
   k.Add<Keyed<FullIntegers>>("StatelessRandomUniformFullIntV2", kWide).Class(WEIR_CLASS_RNG, 4);
   k.Add<KeyedIntegers>("StatelessRandomUniformIntV2", kWide).Class(WEIR_CLASS_RNG, 4);
+  k.Add<KeyedShuffle>("StatelessShuffle").Restrict("T", kPlainSet).Class(WEIR_CLASS_GATHER);
   k.Add<KeyCounter>("StatelessRandomGetKeyCounter").Class(WEIR_CLASS_RNG);
   k.Add<KeyCounterAlgorithm>("StatelessRandomGetKeyCounterAlg").Class(WEIR_CLASS_RNG);
   k.Add<DeviceAlgorithm>("StatelessRandomGetAlg").Class(WEIR_CLASS_RNG);
