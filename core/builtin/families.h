@@ -14,6 +14,22 @@ void AddSummaries(kernel::KernelRegistry& kernels);
 void AddStrings(kernel::KernelRegistry& kernels);
 /// SerializeSparse, DeserializeSparse and the like.
 void AddSparseMessages(kernel::KernelRegistry& kernels);
+/// StringLength, Substr, StringStrip, StringLower, StringUpper.
+void AddStringParts(kernel::KernelRegistry& kernels);
+/// StringSplit, StringSplitV2, ReduceJoin, UnsortedSegmentJoin.
+void AddStringJoins(kernel::KernelRegistry& kernels);
+/// RegexReplace, StaticRegexReplace, RegexFullMatch, StringToHashBucketFast and the like.
+void AddStringPatterns(kernel::KernelRegistry& kernels);
+/// AsString, StringToNumber, Timestamp.
+void AddNumerals(kernel::KernelRegistry& kernels);
+/// DecodeRaw, DecodePaddedRaw, EncodeBase64, DecodeBase64, ParseTensor, SerializeTensor.
+void AddRawBytes(kernel::KernelRegistry& kernels);
+/// DecodeCSV.
+void AddCsv(kernel::KernelRegistry& kernels);
+/// UnicodeTranscode, UnicodeDecode, UnicodeDecodeWithOffsets, UnicodeEncode.
+void AddUnicode(kernel::KernelRegistry& kernels);
+/// DecodeWav, EncodeWav.
+void AddWav(kernel::KernelRegistry& kernels);
 /// Print, PrintV2, StringFormat.
 void AddPrints(kernel::KernelRegistry& kernels);
 /// DestroyResourceOp.

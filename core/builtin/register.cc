@@ -9,6 +9,14 @@ void AddAll(kernel::KernelRegistry& kernels) {
   AddSummaries(kernels);
   AddStrings(kernels);
   AddSparseMessages(kernels);
+  AddStringParts(kernels);
+  AddStringJoins(kernels);
+  AddStringPatterns(kernels);
+  AddNumerals(kernels);
+  AddRawBytes(kernels);
+  AddCsv(kernels);
+  AddUnicode(kernels);
+  AddWav(kernels);
   AddPrints(kernels);
   AddResources(kernels);
   AddStacks(kernels);

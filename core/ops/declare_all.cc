@@ -30,7 +30,12 @@ void DeclareAll(op::OpRegistry& ops) {
   DeclareColours(ops);
   DeclareBoxes(ops);
   DeclareFakeQuant(ops);
+  DeclareRecurrent(ops);
+  DeclareCtc(ops);
+  DeclareAudio(ops);
   DeclareRandom(ops);
+  DeclareStateless(ops);
+  DeclareSamplers(ops);
   DeclareShape(ops);
   DeclareArray(ops);
   DeclareBlocks(ops);
@@ -55,6 +60,8 @@ void DeclareAll(op::OpRegistry& ops) {
   DeclareQueue(ops);
   DeclareFiles(ops);
   DeclareSummary(ops);
+  DeclareStrings(ops);
+  DeclareText(ops);
   DeclarePrint(ops);
   DeclareCheck(ops);
 }

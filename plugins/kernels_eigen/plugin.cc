@@ -3,6 +3,7 @@
 
 #include "plugins/kernels_eigen/array_families.h"
 #include "plugins/kernels_eigen/families.h"
+#include "plugins/kernels_eigen/sequence_families.h"
 #if defined(WEIR_FOR_ASYNC_EXAMPLE)
 #include "sdk/examples/async_device/async_kernels.h"
 #endif
@@ -29,6 +30,7 @@ void AddRest(sdk::KernelTable& k) {
   AddAdaptive(k);
   AddAddN(k);
   AddArgReduce(k);
+  AddAudio(k);
   AddAssignAdd(k);
   AddBatchNorm(k);
   AddBias(k);
@@ -39,6 +41,9 @@ void AddRest(sdk::KernelTable& k) {
   AddConcat(k);
   AddCounting(k);
   AddDilation(k);
+  AddCategorical(k);
+  AddCtc(k);
+  AddCtcBeam(k);
   AddDistinct(k);
   AddDistances(k);
   AddEinsum(k);
@@ -63,11 +68,16 @@ void AddRest(sdk::KernelTable& k) {
   AddRagged(k);
   AddQr(k);
   AddRandom(k);
+  AddRecurrent(k);
+  AddRecurrentGrad(k);
+  AddRejection(k);
   AddRepeat(k);
   AddRoll(k);
   AddPool(k);
   AddPoolGrad(k);
   AddResize(k);
+  AddReverseSequence(k);
+  AddSamplers(k);
   AddScan(k);
   AddScatter(k);
   AddSegments(k);
@@ -82,6 +92,7 @@ void AddRest(sdk::KernelTable& k) {
   AddSparseSegments(k);
   AddSparseSums(k);
   AddSpecial(k);
+  AddStatelessRandom(k);
   AddStrings(k);
   AddSvd(k);
   AddSuppress(k);

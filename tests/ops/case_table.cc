@@ -210,11 +210,12 @@ bool TakesDouble(const op::OpDef& def, const op::Signature& signature, size_t i)
   return type == nullptr ? input.dtype == DType::kDouble : Contains(type->allowed_types, DType::kDouble);
 }
 
-/// The type of input i; of a handle, of its variable.
+/// The type of input i; of a handle, of its variable, int64 where no attribute says it.
 Result<DType> TypeOf(const OpCase& c, size_t i) {
   const DType dtype = BaseType(c.signature.inputs[i]);
   if (dtype != DType::kResource) return dtype;
-  return c.view().Has("T") ? c.view().Type("T") : c.view().Type("dtype");
+  if (c.view().Has("T")) return c.view().Type("T");
+  return c.view().Has("dtype") ? c.view().Type("dtype") : Result<DType>(DType::kInt64);
 }
 
 Status ReadValues(const Row& row, OpCase& c) {

@@ -63,11 +63,22 @@ Result<double> Number(const std::string& text) {
   return text.empty() || *end != 0 ? Result<double>(Bad(text)) : Result<double>(value);
 }
 
+/// Replaces "\\x" and two hexadecimal digits by the byte.
+std::string WithBytes(const std::string& text) {
+  std::string bytes;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const bool escaped = text.compare(i, 2, "\\x") == 0 && i + 3 < text.size();
+    bytes += escaped ? static_cast<char>(std::stoi(text.substr(i + 2, 2), nullptr, 16)) : text[i];
+    if (escaped) i += 3;
+  }
+  return bytes;
+}
+
 Status SetElement(Tensor& tensor, int64_t i, const std::string& text) {
   const auto at = static_cast<size_t>(i);
   if (tensor.dtype() == DType::kString) {
     if (text.size() < 2 || text.front() != '"') return Bad(text);
-    tensor.mutable_as<std::string>()[at] = text.substr(1, text.size() - 2);
+    tensor.mutable_as<std::string>()[at] = WithBytes(text.substr(1, text.size() - 2));
     return {};
   }
   if (tensor.dtype() == DType::kInt64 || tensor.dtype() == DType::kUint64) {  // beyond what a double holds

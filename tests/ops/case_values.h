@@ -1,6 +1,7 @@
 // Values in rows of op cases: written out, or made by a rule.
 //
-// Written out they are nested lists: 5, [1,2], [[1,2],[3,4]], [], nan, -inf, 0x1p-3, true, "text", (real,imaginary).
+// Written out they are nested lists: 5, [1,2], [[1,2],[3,4]], [], nan, -inf, 0x1p-3, true, "text", (real,imaginary). In
+// texts \x and two hexadecimal digits stand for a byte, as all signs do that have a meaning in rows.
 // Rules have a shape and perhaps numbers, e.g. reals[2,3](0.5,2):
 //   count        0, 1, 2 …
 //   zeros, ones

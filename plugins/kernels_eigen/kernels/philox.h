@@ -6,23 +6,24 @@
 
 namespace weir::kernels_eigen {
 
-/// A random-access sequence of blocks of four words. The block number is the lower half of the 128-bit counter,
-/// `stream` the upper.
+/// A random-access sequence of blocks of four words. Block 0 has `origin` as the lower half of the 128-bit counter and
+/// `stream` as the upper.
 struct Philox {
   static constexpr int kWords = 4;
 
-  uint64_t key = 0, stream = 0;
+  uint64_t key = 0, stream = 0, origin = 0;
 
   /// Generates the kCount blocks from `first` on.
   template <int kCount>
   void Blocks(uint64_t first, uint32_t (&words)[kCount * kWords]) const {
     uint32_t a[kCount], b[kCount], c[kCount], d[kCount];
     for (int i = 0; i < kCount; ++i) {
-      const uint64_t number = first + static_cast<uint64_t>(i);
+      const uint64_t number = origin + (first + static_cast<uint64_t>(i));
+      const uint64_t upper = stream + (number < origin ? 1 : 0);
       a[i] = static_cast<uint32_t>(number);
       b[i] = static_cast<uint32_t>(number >> 32);
-      c[i] = static_cast<uint32_t>(stream);
-      d[i] = static_cast<uint32_t>(stream >> 32);
+      c[i] = static_cast<uint32_t>(upper);
+      d[i] = static_cast<uint32_t>(upper >> 32);
     }
     auto k0 = static_cast<uint32_t>(key), k1 = static_cast<uint32_t>(key >> 32);
     for (int round = 0; round < 10; ++round, k0 += 0x9E3779B9u, k1 += 0xBB67AE85u) {

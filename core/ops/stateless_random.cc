@@ -1,0 +1,285 @@
+// Random ops without state: equal seeds, or keys and counters, give TensorFlow's numbers. Generators in variables.
+#include "core/op/shape_context.h"
+#include "core/ops/families.h"
+#include "core/ops/shape_algebra.h"
+
+namespace weir::ops {
+namespace {
+
+using op::Category;
+using op::OpBuilder;
+using op::OpRegistry;
+using op::ShapeContext;
+
+/// Input i is a vector of two seeds.
+Status CheckSeed(const ShapeContext& c, int i) {
+  WEIR_ASSIGN(const PartialShape seed, c.WithRank(i, 1));
+  return ExpectDim(seed.dim(0), 2);
+}
+
+Status ShapeOfInput(ShapeContext& c) {
+  WEIR_ASSIGN(PartialShape shape, c.shape_from(0));
+  c.set_output(0, std::move(shape));
+  return Status();
+}
+
+Status SeededShape(ShapeContext& c) {
+  WEIR_TRY(CheckSeed(c, 1));
+  return ShapeOfInput(c);
+}
+
+Status SeededRangeShape(ShapeContext& c) {
+  WEIR_TRY(c.WithRank(2, 0).status());
+  WEIR_TRY(c.WithRank(3, 0).status());
+  return SeededShape(c);
+}
+
+Status SeededMultinomialShape(ShapeContext& c) {
+  WEIR_ASSIGN(const PartialShape logits, c.WithRank(0, 2));
+  WEIR_ASSIGN(const int64_t count, DimFromScalar(c, 1));
+  WEIR_TRY(CheckSeed(c, 2));
+  c.set_output(0, PartialShape::Of({logits.dim(0), count}));
+  return Status();
+}
+
+/// Key [1], counter [2] or longer, algorithm.
+Status KeyedShape(ShapeContext& c) {
+  WEIR_ASSIGN(const PartialShape key, c.WithRank(1, 1));
+  WEIR_TRY(ExpectDim(key.dim(0), 1));
+  WEIR_TRY(c.WithRank(2, 1).status());
+  WEIR_TRY(c.WithRank(3, 0).status());
+  return ShapeOfInput(c);
+}
+
+Status ShuffleShape(ShapeContext& c) {
+  const PartialShape value = c.input(0);
+  WEIR_ASSIGN(const PartialShape key, c.WithRank(1, 1));
+  WEIR_TRY(ExpectDim(key.dim(0), 1));
+  WEIR_TRY(c.WithRank(2, 1).status());
+  WEIR_TRY(c.WithRank(3, 0).status());
+  c.set_output(0, value);
+  return Status();
+}
+
+Status KeyedRangeShape(ShapeContext& c) {
+  WEIR_TRY(c.WithRank(4, 0).status());
+  WEIR_TRY(c.WithRank(5, 0).status());
+  return KeyedShape(c);
+}
+
+Status KeyCounterShape(ShapeContext& c) {
+  WEIR_TRY(CheckSeed(c, 0));
+  c.set_output(0, VectorOf(1));
+  c.set_output(1, VectorOf(2));
+  if (c.num_outputs() > 2) c.set_output(2, PartialShape::OfRank(0));
+  return Status();
+}
+
+Status SkipShape(ShapeContext& c) {
+  for (int i = 0; i < 3; ++i) WEIR_TRY(c.WithRank(i, 0).status());
+  return Status();
+}
+
+Status ReadAndSkipShape(ShapeContext& c) {
+  c.set_output(0, VectorOf(3));
+  return SkipShape(c);
+}
+
+OpBuilder Stateless(OpRegistry& ops, std::string_view name) { return ops.Declare(name).Is(Category::kRandom); }
+
+void DeclareSeeded(OpRegistry& ops) {
+  Stateless(ops, "StatelessRandomUniform")
+      .In("shape: T")
+      .In("seed: Tseed")
+      .Out("output: dtype")
+      .Attr("dtype: {half, bfloat16, float, double} = DT_FLOAT")
+      .Attr("Tseed: {int32, int64} = DT_INT64")
+      .Attr("T: {int32, int64} = DT_INT32")
+      .Shape(SeededShape)
+      .NoGradient("its inputs are integers, which carry no gradient")
+      .Doc("Numbers uniform in [0, 1); equal seeds [2] give equal numbers.");
+  Stateless(ops, "StatelessRandomNormal")
+      .In("shape: T")
+      .In("seed: Tseed")
+      .Out("output: dtype")
+      .Attr("dtype: {half, bfloat16, float, double} = DT_FLOAT")
+      .Attr("Tseed: {int32, int64} = DT_INT64")
+      .Attr("T: {int32, int64} = DT_INT32")
+      .Shape(SeededShape)
+      .NoGradient("its inputs are integers, which carry no gradient")
+      .Doc("Normal numbers with mean 0 and deviation 1; equal seeds [2] give equal numbers.");
+  Stateless(ops, "StatelessTruncatedNormal")
+      .In("shape: T")
+      .In("seed: Tseed")
+      .Out("output: dtype")
+      .Attr("dtype: {half, bfloat16, float, double} = DT_FLOAT")
+      .Attr("Tseed: {int32, int64} = DT_INT64")
+      .Attr("T: {int32, int64} = DT_INT32")
+      .Shape(SeededShape)
+      .NoGradient("its inputs are integers, which carry no gradient")
+      .Doc(
+          "Normal numbers with mean 0 and deviation 1, drawn again when beyond 2; equal seeds [2] give equal numbers.");
+  Stateless(ops, "StatelessRandomUniformInt")
+      .In("shape: T")
+      .In("seed: Tseed")
+      .In("minval: dtype")
+      .In("maxval: dtype")
+      .Out("output: dtype")
+      .Attr("dtype: {int32, int64}")
+      .Attr("Tseed: {int32, int64} = DT_INT64")
+      .Attr("T: {int32, int64}")
+      .Shape(SeededRangeShape)
+      .NoGradient("its inputs are integers, which carry no gradient")
+      .Doc("Integers uniform in [minval, maxval); equal seeds [2] give equal numbers.");
+  Stateless(ops, "StatelessRandomUniformFullInt")
+      .In("shape: T")
+      .In("seed: Tseed")
+      .Out("output: dtype")
+      .Attr("dtype: {int32, int64, uint32, uint64} = DT_UINT64")
+      .Attr("Tseed: {int32, int64, uint32, uint64} = DT_INT64")
+      .Attr("T: {int32, int64} = DT_INT32")
+      .Shape(SeededShape)
+      .NoGradient("its inputs are integers, which carry no gradient")
+      .Doc("Integers uniform in the whole range of their type; equal seeds [2] give equal numbers.");
+  Stateless(ops, "StatelessMultinomial")
+      .In("logits: T")
+      .In("num_samples: int32")
+      .In("seed: Tseed")
+      .Out("output: output_dtype")
+      .Attr("output_dtype: {int32, int64} = DT_INT64")
+      .Attr("Tseed: {int32, int64} = DT_INT64")
+      .Attr("T: {half, bfloat16, float, double, int8, int16, int32, int64, uint8, uint16, uint32, uint64}")
+      .Shape(SeededMultinomialShape)
+      .NoGradient(kDiscrete)
+      .Doc(
+          "For each row of logits [batch, classes], num_samples class numbers with the probabilities softmax(logits); "
+          "equal seeds [2] give equal numbers.");
+}
+
+void DeclareKeyed(OpRegistry& ops) {
+  Stateless(ops, "StatelessRandomUniformV2")
+      .In("shape: Tshape")
+      .In("key: uint64")
+      .In("counter: uint64")
+      .In("alg: int32")
+      .Out("output: dtype")
+      .Attr("dtype: {half, bfloat16, float, double} = DT_FLOAT")
+      .Attr("Tshape: {int32, int64} = DT_INT32")
+      .Shape(KeyedShape)
+      .NoGradient("its inputs are integers, which carry no gradient")
+      .Doc("Numbers uniform in [0, 1) that follow from key [1], counter [2] and algorithm.");
+  Stateless(ops, "StatelessRandomNormalV2")
+      .In("shape: Tshape")
+      .In("key: uint64")
+      .In("counter: uint64")
+      .In("alg: int32")
+      .Out("output: dtype")
+      .Attr("dtype: {half, bfloat16, float, double} = DT_FLOAT")
+      .Attr("Tshape: {int32, int64} = DT_INT32")
+      .Shape(KeyedShape)
+      .NoGradient("its inputs are integers, which carry no gradient")
+      .Doc("Normal numbers with mean 0 and deviation 1 that follow from key [1], counter [2] and algorithm.");
+  Stateless(ops, "StatelessTruncatedNormalV2")
+      .In("shape: Tshape")
+      .In("key: uint64")
+      .In("counter: uint64")
+      .In("alg: int32")
+      .Out("output: dtype")
+      .Attr("dtype: {half, bfloat16, float, double} = DT_FLOAT")
+      .Attr("Tshape: {int32, int64} = DT_INT32")
+      .Shape(KeyedShape)
+      .NoGradient("its inputs are integers, which carry no gradient")
+      .Doc(
+          "Normal numbers with mean 0 and deviation 1, drawn again when beyond 2, that follow from key [1], counter "
+          "[2] and algorithm.");
+  Stateless(ops, "StatelessRandomUniformIntV2")
+      .In("shape: Tshape")
+      .In("key: uint64")
+      .In("counter: uint64")
+      .In("alg: int32")
+      .In("minval: dtype")
+      .In("maxval: dtype")
+      .Out("output: dtype")
+      .Attr("dtype: {int32, int64, uint32, uint64}")
+      .Attr("Tshape: {int32, int64} = DT_INT32")
+      .Shape(KeyedRangeShape)
+      .NoGradient("its inputs are integers, which carry no gradient")
+      .Doc("Integers uniform in [minval, maxval) that follow from key [1], counter [2] and algorithm.");
+  Stateless(ops, "StatelessRandomUniformFullIntV2")
+      .In("shape: Tshape")
+      .In("key: uint64")
+      .In("counter: uint64")
+      .In("alg: int32")
+      .Out("output: dtype")
+      .Attr("dtype: {int32, int64, uint32, uint64} = DT_UINT64")
+      .Attr("Tshape: {int32, int64} = DT_INT32")
+      .Shape(KeyedShape)
+      .NoGradient("its inputs are integers, which carry no gradient")
+      .Doc("Integers uniform in the whole range of their type that follow from key [1], counter [2] and algorithm.");
+  Stateless(ops, "StatelessRandomGetKeyCounter")
+      .In("seed: Tseed")
+      .Out("key: uint64")
+      .Out("counter: uint64")
+      .Attr("Tseed: {int32, int64} = DT_INT64")
+      .Shape(KeyCounterShape)
+      .NoGradient("its inputs are integers, which carry no gradient")
+      .Doc("The key [1] and counter [2] of a seed [2] for the Philox generator.");
+  Stateless(ops, "StatelessRandomGetKeyCounterAlg")
+      .In("seed: Tseed")
+      .Out("key: uint64")
+      .Out("counter: uint64")
+      .Out("alg: int32")
+      .Attr("Tseed: {int32, int64} = DT_INT64")
+      .Shape(KeyCounterShape)
+      .NoGradient("its inputs are integers, which carry no gradient")
+      .Doc("The key [1], counter [2] and algorithm of a seed [2].");
+  Stateless(ops, "StatelessRandomGetAlg")
+      .Out("alg: int32")
+      .Stateful()
+      .Shape(op::Scalar())
+      .NoGradient(kDiscrete)
+      .Doc("The algorithm of the device: 1, Philox.");
+  Stateless(ops, "RngReadAndSkip")
+      .In("resource: resource")
+      .In("alg: int32")
+      .In("delta: uint64")
+      .Out("value: int64")
+      .Stateful()
+      .Shape(ReadAndSkipShape)
+      .NoGradient(kUpdate)
+      .Doc(
+          "The state [3] of the generator in an int64 variable, which then moves on by the numbers that `delta` "
+          "samples may use.");
+  Stateless(ops, "RngSkip")
+      .In("resource: resource")
+      .In("algorithm: int64")
+      .In("delta: int64")
+      .Stateful()
+      .Shape(SkipShape)
+      .NoGradient(kUpdate)
+      .Doc("Moves the generator in an int64 variable on by the numbers that `delta` samples may use.");
+}
+
+void DeclareShuffle(OpRegistry& ops) {
+  Stateless(ops, "StatelessShuffle")
+      .In("value: T")
+      .In("key: uint64")
+      .In("counter: uint64")
+      .In("alg: int32")
+      .Out("output: T")
+      .Attr("T: type")
+      .MovesElements()
+      .Shape(ShuffleShape)
+      .NoGradient("TensorFlow passes none through a shuffle")
+      .Doc("The rows of `value` in an order that follows from key [1], counter [2] and algorithm.");
+}
+
+}  // namespace
+
+void DeclareStateless(OpRegistry& ops) {
+  DeclareSeeded(ops);
+  DeclareKeyed(ops);
+  DeclareShuffle(ops);
+}
+
+}  // namespace weir::ops

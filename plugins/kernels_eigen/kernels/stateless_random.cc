@@ -1,0 +1,225 @@
+// Random tensors that follow from a seed, or from key and counter, with TensorFlow's numbers; generators in variables.
+#include "plugins/kernels_eigen/dtypes.h"
+#include "plugins/kernels_eigen/kernels/draws.h"
+#include "plugins/kernels_eigen/kernels/row_shuffle.h"
+#include "plugins/kernels_eigen/kernels/seeds.h"
+#include "plugins/kernels_eigen/operands.h"
+#include "plugins/kernels_eigen/sequence_families.h"
+
+namespace weir::kernels_eigen {
+namespace {
+
+using sdk::Host;
+using sdk::HostIntegers;
+using sdk::Integers;
+using sdk::Prep;
+using sdk::View;
+
+/// Algorithm 2, ThreeFry, has no kernel on TensorFlow's CPU either.
+constexpr int64_t kPhilox = 1, kAnyAlgorithm = 3;
+
+int32_t CheckAlgorithm(const sdk::Error& error, int64_t algorithm) {
+  if (algorithm == kPhilox || algorithm == kAnyAlgorithm) return WEIR_OK;
+  return error.InvalidArgument("Unsupported algorithm id: ", algorithm);
+}
+
+/// Ops whose input 0 is the shape of their output.
+int32_t ExpectShape(const Prep& prep) {
+  std::vector<int64_t> dims;
+  const int32_t code = Steering(prep, 0, &dims);
+  return code != WEIR_OK ? code : ExpectOutput(prep, 0, dims);
+}
+
+int32_t CheckRange(const Prep& prep, uint32_t low) {
+  if (prep.shape(low).rank != 0) return prep.error().InvalidArgument("minval must be 0-D, got shape ", prep.shape(low));
+  if (prep.shape(low + 1).rank == 0) return WEIR_OK;
+  return prep.error().InvalidArgument("maxval must be 0-D, got shape ", prep.shape(low + 1));
+}
+
+template <class T>
+int32_t FillRange(sdk::Env& env, const Philox& generator, T low, T high, View<T> output) {
+  if (output.size() == 0) return WEIR_OK;
+  if (low >= high) return env.error().InvalidArgument("Need minval < maxval, got ", low, " >= ", high);
+  DrawIntegers(generator, 0, low, high, output.data(), output.size());
+  return WEIR_OK;
+}
+
+template <class Distribution>
+struct Seeded {
+  int32_t Prepare(Prep& prep) {
+    const int32_t code = CheckSeed(prep, 1);
+    return code != WEIR_OK ? code : ExpectShape(prep);
+  }
+  template <class T>
+  void Run(HostIntegers, SeedWords seed, View<T> output) const {
+    Distribution::Draw(FromSeed(seed), 0, output.data(), output.size());
+  }
+};
+
+struct SeededIntegers {
+  int32_t Prepare(Prep& prep) {
+    int32_t code = CheckSeed(prep, 1);
+    if (code == WEIR_OK) code = CheckRange(prep, 2);
+    return code != WEIR_OK ? code : ExpectShape(prep);
+  }
+  template <class T>
+  int32_t Run(sdk::Env& env, HostIntegers, SeedWords seed, View<const T> low, View<const T> high,
+              View<T> output) const {
+    return FillRange(env, FromSeed(seed), low[0], high[0], output);
+  }
+};
+
+/// Key [1], counter [2] and algorithm in operands 1 to 3.
+int32_t CheckKey(const Prep& prep) {
+  const weir_shape &key = prep.shape(1), &counter = prep.shape(2), &algorithm = prep.shape(3);
+  if (algorithm.rank != 0) return prep.error().InvalidArgument("input 3 (0-based) must have shape [], not ", algorithm);
+  if (key.rank != 1 || key.dims[0] != 1) {
+    return prep.error().InvalidArgument("key must have shape [1], not ", key,
+                                        ". (Note that batched keys are not supported yet.)");
+  }
+  if (counter.rank == 1 && counter.dims[0] >= 2) return WEIR_OK;
+  return prep.error().InvalidArgument("counter must be a vector with length at least 2; got shape: ", counter,
+                                      ". (Note that batched counters are not supported yet.)");
+}
+
+Philox FromKey(View<const uint64_t> key, View<const uint64_t> counter) { return {key[0], counter[1], counter[0]}; }
+
+template <class Distribution>
+struct Keyed {
+  int32_t Prepare(Prep& prep) {
+    const int32_t code = CheckKey(prep);
+    return code != WEIR_OK ? code : ExpectShape(prep);
+  }
+  template <class T>
+  int32_t Run(sdk::Env& env, HostIntegers, View<const uint64_t> key, View<const uint64_t> counter,
+              Host<const int32_t> algorithm, View<T> output) const {
+    if (const int32_t code = CheckAlgorithm(env.error(), algorithm[0]); code != WEIR_OK) return code;
+    Distribution::Draw(FromKey(key, counter), 0, output.data(), output.size());
+    return WEIR_OK;
+  }
+};
+
+struct KeyedIntegers {
+  int32_t Prepare(Prep& prep) {
+    int32_t code = CheckKey(prep);
+    if (code == WEIR_OK) code = CheckRange(prep, 4);
+    return code != WEIR_OK ? code : ExpectShape(prep);
+  }
+  template <class T>
+  int32_t Run(sdk::Env& env, HostIntegers, View<const uint64_t> key, View<const uint64_t> counter,
+              Host<const int32_t> algorithm, View<const T> low, View<const T> high, View<T> output) const {
+    if (const int32_t code = CheckAlgorithm(env.error(), algorithm[0]); code != WEIR_OK) return code;
+    return FillRange(env, FromKey(key, counter), low[0], high[0], output);
+  }
+};
+
+struct KeyedShuffle : RowShuffle {
+  int32_t Prepare(Prep& prep) {
+    const int32_t code = CheckKey(prep);
+    return code != WEIR_OK ? code : Plan(prep);
+  }
+  int32_t Run(sdk::Env& env, sdk::AnyInput input, View<const uint64_t> key, View<const uint64_t> counter,
+              Host<const int32_t> algorithm, sdk::AnyOutput output, sdk::Scratch<int64_t> order) const {
+    if (const int32_t code = CheckAlgorithm(env.error(), algorithm[0]); code != WEIR_OK) return code;
+    Move(Words(FromKey(key, counter), 0), input, output, order.data());
+    return WEIR_OK;
+  }
+};
+
+void WriteKey(const SeedWords& seed, View<uint64_t> key, View<uint64_t> counter) {
+  const Philox generator = FromSeed(seed);
+  key[0] = generator.key;
+  counter[0] = generator.origin;
+  counter[1] = generator.stream;
+}
+
+struct KeyCounter {
+  int32_t Prepare(Prep& prep) { return CheckSeed(prep, 0); }
+  void Run(SeedWords seed, View<uint64_t> key, View<uint64_t> counter) const { WriteKey(seed, key, counter); }
+};
+
+struct KeyCounterAlgorithm {
+  int32_t Prepare(Prep& prep) { return CheckSeed(prep, 0); }
+  void Run(SeedWords seed, View<uint64_t> key, View<uint64_t> counter, View<int32_t> algorithm) const {
+    WriteKey(seed, key, counter);
+    algorithm[0] = static_cast<int32_t>(kPhilox);
+  }
+};
+
+struct DeviceAlgorithm {
+  void Run(View<int32_t> algorithm) const { algorithm[0] = static_cast<int32_t>(kPhilox); }
+};
+
+/// The state [3] of a generator: the counter's lower and upper half, and the key.
+int32_t CheckState(const Prep& prep) {
+  const weir_shape& state = prep.shape(0);
+  if (prep.input(0).dtype != WEIR_INT64) {
+    return prep.error().InvalidArgument("dtype of RNG state variable must be int64, not the type of number ",
+                                        prep.input(0).dtype);
+  }
+  if (state.rank != 1)
+    return prep.error().InvalidArgument("RNG state must have one and only one dimension, not ", state.rank);
+  if (state.dims[0] < 3) {
+    return prep.error().InvalidArgument("For the Philox algorithm, the size of state must be at least 3; got ",
+                                        state.dims[0]);
+  }
+  for (const uint32_t i : {1u, 2u}) {
+    if (prep.shape(i).rank == 0) continue;
+    return prep.error().InvalidArgument("input ", i, " (0-based) must have shape [], not ", prep.shape(i));
+  }
+  return WEIR_OK;
+}
+
+/// 256 blocks for each of `delta` samples, modulo 2^64.
+void Advance(int64_t* state, uint64_t delta) {
+  const auto low = static_cast<uint64_t>(state[0]), moved = low + delta * 256;
+  state[0] = static_cast<int64_t>(moved);
+  state[1] = static_cast<int64_t>(static_cast<uint64_t>(state[1]) + (moved < low ? 1 : 0));
+}
+
+struct ReadAndSkip {
+  int32_t Prepare(Prep& prep) { return CheckState(prep); }
+  int32_t Run(sdk::Env& env, sdk::Variable<int64_t> state, Host<const int32_t> algorithm, Host<const uint64_t> delta,
+              View<int64_t> old) const {
+    if (const int32_t code = CheckAlgorithm(env.error(), algorithm[0]); code != WEIR_OK) return code;
+    for (int i = 0; i < 3; ++i) old[i] = state[i];
+    Advance(state.data(), delta[0]);
+    return WEIR_OK;
+  }
+};
+
+struct Skip {
+  int32_t Prepare(Prep& prep) { return CheckState(prep); }
+  int32_t Run(sdk::Env& env, sdk::Variable<int64_t> state, Host<const int64_t> algorithm,
+              Host<const int64_t> delta) const {
+    if (const int32_t code = CheckAlgorithm(env.error(), algorithm[0]); code != WEIR_OK) return code;
+    Advance(state.data(), static_cast<uint64_t>(delta[0]));
+    return WEIR_OK;
+  }
+};
+
+}  // namespace
+
+void AddStatelessRandom(sdk::KernelTable& k) {
+  constexpr auto kTypes = sdk::Attr("dtype", kFloating);
+  constexpr auto kSmallIndex = sdk::Attr("dtype", kIndex);
+  constexpr auto kWide = sdk::Attr("dtype", sdk::Types<int32_t, int64_t, uint32_t, uint64_t>());
+  k.Add<Seeded<UniformValues>>("StatelessRandomUniform", kTypes).Class(WEIR_CLASS_RNG, 4);
+  k.Add<Seeded<NormalValues>>("StatelessRandomNormal", kTypes).Class(WEIR_CLASS_RNG, 20);
+  k.Add<Seeded<TruncatedValues>>("StatelessTruncatedNormal", kTypes).Class(WEIR_CLASS_RNG, 30);
+  k.Add<Seeded<FullIntegers>>("StatelessRandomUniformFullInt", kWide).Class(WEIR_CLASS_RNG, 4);
+  k.Add<SeededIntegers>("StatelessRandomUniformInt", kSmallIndex).Class(WEIR_CLASS_RNG, 4);
+  k.Add<Keyed<UniformValues>>("StatelessRandomUniformV2", kTypes).Class(WEIR_CLASS_RNG, 4);
+  k.Add<Keyed<NormalValues>>("StatelessRandomNormalV2", kTypes).Class(WEIR_CLASS_RNG, 20);
+  k.Add<Keyed<TruncatedValues>>("StatelessTruncatedNormalV2", kTypes).Class(WEIR_CLASS_RNG, 30);
+  k.Add<Keyed<FullIntegers>>("StatelessRandomUniformFullIntV2", kWide).Class(WEIR_CLASS_RNG, 4);
+  k.Add<KeyedIntegers>("StatelessRandomUniformIntV2", kWide).Class(WEIR_CLASS_RNG, 4);
+  k.Add<KeyedShuffle>("StatelessShuffle").Restrict("T", kPlainSet).Class(WEIR_CLASS_GATHER);
+  k.Add<KeyCounter>("StatelessRandomGetKeyCounter").Class(WEIR_CLASS_RNG);
+  k.Add<KeyCounterAlgorithm>("StatelessRandomGetKeyCounterAlg").Class(WEIR_CLASS_RNG);
+  k.Add<DeviceAlgorithm>("StatelessRandomGetAlg").Class(WEIR_CLASS_RNG);
+  k.Add<ReadAndSkip>("RngReadAndSkip").Class(WEIR_CLASS_RNG);
+  k.Add<Skip>("RngSkip").Class(WEIR_CLASS_RNG);
+}
+
+}  // namespace weir::kernels_eigen
