@@ -1,4 +1,5 @@
-// Numbers as text and text as numbers; the time.
+#include "core/builtin/numerals.h"
+
 #include <charconv>
 #include <chrono>
 #include <cmath>
@@ -6,7 +7,6 @@
 #include <cstdlib>
 
 #include "core/builtin/families.h"
-#include "core/builtin/numerals.h"
 #include "core/builtin/texts.h"
 #include "core/tensor/number.h"
 
@@ -161,7 +161,7 @@ Result<Conversion> ConversionOf(const kernel::BuiltinCall& call, DType type) {
   }
   Conversion conversion{"%" + fill, scientific ? 'e' : shortest ? 'g' : 'f'};
   if (width >= 0) conversion.flags += std::to_string(width);
-  if (precision >= 0 && type != DType::kString) conversion.flags += "." + std::to_string(precision);
+  if (precision >= 0 && (type != DType::kString || width >= 0)) conversion.flags += "." + std::to_string(precision);
   if (IsInteger(type)) {
     const bool is_unsigned =
         type == DType::kUint8 || type == DType::kUint16 || type == DType::kUint32 || type == DType::kUint64;

@@ -171,6 +171,9 @@ void DeclareCells(OpRegistry& ops) {
       .Shape(LstmCellGradShape)
       .NoGradient(kUndefinedGradient)
       .Doc("Gradients of LSTMBlockCell by the cell before, by the gates and by the peepholes.");
+}
+
+void DeclareGruCells(OpRegistry& ops) {
   Recurrent(ops, "GRUBlockCell")
       .In("x: T")
       .In("h_prev: T")
@@ -264,6 +267,9 @@ void DeclareLayers(OpRegistry& ops) {
       .Shape(LstmGradShape)
       .NoGradient(kUndefinedGradient)
       .Doc("Gradients of BlockLSTM by x, the state before, weights, peepholes and biases.");
+}
+
+void DeclareSecondLayers(OpRegistry& ops) {
   Recurrent(ops, "BlockLSTMV2")
       .In("seq_len_max: int64")
       .In("x: T")
@@ -319,6 +325,9 @@ void DeclareLayers(OpRegistry& ops) {
       .Shape(LstmGradShape)
       .NoGradient(kUndefinedGradient)
       .Doc("Gradients of BlockLSTMV2 by x, the state before, weights, peepholes and biases.");
+}
+
+void DeclareReverse(OpRegistry& ops) {
   Recurrent(ops, "ReverseSequence")
       .In("input: T")
       .In("seq_lengths: Tlen")
@@ -338,7 +347,10 @@ void DeclareLayers(OpRegistry& ops) {
 
 void DeclareRecurrent(OpRegistry& ops) {
   DeclareCells(ops);
+  DeclareGruCells(ops);
   DeclareLayers(ops);
+  DeclareSecondLayers(ops);
+  DeclareReverse(ops);
 }
 
 }  // namespace weir::ops

@@ -35,9 +35,7 @@ Status HitsShape(ShapeContext& c) {
 
 OpBuilder Sampler(OpRegistry& ops, std::string_view name) { return ops.Declare(name).Is(Category::kRandom); }
 
-}  // namespace
-
-void DeclareSamplers(OpRegistry& ops) {
+void DeclareFormulaSamplers(OpRegistry& ops) {
   Sampler(ops, "UniformCandidateSampler")
       .In("true_classes: int64")
       .Out("sampled_candidates: int64")
@@ -68,6 +66,9 @@ void DeclareSamplers(OpRegistry& ops) {
       .Shape(SamplerShape)
       .NoGradient("its inputs are class numbers, which carry no gradient")
       .Doc("Classes in [0, range_max) with the probabilities log((c + 2) / (c + 1)) / log(range_max + 1).");
+}
+
+void DeclareLearnedSamplers(OpRegistry& ops) {
   Sampler(ops, "LearnedUnigramCandidateSampler")
       .In("true_classes: int64")
       .Out("sampled_candidates: int64")
@@ -98,6 +99,9 @@ void DeclareSamplers(OpRegistry& ops) {
       .Shape(SamplerShape)
       .NoGradient("its inputs are class numbers, which carry no gradient")
       .Doc("Classes in [0, range_max) with probabilities learned from true_classes of earlier calls: 1 + their count.");
+}
+
+void DeclareListedSamplers(OpRegistry& ops) {
   Sampler(ops, "FixedUnigramCandidateSampler")
       .In("true_classes: int64")
       .Out("sampled_candidates: int64")
@@ -149,6 +153,14 @@ void DeclareSamplers(OpRegistry& ops) {
       .Doc(
           "Places where a sampled class is a true one: rows of true_classes, positions in sampled_candidates, and "
           "weights that are the least float.");
+}
+
+}  // namespace
+
+void DeclareSamplers(OpRegistry& ops) {
+  DeclareFormulaSamplers(ops);
+  DeclareLearnedSamplers(ops);
+  DeclareListedSamplers(ops);
 }
 
 }  // namespace weir::ops

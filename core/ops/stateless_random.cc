@@ -216,6 +216,9 @@ void DeclareKeyed(OpRegistry& ops) {
       .Shape(KeyedShape)
       .NoGradient("its inputs are integers, which carry no gradient")
       .Doc("Integers uniform in the whole range of their type that follow from key [1], counter [2] and algorithm.");
+}
+
+void DeclareGenerators(OpRegistry& ops) {
   Stateless(ops, "StatelessRandomGetKeyCounter")
       .In("seed: Tseed")
       .Out("key: uint64")
@@ -279,6 +282,7 @@ void DeclareShuffle(OpRegistry& ops) {
 void DeclareStateless(OpRegistry& ops) {
   DeclareSeeded(ops);
   DeclareKeyed(ops);
+  DeclareGenerators(ops);
   DeclareShuffle(ops);
 }
 

@@ -129,6 +129,9 @@ void DeclareParts(OpRegistry& ops) {
       .Shape(SameAs(0))
       .NoGradient("text has none")
       .Doc("Each string in upper case; encoding '' changes ASCII letters only, 'utf-8' all.");
+}
+
+void DeclarePieces(OpRegistry& ops) {
   Text(ops, "StringSplit")
       .In("input: string")
       .In("delimiter: string")
@@ -229,6 +232,7 @@ void DeclarePatterns(OpRegistry& ops) {
 
 void DeclareStrings(OpRegistry& ops) {
   DeclareParts(ops);
+  DeclarePieces(ops);
   DeclarePatterns(ops);
 }
 

@@ -127,6 +127,9 @@ void DeclareNumerals(OpRegistry& ops) {
       .Doc(
           "The fields of records of comma-separated values, one output per column; an empty field takes its default, "
           "and a default without elements demands a value.");
+}
+
+void DeclareBytes(OpRegistry& ops) {
   Numeral(ops, "EncodeBase64")
       .In("input: string")
       .Out("output: string")
@@ -220,6 +223,7 @@ void DeclareUnicode(OpRegistry& ops) {
 
 void DeclareText(OpRegistry& ops) {
   DeclareNumerals(ops);
+  DeclareBytes(ops);
   DeclareUnicode(ops);
 }
 
