@@ -48,6 +48,7 @@ class TakeOver : public ::testing::Test {
     config::Config config;
     config.device["CPU:0"].memory_limit_mb = limit_mb;
     config.inter_op_parallelism_threads = parallelism;
+    config.graph_options.rewrite_options.remapping = "OFF";  // each op has memory of its own
     session_ = session::Open(**graph_, config);
     ASSERT_NE(session_, nullptr);
   }
