@@ -62,11 +62,6 @@ Dims::Dims(std::span<const int64_t> dims) : size_(static_cast<int>(dims.size()))
   std::copy(dims.begin(), dims.end(), data());
 }
 
-void Dims::CopyHeap(const Dims& other) {
-  heap_ = std::make_unique<int64_t[]>(static_cast<size_t>(size_));
-  std::ranges::copy(other.span(), heap_.get());
-}
-
 Result<Shape> Shape::Make(std::span<const int64_t> dims) {
   WEIR_TRY(CheckExtents(dims, 0));
   Shape shape;

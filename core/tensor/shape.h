@@ -3,7 +3,6 @@
 #define WEIR_CORE_TENSOR_SHAPE_H_
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <initializer_list>
 #include <iosfwd>
@@ -28,36 +27,34 @@ class Dims {
     zero.size_ = 1;
     return zero;
   }
-  Dims(const Dims& other) : size_(other.size_), inline_(other.inline_) {
-    if (other.heap_) CopyHeap(other);
+  Dims(const Dims& other) : size_(other.size_) {
+    if (other.heap_) {
+      *this = Dims(other.span());
+    } else {
+      std::copy(std::begin(other.inline_), std::end(other.inline_), inline_);
+    }
   }
-  Dims(Dims&& other) noexcept
-      : size_(std::exchange(other.size_, 0)), inline_(other.inline_), heap_(std::move(other.heap_)) {}
-  Dims& operator=(const Dims& other) {
-    if (heap_ || other.heap_) return *this = Dims(other);
-    size_ = other.size_;
-    inline_ = other.inline_;
-    return *this;
+  Dims(Dims&& other) noexcept : size_(std::exchange(other.size_, 0)), heap_(std::move(other.heap_)) {
+    std::copy(std::begin(other.inline_), std::end(other.inline_), inline_);
   }
+  Dims& operator=(const Dims& other) { return *this = Dims(other); }
   Dims& operator=(Dims&& other) noexcept {
     size_ = std::exchange(other.size_, 0);
     heap_ = std::move(other.heap_);
-    inline_ = other.inline_;
+    std::copy(std::begin(other.inline_), std::end(other.inline_), inline_);
     return *this;
   }
 
   int size() const { return size_; }
-  int64_t* data() { return heap_ ? heap_.get() : inline_.data(); }
-  const int64_t* data() const { return heap_ ? heap_.get() : inline_.data(); }
+  int64_t* data() { return heap_ ? heap_.get() : inline_; }
+  const int64_t* data() const { return heap_ ? heap_.get() : inline_; }
   std::span<const int64_t> span() const { return {data(), static_cast<size_t>(size_)}; }
   int64_t& operator[](int i) { return data()[i]; }
   int64_t operator[](int i) const { return data()[i]; }
 
  private:
-  void CopyHeap(const Dims& other);
-
   int size_ = 0;
-  std::array<int64_t, 4> inline_{};
+  int64_t inline_[4] = {};
   std::unique_ptr<int64_t[]> heap_;
 };
 
