@@ -11,7 +11,6 @@ using op::Broadcast;
 using op::Category;
 using op::Grad;
 using op::GradContext;
-using op::kUndefinedGradient;
 using op::OpBuilder;
 using op::OpRegistry;
 using op::SameAs;
@@ -145,14 +144,6 @@ void DeclareParameterized(OpRegistry& ops) {
       .Doc(
           "Independent gamma numbers with scale 1: for every element of `alpha` a block of the given shape. Output: "
           "shape + alpha.shape.");
-  Random(ops, "RandomGammaGrad")
-      .In("alpha: T")
-      .In("sample: T")
-      .Out("output: T")
-      .Attr("T: {float, double}")
-      .Shape(Broadcast(0, 1))
-      .NoGradient(kUndefinedGradient)
-      .Doc("The derivative of a gamma number `sample` by its parameter `alpha`, with its probability held.");
   Random(ops, "RandomPoisson")
       .In("shape: S")
       .In("rate: dtype")

@@ -259,8 +259,7 @@ Status KernelEmitter::EmitRegion(NodeId id) {
   if (!region.ok()) return c_.Fail(id, region.status());
   const BoundKernels::Bound bound{static_cast<uint32_t>(tape_.plan().kernels.size()), region->ns};
   tape_.plan().kernels.push_back(std::move(region->kernel));
-  tape_.plan().kernel_devices.push_back(c_.DeviceOf(id));
-  bound_.Add(source, c_.DeviceNumber(id), {operands_.input_specs, operands_.output_specs}, bound);
+  bound_.Add(source, c_.PlacedOn(id), {operands_.input_specs, operands_.output_specs}, bound);
   return Bind(id, bound);
 }
 

@@ -1,9 +1,7 @@
-// Random numbers by rejection, each from blocks of its own: RandomGamma, RandomPoisson, RandomPoissonV2;
-// RandomGammaGrad.
+// Random numbers by rejection, each from blocks of its own: RandomGamma, RandomPoisson, RandomPoissonV2.
 #include <Eigen/Core>
 #include <cmath>
 #include <limits>
-#include <unsupported/Eigen/SpecialFunctions>
 
 #include "plugins/kernels_eigen/dtypes.h"
 #include "plugins/kernels_eigen/kernels/draws.h"
@@ -203,13 +201,6 @@ struct RandomPoissonV2 : PerParameter<Poisson> {
   }
 };
 
-struct RandomGammaGrad {
-  template <class T>
-  T operator()(T alpha, T sample) const {
-    return Eigen::numext::gamma_sample_der_alpha(alpha, sample);
-  }
-};
-
 #if defined(WEIR_KERNEL_DTYPES_SHORT)
 constexpr sdk::Types<float, double> kGammaTypes;
 #else
@@ -224,7 +215,6 @@ void AddRejection(sdk::KernelTable& k) {
   k.Add<RandomPoissonV2>("RandomPoissonV2", sdk::Attr("R", kGammaTypes + kIndex),
                          sdk::Attr("dtype", kGammaTypes + kIndex))
       .Class(WEIR_CLASS_RNG, 60);
-  k.Binary<RandomGammaGrad>("RandomGammaGrad", kFloat).Class(WEIR_CLASS_ELEMENTWISE, 500);
 }
 
 }  // namespace weir::kernels_eigen
