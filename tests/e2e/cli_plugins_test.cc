@@ -220,7 +220,8 @@ TEST(CliPlugins, TheCapReachesPluginsThatChooseAsTheyRun) {
   Json plugins = Weir({"plugins", "--json"}).json();
   int choosing = 0;
   for (const Json& plugin : plugins["plugins"]) {
-    choosing += plugin["name"] == "kernels_onednn" || plugin["name"] == "kernels_openblas" ? 1 : 0;
+    const std::string name = plugin["name"];
+    choosing += name == "cpu" || name == "kernels_onednn" || name == "kernels_openblas" ? 1 : 0;
   }
   EXPECT_EQ(told, choosing);
 }

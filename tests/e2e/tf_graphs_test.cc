@@ -25,7 +25,8 @@ Status CheckGraph(const TfGraph& tested, const std::shared_ptr<session::Runtime>
   WEIR_ASSIGN(const std::vector<session::Feed> feeds, tested.Feeds());
   session::RunReport report;
   WEIR_ASSIGN(const std::vector<Tensor> results, session->Run(feeds, tested.Fetches(), {}, {}, &report));
-  const bool large = report.arena_bytes > 4096;  // a few values of 64 bytes do not test a layout
+  // A few values of 64 bytes do not test a layout; values that cross between streams lie apart.
+  const bool large = report.arena_bytes > 4096 && testing::TestDevice().empty();
   if (large && static_cast<double>(report.arena_bytes) > 1.15 * static_cast<double>(report.live_bytes)) {
     return Internal("the arena has {} bytes for {} in use at once", report.arena_bytes, report.live_bytes);
   }

@@ -201,7 +201,7 @@ std::vector<BadInput> Variables() {
                    {Ints("i", {0, 1}), Floats("u", Shape::Of({1, 3}))}, scatter, kInvalid, {}, rows));
     Add(all,
         Twice("B15_DivisionByZero" + of, "ResourceScatterDiv", {Ints("i", {0}), {"u", Tensor::Vector<int32_t>({0})}},
-              Types({{"dtype", "DT_INT32"}, {"Tindices", kI}}), kInvalid, {"zero"},
+              Types({{"dtype", "DT_INT32"}, {"Tindices", kI}}), kInvalid, {"updates must not contain 0"},
               Variable({2}, "DT_INT32", declared, "int_val: 4")));
   }
   return all;

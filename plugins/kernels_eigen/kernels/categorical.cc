@@ -80,7 +80,7 @@ struct Multinomial : Categorical {
     return code != WEIR_OK ? code : Plan(prep);
   }
   template <class T, class I>
-  void Run(View<const T> logits, HostIntegers, View<I> out, sdk::Scratch<double> sums) const {
+  void Run(View<const T> logits, HostIntegers, View<I> out, sdk::Scratch<double> sums) {
     if (out.size() == 0) return;
     Draw(Words(stream.generator(), stream.ReserveFor(Reserved())), logits.data(), sums.data(), out.data());
   }

@@ -59,6 +59,10 @@ struct PoolPlan {
       const bool given = padding == "EXPLICIT";
       const int64_t before = given ? sides[2 * at] : 0, after = given ? sides[2 * at + 1] : 0;
       if (const int32_t code = axis.Plan(error, padding == "SAME", before, after); code != WEIR_OK) return code;
+      if (axis.output == 0 && axis.input > 0) {
+        return error.InvalidArgument("Computed output size would be negative: 0 [input_size: ", axis.input,
+                                     ", effective_filter_size: ", axis.window, ", stride: ", axis.stride, "]");
+      }
     }
     Measure();
     return WEIR_OK;

@@ -26,7 +26,7 @@ struct Random {
   }
 
   template <class T>
-  void Run(HostIntegers, View<T> output) const {
+  void Run(HostIntegers, View<T> output) {
     const int64_t n = output.size();
     Distribution::Draw(stream.generator(), stream.ReserveFor(n), output.data(), n);
   }
@@ -45,7 +45,7 @@ struct RandomIntegers {
   }
 
   template <class T>
-  int32_t Run(sdk::Env& env, HostIntegers, Host<const T> low, Host<const T> high, View<T> output) const {
+  int32_t Run(sdk::Env& env, HostIntegers, Host<const T> low, Host<const T> high, View<T> output) {
     const int64_t n = output.size();
     if (n == 0) return WEIR_OK;
     if (low[0] >= high[0]) {
@@ -63,7 +63,7 @@ struct Shuffle : RowShuffle {
     const int32_t code = stream.Open(prep);
     return code != WEIR_OK ? code : Plan(prep);
   }
-  void Run(sdk::AnyInput input, sdk::AnyOutput output, sdk::Scratch<int64_t> order) const {
+  void Run(sdk::AnyInput input, sdk::AnyOutput output, sdk::Scratch<int64_t> order) {
     const uint64_t blocks = rows > 1 ? (static_cast<uint64_t>(rows) - 1 + 3) / 4 : 0;
     Move(Words(stream.generator(), blocks == 0 ? 0 : stream.Reserve(blocks)), input, output, order.data());
   }

@@ -184,19 +184,19 @@ double Largest() {
 
 struct RandomGamma : PerParameter<Gamma> {
   template <class T>
-  int32_t Run(sdk::Env& env, HostIntegers, View<const T> alpha, View<T> output) const {
+  int32_t Run(sdk::Env& env, HostIntegers, View<const T> alpha, View<T> output) {
     return Fill(env, alpha, output, 0);
   }
 };
 struct RandomPoisson : PerParameter<Poisson> {
   template <class T>
-  int32_t Run(sdk::Env& env, HostIntegers, View<const T> rate, View<T> output) const {
+  int32_t Run(sdk::Env& env, HostIntegers, View<const T> rate, View<T> output) {
     return Fill(env, rate, output, Largest<T>());
   }
 };
 struct RandomPoissonV2 : PerParameter<Poisson> {
   template <class R, class T>
-  int32_t Run(sdk::Env& env, HostIntegers, View<const R> rate, View<T> output) const {
+  int32_t Run(sdk::Env& env, HostIntegers, View<const R> rate, View<T> output) {
     return Fill(env, rate, output, Largest<T>());
   }
 };

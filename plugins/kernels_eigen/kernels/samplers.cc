@@ -216,7 +216,7 @@ struct Sampler {
   }
 
   int32_t Run(sdk::Env& env, View<const int64_t> classes, View<int64_t> sampled, View<float> true_counts,
-              View<float> sampled_counts) const {
+              View<float> sampled_counts) {
     if (const int32_t code = CheckTrueClasses(env.error(), classes, source.range); code != WEIR_OK) return code;
     std::unique_lock<std::mutex> lock;
     if constexpr (requires { source.Lock(); }) lock = source.Lock();
@@ -257,7 +257,7 @@ struct AllClasses {
 
   int32_t Prepare(const Prep& prep) { return PlanSampler(prep, &count); }
   int32_t Run(sdk::Env& env, View<const int64_t> classes, View<int64_t> sampled, View<float> true_counts,
-              View<float> sampled_counts) const {
+              View<float> sampled_counts) {
     if (const int32_t code = CheckTrueClasses(env.error(), classes, count); code != WEIR_OK) return code;
     for (int64_t i = 0; i < count; ++i) sampled[i] = i;
     std::fill_n(sampled_counts.data(), count, 1.0f);

@@ -70,6 +70,13 @@ class Source {
     return inputs_.back();
   }
 
+  /// The last of the values that ask for no further attribute and that the CPU has.
+  static std::string LastPlain(const std::vector<std::string>& allowed) {
+    const auto plain = [](const std::string& value) { return value != "EXPLICIT" && value != "NCHW_VECT_C"; };
+    const auto last = std::find_if(allowed.rbegin(), allowed.rend(), plain);
+    return last == allowed.rend() ? allowed.back() : *last;
+  }
+
   template <class T>
   static T Pick(const op::AttrDef& attr) {
     if constexpr (std::is_same_v<T, DType>) {
@@ -79,7 +86,8 @@ class Source {
       }
       return DType::kInvalid;
     } else if constexpr (std::is_same_v<T, std::string>) {
-      return attr.allowed_strings.empty() ? "text" : attr.allowed_strings.back();
+      if (attr.name == "equation") return "a,b->ab";
+      return attr.allowed_strings.empty() ? "text" : LastPlain(attr.allowed_strings);
     } else if constexpr (std::is_same_v<T, int64_t>) {
       return attr.minimum.value_or(0) + 2;
     } else if constexpr (std::is_same_v<T, float>) {
@@ -96,7 +104,7 @@ class Source {
       op::AttrDef element = attr;
       element.minimum.reset();
       const auto one = Pick<typename T::value_type>(element);
-      return T(2, one);
+      return T(static_cast<size_t>(std::max<int64_t>(4, attr.minimum.value_or(0))), one);
     }
   }
   template <class T>
@@ -108,7 +116,7 @@ class Source {
     } else if constexpr (std::is_same_v<T, float>) {
       return default_value / 2 + 1;
     } else if constexpr (std::is_same_v<T, std::string>) {
-      return attr.allowed_strings.empty() ? default_value + "x" : attr.allowed_strings.back();
+      return attr.allowed_strings.empty() ? default_value + "x" : LastPlain(attr.allowed_strings);
     } else {
       return default_value;
     }

@@ -20,8 +20,9 @@ class Compiled {
  public:
   /// `parallelism`: number of ops that may run in parallel.
   Compiled(Result<graph::Definition> graph, const std::vector<std::pair<std::string, Shape>>& feeds,
-           const std::vector<std::string>& fetches, int parallelism = 1)
+           const std::vector<std::string>& fetches, int parallelism = 1, bool fuse = true)
       : graph_(std::move(graph)) {
+    options_.fusion = fuse;
     const Result<std::shared_ptr<session::Runtime>> runtime = session::Runtime::Default();
     EXPECT_TRUE(runtime.ok() && graph_.ok());
     if (!runtime.ok() || !graph_.ok()) return;

@@ -81,8 +81,8 @@ struct RandomOps {
 /// Runs two equal steps many times, one on one thread and the other as tasks.
 template <class Step>
 void CompareTiers(Step* first, Step* second) {
-  Compiled one(std::move(Internals(first->client).definition), first->feeds, first->fetches);
-  Compiled many(std::move(Internals(second->client).definition), second->feeds, second->fetches, 4);
+  Compiled one(std::move(Internals(first->client).definition), first->feeds, first->fetches, 1, false);
+  Compiled many(std::move(Internals(second->client).definition), second->feeds, second->fetches, 4, false);
   const plan::ExecutionPlan& plan = many.runner().plan();
   ASSERT_EQ(one.runner().plan().tier, plan::Tier::kT0);
   ASSERT_EQ(plan.tier, plan::Tier::kT2);
