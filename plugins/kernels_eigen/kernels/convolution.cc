@@ -19,7 +19,7 @@ using sdk::View;
 using Direction = Convolution::Direction;
 
 constexpr int64_t kColumnElements = 98304;  // of the windows multiplied at once: they stay in the second-level cache
-constexpr double kTileFlops = 4e6;          // ten times the cost of starting a tile on another thread
+constexpr double kWindowTileFlops = 4e6;    // ten times the cost of starting a tile on another thread
 
 /// c += op(a) op(b) by plain loops, for integers.
 template <class C>
@@ -270,7 +270,7 @@ struct Convolving {
     using C = sdk::Compute<T>;
     if constexpr (std::is_floating_point_v<C>) plan.blocks = PlanGemm<C>(plan.ProductOf(kDirection, plan.chunk));
     prep.Scratch(Memory<T>(plan, nullptr).space.bytes());
-    const double tiles = std::min(plan.conv.Flops() / kTileFlops, static_cast<double>(Parts<T>()));
+    const double tiles = std::min(plan.conv.Flops() / kWindowTileFlops, static_cast<double>(Parts<T>()));
     if (kDirection != Direction::kByFilter && tiles >= 2) prep.Tiles(static_cast<uint64_t>(tiles));
     return WEIR_OK;
   }

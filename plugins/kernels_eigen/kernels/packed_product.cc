@@ -27,9 +27,9 @@ using Vector = float __attribute__((vector_size(kVectorBytes)));
 using UnalignedVector = float __attribute__((vector_size(kVectorBytes), aligned(4)));
 
 constexpr int64_t kLanes = kVectorBytes / static_cast<int64_t>(sizeof(float));
-constexpr int64_t kColumns = 2 * kLanes;  // of a panel
-constexpr int64_t kDepth = 256;           // rows of a panel that stay in the first caches
-constexpr int64_t kMostRows = 240;        // of a, whose factors stay in the second cache
+constexpr int64_t kPanelColumns = 2 * kLanes;  // of a panel
+constexpr int64_t kDepth = 256;                // rows of a panel that stay in the first caches
+constexpr int64_t kMostRows = 240;             // of a, whose factors stay in the second cache
 
 Vector MultiplyAdd(Vector x, Vector y, Vector z) {
 #if defined(__AVX512F__)
@@ -59,7 +59,7 @@ struct Block {
   int64_t depth;
   float* c;
   int64_t c_step;
-  int64_t columns;  // at most kColumns
+  int64_t columns;  // at most kPanelColumns
   bool adds;        // to c
 };
 
@@ -71,7 +71,7 @@ void Inner(const Block& block) {
   for (int i = 0; i < kCount; ++i) sums[i][0] = sums[i][1] = Vector{};
   const float* b = block.b;
   const float* a = block.a;
-  for (int64_t p = 0; p < block.depth; ++p, b += kColumns, a += kCount) {
+  for (int64_t p = 0; p < block.depth; ++p, b += kPanelColumns, a += kCount) {
     const Vector b0 = *reinterpret_cast<const Vector*>(b), b1 = *reinterpret_cast<const Vector*>(b + kLanes);
 #pragma GCC unroll 12
     for (int i = 0; i < kCount; ++i) {
@@ -80,7 +80,7 @@ void Inner(const Block& block) {
       sums[i][1] = MultiplyAdd(factor, b1, sums[i][1]);
     }
   }
-  if (block.columns == kColumns) {
+  if (block.columns == kPanelColumns) {
 #pragma GCC unroll 12
     for (int i = 0; i < kCount; ++i) {
       auto* to = reinterpret_cast<UnalignedVector*>(block.c + i * block.c_step);
@@ -91,7 +91,7 @@ void Inner(const Block& block) {
   }
 #pragma GCC unroll 12
   for (int i = 0; i < kCount; ++i) {
-    alignas(64) float row[kColumns];
+    alignas(64) float row[kPanelColumns];
     auto* const whole = reinterpret_cast<Vector*>(row);
     whole[0] = sums[i][0];
     whole[1] = sums[i][1];
@@ -140,7 +140,7 @@ void ForBlocks(int64_t m, Body&& body) {
   }
 }
 
-int64_t Panels(int64_t n) { return (n + kColumns - 1) / kColumns; }
+int64_t Panels(int64_t n) { return (n + kPanelColumns - 1) / kPanelColumns; }
 
 }  // namespace
 
@@ -149,7 +149,7 @@ uint64_t PackedMatrix::ScratchBytes(int64_t k, int64_t m) {
 }
 
 uint64_t PackedMatrix::Bytes(int64_t k, int64_t n) {
-  return static_cast<uint64_t>(k) * static_cast<uint64_t>(Panels(n) * kColumns) * sizeof(float);
+  return static_cast<uint64_t>(k) * static_cast<uint64_t>(Panels(n) * kPanelColumns) * sizeof(float);
 }
 
 std::shared_ptr<const PackedMatrix> PackedMatrix::Of(const float* b, bool transposed, int64_t k, int64_t n) {
@@ -179,10 +179,10 @@ void PackedMatrix::Pack(const float* b, bool transposed) {
   for (int64_t from = 0; from < k_; from += kDepth) {
     const int64_t end = std::min(k_, from + kDepth);
     for (int64_t panel = 0; panel < Panels(n_); ++panel) {
-      const int64_t column = panel * kColumns, width = std::min(kColumns, n_ - column);
-      for (int64_t p = from; p < end; ++p, to += kColumns) {
+      const int64_t column = panel * kPanelColumns, width = std::min(kPanelColumns, n_ - column);
+      for (int64_t p = from; p < end; ++p, to += kPanelColumns) {
         for (int64_t j = 0; j < width; ++j) to[j] = transposed ? b[(column + j) * k_ + p] : b[p * n_ + column + j];
-        std::fill(to + width, to + kColumns, 0.0f);
+        std::fill(to + width, to + kPanelColumns, 0.0f);
       }
     }
   }
@@ -208,8 +208,9 @@ void PackedMatrix::MultiplyRows(const float* a, int64_t row_step, int64_t depth_
       }
       to += count * depth;
     });
-    for (int64_t panel = 0; panel < Panels(n_); ++panel, b += depth * kColumns) {
-      Block block{scratch, b, depth, c + panel * kColumns, n_, std::min(kColumns, n_ - panel * kColumns), from > 0};
+    for (int64_t panel = 0; panel < Panels(n_); ++panel, b += depth * kPanelColumns) {
+      Block block{scratch, b, depth, c + panel * kPanelColumns, n_, std::min(kPanelColumns, n_ - panel * kPanelColumns),
+                  from > 0};
       ForBlocks(m, [&](int64_t, int64_t count) {
         kInner[static_cast<size_t>(count - 1)](block);
         block.a += count * depth;
