@@ -466,7 +466,8 @@ def raw_events(folder):
 
 
 def run_metadata_of_weir():
-    """TensorFlow reads it, draws a timeline of it, and imports the partition graphs that are complete graphs."""
+    """TensorFlow reads it, draws a timeline of it, and imports the partition graphs that are complete graphs. The product,
+    its bias and Relu are one op."""
     from tensorflow.python.client import timeline
     metadata = tf1.RunMetadata()
     with open(os.path.join(written(), "run_metadata.pb"), "rb") as file:
@@ -474,7 +475,7 @@ def run_metadata_of_weir():
     cpu = "/job:localhost/replica:0/task:0/device:CPU:0"
     (device,) = metadata.step_stats.dev_stats
     labels = {stats.timeline_label for stats in device.node_stats}
-    assert device.device == cpu and "relu = Relu(sum)" in labels, (device.device, labels)
+    assert device.device == cpu and "relu = _BiasedMatMul(sum)" in labels, (device.device, labels)
     relu = next(stats for stats in device.node_stats if stats.node_name == "relu").output[0].tensor_description
     assert tf.dtypes.as_dtype(relu.dtype) == tf.float32 and tf.TensorShape(relu.shape).rank == 2, relu
     assert '"op": "Softmax"' in timeline.Timeline(metadata.step_stats).generate_chrome_trace_format(show_memory=True)
