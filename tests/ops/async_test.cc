@@ -80,6 +80,7 @@ TEST_F(AsyncOps, GiveTheBitsOfTheCpu) {
   plugins_.Reset();
   const std::vector<const testing::OpCase*> rows = testing::GradientCases();
   for (const testing::OpCase* row : rows) {
+    if (!testing::HasKernels(*row)) continue;
     const Status status = Compare(*row, *runtime);
     EXPECT_TRUE(status.ok()) << row->ToString() << ": " << status.ToString();
   }

@@ -298,6 +298,15 @@ Result<std::vector<OpCase>> ParseCases(const op::OpRegistry& ops, const std::str
   return cases;
 }
 
+bool HasKernels([[maybe_unused]] const OpCase& c) {
+#ifdef WEIR_KERNEL_DTYPES_SHORT
+  const auto complex = [](DType type) { return type == DType::kComplex64 || type == DType::kComplex128; };
+  return std::ranges::none_of(c.signature.inputs, complex) && std::ranges::none_of(c.signature.outputs, complex);
+#else
+  return true;
+#endif
+}
+
 const std::vector<OpCase>& OpCases() {
   static const std::vector<OpCase> cases = [] {
     const Result<const op::OpRegistry*> ops = ops::Catalogue();

@@ -54,6 +54,9 @@ struct OpCase {
   std::string ToString() const;
 };
 
+/// False if the build leaves out kernels of the case's types: those of short dtypes have no complex ones.
+bool HasKernels(const OpCase& c);
+
 /// All cases of all tables, in order; a line that cannot be read fails the running test.
 const std::vector<OpCase>& OpCases();
 

@@ -141,6 +141,7 @@ Status Check(const testing::OpCase& row) {
 
 TEST(OpGradients, AgreeWithFiniteDifferences) {
   for (const testing::OpCase* row : testing::GradientCases()) {
+    if (!testing::HasKernels(*row)) continue;
     const Status status = Check(*row);
     EXPECT_TRUE(status.ok()) << row->ToString() << ": " << status.ToString();
   }
