@@ -466,8 +466,10 @@ def raw_events(folder):
 
 
 def run_metadata_of_weir():
-    """TensorFlow reads it, draws a timeline of it, and imports the partition graphs that are complete graphs. The product,
-    its bias and Relu are one op."""
+    """TensorFlow reads it, draws a timeline of it, and imports the partition graphs that are complete graphs.
+
+    The product, its bias and Relu are one op.
+    """
     from tensorflow.python.client import timeline
     metadata = tf1.RunMetadata()
     with open(os.path.join(written(), "run_metadata.pb"), "rb") as file:
