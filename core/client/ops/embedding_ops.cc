@@ -89,13 +89,13 @@ Output FromShards(const std::vector<Operand>& shards, const Output& ids, const E
   return Clipped(all, ids, options);
 }
 
-/// In the rows of one example side by side: the logits, and how probable each class is to be true.
+/// The classes of each example side by side, the true ones first: logits, and the share of each in the truth.
 struct Sampled {
   Output logits;  // [batch, num_true + num_sampled]
   Output labels;
 };
 
-/// -1, then the extents of `x` from its axis `from`.
+/// A shape: `front`, then `extents`.
 Output Behind(const Literal& front, const Output& extents) { return Concat({front, extents}, 0); }
 
 /// Sums of the rows of a matrix: its product with ones.
@@ -118,16 +118,15 @@ Output WithoutHits(const Output& logits, const Output& labels, const SampledCand
 }
 
 Sampled SampledLogits(const std::vector<Operand>& weights, const Operand& biases, const Operand& all_labels,
-                      const Operand& examples, int64_t num_sampled, int64_t num_classes, bool subtract_log_q,
+                      const Operand& examples, int64_t num_sampled, int64_t num_classes,
                       const SampledLossOptions& options) {
   Graph& graph = GraphOf(weights);
   const Output labels = Cast(all_labels.In(graph, DType::kInt64, "labels"), DType::kInt64);
   const Output inputs = examples.In(graph);
   const Output flat = Reshape(labels, {-1});
-  const SampledCandidates drawn = options.sampled_values.value_or(SampledCandidates{});
   const SampledCandidates candidates =
       options.sampled_values
-          ? drawn
+          ? *options.sampled_values
           : LogUniformCandidateSampler(labels, options.num_true, num_sampled, num_classes, {.seed = options.seed});
   const SampledCandidates fixed = {StopGradient(candidates.sampled), StopGradient(candidates.true_expected),
                                    StopGradient(candidates.sampled_expected)};
@@ -149,10 +148,8 @@ Sampled SampledLogits(const std::vector<Operand>& weights, const Operand& biases
   Output truth = dots + Reshape(true_b, {-1, num_true});
   sampled = sampled + sampled_b;
   if (options.remove_accidental_hits) sampled = WithoutHits(sampled, labels, fixed, options.num_true);
-  if (subtract_log_q) {
-    truth = truth - Log(fixed.true_expected);
-    sampled = sampled - Log(fixed.sampled_expected);
-  }
+  truth = truth - Log(fixed.true_expected);
+  sampled = sampled - Log(fixed.sampled_expected);
   const Output share = OnesLike(truth) / static_cast<double>(num_true);
   return {Concat({truth, sampled}, 1), Concat({share, ZerosLike(sampled)}, 1)};
 }
@@ -237,7 +234,7 @@ Output NceLoss(const std::vector<Operand>& weights, const Operand& biases, const
   Sampled sampled;
   {
     const NameScope scope(options.name.empty() ? "nce_loss" : options.name, graph);
-    sampled = SampledLogits(weights, biases, labels, inputs, num_sampled, num_classes, true, options);
+    sampled = SampledLogits(weights, biases, labels, inputs, num_sampled, num_classes, options);
   }
   return SumOfRows(SigmoidCrossEntropyWithLogits(sampled.labels, sampled.logits, "sampled_losses"));
 }
@@ -253,7 +250,7 @@ Output SampledSoftmaxLoss(const std::vector<Operand>& weights, const Operand& bi
   Sampled sampled;
   {
     const NameScope scope(options.name.empty() ? "sampled_softmax_loss" : options.name, graph);
-    sampled = SampledLogits(weights, biases, labels, inputs, num_sampled, num_classes, true, options);
+    sampled = SampledLogits(weights, biases, labels, inputs, num_sampled, num_classes, options);
     sampled.labels = StopGradient(sampled.labels, "labels_stop_gradient");
   }
   return SoftmaxCrossEntropyWithLogits(sampled.labels, sampled.logits);

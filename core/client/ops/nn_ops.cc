@@ -20,12 +20,9 @@ Output Spoil(Graph& graph, const Status& error, const Where& where) {
   return Output::Absent(graph);
 }
 
-bool SameShape(const Operand& labels, const Operand& logits) {
-  const PartialShape a = logits.shape(), b = labels.shape();
-  return a.CompatibleWith(b);
-}
+bool SameShape(const Operand& labels, const Operand& logits) { return logits.shape().CompatibleWith(labels.shape()); }
 
-/// `rows` of all axes but the last as one.
+/// All axes but the last as one.
 Output AsMatrix(const Operand& x, const Output& shape, const Where& where) {
   const Output classes = StridedSlice(shape, {-1}, {0}, {1}, {.end_mask = 1, .name = "strided_slice"}, where);
   return Reshape(x, Concat({{-1}, classes}, 0, "concat", where), "Reshape", where);
