@@ -35,11 +35,15 @@ bool IsIndex(const op::OpDef& op, const op::ArgDef& arg) {
 /// Builds one case.
 class Builder {
  public:
-  Builder(const CaseMaker& maker, Dice& dice) : maker_(maker), dice_(dice), values_(dice, dice.Of({0, 2, 5, 10, 40})) {}
+  Builder(const CaseMaker& maker, Dice& dice)
+      : maker_(maker),
+        dice_(dice),
+        calm_(dice.Percent(50)),
+        values_(dice, calm_ ? dice.Of({0, 0, 1}) : dice.Of({0, 2, 5, 10, 40})) {}
 
   Case Build(size_t first_op) {
     made_.graph.mutable_versions()->set_producer(134);
-    const int count = dice_.Percent(50) ? 1 : static_cast<int>(dice_.Between(2, 5));
+    const int count = dice_.Percent(60) ? 1 : static_cast<int>(dice_.Between(2, 5));
     for (int i = 0; i < count; ++i) {
       const size_t number = i == 0 ? first_op : dice_.Below(maker_.ops().size());
       made_.ops.push_back(static_cast<int>(number));
@@ -48,12 +52,15 @@ class Builder {
     ChooseFetches();
     ChooseRun();
     made_.bytes = made_.graph.SerializeAsString();
-    if (dice_.Percent(6) && !writes_files_) Damage();
+    if (Rarely(6) && !writes_files_) Damage();
     return std::move(made_);
   }
 
  private:
   using Attrs = std::map<std::string, op::AttrValue>;
+
+  /// True in `percent` of calls, never in a calm case: for faults that keep the graph from running.
+  bool Rarely(int percent) { return !calm_ && dice_.Percent(percent); }
 
   tf::NodeDef& AddNode(std::string_view op) {
     tf::NodeDef& node = *made_.graph.add_node();
@@ -73,9 +80,9 @@ class Builder {
     tf::TensorProto& proto = *(*node.mutable_attr())["value"].mutable_tensor();
     const auto encoding = dice_.Percent(50) ? TensorEncoding::kContent : TensorEncoding::kTyped;
     if (!TensorToProto(value, encoding, proto).ok()) proto.set_dtype(tf::DT_FLOAT);
-    if (dice_.Percent(1)) SetShape(values_.AbsurdShape(), *proto.mutable_tensor_shape());
-    if (dice_.Percent(1)) SetShape(values_.Related(), *proto.mutable_tensor_shape());
-    if (dice_.Percent(1)) proto.set_dtype(static_cast<tf::DataType>(values_.AnyType()));
+    if (Rarely(1)) SetShape(values_.AbsurdShape(), *proto.mutable_tensor_shape());
+    if (Rarely(1)) SetShape(values_.Related(), *proto.mutable_tensor_shape());
+    if (Rarely(1)) proto.set_dtype(static_cast<tf::DataType>(values_.AnyType()));
     if (value.dtype() == DType::kBool && dice_.Percent(3)) {
       for (char& byte : *proto.mutable_tensor_content()) byte = static_cast<char>(dice_.Next());
     }
@@ -104,14 +111,16 @@ class Builder {
   /// Adds a resource variable, usually assigned in the same step. Returns the handle's name and sets `ready` to the
   /// assignment.
   std::string AddHandle(DType dtype, std::string& ready) {
-    const Tensor value = values_.Random(values_.Wild() ? values_.AnyType() : dtype, values_.Related());
+    return AddHandle(dtype, values_.Random(values_.Wild() ? values_.AnyType() : dtype, values_.Related()), ready);
+  }
+  std::string AddHandle(DType dtype, const Tensor& value, std::string& ready) {
     tf::NodeDef& handle = AddNode("VarHandleOp");
     const std::string name = handle.name();
     SetAttr(handle, "dtype", values_.Wild() ? values_.AnyType() : dtype);
     SetAttr(handle, "shared_name", values_.Wild() ? std::string("v") : name);
     const PartialShape known = dice_.Percent(70) ? PartialShape(value.shape()) : PartialShape();
     SetAttr(handle, "shape", values_.Wild() ? PartialShape::Of(values_.Related()) : known);
-    if (dice_.Percent(5)) return name;
+    if (Rarely(5)) return name;
     const std::string from = AddConst(value);
     tf::NodeDef& assign = AddNode("AssignVariableOp");
     assign.add_input(name);
@@ -157,13 +166,12 @@ class Builder {
   }
 
   /// Adds a reference variable, usually used through its first assignment.
-  std::string AddReference(DType dtype) {
-    const Tensor value = values_.Random(dtype, values_.Related());
+  std::string AddReference(const Tensor& value) {
     tf::NodeDef& variable = AddNode("VariableV2");
     const std::string name = variable.name();
     SetAttr(variable, "dtype", value.dtype());
     SetAttr(variable, "shape", dice_.Percent(80) ? PartialShape(value.shape()) : PartialShape());
-    if (dice_.Percent(10)) return name;
+    if (Rarely(10)) return name;
     const std::string from = AddConst(value);
     tf::NodeDef& assign = AddNode("Assign");
     assign.add_input(name);
@@ -199,7 +207,7 @@ class Builder {
 
   /// Adds a new operand of the type.
   Endpoint AddSource(const op::OpDef& op, const op::ArgDef& arg, DType dtype) {
-    if (IsRef(dtype)) return {AddReference(BaseType(dtype)), dtype, false, {}};
+    if (IsRef(dtype)) return {AddReference(values_.Random(BaseType(dtype), values_.Related())), dtype, false, {}};
     if (dtype == DType::kResource && !dice_.Percent(3)) {
       Endpoint handle{"", dtype, false, {}};
       handle.name = dice_.Percent(90) ? AddResource(op) : std::string();
@@ -209,7 +217,44 @@ class Builder {
     if (dice_.Percent(3)) return AddRead(dtype);
     if (values_.Wild() && dice_.Percent(30)) return AddClaimed(dtype);
     const Tensor value = IsIndex(op, arg) ? values_.Index(dtype, arg.name) : values_.Random(dtype, values_.Related());
+    return AddValue(value);
+  }
+  Endpoint AddValue(const Tensor& value) {
     return {dice_.Percent(55) ? AddConst(value) : AddPlaceholder(value), value.dtype(), false, {}};
+  }
+
+  /// Adds the operands of a row of op cases: all as the row has them, or some of them changed.
+  std::vector<Endpoint> AddOperandsOf(const testing::OpCase& row) {
+    const bool exact = dice_.Percent(calm_ ? 65 : 30);
+    std::vector<Endpoint> operands;
+    for (size_t i = 0; i < row.inputs.size(); ++i) {
+      const DType declared = row.signature.inputs[i];
+      const Endpoint* const old = !exact && dice_.Percent(20) ? FromPool(declared) : nullptr;
+      if (old != nullptr) {
+        operands.push_back(*old);
+        continue;
+      }
+      const Tensor value = exact ? row.inputs[i] : values_.Near(row.inputs[i]);
+      if (IsRef(declared)) {
+        operands.push_back({AddReference(value), declared, false, {}});
+      } else if (declared == DType::kResource) {
+        operands.push_back({"", declared, false, {}});
+        operands.back().name = AddHandle(value.dtype(), value, operands.back().ready);
+      } else {
+        operands.push_back(AddValue(value));
+      }
+      pool_.push_back(operands.back());
+    }
+    return operands;
+  }
+
+  /// The attributes of the row; sometimes one of them has another value.
+  Attrs AttrsOf(const op::OpDef& op, const testing::OpCase& row) {
+    Attrs attrs(row.attrs.begin(), row.attrs.end());
+    if (op.attrs.empty() || !dice_.Percent(calm_ ? 5 : 15)) return attrs;
+    const op::AttrDef& attr = dice_.Of(op.attrs);
+    attrs[attr.name] = attr.type == "type" ? op::AttrValue(ChooseType(op, attr)) : values_.Attr(attr);
+    return attrs;
   }
 
   const Endpoint* FromPool(DType dtype) {
@@ -233,9 +278,9 @@ class Builder {
       types.assign(static_cast<size_t>(std::clamp<int64_t>(number, 0, 9)), one);
     }
     if (!arg.type_list_attr.empty()) types = find(arg.type_list_attr, std::vector<DType>());
-    if (dice_.Percent(1)) types.resize(dice_.Below(types.size() + 2), one);
+    if (Rarely(1)) types.resize(dice_.Below(types.size() + 2), one);
     for (DType dtype : types) {
-      if (dice_.Percent(1)) dtype = values_.AnyType();
+      if (Rarely(1)) dtype = values_.AnyType();
       if (arg.is_ref) dtype = RefType(dtype);
       const Endpoint* const old = dice_.Percent(IsIndex(op, arg) ? 10 : 45) ? FromPool(dtype) : nullptr;
       operands.push_back(old != nullptr ? *old : AddSource(op, arg, dtype));
@@ -245,7 +290,7 @@ class Builder {
 
   /// Chooses a type for the attribute: usually that of an existing value, or one that a kernel supports.
   DType ChooseType(const op::OpDef& op, const op::AttrDef& attr) {
-    if (dice_.Percent(2)) return values_.AnyType();
+    if (Rarely(2)) return values_.AnyType();
     const DTypeSet runnable = maker_.Runnable(op, attr);
     if (dice_.Percent(60)) {
       std::vector<DType> there;
@@ -282,7 +327,8 @@ class Builder {
 
   void AddOp(const op::OpDef& op) {
     writes_files_ = writes_files_ || op.category == op::Category::kFiles || op.category == op::Category::kSummary;
-    const Attrs attrs = ChooseAttrs(op);
+    const testing::OpCase* const row = calm_ || dice_.Percent(40) ? maker_.RowOf(op, dice_) : nullptr;
+    const Attrs attrs = row != nullptr ? AttrsOf(op, *row) : ChooseAttrs(op);
     attrs_of_op_ = &attrs;
     handle_type_ = DType::kFloat;
     for (const char* name : {"dtype", "T", "Tparams"}) {
@@ -290,9 +336,11 @@ class Builder {
       const DType* const dtype = it == attrs.end() ? nullptr : it->second.get<DType>();
       if (dtype != nullptr) handle_type_ = *dtype;
     }
-    if (dice_.Percent(8)) handle_type_ = values_.AnyType();
+    if (Rarely(8)) handle_type_ = values_.AnyType();
     std::vector<Endpoint> operands;
-    for (const op::ArgDef& arg : op.inputs) AddOperands(op, arg, attrs, operands);
+    if (row != nullptr) operands = AddOperandsOf(*row);
+    else
+      for (const op::ArgDef& arg : op.inputs) AddOperands(op, arg, attrs, operands);
     tf::NodeDef& node = AddNode(op.name);
     std::set<std::string> controls;
     for (const Endpoint& operand : operands) {
@@ -302,11 +350,11 @@ class Builder {
     if (!last_op_.empty() && dice_.Percent(10)) controls.insert(last_op_);
     for (const std::string& control : controls) node.add_input("^" + control);
     for (const auto& [name, value] : attrs) SetAttr(node, name, value);
-    if (dice_.Percent(3)) {
+    if (Rarely(3)) {
       node.set_device(
           dice_.Of({"/cpu:0", "/device:CPU:0", "/device:CPU:7", "/gpu:0", "/job:x/task:99999999999", "::"}));
     }
-    if (dice_.Percent(2))
+    if (Rarely(2))
       SetAttr(node, "_class", std::vector<std::string>{std::string("loc:@") + dice_.Of({"n0", "n1", "n99", ""})});
     last_op_ = node.name();
     AddOutputs(op, node.name(), attrs);
@@ -327,9 +375,9 @@ class Builder {
       if (endpoint.of_op && dice_.Percent(60)) made_.fetches.push_back(endpoint.name);
     }
     if (made_.fetches.empty() && !pool_.empty() && pool_.back().of_op) made_.fetches.push_back(pool_.back().name);
-    if (!pool_.empty() && dice_.Percent(5)) made_.fetches.push_back(dice_.Of(pool_).name);
+    if (!pool_.empty() && Rarely(5)) made_.fetches.push_back(dice_.Of(pool_).name);
     if (!last_op_.empty() && dice_.Percent(10)) made_.targets.push_back(last_op_);
-    if (!pool_.empty() && dice_.Percent(3)) {
+    if (!pool_.empty() && Rarely(3)) {
       made_.feeds.emplace_back(dice_.Of(pool_).name, values_.Random(values_.AnyType(), values_.Related()));
     }
   }
@@ -372,6 +420,7 @@ class Builder {
 
   const CaseMaker& maker_;
   Dice& dice_;
+  const bool calm_;  // most of the graph fits, so that it runs
   Values values_;
   Case made_;
   std::vector<Endpoint> pool_;
@@ -384,6 +433,7 @@ class Builder {
 }  // namespace
 
 CaseMaker::CaseMaker(const op::OpRegistry& ops, const kernel::KernelRegistry& kernels) : ops_(ops.All()) {
+  for (const testing::OpCase& row : testing::OpCases()) rows_[row.def->name].push_back(&row);
   for (const kernel::KernelEntry* const entry : kernels.All()) {
     const weir_kernel& record = *entry->record;
     const std::string op(record.op.data, record.op.size);
@@ -392,6 +442,11 @@ CaseMaker::CaseMaker(const op::OpRegistry& ops, const kernel::KernelRegistry& ke
       types_[{op, std::string(constraint.attr.data, constraint.attr.size)}] |= constraint.dtypes;
     }
   }
+}
+
+const testing::OpCase* CaseMaker::RowOf(const op::OpDef& op, Dice& dice) const {
+  const auto it = rows_.find(op.name);
+  return it == rows_.end() ? nullptr : dice.Of(it->second);
 }
 
 DTypeSet CaseMaker::Runnable(const op::OpDef& op, const op::AttrDef& attr) const {

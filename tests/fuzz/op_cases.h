@@ -1,6 +1,7 @@
 // Random graphs made from the catalogue: each case has one to five ops with operands and attributes, and defines feeds,
-// fetches and options. A case depends only on its seed, its number, the catalogue and the types that the kernels
-// support.
+// fetches and options. In half of the cases the ops are rows of tests/ops/cases, with a few changes, so that each op
+// also runs with operands that fit. A case depends only on its seed, its number, the catalogue, the rows and the
+// types that the kernels support.
 #ifndef WEIR_TESTS_FUZZ_OP_CASES_H_
 #define WEIR_TESTS_FUZZ_OP_CASES_H_
 
@@ -13,6 +14,8 @@
 #include "core/kernel/registry.h"
 #include "core/op/registry.h"
 #include "core/session/session.h"
+#include "tests/fuzz/dice.h"
+#include "tests/ops/case_table.h"
 #include "weir/proto/graph.pb.h"
 
 namespace weir::fuzz {
@@ -48,10 +51,13 @@ class CaseMaker {
   const std::vector<const op::OpDef*>& ops() const { return ops_; }
   /// Types of the attribute that some kernel of the op supports, or all allowed types if no plugin runs the op.
   DTypeSet Runnable(const op::OpDef& op, const op::AttrDef& attr) const;
+  /// A random row of the op; null if it has none.
+  const testing::OpCase* RowOf(const op::OpDef& op, Dice& dice) const;
 
  private:
   std::vector<const op::OpDef*> ops_;
-  std::map<std::pair<std::string, std::string>, DTypeSet> types_;  // by op and attribute
+  std::map<std::pair<std::string, std::string>, DTypeSet> types_;    // by op and attribute
+  std::map<std::string, std::vector<const testing::OpCase*>> rows_;  // by op
 };
 
 }  // namespace weir::fuzz

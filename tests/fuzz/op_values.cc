@@ -209,6 +209,19 @@ Tensor Values::Random(DType dtype, const std::vector<int64_t>& dims) {
   return tensor;
 }
 
+Tensor Values::Near(const Tensor& value) {
+  std::vector<int64_t> dims(value.shape().dims().begin(), value.shape().dims().end());
+  if (Wild()) return Random(dice_.Percent(20) ? AnyType() : value.dtype(), Related());
+  if (dice_.Percent(70) || ElementsOf(dims) < 0) return value;
+  if (!dims.empty() && dice_.Percent(60)) {
+    int64_t& dim = dims[dice_.Below(dims.size())];
+    dim = dice_.Of({int64_t{0}, int64_t{1}, dim + 1, std::max<int64_t>(dim - 1, 0)});
+  } else if (dice_.Percent(30)) {
+    dims.push_back(1);
+  }
+  return Random(value.dtype(), dims);
+}
+
 std::vector<int64_t> Values::IndexValues(std::string_view argument, std::vector<int64_t>& dims) {
   const auto rank = static_cast<int64_t>(base_.size());
   const auto is = [&](std::initializer_list<std::string_view> names) {

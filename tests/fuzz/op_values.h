@@ -32,6 +32,8 @@ class Values {
   std::vector<int64_t> AbsurdShape();
   /// A random tensor with at most a few thousand elements.
   Tensor Random(DType dtype, const std::vector<int64_t>& dims);
+  /// The tensor, or, sometimes, one of its type with other values or another shape.
+  Tensor Near(const Tensor& value);
   /// An integer operand that steers an op, chosen by the argument's name: a permutation, extents, an axis, indices.
   Tensor Index(DType dtype, std::string_view argument);
   std::string Text();
