@@ -195,6 +195,11 @@ TEST(Toml, SyntaxErrorsNameLineAndColumn) {
   ExpectFault("a = 1\na = 2", Code::kInvalidArgument, {"weir.toml:2:"});
   ExpectFault("[gpu_options\n", Code::kInvalidArgument, {"weir.toml:1:"});
   ExpectFault("x = \"\xff\"", Code::kInvalidArgument, {"weir.toml:1:"});
+  // Letters between the ranges of spaces that are not ASCII.
+  for (const char* letter : {"\u00a1", "\u00e9", "\u0284", "\u0499", "\u1700", "\ua000"}) {
+    ExpectFault(std::string("g") + letter + ";", Code::kInvalidArgument, {"weir.toml:1:"});
+    ExpectFault(std::string("allow_soft_placement = ") + letter, Code::kInvalidArgument, {"weir.toml:1:"});
+  }
 }
 
 TEST(Toml, SizeIsBounded) {
