@@ -4,6 +4,7 @@
 
 #include "core/base/errors.h"
 #include "core/execute/instance_internal.h"
+#include "core/tensor/deferred.h"
 
 namespace weir::execute {
 
@@ -72,7 +73,18 @@ Status PlanRunner::Instance::FinishCall(const Instruction& instruction, Result<s
   for (uint32_t i = 0; i < instruction.outputs; ++i) {
     const Value& value = ValueOf(instruction, instruction.inputs + i);
     if (StorageOf(value).home == Storage::Home::kVariable) continue;  // updated in place
-    WEIR_TRY(HoldOutput(value, std::move((*outputs)[i])));
+    Tensor& output = (*outputs)[i];
+    if (const DeferredBuffer* const deferred = DeferredIn(output)) {
+      // Checked before a variable is written, so that damage of one leaves all as they were.
+      if (StorageOf(value).only_assigned) {
+        WEIR_TRY(At(instruction, deferred->Check()));
+      } else {
+        Result<Tensor> arrived = ReadNow(output, AllocatorOf(StorageOf(value).space));
+        if (!arrived.ok()) return At(instruction, arrived.status());
+        output = std::move(*arrived);
+      }
+    }
+    WEIR_TRY(HoldOutput(value, std::move(output)));
   }
   return Status();
 }

@@ -98,6 +98,9 @@ class PlanRunner::Instance {
   Status ReadVariable(const Instruction& instruction);
   Status Make(const Instruction& instruction);
   Status Assign(const Instruction& instruction);
+  /// Of contents that are read into the variable's memory, or, unless `in_place`, into memory of their own. They were
+  /// checked before; if they no longer arrive in place, the variable loses its value.
+  Status AssignDeferred(const plan::VariableUse& use, const Tensor& given, bool in_place);
   /// The variable takes over the memory of a value that lies in memory which was made; false where others hold it.
   bool TakeOver(const plan::Value& from, const Tensor& given, Tensor& value);
   Status QueryVariable(const Instruction& instruction);
