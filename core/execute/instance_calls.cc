@@ -74,15 +74,10 @@ Status PlanRunner::Instance::FinishCall(const Instruction& instruction, Result<s
     const Value& value = ValueOf(instruction, instruction.inputs + i);
     if (StorageOf(value).home == Storage::Home::kVariable) continue;  // updated in place
     Tensor& output = (*outputs)[i];
-    if (const DeferredBuffer* const deferred = DeferredIn(output)) {
-      // Checked before a variable is written, so that damage of one leaves all as they were.
-      if (StorageOf(value).only_assigned) {
-        WEIR_TRY(At(instruction, deferred->Check()));
-      } else {
-        Result<Tensor> arrived = ReadNow(output, AllocatorOf(StorageOf(value).space));
-        if (!arrived.ok()) return At(instruction, arrived.status());
-        output = std::move(*arrived);
-      }
+    if (DeferredIn(output) != nullptr && !StorageOf(value).only_assigned) {
+      Result<Tensor> read = ReadNow(output, AllocatorOf(StorageOf(value).space));
+      if (!read.ok()) return At(instruction, read.status());
+      output = std::move(*read);
     }
     WEIR_TRY(HoldOutput(value, std::move(output)));
   }

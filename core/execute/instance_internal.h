@@ -98,8 +98,9 @@ class PlanRunner::Instance {
   Status ReadVariable(const Instruction& instruction);
   Status Make(const Instruction& instruction);
   Status Assign(const Instruction& instruction);
-  /// Of contents that are read into the variable's memory, or, unless `in_place`, into memory of their own. They were
-  /// checked before; if they no longer arrive in place, the variable loses its value.
+  /// Of contents that are read into memory which becomes the variable's, or, where they are large and `in_place` allows
+  /// it, into the memory that it has. The variable stays as it was if they are damaged; if large ones change between
+  /// check and reading, it loses its value.
   Status AssignDeferred(const plan::VariableUse& use, const Tensor& given, bool in_place);
   /// The variable takes over the memory of a value that lies in memory which was made; false where others hold it.
   bool TakeOver(const plan::Value& from, const Tensor& given, Tensor& value);

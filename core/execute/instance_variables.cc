@@ -218,12 +218,17 @@ Status PlanRunner::Instance::Assign(const Instruction& instruction) {
 }
 
 Status PlanRunner::Instance::AssignDeferred(const plan::VariableUse& use, const Tensor& given, bool in_place) {
+  // Up to here the heap serves the next read with the memory that this one returns, so that no page is new. Above it
+  // memory would be mapped and cleared for each; such contents are read twice instead.
+  constexpr uint64_t kMostReplaced = uint64_t{4} << 20;
   Tensor& value = use.variable->value;
-  if (!in_place) {
+  if (!in_place || given.bytes() <= kMostReplaced) {
     WEIR_ASSIGN(value, ReadNow(given, AllocatorOf(plan::kHostSpace)));
     return Status();
   }
-  const Status read = DeferredIn(given)->ReadInto({value.mutable_raw(), value.bytes()});
+  const DeferredBuffer& contents = *DeferredIn(given);
+  WEIR_TRY(contents.Check());
+  const Status read = contents.ReadInto({value.mutable_raw(), value.bytes()});
   if (read.ok()) return Status();
   value = Tensor();
   return read.Append(fmt::format("; variable '{}' was partly overwritten and has no value now", use.node->name()));

@@ -182,8 +182,8 @@ struct ContentFields {
 
 constexpr size_t kLeastBorrowed = 4096;  // bytes; smaller tensors are copied in less time than they keep pages
 
-/// Reads a tensor of numbers that are stored as in memory. An invalid tensor for any other value, which the message's parser reads
-/// or refuses.
+/// Reads a tensor of numbers that are stored as in memory. An invalid tensor for any other value, which the message's
+/// parser reads or refuses.
 Result<Tensor> ReadContent(std::string_view bytes, const std::shared_ptr<const void>& owner) {
   WireFields fields(bytes);
   if (!fields.Next() || !fields.Is(8, 2)) return Tensor();

@@ -28,11 +28,11 @@ struct EventWriterOptions {
 /// States of a SessionLog.
 enum class SessionStatus { kUnspecified = 0, kStart = 1, kStop = 2, kCheckpoint = 3 };
 
-/// Writes <logdir>/events.out.tfevents.<unix seconds>.<host>[suffix][.n] on a background thread. Adding an event encodes
-/// it into the thread's buffer and blocks only while that has 4 MiB. The thread writes when `max_queue` events or 256 KiB
-/// wait; below 256 KiB it is woken at most once in 10 ms. Create writes the version event before it returns. If a write fails, the
-/// event and those queued with it are dropped, the file stays readable, and the next Flush or Close returns the error.
-/// Thread-safe.
+/// Writes <logdir>/events.out.tfevents.<unix seconds>.<host>[suffix][.n] on a background thread. Adding an event
+/// encodes it into the thread's buffer and blocks only while that has 4 MiB. The thread writes when `max_queue` events
+/// or 256 KiB wait; below 256 KiB it is woken at most once in 10 ms. Create writes the version event before it returns.
+/// If a write fails, the event and those queued with it are dropped, the file stays readable, and the next Flush or
+/// Close returns the error. Thread-safe.
 class EventWriter {
  public:
   /// Creates the folder and the file.

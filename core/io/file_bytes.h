@@ -11,10 +11,10 @@
 
 namespace weir::io {
 
-/// The bytes of a whole file. A regular file of 64 KiB or more is mapped, so its pages are read when they are used, and
-/// a write through the mapping would stay in this process. The file must not change while somebody owns the bytes:
-/// overwriting it changes them, and truncating it ends the process with SIGBUS. Writers replace files by renaming, which
-/// is harmless. Other files (pipes, small ones) are copied.
+/// The bytes of a whole file. A regular file of 64 KiB or more is mapped: its pages are read when they are used, and a
+/// write through the mapping stays in this process. The file must not change while somebody owns the bytes: overwriting
+/// it changes them, and truncating it ends the process with SIGBUS. Replacing it by renaming is harmless. Other files
+/// (pipes, small ones) are copied.
 class FileBytes {
  public:
   /// ResourceExhausted above `limit_bytes`, before the file is read.
