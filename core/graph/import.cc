@@ -287,8 +287,10 @@ class Importer {
     NodeSpec spec;
     spec.name = FullName(i);
     spec.device = Def(i).device;
-    if (const auto origin = origins_.find(std::string(NameOf(i))); origin != origins_.end())
-      spec.origin = origin->second;
+    if (!origins_.empty()) {
+      const auto origin = origins_.find(std::string(NameOf(i)));
+      if (origin != origins_.end()) spec.origin = origin->second;
+    }
     WEIR_ASSIGN(spec.op, FindOp(i));
     const std::span<const Input> inputs = Inputs(i);
     const auto data = static_cast<size_t>(std::ranges::find(inputs, -1, &Input::index) - inputs.begin());
