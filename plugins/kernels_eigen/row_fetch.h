@@ -2,7 +2,6 @@
 #ifndef WEIR_PLUGINS_KERNELS_EIGEN_ROW_FETCH_H_
 #define WEIR_PLUGINS_KERNELS_EIGEN_ROW_FETCH_H_
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -34,28 +33,6 @@ class RowFetch {
  private:
   static constexpr size_t kLine = 64, kLongRow = 2048, kSmallArray = size_t{1} << 18;
   size_t row_;  // bytes; 0: nothing is fetched
-};
-
-/// The same for rows at places in several arrays of one shape, which are written: a variable and its slots.
-template <class T, size_t kArrays>
-class RowsFetch {
- public:
-  /// Arrays of `size` elements with rows of `row`.
-  RowsFetch(std::array<const T*, kArrays> arrays, int64_t row, int64_t size)
-      : fetch_(static_cast<size_t>(row) * sizeof(T), static_cast<size_t>(size) * sizeof(T)), arrays_(arrays) {}
-
-  /// Fetches the place that is kAhead behind place i; one that is out of range is left out.
-  template <class Places, class Indices>
-  void Behind(const Places& places, const Indices& indices, int64_t i) const {
-    if (!fetch_ || i + fetch_.kAhead >= places.count) return;
-    const int64_t at = places.At(indices, i + fetch_.kAhead);
-    if (at < 0) return;
-    for (const T* const array : arrays_) fetch_(array + at);
-  }
-
- private:
-  RowFetch<RowUse::kWrite> fetch_;
-  std::array<const T*, kArrays> arrays_;
 };
 
 /// Copies a row of `size` bytes. A constant size is one or two moves; multiples of 32 bytes up to a KiB need no call.

@@ -1,6 +1,5 @@
 // Optimiser steps as rules for one element, dense or of the rows that an operand names. One kernel serves the ref op
 // and the resource op.
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <string>
@@ -9,7 +8,6 @@
 #include "plugins/kernels_eigen/dtypes.h"
 #include "plugins/kernels_eigen/families.h"
 #include "plugins/kernels_eigen/kernels/step_checks.h"
-#include "plugins/kernels_eigen/row_fetch.h"
 #include "sdk/cpp/elementwise.h"
 #include "sdk/cpp/kernel.h"
 
@@ -282,7 +280,7 @@ struct StepKernel<Rule, std::index_sequence<S...>, std::index_sequence<B...>, st
     const std::array<C, sizeof...(B) + sizeof...(A) + sizeof...(G)> numbers{
         static_cast<C>(before[0])..., static_cast<C>(after[0])..., static_cast<C>(count[0])...};
     if constexpr (kSparse) {
-      return Rows(env, var.data(), held, var.size(), grad.data(), numbers, indices...);
+      return Rows(env, var.data(), held, grad.data(), numbers, indices...);
     } else {
       Update(var.data(), held, grad.data(), var.size(), numbers);
       return WEIR_OK;
@@ -290,14 +288,10 @@ struct StepKernel<Rule, std::index_sequence<S...>, std::index_sequence<B...>, st
   }
 
   template <class T, size_t slots, class C, size_t count>
-  int32_t Rows(Env& env, T* var, const std::array<T*, slots>& held, int64_t size, const T* grad,
-               const std::array<C, count>& numbers, const Integers& indices) const {
+  int32_t Rows(Env& env, T* var, const std::array<T*, slots>& held, const T* grad, const std::array<C, count>& numbers,
+               const Integers& indices) const {
     if (const int32_t code = CheckRows(env.error(), places, indices); code != WEIR_OK) return code;
-    std::array<const T*, slots + 1> arrays{var};
-    std::copy(held.begin(), held.end(), arrays.begin() + 1);
-    const RowsFetch<T, slots + 1> fetch(arrays, places.row, size);
     for (int64_t i = 0; i < places.count; ++i) {
-      fetch.Behind(places, indices, i);
       const int64_t at = places.At(indices, i);
       std::array<T*, slots> row = held;
       for (T*& slot : row) slot += at;

@@ -6,7 +6,6 @@
 #include "plugins/kernels_eigen/dtypes.h"
 #include "plugins/kernels_eigen/families.h"
 #include "plugins/kernels_eigen/kernels/step_checks.h"
-#include "plugins/kernels_eigen/row_fetch.h"
 #include "sdk/cpp/elementwise.h"
 #include "sdk/cpp/kernel.h"
 
@@ -92,9 +91,7 @@ struct SparseMomentum {
     if (const int32_t code = CheckRows(env.error(), places, indices); code != WEIR_OK) return code;
     using C = sdk::Compute<T>;
     const C rate = static_cast<C>(lr[0]), keep = static_cast<C>(momentum[0]);
-    const RowsFetch<T, 2> fetch({var.data(), accum.data()}, places.row, var.size());
     for (int64_t i = 0; i < places.count; ++i) {
-      fetch.Behind(places, indices, i);
       const int64_t at = places.At(indices, i);
       MomentumStep(var.data() + at, accum.data() + at, grad.data() + i * places.row, places.row, rate, keep, nesterov);
     }
