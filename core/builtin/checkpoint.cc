@@ -59,7 +59,7 @@ Result<Tensor> RestoreOne(const io::BundleReader& reader, const std::string& nam
     return InvalidArgument("tensor_name = {}; expected dtype {} does not equal original dtype {}", name, Name(wanted),
                            Name(entry->dtype));
   }
-  if (spec.empty()) return reader.Read(name);
+  if (spec.empty()) return reader.ReadDeferred(name);
   WEIR_ASSIGN(const io::ShapeAndSlice part, io::ParseShapeAndSlice(spec));
   if (!(part.full == entry->shape)) {
     return InvalidArgument(

@@ -156,7 +156,9 @@ Status PlanRunner::Instance::Run(PlanRunner::Program& program, std::span<const T
 }
 
 Status PlanRunner::Instance::Open(std::span<const Tensor> feeds, std::vector<Tensor>* fetches, const StepArgs& step) {
-  for (Tensor& last : *fetches) last = Tensor();  // memory that the caller got from the last run may serve this one
+  if (!lean_ || !plan_.fresh_storages.empty()) {
+    for (Tensor& last : *fetches) last = Tensor();  // memory that the caller got from the last run may serve this one
+  }
   if (fetches->size() != plan_.fetch_count) fetches->resize(plan_.fetch_count);
   worker_->error.Clear();
   if (streams_.any() || device::Health::AnyLost()) {

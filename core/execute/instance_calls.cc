@@ -4,6 +4,7 @@
 
 #include "core/base/errors.h"
 #include "core/execute/instance_internal.h"
+#include "core/tensor/deferred.h"
 
 namespace weir::execute {
 
@@ -72,7 +73,13 @@ Status PlanRunner::Instance::FinishCall(const Instruction& instruction, Result<s
   for (uint32_t i = 0; i < instruction.outputs; ++i) {
     const Value& value = ValueOf(instruction, instruction.inputs + i);
     if (StorageOf(value).home == Storage::Home::kVariable) continue;  // updated in place
-    WEIR_TRY(HoldOutput(value, std::move((*outputs)[i])));
+    Tensor& output = (*outputs)[i];
+    if (DeferredIn(output) != nullptr && !StorageOf(value).only_assigned) {
+      Result<Tensor> read = ReadNow(output, AllocatorOf(StorageOf(value).space));
+      if (!read.ok()) return At(instruction, read.status());
+      output = std::move(*read);
+    }
+    WEIR_TRY(HoldOutput(value, std::move(output)));
   }
   return Status();
 }

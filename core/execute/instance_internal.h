@@ -98,6 +98,10 @@ class PlanRunner::Instance {
   Status ReadVariable(const Instruction& instruction);
   Status Make(const Instruction& instruction);
   Status Assign(const Instruction& instruction);
+  /// Of contents that are read into memory which becomes the variable's, or, where they are large and `in_place` allows
+  /// it, into the memory that it has. The variable stays as it was if they are damaged; if large ones change between
+  /// check and reading, it loses its value.
+  Status AssignDeferred(const plan::VariableUse& use, const Tensor& given, bool in_place);
   /// The variable takes over the memory of a value that lies in memory which was made; false where others hold it.
   bool TakeOver(const plan::Value& from, const Tensor& given, Tensor& value);
   Status QueryVariable(const Instruction& instruction);

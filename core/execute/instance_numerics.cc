@@ -5,6 +5,8 @@
 
 #include "core/base/errors.h"
 #include "core/execute/instance_internal.h"
+#include "core/tensor/buffer.h"
+#include "core/tensor/deferred.h"
 #include "core/tensor/numerics.h"
 
 namespace weir::execute {
@@ -21,6 +23,7 @@ bool GivesNumbers(plan::Opcode opcode) {
 Result<Tensor> PlanRunner::Instance::HostValue(const Instruction& instruction, uint32_t operand) {
   const plan::Value& value = ValueOf(instruction, operand);
   WEIR_ASSIGN(Tensor tensor, TensorOf(value));
+  if (DeferredIn(tensor) != nullptr) return ReadNow(tensor, HostAllocator());
   return tensor.on_host() ? std::move(tensor) : streams_.ToHost(StorageOf(Chosen(value)).space, tensor);
 }
 

@@ -1,4 +1,6 @@
 // Instructions that touch variables.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 #include <functional>
@@ -7,6 +9,7 @@
 #include "core/base/errors.h"
 #include "core/execute/instance_internal.h"
 #include "core/tensor/buffer.h"
+#include "core/tensor/deferred.h"
 #include "core/tensor/resource.h"
 
 namespace weir::execute {
@@ -195,6 +198,7 @@ Status PlanRunner::Instance::Assign(const Instruction& instruction) {
   }
   const bool in_place = value.buffer() && value.buffer().use_count() == 1 && value.shape() == given.shape() &&
                         HasFixedSize(value.dtype());
+  if (DeferredIn(given) != nullptr) return AssignDeferred(use, given, in_place);
   if (!given.on_host()) {
     WEIR_TRY(streams_.BeforeAccess({}, storage.space, *use.variable, true));
     if (in_place) {
@@ -211,6 +215,23 @@ Status PlanRunner::Instance::Assign(const Instruction& instruction) {
   }
   WEIR_ASSIGN(value, streams_.Duplicate(storage.space, given));
   return Status();
+}
+
+Status PlanRunner::Instance::AssignDeferred(const plan::VariableUse& use, const Tensor& given, bool in_place) {
+  // Up to here the heap serves the next read with the memory that this one returns, so that no page is new. Above it
+  // memory would be mapped and cleared for each; such contents are read twice instead.
+  constexpr uint64_t kMostReplaced = uint64_t{4} << 20;
+  Tensor& value = use.variable->value;
+  if (!in_place || given.bytes() <= kMostReplaced) {
+    WEIR_ASSIGN(value, ReadNow(given, AllocatorOf(plan::kHostSpace)));
+    return Status();
+  }
+  const DeferredBuffer& contents = *DeferredIn(given);
+  WEIR_TRY(contents.Check());
+  const Status read = contents.ReadInto({value.mutable_raw(), value.bytes()});
+  if (read.ok()) return Status();
+  value = Tensor();
+  return read.Append(fmt::format("; variable '{}' was partly overwritten and has no value now", use.node->name()));
 }
 
 Status PlanRunner::Instance::QueryVariable(const Instruction& instruction) {

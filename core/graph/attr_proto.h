@@ -19,10 +19,11 @@ namespace weir::graph {
 /// Memory that tensors need beyond their messages is deducted from `budget`.
 Result<op::AttrValue> AttrFromProto(const tf::AttrValue& proto, ExpansionBudget& budget);
 
-/// Reads serialized AttrValues; common kinds need no message object. Single-threaded.
+/// Reads serialized AttrValues; common kinds need no message object. `owner`, if any, keeps the bytes alive, and large
+/// tensors that lie aligned in them borrow them. Single-threaded.
 class AttrReader {
  public:
-  explicit AttrReader(uint64_t expansion_bytes);
+  explicit AttrReader(uint64_t expansion_bytes, std::shared_ptr<const void> owner = nullptr);
   ~AttrReader();
 
   /// As AttrFromProto on the message in `bytes`.
@@ -33,6 +34,7 @@ class AttrReader {
 
  private:
   ExpansionBudget budget_;
+  const std::shared_ptr<const void> owner_;
   std::unique_ptr<tf::AttrValue> scratch_;
 };
 

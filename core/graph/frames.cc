@@ -17,6 +17,10 @@ class FrameFinder {
 
   Status Run() {
     step_.frames.assign(1, Frame{});
+    if (std::ranges::none_of(step_.nodes, [](const StepNode& node) { return FlowOf(node) != Flow::kPlain; })) {
+      for (StepNode& node : step_.nodes) node.frame = 0;
+      return Status();
+    }
     is_constant_.reserve(step_.nodes.size());
     for (StepNode& node : step_.nodes) {
       is_constant_.push_back(IsConstant(node));

@@ -3,6 +3,7 @@
 #define WEIR_CORE_GRAPH_GRAPH_DEF_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -18,6 +19,9 @@ struct ImportOptions {
   bool allow_internal_names = false;  // names starting with "_"
   bool allow_unknown_ops = false;     // load nodes of unknown ops for inspection; they cannot run
   uint64_t max_expansion_bytes = uint64_t{2} << 30;  // limit on memory of constants beyond the file size
+  /// Keeps the imported bytes alive, which then must not change: large constants that lie aligned in them borrow them.
+  /// Null: constants are copied.
+  std::shared_ptr<const void> owner = nullptr;
 };
 
 /// Parses a GraphDef, binary or text (detected by content), and adds its nodes to `graph`, which is unchanged on error.

@@ -112,6 +112,11 @@ Status ReadVersions(std::string_view bytes, Versions& versions) {
 }  // namespace
 
 bool TakeVarint(std::string_view& bytes, uint64_t& value) {
+  if (!bytes.empty() && static_cast<unsigned char>(bytes[0]) < 0x80) {  // most tags and lengths
+    value = static_cast<unsigned char>(bytes[0]);
+    bytes.remove_prefix(1);
+    return true;
+  }
   value = 0;
   for (size_t i = 0; i < bytes.size() && i < 10; ++i) {
     const auto byte = static_cast<unsigned char>(bytes[i]);

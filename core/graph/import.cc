@@ -44,7 +44,7 @@ Status CheckVersions(const Versions& versions) {
 class Importer {
  public:
   Importer(const GraphView& view, const ImportOptions& options, Definition& graph)
-      : view_(view), options_(options), graph_(graph), attrs_(options.max_expansion_bytes) {}
+      : view_(view), options_(options), graph_(graph), attrs_(options.max_expansion_bytes, options.owner) {}
 
   Status Run() {
     WEIR_TRY(CheckVersions(view_.versions));
@@ -287,8 +287,10 @@ class Importer {
     NodeSpec spec;
     spec.name = FullName(i);
     spec.device = Def(i).device;
-    if (const auto origin = origins_.find(std::string(NameOf(i))); origin != origins_.end())
-      spec.origin = origin->second;
+    if (!origins_.empty()) {
+      const auto origin = origins_.find(std::string(NameOf(i)));
+      if (origin != origins_.end()) spec.origin = origin->second;
+    }
     WEIR_ASSIGN(spec.op, FindOp(i));
     const std::span<const Input> inputs = Inputs(i);
     const auto data = static_cast<size_t>(std::ranges::find(inputs, -1, &Input::index) - inputs.begin());
@@ -422,15 +424,17 @@ class Importer {
 
 Status ImportGraphDef(std::string_view bytes, const ImportOptions& options, Definition& graph) {
   if (graph.finalized()) return FailedPrecondition("Graph is finalized and cannot be modified.");
-  std::string binary;
-  if (proto::LooksLikeText(bytes)) {
-    tf::GraphDef def;
-    WEIR_TRY(proto::ParseText(bytes, "GraphDef", def));
-    WEIR_ASSIGN(binary, proto::Serialize(def, "GraphDef"));
-    bytes = binary;
+  if (!proto::LooksLikeText(bytes)) {
+    WEIR_ASSIGN(const GraphView view, ViewGraph(bytes));
+    return Importer(view, options, graph).Run();
   }
-  WEIR_ASSIGN(const GraphView view, ViewGraph(bytes));
-  return Importer(view, options, graph).Run();
+  tf::GraphDef def;
+  WEIR_TRY(proto::ParseText(bytes, "GraphDef", def));
+  WEIR_ASSIGN(const std::string binary, proto::Serialize(def, "GraphDef"));
+  WEIR_ASSIGN(const GraphView view, ViewGraph(binary));
+  ImportOptions copying = options;
+  copying.owner = nullptr;
+  return Importer(view, copying, graph).Run();
 }
 
 Result<Definition> ParseGraph(std::string_view bytes, const op::OpRegistry& ops, const ImportOptions& options) {

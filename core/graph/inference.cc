@@ -44,7 +44,7 @@ const Tensor* InputKnowledge::Value(int i) {
   } else if (const Endpoint from = inputs_[static_cast<size_t>(i)]; from.node >= 0) {
     value = ConstantOf(graph_, from);
     if (value == nullptr) {
-      if (std::optional<Tensor> made = KnownTensor(graph_, from)) value = &made_.emplace_back(std::move(*made));
+      if (std::optional<Tensor> made = KnownTensor(graph_, from)) value = &made_.emplace_front(std::move(*made));
     }
   }
   values_.push_back({i, value});

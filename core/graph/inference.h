@@ -2,7 +2,7 @@
 #ifndef WEIR_CORE_GRAPH_INFERENCE_H_
 #define WEIR_CORE_GRAPH_INFERENCE_H_
 
-#include <deque>
+#include <forward_list>
 #include <span>
 #include <string>
 #include <vector>
@@ -45,7 +45,7 @@ class InputKnowledge {
   std::span<const Endpoint> inputs_;
   const op::ShapeContext::ValueFn* given_ = nullptr;
   const op::ShapeContext::HandleFn* held_ = nullptr;
-  std::deque<Tensor> made_;
+  std::forward_list<Tensor> made_;  // stable addresses; empty for most nodes, and then without memory
   std::vector<Known> values_;
   std::vector<KnownShape> shapes_;
 };

@@ -5,6 +5,7 @@
 
 #include "core/base/errors.h"
 #include "core/graph/graph_message.h"
+#include "core/graph/graph_view.h"
 #include "core/graph/op_proto.h"
 #include "core/proto/parse.h"
 #include "weir/proto/meta_graph.pb.h"
@@ -121,6 +122,32 @@ Result<std::vector<CollectionItem>> ReadCollection(const std::string& key, const
   return items;
 }
 
+/// A serialized MetaGraphDef, cut into its graph, which is read where it lies, and the message of the other fields.
+struct MetaParts {
+  explicit MetaParts(std::string_view bytes) {
+    if (proto::LooksLikeText(bytes)) return;
+    WireFields fields(bytes);
+    while (fields.Next()) {
+      if (fields.type() != 2) return;  // the message has no such field
+      if (fields.number() == tf::MetaGraphDef::kGraphDefFieldNumber) {
+        if (!graph_def.empty()) return;  // messages that have to be merged
+        graph_def = fields.bytes();
+        continue;
+      }
+      for (uint64_t number : {uint64_t{fields.number()} << 3 | 2, uint64_t{fields.bytes().size()}}) {
+        for (; number >= 128; number >>= 7) others.push_back(static_cast<char>(number | 128));
+        others.push_back(static_cast<char>(number));
+      }
+      others += fields.bytes();
+    }
+    apart = fields.ok();
+  }
+
+  bool apart = false;  // else the message's parser reads the bytes, or refuses them
+  std::string_view graph_def;
+  std::string others;
+};
+
 SaverNodes ReadSaver(const tf::SaverDef& def, const Renamer& renamer) {
   SaverNodes saver;
   saver.filename_tensor = renamer.Name(def.filename_tensor_name());
@@ -149,7 +176,9 @@ Result<std::string> ExportMetaGraph(const Definition& graph, const MetaInfo& inf
 
 Result<MetaInfo> ImportMetaGraph(std::string_view bytes, const ImportOptions& options, Definition& graph) {
   tf::MetaGraphDef meta;
-  WEIR_TRY(proto::ParseEither(bytes, "MetaGraphDef", meta));
+  const MetaParts parts(bytes);
+  WEIR_TRY(parts.apart ? proto::ParseBinary(parts.others, "MetaGraphDef", meta)
+                       : proto::ParseEither(bytes, "MetaGraphDef", meta));
   const Renamer renamer(options.prefix);
   std::map<std::string, std::vector<CollectionItem>> collections;
   for (const auto& [key, def] : meta.collection_def()) {
@@ -160,8 +189,14 @@ Result<MetaInfo> ImportMetaGraph(std::string_view bytes, const ImportOptions& op
   info.tags.assign(meta.meta_info_def().tags().begin(), meta.meta_info_def().tags().end());
   if (meta.has_saver_def()) info.saver = ReadSaver(meta.saver_def(), renamer);
 
-  WEIR_ASSIGN(const std::string graph_def, proto::Serialize(meta.graph_def(), "GraphDef"));
-  WEIR_TRY(ImportGraphDef(graph_def, options, graph));
+  if (parts.apart) {
+    WEIR_TRY(ImportGraphDef(parts.graph_def, options, graph));
+  } else {
+    WEIR_ASSIGN(const std::string graph_def, proto::Serialize(meta.graph_def(), "GraphDef"));
+    ImportOptions copying = options;
+    copying.owner = nullptr;
+    WEIR_TRY(ImportGraphDef(graph_def, copying, graph));
+  }
   for (auto& [key, items] : collections) {
     std::vector<CollectionItem>& all = graph.collections()[key];
     all.insert(all.end(), std::make_move_iterator(items.begin()), std::make_move_iterator(items.end()));

@@ -57,6 +57,8 @@ class BundleReader {
   /// Reads a whole tensor. A partitioned one is assembled from its slices, which must cover it. DataLoss if slices
   /// overlap.
   Result<Tensor> Read(std::string_view name) const;
+  /// As Read, but large contents may be a DeferredBuffer (core/tensor/deferred.h), which keeps its data file open.
+  Result<Tensor> ReadDeferred(std::string_view name) const;
   /// Reads part of a tensor, regardless of how it was saved. InvalidArgument if the slice does not fit the stored shape
   /// or the stored slices do not cover it; DataLoss if stored slices overlap.
   Result<Tensor> ReadSlice(std::string_view name, const TensorSlice& slice) const;
@@ -74,7 +76,9 @@ class BundleReader {
   Status AddEntry(std::string_view key, std::string_view value, const std::string& path);
   Status CheckSlices(const std::string& path) const;
   void HoldFiles();
+  Result<std::shared_ptr<const InputFile>> FileOf(const BundleEntry& entry) const;
   Result<Tensor> ReadStored(const BundleEntry& entry) const;
+  Status VerifyStored(const BundleEntry& entry) const;
   Result<Tensor> ReadCovered(const BundleEntry& entry, const TensorSlice& wanted) const;
 
   std::string prefix_;

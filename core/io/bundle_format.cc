@@ -1,12 +1,16 @@
 #include "core/io/bundle_format.h"
 
 #include <algorithm>
+#include <memory>
+#include <new>
+#include <utility>
 
 #include "core/base/errors.h"
 #include "core/io/coding.h"
 #include "core/io/crc32c.h"
 #include "core/io/table_file.h"
 #include "core/proto/parse.h"
+#include "core/tensor/deferred.h"
 #include "weir/proto/checkpoint.pb.h"
 
 namespace weir::io {
@@ -58,6 +62,9 @@ Status WriteStrings(const Tensor& tensor, OutputFile& file, BundleEntry& entry) 
   return Status();
 }
 
+// What is summed or read at once: it stays in the cache between the system call and the sum.
+constexpr size_t kPieceBytes = 256 << 10;
+
 // Reads one payload. Errors name tensor, file and offset.
 class PayloadReader {
  public:
@@ -65,6 +72,12 @@ class PayloadReader {
       : entry_(entry), file_(file), big_endian_(big_endian) {}
 
   Result<Tensor> Read();
+  // That the file has the bytes which the entry describes.
+  Status CheckPlace() const;
+  // The payload of a type with a fixed size, into as many bytes.
+  Status ReadInto(std::span<std::byte> to) const;
+  // The error of Read, with memory for a piece of the payload only.
+  Status Check() const;
 
  private:
   Status Bad(std::string_view what) const {
@@ -76,37 +89,67 @@ class PayloadReader {
     return Bad(
         fmt::format("Checksum does not match: stored {:08x} vs. calculated on the restored bytes {:08x}", stored, crc));
   }
-  Result<Tensor> ReadFixed(size_t element_bytes);
-  Result<Tensor> ReadStrings();
+  Result<Tensor> ReadStrings() const;
+  void FixNumbers(std::span<std::byte> bytes) const;
 
   const BundleEntry& entry_;
   const InputFile& file_;
   const bool big_endian_;
 };
 
-Result<Tensor> PayloadReader::Read() {
+Status PayloadReader::CheckPlace() const {
   if (entry_.offset > file_.size() || entry_.size > file_.size() - entry_.offset) {
     return Bad(fmt::format("its {} bytes exceed the file's {}", entry_.size, file_.size()));
   }
-  if (entry_.dtype == DType::kString) return ReadStrings();
+  if (entry_.dtype == DType::kString) return Status();
   const size_t element_bytes = IsKnown(entry_.dtype) ? SizeOf(entry_.dtype) : 0;
   if (element_bytes == 0) {
     return Unimplemented("{}: tensor '{}' has type {}, which weir does not read from checkpoints", file_.path(),
                          entry_.name, Name(entry_.dtype));
   }
-  return ReadFixed(element_bytes);
+  const auto elements = static_cast<uint64_t>(entry_.shape.elements());
+  if (entry_.size / element_bytes == elements && entry_.size % element_bytes == 0) return Status();
+  return Bad(fmt::format("{} bytes stored, but {} of shape {} has {} elements of {}", entry_.size, Name(entry_.dtype),
+                         entry_.shape.ToString(), elements, element_bytes));
 }
 
-Result<Tensor> PayloadReader::ReadFixed(size_t element_bytes) {
-  const auto elements = static_cast<uint64_t>(entry_.shape.elements());
-  if (entry_.size / element_bytes != elements || entry_.size % element_bytes != 0) {
-    return Bad(fmt::format("{} bytes stored, but {} of shape {} has {} elements of {}", entry_.size, Name(entry_.dtype),
-                           entry_.shape.ToString(), elements, element_bytes));
-  }
+Result<Tensor> PayloadReader::Read() {
+  WEIR_TRY(CheckPlace());
+  if (entry_.dtype == DType::kString) return ReadStrings();
   WEIR_ASSIGN(Tensor tensor, Tensor::Make(entry_.dtype, entry_.shape));
-  const std::span<std::byte> bytes(tensor.mutable_raw(), elements == 0 ? 0 : entry_.size);
-  WEIR_TRY(file_.ReadAt(entry_.offset, bytes));
-  WEIR_TRY(CheckCrc(Crc32c(bytes)));
+  WEIR_TRY(ReadInto({tensor.mutable_raw(), entry_.size}));
+  return tensor;
+}
+
+Status PayloadReader::ReadInto(std::span<std::byte> to) const {
+  uint32_t crc = 0;
+  for (size_t at = 0; at < to.size(); at += kPieceBytes) {
+    const std::span<std::byte> piece = to.subspan(at, std::min(kPieceBytes, to.size() - at));
+    WEIR_TRY(file_.ReadAt(entry_.offset + at, piece));
+    crc = ExtendCrc32c(crc, {reinterpret_cast<const char*>(piece.data()), piece.size()});
+    FixNumbers(piece);
+  }
+  return CheckCrc(crc);
+}
+
+Status PayloadReader::Check() const {
+  WEIR_TRY(CheckPlace());
+  if (entry_.dtype == DType::kString) return ReadStrings().status();
+  constexpr size_t kBytes = 64 << 10;  // below the size from which the heap maps and unmaps memory
+  const std::unique_ptr<std::byte[]> memory(new (std::nothrow) std::byte[kBytes]);
+  if (memory == nullptr) return ResourceExhausted("out of host memory: {} bytes were asked for", kBytes);
+  uint32_t crc = 0;
+  for (uint64_t at = 0; at < entry_.size; at += kBytes) {
+    const std::span<std::byte> piece(memory.get(), std::min<uint64_t>(kBytes, entry_.size - at));
+    WEIR_TRY(file_.ReadAt(entry_.offset + at, piece));
+    crc = ExtendCrc32c(crc, {reinterpret_cast<const char*>(piece.data()), piece.size()});
+  }
+  return CheckCrc(crc);
+}
+
+// Converts numbers in the file's form, whole ones, to the form in memory.
+void PayloadReader::FixNumbers(std::span<std::byte> bytes) const {
+  const size_t element_bytes = SizeOf(entry_.dtype);
   const size_t number_bytes = IsComplex(entry_.dtype) ? element_bytes / 2 : element_bytes;
   if (big_endian_ && number_bytes > 1) {
     for (auto at = bytes.begin(); at != bytes.end(); at += static_cast<ptrdiff_t>(number_bytes)) {
@@ -117,10 +160,26 @@ Result<Tensor> PayloadReader::ReadFixed(size_t element_bytes) {
   if (entry_.dtype == DType::kBool) {
     for (std::byte& b : bytes) b = std::byte{b != std::byte{0}};
   }
-  return tensor;
 }
 
-Result<Tensor> PayloadReader::ReadStrings() {
+// A payload that is read into the memory which its user names.
+class StoredBuffer final : public DeferredBuffer {
+ public:
+  StoredBuffer(const BundleEntry& entry, std::shared_ptr<const InputFile> file, bool big_endian)
+      : DeferredBuffer(entry.size), entry_(entry), file_(std::move(file)), big_endian_(big_endian) {}
+
+  Status Check() const override { return Reader().Check(); }
+  Status ReadInto(std::span<std::byte> to) const override { return Reader().ReadInto(to); }
+
+ private:
+  PayloadReader Reader() const { return PayloadReader(entry_, *file_, big_endian_); }
+
+  const BundleEntry entry_;
+  const std::shared_ptr<const InputFile> file_;
+  const bool big_endian_;
+};
+
+Result<Tensor> PayloadReader::ReadStrings() const {
   const auto elements = static_cast<uint64_t>(entry_.shape.elements());
   // Each string has a length of at least one byte; a checksum follows the lengths.
   if (entry_.size < 4 || elements > entry_.size - 4) {
@@ -251,12 +310,28 @@ Status WritePayload(const Tensor& tensor, OutputFile& file, BundleEntry& entry) 
   }
   const std::string_view bytes(reinterpret_cast<const char*>(tensor.raw()), tensor.raw() ? tensor.bytes() : 0);
   entry.size = bytes.size();
-  entry.masked_crc = MaskCrc(Crc32c(bytes));
-  return file.Append(bytes);
+  uint32_t crc = 0;
+  for (size_t at = 0; at < bytes.size(); at += kPieceBytes) {
+    const std::string_view piece = bytes.substr(at, kPieceBytes);
+    crc = ExtendCrc32c(crc, piece);
+    WEIR_TRY(file.Append(piece));
+  }
+  entry.masked_crc = MaskCrc(crc);
+  return Status();
 }
 
 Result<Tensor> ReadPayload(const BundleEntry& entry, const InputFile& file, bool big_endian) {
   return PayloadReader(entry, file, big_endian).Read();
+}
+
+Status CheckPayload(const BundleEntry& entry, const InputFile& file, bool big_endian) {
+  return PayloadReader(entry, file, big_endian).Check();
+}
+
+Result<Tensor> DeferPayload(const BundleEntry& entry, std::shared_ptr<const InputFile> file, bool big_endian) {
+  WEIR_TRY(PayloadReader(entry, *file, big_endian).CheckPlace());
+  if (!HasFixedSize(entry.dtype)) return Internal("the contents of tensor '{}' cannot be deferred", entry.name);
+  return Tensor::Over(entry.dtype, entry.shape, std::make_shared<StoredBuffer>(entry, std::move(file), big_endian));
 }
 
 }  // namespace weir::io

@@ -3,6 +3,7 @@
 #define WEIR_CORE_IO_BUNDLE_FORMAT_H_
 
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -35,6 +36,11 @@ Result<std::string> EncodeIndex(const BundleHeader& header, const std::map<std::
 Status WritePayload(const Tensor& tensor, OutputFile& file, BundleEntry& entry);
 /// Reads the tensor described by `entry`. DataLoss names file and offset if the bytes do not match.
 Result<Tensor> ReadPayload(const BundleEntry& entry, const InputFile& file, bool big_endian);
+/// Returns the error of ReadPayload without keeping what it reads.
+Status CheckPayload(const BundleEntry& entry, const InputFile& file, bool big_endian);
+/// As ReadPayload, but the result is a DeferredBuffer that reads the file when its user wants the contents. It must be
+/// of a type with a fixed size. The bytes are checked with each read.
+Result<Tensor> DeferPayload(const BundleEntry& entry, std::shared_ptr<const InputFile> file, bool big_endian);
 
 }  // namespace weir::io
 

@@ -182,11 +182,30 @@ Result<const BundleEntry*> BundleReader::Get(std::string_view name) const {
   return NotFound("Key {} not found in checkpoint {}{}", name, prefix_, NearestHint(name, names));
 }
 
-Result<Tensor> BundleReader::ReadStored(const BundleEntry& entry) const {
+Result<std::shared_ptr<const InputFile>> BundleReader::FileOf(const BundleEntry& entry) const {
   const auto held = held_.find(entry.shard);
-  if (held != held_.end() && held->second) return ReadPayload(entry, *held->second, big_endian_);
-  WEIR_ASSIGN(const InputFile file, InputFile::Open(DataPath(prefix_, entry.shard, num_shards_)));
-  return ReadPayload(entry, file, big_endian_);
+  if (held != held_.end() && held->second) return held->second;
+  WEIR_ASSIGN(InputFile file, InputFile::Open(DataPath(prefix_, entry.shard, num_shards_)));
+  return std::make_shared<const InputFile>(std::move(file));
+}
+
+Result<Tensor> BundleReader::ReadStored(const BundleEntry& entry) const {
+  WEIR_ASSIGN(const std::shared_ptr<const InputFile> file, FileOf(entry));
+  return ReadPayload(entry, *file, big_endian_);
+}
+
+Status BundleReader::VerifyStored(const BundleEntry& entry) const {
+  WEIR_ASSIGN(const std::shared_ptr<const InputFile> file, FileOf(entry));
+  return CheckPayload(entry, *file, big_endian_);
+}
+
+Result<Tensor> BundleReader::ReadDeferred(std::string_view name) const {
+  constexpr uint64_t kLeastBytes = 64 << 10;
+  WEIR_ASSIGN(const BundleEntry* entry, Get(name));
+  const bool fixed = IsKnown(entry->dtype) && HasFixedSize(entry->dtype);
+  if (!entry->slices.empty() || entry->size < kLeastBytes || !fixed) return Read(name);
+  WEIR_ASSIGN(std::shared_ptr<const InputFile> file, FileOf(*entry));
+  return DeferPayload(*entry, std::move(file), big_endian_);
 }
 
 Result<Tensor> BundleReader::Read(std::string_view name) const {
@@ -257,12 +276,12 @@ std::vector<BundleEntry> BundleReader::StoredParts(const BundleEntry& entry) con
 }
 
 Status BundleReader::VerifyTensor(const BundleEntry& entry) const {
-  if (entry.slices.empty()) return ReadStored(entry).status();
+  if (entry.slices.empty()) return VerifyStored(entry);
   WEIR_ASSIGN(const std::vector<TensorSlice> slices, SeparateSlices(entry, prefix_));
   int64_t elements = 0;
   for (size_t i = 0; i < slices.size(); ++i) {
     const BundleEntry& part = slice_entries_.find(SliceKey(entry.name, entry.slices[i]))->second;
-    WEIR_TRY(ReadStored(part).status());
+    WEIR_TRY(VerifyStored(part));
     elements += part.shape.elements();
   }
   if (elements == entry.shape.elements()) return Status();
@@ -279,7 +298,7 @@ Status BundleReader::Verify() const {
     for (const TensorSlice& slice : entry.slices) listed.insert(SliceKey(entry.name, slice));
   }
   for (const auto& [key, entry] : slice_entries_) {
-    if (!listed.contains(key)) WEIR_TRY(ReadStored(entry).status());
+    if (!listed.contains(key)) WEIR_TRY(VerifyStored(entry));
   }
   return Status();
 }

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 
 #include "core/base/errors.h"
@@ -17,6 +18,10 @@ namespace {
 constexpr char kFileVersion[] = "brain.Event:2";
 // Maximum number of writers with the same host, folder and second.
 constexpr int kMaxSameName = 10000;
+// Bytes that wake the writer, and bytes with which the queue is full.
+constexpr size_t kWorthWaking = 256 << 10, kFullQueue = 4 << 20;
+// Waking a thread takes longer than encoding twenty events.
+constexpr std::chrono::milliseconds kRest(10);
 
 double NowSeconds() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
@@ -39,17 +44,28 @@ Result<RecordWriter> CreateFile(const std::string& logdir, double now, const std
   return file;
 }
 
+// The wire format of an Event: fields in the order of their numbers, without those that are zero.
+void AppendEvent(double wall_time, int64_t step, int field, std::string_view message, std::string& out) {
+  constexpr uint64_t kVarint = 0, kFixed64 = 1, kLengthDelimited = 2;
+  const auto tag = [&](int number, uint64_t type) { AppendVarint(out, static_cast<uint64_t>(number) << 3 | type); };
+  if (const auto bits = std::bit_cast<uint64_t>(wall_time); bits != 0) {
+    tag(tf::Event::kWallTimeFieldNumber, kFixed64);
+    AppendFixed64(out, bits);
+  }
+  if (step != 0) {
+    tag(tf::Event::kStepFieldNumber, kVarint);
+    AppendVarint(out, static_cast<uint64_t>(step));
+  }
+  tag(field, kLengthDelimited);
+  AppendVarint(out, message.size());
+  out += message;
+}
+
 }  // namespace
 
 std::string EncodeEvent(double wall_time, int64_t step, int field, std::string_view message) {
-  tf::Event event;
-  event.set_wall_time(wall_time);
-  event.set_step(step);
-  std::string bytes = event.SerializeAsString();
-  constexpr uint64_t kLengthDelimited = 2;
-  AppendVarint(bytes, static_cast<uint64_t>(field) << 3 | kLengthDelimited);
-  AppendVarint(bytes, message.size());
-  bytes += message;
+  std::string bytes;
+  AppendEvent(wall_time, step, field, message, bytes);
   return bytes;
 }
 
@@ -125,13 +141,16 @@ Status EventWriter::AddSessionLog(SessionStatus status, std::string_view checkpo
 }
 
 Status EventWriter::Add(int field, std::string_view message, int64_t step) {
-  std::string event = EncodeEvent(NowSeconds(), step, field, message);
+  const double now = NowSeconds();
   std::unique_lock lock(mutex_);
-  progress_.wait(lock, [&] { return closing_ || queue_.size() < capacity_; });
+  if (queue_.size() >= kFullQueue) progress_.wait(lock, [&] { return closing_ || queue_.size() < kFullQueue; });
   if (closing_) return FailedPrecondition("{}: an event was added after the writer was closed", path_);
-  queue_.push_back(std::move(event));
+  const size_t begin = BeginRecord(queue_);
+  AppendEvent(now, step, field, message, queue_);
+  EndRecord(queue_, begin);
   ++added_;
-  if (queue_.size() >= capacity_) wake_.notify_one();
+  const bool enough = queue_.size() >= kWorthWaking || (!resting_ && added_ - taken_ >= capacity_);
+  if (enough && !std::exchange(woken_, true)) wake_.notify_one();
   return Status();
 }
 
@@ -162,30 +181,41 @@ Status EventWriter::Close() {
 
 void EventWriter::Work() {
   // A year means never; larger values overflow the clock's arithmetic.
-  const std::chrono::duration<double> patience(std::clamp(options_.flush_secs, 0.01, 31536000.0));
+  const auto patience = std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+      std::chrono::duration<double>(std::clamp(options_.flush_secs, 0.01, 31536000.0)));
+  const auto urgent = [&] { return closing_ || flush_wanted_ || queue_.size() >= kWorthWaking; };
+  const auto enough = [&] { return added_ - taken_ >= capacity_; };
+  std::string records;
+  auto written = std::chrono::steady_clock::now();
   std::unique_lock lock(mutex_);
   for (;;) {
-    wake_.wait_for(lock, patience, [&] { return closing_ || flush_wanted_ || queue_.size() >= capacity_; });
-    flush_wanted_ = false;
-    std::vector<std::string> events = std::exchange(queue_, {});
+    if (resting_) {
+      wake_.wait_for(lock, kRest, urgent);
+      resting_ = false;
+    }
+    wake_.wait_until(lock, written + patience, [&] { return urgent() || enough(); });
+    resting_ = enough();
+    flush_wanted_ = woken_ = false;
+    taken_ = added_;
+    std::swap(records, queue_);
     progress_.notify_all();
     lock.unlock();
-    Status status = Write(events);
+    Status status = Write(records);
+    records.clear();
+    if (records.capacity() > 2 * kFullQueue) records.shrink_to_fit();  // after a large graph
+    written = std::chrono::steady_clock::now();
     lock.lock();
     if (error_.ok()) error_ = std::move(status);
-    written_ += events.size();
+    written_ = taken_;
     progress_.notify_all();
     if (closing_ && queue_.empty()) return;
   }
 }
 
-Status EventWriter::Write(const std::vector<std::string>& events) {
-  if (events.empty()) return Status();
+Status EventWriter::Write(std::string_view records) {
+  if (records.empty()) return Status();
   const uint64_t good = file_.size();
-  Status status;
-  for (const std::string& event : events) {
-    if (status.ok()) status = file_.Append(event);
-  }
+  Status status = file_.AppendFramed(records);
   if (status.ok()) status = file_.Flush();
   if (!status.ok()) {
     if (Status cut = file_.TruncateTo(good); !cut.ok()) return status.Append("; " + cut.message());

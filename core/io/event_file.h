@@ -20,7 +20,7 @@
 namespace weir::io {
 
 struct EventWriterOptions {
-  int max_queue = 10;           // this many waiting events are written at once; at least 1
+  int max_queue = 10;           // so many waiting events are written, within 10 ms; at least 1
   double flush_secs = 120;      // maximum waiting time of an event
   std::string filename_suffix;  // appended to the host name
 };
@@ -28,10 +28,11 @@ struct EventWriterOptions {
 /// States of a SessionLog.
 enum class SessionStatus { kUnspecified = 0, kStart = 1, kStop = 2, kCheckpoint = 3 };
 
-/// Writes <logdir>/events.out.tfevents.<unix seconds>.<host>[suffix][.n] on a background thread. Adding an event queues
-/// it and blocks only while the queue is full. Create writes the version event before it returns. If a write fails, the
-/// event and those queued with it are dropped, the file stays readable, and the next Flush or Close returns the error.
-/// Thread-safe.
+/// Writes <logdir>/events.out.tfevents.<unix seconds>.<host>[suffix][.n] on a background thread. Adding an event
+/// encodes it into the thread's buffer and blocks only while that has 4 MiB. The thread writes when `max_queue` events
+/// or 256 KiB wait; below 256 KiB it is woken at most once in 10 ms. Create writes the version event before it returns.
+/// If a write fails, the event and those queued with it are dropped, the file stays readable, and the next Flush or
+/// Close returns the error. Thread-safe.
 class EventWriter {
  public:
   /// Creates the folder and the file.
@@ -60,7 +61,7 @@ class EventWriter {
   EventWriter(RecordWriter file, EventWriterOptions options);
   Status Add(int field, std::string_view message, int64_t step);
   void Work();
-  Status Write(const std::vector<std::string>& events);
+  Status Write(std::string_view records);
 
   RecordWriter file_;  // used by the writer thread only
   const std::string path_;
@@ -68,11 +69,14 @@ class EventWriter {
   const size_t capacity_;
 
   std::mutex mutex_;                  // protects everything below
-  std::condition_variable wake_;      // wakes the writer: queue full, flush requested, closing
+  std::condition_variable wake_;      // wakes the writer: enough events, flush requested, closing
   std::condition_variable progress_;  // wakes callers: room in the queue, written_ increased
-  std::vector<std::string> queue_;
-  uint64_t added_ = 0;
+  std::string queue_;                 // framed records
+  uint64_t added_ = 0;                // events
+  uint64_t taken_ = 0;                // of these, by the writer
   uint64_t written_ = 0;
+  bool woken_ = false;    // the writer was woken since it last took events
+  bool resting_ = false;  // the writer looks at the number of events again soon
   bool flush_wanted_ = false;
   bool closing_ = false;
   Status error_;

@@ -353,7 +353,7 @@ Status OutputFile::WriteOut(std::string_view bytes) {
 Status OutputFile::Append(std::string_view bytes) {
   WEIR_TRY(error_);
   if (fd_ < 0) return FailedPrecondition("{}: written to after it was closed", path_);
-  if (buffer_.size() + bytes.size() <= kBufferBytes) {
+  if (bytes.size() < kBufferBytes && buffer_.size() + bytes.size() <= kBufferBytes) {
     buffer_.append(bytes);
     return Status();
   }

@@ -1,6 +1,7 @@
 #include "core/io/record_file.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "core/base/errors.h"
 #include "core/io/coding.h"
@@ -15,21 +16,30 @@ Status Corrupted(uint64_t offset, const std::string& path) {
   return DataLoss("corrupted record at {}{}: {}", offset, offset == 0 ? " (Is this even a TFRecord file?)" : "", path);
 }
 
-void AppendHeader(std::string& out, std::string_view payload) {
-  std::string length;
-  AppendFixed64(length, payload.size());
-  out += length;
-  AppendFixed32(out, MaskCrc(Crc32c(length)));
+}  // namespace
+
+size_t BeginRecord(std::string& out) {
+  const size_t begin = out.size();
+  out.append(kRecordHeaderBytes, '\0');
+  return begin;
 }
 
-}  // namespace
+void EndRecord(std::string& out, size_t begin) {
+  const uint64_t length = out.size() - begin - kRecordHeaderBytes;
+  const uint32_t crc = MaskCrc(Crc32c(std::string_view(out).substr(begin + kRecordHeaderBytes)));
+  AppendFixed32(out, crc);
+  char* const header = out.data() + begin;
+  std::memcpy(header, &length, sizeof(length));
+  const uint32_t length_crc = MaskCrc(Crc32c({header, sizeof(length)}));
+  std::memcpy(header + sizeof(length), &length_crc, sizeof(length_crc));
+}
 
 std::string FrameRecord(std::string_view payload) {
   std::string frame;
   frame.reserve(kRecordHeaderBytes + payload.size() + kRecordFooterBytes);
-  AppendHeader(frame, payload);
+  const size_t begin = BeginRecord(frame);
   frame += payload;
-  AppendFixed32(frame, MaskCrc(Crc32c(payload)));
+  EndRecord(frame, begin);
   return frame;
 }
 
@@ -76,7 +86,8 @@ Result<RecordWriter> RecordWriter::Create(const std::string& path, IfExists if_e
 
 Status RecordWriter::Append(std::string_view payload) {
   std::string header;
-  AppendHeader(header, payload);
+  AppendFixed64(header, payload.size());
+  AppendFixed32(header, MaskCrc(Crc32c(header)));
   WEIR_TRY(file_.Append(header));
   WEIR_TRY(file_.Append(payload));
   std::string footer;

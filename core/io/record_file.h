@@ -3,6 +3,7 @@
 #ifndef WEIR_CORE_IO_RECORD_FILE_H_
 #define WEIR_CORE_IO_RECORD_FILE_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -20,6 +21,10 @@ inline constexpr uint64_t kRecordFooterBytes = 4;
 
 /// A payload with its header and footer.
 std::string FrameRecord(std::string_view payload);
+/// Frames a payload where it is encoded: BeginRecord appends room for the header and returns its position, EndRecord
+/// takes what was appended since as the payload.
+size_t BeginRecord(std::string& out);
+void EndRecord(std::string& out, size_t begin);
 
 /// Reads records in order. Single-threaded.
 class RecordReader {
@@ -51,6 +56,8 @@ class RecordWriter {
   static Result<RecordWriter> Create(const std::string& path, IfExists if_exists = IfExists::kReplace);
 
   Status Append(std::string_view payload);
+  /// Appends records that have their frames.
+  Status AppendFramed(std::string_view records) { return file_.Append(records); }
   /// Hands appended records to the system, so that readers see them.
   Status Flush() { return file_.Flush(); }
   /// Writes appended records to the disk.

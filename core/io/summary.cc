@@ -1,11 +1,13 @@
 #include "core/io/summary.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <set>
 
 #include "core/base/errors.h"
+#include "core/io/coding.h"
 #include "core/proto/parse.h"
 #include "core/tensor/number.h"
 #include "core/tensor/tensor_proto.h"
@@ -17,6 +19,9 @@ namespace {
 constexpr double kLargest = std::numeric_limits<double>::max();
 // Tensors in summaries are small; limits the memory used for damaged ones.
 constexpr uint64_t kTensorBudget = 64 << 20;
+
+constexpr uint64_t kLengthDelimited = 2, kFixed32 = 5;
+constexpr uint64_t Key(int field, uint64_t wire_type) { return static_cast<uint64_t>(field) << 3 | wire_type; }
 
 const std::vector<double>& BucketLimits() {
   static const std::vector<double> limits = [] {
@@ -117,12 +122,20 @@ Histogram HistogramBuilder::Finish() const {
 }
 
 SummaryBuilder& SummaryBuilder::AddScalar(std::string_view tag, float value) {
-  tf::Summary summary;
-  tf::Summary::Value& added = *summary.add_value();
-  added.set_tag(std::string(tag));
-  added.set_simple_value(value);
+  // A Value in wire format: its tag, unless that is empty, and the number.
+  std::string added;
+  added.reserve(tag.size() + 16);
+  if (!tag.empty()) {
+    AppendVarint(added, Key(tf::Summary::Value::kTagFieldNumber, kLengthDelimited));
+    AppendVarint(added, tag.size());
+    added += tag;
+  }
+  AppendVarint(added, Key(tf::Summary::Value::kSimpleValueFieldNumber, kFixed32));
+  AppendFixed32(added, std::bit_cast<uint32_t>(value));
   // Concatenated serialized messages of one type are their merge.
-  bytes_ += summary.SerializeAsString();
+  AppendVarint(bytes_, Key(tf::Summary::kValueFieldNumber, kLengthDelimited));
+  AppendVarint(bytes_, added.size());
+  bytes_ += added;
   return *this;
 }
 

@@ -5,8 +5,9 @@
 
 #include <algorithm>
 #include <array>
-#include <set>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "core/base/errors.h"
 #include "core/base/nearest.h"
@@ -67,7 +68,8 @@ class Checker {
   }
 
   void Once(const std::string& name) {
-    if (!names_.insert(name).second) Fault(fmt::format("the name '{}' is used twice", name));
+    if (std::ranges::find(names_, name) != names_.end()) Fault(fmt::format("the name '{}' is used twice", name));
+    names_.push_back(name);
   }
 
   void CheckArg(const ArgDef& arg) {
@@ -95,7 +97,7 @@ class Checker {
 
   const OpDef& def_;
   std::vector<std::string>& faults_;
-  std::set<std::string> names_;
+  std::vector<std::string_view> names_;  // a few
 };
 
 }  // namespace

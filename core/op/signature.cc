@@ -43,6 +43,8 @@ constexpr std::array<ShortName, 19> kShortNames = {{
 }};
 
 std::optional<DType> TypeCalled(std::string_view name) {
+  // Most words are attributes, "T"; types are lower-case or have the prefix.
+  if (!name.empty() && name[0] >= 'A' && name[0] <= 'Z' && !name.starts_with("DT_")) return std::nullopt;
   for (const ShortName& known : kShortNames) {
     if (known.name == name) return known.type;
   }

@@ -48,6 +48,8 @@ class Pruner {
   }
 
   Result<StepGraph> Run() {
+    // Mapped memory at most: pages of nodes that the step does not have stay untouched.
+    step_.nodes.reserve(step_of_.size() + request_.feeds.size());
     AddFeeds();
     for (const NodeId root : Roots()) WEIR_TRY(Visit(root));
     for (const Endpoint& fetch : request_.fetches) {

@@ -52,6 +52,7 @@ class Constrainer {
         refusal_{options, step, support} {}
 
   Result<Constraints> Run() {
+    if (TakeOnlyDevice()) return std::move(result_);
     WEIR_TRY(AddNodes());
     WEIR_TRY(JoinAll());
     if (step_.nodes.size() > static_cast<size_t>(inside_)) {
@@ -88,6 +89,28 @@ class Constrainer {
       i = p;
     }
     return i;
+  }
+
+  /// Makes all nodes one group if there is one device, all can run there and none asks for another. Groups are then of
+  /// interest to a full explanation only.
+  bool TakeOnlyDevice() {
+    if (support_.devices().all().size() != 1 || options_.explain == PlaceOptions::Explain::kAll) return false;
+    if (options_.placed != nullptr && !options_.placed->empty()) return false;
+    Group all;
+    all.mask = support_.All();
+    all.candidates = support_.Allowed(all.mask, DeviceName());
+    if (all.candidates.empty()) return false;
+    std::vector<int> group_of(step_.nodes.size(), -1);
+    for (size_t i = 0; i < step_.nodes.size(); ++i) {
+      const StepNode& node = step_.nodes[i];
+      if (node.kind != StepNode::Kind::kOp) continue;
+      if (!asked_.For(*node.source).empty() || !support_.Has(support_.Of(*node.source), 0)) return false;
+      all.members.push_back(static_cast<int>(i));
+      group_of[i] = 0;
+    }
+    if (!all.members.empty()) result_.groups.push_back(std::move(all));
+    result_.group_of = std::move(group_of);
+    return true;
   }
 
   Status AddNodes() {
@@ -305,6 +328,9 @@ class Constrainer {
     const auto inside = static_cast<size_t>(inside_);
     result_.group_of.assign(inside, -1);
     std::vector<int> group_of_root(inside, -1);  // the root of a group with step nodes is a step node
+    size_t roots = 0;
+    for (size_t i = 0; i < inside; ++i) roots += parent_[i] == static_cast<int>(i) ? 1 : 0;
+    result_.groups.reserve(roots);
     for (size_t i = 0; i < inside; ++i) {
       if (step_.nodes[i].kind != StepNode::Kind::kOp) continue;
       int& number = group_of_root[static_cast<size_t>(Find(static_cast<int>(i)))];

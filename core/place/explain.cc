@@ -57,15 +57,20 @@ class Explainer {
     }
     out_.hash = 0xcbf29ce484222325;
     out_.placed.reserve(f_.step.nodes.size());
+    const bool all = f_.options.explain == PlaceOptions::Explain::kAll;
+    Counted* last = nullptr;  // neighbours in a graph are often alike
     for (size_t i = 0; i < f_.step.nodes.size(); ++i) {
       if (f_.constraints.group_of[i] < 0) continue;
-      ++count_of_[DeviceOf(i)];
-      ++reasons_[{DeviceOf(i), f_.step.nodes[i].source->op().name, ReasonOf(i)}];
-      out_.hash = Fnv(Fnv(out_.hash, f_.step.nodes[i].name()), DeviceAt(DeviceOf(i)).name());
-      out_.placed.push_back({std::string(f_.step.nodes[i].name()), f_.step.nodes[i].source->op().name,
-                             DeviceAt(DeviceOf(i)).name(), ReasonOf(i)});
-      if (f_.options.explain == PlaceOptions::Explain::kAll) out_.nodes.push_back(Report(i));
+      const std::string_view name = f_.step.nodes[i].name(), device = DeviceAt(DeviceOf(i)).name();
+      const Alike alike{DeviceOf(i), f_.step.nodes[i].source->op().name, ReasonOf(i)};
+      if (last == nullptr || last->first != alike) last = &*reasons_.try_emplace(alike, 0).first;
+      ++last->second;
+      out_.placed.push_back({std::string(name), std::get<1>(alike), device, std::get<2>(alike)});
+      if (!all) continue;
+      out_.hash = Fnv(Fnv(out_.hash, name), device);
+      out_.nodes.push_back(Report(i));
     }
+    for (const auto& [alike, count] : reasons_) count_of_[std::get<0>(alike)] += count;
     WarnOfLostRequests();
     if (f_.choice != nullptr) {
       const Simulation& simulation = f_.choice->plan.simulation;
@@ -380,10 +385,13 @@ class Explainer {
     return " [" + text + "]";
   }
 
+  using Alike = std::tuple<int, std::string_view, Reason>;  // device, op, reason
+  using Counted = std::pair<const Alike, int>;
+
   const Findings& f_;
   Explanation out_;
-  std::map<int, int> count_of_;
-  std::map<std::tuple<int, std::string, Reason>, int> reasons_;
+  std::map<int, int> count_of_;    // nodes by device
+  std::map<Alike, int> reasons_;   // nodes
   int farthest_ = -1;  // the task whose value has the longest transfer to the current device
 };
 

@@ -104,7 +104,7 @@ struct Explanation {
   int64_t bound_ns = 0;
   int64_t transfers = 0;
   int64_t transferred_bytes = 0;
-  uint64_t hash = 0;                 // of names and devices
+  uint64_t hash = 0;                 // of names and devices, with kAll
   std::vector<DeviceMemory> memory;  // by device, with kAll; `nodes` has the output sizes
 };
 

@@ -138,7 +138,7 @@ DeviceMask Support::Intern(std::vector<bool> set) {
 }
 
 bool Support::TypesTellKernels(const op::OpDef& op) {
-  const auto [found, fresh] = types_tell_.emplace(&op, true);
+  const auto [found, fresh] = types_tell_.try_emplace(&op, true);
   if (fresh) {
     for (const op::AttrDef& attr : op.attrs) {
       const bool is_type = attr.type == "type" || attr.type == "list(type)";

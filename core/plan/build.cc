@@ -82,6 +82,7 @@ Status CompleteTapes(const DraftInput&, Draft& draft) {
 Status BindSlots(const DraftInput&, Draft& draft) {
   return ForEachTier(draft, [](ExecutionPlan& plan) {
     FindMoves(plan);
+    FindAssigned(plan);
     ListSlots(plan);
     return Status();
   });

@@ -139,6 +139,33 @@ void FindMoves(ExecutionPlan& plan) {
   }
 }
 
+void FindAssigned(ExecutionPlan& plan) {
+  const auto by_host = [&](const Instruction& instruction) {
+    return instruction.opcode == Opcode::kCall && plan.calls[instruction.detail].builtin != nullptr;
+  };
+  bool any = false;
+  for (const Instruction& call : plan.instructions) {
+    if (!by_host(call)) continue;
+    for (uint32_t s = call.first_slot + call.inputs; s < call.first_slot + call.inputs + call.outputs; ++s) {
+      Storage& storage = plan.storages[StorageOf(plan, s)];
+      storage.only_assigned =
+          storage.home == Storage::Home::kOwned && storage.space == kHostSpace && storage.variable < 0;
+      any = any || storage.only_assigned;
+    }
+  }
+  for (size_t i = 0; any && i < plan.instructions.size(); ++i) {
+    const Instruction& user = plan.instructions[i];
+    const uint32_t first = user.first_slot, outputs = first + user.inputs;
+    const bool to_host_variable =
+        user.opcode == Opcode::kAssign && plan.storages[StorageOf(plan, first)].space == kHostSpace;
+    for (uint32_t s = first; s < first + SlotCount(plan, i); ++s) {
+      const StorageId used = StorageOf(plan, s);
+      const bool allowed = s >= outputs ? by_host(user) : to_host_variable && s == first + 1;
+      if (used.valid() && !allowed) plan.storages[used].only_assigned = false;
+    }
+  }
+}
+
 void ListSlots(ExecutionPlan& plan) {
   plan.slot_shapes.reserve(plan.slots.size());
   for (const Slot& slot : plan.slots) {

@@ -243,6 +243,17 @@ class GuardFinder {
 
 }  // namespace
 
-StepGuards FindGuards(const StepGraph& step) { return GuardFinder(step).Run(); }
+StepGuards FindGuards(const StepGraph& step) {
+  const auto plain = [](const StepNode& node) { return FlowOf(node) == Flow::kPlain; };
+  if (std::ranges::all_of(step.nodes, plain)) {
+    StepGuards always;
+    always.structured.assign(std::max<size_t>(step.frames.size(), 1), true);
+    always.base.assign(always.structured.size(), kAlways);
+    always.node.assign(step.nodes.size(), kAlways);
+    always.outcome.assign(step.nodes.size(), kAlways);
+    return always;
+  }
+  return GuardFinder(step).Run();
+}
 
 }  // namespace weir::plan

@@ -46,6 +46,9 @@ std::vector<uint32_t> FinishTape(const TapeShape& shape, ExecutionPlan& plan);
 /// Turns moves of host memory with known size and place into kMoveBytes.
 void FindMoves(ExecutionPlan& plan);
 
+/// Sets Storage::only_assigned.
+void FindAssigned(ExecutionPlan& plan);
+
 /// Sets the tables by which runs bind storages: slot_shapes, storage_slots and fresh_storages.
 void ListSlots(ExecutionPlan& plan);
 

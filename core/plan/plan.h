@@ -71,6 +71,7 @@ struct Storage {
   std::vector<StorageId> sources;  // kBound
   bool apart = false;              // users on several streams: it shares memory with no other value
   bool handed_over = false;        // `apart`, and all users but the first, which writes it, are on one stream
+  bool only_assigned = false;      // kOwned: made by a host's kernel, and only variables in host memory get it
 };
 
 /// A typed, shaped view of a storage. Every kArena, kMade and kFresh value has a known shape.

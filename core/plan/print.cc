@@ -91,7 +91,7 @@ std::string Home(const Storage& storage) {
     case Storage::Home::kMade:
       return fmt::format("made{}", storage.made);
     case Storage::Home::kOwned:
-      return "owned";
+      return storage.only_assigned ? "assigned" : "owned";
     case Storage::Home::kVariable:
       return fmt::format("var{}", storage.variable);
     case Storage::Home::kBound:

@@ -247,11 +247,22 @@ class TableCheck {
     if (!tags_.has(table) || tags_[size] == 0) return {};
     const bool right_kind = table == DT_JMPREL ? tags_[DT_PLTREL] == DT_RELA : tags_[DT_RELAENT] == sizeof(Elf64_Rela);
     if (!right_kind || tags_[size] % sizeof(Elf64_Rela) != 0) return Damaged("relocations of an unknown size");
-    WEIR_ASSIGN(const std::vector<Elf64_Rela> all, memory_.Read<Elf64_Rela>(tags_[table], tags_[size], "relocations"));
-    if (relative > all.size()) return Damaged("{} of {} relocations are relative", relative, all.size());
-    for (size_t i = 0; i < all.size(); ++i) {
-      WEIR_TRY(CheckRelocation(all[i]));
-      if (i < relative && ELF64_R_TYPE(all[i].r_info) != kRelative) return Damaged("relocations are out of order");
+    const uint64_t count = tags_[size] / sizeof(Elf64_Rela);
+    if (!memory_.Backed(tags_[table], tags_[size])) {
+      return Damaged("relocations at {:#x} is outside the loaded segments", tags_[table]);
+    }
+    if (relative > count) return Damaged("{} of {} relocations are relative", relative, count);
+    // In pieces: the whole table of a large plugin would take hundreds of fresh pages.
+    constexpr uint64_t kPiece = 1024;
+    for (uint64_t first = 0; first < count; first += kPiece) {
+      const uint64_t at = tags_[table] + first * sizeof(Elf64_Rela);
+      const uint64_t bytes = std::min(kPiece, count - first) * sizeof(Elf64_Rela);
+      WEIR_ASSIGN(const std::vector<Elf64_Rela> piece, memory_.Read<Elf64_Rela>(at, bytes, "relocations"));
+      for (size_t i = 0; i < piece.size(); ++i) {
+        WEIR_TRY(CheckRelocation(piece[i]));
+        const bool in_order = first + i >= relative || ELF64_R_TYPE(piece[i].r_info) == kRelative;
+        if (!in_order) return Damaged("relocations are out of order");
+      }
     }
     return {};
   }

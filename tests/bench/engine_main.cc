@@ -25,6 +25,7 @@
 #include "core/base/errors.h"
 #include "core/graph/graph_def.h"
 #include "core/io/event_file.h"
+#include "core/io/file_bytes.h"
 #include "core/io/summary.h"
 #include "core/session/session.h"
 #include "core/tensor/number.h"
@@ -130,9 +131,10 @@ class Loaded {
 
   Status Open() {
     session_.reset();
-    std::ifstream file(file_, std::ios::binary);
-    const std::string bytes{std::istreambuf_iterator<char>(file), {}};
-    WEIR_ASSIGN(graph::Definition graph, graph::ParseGraph(bytes, *runtime_->ops));
+    WEIR_ASSIGN(const io::FileBytes file, io::FileBytes::Open(file_, uint64_t{2} << 30));
+    graph::ImportOptions import;
+    import.owner = file.owner();
+    WEIR_ASSIGN(graph::Definition graph, graph::ParseGraph(file.bytes(), *runtime_->ops, import));
     graph_ = std::make_unique<graph::Definition>(std::move(graph));
     session::SessionOptions options;
     options.inter_op_parallelism_threads = options.intra_op_parallelism_threads = 1;

@@ -6,7 +6,7 @@
 #include "core/base/errors.h"
 #include "core/graph/frames.h"
 #include "core/graph/graph_def.h"
-#include "core/io/files.h"
+#include "core/io/file_bytes.h"
 #include "core/ops/declare_all.h"
 #include "core/session/resolve.h"
 #include "tools/weir/run_files.h"
@@ -72,8 +72,10 @@ std::vector<std::string> UnreadOutputs(const graph::Definition& graph, const std
 
 Result<graph::Definition> ReadGraph(const std::string& path) {
   WEIR_ASSIGN(const op::OpRegistry* ops, ops::Catalogue());
-  WEIR_ASSIGN(const std::string bytes, io::ReadFile(path, kMaxGraphBytes));
-  Result<graph::Definition> graph = graph::ParseGraph(bytes, *ops);
+  WEIR_ASSIGN(const io::FileBytes file, io::FileBytes::Open(path, kMaxGraphBytes));
+  graph::ImportOptions options;
+  options.owner = file.owner();
+  Result<graph::Definition> graph = graph::ParseGraph(file.bytes(), *ops, options);
   if (!graph.ok()) return graph.status().Prepend(path + ": ");
   return graph;
 }

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "core/client/variables/variable.h"
 #include "core/graph/graph_def.h"
 #include "core/graph/meta_graph.h"
+#include "core/io/file_bytes.h"
 #include "core/io/files.h"
 #include "core/proto/parse.h"
 #include "weir/proto/variable.pb.h"
@@ -176,11 +178,16 @@ Result<std::string> WriteGraph(const Graph& graph, const std::string& logdir, co
   return path;
 }
 
-Result<graph::MetaInfo> ImportMetaGraph(std::string_view bytes, Graph& graph, const MetaGraphOptions& options) {
+namespace {
+
+/// `owner`: keeps the bytes alive, or null.
+Result<graph::MetaInfo> ImportBytes(std::string_view bytes, std::shared_ptr<const void> owner, Graph& graph,
+                                    const MetaGraphOptions& options) {
   if (graph.finalized()) return FailedPrecondition("Graph is finalized and cannot be modified.");
   Internals(graph).definition.collections().clear();
   graph::ImportOptions import;
   import.rename_taken = true;
+  import.owner = std::move(owner);
   if (options.import_scope.empty()) {
     import.prefix = graph.name_scope();
   } else {
@@ -204,9 +211,15 @@ Result<graph::MetaInfo> ImportMetaGraph(std::string_view bytes, Graph& graph, co
   return info;
 }
 
+}  // namespace
+
+Result<graph::MetaInfo> ImportMetaGraph(std::string_view bytes, Graph& graph, const MetaGraphOptions& options) {
+  return ImportBytes(bytes, nullptr, graph, options);
+}
+
 Result<graph::MetaInfo> ImportMetaGraphFile(const std::string& path, Graph& graph, const MetaGraphOptions& options) {
-  WEIR_ASSIGN(const std::string bytes, io::ReadFile(path, proto::kMaxMessageBytes));
-  Result<graph::MetaInfo> info = ImportMetaGraph(bytes, graph, options);
+  WEIR_ASSIGN(const io::FileBytes file, io::FileBytes::Open(path, proto::kMaxMessageBytes));
+  Result<graph::MetaInfo> info = ImportBytes(file.bytes(), file.owner(), graph, options);
   return info.ok() ? info : info.status().Prepend(path + ": ");
 }
 

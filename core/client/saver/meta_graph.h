@@ -33,7 +33,8 @@ struct MetaGraphOptions {
 /// being one. Returns what the file says of its saver, under the names that its nodes have here.
 Result<graph::MetaInfo> ImportMetaGraph(std::string_view bytes, Graph& graph = Graph::Default(),
                                         const MetaGraphOptions& options = {});
-/// The same from a file.
+/// The same from a file, which is mapped. It may be replaced by renaming, but must not be overwritten while the graph
+/// lives: large constants may borrow its memory.
 Result<graph::MetaInfo> ImportMetaGraphFile(const std::string& path, Graph& graph = Graph::Default(),
                                             const MetaGraphOptions& options = {});
 

@@ -92,6 +92,104 @@ TEST(Saver, a_checkpoint_that_cannot_be_used_gives_way_to_the_one_before) {
   }
 }
 
+/// Two variables whose contents are read into their memory, the second in the form for large ones, and a small one.
+struct LargeVariables {
+  static constexpr int64_t kMiddle = 100003, kLarge = (5 << 20) / 4;
+
+  explicit LargeVariables(bool resource) : resource(resource) {}
+  /// New values, which differ from those before.
+  void Change() {
+    ASSERT_TRUE(Succeeds(session.Run({small.Assign(Constant(++round)), middle.Assign(Numbers(kMiddle, round)),
+                                      large.Assign(Numbers(kLarge, round))})));
+  }
+  static Output Numbers(int64_t n, float from) {
+    return Cast(Range(Constant(0), Constant(static_cast<int32_t>(n)), Constant(1)), DType::kFloat) + from;
+  }
+  std::vector<Tensor> All() {
+    const Result<Fetched> fetched = session.Run({small, middle, large});
+    EXPECT_TRUE(Succeeds(fetched));
+    if (!fetched.ok()) return {};
+    return {(*fetched)[0].tensor(), (*fetched)[1].tensor(), (*fetched)[2].tensor()};
+  }
+
+  const bool resource;
+  Fresh f;
+  TemporaryFolder dir;
+  Variable small{0.0f, {.name = "a", .use_resource = resource}};
+  Variable middle{Zeros(Shape{kMiddle}), {.name = "b", .use_resource = resource}};
+  Variable large{Zeros(Shape{kLarge}), {.name = "c", .use_resource = resource}};
+  Saver saver;
+  Session session{f.graph};
+  float round = 0;
+};
+
+TEST(Saver, large_variables_get_the_bits_of_the_file) {
+  for (const bool resource : {false, true}) {
+    LargeVariables model(resource);
+    Initialize(model.session);
+    model.Change();
+    const std::vector<Tensor> saved = model.All();
+    ASSERT_EQ(saved.size(), 3u);
+    ASSERT_TRUE(Succeeds(model.saver.Save(model.session, model.dir / "m")));
+    model.Change();
+    const std::vector<Tensor> later = model.All();  // shares no memory with what is overwritten
+    ASSERT_TRUE(Succeeds(model.saver.Restore(model.session, model.dir / "m")));
+    Session fresh(model.f.graph);  // its variables have no memory yet
+    ASSERT_TRUE(Succeeds(model.saver.Restore(fresh, model.dir / "m")));
+    const Result<Fetched> again = fresh.Run({model.small, model.middle, model.large});
+    ASSERT_TRUE(Succeeds(again));
+    const std::vector<Tensor> restored = model.All();
+    for (size_t i = 0; i < 3; ++i) {
+      EXPECT_TRUE(restored[i].SameBits(saved[i])) << i;
+      EXPECT_TRUE((*again)[i].tensor().SameBits(saved[i])) << i;
+      EXPECT_FALSE(later[i].SameBits(saved[i])) << i;
+    }
+    // What is fetched, and not only assigned, is read too.
+    const Result<Output> read = model.f.graph.TensorByName("save/RestoreV2:2");
+    ASSERT_TRUE(Succeeds(read));
+    const Result<Output> file = model.f.graph.TensorByName("save/Const:0");
+    ASSERT_TRUE(Succeeds(file));
+    const Result<Fetched> fetched = model.session.Run(*read, {{*file, Literal(Tensor::String(model.dir / "m"))}});
+    ASSERT_TRUE(Succeeds(fetched));
+    EXPECT_TRUE(fetched->tensor().SameBits(saved[2]));
+  }
+}
+
+TEST(Saver, a_damaged_large_variable_keeps_its_value) {
+  for (const bool resource : {false, true}) {
+    LargeVariables model(resource);
+    Initialize(model.session);
+    model.Change();
+    ASSERT_TRUE(Succeeds(model.saver.Save(model.session, model.dir / "m")));
+    const std::string data = model.dir / "m.data-00000-of-00001";
+    const std::string sound = ReadText(data);
+    const size_t end_of_middle = 4 + 4 * LargeVariables::kMiddle;
+    for (const size_t at : {end_of_middle - 5, end_of_middle + 5, sound.size() - 1}) {
+      std::string damaged = sound;
+      damaged[at] ^= 1;
+      std::ofstream(data, std::ios::binary) << damaged;
+      const bool in_large = at >= end_of_middle;
+      model.Change();  // the variable that is not damaged may be restored
+      const std::vector<Tensor> before = model.All();
+      ASSERT_EQ(before.size(), 3u);
+      const Status status = model.saver.Restore(model.session, model.dir / "m");
+      EXPECT_TRUE(Fails(status, Code::kDataLoss, in_large ? "tensor 'c'" : "tensor 'b'"));
+      EXPECT_TRUE(Fails(status, Code::kDataLoss, "Checksum does not match"));
+      const std::vector<Tensor> after = model.All();
+      ASSERT_EQ(after.size(), 3u);
+      EXPECT_TRUE(after[in_large ? 2 : 1].SameBits(before[in_large ? 2 : 1])) << at;
+    }
+    // A file that is too short is found before anything is assigned.
+    ASSERT_TRUE(Succeeds(model.saver.Save(model.session, model.dir / "m")));
+    model.Change();
+    const std::vector<Tensor> untouched = model.All();
+    std::filesystem::resize_file(data, sound.size() - 1);
+    EXPECT_TRUE(Fails(model.saver.Restore(model.session, model.dir / "m"), Code::kDataLoss, "exceed the file's"));
+    const std::vector<Tensor> after = model.All();
+    for (size_t i = 0; i < 3; ++i) EXPECT_TRUE(after[i].SameBits(untouched[i])) << i;
+  }
+}
+
 TEST(Saver, without_a_state_file_the_checkpoints_that_lie_there_are_restored) {
   for (const char* contents : {"", "garbage {", "all_model_checkpoint_paths: \"m-1\"", "\xff\xfe"}) {
     ThreeCheckpoints model;

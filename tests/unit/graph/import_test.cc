@@ -1,7 +1,11 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstring>
 #include <map>
+#include <memory>
 #include <random>
+#include <vector>
 
 #include "core/graph/graph_def.h"
 #include "core/graph/graph_view.h"
@@ -470,6 +474,78 @@ TEST(ViewGraph, TenMillionNodesAreRefused) {
   const Status status = ViewGraph(bytes).status();
   EXPECT_EQ(status.code(), Code::kInvalidArgument);
   EXPECT_NE(status.message().find("10000000 nodes"), std::string::npos) << status.message();
+}
+
+/// A constant of type `dtype` whose payload is `content`.
+std::string Constant(const std::string& dtype, const std::string& shape, const std::string& content) {
+  return NodeString("c", "Const", {},
+                    "attr { key: 'dtype' value { type: " + dtype + " } } attr { key: 'value' value { tensor { dtype: " +
+                        dtype + " tensor_shape { " + shape + " } tensor_content: '" + content + "' } } }");
+}
+
+const Tensor& ValueOf(const Definition& graph) { return *graph.Find("c")->attrs().Find("value")->get<Tensor>(); }
+
+// Constants share the imported bytes where these have an owner and the alignment of buffers; else they are copies.
+TEST(Import, LargeConstantsBorrowAlignedBytes) {
+  std::string content;
+  for (int i = 0; i < 8192; ++i) content.push_back(static_cast<char>('A' + i * 7 % 57 + i % 3));
+  std::replace(content.begin(), content.end(), '\\', '_');
+  const std::string binary = Binary(Constant("DT_FLOAT", "dim { size: 64 } dim { size: 32 }", content));
+  const size_t at = binary.find(content);
+  ASSERT_NE(at, std::string::npos);
+  for (const bool owned : {true, false}) {
+    for (const size_t shift : {size_t{0}, size_t{1}, size_t{4}, size_t{16}, size_t{32}}) {
+      const auto memory = std::make_shared<std::vector<char>>(binary.size() + 128);
+      char* const begin = memory->data() + (64 - reinterpret_cast<uintptr_t>(memory->data() + at) % 64) % 64 + shift;
+      std::ranges::copy(binary, begin);
+      ImportOptions options;
+      if (owned) options.owner = memory;
+      Definition graph(TestOps());
+      const Status status = ImportGraphDef({begin, binary.size()}, options, graph);
+      ASSERT_TRUE(status.ok()) << status.ToString();
+      const Tensor& value = ValueOf(graph);
+      EXPECT_EQ(value.dtype(), DType::kFloat);
+      EXPECT_TRUE(value.shape() == Shape::Of({64, 32}));
+      EXPECT_EQ(std::memcmp(value.raw(), content.data(), content.size()), 0);
+      const bool borrows = owned && shift == 0;
+      EXPECT_EQ(reinterpret_cast<const char*>(value.raw()) == begin + at, borrows) << shift;
+      // Nothing may write the bytes of others.
+      EXPECT_EQ(value.buffer()->lent(), borrows);
+      options.owner = nullptr;
+      EXPECT_EQ(memory.use_count() > 1, borrows);
+    }
+  }
+}
+
+// What the short way does not read, the message's parser reads or refuses.
+TEST(Import, ConstantsWithUnusualPayloads) {
+  const auto import = [](const std::string& text) {
+    Definition graph(TestOps());
+    ImportOptions options;
+    options.owner = std::make_shared<int>();
+    return ImportGraphDef(Binary(text), options, graph);
+  };
+  EXPECT_TRUE(import(Constant("DT_INT32", "dim { size: 1 }", "abcd")).ok());
+  EXPECT_TRUE(import(Constant("DT_STRING", "dim { size: 1 }", "\\003abc")).ok());
+  const std::string fault = "Cannot parse tensor from proto";
+  for (const std::string& text : {
+           Constant("DT_INT32", "dim { size: 2 }", "abcd"), Constant("DT_INT32", "dim { size: -1 }", "abcd"),
+           Constant("DT_INT32", "unknown_rank: true", "abcd"), Constant("DT_INT32_REF", "dim { size: 1 }", "abcd"),
+           Constant("DT_INT32", "dim { size: 4611686018427387904 } dim { size: 4 }", "abcd"),
+           Constant("DT_INT32", "dim { size: 1 }", "abcde")}) {
+    const Status status = import(text);
+    EXPECT_NE(status.message().find(fault), std::string::npos) << text << status.ToString();
+  }
+  const Status cut = [&] {
+    Definition graph(TestOps());
+    std::string binary = Binary(Constant("DT_FLOAT", "dim { size: 2 }", "abcdefgh"));
+    binary.resize(binary.size() - 3);
+    return ImportGraphDef(binary, {}, graph);
+  }();
+  EXPECT_EQ(cut.code(), Code::kInvalidArgument) << cut.ToString();
+  Definition bools(TestOps());
+  ASSERT_TRUE(ImportGraphDef(Binary(Constant("DT_BOOL", "dim { size: 3 }", "\\001\\002\\000")), {}, bools).ok());
+  EXPECT_TRUE(ValueOf(bools).SameBits(Tensor::Of<bool>(Shape::Of({3}), {true, true, false})));
 }
 
 }  // namespace

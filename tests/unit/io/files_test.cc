@@ -6,7 +6,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <fstream>
+#include <memory>
+#include <thread>
+
 #include "core/io/crc32c.h"
+#include "core/io/file_bytes.h"
 #include "core/io/record_file.h"
 #include "tests/unit/io/temp_dir.h"
 
@@ -33,6 +38,55 @@ TEST(Crc32c, TablesAndInstructionAgreeAtEveryLengthAndAlignment) {
     }
   }
   EXPECT_EQ(ExtendCrc32c(Crc32c("1234"), "56789"), 0xe3069283u);
+}
+
+// Around the lengths from which ranges are summed side by side, and in pieces.
+TEST(Crc32c, TablesAndInstructionAgreeOnLongRanges) {
+  std::string bytes(3 * 4096 * 2 + 3 * 256 * 2 + 64, '\0');
+  uint32_t state = 1;
+  for (char& byte : bytes) byte = static_cast<char>((state = state * 1664525 + 1013904223) >> 24);
+  for (const size_t step : {size_t{3 * 256}, size_t{3 * 4096}}) {
+    for (size_t length = step; length + 16 <= bytes.size(); length += step) {
+      for (size_t more = 0; more < 18; ++more) {
+        const std::string_view part = std::string_view(bytes).substr(more % 3, length + more - 9);
+        ASSERT_EQ(ExtendCrc32c(0x12345678, part), ExtendCrc32cPortable(0x12345678, part)) << length << " " << more;
+      }
+    }
+  }
+  const uint32_t whole = Crc32c(bytes);
+  for (size_t cut = 0; cut < bytes.size(); cut += 1021) {
+    const std::string_view all = bytes;
+    ASSERT_EQ(ExtendCrc32c(Crc32c(all.substr(0, cut)), all.substr(cut)), whole) << cut;
+  }
+}
+
+// A small file is copied, a large one mapped; the bytes live as long as their owner.
+TEST_F(Files, FileBytesAreThoseOfTheFile) {
+  for (const size_t size : {size_t{0}, size_t{1}, size_t{1000}, size_t{64 << 10}, size_t{200001}}) {
+    std::string contents(size, '\0');
+    for (size_t i = 0; i < size; ++i) contents[i] = static_cast<char>(i * 31 + i / 256);
+    Write(Path("file"), contents);
+    std::shared_ptr<const void> owner;
+    std::string_view bytes;
+    {
+      const Result<FileBytes> file = FileBytes::Open(Path("file"), 1 << 20);
+      ASSERT_TRUE(file.ok()) << file.status().ToString();
+      owner = file->owner();
+      bytes = file->bytes();
+    }
+    // A file that takes the name is another one.
+    WEIR_EXPECT_OK(WriteFileAtomically(Path("file"), "new"));
+    EXPECT_TRUE(bytes == contents) << size;
+  }
+  WEIR_EXPECT_ERROR(FileBytes::Open(Path("none"), 10).status(), Code::kNotFound, Path("none"));
+  Write(Path("large"), std::string(100000, 'x'));
+  WEIR_EXPECT_ERROR(FileBytes::Open(Path("large"), 99999).status(), Code::kResourceExhausted, "99999");
+  ASSERT_EQ(mkfifo(Path("pipe").c_str(), 0600), 0);
+  std::thread writer([&] { std::ofstream(Path("pipe")) << std::string(100000, 'y'); });
+  const Result<FileBytes> pipe = FileBytes::Open(Path("pipe"), 1 << 20);
+  writer.join();
+  ASSERT_TRUE(pipe.ok()) << pipe.status().ToString();
+  EXPECT_TRUE(pipe->bytes() == std::string(100000, 'y'));
 }
 
 TEST(Paths, JoinAndSplit) {

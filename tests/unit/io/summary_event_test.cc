@@ -121,6 +121,50 @@ TEST(EventBytes, Golden) {
             "1800000000000000a37f4b2209000000000000f03f1a0d627261696e2e4576656e743a3286bf577a");
 }
 
+// The encoder omits what a message omits, and the message's parser reads the rest.
+TEST(EventBytes, EncodedEventsAreRead) {
+  for (const double time : {0.0, -0.0, 1.5, -1e300}) {
+    for (const int64_t step : {int64_t{0}, int64_t{1}, int64_t{127}, int64_t{128}, int64_t{-1}, int64_t{1} << 62}) {
+      const std::string bytes = EncodeEvent(time, step, 4, std::string(step == 128 ? 300 : 3, 'g'));
+      const Result<Event> event = DecodeEvent(bytes);
+      ASSERT_TRUE(event.ok()) << event.status().ToString();
+      EXPECT_EQ(event->wall_time, time);
+      EXPECT_EQ(event->step, step);
+      EXPECT_EQ(event->graph_def, std::string(step == 128 ? 300 : 3, 'g'));
+    }
+  }
+  EXPECT_EQ(ToHex(EncodeEvent(0, 0, 4, "")), "2200");
+  EXPECT_EQ(ToHex(ScalarSummary("", 0)), "0a051500000000");
+  EXPECT_EQ(ToHex(ScalarSummary("a", 1)), "0a080a0161150000803f");
+}
+
+TEST_F(Events, ManyBytesAreWrittenBelowTheNumberOfEvents) {
+  const std::unique_ptr<EventWriter> writer = Open({.max_queue = 1 << 20, .flush_secs = 3600});
+  WEIR_EXPECT_OK(writer->AddSummary(ScalarSummary("a", 1), 1));
+  EXPECT_EQ(Read(writer->path()).size(), 1u);
+  WEIR_EXPECT_OK(writer->AddGraph(std::string(256 << 10, 'g')));
+  for (int wait = 0; wait < 500 && Read(writer->path()).size() < 3; ++wait) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  const std::vector<Event> events = Read(writer->path());
+  ASSERT_EQ(events.size(), 3u);
+  EXPECT_EQ(events[2].graph_def.size(), size_t{256 << 10});
+}
+
+// More than the queue holds: adders wait for the writer.
+TEST_F(Events, AFullQueueLosesNothing) {
+  const std::unique_ptr<EventWriter> writer = Open({.max_queue = 2});
+  const std::string graph(1500000, 'g');
+  for (int i = 0; i < 12; ++i) WEIR_EXPECT_OK(writer->AddGraph(graph, i));
+  WEIR_EXPECT_OK(writer->Close());
+  const std::vector<Event> events = Read(writer->path());
+  ASSERT_EQ(events.size(), 13u);
+  for (int i = 0; i < 12; ++i) {
+    EXPECT_EQ(events[static_cast<size_t>(i) + 1].step, i);
+    EXPECT_TRUE(events[static_cast<size_t>(i) + 1].graph_def == graph);
+  }
+}
+
 TEST_F(Events, F215_FileNameAndOrder) {
   const double before = std::floor(static_cast<double>(std::time(nullptr)));
   const std::unique_ptr<EventWriter> writer = Open();
