@@ -37,7 +37,9 @@ typedef struct weir_region_value {
 /* An op with one result. Names and meaning are TensorFlow's; operands of different shapes are broadcast as there, from
  * the last dimension on. `Select` has a condition of the shape of its result. A reduction (Sum, Mean, Max, Min, Prod,
  * All, Any) has one operand: its axes are a field, always the last ones of the operand, so that every element of the
- * result is made of one contiguous run of elements. */
+ * result is made of one contiguous run of elements. No node is an op that fails for some elements, such as a division
+ * of integers. The numbers of a compiled float op differ from the kernel's by at most 4 units in the last place; sums
+ * may be added up in any order that does not depend on tiles; integers and bools are equal. */
 typedef struct weir_region_node {
   uint32_t struct_size;
   uint32_t operand_count;
