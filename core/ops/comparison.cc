@@ -129,13 +129,7 @@ OpBuilder Ordering(OpRegistry& ops, std::string_view name) {
 }
 
 OpBuilder Predicate(OpRegistry& ops, std::string_view name) {
-  return ops.Declare(name)
-      .In("x: T")
-      .Out("y: bool")
-      .Attr(kFloatT)
-      .Shape(SameAs(0))
-      .Elementwise()
-      .NoGradient(kBoolean);
+  return ops.Declare(name).In("x: T").Out("y: bool").Attr(kFloatT).Shape(SameAs(0)).Elementwise().NoGradient(kBoolean);
 }
 
 OpBuilder Connective(OpRegistry& ops, std::string_view name) {

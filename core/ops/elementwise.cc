@@ -6,8 +6,8 @@
 namespace weir::ops {
 
 bool MayRefuseElements(const op::OpDef& op, DType type) {
-  constexpr std::string_view kRefusing[] = {"Div", "FloorDiv",    "FloorMod",    "Inv",     "Mod",
-                                            "Pow", "Reciprocal", "TruncateDiv", "TruncateMod"};
+  constexpr std::string_view kRefusing[] = {"Div", "FloorDiv", "FloorMod",   "Inv",         "Mod",
+                                            "Pow", "RealDiv",  "Reciprocal", "TruncateDiv", "TruncateMod"};
   return IsInteger(type) && std::ranges::find(kRefusing, op.name) != std::end(kRefusing);
 }
 
