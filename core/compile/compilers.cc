@@ -258,7 +258,7 @@ Result<std::shared_ptr<const Executable>> Compilers::Make(size_t compiler, const
 
 Result<Compilers::Compiled> Compilers::Compile(size_t compiler, const Target& target, const Region& region,
                                                const CompileLimits& limits, std::vector<std::string>& notes) {
-  if (IsHung(compiler)) return FailedPrecondition("it did not end an earlier call");
+  if (IsHung(compiler)) return Unimplemented("it did not end an earlier call");
   const std::string key = KeyOf(compiler, target, region, limits.max_tiles);
   {
     const std::lock_guard<std::mutex> lock(mutex_);

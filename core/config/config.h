@@ -174,6 +174,13 @@ struct PluginsConfig {
   Member<int32_t> cancel_limit_ms = {kUnset, 2000};
 };
 
+/// `[compile]`: regions of ops that compilers of plugins take.
+struct CompileConfig {
+  Member<std::string> regions = {kUnset, "auto"};
+  Member<int32_t> time_limit_ms = {kUnset, 10000};
+  Member<bool> keep = {kUnset, true};
+};
+
 /// A key of `[plugin.NAME]`; only the plugin knows its type.
 struct PluginSetting {
   Given given = {};
@@ -199,6 +206,7 @@ struct Config {
   std::map<std::string, DeviceConfig> device = {};
   std::map<std::string, LinkConfig> link = {};
   PluginsConfig plugins = {};
+  CompileConfig compile = {};
   /// Plugin -> key -> setting.
   std::map<std::string, std::map<std::string, PluginSetting>> plugin = {};
 

@@ -238,6 +238,20 @@ std::vector<Key> DeviceKeys() {
   };
 }
 
+std::vector<Key> CompileKeys() {
+  return {
+      OneOf({"auto", "on", "off"}, {"compile.regions",
+                                    "Regions of ops that compilers take when a plan is made. auto: where the gain of "
+                                    "many runs repays it; on: all "
+                                    "that they claim. Never with fusion off.",
+                                    WEIR_FIELD(compile.regions)}),
+      {"compile.time_limit_ms",
+       "Time limit for compiling a region; beyond it the compiler is not called again, and ops run one by one.",
+       WEIR_FIELD(compile.time_limit_ms), 1, kMaxInt32},
+      {"compile.keep", "Keep compiled regions in the user's cache folder.", WEIR_FIELD(compile.keep)},
+  };
+}
+
 std::vector<Key> PluginsKeys() {
   return {
       NamesPlace({"plugins.folders", "Plugin folders (absolute), searched before the default one.",
@@ -274,7 +288,8 @@ std::vector<Key> PluginsKeys() {
 
 std::vector<Key> MakeKeyTable() {
   std::vector<Key> table;
-  for (const auto& rows : {SessionKeys(), GpuKeys(), GraphKeys(), PlacementKeys(), DeviceKeys(), PluginsKeys()}) {
+  for (const auto& rows :
+       {SessionKeys(), GpuKeys(), GraphKeys(), PlacementKeys(), DeviceKeys(), PluginsKeys(), CompileKeys()}) {
     table.insert(table.end(), rows.begin(), rows.end());
   }
   return table;

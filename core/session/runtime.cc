@@ -14,6 +14,7 @@
 #include "core/config/document.h"
 #include "core/config/value.h"
 #include "core/ops/declare_all.h"
+#include "core/plugin/compatible.h"
 #include "core/session/options.h"
 #include "core/session/profiles.h"
 
@@ -57,6 +58,7 @@ class Runtimes {
     other->ops = base->ops;
     other->plugins = base->plugins;
     other->calibration = base->calibration;
+    other->compilers = base->compilers;
     other->config = std::move(whole);
     return other;
   }
@@ -105,6 +107,10 @@ Result<std::shared_ptr<Runtime>> Runtime::Load(const plugin::LoadOptions& option
   runtime->plugins = plugin::Catalogue::Load(*runtime->ops, with_host);
   for (const Status& fault : runtime->plugins->config_faults()) return fault;
   runtime->config = options.config;
+  if (!runtime->plugins->compilers().empty()) {
+    runtime->compilers = std::make_shared<compile::Compilers>(runtime->plugins->compilers(),
+                                                              plugin::IsaText(options.config.plugins.isa.value()));
+  }
   return runtime;
 }
 
