@@ -1,0 +1,26 @@
+// Which nodes of a candidate become regions.
+#ifndef WEIR_PLUGINS_COMPILER_LLVM_CLAIM_H_
+#define WEIR_PLUGINS_COMPILER_LLVM_CLAIM_H_
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "sdk/abi/compiler.h"
+
+namespace weir::compiler_llvm {
+
+struct Claim {
+  std::vector<uint32_t> nodes;  // ascending
+  double predicted_ns = 0;
+  double compile_ns = 0;
+  uint64_t scratch_bytes = 0;
+  std::string reason;
+};
+
+/// Disjoint convex sets of at least two nodes, each of which `compile` takes.
+std::vector<Claim> ClaimNodes(const weir_region& candidate, bool wide_vectors);
+
+}  // namespace weir::compiler_llvm
+
+#endif  // WEIR_PLUGINS_COMPILER_LLVM_CLAIM_H_
