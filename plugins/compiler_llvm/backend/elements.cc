@@ -37,9 +37,8 @@ V Ordered(Ir& ir, Order order, bool is_unsigned, V x, V y) {
 
 /// The first operand where it is ahead of the second or NaN.
 V Extreme(Ir& ir, Order order, bool is_unsigned, V x, V y) {
-  V ahead = Ordered(ir, order, is_unsigned, x, y);
-  if (Ir::IsReal(x)) ahead = ir.Or(ahead, ir.FCmp(LLVMRealUNO, x, x));
-  return ir.Select(ahead, x, y);
+  V ahead = ir.Select(Ordered(ir, order, is_unsigned, x, y), x, y);
+  return Ir::IsReal(x) ? ir.Select(ir.FCmp(LLVMRealUNO, x, x), x, ahead) : ahead;
 }
 
 /// Converts a real number to a signed integer of 32 or 64 bits: towards zero, the least value for NaN and out of range.

@@ -168,7 +168,12 @@ V Tanh(Ir& ir, V x) {
 
 V Sigmoid(Ir& ir, V x) {
   V one = ir.Real(x, 1);
-  V e = Exp(ir, ir.Neg(ir.Fabs(x)));
+  // e^-|x| where it is a normal number, else 0.
+  const double least = Ir::IsDouble(x) ? -708.3 : static_cast<double>(-87.33654f);
+  V down = ir.Neg(ir.Fabs(x));
+  const Parts parts = Split(ir, AtLeast(ir, down, least));
+  V e = ir.Mul(ir.Add(one, parts.rest), PowerOfTwo(ir, parts.power));
+  e = ir.Select(ir.FCmp(LLVMRealOLT, down, ir.Real(x, least)), ir.Real(x, 0), e);
   V top = ir.Select(ir.FCmp(LLVMRealOLT, x, ir.Real(x, 0)), e, one);
   return ir.Div(top, ir.Add(one, e));
 }
