@@ -35,20 +35,20 @@ struct ClaimCall {
 
   void Emit(const weir_claim* claim) {
     if (claim == nullptr || claim->struct_size < offsetof(weir_claim, reason) || claim->nodes == nullptr) {
-      return faults.emplace_back("it proposed a set of nodes without a complete record");
+      return faults.push_back("it proposed a set of nodes without a complete record");
     }
     if (proposals.size() == kMostProposals) return;
     Proposal proposal;
     for (uint32_t i = 0; i < claim->node_count; ++i) {
       const bool ascends = proposal.nodes.empty() || claim->nodes[i] > proposal.nodes.back();
       if (claim->nodes[i] >= candidate.nodes.size() || !ascends) {
-        return faults.emplace_back(fmt::format("it proposed node {} of {}", claim->nodes[i], candidate.nodes.size()));
+        return faults.push_back(fmt::format("it proposed node {} of {}", claim->nodes[i], candidate.nodes.size()));
       }
       proposal.nodes.push_back(claim->nodes[i]);
     }
-    if (proposal.nodes.empty()) return faults.emplace_back("it proposed an empty set of nodes");
+    if (proposal.nodes.empty()) return faults.push_back("it proposed an empty set of nodes");
     if (!std::isfinite(claim->predicted_ns) || claim->predicted_ns < 0) {
-      return faults.emplace_back("it proposed a set of nodes with a time that is no time");
+      return faults.push_back("it proposed a set of nodes with a time that is no time");
     }
     proposal.predicted_ns = claim->predicted_ns;
     proposal.compile_ns = claim->compile_ns;

@@ -46,7 +46,7 @@ class RegionChooser {
       : scene_(scene), options_(scene.options.compile), chosen_(chosen) {}
 
   void Choose(const Candidate& candidate) {
-    const device::Device& device = *scene_.options.devices->all()[static_cast<size_t>(candidate.device)];
+    device::Device& device = *scene_.options.devices->all()[static_cast<size_t>(candidate.device)];
     const compile::Target target = options_.compilers->TargetFor(device.info().platform, device.profile());
     std::vector<std::string> notes;
     std::vector<Proposal> proposals = options_.compilers->Claim(target, candidate.region, options_.limits.time, notes);

@@ -397,7 +397,7 @@ class Loader {
                    std::vector<std::string>& faults) {
     if ((candidate.file.note.kinds & WEIR_KIND_COMPILER) == 0) return;
     if (!kernel::IsComplete(module->compiler())) {
-      return faults.emplace_back(
+      return faults.push_back(
           fmt::format("its note declares a compiler, but its table {} lacks functions", WEIR_COMPILER_INTERFACE));
     }
     catalogue_.compilers_.push_back({module->compiler(), candidate.report.name, candidate.report.version, module});

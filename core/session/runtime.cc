@@ -69,12 +69,12 @@ class Runtimes {
                                [](const std::shared_ptr<device::Device>& device) { return device->reset_needed(); });
   }
 
-  // The settings in tables accepted by `wanted`, as text.
+  // The settings with keys accepted by `wanted`, as text.
   template <class Wanted>
   static std::string Text(const config::Config& config, Wanted wanted) {
     std::string text;
     for (const config::Shown& shown : config::List(config, config::Show::kAll)) {
-      if (!wanted(std::string_view(shown.key).substr(0, shown.key.find('.')))) continue;
+      if (!wanted(std::string_view(shown.key))) continue;
       text += shown.key + "=" + config::ToToml(shown.value) + "\n";
     }
     return text;
@@ -84,7 +84,9 @@ class Runtimes {
   }
   static std::string KeyOf(const config::Config& config) {
     const std::string profile = (config.deterministic ? "deterministic " : "") + config.placement.profile.value();
-    return profile + Text(config, [](std::string_view table) {
+    return profile + Text(config, [](std::string_view key) {
+             if (key == "plugins.compile_regions" || key == "plugins.keep_regions") return false;  // of sessions
+             const std::string_view table = key.substr(0, key.find('.'));
              return table == "device_count" || table == "gpu_options" || table == "device" || table == "plugins" ||
                     table == "plugin";
            });
