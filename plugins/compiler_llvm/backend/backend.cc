@@ -85,6 +85,7 @@ class Unit {
     LLVMSetModuleDataLayout(module_, layout);
     LLVMDisposeTargetData(layout);
     Ir ir(context_, module_, builder_);
+    ir.has_scalef = level == Level::kV4;
     EmitNest(ir, program, level, kFunction);
     char* message = nullptr;
     if (LLVMVerifyModule(module_, LLVMReturnStatusAction, &message) != 0) {

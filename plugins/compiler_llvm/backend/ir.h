@@ -22,6 +22,7 @@ class Ir {
   LLVMModuleRef module;
   LLVMBuilderRef b;
   unsigned lanes = 1;
+  bool has_scalef = false;  // vectors of 512 bits may use AVX-512's multiplication by powers of two
   LLVMTypeRef i1, i8, i16, i32, i64, half, f32, f64;
 
   LLVMTypeRef Wide(LLVMTypeRef element) const { return lanes == 1 ? element : LLVMVectorType(element, lanes); }

@@ -43,7 +43,7 @@ V AtMost(Ir& ir, V x, double limit) {
 
 /// e^x = 2^power (1 + rest).
 struct Parts {
-  V power, rest;  // an integer, and a number
+  V power, whole, rest;  // an integer, the same as a number, and a number
 };
 
 /// For x in the range of the caller's limits; `rest` is NaN for NaN.
@@ -58,13 +58,28 @@ Parts Split(Ir& ir, V x) {
   const double low = wide ? 2.3190468138462996e-17 : static_cast<double>(-1.904654290582768e-9f);
   V r = ir.Fma(n, ir.Real(x, -low), ir.Fma(n, ir.Real(x, -high), x));
   V q = wide ? Polynomial(ir, r, kExpDouble) : Polynomial(ir, r, kExpFloat);
-  return {ir.Sub(ir.Bits(shifted), ir.Bits(round)), ir.Fma(q, ir.Mul(r, r), r)};
+  return {ir.Sub(ir.Bits(shifted), ir.Bits(round)), n, ir.Fma(q, ir.Mul(r, r), r)};
 }
 
 /// 2^n as a number, for exponents of normal numbers.
 V PowerOfTwo(Ir& ir, V n) {
   const bool wide = Ir::ElementOf(n) == ir.i64;
   return ir.FromBits(ir.Shl(ir.Add(n, ir.Int(n, wide ? 1023 : 127)), ir.Int(n, wide ? 52 : 23)));
+}
+
+/// x 2^n with one rounding, for n in a range in which 2^(n / 2) is a normal number.
+V Scaled(Ir& ir, V x, const Parts& parts) {
+  const bool wide = Ir::IsDouble(x);
+  if (ir.has_scalef && ir.lanes * (wide ? 64 : 32) == 512) {
+    V all = LLVMConstAllOnes(wide ? ir.i8 : ir.i16), current = LLVMConstInt(ir.i32, 4, 0);
+    return ir.CallOf(wide ? "llvm.x86.avx512.mask.scalef.pd.512" : "llvm.x86.avx512.mask.scalef.ps.512", {},
+                     {x, parts.whole, x, all, current});
+  }
+  // 2^n may be no normal number, so x is scaled twice, exactly the first time.
+  const uint64_t bias = wide ? 1200 : 200;
+  V n = parts.power;
+  V first = ir.Sub(ir.LShr(ir.Add(n, ir.Int(n, 2 * bias)), ir.Int(n, 1)), ir.Int(n, bias));
+  return ir.Mul(ir.Mul(x, PowerOfTwo(ir, first)), PowerOfTwo(ir, ir.Sub(n, first)));
 }
 
 /// x = 2^e (1 + f) with 1 + f in [sqrt 1/2, sqrt 2), for normal x > 0.
@@ -119,12 +134,7 @@ V Exp(Ir& ir, V x) {
   // Beyond the limits the result is infinite or rounds to 0.
   x = AtMost(ir, AtLeast(ir, x, wide ? -746.0 : -104.0), wide ? 710.0 : 89.0);
   const Parts parts = Split(ir, x);
-  // 2^n may be no normal number, so the result is scaled twice, exactly the first time.
-  const uint64_t bias = wide ? 1200 : 200;
-  V n = parts.power;
-  V first = ir.Sub(ir.LShr(ir.Add(n, ir.Int(n, 2 * bias)), ir.Int(n, 1)), ir.Int(n, bias));
-  V value = ir.Mul(ir.Add(ir.Real(x, 1), parts.rest), PowerOfTwo(ir, first));
-  return ir.Mul(value, PowerOfTwo(ir, ir.Sub(n, first)));
+  return Scaled(ir, ir.Add(ir.Real(x, 1), parts.rest), parts);
 }
 
 V Expm1(Ir& ir, V x) {

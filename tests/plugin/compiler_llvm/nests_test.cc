@@ -50,7 +50,7 @@ void ExpectRegion(RegionSpec& region, double ulps = 0) {
 }
 
 TEST(CompilerLlvmNests, ChainsOfAllLengths) {
-  for (const int64_t n : {1, 2, 7, 15, 16, 17, 31, 63, 64, 65, 1000, 16384, 32769, 100003}) {
+  for (const int64_t n : {1, 2, 7, 15, 16, 17, 31, 63, 64, 65, 1000, 16384, 32785}) {
     SCOPED_TRACE(n);
     RegionSpec region;
     const Dims dims = {n};
@@ -84,8 +84,8 @@ TEST(CompilerLlvmNests, TypesOfEveryWidthInOneLoop) {
 TEST(CompilerLlvmNests, BroadcastsOfEveryOperand) {
   const std::vector<std::pair<Dims, Dims>> pairs = {
       {{5, 7}, {7}},          {{5, 7}, {5, 1}},       {{5, 1}, {1, 7}},          {{3, 1, 65}, {4, 1}},
-      {{2, 3, 4}, {3, 1}},    {{1, 65}, {33, 1}},     {{2, 1, 3, 1, 5}, {4, 1, 2, 1}}, {{2, 65536}, {65536}},
-      {{40000, 3}, {3}},      {{7}, {}},
+      {{2, 3, 4}, {3, 1}},    {{1, 65}, {33, 1}},     {{2, 1, 3, 1, 5}, {4, 1, 2, 1}}, {{2, 33000}, {33000}},
+      {{5000, 3}, {3}},      {{7}, {}},
   };
   for (const auto& [a, b] : pairs) {
     SCOPED_TRACE(testing::PrintToString(a) + testing::PrintToString(b));
@@ -114,7 +114,7 @@ TEST(CompilerLlvmNests, BiasesOfBothLayouts) {
 }
 
 TEST(CompilerLlvmNests, SoftmaxAndLayerNorm) {
-  for (const Dims& whole : std::vector<Dims>{{3, 1000}, {17, 7}, {2, 5, 64}, {300, 257}}) {
+  for (const Dims& whole : std::vector<Dims>{{3, 1000}, {17, 7}, {2, 5, 64}, {31, 257}}) {
     SCOPED_TRACE(testing::PrintToString(whole));
     const auto axis = static_cast<int64_t>(whole.size() - 1);
     Dims kept = whole;
