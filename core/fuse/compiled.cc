@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,7 +22,7 @@ using graph::StepGraph;
 using graph::StepNode;
 
 constexpr double kRuns = 1000, kIterations = 100;  // of a plan, and of a loop, that are expected
-constexpr double kUnknownCompileNs = 20e6;
+constexpr double kUnknownCompileNs = 20e6, kLeastCompileNs = 100e3;
 constexpr double kInstructionNs = 20;     // of the plan, for each op, beside the kernel's time
 constexpr double kTileNs = 250e3;         // work that is worth a thread
 constexpr double kTiledNs = 2 * kTileNs;  // a call that is cut
@@ -46,10 +47,13 @@ class RegionChooser {
       : scene_(scene), options_(scene.options.compile), chosen_(chosen) {}
 
   void Choose(const Candidate& candidate) {
+    if (!options_.always && TotalNs(candidate) * RunsOf(candidate.nodes.back()) < kLeastCompileNs) {
+      return Tell(candidate, {}, "not compiled: too little work to repay any compilation");
+    }
     device::Device& device = *scene_.options.devices->all()[static_cast<size_t>(candidate.device)];
     const compile::Target target = options_.compilers->TargetFor(device.info().platform, device.profile());
     std::vector<std::string> notes;
-    std::vector<Proposal> proposals = options_.compilers->Claim(target, candidate.region, options_.limits.time, notes);
+    std::vector<Proposal> proposals = Proposals(candidate, target, notes);
     std::ranges::stable_sort(
         proposals, [&](const Proposal& a, const Proposal& b) { return GainOf(candidate, a) > GainOf(candidate, b); });
     std::vector<bool> taken(candidate.nodes.size(), false);
@@ -65,6 +69,21 @@ class RegionChooser {
   }
 
  private:
+  /// Equal regions are claimed once.
+  const std::vector<Proposal>& Proposals(const Candidate& candidate, const compile::Target& target,
+                                         std::vector<std::string>& notes) {
+    const std::string key = target.platform + "\n" + compile::ToString(candidate.region);
+    const auto known = claimed_.find(key);
+    if (known != claimed_.end()) return known->second;
+    return claimed_.emplace(key, options_.compilers->Claim(target, candidate.region, options_.limits.time, notes))
+        .first->second;
+  }
+
+  static double TotalNs(const Candidate& candidate) {
+    std::vector<uint32_t> all(candidate.nodes.size());
+    std::iota(all.begin(), all.end(), 0u);
+    return compile::KernelNanoseconds(candidate.region, all) + kInstructionNs * static_cast<double>(all.size());
+  }
   static double InterpretedNs(const Candidate& candidate, const Proposal& proposal) {
     return compile::KernelNanoseconds(candidate.region, proposal.nodes) +
            kInstructionNs * static_cast<double>(proposal.nodes.size());
@@ -196,6 +215,7 @@ class RegionChooser {
   const Scene& scene_;
   const CompileOptions& options_;
   std::vector<Replacement>& chosen_;
+  std::map<std::string, std::vector<Proposal>> claimed_;  // by platform and region
 };
 
 /// The last node becomes the region.

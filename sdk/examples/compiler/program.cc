@@ -22,48 +22,41 @@ constexpr Known kKnown[] = {
     {"Tanh", Code::kTanh},
 };
 
-/// An operand in a block: one element (step 0) or a run of elements (step 1).
-struct Operand {
-  const float* data = nullptr;
-  int64_t step = 1;
-  float operator[](int64_t i) const { return data[i * step]; }
-};
-
 template <class Fn>
-void Each(int64_t n, float* to, Fn&& fn) {
-  for (int64_t i = 0; i < n; ++i) to[i] = fn(i);
+void Each(int64_t n, const float* x, const float* y, float* to, Fn&& fn) {
+  for (int64_t i = 0; i < n; ++i) to[i] = fn(x[i], y[i]);
 }
 
-/// A NaN operand gives NaN, as in TensorFlow.
+/// NaN if an operand is NaN, as in TensorFlow.
 float Larger(float x, float y) { return x > y || x != x ? x : y; }
 float Smaller(float x, float y) { return x < y || x != x ? x : y; }
 
-void Apply(Code code, Operand x, Operand y, int64_t n, float* to) {
+void Apply(Code code, const float* x, const float* y, int64_t n, float* to) {
   switch (code) {
     case Code::kAdd:
-      return Each(n, to, [=](int64_t i) { return x[i] + y[i]; });
+      return Each(n, x, y, to, [](float a, float b) { return a + b; });
     case Code::kSub:
-      return Each(n, to, [=](int64_t i) { return x[i] - y[i]; });
+      return Each(n, x, y, to, [](float a, float b) { return a - b; });
     case Code::kMul:
-      return Each(n, to, [=](int64_t i) { return x[i] * y[i]; });
+      return Each(n, x, y, to, [](float a, float b) { return a * b; });
     case Code::kMaximum:
-      return Each(n, to, [=](int64_t i) { return Larger(x[i], y[i]); });
+      return Each(n, x, y, to, Larger);
     case Code::kMinimum:
-      return Each(n, to, [=](int64_t i) { return Smaller(x[i], y[i]); });
+      return Each(n, x, y, to, Smaller);
     case Code::kNeg:
-      return Each(n, to, [=](int64_t i) { return -x[i]; });
+      return Each(n, x, y, to, [](float a, float) { return -a; });
     case Code::kAbs:
-      return Each(n, to, [=](int64_t i) { return std::fabs(x[i]); });
+      return Each(n, x, y, to, [](float a, float) { return std::fabs(a); });
     case Code::kSquare:
-      return Each(n, to, [=](int64_t i) { return x[i] * x[i]; });
+      return Each(n, x, y, to, [](float a, float) { return a * a; });
     case Code::kRelu:
-      return Each(n, to, [=](int64_t i) { return x[i] > 0 || x[i] != x[i] ? x[i] : 0.0f; });
+      return Each(n, x, y, to, [](float a, float) { return a > 0 || a != a ? a : 0.0f; });
     case Code::kSqrt:
-      return Each(n, to, [=](int64_t i) { return std::sqrt(x[i]); });
+      return Each(n, x, y, to, [](float a, float) { return std::sqrt(a); });
     case Code::kExp:
-      return Each(n, to, [=](int64_t i) { return std::exp(x[i]); });
+      return Each(n, x, y, to, [](float a, float) { return std::exp(a); });
     case Code::kTanh:
-      return Each(n, to, [=](int64_t i) { return std::tanh(x[i]); });
+      return Each(n, x, y, to, [](float a, float) { return std::tanh(a); });
   }
 }
 
@@ -114,7 +107,7 @@ std::optional<Code> CodeOf(std::string_view op) {
 
 int OperandsOf(Code code) { return code <= Code::kMinimum ? 2 : 1; }
 
-double NanosecondsOf(Code code) { return code >= Code::kExp ? 8 : code == Code::kSqrt ? 1 : 0.15; }
+double NanosecondsOf(Code code) { return code >= Code::kExp ? 10 : code == Code::kSqrt ? 1.5 : 0.4; }
 
 int64_t Program::Elements() const {
   int64_t elements = 1;
@@ -141,14 +134,17 @@ void Program::RunBlock(const weir_reg* regs, int64_t block) const {
     }
     return reinterpret_cast<float*>(regs[inputs + static_cast<size_t>(output - outputs.begin())].data) + first;
   };
-  const auto operand = [&](uint32_t value) -> Operand {
-    if (value >= inputs) return {result(value - inputs), 1};
+  const auto operand = [&](uint32_t value, int side) -> const float* {
+    if (value >= inputs) return result(value - inputs);
     const auto* const data = reinterpret_cast<const float*>(regs[value].data);
-    return IsScalar(value) ? Operand{data, 0} : Operand{data + first, 1};
+    if (!IsScalar(value)) return data + first;
+    float* const spread = scratch + static_cast<int64_t>(instructions.size() + static_cast<size_t>(side)) * kBlock;
+    std::fill_n(spread, n, *data);
+    return spread;
   };
   for (size_t i = 0; i < instructions.size(); ++i) {
     const Instruction& instruction = instructions[i];
-    Apply(instruction.code, operand(instruction.operands[0]), operand(instruction.operands[1]), n, result(i));
+    Apply(instruction.code, operand(instruction.operands[0], 0), operand(instruction.operands[1], 1), n, result(i));
   }
 }
 

@@ -38,8 +38,8 @@ struct Program {
 
   int64_t Elements() const;
   int64_t Blocks() const { return (Elements() + kBlock - 1) / kBlock; }
-  /// Of one thread: a block for each instruction.
-  uint64_t ScratchBytes() const { return instructions.size() * kBlock * sizeof(float); }
+  /// Of one tile: a block for each instruction, and two for scalars.
+  uint64_t ScratchBytes() const { return (instructions.size() + 2) * kBlock * sizeof(float); }
   bool IsScalar(size_t input) const { return input_dims[input] != dims; }
 
   /// Runs the tiles [begin, end). `regs`: inputs, outputs, scratch memory.

@@ -76,7 +76,7 @@ int32_t Claim(const weir_compile_target*, const weir_region* region, void (*emit
     claim.nodes = nodes.data();
     claim.predicted_ns = 100 + ns_per_element * static_cast<double>(elements);
     claim.compile_ns = 50e3;
-    claim.scratch_bytes = nodes.size() * Program::kBlock * sizeof(float);
+    claim.scratch_bytes = (nodes.size() + 2) * Program::kBlock * sizeof(float);
     claim.reason = Str(nodes.size() < count ? "the rest has ops, types or shapes that it does not know" : "");
     emit(ctx, &claim);
     return static_cast<int32_t>(WEIR_OK);

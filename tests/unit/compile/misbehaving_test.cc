@@ -47,8 +47,8 @@ struct Ran {
   std::string text;
 };
 
-Ran Run(const std::shared_ptr<session::Runtime>& runtime, CompileRegions regions, const Names& fetches = {"y:0", "z:0"},
-        bool deterministic = false) {
+Ran RunNodes(const std::shared_ptr<session::Runtime>& runtime, CompileRegions regions,
+             const Names& fetches = {"y:0", "z:0"}, bool deterministic = false) {
   Ran ran;
   const Result<graph::Definition> graph = weir::testing::MakeGraph(Nodes());
   EXPECT_TRUE(graph.ok()) << graph.status().ToString();
@@ -73,7 +73,7 @@ Ran Run(const std::shared_ptr<session::Runtime>& runtime, CompileRegions regions
   return ran;
 }
 
-std::vector<float> Expected() { return Run(RuntimeWith({}), CompileRegions::kOff).values; }
+std::vector<float> Expected() { return RunNodes(RuntimeWith({}), CompileRegions::kOff).values; }
 
 size_t CountOf(const std::string& text, const std::string& part) {
   size_t count = 0;
@@ -92,7 +92,7 @@ class CompilersTest : public ::testing::Test {
 
 TEST_F(CompilersTest, F021_a_region_with_two_outputs_is_one_kernel) {
   const int before = Told().compiled;
-  const Ran ran = Run(RuntimeWith({TestCompiler()}), CompileRegions::kOn);
+  const Ran ran = RunNodes(RuntimeWith({TestCompiler()}), CompileRegions::kOn);
   ASSERT_TRUE(ran.status.ok()) << ran.status.ToString();
   EXPECT_EQ(ran.values, Expected());
   EXPECT_EQ(Told().compiled, before + 1) << "compiled once, and shared with the plan of explain";
@@ -106,8 +106,8 @@ TEST_F(CompilersTest, F021_a_region_with_two_outputs_is_one_kernel) {
 
 TEST_F(CompilersTest, F021_inner_values_can_be_fetched) {
   const auto runtime = RuntimeWith({TestCompiler()});
-  const Ran all = Run(runtime, CompileRegions::kOn, {"n:0", "s:0", "y:0", "z:0"});
-  const Ran plain = Run(runtime, CompileRegions::kOff, {"n:0", "s:0", "y:0", "z:0"});
+  const Ran all = RunNodes(runtime, CompileRegions::kOn, {"n:0", "s:0", "y:0", "z:0"});
+  const Ran plain = RunNodes(runtime, CompileRegions::kOff, {"n:0", "s:0", "y:0", "z:0"});
   EXPECT_NE(all.text.find("_Region("), std::string::npos) << all.text;
   ASSERT_EQ(all.values.size(), 4u * 16 * 64);
   EXPECT_EQ(all.values, plain.values);
@@ -115,7 +115,7 @@ TEST_F(CompilersTest, F021_inner_values_can_be_fetched) {
 
 TEST_F(CompilersTest, F021_switches_turn_compilation_off) {
   const auto runtime = RuntimeWith({TestCompiler()});
-  EXPECT_EQ(Run(runtime, CompileRegions::kOff).text.find("compiled"), std::string::npos);
+  EXPECT_EQ(RunNodes(runtime, CompileRegions::kOff).text.find("compiled"), std::string::npos);
   const Result<graph::Definition> graph = weir::testing::MakeGraph(Nodes());
   session::SessionOptions options;
   options.compile_regions = CompileRegions::kOn;
@@ -129,14 +129,14 @@ TEST_F(CompilersTest, F021_switches_turn_compilation_off) {
 
 TEST_F(CompilersTest, F021_auto_compiles_where_the_gain_repays_it) {
   // 1,000 runs gain some microseconds each; the compilation is said to take one.
-  const Ran ran = Run(RuntimeWith({TestCompiler()}), CompileRegions::kAuto);
+  const Ran ran = RunNodes(RuntimeWith({TestCompiler()}), CompileRegions::kAuto);
   EXPECT_NE(ran.text.find("compiled by test"), std::string::npos) << ran.text;
 }
 
 TEST_F(CompilersTest, F021_a_deterministic_session_has_equal_bits) {
   const auto runtime = RuntimeWith({TestCompiler()});
-  const Ran first = Run(runtime, CompileRegions::kOn, {"y:0"}, true),
-            second = Run(runtime, CompileRegions::kOn, {"y:0"}, true);
+  const Ran first = RunNodes(runtime, CompileRegions::kOn, {"y:0"}, true),
+            second = RunNodes(runtime, CompileRegions::kOn, {"y:0"}, true);
   ASSERT_FALSE(first.values.empty());
   EXPECT_EQ(first.values, second.values);
 }
@@ -151,7 +151,7 @@ class MisbehavingTest : public CompilersTest, public ::testing::WithParamInterfa
 TEST_P(MisbehavingTest, F021_leaves_the_nodes_to_kernels_and_is_told_once) {
   Told().fault = GetParam().fault;
   const auto runtime = RuntimeWith({TestCompiler()});
-  const Ran ran = Run(runtime, CompileRegions::kOn);
+  const Ran ran = RunNodes(runtime, CompileRegions::kOn);
   ASSERT_TRUE(ran.status.ok()) << ran.status.ToString();
   EXPECT_EQ(ran.values, Expected());
   EXPECT_EQ(ran.text.find("compiled by test: "), ran.text.find("not compiled by test: ") == std::string::npos
@@ -186,7 +186,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST_F(CompilersTest, F021_a_set_that_is_not_convex_is_named) {
   Told().fault = Fault::kNotConvex;
-  EXPECT_NE(Run(RuntimeWith({TestCompiler()}), CompileRegions::kOn).text.find("the set is not convex"),
+  EXPECT_NE(RunNodes(RuntimeWith({TestCompiler()}), CompileRegions::kOn).text.find("the set is not convex"),
             std::string::npos);
 }
 
@@ -195,8 +195,8 @@ TEST_F(CompilersTest, F021_a_compiler_that_hangs_is_asked_to_cancel_and_not_call
   Told().cancelled_seen = false;
   const auto runtime = RuntimeWith({TestCompiler()});
   const int before = Told().compiled;
-  EXPECT_EQ(Run(runtime, CompileRegions::kOn).values, Expected());
-  EXPECT_EQ(Run(runtime, CompileRegions::kOn).values, Expected());
+  EXPECT_EQ(RunNodes(runtime, CompileRegions::kOn).values, Expected());
+  EXPECT_EQ(RunNodes(runtime, CompileRegions::kOn).values, Expected());
   EXPECT_EQ(Told().compiled, before + 1);
   while (Told().in_call != 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   EXPECT_TRUE(Told().cancelled_seen);
@@ -205,7 +205,7 @@ TEST_F(CompilersTest, F021_a_compiler_that_hangs_is_asked_to_cancel_and_not_call
 TEST_F(CompilersTest, F021_an_error_of_the_code_ends_the_step) {
   for (const Fault fault : {Fault::kExecuteFails, Fault::kExecuteThrows}) {
     Told().fault = fault;
-    const Ran ran = Run(RuntimeWith({TestCompiler()}), CompileRegions::kOn);
+    const Ran ran = RunNodes(RuntimeWith({TestCompiler()}), CompileRegions::kOn);
     EXPECT_EQ(ran.status.code(), fault == Fault::kExecuteFails ? Code::kAborted : Code::kInternal)
         << ran.status.ToString();
     EXPECT_NE(ran.status.message().find("{{node z}}"), std::string::npos) << ran.status.ToString();
@@ -220,7 +220,7 @@ TEST_F(CompilersTest, F021_another_compiler_takes_what_the_first_cannot) {
                      weir_error* error) { return device::Report(error, WEIR_UNIMPLEMENTED, "never"); };
     return api;
   }();
-  const Ran ran = Run(RuntimeWith({{&refusing, "refusing", "1", nullptr}, TestCompiler()}), CompileRegions::kOn);
+  const Ran ran = RunNodes(RuntimeWith({{&refusing, "refusing", "1", nullptr}, TestCompiler()}), CompileRegions::kOn);
   EXPECT_EQ(ran.values, Expected());
   EXPECT_NE(ran.text.find("not compiled by refusing: never"), std::string::npos) << ran.text;
   EXPECT_NE(ran.text.find("compiled by test: "), std::string::npos) << ran.text;

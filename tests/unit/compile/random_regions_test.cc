@@ -43,6 +43,14 @@ double UnitOf(DType type) {
   return type == DType::kDouble ? 0x1p-52 : type == DType::kFloat ? 0x1p-23 : type == DType::kHalf ? 0x1p-10 : 0x1p-7;
 }
 
+bool Fits(const Shape& a, const Shape& b) {
+  for (size_t i = 1; i <= std::min(a.dims().size(), b.dims().size()); ++i) {
+    const int64_t x = a.dims()[a.dims().size() - i], y = b.dims()[b.dims().size() - i];
+    if (x != y && x != 1 && y != 1) return false;
+  }
+  return true;
+}
+
 Shape Broadcast(const Shape& a, const Shape& b) {
   std::vector<int64_t> dims(std::max(a.dims().size(), b.dims().size()), 1);
   for (const Shape* shape : {&a, &b}) {
@@ -260,7 +268,8 @@ class RegionMaker {
     const Known* const first = Find(IsFloat);
     if (first == nullptr) return;
     const Known a = *first;
-    const Known* const second = Find([&](const Known& value) { return value.type == a.type; });
+    const Known* const second =
+        Find([&](const Known& value) { return value.type == a.type && Fits(value.shape, a.shape); });
     if (second == nullptr) return;
     const Known b = *second;
     Known y{"", a.type, Broadcast(a.shape, b.shape), a.most + b.most, -1e30, a.error + b.error};
@@ -297,7 +306,7 @@ class RegionMaker {
     const Known* const first = Find(IsWhole);
     if (first == nullptr) return;
     const Known a = *first;
-    const Known b = *Find([&](const Known& value) { return value.type == a.type; });
+    const Known b = *Find([&](const Known& value) { return value.type == a.type && Fits(value.shape, a.shape); });
     const char* const ops[] = {"AddV2", "Sub", "Mul", "Maximum", "Minimum"};
     Push({"", a.type, Broadcast(a.shape, b.shape), 0, -1e30, 0}, ops[Pick(5)], {a, b}, {{"T", a.type}});
   }
@@ -306,7 +315,8 @@ class RegionMaker {
     const auto is_bool = [](const Known& value) { return value.type == DType::kBool; };
     const Known* const first = Find(is_bool);
     if (first == nullptr) return;
-    const Known a = *first, b = *Find(is_bool);
+    const Known a = *first;
+    const Known b = *Find([&](const Known& value) { return is_bool(value) && Fits(value.shape, a.shape); });
     Known y{"", DType::kBool, Broadcast(a.shape, b.shape), 0, -1e30, 0};
     switch (Pick(3)) {
       case 0:
@@ -325,7 +335,8 @@ class RegionMaker {
     const Known* const first = Find(exact);
     if (first == nullptr) return;
     const Known a = *first;
-    const Known b = *Find([&](const Known& value) { return exact(value) && value.type == a.type; });
+    const Known b =
+        *Find([&](const Known& value) { return exact(value) && value.type == a.type && Fits(value.shape, a.shape); });
     const char* const ops[] = {"Less", "LessEqual", "Greater", "GreaterEqual", "Equal", "NotEqual"};
     Push({"", DType::kBool, Broadcast(a.shape, b.shape), 0, -1e30, 0}, ops[Pick(6)], {a, b}, {{"T", a.type}});
   }
@@ -334,11 +345,14 @@ class RegionMaker {
     const Known* const found = Find([](const Known& value) { return value.type == DType::kBool; });
     if (found == nullptr) return;
     const Known condition = *found;
-    const Known* const first = Find([](const Known& value) { return value.type != DType::kBool; });
+    const Known* const first =
+        Find([&](const Known& value) { return value.type != DType::kBool && Fits(value.shape, condition.shape); });
     if (first == nullptr) return;
     const Known a = *first;
-    const Known b = *Find([&](const Known& value) { return value.type == a.type; });
-    const Shape shape = Broadcast(condition.shape, Broadcast(a.shape, b.shape));
+    const Known b = *Find([&](const Known& value) { return value.type == a.type && Fits(value.shape, a.shape); });
+    const Shape branches = Broadcast(a.shape, b.shape);
+    if (!Fits(branches, condition.shape)) return;
+    const Shape shape = Broadcast(condition.shape, branches);
     const Known y{"", a.type, shape, std::max(a.most, b.most), std::min(a.least, b.least), std::max(a.error, b.error)};
     const bool plain = condition.shape == shape && a.shape == shape && b.shape == shape && Pick(2) == 0;
     Push(y, plain ? "Select" : "SelectV2", {condition, a, b}, {{"T", a.type}});
@@ -399,13 +413,13 @@ class RegionMaker {
 };
 
 /// What was fetched, and how many regions were compiled.
-struct Ran {
+struct BothRan {
   std::vector<Tensor> values;
   size_t compiled = 0;
 };
 
-Ran Run(const std::shared_ptr<session::Runtime>& runtime, const graph::Definition& graph,
-        const std::vector<session::Feed>& feeds, const Names& fetches, bool compiled) {
+BothRan RunRegions(const std::shared_ptr<session::Runtime>& runtime, const graph::Definition& graph,
+                   const std::vector<session::Feed>& feeds, const Names& fetches, bool compiled) {
   session::SessionOptions options;
   options.compile_regions = compiled ? session::CompileRegions::kOn : session::CompileRegions::kOff;
   options.fusion = compiled;
@@ -419,7 +433,7 @@ Ran Run(const std::shared_ptr<session::Runtime>& runtime, const graph::Definitio
   Result<std::vector<Tensor>> values = (*session)->Run(feeds, fetches, {});
   EXPECT_TRUE(values.ok()) << values.status().ToString();
   EXPECT_EQ(notes.find("compiler '"), std::string::npos) << notes;
-  Ran ran;
+  BothRan ran;
   if (!values.ok()) return ran;
   ran.values = std::move(*values);
   if (!compiled) return ran;
@@ -460,8 +474,8 @@ size_t CompareRegions(const std::shared_ptr<session::Runtime>& runtime, uint32_t
   if (!graph.ok()) return 0;
   Names fetches;
   for (const Known& value : wanted) fetches.push_back(value.name + ":0");
-  const Ran compiled = Run(runtime, *graph, maker.feeds(), fetches, true);
-  const Ran plain = Run(runtime, *graph, maker.feeds(), fetches, false);
+  const BothRan compiled = RunRegions(runtime, *graph, maker.feeds(), fetches, true);
+  const BothRan plain = RunRegions(runtime, *graph, maker.feeds(), fetches, false);
   EXPECT_EQ(compiled.values.size(), plain.values.size());
   for (size_t i = 0; i < wanted.size() && i < compiled.values.size() && i < plain.values.size(); ++i) {
     ExpectAgree(wanted[i], compiled.values[i], plain.values[i]);

@@ -56,11 +56,16 @@ inline Script& Told() {
   return script;
 }
 
+struct TestNode {
+  uint32_t op = 0;  // the first letter
+  uint32_t operands[2] = {0, 0};
+};
+
 /// Floats of one shape through Neg, Square and AddV2, element by element.
 struct TestExecutable {
   std::vector<std::vector<int64_t>> inputs;
   std::vector<int64_t> dims;
-  std::vector<std::pair<char, std::pair<uint32_t, uint32_t>>> nodes;
+  std::vector<TestNode> nodes;
   std::vector<uint32_t> outputs;
   std::vector<weir_region_value> values;
   std::vector<const weir_region_value*> pointers;
@@ -102,7 +107,8 @@ inline std::unique_ptr<TestExecutable> MakeExecutable(const weir_region* region)
   for (uint32_t i = 0; i < region->input_count; ++i) made->inputs.push_back(dims_of(*region->inputs[i]));
   for (uint32_t i = 0; i < region->node_count; ++i) {
     const weir_region_node& node = *region->nodes[i];
-    made->nodes.push_back({node.op.data[0], {node.operands[0], node.operands[node.operand_count - 1]}});
+    made->nodes.push_back(
+        {static_cast<uint32_t>(node.op.data[0]), {node.operands[0], node.operands[node.operand_count - 1]}});
   }
   made->dims = dims_of(region->nodes[0]->result);
   made->outputs.assign(region->outputs, region->outputs + region->output_count);
@@ -177,7 +183,7 @@ inline int32_t TestExecute(void* executable, const weir_reg* regs, const weir_en
     for (size_t j = 0; j < inputs; ++j) values[j] = reinterpret_cast<const float*>(regs[j].data)[i];
     for (size_t j = 0; j < made.nodes.size(); ++j) {
       const auto& [op, operands] = made.nodes[j];
-      const float x = values[operands.first], y = values[operands.second];
+      const float x = values[operands[0]], y = values[operands[1]];
       values[inputs + j] = op == 'N' ? -x : op == 'S' ? x * x : x + y;
     }
     for (size_t j = 0; j < made.outputs.size(); ++j) {
@@ -226,7 +232,7 @@ inline int32_t TestDeserialize(const weir_compile_target*, const void* data, uin
   made->inputs.resize(GetList<uint64_t>(at)[0]);
   for (auto& input : made->inputs) input = GetList<int64_t>(at);
   made->dims = GetList<int64_t>(at);
-  made->nodes = GetList<std::pair<char, std::pair<uint32_t, uint32_t>>>(at);
+  made->nodes = GetList<TestNode>(at);
   made->outputs = GetList<uint32_t>(at);
   *executable = reinterpret_cast<weir_executable*>(made.release());
   return WEIR_OK;

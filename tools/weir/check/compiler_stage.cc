@@ -31,8 +31,8 @@ using compile::RegionView;
 using kernel::CallPlugin;
 using Claims = std::vector<std::vector<uint32_t>>;
 
-constexpr size_t kGuardBytes = 64;
-constexpr std::byte kGuard{0x5a};
+constexpr size_t kRoomBytes = 64;
+constexpr std::byte kRoom{0x5a};
 constexpr uint64_t kMostTiles = 3;
 constexpr double kUnit = 0x1p-23;
 
@@ -130,15 +130,15 @@ struct GuardedValue {
   weir_shape view{};
 
   explicit GuardedValue(const Shape& of)
-      : memory(2 * kGuardBytes + static_cast<size_t>(of.elements()) * sizeof(float), kGuard), shape(of) {
+      : memory(2 * kRoomBytes + static_cast<size_t>(of.elements()) * sizeof(float), kRoom), shape(of) {
     view = kernel::ViewOf(shape);
   }
-  float* data() { return reinterpret_cast<float*>(memory.data() + kGuardBytes); }
+  float* data() { return reinterpret_cast<float*>(memory.data() + kRoomBytes); }
   size_t count() const { return static_cast<size_t>(shape.elements()); }
   bool Intact() const {
-    const auto is_guard = [](std::byte byte) { return byte == kGuard; };
-    return std::all_of(memory.begin(), memory.begin() + kGuardBytes, is_guard) &&
-           std::all_of(memory.end() - kGuardBytes, memory.end(), is_guard);
+    const auto is_guard = [](std::byte byte) { return byte == kRoom; };
+    return std::all_of(memory.begin(), memory.begin() + kRoomBytes, is_guard) &&
+           std::all_of(memory.end() - kRoomBytes, memory.end(), is_guard);
   }
   weir_reg Register() { return {reinterpret_cast<uint64_t>(data()), 0, &view, WEIR_FLOAT32, 0}; }
 };
@@ -159,8 +159,8 @@ class TrialRun {
   /// In as many calls as there are parts. `in_place`: output 0 is written over this input; -1: it is not.
   Status Execute(uint64_t parts, int in_place = -1) {
     const std::vector<GuardedValue> before = inputs_;
-    std::vector<std::byte> scratch(executable_.scratch_bytes() + executable_.scratch_alignment() + 2 * kGuardBytes);
-    const auto base = reinterpret_cast<uint64_t>(scratch.data()) + kGuardBytes;
+    std::vector<std::byte> scratch(executable_.scratch_bytes() + executable_.scratch_alignment() + 2 * kRoomBytes);
+    const auto base = reinterpret_cast<uint64_t>(scratch.data()) + kRoomBytes;
     const uint64_t start = (base + executable_.scratch_alignment() - 1) & ~(executable_.scratch_alignment() - 1);
     std::vector<weir_reg> regs;
     for (GuardedValue& input : inputs_) regs.push_back(input.Register());
@@ -169,7 +169,7 @@ class TrialRun {
     if (executable_.scratch_bytes() > 0) regs.push_back({start, 0, nullptr, WEIR_UINT8, 0});
     const uint64_t calls = HostCalls();
     for (uint64_t part = 0; part < parts; ++part) {
-      std::ranges::fill(scratch, kGuard);
+      std::ranges::fill(scratch, kRoom);
       weir_env env{};
       env.struct_size = sizeof env;
       env.tile_begin = executable_.tiles() * part / parts;
@@ -179,7 +179,7 @@ class TrialRun {
       }
       const size_t first = start - reinterpret_cast<uint64_t>(scratch.data());
       for (size_t i = 0; i < scratch.size(); ++i) {
-        if ((i < first || i >= first + executable_.scratch_bytes()) && scratch[i] != kGuard) {
+        if ((i < first || i >= first + executable_.scratch_bytes()) && scratch[i] != kRoom) {
           return Internal("it writes beside its {} bytes of scratch memory", executable_.scratch_bytes());
         }
       }
@@ -289,7 +289,7 @@ Status CheckSplits(const TrialCompilation& compiled) {
   return Status();
 }
 
-Result<std::string> Bytes(const kernel::CompilerEntry& entry, const Executable& executable) {
+Result<std::string> SerializedBytes(const kernel::CompilerEntry& entry, const Executable& executable) {
   std::string bytes;
   const auto sink = [](void* ctx, const void* data, uint64_t size) -> int32_t {
     static_cast<std::string*>(ctx)->append(static_cast<const char*>(data), size);
@@ -311,7 +311,7 @@ Result<weir_executable*> Restore(const kernel::CompilerEntry& entry, const std::
 }
 
 Status CheckRoundTrip(const kernel::CompilerEntry& entry, const TrialCompilation& compiled) {
-  WEIR_ASSIGN(const std::string bytes, Bytes(entry, *compiled.executable));
+  WEIR_ASSIGN(const std::string bytes, SerializedBytes(entry, *compiled.executable));
   const compile::Target target = TrialTarget();
   const weir_compile_target at = target.View();
   if (entry.api->compat(&at, bytes.data(), bytes.size()) != WEIR_COMPAT_SAME) {
@@ -328,7 +328,7 @@ Status CheckRoundTrip(const kernel::CompilerEntry& entry, const TrialCompilation
 
 /// Shortened bytes are refused. Changed ones may be taken for others, but nothing crashes.
 Status CheckDamage(const kernel::CompilerEntry& entry, const TrialCompilation& compiled) {
-  WEIR_ASSIGN(const std::string bytes, Bytes(entry, *compiled.executable));
+  WEIR_ASSIGN(const std::string bytes, SerializedBytes(entry, *compiled.executable));
   const compile::Target target = TrialTarget();
   const weir_compile_target at = target.View();
   const size_t step = std::max<size_t>(bytes.size() / 40, 1);
