@@ -1,5 +1,5 @@
-# LLVMShared::LLVMShared: LLVM's shared library with its C interface (Debian: llvm-14-dev). Its own CMake package declares
-# every static library and may require more packages. Sets LLVMShared_VERSION.
+# LLVMShared::LLVMShared: LLVM's shared library with its C interface (Debian: llvm-14-dev). Its own CMake package
+# declares every static library and may require more packages. Sets LLVMShared_VERSION.
 include(FindPackageHandleStandardArgs)
 foreach(version RANGE 14 19)
   list(APPEND folders "/usr/lib/llvm-${version}" "/usr/local/lib/llvm-${version}")

@@ -16,11 +16,11 @@ constexpr size_t kMostMembers = 128;        // of a set
 
 // Declared, not measured: results of `claim` must not depend on the moment. An addition of 16 floats takes half a
 // cycle in registers of 512 bits.
-constexpr double kNsPerAdd = 0.012;        // of a float
-constexpr double kNsPerByte = 0.03;        // in the caches
-constexpr double kNsPerFarByte = 0.09;     // beyond them
+constexpr double kNsPerAdd = 0.012;     // of a float
+constexpr double kNsPerByte = 0.03;     // in the caches
+constexpr double kNsPerFarByte = 0.09;  // beyond them
 constexpr double kFarBytes = 16 << 20;
-constexpr double kNsPerUnit = 6;           // a row
+constexpr double kNsPerUnit = 6;  // a row
 constexpr double kNsPerCall = 15;
 constexpr double kCompileNs = 2.5e6, kCompileNsPerNode = 3e5;
 
@@ -231,8 +231,8 @@ class Claimer {
     for (size_t i = 0; i < graph.nodes.size(); ++i) {
       const double width = std::max(1.0, sdk::SizeOf(program.nodes[i].dtype) / 4.0);
       const Place& place = program.nodes[i].place;
-      work += graph.nodes[i].rule->cost * (place.column ? visits * kNsPerAdd * width * (wide_ ? 1 : 1.8)
-                                                        : (place.row ? rows : 1) * 0.4);
+      work += graph.nodes[i].rule->cost *
+              (place.column ? visits * kNsPerAdd * width * (wide_ ? 1 : 1.8) : (place.row ? rows : 1) * 0.4);
     }
     double bytes = 0;
     const auto add = [&](uint32_t value) {

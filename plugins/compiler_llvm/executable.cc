@@ -94,7 +94,7 @@ class Reader {
 
 /// Magic, checksum of what follows, build, level.
 struct Header {
-  bool whole = false;   // undamaged
+  bool whole = false;  // undamaged
   bool same_build = false;
   uint64_t level = 0;
 };

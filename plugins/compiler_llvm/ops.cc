@@ -14,8 +14,8 @@ constexpr uint64_t kFloat = WEIR_DTYPE_BIT(WEIR_FLOAT32) | WEIR_DTYPE_BIT(WEIR_F
 constexpr uint64_t kShort = WEIR_DTYPE_BIT(WEIR_FLOAT16) | WEIR_DTYPE_BIT(WEIR_BFLOAT16);
 constexpr uint64_t kFloating = kFloat | kShort;
 constexpr uint64_t kSingle = kShort | WEIR_DTYPE_BIT(WEIR_FLOAT32);
-constexpr uint64_t kSigned = WEIR_DTYPE_BIT(WEIR_INT8) | WEIR_DTYPE_BIT(WEIR_INT16) | WEIR_DTYPE_BIT(WEIR_INT32) |
-                             WEIR_DTYPE_BIT(WEIR_INT64);
+constexpr uint64_t kSigned =
+    WEIR_DTYPE_BIT(WEIR_INT8) | WEIR_DTYPE_BIT(WEIR_INT16) | WEIR_DTYPE_BIT(WEIR_INT32) | WEIR_DTYPE_BIT(WEIR_INT64);
 constexpr uint64_t kIndex = WEIR_DTYPE_BIT(WEIR_INT32) | WEIR_DTYPE_BIT(WEIR_INT64);
 constexpr uint64_t kUnsignedInts = WEIR_DTYPE_BIT(WEIR_UINT8) | WEIR_DTYPE_BIT(WEIR_UINT16) |
                                    WEIR_DTYPE_BIT(WEIR_UINT32) | WEIR_DTYPE_BIT(WEIR_UINT64);

@@ -12,14 +12,14 @@ namespace weir::compiler_llvm {
 
 /// Types of operands and result.
 enum class Form : uint8_t {
-  kPlain,     // all of one type
-  kTest,      // operands of one type; the result is bool
-  kCount,     // one integer; the result is uint8
-  kCast,      // any two types
-  kSelect,    // bool, then two of the result's type
-  kBias,      // kPlain; operand 1 is a vector along the channels
-  kDivide,    // kPlain; an integer divisor must be a known scalar other than 0, since kernels report others
-  kReduce,    // one operand of the result's type, with axes
+  kPlain,   // all of one type
+  kTest,    // operands of one type; the result is bool
+  kCount,   // one integer; the result is uint8
+  kCast,    // any two types
+  kSelect,  // bool, then two of the result's type
+  kBias,    // kPlain; operand 1 is a vector along the channels
+  kDivide,  // kPlain; an integer divisor must be a known scalar other than 0, since kernels report others
+  kReduce,  // one operand of the result's type, with axes
 };
 
 struct OpRule {

@@ -10,11 +10,11 @@
 namespace weir::compiler_llvm {
 namespace {
 
-constexpr int64_t kChunk = 16384;         // columns of a unit where rows are longer
-constexpr int64_t kWholeRow = 32768;      // columns up to which a row is one unit
-constexpr double kCheap = 6;              // a value that costs no more is computed again in a later stage
+constexpr int64_t kChunk = 16384;     // columns of a unit where rows are longer
+constexpr int64_t kWholeRow = 32768;  // columns up to which a row is one unit
+constexpr double kCheap = 6;          // a value that costs no more is computed again in a later stage
 constexpr uint64_t kMaxScratch = 1 << 26;
-constexpr int kReduceLanes = 16;          // the kernels of reductions combine 16 lanes
+constexpr int kReduceLanes = 16;  // the kernels of reductions combine 16 lanes
 
 int64_t SizeOf(const weir_shape& shape) {
   int64_t n = 1;

@@ -12,9 +12,9 @@
 
 namespace weir::compiler_llvm {
 
-inline constexpr uint32_t kMaxNodes = 256;     // of a region
-inline constexpr uint32_t kMaxAccesses = 64;   // inputs and outputs of a region
-inline constexpr uint32_t kMaxRank = 16;       // of a value
+inline constexpr uint32_t kMaxNodes = 256;    // of a region
+inline constexpr uint32_t kMaxAccesses = 64;  // inputs and outputs of a region
+inline constexpr uint32_t kMaxRank = 16;      // of a value
 inline constexpr int64_t kMaxElements = int64_t{1} << 40;
 
 /// A region, or some of its nodes. Value i is input i, then node i - inputs.size().

@@ -129,8 +129,8 @@ int32_t Execute(void* state, const weir_reg* regs, const weir_env* env) noexcept
 
 void Destroy(weir_executable* executable) noexcept { delete reinterpret_cast<Executable*>(executable); }
 
-int32_t Serialize(const weir_executable* executable,
-                  int32_t (*sink)(void* ctx, const void* data, uint64_t bytes), void* ctx, weir_error* error) noexcept {
+int32_t Serialize(const weir_executable* executable, int32_t (*sink)(void* ctx, const void* data, uint64_t bytes),
+                  void* ctx, weir_error* error) noexcept {
   return sdk::Guard(error, [&]() -> int32_t {
     const std::string bytes = Of(executable).Serialize();
     return sink(ctx, bytes.data(), bytes.size());
@@ -165,8 +165,17 @@ void Key(const weir_compile_target*, void (*emit)(void* ctx, weir_str text), voi
   emit(ctx, sdk::Str(kBuild));
 }
 
-constexpr weir_compiler_api kApi = {sizeof(weir_compiler_api), 0,        &ClaimIn,     &Compile, &IoSpec, &Execute,
-                                    &Destroy,                  &Serialize, &Deserialize, &Compat,  &Key};
+constexpr weir_compiler_api kApi = {sizeof(weir_compiler_api),
+                                    0,
+                                    &ClaimIn,
+                                    &Compile,
+                                    &IoSpec,
+                                    &Execute,
+                                    &Destroy,
+                                    &Serialize,
+                                    &Deserialize,
+                                    &Compat,
+                                    &Key};
 
 /// A part of WEIR_PLUGIN: the table of compiler/1.
 struct Compiler {

@@ -74,8 +74,8 @@ class Unit {
 
   bool Build(const Program& program, Level level, std::string* why) {
     const char* cpu = level == Level::kV4 ? "x86-64-v4" : "x86-64-v3";
-    machine_ = LLVMCreateTargetMachine(Target(), kTriple, cpu, "", LLVMCodeGenLevelDefault, LLVMRelocPIC,
-                                       LLVMCodeModelSmall);
+    machine_ =
+        LLVMCreateTargetMachine(Target(), kTriple, cpu, "", LLVMCodeGenLevelDefault, LLVMRelocPIC, LLVMCodeModelSmall);
     if (machine_ == nullptr) return Refuse("has no target machine", why);
     context_ = LLVMContextCreate();
     module_ = LLVMModuleCreateWithNameInContext("region", context_);

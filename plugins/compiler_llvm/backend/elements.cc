@@ -269,11 +269,9 @@ V Binary(Ir& ir, const Node& node, uint32_t from, V x, V y, int64_t divisor) {
     case Op::kDiv:
       return real ? ir.Div(x, y) : DivideIntegers(ir, node.op, is_unsigned, x, y, divisor);
     case Op::kFloorDiv:
-      return real ? ir.Call("llvm.floor", {ir.Div(x, y)})
-                  : DivideIntegers(ir, node.op, is_unsigned, x, y, divisor);
+      return real ? ir.Call("llvm.floor", {ir.Div(x, y)}) : DivideIntegers(ir, node.op, is_unsigned, x, y, divisor);
     case Op::kTruncateDiv:
-      return real ? ir.Call("llvm.trunc", {ir.Div(x, y)})
-                  : DivideIntegers(ir, node.op, is_unsigned, x, y, divisor);
+      return real ? ir.Call("llvm.trunc", {ir.Div(x, y)}) : DivideIntegers(ir, node.op, is_unsigned, x, y, divisor);
     case Op::kFloorMod:
     case Op::kTruncateMod:
       return DivideIntegers(ir, node.op, is_unsigned, x, y, divisor);

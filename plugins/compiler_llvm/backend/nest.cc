@@ -30,8 +30,8 @@ class NestEmitter {
 
   void Emit(const char* name) {
     LLVMTypeRef parameters[] = {ir_.Pointer(ir_.i8), ir_.i64, ir_.i64, ir_.Pointer(ir_.i8)};
-    function_ = LLVMAddFunction(ir_.module, name,
-                                LLVMFunctionType(LLVMVoidTypeInContext(ir_.context), parameters, 4, 0));
+    function_ =
+        LLVMAddFunction(ir_.module, name, LLVMFunctionType(LLVMVoidTypeInContext(ir_.context), parameters, 4, 0));
     SetAttributes();
     entry_ = Block();
     LLVMBasicBlockRef units = Block(), done = Block();
@@ -215,8 +215,7 @@ class NestEmitter {
 
   void EmitPlainLoop() {
     const bool whole = program_.chunk == program_.columns;
-    V main = whole ? ir_.Index(program_.columns - rest_)
-                   : ir_.And(length_, ir_.Index(-static_cast<int64_t>(lanes_)));
+    V main = whole ? ir_.Index(program_.columns - rest_) : ir_.And(length_, ir_.Index(-static_cast<int64_t>(lanes_)));
     if (!whole || program_.columns >= lanes_) {
       LLVMBasicBlockRef from = LLVMGetInsertBlock(ir_.b), loop = Block(), after = Block();
       if (whole) {
@@ -450,7 +449,7 @@ class NestEmitter {
   const int64_t rest_;  // columns of the tail
   V function_ = nullptr;
   LLVMBasicBlockRef entry_ = nullptr;
-  std::vector<V> base_, at_;               // addresses of the registers; in the unit
+  std::vector<V> base_, at_;                // addresses of the registers; in the unit
   std::vector<V> scalar_, splat_, vector_;  // of each value; of this stage; of this body
   std::vector<bool> needed_;
   V length_ = nullptr;  // columns of the unit

@@ -136,8 +136,12 @@ double Best(const std::function<double()>& time, int rounds) {
 
 void RunAll() {
   std::vector<Case> cases;
-  for (const int64_t n : {1 << 16, 1 << 20, 1 << 24}) cases.push_back({"chain of 8", Chain(n), 12.0 * static_cast<double>(n)});
-  for (const char* op : {"Exp", "Log", "Tanh", "Sigmoid", "Log1p", "Erf"}) cases.push_back({op, Unary(op, 1 << 16), 8.0 * 65536});
+  for (const int64_t n : {1 << 16, 1 << 20, 1 << 24}) {
+    cases.push_back({"chain of 8", Chain(n), 12.0 * static_cast<double>(n)});
+  }
+  for (const char* op : {"Exp", "Log", "Tanh", "Sigmoid", "Log1p", "Erf"}) {
+    cases.push_back({op, Unary(op, 1 << 16), 8.0 * 65536});
+  }
   cases.push_back({"softmax 128x1000", Softmax(128, 1000), 8.0 * 128000});
   cases.push_back({"softmax 32x50000", Softmax(32, 50000), 8.0 * 1600000});
   cases.push_back({"layer norm 128x1000", LayerNorm(128, 1000), 8.0 * 128000});
@@ -146,19 +150,23 @@ void RunAll() {
     for (Case& c : cases) {
       Runner runner(c.region, isa);
       const double ns = Best([&] { return TimeOf(runner); }, 5);
-      const double compile = Best([&] {
-        const double begin = Now();
-        const Executable made = CompileRegion(c.region, isa);
-        return Since(begin);
-      }, 7);
+      const double compile = Best(
+          [&] {
+            const double begin = Now();
+            const Executable made = CompileRegion(c.region, isa);
+            return Since(begin);
+          },
+          7);
       const std::vector<uint8_t> bytes = SerializeOf(runner.executable);
-      const double load = Best([&] {
-        const double begin = Now();
-        const Executable made = DeserializeOf(bytes, isa);
-        return Since(begin);
-      }, 7);
-      std::printf("%s  %-20s %10.1f us  %6.2f GB/s  compiled in %6.2f ms, kept %5zu bytes, loaded in %.3f ms\n", isa, c.name,
-                  ns / 1e3, c.bytes / ns, compile / 1e6, bytes.size(), load / 1e6);
+      const double load = Best(
+          [&] {
+            const double begin = Now();
+            const Executable made = DeserializeOf(bytes, isa);
+            return Since(begin);
+          },
+          7);
+      std::printf("%s  %-20s %10.1f us  %6.2f GB/s  compiled in %6.2f ms, kept %5zu bytes, loaded in %.3f ms\n", isa,
+                  c.name, ns / 1e3, c.bytes / ns, compile / 1e6, bytes.size(), load / 1e6);
     }
   }
 }

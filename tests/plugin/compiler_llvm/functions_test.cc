@@ -113,12 +113,13 @@ TEST(CompilerLlvmFunctions, HaveTheSameBitsOnEveryLevel) {
 }
 
 TEST(CompilerLlvmFunctions, CastsOfAllPairsOfTypes) {
-  constexpr uint32_t kTypes[] = {WEIR_FLOAT32, WEIR_FLOAT64, WEIR_FLOAT16, WEIR_BFLOAT16, WEIR_INT8,   WEIR_INT16,
-                                 WEIR_INT32,   WEIR_INT64,   WEIR_UINT8,   WEIR_UINT16,   WEIR_UINT32, WEIR_UINT64,
-                                 WEIR_BOOL};
-  const double numbers[] = {0,   -0.0, 1,     -1,    0.5,   -0.5,  1.5,        -2.5,        126.9,       127.5, -128.9,
-                            255, 256,  32768, 65535, 65536, 1e5,   2147483647, -2147483648, 4294967295., 4e9,   1e10,
-                            -5e9, 9.2e18, -9.3e18, 1.8e19, 2e19, INFINITY, -INFINITY, NAN, 1e-30, 100.25, -3.75};
+  constexpr uint32_t kTypes[] = {WEIR_FLOAT32, WEIR_FLOAT64, WEIR_FLOAT16, WEIR_BFLOAT16, WEIR_INT8,
+                                 WEIR_INT16,   WEIR_INT32,   WEIR_INT64,   WEIR_UINT8,    WEIR_UINT16,
+                                 WEIR_UINT32,  WEIR_UINT64,  WEIR_BOOL};
+  const double numbers[] = {0,           -0.0,        1,   -1,    0.5,    -0.5,   1.5,     -2.5,   126.9,
+                            127.5,       -128.9,      255, 256,   32768,  65535,  65536,   1e5,    2147483647,
+                            -2147483648, 4294967295., 4e9, 1e10,  -5e9,   9.2e18, -9.3e18, 1.8e19, 2e19,
+                            INFINITY,    -INFINITY,   NAN, 1e-30, 100.25, -3.75};
   constexpr int64_t kCount = std::size(numbers);
   for (const char* isa : Levels()) {
     for (const uint32_t from : kTypes) {
@@ -131,8 +132,9 @@ TEST(CompilerLlvmFunctions, CastsOfAllPairsOfTypes) {
       for (int64_t i = 0; i < kCount; ++i) {
         const double n = numbers[i];
         const bool fits = std::isfinite(n) && std::fabs(n) < 9e18;
-        const bool is_bool = from == WEIR_BOOL;
-        inputs[0].Set(i, {n, is_bool ? n != 0 : fits ? static_cast<int64_t>(n) : static_cast<int64_t>(i * 0x9e3779b97f4a7c15)});
+        const int64_t whole =
+            fits ? static_cast<int64_t>(n) : static_cast<int64_t>(static_cast<uint64_t>(i) * 0x9e3779b97f4a7c15);
+        inputs[0].Set(i, {n, from == WEIR_BOOL ? n != 0 : whole});
       }
       const Executable executable = CompileRegion(region, isa);
       ASSERT_TRUE(executable) << executable.error;
@@ -142,8 +144,8 @@ TEST(CompilerLlvmFunctions, CastsOfAllPairsOfTypes) {
         for (int64_t i = 0; i < kCount; ++i) {
           const Array::Number a = wanted[t].At(i), b = have[t].At(i);
           ASSERT_TRUE(a.integer == b.integer && UlpsBetween(kTypes[t], a.real, b.real) == 0)
-              << isa << ": type " << from << " to " << kTypes[t] << ", element " << i << ": wanted " << a.real << ", got "
-              << b.real;
+              << isa << ": type " << from << " to " << kTypes[t] << ", element " << i << ": wanted " << a.real
+              << ", got " << b.real;
         }
       }
     }

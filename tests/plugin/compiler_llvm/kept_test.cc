@@ -96,7 +96,8 @@ TEST(CompilerLlvmKept, LlvmIsLoadedByTheFirstCompilationOnly) {
     const weir_compile_target target = TargetOf("x86-64-v3");
     RegionSpec region = Chain(100);
     int claims = 0;
-    Api().claim(&target, region.Get(), [](void* ctx, const weir_claim*) { ++*static_cast<int*>(ctx); }, &claims, nullptr);
+    const auto count = [](void* ctx, const weir_claim*) { ++*static_cast<int*>(ctx); };
+    Api().claim(&target, region.Get(), count, &claims, nullptr);
     EXPECT_EQ(claims, 1);
     EXPECT_EQ(DeserializeOf({}, "x86-64-v3").code, WEIR_DATA_LOSS);
     EXPECT_EQ(maps().find("libLLVM"), std::string::npos);
@@ -147,9 +148,10 @@ TEST(CompilerLlvmClaims, SetsAreConvex) {
 
 TEST(CompilerLlvmClaims, ExpensiveValuesOfEveryRowAreComputedOnce) {
   RegionSpec region;
-  const uint32_t x = region.Input(kSingle, {512, 64}), variance = region.Input(kSingle, {64}), gamma = region.Input(kSingle, {64}),
-                 tiny = region.Constant(kSingle, 1e-3);
-  const uint32_t root = region.Node("Rsqrt", {region.Node("AddV2", {variance, tiny}, kSingle, {64})}, kSingle, {64});
+  const uint32_t x = region.Input(kSingle, {512, 64}), variance = region.Input(kSingle, {64}),
+                 gamma = region.Input(kSingle, {64}), tiny = region.Constant(kSingle, 1e-3);
+  const uint32_t sum = region.Node("AddV2", {variance, tiny}, kSingle, {64});
+  const uint32_t root = region.Node("Rsqrt", {sum}, kSingle, {64});
   const uint32_t scale = region.Node("Mul", {root, gamma}, kSingle, {64});
   region.Output(region.Node("Relu", {region.Node("Mul", {x, scale}, kSingle, {512, 64})}, kSingle, {512, 64}));
   EXPECT_EQ(ClaimsOf(region).sets, (Sets{{0, 1}, {2, 3, 4}}));

@@ -83,9 +83,16 @@ TEST(CompilerLlvmNests, TypesOfEveryWidthInOneLoop) {
 
 TEST(CompilerLlvmNests, BroadcastsOfEveryOperand) {
   const std::vector<std::pair<Dims, Dims>> pairs = {
-      {{5, 7}, {7}},          {{5, 7}, {5, 1}},       {{5, 1}, {1, 7}},          {{3, 1, 65}, {4, 1}},
-      {{2, 3, 4}, {3, 1}},    {{1, 65}, {33, 1}},     {{2, 1, 3, 1, 5}, {4, 1, 2, 1}}, {{2, 33000}, {33000}},
-      {{5000, 3}, {3}},      {{7}, {}},
+      {{5, 7}, {7}},
+      {{5, 7}, {5, 1}},
+      {{5, 1}, {1, 7}},
+      {{3, 1, 65}, {4, 1}},
+      {{2, 3, 4}, {3, 1}},
+      {{1, 65}, {33, 1}},
+      {{2, 1, 3, 1, 5}, {4, 1, 2, 1}},
+      {{2, 33000}, {33000}},
+      {{5000, 3}, {3}},
+      {{7}, {}},
   };
   for (const auto& [a, b] : pairs) {
     SCOPED_TRACE(testing::PrintToString(a) + testing::PrintToString(b));
@@ -167,10 +174,9 @@ TEST(CompilerLlvmNests, ScalarsHaveNoLoop) {
 TEST(CompilerLlvmNests, AnUpdateOfTwoVariablesIsDoneInPlace) {
   RegionSpec region;
   const Dims dims = {1003};
-  const uint32_t variable = region.Input(kF, dims), momentum = region.Input(kF, dims), gradient = region.Input(kF, dims),
-                 rate = region.Input(kF, {}), decay = region.Constant(kF, 0.9);
-  const uint32_t moved =
-      region.Node("AddV2", {region.Node("Mul", {momentum, decay}, kF, dims), gradient}, kF, dims);
+  const uint32_t variable = region.Input(kF, dims), momentum = region.Input(kF, dims),
+                 gradient = region.Input(kF, dims), rate = region.Input(kF, {}), decay = region.Constant(kF, 0.9);
+  const uint32_t moved = region.Node("AddV2", {region.Node("Mul", {momentum, decay}, kF, dims), gradient}, kF, dims);
   region.Output(moved);
   region.Output(region.Node("Sub", {variable, region.Node("Mul", {moved, rate}, kF, dims)}, kF, dims));
   ExpectRegion(region);
@@ -192,47 +198,66 @@ TEST(CompilerLlvmNests, RefusesWhatItHasNoCodeFor) {
       {"op", [](RegionSpec& r) { r.Output(r.Node("Lgamma", {r.Input(kF, {4})}, kF, {4})); }, "no code for op 'Lgamma'"},
       {"type", [](RegionSpec& r) { r.Output(r.Node("Neg", {r.Input(WEIR_COMPLEX64, {4})}, WEIR_COMPLEX64, {4})); },
        "input 0: no code for its type or shape"},
-      {"type of the op", [](RegionSpec& r) { r.Output(r.Node("Erf", {r.Input(WEIR_FLOAT64, {4})}, WEIR_FLOAT64, {4})); },
+      {"type of the op",
+       [](RegionSpec& r) { r.Output(r.Node("Erf", {r.Input(WEIR_FLOAT64, {4})}, WEIR_FLOAT64, {4})); },
        "Erf: no code for the element type"},
       {"empty", [](RegionSpec& r) { r.Output(r.Node("Neg", {r.Input(kF, {0})}, kF, {0})); },
        "input 0: no code for its type or shape"},
-      {"huge", [](RegionSpec& r) { r.Output(r.Node("Neg", {r.Input(kF, {1 << 30, 1 << 30})}, kF, {1 << 30, 1 << 30})); },
+      {"huge",
+       [](RegionSpec& r) {
+         r.Output(r.Node("Neg", {r.Input(kF, {1 << 30, 1 << 30})}, kF, {1 << 30, 1 << 30}));
+       },
        "input 0: no code for its type or shape"},
-      {"product of huge", [](RegionSpec& r) {
+      {"product of huge",
+       [](RegionSpec& r) {
          const uint32_t x = r.Input(kF, {1 << 21, 1}), y = r.Input(kF, {1, 1 << 21});
          r.Output(r.Node("Mul", {x, y}, kF, {1 << 21, 1 << 21}));
-       }, "Mul: no code for its type or shape"},
-      {"operands", [](RegionSpec& r) {
+       },
+       "Mul: no code for its type or shape"},
+      {"operands",
+       [](RegionSpec& r) {
          const uint32_t x = r.Input(kF, {4}), y = r.Input(kF, {5});
          r.Output(r.Node("AddV2", {x, y}, kF, {5}));
-       }, "AddV2: operands that do not broadcast"},
+       },
+       "AddV2: operands that do not broadcast"},
       {"result", [](RegionSpec& r) { r.Output(r.Node("Neg", {r.Input(kF, {4})}, kF, {5})); },
        "Neg: a result of another shape"},
       {"result type", [](RegionSpec& r) { r.Output(r.Node("Neg", {r.Input(kF, {4})}, WEIR_FLOAT64, {4})); },
        "Neg: a result of the wrong type"},
       {"count", [](RegionSpec& r) { r.Output(r.Node("AddV2", {r.Input(kF, {4})}, kF, {4})); },
        "AddV2: wrong number of operands"},
-      {"divisor", [](RegionSpec& r) {
+      {"divisor",
+       [](RegionSpec& r) {
          const uint32_t x = r.Input(WEIR_INT32, {4}), y = r.Input(WEIR_INT32, {4});
          r.Output(r.Node("FloorDiv", {x, y}, WEIR_INT32, {4}));
-       }, "FloorDiv: the integer divisor is not a known scalar other than 0"},
-      {"zero", [](RegionSpec& r) {
+       },
+       "FloorDiv: the integer divisor is not a known scalar other than 0"},
+      {"zero",
+       [](RegionSpec& r) {
          const uint32_t x = r.Input(WEIR_INT32, {4}), y = r.Constant(WEIR_INT32, 0);
          r.Output(r.Node("FloorDiv", {x, y}, WEIR_INT32, {4}));
-       }, "FloorDiv: the integer divisor is not a known scalar other than 0"},
-      {"axes", [](RegionSpec& r) { r.Output(r.Node("Sum", {r.Input(kF, {4, 5})}, kF, {5}, {0})); },
+       },
+       "FloorDiv: the integer divisor is not a known scalar other than 0"},
+      {"axes",
+       [](RegionSpec& r) {
+         r.Output(r.Node("Sum", {r.Input(kF, {4, 5})}, kF, {5}, {0}));
+       },
        "Sum: axes that are not the last ones"},
-      {"small output", [](RegionSpec& r) {
+      {"small output",
+       [](RegionSpec& r) {
          const uint32_t x = r.Input(kF, {4, 5}), y = r.Input(kF, {5});
          const uint32_t n = r.Node("Neg", {y}, kF, {5});
          r.Output(n);
          r.Output(r.Node("AddV2", {x, n}, kF, {4, 5}));
-       }, "an output that is smaller than the nest"},
-      {"two shapes", [](RegionSpec& r) {
+       },
+       "an output that is smaller than the nest"},
+      {"two shapes",
+       [](RegionSpec& r) {
          const uint32_t x = r.Input(kF, {4}), y = r.Input(kF, {5});
          r.Output(r.Node("Neg", {x}, kF, {4}));
          r.Output(r.Node("Neg", {y}, kF, {5}));
-       }, "values of different shapes"},
+       },
+       "values of different shapes"},
   };
   for (const Refused& refused : cases) {
     SCOPED_TRACE(refused.name);

@@ -20,8 +20,8 @@ const std::vector<std::string> kRealUnary = {"Neg",   "Abs",  "Sign",  "Square",
                                              "Floor", "Ceil", "Round", "Relu",   "Relu6", "Softsign", "LeakyRelu"};
 const std::vector<std::string> kInexact = {"Exp", "Log", "Tanh", "Sigmoid", "Expm1", "Log1p", "Elu", "Softplus"};
 const std::vector<std::string> kRealBinary = {
-    "AddV2",   "Sub",     "Mul",  "RealDiv",    "Maximum",  "Minimum",  "SquaredDifference", "DivNoNan", "FloorDiv",
-    "ReluGrad", "TanhGrad", "Xdivy", "SigmoidGrad", "SqrtGrad", "RsqrtGrad", "EluGrad"};
+    "AddV2",    "Sub",      "Mul",      "RealDiv", "Maximum",     "Minimum",  "SquaredDifference", "DivNoNan",
+    "FloorDiv", "ReluGrad", "TanhGrad", "Xdivy",   "SigmoidGrad", "SqrtGrad", "RsqrtGrad",         "EluGrad"};
 const std::vector<std::string> kIntBinary = {"AddV2",      "Sub",       "Mul",        "Maximum",   "Minimum",
                                              "BitwiseAnd", "BitwiseOr", "BitwiseXor", "LeftShift", "RightShift"};
 const std::vector<std::string> kTests = {"Equal", "NotEqual", "Less", "LessEqual", "Greater", "GreaterEqual"};

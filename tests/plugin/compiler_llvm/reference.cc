@@ -41,8 +41,7 @@ const std::map<std::string, RealUnary>& InexactUnary() {
       {"Sigmoid", [](double x) { return x < 0 ? std::exp(x) / (1 + std::exp(x)) : 1 / (1 + std::exp(-x)); }},
       {"Erf", [](double x) { return std::erf(x); }},
       {"Elu", [](double x) { return x < 0 ? std::expm1(x) : x; }},
-      {"Selu",
-       [](double x) { return x < 0 ? 1.7580993408473768599 * std::expm1(x) : 1.0507009873554804934 * x; }},
+      {"Selu", [](double x) { return x < 0 ? 1.7580993408473768599 * std::expm1(x) : 1.0507009873554804934 * x; }},
       {"Softplus", [](double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::fabs(x))); }},
   };
   return functions;
@@ -208,8 +207,9 @@ int64_t CutReal(uint32_t to, double x) {
   const auto in = [x](double low, double high) { return x >= low && x < high; };
   const double two31 = 2147483648.0, two63 = 9223372036854775808.0;
   if (to == WEIR_INT64) return in(-two63, two63) ? static_cast<int64_t>(x) : std::numeric_limits<int64_t>::min();
-  if (to == WEIR_UINT32) return Wrapped(to, static_cast<uint64_t>(in(-two31, 2 * two31) ? static_cast<int64_t>(x)
-                                                                                       : static_cast<int64_t>(-two31)));
+  if (to == WEIR_UINT32)
+    return Wrapped(
+        to, static_cast<uint64_t>(in(-two31, 2 * two31) ? static_cast<int64_t>(x) : static_cast<int64_t>(-two31)));
   if (to == WEIR_UINT64) {
     return in(two63, 2 * two63) ? static_cast<int64_t>(static_cast<uint64_t>(x)) : CutReal(WEIR_INT64, x);
   }
@@ -304,7 +304,8 @@ void Reduce(const RegionSpec::NodeSpec& node, const Array& from, Array* to) {
       continue;
     }
     if (!IsReal(from.dtype)) {
-      to->Set(row, {0, IntegerReduction(node.op, from.dtype, [&](int64_t i) { return from.At(row * n + i).integer; }, n)});
+      const std::function<int64_t(int64_t)> at = [&](int64_t i) { return from.At(row * n + i).integer; };
+      to->Set(row, {0, IntegerReduction(node.op, from.dtype, at, n)});
       continue;
     }
     const std::function<double(int64_t)> at = [&](int64_t i) { return from.At(row * n + i).real; };

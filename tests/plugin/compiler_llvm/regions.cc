@@ -105,8 +105,12 @@ uint32_t RegionSpec::Constant(uint32_t dtype, double value) {
 
 uint32_t RegionSpec::Node(std::string op, std::vector<uint32_t> operands, uint32_t dtype, Dims dims,
                           std::vector<int64_t> axes, std::vector<Attr> attrs, std::string data_format) {
-  nodes_.push_back({std::move(op), std::move(operands), {dtype, std::move(dims), {}}, std::move(axes),
-                    std::move(attrs), std::move(data_format)});
+  nodes_.push_back({std::move(op),
+                    std::move(operands),
+                    {dtype, std::move(dims), {}},
+                    std::move(axes),
+                    std::move(attrs),
+                    std::move(data_format)});
   return static_cast<uint32_t>(inputs_.size() + nodes_.size() - 1);
 }
 
