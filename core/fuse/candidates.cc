@@ -116,10 +116,14 @@ class CandidateFinder::Liveness {
 };
 
 CandidateFinder::CandidateFinder(const Scene& scene)
-    : scene_(scene), readers_(scene.step.nodes.size()), targets_(scene.step.nodes.size(), 0) {
+    : scene_(scene),
+      readers_(scene.step.nodes.size()),
+      targets_(scene.step.nodes.size(), 0),
+      waited_for_(scene.step.nodes.size(), 0) {
   const auto count = static_cast<NodeId>(scene.step.nodes.size());
   for (NodeId id = 0; id < count; ++id) {
     for (const Endpoint& input : scene.step.node(id).inputs) readers_[static_cast<size_t>(input.node)].push_back(id);
+    for (const NodeId control : scene.step.node(id).control_inputs) waited_for_[control] = 1;
   }
   for (const Endpoint& fetch : scene.step.fetches) readers_[static_cast<size_t>(fetch.node)].push_back(-1);
   for (const NodeId target : scene.step.targets) targets_[target] = 1;
@@ -197,13 +201,18 @@ bool CandidateFinder::MayBeIn(NodeId id) const {
   }
   const bool reduces = !ReducedAxes(node).empty();
   if (!reduces && !IsElementwise(node)) return false;
-  for (size_t i = 0; i < node.inputs.size(); ++i) {
-    const Endpoint& input = node.inputs[i];
-    if (!IsPlain(scene_.step, input) || scene_.step.ShapeOf(input).elements() <= 0) return false;
-    const DType type = scene_.step.TypeOf(input);
-    if (!IsNumber(type) || ops::MayRefuseElements(op, type)) return false;
+  for (const Endpoint& input : node.inputs) {
+    if (!IsOperand(id, input) || ops::MayRefuseElements(op, scene_.step.TypeOf(input))) return false;
   }
   return OnHostDevice(id);
+}
+
+/// A reader of a Switch tells the nodes that wait for it which branch runs; without them, the region tells its readers.
+bool CandidateFinder::IsOperand(NodeId reader, const Endpoint& value) const {
+  const PartialShape& shape = scene_.step.ShapeOf(value);
+  const bool of_switch = graph::FlowOf(scene_.step.node(value.node)) == graph::Flow::kSwitch;
+  return IsNumber(scene_.step.TypeOf(value)) && shape.fully_defined() && shape.elements() > 0 &&
+         (!of_switch || waited_for_[reader] == 0);
 }
 
 /// The set that ends with `root`, ascending. A node is looked at after all its readers, which have larger ids.

@@ -32,6 +32,7 @@ class CandidateFinder {
  private:
   class Liveness;
   bool MayBeIn(graph::NodeId id) const;
+  bool IsOperand(graph::NodeId reader, const graph::Endpoint& value) const;
   bool IsElementwise(const graph::StepNode& node) const;
   std::vector<int64_t> ReducedAxes(const graph::StepNode& node) const;
   bool OnHostDevice(graph::NodeId id) const;
@@ -43,6 +44,7 @@ class CandidateFinder {
   const Scene& scene_;
   std::vector<std::vector<graph::NodeId>> readers_;  // by node: a reader for each of its uses by inputs; -1: a fetch
   IndexedVector<graph::NodeId, char> targets_;
+  IndexedVector<graph::NodeId, char> waited_for_;  // by a control edge
   std::unique_ptr<Liveness> liveness_;
 };
 

@@ -19,6 +19,7 @@ using session::CompileRegions;
 using testing::Fault;
 using testing::TestCompiler;
 using testing::Told;
+using weir::testing::Const;
 using weir::testing::kFloat;
 using weir::testing::NodeLine;
 using weir::testing::Placeholder;
@@ -210,6 +211,86 @@ TEST_F(CompilersTest, F021_an_error_of_the_code_ends_the_step) {
         << ran.status.ToString();
     EXPECT_NE(ran.status.message().find("{{node z}}"), std::string::npos) << ran.status.ToString();
   }
+}
+
+/// Both runs of a graph, compiled and not; the text of the compiled step goes to `text`.
+void ExpectSame(const graph::Definition& graph, const std::vector<session::Feed>& feeds, const Names& fetches,
+                std::string* text) {
+  std::vector<std::vector<float>> values;
+  for (const CompileRegions regions : {CompileRegions::kOn, CompileRegions::kOff}) {
+    session::SessionOptions options;
+    options.compile_regions = regions;
+    options.keep_compiled_regions = false;
+    const auto session = session::Session::Make(RuntimeWith({TestCompiler()}), graph, options);
+    ASSERT_TRUE(session.ok()) << session.status().ToString();
+    const auto fetched = (*session)->Run(feeds, fetches, {});
+    ASSERT_TRUE(fetched.ok()) << fetched.status().ToString();
+    std::vector<float>& all = values.emplace_back();
+    for (const Tensor& tensor : *fetched) all.insert(all.end(), tensor.as<float>().begin(), tensor.as<float>().end());
+    const auto explained = (*session)->ExplainStage(session::Stage::kGraph, feeds, fetches, {});
+    if (regions == CompileRegions::kOn && explained.ok()) *text = *explained;
+  }
+  EXPECT_EQ(values[0], values[1]);
+}
+
+TEST_F(CompilersTest, F021_a_value_that_lives_outside_a_branch_stays_outside) {
+  const op::AttrList typed = kFloat;
+  const Result<graph::Definition> graph =
+      weir::testing::MakeGraph({Placeholder("x", PartialShape::Of({8})),
+                                Placeholder("p", PartialShape::Of({}), DType::kBool),
+                                {"switch", "Switch", {"x", "p"}, typed},
+                                {"a", "Neg", {"x"}, typed},
+                                {"b", "AddV2", {"a", "switch:1"}, typed},
+                                {"c", "Square", {"b"}, typed},
+                                {"d", "Neg", {"switch"}, typed},
+                                {"e", "Square", {"d"}, typed},
+                                {"m", "Merge", {"e", "c"}, {{"T", DType::kFloat}, {"N", int64_t{2}}}},
+                                {"y", "Square", {"a"}, typed}});
+  ASSERT_TRUE(graph.ok()) << graph.status().ToString();
+  for (const bool taken : {false, true}) {
+    const std::vector<session::Feed> feeds = {{"x:0", Tensor::Of<float>(Shape::Of({8}), {1, 2, 3, 4, 5, 6, 7, 8})},
+                                              {"p:0", Tensor::Scalar<bool>(taken)}};
+    std::string text;
+    ExpectSame(*graph, feeds, {"m:0", "y:0", "a:0"}, &text);
+    EXPECT_EQ(CountOf(text, "_Region("), 2u) << text;
+    EXPECT_NE(text.find("a = Neg("), std::string::npos) << text;
+  }
+}
+
+TEST_F(CompilersTest, F021_the_body_of_a_loop_is_compiled) {
+  // while (i < 10): x = (-x)^2 + x; i = i + 1
+  const std::string int_type = "type: DT_INT32", float_type = "type: DT_FLOAT";
+  const op::AttrList whole = {{"T", DType::kInt32}};
+  const weir::testing::FunctionLine condition{
+      "condition",
+      {{"i", int_type}, {"x", float_type}},
+      {{"r", "type: DT_BOOL"}},
+      {Const("ten", Tensor::Scalar<int32_t>(10)), {"less", "Less", {"i", "ten:output:0"}, whole}},
+      {{"r", "less:z:0"}}};
+  const weir::testing::FunctionLine body{"body",
+                                         {{"i", int_type}, {"x", float_type}},
+                                         {{"next", int_type}, {"sum", float_type}},
+                                         {Const("one", Tensor::Scalar<int32_t>(1)),
+                                          {"add", "AddV2", {"i", "one:output:0"}, whole},
+                                          {"n", "Neg", {"x"}, kFloat},
+                                          {"s", "Square", {"n:y:0"}, kFloat},
+                                          {"y", "AddV2", {"s:y:0", "x"}, kFloat}},
+                                         {{"next", "add:z:0"}, {"sum", "y:z:0"}}};
+  const Result<graph::Definition> graph =
+      weir::testing::MakeGraph({Placeholder("x", PartialShape::Of({4})),
+                                Const("zero", Tensor::Scalar<int32_t>(0)),
+                                {"loop",
+                                 "While",
+                                 {"zero", "x"},
+                                 {{"T", std::vector<DType>{DType::kInt32, DType::kFloat}},
+                                  {"cond", weir::testing::Func("condition")},
+                                  {"body", weir::testing::Func("body")}}},
+                                {"y", "Identity", {"loop:1"}, kFloat}},
+                               {condition, body});
+  ASSERT_TRUE(graph.ok()) << graph.status().ToString();
+  std::string text;
+  ExpectSame(*graph, {{"x:0", Tensor::Of<float>(Shape::Of({4}), {0.1f, -0.2f, 0.05f, -0.5f})}}, {"y:0"}, &text);
+  EXPECT_EQ(CountOf(text, "_Region("), 1u) << text;
 }
 
 TEST_F(CompilersTest, F021_another_compiler_takes_what_the_first_cannot) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -492,6 +493,47 @@ std::shared_ptr<session::Runtime> AllCompilers() {
   const Result<std::shared_ptr<session::Runtime>> runtime = session::Runtime::Load(options);
   EXPECT_TRUE(runtime.ok()) << runtime.status().ToString();
   return runtime.ok() ? *runtime : nullptr;
+}
+
+TEST(RandomRegions, F021_bits_do_not_depend_on_threads) {
+  const std::shared_ptr<session::Runtime> all = AllCompilers();
+  ASSERT_NE(all, nullptr);
+  const Shape shape = Shape::Of({1000, 777});
+  std::vector<NodeLine> nodes = {Placeholder("x", PartialShape(shape))};
+  for (const auto& [name, op, input] : std::vector<std::array<const char*, 3>>{
+           {"a", "Tanh", "x"}, {"b", "Square", "a"}, {"c", "Neg", "b"}, {"y", "Relu", "c"}}) {
+    nodes.push_back({name, op, {input}, {{"T", DType::kFloat}}});
+  }
+  const Result<graph::Definition> graph = weir::testing::MakeGraph(nodes);
+  ASSERT_TRUE(graph.ok());
+  std::vector<float> numbers(static_cast<size_t>(shape.elements()));
+  for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = std::sin(static_cast<float>(i));
+  for (const kernel::CompilerEntry& entry : all->plugins->compilers()) {
+    SCOPED_TRACE(entry.plugin);
+    const auto runtime = std::make_shared<session::Runtime>(*all);
+    runtime->compilers =
+        std::make_shared<Compilers>(std::vector<kernel::CompilerEntry>{entry}, plugin::IsaText("auto"));
+    std::vector<Tensor> results;
+    for (const int threads : {1, 2, 3, 7}) {
+      session::SessionOptions options;
+      options.compile_regions = session::CompileRegions::kOn;
+      options.intra_op_parallelism_threads = threads;
+      options.deterministic = true;
+      options.keep_compiled_regions = false;
+      const auto session = session::Session::Make(runtime, *graph, options);
+      ASSERT_TRUE(session.ok());
+      const std::vector<session::Feed> feeds = {{"x:0", Tensor::Of<float>(shape, numbers)}};
+      const auto values = (*session)->Run(feeds, Names{"b:0", "y:0"}, {});
+      ASSERT_TRUE(values.ok()) << values.status().ToString();
+      const auto plan = (*session)->ExplainStage(session::Stage::kPlan, feeds, Names{"b:0", "y:0"}, {});
+      ASSERT_TRUE(plan.ok());
+      EXPECT_NE(plan->find(entry.plugin), std::string::npos) << *plan;
+      results.insert(results.end(), values->begin(), values->end());
+    }
+    for (size_t i = 2; i < results.size(); ++i) {
+      EXPECT_EQ(std::memcmp(results[i].raw(), results[i % 2].raw(), results[i].bytes()), 0) << i;
+    }
+  }
 }
 
 TEST(RandomRegions, F021_compiled_regions_agree_with_their_ops) {
