@@ -1,6 +1,7 @@
 #include "plugins/compiler_llvm/claim.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <optional>
 
@@ -17,8 +18,8 @@ constexpr size_t kMostMembers = 128;        // of a set
 // Declared, not measured: results of `claim` must not depend on the moment. An addition of 16 floats takes half a
 // cycle in registers of 512 bits.
 constexpr double kNsPerAdd = 0.012;     // of a float
-constexpr double kNsPerByte = 0.03;     // in the caches
-constexpr double kNsPerFarByte = 0.09;  // beyond them
+constexpr double kNsPerByte = 0.015;    // in the caches, if the profile does not tell
+constexpr double kNsPerFarByte = 0.06;  // beyond them
 constexpr double kFarBytes = 16 << 20;
 constexpr double kNsPerUnit = 6;  // a row
 constexpr double kNsPerCall = 15;
@@ -26,7 +27,8 @@ constexpr double kCompileNs = 2.5e6, kCompileNsPerNode = 3e5;
 
 class Claimer {
  public:
-  Claimer(const weir_region& candidate, bool wide_vectors) : whole_(candidate), wide_(wide_vectors) {}
+  Claimer(const weir_region& candidate, bool wide_vectors, const weir_profile* profile)
+      : whole_(candidate), wide_(wide_vectors), profile_(profile) {}
 
   std::vector<Claim> Run() {
     if (whole_.node_count > kMostCandidates || whole_.nodes == nullptr) return {};
@@ -244,12 +246,24 @@ class Claimer {
     };
     for (uint32_t i = 0; i < graph.inputs.size(); ++i) add(i);
     for (const uint32_t output : graph.outputs) add(output);
-    const double moves = bytes * (bytes > kFarBytes ? kNsPerFarByte : kNsPerByte);
-    return kNsPerCall + kNsPerUnit * static_cast<double>(program.units) + std::max(work, moves);
+    return kNsPerCall + kNsPerUnit * static_cast<double>(program.units) + std::max(work, NsToMove(bytes));
+  }
+
+  /// With the profile's rates, so that the prediction compares with the declared times of kernels.
+  double NsToMove(double bytes) const {
+    const auto known = [](double figure, double otherwise) {
+      return std::isfinite(figure) && figure > 0 ? figure : otherwise;
+    };
+    if (profile_ == nullptr) return bytes * (bytes > kFarBytes ? kNsPerFarByte : kNsPerByte);
+    const bool far = bytes > known(profile_->cache_bytes, kFarBytes);
+    const double rate = far ? known(profile_->bandwidth_bytes_per_ns, 1 / kNsPerFarByte)
+                            : known(profile_->cache_bandwidth_bytes_per_ns, 1 / kNsPerByte);
+    return bytes / (rate * known(profile_->memory_efficiency[WEIR_CLASS_ELEMENTWISE], 1));
   }
 
   const weir_region& whole_;
   const bool wide_;
+  const weir_profile* const profile_;
   std::vector<Member> members_;
   std::vector<std::vector<uint32_t>> users_, groups_;
   std::vector<uint32_t> group_;
@@ -258,8 +272,8 @@ class Claimer {
 
 }  // namespace
 
-std::vector<Claim> ClaimNodes(const weir_region& candidate, bool wide_vectors) {
-  return Claimer(candidate, wide_vectors).Run();
+std::vector<Claim> ClaimNodes(const weir_region& candidate, bool wide_vectors, const weir_profile* profile) {
+  return Claimer(candidate, wide_vectors, profile).Run();
 }
 
 }  // namespace weir::compiler_llvm

@@ -19,7 +19,8 @@ struct Claim {
 };
 
 /// Disjoint convex sets of at least two nodes, each of which `compile` takes.
-std::vector<Claim> ClaimNodes(const weir_region& candidate, bool wide_vectors);
+/// `profile` may be null; times then hold for a processor of 2022.
+std::vector<Claim> ClaimNodes(const weir_region& candidate, bool wide_vectors, const weir_profile* profile);
 
 }  // namespace weir::compiler_llvm
 

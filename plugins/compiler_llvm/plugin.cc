@@ -76,7 +76,7 @@ int32_t ClaimIn(const weir_compile_target* target, const weir_region* candidate,
     std::string why;
     const std::optional<Level> level = LevelOf(*target, &why);
     if (!level) return WEIR_OK;
-    for (const Claim& claim : ClaimNodes(*candidate, *level == Level::kV4)) {
+    for (const Claim& claim : ClaimNodes(*candidate, *level == Level::kV4, target->profile)) {
       weir_claim record{};
       record.struct_size = sizeof record;
       record.node_count = static_cast<uint32_t>(claim.nodes.size());

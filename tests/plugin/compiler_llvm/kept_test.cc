@@ -4,6 +4,7 @@
 
 #include <cstring>
 #include <fstream>
+#include <thread>
 
 #include "tests/plugin/compiler_llvm/regions.h"
 
@@ -105,6 +106,21 @@ TEST(CompilerLlvmKept, LlvmIsLoadedByTheFirstCompilationOnly) {
   RegionSpec region = Chain(100);
   EXPECT_TRUE(CompileRegion(region, "x86-64-v3"));
   EXPECT_NE(maps().find("libLLVM"), std::string::npos);
+}
+
+TEST(CompilerLlvmKept, ThreadsCompileAtOnce) {
+  if (Levels().empty()) GTEST_SKIP() << "the processor is below x86-64-v3";
+  std::vector<std::vector<uint8_t>> kept(8);
+  std::vector<std::thread> threads;
+  for (size_t t = 0; t < kept.size(); ++t) {
+    threads.emplace_back([&kept, t] {
+      RegionSpec region = Chain(100 + static_cast<int64_t>(t % 2));
+      kept[t] = SerializeOf(CompileRegion(region, Levels().back()));
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (size_t t = 0; t < kept.size(); ++t) EXPECT_EQ(kept[t], kept[t % 2]) << "the same region has the same code";
+  EXPECT_NE(kept[0], kept[1]);
 }
 
 struct Claims {
