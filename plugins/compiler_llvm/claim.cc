@@ -113,7 +113,9 @@ class Claimer {
       std::sort(more.begin(), more.end());
       if (more.size() > kMostMembers || !IsConvex(more)) continue;
       std::string why;
-      if (!PlanNest(GraphOf(more), strict ? Outputs::kChecked : Outputs::kAny, &why)) continue;
+      const Graph graph = GraphOf(more);
+      if (graph.inputs.size() > kMaxAccesses || graph.outputs.size() > kMaxAccesses) continue;
+      if (!PlanNest(graph, strict ? Outputs::kChecked : Outputs::kAny, &why)) continue;
       set = std::move(more);
       joined.push_back(group);
     }

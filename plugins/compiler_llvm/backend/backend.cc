@@ -108,12 +108,6 @@ class Unit {
   std::span<const uint8_t> Result() const {
     return {reinterpret_cast<const uint8_t*>(LLVMGetBufferStart(buffer_)), LLVMGetBufferSize(buffer_)};
   }
-  std::string Text() const {
-    char* text = LLVMPrintModuleToString(module_);
-    std::string copy(text);
-    LLVMDisposeMessage(text);
-    return copy;
-  }
 
  private:
   static bool Refuse(const char* text, std::string* why) {
@@ -133,13 +127,8 @@ bool GenerateIn(Unit* unit, const Program& program, Level level, Code* code, std
          LayOut(unit->Result(), kFunction, code, why);
 }
 
-bool PrintIn(Unit* unit, const Program& program, Level level, bool assembly, std::string* text) {
-  if (!unit->Build(program, level, text)) return false;
-  if (!assembly) {
-    *text = unit->Text();
-    return true;
-  }
-  if (!unit->Assemble(LLVMAssemblyFile, text)) return false;
+bool AssemblyIn(Unit* unit, const Program& program, Level level, std::string* text) {
+  if (!unit->Build(program, level, text) || !unit->Assemble(LLVMAssemblyFile, text)) return false;
   const std::span<const uint8_t> result = unit->Result();
   text->assign(reinterpret_cast<const char*>(result.data()), result.size());
   return true;
@@ -174,11 +163,11 @@ bool Generate(const Program& program, Level level, Code* code, std::string* why)
   return Guarded([&](Unit* unit) { return GenerateIn(unit, program, level, code, why); }, why);
 }
 
-bool Print(const Program& program, Level level, bool assembly, std::string* text) {
-  return Guarded([&](Unit* unit) { return PrintIn(unit, program, level, assembly, text); }, text);
+bool Assembly(const Program& program, Level level, std::string* text) {
+  return Guarded([&](Unit* unit) { return AssemblyIn(unit, program, level, text); }, text);
 }
 
-constexpr Backend kBackend = {kBuild, &Generate, &Print};
+constexpr Backend kBackend = {kBuild, &Generate, &Assembly};
 
 }  // namespace
 }  // namespace weir::compiler_llvm

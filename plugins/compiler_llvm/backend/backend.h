@@ -30,8 +30,8 @@ struct Backend {
   const char* build;  // of the plugin's sources
   /// False with a reason. Any thread.
   bool (*generate)(const Program& program, Level level, Code* code, std::string* why);
-  /// The program as LLVM's text, for tests and for reading.
-  bool (*print)(const Program& program, Level level, bool assembly, std::string* text);
+  /// The code as text, to be read by people; false with a reason in `text`.
+  bool (*assembly)(const Program& program, Level level, std::string* text);
 };
 using BackendFn = const Backend* (*)();
 

@@ -1,11 +1,17 @@
 // compiler_llvm_bench: times compiled regions, and what compiling them costs. Not a test: its numbers depend on the
 // machine.
+//   compiler_llvm_bench                  the table
+//   compiler_llvm_bench ISA NAME         the assembly of one case: compiler_llvm_bench x86-64-v4 "chain of 8"
+#include <dlfcn.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <ctime>
 #include <functional>
 
+#include "plugins/compiler_llvm/backend/backend.h"
+#include "plugins/compiler_llvm/plan.h"
 #include "tests/plugin/compiler_llvm/regions.h"
 
 namespace weir::test {
@@ -134,7 +140,7 @@ double Best(const std::function<double()>& time, int rounds) {
   return best;
 }
 
-void RunAll() {
+std::vector<Case> AllCases() {
   std::vector<Case> cases;
   for (const int64_t n : {1 << 16, 1 << 20, 1 << 24}) {
     cases.push_back({"chain of 8", Chain(n), 12.0 * static_cast<double>(n)});
@@ -146,6 +152,27 @@ void RunAll() {
   cases.push_back({"softmax 32x50000", Softmax(32, 50000), 8.0 * 1600000});
   cases.push_back({"layer norm 128x1000", LayerNorm(128, 1000), 8.0 * 128000});
   cases.push_back({"layer norm 32x50000", LayerNorm(32, 50000), 8.0 * 1600000});
+  return cases;
+}
+
+void PrintAssembly(const char* isa, const std::string& name) {
+  for (Case& c : AllCases()) {
+    if (c.name != name) continue;
+    std::string text;
+    const std::optional<compiler_llvm::Graph> graph = compiler_llvm::ReadRegion(*c.region.Get(), &text);
+    const std::optional<compiler_llvm::Program> program =
+        compiler_llvm::PlanNest(*graph, compiler_llvm::Outputs::kChecked, &text);
+    void* const library = dlopen(WEIR_LLVM_BACKEND, RTLD_NOW | RTLD_LOCAL);
+    const auto entry = reinterpret_cast<compiler_llvm::BackendFn>(dlsym(library, WEIR_LLVM_BACKEND_SYMBOL));
+    const bool wide = std::strcmp(isa, "x86-64-v4") == 0;
+    (void)entry()->assembly(*program, wide ? compiler_llvm::Level::kV4 : compiler_llvm::Level::kV3, &text);
+    std::printf("%s\n", text.c_str());
+    return;
+  }
+}
+
+void RunAll() {
+  std::vector<Case> cases = AllCases();
   for (const char* isa : Levels()) {
     for (Case& c : cases) {
       Runner runner(c.region, isa);
@@ -174,7 +201,11 @@ void RunAll() {
 }  // namespace
 }  // namespace weir::test
 
-int main() {
-  weir::test::RunAll();
+int main(int count, char** arguments) {
+  if (count == 3) {
+    weir::test::PrintAssembly(arguments[1], arguments[2]);
+  } else {
+    weir::test::RunAll();
+  }
   return 0;
 }

@@ -80,7 +80,7 @@ void CheckFunction(const Function& function, uint32_t dtype, const char* isa) {
   }
 }
 
-TEST(CompilerLlvmFunctions, AreWithinTheirBounds) {
+TEST(CompilerLlvmFunctions, F021_functions_are_within_their_bounds) {
   for (const char* isa : Levels()) {
     for (const Function& function : kFunctions) {
       CheckFunction(function, WEIR_FLOAT32, isa);

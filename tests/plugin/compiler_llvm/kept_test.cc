@@ -150,6 +150,25 @@ TEST(CompilerLlvmClaims, AChainIsOneSet) {
   EXPECT_GT(ClaimsOf(larger).predicted, 10 * claims.predicted);
 }
 
+TEST(CompilerLlvmClaims, SetsHaveLimits) {
+  RegionSpec region;
+  const Dims dims = {64};
+  std::vector<uint32_t> inputs;
+  for (int i = 0; i < 100; ++i) inputs.push_back(region.Input(kSingle, dims));
+  uint32_t v = inputs[0];
+  for (int i = 1; i < 100; ++i) v = region.Node("AddV2", {v, inputs[static_cast<size_t>(i)]}, kSingle, dims);
+  for (int i = 0; i < 300; ++i) v = region.Node("Neg", {v}, kSingle, dims);
+  region.Output(v);
+  const Claims claims = ClaimsOf(region);
+  ASSERT_EQ(claims.sets.size(), 4u);
+  size_t nodes = 0;
+  for (const std::vector<uint32_t>& set : claims.sets) {
+    EXPECT_LE(set.size(), 128u);
+    nodes += set.size();
+  }
+  EXPECT_EQ(nodes, 399u);
+}
+
 TEST(CompilerLlvmClaims, SetsAreConvex) {
   RegionSpec region;
   const Dims dims = {64};

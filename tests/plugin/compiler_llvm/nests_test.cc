@@ -120,7 +120,7 @@ TEST(CompilerLlvmNests, BiasesOfBothLayouts) {
   }
 }
 
-TEST(CompilerLlvmNests, SoftmaxAndLayerNorm) {
+TEST(CompilerLlvmNests, F021_softmax_and_layer_norm_are_one_nest) {
   for (const Dims& whole : std::vector<Dims>{{3, 1000}, {17, 7}, {2, 5, 64}, {31, 257}}) {
     SCOPED_TRACE(testing::PrintToString(whole));
     const auto axis = static_cast<int64_t>(whole.size() - 1);

@@ -266,7 +266,7 @@ void CheckRegion(uint64_t seed, int* compiled) {
 /// A quarter of the regions, so that several processors share them.
 class CompilerLlvmRandom : public testing::TestWithParam<uint64_t> {};
 
-TEST_P(CompilerLlvmRandom, RegionsHaveTheReferencesNumbers) {
+TEST_P(CompilerLlvmRandom, F021_random_regions_have_the_numbers_of_their_ops) {
   if (Levels().empty()) GTEST_SKIP() << "the processor is below x86-64-v3";
   int compiled = 0;
   const uint64_t first = GetParam() * 100000;
