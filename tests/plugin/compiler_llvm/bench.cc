@@ -51,6 +51,14 @@ RegionSpec Unary(const char* op, int64_t n) {
   return r;
 }
 
+RegionSpec BiasRelu(int64_t rows, int64_t columns) {
+  RegionSpec r;
+  const Dims whole = {rows, columns};
+  const uint32_t x = r.Input(WEIR_FLOAT32, whole), bias = r.Input(WEIR_FLOAT32, {columns});
+  r.Output(r.Node("Relu", {r.Node("BiasAdd", {x, bias}, WEIR_FLOAT32, whole)}, WEIR_FLOAT32, whole));
+  return r;
+}
+
 RegionSpec Softmax(int64_t rows, int64_t columns) {
   RegionSpec r;
   const Dims whole = {rows, columns}, kept = {rows, 1};
@@ -148,6 +156,9 @@ std::vector<Case> AllCases() {
   for (const char* op : {"Exp", "Log", "Tanh", "Sigmoid", "Log1p", "Erf"}) {
     cases.push_back({op, Unary(op, 1 << 16), 8.0 * 65536});
   }
+  for (const int64_t n : {1, 10, 100, 1000}) cases.push_back({"short chain", Chain(n), 12.0 * static_cast<double>(n)});
+  cases.push_back({"bias 100000x3", BiasRelu(100000, 3), 8.0 * 300000});
+  cases.push_back({"bias 10000x64", BiasRelu(10000, 64), 8.0 * 640000});
   cases.push_back({"softmax 128x1000", Softmax(128, 1000), 8.0 * 128000});
   cases.push_back({"softmax 32x50000", Softmax(32, 50000), 8.0 * 1600000});
   cases.push_back({"layer norm 128x1000", LayerNorm(128, 1000), 8.0 * 128000});
@@ -192,7 +203,7 @@ void RunAll() {
             return Since(begin);
           },
           7);
-      std::printf("%s  %-20s %10.1f us  %6.2f GB/s  compiled in %6.2f ms, kept %5zu bytes, loaded in %.3f ms\n", isa,
+      std::printf("%s  %-20s %10.3f us  %6.2f GB/s  compiled in %6.2f ms, kept %5zu bytes, loaded in %.3f ms\n", isa,
                   c.name, ns / 1e3, c.bytes / ns, compile / 1e6, bytes.size(), load / 1e6);
     }
   }
