@@ -139,7 +139,7 @@ std::vector<Candidate> CandidateFinder::Find() const {
   for (NodeId id = count - 1; id >= 0; --id) {
     if (taken[id] != 0 || !MayBeIn(id)) continue;
     std::vector<NodeId> members = Grow(id, taken);
-    if (members.size() < 2) continue;
+    if (members.size() < (scene_.options.compile.always ? 1u : 2u)) continue;
     for (const NodeId member : members) taken[member] = 1;
     all.push_back(Make(std::move(members)));
   }

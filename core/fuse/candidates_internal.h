@@ -17,10 +17,10 @@ struct Candidate {
   compile::Region region;
 };
 
-/// Finds connected sets of two or more ops on one device in host memory without streams, in one frame: elementwise ops
-/// and reductions of the last dimensions, of floats, integers and bools, with known shapes, that cannot fail. Their
-/// values may be used outside by nodes behind the last of them only, and then only if all nodes of the set run or none
-/// does. So a set is convex and can run in the place of its last node.
+/// Finds connected sets of two or more ops (of one too if all are to be compiled) on one device in host memory without
+/// streams, in one frame: elementwise ops and reductions of the last dimensions, of floats, integers and bools, with
+/// known shapes, that cannot fail. Their values may be used outside by nodes behind the last of them only, and then
+/// only if all nodes of the set run or none does. So a set is convex and can run in the place of its last node.
 class CandidateFinder {
  public:
   explicit CandidateFinder(const Scene& scene);
