@@ -111,7 +111,7 @@ class Claimer {
       std::vector<uint32_t> more = set;
       more.insert(more.end(), groups_[group].begin(), groups_[group].end());
       std::sort(more.begin(), more.end());
-      if (more.size() > kMostMembers || !IsConvex(more)) continue;
+      if (more.size() > kMostMembers || !RunsAtItsEnd(more)) continue;
       std::string why;
       const Graph graph = GraphOf(more);
       if (graph.inputs.size() > kMaxAccesses || graph.outputs.size() > kMaxAccesses) continue;
@@ -124,25 +124,14 @@ class Claimer {
     groups_.push_back(std::move(set));
   }
 
-  /// No path between members leads through another node. `set` is ascending.
-  bool IsConvex(const std::vector<uint32_t>& set) const {
-    const uint32_t first = set.front(), last = set.back();
-    std::vector<uint8_t> state(last - first + 1, 0);  // 1: a member, 2: another node behind a member
-    for (const uint32_t member : set) state[member - first] = 1;
-    for (uint32_t n = first; n <= last; ++n) {
-      const weir_region_node& node = *members_[n].node;
-      for (uint32_t k = 0; k < node.operand_count; ++k) {
-        const uint32_t operand = node.operands[k];
-        if (operand < whole_.input_count + first || operand - whole_.input_count >= n) continue;
-        const uint8_t from = state[operand - whole_.input_count - first];
-        uint8_t& own = state[n - first];
-        if (own == 1 ? from == 2 : from != 0) {
-          if (own == 1) return false;
-          own = 2;
-        }
-      }
-    }
-    return true;
+  /// No other node needs a value of the set before the set's last node, in whose place the region can run then. Such a
+  /// set is convex. `set` is ascending.
+  bool RunsAtItsEnd(const std::vector<uint32_t>& set) const {
+    return std::all_of(set.begin(), set.end(), [&](uint32_t member) {
+      return std::all_of(users_[member].begin(), users_[member].end(), [&](uint32_t user) {
+        return user > set.back() || std::binary_search(set.begin(), set.end(), user);
+      });
+    });
   }
 
   Graph GraphOf(const std::vector<uint32_t>& set) const {
@@ -175,7 +164,7 @@ class Claimer {
 
   /// Emits the set, or the sets that are left of it when every join is checked with its outputs.
   void Finish(const std::vector<uint32_t>& set, std::vector<Claim>* claims) {
-    if (set.size() < 2) return;
+    if (set.empty()) return;
     std::vector<uint32_t> left = set;
     const std::vector<uint32_t> heads = TakeHeads(&left);
     (void)Emit(heads, claims);
@@ -212,9 +201,9 @@ class Claimer {
   }
 
   bool Emit(const std::vector<uint32_t>& set, std::vector<Claim>* claims) const {
-    if (set.size() < 2) return true;
+    if (set.empty()) return true;
     const Graph graph = GraphOf(set);
-    if (graph.inputs.size() > kMaxAccesses || graph.outputs.size() > kMaxAccesses || !IsConvex(set)) return false;
+    if (graph.inputs.size() > kMaxAccesses || graph.outputs.size() > kMaxAccesses || !RunsAtItsEnd(set)) return false;
     Claim claim;
     const std::optional<Program> program = PlanNest(graph, Outputs::kChecked, &claim.reason);
     if (!program) return false;

@@ -18,7 +18,7 @@ struct Claim {
   std::string reason;
 };
 
-/// Disjoint convex sets of at least two nodes, each of which `compile` takes.
+/// Disjoint sets, each of which `compile` takes, and which can run in the place of their last nodes.
 /// `profile` may be null; times then hold for a processor of 2022.
 std::vector<Claim> ClaimNodes(const weir_region& candidate, bool wide_vectors, const weir_profile* profile);
 
