@@ -270,6 +270,11 @@ Result<Compilers::Compiled> Compilers::Compile(size_t compiler, const Target& ta
     }
   }
   Result<std::shared_ptr<const Executable>> made = Make(compiler, key, target, region, limits, notes);
+  if (!made.ok() && made.status().code() != Code::kUnimplemented) {
+    Note(fmt::format("compiler '{}' failed, the nodes of its regions run as kernels: {}", name(compiler),
+                     made.status().message()),
+         notes);
+  }
   const std::lock_guard<std::mutex> lock(mutex_);
   if (!made.ok()) {
     if (failed_.size() < kMostRemembered) failed_.emplace(key, made.status());

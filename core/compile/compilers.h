@@ -60,7 +60,8 @@ class Compilers {
     std::shared_ptr<const Executable> executable;
   };
   /// The region compiled: an executable that is still in use, or read from a file, or made now and kept in a file.
-  /// Damaged or stale files are made anew, and `notes` says so. An error of the compiler is remembered for the region.
+  /// Damaged or stale files are made anew, and `notes` says so, as of errors other than Unimplemented. An error of the
+  /// compiler is remembered for the region.
   /// DeadlineExceeded if it takes too long: the compiler is asked to cancel and is not called again; Unimplemented from
   /// then on.
   Result<Compiled> Compile(size_t compiler, const Target& target, const Region& region, const CompileLimits& limits,

@@ -169,10 +169,6 @@ class RegionChooser {
         options_.compilers->Compile(proposal.compiler, target, part.region, limits, notes);
     if (!compiled.ok()) {
       Tell(candidate, proposal.nodes, fmt::format("not compiled by {}: {}", name, compiled.status().message()));
-      if (compiled.status().code() != Code::kUnimplemented) {
-        notes.push_back(fmt::format("compiler '{}' failed, the nodes of its regions run as kernels: {}", name,
-                                    compiled.status().message()));
-      }
       return false;
     }
     Tell(candidate, proposal.nodes,

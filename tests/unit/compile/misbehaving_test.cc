@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/compile/compilers.h"
+#include "core/session/options.h"
 #include "core/session/runtime.h"
 #include "core/session/session.h"
 #include "tests/support/text_graph.h"
@@ -128,6 +129,20 @@ TEST_F(CompilersTest, F021_switches_turn_compilation_off) {
   EXPECT_EQ(text->find("_Region("), std::string::npos) << *text;
 }
 
+TEST_F(CompilersTest, F021_keys_of_the_configuration_switch_compilation) {
+  config::Config config;
+  EXPECT_EQ(session::SessionOptionsFrom(config).compile_regions, CompileRegions::kAuto);
+  EXPECT_TRUE(session::SessionOptionsFrom(config).keep_compiled_regions);
+  config.plugins.compile_regions = "off";
+  config.plugins.keep_regions = false;
+  config.plugins.time_limit_ms = 77;
+  EXPECT_EQ(session::SessionOptionsFrom(config).compile_regions, CompileRegions::kOff);
+  EXPECT_FALSE(session::SessionOptionsFrom(config).keep_compiled_regions);
+  EXPECT_EQ(session::SessionOptionsFrom(config).compile_limit_ms, 77);
+  config.plugins.compile_regions = "on";
+  EXPECT_EQ(session::SessionOptionsFrom(config).compile_regions, CompileRegions::kOn);
+}
+
 TEST_F(CompilersTest, F021_auto_compiles_where_the_gain_repays_it) {
   // 1,000 runs gain some microseconds each; the compilation is said to take one.
   const Ran ran = RunNodes(RuntimeWith({TestCompiler()}), CompileRegions::kAuto);
@@ -201,6 +216,15 @@ TEST_F(CompilersTest, F021_a_compiler_that_hangs_is_asked_to_cancel_and_not_call
   EXPECT_EQ(Told().compiled, before + 1);
   while (Told().in_call != 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   EXPECT_TRUE(Told().cancelled_seen);
+}
+
+TEST_F(CompilersTest, F021_a_second_session_is_not_told_again) {
+  Told().fault = Fault::kCompileFails;
+  const auto runtime = RuntimeWith({TestCompiler()});
+  EXPECT_EQ(CountOf(RunNodes(runtime, CompileRegions::kOn).notes, "no code today"), 1u);
+  const int compiled = Told().compiled;
+  EXPECT_EQ(CountOf(RunNodes(runtime, CompileRegions::kOn).notes, "no code today"), 0u);
+  EXPECT_EQ(Told().compiled, compiled) << "the error is remembered";
 }
 
 TEST_F(CompilersTest, F021_an_error_of_the_code_ends_the_step) {
