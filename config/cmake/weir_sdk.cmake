@@ -12,6 +12,7 @@ file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/include/weir/sdk/v1/plugin.h"
   CONTENT "#ifdef __cplusplus
 #include \"sdk/cpp/plugin.h\" // IWYU pragma: export
 #else
+#include \"sdk/abi/compiler.h\"
 #include \"sdk/abi/cost.h\"
 #include \"sdk/abi/device.h\"
 #include \"sdk/abi/kernel.h\"

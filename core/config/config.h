@@ -32,7 +32,6 @@ class Member {
   const T& value() const { return value_; }
   operator const T&() const { return value_; }  // NOLINT(google-explicit-constructor)
   bool is_set() const { return is_set_; }
-
   // Numbers need no overload; the standard comparison of strings is a template, which ignores conversions.
   friend bool operator==(const Member& member, std::string_view text) requires std::same_as<T, std::string> {
     return member.value_ == text;
@@ -64,8 +63,8 @@ struct Origin {
   std::string ToString() const;
 };
 
-// Each field is one key of config/weir.toml, with its default. In a list, a map entry or a figure of a device or link,
-// empty or 0 means "not specified", except in device_count.
+// A field is a key of config/weir.toml. In lists, maps (but device_count), devices and links, empty or 0: not
+// specified.
 
 /// A physical device split into logical ones, one per limit.
 struct VirtualDevices {
@@ -172,6 +171,8 @@ struct PluginsConfig {
   Member<int32_t> time_limit_ms = {kUnset, 10000};
   Member<int32_t> open_limit_ms = {kUnset, 60000};
   Member<int32_t> cancel_limit_ms = {kUnset, 2000};
+  Member<std::string> compile_regions = {kUnset, "auto"};
+  Member<bool> keep_regions = {kUnset, true};
 };
 
 /// A key of `[plugin.NAME]`; only the plugin knows its type.

@@ -246,7 +246,9 @@ std::vector<Key> PluginsKeys() {
       {"plugins.strict", "A plugin that is refused or hangs is an error, unless deny names it.",
        WEIR_FIELD(plugins.strict)},
       {"plugins.time_limit_ms",
-       "Time limit for loading a plugin, and for its enumeration of devices; beyond it the plugin counts as hung.",
+       "Time limit for loading a plugin, for its enumeration of devices, and for compiling a region; beyond it the "
+       "plugin "
+       "counts as hung.",
        WEIR_FIELD(plugins.time_limit_ms), 1, kMaxInt32},
       {"plugins.open_limit_ms",
        "Time limit for opening a device on its first use; beyond it steps that use the device fail.",
@@ -255,6 +257,12 @@ std::vector<Key> PluginsKeys() {
        "Time limit for ops and devices to finish after their step was cancelled; beyond it the step returns, and they "
        "count as lost.",
        WEIR_FIELD(plugins.cancel_limit_ms), 0, kMaxInt32},
+      OneOf({"auto", "on", "off"},
+            {"plugins.compile_regions",
+             "Regions of ops that compilers take when a plan is made. auto: where the gain of many runs repays it; on: "
+             "all that they claim. Never with fusion off.",
+             WEIR_FIELD(plugins.compile_regions)}),
+      {"plugins.keep_regions", "Keep compiled regions in the user's cache folder.", WEIR_FIELD(plugins.keep_regions)},
       {"plugins.probe",
        "First load each file in a separate process, once per file and contents; a file that crashes there is ignored.",
        WEIR_FIELD(plugins.probe)},

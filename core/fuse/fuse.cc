@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/fuse/compiled_internal.h"
 #include "core/fuse/expression_internal.h"
 #include "core/fuse/match_internal.h"
 #include "core/fuse/regions_internal.h"
@@ -136,6 +137,18 @@ Status FuseExpressions(const FuseOptions& options, PlacedStep& placed) {
   return ReplaceAll(all, placed);
 }
 
+/// Replaces regions that a compiler takes.
+Status CompileRegions(const FuseOptions& options, PlacedStep& placed) {
+  const op::OpDef* const result = placed.step.graph->ops().RegionOp();
+  const compile::Compilers* const compilers = options.compile.compilers;
+  if (result == nullptr || !options.regions || compilers == nullptr || compilers->empty()) return Status();
+  graph::Rewriter rewriter(placed.step);
+  const IndexedVector<NodeId, int> users = graph::CountUsers(placed.step);
+  WEIR_TRY(ReplaceCompiled({options, placed.step, placed.placement, users}, *result, placed.step, rewriter));
+  Finish(rewriter, placed);
+  return Status();
+}
+
 /// Replaces elementwise ops that pass values to each other by regions.
 Status FuseRegions(const FuseOptions& options, PlacedStep& placed) {
   const op::OpDef* const result = placed.step.graph->ops().RegionOp();
@@ -144,8 +157,10 @@ Status FuseRegions(const FuseOptions& options, PlacedStep& placed) {
   return ReplaceAll(FindRegions({options, placed.step, placed.placement, users}, *result), placed);
 }
 
-constexpr Pass<FuseOptions, PlacedStep> kPasses[] = {
-    {"fuse_matches", FuseMatches}, {"fuse_expressions", FuseExpressions}, {"fuse_regions", FuseRegions}};
+constexpr Pass<FuseOptions, PlacedStep> kPasses[] = {{"fuse_matches", FuseMatches},
+                                                     {"fuse_expressions", FuseExpressions},
+                                                     {"compile_regions", CompileRegions},
+                                                     {"fuse_regions", FuseRegions}};
 
 }  // namespace
 

@@ -120,8 +120,10 @@ class RegionFinder {
                                                    : static_cast<int64_t>(found.inputs.size() + inner->second));
       }
     }
-    found.attrs = {{"N", static_cast<int64_t>(found.inputs.size())},
-                   {"T", scene_.step.node(found.root).types[0]},
+    const StepNode& root = scene_.step.node(found.root);
+    found.attrs = {{"Tin", std::vector<DType>(found.inputs.size(), root.types[0])},
+                   {"Tout", std::vector<DType>{root.types[0]}},
+                   {"shapes", std::vector<PartialShape>{root.shapes[0]}},
                    {"ops", std::move(ops)},
                    {"operands", std::move(operands)}};
     members.pop_back();

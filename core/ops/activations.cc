@@ -41,7 +41,8 @@ OpBuilder ActivationGrad(OpRegistry& ops, std::string_view name, std::string_vie
       .In(of)
       .Out("backprops: T")
       .Attr(type_attr)
-      .Shape(BothShape);
+      .Shape(BothShape)
+      .Elementwise();
 }
 
 /// Gradients of f(gradients, x) that is linear in the gradients, with slopes that do not change with x.

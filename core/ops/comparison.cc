@@ -117,7 +117,7 @@ std::vector<Grad> CastGradient(GradContext& g) {
 }
 
 OpBuilder Comparison(OpRegistry& ops, std::string_view name, std::string_view type_attr) {
-  return ops.Declare(name).In("x: T").In("y: T").Out("z: bool").Attr(type_attr).NoGradient(kBoolean);
+  return ops.Declare(name).In("x: T").In("y: T").Out("z: bool").Attr(type_attr).Elementwise().NoGradient(kBoolean);
 }
 
 OpBuilder Equality(OpRegistry& ops, std::string_view name) {
@@ -129,7 +129,7 @@ OpBuilder Ordering(OpRegistry& ops, std::string_view name) {
 }
 
 OpBuilder Predicate(OpRegistry& ops, std::string_view name) {
-  return ops.Declare(name).In("x: T").Out("y: bool").Attr(kFloatT).Shape(SameAs(0)).NoGradient(kBoolean);
+  return ops.Declare(name).In("x: T").Out("y: bool").Attr(kFloatT).Shape(SameAs(0)).Elementwise().NoGradient(kBoolean);
 }
 
 OpBuilder Connective(OpRegistry& ops, std::string_view name) {
@@ -139,6 +139,7 @@ OpBuilder Connective(OpRegistry& ops, std::string_view name) {
       .Out("z: bool")
       .Commutative()
       .Shape(Broadcast(0, 1))
+      .Elementwise()
       .NoGradient(kBoolean);
 }
 
@@ -164,6 +165,7 @@ void DeclareChoices(OpRegistry& ops) {
       .MovesElements()
       .Doc("t where the condition holds, else e, all three broadcast against each other.")
       .Shape(SelectV2Shape)
+      .Elementwise()
       .Grad(SelectV2Gradient);
   ops.Declare("ClipByValue")
       .In("t: T")
@@ -173,6 +175,7 @@ void DeclareChoices(OpRegistry& ops) {
       .Attr(kNumberT)
       .Doc("max(min(t, clip_value_max), clip_value_min); each limit is a scalar or has t's shape.")
       .Shape(SameAs(0))
+      .Elementwise()
       .Grad(ClipGradient);
   ops.Declare("Where")
       .In("input: T")
@@ -192,6 +195,7 @@ void DeclareChoices(OpRegistry& ops) {
           "x converted element by element: floating to integer truncates, to bool is x != 0, complex to real drops "
           "the imaginary part; Truncate cuts the mantissa instead of rounding it.")
       .Shape(SameAs(0))
+      .Elementwise()
       .Grad(CastGradient);
 }
 
@@ -222,6 +226,7 @@ void DeclareComparison(OpRegistry& ops) {
       .Out("y: bool")
       .Doc("not x, element by element.")
       .Shape(SameAs(0))
+      .Elementwise()
       .NoGradient(kBoolean);
   DeclareChoices(ops);
 }

@@ -69,25 +69,30 @@ void DeclareBiasedMatMul(OpRegistry& ops) {
 }
 
 Status RegionShape(ShapeContext& c) {
-  PartialShape all = c.input(0);
-  for (int i = 1; i < c.num_inputs(); ++i) {
-    WEIR_ASSIGN(all, op::BroadcastShapes(all, c.input(i)));
+  WEIR_ASSIGN(const std::vector<PartialShape> shapes, c.attrs().Shapes("shapes"));
+  for (size_t i = 0; i < shapes.size() && i < static_cast<size_t>(c.num_outputs()); ++i) {
+    c.set_output(static_cast<int>(i), shapes[i]);
   }
-  c.set_output(0, std::move(all));
   return Status();
 }
 
 void DeclareRegion(OpRegistry& ops) {
   ops.Declare("_Region")
       .Is(Category::kMath)
-      .In("args: N*T")
-      .Out("y: T")
-      .Attr("N: int >= 1")
-      .Attr("T: {float, double}")
+      .In("args: Tin")
+      .Out("results: Tout")
+      .Attr("Tin: list(type) >= 1")
+      .Attr("Tout: list(type) >= 1")
+      .Attr("shapes: list(shape)")
       .Attr("ops: list(string)")
       .Attr("operands: list(int)")
+      .Attr("compiler: string = ''")
+      .Attr("executable: string = ''")
       .Region()
-      .Doc("Elementwise ops in a row, each over the inputs and the results of those before it; the last one's result.")
+      .Doc(
+          "Ops in a row, each over the inputs and the results of those before it. Without a compiler they are "
+          "elementwise ops of one type, and the last one's result is the output; else the results have `shapes`, and "
+          "`executable` is the key of the code.")
       .Shape(RegionShape)
       .NoGradient(kMadeAfterGradients);
 }

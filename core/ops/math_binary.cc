@@ -93,6 +93,7 @@ void DeclareSums(OpRegistry& ops) {
       .Aggregate()
       .Doc("The sum of N tensors of one shape, without broadcasting.")
       .Shape(AddNShape)
+      .Elementwise()
       .Grad([](GradContext& g) { return std::vector<Grad>(g.num_inputs(), g.DyAsIs(0)); });
 }
 

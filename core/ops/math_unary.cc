@@ -33,7 +33,7 @@ Status PairShape(ShapeContext& c) {
 
 /// The gradient op of a function whose derivative is expressed by its result y.
 OpBuilder GradOfResult(OpRegistry& ops, std::string_view name) {
-  return ops.Declare(name).In("y: T").In("dy: T").Out("z: T").Attr(kInexactT).Shape(PairShape);
+  return ops.Declare(name).In("y: T").In("dy: T").Out("z: T").Attr(kInexactT).Shape(PairShape).Elementwise();
 }
 
 std::vector<Grad> ReciprocalGradient(GradContext& g) { return One(g.Apply("ReciprocalGrad", {g.Y(0), g.Dy(0)})); }

@@ -251,7 +251,7 @@ Result<KernelEmitter::Prepared> KernelEmitter::TryPrepared(NodeId id, const kern
 
 Status KernelEmitter::EmitRegion(NodeId id) {
   for (kernel::OperandSpec& spec : operands_.input_specs) spec.host = true;
-  operands_.output_specs[0].host = true;
+  for (kernel::OperandSpec& spec : operands_.output_specs) spec.host = true;
   const graph::Node& source = *c_.node(id).source;
   Result<Region> region = MakeRegion(
       c_.options, {&c_.step.graph->ops(), source.attrs(), operands_.input_specs, operands_.output_specs.data()},
@@ -337,10 +337,10 @@ Status KernelEmitter::Bind(NodeId id, const BoundKernels::Bound& bound) {
   }
   std::vector<Lock> locks = LocksOf(&record);
   const bool serialized = (kernel->flags() & WEIR_KERNEL_STATEFUL) != 0;
-  const Opcode opcode = !locks.empty() || serialized     ? Opcode::kLockedKernel
+  const Opcode opcode = !locks.empty() || serialized      ? Opcode::kLockedKernel
                         : HasStreams(tape_.plan(), space) ? Opcode::kStreamKernel
-                        : kernel->tiles() > 1            ? Opcode::kTiledKernel
-                                                         : Opcode::kKernel;
+                        : kernel->tiles() > 1             ? Opcode::kTiledKernel
+                                                          : Opcode::kKernel;
   Instruction& instruction = tape_.Emit(opcode, operands_.inputs, outputs, {.ns = bound.ns});
   instruction.device = c_.PlacedOn(id);
   instruction.memory = space;

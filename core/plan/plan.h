@@ -15,6 +15,7 @@
 #include "core/base/indexed.h"
 #include "core/base/passes.h"
 #include "core/base/status.h"
+#include "core/compile/compilers.h"
 #include "core/device/device.h"
 #include "core/graph/placement.h"
 #include "core/graph/step_graph.h"
@@ -338,6 +339,8 @@ struct PlanOptions {
   const kernel::Calibration* calibration = nullptr;
   /// Kernels that do not promise equal bits for equal inputs decline.
   bool deterministic = false;
+  /// Code of compiled regions, by the attribute `executable`; may be null if the step has none.
+  const compile::Executables* executables = nullptr;
   /// A node that requests a device may run on another one if its kernels decline it.
   bool allow_soft_placement = false;
   PassOptions passes;

@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "core/base/errors.h"
+#include "core/compile/executable.h"
+#include "core/kernel/roofline.h"
 #include "core/plan/region_internal.h"
 
 namespace weir::plan {
@@ -332,9 +334,31 @@ class RegionBuilder {
   double ns_ = 0;  // of one tile
 };
 
+/// The time of one pass over the operands, which T2 plans and tiles go by.
+Result<Region> CompiledRegion(const PlanOptions& options, const std::string& key, const RegionNode& node,
+                              device::Device& device) {
+  const auto found =
+      options.executables == nullptr ? compile::Executables::const_iterator() : options.executables->find(key);
+  if (options.executables == nullptr || found == options.executables->end()) {
+    return Internal("region: there is no code for it");
+  }
+  Region region;
+  region.kernel = compile::AsKernel(found->second);
+  WEIR_ASSIGN(const std::vector<std::string> ops, node.attrs.Strings("ops"));
+  weir_kernel record{};
+  record.struct_size = sizeof record;
+  record.cost_class = WEIR_CLASS_ELEMENTWISE;
+  record.flops_per_element = static_cast<double>(ops.size());
+  const weir_cost work = kernel::DeclaredWork(record, node.inputs, {node.output, 1});
+  region.ns = kernel::RooflineNs(work, device.profile(), node.output->dtype);
+  return region;
+}
+
 }  // namespace
 
 Result<Region> MakeRegion(const PlanOptions& options, const RegionNode& node, device::Device& device) {
+  WEIR_ASSIGN(const std::string key, node.attrs.String("executable"));
+  if (!key.empty()) return CompiledRegion(options, key, node, device);
   return RegionBuilder(options, node, device).Build();
 }
 

@@ -215,6 +215,7 @@ class Loader {
       if (AddHardware(std::move(info), report.name, module, faults)) ++report.devices;
     }
     AddKernels(candidate, *module, faults);
+    AddCompiler(candidate, module, faults);
     catalogue_.modules_.push_back(module);
     if (report.devices != 0) return Finish(report, Verdict::kLoaded, Join(faults));
     Finish(report, Verdict::kNoDevices, faults.empty() ? "no device found on this machine" : Join(faults));
@@ -376,7 +377,8 @@ class Loader {
     const std::vector<std::string>& targets = candidate.file.note.targets;
     const bool served =
         std::any_of(targets.begin(), targets.end(), [&](const auto& t) { return platforms_.contains(t); });
-    if ((candidate.file.note.kinds & WEIR_KIND_KERNELS) != 0 && !served) {
+    const bool compiles = (candidate.file.note.kinds & WEIR_KIND_COMPILER) != 0;
+    if ((candidate.file.note.kinds & WEIR_KIND_KERNELS) != 0 && !served && !compiles) {
       std::string reason = targets.empty() ? "its note names no platform for its kernels"
                                            : fmt::format("no device of platform {}", fmt::join(targets, ", "));
       candidate.report.foreign = true;
@@ -386,8 +388,19 @@ class Loader {
     if (!module) return;
     std::vector<std::string> faults;
     AddKernels(candidate, *module, faults);
+    AddCompiler(candidate, module, faults);
     catalogue_.modules_.push_back(module);
     Finish(candidate.report, Verdict::kLoaded, Join(faults));
+  }
+
+  void AddCompiler(const Candidate& candidate, const std::shared_ptr<Module>& module,
+                   std::vector<std::string>& faults) {
+    if ((candidate.file.note.kinds & WEIR_KIND_COMPILER) == 0) return;
+    if (!kernel::IsComplete(module->compiler())) {
+      return faults.push_back(
+          fmt::format("its note declares a compiler, but its table {} lacks functions", WEIR_COMPILER_INTERFACE));
+    }
+    catalogue_.compilers_.push_back({module->compiler(), candidate.report.name, candidate.report.version, module});
   }
 
   void AddKernels(Candidate& candidate, const Module& module, std::vector<std::string>& faults) {

@@ -11,6 +11,7 @@
 #include "core/base/status.h"
 #include "core/config/config.h"
 #include "core/device/device.h"
+#include "core/kernel/compiler_entry.h"
 #include "core/kernel/registry.h"
 #include "core/op/registry.h"
 #include "core/plugin/options.h"
@@ -73,6 +74,7 @@ class Catalogue {
 
   const device::DeviceSet& devices() const { return devices_; }
   const kernel::KernelRegistry& kernels() const { return kernels_; }
+  const std::vector<kernel::CompilerEntry>& compilers() const { return compilers_; }
   const std::vector<FileReport>& files() const { return files_; }
   /// Plugins without a loaded file, with the reason: "gpu: libcuda.so.1: cannot open …". Excludes kernels for platforms
   /// without a device here, since they cannot explain a failed request.
@@ -89,6 +91,7 @@ class Catalogue {
   friend class Loader;
   device::DeviceSet devices_;
   kernel::KernelRegistry kernels_;
+  std::vector<kernel::CompilerEntry> compilers_;
   std::vector<FileReport> files_;
   std::vector<std::string> folders_;
   std::vector<std::shared_ptr<Module>> modules_;

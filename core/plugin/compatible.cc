@@ -130,6 +130,11 @@ uint32_t IsaUpTo(std::string_view level) {
   return kKnownIsa;
 }
 
+std::string IsaText(std::string_view isa) {
+  const int level = IsaLevel(HostTraits::Current(isa).isa);
+  return level == 0 ? "x86-64" : fmt::format("x86-64-v{}", level);
+}
+
 int IsaLevel(uint32_t isa) {
   if ((isa & WEIR_ISA_X86_64_V4) != 0) return 4;
   if ((isa & WEIR_ISA_X86_64_V3) != 0) return 3;

@@ -3,6 +3,7 @@
 #define WEIR_CORE_PLUGIN_COMPATIBLE_H_
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "core/base/status.h"
@@ -31,6 +32,9 @@ Status CheckIsa(const PluginNote& note, const HostTraits& host);
 
 /// The WEIR_ISA_* bits up to a named level, "x86-64" to "x86-64-v4"; all bits for any other text.
 uint32_t IsaUpTo(std::string_view level);
+
+/// The widest level that a process limited to `isa` may use on this machine: "x86-64" to "x86-64-v4".
+std::string IsaText(std::string_view isa);
 
 /// 0 for a baseline build, 2 to 4 for x86-64-v2 to v4.
 int IsaLevel(uint32_t isa);

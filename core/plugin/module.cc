@@ -31,6 +31,7 @@ struct Started {
   const weir_device_api* devices = nullptr;
   const weir_kernels_api* kernels = nullptr;
   const weir_cost_api* cost = nullptr;
+  const weir_compiler_api* compiler = nullptr;
   device::StreamApis streams;
 };
 
@@ -90,6 +91,7 @@ Status GetInterfaces(Started& started) {
     get(WEIR_DEVICE_INTERFACE, started.devices);
     get(WEIR_KERNELS_INTERFACE, started.kernels);
     get(WEIR_COST_INTERFACE, started.cost);
+    get(WEIR_COMPILER_INTERFACE, started.compiler);
     get(WEIR_STREAM_INTERFACE, started.streams.stream);
     get(WEIR_MEMORY_INTERFACE, started.streams.memory);
     get(WEIR_COPY_INTERFACE, started.streams.copy);
@@ -224,6 +226,7 @@ class ModuleTable {
     module->devices_ = started->devices;
     module->kernels_ = started->kernels;
     module->cost_ = started->cost;
+    module->compiler_ = started->compiler;
     module->streams_ = started->streams;
     return module;
   }

@@ -12,6 +12,7 @@
 #include "core/device/device.h"
 #include "core/plugin/options.h"
 #include "core/plugin/scan.h"
+#include "sdk/abi/compiler.h"
 #include "sdk/abi/cost.h"
 #include "sdk/abi/device.h"
 #include "sdk/abi/kernel.h"
@@ -39,6 +40,7 @@ class Module {
   const weir_device_api* devices() const { return devices_; }
   const weir_kernels_api* kernels() const { return kernels_; }
   const weir_cost_api* cost() const { return cost_; }
+  const weir_compiler_api* compiler() const { return compiler_; }
   const device::StreamApis& streams() const { return streams_; }
 
   /// The plugin's devices, without names. DeadlineExceeded if the call exceeds `limit`; it is not repeated then.
@@ -54,6 +56,7 @@ class Module {
   const weir_device_api* devices_ = nullptr;
   const weir_kernels_api* kernels_ = nullptr;
   const weir_cost_api* cost_ = nullptr;
+  const weir_compiler_api* compiler_ = nullptr;
   device::StreamApis streams_;
   std::mutex mutex_;  // serializes enumerate, protects hung_
   Status hung_;

@@ -1,5 +1,6 @@
 #include "core/session/compile.h"
 
+#include <chrono>
 #include <utility>
 
 #include "core/fuse/fuse.h"
@@ -37,7 +38,22 @@ Result<PlacedStep> Prepare(const CompileContext& context, const graph::Definitio
   fuse::FuseOptions options{&plugins.devices(), &plugins.kernels(), {}, false};
   options.passes.watch = context.watch;
   options.regions = !context.options.cut_between_devices;
+  std::vector<std::string> notes;
+  if (context.options.compile_regions != CompileRegions::kOff) {
+    fuse::CompileOptions& compile = options.compile;
+    compile.compilers = context.runtime.compilers.get();
+    compile.always = context.options.compile_regions == CompileRegions::kOn;
+    compile.deterministic = context.options.deterministic;
+    compile.limits = {std::chrono::milliseconds(context.options.compile_limit_ms), context.max_tiles,
+                      context.options.keep_compiled_regions};
+    compile.executables = &placed.executables;
+    compile.notes = &notes;
+    compile.report = &placed.regions;
+  }
   WEIR_TRY(fuse::Fuse(options, placed.step, placed.placement));
+  if (explanation != nullptr) {
+    explanation->warnings.insert(explanation->warnings.end(), notes.begin(), notes.end());
+  }
   return placed;
 }
 
@@ -56,6 +72,7 @@ namespace {
 
 Result<std::unique_ptr<plan::ExecutionPlan>> PlanStep(const CompileContext& context, const graph::StepGraph& step,
                                                       const graph::Placement& placement, size_t feeds,
+                                                      const compile::Executables* executables,
                                                       place::Explanation* explanation) {
   const plugin::Catalogue& plugins = *context.runtime.plugins;
   plan::PlanOptions options;
@@ -68,6 +85,7 @@ Result<std::unique_ptr<plan::ExecutionPlan>> PlanStep(const CompileContext& cont
   options.calibration = context.calibration;
   options.deterministic = context.options.deterministic;
   options.allow_soft_placement = context.options.allow_soft_placement;
+  options.executables = executables;
   options.passes.watch = context.watch;
   WEIR_ASSIGN(std::unique_ptr<plan::ExecutionPlan> plan, plan::Build(options, step, placement, feeds));
   for (const std::string& note : plan->notes) {
@@ -80,7 +98,8 @@ Result<std::unique_ptr<plan::ExecutionPlan>> PlanStep(const CompileContext& cont
 
 Result<Program> PlanWhole(const CompileContext& context, const graph::StepRequest& request, const PlacedStep& placed,
                           place::Explanation* explanation) {
-  WEIR_ASSIGN(auto plan, PlanStep(context, placed.step, placed.placement, request.feeds.size(), explanation));
+  WEIR_ASSIGN(auto plan,
+              PlanStep(context, placed.step, placed.placement, request.feeds.size(), &placed.executables, explanation));
   return Program(std::make_unique<execute::PlanRunner>(std::move(plan)));
 }
 
@@ -93,7 +112,7 @@ Result<Program> PlanParts(const CompileContext& context, const graph::StepReques
     WEIR_ASSIGN(graph::PartRequest own, graph::RequestOfPart(graph, request.feeds));
     WEIR_ASSIGN(const graph::StepGraph step, OptimizeStep(context, graph, own.request));
     WEIR_ASSIGN(const graph::Placement placement, PlacedAsWritten(context.runtime.plugins->devices(), step));
-    WEIR_ASSIGN(auto plan, PlanStep(context, step, placement, own.feeds.size(), explanation));
+    WEIR_ASSIGN(auto plan, PlanStep(context, step, placement, own.feeds.size(), nullptr, explanation));
     planned.push_back({std::move(plan), std::move(own.feeds), std::move(own.fetches)});
   }
   return Program(std::move(graphs), std::move(planned));

@@ -10,6 +10,7 @@
 
 #include "core/base/passes.h"
 #include "core/base/status.h"
+#include "core/compile/compilers.h"
 #include "core/graph/part.h"
 #include "core/graph/placement.h"
 #include "core/graph/step_graph.h"
@@ -47,6 +48,8 @@ struct CompileContext {
 struct PlacedStep {
   graph::StepGraph step;
   graph::Placement placement;
+  compile::Executables executables;  // of its compiled regions
+  std::vector<std::string> regions;  // what became of each region, a line for each
 };
 
 /// Optimizes a step of a graph without calls (lower).

@@ -55,7 +55,10 @@ Result<std::string> StageText(const CompileContext& context, const graph::Defini
                               const graph::StepRequest& request, Stage stage) {
   if (stage == Stage::kPasses) return PassesText(context, graph, request);
   WEIR_ASSIGN(const PlacedStep placed, Prepare(context, graph, request));
-  return stage == Stage::kGraph ? graph::ToString(placed.step, &placed.placement) : PlanText(context, request, placed);
+  if (stage != Stage::kGraph) return PlanText(context, request, placed);
+  std::string text = graph::ToString(placed.step, &placed.placement);
+  for (const std::string& region : placed.regions) text += region + "\n";
+  return text;
 }
 
 Result<std::vector<std::string>> PartitionGraphs(const CompileContext& context, const graph::Definition& graph,

@@ -51,6 +51,11 @@ SessionOptions SessionOptionsFrom(const config::Config& config) {
   options.common_subexpressions =
       (all || optimizer.do_common_subexpression_elimination) && rewrite.common_subgraph_elimination != "OFF";
   options.fusion = all && rewrite.remapping != "OFF";
+  options.compile_regions = config.plugins.compile_regions == "on"    ? CompileRegions::kOn
+                            : config.plugins.compile_regions == "off" ? CompileRegions::kOff
+                                                                      : CompileRegions::kAuto;
+  options.compile_limit_ms = config.plugins.time_limit_ms;
+  options.keep_compiled_regions = config.plugins.keep_regions;
   if (optimizer.max_folded_constant_in_bytes > 0) {
     options.max_folded_bytes = static_cast<uint64_t>(optimizer.max_folded_constant_in_bytes);
   }

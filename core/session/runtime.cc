@@ -14,6 +14,7 @@
 #include "core/config/document.h"
 #include "core/config/value.h"
 #include "core/ops/declare_all.h"
+#include "core/plugin/compatible.h"
 #include "core/session/options.h"
 #include "core/session/profiles.h"
 
@@ -57,6 +58,7 @@ class Runtimes {
     other->ops = base->ops;
     other->plugins = base->plugins;
     other->calibration = base->calibration;
+    other->compilers = base->compilers;
     other->config = std::move(whole);
     return other;
   }
@@ -67,12 +69,12 @@ class Runtimes {
                                [](const std::shared_ptr<device::Device>& device) { return device->reset_needed(); });
   }
 
-  // The settings in tables accepted by `wanted`, as text.
+  // The settings with keys accepted by `wanted`, as text.
   template <class Wanted>
   static std::string Text(const config::Config& config, Wanted wanted) {
     std::string text;
     for (const config::Shown& shown : config::List(config, config::Show::kAll)) {
-      if (!wanted(std::string_view(shown.key).substr(0, shown.key.find('.')))) continue;
+      if (!wanted(std::string_view(shown.key))) continue;
       text += shown.key + "=" + config::ToToml(shown.value) + "\n";
     }
     return text;
@@ -82,7 +84,9 @@ class Runtimes {
   }
   static std::string KeyOf(const config::Config& config) {
     const std::string profile = (config.deterministic ? "deterministic " : "") + config.placement.profile.value();
-    return profile + Text(config, [](std::string_view table) {
+    return profile + Text(config, [](std::string_view key) {
+             if (key == "plugins.compile_regions" || key == "plugins.keep_regions") return false;  // of sessions
+             const std::string_view table = key.substr(0, key.find('.'));
              return table == "device_count" || table == "gpu_options" || table == "device" || table == "plugins" ||
                     table == "plugin";
            });
@@ -105,6 +109,10 @@ Result<std::shared_ptr<Runtime>> Runtime::Load(const plugin::LoadOptions& option
   runtime->plugins = plugin::Catalogue::Load(*runtime->ops, with_host);
   for (const Status& fault : runtime->plugins->config_faults()) return fault;
   runtime->config = options.config;
+  if (!runtime->plugins->compilers().empty()) {
+    runtime->compilers = std::make_shared<compile::Compilers>(runtime->plugins->compilers(),
+                                                              plugin::IsaText(options.config.plugins.isa.value()));
+  }
   return runtime;
 }
 

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "core/base/status.h"
+#include "core/compile/compilers.h"
 #include "core/config/config.h"
 #include "core/config/sources.h"
 #include "core/kernel/calibration.h"
@@ -19,6 +20,8 @@ struct Runtime {
   std::shared_ptr<const plugin::Catalogue> plugins;
   config::Config config;                                   // used for loading
   std::shared_ptr<const kernel::Calibration> calibration;  // of `For` with placement.profile "auto"; may be null
+
+  std::shared_ptr<compile::Compilers> compilers;  // of the plugins; null: none
 
   /// Loads plugins according to `options`. An error for a fault in the op registry, or for a configuration that
   /// contradicts the plugins and devices found.

@@ -31,6 +31,9 @@ struct PlaceOptions;
 
 namespace weir::session {
 
+/// kAuto: where the declared gain of many runs repays the compilation. kOn: all regions that a compiler claims.
+enum class CompileRegions : uint8_t { kOff, kAuto, kOn };
+
 struct SessionOptions {
   bool allow_soft_placement = true;
   /// Logs "name: (Op): device" once for every node that runs need, and again if a later plan moves it. Fed and folded
@@ -54,6 +57,13 @@ struct SessionOptions {
   bool common_subexpressions = true;
   /// Replaces several ops by a fused op if a device has a kernel for it (core/fuse).
   bool fusion = true;
+  /// Whether compilers of plugins take regions of ops when a plan is made; never without fusion. Results may then
+  /// differ from those of the ops in the last places.
+  CompileRegions compile_regions = CompileRegions::kOff;
+  /// Time limit of a compilation.
+  int64_t compile_limit_ms = 10000;
+  /// Compiled regions are kept in the user's cache folder.
+  bool keep_compiled_regions = true;
   /// Ops of one step that may run concurrently; 0 = the number of CPUs of the process; below 0 = one, on the caller's
   /// thread.
   int inter_op_parallelism_threads = 0;

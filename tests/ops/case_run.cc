@@ -251,6 +251,10 @@ std::string_view Name(CallMode mode) {
   return "dynamic";
 }
 
+std::string_view Name(GraphMode mode) {
+  return mode == GraphMode::kKnownShapes ? "known" : mode == GraphMode::kUnknownShapes ? "unknown" : "compiled";
+}
+
 Status RunKernel(const kernel::KernelEntry& entry, const OpCase& c, device::Device& device, CallMode mode) {
   return KernelRun(entry, c, device).Run(mode);
 }
@@ -263,7 +267,7 @@ Status RunNode(const OpCase& c, const std::shared_ptr<session::Runtime>& runtime
                GraphMode mode) {
   const auto variable = [](DType t) { return IsRef(t) || t == DType::kResource; };
   if (std::ranges::any_of(c.signature.inputs, variable)) return Unimplemented("its inputs are variables");
-  const bool known = mode == GraphMode::kKnownShapes;
+  const bool known = mode != GraphMode::kUnknownShapes;
   const std::vector<int> args = kernel::ArgOfOperand(c.signature.input_counts);
   const auto kernels = runtime->plugins->kernels().ForOp(c.def->name);
   std::vector<NodeLine> nodes;
@@ -286,6 +290,8 @@ Status RunNode(const OpCase& c, const std::shared_ptr<session::Runtime>& runtime
   session::SessionOptions options;
   options.default_device = device;
   options.constant_folding = false;
+  if (mode == GraphMode::kCompiled) options.compile_regions = session::CompileRegions::kOn;
+  options.keep_compiled_regions = false;
   WEIR_ASSIGN(const std::unique_ptr<session::Session> session, session::Session::Make(runtime, graph, options));
   std::vector<std::string> fetches, targets;
   for (size_t i = 0; i < c.signature.outputs.size(); ++i) fetches.push_back("y:" + std::to_string(i));

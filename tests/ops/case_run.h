@@ -36,7 +36,9 @@ Status RunKernel(const kernel::KernelEntry& entry, const OpCase& c, device::Devi
 enum class GraphMode {
   kKnownShapes,    // fed with shapes that are known; what steers kernels is constant
   kUnknownShapes,  // fed, all of them, with shapes that are not
+  kCompiled,       // as the first, and every compiler of the runtime may take the op
 };
+std::string_view Name(GraphMode mode);
 
 /// Runs the op as a node on the device of that name and compares. Unimplemented where its inputs are variables.
 Status RunNode(const OpCase& c, const std::shared_ptr<session::Runtime>& runtime, const std::string& device,

@@ -60,12 +60,12 @@ TEST(OpCases, EveryOpAsANode) {
     const kernel::KernelRegistry& kernels = runtime->plugins->kernels();
     const bool of_core = c.def->run_by != op::RunBy::kKernel || kernels.FindHost(c.def->name) != nullptr;
     if (!of_core && kernels.Find(c.view(), "cpu").empty()) continue;  // not in this type
-    for (const GraphMode mode : {GraphMode::kKnownShapes, GraphMode::kUnknownShapes}) {
+    for (const GraphMode mode : {GraphMode::kKnownShapes, GraphMode::kUnknownShapes, GraphMode::kCompiled}) {
+      if (mode == GraphMode::kCompiled && runtime->compilers == nullptr) continue;
       const Status status = RunNode(c, runtime, "", mode);
       if (status.code() == Code::kUnimplemented) continue;
       ++runs;
-      EXPECT_TRUE(status.ok()) << c.ToString() << (mode == GraphMode::kKnownShapes ? ", known" : ", unknown")
-                               << " shapes: " << status.ToString();
+      EXPECT_TRUE(status.ok()) << c.ToString() << ", " << Name(mode) << ": " << status.ToString();
     }
   }
   EXPECT_GE(runs, 200);

@@ -1,6 +1,7 @@
 /* The ABI's headers are C11: this file must compile without a warning. */
 #include <weir/sdk/v1/plugin.h>
 
+#include "sdk/abi/compiler.h"
 #include "sdk/abi/copy.h"
 #include "sdk/abi/cost.h"
 #include "sdk/abi/device.h"

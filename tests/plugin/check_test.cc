@@ -15,9 +15,11 @@
 namespace weir::check {
 namespace {
 
-std::string PathOf(int mutant, bool streams = false) {
-  return std::string(WEIR_MUTANTS) + (streams ? "/broken_streams_" : "/broken_") + std::to_string(mutant) +
-         "/broken.so";
+std::string PathOf(int mutant, std::string_view stage = {}) {
+  const char* const kind = stage == "streams"    ? "/broken_streams_"
+                           : stage == "compiler" ? "/broken_compiler_"
+                                                 : "/broken_";
+  return std::string(WEIR_MUTANTS) + kind + std::to_string(mutant) + "/broken.so";
 }
 
 std::vector<StageResult> CheckFile(const std::string& plugin, std::vector<std::string> stages,
@@ -48,10 +50,9 @@ TEST_P(MutantTest, IsCaughtByItsRule) {
 #if defined(_GLIBCXX_TSAN)
   if (mutant.races) GTEST_SKIP() << "the thread sanitizer ends the checker's child at the race";
 #endif
-  const bool streams = std::string_view(mutant.stage) == "streams";
   const bool hangs = std::string_view(mutant.text) == "did not end";
   const std::vector<StageResult> stages =
-      CheckFile(PathOf(mutant.number, streams), {mutant.stage}, hangs ? 1500 : 30000);
+      CheckFile(PathOf(mutant.number, mutant.stage), {mutant.stage}, hangs ? 1500 : 30000);
   EXPECT_FALSE(Passed(stages));
   bool caught = false;
   for (const RuleResult& rule : stages.at(0).rules) {
@@ -67,10 +68,13 @@ INSTANTIATE_TEST_SUITE_P(All, MutantTest, ::testing::ValuesIn(kMutants),
 INSTANTIATE_TEST_SUITE_P(Streams, MutantTest, ::testing::ValuesIn(kStreamMutants),
                          [](const auto& info) { return "Break" + std::to_string(info.param.number); });
 
+INSTANTIATE_TEST_SUITE_P(Compilers, MutantTest, ::testing::ValuesIn(kCompilerMutants),
+                         [](const auto& info) { return "Break" + std::to_string(info.param.number); });
+
 TEST(Check, HealthyStreamsPass) {
   const char* build = std::getenv("WEIR_BUILD_DIR");
   ASSERT_NE(build, nullptr);
-  for (const std::string& path : {PathOf(0, true), std::string(build) + "/lib/weir/async/async_device.so"}) {
+  for (const std::string& path : {PathOf(0, "streams"), std::string(build) + "/lib/weir/async/async_device.so"}) {
     const std::vector<StageResult> stages = CheckFile(path, {});
     EXPECT_TRUE(Passed(stages)) << path << "\n" << Print(stages);
     for (const StageResult& stage : stages) {
@@ -87,10 +91,25 @@ TEST(Check, HealthyPluginPassesEverything) {
     EXPECT_TRUE(Passed(stages)) << Print(stages);
     ASSERT_EQ(stages.size(), StageNames().size());
     for (const StageResult& stage : stages) {
-      if (stage.name == "streams") continue;  // the device has no streams
+      if (stage.name == "streams" || stage.name == "compiler") continue;  // it has neither
       for (const RuleResult& rule : stage.rules)
         EXPECT_EQ(rule.verdict, Verdict::kPass) << stage.name << " " << rule.id << " " << rule.message;
     }
+  }
+}
+
+TEST(Check, ACompilerPassesEverything) {
+  const char* build = std::getenv("WEIR_BUILD_DIR");
+  ASSERT_NE(build, nullptr);
+  for (const std::string& path : {PathOf(0, "compiler"), std::string(build) + "/lib/weir/examples/toy_compiler.so",
+                                  std::string(build) + "/lib/weir/plugins/compiler_llvm.so"}) {
+    if (!std::filesystem::exists(path)) continue;
+    const std::vector<StageResult> stages = CheckFile(path, {}, 300000);
+    EXPECT_TRUE(Passed(stages)) << path << "\n" << Print(stages);
+    for (const RuleResult& rule : stages.back().rules)
+      EXPECT_EQ(rule.verdict, Verdict::kPass) << rule.id << rule.message;
+    EXPECT_EQ(stages.back().name, "compiler");
+    EXPECT_EQ(stages.back().rules.size(), 8u);
   }
 }
 
@@ -132,8 +151,8 @@ TEST(Check, MissingDevicesAreNotAFault) {
 
 TEST(Check, EveryRuleIsTriedOnAHealthyPlugin) {
   std::set<std::string> tried;
-  for (const bool streams : {false, true}) {
-    for (const StageResult& stage : CheckFile(PathOf(0, streams), {})) {
+  for (const char* kind : {"", "streams", "compiler"}) {
+    for (const StageResult& stage : CheckFile(PathOf(0, kind), {})) {
       for (const RuleResult& rule : stage.rules) tried.insert(rule.id);
     }
   }
@@ -144,6 +163,7 @@ TEST(Check, EveryRuleHasAMutant) {
   std::set<std::string_view> caught;
   for (const Mutant& mutant : kMutants) caught.insert(mutant.rule);
   for (const Mutant& mutant : kStreamMutants) caught.insert(mutant.rule);
+  for (const Mutant& mutant : kCompilerMutants) caught.insert(mutant.rule);
   for (const Rule& rule : Rules()) {
     // The first rule of a stage is that its process ends; the stages before have mutants for that.
     EXPECT_TRUE(caught.contains(rule.id) || rule.id == "WEIR-STREAM-00") << rule.id;

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "sdk/abi/compiler.h"
 #include "sdk/abi/copy.h"
 #include "sdk/abi/cost.h"
 #include "sdk/abi/device.h"
@@ -225,12 +226,61 @@ void AddDevicesAndKernels(LayoutTable& table) {
   }
 }
 
+void AddCompilers(LayoutTable& table) {
+  {
+    using S = weir_region_value;
+    table.Add("weir_region_value", sizeof(S), {F(struct_size), F(dtype), F(shape), F(constant)});
+  }
+  {
+    using S = weir_region_node;
+    table.Add("weir_region_node", sizeof(S),
+              {F(struct_size), F(operand_count), F(op), F(operands), F(attrs), F(attr_count), F(axes), F(axis_count),
+               F(result), F(kernel_ns)});
+  }
+  {
+    using S = weir_region;
+    table.Add("weir_region", sizeof(S),
+              {F(struct_size), F(flags), F(input_count), F(node_count), F(output_count), F(reserved), F(inputs),
+               F(nodes), F(outputs)});
+  }
+  {
+    using S = weir_compile_target;
+    table.Add("weir_compile_target", sizeof(S), {F(struct_size), F(reserved), F(platform), F(isa), F(cpu), F(profile)});
+  }
+  {
+    using S = weir_cancel;
+    table.Add("weir_cancel", sizeof(S), {F(struct_size), F(reserved), F(cancelled), F(arg)});
+  }
+  {
+    using S = weir_compile_options;
+    table.Add("weir_compile_options", sizeof(S), {F(struct_size), F(reserved), F(max_tiles)});
+  }
+  {
+    using S = weir_claim;
+    table.Add("weir_claim", sizeof(S),
+              {F(struct_size), F(node_count), F(nodes), F(predicted_ns), F(compile_ns), F(scratch_bytes), F(reason)});
+  }
+  {
+    using S = weir_executable_spec;
+    table.Add("weir_executable_spec", sizeof(S),
+              {F(struct_size), F(input_count), F(output_count), F(alias_count), F(inputs), F(outputs), F(aliases),
+               F(scratch_bytes), F(scratch_alignment), F(tiles)});
+  }
+  {
+    using S = weir_compiler_api;
+    table.Add("weir_compiler_api", sizeof(S),
+              {F(struct_size), F(reserved), F(claim), F(compile), F(io_spec), F(execute), F(destroy), F(serialize),
+               F(deserialize), F(compat), F(key)});
+  }
+}
+
 #undef F
 
 TEST(AbiLayout, IsTheCommittedOne) {
   LayoutTable table;
   AddData(table);
   AddDevicesAndKernels(table);
+  AddCompilers(table);
   const char* root = std::getenv("WEIR_SOURCE_DIR");
   ASSERT_NE(root, nullptr);
   const std::string path = std::string(root) + "/sdk/abi/layout.txt";

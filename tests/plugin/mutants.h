@@ -75,6 +75,18 @@ inline constexpr Mutant kMutants[] = {
 };
 
 /// The same for broken_streams.cc.
+/// Of broken_compiler.cc.
+inline constexpr Mutant kCompilerMutants[] = {
+    {1, "compiler", "WEIR-COMP-01", "is not convex"},
+    {2, "compiler", "WEIR-COMP-02", "another shape than"},
+    {3, "compiler", "WEIR-COMP-03", "the ops give"},
+    {4, "compiler", "WEIR-COMP-04", "3 tiles in 2 calls give other bits"},
+    {5, "compiler", "WEIR-COMP-05", "a deserialized executable gives other bits"},
+    {6, "compiler", "WEIR-COMP-06", "deserialize takes the first 0 of"},
+    {7, "compiler", "WEIR-COMP-07", "it compiles an op that does not exist"},
+    {8, "compiler", "WEIR-COMP-00", "but not all"},
+};
+
 inline constexpr Mutant kStreamMutants[] = {
     {1, "streams", "WEIR-STREAM-01", "three copies"},
     {2, "streams", "WEIR-STREAM-01", "three copies"},

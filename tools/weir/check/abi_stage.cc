@@ -7,6 +7,7 @@
 #include "core/kernel/host.h"
 #include "core/plugin/module.h"
 #include "core/plugin/note.h"
+#include "sdk/abi/compiler.h"
 #include "tools/weir/check/recorder.h"
 #include "tools/weir/check/stages.h"
 #include "tools/weir/check/subject.h"
@@ -54,11 +55,15 @@ Status CheckInterfaces(const Subject& subject, const plugin::PluginNote& note) {
   if ((note.kinds & WEIR_KIND_KERNELS) != 0 && get(WEIR_KERNELS_INTERFACE) == nullptr) {
     return InvalidArgument("the note lists kernels, but there is no {}", WEIR_KERNELS_INTERFACE);
   }
+  if ((note.kinds & WEIR_KIND_COMPILER) != 0 && get(WEIR_COMPILER_INTERFACE) == nullptr) {
+    return InvalidArgument("the note lists a compiler, but there is no {}", WEIR_COMPILER_INTERFACE);
+  }
   for (const std::string_view id :
        {std::string_view("no-such-thing/1"), std::string_view("device/99"), std::string_view()}) {
     if (get(id) != nullptr) return InvalidArgument("get_interface('{}') returns a table", id);
   }
-  for (const std::string_view id : {WEIR_DEVICE_INTERFACE, WEIR_KERNELS_INTERFACE, WEIR_COST_INTERFACE}) {
+  for (const std::string_view id :
+       {WEIR_DEVICE_INTERFACE, WEIR_KERNELS_INTERFACE, WEIR_COST_INTERFACE, WEIR_COMPILER_INTERFACE}) {
     if (get(id) != get(id)) return InvalidArgument("two calls of get_interface('{}') differ", id);
   }
   return {};

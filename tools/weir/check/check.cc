@@ -67,12 +67,21 @@ constexpr Rule kRules[] = {
     {"WEIR-KERNEL-07", "kernels", "inputs are not modified"},
     {"WEIR-KERNEL-08", "kernels", "prepared and dynamic form agree"},
     {"WEIR-KERNEL-09", "kernels", "empty tensors work"},
+    {"WEIR-COMP-00", "compiler", "the plugin starts and its compiler's table is complete"},
+    {"WEIR-COMP-01", "compiler", "claims name nodes of the region, are convex, and are the same when asked again"},
+    {"WEIR-COMP-02", "compiler", "what it claims compiles, with the region's inputs and outputs"},
+    {"WEIR-COMP-03", "compiler", "results are those of the ops, and no other memory is written"},
+    {"WEIR-COMP-04", "compiler", "tiles in any number of calls, and outputs over inputs, give the same bits"},
+    {"WEIR-COMP-05", "compiler", "a serialized executable comes back with the same bits"},
+    {"WEIR-COMP-06", "compiler", "damaged bytes are refused and crash nothing"},
+    {"WEIR-COMP-07", "compiler", "ops that it does not know, and cancelled compilations, are errors"},
 };
 
-constexpr std::string_view kStages[] = {"static",  "load",   "abi",     "lifecycle",
-                                        "options", "memory", "streams", "kernels"};
-constexpr std::vector<RuleResult> (*kStageFunctions[])(const Target&) = {
-    StaticStage, LoadStage, AbiStage, LifecycleStage, OptionsStage, MemoryStage, StreamsStage, KernelsStage};
+constexpr std::string_view kStages[] = {"static", "load",    "abi",     "lifecycle", "options",
+                                        "memory", "streams", "kernels", "compiler"};
+constexpr std::vector<RuleResult> (*kStageFunctions[])(const Target&) = {StaticStage,    LoadStage,    AbiStage,
+                                                                         LifecycleStage, OptionsStage, MemoryStage,
+                                                                         StreamsStage,   KernelsStage, CompilerStage};
 static_assert(std::size(kStages) == std::size(kStageFunctions));
 
 std::string EscapeXml(std::string_view text) {

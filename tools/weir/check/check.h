@@ -36,7 +36,7 @@ struct Rule {
 };
 std::span<const Rule> Rules();
 
-/// The stages in order: static, load, abi, lifecycle, options, memory, streams, kernels.
+/// The stages in order: static, load, abi, lifecycle, options, memory, streams, kernels, compiler.
 std::span<const std::string_view> StageNames();
 
 struct CheckOptions {

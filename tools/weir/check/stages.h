@@ -17,6 +17,7 @@ std::vector<RuleResult> OptionsStage(const Target& target);
 std::vector<RuleResult> MemoryStage(const Target& target);
 std::vector<RuleResult> StreamsStage(const Target& target);
 std::vector<RuleResult> KernelsStage(const Target& target);
+std::vector<RuleResult> CompilerStage(const Target& target);
 
 }  // namespace weir::check
 

@@ -1,0 +1,20 @@
+// Regions of a step that compilers take.
+#ifndef WEIR_CORE_FUSE_COMPILED_INTERNAL_H_
+#define WEIR_CORE_FUSE_COMPILED_INTERNAL_H_
+
+#include "core/base/status.h"
+#include "core/fuse/match_internal.h"
+#include "core/graph/rewriter.h"
+
+namespace weir::fuse {
+
+/// Shows the candidates of the step (candidates_internal.h) to the compilers, compiles the proposals that gain most,
+/// and replaces their nodes by nodes of `result`, the op with the trait `region`. A proposal that is not convex, cannot
+/// run in the place of its last node, does not repay its compilation, or does not compile leaves its nodes to kernels.
+/// A compilation is repaid if the declared gain of 1,000 runs exceeds its time, where a loop counts as 100 iterations.
+/// `step` is the scene's; its nodes are erased by the rewriter's Finish.
+Status ReplaceCompiled(const Scene& scene, const op::OpDef& result, graph::StepGraph& step, graph::Rewriter& rewriter);
+
+}  // namespace weir::fuse
+
+#endif  // WEIR_CORE_FUSE_COMPILED_INTERNAL_H_
