@@ -276,8 +276,9 @@ TEST_F(CompilersTest, F021_a_value_that_lives_outside_a_branch_stays_outside) {
                                               {"p:0", Tensor::Scalar<bool>(taken)}};
     std::string text;
     ExpectSame(*graph, feeds, {"m:0", "y:0", "a:0"}, &text);
-    EXPECT_EQ(CountOf(text, "_Region("), 2u) << text;
-    EXPECT_NE(text.find("a = Neg("), std::string::npos) << text;
+    for (const char* const set : {" for a ->", " for b, c ->", " for d, e ->", " for y ->"}) {
+      EXPECT_NE(text.find(set), std::string::npos) << set << "\n" << text;
+    }
   }
 }
 
