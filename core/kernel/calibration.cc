@@ -221,7 +221,8 @@ std::vector<double> Calibration::Times(const op::AttrView& attrs, std::span<cons
   Settings settings, given_by_fusion;  // the second: those of the fused op only
   for (const op::AttrDef& attr : attrs.def().attrs) {
     const op::AttrValue* const value = attrs.Find(attr.name);
-    if (value == nullptr || *value == attr.default_value) continue;
+    // Two forms of an empty list have one text.
+    if (value == nullptr || value->ToString() == attr.default_value.ToString()) continue;
     if (const bool* const flag = value->get<bool>(); flag != nullptr && *flag) flags.push_back(attr.name);
     if (!IsSetting(attr)) continue;
     const auto gives = [&](const op::FusedExpression& row) {

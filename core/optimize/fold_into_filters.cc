@@ -77,7 +77,8 @@ class Finder {
     if (filter == nullptr || filter->elements() == 0 || !node.shapes[0].has_rank()) return std::nullopt;
     if (filter->dtype() != DType::kFloat && filter->dtype() != DType::kDouble) return std::nullopt;
     const int last = filter->shape().rank() - 1;
-    const int64_t channels = filter->shape().dim(last) * (role == Algebra::kDepthwise ? filter->shape().dim(last - 1) : 1);
+    int64_t channels = filter->shape().dim(last);
+    if (role == Algebra::kDepthwise) channels *= filter->shape().dim(last - 1);
     Chain chain{id, -1, {}, Affine(static_cast<size_t>(channels))};
     const int axis = ChannelAxis(*node.source, node.shapes[0].rank());
     std::vector<NodeId> passed;

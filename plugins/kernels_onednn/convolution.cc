@@ -28,7 +28,8 @@ constexpr double kPartFlops = 4e6;         // of a tile: ten times the cost of s
 int64_t ImagesAtOnce(const Convolution& conv) {
   const int64_t batch = conv.windows.batch, places = conv.windows.OutputPlaces();
   const double bytes = 4 * static_cast<double>(places) * static_cast<double>(conv.out);
-  const double by_bytes = static_cast<double>(kPartBytes) / bytes, by_places = kPartPlaces / static_cast<double>(places);
+  const double by_bytes = static_cast<double>(kPartBytes) / bytes;
+  const double by_places = static_cast<double>(kPartPlaces) / static_cast<double>(places);
   const auto wanted = static_cast<int64_t>(std::max({1.0, by_bytes, std::ceil(by_places)}));
   if (wanted >= batch) return batch;
   int64_t images = wanted;
@@ -184,7 +185,8 @@ struct Conv2D {
     return WEIR_OK;
   }
 
-  /// Fitted to runs on one core: the share of the peak grows with the channels that a register covers.
+  /// Fitted to runs on one core with AVX2 and with AVX-512: the share of the peak grows with the channels that a
+  /// register covers. A filter that is no constant is reordered at each call.
   static sdk::Cost Estimate(const sdk::Prep& prep, const weir_profile* profile) {
     Convolution conv;
     sdk::Cost cost;
@@ -193,8 +195,9 @@ struct Conv2D {
     cost.flops = conv.Flops();
     cost.bytes = 4 * static_cast<double>(prep.size(0) + prep.size(1));
     const double in = static_cast<double>(conv.group_in());
-    const double share = kDepthwise ? 0.2 : 0.7 * in / (in + 0.6);
-    cost.whole_ns = 2000 + cost.flops / (share * peak);
+    const double share = kDepthwise ? 0.45 : 0.95 * in / (in + 0.6);
+    const bool reorders = kDirection != Direction::kForward || prep.input(1).value == nullptr;
+    cost.whole_ns = 400 + cost.flops / (share * peak) + (reorders ? 0.25 * static_cast<double>(prep.size(1)) : 0);
     return cost;
   }
 

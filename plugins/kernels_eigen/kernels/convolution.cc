@@ -217,11 +217,11 @@ sdk::Cost ConvolutionCost(const sdk::Prep& prep, const weir_profile* profile, ui
   const sdk::WindowAxis& width = conv.windows.axes[spatial - 1];
   const double pixels = conv.groups == 1 && width.dilation == 1 ? static_cast<double>(width.window) : 1;
   const double runs = moved / (pixels * static_cast<double>(conv.group_in()));
-  cost.whole_ns = 1500 + cost.flops / ((dtype == WEIR_INT32 ? 0.1 : 0.6) * peak) + repeats * (0.27 * moved + 6 * runs);
+  cost.whole_ns = 400 + cost.flops / ((dtype == WEIR_INT32 ? 0.1 : 0.6) * peak) + repeats * (0.27 * moved + 6 * runs);
   if (direction != Direction::kForward || FilterToPack(prep, conv) == nullptr) return cost;
   const double wide = static_cast<double>(PackedMatrix::Bytes(conv.Rows(), conv.out)) /
                       (4 * static_cast<double>(conv.Rows()) * static_cast<double>(conv.out));
-  cost.whole_ns = 500 + wide * cost.flops / (0.8 * peak) + 0.35 * moved + 6 * runs;
+  cost.whole_ns = 200 + wide * cost.flops / (0.85 * peak) + 0.35 * moved + 6 * runs;
   return cost;
 }
 

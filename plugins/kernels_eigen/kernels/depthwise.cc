@@ -138,7 +138,7 @@ struct Depthwise {
     const uint32_t dtype = prep.input(1).dtype;
     cost.flops = conv.Flops();
     cost.bytes = static_cast<double>(prep.size(0) + prep.size(1)) * sdk::SizeOf(dtype);
-    const double efficiency = conv.out == conv.in ? 0.12 : 0.04;
+    const double efficiency = conv.out != conv.in ? 0.04 : conv.in < 32 ? 0.07 : 0.2;
     cost.whole_ns = 500 + cost.flops / (efficiency * sdk::PeakFlops(profile, dtype));
     return cost;
   }

@@ -128,7 +128,7 @@ uint64_t PackedMatrix::ScratchBytes(int64_t k, int64_t m) {
   return static_cast<uint64_t>(std::min(m, kMostRows) * std::min(k, kDepth)) * sizeof(float);
 }
 
-bool PackedMatrix::FillsPanels(int64_t n) { return 2 * n >= Panels(n) * kPanelColumns; }
+bool PackedMatrix::FillsPanels(int64_t n) { return 4 * n >= 3 * Panels(n) * kPanelColumns; }
 
 uint64_t PackedMatrix::Bytes(int64_t k, int64_t n) {
   return static_cast<uint64_t>(k) * static_cast<uint64_t>(Panels(n) * kPanelColumns) * sizeof(float);

@@ -28,7 +28,9 @@ inline Tensor Random(const Shape& shape, uint32_t seed, float low = -2, float hi
   return Tensor::Of<float>(shape, values);
 }
 
-inline testing::NodeLine Op(const char* name, const char* op, Names inputs) { return {name, op, std::move(inputs), testing::kFloat}; }
+inline testing::NodeLine Op(const char* name, const char* op, Names inputs) {
+  return {name, op, std::move(inputs), testing::kFloat};
+}
 
 struct Ran {
   std::vector<float> values;

@@ -73,7 +73,7 @@ TEST(Calibration, ConvolutionsDifferByStridesAndPaddings) {
   EXPECT_EQ(times("Conv2D", "VALID", 1, {}), (std::vector<double>{5, 6}));
   EXPECT_EQ(times("Conv2D", "VALID", 2, {}), std::vector<double>());
   EXPECT_EQ(times("Conv2D", "SAME", 1, {{"dilations", std::vector<int64_t>{1, 2, 2, 1}}}), std::vector<double>());
-  EXPECT_EQ(times("Conv2D", "SAME", 1, {{"dilations", std::vector<int64_t>{1, 1, 1, 1}}, {"use_cudnn_on_gpu", true}}),
+  EXPECT_EQ(times("Conv2D", "SAME", 1, {{"explicit_paddings", op::EmptyList{}}, {"use_cudnn_on_gpu", true}}),
             (std::vector<double>{1, 2}))
       << "defaults do not count";
   // A fused convolution takes about as long as the convolution alone.
@@ -109,7 +109,8 @@ TEST(Calibration, BadTextsAreRefusedWithTheFault) {
       {R"({"weir_calibration": 1})", "\"points\""},
       {File("7"), "point 0: wanted op"},
       {File(Point("[[2, 2]]", "{}", R"("flags": [], "settings": [])")), "the settings are no object"},
-      {File(Point("[[2, 2]]", "{}", R"("flags": [], "settings": {"strides": [1.5]})")), "a setting is neither a text nor"},
+      {File(Point("[[2, 2]]", "{}", R"("flags": [], "settings": {"strides": [1.5]})")),
+       "a setting is neither a text nor a list of integers"},
       {File(Point("[[2, 2]]", R"({"x": -1})")), "the time of x is not positive"},
       {File(Point("[[2, 2]]", R"({"x": "1"})")), "the time of x is not positive"},
       {File(Point("[[2, -2]]", "{}")), "point 0"},
