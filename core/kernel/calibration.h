@@ -8,7 +8,7 @@
 //    "rates": {"float32": 100, "float64": 50,                   operations per ns by element type
 //              "memory": 20, "cache": 80},                      bytes per ns, from memory and from the second cache
 //    "points": [{"op": "MatMul", "dtype": "float32",            element type of the first input
-//                "flags": ["transpose_b"],                      boolean attributes that are true, by default not, sorted
+//                "flags": ["transpose_b"],                      boolean attributes that are true and not so by default
 //                "settings": {"padding": "SAME",                attributes that are texts or lists of integers and not
 //                             "strides": [1, 2, 2, 1]},         the defaults; may be missing
 //                "inputs": [[32, 784], [512, 784]],             shapes

@@ -116,8 +116,9 @@ void DeclareBiasedConvolutions(OpRegistry& ops) {
   for (const Kind& kind : kinds) {
     OpBuilder fused = BiasedConvolution(ops, kind.name, false);
     AddPlanarAttrs(fused);
-    fused.Shape(kind.shape).Doc(std::string("activation(") + kind.convolution + "(input, filter) + bias), where the " +
-                                "bias is added along the channels.");
+    fused.Shape(kind.shape)
+        .Doc(std::string("activation(") + kind.convolution + "(input, filter) + bias), where the " +
+             "bias is added along the channels.");
     for (const std::string& biased : BiasedTerms(kind.convolution)) ComputesWithActivations(fused, biased);
   }
   OpBuilder residual = BiasedConvolution(ops, "_ResidualConv2D", true);

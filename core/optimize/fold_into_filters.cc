@@ -9,8 +9,8 @@
 
 #include "core/graph/rewriter.h"
 #include "core/op/op_names.h"
-#include "core/ops/algebra.h"
 #include "core/optimize/passes_internal.h"
+#include "core/optimize/roles_internal.h"
 #include "core/tensor/number.h"
 
 namespace weir::optimize {
@@ -54,7 +54,8 @@ struct Chain {
 
 class Finder {
  public:
-  explicit Finder(const StepGraph& step) : step_(step), users_(graph::CountUsers(step)) {
+  Finder(const StepGraph& step, IndexedVector<NodeId, Algebra> roles)
+      : step_(step), roles_(std::move(roles)), users_(graph::CountUsers(step)) {
     user_of_.assign(step.nodes.size(), -1);
     others_used_.assign(step.nodes.size(), 0);
     for (NodeId id = 0; id < static_cast<NodeId>(step.nodes.size()); ++id) {
@@ -71,7 +72,7 @@ class Finder {
   /// The longest chain behind the node, if it is a convolution with a constant filter and folding gains anything.
   std::optional<Chain> At(NodeId id) const {
     const StepNode& node = step_.node(id);
-    const Algebra role = RoleOf(node);
+    const Algebra role = RoleOf(id);
     if (role != Algebra::kConvolution && role != Algebra::kDepthwise) return std::nullopt;
     const Tensor* const filter = ConstantAt(node.inputs[1]);
     if (filter == nullptr || filter->elements() == 0 || !node.shapes[0].has_rank()) return std::nullopt;
@@ -90,7 +91,7 @@ class Finder {
       const StepNode& user = step_.node(at);
       const bool moves = user.frame != node.frame || user.source->device() != node.source->device();
       if (moves || others_used_[at] != 0) break;
-      const Algebra what = RoleOf(user);
+      const Algebra what = RoleOf(at);
       if (what == Algebra::kNone && user.source->op().traits.passes_value && user.inputs.size() == 1 &&
           user.control_inputs.empty() && user.types.size() == 1 && !IsRef(user.types[0])) {
         passed.push_back(at);
@@ -114,11 +115,9 @@ class Finder {
   }
 
  private:
-  Algebra RoleOf(const StepNode& node) const {
-    if (node.kind != StepNode::Kind::kOp || !node.values.empty() || node.types.empty() || IsRef(node.types[0])) {
-      return Algebra::kNone;
-    }
-    return ops::AlgebraOf(node.source->op());
+  Algebra RoleOf(NodeId id) const {
+    const StepNode& node = step_.node(id);
+    return node.types.empty() || IsRef(node.types[0]) ? Algebra::kNone : roles_[id];
   }
   /// The node that alone uses output 0; -1 if there is none.
   NodeId NextOf(NodeId id) const {
@@ -145,8 +144,8 @@ class Finder {
   /// A constant vector with an element for each channel.
   std::optional<std::vector<double>> Vector(const Endpoint& value, size_t channels) const {
     const Tensor* const constant = ConstantAt(value);
-    const bool fits = constant != nullptr && constant->shape().rank() == 1 &&
-                      constant->elements() == static_cast<int64_t>(channels);
+    const bool fits =
+        constant != nullptr && constant->shape().rank() == 1 && constant->elements() == static_cast<int64_t>(channels);
     return fits ? ByChannel(value, 1, 0, channels) : std::nullopt;
   }
 
@@ -209,8 +208,9 @@ class Finder {
   }
 
   const StepGraph& step_;
+  IndexedVector<NodeId, Algebra> roles_;
   IndexedVector<NodeId, int> users_;
-  IndexedVector<NodeId, NodeId> user_of_;   // of output 0; the last one
+  IndexedVector<NodeId, NodeId> user_of_;    // of output 0; the last one
   IndexedVector<NodeId, char> others_used_;  // outputs but the first
 };
 
@@ -242,10 +242,13 @@ Tensor Scaled(const Tensor& filter, const std::vector<double>& scale) {
 class NewConstants {
  public:
   explicit NewConstants(StepGraph& step)
-      : step_(step), first_(static_cast<NodeId>(step.nodes.size())), owner_(std::make_shared<graph::Definition>(
-                                                                          step.graph->ops())) {}
+      : step_(step),
+        first_(static_cast<NodeId>(step.nodes.size())),
+        owner_(std::make_shared<graph::Definition>(step.graph->ops())) {}
 
-  Result<Endpoint> Add(const std::string& name, Tensor value) {
+  /// `name` gets a tail if the graph has it.
+  Result<Endpoint> Add(std::string name, Tensor value) {
+    while (step_.graph->Find(name) != nullptr) name += "_";
     op::AttrList attrs = {{"dtype", value.dtype()}, {"value", value}};
     WEIR_ASSIGN(const graph::Node* const source,
                 owner_->Add({name, owner_->ops().Find(op::kConstOp), {}, {}, {}, std::move(attrs), {}}));
@@ -300,8 +303,8 @@ Status MakeBiasSum(const Chain& chain, const Endpoint& bias, StepGraph& step) {
   attrs.emplace_back("T", convolution.types[0]);
   attrs.emplace_back("data_format", first ? "NCHW" : "NHWC");
   graph::MadeNode made;
-  WEIR_ASSIGN(made.node, graph::Node::InPlaceOf(*root.source, *step.graph->ops().Find(ops::kBiasSumOp),
-                                                std::move(attrs)));
+  WEIR_ASSIGN(made.node,
+              graph::Node::InPlaceOf(*root.source, *step.graph->ops().Find(ops::kBiasSumOp), std::move(attrs)));
   for (const NodeId id : chain.between) made.stands_for.push_back(step.node(id).source);
   made.stands_for.push_back(root.source);
   root.source = made.node.get();
@@ -316,10 +319,19 @@ Status MakeBiasSum(const Chain& chain, const Endpoint& bias, StepGraph& step) {
 
 Status FoldIntoFilters(const PassContext& context, StepGraph& step) {
   if (!context.options.constant_folding || !context.options.fold_into_filters) return Status();
-  const Finder finder(step);
+  IndexedVector<NodeId, Algebra> roles = RolesOf(step);
+  const auto convolves = [&](NodeId id) {
+    return roles[id] == Algebra::kConvolution || roles[id] == Algebra::kDepthwise;
+  };
+  std::vector<NodeId> convolutions;
+  for (NodeId id = 0; id < static_cast<NodeId>(step.nodes.size()); ++id) {
+    if (convolves(id)) convolutions.push_back(id);
+  }
+  if (convolutions.empty()) return Status();
+  const Finder finder(step, std::move(roles));
   NewConstants constants(step);
   std::vector<Chain> chains;
-  for (NodeId id = 0; id < static_cast<NodeId>(step.nodes.size()); ++id) {
+  for (const NodeId id : convolutions) {
     if (std::optional<Chain> chain = finder.At(id)) chains.push_back(std::move(*chain));
   }
   for (const Chain& chain : chains) {

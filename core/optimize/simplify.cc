@@ -2,13 +2,14 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "core/graph/rewriter.h"
-#include "core/ops/algebra.h"
 #include "core/optimize/passes_internal.h"
+#include "core/optimize/roles_internal.h"
 #include "core/tensor/number.h"
 
 namespace weir::optimize {
@@ -39,7 +40,11 @@ bool AllOf(const Tensor& tensor, Holds&& holds) {
 class Simplifier {
  public:
   Simplifier(const PassContext& context, StepGraph& step)
-      : context_(context), step_(step), users_(graph::CountUsers(step)), instead_(step.nodes.size(), Endpoint{}) {}
+      : context_(context),
+        step_(step),
+        roles_(RolesOf(step)),
+        users_(graph::CountUsers(step)),
+        instead_(step.nodes.size(), Endpoint{}) {}
 
   const StepGraph& step() const { return step_; }
   StepNode& node(NodeId id) { return step_.nodes[static_cast<size_t>(id)]; }
@@ -52,6 +57,7 @@ class Simplifier {
   }
   /// The role of a node that a rule may replace: one plain output, which needs its inputs alone.
   Algebra RoleOf(NodeId id) const {
+    if (roles_[id] == Algebra::kNone) return Algebra::kNone;
     const StepNode& of = step_.node(id);
     const bool plain = of.kind == StepNode::Kind::kOp && of.values.empty() && of.control_inputs.empty() &&
                        of.types.size() == 1 && !IsRef(of.types[0]);
@@ -59,7 +65,7 @@ class Simplifier {
     for (const Endpoint& input : of.inputs) {
       if (IsRef(step_.TypeOf(input))) return Algebra::kNone;
     }
-    return ops::AlgebraOf(of.source->op());
+    return roles_[id];
   }
   /// The node behind an input if it has that role and is on the device and in the loop of its user; else -1.
   NodeId Inner(NodeId user, size_t input, Algebra role) const {
@@ -67,8 +73,8 @@ class Simplifier {
     if (input >= of.inputs.size() || of.inputs[input].index != 0) return -1;
     const NodeId id = of.inputs[input].node;
     const StepNode& inner = step_.node(id);
-    const bool together = id < user && RoleOf(id) == role && inner.frame == of.frame &&
-                          inner.source->device() == of.source->device();
+    const bool together =
+        id < user && RoleOf(id) == role && inner.frame == of.frame && inner.source->device() == of.source->device();
     return together ? id : -1;
   }
   /// A constant, which is live in every branch; null for other values.
@@ -112,6 +118,7 @@ class Simplifier {
     const auto earlier = std::ranges::find_if(step_.made, [&](const auto& m) { return m.node.get() == of.source; });
     if (earlier != step_.made.end()) entry.stands_for = earlier->stands_for;
     of.source = made->get();
+    roles_[id] = ops::AlgebraOf(op);
     step_.made.push_back(std::move(entry));
     return true;
   }
@@ -136,6 +143,7 @@ class Simplifier {
 
   const PassContext& context_;
   StepGraph& step_;
+  IndexedVector<NodeId, Algebra> roles_;
   IndexedVector<NodeId, int> users_;
   IndexedVector<NodeId, Endpoint> instead_;  // of output 0; node -1 for none
 };
@@ -378,16 +386,26 @@ struct Rule {
 };
 
 constexpr Rule kRules[] = {
-    {"a factor or divisor of 1", DropOnes},
-    {"a summand of 0", DropZeros},
-    {"an op that undoes itself", DropPairs},
-    {"casts that lose nothing", MergeCasts},
-    {"transposes in a row", MergeTransposes},
-    {"reshapes in a row", MergeReshapes},
+    {"a factor or divisor of 1", DropOnes},   {"a summand of 0", DropZeros},
+    {"an op that undoes itself", DropPairs},  {"casts that lose nothing", MergeCasts},
+    {"transposes in a row", MergeTransposes}, {"reshapes in a row", MergeReshapes},
     {"constants in a row", MergeConstants},
 };
 
 }  // namespace
+
+IndexedVector<NodeId, Algebra> RolesOf(const StepGraph& step) {
+  IndexedVector<NodeId, Algebra> roles(step.nodes.size(), Algebra::kNone);
+  std::map<const op::OpDef*, Algebra> known;
+  for (NodeId id = 0; id < static_cast<NodeId>(step.nodes.size()); ++id) {
+    const StepNode& node = step.node(id);
+    if (node.kind != StepNode::Kind::kOp || !node.values.empty()) continue;
+    const auto [at, fresh] = known.try_emplace(&node.source->op(), Algebra::kNone);
+    if (fresh) at->second = ops::AlgebraOf(node.source->op());
+    roles[id] = at->second;
+  }
+  return roles;
+}
 
 Status Simplify(const PassContext& context, StepGraph& step) {
   if (!context.options.constant_folding || context.evaluator == nullptr) return Status();

@@ -253,10 +253,9 @@ struct Biased : Conv2D<Direction::kForward, kDepthwise> {
   }
   int32_t Run(sdk::Env& env, View<const float> x, View<const float> filter, View<const float> bias, View<float> y,
               sdk::Scratch<char> scratch) const {
-    return this->Convolve(env, x.data(), filter.data(), bias.data(), y.data(), scratch.data(),
-                          [&](int64_t first, int64_t n) {
-                            functors::FinishRowsHere(finish, y.data() + first, nullptr, nullptr, 1, n);
-                          });
+    return this->Convolve(
+        env, x.data(), filter.data(), bias.data(), y.data(), scratch.data(),
+        [&](int64_t first, int64_t n) { functors::FinishRowsHere(finish, y.data() + first, nullptr, nullptr, 1, n); });
   }
 };
 

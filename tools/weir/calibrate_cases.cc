@@ -85,8 +85,7 @@ CalibrationCase Convolution(int64_t extent, int64_t window, int64_t in, int64_t 
   const int64_t channels = in == 0 ? out : in, end = (extent + stride - 1) / stride;
   made.flops = 2.0 * static_cast<double>(end * end * window * window * std::max<int64_t>(in, 1) * out);
   made.settings = {{"padding", "SAME"}, {"strides", std::vector<int64_t>{1, stride, stride, 1}}};
-  made.inputs = {Shape::Of({1, extent, extent, channels}),
-                 Shape::Of({window, window, channels, in == 0 ? 1 : out})};
+  made.inputs = {Shape::Of({1, extent, extent, channels}), Shape::Of({window, window, channels, in == 0 ? 1 : out})};
   made.output = Shape::Of({1, end, end, out});
   return made;
 }

@@ -18,8 +18,8 @@ using testing::Placeholder;
 using Ints = std::vector<int64_t>;
 
 struct Images {
-  bool first = false;   // channels
-  bool fixed = true;    // the filter is a constant
+  bool first = false;  // channels
+  bool fixed = true;   // the filter is a constant
   int64_t stride = 1;
   const char* padding = "SAME";
 
@@ -187,12 +187,12 @@ TEST(Fusions, F021_TheSwitchTurnsAllOfThemOff) {
   // A product with its bias, a convolution with a norm, an update by a product, a region.
   std::vector<NodeLine> nodes = Convolution({});
   AddNorm("FusedBatchNormV3", "conv", false, nodes);
-  for (const NodeLine& node : {Const("all", Tensor::Vector(std::vector<int32_t>{-1, 20})),
-                               NodeLine{"flat", "Reshape", {"norm", "all"}, {{"T", DType::kFloat}}},
-                               Const("m", Random(Shape::Of({20, 600}), 3)), Op("product", "MatMul", {"flat", "m"}),
-                               Const("b", Random(Shape::Of({600}), 4)), Op("sum", "BiasAdd", {"product", "b"}),
-                               Op("relu", "Relu", {"sum"}), Op("square", "Square", {"relu"}),
-                               Op("y", "Tanh", {"square"})}) {
+  for (const NodeLine& node :
+       {Const("all", Tensor::Vector(std::vector<int32_t>{-1, 20})),
+        NodeLine{"flat", "Reshape", {"norm", "all"}, {{"T", DType::kFloat}}},
+        Const("m", Random(Shape::Of({20, 600}), 3)), Op("product", "MatMul", {"flat", "m"}),
+        Const("b", Random(Shape::Of({600}), 4)), Op("sum", "BiasAdd", {"product", "b"}), Op("relu", "Relu", {"sum"}),
+        Op("square", "Square", {"relu"}), Op("y", "Tanh", {"square"})}) {
     nodes.push_back(node);
   }
   const Ran on = RunOf(nodes, FeedsOf({}), true, true), off = RunOf(nodes, FeedsOf({}), false, true);

@@ -50,11 +50,11 @@ TEST(Calibration, ConvolutionsDifferByStridesAndPaddings) {
     return R"({"op": "Conv2D", "dtype": "float32", "flags": [], "constant": [1], "settings": )" + settings +
            R"(, "inputs": [[1, 8, 8, 4], [3, 3, 4, 16]], "ns": )" + ns + "}";
   };
-  const auto calibration = Calibration::Parse(
-      File(point(R"({"padding": "SAME", "strides": [1, 1, 1, 1]})", R"({"x": 1, "y": 2})") + "," +
-           point(R"({"padding": "SAME", "strides": [1, 2, 2, 1]})", R"({"x": 3, "y": 4})") + "," +
-           point(R"({"padding": "VALID", "strides": [1, 1, 1, 1]})", R"({"x": 5, "y": 6})")),
-      "c.json");
+  const auto calibration =
+      Calibration::Parse(File(point(R"({"padding": "SAME", "strides": [1, 1, 1, 1]})", R"({"x": 1, "y": 2})") + "," +
+                              point(R"({"padding": "SAME", "strides": [1, 2, 2, 1]})", R"({"x": 3, "y": 4})") + "," +
+                              point(R"({"padding": "VALID", "strides": [1, 1, 1, 1]})", R"({"x": 5, "y": 6})")),
+                         "c.json");
   ASSERT_TRUE(calibration.ok()) << calibration.status().ToString();
   const Result<const op::OpRegistry*> ops = ops::Catalogue();
   const std::vector<std::string> plugins = {"x", "y"};
