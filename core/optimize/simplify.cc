@@ -122,7 +122,7 @@ class Simplifier {
     step_.made.push_back(std::move(entry));
     return true;
   }
-  /// A result of the op of `node` for constants; not valid if it has none.
+  /// The result of a node's op for these constants; not valid if it has none. The node's op is the graph's.
   Tensor Evaluate(NodeId id, const Tensor& x, const Tensor& y) const {
     Result<std::vector<Tensor>> made = context_.evaluator->Evaluate(*step_.node(id).source, {x, y});
     return made.ok() && made->size() == 1 ? std::move(made->front()) : Tensor();
@@ -362,10 +362,9 @@ bool MergeConstants(Simplifier& s, NodeId id) {
     if (inner < 0 || !s.HasOneUser(inner) || value.node != inner || second.elements() > kMostMerged) return false;
     return WithConstant(s, inner, [&](const Endpoint& x, const Tensor& first, size_t) {
       if (first.elements() > kMostMerged || s.ConstantAt(x) != nullptr) return false;
-      // x + c - d is x + (c - d); x - c + d is x + (d - c).
-      Tensor merged = role == Algebra::kDifference ? s.Evaluate(id, first, second)
-                      : difference                 ? s.Evaluate(inner, second, first)
-                                                   : s.Evaluate(inner, first, second);
+      // x + c - d is x + (c - d); x - c + d is x + (d - c). The evaluator takes nodes of the graph, and `inner` may be
+      // a sum that was a difference there.
+      Tensor merged = difference ? s.Evaluate(inner, second, first) : s.Evaluate(id, first, second);
       if (!MayMerge(role, first, second, merged)) return false;
       if (role == Algebra::kDifference) {
         const op::OpDef& sum = s.step().node(inner).source->op();
