@@ -60,8 +60,14 @@ class TermParser {
     }
     std::vector<std::string> ops = {word};
     while (Take('|')) ops.push_back(Word());
+    while (Take('[')) {
+      std::string attr = Word();
+      if (attr.empty() || !Take('=')) return Fault("attribute=value");
+      term.attrs.emplace_back(std::move(attr), Word());
+      if (!Take(']')) return Fault("]");
+    }
     if (!Take('(')) {
-      if (!term.name.empty() || ops.size() > 1) return Fault("(");
+      if (!term.name.empty() || ops.size() > 1 || !term.attrs.empty()) return Fault("(");
       term.name = std::move(word);
       return term;
     }
@@ -96,6 +102,11 @@ class Matcher {
     const bool is_op = node.kind == StepNode::Kind::kOp && node.values.empty() && taken_[id] == 0 &&
                        std::ranges::find(term.ops, node.source->op().name) != term.ops.end();
     if (!is_op || node.inputs.size() != term.operands.size() || node.types.size() != 1) return false;
+    const auto has = [&](const std::pair<std::string, std::string>& attr) {
+      const op::AttrValue* const value = node.source->attrs().Find(attr.first);
+      return value != nullptr && *value == op::AttrValue(attr.second);
+    };
+    if (!std::ranges::all_of(term.attrs, has)) return false;
     bound.nodes.push_back(id);
     const bool swaps = node.source->op().commutative && term.operands.size() == 2;
     const Bindings before = bound;
@@ -176,18 +187,21 @@ bool AreTogether(const Scene& scene, const Found& found) {
          });
 }
 
-/// The attributes of the fused node that no expression gives: of the root where it has them, else of an inner node.
-void AddAttrs(const StepGraph& step, const std::vector<NodeId>& nodes, Found& found) {
+/// Adds the attributes of the fused node that the expression does not give. False if the nodes disagree about one.
+bool AddAttrs(const StepGraph& step, const std::vector<NodeId>& nodes, Found& found) {
   for (const op::AttrDef& attr : found.result->attrs) {
     const auto is_it = [&](const auto& given) { return given.first == attr.name; };
     if (std::ranges::any_of(found.attrs, is_it)) continue;
+    const op::AttrValue* first = nullptr;
     for (const NodeId id : nodes) {
       const op::AttrValue* const value = step.node(id).source->attrs().Find(attr.name);
       if (value == nullptr) continue;
-      found.attrs.emplace_back(attr.name, *value);
-      break;
+      if (first != nullptr && !(*value == *first)) return false;
+      first = value;
     }
+    if (first != nullptr) found.attrs.emplace_back(attr.name, *first);
   }
+  return true;
 }
 
 }  // namespace
@@ -230,7 +244,7 @@ std::optional<Found> Expressions::At(const Scene& scene, NodeId root, const Inde
       continue;
     }
     for (const auto& attr : row->second.expression->attrs) found.attrs.push_back(attr);
-    AddAttrs(scene.step, nodes, found);
+    if (!AddAttrs(scene.step, nodes, found)) continue;
     if (SomeKernelTakes(scene, root, result, found.inputs, found.attrs)) return found;
   }
   return std::nullopt;

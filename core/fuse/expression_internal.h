@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/base/status.h"
@@ -13,17 +14,20 @@
 
 namespace weir::fuse {
 
-/// A part of an expression: a node of one of the ops, or, without ops, a name.
+/// A part of an expression: a node of one of the ops, or, without ops, a name. "BiasAdd[data_format=NHWC](x, bias)"
+/// stands for nodes with that attribute, a text.
 struct Term {
   std::string name;
   std::vector<std::string> ops;  // "AddV2|Add" has two
+  std::vector<std::pair<std::string, std::string>> attrs;
   std::vector<Term> operands;
 };
 
 /// InvalidArgument with the column for a text that is no expression.
 Result<Term> ParseTerm(std::string_view text);
 
-/// An expression found at a node.
+/// An expression found at a node. Attributes of the fused op that the expression does not give are those of the nodes;
+/// nodes that disagree are no match.
 struct Found {
   const op::OpDef* result = nullptr;
   const op::FusedExpression* expression = nullptr;

@@ -38,6 +38,14 @@ const Pattern* PatternOf(const std::vector<Pattern>& patterns, const StepNode& n
   return found == patterns.end() ? nullptr : &*found;
 }
 
+/// Adds a node of the step to those that a made one stands for, or the nodes that it stands for itself.
+void AddReplaced(const StepGraph& step, const graph::Node* source, std::vector<const graph::Node*>& nodes) {
+  const auto is_it = [source](const graph::MadeNode& made) { return made.node.get() == source; };
+  const auto made = std::ranges::find_if(step.made, is_it);
+  if (made == step.made.end()) return nodes.push_back(source);
+  nodes.insert(nodes.end(), made->stands_for.begin(), made->stands_for.end());
+}
+
 /// The root becomes the fused node; the operand and the nodes between are erased, in execution order.
 Status Replace(const Match& match, StepGraph& step, graph::Rewriter& rewriter) {
   StepNode& root = step.nodes[static_cast<size_t>(match.root)];
@@ -49,11 +57,11 @@ Status Replace(const Match& match, StepGraph& step, graph::Rewriter& rewriter) {
   root.inputs = match.Inputs(step);
   for (const NodeId id : erased) {
     const StepNode& node = step.node(id);
-    made.stands_for.push_back(node.source);
+    AddReplaced(step, node.source, made.stands_for);
     root.control_inputs.insert(root.control_inputs.end(), node.control_inputs.begin(), node.control_inputs.end());
     rewriter.Erase(id);
   }
-  made.stands_for.push_back(root.source);
+  AddReplaced(step, root.source, made.stands_for);
   root.source = made.node.get();
   step.made.push_back(std::move(made));
   return Status();
@@ -96,11 +104,11 @@ Status ReplaceExpression(const Found& found, StepGraph& step, graph::Rewriter& r
   WEIR_ASSIGN(made.node, graph::Node::InPlaceOf(*root.source, *found.result, found.attrs));
   for (const NodeId id : found.inner) {
     const StepNode& node = step.node(id);
-    made.stands_for.push_back(node.source);
+    AddReplaced(step, node.source, made.stands_for);
     root.control_inputs.insert(root.control_inputs.end(), node.control_inputs.begin(), node.control_inputs.end());
     rewriter.Erase(id);
   }
-  made.stands_for.push_back(root.source);
+  AddReplaced(step, root.source, made.stands_for);
   root.inputs = found.inputs;
   root.source = made.node.get();
   step.made.push_back(std::move(made));

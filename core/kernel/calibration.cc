@@ -30,9 +30,47 @@ const Json* Field(const Json& object, const char* name, Json::value_t kind) {
   return integer || found->type() == kind ? &*found : nullptr;
 }
 
-std::string KeyOf(std::string_view op, DType dtype, const std::vector<std::string>& flags,
+using Settings = std::map<std::string, std::string>;
+
+std::string KeyOf(std::string_view op, DType dtype, const std::vector<std::string>& flags, const Settings& settings,
                   const std::vector<size_t>& constants) {
-  return fmt::format("{} {} {} {}", op, Name(dtype), fmt::join(flags, ","), fmt::join(constants, ","));
+  std::string key = fmt::format("{} {} {} {}", op, Name(dtype), fmt::join(flags, ","), fmt::join(constants, ","));
+  for (const auto& [name, value] : settings) key += fmt::format(" {}={}", name, value);
+  return key;
+}
+
+bool IsSetting(const op::AttrDef& attr) { return attr.type == "string" || attr.type == "list(int)"; }
+
+/// The text of a setting: of an attribute, or of a point.
+Result<std::string> SettingText(const Json& value) {
+  if (value.is_string()) return op::AttrValue(value.get<std::string>()).ToString();
+  const auto is_integer = [](const Json& element) { return element.is_number_integer(); };
+  if (!value.is_array() || !std::all_of(value.begin(), value.end(), is_integer)) {
+    return InvalidArgument("a setting is neither a text nor a list of integers");
+  }
+  return op::AttrValue(value.get<std::vector<int64_t>>()).ToString();
+}
+
+/// The op inside a fused one that takes its first operands, and their number; of another op, itself.
+struct Measured {
+  std::string op;
+  size_t inputs;
+};
+Measured MeasuredOf(const op::OpDef& def, size_t inputs) {
+  const Measured itself{def.name, inputs};
+  if (def.computes.empty()) return itself;
+  std::string operands;
+  const std::string_view text = def.computes[0].text;
+  for (size_t i = 0; i < def.inputs.size(); ++i) {
+    operands += (i == 0 ? "(" : ", ") + def.inputs[i].name;
+    const size_t open = text.find(operands + ")");
+    if (open == std::string_view::npos) continue;
+    std::string_view before = text.substr(0, open);
+    if (before.ends_with(']')) before = before.substr(0, before.rfind('['));
+    const size_t begin = before.find_last_of("(|,= ");
+    return {std::string(before.substr(begin == std::string_view::npos ? 0 : begin + 1)), i + 1};
+  }
+  return itself;
 }
 
 /// Distance of two shapes: the largest ratio of extents as a power of two; infinity if they are not comparable.
@@ -106,7 +144,14 @@ Result<Parsed> ParsePoint(const Json& point) {
     }
     parsed.ns.emplace(plugin, time.get<double>());
   }
-  parsed.key = KeyOf(op->get_ref<const std::string&>(), *type, names, known);
+  Settings settings;
+  if (const auto given = point.find("settings"); given != point.end()) {
+    if (!given->is_object()) return InvalidArgument("the settings are no object");
+    for (const auto& [name, value] : given->items()) {
+      WEIR_ASSIGN(settings[name], SettingText(value));
+    }
+  }
+  parsed.key = KeyOf(op->get_ref<const std::string&>(), *type, names, settings, known);
   return parsed;
 }
 
@@ -173,16 +218,36 @@ std::vector<double> Calibration::Times(const op::AttrView& attrs, std::span<cons
                                        std::span<const std::string> plugins) const {
   if (inputs.empty() || points_.empty()) return {};
   std::vector<std::string> flags;
+  Settings settings, given_by_fusion;  // the second: those of the fused op only
   for (const op::AttrDef& attr : attrs.def().attrs) {
-    const Result<bool> value = attrs.Bool(attr.name);
-    if (value.ok() && *value) flags.push_back(attr.name);
+    const op::AttrValue* const value = attrs.Find(attr.name);
+    // Two forms of an empty list have one text.
+    if (value == nullptr || value->ToString() == attr.default_value.ToString()) continue;
+    if (const bool* const flag = value->get<bool>(); flag != nullptr && *flag) flags.push_back(attr.name);
+    if (!IsSetting(attr)) continue;
+    const auto gives = [&](const op::FusedExpression& row) {
+      return std::ranges::any_of(row.attrs, [&](const auto& own) { return own.first == attr.name; });
+    };
+    (std::ranges::any_of(attrs.def().computes, gives) ? given_by_fusion : settings)[attr.name] = value->ToString();
   }
   std::sort(flags.begin(), flags.end());
   std::vector<size_t> constants;
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i].value != nullptr) constants.push_back(i);
   }
-  const auto [begin, end] = points_.equal_range(KeyOf(attrs.def().name, inputs[0].dtype, flags, constants));
+  const Measured measured = MeasuredOf(attrs.def(), inputs.size());
+  Settings all = settings;
+  all.insert(given_by_fusion.begin(), given_by_fusion.end());
+  const DType dtype = inputs[0].dtype;
+  std::vector<double> times = Nearest(KeyOf(attrs.def().name, dtype, flags, all, constants), inputs, plugins);
+  if (!times.empty() || measured.inputs >= inputs.size()) return times;
+  std::erase_if(constants, [&](size_t i) { return i >= measured.inputs; });
+  return Nearest(KeyOf(measured.op, dtype, flags, settings, constants), inputs.first(measured.inputs), plugins);
+}
+
+std::vector<double> Calibration::Nearest(const std::string& key, std::span<const OperandSpec> inputs,
+                                         std::span<const std::string> plugins) const {
+  const auto [begin, end] = points_.equal_range(key);
   const Point* nearest = nullptr;
   double least = 1;
   for (auto at = begin; at != end; ++at) {

@@ -8,7 +8,9 @@
 //    "rates": {"float32": 100, "float64": 50,                   operations per ns by element type
 //              "memory": 20, "cache": 80},                      bytes per ns, from memory and from the second cache
 //    "points": [{"op": "MatMul", "dtype": "float32",            element type of the first input
-//                "flags": ["transpose_b"],                      boolean attributes that are true, sorted
+//                "flags": ["transpose_b"],                      boolean attributes that are true and not so by default
+//                "settings": {"padding": "SAME",                attributes that are texts or lists of integers and not
+//                             "strides": [1, 2, 2, 1]},         the defaults; may be missing
 //                "inputs": [[32, 784], [512, 784]],             shapes
 //                "constant": [1],                               inputs whose values are known when a plan is made
 //                "ns": {"kernels_eigen": 412000, …}}, …]}       by plugin
@@ -45,8 +47,9 @@ class Calibration {
   const device::CostFigures& rates() const { return rates_; }
 
   /// Times in ns of the plugins' kernels, in the order of `plugins`, from the measured point nearest to the node: same
-  /// op, element type, flags and constants, and every extent within a factor of two. For comparison, not for
-  /// prediction. Empty if no such point covers all plugins.
+  /// op, element type, flags, settings and constants, and every extent within a factor of two. For comparison, not for
+  /// prediction. A fused op without such a point has the times of the op whose operands are its first ones: of
+  /// MatMul(a, b) for Relu(BiasAdd(MatMul(a, b), bias)). Empty if no such point covers all plugins.
   std::vector<double> Times(const op::AttrView& attrs, std::span<const OperandSpec> inputs,
                             std::span<const std::string> plugins) const;
 
@@ -60,7 +63,11 @@ class Calibration {
   std::string device_;
   std::map<std::string, std::string> plugins_;
   device::CostFigures rates_;
-  /// The key joins op, element type, flags and constants.
+  /// The times of a point of that key near these shapes; empty if there is none with all plugins.
+  std::vector<double> Nearest(const std::string& key, std::span<const OperandSpec> inputs,
+                              std::span<const std::string> plugins) const;
+
+  /// The key joins op, element type, flags, settings and constants.
   std::multimap<std::string, Point, std::less<>> points_;
 };
 

@@ -5,6 +5,7 @@
 #include "core/base/errors.h"
 #include "core/op/grad_context.h"
 #include "core/op/shape_context.h"
+#include "core/ops/convolution_shapes.h"
 #include "core/ops/families.h"
 #include "core/ops/shape_algebra.h"
 #include "core/ops/windows.h"
@@ -67,10 +68,6 @@ Status InferConvolution(ShapeContext& c, const Convolution& kind) {
   c.set_output(0, axes.Shape(input.dim(0), extents, output_channels));
   return Status();
 }
-
-Status Conv2DShape(ShapeContext& c) { return InferConvolution(c, {"Conv2D", "dilation", 2, false}); }
-Status Conv3DShape(ShapeContext& c) { return InferConvolution(c, {"Conv3D", "dilation", 3, false}); }
-Status DepthwiseShape(ShapeContext& c) { return InferConvolution(c, {"DepthwiseConv2D", "dilations", 2, true}); }
 
 /// The shape in input 0, [batch, spatial…, channels], or [spatial…] alone: then batch and channels are the operands'.
 Status Conv2DBackpropInputShape(ShapeContext& c) {
@@ -290,6 +287,10 @@ void DeclareOldConv3D(OpRegistry& ops) {
 }
 
 }  // namespace
+
+Status Conv2DShape(ShapeContext& c) { return InferConvolution(c, {"Conv2D", "dilation", 2, false}); }
+Status Conv3DShape(ShapeContext& c) { return InferConvolution(c, {"Conv3D", "dilation", 3, false}); }
+Status DepthwiseShape(ShapeContext& c) { return InferConvolution(c, {"DepthwiseConv2D", "dilations", 2, true}); }
 
 void DeclareConvolution(OpRegistry& ops) {
   DeclareConv2D(ops);

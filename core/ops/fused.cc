@@ -1,7 +1,10 @@
 // Ops that stand for several, made by core/fuse. Files do not have them.
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "core/op/shape_context.h"
+#include "core/ops/convolution_shapes.h"
 #include "core/ops/families.h"
 #include "core/ops/shape_algebra.h"
 
@@ -47,25 +50,92 @@ Status BiasedProductShape(ShapeContext& c) {
   return Status();
 }
 
-/// Rows for a producer and its bias, each also with every activation: "Relu(BiasAdd(MatMul(a, b), bias))".
-void ComputesWithActivations(OpBuilder& fused, const std::string& producer) {
-  for (const char* add : {"BiasAdd(", "AddV2|Add("}) {
-    const std::string biased = add + producer + ", bias)";
-    for (const char* activation : {"Relu", "Relu6", "Tanh", "Sigmoid", "Elu"}) {
-      fused.Computes(std::string(activation) + "(" + biased + ")", {{"activation", std::string(activation)}});
-    }
-    fused.Computes(biased);
+constexpr const char* kActivations[] = {"Relu", "Relu6", "Tanh", "Sigmoid", "Elu", "LeakyRelu"};
+
+/// The attributes of the activation, of which `alpha` is the slope of LeakyRelu below 0.
+OpBuilder& WithActivation(OpBuilder& fused) {
+  return fused.Attr("activation: {'None', 'Relu', 'Relu6', 'Tanh', 'Sigmoid', 'Elu', 'LeakyRelu'} = 'None'")
+      .Attr("alpha: float = 0.2");
+}
+
+/// Rows for an expression, with every activation and without one: "Relu(BiasAdd(MatMul(a, b), bias))".
+void ComputesWithActivations(OpBuilder& fused, const std::string& inner, const op::AttrList& attrs = {}) {
+  for (const char* activation : kActivations) {
+    op::AttrList with = attrs;
+    with.emplace_back("activation", std::string(activation));
+    fused.Computes(std::string(activation) + "(" + inner + ")", std::move(with));
   }
+  fused.Computes(inner, attrs);
 }
 
 void DeclareBiasedMatMul(OpRegistry& ops) {
   OpBuilder fused = ops.Declare("_BiasedMatMul").Is(Category::kMath);
   fused.In("a: T").In("b: T").In("bias: T").Out("product: T").Attr("T: {float, double}");
   fused.Attr("transpose_a: bool = false").Attr("transpose_b: bool = false");
-  fused.Attr("activation: {'None', 'Relu', 'Relu6', 'Tanh', 'Sigmoid', 'Elu'} = 'None'");
-  fused.Doc("activation(op(a) op(b) + bias), where the bias [columns] is added to each row.").Shape(BiasedProductShape);
-  ComputesWithActivations(fused, "MatMul(a, b)");
+  WithActivation(fused).Shape(BiasedProductShape);
+  fused.Doc("activation(op(a) op(b) + bias), where the bias [columns] is added to each row.");
+  // A sum adds along the last axis, and so does the BiasAdd of a matrix in either format.
+  for (const char* add : {"BiasAdd(", "AddV2|Add("}) {
+    ComputesWithActivations(fused, add + std::string("MatMul(a, b), bias)"));
+  }
   fused.NoGradient(kMadeAfterGradients);
+}
+
+/// activation(x * filter + bias), and + addend if `with_addend`.
+OpBuilder BiasedConvolution(OpRegistry& ops, const char* name, bool with_addend) {
+  OpBuilder fused = ops.Declare(name).Is(Category::kNeural);
+  fused.In("input: T").In("filter: T").In("bias: T");
+  if (with_addend) fused.In("addend: T");
+  fused.Out("output: T").Attr("T: {float, double}").NoGradient(kMadeAfterGradients);
+  WithActivation(fused);
+  return fused;
+}
+
+void AddPlanarAttrs(OpBuilder& fused) {
+  fused.Attr("strides: list(int)")
+      .Attr("padding: {'SAME', 'VALID', 'EXPLICIT'}")
+      .Attr("explicit_paddings: list(int) = []")
+      .Attr("data_format: {'NHWC', 'NCHW'} = 'NHWC'")
+      .Attr("dilations: list(int) = [1, 1, 1, 1]");
+}
+
+/// BiasAdd has one format with the convolution, or there is no match; a sum adds along the last axis, which must be
+/// that of the channels.
+std::vector<std::string> BiasedTerms(const std::string& convolution) {
+  return {"BiasAdd(" + convolution + "(input, filter), bias)",
+          "AddV2|Add(" + convolution + "[data_format=NHWC](input, filter), bias)"};
+}
+
+void DeclareBiasedConvolutions(OpRegistry& ops) {
+  struct Kind {
+    const char *name, *convolution;
+    op::ShapeFn shape;
+  };
+  const Kind kinds[] = {{"_BiasedConv2D", "Conv2D", Conv2DShape},
+                        {"_BiasedDepthwiseConv2D", "DepthwiseConv2dNative", DepthwiseShape}};
+  for (const Kind& kind : kinds) {
+    OpBuilder fused = BiasedConvolution(ops, kind.name, false);
+    AddPlanarAttrs(fused);
+    fused.Shape(kind.shape)
+        .Doc(std::string("activation(") + kind.convolution + "(input, filter) + bias), where the " +
+             "bias is added along the channels.");
+    for (const std::string& biased : BiasedTerms(kind.convolution)) ComputesWithActivations(fused, biased);
+  }
+  OpBuilder residual = BiasedConvolution(ops, "_ResidualConv2D", true);
+  AddPlanarAttrs(residual);
+  residual.Shape(Conv2DShape).Doc("activation(Conv2D(input, filter) + bias + addend), with an addend like the result.");
+  for (const std::string& biased : BiasedTerms("Conv2D")) {
+    ComputesWithActivations(residual, "AddV2|Add(" + biased + ", addend)");
+  }
+  OpBuilder volumes = BiasedConvolution(ops, "_BiasedConv3D", false);
+  volumes.Attr("strides: list(int) >= 5").Attr("padding: {'SAME', 'VALID'}");
+  volumes.Attr("data_format: {'NDHWC', 'NCDHW'} = 'NDHWC'").Attr("dilations: list(int) = [1, 1, 1, 1, 1]");
+  volumes.Shape(Conv3DShape).Doc("activation(Conv3D(input, filter) + bias).");
+  const op::AttrList last = {{"data_format", "NDHWC"}}, first = {{"data_format", "NCDHW"}};
+  const std::string by_last = "Conv3D[data_format=NDHWC](input, filter), bias)";
+  ComputesWithActivations(volumes, "BiasAdd[data_format=NHWC](" + by_last, last);
+  ComputesWithActivations(volumes, "AddV2|Add(" + by_last, last);
+  ComputesWithActivations(volumes, "BiasAdd[data_format=NCHW](Conv3D[data_format=NCDHW](input, filter), bias)", first);
 }
 
 Status RegionShape(ShapeContext& c) {
@@ -102,6 +172,7 @@ void DeclareRegion(OpRegistry& ops) {
 void DeclareFused(OpRegistry& ops) {
   DeclareLayerNorm(ops);
   DeclareBiasedMatMul(ops);
+  DeclareBiasedConvolutions(ops);
   DeclareRegion(ops);
 }
 

@@ -19,6 +19,9 @@ using graph::StepNode;
 
 size_t Combine(size_t seed, size_t value) { return seed ^ (value + 0x9e3779b97f4a7c15u + (seed << 6) + (seed >> 2)); }
 
+/// The order of the operands does not matter.
+bool Swaps(const StepNode& node) { return node.source->op().commutative && node.inputs.size() == 2; }
+
 size_t HashOf(const StepNode& node) {
   size_t hash = std::hash<const void*>()(&node.source->op());
   if (node.kind == StepNode::Kind::kConstant) {
@@ -33,10 +36,16 @@ size_t HashOf(const StepNode& node) {
     }
     return hash;
   }
+  size_t inputs = 0;
   for (const Endpoint& input : node.inputs) {
-    hash = Combine(Combine(hash, static_cast<size_t>(input.node)), static_cast<size_t>(input.index));
+    const size_t one = Combine(static_cast<size_t>(input.node), static_cast<size_t>(input.index));
+    inputs = Swaps(node) ? inputs + one * one : Combine(inputs, one);
   }
-  return hash;
+  return Combine(hash, inputs);
+}
+
+bool EqualInputs(const StepNode& a, const StepNode& b) {
+  return a.inputs == b.inputs || (Swaps(a) && a.inputs[0] == b.inputs[1] && a.inputs[1] == b.inputs[0]);
 }
 
 bool Equal(const StepNode& a, const StepNode& b) {
@@ -45,7 +54,7 @@ bool Equal(const StepNode& a, const StepNode& b) {
     return std::equal(a.values.begin(), a.values.end(), b.values.begin(), b.values.end(),
                       [](const Tensor& x, const Tensor& y) { return x.SameBits(y); });
   }
-  return &a.source->op() == &b.source->op() && a.inputs == b.inputs && a.source->device() == b.source->device() &&
+  return &a.source->op() == &b.source->op() && EqualInputs(a, b) && a.source->device() == b.source->device() &&
          op::EqualAttrs(a.source->attrs(), b.source->attrs());
 }
 

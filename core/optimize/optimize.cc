@@ -13,6 +13,9 @@ constexpr Pass<PassContext, graph::StepGraph> kPasses[] = {
     {"merge_equal_nodes", MergeEqualNodes},
     {"relax_controls", RelaxControls},
     {"drop_unused", DropUnused},
+    {"simplify", Simplify},
+    {"fold_into_filters", FoldIntoFilters},
+    {"drop_replaced", DropUnused},
     {"check_seeds", CheckSeeds},
 };
 

@@ -22,6 +22,8 @@ class Evaluator {
 struct OptimizeOptions {
   bool constant_folding = true;
   bool common_subexpressions = true;
+  /// Constant factors behind a convolution go into its filter; needs constant_folding.
+  bool fold_into_filters = true;
   /// Results larger than this and larger than their operands are not folded.
   uint64_t max_folded_bytes = 10u << 20;
   /// All runs must give the same bits.
@@ -30,7 +32,8 @@ struct OptimizeOptions {
 };
 
 /// Prunes the graph to the ancestors of fetches and targets, cut at the feeds; infers shapes from the feeds' shapes;
-/// folds constants; merges equal stateless nodes; drops stateless nodes with only control edges to users.
+/// folds constants; merges equal stateless nodes; drops stateless nodes with only control edges to users; simplifies
+/// arithmetic.
 /// Deterministic. Without an `evaluator` (null) only shape queries are folded. Errors: InvalidArgument for a needed
 /// placeholder that is not fed, a cycle (naming its nodes), a shape error, and in deterministic mode for a random op
 /// without a seed.

@@ -35,6 +35,14 @@ Status RelaxControls(const PassContext& context, graph::StepGraph& step);
 /// In deterministic mode, InvalidArgument for a random op without a seed.
 Status CheckSeeds(const PassContext& context, graph::StepGraph& step);
 
+/// Drops arithmetic that changes nothing (x * 1, two transposes that cancel), and merges ops of one kind in a row. The
+/// bits of integers stay; those of floats change only where constants of one sign, or factors, are merged.
+Status Simplify(const PassContext& context, graph::StepGraph& step);
+
+/// Multiplies constant filters by the constant factors behind their convolutions, batch norms in inference among them,
+/// and merges the summands into one bias. Within 1e-5 of the largest sum of absolute products.
+Status FoldIntoFilters(const PassContext& context, graph::StepGraph& step);
+
 /// Removes nodes that no fetch or target needs.
 Status DropUnused(const PassContext& context, graph::StepGraph& step);
 

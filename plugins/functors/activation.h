@@ -1,4 +1,4 @@
-// What follows a product in a fused op: a bias for each column, and an activation.
+// What follows a product or a convolution in a fused op: a bias for each column, another array, and an activation.
 #ifndef WEIR_PLUGINS_FUNCTORS_ACTIVATION_H_
 #define WEIR_PLUGINS_FUNCTORS_ACTIVATION_H_
 
@@ -12,24 +12,32 @@
 
 namespace weir::functors {
 
-enum class Activation : uint8_t { kNone, kRelu, kRelu6, kTanh, kSigmoid, kElu };
+enum class Activation : uint8_t { kNone, kRelu, kRelu6, kTanh, kSigmoid, kElu, kLeakyRelu };
 
 /// The value of the attribute `activation` of fused ops.
 inline std::optional<Activation> ParseActivation(std::string_view name) {
-  constexpr std::string_view kNames[] = {"None", "Relu", "Relu6", "Tanh", "Sigmoid", "Elu"};
-  for (uint8_t i = 0; i < 6; ++i) {
+  constexpr std::string_view kNames[] = {"None", "Relu", "Relu6", "Tanh", "Sigmoid", "Elu", "LeakyRelu"};
+  for (uint8_t i = 0; i < 7; ++i) {
     if (name == kNames[i]) return static_cast<Activation>(i);
   }
   return std::nullopt;
 }
 
+/// The end of a fused op.
+struct Finish {
+  Activation activation = Activation::kNone;
+  float alpha = 0;  // the slope of LeakyRelu below 0
+};
+
 /// Within 4 ulp for float. NaN stays NaN.
 template <Activation kActivation, class T>
-[[gnu::always_inline]] inline T Activate(T x) {
+[[gnu::always_inline]] inline T Activate(T x, [[maybe_unused]] T alpha) {
   if constexpr (kActivation == Activation::kRelu) {
     return x < T(0) ? T(0) : x;
   } else if constexpr (kActivation == Activation::kRelu6) {
     return x < T(0) ? T(0) : x > T(6) ? T(6) : x;
+  } else if constexpr (kActivation == Activation::kLeakyRelu) {
+    return x > T(0) ? x : x * alpha;
   } else if constexpr (kActivation == Activation::kElu) {
     if constexpr (std::is_same_v<T, float>) {
       const float below = Expm1OfNegative(x < 0.0f ? x : 0.0f);
@@ -56,31 +64,51 @@ template <Activation kActivation, class T>
   }
 }
 
-template <Activation kActivation, class T>
-[[gnu::always_inline]] inline void FinishRowsWith(T* c, const T* bias, int64_t rows, int64_t columns) {
+template <Activation kActivation, bool kBias, bool kAddend, class T>
+[[gnu::always_inline]] inline void FinishRowsWith(float alpha, T* __restrict c, const T* __restrict bias,
+                                                  const T* __restrict addend, int64_t rows, int64_t columns) {
   for (int64_t i = 0; i < rows; ++i, c += columns) {
-    for (int64_t j = 0; j < columns; ++j) c[j] = Activate<kActivation>(c[j] + bias[j]);
+    for (int64_t j = 0; j < columns; ++j) {
+      T x = c[j];
+      if constexpr (kBias) x += bias[j];
+      if constexpr (kAddend) x += addend[j];
+      c[j] = Activate<kActivation>(x, static_cast<T>(alpha));
+    }
+    if constexpr (kAddend) addend += columns;
   }
 }
 
-/// c [rows, columns] = activation(c + bias), where `bias` [columns] does not overlap c; in the instruction set of the
-/// function that calls it.
-template <class T>
-[[gnu::always_inline]] inline void FinishRows(Activation activation, T* c, const T* __restrict bias, int64_t rows,
-                                              int64_t columns) {
-  switch (activation) {
+template <bool kBias, bool kAddend, class T>
+[[gnu::always_inline]] inline void FinishRowsOf(const Finish& finish, T* c, const T* bias, const T* addend,
+                                                int64_t rows, int64_t columns) {
+  switch (finish.activation) {
     case Activation::kNone:
-      return FinishRowsWith<Activation::kNone>(c, bias, rows, columns);
+      return FinishRowsWith<Activation::kNone, kBias, kAddend>(finish.alpha, c, bias, addend, rows, columns);
     case Activation::kRelu:
-      return FinishRowsWith<Activation::kRelu>(c, bias, rows, columns);
+      return FinishRowsWith<Activation::kRelu, kBias, kAddend>(finish.alpha, c, bias, addend, rows, columns);
     case Activation::kRelu6:
-      return FinishRowsWith<Activation::kRelu6>(c, bias, rows, columns);
+      return FinishRowsWith<Activation::kRelu6, kBias, kAddend>(finish.alpha, c, bias, addend, rows, columns);
     case Activation::kTanh:
-      return FinishRowsWith<Activation::kTanh>(c, bias, rows, columns);
+      return FinishRowsWith<Activation::kTanh, kBias, kAddend>(finish.alpha, c, bias, addend, rows, columns);
     case Activation::kSigmoid:
-      return FinishRowsWith<Activation::kSigmoid>(c, bias, rows, columns);
+      return FinishRowsWith<Activation::kSigmoid, kBias, kAddend>(finish.alpha, c, bias, addend, rows, columns);
     case Activation::kElu:
-      return FinishRowsWith<Activation::kElu>(c, bias, rows, columns);
+      return FinishRowsWith<Activation::kElu, kBias, kAddend>(finish.alpha, c, bias, addend, rows, columns);
+    case Activation::kLeakyRelu:
+      return FinishRowsWith<Activation::kLeakyRelu, kBias, kAddend>(finish.alpha, c, bias, addend, rows, columns);
+  }
+}
+
+/// c [rows, columns] = activation(c + bias + addend), where `bias` [columns] and `addend` [rows, columns] may be null
+/// and do not overlap c; in the instruction set of the function that calls it.
+template <class T>
+[[gnu::always_inline]] inline void FinishRows(const Finish& finish, T* c, const std::type_identity_t<T>* bias,
+                                              const std::type_identity_t<T>* addend, int64_t rows, int64_t columns) {
+  if (bias != nullptr && addend != nullptr) return FinishRowsOf<true, true>(finish, c, bias, addend, rows, columns);
+  if (bias != nullptr) return FinishRowsOf<true, false>(finish, c, bias, addend, rows, columns);
+  if (addend != nullptr) return FinishRowsOf<false, true>(finish, c, bias, addend, rows, columns);
+  if (finish.activation != Activation::kNone) {
+    FinishRowsOf<false, false>(finish, c, bias, addend, rows, columns);
   }
 }
 

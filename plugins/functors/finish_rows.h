@@ -9,26 +9,27 @@ namespace weir::functors {
 
 #if defined(__x86_64__)
 template <class T>
-[[gnu::target("avx2,fma")]] void FinishRowsByAvx2(Activation activation, T* c, const T* bias, int64_t rows,
-                                                  int64_t columns) {
-  FinishRows(activation, c, bias, rows, columns);
+[[gnu::target("avx2,fma")]] void FinishRowsByAvx2(const Finish& finish, T* c, const T* bias, const T* addend,
+                                                  int64_t rows, int64_t columns) {
+  FinishRows(finish, c, bias, addend, rows, columns);
 }
 template <class T>
 [[gnu::target("avx512f,avx512bw,avx512dq,avx512vl,fma,prefer-vector-width=512")]] void FinishRowsByAvx512(
-    Activation activation, T* c, const T* bias, int64_t rows, int64_t columns) {
-  FinishRows(activation, c, bias, rows, columns);
+    const Finish& finish, T* c, const T* bias, const T* addend, int64_t rows, int64_t columns) {
+  FinishRows(finish, c, bias, addend, rows, columns);
 }
 #endif
 
 /// FinishRows with the widest vectors that the processor has and the plugin's option `isa` allows.
 template <class T>
-void FinishRowsHere(Activation activation, T* c, const T* bias, int64_t rows, int64_t columns) {
+void FinishRowsHere(const Finish& finish, T* c, const std::type_identity_t<T>* bias,
+                    const std::type_identity_t<T>* addend, int64_t rows, int64_t columns) {
 #if defined(__x86_64__)
   const sdk::Isa isa = sdk::ThisCpu().Below(sdk::HighestIsa());
-  if (isa == sdk::Isa::kV4) return FinishRowsByAvx512(activation, c, bias, rows, columns);
-  if (isa == sdk::Isa::kV3) return FinishRowsByAvx2(activation, c, bias, rows, columns);
+  if (isa == sdk::Isa::kV4) return FinishRowsByAvx512(finish, c, bias, addend, rows, columns);
+  if (isa == sdk::Isa::kV3) return FinishRowsByAvx2(finish, c, bias, addend, rows, columns);
 #endif
-  FinishRows(activation, c, bias, rows, columns);
+  FinishRows(finish, c, bias, addend, rows, columns);
 }
 
 }  // namespace weir::functors

@@ -1,10 +1,12 @@
 // Convolutions of images and their gradients in float, depthwise ones as groups.
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
-#include <memory>
+#include <vector>
 
+#include "plugins/functors/biased_convolution.h"
+#include "plugins/functors/finish_rows.h"
 #include "plugins/kernels_onednn/families.h"
+#include "plugins/kernels_onednn/packed.h"
 #include "plugins/kernels_onednn/primitive.h"
 #include "sdk/cpp/convolutions.h"
 #include "sdk/cpp/kernel.h"
@@ -17,23 +19,37 @@ using sdk::Convolution;
 using sdk::View;
 using Direction = Convolution::Direction;
 
-struct FreeBlock {
-  void operator()(float* block) const { std::free(block); }
-};
-using Block = std::unique_ptr<float, FreeBlock>;
+constexpr int64_t kPartBytes = 256 << 10;  // of the results that one call makes, if it need not make all: they stay in
+                                           // the second cache until their bias and activation follow
+constexpr int64_t kPartPlaces = 256;       // results of each filter, at least: its elements are used that often
+constexpr double kPartFlops = 4e6;         // of a tile: ten times the cost of starting it on another thread
 
-/// Descriptions of the three arrays: as weir stores them, and with the filter's layout open.
+/// The images that one call of the primitive convolves: a divisor of the batch.
+int64_t ImagesAtOnce(const Convolution& conv) {
+  const int64_t batch = conv.windows.batch, places = conv.windows.OutputPlaces();
+  const double bytes = 4 * static_cast<double>(places) * static_cast<double>(conv.out);
+  const double by_bytes = static_cast<double>(kPartBytes) / bytes;
+  const double by_places = static_cast<double>(kPartPlaces) / static_cast<double>(places);
+  const auto wanted = static_cast<int64_t>(std::max({1.0, by_bytes, std::ceil(by_places)}));
+  if (wanted >= batch) return batch;
+  int64_t images = wanted;
+  while (batch % images != 0) --images;
+  return 4 * images < wanted ? batch : images;
+}
+
+/// Descriptions of the arrays: as weir stores them, and with the filter's layout open.
 struct ArrayDescs {
-  dnnl_memory_desc_t x, y, filter, filter_open;
+  dnnl_memory_desc_t x, y, filter, filter_open, bias;
 
-  /// False if oneDNN cannot describe them.
-  bool Make(const Convolution& conv) {
+  /// For that many images. False if oneDNN cannot describe them.
+  bool Make(const Convolution& conv, int64_t images_at_once) {
     const sdk::WindowAxis &h = conv.windows.axes[0], &w = conv.windows.axes[1];
-    const dnnl_dims_t x_dims = {conv.windows.batch, conv.in, h.input, w.input};
-    const dnnl_dims_t y_dims = {conv.windows.batch, conv.out, h.output, w.output};
+    const dnnl_dims_t x_dims = {images_at_once, conv.in, h.input, w.input};
+    const dnnl_dims_t y_dims = {images_at_once, conv.out, h.output, w.output}, bias_dims = {conv.out};
     const dnnl_format_tag_t images = conv.windows.channels_first ? dnnl_nchw : dnnl_nhwc;
     if (dnnl_memory_desc_init_by_tag(&x, 4, x_dims, dnnl_f32, images) != dnnl_success ||
-        dnnl_memory_desc_init_by_tag(&y, 4, y_dims, dnnl_f32, images) != dnnl_success) {
+        dnnl_memory_desc_init_by_tag(&y, 4, y_dims, dnnl_f32, images) != dnnl_success ||
+        dnnl_memory_desc_init_by_tag(&bias, 1, bias_dims, dnnl_f32, dnnl_a) != dnnl_success) {
       return false;
     }
     // The filter is [height, width, input channels of a group, outputs].
@@ -51,8 +67,8 @@ struct ArrayDescs {
   }
 };
 
-/// oneDNN's description of the operation.
-dnnl_status_t Describe(const Convolution& conv, Direction direction, const ArrayDescs& arrays,
+/// oneDNN's description of the operation. Only a forward one may be biased.
+dnnl_status_t Describe(const Convolution& conv, Direction direction, const ArrayDescs& arrays, bool biased,
                        dnnl_convolution_desc_t* desc) {
   const sdk::WindowAxis &h = conv.windows.axes[0], &w = conv.windows.axes[1];
   const dnnl_dims_t strides = {h.stride, w.stride}, dilations = {h.dilation - 1, w.dilation - 1};
@@ -65,8 +81,8 @@ dnnl_status_t Describe(const Convolution& conv, Direction direction, const Array
   switch (direction) {
     case Direction::kForward:
       return dnnl_dilated_convolution_forward_desc_init(desc, dnnl_forward_inference, dnnl_convolution_direct,
-                                                        &arrays.x, &arrays.filter_open, nullptr, &arrays.y, strides,
-                                                        dilations, before, after);
+                                                        &arrays.x, &arrays.filter_open, biased ? &arrays.bias : nullptr,
+                                                        &arrays.y, strides, dilations, before, after);
     case Direction::kByInput:
       return dnnl_dilated_convolution_backward_data_desc_init(
           desc, dnnl_convolution_direct, &arrays.x, &arrays.filter_open, &arrays.y, strides, dilations, before, after);
@@ -93,31 +109,34 @@ struct Conv2D {
   static constexpr size_t kFilter = kDirection == Direction::kByFilter ? 2 : 1;  // among the primitive's operands
 
   Convolution conv;
+  int64_t images = 0;  // of one call of the primitive; all of them in the gradients
   Primitive primitive;
   Primitive reordering;  // between the filter as stored and as the primitive has it
-  Block packed;          // a constant filter in the primitive's layout
+  PackedArray packed;    // a constant filter in the primitive's layout
   uint64_t filter_bytes = 0;
 
-  int32_t Prepare(sdk::Prep& prep) {
+  int32_t Prepare(sdk::Prep& prep, bool biased = false) {
     if (const int32_t code = conv.Plan(prep, kDirection, 2, kDepthwise); code != WEIR_OK) return code;
     if (conv.empty) return WEIR_OK;
     if (!Serves(conv, kDepthwise)) return prep.error().Unimplemented("oneDNN takes no convolution of this shape");
+    images = kDirection == Direction::kForward ? ImagesAtOnce(conv) : conv.windows.batch;
     const OneThread one;
     ArrayDescs arrays;
     dnnl_convolution_desc_t desc;
-    if (!arrays.Make(conv) || Describe(conv, kDirection, arrays, &desc) != dnnl_success) {
+    if (!arrays.Make(conv, images) || Describe(conv, kDirection, arrays, biased, &desc) != dnnl_success) {
       return prep.error().Unimplemented("oneDNN takes no convolution of this shape");
     }
-    const std::vector<int> arguments =
-        kDirection == Direction::kForward   ? std::vector<int>{DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST}
-        : kDirection == Direction::kByInput ? std::vector<int>{DNNL_ARG_DIFF_DST, DNNL_ARG_WEIGHTS, DNNL_ARG_DIFF_SRC}
-                                            : std::vector<int>{DNNL_ARG_SRC, DNNL_ARG_DIFF_DST, DNNL_ARG_DIFF_WEIGHTS};
-    if (const int32_t code = primitive.Make(&desc, arguments, prep.error()); code != WEIR_OK) return code;
+    if (const int32_t code = primitive.Make(&desc, Arguments(biased), prep.error()); code != WEIR_OK) return code;
     const dnnl_memory_desc_t& filter = primitive.desc(kFilter);
     if (dnnl_memory_desc_equal(&filter, &arrays.filter) == 0) {
       if (const int32_t code = PlanFilter(prep, arrays.filter, filter); code != WEIR_OK) return code;
     }
     prep.Scratch(primitive.scratch_bytes() + filter_bytes);
+    // A tile would reorder the filter anew.
+    if (filter_bytes == 0) {
+      const double tiles = std::min(static_cast<double>(conv.windows.batch / images), conv.Flops() / kPartFlops);
+      if (tiles >= 2) prep.Tiles(static_cast<uint64_t>(tiles));
+    }
     return WEIR_OK;
   }
 
@@ -126,7 +145,7 @@ struct Conv2D {
     std::fill_n(result.data(), result.size(), 0.0f);
   }
 
-  /// `a`, `b` and `to` are the operands in the primitive's order, the filter as it is stored.
+  /// `a`, `b` and `to` are the operands of a gradient in the primitive's order, the filter as it is stored.
   int32_t Execute(sdk::Env& env, const float* a, const float* b, float* to, char* scratch) const {
     const OneThread one;
     char* own = scratch + filter_bytes;
@@ -140,7 +159,34 @@ struct Conv2D {
     }
   }
 
-  /// Fitted to runs on one core: the share of the peak grows with the channels that a register covers.
+  /// The forward convolution of this call's images. `bias` is null unless Prepare was told of one. Calls end(first, n)
+  /// when elements [first, first + n) of y are there.
+  template <class End>
+  int32_t Convolve(sdk::Env& env, const float* x, const float* filter, const float* bias, float* y, char* scratch,
+                   End&& end) const {
+    const OneThread one;
+    char* own = scratch + filter_bytes;
+    if (packed != nullptr) filter = packed.get();
+    if (filter_bytes != 0) {
+      if (const int32_t code = reordering.Run({filter, scratch}, env.error()); code != WEIR_OK) return code;
+      filter = reinterpret_cast<const float*>(scratch);
+    }
+    const auto range = env.Range(conv.windows.batch / images);
+    const int64_t x_size = images * conv.windows.InputPlaces() * conv.in;
+    const int64_t y_size = images * conv.windows.OutputPlaces() * conv.out;
+    for (int64_t i = range.first; i < range.second; ++i) {
+      const float* from = x + i * x_size;
+      float* to = y + i * y_size;
+      const int32_t code = bias != nullptr ? primitive.Run({from, filter, to, bias, own}, env.error())
+                                           : primitive.Run({from, filter, to, own}, env.error());
+      if (code != WEIR_OK) return code;
+      end(i * y_size, y_size);
+    }
+    return WEIR_OK;
+  }
+
+  /// Fitted to runs on one core with AVX2 and with AVX-512: the share of the peak grows with the channels that a
+  /// register covers. A filter that is no constant is reordered at each call.
   static sdk::Cost Estimate(const sdk::Prep& prep, const weir_profile* profile) {
     Convolution conv;
     sdk::Cost cost;
@@ -149,12 +195,25 @@ struct Conv2D {
     cost.flops = conv.Flops();
     cost.bytes = 4 * static_cast<double>(prep.size(0) + prep.size(1));
     const double in = static_cast<double>(conv.group_in());
-    const double share = kDepthwise ? 0.2 : 0.7 * in / (in + 0.6);
-    cost.whole_ns = 2000 + cost.flops / (share * peak);
+    const double share = kDepthwise ? 0.45 : 0.95 * in / (in + 0.6);
+    const bool reorders = kDirection != Direction::kForward || prep.input(1).value == nullptr;
+    cost.whole_ns = 400 + cost.flops / (share * peak) + (reorders ? 0.25 * static_cast<double>(prep.size(1)) : 0);
     return cost;
   }
 
  private:
+  static std::vector<int> Arguments(bool biased) {
+    switch (kDirection) {
+      case Direction::kForward:
+        if (biased) return {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST, DNNL_ARG_BIAS};
+        return {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST};
+      case Direction::kByInput:
+        return {DNNL_ARG_DIFF_DST, DNNL_ARG_WEIGHTS, DNNL_ARG_DIFF_SRC};
+      default:
+        return {DNNL_ARG_SRC, DNNL_ARG_DIFF_DST, DNNL_ARG_DIFF_WEIGHTS};
+    }
+  }
+
   int32_t PlanFilter(sdk::Prep& prep, const dnnl_memory_desc_t& stored, const dnnl_memory_desc_t& wanted) {
     const size_t bytes = (dnnl_memory_desc_get_size(&wanted) + 63) / 64 * 64;
     if constexpr (kDirection == Direction::kByFilter) {
@@ -166,9 +225,7 @@ struct Conv2D {
         filter_bytes = bytes;
         return reordering.MakeReorder(stored, wanted, prep.error());
       }
-      packed.reset(static_cast<float*>(std::aligned_alloc(64, bytes)));
-      if (packed == nullptr) return prep.error().ResourceExhausted("no memory for ", bytes, " bytes");
-      return Reorder(stored, constant->buf.host, wanted, packed.get(), prep.error());
+      return Pack(stored, constant->buf.host, prep.size(1), wanted, prep.error(), &packed);
     }
   }
 };
@@ -181,7 +238,40 @@ struct Forward : Conv2D<Direction::kForward, kDepthwise> {
       this->Zero(y);
       return WEIR_OK;
     }
-    return this->Execute(env, x.data(), filter.data(), y.data(), scratch.data());
+    return this->Convolve(env, x.data(), filter.data(), nullptr, y.data(), scratch.data(), [](int64_t, int64_t) {});
+  }
+};
+
+/// activation(x * filter + bias). oneDNN adds the bias; its own Relu would turn NaN into 0.
+template <bool kDepthwise>
+struct Biased : Conv2D<Direction::kForward, kDepthwise> {
+  functors::Finish finish;
+
+  int32_t Prepare(sdk::Prep& prep) {
+    if (const int32_t code = Conv2D<Direction::kForward, kDepthwise>::Prepare(prep, true); code != WEIR_OK) return code;
+    return functors::PrepareFinish(prep, this->conv, false, &finish);
+  }
+  int32_t Run(sdk::Env& env, View<const float> x, View<const float> filter, View<const float> bias, View<float> y,
+              sdk::Scratch<char> scratch) const {
+    return this->Convolve(
+        env, x.data(), filter.data(), bias.data(), y.data(), scratch.data(),
+        [&](int64_t first, int64_t n) { functors::FinishRowsHere(finish, y.data() + first, nullptr, nullptr, 1, n); });
+  }
+};
+
+/// activation(x * filter + bias + addend).
+struct Residual : Conv2D<Direction::kForward, false> {
+  functors::Finish finish;
+
+  int32_t Prepare(sdk::Prep& prep) {
+    if (const int32_t code = Conv2D<Direction::kForward, false>::Prepare(prep, true); code != WEIR_OK) return code;
+    return functors::PrepareFinish(prep, conv, true, &finish);
+  }
+  int32_t Run(sdk::Env& env, View<const float> x, View<const float> filter, View<const float> bias,
+              View<const float> addend, View<float> y, sdk::Scratch<char> scratch) const {
+    return Convolve(env, x.data(), filter.data(), bias.data(), y.data(), scratch.data(), [&](int64_t first, int64_t n) {
+      functors::FinishRowsHere(finish, y.data() + first, nullptr, addend.data() + first, 1, n);
+    });
   }
 };
 
@@ -216,6 +306,9 @@ void AddConvolution(sdk::KernelTable& k) {
     k.Add<Kernel>(op).Restrict("T", {WEIR_FLOAT32}).Class(WEIR_CLASS_CONV);
   };
   add("Conv2D", static_cast<Forward<false>*>(nullptr));
+  add("_BiasedConv2D", static_cast<Biased<false>*>(nullptr));
+  add("_ResidualConv2D", static_cast<Residual*>(nullptr));
+  add("_BiasedDepthwiseConv2D", static_cast<Biased<true>*>(nullptr));
   add("Conv2DBackpropInput", static_cast<ByInput<false>*>(nullptr));
   add("Conv2DBackpropFilter", static_cast<ByFilter<false>*>(nullptr));
   add("DepthwiseConv2dNative", static_cast<Forward<true>*>(nullptr));

@@ -1,12 +1,11 @@
 // MatMul and the batched products in float.
 #include <algorithm>
-#include <cstdlib>
-#include <memory>
 #include <utility>
 
 #include "plugins/functors/biased_product.h"
 #include "plugins/functors/finish_rows.h"
 #include "plugins/kernels_onednn/families.h"
+#include "plugins/kernels_onednn/packed.h"
 #include "plugins/kernels_onednn/primitive.h"
 #include "sdk/cpp/cpu.h"
 #include "sdk/cpp/kernel.h"
@@ -61,16 +60,12 @@ double ProductNs(const Product& p, Way way, double peak) {
   return 750 + flops / rates.gemm + rates.element_ns * (m * k + k * n);
 }
 
-struct Free {
-  void operator()(float* block) const { std::free(block); }
-};
-
 template <int32_t (sdk::Products::*kPlan)(const sdk::Prep&)>
 struct MatMul {
   sdk::Products products;
   Way way = Way::kGemm;
   Primitive primitive;
-  std::unique_ptr<float, Free> packed;
+  PackedArray packed;
 
   int32_t Prepare(sdk::Prep& prep) {
     if (const int32_t code = (products.*kPlan)(prep); code != WEIR_OK) return code;
@@ -107,10 +102,7 @@ struct MatMul {
     }
     if (primitive.scratch_bytes() != 0) prep.Scratch(primitive.scratch_bytes());
     if (way != Way::kPacked) return WEIR_OK;
-    const size_t bytes = (dnnl_memory_desc_get_size(&primitive.desc(1)) + 63) / 64 * 64;
-    packed.reset(static_cast<float*>(std::aligned_alloc(64, bytes)));
-    if (packed == nullptr) return prep.error().Fail(WEIR_RESOURCE_EXHAUSTED, "no memory for ", bytes, " bytes");
-    return Reorder(b, constant_b, primitive.desc(1), packed.get(), prep.error());
+    return Pack(b, constant_b, p.k * p.n, primitive.desc(1), prep.error(), &packed);
   }
 
   int32_t Run(sdk::Env& env, sdk::View<const float> x, sdk::View<const float> y, sdk::View<float> out,
@@ -161,17 +153,17 @@ struct MatMul {
 /// activation(op(a) op(b) + bias).
 struct BiasedMatMul {
   MatMul<&sdk::Products::PlanMatMul> product;
-  functors::Activation activation = functors::Activation::kNone;
+  functors::Finish end;
 
   int32_t Prepare(sdk::Prep& prep) {
     if (const int32_t code = product.Prepare(prep); code != WEIR_OK) return code;
-    return functors::PrepareBias(prep, product.products, &activation);
+    return functors::PrepareBias(prep, product.products, &end);
   }
 
   int32_t Run(sdk::Env& env, sdk::View<const float> x, sdk::View<const float> y, sdk::View<const float> bias,
               sdk::View<float> out, sdk::Scratch<char> scratch) const {
     return product.MultiplyAll(env, x, y, out, scratch, [&](float* c, int64_t rows) {
-      functors::FinishRowsHere(activation, c, bias.data(), rows, product.products.one().n);
+      functors::FinishRowsHere(end, c, bias.data(), nullptr, rows, product.products.one().n);
     });
   }
 

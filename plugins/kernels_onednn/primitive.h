@@ -38,7 +38,7 @@ struct OperandDesc {
 /// Thread-safe after Make. If scratch_bytes() is not 0, the caller passes scratch memory as the last operand.
 class Primitive {
  public:
-  static constexpr size_t kMaxOperands = 4;
+  static constexpr size_t kMaxOperands = 5;
 
   /// Makes the primitive of any operation descriptor. Unimplemented with oneDNN's status if oneDNN has no such
   /// primitive. oneDNN chooses the formats that the descriptor leaves open, see desc().

@@ -172,18 +172,18 @@ struct MatMul {
 /// activation(op(a) op(b) + bias).
 struct BiasedMatMul {
   MatMul<&sdk::Products::PlanMatMul> product;
-  functors::Activation activation = functors::Activation::kNone;
+  functors::Finish end;
 
   int32_t Prepare(sdk::Prep& prep) {
     if (const int32_t code = product.Prepare(prep); code != WEIR_OK) return code;
-    return functors::PrepareBias(prep, product.products, &activation);
+    return functors::PrepareBias(prep, product.products, &end);
   }
 
   template <class T>
   int32_t Run(sdk::Env& env, sdk::View<const T> x, sdk::View<const T> y, sdk::View<const T> bias,
               sdk::View<T> out) const {
     return product.MultiplyAll(env, x, y, out, [&](T* c, int64_t rows) {
-      functors::FinishRowsHere(activation, c, bias.data(), rows, product.products.one().n);
+      functors::FinishRowsHere(end, c, bias.data(), nullptr, rows, product.products.one().n);
     });
   }
 

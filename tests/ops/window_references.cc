@@ -1,6 +1,7 @@
 #include "tests/ops/window_references.h"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -76,18 +77,48 @@ void ForProducts(const Convolved& c, Visit&& visit) {
   } while (NextIndex(c.y, y));
 }
 
+double Activated(const std::string& activation, double x, double alpha) {
+  if (std::isnan(x)) return x;
+  if (activation == "Relu") return std::max(x, 0.0);
+  if (activation == "Relu6") return std::clamp(x, 0.0, 6.0);
+  if (activation == "Tanh") return std::tanh(x);
+  if (activation == "Sigmoid") return 1 / (1 + std::exp(-x));
+  if (activation == "Elu") return x < 0 ? std::expm1(x) : x;
+  if (activation == "LeakyRelu") return x < 0 ? alpha * x : x;
+  return x;
+}
+
+/// What fused ops do with the sums of products: a bias for each channel, an addend, an activation.
+void FinishSums(const OpCase& c, const Convolved& conv, std::vector<double>& sums) {
+  const std::string activation = *c.view().String("activation");
+  const double alpha = static_cast<double>(*c.view().Float("alpha"));
+  std::vector<int64_t> y(static_cast<size_t>(conv.y.rank()));
+  for (double& sum : sums) {
+    const auto at = &sum - sums.data();
+    sum += ElementAsDouble(c.inputs[2], y[static_cast<size_t>(conv.channel())]);
+    if (c.inputs.size() > 3) sum += ElementAsDouble(c.inputs[3], at);
+    sum = Activated(activation, sum, alpha);
+    (void)NextIndex(conv.y, y);
+  }
+}
+
 }  // namespace
 
 bool ConvolutionReference(const OpCase& c, Tensor& result) {
-  const std::string& op = c.def->name;
+  std::string op = c.def->name;
+  const bool fused = op[0] == '_';
+  for (const char* prefix : {"_Biased", "_Residual"}) {
+    if (op.starts_with(prefix)) op = op.substr(std::string(prefix).size());
+  }
   const bool by_input = op.find("BackpropInput") != std::string::npos;
   const bool by_filter = op.find("BackpropFilter") != std::string::npos;
   Convolved conv;
-  conv.depthwise = op.starts_with("DepthwiseConv2dNative");
+  conv.depthwise = op.starts_with("DepthwiseConv2");
   if (!conv.depthwise && !op.starts_with("Conv2D") && !op.starts_with("Conv3D")) return false;
   conv.x = by_input ? result.shape() : c.inputs[0].shape();
   conv.w = by_filter ? result.shape() : c.inputs[1].shape();
   conv.y = by_input || by_filter ? c.inputs[2].shape() : result.shape();
+  if (fused && c.inputs.size() < 3) return false;
   conv.channels_first = c.view().Has("data_format") && c.view().String("data_format")->starts_with("NC");
   conv.strides = *c.view().Ints("strides");
   conv.dilations = *c.view().Ints("dilations");
@@ -105,6 +136,7 @@ bool ConvolutionReference(const OpCase& c, Tensor& result) {
     const double right = by_filter ? values[2][static_cast<size_t>(y)] : values[1][static_cast<size_t>(w)];
     sums[at] += left * right;
   });
+  if (fused) FinishSums(c, conv, sums);
   for (int64_t i = 0; i < result.elements(); ++i) SetNumber(result, i, sums[static_cast<size_t>(i)]);
   return true;
 }

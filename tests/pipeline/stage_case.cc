@@ -43,7 +43,8 @@ std::string ShapeText(const std::string& shape) {
   return text + " ";
 }
 
-/// The AttrValue of "float", "true", "-2", "0.5", "\"v\"", "[2,3]" or of a list in brackets of types, "{float,int32}".
+/// The AttrValue of "float", "true", "-2", "0.5", "\"v\"", "[2,3]", a list of types, "{float,int32}", or of integers,
+/// "(1,2)".
 std::string AttrText(const std::string& value) {
   if (value[0] == '"') return "s: " + value;
   if (value == "[*]") return "shape { unknown_rank: true }";
@@ -51,6 +52,11 @@ std::string AttrText(const std::string& value) {
   if (value[0] == '{') {
     std::string list;
     for (const std::string& type : Split(value.substr(1, value.size() - 2), ',')) list += " type: " + TypeName(type);
+    return "list {" + list + " }";
+  }
+  if (value[0] == '(') {
+    std::string list;
+    for (const std::string& number : Split(value.substr(1, value.size() - 2), ',')) list += " i: " + number;
     return "list {" + list + " }";
   }
   if (value == "true" || value == "false") return "b: " + value;

@@ -69,6 +69,7 @@ class Calibrator {
     if (def == nullptr) return Internal("no op {}", asked.op);
     op::AttrList attrs = {{"T", asked.dtype}};
     for (const std::string& flag : asked.flags) attrs.emplace_back(flag, true);
+    attrs.insert(attrs.end(), asked.settings.begin(), asked.settings.end());
     std::vector<Tensor> inputs;
     for (const Shape& shape : asked.inputs) {
       WEIR_ASSIGN(Tensor input, Filled(asked.dtype, shape));
@@ -103,8 +104,15 @@ Json JsonOf(const CalibrationCase& measured, const std::map<std::string, double>
     inputs.push_back(std::vector<int64_t>(shape.dims().begin(), shape.dims().end()));
   }
   for (const auto& [plugin, time] : times) ns[plugin] = time;
-  return {{"op", measured.op},           {"dtype", Name(measured.dtype)},  {"flags", measured.flags},
-          {"inputs", std::move(inputs)}, {"constant", measured.constants}, {"ns", std::move(ns)}};
+  Json settings = Json::object();
+  for (const auto& [name, value] : measured.settings) {
+    if (const auto* const numbers = value.get<std::vector<int64_t>>()) settings[name] = *numbers;
+    if (const auto* const text = value.get<std::string>()) settings[name] = *text;
+  }
+  Json point = {{"op", measured.op},           {"dtype", Name(measured.dtype)},  {"flags", measured.flags},
+                {"inputs", std::move(inputs)}, {"constant", measured.constants}, {"ns", std::move(ns)}};
+  if (!settings.empty()) point["settings"] = std::move(settings);
+  return point;
 }
 
 device::Device* CpuOf(const session::Runtime& runtime) {

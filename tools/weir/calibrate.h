@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/op/attr_value.h"
 #include "core/tensor/dtype.h"
 #include "core/tensor/shape.h"
 
@@ -15,6 +16,7 @@ struct CalibrationCase {
   std::string op;
   DType dtype = DType::kFloat;
   std::vector<std::string> flags;  // boolean attributes that are true, sorted
+  op::AttrList settings = {};      // texts and lists of integers that are not the defaults
   std::vector<Shape> inputs;
   std::vector<size_t> constants;  // inputs whose values are known when a plan is made
   Shape output;

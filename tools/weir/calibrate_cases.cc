@@ -1,5 +1,6 @@
 // The points of `weir profile calibrate`. A measured point serves shapes whose extents are within a factor of two, so
 // extents four times apart cover all between them.
+#include <algorithm>
 #include <utility>
 
 #include "tools/weir/calibrate.h"
@@ -78,11 +79,54 @@ void AddSoftmaxes(Cases& cases) {
   }
 }
 
+/// A convolution of one image; of a depthwise one, `out` is the channels of image and result.
+CalibrationCase Convolution(int64_t extent, int64_t window, int64_t in, int64_t out, int64_t stride) {
+  CalibrationCase made{.op = in == 0 ? "DepthwiseConv2dNative" : "Conv2D"};
+  const int64_t channels = in == 0 ? out : in, end = (extent + stride - 1) / stride;
+  made.flops = 2.0 * static_cast<double>(end * end * window * window * std::max<int64_t>(in, 1) * out);
+  made.settings = {{"padding", "SAME"}, {"strides", std::vector<int64_t>{1, stride, stride, 1}}};
+  made.inputs = {Shape::Of({1, extent, extent, channels}), Shape::Of({window, window, channels, in == 0 ? 1 : out})};
+  made.output = Shape::Of({1, end, end, out});
+  return made;
+}
+
+/// Convolutions of images: constant filters, as inference has them, and fed ones, as training has.
+void AddConvolutions(Cases& cases) {
+  constexpr double kMostConvolutionFlops = 8e7;
+  const auto add = [&](CalibrationCase made) {
+    if (made.flops > kMostConvolutionFlops) return;
+    for (const bool constant : {true, false}) {
+      if (constant) made.constants = {1};
+      if (!constant) made.constants = {};
+      cases.push_back(made);
+      if (made.settings[1].second == op::AttrValue(std::vector<int64_t>{1, 1, 1, 1})) {
+        CalibrationCase valid = made;  // with as many places, and the padding in the image
+        const int64_t more = made.inputs[1].dim(0) - 1, extent = made.inputs[0].dim(1) + more;
+        valid.settings[0].second = op::AttrValue("VALID");
+        valid.inputs[0] = Shape::Of({1, extent, extent, made.inputs[0].dim(3)});
+        cases.push_back(std::move(valid));
+      }
+    }
+  };
+  for (const int64_t extent : {7, 28, 112}) {
+    for (const int64_t stride : {1, 2}) {
+      for (const int64_t window : {3, 1}) {
+        for (const int64_t in : {2, 16, 64, 256}) {
+          for (const int64_t out : {16, 64, 256}) add(Convolution(extent, window, in, out, stride));
+        }
+      }
+      for (const int64_t channels : {16, 64, 256}) add(Convolution(extent, 3, 0, channels, stride));
+    }
+  }
+  for (const int64_t out : {16, 64}) add(Convolution(112, 7, 2, out, 2));
+}
+
 }  // namespace
 
 std::vector<CalibrationCase> CalibrationCases() {
   Cases cases;
   AddSoftmaxes(cases);
+  AddConvolutions(cases);
   AddBatchedProducts(cases);
   AddProducts(cases);
   return cases;

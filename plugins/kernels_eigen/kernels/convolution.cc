@@ -1,11 +1,14 @@
 // Convolutions in two and three dimensions and their gradients, as products of matrices of windows.
 #include <algorithm>
+#include <memory>
 #include <type_traits>
 
+#include "plugins/functors/biased_convolution.h"
 #include "plugins/kernels_eigen/dtypes.h"
 #include "plugins/kernels_eigen/families.h"
 #include "plugins/kernels_eigen/kernels/gemm.h"
 #include "plugins/kernels_eigen/kernels/images.h"
+#include "plugins/kernels_eigen/kernels/packed_product.h"
 #include "plugins/kernels_eigen/kernels/patches.h"
 #include "plugins/kernels_eigen/wrap.h"
 #include "sdk/cpp/convolutions.h"
@@ -42,6 +45,7 @@ struct Plan {
   int64_t chunk = 0;       // places that are multiplied at once
   bool pointwise = false;  // windows are single pixels: images are the matrices of their windows
   GemmBlocks blocks;
+  std::shared_ptr<const PackedMatrix> packed;  // a constant filter of one group, in float; null for others
 
   int64_t rows() const { return conv.Rows(); }
   ImageLayout XImage() const { return {conv.windows.InputPlaces(), conv.in, conv.windows.channels_first}; }
@@ -73,7 +77,11 @@ class Arithmetic {
   static constexpr bool kHasGemm = std::is_floating_point_v<C>;
 
   Arithmetic(const Plan& plan, Direction direction, Workspace<C>& memory) : plan_(plan), direction_(direction) {
-    if constexpr (kHasGemm) packing_ = memory.Take(plan.blocks.Elements());
+    if (plan.packed != nullptr) {
+      packing_ = memory.Take(static_cast<int64_t>(PackedMatrix::ScratchBytes(plan.rows(), plan.chunk) / sizeof(C)));
+    } else if constexpr (kHasGemm) {
+      packing_ = memory.Take(plan.blocks.Elements());
+    }
     if (!plan.pointwise) columns_ = memory.Take(plan.chunk * plan.rows());
     if (plan.conv.groups > 1) part_ = memory.Take(plan.chunk * plan.conv.group_out());
   }
@@ -85,6 +93,9 @@ class Arithmetic {
     for (int64_t g = 0; g < conv.groups; ++g) {
       const C* windows = Windows(x, first, count, g);
       C* to = conv.groups == 1 ? y + first * conv.out : part_;
+      if constexpr (std::is_same_v<C, float>) {
+        if (plan_.packed != nullptr) return plan_.packed->Multiply(windows, plan_.rows(), 1, count, to, packing_);
+      }
       std::fill_n(to, p.m * p.n, C());
       Multiply(p, windows, filter + g * plan_.rows() * conv.group_out(), to);
       if (conv.groups == 1) continue;
@@ -182,7 +193,15 @@ bool IsPlainFilter(const Convolution& conv) {
   return conv.groups == 1 && std::is_same_v<T, sdk::Compute<T>>;
 }
 
-/// Time of Eigen's products on windows, in ns, on a core with this peak. Fitted to runs on AVX-512 cores.
+/// The filter of a forward convolution if it is a constant that is worth packing, or null.
+const float* FilterToPack(const sdk::Prep& prep, const Convolution& conv) {
+  const weir_operand& filter = prep.input(1);
+  const bool packs = filter.dtype == WEIR_FLOAT32 && conv.groups == 1 && PackedMatrix::FillsPanels(conv.out) &&
+                     filter.value != nullptr;
+  return packs ? static_cast<const float*>(filter.value->buf.host) : nullptr;
+}
+
+/// Time of products on windows, in ns, on a core with this peak. Fitted to runs.
 template <Direction direction>
 sdk::Cost ConvolutionCost(const sdk::Prep& prep, const weir_profile* profile, uint32_t spatial) {
   Convolution conv;
@@ -198,7 +217,11 @@ sdk::Cost ConvolutionCost(const sdk::Prep& prep, const weir_profile* profile, ui
   const sdk::WindowAxis& width = conv.windows.axes[spatial - 1];
   const double pixels = conv.groups == 1 && width.dilation == 1 ? static_cast<double>(width.window) : 1;
   const double runs = moved / (pixels * static_cast<double>(conv.group_in()));
-  cost.whole_ns = 1500 + cost.flops / ((dtype == WEIR_INT32 ? 0.1 : 0.6) * peak) + repeats * (0.27 * moved + 6 * runs);
+  cost.whole_ns = 400 + cost.flops / ((dtype == WEIR_INT32 ? 0.1 : 0.6) * peak) + repeats * (0.27 * moved + 6 * runs);
+  if (direction != Direction::kForward || FilterToPack(prep, conv) == nullptr) return cost;
+  const double wide = static_cast<double>(PackedMatrix::Bytes(conv.Rows(), conv.out)) /
+                      (4 * static_cast<double>(conv.Rows()) * static_cast<double>(conv.out));
+  cost.whole_ns = 200 + wide * cost.flops / (0.85 * peak) + 0.35 * moved + 6 * runs;
   return cost;
 }
 
@@ -211,6 +234,9 @@ struct Convolving {
     if (const int32_t code = plan.conv.Plan(prep, kDirection, kSpatial, false); code != WEIR_OK) return code;
     if (plan.conv.empty) return WEIR_OK;
     plan.Make();
+    if constexpr (kDirection == Direction::kForward) {
+      if (const int32_t code = Pack(prep); code != WEIR_OK) return code;
+    }
     switch (prep.input(kDirection == Direction::kByInput ? 1 : 0).dtype) {
       case WEIR_FLOAT32:
         return PrepareAs<float>(prep);
@@ -232,6 +258,13 @@ struct Convolving {
   }
 
  protected:
+  int32_t Pack(sdk::Prep& prep) {
+    const float* filter = FilterToPack(prep, plan.conv);
+    if (filter == nullptr) return WEIR_OK;
+    plan.packed = PackedMatrix::Of(filter, false, plan.rows(), plan.conv.out);
+    if (plan.packed != nullptr) return WEIR_OK;
+    return prep.error().ResourceExhausted("no memory for ", PackedMatrix::Bytes(plan.rows(), plan.conv.out), " bytes");
+  }
   /// The memory of a call, the same at every call.
   template <class T>
   struct Memory {
@@ -290,27 +323,85 @@ struct ConvForward : Convolving<Direction::kForward, kSpatial> {
 
   template <class T>
   void Run(sdk::Env& env, View<const T> x, View<const T> filter, View<T> y, sdk::Scratch<char> scratch) const {
+    Convolve<T>(env, x, filter, y, scratch.data(), [](auto*, const T*, int64_t) {});
+  }
+
+  /// Calls end(sums, result, count) for each run of `count` places whose sums are there: `result` is the place of the
+  /// first one in the output. Sums that are not in the output are stored there afterwards.
+  template <class T, class End>
+  void Convolve(sdk::Env& env, View<const T> x, View<const T> filter, View<T> y, void* scratch, End&& end) const {
     using C = sdk::Compute<T>;
     if (plan.conv.empty) return ZeroFill(y);
-    typename ConvForward::template Memory<T> memory(plan, reinterpret_cast<C*>(scratch.data()));
+    typename ConvForward::template Memory<T> memory(plan, static_cast<C*>(scratch));
     const C* weights = memory.Filter(plan, filter.data());
-    const auto [begin, end] = env.Range(this->template Parts<T>());
+    const auto [begin, last] = env.Range(this->template Parts<T>());
     if constexpr (std::is_same_v<T, C>) {
       if (memory.x == nullptr) {
-        memory.arithmetic.ForChunks(begin * plan.chunk, std::min(plan.places(), end * plan.chunk),
+        memory.arithmetic.ForChunks(begin * plan.chunk, std::min(plan.places(), last * plan.chunk),
                                     [&](int64_t first, int64_t count) {
                                       memory.arithmetic.Forward(x.data(), weights, first, count, y.data());
+                                      C* const sums = y.data() + first * plan.conv.out;
+                                      end(sums, sums, count);
                                     });
         return;
       }
     }
-    for (int64_t i = begin; i < end; ++i) {
+    const int64_t size = plan.YImage().Size();
+    for (int64_t i = begin; i < last; ++i) {
       const C* image = memory.Image(plan.XImage(), x.data(), i, memory.x);
       memory.arithmetic.ForChunks(0, plan.patches.Places(), [&](int64_t first, int64_t count) {
         memory.arithmetic.Forward(image, weights, first, count, memory.y);
       });
-      StoreImage(plan.YImage(), memory.y, y.data() + i * plan.YImage().Size());
+      end(memory.y, y.data() + i * size, plan.patches.Places());
+      StoreImage(plan.YImage(), memory.y, y.data() + i * size);
     }
+  }
+};
+
+/// activation(x * filter + bias), of sums that are in a cache.
+template <uint32_t kSpatial>
+struct BiasedConv : ConvForward<kSpatial> {
+  functors::Finish finish;
+
+  int32_t Prepare(sdk::Prep& prep) {
+    if (const int32_t code = ConvForward<kSpatial>::Prepare(prep); code != WEIR_OK) return code;
+    return functors::PrepareFinish(prep, this->plan.conv, false, &finish);
+  }
+  template <class T>
+  void Run(sdk::Env& env, View<const T> x, View<const T> filter, View<const T> bias, View<T> y,
+           sdk::Scratch<char> scratch) const {
+    this->template Convolve<T>(env, x, filter, y, scratch.data(), [&](T* sums, const T*, int64_t count) {
+      functors::FinishRows(finish, sums, bias.data(), nullptr, count, this->plan.conv.out);
+    });
+  }
+};
+
+/// activation(x * filter + bias + addend).
+struct ResidualConv : ConvForward<2> {
+  functors::Finish finish;
+  uint64_t turned_at = 0;  // bytes of the scratch memory before an image of the addend with its channels last
+
+  int32_t Prepare(sdk::Prep& prep) {
+    if (const int32_t code = ConvForward<2>::Prepare(prep); code != WEIR_OK) return code;
+    turned_at = prep.scratch_bytes();
+    if (plan.conv.windows.channels_first) {
+      prep.Scratch(turned_at + static_cast<uint64_t>(plan.YImage().Size()) * sdk::SizeOf(prep.input(3).dtype));
+    }
+    return functors::PrepareFinish(prep, plan.conv, true, &finish);
+  }
+  template <class T>
+  void Run(sdk::Env& env, View<const T> x, View<const T> filter, View<const T> bias, View<const T> addend, View<T> y,
+           sdk::Scratch<char> scratch) const {
+    const ImageLayout image = plan.YImage();
+    T* const turned = image.channels_first ? reinterpret_cast<T*>(scratch.data() + turned_at) : nullptr;
+    Convolve<T>(env, x, filter, y, scratch.data(), [&](T* sums, const T* result, int64_t count) {
+      const T* term = addend.data() + (result - y.data());
+      if (turned != nullptr) {
+        LoadImage(image, term, turned);
+        term = turned;
+      }
+      functors::FinishRows(finish, sums, bias.data(), term, count, plan.conv.out);
+    });
   }
 };
 
@@ -412,6 +503,9 @@ void AddConvolution(sdk::KernelTable& k) {
   k.Add<ConvByInput<2>>("Conv2DBackpropInput", kFloating + kInt32).Class(WEIR_CLASS_CONV);
   k.Add<ConvByFilter<2>>("Conv2DBackpropFilter", kFloating).Class(WEIR_CLASS_CONV);
   k.Add<ConvForward<3>>("Conv3D", kFloating).Class(WEIR_CLASS_CONV);
+  k.Add<BiasedConv<2>>("_BiasedConv2D", kFloat).Class(WEIR_CLASS_CONV);
+  k.Add<BiasedConv<3>>("_BiasedConv3D", kFloat).Class(WEIR_CLASS_CONV);
+  k.Add<ResidualConv>("_ResidualConv2D", kFloat).Class(WEIR_CLASS_CONV);
   k.Add<ConvByInput<3>>("Conv3DBackpropInputV2", kFloating).Class(WEIR_CLASS_CONV);
   k.Add<ConvByFilter<3>>("Conv3DBackpropFilterV2", kFloating).Class(WEIR_CLASS_CONV);
 #if defined(WEIR_KERNEL_DTYPES_SHORT)

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "plugins/functors/biased_convolution.h"
 #include "plugins/kernels_eigen/dtypes.h"
 #include "plugins/kernels_eigen/families.h"
 #include "plugins/kernels_eigen/kernels/images.h"
@@ -18,6 +19,7 @@ using sdk::View;
 using Direction = Convolution::Direction;
 
 constexpr double kDepthwiseTileFlops = 1e6;
+constexpr int64_t kEndElements = 4096;  // results that get their bias and activation at once, in the first cache
 
 /// Where a tap of a place reads: elements of the image, and of the filter.
 struct Tap {
@@ -136,7 +138,7 @@ struct Depthwise {
     const uint32_t dtype = prep.input(1).dtype;
     cost.flops = conv.Flops();
     cost.bytes = static_cast<double>(prep.size(0) + prep.size(1)) * sdk::SizeOf(dtype);
-    const double efficiency = conv.out == conv.in ? 0.12 : 0.04;
+    const double efficiency = conv.out != conv.in ? 0.04 : conv.in < 32 ? 0.07 : 0.2;
     cost.whole_ns = 500 + cost.flops / (efficiency * sdk::PeakFlops(profile, dtype));
     return cost;
   }
@@ -192,16 +194,47 @@ struct Depthwise {
 struct DepthwiseForward : Depthwise<Direction::kForward> {
   template <class T>
   void Run(sdk::Env& env, View<const T> x, View<const T> filter, View<T> y, sdk::Scratch<char> scratch) const {
+    Convolve<T>(env, x, filter, y, scratch.data(), [](auto*, int64_t) {});
+  }
+
+  /// Calls end(sums, count) for each run of `count` places whose sums are there.
+  template <class T, class End>
+  void Convolve(sdk::Env& env, View<const T> x, View<const T> filter, View<T> y, char* scratch, End&& end) const {
     if (conv.empty) return ZeroFill(y);
-    const Memory<T> memory(*this, scratch.data());
+    const Memory<T> memory(*this, scratch);
+    const int64_t run = std::max<int64_t>(1, kEndElements / conv.out);
     const auto* w = Matrix(FilterImage(), filter.data(), memory.filter);
     const auto range = env.Range(conv.windows.batch);
     for (int64_t i = range.first; i < range.second; ++i) {
       const auto* from = Matrix(XImage(), x.data() + i * XImage().Size(), memory.x);
       auto* to = Target(y.data() + i * YImage().Size(), memory.y);
-      ForPlaces([&](const Place& place, int64_t at) { SumPlace(patches, multiplier, place, from, w, to + at); });
+      Place place(patches, 0);
+      for (int64_t first = 0, places = patches.Places(); first < places; first += run) {
+        const int64_t count = std::min(run, places - first);
+        for (int64_t at = first; at < first + count; ++at, place.Next(patches)) {
+          SumPlace(patches, multiplier, place, from, w, to + at * conv.out);
+        }
+        end(to + first * conv.out, count);
+      }
       if (memory.y != nullptr) StoreImage(YImage(), memory.y, y.data() + i * YImage().Size());
     }
+  }
+};
+
+/// activation(x * filter + bias).
+struct BiasedDepthwise : DepthwiseForward {
+  functors::Finish finish;
+
+  int32_t Prepare(sdk::Prep& prep) {
+    if (const int32_t code = DepthwiseForward::Prepare(prep); code != WEIR_OK) return code;
+    return functors::PrepareFinish(prep, conv, false, &finish);
+  }
+  template <class T>
+  void Run(sdk::Env& env, View<const T> x, View<const T> filter, View<const T> bias, View<T> y,
+           sdk::Scratch<char> scratch) const {
+    Convolve<T>(env, x, filter, y, scratch.data(), [&](T* sums, int64_t count) {
+      functors::FinishRows(finish, sums, bias.data(), nullptr, count, conv.out);
+    });
   }
 };
 
@@ -243,6 +276,7 @@ struct DepthwiseByFilter : Depthwise<Direction::kByFilter> {
 
 void AddDepthwise(sdk::KernelTable& k) {
   k.Add<DepthwiseForward>("DepthwiseConv2dNative", kFloating).Class(WEIR_CLASS_CONV);
+  k.Add<BiasedDepthwise>("_BiasedDepthwiseConv2D", kFloat).Class(WEIR_CLASS_CONV);
   k.Add<DepthwiseByInput>("DepthwiseConv2dNativeBackpropInput", kFloating).Class(WEIR_CLASS_CONV);
   k.Add<DepthwiseByFilter>("DepthwiseConv2dNativeBackpropFilter", kFloating).Class(WEIR_CLASS_CONV);
 }

@@ -310,18 +310,18 @@ struct MatMul {
 /// activation(op(a) op(b) + bias): each part of the product gets the rest while it is in a cache.
 struct BiasedMatMul {
   MatMul<&sdk::Products::PlanMatMul> product;
-  functors::Activation activation = functors::Activation::kNone;
+  functors::Finish end;
 
   int32_t Prepare(sdk::Prep& prep) {
     if (const int32_t code = product.Prepare(prep); code != WEIR_OK) return code;
-    return functors::PrepareBias(prep, product.products, &activation);
+    return functors::PrepareBias(prep, product.products, &end);
   }
 
   template <class T>
   void Run(sdk::Env& env, View<const T> x, View<const T> y, View<const T> bias, View<T> out,
            sdk::Scratch<char> scratch) const {
     product.Multiply(env, x, y, out, scratch, [&](T* c, int64_t rows) {
-      functors::FinishRows(activation, c, bias.data(), rows, product.products.one().n);
+      functors::FinishRows(end, c, bias.data(), nullptr, rows, product.products.one().n);
     });
   }
 

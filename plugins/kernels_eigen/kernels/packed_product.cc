@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
-#include <cstring>
 #include <map>
 #include <mutex>
 #include <tuple>
 #include <utility>
+
+#include "plugins/functors/content_hash.h"
 
 #if defined(__AVX512F__) || defined(__FMA__)
 #include <immintrin.h>
@@ -107,27 +108,6 @@ constexpr std::array<InnerFn, kRows> InnerTable(std::index_sequence<kIndex...>) 
 }
 constexpr std::array<InnerFn, kRows> kInner = InnerTable(std::make_index_sequence<kRows>());
 
-/// Two independent hashes of the bytes of `n` floats.
-std::pair<uint64_t, uint64_t> HashOf(const float* x, int64_t n) {
-  uint64_t a = 0x9e3779b97f4a7c15, b = 0xc2b2ae3d27d4eb4f;
-  int64_t i = 0;
-  for (; i + 2 <= n; i += 2) {
-    uint64_t word;
-    std::memcpy(&word, x + i, sizeof word);
-    a = (a ^ word) * 0x9fb21c651e98df25;
-    a ^= a >> 29;
-    b = (b + word) * 0xd6e8feb86659fd93;
-    b ^= b >> 32;
-  }
-  for (; i < n; ++i) {
-    uint32_t word;
-    std::memcpy(&word, x + i, sizeof word);
-    a = (a ^ word) * 0x9fb21c651e98df25;
-    b = (b + word) * 0xd6e8feb86659fd93;
-  }
-  return {a ^ a >> 31, b ^ b >> 33};
-}
-
 /// Calls body(row, count) for blocks of rows. The rest is cut into two nearly equal blocks: few rows do not hide the
 /// latency of the sums.
 template <class Body>
@@ -148,6 +128,8 @@ uint64_t PackedMatrix::ScratchBytes(int64_t k, int64_t m) {
   return static_cast<uint64_t>(std::min(m, kMostRows) * std::min(k, kDepth)) * sizeof(float);
 }
 
+bool PackedMatrix::FillsPanels(int64_t n) { return 4 * n >= 3 * Panels(n) * kPanelColumns; }
+
 uint64_t PackedMatrix::Bytes(int64_t k, int64_t n) {
   return static_cast<uint64_t>(k) * static_cast<uint64_t>(Panels(n) * kPanelColumns) * sizeof(float);
 }
@@ -156,7 +138,7 @@ std::shared_ptr<const PackedMatrix> PackedMatrix::Of(const float* b, bool transp
   using Key = std::tuple<int64_t, int64_t, bool, uint64_t, uint64_t>;
   static std::mutex* const mutex = new std::mutex;  // protects known
   static auto* const known = new std::map<Key, std::weak_ptr<const PackedMatrix>>;
-  const auto [first, second] = HashOf(b, k * n);
+  const auto [first, second] = functors::ContentHash(b, k * n);
   const std::lock_guard<std::mutex> lock(*mutex);
   std::erase_if(*known, [](const auto& entry) { return entry.second.expired(); });
   std::weak_ptr<const PackedMatrix>& slot = (*known)[{k, n, transposed, first, second}];

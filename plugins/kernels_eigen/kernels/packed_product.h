@@ -26,6 +26,8 @@ class PackedMatrix {
 
   int64_t k() const { return k_; }
   int64_t n() const { return n_; }
+  /// True if at least three quarters of the columns of the panels of an n-column matrix are its own.
+  static bool FillsPanels(int64_t n);
   /// Bytes of one with these extents.
   static uint64_t Bytes(int64_t k, int64_t n);
 

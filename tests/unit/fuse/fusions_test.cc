@@ -9,11 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/fuse/fuse.h"
-#include "core/optimize/optimize.h"
-#include "core/session/runtime.h"
-#include "core/session/session.h"
 #include "tests/support/text_graph.h"
+#include "tests/unit/fuse/fusion_runs.h"
 
 namespace weir::fuse {
 namespace {
@@ -23,51 +20,9 @@ using testing::kFloat;
 using testing::NodeLine;
 using testing::Placeholder;
 
-using Names = std::vector<std::string>;
-using Feeds = std::vector<session::Feed>;
-
-Tensor Random(const Shape& shape, uint32_t seed, float low = -2, float high = 2) {
-  std::mt19937 generator(seed);
-  std::uniform_real_distribution<float> number(low, high);
-  std::vector<float> values(static_cast<size_t>(shape.elements()));
-  for (float& value : values) value = number(generator);
-  return Tensor::Of<float>(shape, values);
-}
-
 NodeLine Axis(const char* name, int32_t axis) { return Const(name, Tensor::Scalar<int32_t>(axis)); }
 NodeLine Mean(const char* name, const char* x, const char* axis) {
   return {name, "Mean", {x, axis}, {{"T", DType::kFloat}, {"Tidx", DType::kInt32}, {"keep_dims", true}}};
-}
-NodeLine Op(const char* name, const char* op, Names inputs) { return {name, op, std::move(inputs), kFloat}; }
-
-struct Ran {
-  std::vector<float> values;
-  std::string ops;  // of the step after fusion, behind each other
-};
-
-/// The value of "y" and the ops that the step has, with or without fusion.
-Ran RunOf(const std::vector<NodeLine>& nodes, const Feeds& feeds, bool fusion) {
-  const Result<graph::Definition> graph = testing::MakeGraph(nodes);
-  EXPECT_TRUE(graph.ok()) << graph.status().ToString();
-  session::SessionOptions options;
-  options.fusion = fusion;
-  options.constant_folding = false;
-  const auto session = session::Session::Make(*session::Runtime::Default(), *graph, options);
-  EXPECT_TRUE(session.ok()) << session.status().ToString();
-  const auto ran = (*session)->Run(feeds, Names{"y:0"}, {});
-  EXPECT_TRUE(ran.ok()) << ran.status().ToString();
-  if (!ran.ok()) return {};
-  const auto numbers = ran->front().as<float>();
-  const auto text = (*session)->ExplainStage(session::Stage::kGraph, feeds, Names{"y:0"}, {});
-  EXPECT_TRUE(text.ok()) << text.status().ToString();
-  return {{numbers.begin(), numbers.end()}, text.ok() ? *text : std::string()};
-}
-
-void ExpectNear(const std::vector<float>& a, const std::vector<float>& b, float tolerance) {
-  ASSERT_EQ(a.size(), b.size());
-  for (size_t i = 0; i < a.size(); ++i) {
-    ASSERT_NEAR(a[i], b[i], tolerance * std::max(1.0f, std::fabs(b[i]))) << "element " << i;
-  }
 }
 
 std::vector<NodeLine> LayerNormOfDifferences() {
@@ -92,8 +47,6 @@ Feeds LayerNormFeeds() {
           {"gamma:0", Random(Shape::Of({37}), 2)},
           {"beta:0", Random(Shape::Of({37}), 3)}};
 }
-
-bool Has(const Ran& ran, const std::string& op) { return ran.ops.find(" = " + op + "(") != std::string::npos; }
 
 TEST(Fusions, F021_LayerNormOfDifferencesIsOneOp) {
   const Ran one = RunOf(LayerNormOfDifferences(), LayerNormFeeds(), true);

@@ -45,6 +45,42 @@ TEST(Calibration, TheNearestCompletePointAnswers) {
   EXPECT_EQ(Times(**calibration, {small, Shape::Of({0, 40})}), std::vector<double>());
 }
 
+TEST(Calibration, ConvolutionsDifferByStridesAndPaddings) {
+  const auto point = [](const std::string& settings, const std::string& ns) {
+    return R"({"op": "Conv2D", "dtype": "float32", "flags": [], "constant": [1], "settings": )" + settings +
+           R"(, "inputs": [[1, 8, 8, 4], [3, 3, 4, 16]], "ns": )" + ns + "}";
+  };
+  const auto calibration =
+      Calibration::Parse(File(point(R"({"padding": "SAME", "strides": [1, 1, 1, 1]})", R"({"x": 1, "y": 2})") + "," +
+                              point(R"({"padding": "SAME", "strides": [1, 2, 2, 1]})", R"({"x": 3, "y": 4})") + "," +
+                              point(R"({"padding": "VALID", "strides": [1, 1, 1, 1]})", R"({"x": 5, "y": 6})")),
+                         "c.json");
+  ASSERT_TRUE(calibration.ok()) << calibration.status().ToString();
+  const Result<const op::OpRegistry*> ops = ops::Catalogue();
+  const std::vector<std::string> plugins = {"x", "y"};
+  const auto times = [&](const char* op, const char* padding, int64_t stride, op::AttrList more) {
+    const Tensor known = Tensor::Scalar<float>(0);
+    op::AttrList attrs = {{"T", DType::kFloat}, {"padding", padding}};
+    attrs.emplace_back("strides", std::vector<int64_t>{1, stride, stride, 1});
+    attrs.insert(attrs.end(), more.begin(), more.end());
+    std::vector<OperandSpec> inputs = {{DType::kFloat, Shape::Of({1, 8, 8, 4})},
+                                       {DType::kFloat, Shape::Of({3, 3, 4, 16}), &known}};
+    if (op[0] == '_') inputs.push_back({DType::kFloat, Shape::Of({16}), &known});
+    return (*calibration)->Times(op::AttrView(*(*ops)->Find(op), attrs), inputs, plugins);
+  };
+  EXPECT_EQ(times("Conv2D", "SAME", 1, {}), (std::vector<double>{1, 2}));
+  EXPECT_EQ(times("Conv2D", "SAME", 2, {}), (std::vector<double>{3, 4}));
+  EXPECT_EQ(times("Conv2D", "VALID", 1, {}), (std::vector<double>{5, 6}));
+  EXPECT_EQ(times("Conv2D", "VALID", 2, {}), std::vector<double>());
+  EXPECT_EQ(times("Conv2D", "SAME", 1, {{"dilations", std::vector<int64_t>{1, 2, 2, 1}}}), std::vector<double>());
+  EXPECT_EQ(times("Conv2D", "SAME", 1, {{"explicit_paddings", op::EmptyList{}}, {"use_cudnn_on_gpu", true}}),
+            (std::vector<double>{1, 2}))
+      << "defaults do not count";
+  // A fused convolution takes about as long as the convolution alone.
+  EXPECT_EQ(times("_BiasedConv2D", "SAME", 2, {{"activation", "Relu"}}), (std::vector<double>{3, 4}));
+  EXPECT_EQ(times("_BiasedConv2D", "VALID", 2, {{"activation", "Relu"}}), std::vector<double>());
+}
+
 TEST(Calibration, TheFileSaysWhatWasMeasured) {
   const auto calibration = Calibration::Parse(R"({"weir_calibration": 1, "device": "a CPU", "plugins": {"x": "1.0"},
       "rates": {"float32": 100, "float64": 50, "memory": 20, "cache": 80}, "points": []})",
@@ -72,6 +108,9 @@ TEST(Calibration, BadTextsAreRefusedWithTheFault) {
       {R"({"weir_calibration": 2, "points": []})", "\"weir_calibration\": 1"},
       {R"({"weir_calibration": 1})", "\"points\""},
       {File("7"), "point 0: wanted op"},
+      {File(Point("[[2, 2]]", "{}", R"("flags": [], "settings": [])")), "the settings are no object"},
+      {File(Point("[[2, 2]]", "{}", R"("flags": [], "settings": {"strides": [1.5]})")),
+       "a setting is neither a text nor a list of integers"},
       {File(Point("[[2, 2]]", R"({"x": -1})")), "the time of x is not positive"},
       {File(Point("[[2, 2]]", R"({"x": "1"})")), "the time of x is not positive"},
       {File(Point("[[2, -2]]", "{}")), "point 0"},
