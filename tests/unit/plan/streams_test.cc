@@ -311,8 +311,7 @@ TEST_F(StreamsTest, ACopyThatNothingReadsSharesNoMemory) {
   Launch(1, {b}, {a});
   Launch(0, {}, {y});
   Launch(0, {y}, {z});
-  EXPECT_EQ(Planned(),
-            "copy@s1 k1@s0 copy@s1 +e0@s1 -e0@s0 k1@s0 +e1@s0 -e1@s2 copy@s2 k1@s0 k0 k0");
+  EXPECT_EQ(Planned(), "copy@s1 k1@s0 copy@s1 +e0@s1 -e0@s0 k1@s0 +e1@s0 -e1@s2 copy@s2 k1@s0 k0 k0");
   EXPECT_TRUE(IsApart(up)) << "the memory is in the order of the computing stream";
   EXPECT_TRUE(IsApart(down)) << "the memory is in the order of the host";
   EXPECT_FALSE(IsApart(a));
