@@ -10,7 +10,7 @@
 
 #include "core/base/errors.h"
 #include "core/io/files.h"
-#include "core/trace/chrome.h"
+#include "core/trace/writer.h"
 
 namespace weir::session {
 namespace {
@@ -25,9 +25,12 @@ int64_t MicrosecondsNow() {
 class Tracer::File {
  public:
   File(const TracerOptions& options, io::OutputFile file)
-      : options_(options), file_(std::move(file)), writer_(MicrosecondsNow()) {}
+      : options_(options),
+        file_(std::move(file)),
+        writer_(options.path.ends_with(".pftrace") ? trace::MakePerfettoWriter(MicrosecondsNow())
+                                                   : trace::MakeChromeWriter(MicrosecondsNow())) {}
 
-  Status Begin() { return Append(std::string(trace::ChromeWriter::kBegin)); }
+  Status Begin() { return Append(writer_->Begin()); }
   Run BeginRun();
   void EndRun(const Run& run, const trace::StepTrace& step);
   Status Close();
@@ -48,7 +51,7 @@ class Tracer::File {
   mutable std::mutex mutex_;  // protects all below
   io::OutputFile file_;
   uint64_t body_bytes_ = 0;  // of the file without its tail
-  trace::ChromeWriter writer_;
+  const std::unique_ptr<trace::TraceWriter> writer_;
   std::multiset<int64_t> starts_us_;  // of active runs
   Counts counts_;
   bool full_ = false;
@@ -114,8 +117,8 @@ void Tracer::File::EndRun(const Run& run, const trace::StepTrace& step) {
     return;
   }
   // Runs under way may still have changes of memory after their starts.
-  std::string events = writer_.Add(step);
-  events += writer_.Memory(starts_us_.empty() ? std::numeric_limits<int64_t>::max() : *starts_us_.begin());
+  std::string events = writer_->Add(step);
+  events += writer_->Memory(starts_us_.empty() ? std::numeric_limits<int64_t>::max() : *starts_us_.begin());
   full_ = !Fits(events);
   ++(full_ ? counts_.dropped : counts_.written);
   status_ = Append(full_ ? std::string() : events);
@@ -125,7 +128,7 @@ Status Tracer::File::Close() {
   const std::lock_guard lock(mutex_);
   if (std::exchange(closed_, true)) return status_;
   if (status_.ok()) {
-    const std::string events = full_ ? std::string() : writer_.Memory(std::numeric_limits<int64_t>::max());
+    const std::string events = full_ ? std::string() : writer_->Memory(std::numeric_limits<int64_t>::max());
     status_ = Append(Fits(events) ? events : std::string());
   }
   const Status closed = file_.Close();
@@ -133,10 +136,7 @@ Status Tracer::File::Close() {
   return status_;
 }
 
-std::string Tracer::File::Tail() const {
-  return fmt::format("\n], \"weir\": {{\"runs\": {}, \"written\": {}, \"dropped\": {}}}}}\n", counts_.runs,
-                     counts_.written, counts_.dropped);
-}
+std::string Tracer::File::Tail() const { return writer_->End({counts_.runs, counts_.written, counts_.dropped}); }
 
 /// Replaces the tail of the file by `events` and a new tail.
 Status Tracer::File::Append(const std::string& events) {

@@ -23,9 +23,10 @@ struct TracerOptions {
   uint64_t limit_bytes = 0;  // of the file; 0 = no limit
 };
 
-/// Writes a ChromeTrace (core/trace/span.h) step by step. The file is valid JSON after each step, also if the process
-/// dies later. A step that would make the file larger than the limit is left out, and no later run is traced. The
-/// object "weir" behind the events counts runs. Thread-safe.
+/// Writes a ChromeTrace (core/trace/span.h) step by step, or with a path that ends in ".pftrace" Perfetto's own format,
+/// which is smaller and opens faster. The file is complete after each step, also if the process dies later. A step that
+/// would make the file larger than the limit is left out, and no later run is traced. The object "weir" behind the
+/// events of a ChromeTrace counts runs. Thread-safe.
 class Tracer {
  public:
   /// InvalidArgument for negative numbers and for `active` below one; errors of the file.

@@ -1,16 +1,18 @@
-#include "core/trace/chrome.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <limits>
-#include <numeric>
+#include <map>
 #include <utility>
+#include <vector>
+
+#include "core/trace/rows_internal.h"
+#include "core/trace/writer.h"
 
 namespace weir::trace {
 namespace {
 
-constexpr std::string_view kHost = "host";
 constexpr int kAllocators = 1;        // the process of all memory counters
 constexpr int kRowStride = 1000;      // between the numbers of the rows of one thread
 constexpr int kLaneStride = 1000000;  // between those of the rows of runs beside each other
@@ -49,18 +51,49 @@ std::string Quoted(std::string_view text) {
   return quoted + '"';
 }
 
-std::string MemoryOf(const Span& span, const SpanOutput& output) {
-  if (!output.memory.empty()) return output.memory;
-  return span.device.empty() ? std::string(kHost) : span.device;
-}
+class ChromeWriter final : public TraceWriter {
+ public:
+  explicit ChromeWriter(int64_t origin_us) : origin_us_(origin_us) {}
 
-}  // namespace
+  std::string Begin() const override { return "{\"displayTimeUnit\": \"ns\", \"traceEvents\": ["; }
+  std::string Add(const StepTrace& step) override;
+  std::string Memory(int64_t until_us) override;
+  std::string End(const Summary& summary) const override {
+    return fmt::format("\n], \"weir\": {{\"runs\": {}, \"written\": {}, \"dropped\": {}}}}}\n", summary.runs,
+                       summary.written, summary.dropped);
+  }
+
+ private:
+  /// Where an event of a span is drawn.
+  struct Place {
+    int process = 0;  // of the device's work; its tensors are in the next one
+    int row = 0;
+    int64_t start_ns = 0, end_ns = 0;
+  };
+
+  void Event(std::string_view event);
+  void NameProcess(int process, const std::string& name);
+  int ProcessOf(const std::string& device);
+  Place AddWork(const StepTrace& step, const Span& span, int lane);
+  void AddValues(const std::vector<const Span*>& spans, const std::vector<Place>& places);
+  void AddFlow(std::string_view node, const Place& from, const Place& to);
+  void AddTensor(const Span& span, const SpanOutput& output, const Place& place, int64_t freed_ns);
+
+  const int64_t origin_us_;
+  std::map<std::string, int> processes_;  // of the work of a device
+  TraceRows rows_;
+  HeldBytes held_;
+  int next_id_ = 0;     // of flows and tensors
+  bool any_ = false;    // an event was written
+  std::string events_;  // of the call that is under way
+};
+
+/// Microseconds, with three digits.
+double Micros(int64_t ns) { return static_cast<double>(ns) / 1e3; }
 
 std::string ChromeWriter::Add(const StepTrace& step) {
-  std::vector<const Span*> spans;
-  for (const Span& span : step.spans) spans.push_back(&span);
-  std::ranges::stable_sort(spans, {}, [](const Span* span) { return std::pair(span->start_ns, -span->end_ns); });
-  const int lane = LaneOf(step);
+  const std::vector<const Span*> spans = InOrder(step);
+  const int lane = rows_.LaneOf(step);
   std::vector<Place> places;
   for (const Span* span : spans) places.push_back(AddWork(step, *span, lane));
   AddValues(spans, places);
@@ -68,17 +101,12 @@ std::string ChromeWriter::Add(const StepTrace& step) {
 }
 
 std::string ChromeWriter::Memory(int64_t until_us) {
-  const auto until = static_cast<double>(until_us - origin_us_);
-  std::ranges::stable_sort(changes_, {}, &Change::at_us);
-  const auto end = std::ranges::upper_bound(changes_, until, {}, &Change::at_us);
-  for (auto change = changes_.begin(); change != end; ++change) {
-    int64_t& held = held_[change->memory];
-    held += change->bytes;
+  const int64_t most_us = INT64_MAX / kNanosPerMicro - std::abs(origin_us_);
+  for (const HeldBytes::Sample& sample : held_.Take((std::min(until_us, most_us) - origin_us_) * kNanosPerMicro)) {
     Event(fmt::format(R"({{"ph": "C", "cat": "memory", "name": {}, "pid": {}, "tid": 0, "ts": {:.3f}, )"
                       R"("args": {{"bytes": {}}}}})",
-                      Quoted(change->memory), kAllocators, change->at_us, held));
+                      Quoted(sample.memory), kAllocators, Micros(sample.at_ns), sample.bytes));
   }
-  changes_.erase(changes_.begin(), end);
   return std::exchange(events_, {});
 }
 
@@ -93,66 +121,29 @@ void ChromeWriter::NameProcess(int process, const std::string& name) {
                     Quoted(name)));
 }
 
-void ChromeWriter::NameRow(int process, int thread, int row, int lane) {
-  std::string name = thread == 0 ? "caller" : fmt::format("thread {}", thread);
-  if (lane > 0) name += fmt::format(" of run lane {}", lane);
-  if (row > 0) name += fmt::format(", beside it {}", row);
-  Event(fmt::format(R"({{"ph": "M", "name": "thread_name", "pid": {}, "tid": {}, "args": {{"name": {}}}}})", process,
-                    thread + kRowStride * row + kLaneStride * lane, Quoted(name)));
-}
-
 int ChromeWriter::ProcessOf(const std::string& device) {
   if (processes_.empty()) NameProcess(kAllocators, "Allocators");
   const int next = kAllocators + 1 + 2 * static_cast<int>(processes_.size());
   const auto [found, added] = processes_.try_emplace(device, next);
   if (added) {
-    const std::string name(device.empty() ? kHost : device);
-    NameProcess(next, name + " Compute");
-    NameProcess(next + 1, name + " Tensors");
+    NameProcess(next, DeviceText(device) + " Compute");
+    NameProcess(next + 1, DeviceText(device) + " Tensors");
   }
   return found->second;
 }
 
-int ChromeWriter::LaneOf(const StepTrace& step) {
-  // Starts are whole microseconds: a step may seem to begin one before the end of its predecessor.
-  const auto free = std::ranges::find_if(lane_ends_us_, [&](int64_t end_us) { return end_us <= step.start_us + 1; });
-  const auto lane = static_cast<int>(free - lane_ends_us_.begin());
-  const int64_t end_us = step.start_us + step.total_ns / kNanosPerMicro;
-  if (free == lane_ends_us_.end()) {
-    lane_ends_us_.push_back(end_us);
-  } else {
-    *free = end_us;
-  }
-  return lane;
-}
-
-/// The first row on which a span lies beside the others or within one of them: viewers hide spans that overlap in part.
-/// The spans of a step come in order of their starts, of equal ones the longest first.
-int ChromeWriter::RowOf(double start, double end, std::vector<Row>& rows) {
-  for (size_t i = 0;; ++i) {
-    if (i == rows.size()) rows.push_back({{}, start});
-    Row& row = rows[i];
-    if (start < row.last_start) continue;
-    std::vector<double>& open = row.open_ends;
-    while (!open.empty() && open.back() <= start) open.pop_back();
-    if (!open.empty() && open.back() < end) continue;
-    open.push_back(end);
-    row.last_start = start;
-    return static_cast<int>(i);
-  }
-}
-
 ChromeWriter::Place ChromeWriter::AddWork(const StepTrace& step, const Span& span, int lane) {
-  const auto begin_us = static_cast<double>(step.start_us - origin_us_);
+  const int64_t begin_ns = (step.start_us - origin_us_) * kNanosPerMicro;
   Place place;
   place.process = ProcessOf(span.device);
-  place.start_us = begin_us + static_cast<double>(span.start_ns) / 1e3;
-  place.end_us = begin_us + static_cast<double>(span.end_ns) / 1e3;
-  std::vector<Row>& rows = rows_[{place.process, lane, span.thread}];
-  const size_t before = rows.size();
-  const int row = RowOf(place.start_us, place.end_us, rows);
-  if (rows.size() > before) NameRow(place.process, span.thread, row, lane);
+  place.start_ns = begin_ns + span.start_ns;
+  place.end_ns = begin_ns + span.end_ns;
+  const auto [row, added] = rows_.RowOf(place.process, lane, span.thread, place.start_ns, place.end_ns);
   place.row = span.thread + kRowStride * row + kLaneStride * lane;
+  if (added) {
+    Event(fmt::format(R"({{"ph": "M", "name": "thread_name", "pid": {}, "tid": {}, "args": {{"name": {}}}}})",
+                      place.process, place.row, Quoted(RowName(span.thread, row, lane))));
+  }
   std::string details;
   std::vector<int> dtypes;
   for (const SpanOutput& output : span.outputs) dtypes.push_back(output.dtype);
@@ -165,73 +156,67 @@ ChromeWriter::Place ChromeWriter::AddWork(const StepTrace& step, const Span& spa
   }
   Event(fmt::format(R"({{"ph": "X", "cat": "op", "name": {}, "pid": {}, "tid": {}, "ts": {:.3f}, "dur": {:.3f}, )"
                     R"("args": {{"name": {}, "op": {}, "step": {}, "output_bytes": {}{}}}}})",
-                    Quoted(span.op), place.process, place.row, place.start_us,
-                    static_cast<double>(span.end_ns - span.start_ns) / 1e3, Quoted(span.node), Quoted(span.op),
-                    step.step_id, span.bytes, details));
+                    Quoted(span.op), place.process, place.row, Micros(place.start_ns),
+                    Micros(span.end_ns - span.start_ns), Quoted(span.node), Quoted(span.op), step.step_id, span.bytes,
+                    details));
   return place;
 }
 
 /// Flows from each span to those that read its values; its values until the last of these has ended; the changes of the
 /// bytes in each memory. `spans` are in order of their starts.
 void ChromeWriter::AddValues(const std::vector<const Span*>& spans, const std::vector<Place>& places) {
-  std::map<std::string_view, size_t> latest;  // by node, of the spans so far
-  std::vector<double> freed;
-  for (size_t i = 0; i < spans.size(); ++i) {
-    freed.push_back(places[i].end_us);
-    for (const std::string& input : spans[i]->inputs) {
-      const auto found = latest.find(input);
-      if (found == latest.end()) continue;
-      const size_t from = found->second;
-      if (places[from].end_us > places[i].start_us) continue;
-      freed[from] = std::max(freed[from], places[i].end_us);
-      AddFlow(input, places[from], places[i]);
-    }
-    latest[spans[i]->node] = i;
+  std::vector<int64_t> freed_ns;
+  for (const Place& place : places) freed_ns.push_back(place.end_ns);
+  for (const auto& [from, to] : FlowsOf(spans)) {
+    freed_ns[from] = std::max(freed_ns[from], places[to].end_ns);
+    AddFlow(spans[from]->node, places[from], places[to]);
   }
   for (size_t i = 0; i < spans.size(); ++i) {
     for (const SpanOutput& output : spans[i]->outputs) {
-      AddTensor(*spans[i], output, places[i], freed[i]);
-      if (output.bytes == 0) continue;
-      const std::string memory = MemoryOf(*spans[i], output);
-      changes_.push_back({places[i].end_us, memory, static_cast<int64_t>(output.bytes)});
-      changes_.push_back({freed[i], memory, -static_cast<int64_t>(output.bytes)});
+      AddTensor(*spans[i], output, places[i], freed_ns[i]);
+      held_.Add(*spans[i], output, places[i].end_ns, freed_ns[i]);
     }
   }
 }
 
 void ChromeWriter::AddFlow(std::string_view node, const Place& from, const Place& to) {
   const int id = next_id_++;
-  const auto add = [&](char phase, const Place& place, double at_us) {
+  const auto add = [&](char phase, const Place& place, int64_t at_ns) {
     Event(fmt::format(R"({{"ph": "{}", "cat": "dataflow", "name": {}, "id": {}, "pid": {}, "tid": {}, "ts": {:.3f}}})",
-                      phase, Quoted(node), id, place.process, place.row, at_us));
+                      phase, Quoted(node), id, place.process, place.row, Micros(at_ns)));
   };
-  add('s', from, from.end_us);
-  add('t', to, to.start_us);
+  add('s', from, from.end_ns);
+  add('t', to, to.start_ns);
 }
 
-void ChromeWriter::AddTensor(const Span& span, const SpanOutput& output, const Place& place, double freed_us) {
+void ChromeWriter::AddTensor(const Span& span, const SpanOutput& output, const Place& place, int64_t freed_ns) {
   const int id = next_id_++;
-  const auto head = [&](char phase, double at_us) {
+  const auto head = [&](char phase, int64_t at_ns) {
     return fmt::format(R"({{"ph": "{}", "cat": "tensor", "name": {}, "id": {}, "pid": {}, "tid": {}, "ts": {:.3f})",
                        phase, Quoted(fmt::format("{}:{}", span.node, output.slot)), id, place.process + 1, place.row,
-                       at_us);
+                       Micros(at_ns));
   };
-  Event(head('N', place.end_us) + "}");
-  Event(head('O', place.end_us) +
+  Event(head('N', place.end_ns) + "}");
+  Event(head('O', place.end_ns) +
         fmt::format(R"(, "args": {{"snapshot": {{"dtype": {}, "shape": [{}], "bytes": {}}}}}}})", output.dtype,
                     fmt::join(output.dims, ", "), output.bytes));
-  Event(head('D', freed_us) + "}");
+  Event(head('D', freed_ns) + "}");
 }
+
+}  // namespace
+
+std::unique_ptr<TraceWriter> MakeChromeWriter(int64_t origin_us) { return std::make_unique<ChromeWriter>(origin_us); }
 
 std::string ChromeTrace(std::span<const StepTrace> steps) {
   std::vector<const StepTrace*> order;
   for (const StepTrace& step : steps) order.push_back(&step);
   std::ranges::stable_sort(order, {}, &StepTrace::start_us);
   ChromeWriter writer(steps.empty() ? 0 : order[0]->start_us);
-  std::string text(ChromeWriter::kBegin);
+  std::string text = writer.Begin();
   for (const StepTrace* step : order) text += writer.Add(*step);
   text += writer.Memory(std::numeric_limits<int64_t>::max());
-  return text.append(ChromeWriter::kEnd);
+  const auto count = static_cast<int64_t>(steps.size());
+  return text + writer.End({count, count, 0});
 }
 
 }  // namespace weir::trace

@@ -100,7 +100,7 @@ void AddRun(CLI::App& app, RunCommandOptions& options, Command& chosen) {
   run->add_option("--runs", options.runs, "Run N times; print first, minimum, median and 90th percentile")
       ->check(CLI::Range(1, 1000000000))
       ->type_name("N");
-  run->add_option("--trace", options.trace, "Write a Chrome trace")->type_name("FILE");
+  run->add_option("--trace", options.trace, "Write a Chrome trace, or with the suffix .pftrace one in Perfetto's format")->type_name("FILE");
   run->add_option("--trace-schedule", options.trace_schedule,
                   "Runs in the trace: SKIP,WAIT,WARMUP,ACTIVE,REPEAT. After SKIP runs, cycles of WAIT runs that are "
                   "not traced, WARMUP that are traced and left out, ACTIVE that are written; REPEAT cycles, 0 = all")
@@ -277,8 +277,9 @@ void AddProfileSummary(CLI::App& app, ProfileOptions& options, Command& chosen) 
       ->type_name("KEY");
   summary->footer(
       "Columns: calls = spans; total, mean, max us = their times on the host, which for a device with streams are\n"
-      "those of handing the work over; % = share of the times of all spans; output = bytes of all values made; kernels =\n"
-      "files of the kernel sets; fused from = with --by node, the nodes of the graph that a fused node stands for.");
+      "those of handing the work over; % = share of the times of all spans; output = bytes of all values made;\n"
+      "kernels = files of the kernel sets; fused from = with --by node, the nodes of the graph that a fused node\n"
+      "stands for.");
   summary->callback([&chosen, &options] {
     chosen = [&options](const Console& console, Json& report) { return SummarizeProfile(options, console, report); };
   });

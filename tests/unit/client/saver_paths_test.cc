@@ -165,7 +165,7 @@ TEST(InitFromCheckpoint, F377_AWholeFillsTheSlicesOfAPartitionedVariable) {
   ASSERT_TRUE(Succeeds(InitFromCheckpoint(path, {{"v", w}})));
   Session session(f.graph);
   Initialize(session);
-  EXPECT_EQ(Values(session, w), (std::vector<double>{1, 2, 3, 4}));
+  EXPECT_EQ(Values(session, w.value()), (std::vector<double>{1, 2, 3, 4}));
 }
 
 TEST(InitFromCheckpoint, F377_ErrorsHaveTensorFlowsTextsAndChangeNothing) {
