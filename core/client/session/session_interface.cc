@@ -59,6 +59,7 @@ class InProcessSession final : public SessionInterface {
     with_times.trace = true;
     session::RunReport own;
     session::RunReport* const written = report != nullptr ? report : &own;
+    written->trace = trace::StepTrace();  // a run that does not begin leaves it as it is
     auto result = run(with_times, written);
     tracer_->End(traced, written->trace);
     return result;

@@ -43,14 +43,14 @@ std::map<std::string, trace::Span> SpansOf(Compiled& step, const std::vector<Ten
   return spans;
 }
 
-const std::vector<std::pair<std::string, Shape>> kFed = {{"x", Shape::Of({2, 2})}};
+const std::vector<std::pair<std::string, Shape>> kSquareFed = {{"x", Shape::Of({2, 2})}};
 const Tensor kX = *Tensor::Vector<float>({1, 2, 3, 4}).Reshaped(Shape::Of({2, 2}));
 
 TEST(TapeTrace, SpansHaveNodesDevicesAndOutputs) {
   Compiled step(MakeGraph({Placeholder("x", PartialShape::Of({2, 2})),
                            {"m", "MatMul", {"x", "x"}, kFloat},
                            {"y", "Tanh", {"m"}, kFloat}}),
-                kFed, {"y"}, 1, false);
+                kSquareFed, {"y"}, 1, false);
   const auto spans = SpansOf(step, {kX}, 7);
   ASSERT_TRUE(spans.contains("m"));
   ASSERT_TRUE(spans.contains("y"));
@@ -70,12 +70,12 @@ TEST(TapeTrace, SpansHaveNodesDevicesAndOutputs) {
 }
 
 TEST(TapeTrace, F337_OutputsNameTheirMemory) {
-  Compiled step(MakeGraph({Placeholder("x", PartialShape::Of({2, 2})), {"y", "Tanh", {"x"}, kFloat}}), kFed, {"y"});
+  Compiled step(MakeGraph({Placeholder("x", PartialShape::Of({2, 2})), {"y", "Tanh", {"x"}, kFloat}}), kSquareFed, {"y"});
   EXPECT_EQ(SpansOf(step, {kX}).at("y").outputs[0].memory, kCpu);
 }
 
 TEST(TapeTrace, F343_SpansNameTheirKernels) {
-  Compiled step(MakeGraph({Placeholder("x", PartialShape::Of({2, 2})), {"y", "Tanh", {"x"}, kFloat}}), kFed, {"y"});
+  Compiled step(MakeGraph({Placeholder("x", PartialShape::Of({2, 2})), {"y", "Tanh", {"x"}, kFloat}}), kSquareFed, {"y"});
   const auto spans = SpansOf(step, {kX});
   EXPECT_TRUE(spans.at("y").kernel.starts_with("kernels_")) << spans.at("y").kernel;
   EXPECT_TRUE(spans.at("y").fused_from.empty()) << "it is a node of the graph";
@@ -86,12 +86,12 @@ TEST(TapeTrace, F343_AFusedNodeNamesThoseItStandsFor) {
   const std::vector<NodeLine> nodes = {Placeholder("x", PartialShape::Of({2, 2})), Const("w", kX),
                                        Const("b", Tensor::Vector<float>({1, 2})),  {"m", "MatMul", {"x", "w"}, kFloat},
                                        {"s", "BiasAdd", {"m", "b"}, kFloat},       {"r", "Relu", {"s"}, kFloat}};
-  Compiled fused(MakeGraph(nodes), kFed, {"r"});
+  Compiled fused(MakeGraph(nodes), kSquareFed, {"r"});
   const auto spans = SpansOf(fused, {kX});
   ASSERT_TRUE(spans.contains("r"));
   EXPECT_FALSE(spans.contains("m"));
   EXPECT_EQ(spans.at("r").fused_from, (std::vector<std::string>{"m", "s", "r"}));
-  Compiled plain(MakeGraph(nodes), kFed, {"r"}, 1, false);
+  Compiled plain(MakeGraph(nodes), kSquareFed, {"r"}, 1, false);
   const auto each = SpansOf(plain, {kX});
   EXPECT_TRUE(each.contains("m"));
   EXPECT_TRUE(each.at("r").fused_from.empty());
@@ -102,7 +102,7 @@ TEST(TapeTrace, InputsAreFollowedThroughViews) {
                            {"a", "Tanh", {"x"}, kFloat},
                            {"same", "Identity", {"a"}, kFloat},
                            {"y", "Exp", {"same"}, kFloat}}),
-                kFed, {"y"}, 1, false);
+                kSquareFed, {"y"}, 1, false);
   EXPECT_EQ(SpansOf(step, {kX}).at("y").inputs, std::vector<std::string>{"a"});
 }
 
@@ -131,7 +131,7 @@ TEST(TapeTrace, AFailedRunHasTheSpansUpToItsError) {
                            {"a", "Tanh", {"x"}, kFloat},
                            {"c", "CheckNumerics", {"a"}, {{"T", DType::kFloat}, {"message", "odd"}}},
                            {"y", "Exp", {"c"}, kFloat}}),
-                kFed, {"y"}, 1, false);
+                kSquareFed, {"y"}, 1, false);
   TapeTrace times;
   StepArgs args;
   args.trace = &times;

@@ -137,7 +137,9 @@ TEST(Perfetto, F339_SlicesAreOnRowsOfTheirDevice) {
                        trace.tracks.at(event.track) + " of " + trace.tracks.at(trace.parents.at(event.track)));
       ++open[event.track];
     }
-    if (event.type == 2) EXPECT_GE(--open[event.track], 0);
+    if (event.type == 2) {
+      EXPECT_GE(--open[event.track], 0);
+    }
   }
   EXPECT_EQ(begins, (std::vector<std::string>{"Square a at 11000 on caller of /device:GPU:0 Compute",
                                               "Neg b at 15000 on thread 1 of /device:GPU:0 Compute"}));
