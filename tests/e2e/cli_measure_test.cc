@@ -13,7 +13,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-const std::string kCpu = "/job:localhost/replica:0/task:0/device:CPU:0";
+const std::string kPlacedOn = "/job:localhost/replica:0/task:0/device:CPU:0";
 
 /// y = Relu(x w + b), z = Neg(y) after a control edge.
 std::string Layer() {
@@ -67,7 +67,7 @@ TEST(CliProfileSummary, F341_OpsAndDevicesByTime) {
   double before = 1e300, share = 0, total = 0;
   std::set<std::string> ops;
   for (const Json& line : json["lines"]) {
-    EXPECT_EQ(line["device"], kCpu);
+    EXPECT_EQ(line["device"], kPlacedOn);
     EXPECT_EQ(line["calls"].get<int>() % 4, 0) << line;
     EXPECT_LE(line["total_us"].get<double>(), before) << "most time first";
     before = line["total_us"].get<double>();
@@ -81,10 +81,10 @@ TEST(CliProfileSummary, F341_OpsAndDevicesByTime) {
   EXPECT_NEAR(total, json["total_us"].get<double>(), 0.01);
   const Json devices = Weir({"profile", "summary", trace, "--by", "device", "--json"}).json();
   ASSERT_EQ(devices["lines"].size(), 1u);
-  EXPECT_EQ(devices["lines"][0]["device"], kCpu);
+  EXPECT_EQ(devices["lines"][0]["device"], kPlacedOn);
   const Ended text = Weir({"profile", "summary", trace});
   EXPECT_TRUE(text.out.starts_with("op,device")) << text.out;
-  EXPECT_NE(text.out.find("Neg on " + kCpu), std::string::npos) << text.out;
+  EXPECT_NE(text.out.find("Neg on " + kPlacedOn), std::string::npos) << text.out;
   EXPECT_NE(text.out.find(" us in 4 steps"), std::string::npos) << text.out;
   const std::string help = Weir({"profile", "summary", "--help"}).out;
   for (const char* column : {"calls", "total", "mean", "max", "%", "output", "kernels", "fused from"}) {
@@ -201,8 +201,8 @@ TEST(CliGraph, F349_ColoursByDeviceOpOrRequestByOptionAndEnvironment) {
   std::vector<std::string> words = {"graph", "dot", graph, "--feed", "x=[[1,2],[3,4]]", "--color", "device"};
   const Ended device = Weir(words);
   ASSERT_EQ(device.status, 0) << device.err;
-  EXPECT_NE(device.out.find("tooltip=\"" + kCpu + "\""), std::string::npos) << device.out;
-  EXPECT_NE(device.out.find("// #a6cee3 " + kCpu), std::string::npos) << "which colour means what";
+  EXPECT_NE(device.out.find("tooltip=\"" + kPlacedOn + "\""), std::string::npos) << device.out;
+  EXPECT_NE(device.out.find("// #a6cee3 " + kPlacedOn), std::string::npos) << "which colour means what";
   const Ended op = Weir({"graph", "dot", graph}, {{"WEIR_DOT_COLOR", "op"}});
   ASSERT_EQ(op.status, 0) << op.err;
   EXPECT_NE(op.out.find("tooltip=\"MatMul\""), std::string::npos) << op.out;

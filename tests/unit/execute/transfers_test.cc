@@ -237,9 +237,12 @@ TEST_F(PartTest, IterationsOfALoopHaveKeysOfTheirOwn) {
   args.rendezvous = &peers_;
   const Status ran = step.runner().Run({}, &fetched_, args);
   ASSERT_TRUE(ran.ok()) << ran.ToString();
-  ASSERT_EQ(peers_.sent.size(), 3u);
-  for (size_t i = 0; i < 3; ++i) {
-    EXPECT_EQ(peers_.sent[i].second.value.as<float>()[0], static_cast<float>(i));
+  ASSERT_EQ(peers_.sent.size(), 4u);
+  EXPECT_TRUE(peers_.sent[3].second.dead) << "the loop ends there";
+  for (size_t i = 0; i < 4; ++i) {
+    if (i < 3) {
+      EXPECT_EQ(peers_.sent[i].second.value.as<float>()[0], static_cast<float>(i));
+    }
     for (size_t k = 0; k < i; ++k) EXPECT_NE(peers_.sent[i].first, peers_.sent[k].first);
   }
 }
