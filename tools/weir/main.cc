@@ -100,7 +100,9 @@ void AddRun(CLI::App& app, RunCommandOptions& options, Command& chosen) {
   run->add_option("--runs", options.runs, "Run N times; print first, minimum, median and 90th percentile")
       ->check(CLI::Range(1, 1000000000))
       ->type_name("N");
-  run->add_option("--trace", options.trace, "Write a Chrome trace, or with the suffix .pftrace one in Perfetto's format")->type_name("FILE");
+  run->add_option("--trace", options.trace,
+                  "Write a Chrome trace, or with the suffix .pftrace one in Perfetto's format")
+      ->type_name("FILE");
   run->add_option("--trace-schedule", options.trace_schedule,
                   "Runs in the trace: SKIP,WAIT,WARMUP,ACTIVE,REPEAT. After SKIP runs, cycles of WAIT runs that are "
                   "not traced, WARMUP that are traced and left out, ACTIVE that are written; REPEAT cycles, 0 = all")

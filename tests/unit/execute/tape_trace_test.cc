@@ -70,12 +70,14 @@ TEST(TapeTrace, SpansHaveNodesDevicesAndOutputs) {
 }
 
 TEST(TapeTrace, F337_OutputsNameTheirMemory) {
-  Compiled step(MakeGraph({Placeholder("x", PartialShape::Of({2, 2})), {"y", "Tanh", {"x"}, kFloat}}), kSquareFed, {"y"});
+  Compiled step(MakeGraph({Placeholder("x", PartialShape::Of({2, 2})), {"y", "Tanh", {"x"}, kFloat}}), kSquareFed,
+                {"y"});
   EXPECT_EQ(SpansOf(step, {kX}).at("y").outputs[0].memory, kCpu);
 }
 
 TEST(TapeTrace, F343_SpansNameTheirKernels) {
-  Compiled step(MakeGraph({Placeholder("x", PartialShape::Of({2, 2})), {"y", "Tanh", {"x"}, kFloat}}), kSquareFed, {"y"});
+  Compiled step(MakeGraph({Placeholder("x", PartialShape::Of({2, 2})), {"y", "Tanh", {"x"}, kFloat}}), kSquareFed,
+                {"y"});
   const auto spans = SpansOf(step, {kX});
   EXPECT_TRUE(spans.at("y").kernel.starts_with("kernels_")) << spans.at("y").kernel;
   EXPECT_TRUE(spans.at("y").fused_from.empty()) << "it is a node of the graph";
