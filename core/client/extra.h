@@ -1,9 +1,8 @@
 /// \file
 /// The API beyond <weir/weir.h>, which it includes: networks, embeddings, recurrent cells, optimisers, learning rates,
-/// sparse tensors, layers, clipping, summaries, tensor arrays, queues, lookup tables,
-/// loops over slices, checks, prints, more array ops, scatter updates, partitioners, regularizers, losses, attribute
-/// scopes, parameter servers, MetaGraphs, readers of checkpoints, reports of runs and sessions, a progress bar, parts
-/// of custom builders.
+/// sparse tensors, layers, clipping, summaries, traces, tensor arrays, queues, lookup tables, loops over slices,
+/// checks, prints, more array ops, scatter updates, partitioners, regularizers, losses, attribute scopes, parameter
+/// servers, MetaGraphs, readers of checkpoints, reports of runs and sessions, a progress bar, parts of custom builders.
 #ifndef WEIR_CORE_CLIENT_EXTRA_H_
 #define WEIR_CORE_CLIENT_EXTRA_H_
 
@@ -24,7 +23,9 @@
 #include "core/client/rnn/rnn.h"                         // IWYU pragma: export
 #include "core/client/rnn/rnn_cell.h"                    // IWYU pragma: export
 #include "core/client/saver/checkpoint_reader.h"         // IWYU pragma: export
+#include "core/client/saver/init_from_checkpoint.h"      // IWYU pragma: export
 #include "core/client/saver/meta_graph.h"                // IWYU pragma: export
+#include "core/client/session/tracing.h"                 // IWYU pragma: export
 #include "core/client/training/adaptive_optimizers.h"    // IWYU pragma: export
 #include "core/client/training/clipping.h"               // IWYU pragma: export
 #include "core/client/training/layers.h"                 // IWYU pragma: export

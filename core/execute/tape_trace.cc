@@ -64,6 +64,18 @@ const device::Device* DeviceOf(const plan::ExecutionPlan& plan, const plan::Inst
   }
 }
 
+bool RunsPreparedKernel(plan::Opcode opcode) {
+  return opcode == plan::Opcode::kKernel || opcode == plan::Opcode::kStreamKernel ||
+         opcode == plan::Opcode::kTiledKernel || opcode == plan::Opcode::kLockedKernel;
+}
+
+/// The memory of a storage, by the name of its device.
+std::string MemoryOf(const plan::ExecutionPlan& plan, const plan::Value& value) {
+  const plan::SpaceId space = plan.storages[value.storage].space;
+  if (space != plan::kHostSpace) return plan.devices[plan::OwnerOf(space)]->name();
+  return plan.host_device != nullptr ? plan.host_device->name() : std::string();
+}
+
 /// The nodes whose work made the values that an instruction reads. Values that instructions without work pass on are
 /// those of their first input.
 class Producers {
@@ -164,6 +176,10 @@ trace::StepTrace TapeTrace::Finish(const plan::ExecutionPlan& declared, int64_t 
     span.end_ns = entry.end_ns;
     span.thread = entry.thread;
     span.inputs = producers.Of(instruction);
+    if (RunsPreparedKernel(instruction.opcode)) span.kernel = plan.kernels[instruction.detail]->entry().file;
+    if (const auto fused = plan.stands_for.find(&node); fused != plan.stands_for.end()) {
+      for (const graph::Node* const original : fused->second) span.fused_from.push_back(original->name());
+    }
     for (uint32_t o = 0; o < instruction.outputs; ++o) {
       const uint32_t slot = instruction.first_slot + instruction.inputs + o;
       const plan::Value& value = plan.values[plan.slots[slot].value];
@@ -171,7 +187,11 @@ trace::StepTrace TapeTrace::Finish(const plan::ExecutionPlan& declared, int64_t 
       const auto dims = value.shape.dims();
       const Result<uint64_t> payload = PayloadBytes(value.dtype, value.shape);
       const uint64_t bytes = payload.ok() ? *payload : 0;
-      span.outputs.push_back({static_cast<int>(o), static_cast<int>(value.dtype), {dims.begin(), dims.end()}, bytes});
+      span.outputs.push_back({static_cast<int>(o),
+                              static_cast<int>(value.dtype),
+                              {dims.begin(), dims.end()},
+                              bytes,
+                              MemoryOf(plan, value)});
       span.bytes += bytes;
     }
     trace.spans.push_back(std::move(span));

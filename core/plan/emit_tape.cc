@@ -55,7 +55,10 @@ class StepEmitter {
         transfers_(c_, variables_, loops_),
         fetches_of_(input.step.nodes.size()),
         instructions_of_(input.step.nodes.size()) {
-    for (const graph::MadeNode& made : input.step.made) stands_for_[made.node.get()] = &made.stands_for;
+    for (const graph::MadeNode& made : input.step.made) {
+      stands_for_[made.node.get()] = &made.stands_for;
+      plan.stands_for[made.node.get()] = made.stands_for;
+    }
     for (size_t i = 0; i < input.step.fetches.size(); ++i) fetches_of_[input.step.fetches[i].node].push_back(i);
   }
 

@@ -129,6 +129,11 @@ Status VariableEmitter::CheckHeld(NodeId id, int input, ValueId variable) const 
 
 Status VariableEmitter::EmitRead(NodeId id, int index) {
   WEIR_ASSIGN(const ValueId variable, VariableInput(id, index));
+  const DType held = tape_.ValueAt(variable).dtype, declared = BaseType(c_.node(id).types[static_cast<size_t>(index)]);
+  if (held != declared) {
+    return c_.Fail(id, InvalidArgument("Trying to read variable with wrong dtype. Expected {} got {}", Name(held),
+                                       Name(declared)));
+  }
   c_.values[{id, index}] = Snapshot(variable, c_.node(id).shapes[static_cast<size_t>(index)]);
   return Status();
 }

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <limits>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -315,6 +316,7 @@ struct ExecutionPlan {
   std::vector<std::shared_ptr<const graph::Node>> made_nodes;  // keeps nodes outside the graph alive
   graph::Placement placement;
   std::vector<PlacedNode> placed_nodes;  // every op node in tape order, including aliases and fused nodes
+  std::map<const graph::Node*, std::vector<const graph::Node*>> stands_for;  // by fused node: those of the graph
   std::vector<std::string> notes;        // nodes that run elsewhere than placed, and why
 
   std::span<const Lock> LocksOf(const Instruction& instruction) const {

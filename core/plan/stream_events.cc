@@ -56,6 +56,9 @@ class Accesses {
     }
   }
 
+  /// Whose work finds the memory of a space in order: the computing stream of its device, or the host.
+  Actor HomeOf(SpaceId space) const { return HasStreams(plan_, space) ? compute_[OwnerOf(space)] : kHost; }
+
  private:
   static bool TouchesContent(Opcode opcode) {
     switch (opcode) {
@@ -163,6 +166,7 @@ class Walk {
   bool IsApart(StorageId storage) const { return plan_.storages[storage].apart; }
   GuardId GuardOf(uint32_t at) const { return guards_[at]; }
 
+  /// What a stream other than that of the memory uses, read or not, must not lie where others have lain.
   void SetApart() {
     struct Users {
       int count = 0;  // up to 2
@@ -180,7 +184,7 @@ class Walk {
         } else if (of.count == 1) {
           of.second = access.actor;
         }
-        of.apart = of.apart || access.actor != of.first;
+        of.apart = of.apart || access.actor != accesses_.HomeOf(plan_.storages[access.storage].space);
         of.handed_over = of.handed_over && (of.count == 0 || access.actor == of.second);
         of.count = std::min(of.count + 1, 2);
       });
@@ -188,7 +192,7 @@ class Walk {
     for (const StorageId storage : plan_.storages.indices()) {
       const Users& of = users[exchanged_.Of(storage)];
       plan_.storages[storage].apart = of.apart;
-      plan_.storages[storage].handed_over = of.apart && of.handed_over;
+      plan_.storages[storage].handed_over = of.apart && of.handed_over && of.count == 2;
     }
   }
 

@@ -58,8 +58,6 @@ class StreamChooser {
     uint32_t last_need = 0;  // an upload is first read here; the latest of these
     bool uploads_in_loop = false;
     bool beside_downloads = false;  // a launch follows a download before the host needs that
-    // Calls allocate and free memory as they run, which only a single stream orders.
-    bool calls = false;
     uint32_t copy_engines = 0;
   };
 
@@ -126,7 +124,6 @@ class StreamChooser {
         work.beside_downloads = work.beside_downloads || work.first_launch < need;
       } else if (instruction.fn != nullptr || instruction.opcode == Opcode::kCall) {
         work.first_launch = static_cast<uint32_t>(i);
-        work.calls = work.calls || instruction.opcode == Opcode::kCall;
       }
     }
   }
@@ -144,7 +141,6 @@ class StreamChooser {
     const auto found = work_.find(queue.device);
     if (queue.use == Use::kCompute || found == work_.end() || found->second.copy_engines == 0) return {queue.device};
     const Work& work = found->second;
-    if (work.calls) return {queue.device};
     const bool own =
         queue.use == Use::kUpload ? work.uploads_in_loop || work.first_launch < work.last_need : work.beside_downloads;
     return own ? queue : Queue{queue.device};

@@ -26,15 +26,6 @@ std::string Mangled(std::string_view type_name) {
   return mangled + "E";
 }
 
-/// Drops the value of a variable of handles, which may hold the variable itself.
-void DropHandles(Resource& resource) {
-  auto* const variable = dynamic_cast<Variable*>(&resource);
-  if (variable == nullptr || (variable->dtype != DType::kResource && variable->dtype != DType::kVariant)) return;
-  Tensor dropped;  // destroyed after the lock is released
-  const std::unique_lock lock(variable->mutex, std::try_to_lock);
-  if (lock.owns_lock()) std::swap(dropped, variable->value);
-}
-
 }  // namespace
 
 std::string Variable::DebugString() const {
@@ -45,6 +36,13 @@ std::string Variable::DebugString() const {
 uint64_t Variable::MemoryBytes() const {
   const std::shared_lock lock(mutex);
   return value.bytes();
+}
+
+void Variable::Clear() {
+  if (dtype != DType::kResource && dtype != DType::kVariant) return;
+  Tensor dropped;  // destroyed after the lock is released
+  const std::unique_lock lock(mutex, std::try_to_lock);
+  if (lock.owns_lock()) std::swap(dropped, value);
 }
 
 ResourceHandle HandleOf(const ResourceKey& key, std::shared_ptr<Resource> resource) {
@@ -172,10 +170,7 @@ void ResourceScope::Clear(const std::string& container) {
       }
     }
   }
-  for (const auto& [entry, resource] : gone) {
-    resource->Retire();
-    DropHandles(*resource);
-  }
+  for (const auto& [entry, resource] : gone) resource->Retire();
 }
 
 size_t ResourceScope::size() const {

@@ -45,6 +45,11 @@ struct Variable final : Resource {
   Tensor value;
   DType dtype = DType::kInvalid;
   device::SharedMemoryUse use;  // pending stream accesses to `value`
+
+ private:
+  /// Drops a value of handles or variants, which may own the variable itself; others go with the variable, after the
+  /// work that uses them. A value that is in use stays.
+  void Clear() override;
 };
 
 /// A handle to a resource with this key.

@@ -15,6 +15,7 @@ struct SpanOutput {
   int dtype = 0;  // TensorFlow's number
   std::vector<int64_t> dims;
   uint64_t bytes = 0;
+  std::string memory = {};  // the device that has it, or the host's; empty = the span's device
 };
 
 /// One execution of an op.
@@ -27,7 +28,9 @@ struct Span {
   int thread = 0;      // 0 = the caller's thread, others in order of appearance
   uint64_t bytes = 0;  // of all outputs below
   std::vector<SpanOutput> outputs;
-  std::vector<std::string> inputs = {};  // nodes of the same step whose values it read
+  std::vector<std::string> inputs = {};      // nodes of the same step whose values it read
+  std::string kernel = {};                   // the kernel set that ran it; empty = none did
+  std::vector<std::string> fused_from = {};  // nodes of the graph that it stands for, if it is none of them
 };
 
 /// A step's spans in order of their ends.
@@ -40,9 +43,10 @@ struct StepTrace {
 
 /// Steps in the format of chrome://tracing and Perfetto, with TensorFlow's processes: "DEVICE Compute" has a row per
 /// thread, a complete event ("ph": "X") per span, and flows ("s", "t") to the spans that read its values; "DEVICE
-/// Tensors" has an object per value ("N", "O", "D") from its span to the end of the last reader; "Allocators" counts
-/// their bytes by device ("C"). Spans of one row lie within each other or apart: one that overlaps with others, such as
-/// an op that waited, has another row. Times in microseconds. Source: "Trace Event Format", the Chromium project.
+/// Tensors" has an object per value ("N", "O", "D") from its span to the end of the last reader; "Allocators" has one
+/// counter of their bytes per memory ("C"). Spans of one row lie within each other or apart: one that overlaps with
+/// others, such as an op that waited, has another row. Times in microseconds. Source: "Trace Event Format", the
+/// Chromium project.
 std::string ChromeTrace(std::span<const StepTrace> steps);
 
 }  // namespace weir::trace

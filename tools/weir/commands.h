@@ -62,6 +62,8 @@ struct RunCommandOptions {
   std::string out_dir;
   std::string device;
   std::string trace;
+  std::vector<int64_t> trace_schedule;  // skip, wait, warmup, active, repeat; missing ones as in TracerOptions
+  double trace_limit_mb = 0;            // 0 = none
   std::string metadata;
   bool check_numerics = false;
   int runs = 1;
@@ -85,8 +87,25 @@ struct ExplainOptions {
 /// step or its plan as text.
 Status ExplainGraph(const ExplainOptions& options, const Console& console, Json& report);
 
+struct DotOptions {
+  RunCommandOptions run;  // its graph; with colours by device also feeds, fetches, targets and device
+  std::string color;      // one of DotColors; empty = the variable WEIR_DOT_COLOR, else none
+  std::string out;        // file; empty = standard output
+};
+/// `weir graph dot`: the graph for Graphviz.
+Status GraphAsDot(const DotOptions& options, const Console& console, Json& report);
+const std::vector<std::string>& DotColors();
+
+/// `weir bench`: times of many runs, and where the time of a run goes.
+struct BenchOptions {
+  RunCommandOptions run;
+  int warmup = 5;  // runs that are not measured
+};
+Status BenchGraph(const BenchOptions& options, const Console& console, Json& report);
+
 struct ProfileOptions {
   std::vector<std::string> files;
+  std::string by = "op,device";  // of summary: op, device, op,device, kernel or node
   std::string out;      // of merge and calibrate
   double seconds = 18;  // of calibrate: no point is begun later
 };
@@ -98,6 +117,8 @@ Status ShowProfile(const ProfileOptions& options, const Console& console, Json& 
 /// `weir profile merge`: writes the points of all files to `out`; of equal points, the times of later files count.
 /// InvalidArgument for files of different machines.
 Status MergeProfiles(const ProfileOptions& options, const Console& console, Json& report);
+/// `weir profile summary`: the spans of a trace by op and device, by kernel or by node, most time first.
+Status SummarizeProfile(const ProfileOptions& options, const Console& console, Json& report);
 /// `weir profile diff`: the times of two files side by side.
 Status DiffProfiles(const ProfileOptions& options, const Console& console, Json& report);
 

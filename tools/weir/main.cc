@@ -100,7 +100,19 @@ void AddRun(CLI::App& app, RunCommandOptions& options, Command& chosen) {
   run->add_option("--runs", options.runs, "Run N times; print first, minimum, median and 90th percentile")
       ->check(CLI::Range(1, 1000000000))
       ->type_name("N");
-  run->add_option("--trace", options.trace, "Write a Chrome trace")->type_name("FILE");
+  run->add_option("--trace", options.trace,
+                  "Write a Chrome trace, or with the suffix .pftrace one in Perfetto's format")
+      ->type_name("FILE");
+  run->add_option("--trace-schedule", options.trace_schedule,
+                  "Runs in the trace: SKIP,WAIT,WARMUP,ACTIVE,REPEAT. After SKIP runs, cycles of WAIT runs that are "
+                  "not traced, WARMUP that are traced and left out, ACTIVE that are written; REPEAT cycles, 0 = all")
+      ->delimiter(',')
+      ->expected(1, 5)
+      ->check(CLI::NonNegativeNumber)
+      ->type_name("N,…");
+  run->add_option("--trace-limit", options.trace_limit_mb, "Largest size of the trace: later runs are left out")
+      ->check(CLI::Range(0.0, 1e9))
+      ->type_name("MB");
   run->add_option("--metadata", options.metadata,
                   "Write TensorFlow's RunMetadata of the last run: times, partition graphs")
       ->type_name("FILE");
@@ -258,6 +270,61 @@ void AddProfile(CLI::App& app, ProfileOptions& options, Command& chosen) {
   });
 }
 
+void AddProfileSummary(CLI::App& app, ProfileOptions& options, Command& chosen) {
+  CLI::App* summary = app.get_subcommand("profile")->add_subcommand(
+      "summary", "Sum the spans of a trace that `weir run --trace` or session::Tracer wrote, most time first");
+  summary->add_option("file", options.files, "Chrome trace")->required()->expected(1)->type_name("FILE");
+  summary->add_option("--by", options.by, "op, device, op,device (default), kernel or node")
+      ->check(CLI::IsMember({"op", "device", "op,device", "kernel", "node"}))
+      ->type_name("KEY");
+  summary->footer(
+      "Columns: calls = spans; total, mean, max us = their times on the host, which for a device with streams are\n"
+      "those of handing the work over; % = share of the times of all spans; output = bytes of all values made;\n"
+      "kernels = files of the kernel sets; fused from = with --by node, the nodes of the graph that a fused node\n"
+      "stands for.");
+  summary->callback([&chosen, &options] {
+    chosen = [&options](const Console& console, Json& report) { return SummarizeProfile(options, console, report); };
+  });
+}
+
+void AddRequest(CLI::App& command, RunCommandOptions& options) {
+  command.add_option("graph", options.graph, "GraphDef, binary or text")->required()->type_name("GRAPH");
+  AddList(command, "--feed", options.feeds, "NAME=VALUE", "As in `weir run`; repeatable");
+  AddList(command, "--fetch", options.fetches, "NAME", "As in `weir run`; repeatable");
+  AddList(command, "--target", options.targets, "NAME", "As in `weir run`; repeatable");
+  command.add_option("--device", options.device, "Device for nodes without a device, such as CPU:0")
+      ->type_name("DEVICE");
+}
+
+void AddBench(CLI::App& app, BenchOptions& options, Command& chosen) {
+  CLI::App* bench = app.add_subcommand("bench", "Run a graph many times; print percentiles and what a run spends on");
+  AddRequest(*bench, options.run);
+  AddList(*bench, "--init", options.run.inits, "NAME", "As in `weir run`; repeatable");
+  options.run.runs = 100;
+  bench->add_option("--runs", options.run.runs, "Runs to measure")->check(CLI::Range(1, 1000000000))->type_name("N");
+  bench->add_option("--warmup", options.warmup, "Runs before them")->check(CLI::Range(0, 1000000000))->type_name("N");
+  bench->footer(
+      "The split is that of five further runs with traces. `enqueue` is the time of handing work to devices with\n"
+      "streams, whose work runs beside the host; `compute` is all work on the host.");
+  bench->callback(
+      [&] { chosen = [&](const Console& console, Json& report) { return BenchGraph(options, console, report); }; });
+}
+
+void AddGraph(CLI::App& app, DotOptions& options, Command& chosen) {
+  CLI::App* graph = app.add_subcommand("graph", "Draw a graph");
+  graph->require_subcommand(1);
+  CLI::App* dot = graph->add_subcommand("dot", "The graph in the language of Graphviz: `weir graph dot G | dot -Tsvg`");
+  AddRequest(*dot, options.run);
+  dot->add_option("--color", options.color,
+                  "Fill nodes by `device` (of a run with these feeds and fetches), `op`, or `request` (the device that "
+                  "the graph names). Default: the variable WEIR_DOT_COLOR, else none")
+      ->check(CLI::IsMember(DotColors()))
+      ->type_name("KEY");
+  dot->add_option("--out", options.out, "File to write")->type_name("FILE");
+  dot->callback(
+      [&] { chosen = [&](const Console& console, Json& report) { return GraphAsDot(options, console, report); }; });
+}
+
 // All options of all commands; they outlive the parser.
 struct Options {
   GlobalOptions global;
@@ -270,6 +337,8 @@ struct Options {
   std::string config_file;
   CkptOptions checkpoint;
   ProfileOptions profile;
+  DotOptions dot;
+  BenchOptions bench;
 };
 
 void Describe(CLI::App& app, Options& options, Command& chosen) {
@@ -305,6 +374,9 @@ void Describe(CLI::App& app, Options& options, Command& chosen) {
   AddModel(app, options.run, chosen);
   AddCkpt(app, options.checkpoint, chosen);
   AddProfile(app, options.profile, chosen);
+  AddProfileSummary(app, options.profile, chosen);
+  AddBench(app, options.bench, chosen);
+  AddGraph(app, options.dot, chosen);
   AddConfig(app, options.global, options.config_show, options.config_file, chosen);
   AddGlobalOptions(app, options.global);
   for (CLI::App* command : app.get_subcommands({})) {

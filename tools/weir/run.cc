@@ -15,7 +15,7 @@
 #include "core/session/resolve.h"
 #include "core/session/run_metadata.h"
 #include "core/session/session.h"
-#include "core/trace/span.h"
+#include "core/session/tracer.h"
 #include "tools/weir/commands.h"
 #include "tools/weir/run_files.h"
 #include "tools/weir/run_request.h"
@@ -40,9 +40,20 @@ struct Outcome {
   std::vector<Tensor> tensors;  // of the last run
   session::RunReport report;
   Timing timing;
-  std::vector<trace::StepTrace> steps;  // with --trace
+  session::Tracer::Counts traced;       // with --trace
   std::string metadata;                 // of the last run, with --metadata
 };
+
+Result<std::shared_ptr<session::Tracer>> OpenTrace(const RunCommandOptions& options) {
+  if (options.trace.empty()) return std::shared_ptr<session::Tracer>();
+  session::TracerOptions tracer{.path = options.trace};
+  int64_t* const fields[] = {&tracer.skip, &tracer.wait, &tracer.warmup, &tracer.active, &tracer.repeat};
+  for (size_t i = 0; i < std::min(options.trace_schedule.size(), std::size(fields)); ++i) {
+    *fields[i] = options.trace_schedule[i];
+  }
+  tracer.limit_bytes = static_cast<uint64_t>(options.trace_limit_mb * 1e6);
+  return session::Tracer::Open(tracer);
+}
 
 Result<Outcome> Execute(const RunCommandOptions& options, const graph::Definition& graph, const Request& request) {
   WEIR_ASSIGN(std::shared_ptr<session::Runtime> runtime, session::Runtime::Default());
@@ -53,11 +64,13 @@ Result<Outcome> Execute(const RunCommandOptions& options, const graph::Definitio
   for (const std::string& init : options.inits) {
     WEIR_ASSIGN(const std::vector<Tensor> nothing, session->Run(request.feeds, {}, std::span(&init, 1)));
   }
+  WEIR_ASSIGN(const std::shared_ptr<session::Tracer> tracer, OpenTrace(options));
   Outcome outcome;
   for (int run = 0; run < options.runs; ++run) {
     const auto begin = std::chrono::steady_clock::now();
     session::RunOptions run_options;
-    run_options.trace = !options.trace.empty() || !options.metadata.empty();
+    const session::Tracer::Run traced = tracer ? tracer->Begin() : session::Tracer::Run();
+    run_options.trace = traced.traced() || !options.metadata.empty();
     run_options.output_partition_graphs = !options.metadata.empty();
     run_options.check_numerics = options.check_numerics;
     session::RunReport report;
@@ -66,12 +79,16 @@ Result<Outcome> Execute(const RunCommandOptions& options, const graph::Definitio
     if (!options.metadata.empty() && run + 1 == options.runs) {
       WEIR_ASSIGN(outcome.metadata, session::RunMetadata(graph, report));
     }
-    if (run_options.trace) outcome.steps.push_back(std::move(report.trace));
+    if (traced.traced()) tracer->End(traced, report.trace);
     if (run == 0) outcome.report = std::move(report);
     if (!fetched.ok()) return fetched.status();
     outcome.tensors = std::move(*fetched);
     outcome.timing.ms.push_back(
         std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count());
+  }
+  if (tracer) {
+    WEIR_TRY(tracer->Close());
+    outcome.traced = tracer->counts();
   }
   return outcome;
 }
@@ -104,6 +121,10 @@ std::string CommandLine(const RunCommandOptions& options, const Request& request
   if (!options.device.empty()) add("--device", options.device);
   if (options.runs != 1) add("--runs", std::to_string(options.runs));
   if (!options.trace.empty()) add("--trace", Absolute(options.trace));
+  if (!options.trace_schedule.empty()) {
+    line += fmt::format(" --trace-schedule {}", fmt::join(options.trace_schedule, ","));
+  }
+  if (options.trace_limit_mb > 0) line += fmt::format(" --trace-limit {}", options.trace_limit_mb);
   if (!options.metadata.empty()) add("--metadata", Absolute(options.metadata));
   if (options.check_numerics) line += " --check-numerics";
   return line;
@@ -162,7 +183,8 @@ Status RunGraph(const RunCommandOptions& options, const Console& console, Json& 
   if (!options.out_dir.empty()) WEIR_TRY(io::MakeDirectories(options.out_dir));
   if (options.dump_command) console.Print(CommandLine(options, request));
   WEIR_ASSIGN(const Outcome outcome, Execute(options, graph, request));
-  if (!options.trace.empty()) WEIR_TRY(io::WriteFileAtomically(options.trace, trace::ChromeTrace(outcome.steps)));
+  if (outcome.traced.dropped > 0) console.Print("the trace reached its limit: later runs are not in it");
+  if (!options.trace.empty()) report["traced_runs"] = outcome.traced.written;
   if (!options.metadata.empty()) WEIR_TRY(io::WriteFileAtomically(options.metadata, outcome.metadata));
   for (size_t i = 0; i < request.files.size(); ++i) {
     if (Status written = WriteOutput(request.files[i], outcome.tensors[i]); !written.ok()) {

@@ -9,6 +9,7 @@
 #include "core/client/graph/attribute_scopes.h"
 #include "core/client/graph/graph_internal.h"
 #include "core/client/graph/scopes.h"
+#include "core/client/ops/array_ops.h"
 #include "core/client/ops/build_op.h"
 #include "core/client/ops/operand.h"
 #include "core/client/ops/ops.h"
@@ -73,6 +74,18 @@ Output Confirm(const Output& filename, const Operation& save, const std::source_
   done.attrs = {{"_class", std::vector<std::string>{"loc:@" + filename.op().name()}}};
   done.where = where;
   return filename.graph()->Add(done).output(0);
+}
+
+/// The restored value in the shape of the variable, which is asked for where it is not known.
+Output Reshaped(const Output& restored, const Variable& variable, const std::source_location& where) {
+  const Result<std::vector<int64_t>> dims = AsList(variable.shape());
+  const bool known = dims.ok() && std::ranges::all_of(*dims, [](int64_t dim) { return dim >= 0; });
+  if (!known)
+    return BuildOp("Reshape", {restored, ShapeOf(variable, DType::kInt32, "Shape", where)}, {}, "Reshape", where)
+        .output(0);
+  std::vector<int32_t> wanted(dims->begin(), dims->end());
+  return BuildOp("Reshape", {restored, Literal(Tensor::Vector<int32_t>(std::move(wanted)))}, {}, "Reshape", where)
+      .output(0);
 }
 
 /// By device, in the order of the devices' names.
@@ -318,12 +331,15 @@ std::vector<Operation> Saver::Implementation::BuildRestore(const Output& path, c
   std::vector<Operation> assigned;
   for (size_t i = 0; i < restored.size(); ++i) {
     const Variable& variable = shard.variables[i].second;
+    const Output fitting = options_.reshape ? Reshaped(restored[i], variable, where) : restored[i];
     if (variable.is_resource()) {
       const DeviceScope there(variable.op().device(), graph);
-      const Output value = BuildOp("Identity", {restored[i]}, {}, "Identity", where).output(0);
+      const Output value = BuildOp("Identity", {fitting}, {}, "Identity", where).output(0);
       assigned.push_back(BuildOp("AssignVariableOp", {variable.handle(), value}, {}, "AssignVariableOp", where));
     } else {
-      assigned.push_back(BuildOp("Assign", {variable.handle(), restored[i]}, {}, "Assign", where));
+      op::AttrList attrs;
+      if (options_.reshape) attrs.emplace_back("validate_shape", false);
+      assigned.push_back(BuildOp("Assign", {variable.handle(), fitting}, attrs, "Assign", where));
     }
   }
   for (const Output& output : restored) restored_.push_back(output);
@@ -337,7 +353,7 @@ Status Saver::Implementation::CheckSavePath(const std::string& path, const SaveO
   if (options.latest_filename.find('/') != std::string::npos) {
     return InvalidArgument("'latest_filename' must not contain path components");
   }
-  if (io::BaseName(path).empty()) return InvalidArgument("'{}' names a folder, wanted a path like model.ckpt", path);
+  if (path.empty()) return InvalidArgument("the path of a checkpoint is empty, wanted one like model.ckpt");
   if (!has_step && io::BaseName(path) == options.latest_filename) {
     return InvalidArgument("'latest_filename' collides with 'save_path': '{}' and '{}'", options.latest_filename, path);
   }
@@ -351,6 +367,12 @@ Result<SaveJob> Saver::Implementation::Prepare(Session& session, const std::stri
   SaveJob job;
   job.base = path;
   job.path = step ? fmt::format("{}-{}", path, *step) : path;
+  if (path.ends_with('/') && !std::exchange(warned_, true)) {
+    WarnOfCheckpoint(
+        fmt::format("the path '{}' of a checkpoint ends in a slash: its files have the names '{}.index' and "
+                    "so on in that folder",
+                    path, io::BaseName(job.path)));
+  }
   job.latest_filename = options.latest_filename;
   job.write_state = options.write_state;
   job.verify = options.verify || options_.verify;

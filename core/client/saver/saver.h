@@ -32,6 +32,7 @@ struct SaverOptions {
   bool verify = false;                           // reads each checkpoint back, as SaveOptions::verify does
   bool skip_when_busy = false;                   // SaveInBackground leaves a save out while another one is in flight
   bool sharded = false;                          // a data file per device that variables ask for, made on its host
+  bool reshape = false;                          // restores tensors of as many elements in the variables' shapes
 };
 
 /// Saves of a Saver by outcome.

@@ -60,6 +60,7 @@ class Saver::Implementation {
   List<Output> restored_;        // outputs of RestoreV2, one per variable
   List<Operation> assignments_;  // of each
   CheckpointKeeper keeper_;
+  bool warned_ = false;  // of a path that ends in a slash
 };
 
 }  // namespace weir

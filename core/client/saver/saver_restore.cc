@@ -90,6 +90,7 @@ std::vector<io::WantedTensor> Saver::Implementation::Wanted() const {
 
 /// Resource variables take any shape that is assigned to them, so theirs are compared here.
 Status Saver::Implementation::CheckShapes(const std::string& path) const {
+  if (options_.reshape) return Status();
   WEIR_ASSIGN(const io::BundleReader reader, io::BundleReader::Open(path));
   for (const auto& [key, variable] : variables_) {
     const io::BundleEntry* entry = variable.slice() ? nullptr : reader.Find(key);

@@ -12,6 +12,7 @@
 #include "core/session/reports.h"
 #include "core/session/run_options.h"
 #include "core/session/session.h"
+#include "core/session/tracer.h"
 
 namespace weir {
 
@@ -37,6 +38,8 @@ class SessionInterface {
   virtual session::Placement ReportPlacement() const = 0;
   virtual Result<std::string> ExplainPlacement(std::span<const session::Feed> feeds, Names fetches, Names targets) = 0;
   virtual std::string ReportMemory() const = 0;
+  /// Writes later runs to a trace; null ends this. No run may be under way.
+  virtual void TraceTo(std::shared_ptr<session::Tracer> tracer) = 0;
   /// The session of this process that does the runs, or null.
   virtual session::Session* in_process() { return nullptr; }
 };

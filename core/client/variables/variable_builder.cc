@@ -40,6 +40,8 @@ std::string Bare(const std::string& path) { return path.substr(0, path.empty() ?
 /// Adds the nodes of a variable in TensorFlow's order.
 class VariableBuilder {
  public:
+  static const VariableKind& KindOf(const Variable& variable) { return variable.kind(); }
+
   VariableBuilder(Graph& graph, const VariableOptions& options, std::source_location where)
       : graph_(graph),
         options_(options),
@@ -253,6 +255,12 @@ Variable::Variable(const Initializer& initializer, const PartialShape& shape, DT
     handle = builder.AddHandle(scope.path(), BaseType(initial.dtype()), like_initial ? initial.shape() : shape);
   }
   *this = builder.Build(handle, initial, shape);
+}
+
+void ReplaceInitializer(const Variable& variable, const Operation& initializer, const Output& initial_value) {
+  const VariableKind& kind = VariableBuilder::KindOf(variable);
+  kind.initializer = initializer;
+  kind.initial_value = initial_value;
 }
 
 }  // namespace weir

@@ -14,8 +14,8 @@
 
 namespace weir {
 
-/// What all kinds have. Immutable; shared by the copies of a Variable. The functions of the base class are those of a
-/// mere value, such as a custom getter returns, and of a variable that does not exist.
+/// What all kinds have. Immutable but for ReplaceInitializer; shared by the copies of a Variable. The functions of the
+/// base class are those of a mere value, such as a custom getter returns, and of a variable that does not exist.
 class VariableKind {
  public:
   VariableKind() = default;
@@ -39,8 +39,9 @@ class VariableKind {
 
   Graph& Home() const { return graph() != nullptr ? *graph() : Graph::Default(); }
 
-  Output handle, value, initial_value;
-  Operation initializer;
+  Output handle, value;
+  mutable Output initial_value;   // of ReplaceInitializer, as the next
+  mutable Operation initializer;  // of all copies
   DType dtype = DType::kInvalid;
   PartialShape shape;
   bool trainable = false;
@@ -87,6 +88,9 @@ class PartitionedVariable final : public VariableKind {
   std::vector<Variable> parts_;
   std::vector<int64_t> partitions_;
 };
+
+/// Gives a variable with nodes of its own, and its copies, another initializer and initial value.
+void ReplaceInitializer(const Variable& variable, const Operation& initializer, const Output& initial_value);
 
 }  // namespace weir
 

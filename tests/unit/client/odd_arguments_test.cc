@@ -104,5 +104,41 @@ TEST(OddArguments, NumbersThatCannotBe) {
   }
 }
 
+TEST(OddArguments, AVariableOfHandlesIsReadAsHandlesOnly) {
+  const auto node = [](Graph& graph, const char* op, const std::vector<Output>& inputs, op::AttrList attrs) {
+    OperationSpec spec;
+    spec.op = op;
+    spec.inputs = inputs;
+    spec.attrs = std::move(attrs);
+    return graph.Add(spec);
+  };
+  const op::AttrList held = {{"dtype", DType::kResource}, {"shape", PartialShape(Shape())}};
+  for (const bool fed : {false, true}) {
+    Fresh f;
+    const Output handles = node(f.graph, "VarHandleOp", {}, held).output(0);
+    const Output other = node(f.graph, "VarHandleOp", {},
+                              {{"dtype", DType::kInt8}, {"shape", PartialShape(Shape())}, {"shared_name", "o"}})
+                             .output(0);
+    const Operation assign = node(f.graph, "AssignVariableOp", {handles, other}, {{"dtype", DType::kResource}});
+    const Output given = fed ? Placeholder(DType::kResource, {}, "handle") : handles;
+    const Output wrong = node(f.graph, "ReadVariableOp", {given}, {{"dtype", DType::kInt8}}).output(0);
+    const Output right = node(f.graph, "ReadVariableOp", {given}, {{"dtype", DType::kResource}}).output(0);
+    Session session(f.graph);
+    ASSERT_TRUE(Succeeds(session.Run(assign)));
+    Feeds feeds;
+    if (fed) {
+      const Result<Fetched> handle = session.Run(handles);
+      ASSERT_TRUE(Succeeds(handle));
+      feeds.emplace_back(given, Literal(handle->tensor()));
+    }
+    EXPECT_TRUE(Fails(session.Run(wrong, feeds), Code::kInvalidArgument,
+                      "Trying to read variable with wrong dtype. Expected resource got int8"))
+        << fed;
+    const Result<Fetched> read = session.Run(right, feeds);
+    ASSERT_TRUE(Succeeds(read)) << fed;
+    EXPECT_EQ(read->tensor().dtype(), DType::kResource);
+  }
+}
+
 }  // namespace
 }  // namespace weir::test

@@ -18,9 +18,10 @@ namespace weir::execute {
 /// A graph compiled for feeds of known shape.
 class Compiled {
  public:
-  /// `parallelism`: number of ops that may run in parallel.
+  /// `parallelism`: number of ops that may run in parallel; `max_tiles`: of one op.
   Compiled(Result<graph::Definition> graph, const std::vector<std::pair<std::string, Shape>>& feeds,
-           const std::vector<std::string>& fetches, int parallelism = 1, bool fuse = true)
+           const std::vector<std::string>& fetches, int parallelism = 1, bool fuse = true,
+           uint64_t max_tiles = 1)
       : graph_(std::move(graph)) {
     options_.fusion = fuse;
     const Result<std::shared_ptr<session::Runtime>> runtime = session::Runtime::Default();
@@ -33,7 +34,8 @@ class Compiled {
       request.feeds.push_back({endpoint, BaseType(graph_->TypeOf(endpoint)), PartialShape(shape)});
     }
     for (const std::string& name : fetches) request.fetches.push_back(testing::At(*graph_, name));
-    const session::CompileContext context{*runtime_, options_, *resources_, node_resources_, parallelism};
+    const session::CompileContext context{*runtime_, options_, *resources_, node_resources_, parallelism,
+                                          max_tiles};
     Result<session::Program> made = session::Compile(context, *graph_, request);
     EXPECT_TRUE(made.ok()) << made.status().ToString();
     if (made.ok()) program_ = std::move(*made);

@@ -164,5 +164,79 @@ TEST_F(FindGuardsTest, PredicatesAreFollowedThroughIdentity) {
   EXPECT_EQ(Of("y"), Of("a"));
 }
 
+/// while (v < limit) v = -v, where `exits` are further nodes; with `under` the Enter nodes run under a Switch of p.
+class LoopGuardsTest : public FindGuardsTest {
+ protected:
+  void Loop(const std::vector<NodeLine>& more, const std::vector<std::string>& fetches, bool under = false) {
+    const op::AttrList in_loop = {{"T", DType::kFloat}, {"frame_name", "w"}};
+    std::vector<NodeLine> lines = {Placeholder("x", PartialShape::Of({})), kPredicate};
+    if (under) lines.push_back({"s0", "Switch", {"x", "p"}, kFloat});
+    const std::string start = under ? "s0:1" : "x";
+    lines.insert(lines.end(), {{"e", "Enter", {start}, in_loop},
+                               {"m", "Merge", {"e", "e"}, {{"T", DType::kFloat}, {"N", 2}}},
+                               {"l", "Less", {"m", "m"}, kFloat},
+                               {"go", "LoopCond", {"l"}},
+                               {"s", "Switch", {"m", "go"}, kFloat},
+                               {"b", "Neg", {"s:1"}, kFloat},
+                               {"n", "NextIteration", {"b"}, kFloat},
+                               {"out", "Exit", {"s"}, kFloat}});
+    lines.insert(lines.end(), more.begin(), more.end());
+    Result<graph::Definition> graph = testing::MakeGraph(lines);
+    ASSERT_TRUE(graph.ok()) << graph.status().ToString();
+    graph_ = std::make_unique<graph::Definition>(std::move(*graph));
+    ASSERT_TRUE(graph_->SetInput(testing::At(*graph_, "m").node, 1, testing::At(*graph_, "n")).ok());
+    graph::StepRequest request;
+    for (const char* feed : {"x", "p"}) {
+      const Endpoint at = testing::At(*graph_, feed);
+      request.feeds.push_back({at, graph_->TypeOf(at), PartialShape::Of({})});
+    }
+    for (const std::string& fetch : fetches) request.fetches.push_back(testing::At(*graph_, fetch));
+    Result<graph::StepGraph> step = optimize::Optimize({}, *graph_, request, nullptr);
+    ASSERT_TRUE(step.ok()) << step.status().ToString();
+    step_ = std::move(*step);
+    guards_ = FindGuards(step_);
+  }
+};
+
+TEST_F(LoopGuardsTest, ALoopWithOneCondIsStructured) {
+  Loop({}, {"out"});
+  EXPECT_TRUE(guards_.structured[1]);
+  EXPECT_EQ(guards_.base[1], kAlways);
+  EXPECT_EQ(Of("m"), kAlways);
+  EXPECT_EQ(guards_.set.ExtraOutcome(Of("b"), kAlways), std::optional(true)) << "while the predicate holds";
+  EXPECT_EQ(Of("n"), Of("b"));
+  EXPECT_EQ(guards_.outcome[Id("out")], kAlways) << "each loop ends";
+}
+
+TEST_F(LoopGuardsTest, ALoopUnderAGuardEndsUnderIt) {
+  Loop({{"after", "Exp", {"out"}, kFloat}}, {"after"}, true);
+  EXPECT_TRUE(guards_.structured[1]);
+  const GuardId base = guards_.base[1];
+  EXPECT_NE(base, kAlways);
+  EXPECT_EQ(Of("e"), base);
+  EXPECT_EQ(guards_.outcome[Id("out")], base);
+  EXPECT_EQ(Of("after"), base);
+  EXPECT_TRUE(guards_.set.Implies(Of("b"), base));
+}
+
+TEST_F(LoopGuardsTest, WhatRunsInsideIsNotKnownOutside) {
+  Loop({{"after", "Exp", {"out"}, kFloat}}, {"after"});
+  EXPECT_EQ(Of("after"), kAlways);
+  EXPECT_NE(Of("b"), kAlways);
+}
+
+TEST_F(LoopGuardsTest, ASecondVariableOfAnotherGuardMakesTheLoopUnstructured) {
+  const op::AttrList in_loop = {{"T", DType::kFloat}, {"frame_name", "w"}};
+  Loop({{"s1", "Switch", {"x", "p"}, kFloat},
+        {"e1", "Enter", {"s1:1"}, in_loop},
+        {"add", "AddV2", {"b", "e1"}, kFloat},
+        {"m1", "Merge", {"e1", "add"}, {{"T", DType::kFloat}, {"N", 2}}},
+        {"s2", "Switch", {"m1", "go"}, kFloat},
+        {"out1", "Exit", {"s2"}, kFloat}},
+       {"out", "out1"});
+  EXPECT_FALSE(guards_.structured[1]);
+  EXPECT_EQ(Of("m"), guards_.set.Of({RunCondition::Kind::kLive, Id("m")})) << "its liveness is tracked by the run";
+}
+
 }  // namespace
 }  // namespace weir::plan

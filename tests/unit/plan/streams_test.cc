@@ -302,6 +302,38 @@ TEST_F(StreamsTest, StoragesApartShareNoMemory) {
   EXPECT_EQ(plan_.arena_bytes[OwnSpace(DeviceId(1))], 4u * 64) << "a, b, x and late";
 }
 
+TEST_F(StreamsTest, ACopyThatNothingReadsSharesNoMemory) {
+  const ValueId up = Copy(Fed(), 1), a = New(1), b = New(1), y = New(0), z = New(0);
+  Launch(1, {}, {a});
+  const ValueId w = Copy(Fed(), 1);
+  Launch(1, {a, w}, {b});
+  const ValueId down = Copy(b, 0);
+  Launch(1, {b}, {a});
+  Launch(0, {}, {y});
+  Launch(0, {y}, {z});
+  EXPECT_EQ(Planned(), "copy@s1 k1@s0 copy@s1 +e0@s1 -e0@s0 k1@s0 +e1@s0 -e1@s2 copy@s2 k1@s0 k0 k0");
+  EXPECT_TRUE(IsApart(up)) << "the memory is in the order of the computing stream";
+  EXPECT_TRUE(IsApart(down)) << "the memory is in the order of the host";
+  EXPECT_FALSE(IsApart(a));
+  ASSERT_TRUE(LayOutArena(tape_.shape(), plan_).ok());
+  for (const ValueId other : {a, b, w}) EXPECT_NE(tape_.StorageAt(up).offset, tape_.StorageAt(other).offset);
+  for (const ValueId other : {y, z}) EXPECT_NE(tape_.StorageAt(down).offset, tape_.StorageAt(other).offset);
+}
+
+TEST_F(StreamsTest, ACallKeepsTheStreamsOfCopies) {
+  const ValueId x = Copy(Fed(), 1), w = Copy(Fed(), 1), a = New(1), y = New(1);
+  const auto call = [&](const std::vector<ValueId>& inputs, ValueId output) {
+    tape_.StorageAt(output).home = Storage::Home::kOwned;
+    tape_.Emit(Opcode::kCall, inputs, std::vector<ValueId>{output}).device = DeviceId(1);
+    names_.push_back("call");
+  };
+  call({x}, a);
+  call({a, w}, y);
+  Fetch(y);
+  EXPECT_EQ(Planned(), "copy@s1 +e0@s1 copy@s1 +e1@s1 -e0@s0 call@s0 -e1@s0 call@s0 fetch@s0");
+  EXPECT_EQ(Streams(), "1:computes 1:uploads");
+}
+
 TEST_F(StreamsTest, AKernelMayWorkInPlaceOfWhatWasHandedOverToItsStream) {
   const ValueId x = Copy(Fed(), 1), a = New(1), b = New(1), y = New(1), z = New(1);
   Launch(1, {a}, {b});

@@ -137,5 +137,83 @@ TEST_F(TapeBuilderTest, LocksOfOneVariableAreTakenOnceAndExclusivelyIfOneIs) {
   EXPECT_TRUE(plan_.LocksOf(instruction)[0].exclusive);
 }
 
+TEST_F(TapeBuilderTest, LocksAreSortedByAddressAndThoseOfCellsComeFirst) {
+  std::vector<VariableUse> uses(3);
+  uses[0].variable = std::make_shared<runtime::Variable>();
+  uses[2].variable = std::make_shared<runtime::Variable>();
+  std::vector<Lock> locks = {{0, false}, {2, true}, {1, true}};
+  SortLocks(uses, locks);
+  ASSERT_EQ(locks.size(), 3u);
+  EXPECT_EQ(locks[0].variable, 1) << "a cell has no address yet";
+  EXPECT_LT(uses[static_cast<size_t>(locks[1].variable)].variable.get(),
+            uses[static_cast<size_t>(locks[2].variable)].variable.get())
+      << "all steps take them in one order";
+}
+
+TEST_F(TapeBuilderTest, TwoCellsMayStandForOneVariableSoBothAreLocked) {
+  std::vector<VariableUse> uses(2);
+  std::vector<Lock> locks = {{0, false}, {1, false}};
+  SortLocks(uses, locks);
+  EXPECT_EQ(locks.size(), 2u);
+}
+
+TEST_F(TapeBuilderTest, ScratchMemoryIsAPlannedValueOfBytes) {
+  const ValueId scratch = tape_.NewScratch(100, 256, SpaceId(1));
+  EXPECT_TRUE(tape_.ValueAt(scratch).scratch);
+  EXPECT_EQ(tape_.ValueAt(scratch).dtype, DType::kUint8);
+  EXPECT_EQ(tape_.ValueAt(scratch).shape, Shape::Of({100}));
+  EXPECT_EQ(tape_.StorageAt(scratch).bytes, 100u);
+  EXPECT_EQ(tape_.StorageAt(scratch).alignment, 256u);
+  EXPECT_EQ(tape_.StorageAt(scratch).home, Storage::Home::kArena);
+}
+
+TEST_F(TapeBuilderTest, AValueInAnotherMemoryHasTheTypeAndShape) {
+  const ValueId host = tape_.NewValue(DType::kInt64, PartialShape::Of({2, 3}), kHostSpace, Placing::kPlanned);
+  const ValueId away = tape_.NewLike(host, SpaceId(2));
+  EXPECT_EQ(tape_.ValueAt(away).dtype, DType::kInt64);
+  EXPECT_EQ(tape_.ShapeOf(away), PartialShape::Of({2, 3}));
+  EXPECT_EQ(tape_.StorageAt(away).space, SpaceId(2));
+  EXPECT_NE(tape_.StorageOf(away), tape_.StorageOf(host));
+  const ValueId unknown =
+      tape_.NewLike(tape_.NewValue(DType::kFloat, PartialShape(), kHostSpace, Placing::kAtRun), SpaceId(2));
+  EXPECT_FALSE(tape_.ShapeOf(unknown).has_rank());
+}
+
+TEST_F(TapeBuilderTest, AReferenceHasTheTypeOfItsVariable) {
+  const ValueId value = tape_.NewValue(RefType(DType::kFloat), PartialShape::Of({2}), kHostSpace, Placing::kPlanned);
+  EXPECT_EQ(tape_.ValueAt(value).dtype, DType::kFloat);
+}
+
+TEST_F(TapeBuilderTest, AValueThatNoMemoryHoldsIsMadeByTheRun) {
+  const PartialShape huge = PartialShape::Of({int64_t{1} << 40, int64_t{1} << 40});
+  const ValueId value = tape_.NewValue(DType::kFloat, huge, kHostSpace, Placing::kPlanned);
+  EXPECT_EQ(tape_.StorageAt(value).home, Storage::Home::kOwned) << "the step fails there, if it gets there";
+}
+
+TEST_F(TapeBuilderTest, AnEmptyValueDoesNotBecomeFresh) {
+  const ValueId empty = tape_.NewValue(DType::kFloat, PartialShape::Of({0, 3}), kHostSpace, Placing::kPlanned);
+  tape_.MakeFresh(empty);
+  EXPECT_EQ(tape_.StorageAt(empty).home, Storage::Home::kArena);
+}
+
+TEST_F(TapeBuilderTest, JumpsAndLoopsHavePositions) {
+  tape_.Emit(Opcode::kMove, {}, {});
+  const uint32_t skip = tape_.AddJump(GuardId(2));
+  tape_.Emit(Opcode::kSkip, {}, {}).detail = skip;
+  const uint32_t first = tape_.position();
+  tape_.Emit(Opcode::kMove, {}, {});
+  tape_.AddLoop(first, 3);
+  tape_.Emit(Opcode::kRepeat, {}, {}).detail = tape_.AddJump(GuardId(1), first);
+  tape_.SetTarget(skip, tape_.position());
+  ASSERT_EQ(plan_.jumps.size(), 2u);
+  EXPECT_EQ(plan_.jumps[0].target, 4u);
+  EXPECT_EQ(plan_.jumps[0].guard, GuardId(2));
+  EXPECT_EQ(plan_.jumps[1].target, 2u);
+  ASSERT_EQ(tape_.shape().loops.size(), 1u);
+  EXPECT_EQ(tape_.shape().loops[0].first, 2u);
+  EXPECT_EQ(tape_.shape().loops[0].last, 3u) << "the position of its kRepeat";
+  EXPECT_EQ(tape_.shape().loops[0].frame, 3);
+}
+
 }  // namespace
 }  // namespace weir::plan

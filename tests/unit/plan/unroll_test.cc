@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "core/graph/frames.h"
 #include "core/optimize/optimize.h"
 #include "tests/support/text_graph.h"
 
@@ -124,6 +126,81 @@ TEST_F(UnrollTest, CopiesChainAndTheExitsMerge) {
   EXPECT_EQ(count("mv"), 1) << "the Merge of a loop variable is not copied";
   EXPECT_EQ(count("ev"), 1);
   EXPECT_EQ(count("out"), 2) << "the Exit, and the Merge of the copies' values";
+}
+
+TEST_F(UnrollTest, AFetchFromInsideAllowsOneIteration) {
+  Make(kIndependent, 10);
+  for (const graph::NodeId id : node_ns_.indices()) {
+    if (step_.node(id).name() == "work") step_.fetches.push_back({id, 0});
+  }
+  EXPECT_EQ(MostIterations(step_, 1), 1) << "which iteration's value would it be?";
+}
+
+TEST_F(UnrollTest, AReadPositionOfAMergeAllowsOneIteration) {
+  Make(kIndependent, 10);
+  for (const graph::NodeId id : node_ns_.indices()) {
+    if (step_.node(id).name() != "f") continue;
+    for (const graph::NodeId merge : node_ns_.indices()) {
+      if (step_.node(merge).name() == "mi") step_.nodes[static_cast<size_t>(id)].inputs[0] = {merge, 1};
+    }
+  }
+  EXPECT_EQ(MostIterations(step_, 1), 1);
+}
+
+TEST_F(UnrollTest, AnExitOfAnythingButASwitchAllowsOneIteration) {
+  Make(kIndependent, 10);
+  for (const graph::NodeId id : node_ns_.indices()) {
+    if (step_.node(id).name() != "out") continue;
+    for (const graph::NodeId other : node_ns_.indices()) {
+      if (step_.node(other).name() == "bv") step_.nodes[static_cast<size_t>(id)].inputs[0] = {other, 0};
+    }
+  }
+  EXPECT_EQ(MostIterations(step_, 1), 1);
+}
+
+TEST_F(UnrollTest, TheNodesOfTheLoopAreCounted) {
+  Make(kIndependent, 10);
+  size_t repeated = 0;
+  for (const graph::StepNode& node : step_.nodes) {
+    const bool inside = node.kind == graph::StepNode::Kind::kOp && node.frame == 1;
+    const graph::Flow flow = inside ? graph::FlowOf(node) : graph::Flow::kEnter;
+    repeated += flow != graph::Flow::kEnter && flow != graph::Flow::kExit ? 1 : 0;
+  }
+  EXPECT_GT(repeated, 10u);
+  EXPECT_EQ(NodesInside(step_, 1), repeated) << "what enters and leaves is not repeated";
+}
+
+TEST_F(UnrollTest, TheCounterRunsBesideTheWork) {
+  Make({{"work", "Exp", {"bv"}, kFloat}, {"next", "AddV2", {"work", "bv"}, kFloat}}, 10);
+  Takes("work", 50);
+  Takes("step", 50);
+  EXPECT_DOUBLE_EQ(Share(1), 0.5) << "the counter and the value run beside each other";
+  EXPECT_DOUBLE_EQ(Share(4), 0.5);
+}
+
+TEST_F(UnrollTest, CopiesReadTheNextValuesOfThoseBefore) {
+  Make(kIndependent, 4);
+  const graph::Placement placement{{"/device:CPU:0"}, std::vector<int>(step_.nodes.size(), 0)};
+  const Result<PlacedStep> unrolled = Unroll(step_, placement, {}, 1, 2);
+  ASSERT_TRUE(unrolled.ok()) << unrolled.status().ToString();
+  const graph::StepGraph& step = unrolled->step;
+  std::vector<graph::NodeId> adds;
+  for (size_t n = 0; n < step.nodes.size(); ++n) {
+    if (step.nodes[n].name() == "next") adds.push_back(static_cast<graph::NodeId>(n));
+  }
+  ASSERT_EQ(adds.size(), 2u);
+  // From the second addition back through views and Switches to the first.
+  std::vector<graph::NodeId> open = {adds[1]};
+  std::set<graph::NodeId> seen;
+  while (!open.empty()) {
+    const graph::NodeId at = open.back();
+    open.pop_back();
+    if (!seen.insert(at).second || at == adds[0]) continue;
+    for (const graph::Endpoint& input : step.node(at).inputs) {
+      if (step.node(input.node).name() != "mv") open.push_back(input.node);
+    }
+  }
+  EXPECT_TRUE(seen.contains(adds[0]));
 }
 
 }  // namespace

@@ -40,6 +40,32 @@ TEST(ResourceScope, ClearsOneContainerOrAll) {
   EXPECT_EQ(scope.size(), 0u);
 }
 
+TEST(ResourceScope, AVariableThatHoldsItselfIsFreedWithItsScope) {
+  for (const bool destroyed : {false, true}) {
+    ResourceScope scope;
+    const ResourceKey key{"d", "c", "self"};
+    auto variable = *scope.GetOrCreate(key, DType::kResource);
+    const std::weak_ptr<Variable> held = variable;
+    const ResourceHandle handle = HandleOf(key, variable);
+    variable->value = Tensor::Scalar(handle);
+    variable.reset();
+    if (destroyed) {
+      ASSERT_TRUE(scope.Destroy(ResourceHandle{"d", "c", "self", 0, std::string(Variable::kTypeName), nullptr}).ok());
+    } else {
+      scope.Clear();
+    }
+    EXPECT_EQ(held.use_count(), 1) << "the handle of this test";
+  }
+}
+
+TEST(ResourceScope, AVariableOfNumbersKeepsItsValueForItsUsers) {
+  ResourceScope scope;
+  const auto variable = *scope.GetOrCreate({"d", "c", "v"}, DType::kFloat);
+  variable->value = Tensor::Scalar(1.0f);
+  scope.Clear();
+  EXPECT_TRUE(variable->value.valid()) << "work on a device may still read it";
+}
+
 class Counter final : public Resource {
  public:
   static constexpr std::string_view kTypeName = "test::Counter";

@@ -140,6 +140,24 @@ TEST(ChromeTrace, F340_TheCheckOfRowsSeesOverlaps) {
   EXPECT_EQ(test::FaultOfRows(trace(5, 6, 0)), "") << "after";
 }
 
+TEST(ChromeTrace, F337_MemoryHasOneCounterPerSpace) {
+  const std::string gpu = "/device:GPU:0", cpu = "/device:CPU:0";
+  StepTrace step;
+  step.spans = {{"a", "Square", gpu, 1000, 2000, 0, 20, {{0, 1, {2}, 8, gpu}, {1, 1, {3}, 12, cpu}}},
+                {"b", "Neg", gpu, 3000, 4000, 0, 4, {{0, 1, {}, 4, gpu}}, {"a"}},
+                {"c", "Neg", cpu, 3000, 4000, 1, 16, {{0, 1, {4}, 16}}}};
+  const Json trace = Json::parse(ChromeTrace({&step, 1}), nullptr, false);
+  ASSERT_TRUE(trace.is_object());
+  std::map<std::string, std::vector<int>> held;
+  for (const Json& event : trace["traceEvents"]) {
+    if (event["ph"] == "C") held[event["name"].get<std::string>()].push_back(event["args"]["bytes"].get<int>());
+  }
+  ASSERT_EQ(held.size(), 2u);
+  EXPECT_EQ(held[gpu], (std::vector<int>{8, 0, 4, 0}));
+  EXPECT_EQ(held[cpu], (std::vector<int>{12, 0, 16, 0}))
+      << "what a device leaves in the memory of the host counts there";
+}
+
 TEST(ChromeTrace, OfNothingIsValidToo) {
   const Json trace = Json::parse(ChromeTrace({}), nullptr, false);
   ASSERT_TRUE(trace.is_object());
