@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/fuse/expression_internal.h"
+#include "core/fuse/lift_internal.h"
 #include "core/fuse/match_internal.h"
 #include "core/fuse/regions_internal.h"
 #include "core/graph/rewriter.h"
@@ -144,8 +145,14 @@ Status FuseRegions(const FuseOptions& options, PlacedStep& placed) {
   return ReplaceAll(FindRegions({options, placed.step, placed.placement, users}, *result), placed);
 }
 
-constexpr Pass<FuseOptions, PlacedStep> kPasses[] = {
-    {"fuse_matches", FuseMatches}, {"fuse_expressions", FuseExpressions}, {"fuse_regions", FuseRegions}};
+Status LiftParts(const FuseOptions& options, PlacedStep& placed) {
+  return LiftFromLoops(options, placed.step, placed.placement);
+}
+
+constexpr Pass<FuseOptions, PlacedStep> kPasses[] = {{"fuse_matches", FuseMatches},
+                                                     {"lift_from_loops", LiftParts},
+                                                     {"fuse_expressions", FuseExpressions},
+                                                     {"fuse_regions", FuseRegions}};
 
 }  // namespace
 
