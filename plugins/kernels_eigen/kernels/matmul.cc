@@ -167,16 +167,17 @@ struct Multiplier {
 /// the other kernel sets, so that estimates are comparable.
 struct Rates {
   double eigen;    // share, of types other than float
-  double panels;   // share, with both matrices packed
+  double panels;   // share, with a packed b
+  double dense;    // share, if b is packed by each call
   double a_ns;     // to pack an element of a
   double b_ns;     // of b
   double far_ns;   // more per element of b if it is beyond the second cache
 };
 const Rates& RatesHere() {
 #if defined(__AVX512F__)
-  static constexpr Rates kAmd = {0.85, 0.97, 0.08, 0.12, 0.3}, kIntel = {0.55, 0.88, 0.08, 0.12, 0.1};
+  static constexpr Rates kAmd = {0.85, 0.97, 0.95, 0.03, 0.12, 0.3}, kIntel = {0.55, 0.88, 0.85, 0.03, 0.12, 0.1};
 #else
-  static constexpr Rates kAmd = {0.80, 0.95, 0.08, 0.14, 0.3}, kIntel = {0.60, 0.85, 0.1, 0.15, 0.1};
+  static constexpr Rates kAmd = {0.80, 0.95, 0.94, 0.03, 0.14, 0.3}, kIntel = {0.60, 0.85, 0.82, 0.03, 0.15, 0.1};
 #endif
   return sdk::ThisCpu().amd ? kAmd : kIntel;
 }
@@ -202,7 +203,7 @@ double ProductNs(const sdk::Product& p, double peak, uint32_t dtype) {
   if (dtype != WEIR_FLOAT32 && !IsNarrow(dtype)) {
     return 300 + 2 * m * n * k / (rates.eigen * wide_peak) + kEigenNs * (m * k + k * n) + far;
   }
-  return 150 + widened + 2 * m * n * k / (rates.panels * wide_peak) + rates.a_ns * m * k + rates.b_ns * k * n + far;
+  return 150 + widened + 2 * m * n * k / (rates.dense * wide_peak) + rates.a_ns * m * k + rates.b_ns * k * n + far;
 }
 
 /// The same for a product with a packed matrix, whose last panel is filled up.
@@ -217,7 +218,7 @@ double PackedNs(const sdk::Product& p, double peak) {
 const float* ConstantToPack(const sdk::Products& products, const sdk::Prep& prep) {
   const sdk::Product& p = products.one();
   const weir_operand& b = prep.input(1);
-  const bool worth = b.dtype == WEIR_FLOAT32 && products.count() == 1 && p.m > 1 && p.n > 1 && p.Flops() > 2 * kSmall &&
+  const bool worth = b.dtype == WEIR_FLOAT32 && products.count() == 1 && p.n > 1 && p.Flops() > 2 * kSmall &&
                      b.value != nullptr;
   return worth ? static_cast<const float*>(b.value->buf.host) : nullptr;
 }

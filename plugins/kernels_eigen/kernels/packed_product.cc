@@ -38,7 +38,7 @@ std::pair<uint64_t, uint64_t> HashOf(const float* x, int64_t n) {
 /// Aligned to 64 bytes, or to huge pages, which the system is asked for. Null without memory.
 float* NewElements(uint64_t bytes) {
   constexpr uint64_t kLine = 64, kHugePage = uint64_t{2} << 20;
-  const uint64_t unit = bytes >= 2 * kHugePage ? kHugePage : kLine;
+  const uint64_t unit = bytes >= kHugePage / 2 ? kHugePage : kLine;
   const uint64_t size = (bytes + unit - 1) / unit * unit;
   auto* const elements = static_cast<float*>(std::aligned_alloc(unit, size));
 #if defined(MADV_HUGEPAGE)
@@ -79,8 +79,8 @@ std::shared_ptr<const PackedMatrix> PackedMatrix::Of(const float* b, bool transp
 PackedMatrix::~PackedMatrix() { std::free(elements_); }
 
 void PackedMatrix::Multiply(const float* a, int64_t row_step, int64_t depth_step, int64_t m, float* c, float* scratch,
-                            const float* addend) const {
-  MultiplyPanels({a, row_step, depth_step}, elements_, m, k_, n_, c, n_, addend, scratch);
+                            const float* addend, int64_t addend_step) const {
+  MultiplyPanels({a, row_step, depth_step}, elements_, m, k_, n_, c, n_, addend, addend_step, scratch);
 }
 
 }  // namespace weir::kernels_eigen

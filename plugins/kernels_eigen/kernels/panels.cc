@@ -25,10 +25,10 @@ using UnalignedVector = float __attribute__((vector_size(kVectorBytes), aligned(
 
 constexpr int64_t kLanes = kVectorBytes / static_cast<int64_t>(sizeof(float));
 constexpr int64_t kPanelColumns = 2 * kLanes;
-// Elements between packed rows of a: not a multiple of 2 KiB, so that the rows of a block lie in different cache sets.
+// Elements between copied rows of a: not a multiple of 2 KiB, so that the rows of a block lie in different cache sets.
 constexpr int64_t kLeftStep = kPanelDepth + 16;
-constexpr int64_t kMostRows = 22 * 12;     // of a that are packed at once: they stay in the second cache
-constexpr int64_t kMostColumns = 512;      // of b that MultiplyMatrices packs at once
+constexpr int64_t kMostRows = 22 * 12;     // of a that are multiplied at once: they stay in the second cache
+constexpr int64_t kMostColumns = 256;      // of b that MultiplyMatrices packs at once
 
 int64_t Panels(int64_t n) { return (n + kPanelColumns - 1) / kPanelColumns; }
 
@@ -55,49 +55,53 @@ Vector Broadcast(const float* x) {
 }
 
 struct Block {
-  const float* a;  // packed rows, kLeftStep apart
+  const float* a;
+  int64_t a_step;  // between rows of a
   const float* b;  // a panel's rows
+  int64_t panel;   // distance of the next panel
   int64_t depth;
   float* c;
   int64_t c_step;
-  int64_t columns;       // at most kPanelColumns
-  const float* addend;   // null or a matrix like c, perhaps c, to which the product is added
-  const float* ahead;    // fetched into the second cache: a part of the next panel
-  int64_t ahead_step;    // for each row of b
-  int64_t ahead_second;  // distance of a second element that is fetched
+  int64_t columns;       // at most those of the vectors
+  const float* addend;   // null or a matrix of c's shape, perhaps c, to which the product is added
+  int64_t addend_step;
 };
 
-/// kCount rows of c by the columns of one panel, of which the first kVectors vectors are made.
+/// kCount rows of c by the columns of one panel or two, of which the first kVectors vectors are made.
 template <int kCount, int kVectors>
 void Inner(const Block& block) {
   Vector sums[kCount][kVectors];
 #pragma GCC unroll 12
   for (int i = 0; i < kCount; ++i) {
-#pragma GCC unroll 2
+#pragma GCC unroll 4
     for (int j = 0; j < kVectors; ++j) sums[i][j] = Vector{};
   }
   const float* b = block.b;
-  const float* a = block.a;
-  const float* ahead = block.ahead;
-  for (int64_t p = 0; p < block.depth; ++p, b += kPanelColumns, ++a, ahead += block.ahead_step) {
-    __builtin_prefetch(ahead, 0, 2);
-    if constexpr (kPanelColumns * sizeof(float) > 64) __builtin_prefetch(ahead + block.ahead_second, 0, 2);
+  const int64_t a_step = block.a_step;
+  const float* rows[(kCount + 2) / 3];  // each third one: an address has a base and a multiple of a_step
+#pragma GCC unroll 4
+  for (int i = 0; i < (kCount + 2) / 3; ++i) rows[i] = block.a + 3 * i * a_step;
+  for (int64_t p = 0; p < block.depth; ++p, b += kPanelColumns) {
     Vector right[kVectors];
-#pragma GCC unroll 2
-    for (int j = 0; j < kVectors; ++j) right[j] = *reinterpret_cast<const Vector*>(b + j * kLanes);
+#pragma GCC unroll 4
+    for (int j = 0; j < kVectors; ++j) {
+      right[j] = *reinterpret_cast<const Vector*>(b + (j / 2) * block.panel + (j % 2) * kLanes);
+    }
 #pragma GCC unroll 12
     for (int i = 0; i < kCount; ++i) {
-      const Vector factor = Broadcast(a + i * kLeftStep);
-#pragma GCC unroll 2
+      const Vector factor = Broadcast(rows[i / 3] + (i % 3) * a_step);
+#pragma GCC unroll 4
       for (int j = 0; j < kVectors; ++j) sums[i][j] = MultiplyAdd(factor, right[j], sums[i][j]);
     }
+#pragma GCC unroll 4
+    for (int i = 0; i < (kCount + 2) / 3; ++i) ++rows[i];
   }
   if (block.columns == kVectors * kLanes) {
 #pragma GCC unroll 12
     for (int i = 0; i < kCount; ++i) {
       auto* to = reinterpret_cast<UnalignedVector*>(block.c + i * block.c_step);
-      const auto* addend = reinterpret_cast<const UnalignedVector*>(block.addend + i * block.c_step);
-#pragma GCC unroll 2
+      const auto* addend = reinterpret_cast<const UnalignedVector*>(block.addend + i * block.addend_step);
+#pragma GCC unroll 4
       for (int j = 0; j < kVectors; ++j) to[j] = block.addend != nullptr ? addend[j] + sums[i][j] : sums[i][j];
     }
     return;
@@ -105,30 +109,27 @@ void Inner(const Block& block) {
 #pragma GCC unroll 12
   for (int i = 0; i < kCount; ++i) {
     alignas(64) float row[kVectors * kLanes];
-#pragma GCC unroll 2
+#pragma GCC unroll 4
     for (int j = 0; j < kVectors; ++j) reinterpret_cast<Vector*>(row)[j] = sums[i][j];
     float* to = block.c + i * block.c_step;
-    const float* addend = block.addend + i * block.c_step;
+    const float* addend = block.addend + i * block.addend_step;
     for (int64_t j = 0; j < block.columns; ++j) to[j] = block.addend != nullptr ? addend[j] + row[j] : row[j];
   }
 }
 
 using InnerFn = void (*)(const Block& block);
 template <int kVectors, size_t... kIndex>
-constexpr std::array<InnerFn, kRows> InnerTable(std::index_sequence<kIndex...>) {
+constexpr std::array<InnerFn, sizeof...(kIndex)> InnerTable(std::index_sequence<kIndex...>) {
   return {Inner<static_cast<int>(kIndex) + 1, kVectors>...};
 }
+constexpr int kFewRows = kRows / 3;  // two panels at once hide the latency of the sums, and of memory, better
 constexpr std::array<InnerFn, kRows> kInner[] = {InnerTable<1>(std::make_index_sequence<kRows>()),
                                                  InnerTable<2>(std::make_index_sequence<kRows>())};
+constexpr std::array<InnerFn, kFewRows> kPairs = InnerTable<4>(std::make_index_sequence<kFewRows>());
 
 /// Blocks of rows: the rest is cut into two nearly equal ones, since few rows do not hide the latency of the sums.
 int64_t RowsOfNextBlock(int64_t left) {
   return left >= 2 * kRows || left == kRows ? kRows : left > kRows ? (left + 1) / 2 : left;
-}
-int64_t BlocksOfRows(int64_t m) {
-  int64_t blocks = 0;
-  for (int64_t row = 0; row < m; row += RowsOfNextBlock(m - row)) ++blocks;
-  return blocks;
 }
 
 #if defined(__AVX__)
@@ -142,7 +143,7 @@ void TransposeSquare(const float* from, int64_t from_step, float* to, int64_t to
     pairs[2 * i] = _mm256_unpacklo_ps(rows[2 * i], rows[2 * i + 1]);
     pairs[2 * i + 1] = _mm256_unpackhi_ps(rows[2 * i], rows[2 * i + 1]);
   }
-#pragma GCC unroll 2
+#pragma GCC unroll 4
   for (int i = 0; i < 8; i += 4) {
     fours[i] = _mm256_shuffle_ps(pairs[i], pairs[i + 2], 0x44);
     fours[i + 1] = _mm256_shuffle_ps(pairs[i], pairs[i + 2], 0xee);
@@ -163,7 +164,8 @@ void Transpose(const float* from, int64_t from_step, int64_t rows, int64_t colum
 #if defined(__AVX__)
   for (; i + 8 <= rows; i += 8) {
     int64_t j = 0;
-    for (; j + 8 <= columns; j += 8) TransposeSquare(from + i * from_step + j, from_step, to + j * to_step + i, to_step);
+    const float* const row = from + i * from_step;
+    for (; j + 8 <= columns; j += 8) TransposeSquare(row + j, from_step, to + j * to_step + i, to_step);
     for (; j < columns; ++j) {
       for (int64_t k = i; k < i + 8; ++k) to[j * to_step + k] = from[k * from_step + j];
     }
@@ -200,32 +202,48 @@ void PackRows(const StepMatrix& b, int64_t depth, int64_t n, float* to) {
   }
 }
 
-/// Packs `m` rows and `depth` columns of a, kLeftStep apart.
-void PackLeft(const StepMatrix& a, int64_t m, int64_t depth, float* to) {
-  if (a.column_step != 1) return Transpose(a.elements, a.column_step, depth, m, to, kLeftStep);
-  for (int64_t i = 0; i < m; ++i) {
-    std::memcpy(to + i * kLeftStep, a.At(i, 0), static_cast<size_t>(depth) * sizeof(float));
+/// `m` rows and `depth` columns of a for the innermost loop: as they are if they lie in different cache sets, otherwise
+/// copied to `memory`.
+StepMatrix Left(const StepMatrix& a, int64_t m, int64_t depth, float* memory) {
+  constexpr int64_t kSetsOfFirstCache = 1024;  // in elements
+  if (a.column_step != 1) {
+    Transpose(a.elements, a.column_step, depth, m, memory, kLeftStep);
+  } else if (a.row_step % kSetsOfFirstCache != 0) {
+    return a;
+  } else {
+    for (int64_t i = 0; i < m; ++i) {
+      std::memcpy(memory + i * kLeftStep, a.At(i, 0), static_cast<size_t>(depth) * sizeof(float));
+    }
   }
+  return {memory, kLeftStep, 1};
 }
 
-/// c [m, n] = addend + left b, without an addend if that is null, for packed rows of a and the panels of `depth` rows of
-/// b.
-void MultiplyPacked(const float* left, const float* b, int64_t m, int64_t depth, int64_t n, float* c, int64_t c_step,
-                    const float* addend) {
-  const int64_t blocks = BlocksOfRows(m), panel_size = depth * kPanelColumns;
-  const int64_t part = panel_size / blocks;
-  for (int64_t column = 0; column < n; column += kPanelColumns, b += panel_size) {
-    Block block{left, b, depth, c + column, c_step, std::min(kPanelColumns, n - column),
-                addend != nullptr ? addend + column : nullptr, b + panel_size, kPanelColumns / blocks,
-                blocks == 1 ? kLanes : 0};
-    const auto& inner = kInner[block.columns > kLanes ? 1 : 0];
+/// c [m, n] = addend + left b, without an addend if that is null, for the panels of `depth` rows of b.
+void MultiplyPacked(const StepMatrix& left, const float* b, int64_t m, int64_t depth, int64_t n, float* c,
+                    int64_t c_step, const float* addend, int64_t addend_step) {
+  const int64_t panel_size = depth * kPanelColumns;
+  Block block{left.elements, left.row_step, b, panel_size, depth, c, c_step, 2 * kPanelColumns, addend,
+              addend_step};
+  int64_t column = 0;
+  const auto next = [&](int64_t columns) {
+    column += columns;
+    block.b += columns * depth;
+    block.c = c + column;
+    if (addend != nullptr) block.addend = addend + column;
+  };
+  if (m <= kFewRows) {
+    for (; column + block.columns <= n; next(block.columns)) kPairs[static_cast<size_t>(m - 1)](block);
+  }
+  for (; column < n; next(kPanelColumns)) {
+    Block rows = block;
+    rows.columns = std::min(kPanelColumns, n - column);
+    const auto& inner = kInner[rows.columns > kLanes ? 1 : 0];
     for (int64_t row = 0; row < m;) {
       const int64_t count = RowsOfNextBlock(m - row);
-      inner[static_cast<size_t>(count - 1)](block);
-      block.a += count * kLeftStep;
-      block.c += count * c_step;
-      if (addend != nullptr) block.addend += count * c_step;
-      block.ahead += part;
+      inner[static_cast<size_t>(count - 1)](rows);
+      rows.a += count * left.row_step;
+      rows.c += count * c_step;
+      if (addend != nullptr) rows.addend += count * addend_step;
       row += count;
     }
   }
@@ -246,16 +264,16 @@ void PackPanels(const StepMatrix& b, int64_t k, int64_t n, float* to) {
 int64_t LeftScratch(int64_t m, int64_t k) { return k > 0 ? std::min(m, kMostRows) * kLeftStep : 0; }
 
 void MultiplyPanels(const StepMatrix& a, const float* packed, int64_t m, int64_t k, int64_t n, float* c, int64_t c_step,
-                    const float* addend, float* scratch) {
+                    const float* addend, int64_t addend_step, float* scratch) {
   for (int64_t row = 0; row < m; row += kMostRows) {
     const int64_t rows = std::min(kMostRows, m - row);
     const float* b = packed;
     for (int64_t from = 0; from < k; from += kPanelDepth) {
       const int64_t depth = std::min(kPanelDepth, k - from);
-      PackLeft({a.At(row, from), a.row_step, a.column_step}, rows, depth, scratch);
-      const float* const start = from > 0 ? c : addend;
-      MultiplyPacked(scratch, b, rows, depth, n, c + row * c_step, c_step,
-                     start != nullptr ? start + row * c_step : nullptr);
+      const StepMatrix left = Left({a.At(row, from), a.row_step, a.column_step}, rows, depth, scratch);
+      float* const to = c + row * c_step;
+      const float* const start = addend != nullptr ? addend + row * addend_step : nullptr;
+      MultiplyPacked(left, b, rows, depth, n, to, c_step, from > 0 ? to : start, from > 0 ? c_step : addend_step);
       b += PackedElements(depth, n);
     }
   }
@@ -268,7 +286,7 @@ int64_t ProductScratch(int64_t m, int64_t k, int64_t n) {
 void MultiplyMatrices(const StepMatrix& a, const StepMatrix& b, int64_t m, int64_t k, int64_t n, float* c,
                       const float* addend, float* scratch) {
   float* const panels = scratch;
-  float* const left = scratch + PackedElements(std::min(k, kPanelDepth), std::min(n, kMostColumns));
+  float* const memory = scratch + PackedElements(std::min(k, kPanelDepth), std::min(n, kMostColumns));
   for (int64_t column = 0; column < n; column += kMostColumns) {
     const int64_t columns = std::min(kMostColumns, n - column);
     for (int64_t from = 0; from < k; from += kPanelDepth) {
@@ -276,10 +294,10 @@ void MultiplyMatrices(const StepMatrix& a, const StepMatrix& b, int64_t m, int64
       PackRows({b.At(from, column), b.row_step, b.column_step}, depth, columns, panels);
       for (int64_t row = 0; row < m; row += kMostRows) {
         const int64_t rows = std::min(kMostRows, m - row);
-        PackLeft({a.At(row, from), a.row_step, a.column_step}, rows, depth, left);
+        const StepMatrix left = Left({a.At(row, from), a.row_step, a.column_step}, rows, depth, memory);
         float* const to = c + row * n + column;
         const float* const start = from > 0 ? to : addend != nullptr ? addend + row * n + column : nullptr;
-        MultiplyPacked(left, panels, rows, depth, columns, to, n, start);
+        MultiplyPacked(left, panels, rows, depth, columns, to, n, start, n);
       }
     }
   }

@@ -16,7 +16,7 @@ struct StepMatrix {
 
 /// Rows of a right matrix that are multiplied at once. The order of the sums is: the products of rows [0, kPanelDepth)
 /// one after the other, then the sum of the next rows is added to it, and so on.
-constexpr int64_t kPanelDepth = 256;
+constexpr int64_t kPanelDepth = 512;
 
 /// Elements of a packed [k, n] matrix: for each kPanelDepth rows, panels of as many columns as the innermost loop makes
 /// at once, the last one filled up with zeros.
@@ -26,14 +26,15 @@ void PackPanels(const StepMatrix& b, int64_t k, int64_t n, float* to);
 
 /// Elements of scratch memory for a left matrix [m, k].
 int64_t LeftScratch(int64_t m, int64_t k);
-/// c [m, n] = a packed, plus `addend` if that is not null: a matrix like c, perhaps c. Rows of both are c_step apart.
-/// k > 0; `scratch` is 64-byte aligned. The bits of a row of c do not depend on m.
+/// c [m, n] = a packed, plus `addend` [m, n] if that is not null, which may be c. `c_step` and `addend_step` are the
+/// distances of rows; 0 adds one row to all. k > 0; `scratch` is 64-byte aligned. The bits of a row of c do not depend
+/// on m.
 void MultiplyPanels(const StepMatrix& a, const float* packed, int64_t m, int64_t k, int64_t n, float* c, int64_t c_step,
-                    const float* addend, float* scratch);
+                    const float* addend, int64_t addend_step, float* scratch);
 
 /// Elements of scratch memory for MultiplyMatrices.
 int64_t ProductScratch(int64_t m, int64_t k, int64_t n);
-/// The same for a right matrix that is not packed: it is, part by part.
+/// The same for dense c and addend and a right matrix that is not packed: it is, part by part.
 void MultiplyMatrices(const StepMatrix& a, const StepMatrix& b, int64_t m, int64_t k, int64_t n, float* c,
                       const float* addend, float* scratch);
 

@@ -34,16 +34,14 @@ struct RowsOfWeights {
     if (packed != nullptr) return PackedMatrix::ScratchBytes(k, m);
     return static_cast<uint64_t>(ProductScratch(m, k, n)) * sizeof(float);
   }
-  /// c [m, n] = a [m, k] times these rows of w, plus `addend` if that is not null.
-  void Multiply(const float* a, const float* w, int64_t m, float* c, const float* addend, float* scratch) const {
-    if (k == 0) {
-      if (addend != nullptr) std::copy_n(addend, m * n, c);
-      if (addend == nullptr) std::fill_n(c, m * n, 0.0f);
-    } else if (packed != nullptr) {
-      packed->Multiply(a, k, 1, m, c, scratch, addend);
-    } else {
-      MultiplyMatrices({a, k, 1}, {w + first * n, n, 1}, m, k, n, c, addend, scratch);
+  /// c [m, n] = a [m, k] times these rows of w, plus `addend`, whose rows are addend_step apart, if that is not null.
+  void Multiply(const float* a, const float* w, int64_t m, float* c, const float* addend, int64_t addend_step,
+                float* scratch) const {
+    if (packed != nullptr) return packed->Multiply(a, k, 1, m, c, scratch, addend, addend_step);
+    for (int64_t i = 0; i < m; ++i) {
+      addend != nullptr ? std::copy_n(addend + i * addend_step, n, c + i * n) : std::fill_n(c + i * n, n, 0.0f);
     }
+    if (k > 0) MultiplyMatrices({a, k, 1}, {w + first * n, n, 1}, m, k, n, c, c, scratch);
   }
 };
 
@@ -52,7 +50,8 @@ sdk::Cost CostOfProduct(double m, double k, double n, const weir_profile* profil
   sdk::Cost cost;
   cost.flops = 2 * m * k * n;
   cost.bytes = 4 * (m * k + k * n + m * n);
-  cost.whole_ns = 150 + std::max(cost.flops / (kShare * sdk::PeakFlops(profile, WEIR_FLOAT32)), 4 * k * n / kBytesPerNs);
+  const double computing = cost.flops / (kShare * sdk::PeakFlops(profile, WEIR_FLOAT32));
+  cost.whole_ns = 150 + std::max(computing, 4 * k * n / kBytesPerNs);
   return cost;
 }
 
@@ -85,11 +84,7 @@ struct MatMulOfSteps {
     const auto range = env.Range(Parts());
     const int64_t first = range.first * kPartRows, end = std::min(rows, range.second * kPartRows), n = weights.n;
     if (first >= end || n == 0) return;
-    float* const to = out + first * n;
-    if (bias != nullptr) {
-      for (int64_t i = 0; i < end - first; ++i) std::copy_n(bias, n, to + i * n);
-    }
-    weights.Multiply(x + first * weights.k, w, end - first, to, bias != nullptr ? to : nullptr, scratch);
+    weights.Multiply(x + first * weights.k, w, end - first, out + first * n, bias, 0, scratch);
   }
 
   void Run(sdk::Env& env, View<const float> x, View<const float> w, View<float> out, sdk::Scratch<char> scratch) const {
@@ -142,7 +137,7 @@ struct MatMulOfStep {
     }
     if (m == 0 || weights.n == 0) return WEIR_OK;
     weights.Multiply(h.data(), w.data(), m, out.data(), p.data() + step * m * weights.n,
-                     reinterpret_cast<float*>(scratch.data()));
+                     weights.n, reinterpret_cast<float*>(scratch.data()));
     return WEIR_OK;
   }
 
