@@ -32,7 +32,7 @@ struct Bindings {
 
 /// An expression in a loop with a part that does not depend on the loop: "MatMul(…, w) with p=_Op(x, w)". The input `p`
 /// of the fused op is the value of the node _Op(x, w), which is made ahead of the loop. Further terms with names of the
-/// expression say which node ahead of the loop gives a loop constant.
+/// expression say which node ahead of the loop gives a loop constant, and "next=Op(t, step)" how a counter is advanced.
 struct Lift {
   Term term;
   const op::OpDef* result = nullptr;

@@ -37,6 +37,8 @@ struct Place {
   Bindings bound;
   std::map<std::string, Endpoint, std::less<>> outside;
   std::vector<NodeId> kept, erased;  // inner nodes, ascending
+  std::vector<NodeId> held;          // nodes that hold x for the kept ones only: the loop constants, and their makers
+  bool held_whole = false;           // all of x, and of its type and shape
   NodeId enter = -1;                 // a loop constant of the loop, of the type of the lifted value
 };
 
@@ -55,15 +57,29 @@ class PlaceFinder {
   explicit PlaceFinder(const Scene& scene) : step_(scene.step), users_(scene.users), scene_(scene) {}
 
   std::optional<Place> At(const Lift& lift, NodeId root) const {
-    Place place{&lift, root, {}, {}, {}, {}, -1};
+    Place place;
+    place.lift = &lift;
+    place.root = root;
     if (step_.node(root).frame <= 0 || !MatchLift(scene_, lift, root, place.bound)) return std::nullopt;
     for (const auto& [name, value] : place.bound.values) {
       if (const std::optional<Endpoint> outer = Outside(step_, value)) place.outside[name] = *outer;
     }
+    bool counts = false;
     for (const Term& producer : lift.producers) {
-      if (!MatchProducer(producer, place)) return std::nullopt;
+      if (producer.name == "next") {
+        counts = IsCounter(producer, place.bound.values.find("t")->second);
+      } else if (!MatchProducer(producer, place)) {
+        return std::nullopt;
+      }
     }
     if (!TakeInner(place) || !FindEnter(place) || !OperandsAreThere(place)) return std::nullopt;
+    if (counts && place.held_whole) {  // each element is read at most once, and the fused node checks the index
+      place.erased.insert(place.erased.end(), place.kept.begin(), place.kept.end());
+      place.kept.clear();
+      std::ranges::sort(place.erased);
+    } else {
+      place.held.clear();
+    }
     return place;
   }
 
@@ -101,7 +117,57 @@ class PlaceFinder {
         uses += 2;  // here, and by the loop constant
       }
     }
-    return maker >= 0 && users_[maker] == uses;
+    if (maker < 0 || users_[maker] != uses) return false;
+    const StepNode& holder = step_.node(maker);
+    for (const auto& [name, value] : place.bound.values) {
+      const std::optional<Endpoint> outer = Outside(step_, value);
+      if (outer && outer->node == maker) place.held.push_back(value.node);
+    }
+    place.held.insert(place.held.end(), {given->second.node, made->second.node, maker});
+    place.held_whole = HoldsAll(holder, step_.TypeOf(place.outside.find("x")->second),
+                                step_.ShapeOf(place.outside.find("x")->second));
+    return true;
+  }
+
+  /// The array has as many elements as x, of x's type and of a shape that it accepts.
+  bool HoldsAll(const StepNode& array, DType type, const PartialShape& x) const {
+    const Tensor* const size = array.inputs.empty() ? nullptr : step_.ValueOf(array.inputs[0]);
+    const Result<DType> dtype = array.source->attrs().Type("dtype");
+    const Result<PartialShape> element = array.source->attrs().ShapeAttr("element_shape");
+    if (size == nullptr || size->dtype() != DType::kInt32 || size->elements() != 1 || x.rank() != 3) return false;
+    const Result<PartialShape> row = PartialShape::Make(std::vector<int64_t>{x.dim(1), x.dim(2)});
+    return size->as<int32_t>()[0] == x.dim(0) && dtype.ok() && *dtype == type && element.ok() && row.ok() &&
+           element->CompatibleWith(*row);
+  }
+
+  /// The value that this one is in all iterations in which it is live.
+  Endpoint Passed(Endpoint value) const {
+    for (;;) {
+      const StepNode& node = step_.node(value.node);
+      const bool passes = node.kind == StepNode::Kind::kOp && !node.inputs.empty() &&
+                          (node.source->op().traits.passes_value || graph::FlowOf(node) == Flow::kSwitch);
+      if (!passes) return value;
+      value = node.inputs[0];
+    }
+  }
+
+  /// `t` is a loop variable whose next value is made by one of the ops from it and a constant above 0.
+  bool IsCounter(const Term& next, const Endpoint& t) const {
+    const Endpoint variable = Passed(t);
+    const StepNode& merge = step_.node(variable.node);
+    if (graph::FlowOf(merge) != Flow::kMerge || merge.inputs.size() != 2 || variable.index != 0) return false;
+    const auto back = std::ranges::find_if(
+        merge.inputs, [&](const Endpoint& input) { return graph::IsBackEdge(step_, merge, input); });
+    if (back == merge.inputs.end()) return false;
+    const StepNode& sum = step_.node(Passed(step_.node(back->node).inputs[0]).node);
+    if (sum.kind != StepNode::Kind::kOp || sum.inputs.size() != 2) return false;
+    if (std::ranges::find(next.ops, sum.source->op().name) == next.ops.end()) return false;
+    for (const size_t i : {size_t{0}, size_t{1}}) {
+      const Tensor* const step = step_.ValueOf(sum.inputs[1 - i]);
+      if (!(Passed(sum.inputs[i]) == variable) || step == nullptr || step->dtype() != DType::kInt32) continue;
+      if (step->elements() == 1 && step->as<int32_t>()[0] > 0) return true;
+    }
+    return false;
   }
 
   /// Sorts the inner nodes into stateful ones, which stay, and others, whose users are all of the expression.
@@ -244,6 +310,7 @@ Result<bool> Apply(const FuseOptions& options, const Place& place, StepGraph& st
     fused.control_inputs.insert(fused.control_inputs.end(), node.control_inputs.begin(), node.control_inputs.end());
     rewriter.Erase(moved(id));
   }
+  for (const NodeId id : place.held) rewriter.Erase(moved(id));
   step.made.push_back({std::move(source), {root.source}});
   const std::vector<NodeId> places = rewriter.Finish();
   for (size_t i = 0; i < places.size(); ++i) {

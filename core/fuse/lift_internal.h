@@ -8,7 +8,8 @@ namespace weir::fuse {
 
 /// Replaces the expressions of fused ops that have a part ahead of the loop (Lift): the input of a recurrent product is
 /// multiplied for all steps at once. Conditions are those of other expressions, and that the operands of the part are
-/// loop constants. Stateful nodes of an expression stay, and the fused node waits for them.
+/// loop constants. Stateful nodes of an expression stay, and the fused node waits for them, unless they read each
+/// element of an array once that holds nothing but the operand.
 Status LiftFromLoops(const FuseOptions& options, graph::StepGraph& step, graph::Placement& placement);
 
 }  // namespace weir::fuse

@@ -96,14 +96,15 @@ void DeclareStepProducts(OpRegistry& ops) {
   OpBuilder step = ops.Declare("_MatMulOfStep").Is(Category::kMath);
   step.In("p: T").In("t: Tindices").In("h: T").In("w: T").Out("product: T").Attr("T: {float}");
   step.Attr("Tindices: {int32, int64} = int32").Attr("batch_dims: int = 0");
-  step.Attr("transpose_a: bool = false").Attr("transpose_b: bool = false");
+  step.Attr("transpose_a: bool = false").Attr("transpose_b: bool = false").Attr("of_array: bool = false");
   step.Doc("p[t] + h times the last rows of w, for p of _MatMulOfSteps.").Shape(StepProductShape);
   const std::string row = "GatherV2(x, t, first)", element = "TensorArrayReadV3(array, t, flow)";
-  const std::string scattered = ", flow=TensorArrayScatterV3(array, all, x, start)";
+  const std::string scattered = ", flow=TensorArrayScatterV3(array, all, x, start), next=AddV2|Add(t, step)";
   const auto product = [](const std::string& part) { return "MatMul(ConcatV2(" + part + ", h, last), w)"; };
   for (const std::string add : {"BiasAdd(", "AddV2|Add("}) {
     const std::string with = ", bias) with p=_BiasedMatMulOfSteps(x, w, bias)";
-    step.Computes(add + product(row) + with).Computes(add + product(element) + with + scattered);
+    step.Computes(add + product(row) + with);
+    step.Computes(add + product(element) + with + scattered, {{"of_array", true}});
   }
   step.Computes(product(row) + " with p=_MatMulOfSteps(x, w)");
   step.NoGradient(kMadeAfterGradients);

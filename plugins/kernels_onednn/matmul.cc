@@ -2,10 +2,12 @@
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "plugins/functors/biased_product.h"
 #include "plugins/functors/finish_rows.h"
+#include "plugins/functors/shared_by_content.h"
 #include "plugins/kernels_onednn/families.h"
 #include "plugins/kernels_onednn/primitive.h"
 #include "sdk/cpp/cpu.h"
@@ -45,7 +47,7 @@ struct Rates {
 constexpr Rates kRates[] = {
     {0.60, 0.50, 0.50, 0.10, 0.9},   // baseline
     {0.62, 0.58, 0.40, 0.10, 0.85},  // amd-avx2
-    {0.97, 0.95, 0.94, 0.01, 1},     // amd-avx512
+    {0.97, 0.95, 0.985, 0.01, 1},    // amd-avx512
     {0.75, 0.70, 0.50, 0.10, 0.85},  // intel-avx2
     {0.85, 0.85, 0.87, 0.06, 1},     // intel-avx512
 };
@@ -56,21 +58,50 @@ double ProductNs(const Product& p, Way way, double peak) {
   const double m = static_cast<double>(p.m), n = static_cast<double>(p.n), k = static_cast<double>(p.k);
   const double flops = 2 * m * n * k / (p.n % 512 == 0 ? rates.even_rows_share * peak : peak);
   if (p.m == 1 || p.n == 1) return 500 + (m * k + k * n) * 4 / 11;
-  if (way == Way::kPacked) return 900 + std::max(flops / rates.packed, k * n * 4 / 11);
+  if (way == Way::kPacked) return 900 + std::max(flops / rates.packed + 0.02 * k * n, k * n * 4 / 11);
   if (way == Way::kMatMul) return 1000 + flops / rates.matmul + 0.1 * k * n;
   return 750 + flops / rates.gemm + rates.element_ns * (m * k + k * n);
 }
 
-struct Free {
-  void operator()(float* block) const { std::free(block); }
+/// A constant in a layout of oneDNN's, shared by all kernels that want it.
+class PackedConstant {
+ public:
+  explicit PackedConstant(uint64_t bytes) : elements_(static_cast<float*>(std::aligned_alloc(64, bytes))) {}
+  ~PackedConstant() { std::free(elements_); }
+  PackedConstant(const PackedConstant&) = delete;
+  PackedConstant& operator=(const PackedConstant&) = delete;
+  float* elements() const { return elements_; }  // null without memory
+
+ private:
+  float* elements_;
 };
+
+/// The [k, n] constant `b` of layout `from` in the layout `to`; null, with the error set, if that fails.
+std::shared_ptr<const PackedConstant> Packed(const dnnl_memory_desc_t& from, const dnnl_memory_desc_t& to,
+                                             const void* b, int64_t elements, const sdk::Error& error, int32_t* code) {
+  static auto* const known = new functors::SharedByContent<PackedConstant>;
+  std::string form;
+  functors::AppendBytes(from, &form);
+  functors::AppendBytes(to, &form);
+  const auto make = [&]() -> std::shared_ptr<const PackedConstant> {
+    const uint64_t bytes = (dnnl_memory_desc_get_size(&to) + 63) / 64 * 64;
+    auto made = std::make_shared<PackedConstant>(bytes);
+    if (made->elements() == nullptr) {
+      *code = error.Fail(WEIR_RESOURCE_EXHAUSTED, "no memory for ", bytes, " bytes");
+      return nullptr;
+    }
+    *code = Reorder(from, b, to, made->elements(), error);
+    return *code == WEIR_OK ? made : nullptr;
+  };
+  return known->Of(std::move(form), static_cast<const float*>(b), elements, make);
+}
 
 template <int32_t (sdk::Products::*kPlan)(const sdk::Prep&)>
 struct MatMul {
   sdk::Products products;
   Way way = Way::kGemm;
   Primitive primitive;
-  std::unique_ptr<float, Free> packed;
+  std::shared_ptr<const PackedConstant> packed;
 
   int32_t Prepare(sdk::Prep& prep) {
     if (const int32_t code = (products.*kPlan)(prep); code != WEIR_OK) return code;
@@ -107,10 +138,9 @@ struct MatMul {
     }
     if (primitive.scratch_bytes() != 0) prep.Scratch(primitive.scratch_bytes());
     if (way != Way::kPacked) return WEIR_OK;
-    const size_t bytes = (dnnl_memory_desc_get_size(&primitive.desc(1)) + 63) / 64 * 64;
-    packed.reset(static_cast<float*>(std::aligned_alloc(64, bytes)));
-    if (packed == nullptr) return prep.error().Fail(WEIR_RESOURCE_EXHAUSTED, "no memory for ", bytes, " bytes");
-    return Reorder(b, constant_b, primitive.desc(1), packed.get(), prep.error());
+    int32_t code = WEIR_OK;
+    packed = Packed(b, primitive.desc(1), constant_b, p.k * p.n, prep.error(), &code);
+    return code;
   }
 
   int32_t Run(sdk::Env& env, sdk::View<const float> x, sdk::View<const float> y, sdk::View<float> out,
@@ -141,7 +171,7 @@ struct MatMul {
 
   int32_t Multiply(sdk::Env& env, int64_t rows, const float* a, const float* b, float* c, void* scratch) const {
     const Product& p = products.one();
-    if (way != Way::kGemm) return primitive.Run({a, packed != nullptr ? packed.get() : b, c, scratch}, env.error());
+    if (way != Way::kGemm) return primitive.Run({a, packed != nullptr ? packed->elements() : b, c, scratch}, env.error());
     const dnnl_status_t status = dnnl_sgemm(p.transpose_a ? 'T' : 'N', p.transpose_b ? 'T' : 'N', rows, p.n, p.k, 1, a,
                                             p.lda(), b, p.ldb(), 0, c, p.n);
     if (status == dnnl_success) return WEIR_OK;

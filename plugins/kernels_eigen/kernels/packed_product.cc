@@ -3,37 +3,14 @@
 #include <sys/mman.h>
 
 #include <cstdlib>
-#include <cstring>
-#include <map>
-#include <mutex>
-#include <tuple>
+#include <string>
 #include <utility>
 
+#include "plugins/functors/shared_by_content.h"
 #include "plugins/kernels_eigen/kernels/panels.h"
 
 namespace weir::kernels_eigen {
 namespace {
-
-/// Two independent hashes of the bytes of `n` floats.
-std::pair<uint64_t, uint64_t> HashOf(const float* x, int64_t n) {
-  uint64_t a = 0x9e3779b97f4a7c15, b = 0xc2b2ae3d27d4eb4f;
-  int64_t i = 0;
-  for (; i + 2 <= n; i += 2) {
-    uint64_t word;
-    std::memcpy(&word, x + i, sizeof word);
-    a = (a ^ word) * 0x9fb21c651e98df25;
-    a ^= a >> 29;
-    b = (b + word) * 0xd6e8feb86659fd93;
-    b ^= b >> 32;
-  }
-  for (; i < n; ++i) {
-    uint32_t word;
-    std::memcpy(&word, x + i, sizeof word);
-    a = (a ^ word) * 0x9fb21c651e98df25;
-    b = (b + word) * 0xd6e8feb86659fd93;
-  }
-  return {a ^ a >> 31, b ^ b >> 33};
-}
 
 /// Aligned to 64 bytes, or to huge pages, which the system is asked for. Null without memory.
 float* NewElements(uint64_t bytes) {
@@ -58,22 +35,18 @@ uint64_t PackedMatrix::Bytes(int64_t k, int64_t n) {
 }
 
 std::shared_ptr<const PackedMatrix> PackedMatrix::Of(const float* b, bool transposed, int64_t k, int64_t n) {
-  using Key = std::tuple<int64_t, int64_t, bool, uint64_t, uint64_t>;
-  static std::mutex* const mutex = new std::mutex;  // protects known
-  static auto* const known = new std::map<Key, std::weak_ptr<const PackedMatrix>>;
-  const auto [first, second] = HashOf(b, k * n);
-  const std::lock_guard<std::mutex> lock(*mutex);
-  std::erase_if(*known, [](const auto& entry) { return entry.second.expired(); });
-  std::weak_ptr<const PackedMatrix>& slot = (*known)[{k, n, transposed, first, second}];
-  if (std::shared_ptr<const PackedMatrix> packed = slot.lock()) return packed;
-  const std::shared_ptr<PackedMatrix> made(new PackedMatrix);
-  made->k_ = k;
-  made->n_ = n;
-  made->elements_ = NewElements(Bytes(k, n));
-  if (made->elements_ == nullptr) return nullptr;
-  PackPanels({b, transposed ? 1 : n, transposed ? k : 1}, k, n, made->elements_);
-  slot = made;
-  return made;
+  static auto* const known = new functors::SharedByContent<PackedMatrix>;
+  std::string form;
+  for (const int64_t number : {k, n, int64_t{transposed}}) functors::AppendBytes(number, &form);
+  return known->Of(std::move(form), b, k * n, [&]() -> std::shared_ptr<const PackedMatrix> {
+    const std::shared_ptr<PackedMatrix> made(new PackedMatrix);
+    made->k_ = k;
+    made->n_ = n;
+    made->elements_ = NewElements(Bytes(k, n));
+    if (made->elements_ == nullptr) return nullptr;
+    PackPanels({b, transposed ? 1 : n, transposed ? k : 1}, k, n, made->elements_);
+    return made;
+  });
 }
 
 PackedMatrix::~PackedMatrix() { std::free(elements_); }

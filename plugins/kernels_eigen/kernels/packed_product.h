@@ -18,9 +18,9 @@ class PackedMatrix {
   PackedMatrix(const PackedMatrix&) = delete;
   PackedMatrix& operator=(const PackedMatrix&) = delete;
 
-  /// c [m, n] = a times this matrix, plus `addend` [m, n] if that is not null (panels.h), for an a [m, k] whose elements
-  /// (i, p) are at a[i * row_step + p * depth_step]; one of the steps is 1. k > 0. The order of the sums depends on k alone, see
-  /// kPanelDepth. `scratch` has ScratchBytes(k, m).
+  /// c [m, n] = a times this matrix, plus `addend` if that is not null (panels.h), for an a [m, k] whose elements
+  /// (i, p) are at a[i * row_step + p * depth_step]; one of the steps is 1. k > 0. The order of the sums depends on k
+  /// alone, see kPanelDepth. `scratch` has ScratchBytes(k, m).
   void Multiply(const float* a, int64_t row_step, int64_t depth_step, int64_t m, float* c, float* scratch,
                 const float* addend = nullptr, int64_t addend_step = 0) const;
   static uint64_t ScratchBytes(int64_t k, int64_t m);

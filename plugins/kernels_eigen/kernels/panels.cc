@@ -27,7 +27,7 @@ constexpr int64_t kLanes = kVectorBytes / static_cast<int64_t>(sizeof(float));
 constexpr int64_t kPanelColumns = 2 * kLanes;
 // Elements between copied rows of a: not a multiple of 2 KiB, so that the rows of a block lie in different cache sets.
 constexpr int64_t kLeftStep = kPanelDepth + 16;
-constexpr int64_t kMostRows = 22 * 12;     // of a that are multiplied at once: they stay in the second cache
+constexpr int64_t kMostRows = 11 * 12;     // of a that are multiplied at once: they stay in the second cache
 constexpr int64_t kMostColumns = 256;      // of b that MultiplyMatrices packs at once
 
 int64_t Panels(int64_t n) { return (n + kPanelColumns - 1) / kPanelColumns; }
@@ -70,6 +70,13 @@ struct Block {
 /// kCount rows of c by the columns of one panel or two, of which the first kVectors vectors are made.
 template <int kCount, int kVectors>
 void Inner(const Block& block) {
+  const float* const after = block.addend != nullptr ? block.addend : block.c;  // used last, and then at once
+  const int64_t after_step = block.addend != nullptr ? block.addend_step : block.c_step;
+#pragma GCC unroll 12
+  for (int i = 0; i < kCount; ++i) {
+    __builtin_prefetch(after + i * after_step);
+    if constexpr (kVectors * kLanes > 16) __builtin_prefetch(after + i * after_step + 16);
+  }
   Vector sums[kCount][kVectors];
 #pragma GCC unroll 12
   for (int i = 0; i < kCount; ++i) {

@@ -110,6 +110,7 @@ struct BiasedMatMulOfSteps : MatMulOfSteps {
 struct MatMulOfStep {
   RowsOfWeights weights;
   int64_t m = 0, steps = 0;
+  bool of_array = false;  // x was a TensorArray, which has another text for an index that it does not have
 
   int32_t Prepare(sdk::Prep& prep) {
     const weir_shape &p = prep.shape(0), &t = prep.shape(1), &h = prep.shape(2), &w = prep.shape(3);
@@ -120,6 +121,7 @@ struct MatMulOfStep {
       return prep.error().Unimplemented("no product of a step with p ", p, ", h ", h, " and w ", w);
     }
     steps = p.dims[0];
+    of_array = node.Bool("of_array");
     m = h.dims[0];
     if (const int32_t code = weights.Prepare(prep, 3, w.dims[0] - h.dims[1], h.dims[1], w.dims[1]); code != WEIR_OK) {
       return code;
@@ -133,6 +135,9 @@ struct MatMulOfStep {
               View<float> out, sdk::Scratch<char> scratch) const {
     const auto step = static_cast<int64_t>(t[0]);
     if (step < 0 || step >= steps) {
+      if (of_array) {
+        return env.error().InvalidArgument("Tried to read from index ", step, " but array size is: ", steps);
+      }
       return IndexOutOfRange(env.error(), "indices", t.shape(), 0, step, " is not in ", steps);
     }
     if (m == 0 || weights.n == 0) return WEIR_OK;
