@@ -171,7 +171,8 @@ struct MatMul {
 
   int32_t Multiply(sdk::Env& env, int64_t rows, const float* a, const float* b, float* c, void* scratch) const {
     const Product& p = products.one();
-    if (way != Way::kGemm) return primitive.Run({a, packed != nullptr ? packed->elements() : b, c, scratch}, env.error());
+    const float* const right = packed != nullptr ? packed->elements() : b;
+    if (way != Way::kGemm) return primitive.Run({a, right, c, scratch}, env.error());
     const dnnl_status_t status = dnnl_sgemm(p.transpose_a ? 'T' : 'N', p.transpose_b ? 'T' : 'N', rows, p.n, p.k, 1, a,
                                             p.lda(), b, p.ldb(), 0, c, p.n);
     if (status == dnnl_success) return WEIR_OK;

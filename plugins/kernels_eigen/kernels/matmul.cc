@@ -169,8 +169,8 @@ struct Rates {
   double eigen;    // share, of types other than float
   double panels;   // share, with a packed b
   double dense;    // share, if b is packed by each call
-  double a_ns;     // to pack an element of a
-  double b_ns;     // of b
+  double a_ns;     // to read an element of a
+  double b_ns;     // to pack one of b
   double far_ns;   // more per element of b if it is beyond the second cache
 };
 const Rates& RatesHere() {
@@ -181,6 +181,9 @@ const Rates& RatesHere() {
 #endif
   return sdk::ThisCpu().amd ? kAmd : kIntel;
 }
+
+/// Time to read or copy an element of a: rows that lie in one cache set are copied.
+double LeftNs(const sdk::Product& p) { return !p.transpose_a && p.k % 1024 == 0 ? 1.0 : RatesHere().a_ns; }
 
 constexpr double kReadBytesPerNs = 18;  // of a packed matrix
 constexpr double kSecondCacheBytes = 1 << 20;
@@ -203,7 +206,7 @@ double ProductNs(const sdk::Product& p, double peak, uint32_t dtype) {
   if (dtype != WEIR_FLOAT32 && !IsNarrow(dtype)) {
     return 300 + 2 * m * n * k / (rates.eigen * wide_peak) + kEigenNs * (m * k + k * n) + far;
   }
-  return 150 + widened + 2 * m * n * k / (rates.dense * wide_peak) + rates.a_ns * m * k + rates.b_ns * k * n + far;
+  return 150 + widened + 2 * m * n * k / (rates.dense * wide_peak) + LeftNs(p) * m * k + rates.b_ns * k * n + far;
 }
 
 /// The same for a product with a packed matrix, whose last panel is filled up.
@@ -211,7 +214,7 @@ double PackedNs(const sdk::Product& p, double peak) {
   const Rates& rates = RatesHere();
   const double m = static_cast<double>(p.m), k = static_cast<double>(p.k);
   const double bytes = static_cast<double>(PackedMatrix::Bytes(p.k, p.n));
-  return 150 + rates.a_ns * m * k + std::max(m * bytes / (2 * rates.panels * peak), bytes / kReadBytesPerNs);
+  return 150 + LeftNs(p) * m * k + std::max(m * bytes / (2 * rates.panels * peak), bytes / kReadBytesPerNs);
 }
 
 /// The constant right operand of a product that is worth packing, or null.
