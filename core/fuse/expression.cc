@@ -17,6 +17,8 @@ using graph::StepGraph;
 using graph::StepNode;
 
 constexpr std::string_view kLastDimension = "last";
+constexpr std::string_view kFirstDimension = "first";
+constexpr std::string_view kWith = " with ";
 
 class TermParser {
  public:
@@ -26,6 +28,17 @@ class TermParser {
     WEIR_ASSIGN(Term term, ParseOne());
     if (at_ != text_.size()) return Fault("the end");
     return term;
+  }
+  /// One or more terms with names and commas between them.
+  Result<std::vector<Term>> ParseList() {
+    std::vector<Term> terms;
+    do {
+      WEIR_ASSIGN(Term term, ParseOne());
+      if (term.name.empty() || term.ops.empty()) return Fault("NAME=OP(...)");
+      terms.push_back(std::move(term));
+    } while (Take(','));
+    if (at_ != text_.size()) return Fault("the end");
+    return terms;
   }
 
  private:
@@ -84,13 +97,6 @@ class TermParser {
   size_t at_ = 0;
 };
 
-/// Values of names, and the nodes that matched.
-struct Bindings {
-  std::map<std::string, Endpoint, std::less<>> values;
-  op::AttrList attrs;
-  std::vector<NodeId> nodes;
-};
-
 class Matcher {
  public:
   Matcher(const Scene& scene, const op::OpDef& result, const IndexedVector<NodeId, char>& taken)
@@ -134,6 +140,8 @@ class Matcher {
       if (value.index != 0 || !MatchNode(term, value.node, bound)) return false;
     } else if (term.name == kLastDimension) {
       return IsLastDimension(user, value);
+    } else if (term.name == kFirstDimension) {
+      return DimensionOf(value) == 0;
     } else if (result_.FindAttr(term.name) != nullptr) {
       return MatchNumber(term.name, value, bound);
     }
@@ -143,14 +151,21 @@ class Matcher {
 
   /// The constant names the last dimension of the user's first operand, which the user's result keeps as 1.
   bool IsLastDimension(const StepNode& user, const Endpoint& value) const {
+    const std::optional<int64_t> at = DimensionOf(value);
+    const PartialShape &kept = user.shapes[0], &shape = scene_.step.ShapeOf(user.inputs[0]);
+    // Of several operands with one rank, as of a concatenation, the first one's may be unknown.
+    const bool joined = !user.source->op().inputs[0].number_attr.empty();
+    if (!at || !kept.has_rank() || (!joined && !(shape.has_rank() && shape.rank() == kept.rank()))) return false;
+    return *at == -1 || *at == kept.rank() - 1;
+  }
+
+  /// The value of a constant with one element of int32 or int64.
+  std::optional<int64_t> DimensionOf(const Endpoint& value) const {
     const Tensor* const axis = scene_.step.ValueOf(value);
-    const PartialShape& shape = scene_.step.ShapeOf(user.inputs[0]);
-    if (axis == nullptr || axis->elements() != 1 || !IsInteger(axis->dtype()) || !shape.has_rank()) return false;
-    const int64_t at = axis->dtype() == DType::kInt64   ? axis->as<int64_t>()[0]
-                       : axis->dtype() == DType::kInt32 ? axis->as<int32_t>()[0]
-                                                        : shape.rank();
-    const PartialShape& kept = user.shapes[0];
-    return (at == -1 || at == shape.rank() - 1) && kept.has_rank() && kept.rank() == shape.rank();
+    if (axis == nullptr || axis->elements() != 1) return std::nullopt;
+    if (axis->dtype() == DType::kInt64) return axis->as<int64_t>()[0];
+    if (axis->dtype() == DType::kInt32) return axis->as<int32_t>()[0];
+    return std::nullopt;
   }
 
   bool MatchNumber(const std::string& attr, const Endpoint& value, Bindings& bound) const {
@@ -179,29 +194,12 @@ bool InnerHaveNoOtherUsers(const Scene& scene, const Found& found, const std::ve
   return std::ranges::all_of(found.inner, [&](NodeId id) { return uses[id] == scene.users[id]; });
 }
 
-bool AreTogether(const Scene& scene, const Found& found) {
-  const int device = scene.DeviceOf(found.root);
-  const int frame = scene.step.node(found.root).frame;
-  return device >= 0 && std::ranges::all_of(found.inner, [&](NodeId id) {
+bool AreTogether(const Scene& scene, const std::vector<NodeId>& nodes) {
+  const int device = scene.DeviceOf(nodes[0]);
+  const int frame = scene.step.node(nodes[0]).frame;
+  return device >= 0 && std::ranges::all_of(nodes, [&](NodeId id) {
            return scene.DeviceOf(id) == device && scene.step.node(id).frame == frame;
          });
-}
-
-/// Adds the attributes of the fused node that the expression does not give. False if the nodes disagree about one.
-bool AddAttrs(const StepGraph& step, const std::vector<NodeId>& nodes, Found& found) {
-  for (const op::AttrDef& attr : found.result->attrs) {
-    const auto is_it = [&](const auto& given) { return given.first == attr.name; };
-    if (std::ranges::any_of(found.attrs, is_it)) continue;
-    const op::AttrValue* first = nullptr;
-    for (const NodeId id : nodes) {
-      const op::AttrValue* const value = step.node(id).source->attrs().Find(attr.name);
-      if (value == nullptr) continue;
-      if (first != nullptr && !(*value == *first)) return false;
-      first = value;
-    }
-    if (first != nullptr) found.attrs.emplace_back(attr.name, *first);
-  }
-  return true;
 }
 
 }  // namespace
@@ -212,9 +210,18 @@ Result<Expressions> Expressions::Of(const op::OpRegistry& ops) {
   Expressions expressions;
   for (const op::OpDef* const result : ops.FusedOps()) {
     for (const op::FusedExpression& expression : result->computes) {
-      Result<Term> term = ParseTerm(expression.text);
+      const std::string_view text = expression.text;
+      const size_t with = text.find(kWith);
+      Result<Term> term = ParseTerm(text.substr(0, with));
       if (!term.ok()) return Internal("op {}: {}", result->name, term.status().message());
-      for (const std::string& root : term->ops) expressions.by_root_.emplace(root, Row{*term, result, &expression});
+      if (with == std::string_view::npos) {
+        for (const std::string& root : term->ops) expressions.by_root_.emplace(root, Row{*term, result, &expression});
+        continue;
+      }
+      Result<std::vector<Term>> parts = TermParser(text.substr(with + kWith.size())).ParseList();
+      if (!parts.ok()) return Internal("op {}: {}", result->name, parts.status().message());
+      Lift lift{*term, result, &expression, parts->front(), {parts->begin() + 1, parts->end()}};
+      for (const std::string& root : term->ops) expressions.lifts_.emplace(root, lift);
     }
   }
   return expressions;
@@ -239,15 +246,44 @@ std::optional<Found> Expressions::At(const Scene& scene, NodeId root, const Inde
       if (complete) found.inputs.push_back(value->second);
     }
     const auto plain = [&](const Endpoint& input) { return IsPlain(scene.step, input); };
-    if (!complete || !std::ranges::all_of(found.inputs, plain) || !AreTogether(scene, found) ||
+    if (!complete || !std::ranges::all_of(found.inputs, plain) || !AreTogether(scene, nodes) ||
         !InnerHaveNoOtherUsers(scene, found, nodes)) {
       continue;
     }
     for (const auto& attr : row->second.expression->attrs) found.attrs.push_back(attr);
-    if (!AddAttrs(scene.step, nodes, found)) continue;
+    if (!AddAttrs(scene.step, nodes, result, found.attrs)) continue;
     if (SomeKernelTakes(scene, root, result, found.inputs, found.attrs)) return found;
   }
   return std::nullopt;
+}
+
+std::vector<const Lift*> Expressions::LiftsAt(const StepNode& node) const {
+  std::vector<const Lift*> lifts;
+  if (node.kind != StepNode::Kind::kOp) return lifts;
+  const auto [begin, end] = lifts_.equal_range(node.source->op().name);
+  for (auto row = begin; row != end; ++row) lifts.push_back(&row->second);
+  return lifts;
+}
+
+bool MatchLift(const Scene& scene, const Lift& lift, NodeId root, Bindings& bound) {
+  const IndexedVector<NodeId, char> taken(scene.step.nodes.size(), 0);
+  return Matcher(scene, *lift.result, taken).MatchNode(lift.term, root, bound) && AreTogether(scene, bound.nodes);
+}
+
+bool AddAttrs(const StepGraph& step, const std::vector<NodeId>& nodes, const op::OpDef& result, op::AttrList& attrs) {
+  for (const op::AttrDef& attr : result.attrs) {
+    const auto is_it = [&](const auto& given) { return given.first == attr.name; };
+    if (std::ranges::any_of(attrs, is_it)) continue;
+    const op::AttrValue* first = nullptr;
+    for (const NodeId id : nodes) {
+      const op::AttrValue* const value = step.node(id).source->attrs().Find(attr.name);
+      if (value == nullptr) continue;
+      if (first != nullptr && !(*value == *first)) return false;
+      first = value;
+    }
+    if (first != nullptr) attrs.emplace_back(attr.name, *first);
+  }
+  return true;
 }
 
 }  // namespace weir::fuse

@@ -7,6 +7,7 @@
 
 #include "core/fuse/compiled_internal.h"
 #include "core/fuse/expression_internal.h"
+#include "core/fuse/lift_internal.h"
 #include "core/fuse/match_internal.h"
 #include "core/fuse/regions_internal.h"
 #include "core/graph/rewriter.h"
@@ -165,7 +166,12 @@ Status FuseRegions(const FuseOptions& options, PlacedStep& placed) {
   return ReplaceAll(FindRegions({options, placed.step, placed.placement, users}, *result), placed);
 }
 
+Status LiftParts(const FuseOptions& options, PlacedStep& placed) {
+  return LiftFromLoops(options, placed.step, placed.placement);
+}
+
 constexpr Pass<FuseOptions, PlacedStep> kPasses[] = {{"fuse_matches", FuseMatches},
+                                                     {"lift_from_loops", LiftParts},
                                                      {"fuse_expressions", FuseExpressions},
                                                      {"compile_regions", CompileRegions},
                                                      {"fuse_regions", FuseRegions}};

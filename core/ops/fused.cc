@@ -138,6 +138,47 @@ void DeclareBiasedConvolutions(OpRegistry& ops) {
   ComputesWithActivations(volumes, "BiasAdd[data_format=NCHW](Conv3D[data_format=NCDHW](input, filter), bias)", first);
 }
 
+Status StepsProductShape(ShapeContext& c) {
+  WEIR_ASSIGN(const PartialShape x, c.WithRank(0, 3));
+  WEIR_ASSIGN(const PartialShape w, c.WithRank(1, 2));
+  WEIR_ASSIGN(PartialShape product, PartialShape::Make(std::vector<int64_t>{x.dim(0), x.dim(1), w.dim(1)}));
+  c.set_output(0, std::move(product));
+  return Status();
+}
+
+Status StepProductShape(ShapeContext& c) {
+  WEIR_ASSIGN(const PartialShape p, c.WithRank(0, 3));
+  WEIR_TRY(c.WithRank(1, 0).status());
+  WEIR_ASSIGN(PartialShape product, PartialShape::Make(std::vector<int64_t>{p.dim(1), p.dim(2)}));
+  c.set_output(0, std::move(product));
+  return Status();
+}
+
+/// In a loop, [x[t], h] w + bias is p[t] + h times the last rows of w, where p is made ahead of the loop.
+void DeclareStepProducts(OpRegistry& ops) {
+  OpBuilder plain = ops.Declare("_MatMulOfSteps").Is(Category::kMath);
+  plain.In("x: T").In("w: T").Out("p: T").Attr("T: {float}").Shape(StepsProductShape);
+  plain.Doc("p[t] = x[t] times the first rows of w, for x [steps, rows, k].").NoGradient(kMadeAfterGradients);
+  OpBuilder biased = ops.Declare("_BiasedMatMulOfSteps").Is(Category::kMath);
+  biased.In("x: T").In("w: T").In("bias: T").Out("p: T").Attr("T: {float}").Shape(StepsProductShape);
+  biased.Doc("_MatMulOfSteps with the bias [columns] added to each row.").NoGradient(kMadeAfterGradients);
+  OpBuilder step = ops.Declare("_MatMulOfStep").Is(Category::kMath);
+  step.In("p: T").In("t: Tindices").In("h: T").In("w: T").Out("product: T").Attr("T: {float}");
+  step.Attr("Tindices: {int32, int64} = int32").Attr("batch_dims: int = 0");
+  step.Attr("transpose_a: bool = false").Attr("transpose_b: bool = false").Attr("of_array: bool = false");
+  step.Doc("p[t] + h times the last rows of w, for p of _MatMulOfSteps.").Shape(StepProductShape);
+  const std::string row = "GatherV2(x, t, first)", element = "TensorArrayReadV3(array, t, flow)";
+  const std::string scattered = ", flow=TensorArrayScatterV3(array, all, x, start), next=AddV2|Add(t, step)";
+  const auto product = [](const std::string& part) { return "MatMul(ConcatV2(" + part + ", h, last), w)"; };
+  for (const std::string add : {"BiasAdd(", "AddV2|Add("}) {
+    const std::string with = ", bias) with p=_BiasedMatMulOfSteps(x, w, bias)";
+    step.Computes(add + product(row) + with);
+    step.Computes(add + product(element) + with + scattered, {{"of_array", true}});
+  }
+  step.Computes(product(row) + " with p=_MatMulOfSteps(x, w)");
+  step.NoGradient(kMadeAfterGradients);
+}
+
 Status RegionShape(ShapeContext& c) {
   WEIR_ASSIGN(const std::vector<PartialShape> shapes, c.attrs().Shapes("shapes"));
   for (size_t i = 0; i < shapes.size() && i < static_cast<size_t>(c.num_outputs()); ++i) {
@@ -173,6 +214,7 @@ void DeclareFused(OpRegistry& ops) {
   DeclareLayerNorm(ops);
   DeclareBiasedMatMul(ops);
   DeclareBiasedConvolutions(ops);
+  DeclareStepProducts(ops);
   DeclareRegion(ops);
 }
 

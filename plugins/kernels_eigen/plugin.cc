@@ -3,6 +3,7 @@
 
 #include "plugins/kernels_eigen/array_families.h"
 #include "plugins/kernels_eigen/families.h"
+#include "plugins/kernels_eigen/kernels/step_products.h"
 #include "plugins/kernels_eigen/sequence_families.h"
 #if defined(WEIR_FOR_ASYNC_EXAMPLE)
 #include "sdk/examples/async_device/async_kernels.h"
@@ -23,6 +24,7 @@ void AddHot(sdk::KernelTable& k) {
   AddMatMul(k);
   AddReduce(k);
   AddSoftmax(k);
+  AddStepProducts(k);
 }
 
 #if !defined(WEIR_HOT_FAMILIES_ONLY)

@@ -44,7 +44,7 @@ struct Rates {
 constexpr Rates kRates[] = {
     {0.60, 0.50, 0.50, 0.10, 0.9},   // baseline
     {0.62, 0.58, 0.40, 0.10, 0.85},  // amd-avx2
-    {0.92, 0.92, 0.88, 0.06, 1},     // amd-avx512
+    {0.97, 0.95, 0.985, 0.01, 1},    // amd-avx512
     {0.75, 0.70, 0.50, 0.10, 0.85},  // intel-avx2
     {0.85, 0.85, 0.87, 0.06, 1},     // intel-avx512
 };
@@ -55,7 +55,7 @@ double ProductNs(const Product& p, Way way, double peak) {
   const double m = static_cast<double>(p.m), n = static_cast<double>(p.n), k = static_cast<double>(p.k);
   const double flops = 2 * m * n * k / (p.n % 512 == 0 ? rates.even_rows_share * peak : peak);
   if (p.m == 1 || p.n == 1) return 500 + (m * k + k * n) * 4 / 11;
-  if (way == Way::kPacked) return 900 + std::max(flops / rates.packed, k * n * 4 / 11);
+  if (way == Way::kPacked) return 900 + std::max(flops / rates.packed + 0.02 * k * n, k * n * 4 / 11);
   if (way == Way::kMatMul) return 1000 + flops / rates.matmul + 0.1 * k * n;
   return 750 + flops / rates.gemm + rates.element_ns * (m * k + k * n);
 }
@@ -133,7 +133,8 @@ struct MatMul {
 
   int32_t Multiply(sdk::Env& env, int64_t rows, const float* a, const float* b, float* c, void* scratch) const {
     const Product& p = products.one();
-    if (way != Way::kGemm) return primitive.Run({a, packed != nullptr ? packed.get() : b, c, scratch}, env.error());
+    const float* const right = packed != nullptr ? packed.get() : b;
+    if (way != Way::kGemm) return primitive.Run({a, right, c, scratch}, env.error());
     const dnnl_status_t status = dnnl_sgemm(p.transpose_a ? 'T' : 'N', p.transpose_b ? 'T' : 'N', rows, p.n, p.k, 1, a,
                                             p.lda(), b, p.ldb(), 0, c, p.n);
     if (status == dnnl_success) return WEIR_OK;

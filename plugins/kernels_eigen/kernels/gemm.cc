@@ -2,6 +2,9 @@
 
 #include <Eigen/Core>
 #include <algorithm>
+#include <type_traits>
+
+#include "plugins/kernels_eigen/kernels/panels.h"
 
 namespace weir::kernels_eigen {
 namespace {
@@ -30,23 +33,33 @@ void Run(const sdk::Product& p, const GemmBlocks& blocks, const T* a, const T* b
       p.n, p.m, p.k, b, p.ldb(), a, p.lda(), c, 1, p.n, T(1), blocking, nullptr);
 }
 
+void Multiply(const sdk::Product& p, const float* a, const float* b, float* c, const float* addend, float* packing) {
+  MultiplyMatrices({a, p.transpose_a ? 1 : p.k, p.transpose_a ? p.m : 1},
+                   {b, p.transpose_b ? 1 : p.n, p.transpose_b ? p.k : 1}, p.m, p.k, p.n, c, addend, packing);
+}
+
 }  // namespace
 
 template <class T>
 GemmBlocks PlanGemm(const sdk::Product& product) {
+  if constexpr (std::is_same_v<T, float>) return {0, 0, 0, ProductScratch(product.m, product.k, product.n)};
   Index kc = product.k, rows = product.n, columns = product.m;
   Eigen::internal::computeProductBlockingSizes<T, T>(kc, rows, columns, Index(1));
-  return {kc, rows, columns};
+  return {kc, rows, columns, kc * rows + kc * columns + 64};
 }
 
 template <class T>
 void Gemm(const sdk::Product& p, const GemmBlocks& blocks, const T* a, const T* b, T* c, T* packing) {
+  if constexpr (std::is_same_v<T, float>) {
+    if (p.k > 0) return Multiply(p, a, b, c, nullptr, packing);
+  }
   std::fill(c, c + p.m * p.n, T(0));
   AddGemm(p, blocks, a, b, c, packing);
 }
 
 template <class T>
 void AddGemm(const sdk::Product& p, const GemmBlocks& blocks, const T* a, const T* b, T* c, T* packing) {
+  if constexpr (std::is_same_v<T, float>) return Multiply(p, a, b, c, c, packing);
   constexpr int kCol = Eigen::ColMajor, kRow = Eigen::RowMajor;
   if (p.transpose_b) {
     p.transpose_a ? Run<T, kRow, kRow>(p, blocks, a, b, c, packing) : Run<T, kRow, kCol>(p, blocks, a, b, c, packing);

@@ -9,10 +9,12 @@
 
 namespace weir::kernels_eigen {
 
-/// Eigen's block sizes for a product, and the elements of packing memory that they need.
+/// Eigen's block sizes for a product, and the elements of packing memory that they need. Products of float have the
+/// memory of panels.h only.
 struct GemmBlocks {
   int64_t kc = 0, mc = 0, nc = 0;
-  int64_t Elements() const { return kc * mc + kc * nc + 64; }
+  int64_t packing = 0;
+  int64_t Elements() const { return packing; }
 };
 
 /// T: float, double, std::complex<float>, std::complex<double>. `c` is overwritten and overlaps nothing; `packing` has

@@ -8,6 +8,7 @@
 #include "plugins/kernels_eigen/families.h"
 #include "plugins/kernels_eigen/kernels/gemm.h"
 #include "plugins/kernels_eigen/kernels/packed_product.h"
+#include "plugins/kernels_eigen/kernels/panels.h"
 #include "plugins/kernels_eigen/wrap.h"
 #include "sdk/cpp/cpu.h"
 #include "sdk/cpp/kernel.h"
@@ -126,10 +127,18 @@ struct Multiplier {
     return elements * sizeof(T);
   }
 
+  /// A float product with a general algorithm may be made in parts: `rows` rows of c from the addresses given.
   template <class T>
-  void Run(const T* a, const T* b, T* c, T* scratch) const {
+  void Run(const T* a, const T* b, T* c, int64_t rows, T* scratch) const {
     const sdk::Product& p = product;
     T* packing = scratch;
+    if constexpr (std::is_same_v<T, float>) {
+      if (!simple) {
+        return MultiplyMatrices({a, p.transpose_a ? 1 : p.k, p.transpose_a ? p.m : 1},
+                                {b, p.transpose_b ? 1 : p.n, p.transpose_b ? p.k : 1}, rows, p.k, p.n, c,
+                                nullptr, packing);
+      }
+    }
     if constexpr (kIsComplex<T>) {
       T* free = scratch + (simple ? 0 : Aligned(blocks.Elements()));
       if (p.conjugate_a) {
@@ -157,19 +166,24 @@ struct Multiplier {
 /// Shares of the core's peak, and times, of products on one kind of processor. Fitted to runs, like the constants of
 /// the other kernel sets, so that estimates are comparable.
 struct Rates {
-  double eigen;       // share
-  double packed;      // share, with a packed matrix
-  double element_ns;  // to pack an element of an operand
-  double far_ns;      // more per element of b if it is beyond the second cache
+  double eigen;    // share, of types other than float
+  double panels;   // share, with a packed b
+  double dense;    // share, if b is packed by each call
+  double a_ns;     // to read an element of a
+  double b_ns;     // to pack one of b
+  double far_ns;   // more per element of b if it is beyond the second cache
 };
 const Rates& RatesHere() {
 #if defined(__AVX512F__)
-  static constexpr Rates kAmd = {0.85, 0.80, 0.3, 0.2}, kIntel = {0.55, 0.80, 0.3, 0};
+  static constexpr Rates kAmd = {0.85, 0.97, 0.95, 0.03, 0.12, 0.3}, kIntel = {0.55, 0.88, 0.85, 0.03, 0.12, 0.1};
 #else
-  static constexpr Rates kAmd = {0.80, 0.89, 0.25, 0.2}, kIntel = {0.60, 0.80, 0.3, 0};
+  static constexpr Rates kAmd = {0.80, 0.95, 0.94, 0.03, 0.14, 0.3}, kIntel = {0.60, 0.85, 0.82, 0.03, 0.15, 0.1};
 #endif
   return sdk::ThisCpu().amd ? kAmd : kIntel;
 }
+
+/// Time to read or copy an element of a: rows that lie in one cache set are copied.
+double LeftNs(const sdk::Product& p) { return !p.transpose_a && p.k % 1024 == 0 ? 1.0 : RatesHere().a_ns; }
 
 constexpr double kReadBytesPerNs = 18;  // of a packed matrix
 constexpr double kSecondCacheBytes = 1 << 20;
@@ -187,8 +201,12 @@ double ProductNs(const sdk::Product& p, double peak, uint32_t dtype) {
     return 40 + widened + 2 * m * n * k * strided / (0.12 * wide_peak);
   }
   const Rates& rates = RatesHere();
+  constexpr double kEigenNs = 0.3;  // to pack an element
   const double far = 4 * k * n > kSecondCacheBytes ? rates.far_ns * k * n : 0;
-  return 300 + widened + 2 * m * n * k / (rates.eigen * wide_peak) + rates.element_ns * (m * k + k * n) + far;
+  if (dtype != WEIR_FLOAT32 && !IsNarrow(dtype)) {
+    return 300 + 2 * m * n * k / (rates.eigen * wide_peak) + kEigenNs * (m * k + k * n) + far;
+  }
+  return 150 + widened + 2 * m * n * k / (rates.dense * wide_peak) + LeftNs(p) * m * k + rates.b_ns * k * n + far;
 }
 
 /// The same for a product with a packed matrix, whose last panel is filled up.
@@ -196,14 +214,14 @@ double PackedNs(const sdk::Product& p, double peak) {
   const Rates& rates = RatesHere();
   const double m = static_cast<double>(p.m), k = static_cast<double>(p.k);
   const double bytes = static_cast<double>(PackedMatrix::Bytes(p.k, p.n));
-  return 150 + rates.element_ns * m * k + std::max(m * bytes / (2 * rates.packed * peak), bytes / kReadBytesPerNs);
+  return 150 + LeftNs(p) * m * k + std::max(m * bytes / (2 * rates.panels * peak), bytes / kReadBytesPerNs);
 }
 
 /// The constant right operand of a product that is worth packing, or null.
 const float* ConstantToPack(const sdk::Products& products, const sdk::Prep& prep) {
   const sdk::Product& p = products.one();
   const weir_operand& b = prep.input(1);
-  const bool worth = b.dtype == WEIR_FLOAT32 && products.count() == 1 && p.m > 1 && p.n > 1 && p.Flops() > 2 * kSmall &&
+  const bool worth = b.dtype == WEIR_FLOAT32 && products.count() == 1 && p.n > 1 && p.Flops() > 2 * kSmall &&
                      b.value != nullptr;
   return worth ? static_cast<const float*>(b.value->buf.host) : nullptr;
 }
@@ -229,7 +247,9 @@ struct MatMul {
       return WEIR_OK;
     }
     multiplier.product = p;
-    prep.Scratch(ScratchBytes(prep.input(0).dtype));
+    const uint32_t dtype = prep.input(0).dtype;
+    prep.Scratch(ScratchBytes(dtype));
+    if (dtype == WEIR_FLOAT32 && !multiplier.simple) products.Tile(prep, kTileFlops);
     return WEIR_OK;
   }
 
@@ -283,14 +303,14 @@ struct MatMul {
     }
     products.ForTiles(env, x.data(), y.data(), out.data(), [&](const T* a, const T* b, T* c, int64_t rows) {
       if constexpr (std::is_same_v<C, T>) {
-        multiplier.Run(a, b, c, memory);
+        multiplier.Run(a, b, c, rows, memory);
       } else {
         C* wide_a = memory;
         C* wide_b = wide_a + Multiplier::Aligned(products.a_size());
         C* wide_c = wide_b + Multiplier::Aligned(products.b_size());
         sdk::Widen(a, wide_a, products.a_size());
         sdk::Widen(b, wide_b, products.b_size());
-        multiplier.Run(wide_a, wide_b, wide_c, wide_c + Multiplier::Aligned(products.c_size()));
+        multiplier.Run(wide_a, wide_b, wide_c, rows, wide_c + Multiplier::Aligned(products.c_size()));
         sdk::Narrow(wide_c, c, products.c_size());
       }
       finish(c, rows);

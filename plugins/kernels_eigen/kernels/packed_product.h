@@ -7,9 +7,8 @@
 
 namespace weir::kernels_eigen {
 
-/// A [k, n] matrix of floats in panels of as many columns as the innermost loop makes at once, the last one filled up
-/// with zeros; the panels of kDepth rows are one behind the other. Immutable; shared by all kernels that were prepared
-/// for equal matrices.
+/// A [k, n] matrix of floats in panels (panels.h). Immutable; shared by all kernels that were prepared for equal
+/// matrices.
 class PackedMatrix {
  public:
   /// Packs op(b), of which `b` is the transpose if `transposed`, or finds it packed already. Matrices count as equal if
@@ -19,9 +18,11 @@ class PackedMatrix {
   PackedMatrix(const PackedMatrix&) = delete;
   PackedMatrix& operator=(const PackedMatrix&) = delete;
 
-  /// c [m, n] = a times this matrix, for an a [m, k] whose elements (i, p) are at a[i * row_step + p * depth_step].
-  /// k > 0. The order of the sums depends on k alone. `scratch` has ScratchBytes(k, m).
-  void Multiply(const float* a, int64_t row_step, int64_t depth_step, int64_t m, float* c, float* scratch) const;
+  /// c [m, n] = a times this matrix, plus `addend` if that is not null (panels.h), for an a [m, k] whose elements
+  /// (i, p) are at a[i * row_step + p * depth_step]; one of the steps is 1. k > 0. The order of the sums depends on k
+  /// alone, see kPanelDepth. `scratch` has ScratchBytes(k, m).
+  void Multiply(const float* a, int64_t row_step, int64_t depth_step, int64_t m, float* c, float* scratch,
+                const float* addend = nullptr, int64_t addend_step = 0) const;
   static uint64_t ScratchBytes(int64_t k, int64_t m);
 
   int64_t k() const { return k_; }
@@ -33,8 +34,6 @@ class PackedMatrix {
 
  private:
   PackedMatrix() = default;
-  void Pack(const float* b, bool transposed);
-  void MultiplyRows(const float* a, int64_t row_step, int64_t depth_step, int64_t m, float* c, float* scratch) const;
 
   int64_t k_ = 0, n_ = 0;
   float* elements_ = nullptr;

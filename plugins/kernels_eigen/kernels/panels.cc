@@ -1,0 +1,313 @@
+#include "plugins/kernels_eigen/kernels/panels.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstring>
+#include <utility>
+
+#if defined(__AVX512F__) || defined(__FMA__)
+#include <immintrin.h>
+#endif
+
+namespace weir::kernels_eigen {
+namespace {
+
+#if defined(__AVX512F__)
+constexpr int kVectorBytes = 64;
+constexpr int kRows = 12;  // of c at once: 24 sums, two vectors of b and one of a fill the registers
+#else
+constexpr int kVectorBytes = 32;
+constexpr int kRows = 6;
+#endif
+using Vector = float __attribute__((vector_size(kVectorBytes)));
+using UnalignedVector = float __attribute__((vector_size(kVectorBytes), aligned(4)));
+
+constexpr int64_t kLanes = kVectorBytes / static_cast<int64_t>(sizeof(float));
+constexpr int64_t kPanelColumns = 2 * kLanes;
+// Elements between copied rows of a: not a multiple of 2 KiB, so that the rows of a block lie in different cache sets.
+constexpr int64_t kLeftStep = kPanelDepth + 16;
+constexpr int64_t kMostRows = 11 * 12;     // of a that are multiplied at once: they stay in the second cache
+constexpr int64_t kMostColumns = 256;      // of b that MultiplyMatrices packs at once
+
+int64_t Panels(int64_t n) { return (n + kPanelColumns - 1) / kPanelColumns; }
+
+Vector MultiplyAdd(Vector x, Vector y, Vector z) {
+#if defined(__AVX512F__)
+  return reinterpret_cast<Vector>(
+      _mm512_fmadd_ps(reinterpret_cast<__m512>(x), reinterpret_cast<__m512>(y), reinterpret_cast<__m512>(z)));
+#elif defined(__FMA__)
+  return reinterpret_cast<Vector>(
+      _mm256_fmadd_ps(reinterpret_cast<__m256>(x), reinterpret_cast<__m256>(y), reinterpret_cast<__m256>(z)));
+#else
+  return x * y + z;
+#endif
+}
+
+Vector Broadcast(const float* x) {
+#if defined(__AVX512F__)
+  return reinterpret_cast<Vector>(_mm512_set1_ps(*x));
+#elif defined(__FMA__)
+  return reinterpret_cast<Vector>(_mm256_broadcast_ss(x));
+#else
+  return Vector{} + *x;
+#endif
+}
+
+struct Block {
+  const float* a;
+  int64_t a_step;  // between rows of a
+  const float* b;  // a panel's rows
+  int64_t panel;   // distance of the next panel
+  int64_t depth;
+  float* c;
+  int64_t c_step;
+  int64_t columns;       // at most those of the vectors
+  const float* addend;   // null or a matrix of c's shape, perhaps c, to which the product is added
+  int64_t addend_step;
+};
+
+/// kCount rows of c by the columns of one panel or two, of which the first kVectors vectors are made.
+template <int kCount, int kVectors>
+void Inner(const Block& block) {
+  const float* const after = block.addend != nullptr ? block.addend : block.c;  // used last, and then at once
+  const int64_t after_step = block.addend != nullptr ? block.addend_step : block.c_step;
+#pragma GCC unroll 12
+  for (int i = 0; i < kCount; ++i) {
+    __builtin_prefetch(after + i * after_step);
+    if constexpr (kVectors * kLanes > 16) __builtin_prefetch(after + i * after_step + 16);
+  }
+  Vector sums[kCount][kVectors];
+#pragma GCC unroll 12
+  for (int i = 0; i < kCount; ++i) {
+#pragma GCC unroll 4
+    for (int j = 0; j < kVectors; ++j) sums[i][j] = Vector{};
+  }
+  const float* b = block.b;
+  const int64_t a_step = block.a_step;
+  const float* rows[(kCount + 2) / 3];  // each third one: an address has a base and a multiple of a_step
+#pragma GCC unroll 4
+  for (int i = 0; i < (kCount + 2) / 3; ++i) rows[i] = block.a + 3 * i * a_step;
+  for (int64_t p = 0; p < block.depth; ++p, b += kPanelColumns) {
+    Vector right[kVectors];
+#pragma GCC unroll 4
+    for (int j = 0; j < kVectors; ++j) {
+      right[j] = *reinterpret_cast<const Vector*>(b + (j / 2) * block.panel + (j % 2) * kLanes);
+    }
+#pragma GCC unroll 12
+    for (int i = 0; i < kCount; ++i) {
+      const Vector factor = Broadcast(rows[i / 3] + (i % 3) * a_step);
+#pragma GCC unroll 4
+      for (int j = 0; j < kVectors; ++j) sums[i][j] = MultiplyAdd(factor, right[j], sums[i][j]);
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < (kCount + 2) / 3; ++i) ++rows[i];
+  }
+  if (block.columns == kVectors * kLanes) {
+#pragma GCC unroll 12
+    for (int i = 0; i < kCount; ++i) {
+      auto* to = reinterpret_cast<UnalignedVector*>(block.c + i * block.c_step);
+      const auto* addend = reinterpret_cast<const UnalignedVector*>(block.addend + i * block.addend_step);
+#pragma GCC unroll 4
+      for (int j = 0; j < kVectors; ++j) to[j] = block.addend != nullptr ? addend[j] + sums[i][j] : sums[i][j];
+    }
+    return;
+  }
+#pragma GCC unroll 12
+  for (int i = 0; i < kCount; ++i) {
+    alignas(64) float row[kVectors * kLanes];
+#pragma GCC unroll 4
+    for (int j = 0; j < kVectors; ++j) reinterpret_cast<Vector*>(row)[j] = sums[i][j];
+    float* to = block.c + i * block.c_step;
+    const float* addend = block.addend + i * block.addend_step;
+    for (int64_t j = 0; j < block.columns; ++j) to[j] = block.addend != nullptr ? addend[j] + row[j] : row[j];
+  }
+}
+
+using InnerFn = void (*)(const Block& block);
+template <int kVectors, size_t... kIndex>
+constexpr std::array<InnerFn, sizeof...(kIndex)> InnerTable(std::index_sequence<kIndex...>) {
+  return {Inner<static_cast<int>(kIndex) + 1, kVectors>...};
+}
+constexpr int kFewRows = kRows / 3;  // two panels at once hide the latency of the sums, and of memory, better
+constexpr std::array<InnerFn, kRows> kInner[] = {InnerTable<1>(std::make_index_sequence<kRows>()),
+                                                 InnerTable<2>(std::make_index_sequence<kRows>())};
+constexpr std::array<InnerFn, kFewRows> kPairs = InnerTable<4>(std::make_index_sequence<kFewRows>());
+
+/// Blocks of rows: the rest is cut into two nearly equal ones, since few rows do not hide the latency of the sums.
+int64_t RowsOfNextBlock(int64_t left) {
+  return left >= 2 * kRows || left == kRows ? kRows : left > kRows ? (left + 1) / 2 : left;
+}
+
+#if defined(__AVX__)
+/// to[j * to_step + i] = from[i * from_step + j] for 8 x 8 elements.
+void TransposeSquare(const float* from, int64_t from_step, float* to, int64_t to_step) {
+  __m256 rows[8], pairs[8], fours[8];
+#pragma GCC unroll 8
+  for (int i = 0; i < 8; ++i) rows[i] = _mm256_loadu_ps(from + i * from_step);
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; ++i) {
+    pairs[2 * i] = _mm256_unpacklo_ps(rows[2 * i], rows[2 * i + 1]);
+    pairs[2 * i + 1] = _mm256_unpackhi_ps(rows[2 * i], rows[2 * i + 1]);
+  }
+#pragma GCC unroll 4
+  for (int i = 0; i < 8; i += 4) {
+    fours[i] = _mm256_shuffle_ps(pairs[i], pairs[i + 2], 0x44);
+    fours[i + 1] = _mm256_shuffle_ps(pairs[i], pairs[i + 2], 0xee);
+    fours[i + 2] = _mm256_shuffle_ps(pairs[i + 1], pairs[i + 3], 0x44);
+    fours[i + 3] = _mm256_shuffle_ps(pairs[i + 1], pairs[i + 3], 0xee);
+  }
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; ++i) {
+    _mm256_storeu_ps(to + i * to_step, _mm256_permute2f128_ps(fours[i], fours[i + 4], 0x20));
+    _mm256_storeu_ps(to + (i + 4) * to_step, _mm256_permute2f128_ps(fours[i], fours[i + 4], 0x31));
+  }
+}
+#endif
+
+/// to[j * to_step + i] = from[i * from_step + j] for i < rows, j < columns.
+void Transpose(const float* from, int64_t from_step, int64_t rows, int64_t columns, float* to, int64_t to_step) {
+  int64_t i = 0;
+#if defined(__AVX__)
+  for (; i + 8 <= rows; i += 8) {
+    int64_t j = 0;
+    const float* const row = from + i * from_step;
+    for (; j + 8 <= columns; j += 8) TransposeSquare(row + j, from_step, to + j * to_step + i, to_step);
+    for (; j < columns; ++j) {
+      for (int64_t k = i; k < i + 8; ++k) to[j * to_step + k] = from[k * from_step + j];
+    }
+  }
+#endif
+  for (; i < rows; ++i) {
+    for (int64_t j = 0; j < columns; ++j) to[j * to_step + i] = from[i * from_step + j];
+  }
+}
+
+/// The panels of `depth` rows of b.
+void PackRows(const StepMatrix& b, int64_t depth, int64_t n, float* to) {
+  const int64_t panel_size = depth * kPanelColumns, panels = Panels(n), rest = n % kPanelColumns;
+  if (b.column_step == 1) {
+    const int64_t whole = n / kPanelColumns;
+    for (int64_t p = 0; p < depth; ++p) {
+      const float* from = b.At(p, 0);
+      float* row = to + p * kPanelColumns;
+      for (int64_t panel = 0; panel < whole; ++panel) {
+        std::memcpy(row + panel * panel_size, from + panel * kPanelColumns, kPanelColumns * sizeof(float));
+      }
+      if (rest == 0) continue;
+      float* last = row + whole * panel_size;
+      std::copy_n(from + whole * kPanelColumns, rest, last);
+      std::fill_n(last + rest, kPanelColumns - rest, 0.0f);
+    }
+    return;
+  }
+  for (int64_t panel = 0; panel < panels; ++panel, to += panel_size) {
+    const int64_t column = panel * kPanelColumns, width = std::min(kPanelColumns, n - column);
+    Transpose(b.At(0, column), b.column_step, width, depth, to, kPanelColumns);
+    if (width == kPanelColumns) continue;
+    for (int64_t p = 0; p < depth; ++p) std::fill_n(to + p * kPanelColumns + width, kPanelColumns - width, 0.0f);
+  }
+}
+
+/// `m` rows and `depth` columns of a for the innermost loop: as they are if they lie in different cache sets, otherwise
+/// copied to `memory`.
+StepMatrix Left(const StepMatrix& a, int64_t m, int64_t depth, float* memory) {
+  constexpr int64_t kSetsOfFirstCache = 1024;  // in elements
+  if (a.column_step != 1) {
+    Transpose(a.elements, a.column_step, depth, m, memory, kLeftStep);
+  } else if (a.row_step % kSetsOfFirstCache != 0) {
+    return a;
+  } else {
+    for (int64_t i = 0; i < m; ++i) {
+      std::memcpy(memory + i * kLeftStep, a.At(i, 0), static_cast<size_t>(depth) * sizeof(float));
+    }
+  }
+  return {memory, kLeftStep, 1};
+}
+
+/// c [m, n] = addend + left b, without an addend if that is null, for the panels of `depth` rows of b.
+void MultiplyPacked(const StepMatrix& left, const float* b, int64_t m, int64_t depth, int64_t n, float* c,
+                    int64_t c_step, const float* addend, int64_t addend_step) {
+  const int64_t panel_size = depth * kPanelColumns;
+  Block block{left.elements, left.row_step, b, panel_size, depth, c, c_step, 2 * kPanelColumns, addend,
+              addend_step};
+  int64_t column = 0;
+  const auto next = [&](int64_t columns) {
+    column += columns;
+    block.b += columns * depth;
+    block.c = c + column;
+    if (addend != nullptr) block.addend = addend + column;
+  };
+  if (m <= kFewRows) {
+    for (; column + block.columns <= n; next(block.columns)) kPairs[static_cast<size_t>(m - 1)](block);
+  }
+  for (; column < n; next(kPanelColumns)) {
+    Block rows = block;
+    rows.columns = std::min(kPanelColumns, n - column);
+    const auto& inner = kInner[rows.columns > kLanes ? 1 : 0];
+    for (int64_t row = 0; row < m;) {
+      const int64_t count = RowsOfNextBlock(m - row);
+      inner[static_cast<size_t>(count - 1)](rows);
+      rows.a += count * left.row_step;
+      rows.c += count * c_step;
+      if (addend != nullptr) rows.addend += count * addend_step;
+      row += count;
+    }
+  }
+}
+
+}  // namespace
+
+int64_t PackedElements(int64_t k, int64_t n) { return k * Panels(n) * kPanelColumns; }
+
+void PackPanels(const StepMatrix& b, int64_t k, int64_t n, float* to) {
+  for (int64_t from = 0; from < k; from += kPanelDepth) {
+    const int64_t depth = std::min(kPanelDepth, k - from);
+    PackRows({b.At(from, 0), b.row_step, b.column_step}, depth, n, to);
+    to += PackedElements(depth, n);
+  }
+}
+
+int64_t LeftScratch(int64_t m, int64_t k) { return k > 0 ? std::min(m, kMostRows) * kLeftStep : 0; }
+
+void MultiplyPanels(const StepMatrix& a, const float* packed, int64_t m, int64_t k, int64_t n, float* c, int64_t c_step,
+                    const float* addend, int64_t addend_step, float* scratch) {
+  for (int64_t row = 0; row < m; row += kMostRows) {
+    const int64_t rows = std::min(kMostRows, m - row);
+    const float* b = packed;
+    for (int64_t from = 0; from < k; from += kPanelDepth) {
+      const int64_t depth = std::min(kPanelDepth, k - from);
+      const StepMatrix left = Left({a.At(row, from), a.row_step, a.column_step}, rows, depth, scratch);
+      float* const to = c + row * c_step;
+      const float* const start = addend != nullptr ? addend + row * addend_step : nullptr;
+      MultiplyPacked(left, b, rows, depth, n, to, c_step, from > 0 ? to : start, from > 0 ? c_step : addend_step);
+      b += PackedElements(depth, n);
+    }
+  }
+}
+
+int64_t ProductScratch(int64_t m, int64_t k, int64_t n) {
+  return (LeftScratch(m, k) + 15) / 16 * 16 + PackedElements(std::min(k, kPanelDepth), std::min(n, kMostColumns));
+}
+
+void MultiplyMatrices(const StepMatrix& a, const StepMatrix& b, int64_t m, int64_t k, int64_t n, float* c,
+                      const float* addend, float* scratch) {
+  float* const panels = scratch;
+  float* const memory = scratch + PackedElements(std::min(k, kPanelDepth), std::min(n, kMostColumns));
+  for (int64_t column = 0; column < n; column += kMostColumns) {
+    const int64_t columns = std::min(kMostColumns, n - column);
+    for (int64_t from = 0; from < k; from += kPanelDepth) {
+      const int64_t depth = std::min(kPanelDepth, k - from);
+      PackRows({b.At(from, column), b.row_step, b.column_step}, depth, columns, panels);
+      for (int64_t row = 0; row < m; row += kMostRows) {
+        const int64_t rows = std::min(kMostRows, m - row);
+        const StepMatrix left = Left({a.At(row, from), a.row_step, a.column_step}, rows, depth, memory);
+        float* const to = c + row * n + column;
+        const float* const start = from > 0 ? to : addend != nullptr ? addend + row * n + column : nullptr;
+        MultiplyPacked(left, panels, rows, depth, columns, to, n, start, n);
+      }
+    }
+  }
+}
+
+}  // namespace weir::kernels_eigen

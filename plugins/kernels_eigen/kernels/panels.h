@@ -1,0 +1,43 @@
+// Products of floats over panels: the right matrix lies in the order in which the innermost loop reads it.
+#ifndef WEIR_PLUGINS_KERNELS_EIGEN_KERNELS_PANELS_H_
+#define WEIR_PLUGINS_KERNELS_EIGEN_KERNELS_PANELS_H_
+
+#include <cstdint>
+
+namespace weir::kernels_eigen {
+
+/// A matrix whose element (i, j) is at elements[i * row_step + j * column_step]. One of the steps is 1.
+struct StepMatrix {
+  const float* elements;
+  int64_t row_step, column_step;
+
+  const float* At(int64_t i, int64_t j) const { return elements + i * row_step + j * column_step; }
+};
+
+/// Rows of a right matrix that are multiplied at once. The order of the sums is: the products of rows [0, kPanelDepth)
+/// one after the other, then the sum of the next rows is added to it, and so on.
+constexpr int64_t kPanelDepth = 512;
+
+/// Elements of a packed [k, n] matrix: for each kPanelDepth rows, panels of as many columns as the innermost loop makes
+/// at once, the last one filled up with zeros.
+int64_t PackedElements(int64_t k, int64_t n);
+/// `to` is 64-byte aligned.
+void PackPanels(const StepMatrix& b, int64_t k, int64_t n, float* to);
+
+/// Elements of scratch memory for a left matrix [m, k].
+int64_t LeftScratch(int64_t m, int64_t k);
+/// c [m, n] = a packed, plus `addend` [m, n] if that is not null, which may be c. `c_step` and `addend_step` are the
+/// distances of rows; 0 adds one row to all. k > 0; `scratch` is 64-byte aligned. The bits of a row of c do not depend
+/// on m.
+void MultiplyPanels(const StepMatrix& a, const float* packed, int64_t m, int64_t k, int64_t n, float* c, int64_t c_step,
+                    const float* addend, int64_t addend_step, float* scratch);
+
+/// Elements of scratch memory for MultiplyMatrices.
+int64_t ProductScratch(int64_t m, int64_t k, int64_t n);
+/// The same for dense c and addend and a right matrix that is not packed: it is, part by part.
+void MultiplyMatrices(const StepMatrix& a, const StepMatrix& b, int64_t m, int64_t k, int64_t n, float* c,
+                      const float* addend, float* scratch);
+
+}  // namespace weir::kernels_eigen
+
+#endif  // WEIR_PLUGINS_KERNELS_EIGEN_KERNELS_PANELS_H_
