@@ -39,6 +39,7 @@ function(weir_optional_library option plugin package version)
 endfunction()
 weir_optional_library(OPENBLAS kernels_openblas OpenBLASSerial "")  # OpenBLASSerial::OpenBLASSerial
 weir_optional_library(ONEDNN kernels_onednn OneDNN 2.6...<3)        # OneDNN::OneDNN
+weir_optional_library(IMAGES kernels_image ImageLibraries "")       # ImageLibraries::ImageLibraries
 
 if(BUILD_TESTING)
   find_package(GTest REQUIRED)                    # GTest::gtest, GTest::gmock, GTest::gtest_main

@@ -8,6 +8,18 @@ namespace weir::builtin {
 
 /// SaveV2, RestoreV2, MergeV2Checkpoints, ShardedFilename, ShardedFilespec.
 void AddCheckpoint(kernel::KernelRegistry& kernels);
+/// Save, SaveSlices, Restore, RestoreSlice.
+void AddLegacyCheckpoint(kernel::KernelRegistry& kernels);
+/// ReadFile, WriteFile, MatchingFiles.
+void AddFileContents(kernel::KernelRegistry& kernels);
+/// ParseExample, ParseExampleV2, ParseSingleExample and the like.
+void AddParseExample(kernel::KernelRegistry& kernels);
+/// SparseCross, BoostedTreesBucketize, StringNGrams.
+void AddFeatures(kernel::KernelRegistry& kernels);
+/// RaggedTensorToTensor.
+void AddRaggedTensors(kernel::KernelRegistry& kernels);
+/// AudioSummary, AudioSummaryV2, TensorSummary, TensorSummaryV2.
+void AddMediaSummaries(kernel::KernelRegistry& kernels);
 /// ScalarSummary, HistogramSummary, MergeSummary.
 void AddSummaries(kernel::KernelRegistry& kernels);
 /// StringJoin, StaticRegexFullMatch.

@@ -6,6 +6,12 @@ namespace weir::builtin {
 
 void AddAll(kernel::KernelRegistry& kernels) {
   AddCheckpoint(kernels);
+  AddLegacyCheckpoint(kernels);
+  AddFileContents(kernels);
+  AddParseExample(kernels);
+  AddFeatures(kernels);
+  AddRaggedTensors(kernels);
+  AddMediaSummaries(kernels);
   AddSummaries(kernels);
   AddStrings(kernels);
   AddSparseMessages(kernels);

@@ -30,6 +30,7 @@ void DeclareAll(op::OpRegistry& ops) {
   DeclareColours(ops);
   DeclareBoxes(ops);
   DeclareFakeQuant(ops);
+  DeclareQuantize(ops);
   DeclareRecurrent(ops);
   DeclareCtc(ops);
   DeclareAudio(ops);
@@ -62,6 +63,9 @@ void DeclareAll(op::OpRegistry& ops) {
   DeclareSummary(ops);
   DeclareStrings(ops);
   DeclareText(ops);
+  DeclareParseExample(ops);
+  DeclareImages(ops);
+  DeclareFeatures(ops);
   DeclarePrint(ops);
   DeclareCheck(ops);
 }

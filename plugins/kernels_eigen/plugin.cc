@@ -3,6 +3,7 @@
 
 #include "plugins/kernels_eigen/array_families.h"
 #include "plugins/kernels_eigen/families.h"
+#include "plugins/kernels_eigen/quantized_families.h"
 #include "plugins/kernels_eigen/sequence_families.h"
 #if defined(WEIR_FOR_ASYNC_EXAMPLE)
 #include "sdk/examples/async_device/async_kernels.h"
@@ -65,6 +66,8 @@ void AddRest(sdk::KernelTable& k) {
   AddOptimisers(k);
   AddOrder(k);
   AddPermute(k);
+  AddQuantize(k);
+  AddQuantizedMath(k);
   AddRagged(k);
   AddQr(k);
   AddRandom(k);
@@ -73,6 +76,7 @@ void AddRest(sdk::KernelTable& k) {
   AddRejection(k);
   AddRepeat(k);
   AddRoll(k);
+  AddRoundTrip(k);
   AddPool(k);
   AddPoolGrad(k);
   AddResize(k);

@@ -297,5 +297,66 @@ TEST(ArrayOps, F152_transpose) {
   EXPECT_EQ(f.graph.TakeStatus().code(), Code::kInvalidArgument);
 }
 
+TEST(ArrayOps, F153_random_integers) {
+  Fresh f;
+  const Output draws = RandomUniform({1000}, -3, 4, {.dtype = DType::kInt32, .seed = 7});
+  const Output wide = RandomUniform({50}, 0, 0x1p53, {.dtype = DType::kInt64, .seed = 1, .name = "wide"});
+  EXPECT_EQ(draws.dtype(), DType::kInt32);
+  EXPECT_EQ(draws.op().type(), "RandomUniformInt");
+  EXPECT_EQ(draws.name(), "random_uniform:0");
+  Figures first;
+  {
+    Session session(f.graph);
+    first = Values(session, draws);
+    EXPECT_EQ(*std::ranges::min_element(first), -3);
+    EXPECT_EQ(*std::ranges::max_element(first), 3) << "maxval is not drawn";
+    EXPECT_NE(Values(session, draws), first) << "a second run of the op gives the next numbers";
+    const Figures large = Values(session, wide);
+    EXPECT_GT(*std::ranges::max_element(large), 0x1p40);
+  }
+  Session again(f.graph);
+  EXPECT_EQ(Values(again, draws), first) << "the same seed gives the same numbers in each session";
+}
+
+TEST(ArrayOps, F153_random_tensors_of_each_kind) {
+  Fresh f;
+  const Output uniform = RandomUniform({4, 100}, -2, 6, {.dtype = DType::kDouble, .seed = 1});
+  const Output unit = RandomUniform({400}, 0, std::nullopt, {.seed = 1});
+  const Output normal = RandomNormal({400}, 5, 2, {.seed = 2});
+  EXPECT_EQ(uniform.shape().ToString(), "[4,100]");
+  EXPECT_EQ(uniform.dtype(), DType::kDouble);
+  Session session(f.graph);
+  for (const double x : Values(session, uniform)) EXPECT_TRUE(x >= -2 && x < 6) << x;
+  for (const double x : Values(session, unit)) EXPECT_TRUE(x >= 0 && x < 1) << x;
+  double sum = 0;
+  for (const double x : Values(session, normal)) sum += x;
+  EXPECT_NEAR(sum / 400, 5, 0.5);
+  EXPECT_EQ(Values(session, Zeros({2, 3}, DType::kInt32)), Figures(6, 0));
+}
+
+TEST(ArrayOps, F153_seeds_are_tensorflows) {
+  Fresh f;
+  const Output uniform = RandomUniform({3}, -1, 1, {.seed = 7}), normal = RandomNormal({3}, 0, 1, {.seed = 7});
+  Session session(f.graph);
+  ExpectNear(Values(session, uniform), {-0.03211808, 0.01240611, -0.4897124}, 1e-6);
+  ExpectNear(Values(session, normal), {-0.04694568, -1.2039024, 1.1668352}, 1e-6);
+}
+
+TEST(ArrayOps, F153_integers_need_an_upper_bound) {
+  Fresh f;
+  for (const DType type : {DType::kInt32, DType::kInt64}) {
+    EXPECT_FALSE(RandomUniform({2}, 0, std::nullopt, {.dtype = type}).exists());
+    EXPECT_TRUE(Fails(f.graph.TakeStatus(), Code::kInvalidArgument,
+                      "Must specify maxval for integer dtype " + NumpyName(type)));
+  }
+  RandomUniform({2}, 0, 2.5, {.dtype = DType::kInt32});
+  EXPECT_TRUE(Fails(f.graph.TakeStatus(), Code::kInvalidArgument, "2.5 is no int32"));
+  RandomUniform({2}, 0, 0x1p31, {.dtype = DType::kInt32});
+  EXPECT_TRUE(Fails(f.graph.TakeStatus(), Code::kInvalidArgument, "is no int32"));
+  const Output empty = RandomUniform({2}, 3, 3, {.dtype = DType::kInt32});
+  Session session(f.graph);
+  EXPECT_TRUE(Fails(session.Run(empty), Code::kInvalidArgument, "Need minval < maxval, got 3 >= 3"));
+}
+
 }  // namespace
 }  // namespace weir::test
