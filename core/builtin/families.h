@@ -50,6 +50,8 @@ void AddResources(kernel::KernelRegistry& kernels);
 void AddStacks(kernel::KernelRegistry& kernels);
 /// EmptyTensorList, TensorListPushBack and the like; AddN and ZerosLike of variants.
 void AddTensorLists(kernel::KernelRegistry& kernels);
+/// OptionalFromValue, OptionalNone, OptionalHasValue, OptionalGetValue.
+void AddOptionals(kernel::KernelRegistry& kernels);
 /// HashTableV2, LookupTableFindV2 and the like.
 void AddTables(kernel::KernelRegistry& kernels);
 /// FIFOQueueV2, QueueDequeueV2 and the like.

@@ -101,8 +101,8 @@ struct ExampleBatch {
 };
 
 /// Values of one feature over all examples.
-struct Column {
-  explicit Column(DType dtype) : values(dtype) {}
+struct FeatureColumn {
+  explicit FeatureColumn(DType dtype) : values(dtype) {}
   FeatureValues values;
   std::vector<size_t> ends;  // of each example's values
 
@@ -125,18 +125,19 @@ class ExampleReader {
 
  private:
   Status AddExample(size_t i);
-  Status AddDense(const DenseFeature& feature, const Features& features, size_t i, Column& column) const;
-  Status AddList(const ListFeature& feature, const Features& features, size_t i, Column& column) const;
-  Result<Tensor> DenseTensor(const DenseFeature& feature, const Column& column) const;
-  Status SetSparse(const Column& column, Tensor* indices, Tensor* values, Tensor* shape) const;
-  Result<Tensor> SplitsOf(const Column& column, DType type) const;
+  Status AddDense(const DenseFeature& feature, const Features& features, size_t i, FeatureColumn& column) const;
+  Status AddList(const ListFeature& feature, const Features& features, size_t i, FeatureColumn& column) const;
+  Result<Tensor> DenseTensor(const DenseFeature& feature, const FeatureColumn& column) const;
+  Status SetSparse(const FeatureColumn& column, Tensor* indices, Tensor* values, Tensor* shape) const;
+  Result<Tensor> SplitsOf(const FeatureColumn& column, DType type) const;
 
   const FeatureSpec& spec_;
   const ExampleBatch& batch_;
-  std::vector<Column> dense_, sparse_, ragged_;
+  std::vector<FeatureColumn> dense_, sparse_, ragged_;
 };
 
-Status ExampleReader::AddDense(const DenseFeature& feature, const Features& features, size_t i, Column& column) const {
+Status ExampleReader::AddDense(const DenseFeature& feature, const Features& features, size_t i,
+                               FeatureColumn& column) const {
   const auto found = features.find(feature.key);
   FeatureList list;
   if (found != features.end()) {
@@ -176,7 +177,8 @@ Status ExampleReader::AddDense(const DenseFeature& feature, const Features& feat
                                    count, feature.shape.ToString()));
 }
 
-Status ExampleReader::AddList(const ListFeature& feature, const Features& features, size_t i, Column& column) const {
+Status ExampleReader::AddList(const ListFeature& feature, const Features& features, size_t i,
+                              FeatureColumn& column) const {
   const auto found = features.find(feature.key);
   FeatureList list;
   if (found != features.end()) {
@@ -203,7 +205,7 @@ Status ExampleReader::AddExample(size_t i) {
   return Status();
 }
 
-Result<Tensor> ExampleReader::DenseTensor(const DenseFeature& feature, const Column& column) const {
+Result<Tensor> ExampleReader::DenseTensor(const DenseFeature& feature, const FeatureColumn& column) const {
   std::vector<int64_t> dims(feature.shape.dims().begin(), feature.shape.dims().end());
   const auto stride = static_cast<size_t>(feature.stride);
   size_t longest = static_cast<size_t>(feature.stride);
@@ -224,7 +226,7 @@ Result<Tensor> ExampleReader::DenseTensor(const DenseFeature& feature, const Col
   return padded.Take(std::move(shape));
 }
 
-Status ExampleReader::SetSparse(const Column& column, Tensor* indices, Tensor* values, Tensor* shape) const {
+Status ExampleReader::SetSparse(const FeatureColumn& column, Tensor* indices, Tensor* values, Tensor* shape) const {
   const auto count = static_cast<int64_t>(column.values.size());
   const int64_t rank = batch_.alone ? 1 : 2;
   WEIR_ASSIGN(Tensor places, Tensor::Make(DType::kInt64, Shape::Of({count, rank})));
@@ -244,7 +246,7 @@ Status ExampleReader::SetSparse(const Column& column, Tensor* indices, Tensor* v
   return Status();
 }
 
-Result<Tensor> ExampleReader::SplitsOf(const Column& column, DType type) const {
+Result<Tensor> ExampleReader::SplitsOf(const FeatureColumn& column, DType type) const {
   std::vector<int64_t> splits = {0};
   for (const size_t end : column.ends) splits.push_back(static_cast<int64_t>(end));
   if (batch_.alone) splits.clear();

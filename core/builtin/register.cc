@@ -28,6 +28,7 @@ void AddAll(kernel::KernelRegistry& kernels) {
   AddStacks(kernels);
   AddTensorArrays(kernels);
   AddTensorLists(kernels);
+  AddOptionals(kernels);
   AddTables(kernels);
   AddQueues(kernels);
   AddChecks(kernels);

@@ -57,6 +57,7 @@ void DeclareAll(op::OpRegistry& ops) {
   DeclareStack(ops);
   DeclareTensorArray(ops);
   DeclareTensorList(ops);
+  DeclareOptional(ops);
   DeclareTable(ops);
   DeclareQueue(ops);
   DeclareFiles(ops);

@@ -154,7 +154,7 @@ TEST_F(FileOps, RestoreV2ReadsVersion1) {
 TEST_F(FileOps, ARealCheckpointOfVersion1) {
   const char* data = std::getenv("WEIR_TEST_DATA");
   if (data == nullptr) GTEST_SKIP() << "WEIR_TEST_DATA is not set";
-  const std::string pattern = std::string(data) + "/ckpt/v1/tf_half_plus_two/export-?????-of-00001";
+  const std::string pattern = std::string(data) + "/ckpt/v1/tf_half_plus_two/export-*-of-00001";
   for (const auto& [name, value] : {std::pair("a", 0.5f), std::pair("b", 2.0f)}) {
     const Tensor got = One("Restore", {Text(pattern), Text(name)}, {{"dt", DType::kFloat}});
     EXPECT_EQ(Values(got), std::vector<float>{value});
