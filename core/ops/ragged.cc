@@ -67,8 +67,7 @@ Result<std::vector<Grad>> RaggedGatherGradient(GradContext& g) {
   std::vector<Grad> grads(static_cast<size_t>(g.num_inputs()));
   const std::vector<Value> rows = g.ApplyAll("RaggedRange", {begin, end, delta});
   if (rows.size() < 2) return grads;  // the context has the error
-  grads[static_cast<size_t>(values_at)] =
-      Grad::Slices(g.Dy(g.num_outputs() - 1), rows[1], g.ShapeOp(g.X(values_at)));
+  grads[static_cast<size_t>(values_at)] = Grad::Slices(g.Dy(g.num_outputs() - 1), rows[1], g.ShapeOp(g.X(values_at)));
   return grads;
 }
 
@@ -118,17 +117,16 @@ Result<std::vector<Grad>> RaggedTensorToTensorGradient(GradContext& g) {
   const Value outer = g.Apply("Slice", {g.ShapeOp(dy), g.ConstInts({0}), g.ConstInts({ragged})});
   std::vector<Value> inputs = {outer, g.Apply("Range", {g.ConstInt(0), count, g.ConstInt(1)}), g.ConstInt(-1)};
   for (int i = 3; i < g.num_inputs(); ++i) inputs.push_back(g.X(i));
-  const Value places = g.Reshape(
-      g.ApplyList("RaggedTensorToTensor", inputs,
-                  {{"row_partition_types", op::AttrValue(kinds)},
-                   {"num_row_partition_tensors", static_cast<int64_t>(kinds.size())}}),
-      g.ConstInts({-1}));
-  const Value rows = g.Reshape(dy, g.Apply("ConcatV2", {g.ConstInts({-1}), inner, g.ConstInt(0)}));
+  const Value places = g.Reshape(g.ApplyList("RaggedTensorToTensor", inputs,
+                                             {{"row_partition_types", op::AttrValue(kinds)},
+                                              {"num_row_partition_tensors", static_cast<int64_t>(kinds.size())}}),
+                                 g.ConstInts({-1}));
+  const Value rows = g.Reshape(dy, g.Apply("ConcatV2", {g.ConstInts({-1}), inner, g.ConstInt(0)}, {{"N", int64_t{2}}}));
   std::vector<Grad> grads(static_cast<size_t>(g.num_inputs()));
   grads[1] = g.Apply("UnsortedSegmentSum", {rows, places, count});
   // Number 0 for places without a value, -1, which are not summed, for the others.
-  const Value defaults = g.Neg(g.Apply("Cast", {g.Apply("GreaterEqual", {places, g.ConstInt(0)})},
-                                       {{"DstT", op::AttrValue(DType::kInt32)}}));
+  const Value defaults = g.Neg(
+      g.Apply("Cast", {g.Apply("GreaterEqual", {places, g.ConstInt(0)})}, {{"DstT", op::AttrValue(DType::kInt32)}}));
   const Value sum = g.Reshape(g.Apply("UnsortedSegmentSum", {rows, defaults, g.ConstInt(1)}), inner);
   const Value default_shape = g.ShapeOp(otherwise);
   const std::vector<Value> axes = g.ApplyAll("BroadcastGradientArgs", {default_shape, inner});

@@ -73,6 +73,7 @@ struct EncodeJpegOp {
   int32_t Prepare(const sdk::Node& node, const sdk::Error& error) {
     format = node.String("format");
     xmp = node.String("xmp_metadata");
+    form.xmp = xmp;
     form.quality = static_cast<int>(std::clamp<int64_t>(node.Int("quality", 95), -1, 101));
     if (form.quality < 0 || form.quality > 100) {
       return error.InvalidArgument("quality must be in [0,100], got ", node.Int("quality", 95));
@@ -111,7 +112,6 @@ struct EncodeJpegOp {
     }
     if (!fault.empty()) return ctx.error().InvalidArgument(fault);
     std::vector<std::string> file(1);
-    form.xmp = xmp;
     fault = EncodeJpeg(image.data(), pixels, form, &file[0]);
     if (!fault.empty()) return ctx.error().Fail(WEIR_INTERNAL, "JPEG encoding failed: ", fault);
     return ctx.OutputTexts(0, {0, 0, nullptr}, file);

@@ -176,7 +176,8 @@ TEST_F(FileOps, FilesByPattern) {
   for (const char* name : {"b.txt", "a.txt", "c.bin", "sub/d.txt"}) std::ofstream(In(name)) << name;
   const auto matches = [&](const Tensor& patterns) {
     std::vector<std::string> names;
-    for (const std::string& path : One("MatchingFiles", {patterns}).as<std::string>()) {
+    const Tensor paths = One("MatchingFiles", {patterns});
+    for (const std::string& path : paths.as<std::string>()) {
       names.push_back(path.substr(dir_.path.size() + 1));
     }
     return names;

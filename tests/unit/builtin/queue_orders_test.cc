@@ -77,7 +77,8 @@ TEST_F(QueueOrders, F381_AllOfAClosedShuffledQueue) {
 TEST_F(QueueOrders, F381_WithoutSeedsOrdersDiffer) {
   std::vector<std::vector<int32_t>> orders;
   for (int k = 0; k < 2; ++k) {
-    const Tensor queue = Make("RandomShuffleQueueV2", -1, DType::kInt32, Shape());
+    const Tensor queue =
+        Make("RandomShuffleQueueV2", -1, DType::kInt32, Shape(), {{"shared_name", "queue " + std::to_string(k)}});
     for (int32_t i = 0; i < 100; ++i) Put(queue, {Int(i)});
     Close(queue);
     orders.push_back(Ints((*TakeMany("QueueDequeueManyV2", queue, 100, DType::kInt32))[0]));

@@ -246,7 +246,7 @@ TEST(ClientQueue, F381_shuffling_and_padding) {
     for (const double wanted : {3, 4, 1, 5}) EXPECT_EQ(Value(session, one), wanted) << "in each session";
     ASSERT_TRUE(Succeeds(session.Run(short_one)));
     ASSERT_TRUE(Succeeds(session.Run(long_one)));
-    EXPECT_EQ(Values(session, two), (Figures{7, 0, 8, 9}));
+    EXPECT_EQ(Values(session, two), (std::vector<double>{7, 0, 8, 9}));
   }
   (void)PaddingFIFOQueue(10, {DType::kInt32}, {});
   EXPECT_TRUE(Fails(f.graph.TakeStatus(), Code::kInvalidArgument,

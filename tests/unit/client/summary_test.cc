@@ -440,8 +440,10 @@ TEST(Graph, F348_ExportedNodesHaveShapesAndDevicesInFunctionsToo) {
             (std::vector<double>{2, 4, 6, 8, 10, 12}));
 }
 
+using Samples = std::vector<double>;
+
 /// The pixels of a PNG file.
-Figures PixelsOf(const std::string& file) {
+Samples PixelsOf(const std::string& file) {
   Fresh f;
   const Output image = BuildOp("DecodePng", {Constant(Tensor::String(file))}).output(0);
   Session session(f.graph);
@@ -461,8 +463,8 @@ TEST(Summary, F219_images) {
   EXPECT_EQ(values[0].tag, "img/image/0");
   EXPECT_EQ(values[2].tag, "img/image/2");
   EXPECT_EQ(values[0].kind, io::SummaryKind::kImage);
-  EXPECT_EQ(PixelsOf(values[0].encoded), (Figures{0, 255}));
-  EXPECT_EQ(PixelsOf(values[1].encoded), (Figures{127, 255}));
+  EXPECT_EQ(PixelsOf(values[0].encoded), (Samples{0, 255}));
+  EXPECT_EQ(PixelsOf(values[1].encoded), (Samples{127, 255}));
   const std::vector<io::SummaryValue> only = Decoded(session, one, {{batch, images}});
   ASSERT_EQ(only.size(), 1u);
   EXPECT_EQ(only[0].tag, "one/image");
@@ -476,8 +478,8 @@ TEST(Summary, F219_pixels_of_negative_and_bad_numbers) {
   const Output signs = summary::Image("signs", Constant(colours), 1), raw = summary::Image("raw", Constant(bytes), 1);
   const Output flat = Placeholder(DType::kFloat), bad = summary::Image("bad", flat);
   Session session(f.graph);
-  EXPECT_EQ(PixelsOf(Decoded(session, signs).at(0).encoded), (Figures{1, 128, 191, 255, 0, 0, 159, 128, 128}));
-  EXPECT_EQ(PixelsOf(Decoded(session, raw).at(0).encoded), (Figures{1, 2, 3, 200}));
+  EXPECT_EQ(PixelsOf(Decoded(session, signs).at(0).encoded), (Samples{1, 128, 191, 255, 0, 0, 159, 128, 128}));
+  EXPECT_EQ(PixelsOf(Decoded(session, raw).at(0).encoded), (Samples{1, 2, 3, 200}));
   EXPECT_TRUE(Fails(session.Run(bad, {{flat, Tensor::Of(Shape::Of({2, 2, 1}), std::vector<float>(4))}}),
                     Code::kInvalidArgument, "Tensor must be 4-D with last dim 1, 3, or 4, not [2,2,1]"));
 }
@@ -497,7 +499,7 @@ TEST(Summary, F221_sounds) {
   EXPECT_EQ(values[0].kind, io::SummaryKind::kAudio);
   EXPECT_TRUE(values[0].encoded.starts_with("RIFF"));
   const Output wave = BuildOp("DecodeWav", {Constant(Tensor::String(values[0].encoded))}).output(0);
-  EXPECT_EQ(Values(session, wave), (Figures{0.5, -1}));
+  EXPECT_EQ(Values(session, wave), (Samples{0.5, -1}));
   const std::vector<io::SummaryValue> only =
       Decoded(session, one, {{sounds, Tensor::Of(Shape::Of({1, 3}), std::vector<float>(3))}});
   ASSERT_EQ(only.size(), 1u);
