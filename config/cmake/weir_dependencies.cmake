@@ -39,6 +39,7 @@ function(weir_optional_library option plugin package version)
 endfunction()
 weir_optional_library(OPENBLAS kernels_openblas OpenBLASSerial "")  # OpenBLASSerial::OpenBLASSerial
 weir_optional_library(ONEDNN kernels_onednn OneDNN 2.6...<3)        # OneDNN::OneDNN
+weir_optional_library(IMAGES kernels_image ImageLibraries "")       # ImageLibraries::ImageLibraries
 weir_optional_library(LLVM compiler_llvm LLVMShared 14...<20)       # LLVMShared::LLVMShared
 if(WEIR_HAVE_LLVM AND WEIR_SANITIZER STREQUAL thread)
   message(STATUS "compiler_llvm is off: LLVM is not built for the thread sanitizer")

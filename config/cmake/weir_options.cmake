@@ -25,7 +25,7 @@ set(WEIR_SANITIZER none CACHE STRING "none, address (with undefined-behaviour ch
 set_property(CACHE WEIR_SANITIZER PROPERTY STRINGS none address thread)
 set(WEIR_KERNEL_DTYPES full CACHE STRING "dtypes that kernels are built for: full, or short for sanitizer builds")
 set_property(CACHE WEIR_KERNEL_DTYPES PROPERTY STRINGS full short)
-foreach(library OPENBLAS ONEDNN LLVM)
+foreach(library OPENBLAS ONEDNN LLVM IMAGES)
   set(WEIR_${library} AUTO CACHE STRING "The plugin that uses this library: AUTO, ON or OFF")
   set_property(CACHE WEIR_${library} PROPERTY STRINGS AUTO ON OFF)
 endforeach()

@@ -2,8 +2,10 @@
 
 #include "core/base/errors.h"
 #include "core/builtin/families.h"
+#include "core/builtin/legacy_checkpoint.h"
 #include "core/builtin/operands.h"
 #include "core/io/bundle.h"
+#include "core/io/files.h"
 #include "core/io/tensor_slice.h"
 
 namespace weir::builtin {
@@ -70,12 +72,24 @@ Result<Tensor> RestoreOne(const io::BundleReader& reader, const std::string& nam
   return reader.ReadSlice(name, part.slice);
 }
 
+/// From a checkpoint of version 1, whose file has the name of the prefix.
+Status RestoreLegacy(const Request& request, const std::vector<DType>& types, std::vector<Tensor>& outputs) {
+  WEIR_ASSIGN(const io::LegacyReader reader, io::LegacyReader::Open(request.prefix));
+  for (size_t i = 0; i < types.size(); ++i) {
+    WEIR_ASSIGN(outputs[i], RestoreFrom(reader, request.prefix, {request.names[i], request.slices[i], types[i]}));
+  }
+  return Status();
+}
+
 Status RestoreV2(kernel::BuiltinCall& call) {
   WEIR_TRY(CheckCounts(call, 3, call.outputs.size()));
   WEIR_ASSIGN(const Request request, ReadRequest(call));
   WEIR_ASSIGN(const std::vector<DType> types, call.attrs.Types("dtypes"));
   if (request.names.size() != types.size() || call.outputs.size() != types.size()) {
     return InvalidArgument("Got {} tensor names, but {} expected dtypes.", request.names.size(), types.size());
+  }
+  if (!io::FileExists(io::IndexPath(request.prefix)) && io::FileExists(request.prefix)) {
+    return RestoreLegacy(request, types, call.outputs);
   }
   WEIR_ASSIGN(const io::BundleReader reader, io::BundleReader::Open(request.prefix));
   for (size_t i = 0; i < types.size(); ++i) {

@@ -8,6 +8,18 @@ namespace weir::builtin {
 
 /// SaveV2, RestoreV2, MergeV2Checkpoints, ShardedFilename, ShardedFilespec.
 void AddCheckpoint(kernel::KernelRegistry& kernels);
+/// Save, SaveSlices, Restore, RestoreSlice.
+void AddLegacyCheckpoint(kernel::KernelRegistry& kernels);
+/// ReadFile, WriteFile, MatchingFiles.
+void AddFileContents(kernel::KernelRegistry& kernels);
+/// ParseExample, ParseExampleV2, ParseSingleExample and the like.
+void AddParseExample(kernel::KernelRegistry& kernels);
+/// SparseCross, BoostedTreesBucketize, StringNGrams.
+void AddFeatures(kernel::KernelRegistry& kernels);
+/// RaggedTensorToTensor.
+void AddRaggedTensors(kernel::KernelRegistry& kernels);
+/// AudioSummary, AudioSummaryV2, TensorSummary, TensorSummaryV2.
+void AddMediaSummaries(kernel::KernelRegistry& kernels);
 /// ScalarSummary, HistogramSummary, MergeSummary.
 void AddSummaries(kernel::KernelRegistry& kernels);
 /// StringJoin, StaticRegexFullMatch.
@@ -38,6 +50,8 @@ void AddResources(kernel::KernelRegistry& kernels);
 void AddStacks(kernel::KernelRegistry& kernels);
 /// EmptyTensorList, TensorListPushBack and the like; AddN and ZerosLike of variants.
 void AddTensorLists(kernel::KernelRegistry& kernels);
+/// OptionalFromValue, OptionalNone, OptionalHasValue, OptionalGetValue.
+void AddOptionals(kernel::KernelRegistry& kernels);
 /// HashTableV2, LookupTableFindV2 and the like.
 void AddTables(kernel::KernelRegistry& kernels);
 /// FIFOQueueV2, QueueDequeueV2 and the like.

@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "core/base/errors.h"
+#include "core/builtin/padding.h"
 #include "core/builtin/pieces.h"
 
 namespace weir::builtin {
@@ -20,11 +21,21 @@ struct FifoQueue::Waiter {
   runtime::CancelCallback cancel;
 };
 
+std::string_view Name(QueueOrder order) {
+  constexpr std::string_view kNames[] = {"FIFOQueue", "PaddingFIFOQueue", "RandomShuffleQueue", "PriorityQueue"};
+  return kNames[static_cast<size_t>(order)];
+}
+
+FifoQueue::FifoQueue(std::string name, Options options)
+    : node_(std::move(name)), options_(std::move(options)), draws_(options_.seed, options_.seed2) {}
+
 FifoQueue::~FifoQueue() { Clear(); }
 
 std::string FifoQueue::name() const { return fmt::format("_{}_{}", id(), node_); }
 
-std::string FifoQueue::DebugString() const { return fmt::format("FIFOQueue '{}' with {} tuples", name(), size()); }
+std::string FifoQueue::DebugString() const {
+  return fmt::format("{} '{}' with {} tuples", Name(options_.order), name(), size());
+}
 
 uint64_t FifoQueue::MemoryBytes() const {
   const std::lock_guard lock(mutex_);
@@ -45,7 +56,39 @@ bool FifoQueue::closed() const {
   return closed_;
 }
 
-Status FifoQueue::Closed() const { return Cancelled("FIFOQueue '{}' is closed.", name()); }
+Status FifoQueue::Closed() const {
+  // TensorFlow's padding queue is a FIFOQueue with another way of taking several tuples.
+  const QueueOrder order = options_.order == QueueOrder::kPadded ? QueueOrder::kFifo : options_.order;
+  return Cancelled("{} '{}' is closed.", Name(order), name());
+}
+
+size_t FifoQueue::Available() const {
+  const size_t kept = closed_ ? 0 : static_cast<size_t>(options_.min_after_dequeue);
+  return tuples_.size() > kept ? tuples_.size() - kept : 0;
+}
+
+void FifoQueue::Push(Tuple tuple) {
+  if (options_.order != QueueOrder::kPriority) {
+    tuples_.push_back(std::move(tuple));
+    return;
+  }
+  const int64_t priority = tuple[0].as<int64_t>()[0];
+  const auto behind =
+      std::ranges::upper_bound(tuples_, priority, {}, [](const Tuple& one) { return one[0].as<int64_t>()[0]; });
+  tuples_.insert(behind, std::move(tuple));
+}
+
+FifoQueue::Tuple FifoQueue::Pop() {
+  if (options_.order == QueueOrder::kShuffled) {
+    std::swap(tuples_[draws_.Next() % tuples_.size()], tuples_.back());
+    Tuple last = std::move(tuples_.back());
+    tuples_.pop_back();
+    return last;
+  }
+  Tuple first = std::move(tuples_.front());
+  tuples_.pop_front();
+  return first;
+}
 
 void FifoQueue::Enqueue(std::vector<Tuple> tuples, runtime::Cancellation* cancellation, runtime::Completion done) {
   auto waiter = std::make_shared<Waiter>();
@@ -155,7 +198,7 @@ bool FifoQueue::ServeWriter(std::vector<Finished>* finished) {
     result = Closed();
   } else {
     for (; !writer.tuples.empty() && !Full(); moved = true) {
-      tuples_.push_back(std::move(writer.tuples.front()));
+      Push(std::move(writer.tuples.front()));
       writer.tuples.pop_front();
     }
     if (!writer.tuples.empty()) return moved && ServeReader(finished);
@@ -170,10 +213,7 @@ bool FifoQueue::ServeReader(std::vector<Finished>* finished) {
   Waiter& reader = *readers_.front();
   bool moved = false;
   const auto enough = [&] { return static_cast<int64_t>(reader.tuples.size()) >= reader.wanted; };
-  for (; !enough() && !tuples_.empty(); moved = true) {
-    reader.tuples.push_back(std::move(tuples_.front()));
-    tuples_.pop_front();
-  }
+  for (; !enough() && Available() > 0; moved = true) reader.tuples.push_back(Pop());
   const bool over = closed_ && tuples_.empty();  // no more elements: a close follows all pending enqueues
   if (!enough() && !over) return moved;
   Result<std::vector<Tensor>> result = std::vector<Tensor>();
@@ -185,8 +225,9 @@ bool FifoQueue::ServeReader(std::vector<Finished>* finished) {
   } else {
     const size_t left = reader.tuples.size();
     PutBack(reader);
-    result = OutOfRange("FIFOQueue '{}' is closed and has insufficient elements (requested {}, current size {})",
-                        name(), reader.wanted, left);
+    const bool one_padded = options_.order == QueueOrder::kPadded && !reader.stack;
+    result = OutOfRange("{} '{}' is closed and has insufficient elements (requested {}, current size {})",
+                        Name(one_padded ? QueueOrder::kFifo : options_.order), name(), reader.wanted, left);
   }
   finished->push_back({std::move(readers_.front()), std::move(result)});
   readers_.pop_front();
@@ -196,9 +237,18 @@ bool FifoQueue::ServeReader(std::vector<Finished>* finished) {
 Result<std::vector<Tensor>> FifoQueue::Stack(std::vector<Tuple> tuples) const {
   std::vector<Tensor> stacked;
   for (size_t c = 0; c < options_.types.size(); ++c) {
-    WEIR_ASSIGN(const Shape inner, options_.shapes[c].ToShape());
     std::vector<Tensor> rows;
     for (Tuple& tuple : tuples) rows.push_back(std::move(tuple[c]));
+    if (options_.order == QueueOrder::kPadded) WEIR_TRY(PadToLargest(rows));
+    Shape inner;
+    if (rows.empty()) {
+      // Extents that no element says are 0.
+      std::vector<int64_t> dims(options_.shapes[c].dims().begin(), options_.shapes[c].dims().end());
+      std::ranges::replace(dims, -1, 0);
+      WEIR_ASSIGN(inner, Shape::Make(dims));
+    } else {
+      inner = rows[0].shape();
+    }
     WEIR_ASSIGN(Tensor component, Stacked(options_.types[c], inner, rows));
     stacked.push_back(std::move(component));
   }
@@ -214,7 +264,7 @@ void FifoQueue::Clear() {
     closed_ = true;
     for (std::list<WaiterPtr>* list : {&readers_, &writers_}) {
       for (WaiterPtr& waiter : std::exchange(*list, {})) {
-        finished.push_back({std::move(waiter), Cancelled("FIFOQueue '{}' was destroyed", name())});
+        finished.push_back({std::move(waiter), Cancelled("{} '{}' was destroyed", Name(options_.order), name())});
       }
     }
   }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/base/status.h"
+#include "core/builtin/draws.h"
 #include "core/runtime/cancellation.h"
 #include "core/runtime/completion.h"
 #include "core/tensor/resource.h"
@@ -19,7 +20,17 @@
 
 namespace weir::builtin {
 
-/// TensorFlow's FIFOQueue: FIFO order also among waiters. Errors have TensorFlow's texts.
+/// The order in which a queue gives its elements.
+enum class QueueOrder : uint8_t {
+  kFifo,
+  kPadded,    // first in, first out; tuples taken together are padded to one shape
+  kShuffled,  // at random, with min_after_dequeue left until the queue is closed
+  kPriority   // the least first component, an int64, first
+};
+/// The name of TensorFlow's queue: "FIFOQueue".
+std::string_view Name(QueueOrder order);
+
+/// TensorFlow's queues: FIFO order among waiters. Errors have TensorFlow's texts.
 ///
 /// An enqueue without room and a dequeue without enough elements wait in the queue and complete on the thread of the op
 /// that serves them. If the step of a waiter is cancelled, it completes with the cancellation's error; tuples that a
@@ -33,10 +44,13 @@ class FifoQueue final : public Resource, public std::enable_shared_from_this<Fif
     std::vector<DType> types;
     std::vector<PartialShape> shapes = {};  // by component; empty: any
     int32_t capacity = -1;                  // in tuples; negative: unlimited
+    QueueOrder order = QueueOrder::kFifo;
+    int32_t min_after_dequeue = 0;
+    int64_t seed = 0, seed2 = 0;  // of kShuffled; both 0: another order each time
     bool operator==(const Options&) const = default;
   };
   /// `name` is the name of its node.
-  FifoQueue(std::string name, Options options) : node_(std::move(name)), options_(std::move(options)) {}
+  FifoQueue(std::string name, Options options);
   ~FifoQueue() override;
 
   std::string_view type_name() const override { return kTypeName; }
@@ -86,6 +100,11 @@ class FifoQueue final : public Resource, public std::enable_shared_from_this<Fif
   void PutBack(Waiter& waiter);
   bool Full() const { return options_.capacity >= 0 && tuples_.size() >= static_cast<size_t>(options_.capacity); }
   Status Closed() const;
+  /// How many tuples readers may take.
+  size_t Available() const;
+  void Push(Tuple tuple);
+  /// The next tuple; there is one.
+  Tuple Pop();
   Result<std::vector<Tensor>> Stack(std::vector<Tuple> tuples) const;
 
   const std::string node_;
@@ -95,6 +114,7 @@ class FifoQueue final : public Resource, public std::enable_shared_from_this<Fif
   std::list<WaiterPtr> writers_;  // enqueues and closes in FIFO order
   std::list<WaiterPtr> readers_;
   bool closed_ = false;
+  Draws draws_;
 };
 
 }  // namespace weir::builtin

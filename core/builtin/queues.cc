@@ -27,6 +27,10 @@ std::string ListText(const std::vector<PartialShape>& shapes) {
 
 Status CheckShared(const FifoQueue& queue, const FifoQueue::Options& asked, const std::string& name) {
   const FifoQueue::Options& has = queue.options();
+  if (has.order != asked.order) {
+    return InvalidArgument("Shared queue '{}' has type '{}' that does not match type of Node: {}V2", name,
+                           Name(has.order), Name(asked.order));
+  }
   if (has.capacity != asked.capacity) {
     return InvalidArgument("Shared queue '{}' has capacity {} but requested capacity was {}", name, has.capacity,
                            asked.capacity);
@@ -35,13 +39,50 @@ Status CheckShared(const FifoQueue& queue, const FifoQueue::Options& asked, cons
     return InvalidArgument("Shared queue '{}' has component types {} but requested component types were {}", name,
                            ListText(has.types), ListText(asked.types));
   }
-  if (has == asked) return Status();
+  if (has.min_after_dequeue != asked.min_after_dequeue) {
+    return InvalidArgument("Shared queue '{}' has min_after_dequeue {} but requested min_after_dequeue was {}.", name,
+                           has.min_after_dequeue, asked.min_after_dequeue);
+  }
+  if ((asked.seed != 0 || asked.seed2 != 0) && (has.seed != asked.seed || has.seed2 != asked.seed2)) {
+    return InvalidArgument("Shared queue '{}' has random seeds ({}, {}) but requested seeds are ({}, {}).", name,
+                           has.seed, has.seed2, asked.seed, asked.seed2);
+  }
+  if (has.shapes == asked.shapes) return Status();
   return InvalidArgument("Shared queue '{}' has component shapes {} but requested component shapes were {}", name,
                          ListText(has.shapes), ListText(asked.shapes));
 }
 
-Status MakeQueue(kernel::BuiltinCall& call) {
+/// What the orders have beyond types, shapes and capacity.
+Status ReadOrder(const kernel::BuiltinCall& call, FifoQueue::Options& options) {
+  if (options.order == QueueOrder::kPriority) {
+    options.types.insert(options.types.begin(), DType::kInt64);
+    options.shapes.insert(options.shapes.begin(), PartialShape(Shape()));
+  }
+  if (options.order == QueueOrder::kPadded) {
+    if (options.shapes.size() != options.types.size()) {
+      return InvalidArgument("a PaddingFIFOQueue of {} components has {} shapes", options.types.size(),
+                             options.shapes.size());
+    }
+    for (const PartialShape& shape : options.shapes) {
+      if (!shape.has_rank()) return InvalidArgument("shape {} must have known rank.", shape.ToString());
+    }
+  }
+  if (options.order != QueueOrder::kShuffled) return Status();
+  WEIR_ASSIGN(const int64_t kept, call.attrs.Int("min_after_dequeue"));
+  WEIR_ASSIGN(options.seed, call.attrs.Int("seed"));
+  WEIR_ASSIGN(options.seed2, call.attrs.Int("seed2"));
+  if (kept < 0) return InvalidArgument("min_after_dequeue {} must be >= 0", kept);
+  if (options.capacity >= 0 && kept >= options.capacity) {
+    return InvalidArgument("min_after_dequeue {} must be < capacity {}", kept, options.capacity);
+  }
+  if (kept > std::numeric_limits<int32_t>::max()) return InvalidArgument("min_after_dequeue {} is too large", kept);
+  options.min_after_dequeue = static_cast<int32_t>(kept);
+  return Status();
+}
+
+Status MakeQueue(kernel::BuiltinCall& call, QueueOrder order) {
   FifoQueue::Options options;
+  options.order = order;
   WEIR_ASSIGN(options.types, call.attrs.Types("component_types"));
   WEIR_ASSIGN(options.shapes, call.attrs.Shapes("shapes"));
   WEIR_ASSIGN(const int64_t capacity, call.attrs.Int("capacity"));
@@ -51,6 +92,7 @@ Status MakeQueue(kernel::BuiltinCall& call) {
     return InvalidArgument("Different number of component types.  Types: {}, Shapes: {}", ListText(options.types),
                            ListText(options.shapes));
   }
+  WEIR_TRY(ReadOrder(call, options));
   WEIR_ASSIGN(const std::string shared, call.attrs.String("shared_name"));
   WEIR_ASSIGN(const std::shared_ptr<Resource> made,
               OutputOfSession(call, 0, FifoQueue::kTypeName, [&]() -> Result<std::shared_ptr<Resource>> {
@@ -130,9 +172,10 @@ void DequeueTuples(kernel::BuiltinCall call, runtime::Completion done, bool many
       }
       const auto known = [](const PartialShape& shape) { return shape.fully_defined(); };
       const std::vector<PartialShape>& shapes = queue->options().shapes;
-      if (shapes.empty() || !std::all_of(shapes.begin(), shapes.end(), known)) {
-        return InvalidArgument(
-            "FIFOQueue's DequeueMany and DequeueUpTo require the components to have specified shapes.");
+      const QueueOrder order = queue->options().order;
+      if (order != QueueOrder::kPadded && (shapes.empty() || !std::all_of(shapes.begin(), shapes.end(), known))) {
+        return InvalidArgument("{}'s DequeueMany and DequeueUpTo require the components to have specified shapes.",
+                               Name(order));
       }
     }
     queue->Dequeue(count, many, leftover, call.cancellation, std::move(done));
@@ -166,7 +209,11 @@ Status QueueIsClosed(kernel::BuiltinCall& call) {
 void AddQueues(kernel::KernelRegistry& kernels) {
   using kernel::InputUse;
   using Leftover = FifoQueue::Leftover;
-  kernels.AddHost("FIFOQueueV2", MakeQueue);
+  for (const QueueOrder order :
+       {QueueOrder::kFifo, QueueOrder::kPadded, QueueOrder::kShuffled, QueueOrder::kPriority}) {
+    kernels.AddHost(fmt::format("{}V2", Name(order)),
+                    [order](kernel::BuiltinCall& call) { return MakeQueue(call, order); });
+  }
   const auto enqueue = [](bool many) {
     return [many](kernel::BuiltinCall call, runtime::Completion done) {
       EnqueueTuples(std::move(call), std::move(done), many);

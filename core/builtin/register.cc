@@ -6,6 +6,12 @@ namespace weir::builtin {
 
 void AddAll(kernel::KernelRegistry& kernels) {
   AddCheckpoint(kernels);
+  AddLegacyCheckpoint(kernels);
+  AddFileContents(kernels);
+  AddParseExample(kernels);
+  AddFeatures(kernels);
+  AddRaggedTensors(kernels);
+  AddMediaSummaries(kernels);
   AddSummaries(kernels);
   AddStrings(kernels);
   AddSparseMessages(kernels);
@@ -22,6 +28,7 @@ void AddAll(kernel::KernelRegistry& kernels) {
   AddStacks(kernels);
   AddTensorArrays(kernels);
   AddTensorLists(kernels);
+  AddOptionals(kernels);
   AddTables(kernels);
   AddQueues(kernels);
   AddChecks(kernels);

@@ -2,6 +2,7 @@
 #include "core/base/errors.h"
 #include "core/builtin/families.h"
 #include "core/builtin/handles.h"
+#include "core/builtin/operands.h"
 #include "core/tensor/resource.h"
 
 namespace weir::builtin {
@@ -35,6 +36,13 @@ Status DestroyResource(kernel::BuiltinCall& call) {
   return ignore && done.code() == Code::kNotFound ? Status() : done;
 }
 
+/// Reads of variables share the value until it is written, whatever the node says.
+Status DisableCopyOnRead(kernel::BuiltinCall& call) {
+  WEIR_TRY(CheckCounts(call, 1, 0));
+  const Result<std::shared_ptr<Resource>> resource = ResourceAt(call, 0);
+  return resource.ok() || resource.status().code() == Code::kNotFound ? Status() : resource.status();
+}
+
 /// The variable's last value; the variable ends.
 Status DestroyTemporaryVariable(kernel::BuiltinCall& call) {
   WEIR_ASSIGN(std::string name, call.attrs.String("var_name"));
@@ -50,6 +58,7 @@ Status DestroyTemporaryVariable(kernel::BuiltinCall& call) {
 
 void AddResources(kernel::KernelRegistry& kernels) {
   kernels.AddHost("DestroyResourceOp", DestroyResource);
+  kernels.AddHost("DisableCopyOnRead", DisableCopyOnRead);
   kernels.AddHost("DestroyTemporaryVariable", DestroyTemporaryVariable);
 }
 

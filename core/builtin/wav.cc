@@ -1,4 +1,6 @@
 // WAV files of 16-bit PCM samples.
+#include "core/builtin/wav.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -159,26 +161,14 @@ void AppendNumber(uint64_t value, int bytes, std::string* text) {
   for (int i = 0; i < bytes; ++i) *text += static_cast<char>(value >> (8 * i) & 255);
 }
 
-Status EncodeWav(kernel::BuiltinCall& call) {
-  WEIR_TRY(CheckCounts(call, 2, 1));
-  WEIR_ASSIGN(const std::span<const float> audio, Elements<float>(call, 0, "audio"));
-  WEIR_ASSIGN(const std::span<const int32_t> rate, Elements<int32_t>(call, 1, "sample_rate"));
-  const Shape &shape = call.inputs[0].shape(), &rate_shape = call.inputs[1].shape();
-  if (shape.rank() != 2) return InvalidArgument("audio must be 2-dimensional{}", shape.ToString());
-  if (rate_shape.rank() != 0) return InvalidArgument("sample_rate must be a scalar: {}", rate_shape.ToString());
-  if (rate[0] <= 0) {
-    return InvalidArgument("sample_rate must be in (0, 2^32), got: {}",
-                           static_cast<uint64_t>(static_cast<int64_t>(rate[0])));
-  }
-  const int64_t channels = shape.dim(1);
-  if (channels < 1 || channels > 0x7fff) {
-    return InvalidArgument("num_channels must be in (0, 2^15), got: {}", channels);
-  }
+}  // namespace
+
+Result<std::string> WavFile(std::span<const float> audio, int64_t channels, uint64_t hertz) {
   const uint64_t bytes = audio.size() * 2;
   if (bytes > std::numeric_limits<uint32_t>::max() - 44) {
     return InvalidArgument("Provided channels and frames cannot be encoded as a WAV.");
   }
-  const auto width = static_cast<uint64_t>(channels) * 2, hertz = static_cast<uint64_t>(rate[0]);
+  const auto width = static_cast<uint64_t>(channels) * 2;
   std::string wav = "RIFF";
   AppendNumber(36 + bytes, 4, &wav);
   wav += "WAVEfmt ";
@@ -195,6 +185,27 @@ Status EncodeWav(kernel::BuiltinCall& call) {
     const float scaled = std::isnan(sample) ? 0 : std::clamp(std::round(sample * kScale), -kScale, kScale - 1);
     AppendNumber(static_cast<uint64_t>(static_cast<int64_t>(scaled)), 2, &wav);
   }
+  return wav;
+}
+
+namespace {
+
+Status EncodeWav(kernel::BuiltinCall& call) {
+  WEIR_TRY(CheckCounts(call, 2, 1));
+  WEIR_ASSIGN(const std::span<const float> audio, Elements<float>(call, 0, "audio"));
+  WEIR_ASSIGN(const std::span<const int32_t> rate, Elements<int32_t>(call, 1, "sample_rate"));
+  const Shape &shape = call.inputs[0].shape(), &rate_shape = call.inputs[1].shape();
+  if (shape.rank() != 2) return InvalidArgument("audio must be 2-dimensional{}", shape.ToString());
+  if (rate_shape.rank() != 0) return InvalidArgument("sample_rate must be a scalar: {}", rate_shape.ToString());
+  if (rate[0] <= 0) {
+    return InvalidArgument("sample_rate must be in (0, 2^32), got: {}",
+                           static_cast<uint64_t>(static_cast<int64_t>(rate[0])));
+  }
+  const int64_t channels = shape.dim(1);
+  if (channels < 1 || channels > 0x7fff) {
+    return InvalidArgument("num_channels must be in (0, 2^15), got: {}", channels);
+  }
+  WEIR_ASSIGN(const std::string wav, WavFile(audio, channels, static_cast<uint64_t>(rate[0])));
   call.outputs[0] = Tensor::String(wav);
   return Status();
 }

@@ -16,6 +16,7 @@
 #include "core/client/ops/build_op.h"                    // IWYU pragma: export
 #include "core/client/ops/check_ops.h"                   // IWYU pragma: export
 #include "core/client/ops/embedding_ops.h"               // IWYU pragma: export
+#include "core/client/ops/linalg_ops.h"                  // IWYU pragma: export
 #include "core/client/ops/math_names.h"                  // IWYU pragma: export
 #include "core/client/ops/nn_ops.h"                      // IWYU pragma: export
 #include "core/client/ops/print_ops.h"                   // IWYU pragma: export

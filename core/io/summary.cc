@@ -148,6 +148,37 @@ SummaryBuilder& SummaryBuilder::AddHistogram(std::string_view tag, const Histogr
   return *this;
 }
 
+SummaryBuilder& SummaryBuilder::AddAudio(std::string_view tag, SoundFile sound) {
+  tf::Summary summary;
+  tf::Summary::Value& added = *summary.add_value();
+  added.set_tag(std::string(tag));
+  tf::Summary::Audio& audio = *added.mutable_audio();
+  audio.set_sample_rate(sound.sample_rate);
+  audio.set_num_channels(sound.channels);
+  audio.set_length_frames(sound.frames);
+  audio.set_encoded_audio_string(std::move(sound.wav));
+  audio.set_content_type("audio/wav");
+  bytes_ += summary.SerializeAsString();
+  return *this;
+}
+
+Result<std::string> TensorSummary(std::string_view node, std::string_view tag, const Tensor& tensor,
+                                  std::optional<std::string_view> metadata) {
+  tf::Summary summary;
+  tf::Summary::Value& added = *summary.add_value();
+  if (!node.empty()) added.set_node_name(std::string(node));
+  if (!tag.empty()) added.set_tag(std::string(tag));
+  if (metadata) {
+    const Status parsed = proto::ParseBinary(*metadata, "SummaryMetadata", *added.mutable_metadata());
+    if (!parsed.ok()) return InvalidArgument("Could not parse the summary metadata: {}", parsed.message());
+  }
+  // As TensorFlow's op does, strings as typed fields.
+  const TensorEncoding encoding =
+      tensor.dtype() == DType::kString ? TensorEncoding::kTyped : TensorEncoding::kContent;
+  WEIR_TRY(TensorToProto(tensor, encoding, *added.mutable_tensor()));
+  return proto::Serialize(summary, "Summary");
+}
+
 std::string ScalarSummary(std::string_view tag, float value) {
   return SummaryBuilder().AddScalar(tag, value).Serialized();
 }

@@ -2,6 +2,7 @@
 #ifndef WEIR_CORE_IO_SUMMARY_H_
 #define WEIR_CORE_IO_SUMMARY_H_
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -52,11 +53,20 @@ struct SummaryValue {
   std::string encoded;  // contents of an image or audio file
 };
 
+/// The contents of a sound file and what viewers want to know about it.
+struct SoundFile {
+  float sample_rate = 0;
+  int64_t channels = 0;
+  int64_t frames = 0;  // samples of each channel
+  std::string wav;
+};
+
 /// One Summary with several values.
 class SummaryBuilder {
  public:
   SummaryBuilder& AddScalar(std::string_view tag, float value);
   SummaryBuilder& AddHistogram(std::string_view tag, const Histogram& histogram);
+  SummaryBuilder& AddAudio(std::string_view tag, SoundFile sound);
   const std::string& Serialized() const { return bytes_; }
 
  private:
@@ -68,6 +78,10 @@ std::string ScalarSummary(std::string_view tag, float value);
 /// A Summary with the distribution of a host tensor of a real type and any shape. `name` is used in the errors "Nan in
 /// summary histogram for: <name>" and "Infinity in summary histogram for: <name>" (InvalidArgument).
 Result<std::string> HistogramSummary(std::string_view tag, const Tensor& values, std::string_view name);
+/// A Summary with a host tensor. `node` and `tag` may be empty; `metadata`: a serialized SummaryMetadata.
+/// InvalidArgument if it is not one.
+Result<std::string> TensorSummary(std::string_view node, std::string_view tag, const Tensor& tensor,
+                                  std::optional<std::string_view> metadata);
 /// Merges the values of several Summaries. InvalidArgument "Duplicate tag X found in summary inputs", or for bytes that
 /// are not a Summary.
 Result<std::string> MergeSummaries(std::span<const std::string> summaries);

@@ -228,6 +228,19 @@ Result<bool> ParseBool(Cursor& in) {
   return in.Fault("true or false");
 }
 
+/// Parses "[255, 0, 0, 255]", a vector of type uint8: the only tensors that are defaults.
+Result<Tensor> ParseBytes(Cursor& in) {
+  WEIR_TRY(in.Expect("["));
+  std::vector<uint8_t> bytes;
+  while (!in.Take("]")) {
+    if (!bytes.empty()) WEIR_TRY(in.Expect(","));
+    WEIR_ASSIGN(const int64_t byte, in.Number<int64_t>("a number"));
+    if (byte < 0 || byte > 255) return in.Fault("a number from 0 to 255");
+    bytes.push_back(static_cast<uint8_t>(byte));
+  }
+  return Tensor::Vector<uint8_t>(bytes);
+}
+
 Result<AttrValue> ParseValue(Cursor& in, std::string_view element) {
   if (element == "int") {
     WEIR_ASSIGN(const int64_t value, in.Number<int64_t>("an integer"));
@@ -251,6 +264,10 @@ Result<AttrValue> ParseValue(Cursor& in, std::string_view element) {
   }
   if (element == "shape") {
     WEIR_ASSIGN(PartialShape value, ParseShape(in));
+    return AttrValue(std::move(value));
+  }
+  if (element == "tensor") {
+    WEIR_ASSIGN(Tensor value, ParseBytes(in));
     return AttrValue(std::move(value));
   }
   return in.Fault(fmt::format("no default: an attribute of type {} cannot have one", element));

@@ -30,6 +30,7 @@ void DeclareAll(op::OpRegistry& ops) {
   DeclareColours(ops);
   DeclareBoxes(ops);
   DeclareFakeQuant(ops);
+  DeclareQuantize(ops);
   DeclareRecurrent(ops);
   DeclareCtc(ops);
   DeclareAudio(ops);
@@ -56,12 +57,16 @@ void DeclareAll(op::OpRegistry& ops) {
   DeclareStack(ops);
   DeclareTensorArray(ops);
   DeclareTensorList(ops);
+  DeclareOptional(ops);
   DeclareTable(ops);
   DeclareQueue(ops);
   DeclareFiles(ops);
   DeclareSummary(ops);
   DeclareStrings(ops);
   DeclareText(ops);
+  DeclareParseExample(ops);
+  DeclareImages(ops);
+  DeclareFeatures(ops);
   DeclarePrint(ops);
   DeclareCheck(ops);
 }

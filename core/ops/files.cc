@@ -48,6 +48,31 @@ Status RestoreShape(ShapeContext& c) {
   return Status();
 }
 
+/// filename: [], names: [n], perhaps shapes and slices: [n], with n tensors.
+Status SaveLegacyShape(ShapeContext& c, int first) {
+  WEIR_TRY(c.WithRank(0, 0).status());
+  for (int i = 1; i < first; ++i) {
+    WEIR_ASSIGN(const PartialShape names, c.WithRank(i, 1));
+    WEIR_TRY(ExpectDim(names.dim(0), c.num_inputs() - first));
+  }
+  return Status();
+}
+
+Status RestoreLegacyShape(ShapeContext& c) {
+  for (int i = 0; i < c.num_inputs(); ++i) WEIR_TRY(c.WithRank(i, 0).status());
+  const Tensor* slice = c.num_inputs() > 2 ? c.value(2) : nullptr;
+  if (slice == nullptr || slice->elements() != 1) return Status();
+  WEIR_ASSIGN(PartialShape shape, RestoredShape(slice->as<std::string>()[0]));
+  c.set_output(0, std::move(shape));
+  return Status();
+}
+
+Status MatchingFilesShape(ShapeContext& c) {
+  WEIR_TRY(ToRankAtMost(c.input(0), 1).status());
+  c.set_output(0, VectorOf(-1));
+  return Status();
+}
+
 Status MergeCheckpointsShape(ShapeContext& c) {
   WEIR_TRY(c.WithRank(0, 1).status());
   return c.WithRank(1, 0).status();
@@ -106,6 +131,50 @@ void DeclareCheckpoints(OpRegistry& ops) {
       .Doc("Makes one checkpoint of several written in parts, moving their data files and merging their indices.");
 }
 
+void DeclareLegacyCheckpoints(OpRegistry& ops) {
+  for (const bool slices : {false, true}) {
+    OpBuilder save = File(ops, slices ? "SaveSlices" : "Save");
+    save.In("filename: string").In("tensor_names: string");
+    if (slices) save.In("shapes_and_slices: string");
+    save.In("data: [T]").Attr("T: list(type) >= 1").Stateful().NoGradient(kWrites);
+    save.Shape([first = slices ? 3 : 2](ShapeContext& c) { return SaveLegacyShape(c, first); });
+    save.Doc(slices ? "As Save; a tensor with a text \"10 20 0,5:-\" is that slice of a tensor of shape [10, 20]."
+                    : "Writes the tensors under their names into one file, a checkpoint of version 1.");
+    OpBuilder restore = File(ops, slices ? "RestoreSlice" : "Restore");
+    restore.In("file_pattern: string").In("tensor_name: string");
+    if (slices) restore.In("shape_and_slice: string");
+    restore.Out("tensor: dt").Attr("dt: type").Attr("preferred_shard: int = -1").Stateful().NoGradient(kReads);
+    restore.Shape(RestoreLegacyShape);
+    restore.Doc(slices ? "As Restore; reads a slice of the tensor, given as in SaveSlices."
+                       : "Reads a tensor from a checkpoint of version 1, whose files match the pattern.");
+  }
+}
+
+void DeclareContents(OpRegistry& ops) {
+  File(ops, "ReadFile")
+      .In("filename: string")
+      .Out("contents: string")
+      .Shape(AllScalars)
+      .NoGradient(kReads)
+      .Doc("The contents of a file.");
+  File(ops, "WriteFile")
+      .In("filename: string")
+      .In("contents: string")
+      .Stateful()
+      .Shape([](ShapeContext& c) {
+        WEIR_TRY(c.WithRank(0, 0).status());
+        return c.WithRank(1, 0).status();
+      })
+      .NoGradient(kWrites)
+      .Doc("Writes a file, and creates its folders.");
+  File(ops, "MatchingFiles")
+      .In("pattern: string")
+      .Out("filenames: string")
+      .Shape(MatchingFilesShape)
+      .NoGradient(kReads)
+      .Doc("The sorted paths of the files and folders that match one of the patterns.");
+}
+
 void DeclareNames(OpRegistry& ops) {
   File(ops, "ShardedFilename")
       .In("basename: string")
@@ -136,6 +205,8 @@ void DeclareNames(OpRegistry& ops) {
 
 void DeclareFiles(OpRegistry& ops) {
   DeclareCheckpoints(ops);
+  DeclareLegacyCheckpoints(ops);
+  DeclareContents(ops);
   DeclareNames(ops);
 }
 

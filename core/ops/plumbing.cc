@@ -130,6 +130,15 @@ void DeclareSources(OpRegistry& ops) {
       .Shape(PlaceholderShape)
       .NoGradient("it has no inputs")
       .Doc("A value that every run must feed; it has to fit `shape`.");
+  ops.Declare("PlaceholderV2")
+      .Out("output: dtype")
+      .Attr("dtype: type")
+      .Attr("shape: shape")
+      .Is(Category::kArray)
+      .RunsAs(Universal::kPlaceholder)
+      .Shape(PlaceholderShape)
+      .NoGradient("it has no inputs")
+      .Doc("As Placeholder; TensorFlow keeps it for old graphs.");
   ops.Declare("PlaceholderWithDefault")
       .In("input: dtype")
       .Out("output: dtype")

@@ -49,17 +49,38 @@ OpBuilder Dequeue(OpRegistry& ops, std::string_view name) {
       .Shape(QueueHandle);
 }
 
-}  // namespace
-
-void DeclareQueue(OpRegistry& ops) {
-  QueueOp(ops, "FIFOQueueV2")
+OpBuilder MadeQueue(OpRegistry& ops, std::string_view name) {
+  return QueueOp(ops, name)
       .Out("handle: resource")
-      .Attr("component_types: list(type) >= 1")
-      .Attr("shapes: list(shape) >= 0 = []")
       .Attr("capacity: int = -1")
       .Attr("container: string = ''")
       .Attr("shared_name: string = ''")
-      .Shape(Scalar())
+      .Shape(Scalar());
+}
+
+}  // namespace
+
+void DeclareQueue(OpRegistry& ops) {
+  MadeQueue(ops, "PaddingFIFOQueueV2")
+      .Attr("component_types: list(type) >= 1")
+      .Attr("shapes: list(shape) >= 0 = []")
+      .Doc("As FIFOQueueV2; components taken together are padded at their ends to the largest of them.");
+  MadeQueue(ops, "RandomShuffleQueueV2")
+      .Attr("component_types: list(type) >= 1")
+      .Attr("shapes: list(shape) >= 0 = []")
+      .Attr("min_after_dequeue: int = 0")
+      .Attr("seed: int = 0")
+      .Attr("seed2: int = 0")
+      .Doc(
+          "A handle of a queue that gives tuples in random order. While it is open, min_after_dequeue of them stay in "
+          "it, so that the order is random enough.");
+  MadeQueue(ops, "PriorityQueueV2")
+      .Attr("component_types: list(type) >= 0 = []")
+      .Attr("shapes: list(shape) >= 0")
+      .Doc("A handle of a queue that gives the tuple with the least first component, an int64 before the others.");
+  MadeQueue(ops, "FIFOQueueV2")
+      .Attr("component_types: list(type) >= 1")
+      .Attr("shapes: list(shape) >= 0 = []")
       .Doc("A handle of a queue of tuples, first in, first out, with room for `capacity` (negative: any number).");
   Enqueue(ops, "QueueEnqueueV2").Doc("Puts one tuple at the end, once there is room.");
   Enqueue(ops, "QueueEnqueueManyV2")

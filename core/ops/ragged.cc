@@ -67,8 +67,7 @@ Result<std::vector<Grad>> RaggedGatherGradient(GradContext& g) {
   std::vector<Grad> grads(static_cast<size_t>(g.num_inputs()));
   const std::vector<Value> rows = g.ApplyAll("RaggedRange", {begin, end, delta});
   if (rows.size() < 2) return grads;  // the context has the error
-  grads[static_cast<size_t>(values_at)] =
-      Grad::Slices(g.Dy(g.num_outputs() - 1), rows[1], g.ShapeOp(g.X(values_at)));
+  grads[static_cast<size_t>(values_at)] = Grad::Slices(g.Dy(g.num_outputs() - 1), rows[1], g.ShapeOp(g.X(values_at)));
   return grads;
 }
 
@@ -87,6 +86,52 @@ Status RaggedTensorToSparseShape(ShapeContext& c) {
 Result<std::vector<Grad>> RaggedTensorToSparseGradient(GradContext& g) {
   std::vector<Grad> grads(static_cast<size_t>(g.num_inputs()));
   grads.back() = ReshapedLike(g, g.Dy(1), g.X(g.num_inputs() - 1));
+  return grads;
+}
+
+/// Inputs: the shape, the values, the default, the row partitions. Extents that follow from the partitions are unknown.
+Status RaggedTensorToTensorShape(ShapeContext& c) {
+  WEIR_ASSIGN(const std::vector<std::string> kinds, c.attrs().Strings("row_partition_types"));
+  if (kinds.empty()) return InvalidArgument("row_partition_types must not be empty");
+  const int ragged = static_cast<int>(kinds.size()) - (kinds[0] == "FIRST_DIM_SIZE" ? 1 : 0) + 1;
+  WEIR_ASSIGN(const PartialShape values, c.WithRankAtLeast(1, 1));
+  WEIR_ASSIGN(const PartialShape wanted, ToRankAtMost(c.input(0), 1));
+  if (!values.has_rank()) return Status();
+  WEIR_ASSIGN(PartialShape shape, Join(PartialShape::OfRank(ragged), Span(values, 1)));
+  if (wanted.rank() == 1) {
+    WEIR_ASSIGN(const PartialShape given, c.shape_from(0));
+    WEIR_ASSIGN(shape, shape.Merge(given));
+  }
+  c.set_output(0, std::move(shape));
+  return Status();
+}
+
+/// The values' places are found by the same op on their numbers; a place without one has the default.
+Result<std::vector<Grad>> RaggedTensorToTensorGradient(GradContext& g) {
+  WEIR_ASSIGN(const std::vector<std::string> kinds, g.attrs().Strings("row_partition_types"));
+  const auto ragged = static_cast<int32_t>(kinds.size()) - (kinds[0] == "FIRST_DIM_SIZE" ? 1 : 0) + 1;
+  const Value values = g.X(1), otherwise = g.X(2), dy = g.Dy(0);
+  const Value value_shape = g.ShapeOp(values);
+  const Value count = g.Reshape(g.Apply("Slice", {value_shape, g.ConstInts({0}), g.ConstInts({1})}), g.ConstInts({}));
+  const Value inner = g.Apply("Slice", {value_shape, g.ConstInts({1}), g.ConstInts({-1})});
+  const Value outer = g.Apply("Slice", {g.ShapeOp(dy), g.ConstInts({0}), g.ConstInts({ragged})});
+  std::vector<Value> inputs = {outer, g.Apply("Range", {g.ConstInt(0), count, g.ConstInt(1)}), g.ConstInt(-1)};
+  for (int i = 3; i < g.num_inputs(); ++i) inputs.push_back(g.X(i));
+  const Value places = g.Reshape(g.ApplyList("RaggedTensorToTensor", inputs,
+                                             {{"row_partition_types", op::AttrValue(kinds)},
+                                              {"num_row_partition_tensors", static_cast<int64_t>(kinds.size())}}),
+                                 g.ConstInts({-1}));
+  const Value rows = g.Reshape(dy, g.Apply("ConcatV2", {g.ConstInts({-1}), inner, g.ConstInt(0)}, {{"N", int64_t{2}}}));
+  std::vector<Grad> grads(static_cast<size_t>(g.num_inputs()));
+  grads[1] = g.Apply("UnsortedSegmentSum", {rows, places, count});
+  // Number 0 for places without a value, -1, which are not summed, for the others.
+  const Value defaults = g.Neg(
+      g.Apply("Cast", {g.Apply("GreaterEqual", {places, g.ConstInt(0)})}, {{"DstT", op::AttrValue(DType::kInt32)}}));
+  const Value sum = g.Reshape(g.Apply("UnsortedSegmentSum", {rows, defaults, g.ConstInt(1)}), inner);
+  const Value default_shape = g.ShapeOp(otherwise);
+  const std::vector<Value> axes = g.ApplyAll("BroadcastGradientArgs", {default_shape, inner});
+  if (axes.size() < 2) return grads;  // the context has the error
+  grads[2] = g.Reshape(g.Apply("Sum", {sum, axes[0]}), default_shape);
   return grads;
 }
 
@@ -135,6 +180,21 @@ void DeclareRagged(OpRegistry& ops) {
       .Shape(RaggedTensorToSparseShape)
       .Grad(RaggedTensorToSparseGradient)
       .Doc("The values of a ragged tensor as a sparse one of its bounding shape.");
+  ops.Declare("RaggedTensorToTensor")
+      .Is(Category::kArray)
+      .In("shape: Tshape")
+      .In("values: T")
+      .In("default_value: T")
+      .In("row_partition_tensors: num_row_partition_tensors*Tindex")
+      .Out("result: T")
+      .Attr(kAnyT)
+      .Attr("Tindex: {int64, int32}")
+      .Attr("Tshape: {int64, int32}")
+      .Attr("num_row_partition_tensors: int >= 1")
+      .Attr("row_partition_types: list(string)")
+      .Shape(RaggedTensorToTensorShape)
+      .Grad(RaggedTensorToTensorGradient)
+      .Doc("A ragged tensor as a dense one of the given or its bounding shape, with default_value elsewhere.");
 }
 
 }  // namespace weir::ops

@@ -155,6 +155,15 @@ Status ReshapeShape(ShapeContext& c) {
   return Status();
 }
 
+/// Inputs 2 and 3 are the ends of a range, which the op passes on.
+Status QuantizedReshapeShape(ShapeContext& c) {
+  for (int i = 2; i < 4; ++i) {
+    WEIR_TRY(c.WithRank(i, 0).status());
+    c.set_output(i - 1, PartialShape(Shape()));
+  }
+  return ReshapeShape(c);
+}
+
 Status ExpandDimsShape(ShapeContext& c) {
   const int rank = c.input(0).rank();
   const std::optional<std::vector<int64_t>> dim = c.ints(1);
@@ -363,6 +372,19 @@ void DeclareReshapes(OpRegistry& ops) {
       .Refusal(ReshapeRefusal)
       .Grad(BackToInput)
       .Doc("The same elements in row-major order under another shape; one extent of -1 is what the others leave.");
+  About(ops, "QuantizedReshape")
+      .In("tensor: T")
+      .In("shape: Tshape")
+      .In("input_min: float")
+      .In("input_max: float")
+      .Out("output: T")
+      .Out("output_min: float")
+      .Out("output_max: float")
+      .Attr(kAnyT)
+      .Attr("Tshape: {int32, int64} = DT_INT32")
+      .Shape(QuantizedReshapeShape)
+      .NoGradient(op::kUndefinedGradient)
+      .Doc("Reshape of quantised numbers, and their range as it is.");
   About(ops, "ExpandDims")
       .RunsAs(Universal::kReshape)
       .KnownInts(KnownReshaped)

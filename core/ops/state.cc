@@ -154,6 +154,12 @@ void DeclareVariables(OpRegistry& ops) {
       .Shape(Scalar())
       .NoGradient(kDiscrete)
       .Doc("True when the variable behind the handle has a value.");
+  State(ops, "DisableCopyOnRead")
+      .In("resource: resource")
+      .Stateful()
+      .Shape(op::NoOutputs())
+      .NoGradient("it has no outputs")
+      .Doc("Reads of the variable need not copy its value; they do not here in any case.");
   State(ops, "DestroyResourceOp")
       .In("resource: resource")
       .Attr("ignore_lookup_error: bool = true")

@@ -4,6 +4,7 @@
 #include "plugins/kernels_eigen/array_families.h"
 #include "plugins/kernels_eigen/families.h"
 #include "plugins/kernels_eigen/kernels/step_products.h"
+#include "plugins/kernels_eigen/quantized_families.h"
 #include "plugins/kernels_eigen/sequence_families.h"
 #if defined(WEIR_FOR_ASYNC_EXAMPLE)
 #include "sdk/examples/async_device/async_kernels.h"
@@ -67,6 +68,8 @@ void AddRest(sdk::KernelTable& k) {
   AddOptimisers(k);
   AddOrder(k);
   AddPermute(k);
+  AddQuantize(k);
+  AddQuantizedMath(k);
   AddRagged(k);
   AddQr(k);
   AddRandom(k);
@@ -75,6 +78,7 @@ void AddRest(sdk::KernelTable& k) {
   AddRejection(k);
   AddRepeat(k);
   AddRoll(k);
+  AddRoundTrip(k);
   AddPool(k);
   AddPoolGrad(k);
   AddResize(k);

@@ -174,7 +174,7 @@ TEST(Check, ShippedPluginsPass) {
   const char* build = std::getenv("WEIR_BUILD_DIR");
   ASSERT_NE(build, nullptr);
   int checked = 0;
-  for (const char* name : {"cpu", "kernels_eigen", "kernels_onednn", "kernels_openblas"}) {
+  for (const char* name : {"cpu", "kernels_eigen", "kernels_image", "kernels_onednn", "kernels_openblas"}) {
     const std::string path = std::string(build) + "/lib/weir/plugins/" + name + ".so";
     if (!std::filesystem::exists(path)) continue;
     const std::vector<StageResult> stages = CheckFile(path, {}, 300000);

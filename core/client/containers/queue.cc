@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/base/errors.h"
+#include "core/client/graph/attribute_scopes.h"
 #include "core/client/graph/scopes.h"
 #include "core/client/ops/build_op.h"
 #include "core/tensor/number.h"
@@ -18,8 +19,9 @@ PartialShape Behind(int64_t first, const PartialShape& rest) {
   return PartialShape::Of(dims);
 }
 
-Output MakeFifo(int64_t capacity, const std::vector<DType>& dtypes, const FIFOQueueOptions& options,
-                const Where& where) {
+/// `name` of the node; `more`: attributes of the kind of queue.
+Output MakeQueue(std::string_view op, std::string_view name, int64_t capacity, const std::vector<DType>& dtypes,
+                 const FIFOQueueOptions& options, op::AttrList more, const Where& where) {
   Graph& graph = Graph::Default();
   const auto fits = [&](size_t given, std::string_view of) {
     if (given == 0 || given == dtypes.size()) return true;
@@ -33,13 +35,33 @@ Output MakeFifo(int64_t capacity, const std::vector<DType>& dtypes, const FIFOQu
   // A queue is made outside of conds, loops and what they wait for.
   const ControlDependencies outside(std::nullopt, graph);
   const DeviceScope host("/device:CPU:*", graph);
-  return BuildOp("FIFOQueueV2", {},
-                 {{"component_types", dtypes},
-                  {"shapes", options.shapes},
-                  {"capacity", capacity},
-                  {"shared_name", options.shared_name}},
-                 options.name.empty() ? "fifo_queue" : options.name, where)
-      .output(0);
+  op::AttrList attrs = {{"component_types", dtypes},
+                        {"shapes", options.shapes},
+                        {"capacity", capacity},
+                        {"shared_name", options.shared_name}};
+  attrs.insert(attrs.end(), more.begin(), more.end());
+  return BuildOp(op, {}, attrs, name, where).output(0);
+}
+
+Output MakePadded(int64_t capacity, const std::vector<DType>& dtypes, const FIFOQueueOptions& options,
+                  const Where& where) {
+  if (options.shapes.empty() && !dtypes.empty()) {
+    Graph& graph = Graph::Default();
+    (void)graph.Fail(
+        InvalidArgument("When providing partial shapes, a list of shapes must be provided. ({})", Format(where)));
+    return Output::Absent(graph);
+  }
+  const bool named = !options.name.empty() && options.name != FIFOQueueOptions().name;
+  return MakeQueue("PaddingFIFOQueueV2", named ? options.name : "padding_fifo_queue", capacity, dtypes, options, {},
+                   where);
+}
+
+Output MakeShuffled(int64_t capacity, int64_t min_after_dequeue, const std::vector<DType>& dtypes,
+                    const RandomShuffleQueueOptions& options, const Where& where) {
+  const SeedPair seeds = OpSeeds(Graph::Default(), options.seed);
+  return MakeQueue("RandomShuffleQueueV2", options.name.empty() ? "random_shuffle_queue" : options.name, capacity,
+                   dtypes, {.shapes = options.shapes, .names = options.names, .shared_name = options.shared_name},
+                   {{"min_after_dequeue", min_after_dequeue}, {"seed", seeds.seed}, {"seed2", seeds.seed2}}, where);
 }
 
 }  // namespace
@@ -51,7 +73,18 @@ QueueBase::QueueBase(const Output& handle, std::vector<DType> dtypes, std::vecto
 }
 
 FIFOQueue::FIFOQueue(int64_t capacity, std::vector<DType> dtypes, const FIFOQueueOptions& options, Where where)
-    : QueueBase(MakeFifo(capacity, dtypes, options, where), dtypes, options.shapes, options.names) {}
+    : QueueBase(MakeQueue("FIFOQueueV2", options.name.empty() ? "fifo_queue" : options.name, capacity, dtypes, options,
+                          {}, where),
+                dtypes, options.shapes, options.names) {}
+
+PaddingFIFOQueue::PaddingFIFOQueue(int64_t capacity, std::vector<DType> dtypes, const FIFOQueueOptions& options,
+                                   Where where)
+    : QueueBase(MakePadded(capacity, dtypes, options, where), dtypes, options.shapes, options.names) {}
+
+RandomShuffleQueue::RandomShuffleQueue(int64_t capacity, int64_t min_after_dequeue, std::vector<DType> dtypes,
+                                       const RandomShuffleQueueOptions& options, Where where)
+    : QueueBase(MakeShuffled(capacity, min_after_dequeue, dtypes, options, where), dtypes, options.shapes,
+                options.names) {}
 
 std::string QueueBase::NodeName(std::string_view suffix, std::string_view name) const {
   if (!name.empty()) return std::string(name);

@@ -97,6 +97,30 @@ struct FIFOQueueOptions {
   std::string_view name = "fifo_queue";
 };
 
+/// As FIFOQueue. Components taken together are padded at their ends, with zeros or empty strings, to the largest of
+/// them: `shapes` are needed and may have unknown extents, but no unknown rank.
+class PaddingFIFOQueue : public QueueBase {
+ public:
+  PaddingFIFOQueue(int64_t capacity, std::vector<DType> dtypes, const FIFOQueueOptions& options,
+                   Where where = Where::current());
+};
+
+struct RandomShuffleQueueOptions {
+  std::vector<PartialShape> shapes = {};
+  std::vector<std::string> names = {};
+  int64_t seed = -1;  // -1 = none of its own
+  std::string shared_name = {};
+  std::string_view name = "random_shuffle_queue";
+};
+
+/// A queue of at most `capacity` tuples that gives them in random order. Until it is closed, `min_after_dequeue` of
+/// them stay in it.
+class RandomShuffleQueue : public QueueBase {
+ public:
+  RandomShuffleQueue(int64_t capacity, int64_t min_after_dequeue, std::vector<DType> dtypes,
+                     const RandomShuffleQueueOptions& options = {}, Where where = Where::current());
+};
+
 /// A queue of at most `capacity` tuples, first in, first out. It lives as long as the session.
 class FIFOQueue : public QueueBase {
  public:

@@ -172,9 +172,10 @@ struct RandomOptions {
   std::string_view name = {};
 };
 
-/// Evenly from [minval, maxval). shape: int32 or int64 [rank].
-Output RandomUniform(const Operand& shape, double minval = 0, double maxval = 1, const RandomOptions& options = {},
-                     Where where = Where::current());
+/// Evenly from [minval, maxval); without maxval up to 1. shape: int32 or int64 [rank]. Also of type int32 or int64,
+/// which need a maxval; the bounds are then whole numbers.
+Output RandomUniform(const Operand& shape, double minval = 0, std::optional<double> maxval = std::nullopt,
+                     const RandomOptions& options = {}, Where where = Where::current());
 Output RandomNormal(const Operand& shape, double mean = 0, double stddev = 1, const RandomOptions& options = {},
                     Where where = Where::current());
 /// Normal values; those more than two standard deviations from the mean are drawn again.

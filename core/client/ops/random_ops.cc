@@ -1,5 +1,7 @@
+#include <cmath>
 #include <string>
 
+#include "core/base/errors.h"
 #include "core/client/graph/attribute_scopes.h"
 #include "core/client/graph/scopes.h"
 #include "core/client/ops/build_op.h"
@@ -31,10 +33,41 @@ Output Scaled(const Parts& parts, const Operand& shape, double offset, double sc
   return BuildOp("AddV2", {scaled, first}, {}, scope.path(), where).output(0);
 }
 
+/// Whole numbers from [minval, maxval), both in the range of the type.
+Output UniformIntegers(const Operand& shape, double minval, double maxval, const RandomOptions& options,
+                       const Where& where) {
+  Graph& graph = shape.graph() != nullptr ? *shape.graph() : Graph::Default();
+  const double limit = options.dtype == DType::kInt32 ? 0x1p31 : 0x1p63;
+  for (const double bound : {minval, maxval}) {
+    if (std::trunc(bound) == bound && bound >= -limit && bound < limit) continue;
+    (void)graph.Fail(
+        InvalidArgument("random_uniform: {} is no {} ({})", bound, NumpyName(options.dtype), Format(where)));
+    return Output::Absent(graph);
+  }
+  const NameScope scope(options.name.empty() ? "random_uniform" : options.name, graph);
+  const Output dims = shape.In(graph, DType::kInvalid, "shape");
+  const auto bound = [&](double value, std::string_view name) {
+    return Operand(Literal(static_cast<int64_t>(value)), where).In(graph, options.dtype, name);
+  };
+  const SeedPair seeds = OpSeeds(graph, options.seed);
+  return BuildOp("RandomUniformInt", {dims, bound(minval, "min"), bound(maxval, "max")},
+                 {{"seed", seeds.seed}, {"seed2", seeds.seed2}}, scope.path(), where)
+      .output(0);
+}
+
 }  // namespace
 
-Output RandomUniform(const Operand& shape, double minval, double maxval, const RandomOptions& options, Where where) {
-  return Scaled({"RandomUniform", "min", "max"}, shape, minval, maxval, true, options, "random_uniform", where);
+Output RandomUniform(const Operand& shape, double minval, std::optional<double> maxval, const RandomOptions& options,
+                     Where where) {
+  if (options.dtype == DType::kInt32 || options.dtype == DType::kInt64) {
+    if (maxval) return UniformIntegers(shape, minval, *maxval, options, where);
+    Graph& graph = shape.graph() != nullptr ? *shape.graph() : Graph::Default();
+    (void)graph.Fail(
+        InvalidArgument("Must specify maxval for integer dtype {} ({})", NumpyName(options.dtype), Format(where)));
+    return Output::Absent(graph);
+  }
+  return Scaled({"RandomUniform", "min", "max"}, shape, minval, maxval.value_or(1), true, options, "random_uniform",
+                where);
 }
 
 Output RandomNormal(const Operand& shape, double mean, double stddev, const RandomOptions& options, Where where) {

@@ -29,7 +29,9 @@ struct Kind {
   const char* tag_node;
 };
 
-Output Summarize(const Kind& kind, std::string_view name, const Operand& values, bool scalar, const Where& where) {
+/// `more`: inputs after the values.
+Output Summarize(const Kind& kind, std::string_view name, const Operand& values, bool scalar, const Where& where,
+                 op::AttrList attrs = {}, const Operand* more = nullptr) {
   Graph& graph = values.graph() != nullptr ? *values.graph() : Graph::Default();
   const auto fail = [&](const Status& status) {
     (void)graph.Fail(status.Append(" (" + Format(where) + ")"));
@@ -47,6 +49,8 @@ Output Summarize(const Kind& kind, std::string_view name, const Operand& values,
   OperationSpec spec;
   spec.op = kind.op;
   spec.inputs = {Operand(tag, where).In(graph, DType::kString, kind.tag_node), value};
+  if (more != nullptr) spec.inputs.push_back(more->In(graph, DType::kFloat, "sample_rate"));
+  spec.attrs = std::move(attrs);
   spec.name = path;
   spec.where = where;
   CollectionEntry entry;
@@ -63,6 +67,15 @@ Output Scalar(std::string_view name, const Operand& tensor, Where where) {
 
 Output Histogram(std::string_view name, const Operand& values, Where where) {
   return Summarize({"HistogramSummary", "tag"}, name, values, false, where);
+}
+
+Output Image(std::string_view name, const Operand& tensor, int max_outputs, Where where) {
+  return Summarize({"ImageSummary", "tag"}, name, tensor, false, where, {{"max_images", int64_t{max_outputs}}});
+}
+
+Output Audio(std::string_view name, const Operand& tensor, const Operand& sample_rate, int max_outputs, Where where) {
+  return Summarize({"AudioSummaryV2", "tag"}, name, tensor, false, where, {{"max_outputs", int64_t{max_outputs}}},
+                   &sample_rate);
 }
 
 Output Merge(const std::vector<Operand>& summaries, std::string_view name, Where where) {

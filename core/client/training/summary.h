@@ -24,6 +24,13 @@ namespace weir::summary {
 Output Scalar(std::string_view name, const Operand& tensor, Where where = Where::current());
 /// The distribution of a tensor of any shape.
 Output Histogram(std::string_view name, const Operand& values, Where where = Where::current());
+/// The first `max_outputs` images of [batch, height, width, channels] as PNG files with tags name/image/0 and so on, or
+/// name/image if it is 1. tensor: uint8, or a floating type, which is scaled to a pixel's range; 1, 3 or 4 channels.
+Output Image(std::string_view name, const Operand& tensor, int max_outputs = 3, Where where = Where::current());
+/// The first `max_outputs` sounds of [batch, samples, channels] or [batch, samples] as WAV files with tags name/audio/0
+/// and so on, or name/audio if it is 1. tensor: floats between -1 and 1; sample_rate: a float scalar, in hertz.
+Output Audio(std::string_view name, const Operand& tensor, const Operand& sample_rate, int max_outputs = 3,
+             Where where = Where::current());
 /// Several summaries as one, `Merge/MergeSummary` or `name/name`; the same tag twice is an error of the run.
 Output Merge(const std::vector<Operand>& summaries, std::string_view name = {}, Where where = Where::current());
 /// All summaries of the graph's collection as one; an Output that does not exist when there are none.

@@ -20,8 +20,13 @@ constexpr double kTruncatedStddev = 0.87962566103423978;
 
 Tensor ShapeTensor(const Shape& shape) { return Tensor::Vector<int32_t>({shape.dims().begin(), shape.dims().end()}); }
 
+/// RandomUniform with both bounds, in the form of the other builders.
+Output Evenly(const Operand& shape, double minval, double maxval, const RandomOptions& options, Where where) {
+  return RandomUniform(shape, minval, maxval, options, where);
+}
+
 /// A random initial value, as the builders of random ops make it in the current scope.
-Output Draw(decltype(RandomUniform)* draw, double first, double second, int64_t seed, Graph& graph, DType dtype,
+Output Draw(decltype(RandomNormal)* draw, double first, double second, int64_t seed, Graph& graph, DType dtype,
             const Shape& shape) {
   const AsDefault in(graph);
   RandomOptions options;
@@ -30,7 +35,7 @@ Output Draw(decltype(RandomUniform)* draw, double first, double second, int64_t 
   return draw(Literal(ShapeTensor(shape)), first, second, options, std::source_location::current());
 }
 
-Initializer Drawn(decltype(RandomUniform)* draw, double first, double second, int64_t seed) {
+Initializer Drawn(decltype(RandomNormal)* draw, double first, double second, int64_t seed) {
   return [=](Graph& graph, DType dtype, const Shape& shape) {
     return Draw(draw, first, second, seed, graph, dtype, shape);
   };
@@ -124,7 +129,7 @@ Initializer ConstantInitializer(Literal value, std::source_location where) {
 }
 
 Initializer RandomUniformInitializer(double minval, double maxval, int64_t seed) {
-  return Drawn(RandomUniform, minval, maxval, seed);
+  return Drawn(Evenly, minval, maxval, seed);
 }
 
 Initializer RandomNormalInitializer(double mean, double stddev, int64_t seed) {
@@ -144,7 +149,7 @@ Initializer VarianceScalingInitializer(const VarianceScalingOptions& options) {
     const double variance = options.scale / std::max(1.0, count);
     if (options.distribution == Spread::kUniform) {
       const double limit = std::sqrt(3 * variance);
-      return Draw(RandomUniform, -limit, limit, options.seed, graph, dtype, shape);
+      return Draw(Evenly, -limit, limit, options.seed, graph, dtype, shape);
     }
     const bool cut = options.distribution == Spread::kTruncatedNormal;
     return Draw(cut ? TruncatedNormal : RandomNormal, 0, std::sqrt(variance) / (cut ? kTruncatedStddev : 1),

@@ -221,5 +221,37 @@ TEST_F(Lists, AddUpAndHaveZeros) {
           "Trying to add two lists of tensors with different lengths. One is 2 and the other is 1");
 }
 
+TEST_F(Lists, OptionalsHoldTuplesOrNothing) {
+  const Tensor some = One("OptionalFromValue", {Floats({1, 2}), Int(5)},
+                          {{"Toutput_types", std::vector<DType>{DType::kFloat, DType::kInt32}}});
+  const Tensor none = One("OptionalNone", {});
+  const auto get = [&](const Tensor& optional, const std::vector<DType>& types, const PartialShape& first) {
+    std::vector<PartialShape> shapes(types.size());
+    shapes[0] = first;
+    return Call("OptionalGetValue", {optional}, {{"output_types", types}, {"output_shapes", shapes}});
+  };
+  EXPECT_TRUE(One("OptionalHasValue", {some}).as<bool>()[0]);
+  EXPECT_FALSE(One("OptionalHasValue", {none}).as<bool>()[0]);
+  const Outputs got = get(some, {DType::kFloat, DType::kInt32}, PartialShape{2});
+  ASSERT_TRUE(got.ok()) << got.status().ToString();
+  EXPECT_EQ(Values((*got)[0]), (std::vector<float>{1, 2}));
+  EXPECT_EQ((*got)[1].as<int32_t>()[0], 5);
+  Refused(get(none, {DType::kFloat}, {}), Code::kInvalidArgument, "The given optional does not have a value.");
+  Refused(get(some, {DType::kFloat}, {}), Code::kInvalidArgument, "The given optional has 2 components, expected 1.");
+  Refused(get(some, {DType::kInt32, DType::kInt32}, {}), Code::kInvalidArgument,
+          "The given optional does not match the expected type for component 0. Expected: int32. Actual: float.");
+  Refused(get(some, {DType::kFloat, DType::kInt32}, PartialShape{3}), Code::kInvalidArgument,
+          "The given optional does not match the expected shape for component 0. Expected: [3]. Actual: [2].");
+  Refused(Call("OptionalHasValue", {Empty({})}), Code::kInvalidArgument,
+          "Input to OptionalHasValue must be a scalar tensor containing an OptionalVariant object.");
+  const Outputs zeros = get(One("ZerosLike", {some}, {{"T", DType::kVariant}}), {DType::kFloat, DType::kInt32}, {});
+  ASSERT_TRUE(zeros.ok()) << zeros.status().ToString();
+  EXPECT_EQ(Values((*zeros)[0]), (std::vector<float>{0, 0}));
+  const Outputs sum =
+      get(One("AddN", {some, some}, {{"T", DType::kVariant}, {"N", int64_t{2}}}), {DType::kFloat, DType::kInt32}, {});
+  ASSERT_TRUE(sum.ok()) << sum.status().ToString();
+  EXPECT_EQ(Values((*sum)[0]), (std::vector<float>{2, 4}));
+}
+
 }  // namespace
 }  // namespace weir::builtin

@@ -1,5 +1,6 @@
 // Creating, reshaping, splitting, joining and indexing arrays: values, names and errors. Numbers are rows of the
 // feature list.
+#include <algorithm>
 #include <numeric>
 
 #include "tests/unit/client/fresh.h"
@@ -73,19 +74,19 @@ TEST(ArrayOps, F135_constants_of_a_given_shape) {
   EXPECT_EQ(reals.dtype(), DType::kFloat);
   EXPECT_EQ(ShapeIs(nothing), "(0, 2)");
   Session session(f.graph);
-  using Figures = std::vector<double>;
-  EXPECT_EQ(Values(session, whole), (Figures{1, 2, 3, 4, 5, 6}));
-  EXPECT_EQ(Values(session, filled), Figures(10, 1));
-  EXPECT_EQ(Values(session, continued), (Figures{1, 2, 2, 2, 2, 2}));
-  EXPECT_EQ(Values(session, flat), (Figures{1, 2, 3, 4}));
-  EXPECT_EQ(Values(session, reals), (Figures{1, 2, 3, 3, 3, 3}));
+  using Numbers = std::vector<double>;
+  EXPECT_EQ(Values(session, whole), (Numbers{1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(Values(session, filled), Numbers(10, 1));
+  EXPECT_EQ(Values(session, continued), (Numbers{1, 2, 2, 2, 2, 2}));
+  EXPECT_EQ(Values(session, flat), (Numbers{1, 2, 3, 4}));
+  EXPECT_EQ(Values(session, reals), (Numbers{1, 2, 3, 3, 3, 3}));
   const Result<Fetched> shown = session.Run(texts);
   ASSERT_TRUE(Succeeds(shown));
   const auto words = shown->tensor().as<std::string>();
   EXPECT_EQ(std::vector<std::string>(words.begin(), words.end()), (std::vector<std::string>{"a", "b", "b"}));
-  EXPECT_EQ(Values(session, flags), (Figures{1, 0, 0}));
-  EXPECT_EQ(Values(session, zeros), (Figures{0, 0}));
-  EXPECT_EQ(Values(session, nothing), Figures());
+  EXPECT_EQ(Values(session, flags), (Numbers{1, 0, 0}));
+  EXPECT_EQ(Values(session, zeros), (Numbers{0, 0}));
+  EXPECT_EQ(Values(session, nothing), Numbers());
   EXPECT_FALSE(Constant({1, 2, 3}, Shape{2}).exists());
   EXPECT_TRUE(Fails(f.graph.TakeStatus(), Code::kInvalidArgument,
                     "Too many elements provided. Needed at most 2, but received 3"));
@@ -295,6 +296,71 @@ TEST(ArrayOps, F152_transpose) {
   EXPECT_TRUE(Fails(session.Run(any, {{perm, {1, 1, 0}}}), Code::kInvalidArgument, "2 is missing from {1,1,0}"));
   EXPECT_FALSE(Transpose(x, {1, 0}).exists());
   EXPECT_EQ(f.graph.TakeStatus().code(), Code::kInvalidArgument);
+}
+
+TEST(ArrayOps, F153_random_integers) {
+  Fresh f;
+  const Output draws = RandomUniform({1000}, -3, 4, {.dtype = DType::kInt32, .seed = 7});
+  const Output wide = RandomUniform({50}, 0, 0x1p53, {.dtype = DType::kInt64, .seed = 1, .name = "wide"});
+  EXPECT_EQ(draws.dtype(), DType::kInt32);
+  EXPECT_EQ(draws.op().type(), "RandomUniformInt");
+  EXPECT_EQ(draws.name(), "random_uniform:0");
+  Numbers first;
+  {
+    Session session(f.graph);
+    first = Values(session, draws);
+    EXPECT_EQ(*std::ranges::min_element(first), -3);
+    EXPECT_EQ(*std::ranges::max_element(first), 3) << "maxval is not drawn";
+    EXPECT_NE(Values(session, draws), first) << "a second run of the op gives the next numbers";
+    const Numbers large = Values(session, wide);
+    EXPECT_GT(*std::ranges::max_element(large), 0x1p40);
+  }
+  Session again(f.graph);
+  EXPECT_EQ(Values(again, draws), first) << "the same seed gives the same numbers in each session";
+}
+
+TEST(ArrayOps, F153_random_tensors_of_each_kind) {
+  Fresh f;
+  const Output uniform = RandomUniform({4, 100}, -2, 6, {.dtype = DType::kDouble, .seed = 1});
+  const Output unit = RandomUniform({400}, 0, std::nullopt, {.seed = 1});
+  const Output normal = RandomNormal({400}, 5, 2, {.seed = 2});
+  EXPECT_EQ(uniform.shape().ToString(), "[4,100]");
+  EXPECT_EQ(uniform.dtype(), DType::kDouble);
+  Session session(f.graph);
+  for (const double x : Values(session, uniform)) EXPECT_TRUE(x >= -2 && x < 6) << x;
+  for (const double x : Values(session, unit)) EXPECT_TRUE(x >= 0 && x < 1) << x;
+  double sum = 0;
+  for (const double x : Values(session, normal)) sum += x;
+  EXPECT_NEAR(sum / 400, 5, 0.5);
+  EXPECT_EQ(Values(session, Zeros({2, 3}, DType::kInt32)), Numbers(6, 0));
+}
+
+TEST(ArrayOps, F153_seeds_are_tensorflows) {
+  Fresh f;
+  const Output uniform = RandomUniform({3}, -1, 1, {.seed = 7}), normal = RandomNormal({3}, 0, 1, {.seed = 7});
+  Session session(f.graph);
+  const Numbers wanted = {-0.03211808, 0.01240611, -0.4897124}, bell = {-0.04694568, -1.2039024, 1.1668352};
+  const Numbers even = Values(session, uniform), drawn = Values(session, normal);
+  for (size_t i = 0; i < 3; ++i) {
+    EXPECT_NEAR(even[i], wanted[i], 1e-6);
+    EXPECT_NEAR(drawn[i], bell[i], 1e-6);
+  }
+}
+
+TEST(ArrayOps, F153_integers_need_an_upper_bound) {
+  Fresh f;
+  for (const DType type : {DType::kInt32, DType::kInt64}) {
+    EXPECT_FALSE(RandomUniform({2}, 0, std::nullopt, {.dtype = type}).exists());
+    EXPECT_TRUE(Fails(f.graph.TakeStatus(), Code::kInvalidArgument,
+                      "Must specify maxval for integer dtype " + NumpyName(type)));
+  }
+  RandomUniform({2}, 0, 2.5, {.dtype = DType::kInt32});
+  EXPECT_TRUE(Fails(f.graph.TakeStatus(), Code::kInvalidArgument, "2.5 is no int32"));
+  RandomUniform({2}, 0, 0x1p31, {.dtype = DType::kInt32});
+  EXPECT_TRUE(Fails(f.graph.TakeStatus(), Code::kInvalidArgument, "is no int32"));
+  const Output empty = RandomUniform({2}, 3, 3, {.dtype = DType::kInt32});
+  Session session(f.graph);
+  EXPECT_TRUE(Fails(session.Run(empty), Code::kInvalidArgument, "Need minval < maxval, got 3 >= 3"));
 }
 
 }  // namespace

@@ -230,6 +230,29 @@ TEST(ClientQueue, F380_components_with_names) {
   EXPECT_TRUE(Fails(f.graph.TakeStatus(), Code::kInvalidArgument, "Queue must have names to enqueue a dictionary"));
 }
 
+TEST(ClientQueue, F381_shuffling_and_padding) {
+  Fresh f;
+  const RandomShuffleQueue shuffled(10, 2, {DType::kInt32}, {.shapes = {Shape()}, .seed = 1, .name = "rq"});
+  const PaddingFIFOQueue padded(10, {DType::kInt32}, {.shapes = {{-1}}, .name = "pq"});
+  EXPECT_EQ(shuffled.queue_ref().op().type(), "RandomShuffleQueueV2");
+  EXPECT_EQ(padded.name(), "pq");
+  const Operation put = shuffled.EnqueueMany({{0, 1, 2, 3, 4, 5}});
+  const Output one = shuffled.Dequeue()[0], two = padded.DequeueMany(2)[0];
+  EXPECT_EQ(two.shape().ToString(), "[2,?]");
+  const Operation short_one = padded.Enqueue({{7}}), long_one = padded.Enqueue({{8, 9}});
+  for (int k = 0; k < 2; ++k) {
+    Session session(f.graph);
+    ASSERT_TRUE(Succeeds(session.Run(put)));
+    for (const double wanted : {3, 4, 1, 5}) EXPECT_EQ(Value(session, one), wanted) << "in each session";
+    ASSERT_TRUE(Succeeds(session.Run(short_one)));
+    ASSERT_TRUE(Succeeds(session.Run(long_one)));
+    EXPECT_EQ(Values(session, two), (std::vector<double>{7, 0, 8, 9}));
+  }
+  (void)PaddingFIFOQueue(10, {DType::kInt32}, {});
+  EXPECT_TRUE(Fails(f.graph.TakeStatus(), Code::kInvalidArgument,
+                    "When providing partial shapes, a list of shapes must be provided."));
+}
+
 TEST(ClientTable, FixedOnesAreFilledByTheirInitializer) {
   Fresh f;
   const StaticHashTable table({"a", "b"}, {1, 2}, -1);

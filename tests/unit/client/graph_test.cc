@@ -239,6 +239,19 @@ TEST(Graph, F011_taken_names_get_the_first_free_number) {
   EXPECT_TRUE(Fails(f.graph.TakeStatus(), Code::kInvalidArgument, "'a b' is not a valid scope name"));
 }
 
+TEST(Graph, F012_ops_that_the_texts_name) {
+  Fresh f;
+  const op::OpRegistry& ops = Internals(f.graph).definition.ops();
+  for (const char* name : {"Add", "AddV2", "Mul", "MatMul", "MatrixInverse", "Const", "Variable", "VariableV2",
+                           "VarHandleOp", "Softmax", "Relu", "Conv2D", "SaveV2", "RestoreV2", "Save", "Restore"}) {
+    EXPECT_NE(ops.Find(name), nullptr) << name;
+  }
+  for (const char* name : {"Constant", "SoftMax", "ReLU"}) EXPECT_EQ(ops.Find(name), nullptr) << name;
+  const Output image = Constant(Tensor::Of(Shape::Of({1, 1, 1, 1}), std::vector<float>{3}));
+  EXPECT_EQ(Conv2D(image, image, {1, 1, 1, 1}, "SAME").op().type(), "Conv2D");
+  EXPECT_EQ(MatrixInverse(Constant({{2.0f}})).op().type(), "MatrixInverse");
+}
+
 TEST(Graph, F013_every_op_has_a_category) {
   Fresh f;
   const op::OpRegistry& ops = Internals(f.graph).definition.ops();
@@ -253,6 +266,8 @@ TEST(Graph, F013_every_op_has_a_category) {
   EXPECT_EQ(category("ApplyAdam"), op::Category::kTraining);
   EXPECT_EQ(category("Assert"), op::Category::kCheck);
   EXPECT_EQ(category("Switch"), op::Category::kControlFlow);
+  EXPECT_EQ(category("_Send"), op::Category::kNetwork);
+  EXPECT_EQ(category("_Recv"), op::Category::kNetwork);
   std::map<op::Category, int> seen;
   for (const op::OpDef* op : ops.All()) {
     EXPECT_FALSE(op::Name(op->category).empty()) << op->name;
@@ -260,7 +275,7 @@ TEST(Graph, F013_every_op_has_a_category) {
   }
   using enum op::Category;
   for (const op::Category each :
-       {kMath, kArray, kState, kNeural, kRandom, kControlFlow, kFiles, kSummary, kTraining, kCheck}) {
+       {kMath, kArray, kState, kNeural, kRandom, kControlFlow, kFiles, kSummary, kTraining, kCheck, kNetwork}) {
     EXPECT_GT(seen[each], 0) << op::Name(each);
   }
   EXPECT_LT(seen[kMath], static_cast<int>(ops.All().size()) / 2) << "ops that state no category count as math";

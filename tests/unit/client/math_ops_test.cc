@@ -208,5 +208,22 @@ TEST(NnOps, F162_bias_add) {
   EXPECT_EQ(f.graph.TakeStatus().code(), Code::kInvalidArgument) << "a value has rank 2 or more";
 }
 
+TEST(MathOps, F126_inverse_of_a_matrix) {
+  Fresh f;
+  const Output x = Placeholder(DType::kFloat, {-1, -1});
+  const Output inverse = MatrixInverse(x), adjoint = MatrixInverse(x, {.adjoint = true, .name = "a"});
+  const Output batch = MatrixInverse(Constant({{{2.0, 0.0}, {0.0, 4.0}}, {{0.0, 1.0}, {1.0, 0.0}}}));
+  EXPECT_EQ(inverse.name(), "MatrixInverse:0");
+  Session session(f.graph);
+  const Feeds feeds = {{x, {{4.0f, 7.0f}, {2.0f, 6.0f}}}};
+  ExpectNear(Values(session, inverse, feeds), {0.6, -0.7, -0.2, 0.4}, 1e-5);
+  ExpectNear(Values(session, adjoint, feeds), {0.6, -0.2, -0.7, 0.4}, 1e-5);
+  ExpectNear(Values(session, batch), {0.5, 0, 0, 0.25, 0, 1, 1, 0}, 1e-12);
+  EXPECT_TRUE(Fails(session.Run(inverse, {{x, {{1.0f, 2.0f}, {2.0f, 4.0f}}}}), Code::kInvalidArgument,
+                    "Input is not invertible."));
+  MatrixInverse(Constant({{1.0f, 2.0f, 3.0f}, {4.0f, 5.0f, 6.0f}}));
+  EXPECT_EQ(f.graph.TakeStatus().code(), Code::kInvalidArgument) << "matrices are square";
+}
+
 }  // namespace
 }  // namespace weir::test

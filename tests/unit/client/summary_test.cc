@@ -440,5 +440,72 @@ TEST(Graph, F348_ExportedNodesHaveShapesAndDevicesInFunctionsToo) {
             (std::vector<double>{2, 4, 6, 8, 10, 12}));
 }
 
+using Samples = std::vector<double>;
+
+/// The pixels of a PNG file.
+Samples PixelsOf(const std::string& file) {
+  Fresh f;
+  const Output image = BuildOp("DecodePng", {Constant(Tensor::String(file))}).output(0);
+  Session session(f.graph);
+  return Values(session, image);
+}
+
+TEST(Summary, F219_images) {
+  Fresh f;
+  const Output batch = Placeholder(DType::kFloat, {-1, -1, -1, -1});
+  const Output some = summary::Image("img", batch), one = summary::Image("one", batch, 1);
+  EXPECT_EQ(some.op().type(), "ImageSummary");
+  EXPECT_EQ(f.graph.GetCollection("summaries").size(), 2u);
+  Session session(f.graph);
+  const Tensor images = Tensor::Of(Shape::Of({4, 1, 2, 1}), std::vector<float>{0, 0.5, 1, 2, 3, 3, 4, 4});
+  const std::vector<io::SummaryValue> values = Decoded(session, some, {{batch, images}});
+  ASSERT_EQ(values.size(), 3u) << "at most max_outputs";
+  EXPECT_EQ(values[0].tag, "img/image/0");
+  EXPECT_EQ(values[2].tag, "img/image/2");
+  EXPECT_EQ(values[0].kind, io::SummaryKind::kImage);
+  EXPECT_EQ(PixelsOf(values[0].encoded), (Samples{0, 255}));
+  EXPECT_EQ(PixelsOf(values[1].encoded), (Samples{127, 255}));
+  const std::vector<io::SummaryValue> only = Decoded(session, one, {{batch, images}});
+  ASSERT_EQ(only.size(), 1u);
+  EXPECT_EQ(only[0].tag, "one/image");
+}
+
+TEST(Summary, F219_pixels_of_negative_and_bad_numbers) {
+  Fresh f;
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  const Tensor colours = Tensor::Of(Shape::Of({1, 1, 3, 3}), std::vector<float>{-1, 0, 0.5, kNan, 1, 1, 0.25, 0, 0});
+  const Tensor bytes = Tensor::Of(Shape::Of({1, 1, 1, 4}), std::vector<uint8_t>{1, 2, 3, 200});
+  const Output signs = summary::Image("signs", Constant(colours), 1), raw = summary::Image("raw", Constant(bytes), 1);
+  const Output flat = Placeholder(DType::kFloat), bad = summary::Image("bad", flat);
+  Session session(f.graph);
+  EXPECT_EQ(PixelsOf(Decoded(session, signs).at(0).encoded), (Samples{1, 128, 191, 255, 0, 0, 159, 128, 128}));
+  EXPECT_EQ(PixelsOf(Decoded(session, raw).at(0).encoded), (Samples{1, 2, 3, 200}));
+  EXPECT_TRUE(Fails(session.Run(bad, {{flat, Tensor::Of(Shape::Of({2, 2, 1}), std::vector<float>(4))}}),
+                    Code::kInvalidArgument, "Tensor must be 4-D with last dim 1, 3, or 4, not [2,2,1]"));
+}
+
+TEST(Summary, F221_sounds) {
+  Fresh f;
+  const Output sounds = Placeholder(DType::kFloat);
+  const Output some = summary::Audio("au", sounds, 8000.0f), one = summary::Audio("one", sounds, 8000.0f, 1);
+  EXPECT_EQ(some.op().type(), "AudioSummaryV2");
+  EXPECT_EQ(f.graph.GetCollection("summaries").size(), 2u);
+  Session session(f.graph);
+  const Tensor batch = Tensor::Of(Shape::Of({4, 2, 1}), std::vector<float>{0.5, -1, 0, 0, 0, 0, 0, 0});
+  const std::vector<io::SummaryValue> values = Decoded(session, some, {{sounds, batch}});
+  ASSERT_EQ(values.size(), 3u);
+  EXPECT_EQ(values[0].tag, "au/audio/0");
+  EXPECT_EQ(values[2].tag, "au/audio/2");
+  EXPECT_EQ(values[0].kind, io::SummaryKind::kAudio);
+  EXPECT_TRUE(values[0].encoded.starts_with("RIFF"));
+  const Output wave = BuildOp("DecodeWav", {Constant(Tensor::String(values[0].encoded))}).output(0);
+  EXPECT_EQ(Values(session, wave), (Samples{0.5, -1}));
+  const std::vector<io::SummaryValue> only =
+      Decoded(session, one, {{sounds, Tensor::Of(Shape::Of({1, 3}), std::vector<float>(3))}});
+  ASSERT_EQ(only.size(), 1u);
+  EXPECT_EQ(only[0].tag, "one/audio");
+  EXPECT_TRUE(Fails(session.Run(some, {{sounds, {0.5f, 1.0f}}}), Code::kInvalidArgument, "Tensor must be 3-D or 2-D"));
+}
+
 }  // namespace
 }  // namespace weir::test

@@ -49,9 +49,9 @@ std::string Print(const std::vector<ArgDef>& args) {
 std::string Print(const AttrDef& attr) {
   std::string out = attr.name + ":" + attr.type;
   if (!attr.allowed_strings.empty()) {
-    std::string words;
-    for (const std::string& word : attr.allowed_strings) words += (words.empty() ? "" : " ") + word;
-    out += "{" + words + "}";
+    out += "{";
+    for (size_t i = 0; i < attr.allowed_strings.size(); ++i) out += (i == 0 ? "" : " ") + attr.allowed_strings[i];
+    out += "}";
   }
   if (attr.allowed_types != kAnyType) {
     std::set<std::string> types;

@@ -45,6 +45,11 @@ def value(v):
         if v.list.i:
             return str(list(v.list.i))
         return "[]" if not v.list.ByteSize() else str(v.list)
+    if kind == "tensor":
+        import tensorflow as tf
+        array = tf.make_ndarray(v.tensor)
+        values = " ".join(str(x) for x in array.flatten())
+        return f"Tensor<type: {array.dtype} shape: {list(array.shape)} values: {values}>"
     return str(v.i)
 
 
