@@ -9,6 +9,7 @@
 #include <tuple>
 #include <utility>
 
+#include "core/graph/frames.h"
 #include "core/kernel/roofline.h"
 #include "core/place/operands.h"
 
@@ -26,6 +27,7 @@ constexpr double kAssumedLinkNs = 10'000;
 constexpr double kAssumedLinkBytesPerNs = 5;
 constexpr double kLongestNs = 1e12;
 constexpr int64_t kAssumedTrips = 10;
+constexpr int64_t kMostRuns = 1'000'000;
 
 bool Masked(uint64_t mask, size_t arg) { return arg < 64 && (mask >> arg & 1) != 0; }
 
@@ -229,10 +231,9 @@ class Builder {
     }
     RestoreRefused(candidates, costs);
     // Multiplies the costs in a loop body by the assumed number of iterations.
-    for (int frame = node.frame; frame > 0; frame = step_.frames[static_cast<size_t>(frame)].parent) {
-      for (NodeCost& cost : costs) {
-        if (cost.ns != kImpossible) cost.ns = std::min(cost.ns, static_cast<int64_t>(kLongestNs)) * kAssumedTrips;
-      }
+    const int64_t runs = Runs(node.frame);
+    for (NodeCost& cost : costs) {
+      if (cost.ns != kImpossible) cost.ns = std::min(cost.ns, static_cast<int64_t>(kLongestNs) / runs) * runs;
     }
     std::vector<int64_t> times;
     for (const NodeCost& cost : costs) times.push_back(cost.ns);
@@ -244,6 +245,21 @@ class Builder {
     table_.costs.insert(table_.costs.end(), costs.begin(), costs.end());
     AddUses(node, host_inputs);
     AddValues(static_cast<size_t>(i), task, host_outputs);
+  }
+
+  /// Assumed runs of a node of the frame in a step.
+  int64_t Runs(int frame) const {
+    int64_t runs = 1;
+    for (; frame > 0 && runs < kMostRuns; frame = step_.frames[static_cast<size_t>(frame)].parent) runs *= kAssumedTrips;
+    return runs;
+  }
+
+  /// Assumed times that the outputs of a node are made in a step: those of Enter and Exit as often as the loop runs.
+  int64_t TimesMade(const StepNode& node) const {
+    if (node.frame <= 0) return 1;
+    const graph::Flow flow = graph::FlowOf(node);
+    const bool edge = flow == graph::Flow::kEnter || flow == graph::Flow::kExit;
+    return Runs(edge ? step_.frames[static_cast<size_t>(node.frame)].parent : node.frame);
   }
 
   /// True for a node without inputs, or one run by the core whose inputs all are such nodes (for example a variable
@@ -285,6 +301,7 @@ class Builder {
       bool guessed = false;
       Value value;
       value.task = task;
+      value.times = TimesMade(node);
       value.bytes = BytesOf(node.types[o], node.shapes[o], options_.unknown_dim, &guessed);
       // References stay on the device of their state; a reshaped tensor shares its input's memory.
       if (TiesToProducer(node.types[o])) value.bytes = 0;

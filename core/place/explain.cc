@@ -67,12 +67,14 @@ class Explainer {
       if (f_.options.explain == PlaceOptions::Explain::kAll) out_.nodes.push_back(Report(i));
     }
     WarnOfLostRequests();
+    WarnOfSplitLoops();
     if (f_.choice != nullptr) {
       const Simulation& simulation = f_.choice->plan.simulation;
       out_.tried = f_.choice->tried;
       out_.winner = f_.choice->plan.name;
       out_.makespan_ns = simulation.makespan_ns;
-      out_.bound_ns = PathBoundNs(*f_.table->problem);
+      out_.bound_ns = f_.choice->bound_ns;
+      out_.best_single_ns = f_.choice->best_single_ns;
       out_.transfers = simulation.transfers;
       out_.transferred_bytes = simulation.transferred_bytes;
       if (f_.options.explain == PlaceOptions::Explain::kAll) out_.memory = Memory();
@@ -95,6 +97,7 @@ class Explainer {
     if (group.rule != SoftRule::kNone) return Reason::kSoft;
     if (group.asked >= 0 && group.requested.type) return Reason::kRequested;
     if (f_.support.devices().all().size() == 1) return Reason::kOnlyDevice;
+    if (group.settled) return Reason::kCost;
     if (group.candidates.size() == 1) return LacksKernels(group) ? Reason::kNoKernel : Reason::kRule;
     if (!f_.by_cost) return Reason::kRule;
     const auto tight = [&](const Tried& tried) {
@@ -226,7 +229,7 @@ class Explainer {
       const int source =
           problem.SourceSpace(value, value.task < 0 ? 0 : f_.choice->plan.device_of[static_cast<size_t>(value.task)]);
       const int target = problem.TargetSpace(use.host, d);
-      const int64_t way = value.constant ? 0 : problem.WayNs(source, target, value.bytes);
+      const int64_t way = value.constant ? 0 : problem.WayNs(source, target, value);
       const int64_t made = value.task < 0 ? 0 : f_.choice->plan.simulation.finish_ns[static_cast<size_t>(value.task)];
       ready = std::max(ready, made + way);
       if (way > report.inputs_ns) {
@@ -275,6 +278,7 @@ class Explainer {
       return fmt::format("'{}' was requested", group.requested.ToString());
     }
     if ((device.info().flags & WEIR_DEVICE_OPT_IN) != 0) return "used only when named";
+    if (group.settled) return "its state is used faster elsewhere, over all steps of the graph";
     return "state goes by device type";
   }
 
@@ -308,6 +312,22 @@ class Explainer {
                                      ShortName(DeviceAt(where.second)), list);
       for (const std::string& plugin : f_.options.absent_plugins) text += fmt::format("; not loaded: {}", plugin);
       out_.warnings.push_back(std::move(text));
+    }
+  }
+
+  void WarnOfSplitLoops() {
+    for (const LoopSplit& split : f_.constraints.splits) {
+      const auto loop = static_cast<size_t>(split.loop);
+      const auto node = static_cast<size_t>(split.node);
+      if (DeviceOf(loop) == DeviceOf(node)) continue;
+      const StepNode& odd = f_.step.nodes[node];
+      out_.warnings.push_back(fmt::format("the loop '{}' runs on {}, but its {} '{}' on {}: there is no kernel {}",
+                                          f_.step.frames[static_cast<size_t>(OutermostFrame(f_.step, odd))].name,
+                                          ShortName(DeviceAt(DeviceOf(loop))), odd.source->op().name, odd.name(),
+                                          ShortName(DeviceAt(DeviceOf(node))),
+                                          f_.support.Has(f_.support.Of(*odd.source), DeviceOf(loop))
+                                              ? "for a node that it shares a device with"
+                                              : fmt::format("for it on {}", ShortName(DeviceAt(DeviceOf(loop))))));
     }
   }
 
@@ -354,8 +374,10 @@ class Explainer {
     text += fmt::format("; {} {} {}; predicted {}/step", out_.transfers, out_.transfers == 1 ? "transfer" : "transfers",
                         BytesText(out_.transferred_bytes), TimeText(out_.makespan_ns));
     if (f_.choice->best_single_ns > 0) {
-      text += fmt::format(" (best single device {}, bound {})", TimeText(f_.choice->best_single_ns),
-                          TimeText(out_.bound_ns));
+      text += fmt::format(" (best single device {}, bound {}{})", TimeText(f_.choice->best_single_ns),
+                          TimeText(out_.bound_ns), GapText());
+    } else if (out_.bound_ns > 0) {
+      text += fmt::format(" (no single device holds it, bound {}{})", TimeText(out_.bound_ns), GapText());
     }
     int guessed = 0;
     for (size_t t = 0; t < f_.table->node_of.size(); ++t) {
@@ -363,6 +385,13 @@ class Explainer {
     }
     if (guessed != 0) text += fmt::format("; {} {} guessed cost", guessed, guessed == 1 ? "node has" : "nodes have");
     return text;
+  }
+
+  /// ", gap at most 11 %": of the plan to the best one possible.
+  std::string GapText() const {
+    if (out_.bound_ns <= 0 || out_.makespan_ns <= out_.bound_ns) return ", optimal";
+    const double gap = static_cast<double>(out_.makespan_ns) / static_cast<double>(out_.bound_ns) - 1;
+    return fmt::format(", gap at most {:.{}f} %", 100 * gap, gap < 0.1 ? 1 : 0);
   }
 
   /// " [Print 2, no kernel; Shape 20, cost]"

@@ -101,7 +101,8 @@ struct Explanation {
   std::vector<Tried> tried;
   std::string winner;
   int64_t makespan_ns = 0;
-  int64_t bound_ns = 0;
+  int64_t bound_ns = 0;        // no plan is shorter
+  int64_t best_single_ns = 0;  // 0 = no single device holds the step
   int64_t transfers = 0;
   int64_t transferred_bytes = 0;
   uint64_t hash = 0;                 // of names and devices

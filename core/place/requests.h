@@ -24,6 +24,10 @@ class Requests {
   /// The request of a pin, else of the graph, else of the plan; empty = none.
   std::string_view For(const graph::Node& node) const;
 
+  /// If the request's type is an alias: the first device of the alias that exists and is in `mask`; if none is, the
+  /// first that exists, or the first. Job, replica and task stay.
+  device::DeviceName Resolve(device::DeviceName spec, const Support& support, DeviceMask mask) const;
+
  private:
   explicit Requests(const PlaceOptions& options);
 

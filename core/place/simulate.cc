@@ -179,25 +179,26 @@ class Run {
         Deliver(v, target, now, 0);
         continue;
       }
-      ++result_.transfers;
-      result_.transferred_bytes += value.bytes;
-      const auto [arrives, waited] = Transfer(source, target, value.bytes, now);
+      result_.transfers += value.times;
+      result_.transferred_bytes += value.bytes * value.times;
+      const auto [arrives, waited] = Transfer(source, target, value, now);
       events_.push({arrives, number_++, -1, v, target, waited});
     }
   }
 
   /// Queues on the link, or on both links via the host; returns the arrival time and the waiting time.
-  std::pair<int64_t, int64_t> Transfer(int source, int target, int64_t bytes, int64_t now) {
+  std::pair<int64_t, int64_t> Transfer(int source, int target, const Value& value, int64_t now) {
     if (!problem_.link(source, target).direct && source != kHostSpace && target != kHostSpace) {
-      const auto [there, first] = Transfer(source, kHostSpace, bytes, now);
-      const auto [arrives, second] = Transfer(kHostSpace, target, bytes, there);
+      const auto [there, first] = Transfer(source, kHostSpace, value, now);
+      const auto [arrives, second] = Transfer(kHostSpace, target, value, there);
       return {arrives, first + second};
     }
     const LinkCost& link = problem_.link(source, target);
-    if (!link.queues) return {now + link.TransferNs(bytes), 0};
+    const int64_t time = link.TransferNs(value.bytes, value.times);
+    if (!link.queues) return {now + time, 0};
     int64_t& free = link_free_[static_cast<size_t>(source * problem_.spaces() + target)];
     const int64_t waited = std::max<int64_t>(free - now, 0);
-    free = now + waited + link.TransferNs(bytes);
+    free = now + waited + time;
     return {free, waited};
   }
 
