@@ -77,7 +77,10 @@ class Explainer {
       out_.best_single_ns = f_.choice->best_single_ns;
       out_.transfers = simulation.transfers;
       out_.transferred_bytes = simulation.transferred_bytes;
-      if (f_.options.explain == PlaceOptions::Explain::kAll) out_.memory = Memory();
+      if (f_.options.explain == PlaceOptions::Explain::kAll) {
+        out_.memory = Memory();
+        AddCourse();
+      }
       if (!simulation.fits) out_.warnings.push_back("no plan fits the memory of the devices" + Overflow());
     }
     out_.summary = Summary();
@@ -130,6 +133,14 @@ class Explainer {
       report.note = fmt::format("requested '{}' -> soft: {}; {}", report.requested, WhySoft(group), Name(group.rule));
     }
     const int task = f_.table->task_of[i];
+    for (const graph::Endpoint& input : node.inputs) {
+      if (input.node < 0) continue;
+      std::string name(f_.step.node(input.node).name());
+      if (std::find(report.inputs.begin(), report.inputs.end(), name) == report.inputs.end())
+        report.inputs.push_back(std::move(name));
+    }
+    report.start_ns = f_.choice->plan.simulation.start_ns[static_cast<size_t>(task)];
+    report.finish_ns = f_.choice->plan.simulation.finish_ns[static_cast<size_t>(task)];
     report.bytes = f_.table->problem->resident_bytes(task);
     for (const int v : f_.table->problem->values_of(task)) report.bytes += f_.table->problem->value(v).held_bytes;
     for (size_t d = 0; d < f_.support.devices().all().size(); ++d) {
@@ -169,6 +180,31 @@ class Explainer {
     return memory;
   }
 
+  /// Simulates the plan once more, for its transfers and its memory over time.
+  void AddCourse() {
+    const Problem& problem = *f_.table->problem;
+    Course course;
+    (void)Simulate(problem, f_.choice->plan.device_of, f_.choice->ranks, &course);
+    std::vector<std::string> space_names(static_cast<size_t>(problem.spaces()));
+    for (int d = problem.device_count() - 1; d >= 0; --d) {
+      space_names[static_cast<size_t>(problem.device(d).space)] = ShortName(DeviceAt(d));
+    }
+    for (const Course::Transfer& transfer : course.transfers) {
+      const Value& value = problem.value(transfer.value);
+      const std::string node =
+          value.task < 0
+              ? std::string()
+              : std::string(
+                    f_.step.nodes[static_cast<size_t>(f_.table->node_of[static_cast<size_t>(value.task)])].name());
+      out_.course.push_back({node, space_names[static_cast<size_t>(transfer.from)],
+                             space_names[static_cast<size_t>(transfer.to)], value.bytes, transfer.start_ns,
+                             transfer.finish_ns});
+    }
+    for (const Course::Memory& point : course.memory) {
+      out_.memory_course.push_back({point.device, point.time_ns, point.bytes});
+    }
+  }
+
   std::string OperandText(const StepNode& node) const {
     std::string text;
     for (const graph::Endpoint& input : node.inputs) {
@@ -201,6 +237,7 @@ class Explainer {
     const NodeCost& cost = f_.table->At(task, d);
     report.kernel = cost.kernel == nullptr ? "" : cost.kernel->plugin;
     report.provenance = cost.provenance;
+    report.samples = cost.samples;
     report.exec_ns = cost.ns == kImpossible ? -1 : cost.ns;
     Arrivals(task, d, report);
     if (report.chosen) {
@@ -438,6 +475,8 @@ std::string_view Name(Provenance provenance) {
       return "calibrated";
     case Provenance::kGuess:
       return "guess";
+    case Provenance::kMeasured:
+      return "measured";
   }
   return "";
 }
@@ -477,8 +516,10 @@ std::string ToText(const Explanation& explanation) {
     text += fmt::format("  {:<10}{:<22}{:<11}{:<11}{:<9}{:<11}{}\n", "device", "exec", "inputs", "link-wait", "queue",
                         "finish", "verdict");
     for (const CandidateReport& candidate : node.candidates) {
-      const std::string exec =
-          candidate.exec_ns < 0 ? "-" : fmt::format("{} {}", TimeText(candidate.exec_ns), Name(candidate.provenance));
+      const std::string samples = candidate.samples > 0 ? fmt::format("(n={})", candidate.samples) : "";
+      const std::string exec = candidate.exec_ns < 0 ? "-"
+                                                     : fmt::format("{} {}{}", TimeText(candidate.exec_ns),
+                                                                   Name(candidate.provenance), samples);
       const size_t short_name = candidate.device.rfind("device:");
       text += fmt::format("  {:<10}{:<22}{:<11}{:<11}{:<9}{:<11}{}\n",
                           short_name == std::string::npos ? candidate.device : candidate.device.substr(short_name + 7),

@@ -200,8 +200,8 @@ class Pass {
       const bool fits = fixed >= 0 || Fits(task, d);
       if (best < 0 || fits >= best_fits) {
         const int64_t time = problem_.TimeNs(task, d);
-        const int64_t finish = Ahead(
-            task, d, timelines_[static_cast<size_t>(d)].Slot(ReadyNs(d), time, options_.max_gaps) + time);
+        const int64_t finish =
+            Ahead(task, d, timelines_[static_cast<size_t>(d)].Slot(ReadyNs(d), time, options_.max_gaps) + time);
         if (best < 0 || fits > best_fits || finish < best_finish) {
           best = d;
           best_finish = finish;
@@ -227,7 +227,8 @@ class Pass {
     const int64_t fetched = finish + problem_.FetchNs(task, d);
     if (options_.ahead_ns != nullptr) {
       const auto devices = static_cast<size_t>(problem_.device_count());
-      return std::max(fetched, finish + (*options_.ahead_ns)[static_cast<size_t>(task) * devices + static_cast<size_t>(d)]);
+      return std::max(fetched,
+                      finish + (*options_.ahead_ns)[static_cast<size_t>(task) * devices + static_cast<size_t>(d)]);
     }
     int64_t latest = fetched;
     int children = 0;
@@ -248,8 +249,8 @@ class Pass {
     for (int e = 0; e < problem_.device_count(); ++e) {
       if (fixed >= 0 ? e != fixed : !problem_.Allowed(group, e)) continue;
       const Value& value = problem_.value(v);
-      const int64_t there = made + problem_.WayNs(problem_.SourceSpace(value, d),
-                                                  problem_.TargetSpace(consumer.host, e), value);
+      const int64_t there =
+          made + problem_.WayNs(problem_.SourceSpace(value, d), problem_.TargetSpace(consumer.host, e), value);
       const int64_t time = BookedNs(consumer.task, e);
       best = std::min(best, timelines_[static_cast<size_t>(e)].Slot(there, time, options_.max_gaps) + time);
     }
@@ -478,8 +479,9 @@ std::vector<int64_t> OptimisticCosts(const Problem& problem) {
           int64_t least = kImpossible;
           for (int e = 0; e < problem.device_count(); ++e) {
             if (!problem.Allowed(problem.group(consumer.task), e)) continue;
-            const int64_t way =
-                value.constant ? 0 : problem.WayNs(problem.SourceSpace(value, d), problem.TargetSpace(consumer.host, e), value);
+            const int64_t way = value.constant ? 0
+                                               : problem.WayNs(problem.SourceSpace(value, d),
+                                                               problem.TargetSpace(consumer.host, e), value);
             least = std::min(least, way + problem.TimeNs(consumer.task, e) +
                                         ahead[static_cast<size_t>(consumer.task) * devices + static_cast<size_t>(e)]);
           }

@@ -12,6 +12,7 @@
 #include "core/device/device.h"
 #include "core/graph/placement.h"
 #include "core/graph/step_graph.h"
+#include "core/kernel/measured.h"
 #include "core/kernel/registry.h"
 #include "core/place/explanation.h"
 #include "core/place/portfolio.h"
@@ -67,6 +68,9 @@ struct PlaceOptions {
     double bytes_per_ns = 0;
   };
   std::map<std::string, LinkFigures> links;
+  /// Measured times, which replace declared ones, and scale those of ops that were measured with other shapes. Null =
+  /// none.
+  std::shared_ptr<const kernel::MeasuredCosts> measured;
   /// Missing plugin files, "gpu.so: libcuda.so.1: cannot open …"; named in errors of requests.
   std::vector<std::string> absent_plugins;
 };

@@ -116,7 +116,8 @@ void EnterRefined(const Problem& problem, const std::vector<int64_t>& ranks, con
   if (options.refine_iterations <= 0) return;
   Refined start{contest.best().device_of, contest.best().simulation};
   Refined refined = Refine(problem, ranks, std::move(start), {options.refine_iterations, enough_ns});
-  contest.EnterSimulated({contest.best().name + "+refined", std::move(refined.device_of), std::move(refined.simulation)});
+  contest.EnterSimulated(
+      {contest.best().name + "+refined", std::move(refined.device_of), std::move(refined.simulation)});
 }
 
 int64_t BestSingleNs(const std::vector<Tried>& tried) {

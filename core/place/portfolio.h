@@ -46,7 +46,8 @@ struct Choice {
 /// `given` are external plans, used as baselines; kTf uses TensorFlow's unchanged. kCostSim never returns a plan with a
 /// longer simulated time than the best baseline. A plan that fits the memory always beats one that does not. On ties
 /// the plan tried first wins; baselines are tried before schedules.
-Choice ChoosePlan(const Problem& problem, Algorithm algorithm, std::vector<Plan> given, const ChoiceOptions& options = {});
+Choice ChoosePlan(const Problem& problem, Algorithm algorithm, std::vector<Plan> given,
+                  const ChoiceOptions& options = {});
 
 /// Limits a problem to the `most` devices that are fastest alone. Groups that none of these can run keep their devices.
 void LimitDevices(Problem& problem, int most);

@@ -285,7 +285,8 @@ class LoadBound {
       }
       if (least == devices_) continue;
       sum += cost;
-      load_[least] += time_[static_cast<size_t>(g) * devices_ + least] / problem_.device(static_cast<int>(least)).streams;
+      load_[least] +=
+          time_[static_cast<size_t>(g) * devices_ + least] / problem_.device(static_cast<int>(least)).streams;
       used_[least] += bytes;
     }
     return sum / scale;

@@ -241,7 +241,8 @@ class Climber {
     int task = -1;
     for (int t = 0; t < problem_.tasks(); ++t) {
       const int64_t finish = simulation.finish_ns[static_cast<size_t>(t)];
-      if (finish > simulation.start_ns[static_cast<size_t>(t)]) ended[{best_.device_of[static_cast<size_t>(t)], finish}] = t;
+      if (finish > simulation.start_ns[static_cast<size_t>(t)])
+        ended[{best_.device_of[static_cast<size_t>(t)], finish}] = t;
       if (task < 0 || finish > simulation.finish_ns[static_cast<size_t>(task)]) task = t;
     }
     for (int steps = 0; task >= 0 && steps < problem_.tasks(); ++steps) {
@@ -259,7 +260,8 @@ class Climber {
       for (const Use& use : problem_.uses(task)) {
         const int from = problem_.value(use.value).task;
         if (from < 0) continue;
-        if (last < 0 || simulation.finish_ns[static_cast<size_t>(from)] > simulation.finish_ns[static_cast<size_t>(last)])
+        if (last < 0 ||
+            simulation.finish_ns[static_cast<size_t>(from)] > simulation.finish_ns[static_cast<size_t>(last)])
           last = from;
       }
       task = last;
@@ -269,8 +271,9 @@ class Climber {
   /// Moves some clusters; false if the choice was none.
   bool Move(std::vector<int>& device_of) {
     const bool critical = !critical_.empty() && random_.Below(4) != 0;
-    const int first = critical ? critical_[static_cast<size_t>(random_.Below(static_cast<int>(critical_.size())))]
-                               : clusters_free_[static_cast<size_t>(random_.Below(static_cast<int>(clusters_free_.size())))];
+    const int first = critical
+                          ? critical_[static_cast<size_t>(random_.Below(static_cast<int>(critical_.size())))]
+                          : clusters_free_[static_cast<size_t>(random_.Below(static_cast<int>(clusters_free_.size())))];
     const int from = DeviceOf(device_of, first);
     int to = random_.Below(problem_.device_count());
     const std::span<const int> around = near_.Of(first);
@@ -285,7 +288,8 @@ class Climber {
     for (size_t k = 0; k < chunk_.size() && static_cast<int>(chunk_.size()) < most; ++k) {
       for (const int next : near_.Of(chunk_[k])) {
         if (static_cast<int>(chunk_.size()) == most) break;
-        if (seen_[static_cast<size_t>(next)] == mark_ || DeviceOf(device_of, next) != from || !MayRun(next, to)) continue;
+        if (seen_[static_cast<size_t>(next)] == mark_ || DeviceOf(device_of, next) != from || !MayRun(next, to))
+          continue;
         seen_[static_cast<size_t>(next)] = mark_;
         chunk_.push_back(next);
       }

@@ -64,9 +64,8 @@ std::string_view Requests::For(const graph::Node& node) const {
 device::DeviceName Requests::Resolve(device::DeviceName spec, const Support& support, DeviceMask mask) const {
   if (options_->aliases.empty() || !spec.type) return spec;
   const auto found = std::find_if(options_->aliases.begin(), options_->aliases.end(), [&](const auto& alias) {
-    return std::ranges::equal(alias.first, *spec.type, [](unsigned char a, unsigned char b) {
-      return std::toupper(a) == std::toupper(b);
-    });
+    return std::ranges::equal(alias.first, *spec.type,
+                              [](unsigned char a, unsigned char b) { return std::toupper(a) == std::toupper(b); });
   });
   if (found == options_->aliases.end()) return spec;
   std::optional<device::DeviceName> exists, first;

@@ -26,8 +26,8 @@ struct Later {
 
 class Run {
  public:
-  Run(const Problem& problem, const std::vector<int>& device_of, const std::vector<int64_t>& ranks)
-      : problem_(problem), device_of_(device_of), ranks_(ranks) {
+  Run(const Problem& problem, const std::vector<int>& device_of, const std::vector<int64_t>& ranks, Course* course)
+      : problem_(problem), device_of_(device_of), ranks_(ranks), course_(course) {
     const auto tasks = static_cast<size_t>(problem.tasks());
     const auto devices = static_cast<size_t>(problem.device_count());
     result_.start_ns.assign(tasks, 0);
@@ -48,7 +48,7 @@ class Run {
     Start();
     Dispatch(0);
     while (!events_.empty()) {
-      const int64_t now = events_.top().time;
+      const int64_t now = now_ = events_.top().time;
       while (!events_.empty() && events_.top().time == now) {
         const Event event = events_.top();
         events_.pop();
@@ -128,6 +128,7 @@ class Run {
   void Hold(int d, int64_t bytes) {
     int64_t& in_use = in_use_[static_cast<size_t>(d)];
     in_use += bytes;
+    if (course_ != nullptr && bytes != 0) course_->memory.push_back({d, now_, in_use});
     result_.peak_bytes[static_cast<size_t>(d)] = std::max(result_.peak_bytes[static_cast<size_t>(d)], in_use);
   }
 
@@ -195,11 +196,21 @@ class Run {
     }
     const LinkCost& link = problem_.link(source, target);
     const int64_t time = link.TransferNs(value.bytes, value.times);
-    if (!link.queues) return {now + time, 0};
+    if (!link.queues) {
+      Note(value, source, target, now, time);
+      return {now + time, 0};
+    }
     int64_t& free = link_free_[static_cast<size_t>(source * problem_.spaces() + target)];
     const int64_t waited = std::max<int64_t>(free - now, 0);
     free = now + waited + time;
+    Note(value, source, target, now + waited, time);
     return {free, waited};
+  }
+
+  void Note(const Value& value, int source, int target, int64_t start, int64_t time) {
+    if (course_ == nullptr) return;
+    const int number = static_cast<int>(&value - &problem_.value(0));
+    course_->transfers.push_back({number, source, target, start, start + time});
   }
 
   void Deliver(int v, int space, int64_t now, int64_t link_wait) {
@@ -214,6 +225,8 @@ class Run {
   const Problem& problem_;
   const std::vector<int>& device_of_;
   const std::vector<int64_t>& ranks_;
+  Course* const course_;
+  int64_t now_ = 0;
   Simulation result_;
   std::vector<int> missing_;                                         // number of missing inputs, by task
   std::vector<int> reads_;                                           // remaining reads of the original, by value
@@ -229,8 +242,9 @@ class Run {
 
 }  // namespace
 
-Simulation Simulate(const Problem& problem, const std::vector<int>& device_of, const std::vector<int64_t>& ranks) {
-  return Run(problem, device_of, ranks).Go();
+Simulation Simulate(const Problem& problem, const std::vector<int>& device_of, const std::vector<int64_t>& ranks,
+                    Course* course) {
+  return Run(problem, device_of, ranks, course).Go();
 }
 
 }  // namespace weir::place

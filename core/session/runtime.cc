@@ -57,6 +57,7 @@ class Runtimes {
     other->ops = base->ops;
     other->plugins = base->plugins;
     other->calibration = base->calibration;
+    other->measured = base->measured;
     other->config = std::move(whole);
     return other;
   }

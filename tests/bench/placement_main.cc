@@ -72,7 +72,8 @@ void ProfiledGraphs(const std::string& folder, Gates& gates, Json& rows) {
     const place::Simulation tf = place::Simulate(problem, place::SingleDevicePlan(problem, 1), choice.ranks);
     const double ratio = static_cast<double>(found.makespan_ns) / static_cast<double>(choice.bound_ns);
     double reference = static_cast<double>(choice.best_single_ns);
-    if (tf.fits && (reference == 0 || static_cast<double>(tf.makespan_ns) < reference)) reference = static_cast<double>(tf.makespan_ns);
+    if (tf.fits && (reference == 0 || static_cast<double>(tf.makespan_ns) < reference))
+      reference = static_cast<double>(tf.makespan_ns);
     if (reference > 0) worst = std::max(worst, static_cast<double>(found.makespan_ns) / reference);
     const bool fits = tf.fits && found.fits;
     if (fits) {
@@ -83,7 +84,9 @@ void ProfiledGraphs(const std::string& folder, Gates& gates, Json& rows) {
     fmt::print("{:<58}{:>6}{:>9.1f}{:>9.1f}{:>9.1f}{:>9.1f}{:>7.3f}{:>9.1f}  {}{}\n", name, problem.tasks(),
                place::Units(choice.bound_ns), place::Units(choice.best_single_ns), place::Units(tf.makespan_ns),
                place::Units(found.makespan_ns), ratio, ms, choice.plan.name,
-               fits ? "" : found.fits ? " (one does not hold it)" : " (nothing holds it)");
+               fits         ? ""
+               : found.fits ? " (one does not hold it)"
+                            : " (nothing holds it)");
     rows.push_back({{"graph", name}, {"ratio", ratio}, {"plan", choice.plan.name}, {"fits_one", fits}, {"ms", ms}});
   }
   gates.Add("slowest plan over the faster of single device and TensorFlow", worst, 1);
@@ -105,8 +108,8 @@ void SmallGraphs(Gates& gates) {
     worst = std::max(worst, ratio);
     exact += ratio == 1 ? 1 : 0;
   }
-  fmt::print("{} small graphs: mean {:.4f}, worst {:.3f}, optimal {}; best single device {:.3f}\n", kGraphs, sum / kGraphs,
-             worst, exact, single / kGraphs);
+  fmt::print("{} small graphs: mean {:.4f}, worst {:.3f}, optimal {}; best single device {:.3f}\n", kGraphs,
+             sum / kGraphs, worst, exact, single / kGraphs);
   gates.Add("200 small graphs, mean over the exact optimum", sum / kGraphs, 1.02);
 }
 
@@ -139,8 +142,9 @@ Status LargeGraphs(Gates& gates) {
     WEIR_ASSIGN(const double again, place_ms(kFew));
     few = std::min(few, again);
   }
-  fmt::print("{} nodes: import {:.0f} ms, first run on one device {:.0f} ms, placing over 8 {:.0f} ms; {} nodes {:.1f} ms\n",
-             kMany, import, first_run, many, kFew, few);
+  fmt::print(
+      "{} nodes: import {:.0f} ms, first run on one device {:.0f} ms, placing over 8 {:.0f} ms; {} nodes {:.1f} ms\n",
+      kMany, import, first_run, many, kFew, few);
   gates.Add("placing 100k nodes over 8 devices / import and first run on one", many / (import + first_run), 1.5);
   gates.Add("placing 2k nodes / 100k nodes", few / many, 0.1);
   return Status();

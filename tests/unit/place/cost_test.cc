@@ -325,10 +325,23 @@ TEST_F(CostTest, StateStaysWhereItIsAndFollowsItsUsersInTheWholeGraph) {
       {"init", "Assign", {"v", "x"}, kFloat},
       {"use", "MatMul", {"v", "x"}, kFloat},
   };
-  const auto set = Explained(nodes, {"init"}, 2);
+  PlaceOptions tf;
+  tf.algorithm = Algorithm::kTf;
+  const auto set = Explained(nodes, {"init"}, 2, tf);
   ASSERT_TRUE(set.ok()) << set.status().ToString();
   EXPECT_EQ(DeviceOf(*set, "v"), "GPU:0") << ToText(*set);  // TensorFlow's order, regardless of this step's costs
   EXPECT_EQ(DeviceOf(*set, "init"), "GPU:0");
+  const auto cheap = Explained(nodes, {"init"}, 2);
+  ASSERT_TRUE(cheap.ok()) << cheap.status().ToString();
+  EXPECT_EQ(DeviceOf(*cheap, "v"), "CPU:0") << ToText(*cheap);
+  const std::map<graph::NodeId, int> foreseen = {{1, 1}};
+  PlaceOptions told;
+  told.preferred = &foreseen;
+  const auto ahead = Explained(nodes, {"init"}, 2, told);
+  ASSERT_TRUE(ahead.ok()) << ahead.status().ToString();
+  EXPECT_EQ(DeviceOf(*ahead, "v"), "GPU:0") << ToText(*ahead);
+  EXPECT_EQ(Node(*ahead, "v").reason, Reason::kCost);
+  EXPECT_EQ(Node(*ahead, "v").candidates[0].verdict, "its state is used faster elsewhere, over all steps of the graph");
   const std::map<graph::NodeId, int> placed = {{1, 2}};
   PlaceOptions options;
   options.placed = &placed;

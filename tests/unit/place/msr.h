@@ -1,5 +1,5 @@
-// The profiled graphs of "Efficient Algorithms for Device Placement of DNN Graph Operators" (NeurIPS 2020) as scheduling
-// problems.
+// The graphs of "Efficient Algorithms for Device Placement of DNN Graph Operators" (NeurIPS 2020) as problems of
+// scheduling.
 #ifndef WEIR_TESTS_UNIT_PLACE_MSR_H_
 #define WEIR_TESTS_UNIT_PLACE_MSR_H_
 
