@@ -104,6 +104,7 @@ class Constrainer {
       }
       const std::string_view asked = asked_.For(*node.source);
       if (asked.empty()) continue;
+      if (static_cast<int>(i) < inside_) WEIR_TRY(asked_.CheckPins(*node.source));
       Result<DeviceName> spec = ParseRequest(asked, *node.source);
       if (!spec.ok()) {
         if (static_cast<int>(i) >= inside_) continue;
@@ -324,11 +325,12 @@ class Constrainer {
 
   /// As in TensorFlow, the node that requests the colocation comes first.
   Status CannotMerge(const Status& why, int later, int earlier, Join join) const {
-    return graph::AtNode(why.Prepend(fmt::format("Cannot colocate nodes {{{{colocation_node {}}}}} and "
-                                                 "{{{{colocation_node {}}}}}: ",
-                                                 NodeAt(later).name(), NodeAt(earlier).name()))
-                             .Append(WhyJoined(join)),
-                         *NodeAt(later).source);
+    return graph::AtNode(
+        why.Prepend(fmt::format("Cannot colocate nodes {{{{colocation_node {}}}}} and "
+                                "{{{{colocation_node {}}}}}: ",
+                                NodeAt(later).name(), NodeAt(earlier).name()))
+            .Append(WhyJoined(join) + asked_.PinText(*NodeAt(later).source) + asked_.PinText(*NodeAt(earlier).source)),
+        *NodeAt(later).source);
   }
 
   void MakeGroups() {
@@ -390,7 +392,8 @@ class Constrainer {
     }
     if (group.candidates.empty()) {
       if (!group.refused.empty()) AskAll(group);
-      return CannotAssign(refusal_, group);
+      const std::string pin = group.asked < 0 ? std::string() : asked_.PinText(*NodeAt(group.asked).source);
+      return CannotAssign(refusal_, group).Append(pin);
     }
     NoteSoftened(group);
     if (options_.strict_devices && group.rule == SoftRule::kTypeDropped) {

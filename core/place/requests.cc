@@ -7,6 +7,7 @@
 #include <optional>
 #include <ranges>
 
+#include "core/base/errors.h"
 #include "core/config/pins.h"
 #include "core/place/errors.h"
 
@@ -59,6 +60,23 @@ std::string_view Requests::For(const graph::Node& node) const {
   if (!graph.empty() || options_->plan.empty()) return graph;
   const auto planned = options_->plan.find(node.name());
   return planned == options_->plan.end() ? std::string_view() : std::string_view(planned->second);
+}
+
+Status Requests::CheckPins(const graph::Node& node) const {
+  if (!options_->pins) return Status();
+  const config::Pins::Pin pin = options_->pins->Find(node.name());
+  if (pin.rival == nullptr) return Status();
+  return graph::AtNode(
+      InvalidArgument("placement.pin: the patterns '{}' and '{}' match equally much of '{}' and ask for different "
+                      "devices; remove one of them, or make one match more of the name",
+                      *pin.pattern, *pin.rival, node.name()),
+      node);
+}
+
+std::string Requests::PinText(const graph::Node& node) const {
+  const config::Pins::Pin pin = options_->pins ? options_->pins->Find(node.name()) : config::Pins::Pin();
+  if (pin.pattern == nullptr) return {};
+  return fmt::format("\nweir: [placement.pin] \"{}\" = \"{}\" pins '{}'", *pin.pattern, *pin.device, node.name());
 }
 
 device::DeviceName Requests::Resolve(device::DeviceName spec, const Support& support, DeviceMask mask) const {

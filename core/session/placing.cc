@@ -1,5 +1,6 @@
 #include "core/session/placing.h"
 
+#include <algorithm>
 #include <map>
 #include <string>
 
@@ -39,6 +40,9 @@ void KeepState(const graph::StepGraph& step, const graph::Placement& placement, 
 void Foresee(const CompileContext& context, const graph::StepGraph& step, const place::PlaceOptions& options,
              std::map<graph::NodeId, int>& foreseen) {
   if (!options.default_device.empty() || options.algorithm == place::Algorithm::kTf) return;
+  const auto& all = context.runtime.plugins->devices().all();
+  const auto may_be_chosen = [](const auto& device) { return (device->info().flags & WEIR_DEVICE_OPT_IN) == 0; };
+  if (std::ranges::count_if(all, may_be_chosen) < 2) return;  // others take only what asks for them
   std::map<graph::NodeId, int> known = foreseen;
   if (options.placed != nullptr) known.insert(options.placed->begin(), options.placed->end());
   const std::optional<graph::StepRequest> request = UseOfState(step, known);
