@@ -11,7 +11,7 @@ namespace {
 
 using Data = nlohmann::ordered_json;
 
-std::string ShortName(const std::string& device) {
+std::string DevicePart(const std::string& device) {
   const size_t at = device.rfind("device:");
   return at == std::string::npos ? device : device.substr(at + 7);
 }
@@ -49,13 +49,13 @@ Data NodesOf(const place::Explanation& explanation, const session::StepMeasureme
   for (const place::NodeReport& node : explanation.nodes) {
     Data candidates = Data::array();
     for (const place::CandidateReport& candidate : node.candidates) {
-      candidates.push_back({ShortName(candidate.device), candidate.exec_ns, place::Name(candidate.provenance),
+      candidates.push_back({DevicePart(candidate.device), candidate.exec_ns, place::Name(candidate.provenance),
                             candidate.inputs_ns, candidate.finish_ns, candidate.verdict, candidate.chosen});
     }
     Data entry = {{"n", node.name},
                   {"o", node.op},
                   {"t", node.operands},
-                  {"d", ShortName(node.device)},
+                  {"d", DevicePart(node.device)},
                   {"r", place::Name(node.reason)},
                   {"b", node.bytes},
                   {"s", node.start_ns},
@@ -87,7 +87,7 @@ std::string ExplainPage(const std::string& title, const place::Explanation& expl
                {"memory", Data::array()}};
   if (measured != nullptr) data["measured"] = {{"runs", measured->runs}, {"ns", measured->step_ns}};
   for (const place::DeviceMemory& device : explanation.memory) {
-    data["devices"].push_back({{"n", ShortName(device.device)}, {"cap", device.capacity_bytes}});
+    data["devices"].push_back({{"n", DevicePart(device.device)}, {"cap", device.capacity_bytes}});
   }
   for (const place::TransferReport& transfer : explanation.course) {
     data["links"].push_back({transfer.from + " \u2192 " + transfer.to, transfer.node, transfer.bytes, transfer.start_ns,

@@ -218,9 +218,11 @@ TEST_F(CostTest, F298_MeasuredTimesReplaceDeclaredOnes) {
   ASSERT_TRUE(declared.ok());
   ASSERT_EQ(DeviceOf(*declared, "m"), "GPU:0") << ToText(*declared);
   auto measured = std::make_shared<kernel::MeasuredCosts>();
-  const std::string key =
-      "MatMul float[1024,1024] float[1024,1024] transpose_a=false transpose_b=false "
-      "grad_a=false grad_b=false";
+  const op::AttrList attrs = {{"T", DType::kFloat}};
+  const kernel::OperandSpec matrix{.dtype = DType::kFloat, .shape = Shape::Of({1024, 1024})};
+  const kernel::OperandSpec operands[] = {matrix, matrix};
+  const std::string key = kernel::MeasuredKey(op::AttrView(*ops()->Find("MatMul"), attrs), operands);
+  EXPECT_TRUE(key.starts_with("MatMul float[1024,1024] float[1024,1024] transpose_a=false")) << key;
   const std::string gpu = kernel::FingerprintOf(devices_.all()[1]->info());
   PlaceOptions options;
   options.measured = measured;

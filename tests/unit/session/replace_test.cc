@@ -22,11 +22,15 @@ using testing::Placeholder;
 using Fetches = std::vector<std::string>;
 
 /// Declared figures that make the toy device seem much faster than the CPU, or much slower.
-const std::string kToyFast =
+const std::string kToyFigures =
     "[device.\"CPU:0\"]\nlaunch_us = 0.001\nmem_gbps = 1000000\npeak_gflops.f32 = 1000000\n"
-    "[device.\"TOY:0\"]\nlaunch_us = 0.000001\nmem_gbps = 1000000000\npeak_gflops.f32 = 1000000000000\n"
-    "[link.\"CPU:0->TOY:0\"]\nlatency_us = 0.000001\ngbps = 1000000000\n"
-    "[link.\"TOY:0->CPU:0\"]\nlatency_us = 0.000001\ngbps = 1000000000\n";
+    "[device.\"TOY:0\"]\nlaunch_us = 0.000001\nmem_gbps = 1000000000\npeak_gflops.f32 = 1000000000000\n";
+const std::string kToyFast = kToyFigures +
+                             "[link.\"CPU:0->TOY:0\"]\nlatency_us = 0.000001\ngbps = 1000000000\n"
+                             "[link.\"TOY:0->CPU:0\"]\nlatency_us = 0.000001\ngbps = 1000000000\n";
+const std::string kToyFar = kToyFigures +
+                            "[link.\"CPU:0->TOY:0\"]\nlatency_us = 1000000\n[link.\"TOY:0->CPU:0\"]\n"
+                            "latency_us = 1000000\n";
 const std::string kToySlow = "[device.TOY]\nlaunch_us = 1000000000\n";
 
 class ReplaceTest : public ::testing::Test {
@@ -133,7 +137,7 @@ TEST_F(ReplaceTest, F298_ASmallGainIsNotWorthIt) {
 
 TEST_F(ReplaceTest, F298_StateMovesOnlyIfItMay) {
   for (const bool moves : {false, true}) {
-    Open(kToyFast + "[placement]\nreplace_period = 4\nreplace_moves_state = " + (moves ? "true" : "false") + "\n",
+    Open(kToyFar + "[placement]\nreplace_period = 4\nreplace_moves_state = " + (moves ? "true" : "false") + "\n",
          Model());
     ASSERT_TRUE(made_.ok()) << made_.ToString();
     ASSERT_TRUE(Run({}, {"init"}).ok());
