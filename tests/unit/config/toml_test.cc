@@ -165,7 +165,7 @@ TEST(Toml, NamesOfDevicesAndLinks) {
   ExpectFault("[placement.pin]\n\"(x.*){900}\" = \"/cpu:0\"", Code::kResourceExhausted,
               {"weir.toml:2: placement.pin.\"(x.*){900}\": the pattern", "takes more than 128 KiB compiled"});
   ExpectFault("[placement.pin]\n\"a\" = \"/foo/bar\"", Code::kInvalidArgument, {"weir.toml:2", "/foo/bar"});
-  ExpectFault("[placement]\nalgorithm = \"file\"", Code::kInvalidArgument, {"weir.toml:2", "costsim"});
+  ExpectFault("[placement]\nalgorithm = \"file\"", Code::kInvalidArgument, {"weir.toml:2", "placement.file"});
   ExpectFault("[plugins]\nfolders = [\"plugins\"]", Code::kInvalidArgument, {"no absolute path"});
 }
 

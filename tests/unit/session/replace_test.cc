@@ -28,9 +28,12 @@ const std::string kToyFigures =
 const std::string kToyFast = kToyFigures +
                              "[link.\"CPU:0->TOY:0\"]\nlatency_us = 0.000001\ngbps = 1000000000\n"
                              "[link.\"TOY:0->CPU:0\"]\nlatency_us = 0.000001\ngbps = 1000000000\n";
-const std::string kToyFar = kToyFigures +
-                            "[link.\"CPU:0->TOY:0\"]\nlatency_us = 1000000\n[link.\"TOY:0->CPU:0\"]\n"
-                            "latency_us = 1000000\n";
+/// As kToyFigures, but variables are a little better off where their users are.
+const std::string kToyFar =
+    "[device.\"CPU:0\"]\nlaunch_us = 0.01\nmem_gbps = 1000000\npeak_gflops.f32 = 1000000\n"
+    "[device.\"TOY:0\"]\nlaunch_us = 0.000001\nmem_gbps = 1000000000\npeak_gflops.f32 = 1000000000000\n"
+    "[link.\"CPU:0->TOY:0\"]\nlatency_us = 0.001\ngbps = 1000000000\n"
+    "[link.\"TOY:0->CPU:0\"]\nlatency_us = 0.001\ngbps = 1000000000\n";
 const std::string kToySlow = "[device.TOY]\nlaunch_us = 1000000000\n";
 
 class ReplaceTest : public ::testing::Test {
