@@ -138,6 +138,7 @@ struct PlacementConfig {
   Member<bool> verify = {kUnset, true};
   /// Node name pattern (RE2) -> device; the longest matching pattern wins.
   std::map<std::string, std::string> pin = {};
+  std::map<std::string, std::vector<std::string>> alias = {};  // device type -> devices in order of preference
 };
 
 /// `[device."GPU:0"]`, or `[device.GPU]` for a kind. Absent or 0 = as the plugin and gpu_options specify.

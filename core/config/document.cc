@@ -24,6 +24,7 @@ constexpr std::string_view kIntroduction =
 // An example for the star in a path.
 std::string Example(const Key& key, std::string_view table) {
   if (table == "placement.pin") return "^tower_0/";
+  if (table == "placement.alias") return "FAST";
   if (table.ends_with("peak_gflops")) return "f32";
   if (key.star == Star::kLink) return "CPU:0->GPU:0";
   if (key.star == Star::kDevice) return key.path.ends_with("visible_device_list") ? "NPU" : "GPU:0";
@@ -55,6 +56,7 @@ std::string Header(const Path& path) {
 std::string ExampleValue(const Key& key, Path path) {
   std::replace(path.begin(), path.end(), std::string("*"), std::string("0"));
   if (path.size() > 1 && path[1] == "pin") return "\"/device:GPU:0\"";
+  if (path.size() > 1 && path[1] == "alias") return R"(["/device:GPU:0", "/device:CPU:0"])";
   Config fresh;
   const Value value = Load(key.field(fresh, path));
   return path.front() == "device_count" ? "1" : ToToml(value);

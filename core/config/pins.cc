@@ -41,16 +41,17 @@ Status Pins::Add(const std::string& pattern, const std::string& device) {
   return Status();
 }
 
-const std::string* Pins::For(std::string_view name) const {
-  const std::string* best = nullptr;
+Pins::Pin Pins::Find(std::string_view name) const {
+  Pin best;
   size_t longest = 0;
   const re2::StringPiece text(name.data(), name.size());
   for (const auto& [regex, device] : pins_) {
     re2::StringPiece match;
     if (!regex->Match(text, 0, text.size(), RE2::UNANCHORED, &match, 1)) continue;
-    if (best != nullptr && match.size() <= longest) continue;
+    if (best.device != nullptr && match.size() == longest && device != *best.device) best.rival = &regex->pattern();
+    if (best.device != nullptr && match.size() <= longest) continue;
     longest = match.size();
-    best = &device;
+    best = {&regex->pattern(), &device, nullptr};
   }
   return best;
 }

@@ -31,8 +31,15 @@ class Pins {
   Status Add(const std::string& pattern, const std::string& device);
   const Status& status() const { return status_; }
 
-  /// The device of the pattern with the longest match in `name`, the earlier one if equal; null if none matches.
-  const std::string* For(std::string_view name) const;
+  /// The pattern with the longest match in a name, the earlier one if equal, and its device.
+  struct Pin {
+    const std::string* pattern = nullptr;  // null if none matches
+    const std::string* device = nullptr;
+    const std::string* rival = nullptr;  // another pattern with a match of that length and another device
+  };
+  Pin Find(std::string_view name) const;
+  /// The device of Find.
+  const std::string* For(std::string_view name) const { return Find(name).device; }
 
  private:
   std::vector<std::pair<std::unique_ptr<re2::RE2>, std::string>> pins_;

@@ -79,6 +79,7 @@ std::vector<std::string> Entries(const Config& config, std::string_view table) {
   };
   if (table == "device_count") add(config.device_count);
   if (table == "placement.pin") add(config.placement.pin);
+  if (table == "placement.alias") add(config.placement.alias);
   if (table == "device") add(config.device);
   if (table == "link") add(config.link);
   if (table == "gpu_options.experimental.virtual_devices") {

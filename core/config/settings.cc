@@ -1,5 +1,6 @@
 #include "core/config/settings.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "core/base/errors.h"
@@ -57,6 +58,32 @@ Status CheckPlacement(const Config& config) {
     if (const Result<device::DeviceName> name = device::ParseDeviceName(device); !name.ok()) {
       return name.status().Prepend(where + ": ");
     }
+  }
+  for (const auto& [type, devices] : config.placement.alias) {
+    const std::string where = config.Where(ToString({"placement", "alias", type}));
+    const Result<device::DeviceName> name = device::ParseDeviceName("/device:" + type);
+    if (!name.ok() || !name->type || name->id) {
+      return InvalidArgument("{}: '{}' is no device type; wanted a name as FAST, for requests of /device:FAST:0", where,
+                             type);
+    }
+    if (devices.empty()) return InvalidArgument("{}: wanted at least one device", where);
+    for (const std::string& text : devices) {
+      const Result<device::DeviceName> device = device::ParseDeviceName(text);
+      if (!device.ok()) return device.status().Prepend(where + ": ");
+      const bool again = device->type && std::ranges::any_of(config.placement.alias, [&](const auto& other) {
+                           const Result<device::DeviceName> as = device::ParseDeviceName("/device:" + other.first);
+                           return as.ok() && as->type == device->type;
+                         });
+      if (again) return InvalidArgument("{}: '{}' is an alias itself; wanted a device", where, text);
+    }
+  }
+  for (const std::string& filter : config.device_filters) {
+    const Result<device::DeviceName> name = device::ParseDeviceName(filter);
+    if (!name.ok()) return name.status().Prepend(config.Where("device_filters") + ": ");
+  }
+  if (config.placement.algorithm == "file" && config.placement.file.value().empty()) {
+    return InvalidArgument("{} = \"file\": wanted the plan's name in placement.file",
+                           config.Where("placement.algorithm"));
   }
   return {};
 }

@@ -36,8 +36,13 @@ Result<Cut> FindCut(const graph::StepGraph& step, const graph::Placement& placem
 class Cutter {
  public:
   Cutter(const graph::StepRequest& request, const graph::StepGraph& step, const graph::Placement& placement,
-         const Cut& cut)
-      : request_(request), step_(step), placement_(placement), cut_(cut), copies_(step.nodes.size(), -1) {}
+         const Cut& cut, bool bfloat16)
+      : request_(request),
+        step_(step),
+        placement_(placement),
+        cut_(cut),
+        bfloat16_(bfloat16),
+        copies_(step.nodes.size(), -1) {}
   Result<std::vector<graph::Part>> Run();
 
  private:
@@ -59,6 +64,8 @@ class Cutter {
   Status SendOn(NodeId id);
   /// Adds a _Send and a _Recv; returns the _Recv.
   Result<NodeId> Cross(NodeId from, Endpoint value, DType type, int part, int device, const PartialShape& shape);
+  /// As Cross, with the upper 16 bits of floats.
+  Result<NodeId> CrossHalved(NodeId from, Endpoint value, int part, int device, const PartialShape& shape);
   Status CrossControl(NodeId from, int part, int device);
   /// Control inputs that run once per iteration of the part's loop for the output frame of `id`; empty without such a
   /// loop.
@@ -72,6 +79,7 @@ class Cutter {
   const graph::StepGraph& step_;
   const graph::Placement& placement_;
   const Cut& cut_;
+  const bool bfloat16_;
   std::map<int, graph::Part> parts_;
   std::vector<NodeId> copies_;                                     // by step node, in the graph of its part
   std::map<std::pair<int, Endpoint>, Endpoint> given_, received_;  // by part

@@ -141,7 +141,10 @@ Status Cutter::SendOn(NodeId id) {
     const DType type = BaseType(node.types[static_cast<size_t>(i)]);
     const Endpoint made{copies_[static_cast<size_t>(id)], i};
     for (const auto& [part, device] : receivers->second) {
-      WEIR_ASSIGN(const NodeId received, Cross(id, made, type, part, device, node.shapes[static_cast<size_t>(i)]));
+      const PartialShape& shape = node.shapes[static_cast<size_t>(i)];
+      WEIR_ASSIGN(const NodeId received, bfloat16_&& type == DType::kFloat
+                                             ? CrossHalved(id, made, part, device, shape)
+                                             : Cross(id, made, type, part, device, shape));
       received_[{part, Endpoint{id, i}}] = {received, 0};
     }
   }
@@ -172,6 +175,16 @@ Result<NodeId> Cutter::Cross(NodeId from, Endpoint value, DType type, int part, 
   op::AttrList attrs = with({{"tensor_type", type}});
   if (shape.has_rank()) attrs.emplace_back("_output_shapes", std::vector<PartialShape>{shape});
   return Add(part, device, NewName(before), op::kRecvOp, {}, Pace(from, part), std::move(attrs));
+}
+
+Result<NodeId> Cutter::CrossHalved(NodeId from, Endpoint value, int part, int device, const PartialShape& shape) {
+  const int sender = cut_.part_of[static_cast<size_t>(from)], made_on = cut_.device_of[static_cast<size_t>(from)];
+  const std::string before = fmt::format("{}/", step_.node(from).name());
+  WEIR_ASSIGN(const NodeId halved, Add(sender, made_on, NewName(before), "Cast", {value}, {},
+                                       {{"SrcT", DType::kFloat}, {"DstT", DType::kBfloat16}, {"Truncate", true}}));
+  WEIR_ASSIGN(const NodeId received, Cross(from, {halved, 0}, DType::kBfloat16, part, device, shape));
+  return Add(part, device, NewName(before), "Cast", {{received, 0}}, {},
+             {{"SrcT", DType::kBfloat16}, {"DstT", DType::kFloat}, {"Truncate", false}});
 }
 
 Status Cutter::CrossControl(NodeId from, int part, int device) {

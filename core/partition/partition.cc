@@ -29,7 +29,7 @@ Borders BetweenDevices(size_t devices, int home) {
 Result<std::vector<graph::Part>> Partition(const graph::StepRequest& request, const graph::StepGraph& step,
                                            const graph::Placement& placement, const Borders& borders) {
   WEIR_ASSIGN(const Cut cut, FindCut(step, placement, borders));
-  return Cutter(request, step, placement, cut).Run();
+  return Cutter(request, step, placement, cut, borders.bfloat16).Run();
 }
 
 namespace {

@@ -16,6 +16,7 @@ namespace weir::partition {
 struct Borders {
   std::vector<int> part_of;  // by device of the placement
   int home = 0;              // the device for nodes without one, and for feeds and constants that are fetched
+  bool bfloat16 = false;     // float values cross as their upper 16 bits; the lower ones become 0
 };
 
 /// Makes every device a separate part.

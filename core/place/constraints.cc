@@ -127,12 +127,13 @@ class Constrainer {
       }
       const std::string_view asked = asked_.For(*node.source);
       if (asked.empty()) continue;
+      if (static_cast<int>(i) < inside_) WEIR_TRY(asked_.CheckPins(*node.source));
       Result<DeviceName> spec = ParseRequest(asked, *node.source);
       if (!spec.ok()) {
         if (static_cast<int>(i) >= inside_) continue;
         return spec.status();
       }
-      requests_.push_back({std::move(*spec), static_cast<int>(i)});
+      requests_.push_back({asked_.Resolve(std::move(*spec), support_, roots_[i].mask), static_cast<int>(i)});
       (MakesState(node) ? roots_[i].state : roots_[i].request) = static_cast<int>(requests_.size()) - 1;
     }
     return Status();
@@ -162,14 +163,44 @@ class Constrainer {
   }
 
   Status JoinLoops() {
-    std::map<int, int> first;  // by outermost frame
+    std::map<int, std::vector<int>> loops;  // nodes by outermost frame
     for (size_t i = 0; i < step_.nodes.size(); ++i) {
       const StepNode& node = step_.nodes[i];
       if (node.kind != StepNode::Kind::kOp || node.frame <= 0) continue;
-      const int frame = OutermostFrame(step_, node);
-      WEIR_TRY(Unite(first.emplace(frame, static_cast<int>(i)).first->second, static_cast<int>(i), Join::kLoop));
+      loops[OutermostFrame(step_, node)].push_back(static_cast<int>(i));
+    }
+    for (const auto& [frame, nodes] : loops) {
+      const DeviceMask wanted = DevicesOfLoop(nodes);
+      int first = -1;
+      for (const int i : nodes) {
+        if (support_.And(RootOf(Find(i)).mask, wanted) != wanted) {
+          if (!bystanders_ && i < inside_ && first >= 0) result_.splits.push_back({first, i});
+        } else if (first < 0) {
+          first = i;
+        } else {
+          WEIR_TRY(Unite(first, i, Join::kLoop));
+        }
+      }
     }
     return Status();
+  }
+
+  /// The devices with kernels for all nodes, and those that lack at most one kernel in eight, or one; if every device
+  /// lacks more, those that lack fewest.
+  DeviceMask DevicesOfLoop(const std::vector<int>& nodes) {
+    const size_t devices = support_.devices().all().size();
+    std::vector<size_t> lacking(devices, 0);
+    for (const int i : nodes) {
+      const DeviceMask mask = RootOf(Find(i)).mask;
+      for (size_t d = 0; d < devices; ++d) lacking[d] += support_.Has(mask, static_cast<int>(d)) ? 0 : 1;
+    }
+    const size_t least = *std::min_element(lacking.begin(), lacking.end());
+    const size_t most = std::max({least, nodes.size() / 8, size_t{1}});
+    DeviceMask wanted = support_.All();
+    for (size_t d = 0; d < devices; ++d) {
+      if (lacking[d] > most) wanted = support_.Without(wanted, static_cast<int>(d));
+    }
+    return wanted;
   }
 
   Status JoinClasses() {
@@ -317,11 +348,12 @@ class Constrainer {
 
   /// As in TensorFlow, the node that requests the colocation comes first.
   Status CannotMerge(const Status& why, int later, int earlier, Join join) const {
-    return graph::AtNode(why.Prepend(fmt::format("Cannot colocate nodes {{{{colocation_node {}}}}} and "
-                                                 "{{{{colocation_node {}}}}}: ",
-                                                 NodeAt(later).name(), NodeAt(earlier).name()))
-                             .Append(WhyJoined(join)),
-                         *NodeAt(later).source);
+    return graph::AtNode(
+        why.Prepend(fmt::format("Cannot colocate nodes {{{{colocation_node {}}}}} and "
+                                "{{{{colocation_node {}}}}}: ",
+                                NodeAt(later).name(), NodeAt(earlier).name()))
+            .Append(WhyJoined(join) + asked_.PinText(*NodeAt(later).source) + asked_.PinText(*NodeAt(earlier).source)),
+        *NodeAt(later).source);
   }
 
   void MakeGroups() {
@@ -386,7 +418,8 @@ class Constrainer {
     }
     if (group.candidates.empty()) {
       if (!group.refused.empty()) AskAll(group);
-      return CannotAssign(refusal_, group);
+      const std::string pin = group.asked < 0 ? std::string() : asked_.PinText(*NodeAt(group.asked).source);
+      return CannotAssign(refusal_, group).Append(pin);
     }
     NoteSoftened(group);
     if (options_.strict_devices && group.rule == SoftRule::kTypeDropped) {

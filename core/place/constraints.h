@@ -21,20 +21,29 @@ struct Group {
   int asked = -1;                // the member that made the request; -1 = none
   int fixed = -1;                // the device of existing state
   std::vector<int> candidates;   // devices, ascending; never empty
+  bool settled = false;          // the only candidate is PlaceOptions::preferred
   SoftRule rule = SoftRule::kNone;
   DeviceMask mask = 0;  // devices with kernels for all members, as far as known
   /// Devices with kernels for all members, where all kernels for one member reject its operands, with the reason.
   std::map<int, std::string> refused;
 };
 
+/// A node of a loop that does not share the loop's device, because its op lacks a kernel on some devices that have
+/// kernels for the others.
+struct LoopSplit {
+  int loop = -1;  // a node of the loop that shares its device
+  int node = -1;
+};
+
 struct Constraints {
   std::vector<Group> groups;       // ordered by smallest member
   std::vector<int> group_of;       // by node; -1 for feeds and constants
   std::vector<std::string> notes;  // requests dropped by soft placement, in order
+  std::vector<LoopSplit> splits;
 };
 
 /// Joins nodes by reference and resource edges, loop frames and `_class` "loc:@x"; merges their requests and finds
-/// candidates.
+/// candidates. Of a loop, the nodes stay apart whose ops lack a kernel on a device that runs all or nearly all others.
 /// Errors: see Place.
 Result<Constraints> Constrain(const PlaceOptions& options, const graph::StepGraph& step, Support& support);
 

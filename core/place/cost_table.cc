@@ -9,6 +9,7 @@
 #include <tuple>
 #include <utility>
 
+#include "core/graph/frames.h"
 #include "core/kernel/roofline.h"
 #include "core/place/operands.h"
 
@@ -26,6 +27,7 @@ constexpr double kAssumedLinkNs = 10'000;
 constexpr double kAssumedLinkBytesPerNs = 5;
 constexpr double kLongestNs = 1e12;
 constexpr int64_t kAssumedTrips = 10;
+constexpr int64_t kMostRuns = 1'000'000;
 
 bool Masked(uint64_t mask, size_t arg) { return arg < 64 && (mask >> arg & 1) != 0; }
 
@@ -116,6 +118,7 @@ class Builder {
     representative_.assign(all.size(), 0);
     for (size_t d = 0; d < all.size(); ++d) {
       const device::DeviceInfo& info = all[d]->info();
+      fingerprints_.push_back(kernel::FingerprintOf(info));
       DeviceCost& cost = devices[d];
       cost.priority = TypePriority(*all[d]);
       if (used_[d]) {
@@ -178,8 +181,17 @@ class Builder {
       const device::DeviceName& full = DeviceAt(d).info().name;
       return fmt::format("{}:{}", full.type.value_or(""), full.id.value_or(0));
     };
-    for (size_t a = 0; a < devices.size() && !options_.links.empty(); ++a) {
+    const bool any =
+        !options_.links.empty() || (options_.measured != nullptr && !options_.measured->transfers().empty());
+    for (size_t a = 0; a < devices.size() && any; ++a) {
       for (size_t b = 0; b < devices.size(); ++b) {
+        if (devices[a].space == devices[b].space) continue;
+        LinkCost& measured = links[static_cast<size_t>(devices[a].space * spaces + devices[b].space)];
+        if (const auto fit =
+                options_.measured == nullptr ? std::nullopt : options_.measured->FindLink(name(a) + "->" + name(b))) {
+          measured.latency_ns = std::llround(std::min(fit->latency_ns, kLongestNs));
+          if (fit->bytes_per_ns > 0) measured.ns_per_byte = 1 / fit->bytes_per_ns;
+        }
         const auto said = options_.links.find(name(a) + "->" + name(b));
         if (said == options_.links.end() || devices[a].space == devices[b].space) continue;
         LinkCost& link = links[static_cast<size_t>(devices[a].space * spaces + devices[b].space)];
@@ -215,6 +227,9 @@ class Builder {
     const std::vector<int>& candidates = constraints_.groups[static_cast<size_t>(group)].candidates;
     uint64_t host_inputs = 0;
     uint64_t host_outputs = 0;
+    const std::string key = options_.measured != nullptr && operands.known
+                                ? kernel::MeasuredKey(node.source->attrs(), operands.inputs)
+                                : "";
     for (const int d : candidates) {
       const auto known = std::find_if(candidates.begin(), candidates.end(), [&](int other) {
         return other < d && representative_[static_cast<size_t>(other)] == representative_[static_cast<size_t>(d)];
@@ -222,17 +237,19 @@ class Builder {
       costs[static_cast<size_t>(d)] = known != candidates.end() && *known < d
                                           ? costs[static_cast<size_t>(*known)]
                                           : Cost(node, operands, static_cast<size_t>(d));
-      const NodeCost& cost = costs[static_cast<size_t>(d)];
+      NodeCost& cost = costs[static_cast<size_t>(d)];
+      if (options_.measured != nullptr && (known == candidates.end() || *known >= d)) {
+        Measured(node, key, static_cast<size_t>(d), cost);
+      }
       if (cost.kernel == nullptr || IsHost(DeviceAt(static_cast<size_t>(d)))) continue;
       host_inputs |= cost.kernel->record->host_inputs;
       host_outputs |= cost.kernel->record->host_outputs;
     }
     RestoreRefused(candidates, costs);
     // Multiplies the costs in a loop body by the assumed number of iterations.
-    for (int frame = node.frame; frame > 0; frame = step_.frames[static_cast<size_t>(frame)].parent) {
-      for (NodeCost& cost : costs) {
-        if (cost.ns != kImpossible) cost.ns = std::min(cost.ns, static_cast<int64_t>(kLongestNs)) * kAssumedTrips;
-      }
+    const int64_t runs = Runs(node.frame);
+    for (NodeCost& cost : costs) {
+      if (cost.ns != kImpossible) cost.ns = std::min(cost.ns, static_cast<int64_t>(kLongestNs) / runs) * runs;
     }
     std::vector<int64_t> times;
     for (const NodeCost& cost : costs) times.push_back(cost.ns);
@@ -244,6 +261,22 @@ class Builder {
     table_.costs.insert(table_.costs.end(), costs.begin(), costs.end());
     AddUses(node, host_inputs);
     AddValues(static_cast<size_t>(i), task, host_outputs);
+  }
+
+  /// Assumed runs of a node of the frame in a step.
+  int64_t Runs(int frame) const {
+    int64_t runs = 1;
+    for (; frame > 0 && runs < kMostRuns; frame = step_.frames[static_cast<size_t>(frame)].parent)
+      runs *= kAssumedTrips;
+    return runs;
+  }
+
+  /// Assumed times that the outputs of a node are made in a step: those of Enter and Exit as often as the loop runs.
+  int64_t TimesMade(const StepNode& node) const {
+    if (node.frame <= 0) return 1;
+    const graph::Flow flow = graph::FlowOf(node);
+    const bool edge = flow == graph::Flow::kEnter || flow == graph::Flow::kExit;
+    return Runs(edge ? step_.frames[static_cast<size_t>(node.frame)].parent : node.frame);
   }
 
   /// True for a node without inputs, or one run by the core whose inputs all are such nodes (for example a variable
@@ -285,6 +318,7 @@ class Builder {
       bool guessed = false;
       Value value;
       value.task = task;
+      value.times = TimesMade(node);
       value.bytes = BytesOf(node.types[o], node.shapes[o], options_.unknown_dim, &guessed);
       // References stay on the device of their state; a reshaped tensor shares its input's memory.
       if (TiesToProducer(node.types[o])) value.bytes = 0;
@@ -348,6 +382,25 @@ class Builder {
     return best;
   }
 
+  /// Replaces a declared time by the measured one, or scales it as other shapes of the op suggest.
+  void Measured(const StepNode& node, const std::string& key, size_t d, NodeCost& cost) {
+    if (cost.ns == kImpossible || node.source->op().run_by != op::RunBy::kKernel) return;
+    const std::string& device = fingerprints_[d];
+    const kernel::MeasuredTime* const time = key.empty() ? nullptr : options_.measured->Find(device, key);
+    const double gap = options_.measured->GapNs(device);
+    if (time != nullptr) {
+      cost.ns = std::llround(std::min(time->median_ns + gap, kLongestNs));
+      cost.provenance = Provenance::kMeasured;
+      cost.samples = time->n;
+      return;
+    }
+    const auto [factor, fresh] = factors_.try_emplace({d, node.source->op().name}, 0);
+    if (fresh) factor->second = options_.measured->Factor(device, node.source->op().name);
+    if (factor->second <= 0) return;
+    cost.ns = std::llround(std::min(static_cast<double>(cost.ns) * factor->second + gap, kLongestNs));
+    if (cost.provenance == Provenance::kAnalytic) cost.provenance = Provenance::kCalibrated;
+  }
+
   /// Time of transfers to the host and back.
   static int64_t RoundTripNs(const Operands& operands) {
     double bytes = 0;
@@ -384,12 +437,14 @@ class Builder {
   const Constraints& constraints_;
   Support& support_;
   CostTable table_;
-  std::vector<bool> used_;                     // by device: a candidate of some group
-  std::vector<const weir_profile*> profiles_;  // by device
-  std::vector<int> representative_;            // by device: the first of its class
-  std::vector<std::vector<int>> value_of_;     // by node and output
-  std::vector<int> control_of_;                // by node
-  std::vector<bool> deferrable_;               // by node
+  std::vector<bool> used_;                                    // by device: a candidate of some group
+  std::vector<const weir_profile*> profiles_;                 // by device
+  std::vector<int> representative_;                           // by device: the first of its class
+  std::vector<std::string> fingerprints_;                     // by device
+  std::map<std::pair<size_t, std::string>, double> factors_;  // of measured times, by device and op
+  std::vector<std::vector<int>> value_of_;                    // by node and output
+  std::vector<int> control_of_;                               // by node
+  std::vector<bool> deferrable_;                              // by node
   std::set<std::string> faults_;
 };
 

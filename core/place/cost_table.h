@@ -18,6 +18,7 @@ struct NodeCost {
   int64_t ns = kImpossible;
   Provenance provenance = Provenance::kGuess;
   const kernel::KernelEntry* kernel = nullptr;  // the cheapest; null if the core runs the node
+  int64_t samples = 0;                          // of a measured time
   int64_t refused_ns = 0;                       // from declared work, if every kernel rejects the node
 };
 

@@ -72,15 +72,20 @@ class Explainer {
     }
     for (const auto& [alike, count] : reasons_) count_of_[std::get<0>(alike)] += count;
     WarnOfLostRequests();
+    WarnOfSplitLoops();
     if (f_.choice != nullptr) {
       const Simulation& simulation = f_.choice->plan.simulation;
       out_.tried = f_.choice->tried;
       out_.winner = f_.choice->plan.name;
       out_.makespan_ns = simulation.makespan_ns;
-      out_.bound_ns = PathBoundNs(*f_.table->problem);
+      out_.bound_ns = f_.choice->bound_ns;
+      out_.best_single_ns = f_.choice->best_single_ns;
       out_.transfers = simulation.transfers;
       out_.transferred_bytes = simulation.transferred_bytes;
-      if (f_.options.explain == PlaceOptions::Explain::kAll) out_.memory = Memory();
+      if (f_.options.explain == PlaceOptions::Explain::kAll) {
+        out_.memory = Memory();
+        AddCourse();
+      }
       if (!simulation.fits) out_.warnings.push_back("no plan fits the memory of the devices" + Overflow());
     }
     out_.summary = Summary();
@@ -100,6 +105,7 @@ class Explainer {
     if (group.rule != SoftRule::kNone) return Reason::kSoft;
     if (group.asked >= 0 && group.requested.type) return Reason::kRequested;
     if (f_.support.devices().all().size() == 1) return Reason::kOnlyDevice;
+    if (group.settled) return Reason::kCost;
     if (group.candidates.size() == 1) return LacksKernels(group) ? Reason::kNoKernel : Reason::kRule;
     if (!f_.by_cost) return Reason::kRule;
     const auto tight = [&](const Tried& tried) {
@@ -132,6 +138,14 @@ class Explainer {
       report.note = fmt::format("requested '{}' -> soft: {}; {}", report.requested, WhySoft(group), Name(group.rule));
     }
     const int task = f_.table->task_of[i];
+    for (const graph::Endpoint& input : node.inputs) {
+      if (input.node < 0) continue;
+      std::string name(f_.step.node(input.node).name());
+      if (std::find(report.inputs.begin(), report.inputs.end(), name) == report.inputs.end())
+        report.inputs.push_back(std::move(name));
+    }
+    report.start_ns = f_.choice->plan.simulation.start_ns[static_cast<size_t>(task)];
+    report.finish_ns = f_.choice->plan.simulation.finish_ns[static_cast<size_t>(task)];
     report.bytes = f_.table->problem->resident_bytes(task);
     for (const int v : f_.table->problem->values_of(task)) report.bytes += f_.table->problem->value(v).held_bytes;
     for (size_t d = 0; d < f_.support.devices().all().size(); ++d) {
@@ -171,6 +185,31 @@ class Explainer {
     return memory;
   }
 
+  /// Simulates the plan once more, for its transfers and its memory over time.
+  void AddCourse() {
+    const Problem& problem = *f_.table->problem;
+    Course course;
+    (void)Simulate(problem, f_.choice->plan.device_of, f_.choice->ranks, &course);
+    std::vector<std::string> space_names(static_cast<size_t>(problem.spaces()));
+    for (int d = problem.device_count() - 1; d >= 0; --d) {
+      space_names[static_cast<size_t>(problem.device(d).space)] = ShortName(DeviceAt(d));
+    }
+    for (const Course::Transfer& transfer : course.transfers) {
+      const Value& value = problem.value(transfer.value);
+      const std::string node =
+          value.task < 0
+              ? std::string()
+              : std::string(
+                    f_.step.nodes[static_cast<size_t>(f_.table->node_of[static_cast<size_t>(value.task)])].name());
+      out_.course.push_back({node, space_names[static_cast<size_t>(transfer.from)],
+                             space_names[static_cast<size_t>(transfer.to)], value.bytes, transfer.start_ns,
+                             transfer.finish_ns});
+    }
+    for (const Course::Memory& point : course.memory) {
+      out_.memory_course.push_back({point.device, point.time_ns, point.bytes});
+    }
+  }
+
   std::string OperandText(const StepNode& node) const {
     std::string text;
     for (const graph::Endpoint& input : node.inputs) {
@@ -203,6 +242,7 @@ class Explainer {
     const NodeCost& cost = f_.table->At(task, d);
     report.kernel = cost.kernel == nullptr ? "" : cost.kernel->plugin;
     report.provenance = cost.provenance;
+    report.samples = cost.samples;
     report.exec_ns = cost.ns == kImpossible ? -1 : cost.ns;
     Arrivals(task, d, report);
     if (report.chosen) {
@@ -231,7 +271,7 @@ class Explainer {
       const int source =
           problem.SourceSpace(value, value.task < 0 ? 0 : f_.choice->plan.device_of[static_cast<size_t>(value.task)]);
       const int target = problem.TargetSpace(use.host, d);
-      const int64_t way = value.constant ? 0 : problem.WayNs(source, target, value.bytes);
+      const int64_t way = value.constant ? 0 : problem.WayNs(source, target, value);
       const int64_t made = value.task < 0 ? 0 : f_.choice->plan.simulation.finish_ns[static_cast<size_t>(value.task)];
       ready = std::max(ready, made + way);
       if (way > report.inputs_ns) {
@@ -280,6 +320,7 @@ class Explainer {
       return fmt::format("'{}' was requested", group.requested.ToString());
     }
     if ((device.info().flags & WEIR_DEVICE_OPT_IN) != 0) return "used only when named";
+    if (group.settled) return "its state is used faster elsewhere, over all steps of the graph";
     return "state goes by device type";
   }
 
@@ -313,6 +354,22 @@ class Explainer {
                                      ShortName(DeviceAt(where.second)), list);
       for (const std::string& plugin : f_.options.absent_plugins) text += fmt::format("; not loaded: {}", plugin);
       out_.warnings.push_back(std::move(text));
+    }
+  }
+
+  void WarnOfSplitLoops() {
+    for (const LoopSplit& split : f_.constraints.splits) {
+      const auto loop = static_cast<size_t>(split.loop);
+      const auto node = static_cast<size_t>(split.node);
+      if (DeviceOf(loop) == DeviceOf(node)) continue;
+      const StepNode& odd = f_.step.nodes[node];
+      out_.warnings.push_back(fmt::format("the loop '{}' runs on {}, but its {} '{}' on {}: there is no kernel {}",
+                                          f_.step.frames[static_cast<size_t>(OutermostFrame(f_.step, odd))].name,
+                                          ShortName(DeviceAt(DeviceOf(loop))), odd.source->op().name, odd.name(),
+                                          ShortName(DeviceAt(DeviceOf(node))),
+                                          f_.support.Has(f_.support.Of(*odd.source), DeviceOf(loop))
+                                              ? "for a node that it shares a device with"
+                                              : fmt::format("for it on {}", ShortName(DeviceAt(DeviceOf(loop))))));
     }
   }
 
@@ -359,8 +416,10 @@ class Explainer {
     text += fmt::format("; {} {} {}; predicted {}/step", out_.transfers, out_.transfers == 1 ? "transfer" : "transfers",
                         BytesText(out_.transferred_bytes), TimeText(out_.makespan_ns));
     if (f_.choice->best_single_ns > 0) {
-      text += fmt::format(" (best single device {}, bound {})", TimeText(f_.choice->best_single_ns),
-                          TimeText(out_.bound_ns));
+      text += fmt::format(" (best single device {}, bound {}{})", TimeText(f_.choice->best_single_ns),
+                          TimeText(out_.bound_ns), GapText());
+    } else if (out_.bound_ns > 0) {
+      text += fmt::format(" (no single device holds it, bound {}{})", TimeText(out_.bound_ns), GapText());
     }
     int guessed = 0;
     for (size_t t = 0; t < f_.table->node_of.size(); ++t) {
@@ -368,6 +427,13 @@ class Explainer {
     }
     if (guessed != 0) text += fmt::format("; {} {} guessed cost", guessed, guessed == 1 ? "node has" : "nodes have");
     return text;
+  }
+
+  /// ", gap at most 11 %": of the plan to the best one possible.
+  std::string GapText() const {
+    if (out_.bound_ns <= 0 || out_.makespan_ns <= out_.bound_ns) return ", optimal";
+    const double gap = static_cast<double>(out_.makespan_ns) / static_cast<double>(out_.bound_ns) - 1;
+    return fmt::format(", gap at most {:.{}f} %", 100 * gap, gap < 0.1 ? 1 : 0);
   }
 
   /// " [Print 2, no kernel; Shape 20, cost]"
@@ -417,6 +483,8 @@ std::string_view Name(Provenance provenance) {
       return "calibrated";
     case Provenance::kGuess:
       return "guess";
+    case Provenance::kMeasured:
+      return "measured";
   }
   return "";
 }
@@ -456,8 +524,10 @@ std::string ToText(const Explanation& explanation) {
     text += fmt::format("  {:<10}{:<22}{:<11}{:<11}{:<9}{:<11}{}\n", "device", "exec", "inputs", "link-wait", "queue",
                         "finish", "verdict");
     for (const CandidateReport& candidate : node.candidates) {
-      const std::string exec =
-          candidate.exec_ns < 0 ? "-" : fmt::format("{} {}", TimeText(candidate.exec_ns), Name(candidate.provenance));
+      const std::string samples = candidate.samples > 0 ? fmt::format("(n={})", candidate.samples) : "";
+      const std::string exec = candidate.exec_ns < 0 ? "-"
+                                                     : fmt::format("{} {}{}", TimeText(candidate.exec_ns),
+                                                                   Name(candidate.provenance), samples);
       const size_t short_name = candidate.device.rfind("device:");
       text += fmt::format("  {:<10}{:<22}{:<11}{:<11}{:<9}{:<11}{}\n",
                           short_name == std::string::npos ? candidate.device : candidate.device.substr(short_name + 7),

@@ -19,6 +19,7 @@ enum class Provenance : uint8_t {
   kAnalytic,    // from the profile and the kernel's own estimate or declared work
   kCalibrated,  // as kAnalytic, with a measured profile
   kGuess,       // a shape or the profile is unknown
+  kMeasured,    // the median of measured times of the same kernel and shapes
 };
 
 /// The reason for a node's device.
@@ -44,6 +45,7 @@ struct CandidateReport {
   bool possible = false;
   bool chosen = false;
   Provenance provenance = Provenance::kGuess;
+  int64_t samples = 0;  // of a measured time
   int64_t exec_ns = -1;
   int64_t inputs_ns = -1;     // transfers of its inputs
   int64_t link_wait_ns = -1;  // only for the chosen device
@@ -61,8 +63,11 @@ struct NodeReport {
   int group = -1;
   int group_size = 0;
   Reason reason = Reason::kOnlyDevice;
-  std::string note;   // the effect of soft placement
-  int64_t bytes = 0;  // of its outputs, or of the state that it creates
+  std::string note;                      // the effect of soft placement
+  int64_t bytes = 0;                     // of its outputs, or of the state that it creates
+  std::vector<std::string> inputs = {};  // nodes whose values it uses, each once
+  int64_t start_ns = 0;                  // in the simulated step
+  int64_t finish_ns = 0;
   std::vector<CandidateReport> candidates;
 };
 
@@ -91,6 +96,21 @@ struct DeviceMemory {
   int64_t value_bytes = 0;      // peak of the values between nodes
 };
 
+/// A transfer in the simulated step. Devices are short names, "GPU:0"; the host is that of the first host device.
+struct TransferReport {
+  std::string node, from, to;  // the node whose value it is
+  int64_t bytes = 0;
+  int64_t start_ns = 0;
+  int64_t finish_ns = 0;
+};
+
+/// Memory in use on a device from this time on.
+struct MemoryPoint {
+  int device = 0;  // index into Explanation::memory
+  int64_t time_ns = 0;
+  int64_t bytes = 0;
+};
+
 /// Filled by Place.
 struct Explanation {
   std::vector<PlacedOp> placed;      // op nodes in step order
@@ -101,11 +121,14 @@ struct Explanation {
   std::vector<Tried> tried;
   std::string winner;
   int64_t makespan_ns = 0;
-  int64_t bound_ns = 0;
+  int64_t bound_ns = 0;        // no plan is shorter
+  int64_t best_single_ns = 0;  // 0 = no single device holds the step
   int64_t transfers = 0;
   int64_t transferred_bytes = 0;
-  uint64_t hash = 0;                 // of names and devices, with kAll
-  std::vector<DeviceMemory> memory;  // by device, with kAll; `nodes` has the output sizes
+  uint64_t hash = 0;                       // of names and devices
+  std::vector<TransferReport> course;      // with kAll
+  std::vector<MemoryPoint> memory_course;  // with kAll, in order of time
+  std::vector<DeviceMemory> memory;        // by device, with kAll; `nodes` has the output sizes
 };
 
 /// The explanation as text: the summary, the plan and its hash, then each node with its candidates.

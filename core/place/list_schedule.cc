@@ -95,7 +95,7 @@ class Pass {
     if (options_.order == ListOptions::Order::kRank) {
       VisitByRank(ranks);
     } else {
-      VisitByReadyTime();
+      VisitReady(options_.order == ListOptions::Order::kReadyRank ? &ranks : nullptr);
     }
     for (int t = 0; t < problem_.tasks(); ++t) {
       if (DeviceOf(t) < 0) Visit(t);  // a deferred task without placed consumers; also places its inputs
@@ -152,8 +152,9 @@ class Pass {
     }
   }
 
-  void VisitByReadyTime() {
-    using Ready = std::pair<int64_t, int>;  // time, task
+  /// Visits ready tasks by descending rank, or by the time at which they are ready if there are no ranks.
+  void VisitReady(const std::vector<int64_t>* ranks) {
+    using Ready = std::pair<int64_t, int>;  // time or negative rank, task
     std::priority_queue<Ready, std::vector<Ready>, std::greater<>> ready;
     std::vector<int> missing(static_cast<size_t>(problem_.tasks()), 0);
     const auto done = [&](int task, auto&& visit) {
@@ -166,7 +167,7 @@ class Pass {
         const int from = problem_.value(use.value).task;
         if (from >= 0 && !Deferred(from)) ++missing[static_cast<size_t>(t)];
       }
-      if (missing[static_cast<size_t>(t)] == 0 && !Deferred(t)) ready.emplace(0, t);
+      if (missing[static_cast<size_t>(t)] == 0 && !Deferred(t)) ready.emplace(KeyOf(ranks, t), t);
     }
     while (!ready.empty()) {
       const int task = ready.top().second;
@@ -174,11 +175,16 @@ class Pass {
       Visit(task);
       done(task, [&](int next) {
         if (--missing[static_cast<size_t>(next)] != 0) return;
-        int64_t time = 0;
-        for (const Use& use : problem_.uses(next)) time = std::max(time, FinishNs(problem_.value(use.value).task));
-        ready.emplace(time, next);
+        ready.emplace(KeyOf(ranks, next), next);
       });
     }
+  }
+
+  int64_t KeyOf(const std::vector<int64_t>* ranks, int task) const {
+    if (ranks != nullptr) return -(*ranks)[static_cast<size_t>(task)];
+    int64_t time = 0;
+    for (const Use& use : problem_.uses(task)) time = std::max(time, FinishNs(problem_.value(use.value).task));
+    return time;
   }
 
   /// Chooses a task's device, transfers its inputs there and adds it to the timeline.
@@ -194,8 +200,8 @@ class Pass {
       const bool fits = fixed >= 0 || Fits(task, d);
       if (best < 0 || fits >= best_fits) {
         const int64_t time = problem_.TimeNs(task, d);
-        const int64_t finish = timelines_[static_cast<size_t>(d)].Slot(ReadyNs(d), time, options_.max_gaps) + time +
-                               problem_.FetchNs(task, d);
+        const int64_t finish =
+            Ahead(task, d, timelines_[static_cast<size_t>(d)].Slot(ReadyNs(d), time, options_.max_gaps) + time);
         if (best < 0 || fits > best_fits || finish < best_finish) {
           best = d;
           best_finish = finish;
@@ -214,6 +220,41 @@ class Pass {
     const int64_t ready = BringInputs(inputs_, best);
     Put(task, best, beside ? start : SlotNs(task, best, ready));
     for (const Use& use : inputs_) ReleaseUse(use.value);
+  }
+
+  /// The score of a device on which the task ends at `finish`: this time plus what follows it, as the options say.
+  int64_t Ahead(int task, int d, int64_t finish) const {
+    const int64_t fetched = finish + problem_.FetchNs(task, d);
+    if (options_.ahead_ns != nullptr) {
+      const auto devices = static_cast<size_t>(problem_.device_count());
+      return std::max(fetched,
+                      finish + (*options_.ahead_ns)[static_cast<size_t>(task) * devices + static_cast<size_t>(d)]);
+    }
+    int64_t latest = fetched;
+    int children = 0;
+    for (const int v : problem_.values_of(task)) {
+      for (const Problem::Consumer& consumer : problem_.consumers(v)) {
+        if (++children > options_.children) return latest;
+        latest = std::max(latest, BestFinishNs(consumer, v, d, finish));
+      }
+    }
+    return latest;
+  }
+
+  /// The earliest end of a consumer of a value that is made on `d` at `made`.
+  int64_t BestFinishNs(const Problem::Consumer& consumer, int v, int d, int64_t made) const {
+    const int group = problem_.group(consumer.task);
+    const int fixed = device_of_group_[static_cast<size_t>(group)];
+    int64_t best = kImpossible;
+    for (int e = 0; e < problem_.device_count(); ++e) {
+      if (fixed >= 0 ? e != fixed : !problem_.Allowed(group, e)) continue;
+      const Value& value = problem_.value(v);
+      const int64_t there =
+          made + problem_.WayNs(problem_.SourceSpace(value, d), problem_.TargetSpace(consumer.host, e), value);
+      const int64_t time = BookedNs(consumer.task, e);
+      best = std::min(best, timelines_[static_cast<size_t>(e)].Slot(there, time, options_.max_gaps) + time);
+    }
+    return best == kImpossible ? made : best;
   }
 
   /// Places a deferred task and the deferred tasks that it depends on for a consumer on `d`: starting at `start`, or
@@ -306,7 +347,7 @@ class Pass {
       if (value.task >= 0 && DeviceOf(value.task) < 0) {
         const int home = GeneratorDevice(value.task, d);
         const int source = problem_.SourceSpace(value, home);
-        ready = std::max(ready, problem_.TimeNs(value.task, home) + problem_.WayNs(source, target, value.bytes));
+        ready = std::max(ready, problem_.TimeNs(value.task, home) + problem_.WayNs(source, target, value));
         continue;
       }
       const int source = problem_.SourceSpace(value, value.task < 0 ? 0 : DeviceOf(value.task));
@@ -318,23 +359,24 @@ class Pass {
       } else if (options_.reserve_links) {
         if (!trial_in_use_) trial_ = link_free_;
         trial_in_use_ = true;
-        ready = std::max(ready, Transfer(trial_, source, target, value.bytes, made));
+        ready = std::max(ready, Transfer(trial_, source, target, value, made));
       } else {
-        ready = std::max(ready, made + problem_.WayNs(source, target, value.bytes));
+        ready = std::max(ready, made + problem_.WayNs(source, target, value));
       }
     }
     return ready;
   }
 
   /// Reserves the link (or both) in `free` from the time the value is produced; returns the arrival time.
-  int64_t Transfer(std::vector<int64_t>& free, int source, int target, int64_t bytes, int64_t made) const {
+  int64_t Transfer(std::vector<int64_t>& free, int source, int target, const Value& value, int64_t made) const {
     if (!problem_.link(source, target).direct && source != kHostSpace && target != kHostSpace) {
-      return Transfer(free, kHostSpace, target, bytes, Transfer(free, source, kHostSpace, bytes, made));
+      return Transfer(free, kHostSpace, target, value, Transfer(free, source, kHostSpace, value, made));
     }
     const LinkCost& cost = problem_.link(source, target);
-    if (!cost.queues) return made + cost.TransferNs(bytes);
+    const int64_t time = cost.TransferNs(value.bytes, value.times);
+    if (!cost.queues) return made + time;
     int64_t& link = free[static_cast<size_t>(source * problem_.spaces() + target)];
-    link = std::max(made, link) + cost.TransferNs(bytes);
+    link = std::max(made, link) + time;
     return link;
   }
 
@@ -358,8 +400,8 @@ class Pass {
     const int64_t made = FinishNs(value.task);
     int64_t& arrival = Arrival(v, target);
     if (arrival == kNotYet) {
-      arrival = options_.reserve_links ? Transfer(link_free_, source, target, value.bytes, made)
-                                       : made + problem_.WayNs(source, target, value.bytes);
+      arrival = options_.reserve_links ? Transfer(link_free_, source, target, value, made)
+                                       : made + problem_.WayNs(source, target, value);
     }
     return arrival;
   }
@@ -424,6 +466,49 @@ class Pass {
 };
 
 }  // namespace
+
+std::vector<int64_t> OptimisticCosts(const Problem& problem) {
+  const auto devices = static_cast<size_t>(problem.device_count());
+  std::vector<int64_t> ahead(static_cast<size_t>(problem.tasks()) * devices, 0);
+  for (int t = problem.tasks() - 1; t >= 0; --t) {
+    for (int d = 0; d < problem.device_count(); ++d) {
+      int64_t longest = problem.FetchNs(t, d);
+      for (const int v : problem.values_of(t)) {
+        const Value& value = problem.value(v);
+        for (const Problem::Consumer& consumer : problem.consumers(v)) {
+          int64_t least = kImpossible;
+          for (int e = 0; e < problem.device_count(); ++e) {
+            if (!problem.Allowed(problem.group(consumer.task), e)) continue;
+            const int64_t way = value.constant ? 0
+                                               : problem.WayNs(problem.SourceSpace(value, d),
+                                                               problem.TargetSpace(consumer.host, e), value);
+            least = std::min(least, way + problem.TimeNs(consumer.task, e) +
+                                        ahead[static_cast<size_t>(consumer.task) * devices + static_cast<size_t>(e)]);
+          }
+          if (least != kImpossible) longest = std::max(longest, least);
+        }
+      }
+      ahead[static_cast<size_t>(t) * devices + static_cast<size_t>(d)] = longest;
+    }
+  }
+  return ahead;
+}
+
+std::vector<int64_t> MeanOver(const Problem& problem, const std::vector<int64_t>& by_device) {
+  const auto devices = static_cast<size_t>(problem.device_count());
+  std::vector<int64_t> mean(static_cast<size_t>(problem.tasks()), 0);
+  for (size_t t = 0; t < mean.size(); ++t) {
+    double sum = 0;
+    int count = 0;
+    for (size_t d = 0; d < devices; ++d) {
+      if (!problem.Allowed(problem.group(static_cast<int>(t)), static_cast<int>(d))) continue;
+      sum += static_cast<double>(by_device[t * devices + d]);
+      ++count;
+    }
+    if (count > 0) mean[t] = static_cast<int64_t>(sum / count);
+  }
+  return mean;
+}
 
 Schedule ListSchedule(const Problem& problem, const ListOptions& options, const std::vector<int64_t>& ranks) {
   return Pass(problem, options).Run(ranks);

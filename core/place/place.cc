@@ -67,6 +67,28 @@ std::vector<int> ByGroup(const CostTable& table, const Constraints& constraints,
   return device_of;
 }
 
+/// The devices of PlaceOptions::candidate; groups without an entry keep those of `others`. The first member with an
+/// entry that names a candidate decides. InvalidArgument for an invalid device name.
+Result<std::vector<int>> PlaceByPlan(const PlaceOptions& options, const graph::StepGraph& step,
+                                     const Constraints& constraints, std::vector<int> device_of,
+                                     const Support& support) {
+  std::vector<bool> decided(constraints.groups.size(), false);
+  for (size_t i = 0; i < step.nodes.size(); ++i) {
+    const int g = constraints.group_of[i];
+    if (g < 0 || decided[static_cast<size_t>(g)]) continue;
+    const auto entry = options.candidate.find(std::string(step.nodes[i].name()));
+    if (entry == options.candidate.end()) continue;
+    WEIR_ASSIGN(const DeviceName spec, ParseRequest(entry->second, *step.nodes[i].source));
+    for (const int d : constraints.groups[static_cast<size_t>(g)].candidates) {
+      if (!device::Matches(spec, support.devices().all()[static_cast<size_t>(d)]->info().name)) continue;
+      device_of[static_cast<size_t>(g)] = d;
+      decided[static_cast<size_t>(g)] = true;
+      break;
+    }
+  }
+  return device_of;
+}
+
 std::vector<WrittenNode> Written(const graph::StepGraph& step, const std::vector<int>& aside,
                                  const graph::Placement& placement) {
   std::vector<int> device_of(static_cast<size_t>(step.graph->num_nodes()), kHost);
@@ -102,7 +124,7 @@ Result<graph::Placement> Place(const PlaceOptions& options, const graph::StepGra
   WEIR_ASSIGN(Constraints constraints, Constrain(options, step, support));
   if (by_default) AdmitDefault(order, support, constraints);
   const bool by_cost = !by_default && options.algorithm != Algorithm::kTf;
-  SettleState(step, order, constraints);
+  SettleState(step, {order, by_cost, options.preferred}, constraints);
   WEIR_ASSIGN(const std::vector<int> written, PlaceWritten(options, step, support));
 
   const bool explain_all = explanation != nullptr && options.explain == PlaceOptions::Explain::kAll;
@@ -111,9 +133,15 @@ Result<graph::Placement> Place(const PlaceOptions& options, const graph::StepGra
   Choice choice;
   if (explain_all || (by_cost && LeaveChoice(constraints))) {
     table = BuildCostTable(options, step, constraints, support);
+    if (by_cost) LimitDevices(*table->problem, options.max_devices);
     std::vector<Plan> given;
     given.push_back({by_default ? "default device" : "tf", ByTask(*table, constraints, by_group), {}});
-    choice = ChoosePlan(*table->problem, by_cost ? options.algorithm : Algorithm::kTf, std::move(given));
+    if (!options.candidate.empty()) {
+      WEIR_ASSIGN(const std::vector<int> candidate, PlaceByPlan(options, step, constraints, by_group, support));
+      given.push_back({"file", ByTask(*table, constraints, candidate), {}});
+    }
+    choice = ChoosePlan(*table->problem, by_cost ? options.algorithm : Algorithm::kTf, std::move(given),
+                        {options.refine_iterations});
     by_group = ByGroup(*table, constraints, choice.plan.device_of);
   }
 

@@ -12,6 +12,7 @@
 #include "core/device/device.h"
 #include "core/graph/placement.h"
 #include "core/graph/step_graph.h"
+#include "core/kernel/measured.h"
 #include "core/kernel/registry.h"
 #include "core/place/explanation.h"
 #include "core/place/portfolio.h"
@@ -35,6 +36,16 @@ struct PlaceOptions {
   Algorithm algorithm = Algorithm::kCostSim;
   /// Node name -> device: an external plan, used as requests where the graph has none.
   std::map<std::string, std::string> plan;
+  /// Node name -> device: an external plan that competes with those of kCostSim; nodes without an entry are placed by
+  /// TensorFlow's rules in it.
+  std::map<std::string, std::string> candidate;
+  /// Device types that stand for the first of several devices that exists and can run a node: "FAST" ->
+  /// {"/device:GPU:0", "/device:CPU:0"}.
+  std::map<std::string, std::vector<std::string>> aliases;
+  /// Simulations of kCostSim for improving its best plan; 0 = none.
+  int64_t refine_iterations = 2000;
+  /// Most devices of a plan by costs, as far as kernels, state and requests allow; 0 = all.
+  int max_devices = 0;
   /// Pins override requests of the graph; null = none.
   std::shared_ptr<const config::Pins> pins;
   /// Treats the `device` fields of the graph's nodes as requests; otherwise ignores them, so that a model file cannot
@@ -46,6 +57,8 @@ struct PlaceOptions {
   bool strict_devices = false;
   /// Devices of nodes with existing state, by graph id; these are fixed.
   const std::map<graph::NodeId, int>* placed = nullptr;
+  /// Devices for nodes that create state, chosen with more in view than this step; used where they are candidates.
+  const std::map<graph::NodeId, int>* preferred = nullptr;
   /// kDevices also fills Explanation::written; kAll also fills Explanation::nodes, which needs the costs of every node
   /// on every device.
   Explain explain = Explain::kSummary;
@@ -55,12 +68,16 @@ struct PlaceOptions {
     double bytes_per_ns = 0;
   };
   std::map<std::string, LinkFigures> links;
+  /// Measured times, which replace declared ones, and scale those of ops that were measured with other shapes. Null =
+  /// none.
+  std::shared_ptr<const kernel::MeasuredCosts> measured;
   /// Missing plugin files, "gpu.so: libcuda.so.1: cannot open …"; named in errors of requests.
   std::vector<std::string> absent_plugins;
 };
 
 /// Gives every op node a device. These nodes share a device: the ends of reference and resource edges, nodes named by
-/// `_class` "loc:@x", and the nodes of a loop. If constraints leave a choice, `options.algorithm` decides by declared
+/// `_class` "loc:@x", and the nodes of a loop, except those whose op lacks a kernel where the others have one. If
+/// constraints leave a choice, `options.algorithm` decides by declared
 /// costs; otherwise no costs are computed. The result is deterministic. `explanation` may be null. Also checks the
 /// requests of nodes in StepGraph::written that the step does not run.
 ///

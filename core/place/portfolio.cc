@@ -1,10 +1,12 @@
 #include "core/place/portfolio.h"
 
 #include <algorithm>
+#include <numeric>
 #include <string>
 #include <utility>
 
 #include "core/place/list_schedule.h"
+#include "core/place/refine.h"
 
 namespace weir::place {
 namespace {
@@ -26,6 +28,14 @@ class Contest {
     if (first || Better(plan.simulation, best_.simulation)) best_ = std::move(plan);
   }
 
+  /// As Enter, for a plan that was simulated already; it is listed only if it is better.
+  void EnterSimulated(Plan plan) {
+    if (!Better(plan.simulation, best_.simulation)) return;
+    tried_.push_back({plan.name, plan.simulation.makespan_ns, plan.simulation.fits});
+    best_ = std::move(plan);
+  }
+
+  const Plan& best() const { return best_; }
   const std::vector<Tried>& tried() const { return tried_; }
   Plan TakeBest() { return std::move(best_); }
 
@@ -52,7 +62,17 @@ void EnterSingles(const Problem& problem, Contest& contest) {
     };
     bool repeated = false;
     for (int other = 0; other < d && !repeated; ++other) repeated = alike(other);
-    if (!repeated) contest.Enter({"single:" + std::to_string(d), SingleDevicePlan(problem, d), {}});
+    if (repeated) continue;
+    contest.Enter({"single:" + std::to_string(d), SingleDevicePlan(problem, d), {}});
+    // What it cannot run may be better off on the host than on the fallback.
+    for (int rest = 0; rest < problem.device_count(); ++rest) {
+      if (rest == d || problem.device(rest).space != kHostSpace) continue;
+      std::vector<int> device_of = SingleDevicePlan(problem, d, rest);
+      if (device_of != SingleDevicePlan(problem, d)) {
+        contest.Enter({"single:" + std::to_string(d) + "+" + std::to_string(rest), std::move(device_of), {}});
+      }
+      break;
+    }
   }
 }
 
@@ -65,11 +85,39 @@ ListOptions WhitePaperOptions() {
   return options;
 }
 
+/// Schedules of larger problems are fewer: each takes a tenth of a second with 100,000 tasks.
+constexpr int kManyTasks = 20'000;
+
 void EnterSchedules(const Problem& problem, const std::vector<int64_t>& ranks, Contest& contest) {
   ListOptions options;
   contest.Enter({"heft", ListSchedule(problem, options, ranks).device_of, {}});
   options.order = ListOptions::Order::kReadyTime;
   contest.Enter({"ready-time", ListSchedule(problem, options, ranks).device_of, {}});
+  if (problem.tasks() > kManyTasks) return;
+  ListOptions look;
+  look.children = 16;
+  contest.Enter({"lookahead", ListSchedule(problem, look, ranks).device_of, {}});
+  const std::vector<int64_t> ahead = OptimisticCosts(problem);
+  const std::vector<int64_t> mean_ahead = MeanOver(problem, ahead);
+  ListOptions peft;
+  peft.order = ListOptions::Order::kReadyRank;
+  peft.ahead_ns = &ahead;
+  contest.Enter({"peft", ListSchedule(problem, peft, mean_ahead).device_of, {}});
+  look.deferral = peft.deferral = ListOptions::Deferral::kNone;
+  contest.Enter({"lookahead-eager", ListSchedule(problem, look, ranks).device_of, {}});
+  contest.Enter({"peft-eager", ListSchedule(problem, peft, mean_ahead).device_of, {}});
+  peft.order = ListOptions::Order::kRank;
+  contest.Enter({"peft-by-rank", ListSchedule(problem, peft, ranks).device_of, {}});
+}
+
+/// Improves the best plan.
+void EnterRefined(const Problem& problem, const std::vector<int64_t>& ranks, const ChoiceOptions& options,
+                  int64_t enough_ns, Contest& contest) {
+  if (options.refine_iterations <= 0) return;
+  Refined start{contest.best().device_of, contest.best().simulation};
+  Refined refined = Refine(problem, ranks, std::move(start), {options.refine_iterations, enough_ns});
+  contest.EnterSimulated(
+      {contest.best().name + "+refined", std::move(refined.device_of), std::move(refined.simulation)});
 }
 
 int64_t BestSingleNs(const std::vector<Tried>& tried) {
@@ -83,18 +131,42 @@ int64_t BestSingleNs(const std::vector<Tried>& tried) {
 
 }  // namespace
 
-std::vector<int> SingleDevicePlan(const Problem& problem, int d) {
+std::vector<int> SingleDevicePlan(const Problem& problem, int d, int rest) {
   std::vector<int> device_of(static_cast<size_t>(problem.tasks()));
   for (int t = 0; t < problem.tasks(); ++t) {
     const int group = problem.group(t);
-    device_of[static_cast<size_t>(t)] = problem.Allowed(group, d) ? d : problem.Fallback(group);
+    const int other = rest >= 0 && problem.Allowed(group, rest) ? rest : problem.Fallback(group);
+    device_of[static_cast<size_t>(t)] = problem.Allowed(group, d) ? d : other;
   }
   return device_of;
 }
 
-Choice ChoosePlan(const Problem& problem, Algorithm algorithm, std::vector<Plan> given) {
+void LimitDevices(Problem& problem, int most) {
+  if (most <= 0 || most >= problem.device_count()) return;
+  const std::vector<int64_t> ranks = UpwardRanks(problem);
+  std::vector<int> order(static_cast<size_t>(problem.device_count()));
+  std::iota(order.begin(), order.end(), 0);
+  std::vector<std::pair<bool, int64_t>> alone;  // does not fit, time
+  for (const int d : order) {
+    const Simulation simulation = Simulate(problem, SingleDevicePlan(problem, d), ranks);
+    alone.emplace_back(!simulation.fits, simulation.makespan_ns);
+  }
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int a, int b) { return alone[static_cast<size_t>(a)] < alone[static_cast<size_t>(b)]; });
+  order.resize(static_cast<size_t>(most));
+  problem.KeepDevices(order);
+}
+
+Choice ChoosePlan(const Problem& problem, Algorithm algorithm, std::vector<Plan> given, const ChoiceOptions& options) {
   Choice choice;
   choice.ranks = UpwardRanks(problem);
+  for (Plan& plan : given) {
+    for (int t = 0; t < problem.tasks(); ++t) {
+      int& d = plan.device_of[static_cast<size_t>(t)];
+      if (!problem.Allowed(problem.group(t), d)) d = problem.Fallback(problem.group(t));
+    }
+  }
+  choice.bound_ns = LowerBoundNs(problem);
   Contest contest(problem, choice.ranks);
   switch (algorithm) {
     case Algorithm::kWhitePaper:
@@ -110,6 +182,7 @@ Choice ChoosePlan(const Problem& problem, Algorithm algorithm, std::vector<Plan>
       EnterSingles(problem, contest);
       for (Plan& plan : given) contest.Enter(std::move(plan));
       EnterSchedules(problem, choice.ranks, contest);
+      EnterRefined(problem, choice.ranks, options, choice.bound_ns, contest);
       break;
   }
   choice.tried = contest.tried();

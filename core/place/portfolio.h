@@ -31,20 +31,30 @@ struct Tried {
   bool fits = true;
 };
 
+struct ChoiceOptions {
+  int64_t refine_iterations = 2000;  // of kCostSim; RefineOptions
+};
+
 struct Choice {
   Plan plan;
   std::vector<Tried> tried;    // in the order tried
   int64_t best_single_ns = 0;  // best fitting single-device plan; 0 if there is none
+  int64_t bound_ns = 0;        // no plan is shorter: LowerBoundNs
   std::vector<int64_t> ranks;  // from UpwardRanks
 };
 
 /// `given` are external plans, used as baselines; kTf uses TensorFlow's unchanged. kCostSim never returns a plan with a
 /// longer simulated time than the best baseline. A plan that fits the memory always beats one that does not. On ties
 /// the plan tried first wins; baselines are tried before schedules.
-Choice ChoosePlan(const Problem& problem, Algorithm algorithm, std::vector<Plan> given);
+Choice ChoosePlan(const Problem& problem, Algorithm algorithm, std::vector<Plan> given,
+                  const ChoiceOptions& options = {});
 
-/// Puts every group that may run on `d` there, and the others on their fallback.
-std::vector<int> SingleDevicePlan(const Problem& problem, int d);
+/// Limits a problem to the `most` devices that are fastest alone. Groups that none of these can run keep their devices.
+void LimitDevices(Problem& problem, int most);
+
+/// Puts every group that may run on `d` there, and the others on their fallback; with `rest` they go to this device
+/// where they may.
+std::vector<int> SingleDevicePlan(const Problem& problem, int d, int rest = -1);
 
 }  // namespace weir::place
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 #include <utility>
 
 namespace weir::place {
@@ -52,9 +53,9 @@ int64_t BestTimeNs(const Problem& problem, int task) {
 
 }  // namespace
 
-int64_t LinkCost::TransferNs(int64_t bytes) const {
-  return latency_ns +
-         std::llround(std::min(static_cast<double>(bytes) * ns_per_byte, static_cast<double>(kLongestTimeNs)));
+int64_t LinkCost::TransferNs(int64_t bytes, int64_t times) const {
+  const double ns = static_cast<double>(latency_ns) + static_cast<double>(bytes) * ns_per_byte;
+  return std::llround(std::min(ns * static_cast<double>(times), 2.0 * static_cast<double>(kLongestTimeNs)));
 }
 
 Problem::Problem(std::vector<DeviceCost> devices, int spaces, std::vector<LinkCost> links)
@@ -134,16 +135,27 @@ bool Problem::Alike(int a, int b) const {
   return same;
 }
 
-int64_t Problem::WayNs(int from, int to, int64_t bytes) const {
+void Problem::KeepDevices(const std::vector<int>& kept) {
+  for (int g = 0; g < groups(); ++g) {
+    const auto allowed = [&](int d) { return Allowed(g, d); };
+    if (std::none_of(kept.begin(), kept.end(), allowed)) continue;
+    for (int d = 0; d < device_count(); ++d) {
+      if (std::find(kept.begin(), kept.end(), d) != kept.end()) continue;
+      allowed_[static_cast<size_t>(g) * devices_.size() + static_cast<size_t>(d)] = 0;
+    }
+  }
+}
+
+int64_t Problem::WayNs(int from, int to, int64_t bytes, int64_t times) const {
   if (from == to) return 0;
-  if (link(from, to).direct || from == kHostSpace || to == kHostSpace) return link(from, to).TransferNs(bytes);
-  return link(from, kHostSpace).TransferNs(bytes) + link(kHostSpace, to).TransferNs(bytes);
+  if (link(from, to).direct || from == kHostSpace || to == kHostSpace) return link(from, to).TransferNs(bytes, times);
+  return link(from, kHostSpace).TransferNs(bytes, times) + link(kHostSpace, to).TransferNs(bytes, times);
 }
 
 int64_t Problem::FetchNs(int task, int d) const {
   int64_t longest = 0;
   for (const int v : values_of(task)) {
-    if (value(v).fetched) longest = std::max(longest, WayNs(SourceSpace(value(v), d), kHostSpace, value(v).bytes));
+    if (value(v).fetched) longest = std::max(longest, WayNs(SourceSpace(value(v), d), kHostSpace, value(v)));
   }
   return longest;
 }
@@ -200,5 +212,98 @@ int64_t PathBoundNs(const Problem& problem) {
   }
   return longest;
 }
+
+namespace {
+
+/// The dual of the program that divides groups among devices within their memory: any weights of devices and prices of
+/// memory give a lower bound, and better ones are found by following the gradient.
+class LoadBound {
+ public:
+  explicit LoadBound(const Problem& problem)
+      : problem_(problem),
+        devices_(static_cast<size_t>(problem.device_count())),
+        time_(static_cast<size_t>(problem.groups()) * devices_, 0),
+        weight_(devices_, 1),
+        price_(devices_, 0) {
+    for (int t = 0; t < problem.tasks(); ++t) {
+      for (size_t d = 0; d < devices_; ++d) {
+        const int64_t ns = problem.TimeNs(t, static_cast<int>(d));
+        if (ns != kImpossible) time_[static_cast<size_t>(problem.group(t)) * devices_ + d] += static_cast<double>(ns);
+      }
+    }
+    double all = 0;
+    for (int g = 0; g < problem.groups(); ++g) all += static_cast<double>(problem.group_bytes(g));
+    for (size_t d = 0; d < devices_; ++d) tight_ = tight_ || all > Capacity(d);
+  }
+
+  double Run() {
+    const int rounds = tight_ ? 300 : 60;
+    double best = 0;
+    for (int round = 0; round < rounds; ++round) {
+      best = std::max(best, Assign());
+      const double most = *std::max_element(load_.begin(), load_.end());
+      if (most <= 0) break;
+      // Devices with more load than others get more weight, and those with too little memory a price for it, by smaller
+      // and smaller steps.
+      const double step = 1.5 / (1 + round);
+      for (size_t d = 0; d < devices_; ++d) weight_[d] *= std::exp(step * (load_[d] / most - 0.5));
+      const double largest = *std::max_element(weight_.begin(), weight_.end());
+      for (double& w : weight_) w = std::max(w / largest, 1e-9);
+      for (size_t d = 0; d < devices_ && tight_; ++d) {
+        if (Capacity(d) >= kEndless) continue;
+        const double over = used_[d] / Capacity(d) - 1;
+        price_[d] = std::max(0.0, price_[d] + 2.0 / (1 + round / 20.0) * std::max(best, 1.0) / Capacity(d) * over);
+      }
+    }
+    return best;
+  }
+
+ private:
+  static constexpr double kEndless = 1e18;
+  double Capacity(size_t d) const {
+    const int64_t bytes = problem_.device(static_cast<int>(d)).capacity_bytes;
+    return bytes == kUnlimited ? kEndless : std::max(static_cast<double>(bytes), 1.0);
+  }
+
+  /// Gives each group the device with the least weighted cost; returns the bound that this proves.
+  double Assign() {
+    load_.assign(devices_, 0);
+    used_.assign(devices_, 0);
+    double sum = 0, scale = 0;
+    for (size_t d = 0; d < devices_; ++d) {
+      scale += weight_[d] * problem_.device(static_cast<int>(d)).streams;
+      if (price_[d] > 0) sum -= price_[d] * Capacity(d);
+    }
+    for (int g = 0; g < problem_.groups(); ++g) {
+      const auto bytes = static_cast<double>(problem_.group_bytes(g));
+      size_t least = devices_;
+      double cost = 0;
+      for (size_t d = 0; d < devices_; ++d) {
+        if (!problem_.Allowed(g, static_cast<int>(d))) continue;
+        const double own = weight_[d] * time_[static_cast<size_t>(g) * devices_ + d] + price_[d] * bytes;
+        if (least == devices_ || own < cost) std::tie(least, cost) = std::pair(d, own);
+      }
+      if (least == devices_) continue;
+      sum += cost;
+      load_[least] +=
+          time_[static_cast<size_t>(g) * devices_ + least] / problem_.device(static_cast<int>(least)).streams;
+      used_[least] += bytes;
+    }
+    return sum / scale;
+  }
+
+  const Problem& problem_;
+  const size_t devices_;
+  std::vector<double> time_;  // [group * devices + device]
+  std::vector<double> weight_, price_;
+  std::vector<double> load_, used_;  // ns and bytes, by device
+  bool tight_ = false;               // a device cannot hold everything
+};
+
+}  // namespace
+
+int64_t LoadBoundNs(const Problem& problem) { return static_cast<int64_t>(LoadBound(problem).Run()); }
+
+int64_t LowerBoundNs(const Problem& problem) { return std::max(PathBoundNs(problem), LoadBoundNs(problem)); }
 
 }  // namespace weir::place

@@ -22,7 +22,8 @@ struct LinkCost {
   bool direct = true;  // false: through the host's space, over two links
   bool queues = true;  // transfers are serialized
 
-  int64_t TransferNs(int64_t bytes) const;
+  /// The time of `times` transfers of that size.
+  int64_t TransferNs(int64_t bytes, int64_t times = 1) const;
   bool operator==(const LinkCost&) const = default;
 };
 
@@ -44,6 +45,7 @@ struct Value {
   bool host = false;         // in the host's space, regardless of the task's device
   bool constant = false;     // permanently present on every device that uses it
   bool fetched = false;      // Problem::Fetch
+  int64_t times = 1;         // transfers in a step: more than one for a value of a loop's body
 };
 
 /// A task's use of a value, in its device's space or the host's.
@@ -69,6 +71,8 @@ class Problem {
   void Fetch(int value) { values_[static_cast<size_t>(value)].fetched = true; }
   /// Call after the last AddX: computes the allowed devices of groups and the consumers of values.
   void Seal();
+  /// After Seal: forbids all devices but those in `kept`, except to groups that none of these can run.
+  void KeepDevices(const std::vector<int>& kept);
 
   int tasks() const { return static_cast<int>(group_.size()); }
   int groups() const { return static_cast<int>(group_bytes_.size()); }
@@ -122,7 +126,8 @@ class Problem {
     return value.host && device(d).space != kHostSpace ? 0 : value.held_bytes;
   }
   /// Transfer time of a value over idle links.
-  int64_t WayNs(int from, int to, int64_t bytes) const;
+  int64_t WayNs(int from, int to, int64_t bytes, int64_t times = 1) const;
+  int64_t WayNs(int from, int to, const Value& value) const { return WayNs(from, to, value.bytes, value.times); }
   /// The longest transfer to the host of a fetched value of a task on `d`.
   int64_t FetchNs(int task, int d) const;
 
@@ -156,6 +161,11 @@ int64_t MeanTimeNs(const Problem& problem, int task);
 std::vector<int64_t> UpwardRanks(const Problem& problem, std::vector<int64_t> more_ns = {});
 /// Lower bound of all plans: the longest path with each task's best time and free transfers.
 int64_t PathBoundNs(const Problem& problem);
+/// Lower bound of all plans: the load of the busiest device if groups could be divided among devices without transfers,
+/// within the devices' memory for state. Approaches the optimum of that linear program from below.
+int64_t LoadBoundNs(const Problem& problem);
+/// The larger of both.
+int64_t LowerBoundNs(const Problem& problem);
 
 }  // namespace weir::place
 

@@ -24,6 +24,15 @@ class Requests {
   /// The request of a pin, else of the graph, else of the plan; empty = none.
   std::string_view For(const graph::Node& node) const;
 
+  /// InvalidArgument if two pins that match the node's name equally well ask for different devices.
+  Status CheckPins(const graph::Node& node) const;
+  /// "\nweir: [placement.pin] "^a" = "/device:GPU:0" pins 'a/b'", or nothing if the node is not pinned.
+  std::string PinText(const graph::Node& node) const;
+
+  /// If the request's type is an alias: the first device of the alias that exists and is in `mask`; if none is, the
+  /// first that exists, or the first. Job, replica and task stay.
+  device::DeviceName Resolve(device::DeviceName spec, const Support& support, DeviceMask mask) const;
+
  private:
   explicit Requests(const PlaceOptions& options);
 

@@ -72,11 +72,22 @@ std::vector<int> PlaceByOrder(const StepGraph& step, const Constraints& constrai
   return device_of;
 }
 
-void SettleState(const StepGraph& step, const std::vector<int>& order, Constraints& constraints) {
+void SettleState(const StepGraph& step, const StateRules& rules, Constraints& constraints) {
   for (Group& group : constraints.groups) {
-    const bool state = std::any_of(group.members.begin(), group.members.end(),
-                                   [&](int i) { return MakesState(step.nodes[static_cast<size_t>(i)]); });
-    if (state && group.fixed < 0) group.candidates = {FirstInOrder(group, order)};
+    if (group.fixed >= 0) continue;
+    bool state = false;
+    for (const int i : group.members) {
+      const StepNode& node = step.nodes[static_cast<size_t>(i)];
+      if (!MakesState(node)) continue;
+      state = true;
+      if (rules.preferred == nullptr) continue;
+      const auto found = rules.preferred->find(node.source->id());
+      if (found == rules.preferred->end() || !IsCandidate(group, found->second)) continue;
+      group.settled = group.candidates.size() > 1;
+      group.candidates = {found->second};
+      break;
+    }
+    if (state && !rules.by_cost) group.candidates = {FirstInOrder(group, rules.order)};
   }
 }
 

@@ -2,6 +2,7 @@
 #ifndef WEIR_CORE_PLACE_RULES_H_
 #define WEIR_CORE_PLACE_RULES_H_
 
+#include <map>
 #include <vector>
 
 #include "core/place/constraints.h"
@@ -16,10 +17,15 @@ std::vector<int> TypeOrder(const device::DeviceSet& devices);
 std::vector<int> PlaceByOrder(const graph::StepGraph& step, const Constraints& constraints,
                               const std::vector<int>& order);
 
-/// Fixes the groups of state that no step has placed yet. The best device depends on all steps that use the state,
-/// which the costs of one step do not cover. Chooses the first candidate in `order`, so that every step of a graph
-/// chooses the same device.
-void SettleState(const graph::StepGraph& step, const std::vector<int>& order, Constraints& constraints);
+struct StateRules {
+  std::vector<int> order;  // of devices, for state whose device costs do not decide
+  bool by_cost = false;
+  const std::map<graph::NodeId, int>* preferred = nullptr;  // PlaceOptions::preferred
+};
+
+/// Narrows the candidates of groups of state that no step has placed yet: to the preferred device of a member, and
+/// otherwise, unless costs decide, to the first candidate in `order`, so that every step of a graph chooses the same.
+void SettleState(const graph::StepGraph& step, const StateRules& rules, Constraints& constraints);
 
 }  // namespace weir::place
 

@@ -26,8 +26,8 @@ struct Later {
 
 class Run {
  public:
-  Run(const Problem& problem, const std::vector<int>& device_of, const std::vector<int64_t>& ranks)
-      : problem_(problem), device_of_(device_of), ranks_(ranks) {
+  Run(const Problem& problem, const std::vector<int>& device_of, const std::vector<int64_t>& ranks, Course* course)
+      : problem_(problem), device_of_(device_of), ranks_(ranks), course_(course) {
     const auto tasks = static_cast<size_t>(problem.tasks());
     const auto devices = static_cast<size_t>(problem.device_count());
     result_.start_ns.assign(tasks, 0);
@@ -48,7 +48,7 @@ class Run {
     Start();
     Dispatch(0);
     while (!events_.empty()) {
-      const int64_t now = events_.top().time;
+      const int64_t now = now_ = events_.top().time;
       while (!events_.empty() && events_.top().time == now) {
         const Event event = events_.top();
         events_.pop();
@@ -128,6 +128,7 @@ class Run {
   void Hold(int d, int64_t bytes) {
     int64_t& in_use = in_use_[static_cast<size_t>(d)];
     in_use += bytes;
+    if (course_ != nullptr && bytes != 0) course_->memory.push_back({d, now_, in_use});
     result_.peak_bytes[static_cast<size_t>(d)] = std::max(result_.peak_bytes[static_cast<size_t>(d)], in_use);
   }
 
@@ -179,26 +180,37 @@ class Run {
         Deliver(v, target, now, 0);
         continue;
       }
-      ++result_.transfers;
-      result_.transferred_bytes += value.bytes;
-      const auto [arrives, waited] = Transfer(source, target, value.bytes, now);
+      result_.transfers += value.times;
+      result_.transferred_bytes += value.bytes * value.times;
+      const auto [arrives, waited] = Transfer(source, target, value, now);
       events_.push({arrives, number_++, -1, v, target, waited});
     }
   }
 
   /// Queues on the link, or on both links via the host; returns the arrival time and the waiting time.
-  std::pair<int64_t, int64_t> Transfer(int source, int target, int64_t bytes, int64_t now) {
+  std::pair<int64_t, int64_t> Transfer(int source, int target, const Value& value, int64_t now) {
     if (!problem_.link(source, target).direct && source != kHostSpace && target != kHostSpace) {
-      const auto [there, first] = Transfer(source, kHostSpace, bytes, now);
-      const auto [arrives, second] = Transfer(kHostSpace, target, bytes, there);
+      const auto [there, first] = Transfer(source, kHostSpace, value, now);
+      const auto [arrives, second] = Transfer(kHostSpace, target, value, there);
       return {arrives, first + second};
     }
     const LinkCost& link = problem_.link(source, target);
-    if (!link.queues) return {now + link.TransferNs(bytes), 0};
+    const int64_t time = link.TransferNs(value.bytes, value.times);
+    if (!link.queues) {
+      Note(value, source, target, now, time);
+      return {now + time, 0};
+    }
     int64_t& free = link_free_[static_cast<size_t>(source * problem_.spaces() + target)];
     const int64_t waited = std::max<int64_t>(free - now, 0);
-    free = now + waited + link.TransferNs(bytes);
+    free = now + waited + time;
+    Note(value, source, target, now + waited, time);
     return {free, waited};
+  }
+
+  void Note(const Value& value, int source, int target, int64_t start, int64_t time) {
+    if (course_ == nullptr) return;
+    const int number = static_cast<int>(&value - &problem_.value(0));
+    course_->transfers.push_back({number, source, target, start, start + time});
   }
 
   void Deliver(int v, int space, int64_t now, int64_t link_wait) {
@@ -213,6 +225,8 @@ class Run {
   const Problem& problem_;
   const std::vector<int>& device_of_;
   const std::vector<int64_t>& ranks_;
+  Course* const course_;
+  int64_t now_ = 0;
   Simulation result_;
   std::vector<int> missing_;                                         // number of missing inputs, by task
   std::vector<int> reads_;                                           // remaining reads of the original, by value
@@ -228,8 +242,9 @@ class Run {
 
 }  // namespace
 
-Simulation Simulate(const Problem& problem, const std::vector<int>& device_of, const std::vector<int64_t>& ranks) {
-  return Run(problem, device_of, ranks).Go();
+Simulation Simulate(const Problem& problem, const std::vector<int>& device_of, const std::vector<int64_t>& ranks,
+                    Course* course) {
+  return Run(problem, device_of, ranks, course).Go();
 }
 
 }  // namespace weir::place

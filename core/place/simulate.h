@@ -21,9 +21,29 @@ struct Simulation {
   bool fits = true;  // no device exceeds its capacity
 };
 
+/// What happened in a simulation.
+struct Course {
+  struct Transfer {
+    int value = -1;
+    int from = 0;  // spaces
+    int to = 0;
+    int64_t start_ns = 0;
+    int64_t finish_ns = 0;
+  };
+  struct Memory {
+    int device = 0;
+    int64_t time_ns = 0;
+    int64_t bytes = 0;  // in use from then on
+  };
+  std::vector<Transfer> transfers;
+  std::vector<Memory> memory;
+};
+
 /// A device runs ready tasks by descending rank, then by number. A link transfers values in the order in which they are
 /// produced; a value is transferred once per space. Deterministic. O((tasks + uses) log tasks).
-Simulation Simulate(const Problem& problem, const std::vector<int>& device_of, const std::vector<int64_t>& ranks);
+/// `course` may be null.
+Simulation Simulate(const Problem& problem, const std::vector<int>& device_of, const std::vector<int64_t>& ranks,
+                    Course* course = nullptr);
 
 }  // namespace weir::place
 

@@ -61,7 +61,8 @@ Result<PlacedStep> Prepare(const CompileContext& context, const graph::Definitio
 Result<std::vector<graph::Part>> CutBetweenDevices(const CompileContext& context, const graph::StepRequest& request,
                                                    const PlacedStep& placed) {
   WEIR_ASSIGN(const int host, HostDevice(context.runtime.plugins->devices()));
-  const partition::Borders borders = partition::BetweenDevices(placed.placement.devices.size(), host);
+  partition::Borders borders = partition::BetweenDevices(placed.placement.devices.size(), host);
+  borders.bfloat16 = context.options.bfloat16_transfers;
   WEIR_ASSIGN(std::vector<graph::Part> parts, partition::Partition(request, placed.step, placed.placement, borders));
   if (context.options.verify_placement) WEIR_TRY(partition::Verify(placed.step, placed.placement, parts));
   return parts;

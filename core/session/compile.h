@@ -15,6 +15,7 @@
 #include "core/graph/placement.h"
 #include "core/graph/step_graph.h"
 #include "core/kernel/calibration.h"
+#include "core/kernel/measured.h"
 #include "core/lower/lowering.h"
 #include "core/place/explanation.h"
 #include "core/runtime/node_resources.h"
@@ -26,8 +27,9 @@ namespace weir::session {
 
 /// Devices of nodes with state that the session has already placed; these nodes do not move.
 struct StatePlaces {
-  std::mutex mutex;  // protects device_of
+  std::mutex mutex;  // protects the others
   std::map<graph::NodeId, int> device_of;
+  std::map<graph::NodeId, int> foreseen;  // by the placement of the steps that will use it
 };
 
 /// The session's resources used by the pipeline.
@@ -40,8 +42,9 @@ struct CompileContext {
   uint64_t max_tiles = 1;                            // limit on tiles of an op
   const kernel::Calibration* calibration = nullptr;  // from SessionOptions::profile_file
   StatePlaces* places = nullptr;
-  const lower::Lowering* lowering = nullptr;  // that produced the graph
-  PassWatch watch = {};                       // of the passes of all stages; may be empty
+  const lower::Lowering* lowering = nullptr;                   // that produced the graph
+  PassWatch watch = {};                                        // of the passes of all stages; may be empty
+  std::shared_ptr<const kernel::MeasuredCosts> measured = {};  // for placement; may be null
 };
 
 /// The result of the master's half.

@@ -33,6 +33,9 @@ place::PlaceOptions PlaceOptionsFrom(const config::Config& config) {
   }
   options.keep_graph_devices = placement.graph_devices == "keep";
   options.unknown_dim = placement.unknown_dim;
+  options.refine_iterations = placement.refine_iterations;
+  options.max_devices = placement.max_devices;
+  options.aliases = placement.alias;
   options.strict_devices = placement.strict_devices;
   for (const auto& [name, link] : config.link) options.links[name] = {link.latency_us * 1e3, link.gbps};
   return options;
@@ -65,6 +68,17 @@ SessionOptions SessionOptionsFrom(const config::Config& config) {
   options.operation_timeout_in_ms = config.operation_timeout_in_ms;
   options.cancel_limit_ms = config.plugins.cancel_limit_ms;
   options.placement_log_file = config.placement.log_file;
+  options.plan_file = config.placement.file;
+  options.plan_decides = config.placement.algorithm == "file";
+  options.explain = config.placement.explain == "none"  ? SessionOptions::Explain::kNone
+                    : config.placement.explain == "all" ? SessionOptions::Explain::kAll
+                                                        : SessionOptions::Explain::kSummary;
+  options.explain_file = config.placement.explain_file;
+  options.replace_period = config.placement.replace_period.is_set() ? config.placement.replace_period.value()
+                                                                    : config.placement_period.value();
+  options.min_gain = config.placement.min_gain;
+  options.replace_moves_state = config.placement.replace_moves_state;
+  options.bfloat16_transfers = config.graph_options.enable_bfloat16_sendrecv;
   options.verify_placement = config.placement.verify;
   options.placement = std::make_shared<const place::PlaceOptions>(PlaceOptionsFrom(config));
   if (config.placement.profile != "off") options.profile_file = config.placement.profile;

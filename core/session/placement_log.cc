@@ -10,17 +10,22 @@
 
 namespace weir::session {
 
+Result<std::unique_ptr<std::FILE, PlacementLog::Close>> PlacementLog::OpenFile(const std::string& path) {
+  std::unique_ptr<std::FILE, Close> file;
+  if (path.empty()) return file;
+  file.reset(std::fopen(path.c_str(), "a"));
+  if (!file) return Unavailable("the placement log {} cannot be written: {}", path, std::strerror(errno));
+  return file;
+}
+
 Result<std::unique_ptr<PlacementLog>> PlacementLog::Open(const SessionOptions& options) {
   std::unique_ptr<PlacementLog> log(new PlacementLog(options));
-  if (options.placement_log_file.empty()) return log;
-  log->file_.reset(std::fopen(options.placement_log_file.c_str(), "a"));
-  if (!log->file_) {
-    return Unavailable("the placement log {} cannot be written: {}", options.placement_log_file, std::strerror(errno));
-  }
+  WEIR_ASSIGN(log->file_, OpenFile(options.placement_log_file));
+  WEIR_ASSIGN(log->explain_file_, OpenFile(options.explain_file));
   return log;
 }
 
-void PlacementLog::Add(const Program& program, place::Explanation explanation, size_t devices) {
+void PlacementLog::Add(const Program& program, place::Explanation explanation) {
   const std::lock_guard<std::mutex> lock(mutex_);
   std::string lines;
   for (const std::string& warning : explanation.warnings) {
@@ -32,22 +37,37 @@ void PlacementLog::Add(const Program& program, place::Explanation explanation, s
     }
   }
   for (const place::WrittenNode& node : explanation.written) {
+    if (!log_devices_) break;
     std::string& logged = logged_[node.name];
     if (logged == node.device) continue;
     logged = node.device;
     lines += fmt::format("{}: ({}): {}\n", node.name, node.op, node.device);
   }
-  const bool choice = devices > 1 && !explanation.placed.empty() && summarized_.insert(explanation.summary).second;
+  std::string report = explain_ == SessionOptions::Explain::kNone  ? ""
+                       : explain_ == SessionOptions::Explain::kAll ? ToText(explanation)
+                                                                   : explanation.summary + "\n";
+  const bool fresh = !report.empty() && !explanation.placed.empty() && reported_.insert(report).second;
   plans_.push_back(std::move(explanation.placed));
   if (plans_.size() > kMostPlans) MergePlans();
-  Tell(lines, explanation.summary + "\n", choice);
+  if (explain_file_) {
+    std::fputs(Legible(report).c_str(), explain_file_.get());
+    std::fflush(explain_file_.get());
+    report.clear();
+  }
+  Tell(lines, report, fresh && !report.empty());
 }
 
-void PlacementLog::Tell(const std::string& lines, const std::string& summary, bool summary_to_stderr) {
-  if (callback_) callback_(lines + summary);
-  if (!file_ && (callback_ || (lines.empty() && !summary_to_stderr))) return;
-  if (!file_) return WarnOnStderr(summary_to_stderr ? lines + "weir: " + summary : lines);
-  std::fputs(Legible(lines + summary).c_str(), file_.get());
+void PlacementLog::Note(const std::string& line) {
+  if (line.empty() || explain_ == SessionOptions::Explain::kNone) return;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  Tell("", line + "\n", true);
+}
+
+void PlacementLog::Tell(const std::string& lines, const std::string& report, bool report_to_stderr) {
+  if (callback_) callback_(lines + report);
+  if (!file_ && (callback_ || (lines.empty() && !report_to_stderr))) return;
+  if (!file_) return WarnOnStderr(report_to_stderr ? lines + "weir: " + report : lines);
+  std::fputs(Legible(lines + report).c_str(), file_.get());
   std::fflush(file_.get());
 }
 

@@ -21,13 +21,16 @@ namespace weir::session {
 /// Thread-safe.
 class PlacementLog {
  public:
-  /// Unavailable if the options' log file cannot be written.
+  /// Unavailable if a file that the options name cannot be written.
   static Result<std::unique_ptr<PlacementLog>> Open(const SessionOptions& options);
 
-  /// Logs a step that is about to run: a line in TensorFlow's format for each node of Explanation::written that is new
-  /// or has moved, warnings that are new, and the summary. Standard error gets a summary only if there are several
-  /// `devices`, and each text once.
-  void Add(const Program& program, place::Explanation explanation, size_t devices);
+  /// Logs a step that is about to run: with log_device_placement, a line in TensorFlow's format for each node of
+  /// Explanation::written that is new or has moved; warnings that are new; the report that SessionOptions::explain asks
+  /// for. Standard error gets each report once.
+  void Add(const Program& program, place::Explanation explanation);
+
+  /// Logs a line, unless it is empty, where summaries go.
+  void Note(const std::string& line);
 
   /// The devices of the nodes of all plans in order of first appearance; for each node the latest plan.
   Placement placement() const;
@@ -40,18 +43,23 @@ class PlacementLog {
     void operator()(std::FILE* file) const { (void)std::fclose(file); }
   };
 
-  explicit PlacementLog(const SessionOptions& options) : callback_(options.placement_log) {}
+  explicit PlacementLog(const SessionOptions& options)
+      : callback_(options.placement_log), explain_(options.explain), log_devices_(options.log_device_placement) {}
   static constexpr size_t kMostPlans = 16;
   /// Merges plans_ into placed_. Call under mutex_.
   void MergePlans() const;
-  void Tell(const std::string& lines, const std::string& summary, bool summary_to_stderr);
+  void Tell(const std::string& lines, const std::string& report, bool report_to_stderr);
+  static Result<std::unique_ptr<std::FILE, Close>> OpenFile(const std::string& path);
 
   const std::function<void(const std::string& lines)> callback_;
+  const SessionOptions::Explain explain_;
+  const bool log_devices_;
   std::unique_ptr<std::FILE, Close> file_;
+  std::unique_ptr<std::FILE, Close> explain_file_;
   mutable std::mutex mutex_;                             // protects all below and keeps lines together
   std::unordered_map<std::string, std::string> logged_;  // node -> device
   std::set<std::string> warned_;
-  std::set<std::string> summarized_;
+  std::set<std::string> reported_;  // on standard error
   std::set<std::string, std::less<>> used_;
   /// By plan, merged only when a report is requested, so that a plan costs little. At most kMostPlans.
   mutable std::vector<std::vector<place::PlacedOp>> plans_;

@@ -10,6 +10,7 @@
 #include "core/io/cache_folder.h"
 #include "core/plugin/catalogue.h"
 #include "core/session/runtime.h"
+#include "core/session/session.h"
 
 namespace weir::session {
 
@@ -18,6 +19,19 @@ inline constexpr std::string_view kAutoProfile = "auto";
 
 /// Where the times of a device with this description are kept; empty without a cache folder.
 std::string ProfilePath(std::string_view description, io::CacheUse use);
+
+/// Where the times of runs on a device with this fingerprint (kernel::FingerprintOf) are kept; empty without a cache
+/// folder.
+std::string MeasuredPath(std::string_view fingerprint, io::CacheUse use);
+
+/// The profiles of a session; both may be null.
+struct UsedProfile {
+  std::shared_ptr<const kernel::Calibration> calibration;
+  std::shared_ptr<const kernel::MeasuredCosts> measured;
+};
+/// Reads the file that the options name, of either kind, or takes those of the runtime for "auto". Errors of the file;
+/// FailedPrecondition for times of runs on devices that are not here, or with other kernel sets.
+Result<UsedProfile> ProfileOf(const SessionOptions& options, const Runtime& runtime);
 
 /// The plugins that brought kernels for the CPU, with their versions.
 std::map<std::string, std::string> KernelSets(const plugin::Catalogue& plugins);

@@ -59,6 +59,7 @@ class Runtimes {
     other->plugins = base->plugins;
     other->calibration = base->calibration;
     other->compilers = base->compilers;
+    other->measured = base->measured;
     other->config = std::move(whole);
     return other;
   }

@@ -9,6 +9,7 @@
 #include "core/config/config.h"
 #include "core/config/sources.h"
 #include "core/kernel/calibration.h"
+#include "core/kernel/measured.h"
 #include "core/op/registry.h"
 #include "core/plugin/catalogue.h"
 
@@ -18,6 +19,7 @@ namespace weir::session {
 struct Runtime {
   const op::OpRegistry* ops = nullptr;  // lives as long as the process
   std::shared_ptr<const plugin::Catalogue> plugins;
+  std::shared_ptr<const kernel::MeasuredCosts> measured;   // as calibration, by `weir profile record`; may be null
   config::Config config;                                   // used for loading
   std::shared_ptr<const kernel::Calibration> calibration;  // of `For` with placement.profile "auto"; may be null
 

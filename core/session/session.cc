@@ -11,43 +11,26 @@
 
 #include "core/base/errors.h"
 #include "core/optimize/optimize.h"
+#include "core/place/place.h"
 #include "core/place/requests.h"
 #include "core/runtime/compute_pool.h"
 #include "core/session/compile.h"
+#include "core/session/device_report.h"
 #include "core/session/explain.h"
 #include "core/session/memory_report.h"
 #include "core/session/partial_run.h"
 #include "core/session/placement_log.h"
+#include "core/session/plan_file.h"
 #include "core/session/profiles.h"
+#include "core/session/replacing.h"
 #include "core/session/resolve.h"
 #include "core/session/signature.h"
+#include "core/session/signature_key.h"
 
 namespace weir::session {
 namespace {
 
 constexpr size_t kMostPartialRuns = 1024;
-
-/// Appends a list to a key so that different lists give different keys, regardless of their texts.
-template <class List, class Text>
-void AddTo(std::string& key, const List& list, const Text& text) {
-  for (const auto& element : list) {
-    const std::string_view name = text(element);
-    const auto size = static_cast<uint32_t>(name.size());
-    key.append(reinterpret_cast<const char*>(&size), sizeof(size)).append(name);
-  }
-  key.append(sizeof(uint32_t), '\xff');
-}
-
-/// The key of a signature.
-std::string KeyOf(std::span<const Feed> feeds, std::span<const std::string> fetches,
-                  std::span<const std::string> targets, Signature::Ops ops) {
-  std::string key(ops == Signature::Ops::kAllRun ? "\a" : "\t");
-  const auto same = [](const std::string& name) -> std::string_view { return name; };
-  AddTo(key, feeds, [](const Feed& feed) -> std::string_view { return feed.first; });
-  AddTo(key, fetches, same);
-  AddTo(key, targets, same);
-  return key;
-}
 
 /// 0: the number of CPUs of the process; -1: only the caller's thread.
 int ThreadsFor(int asked) {
@@ -59,71 +42,20 @@ int ThreadsFor(int asked) {
 /// Several tiles per thread, so that one slow thread does not delay the op.
 uint64_t MaxTiles(int threads) { return threads == 1 ? 1 : 4 * static_cast<uint64_t>(threads); }
 
-/// As above for a part of a partial run; differs from all other keys.
-std::string KeyOf(const ResolvedNames& part) {
-  std::string key = "\b";
-  const auto add = [&key](const auto& list, const auto& text) {
-    for (const auto& element : list) (key += text(element)) += '\n';
-    key += '\t';
-  };
-  const auto endpoint = [](graph::Endpoint e) { return fmt::format("{}:{}", e.node, e.index); };
-  const auto node = [](graph::NodeId id) { return fmt::format("{}", id); };
-  add(part.feeds, endpoint);
-  add(part.fetches, endpoint);
-  add(part.targets, node);
-  add(part.done, node);
-  return key;
-}
-
-/// TensorFlow's format: "a:0,b:0->add:0/init/1/;0" with sorted lists; the last number counts the session's partial
-/// runs.
-std::string HandleOf(const graph::Definition& graph, const ResolvedNames& names, size_t count) {
-  const auto joined = [](const auto& list, const auto& name) {
-    std::vector<std::string> texts;
-    for (const auto& element : list) texts.push_back(name(element));
-    std::sort(texts.begin(), texts.end());
-    texts.erase(std::unique(texts.begin(), texts.end()), texts.end());
-    return fmt::format("{}", fmt::join(texts, ","));
-  };
-  const auto endpoint = [&](graph::Endpoint e) { return graph::FullEndpointName(graph, e); };
-  const auto node = [&](graph::NodeId id) { return graph.node(id).name(); };
-  return fmt::format("{}->{}/{}/1/;{}", joined(names.feeds, endpoint), joined(names.fetches, endpoint),
-                     joined(names.targets, node), count);
-}
-
-/// Unique in this process. Each thread reserves a thousand at a time, so that threads do not contend for a counter.
-int64_t NextStepId() {
-  constexpr int64_t kTaken = 1000;
-  static std::atomic<int64_t> counter{1};
-  thread_local int64_t next = 0, end = 0;
-  if (next == end) {
-    next = counter.fetch_add(kTaken, std::memory_order_relaxed);
-    end = next + kTaken;
-  }
-  return next++;
-}
-
 }  // namespace
-
-std::vector<DeviceAttributes> ListDevices(const Runtime& runtime) {
-  std::vector<DeviceAttributes> list;
-  for (const auto& device : runtime.plugins->devices().all()) {
-    list.push_back({device->name(), device->info().kind, device->info().memory_bytes});
-  }
-  return list;
-}
 
 class Session::Impl final : public device::MemoryKeeper {
  public:
-  Impl(std::shared_ptr<Runtime> runtime, const graph::Definition& graph, SessionOptions options,
-       std::shared_ptr<const kernel::Calibration> calibration, std::unique_ptr<PlacementLog> log)
+  Impl(std::shared_ptr<Runtime> runtime, const graph::Definition& graph, SessionOptions options, UsedProfile profile,
+       std::unique_ptr<PlacementLog> log)
       : runtime_(std::move(runtime)),
         source_(graph),
         lowering_(graph),
         options_(std::move(options)),
-        calibration_(std::move(calibration)),
+        calibration_(std::move(profile.calibration)),
         resources_(options_.resources),
-        log_(std::move(log)) {
+        log_(std::move(log)),
+        measured_(std::move(profile.measured)) {
     if (!resources_) resources_ = std::make_shared<runtime::ResourceScope>();
     inter_op_ = ThreadsFor(std::max(options_.inter_op_parallelism_threads, -1));
     intra_op_ = ThreadsFor(std::max(options_.intra_op_parallelism_threads, 0));
@@ -156,6 +88,9 @@ class Session::Impl final : public device::MemoryKeeper {
   Status RunSignature(Signature& signature, std::span<const Tensor> feeds, std::vector<Tensor>* fetches,
                       const RunOptions& options, RunReport* report) {
     if (report != nullptr) *report = {};
+    std::shared_lock<std::shared_mutex> running;
+    if (options_.replace_moves_state) [[unlikely]]
+      running = std::shared_lock(moving_);
     if (closed()) return Cancelled("Session has been closed.");
     if (options.inter_op_thread_pool > 0 || options.inter_op_thread_pool < -1) {
       return InvalidArgument("Invalid inter_op_thread_pool: {}", options.inter_op_thread_pool);
@@ -175,8 +110,18 @@ class Session::Impl final : public device::MemoryKeeper {
     step.intra_op = intra_op_;
     step.check_numerics = options.check_numerics;
     step.rendezvous = options.rendezvous;
-    trace::StepTrace* const trace = options.trace && report != nullptr ? &report->trace : nullptr;
+    trace::StepTrace* trace = options.trace && report != nullptr ? &report->trace : nullptr;
     const int64_t limit = options.timeout_in_ms > 0 ? options.timeout_in_ms : options_.operation_timeout_in_ms;
+    if (plan->replacing) [[unlikely]] {
+      Replacing& replacing = *plan->replacing;
+      const int64_t run = replacing.Begin();
+      trace::StepTrace own;
+      if (trace == nullptr && replacing.Measures(run)) trace = &own;
+      WEIR_TRY(RunWatched(plan->program, feeds, fetches, step, trace, limit, options.cancellation));
+      if (running.owns_lock()) running.unlock();
+      if (trace == &own && replacing.Add(run, own)) Replace(signature, feeds, *plan, run);
+      return Status();
+    }
     if (limit > 0 || options.cancellation != nullptr) [[unlikely]] {
       return RunWatched(plan->program, feeds, fetches, step, trace, limit, options.cancellation);
     }
@@ -199,6 +144,12 @@ class Session::Impl final : public device::MemoryKeeper {
                                      std::span<const std::string> targets) {
     WEIR_ASSIGN(const graph::StepRequest request, RequestFor(feeds, fetches, targets));
     return session::ExplainPlacement(Context(), graph(), request);
+  }
+
+  Result<StepMeter> Meter(std::span<const Feed> feeds, std::span<const std::string> fetches,
+                          std::span<const std::string> targets) {
+    WEIR_ASSIGN(const graph::StepRequest request, RequestFor(feeds, fetches, targets));
+    return StepMeter::Make(Context(), graph(), request);
   }
 
   Result<std::string> ExplainStage(Stage stage, std::span<const Feed> feeds, std::span<const std::string> fetches,
@@ -375,14 +326,65 @@ class Session::Impl final : public device::MemoryKeeper {
     const CompileContext context = Context(signature.ops() == Signature::Ops::kAllRun ? all_run : options_);
     place::Explanation explanation;
     WEIR_ASSIGN(made->program, Compile(context, graph(), request, &explanation));
-    log_->Add(made->program, std::move(explanation), runtime_->plugins->devices().all().size());
+    if (options_.replace_period > 0 && runtime_->plugins->devices().all().size() > 1) {
+      WEIR_ASSIGN(made->replacing, Replacing::Make(context, graph(), request, options_.replace_period));
+    }
+    log_->Add(made->program, std::move(explanation));
     return signature.Add(std::move(made));
+  }
+
+  /// Places a measured step again. Failures leave it as it is.
+  void Replace(Signature& signature, std::span<const Tensor> feeds, const Specialisation& old, int64_t run) {
+    const std::unique_lock<std::mutex> compiling(signature.compiling, std::try_to_lock);
+    if (!compiling.owns_lock()) return;
+    auto measured = std::make_shared<kernel::MeasuredCosts>();
+    StepMeasurement took;
+    std::map<std::string, std::string> devices;
+    {
+      const std::lock_guard<std::mutex> lock(old.replacing->mutex);
+      const CompileContext now = Context();
+      if (now.measured != nullptr) *measured = *now.measured;
+      measured->Merge(old.replacing->meter.Costs(*runtime_));
+      took = old.replacing->meter.Medians();
+      devices = old.replacing->meter.devices();
+    }
+    {
+      const std::lock_guard<std::mutex> lock(measured_mutex_);
+      measured_ = measured;
+    }
+    Result<graph::StepRequest> request = RequestFor(signature.names(), feeds);
+    if (!request.ok()) return;
+    for (size_t i = 0; i < old.any_shape.size(); ++i) request->feeds[i].shape = old.any_shape[i];
+    const CompileContext context = Context();
+    const auto found = PlaceAgain(context, graph(), *request, devices, options_.min_gain, options_.replace_moves_state);
+    log_->Note(ReplaceText(run, took, found));
+    if (!found.ok() || !*found) return;
+    std::unique_lock<std::shared_mutex> alone(moving_, std::defer_lock);
+    if (!(*found)->moves.empty()) {
+      if (!alone.try_lock()) return;  // at a later time
+      if (!MoveState(context, graph(), (*found)->moves).ok()) return;
+      const std::shared_lock<std::shared_mutex> lock(mutex_);
+      for (const auto& [key, each] : by_key_) each->DropPlans();
+      callables_.DropPlans();
+      return;
+    }
+    auto made = std::make_unique<Specialisation>();
+    std::tie(made->types, made->shapes, made->any_shape) = std::tie(old.types, old.shapes, old.any_shape);
+    std::tie(made->shapes_version, made->replacing) = std::tie(old.shapes_version, old.replacing);
+    place::Explanation explanation;
+    Result<Program> program = Compile(context, graph(), *request, &explanation);
+    if (!program.ok()) return;
+    made->program = std::move(*program);
+    log_->Add(made->program, std::move(explanation));
+    signature.Replace(std::move(made));
   }
 
   CompileContext Context() { return Context(options_); }
   CompileContext Context(const SessionOptions& options) {
-    return {*runtime_,          options,        *resources_, node_resources_, inter_op_, MaxTiles(intra_op_),
-            calibration_.get(), &state_places_, &lowering_};
+    const std::lock_guard<std::mutex> lock(measured_mutex_);
+    return {
+        *runtime_,      options,    *resources_, node_resources_, inter_op_, MaxTiles(intra_op_), calibration_.get(),
+        &state_places_, &lowering_, {},          measured_};
   }
 
   Result<graph::StepRequest> RequestFor(const ResolvedNames& names, std::span<const Tensor> feeds) const {
@@ -458,7 +460,10 @@ class Session::Impl final : public device::MemoryKeeper {
   mutable std::shared_mutex mutex_;  // protects the maps below
   std::unordered_map<std::string, std::shared_ptr<Signature>> by_key_;
   CallableTable callables_;
-  std::mutex partial_mutex_;  // protects the two below
+  std::shared_mutex moving_;                               // held by runs if state may move, and by who moves it
+  std::mutex measured_mutex_;                              // protects the next
+  std::shared_ptr<const kernel::MeasuredCosts> measured_;  // may be null
+  std::mutex partial_mutex_;                               // protects the two below
   std::map<std::string, std::shared_ptr<PartialRun>> partial_runs_;
   size_t partial_count_ = 0;
 };
@@ -479,15 +484,16 @@ Result<std::unique_ptr<Session>> Session::Make(std::shared_ptr<Runtime> runtime,
         "`weir plugins --why`",
         folders.empty() ? "no folder" : folders);
   }
-  std::shared_ptr<const kernel::Calibration> calibration;
-  if (options.profile_file == kAutoProfile) {
-    if (!options.deterministic) calibration = runtime->calibration;
-  } else if (!options.profile_file.empty()) {
-    WEIR_ASSIGN(calibration, kernel::Calibration::Read(options.profile_file));
+  WEIR_ASSIGN(UsedProfile profile, ProfileOf(options, *runtime));
+  if (!options.plan_file.empty()) {
+    auto placement = std::make_shared<place::PlaceOptions>();
+    if (options.placement != nullptr) *placement = *options.placement;
+    WEIR_ASSIGN((options.plan_decides ? placement->plan : placement->candidate), ReadPlan(options.plan_file));
+    options.placement = std::move(placement);
   }
+  if (options.bfloat16_transfers) options.cut_between_devices = true;
   WEIR_ASSIGN(std::unique_ptr<PlacementLog> log, PlacementLog::Open(options));
-  auto impl =
-      std::make_shared<Impl>(std::move(runtime), graph, std::move(options), std::move(calibration), std::move(log));
+  auto impl = std::make_shared<Impl>(std::move(runtime), graph, std::move(options), std::move(profile), std::move(log));
   for (const auto& device : impl->runtime().plugins->devices().all()) device->AddKeeper(impl);
   Impl::Opened(impl);
   return std::unique_ptr<Session>(new Session(std::move(impl)));
@@ -566,16 +572,20 @@ std::vector<DeviceAttributes> Session::ListDevices() const { return session::Lis
 
 MemoryReport Session::ReportMemory() const { return impl_->ReportMemory(); }
 
-DeviceReport Session::ReportDevices() const {
-  DeviceReport report;
-  for (const plugin::FileReport& file : impl_->runtime().plugins->files()) {
-    if (file.verdict == plugin::Verdict::kNotAPlugin) continue;
-    report.compiled.push_back(file.name);
-    if (file.verdict == plugin::Verdict::kLoaded) report.loaded.push_back(file.name);
-  }
-  for (const DeviceAttributes& device : ListDevices()) report.visible.push_back(device.name);
-  report.used = impl_->log().UsedDevices();
-  return report;
+DeviceReport Session::ReportDevices() const { return MakeDeviceReport(impl_->runtime(), impl_->log().UsedDevices()); }
+
+Result<StepMeasurement> Session::MeasureStep(std::span<const Feed> feeds, std::span<const std::string> fetches,
+                                             std::span<const std::string> targets, int runs) {
+  WEIR_ASSIGN(StepMeter meter, impl_->Meter(feeds, fetches, targets));
+  const auto run = [&](trace::StepTrace* trace) {
+    RunReport report;
+    RunOptions options;
+    options.trace = trace != nullptr;
+    const Status status = Run(feeds, fetches, targets, options, &report).status();
+    if (trace != nullptr) *trace = std::move(report.trace);
+    return status;
+  };
+  return MeasureRuns(std::move(meter), impl_->runtime(), runs, run);
 }
 
 const std::shared_ptr<runtime::ResourceScope>& Session::resources() const { return impl_->resources(); }

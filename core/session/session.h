@@ -19,6 +19,7 @@
 #include "core/runtime/cancellation.h"
 #include "core/runtime/resource.h"
 #include "core/session/call.h"
+#include "core/session/measurement.h"
 #include "core/session/memory_report.h"
 #include "core/session/reports.h"
 #include "core/session/run_options.h"
@@ -40,12 +41,28 @@ struct SessionOptions {
   /// nodes are logged with their requested device, or the host's.
   bool log_device_placement = false;
   /// Receives these lines, the one-line summary of every plan and the placer's warnings, in calls with whole lines.
-  /// Empty: they go to standard error, with summaries only if there are several devices, and each text once.
+  /// Empty: they go to standard error, each summary once.
   std::function<void(const std::string& lines)> placement_log = {};
   /// A file to which the same lines are appended and flushed, instead of standard error; empty = none.
   std::string placement_log_file = {};
   /// Algorithm, pins and other options; null = defaults. The two options above and `default_device` take precedence.
   std::shared_ptr<const place::PlaceOptions> placement = {};
+  /// A placement's file (core/session/plan_file.h): a candidate, or with `plan_decides` requests of nodes without one.
+  std::string plan_file = {};
+  bool plan_decides = false;
+  /// Reports on placements: none, a line for each plan, or every node with the cost of each device.
+  enum class Explain : uint8_t { kNone, kSummary, kAll };
+  Explain explain = Explain::kSummary;
+  /// A file to which these reports are appended and flushed, instead of where the other lines go; empty = none.
+  std::string explain_file = {};
+  /// Runs of a step after which it is measured and placed again, by the measured times; also after twice, four times …
+  /// as many. 0 = never. The new placement is used if it is predicted to take less by a share of at least `min_gain`.
+  int64_t replace_period = 0;
+  double min_gain = 0.05;
+  /// Placing again may choose other devices for variables, which then move there.
+  bool replace_moves_state = false;
+  /// Float values cross between devices as their upper 16 bits. Implies `cut_between_devices`.
+  bool bfloat16_transfers = false;
   /// After partitioning, checks that each node is on its placed device.
   bool verify_placement = true;
   /// Makes each device a separate part with transfers between them, as between processes. Otherwise one plan covers all
@@ -142,6 +159,10 @@ class Session {
   /// each pass of the stages left, for those that changed it. Runs nothing.
   Result<std::string> ExplainStage(Stage stage, std::span<const Feed> feeds, std::span<const std::string> fetches,
                                    std::span<const std::string> targets);
+  /// Runs the step `runs` times after a first one that does not count, each run once with and once without a trace: its
+  /// updates happen as in any run. InvalidArgument for less than one run.
+  Result<StepMeasurement> MeasureStep(std::span<const Feed> feeds, std::span<const std::string> fetches,
+                                      std::span<const std::string> targets, int runs);
   /// The devices of all nodes that this session has run, each from the latest plan with the node.
   Placement ReportPlacement() const;
   /// The devices of the runtime; does not open them.

@@ -110,6 +110,20 @@ Signature::Pin Signature::Add(std::unique_ptr<Specialisation> made) {
   return slots_[place].plan.Take();
 }
 
+Signature::Pin Signature::Replace(std::unique_ptr<Specialisation> made) {
+  if (!made->any_shape.empty()) {
+    generic_.Put(std::move(made));
+    return generic_.Take();
+  }
+  for (size_t i = 0; i < slots_.size(); ++i) {
+    const Pin old = slots_[i].plan.Take();
+    if (!old || old->types != made->types || old->shapes != made->shapes) continue;
+    slots_[i].plan.Put(std::move(made));
+    return slots_[i].plan.Take();
+  }
+  return Add(std::move(made));
+}
+
 void Signature::ForEach(const PlanVisitor& visit) {
   for (Slot& slot : slots_) {
     if (const Pin pin = slot.plan.Take()) visit(*this, *pin);

@@ -19,13 +19,16 @@
 
 namespace weir::session {
 
+struct Replacing;
+
 /// A plan for one combination of fed types, and for exact shapes or a common partial shape.
 struct Specialisation {
   std::vector<DType> types;
   std::vector<Shape> shapes;            // of an exact plan
   std::vector<PartialShape> any_shape;  // of a generic plan: feeds with compatible shapes
   Program program;
-  uint64_t shapes_version = 0;  // version of known variable shapes; a plan for another version is invalid
+  std::shared_ptr<Replacing> replacing = {};  // with SessionOptions::replace_period
+  uint64_t shapes_version = 0;                // version of known variable shapes; a plan for another version is invalid
 
   bool Fits(std::span<const Tensor> feeds, uint64_t version) const;         // of an exact plan
   bool FitsGeneric(std::span<const Tensor> feeds, uint64_t version) const;  // of a generic plan
@@ -58,6 +61,8 @@ class Signature {
   /// Adds a plan. A generic plan replaces the previous one; an exact plan replaces the least recently found one if
   /// there are 16. The caller holds `compiling`.
   Pin Add(std::unique_ptr<Specialisation> made);
+  /// Adds a plan in place of the one for the same shapes. The caller holds `compiling`.
+  Pin Replace(std::unique_ptr<Specialisation> made);
   void ForEach(const PlanVisitor& visit);
   /// Each plan is destroyed with its last run.
   void DropPlans();

@@ -52,11 +52,11 @@ struct PlaceStage::State {
   graph::StepGraph step;
 };
 
-Result<std::unique_ptr<PlaceStage>> PlaceStage::Make(const session::Runtime& runtime, int nodes) {
+Result<std::unique_ptr<PlaceStage>> PlaceStage::Make(const session::Runtime& runtime, int nodes, int devices) {
   static constexpr weir_cost_api kCosts = {sizeof(weir_cost_api), 0, Profile, Link, nullptr};
   auto state = std::make_unique<State>();
   state->runtime = &runtime;
-  for (int d = 0; d < 4; ++d) {
+  for (int d = 0; d < devices; ++d) {
     device::DeviceInfo info;
     const std::string kind = d == 0 ? "CPU:0" : "GPU:" + std::to_string(d - 1);
     WEIR_ASSIGN(info.name, device::ParseDeviceName("/job:localhost/replica:0/task:0/device:" + kind));
@@ -80,6 +80,13 @@ Result<std::unique_ptr<PlaceStage>> PlaceStage::Make(const session::Runtime& run
 
 PlaceStage::PlaceStage(std::unique_ptr<State> state) : state_(std::move(state)) {}
 PlaceStage::~PlaceStage() = default;
+
+bool PlaceStage::PlaceOnce(std::string* error) {
+  const Status status =
+      place::Place({}, state_->step, state_->devices, state_->runtime->plugins->kernels()).status();
+  if (!status.ok()) *error = status.ToString();
+  return status.ok();
+}
 
 double PlaceStage::PlaceNs(std::string* error) {
   Status status;

@@ -9,13 +9,15 @@
 
 namespace weir::bench {
 
-/// A step of many nodes and a CPU with three accelerators to place it on.
+/// A step of many nodes and a CPU with accelerators to place it on.
 class PlaceStage {
  public:
-  /// `nodes` as in LargeGraphDef; all of them run, without folding or merging.
-  static Result<std::unique_ptr<PlaceStage>> Make(const session::Runtime& runtime, int nodes);
+  /// `nodes` as in LargeGraphDef; all of them run, without folding or merging. `devices` includes the CPU.
+  static Result<std::unique_ptr<PlaceStage>> Make(const session::Runtime& runtime, int nodes, int devices = 4);
   ~PlaceStage();
 
+  /// Places once by costs; false and `error` on failure.
+  bool PlaceOnce(std::string* error);
   /// ns of one placement by costs; -1 and `error` on failure.
   double PlaceNs(std::string* error);
 

@@ -397,5 +397,45 @@ TEST(CliProfile, F344_DamagedForeignAndStaleFilesArePassedOverWithANote) {
   }
 }
 
+TEST(CliProfile, F298_RunsAreRecordedUsedShownComparedAndCleared) {
+  const ScratchFolder cache;
+  const std::string graph = cache.Write("sum.pbtxt", PlaceholderText("x", "DT_FLOAT", {-1, 2}) +
+                                                         TypedText("a", "Neg", {"x"}) + TypedText("y", "Exp", {"a"}));
+  const Ended made =
+      Weir({"profile", "record", graph, "--feed", "x=[[1,2]]", "--runs", "4", "--json"}, CachedIn(cache));
+  ASSERT_EQ(made.status, 0) << made.err;
+  ASSERT_EQ(made.json()["files"].size(), 1u) << made.out;
+  const std::string file = made.json()["files"][0];
+  EXPECT_TRUE(file.starts_with(cache.path() + "/weir/profiles/") && file.ends_with(".measured.json")) << file;
+  EXPECT_GE(made.json()["times"], 1);
+  const Ended explained = Weir({"explain", graph, "--feed", "x=[[1,2]]", "--json"}, CachedIn(cache));
+  EXPECT_EQ(explained.json()["nodes"][0]["candidates"][0]["provenance"], "measured") << explained.out;
+  const Ended off =
+      Weir({"explain", graph, "--feed", "x=[[1,2]]", "--json", "--set", "placement.profile=\"off\""}, CachedIn(cache));
+  EXPECT_EQ(off.json()["nodes"][0]["candidates"][0]["provenance"], "analytic") << off.out;
+  const Ended shown = Weir({"profile", "show", file});
+  EXPECT_NE(shown.out.find("Neg float[1,2]"), std::string::npos) << shown.out;
+  EXPECT_EQ(Weir({"profile", "diff", file, file, "--json"}).json()["times"].size(), made.json()["times"]);
+  const std::string all = cache / "all.json";
+  EXPECT_EQ(Weir({"profile", "merge", file, file, "--out", all, "--json"}).json()["times"], made.json()["times"]);
+  // A file of another device is refused where it is named, and passed over with a note where it is found.
+  Json other = Json::parse(ReadWhole(file));
+  other["devices"] = Json::object({{"GPU of another machine", other["devices"].begin().value()}});
+  const std::string foreign = cache.Write("foreign.json", other.dump());
+  const Ended refused = Weir({"run", graph, "--feed", "x=[[1,2]]", "--set", "placement.profile=\"" + foreign + "\""});
+  EXPECT_EQ(refused.status, 1);
+  for (const char* part : {"FAILED_PRECONDITION", "has times of [GPU of another machine]", "`weir profile record"}) {
+    EXPECT_NE(refused.err.find(part), std::string::npos) << part << refused.err;
+  }
+  cache.Write("weir/profiles/" + std::filesystem::path(file).filename().string(), other.dump());
+  const Ended passed = Weir({"explain", graph, "--feed", "x=[[1,2]]", "--json"}, CachedIn(cache));
+  EXPECT_EQ(passed.status, 0) << passed.err;
+  EXPECT_NE(passed.err.find("is not used: it has no times of"), std::string::npos) << passed.err;
+  const Ended cleared = Weir({"profile", "clear", "--json"}, CachedIn(cache));
+  EXPECT_EQ(cleared.json()["removed"].size(), 1u) << cleared.out;
+  EXPECT_FALSE(std::filesystem::exists(file));
+  EXPECT_EQ(Weir({"profile", "clear", "--json"}, CachedIn(cache)).json()["removed"].size(), 0u);
+}
+
 }  // namespace
 }  // namespace weir::testing

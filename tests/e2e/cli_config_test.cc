@@ -45,7 +45,7 @@ TEST(CliConfig, F351_F352_EffectiveValuesSayWhereTheyCameFrom) {
   EXPECT_EQ(Find(values, "allow_soft_placement")["source"], "default");
   EXPECT_EQ(Find(values, "placement.algorithm")["value"], "costsim");
 
-  EXPECT_EQ(Find(values, "placement.file")["note"], "not in this version: only the default is accepted");
+  EXPECT_EQ(Find(values, "graph_options.timeline_step")["note"], "not in this version: only the default is accepted");
 
   const Ended set = Weir({"config", "show"}, environment);
   EXPECT_EQ(set.status, 0);
@@ -118,9 +118,9 @@ TEST(CliConfig, KeysTakeEffectInOtherCommands) {
   EXPECT_NE(unknown.err.find("--set: unknown key 'placement.algoritm' (nearest: 'placement.algorithm'"),
             std::string::npos)
       << unknown.err;
-  const Ended later = Weir({"devices", "--set", "placement.replace_period=3"}, Bare(folder));
+  const Ended later = Weir({"devices", "--set", "graph_options.timeline_step=3"}, Bare(folder));
   EXPECT_EQ(later.status, 1);
-  EXPECT_TRUE(later.err.starts_with("weir: UNIMPLEMENTED: --set: placement.replace_period = 3")) << later.err;
+  EXPECT_TRUE(later.err.starts_with("weir: UNIMPLEMENTED: --set: graph_options.timeline_step = 3")) << later.err;
 }
 
 }  // namespace

@@ -70,6 +70,55 @@ TEST(CliExplain, F292_TextHasALineForTheNodeAndOneForEachCandidate) {
       << ended.out;
 }
 
+TEST(CliExplain, F028_F347_APageShowsNodesByScopeAndLoadsNothing) {
+  const ScratchFolder folder;
+  const std::string graph = PlaceholderText("x", "DT_FLOAT", {-1, 2}) + TypedText("tower/deep/y", "Neg", {"x"}) +
+                            TypedText("tower/z", "Exp", {"tower/deep/y"});
+  const std::string file = folder.Write("<i>&graph.pbtxt", graph);
+  const Ended ended = Weir({"explain", file, "--feed", "x=[[1,2]]", "--html", folder / "page.html"});
+  ASSERT_EQ(ended.status, 0) << ended.err;
+  EXPECT_NE(ended.out.find("wrote " + (folder / "page.html")), std::string::npos) << ended.out;
+  EXPECT_EQ(ended.out.find("exec"), std::string::npos) << "the page has the nodes\n" << ended.out;
+  const std::string page = ReadWhole(folder / "page.html");
+  EXPECT_TRUE(page.starts_with("<!DOCTYPE html>")) << page.substr(0, 100);
+  EXPECT_EQ(page.find("<i>"), std::string::npos) << "names are no markup";
+  EXPECT_NE(page.find("&lt;i&gt;&amp;graph.pbtxt</h1>"), std::string::npos);
+  EXPECT_NE(page.find("default-src 'none'"), std::string::npos);
+  EXPECT_NE(page.find("prefers-color-scheme: dark"), std::string::npos);
+  for (const char* loads : {"src=", "href=", "@import", "url(", "fetch(", "XMLHttpRequest"}) {
+    EXPECT_EQ(page.find(loads), std::string::npos) << loads;
+  }
+  const std::string begin = "type=\"application/json\">";
+  const size_t from = page.find(begin) + begin.size();
+  const Json data = Json::parse(page.substr(from, page.find("</script>", from) - from));
+  ASSERT_EQ(data["nodes"].size(), 2u);
+  EXPECT_EQ(data["nodes"][0]["n"], "tower/deep/y");
+  EXPECT_EQ(data["nodes"][1]["i"][0], "tower/deep/y");
+  EXPECT_EQ(data["nodes"][1]["d"], "CPU:0");
+  ASSERT_GE(data["nodes"][1]["c"].size(), 1u) << "every candidate";
+  EXPECT_TRUE(data["nodes"][1]["c"][0][5].get<std::string>().starts_with("chosen"));
+  EXPECT_EQ(data["devices"][0]["n"], "CPU:0");
+  EXPECT_GE(data["memory"].size(), 1u);
+  EXPECT_GE(data["nodes"][1]["f"].get<int64_t>(), data["nodes"][0]["f"].get<int64_t>());
+  EXPECT_EQ(Weir({"explain", file, "--feed", "x=[[1,2]]", "--html", "/no/such/folder/page.html"}).status, 1);
+}
+
+TEST(CliExplain, F298_MeasuredTimesStandBesideThePrediction) {
+  const ScratchFolder folder;
+  const std::string file = folder.Write("sum.pbtxt", RowsPlusConst());
+  const Ended text = Weir({"explain", file, "--feed", "x=[[1,2]]", "--measure", "3"});
+  ASSERT_EQ(text.status, 0) << text.err;
+  EXPECT_TRUE(text.out.starts_with("measured ")) << text.out;
+  EXPECT_NE(text.out.find("median of 3 runs"), std::string::npos) << text.out;
+  const Json json = Weir({"explain", file, "--feed", "x=[[1,2]]", "--measure", "3", "--json"}).json();
+  EXPECT_EQ(json["measured"]["runs"], 3);
+  EXPECT_GT(json["measured"]["step_us"].get<double>(), 0);
+  ASSERT_EQ(json["measured"]["nodes"].size(), 1u) << json["measured"];
+  EXPECT_EQ(json["measured"]["nodes"][0]["node"], "y");
+  EXPECT_GT(json["measured"]["nodes"][0]["measured_us"].get<double>(), 0);
+  EXPECT_EQ(Weir({"explain", file, "--measure", "0"}).status, 2);
+}
+
 TEST(CliExplain, F317_MemoryIsEstimatedFromShapesAlone) {
   const ScratchFolder folder;
   const std::string graph =

@@ -82,6 +82,8 @@ struct ExplainOptions {
   bool soft = true;
   std::vector<std::string> words;  // GRAPH, or memory, graph, plan or passes GRAPH
   std::string what;                // the word before GRAPH; empty = the placement
+  std::string html;                // file for a page; empty = none
+  int measure = 0;                 // runs whose times are shown beside the prediction; 0 = nothing runs
 };
 /// `weir explain`: the device of each node in such a run, with reasons; or the memory it needs on each device; or the
 /// step or its plan as text.
@@ -106,9 +108,15 @@ Status BenchGraph(const BenchOptions& options, const Console& console, Json& rep
 struct ProfileOptions {
   std::vector<std::string> files;
   std::string by = "op,device";  // of summary: op, device, op,device, kernel or node
-  std::string out;      // of merge and calibrate
-  double seconds = 18;  // of calibrate: no point is begun later
+  std::string out;        // of merge, record and calibrate
+  double seconds = 18;    // of calibrate: no point is begun later
+  RunCommandOptions run;  // of record
 };
+/// `weir profile record`: runs a graph, and adds the times of its kernels and transfers to the files that
+/// `placement.profile = "auto"` finds, one for each kind of device, or to `out`.
+Status RecordProfile(const ProfileOptions& options, const Console& console, Json& report);
+/// `weir profile clear`: removes the files that `placement.profile = "auto"` finds for the devices here.
+Status ClearProfiles(const ProfileOptions& options, const Console& console, Json& report);
 /// `weir profile calibrate`: times the kernels of the CPU and writes the file that `placement.profile = "auto"` finds,
 /// or `out`.
 Status CalibrateProfile(const ProfileOptions& options, const Console& console, Json& report);

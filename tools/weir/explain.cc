@@ -2,14 +2,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
 
 #include "core/base/errors.h"
+#include "core/io/files.h"
 #include "core/place/place.h"
 #include "core/session/options.h"
 #include "core/session/session.h"
 #include "tools/weir/commands.h"
+#include "tools/weir/explain_page.h"
 #include "tools/weir/run_request.h"
 
 namespace weir::cli {
@@ -108,6 +113,49 @@ void ShowMemory(const place::Explanation& explanation, const Console& console, J
   for (const std::string& warning : explanation.warnings) console.Print("warning: " + warning);
 }
 
+/// The medians of runs beside the predicted times, the nodes with the largest differences first.
+void ShowMeasured(const place::Explanation& explanation, const session::StepMeasurement& measured,
+                  const Console& console, Json& report) {
+  const auto ratio = [](int64_t took, int64_t predicted) {
+    return static_cast<double>(took) / static_cast<double>(std::max<int64_t>(predicted, 1));
+  };
+  const auto us = [](int64_t ns) { return fmt::format("{:.4g} us", static_cast<double>(ns) / 1e3); };
+  struct Row {
+    std::string node, op;
+    int64_t predicted = 0, took = 0;
+  };
+  std::vector<Row> rows;
+  for (const place::NodeReport& node : explanation.nodes) {
+    const auto took = measured.node_ns.find(node.name);
+    if (took == measured.node_ns.end()) continue;
+    Row row{node.name, node.op, 0, took->second};
+    for (const place::CandidateReport& candidate : node.candidates) {
+      if (candidate.chosen) row.predicted = std::max<int64_t>(candidate.exec_ns, 0);
+    }
+    rows.push_back(std::move(row));
+  }
+  std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) {
+    return std::abs(a.took - a.predicted) > std::abs(b.took - b.predicted);
+  });
+  report["measured"] = {{"runs", measured.runs},
+                        {"step_us", MicrosecondsOrNull(measured.step_ns)},
+                        {"predicted_us", MicrosecondsOrNull(measured.predicted_ns)},
+                        {"ratio", ratio(measured.step_ns, measured.predicted_ns)},
+                        {"nodes", Json::array()}};
+  Table table({"node", "op", "predicted", "measured", "ratio"});
+  for (const Row& row : rows) {
+    report["measured"]["nodes"].push_back({{"node", row.node},
+                                           {"op", row.op},
+                                           {"predicted_us", MicrosecondsOrNull(row.predicted)},
+                                           {"measured_us", MicrosecondsOrNull(row.took)}});
+    table.Add(
+        {row.node, row.op, us(row.predicted), us(row.took), fmt::format("{:.2f}", ratio(row.took, row.predicted))});
+  }
+  console.Print(fmt::format("measured {}/step, predicted {} (ratio {:.2f}), median of {} runs", us(measured.step_ns),
+                            us(measured.predicted_ns), ratio(measured.step_ns, measured.predicted_ns), measured.runs));
+  console.Print(table);
+}
+
 }  // namespace
 
 Status ExplainGraph(const ExplainOptions& options, const Console& console, Json& report) {
@@ -137,13 +185,31 @@ Status ExplainGraph(const ExplainOptions& options, const Console& console, Json&
     console.Print(stage_text);
     return Status();
   }
+  std::optional<session::StepMeasurement> measured;
+  if (options.measure > 0) {
+    for (const std::string& init : options.run.inits) {
+      WEIR_TRY(session->Run(request.feeds, {}, std::span(&init, 1)).status());
+    }
+    WEIR_ASSIGN(measured, session->MeasureStep(request.feeds, request.fetches, options.run.targets, options.measure));
+  }
   WEIR_ASSIGN(const place::Explanation explanation,
               session->ExplainPlacement(request.feeds, request.fetches, options.run.targets));
+  if (!options.html.empty()) {
+    const std::string page = ExplainPage(options.run.graph, explanation, measured ? &*measured : nullptr);
+    WEIR_TRY(io::WriteFileAtomically(options.html, page));
+    report["html"] = options.html;
+  }
   if (options.what == "memory") {
     ShowMemory(explanation, console, report);
     return Status();
   }
   Fill(explanation, report);
+  if (measured) ShowMeasured(explanation, *measured, console, report);
+  if (!options.html.empty()) {
+    console.Print(explanation.summary);
+    console.Print("wrote " + options.html);
+    return Status();
+  }
   std::string text = place::ToText(explanation);
   if (text.ends_with('\n')) text.pop_back();
   console.Print(text);

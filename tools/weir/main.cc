@@ -142,7 +142,8 @@ void AddModel(CLI::App& app, RunCommandOptions& options, Command& chosen) {
 }
 
 void AddExplain(CLI::App& app, ExplainOptions& options, Command& chosen) {
-  CLI::App* explain = app.add_subcommand("explain", "Show the device of each node and the reasons; runs nothing");
+  CLI::App* explain =
+      app.add_subcommand("explain", "Show the device of each node and the reasons; runs nothing but with --measure");
   explain
       ->add_option("graph", options.words,
                    "GraphDef, binary or text; with the word `memory`: the memory that a run needs on each device; "
@@ -162,6 +163,12 @@ void AddExplain(CLI::App& app, ExplainOptions& options, Command& chosen) {
   AddList(*explain, "--target", options.run.targets, "NAME", "As in `weir run`; repeatable");
   explain->add_option("--device", options.run.device, "Device for nodes without a device, such as CPU:0")
       ->type_name("DEVICE");
+  explain->add_option("--html", options.html, "Write a page with time line, memory, graph and nodes; it loads nothing")
+      ->type_name("FILE");
+  AddList(*explain, "--init", options.run.inits, "NAME", "With --measure, as in `weir run`; repeatable");
+  explain->add_option("--measure", options.measure, "Run the graph this often and show the times beside the prediction")
+      ->check(CLI::Range(1, 1000000))
+      ->type_name("N");
   explain->add_option("--algorithm", options.algorithm, "Placement algorithm: costsim, whitepaper, tf or single")
       ->check(CLI::IsMember({"costsim", "whitepaper", "tf", "single"}))
       ->type_name("NAME");
@@ -258,6 +265,27 @@ void AddProfile(CLI::App& app, ProfileOptions& options, Command& chosen) {
       ->add_option("--out", options.out, "The file to write")
       ->required()
       ->type_name("FILE");
+  CLI::App* record = profile->add_subcommand(
+      "record", "Run a graph and keep the times of its kernels and transfers for placement.profile = \"auto\"");
+  record->add_option("graph", options.run.graph, "GraphDef, binary or text")->required()->type_name("GRAPH");
+  AddList(*record, "--feed", options.run.feeds, "NAME=VALUE", "As in `weir run`; repeatable");
+  AddList(*record, "--fetch", options.run.fetches, "NAME", "As in `weir run`; repeatable");
+  AddList(*record, "--target", options.run.targets, "NAME", "As in `weir run`; repeatable");
+  AddList(*record, "--init", options.run.inits, "NAME", "As in `weir run`; repeatable");
+  record->add_option("--device", options.run.device, "Device for nodes without a device, such as CPU:0")
+      ->type_name("DEVICE");
+  options.run.runs = 10;
+  record->add_option("--runs", options.run.runs, "Runs that count, after a first one that does not")
+      ->check(CLI::Range(1, 1000000))
+      ->type_name("N");
+  record->add_option("--out", options.out, "The file to write instead of those in the cache folder")->type_name("FILE");
+  record->callback([&chosen, &options] {
+    chosen = [&options](const Console& console, Json& report) { return RecordProfile(options, console, report); };
+  });
+  profile->add_subcommand("clear", "Remove what calibrate and record wrote for the devices here")
+      ->callback([&chosen, &options] {
+        chosen = [&options](const Console& console, Json& report) { return ClearProfiles(options, console, report); };
+      });
   CLI::App* calibrate = profile->add_subcommand(
       "calibrate", "Time the kernels of this CPU, for placement.profile = \"auto\", the default");
   calibrate->add_option("--out", options.out, "The file to write instead of the one in the cache folder")

@@ -11,6 +11,7 @@
 #include "core/io/files.h"
 #include "core/kernel/calibration.h"
 #include "tools/weir/commands.h"
+#include "tools/weir/profile_runs.h"
 
 namespace weir::cli {
 namespace {
@@ -62,6 +63,8 @@ std::string TimeText(double ns) {
 }  // namespace
 
 Status ShowProfile(const ProfileOptions& options, const Console& console, Json& report) {
+  WEIR_ASSIGN(const bool of_runs, IsMeasuredFile(options.files.front()));
+  if (of_runs) return ShowMeasuredFile(options.files.front(), console, report);
   WEIR_ASSIGN(const Profile profile, ReadProfile(options.files.front()));
   std::set<std::string> plugins;
   for (const auto& [key, point] : profile.points) {
@@ -97,6 +100,8 @@ Status ShowProfile(const ProfileOptions& options, const Console& console, Json& 
 }
 
 Status MergeProfiles(const ProfileOptions& options, const Console& console, Json& report) {
+  WEIR_ASSIGN(const bool of_runs, IsMeasuredFile(options.files.front()));
+  if (of_runs) return MergeMeasuredFiles(options, console, report);
   Profile merged;
   std::string from;  // the file that names the machine
   for (const std::string& file : options.files) {
@@ -125,6 +130,8 @@ Status MergeProfiles(const ProfileOptions& options, const Console& console, Json
 }
 
 Status DiffProfiles(const ProfileOptions& options, const Console& console, Json& report) {
+  WEIR_ASSIGN(const bool of_runs, IsMeasuredFile(options.files.front()));
+  if (of_runs) return DiffMeasuredFiles(options, console, report);
   WEIR_ASSIGN(const Profile first, ReadProfile(options.files.at(0)));
   WEIR_ASSIGN(const Profile second, ReadProfile(options.files.at(1)));
   std::map<std::pair<std::string, std::string>, std::pair<double, double>> times;  // by point and plugin; 0 = none

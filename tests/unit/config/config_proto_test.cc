@@ -126,7 +126,7 @@ TEST(ConfigProto, F352_FaultsSayWhere) {
   expect("\ngpu_options { per_process_gpu_memory_fraction: -1 }", Code::kInvalidArgument,
          {"config.pbtxt:2: gpu_options.per_process_gpu_memory_fraction: wanted a number from 0"});
   expect("gpu_options { per_process_gpu_memory_fraction: 1.5 }", Code::kInvalidArgument, {"wanted 0 to 1"});
-  expect("device_filters: \"/job:ps\"", Code::kUnimplemented, {"config.pbtxt:1: device_filters"});
+  expect("device_filters: \"/job:ps:0\"", Code::kInvalidArgument, {"device_filters"});
   expect("cluster_def { job { name: \"ps\" } }", Code::kUnimplemented, {"one process"});
   expect("\x0a\x7f", Code::kInvalidArgument, {"cannot be parsed"});
 }

@@ -292,6 +292,33 @@ TEST_F(CostTest, F299_PinsTakeTheLongestMatchAndReplaceTheGraphsRequest) {
   EXPECT_EQ(Explained(kChain, {"o"}, 4, options).status().code(), Code::kInvalidArgument);
 }
 
+TEST_F(CostTest, F299_ContradictoryPinsAreErrorsThatNameThem) {
+  PlaceOptions options;
+  options.pins = std::make_shared<config::Pins>(config::Pins::List{{"ma", "/device:CPU:0"}, {"at", "/device:GPU:1"}});
+  const std::vector<testing::NodeLine> nodes = {kX, {"mat", "MatMul", {"x", "x"}, kFloat}};
+  EXPECT_TRUE(Explained(nodes, {"mat"}, 4, options)
+                  .status()
+                  .message()
+                  .starts_with("placement.pin: the patterns 'ma' and 'at' match equally much of 'mat' and ask for "
+                               "different devices; remove one "
+                               "of them, or make one match more of the name"));
+  const op::AttrList with_a = {{"T", DType::kFloat}, {"_class", std::vector<std::string>{"loc:@a"}}};
+  PlaceOptions hard;
+  hard.allow_soft_placement = false;
+  hard.pins = std::make_shared<config::Pins>(config::Pins::List{{"^a$", "/device:CPU:0"}, {"^b$", "/device:GPU:0"}});
+  const auto apart = Explained({kX, {"a", "Neg", {"x"}, kFloat}, {"b", "Neg", {"a"}, with_a}}, {"b"}, 4, hard);
+  const std::string text(apart.status().message());
+  for (const char* part :
+       {"Cannot merge devices with incompatible types", "\nweir: [placement.pin] \"^b$\" = \"/device:GPU:0\" pins 'b'",
+        "\nweir: [placement.pin] \"^a$\" = \"/device:CPU:0\" pins 'a'"}) {
+    EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
+  }
+  hard.pins = std::make_shared<config::Pins>(config::Pins::List{{"^a$", "/device:NPU:0"}});
+  const auto none = Explained({kX, {"a", "Neg", {"x"}, kFloat}}, {"a"}, 4, hard);
+  EXPECT_NE(none.status().message().find("[placement.pin] \"^a$\" = \"/device:NPU:0\" pins 'a'"), std::string::npos)
+      << none.status().ToString();
+}
+
 TEST_F(CostTest, APlanFromOutsideCountsWhereTheGraphAsksForNothing) {
   PlaceOptions options;
   options.plan = {{"m", "/device:GPU:1"}, {"o", "/device:GPU:1"}};
@@ -325,10 +352,23 @@ TEST_F(CostTest, StateStaysWhereItIsAndFollowsItsUsersInTheWholeGraph) {
       {"init", "Assign", {"v", "x"}, kFloat},
       {"use", "MatMul", {"v", "x"}, kFloat},
   };
-  const auto set = Explained(nodes, {"init"}, 2);
+  PlaceOptions tf;
+  tf.algorithm = Algorithm::kTf;
+  const auto set = Explained(nodes, {"init"}, 2, tf);
   ASSERT_TRUE(set.ok()) << set.status().ToString();
   EXPECT_EQ(DeviceOf(*set, "v"), "GPU:0") << ToText(*set);  // TensorFlow's order, regardless of this step's costs
   EXPECT_EQ(DeviceOf(*set, "init"), "GPU:0");
+  const auto cheap = Explained(nodes, {"init"}, 2);
+  ASSERT_TRUE(cheap.ok()) << cheap.status().ToString();
+  EXPECT_EQ(DeviceOf(*cheap, "v"), "CPU:0") << ToText(*cheap);
+  const std::map<graph::NodeId, int> foreseen = {{1, 1}};
+  PlaceOptions told;
+  told.preferred = &foreseen;
+  const auto ahead = Explained(nodes, {"init"}, 2, told);
+  ASSERT_TRUE(ahead.ok()) << ahead.status().ToString();
+  EXPECT_EQ(DeviceOf(*ahead, "v"), "GPU:0") << ToText(*ahead);
+  EXPECT_EQ(Node(*ahead, "v").reason, Reason::kCost);
+  EXPECT_EQ(Node(*ahead, "v").candidates[0].verdict, "its state is used faster elsewhere, over all steps of the graph");
   const std::map<graph::NodeId, int> placed = {{1, 2}};
   PlaceOptions options;
   options.placed = &placed;
