@@ -13,8 +13,8 @@
 
 namespace weir::fuse {
 
-/// A part of an expression: a node of one of the ops, or, without ops, a name. "last" and "first" are constants with the
-/// number of that dimension.
+/// A part of an expression: a node of one of the ops, or, without ops, a name. "last" and "first" are constants with
+/// the number of that dimension.
 struct Term {
   std::string name;
   std::vector<std::string> ops;  // "AddV2|Add" has two
