@@ -83,8 +83,9 @@ const NodeLine kFed = Placeholder("x", PartialShape());
 std::vector<NodeLine> Model() {
   const op::AttrList variable = {{"dtype", DType::kFloat}, {"shape", PartialShape::Of({4})}};
   return {kFed,
+          testing::Const("start", Tensor::Vector<float>({-1, 2, -3, 4})),
           {"v", "VariableV2", {}, variable},
-          {"init", "Assign", {"v", "x"}, kFloat},
+          {"init", "Assign", {"v", "start"}, kFloat},
           {"read", "Identity", {"v"}, kFloat},
           {"a", "Relu", {"read"}, kFloat},
           {"b", "Relu", {"a"}, kFloat},
