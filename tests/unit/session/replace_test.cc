@@ -83,8 +83,9 @@ const NodeLine kFed = Placeholder("x", PartialShape());
 std::vector<NodeLine> Model() {
   const op::AttrList variable = {{"dtype", DType::kFloat}, {"shape", PartialShape::Of({4})}};
   return {kFed,
+          testing::Const("start", Tensor::Vector<float>({-1, 2, -3, 4})),
           {"v", "VariableV2", {}, variable},
-          {"init", "Assign", {"v", "x"}, kFloat},
+          {"init", "Assign", {"v", "start"}, kFloat},
           {"read", "Identity", {"v"}, kFloat},
           {"a", "Relu", {"read"}, kFloat},
           {"b", "Relu", {"a"}, kFloat},
@@ -115,6 +116,46 @@ TEST_F(ReplaceTest, F292_AnIdleSlowDeviceInTheFolderChangesNoModel) {
 
 const std::vector<NodeLine> kChain = {
     kFed, {"a", "Relu", {"x"}, kFloat}, {"b", "Relu", {"a"}, kFloat}, {"c", "Relu", {"b"}, kFloat}};
+
+TEST_F(ReplaceTest, F100_ALoopRunsInTwoPlacesWhereOneOpLacksAKernel) {
+  const auto enter = [](bool constant) {
+    return op::AttrList{{"T", DType::kFloat}, {"frame_name", std::string("loop")}, {"is_constant", constant}};
+  };
+  std::vector<NodeLine> nodes = {kFed,
+                                 testing::Const("one", Tensor::Vector<float>({1})),
+                                 testing::Const("limit", Tensor::Scalar(5.0f)),
+                                 {"e", "Enter", {"one"}, enter(false), "/device:TOY:0"},
+                                 {"e_one", "Enter", {"one"}, enter(true)},
+                                 {"e_limit", "Enter", {"limit"}, enter(true)},
+                                 {"m", "Merge", {"e", "next"}, {{"T", DType::kFloat}, {"N", int64_t{2}}}},
+                                 {"sum", "Sum", {"m", "zero"}, {{"T", DType::kFloat}, {"Tidx", DType::kInt32}}},
+                                 {"less", "Less", {"sum", "e_limit"}, kFloat},
+                                 {"go", "LoopCond", {"less"}, {}},
+                                 {"s", "Switch", {"m", "go"}, kFloat}};
+  nodes.insert(nodes.begin(), testing::Const("zero_out", Tensor::Vector<int32_t>({0})));
+  nodes.insert(nodes.begin() + 7, {"zero",
+                                   "Enter",
+                                   {"zero_out"},
+                                   {{"T", DType::kInt32}, {"frame_name", std::string("loop")}, {"is_constant", true}}});
+  std::string last = "s:1";
+  for (int k = 0; k < 12; ++k) {
+    nodes.push_back({"r" + std::to_string(k), "Relu", {last}, kFloat});
+    last = "r" + std::to_string(k);
+  }
+  nodes.push_back({"add", "AddV2", {last, "e_one"}, kFloat});
+  nodes.push_back({"next", "NextIteration", {"add"}, kFloat});
+  nodes.push_back({"out", "Exit", {"s"}, kFloat});
+  Open("", nodes);
+  ASSERT_TRUE(made_.ok()) << made_.ToString();
+  const auto out = Run({"out"});
+  ASSERT_TRUE(out.ok()) << out.status().ToString();
+  EXPECT_TRUE((*out)[0].SameBits(Tensor::Vector<float>({5})));
+  EXPECT_EQ(DeviceOf("add") + " " + DeviceOf("less") + " " + DeviceOf("sum"), "TOY:0 CPU:0 CPU:0") << log_;
+  EXPECT_NE(
+      log_.find("the loop 'loop' runs on TOY:0, but its Less 'less' on CPU:0: there is no kernel for it on TOY:0"),
+      std::string::npos)
+      << log_;
+}
 
 TEST_F(ReplaceTest, F298_AStepIsPlacedAgainByMeasuredTimes) {
   Open(kToyFast + "[placement]\nreplace_period = 4\n", kChain);
