@@ -76,8 +76,8 @@ class Expressions {
     const op::OpDef* result = nullptr;
     const op::FusedExpression* expression = nullptr;
   };
-  std::multimap<std::string, Row, std::less<>> by_root_;      // by op of the root
-  std::multimap<std::string, Lift, std::less<>> lifts_;  // the same
+  std::multimap<std::string, Row, std::less<>> by_root_;  // by op of the root
+  std::multimap<std::string, Lift, std::less<>> lifts_;   // the same
 };
 
 /// Binds the names of the lift's expression at `root`; false if it is not there, or if its nodes are on several devices

@@ -124,8 +124,8 @@ class PlaceFinder {
       if (outer && outer->node == maker) place.held.push_back(value.node);
     }
     place.held.insert(place.held.end(), {given->second.node, made->second.node, maker});
-    place.held_whole = HoldsAll(holder, step_.TypeOf(place.outside.find("x")->second),
-                                step_.ShapeOf(place.outside.find("x")->second));
+    place.held_whole =
+        HoldsAll(holder, step_.TypeOf(place.outside.find("x")->second), step_.ShapeOf(place.outside.find("x")->second));
     return true;
   }
 

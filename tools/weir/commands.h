@@ -108,9 +108,9 @@ Status BenchGraph(const BenchOptions& options, const Console& console, Json& rep
 struct ProfileOptions {
   std::vector<std::string> files;
   std::string by = "op,device";  // of summary: op, device, op,device, kernel or node
-  std::string out;        // of merge, record and calibrate
-  double seconds = 18;    // of calibrate: no point is begun later
-  RunCommandOptions run;  // of record
+  std::string out;               // of merge, record and calibrate
+  double seconds = 18;           // of calibrate: no point is begun later
+  RunCommandOptions run;         // of record
 };
 /// `weir profile record`: runs a graph, and adds the times of its kernels and transfers to the files that
 /// `placement.profile = "auto"` finds, one for each kind of device, or to `out`.
