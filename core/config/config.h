@@ -44,11 +44,10 @@ class Member {
 
 using Value = std::variant<bool, int64_t, double, std::string, std::vector<std::string>, std::vector<double>>;
 
-/// A value before conversion. Text from the environment or the command line is untyped: it is converted to the key's
-/// type, from TOML syntax (`["a", "b"]`) or bare (`a,b`).
+/// A value before conversion. Text becomes a value of the key's type, from TOML syntax (`["a", "b"]`) or bare (`a,b`).
 struct Given {
   Value value;
-  bool text = false;
+  bool text = false;  // of the environment or the command line, which have no types
 };
 
 /// Sources in ascending precedence.
@@ -63,8 +62,7 @@ struct Origin {
   std::string ToString() const;
 };
 
-// A field is a key of config/weir.toml. In lists, maps (but device_count), devices and links, empty or 0: not
-// specified.
+// Each field is a key of config/weir.toml. Empty or 0 means "not specified", except in device_count and single numbers.
 
 /// A physical device split into logical ones, one per limit.
 struct VirtualDevices {

@@ -172,8 +172,7 @@ struct RandomOptions {
   std::string_view name = {};
 };
 
-/// Evenly from [minval, maxval); without maxval up to 1. shape: int32 or int64 [rank]. Also of type int32 or int64,
-/// which need a maxval; the bounds are then whole numbers.
+/// Evenly from [minval, maxval), maxval = 1 if absent. shape: int32 or int64 [rank]. Integers need whole bounds, both.
 Output RandomUniform(const Operand& shape, double minval = 0, std::optional<double> maxval = std::nullopt,
                      const RandomOptions& options = {}, Where where = Where::current());
 Output RandomNormal(const Operand& shape, double mean = 0, double stddev = 1, const RandomOptions& options = {},
