@@ -6,6 +6,7 @@
 
 #include "core/graph/frames.h"
 #include "core/graph/rewriter.h"
+#include "core/op/attrs.h"
 
 namespace weir::fuse {
 namespace {
@@ -254,7 +255,9 @@ Result<bool> Apply(const FuseOptions& options, const Place& place, StepGraph& st
   op::AttrList attrs = lift.expression->attrs, lifted_attrs;
   const bool agree = AddAttrs(step, place.bound.nodes, *lift.result, attrs) &&
                      AddAttrs(step, place.bound.nodes, *lifted_op, lifted_attrs);
-  if (!agree) return false;
+  if (!agree || !op::Validate({*lift.result, attrs}).ok() || !op::Validate({*lifted_op, lifted_attrs}).ok()) {
+    return false;  // of another type
+  }
 
   const PartialShape x = step.ShapeOf(place.outside.find("x")->second);
   const PartialShape& product = root.shapes[0];

@@ -309,15 +309,23 @@ bool MergeTransposes(Simplifier& s, NodeId id) {
   return true;
 }
 
-/// A reshape to the shape that is there, and one of what was only reshaped. Shapes are known, so no error is lost.
+/// The operands that give the shape, if any, are constants. Others may ask for a shape that the elements do not fill.
+bool HasGivenShape(const Simplifier& s, const StepNode& reshape) {
+  return std::all_of(reshape.inputs.begin() + 1, reshape.inputs.end(),
+                     [&](const Endpoint& input) { return s.ConstantAt(input) != nullptr; });
+}
+
+/// A reshape to the shape that is there, and one of what was only reshaped. Shapes are given, so no error is lost.
 bool MergeReshapes(Simplifier& s, NodeId id) {
   if (s.RoleOf(id) != Algebra::kReshape) return false;
   const StepNode& node = s.step().node(id);
+  if (!HasGivenShape(s, node)) return false;
   const Endpoint x = node.inputs[0];
   if (!node.shapes[0].fully_defined() || !s.step().ShapeOf(x).fully_defined()) return false;
   if (node.shapes[0] == s.step().ShapeOf(x)) return s.Replace(id, x);
   const NodeId inner = s.Inner(id, 0, Algebra::kReshape);
-  if (inner < 0 || !s.step().ShapeOf(s.step().node(inner).inputs[0]).fully_defined()) return false;
+  if (inner < 0 || !HasGivenShape(s, s.step().node(inner))) return false;
+  if (!s.step().ShapeOf(s.step().node(inner).inputs[0]).fully_defined()) return false;
   s.SetInput(id, 0, s.step().node(inner).inputs[0]);
   return true;
 }

@@ -25,7 +25,7 @@ Result<std::unique_ptr<PlacementLog>> PlacementLog::Open(const SessionOptions& o
   return log;
 }
 
-void PlacementLog::Add(const Program& program, place::Explanation explanation) {
+void PlacementLog::Add(const Program& program, place::Explanation explanation, size_t devices) {
   const std::lock_guard<std::mutex> lock(mutex_);
   std::string lines;
   for (const std::string& warning : explanation.warnings) {
@@ -46,7 +46,8 @@ void PlacementLog::Add(const Program& program, place::Explanation explanation) {
   std::string report = explain_ == SessionOptions::Explain::kNone  ? ""
                        : explain_ == SessionOptions::Explain::kAll ? ToText(explanation)
                                                                    : explanation.summary + "\n";
-  const bool fresh = !report.empty() && !explanation.placed.empty() && reported_.insert(report).second;
+  const bool choice = devices > 1 || explain_ == SessionOptions::Explain::kAll;
+  const bool fresh = choice && !report.empty() && !explanation.placed.empty() && reported_.insert(report).second;
   plans_.push_back(std::move(explanation.placed));
   if (plans_.size() > kMostPlans) MergePlans();
   if (explain_file_) {

@@ -26,8 +26,8 @@ class PlacementLog {
 
   /// Logs a step that is about to run: with log_device_placement, a line in TensorFlow's format for each node of
   /// Explanation::written that is new or has moved; warnings that are new; the report that SessionOptions::explain asks
-  /// for. Standard error gets each report once.
-  void Add(const Program& program, place::Explanation explanation);
+  /// for. Standard error gets each report once, and no summary if the session has one device.
+  void Add(const Program& program, place::Explanation explanation, size_t devices);
 
   /// Logs a line, unless it is empty, where summaries go.
   void Note(const std::string& line);

@@ -329,7 +329,7 @@ class Session::Impl final : public device::MemoryKeeper {
     if (options_.replace_period > 0 && runtime_->plugins->devices().all().size() > 1) {
       WEIR_ASSIGN(made->replacing, Replacing::Make(context, graph(), request, options_.replace_period));
     }
-    log_->Add(made->program, std::move(explanation));
+    log_->Add(made->program, std::move(explanation), runtime_->plugins->devices().all().size());
     return signature.Add(std::move(made));
   }
 
@@ -375,7 +375,7 @@ class Session::Impl final : public device::MemoryKeeper {
     Result<Program> program = Compile(context, graph(), *request, &explanation);
     if (!program.ok()) return;
     made->program = std::move(*program);
-    log_->Add(made->program, std::move(explanation));
+    log_->Add(made->program, std::move(explanation), runtime_->plugins->devices().all().size());
     signature.Replace(std::move(made));
   }
 

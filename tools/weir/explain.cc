@@ -165,7 +165,6 @@ Status ExplainGraph(const ExplainOptions& options, const Console& console, Json&
   session::SessionOptions session_options = session::SessionOptionsFrom(runtime->config);
   session_options.default_device = options.run.device;
   // The command's own output says where nodes are; several devices are worth a line of the session.
-  if (runtime->plugins->devices().all().size() < 2) session_options.explain = session::SessionOptions::Explain::kNone;
   session_options.allow_soft_placement = session_options.allow_soft_placement && options.soft;
   if (!options.algorithm.empty()) {
     auto placement = session_options.placement == nullptr

@@ -55,7 +55,6 @@ Status RecordProfile(const ProfileOptions& options, const Console& console, Json
   session::SessionOptions session_options = session::SessionOptionsFrom(runtime->config);
   session_options.default_device = options.run.device;
   // The command's own output says where nodes are; several devices are worth a line of the session.
-  if (runtime->plugins->devices().all().size() < 2) session_options.explain = session::SessionOptions::Explain::kNone;
   session_options.profile_file.clear();  // declared times, beside which the new ones are kept
   WEIR_ASSIGN(const std::unique_ptr<session::Session> session,
               session::Session::Make(std::move(runtime), graph, std::move(session_options)));

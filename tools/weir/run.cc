@@ -60,7 +60,6 @@ Result<Outcome> Execute(const RunCommandOptions& options, const graph::Definitio
   session::SessionOptions session_options = session::SessionOptionsFrom(runtime->config);
   session_options.default_device = options.device;
   // The command's own output says where nodes are; several devices are worth a line of the session.
-  if (runtime->plugins->devices().all().size() < 2) session_options.explain = session::SessionOptions::Explain::kNone;
   WEIR_ASSIGN(const std::unique_ptr<session::Session> session,
               session::Session::Make(std::move(runtime), graph, std::move(session_options)));
   for (const std::string& init : options.inits) {

@@ -33,21 +33,16 @@ Output Scaled(const Parts& parts, const Operand& shape, double offset, double sc
   return BuildOp("AddV2", {scaled, first}, {}, scope.path(), where).output(0);
 }
 
-/// Whole numbers from [minval, maxval), both in the range of the type.
+/// Whole numbers from [minval, maxval).
 Output UniformIntegers(const Operand& shape, double minval, double maxval, const RandomOptions& options,
                        const Where& where) {
   Graph& graph = shape.graph() != nullptr ? *shape.graph() : Graph::Default();
-  const double limit = options.dtype == DType::kInt32 ? 0x1p31 : 0x1p63;
-  for (const double bound : {minval, maxval}) {
-    if (std::trunc(bound) == bound && bound >= -limit && bound < limit) continue;
-    (void)graph.Fail(
-        InvalidArgument("random_uniform: {} is no {} ({})", bound, NumpyName(options.dtype), Format(where)));
-    return Output::Absent(graph);
-  }
   const NameScope scope(options.name.empty() ? "random_uniform" : options.name, graph);
   const Output dims = shape.In(graph, DType::kInvalid, "shape");
   const auto bound = [&](double value, std::string_view name) {
-    return Operand(Literal(static_cast<int64_t>(value)), where).In(graph, options.dtype, name);
+    const bool whole = std::trunc(value) == value && value >= -0x1p63 && value < 0x1p63;
+    const Literal literal = whole ? Literal(static_cast<int64_t>(value)) : Literal(value);  // which is an error
+    return Operand(literal, where).In(graph, options.dtype, name);
   };
   const SeedPair seeds = OpSeeds(graph, options.seed);
   return BuildOp("RandomUniformInt", {dims, bound(minval, "min"), bound(maxval, "max")},

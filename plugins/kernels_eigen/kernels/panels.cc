@@ -26,9 +26,12 @@ using UnalignedVector = float __attribute__((vector_size(kVectorBytes), aligned(
 constexpr int64_t kLanes = kVectorBytes / static_cast<int64_t>(sizeof(float));
 constexpr int64_t kPanelColumns = 2 * kLanes;
 // Elements between copied rows of a: not a multiple of 2 KiB, so that the rows of a block lie in different cache sets.
-constexpr int64_t kLeftStep = kPanelDepth + 16;
-constexpr int64_t kMostRows = 11 * 12;     // of a that are multiplied at once: they stay in the second cache
-constexpr int64_t kMostColumns = 256;      // of b that MultiplyMatrices packs at once
+constexpr int64_t LeftStep(int64_t depth) {
+  const int64_t lines = (depth + 15) / 16 * 16;
+  return lines % 512 == 0 ? lines + 16 : lines;
+}
+constexpr int64_t kMostRows = 11 * 12;  // of a that are multiplied at once: they stay in the second cache
+constexpr int64_t kMostColumns = 256;   // of b that MultiplyMatrices packs at once
 
 int64_t Panels(int64_t n) { return (n + kPanelColumns - 1) / kPanelColumns; }
 
@@ -62,8 +65,8 @@ struct Block {
   int64_t depth;
   float* c;
   int64_t c_step;
-  int64_t columns;       // at most those of the vectors
-  const float* addend;   // null or a matrix of c's shape, perhaps c, to which the product is added
+  int64_t columns;      // at most those of the vectors
+  const float* addend;  // null or a matrix of c's shape, perhaps c, to which the product is added
   int64_t addend_step;
 };
 
@@ -214,23 +217,22 @@ void PackRows(const StepMatrix& b, int64_t depth, int64_t n, float* to) {
 StepMatrix Left(const StepMatrix& a, int64_t m, int64_t depth, float* memory) {
   constexpr int64_t kSetsOfFirstCache = 1024;  // in elements
   if (a.column_step != 1) {
-    Transpose(a.elements, a.column_step, depth, m, memory, kLeftStep);
+    Transpose(a.elements, a.column_step, depth, m, memory, LeftStep(depth));
   } else if (a.row_step % kSetsOfFirstCache != 0) {
     return a;
   } else {
     for (int64_t i = 0; i < m; ++i) {
-      std::memcpy(memory + i * kLeftStep, a.At(i, 0), static_cast<size_t>(depth) * sizeof(float));
+      std::memcpy(memory + i * LeftStep(depth), a.At(i, 0), static_cast<size_t>(depth) * sizeof(float));
     }
   }
-  return {memory, kLeftStep, 1};
+  return {memory, LeftStep(depth), 1};
 }
 
 /// c [m, n] = addend + left b, without an addend if that is null, for the panels of `depth` rows of b.
 void MultiplyPacked(const StepMatrix& left, const float* b, int64_t m, int64_t depth, int64_t n, float* c,
                     int64_t c_step, const float* addend, int64_t addend_step) {
   const int64_t panel_size = depth * kPanelColumns;
-  Block block{left.elements, left.row_step, b, panel_size, depth, c, c_step, 2 * kPanelColumns, addend,
-              addend_step};
+  Block block{left.elements, left.row_step, b, panel_size, depth, c, c_step, 2 * kPanelColumns, addend, addend_step};
   int64_t column = 0;
   const auto next = [&](int64_t columns) {
     column += columns;
@@ -268,7 +270,7 @@ void PackPanels(const StepMatrix& b, int64_t k, int64_t n, float* to) {
   }
 }
 
-int64_t LeftScratch(int64_t m, int64_t k) { return k > 0 ? std::min(m, kMostRows) * kLeftStep : 0; }
+int64_t LeftScratch(int64_t m, int64_t k) { return std::min(m, kMostRows) * LeftStep(std::min(k, kPanelDepth)); }
 
 void MultiplyPanels(const StepMatrix& a, const float* packed, int64_t m, int64_t k, int64_t n, float* c, int64_t c_step,
                     const float* addend, int64_t addend_step, float* scratch) {

@@ -28,7 +28,7 @@ class Source {
     const op::ArgDef& arg = Arg(input);
     std::vector<DType> types(2, arg.type_attr.empty() ? arg.dtype : Type(arg.type_attr));
     if (!arg.type_list_attr.empty()) {
-      types = {DType::kFloat, DType::kInt32};
+      types = TwoOf(def_->FindAttr(arg.type_list_attr)->allowed_types);
       wanted_[arg.type_list_attr] = types;
     } else {
       wanted_[arg.number_attr] = int64_t{2};
@@ -77,14 +77,22 @@ class Source {
     return last == allowed.rend() ? allowed.back() : *last;
   }
 
+  static constexpr DType kTypes[] = {DType::kFloat, DType::kInt32,     DType::kInt64, DType::kString,
+                                     DType::kBool,  DType::kComplex64, DType::kUint8, DType::kQuint8};
+  /// The first two of kTypes that are allowed, or the one that is.
+  static std::vector<DType> TwoOf(DTypeSet allowed) {
+    std::vector<DType> types;
+    for (const DType type : kTypes) {
+      if (Contains(allowed, type) && types.size() < 2) types.push_back(type);
+    }
+    types.resize(2, types.empty() ? DType::kInvalid : types[0]);
+    return types;
+  }
+
   template <class T>
   static T Pick(const op::AttrDef& attr) {
     if constexpr (std::is_same_v<T, DType>) {
-      for (const DType type :
-           {DType::kFloat, DType::kInt32, DType::kInt64, DType::kString, DType::kBool, DType::kComplex64}) {
-        if (Contains(attr.allowed_types, type)) return type;
-      }
-      return DType::kInvalid;
+      return TwoOf(attr.allowed_types)[0];
     } else if constexpr (std::is_same_v<T, std::string>) {
       if (attr.name == "equation") return "a,b->ab";
       return attr.allowed_strings.empty() ? "text" : LastPlain(attr.allowed_strings);
