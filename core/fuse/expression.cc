@@ -202,15 +202,39 @@ bool AreTogether(const Scene& scene, const std::vector<NodeId>& nodes) {
          });
 }
 
+std::set<std::string_view> OpsIn(const StepGraph& step) {
+  std::set<std::string_view> names;
+  const op::OpDef* last = nullptr;
+  for (const StepNode& node : step.nodes) {
+    if (node.kind != StepNode::Kind::kOp || &node.source->op() == last) continue;
+    last = &node.source->op();
+    names.insert(last->name);
+  }
+  return names;
+}
+
+/// One of the ops before the first operand or attribute of the text is in the set.
+bool HasRootIn(std::string_view text, const std::set<std::string_view>& names) {
+  std::string_view roots = text.substr(0, text.find_first_of("(["));
+  while (!roots.empty()) {
+    const size_t end = std::min(roots.find('|'), roots.size());
+    if (names.contains(roots.substr(0, end))) return true;
+    roots.remove_prefix(std::min(end + 1, roots.size()));
+  }
+  return false;
+}
+
 }  // namespace
 
 Result<Term> ParseTerm(std::string_view text) { return TermParser(text).Parse(); }
 
-Result<Expressions> Expressions::Of(const op::OpRegistry& ops) {
+Result<Expressions> Expressions::Of(const StepGraph& step) {
+  const std::set<std::string_view> present = OpsIn(step);
   Expressions expressions;
-  for (const op::OpDef* const result : ops.FusedOps()) {
+  for (const op::OpDef* const result : step.graph->ops().FusedOps()) {
     for (const op::FusedExpression& expression : result->computes) {
       const std::string_view text = expression.text;
+      if (!HasRootIn(text, present)) continue;
       const size_t with = text.find(kWith);
       Result<Term> term = ParseTerm(text.substr(0, with));
       if (!term.ok()) return Internal("op {}: {}", result->name, term.status().message());

@@ -55,11 +55,11 @@ struct Found {
   op::AttrList attrs;
 };
 
-/// The expressions of the catalogue's fused ops.
+/// The expressions of the catalogue's fused ops whose root is an op of a step.
 class Expressions {
  public:
-  /// Internal for an expression that does not parse.
-  static Result<Expressions> Of(const op::OpRegistry& ops);
+  /// Reads these expressions only, since there are hundreds. Internal for one that does not parse.
+  static Result<Expressions> Of(const graph::StepGraph& step);
 
   /// The first expression whose root is the node, whose inner nodes have no other users and are on one device and in
   /// one frame with the root, whose operands are plain values of known shapes, and which a kernel takes. Nodes marked

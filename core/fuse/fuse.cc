@@ -131,7 +131,7 @@ Status ReplaceAll(const std::vector<Found>& all, PlacedStep& placed) {
 /// several that share nodes is found first.
 Status FuseExpressions(const FuseOptions& options, PlacedStep& placed) {
   StepGraph& step = placed.step;
-  WEIR_ASSIGN(const Expressions expressions, Expressions::Of(step.graph->ops()));
+  WEIR_ASSIGN(const Expressions expressions, Expressions::Of(step));
   const IndexedVector<NodeId, int> users = graph::CountUsers(step);
   const Scene scene{options, step, placed.placement, users};
   IndexedVector<NodeId, char> taken(step.nodes.size(), 0);

@@ -328,7 +328,7 @@ Result<bool> Apply(const FuseOptions& options, const Place& place, StepGraph& st
 
 Status LiftFromLoops(const FuseOptions& options, StepGraph& step, graph::Placement& placement) {
   if (step.frames.size() <= 1) return Status();
-  WEIR_ASSIGN(const Expressions expressions, Expressions::Of(step.graph->ops()));
+  WEIR_ASSIGN(const Expressions expressions, Expressions::Of(step));
   IndexedVector<NodeId, int> users = graph::CountUsers(step);
   for (auto id = static_cast<NodeId>(step.nodes.size()) - 1; id >= 0; --id) {
     for (const Lift* const lift : expressions.LiftsAt(step.node(id))) {
