@@ -23,7 +23,7 @@ using graph::StepNode;
 
 constexpr double kRuns = 1000, kIterations = 100;  // of a plan, and of a loop, that are expected
 constexpr double kUnknownCompileNs = 20e6, kLeastCompileNs = 100e3;
-constexpr double kInstructionNs = 20;     // of the plan, for each op, beside the kernel's time
+constexpr double kInstructionNs = 1;      // of the plan, for each op, beside the kernel's time and launch
 constexpr double kTileNs = 250e3;         // work that is worth a thread
 constexpr double kTiledNs = 2 * kTileNs;  // a call that is cut
 
