@@ -45,8 +45,8 @@ enum class Fault {
 
 /// What the compiler is told and what it was asked. One at a time.
 struct Script {
-  Fault fault = Fault::kNone;
-  int32_t compat = WEIR_COMPAT_SAME;
+  std::atomic<Fault> fault{Fault::kNone};  // an abandoned call may read it late
+  std::atomic<int32_t> compat{WEIR_COMPAT_SAME};
   std::string key = "test 1";
   std::atomic<int> compiled{0}, deserialized{0}, alive{0}, in_call{0};
   std::atomic<bool> cancelled_seen{false};
