@@ -62,7 +62,7 @@ struct Origin {
   std::string ToString() const;
 };
 
-// Each field is a key of config/weir.toml. Empty or 0 means "not specified", except in device_count and single numbers.
+// Fields are keys of config/weir.toml. Empty or 0 in a list, map (not device_count), device or link: not specified.
 
 /// A physical device split into logical ones, one per limit.
 struct VirtualDevices {

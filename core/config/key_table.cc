@@ -262,8 +262,7 @@ std::vector<Key> PluginsKeys() {
        WEIR_FIELD(plugins.strict)},
       {"plugins.time_limit_ms",
        "Time limit for loading a plugin, for its enumeration of devices, and for compiling a region; beyond it the "
-       "plugin "
-       "counts as hung.",
+       "plugin counts as hung.",
        WEIR_FIELD(plugins.time_limit_ms), 1, kMaxInt32},
       {"plugins.open_limit_ms",
        "Time limit for opening a device on its first use; beyond it steps that use the device fail.",

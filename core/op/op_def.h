@@ -129,9 +129,9 @@ struct Traits {
   RefusalFn refusal = nullptr;         // null: the shape function's text
   /// Each element of the output depends on the elements of the inputs at its position only, after broadcasting.
   bool elementwise = false;
-  /// The node stands for elementwise ops of one type, which a plan runs tile by tile: the attribute `ops` has their
-  /// names, and `operands` the operands of each, one after the other: the number of an input of the node, or its number
-  /// of inputs plus that of an earlier op. The last op's result is the output.
+  /// The node stands for several ops, which a compiled executable or the tile loops of a plan run: the attribute `ops`
+  /// has their names, and `operands` the operands of each, one after the other: the number of an input of the node, or
+  /// its number of inputs plus that of an earlier op. core/ops/fused.cc declares the outputs.
   bool region = false;
 };
 
@@ -146,9 +146,11 @@ struct Fusion {
 
 /// An expression of several ops that a node of the op computes at once: "Relu(BiasAdd(MatMul(a, b), bias))". Names of
 /// the op's inputs are its operands, and names of its attributes stand for constants: the values of scalars of float
-/// and double. Another name, `d=Sub(x, m)`, stands for one value wherever it is used. "last" is a constant with the
-/// number of the last dimension. Operands of commutative ops match in both orders, at each place where the order is not
-/// the same. The op's other attributes come from the replaced nodes.
+/// and double. Another name, `d=Sub(x, m)`, stands for one value wherever it is used. "last" and "first" are constants
+/// with the number of that dimension. `BiasAdd[data_format=NHWC](x, bias)` matches nodes with that attribute. An
+/// expression "… with p=_Op(x, w)" has a part that is computed ahead of a loop (core/fuse/lift_internal.h). Operands of
+/// commutative ops match in both orders, at each place where the order is not the same. The op's other attributes come
+/// from the replaced nodes.
 struct FusedExpression {
   std::string text;
   AttrList attrs;  // of the fused node: attributes with values of their own

@@ -43,7 +43,7 @@ enum class Fault {
   kExecuteThrows,
 };
 
-/// What the compiler is told and what it was asked. One at a time.
+/// The fault that the test compiler shows, and counts of its calls. There is one for all tests of the process.
 struct Script {
   std::atomic<Fault> fault{Fault::kNone};  // an abandoned call may read it late
   std::atomic<int32_t> compat{WEIR_COMPAT_SAME};
