@@ -4,6 +4,7 @@ find_package(Boost 1.74 REQUIRED)                 # headers of DLL and Asio only
 find_package(Protobuf 3.21 REQUIRED)              # protobuf::libprotobuf, protobuf::protoc
 find_package(Eigen3 3.3 REQUIRED NO_MODULE)       # Eigen3::Eigen
 find_package(Snappy REQUIRED)                     # Snappy::snappy
+find_package(ZLIB REQUIRED)                       # ZLIB::ZLIB
 find_package(fmt REQUIRED)                        # fmt::fmt
 find_package(CLI11 REQUIRED)                      # CLI11::CLI11
 find_package(nlohmann_json REQUIRED)              # nlohmann_json::nlohmann_json
@@ -45,6 +46,12 @@ if(WEIR_HAVE_LLVM AND WEIR_SANITIZER STREQUAL thread)
   message(STATUS "compiler_llvm is off: LLVM is not built for the thread sanitizer")
   set(WEIR_HAVE_LLVM OFF)
 endif()
+weir_optional_library(GRPC grpc GrpcShared 1.44...<2)               # GrpcShared::GrpcShared
+if(WEIR_HAVE_GRPC AND WEIR_SANITIZER STREQUAL thread)
+  message(STATUS "grpc is off: gRPC is not built for the thread sanitizer")
+  set(WEIR_HAVE_GRPC OFF)
+endif()
+weir_optional_library(TLS "TLS of the plugin remote" OpenSSL 3.0)   # OpenSSL::SSL
 set(WEIR_LLVM_VERSION "${LLVMShared_VERSION}")
 
 if(BUILD_TESTING)

@@ -5,9 +5,6 @@
 # The target `shipped` builds the component runtime. The package also works from the build folder.
 include(CMakePackageConfigHelpers)
 
-# The folders of the public API. Only their libraries export symbols; all others stay hidden, and so does every
-# dependency.
-set(weir_exporting base tensor trace io op graph scope config place session client)
 if(WEIR_SHARED)
   set(map "${PROJECT_SOURCE_DIR}/config/cmake/weir_exports.map")
   add_library(weir_shared SHARED)
@@ -20,7 +17,6 @@ if(WEIR_SHARED)
     "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR};${PROJECT_BINARY_DIR}/include>"
     "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR};${CMAKE_INSTALL_INCLUDEDIR}/weir>")
   foreach(folder IN LISTS weir_exporting)
-    set_target_properties(weir_${folder} PROPERTIES CXX_VISIBILITY_PRESET default)
     target_sources(weir_shared PRIVATE "$<TARGET_OBJECTS:weir_${folder}>")
     target_link_libraries(weir_shared PRIVATE weir_${folder})
   endforeach()
@@ -76,6 +72,8 @@ install(DIRECTORY sdk/abi sdk/cpp DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/weir/
 install(FILES "${PROJECT_BINARY_DIR}/include/weir/sdk/v1/plugin.h"
   DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/weir/sdk/v1" COMPONENT sdk)
 install(DIRECTORY sdk/template sdk/examples DESTINATION "${CMAKE_INSTALL_DATADIR}/weir/sdk" COMPONENT sdk)
+install(DIRECTORY tests/ops/cases/ DESTINATION "${CMAKE_INSTALL_DATADIR}/weir/op_cases" COMPONENT sdk
+  FILES_MATCHING PATTERN "*.txt")
 install(FILES sdk/README.md sdk/CHANGELOG.md DESTINATION "${CMAKE_INSTALL_DATADIR}/weir/sdk" COMPONENT sdk)
 install(FILES config/weir.toml README.md CHANGELOG.md LICENSE DESTINATION "${CMAKE_INSTALL_DATADIR}/weir"
   COMPONENT runtime)

@@ -13,6 +13,7 @@ file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/include/weir/sdk/v1/plugin.h"
 #include \"sdk/cpp/plugin.h\" // IWYU pragma: export
 #else
 #include \"sdk/abi/compiler.h\"
+#include \"sdk/abi/frontdoor.h\"
 #include \"sdk/abi/cost.h\"
 #include \"sdk/abi/device.h\"
 #include \"sdk/abi/kernel.h\"

@@ -3,7 +3,12 @@
 # unnamed namespaces must differ. The preset dev finds a source that lacks an include.
 include(GoogleTest)
 
-# Precompiled headers: one for tests, and one for core if the preset enables it.
+# The folders of the public API. Only their libraries export symbols of weir::weir; all others stay hidden, and so does
+# every dependency.
+set(weir_exporting base tensor trace io op graph scope config place session client)
+
+# Precompiled headers: one for tests, and one for core if the preset enables it; sources with another visibility need
+# another.
 function(weir_precompiled_header name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LIBS;HEADERS;FLAGS")
   file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/${name}.cc" CONTENT "// holds a precompiled header\n" @ONLY)
@@ -17,6 +22,10 @@ function(weir_precompiled_header name)
 endfunction()
 if(WEIR_PRECOMPILE)
   weir_precompiled_header(weir_precompiled LIBS fmt::fmt)
+  if(WEIR_SHARED)
+    weir_precompiled_header(weir_precompiled_exporting LIBS fmt::fmt)
+    set_target_properties(weir_precompiled_exporting PROPERTIES CXX_VISIBILITY_PRESET default)
+  endif()
 endif()
 # Tests are never optimised, and their own code is not checked for undefined behaviour: compiling takes most of their
 # time.
@@ -27,6 +36,14 @@ endif()
 if(BUILD_TESTING)
   weir_precompiled_header(weir_precompiled_test LIBS fmt::fmt GTest::gtest HEADERS <gtest/gtest.h>
     FLAGS ${weir_test_flags})
+endif()
+
+# Tests link most of core statically. The default linker needs three times the time of lld.
+set(weir_test_linker "")
+find_program(WEIR_LLD NAMES ld.lld)
+mark_as_advanced(WEIR_LLD)
+if(WEIR_LLD)
+  set(weir_test_linker -fuse-ld=lld)
 endif()
 
 # Uses a precompiled header; the target must have the macros and flags that the header was compiled with.
@@ -53,9 +70,32 @@ function(weir_protobuf out_var root)
       DEPENDS "${root}/${file}" VERBATIM COMMENT "protoc ${file}")
     list(APPEND generated "${out_dir}/${stem}.pb.cc")
   endforeach()
-  # Generated code is compiled without warnings and without checks for undefined behaviour.
-  set_source_files_properties(${generated} PROPERTIES COMPILE_OPTIONS "-w;-fno-sanitize=undefined"
-    SKIP_PRECOMPILE_HEADERS ON)
+  # Headers take most of the time, so the generated sources are compiled in two groups. Each source has two static names
+  # that the others have too, and which the messages of protobuf's own headers must keep.
+  set(sources ${generated})
+  set_source_files_properties(${sources} PROPERTIES HEADER_FILE_ONLY ON)
+  list(LENGTH sources count)
+  math(EXPR half "(${count} + 1) / 2")
+  foreach(group IN ITEMS 0 1)
+    set(text "")
+    foreach(header IN ITEMS extension_set.h generated_message_reflection.h map_field.h reflection_ops.h wire_format.h)
+      string(APPEND text "#include <google/protobuf/${header}>\n")
+    endforeach()
+    math(EXPR first "${group} * ${half}")
+    list(SUBLIST sources ${first} ${half} members)
+    foreach(source IN LISTS members)
+      cmake_path(GET source STEM LAST_ONLY stem)
+      string(MAKE_C_IDENTIFIER "${stem}" stem)
+      string(APPEND text "#define schemas schemas_${stem}\n#define file_default_instances instances_${stem}\n"
+        "#include \"${source}\"\n#undef schemas\n#undef file_default_instances\n")
+    endforeach()
+    set(file "${out_dir}/generated_${group}.cc")
+    file(CONFIGURE OUTPUT "${file}" CONTENT "${text}" @ONLY)
+    # Generated code is compiled without warnings and without checks for undefined behaviour.
+    set_source_files_properties("${file}" PROPERTIES COMPILE_OPTIONS "-w;-fno-sanitize=undefined"
+      SKIP_PRECOMPILE_HEADERS ON OBJECT_DEPENDS "${members}")
+    list(APPEND generated "${file}")
+  endforeach()
   set(${out_var} ${generated} PARENT_SCOPE)
 endfunction()
 
@@ -79,6 +119,9 @@ function(weir_library)
   if(NOT TARGET weir::${arg_NAME})
     add_library(weir::${arg_NAME} ALIAS ${target})
   endif()
+  if(arg_NAME IN_LIST weir_checked_accesses)
+    target_compile_options(${target} PRIVATE -fsanitize=${weir_access_checks} -fno-sanitize-recover=undefined)
+  endif()
   if(arg_HDRS)
     target_sources(${target} ${scope} FILE_SET HEADERS BASE_DIRS "${PROJECT_SOURCE_DIR}" FILES ${arg_HDRS})
   endif()
@@ -89,7 +132,12 @@ function(weir_library)
     target_link_libraries(${target} PUBLIC protobuf::libprotobuf)
   endif()
   if(scope STREQUAL PUBLIC)
-    weir_precompile(${target} weir_precompiled)
+    set(header weir_precompiled)
+    if(WEIR_SHARED AND arg_NAME IN_LIST weir_exporting)
+      set_target_properties(${target} PROPERTIES CXX_VISIBILITY_PRESET default)
+      set(header weir_precompiled_exporting)
+    endif()
+    weir_precompile(${target} ${header})
   endif()
   weir_link_folders(${target} ${scope} ${arg_DEPS})
   if(arg_PRIVATE_LIBS)
@@ -143,6 +191,7 @@ function(weir_test)
   target_include_directories(${arg_NAME} PRIVATE "${PROJECT_SOURCE_DIR}")
   target_compile_definitions(${arg_NAME} PRIVATE ${arg_DEFINITIONS})
   target_compile_options(${arg_NAME} PRIVATE ${weir_test_flags})
+  target_link_options(${arg_NAME} PRIVATE ${weir_test_linker})
   weir_precompile(${arg_NAME} weir_precompiled_test)
   weir_link_folders(${arg_NAME} PRIVATE ${arg_DEPS})
   target_link_libraries(${arg_NAME} PRIVATE GTest::gtest_main GTest::gtest ${arg_LIBS})

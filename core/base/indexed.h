@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
+#include <span>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -47,6 +48,44 @@ template <class Integer>
 requires std::is_integral_v<Integer>
 constexpr size_t PositionOf(Integer index) { return static_cast<size_t>(index); }
 
+/// The first `size` indices of a kind in order, or backwards.
+template <class I>
+class IdRange {
+ public:
+  template <int kStep>
+  class Steps {
+   public:
+    explicit Steps(size_t at) : at_(at) {}
+    I operator*() const { return I(at_); }
+    Steps& operator++() {
+      at_ += kStep;
+      return *this;
+    }
+    bool operator==(const Steps&) const = default;
+
+   private:
+    size_t at_;
+  };
+  class Backwards {
+   public:
+    explicit Backwards(size_t size) : size_(size) {}
+    Steps<-1> begin() const { return Steps<-1>(size_ - 1); }
+    Steps<-1> end() const { return Steps<-1>(static_cast<size_t>(-1)); }
+
+   private:
+    size_t size_;
+  };
+
+  explicit IdRange(size_t size) : size_(size) {}
+  Steps<1> begin() const { return Steps<1>(0); }
+  Steps<1> end() const { return Steps<1>(size_); }
+  Backwards backwards() const { return Backwards(size_); }
+  size_t size() const { return size_; }
+
+ private:
+  size_t size_;
+};
+
 /// A std::vector that is indexed by I, an Id or a plain integer type.
 template <class I, class T>
 class IndexedVector {
@@ -68,6 +107,10 @@ class IndexedVector {
     return I(elements_.size() - 1);
   }
   void push_back(T element) { elements_.push_back(std::move(element)); }
+  template <class... Args>
+  reference emplace_back(Args&&... args) {
+    return elements_.emplace_back(std::forward<Args>(args)...);
+  }
   /// The index that the next element will have.
   I end_index() const { return I(elements_.size()); }
   bool Has(I index) const { return PositionOf(index) < elements_.size(); }
@@ -83,6 +126,11 @@ class IndexedVector {
   auto end() { return elements_.end(); }
   auto begin() const { return elements_.begin(); }
   auto end() const { return elements_.end(); }
+  /// Inserts [first, last) before element `at`.
+  template <class Iterator>
+  void InsertAt(I at, Iterator first, Iterator last) {
+    elements_.insert(elements_.begin() + static_cast<ptrdiff_t>(PositionOf(at)), first, last);
+  }
   reference back() { return elements_.back(); }
   const_reference back() const { return elements_.back(); }
   const T* data() const { return elements_.data(); }
@@ -90,29 +138,8 @@ class IndexedVector {
   const Elements& elements() const { return elements_; }
 
   /// All indices in order: `for (const ValueId id : values.indices())`.
-  class Indices {
-   public:
-    class Iterator {
-     public:
-      explicit Iterator(size_t at) : at_(at) {}
-      I operator*() const { return I(at_); }
-      Iterator& operator++() {
-        ++at_;
-        return *this;
-      }
-      bool operator==(const Iterator&) const = default;
-
-     private:
-      size_t at_;
-    };
-    explicit Indices(size_t size) : size_(size) {}
-    Iterator begin() const { return Iterator(0); }
-    Iterator end() const { return Iterator(size_); }
-
-   private:
-    size_t size_;
-  };
-  Indices indices() const { return Indices(elements_.size()); }
+  IdRange<I> indices() const { return IdRange<I>(elements_.size()); }
+  bool operator==(const IndexedVector&) const = default;
 
  private:
   size_t Checked(I index) const {
@@ -122,6 +149,40 @@ class IndexedVector {
   }
 
   Elements elements_;
+};
+
+/// A value for each pair of an R and a C, row by row.
+template <class R, class C, class T>
+class IndexedTable {
+ public:
+  IndexedTable() = default;
+  IndexedTable(size_t rows, size_t columns, const T& value = T()) { assign(rows, columns, value); }
+  void assign(size_t rows, size_t columns, const T& value = T()) {
+    columns_ = columns;
+    elements_.assign(rows * columns, value);
+  }
+
+  T& operator()(R row, C column) { return elements_[At(row, column)]; }
+  const T& operator()(R row, C column) const { return elements_[At(row, column)]; }
+  /// Row by row.
+  const std::vector<T>& elements() const { return elements_; }
+  std::span<T> Row(R row) { return {elements_.data() + PositionOf(row) * columns_, columns_}; }
+  std::span<const T> Row(R row) const { return {elements_.data() + PositionOf(row) * columns_, columns_}; }
+  /// Adds a row; it has as many elements as the others.
+  void AddRow(std::span<const T> row) {
+    columns_ = row.size();
+    elements_.insert(elements_.end(), row.begin(), row.end());
+  }
+
+ private:
+  size_t At(R row, C column) const {
+    const size_t at = PositionOf(row) * columns_ + PositionOf(column);
+    assert(PositionOf(column) < columns_ && at < elements_.size());
+    return at;
+  }
+
+  size_t columns_ = 0;
+  std::vector<T> elements_;
 };
 
 }  // namespace weir

@@ -3,46 +3,43 @@
 #define WEIR_CORE_BASE_TIMED_H_
 
 #include <chrono>
-#include <condition_variable>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
-#include <system_error>
-#include <thread>
 #include <utility>
 
 namespace weir {
 
-/// The result of `call`, or nullopt if it takes longer than `limit` or no thread can be started. A call that exceeds
-/// the limit keeps running, so it must own everything it touches; its result is destroyed on its thread.
+/// One thread for calls that follow each other. Not thread-safe.
+class TimedCalls {
+ public:
+  TimedCalls();
+  /// Ends the thread, unless its call exceeded the limit.
+  ~TimedCalls();
+  TimedCalls(const TimedCalls&) = delete;
+  TimedCalls& operator=(const TimedCalls&) = delete;
+
+  /// The result of `call`, or nullopt if it takes longer than `limit` or no thread can be started. A call that exceeds
+  /// the limit keeps running, so it must own everything it touches; its result is destroyed on its thread. The next
+  /// call has a new thread then.
+  template <class T>
+  std::optional<T> Run(std::chrono::milliseconds limit, std::function<T()> call) {
+    auto result = std::make_shared<std::optional<T>>();
+    if (!Do(limit, [result, call = std::move(call)] { *result = call(); })) return std::nullopt;
+    return std::move(*result);
+  }
+
+ private:
+  struct Shared;
+  bool Do(std::chrono::milliseconds limit, std::function<void()> call);
+
+  std::shared_ptr<Shared> shared_;  // with the thread; null: none yet
+};
+
+/// As TimedCalls::Run, for one call.
 template <class T>
 std::optional<T> RunWithin(std::chrono::milliseconds limit, std::function<T()> call) {
-  struct Shared {
-    std::mutex mutex;  // protects result
-    std::condition_variable ready;
-    std::optional<T> result;
-  };
-  auto shared = std::make_shared<Shared>();
-  std::thread thread;
-  try {
-    thread = std::thread([shared, call = std::move(call)] {
-      T result = call();
-      const std::lock_guard lock(shared->mutex);
-      shared->result = std::move(result);
-      shared->ready.notify_one();
-    });
-  } catch (const std::system_error&) {
-    return std::nullopt;
-  }
-  std::unique_lock lock(shared->mutex);
-  if (!shared->ready.wait_for(lock, limit, [&] { return shared->result.has_value(); })) {
-    thread.detach();
-    return std::nullopt;
-  }
-  lock.unlock();
-  thread.join();  // it has finished its work
-  return std::move(shared->result);
+  return TimedCalls().Run<T>(limit, std::move(call));
 }
 
 }  // namespace weir

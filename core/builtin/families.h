@@ -54,8 +54,16 @@ void AddTensorLists(kernel::KernelRegistry& kernels);
 void AddOptionals(kernel::KernelRegistry& kernels);
 /// HashTableV2, LookupTableFindV2 and the like.
 void AddTables(kernel::KernelRegistry& kernels);
-/// FIFOQueueV2, QueueDequeueV2 and the like.
+/// FIFOQueueV2, QueueDequeueV2 and the like, and those on references.
 void AddQueues(kernel::KernelRegistry& kernels);
+/// TextLineReaderV2, ReaderReadV2 and the like.
+void AddReaders(kernel::KernelRegistry& kernels);
+/// Barrier, BarrierInsertMany and the like.
+void AddBarriers(kernel::KernelRegistry& kernels);
+/// Stage, MapStage, OrderedMapStage and the like.
+void AddStagingAreas(kernel::KernelRegistry& kernels);
+/// ConditionalAccumulator, AccumulatorTakeGradient and the like.
+void AddAccumulators(kernel::KernelRegistry& kernels);
 /// TensorArrayV3 and the ops on it.
 void AddTensorArrays(kernel::KernelRegistry& kernels);
 /// Assert, CheckNumerics.

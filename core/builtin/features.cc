@@ -226,8 +226,13 @@ Status SparseCrossV2(kernel::BuiltinCall& call) {
 Status BoostedTreesBucketize(kernel::BuiltinCall& call) {
   const size_t features = call.outputs.size();
   WEIR_TRY(CheckCounts(call, 2 * features, features));
+  size_t rows = 0;
   for (size_t f = 0; f < features; ++f) {
     WEIR_ASSIGN(const std::span<const float> values, Elements<float>(call, f, "float_values"));
+    if (f == 0) rows = values.size();
+    if (values.size() != rows) {
+      return InvalidArgument("Dimensions must be equal, but are {} and {}", values.size(), rows);
+    }
     WEIR_ASSIGN(const std::span<const float> boundaries, Elements<float>(call, features + f, "bucket_boundaries"));
     if (boundaries.empty() && !values.empty()) {
       return InvalidArgument("bucket_boundaries of feature {} must not be empty", f);

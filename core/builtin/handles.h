@@ -35,6 +35,11 @@ Result<std::shared_ptr<T>> ResourceOf(const kernel::BuiltinCall& call, size_t i)
 /// Sets output `i` to a handle of a resource that is destroyed at the end of the step.
 Status OutputOfStep(kernel::BuiltinCall& call, size_t i, std::shared_ptr<Resource> resource);
 
+/// The session's resource with the name in the attribute `shared_name`, or that of the node, in the container of the
+/// attribute; created on first use.
+Result<std::shared_ptr<Resource>> SharedResource(const kernel::BuiltinCall& call, std::string_view type_name,
+                                                 const runtime::ResourceScope::Make& make);
+
 /// Sets output `i` to a handle of a session resource, created on first use. Its name comes from the attributes
 /// `container` and `shared_name`; if `shared_name` is empty the resource belongs to the node.
 Result<std::shared_ptr<Resource>> OutputOfSession(kernel::BuiltinCall& call, size_t i, std::string_view type_name,

@@ -14,6 +14,16 @@ namespace weir::builtin {
 /// InvalidArgument unless the call has at least `min_inputs` inputs and exactly `outputs` outputs.
 Status CheckCounts(const kernel::BuiltinCall& call, size_t min_inputs, size_t outputs);
 
+/// The types as TensorFlow lists them: "float, int32".
+std::string ListText(std::span<const DType> types);
+/// The shapes as TensorFlow lists them: "[[2],[]]".
+std::string ListText(std::span<const PartialShape> shapes);
+
+/// InvalidArgument with TensorFlow's text unless the call's inputs behind the handle or reference in input 0 and its
+/// outputs have these types. `outputs`: of the node.
+Status CheckSignature(const kernel::BuiltinCall& call, std::span<const DType> wanted_inputs,
+                      std::span<const DType> outputs, std::span<const DType> wanted_outputs);
+
 /// Elements of input `i` as T; InvalidArgument if the type differs. `what` is the op's name of the input.
 template <class T>
 Result<std::span<const T>> Elements(const kernel::BuiltinCall& call, size_t i, std::string_view what) {

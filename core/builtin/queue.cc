@@ -26,12 +26,17 @@ std::string_view Name(QueueOrder order) {
   return kNames[static_cast<size_t>(order)];
 }
 
-FifoQueue::FifoQueue(std::string name, Options options)
-    : node_(std::move(name)), options_(std::move(options)), draws_(options_.seed, options_.seed2) {}
+FifoQueue::FifoQueue(std::string name, Options options, NamedBy named_by)
+    : node_(std::move(name)),
+      named_by_(named_by),
+      options_(std::move(options)),
+      draws_(options_.seed, options_.seed2) {}
 
 FifoQueue::~FifoQueue() { Clear(); }
 
-std::string FifoQueue::name() const { return fmt::format("_{}_{}", id(), node_); }
+std::string FifoQueue::name() const {
+  return named_by_ == NamedBy::kNameAlone ? node_ : fmt::format("_{}_{}", id(), node_);
+}
 
 std::string FifoQueue::DebugString() const {
   return fmt::format("{} '{}' with {} tuples", Name(options_.order), name(), size());

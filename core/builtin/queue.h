@@ -49,8 +49,9 @@ class FifoQueue final : public Resource, public std::enable_shared_from_this<Fif
     int64_t seed = 0, seed2 = 0;  // of kShuffled; both 0: another order each time
     bool operator==(const Options&) const = default;
   };
-  /// `name` is the name of its node.
-  FifoQueue(std::string name, Options options);
+  /// How errors name the queue: by its number and the name of its node, or by that name alone.
+  enum class NamedBy : uint8_t { kNumberAndNode, kNameAlone };
+  FifoQueue(std::string name, Options options, NamedBy named_by = NamedBy::kNumberAndNode);
   ~FifoQueue() override;
 
   std::string_view type_name() const override { return kTypeName; }
@@ -108,6 +109,7 @@ class FifoQueue final : public Resource, public std::enable_shared_from_this<Fif
   Result<std::vector<Tensor>> Stack(std::vector<Tuple> tuples) const;
 
   const std::string node_;
+  const NamedBy named_by_;
   const Options options_;
   mutable std::mutex mutex_;  // protects all below
   std::deque<Tuple> tuples_;

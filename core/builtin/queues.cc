@@ -8,22 +8,12 @@
 #include "core/builtin/operands.h"
 #include "core/builtin/pieces.h"
 #include "core/builtin/queue.h"
+#include "core/builtin/references.h"
 
 namespace weir::builtin {
 namespace {
 
 using Queue = std::shared_ptr<FifoQueue>;
-
-std::string ListText(const std::vector<DType>& types) {
-  std::string text;
-  for (const DType type : types) text += (text.empty() ? "" : ", ") + Name(type);
-  return text;
-}
-std::string ListText(const std::vector<PartialShape>& shapes) {
-  std::string text;
-  for (const PartialShape& shape : shapes) text += (text.empty() ? "" : ",") + shape.ToString();
-  return "[" + text + "]";
-}
 
 Status CheckShared(const FifoQueue& queue, const FifoQueue::Options& asked, const std::string& name) {
   const FifoQueue::Options& has = queue.options();
@@ -60,8 +50,8 @@ Status ReadOrder(const kernel::BuiltinCall& call, FifoQueue::Options& options) {
   }
   if (options.order == QueueOrder::kPadded) {
     if (options.shapes.size() != options.types.size()) {
-      return InvalidArgument("a PaddingFIFOQueue of {} components has {} shapes", options.types.size(),
-                             options.shapes.size());
+      return InvalidArgument("Shapes must be provided for all components, but received {} dtypes and {} shapes.",
+                             options.types.size(), options.shapes.size());
     }
     for (const PartialShape& shape : options.shapes) {
       if (!shape.has_rank()) return InvalidArgument("shape {} must have known rank.", shape.ToString());
@@ -80,7 +70,9 @@ Status ReadOrder(const kernel::BuiltinCall& call, FifoQueue::Options& options) {
   return Status();
 }
 
-Status MakeQueue(kernel::BuiltinCall& call, QueueOrder order) {
+enum class Named : uint8_t { kHandle, kReference };
+
+Status MakeQueue(kernel::BuiltinCall& call, QueueOrder order, Named named) {
   FifoQueue::Options options;
   options.order = order;
   WEIR_ASSIGN(options.types, call.attrs.Types("component_types"));
@@ -101,7 +93,9 @@ Status MakeQueue(kernel::BuiltinCall& call, QueueOrder order) {
               }));
   const auto queue = std::dynamic_pointer_cast<FifoQueue>(made);
   if (!queue) return Internal("a queue of another kind has the name '{}'", shared);
-  return CheckShared(*queue, options, shared);
+  WEIR_TRY(CheckShared(*queue, options, shared));
+  if (named == Named::kReference) ReferToHandle(call, 0);
+  return Status();
 }
 
 Status CheckTimeout(const kernel::BuiltinCall& call) {
@@ -109,18 +103,10 @@ Status CheckTimeout(const kernel::BuiltinCall& call) {
   return timeout == -1 ? Status() : InvalidArgument("Timeout not supported yet.");
 }
 
-Status CheckComponents(const FifoQueue& queue, const std::vector<DType>& types) {
-  if (types == queue.options().types) return Status();
-  return InvalidArgument("Expected input types [{}], got [{}] of queue '{}'", ListText(queue.options().types),
-                         ListText(types), queue.name());
-}
-
 /// The components after the handle as one tuple, or, with `many`, as one tuple per row.
 Result<std::vector<FifoQueue::Tuple>> TuplesOf(const FifoQueue& queue, const kernel::BuiltinCall& call, bool many) {
   FifoQueue::Tuple tuple(call.inputs.begin() + 1, call.inputs.end());
-  std::vector<DType> types;
-  for (const Tensor& component : tuple) types.push_back(component.dtype());
-  WEIR_TRY(CheckComponents(queue, types));
+  WEIR_TRY(CheckSignature(call, queue.options().types, {}, {}));
   const int64_t count = many && tuple[0].shape().rank() > 0 ? tuple[0].shape().dim(0) : 1;
   for (size_t c = 0; c < tuple.size(); ++c) {
     const Shape& shape = tuple[c].shape();
@@ -149,7 +135,7 @@ Result<std::vector<FifoQueue::Tuple>> TuplesOf(const FifoQueue& queue, const ker
 void EnqueueTuples(kernel::BuiltinCall call, runtime::Completion done, bool many) {
   const auto start = [&]() -> Status {
     WEIR_TRY(CheckTimeout(call));
-    WEIR_ASSIGN(const Queue queue, ResourceOf<FifoQueue>(call, 0));
+    WEIR_ASSIGN(const Queue queue, ResourceBehind<FifoQueue>(call, 0));
     WEIR_ASSIGN(std::vector<FifoQueue::Tuple> tuples, TuplesOf(*queue, call, many));
     queue->Enqueue(std::move(tuples), call.cancellation, std::move(done));
     return Status();
@@ -160,9 +146,10 @@ void EnqueueTuples(kernel::BuiltinCall call, runtime::Completion done, bool many
 void DequeueTuples(kernel::BuiltinCall call, runtime::Completion done, bool many, FifoQueue::Leftover leftover) {
   const auto start = [&]() -> Status {
     WEIR_TRY(CheckTimeout(call));
-    WEIR_ASSIGN(const Queue queue, ResourceOf<FifoQueue>(call, 0));
+    WEIR_ASSIGN(const Queue queue, ResourceBehind<FifoQueue>(call, 0));
     WEIR_ASSIGN(const std::vector<DType> types, call.attrs.Types("component_types"));
-    WEIR_TRY(CheckComponents(*queue, types));
+    const std::vector<DType> count_type(many ? 1 : 0, DType::kInt32);
+    WEIR_TRY(CheckSignature(call, count_type, types, queue->options().types));
     int32_t count = 1;
     if (many) {
       WEIR_ASSIGN(count, Scalar<int32_t>(call, 1, "n"));
@@ -185,7 +172,7 @@ void DequeueTuples(kernel::BuiltinCall call, runtime::Completion done, bool many
 }
 
 void CloseQueue(kernel::BuiltinCall call, runtime::Completion done) {
-  const Result<Queue> queue = ResourceOf<FifoQueue>(call, 0);
+  const Result<Queue> queue = ResourceBehind<FifoQueue>(call, 0);
   const Result<bool> cancel = call.attrs.Bool("cancel_pending_enqueues");
   if (!queue.ok() || !cancel.ok()) return done(queue.ok() ? cancel.status() : queue.status());
   (*queue)->Close(*cancel ? FifoQueue::Pending::kCancel : FifoQueue::Pending::kFinish, call.cancellation,
@@ -193,13 +180,13 @@ void CloseQueue(kernel::BuiltinCall call, runtime::Completion done) {
 }
 
 Status QueueSize(kernel::BuiltinCall& call) {
-  WEIR_ASSIGN(const Queue queue, ResourceOf<FifoQueue>(call, 0));
+  WEIR_ASSIGN(const Queue queue, ResourceBehind<FifoQueue>(call, 0));
   call.outputs[0] = Tensor::Scalar(static_cast<int32_t>(queue->size()));
   return Status();
 }
 
 Status QueueIsClosed(kernel::BuiltinCall& call) {
-  WEIR_ASSIGN(const Queue queue, ResourceOf<FifoQueue>(call, 0));
+  WEIR_ASSIGN(const Queue queue, ResourceBehind<FifoQueue>(call, 0));
   call.outputs[0] = Tensor::Scalar(queue->closed());
   return Status();
 }
@@ -211,8 +198,10 @@ void AddQueues(kernel::KernelRegistry& kernels) {
   using Leftover = FifoQueue::Leftover;
   for (const QueueOrder order :
        {QueueOrder::kFifo, QueueOrder::kPadded, QueueOrder::kShuffled, QueueOrder::kPriority}) {
-    kernels.AddHost(fmt::format("{}V2", Name(order)),
-                    [order](kernel::BuiltinCall& call) { return MakeQueue(call, order); });
+    for (const Named named : {Named::kHandle, Named::kReference}) {
+      kernels.AddHost(fmt::format("{}{}", Name(order), named == Named::kHandle ? "V2" : ""),
+                      [order, named](kernel::BuiltinCall& call) { return MakeQueue(call, order, named); });
+    }
   }
   const auto enqueue = [](bool many) {
     return [many](kernel::BuiltinCall call, runtime::Completion done) {
@@ -224,14 +213,16 @@ void AddQueues(kernel::KernelRegistry& kernels) {
       DequeueTuples(std::move(call), std::move(done), many, leftover);
     };
   };
-  kernels.AddHostAsync("QueueEnqueueV2", enqueue(false), InputUse::kKept);
-  kernels.AddHostAsync("QueueEnqueueManyV2", enqueue(true), InputUse::kKept);
-  kernels.AddHostAsync("QueueDequeueV2", dequeue(false, Leftover::kError));
-  kernels.AddHostAsync("QueueDequeueManyV2", dequeue(true, Leftover::kError));
-  kernels.AddHostAsync("QueueDequeueUpToV2", dequeue(true, Leftover::kTake));
-  kernels.AddHostAsync("QueueCloseV2", CloseQueue);
-  kernels.AddHost("QueueSizeV2", QueueSize);
-  kernels.AddHost("QueueIsClosedV2", QueueIsClosed);
+  for (const std::string version : {"", "V2"}) {
+    kernels.AddHostAsync("QueueEnqueue" + version, enqueue(false), InputUse::kKept);
+    kernels.AddHostAsync("QueueEnqueueMany" + version, enqueue(true), InputUse::kKept);
+    kernels.AddHostAsync("QueueDequeue" + version, dequeue(false, Leftover::kError));
+    kernels.AddHostAsync("QueueDequeueMany" + version, dequeue(true, Leftover::kError));
+    kernels.AddHostAsync("QueueDequeueUpTo" + version, dequeue(true, Leftover::kTake));
+    kernels.AddHostAsync("QueueClose" + version, CloseQueue);
+    kernels.AddHost("QueueSize" + version, QueueSize);
+    kernels.AddHost("QueueIsClosed" + version, QueueIsClosed);
+  }
 }
 
 }  // namespace weir::builtin

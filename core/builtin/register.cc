@@ -31,6 +31,10 @@ void AddAll(kernel::KernelRegistry& kernels) {
   AddOptionals(kernels);
   AddTables(kernels);
   AddQueues(kernels);
+  AddReaders(kernels);
+  AddBarriers(kernels);
+  AddStagingAreas(kernels);
+  AddAccumulators(kernels);
   AddChecks(kernels);
   AddFunctional(kernels);
 }

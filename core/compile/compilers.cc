@@ -47,6 +47,9 @@ struct ClaimCall {
       proposal.nodes.push_back(claim->nodes[i]);
     }
     if (proposal.nodes.empty()) return faults.push_back("it proposed an empty set of nodes");
+    if (candidate.loop && proposal.nodes.size() != candidate.nodes.size()) {
+      return faults.push_back("it proposed some nodes of a loop, wanted all");
+    }
     if (!std::isfinite(claim->predicted_ns) || claim->predicted_ns < 0) {
       return faults.push_back("it proposed a set of nodes with a time that is no time");
     }
@@ -68,9 +71,10 @@ std::optional<Claimed> RunClaim(const std::shared_ptr<ClaimCall>& call, std::chr
     const RegionView view(call->candidate);
     const weir_compile_target target = call->target.View();
     const auto emit = [](void* ctx, const weir_claim* claim) { static_cast<ClaimCall*>(ctx)->Emit(claim); };
-    return {CallPlugin("claim", [&](weir_error* error) {
-      return call->entry.api->claim(&target, view.get(), emit, call.get(), error);
-    })};
+    const weir_compiler_api& api = *call->entry.api;
+    const auto claim = call->candidate.loop ? api.claim_loop : api.claim;
+    return {
+        CallPlugin("claim", [&](weir_error* error) { return claim(&target, view.get(), emit, call.get(), error); })};
   });
 }
 
@@ -160,7 +164,7 @@ std::vector<Proposal> Compilers::Claim(const Target& target, const Region& candi
                                        std::vector<std::string>& notes) {
   std::vector<Proposal> all;
   for (size_t i = 0; i < entries_.size(); ++i) {
-    if (IsHung(i)) continue;
+    if (IsHung(i) || (candidate.loop && !kernel::TakesLoops(entries_[i].api))) continue;
     const auto call = std::make_shared<ClaimCall>();
     call->entry = entries_[i];
     call->target = target;

@@ -50,8 +50,8 @@ class Compilers {
   /// The target for a device of the platform; `profile` may be null.
   Target TargetFor(std::string_view platform, const weir_profile* profile) const;
 
-  /// The proposals of all compilers for a candidate. Faults of plugins are added to `notes`, each text once in the
-  /// process.
+  /// The proposals of all compilers for a candidate, which may be a loop. Faults of plugins are added to `notes`, each
+  /// text once in the process.
   std::vector<Proposal> Claim(const Target& target, const Region& candidate, std::chrono::milliseconds limit,
                               std::vector<std::string>& notes);
 

@@ -44,7 +44,11 @@ std::string ToString(const Region& region) {
   }
   text += "outputs";
   for (const uint32_t output : region.outputs) text += " " + name(output);
-  return text + "\n";
+  text += "\n";
+  if (!region.loop) return text;
+  text += "loop while " + name(region.loop->condition) + ":";
+  for (const uint32_t next : region.loop->next) text += " " + name(next);
+  return text + fmt::format(", {} times at most\n", region.loop->most_iterations);
 }
 
 bool IsConvex(const Region& region, std::span<const uint32_t> chosen) {

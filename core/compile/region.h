@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -32,11 +33,19 @@ struct RegionOp {
   double kernel_ns = std::numeric_limits<double>::quiet_NaN();  // declared time of its kernel
 };
 
+/// What makes a region a loop (weir_region_loop). The variables are its first inputs, and its outputs.
+struct RegionLoop {
+  std::vector<uint32_t> next;  // by variable: the number of its next value
+  uint32_t condition = 0;      // number of a value
+  uint64_t most_iterations = 1;
+};
+
 struct Region {
   std::vector<RegionValue> inputs;
   std::vector<RegionOp> nodes;    // in topological order
   std::vector<uint32_t> outputs;  // numbers of values, ascending
   bool deterministic = false;
+  std::optional<RegionLoop> loop;  // none: the nodes are computed once
 
   uint32_t ValueOf(size_t node) const { return static_cast<uint32_t>(inputs.size() + node); }
   const RegionValue& value(uint32_t number) const {

@@ -57,6 +57,13 @@ RegionView::RegionView(const Region& region) {
   region_.inputs = input_pointers_.data();
   region_.nodes = node_pointers_.data();
   region_.outputs = region.outputs.data();
+  if (!region.loop) return;
+  loop_.struct_size = sizeof loop_;
+  loop_.variable_count = static_cast<uint32_t>(region.loop->next.size());
+  loop_.next = region.loop->next.data();
+  loop_.condition = region.loop->condition;
+  loop_.most_iterations = region.loop->most_iterations;
+  region_.loop = &loop_;
 }
 
 void RegionView::AddNode(const RegionOp& node, weir_region_node& record) {

@@ -26,6 +26,7 @@ class RegionView {
   std::vector<weir_region_node> nodes_;
   std::vector<const weir_region_node*> node_pointers_;
   std::vector<std::vector<weir_opt>> attrs_;  // by node
+  weir_region_loop loop_{};
   weir_region region_{};
 };
 

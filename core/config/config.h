@@ -66,9 +66,7 @@ struct Origin {
 
 /// A physical device split into logical ones, one per limit.
 struct VirtualDevices {
-  std::vector<double> memory_limit_mb = {};
-  std::vector<double> priority = {};
-  std::vector<double> device_ordinal = {};
+  std::vector<double> memory_limit_mb = {}, priority = {}, device_ordinal = {};
 };
 
 struct GpuOptionsExperimental {
@@ -91,8 +89,7 @@ struct GpuOptions {
 };
 
 struct OptimizerOptions {
-  Member<bool> do_common_subexpression_elimination = {};
-  Member<bool> do_constant_folding = {};
+  Member<bool> do_common_subexpression_elimination = {}, do_constant_folding = {};
   Member<std::string> opt_level = {kUnset, "L1"};
   Member<bool> do_function_inlining = {};
   Member<std::string> global_jit_level = {kUnset, "DEFAULT"};
@@ -119,14 +116,11 @@ struct GraphOptions {
 
 /// Settings of the placer.
 struct PlacementConfig {
-  Member<std::string> algorithm = {kUnset, "costsim"};
-  Member<std::string> graph_devices = {kUnset, "keep"};
+  Member<std::string> algorithm = {kUnset, "costsim"}, graph_devices = {kUnset, "keep"};
   Member<std::string> file = {};
   Member<std::string> explain = {kUnset, "summary"};
-  Member<std::string> explain_file = {};
-  Member<std::string> log_file = {};
-  Member<int64_t> refine_iterations = {kUnset, 2000};
-  Member<int64_t> unknown_dim = {kUnset, 32};
+  Member<std::string> explain_file = {}, log_file = {};
+  Member<int64_t> refine_iterations = {kUnset, 2000}, unknown_dim = {kUnset, 32};
   Member<int64_t> replace_period = {};
   Member<bool> replace_moves_state = {};
   Member<double> min_gain = {kUnset, 0.05};
@@ -143,11 +137,7 @@ struct PlacementConfig {
 struct DeviceConfig {
   /// Keys are short names of element types: "f32".
   std::map<std::string, double> peak_gflops = {};
-  double mem_gbps = 0;
-  double launch_us = 0;
-  double memory_fraction = 0;
-  double memory_limit_mb = 0;
-  double initial_memory_mb = 0;
+  double mem_gbps = 0, launch_us = 0, memory_fraction = 0, memory_limit_mb = 0, initial_memory_mb = 0;
   std::optional<bool> allow_growth = {};
   std::vector<double> virtual_memory_limit_mb = {};
   std::string visible_device_list = {};
@@ -156,22 +146,27 @@ struct DeviceConfig {
 
 /// `[link."CPU:0->GPU:0"]`: overrides the plugin's link figures in the placer. 0 = the plugin's.
 struct LinkConfig {
-  double latency_us = 0;
-  double gbps = 0;
+  double latency_us = 0, gbps = 0;
 };
 
 /// `[plugins]`: the plugin files to load.
 struct PluginsConfig {
-  std::vector<std::string> folders = {};
-  std::vector<std::string> deny = {};
-  Member<bool> strict = {};
-  Member<bool> probe = {};
+  std::vector<std::string> folders = {}, deny = {};
+  Member<bool> strict = {}, probe = {};
   Member<std::string> isa = {kUnset, "auto"};
-  Member<int32_t> time_limit_ms = {kUnset, 10000};
-  Member<int32_t> open_limit_ms = {kUnset, 60000};
-  Member<int32_t> cancel_limit_ms = {kUnset, 2000};
+  Member<int32_t> time_limit_ms = {kUnset, 10000}, open_limit_ms = {kUnset, 60000}, cancel_limit_ms = {kUnset, 2000};
   Member<std::string> compile_regions = {kUnset, "auto"};
   Member<bool> keep_regions = {kUnset, true};
+};
+
+/// `[cluster]`: the task that a server is, where it listens, and what protects it; servers whose devices sessions use.
+struct ClusterConfig {
+  Member<std::string> spec = {}, job = {}, name = {}, roles = {}, listen = {}, grpc = {}, status = {};
+  Member<std::string> token_file = {}, tls_certificate = {}, tls_key = {}, tls_authorities = {};
+  std::vector<std::string> devices = {}, remote_devices = {}, required_devices = {};
+  Member<bool> insecure_listen = {}, exit_when_done = {}, remote_own_cpu = {};
+  Member<int32_t> task = {kUnset, -1}, peer_timeout_ms = {kUnset, 10000}, creation_limit_ms = {kUnset, 300000};
+  Member<int32_t> drain_limit_ms = {kUnset, 30000}, remote_limit_ms = {kUnset, 2000};
 };
 
 /// A key of `[plugin.NAME]`; only the plugin knows its type.
@@ -199,6 +194,7 @@ struct Config {
   std::map<std::string, DeviceConfig> device = {};
   std::map<std::string, LinkConfig> link = {};
   PluginsConfig plugins = {};
+  ClusterConfig cluster = {};
   /// Plugin -> key -> setting.
   std::map<std::string, std::map<std::string, PluginSetting>> plugin = {};
 

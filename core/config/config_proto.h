@@ -1,4 +1,4 @@
-// Reads settings from TensorFlow's ConfigProto.
+// Reads settings from TensorFlow's ConfigProto and writes them.
 #ifndef WEIR_CORE_CONFIG_CONFIG_PROTO_H_
 #define WEIR_CORE_CONFIG_CONFIG_PROTO_H_
 
@@ -18,6 +18,9 @@ namespace weir::config {
 /// values that `Settings::Set` rejects.
 Status ReadConfigProto(std::string_view bytes, const Origin& origin, Settings& settings,
                        std::vector<std::string>& notes);
+
+/// The serialized ConfigProto with the settings that `config` has from any source and that a ConfigProto can hold.
+Result<std::string> WriteConfigProto(const Config& config);
 
 }  // namespace weir::config
 

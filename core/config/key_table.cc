@@ -67,9 +67,9 @@ std::vector<Key> SessionKeys() {
        WEIR_FIELD(operation_timeout_in_ms)},
       Hint({"use_per_session_threads", "The process has one pool, with a cap per session.",
             WEIR_FIELD(use_per_session_threads)}),
-      Hint({"isolate_session_state",
-            "Sessions of one process share variables only if they have the same resource scope.",
-            WEIR_FIELD(isolate_session_state)}),
+      {"isolate_session_state",
+       "A session on a server has variables of its own. Others share those of the server's tasks.",
+       WEIR_FIELD(isolate_session_state)},
       {"placement_period", "As placement.replace_period, which wins. Negative: 0.", WEIR_FIELD(placement_period)},
       {"device_filters",
        "Devices of other tasks visible to a session, as partial names: [\"/job:ps\"]. Those of its own task always "
@@ -143,8 +143,9 @@ std::vector<Key> GraphKeys() {
                       WEIR_FIELD(graph_options.rewrite_options.common_subgraph_elimination)}),
       OneOf(toggles, {"graph_options.rewrite_options.remapping", "OFF: fuse no ops at any level.",
                       WEIR_FIELD(graph_options.rewrite_options.remapping)}),
-      Hint({"graph_options.enable_recv_scheduling", "The plan orders receives.",
-            WEIR_FIELD(graph_options.enable_recv_scheduling)}),
+      {"graph_options.enable_recv_scheduling",
+       "Run nodes, receives among them, as late as their users allow: less memory, but less runs at the same time.",
+       WEIR_FIELD(graph_options.enable_recv_scheduling)},
       Hint({"graph_options.infer_shapes", "Shapes are always inferred.", WEIR_FIELD(graph_options.infer_shapes)}),
       Hint({"graph_options.place_pruned_graph", "Only the nodes of a run are placed, in any case.",
             WEIR_FIELD(graph_options.place_pruned_graph)}),
@@ -287,6 +288,61 @@ std::vector<Key> PluginsKeys() {
   };
 }
 
+std::vector<Key> ClusterKeys() {
+  return {
+      {"cluster.spec",
+       "Jobs and the addresses of their tasks: \"ps=h1:2222;h2:2222,worker=h3:2222\". \"\": as the launcher says "
+       "(TF_CONFIG, Slurm, mpirun, torchrun, Kubernetes), else this task alone. As all keys here: of servers.",
+       WEIR_FIELD(cluster.spec)},
+      {"cluster.job", "The job of this task. \"\": the only one.", WEIR_FIELD(cluster.job)},
+      {"cluster.task", "The number of this task in its job. -1: the only one.", WEIR_FIELD(cluster.task), -1,
+       kMaxInt32},
+      {"cluster.name", "Tasks and clients that both have a name connect only if it is the same.",
+       WEIR_FIELD(cluster.name)},
+      {"cluster.roles", "Jobs of ranks where a launcher says only those: \"ps=2,worker=*\". \"\": all are workers.",
+       WEIR_FIELD(cluster.roles)},
+      {"cluster.listen",
+       "Address for tasks and for clients with weir://. Port 0: the system chooses. \"\": that of this task in the "
+       "cluster, else 127.0.0.1:0.",
+       WEIR_FIELD(cluster.listen)},
+      {"cluster.grpc", "Address for TensorFlow's clients, with grpc://. \"\": none.", WEIR_FIELD(cluster.grpc)},
+      {"cluster.status", "Address for a status page, health and metrics over HTTP, on this machine. \"\": none.",
+       WEIR_FIELD(cluster.status)},
+      {"cluster.devices", "Devices that this task offers, as partial names: [\"CPU\", \"GPU:1\"]. []: all.",
+       WEIR_FIELD(cluster.devices)},
+      NamesPlace({"cluster.token_file",
+                  "File with the secret that tasks and clients share; others must not be able to read it. \"\": none.",
+                  WEIR_FIELD(cluster.token_file)}),
+      NamesPlace({"cluster.tls_certificate", "PEM file with the certificate of this task. \"\": no TLS.",
+                  WEIR_FIELD(cluster.tls_certificate)}),
+      NamesPlace({"cluster.tls_key", "PEM file with its private key.", WEIR_FIELD(cluster.tls_key)}),
+      NamesPlace({"cluster.tls_authorities", "PEM file with the certificates that sign those of peers.",
+                  WEIR_FIELD(cluster.tls_authorities)}),
+      {"cluster.insecure_listen", "Allow connections from other machines without a token and TLS.",
+       WEIR_FIELD(cluster.insecure_listen)},
+      {"cluster.exit_when_done",
+       "The server ends with status 0 when another task ends the job; a task alone when its last session was closed.",
+       WEIR_FIELD(cluster.exit_when_done)},
+      {"cluster.peer_timeout_ms", "Silence after which a peer counts as lost.", WEIR_FIELD(cluster.peer_timeout_ms),
+       100, kMaxInt32},
+      {"cluster.creation_limit_ms", "Time that a client waits for the start of its session at a server.",
+       WEIR_FIELD(cluster.creation_limit_ms), 1, kMaxInt32},
+      {"cluster.drain_limit_ms", "Time that steps under way have to end when the server is told to stop.",
+       WEIR_FIELD(cluster.drain_limit_ms), 0, kMaxInt32},
+      {"cluster.remote_devices",
+       "Addresses of servers whose devices sessions of this process (target \"\") use beside their own: "
+       "[\"host:port\"]. Those of the first are /job:remote/task:0/…; nodes go there by cost, or by name.",
+       WEIR_FIELD(cluster.remote_devices)},
+      {"cluster.required_devices", "As remote_devices, and after them; without one of these no session begins.",
+       WEIR_FIELD(cluster.required_devices)},
+      {"cluster.remote_own_cpu",
+       "Nodes without a request may also go to the CPU of a server at a loopback address, which is this machine's.",
+       WEIR_FIELD(cluster.remote_own_cpu)},
+      {"cluster.remote_limit_ms", "Time for a connection to such a server and its first answers.",
+       WEIR_FIELD(cluster.remote_limit_ms), 1, kMaxInt32},
+  };
+}
+
 #undef WEIR_LINK
 #undef WEIR_DEVICE
 #undef WEIR_VIRTUAL
@@ -296,7 +352,8 @@ std::vector<Key> PluginsKeys() {
 
 std::vector<Key> MakeKeyTable() {
   std::vector<Key> table;
-  for (const auto& rows : {SessionKeys(), GpuKeys(), GraphKeys(), PlacementKeys(), DeviceKeys(), PluginsKeys()}) {
+  for (const auto& rows : {SessionKeys(), GpuKeys(), GraphKeys(), PlacementKeys(), DeviceKeys(), PluginsKeys(),
+                          ClusterKeys()}) {
     table.insert(table.end(), rows.begin(), rows.end());
   }
   return table;

@@ -24,10 +24,6 @@ constexpr uint64_t kFirstSlab = uint64_t{1} << 20;
 constexpr uint64_t kLargestStep = uint64_t{1} << 30;  // slabs stop doubling at this size
 constexpr uint64_t kLargestRequest = uint64_t{1} << 62;
 
-uint64_t RoundUp(uint64_t bytes) {
-  return (std::max<uint64_t>(bytes, 1) + Arena::kGranule - 1) & ~(Arena::kGranule - 1);
-}
-
 }  // namespace
 
 // Returns its chunk to the arena, or its slab if the arena is not pooled. Keeps the arena alive.
@@ -51,6 +47,10 @@ Arena::Arena(std::shared_ptr<SlabSource> source, ArenaOptions options)
   next_slab_ = options_.initial_bytes != 0 ? options_.initial_bytes : kFirstSlab;
 }
 
+uint64_t Arena::RoundUp(uint64_t bytes) const {
+  return (std::max<uint64_t>(bytes, 1) + options_.alignment - 1) & ~(options_.alignment - 1);
+}
+
 Arena::~Arena() {
   for (const Slab& slab : slabs_) {
     if (slab.size == 0) continue;
@@ -66,6 +66,7 @@ Result<std::shared_ptr<Buffer>> Arena::Allocate(uint64_t bytes) {
     Lock lock(mutex_);
     if (bytes > kLargestRequest) return Exhausted(bytes, "no memory is that large");
     const uint64_t size = RoundUp(bytes);
+    if (options_.largest_bytes != 0 && bytes > options_.largest_bytes) return Exhausted(bytes, "");
     if (options_.pooled) chunk = FindChunk(size);
     if (chunk == nullptr) {
       if (Status added = AddSlab(size, lock); !added.ok()) return Exhausted(bytes, added.message());
@@ -166,13 +167,16 @@ Status Arena::AddSlab(uint64_t size, Lock& lock) {
   if (!options_.pooled) return AddSlabOf(size, lock);
 
   uint64_t wanted = std::max(size, next_slab_);
-  if (!options_.grow && options_.limit_bytes != 0) wanted = room;
-  wanted = std::min(wanted, room) & ~(kGranule - 1);
+  if (!options_.grow && options_.limit_bytes != 0) {
+    wanted = room;
+    if (const uint64_t largest = AskLargest(lock); largest != 0) wanted = std::min(wanted, largest);
+  }
+  wanted = RoundDown(std::min(wanted, Room()));
   wanted = std::max(wanted, size);
   Status status = AddSlabOf(wanted, lock);
   // The device may have less memory than its limit says: use the largest size that it grants.
   while (!status.ok() && wanted > size) {
-    wanted = std::max(size, (wanted / 2) & ~(kGranule - 1));
+    wanted = std::max(size, RoundDown(wanted / 2));
     status = AddSlabOf(wanted, lock);
   }
   if (!status.ok()) {
@@ -184,8 +188,17 @@ Status Arena::AddSlab(uint64_t size, Lock& lock) {
 }
 
 uint64_t Arena::Room() const {
-  const uint64_t limit = options_.limit_bytes != 0 ? options_.limit_bytes : std::numeric_limits<uint64_t>::max();
-  return limit - std::min(use_.reserved, limit);
+  constexpr uint64_t kNoLimit = std::numeric_limits<uint64_t>::max();
+  const uint64_t limit = options_.limit_bytes != 0 ? options_.limit_bytes : kNoLimit;
+  const uint64_t largest = options_.largest_bytes != 0 ? options_.largest_bytes : kNoLimit;
+  return std::min(limit - std::min(use_.reserved, limit), largest);
+}
+
+uint64_t Arena::AskLargest(Lock& lock) {
+  Leave(lock);
+  const uint64_t largest = source_->LargestSlab();
+  Return(lock);
+  return largest;
 }
 
 // On success the new slab's chunk is free, and the lock has been held since it became free.
@@ -217,12 +230,16 @@ Result<Arena::Slab> Arena::MakeSlab(uint64_t size) {
   WEIR_ASSIGN(weir_buf memory, source_->AllocateSlab(size));
   Slab slab{.memory = memory, .skew = 0, .size = size};
   if (memory.host != nullptr) {
-    slab.skew = (kGranule - reinterpret_cast<uintptr_t>(memory.host) % kGranule) % kGranule;
-    // Plugins must align to 64 bytes. For one that does not, request one more granule.
+    const uint64_t unit = options_.alignment;
+    const auto skew = [unit](const weir_buf& of) {
+      return (unit - reinterpret_cast<uintptr_t>(of.host) % unit) % unit;
+    };
+    slab.skew = skew(memory);
+    // Plugins must align as they declare. For one that does not, request one more unit.
     if (slab.skew != 0 && memory.bytes < size + slab.skew) {
       source_->FreeSlab(memory);
-      WEIR_ASSIGN(slab.memory, source_->AllocateSlab(size + kGranule));
-      slab.skew = (kGranule - reinterpret_cast<uintptr_t>(slab.memory.host) % kGranule) % kGranule;
+      WEIR_ASSIGN(slab.memory, source_->AllocateSlab(size + unit));
+      slab.skew = skew(slab.memory);
     }
     if (options_.pooled) WEIR_POISON(slab.memory.host, slab.memory.bytes);
   }
@@ -347,6 +364,11 @@ Status Arena::Exhausted(uint64_t bytes, std::string_view why) const {
   if (options_.limit_bytes != 0 && bytes > options_.limit_bytes) {
     return ResourceExhausted("OOM when allocating {} bytes on {}: more than its whole limit of {} bytes{}", bytes,
                              options_.device, limit, source.empty() ? ", all that it has" : source);
+  }
+  if (options_.largest_bytes != 0 && bytes > options_.largest_bytes) {
+    return ResourceExhausted(
+        "OOM when allocating {} bytes on {}: more than {} bytes, its largest single allocation", bytes, options_.device,
+        options_.largest_bytes);
   }
   const MemoryUse use = UseNow();
   return ResourceExhausted(

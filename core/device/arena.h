@@ -27,6 +27,8 @@ class SlabSource {
   virtual ~SlabSource() = default;
   virtual Result<weir_buf> AllocateSlab(uint64_t bytes) = 0;
   virtual void FreeSlab(const weir_buf& slab) = 0;
+  /// Largest slab that may be had now, by the source's account; 0 = unknown. Asked before a slab takes all there is.
+  virtual uint64_t LargestSlab() { return 0; }
 };
 
 /// Growth and limit of an arena.
@@ -37,9 +39,11 @@ struct ArenaOptions {
   uint64_t initial_bytes = 0;     // first slab when growing; 0 = 1 MiB
   bool grow = true;               // double the slab size; else the first slab takes the limit, or all that is available
   bool pooled = true;             // false: one slab per buffer
+  uint64_t alignment = 64;        // of each buffer: a power of two, at least 64
+  uint64_t largest_bytes = 0;     // of a slab; 0 = no limit but limit_bytes
 };
 
-/// Allocates buffers as chunks aligned to 64 bytes. Returns slabs to the plugin only in Trim, and empty slabs if a
+/// Allocates buffers as aligned chunks. Returns slabs to the plugin only in Trim, and empty slabs if a
 /// request would fail otherwise. Buffers keep the arena alive. Thread-safe: one short lock per allocation and per
 /// release. A thread waits for another thread's plugin call only if it finds no room.
 class Arena : public Allocator, public std::enable_shared_from_this<Arena> {
@@ -81,8 +85,10 @@ class Arena : public Allocator, public std::enable_shared_from_this<Arena> {
   void Release(Chunk* chunk);
 
   MemoryUse UseNow() const;
-  /// Bytes that the limit still allows for slabs.
+  /// Bytes that the limits still allow for a slab.
   uint64_t Room() const;
+  uint64_t RoundUp(uint64_t bytes) const;
+  uint64_t RoundDown(uint64_t bytes) const { return bytes & ~(options_.alignment - 1); }
   Result<Slab> MakeSlab(uint64_t size);
 
   // All functions below run under mutex_. Those with a Lock parameter release it around plugin calls.
@@ -90,6 +96,7 @@ class Arena : public Allocator, public std::enable_shared_from_this<Arena> {
   Chunk* FindChunk(uint64_t size);
   Status AddSlab(uint64_t size, Lock& lock);
   Status AddSlabOf(uint64_t size, Lock& lock);
+  uint64_t AskLargest(Lock& lock);
   uint64_t FreeEmptySlabs(Lock& lock);
   /// Removes the slab of a wholly free chunk from the arena; FreeSlabs returns it to the plugin.
   Slab Detach(Chunk* whole);

@@ -9,8 +9,10 @@
 #include "core/base/errors.h"
 #include "core/base/timed.h"
 #include "core/device/arena.h"
+#include "core/device/cost_faults.h"
 #include "core/device/error_record.h"
 #include "core/device/health.h"
+#include "core/device/open_devices.h"
 
 namespace weir::device {
 namespace {
@@ -23,12 +25,6 @@ weir_opt Option(std::string_view key, uint32_t type, uint64_t value) {
   option.type = type;
   option.value.i = static_cast<int64_t>(std::min<uint64_t>(value, std::numeric_limits<int64_t>::max()));
   return option;
-}
-
-// Zero, negative and infinite figures count as unknown; all but zero are also faults.
-void Sanitize(double& figure, int& faults) {
-  if (figure < 0 || std::isinf(figure)) ++faults;
-  if (!std::isfinite(figure) || figure <= 0) figure = std::numeric_limits<double>::quiet_NaN();
 }
 
 template <class Visit>
@@ -44,6 +40,16 @@ void ForEachFigure(weir_profile& profile, Visit visit) {
   visit(profile.half_saturation_bytes);
   for (double& f : profile.compute_efficiency) visit(f);
   for (double& f : profile.memory_efficiency) visit(f);
+}
+
+// "GPU:0", as in the configuration.
+std::string Short(const Device& device) {
+  const DeviceName& name = device.info().name;
+  return fmt::format("{}:{}", name.type.value_or(device.info().kind), name.id.value_or(0));
+}
+
+std::string MendedBy(std::string_view table, const std::string& name) {
+  return fmt::format(" ([{}.\"{}\"] in the configuration replaces its figures)", table, name);
 }
 
 weir_buf MemoryOf(const Tensor& tensor) {
@@ -65,7 +71,12 @@ class OpenDevice final : public SlabSource {
   OpenDevice(const OpenDevice&) = delete;
   OpenDevice& operator=(const OpenDevice&) = delete;
   ~OpenDevice() override {
+    if (listed_) RemoveOpenDevice(handle_);
     if (WEIR_HAS(api_, close)) api_->close(handle_);
+  }
+  /// Makes the plugin's tables known to kernel sets.
+  void List(const DeviceTables& tables) {
+    if (!listed_.exchange(true)) AddOpenDevice(handle_, tables);
   }
 
   weir_device* handle() const { return handle_; }
@@ -91,12 +102,28 @@ class OpenDevice final : public SlabSource {
     return slab;
   }
   void FreeSlab(const weir_buf& slab) override { api_->free(handle_, &slab); }
+  uint64_t LargestSlab() override {
+    const std::optional<ReportedMemory> reported = AskMemory();
+    if (!reported) return 0;
+    return reported->largest != 0 ? reported->largest : reported->free;
+  }
+
+  std::optional<ReportedMemory> AskMemory() const {
+    if (!WEIR_HAS(api_, mem_info)) return std::nullopt;
+    ReportedMemory memory;
+    const Status asked = CallPlugin("mem_info of device/1", [&](weir_error*) {
+      return api_->mem_info(handle_, WEIR_SPACE_DEVICE, &memory.free, &memory.total, &memory.largest);
+    });
+    if (!asked.ok()) return std::nullopt;
+    return memory;
+  }
 
  private:
   const weir_device_api* api_;
   weir_device* handle_;
   Health health_;
   std::shared_ptr<const void> plugin_;
+  std::atomic<bool> listed_{false};
 };
 
 // Opened for the first logical device that uses it, closed after the last.
@@ -145,7 +172,8 @@ class Device::State final : public Allocator {
     WEIR_TRY(Open().status());
     Result<std::shared_ptr<Buffer>> made = arena_->Allocate(bytes);
     const uint64_t limit = Limit();
-    if (limit != 0 && bytes > limit) return made;
+    const uint64_t largest = device_.info_.largest_allocation;
+    if ((limit != 0 && bytes > limit) || (largest != 0 && bytes > largest)) return made;
     for (int i = 0; i < kMostTries && !made.ok() && AskKeepers(); ++i) made = arena_->Allocate(bytes);
     return made;
   }
@@ -186,8 +214,12 @@ class Device::State final : public Allocator {
     WEIR_TRY(CallPlugin("link of cost/1", [&](weir_error* error) {
       return cost_->link(handle, space, other, peer_space, &link, error);
     }));
-    for (const double f : {link.latency_ns, link.bandwidth_pageable_bytes_per_ns, link.bandwidth_pinned_bytes_per_ns}) {
-      if (f < 0 || std::isinf(f)) return Internal("{}: link of cost/1: {} is no cost", device_.name_, f);
+    if (const std::vector<std::string> faults = ClearFaults(link); !faults.empty()) {
+      const std::string here = space == WEIR_SPACE_DEVICE ? Short(device_) : "CPU:0";
+      const std::string there = peer != nullptr && peer != &device_ ? Short(*peer)
+                                : peer_space == WEIR_SPACE_DEVICE   ? Short(device_)
+                                                                    : "CPU:0";
+      return Internal("link of cost/1: {}{}", ListFaults(faults), MendedBy("link", here + "->" + there));
     }
     return link;
   }
@@ -195,6 +227,15 @@ class Device::State final : public Allocator {
   MemoryUse Use() const {
     const std::lock_guard lock(mutex_);
     return arena_ ? arena_->use() : MemoryUse();
+  }
+
+  std::optional<ReportedMemory> Reported() const {
+    std::shared_ptr<OpenDevice> open;
+    {
+      const std::lock_guard lock(mutex_);
+      open = open_;
+    }
+    return open ? open->AskMemory() : std::nullopt;
   }
 
   std::shared_ptr<Arena> arena() const {
@@ -232,6 +273,9 @@ class Device::State final : public Allocator {
     arena.initial_bytes = memory_.initial_bytes;
     arena.grow = memory_.allow_growth || (info.flags & (WEIR_DEVICE_UNIFIED_MEMORY | WEIR_DEVICE_MUST_GROW)) != 0;
     arena.pooled = !info.self_pool() && (info.flags & WEIR_DEVICE_NO_OFFSET) == 0;
+    if (!info.unified_memory()) arena.alignment = info.alignment;
+    arena.largest_bytes = info.largest_allocation;
+    open->List({api_, cost_, device_.stream_apis_, arena.alignment});
     const std::lock_guard lock(mutex_);
     arena_ = Arena::Make(open, std::move(arena));
     open_ = std::move(open);
@@ -284,13 +328,12 @@ class Device::State final : public Allocator {
         handle.ok()) {
       const Status status =
           CallPlugin("profile of cost/1", [&](weir_error* error) { return cost_->profile(*handle, &profile_, error); });
-      int faults = 0;
-      ForEachFigure(profile_, [&faults](double& f) { Sanitize(f, faults); });
+      const std::vector<std::string> faults = ClearFaults(profile_);
       has_profile_ = status.ok();
       if (!status.ok()) {
         profile_fault_ = status.ToString();
-      } else if (faults != 0) {
-        profile_fault_ = fmt::format("its profile has {} negative or infinite figures", faults);
+      } else if (!faults.empty()) {
+        profile_fault_ = fmt::format("its cost profile: {}{}", ListFaults(faults), MendedBy("device", Short(device_)));
       }
     }
     Apply(measured_, WEIR_PROVENANCE_CALIBRATED);
@@ -362,6 +405,7 @@ Result<weir_link> Device::Link(uint32_t space, Device* peer, uint32_t peer_space
 bool Device::capped() const { return state_->capped(); }
 
 MemoryUse Device::memory_use() const { return state_->Use(); }
+std::optional<ReportedMemory> Device::reported_memory() const { return state_->Reported(); }
 uint64_t Device::Trim() {
   const std::shared_ptr<Arena> arena = state_->arena();
   return arena ? arena->Trim() : 0;

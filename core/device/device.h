@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -79,9 +80,12 @@ struct DeviceInfo {
   std::string driver_version;
   std::string plugin;
   uint32_t flags = 0;
-  uint64_t memory_bytes = 0;  // for a capped or logical device, its limit
-  uint64_t alignment = 64;
   int numa_node = -1;
+  uint64_t memory_bytes = 0;  // for a capped or logical device, its limit
+  uint64_t alignment = 64;          // of each tensor in the device's own memory: a power of two, at least 64
+  uint64_t largest_allocation = 0;  // 0: no limit but the memory's
+  std::string elsewhere = {};       // address of the process whose remote device it is; empty = none
+  bool stand_in = false;            // for a device of another process: its handle is not the plugin's
 
   /// True if the CPU accesses the device memory directly.
   bool unified_memory() const { return (flags & WEIR_DEVICE_UNIFIED_MEMORY) != 0; }
@@ -142,6 +146,8 @@ class Device {
   const std::string& profile_fault();
   /// All zero before the first use.
   MemoryUse memory_use() const;
+  /// What the plugin says about the memory (mem_info); nothing if it does not say, or if the device is not open.
+  std::optional<ReportedMemory> reported_memory() const;
   /// Returns empty slabs to the plugin; the result is the number of bytes freed.
   uint64_t Trim();
   /// Ok, or Unavailable with the reason if the device was lost. An unopened device is not lost.

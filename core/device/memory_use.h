@@ -6,6 +6,13 @@
 
 namespace weir::device {
 
+/// Bytes of a device's memory by its plugin's account; 0 where it does not say.
+struct ReportedMemory {
+  uint64_t free = 0;
+  uint64_t total = 0;
+  uint64_t largest = 0;  // largest block that could be allocated
+};
+
 /// Bytes of one arena.
 struct MemoryUse {
   uint64_t in_use = 0;        // by buffers

@@ -1,16 +1,19 @@
 #include "core/device/stream.h"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 #include "core/base/errors.h"
 #include "core/device/error_record.h"
+#include "core/device/profiler.h"
 
 namespace weir::device {
 namespace {
 
 constexpr uint64_t kStagedChunk = uint64_t{4} << 20;
 constexpr uint64_t kMostKept = uint64_t{64} << 20;
+constexpr uint64_t kLeastPinned = uint64_t{4} << 10;
 
 uint64_t NextNumber() {
   static std::atomic<uint64_t> next{1};
@@ -98,7 +101,12 @@ Status Event::Then(std::function<void(const Status&)> done) const {
 }
 
 Stream::Stream(std::shared_ptr<Streams> owner, weir_stream* handle, uint64_t native, uint64_t number, uint64_t tick)
-    : owner_(std::move(owner)), handle_(handle), native_(native), number_(number), tick_(tick) {}
+    : owner_(std::move(owner)),
+      handle_(handle),
+      native_(native),
+      number_(number),
+      tick_(tick),
+      mark_(WEIR_HAS(owner_->apis_.stream, mark) ? owner_->apis_.stream->mark : nullptr) {}
 
 Stream::~Stream() {
   if (handle_ != nullptr) owner_->apis_.stream->stream_destroy(owner_->device_, handle_);
@@ -124,6 +132,11 @@ void Stream::Refused(const Status& status, uint32_t error_flags) {
   // The caller gets the call's own error; the loss is reported to all users by health().
   (void)owner_->health_->Judge(status, error_flags);
   if ((error_flags & (WEIR_ERROR_STREAM_POISONED | WEIR_ERROR_DEVICE_LOST)) != 0 && failure_.ok()) failure_ = status;
+}
+
+uint64_t Stream::failed_mark() const {
+  const weir_stream_api* api = owner_->apis_.stream;
+  return mark_ != nullptr && WEIR_HAS(api, failed_mark) ? api->failed_mark(handle_) : 0;
 }
 
 Result<Event> Stream::Record() {
@@ -159,6 +172,33 @@ Status Stream::Wait(const Event& event) {
     implied = std::max(implied, tick);
   }
   return {};
+}
+
+Captured::~Captured() { owner_->apis_.stream->capture_free(capture_); }
+
+bool Stream::Records() const {
+  const weir_stream_api* const api = owner_->apis_.stream;
+  return WEIR_HAS(api, capture_begin) && WEIR_HAS(api, capture_end) && WEIR_HAS(api, capture_launch) &&
+         WEIR_HAS(api, capture_free);
+}
+
+Status Stream::BeginCapture() {
+  return Enqueue("capture_begin of stream/1",
+                 [&](weir_error* error) { return owner_->apis_.stream->capture_begin(handle_, error); });
+}
+
+Result<std::shared_ptr<const Captured>> Stream::EndCapture() {
+  weir_capture* capture = nullptr;
+  WEIR_TRY(Enqueue("capture_end of stream/1",
+                   [&](weir_error* error) { return owner_->apis_.stream->capture_end(handle_, &capture, error); }));
+  if (capture == nullptr) return Internal("{}: capture_end of stream/1 gave no capture", owner_->name());
+  return std::make_shared<const Captured>(owner_, capture);
+}
+
+Status Stream::Launch(const Captured& captured) {
+  return Enqueue("capture_launch of stream/1", [&](weir_error* error) {
+    return owner_->apis_.stream->capture_launch(captured.capture_, handle_, error);
+  });
 }
 
 Status Stream::Copy(const weir_buf& to, const weir_buf& from, uint64_t bytes) {
@@ -277,9 +317,18 @@ std::shared_ptr<Streams> Streams::Make(std::shared_ptr<Health> health, const wei
 
 Streams::Streams(std::shared_ptr<Health> health, const weir_device_api* api, const StreamApis& apis,
                  weir_device* device, bool ordered_alloc)
-    : health_(std::move(health)), api_(api), apis_(apis), device_(device), ordered_alloc_(ordered_alloc) {}
+    : health_(std::move(health)),
+      api_(api),
+      apis_(apis),
+      device_(device),
+      ordered_alloc_(ordered_alloc),
+      profiler_(Profiler::Make(apis, device)) {}
 
 Streams::~Streams() {
+  for (const auto& [size, blocks] : idle_pinned_) {
+    for (const weir_buf& block : blocks) apis_.memory->pinned_free(device_, &block);
+  }
+
   for (const Idle& idle : idle_streams_) apis_.stream->stream_destroy(device_, idle.handle);
   for (weir_event* event : idle_events_) apis_.stream->event_destroy(device_, event);
 }
@@ -326,18 +375,42 @@ void Streams::Abandon(std::unique_ptr<Stream> stream) {
 }
 
 Result<std::shared_ptr<Buffer>> Streams::Staging(uint64_t bytes) {
-  if (!WEIR_HAS(apis_.memory, pinned_alloc) || !WEIR_HAS(apis_.memory, pinned_free)) {
+  if (!WEIR_HAS(apis_.memory, pinned_alloc) || !WEIR_HAS(apis_.memory, pinned_free) || bytes > kMostBytes) {
     return HostAllocator().Allocate(bytes);
   }
+  // Powers of two, so that blocks serve steps of other shapes too.
+  const uint64_t size = std::bit_ceil(std::max(bytes, kLeastPinned));
   weir_buf memory{};
-  memory.struct_size = sizeof(memory);
-  const Status pinned = CallPlugin("pinned_alloc of memory/1", [&](weir_error* error) {
-    return apis_.memory->pinned_alloc(device_, bytes, &memory, error);
-  });
-  if (!pinned.ok() || memory.host == nullptr) return HostAllocator().Allocate(bytes);
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto idle = idle_pinned_.find(size); idle != idle_pinned_.end() && !idle->second.empty()) {
+      memory = idle->second.back();
+      idle->second.pop_back();
+      idle_pinned_bytes_ -= size;
+    }
+  }
+  if (memory.host == nullptr) {
+    memory.struct_size = sizeof(memory);
+    const Status pinned = CallPlugin("pinned_alloc of memory/1", [&](weir_error* error) {
+      return apis_.memory->pinned_alloc(device_, size, &memory, error);
+    });
+    if (!pinned.ok() || memory.host == nullptr) return HostAllocator().Allocate(bytes);
+    memory.bytes = size;
+  }
   return std::shared_ptr<Buffer>(std::make_shared<ReturnedBuffer>(
-      memory,
-      [self = shared_from_this()](const weir_buf& freed) { self->apis_.memory->pinned_free(self->device_, &freed); }));
+      memory, [self = shared_from_this()](const weir_buf& block) { self->GivePinned(block); }));
+}
+
+void Streams::GivePinned(const weir_buf& block) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (idle_pinned_bytes_ + block.bytes <= kMostPinnedKept) {
+      idle_pinned_[block.bytes].push_back(block);
+      idle_pinned_bytes_ += block.bytes;
+      return;
+    }
+  }
+  apis_.memory->pinned_free(device_, &block);
 }
 
 Result<weir_event*> Streams::TakeEvent() {

@@ -16,10 +16,12 @@
 #include "sdk/abi/copy.h"
 #include "sdk/abi/memory.h"
 #include "sdk/abi/native.h"
+#include "sdk/abi/profiler.h"
 #include "sdk/abi/stream.h"
 
 namespace weir::device {
 
+class Profiler;
 class Stream;
 class Streams;
 
@@ -29,6 +31,7 @@ struct StreamApis {
   const weir_memory_api* memory = nullptr;
   const weir_copy_api* copy = nullptr;
   const weir_native_api* native = nullptr;
+  const weir_profiler_api* profiler = nullptr;
 
   /// True if stream/1 has all functions except poison and capture.
   bool Complete() const;
@@ -59,6 +62,21 @@ class Event {
 /// Waits for an event. Returns the stream's error before the event, or the reason why the wait was given up.
 using EventWait = std::function<Status(const Event&)>;
 
+/// Work that a stream recorded. It refers to the memory and the kernels' state that it was enqueued with, which its
+/// users keep. Dropped only when no launch of it is on its way.
+class Captured {
+ public:
+  Captured(std::shared_ptr<Streams> owner, weir_capture* capture) : owner_(std::move(owner)), capture_(capture) {}
+  ~Captured();
+  Captured(const Captured&) = delete;
+  Captured& operator=(const Captured&) = delete;
+
+ private:
+  friend class Stream;
+  const std::shared_ptr<Streams> owner_;  // keeps the device open
+  weir_capture* const capture_;
+};
+
 /// A queue of a device, used by one thread at a time. Calls enqueue work and return; the work runs in order. Memory
 /// used by enqueued work must live until the work is done: see Keep.
 ///
@@ -74,6 +92,12 @@ class Stream {
   uint64_t native() const { return native_; }
   Streams& owner() const { return *owner_; }
 
+  /// Names the work enqueued from here on, for `failed_mark` and the profiler; no-op if the plugin lacks marks.
+  void Mark(uint64_t mark) {
+    if (mark_ != nullptr) mark_(handle_, mark);
+  }
+  /// The mark of the work that made the stream fail; 0 if unknown.
+  uint64_t failed_mark() const;
   /// Reports that a kernel enqueued work through its own function, or failed with an error.
   void Launched() { ++tick_; }
   void Refused(const Status& status, uint32_t error_flags);
@@ -82,6 +106,14 @@ class Stream {
   /// Orders later work after the event. Free if earlier waits imply it. For an event of another plugin's device the
   /// calling thread blocks.
   Status Wait(const Event& event);
+
+  /// True if the device records work.
+  bool Records() const;
+  /// From here on work is recorded, not run, until EndCapture. Only kernels enqueue work in between.
+  Status BeginCapture();
+  Result<std::shared_ptr<const Captured>> EndCapture();
+  /// Runs what a stream of the same device recorded.
+  Status Launch(const Captured& captured);
 
   /// Copies within the device, or between it and host memory (weir_buf with `host` set).
   Status Copy(const weir_buf& to, const weir_buf& from, uint64_t bytes);
@@ -135,6 +167,7 @@ class Stream {
   uint64_t kept_bytes_ = 0;
   Status failure_;
   EventWait wait_;
+  void (*const mark_)(weir_stream* stream, uint64_t mark);  // of stream/1; null if it lacks one
 };
 
 /// Pools all streams and events of an open device. Thread-safe.
@@ -157,24 +190,31 @@ class Streams : public std::enable_shared_from_this<Streams> {
   Status health() const { return health_->Get(); }
   /// Marks the device as lost.
   void Lose(const Status& why) { (void)health_->Judge(why, WEIR_ERROR_DEVICE_LOST); }
-  /// Host memory that the device accesses fast (pinned) if it supports this, else any host memory.
+  /// Host memory that the device accesses fast (pinned) if it supports this, else any host memory. Pinned blocks of up
+  /// to kMostPinnedKept bytes in all are kept for later calls. The buffer may be larger than asked for.
   Result<std::shared_ptr<Buffer>> Staging(uint64_t bytes);
+  static constexpr uint64_t kMostPinnedKept = uint64_t{64} << 20;
+  /// Records the device's own times of work; null if its plugin cannot.
+  Profiler* profiler() const { return profiler_.get(); }
   /// True if events of one can order work of the other.
   bool SamePlugin(const Streams& other) const { return apis_.stream == other.apis_.stream; }
 
  private:
+  friend class Captured;
   friend class Stream;
   friend class Event;
   Streams(std::shared_ptr<Health> health, const weir_device_api* api, const StreamApis& apis, weir_device* device,
           bool ordered_alloc);
   Result<weir_event*> TakeEvent();
   void GiveEvent(weir_event* event);
+  void GivePinned(const weir_buf& block);
 
   const std::shared_ptr<Health> health_;
   const weir_device_api* const api_;
   const StreamApis apis_;
   weir_device* const device_;
   const bool ordered_alloc_;
+  const std::shared_ptr<Profiler> profiler_;
   std::mutex mutex_;  // protects everything below
   struct Idle {
     weir_stream* handle = nullptr;
@@ -184,6 +224,8 @@ class Streams : public std::enable_shared_from_this<Streams> {
   };
   std::vector<Idle> idle_streams_;
   std::vector<weir_event*> idle_events_;
+  std::map<uint64_t, std::vector<weir_buf>> idle_pinned_;  // by size
+  uint64_t idle_pinned_bytes_ = 0;
 };
 
 /// Orders streams that share memory across runs, such as a variable's. Thread-safe. The caller must make the calls in a

@@ -96,6 +96,10 @@ Status Dataflow::Run(std::span<const FlowArgs> args, const StepArgs& step) {
   });
   if (!running) end_->Cancel(end_->status());  // its ancestors' end is its own from here on
   Worker& own = *workers_[0];
+  if (serial_) {
+    RunSerially(own);
+    return End();
+  }
   uint32_t first = kNone;
   for (auto root = roots_.rbegin(); root != roots_.rend() && !over(); ++root) first = MakeReady(*root, first, own);
   Follow(first, own);
@@ -121,6 +125,9 @@ void Dataflow::Reset(std::span<const FlowArgs> args, const StepArgs& step) {
   step_.cancellation = &end_.emplace(step.cancellation);
   plain_ = !step.check_numerics;
   most_.store(MostHelpers(), kRelaxed);
+  const bool alone = most_.load(kRelaxed) == 0;
+  if (alone && !std::exchange(serial_order_known_, true)) FindSerialOrder();
+  serial_ = alone && !serial_order_.empty();
   while (workers_.size() <= static_cast<size_t>(most_.load(kRelaxed))) {
     workers_.push_back(std::make_unique<Worker>());
     workers_.back()->ready.Reserve(tasks_.size());
@@ -146,8 +153,9 @@ void Dataflow::Reset(std::span<const FlowArgs> args, const StepArgs& step) {
     }
     if (worker != workers_[0]) free_.push_back(worker.get());
   }
-  for (size_t t = 0; t < tasks_.size(); ++t) {
-    pending_[t].store(tasks_[t].predecessors + (tasks_[t].loop >= 0 ? 1 : 0), kRelaxed);
+  for (size_t t = 0; t < tasks_.size() && serial_; ++t) phase_[t].store(Phase::kWaiting, kRelaxed);
+  for (size_t t = 0; t < tasks_.size() && !serial_; ++t) {
+    pending_[t].store(tasks_[t].predecessors + (tasks_[t].loop.valid() ? 1 : 0), kRelaxed);
     phase_[t].store(Phase::kWaiting, kRelaxed);
     if (resume_) resume_[t].store(kNone, kRelaxed);
   }
@@ -240,6 +248,13 @@ void Dataflow::Delete(std::unique_ptr<AbandonedRun> run) {
   (void)runtime::RunBlocking([](void* arg) { delete static_cast<AbandonedRun*>(arg); }, dropped);
 }
 
+void Dataflow::RunSerially(Worker& worker) {
+  for (const uint32_t task : serial_order_) {
+    if (end_->cancelled_itself() || !RunWhole(task, worker)) return;
+    phase_[task].store(Phase::kDone, kRelaxed);
+  }
+}
+
 void Dataflow::Work(Worker& worker) {
   while (!end_->cancelled_itself()) {
     const uint32_t task = Take(worker);
@@ -281,23 +296,25 @@ uint32_t Dataflow::Steal(const Worker& worker) {
 }
 
 uint32_t Dataflow::RunTask(uint32_t task, Worker& worker) {
+  const plan::Task& range = tasks_[task];
+  if (!range.suspends) return RunWhole(task, worker) ? Ended(task, worker) : kNone;
+  phase_[task].store(Phase::kRunning, kRelaxed);
+  const uint32_t from = resume_ ? resume_[task].exchange(kNone, kRelaxed) : kNone;
+  return Continue(task, from != kNone ? from : range.begin, worker);
+}
+
+bool Dataflow::RunWhole(uint32_t task, Worker& worker) {
   phase_[task].store(Phase::kRunning, kRelaxed);
   const plan::Task& range = tasks_[task];
-  if (range.suspends) {
-    const uint32_t from = resume_ ? resume_[task].exchange(kNone, kRelaxed) : kNone;
-    return Continue(task, from != kNone ? from : range.begin, worker);
-  }
   const size_t part = PartOf(task);
   Seat& seat = worker.seats[part];
   uint32_t begin = range.begin;
-  if (received_ && received_[task] != Links::kNone && !Receive(task, begin++, received_[task], seat)) return kNone;
+  if (received_ && received_[task] != Links::kNone && !Receive(task, begin++, received_[task], seat)) return false;
   const Status status = Execute(parts_[part], begin, EndOf(range), seat);
-  if (status.ok()) {
-    // A kernel may have cut itself short, and counts as running then.
-    return end_->cancelled_itself() ? kNone : Ended(task, worker);
-  }
+  // A kernel may have cut itself short, and counts as running then.
+  if (status.ok()) return !end_->cancelled_itself();
   Fail(status, part);
-  return kNone;
+  return false;
 }
 
 Status Dataflow::Execute(const Part& part, uint32_t begin, uint32_t end, Seat& seat) {
@@ -361,16 +378,16 @@ uint32_t Dataflow::Complete(uint32_t task, Worker& worker) {
     const plan::Task& done = tasks_[task];
     uint32_t next = kNone;
     for (uint32_t s = done.first_successor + done.successor_count; s-- > done.first_successor;) {
-      const uint32_t successor = successors_[s];
+      const uint32_t successor = successors_[s].number();
       const bool ready =
           tasks_[successor].predecessors == 1 || pending_[successor].fetch_sub(1, std::memory_order_acq_rel) == 1;
       if (ready) next = MakeReady(successor, next, worker);
     }
-    if (done.loop < 0) {
+    if (!done.loop.valid()) {
       ++worker.ended;
       return next;
     }
-    task = static_cast<uint32_t>(done.loop);
+    task = done.loop.number();
     if (inner_[task].fetch_sub(1, std::memory_order_acq_rel) != 1) return next;
     // The last one of an iteration, which nothing waits for but the loop.
     if (parts_[PartOf(task)].instance->Repeats(tasks_[task])) return BeginIteration(task, worker);
@@ -513,15 +530,23 @@ std::vector<uint32_t> Dataflow::In(Phase phase) const {
   return tasks;
 }
 
+std::string WithDevice(const plan::ExecutionPlan& plan, std::string_view name) {
+  const auto placed = std::ranges::find(plan.placed_nodes, name, &plan::PlacedNode::name);
+  std::string_view device = placed == plan.placed_nodes.end() ? std::string_view() : placed->device;
+  device.remove_prefix(std::min(device.rfind(':', device.rfind(':') - 1) + 1, device.size()));
+  return fmt::format("'{}'{}{}", name, device.empty() ? "" : " on ", device);
+}
+
 std::string Dataflow::List(const char* what, const std::vector<uint32_t>& tasks) const {
   constexpr size_t kShown = 10;
   std::string text;
   std::set<std::string> names;
   for (const uint32_t task : tasks) {
     const plan::Instruction& first = InstructionAt(task, tasks_[task].begin);
-    const std::string& name = parts_[PartOf(task)].plan->nodes[static_cast<size_t>(first.node)]->name();
+    const plan::ExecutionPlan& plan = *parts_[PartOf(task)].plan;
+    const std::string& name = plan.nodes[first.node]->name();
     if (!names.insert(name).second || names.size() > kShown) continue;
-    text += (names.size() == 1 ? fmt::format("\n{}: '", what) : ", '") + name + "'";
+    text += (names.size() == 1 ? fmt::format("\n{}: ", what) : ", ") + WithDevice(plan, name);
   }
   return names.size() > kShown ? text + fmt::format(" and {} more", names.size() - kShown) : text;
 }
@@ -530,7 +555,7 @@ std::string Dataflow::Waiting() const {
   std::vector<uint32_t> running = In(Phase::kRunning), ready, waiting;
   std::ranges::copy(In(Phase::kPending), std::back_inserter(running));
   for (const uint32_t task : In(Phase::kWaiting)) {
-    (pending_[task].load(kRelaxed) == 0 ? ready : waiting).push_back(task);
+    (!serial_ && pending_[task].load(kRelaxed) == 0 ? ready : waiting).push_back(task);
   }
   std::ranges::copy(In(Phase::kAwaiting), std::back_inserter(waiting));
   return List("running", running) + List("ready", ready) + List("waiting", waiting) + NotReceived();

@@ -63,6 +63,9 @@ struct FlowArgs {
 ///
 /// A value that one part sends to another is a predecessor of the task that receives it. In a loop, whose tasks run
 /// once per iteration, a receiving task looks for its message when it runs and is suspended until that is sent.
+///
+/// Tasks that all run once and never wait have a serial order, which is made once. A run without helpers follows it and
+/// counts no predecessors.
 class Dataflow {
  public:
   explicit Dataflow(PlanRunner::Instance& instance);
@@ -81,6 +84,11 @@ class Dataflow {
   /// Keeps an abandoned run until they have.
   static void Keep(Dataflow& flow, std::unique_ptr<AbandonedRun> run);
   // Of a linked kSend, on the thread that runs it as `sender`.
+  /// Where its loan goes; null if it sends a message.
+  Loan* LoanOf(uint32_t link) {
+    Meeting& meeting = meetings_[link];
+    return meeting.lends && !step_.check_numerics ? &meeting.loan : nullptr;
+  }
   /// Where its message goes; null in loops.
   runtime::Message* Outgoing(uint32_t link) {
     return meetings_[link].receiver == kNone ? nullptr : &meetings_[link].message;
@@ -114,7 +122,9 @@ class Dataflow {
   /// Where the two ends of a link meet.
   struct Meeting {
     uint32_t receiver = kNone;  // the task that has the message as a predecessor; kNone in loops
-    runtime::Message message;   // for `receiver`
+    bool lends = false;
+    Loan loan;  // for `receiver`, as the next
+    runtime::Message message;
     // In loops.
     std::atomic_flag busy;  // protects all below, for a few instructions at a time
     std::vector<std::pair<Occurrence, runtime::Message>> sent;
@@ -128,9 +138,11 @@ class Dataflow {
   /// Appends the tasks of a part. A plan without tasks becomes a chain of them, cut behind what it sends.
   void Join(const Part& part);
   void JoinTape(const Part& part);
-  void FindReceivers();
+  void FindReceivers(const Links& links);
   void FindRoots();
   void FindStraights();
+  /// Of the tasks of the step; leaves serial_order_ empty if there is none.
+  void FindSerialOrder();
 
   void Reset(std::span<const FlowArgs> args, const StepArgs& step);
   /// Helpers that the run may have besides the caller.
@@ -142,6 +154,8 @@ class Dataflow {
   std::string Abandon();
   static void Delete(std::unique_ptr<AbandonedRun> run);
 
+  /// In serial_order_, until one fails or the step ends.
+  void RunSerially(Worker& worker);
   /// Runs tasks until there is none to be had.
   void Work(Worker& worker);
   /// Runs a task and what becomes ready by it, earlier tasks of its queue first.
@@ -149,6 +163,8 @@ class Dataflow {
   uint32_t Take(Worker& worker);
   uint32_t TakeMail(Worker& worker);
   uint32_t Steal(const Worker& worker);
+  /// Of a task that does not suspend: false if it failed, or the step was ended.
+  bool RunWhole(uint32_t task, Worker& worker);
   /// Each of these gives the task to run next on this thread, or kNone.
   uint32_t RunTask(uint32_t task, Worker& worker);
   /// Of a task that suspends: from instruction `at` on.
@@ -199,7 +215,7 @@ class Dataflow {
   /// Under the lock.
   void Hire();
   void Help(Worker& worker);
-  /// "\nrunning: 'a'; waiting: 'b'" at this moment.
+  /// "\nrunning: 'a' on CPU:0\nwaiting: 'b' on CPU:0" at this moment.
   std::string Waiting() const;
   std::string List(const char* what, const std::vector<uint32_t>& tasks) const;
   /// "\nnot received: 'key'" for linked transfers that tasks wait for.
@@ -209,9 +225,9 @@ class Dataflow {
   std::vector<Part> parts_;
   // The tasks of all parts, numbered through: the plan's own if there is one part, else those below.
   std::span<const plan::Task> tasks_;
-  std::span<const uint32_t> successors_;
+  std::span<const plan::TaskId> successors_;
   std::vector<plan::Task> joined_;
-  std::vector<uint32_t> joined_successors_;
+  std::vector<plan::TaskId> joined_successors_;
   std::vector<uint32_t> part_of_;         // by task; empty for one part
   std::unique_ptr<uint32_t[]> straight_;  // by task that suspends: from here on it does not, nor jumps back
   std::unique_ptr<uint32_t[]> received_;  // by task: the link of the kRecv that it begins with; may be null
@@ -219,12 +235,15 @@ class Dataflow {
   size_t links_ = 0;
   std::vector<uint32_t> roots_;                   // tasks of the step that wait for none
   std::vector<std::vector<uint32_t>> bodies_;     // by loop that is cut: the tasks of an iteration
+  std::vector<uint32_t> serial_order_;            // of all tasks; empty if one waits or is in a loop that is cut
+  bool serial_order_known_ = false;               // it was looked for
   size_t outer_ = 0;                              // tasks of the step itself
   std::vector<std::unique_ptr<Worker>> workers_;  // the caller first
 
   // Of the run.
   StepArgs step_;
   bool plain_ = true;                         // nobody asks about single instructions
+  bool serial_ = false;                       // by serial_order_; pending_, inner_ and resume_ are not used
   std::optional<runtime::Cancellation> end_;  // of the step, or by an op that failed
   runtime::CancelCallback wake_;
   std::unique_ptr<std::atomic<int32_t>[]> pending_;  // by task: how many it waits for
@@ -251,6 +270,9 @@ class Dataflow {
   size_t failed_part_ = 0;
   std::unique_ptr<AbandonedRun> kept_;
 };
+
+/// "'a' on CPU:0" for a node of the plan; without a device if the node was made for it.
+std::string WithDevice(const plan::ExecutionPlan& plan, std::string_view name);
 
 /// Work of the step that none of its workers does: an op that completes later, or a task on the blocking pool.
 struct Dataflow::Away {

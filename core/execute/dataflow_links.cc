@@ -1,5 +1,7 @@
 // The tasks of several parts in one flow, and the messages between them.
 #include <algorithm>
+#include <functional>
+#include <queue>
 #include <string>
 #include <thread>
 #include <utility>
@@ -44,7 +46,9 @@ uint32_t StraightFrom(const plan::ExecutionPlan& plan, const plan::Task& task) {
 }  // namespace
 
 Dataflow::Dataflow(PlanRunner::Instance& instance)
-    : parts_{{&instance, &instance.plan_}}, tasks_(instance.plan_.tasks), successors_(instance.plan_.successors) {
+    : parts_{{&instance, &instance.plan_}},
+      tasks_(instance.plan_.tasks.elements()),
+      successors_(instance.plan_.successors) {
   FindRoots();
 }
 
@@ -58,7 +62,7 @@ Dataflow::Dataflow(const std::vector<PlanRunner::Instance*>& instances, const Li
   }
   tasks_ = joined_;
   successors_ = joined_successors_;
-  FindReceivers();
+  FindReceivers(links);
   resume_ = std::make_unique<std::atomic<uint32_t>[]>(tasks_.size());
   FindRoots();
 }
@@ -68,12 +72,13 @@ Dataflow::~Dataflow() = default;
 void Dataflow::Join(const Part& part) {
   if (part.plan->tier == plan::Tier::kT0) return JoinTape(part);
   const auto before = static_cast<uint32_t>(joined_successors_.size());
+  const auto of_all = [&](plan::TaskId own) { return plan::TaskId(part.first_task + own.number()); };
   for (plan::Task task : part.plan->tasks) {
-    if (task.loop >= 0) task.loop += static_cast<int>(part.first_task);
+    if (task.loop.valid()) task.loop = of_all(task.loop);
     task.first_successor += before;
     joined_.push_back(task);
   }
-  for (const uint32_t successor : part.plan->successors) joined_successors_.push_back(successor + part.first_task);
+  for (const plan::TaskId successor : part.plan->successors) joined_successors_.push_back(of_all(successor));
 }
 
 void Dataflow::JoinTape(const Part& part) {
@@ -87,23 +92,24 @@ void Dataflow::JoinTape(const Part& part) {
     task.first_successor = static_cast<uint32_t>(joined_successors_.size());
     task.successor_count = last ? 0 : 1;
     joined_.push_back(task);
-    if (!last) joined_successors_.push_back(static_cast<uint32_t>(joined_.size()));
+    if (!last) joined_successors_.emplace_back(joined_.size());
     task.begin = task.end;
     task.predecessors = 1;
   }
 }
 
-void Dataflow::FindReceivers() {
+void Dataflow::FindReceivers(const Links& links) {
   received_ = std::make_unique<uint32_t[]>(joined_.size());
   std::fill_n(received_.get(), joined_.size(), Links::kNone);
   for (uint32_t t = 0; t < joined_.size(); ++t) {
     const Part& part = parts_[PartOf(t)];
     plan::Task& task = joined_[t];
     const plan::Instruction& first = part.plan->instructions[task.begin];
-    if (task.loop >= 0 || !task.suspends || first.opcode != plan::Opcode::kRecv) continue;
+    if (task.loop.valid() || !task.suspends || first.opcode != plan::Opcode::kRecv) continue;
     const uint32_t link = part.links[first.detail];
     if (link == Links::kNone || !part.plan->transfers[first.detail].frames.empty()) continue;
     meetings_[link].receiver = t;
+    meetings_[link].lends = links.all()[link].lends;
     ++task.predecessors;
     if (StraightFrom(*part.plan, task) != task.begin + 1) continue;
     received_[t] = link;
@@ -118,8 +124,8 @@ void Dataflow::FindRoots() {
   inner_ = std::make_unique<std::atomic<uint32_t>[]>(tasks);
   phase_ = std::make_unique<std::atomic<Phase>[]>(tasks);
   for (uint32_t t = 0; t < tasks; ++t) {
-    if (tasks_[t].loop >= 0) {
-      bodies_[static_cast<size_t>(tasks_[t].loop)].push_back(t);
+    if (tasks_[t].loop.valid()) {
+      bodies_[tasks_[t].loop.position()].push_back(t);
     } else {
       ++outer_;
       if (tasks_[t].predecessors == 0) roots_.push_back(t);
@@ -133,6 +139,38 @@ void Dataflow::FindStraights() {
   for (uint32_t t = 0; t < tasks_.size(); ++t) {
     if (tasks_[t].suspends) straight_[t] = StraightFrom(*parts_[PartOf(t)].plan, tasks_[t]);
   }
+}
+
+/// Always the first of the tasks that are ready.
+void Dataflow::FindSerialOrder() {
+  const auto waits = [](const plan::Task& task) {
+    return task.suspends || task.blocking || task.loop.valid() || task.inner > 0;
+  };
+  if (std::ranges::any_of(tasks_, waits)) return;
+  std::vector<int> pending;
+  for (const plan::Task& task : tasks_) pending.push_back(task.predecessors);
+  std::priority_queue<uint32_t, std::vector<uint32_t>, std::greater<>> ready(roots_.begin(), roots_.end());
+  std::vector<uint32_t> order;
+  const auto make_ready = [&](uint32_t task) {
+    if (--pending[task] == 0) ready.push(task);
+  };
+  while (!ready.empty()) {
+    const plan::Task& task = tasks_[ready.top()];
+    const Part& part = parts_[PartOf(ready.top())];
+    order.push_back(ready.top());
+    ready.pop();
+    for (const plan::TaskId successor : successors_.subspan(task.first_successor, task.successor_count)) {
+      make_ready(successor.number());
+    }
+    for (uint32_t i = task.begin; i < task.end && part.links != nullptr; ++i) {
+      const plan::Instruction& instruction = part.plan->instructions[i];
+      const uint32_t link = instruction.opcode == plan::Opcode::kSend ? part.links[instruction.detail] : Links::kNone;
+      if (link == Links::kNone) continue;
+      if (meetings_[link].receiver == kNone) return;  // a message for each iteration of a loop
+      make_ready(meetings_[link].receiver);
+    }
+  }
+  if (order.size() == tasks_.size()) serial_order_ = std::move(order);
 }
 
 /// Of a meeting.
@@ -150,6 +188,7 @@ class Dataflow::MeetingLock {
 };
 
 void Dataflow::Sent(Instance::Worker& sender, uint32_t link) {
+  if (serial_) return;
   const uint32_t task = meetings_[link].receiver;
   const bool last = tasks_[task].predecessors == 1 || pending_[task].fetch_sub(1, std::memory_order_acq_rel) == 1;
   if (last) Wake(task, static_cast<Seat&>(sender));
@@ -201,8 +240,13 @@ bool Dataflow::Receive(uint32_t task, uint32_t at, uint32_t link, Seat& seat) {
     meeting.message = std::move(came->second);
     meeting.sent.erase(came);
   }
-  const std::string& key = parts_[number].plan->transfers[instruction.detail].key;
-  Status status = instance.At(instruction, instance.Receive(instruction, key, meeting.message));
+  Status status;
+  if (const Loan* const loan = LoanOf(link)) {
+    instance.Borrow(instruction, *loan);
+  } else {
+    const std::string& key = parts_[number].plan->transfers[instruction.detail].key;
+    status = instance.At(instruction, instance.Receive(instruction, key, meeting.message));
+  }
   if (seat.step.trace != nullptr) seat.step.trace->Add(at, start);
   if (status.ok() && step_.check_numerics) status = instance.CheckNumbers(instruction, std::string());
   if (status.ok()) return true;

@@ -52,7 +52,7 @@ PlanRunner::Instance::Worker::Worker() {
   env.error = error.get();
 }
 
-PlanRunner::Instance::Instance(const plan::ExecutionPlan& plan) : plan_(plan), streams_(plan) {}
+PlanRunner::Instance::Instance(const plan::ExecutionPlan& plan) : plan_(plan), streams_(plan), captures_(plan) {}
 PlanRunner::Instance::~Instance() = default;
 
 void AbandonedRun::Keep(std::unique_ptr<AbandonedRun> run) {
@@ -102,10 +102,10 @@ Status PlanRunner::Instance::LayOut() {
   tensors_.resize(plan_.storages.size());
   guards_.assign(plan_.guard_count, 0);
   guards_[plan::kAlways] = 1;
-  for (size_t v = 0; v < plan_.variables.size(); ++v) {
-    const std::vector<int>& choices = plan_.variables[v].choices;
-    refers_.push_back(choices.empty() ? static_cast<int>(v) : choices[0]);
-    if (plan_.variables[v].variable == nullptr) found_.resize(plan_.variables.size());
+  for (const plan::VariableId variable : plan_.variables.indices()) {
+    const plan::VariableUse& use = plan_.variables[variable];
+    refers_.push_back(use.choices.empty() ? variable : use.choices[0]);
+    if (use.variable == nullptr) found_.resize(plan_.variables.size());
   }
   if (!plan_.merges.empty()) chosen_.resize(plan_.storages.size());
   registers_.resize(plan_.slots.size());
@@ -162,7 +162,9 @@ Status PlanRunner::Instance::Open(std::span<const Tensor> feeds, std::vector<Ten
   if (fetches->size() != plan_.fetch_count) fetches->resize(plan_.fetch_count);
   worker_->error.Clear();
   if (streams_.any() || device::Health::AnyLost()) {
-    WEIR_TRY(streams_.Begin(worker_->error.get(), step.cancellation, step.grace));
+    trace_ = step.trace;
+    WEIR_TRY(streams_.Begin(worker_->error.get(), step.cancellation, step.grace, trace_ != nullptr));
+    captures_.Begin();
   }
   return Begin(feeds);
 }
@@ -170,7 +172,7 @@ Status PlanRunner::Instance::Open(std::span<const Tensor> feeds, std::vector<Ten
 Status PlanRunner::Instance::Close(Status status, std::span<const Tensor> feeds, std::vector<Tensor>* fetches,
                                    bool unfinished) {
   if (!lean_ || unfinished) {
-    if (streams_.any()) status = streams_.End(Arrived(std::move(status)));
+    if (streams_.any()) status = EndStreams(Arrived(std::move(status)));
     if (streams_.abandoned() || unfinished) [[unlikely]] {
       abandoned_ = true;
       in_flight_.assign(feeds.begin(), feeds.end());
@@ -191,14 +193,6 @@ Status PlanRunner::Instance::Close(Status status, std::span<const Tensor> feeds,
     if (step_resources_.size() > 0) step_resources_.Clear();
   }
   if (!status.ok()) fetches->clear();
-  return status;
-}
-
-Status PlanRunner::Instance::Arrived(Status status) {
-  for (const auto& [arrived, fetch] : std::exchange(arriving_, {})) {
-    const Status one = streams_.Await(arrived);
-    if (status.ok()) status = At(*fetch, one);
-  }
   return status;
 }
 
@@ -266,15 +260,15 @@ Status PlanRunner::Instance::Late(const Worker& worker, const Status& status, co
   std::vector<std::string_view> names;  // each node once, though it may have several instructions
   for (const Instruction* next = &at; next != plan_.instructions.data() + plan_.instructions.size(); ++next) {
     if (next->node < 0) continue;
-    const std::string_view name = plan_.nodes[static_cast<size_t>(next->node)]->name();
+    const std::string_view name = plan_.nodes[next->node]->name();
     if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
     if (names.size() > kShown + 1) break;
   }
   std::string text;
   const size_t first = progress == Progress::kRunning && !names.empty() ? 1 : 0;
-  if (first == 1) text = fmt::format("\nrunning: '{}'", names[0]);
+  if (first == 1) text = "\nrunning: " + WithDevice(plan_, names[0]);
   for (size_t i = first; i < names.size() && i < first + kShown; ++i) {
-    text += fmt::format("{}'{}'", i == first ? "\nwaiting: " : ", ", names[i]);
+    text += (i == first ? "\nwaiting: " : ", ") + WithDevice(plan_, names[i]);
   }
   if (names.size() > first + kShown) text += " and more";
   return status.Append(text);
@@ -315,9 +309,13 @@ Status PlanRunner::Instance::Stretch(Worker& worker, const Instruction** positio
       if (const plan::StorageId released(instruction.detail); tensors_[released].valid()) Drop(released);
     } else if (instruction.opcode == Opcode::kFetch) {
       if (guards_[plan_.fetch_guards[instruction.detail]] == 0) continue;
+      if (streams_.any()) streams_.Works(static_cast<uint32_t>(&instruction - plan_.instructions.data()));
       if (const Status fetched = Fetch(instruction, &(*worker.fetches)[instruction.detail]); !fetched.ok()) {
         return At(instruction, fetched);
       }
+    } else if (Captures::Stretch* const recorded = RecordedAt(worker, instruction); recorded != nullptr) {
+      WEIR_TRY(RunStretch(*recorded));
+      at = plan_.instructions.data() + recorded->end;
     } else {
       WEIR_TRY(Special(worker, instruction));
       // A call may have taken long, or cut itself short because it was told that the step is to end.
@@ -329,6 +327,7 @@ Status PlanRunner::Instance::Stretch(Worker& worker, const Instruction** positio
 }
 
 Status PlanRunner::Instance::Special(Worker& worker, const Instruction& instruction) {
+  if (streams_.any()) streams_.Works(static_cast<uint32_t>(&instruction - plan_.instructions.data()));
   switch (instruction.opcode) {
     case Opcode::kStreamKernel:
       return StreamKernel(instruction);
@@ -392,12 +391,8 @@ Status PlanRunner::Instance::Special(Worker& worker, const Instruction& instruct
   return Status();
 }
 
-Status PlanRunner::Instance::At(const Instruction& instruction, const Status& status) const {
-  return status.ok() ? status : graph::AtNode(status, *plan_.nodes[static_cast<size_t>(instruction.node)]);
-}
-
 Status PlanRunner::Instance::KernelError(const Worker& worker, const Instruction& instruction, int32_t code) const {
-  const graph::Node& node = *plan_.nodes[static_cast<size_t>(instruction.node)];
+  const graph::Node& node = *plan_.nodes[instruction.node];
   const kernel::KernelEntry& entry = plan_.kernels[instruction.detail]->entry();
   const Status failed = worker.error.ToStatus(code, fmt::format("kernel {} of {}", node.op().name, entry.file));
   return graph::AtNode(plan_.DeviceOf(instruction).Judge(failed, worker.error.flags()), node);
@@ -409,15 +404,15 @@ const Value& PlanRunner::Instance::ValueOf(const Instruction& instruction, uint3
 
 const Storage& PlanRunner::Instance::StorageOf(const Value& value) const { return plan_.storages[value.storage]; }
 
-const plan::VariableUse& PlanRunner::Instance::VariableAt(int variable) const {
-  const int referred = refers_[static_cast<size_t>(variable)];
-  return referred != kFound ? plan_.variables[static_cast<size_t>(referred)] : found_[static_cast<size_t>(variable)];
+const plan::VariableUse& PlanRunner::Instance::VariableAt(plan::VariableId variable) const {
+  const plan::VariableId referred = refers_[variable];
+  return referred != kFound ? plan_.variables[referred] : found_[variable];
 }
 
 void PlanRunner::Instance::Refer(const Storage& to, const Storage& from) {
-  int& place = refers_[static_cast<size_t>(to.variable)];
-  const int variable = refers_[static_cast<size_t>(from.variable)];
-  if (variable == kFound) found_[static_cast<size_t>(to.variable)] = found_[static_cast<size_t>(from.variable)];
+  plan::VariableId& place = refers_[to.variable];
+  const plan::VariableId variable = refers_[from.variable];
+  if (variable == kFound) found_[to.variable] = found_[from.variable];
   if (place != variable) place = variable;  // what is no place is itself: several threads may be here with it
 }
 
@@ -441,7 +436,7 @@ Result<Tensor> PlanRunner::Instance::TensorOf(const Value& value) const {
     return Tensor::Over(value.dtype, value.shape, arenas_[storage.space], offsets_[value.storage]);
   }
   if (storage.home == Storage::Home::kMade) {
-    return Tensor::Over(value.dtype, value.shape, made_[static_cast<size_t>(storage.made)]);
+    return Tensor::Over(value.dtype, value.shape, made_[storage.made]);
   }
   if (storage.home == Storage::Home::kVariable) {
     const plan::VariableUse& use = VariableAt(storage);
@@ -451,7 +446,7 @@ Result<Tensor> PlanRunner::Instance::TensorOf(const Value& value) const {
   const Tensor& own = tensors_[value.storage];
   const bool borrowed = storage.home == Storage::Home::kFeed && !own.valid();
   const Tensor& held = storage.home == Storage::Home::kConstant ? storage.constant
-                       : borrowed                               ? feeds_[static_cast<size_t>(storage.feed)]
+                       : borrowed                               ? feeds_[PositionOf(storage.feed)]
                                                                 : own;
   if (!value.shape_known || held.shape() == value.shape) return held;
   return held.Reshaped(value.shape);
@@ -460,9 +455,20 @@ Result<Tensor> PlanRunner::Instance::TensorOf(const Value& value) const {
 Status PlanRunner::Instance::StreamKernel(const Instruction& instruction) {
   const int32_t code =
       instruction.fn(instruction.state, registers_.data() + instruction.first_slot, streams_.env(instruction.stream));
-  const Status status = code == 0 ? Status() : KernelError(*worker_, instruction, code);
-  streams_.Launched(instruction.stream, status, worker_->error.flags());
-  return status;
+  if (code == 0) [[likely]] {
+    streams_.Launched(instruction.stream, Status(), 0);
+    return Status();
+  }
+  const uint32_t flags = worker_->error.flags();
+  if ((flags & WEIR_ERROR_STREAM_POISONED) == 0) {
+    const Status status = KernelError(*worker_, instruction, code);
+    streams_.Launched(instruction.stream, status, flags);
+    return status;
+  }
+  const std::string_view op = plan_.nodes[instruction.node]->op().name;
+  const Status failed = worker_->error.ToStatus(code, fmt::format("a stream that kernel {} uses", op));
+  streams_.Launched(instruction.stream, failed, flags);
+  return At(instruction, plan_.DeviceOf(instruction).Judge(failed, flags));
 }
 
 void PlanRunner::Instance::Point(plan::StorageId storage, const weir_reg& from) {
@@ -483,9 +489,9 @@ void PlanRunner::Instance::Hold(plan::StorageId storage, Tensor&& tensor) {
 void PlanRunner::Instance::Drop(plan::StorageId storage) {
   Tensor& held = tensors_[storage];
   if (!held.valid()) return;
-  const int variable = plan_.storages[storage].variable;
+  const plan::VariableId variable = plan_.storages[storage].variable;
   const plan::SpaceId space = plan_.storages[storage].space;
-  if (variable < 0) {
+  if (!variable.valid()) {
     streams_.Keep(space, held);
     held = Tensor();
     return;

@@ -45,7 +45,7 @@ void PlanRunner::Instance::ReleaseBehind(const Instruction& call) {
   const Instruction* const end = plan_.instructions.data() + plan_.instructions.size();
   for (const Instruction* at = &call + 1; at != end && at->opcode == plan::Opcode::kRelease; ++at) {
     // The lock of a variable that a value is a snapshot of may be held by the call.
-    if (const plan::StorageId storage(at->detail); plan_.storages[storage].variable < 0) Drop(storage);
+    if (const plan::StorageId storage(at->detail); !plan_.storages[storage].variable.valid()) Drop(storage);
   }
 }
 

@@ -24,7 +24,7 @@ const Tensor* PlanRunner::Instance::Shareable(const Value& value) const {
     case Storage::Home::kConstant:
       return storage.space == plan::kHostSpace ? unless_lent(storage.constant) : nullptr;
     case Storage::Home::kFeed:
-      return unless_lent(own.valid() ? own : feeds_[static_cast<size_t>(storage.feed)]);
+      return unless_lent(own.valid() ? own : feeds_[PositionOf(storage.feed)]);
     case Storage::Home::kOwned: {
       if (!own.buffer() || !own.on_host()) return nullptr;
       if (own.buffer().use_count() == 1) return &own;
@@ -65,7 +65,7 @@ Status PlanRunner::Instance::FetchVariable(const Instruction& instruction, const
     return Status();
   }
   if (const Status ready = CheckInitialized(use); !ready.ok()) {
-    const graph::Node& node = *plan_.nodes[static_cast<size_t>(instruction.node)];
+    const graph::Node& node = *plan_.nodes[instruction.node];
     const std::string retval = fmt::format("_retval_{}_0_{}", node.name(), instruction.detail);  // TensorFlow's name
     return ready.Append("\n\t [[{{node " + retval + "}}]]").WithNode(node.name(), node.origin());
   }

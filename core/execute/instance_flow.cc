@@ -65,7 +65,7 @@ void PlanRunner::Instance::Merge(const Instruction& instruction) {
       Point(storage, from);
     }
   }
-  if (output == instruction.outputs + static_cast<uint32_t>(instruction.inputs)) return;
+  if (output == instruction.outputs + instruction.inputs) return;
   *reinterpret_cast<int32_t*>(registers_[instruction.first_slot + output].data) = static_cast<int32_t>(chosen);
 }
 
@@ -84,7 +84,7 @@ void PlanRunner::Instance::MoveBytes(const Instruction& instruction) {
 Status PlanRunner::Instance::Push(const Instruction& instruction) {
   RunStack& stack = stacks_[instruction.detail];
   if (stack.full()) [[unlikely]] {
-    const std::string& name = plan_.nodes[static_cast<size_t>(instruction.node)]->name();
+    const std::string& name = plan_.nodes[instruction.node]->name();
     WEIR_TRY(stack.Grow(AllocatorOf(plan::kHostSpace), name));
   }
   stack.Push(reinterpret_cast<const std::byte*>(registers_[instruction.first_slot].data));
@@ -94,8 +94,7 @@ Status PlanRunner::Instance::Push(const Instruction& instruction) {
 Status PlanRunner::Instance::Pop(const Instruction& instruction) {
   RunStack& stack = stacks_[instruction.detail];
   if (stack.empty()) [[unlikely]] {
-    return InvalidArgument("Stack[{}] is empty when calling Pop().",
-                           plan_.nodes[static_cast<size_t>(instruction.node)]->name());
+    return InvalidArgument("Stack[{}] is empty when calling Pop().", plan_.nodes[instruction.node]->name());
   }
   stack.Pop(reinterpret_cast<std::byte*>(registers_[instruction.first_slot].data));
   return Status();

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/execute/captures_internal.h"
 #include "core/execute/links.h"
 #include "core/execute/plan_runner.h"
 #include "core/execute/run_stack_internal.h"
@@ -68,6 +69,10 @@ class PlanRunner::Instance {
   std::string WantedMemory(plan::SpaceId space) const;
   std::string HeldMemory() const;
   Status Begin(std::span<const Tensor> feeds);
+  /// Ends the streams' part of a run and says whose work failed if that is known only now.
+  Status EndStreams(Status status);
+  /// An error of a stream, at the instruction that had enqueued the work.
+  Status Blame(const Status& status, uint32_t cause, std::string_view met) const;
   /// Waits for what is fetched from streams: `status`, or else the first failure, at the fetch that it was met at.
   Status Arrived(Status status);
   /// After all has run, as in TensorFlow: what is fetched from a branch that was not taken keeps no op from running.
@@ -88,6 +93,17 @@ class PlanRunner::Instance {
   Status LockedKernel(Worker& worker, const Instruction& instruction);
   /// Errors of calls on streams go into the record of `worker_`, on whatever thread they are made.
   Status StreamKernel(const Instruction& instruction);
+  /// The stretch that may be recorded and begins here; null if none does, or each kernel is to be seen.
+  Captures::Stretch* RecordedAt(const Worker& worker, const Instruction& instruction) {
+    if (instruction.opcode != plan::Opcode::kStreamKernel || worker.flow != nullptr || trace_ != nullptr ||
+        worker.step.check_numerics) {
+      return nullptr;
+    }
+    return captures_.At(static_cast<uint32_t>(&instruction - plan_.instructions.data()));
+  }
+  /// Runs the kernels of a stretch in the way that is best now.
+  Status RunStretch(Captures::Stretch& stretch);
+  Status StreamKernels(uint32_t begin, uint32_t end);
   Status Call(Worker& worker, const Instruction& instruction);
   /// The same in two parts, for a call that may complete later: `later.done` is run in any case.
   void StartCall(Worker& worker, const Instruction& instruction, kernel::Later& later);
@@ -119,6 +135,8 @@ class PlanRunner::Instance {
   Status SendOut(const Worker& worker, const Instruction& instruction);
   /// Of a kRecv: what came under `key`; takes the value.
   Status Receive(const Instruction& instruction, const std::string& key, runtime::Message& message);
+  /// Of a kRecv whose link lends.
+  void Borrow(const Instruction& instruction, const Loan& loan);
   /// The step's rendezvous and the key under which an instruction meets its other end; `first`: the operand that is the
   /// number of the outermost loop's iteration.
   Result<runtime::Rendezvous*> Meet(const Worker& worker, const Instruction& instruction, uint32_t first,
@@ -167,9 +185,9 @@ class PlanRunner::Instance {
   Status HoldOutput(const plan::Value& value, Tensor tensor);
   /// The step may write to the tensor's memory while the tensor lives: an arena, or what a loop gives back.
   bool MayBeWritten(const Tensor& tensor) const;
-  static constexpr int kFound = -1;
+  static constexpr plan::VariableId kFound{};
   /// What a place refers to; any other variable is itself.
-  const plan::VariableUse& VariableAt(int variable) const;
+  const plan::VariableUse& VariableAt(plan::VariableId variable) const;
   const plan::VariableUse& VariableAt(const plan::Storage& storage) const { return VariableAt(storage.variable); }
   /// TensorFlow's texts, which for resources are those of all ops but the one that reads them.
   Status CheckInitialized(const plan::VariableUse& use) const;
@@ -186,16 +204,18 @@ class PlanRunner::Instance {
   Allocator& FreshAllocator() const;
 
   const plan::ExecutionPlan& plan_;
-  std::vector<weir_reg> registers_;                   // by slot
+  std::vector<weir_reg> registers_;  // by slot
   IndexedVector<plan::SpaceId, std::shared_ptr<Buffer>> arenas_;
-  std::vector<std::shared_ptr<Buffer>> made_;         // by MadeMemory: from kMake until a variable has it
-  IndexedVector<plan::StorageId, uint64_t> offsets_;  // in its arena, after the exchanges so far
-  IndexedVector<plan::StorageId, Tensor> tensors_;    // what feeds, calls and fetches hold during a run
+  IndexedVector<plan::MadeId, std::shared_ptr<Buffer>> made_;  // from kMake until a variable has it
+  IndexedVector<plan::StorageId, uint64_t> offsets_;           // in its arena, after the exchanges so far
+  IndexedVector<plan::StorageId, Tensor> tensors_;             // what feeds, calls and fetches hold during a run
   std::span<const Tensor> feeds_;           // of this run, borrowed; copies of misaligned ones are in tensors_
   std::vector<plan::StorageId> transient_;  // storages to empty at the end of a run
   IndexedVector<plan::StorageId, plan::ValueId> chosen_;  // that a Merge chose; empty without Merge
-  std::vector<int> refers_;                // by variable: itself; of places what they refer to now, or kFound
-  std::vector<plan::VariableUse> found_;   // by variable: what a place refers to that no variable of the plan is
+  /// The variable itself; of places what they refer to now, or kFound.
+  IndexedVector<plan::VariableId, plan::VariableId> refers_;
+  /// What a place refers to that no variable of the plan is.
+  IndexedVector<plan::VariableId, plan::VariableUse> found_;
   runtime::ResourceScope step_resources_;  // what ends with the run
   IndexedVector<plan::GuardId, uint8_t> guards_;
   std::vector<RunStack> stacks_;
@@ -204,9 +224,11 @@ class PlanRunner::Instance {
   bool guarded_fetches_ = false;                                        // a fetch may lie on a branch that is not taken
   std::vector<std::pair<device::Event, const Instruction*>> arriving_;  // fetches under way, in their streams' order
   RunStreams streams_;
+  Captures captures_;
   std::unique_ptr<Worker> worker_;      // of the caller's thread
   std::unique_ptr<Dataflow> dataflow_;  // of a T2 plan
   bool abandoned_ = false;
+  TapeTrace* trace_ = nullptr;     // of the run; null if it is not traced
   std::vector<Tensor> in_flight_;  // of an abandoned run: feeds and fetches, which its copies may still read and write
 };
 

@@ -14,7 +14,7 @@ std::string PlanRunner::Instance::LargestValues(const std::function<uint64_t(pla
   std::vector<std::pair<uint64_t, std::string>> values;
   IndexedVector<plan::StorageId, bool> seen(plan_.storages.size(), false);
   for (const Instruction& instruction : plan_.instructions) {
-    const graph::Node& node = *plan_.nodes[static_cast<size_t>(instruction.node)];
+    const graph::Node& node = *plan_.nodes[instruction.node];
     for (uint32_t o = 0; o < instruction.outputs; ++o) {
       const plan::Value& value = ValueOf(instruction, instruction.inputs + o);
       const plan::StorageId index = value.storage;
@@ -36,8 +36,8 @@ std::string PlanRunner::Instance::LargestValues(const std::function<uint64_t(pla
 }
 
 std::string PlanRunner::Instance::WantedMemory(plan::SpaceId space) const {
-  return fmt::format("\nThe step needs {} bytes at once. Its largest values:{}",
-                     plan_.arena_bytes[space], LargestValues([&](plan::StorageId index) {
+  return fmt::format("\nThe step needs {} bytes at once. Its largest values:{}", plan_.arena_bytes[space],
+                     LargestValues([&](plan::StorageId index) {
                        const plan::Storage& storage = plan_.storages[index];
                        const bool there = storage.home == plan::Storage::Home::kArena && storage.space == space;
                        return there ? storage.bytes : 0;
@@ -54,7 +54,7 @@ std::string PlanRunner::Instance::HeldMemory() const {
                      planned, others, LargestValues([&](plan::StorageId index) {
                        const plan::Storage& storage = plan_.storages[index];
                        if (storage.home == plan::Storage::Home::kMade) {
-                         return made_[static_cast<size_t>(storage.made)] ? storage.bytes : 0;
+                         return made_[storage.made] ? storage.bytes : 0;
                        }
                        return storage.home == plan::Storage::Home::kArena ? storage.bytes : tensors_[index].bytes();
                      }));

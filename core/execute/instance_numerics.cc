@@ -41,7 +41,7 @@ std::string PlanRunner::Instance::InputNumbers(const Instruction& instruction) {
 Status PlanRunner::Instance::CheckNumbers(const Instruction& instruction, const std::string& inputs) {
   if (!GivesNumbers(instruction.opcode)) return Status();
   const VariableLocks locks(*this, instruction);
-  const graph::Node& node = *plan_.nodes[static_cast<size_t>(instruction.node)];
+  const graph::Node& node = *plan_.nodes[instruction.node];
   for (uint32_t o = 0; o < instruction.outputs; ++o) {
     WEIR_ASSIGN(const Tensor output, HostValue(instruction, instruction.inputs + o));
     const Numbers numbers = NumbersOf(output);

@@ -47,6 +47,12 @@ Occurrence PlanRunner::Instance::When(const Instruction& instruction, uint32_t f
 Status PlanRunner::Instance::Send(Worker& worker, const Instruction& instruction) {
   const uint32_t link = worker.links == nullptr ? Links::kNone : worker.links[instruction.detail];
   if (link == Links::kNone) return SendOut(worker, instruction);
+  if (Loan* const loan = worker.flow->LoanOf(link)) {
+    loan->dead = guards_[plan_.transfers[instruction.detail].guard] == 0;
+    loan->memory = registers_[instruction.first_slot];
+    worker.flow->Sent(worker, link);
+    return Status();
+  }
   if (runtime::Message* const outgoing = worker.flow->Outgoing(link)) {
     WEIR_TRY(Put(instruction, outgoing));
     worker.flow->Sent(worker, link);
@@ -101,6 +107,11 @@ Status PlanRunner::Instance::Receive(const Instruction& instruction, const std::
   }
   Hold(value.storage, std::move(came));
   return Status();
+}
+
+void PlanRunner::Instance::Borrow(const Instruction& instruction, const Loan& loan) {
+  guards_[plan_.transfers[instruction.detail].guard] = loan.dead ? 0 : 1;
+  if (!loan.dead) Point(ValueOf(instruction, instruction.inputs).storage, loan.memory);
 }
 
 void PlanRunner::Instance::Count(const Instruction& instruction) {

@@ -39,9 +39,8 @@ void Unlock(runtime::Variable& variable, bool exclusive) {
 }  // namespace
 
 VariableLocks::VariableLocks(const PlanRunner::Instance& instance, const plan::Instruction& instruction)
-    : plan_(instance.plan_),
-      locks_(plan_.LocksOf(instruction)) {
-  if (!locks_.empty() && !plan_.variables[static_cast<size_t>(locks_[0].variable)].variable) {
+    : plan_(instance.plan_), locks_(plan_.LocksOf(instruction)) {
+  if (!locks_.empty() && !plan_.variables[locks_[0].variable].variable) {
     for (const plan::Lock& lock : locks_) {
       own_.emplace_back(instance.VariableAt(lock.variable).variable.get(), lock.exclusive);
     }
@@ -54,14 +53,14 @@ VariableLocks::VariableLocks(const PlanRunner::Instance& instance, const plan::I
   }
   for (const auto& [variable, exclusive] : own_) Lock(*variable, exclusive);
   for (const plan::Lock& lock : locks_) {
-    Lock(*plan_.variables[static_cast<size_t>(lock.variable)].variable, lock.exclusive);
+    Lock(*plan_.variables[lock.variable].variable, lock.exclusive);
   }
 }
 
 VariableLocks::~VariableLocks() {
   for (size_t l = own_.size(); l-- > 0;) Unlock(*own_[l].first, own_[l].second);
   for (size_t l = locks_.size(); l-- > 0;) {
-    Unlock(*plan_.variables[static_cast<size_t>(locks_[l].variable)].variable, locks_[l].exclusive);
+    Unlock(*plan_.variables[locks_[l].variable].variable, locks_[l].exclusive);
   }
 }
 
@@ -96,7 +95,7 @@ Status PlanRunner::Instance::LockedKernel(Worker& worker, const Instruction& ins
     if (Status ready = CheckInitialized(use); !ready.ok()) return At(instruction, ready);
   }
   WEIR_TRY(BeforeAccess(instruction));
-  const uint32_t operands = static_cast<uint32_t>(instruction.inputs) + instruction.outputs;
+  const uint32_t operands = instruction.inputs + instruction.outputs;
   for (uint32_t i = 0; i < operands && instruction.locks.valid(); ++i) {
     const Value& value = ValueOf(instruction, i);
     const Storage& storage = StorageOf(value);
@@ -143,19 +142,19 @@ Status PlanRunner::Instance::ReadVariable(const Instruction& instruction) {
 }
 
 Status PlanRunner::Instance::Make(const Instruction& instruction) {
-  const plan::MadeMemory& wanted = plan_.made[instruction.detail];
+  const plan::MadeMemory& wanted = plan_.made[plan::MadeId(instruction.detail)];
   WEIR_ASSIGN(std::shared_ptr<Buffer> memory, AllocatorOf(wanted.space).Allocate(wanted.bytes));
   weir_reg from{};
   from.handle = memory->memory().handle;
   from.data = memory->host() != nullptr ? reinterpret_cast<uint64_t>(memory->host()) : memory->memory().offset;
   for (const plan::StorageId storage : wanted.storages) Point(storage, from);
-  made_[instruction.detail] = std::move(memory);
+  made_[plan::MadeId(instruction.detail)] = std::move(memory);
   return Status();
 }
 
 bool PlanRunner::Instance::TakeOver(const Value& from, const Tensor& given, Tensor& value) {
   const Storage& storage = StorageOf(from);
-  std::shared_ptr<Buffer>& made = made_[static_cast<size_t>(storage.made)];
+  std::shared_ptr<Buffer>& made = made_[storage.made];
   const bool ours = made.use_count() == 2;  // and `given`
   if (ours) {
     streams_.Keep(storage.space, value);
@@ -274,7 +273,7 @@ Status PlanRunner::Instance::MakeHandle(const Instruction& instruction) {
 Status PlanRunner::Instance::Resolve(const Instruction& instruction) {
   const Value& to = ValueOf(instruction, 1);
   const Storage& place = StorageOf(to);
-  const plan::VariableUse& asking = plan_.variables[static_cast<size_t>(place.variable)];
+  const plan::VariableUse& asking = plan_.variables[place.variable];
   WEIR_ASSIGN(const Tensor given, TensorOf(ValueOf(instruction, 0)));
   if (given.elements() != 1) {
     return InvalidArgument("a resource handle must be a scalar, got shape {}", given.shape().ToString());
@@ -303,8 +302,8 @@ Status PlanRunner::Instance::Resolve(const Instruction& instruction) {
     return InvalidArgument("Trying to read variable with wrong dtype. Expected {} got {}", Name(held), Name(to.dtype));
   }
   if (found_.empty()) return Internal("a plan without places resolves a handle");
-  found_[static_cast<size_t>(place.variable)] = std::move(use);
-  refers_[static_cast<size_t>(place.variable)] = kFound;
+  found_[place.variable] = std::move(use);
+  refers_[place.variable] = kFound;
   return Status();
 }
 
@@ -312,7 +311,7 @@ Status PlanRunner::Instance::Resolve(const Instruction& instruction) {
 /// runs again, in a loop, replaces its own.
 Status PlanRunner::Instance::MakeTemporary(const Instruction& instruction) {
   const Value& to = ValueOf(instruction, 0);
-  const auto place = static_cast<size_t>(StorageOf(to).variable);
+  const plan::VariableId place = StorageOf(to).variable;
   plan::VariableUse use = plan_.variables[place];
   if (const std::shared_ptr<runtime::Variable> there = step_resources_.Find(use.key)) {
     if (there != found_[place].variable) {

@@ -22,6 +22,12 @@ struct Occurrence {
 /// `numbers`: of the loops around a transfer, outermost first.
 Occurrence OccurrenceOf(std::span<const int64_t> numbers);
 
+/// What a link that lends carries: where the sender has the value.
+struct Loan {
+  weir_reg memory{};
+  bool dead = false;
+};
+
 /// Numbers for the transfers whose two ends are in the given plans, so that no run compares keys. A transfer is linked
 /// if its key names one kSend and one kRecv, both in loops of the same names. Immutable.
 class Links {
@@ -30,6 +36,8 @@ class Links {
   struct Link {
     uint32_t send_part, send_transfer;
     uint32_t recv_part, recv_transfer;
+    /// The receiver may use the sender's memory in place: the run of both keeps it, and only kernels read it there.
+    bool lends = false;
   };
 
   explicit Links(std::span<const plan::ExecutionPlan* const> plans);

@@ -68,7 +68,9 @@ Status PartsRunner::RunIn(Together& run, std::span<const Tensor> feeds, std::vec
   size_t failed = 0, open = 0;
   while (open < parts_.size() && status.ok()) {
     failed = open++;
-    status = run.instances[failed]->Open(run.feeds[failed], &run.fetches[failed], step);
+    StepArgs own = step;
+    own.trace = traces == nullptr ? nullptr : &(*traces)[failed];
+    status = run.instances[failed]->Open(run.feeds[failed], &run.fetches[failed], own);
   }
   if (status.ok()) {
     for (size_t p = 0; p < parts_.size(); ++p) {

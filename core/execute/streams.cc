@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <condition_variable>
 #include <cstring>
 #include <mutex>
@@ -15,6 +16,16 @@
 namespace weir::execute {
 
 namespace {
+
+/// The mark of the calling thread's instruction.
+thread_local uint64_t working_mark = 0;
+
+uint32_t NextRun() {
+  static std::atomic<uint32_t> runs{0};
+  uint32_t run = 0;
+  while (run == 0) run = runs.fetch_add(1, std::memory_order_relaxed) + 1;
+  return run;
+}
 
 weir_buf MemoryOf(const Tensor& tensor) { return kernel::ViewOf(tensor).buf; }
 
@@ -88,16 +99,64 @@ Allocator& RunStreams::AllocatorOf(plan::SpaceId space) const {
   return plan_.host_device == nullptr ? HostAllocator() : plan_.host_device->allocator();
 }
 
-Status RunStreams::Begin(weir_error* error, runtime::Cancellation* step, std::chrono::milliseconds grace) {
+void RunStreams::Works(uint32_t instruction) const { working_mark = device::MarkOf(run_, instruction + 1); }
+
+void RunStreams::WorksOnSeveral() const { working_mark = device::MarkOf(run_, 0); }
+
+Result<std::shared_ptr<const device::Captured>> RunStreams::Record(plan::StreamId id,
+                                                                   const std::function<Status()>& enqueue) {
+  using Recorded = std::shared_ptr<const device::Captured>;
+  device::Stream& stream = *At(id);
+  if (!stream.Records() || !stream.BeginCapture().ok()) return Recorded();
+  const Status enqueued = enqueue();
+  Result<Recorded> recorded = stream.EndCapture();
+  WEIR_TRY(enqueued);
+  if (!recorded.ok()) return stream.failed() ? Result<Recorded>(recorded.status()) : Recorded();
+  WEIR_TRY(stream.Launch(**recorded));
+  return recorded;
+}
+
+Status RunStreams::Launch(plan::StreamId stream, const device::Captured& captured) {
+  return At(stream)->Launch(captured);
+}
+
+device::Stream* RunStreams::At(plan::StreamId stream) const {
+  device::Stream* const at = stream.valid() ? lanes_[stream.position()].stream.get() : nullptr;
+  if (at != nullptr) at->Mark(working_mark);
+  return at;
+}
+
+uint32_t RunStreams::CauseOf(const Status& status) const {
+  for (const Lane& lane : lanes_) {
+    if (lane.stream == nullptr || lane.hung) continue;
+    const std::string& device = lane.stream->owner().name();
+    if (!lane.stream->failed() && !status.message().starts_with(device)) continue;
+    const uint64_t mark = lane.stream->failed_mark();
+    if (mark != 0 && device::RunOf(mark) == run_) return device::RestOf(mark) - 1;
+  }
+  return kNone;
+}
+
+Status RunStreams::Begin(weir_error* error, runtime::Cancellation* step, std::chrono::milliseconds grace,
+                         bool profile) {
   step_ = step;
   grace_ = grace;
   for (const device::Device* device : devices_) WEIR_TRY(device->health());
   if (!any_) return {};
   events_.assign(events_.size(), device::Event());
+  run_ = NextRun();
+  working_mark = device::MarkOf(run_, 0);
+  activities_.clear();
+  profilers_.clear();
   for (const plan::StreamId stream : plan_.streams.indices()) {
     WEIR_ASSIGN(device::Streams* const streams, plan_.devices[plan_.streams[stream].device]->streams());
     Lane& lane = lanes_[stream.position()];
     WEIR_ASSIGN(lane.stream, streams->Acquire());
+    device::Profiler* const profiler = profile ? streams->profiler() : nullptr;
+    if (profiler != nullptr && std::ranges::find(profilers_, profiler) == profilers_.end() &&
+        profiler->Begin(run_).ok()) {
+      profilers_.push_back(profiler);
+    }
     lane.hung = false;
     lane.stream->WaitBy([this, &lane](const device::Event& event) { return AwaitLane(lane, event); });
     lane.env = {};
@@ -116,6 +175,11 @@ Status RunStreams::End(Status status) {
     Status synced = lane.stream->Sync();
     if (status.ok()) status = std::move(synced);
   }
+  for (device::Profiler* const profiler : profilers_) {
+    for (device::DeviceActivity& one : profiler->End(run_)) activities_.push_back(one);
+  }
+  profilers_.clear();
+  cause_ = status.ok() ? kNone : CauseOf(status);
   for (Lane& lane : lanes_) {
     if (lane.stream == nullptr) continue;
     device::Streams& owner = lane.stream->owner();

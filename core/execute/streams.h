@@ -4,11 +4,13 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <vector>
 
 #include "core/base/status.h"
 #include "core/device/device.h"
+#include "core/device/profiler.h"
 #include "core/device/stream.h"
 #include "core/plan/plan.h"
 #include "core/runtime/cancellation.h"
@@ -28,10 +30,27 @@ class RunStreams {
   bool any() const { return any_; }
   /// Acquires streams. Unavailable if a device of the plan was lost. Waits end at most `grace` after the step was
   /// cancelled; a device that has not finished its work by then counts as lost.
-  Status Begin(weir_error* error, runtime::Cancellation* step, std::chrono::milliseconds grace);
+  Status Begin(weir_error* error, runtime::Cancellation* step, std::chrono::milliseconds grace, bool profile = false);
   /// Waits for all streams and returns them. The result is `status` if it is an error, else the first failure of a
   /// stream.
   Status End(Status status);
+  /// The calling thread works on this instruction of the tape from here on: what it enqueues is marked so.
+  void Works(uint32_t instruction) const;
+  /// The same for work of several instructions at once: an error of it is reported without one.
+  void WorksOnSeveral() const;
+  /// Records what `enqueue` enqueues on a stream, and runs it. Null, and nothing has run, if the device cannot record
+  /// it; an error is one of `enqueue` or of the launch.
+  Result<std::shared_ptr<const device::Captured>> Record(plan::StreamId stream,
+                                                         const std::function<Status()>& enqueue);
+  Status Launch(plan::StreamId stream, const device::Captured& captured);
+  /// For an error of work that a stream did earlier: the instruction that had enqueued it. kNone if `status` is no such
+  /// error, or the device does not say.
+  static constexpr uint32_t kNone = UINT32_MAX;
+  uint32_t CauseOf(const Status& status) const;
+  /// CauseOf the error that End returned.
+  uint32_t cause() const { return cause_; }
+  /// The device's times of what the run enqueued, by End; marks are numbers of instructions plus one.
+  const std::vector<device::DeviceActivity>& activities() const { return activities_; }
   /// True if some streams were not returned because their work may never finish; its memory must be kept forever.
   bool abandoned() const { return abandoned_; }
   /// Waits until the event is reached, or the step was cancelled and its grace has passed.
@@ -42,7 +61,10 @@ class RunStreams {
   device::Stream* Of(plan::SpaceId space) const { return At(computes_[space]); }
   device::Stream* Of(const device::Device* device) const;
   /// The environment passed to kernels on a stream.
-  const weir_env* env(plan::StreamId stream) const { return &lanes_[stream.position()].env; }
+  const weir_env* env(plan::StreamId stream) const {
+    (void)At(stream);
+    return &lanes_[stream.position()].env;
+  }
   /// Records the result of a kernel call on a stream.
   void Launched(plan::StreamId stream, const Status& status, uint32_t error_flags);
 
@@ -89,9 +111,8 @@ class RunStreams {
 
   device::Device& DeviceOf(plan::SpaceId space) const { return *plan_.devices[plan::OwnerOf(space)]; }
   Allocator& AllocatorOf(plan::SpaceId space) const;
-  device::Stream* At(plan::StreamId stream) const {
-    return stream.valid() ? lanes_[stream.position()].stream.get() : nullptr;
-  }
+  /// The stream for work of the calling thread's instruction.
+  device::Stream* At(plan::StreamId stream) const;
   device::Stream* AccessOf(plan::StreamId stream, plan::SpaceId space) const;
   template <class F>
   void ForStreamsOf(plan::SpaceId space, const F& visit) const;
@@ -109,6 +130,10 @@ class RunStreams {
   runtime::Cancellation* step_ = nullptr;                  // cancels this run; may be null
   std::chrono::milliseconds grace_{0};
   bool abandoned_ = false;
+  uint32_t run_ = 0;  // number of the run, in its marks
+  uint32_t cause_ = kNone;
+  std::vector<device::Profiler*> profilers_;
+  std::vector<device::DeviceActivity> activities_;
 };
 
 }  // namespace weir::execute

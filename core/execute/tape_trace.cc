@@ -108,7 +108,7 @@ class Producers {
       const auto found = made_by_.find(value);
       if (found == made_by_.end()) return nullptr;
       const plan::Instruction& instruction = plan_.instructions[found->second];
-      if (IsWork(instruction.opcode)) return plan_.nodes[static_cast<size_t>(instruction.node)];
+      if (IsWork(instruction.opcode)) return plan_.nodes[instruction.node];
       if (instruction.inputs == 0) return nullptr;
       value = ValueAt(instruction.first_slot);
     }
@@ -148,6 +148,34 @@ void TapeTrace::Add(uint32_t at, Clock::time_point start) {
   entries_.push_back({at, thread, Since(begin_, start), Since(begin_, end)});
 }
 
+void TapeTrace::AddOnDevice(uint32_t at, int64_t begin_ns, int64_t end_ns) {
+  const int64_t zero = begin_.time_since_epoch() / std::chrono::nanoseconds(1);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  on_device_[at].emplace_back(begin_ns - zero, end_ns - zero);
+}
+
+std::vector<TapeTrace::Entry> TapeTrace::WithDeviceTimes() const {
+  std::vector<Entry> entries = entries_;
+  if (on_device_.empty()) return entries;
+  std::map<uint32_t, std::vector<size_t>> runs;  // by instruction: its entries, one after the other
+  for (size_t i = 0; i < entries.size(); ++i) runs[entries[i].at].push_back(i);
+  for (const auto& [at, pieces] : on_device_) {
+    const auto found = runs.find(at);
+    if (found == runs.end()) continue;
+    // An instruction that ran n times has n equal shares of the pieces; the last has what does not divide.
+    const size_t share = std::max<size_t>(1, pieces.size() / found->second.size());
+    for (size_t r = 0; r < found->second.size() && r * share < pieces.size(); ++r) {
+      const size_t end = r + 1 == found->second.size() ? pieces.size() : (r + 1) * share;
+      Entry& entry = entries[found->second[r]];
+      entry.start_ns = pieces[r * share].first;
+      entry.end_ns = pieces[r * share].second;
+      for (size_t p = r * share; p < end; ++p) entry.end_ns = std::max(entry.end_ns, pieces[p].second);
+    }
+  }
+  std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) { return a.end_ns < b.end_ns; });
+  return entries;
+}
+
 trace::StepTrace TapeTrace::Finish(const plan::ExecutionPlan& declared, int64_t step_id) const {
   const plan::ExecutionPlan& plan = ran_ != nullptr ? *ran_ : declared;
   std::unordered_map<std::string_view, std::string_view> devices;
@@ -158,10 +186,10 @@ trace::StepTrace TapeTrace::Finish(const plan::ExecutionPlan& declared, int64_t 
   trace.start_us = begin_us_;
   trace.total_ns = Since(begin_, Clock::now());
   const std::lock_guard<std::mutex> lock(mutex_);
-  for (const Entry& entry : entries_) {
+  for (const Entry& entry : WithDeviceTimes()) {
     const plan::Instruction& instruction = plan.instructions[entry.at];
     if (!IsWork(instruction.opcode)) continue;
-    const graph::Node& node = *plan.nodes[static_cast<size_t>(instruction.node)];
+    const graph::Node& node = *plan.nodes[instruction.node];
     trace::Span span;
     span.node = node.name();
     span.op = instruction.opcode == plan::Opcode::kCopy    ? "copy"

@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "core/plan/plan.h"
@@ -29,6 +30,8 @@ class TapeTrace {
   void RunsBy(const plan::ExecutionPlan& plan) { ran_ = &plan; }
   /// Instruction `at` ran on the calling thread from `start` until now.
   void Add(uint32_t at, Clock::time_point start);
+  /// The device did some work of instruction `at` at these times of Clock. Spans then have the device's times.
+  void AddOnDevice(uint32_t at, int64_t begin_ns, int64_t end_ns);
   /// Spans with names and devices for instructions that do work: kernels, calls, variables, copies. `declared` is the
   /// plan of the run unless RunsBy named another.
   trace::StepTrace Finish(const plan::ExecutionPlan& declared, int64_t step_id) const;
@@ -49,8 +52,11 @@ class TapeTrace {
   const int64_t begin_us_;
   const plan::ExecutionPlan* ran_ = nullptr;
   const std::shared_ptr<Threads> threads_;
-  mutable std::mutex mutex_;  // protects entries_
+  /// The entries with the device's times where it gave them, in order of their ends.
+  std::vector<Entry> WithDeviceTimes() const;
+  mutable std::mutex mutex_;  // protects entries_ and on_device_
   std::vector<Entry> entries_;
+  std::map<uint32_t, std::vector<std::pair<int64_t, int64_t>>> on_device_;  // by instruction, in order
 };
 
 }  // namespace weir::execute

@@ -32,7 +32,7 @@ struct TiledCall {
 }  // namespace
 
 Status PlanRunner::Instance::Tiles(const Worker& worker, const Instruction& instruction) {
-  const graph::Node& node = *plan_.nodes[static_cast<size_t>(instruction.node)];
+  const graph::Node& node = *plan_.nodes[instruction.node];
   const kernel::PreparedKernel& kernel = *plan_.kernels[instruction.detail];
   const size_t operands = size_t{instruction.inputs} + instruction.outputs;  // scratch counts as an output
   // An update of a variable must be completed.

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
-#include <queue>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -98,8 +98,7 @@ class CandidateFinder::Liveness {
     sets.erase(0);
     if (more.empty() && sets.empty()) return 0;
     if (more.empty() && sets.size() == 1) return *sets.begin();
-    for (const int set : sets)
-      more.insert(sets_[static_cast<size_t>(set)].begin(), sets_[static_cast<size_t>(set)].end());
+    for (const int set : sets) more.insert(sets_[PositionOf(set)].begin(), sets_[PositionOf(set)].end());
     return NumberOf(std::move(more));
   }
 
@@ -116,16 +115,14 @@ class CandidateFinder::Liveness {
 };
 
 CandidateFinder::CandidateFinder(const Scene& scene)
-    : scene_(scene),
-      readers_(scene.step.nodes.size()),
+    : SetRules(scene.options.compile.always ? 1 : 2, kMostMembers),
+      scene_(scene),
+      readers_(ReadersOf(scene.step)),
       targets_(scene.step.nodes.size(), 0),
       waited_for_(scene.step.nodes.size(), 0) {
-  const auto count = static_cast<NodeId>(scene.step.nodes.size());
-  for (NodeId id = 0; id < count; ++id) {
-    for (const Endpoint& input : scene.step.node(id).inputs) readers_[static_cast<size_t>(input.node)].push_back(id);
-    for (const NodeId control : scene.step.node(id).control_inputs) waited_for_[control] = 1;
+  for (const StepNode& node : scene.step.nodes) {
+    for (const NodeId control : node.control_inputs) waited_for_[control] = 1;
   }
-  for (const Endpoint& fetch : scene.step.fetches) readers_[static_cast<size_t>(fetch.node)].push_back(-1);
   for (const NodeId target : scene.step.targets) targets_[target] = 1;
   liveness_ = std::make_unique<Liveness>(scene.step);
 }
@@ -133,23 +130,15 @@ CandidateFinder::CandidateFinder(const Scene& scene)
 CandidateFinder::~CandidateFinder() = default;
 
 std::vector<Candidate> CandidateFinder::Find() const {
-  const auto count = static_cast<NodeId>(scene_.step.nodes.size());
-  IndexedVector<NodeId, char> taken(static_cast<size_t>(count), 0);
   std::vector<Candidate> all;
-  for (NodeId id = count - 1; id >= 0; --id) {
-    if (taken[id] != 0 || !MayBeIn(id)) continue;
-    std::vector<NodeId> members = Grow(id, taken);
-    if (members.size() < (scene_.options.compile.always ? 1u : 2u)) continue;
-    for (const NodeId member : members) taken[member] = 1;
-    all.push_back(Make(std::move(members)));
-  }
+  for (NodeSet& set : FindSets(scene_, readers_, *this)) all.push_back(Make(std::move(set)));
   return all;
 }
 
 bool CandidateFinder::OnHostDevice(NodeId id) const {
   const int number = scene_.DeviceOf(id);
   if (number < 0) return false;
-  const device::Device& device = *scene_.options.devices->all()[static_cast<size_t>(number)];
+  const device::Device& device = *scene_.options.devices->all()[PositionOf(number)];
   return device.host_memory() && !device.has_streams();
 }
 
@@ -169,16 +158,13 @@ bool CandidateFinder::IsElementwise(const StepNode& node) const {
 /// Empty if the node is no reduction of the last dimensions.
 std::vector<int64_t> CandidateFinder::ReducedAxes(const StepNode& node) const {
   if (!IsReduction(node.source->op()) || node.inputs.size() != 2) return {};
-  const Tensor* const axes = scene_.step.ValueOf(node.inputs[1]);
   const PartialShape& shape = scene_.step.ShapeOf(node.inputs[0]);
-  if (axes == nullptr || !shape.fully_defined() || axes->elements() > shape.rank()) return {};
+  if (!shape.fully_defined()) return {};
+  const std::optional<std::vector<int64_t>> axes = IntegersOf(scene_.step, node.inputs[1], shape.rank());
+  if (!axes) return {};
   std::set<int64_t> reduced;
-  for (int64_t i = 0; i < axes->elements(); ++i) {
-    const auto at = static_cast<size_t>(i);
-    int64_t axis = axes->dtype() == DType::kInt64   ? axes->as<int64_t>()[at]
-                   : axes->dtype() == DType::kInt32 ? int64_t{axes->as<int32_t>()[at]}
-                                                    : shape.rank();
-    if (axis < 0) axis += shape.rank();
+  for (const int64_t given : *axes) {
+    const int64_t axis = given < 0 ? given + shape.rank() : given;
     if (axis < 0 || axis >= shape.rank()) return {};
     reduced.insert(axis);
   }
@@ -188,7 +174,8 @@ std::vector<int64_t> CandidateFinder::ReducedAxes(const StepNode& node) const {
 
 bool CandidateFinder::MayBeIn(NodeId id) const {
   const StepNode& node = scene_.step.node(id);
-  if (node.kind != StepNode::Kind::kOp || !node.values.empty() || node.types.size() != 1 || targets_[id] != 0) {
+  if (node.kind != StepNode::Kind::kOp || !node.values.empty() || node.types.size() != 1 || targets_[id] != 0 ||
+      readers_[id].empty()) {
     return false;
   }
   const op::OpDef& op = node.source->op();
@@ -215,37 +202,16 @@ bool CandidateFinder::IsOperand(NodeId reader, const Endpoint& value) const {
          (!of_switch || waited_for_[reader] == 0);
 }
 
-/// The set that ends with `root`, ascending. A node is looked at after all its readers, which have larger ids.
-std::vector<NodeId> CandidateFinder::Grow(NodeId root, const IndexedVector<NodeId, char>& taken) const {
-  const StepNode& last = scene_.step.node(root);
-  const int device = scene_.DeviceOf(root);
-  if (readers_[static_cast<size_t>(root)].empty()) return {};
-  std::set<NodeId> members = {root};
-  std::set<NodeId> seen;
-  std::priority_queue<NodeId> next;
-  const auto look_at_inputs = [&](const StepNode& node) {
-    const size_t operands = ReducedAxes(node).empty() ? node.inputs.size() : 1;
-    for (size_t i = 0; i < operands; ++i) {
-      if (node.inputs[i].index == 0 && seen.insert(node.inputs[i].node).second) next.push(node.inputs[i].node);
-    }
-  };
-  look_at_inputs(last);
-  while (!next.empty() && members.size() < kMostMembers) {
-    const NodeId id = next.top();
-    next.pop();
-    const StepNode& node = scene_.step.node(id);
-    if (taken[id] != 0 || scene_.DeviceOf(id) != device || node.frame != last.frame || !MayBeIn(id)) continue;
-    bool outside = false, fits = true;
-    for (const NodeId reader : readers_[static_cast<size_t>(id)]) {
-      if (members.contains(reader)) continue;
-      outside = true;
-      fits = fits && (reader < 0 || reader > root);
-    }
-    if (!fits || (outside && liveness_->Of(id) != liveness_->Of(root))) continue;
-    members.insert(id);
-    look_at_inputs(node);
-  }
-  return {members.begin(), members.end()};
+bool CandidateFinder::MayJoin(NodeId id, NodeId root, std::span<const NodeId> outside) const {
+  const auto is_behind = [root](NodeId reader) { return reader < 0 || reader > root; };
+  return MayBeIn(id) && std::ranges::all_of(outside, is_behind) &&
+         (outside.empty() || liveness_->Of(id) == liveness_->Of(root));
+}
+
+/// The axes of a reduction are part of its op.
+std::span<const Endpoint> CandidateFinder::OperandsOf(NodeId id) const {
+  const StepNode& node = scene_.step.node(id);
+  return std::span(node.inputs).first(ReducedAxes(node).empty() ? node.inputs.size() : 1);
 }
 
 compile::RegionOp CandidateFinder::OpOf(NodeId id) const {
@@ -266,7 +232,7 @@ compile::RegionOp CandidateFinder::OpOf(NodeId id) const {
 double CandidateFinder::KernelNanoseconds(NodeId id) const {
   const StepGraph& step = scene_.step;
   const StepNode& node = step.node(id);
-  device::Device& device = *scene_.options.devices->all()[static_cast<size_t>(scene_.DeviceOf(id))];
+  device::Device& device = *scene_.options.devices->all()[PositionOf(scene_.DeviceOf(id))];
   std::vector<kernel::OperandSpec> in, out;
   for (const Endpoint& input : node.inputs) {
     const Result<Shape> shape = step.ShapeOf(input).ToShape();
@@ -275,8 +241,8 @@ double CandidateFinder::KernelNanoseconds(NodeId id) const {
   const Result<Shape> shape = node.shapes[0].ToShape();
   out.push_back({node.types[0], shape.ok() ? *shape : Shape(), nullptr, false, true});
   const op::AttrView attrs = node.source->attrs();
-  const weir_node view{node.name(), attrs, [&](int i) { return in[static_cast<size_t>(i)].value; }, nullptr, {}, false};
-  const Result<weir_device*> open = device.Open();
+  const weir_node view{node.name(), attrs, [&](int i) { return in[PositionOf(i)].value; }, nullptr, {}, false};
+  const Result<weir_device*> open = kernel::HandleToAsk(device);
   double least = std::numeric_limits<double>::quiet_NaN();
   if (!open.ok()) return least;
   for (const kernel::KernelEntry* entry : scene_.options.kernels->Find(attrs, device.info().platform)) {
@@ -291,45 +257,28 @@ double CandidateFinder::KernelNanoseconds(NodeId id) const {
   return least;
 }
 
-Candidate CandidateFinder::Make(std::vector<NodeId> members) const {
+compile::RegionValue CandidateFinder::InputOf(const Endpoint& value) const {
+  const Result<Shape> shape = scene_.step.ShapeOf(value).ToShape();
+  const Tensor* const known = scene_.step.ValueOf(value);
+  const bool shown = known != nullptr && known->bytes() <= WEIR_REGION_CONSTANT_BYTES && known->raw() != nullptr;
+  return {scene_.step.TypeOf(value), shape.ok() ? *shape : Shape(), shown ? *known : Tensor()};
+}
+
+Candidate CandidateFinder::Make(NodeSet set) const {
   Candidate candidate;
-  candidate.device = scene_.DeviceOf(members.back());
+  candidate.device = scene_.DeviceOf(set.nodes.back());
   candidate.region.deterministic = scene_.options.compile.deterministic;
-  std::map<NodeId, uint32_t> position;
-  for (const NodeId id : members) {
-    position.emplace(id, static_cast<uint32_t>(position.size()));
-    candidate.region.nodes.push_back(OpOf(id));
-  }
-  const auto operands_of = [&](size_t node) {
-    const std::vector<Endpoint>& inputs = scene_.step.node(members[node]).inputs;
-    return std::span(inputs).first(candidate.region.nodes[node].axes.empty() ? inputs.size() : 1);
-  };
-  std::map<std::pair<NodeId, int>, uint32_t> input_number;
-  for (size_t i = 0; i < members.size(); ++i) {
-    for (const Endpoint& value : operands_of(i)) {
-      if (position.contains(value.node)) continue;
-      const auto number = static_cast<uint32_t>(candidate.inputs.size());
-      if (!input_number.emplace(std::pair(value.node, value.index), number).second) continue;
-      candidate.inputs.push_back(value);
-      const Result<Shape> shape = scene_.step.ShapeOf(value).ToShape();
-      const Tensor* const known = scene_.step.ValueOf(value);
-      const bool shown = known != nullptr && known->bytes() <= WEIR_REGION_CONSTANT_BYTES && known->raw() != nullptr;
-      candidate.region.inputs.push_back(
-          {scene_.step.TypeOf(value), shape.ok() ? *shape : Shape(), shown ? *known : Tensor()});
-    }
-  }
-  for (size_t i = 0; i < members.size(); ++i) {
-    for (const Endpoint& value : operands_of(i)) {
-      const auto inner = position.find(value.node);
-      candidate.region.nodes[i].operands.push_back(inner == position.end() ? input_number.at({value.node, value.index})
-                                                                           : candidate.region.ValueOf(inner->second));
-    }
-    const auto outside = [&](NodeId reader) { return !position.contains(reader); };
-    if (std::ranges::any_of(readers_[static_cast<size_t>(members[i])], outside)) {
+  for (const Endpoint& value : set.inputs) candidate.region.inputs.push_back(InputOf(value));
+  const auto is_outside = [&](NodeId reader) { return !std::ranges::binary_search(set.nodes, reader); };
+  for (size_t i = 0; i < set.nodes.size(); ++i) {
+    candidate.region.nodes.push_back(OpOf(set.nodes[i]));
+    candidate.region.nodes[i].operands = std::move(set.operands[i]);
+    if (std::ranges::any_of(readers_[set.nodes[i]], is_outside)) {
       candidate.region.outputs.push_back(candidate.region.ValueOf(i));
     }
   }
-  candidate.nodes = std::move(members);
+  candidate.inputs = std::move(set.inputs);
+  candidate.nodes = std::move(set.nodes);
   return candidate;
 }
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/compile/region.h"
-#include "core/fuse/match_internal.h"
+#include "core/fuse/node_sets_internal.h"
 
 namespace weir::fuse {
 
@@ -21,28 +21,37 @@ struct Candidate {
 /// streams, in one frame: elementwise ops and reductions of the last dimensions, of floats, integers and bools, with
 /// known shapes, that cannot fail. Their values may be used outside by nodes behind the last of them only, and then
 /// only if all nodes of the set run or none does. So a set is convex and can run in the place of its last node.
-class CandidateFinder {
+class CandidateFinder : private SetRules {
  public:
   explicit CandidateFinder(const Scene& scene);
-  ~CandidateFinder();
+  ~CandidateFinder() override;
 
   /// Disjoint sets, in descending order of their last nodes.
   std::vector<Candidate> Find() const;
 
+  // What a node and a value outside are to a region.
+  bool MayBeIn(graph::NodeId id) const override;
+  std::span<const graph::Endpoint> OperandsOf(graph::NodeId id) const override;
+  /// Without operands.
+  compile::RegionOp OpOf(graph::NodeId id) const;
+  compile::RegionValue InputOf(const graph::Endpoint& value) const;
+
+  const Readers& readers() const { return readers_; }
+  /// A control edge leads from the node.
+  bool IsWaitedFor(graph::NodeId id) const { return waited_for_[id] != 0; }
+
  private:
   class Liveness;
-  bool MayBeIn(graph::NodeId id) const;
+  bool MayJoin(graph::NodeId id, graph::NodeId root, std::span<const graph::NodeId> outside) const override;
   bool IsOperand(graph::NodeId reader, const graph::Endpoint& value) const;
   bool IsElementwise(const graph::StepNode& node) const;
   std::vector<int64_t> ReducedAxes(const graph::StepNode& node) const;
   bool OnHostDevice(graph::NodeId id) const;
-  std::vector<graph::NodeId> Grow(graph::NodeId root, const IndexedVector<graph::NodeId, char>& taken) const;
-  Candidate Make(std::vector<graph::NodeId> members) const;
-  compile::RegionOp OpOf(graph::NodeId id) const;
+  Candidate Make(NodeSet set) const;
   double KernelNanoseconds(graph::NodeId id) const;
 
   const Scene& scene_;
-  std::vector<std::vector<graph::NodeId>> readers_;  // by node: a reader for each of its uses by inputs; -1: a fetch
+  Readers readers_;
   IndexedVector<graph::NodeId, char> targets_;
   IndexedVector<graph::NodeId, char> waited_for_;  // by a control edge
   std::unique_ptr<Liveness> liveness_;

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,6 +26,9 @@ using graph::StepNode;
 constexpr double kRuns = 1000, kIterations = 100;  // of a plan, and of a loop, that are expected
 constexpr double kUnknownCompileNs = 20e6, kLeastCompileNs = 100e3;
 constexpr double kInstructionNs = 1;      // of the plan, for each op, beside the kernel's time and launch
+constexpr double kIterationNs = 12;       // of the plan, for the condition and the jump of a loop
+constexpr double kVariableNs = 4;         // of the plan, for the next value of a loop's variable
+constexpr double kLoopCallNs = 250e3;     // of a loop between two questions whether the step goes on
 constexpr double kTileNs = 250e3;         // work that is worth a thread
 constexpr double kTiledNs = 2 * kTileNs;  // a call that is cut
 
@@ -32,14 +37,6 @@ std::string Duration(double ns) {
          : ns < 1e6 ? fmt::format("{:.1f} us", ns / 1e3)
                     : fmt::format("{:.1f} ms", ns / 1e6);
 }
-
-/// A region that was compiled, in terms of the step.
-struct Replacement {
-  std::vector<NodeId> nodes;     // ascending; the last one becomes the region
-  std::vector<Endpoint> inputs;  // before the replacement of other regions
-  std::vector<NodeId> outputs;   // by output
-  op::AttrList attrs;
-};
 
 class RegionChooser {
  public:
@@ -50,7 +47,7 @@ class RegionChooser {
     if (!options_.always && TotalNs(candidate) * RunsOf(candidate.nodes.back()) < kLeastCompileNs) {
       return Tell(candidate, {}, "not compiled: too little work to repay any compilation");
     }
-    device::Device& device = *scene_.options.devices->all()[static_cast<size_t>(candidate.device)];
+    device::Device& device = *scene_.options.devices->all()[PositionOf(candidate.device)];
     const compile::Target target = options_.compilers->TargetFor(device.info().platform, device.profile());
     std::vector<std::string> notes;
     std::vector<Proposal> proposals = Proposals(candidate, target, notes);
@@ -84,9 +81,12 @@ class RegionChooser {
     std::iota(all.begin(), all.end(), 0u);
     return compile::KernelNanoseconds(candidate.region, all) + kInstructionNs * static_cast<double>(all.size());
   }
+  /// Of a loop, an iteration.
   static double InterpretedNs(const Candidate& candidate, const Proposal& proposal) {
-    return compile::KernelNanoseconds(candidate.region, proposal.nodes) +
-           kInstructionNs * static_cast<double>(proposal.nodes.size());
+    const double ns = compile::KernelNanoseconds(candidate.region, proposal.nodes) +
+                      kInstructionNs * static_cast<double>(proposal.nodes.size());
+    if (!candidate.region.loop) return ns;
+    return ns + kIterationNs + kVariableNs * static_cast<double>(candidate.region.loop->next.size());
   }
   static double GainOf(const Candidate& candidate, const Proposal& proposal) {
     return InterpretedNs(candidate, proposal) - kInstructionNs - proposal.predicted_ns;
@@ -94,8 +94,8 @@ class RegionChooser {
 
   double RunsOf(NodeId node) const {
     double runs = kRuns;
-    for (int frame = scene_.step.node(node).frame; frame > 0;
-         frame = scene_.step.frames[static_cast<size_t>(frame)].parent)
+    for (graph::FrameId frame = scene_.step.node(node).frame; frame > graph::kStepFrame;
+         frame = scene_.step.ParentOf(frame))
       runs *= kIterations;
     return runs;
   }
@@ -112,7 +112,8 @@ class RegionChooser {
     };
     for (const uint32_t node : nodes) add(node);
     for (size_t node = 0; nodes.empty() && node < candidate.nodes.size(); ++node) add(node);
-    options_.report->push_back(fmt::format("region {} ({}): {}", scene_.step.node(last).name(), names, what));
+    options_.report->push_back(fmt::format("{} {} ({}): {}", candidate.region.loop ? "loop" : "region",
+                                           scene_.step.node(last).name(), names, what));
   }
 
   /// The first user of a value inside the candidate that would come before the region, which runs in the place of its
@@ -136,7 +137,7 @@ class RegionChooser {
     if (!compile::IsConvex(candidate.region, proposal.nodes)) return "the set is not convex";
     if (const int user = UserBefore(candidate, proposal.nodes); user >= 0) {
       return fmt::format("'{}' needs a value of it before its last op",
-                         scene_.step.node(candidate.nodes[static_cast<size_t>(user)]).name());
+                         scene_.step.node(candidate.nodes[PositionOf(user)]).name());
     }
     if (options_.always) return {};
     const double gain = GainOf(candidate, proposal), runs = RunsOf(candidate.nodes[proposal.nodes.back()]);
@@ -151,6 +152,16 @@ class RegionChooser {
     return {};
   }
 
+  /// What is compiled: of a loop all, with as many iterations in a call as take kLoopCallNs.
+  static compile::Part PartOf(const Candidate& candidate, const Proposal& proposal) {
+    if (!candidate.region.loop) return compile::Choose(candidate.region, proposal.nodes);
+    compile::Part part{candidate.region, std::vector<uint32_t>(candidate.region.inputs.size())};
+    std::iota(part.inputs.begin(), part.inputs.end(), 0u);
+    const double iterations = kLoopCallNs / std::max(proposal.predicted_ns, 1.0);
+    part.region.loop->most_iterations = static_cast<uint64_t>(std::max(iterations, 16.0));
+    return part;
+  }
+
   bool Take(const Candidate& candidate, const Proposal& proposal, const compile::Target& target,
             std::vector<std::string>& notes) {
     const std::string& name = options_.compilers->name(proposal.compiler);
@@ -159,9 +170,9 @@ class RegionChooser {
       Tell(candidate, proposal.nodes, fmt::format("not compiled by {}: {}{}", name, why, because));
       return false;
     }
-    const compile::Part part = compile::Choose(candidate.region, proposal.nodes);
+    const compile::Part part = PartOf(candidate, proposal);
     compile::CompileLimits limits = options_.limits;
-    limits.max_tiles = proposal.predicted_ns < kTiledNs
+    limits.max_tiles = candidate.region.loop || proposal.predicted_ns < kTiledNs
                            ? 1
                            : std::min(limits.max_tiles, static_cast<uint64_t>(proposal.predicted_ns / kTileNs));
     limits.max_tiles = std::max<uint64_t>(limits.max_tiles, 1);
@@ -186,14 +197,12 @@ class RegionChooser {
     for (const uint32_t value : part.inputs) {
       made.inputs.push_back(value < inputs ? candidate.inputs[value] : Endpoint{candidate.nodes[value - inputs], 0});
     }
-    std::vector<DType> in, out;
-    std::vector<PartialShape> shapes;
+    std::vector<DType> in;
     for (const compile::RegionValue& input : part.region.inputs) in.push_back(input.dtype);
     for (const uint32_t output : part.region.outputs) {
-      const size_t node = output - part.region.inputs.size();
-      made.outputs.push_back(made.nodes[node]);
-      out.push_back(part.region.value(output).dtype);
-      shapes.emplace_back(part.region.value(output).shape);
+      if (!part.region.loop) made.outputs.push_back(made.nodes[output - part.region.inputs.size()]);
+      made.types.push_back(part.region.value(output).dtype);
+      made.shapes.emplace_back(part.region.value(output).shape);
     }
     std::vector<std::string> ops;
     std::vector<int64_t> operands;
@@ -201,9 +210,18 @@ class RegionChooser {
       ops.push_back(node.op);
       operands.insert(operands.end(), node.operands.begin(), node.operands.end());
     }
-    made.attrs = {{"Tin", std::move(in)},      {"Tout", std::move(out)},          {"shapes", std::move(shapes)},
-                  {"ops", std::move(ops)},     {"operands", std::move(operands)}, {"compiler", compiler},
+    made.attrs = {{"Tin", std::move(in)},
+                  {"Tout", made.types},
+                  {"shapes", made.shapes},
+                  {"ops", std::move(ops)},
+                  {"operands", std::move(operands)},
+                  {"compiler", compiler},
                   {"executable", compiled.key}};
+    if (const std::optional<compile::RegionLoop>& loop = part.region.loop) {
+      std::vector<int64_t> values = {loop->condition};
+      values.insert(values.end(), loop->next.begin(), loop->next.end());
+      made.attrs.emplace_back("loop", std::move(values));
+    }
     options_.executables->emplace(std::move(compiled.key), std::move(compiled.executable));
     chosen_.push_back(std::move(made));
   }
@@ -215,31 +233,23 @@ class RegionChooser {
 };
 
 /// The last node becomes the region.
-Status ReplaceRegion(const Replacement& found, const op::OpDef& result, StepGraph& step) {
-  StepNode& root = step.nodes[static_cast<size_t>(found.nodes.back())];
-  graph::MadeNode made;
-  WEIR_ASSIGN(made.node, graph::Node::InPlaceOf(*root.source, result, found.attrs));
-  std::vector<DType> types;
-  std::vector<PartialShape> shapes;
-  for (const NodeId output : found.outputs) {
-    types.push_back(step.node(output).types[0]);
-    shapes.push_back(step.node(output).shapes[0]);
-  }
-  for (const NodeId id : found.nodes) {
-    const StepNode& node = step.node(id);
-    made.stands_for.push_back(node.source);
-    if (id == found.nodes.back()) continue;
-    root.control_inputs.insert(root.control_inputs.end(), node.control_inputs.begin(), node.control_inputs.end());
-  }
+Status ReplaceRegion(const Replacement& found, const op::OpDef& result, StepGraph& step, graph::Rewriter& rewriter) {
+  const std::span<const NodeId> others = std::span(found.nodes).first(found.nodes.size() - 1);
+  WEIR_TRY(rewriter.StandFor(found.nodes.back(), others, result, found.attrs));
+  StepNode& root = step.nodes[found.nodes.back()];
   root.inputs = found.inputs;
-  root.types = std::move(types);
-  root.shapes = std::move(shapes);
-  root.source = made.node.get();
-  step.made.push_back(std::move(made));
+  root.types = found.types;
+  root.shapes = found.shapes;
   return Status();
 }
 
 }  // namespace
+
+std::optional<Replacement> CompileLoop(const Scene& scene, const Candidate& loop) {
+  std::vector<Replacement> chosen;
+  RegionChooser(scene, chosen).Choose(loop);
+  return chosen.empty() ? std::nullopt : std::optional<Replacement>(std::move(chosen[0]));
+}
 
 Status ReplaceCompiled(const Scene& scene, const op::OpDef& result, StepGraph& step, graph::Rewriter& rewriter) {
   std::vector<Replacement> chosen;
@@ -255,7 +265,7 @@ Status ReplaceCompiled(const Scene& scene, const op::OpDef& result, StepGraph& s
   for (const NodeId id : erased) rewriter.Erase(id);
   std::map<NodeId, Endpoint> moved;  // outputs of replaced nodes
   for (const Replacement& replacement : chosen) {
-    WEIR_TRY(ReplaceRegion(replacement, result, step));
+    WEIR_TRY(ReplaceRegion(replacement, result, step, rewriter));
     for (size_t i = 0; i < replacement.outputs.size(); ++i) {
       moved[replacement.outputs[i]] = {replacement.nodes.back(), static_cast<int>(i)};
     }

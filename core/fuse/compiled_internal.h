@@ -2,11 +2,28 @@
 #ifndef WEIR_CORE_FUSE_COMPILED_INTERNAL_H_
 #define WEIR_CORE_FUSE_COMPILED_INTERNAL_H_
 
+#include <optional>
+#include <vector>
+
 #include "core/base/status.h"
-#include "core/fuse/match_internal.h"
+#include "core/fuse/candidates_internal.h"
 #include "core/graph/rewriter.h"
 
 namespace weir::fuse {
+
+/// A region that was compiled, in terms of the step.
+struct Replacement {
+  std::vector<graph::NodeId> nodes;     // ascending
+  std::vector<graph::Endpoint> inputs;  // before the replacement of other regions
+  std::vector<graph::NodeId> outputs;   // by output: the node that gives it; of a loop none
+  std::vector<DType> types;             // by output
+  std::vector<PartialShape> shapes;     // by output
+  op::AttrList attrs;                   // of the node that stands for it
+};
+
+/// Shows a loop to the compilers and compiles it. No value if none wants it, it does not repay its compilation, or it
+/// does not compile.
+std::optional<Replacement> CompileLoop(const Scene& scene, const Candidate& loop);
 
 /// Shows the candidates of the step (candidates_internal.h) to the compilers, compiles the proposals that gain most,
 /// and replaces their nodes by nodes of `result`, the op with the trait `region`. A proposal that is not convex, cannot

@@ -159,13 +159,10 @@ class Matcher {
     return *at == -1 || *at == kept.rank() - 1;
   }
 
-  /// The value of a constant with one element of int32 or int64.
+  /// The value of a constant with one element.
   std::optional<int64_t> DimensionOf(const Endpoint& value) const {
-    const Tensor* const axis = scene_.step.ValueOf(value);
-    if (axis == nullptr || axis->elements() != 1) return std::nullopt;
-    if (axis->dtype() == DType::kInt64) return axis->as<int64_t>()[0];
-    if (axis->dtype() == DType::kInt32) return axis->as<int32_t>()[0];
-    return std::nullopt;
+    const std::optional<std::vector<int64_t>> axis = IntegersOf(scene_.step, value, 1);
+    return axis && axis->size() == 1 ? std::optional<int64_t>((*axis)[0]) : std::nullopt;
   }
 
   bool MatchNumber(const std::string& attr, const Endpoint& value, Bindings& bound) const {
@@ -196,7 +193,7 @@ bool InnerHaveNoOtherUsers(const Scene& scene, const Found& found, const std::ve
 
 bool AreTogether(const Scene& scene, const std::vector<NodeId>& nodes) {
   const int device = scene.DeviceOf(nodes[0]);
-  const int frame = scene.step.node(nodes[0]).frame;
+  const graph::FrameId frame = scene.step.node(nodes[0]).frame;
   return device >= 0 && std::ranges::all_of(nodes, [&](NodeId id) {
            return scene.DeviceOf(id) == device && scene.step.node(id).frame == frame;
          });

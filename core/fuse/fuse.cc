@@ -8,6 +8,7 @@
 #include "core/fuse/compiled_internal.h"
 #include "core/fuse/expression_internal.h"
 #include "core/fuse/lift_internal.h"
+#include "core/fuse/loops_internal.h"
 #include "core/fuse/match_internal.h"
 #include "core/fuse/regions_internal.h"
 #include "core/graph/rewriter.h"
@@ -39,43 +40,21 @@ const Pattern* PatternOf(const std::vector<Pattern>& patterns, const StepNode& n
   return found == patterns.end() ? nullptr : &*found;
 }
 
-/// Adds a node of the step to those that a made one stands for, or the nodes that it stands for itself.
-void AddReplaced(const StepGraph& step, const graph::Node* source, std::vector<const graph::Node*>& nodes) {
-  const auto is_it = [source](const graph::MadeNode& made) { return made.node.get() == source; };
-  const auto made = std::ranges::find_if(step.made, is_it);
-  if (made == step.made.end()) return nodes.push_back(source);
-  nodes.insert(nodes.end(), made->stands_for.begin(), made->stands_for.end());
-}
-
-/// The root becomes the fused node; the operand and the nodes between are erased, in execution order.
+/// The root becomes the fused node; the operand and the nodes between are erased.
 Status Replace(const Match& match, StepGraph& step, graph::Rewriter& rewriter) {
-  StepNode& root = step.nodes[static_cast<size_t>(match.root)];
   std::vector<NodeId> erased = match.between;
   erased.push_back(match.operand);
-  std::reverse(erased.begin(), erased.end());
-  graph::MadeNode made;
-  WEIR_ASSIGN(made.node, graph::Node::InPlaceOf(*root.source, *match.pattern->result, match.Attrs(step)));
-  root.inputs = match.Inputs(step);
-  for (const NodeId id : erased) {
-    const StepNode& node = step.node(id);
-    AddReplaced(step, node.source, made.stands_for);
-    root.control_inputs.insert(root.control_inputs.end(), node.control_inputs.begin(), node.control_inputs.end());
-    rewriter.Erase(id);
-  }
-  AddReplaced(step, root.source, made.stands_for);
-  root.source = made.node.get();
-  step.made.push_back(std::move(made));
+  std::reverse(erased.begin(), erased.end());  // execution order
+  std::vector<graph::Endpoint> inputs = match.Inputs(step);
+  WEIR_TRY(rewriter.StandFor(match.root, erased, *match.pattern->result, match.Attrs(step)));
+  step.nodes[match.root].inputs = std::move(inputs);
+  for (const NodeId id : erased) rewriter.Erase(id);
   return Status();
 }
 
 /// Ends a pass: devices follow their nodes.
 void Finish(graph::Rewriter& rewriter, PlacedStep& placed) {
-  const std::vector<NodeId> moved = rewriter.Finish();
-  std::vector<int>& device_of = placed.placement.device_of;
-  for (size_t i = 0; i < moved.size(); ++i) {
-    if (moved[i] >= 0) device_of[static_cast<size_t>(moved[i])] = device_of[i];
-  }
-  device_of.resize(placed.step.nodes.size());
+  FollowMoves(rewriter.Finish(), placed.step, placed.placement);
 }
 
 /// The driver: fuses every match whose conditions all hold.
@@ -98,21 +77,11 @@ Status FuseMatches(const FuseOptions& options, PlacedStep& placed) {
   return Status();
 }
 
-/// The root becomes the fused node; the inner nodes are erased, in execution order.
+/// The root becomes the fused node; the inner nodes are erased.
 Status ReplaceExpression(const Found& found, StepGraph& step, graph::Rewriter& rewriter) {
-  StepNode& root = step.nodes[static_cast<size_t>(found.root)];
-  graph::MadeNode made;
-  WEIR_ASSIGN(made.node, graph::Node::InPlaceOf(*root.source, *found.result, found.attrs));
-  for (const NodeId id : found.inner) {
-    const StepNode& node = step.node(id);
-    AddReplaced(step, node.source, made.stands_for);
-    root.control_inputs.insert(root.control_inputs.end(), node.control_inputs.begin(), node.control_inputs.end());
-    rewriter.Erase(id);
-  }
-  AddReplaced(step, root.source, made.stands_for);
-  root.inputs = found.inputs;
-  root.source = made.node.get();
-  step.made.push_back(std::move(made));
+  WEIR_TRY(rewriter.StandFor(found.root, found.inner, *found.result, found.attrs));
+  step.nodes[found.root].inputs = found.inputs;
+  for (const NodeId id : found.inner) rewriter.Erase(id);
   return Status();
 }
 
@@ -146,11 +115,12 @@ Status FuseExpressions(const FuseOptions& options, PlacedStep& placed) {
   return ReplaceAll(all, placed);
 }
 
-/// Replaces regions that a compiler takes.
+/// Replaces loops and regions that a compiler takes.
 Status CompileRegions(const FuseOptions& options, PlacedStep& placed) {
   const op::OpDef* const result = placed.step.graph->ops().RegionOp();
   const compile::Compilers* const compilers = options.compile.compilers;
   if (result == nullptr || !options.regions || compilers == nullptr || compilers->empty()) return Status();
+  WEIR_TRY(ReplaceLoops(options, *result, placed.step, placed.placement));
   graph::Rewriter rewriter(placed.step);
   const IndexedVector<NodeId, int> users = graph::CountUsers(placed.step);
   WEIR_TRY(ReplaceCompiled({options, placed.step, placed.placement, users}, *result, placed.step, rewriter));

@@ -42,8 +42,9 @@ struct FuseOptions {
 /// Identity nodes between the two are removed too; control edges from a removed node are replaced by its own control
 /// inputs. The new node has the id, name and origin of the root. The update is rounded once less than before.
 /// Also replaces the expressions of fused ops (op::FusedExpression), such as Relu(BiasAdd(MatMul(a, b), bias)), under
-/// the same conditions; they may have any leaves of known shapes. Then compilers take regions of elementwise ops and
-/// reductions of last dimensions (compiled_internal.h), within 4 units in the last place of each op. Of the others,
+/// the same conditions; they may have any leaves of known shapes. Then compilers take whole loops of such ops
+/// (loops_internal.h), and regions of elementwise ops and reductions of last dimensions (compiled_internal.h), within 4
+/// units in the last place of each op. Of the others,
 /// elementwise ops of one shape of at least 8,192 elements that pass values to each other become regions, with the same
 /// bits. O(V + E), without the compilers' time.
 Status Fuse(const FuseOptions& options, graph::StepGraph& step, graph::Placement& placement);

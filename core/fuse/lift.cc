@@ -1,6 +1,8 @@
 #include "core/fuse/lift_internal.h"
 
 #include <algorithm>
+#include <iterator>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -61,7 +63,7 @@ class PlaceFinder {
     Place place;
     place.lift = &lift;
     place.root = root;
-    if (step_.node(root).frame <= 0 || !MatchLift(scene_, lift, root, place.bound)) return std::nullopt;
+    if (step_.node(root).frame <= graph::kStepFrame || !MatchLift(scene_, lift, root, place.bound)) return std::nullopt;
     for (const auto& [name, value] : place.bound.values) {
       if (const std::optional<Endpoint> outer = Outside(step_, value)) place.outside[name] = *outer;
     }
@@ -229,98 +231,124 @@ void Insert(NodeId at, std::vector<StepNode> nodes, int device, StepGraph& step,
   }
   for (Endpoint& fetch : step.fetches) move(fetch.node);
   for (NodeId& target : step.targets) move(target);
-  step.nodes.insert(step.nodes.begin() + at, std::make_move_iterator(nodes.begin()),
-                    std::make_move_iterator(nodes.end()));
-  placement.device_of.insert(placement.device_of.begin() + at, nodes.size(), device);
+  const std::vector<int> devices(nodes.size(), device);
+  step.nodes.InsertAt(at, std::make_move_iterator(nodes.begin()), std::make_move_iterator(nodes.end()));
+  placement.device_of.InsertAt(at, devices.begin(), devices.end());
 }
 
-StepNode OpNode(std::shared_ptr<const graph::Node> source, std::vector<const graph::Node*> stands_for, DType type,
-                PartialShape shape, int frame, StepGraph& step) {
+StepNode OpNode(const graph::Node& source, DType type, const PartialShape& shape, graph::FrameId frame,
+                std::vector<Endpoint> inputs) {
   StepNode node;
-  node.source = source.get();
+  node.source = &source;
+  node.inputs = std::move(inputs);
   node.types = {type};
-  node.shapes = {std::move(shape)};
+  node.shapes = {shape};
   node.frame = frame;
-  step.made.push_back({std::move(source), std::move(stands_for)});
   return node;
 }
 
-/// The lifted node and its Enter are put behind the operands; the root becomes the fused node. Returns false, with a
-/// step that is not to be used, if a kernel is missing.
-Result<bool> Apply(const FuseOptions& options, const Place& place, StepGraph& step, graph::Placement& placement) {
-  const Lift& lift = *place.lift;
-  const StepNode root = step.node(place.root);
-  const op::OpDef* const lifted_op = step.graph->ops().Find(lift.lifted.ops[0]);
-  if (lifted_op == nullptr) return Internal("op {}: there is no op '{}'", lift.result->name, lift.lifted.ops[0]);
-  op::AttrList attrs = lift.expression->attrs, lifted_attrs;
-  const bool agree = AddAttrs(step, place.bound.nodes, *lift.result, attrs) &&
-                     AddAttrs(step, place.bound.nodes, *lifted_op, lifted_attrs);
-  if (!agree || !op::Validate({*lift.result, attrs}).ok() || !op::Validate({*lifted_op, lifted_attrs}).ok()) {
-    return false;  // of another type
-  }
-
-  const PartialShape x = step.ShapeOf(place.outside.find("x")->second);
-  const PartialShape& product = root.shapes[0];
-  const std::vector<int64_t> extents = {x.dim(0), product.dim(0), product.dim(1)};
-  WEIR_ASSIGN(const PartialShape shape, PartialShape::Make(extents));
-  NodeId at = 0;
+/// The node ahead of the loop, and what the fused node is made of. Ids are those of the step without new nodes.
+struct Lifted {
+  const op::OpDef* op = nullptr;
+  op::AttrList attrs, fused_attrs;
   std::vector<Endpoint> operands;
-  for (const Term& operand : lift.lifted.operands) {
-    operands.push_back(place.outside.find(operand.name)->second);
-    at = std::max(at, operands.back().node + 1);
-  }
-  const StepNode enter = step.node(place.enter);
-  const int parent = step.frames[static_cast<size_t>(root.frame)].parent;
-  std::vector<const graph::Node*> replaced;
-  for (const NodeId id : place.erased) replaced.push_back(step.node(id).source);
-  const size_t count = replaced.size();
-  WEIR_ASSIGN(auto source, graph::Node::InPlaceOf(*replaced[count - 1], *lifted_op, lifted_attrs));
-  std::vector<StepNode> nodes;
-  nodes.push_back(OpNode(std::move(source), replaced, root.types[0], shape, parent, step));
-  nodes[0].inputs = operands;
+  graph::MadeNode made, enter;
+  PartialShape shape;
+};
+
+/// No value if the nodes of the place do not agree on attributes.
+Result<std::optional<Lifted>> LiftedAt(const Place& place, const StepGraph& step) {
+  const Lift& lift = *place.lift;
+  Lifted lifted;
+  lifted.op = step.graph->ops().Find(lift.lifted.ops[0]);
+  if (lifted.op == nullptr) return Internal("op {}: there is no op '{}'", lift.result->name, lift.lifted.ops[0]);
+  lifted.fused_attrs = lift.expression->attrs;
+  const graph::Node& enter = *step.node(place.enter).source;
   op::AttrList enter_attrs;
-  if (!AddAttrs(step, {place.enter}, enter.source->op(), enter_attrs)) return false;
-  WEIR_ASSIGN(source, graph::Node::InPlaceOf(*replaced[count - 2], enter.source->op(), enter_attrs));
-  nodes.push_back(OpNode(std::move(source), {}, root.types[0], shape, root.frame, step));
-  Insert(at, std::move(nodes), placement.device_of[static_cast<size_t>(place.root)], step, placement);
-  step.nodes[static_cast<size_t>(at) + 1].inputs = {{at, 0}};
+  const bool agree = AddAttrs(step, place.bound.nodes, *lift.result, lifted.fused_attrs) &&
+                     AddAttrs(step, place.bound.nodes, *lifted.op, lifted.attrs) &&
+                     AddAttrs(step, {place.enter}, enter.op(), enter_attrs);
+  if (!agree || !op::Validate({*lift.result, lifted.fused_attrs}).ok() ||
+      !op::Validate({*lifted.op, lifted.attrs}).ok()) {
+    return std::optional<Lifted>();  // of another type
+  }
+  const PartialShape& x = step.ShapeOf(place.outside.find("x")->second);
+  const PartialShape& product = step.node(place.root).shapes[0];
+  const std::vector<int64_t> extents = {x.dim(0), product.dim(0), product.dim(1)};
+  WEIR_ASSIGN(lifted.shape, PartialShape::Make(extents));
+  for (const Term& operand : lift.lifted.operands) {
+    lifted.operands.push_back(place.outside.find(operand.name)->second);
+  }
+  for (const NodeId id : place.erased) lifted.made.stands_for.push_back(step.node(id).source);
+  const std::vector<const graph::Node*>& replaced = lifted.made.stands_for;
+  const size_t count = replaced.size();
+  WEIR_ASSIGN(lifted.made.node, graph::Node::InPlaceOf(*replaced[count - 1], *lifted.op, lifted.attrs));
+  WEIR_ASSIGN(lifted.enter.node, graph::Node::InPlaceOf(*replaced[count - 2], enter.op(), enter_attrs));
+  return std::optional<Lifted>(std::move(lifted));
+}
+
+/// The inputs of the fused node, with `lifted` as the value of the lifted node in the loop.
+std::vector<Endpoint> FusedInputs(const Place& place, Endpoint lifted) {
+  std::vector<Endpoint> inputs;
+  for (const op::ArgDef& arg : place.lift->result->inputs) {
+    const bool is_it = arg.name == place.lift->lifted.name;
+    inputs.push_back(is_it ? lifted : place.bound.values.find(arg.name)->second);
+  }
+  return inputs;
+}
+
+/// Kernels take both nodes. The step is as before when this returns.
+bool KernelsTake(const FuseOptions& options, const Place& place, const Lifted& lifted,
+                 const IndexedVector<NodeId, int>& users, StepGraph& step, graph::Placement& placement) {
+  const NodeId made = step.nodes.end_index();
+  const StepNode& root = step.node(place.root);
+  std::vector<StepNode> nodes;
+  nodes.push_back(OpNode(*lifted.made.node, root.types[0], lifted.shape, graph::kStepFrame, lifted.operands));
+  nodes.push_back(OpNode(*lifted.enter.node, root.types[0], lifted.shape, root.frame, {{made, 0}}));
+  for (StepNode& node : nodes) step.nodes.push_back(std::move(node));
+  placement.device_of.resize(step.nodes.size(), placement.device_of[place.root]);
+  const Scene scene{options, step, placement, users};
+  const bool taken =
+      SomeKernelTakes(scene, place.root, *place.lift->result, FusedInputs(place, {made + 1, 0}), lifted.fused_attrs) &&
+      SomeKernelTakes(scene, made, *lifted.op, lifted.operands, lifted.attrs);
+  step.nodes.resize(PositionOf(made));
+  placement.device_of.resize(step.nodes.size());
+  return taken;
+}
+
+/// The lifted node and its Enter are put behind the operands; the root becomes the fused node. False, with the step as
+/// it was, if a kernel is missing.
+Result<bool> Apply(const FuseOptions& options, const Place& place, const IndexedVector<NodeId, int>& users,
+                   StepGraph& step, graph::Placement& placement) {
+  WEIR_ASSIGN(std::optional<Lifted> lifted, LiftedAt(place, step));
+  if (!lifted || !KernelsTake(options, place, *lifted, users, step, placement)) return false;
+  NodeId at = 0;
+  for (const Endpoint& operand : lifted->operands) at = std::max(at, operand.node + 1);
+  const StepNode& root = step.node(place.root);
+  const graph::FrameId parent = step.ParentOf(root.frame);
+  std::vector<StepNode> nodes;
+  nodes.push_back(OpNode(*lifted->made.node, root.types[0], lifted->shape, parent, lifted->operands));
+  nodes.push_back(OpNode(*lifted->enter.node, root.types[0], lifted->shape, root.frame, {}));
+  step.made.push_back(std::move(lifted->made));
+  step.made.push_back(std::move(lifted->enter));
+  Insert(at, std::move(nodes), placement.device_of[place.root], step, placement);
+  step.nodes[at + 1].inputs = {{at, 0}};
 
   const auto moved = [&](NodeId id) { return id >= at ? id + 2 : id; };
-  std::vector<Endpoint> inputs;
-  for (const op::ArgDef& arg : lift.result->inputs) {
-    if (arg.name == lift.lifted.name) {
-      inputs.push_back({at + 1, 0});
-    } else {
-      const Endpoint& value = place.bound.values.find(arg.name)->second;
-      inputs.push_back({moved(value.node), value.index});
-    }
-  }
-  const NodeId root_id = moved(place.root);
-  {
-    const IndexedVector<NodeId, int> users = graph::CountUsers(step);
-    const Scene scene{options, step, placement, users};
-    const bool taken = SomeKernelTakes(scene, root_id, *lift.result, inputs, attrs) &&
-                       SomeKernelTakes(scene, at, *lifted_op, step.node(at).inputs, lifted_attrs);
-    if (!taken) return false;
-  }
-  WEIR_ASSIGN(source, graph::Node::InPlaceOf(*root.source, *lift.result, attrs));
-  StepNode& fused = step.nodes[static_cast<size_t>(root_id)];
-  fused.inputs = std::move(inputs);
-  fused.source = source.get();
-  for (const NodeId id : place.kept) fused.control_inputs.push_back(moved(id));
+  std::vector<Endpoint> inputs = FusedInputs(place, {-1, 0});
+  for (Endpoint& input : inputs) input.node = input.node < 0 ? at + 1 : moved(input.node);
   graph::Rewriter rewriter(step);
+  WEIR_TRY(rewriter.StandFor(moved(place.root), {}, *place.lift->result, lifted->fused_attrs));
+  StepNode& fused = step.nodes[moved(place.root)];
+  fused.inputs = std::move(inputs);
+  for (const NodeId id : place.kept) fused.control_inputs.push_back(moved(id));
   for (const NodeId id : place.erased) {
     const StepNode& node = step.node(moved(id));
     fused.control_inputs.insert(fused.control_inputs.end(), node.control_inputs.begin(), node.control_inputs.end());
     rewriter.Erase(moved(id));
   }
   for (const NodeId id : place.held) rewriter.Erase(moved(id));
-  step.made.push_back({std::move(source), {root.source}});
-  const std::vector<NodeId> places = rewriter.Finish();
-  for (size_t i = 0; i < places.size(); ++i) {
-    if (places[i] >= 0) placement.device_of[static_cast<size_t>(places[i])] = placement.device_of[i];
-  }
-  placement.device_of.resize(step.nodes.size());
+  FollowMoves(rewriter.Finish(), step, placement);
   return true;
 }
 
@@ -330,17 +358,14 @@ Status LiftFromLoops(const FuseOptions& options, StepGraph& step, graph::Placeme
   if (step.frames.size() <= 1) return Status();
   WEIR_ASSIGN(const Expressions expressions, Expressions::Of(step));
   IndexedVector<NodeId, int> users = graph::CountUsers(step);
-  for (auto id = static_cast<NodeId>(step.nodes.size()) - 1; id >= 0; --id) {
+  for (NodeId id = step.nodes.end_index() - 1; id >= 0; --id) {
     for (const Lift* const lift : expressions.LiftsAt(step.node(id))) {
       const std::optional<Place> place = PlaceFinder({options, step, placement, users}).At(*lift, id);
       if (!place) continue;
-      StepGraph attempt = step;
-      graph::Placement attempted = placement;
-      WEIR_ASSIGN(const bool applied, Apply(options, *place, attempt, attempted));
+      const auto before = static_cast<NodeId>(step.nodes.size());
+      WEIR_ASSIGN(const bool applied, Apply(options, *place, users, step, placement));
       if (!applied) continue;
-      id += static_cast<NodeId>(attempt.nodes.size()) - static_cast<NodeId>(step.nodes.size());  // of the root now
-      step = std::move(attempt);
-      placement = std::move(attempted);
+      id += static_cast<NodeId>(step.nodes.size()) - before;  // of the root now
       users = graph::CountUsers(step);
       break;
     }

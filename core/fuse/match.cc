@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <iterator>
 
 #include "core/fuse/match_internal.h"
 #include "core/graph/frames.h"
@@ -61,7 +62,7 @@ bool FillsTheVariable(const Scene& scene, const Match& match) {
 bool SomeKernelTakesIt(const Scene& scene, const Match& match) {
   const StepGraph& step = scene.step;
   const StepNode &root = step.node(match.root), &operand = step.node(match.operand);
-  device::Device& device = *scene.options.devices->all()[static_cast<size_t>(scene.DeviceOf(match.root))];
+  device::Device& device = *scene.options.devices->all()[PositionOf(scene.DeviceOf(match.root))];
   std::vector<kernel::OperandSpec> inputs, outputs;
   for (const Endpoint& input : match.Inputs(step)) {
     const Result<Shape> shape = step.ShapeOf(input).ToShape();
@@ -72,7 +73,7 @@ bool SomeKernelTakesIt(const Scene& scene, const Match& match) {
   if (!root.types.empty()) outputs.push_back(inputs[0]);
   const op::AttrList list = match.Attrs(step);
   const op::AttrView attrs(*match.pattern->result, list);
-  const auto value = [&](int i) { return inputs[static_cast<size_t>(i)].value; };
+  const auto value = [&](int i) { return inputs[PositionOf(i)].value; };
   const weir_node node{root.name(), attrs, value, nullptr, {}, false};
   const Result<weir_device*> open = device.Open();
   return open.ok() &&
@@ -98,16 +99,37 @@ constexpr Condition kConditions[] = {
 
 std::span<const Condition> Conditions() { return kConditions; }
 
+void FollowMoves(const IndexedVector<NodeId, NodeId>& moved, const StepGraph& step, graph::Placement& placement) {
+  for (const NodeId id : moved.indices()) {
+    if (moved[id] >= 0) placement.device_of[moved[id]] = placement.device_of[id];
+  }
+  placement.device_of.resize(step.nodes.size());
+}
+
 bool IsPlain(const StepGraph& step, const Endpoint& input) {
   return IsValue(step.TypeOf(input)) && step.ShapeOf(input).fully_defined() &&
          graph::FlowOf(step.node(input.node)) != graph::Flow::kSwitch;
+}
+
+std::optional<std::vector<int64_t>> IntegersOf(const StepGraph& step, const Endpoint& value, int64_t most) {
+  const Tensor* const known = step.ValueOf(value);
+  if (known == nullptr || known->elements() > most) return std::nullopt;
+  std::vector<int64_t> integers;
+  if (known->dtype() == DType::kInt64) {
+    std::ranges::copy(known->as<int64_t>(), std::back_inserter(integers));
+  } else if (known->dtype() == DType::kInt32) {
+    std::ranges::copy(known->as<int32_t>(), std::back_inserter(integers));
+  } else {
+    return std::nullopt;
+  }
+  return integers;
 }
 
 bool SomeKernelTakes(const Scene& scene, NodeId root, const op::OpDef& result, const std::vector<Endpoint>& inputs,
                      const op::AttrList& attrs) {
   constexpr int64_t kFew = 64;
   const StepGraph& step = scene.step;
-  device::Device& device = *scene.options.devices->all()[static_cast<size_t>(scene.DeviceOf(root))];
+  device::Device& device = *scene.options.devices->all()[PositionOf(scene.DeviceOf(root))];
   std::vector<kernel::OperandSpec> in, out;
   for (const Endpoint& input : inputs) {
     const Result<Shape> shape = step.ShapeOf(input).ToShape();
@@ -119,8 +141,7 @@ bool SomeKernelTakes(const Scene& scene, NodeId root, const op::OpDef& result, c
   if (!shape.ok()) return false;
   out.push_back({BaseType(step.node(root).types[0]), *shape, nullptr, false, device.host_memory()});
   const op::AttrView view(result, attrs);
-  const weir_node node{
-      step.node(root).name(), view, [&](int i) { return in[static_cast<size_t>(i)].value; }, nullptr, {}};
+  const weir_node node{step.node(root).name(), view, [&](int i) { return in[PositionOf(i)].value; }, nullptr, {}};
   const Result<weir_device*> open = device.Open();
   return open.ok() && std::ranges::any_of(scene.options.kernels->Find(view, device.info().platform),
                                           [&](const kernel::KernelEntry* entry) {
@@ -148,7 +169,7 @@ op::AttrList Match::Attrs(const StepGraph& step) const {
 
 Match MatchAt(const Scene& scene, const Pattern& pattern, NodeId root) {
   const StepGraph& step = scene.step;
-  Match match{&pattern, root, step.node(root).inputs[static_cast<size_t>(pattern.input)].node, {}};
+  Match match{&pattern, root, step.node(root).inputs[PositionOf(pattern.input)].node, {}};
   const auto is_between = [&](NodeId id) {
     const StepNode& node = step.node(id);
     return node.kind == StepNode::Kind::kOp && node.source->op().traits.passes_value && node.inputs.size() == 1 &&

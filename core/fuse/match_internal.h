@@ -2,6 +2,8 @@
 #ifndef WEIR_CORE_FUSE_MATCH_INTERNAL_H_
 #define WEIR_CORE_FUSE_MATCH_INTERNAL_H_
 
+#include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -26,7 +28,7 @@ struct Scene {
   const graph::Placement& placement;
   const IndexedVector<graph::NodeId, int>& users;  // graph::CountUsers
 
-  int DeviceOf(graph::NodeId id) const { return placement.device_of[static_cast<size_t>(id)]; }
+  int DeviceOf(graph::NodeId id) const { return placement.device_of[id]; }
 };
 
 /// Nodes of a step that a pattern fits.
@@ -44,9 +46,17 @@ struct Match {
   op::AttrList Attrs(const graph::StepGraph& step) const;
 };
 
+/// Devices follow the nodes of a rewritten step. `moved`: from Rewriter::Finish.
+void FollowMoves(const IndexedVector<graph::NodeId, graph::NodeId>& moved, const graph::StepGraph& step,
+                 graph::Placement& placement);
+
 /// A value of known shape that does not change during the step. A reader of a Switch tells its control successors which
 /// branch runs; a control edge from the Switch would not, so its outputs do not count.
 bool IsPlain(const graph::StepGraph& step, const graph::Endpoint& input);
+
+/// The elements of a constant of int32 or int64. No value for more than `most`, and for any other value.
+std::optional<std::vector<int64_t>> IntegersOf(const graph::StepGraph& step, const graph::Endpoint& value,
+                                               int64_t most);
 
 /// True if a kernel of the root's device accepts a node of `result` in its place. Long constants are shown to it
 /// without their values, so that it does not rearrange them.

@@ -2,13 +2,12 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 #include <utility>
 
 #include "core/base/errors.h"
 #include "core/graph/graph_view.h"
 #include "core/proto/parse.h"
-#include "core/tensor/buffer.h"
+#include "core/tensor/tensor_content.h"
 #include "weir/proto/attr_value.pb.h"
 
 namespace weir::graph {
@@ -139,49 +138,6 @@ bool ReadSimple(std::string_view bytes, op::AttrValue& value) {
   return !fields.Next() && fields.ok();
 }
 
-/// The fields of a TensorProto whose values are all in tensor_content.
-struct ContentFields {
-  DType dtype = DType::kInvalid;
-  std::vector<int64_t> dims;
-  std::string_view content;
-
-  /// False for any other message, also for one that is malformed.
-  bool Read(std::string_view tensor) {
-    WireFields fields(tensor);
-    int shapes = 0;
-    while (fields.Next()) {
-      if (fields.Is(1, 0)) {
-        dtype = static_cast<DType>(static_cast<uint32_t>(fields.value()));
-      } else if (fields.Is(2, 2)) {
-        if (++shapes > 1 || !ReadShape(fields.bytes())) return false;
-      } else if (fields.Is(4, 2)) {
-        content = fields.bytes();
-      } else if (!fields.Is(3, 0)) {
-        return false;
-      }
-    }
-    return fields.ok();
-  }
-
- private:
-  bool ReadShape(std::string_view shape) {
-    WireFields fields(shape);
-    while (fields.Next()) {
-      if (!fields.Is(2, 2) || dims.size() == kMaxRank) return false;
-      WireFields dim(fields.bytes());
-      int64_t& extent = dims.emplace_back(0);
-      while (dim.Next()) {
-        if (!dim.Is(1, 0)) return false;
-        extent = static_cast<int64_t>(dim.value());
-      }
-      if (!dim.ok()) return false;
-    }
-    return fields.ok();
-  }
-};
-
-constexpr size_t kLeastBorrowed = 4096;  // bytes; smaller tensors are copied in less time than they keep pages
-
 /// Reads a tensor of numbers that are stored as in memory. An invalid tensor for any other value, which the message's
 /// parser reads or refuses.
 Result<Tensor> ReadContent(std::string_view bytes, const std::shared_ptr<const void>& owner) {
@@ -189,23 +145,7 @@ Result<Tensor> ReadContent(std::string_view bytes, const std::shared_ptr<const v
   if (!fields.Next() || !fields.Is(8, 2)) return Tensor();
   const std::string_view message = fields.bytes();
   if (fields.Next() || !fields.ok()) return Tensor();
-  ContentFields tensor;
-  if (!tensor.Read(message) || tensor.content.empty()) return Tensor();
-  // A bool may be stored as any byte.
-  if (!IsKnown(tensor.dtype) || IsRef(tensor.dtype) || tensor.dtype == DType::kBool) return Tensor();
-  Result<Shape> shape = Shape::Make(tensor.dims);
-  const uint64_t size = tensor.content.size(), element = SizeOf(tensor.dtype);
-  if (!shape.ok() || element == 0 || size % element != 0) return Tensor();
-  if (size / element != static_cast<uint64_t>(shape->elements())) return Tensor();
-  const auto address = reinterpret_cast<uintptr_t>(tensor.content.data());
-  if (owner != nullptr && size >= kLeastBorrowed && address % kBufferAlignment == 0) {
-    // Lent memory, which nobody writes.
-    void* const memory = const_cast<char*>(tensor.content.data());
-    return Tensor::Over(tensor.dtype, std::move(*shape), WrapHostMemory(memory, size, owner));
-  }
-  WEIR_ASSIGN(Tensor copy, Tensor::Make(tensor.dtype, std::move(*shape)));
-  std::memcpy(copy.mutable_raw(), tensor.content.data(), size);
-  return copy;
+  return TensorOfContent(message, owner);
 }
 
 }  // namespace

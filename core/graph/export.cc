@@ -9,6 +9,7 @@
 #include "core/graph/function_body.h"
 #include "core/graph/graph_def.h"
 #include "core/graph/graph_message.h"
+#include "core/graph/large_graph.h"
 #include "core/graph/origins.h"
 #include "core/proto/parse.h"
 #include "core/tensor/buffer.h"
@@ -69,18 +70,29 @@ Status WriteShapes(const Definition& graph, tf::FunctionDefLibrary& library) {
   return {};
 }
 
-Status WriteAttrs(const Node& node, OutputShapes shapes, tf::NodeDef& def) {
+Status WriteAttrs(const Node& node, OutputShapes shapes, const PutAside& aside, tf::NodeDef& def) {
   auto& attrs = *def.mutable_attr();
   for (const op::AttrDef& attr : node.op().attrs) {
     if (attr.default_value.set()) WEIR_TRY(AttrToProto(attr.default_value, attrs[attr.name]));
   }
-  for (const auto& [name, value] : node.attrs().explicit_values()) WEIR_TRY(AttrToProto(value, attrs[name]));
+  for (const auto& [name, value] : node.attrs().explicit_values()) {
+    const Tensor* const tensor = aside ? value.get<Tensor>() : nullptr;
+    if (tensor != nullptr) {
+      WEIR_ASSIGN(const bool elsewhere, aside(node, name, *tensor));
+      if (elsewhere) {
+        attrs[kBesideAttr].set_s(node.name());
+        continue;
+      }
+    }
+    WEIR_TRY(AttrToProto(value, attrs[name]));
+  }
   return shapes == OutputShapes::kWrite ? WriteShapes(node, def) : Status();
 }
 
 }  // namespace
 
-Status NodeToMessage(const Definition& graph, const Node& node, OutputShapes shapes, tf::NodeDef& def) {
+Status NodeToMessage(const Definition& graph, const Node& node, OutputShapes shapes, tf::NodeDef& def,
+                     const PutAside& aside) {
   def.set_name(node.name());
   def.set_op(node.op().name);
   def.set_device(node.device());
@@ -89,15 +101,19 @@ Status NodeToMessage(const Definition& graph, const Node& node, OutputShapes sha
     def.add_input(EndpointName(graph, from));
   }
   for (const NodeId from : node.control_inputs()) def.add_input("^" + graph.node(from).name());
-  return WriteAttrs(node, shapes, def);
+  return WriteAttrs(node, shapes, aside, def);
 }
 
 Status GraphToMessage(const Definition& graph, OutputShapes shapes, tf::GraphDef& def) {
   WEIR_TRY(CheckSize(graph));
+  return GraphToMessage(graph, shapes, nullptr, def);
+}
+
+Status GraphToMessage(const Definition& graph, OutputShapes shapes, const PutAside& aside, tf::GraphDef& def) {
   def.mutable_node()->Reserve(graph.num_nodes());
   for (NodeId id = 0; id < graph.num_nodes(); ++id) {
     const Node& node = graph.node(id);
-    if (Status status = NodeToMessage(graph, node, shapes, *def.add_node()); !status.ok()) {
+    if (Status status = NodeToMessage(graph, node, shapes, *def.add_node(), aside); !status.ok()) {
       return status.WithNode(node.name(), node.origin());
     }
   }

@@ -18,7 +18,7 @@ class FrameFinder {
   Status Run() {
     step_.frames.assign(1, Frame{});
     if (std::ranges::none_of(step_.nodes, [](const StepNode& node) { return FlowOf(node) != Flow::kPlain; })) {
-      for (StepNode& node : step_.nodes) node.frame = 0;
+      for (StepNode& node : step_.nodes) node.frame = kStepFrame;
       return Status();
     }
     is_constant_.reserve(step_.nodes.size());
@@ -28,7 +28,7 @@ class FrameFinder {
       WEIR_TRY(Enclosing(node));
       if (FlowOf(node) == Flow::kEnter) WEIR_TRY(Open(node));
       if (FlowOf(node) == Flow::kMerge) WEIR_TRY(CheckMerge(node));
-      if ((FlowOf(node) == Flow::kExit || FlowOf(node) == Flow::kNextIteration) && node.frame == 0) {
+      if ((FlowOf(node) == Flow::kExit || FlowOf(node) == Flow::kNextIteration) && node.frame == kStepFrame) {
         return AtNode(
             InvalidArgument("{} '{}' is in no frame: an Enter must lead to it", node.source->op().name, node.name()),
             *node.source);
@@ -45,13 +45,12 @@ class FrameFinder {
     if (op.stateful || op.run_by == op::RunBy::kExecutor || !node.control_inputs.empty()) return false;
     if (node.inputs.empty()) return op.traits.universal == op::Universal::kConstant;
     return std::ranges::all_of(node.inputs, [this](const Endpoint& input) {
-      return static_cast<size_t>(input.node) < is_constant_.size() && is_constant_[static_cast<size_t>(input.node)];
+      return is_constant_.Has(input.node) && is_constant_[input.node];
     });
   }
   /// Feeds and constants have one value per step and may be used in any frame.
   bool IsAnywhere(NodeId id) const {
-    const auto i = static_cast<size_t>(id);
-    return step_.node(id).kind == StepNode::Kind::kFeed || (i < is_constant_.size() && is_constant_[i]);
+    return step_.node(id).kind == StepNode::Kind::kFeed || (is_constant_.Has(id) && is_constant_[id]);
   }
 
   /// Sets the node's frame to the one that all its inputs share.
@@ -60,7 +59,7 @@ class FrameFinder {
     const auto join = [&](NodeId from) -> Status {
       const StepNode& input = step_.node(from);
       if (IsAnywhere(from)) return Status();
-      const int frame = OutputFrame(step_, from);
+      const FrameId frame = OutputFrame(step_, from);
       if (first != nullptr && frame != node.frame) return Mixed(node, *first, input);
       first = &input;
       node.frame = frame;
@@ -75,8 +74,7 @@ class FrameFinder {
 
   Status Mixed(const StepNode& node, const StepNode& a, const StepNode& b) const {
     const auto name = [&](const StepNode& input) {
-      return step_.frames[static_cast<size_t>(OutputFrame(step_, static_cast<NodeId>(&input - step_.nodes.data())))]
-          .name;
+      return step_.frames[OutputFrame(step_, static_cast<NodeId>(&input - step_.nodes.data()))].name;
     };
     return AtNode(
         InvalidArgument("The node '{}' has inputs from different frames. The input '{}' is in frame '{}'. The "
@@ -88,7 +86,7 @@ class FrameFinder {
   Status Open(StepNode& node) {
     Result<std::string> name = node.source->attrs().String("frame_name");
     if (!name.ok()) return AtNode(name.status(), *node.source);
-    const auto [found, is_new] = by_name_.try_emplace({node.frame, *name}, static_cast<int>(step_.frames.size()));
+    const auto [found, is_new] = by_name_.try_emplace({node.frame, *name}, step_.frames.end_index());
     if (is_new) step_.frames.push_back({node.frame, *name});
     node.frame = found->second;
     return Status();
@@ -117,8 +115,8 @@ class FrameFinder {
   }
 
   StepGraph& step_;
-  std::vector<bool> is_constant_;  // by node visited so far
-  std::map<std::pair<int, std::string>, int> by_name_;
+  IndexedVector<NodeId, bool> is_constant_;  // of the nodes visited so far
+  std::map<std::pair<FrameId, std::string>, FrameId> by_name_;
 };
 
 }  // namespace
@@ -131,9 +129,9 @@ bool IsBackEdge(const StepGraph& step, const StepNode& to, const Endpoint& from)
   return FlowOf(to) == Flow::kMerge && FlowOf(step.node(from.node)) == Flow::kNextIteration;
 }
 
-int OutputFrame(const StepGraph& step, NodeId id) {
+FrameId OutputFrame(const StepGraph& step, NodeId id) {
   const StepNode& node = step.node(id);
-  return FlowOf(node) == Flow::kExit ? step.frames[static_cast<size_t>(node.frame)].parent : node.frame;
+  return FlowOf(node) == Flow::kExit ? step.ParentOf(node.frame) : node.frame;
 }
 
 Status FindFrames(StepGraph& step) { return FrameFinder(step).Run(); }

@@ -19,7 +19,7 @@ Flow FlowOf(const StepNode& node);
 bool IsBackEdge(const StepGraph& step, const StepNode& to, const Endpoint& from);
 
 /// The frame of a node's outputs; meaningless for feeds and constants.
-int OutputFrame(const StepGraph& step, NodeId id);
+FrameId OutputFrame(const StepGraph& step, NodeId id);
 
 /// Fills StepGraph::frames and StepNode::frame. Frames are identified by parent and `frame_name`; an Enter belongs to
 /// the frame that it opens, an Exit to the one that it leaves. Source: "Implementation of Control Flow in TensorFlow",

@@ -10,6 +10,7 @@
 #include "core/graph/frames.h"
 #include "core/graph/graph_def.h"
 #include "core/op/function_gradient.h"
+#include "core/op/op_names.h"
 #include "core/proto/parse.h"
 #include "weir/proto/graph.pb.h"
 
@@ -111,7 +112,7 @@ class BodyBuilder {
       for (int k = 0; k < count; ++k, ++flat) {
         tf::NodeDef& node = *graph_.add_node();
         node.set_name(ArgumentName(name, k, count));
-        node.set_op("Placeholder");
+        node.set_op(op::kPlaceholderOp);
         (*node.mutable_attr())["dtype"].set_type(static_cast<tf::DataType>(body_.signature.inputs[flat]));
       }
     }

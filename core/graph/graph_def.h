@@ -3,6 +3,7 @@
 #define WEIR_CORE_GRAPH_GRAPH_DEF_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -13,6 +14,9 @@
 
 namespace weir::graph {
 
+/// The value of a constant that lies beside the file, by its name there.
+using ConstantFn = std::function<Result<Tensor>(std::string_view name)>;
+
 struct ImportOptions {
   std::string prefix;                 // prepended to every name with a "/", if not empty
   bool rename_taken = false;          // rename nodes whose names are taken to the first free "_k" instead of failing
@@ -22,6 +26,8 @@ struct ImportOptions {
   /// Keeps the imported bytes alive, which then must not change: large constants that lie aligned in them borrow them.
   /// Null: constants are copied.
   std::shared_ptr<const void> owner = nullptr;
+  /// For nodes with kBesideAttr (large_graph.h), which are InvalidArgument without it.
+  ConstantFn constants = nullptr;
 };
 
 /// Parses a GraphDef, binary or text (detected by content), and adds its nodes to `graph`, which is unchanged on error.

@@ -8,7 +8,9 @@
 #include "core/graph/attr_proto.h"
 #include "core/graph/graph_def.h"
 #include "core/graph/graph_view.h"
+#include "core/graph/large_graph.h"
 #include "core/graph/origins.h"
+#include "core/op/vendor_ops.h"
 #include "core/proto/parse.h"
 #include "weir/proto/graph.pb.h"
 
@@ -121,6 +123,9 @@ class Importer {
       if (fresh) found->second = graph_.ops().Find(node.op);
       const Function* const function = found->second == nullptr ? functions.Find(node.op) : nullptr;
       if (function != nullptr) found->second = &function->signature;
+      if (found->second == nullptr && !options_.allow_unknown_ops) {
+        found->second = op::FindOrLoad(graph_.ops(), node.op);
+      }
       op_of_.push_back(found->second);
     }
   }
@@ -345,6 +350,10 @@ class Importer {
       }
     }
     for (auto& [name, value] : spec.attrs) {
+      if (name == kBesideAttr) {
+        WEIR_ASSIGN(value, FromBeside(spec, value));
+        name = "value";
+      }
       if (name == "_class") {
         WEIR_TRY(CheckColocation(i, value));
         if (!options_.prefix.empty() || !renamed_.empty()) RenameColocation(value);
@@ -358,14 +367,32 @@ class Importer {
     return {};
   }
 
+  /// The value of a constant that lies beside the file.
+  Result<op::AttrValue> FromBeside(const NodeSpec& spec, const op::AttrValue& name) const {
+    const auto* const text = name.get<std::string>();
+    const auto is_value = [](const auto& attr) { return attr.first == "value"; };
+    if (text == nullptr || spec.op->traits.universal != op::Universal::kConstant ||
+        std::ranges::any_of(spec.attrs, is_value)) {
+      return AtNode(InvalidArgument("'{}' is a text, of constants without 'value'", kBesideAttr), spec.name);
+    }
+    if (!options_.constants) {
+      return AtNode(InvalidArgument("its value '{}' lies beside the graph, in a file that was not given", *text),
+                    spec.name);
+    }
+    Result<Tensor> value = options_.constants(*text);
+    if (!value.ok()) return AtNode(value.status(), spec.name);
+    return op::AttrValue(std::move(*value));
+  }
+
   static constexpr std::string_view kLocation = "loc:@";
 
-  /// Checks that the file has the nodes named by `_class`.
+  /// Checks that the file, or the graph that it extends, has the nodes named by `_class`.
   Status CheckColocation(int32_t i, const op::AttrValue& value) const {
     const auto* classes = value.get<std::vector<std::string>>();
     if (classes == nullptr) return {};
     for (const std::string_view text : *classes) {
       if (!text.starts_with(kLocation) || Position(text.substr(kLocation.size())) >= 0) continue;
+      if (options_.prefix.empty() && graph_.Find(text.substr(kLocation.size())) != nullptr) continue;
       return InvalidArgument("Node '{}' expects to be colocated with unknown node '{}'", NameOf(i),
                              text.substr(kLocation.size()))
           .WithNode(std::string(NameOf(i)));

@@ -13,11 +13,10 @@
 
 #include "core/base/errors.h"
 #include "core/graph/frames.h"
+#include "core/graph/late_ranks_internal.h"
 
 namespace weir::graph {
-namespace {
 
-/// True for ops that write a variable: they take it by reference and return it, or take a resource and have no outputs.
 bool WritesVariable(const StepGraph& step, const StepNode& node) {
   if (node.kind != StepNode::Kind::kOp) return false;
   const op::OpDef& op = node.source->op();
@@ -29,15 +28,21 @@ bool WritesVariable(const StepGraph& step, const StepNode& node) {
                                            [&](const Endpoint& e) { return step.TypeOf(e) == DType::kResource; });
 }
 
+namespace {
+
 /// Orders each level separately. The vertices of a level are the nodes of one frame and its child frames.
 class Orderer {
  public:
   Orderer(const StepGraph& step, const OrderOptions& options)
-      : step_(step), options_(options), frames_(std::max<size_t>(step.frames.size(), 1)) {
-    depth_.assign(frames_, 0);
-    for (size_t f = 1; f < frames_; ++f) depth_[f] = depth_[static_cast<size_t>(step.frames[f].parent)] + 1;
-    pending_.assign(step.nodes.size() + frames_, 0);
-    members_.resize(frames_);
+      : step_(step),
+        options_(options),
+        first_frame_(static_cast<int>(step.nodes.size())),
+        depth_(step.frame_count(), 0) {
+    for (const FrameId frame : depth_.indices()) {
+      if (frame != kStepFrame) depth_[frame] = depth_[step.ParentOf(frame)] + 1;
+    }
+    pending_.assign(step.nodes.size() + depth_.size(), 0);
+    members_.resize(depth_.size());
     rank_.resize(pending_.size());
     std::iota(rank_.begin(), rank_.end(), 0);
     if (options.as_in_graph) RankAsInGraph();
@@ -48,11 +53,12 @@ class Orderer {
       return InvalidArgument("loops are nested more than {} deep", kMaxDepth);
     }
     AddEdges();
-    for (size_t v = 0; v < pending_.size(); ++v) {
-      if (v != step_.nodes.size()) members_[LevelOf(static_cast<int>(v))].push_back(static_cast<int>(v));
+    if (options_.late && !options_.as_in_graph) RankLate();
+    for (const int v : pending_.indices()) {
+      if (v != FrameVertex(kStepFrame)) members_[LevelOf(v)].push_back(v);
     }
-    items_.reserve(pending_.size() + frames_);
-    WEIR_TRY(Level(0));
+    items_.reserve(pending_.size() + depth_.size());
+    WEIR_TRY(Level(kStepFrame));
     return std::move(items_);
   }
 
@@ -60,39 +66,39 @@ class Orderer {
   static constexpr int kMaxDepth = 64;
 
   /// Vertex numbers: nodes first, then frames.
-  int FrameVertex(int frame) const { return static_cast<int>(step_.nodes.size()) + frame; }
-  bool IsFrame(int vertex) const { return vertex >= static_cast<int>(step_.nodes.size()); }
-  int FrameOf(NodeId id) const {
+  int FrameVertex(FrameId frame) const { return first_frame_ + frame.number(); }
+  bool IsFrame(int vertex) const { return vertex >= first_frame_; }
+  FrameId FrameAt(int vertex) const { return FrameId(vertex - first_frame_); }
+  FrameId FrameOf(NodeId id) const {
     const StepNode& node = step_.node(id);
-    return node.kind == StepNode::Kind::kOp ? node.frame : 0;
+    return node.kind == StepNode::Kind::kOp ? node.frame : kStepFrame;
   }
-  size_t LevelOf(int vertex) const {
-    if (!IsFrame(vertex)) return static_cast<size_t>(FrameOf(static_cast<NodeId>(vertex)));
-    return static_cast<size_t>(step_.frames[static_cast<size_t>(vertex - FrameVertex(0))].parent);
-  }
+  FrameId LevelOf(int vertex) const { return IsFrame(vertex) ? step_.ParentOf(FrameAt(vertex)) : FrameOf(vertex); }
 
-  /// Visits every edge as a pair of vertices of the innermost level that contains both ends; skips edges within one
-  /// vertex.
+  /// Visits every edge as a pair of vertices of the innermost level that contains both ends, with the value that it
+  /// carries, null for a control edge; skips edges within one vertex.
   template <class Visit>
   void EachEdge(const Visit& visit) const {
-    for (size_t i = 0; i < step_.nodes.size(); ++i) {
-      const StepNode& node = step_.nodes[i];
+    for (const NodeId id : step_.nodes.indices()) {
+      const StepNode& node = step_.node(id);
       for (const Endpoint& input : node.inputs) {
-        if (!IsBackEdge(step_, node, input)) Lift(input.node, static_cast<NodeId>(i), visit);
+        const auto reads = [&](int from, int to) { visit(from, to, &input); };
+        if (!IsBackEdge(step_, node, input)) Lift(input.node, id, reads);
       }
-      for (const NodeId control : node.control_inputs) Lift(control, static_cast<NodeId>(i), visit);
+      const auto waits = [&](int from, int to) { visit(from, to, static_cast<const Endpoint*>(nullptr)); };
+      for (const NodeId control : node.control_inputs) Lift(control, id, waits);
     }
   }
   template <class Visit>
   void Lift(NodeId from, NodeId to, const Visit& visit) const {
     int a = from, b = to;
-    int fa = FrameOf(from), fb = FrameOf(to);
-    const auto up = [&](int& vertex, int& frame) {
+    FrameId fa = FrameOf(from), fb = FrameOf(to);
+    const auto up = [&](int& vertex, FrameId& frame) {
       vertex = FrameVertex(frame);
-      frame = step_.frames[static_cast<size_t>(frame)].parent;
+      frame = step_.ParentOf(frame);
     };
     while (fa != fb) {
-      if (depth_[static_cast<size_t>(fa)] >= depth_[static_cast<size_t>(fb)]) {
+      if (depth_[fa] >= depth_[fb]) {
         up(a, fa);
       } else {
         up(b, fb);
@@ -103,26 +109,48 @@ class Orderer {
 
   void AddEdges() {
     first_.assign(pending_.size() + 1, 0);
-    EachEdge([&](int from, int to) {
-      ++pending_[static_cast<size_t>(to)];
-      ++first_[static_cast<size_t>(from) + 1];
+    EachEdge([&](int from, int to, const Endpoint*) {
+      ++pending_[to];
+      ++first_[from + 1];
     });
-    for (size_t i = 0; i + 1 < first_.size(); ++i) first_[i + 1] += first_[i];
-    users_.resize(static_cast<size_t>(first_.back()));
-    std::vector<int> fill(first_.begin(), first_.end() - 1);
-    EachEdge([&](int from, int to) { users_[static_cast<size_t>(fill[static_cast<size_t>(from)]++)] = to; });
+    for (const int v : pending_.indices()) first_[v + 1] += first_[v];
+    users_.resize(PositionOf(first_.back()));
+    IndexedVector<int, int> fill = first_;
+    EachEdge([&](int from, int to, const Endpoint*) { users_[fill[from]++] = to; });
+  }
+
+  void RankLate() {
+    LateRanks ranks(pending_.size());
+    for (const NodeId id : step_.nodes.indices()) {
+      if (WritesVariable(step_, step_.node(id))) ranks.AddWriter(id);
+    }
+    EachEdge([&](int from, int to, const Endpoint* value) {
+      value == nullptr ? ranks.AddEdge(from, to) : ranks.AddUse(from, to, *value, BytesOf(*value));
+    });
+    std::ranges::copy(std::move(ranks).Find(), rank_.begin());
+  }
+
+  /// What a value takes in the memory of the step.
+  double BytesOf(const Endpoint& value) const {
+    constexpr double kUnknown = 4096;
+    const DType type = step_.TypeOf(value);
+    if (step_.node(value.node).kind != StepNode::Kind::kOp || IsRef(type) || type == DType::kResource) return 0;
+    const PartialShape& shape = step_.ShapeOf(value);
+    if (!shape.fully_defined() || !HasFixedSize(type)) return kUnknown;
+    double bytes = static_cast<double>(SizeOf(type));
+    for (const int64_t extent : shape.dims()) bytes *= static_cast<double>(extent);
+    return bytes;
   }
 
   /// A loop has the rank of its first node.
   void RankAsInGraph() {
     std::fill(rank_.begin(), rank_.end(), std::numeric_limits<int>::max());
-    for (size_t i = 0; i < step_.nodes.size(); ++i) {
+    for (const NodeId id : step_.nodes.indices()) {
       // Constants precede everything; a merged constant may come later in the graph than its users.
-      const int at = step_.nodes[i].kind == StepNode::Kind::kOp ? step_.nodes[i].source->id() : -1;
-      rank_[i] = at;
-      for (int frame = FrameOf(static_cast<NodeId>(i)); frame > 0;
-           frame = step_.frames[static_cast<size_t>(frame)].parent) {
-        int& first = rank_[static_cast<size_t>(FrameVertex(frame))];
+      const int at = step_.node(id).kind == StepNode::Kind::kOp ? step_.node(id).source->id() : -1;
+      rank_[id] = at;
+      for (FrameId frame = FrameOf(id); frame > kStepFrame; frame = step_.ParentOf(frame)) {
+        int& first = rank_[FrameVertex(frame)];
         first = std::min(first, at);
       }
     }
@@ -139,13 +167,12 @@ class Orderer {
   bool HasGroups() const { return !options_.group_of_node.empty(); }
   int GroupOf(int vertex) const {
     if (!HasGroups()) return 0;
-    return IsFrame(vertex) ? options_.group_of_frame[static_cast<size_t>(vertex - FrameVertex(0))]
-                           : options_.group_of_node[static_cast<size_t>(vertex)];
+    return IsFrame(vertex) ? options_.group_of_frame[FrameAt(vertex)] : options_.group_of_node[vertex];
   }
 
   void Push(Ready& ready, int vertex) {
-    const Ranked ranked(rank_[static_cast<size_t>(vertex)], vertex);
-    if (!options_.as_in_graph && !IsFrame(vertex) && WritesVariable(step_, step_.node(static_cast<NodeId>(vertex)))) {
+    const Ranked ranked(rank_[vertex], vertex);
+    if (!options_.as_in_graph && !IsFrame(vertex) && WritesVariable(step_, step_.node(vertex))) {
       ready.writers.push(ranked);
       return;
     }
@@ -159,7 +186,7 @@ class Orderer {
       while (!heap.empty()) {
         const int vertex = heap.top().second;
         heap.pop();
-        if (pending_[static_cast<size_t>(vertex)] == 0) return vertex;
+        if (pending_[vertex] == 0) return vertex;
       }
       return -1;
     };
@@ -170,69 +197,68 @@ class Orderer {
     }
     if (vertex < 0) vertex = pop(ready.all);
     if (vertex < 0) vertex = pop(ready.writers);
-    if (vertex >= 0) pending_[static_cast<size_t>(vertex)] = -1;  // taken
+    if (vertex >= 0) pending_[vertex] = -1;  // taken
     return vertex;
   }
 
-  Status Level(int frame) {
-    const std::vector<int>& members = members_[static_cast<size_t>(frame)];
+  Status Level(FrameId frame) {
+    const std::vector<int>& members = members_[frame];
     Ready ready;
     size_t left = members.size();
     const auto done = [&](int vertex) {
       --left;
-      for (int u = first_[static_cast<size_t>(vertex)]; u < first_[static_cast<size_t>(vertex) + 1]; ++u) {
-        const int user = users_[static_cast<size_t>(u)];
-        if (--pending_[static_cast<size_t>(user)] == 0) Push(ready, user);
+      for (int u = first_[vertex]; u < first_[vertex + 1]; ++u) {
+        const int user = users_[u];
+        if (--pending_[user] == 0) Push(ready, user);
       }
     };
     std::vector<int> enters;
     for (const int vertex : members) {
-      const bool enter = !IsFrame(vertex) && FlowOf(step_.node(static_cast<NodeId>(vertex))) == Flow::kEnter;
+      const bool enter = !IsFrame(vertex) && FlowOf(step_.node(vertex)) == Flow::kEnter;
       if (enter) {
         enters.push_back(vertex);
         items_.push_back({OrderItem::Kind::kNode, vertex});
-      } else if (pending_[static_cast<size_t>(vertex)] == 0) {
+      } else if (pending_[vertex] == 0) {
         Push(ready, vertex);
       }
     }
-    if (frame != 0) items_.push_back({OrderItem::Kind::kLoopBegin, frame});
+    if (frame != kStepFrame) items_.push_back({OrderItem::Kind::kLoopBegin, frame.number()});
     for (const int vertex : enters) {
-      pending_[static_cast<size_t>(vertex)] = -1;
+      pending_[vertex] = -1;
       done(vertex);
     }
     int group = 0;
     for (int vertex = Take(ready, group); vertex >= 0; vertex = Take(ready, group)) {
       group = GroupOf(vertex);
       if (IsFrame(vertex)) {
-        WEIR_TRY(Level(vertex - FrameVertex(0)));
+        WEIR_TRY(Level(FrameAt(vertex)));
       } else {
         items_.push_back({OrderItem::Kind::kNode, vertex});
       }
       done(vertex);
     }
     if (left != 0) return Entangled(members);
-    if (frame != 0) items_.push_back({OrderItem::Kind::kLoopEnd, frame});
+    if (frame != kStepFrame) items_.push_back({OrderItem::Kind::kLoopEnd, frame.number()});
     return Status();
   }
 
   Status Entangled(const std::vector<int>& members) const {
     std::string names;
     for (const int vertex : members) {
-      if (!IsFrame(vertex) || pending_[static_cast<size_t>(vertex)] <= 0) continue;
-      names += fmt::format("{}'{}'", names.empty() ? "" : ", ",
-                           step_.frames[static_cast<size_t>(vertex - FrameVertex(0))].name);
+      if (!IsFrame(vertex) || pending_[vertex] <= 0) continue;
+      names += fmt::format("{}'{}'", names.empty() ? "" : ", ", step_.frames[FrameAt(vertex)].name);
     }
     return InvalidArgument("loops depend on each other's results while they run: frames {}", names);
   }
 
   const StepGraph& step_;
   const OrderOptions& options_;
-  const size_t frames_;
-  std::vector<int> depth_;                 // by frame
-  std::vector<std::vector<int>> members_;  // vertices by frame
-  std::vector<int> pending_;               // by vertex: edges from unfinished vertices; -1 = taken
-  std::vector<int> first_, users_;         // edges by source
-  std::vector<int> rank_;                  // by vertex: the smallest ready one is taken next
+  const int first_frame_;  // vertex
+  IndexedVector<FrameId, int> depth_;
+  IndexedVector<FrameId, std::vector<int>> members_;  // vertices
+  IndexedVector<int, int> pending_;                   // by vertex: edges from unfinished vertices; -1 = taken
+  IndexedVector<int, int> first_, users_;             // edges by source
+  IndexedVector<int, int> rank_;                      // by vertex: the smallest ready one is taken next
   std::vector<OrderItem> items_;
 };
 

@@ -5,12 +5,15 @@
 #include <string>
 #include <vector>
 
+#include "core/base/indexed.h"
+#include "core/graph/endpoint.h"
+
 namespace weir::graph {
 
 /// `device_of[id]` indexes `devices` (full names in device-set order).
 struct Placement {
   std::vector<std::string> devices;
-  std::vector<int> device_of;
+  IndexedVector<NodeId, int> device_of;
 };
 
 }  // namespace weir::graph

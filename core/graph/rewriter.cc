@@ -15,6 +15,17 @@ IndexedVector<NodeId, int> CountUsers(const StepGraph& step) {
   return users;
 }
 
+namespace {
+
+void AddStoodFor(const StepGraph& step, const Node* source, std::vector<const Node*>& nodes) {
+  const auto is_it = [source](const MadeNode& made) { return made.node.get() == source; };
+  const auto made = std::ranges::find_if(step.made, is_it);
+  if (made == step.made.end()) return nodes.push_back(source);
+  nodes.insert(nodes.end(), made->stands_for.begin(), made->stands_for.end());
+}
+
+}  // namespace
+
 Rewriter::Edit& Rewriter::EditOf(NodeId id) {
   if (edit_of_.empty()) edit_of_.assign(step_.nodes.size(), -1);
   behind_ = behind_ || id + 1 < next_;
@@ -58,7 +69,7 @@ void Rewriter::Redirect(StepNode& node) const {
 }
 
 StepNode& Rewriter::Visit(NodeId id) {
-  StepNode& node = step_.nodes[static_cast<size_t>(id)];
+  StepNode& node = step_.nodes[id];
   if (!edits_.empty()) Redirect(node);
   if (id == next_) ++next_;
   if (std::any_of(node.inputs.begin(), node.inputs.end(), [id](const Endpoint& e) { return e.node >= id; })) {
@@ -68,13 +79,13 @@ StepNode& Rewriter::Visit(NodeId id) {
 }
 
 void Rewriter::SetValues(NodeId id, std::vector<Tensor> values) {
-  StepNode& node = step_.nodes[PositionOf(id)];
+  StepNode& node = step_.nodes[id];
   for (size_t i = 0; i < values.size(); ++i) node.shapes[i] = values[i].shape();
   node.values = std::move(values);
 }
 
 void Rewriter::MakeConstant(NodeId id) {
-  StepNode& node = step_.nodes[PositionOf(id)];
+  StepNode& node = step_.nodes[id];
   node.kind = StepNode::Kind::kConstant;
   node.inputs.clear();
   node.control_inputs.clear();
@@ -97,29 +108,44 @@ bool Rewriter::Bypass(NodeId id, size_t most) {
   return true;
 }
 
+Status Rewriter::StandFor(NodeId root, std::span<const NodeId> others, const op::OpDef& op, const op::AttrList& attrs) {
+  StepNode& node = step_.nodes[root];
+  MadeNode made;
+  WEIR_ASSIGN(made.node, Node::InPlaceOf(*node.source, op, attrs));
+  for (const NodeId id : others) {
+    const StepNode& other = step_.node(id);
+    AddStoodFor(step_, other.source, made.stands_for);
+    node.control_inputs.insert(node.control_inputs.end(), other.control_inputs.begin(), other.control_inputs.end());
+  }
+  AddStoodFor(step_, node.source, made.stands_for);
+  node.source = made.node.get();
+  step_.made.push_back(std::move(made));
+  return Status();
+}
+
 void Rewriter::Erase(NodeId id) {
   (void)Bypass(id);
   EditOf(id).erased = true;
 }
 
-std::vector<NodeId> Rewriter::Finish() {
+IndexedVector<NodeId, NodeId> Rewriter::Finish() {
   if (edits_.empty()) return {};
-  if (behind_ || next_ < static_cast<NodeId>(step_.nodes.size())) {
+  if (behind_ || next_ < step_.nodes.end_index()) {
     for (StepNode& node : step_.nodes) Redirect(node);
   } else {
-    for (const NodeId id : back_edges_) Redirect(step_.nodes[static_cast<size_t>(id)]);
+    for (const NodeId id : back_edges_) Redirect(step_.nodes[id]);
   }
   for (Endpoint& fetch : step_.fetches) fetch.node = Replaced(fetch.node);
   for (NodeId& target : step_.targets) target = Replaced(target);
-  std::vector<bool> kept(step_.nodes.size(), true);
+  IndexedVector<NodeId, bool> kept(step_.nodes.size(), true);
   bool moves = false;
   for (const NodeId id : edit_of_.indices()) {
     const Edit* const edit = Find(id);
     if (edit == nullptr || !edit->erased) continue;
-    kept[static_cast<size_t>(id)] = false;
+    kept[id] = false;
     moves = true;
   }
-  return moves ? Keep(step_, kept) : std::vector<NodeId>();
+  return moves ? Keep(step_, kept) : IndexedVector<NodeId, NodeId>();
 }
 
 }  // namespace weir::graph

@@ -3,9 +3,11 @@
 #define WEIR_CORE_GRAPH_REWRITER_H_
 
 #include <cstddef>
+#include <span>
 #include <vector>
 
 #include "core/base/indexed.h"
+#include "core/base/status.h"
 #include "core/graph/step_graph.h"
 
 namespace weir::graph {
@@ -30,11 +32,15 @@ class Rewriter {
   /// Replaces control edges from `id` by edges from the nodes that it waits for: its control inputs, and the ops among
   /// its inputs. False, without an edit, if these are more than `most`.
   bool Bypass(NodeId id, size_t most = SIZE_MAX);
+  /// `root` becomes a node of `op` that keeps its name and users, and stands for it and for `others`, or for the nodes
+  /// of the graph that these stand for themselves. It also waits for the control inputs of `others`. The caller sets
+  /// inputs, types and shapes, and erases `others`.
+  Status StandFor(NodeId root, std::span<const NodeId> others, const op::OpDef& op, const op::AttrList& attrs);
   /// Bypasses `id` and removes it in Finish. By then, no input, fetch or target may use it.
   void Erase(NodeId id);
   /// Applies the edits to all edges, fetches and targets, and removes erased nodes. Returns the new id of each node,
   /// -1 if erased; empty if no node moved.
-  std::vector<NodeId> Finish();
+  IndexedVector<NodeId, NodeId> Finish();
 
  private:
   struct Edit {

@@ -4,21 +4,21 @@
 
 namespace weir::graph {
 
-std::vector<NodeId> Keep(StepGraph& step, const std::vector<bool>& kept) {
-  std::vector<NodeId> moved(step.nodes.size(), -1);
+IndexedVector<NodeId, NodeId> Keep(StepGraph& step, const IndexedVector<NodeId, bool>& kept) {
+  IndexedVector<NodeId, NodeId> moved(step.nodes.size(), -1);
   NodeId count = 0;
-  for (size_t i = 0; i < step.nodes.size(); ++i) {
-    if (kept[i]) moved[i] = count++;
+  for (const NodeId id : step.nodes.indices()) {
+    if (kept[id]) moved[id] = count++;
   }
-  const auto follow = [&](NodeId& id) { id = moved[static_cast<size_t>(id)]; };
-  for (size_t i = 0; i < step.nodes.size(); ++i) {
-    if (!kept[i]) continue;
-    StepNode& node = step.nodes[i];
+  const auto follow = [&](NodeId& id) { id = moved[id]; };
+  for (const NodeId id : step.nodes.indices()) {
+    if (!kept[id]) continue;
+    StepNode& node = step.nodes[id];
     for (Endpoint& input : node.inputs) follow(input.node);
     for (NodeId& control : node.control_inputs) follow(control);
-    if (moved[i] != static_cast<NodeId>(i)) step.nodes[static_cast<size_t>(moved[i])] = std::move(node);
+    if (moved[id] != id) step.nodes[moved[id]] = std::move(node);
   }
-  step.nodes.resize(static_cast<size_t>(count));
+  step.nodes.resize(PositionOf(count));
   for (Endpoint& fetch : step.fetches) follow(fetch.node);
   for (NodeId& target : step.targets) follow(target);
   return moved;

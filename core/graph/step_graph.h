@@ -8,12 +8,18 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/indexed.h"
 #include "core/graph/definition.h"
 #include "core/tensor/tensor.h"
 
 namespace weir::graph {
 
 struct Placement;
+
+using FrameId = Id<struct FrameTag>;  // into StepGraph::frames
+
+/// The step itself.
+inline constexpr FrameId kStepFrame{0};
 
 /// A node of a step. Its id is its position in StepGraph::nodes. Inputs and control inputs have smaller ids, except
 /// inputs of a Merge from NextIteration (frames.h).
@@ -32,8 +38,8 @@ struct StepNode {
   /// Known host values by output: for kConstant, and for ops with known values that still depend on liveness of their
   /// inputs; otherwise empty.
   std::vector<Tensor> values;
-  /// Index into StepGraph::frames; meaningless for feeds and constants, which are visible in all frames.
-  int frame = 0;
+  /// Meaningless for feeds and constants, which are visible in all frames.
+  FrameId frame = kStepFrame;
 
   std::string_view name() const { return source->name(); }
   bool is_op(std::string_view op) const { return kind == Kind::kOp && source->op().name == op; }
@@ -55,9 +61,9 @@ struct StepRequest {
   std::vector<NodeId> done;
 };
 
-/// The scope of a loop, opened by its Enter nodes. Frame 0 is the step itself.
+/// The scope of a loop, opened by its Enter nodes.
 struct Frame {
-  int parent = -1;
+  FrameId parent;
   std::string name;
 };
 
@@ -71,28 +77,31 @@ struct MadeNode {
 /// must run even without users.
 struct StepGraph {
   const Definition* graph = nullptr;
-  std::vector<StepNode> nodes;
+  IndexedVector<NodeId, StepNode> nodes;
   std::vector<Endpoint> fetches;
   std::vector<NodeId> targets;
-  std::vector<Frame> frames;
+  IndexedVector<FrameId, Frame> frames;
   /// Nodes outside the graph that `source` may point to.
   std::vector<MadeNode> made;
   /// The graph nodes that the request feeds or needs, before folding, merging and removal; no duplicates.
   std::vector<const Node*> written;
 
-  const StepNode& node(NodeId id) const { return nodes[static_cast<size_t>(id)]; }
-  DType TypeOf(Endpoint e) const { return node(e.node).types[static_cast<size_t>(e.index)]; }
-  const PartialShape& ShapeOf(Endpoint e) const { return node(e.node).shapes[static_cast<size_t>(e.index)]; }
+  const StepNode& node(NodeId id) const { return nodes[id]; }
+  DType TypeOf(Endpoint e) const { return node(e.node).types[PositionOf(e.index)]; }
+  const PartialShape& ShapeOf(Endpoint e) const { return node(e.node).shapes[PositionOf(e.index)]; }
+  /// The frames of a step; one that was not searched for loops has kStepFrame alone.
+  size_t frame_count() const { return frames.empty() ? 1 : frames.size(); }
+  FrameId ParentOf(FrameId frame) const { return frames[frame].parent; }
   /// The value of an endpoint if known, else null.
   const Tensor* ValueOf(Endpoint e) const {
     const StepNode& n = node(e.node);
-    return n.values.empty() ? nullptr : &n.values[static_cast<size_t>(e.index)];
+    return n.values.empty() ? nullptr : &n.values[PositionOf(e.index)];
   }
 };
 
 /// Removes the nodes that are not in `kept`; no kept node, fetch or target may use them. Returns the new id of each
 /// node, -1 if removed.
-std::vector<NodeId> Keep(StepGraph& step, const std::vector<bool>& kept);
+IndexedVector<NodeId, NodeId> Keep(StepGraph& step, const IndexedVector<NodeId, bool>& kept);
 
 /// One line per node in order, then the fetches and targets: "m = MatMul(x, w:1, ^init) transpose_a=true @/device:CPU:0
 /// in while on CPU:0 -> float [2,4]". Shows the requested device, the loop, and the device from `placement` (may be

@@ -69,7 +69,7 @@ std::string NodeText(const StepGraph& step, const StepNode& node, const Placemen
     case StepNode::Kind::kOp:
       text += fmt::format("{}({}){}", node.source->op().name, OperandsText(step, node), AttrsText(*node.source));
       if (!node.source->device().empty()) text += " @" + node.source->device();
-      if (node.frame > 0) text += " in " + step.frames[static_cast<size_t>(node.frame)].name;
+      if (node.frame > kStepFrame) text += " in " + step.frames[node.frame].name;
       text += WhereText(placement, static_cast<size_t>(&node - step.nodes.data()));
       text += ReplacedText(step, node.source);
       break;
@@ -86,7 +86,7 @@ class Verifier {
   explicit Verifier(const StepGraph& step) : step_(step) {}
 
   Status Run() const {
-    for (size_t i = 0; i < step_.nodes.size(); ++i) WEIR_TRY(CheckNode(static_cast<NodeId>(i)));
+    for (const NodeId id : step_.nodes.indices()) WEIR_TRY(CheckNode(id));
     for (const Endpoint& fetch : step_.fetches) {
       if (!Exists(fetch))
         return Internal("a fetch is output {} of node {}, which is not there", fetch.index, fetch.node);
@@ -98,7 +98,7 @@ class Verifier {
   }
 
  private:
-  bool IsNode(NodeId id) const { return id >= 0 && static_cast<size_t>(id) < step_.nodes.size(); }
+  bool IsNode(NodeId id) const { return id >= 0 && step_.nodes.Has(id); }
   bool Exists(const Endpoint& e) const {
     return IsNode(e.node) && e.index >= 0 && static_cast<size_t>(e.index) < step_.node(e.node).types.size();
   }
@@ -134,8 +134,8 @@ class Verifier {
     if (node.types.size() != node.source->output_types().size()) {
       return Internal("'{}' has {} outputs, its op {}", node.name(), node.types.size(), node.source->num_outputs());
     }
-    if (node.frame < 0 || static_cast<size_t>(node.frame) >= std::max<size_t>(step_.frames.size(), 1)) {
-      return Internal("'{}' is in frame {}, which is not there", node.name(), node.frame);
+    if (!node.frame.valid() || node.frame.position() >= step_.frame_count()) {
+      return Internal("'{}' is in frame {}, which is not there", node.name(), node.frame.number());
     }
     return Status();
   }

@@ -1,6 +1,5 @@
 #include "core/io/record_file.h"
 
-#include <algorithm>
 #include <cstring>
 
 #include "core/base/errors.h"
@@ -9,8 +8,6 @@
 
 namespace weir::io {
 namespace {
-
-constexpr uint64_t kWindowBytes = 256 << 10;
 
 Status Corrupted(uint64_t offset, const std::string& path) {
   return DataLoss("corrupted record at {}{}: {}", offset, offset == 0 ? " (Is this even a TFRecord file?)" : "", path);
@@ -43,39 +40,35 @@ std::string FrameRecord(std::string_view payload) {
   return frame;
 }
 
-Result<RecordReader> RecordReader::Open(const std::string& path) {
-  WEIR_ASSIGN(InputFile file, InputFile::Open(path));
-  return RecordReader(std::move(file));
-}
-
-Result<std::string_view> RecordReader::Peek(uint64_t offset, uint64_t size) {
-  const uint64_t end = window_start_ + window_.size();
-  if (offset < window_start_ || offset + size > end) {
-    const uint64_t wanted = std::min(std::max(size, kWindowBytes), file_.size() - offset);
-    WEIR_ASSIGN(window_, file_.ReadAt(offset, wanted));
-    window_start_ = offset;
-  }
-  return std::string_view(window_).substr(offset - window_start_, size);
+Result<RecordReader> RecordReader::Open(const std::string& path, Compression compression) {
+  WEIR_ASSIGN(ByteStream bytes, ByteStream::Open(path, compression));
+  return RecordReader(std::move(bytes));
 }
 
 Result<std::optional<std::string>> RecordReader::Next() {
-  const uint64_t left = file_.size() - offset_;
-  if (left < kRecordHeaderBytes) return std::optional<std::string>();
-  WEIR_ASSIGN(const std::string_view header, Peek(offset_, kRecordHeaderBytes));
+  const std::string& path = bytes_.path();
+  const uint64_t offset = bytes_.offset();
+  WEIR_ASSIGN(const std::string_view header, bytes_.Peek(kRecordHeaderBytes));
+  if (header.size() < kRecordHeaderBytes) return std::optional<std::string>();
   const uint64_t length = LoadFixed64(header.data());
-  if (UnmaskCrc(LoadFixed32(header.data() + 8)) != Crc32c(header.substr(0, 8))) {
-    return Corrupted(offset_, file_.path());
+  if (UnmaskCrc(LoadFixed32(header.data() + 8)) != Crc32c(header.substr(0, 8))) return Corrupted(offset, path);
+  const auto truncated = [&](uint64_t there) {
+    return DataLoss("truncated record at {}: {} announces {} bytes there and has {}", offset, path, length,
+                    there - kRecordHeaderBytes);
+  };
+  constexpr uint64_t kFrame = kRecordHeaderBytes + kRecordFooterBytes;
+  const std::optional<uint64_t> left = bytes_.left();
+  if (left && (*left < kFrame || length > *left - kFrame)) return truncated(*left);
+  if (!left && length > kMostCompressedRecord) {
+    return ResourceExhausted("{} announces a record of {} bytes at {}, at most {} are read of a compressed file", path,
+                             length, offset, kMostCompressedRecord);
   }
-  const uint64_t behind_header = left - kRecordHeaderBytes;
-  if (behind_header < kRecordFooterBytes || length > behind_header - kRecordFooterBytes) {
-    return DataLoss("truncated record at {}: {} announces {} bytes there and has {}", offset_, file_.path(), length,
-                    behind_header);
-  }
-  const uint64_t start = offset_ + kRecordHeaderBytes;
-  WEIR_ASSIGN(const std::string_view body, Peek(start, length + kRecordFooterBytes));
-  offset_ = start + length + kRecordFooterBytes;
-  const std::string_view payload = body.substr(0, length);
-  if (UnmaskCrc(LoadFixed32(body.data() + length)) != Crc32c(payload)) return Corrupted(start, file_.path());
+  WEIR_ASSIGN(const std::string_view record, bytes_.Peek(kFrame + length));
+  if (record.size() < kFrame + length) return truncated(record.size());
+  const std::string_view payload = record.substr(kRecordHeaderBytes, length);
+  const bool intact = UnmaskCrc(LoadFixed32(payload.data() + length)) == Crc32c(payload);
+  bytes_.Take(kFrame + length);
+  if (!intact) return Corrupted(offset + kRecordHeaderBytes, path);
   return std::optional<std::string>(payload);
 }
 

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "core/base/status.h"
+#include "core/io/byte_stream.h"
 #include "core/io/files.h"
 
 namespace weir::io {
@@ -29,26 +30,24 @@ void EndRecord(std::string& out, size_t begin);
 /// Reads records in order. Single-threaded.
 class RecordReader {
  public:
-  static Result<RecordReader> Open(const std::string& path);
+  static Result<RecordReader> Open(const std::string& path, Compression compression = Compression::kNone);
 
   /// The next payload, or nullopt at the end. As in TensorFlow, a file that ends within a header counts as ended there.
   /// DataLoss "corrupted record at <offset>" for a wrong checksum, "truncated record at <offset>" for a truncated
   /// payload. After a payload with a wrong checksum the next call continues with the next record; all other errors
-  /// repeat.
+  /// repeat. ResourceExhausted for a compressed record above kMostCompressedRecord.
   Result<std::optional<std::string>> Next();
 
   /// Offset of the next record.
-  uint64_t offset() const { return offset_; }
+  uint64_t offset() const { return bytes_.offset(); }
 
  private:
-  explicit RecordReader(InputFile file) : file_(std::move(file)) {}
-  Result<std::string_view> Peek(uint64_t offset, uint64_t size);
+  explicit RecordReader(ByteStream bytes) : bytes_(std::move(bytes)) {}
 
-  InputFile file_;
-  uint64_t offset_ = 0;
-  uint64_t window_start_ = 0;  // file offset of window_
-  std::string window_;
+  ByteStream bytes_;
 };
+/// Bytes of a record, decompressed. Its announced size is all that one knows before.
+inline constexpr uint64_t kMostCompressedRecord = uint64_t{1} << 30;
 
 /// Writes records. Single-threaded.
 class RecordWriter {

@@ -51,28 +51,6 @@ Result<std::string> SettingText(const Json& value) {
   return op::AttrValue(value.get<std::vector<int64_t>>()).ToString();
 }
 
-/// The op inside a fused one that takes its first operands, and their number; of another op, itself.
-struct Measured {
-  std::string op;
-  size_t inputs;
-};
-Measured MeasuredOf(const op::OpDef& def, size_t inputs) {
-  const Measured itself{def.name, inputs};
-  if (def.computes.empty()) return itself;
-  std::string operands;
-  const std::string_view text = def.computes[0].text;
-  for (size_t i = 0; i < def.inputs.size(); ++i) {
-    operands += (i == 0 ? "(" : ", ") + def.inputs[i].name;
-    const size_t open = text.find(operands + ")");
-    if (open == std::string_view::npos) continue;
-    std::string_view before = text.substr(0, open);
-    if (before.ends_with(']')) before = before.substr(0, before.rfind('['));
-    const size_t begin = before.find_last_of("(|,= ");
-    return {std::string(before.substr(begin == std::string_view::npos ? 0 : begin + 1)), i + 1};
-  }
-  return itself;
-}
-
 /// Distance of two shapes: the largest ratio of extents as a power of two; infinity if they are not comparable.
 double Distance(const Shape& a, const Shape& b) {
   if (a.rank() != b.rank()) return std::numeric_limits<double>::infinity();
@@ -235,14 +213,15 @@ std::vector<double> Calibration::Times(const op::AttrView& attrs, std::span<cons
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i].value != nullptr) constants.push_back(i);
   }
-  const Measured measured = MeasuredOf(attrs.def(), inputs.size());
   Settings all = settings;
   all.insert(given_by_fusion.begin(), given_by_fusion.end());
   const DType dtype = inputs[0].dtype;
   std::vector<double> times = Nearest(KeyOf(attrs.def().name, dtype, flags, all, constants), inputs, plugins);
-  if (!times.empty() || measured.inputs >= inputs.size()) return times;
-  std::erase_if(constants, [&](size_t i) { return i >= measured.inputs; });
-  return Nearest(KeyOf(measured.op, dtype, flags, settings, constants), inputs.first(measured.inputs), plugins);
+  const auto& [base, count] = attrs.def().measured_as;
+  const auto operands = static_cast<size_t>(count);
+  if (!times.empty() || base.empty() || operands >= inputs.size()) return times;
+  std::erase_if(constants, [&](size_t i) { return i >= operands; });
+  return Nearest(KeyOf(base, dtype, flags, settings, constants), inputs.first(operands), plugins);
 }
 
 std::vector<double> Calibration::Nearest(const std::string& key, std::span<const OperandSpec> inputs,

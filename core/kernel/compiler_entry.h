@@ -27,6 +27,9 @@ inline bool Serializes(const weir_compiler_api* api) {
   return WEIR_HAS(api, serialize) && WEIR_HAS(api, deserialize) && WEIR_HAS(api, compat) && WEIR_HAS(api, key);
 }
 
+/// True if regions that are loops may be shown to it.
+inline bool TakesLoops(const weir_compiler_api* api) { return WEIR_HAS(api, claim_loop); }
+
 }  // namespace weir::kernel
 
 #endif  // WEIR_CORE_KERNEL_COMPILER_ENTRY_H_

@@ -10,12 +10,14 @@
 
 #include "core/base/errors.h"
 #include "core/base/legible.h"
+#include "core/device/open_devices.h"
 #include "core/kernel/call.h"
 #include "core/kernel/node_attr.h"
 #include "core/kernel/pending_calls.h"
 #include "core/runtime/blocking_pool.h"
 #include "core/runtime/compute_pool.h"
 #include "core/tensor/buffer.h"
+#include "sdk/abi/device_tables.h"
 #include "sdk/abi/plugin.h"
 
 namespace weir::kernel {
@@ -261,7 +263,19 @@ int32_t StringSet(const weir_tensor* tensor, uint64_t i, weir_str text) noexcept
   });
 }
 
-const void* GetInterface(weir_str) noexcept { return nullptr; }
+const void* DeviceTable(weir_device* device, weir_str id) noexcept {
+  const void* table = nullptr;
+  Guard(nullptr, [&]() -> Status {
+    table = device::TableOfOpenDevice(device, Text(id));
+    return {};
+  });
+  return table;
+}
+
+const void* GetInterface(weir_str id) noexcept {
+  static const weir_device_tables device_tables = {sizeof(weir_device_tables), 0, DeviceTable};
+  return Text(id) == WEIR_DEVICE_TABLES_INTERFACE ? &device_tables : nullptr;
+}
 
 }  // namespace
 

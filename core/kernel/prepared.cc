@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/base/errors.h"
+#include "core/device/open_devices.h"
 #include "core/tensor/buffer.h"
 
 namespace weir::kernel {
@@ -16,6 +17,8 @@ class PrepArgs {
  public:
   PrepArgs(const weir_node& node, std::span<const OperandSpec> inputs, std::span<const OperandSpec> outputs,
            weir_device* device, uint64_t max_tiles = 1) {
+    const uint64_t there = device::AlignmentOfOpenDevice(device);
+    if (there != 0) alignment_ = there;
     operands_.reserve(inputs.size() + outputs.size());  // keeps pointers to elements valid
     values_.reserve(operands_.capacity());
     AddAll(inputs, input_pointers_);
@@ -44,7 +47,7 @@ class PrepArgs {
       operand.space = spec.host ? WEIR_SPACE_HOST : WEIR_SPACE_DEVICE;
       operand.flags = spec.variable ? WEIR_OPERAND_VARIABLE : 0;
       operand.shape = ViewOf(spec.shape);
-      operand.alignment = kBufferAlignment;
+      operand.alignment = spec.host ? kBufferAlignment : alignment_;
       if (spec.value != nullptr && spec.value->on_host()) {
         operand.flags |= WEIR_OPERAND_CONSTANT;
         operand.value = &values_.emplace_back(ViewOf(*spec.value));
@@ -53,6 +56,7 @@ class PrepArgs {
     }
   }
 
+  uint64_t alignment_ = kBufferAlignment;  // in the device's memory
   std::vector<weir_operand> operands_;
   std::vector<weir_tensor> values_;
   std::vector<const weir_operand*> input_pointers_;
@@ -151,6 +155,10 @@ std::unique_ptr<PreparedKernel> PreparedKernel::Own(const KernelEntry& entry, co
 
 PreparedKernel::~PreparedKernel() {
   if (owned_ && WEIR_HAS(entry_->record, unprepare)) entry_->record->unprepare(&prepared_);
+}
+
+Result<weir_device*> HandleToAsk(device::Device& device) {
+  return device.info().stand_in ? Result<weir_device*>(nullptr) : device.Open();
 }
 
 Status Supports(const KernelEntry& entry, const weir_node& node, std::span<const OperandSpec> inputs,

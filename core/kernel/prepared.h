@@ -77,6 +77,10 @@ class PreparedKernel {
   weir_prepared prepared_{};
 };
 
+/// A device's handle for Supports and Estimate. Opens the device; null for a device of another process, whose handle is
+/// not its plugin's.
+Result<weir_device*> HandleToAsk(device::Device& device);
+
 /// Calls the record's `supports`; ok if the kernel has none. Unimplemented with the plugin's reason.
 Status Supports(const KernelEntry& entry, const weir_node& node, std::span<const OperandSpec> inputs,
                 std::span<const OperandSpec> outputs, weir_device* device);

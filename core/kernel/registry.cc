@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <limits>
 #include <map>
-#include <set>
 #include <span>
 #include <tuple>
 
@@ -21,16 +20,18 @@ std::span<const weir_type_constraint> Constraints(const weir_kernel& record) {
   return {record.types, record.types != nullptr ? record.type_count : 0};
 }
 
-// Type constraints in a canonical order.
-std::vector<std::pair<std::string_view, uint64_t>> TypeKey(const weir_kernel& record) {
-  std::vector<std::pair<std::string_view, uint64_t>> key;
-  for (const weir_type_constraint& type : Constraints(record)) key.emplace_back(Text(type.attr), type.dtypes);
-  std::sort(key.begin(), key.end());
-  return key;
+// True for the same constraints in any order; no attribute is constrained twice.
+bool SameTypes(std::span<const weir_type_constraint> a, std::span<const weir_type_constraint> b) {
+  return a.size() == b.size() && std::all_of(a.begin(), a.end(), [b](const weir_type_constraint& type) {
+           return std::any_of(b.begin(), b.end(), [&type](const weir_type_constraint& other) {
+             return type.dtypes == other.dtypes && Text(type.attr) == Text(other.attr);
+           });
+         });
 }
 
 bool SameKey(const weir_kernel& a, const weir_kernel& b) {
-  return Text(a.platform) == Text(b.platform) && a.priority == b.priority && TypeKey(a) == TypeKey(b);
+  return a.priority == b.priority && Text(a.platform) == Text(b.platform) &&
+         SameTypes(Constraints(a), Constraints(b));
 }
 
 // "DT_FLOAT, DT_INT32"
@@ -109,38 +110,86 @@ bool HasOpaqueType(const op::AttrView& attrs) {
   });
 }
 
+// Checks of the type constraints that do not need the op's definition.
+Status CheckConstraints(const weir_kernel& record) {
+  const auto constraints = Constraints(record);
+  for (size_t i = 0; i < constraints.size(); ++i) {
+    const std::string_view attr = Text(constraints[i].attr);
+    for (size_t j = 0; j < i; ++j) {
+      if (Text(constraints[j].attr) != attr) continue;
+      return InvalidArgument("kernel {}: '{}' is constrained twice", Text(record.op), attr);
+    }
+    if (constraints[i].dtypes == 0) {
+      return InvalidArgument("kernel {}: '{}' may have no type at all", Text(record.op), attr);
+    }
+  }
+  return {};
+}
+
+Status CheckAgainstOp(const op::OpRegistry& ops, const weir_kernel& record) {
+  const std::string_view op = Text(record.op);
+  const op::OpDef* def = ops.Find(op);
+  if (def == nullptr) return InvalidArgument("kernel {}: {}", op, ops.Get(op).status().message());
+  if (def->run_by != op::RunBy::kKernel) {
+    return InvalidArgument("kernel {}: the core runs this op itself ({}) on every device", op, Name(def->run_by));
+  }
+  WEIR_TRY(CheckOpaque(record, *def));
+  for (const weir_type_constraint& constraint : Constraints(record)) {
+    const op::AttrDef* attr = def->FindAttr(Text(constraint.attr));
+    if (attr != nullptr && (attr->type == "type" || attr->type == "list(type)")) continue;
+    return InvalidArgument("kernel {}: the op has no type attribute '{}'", op, Text(constraint.attr));
+  }
+  return {};
+}
+
 }  // namespace
 
 Status KernelRegistry::Add(const op::OpRegistry& ops, KernelEntry entry) {
   WEIR_TRY(CheckRecord(entry.record));
+  WEIR_TRY(CheckAgainstOp(ops, *entry.record));
+  entry.check.Set(RecordCheck::Outcome::kFits);
+  return AddOnUse(ops, std::move(entry));
+}
+
+Status KernelRegistry::AddOnUse(const op::OpRegistry& ops, KernelEntry entry) {
+  WEIR_TRY(CheckRecord(entry.record));
   const weir_kernel& record = *entry.record;
-  const std::string op_name(Text(record.op));
-  const op::OpDef* def = ops.Find(op_name);
-  if (def == nullptr) return InvalidArgument("kernel {}: {}", op_name, ops.Get(op_name).status().message());
-  if (def->run_by != op::RunBy::kKernel) {
-    return InvalidArgument("kernel {}: the core runs this op itself ({}) on every device", op_name, Name(def->run_by));
-  }
-  WEIR_TRY(CheckOpaque(record, *def));
-  std::set<std::string_view> seen;
-  for (const weir_type_constraint& constraint : Constraints(record)) {
-    const std::string attr(Text(constraint.attr));
-    const op::AttrDef* attr_def = def->FindAttr(attr);
-    if (attr_def == nullptr || (attr_def->type != "type" && attr_def->type != "list(type)")) {
-      return InvalidArgument("kernel {}: the op has no type attribute '{}'", op_name, attr);
-    }
-    if (!seen.insert(attr_def->name).second)
-      return InvalidArgument("kernel {}: '{}' is constrained twice", op_name, attr);
-    if (constraint.dtypes == 0) return InvalidArgument("kernel {}: '{}' may have no type at all", op_name, attr);
-  }
-  std::vector<KernelEntry>& same_op = by_op_[op_name];
-  for (const KernelEntry& other : same_op) {
+  const std::string_view op = Text(record.op);
+  if (!ops.Has(op)) return InvalidArgument("kernel {}: {}", op, ops.Get(op).status().message());
+  WEIR_TRY(CheckConstraints(record));
+  auto same_op = by_op_.find(op);
+  if (same_op == by_op_.end()) same_op = by_op_.emplace(std::string(op), std::vector<KernelEntry>()).first;
+  for (const KernelEntry& other : same_op->second) {
     if (other.file == entry.file && SameKey(*other.record, record)) {
-      return InvalidArgument("kernel {}: a second record for platform {}, the same types and priority {}", op_name,
+      return InvalidArgument("kernel {}: a second record for platform {}, the same types and priority {}", op,
                              Text(record.platform), record.priority);
     }
   }
-  same_op.push_back(std::move(entry));
+  if (entry.check.outcome() == RecordCheck::Outcome::kOpen) ops_ = &ops;
+  same_op->second.push_back(std::move(entry));
   return {};
+}
+
+bool KernelRegistry::Usable(const KernelEntry& entry) const {
+  if (entry.check.outcome() == RecordCheck::Outcome::kOpen) {
+    const bool fits = entry.host || CheckAgainstOp(*ops_, *entry.record).ok();
+    entry.check.Set(fits ? RecordCheck::Outcome::kFits : RecordCheck::Outcome::kFaulty);
+  }
+  return entry.check.outcome() == RecordCheck::Outcome::kFits;
+}
+
+std::vector<RecordFault> KernelRegistry::Faults() const {
+  std::vector<RecordFault> faults;
+  for (const auto& [op, of_op] : by_op_) {
+    for (const KernelEntry& entry : of_op) {
+      if (Usable(entry)) continue;
+      faults.push_back({entry.plugin, entry.file, std::string(CheckAgainstOp(*ops_, *entry.record).message())});
+    }
+  }
+  std::sort(faults.begin(), faults.end(), [](const RecordFault& a, const RecordFault& b) {
+    return std::tie(a.file, a.plugin, a.message) < std::tie(b.file, b.plugin, b.message);
+  });
+  return faults;
 }
 
 void KernelRegistry::AddHostKernel(std::string op, BuiltinKernel kernel) {
@@ -162,7 +211,7 @@ void KernelRegistry::AddHostKernel(std::string op, BuiltinKernel kernel) {
 }
 
 const KernelEntry* KernelRegistry::FindHost(std::string_view op) const {
-  const auto it = by_op_.find(std::string(op));
+  const auto it = by_op_.find(op);
   if (it == by_op_.end()) return nullptr;
   const auto found = std::find_if(it->second.begin(), it->second.end(), [](const KernelEntry& e) { return e.host; });
   return found == it->second.end() ? nullptr : &*found;
@@ -173,7 +222,7 @@ std::vector<const KernelEntry*> KernelRegistry::Find(const op::AttrView& attrs, 
   const auto it = by_op_.find(attrs.def().name);
   if (it == by_op_.end() || HasOpaqueType(attrs)) return found;
   for (const KernelEntry& entry : it->second) {
-    if (entry.host) continue;
+    if (entry.host || !Usable(entry)) continue;
     const auto constraints = Constraints(*entry.record);
     const bool fits =
         Text(entry.record->platform) == platform &&
@@ -198,16 +247,20 @@ std::vector<const KernelEntry*> KernelRegistry::Find(const op::AttrView& attrs, 
 
 std::vector<const KernelEntry*> KernelRegistry::ForOp(std::string_view op) const {
   std::vector<const KernelEntry*> entries;
-  const auto it = by_op_.find(std::string(op));
+  const auto it = by_op_.find(op);
   if (it == by_op_.end()) return entries;
-  for (const KernelEntry& entry : it->second) entries.push_back(&entry);
+  for (const KernelEntry& entry : it->second) {
+    if (Usable(entry)) entries.push_back(&entry);
+  }
   return entries;
 }
 
 std::vector<const KernelEntry*> KernelRegistry::All() const {
   std::vector<const KernelEntry*> entries;
   for (const auto& [op, of_op] : by_op_) {
-    for (const KernelEntry& entry : of_op) entries.push_back(&entry);
+    for (const KernelEntry& entry : of_op) {
+      if (Usable(entry)) entries.push_back(&entry);
+    }
   }
   std::sort(entries.begin(), entries.end(), [](const KernelEntry* a, const KernelEntry* b) {
     return std::tuple(Text(a->record->op), Text(a->record->platform), std::string_view(a->file), a) <
@@ -218,7 +271,10 @@ std::vector<const KernelEntry*> KernelRegistry::All() const {
 
 size_t KernelRegistry::size() const {
   size_t count = 0;
-  for (const auto& [op, of_op] : by_op_) count += of_op.size();
+  for (const auto& [op, of_op] : by_op_) {
+    count += static_cast<size_t>(
+        std::count_if(of_op.begin(), of_op.end(), [this](const KernelEntry& entry) { return Usable(entry); }));
+  }
   return count;
 }
 

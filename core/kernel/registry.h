@@ -2,6 +2,9 @@
 #ifndef WEIR_CORE_KERNEL_REGISTRY_H_
 #define WEIR_CORE_KERNEL_REGISTRY_H_
 
+#include <algorithm>
+#include <atomic>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -20,6 +23,24 @@ namespace weir::kernel {
 /// The platform of the core's kernels, which use host tensors and can serve any device.
 inline constexpr std::string_view kHostPlatform = "host";
 
+/// Whether a record fits the declaration of its op. Threads may find out at once: they get the same answer.
+class RecordCheck {
+ public:
+  enum class Outcome : uint8_t { kOpen, kFits, kFaulty };
+
+  RecordCheck() = default;
+  RecordCheck(const RecordCheck& other) noexcept : outcome_(other.outcome()) {}
+  RecordCheck& operator=(const RecordCheck& other) noexcept {
+    Set(other.outcome());
+    return *this;
+  }
+  Outcome outcome() const { return outcome_.load(std::memory_order_relaxed); }
+  void Set(Outcome outcome) { outcome_.store(outcome, std::memory_order_relaxed); }
+
+ private:
+  std::atomic<Outcome> outcome_{Outcome::kOpen};
+};
+
 /// A registered kernel. `record` belongs to the plugin and lives as long as the process. The record of a host kernel
 /// only names op and platform; `host` is the kernel.
 struct KernelEntry {
@@ -29,6 +50,14 @@ struct KernelEntry {
   int isa_level = 0;                          // 0 plain, 2..4 for x86-64-v2..v4; the higher wins an equal key inside
                                               // one plugin name
   std::shared_ptr<const BuiltinKernel> host;  // null for plugin kernels
+  mutable RecordCheck check;
+};
+
+/// A record that AddOnUse added and that does not fit its op.
+struct RecordFault {
+  std::string plugin;
+  std::string file;
+  std::string message;
 };
 
 /// Filled while plugins load, then read-only and thread-safe.
@@ -38,6 +67,11 @@ class KernelRegistry {
   /// or variants other than variables (they never cross the ABI), an undeclared attribute, and a second record with the
   /// same op, platform, types and priority from one file.
   Status Add(const op::OpRegistry& ops, KernelEntry entry);
+  /// The same, but a record is compared with its op's declaration only when kernels of the op are asked for, and left
+  /// out if it does not fit. All calls name one `ops`, which outlives the registry and its copies.
+  Status AddOnUse(const op::OpRegistry& ops, KernelEntry entry);
+  /// Compares all records that are not compared yet, and returns those that do not fit.
+  std::vector<RecordFault> Faults() const;
 
   /// Adds the core's host kernel of an op. A second one for the same op is a bug and is ignored.
   void AddHost(std::string op, BuiltinFn fn, InputUse inputs = InputUse::kDuringCall) {
@@ -57,11 +91,27 @@ class KernelRegistry {
   std::vector<const KernelEntry*> ForOp(std::string_view op) const;
   std::vector<const KernelEntry*> All() const;
   size_t size() const;
+  /// True if the condition holds for a record, which may not be compared with its op yet.
+  template <class Condition>
+  bool AnyRecord(Condition condition) const {
+    const auto holds = [&condition](const KernelEntry& entry) { return condition(entry.record); };
+    return std::any_of(by_op_.begin(), by_op_.end(), [&holds](const auto& of_op) {
+      return std::any_of(of_op.second.begin(), of_op.second.end(), holds);
+    });
+  }
 
  private:
-  void AddHostKernel(std::string op, BuiltinKernel kernel);
+  struct TextHash {
+    using is_transparent = void;
+    size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
+  };
 
-  std::unordered_map<std::string, std::vector<KernelEntry>> by_op_;
+  void AddHostKernel(std::string op, BuiltinKernel kernel);
+  /// False for a record that does not fit its op.
+  bool Usable(const KernelEntry& entry) const;
+
+  std::unordered_map<std::string, std::vector<KernelEntry>, TextHash, std::equal_to<>> by_op_;
+  const op::OpRegistry* ops_ = nullptr;  // of the records added by AddOnUse
 };
 
 /// Printed information about a node and the kernels of its op.

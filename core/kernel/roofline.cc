@@ -1,8 +1,11 @@
 #include "core/kernel/roofline.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <string_view>
 
 namespace weir::kernel {
 
@@ -22,8 +25,17 @@ weir_cost DeclaredWork(const weir_kernel& record, std::span<const OperandSpec> i
       cost.bytes += elements * static_cast<double>(SizeOf(operand.dtype));
     }
   }
-  cost.flops = KnownOr(record.flops_per_element, 1) * largest;
+  cost.flops = (WorkFault(record).empty() ? KnownOr(record.flops_per_element, 1) : 1) * largest;
   return cost;
+}
+
+std::string WorkFault(const weir_kernel& record) {
+  constexpr double kLeast = 1e-6, kMost = 1e12;
+  const double flops = record.flops_per_element;
+  if (flops == 0 || (flops >= kLeast && flops <= kMost)) return {};
+  return fmt::format(
+      "kernel {}: flops_per_element is {:g}, wanted {:g} to {:g}, or 0 for unknown; it counts as unknown",
+      std::string_view(record.op.data, record.op.size), flops, kLeast, kMost);
 }
 
 double RooflineNs(const weir_cost& cost, const weir_profile* profile, DType dtype, double launch_ns) {

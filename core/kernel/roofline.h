@@ -3,6 +3,7 @@
 #define WEIR_CORE_KERNEL_ROOFLINE_H_
 
 #include <span>
+#include <string>
 
 #include "core/kernel/prepared.h"
 #include "core/tensor/dtype.h"
@@ -17,6 +18,9 @@ double KnownOr(double figure, double otherwise);
 /// Work of a record without `estimate`: its class, flops per element of the largest operand, every operand moved once.
 weir_cost DeclaredWork(const weir_kernel& record, std::span<const OperandSpec> inputs,
                        std::span<const OperandSpec> outputs);
+
+/// What is wrong with the work that a record declares, or empty. A faulty figure counts as not declared.
+std::string WorkFault(const weir_kernel& record);
 
 /// Assumed rates of a device without declared ones: modest, so that missing figures do not attract work.
 inline constexpr double kAssumedFlopsPerNs = 1;

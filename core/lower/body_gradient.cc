@@ -45,35 +45,34 @@ Result<NodeId> AddPlaceholder(Definition& graph, const std::string& name, DType 
 
 /// Adds the nodes of `from` in `kept`, starting at id `images.size()`. Appends the ids of the copies to `images`, kNone
 /// for omitted nodes.
-Status CopyNodes(const Definition& from, const std::vector<bool>& kept, Definition& to, std::vector<NodeId>& images) {
-  const auto first = static_cast<NodeId>(images.size());
-  images.resize(static_cast<size_t>(from.num_nodes()), kNone);
-  const auto image = [&](Endpoint e) {
-    return e.node < 0 ? Endpoint{} : Endpoint{images[static_cast<size_t>(e.node)], e.index};
-  };
+Status CopyNodes(const Definition& from, const IndexedVector<NodeId, bool>& kept, Definition& to,
+                 IndexedVector<NodeId, NodeId>& images) {
+  const NodeId first = images.end_index();
+  images.resize(PositionOf(from.num_nodes()), kNone);
+  const auto image = [&](Endpoint e) { return e.node < 0 ? Endpoint{} : Endpoint{images[e.node], e.index}; };
   for (NodeId id = first; id < from.num_nodes(); ++id) {
-    if (!kept[static_cast<size_t>(id)]) continue;
+    if (!kept[id]) continue;
     const Node& node = from.node(id);
     graph::NodeSpec spec;
     spec.name = node.name();
     spec.op = &node.op();
     for (const Endpoint& input : node.inputs()) spec.inputs.push_back(image(input));
     for (const NodeId control : node.control_inputs()) {
-      const NodeId copy = images[static_cast<size_t>(control)];
+      const NodeId copy = images[control];
       if (copy != kNone) spec.control_inputs.push_back(copy);
     }
     spec.device = node.device();
     spec.attrs = node.attrs().explicit_values();
     spec.origin = node.origin();
     WEIR_ASSIGN(const Node* const copy, to.Add(std::move(spec)));
-    images[static_cast<size_t>(id)] = copy->id();
+    images[id] = copy->id();
   }
   for (NodeId id = first; id < from.num_nodes(); ++id) {  // back edges
-    if (!kept[static_cast<size_t>(id)]) continue;
+    if (!kept[id]) continue;
     for (size_t i = 0; i < from.node(id).inputs().size(); ++i) {
       const Endpoint input = from.node(id).inputs()[i];
       if (input.node < id) continue;
-      WEIR_TRY(to.SetInput(images[static_cast<size_t>(id)], static_cast<int>(i), image(input)));
+      WEIR_TRY(to.SetInput(images[id], static_cast<int>(i), image(input)));
     }
   }
   return {};
@@ -96,14 +95,14 @@ Status CheckRepeatable(const Node& node, const FunctionBody& body) {
 Result<std::unique_ptr<const FunctionBody>> Pruned(const FunctionBody& whole) {
   const Definition& from = whole.graph;
   const size_t arguments = whole.num_arguments();
-  std::vector<bool> kept(static_cast<size_t>(from.num_nodes()), false);
+  IndexedVector<NodeId, bool> kept(PositionOf(from.num_nodes()), false);
   std::vector<NodeId> stack;
   for (const Endpoint& result : whole.results) stack.push_back(result.node);
   while (!stack.empty()) {
     const NodeId id = stack.back();
     stack.pop_back();
-    if (id < 0 || kept[static_cast<size_t>(id)]) continue;
-    kept[static_cast<size_t>(id)] = true;
+    if (id < 0 || kept[id]) continue;
+    kept[id] = true;
     for (const Endpoint& input : from.node(id).inputs()) stack.push_back(input.node);
     for (const NodeId control : from.node(id).control_inputs()) stack.push_back(control);
   }
@@ -111,8 +110,8 @@ Result<std::unique_ptr<const FunctionBody>> Pruned(const FunctionBody& whole) {
   body->graph.SetFunctions(from.shared_functions());
   body->graph.versions() = from.versions();
   body->signature = whole.signature;
-  std::vector<NodeId> images;
-  std::vector<bool> reached;  // by node of the new graph: depends on an argument
+  IndexedVector<NodeId, NodeId> images;
+  IndexedVector<NodeId, bool> reached;  // a node of the new graph depends on an argument
   for (size_t i = 0; i < arguments; ++i) {
     const Node& node = from.node(static_cast<NodeId>(i));
     WEIR_ASSIGN(images.emplace_back(),
@@ -123,17 +122,15 @@ Result<std::unique_ptr<const FunctionBody>> Pruned(const FunctionBody& whole) {
     const Node& node = body->graph.node(id);
     WEIR_TRY(CheckRepeatable(node, whole));
     if (IsFunctional(node)) body->graph.SetAttr(id, op::kValuesOnly, true);
-    const auto is_reached = [&](NodeId from_id) {
-      return from_id >= 0 && from_id < id && reached[static_cast<size_t>(from_id)];
-    };
-    reached.push_back(static_cast<size_t>(id) < arguments ||
+    const auto is_reached = [&](NodeId from_id) { return from_id >= 0 && from_id < id && reached[from_id]; };
+    reached.push_back(PositionOf(id) < arguments ||
                       (!IsFunctional(node) &&
                        (std::ranges::any_of(node.inputs(), [&](const Endpoint& e) { return is_reached(e.node); }) ||
                         std::ranges::any_of(node.control_inputs(), is_reached))));
   }
   for (const Endpoint& result : whole.results) {
-    body->results.push_back({images[static_cast<size_t>(result.node)], result.index});
-    body->result_of_arguments.push_back(reached[static_cast<size_t>(body->results.back().node)]);
+    body->results.push_back({images[result.node], result.index});
+    body->result_of_arguments.push_back(reached[body->results.back().node]);
   }
   return std::unique_ptr<const FunctionBody>(std::move(body));
 }
@@ -155,27 +152,27 @@ class NodeContext final : public op::GradContext {
   const op::AttrView& attrs() const override { return *attrs_; }
   int num_inputs() const override { return static_cast<int>(node_->inputs().size()); }
   int num_outputs() const override { return node_->num_outputs(); }
-  Value X(int i) override { return ToValue(node_->inputs()[static_cast<size_t>(i)]); }
+  Value X(int i) override { return ToValue(node_->inputs()[PositionOf(i)]); }
   Value Y(int i) override { return {node_->id(), i}; }
   Value Dy(int i) override {
-    Grad& dy = dy_[static_cast<size_t>(i)];
+    Grad& dy = dy_[PositionOf(i)];
     dy = dy.exists() ? Dense(dy) : Apply("ZerosLike", {Y(i)});
     return dy.values;
   }
   Grad DyAsIs(int i) override {
-    const Grad& dy = dy_[static_cast<size_t>(i)];
+    const Grad& dy = dy_[PositionOf(i)];
     return dy.sparse() ? dy : Grad(Dy(i));
   }
-  bool HasDy(int i) const override { return dy_[static_cast<size_t>(i)].exists(); }
+  bool HasDy(int i) const override { return dy_[PositionOf(i)].exists(); }
   DType TypeOf(Value v) const override { return v.exists() ? graph_.TypeOf(ToEndpoint(v)) : DType::kInvalid; }
   PartialShape ShapeOf(Value v) const override { return v.exists() ? graph_.ShapeOf(ToEndpoint(v)) : PartialShape(); }
   DType GradTypeOf(Value v) const override {
     if (BaseType(TypeOf(v)) != DType::kResource) return TypeOf(v);
     Endpoint from = ToEndpoint(v);
     while (graph_.node(from.node).op().traits.universal == op::Universal::kForward) {
-      from = graph_.node(from.node).inputs()[static_cast<size_t>(from.index)];
+      from = graph_.node(from.node).inputs()[PositionOf(from.index)];
     }
-    if (static_cast<size_t>(from.node) < held_.size()) return held_[static_cast<size_t>(from.node)];
+    if (PositionOf(from.node) < held_.size()) return held_[PositionOf(from.node)];
     const Node& node = graph_.node(from.node);
     const Result<DType> dtype =
         node.op().traits.universal == op::Universal::kVariable ? node.attrs().Type("dtype") : DType::kInvalid;
@@ -304,31 +301,28 @@ class BodyGradient {
       WEIR_ASSIGN(const NodeId id, AddPlaceholder(graph(), name, BaseType(types_.inputs[i]), types_.input_shapes[i]));
       if (i < arguments) images_.push_back(id);
     }
-    const std::vector<bool> all(static_cast<size_t>(body_.graph.num_nodes()), true);
+    const IndexedVector<NodeId, bool> all(PositionOf(body_.graph.num_nodes()), true);
     WEIR_TRY(CopyNodes(body_.graph, all, graph(), images_));
     whole_.signature.inputs.assign(types_.inputs.begin(), types_.inputs.end());
     whole_.signature.outputs.assign(types_.results.begin(), types_.results.end());
-    reached_.assign(static_cast<size_t>(graph().num_nodes()), false);
+    reached_.assign(PositionOf(graph().num_nodes()), false);
     std::fill_n(reached_.begin(), arguments, true);
     for (NodeId id = static_cast<NodeId>(types_.inputs.size()); id < graph().num_nodes(); ++id) {
-      reached_[static_cast<size_t>(id)] =
-          std::ranges::any_of(graph().node(id).inputs(), [&](const Endpoint& e) { return Wanted(e); });
+      reached_[id] = std::ranges::any_of(graph().node(id).inputs(), [&](const Endpoint& e) { return Wanted(e); });
     }
     return {};
   }
 
   /// True if an argument needs gradients of the value.
-  bool Wanted(Endpoint e) const {
-    return e.node >= 0 && reached_[static_cast<size_t>(e.node)] && TakesGradient(context_, ToValue(e));
-  }
+  bool Wanted(Endpoint e) const { return e.node >= 0 && reached_[e.node] && TakesGradient(context_, ToValue(e)); }
 
   void Flow(Endpoint to, const Grad& grad) {
-    if (grad.exists() && static_cast<size_t>(to.node) < reached_.size() && Wanted(to)) pending_[to].push_back(grad);
+    if (grad.exists() && reached_.Has(to.node) && Wanted(to)) pending_[to].push_back(grad);
   }
 
   void Seed() {
     for (size_t i = 0; i < body_.results.size(); ++i) {
-      const Endpoint result = {images_[static_cast<size_t>(body_.results[i].node)], body_.results[i].index};
+      const Endpoint result = {images_[body_.results[i].node], body_.results[i].index};
       const auto dy = static_cast<NodeId>(body_.num_arguments() + i);
       if (context_.GradTypeOf(ToValue(result)) == graph().TypeOf({dy, 0})) Flow(result, ToValue({dy, 0}));
     }
@@ -345,7 +339,7 @@ class BodyGradient {
 
   Status Visit(NodeId id) {
     const Node& node = graph().node(id);
-    if (!reached_[static_cast<size_t>(id)]) return {};
+    if (!reached_[id]) return {};
     std::vector<Grad> dy;
     for (int i = 0; i < node.num_outputs(); ++i) dy.push_back(Sum({id, i}));
     if (std::ranges::none_of(dy, &Grad::exists)) return context_.status();
@@ -388,8 +382,8 @@ class BodyGradient {
   const GradientTypes types_;
   FunctionBody whole_;
   NodeContext context_;
-  std::vector<NodeId> images_;  // by node of the body: id in whole_
-  std::vector<bool> reached_;   // by node of whole_ before gradients: depends on an argument
+  IndexedVector<NodeId, NodeId> images_;  // of the nodes of the body, in whole_
+  IndexedVector<NodeId, bool> reached_;   // a node of whole_ before gradients depends on an argument
   std::map<Endpoint, std::vector<Grad>> pending_;
 };
 

@@ -65,7 +65,7 @@ Result<Inlined> Lowerer::Inline(const Call& call, const FunctionBody& body, cons
               .origin = call.node.origin(),
               .anchor = anchor,
               .depth = call.scope.depth + 1};
-  scope.images.reserve(static_cast<size_t>(body.graph.num_nodes()));
+  scope.images.reserve(PositionOf(body.graph.num_nodes()));
   for (const Endpoint& argument : arguments) scope.images.push_back({.node = argument.node, .outputs = {argument}});
   const auto first = static_cast<NodeId>(arguments.size());
   for (NodeId id = first; id < body.graph.num_nodes(); ++id) WEIR_TRY(Lower(scope, body.graph.node(id)));
@@ -73,12 +73,12 @@ Result<Inlined> Lowerer::Inline(const Call& call, const FunctionBody& body, cons
 
   Inlined inlined;
   for (const Endpoint& result : body.results) {
-    inlined.results.push_back(scope.images[static_cast<size_t>(result.node)].At(result.index));
+    inlined.results.push_back(scope.images[result.node].At(result.index));
   }
   std::vector<NodeId> effects = std::move(scope.effects);
   if (!body.control_results.empty()) {
     effects.clear();
-    for (const NodeId id : body.control_results) effects.push_back(scope.images[static_cast<size_t>(id)].node);
+    for (const NodeId id : body.control_results) effects.push_back(scope.images[id].node);
   }
   inlined.has_effects = !effects.empty();
   if (effects.empty()) effects = {anchor};

@@ -13,9 +13,9 @@ namespace {
 NodeId ArgumentBehind(const FunctionBody& body, size_t i) {
   Endpoint from = body.results[i];
   while (body.graph.node(from.node).op().traits.universal == op::Universal::kForward) {
-    from = body.graph.node(from.node).inputs()[static_cast<size_t>(from.index)];
+    from = body.graph.node(from.node).inputs()[PositionOf(from.index)];
   }
-  return static_cast<size_t>(from.node) < body.num_arguments() ? from.node : kNone;
+  return PositionOf(from.node) < body.num_arguments() ? from.node : kNone;
 }
 
 }  // namespace

@@ -94,7 +94,7 @@ Result<Image> Lowerer::Replace(Scope& scope, const Node& node, Rule rule) {
   WEIR_ASSIGN(Image image, (this->*rule)(call));
   for (int i = 0; i < node.num_outputs(); ++i) {
     // The caller's declared shapes are only hints; as in TensorFlow they may be wrong.
-    (void)lowered_.RefineShape(image.At(i), node.output_shapes()[static_cast<size_t>(i)]);
+    (void)lowered_.RefineShape(image.At(i), node.output_shapes()[PositionOf(i)]);
   }
   return image;
 }
@@ -134,11 +134,11 @@ graph::NodeSpec Lowerer::SpecOf(const Scope& scope, const Node& node) {
   spec.name = keeps_name ? node.name() : Unique(scope.prefix + node.name());
   spec.op = &node.op();
   for (const Endpoint& input : node.inputs()) {
-    const bool ready = input.node >= 0 && static_cast<size_t>(input.node) < scope.images.size();
-    spec.inputs.push_back(ready ? scope.images[static_cast<size_t>(input.node)].At(input.index) : Endpoint{});
+    const bool ready = input.node >= 0 && scope.images.Has(input.node);
+    spec.inputs.push_back(ready ? scope.images[input.node].At(input.index) : Endpoint{});
   }
   for (const NodeId control : node.control_inputs()) {
-    const Image& image = scope.images[static_cast<size_t>(control)];
+    const Image& image = scope.images[control];
     if (image.node != kNone) spec.control_inputs.push_back(image.node);
   }
   spec.device = node.device();
@@ -179,9 +179,8 @@ Status Lowerer::CloseLoops(const Scope& scope, NodeId first) {
     for (size_t i = 0; i < node.inputs().size(); ++i) {
       const Endpoint& from = node.inputs()[i];
       if (from.node < id) continue;
-      const Image& merge = scope.images[static_cast<size_t>(id)];
-      WEIR_TRY(lowered_.SetInput(merge.node, static_cast<int>(i),
-                                 scope.images[static_cast<size_t>(from.node)].At(from.index)));
+      const Image& merge = scope.images[id];
+      WEIR_TRY(lowered_.SetInput(merge.node, static_cast<int>(i), scope.images[from.node].At(from.index)));
     }
   }
   return {};

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/indexed.h"
 #include "core/base/status.h"
 #include "core/graph/definition.h"
 #include "core/graph/function_body.h"
@@ -32,7 +33,7 @@ struct Image {
   std::vector<Endpoint> outputs;  // empty: those of `node`
   bool has_effects = false;       // part of it must run even if its outputs are unused
 
-  Endpoint At(int index) const { return outputs.empty() ? Endpoint{node, index} : outputs[static_cast<size_t>(index)]; }
+  Endpoint At(int index) const { return outputs.empty() ? Endpoint{node, index} : outputs[PositionOf(index)]; }
 };
 
 /// A graph that is being copied: the user's, or the body of a call.
@@ -46,8 +47,8 @@ struct Scope {
   /// inputs wait for it. kNone if all nodes may run.
   NodeId anchor = kNone;
   int depth = 0;
-  std::vector<Image> images = {};    // by node of `from`
-  std::vector<NodeId> effects = {};  // nodes of the lowered graph
+  IndexedVector<NodeId, Image> images = {};  // of the nodes of `from`
+  std::vector<NodeId> effects = {};          // nodes of the lowered graph
 };
 
 /// A node to be replaced.

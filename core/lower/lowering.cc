@@ -21,14 +21,14 @@ class Lowering::Impl {
     }
     lowered_->SetFunctions(source_.shared_functions());
     lowered_->versions() = source_.versions();
-    const auto first = static_cast<NodeId>(scope_.images.size());
+    const NodeId first = scope_.images.end_index();
     for (NodeId id = first; id < source_.num_nodes(); ++id) Lower(source_.node(id));
     // The edges between copied nodes were checked in the source graph.
     (void)lowerer_->CloseLoops(scope_, first);
   }
 
   const Definition& graph() const { return lowered_ ? *lowered_ : source_; }
-  const Image* ImageOf(NodeId id) const { return lowered_ ? &scope_.images[static_cast<size_t>(id)] : nullptr; }
+  const Image* ImageOf(NodeId id) const { return lowered_ ? &scope_.images[id] : nullptr; }
 
   Status Check(const graph::StepGraph& step) const {
     if (errors_.empty()) return {};

@@ -236,6 +236,9 @@ std::string TraitsText(const OpDef& op) {
   if (!op.fusion.consumer.empty()) {
     add(true, fmt::format("fuses {} with {} as input {}", op.fusion.consumer, op.fusion.producer, op.fusion.input));
   }
+  if (!op.measured_as.op.empty()) {
+    add(true, fmt::format("measured as {} of {} inputs", op.measured_as.op, op.measured_as.inputs));
+  }
   return text;
 }
 

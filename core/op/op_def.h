@@ -156,6 +156,12 @@ struct FusedExpression {
   AttrList attrs;  // of the fused node: attributes with values of their own
 };
 
+/// The op whose measured times serve for nodes that were not measured themselves: that of their first `inputs` inputs.
+struct MeasuredAs {
+  std::string op;  // empty: none
+  int inputs = 0;
+};
+
 /// A declared op. Immutable once its registry is frozen.
 struct OpDef {
   std::string name;
@@ -172,6 +178,7 @@ struct OpDef {
   Traits traits;
   Fusion fusion;
   std::vector<FusedExpression> computes;
+  MeasuredAs measured_as;
   ShapeFn shape;
   GradFn gradient;               // empty if there is none
   std::string no_gradient;       // the reason if `gradient` is empty

@@ -5,11 +5,13 @@
 namespace weir::op {
 
 inline constexpr char kArgOp[] = "_Arg";
+inline constexpr char kCastOp[] = "Cast";
 inline constexpr char kConstOp[] = "Const";
 inline constexpr char kEnterOp[] = "Enter";
 inline constexpr char kIdentityOp[] = "Identity";
 inline constexpr char kMergeOp[] = "Merge";
 inline constexpr char kNextIterationOp[] = "NextIteration";
+inline constexpr char kPlaceholderOp[] = "Placeholder";
 inline constexpr char kRecvOp[] = "_Recv";
 inline constexpr char kRetvalOp[] = "_Retval";
 inline constexpr char kSendOp[] = "_Send";

@@ -5,12 +5,14 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "core/base/errors.h"
 #include "core/base/nearest.h"
+#include "core/op/vendor_ops.h"
 
 namespace weir::op {
 namespace {
@@ -103,53 +105,25 @@ class Checker {
 }  // namespace
 
 OpDef* OpBuilder::Open() {
-  if (!registry_->frozen()) return def_;
-  registry_->AddFault(fmt::format("op '{}': changed after Freeze", def_->name));
+  if (!registry_->frozen()) return &record_->def;
+  registry_->AddFault(fmt::format("op '{}': changed after Freeze", record_->def.name));
   return nullptr;
 }
 
 OpBuilder& OpBuilder::In(std::string_view signature) {
-  OpDef* def = Open();
-  if (def == nullptr) return *this;
-  Result<ArgDef> arg = ParseArg(signature);
-  if (!arg.ok()) {
-    registry_->AddFault(fmt::format("op '{}': input {}", def->name, arg.status().message()));
-    return *this;
-  }
-  def->inputs.push_back(std::move(*arg));
-  ResolveLists(*def, def->inputs);
+  if (Open() != nullptr) registry_->AddText(*record_, OpText::Kind::kInput, signature);
   return *this;
 }
-
 OpBuilder& OpBuilder::Out(std::string_view signature) {
-  OpDef* def = Open();
-  if (def == nullptr) return *this;
-  Result<ArgDef> arg = ParseArg(signature);
-  if (!arg.ok()) {
-    registry_->AddFault(fmt::format("op '{}': output {}", def->name, arg.status().message()));
-    return *this;
-  }
-  def->outputs.push_back(std::move(*arg));
-  ResolveLists(*def, def->outputs);
+  if (Open() != nullptr) registry_->AddText(*record_, OpText::Kind::kOutput, signature);
   return *this;
 }
-
 OpBuilder& OpBuilder::Attr(std::string_view signature) {
-  OpDef* def = Open();
-  if (def == nullptr) return *this;
-  Result<AttrDef> attr = ParseAttr(signature);
-  if (!attr.ok()) {
-    registry_->AddFault(fmt::format("op '{}': attribute {}", def->name, attr.status().message()));
-    return *this;
-  }
-  def->attrs.push_back(std::move(*attr));
-  ResolveLists(*def, def->inputs);
-  ResolveLists(*def, def->outputs);
+  if (Open() != nullptr) registry_->AddText(*record_, OpText::Kind::kAttr, signature);
   return *this;
 }
-
 OpBuilder& OpBuilder::Doc(std::string_view text) {
-  if (OpDef* def = Open()) def->doc = text;
+  if (Open() != nullptr) registry_->AddText(*record_, OpText::Kind::kDoc, text);
   return *this;
 }
 OpBuilder& OpBuilder::Is(Category category) {
@@ -212,6 +186,10 @@ OpBuilder& OpBuilder::Computes(std::string_view expression, AttrList attrs) {
   if (OpDef* def = Open()) def->computes.push_back({std::string(expression), std::move(attrs)});
   return *this;
 }
+OpBuilder& OpBuilder::MeasuredAs(std::string_view op, int inputs) {
+  if (OpDef* def = Open()) def->measured_as = {std::string(op), inputs};
+  return *this;
+}
 OpBuilder& OpBuilder::Elementwise() {
   if (OpDef* def = Open()) def->traits.elementwise = true;
   return *this;
@@ -245,49 +223,150 @@ OpBuilder& OpBuilder::Grad(GradFn fn) {
   return *this;
 }
 OpBuilder& OpBuilder::NoGradient(std::string_view why) {
-  if (OpDef* def = Open()) def->no_gradient = why;
+  if (Open() != nullptr) registry_->AddText(*record_, OpText::Kind::kNoGradient, why);
   return *this;
 }
 
 OpBuilder OpRegistry::Declare(std::string_view name) {
-  OpDef& def = defs_.emplace_back();
-  def.name = name;
+  if (records_.empty()) {  // room for a whole catalogue, which is declared at each start of a process
+    by_name_.reserve(1024);
+    texts_.reserve(8192);
+  }
+  OpRecord& record = records_.emplace_back();
+  record.def.name = name;
   if (frozen_) {
     AddFault(fmt::format("op '{}': declared after Freeze", name));
-  } else if (!by_name_.emplace(def.name, &def).second) {
+  } else if (!by_name_.emplace(record.def.name, &record).second) {
     AddFault(fmt::format("op '{}': declared twice", name));
   }
-  return OpBuilder(*this, def);
+  return OpBuilder(*this, record);
 }
 
-Status OpRegistry::Freeze() {
+void OpRegistry::AddText(OpRecord& record, OpText::Kind kind, std::string_view text) {
+  // Texts lie one after the other in blocks: most are short and an allocation each would cost more than the copy.
+  constexpr size_t kBlock = 16384;
+  if (text_blocks_.empty() || text_blocks_.back().capacity() - text_blocks_.back().size() < text.size()) {
+    text_blocks_.emplace_back().reserve(std::max(kBlock, text.size()));
+  }
+  std::string& block = text_blocks_.back();
+  const size_t begin = block.size();
+  block += text;
+  const int index = static_cast<int>(texts_.size());
+  texts_.push_back({kind, std::string_view(block).substr(begin)});
+  (record.last < 0 ? record.first : texts_[static_cast<size_t>(record.last)].next) = index;
+  record.last = index;
+  record.complete.store(false, std::memory_order_relaxed);  // of a registry that is not frozen: one thread
+}
+
+void OpRegistry::ParseTexts(OpRecord& record, std::vector<std::string>& faults) const {
+  OpDef& def = record.def;
+  const auto parsed = [&](auto result, std::string_view what, auto& list) {
+    if (result.ok()) {
+      list.push_back(std::move(*result));
+    } else {
+      faults.push_back(fmt::format("op '{}': {} {}", def.name, what, result.status().message()));
+    }
+  };
+  for (int at = std::exchange(record.first, -1); at >= 0; at = texts_[static_cast<size_t>(at)].next) {
+    const OpText& text = texts_[static_cast<size_t>(at)];
+    switch (text.kind) {
+      case OpText::Kind::kInput:
+        parsed(ParseArg(text.text), "input", def.inputs);
+        break;
+      case OpText::Kind::kOutput:
+        parsed(ParseArg(text.text), "output", def.outputs);
+        break;
+      case OpText::Kind::kAttr:
+        parsed(ParseAttr(text.text), "attribute", def.attrs);
+        break;
+      case OpText::Kind::kDoc:
+        def.doc = text.text;
+        break;
+      case OpText::Kind::kNoGradient:
+        def.no_gradient = text.text;
+        break;
+    }
+  }
+  record.last = -1;
+  ResolveLists(def, def.inputs);
+  ResolveLists(def, def.outputs);
+}
+
+const OpDef* OpRegistry::Complete(OpRecord& record) const {
+  if (!record.complete.load(std::memory_order_acquire)) {
+    const std::lock_guard lock(completing_);
+    if (!record.complete.load(std::memory_order_relaxed)) {
+      const size_t before = late_faults_.size();
+      ParseTexts(record, late_faults_);
+      if (frozen_) Checker(record.def, late_faults_).Check();
+      record.faulty = frozen_ && late_faults_.size() > before;
+      record.complete.store(true, std::memory_order_release);
+    }
+  }
+  return record.faulty ? nullptr : &record.def;
+}
+
+std::vector<OpRecord*> OpRegistry::Sorted() const {
+  std::vector<OpRecord*> sorted;
+  for (const auto& [name, record] : by_name_) sorted.push_back(record);
+  std::ranges::sort(sorted, {}, [](const OpRecord* record) -> std::string_view { return record->def.name; });
+  return sorted;
+}
+
+Status OpRegistry::Freeze(Checks checks) {
   if (!frozen_) {
-    for (const OpDef* def : All()) Checker(*def, faults_).Check();
-    for (const OpDef& def : defs_) {
+    if (checks == Checks::kNow) {
+      for (OpRecord& record : records_) ParseTexts(record, faults_);
+      for (OpRecord* record : Sorted()) Checker(record->def, faults_).Check();
+    }
+    // A record that was used before now is checked when it is used again.
+    for (OpRecord& record : records_) {
+      record.complete.store(checks == Checks::kNow, std::memory_order_relaxed);
+    }
+    frozen_ = true;
+    for (OpRecord& record : records_) {
+      const OpDef& def = record.def;
+      const bool fuses = !def.fusion.consumer.empty();
+      if (!fuses && def.computes.empty() && !def.traits.region) continue;
+      Complete(record);  // passes use these records without a look-up
       if (!def.computes.empty()) fused_ops_.push_back(&def);
       if (def.traits.region) region_op_ = &def;
-      if (def.fusion.consumer.empty()) continue;
+      if (const std::string& base = def.measured_as.op; !base.empty() && !by_name_.contains(base)) {
+        AddFault(fmt::format("op '{}': it is measured as '{}', which is not declared", def.name, base));
+      }
+      if (!fuses) continue;
       if (!by_name_.contains(def.fusion.consumer) || !by_name_.contains(def.fusion.producer)) {
         AddFault(fmt::format("op '{}': it fuses '{}' and '{}', which are not both declared", def.name,
                              def.fusion.consumer, def.fusion.producer));
       }
       fusions_.push_back(&def);
     }
-    frozen_ = true;
+    faults_.insert(faults_.end(), late_faults_.begin(), late_faults_.end());
+    late_faults_.clear();
   }
   if (faults_.empty()) return {};
   return InvalidArgument("{} faults in the declarations of ops:\n{}", faults_.size(), fmt::join(faults_, "\n"));
 }
 
+bool OpRegistry::Has(std::string_view name) const {
+  return by_name_.contains(name) || (frozen_ && FindVendorOp(name) != nullptr);
+}
+
 const OpDef* OpRegistry::Find(std::string_view name) const {
   const auto it = by_name_.find(name);
-  return it == by_name_.end() ? nullptr : it->second;
+  if (it != by_name_.end()) return Complete(*it->second);
+  return frozen_ ? FindVendorOp(name) : nullptr;
 }
 
 Result<const OpDef*> OpRegistry::Get(std::string_view name) const {
   if (const OpDef* def = Find(name)) return def;
+  if (by_name_.contains(name)) {
+    const std::lock_guard lock(completing_);
+    return InvalidArgument("faults in the declarations of ops:\n{}", fmt::join(late_faults_, "\n"));
+  }
   std::vector<std::string_view> names;
-  for (const auto& [known, def] : by_name_) names.push_back(known);
+  for (const auto& [known, record] : by_name_) names.push_back(known);
+  for (const OpDef* known : frozen_ ? AllVendorOps() : std::vector<const OpDef*>()) names.push_back(known->name);
   return NotFound(
       "Op type not registered '{}' in binary running on {}. Make sure the Op and Kernel are registered in the binary "
       "running in this process.{}",
@@ -296,7 +375,10 @@ Result<const OpDef*> OpRegistry::Get(std::string_view name) const {
 
 std::vector<const OpDef*> OpRegistry::All() const {
   std::vector<const OpDef*> all;
-  for (const auto& [name, def] : by_name_) all.push_back(def);
+  for (const auto& [name, record] : by_name_) {
+    if (const OpDef* def = Complete(*record)) all.push_back(def);
+  }
+  if (frozen_) std::ranges::copy(AllVendorOps(), std::back_inserter(all));
   std::ranges::sort(all, {}, &OpDef::name);
   return all;
 }

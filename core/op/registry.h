@@ -2,8 +2,10 @@
 #ifndef WEIR_CORE_OP_REGISTRY_H_
 #define WEIR_CORE_OP_REGISTRY_H_
 
+#include <atomic>
 #include <deque>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -14,6 +16,7 @@
 namespace weir::op {
 
 class OpRegistry;
+struct OpRecord;
 
 /// Builds one OpDef by chained calls. OpRegistry::Freeze reports the errors with op and column.
 ///
@@ -25,7 +28,7 @@ class OpRegistry;
 /// "name: {'SAME', 'VALID'}", and the named sets numbertype, realnumbertype, quantizedtype.
 class OpBuilder {
  public:
-  OpBuilder(OpRegistry& registry, OpDef& def) : registry_(&registry), def_(&def) {}
+  OpBuilder(OpRegistry& registry, OpRecord& record) : registry_(&registry), record_(&record) {}
 
   OpBuilder& In(std::string_view signature);
   OpBuilder& Out(std::string_view signature);
@@ -47,6 +50,7 @@ class OpBuilder {
   OpBuilder& Refusal(RefusalFn fn);
   OpBuilder& Fuses(std::string_view consumer, int input, std::string_view producer);
   OpBuilder& Computes(std::string_view expression, AttrList attrs = {});
+  OpBuilder& MeasuredAs(std::string_view op, int inputs);
   OpBuilder& Elementwise();
   OpBuilder& Region();
   OpBuilder& Stateful();
@@ -62,25 +66,45 @@ class OpBuilder {
   OpDef* Open();
 
   OpRegistry* registry_;
-  OpDef* def_;
+  OpRecord* record_;
 };
 
-/// All ops by name. Filled by explicit calls, frozen once, then read-only and thread-safe.
+/// A text of a declaration that is parsed, or copied into the op, when the op is first looked up.
+struct OpText {
+  enum class Kind : uint8_t { kInput, kOutput, kAttr, kDoc, kNoGradient } kind;
+  std::string_view text;
+  int next = -1;  // of the same op; -1: the last
+};
+
+/// An op of a registry. A process uses few ops of a large catalogue, so their texts are parsed on use.
+struct OpRecord {
+  OpDef def;
+  int first = -1, last = -1;  // of the texts
+  std::atomic<bool> complete{false};
+  bool faulty = false;  // read once `complete` is seen
+};
+
+/// All ops by name. Filled by explicit calls, frozen once, then read-only and thread-safe. Not movable.
 class OpRegistry {
  public:
+  /// Records that Freeze checks: all, or none, and each when it is first looked up.
+  enum class Checks { kNow, kOnUse };
+
   /// Starts the record of a new op. Freeze reports names that are declared twice.
   OpBuilder Declare(std::string_view name);
 
-  /// Checks every record and forbids further changes. Attributes named in signatures must exist, and each op needs a
-  /// shape function and either a gradient or a reason for none. InvalidArgument lists all faults.
-  Status Freeze();
+  /// Checks records and forbids further changes. Attributes named in signatures must exist, and each op needs a shape
+  /// function and either a gradient or a reason for none. InvalidArgument lists all faults.
+  Status Freeze(Checks checks = Checks::kNow);
 
-  /// Null if there is no such op.
+  /// Null if there is no such op, or if its check on use failed.
   const OpDef* Find(std::string_view name) const;
-  /// NotFound with TensorFlow's text and the nearest names.
+  /// NotFound with TensorFlow's text and the nearest names; InvalidArgument with the faults that a check on use found.
   Result<const OpDef*> Get(std::string_view name) const;
-  /// All ops sorted by name.
+  /// All ops sorted by name, but those that failed a check on use.
   std::vector<const OpDef*> All() const;
+  /// True if the name is declared; checks nothing.
+  bool Has(std::string_view name) const;
   /// The ops that fuse others, in declaration order; empty before Freeze.
   const std::vector<const OpDef*>& Fusions() const { return fusions_; }
 
@@ -94,8 +118,19 @@ class OpRegistry {
   bool frozen() const { return frozen_; }
 
  private:
-  std::deque<OpDef> defs_;
-  std::unordered_map<std::string_view, const OpDef*> by_name_;
+  friend class OpBuilder;
+  void AddText(OpRecord& record, OpText::Kind kind, std::string_view text);
+  /// Parses the texts of a record, and once the registry is frozen checks it; null if it is faulty.
+  const OpDef* Complete(OpRecord& record) const;
+  void ParseTexts(OpRecord& record, std::vector<std::string>& faults) const;
+  std::vector<OpRecord*> Sorted() const;
+
+  std::deque<OpRecord> records_;
+  std::unordered_map<std::string_view, OpRecord*> by_name_;
+  std::vector<OpText> texts_;
+  std::deque<std::string> text_blocks_;  // hold the texts; never reallocated
+  mutable std::mutex completing_;        // protects the completion of records, and late_faults_
+  mutable std::vector<std::string> late_faults_;
   std::vector<const OpDef*> fusions_;
   std::vector<const OpDef*> fused_ops_;
   const OpDef* region_op_ = nullptr;

@@ -60,6 +60,10 @@ void DeclareAll(op::OpRegistry& ops) {
   DeclareOptional(ops);
   DeclareTable(ops);
   DeclareQueue(ops);
+  DeclareReader(ops);
+  DeclareBarrier(ops);
+  DeclareStaging(ops);
+  DeclareAccumulator(ops);
   DeclareFiles(ops);
   DeclareSummary(ops);
   DeclareStrings(ops);
@@ -77,10 +81,10 @@ Result<const op::OpRegistry*> Catalogue() {
     Status status;
     Frozen() {
       DeclareAll(ops);
-      status = ops.Freeze();
+      status = ops.Freeze(op::OpRegistry::Checks::kOnUse);
     }
   };
-  static const Frozen frozen;
+  static const Frozen& frozen = *new Frozen;  // never destroyed: freeing its records would take a part of a short run
   WEIR_TRY(frozen.status);
   return &frozen.ops;
 }

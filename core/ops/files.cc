@@ -176,7 +176,8 @@ void DeclareContents(OpRegistry& ops) {
 }
 
 void DeclareNames(OpRegistry& ops) {
-  File(ops, "ShardedFilename")
+  ops.Declare("ShardedFilename")
+      .Is(Category::kArray)
       .In("basename: string")
       .In("shard: int32")
       .In("num_shards: int32")
@@ -184,14 +185,16 @@ void DeclareNames(OpRegistry& ops) {
       .Shape(AllScalars)
       .NoGradient(kStrings)
       .Doc("The name of one part of a file in parts: \"base-00001-of-00004\".");
-  File(ops, "ShardedFilespec")
+  ops.Declare("ShardedFilespec")
+      .Is(Category::kArray)
       .In("basename: string")
       .In("num_shards: int32")
       .Out("filename: string")
       .Shape(AllScalars)
       .NoGradient(kStrings)
       .Doc("The pattern of the names of all parts: \"base-\?\?\?\?\?-of-00004\".");
-  File(ops, "StringJoin")
+  ops.Declare("StringJoin")
+      .Is(Category::kArray)
       .In("inputs: N*string")
       .Out("output: string")
       .Attr("N: int >= 0")

@@ -73,7 +73,7 @@ void DeclareBiasedMatMul(OpRegistry& ops) {
   fused.In("a: T").In("b: T").In("bias: T").Out("product: T").Attr("T: {float, double}");
   fused.Attr("transpose_a: bool = false").Attr("transpose_b: bool = false");
   WithActivation(fused).Shape(BiasedProductShape);
-  fused.Doc("activation(op(a) op(b) + bias), where the bias [columns] is added to each row.");
+  fused.Doc("activation(op(a) op(b) + bias), where the bias [columns] is added to each row.").MeasuredAs("MatMul", 2);
   // A sum adds along the last axis, and so does the BiasAdd of a matrix in either format.
   for (const char* add : {"BiasAdd(", "AddV2|Add("}) {
     ComputesWithActivations(fused, add + std::string("MatMul(a, b), bias)"));
@@ -117,12 +117,14 @@ void DeclareBiasedConvolutions(OpRegistry& ops) {
     OpBuilder fused = BiasedConvolution(ops, kind.name, false);
     AddPlanarAttrs(fused);
     fused.Shape(kind.shape)
+        .MeasuredAs(kind.convolution, 2)
         .Doc(std::string("activation(") + kind.convolution + "(input, filter) + bias), where the " +
              "bias is added along the channels.");
     for (const std::string& biased : BiasedTerms(kind.convolution)) ComputesWithActivations(fused, biased);
   }
   OpBuilder residual = BiasedConvolution(ops, "_ResidualConv2D", true);
   AddPlanarAttrs(residual);
+  residual.MeasuredAs("Conv2D", 2);
   residual.Shape(Conv2DShape).Doc("activation(Conv2D(input, filter) + bias + addend), with an addend like the result.");
   for (const std::string& biased : BiasedTerms("Conv2D")) {
     ComputesWithActivations(residual, "AddV2|Add(" + biased + ", addend)");
@@ -130,6 +132,7 @@ void DeclareBiasedConvolutions(OpRegistry& ops) {
   OpBuilder volumes = BiasedConvolution(ops, "_BiasedConv3D", false);
   volumes.Attr("strides: list(int) >= 5").Attr("padding: {'SAME', 'VALID'}");
   volumes.Attr("data_format: {'NDHWC', 'NCDHW'} = 'NDHWC'").Attr("dilations: list(int) = [1, 1, 1, 1, 1]");
+  volumes.MeasuredAs("Conv3D", 2);
   volumes.Shape(Conv3DShape).Doc("activation(Conv3D(input, filter) + bias).");
   const op::AttrList last = {{"data_format", "NDHWC"}}, first = {{"data_format", "NCDHW"}};
   const std::string by_last = "Conv3D[data_format=NDHWC](input, filter), bias)";
@@ -199,11 +202,13 @@ void DeclareRegion(OpRegistry& ops) {
       .Attr("operands: list(int)")
       .Attr("compiler: string = ''")
       .Attr("executable: string = ''")
+      .Attr("loop: list(int) = []")
       .Region()
       .Doc(
           "Ops in a row, each over the inputs and the results of those before it. Without a compiler they are "
           "elementwise ops of one type, and the last one's result is the output; else the results have `shapes`, and "
-          "`executable` is the key of the code.")
+          "`executable` is the key of the code. `loop` makes it a loop over its first inputs: the numbers of the "
+          "condition and of the next values.")
       .Shape(RegionShape)
       .NoGradient(kMadeAfterGradients);
 }

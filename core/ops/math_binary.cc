@@ -23,7 +23,22 @@ OpBuilder Binary(OpRegistry& ops, std::string_view name, std::string_view type_a
   return ops.Declare(name).In("x: T").In("y: T").Out("z: T").Attr(type_attr).Shape(Broadcast(0, 1)).Elementwise();
 }
 
-std::vector<Grad> AddGradient(GradContext& g) { return g.Unbroadcast(g.Dy(0), g.Dy(0)); }
+/// Unbroadcast, which TensorFlow leaves out of some gradients where the operands and dz have one known shape.
+std::vector<Grad> OfOperands(GradContext& g, Value dx, Value dy) {
+  const PartialShape shape = g.ShapeOf(g.X(0));
+  const bool one = shape.fully_defined() && shape == g.ShapeOf(g.X(1)) && shape == g.ShapeOf(g.Dy(0));
+  return one ? std::vector<Grad>{dx, dy} : g.Unbroadcast(dx, dy);
+}
+
+std::vector<Grad> AddGradient(GradContext& g) { return OfOperands(g, g.Dy(0), g.Dy(0)); }
+
+/// TensorFlow's gradient of a product of one shape is short for these two types only.
+std::vector<Grad> MulGradient(GradContext& g) {
+  const DType type = BaseType(g.TypeOf(g.Dy(0)));
+  const Value dx = g.Mul(g.Dy(0), g.Conj(g.X(1)));
+  const Value dy = g.Mul(g.Conj(g.X(0)), g.Dy(0));
+  return type == DType::kFloat || type == DType::kInt32 ? OfOperands(g, dx, dy) : g.Unbroadcast(dx, dy);
+}
 
 /// Gradients of the quotient x / y of op `divide`: dy / y and dy * (-x / y) / y.
 std::vector<Grad> QuotientGradient(GradContext& g, std::string_view divide) {
@@ -83,7 +98,7 @@ void DeclareSums(OpRegistry& ops) {
   Binary(ops, "Sub", kArithmeticT)
       .KnownInts(KnownElementwise<SubtractInts>)
       .Doc("x - y with broadcasting; integers wrap around.")
-      .Grad([](GradContext& g) { return g.Unbroadcast(g.Dy(0), g.Neg(g.Dy(0))); });
+      .Grad([](GradContext& g) { return OfOperands(g, g.Dy(0), g.Neg(g.Dy(0))); });
   ops.Declare("AddN")
       .In("inputs: N * T")
       .Out("sum: T")
@@ -102,17 +117,14 @@ void DeclareProducts(OpRegistry& ops) {
       .Commutative()
       .KnownInts(KnownElementwise<MultiplyInts>)
       .Doc("x * y with broadcasting; integers wrap around.")
-      .Grad([](GradContext& g) {
-        const Value dx = g.Mul(g.Dy(0), g.Conj(g.X(1)));
-        return g.Unbroadcast(dx, g.Mul(g.Conj(g.X(0)), g.Dy(0)));
-      });
+      .Grad(MulGradient);
   Binary(ops, "SquaredDifference", "T: {bfloat16, half, float, double, int32, int64, complex64, complex128}")
       .Commutative()
       .Doc("conj(x - y) * (x - y) with broadcasting.")
       .Grad([](GradContext& g) {
         const Value twice = g.Mul(g.ConstLike(g.Dy(0), 2), g.Dy(0));
         const Value dx = g.Mul(twice, g.Sub(g.X(0), g.X(1)));
-        return g.Unbroadcast(dx, g.Neg(dx));
+        return OfOperands(g, dx, g.Neg(dx));
       });
   Binary(ops, "Pow", kSignedT)
       .Doc("x^y with broadcasting; integer powers wrap around and a negative integer exponent is InvalidArgument.")

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "core/base/errors.h"
+#include "core/op/grad_context.h"
 #include "core/op/shape_context.h"
 #include "core/ops/families.h"
 #include "core/ops/shape_algebra.h"

@@ -1,5 +1,6 @@
 // Rejects unseeded random ops in deterministic steps.
 #include "core/base/errors.h"
+#include "core/op/same_bits.h"
 #include "core/optimize/passes_internal.h"
 
 namespace weir::optimize {
@@ -7,7 +8,9 @@ namespace weir::optimize {
 Status CheckSeeds(const PassContext& context, graph::StepGraph& step) {
   if (!context.options.deterministic) return Status();
   for (const graph::StepNode& node : step.nodes) {
-    if (node.kind != graph::StepNode::Kind::kOp || node.source->op().category != op::Category::kRandom) continue;
+    if (node.kind != graph::StepNode::Kind::kOp || op::SameBitsOf(node.source->op()) != op::SameBits::kSeeds) {
+      continue;
+    }
     const Result<int64_t> seed = node.source->attrs().Int("seed"), seed2 = node.source->attrs().Int("seed2");
     if (!seed.ok() || !seed2.ok() || *seed != 0 || *seed2 != 0) continue;
     return graph::AtNode(

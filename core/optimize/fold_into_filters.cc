@@ -274,8 +274,7 @@ class NewConstants {
     for (const StepNode& node : made_) {
       step_.made.push_back({std::shared_ptr<const graph::Node>(owner_, node.source), {}});
     }
-    step_.nodes.insert(step_.nodes.begin(), std::make_move_iterator(made_.begin()),
-                       std::make_move_iterator(made_.end()));
+    step_.nodes.InsertAt(0, std::make_move_iterator(made_.begin()), std::make_move_iterator(made_.end()));
   }
 
  private:
@@ -296,7 +295,7 @@ op::AttrList HiddenAttrs(const graph::Node& node) {
 
 /// The root becomes the sum of the convolution and a bias, for all nodes of the chain.
 Status MakeBiasSum(const Chain& chain, const Endpoint& bias, StepGraph& step) {
-  StepNode& root = step.nodes[static_cast<size_t>(chain.root)];
+  StepNode& root = step.nodes[chain.root];
   const StepNode& convolution = step.node(chain.convolution);
   const bool first = ChannelAxis(*convolution.source, convolution.shapes[0].rank()) == 1;
   op::AttrList attrs = HiddenAttrs(*root.source);
@@ -335,7 +334,7 @@ Status FoldIntoFilters(const PassContext& context, StepGraph& step) {
     if (std::optional<Chain> chain = finder.At(id)) chains.push_back(std::move(*chain));
   }
   for (const Chain& chain : chains) {
-    StepNode& convolution = step.nodes[static_cast<size_t>(chain.convolution)];
+    StepNode& convolution = step.nodes[chain.convolution];
     const Tensor& filter = *step.ValueOf(convolution.inputs[1]);
     const auto channels = static_cast<int64_t>(chain.affine.scale.size());
     const Tensor scaled = chain.affine.scales ? Scaled(filter, chain.affine.scale) : filter;

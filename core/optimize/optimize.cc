@@ -8,8 +8,10 @@ namespace {
 /// In execution order.
 constexpr Pass<PassContext, graph::StepGraph> kPasses[] = {
     {"prune", Prune},
+    {"read_late", ReadLate},
     {"infer_and_fold", InferAndFold},
     {"forget_shapes", ForgetShapes},
+    {"order_operands", OrderOperands},
     {"merge_equal_nodes", MergeEqualNodes},
     {"relax_controls", RelaxControls},
     {"drop_unused", DropUnused},

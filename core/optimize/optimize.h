@@ -36,7 +36,7 @@ struct OptimizeOptions {
 /// arithmetic.
 /// Deterministic. Without an `evaluator` (null) only shape queries are folded. Errors: InvalidArgument for a needed
 /// placeholder that is not fed, a cycle (naming its nodes), a shape error, and in deterministic mode for a random op
-/// without a seed.
+/// without a seed; NotFound for a needed node of an unknown op.
 Result<graph::StepGraph> Optimize(const OptimizeOptions& options, const graph::Definition& graph,
                                   const graph::StepRequest& request, Evaluator* evaluator);
 

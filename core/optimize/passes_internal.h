@@ -18,12 +18,22 @@ struct PassContext {
 /// of the nodes that they replace.
 Status Prune(const PassContext& context, graph::StepGraph& step);
 
+/// What was read from a reference variable shares the variable's memory in TensorFlow: a user that must follow a write
+/// of the step gets the value after that write, and a fetch the value at the end of the step. Gives such users reads of
+/// their own, which have the source of the first read. Follows references and values through ops that hand them on, but
+/// not through conds, loops and reshapes.
+Status ReadLate(const PassContext& context, graph::StepGraph& step);
+
 /// Infers shapes from the feeds' shapes and folds constants in one walk, because each depends on the other.
 Status InferAndFold(const PassContext& context, graph::StepGraph& step);
 
 /// Drops the known shapes of reference variables that an Assign in the graph may reshape (validate_shape = false), and
 /// of all values derived from them. Folded values stay: they depend on static shapes only.
 Status ForgetShapes(const PassContext& context, graph::StepGraph& step);
+
+/// Sorts the two operands of a commutative op by name where their shapes are not known, as TensorFlow's rewrites do:
+/// the error of shapes that do not fit names them in that order. Bits stay.
+Status OrderOperands(const PassContext& context, graph::StepGraph& step);
 
 /// Replaces a stateless node by an equal earlier one.
 Status MergeEqualNodes(const PassContext& context, graph::StepGraph& step);

@@ -170,6 +170,7 @@ class Pruner {
       expanded = true;
       const Node& node = graph_.node(current);
       if (IsPlaceholder(node)) return NotFed(node, PathTo(root));
+      if (graph_.IsForeign(node)) return graph::AtNode(graph_.ops().Get(node.op().name).status(), node);
       PushInputs(current);
     }
     return Status();
@@ -292,11 +293,11 @@ Status Prune(const PassContext& context, StepGraph& step) {
 }
 
 Status DropUnused(const PassContext&, StepGraph& step) {
-  std::vector<bool> needed(step.nodes.size(), false);
+  IndexedVector<NodeId, bool> needed(step.nodes.size(), false);
   std::vector<NodeId> waiting;
   const auto need = [&](NodeId id) {
-    if (needed[static_cast<size_t>(id)]) return;
-    needed[static_cast<size_t>(id)] = true;
+    if (needed[id]) return;
+    needed[id] = true;
     waiting.push_back(id);
   };
   for (const Endpoint& fetch : step.fetches) need(fetch.node);

@@ -47,7 +47,7 @@ class Simplifier {
         instead_(step.nodes.size(), Endpoint{}) {}
 
   const StepGraph& step() const { return step_; }
-  StepNode& node(NodeId id) { return step_.nodes[static_cast<size_t>(id)]; }
+  StepNode& node(NodeId id) { return step_.nodes[id]; }
 
   /// The node, with the inputs that earlier replacements give it.
   StepNode& Visit(NodeId id) {

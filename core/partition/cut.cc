@@ -20,11 +20,11 @@ class Finder {
   Finder(const StepGraph& step, const graph::Placement& placement, const Borders& borders)
       : step_(step), borders_(borders) {
     cut_.home = borders.home;
-    cut_.home_part = borders.part_of[static_cast<size_t>(borders.home)];
+    cut_.home_part = borders.part_of[PositionOf(borders.home)];
     cut_.device_of = placement.device_of;
     for (int& device : cut_.device_of) device = device < 0 ? borders.home : device;
     cut_.part_of.assign(step.nodes.size(), Cut::kEverywhere);
-    const size_t frames = std::max<size_t>(step.frames.size(), 1);
+    const size_t frames = step.frame_count();
     cut_.loops.resize(frames);
     cut_.conditions.assign(frames, -1);
     cut_.enters.assign(frames, -1);
@@ -34,7 +34,8 @@ class Finder {
     ChooseParts();
     WEIR_TRY(FindLoops());
     for (size_t i = 0; i < step_.nodes.size(); ++i) FindCrossings(static_cast<NodeId>(i));
-    for (size_t f = 1; f < cut_.loops.size(); ++f) {
+    for (const graph::FrameId f : cut_.loops.indices()) {
+      if (f == graph::kStepFrame) continue;
       if (cut_.loops[f].empty()) continue;
       for (const auto& [part, device] : cut_.loops[f]) Receive({cut_.conditions[f], 0}, part, device);
     }
@@ -42,8 +43,8 @@ class Finder {
   }
 
  private:
-  int& PartOf(NodeId id) { return cut_.part_of[static_cast<size_t>(id)]; }
-  int& DeviceOf(NodeId id) { return cut_.device_of[static_cast<size_t>(id)]; }
+  int& PartOf(NodeId id) { return cut_.part_of[id]; }
+  int& DeviceOf(NodeId id) { return cut_.device_of[id]; }
   void MoveTo(NodeId id, NodeId beside) {
     PartOf(id) = PartOf(beside);
     DeviceOf(id) = DeviceOf(beside);
@@ -51,13 +52,13 @@ class Finder {
   bool IsOp(NodeId id) const { return step_.node(id).kind == StepNode::Kind::kOp; }
 
   void ChooseParts() {
-    for (size_t i = 0; i < step_.nodes.size(); ++i) {
-      const StepNode& node = step_.nodes[i];
+    for (const NodeId id : step_.nodes.indices()) {
+      const StepNode& node = step_.node(id);
       if (node.kind != StepNode::Kind::kOp) continue;
-      cut_.part_of[i] = borders_.part_of[static_cast<size_t>(cut_.device_of[i])];
-      if (FlowOf(node) == Flow::kExit && IsOp(node.inputs[0].node)) MoveTo(static_cast<NodeId>(i), node.inputs[0].node);
+      PartOf(id) = borders_.part_of[PositionOf(DeviceOf(id))];
+      if (FlowOf(node) == Flow::kExit && IsOp(node.inputs[0].node)) MoveTo(id, node.inputs[0].node);
     }
-    for (size_t i = 0; i < step_.nodes.size(); ++i) GatherVariable(static_cast<NodeId>(i));
+    for (const NodeId id : step_.nodes.indices()) GatherVariable(id);
   }
 
   /// Moves the Enter and NextIteration nodes of a loop variable to the part of its Merge. The Merge takes one of their
@@ -77,22 +78,26 @@ class Finder {
   }
 
   Status FindLoops() {
-    std::vector<int> conditions(cut_.loops.size(), 0);
-    for (size_t i = 0; i < step_.nodes.size(); ++i) {
-      const StepNode& node = step_.nodes[i];
+    IndexedVector<graph::FrameId, int> conditions(cut_.loops.size(), 0);
+    for (const NodeId id : step_.nodes.indices()) {
+      const StepNode& node = step_.node(id);
       if (node.kind != StepNode::Kind::kOp) continue;
-      for (int frame = node.frame; frame > 0; frame = step_.frames[static_cast<size_t>(frame)].parent) {
-        cut_.loops[static_cast<size_t>(frame)].emplace(cut_.part_of[i], cut_.device_of[i]);
+      for (graph::FrameId frame = node.frame; frame > graph::kStepFrame; frame = step_.ParentOf(frame)) {
+        cut_.loops[frame].emplace(PartOf(id), DeviceOf(id));
       }
-      if (FlowOf(node) == Flow::kEnter) cut_.enters[static_cast<size_t>(node.frame)] = static_cast<NodeId>(i);
+      if (FlowOf(node) == Flow::kEnter) cut_.enters[node.frame] = id;
       if (FlowOf(node) != Flow::kLoopCond) continue;
-      cut_.conditions[static_cast<size_t>(node.frame)] = static_cast<NodeId>(i);
-      ++conditions[static_cast<size_t>(node.frame)];
+      cut_.conditions[node.frame] = id;
+      ++conditions[node.frame];
     }
-    for (size_t f = 1; f < cut_.loops.size(); ++f) {
+    for (const graph::FrameId f : cut_.loops.indices()) {
+      if (f == graph::kStepFrame) continue;
       if (cut_.loops[f].size() <= 1) {
         cut_.loops[f].clear();
-      } else if (conditions[f] != 1) {
+        continue;
+      }
+      if (borders_.through_home) cut_.loops[f].emplace(cut_.home_part, cut_.home);
+      if (conditions[f] != 1) {
         return InvalidArgument("A cross-device loop must have a pivot predicate: {} (it has {} LoopCond nodes)",
                                step_.frames[f].name, conditions[f]);
       }
@@ -101,7 +106,13 @@ class Finder {
   }
 
   void Receive(Endpoint value, int part, int device) {
-    if (IsOp(value.node) && PartOf(value.node) != part) cut_.values[value].emplace(part, device);
+    if (!IsOp(value.node) || PartOf(value.node) == part) return;
+    cut_.values[value].emplace(part, device);
+    if (GoesThroughHome(value.node, part)) cut_.values[value].emplace(cut_.home_part, cut_.home);
+  }
+
+  bool GoesThroughHome(NodeId from, int to) const {
+    return borders_.through_home && to != cut_.home_part && cut_.part_of[from] != cut_.home_part;
   }
 
   void FindCrossings(NodeId id) {
@@ -109,7 +120,9 @@ class Finder {
     const StepNode& node = step_.node(id);
     for (const Endpoint& input : node.inputs) Receive(input, PartOf(id), DeviceOf(id));
     for (const NodeId control : node.control_inputs) {
-      if (IsOp(control) && PartOf(control) != PartOf(id)) cut_.controls[control].emplace(PartOf(id), DeviceOf(id));
+      if (!IsOp(control) || PartOf(control) == PartOf(id)) continue;
+      cut_.controls[control].emplace(PartOf(id), DeviceOf(id));
+      if (GoesThroughHome(control, PartOf(id))) cut_.controls[control].emplace(cut_.home_part, cut_.home);
     }
   }
 

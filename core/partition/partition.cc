@@ -29,7 +29,7 @@ Borders BetweenDevices(size_t devices, int home) {
 Result<std::vector<graph::Part>> Partition(const graph::StepRequest& request, const graph::StepGraph& step,
                                            const graph::Placement& placement, const Borders& borders) {
   WEIR_ASSIGN(const Cut cut, FindCut(step, placement, borders));
-  return Cutter(request, step, placement, cut, borders.bfloat16).Run();
+  return Cutter(request, step, placement, cut, borders).Run();
 }
 
 namespace {
@@ -81,9 +81,9 @@ Status Verify(const graph::StepGraph& step, const graph::Placement& placement, s
       const graph::Node* const found = part.graph.Find(node.name());
       if (found == nullptr) continue;
       if (++times > 1) return Internal("'{}' is in two parts, that of {} and one before", node.name(), part.device);
-      if (may_move || found->device() == placement.devices[static_cast<size_t>(chosen)]) continue;
+      if (may_move || found->device() == placement.devices[PositionOf(chosen)]) continue;
       return Internal("'{}' was placed on {} and is on {} in the part of {}", node.name(),
-                      placement.devices[static_cast<size_t>(chosen)], found->device(), part.device);
+                      placement.devices[PositionOf(chosen)], found->device(), part.device);
     }
     if (times == 0) return Internal("'{}' was placed and is in no part", node.name());
   }

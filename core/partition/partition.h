@@ -2,6 +2,7 @@
 #ifndef WEIR_CORE_PARTITION_PARTITION_H_
 #define WEIR_CORE_PARTITION_PARTITION_H_
 
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -17,6 +18,11 @@ struct Borders {
   std::vector<int> part_of;  // by device of the placement
   int home = 0;              // the device for nodes without one, and for feeds and constants that are fetched
   bool bfloat16 = false;     // float values cross as their upper 16 bits; the lower ones become 0
+  bool late = false;         // nodes as graph::OrderOptions::late has them; a _Recv comes just before its first user
+  /// By device: the incarnation of its process, which stands in the keys of the values that it sends. Empty = 1.
+  std::vector<uint64_t> incarnations = {};
+  /// Values between two other parts than that of `home` go through it.
+  bool through_home = false;
 };
 
 /// Makes every device a separate part.
@@ -32,6 +38,9 @@ Borders BetweenDevices(size_t devices, int home);
 /// (`_cloop…`) driven by the loop's LoopCond, whose value is sent once per iteration. Enter and NextIteration nodes are
 /// moved to the part of their Merge and Exit nodes to the part of their input, so that only values of the current
 /// iteration cross.
+///
+/// With `late`, a _Recv also waits for the nodes that make the operands of the other operands of its first user: its
+/// transfer goes on while those are made. Control flow in the step prevents this, since nodes may be dead.
 ///
 /// The nodes of each graph are in an order of the whole step, restricted to the part. Parts that run their nodes in
 /// this order cannot deadlock. O((V + E) log V). Errors: InvalidArgument for a loop in several parts without exactly

@@ -24,23 +24,22 @@ using graph::StepNode;
 /// The outermost loop of each node of a graph; loops are identified by `frame_name`.
 std::vector<int> OutermostLoops(const graph::Definition& graph) {
   std::map<std::string, int> loop_of_name;
-  std::vector<int> loop_of(static_cast<size_t>(graph.num_nodes()), -1);
+  std::vector<int> loop_of(PositionOf(graph.num_nodes()), -1);
   std::vector<int> depth(loop_of.size(), 0);  // loop depth of a node's outputs
   for (NodeId id = 0; id < graph.num_nodes(); ++id) {
     const Node& node = graph.node(id);
-    const auto i = static_cast<size_t>(id);
     const auto follow = [&](NodeId input) {
-      if (input < 0 || input >= id || depth[static_cast<size_t>(input)] <= depth[i]) return;
-      depth[i] = depth[static_cast<size_t>(input)];
-      loop_of[i] = loop_of[static_cast<size_t>(input)];
+      if (input < 0 || input >= id || depth[input] <= depth[id]) return;
+      depth[id] = depth[input];
+      loop_of[id] = loop_of[input];
     };
     for (const Endpoint& input : node.inputs()) follow(input.node);
     for (const NodeId control : node.control_inputs()) follow(control);
     const Flow flow = graph::FlowOf(node);
-    if (flow == Flow::kExit) depth[i] = std::max(depth[i] - 1, 0);
-    if (flow != Flow::kEnter || depth[i]++ > 0) continue;
+    if (flow == Flow::kExit) depth[id] = std::max(depth[id] - 1, 0);
+    if (flow != Flow::kEnter || depth[id]++ > 0) continue;
     const Result<std::string> name = node.attrs().String("frame_name");
-    loop_of[i] = loop_of_name.emplace(name.ok() ? *name : "", static_cast<int>(loop_of_name.size())).first->second;
+    loop_of[id] = loop_of_name.emplace(name.ok() ? *name : "", static_cast<int>(loop_of_name.size())).first->second;
   }
   return loop_of;
 }
@@ -48,8 +47,7 @@ std::vector<int> OutermostLoops(const graph::Definition& graph) {
 /// Sets of nodes in the whole graph that must share a device.
 class Ties {
  public:
-  Ties(const graph::Definition& graph, const std::vector<int>& loop_of)
-      : parent_(static_cast<size_t>(graph.num_nodes())) {
+  Ties(const graph::Definition& graph, const std::vector<int>& loop_of) : parent_(PositionOf(graph.num_nodes())) {
     std::iota(parent_.begin(), parent_.end(), 0);
     std::map<int, NodeId> first_of_loop;
     std::map<std::string, NodeId, std::less<>> strangers;  // names of nodes that the graph does not have
@@ -61,7 +59,7 @@ class Ties {
         if (input.node < 0 || !TiesToProducer(graph.TypeOf(input), taken[k], !node.device().empty())) continue;
         Tie(id, input.node);
       }
-      const int loop = loop_of[static_cast<size_t>(id)];
+      const int loop = loop_of[id];
       if (loop >= 0) Tie(id, first_of_loop.emplace(loop, id).first->second);
       for (const std::string_view name : ColocatedWith(node)) {
         const Node* const other = graph.Find(name);
@@ -71,16 +69,16 @@ class Ties {
   }
 
   NodeId Root(NodeId id) {
-    while (parent_[static_cast<size_t>(id)] != id) {
-      NodeId& parent = parent_[static_cast<size_t>(id)];
-      parent = parent_[static_cast<size_t>(parent)];
+    while (parent_[id] != id) {
+      NodeId& parent = parent_[id];
+      parent = parent_[parent];
       id = parent;
     }
     return id;
   }
 
  private:
-  void Tie(NodeId a, NodeId b) { parent_[static_cast<size_t>(Root(a))] = Root(b); }
+  void Tie(NodeId a, NodeId b) { parent_[Root(a)] = Root(b); }
 
   std::vector<NodeId> parent_;
 };
@@ -88,10 +86,10 @@ class Ties {
 class Widener {
  public:
   Widener(const StepGraph& step, const std::map<NodeId, int>* placed)
-      : step_(step), placed_(placed), position_(static_cast<size_t>(step.graph->num_nodes()), -1) {
+      : step_(step), placed_(placed), position_(PositionOf(step.graph->num_nodes()), -1) {
     for (size_t i = 0; i < step.nodes.size(); ++i) {
       const StepNode& node = step.nodes[i];
-      if (node.kind == StepNode::Kind::kOp) position_[static_cast<size_t>(node.source->id())] = static_cast<int>(i);
+      if (node.kind == StepNode::Kind::kOp) position_[node.source->id()] = static_cast<int>(i);
     }
   }
 
@@ -102,13 +100,13 @@ class Widener {
     if (loop_of_.empty()) loop_of_ = OutermostLoops(*step_.graph);
     CopyStep();
     int position = static_cast<int>(step_.nodes.size());
-    for (const NodeId id : added_) position_[static_cast<size_t>(id)] = position++;
+    for (const NodeId id : added_) position_[id] = position++;
     for (const NodeId id : added_) Add(step_.graph->node(id));
     return std::move(wide_);
   }
 
  private:
-  bool Runs(NodeId id) const { return position_[static_cast<size_t>(id)] >= 0; }
+  bool Runs(NodeId id) const { return position_[id] >= 0; }
   bool Placed(NodeId id) const { return placed_ != nullptr && placed_->contains(id); }
 
   void FindTied() {
@@ -147,8 +145,8 @@ class Widener {
       copy.source = node.source;
       copy.inputs = node.inputs;
       copy.types = node.types;
-      copy.frame = node.kind == StepNode::Kind::kOp ? OutermostFrame(step_, node) : 0;
-      if (copy.frame > 0) frame_of_.emplace(loop_of_[static_cast<size_t>(node.source->id())], copy.frame);
+      copy.frame = node.kind == StepNode::Kind::kOp ? OutermostFrame(step_, node) : graph::kStepFrame;
+      if (copy.frame > graph::kStepFrame) frame_of_.emplace(loop_of_[node.source->id()], copy.frame);
     }
   }
 
@@ -157,13 +155,13 @@ class Widener {
     copy.source = &node;
     copy.types.assign(node.output_types().begin(), node.output_types().end());
     for (const Endpoint& input : node.inputs()) {
-      copy.inputs.push_back({input.node < 0 ? -1 : position_[static_cast<size_t>(input.node)], input.index});
+      copy.inputs.push_back({input.node < 0 ? -1 : position_[input.node], input.index});
     }
-    const int loop = loop_of_[static_cast<size_t>(node.id())];
+    const int loop = loop_of_[node.id()];
     if (loop < 0) return;
     if (wide_.frames.empty()) wide_.frames.emplace_back();
-    const auto [frame, fresh] = frame_of_.emplace(loop, static_cast<int>(wide_.frames.size()));
-    if (fresh) wide_.frames.push_back({0, {}});
+    const auto [frame, fresh] = frame_of_.emplace(loop, wide_.frames.end_index());
+    if (fresh) wide_.frames.push_back({graph::kStepFrame, {}});
     copy.frame = frame->second;
   }
 
@@ -171,8 +169,8 @@ class Widener {
   const std::map<NodeId, int>* placed_;
   std::vector<int> position_;  // by graph node: position in `wide_`; -1 = absent
   std::set<NodeId> added_;
-  std::vector<int> loop_of_;     // by graph node
-  std::map<int, int> frame_of_;  // by loop
+  std::vector<int> loop_of_;                // by graph node
+  std::map<int, graph::FrameId> frame_of_;  // by loop
   StepGraph wide_;
 };
 

@@ -55,7 +55,7 @@ class Constrainer {
     if (TakeOnlyDevice()) return std::move(result_);
     WEIR_TRY(AddNodes());
     WEIR_TRY(JoinAll());
-    if (step_.nodes.size() > static_cast<size_t>(inside_)) {
+    if (step_.nodes.end_index() > inside_) {
       bystanders_ = true;
       WEIR_TRY(JoinAll());
     }
@@ -79,13 +79,13 @@ class Constrainer {
     Status conflict;   // between requests; the request of a state may override it
   };
 
-  const StepNode& NodeAt(int i) const { return step_.nodes[static_cast<size_t>(i)]; }
-  Root& RootOf(int i) { return roots_[static_cast<size_t>(i)]; }
+  const StepNode& NodeAt(int i) const { return step_.nodes[i]; }
+  Root& RootOf(int i) { return roots_[i]; }
 
   int Find(int i) {
-    while (parent_[static_cast<size_t>(i)] != i) {
-      int& p = parent_[static_cast<size_t>(i)];
-      p = parent_[static_cast<size_t>(p)];
+    while (parent_[i] != i) {
+      int& p = parent_[i];
+      p = parent_[p];
       i = p;
     }
     return i;
@@ -100,12 +100,12 @@ class Constrainer {
     all.mask = support_.All();
     all.candidates = support_.Allowed(all.mask, DeviceName());
     if (all.candidates.empty()) return false;
-    std::vector<int> group_of(step_.nodes.size(), -1);
-    for (size_t i = 0; i < step_.nodes.size(); ++i) {
+    IndexedVector<graph::NodeId, GroupId> group_of(step_.nodes.size(), -1);
+    for (const int i : step_.nodes.indices()) {
       const StepNode& node = step_.nodes[i];
       if (node.kind != StepNode::Kind::kOp) continue;
       if (!asked_.For(*node.source).empty() || !support_.Has(support_.Of(*node.source), 0)) return false;
-      all.members.push_back(static_cast<int>(i));
+      all.members.push_back(i);
       group_of[i] = 0;
     }
     if (!all.members.empty()) result_.groups.push_back(std::move(all));
@@ -117,7 +117,7 @@ class Constrainer {
     parent_.resize(step_.nodes.size());
     std::iota(parent_.begin(), parent_.end(), 0);
     roots_.resize(step_.nodes.size());
-    for (size_t i = 0; i < step_.nodes.size(); ++i) {
+    for (const int i : step_.nodes.indices()) {
       const StepNode& node = step_.nodes[i];
       if (node.kind != StepNode::Kind::kOp) continue;
       roots_[i].mask = support_.Of(*node.source);
@@ -127,13 +127,13 @@ class Constrainer {
       }
       const std::string_view asked = asked_.For(*node.source);
       if (asked.empty()) continue;
-      if (static_cast<int>(i) < inside_) WEIR_TRY(asked_.CheckPins(*node.source));
+      if (i < inside_) WEIR_TRY(asked_.CheckPins(*node.source));
       Result<DeviceName> spec = ParseRequest(asked, *node.source);
       if (!spec.ok()) {
-        if (static_cast<int>(i) >= inside_) continue;
+        if (i >= inside_) continue;
         return spec.status();
       }
-      requests_.push_back({asked_.Resolve(std::move(*spec), support_, roots_[i].mask), static_cast<int>(i)});
+      requests_.push_back({asked_.Resolve(std::move(*spec), support_, roots_[i].mask), i});
       (MakesState(node) ? roots_[i].state : roots_[i].request) = static_cast<int>(requests_.size()) - 1;
     }
     return Status();
@@ -146,7 +146,7 @@ class Constrainer {
   }
 
   Status JoinEdges() {
-    for (size_t i = 0; i < step_.nodes.size(); ++i) {
+    for (const int i : step_.nodes.indices()) {
       const StepNode& node = step_.nodes[i];
       if (node.kind != StepNode::Kind::kOp || node.source->op().traits.handles_from_anywhere) continue;
       const std::vector<DType>& taken = node.source->signature().inputs;
@@ -156,18 +156,18 @@ class Constrainer {
         if (!TiesToProducer(step_.TypeOf(input))) continue;
         const bool asks = !asked_.For(*node.source).empty();
         if (!TiesToProducer(step_.TypeOf(input), taken[k], asks)) continue;
-        WEIR_TRY(Unite(input.node, static_cast<int>(i), Join::kEdge));
+        WEIR_TRY(Unite(input.node, i, Join::kEdge));
       }
     }
     return Status();
   }
 
   Status JoinLoops() {
-    std::map<int, std::vector<int>> loops;  // nodes by outermost frame
-    for (size_t i = 0; i < step_.nodes.size(); ++i) {
+    std::map<graph::FrameId, std::vector<int>> loops;  // nodes by outermost frame
+    for (const int i : step_.nodes.indices()) {
       const StepNode& node = step_.nodes[i];
-      if (node.kind != StepNode::Kind::kOp || node.frame <= 0) continue;
-      loops[OutermostFrame(step_, node)].push_back(static_cast<int>(i));
+      if (node.kind != StepNode::Kind::kOp || node.frame <= graph::kStepFrame) continue;
+      loops[OutermostFrame(step_, node)].push_back(i);
     }
     for (const auto& [frame, nodes] : loops) {
       const DeviceMask wanted = DevicesOfLoop(nodes);
@@ -206,20 +206,19 @@ class Constrainer {
   Status JoinClasses() {
     std::unordered_map<std::string_view, int> by_name;
     std::map<std::string, int, std::less<>> strangers;  // names of nodes that the step does not have
-    for (size_t i = 0; i < step_.nodes.size(); ++i) {
+    for (const int i : step_.nodes.indices()) {
       const StepNode& node = step_.nodes[i];
       if (node.kind != StepNode::Kind::kOp) continue;
       const std::vector<std::string_view> names = ColocatedWith(*node.source);
       if (!names.empty() && by_name.empty()) {
-        for (size_t k = 0; k < step_.nodes.size(); ++k) {
-          if (step_.nodes[k].kind == StepNode::Kind::kOp) by_name.emplace(step_.nodes[k].name(), static_cast<int>(k));
+        for (const int k : step_.nodes.indices()) {
+          if (step_.nodes[k].kind == StepNode::Kind::kOp) by_name.emplace(step_.nodes[k].name(), k);
         }
       }
       for (const std::string_view target : names) {
         const auto found = by_name.find(target);
-        const int other =
-            found != by_name.end() ? found->second : strangers.emplace(target, static_cast<int>(i)).first->second;
-        WEIR_TRY(Unite(other, static_cast<int>(i), Join::kClass));
+        const int other = found != by_name.end() ? found->second : strangers.emplace(target, i).first->second;
+        WEIR_TRY(Unite(other, i, Join::kClass));
       }
     }
     return Status();
@@ -239,7 +238,7 @@ class Constrainer {
     }
     if (!joined.ok() || !*joined) return joined.status();
     RootOf(to) = std::move(merged);
-    parent_[static_cast<size_t>(from)] = to;
+    parent_[from] = to;
     return Status();
   }
 
@@ -286,7 +285,7 @@ class Constrainer {
                        join);
   }
 
-  const Request& RequestAt(int r) const { return requests_[static_cast<size_t>(r)]; }
+  const Request& RequestAt(int r) const { return requests_[r]; }
 
   /// False if soft placement separates the two.
   Result<bool> MergeStates(Root& kept, const Root& added, int a, int b, Join join) {
@@ -357,23 +356,21 @@ class Constrainer {
   }
 
   void MakeGroups() {
-    const auto inside = static_cast<size_t>(inside_);
-    result_.group_of.assign(inside, -1);
-    std::vector<int> group_of_root(inside, -1);  // the root of a group with step nodes is a step node
+    result_.group_of.assign(PositionOf(inside_), -1);
+    IndexedVector<int, GroupId> group_of_root(PositionOf(inside_), -1);  // roots of groups with step nodes are such
     size_t roots = 0;
-    for (size_t i = 0; i < inside; ++i) roots += parent_[i] == static_cast<int>(i) ? 1 : 0;
+    for (int i = 0; i < inside_; ++i) roots += parent_[i] == i ? 1 : 0;
     result_.groups.reserve(roots);
-    for (size_t i = 0; i < inside; ++i) {
+    for (int i = 0; i < inside_; ++i) {
       if (step_.nodes[i].kind != StepNode::Kind::kOp) continue;
-      int& number = group_of_root[static_cast<size_t>(Find(static_cast<int>(i)))];
+      GroupId& number = group_of_root[Find(i)];
       if (number < 0) {
-        number = static_cast<int>(result_.groups.size());
-        const Root& root = RootOf(Find(static_cast<int>(i)));
-        result_.groups.emplace_back().mask = root.mask;
-        result_.groups.back().fixed = root.fixed;
+        number = result_.groups.Add({});
+        const Root& root = RootOf(Find(i));
+        result_.groups[number].mask = root.mask;
+        result_.groups[number].fixed = root.fixed;
       }
-      Group& group = result_.groups[static_cast<size_t>(number)];
-      group.members.push_back(static_cast<int>(i));
+      result_.groups[number].members.push_back(i);
       result_.group_of[i] = number;
     }
   }
@@ -449,15 +446,13 @@ class Constrainer {
     return Status();
   }
 
-  const device::DeviceInfo& InfoOf(int device) const {
-    return support_.devices().all()[static_cast<size_t>(device)]->info();
-  }
+  const device::DeviceInfo& InfoOf(int device) const { return support_.devices().all()[device]->info(); }
   std::string NameOf(int device) const { return InfoOf(device).name.ToString(); }
 
   /// Removes candidate devices whose kernels reject the operands of a member. Kernel records cover types only, so
   /// `supports` is called.
   void DropRefusing(Group& group) {
-    if (!support_.MayRefuse() || support_.devices().all().size() < 2) return;  // the run reports the error
+    if (!support_.MayRefuse()) return;  // the run reports the error
     std::erase_if(group.candidates, [&](int device) {
       for (const int i : group.members) {
         if (i >= inside_) break;

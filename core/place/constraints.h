@@ -36,9 +36,9 @@ struct LoopSplit {
 };
 
 struct Constraints {
-  std::vector<Group> groups;       // ordered by smallest member
-  std::vector<int> group_of;       // by node; -1 for feeds and constants
-  std::vector<std::string> notes;  // requests dropped by soft placement, in order
+  IndexedVector<GroupId, Group> groups;            // ordered by smallest member
+  IndexedVector<graph::NodeId, GroupId> group_of;  // -1 for feeds and constants
+  std::vector<std::string> notes;                  // requests dropped by soft placement, in order
   std::vector<LoopSplit> splits;
 };
 

@@ -34,7 +34,7 @@ bool Masked(uint64_t mask, size_t arg) { return arg < 64 && (mask >> arg & 1) !=
 /// Maps each flattened operand to its argument.
 std::vector<size_t> ArgOfOperand(const std::vector<int>& counts) {
   std::vector<size_t> args;
-  for (size_t arg = 0; arg < counts.size(); ++arg) args.insert(args.end(), static_cast<size_t>(counts[arg]), arg);
+  for (size_t arg = 0; arg < counts.size(); ++arg) args.insert(args.end(), PositionOf(counts[arg]), arg);
   return args;
 }
 
@@ -83,22 +83,22 @@ class Builder {
     const auto& all = support_.devices().all();
     used_.assign(all.size(), false);
     for (const Group& group : constraints_.groups) {
-      for (const int d : group.candidates) used_[static_cast<size_t>(d)] = true;
+      for (const int d : group.candidates) used_[d] = true;
     }
     DescribeDevices();
     table_.task_of.assign(step_.nodes.size(), -1);
     value_of_.resize(step_.nodes.size());
     control_of_.assign(step_.nodes.size(), -1);
-    for (size_t i = 0; i < step_.nodes.size(); ++i) {
+    for (const graph::NodeId i : step_.nodes.indices()) {
       if (step_.nodes[i].kind == StepNode::Kind::kOp) {
-        AddTask(static_cast<int>(i));
+        AddTask(i);
       } else {
         for (size_t o = 0; o < step_.nodes[i].types.size(); ++o) value_of_[i].push_back(AddHostValue(i, o));
       }
     }
     for (const Endpoint& fetch : step_.fetches) {
-      const std::vector<int>& values = value_of_[static_cast<size_t>(fetch.node)];
-      table_.problem->Fetch(values[static_cast<size_t>(fetch.index)]);
+      const std::vector<int>& values = value_of_[fetch.node];
+      table_.problem->Fetch(values[fetch.index]);
     }
     table_.problem->Seal();
     for (const auto& fault : faults_) table_.faults.push_back(fault);
@@ -123,7 +123,9 @@ class Builder {
       cost.priority = TypePriority(*all[d]);
       if (used_[d]) {
         profiles_[d] = all[d]->profile();
-        if (!all[d]->profile_fault().empty()) Fault(*all[d], all[d]->profile_fault());
+        if (!all[d]->profile_fault().empty()) {
+          Fault(*all[d], all[d]->profile_fault(), "it counts as unknown unless it makes the device slow");
+        }
       }
       // A device without a class id, or with user-defined figures, is a class of its own.
       const std::string class_id = info.class_id.empty() ? all[d]->name() : info.class_id;
@@ -147,9 +149,9 @@ class Builder {
     assumed.latency_ns = static_cast<int64_t>(kAssumedLinkNs);
     assumed.ns_per_byte = 1 / kAssumedLinkBytesPerNs;
     assumed.direct = false;
-    std::vector<LinkCost> links(static_cast<size_t>(spaces * spaces), assumed);
+    std::vector<LinkCost> links(PositionOf(spaces * spaces), assumed);
     const auto set = [&](int from, int to, size_t d, uint32_t space, device::Device* peer, uint32_t peer_space) {
-      LinkCost& link = links[static_cast<size_t>(from * spaces + to)];
+      LinkCost& link = links[from * spaces + to];
       link.direct = from == kHostSpace || to == kHostSpace;
       Result<weir_link> declared = DeviceAt(d).Link(space, peer, peer_space);
       if (!declared.ok()) {
@@ -168,7 +170,9 @@ class Builder {
       set(kHostSpace, devices[d].space, d, WEIR_SPACE_HOST, &DeviceAt(d), WEIR_SPACE_DEVICE);
       for (size_t e = 0; e < devices.size(); ++e) {
         if (devices[e].space == kHostSpace || devices[e].space == devices[d].space || !used_[e]) continue;
-        if (DeviceAt(d).info().plugin != DeviceAt(e).info().plugin) continue;
+        const device::DeviceInfo &one = DeviceAt(d).info(), &other = DeviceAt(e).info();
+        if (one.stand_in != other.stand_in || one.elsewhere != other.elsewhere) continue;
+        if (one.elsewhere.empty() && one.plugin != other.plugin) continue;
         set(devices[d].space, devices[e].space, d, WEIR_SPACE_DEVICE, &DeviceAt(e), WEIR_SPACE_DEVICE);
       }
     }
@@ -179,6 +183,7 @@ class Builder {
   void ApplyConfig(const std::vector<DeviceCost>& devices, int spaces, std::vector<LinkCost>& links) {
     const auto name = [&](size_t d) {
       const device::DeviceName& full = DeviceAt(d).info().name;
+      if (!DeviceAt(d).info().elsewhere.empty()) return full.ToString();
       return fmt::format("{}:{}", full.type.value_or(""), full.id.value_or(0));
     };
     const bool any =
@@ -186,7 +191,7 @@ class Builder {
     for (size_t a = 0; a < devices.size() && any; ++a) {
       for (size_t b = 0; b < devices.size(); ++b) {
         if (devices[a].space == devices[b].space) continue;
-        LinkCost& measured = links[static_cast<size_t>(devices[a].space * spaces + devices[b].space)];
+        LinkCost& measured = links[devices[a].space * spaces + devices[b].space];
         if (const auto fit =
                 options_.measured == nullptr ? std::nullopt : options_.measured->FindLink(name(a) + "->" + name(b))) {
           measured.latency_ns = std::llround(std::min(fit->latency_ns, kLongestNs));
@@ -194,15 +199,16 @@ class Builder {
         }
         const auto said = options_.links.find(name(a) + "->" + name(b));
         if (said == options_.links.end() || devices[a].space == devices[b].space) continue;
-        LinkCost& link = links[static_cast<size_t>(devices[a].space * spaces + devices[b].space)];
+        LinkCost& link = links[devices[a].space * spaces + devices[b].space];
         if (said->second.latency_ns > 0) link.latency_ns = std::llround(std::min(said->second.latency_ns, kLongestNs));
         if (said->second.bytes_per_ns > 0) link.ns_per_byte = 1 / said->second.bytes_per_ns;
       }
     }
   }
 
-  void Fault(const device::Device& device, const std::string& what) {
-    faults_.insert(fmt::format("{} ({}): {}; it counts as unknown", device.name(), device.info().plugin, what));
+  void Fault(const device::Device& device, const std::string& what,
+             std::string_view consequence = "it counts as unknown") {
+    faults_.insert(fmt::format("{} ({}): {}; {}", device.name(), device.info().plugin, what, consequence));
   }
 
   int AddHostValue(size_t node, size_t output) {
@@ -218,13 +224,13 @@ class Builder {
     return table_.problem->AddValue(value);
   }
 
-  void AddTask(int i) {
-    const StepNode& node = step_.nodes[static_cast<size_t>(i)];
-    const int group = constraints_.group_of[static_cast<size_t>(i)];
+  void AddTask(graph::NodeId i) {
+    const StepNode& node = step_.nodes[i];
+    const GroupId group = constraints_.group_of[i];
     const auto& all = support_.devices().all();
     const Operands operands = OperandsOf(step_, node, options_.unknown_dim);
     std::vector<NodeCost> costs(all.size());
-    const std::vector<int>& candidates = constraints_.groups[static_cast<size_t>(group)].candidates;
+    const std::vector<int>& candidates = constraints_.groups[group].candidates;
     uint64_t host_inputs = 0;
     uint64_t host_outputs = 0;
     const std::string key = options_.measured != nullptr && operands.known
@@ -232,16 +238,14 @@ class Builder {
                                 : "";
     for (const int d : candidates) {
       const auto known = std::find_if(candidates.begin(), candidates.end(), [&](int other) {
-        return other < d && representative_[static_cast<size_t>(other)] == representative_[static_cast<size_t>(d)];
+        return other < d && representative_[other] == representative_[d];
       });
-      costs[static_cast<size_t>(d)] = known != candidates.end() && *known < d
-                                          ? costs[static_cast<size_t>(*known)]
-                                          : Cost(node, operands, static_cast<size_t>(d));
-      NodeCost& cost = costs[static_cast<size_t>(d)];
+      costs[d] = known != candidates.end() && *known < d ? costs[*known] : Cost(node, operands, d);
+      NodeCost& cost = costs[d];
       if (options_.measured != nullptr && (known == candidates.end() || *known >= d)) {
-        Measured(node, key, static_cast<size_t>(d), cost);
+        Measured(node, key, d, cost);
       }
-      if (cost.kernel == nullptr || IsHost(DeviceAt(static_cast<size_t>(d)))) continue;
+      if (cost.kernel == nullptr || IsHost(DeviceAt(d))) continue;
       host_inputs |= cost.kernel->record->host_inputs;
       host_outputs |= cost.kernel->record->host_outputs;
     }
@@ -254,38 +258,35 @@ class Builder {
     std::vector<int64_t> times;
     for (const NodeCost& cost : costs) times.push_back(cost.ns);
     const int task = table_.problem->AddTask(times, group, ResidentBytes(node), Deferrable(node));
-    deferrable_.resize(static_cast<size_t>(i) + 1, false);
-    deferrable_[static_cast<size_t>(i)] = Deferrable(node);
-    table_.task_of[static_cast<size_t>(i)] = task;
+    deferrable_.resize(PositionOf(i) + 1, false);
+    deferrable_[i] = Deferrable(node);
+    table_.task_of[i] = task;
     table_.node_of.push_back(i);
-    table_.costs.insert(table_.costs.end(), costs.begin(), costs.end());
+    table_.costs.AddRow(costs);
     AddUses(node, host_inputs);
-    AddValues(static_cast<size_t>(i), task, host_outputs);
+    AddValues(i, task, host_outputs);
   }
 
   /// Assumed runs of a node of the frame in a step.
-  int64_t Runs(int frame) const {
+  int64_t Runs(graph::FrameId frame) const {
     int64_t runs = 1;
-    for (; frame > 0 && runs < kMostRuns; frame = step_.frames[static_cast<size_t>(frame)].parent)
-      runs *= kAssumedTrips;
+    for (; frame > graph::kStepFrame && runs < kMostRuns; frame = step_.ParentOf(frame)) runs *= kAssumedTrips;
     return runs;
   }
 
   /// Assumed times that the outputs of a node are made in a step: those of Enter and Exit as often as the loop runs.
   int64_t TimesMade(const StepNode& node) const {
-    if (node.frame <= 0) return 1;
+    if (node.frame <= graph::kStepFrame) return 1;
     const graph::Flow flow = graph::FlowOf(node);
     const bool edge = flow == graph::Flow::kEnter || flow == graph::Flow::kExit;
-    return Runs(edge ? step_.frames[static_cast<size_t>(node.frame)].parent : node.frame);
+    return Runs(edge ? step_.ParentOf(node.frame) : node.frame);
   }
 
   /// True for a node without inputs, or one run by the core whose inputs all are such nodes (for example a variable
   /// read).
   bool Deferrable(const StepNode& node) const {
     if (!node.inputs.empty() && node.source->op().run_by != op::RunBy::kUniversal) return false;
-    const auto defers = [this](graph::NodeId from) {
-      return from >= 0 && static_cast<size_t>(from) < deferrable_.size() && deferrable_[static_cast<size_t>(from)];
-    };
+    const auto defers = [this](graph::NodeId from) { return from >= 0 && deferrable_.Has(from) && deferrable_[from]; };
     return std::all_of(node.inputs.begin(), node.inputs.end(), [&](const Endpoint& e) { return defers(e.node); }) &&
            std::all_of(node.control_inputs.begin(), node.control_inputs.end(), defers);
   }
@@ -296,20 +297,20 @@ class Builder {
     const bool on_host = support_.OnHostOnly(*node.source);
     for (size_t k = 0; k < node.inputs.size(); ++k) {
       const Endpoint& input = node.inputs[k];
-      if (input.node < 0 || value_of_[static_cast<size_t>(input.node)].empty()) continue;  // back edge of a loop
+      if (input.node < 0 || value_of_[input.node].empty()) continue;  // back edge of a loop
       const bool masked = k < args.size() && Masked(host_inputs, args[k]);
-      const int value = value_of_[static_cast<size_t>(input.node)][static_cast<size_t>(input.index)];
+      const int value = value_of_[input.node][input.index];
       table_.problem->AddUse({value, masked || on_host || !HasFixedSize(BaseType(step_.TypeOf(input)))});
     }
     for (const graph::NodeId from : node.control_inputs) {
-      if (from < 0 || table_.task_of[static_cast<size_t>(from)] < 0) continue;
-      int& control = control_of_[static_cast<size_t>(from)];
-      if (control < 0) control = table_.problem->AddValue({.task = table_.task_of[static_cast<size_t>(from)]});
+      if (from < 0 || table_.task_of[from] < 0) continue;
+      int& control = control_of_[from];
+      if (control < 0) control = table_.problem->AddValue({.task = table_.task_of[from]});
       table_.problem->AddUse({control, false});
     }
   }
 
-  void AddValues(size_t i, int task, uint64_t host_outputs) {
+  void AddValues(graph::NodeId i, TaskId task, uint64_t host_outputs) {
     const StepNode& node = step_.nodes[i];
     const std::vector<size_t> args =
         host_outputs == 0 ? std::vector<size_t>() : ArgOfOperand(node.source->signature().output_counts);
@@ -339,13 +340,12 @@ class Builder {
     return dtype.ok() && shape.ok() ? BytesOf(*dtype, *shape, options_.unknown_dim, &guessed) : 0;
   }
 
-  NodeCost Cost(const StepNode& node, const Operands& operands, size_t d) {
+  NodeCost Cost(const StepNode& node, const Operands& operands, DeviceId d) {
     device::Device& device = DeviceAt(d);
     const weir_profile* profile = profiles_[d];
     NodeCost best;
     const bool of_kernels = node.source->op().run_by == op::RunBy::kKernel;
-    const auto kernels = of_kernels ? support_.Kernels(*node.source, static_cast<int>(d))
-                                    : std::span<const kernel::KernelEntry* const>();
+    const auto kernels = of_kernels ? support_.Kernels(*node.source, d) : std::span<const kernel::KernelEntry* const>();
     if (!of_kernels || (kernels.empty() && support_.OnHostOnly(*node.source))) {
       // Forwarding, copies and host code have no device preference.
       best.ns = 0;
@@ -357,12 +357,9 @@ class Builder {
       best.ns = on_host && !IsHost(device) ? RoundTripNs(operands) : 0;
       return best;
     }
-    const Result<weir_device*> open = device.Open();
-    const weir_node asked{node.name(),
-                          node.source->attrs(),
-                          [&](int i) { return operands.inputs[static_cast<size_t>(i)].value; },
-                          nullptr,
-                          {}};
+    const Result<weir_device*> open = kernel::HandleToAsk(device);
+    const weir_node asked{
+        node.name(), node.source->attrs(), [&](int i) { return operands.inputs[i].value; }, nullptr, {}};
     for (const kernel::KernelEntry* entry : kernels) {
       if (operands.known && open.ok() &&
           !kernel::Supports(*entry, asked, operands.inputs, operands.outputs, *open).ok()) {
@@ -383,7 +380,7 @@ class Builder {
   }
 
   /// Replaces a declared time by the measured one, or scales it as other shapes of the op suggest.
-  void Measured(const StepNode& node, const std::string& key, size_t d, NodeCost& cost) {
+  void Measured(const StepNode& node, const std::string& key, DeviceId d, NodeCost& cost) {
     if (cost.ns == kImpossible || node.source->op().run_by != op::RunBy::kKernel) return;
     const std::string& device = fingerprints_[d];
     const kernel::MeasuredTime* const time = key.empty() ? nullptr : options_.measured->Find(device, key);
@@ -426,10 +423,10 @@ class Builder {
 
   /// A group rejected by all kernels stays possible everywhere, so that the rejection is reported.
   static void RestoreRefused(const std::vector<int>& candidates, std::vector<NodeCost>& costs) {
-    const bool some = std::any_of(candidates.begin(), candidates.end(),
-                                  [&](int d) { return costs[static_cast<size_t>(d)].ns != kImpossible; });
+    const bool some =
+        std::any_of(candidates.begin(), candidates.end(), [&](int d) { return costs[d].ns != kImpossible; });
     if (some) return;
-    for (const int d : candidates) costs[static_cast<size_t>(d)].ns = costs[static_cast<size_t>(d)].refused_ns;
+    for (const int d : candidates) costs[d].ns = costs[d].refused_ns;
   }
 
   const PlaceOptions& options_;
@@ -437,14 +434,14 @@ class Builder {
   const Constraints& constraints_;
   Support& support_;
   CostTable table_;
-  std::vector<bool> used_;                                    // by device: a candidate of some group
-  std::vector<const weir_profile*> profiles_;                 // by device
-  std::vector<int> representative_;                           // by device: the first of its class
-  std::vector<std::string> fingerprints_;                     // by device
-  std::map<std::pair<size_t, std::string>, double> factors_;  // of measured times, by device and op
-  std::vector<std::vector<int>> value_of_;                    // by node and output
-  std::vector<int> control_of_;                               // by node
-  std::vector<bool> deferrable_;                              // by node
+  IndexedVector<DeviceId, bool> used_;  // a candidate of some group
+  IndexedVector<DeviceId, const weir_profile*> profiles_;
+  IndexedVector<DeviceId, DeviceId> representative_;  // the first of its class
+  IndexedVector<DeviceId, std::string> fingerprints_;
+  std::map<std::pair<DeviceId, std::string>, double> factors_;   // of measured times, by device and op
+  IndexedVector<graph::NodeId, std::vector<ValueId>> value_of_;  // by output
+  IndexedVector<graph::NodeId, ValueId> control_of_;
+  IndexedVector<graph::NodeId, bool> deferrable_;  // of the nodes up to the last task
   std::set<std::string> faults_;
 };
 
@@ -456,8 +453,9 @@ CostTable BuildCostTable(const PlaceOptions& options, const StepGraph& step, con
 }
 
 int TypePriority(const device::Device& device) {
+  constexpr int kRemote = 1000;  // after all of this process
   const std::string& kind = device.info().kind;
-  return kind == "GPU" ? 210 : kind == "CPU" ? 70 : 200;
+  return (kind == "GPU" ? 210 : kind == "CPU" ? 70 : 200) - (device.info().elsewhere.empty() ? 0 : kRemote);
 }
 
 }  // namespace weir::place

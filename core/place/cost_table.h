@@ -25,15 +25,12 @@ struct NodeCost {
 /// Costs of one step. Tasks are the op nodes in order; groups are those of the constraints.
 struct CostTable {
   std::optional<Problem> problem;
-  std::vector<int> task_of;         // by node; -1 for feeds and constants
-  std::vector<int> node_of;         // by task
-  std::vector<NodeCost> costs;      // index: task * devices + device
+  IndexedVector<graph::NodeId, TaskId> task_of;  // -1 for feeds and constants
+  IndexedVector<TaskId, graph::NodeId> node_of;
+  IndexedTable<TaskId, DeviceId, NodeCost> costs;
   std::vector<std::string> faults;  // plugins with invalid figures; these count as unknown
 
-  const NodeCost& At(int task, int device) const {
-    return costs[static_cast<size_t>(task) * static_cast<size_t>(problem->device_count()) +
-                 static_cast<size_t>(device)];
-  }
+  const NodeCost& At(TaskId task, DeviceId device) const { return costs(task, device); }
 };
 
 /// Opens the candidate devices to query their costs. An invalid figure from a plugin never fails a step. A device where
@@ -41,7 +38,8 @@ struct CostTable {
 CostTable BuildCostTable(const PlaceOptions& options, const graph::StepGraph& step, const Constraints& constraints,
                          Support& support);
 
-/// TensorFlow's priority of device types: GPUs, then others, then CPUs.
+/// TensorFlow's priority of device types: GPUs, then others, then CPUs; remote devices come after those of this
+/// process.
 int TypePriority(const device::Device& device);
 
 }  // namespace weir::place

@@ -19,7 +19,7 @@ using graph::StepNode;
 
 constexpr size_t kMembersShown = 16;
 
-const StepNode& NodeAt(const Refusal& refusal, int i) { return refusal.step.nodes[static_cast<size_t>(i)]; }
+const StepNode& NodeAt(const Refusal& refusal, int i) { return refusal.step.nodes[i]; }
 
 std::vector<std::string> Kinds(const device::DeviceSet& devices) {
   std::vector<std::string> kinds;
@@ -40,7 +40,7 @@ std::string NearestRequest(const Refusal& refusal, const Group& group) {
     if (refusal.support.Has(group.mask, static_cast<int>(d))) devices.push_back(static_cast<int>(d));
   }
   if (devices.empty()) return {};
-  const DeviceName& name = all[static_cast<size_t>(devices.front())]->info().name;
+  const DeviceName& name = all[devices.front()]->info().name;
   return fmt::format("/device:{}:{}", *name.type, *name.id);
 }
 
@@ -96,7 +96,7 @@ bool RunsNowhere(const Refusal& refusal, int i) {
 Status KernelsRefuse(const Refusal& refusal, const Group& group, const std::string& prefix) {
   std::string refusals;
   for (const auto& [device, why] : group.refused) {
-    refusals += fmt::format("\n  {}: {}", refusal.support.devices().all()[static_cast<size_t>(device)]->name(), why);
+    refusals += fmt::format("\n  {}: {}", refusal.support.devices().all()[device]->name(), why);
   }
   return InvalidArgument(
       "{}Could not satisfy explicit device specification '{}' because kernels there refuse operands:{}{}{}", prefix,
@@ -180,7 +180,7 @@ Status CannotAssign(const Refusal& refusal, const Group& group) {
 
 Status CannotMove(const Refusal& refusal, const Group& group) {
   const device::DeviceSet& devices = refusal.support.devices();
-  const std::string home = devices.all()[static_cast<size_t>(group.fixed)]->name();
+  const std::string home = devices.all()[group.fixed]->name();
   for (const int i : group.members) {
     const StepNode& node = NodeAt(refusal, i);
     if (refusal.support.Has(refusal.support.Of(*node.source), group.fixed)) continue;

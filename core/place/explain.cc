@@ -17,7 +17,18 @@ using graph::StepNode;
 /// "GPU:0"
 std::string ShortName(const device::Device& device) {
   const device::DeviceName& name = device.info().name;
-  return fmt::format("{}:{}", name.type.value_or("?"), name.id.value_or(0));
+  const std::string own = fmt::format("{}:{}", name.type.value_or("?"), name.id.value_or(0));
+  if (device.info().elsewhere.empty()) return own;
+  return fmt::format("/job:{}/task:{}/{}", name.job.value_or(""), name.task.value_or(0), own);
+}
+
+/// "GPU:0" for a device in the process of `first`, else with its task: "/job:ps/replica:0/task:1/GPU:0".
+std::string NameBeside(const std::string& device, const std::string& first) {
+  constexpr std::string_view kMark = "device:";
+  const size_t mark = device.rfind(kMark);
+  if (mark == std::string::npos) return device;
+  const std::string own = device.substr(mark + kMark.size());
+  return device.compare(0, mark, first, 0, mark) == 0 ? own : device.substr(0, mark) + own;
 }
 
 /// "940 ns", "31 us", "8.4 ms".
@@ -93,11 +104,9 @@ class Explainer {
   }
 
  private:
-  const device::Device& DeviceAt(int d) const { return *f_.support.devices().all()[static_cast<size_t>(d)]; }
-  int DeviceOf(size_t i) const { return f_.placement.device_of[i]; }
-  const Group& GroupOf(size_t i) const {
-    return f_.constraints.groups[static_cast<size_t>(f_.constraints.group_of[i])];
-  }
+  const device::Device& DeviceAt(int d) const { return *f_.support.devices().all()[d]; }
+  DeviceId DeviceOf(graph::NodeId i) const { return f_.placement.device_of[i]; }
+  const Group& GroupOf(graph::NodeId i) const { return f_.constraints.groups[f_.constraints.group_of[i]]; }
 
   Reason ReasonOf(size_t i) const {
     const Group& group = GroupOf(i);
@@ -144,8 +153,8 @@ class Explainer {
       if (std::find(report.inputs.begin(), report.inputs.end(), name) == report.inputs.end())
         report.inputs.push_back(std::move(name));
     }
-    report.start_ns = f_.choice->plan.simulation.start_ns[static_cast<size_t>(task)];
-    report.finish_ns = f_.choice->plan.simulation.finish_ns[static_cast<size_t>(task)];
+    report.start_ns = f_.choice->plan.simulation.start_ns[task];
+    report.finish_ns = f_.choice->plan.simulation.finish_ns[task];
     report.bytes = f_.table->problem->resident_bytes(task);
     for (const int v : f_.table->problem->values_of(task)) report.bytes += f_.table->problem->value(v).held_bytes;
     for (size_t d = 0; d < f_.support.devices().all().size(); ++d) {
@@ -165,12 +174,12 @@ class Explainer {
     for (int d = 0; d < problem.device_count(); ++d) {
       const uint64_t capacity = DeviceAt(d).info().memory_bytes;
       memory.push_back({DeviceAt(d).name(), capacity == 0 ? -1 : static_cast<int64_t>(capacity), 0, 0,
-                        f_.choice->plan.simulation.peak_bytes[static_cast<size_t>(d)]});
+                        f_.choice->plan.simulation.peak_bytes[d]});
     }
     std::set<std::pair<int, int>> constants;  // each with a device that uses it
     for (int task = 0; task < problem.tasks(); ++task) {
-      const int d = DeviceOf(static_cast<size_t>(f_.table->node_of[static_cast<size_t>(task)]));
-      DeviceMemory& there = memory[static_cast<size_t>(d)];
+      const DeviceId d = DeviceOf(f_.table->node_of[task]);
+      DeviceMemory& there = memory[d];
       there.state_bytes += problem.resident_bytes(task);
       there.value_bytes -= problem.resident_bytes(task);
       for (const Use& use : problem.uses(task)) {
@@ -190,19 +199,15 @@ class Explainer {
     const Problem& problem = *f_.table->problem;
     Course course;
     (void)Simulate(problem, f_.choice->plan.device_of, f_.choice->ranks, &course);
-    std::vector<std::string> space_names(static_cast<size_t>(problem.spaces()));
+    IndexedVector<SpaceId, std::string> space_names(PositionOf(problem.spaces()));
     for (int d = problem.device_count() - 1; d >= 0; --d) {
-      space_names[static_cast<size_t>(problem.device(d).space)] = ShortName(DeviceAt(d));
+      space_names[problem.device(d).space] = ShortName(DeviceAt(d));
     }
     for (const Course::Transfer& transfer : course.transfers) {
       const Value& value = problem.value(transfer.value);
       const std::string node =
-          value.task < 0
-              ? std::string()
-              : std::string(
-                    f_.step.nodes[static_cast<size_t>(f_.table->node_of[static_cast<size_t>(value.task)])].name());
-      out_.course.push_back({node, space_names[static_cast<size_t>(transfer.from)],
-                             space_names[static_cast<size_t>(transfer.to)], value.bytes, transfer.start_ns,
+          value.task < 0 ? std::string() : std::string(f_.step.nodes[f_.table->node_of[value.task]].name());
+      out_.course.push_back({node, space_names[transfer.from], space_names[transfer.to], value.bytes, transfer.start_ns,
                              transfer.finish_ns});
     }
     for (const Course::Memory& point : course.memory) {
@@ -247,10 +252,9 @@ class Explainer {
     Arrivals(task, d, report);
     if (report.chosen) {
       const Simulation& simulation = f_.choice->plan.simulation;
-      const auto t = static_cast<size_t>(task);
-      report.link_wait_ns = simulation.link_wait_ns[t];
-      report.queue_ns = simulation.start_ns[t] - simulation.ready_ns[t];
-      report.finish_ns = simulation.finish_ns[t];
+      report.link_wait_ns = simulation.link_wait_ns[task];
+      report.queue_ns = simulation.start_ns[task] - simulation.ready_ns[task];
+      report.finish_ns = simulation.finish_ns[task];
       report.verdict = fmt::format(
           "chosen ({})", ReasonOf(i) == Reason::kCost ? f_.choice->plan.name : std::string(Name(ReasonOf(i))));
     } else {
@@ -268,11 +272,10 @@ class Explainer {
     farthest_ = -1;
     for (const Use& use : problem.uses(task)) {
       const Value& value = problem.value(use.value);
-      const int source =
-          problem.SourceSpace(value, value.task < 0 ? 0 : f_.choice->plan.device_of[static_cast<size_t>(value.task)]);
+      const int source = problem.SourceSpace(value, value.task < 0 ? 0 : f_.choice->plan.device_of[value.task]);
       const int target = problem.TargetSpace(use.host, d);
       const int64_t way = value.constant ? 0 : problem.WayNs(source, target, value);
-      const int64_t made = value.task < 0 ? 0 : f_.choice->plan.simulation.finish_ns[static_cast<size_t>(value.task)];
+      const int64_t made = value.task < 0 ? 0 : f_.choice->plan.simulation.finish_ns[value.task];
       ready = std::max(ready, made + way);
       if (way > report.inputs_ns) {
         report.inputs_ns = way;
@@ -285,13 +288,13 @@ class Explainer {
   std::string Difference(int task, int d, const CandidateReport& report) const {
     const Problem& problem = *f_.table->problem;
     if (report.exec_ns < 0) return "every kernel refuses the node";
-    const int chosen = f_.choice->plan.device_of[static_cast<size_t>(task)];
-    const int64_t by = report.finish_ns - f_.choice->plan.simulation.finish_ns[static_cast<size_t>(task)];
+    const int chosen = f_.choice->plan.device_of[task];
+    const int64_t by = report.finish_ns - f_.choice->plan.simulation.finish_ns[task];
     const NodeCost& best = f_.table->At(task, chosen);
     std::string text =
         by < 0 ? fmt::format("{} sooner for this node alone", TimeText(-by)) : fmt::format("+{}", TimeText(by));
     if (report.inputs_ns >= report.exec_ns - best.ns && report.inputs_ns > 0 && farthest_ >= 0) {
-      const auto node = static_cast<size_t>(f_.table->node_of[static_cast<size_t>(farthest_)]);
+      const graph::NodeId node = f_.table->node_of[farthest_];
       text += fmt::format(": input {} lives on {}", f_.step.nodes[node].name(), ShortName(DeviceAt(DeviceOf(node))));
     } else if (report.exec_ns > best.ns) {
       text += fmt::format(": takes {} longer", TimeText(report.exec_ns - best.ns));
@@ -310,7 +313,7 @@ class Explainer {
     if (const auto refused = group.refused.find(d); refused != group.refused.end()) return refused->second;
     if (!f_.support.Has(group.mask, d)) {
       for (const int member : group.members) {
-        const StepNode& other = f_.step.nodes[static_cast<size_t>(member)];
+        const StepNode& other = f_.step.nodes[member];
         if (f_.support.Has(f_.support.Of(*other.source), d)) continue;
         return fmt::format("colocated with {}, which has no kernel there", other.name());
       }
@@ -359,17 +362,16 @@ class Explainer {
 
   void WarnOfSplitLoops() {
     for (const LoopSplit& split : f_.constraints.splits) {
-      const auto loop = static_cast<size_t>(split.loop);
-      const auto node = static_cast<size_t>(split.node);
-      if (DeviceOf(loop) == DeviceOf(node)) continue;
-      const StepNode& odd = f_.step.nodes[node];
+      const DeviceId loop_device = DeviceOf(split.loop), device = DeviceOf(split.node);
+      if (loop_device == device) continue;
+      const StepNode& odd = f_.step.nodes[split.node];
       out_.warnings.push_back(fmt::format("the loop '{}' runs on {}, but its {} '{}' on {}: there is no kernel {}",
-                                          f_.step.frames[static_cast<size_t>(OutermostFrame(f_.step, odd))].name,
-                                          ShortName(DeviceAt(DeviceOf(loop))), odd.source->op().name, odd.name(),
-                                          ShortName(DeviceAt(DeviceOf(node))),
-                                          f_.support.Has(f_.support.Of(*odd.source), DeviceOf(loop))
+                                          f_.step.frames[OutermostFrame(f_.step, odd)].name,
+                                          ShortName(DeviceAt(loop_device)), odd.source->op().name, odd.name(),
+                                          ShortName(DeviceAt(device)),
+                                          f_.support.Has(f_.support.Of(*odd.source), loop_device)
                                               ? "for a node that it shares a device with"
-                                              : fmt::format("for it on {}", ShortName(DeviceAt(DeviceOf(loop))))));
+                                              : fmt::format("for it on {}", ShortName(DeviceAt(loop_device)))));
     }
   }
 
@@ -378,7 +380,7 @@ class Explainer {
     const Problem& problem = *f_.table->problem;
     std::string text;
     for (int d = 0; d < problem.device_count(); ++d) {
-      const int64_t peak = f_.choice->plan.simulation.peak_bytes[static_cast<size_t>(d)];
+      const int64_t peak = f_.choice->plan.simulation.peak_bytes[d];
       if (peak <= problem.device(d).capacity_bytes) continue;
       text += fmt::format("{} {} would hold {} of {}", text.empty() ? ":" : ",", ShortName(DeviceAt(d)),
                           BytesText(peak), BytesText(problem.device(d).capacity_bytes));
@@ -387,10 +389,9 @@ class Explainer {
     for (int g = 0; g < problem.groups(); ++g) groups.emplace_back(-problem.group_bytes(g), g);
     std::sort(groups.begin(), groups.end());
     for (size_t k = 0; k < groups.size() && k < 3 && groups[k].first != 0; ++k) {
-      const Group& group = f_.constraints.groups[static_cast<size_t>(groups[k].second)];
-      text +=
-          fmt::format("{} {} {}", k == 0 ? "; the largest state:" : ",",
-                      f_.step.nodes[static_cast<size_t>(group.members.front())].name(), BytesText(-groups[k].first));
+      const Group& group = f_.constraints.groups[groups[k].second];
+      text += fmt::format("{} {} {}", k == 0 ? "; the largest state:" : ",",
+                          f_.step.nodes[group.members.front()].name(), BytesText(-groups[k].first));
     }
     return text;
   }
@@ -421,12 +422,33 @@ class Explainer {
     } else if (out_.bound_ns > 0) {
       text += fmt::format(" (no single device holds it, bound {}{})", TimeText(out_.bound_ns), GapText());
     }
+    text += SlowestText();
     int guessed = 0;
     for (size_t t = 0; t < f_.table->node_of.size(); ++t) {
       if (f_.table->At(static_cast<int>(t), f_.choice->plan.device_of[t]).provenance == Provenance::kGuess) ++guessed;
     }
     if (guessed != 0) text += fmt::format("; {} {} guessed cost", guessed, guessed == 1 ? "node has" : "nodes have");
     return text;
+  }
+
+  /// "; the step waits for GPU:1, busy for 4 ms (GPU:0 1 ms)" if devices of one kind, such as towers, share the work.
+  std::string SlowestText() const {
+    const Simulation& simulation = f_.choice->plan.simulation;
+    std::map<int, int64_t> busy;
+    for (size_t t = 0; t < f_.table->node_of.size(); ++t) {
+      busy[f_.choice->plan.device_of[t]] += simulation.finish_ns[t] - simulation.start_ns[t];
+    }
+    const auto slowest =
+        std::max_element(busy.begin(), busy.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+    if (slowest == busy.end()) return "";
+    std::string others;
+    for (const auto& [device, ns] : busy) {
+      if (device == slowest->first || DeviceAt(device).info().kind != DeviceAt(slowest->first).info().kind) continue;
+      others += fmt::format("{}{} {}", others.empty() ? "" : ", ", ShortName(DeviceAt(device)), TimeText(ns));
+    }
+    if (others.empty()) return "";
+    return fmt::format("; the step waits for {}, busy for {} ({})", ShortName(DeviceAt(slowest->first)),
+                       TimeText(slowest->second), others);
   }
 
   /// ", gap at most 11 %": of the plan to the best one possible.
@@ -456,9 +478,9 @@ class Explainer {
 
   const Findings& f_;
   Explanation out_;
-  std::map<int, int> count_of_;    // nodes by device
-  std::map<Alike, int> reasons_;   // nodes
-  int farthest_ = -1;  // the task whose value has the longest transfer to the current device
+  std::map<int, int> count_of_;   // nodes by device
+  std::map<Alike, int> reasons_;  // nodes
+  int farthest_ = -1;             // the task whose value has the longest transfer to the current device
 };
 
 }  // namespace
@@ -528,10 +550,9 @@ std::string ToText(const Explanation& explanation) {
       const std::string exec = candidate.exec_ns < 0 ? "-"
                                                      : fmt::format("{} {}{}", TimeText(candidate.exec_ns),
                                                                    Name(candidate.provenance), samples);
-      const size_t short_name = candidate.device.rfind("device:");
-      text += fmt::format("  {:<10}{:<22}{:<11}{:<11}{:<9}{:<11}{}\n",
-                          short_name == std::string::npos ? candidate.device : candidate.device.substr(short_name + 7),
-                          exec, TimeText(candidate.inputs_ns), TimeText(candidate.link_wait_ns),
+      text += fmt::format("  {:<9} {:<22}{:<11}{:<11}{:<9}{:<11}{}\n",
+                          NameBeside(candidate.device, node.candidates.front().device), exec,
+                          TimeText(candidate.inputs_ns), TimeText(candidate.link_wait_ns),
                           TimeText(candidate.queue_ns), TimeText(candidate.finish_ns), candidate.verdict);
     }
     if (!node.note.empty()) text += "  " + node.note + "\n";

@@ -70,24 +70,27 @@ class Timeline {
 
 constexpr int64_t kNotYet = -1;
 
+/// When the link from one space to another is free.
+using LinkTimes = IndexedTable<SpaceId, SpaceId, int64_t>;
+
 class Pass {
  public:
   Pass(const Problem& problem, const ListOptions& options)
       : problem_(problem),
         options_(options),
-        timelines_(static_cast<size_t>(problem.device_count())),
-        used_bytes_(static_cast<size_t>(problem.device_count()), 0),
-        device_of_group_(static_cast<size_t>(problem.groups()), -1),
-        uses_left_(static_cast<size_t>(problem.values())),
-        copied_(static_cast<size_t>(problem.values()) * static_cast<size_t>(problem.device_count()), 0),
-        arrival_(static_cast<size_t>(problem.values()) * static_cast<size_t>(problem.spaces()), kNotYet),
-        link_free_(static_cast<size_t>(problem.spaces() * problem.spaces()), 0) {
-    const auto tasks = static_cast<size_t>(problem.tasks());
+        timelines_(PositionOf(problem.device_count())),
+        used_bytes_(PositionOf(problem.device_count()), 0),
+        device_of_group_(PositionOf(problem.groups()), -1),
+        uses_left_(PositionOf(problem.values())),
+        copied_(PositionOf(problem.values()), PositionOf(problem.device_count()), 0),
+        arrival_(PositionOf(problem.values()), PositionOf(problem.spaces()), kNotYet),
+        link_free_(PositionOf(problem.spaces()), PositionOf(problem.spaces()), 0) {
+    const size_t tasks = PositionOf(problem.tasks());
     schedule_.device_of.assign(tasks, -1);
     schedule_.start_ns.assign(tasks, 0);
     schedule_.finish_ns.assign(tasks, 0);
     for (int v = 0; v < problem.values(); ++v) {
-      uses_left_[static_cast<size_t>(v)] = static_cast<int>(problem.consumers(v).size());
+      uses_left_[v] = static_cast<int>(problem.consumers(v).size());
     }
   }
 
@@ -105,18 +108,12 @@ class Pass {
   }
 
  private:
-  int DeviceOf(int task) const { return schedule_.device_of[static_cast<size_t>(task)]; }
-  int64_t FinishNs(int task) const { return task < 0 ? 0 : schedule_.finish_ns[static_cast<size_t>(task)]; }
+  int DeviceOf(int task) const { return schedule_.device_of[task]; }
+  int64_t FinishNs(int task) const { return task < 0 ? 0 : schedule_.finish_ns[task]; }
   bool Deferred(int task) const {
     return options_.deferral != ListOptions::Deferral::kNone && problem_.deferrable(task);
   }
-  size_t CopyIndex(int v, int d) const {
-    return static_cast<size_t>(v) * static_cast<size_t>(problem_.device_count()) + static_cast<size_t>(d);
-  }
-  bool IsCopied(int v, int d) const { return copied_[CopyIndex(v, d)] != 0; }
-  int64_t& Arrival(int v, int space) {
-    return arrival_[static_cast<size_t>(v) * static_cast<size_t>(problem_.spaces()) + static_cast<size_t>(space)];
-  }
+  bool IsCopied(ValueId v, DeviceId d) const { return copied_(v, d) != 0; }
 
   /// The ranks, with the time of each deferred task added to its consumer of highest rank, which it precedes.
   std::vector<int64_t> Priorities(const std::vector<int64_t>& ranks) const {
@@ -124,17 +121,16 @@ class Pass {
     std::vector<int64_t> more(ranks.size(), 0);
     bool any = false;
     for (int t = 0; t < problem_.tasks(); ++t) {
-      const int64_t time = Deferred(t) ? MeanTimeNs(problem_, t) + more[static_cast<size_t>(t)] : 0;
+      const int64_t time = Deferred(t) ? MeanTimeNs(problem_, t) + more[t] : 0;
       if (time == 0) continue;
       int first = -1;
       for (const int v : problem_.values_of(t)) {
         for (const Problem::Consumer& consumer : problem_.consumers(v)) {
-          if (first < 0 || ranks[static_cast<size_t>(consumer.task)] > ranks[static_cast<size_t>(first)])
-            first = consumer.task;
+          if (first < 0 || ranks[consumer.task] > ranks[first]) first = consumer.task;
         }
       }
       if (first < 0) continue;
-      more[static_cast<size_t>(first)] += time;
+      more[first] += time;
       any = true;
     }
     return any ? UpwardRanks(problem_, std::move(more)) : ranks;
@@ -142,11 +138,9 @@ class Pass {
 
   void VisitByRank(const std::vector<int64_t>& ranks) {
     const std::vector<int64_t> priorities = Priorities(ranks);
-    std::vector<int> order(static_cast<size_t>(problem_.tasks()));
+    std::vector<TaskId> order(PositionOf(problem_.tasks()));
     std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
-      return priorities[static_cast<size_t>(a)] > priorities[static_cast<size_t>(b)];
-    });
+    std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return priorities[a] > priorities[b]; });
     for (const int t : order) {
       if (!Deferred(t)) Visit(t);
     }
@@ -156,7 +150,7 @@ class Pass {
   void VisitReady(const std::vector<int64_t>* ranks) {
     using Ready = std::pair<int64_t, int>;  // time or negative rank, task
     std::priority_queue<Ready, std::vector<Ready>, std::greater<>> ready;
-    std::vector<int> missing(static_cast<size_t>(problem_.tasks()), 0);
+    IndexedVector<TaskId, int> missing(PositionOf(problem_.tasks()), 0);
     const auto done = [&](int task, auto&& visit) {
       for (const int v : problem_.values_of(task)) {
         for (const Problem::Consumer& consumer : problem_.consumers(v)) visit(consumer.task);
@@ -165,23 +159,23 @@ class Pass {
     for (int t = 0; t < problem_.tasks(); ++t) {
       for (const Use& use : problem_.uses(t)) {
         const int from = problem_.value(use.value).task;
-        if (from >= 0 && !Deferred(from)) ++missing[static_cast<size_t>(t)];
+        if (from >= 0 && !Deferred(from)) ++missing[t];
       }
-      if (missing[static_cast<size_t>(t)] == 0 && !Deferred(t)) ready.emplace(KeyOf(ranks, t), t);
+      if (missing[t] == 0 && !Deferred(t)) ready.emplace(KeyOf(ranks, t), t);
     }
     while (!ready.empty()) {
       const int task = ready.top().second;
       ready.pop();
       Visit(task);
       done(task, [&](int next) {
-        if (--missing[static_cast<size_t>(next)] != 0) return;
+        if (--missing[next] != 0) return;
         ready.emplace(KeyOf(ranks, next), next);
       });
     }
   }
 
   int64_t KeyOf(const std::vector<int64_t>* ranks, int task) const {
-    if (ranks != nullptr) return -(*ranks)[static_cast<size_t>(task)];
+    if (ranks != nullptr) return -(*ranks)[task];
     int64_t time = 0;
     for (const Use& use : problem_.uses(task)) time = std::max(time, FinishNs(problem_.value(use.value).task));
     return time;
@@ -194,14 +188,13 @@ class Pass {
     int best = -1;
     int64_t best_finish = 0;
     bool best_fits = false;
-    const int fixed = device_of_group_[static_cast<size_t>(problem_.group(task))];
+    const int fixed = device_of_group_[problem_.group(task)];
     for (int d = fixed < 0 ? 0 : fixed; d < problem_.device_count(); ++d) {
       if (fixed < 0 && !problem_.Allowed(problem_.group(task), d)) continue;
       const bool fits = fixed >= 0 || Fits(task, d);
       if (best < 0 || fits >= best_fits) {
         const int64_t time = problem_.TimeNs(task, d);
-        const int64_t finish =
-            Ahead(task, d, timelines_[static_cast<size_t>(d)].Slot(ReadyNs(d), time, options_.max_gaps) + time);
+        const int64_t finish = Ahead(task, d, timelines_[d].Slot(ReadyNs(d), time, options_.max_gaps) + time);
         if (best < 0 || fits > best_fits || finish < best_finish) {
           best = d;
           best_finish = finish;
@@ -226,9 +219,7 @@ class Pass {
   int64_t Ahead(int task, int d, int64_t finish) const {
     const int64_t fetched = finish + problem_.FetchNs(task, d);
     if (options_.ahead_ns != nullptr) {
-      const auto devices = static_cast<size_t>(problem_.device_count());
-      return std::max(fetched,
-                      finish + (*options_.ahead_ns)[static_cast<size_t>(task) * devices + static_cast<size_t>(d)]);
+      return std::max(fetched, finish + (*options_.ahead_ns)(task, d));
     }
     int64_t latest = fetched;
     int children = 0;
@@ -244,7 +235,7 @@ class Pass {
   /// The earliest end of a consumer of a value that is made on `d` at `made`.
   int64_t BestFinishNs(const Problem::Consumer& consumer, int v, int d, int64_t made) const {
     const int group = problem_.group(consumer.task);
-    const int fixed = device_of_group_[static_cast<size_t>(group)];
+    const int fixed = device_of_group_[group];
     int64_t best = kImpossible;
     for (int e = 0; e < problem_.device_count(); ++e) {
       if (fixed >= 0 ? e != fixed : !problem_.Allowed(group, e)) continue;
@@ -252,7 +243,7 @@ class Pass {
       const int64_t there =
           made + problem_.WayNs(problem_.SourceSpace(value, d), problem_.TargetSpace(consumer.host, e), value);
       const int64_t time = BookedNs(consumer.task, e);
-      best = std::min(best, timelines_[static_cast<size_t>(e)].Slot(there, time, options_.max_gaps) + time);
+      best = std::min(best, timelines_[e].Slot(there, time, options_.max_gaps) + time);
     }
     return best == kImpossible ? made : best;
   }
@@ -306,7 +297,7 @@ class Pass {
   /// The device of a deferred task whose consumer is on `d`.
   int GeneratorDevice(int task, int d) const {
     const int group = problem_.group(task);
-    const int fixed = device_of_group_[static_cast<size_t>(group)];
+    const int fixed = device_of_group_[group];
     if (fixed >= 0) return fixed;
     return problem_.Allowed(group, d) ? d : problem_.Fallback(group);
   }
@@ -314,7 +305,7 @@ class Pass {
   bool Fits(int task, int d) const {
     const int64_t capacity = problem_.device(d).capacity_bytes;
     if (capacity == kUnlimited) return true;
-    int64_t bytes = used_bytes_[static_cast<size_t>(d)] + problem_.group_bytes(problem_.group(task));
+    int64_t bytes = used_bytes_[d] + problem_.group_bytes(problem_.group(task));
     for (const int v : problem_.values_of(task)) bytes += problem_.HeldBytes(problem_.value(v), d);
     if (bytes + most_incoming_ <= capacity) return true;
     int last = -1;
@@ -332,7 +323,7 @@ class Pass {
     const int home = value.task < 0 ? 0 : deferred ? GeneratorDevice(value.task, d) : DeviceOf(value.task);
     int64_t bytes = deferred && home == d ? problem_.HeldBytes(value, d) : 0;
     const int made_by = value.task < 0 ? group : problem_.group(value.task);
-    const bool decided = made_by == group || device_of_group_[static_cast<size_t>(made_by)] >= 0;
+    const bool decided = made_by == group || device_of_group_[made_by] >= 0;
     if (deferred && home == d && !decided) bytes += problem_.group_bytes(made_by);
     if (problem_.Copies(value, home, use.host, d) && !IsCopied(use.value, d)) bytes += value.copied_bytes;
     return bytes;
@@ -354,7 +345,7 @@ class Pass {
       const int64_t made = FinishNs(value.task);
       if (source == target || value.constant) {
         ready = std::max(ready, made);
-      } else if (const int64_t there = Arrival(use.value, target); there != kNotYet) {
+      } else if (const int64_t there = arrival_(use.value, target); there != kNotYet) {
         ready = std::max(ready, there);
       } else if (options_.reserve_links) {
         if (!trial_in_use_) trial_ = link_free_;
@@ -368,14 +359,14 @@ class Pass {
   }
 
   /// Reserves the link (or both) in `free` from the time the value is produced; returns the arrival time.
-  int64_t Transfer(std::vector<int64_t>& free, int source, int target, const Value& value, int64_t made) const {
+  int64_t Transfer(LinkTimes& free, SpaceId source, SpaceId target, const Value& value, int64_t made) const {
     if (!problem_.link(source, target).direct && source != kHostSpace && target != kHostSpace) {
       return Transfer(free, kHostSpace, target, value, Transfer(free, source, kHostSpace, value, made));
     }
     const LinkCost& cost = problem_.link(source, target);
     const int64_t time = cost.TransferNs(value.bytes, value.times);
     if (!cost.queues) return made + time;
-    int64_t& link = free[static_cast<size_t>(source * problem_.spaces() + target)];
+    int64_t& link = free(source, target);
     link = std::max(made, link) + time;
     return link;
   }
@@ -398,7 +389,7 @@ class Pass {
   int64_t Bring(int v, int source, int target) {
     const Value& value = problem_.value(v);
     const int64_t made = FinishNs(value.task);
-    int64_t& arrival = Arrival(v, target);
+    int64_t& arrival = arrival_(v, target);
     if (arrival == kNotYet) {
       arrival = options_.reserve_links ? Transfer(link_free_, source, target, value, made)
                                        : made + problem_.WayNs(source, target, value);
@@ -411,28 +402,27 @@ class Pass {
     return problem_.TimeNs(task, d) == kImpossible ? 0 : problem_.TimeNs(task, d);
   }
   int64_t SlotNs(int task, int d, int64_t ready) const {
-    return timelines_[static_cast<size_t>(d)].Slot(ready, BookedNs(task, d), options_.max_gaps);
+    return timelines_[d].Slot(ready, BookedNs(task, d), options_.max_gaps);
   }
 
   void Put(int task, int d, int64_t start) {
-    const auto t = static_cast<size_t>(task);
-    schedule_.device_of[t] = d;
-    schedule_.start_ns[t] = start;
-    schedule_.finish_ns[t] = start + BookedNs(task, d);
-    timelines_[static_cast<size_t>(d)].Occupy(start, BookedNs(task, d));
-    int& of_group = device_of_group_[static_cast<size_t>(problem_.group(task))];
-    if (of_group < 0) used_bytes_[static_cast<size_t>(d)] += problem_.group_bytes(problem_.group(task));
+    schedule_.device_of[task] = d;
+    schedule_.start_ns[task] = start;
+    schedule_.finish_ns[task] = start + BookedNs(task, d);
+    timelines_[d].Occupy(start, BookedNs(task, d));
+    int& of_group = device_of_group_[problem_.group(task)];
+    if (of_group < 0) used_bytes_[d] += problem_.group_bytes(problem_.group(task));
     of_group = d;
     for (const Use& use : problem_.uses(task)) {
       const Value& value = problem_.value(use.value);
       if (IsCopied(use.value, d) || !problem_.Copies(value, value.task < 0 ? 0 : DeviceOf(value.task), use.host, d))
         continue;
-      copied_[CopyIndex(use.value, d)] = 1;
-      used_bytes_[static_cast<size_t>(d)] += value.copied_bytes;
+      copied_(use.value, d) = 1;
+      used_bytes_[d] += value.copied_bytes;
     }
     for (const int v : problem_.values_of(task)) {
       const Value& value = problem_.value(v);
-      used_bytes_[static_cast<size_t>(d)] += problem_.HeldBytes(value, d);
+      used_bytes_[d] += problem_.HeldBytes(value, d);
       const int source = problem_.SourceSpace(value, d);
       if (value.fetched && source != kHostSpace)
         schedule_.makespan_ns = std::max(schedule_.makespan_ns, Bring(v, source, kHostSpace));
@@ -441,25 +431,25 @@ class Pass {
 
   void ReleaseUse(int v) {
     const Value& value = problem_.value(v);
-    if (--uses_left_[static_cast<size_t>(v)] != 0 || value.constant) return;
+    if (--uses_left_[v] != 0 || value.constant) return;
     for (int d = 0; d < problem_.device_count(); ++d) {
-      if (IsCopied(v, d)) used_bytes_[static_cast<size_t>(d)] -= value.copied_bytes;
+      if (IsCopied(v, d)) used_bytes_[d] -= value.copied_bytes;
     }
     if (value.task < 0) return;
-    used_bytes_[static_cast<size_t>(DeviceOf(value.task))] -= problem_.HeldBytes(value, DeviceOf(value.task));
+    used_bytes_[DeviceOf(value.task)] -= problem_.HeldBytes(value, DeviceOf(value.task));
   }
 
   const Problem& problem_;
   const ListOptions& options_;
   Schedule schedule_;
-  std::vector<Timeline> timelines_;
-  std::vector<int64_t> used_bytes_;   // by device
-  std::vector<int> device_of_group_;  // -1 = undecided
-  std::vector<int> uses_left_;        // by value
-  std::vector<uint8_t> copied_;       // by value and device: a copy uses memory there
-  std::vector<int64_t> arrival_;      // by value and space
-  std::vector<int64_t> link_free_;    // by link
-  std::vector<int64_t> trial_;        // copy of link_free_ for trying a device
+  IndexedVector<DeviceId, Timeline> timelines_;
+  IndexedVector<DeviceId, int64_t> used_bytes_;
+  IndexedVector<GroupId, DeviceId> device_of_group_;  // -1 = undecided
+  IndexedVector<ValueId, int> uses_left_;
+  IndexedTable<ValueId, DeviceId, uint8_t> copied_;  // a copy uses memory there
+  IndexedTable<ValueId, SpaceId, int64_t> arrival_;
+  LinkTimes link_free_;
+  LinkTimes trial_;  // copy of link_free_ for trying a device
   bool trial_in_use_ = false;
   std::vector<Use> inputs_;  // of the current task
   int64_t most_incoming_ = 0;
@@ -467,9 +457,8 @@ class Pass {
 
 }  // namespace
 
-std::vector<int64_t> OptimisticCosts(const Problem& problem) {
-  const auto devices = static_cast<size_t>(problem.device_count());
-  std::vector<int64_t> ahead(static_cast<size_t>(problem.tasks()) * devices, 0);
+TaskTable OptimisticCosts(const Problem& problem) {
+  TaskTable ahead(PositionOf(problem.tasks()), PositionOf(problem.device_count()), 0);
   for (int t = problem.tasks() - 1; t >= 0; --t) {
     for (int d = 0; d < problem.device_count(); ++d) {
       int64_t longest = problem.FetchNs(t, d);
@@ -482,27 +471,25 @@ std::vector<int64_t> OptimisticCosts(const Problem& problem) {
             const int64_t way = value.constant ? 0
                                                : problem.WayNs(problem.SourceSpace(value, d),
                                                                problem.TargetSpace(consumer.host, e), value);
-            least = std::min(least, way + problem.TimeNs(consumer.task, e) +
-                                        ahead[static_cast<size_t>(consumer.task) * devices + static_cast<size_t>(e)]);
+            least = std::min(least, way + problem.TimeNs(consumer.task, e) + ahead(consumer.task, e));
           }
           if (least != kImpossible) longest = std::max(longest, least);
         }
       }
-      ahead[static_cast<size_t>(t) * devices + static_cast<size_t>(d)] = longest;
+      ahead(t, d) = longest;
     }
   }
   return ahead;
 }
 
-std::vector<int64_t> MeanOver(const Problem& problem, const std::vector<int64_t>& by_device) {
-  const auto devices = static_cast<size_t>(problem.device_count());
-  std::vector<int64_t> mean(static_cast<size_t>(problem.tasks()), 0);
-  for (size_t t = 0; t < mean.size(); ++t) {
+std::vector<int64_t> MeanOver(const Problem& problem, const TaskTable& by_device) {
+  std::vector<int64_t> mean(PositionOf(problem.tasks()), 0);
+  for (TaskId t = 0; t < problem.tasks(); ++t) {
     double sum = 0;
     int count = 0;
-    for (size_t d = 0; d < devices; ++d) {
-      if (!problem.Allowed(problem.group(static_cast<int>(t)), static_cast<int>(d))) continue;
-      sum += static_cast<double>(by_device[t * devices + d]);
+    for (DeviceId d = 0; d < problem.device_count(); ++d) {
+      if (!problem.Allowed(problem.group(t), d)) continue;
+      sum += static_cast<double>(by_device(t, d));
       ++count;
     }
     if (count > 0) mean[t] = static_cast<int64_t>(sum / count);

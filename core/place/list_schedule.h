@@ -9,6 +9,9 @@
 
 namespace weir::place {
 
+/// A time for each task on each device.
+using TaskTable = IndexedTable<TaskId, DeviceId, int64_t>;
+
 struct ListOptions {
   enum class Order : uint8_t {
     kRank,       // descending upward rank (HEFT: Topcuoglu, Hariri, Wu, IEEE TPDS 13(3), 2002)
@@ -26,8 +29,8 @@ struct ListOptions {
   Deferral deferral = Deferral::kBefore;
   bool reserve_links = true;  // transfers over one link are serialized
   int max_gaps = 64;          // limit on gaps tried between placed tasks; 0 = append only
-  /// Added to finish times when devices are compared: [task * devices + device], from OptimisticCosts. Null = nothing.
-  const std::vector<int64_t>* ahead_ns = nullptr;
+  /// Added to finish times when devices are compared, from OptimisticCosts. Null = nothing.
+  const TaskTable* ahead_ns = nullptr;
   /// Number of consumers whose earliest ends count when devices are compared (Bittencourt, Sakellariou, Madeira, 2010);
   /// without `ahead_ns`.
   int children = 0;
@@ -40,12 +43,12 @@ struct Schedule {
   int64_t makespan_ns = 0;
 };
 
-/// The optimistic cost table [task * devices + device]: the longest time from the end of a task on a device to the end
+/// The optimistic cost table: the longest time from the end of a task on a device to the end
 /// of the step, with each later task on its best device (PEFT: Arabnejad, Barbosa, IEEE TPDS 25(3), 2014). O(uses *
 /// devices * devices).
-std::vector<int64_t> OptimisticCosts(const Problem& problem);
+TaskTable OptimisticCosts(const Problem& problem);
 /// By task: the mean over its allowed devices.
-std::vector<int64_t> MeanOver(const Problem& problem, const std::vector<int64_t>& by_device);
+std::vector<int64_t> MeanOver(const Problem& problem, const TaskTable& by_device);
 
 /// The first visited member of a group decides for all. Devices whose memory would overflow are skipped while another
 /// has room. Ties go to the lower device. `ranks` come from UpwardRanks. O(uses * devices + tasks * devices *

@@ -22,7 +22,7 @@ using device::DeviceName;
 Result<std::vector<int>> DefaultOrder(const std::string& default_device, const device::DeviceSet& devices) {
   WEIR_ASSIGN(const DeviceName spec, device::ParseDeviceName(default_device));
   std::vector<int> order = TypeOrder(devices);
-  const auto matches = [&](int d) { return device::Matches(spec, devices.all()[static_cast<size_t>(d)]->info().name); };
+  const auto matches = [&](int d) { return device::Matches(spec, devices.all()[d]->info().name); };
   if (std::none_of(order.begin(), order.end(), matches)) {
     return InvalidArgument("the default device '{}' does not exist; available devices are [ {} ]", default_device,
                            DeviceList(devices));
@@ -50,8 +50,8 @@ bool LeaveChoice(const Constraints& constraints) {
 std::vector<int> ByTask(const CostTable& table, const Constraints& constraints, const std::vector<int>& by_group) {
   std::vector<int> device_of(table.node_of.size());
   for (size_t t = 0; t < device_of.size(); ++t) {
-    const int group = constraints.group_of[static_cast<size_t>(table.node_of[t])];
-    device_of[t] = by_group[static_cast<size_t>(group)];
+    const GroupId group = constraints.group_of[table.node_of[t]];
+    device_of[t] = by_group[group];
   }
   return device_of;
 }
@@ -59,7 +59,7 @@ std::vector<int> ByTask(const CostTable& table, const Constraints& constraints, 
 std::vector<int> ByGroup(const CostTable& table, const Constraints& constraints, const std::vector<int>& by_task) {
   std::vector<int> device_of(constraints.groups.size(), -1);
   for (size_t t = 0; t < by_task.size(); ++t) {
-    const auto group = static_cast<size_t>(constraints.group_of[static_cast<size_t>(table.node_of[t])]);
+    const GroupId group = constraints.group_of[table.node_of[t]];
     const std::vector<int>& candidates = constraints.groups[group].candidates;
     device_of[group] =
         std::binary_search(candidates.begin(), candidates.end(), by_task[t]) ? by_task[t] : candidates.front();
@@ -75,14 +75,14 @@ Result<std::vector<int>> PlaceByPlan(const PlaceOptions& options, const graph::S
   std::vector<bool> decided(constraints.groups.size(), false);
   for (size_t i = 0; i < step.nodes.size(); ++i) {
     const int g = constraints.group_of[i];
-    if (g < 0 || decided[static_cast<size_t>(g)]) continue;
+    if (g < 0 || decided[g]) continue;
     const auto entry = options.candidate.find(std::string(step.nodes[i].name()));
     if (entry == options.candidate.end()) continue;
     WEIR_ASSIGN(const DeviceName spec, ParseRequest(entry->second, *step.nodes[i].source));
-    for (const int d : constraints.groups[static_cast<size_t>(g)].candidates) {
-      if (!device::Matches(spec, support.devices().all()[static_cast<size_t>(d)]->info().name)) continue;
-      device_of[static_cast<size_t>(g)] = d;
-      decided[static_cast<size_t>(g)] = true;
+    for (const int d : constraints.groups[g].candidates) {
+      if (!device::Matches(spec, support.devices().all()[d]->info().name)) continue;
+      device_of[g] = d;
+      decided[g] = true;
       break;
     }
   }
@@ -91,18 +91,17 @@ Result<std::vector<int>> PlaceByPlan(const PlaceOptions& options, const graph::S
 
 std::vector<WrittenNode> Written(const graph::StepGraph& step, const std::vector<int>& aside,
                                  const graph::Placement& placement) {
-  std::vector<int> device_of(static_cast<size_t>(step.graph->num_nodes()), kHost);
+  IndexedVector<graph::NodeId, DeviceId> device_of(PositionOf(step.graph->num_nodes()), kHost);
   for (size_t i = 0; i < step.nodes.size(); ++i) {
-    if (placement.device_of[i] != kHost)
-      device_of[static_cast<size_t>(step.nodes[i].source->id())] = placement.device_of[i];
+    if (placement.device_of[i] != kHost) device_of[step.nodes[i].source->id()] = placement.device_of[i];
   }
   std::vector<WrittenNode> written;
   written.reserve(aside.size());
   for (size_t k = 0; k < aside.size(); ++k) {
     const graph::Node& node = *step.written[k];
     const bool runs = aside[k] < 0;
-    const int device = runs ? device_of[static_cast<size_t>(node.id())] : aside[k];
-    written.push_back({node.name(), node.op().name, placement.devices[static_cast<size_t>(device)], runs});
+    const int device = runs ? device_of[node.id()] : aside[k];
+    written.push_back({node.name(), node.op().name, placement.devices[device], runs});
   }
   return written;
 }
@@ -150,7 +149,7 @@ Result<graph::Placement> Place(const PlaceOptions& options, const graph::StepGra
   placement.device_of.assign(step.nodes.size(), kHost);
   for (size_t i = 0; i < step.nodes.size(); ++i) {
     const int group = constraints.group_of[i];
-    if (group >= 0) placement.device_of[i] = by_group[static_cast<size_t>(group)];
+    if (group >= 0) placement.device_of[i] = by_group[group];
   }
   if (explanation != nullptr) {
     *explanation = Explain({options, step, constraints, support, placement, table ? &*table : nullptr,

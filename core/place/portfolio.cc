@@ -97,7 +97,7 @@ void EnterSchedules(const Problem& problem, const std::vector<int64_t>& ranks, C
   ListOptions look;
   look.children = 16;
   contest.Enter({"lookahead", ListSchedule(problem, look, ranks).device_of, {}});
-  const std::vector<int64_t> ahead = OptimisticCosts(problem);
+  const TaskTable ahead = OptimisticCosts(problem);
   const std::vector<int64_t> mean_ahead = MeanOver(problem, ahead);
   ListOptions peft;
   peft.order = ListOptions::Order::kReadyRank;
@@ -132,11 +132,11 @@ int64_t BestSingleNs(const std::vector<Tried>& tried) {
 }  // namespace
 
 std::vector<int> SingleDevicePlan(const Problem& problem, int d, int rest) {
-  std::vector<int> device_of(static_cast<size_t>(problem.tasks()));
+  std::vector<DeviceId> device_of(PositionOf(problem.tasks()));
   for (int t = 0; t < problem.tasks(); ++t) {
     const int group = problem.group(t);
     const int other = rest >= 0 && problem.Allowed(group, rest) ? rest : problem.Fallback(group);
-    device_of[static_cast<size_t>(t)] = problem.Allowed(group, d) ? d : other;
+    device_of[t] = problem.Allowed(group, d) ? d : other;
   }
   return device_of;
 }
@@ -144,16 +144,15 @@ std::vector<int> SingleDevicePlan(const Problem& problem, int d, int rest) {
 void LimitDevices(Problem& problem, int most) {
   if (most <= 0 || most >= problem.device_count()) return;
   const std::vector<int64_t> ranks = UpwardRanks(problem);
-  std::vector<int> order(static_cast<size_t>(problem.device_count()));
+  std::vector<DeviceId> order(PositionOf(problem.device_count()));
   std::iota(order.begin(), order.end(), 0);
   std::vector<std::pair<bool, int64_t>> alone;  // does not fit, time
   for (const int d : order) {
     const Simulation simulation = Simulate(problem, SingleDevicePlan(problem, d), ranks);
     alone.emplace_back(!simulation.fits, simulation.makespan_ns);
   }
-  std::stable_sort(order.begin(), order.end(),
-                   [&](int a, int b) { return alone[static_cast<size_t>(a)] < alone[static_cast<size_t>(b)]; });
-  order.resize(static_cast<size_t>(most));
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return alone[a] < alone[b]; });
+  order.resize(PositionOf(most));
   problem.KeepDevices(order);
 }
 
@@ -162,7 +161,7 @@ Choice ChoosePlan(const Problem& problem, Algorithm algorithm, std::vector<Plan>
   choice.ranks = UpwardRanks(problem);
   for (Plan& plan : given) {
     for (int t = 0; t < problem.tasks(); ++t) {
-      int& d = plan.device_of[static_cast<size_t>(t)];
+      int& d = plan.device_of[t];
       if (!problem.Allowed(problem.group(t), d)) d = problem.Fallback(problem.group(t));
     }
   }

@@ -59,63 +59,62 @@ int64_t LinkCost::TransferNs(int64_t bytes, int64_t times) const {
 }
 
 Problem::Problem(std::vector<DeviceCost> devices, int spaces, std::vector<LinkCost> links)
-    : devices_(std::move(devices)), spaces_(spaces), links_(std::move(links)) {
-  links_.resize(static_cast<size_t>(spaces_) * static_cast<size_t>(spaces_));
+    : spaces_(spaces), links_(PositionOf(spaces), PositionOf(spaces)) {
+  for (DeviceCost& device : devices) devices_.push_back(device);
+  links.resize(PositionOf(spaces) * PositionOf(spaces));
+  auto link = links.begin();
+  for (SpaceId from = 0; from < spaces; ++from) {
+    for (SpaceId to = 0; to < spaces; ++to) links_(from, to) = *link++;
+  }
 }
 
-int Problem::AddTask(std::span<const int64_t> time_ns, int group, int64_t resident_bytes, bool deferrable) {
-  for (const int64_t ns : time_ns)
-    time_ns_.push_back(ns == kImpossible ? ns : std::clamp<int64_t>(ns, 0, kLongestTimeNs));
-  group_.push_back(group);
+TaskId Problem::AddTask(std::span<const int64_t> time_ns, GroupId group, int64_t resident_bytes, bool deferrable) {
+  const TaskId task = group_.Add(group);
+  time_ns_.AddRow(time_ns);
+  for (int64_t& ns : time_ns_.Row(task)) ns = ns == kImpossible ? ns : std::clamp<int64_t>(ns, 0, kLongestTimeNs);
   resident_.push_back(resident_bytes);
   deferrable_.push_back(deferrable ? 1 : 0);
-  use_begin_.push_back(static_cast<int>(uses_.size()));
-  return tasks() - 1;
+  use_begin_.push_back(uses_.end_index());
+  return task;
 }
 
-int Problem::AddValue(const Value& value) {
-  values_.push_back(value);
-  return values() - 1;
-}
+ValueId Problem::AddValue(const Value& value) { return values_.Add(value); }
 
 void Problem::AddUse(const Use& use) {
   uses_.push_back(use);
-  use_begin_.back() = static_cast<int>(uses_.size());
+  use_begin_.back() = uses_.end_index();
 }
 
 void Problem::Seal() {
   int groups = 0;
   for (const int g : group_) groups = std::max(groups, g + 1);
-  group_bytes_.assign(static_cast<size_t>(groups), 0);
-  allowed_.assign(static_cast<size_t>(groups) * devices_.size(), 1);
-  for (int t = 0; t < tasks(); ++t) {
-    group_bytes_[static_cast<size_t>(group(t))] += resident_bytes(t);
-    for (int d = 0; d < device_count(); ++d) {
-      if (TimeNs(t, d) != kImpossible) continue;
-      allowed_[static_cast<size_t>(group(t)) * devices_.size() + static_cast<size_t>(d)] = 0;
+  group_bytes_.assign(PositionOf(groups), 0);
+  allowed_.assign(PositionOf(groups), devices_.size(), 1);
+  for (const TaskId t : group_.indices()) {
+    group_bytes_[group(t)] += resident_bytes(t);
+    for (const DeviceId d : devices_.indices()) {
+      if (TimeNs(t, d) == kImpossible) allowed_(group(t), d) = 0;
     }
   }
   // Counting sorts: values by producing task, uses by value.
-  made_begin_.assign(static_cast<size_t>(tasks()) + 1, 0);
+  made_begin_.assign(group_.size() + 1, 0);
   for (const Value& value : values_) {
-    if (value.task >= 0) ++made_begin_[static_cast<size_t>(value.task) + 1];
+    if (value.task >= 0) ++made_begin_[value.task + 1];
   }
   consumer_begin_.assign(values_.size() + 1, 0);
-  for (const Use& use : uses_) ++consumer_begin_[static_cast<size_t>(use.value) + 1];
-  for (size_t i = 1; i < made_begin_.size(); ++i) made_begin_[i] += made_begin_[i - 1];
-  for (size_t i = 1; i < consumer_begin_.size(); ++i) consumer_begin_[i] += consumer_begin_[i - 1];
-  made_.resize(static_cast<size_t>(made_begin_.back()));
+  for (const Use& use : uses_) ++consumer_begin_[use.value + 1];
+  for (const TaskId t : group_.indices()) made_begin_[t + 1] += made_begin_[t];
+  for (const ValueId v : values_.indices()) consumer_begin_[v + 1] += consumer_begin_[v];
+  made_.resize(PositionOf(made_begin_.back()));
   consumers_.resize(uses_.size());
-  std::vector<int> next = made_begin_;
-  for (int v = 0; v < values(); ++v) {
-    const int task = value(v).task;
-    if (task >= 0) made_[static_cast<size_t>(next[static_cast<size_t>(task)]++)] = v;
+  IndexedVector<int, int> next = made_begin_;
+  for (const ValueId v : values_.indices()) {
+    const TaskId task = value(v).task;
+    if (task >= 0) made_[next[task]++] = v;
   }
   next = consumer_begin_;
-  for (int t = 0; t < tasks(); ++t) {
-    for (const Use& use : uses(t)) {
-      consumers_[static_cast<size_t>(next[static_cast<size_t>(use.value)]++)] = {t, use.host};
-    }
+  for (const TaskId t : group_.indices()) {
+    for (const Use& use : uses(t)) consumers_[next[use.value]++] = {t, use.host};
   }
 }
 
@@ -141,7 +140,7 @@ void Problem::KeepDevices(const std::vector<int>& kept) {
     if (std::none_of(kept.begin(), kept.end(), allowed)) continue;
     for (int d = 0; d < device_count(); ++d) {
       if (std::find(kept.begin(), kept.end(), d) != kept.end()) continue;
-      allowed_[static_cast<size_t>(g) * devices_.size() + static_cast<size_t>(d)] = 0;
+      allowed_(g, d) = 0;
     }
   }
 }
@@ -181,34 +180,34 @@ int64_t MeanTimeNs(const Problem& problem, int task) {
 
 std::vector<int64_t> UpwardRanks(const Problem& problem, std::vector<int64_t> ranks) {  // initially more_ns
   const MeanLink mean = MeanOverPairs(problem);
-  ranks.resize(static_cast<size_t>(problem.tasks()), 0);
+  ranks.resize(PositionOf(problem.tasks()), 0);
   for (int t = problem.tasks() - 1; t >= 0; --t) {
     int64_t longest = 0;
     for (const int v : problem.values_of(t)) {
       const double way = mean.latency_ns + mean.ns_per_byte * static_cast<double>(problem.value(v).bytes);
       const auto way_ns = static_cast<int64_t>(std::min(way, static_cast<double>(kLongestTimeNs)));
       for (const Problem::Consumer& consumer : problem.consumers(v)) {
-        longest = std::max(longest, way_ns + ranks[static_cast<size_t>(consumer.task)]);
+        longest = std::max(longest, way_ns + ranks[consumer.task]);
       }
       if (problem.value(v).fetched && !problem.value(v).host) longest = std::max(longest, way_ns);
     }
-    ranks[static_cast<size_t>(t)] += MeanTimeNs(problem, t) + longest;
+    ranks[t] += MeanTimeNs(problem, t) + longest;
   }
   return ranks;
 }
 
 int64_t PathBoundNs(const Problem& problem) {
-  std::vector<int64_t> from(static_cast<size_t>(problem.tasks()), 0);
+  IndexedVector<TaskId, int64_t> from(PositionOf(problem.tasks()), 0);
   int64_t longest = 0;
   for (int t = problem.tasks() - 1; t >= 0; --t) {
     int64_t rest = 0;
     for (const int v : problem.values_of(t)) {
       for (const Problem::Consumer& consumer : problem.consumers(v)) {
-        rest = std::max(rest, from[static_cast<size_t>(consumer.task)]);
+        rest = std::max(rest, from[consumer.task]);
       }
     }
-    from[static_cast<size_t>(t)] = rest + BestTimeNs(problem, t);
-    longest = std::max(longest, from[static_cast<size_t>(t)]);
+    from[t] = rest + BestTimeNs(problem, t);
+    longest = std::max(longest, from[t]);
   }
   return longest;
 }
@@ -221,19 +220,19 @@ class LoadBound {
  public:
   explicit LoadBound(const Problem& problem)
       : problem_(problem),
-        devices_(static_cast<size_t>(problem.device_count())),
-        time_(static_cast<size_t>(problem.groups()) * devices_, 0),
-        weight_(devices_, 1),
-        price_(devices_, 0) {
-    for (int t = 0; t < problem.tasks(); ++t) {
-      for (size_t d = 0; d < devices_; ++d) {
-        const int64_t ns = problem.TimeNs(t, static_cast<int>(d));
-        if (ns != kImpossible) time_[static_cast<size_t>(problem.group(t)) * devices_ + d] += static_cast<double>(ns);
+        devices_(problem.device_count()),
+        time_(PositionOf(problem.groups()), PositionOf(devices_), 0),
+        weight_(PositionOf(devices_), 1),
+        price_(PositionOf(devices_), 0) {
+    for (TaskId t = 0; t < problem.tasks(); ++t) {
+      for (DeviceId d = 0; d < devices_; ++d) {
+        const int64_t ns = problem.TimeNs(t, d);
+        if (ns != kImpossible) time_(problem.group(t), d) += static_cast<double>(ns);
       }
     }
     double all = 0;
     for (int g = 0; g < problem.groups(); ++g) all += static_cast<double>(problem.group_bytes(g));
-    for (size_t d = 0; d < devices_; ++d) tight_ = tight_ || all > Capacity(d);
+    for (DeviceId d = 0; d < devices_; ++d) tight_ = tight_ || all > Capacity(d);
   }
 
   double Run() {
@@ -246,10 +245,10 @@ class LoadBound {
       // Devices with more load than others get more weight, and those with too little memory a price for it, by smaller
       // and smaller steps.
       const double step = 1.5 / (1 + round);
-      for (size_t d = 0; d < devices_; ++d) weight_[d] *= std::exp(step * (load_[d] / most - 0.5));
+      for (DeviceId d = 0; d < devices_; ++d) weight_[d] *= std::exp(step * (load_[d] / most - 0.5));
       const double largest = *std::max_element(weight_.begin(), weight_.end());
       for (double& w : weight_) w = std::max(w / largest, 1e-9);
-      for (size_t d = 0; d < devices_ && tight_; ++d) {
+      for (DeviceId d = 0; d < devices_ && tight_; ++d) {
         if (Capacity(d) >= kEndless) continue;
         const double over = used_[d] / Capacity(d) - 1;
         price_[d] = std::max(0.0, price_[d] + 2.0 / (1 + round / 20.0) * std::max(best, 1.0) / Capacity(d) * over);
@@ -260,44 +259,43 @@ class LoadBound {
 
  private:
   static constexpr double kEndless = 1e18;
-  double Capacity(size_t d) const {
-    const int64_t bytes = problem_.device(static_cast<int>(d)).capacity_bytes;
+  double Capacity(DeviceId d) const {
+    const int64_t bytes = problem_.device(d).capacity_bytes;
     return bytes == kUnlimited ? kEndless : std::max(static_cast<double>(bytes), 1.0);
   }
 
   /// Gives each group the device with the least weighted cost; returns the bound that this proves.
   double Assign() {
-    load_.assign(devices_, 0);
-    used_.assign(devices_, 0);
+    load_.assign(PositionOf(devices_), 0);
+    used_.assign(PositionOf(devices_), 0);
     double sum = 0, scale = 0;
-    for (size_t d = 0; d < devices_; ++d) {
-      scale += weight_[d] * problem_.device(static_cast<int>(d)).streams;
+    for (DeviceId d = 0; d < devices_; ++d) {
+      scale += weight_[d] * problem_.device(d).streams;
       if (price_[d] > 0) sum -= price_[d] * Capacity(d);
     }
     for (int g = 0; g < problem_.groups(); ++g) {
       const auto bytes = static_cast<double>(problem_.group_bytes(g));
-      size_t least = devices_;
+      DeviceId least = devices_;
       double cost = 0;
-      for (size_t d = 0; d < devices_; ++d) {
-        if (!problem_.Allowed(g, static_cast<int>(d))) continue;
-        const double own = weight_[d] * time_[static_cast<size_t>(g) * devices_ + d] + price_[d] * bytes;
+      for (DeviceId d = 0; d < devices_; ++d) {
+        if (!problem_.Allowed(g, d)) continue;
+        const double own = weight_[d] * time_(g, d) + price_[d] * bytes;
         if (least == devices_ || own < cost) std::tie(least, cost) = std::pair(d, own);
       }
       if (least == devices_) continue;
       sum += cost;
-      load_[least] +=
-          time_[static_cast<size_t>(g) * devices_ + least] / problem_.device(static_cast<int>(least)).streams;
+      load_[least] += time_(g, least) / problem_.device(least).streams;
       used_[least] += bytes;
     }
     return sum / scale;
   }
 
   const Problem& problem_;
-  const size_t devices_;
-  std::vector<double> time_;  // [group * devices + device]
-  std::vector<double> weight_, price_;
-  std::vector<double> load_, used_;  // ns and bytes, by device
-  bool tight_ = false;               // a device cannot hold everything
+  const int devices_;
+  IndexedTable<GroupId, DeviceId, double> time_;
+  IndexedVector<DeviceId, double> weight_, price_;
+  IndexedVector<DeviceId, double> load_, used_;  // ns and bytes
+  bool tight_ = false;                           // a device cannot hold everything
 };
 
 }  // namespace

@@ -24,6 +24,10 @@ class Sequence {
  public:
   explicit Sequence(uint64_t seed) : state_(seed) {}
   /// From 0 to `limit` - 1.
+  template <class Elements>
+  int OneOf(const Elements& elements) {
+    return elements[PositionOf(Below(static_cast<int>(elements.size())))];
+  }
   int Below(int limit) {
     state_ += 0x9e3779b97f4a7c15;
     uint64_t z = state_;
@@ -74,13 +78,13 @@ bool AllowedAlike(const Problem& problem, int a, int b) {
 
 class Union {
  public:
-  explicit Union(int count) : parent_(static_cast<size_t>(count)), size_(static_cast<size_t>(count), 1) {
+  explicit Union(int count) : parent_(PositionOf(count)), size_(PositionOf(count), 1) {
     std::iota(parent_.begin(), parent_.end(), 0);
   }
   int Root(int i) {
-    while (parent_[static_cast<size_t>(i)] != i) {
-      int& p = parent_[static_cast<size_t>(i)];
-      p = parent_[static_cast<size_t>(p)];
+    while (parent_[i] != i) {
+      int& p = parent_[i];
+      p = parent_[p];
       i = p;
     }
     return i;
@@ -90,35 +94,34 @@ class Union {
     b = Root(b);
     if (a == b) return;
     if (a > b) std::swap(a, b);
-    parent_[static_cast<size_t>(b)] = a;
-    size_[static_cast<size_t>(a)] += size_[static_cast<size_t>(b)];
+    parent_[b] = a;
+    size_[a] += size_[b];
   }
-  int SizeOf(int i) { return size_[static_cast<size_t>(Root(i))]; }
+  int SizeOf(int i) { return size_[Root(i)]; }
 
  private:
-  std::vector<int> parent_;
-  std::vector<int> size_;
+  IndexedVector<int, int> parent_;
+  IndexedVector<int, int> size_;
 };
 
 /// Lists of numbers by key, in one array.
 class Lists {
  public:
   Lists() = default;
-  Lists(int keys, const std::vector<std::pair<int, int>>& entries) : begin_(static_cast<size_t>(keys) + 1, 0) {
-    for (const auto& [key, value] : entries) ++begin_[static_cast<size_t>(key) + 1];
-    for (size_t i = 1; i < begin_.size(); ++i) begin_[i] += begin_[i - 1];
+  Lists(int keys, const std::vector<std::pair<int, int>>& entries) : begin_(PositionOf(keys) + 1, 0) {
+    for (const auto& [key, value] : entries) ++begin_[key + 1];
+    for (int key = 0; key < keys; ++key) begin_[key + 1] += begin_[key];
     values_.resize(entries.size());
-    std::vector<int> next = begin_;
-    for (const auto& [key, value] : entries) values_[static_cast<size_t>(next[static_cast<size_t>(key)]++)] = value;
+    IndexedVector<int, int> next = begin_;
+    for (const auto& [key, value] : entries) values_[next[key]++] = value;
   }
   std::span<const int> Of(int key) const {
-    const auto from = static_cast<size_t>(begin_[static_cast<size_t>(key)]);
-    return {values_.data() + from, static_cast<size_t>(begin_[static_cast<size_t>(key) + 1]) - from};
+    return std::span(values_.elements()).subspan(PositionOf(begin_[key]), PositionOf(begin_[key + 1] - begin_[key]));
   }
 
  private:
-  std::vector<int> begin_;
-  std::vector<int> values_;
+  IndexedVector<int, int> begin_;   // by key, and the end of all
+  IndexedVector<int, int> values_;  // of the first key, then of the next one
 };
 
 class Climber {
@@ -204,12 +207,12 @@ class Climber {
     cluster_of_ = Clusters(problem_, kManyGroups);
     const int clusters = 1 + *std::max_element(cluster_of_.begin(), cluster_of_.end());
     std::vector<std::pair<int, int>> members, near;
-    std::vector<bool> free(static_cast<size_t>(clusters), false);
-    for (int g = 0; g < problem_.groups(); ++g) members.emplace_back(cluster_of_[static_cast<size_t>(g)], g);
-    for (const int g : free_) free[static_cast<size_t>(cluster_of_[static_cast<size_t>(g)])] = true;
+    IndexedVector<int, bool> free(PositionOf(clusters), false);
+    for (int g = 0; g < problem_.groups(); ++g) members.emplace_back(cluster_of_[g], g);
+    for (const int g : free_) free[cluster_of_[g]] = true;
     for (const Join& join : JoinsOf(problem_)) {
-      const int a = cluster_of_[static_cast<size_t>(join.from)];
-      const int b = cluster_of_[static_cast<size_t>(join.to)];
+      const int a = cluster_of_[join.from];
+      const int b = cluster_of_[join.to];
       if (a == b) continue;
       near.emplace_back(a, b);
       near.emplace_back(b, a);
@@ -217,16 +220,16 @@ class Climber {
     groups_of_ = Lists(clusters, members);
     near_ = Lists(clusters, near);
     for (int c = 0; c < clusters; ++c) {
-      if (free[static_cast<size_t>(c)]) clusters_free_.push_back(c);
+      if (free[c]) clusters_free_.push_back(c);
     }
-    seen_.assign(static_cast<size_t>(clusters), -1);
+    seen_.assign(PositionOf(clusters), -1);
   }
 
   void Put(std::vector<int>& device_of, int group, int d) const {
-    for (const int t : tasks_of_.Of(group)) device_of[static_cast<size_t>(t)] = d;
+    for (const int t : tasks_of_.Of(group)) device_of[t] = d;
   }
   int DeviceOf(const std::vector<int>& device_of, int cluster) const {
-    return device_of[static_cast<size_t>(tasks_of_.Of(groups_of_.Of(cluster).front()).front())];
+    return device_of[tasks_of_.Of(groups_of_.Of(cluster).front()).front()];
   }
   bool MayRun(int cluster, int d) const {
     const auto groups = groups_of_.Of(cluster);
@@ -240,17 +243,15 @@ class Climber {
     std::map<std::pair<int, int64_t>, int> ended;  // by device and time: the task that ended then
     int task = -1;
     for (int t = 0; t < problem_.tasks(); ++t) {
-      const int64_t finish = simulation.finish_ns[static_cast<size_t>(t)];
-      if (finish > simulation.start_ns[static_cast<size_t>(t)])
-        ended[{best_.device_of[static_cast<size_t>(t)], finish}] = t;
-      if (task < 0 || finish > simulation.finish_ns[static_cast<size_t>(task)]) task = t;
+      const int64_t finish = simulation.finish_ns[t];
+      if (finish > simulation.start_ns[t]) ended[{best_.device_of[t], finish}] = t;
+      if (task < 0 || finish > simulation.finish_ns[task]) task = t;
     }
     for (int steps = 0; task >= 0 && steps < problem_.tasks(); ++steps) {
-      const int cluster = cluster_of_[static_cast<size_t>(problem_.group(task))];
+      const int cluster = cluster_of_[problem_.group(task)];
       if (critical_.empty() || critical_.back() != cluster) critical_.push_back(cluster);
-      const auto t = static_cast<size_t>(task);
-      if (simulation.start_ns[t] > simulation.ready_ns[t]) {
-        const auto before = ended.find({best_.device_of[t], simulation.start_ns[t]});
+      if (simulation.start_ns[task] > simulation.ready_ns[task]) {
+        const auto before = ended.find({best_.device_of[task], simulation.start_ns[task]});
         if (before != ended.end() && before->second != task) {
           task = before->second;
           continue;
@@ -260,9 +261,7 @@ class Climber {
       for (const Use& use : problem_.uses(task)) {
         const int from = problem_.value(use.value).task;
         if (from < 0) continue;
-        if (last < 0 ||
-            simulation.finish_ns[static_cast<size_t>(from)] > simulation.finish_ns[static_cast<size_t>(last)])
-          last = from;
+        if (last < 0 || simulation.finish_ns[from] > simulation.finish_ns[last]) last = from;
       }
       task = last;
     }
@@ -271,26 +270,23 @@ class Climber {
   /// Moves some clusters; false if the choice was none.
   bool Move(std::vector<int>& device_of) {
     const bool critical = !critical_.empty() && random_.Below(4) != 0;
-    const int first = critical
-                          ? critical_[static_cast<size_t>(random_.Below(static_cast<int>(critical_.size())))]
-                          : clusters_free_[static_cast<size_t>(random_.Below(static_cast<int>(clusters_free_.size())))];
+    const int first = critical ? random_.OneOf(critical_) : random_.OneOf(clusters_free_);
     const int from = DeviceOf(device_of, first);
     int to = random_.Below(problem_.device_count());
     const std::span<const int> around = near_.Of(first);
     if (!around.empty() && random_.Below(2) == 0) {
-      to = DeviceOf(device_of, around[static_cast<size_t>(random_.Below(static_cast<int>(around.size())))]);
+      to = DeviceOf(device_of, random_.OneOf(around));
     }
     if (to == from || !MayRun(first, to)) return false;
-    const int most = 1 << random_.Below(6);
+    const size_t most = size_t{1} << random_.Below(6);
     static_assert(kLongestChunk == 1 << 5);
     chunk_.assign(1, first);
-    seen_[static_cast<size_t>(first)] = ++mark_;
-    for (size_t k = 0; k < chunk_.size() && static_cast<int>(chunk_.size()) < most; ++k) {
+    seen_[first] = ++mark_;
+    for (size_t k = 0; k < chunk_.size() && chunk_.size() < most; ++k) {
       for (const int next : near_.Of(chunk_[k])) {
-        if (static_cast<int>(chunk_.size()) == most) break;
-        if (seen_[static_cast<size_t>(next)] == mark_ || DeviceOf(device_of, next) != from || !MayRun(next, to))
-          continue;
-        seen_[static_cast<size_t>(next)] = mark_;
+        if (chunk_.size() == most) break;
+        if (seen_[next] == mark_ || DeviceOf(device_of, next) != from || !MayRun(next, to)) continue;
+        seen_[next] = mark_;
         chunk_.push_back(next);
       }
     }
@@ -315,7 +311,7 @@ class Climber {
   std::vector<int> clusters_free_;
   std::vector<int> critical_;  // clusters
   std::vector<int> chunk_;
-  std::vector<int64_t> seen_;  // by cluster: the last move that looked at it
+  IndexedVector<int, int64_t> seen_;  // by cluster: the last move that looked at it
   int64_t mark_ = 0;
 };
 
@@ -324,17 +320,17 @@ class Climber {
 std::vector<int> Clusters(const Problem& problem, int most) {
   std::vector<Join> joins = JoinsOf(problem);
   const int groups = problem.groups();
-  std::vector<int> users(static_cast<size_t>(groups), -1), sources(static_cast<size_t>(groups), -1);  // -2: several
+  IndexedVector<GroupId, GroupId> users(PositionOf(groups), -1), sources(PositionOf(groups), -1);  // -2: several
   const auto note = [](int& one, int other) { one = one == -1 || one == other ? other : -2; };
   for (const Join& join : joins) {
-    note(users[static_cast<size_t>(join.from)], join.to);
-    note(sources[static_cast<size_t>(join.to)], join.from);
+    note(users[join.from], join.to);
+    note(sources[join.to], join.from);
   }
   Union sets(groups);
   const bool many = groups > most;
   for (int g = 0; g < groups; ++g) {
-    const int user = users[static_cast<size_t>(g)];
-    if (user < 0 || sources[static_cast<size_t>(user)] != g || !AllowedAlike(problem, g, user)) continue;
+    const int user = users[g];
+    if (user < 0 || sources[user] != g || !AllowedAlike(problem, g, user)) continue;
     // Short chains only, so that a long one can still be cut.
     if (many && sets.SizeOf(g) + sets.SizeOf(user) <= kLongestChunk) sets.Join(g, user);
   }
@@ -350,12 +346,13 @@ std::vector<int> Clusters(const Problem& problem, int most) {
       --left;
     }
   }
-  std::vector<int> number(static_cast<size_t>(groups), -1), cluster_of(static_cast<size_t>(groups));
+  IndexedVector<GroupId, int> number(PositionOf(groups), -1);
+  std::vector<int> cluster_of(PositionOf(groups));
   int next = 0;
   for (int g = 0; g < groups; ++g) {
-    int& of_root = number[static_cast<size_t>(sets.Root(g))];
+    int& of_root = number[sets.Root(g)];
     if (of_root < 0) of_root = next++;
-    cluster_of[static_cast<size_t>(g)] = of_root;
+    cluster_of[g] = of_root;
   }
   return cluster_of;
 }

@@ -119,16 +119,16 @@ Softened SoftCandidates(const Support& support, DeviceMask mask, device::DeviceN
 Result<std::vector<int>> PlaceWritten(const PlaceOptions& options, const StepGraph& step, Support& support) {
   if (step.written.empty()) return std::vector<int>();
   WEIR_ASSIGN(const Requests requests, Requests::Make(options));
-  std::vector<bool> runs(static_cast<size_t>(step.graph->num_nodes()), false);
+  std::vector<bool> runs(PositionOf(step.graph->num_nodes()), false);
   for (const StepNode& node : step.nodes) {
-    if (node.kind == StepNode::Kind::kOp) runs[static_cast<size_t>(node.source->id())] = true;
+    if (node.kind == StepNode::Kind::kOp) runs[node.source->id()] = true;
   }
   const int host = HostDevice(support.devices());
   std::vector<int> device_of;
   device_of.reserve(step.written.size());
   for (const graph::Node* const node : step.written) {
     device_of.push_back(-1);
-    if (runs[static_cast<size_t>(node->id())]) continue;
+    if (runs[node->id()]) continue;
     device_of.back() = host;
     const std::string_view asked = requests.For(*node);
     if (asked.empty()) continue;

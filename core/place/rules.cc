@@ -24,7 +24,7 @@ int FirstInOrder(const Group& group, const std::vector<int>& order) {
 /// True for a single node without inputs and with one output that is not state.
 bool IsGenerator(const StepGraph& step, const Group& group) {
   if (group.members.size() != 1) return false;
-  const StepNode& node = step.nodes[static_cast<size_t>(group.members[0])];
+  const StepNode& node = step.nodes[group.members[0]];
   return node.inputs.empty() && node.types.size() == 1 && !TiesToProducer(node.types[0]);
 }
 
@@ -34,9 +34,8 @@ std::vector<int> TypeOrder(const device::DeviceSet& devices) {
   const auto& all = devices.all();
   std::vector<int> order(all.size());
   std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
-    return TypePriority(*all[static_cast<size_t>(a)]) > TypePriority(*all[static_cast<size_t>(b)]);
-  });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int a, int b) { return TypePriority(*all[a]) > TypePriority(*all[b]); });
   return order;
 }
 
@@ -44,13 +43,13 @@ std::vector<int> PlaceByOrder(const StepGraph& step, const Constraints& constrai
   std::vector<int> device_of(constraints.groups.size(), -1);
   for (size_t g = 0; g < constraints.groups.size(); ++g) {
     const Group& group = constraints.groups[g];
-    const StepNode& first = step.nodes[static_cast<size_t>(group.members.front())];
+    const StepNode& first = step.nodes[group.members.front()];
     device_of[g] = FirstInOrder(group, order);
     if (first.source->op().run_by != op::RunBy::kUniversal || first.inputs.empty() || first.inputs[0].node < 0)
       continue;
-    const int input = constraints.group_of[static_cast<size_t>(first.inputs[0].node)];
-    if (input >= 0 && static_cast<size_t>(input) < g && IsCandidate(group, device_of[static_cast<size_t>(input)])) {
-      device_of[g] = device_of[static_cast<size_t>(input)];
+    const int input = constraints.group_of[first.inputs[0].node];
+    if (input >= 0 && PositionOf(input) < g && IsCandidate(group, device_of[input])) {
+      device_of[g] = device_of[input];
     }
   }
   std::vector<int> shared(constraints.groups.size(), -1);  // device of the consumers; -2 if they differ
@@ -58,10 +57,10 @@ std::vector<int> PlaceByOrder(const StepGraph& step, const Constraints& constrai
     const int to = constraints.group_of[i];
     if (to < 0) continue;
     for (const Endpoint& input : step.nodes[i].inputs) {
-      const int from = input.node < 0 ? -1 : constraints.group_of[static_cast<size_t>(input.node)];
+      const int from = input.node < 0 ? -1 : constraints.group_of[input.node];
       if (from < 0 || from == to) continue;
-      int& device = shared[static_cast<size_t>(from)];
-      const int wanted = device_of[static_cast<size_t>(to)];
+      int& device = shared[from];
+      const int wanted = device_of[to];
       device = device == -1 || device == wanted ? wanted : -2;
     }
   }
@@ -77,7 +76,7 @@ void SettleState(const StepGraph& step, const StateRules& rules, Constraints& co
     if (group.fixed >= 0) continue;
     bool state = false;
     for (const int i : group.members) {
-      const StepNode& node = step.nodes[static_cast<size_t>(i)];
+      const StepNode& node = step.nodes[i];
       if (!MakesState(node)) continue;
       state = true;
       if (rules.preferred == nullptr) continue;

@@ -28,8 +28,8 @@ class Run {
  public:
   Run(const Problem& problem, const std::vector<int>& device_of, const std::vector<int64_t>& ranks, Course* course)
       : problem_(problem), device_of_(device_of), ranks_(ranks), course_(course) {
-    const auto tasks = static_cast<size_t>(problem.tasks());
-    const auto devices = static_cast<size_t>(problem.device_count());
+    const size_t tasks = PositionOf(problem.tasks()), devices = PositionOf(problem.device_count());
+    const size_t values = PositionOf(problem.values()), spaces = PositionOf(problem.spaces());
     result_.start_ns.assign(tasks, 0);
     result_.finish_ns.assign(tasks, 0);
     result_.ready_ns.assign(tasks, 0);
@@ -39,9 +39,9 @@ class Run {
     ready_.resize(devices);
     free_streams_.resize(devices);
     in_use_.assign(devices, 0);
-    link_free_.assign(static_cast<size_t>(problem.spaces() * problem.spaces()), 0);
-    reads_.assign(static_cast<size_t>(problem.values()), 0);
-    copy_reads_.assign(static_cast<size_t>(problem.values()) * devices, 0);
+    link_free_.assign(spaces, spaces, 0);
+    reads_.assign(values, 0);
+    copy_reads_.assign(values, devices, 0);
   }
 
   Simulation Go() {
@@ -63,21 +63,21 @@ class Run {
       Dispatch(now);
     }
     for (int d = 0; d < problem_.device_count(); ++d) {
-      result_.fits = result_.fits && result_.peak_bytes[static_cast<size_t>(d)] <= problem_.device(d).capacity_bytes;
+      result_.fits = result_.fits && result_.peak_bytes[d] <= problem_.device(d).capacity_bytes;
     }
     return std::move(result_);
   }
 
  private:
-  int DeviceOf(int task) const { return device_of_[static_cast<size_t>(task)]; }
+  int DeviceOf(int task) const { return device_of_[task]; }
 
   void Start() {
     for (int d = 0; d < problem_.device_count(); ++d) {
-      free_streams_[static_cast<size_t>(d)] = problem_.device(d).streams;
+      free_streams_[d] = problem_.device(d).streams;
     }
     for (int t = 0; t < problem_.tasks(); ++t) {
-      missing_[static_cast<size_t>(t)] = static_cast<int>(problem_.uses(t).size());
-      if (missing_[static_cast<size_t>(t)] == 0) MakeReady(t, 0);
+      missing_[t] = static_cast<int>(problem_.uses(t).size());
+      if (missing_[t] == 0) MakeReady(t, 0);
       Hold(DeviceOf(t), problem_.resident_bytes(t));
     }
     for (int v = 0; v < problem_.values(); ++v) {
@@ -86,20 +86,17 @@ class Run {
   }
 
   int MadeOn(const Value& value) const { return value.task < 0 ? 0 : DeviceOf(value.task); }
-  int& CopyReads(int v, int d) {
-    return copy_reads_[static_cast<size_t>(v) * static_cast<size_t>(problem_.device_count()) + static_cast<size_t>(d)];
-  }
 
   /// Allocates copies of a new value. The original is read by `transfers` transfers and by consumers that share it.
   void HoldCopies(int v, int transfers) {
     const Value& value = problem_.value(v);
-    int& reads = reads_[static_cast<size_t>(v)];
+    int& reads = reads_[v];
     reads = transfers;
     for (const Problem::Consumer& consumer : problem_.consumers(v)) {
       const int d = DeviceOf(consumer.task);
       if (!problem_.Copies(value, MadeOn(value), consumer.host, d)) {
         ++reads;
-      } else if (++CopyReads(v, d) == 1) {
+      } else if (++copy_reads_(v, d) == 1) {
         Hold(d, value.copied_bytes);
       }
     }
@@ -113,40 +110,40 @@ class Run {
   }
 
   void ReadOriginal(int v) {
-    if (--reads_[static_cast<size_t>(v)] == 0) LetGo(v);
+    if (--reads_[v] == 0) LetGo(v);
   }
 
   void Read(const Use& use, int d) {
     const Value& value = problem_.value(use.value);
     if (!problem_.Copies(value, MadeOn(value), use.host, d)) {
       ReadOriginal(use.value);
-    } else if (--CopyReads(use.value, d) == 0 && !value.constant) {
+    } else if (--copy_reads_(use.value, d) == 0 && !value.constant) {
       Hold(d, -value.copied_bytes);
     }
   }
 
   void Hold(int d, int64_t bytes) {
-    int64_t& in_use = in_use_[static_cast<size_t>(d)];
+    int64_t& in_use = in_use_[d];
     in_use += bytes;
     if (course_ != nullptr && bytes != 0) course_->memory.push_back({d, now_, in_use});
-    result_.peak_bytes[static_cast<size_t>(d)] = std::max(result_.peak_bytes[static_cast<size_t>(d)], in_use);
+    result_.peak_bytes[d] = std::max(result_.peak_bytes[d], in_use);
   }
 
   void MakeReady(int task, int64_t now) {
-    result_.ready_ns[static_cast<size_t>(task)] = now;
-    ready_[static_cast<size_t>(DeviceOf(task))].emplace(ranks_[static_cast<size_t>(task)], -task);
+    result_.ready_ns[task] = now;
+    ready_[DeviceOf(task)].emplace(ranks_[task], -task);
   }
 
   void Dispatch(int64_t now) {
     for (int d = 0; d < problem_.device_count(); ++d) {
-      auto& ready = ready_[static_cast<size_t>(d)];
-      int& streams = free_streams_[static_cast<size_t>(d)];
+      auto& ready = ready_[d];
+      int& streams = free_streams_[d];
       while (streams > 0 && !ready.empty()) {
         const int task = -ready.top().second;
         ready.pop();
         --streams;
         const int64_t time = problem_.TimeNs(task, d) == kImpossible ? 0 : problem_.TimeNs(task, d);
-        result_.start_ns[static_cast<size_t>(task)] = now;
+        result_.start_ns[task] = now;
         for (const int v : problem_.values_of(task)) Hold(d, problem_.HeldBytes(problem_.value(v), d));
         events_.push({now + time, number_++, task, -1, -1, 0});
       }
@@ -154,9 +151,9 @@ class Run {
   }
 
   void Finish(int task, int64_t now) {
-    result_.finish_ns[static_cast<size_t>(task)] = now;
+    result_.finish_ns[task] = now;
     result_.makespan_ns = std::max(result_.makespan_ns, now);
-    ++free_streams_[static_cast<size_t>(DeviceOf(task))];
+    ++free_streams_[DeviceOf(task)];
     for (const int v : problem_.values_of(task)) Send(v, now);
     for (const Use& use : problem_.uses(task)) Read(use, DeviceOf(task));
   }
@@ -200,7 +197,7 @@ class Run {
       Note(value, source, target, now, time);
       return {now + time, 0};
     }
-    int64_t& free = link_free_[static_cast<size_t>(source * problem_.spaces() + target)];
+    int64_t& free = link_free_(source, target);
     const int64_t waited = std::max<int64_t>(free - now, 0);
     free = now + waited + time;
     Note(value, source, target, now + waited, time);
@@ -216,9 +213,9 @@ class Run {
   void Deliver(int v, int space, int64_t now, int64_t link_wait) {
     for (const Problem::Consumer& consumer : problem_.consumers(v)) {
       if (problem_.TargetSpace(consumer.host, DeviceOf(consumer.task)) != space) continue;
-      int64_t& wait = result_.link_wait_ns[static_cast<size_t>(consumer.task)];
+      int64_t& wait = result_.link_wait_ns[consumer.task];
       wait = std::max(wait, link_wait);
-      if (--missing_[static_cast<size_t>(consumer.task)] == 0) MakeReady(consumer.task, now);
+      if (--missing_[consumer.task] == 0) MakeReady(consumer.task, now);
     }
   }
 
@@ -228,13 +225,13 @@ class Run {
   Course* const course_;
   int64_t now_ = 0;
   Simulation result_;
-  std::vector<int> missing_;                                         // number of missing inputs, by task
-  std::vector<int> reads_;                                           // remaining reads of the original, by value
-  std::vector<int> copy_reads_;                                      // remaining reads of the copy, by value and device
-  std::vector<std::priority_queue<std::pair<int64_t, int>>> ready_;  // by device: (rank, -task)
-  std::vector<int> free_streams_;
-  std::vector<int64_t> in_use_;     // bytes, by device
-  std::vector<int64_t> link_free_;  // by link
+  IndexedVector<TaskId, int> missing_;                                              // number of missing inputs
+  IndexedVector<ValueId, int> reads_;                                               // remaining reads of the original
+  IndexedTable<ValueId, DeviceId, int> copy_reads_;                                 // remaining reads of the copy
+  IndexedVector<DeviceId, std::priority_queue<std::pair<int64_t, TaskId>>> ready_;  // (rank, -task)
+  IndexedVector<DeviceId, int> free_streams_;
+  IndexedVector<DeviceId, int64_t> in_use_;            // bytes
+  IndexedTable<SpaceId, SpaceId, int64_t> link_free_;  // of the link from one to the other
   std::vector<int> targets_;
   std::priority_queue<Event, std::vector<Event>, Later> events_;
   int64_t number_ = 0;

@@ -31,9 +31,8 @@ Support::Support(const device::DeviceSet& devices, const kernel::KernelRegistry&
     platform_of_.push_back(static_cast<int>(known - platforms_.begin()));
     if (known == platforms_.end()) platforms_.push_back(platform);
   }
-  may_refuse_ = std::ranges::any_of(kernels.All(), [](const kernel::KernelEntry* entry) {
-    return entry->record != nullptr && WEIR_HAS(entry->record, supports);
-  });
+  may_refuse_ = devices.all().size() > 1 &&
+                kernels.AnyRecord([](const weir_kernel* record) { return WEIR_HAS(record, supports); });
 }
 
 DeviceMask Support::Of(const graph::Node& node) { return Find(node).mask; }
@@ -42,25 +41,29 @@ DeviceMask Support::And(DeviceMask a, DeviceMask b) {
   if (a == b) return a;
   const auto [found, fresh] = ands_.emplace(std::minmax(a, b), 0);
   if (fresh) {
-    std::vector<bool> both = sets_[static_cast<size_t>(a)];
-    for (size_t d = 0; d < both.size(); ++d) both[d] = both[d] && sets_[static_cast<size_t>(b)][d];
+    std::vector<bool> both = sets_[a];
+    for (size_t d = 0; d < both.size(); ++d) both[d] = both[d] && sets_[b][d];
     found->second = Intern(std::move(both));
   }
   return found->second;
 }
 
 bool Support::Empty(DeviceMask mask) const {
-  const std::vector<bool>& set = sets_[static_cast<size_t>(mask)];
+  const std::vector<bool>& set = sets_[mask];
   return std::find(set.begin(), set.end(), true) == set.end();
 }
 
 std::vector<int> Support::Allowed(DeviceMask mask, const device::DeviceName& spec) const {
   const auto& all = devices_.all();
   const auto opt_in = [](const auto& device) { return (device->info().flags & WEIR_DEVICE_OPT_IN) != 0; };
-  const bool any = spec.type.has_value() || std::all_of(all.begin(), all.end(), opt_in);
+  const bool only = std::all_of(all.begin(), all.end(), opt_in);
+  const auto named = [&](const auto& device) {
+    return device->info().elsewhere.empty() ? spec.type.has_value() : spec.job.has_value();
+  };
   std::vector<int> allowed;
   for (size_t d = 0; d < all.size(); ++d) {
-    if ((any || !opt_in(all[d])) && Has(mask, static_cast<int>(d)) && device::Matches(spec, all[d]->info().name)) {
+    if ((only || !opt_in(all[d]) || named(all[d])) && Has(mask, static_cast<int>(d)) &&
+        device::Matches(spec, all[d]->info().name)) {
       allowed.push_back(static_cast<int>(d));
     }
   }
@@ -70,7 +73,7 @@ std::vector<int> Support::Allowed(DeviceMask mask, const device::DeviceName& spe
 std::span<const kernel::KernelEntry* const> Support::Kernels(const graph::Node& node, int device) {
   const Known& known = Find(node);
   if (known.kernels.empty()) return {};
-  return known.kernels[static_cast<size_t>(platform_of_[static_cast<size_t>(device)])];
+  return known.kernels[platform_of_[device]];
 }
 
 std::string Support::Refusal(const graph::StepGraph& step, const graph::StepNode& node, int device) {
@@ -79,13 +82,10 @@ std::string Support::Refusal(const graph::StepGraph& step, const graph::StepNode
   if (kernels.empty() || !std::ranges::all_of(kernels, asks) || HasString(*node.source)) return {};
   const Operands operands = OperandsOf(step, node, 1);
   if (!operands.known) return {};
-  const Result<weir_device*> open = devices_.all()[static_cast<size_t>(device)]->Open();
+  const Result<weir_device*> open = kernel::HandleToAsk(*devices_.all()[device]);
   if (!open.ok()) return {};
-  const weir_node asked{node.name(),
-                        node.source->attrs(),
-                        [&](int i) { return operands.inputs[static_cast<size_t>(i)].value; },
-                        nullptr,
-                        {}};
+  const weir_node asked{
+      node.name(), node.source->attrs(), [&](int i) { return operands.inputs[i].value; }, nullptr, {}};
   std::string refusal;
   for (const kernel::KernelEntry* entry : kernels) {
     const Status supported = kernel::Supports(*entry, asked, operands.inputs, operands.outputs, *open);
@@ -97,8 +97,8 @@ std::string Support::Refusal(const graph::StepGraph& step, const graph::StepNode
 }
 
 DeviceMask Support::Without(DeviceMask mask, int device) {
-  std::vector<bool> set = sets_[static_cast<size_t>(mask)];
-  set[static_cast<size_t>(device)] = false;
+  std::vector<bool> set = sets_[mask];
+  set[device] = false;
   return Intern(std::move(set));
 }
 
@@ -122,7 +122,7 @@ Support::Known Support::Ask(const graph::Node& node) {
       known.kernels.push_back(kernels_.Find(node.attrs(), platform));
     }
     for (size_t d = 0; d < set.size(); ++d) {
-      set[d] = !known.kernels[static_cast<size_t>(platform_of_[d])].empty() || on_host || HasString(node);
+      set[d] = !known.kernels[platform_of_[d]].empty() || on_host || HasString(node);
     }
   }
   known.mask = Intern(std::move(set));
@@ -164,12 +164,10 @@ std::vector<std::string_view> ColocatedWith(const graph::Node& node) {
   return nodes;
 }
 
-int OutermostFrame(const graph::StepGraph& step, const graph::StepNode& node) {
-  int frame = node.frame;
-  while (frame > 0 && step.frames[static_cast<size_t>(frame)].parent > 0) {
-    frame = step.frames[static_cast<size_t>(frame)].parent;
-  }
-  return std::max(frame, 0);
+graph::FrameId OutermostFrame(const graph::StepGraph& step, const graph::StepNode& node) {
+  graph::FrameId frame = node.frame;
+  while (frame > graph::kStepFrame && step.ParentOf(frame) > graph::kStepFrame) frame = step.ParentOf(frame);
+  return std::max(frame, graph::kStepFrame);
 }
 
 }  // namespace weir::place

@@ -29,16 +29,16 @@ class Support {
   DeviceMask And(DeviceMask a, DeviceMask b);
   /// All devices.
   DeviceMask All() { return Intern(std::vector<bool>(devices_.all().size(), true)); }
-  bool Has(DeviceMask mask, int device) const { return sets_[static_cast<size_t>(mask)][static_cast<size_t>(device)]; }
+  bool Has(DeviceMask mask, int device) const { return sets_[mask][device]; }
   bool Empty(DeviceMask mask) const;
-  /// Devices of a set that satisfy a request, ascending. Opt-in devices are included only if their type is requested or
-  /// there are no others.
+  /// Devices of a set that satisfy a request, ascending. Opt-in devices are included only if their type, of remote
+  /// devices their job, is requested or there are no others.
   std::vector<int> Allowed(DeviceMask mask, const device::DeviceName& spec) const;
 
   /// The reason why all kernels on a device reject the known operands of a step node: the results of `supports` with
   /// the kernels. Empty if a kernel accepts them, or if the device has no kernel or cannot be opened.
   std::string Refusal(const graph::StepGraph& step, const graph::StepNode& node, int device);
-  /// False if no kernel has `supports`.
+  /// False with one device, whose run reports what its kernels reject, and if no kernel has `supports`.
   bool MayRefuse() const { return may_refuse_; }
   /// The set minus one device.
   DeviceMask Without(DeviceMask mask, int device);
@@ -68,7 +68,7 @@ class Support {
   const kernel::KernelRegistry& kernels_;
   std::vector<std::string> platforms_;
   std::vector<int> platform_of_;  // by device
-  bool may_refuse_ = false;       // a kernel has `supports`
+  bool may_refuse_ = false;       // there is a choice of devices, and a kernel has `supports`
   std::map<Key, Known> known_;
   std::unordered_map<const op::OpDef*, bool> types_tell_;
   Known last_;  // for nodes whose kernels depend on more than their types
@@ -88,8 +88,8 @@ inline bool TiesToProducer(DType given, DType taken, bool asks) {
 bool MakesState(const graph::StepNode& node);
 /// The names in the node's `_class` entries "loc:@NAME".
 std::vector<std::string_view> ColocatedWith(const graph::Node& node);
-/// The outermost loop frame around the node; 0 outside loops.
-int OutermostFrame(const graph::StepGraph& step, const graph::StepNode& node);
+/// The outermost loop frame around the node; graph::kStepFrame outside loops.
+graph::FrameId OutermostFrame(const graph::StepGraph& step, const graph::StepNode& node);
 
 }  // namespace weir::place
 

@@ -17,7 +17,8 @@ Status SetGuards(const DraftInput& input, Draft& draft) {
 Status OrderNodes(const DraftInput& input, Draft& draft) {
   graph::OrderOptions wishes;
   wishes.as_in_graph = IsPart(input.step);
-  if (draft.guards.any && !wishes.as_in_graph) {
+  wishes.late = input.options.late;
+  if (draft.guards.any && !wishes.as_in_graph && !wishes.late) {
     for (const GuardId guard : draft.guards.node) wishes.group_of_node.push_back(guard.number());
     for (const GuardId guard : draft.guards.base) wishes.group_of_frame.push_back(guard.number());
   }

@@ -27,16 +27,16 @@ struct DraftInput {
 
 /// Each member is set by the pass that its comment names; later passes change `plan` further.
 struct Draft {
-  StepGuards guards;                             // find_guards
-  std::vector<graph::OrderItem> order;           // order_nodes
-  std::unique_ptr<ExecutionPlan> plan;           // emit_tape
-  TapeShape shape;                               // emit_tape
-  std::vector<TapeNote> notes;                   // emit_tape, by instruction
-  std::vector<Range> instructions_of;            // emit_tape, by step node
-  IndexedVector<graph::NodeId, double> node_ns;  // cut_tasks, if the step has loops: declared time
-  std::map<int, LoopWork> loops;                 // cut_tasks, by frame
-  bool settled = true;                           // cut_tasks: declared times determine the tier
-  std::shared_ptr<ExecutionPlan> other;          // choose_tiers: the plan of the other tier, or null
+  StepGuards guards;                                    // find_guards
+  std::vector<graph::OrderItem> order;                  // order_nodes
+  std::unique_ptr<ExecutionPlan> plan;                  // emit_tape
+  TapeShape shape;                                      // emit_tape
+  std::vector<TapeNote> notes;                          // emit_tape, by instruction
+  IndexedVector<graph::NodeId, Range> instructions_of;  // emit_tape, by step node
+  IndexedVector<graph::NodeId, double> node_ns;         // cut_tasks, if the step has loops: declared time
+  std::map<FrameId, LoopWork> loops;                    // cut_tasks, by frame
+  bool settled = true;                                  // cut_tasks: declared times determine the tier
+  std::shared_ptr<ExecutionPlan> other;                 // choose_tiers: the plan of the other tier, or null
 };
 
 /// Runs the passes in order.

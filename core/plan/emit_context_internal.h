@@ -48,7 +48,7 @@ class GuardWriter {
 class StepValues {
  public:
   explicit StepValues(const graph::StepGraph& step);
-  ValueId& operator[](graph::Endpoint e) { return values_[first_[e.node] + static_cast<uint32_t>(e.index)]; }
+  ValueId& operator[](graph::Endpoint e) { return values_[first_[e.node] + PositionOf(e.index)]; }
 
  private:
   IndexedVector<graph::NodeId, uint32_t> first_;  // into values_
@@ -71,7 +71,7 @@ class EmitContext {
   Status Fail(graph::NodeId id, const Status& status) const { return graph::AtNode(status, *step.node(id).source); }
 
   /// None for nodes that run anywhere.
-  DeviceId PlacedOn(graph::NodeId id) const { return DeviceId(placement.device_of[PositionOf(id)]); }
+  DeviceId PlacedOn(graph::NodeId id) const { return DeviceId(placement.device_of[id]); }
   device::Device* DeviceOf(graph::NodeId id) const;
   /// The full name; empty for nodes that run anywhere.
   std::string_view DeviceName(graph::NodeId id) const;
@@ -80,8 +80,8 @@ class EmitContext {
     return !device.valid() || tape.plan().devices[device]->host_memory() ? kHostSpace : OwnSpace(device);
   }
   SpaceId SpaceOf(graph::NodeId id) const { return SpaceOfDevice(PlacedOn(id)); }
-  int ParentFrame(int frame) const { return step.frames[static_cast<size_t>(frame)].parent; }
-  const std::string& FrameName(int frame) const { return step.frames[static_cast<size_t>(frame)].name; }
+  FrameId ParentFrame(FrameId frame) const { return step.ParentOf(frame); }
+  const std::string& FrameName(FrameId frame) const { return step.frames[frame].name; }
 
   /// True if something reads the position that a Merge gives.
   bool ReadsIndex(graph::NodeId merge) const { return reads_index_[merge]; }
@@ -103,7 +103,7 @@ class EmitContext {
     ValueId value;
     GuardId guard;
   };
-  IndexedVector<graph::NodeId, bool> reads_index_;  // by node: its second output is used
+  IndexedVector<graph::NodeId, bool> reads_index_;          // by node: its second output is used
   std::map<std::pair<ValueId, SpaceId>, CopyMade> copies_;  // by (value, space)
 };
 

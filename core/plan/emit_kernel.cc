@@ -25,6 +25,11 @@ constexpr double kTiledNanoseconds = 500e3;
 /// For all tiles of a call together.
 constexpr uint64_t kMostTileScratch = uint64_t{16} << 20;
 
+/// A reference to what the first input refers to. An op without inputs names a resource, as strings.
+bool RefersToInput(const graph::StepNode& node, size_t output) {
+  return IsRef(node.types[output]) && !node.inputs.empty();
+}
+
 /// Locks of variables to write are not held until a call completes.
 bool MayCompleteLater(const CallSpec& call) {
   if (call.builtin != nullptr) return static_cast<bool>(call.builtin->async);
@@ -89,7 +94,7 @@ Status KernelEmitter::Gather(NodeId id) {
     kernel::OperandSpec spec;
     spec.dtype = BaseType(node.types[i]);
     Result<Shape> shape = node.shapes[i].ToShape();
-    if (IsRef(node.types[i])) {
+    if (RefersToInput(node, i)) {
       spec.shape = operands.input_specs[0].shape;
       spec.variable = true;
     } else if (shape.ok()) {
@@ -105,9 +110,9 @@ Status KernelEmitter::Gather(NodeId id) {
 
 Result<ValueId> KernelEmitter::HandleOperand(NodeId id, int input) {
   const op::OpDef& op = c_.node(id).source->op();
-  WEIR_ASSIGN(const ValueId value, c_.Input(id, static_cast<size_t>(input)));
+  WEIR_ASSIGN(const ValueId value, c_.Input(id, PositionOf(input)));
   if (RunsOnHost(id)) return variables_.HandleValue(value);
-  const auto arg = static_cast<size_t>(operands_.input_args[static_cast<size_t>(input)]);
+  const size_t arg = PositionOf(operands_.input_args[PositionOf(input)]);
   if (op.inputs[arg].dtype != DType::kResource) {
     return c_.Fail(id,
                    Unimplemented("input {} is a resource handle; {} does not take handles as values", input, op.name));
@@ -129,14 +134,14 @@ Status KernelEmitter::Emit(NodeId id) {
   if (stands_for_.contains(node.source)) {  // the step can do without a fused op
     return c_.Fail(id, Unimplemented("no kernel runs op {} with these operands", node.source->op().name));
   }
-  int& device = c_.placement.device_of[PositionOf(id)];
+  int& device = c_.placement.device_of[id];
   const int placed = device;
   for (const DeviceId other : OtherDevices(id)) {
     device = other.number();
     const Result<bool> moved = EmitOnDevice(id, nullptr);
     if (!moved.ok() || !*moved) continue;
     graph::Placement& told = tape_.plan().placement;
-    told.device_of[PositionOf(id)] = other.number();
+    told.device_of[id] = other.number();
     tape_.plan().notes.push_back(fmt::format("'{}' runs on {} instead of {}, where no kernel takes its operands: {}",
                                              node.name(), told.devices[other.position()],
                                              told.devices[PositionOf(placed)], declined));
@@ -155,7 +160,7 @@ std::vector<DeviceId> KernelEmitter::OtherDevices(NodeId id) const {
   const graph::StepNode& node = c_.node(id);
   const auto keeps = [&](const graph::Endpoint& input) { return KeepsVariable(c_.step.TypeOf(input)); };
   const bool tied = std::any_of(node.inputs.begin(), node.inputs.end(), keeps) ||
-                    std::any_of(node.types.begin(), node.types.end(), KeepsVariable) || node.frame != 0;
+                    std::any_of(node.types.begin(), node.types.end(), KeepsVariable) || node.frame != graph::kStepFrame;
   std::vector<DeviceId> others;
   if (tied || !(c_.options.allow_soft_placement || node.source->device().empty())) return others;
   for (const DeviceId device : tape_.plan().devices.indices()) {
@@ -185,7 +190,7 @@ Result<bool> KernelEmitter::EmitOnDevice(NodeId id, std::string* declined) {
   }
   const weir_node node{c_.node(id).name(),
                        c_.node(id).source->attrs(),
-                       [&](int i) { return operands.input_specs[static_cast<size_t>(i)].value; },
+                       [&](int i) { return operands.input_specs[PositionOf(i)].value; },
                        c_.options.node_resources,
                        {},
                        c_.options.deterministic};
@@ -301,13 +306,14 @@ std::vector<ValueId> KernelEmitter::MakeOutputs(NodeId id, const weir_kernel& re
         if (alias.kind == WEIR_ALIAS_MUST && alias.output == i) view_of = inputs[alias.input];
       }
     }
-    if (IsRef(node.types[i])) {
+    if (RefersToInput(node, i)) {
       outputs.push_back(inputs[0]);
     } else if (view_of.valid() && !tape_.IsVariable(view_of)) {
       outputs.push_back(tape_.ViewOf(view_of, node.shapes[i]));
     } else {
       const bool host = Masked(record.host_outputs, operands_.output_args[i]);
-      outputs.push_back(tape_.NewValue(node.types[i], node.shapes[i], host ? kHostSpace : device_space, placing));
+      outputs.push_back(
+          tape_.NewValue(BaseType(node.types[i]), node.shapes[i], host ? kHostSpace : device_space, placing));
     }
     c_.values[{id, static_cast<int>(i)}] = outputs.back();
   }
@@ -391,6 +397,9 @@ Status KernelEmitter::EmitCall(NodeId id, std::vector<const kernel::KernelEntry*
   const bool metadata = op.run_by == op::RunBy::kUniversal;
   const weir_kernel& record = call.kernels.empty() ? kOnHost : *call.kernels[0]->record;
   if (!metadata) WEIR_TRY(MoveInputs(id, record));
+  for (size_t i = 1; metadata && i < operands_.inputs.size(); ++i) {  // new shapes and the like
+    WEIR_ASSIGN(operands_.inputs[i], c_.Located(operands_.inputs[i], kHostSpace));
+  }
   std::vector<ValueId> outputs;
   if (metadata) {
     const bool keeps_memory = op.traits.universal == op::Universal::kReshape;

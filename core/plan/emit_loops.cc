@@ -24,14 +24,14 @@ constexpr uint64_t kWorthSwapping = 512;
 LoopEmitter::LoopEmitter(EmitContext& context, VariableEmitter& variables)
     : c_(context), tape_(context.tape), variables_(variables) {
   const graph::StepGraph& step = c_.step;
-  merges_of_.resize(std::max<size_t>(step.frames.size(), 1));
+  merges_of_.resize(step.frame_count());
   counted_.resize(merges_of_.size(), false);
   iterations_.resize(merges_of_.size());
   for (size_t i = 0; i < step.nodes.size(); ++i) {
     const StepNode& node = step.nodes[i];
     const Flow flow = graph::FlowOf(node);
     if (flow == Flow::kSend || flow == Flow::kRecv) {
-      for (int frame = node.frame; frame > 0; frame = c_.ParentFrame(frame)) counted_[frame] = true;
+      for (FrameId frame = node.frame; frame > graph::kStepFrame; frame = c_.ParentFrame(frame)) counted_[frame] = true;
     }
     const auto back = [&](const Endpoint& input) { return graph::IsBackEdge(step, node, input); };
     if (std::ranges::any_of(node.inputs, back)) {
@@ -47,7 +47,7 @@ bool LoopEmitter::IsLoopVariable(NodeId merge) const {
 
 std::vector<ValueId> LoopEmitter::Iterations(NodeId id) const {
   std::vector<ValueId> iterations;
-  for (int frame = c_.node(id).frame; frame > 0; frame = c_.ParentFrame(frame)) {
+  for (FrameId frame = c_.node(id).frame; frame > graph::kStepFrame; frame = c_.ParentFrame(frame)) {
     iterations.push_back(iterations_[frame]);
   }
   std::reverse(iterations.begin(), iterations.end());
@@ -79,7 +79,7 @@ Status LoopEmitter::EmitExit(NodeId id) {
   return Status();
 }
 
-Status LoopEmitter::BeginExits(int frame) {
+Status LoopEmitter::BeginExits(FrameId frame) {
   for (const NodeId id : c_.guards.outcome.indices()) {
     const StepNode& node = c_.node(id);
     if (node.frame != frame || graph::FlowOf(node) != Flow::kExit) continue;
@@ -93,7 +93,7 @@ Status LoopEmitter::BeginExits(int frame) {
   return Status();
 }
 
-Status LoopEmitter::Begin(int frame) {
+Status LoopEmitter::Begin(FrameId frame) {
   const GuardId base = c_.guards.base[frame];
   c_.conditions.Under(base);
   if (!Structured(frame)) WEIR_TRY(BeginExits(frame));
@@ -102,10 +102,10 @@ Status LoopEmitter::Begin(int frame) {
   const bool skipped = base != kAlways && !MergesOf(frame).empty();
   if (skipped) {
     c_.Begin(MergesOf(frame)[0]);
-    loop.skip = static_cast<int>(tape_.AddJump(base));
+    loop.skip = tape_.AddJump(base);
     const GuardId before = tape_.guard();
     tape_.SetGuard(kAlways);
-    tape_.Emit(Opcode::kSkip, {}, {}).detail = static_cast<uint32_t>(loop.skip);
+    tape_.Emit(Opcode::kSkip, {}, {}).detail = *loop.skip;
     tape_.SetGuard(before);
   }
   open_.push_back(std::move(loop));
@@ -214,7 +214,7 @@ Status LoopEmitter::SaveOverwritten(std::vector<Carried>* moves) {
   return Status();
 }
 
-Status LoopEmitter::CarryVariables(int frame, std::vector<GuardId>* returns) {
+Status LoopEmitter::CarryVariables(FrameId frame, std::vector<GuardId>* returns) {
   std::vector<Carried> moves;
   for (const NodeId merge : MergesOf(frame)) {
     const StepNode& node = c_.Begin(merge);
@@ -279,7 +279,7 @@ void LoopEmitter::EmitSwaps(std::span<const Carried> moves) {
   }
 }
 
-void LoopEmitter::CarryGuards(int frame, std::vector<GuardId> returns, GuardId again) {
+void LoopEmitter::CarryGuards(FrameId frame, std::vector<GuardId> returns, GuardId again) {
   const std::vector<NodeId>& merges = MergesOf(frame);
   const auto alive = [&](size_t m) { return c_.guards.node[merges[m]]; };
   c_.conditions.Clear(again);
@@ -295,7 +295,7 @@ void LoopEmitter::CarryGuards(int frame, std::vector<GuardId> returns, GuardId a
   for (size_t m = 0; m < returns.size(); ++m) c_.conditions.Copy(alive(m), returns[m]);
 }
 
-void LoopEmitter::BeginCount(int frame) {
+void LoopEmitter::BeginCount(FrameId frame) {
   if (!counted_[frame] || MergesOf(frame).empty()) return;
   c_.Begin(MergesOf(frame)[0]);
   c_.conditions.Under(c_.guards.base[frame]);
@@ -303,14 +303,14 @@ void LoopEmitter::BeginCount(int frame) {
   tape_.Emit(Opcode::kMove, {tape_.AddConstant(Tensor::Scalar<int64_t>(0))}, {iterations_[frame]});
 }
 
-void LoopEmitter::Count(int frame) {
+void LoopEmitter::Count(FrameId frame) {
   const ValueId counter = iterations_[frame];
   if (!counter.valid()) return;
   c_.conditions.Under(kAlways);
   tape_.Emit(Opcode::kCount, {counter}, {counter});
 }
 
-Status LoopEmitter::End(int frame) {
+Status LoopEmitter::End(FrameId frame) {
   std::vector<GuardId> returns;
   WEIR_TRY(CarryVariables(frame, &returns));
   OpenLoop loop = std::move(open_.back());
@@ -320,7 +320,7 @@ Status LoopEmitter::End(int frame) {
     Count(frame);
     GuardId again = returns[0];
     if (!Structured(frame)) {
-      again = c_.guards.set.Of({RunCondition::Kind::kIterates, frame});
+      again = c_.guards.set.Of({RunCondition::Kind::kIterates, frame.number()});
       CarryGuards(frame, returns, again);
     }
     tape_.SetGuard(kAlways);
@@ -329,7 +329,7 @@ Status LoopEmitter::End(int frame) {
     const uint32_t jump = tape_.AddJump(again, loop.first);
     tape_.Emit(Opcode::kRepeat, {}, {}).detail = jump;
   }
-  if (loop.skip >= 0) tape_.SetTarget(static_cast<uint32_t>(loop.skip), tape_.position());
+  if (loop.skip) tape_.SetTarget(*loop.skip, tape_.position());
   c_.conditions.Restore(loop.sets);
   exits_ = std::move(loop.exits);
   if (Structured(frame)) return Status();

@@ -65,14 +65,18 @@ class StepEmitter {
   Status Run(const std::vector<graph::OrderItem>& order) {
     for (const graph::OrderItem& item : order) {
       if (item.kind == graph::OrderItem::Kind::kLoopBegin) {
-        WEIR_TRY(loops_.Begin(item.id));
+        WEIR_TRY(loops_.Begin(item.frame()));
       } else if (item.kind == graph::OrderItem::Kind::kLoopEnd) {
-        WEIR_TRY(EndLoop(item.id));
+        WEIR_TRY(EndLoop(item.frame()));
       } else {
         WEIR_TRY(Emit(item.id));
       }
     }
     loops_.MatchSwapped();
+    for (const auto& [id, fetch] : fetched_last_) {
+      c_.Begin(id);
+      WEIR_TRY(EmitFetch(id, fetch));
+    }
     return Status();
   }
 
@@ -88,7 +92,7 @@ class StepEmitter {
   Status Emit(NodeId id) {
     const StepNode& node = c_.Begin(id);
     c_.conditions.Under(c_.guards.node[id]);
-    Range& emitted = instructions_of_[static_cast<size_t>(id)];
+    Range& emitted = instructions_of_[id];
     emitted.begin = tape_.position();
     WEIR_TRY(EmitNode(id));
     emitted.end = tape_.position();
@@ -106,7 +110,7 @@ class StepEmitter {
       const ValueId value = tape_.NewValue(node.types[0], node.shapes[0], kHostSpace, Placing::kAtRun);
       tape_.StorageAt(value).home = Storage::Home::kFeed;
       tape_.StorageAt(value).feed = node.feed;
-      tape_.plan().feed_storages[static_cast<size_t>(node.feed)] = tape_.StorageOf(value);
+      tape_.plan().feed_storages[node.feed] = tape_.StorageOf(value);
       c_.values[{id, 0}] = value;
       return Status();
     }
@@ -141,7 +145,7 @@ class StepEmitter {
     const StepNode& node = c_.node(id);
     const int decides = node.source->op().traits.same_if_empty;
     if (decides < 0) return false;
-    const Tensor* const known = c_.step.ValueOf(node.inputs[static_cast<size_t>(decides)]);
+    const Tensor* const known = c_.step.ValueOf(node.inputs[PositionOf(decides)]);
     const ValueId first = c_.values[node.inputs[0]];
     if (known == nullptr || known->elements() != 0 || !first.valid() || tape_.IsVariable(first)) return false;
     return tape_.ValueAt(first).shape_known && tape_.ShapeOf(first) == node.shapes[0];
@@ -180,7 +184,7 @@ class StepEmitter {
     return Status();
   }
 
-  Status EndLoop(int frame) {
+  Status EndLoop(FrameId frame) {
     WEIR_TRY(loops_.End(frame));
     for (const NodeId exit : loops_.TakeExits()) {
       c_.Begin(exit);
@@ -193,8 +197,21 @@ class StepEmitter {
   /// Sends and fetches the outputs of a node.
   Status HandOut(NodeId id) {
     WEIR_TRY(EmitSends(id));
-    for (const size_t fetch : fetches_of_[id]) WEIR_TRY(EmitFetch(id, fetch));
+    for (const size_t fetch : fetches_of_[id]) {
+      if (IsReference(c_.values[c_.step.fetches[fetch]])) {
+        fetched_last_.emplace_back(id, fetch);  // after all writes of the step
+      } else {
+        WEIR_TRY(EmitFetch(id, fetch));
+      }
+    }
     return Status();
+  }
+
+  /// True for a reference to one variable.
+  bool IsReference(ValueId value) const {
+    if (!value.valid() || !tape_.IsVariable(value)) return false;
+    const VariableUse& use = tape_.UseOf(value);
+    return !use.is_resource && use.variable != nullptr;
   }
 
   /// Copies the values that other devices receive.
@@ -219,8 +236,10 @@ class StepEmitter {
     if (!value.valid()) return c_.Fail(id, Internal("fetch {} has no value", fetch));
     tape_.MakeFresh(value);
     const bool leaves = graph::FlowOf(node) == Flow::kExit;
-    const int frame = node.kind != StepNode::Kind::kOp ? 0 : leaves ? c_.ParentFrame(node.frame) : node.frame;
-    if (frame != 0) {
+    const FrameId frame = node.kind != StepNode::Kind::kOp ? graph::kStepFrame
+                          : leaves                         ? c_.ParentFrame(node.frame)
+                                                           : node.frame;
+    if (frame != graph::kStepFrame) {
       return c_.Fail(id, InvalidArgument("Operation '{}' has been marked as not fetchable: it runs inside the loop "
                                          "'{}', fetch what leaves the loop instead",
                                          node.name(), c_.FrameName(frame)));
@@ -263,7 +282,8 @@ class StepEmitter {
   StackEmitter stacks_;
   TransferEmitter transfers_;
   IndexedVector<NodeId, std::vector<size_t>> fetches_of_;
-  std::vector<Range> instructions_of_;  // by step node
+  std::vector<std::pair<NodeId, size_t>> fetched_last_;  // node, fetch
+  IndexedVector<graph::NodeId, Range> instructions_of_;  // by step node
 };
 
 }  // namespace

@@ -29,7 +29,7 @@ Result<uint32_t> TransferEmitter::AddTransfer(NodeId id, GuardId guard) {
   transfer.key = runtime::TransferKey(from, static_cast<uint64_t>(incarnation), to, tensor);
   transfer.guard = guard;
   const std::vector<ValueId> iterations = loops_.Iterations(id);
-  for (int frame = c_.node(id).frame; frame > 0; frame = c_.ParentFrame(frame)) {
+  for (FrameId frame = c_.node(id).frame; frame > graph::kStepFrame; frame = c_.ParentFrame(frame)) {
     if (!iterations[iterations.size() - 1 - transfer.frames.size()].valid()) {
       return c_.Fail(id, InvalidArgument("'{}' stands in the frame '{}', which is no loop", c_.node(id).name(),
                                          c_.FrameName(frame)));
@@ -44,7 +44,7 @@ Result<uint32_t> TransferEmitter::AddTransfer(NodeId id, GuardId guard) {
 Status TransferEmitter::EmitSend(NodeId id) {
   const GuardId alive = tape_.guard();
   WEIR_ASSIGN(const ValueId value, variables_.HostInput(id, 0));
-  if (c_.node(id).frame == 0) tape_.MakeFresh(value);  // the receiver keeps it
+  if (c_.node(id).frame == graph::kStepFrame) tape_.MakeFresh(value);  // the receiver keeps it
   WEIR_ASSIGN(const uint32_t transfer, AddTransfer(id, alive));
   std::vector<ValueId> inputs = loops_.Iterations(id);
   inputs.insert(inputs.begin(), value);

@@ -44,9 +44,9 @@ Status UniversalEmitter::Emit(NodeId id) {
 Status UniversalEmitter::EmitAlias(NodeId id, int output) {
   const StepNode& node = c_.node(id);
   const bool reshapes = node.source->op().traits.universal == Universal::kReshape;
-  WEIR_ASSIGN(const ValueId value, c_.Input(id, static_cast<size_t>(output)));
+  WEIR_ASSIGN(const ValueId value, c_.Input(id, PositionOf(output)));
   ValueId& out = c_.values[{id, output}];
-  if (c_.step.TypeOf(node.inputs[static_cast<size_t>(output)]) == DType::kResource) {
+  if (c_.step.TypeOf(node.inputs[PositionOf(output)]) == DType::kResource) {
     out = value;
     return Status();
   }
@@ -57,7 +57,7 @@ Status UniversalEmitter::EmitAlias(NodeId id, int output) {
     out = value;
     return Status();
   }
-  const PartialShape& shape = node.shapes[static_cast<size_t>(output)];
+  const PartialShape& shape = node.shapes[PositionOf(output)];
   const Value& from = tape_.ValueAt(value);
   // A shape operand is checked when it is known, even where inference knows the shape without it.
   const bool told = node.inputs.size() < 2 || c_.step.ValueOf(node.inputs[1]) != nullptr;

@@ -42,7 +42,7 @@ std::set<NodeId> VariablesBehind(const StepGraph& step, Endpoint reference) {
     } else if (graph::FlowOf(node) == Flow::kSelect) {
       open.insert(open.end(), node.inputs.begin() + 1, node.inputs.end());
     } else if (HandsOn(node)) {
-      open.push_back(node.inputs[node.source->op().traits.passes_value ? static_cast<size_t>(at.index) : 0]);
+      open.push_back(node.inputs[node.source->op().traits.passes_value ? PositionOf(at.index) : 0]);
     } else {
       return {};
     }
@@ -108,7 +108,7 @@ Status VariableEmitter::EmitVariable(NodeId id) {
 }
 
 Result<ValueId> VariableEmitter::VariableInput(NodeId id, int input) {
-  const Endpoint from = c_.node(id).inputs[static_cast<size_t>(input)];
+  const Endpoint from = c_.node(id).inputs[PositionOf(input)];
   const ValueId value = c_.values[from];
   if (value.valid() && tape_.IsVariable(value)) {
     WEIR_TRY(CheckHeld(id, input, value));
@@ -122,19 +122,19 @@ Result<ValueId> VariableEmitter::VariableInput(NodeId id, int input) {
 
 Status VariableEmitter::CheckHeld(NodeId id, int input, ValueId variable) const {
   const StepNode& node = c_.node(id);
-  if (c_.step.TypeOf(node.inputs[static_cast<size_t>(input)]) != DType::kResource) return {};
+  if (c_.step.TypeOf(node.inputs[PositionOf(input)]) != DType::kResource) return {};
   const Status fits = op::CheckHeldType(node.source->attrs(), tape_.ValueAt(variable).dtype);
   return fits.ok() ? fits : c_.Fail(id, fits);
 }
 
 Status VariableEmitter::EmitRead(NodeId id, int index) {
   WEIR_ASSIGN(const ValueId variable, VariableInput(id, index));
-  const DType held = tape_.ValueAt(variable).dtype, declared = BaseType(c_.node(id).types[static_cast<size_t>(index)]);
+  const DType held = tape_.ValueAt(variable).dtype, declared = BaseType(c_.node(id).types[PositionOf(index)]);
   if (held != declared) {
     return c_.Fail(id, InvalidArgument("Trying to read variable with wrong dtype. Expected {} got {}", Name(held),
                                        Name(declared)));
   }
-  c_.values[{id, index}] = Snapshot(variable, c_.node(id).shapes[static_cast<size_t>(index)]);
+  c_.values[{id, index}] = Snapshot(variable, c_.node(id).shapes[PositionOf(index)]);
   return Status();
 }
 
@@ -142,10 +142,9 @@ ValueId VariableEmitter::Snapshot(ValueId variable, PartialShape shape) {
   const Value& declared = tape_.ValueAt(variable);
   if (declared.shape_known) shape = PartialShape(declared.shape);
   const ValueId out = tape_.NewValue(declared.dtype, shape, tape_.StorageAt(variable).space, Placing::kAtRun);
-  int source = tape_.VariableOf(variable);
+  VariableId source = tape_.VariableOf(variable);
   if (tape_.IsPlace(variable)) {  // it may refer to another variable by the time that the snapshot is dropped
-    source = static_cast<int>(tape_.plan().variables.size());
-    tape_.plan().variables.push_back(VariableUse(tape_.UseOf(variable)));
+    source = tape_.plan().variables.Add(VariableUse(tape_.UseOf(variable)));
   }
   tape_.StorageAt(out).variable = source;
   tape_.SetLocks({{tape_.VariableOf(variable), false}}, tape_.Emit(Opcode::kReadVariable, {variable}, {out}));
@@ -298,7 +297,7 @@ void VariableEmitter::UnifyHandles(std::span<const GuardId> guards, std::vector<
 }
 
 Result<ValueId> VariableEmitter::Resolved(NodeId id, int input) {
-  WEIR_ASSIGN(const ValueId handle, c_.Input(id, static_cast<size_t>(input)));
+  WEIR_ASSIGN(const ValueId handle, c_.Input(id, PositionOf(input)));
   const graph::Node& source = *c_.node(id).source;
   const op::AttrView attrs = source.attrs();
   VariableUse cell;

@@ -5,6 +5,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -173,8 +174,8 @@ class LoopEmitter {
  public:
   LoopEmitter(EmitContext& context, VariableEmitter& variables);
 
-  Status Begin(int frame);
-  Status End(int frame);
+  Status Begin(FrameId frame);
+  Status End(FrameId frame);
   Status EmitExit(graph::NodeId id);
   /// The outputs of an Exit are there when the loop has ended.
   void DeferExit(graph::NodeId id) { open_.back().exits.push_back(id); }
@@ -189,7 +190,7 @@ class LoopEmitter {
  private:
   /// A loop whose end has not come yet.
   struct OpenLoop {
-    int skip = -1;                      // the jump over it
+    std::optional<uint32_t> skip;       // the jump over it
     uint32_t first = 0;                 // its first instruction
     StorageId first_storage;            // of those made inside
     IndexedVector<GuardId, bool> sets;  // guards that were set before
@@ -204,35 +205,35 @@ class LoopEmitter {
     bool swaps;     // the two exchange storages; else bytes are copied
   };
 
-  bool Structured(int frame) const { return c_.guards.structured[frame]; }
-  const std::vector<graph::NodeId>& MergesOf(int frame) const { return merges_of_[frame]; }
-  Status BeginExits(int frame);
+  bool Structured(FrameId frame) const { return c_.guards.structured[frame]; }
+  const std::vector<graph::NodeId>& MergesOf(FrameId frame) const { return merges_of_[frame]; }
+  Status BeginExits(FrameId frame);
   Status Enter(graph::NodeId merge);
   Result<ValueId> EnteringValue(graph::NodeId merge, size_t input);
   /// The value that a loop variable has in all iterations, when it first is `entering`.
   Result<ValueId> LoopVariable(graph::NodeId merge, ValueId entering);
   Status NotAlwaysVariable(graph::NodeId id) const;
   /// Moves the next values to the loop variables. `returns`: the guard of each variable in the next iteration.
-  Status CarryVariables(int frame, std::vector<GuardId>* returns);
+  Status CarryVariables(FrameId frame, std::vector<GuardId>* returns);
   /// Adds the moves of one returning input of a loop's Merge, under the current guard.
   Status CarryBack(graph::NodeId merge, size_t input, std::vector<Carried>* moves);
   /// The guard of a variable with the NextIteration nodes of guards `alive`: one of them.
   GuardId EitherReturns(std::span<const GuardId> alive, graph::NodeId merge);
   /// Gives each loop variable the guard of its next value. `again`: whether one is live.
-  void CarryGuards(int frame, std::vector<GuardId> returns, GuardId again);
+  void CarryGuards(FrameId frame, std::vector<GuardId> returns, GuardId again);
   /// Copies next values that other moves overwrite to memory of their own.
   Status SaveOverwritten(std::vector<Carried>* moves);
   void FindSwaps(std::vector<Carried>* moves);
   void EmitSwaps(std::span<const Carried> moves);
-  void BeginCount(int frame);
-  void Count(int frame);
+  void BeginCount(FrameId frame);
+  void Count(FrameId frame);
 
   EmitContext& c_;
   TapeBuilder& tape_;
   VariableEmitter& variables_;
-  IndexedVector<int, std::vector<graph::NodeId>> merges_of_;  // by frame
-  IndexedVector<int, bool> counted_;                          // by frame: transfers need the number of the iteration
-  IndexedVector<int, ValueId> iterations_;                    // by frame: that number
+  IndexedVector<FrameId, std::vector<graph::NodeId>> merges_of_;  // by frame
+  IndexedVector<FrameId, bool> counted_;        // by frame: transfers need the number of the iteration
+  IndexedVector<FrameId, ValueId> iterations_;  // by frame: that number
   std::vector<OpenLoop> open_;
   std::vector<graph::NodeId> exits_;
 };

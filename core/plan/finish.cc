@@ -97,10 +97,10 @@ class Finisher {
     const uint32_t first = plan_.instructions[i].first_slot;
     for (uint32_t s = first; s < first + SlotCount(plan_, i); ++s) {
       const StorageId storage = StorageOf(plan_, s);
-      const int made = storage.valid() ? plan_.storages[storage].made : -1;
-      if (made < 0 || made_[static_cast<size_t>(made)]) continue;
-      made_[static_cast<size_t>(made)] = true;
-      tape_.push_back(Beside(i, Opcode::kMake, static_cast<size_t>(made)));
+      const MadeId made = storage.valid() ? plan_.storages[storage].made : MadeId();
+      if (!made.valid() || made_[made]) continue;
+      made_[made] = true;
+      tape_.push_back(Beside(i, Opcode::kMake, made.position()));
     }
   }
 
@@ -116,8 +116,8 @@ class Finisher {
   std::vector<std::pair<int64_t, StorageId>> releases_;  // after instruction, storage
   std::vector<uint32_t> labels_;                         // targets of jumps and begins of tasks
   std::vector<Instruction> tape_;
-  std::vector<uint32_t> moved_;  // old index -> new one
-  std::vector<bool> made_;       // by MadeMemory: has its kMake
+  std::vector<uint32_t> moved_;       // old index -> new one
+  IndexedVector<MadeId, bool> made_;  // it has its kMake
   size_t next_ = 0;
   int64_t open_ = -1;  // the jump over the current stretch
 };
@@ -149,7 +149,7 @@ void FindAssigned(ExecutionPlan& plan) {
     for (uint32_t s = call.first_slot + call.inputs; s < call.first_slot + call.inputs + call.outputs; ++s) {
       Storage& storage = plan.storages[StorageOf(plan, s)];
       storage.only_assigned =
-          storage.home == Storage::Home::kOwned && storage.space == kHostSpace && storage.variable < 0;
+          storage.home == Storage::Home::kOwned && storage.space == kHostSpace && !storage.variable.valid();
       any = any || storage.only_assigned;
     }
   }

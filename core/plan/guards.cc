@@ -91,7 +91,7 @@ Endpoint PredicateOf(const StepGraph& step, const StepNode& switch_node) {
     const StepNode& from = step.node(predicate.node);
     const bool passes = from.kind == StepNode::Kind::kOp && from.source->op().traits.passes_value;
     if (!passes && FlowOf(from) != Flow::kLoopCond) return predicate;
-    const Endpoint input = from.inputs[passes ? static_cast<size_t>(predicate.index) : 0];
+    const Endpoint input = from.inputs[passes ? PositionOf(predicate.index) : 0];
     if (IsRef(step.TypeOf(input))) return predicate;  // a variable may change between two reads
     predicate = input;
   }
@@ -119,7 +119,7 @@ namespace {
 class GuardFinder {
  public:
   explicit GuardFinder(const StepGraph& step) : step_(step) {
-    guards_.structured.assign(std::max<size_t>(step.frames.size(), 1), true);
+    guards_.structured.assign(step.frame_count(), true);
     for (const StepNode& node : step.nodes) {
       const auto back = [&](const Endpoint& input) { return graph::IsBackEdge(step, node, input); };
       const auto returning = std::count_if(node.inputs.begin(), node.inputs.end(), back);
@@ -188,7 +188,7 @@ class GuardFinder {
   }
 
   /// Generalises the common guard of all Enter nodes of the frame's variables, if one implies the other.
-  void Widen(int frame, GuardId guard) {
+  void Widen(FrameId frame, GuardId guard) {
     GuardId& base = guards_.base[frame];
     if (!base.valid() || guards_.set.Implies(base, guard)) {
       base = guard;
@@ -198,10 +198,10 @@ class GuardFinder {
   }
 
   bool BeliefHolds() {
-    IndexedVector<int, GuardId> goes_on(guards_.structured.size());
-    IndexedVector<int, GuardId> leaves(guards_.structured.size());
-    IndexedVector<int, bool> doubt(guards_.structured.size(), false);
-    const auto same = [&](IndexedVector<int, GuardId>& of, int frame, GuardId guard) {
+    IndexedVector<FrameId, GuardId> goes_on(guards_.structured.size());
+    IndexedVector<FrameId, GuardId> leaves(guards_.structured.size());
+    IndexedVector<FrameId, bool> doubt(guards_.structured.size(), false);
+    const auto same = [&](IndexedVector<FrameId, GuardId>& of, FrameId frame, GuardId guard) {
       GuardId& known = of[frame];
       if (!known.valid()) known = guard;
       if (known != guard) doubt[frame] = true;
@@ -209,15 +209,15 @@ class GuardFinder {
     for (const NodeId i : guards_.node.indices()) {
       const StepNode& node = step_.node(i);
       const Flow flow = FlowOf(node);
-      const int frame = node.frame;
+      const FrameId frame = node.frame;
       if (flow == Flow::kNextIteration) same(goes_on, node.frame, guards_.node[i]);
       if (flow == Flow::kExit) same(leaves, node.frame, guards_.node[i]);
       if (flow == Flow::kEnter && !IsConstantEnter(node) && guards_.node[i] != guards_.base[frame]) doubt[frame] = true;
       if (flow == Flow::kEnter && !guards_.set.Implies(guards_.base[frame], guards_.node[i])) doubt[frame] = true;
     }
     bool holds = true;
-    for (const int f : guards_.structured.indices()) {
-      if (f == 0) continue;
+    for (const FrameId f : guards_.structured.indices()) {
+      if (f == graph::kStepFrame) continue;
       if (!guards_.structured[f]) continue;
       const GuardId base = guards_.base[f];
       if (goes_on[f].valid()) {
@@ -247,7 +247,7 @@ StepGuards FindGuards(const StepGraph& step) {
   const auto plain = [](const StepNode& node) { return FlowOf(node) == Flow::kPlain; };
   if (std::ranges::all_of(step.nodes, plain)) {
     StepGuards always;
-    always.structured.assign(std::max<size_t>(step.frames.size(), 1), true);
+    always.structured.assign(step.frame_count(), true);
     always.base.assign(always.structured.size(), kAlways);
     always.node.assign(step.nodes.size(), kAlways);
     always.outcome.assign(step.nodes.size(), kAlways);

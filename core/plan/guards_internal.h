@@ -78,9 +78,9 @@ struct StepGuards {
   IndexedVector<graph::NodeId, GuardId> outcome;
   /// By frame: a single predicate ends the loop, and all its variables are live together. Otherwise the liveness of
   /// Merge and Exit nodes is tracked at run time.
-  IndexedVector<int, bool> structured;
+  IndexedVector<FrameId, bool> structured;
   /// By frame: the common guard of the Enter nodes of all loop variables.
-  IndexedVector<int, GuardId> base;
+  IndexedVector<FrameId, GuardId> base;
   bool any = false;  // the step has control flow
 
   /// When a value is live for its consumers.

@@ -21,63 +21,63 @@ StorageId StorageOf(const ExecutionPlan& plan, uint32_t slot) {
 TaskOrder::TaskOrder(const ExecutionPlan& plan, size_t entries) {
   if (plan.tasks.empty()) return;
   task_of_.resize(plan.instructions.size());
-  for (size_t t = 0; t < plan.tasks.size(); ++t) {
+  for (const TaskId t : plan.tasks.indices()) {
     const Task& task = plan.tasks[t];
-    if (task.loop >= 0) continue;
-    std::fill(task_of_.begin() + task.begin, task_of_.begin() + task.end, static_cast<uint32_t>(t));
+    if (!task.loop.valid()) std::fill(task_of_.begin() + task.begin, task_of_.begin() + task.end, t);
   }
-  FindChains(plan, std::max<size_t>(1, entries / plan.tasks.size()));
-  known_.assign(plan.tasks.size() * chains_, 0);
-  for (size_t t = 0; t < plan.tasks.size(); ++t) {  // edges lead along the tape
+  const size_t chains = FindChains(plan, std::max<size_t>(1, entries / plan.tasks.size()));
+  known_.assign(plan.tasks.size(), chains);
+  for (const TaskId t : plan.tasks.indices()) {  // edges lead along the tape
     const Task& task = plan.tasks[t];
-    if (task.loop >= 0) continue;
-    const uint32_t* const mine = &known_[t * chains_];
+    if (task.loop.valid()) continue;
+    const std::span<const uint32_t> mine = known_.Row(t);
     for (uint32_t s = task.first_successor; s < task.first_successor + task.successor_count; ++s) {
-      uint32_t* const next = &known_[plan.successors[s] * chains_];
-      for (size_t c = 0; c < chains_; ++c) next[c] = std::max(next[c], mine[c]);
-      if (chain_[t] != kNoChain) next[chain_[t]] = std::max(next[chain_[t]], position_[t] + 1);
+      const TaskId successor = plan.successors[s];
+      const std::span<uint32_t> next = known_.Row(successor);
+      for (size_t c = 0; c < chains; ++c) next[c] = std::max(next[c], mine[c]);
+      if (!chain_[t].valid()) continue;
+      uint32_t& before = known_(successor, chain_[t]);
+      before = std::max(before, position_[t] + 1);
     }
   }
 }
 
-void TaskOrder::FindChains(const ExecutionPlan& plan, size_t most) {
-  chain_.assign(plan.tasks.size(), kNoChain);
-  position_.assign(plan.tasks.size(), 0);
-  std::vector<uint32_t> lengths;
-  for (size_t t = 0; t < plan.tasks.size(); ++t) {
-    if (plan.tasks[t].loop >= 0) continue;
-    if (chain_[t] == kNoChain) {
-      chain_[t] = static_cast<uint32_t>(lengths.size());
-      lengths.push_back(1);
-    }
+size_t TaskOrder::FindChains(const ExecutionPlan& plan, size_t most) {
+  chain_.resize(plan.tasks.size());
+  position_.resize(plan.tasks.size());
+  IndexedVector<ChainId, uint32_t> lengths;
+  for (const TaskId t : plan.tasks.indices()) {
+    if (plan.tasks[t].loop.valid()) continue;
+    if (!chain_[t].valid()) chain_[t] = lengths.Add(1);
     const Task& task = plan.tasks[t];
     for (uint32_t s = task.first_successor; s < task.first_successor + task.successor_count; ++s) {
-      const uint32_t next = plan.successors[s];
-      if (chain_[next] != kNoChain) continue;
+      const TaskId next = plan.successors[s];
+      if (chain_[next].valid()) continue;
       chain_[next] = chain_[t];
       position_[next] = lengths[chain_[t]]++;
       break;
     }
   }
-  chains_ = std::min(lengths.size(), most);
-  if (chains_ == lengths.size()) return;
-  std::vector<uint32_t> longest(lengths.size()), number(lengths.size(), kNoChain);
-  std::iota(longest.begin(), longest.end(), 0u);
-  std::stable_sort(longest.begin(), longest.end(), [&](uint32_t a, uint32_t b) { return lengths[a] > lengths[b]; });
-  for (size_t c = 0; c < chains_; ++c) number[longest[c]] = static_cast<uint32_t>(c);
-  for (uint32_t& chain : chain_) {
-    if (chain != kNoChain) chain = number[chain];
+  if (lengths.size() <= most) return lengths.size();
+  std::vector<ChainId> longest;
+  for (const ChainId chain : lengths.indices()) longest.push_back(chain);
+  std::ranges::stable_sort(longest, [&](ChainId a, ChainId b) { return lengths[a] > lengths[b]; });
+  IndexedVector<ChainId, ChainId> number(lengths.size());
+  for (size_t c = 0; c < most; ++c) number[longest[c]] = ChainId(c);
+  for (ChainId& chain : chain_) {
+    if (chain.valid()) chain = number[chain];
   }
+  return most;
 }
 
-bool TaskOrder::AllBefore(const std::vector<uint32_t>& tasks, uint32_t task) const {
-  return std::all_of(tasks.begin(), tasks.end(), [&](uint32_t other) { return Before(other, task); });
+bool TaskOrder::AllBefore(const std::vector<TaskId>& tasks, TaskId task) const {
+  return std::all_of(tasks.begin(), tasks.end(), [&](TaskId other) { return Before(other, task); });
 }
 
-std::vector<uint32_t> TaskOrder::Latest(const std::vector<uint32_t>& tasks) const {
-  std::vector<uint32_t> latest;
+std::vector<TaskId> TaskOrder::Latest(const std::vector<TaskId>& tasks) const {
+  std::vector<TaskId> latest;
   for (size_t t = tasks.size(); t-- > 0;) {
-    const bool last = std::none_of(latest.begin(), latest.end(), [&](uint32_t l) { return Before(tasks[t], l); });
+    const bool last = std::none_of(latest.begin(), latest.end(), [&](TaskId l) { return Before(tasks[t], l); });
     if (last) latest.push_back(tasks[t]);
   }
   std::reverse(latest.begin(), latest.end());
@@ -91,34 +91,34 @@ constexpr size_t kMostEnds = 64;
 /// The end of uses inside loops.
 class LoopEnds {
  public:
-  explicit LoopEnds(const std::vector<Loop>& loops) : loops_(loops), around_(loops.size(), -1) {
+  explicit LoopEnds(const std::vector<Loop>& loops) : loops_(loops), around_(loops.size()) {
     const auto outside_in = [](const Loop& a, const Loop& b) {
       return std::pair(a.first, b.last) < std::pair(b.first, a.last);
     };
     std::sort(loops_.begin(), loops_.end(), outside_in);
-    for (size_t l = 1; l < loops_.size(); ++l) {
-      around_[l] = Containing(static_cast<int>(l) - 1, loops_[l].first);
-    }
+    for (LoopPlace l(1); l.number() < std::ssize(loops_); ++l) around_[l] = Containing(Before(l), At(l).first);
   }
 
   /// The last instruction of the outermost loop around `last` that begins after `first`; without one, `last`.
   int64_t After(int64_t first, int64_t last) const {
     const auto beyond = std::upper_bound(loops_.begin(), loops_.end(), last,
                                          [](int64_t at, const Loop& loop) { return at < loop.first; });
-    int loop = Containing(static_cast<int>(beyond - loops_.begin()) - 1, last);
-    for (; loop >= 0 && At(loop).first > first; loop = around_[static_cast<size_t>(loop)]) last = At(loop).last;
+    LoopPlace loop = Containing(Before(LoopPlace(beyond - loops_.begin())), last);
+    for (; loop.valid() && At(loop).first > first; loop = around_[loop]) last = At(loop).last;
     return last;
   }
 
  private:
-  const Loop& At(int loop) const { return loops_[static_cast<size_t>(loop)]; }
-  int Containing(int loop, int64_t position) const {
-    while (loop >= 0 && At(loop).last < position) loop = around_[static_cast<size_t>(loop)];
+  using LoopPlace = Id<struct LoopPlaceTag>;  // into loops_
+  const Loop& At(LoopPlace loop) const { return loops_[loop.position()]; }
+  static LoopPlace Before(LoopPlace loop) { return LoopPlace(loop.number() - 1); }
+  LoopPlace Containing(LoopPlace loop, int64_t position) const {
+    while (loop.valid() && At(loop).last < position) loop = around_[loop];
     return loop;
   }
 
-  std::vector<Loop> loops_;  // by first, outer ones before those inside
-  std::vector<int> around_;  // by loop: the enclosing one, -1 for none
+  std::vector<Loop> loops_;                     // by first, outer ones before those inside
+  IndexedVector<LoopPlace, LoopPlace> around_;  // the enclosing loop
 };
 
 class Finder {
@@ -126,7 +126,7 @@ class Finder {
   Finder(const std::vector<Loop>& loops, const ExecutionPlan& plan, const TaskOrder& order)
       : loop_ends_(loops), plan_(plan), order_(order), found_(plan.storages.size()) {
     for (const Task& task : plan.tasks) {
-      if (task.loop < 0 && task.inner > 0) cut_.push_back({task.begin, task.end - 1});
+      if (!task.loop.valid() && task.inner > 0) cut_.push_back({task.begin, task.end - 1});
     }
   }
 
@@ -168,12 +168,13 @@ class Finder {
     const auto after =
         std::upper_bound(cut_.begin(), cut_.end(), i, [](size_t at, const Loop& loop) { return at < loop.first; });
     if (after != cut_.begin() && i <= std::prev(after)->last) return *std::prev(after);
-    return {static_cast<uint32_t>(i), static_cast<uint32_t>(i)};
+    const auto at = static_cast<uint32_t>(i);
+    return {at, at};
   }
 
   void Touch(StorageId storage, size_t i) {
     Lifetime& life = found_[storage];
-    const uint32_t task = order_.TaskOf(i);
+    const TaskId task = order_.TaskOf(i);
     const Loop around = Around(i);
     life.last = around.last;
     if (life.first < 0) {
@@ -188,8 +189,8 @@ class Finder {
     life.ends.push_back(task);
   }
 
-  void Keep(Lifetime& life, const std::vector<uint32_t>& ends) {
-    life.ends = ends.size() > 16 * kMostEnds ? std::vector<uint32_t>() : order_.Latest(ends);
+  void Keep(Lifetime& life, const std::vector<TaskId>& ends) {
+    life.ends = ends.size() > 16 * kMostEnds ? std::vector<TaskId>() : order_.Latest(ends);
     life.endless = life.endless || (life.ends.empty() && !ends.empty()) || life.ends.size() > kMostEnds;
     if (life.endless) life.ends.clear();
   }
@@ -200,13 +201,13 @@ class Finder {
     const Lifetime before = life;
     life.last = std::max(life.last, user.last);
     const bool sooner = both && user.first < life.first;
-    const uint32_t earlier = sooner ? user.begin : life.begin;
-    const uint32_t later = sooner ? life.begin : user.begin;
+    const TaskId earlier = sooner ? user.begin : life.begin;
+    const TaskId later = sooner ? life.begin : user.begin;
     if (both) life.first = std::min(life.first, user.first);
     life.begin = earlier;
     life.ordered = life.ordered && user.ordered && order_.Before(earlier, later);
     life.endless = life.endless || user.endless;
-    std::vector<uint32_t> ends;
+    std::vector<TaskId> ends;
     std::set_union(life.ends.begin(), life.ends.end(), user.ends.begin(), user.ends.end(), std::back_inserter(ends));
     Keep(life, ends);
     changed_ = changed_ || before != life;

@@ -26,24 +26,24 @@ class TaskOrder {
   explicit TaskOrder(const ExecutionPlan& plan, size_t entries = kEntries);
 
   /// True if `a` has always ended when `b` begins, or they are the same. Conservative: false if the order is unknown.
-  bool Before(uint32_t a, uint32_t b) const {
+  bool Before(TaskId a, TaskId b) const {
     if (a == b) return true;
-    return a < b && chain_[a] != kNoChain && known_[b * chains_ + chain_[a]] > position_[a];
+    return a < b && chain_[a].valid() && known_(b, chain_[a]) > position_[a];
   }
-  bool AllBefore(const std::vector<uint32_t>& tasks, uint32_t task) const;
+  bool AllBefore(const std::vector<TaskId>& tasks, TaskId task) const;
   /// The elements of `tasks` (sorted) that precede no other element.
-  std::vector<uint32_t> Latest(const std::vector<uint32_t>& tasks) const;
-  uint32_t TaskOf(size_t instruction) const { return task_of_.empty() ? 0 : task_of_[instruction]; }
+  std::vector<TaskId> Latest(const std::vector<TaskId>& tasks) const;
+  TaskId TaskOf(size_t instruction) const { return task_of_.empty() ? TaskId(0) : task_of_[instruction]; }
 
  private:
-  static constexpr uint32_t kNoChain = UINT32_MAX;
-  void FindChains(const ExecutionPlan& plan, size_t most);
+  using ChainId = Id<struct ChainTag>;
+  /// The number of chains that are known, at most `most`.
+  size_t FindChains(const ExecutionPlan& plan, size_t most);
 
-  std::vector<uint32_t> task_of_;   // by instruction; empty without tasks
-  std::vector<uint32_t> chain_;     // by task
-  std::vector<uint32_t> position_;  // by task, on its chain
-  size_t chains_ = 0;
-  std::vector<uint32_t> known_;  // by task and chain: how many tasks of the chain precede it
+  std::vector<TaskId> task_of_;                    // by instruction; empty without tasks
+  IndexedVector<TaskId, ChainId> chain_;           // none: on no known one
+  IndexedVector<TaskId, uint32_t> position_;       // on its chain
+  IndexedTable<TaskId, ChainId, uint32_t> known_;  // how many tasks of the chain precede the task
 };
 
 /// The use of a storage.
@@ -54,11 +54,11 @@ struct Lifetime {
   /// For a plan with tasks, and storages that it places or releases: the first task that uses the storage, whether that
   /// task precedes all other users, and the last users. Endless: these are too many to record, so the storage stays
   /// live until the run ends.
-  uint32_t begin = 0;
+  TaskId begin{0};
   bool ordered = true;
   bool endless = false;
   bool apart = false;  // Storage::apart
-  std::vector<uint32_t> ends;
+  std::vector<TaskId> ends;
 
   bool operator==(const Lifetime&) const = default;
 };

@@ -18,7 +18,12 @@ constexpr uint64_t kAlignment = kBufferAlignment;
 /// All blocks of a plan together: offsets and sums stay far from overflowing.
 constexpr uint64_t kMostPlanned = uint64_t{1} << 60;
 
-uint64_t RoundUp(uint64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+/// In memory that only a device reaches, its tensors keep the alignment that it declares.
+uint64_t RoundUp(const ExecutionPlan& plan, SpaceId space, uint64_t bytes) {
+  const device::Device* const device = space == kHostSpace ? nullptr : plan.devices[OwnerOf(space)];
+  const uint64_t unit = std::max(kAlignment, device == nullptr ? kAlignment : device->info().alignment);
+  return (bytes + unit - 1) / unit * unit;
+}
 
 /// A range of an arena that a chain of values uses, each in place of the one before.
 struct Block {
@@ -47,7 +52,7 @@ class FreeRanges {
     return offset;
   }
 
-  void Give(uint64_t offset, uint64_t bytes, std::vector<uint32_t> users) {
+  void Give(uint64_t offset, uint64_t bytes, std::vector<TaskId> users) {
     const auto next = by_offset_.lower_bound(offset);
     if (next != by_offset_.end() && offset + bytes == next->first && Join(next->second.users, &users)) {
       bytes += next->second.bytes;
@@ -72,7 +77,7 @@ class FreeRanges {
   static constexpr size_t kMostUsers = 16;
   struct Range {
     uint64_t bytes = 0;
-    std::vector<uint32_t> users;
+    std::vector<TaskId> users;
   };
   using Ranges = std::map<uint64_t, Range>;
 
@@ -95,9 +100,9 @@ class FreeRanges {
   }
 
   /// Merges the users of two neighbouring ranges, unless they are too many.
-  bool Join(const std::vector<uint32_t>& more, std::vector<uint32_t>* users) const {
+  bool Join(const std::vector<TaskId>& more, std::vector<TaskId>* users) const {
     if (more == *users) return true;
-    std::vector<uint32_t> both;
+    std::vector<TaskId> both;
     std::set_union(users->begin(), users->end(), more.begin(), more.end(), std::back_inserter(both));
     both = order_.Latest(both);
     if (both.size() > kMostUsers) return false;
@@ -211,7 +216,7 @@ class Layout {
         plan_(plan),
         order_(plan),
         lives_(FindLifetimes(shape.loops, plan, order_)),
-        block_of_(plan.storages.size(), -1),
+        block_of_(plan.storages.size(), kNoBlock),
         next_(plan.storages.size()) {}
 
   void Run() {
@@ -273,8 +278,8 @@ class Layout {
     const StorageId value = LastOf(block);
     if (assign.opcode != Opcode::kAssign || StorageOf(plan_, assign.first_slot + 1) != value) return false;
     if (At(StorageOf(plan_, assign.first_slot)).space != At(value).space) return false;
-    if (RoundUp(At(value).bytes) != block.bytes) return false;
-    if (!plan_.tasks.empty() && block.life.ends != std::vector<uint32_t>{order_.TaskOf(last)}) return false;
+    if (RoundUp(plan_, At(value).space, At(value).bytes) != block.bytes) return false;
+    if (!plan_.tasks.empty() && block.life.ends != std::vector<TaskId>{order_.TaskOf(last)}) return false;
     for (const Loop& loop : loops_) {
       const auto inside = [&](int64_t at) { return loop.first <= at && at <= loop.last; };
       if (inside(block.life.first) != inside(block.life.last)) return false;
@@ -305,7 +310,7 @@ class Layout {
     MadeMemory made{At(block.storage).space, At(LastOf(block)).bytes, {}};
     for (StorageId storage = block.storage; storage.valid(); storage = next_[storage]) {
       At(storage).home = Storage::Home::kMade;
-      At(storage).made = static_cast<int>(plan_.made.size());
+      At(storage).made = plan_.made.end_index();
       made.bytes = std::max(made.bytes, At(storage).bytes);
       made.storages.push_back(storage);
     }
@@ -331,10 +336,10 @@ class Layout {
       const int64_t first = LifeOf(storage).first;
       auto share = std::lower_bound(shares_.begin(), shares_.end(), first, before);
       while (share != shares_.end() && share->instruction == first && !TryShare(*share, storage)) ++share;
-      int& block = block_of_[storage];
-      if (block >= 0) continue;
-      block = static_cast<int>(blocks_.size());
-      blocks_.push_back({RoundUp(At(storage).bytes), LifeOf(storage), storage});
+      size_t& block = block_of_[storage];
+      if (block != kNoBlock) continue;
+      block = blocks_.size();
+      blocks_.push_back({RoundUp(plan_, At(storage).space, At(storage).bytes), LifeOf(storage), storage});
     }
   }
 
@@ -343,9 +348,9 @@ class Layout {
   bool TryShare(const MayShare& share, StorageId to) {
     const StorageId from = StorageOf(plan_, share.input_slot);
     if (StorageOf(plan_, share.output_slot) != to || from == to || !InArena(from)) return false;
-    if (next_[from].valid() || block_of_[from] < 0 || At(to).apart) return false;
+    if (next_[from].valid() || block_of_[from] == kNoBlock || At(to).apart) return false;
     if (At(from).apart && !(At(from).handed_over && OutsideLoops(LifeOf(from)))) return false;
-    Block& block = blocks_[static_cast<size_t>(block_of_[from])];
+    Block& block = blocks_[block_of_[from]];
     const Lifetime& life = LifeOf(from);
     if (life.last != share.instruction || life.endless || block.bytes < At(to).bytes) return false;
     if (At(from).space != At(to).space || !order_.AllBefore(life.ends, LifeOf(to).begin)) return false;
@@ -374,8 +379,9 @@ class Layout {
       for (StorageId storage = blocks_[b].storage; storage.valid(); storage = next_[storage]) {
         const StorageId next = next_[storage];
         const int64_t end = next.valid() ? LifeOf(next).first : LifeOf(storage).last + 1;
-        change[static_cast<size_t>(LifeOf(storage).first)] += static_cast<int64_t>(RoundUp(At(storage).bytes));
-        change[static_cast<size_t>(end)] -= static_cast<int64_t>(RoundUp(At(storage).bytes));
+        const auto bytes = static_cast<int64_t>(RoundUp(plan_, At(storage).space, At(storage).bytes));
+        change[static_cast<size_t>(LifeOf(storage).first)] += bytes;
+        change[static_cast<size_t>(end)] -= bytes;
       }
     }
     int64_t live = 0, most = 0;
@@ -388,7 +394,8 @@ class Layout {
   ExecutionPlan& plan_;
   const TaskOrder order_;
   const IndexedVector<StorageId, Lifetime> lives_;
-  IndexedVector<StorageId, int> block_of_;
+  static constexpr size_t kNoBlock = SIZE_MAX;
+  IndexedVector<StorageId, size_t> block_of_;
   IndexedVector<StorageId, StorageId> next_;  // the storage that takes over its buffer after its last use
   std::vector<Block> blocks_;
   IndexedVector<StorageId, bool> elsewhere_;

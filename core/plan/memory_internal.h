@@ -20,7 +20,7 @@ struct MayShare {
 struct Loop {
   uint32_t first = 0;
   uint32_t last = 0;
-  int frame = 0;  // of the step
+  FrameId frame;
 };
 
 /// Properties of the tape that memory layout and order depend on, besides the instructions.

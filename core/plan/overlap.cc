@@ -16,7 +16,7 @@ constexpr size_t kMostNodes = 4096;   // limit on all copies of a loop together
 constexpr double kWorthCopies = 0.8;  // the critical path's share of an iteration must fall below this fraction
 
 /// Number of copies into which a loop could be unrolled.
-int64_t CopiesOf(const PlanOptions& options, const graph::StepGraph& step, int frame, const LoopWork& work) {
+int64_t CopiesOf(const PlanOptions& options, const graph::StepGraph& step, FrameId frame, const LoopWork& work) {
   if (!work.heavy || work.keeps_state) return 1;
   const int64_t useful = work.blocks ? kMostCopies : std::min<int64_t>(2 * options.parallelism, kMostCopies);
   const int64_t most = std::min(useful, MostIterations(step, frame));
@@ -24,13 +24,13 @@ int64_t CopiesOf(const PlanOptions& options, const graph::StepGraph& step, int f
 }
 
 /// The frames that contain none of the others.
-std::set<int> Innermost(const graph::StepGraph& step, const std::map<int, int64_t>& copies) {
-  std::set<int> innermost;
+std::set<FrameId> Innermost(const graph::StepGraph& step, const std::map<FrameId, int64_t>& copies) {
+  std::set<FrameId> innermost;
   for (const auto& [frame, count] : copies) innermost.insert(frame);
   for (const auto& [frame, count] : copies) {
-    for (int around = step.frames[static_cast<size_t>(frame)].parent; around > 0;) {
+    for (FrameId around = step.ParentOf(frame); around > graph::kStepFrame;) {
       innermost.erase(around);
-      around = step.frames[static_cast<size_t>(around)].parent;
+      around = step.ParentOf(around);
     }
   }
   return innermost;
@@ -38,15 +38,15 @@ std::set<int> Innermost(const graph::StepGraph& step, const std::map<int, int64_
 
 /// By frame: the number of copies of the loops to unroll. Nested loops compete; the innermost are tried first, and a
 /// loop without gain leaves its place to the one around it.
-std::map<int, int64_t> ChooseCopies(const PlanOptions& options, const graph::StepGraph& step, const Draft& draft) {
-  std::map<int, int64_t> copies;
+std::map<FrameId, int64_t> ChooseCopies(const PlanOptions& options, const graph::StepGraph& step, const Draft& draft) {
+  std::map<FrameId, int64_t> copies;
   for (const auto& [frame, work] : draft.loops) {
     const int64_t most = CopiesOf(options, step, frame, work);
     if (most > 1) copies[frame] = most;
   }
   for (bool again = !copies.empty(); again;) {
     again = false;
-    for (const int frame : Innermost(step, copies)) {
+    for (const FrameId frame : Innermost(step, copies)) {
       if (draft.loops.at(frame).blocks) continue;
       const double serial = CriticalShare(step, frame, 1, draft.node_ns);
       if (CriticalShare(step, frame, copies.at(frame), draft.node_ns) < kWorthCopies * serial) continue;
@@ -58,10 +58,10 @@ std::map<int, int64_t> ChooseCopies(const PlanOptions& options, const graph::Ste
 }
 
 Result<PlacedStep> UnrollAll(const graph::StepGraph& step, const graph::Placement& placement,
-                             const Receivers& receivers, const std::map<int, int64_t>& copies) {
+                             const Receivers& receivers, const std::map<FrameId, int64_t>& copies) {
   PlacedStep placed;
   const PlacedStep* last = nullptr;
-  for (const int frame : Innermost(step, copies)) {
+  for (const FrameId frame : Innermost(step, copies)) {
     WEIR_ASSIGN(PlacedStep more, last == nullptr
                                      ? Unroll(step, placement, receivers, frame, copies.at(frame))
                                      : Unroll(last->step, last->placement, last->receivers, frame, copies.at(frame)));
@@ -79,12 +79,13 @@ bool KeepsState(const ExecutionPlan& plan) {
 
 Receivers FindReceivers(const graph::StepGraph& step, const graph::Placement& placement) {
   Receivers receivers;
-  for (size_t i = 0; i < step.nodes.size(); ++i) {
-    for (const graph::Endpoint& input : step.nodes[i].inputs) {
-      if (placement.device_of[static_cast<size_t>(input.node)] == placement.device_of[i]) continue;
+  for (const graph::NodeId id : step.nodes.indices()) {
+    const int device = placement.device_of[id];
+    for (const graph::Endpoint& input : step.node(id).inputs) {
+      if (placement.device_of[input.node] == device) continue;
       std::vector<int>& devices = receivers[input];
-      const auto at = std::lower_bound(devices.begin(), devices.end(), placement.device_of[i]);
-      if (at == devices.end() || *at != placement.device_of[i]) devices.insert(at, placement.device_of[i]);
+      const auto at = std::lower_bound(devices.begin(), devices.end(), device);
+      if (at == devices.end() || *at != device) devices.insert(at, device);
     }
   }
   return receivers;
@@ -97,7 +98,7 @@ Result<std::unique_ptr<ExecutionPlan>> Build(const PlanOptions& options, const g
   const Receivers receivers = FindReceivers(step, placement);
   WEIR_ASSIGN(Draft draft, MakeDraft({options, step, placement, receivers, feeds}));
   std::unique_ptr<ExecutionPlan>& plan = draft.plan;
-  const std::map<int, int64_t> copies = ChooseCopies(options, step, draft);
+  const std::map<FrameId, int64_t> copies = ChooseCopies(options, step, draft);
   if (copies.empty()) return std::move(plan);
   WEIR_ASSIGN(const PlacedStep unrolled, UnrollAll(step, placement, receivers, copies));
   Result<Draft> wide = MakeDraft({options, unrolled.step, unrolled.placement, unrolled.receivers, feeds});

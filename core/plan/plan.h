@@ -31,12 +31,16 @@ namespace weir::plan {
 
 using ValueId = Id<struct ValueTag>;             // into ExecutionPlan::values
 using StorageId = Id<struct StorageTag>;         // into ExecutionPlan::storages
+using VariableId = Id<struct VariableTag>;       // into ExecutionPlan::variables
+using TaskId = Id<struct TaskTag>;               // into ExecutionPlan::tasks
+using MadeId = Id<struct MadeTag>;               // into ExecutionPlan::made
 using GuardId = Id<struct GuardTag>;             // of the guard bytes of a run
 using LockListId = Id<struct LockListTag>;       // into ExecutionPlan::lock_lists
 using DeviceId = Id<struct DeviceTag, int16_t>;  // into ExecutionPlan::devices
 using SpaceId = Id<struct SpaceTag, int16_t>;    // a memory: the host's, or the own one of a device
 using StreamId = Id<struct StreamTag, int16_t>;  // into ExecutionPlan::streams
 using EventId = Id<struct EventTag>;             // of the events of a run
+using graph::FrameId;                            // into the step's frames
 
 /// The guard that is always set.
 inline constexpr GuardId kAlways{0};
@@ -65,9 +69,9 @@ struct Storage {
   uint64_t offset = 0;     // kArena
   uint64_t alignment = 1;  // kArena, above the arena's own: `bytes` include the padding
   Tensor constant;
-  int made = -1;  // kMade
-  int feed = -1;
-  int variable = -1;               // kVariable; kOwned: the variable that it is a snapshot of
+  MadeId made;                     // kMade
+  int feed = -1;                   // kFeed
+  VariableId variable;             // kVariable; kOwned: the variable that it is a snapshot of
   DType dtype = DType::kInvalid;   // kFresh
   Shape shape;                     // kFresh
   std::vector<StorageId> sources;  // kBound
@@ -97,7 +101,7 @@ struct MadeMemory {
 /// handle.
 struct VariableUse {
   std::shared_ptr<runtime::Variable> variable;  // null for a reference cell
-  std::vector<int> choices;                     // of a cell: indices of variables; empty: any, by a handle
+  std::vector<VariableId> choices;              // of a cell; empty: any, by a handle
   runtime::ResourceKey key;
   const graph::Node* node = nullptr;  // the op that names the variable
   bool is_resource = false;
@@ -106,13 +110,13 @@ struct VariableUse {
 
 /// A lock that an instruction takes. Locks of an instruction are sorted by address, so instructions cannot deadlock.
 struct Lock {
-  int variable = -1;
+  VariableId variable;
   bool exclusive = false;
 };
 
 /// Sorts locks into the order in which they are taken, each variable once. Locks of reference cells come first: a run
 /// replaces each by the lock of its current target before it takes any.
-void SortLocks(const std::vector<VariableUse>& variables, std::vector<Lock>& locks);
+void SortLocks(const IndexedVector<VariableId, VariableUse>& variables, std::vector<Lock>& locks);
 
 /// A node that cannot be bound ahead of time: unknown shapes, data-dependent outputs, kernels of the host.
 struct CallSpec {
@@ -182,7 +186,7 @@ struct Task {
   int predecessors = 0;
   bool blocking = false;  // may wait for a device or a file: runs on the blocking pool
   bool suspends = false;  // has a call that may complete later: it holds no thread until then
-  int loop = -1;          // the task whose body this one belongs to; -1 = the step
+  TaskId loop;            // the task whose body this one belongs to; none: the step
   /// A loop scheduled as tasks: [begin, body) enters it, the `inner` tasks of [body, repeat) are an iteration, and the
   /// kRepeat at `repeat` starts the next one. These tasks, and those of nested loops, follow this one.
   uint32_t inner = 0;
@@ -282,9 +286,9 @@ struct ExecutionPlan {
   IndexedVector<StorageId, Storage> storages;
   StorageSlots storage_slots;
   IndexedVector<SpaceId, uint64_t> arena_bytes;
-  std::vector<MadeMemory> made;
+  IndexedVector<MadeId, MadeMemory> made;
   IndexedVector<SpaceId, uint64_t> live_bytes;  // peak of the bytes live along the tape: a lower bound for arena_bytes
-  std::vector<VariableUse> variables;
+  IndexedVector<VariableId, VariableUse> variables;
   runtime::ResourceScope* resources = nullptr;  // where handles are looked up
   IndexedVector<LockListId, std::vector<Lock>> lock_lists;
   std::vector<CallSpec> calls;
@@ -297,8 +301,8 @@ struct ExecutionPlan {
   size_t guard_count = 1;
   bool has_loops = false;  // the tape has a kRepeat
   Tier tier = Tier::kT0;
-  std::vector<Task> tasks;  // T2 only, in tape order
-  std::vector<uint32_t> successors;
+  IndexedVector<TaskId, Task> tasks;  // T2 only, in tape order
+  std::vector<TaskId> successors;
   double serial_ns = 0;    // declared time of all kernels except those on streams
   double critical_ns = 0;  // declared time of the critical path; 0 if the plan was never cut into tasks
   /// The plan of the other tier, with its own memory layout, if declared times do not determine the faster tier: runs
@@ -306,18 +310,18 @@ struct ExecutionPlan {
   std::shared_ptr<const ExecutionPlan> other;
   std::vector<std::shared_ptr<kernel::PreparedKernel>> kernels;
   std::vector<StorageId> fresh_storages;
-  std::vector<StorageId> feed_storages;  // by feed; none if the step does not use it
+  IndexedVector<int, StorageId> feed_storages;  // by feed; none if the step does not use it
   size_t fetch_count = 0;
   IndexedVector<DeviceId, device::Device*> devices;  // all of the process
   IndexedVector<StreamId, PlannedStream> streams;    // those that the plan uses
   size_t event_count = 0;
   device::Device* host_device = nullptr;                       // owner of the host space's arena
-  std::vector<const graph::Node*> nodes;                       // by Instruction::node
+  IndexedVector<graph::NodeId, const graph::Node*> nodes;      // by Instruction::node
   std::vector<std::shared_ptr<const graph::Node>> made_nodes;  // keeps nodes outside the graph alive
   graph::Placement placement;
   std::vector<PlacedNode> placed_nodes;  // every op node in tape order, including aliases and fused nodes
   std::map<const graph::Node*, std::vector<const graph::Node*>> stands_for;  // by fused node: those of the graph
-  std::vector<std::string> notes;        // nodes that run elsewhere than placed, and why
+  std::vector<std::string> notes;  // nodes that run elsewhere than placed, and why
 
   std::span<const Lock> LocksOf(const Instruction& instruction) const {
     return instruction.locks.valid() ? std::span<const Lock>(lock_lists[instruction.locks]) : std::span<const Lock>();
@@ -345,6 +349,8 @@ struct PlanOptions {
   const compile::Executables* executables = nullptr;
   /// A node that requests a device may run on another one if its kernels decline it.
   bool allow_soft_placement = false;
+  /// Nodes run as late as their users allow (graph::OrderOptions::late).
+  bool late = false;
   PassOptions passes;
 };
 

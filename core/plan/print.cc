@@ -89,11 +89,11 @@ std::string Home(const Storage& storage) {
     case Storage::Home::kFresh:
       return "fresh";
     case Storage::Home::kMade:
-      return fmt::format("made{}", storage.made);
+      return fmt::format("made{}", storage.made.number());
     case Storage::Home::kOwned:
       return storage.only_assigned ? "assigned" : "owned";
     case Storage::Home::kVariable:
-      return fmt::format("var{}", storage.variable);
+      return fmt::format("var{}", storage.variable.number());
     case Storage::Home::kBound:
       return "bound";
   }
@@ -135,12 +135,12 @@ std::string ArenasText(const ExecutionPlan& plan) {
   return text.empty() ? " none" : text;
 }
 
-std::string VariableText(const ExecutionPlan& plan, size_t v) {
-  const VariableUse& use = plan.variables[v];
-  std::string text = fmt::format("{} {}", use.node->name(), use.declared.ToString());
+std::string VariableText(const ExecutionPlan& plan, VariableId id) {
+  const VariableUse& use = plan.variables[id];
+  std::string text = fmt::format("var{} {} {}", id.number(), use.node->name(), use.declared.ToString());
   for (size_t i = 0; i < use.choices.size(); ++i)
-    text += fmt::format("{} var{}", i == 0 ? " one of" : ",", use.choices[i]);
-  return text;
+    text += fmt::format("{} var{}", i == 0 ? " one of" : ",", use.choices[i].number());
+  return text + "\n";
 }
 
 /// "stream 1 uploads to space 0"
@@ -153,15 +153,15 @@ std::string StreamText(const ExecutionPlan& plan, StreamId id) {
 }
 
 /// "task 3 [12,15) after 2 before 4 5 blocking" and what of a loop it is.
-std::string TaskText(const ExecutionPlan& plan, size_t t) {
-  const Task& task = plan.tasks[t];
-  std::string text = fmt::format("task {} [{},{}) after {}", t, task.begin, task.end, task.predecessors);
+std::string TaskText(const ExecutionPlan& plan, TaskId id) {
+  const Task& task = plan.tasks[id];
+  std::string text = fmt::format("task {} [{},{}) after {}", id.number(), task.begin, task.end, task.predecessors);
   for (uint32_t s = 0; s < task.successor_count; ++s) {
-    text += fmt::format("{} {}", s == 0 ? " before" : "", plan.successors[task.first_successor + s]);
+    text += fmt::format("{} {}", s == 0 ? " before" : "", plan.successors[task.first_successor + s].number());
   }
   if (task.blocking) text += " blocking";
   if (task.suspends) text += " suspends";
-  if (task.loop >= 0) text += fmt::format(" in the body of {}", task.loop);
+  if (task.loop.valid()) text += fmt::format(" in the body of {}", task.loop.number());
   if (task.inner > 0) text += fmt::format(" loop of {} tasks [{},{})", task.inner, task.body, task.repeat);
   return text + "\n";
 }
@@ -172,7 +172,8 @@ std::string LocksText(const ExecutionPlan& plan, const Instruction& instruction)
   std::vector<Lock> locks(list.begin(), list.end());
   std::ranges::sort(locks, {}, &Lock::variable);  // they are taken by address
   for (const Lock& lock : locks) {
-    text += fmt::format("{} {}var{}", text.empty() ? " locks" : ",", lock.exclusive ? "" : "shared ", lock.variable);
+    text += fmt::format("{} {}var{}", text.empty() ? " locks" : ",", lock.exclusive ? "" : "shared ",
+                        lock.variable.number());
   }
   return instruction.serialized ? text + " serialized" : text;
 }
@@ -206,8 +207,8 @@ int TierNumber(const ExecutionPlan& plan) { return plan.tier == Tier::kT0 ? 0 : 
 /// "g3 MatMul: m", one line per node in the order of the tape as far as it is known, with the guards of loops.
 std::string GuardsText(const DraftInput& input, const Draft& draft) {
   std::string text = fmt::format("{} guards\n", draft.guards.set.size());
-  const auto frame_line = [&](const char* what, int frame) {
-    const std::string& name = input.step.frames[static_cast<size_t>(frame)].name;
+  const auto frame_line = [&](const char* what, FrameId frame) {
+    const std::string& name = input.step.frames[frame].name;
     text += fmt::format("{} {} g{}{}\n", what, name, draft.guards.base[frame].number(),
                         draft.guards.structured[frame] ? "" : " unstructured");
   };
@@ -220,9 +221,9 @@ std::string GuardsText(const DraftInput& input, const Draft& draft) {
   }
   for (const graph::OrderItem& item : draft.order) {
     if (item.kind == graph::OrderItem::Kind::kLoopBegin) {
-      frame_line("loop", item.id);
+      frame_line("loop", item.frame());
     } else if (item.kind == graph::OrderItem::Kind::kLoopEnd) {
-      frame_line("end of", item.id);
+      frame_line("end of", item.frame());
     } else {
       node_line(item.id);
     }
@@ -249,14 +250,13 @@ std::string ToString(const ExecutionPlan& plan) {
     text += fmt::format("space {} {}\n", device.number(), plan.devices[device]->name());
   }
   for (const StreamId stream : plan.streams.indices()) text += StreamText(plan, stream);
-  for (size_t v = 0; v < plan.variables.size(); ++v) text += fmt::format("var{} {}\n", v, VariableText(plan, v));
+  for (const VariableId variable : plan.variables.indices()) text += VariableText(plan, variable);
   for (const std::string& note : plan.notes) text += "note: " + note + "\n";
-  for (size_t t = 0; t < plan.tasks.size(); ++t) text += TaskText(plan, t);
+  for (const TaskId task : plan.tasks.indices()) text += TaskText(plan, task);
   for (size_t at = 0; at < plan.instructions.size(); ++at) {
     const Instruction& instruction = plan.instructions[at];
-    text += fmt::format("{:>5} {:<14} {:<32}", at, Name(instruction.opcode),
-                        plan.nodes[static_cast<size_t>(instruction.node)]->name());
-    for (uint32_t i = 0; i < static_cast<uint32_t>(instruction.inputs) + instruction.outputs; ++i) {
+    text += fmt::format("{:>5} {:<14} {:<32}", at, Name(instruction.opcode), plan.nodes[instruction.node]->name());
+    for (uint32_t i = 0; i < instruction.inputs + instruction.outputs; ++i) {
       const ValueId index = plan.slots[instruction.first_slot + i].value;
       const Value& value = plan.values[index];
       text +=

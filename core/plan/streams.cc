@@ -163,7 +163,7 @@ class EventWriter {
   EventWriter(StreamEvents events, TapeShape& shape, std::vector<TapeNote>& notes, ExecutionPlan& plan)
       : events_(std::move(events)), shape_(shape), notes_(notes), plan_(plan) {}
 
-  void Run(std::vector<Range>& instructions_of) {
+  void Run(IndexedVector<graph::NodeId, Range>& instructions_of) {
     const size_t count = plan_.instructions.size();
     for (size_t i = 0; i < count; ++i) {
       before_.push_back(static_cast<uint32_t>(tape_.size()));
@@ -240,7 +240,7 @@ class EventWriter {
 
 }  // namespace
 
-void PlanStreams(TapeShape& shape, std::vector<TapeNote>& notes, std::vector<Range>& instructions_of,
+void PlanStreams(TapeShape& shape, std::vector<TapeNote>& notes, IndexedVector<graph::NodeId, Range>& instructions_of,
                  ExecutionPlan& plan) {
   const bool any =
       std::ranges::any_of(plan.devices, [](const device::Device* device) { return device->has_streams(); });

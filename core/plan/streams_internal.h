@@ -22,7 +22,7 @@ bool IsStaged(const ExecutionPlan& plan, const Instruction& copy);
 /// Variables are ordered when the plan runs, with other steps that use them. Storages used on several streams are set
 /// apart. Call before CutTasks, which runs work on streams in the order of the tape; positions in `shape` and
 /// `instructions_of` follow the inserted instructions.
-void PlanStreams(TapeShape& shape, std::vector<TapeNote>& notes, std::vector<Range>& instructions_of,
+void PlanStreams(TapeShape& shape, std::vector<TapeNote>& notes, IndexedVector<graph::NodeId, Range>& instructions_of,
                  ExecutionPlan& plan);
 
 }  // namespace weir::plan

@@ -6,8 +6,8 @@
 
 namespace weir::plan {
 
-void SortLocks(const std::vector<VariableUse>& variables, std::vector<Lock>& locks) {
-  const auto address = [&](const Lock& lock) { return variables[static_cast<size_t>(lock.variable)].variable.get(); };
+void SortLocks(const IndexedVector<VariableId, VariableUse>& variables, std::vector<Lock>& locks) {
+  const auto address = [&](const Lock& lock) { return variables[lock.variable].variable.get(); };
   std::sort(locks.begin(), locks.end(), [&](const Lock& a, const Lock& b) {
     return std::pair(address(a), !a.exclusive) < std::pair(address(b), !b.exclusive);
   });
@@ -17,7 +17,7 @@ void SortLocks(const std::vector<VariableUse>& variables, std::vector<Lock>& loc
 
 graph::NodeId TapeBuilder::OriginIndex() {
   if (plan_.nodes.empty() || plan_.nodes.back() != origin_) plan_.nodes.push_back(origin_);
-  return static_cast<graph::NodeId>(plan_.nodes.size()) - 1;
+  return plan_.nodes.end_index() - 1;
 }
 
 Instruction& TapeBuilder::Emit(Opcode opcode, std::span<const ValueId> inputs, std::span<const ValueId> outputs,
@@ -135,7 +135,7 @@ ValueId TapeBuilder::AddVariable(VariableUse use, Value value, SpaceId space) {
   Storage storage;
   storage.home = Storage::Home::kVariable;
   storage.space = space;
-  storage.variable = static_cast<int>(plan_.variables.size());
+  storage.variable = plan_.variables.end_index();
   plan_.variables.push_back(std::move(use));
   return AddValue(std::move(value), std::move(storage));
 }

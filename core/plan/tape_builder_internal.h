@@ -47,7 +47,7 @@ class TapeBuilder {
   uint32_t AddJump(GuardId guard, uint32_t target = 0);
   void SetTarget(uint32_t jump, uint32_t target) { plan_.jumps[jump].target = target; }
   /// Records that [first, position] is a loop of `frame`, whose kRepeat comes next.
-  void AddLoop(uint32_t first, int frame) { shape_.loops.push_back({first, position(), frame}); }
+  void AddLoop(uint32_t first, FrameId frame) { shape_.loops.push_back({first, position(), frame}); }
   /// Permits an output of the last instruction to reuse the buffer of one of its inputs.
   void AllowSharing(uint32_t input, uint32_t output);
 
@@ -80,8 +80,8 @@ class TapeBuilder {
     return ValueAt(value).shape_known ? PartialShape(ValueAt(value).shape) : PartialShape();
   }
   bool IsVariable(ValueId value) const { return StorageAt(value).home == Storage::Home::kVariable; }
-  int VariableOf(ValueId value) const { return StorageAt(value).variable; }
-  const VariableUse& UseOf(ValueId value) const { return plan_.variables[static_cast<size_t>(VariableOf(value))]; }
+  VariableId VariableOf(ValueId value) const { return StorageAt(value).variable; }
+  const VariableUse& UseOf(ValueId value) const { return plan_.variables[VariableOf(value)]; }
   /// The value is a reference cell.
   bool IsPlace(ValueId value) const { return IsVariable(value) && UseOf(value).variable == nullptr; }
 

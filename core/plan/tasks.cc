@@ -15,6 +15,11 @@ constexpr double kInstruction = 20;          // ns per instruction; cheaper tape
 constexpr double kTask = 200;                // ns per task, about the cost of a hand-over; cheaper tasks stay serial
 constexpr double kWideEnough = 0.8;          // critical path over serial time
 
+using LoopId = Id<struct LoopTag>;  // into TapeShape::loops
+
+/// The end of the tape.
+uint32_t EndOf(const ExecutionPlan& plan) { return static_cast<uint32_t>(plan.instructions.size()); }
+
 bool UsesStreams(const ExecutionPlan& plan, size_t i) {
   const Instruction& instruction = plan.instructions[i];
   if (instruction.stream.valid()) return true;
@@ -50,34 +55,35 @@ TapeNote Sum(const std::vector<TapeNote>& notes, uint32_t begin, uint32_t end) {
 class Cutter {
  public:
   /// `whole`: by loop, true if it stays one task.
-  Cutter(const graph::StepGraph& step, const std::vector<Range>& instructions_of, const std::vector<TapeNote>& notes,
-         const TapeShape& shape, const std::vector<bool>& whole, ExecutionPlan& plan)
+  Cutter(const graph::StepGraph& step, const IndexedVector<graph::NodeId, Range>& instructions_of,
+         const std::vector<TapeNote>& notes, const TapeShape& shape, const IndexedVector<LoopId, bool>& whole,
+         ExecutionPlan& plan)
       : step_(step), instructions_of_(instructions_of), notes_(notes), shape_(shape), whole_(whole), plan_(plan) {}
 
   void Run() {
     plan_.tasks.clear();
     plan_.successors.clear();
-    for (size_t l = 0; l < shape_.loops.size(); ++l) loops_.push_back(l);
-    std::sort(loops_.begin(), loops_.end(), [this](size_t a, size_t b) {  // outer ones before those inside
+    for (const LoopId loop : whole_.indices()) loops_.push_back(loop);
+    std::sort(loops_.begin(), loops_.end(), [this](LoopId a, LoopId b) {  // outer ones before those inside
       return std::pair(At(a).first, At(b).last) < std::pair(At(b).first, At(a).last);
     });
     task_of_.resize(plan_.instructions.size());
-    FindTasks(0, static_cast<uint32_t>(plan_.instructions.size()), -1);
+    FindTasks(0, EndOf(plan_), TaskId());
     edges_.resize(plan_.tasks.size());
     NumberStates();
-    writer_.assign(StackResource(plan_.stacks.size()) + state_of_.size(), -1);
+    writer_.assign(StackResource(plan_.stacks.size()) + state_of_.size(), TaskId());
     readers_.resize(writer_.size());
     for (size_t i = 0; i < plan_.instructions.size(); ++i) Visit(i);
-    marks_.assign(step_.nodes.size(), 0);
-    for (size_t n = 0; n < step_.nodes.size(); ++n) OrderByControl(n);
+    marks_.assign(step_.nodes.size(), -1);
+    for (const graph::NodeId node : step_.nodes.indices()) OrderByControl(node);
     SortEdges();
     MergeChains();
     Finish();
   }
 
   /// Cut loops without gain: nothing in them waits, and the critical path takes most of an iteration.
-  std::vector<size_t> NarrowLoops() const {
-    std::vector<size_t> narrow;
+  std::vector<LoopId> NarrowLoops() const {
+    std::vector<LoopId> narrow;
     for (const auto& [task, loop] : loop_of_) {
       const TapeNote& whole = notes_of_[task];
       if (!whole.blocks && body_ns_[task] > kWideEnough * whole.ns) narrow.push_back(loop);
@@ -86,10 +92,10 @@ class Cutter {
   }
 
  private:
-  const Loop& At(size_t loop) const { return shape_.loops[loop]; }
+  const Loop& At(LoopId loop) const { return shape_.loops[loop.position()]; }
 
   /// One task per instruction of a body. A loop and the instructions that enter it are one task.
-  void FindTasks(uint32_t from, uint32_t to, int loop) {
+  void FindTasks(uint32_t from, uint32_t to, TaskId loop) {
     for (uint32_t i = from; i < to;) {
       uint32_t end = i + 1;
       if (plan_.instructions[i].opcode == Opcode::kSkip) {  // over a loop, the only skips there are by now
@@ -97,14 +103,14 @@ class Cutter {
       }
       const size_t first = next_;
       while (next_ < loops_.size() && At(loops_[next_]).first < end) end = std::max(end, At(loops_[next_++]).last + 1);
-      const auto index = static_cast<uint32_t>(plan_.tasks.size());
-      std::fill(task_of_.begin() + i, task_of_.begin() + end, static_cast<int>(index));
+      const TaskId id = plan_.tasks.end_index();
+      std::fill(task_of_.begin() + i, task_of_.begin() + end, id);
       Task task;
       task.begin = i;
       task.end = end;
       task.loop = loop;
-      if (loop >= 0) ++plan_.tasks[static_cast<size_t>(loop)].inner;
-      depth_.push_back(loop < 0 ? 0 : depth_[static_cast<size_t>(loop)] + 1);
+      if (loop.valid()) ++plan_.tasks[loop].inner;
+      depth_.push_back(loop.valid() ? depth_[loop] + 1 : 0);
       notes_of_.push_back(Sum(notes_, i, end));
       task.suspends = notes_of_.back().suspends;
       task.blocking = !task.suspends && (notes_of_.back().blocks || notes_of_.back().waits);
@@ -114,39 +120,38 @@ class Cutter {
                        At(loops_[first]).first < At(loops_[first]).last;
       if (!cut) continue;
       const Loop& body = At(loops_[first]);
-      loop_of_.emplace_back(index, loops_[first]);
-      plan_.tasks[index].blocking = plan_.tasks[index].suspends = false;
-      plan_.tasks[index].body = body.first;
-      plan_.tasks[index].repeat = body.last;
+      loop_of_.emplace_back(id, loops_[first]);
+      plan_.tasks[id].blocking = plan_.tasks[id].suspends = false;
+      plan_.tasks[id].body = body.first;
+      plan_.tasks[id].repeat = body.last;
       next_ = first + 1;
-      FindTasks(body.first, body.last, static_cast<int>(index));
+      FindTasks(body.first, body.last, id);
     }
   }
 
   /// Adds an edge between the tasks of the innermost common body that contain the two.
-  void Edge(int from, int to) {
-    if (from < 0) return;
-    auto a = static_cast<size_t>(from), b = static_cast<size_t>(to);
-    const auto up = [this](size_t& task) { task = static_cast<size_t>(plan_.tasks[task].loop); };
+  void Edge(TaskId a, TaskId b) {
+    if (!a.valid()) return;
+    const auto up = [this](TaskId& task) { task = plan_.tasks[task].loop; };
     while (depth_[a] > depth_[b]) up(a);
     while (depth_[b] > depth_[a]) up(b);
     while (a != b && plan_.tasks[a].loop != plan_.tasks[b].loop) {
       up(a);
       up(b);
     }
-    if (a != b) edges_[a].push_back(static_cast<uint32_t>(b));
+    if (a != b) edges_[a].push_back(b);
   }
-  void Read(size_t resource, int task) {
+  void Read(size_t resource, TaskId task) {
     Edge(writer_[resource], task);
     if (readers_[resource].empty() || readers_[resource].back() != task) readers_[resource].push_back(task);
   }
-  void Write(size_t resource, int task) {
+  void Write(size_t resource, TaskId task) {
     Edge(writer_[resource], task);
-    for (const int reader : readers_[resource]) Edge(reader, task);
+    for (const TaskId reader : readers_[resource]) Edge(reader, task);
     readers_[resource].clear();
     writer_[resource] = task;
   }
-  void Touch(size_t resource, int task, bool writes) { writes ? Write(resource, task) : Read(resource, task); }
+  void Touch(size_t resource, TaskId task, bool writes) { writes ? Write(resource, task) : Read(resource, task); }
   size_t GuardResource(GuardId guard) const {
     return plan_.storages.size() + plan_.variables.size() + guard.position();
   }
@@ -165,16 +170,14 @@ class Cutter {
       if (count > 1) state_of_.emplace(node, StackResource(plan_.stacks.size()) + state_of_.size());
     }
   }
-  const graph::Node& NodeOf(const Instruction& instruction) const {
-    return *plan_.nodes[static_cast<size_t>(instruction.node)];
-  }
+  const graph::Node& NodeOf(const Instruction& instruction) const { return *plan_.nodes[instruction.node]; }
   static bool RunsKernel(const Instruction& instruction) {
     return instruction.fn != nullptr || instruction.opcode == Opcode::kCall;
   }
 
   void Visit(size_t i) {
     const Instruction& instruction = plan_.instructions[i];
-    const int task = task_of_[i];
+    const TaskId task = task_of_[i];
     if (notes_[i].uses_streams) Write(StreamsResource(), task);
     if (!state_of_.empty() && RunsKernel(instruction)) {
       const auto state = state_of_.find(&NodeOf(instruction));
@@ -195,16 +198,16 @@ class Cutter {
       if (!writes && home == Storage::Home::kBound) ReadSources(storage, task);
     }
     for (const Lock& lock : plan_.LocksOf(instruction)) {
-      const std::vector<int>& choices = plan_.variables[static_cast<size_t>(lock.variable)].choices;
+      const std::vector<VariableId>& choices = plan_.variables[lock.variable].choices;
       if (choices.empty()) Touch(VariableResource(lock.variable), task, lock.exclusive);
-      for (const int choice : choices) Touch(VariableResource(choice), task, lock.exclusive);
+      for (const VariableId choice : choices) Touch(VariableResource(choice), task, lock.exclusive);
     }
     if (i < shape_.guards.size() && shape_.guards[i] != kAlways) Read(GuardResource(shape_.guards[i]), task);
     VisitGuards(instruction, task);
   }
 
   /// A reader of a Merge's output reads one of its inputs, which a loop may overwrite.
-  void ReadSources(StorageId storage, int task) {
+  void ReadSources(StorageId storage, TaskId task) {
     for (const StorageId source : plan_.storages[storage].sources) {
       const Storage::Home home = plan_.storages[source].home;
       if (home == Storage::Home::kBound) ReadSources(source, task);
@@ -212,7 +215,7 @@ class Cutter {
     }
   }
 
-  void VisitGuards(const Instruction& instruction, int task) {
+  void VisitGuards(const Instruction& instruction, TaskId task) {
     const auto read = [&](GuardId guard) {
       if (guard != kAlways) Read(GuardResource(guard), task);
     };
@@ -239,50 +242,48 @@ class Cutter {
   }
 
   bool IsPlace(StorageId storage) const {
-    const int variable = plan_.storages[storage].variable;
-    return plan_.variables[static_cast<size_t>(variable)].variable == nullptr;
+    return plan_.variables[plan_.storages[storage].variable].variable == nullptr;
   }
 
   /// Two uses of one variable share its resource.
-  size_t VariableResource(int variable) {
-    const auto* const address = plan_.variables[static_cast<size_t>(variable)].variable.get();
-    return plan_.storages.size() + static_cast<size_t>(first_use_.try_emplace(address, variable).first->second);
+  size_t VariableResource(VariableId variable) {
+    const auto* const address = plan_.variables[variable].variable.get();
+    return plan_.storages.size() + first_use_.try_emplace(address, variable).first->second.position();
   }
 
   bool HasInstructions(graph::NodeId node) const {
-    const Range range = instructions_of_[static_cast<size_t>(node)];
+    const Range range = instructions_of_[node];
     return range.begin != range.end;
   }
 
   /// Control edges into a node. Nodes without instructions pass on their own inputs.
-  void OrderByControl(size_t node) {
-    if (!HasInstructions(static_cast<graph::NodeId>(node))) return;
+  void OrderByControl(graph::NodeId node) {
+    if (!HasInstructions(node)) return;
     const uint32_t begin = instructions_of_[node].begin;
-    const int mark = static_cast<int>(node) + 1;
-    std::vector<graph::NodeId> waiting(step_.nodes[node].control_inputs);
+    std::vector<graph::NodeId> waiting(step_.node(node).control_inputs);
     const auto through = [&](const graph::StepNode& of) {
       for (const graph::Endpoint& input : of.inputs) {
         if (!HasInstructions(input.node)) waiting.push_back(input.node);
       }
     };
-    through(step_.nodes[node]);
+    through(step_.node(node));
     while (!waiting.empty()) {
-      const auto from = static_cast<size_t>(waiting.back());
+      const graph::NodeId from = waiting.back();
       waiting.pop_back();
-      if (std::exchange(marks_[from], mark) == mark) continue;
+      if (std::exchange(marks_[from], node) == node) continue;
       const Range range = instructions_of_[from];
       for (uint32_t i = range.begin; i < range.end; ++i) {
         if (i < begin) Edge(task_of_[i], task_of_[begin]);
       }
       if (range.begin != range.end) continue;
-      const graph::StepNode& empty = step_.nodes[from];
+      const graph::StepNode& empty = step_.node(from);
       waiting.insert(waiting.end(), empty.control_inputs.begin(), empty.control_inputs.end());
       for (const graph::Endpoint& input : empty.inputs) waiting.push_back(input.node);
     }
   }
 
   void SortEdges() {
-    for (std::vector<uint32_t>& to : edges_) {
+    for (std::vector<TaskId>& to : edges_) {
       std::sort(to.begin(), to.end());
       to.erase(std::unique(to.begin(), to.end()), to.end());
     }
@@ -292,41 +293,46 @@ class Cutter {
   /// the next one too: nothing could run between them in parallel. The first task of such a chain may suspend.
   void MergeChains() {
     const size_t count = plan_.tasks.size();
-    std::vector<int> waits(count, 0);  // by task: predecessors outside of the chain before it
-    for (const std::vector<uint32_t>& to : edges_) {
-      for (const uint32_t successor : to) ++waits[successor];
+    IndexedVector<TaskId, int> waits(count, 0);  // predecessors outside of the chain before the task
+    for (const std::vector<TaskId>& to : edges_) {
+      for (const TaskId successor : to) ++waits[successor];
     }
-    std::vector<uint32_t> merged(count);  // by task: what it becomes
-    std::vector<Task> tasks;
-    std::vector<TapeNote> notes;
-    const std::vector<int> all_waits = waits;
-    uint32_t first = 0;  // of the chain
-    for (uint32_t t = 0; t < count; ++t) {
+    IndexedVector<TaskId, TaskId> merged(count);  // what the task becomes
+    IndexedVector<TaskId, Task> tasks;
+    IndexedVector<TaskId, TapeNote> notes;
+    const IndexedVector<TaskId, int> all_waits = waits;
+    TaskId first{0};  // of the chain
+    TaskId last;      // the task before `t`
+    for (const TaskId t : merged.indices()) {
       const Task& task = plan_.tasks[t];
-      const bool chained = t > 0 && waits[t] == 0 && all_waits[t] > 0 && IsPlain(task) && MayLead(plan_.tasks[t - 1]) &&
-                           plan_.tasks[t - 1].end == task.begin && Follows(edges_[t - 1], t);
+      const bool chained = last.valid() && waits[t] == 0 && all_waits[t] > 0 && IsPlain(task) &&
+                           MayLead(plan_.tasks[last]) && plan_.tasks[last].end == task.begin &&
+                           Follows(edges_[last], t);
+      last = t;
       if (!chained) {
         for (; first < t; ++first) {
-          for (const uint32_t successor : edges_[first]) ++waits[successor];
+          for (const TaskId successor : edges_[first]) ++waits[successor];
         }
       }
-      for (const uint32_t successor : edges_[t]) --waits[successor];
+      for (const TaskId successor : edges_[t]) --waits[successor];
       if (chained) {
         tasks.back().end = task.end;
         notes.back() = Sum({notes.back(), notes_of_[t]}, 0, 2);
       } else {
         tasks.push_back(task);
         notes.push_back(notes_of_[t]);
-        if (task.loop >= 0) tasks.back().loop = static_cast<int>(merged[static_cast<size_t>(task.loop)]);
         tasks.back().inner = 0;
-        if (task.loop >= 0) ++tasks[static_cast<size_t>(tasks.back().loop)].inner;
+        if (task.loop.valid()) {
+          tasks.back().loop = merged[task.loop];
+          ++tasks[merged[task.loop]].inner;
+        }
       }
-      merged[t] = static_cast<uint32_t>(tasks.size() - 1);
+      merged[t] = TaskId(tasks.size() - 1);
     }
     if (tasks.size() == count) return;
-    std::vector<std::vector<uint32_t>> edges(tasks.size());
-    for (uint32_t t = 0; t < count; ++t) {
-      for (const uint32_t successor : edges_[t]) {
+    IndexedVector<TaskId, std::vector<TaskId>> edges(tasks.size());
+    for (const TaskId t : merged.indices()) {
+      for (const TaskId successor : edges_[t]) {
         if (merged[successor] != merged[t]) edges[merged[t]].push_back(merged[successor]);
       }
     }
@@ -341,35 +347,35 @@ class Cutter {
   /// Others may follow in the same task.
   static bool MayLead(const Task& task) { return !task.blocking && task.inner == 0; }
   /// The successors of the task before are `task`, and others that wait for it.
-  bool Follows(const std::vector<uint32_t>& successors, uint32_t task) const {
+  bool Follows(const std::vector<TaskId>& successors, TaskId task) const {
     return std::ranges::all_of(
-        successors, [&](uint32_t other) { return other == task || std::ranges::binary_search(edges_[task], other); });
+        successors, [&](TaskId other) { return other == task || std::ranges::binary_search(edges_[task], other); });
   }
 
   void Finish() {
-    for (size_t t = 0; t < plan_.tasks.size(); ++t) {
+    for (const TaskId t : plan_.tasks.indices()) {
       Task& task = plan_.tasks[t];
-      const std::vector<uint32_t>& to = edges_[t];
+      const std::vector<TaskId>& to = edges_[t];
       task.first_successor = static_cast<uint32_t>(plan_.successors.size());
       task.successor_count = static_cast<uint32_t>(to.size());
-      for (const uint32_t successor : to) {
+      for (const TaskId successor : to) {
         ++plan_.tasks[successor].predecessors;
         plan_.successors.push_back(successor);
       }
     }
     body_ns_.assign(plan_.tasks.size(), 0);
-    for (size_t t = plan_.tasks.size(); t-- > 0;) {  // loops inside before those around them
+    for (const TaskId t : plan_.tasks.indices().backwards()) {  // loops inside before those around them
       const Task& task = plan_.tasks[t];
-      if (task.inner > 0) body_ns_[t] = LongestChain(static_cast<int>(t), t + 1, task.end);
+      if (task.inner > 0) body_ns_[t] = LongestChain(t, task.end);
     }
-    plan_.critical_ns = LongestChain(-1, 0, UINT32_MAX);
+    plan_.critical_ns = LongestChain(TaskId(), EndOf(plan_));
   }
 
-  /// Declared time of the critical path of a body: its tasks start at `first` and before instruction `end`.
-  double LongestChain(int loop, size_t first, uint32_t end) {
+  /// Declared time of the critical path of a body: its tasks follow `loop` and start before instruction `end`.
+  double LongestChain(TaskId loop, uint32_t end) {
     double longest = 0;
     start_.resize(plan_.tasks.size(), 0);
-    for (size_t t = first; t < plan_.tasks.size() && plan_.tasks[t].begin < end; ++t) {
+    for (TaskId t(loop.number() + 1); plan_.tasks.Has(t) && plan_.tasks[t].begin < end; ++t) {
       const Task& task = plan_.tasks[t];
       if (task.loop != loop) continue;
       const double ns = start_[t] + (task.inner > 0 ? body_ns_[t] : notes_of_[t].ns);
@@ -383,33 +389,32 @@ class Cutter {
   }
 
   const graph::StepGraph& step_;
-  const std::vector<Range>& instructions_of_;
+  const IndexedVector<graph::NodeId, Range>& instructions_of_;
   const std::vector<TapeNote>& notes_;
   const TapeShape& shape_;
-  const std::vector<bool>& whole_;
+  const IndexedVector<LoopId, bool>& whole_;
   ExecutionPlan& plan_;
-  std::vector<size_t> loops_;  // by where they begin
-  size_t next_ = 0;            // of them
-  std::vector<int> task_of_;   // by instruction: the innermost
-  // By task.
-  std::vector<int> depth_;
-  std::vector<TapeNote> notes_of_;
-  std::vector<double> body_ns_;  // of a loop that is cut: the longest chain of an iteration
-  std::vector<double> start_;
-  std::vector<std::vector<uint32_t>> edges_;
-  std::vector<std::pair<uint32_t, size_t>> loop_of_;  // tasks that are cut loops, and which loop
+  std::vector<LoopId> loops_;    // by where they begin
+  size_t next_ = 0;              // of them
+  std::vector<TaskId> task_of_;  // by instruction: the innermost
+  IndexedVector<TaskId, int> depth_;
+  IndexedVector<TaskId, TapeNote> notes_of_;
+  IndexedVector<TaskId, double> body_ns_;  // of a loop that is cut: the longest chain of an iteration
+  IndexedVector<TaskId, double> start_;
+  IndexedVector<TaskId, std::vector<TaskId>> edges_;
+  std::vector<std::pair<TaskId, LoopId>> loop_of_;  // tasks that are cut loops, and which loop
   // By resource: storages, variables, guards, streams, stacks, states.
-  std::vector<int> writer_;
-  std::vector<std::vector<int>> readers_;
-  std::map<const runtime::Variable*, int> first_use_;
-  std::map<const graph::Node*, size_t> state_of_;  // of stateful nodes: their resource
-  std::vector<int> marks_;                         // by step node: for which node it was visited last
+  std::vector<TaskId> writer_;
+  std::vector<std::vector<TaskId>> readers_;
+  std::map<const runtime::Variable*, VariableId> first_use_;
+  std::map<const graph::Node*, size_t> state_of_;      // of stateful nodes: their resource
+  IndexedVector<graph::NodeId, graph::NodeId> marks_;  // for which node it was visited last
 };
 
 }  // namespace
 
-TaskWork CutTasks(const graph::StepGraph& step, const std::vector<Range>& instructions_of, std::vector<TapeNote> notes,
-                  int parallelism, const TapeShape& shape, ExecutionPlan& plan) {
+TaskWork CutTasks(const graph::StepGraph& step, const IndexedVector<graph::NodeId, Range>& instructions_of,
+                  std::vector<TapeNote> notes, int parallelism, const TapeShape& shape, ExecutionPlan& plan) {
   for (size_t i = 0; i < notes.size(); ++i) {
     notes[i].waits = WaitsForStreams(plan, i);
     if (!UsesStreams(plan, i)) continue;
@@ -418,25 +423,26 @@ TaskWork CutTasks(const graph::StepGraph& step, const std::vector<Range>& instru
   }
   TaskWork work;
   work.loops.resize(shape.loops.size());
-  const TapeNote all = Sum(notes, 0, static_cast<uint32_t>(notes.size()));
+  const TapeNote all = Sum(notes, 0, EndOf(plan));
   plan.serial_ns = all.ns;
   const double least = std::max(kMayBeWorthThreads, kInstruction * static_cast<double>(notes.size()));
   if (!all.blocks && (parallelism < 2 || plan.serial_ns < least)) return work;
-  std::vector<bool> whole(shape.loops.size(), false);
-  for (size_t l = 0; l < whole.size(); ++l) {
-    const auto [first, last, frame] = shape.loops[l];
+  IndexedVector<LoopId, bool> whole(shape.loops.size(), false);
+  for (const LoopId loop : whole.indices()) {
+    const auto [first, last, frame] = shape.loops[loop.position()];
+    LoopWork& of_loop = work.loops[loop.position()];
     const TapeNote body = Sum(notes, first, last);
-    whole[l] = !body.blocks && (parallelism < 2 || body.ns < kWorthThreads);
-    work.loops[l].heavy = !whole[l] && !body.uses_streams;
-    work.loops[l].blocks = body.blocks;
-    work.loops[l].keeps_state = std::any_of(plan.instructions.begin() + first, plan.instructions.begin() + last,
-                                            [](const Instruction& instruction) { return instruction.serialized; });
+    whole[loop] = !body.blocks && (parallelism < 2 || body.ns < kWorthThreads);
+    of_loop.heavy = !whole[loop] && !body.uses_streams;
+    of_loop.blocks = body.blocks;
+    of_loop.keeps_state = std::any_of(plan.instructions.begin() + first, plan.instructions.begin() + last,
+                                      [](const Instruction& instruction) { return instruction.serialized; });
   }
   for (bool again = true; again;) {
     Cutter cutter(step, instructions_of, notes, shape, whole, plan);
     cutter.Run();
-    const std::vector<size_t> narrow = cutter.NarrowLoops();
-    for (const size_t loop : narrow) whole[loop] = true;
+    const std::vector<LoopId> narrow = cutter.NarrowLoops();
+    for (const LoopId loop : narrow) whole[loop] = true;
     again = !narrow.empty();
   }
   const bool narrow = plan.critical_ns > kWideEnough * plan.serial_ns ||

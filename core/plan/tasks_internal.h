@@ -43,8 +43,8 @@ struct TaskWork {
 /// reads of a value, variable or guard keep their tape order, control edges hold, and a stateful node that is on the
 /// tape several times keeps its order. `instructions_of` is by step node. Call before LayOutArena; the ends of tasks
 /// are indices in the unfinished tape.
-TaskWork CutTasks(const graph::StepGraph& step, const std::vector<Range>& instructions_of, std::vector<TapeNote> notes,
-                  int parallelism, const TapeShape& shape, ExecutionPlan& plan);
+TaskWork CutTasks(const graph::StepGraph& step, const IndexedVector<graph::NodeId, Range>& instructions_of,
+                  std::vector<TapeNote> notes, int parallelism, const TapeShape& shape, ExecutionPlan& plan);
 
 }  // namespace weir::plan
 

@@ -26,21 +26,20 @@ using graph::StepNode;
 template <class T>
 using ByNode = IndexedVector<NodeId, T>;
 template <class T>
-using ByFrame = IndexedVector<int, T>;
+using ByFrame = IndexedVector<FrameId, T>;
 
 /// By frame: true for `frame` and frames nested in it.
-ByFrame<bool> FramesInside(const StepGraph& step, int frame) {
+ByFrame<bool> FramesInside(const StepGraph& step, FrameId frame) {
   ByFrame<bool> inside(step.frames.size(), false);
-  for (size_t f = 1; f < step.frames.size(); ++f) {
-    const int number = static_cast<int>(f);
-    inside[number] = number == frame || inside[step.frames[f].parent];
+  for (const FrameId f : inside.indices()) {
+    if (f != graph::kStepFrame) inside[f] = f == frame || inside[step.ParentOf(f)];
   }
   return inside;
 }
 
 /// Nodes that are copied per iteration: those of the frame and nested frames, except the Enter and Exit nodes of the
 /// loop.
-ByNode<bool> Repeated(const StepGraph& step, int frame) {
+ByNode<bool> Repeated(const StepGraph& step, FrameId frame) {
   const ByFrame<bool> frames = FramesInside(step, frame);
   ByNode<bool> repeated(step.nodes.size(), false);
   for (const NodeId i : repeated.indices()) {
@@ -62,7 +61,7 @@ NodeId NextOf(const StepGraph& step, const StepNode& node) {
 
 class Unroller {
  public:
-  Unroller(const StepGraph& step, const graph::Placement& placement, const Receivers& receivers, int frame,
+  Unroller(const StepGraph& step, const graph::Placement& placement, const Receivers& receivers, FrameId frame,
            int64_t copies)
       : step_(step), placement_(placement), receivers_(receivers), frame_(frame), copies_(static_cast<size_t>(copies)) {
     repeated_ = Repeated(step_, frame);
@@ -127,26 +126,24 @@ class Unroller {
 
   void CopyFrames() {
     made_.step.frames = step_.frames;
-    frames_.assign(copies_, ByFrame<int>(step_.frames.size()));
+    frames_.assign(copies_, ByFrame<FrameId>(step_.frames.size()));
     const ByFrame<bool> inside = FramesInside(step_, frame_);
     for (size_t copy = 0; copy < copies_; ++copy) {
-      for (const int f : inside.indices()) {
+      for (const FrameId f : inside.indices()) {
         frames_[copy][f] = f;
         if (copy == 0 || !inside[f] || f == frame_) continue;
-        const graph::Frame& frame = step_.frames[static_cast<size_t>(f)];
-        frames_[copy][f] = static_cast<int>(made_.step.frames.size());
-        made_.step.frames.push_back({frames_[copy][frame.parent], fmt::format("{}#{}", frame.name, copy)});
+        const graph::Frame& frame = step_.frames[f];
+        frames_[copy][f] = made_.step.frames.Add({frames_[copy][frame.parent], fmt::format("{}#{}", frame.name, copy)});
       }
     }
   }
 
-  int DeviceOf(NodeId id) const { return placement_.device_of[static_cast<size_t>(id)]; }
-  StepNode& Made(NodeId id) { return made_.step.nodes[static_cast<size_t>(id)]; }
+  int DeviceOf(NodeId id) const { return placement_.device_of[id]; }
+  StepNode& Made(NodeId id) { return made_.step.nodes[id]; }
 
   NodeId Add(StepNode node, int device) {
-    made_.step.nodes.push_back(std::move(node));
     made_.placement.device_of.push_back(device);
-    return static_cast<NodeId>(made_.step.nodes.size()) - 1;
+    return made_.step.nodes.Add(std::move(node));
   }
 
   /// The Merge of a loop variable is not copied.
@@ -221,7 +218,7 @@ class Unroller {
 
   /// Restores a topological order, as close to the previous one as possible.
   void Sort() {
-    std::vector<StepNode>& nodes = made_.step.nodes;
+    const ByNode<StepNode>& nodes = made_.step.nodes;
     ByNode<int> pending(nodes.size(), 0);
     ByNode<std::vector<NodeId>> users(nodes.size());
     for (const NodeId i : pending.indices()) {
@@ -255,11 +252,11 @@ class Unroller {
 
   void Renumber(const std::vector<NodeId>& order, const ByNode<NodeId>& place) {
     const auto moved = [&](NodeId& id) { id = place[id]; };
-    std::vector<StepNode> nodes;
-    std::vector<int> devices;
+    ByNode<StepNode> nodes;
+    ByNode<int> devices;
     for (const NodeId id : order) {
       nodes.push_back(std::move(Made(id)));
-      devices.push_back(made_.placement.device_of[static_cast<size_t>(id)]);
+      devices.push_back(made_.placement.device_of[id]);
       for (Endpoint& input : nodes.back().inputs) moved(input.node);
       for (NodeId& control : nodes.back().control_inputs) moved(control);
     }
@@ -277,13 +274,13 @@ class Unroller {
   const StepGraph& step_;
   const graph::Placement& placement_;
   const Receivers& receivers_;
-  const int frame_;
+  const FrameId frame_;
   const size_t copies_;
   ByNode<bool> repeated_;
   ByNode<NodeId> next_;  // by loop variable's Merge: its NextIteration
   NodeId pace_ = -1;
-  ByNode<std::vector<NodeId>> ids_;   // copies
-  std::vector<ByFrame<int>> frames_;  // by copy
+  ByNode<std::vector<NodeId>> ids_;       // copies
+  std::vector<ByFrame<FrameId>> frames_;  // by copy
   PlacedStep made_;
 };
 
@@ -301,7 +298,7 @@ NodeId MakerOf(const StepGraph& step, Endpoint reference) {
 /// Runs iterations of a loop on as many processors as they can use.
 class LoopClock {
  public:
-  LoopClock(const StepGraph& step, int frame, const ByNode<double>& node_ns)
+  LoopClock(const StepGraph& step, FrameId frame, const ByNode<double>& node_ns)
       : step_(step), node_ns_(node_ns), repeated_(Repeated(step, frame)), end_(step.nodes.size(), 0) {
     next_.assign(step.nodes.size(), -1);
     for (const NodeId id : next_.indices()) {
@@ -365,16 +362,17 @@ class LoopClock {
 
 }  // namespace
 
-double CriticalShare(const StepGraph& step, int frame, int64_t copies, const IndexedVector<NodeId, double>& node_ns) {
+double CriticalShare(const StepGraph& step, FrameId frame, int64_t copies,
+                     const IndexedVector<NodeId, double>& node_ns) {
   return LoopClock(step, frame, node_ns).Share(copies);
 }
 
-size_t NodesInside(const StepGraph& step, int frame) {
+size_t NodesInside(const StepGraph& step, FrameId frame) {
   const ByNode<bool> repeated = Repeated(step, frame);
   return static_cast<size_t>(std::count(repeated.begin(), repeated.end(), true));
 }
 
-int64_t MostIterations(const StepGraph& step, int frame) {
+int64_t MostIterations(const StepGraph& step, FrameId frame) {
   int64_t most = INT64_MAX;
   const ByNode<bool> repeated = Repeated(step, frame);
   const auto is_inside = [&](NodeId id) { return repeated[id]; };
@@ -407,7 +405,7 @@ int64_t MostIterations(const StepGraph& step, int frame) {
 }
 
 Result<PlacedStep> Unroll(const StepGraph& step, const graph::Placement& placement, const Receivers& receivers,
-                          int frame, int64_t copies) {
+                          FrameId frame, int64_t copies) {
   return Unroller(step, placement, receivers, frame, copies).Run();
 }
 

@@ -29,8 +29,10 @@ class Verifier {
       }
     }
     for (const GuardId guard : plan_.fetch_guards) WEIR_TRY(CheckGuard(guard, "a fetch"));
-    for (size_t t = 0; t < plan_.tasks.size(); ++t) {
-      if (const Status sound = CheckTask(t); !sound.ok()) return sound.Prepend(fmt::format("task {}: ", t));
+    for (const TaskId task : plan_.tasks.indices()) {
+      if (const Status sound = CheckTask(task); !sound.ok()) {
+        return sound.Prepend(fmt::format("task {}: ", task.number()));
+      }
     }
     return Status();
   }
@@ -45,13 +47,10 @@ class Verifier {
 
   Status CheckStorage(StorageId id) const {
     const Storage& storage = plan_.storages[id];
-    const auto in_plan = [&](int variable) { return static_cast<size_t>(variable) < plan_.variables.size(); };
     bool sound = storage.space == kHostSpace || plan_.devices.Has(OwnerOf(storage.space));
-    if (storage.home == Storage::Home::kVariable) sound = sound && in_plan(storage.variable);
-    if (storage.home == Storage::Home::kFeed) {
-      sound = sound && static_cast<size_t>(storage.feed) < plan_.feed_storages.size();
-    }
-    if (storage.home == Storage::Home::kMade) sound = sound && static_cast<size_t>(storage.made) < plan_.made.size();
+    if (storage.home == Storage::Home::kVariable) sound = sound && plan_.variables.Has(storage.variable);
+    if (storage.home == Storage::Home::kFeed) sound = sound && plan_.feed_storages.Has(storage.feed);
+    if (storage.home == Storage::Home::kMade) sound = sound && plan_.made.Has(storage.made);
     for (const StorageId source : storage.sources) sound = sound && plan_.storages.Has(source);
     return sound ? Status() : Internal("storage {} refers to no entry of its table", id.number());
   }
@@ -98,17 +97,16 @@ class Verifier {
     const Instruction& instruction = plan_.instructions[i];
     const size_t table = TableOf(instruction.opcode);
     WEIR_TRY(Check(instruction.detail < table, "its detail is beyond its table"));
-    WEIR_TRY(Check(static_cast<size_t>(instruction.node) < plan_.nodes.size(), "it belongs to no node"));
+    WEIR_TRY(Check(plan_.nodes.Has(instruction.node), "it belongs to no node"));
     const size_t operands = size_t{instruction.inputs} + instruction.outputs;
     WEIR_TRY(Check(instruction.first_slot + operands <= plan_.slots.size(), "its operands are beyond the slots"));
     for (size_t s = instruction.first_slot; s < instruction.first_slot + operands; ++s) {
       WEIR_TRY(Check(plan_.values.Has(plan_.slots[s].value), "an operand is no value"));
     }
-    WEIR_TRY(Check(!instruction.locks.valid() || plan_.lock_lists.Has(instruction.locks),
-                   "its locks are beyond the table"));
+    WEIR_TRY(
+        Check(!instruction.locks.valid() || plan_.lock_lists.Has(instruction.locks), "its locks are beyond the table"));
     for (const Lock& lock : plan_.LocksOf(instruction)) {
-      const auto variable = static_cast<size_t>(lock.variable);
-      WEIR_TRY(Check(variable < plan_.variables.size(), "it locks no variable"));
+      WEIR_TRY(Check(plan_.variables.Has(lock.variable), "it locks no variable"));
     }
     WEIR_TRY(CheckPlace(instruction));
     return CheckGuards(instruction);
@@ -140,17 +138,17 @@ class Verifier {
     return Status();
   }
 
-  Status CheckTask(size_t t) const {
-    const Task& task = plan_.tasks[t];
+  Status CheckTask(TaskId id) const {
+    const Task& task = plan_.tasks[id];
     WEIR_TRY(Check(task.begin < task.end && task.end <= plan_.instructions.size(), "it has no instructions"));
     const size_t first = task.first_successor, count = task.successor_count;
     WEIR_TRY(Check(first + count <= plan_.successors.size(), "its successors are beyond the table"));
     for (size_t s = first; s < first + count; ++s) {
-      const size_t next = plan_.successors[s];
-      WEIR_TRY(Check(next > t && next < plan_.tasks.size(), "an edge does not lead along the tape"));
+      const TaskId next = plan_.successors[s];
+      WEIR_TRY(Check(next > id && plan_.tasks.Has(next), "an edge does not lead along the tape"));
       WEIR_TRY(Check(plan_.tasks[next].loop == task.loop, "an edge leads to another body"));
     }
-    return Check(task.loop < static_cast<int>(t), "it follows no loop");
+    return Check(task.loop < id, "it follows no loop");
   }
 
   const ExecutionPlan& plan_;

@@ -15,6 +15,9 @@
 #include "core/base/nearest.h"
 #include "core/config/logical_devices.h"
 #include "core/config/value.h"
+#include "core/kernel/host.h"
+#include "core/kernel/roofline.h"
+#include "core/kernel/vendor_ops.h"
 #include "core/plugin/compatible.h"
 #include "core/plugin/module.h"
 #include "core/plugin/probe.h"
@@ -32,6 +35,8 @@ fs::path OwnFolder() {
   std::error_code error;
   return fs::canonical(info.dli_fname, error).parent_path();
 }
+
+std::string BaseName(const std::string& path) { return fs::path(path).filename().string(); }
 
 std::string Join(const std::vector<std::string>& texts) {
   std::string joined;
@@ -99,13 +104,24 @@ class Loader {
     catalogue_.folders_ = options_.folders.empty() ? SearchPath() : options_.folders;
     for (const std::string& folder : catalogue_.folders_) ScanFolder(folder);
     JudgeTooWide();
-    for (Candidate& candidate : candidates_) {
-      if ((candidate.file.note.kinds & WEIR_KIND_DEVICE) != 0) LoadDevices(candidate);
-    }
+    // Kernels can be registered only for ops that are known.
+    const auto kinds = [](const Candidate& candidate) { return candidate.file.note.kinds; };
+    const auto load = [&](auto wanted) {
+      for (Candidate& candidate : candidates_) {
+        if (wanted(kinds(candidate)))
+          (kinds(candidate) & WEIR_KIND_DEVICE) != 0 ? LoadDevices(candidate) : LoadOther(candidate);
+      }
+    };
+    const auto only_ops = [](uint32_t of) {
+      return (of & WEIR_KIND_OPS) != 0 && (of & (WEIR_KIND_DEVICE | WEIR_KIND_KERNELS | WEIR_KIND_COMPILER)) == 0;
+    };
+    load(only_ops);
+    load([](uint32_t of) { return (of & WEIR_KIND_DEVICE) != 0; });
     AddDevices();
-    for (Candidate& candidate : candidates_) {
-      if ((candidate.file.note.kinds & WEIR_KIND_DEVICE) == 0) LoadOther(candidate);
-    }
+    const auto other = [&](uint32_t of) { return (of & WEIR_KIND_DEVICE) == 0 && !only_ops(of); };
+    load([&](uint32_t of) { return other(of) && (of & WEIR_KIND_OPS) != 0; });
+    load([&](uint32_t of) { return other(of) && (of & WEIR_KIND_OPS) == 0; });
+    MarkForeign();
     std::sort(catalogue_.files_.begin(), catalogue_.files_.end(),
               [](const FileReport& a, const FileReport& b) { return a.file < b.file; });
     NoteUnusedConfig();
@@ -157,6 +173,7 @@ class Loader {
       return Finish(std::move(report), foreign ? Verdict::kNotAPlugin : Verdict::kRefused, file.status().message());
     }
     const PluginNote& note = file->note;
+    notes_.emplace(path, note);
     report.name = note.name;
     report.version = note.version;
     if (const Status fits = CheckCompatible(note, host_); !fits.ok()) return Refuse(std::move(report), fits);
@@ -183,6 +200,18 @@ class Loader {
     }
   }
 
+  // A refused file explains no failed request if it has no devices, and kernels only for platforms without a device.
+  void MarkForeign() {
+    for (FileReport& file : catalogue_.files_) {
+      const auto found = notes_.find(file.file);
+      if (!file.failed() || found == notes_.end() || (found->second.kinds & WEIR_KIND_DEVICE) != 0) continue;
+      const std::vector<std::string>& targets = found->second.targets;
+      file.foreign =
+          (found->second.kinds & WEIR_KIND_KERNELS) == 0 ||
+          std::none_of(targets.begin(), targets.end(), [&](const auto& t) { return platforms_.contains(t); });
+    }
+  }
+
   // Null if the file was refused; its report has the reason.
   std::shared_ptr<Module> LoadModule(const Candidate& candidate) {
     const ScannedFile& file = candidate.file;
@@ -194,7 +223,7 @@ class Loader {
         return nullptr;
       }
     }
-    Result<std::shared_ptr<Module>> module = Module::Load(file, limit_, config_);
+    Result<std::shared_ptr<Module>> module = Module::Load(file, limit_, config_, calls_);
     if (!module.ok()) {
       if (module.status().code() == Code::kInvalidArgument) catalogue_.config_faults_.push_back(module.status());
       Refuse(candidate.report, module.status());
@@ -208,14 +237,15 @@ class Loader {
     const std::shared_ptr<Module> module = LoadModule(candidate);
     if (!module) return;
     std::vector<std::string> faults;
-    Result<std::vector<device::DeviceInfo>> found = module->Enumerate(limit_, faults);
+    Result<std::vector<device::DeviceInfo>> found = module->Enumerate(limit_, faults, calls_);
     if (!found.ok()) return Refuse(candidate.report, found.status());
     FileReport& report = candidate.report;
     for (device::DeviceInfo& info : *found) {
       if (AddHardware(std::move(info), report.name, module, faults)) ++report.devices;
     }
+    AddOps(candidate, *module, faults);
     AddKernels(candidate, *module, faults);
-    AddCompiler(candidate, module, faults);
+    AddInterfaces(candidate, module, faults);
     catalogue_.modules_.push_back(module);
     if (report.devices != 0) return Finish(report, Verdict::kLoaded, Join(faults));
     Finish(report, Verdict::kNoDevices, faults.empty() ? "no device found on this machine" : Join(faults));
@@ -266,7 +296,7 @@ class Loader {
 
   void AddDevice(Hardware& hardware, const config::LogicalDevice& device, int ordinal) {
     device::DeviceInfo info = hardware.info;
-    info.name = {.job = "localhost", .replica = 0, .task = 0, .type = info.kind, .id = ordinal};
+    info.name = {.job = options_.job, .replica = 0, .task = options_.task, .type = info.kind, .id = ordinal};
     info.memory_bytes = device.memory_bytes;
     if (device.enabled) info.flags &= ~static_cast<uint32_t>(WEIR_DEVICE_OPT_IN);
     device::DeviceExtras extras;
@@ -377,8 +407,10 @@ class Loader {
     const std::vector<std::string>& targets = candidate.file.note.targets;
     const bool served =
         std::any_of(targets.begin(), targets.end(), [&](const auto& t) { return platforms_.contains(t); });
-    const bool compiles = (candidate.file.note.kinds & WEIR_KIND_COMPILER) != 0;
-    if ((candidate.file.note.kinds & WEIR_KIND_KERNELS) != 0 && !served && !compiles) {
+    constexpr uint32_t kOtherParts =
+        WEIR_KIND_COMPILER | WEIR_KIND_OPS | WEIR_KIND_TRANSPORT | WEIR_KIND_FRONT_DOOR;
+    const bool other_parts = (candidate.file.note.kinds & kOtherParts) != 0;
+    if ((candidate.file.note.kinds & WEIR_KIND_KERNELS) != 0 && !served && !other_parts) {
       std::string reason = targets.empty() ? "its note names no platform for its kernels"
                                            : fmt::format("no device of platform {}", fmt::join(targets, ", "));
       candidate.report.foreign = true;
@@ -387,20 +419,44 @@ class Loader {
     const std::shared_ptr<Module> module = LoadModule(candidate);
     if (!module) return;
     std::vector<std::string> faults;
+    AddOps(candidate, *module, faults);
     AddKernels(candidate, *module, faults);
-    AddCompiler(candidate, module, faults);
+    AddInterfaces(candidate, module, faults);
     catalogue_.modules_.push_back(module);
     Finish(candidate.report, Verdict::kLoaded, Join(faults));
   }
 
-  void AddCompiler(const Candidate& candidate, const std::shared_ptr<Module>& module,
-                   std::vector<std::string>& faults) {
-    if ((candidate.file.note.kinds & WEIR_KIND_COMPILER) == 0) return;
-    if (!kernel::IsComplete(module->compiler())) {
-      return faults.push_back(
-          fmt::format("its note declares a compiler, but its table {} lacks functions", WEIR_COMPILER_INTERFACE));
+  void AddOps(const Candidate& candidate, const Module& module, std::vector<std::string>& faults) {
+    if ((candidate.file.note.kinds & WEIR_KIND_OPS) == 0) return;
+    if (module.ops() == nullptr) faults.push_back("its note declares ops, but it provides none");
+    for (std::string& fault : kernel::DeclareVendorOps(module.ops(), candidate.report.name, ops_)) {
+      faults.push_back(std::move(fault));
     }
-    catalogue_.compilers_.push_back({module->compiler(), candidate.report.name, candidate.report.version, module});
+  }
+
+  // Whether the plugin has the table that its note declares.
+  template <class Api>
+  static bool Offers(const Candidate& candidate, uint32_t kind, const Api* api, std::string_view what,
+                     std::string_view interface, std::vector<std::string>& faults) {
+    if ((candidate.file.note.kinds & kind) == 0) return false;
+    if (kernel::IsComplete(api)) return true;
+    faults.push_back(fmt::format("its note declares a {}, but its table {} lacks functions", what, interface));
+    return false;
+  }
+
+  void AddInterfaces(const Candidate& candidate, const std::shared_ptr<Module>& module,
+                     std::vector<std::string>& faults) {
+    const std::string& name = candidate.report.name;
+    if (Offers(candidate, WEIR_KIND_COMPILER, module->compiler(), "compiler", WEIR_COMPILER_INTERFACE, faults)) {
+      catalogue_.compilers_.push_back({module->compiler(), name, candidate.report.version, module});
+    }
+    if (Offers(candidate, WEIR_KIND_TRANSPORT, module->transport(), "transport", WEIR_TRANSPORT_INTERFACE, faults)) {
+      catalogue_.transports_.push_back({module->transport(), name, module});
+    }
+    if (Offers(candidate, WEIR_KIND_FRONT_DOOR, module->front_door(), "front door", WEIR_FRONT_DOOR_INTERFACE,
+               faults)) {
+      catalogue_.front_doors_.push_back({module->front_door(), name, module});
+    }
   }
 
   void AddKernels(Candidate& candidate, const Module& module, std::vector<std::string>& faults) {
@@ -411,15 +467,18 @@ class Loader {
       return;
     }
     const PluginNote& note = candidate.file.note;
+    const std::string file = BaseName(candidate.file.path);
+    const auto add = options_.check_kernels_on_use ? &kernel::KernelRegistry::AddOnUse : &kernel::KernelRegistry::Add;
     for (uint64_t i = 0; i < api->kernel_count; ++i) {
       kernel::KernelEntry entry;
       entry.record = api->kernels[i];
       entry.plugin = note.name;
-      entry.file = fs::path(candidate.file.path).filename().string();
+      entry.file = file;
       entry.isa_level = IsaLevel(note.isa);
-      const Status added = catalogue_.kernels_.Add(ops_, std::move(entry));
+      const Status added = (catalogue_.kernels_.*add)(ops_, std::move(entry));
       if (added.ok()) {
         ++candidate.report.kernels;
+        if (std::string fault = kernel::WorkFault(*api->kernels[i]); !fault.empty()) faults.push_back(std::move(fault));
       } else {
         faults.push_back(added.message());
       }
@@ -432,22 +491,53 @@ class Loader {
   const std::shared_ptr<const config::Config> config_;
   const HostTraits host_;
   const std::chrono::milliseconds limit_;
+  TimedCalls calls_;
   std::vector<Candidate> candidates_;
   std::vector<Candidate> too_wide_;
   std::vector<Hardware> hardware_;  // in stable order: by plugin file name, then in enumeration order
   std::set<std::string> platforms_;
+  std::map<std::string, PluginNote> notes_;  // by path
 };
+
+std::unique_ptr<Catalogue> Catalogue::WithDevices(device::DeviceSet devices) const {
+  auto other = std::make_unique<Catalogue>(*this);
+  other->devices_ = std::move(devices);
+  return other;
+}
+
+std::unique_ptr<Catalogue> Catalogue::WithDevices(device::DeviceSet devices, kernel::KernelRegistry kernels,
+                                                  std::shared_ptr<const void> keep) const {
+  std::unique_ptr<Catalogue> other = WithDevices(std::move(devices));
+  other->kernels_ = std::move(kernels);
+  other->keep_ = std::move(keep);
+  return other;
+}
 
 std::vector<std::string> Catalogue::Absent() const {
   std::vector<std::string> absent;
+  std::set<std::string> named;
   for (const FileReport& file : files_) {
     if ((!file.failed() && file.verdict != Verdict::kNoDevices) || file.foreign) continue;
     const bool loaded = std::any_of(files_.begin(), files_.end(), [&](const FileReport& other) {
       return other.verdict == Verdict::kLoaded && other.name == file.name;
     });
-    if (!loaded) absent.push_back((file.name.empty() ? file.file : file.name) + ": " + file.reason);
+    // Of several builds of a plugin, the first by name needs the least.
+    if (!loaded && (file.name.empty() || named.insert(file.name).second))
+      absent.push_back((file.name.empty() ? file.file : file.name) + ": " + file.reason);
   }
   return absent;
+}
+
+std::vector<FileReport> Catalogue::CheckedFiles() const {
+  std::vector<FileReport> files = files_;
+  for (const kernel::RecordFault& fault : kernels_.Faults()) {
+    for (FileReport& file : files) {
+      if (file.failed() || file.name != fault.plugin || BaseName(file.file) != fault.file) continue;
+      --file.kernels;
+      file.reason += (file.reason.empty() ? "" : "; ") + fault.message;
+    }
+  }
+  return files;
 }
 
 std::unique_ptr<Catalogue> Catalogue::Load(const op::OpRegistry& ops, const LoadOptions& options) {

@@ -12,7 +12,9 @@
 #include "core/config/config.h"
 #include "core/device/device.h"
 #include "core/kernel/compiler_entry.h"
+#include "core/kernel/front_door_entry.h"
 #include "core/kernel/registry.h"
+#include "core/kernel/transport_entry.h"
 #include "core/op/registry.h"
 #include "core/plugin/options.h"
 
@@ -54,8 +56,14 @@ struct LoadOptions {
   int time_limit_ms = 10000;
   /// The program that `plugins.probe` runs; empty = ProbeProgram().
   std::string probe_program;
+  /// The task whose devices these are: "/job:worker/replica:0/task:1/…".
+  std::string job = "localhost";
+  int task = 0;
   /// The core's own kernels, registered before any plugin's.
   kernel::KernelRegistry kernels;
+  /// Compares kernels with their ops on use instead of at once: `files()` then counts all records and names only faults
+  /// of records themselves, CheckedFiles has the whole truth. `ops` must then outlive the catalogue.
+  bool check_kernels_on_use = false;
 };
 
 /// The default folders: $WEIR_PLUGIN_PATH (absolute paths separated by colons; ignored in privileged processes), else
@@ -72,10 +80,21 @@ class Catalogue {
   /// Loads device plugins first, then kernel sets whose platform has a device; each sorted by file name.
   static std::unique_ptr<Catalogue> Load(const op::OpRegistry& ops, const LoadOptions& options);
 
+  /// These plugins and kernels with other devices, for placement over several processes.
+  std::unique_ptr<Catalogue> WithDevices(device::DeviceSet devices) const;
+  /// Also with other kernels, whose records `keep` owns.
+  std::unique_ptr<Catalogue> WithDevices(device::DeviceSet devices, kernel::KernelRegistry kernels,
+                                         std::shared_ptr<const void> keep) const;
+
   const device::DeviceSet& devices() const { return devices_; }
   const kernel::KernelRegistry& kernels() const { return kernels_; }
   const std::vector<kernel::CompilerEntry>& compilers() const { return compilers_; }
+  /// In the order of loading, like compilers and front doors; only complete ones.
+  const std::vector<kernel::TransportEntry>& transports() const { return transports_; }
+  const std::vector<kernel::FrontDoorEntry>& front_doors() const { return front_doors_; }
   const std::vector<FileReport>& files() const { return files_; }
+  /// `files()` after a comparison of all kernels with their ops.
+  std::vector<FileReport> CheckedFiles() const;
   /// Plugins without a loaded file, with the reason: "gpu: libcuda.so.1: cannot open …". Excludes kernels for platforms
   /// without a device here, since they cannot explain a failed request.
   std::vector<std::string> Absent() const;
@@ -92,12 +111,15 @@ class Catalogue {
   device::DeviceSet devices_;
   kernel::KernelRegistry kernels_;
   std::vector<kernel::CompilerEntry> compilers_;
+  std::vector<kernel::TransportEntry> transports_;
+  std::vector<kernel::FrontDoorEntry> front_doors_;
   std::vector<FileReport> files_;
   std::vector<std::string> folders_;
   std::vector<std::shared_ptr<Module>> modules_;
   std::vector<Status> config_faults_;
   std::vector<std::string> config_notes_;
   std::map<std::string, std::vector<PluginOption>> options_;
+  std::shared_ptr<const void> keep_;
 };
 
 }  // namespace weir::plugin

@@ -2,7 +2,10 @@
 
 #define BOOST_DLL_USE_STD_FS
 #include <dlfcn.h>
+#include <algorithm>
 
+#include <algorithm>
+#include <bit>
 #include <boost/dll/shared_library.hpp>
 #include <cstdlib>
 #include <map>
@@ -12,9 +15,9 @@
 
 #include "core/base/errors.h"
 #include "core/base/legible.h"
-#include "core/base/timed.h"
 #include "core/kernel/host.h"
 #include "core/plugin/missing.h"
+#include "core/tensor/buffer.h"
 
 namespace weir::plugin {
 namespace {
@@ -32,6 +35,9 @@ struct Started {
   const weir_kernels_api* kernels = nullptr;
   const weir_cost_api* cost = nullptr;
   const weir_compiler_api* compiler = nullptr;
+  const weir_front_door_api* front_door = nullptr;
+  const weir_ops_api* ops = nullptr;
+  const weir_transport_api* transport = nullptr;
   device::StreamApis streams;
 };
 
@@ -92,10 +98,14 @@ Status GetInterfaces(Started& started) {
     get(WEIR_KERNELS_INTERFACE, started.kernels);
     get(WEIR_COST_INTERFACE, started.cost);
     get(WEIR_COMPILER_INTERFACE, started.compiler);
+    get(WEIR_FRONT_DOOR_INTERFACE, started.front_door);
     get(WEIR_STREAM_INTERFACE, started.streams.stream);
     get(WEIR_MEMORY_INTERFACE, started.streams.memory);
     get(WEIR_COPY_INTERFACE, started.streams.copy);
     get(WEIR_NATIVE_INTERFACE, started.streams.native);
+    get(WEIR_PROFILER_INTERFACE, started.streams.profiler);
+    get(WEIR_OPS_INTERFACE, started.ops);
+    get(WEIR_TRANSPORT_INTERFACE, started.transport);
     return WEIR_OK;
   });
 }
@@ -123,6 +133,7 @@ Started Start(const ScannedFile& file, const config::Config& config) {
 
 // A larger count is a plugin bug.
 constexpr size_t kMostDevices = 1024;
+constexpr uint64_t kMostAlignment = uint64_t{1} << 21;
 
 // Copies a device record to the core's own type, or returns the fault.
 Result<device::DeviceInfo> Convert(const weir_device_record* record) {
@@ -138,12 +149,17 @@ Result<device::DeviceInfo> Convert(const weir_device_record* record) {
   info.flags = record->flags;
   info.numa_node = record->numa_node;
   if (WEIR_HAS(record, memory_bytes)) info.memory_bytes = record->memory_bytes;
-  if (WEIR_HAS(record, alignment)) info.alignment = record->alignment;
+  if (WEIR_HAS(record, alignment)) info.alignment = std::max<uint64_t>(record->alignment, kBufferAlignment);
+  if (WEIR_HAS(record, largest_allocation)) info.largest_allocation = record->largest_allocation;
   const Result<device::DeviceName> name = device::ParseDeviceName("/device:" + info.kind + ":0");
   if (!name.ok() || name->type != info.kind) {
     return InvalidArgument("device '{}': kind '{}' is no device type", info.uid, info.kind);
   }
   if (info.uid.empty()) return InvalidArgument("a device of kind {} without uid", info.kind);
+  if (!std::has_single_bit(info.alignment) || info.alignment > kMostAlignment) {
+    return InvalidArgument("device '{}': alignment {} is no power of two of at most {}", info.uid, info.alignment,
+                           kMostAlignment);
+  }
   if (info.platform.empty()) return InvalidArgument("device '{}' without platform", info.uid);
   for (const std::string* text : {&info.uid, &info.class_id, &info.platform}) {
     if (LegibleLine(*text) == *text) continue;
@@ -176,7 +192,12 @@ Enumerated CallEnumerate(const weir_device_api* api, const PluginOptions& values
   };
   const std::vector<weir_opt> options = values.View();
   found.status = CallPlugin("enumerate", [&](weir_error* error) {
-    return api->enumerate(options.data(), options.size(), emit, &found, error);
+    const int32_t code = api->enumerate(options.data(), options.size(), emit, &found, error);
+    // Success with a text and no device: the reason why there is none.
+    if (code == WEIR_OK && found.devices.empty() && found.faults.empty() && error->length != 0) {
+      found.faults.emplace_back(error->message, std::min(error->length, error->capacity));
+    }
+    return code;
   });
   if (found.too_many) found.faults.push_back(fmt::format("more than {} devices: the others are ignored", kMostDevices));
   return found;
@@ -198,7 +219,7 @@ class ModuleTable {
   }
 
   Result<std::shared_ptr<Module>> Load(const ScannedFile& file, std::chrono::milliseconds limit,
-                                       const std::shared_ptr<const config::Config>& config) {
+                                       const std::shared_ptr<const config::Config>& config, TimedCalls& calls) {
     const std::lock_guard lock(mutex_);
     if (const auto known = modules_.find(file.identity); known != modules_.end()) {
       if (known->second.ok()) {
@@ -208,7 +229,7 @@ class ModuleTable {
       }
       return known->second;
     }
-    Result<std::shared_ptr<Module>> module = LoadOnce(file, limit, config);
+    Result<std::shared_ptr<Module>> module = LoadOnce(file, limit, config, calls);
     // Configuration errors are not cached as errors of the file.
     if (module.status().code() != Code::kInvalidArgument) modules_.emplace(file.identity, module);
     return module;
@@ -216,8 +237,9 @@ class ModuleTable {
 
  private:
   static Result<std::shared_ptr<Module>> LoadOnce(const ScannedFile& file, std::chrono::milliseconds limit,
-                                                  const std::shared_ptr<const config::Config>& config) {
-    const std::optional<Started> started = RunWithin<Started>(limit, [file, config] { return Start(file, *config); });
+                                                  const std::shared_ptr<const config::Config>& config,
+                                                  TimedCalls& calls) {
+    const std::optional<Started> started = calls.Run<Started>(limit, [file, config] { return Start(file, *config); });
     if (!started) return DeadlineExceeded("loading and init did not end within {} ms", limit.count());
     WEIR_TRY(started->status);
     std::shared_ptr<Module> module(new Module);
@@ -227,6 +249,9 @@ class ModuleTable {
     module->kernels_ = started->kernels;
     module->cost_ = started->cost;
     module->compiler_ = started->compiler;
+    module->front_door_ = started->front_door;
+    module->ops_ = started->ops;
+    module->transport_ = started->transport;
     module->streams_ = started->streams;
     return module;
   }
@@ -248,17 +273,17 @@ class ModuleTable {
 Module::~Module() = default;
 
 Result<std::shared_ptr<Module>> Module::Load(const ScannedFile& file, std::chrono::milliseconds limit,
-                                             const std::shared_ptr<const config::Config>& config) {
-  return ModuleTable::Get().Load(file, limit, config);
+                                             const std::shared_ptr<const config::Config>& config, TimedCalls& calls) {
+  return ModuleTable::Get().Load(file, limit, config, calls);
 }
 
 Result<std::vector<device::DeviceInfo>> Module::Enumerate(std::chrono::milliseconds limit,
-                                                          std::vector<std::string>& faults) {
+                                                          std::vector<std::string>& faults, TimedCalls& calls) {
   const std::lock_guard lock(mutex_);
   WEIR_TRY(hung_);
   if (!WEIR_HAS(devices_, enumerate)) return FailedPrecondition("it declares devices but cannot enumerate them");
   std::optional<Enumerated> found =
-      RunWithin<Enumerated>(limit, [api = devices_, options = options_] { return CallEnumerate(api, *options); });
+      calls.Run<Enumerated>(limit, [api = devices_, options = options_] { return CallEnumerate(api, *options); });
   if (!found) {
     hung_ = DeadlineExceeded("enumerate did not end within {} ms", limit.count());
     return hung_;

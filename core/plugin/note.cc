@@ -150,6 +150,23 @@ Result<FileSource> FileSource::Of(int fd) {
 }
 
 Result<size_t> FileSource::ReadAt(uint64_t offset, std::span<std::byte> into) const {
+  constexpr size_t kBlock = 4096;
+  if (into.size() > kBlock / 2) return Pread(offset, into);
+  const bool kept =
+      offset >= block_at_ && offset - block_at_ <= block_.size() && into.size() <= block_.size() - (offset - block_at_);
+  if (!kept) {
+    block_.resize(kBlock);
+    block_at_ = offset;
+    const Result<size_t> got = Pread(offset, block_);
+    block_.resize(got.ok() ? *got : 0);
+    WEIR_TRY(got.status());
+  }
+  const size_t from = static_cast<size_t>(offset - block_at_), count = std::min(into.size(), block_.size() - from);
+  std::copy_n(block_.begin() + static_cast<std::ptrdiff_t>(from), count, into.begin());
+  return count;
+}
+
+Result<size_t> FileSource::Pread(uint64_t offset, std::span<std::byte> into) const {
   size_t done = 0;
   while (done < into.size()) {
     const ssize_t got = pread(fd_, into.data() + done, into.size() - done, static_cast<off_t>(offset + done));

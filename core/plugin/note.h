@@ -58,7 +58,7 @@ class MemorySource final : public ByteSource {
 };
 
 /// A file by descriptor, which must outlive the source. Uses pread, because access to a mapping raises a signal if the
-/// file shrinks.
+/// file shrinks. Keeps a block for short reads, so it is not thread-safe.
 class FileSource final : public ByteSource {
  public:
   /// InvalidArgument if `fd` is not a regular file.
@@ -68,8 +68,12 @@ class FileSource final : public ByteSource {
 
  private:
   FileSource(int fd, uint64_t size) : fd_(fd), size_(size) {}
+  Result<size_t> Pread(uint64_t offset, std::span<std::byte> into) const;
+
   int fd_;
   uint64_t size_;
+  mutable std::vector<std::byte> block_;  // the bytes from block_at_ on
+  mutable uint64_t block_at_ = 0;
 };
 
 /// Parses one note segment and appends the records of owner "weir". `alignment` is the segment's p_align: records are

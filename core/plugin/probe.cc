@@ -107,10 +107,11 @@ Status Probe(const ScannedFile& file, const config::Config& config, const std::s
 Status TryFile(const std::string& path, const config::Config& config, const op::OpRegistry& ops,
                std::chrono::milliseconds limit) {
   WEIR_ASSIGN(const ScannedFile file, ScanFile(path));
+  TimedCalls calls;
   WEIR_ASSIGN(const std::shared_ptr<Module> module,
-              Module::Load(file, limit, std::make_shared<const config::Config>(config)));
+              Module::Load(file, limit, std::make_shared<const config::Config>(config), calls));
   std::vector<std::string> faults;
-  if ((file.note.kinds & WEIR_KIND_DEVICE) != 0) WEIR_TRY(module->Enumerate(limit, faults).status());
+  if ((file.note.kinds & WEIR_KIND_DEVICE) != 0) WEIR_TRY(module->Enumerate(limit, faults, calls).status());
   const weir_kernels_api* kernels = module->kernels();
   if (!WEIR_HAS(kernels, kernels)) return {};
   kernel::KernelRegistry registry;

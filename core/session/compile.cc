@@ -1,5 +1,6 @@
 #include "core/session/compile.h"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -34,7 +35,7 @@ Result<PlacedStep> Prepare(const CompileContext& context, const graph::Definitio
   PlacedStep placed;
   WEIR_ASSIGN(placed.step, OptimizeStep(context, graph, request));
   WEIR_ASSIGN(placed.placement, PlaceStep(context, placed.step, explanation));
-  if (!context.options.fusion) return placed;
+  if (!context.options.fusion || NeedsTasks(context.options, placed.placement)) return placed;
   const plugin::Catalogue& plugins = *context.runtime.plugins;
   fuse::FuseOptions options{&plugins.devices(), &plugins.kernels(), {}, false};
   options.passes.watch = context.watch;
@@ -63,6 +64,37 @@ Result<std::vector<graph::Part>> CutBetweenDevices(const CompileContext& context
   WEIR_ASSIGN(const int host, HostDevice(context.runtime.plugins->devices()));
   partition::Borders borders = partition::BetweenDevices(placed.placement.devices.size(), host);
   borders.bfloat16 = context.options.bfloat16_transfers;
+  borders.late = context.options.late_scheduling;
+  WEIR_ASSIGN(std::vector<graph::Part> parts, partition::Partition(request, placed.step, placed.placement, borders));
+  if (context.options.verify_placement) WEIR_TRY(partition::Verify(placed.step, placed.placement, parts));
+  return parts;
+}
+
+bool NeedsTasks(const SessionOptions& options, const graph::Placement& placement) {
+  if (options.tasks == nullptr) return false;
+  if (options.tasks->own_parts() == Tasks::OwnParts::kRegistered) return true;
+  std::vector<bool> away;
+  for (const std::string& device : placement.devices) away.push_back(!options.tasks->IsHere(device));
+  return std::ranges::any_of(placement.device_of, [&](int d) { return d >= 0 && away[static_cast<size_t>(d)]; });
+}
+
+Result<std::vector<graph::Part>> CutBetweenTasks(const CompileContext& context, const graph::StepRequest& request,
+                                                 const PlacedStep& placed) {
+  const auto& devices = context.runtime.plugins->devices().all();
+  partition::Borders borders;
+  WEIR_ASSIGN(borders.home, HostDevice(context.runtime.plugins->devices()));
+  borders.bfloat16 = context.options.bfloat16_transfers;
+  borders.late = context.options.late_scheduling;
+  std::map<std::pair<std::string, int>, int> tasks;
+  for (const auto& device : devices) {
+    const device::DeviceName& name = device->info().name;
+    const std::pair<std::string, int> task(name.job.value_or(""), name.task.value_or(0));
+    borders.part_of.push_back(tasks.emplace(task, static_cast<int>(tasks.size())).first->second);
+    if (context.options.tasks != nullptr) {
+      borders.incarnations.push_back(context.options.tasks->IncarnationOf(device->name()));
+      borders.through_home = context.options.tasks->own_parts() == Tasks::OwnParts::kInSession;
+    }
+  }
   WEIR_ASSIGN(std::vector<graph::Part> parts, partition::Partition(request, placed.step, placed.placement, borders));
   if (context.options.verify_placement) WEIR_TRY(partition::Verify(placed.step, placed.placement, parts));
   return parts;
@@ -88,6 +120,7 @@ Result<std::unique_ptr<plan::ExecutionPlan>> PlanStep(const CompileContext& cont
   options.deterministic = context.options.deterministic;
   options.allow_soft_placement = context.options.allow_soft_placement;
   options.executables = executables;
+  options.late = context.options.late_scheduling;
   options.passes.watch = context.watch;
   WEIR_ASSIGN(std::unique_ptr<plan::ExecutionPlan> plan, plan::Build(options, step, placement, feeds));
   for (const std::string& note : plan->notes) {
@@ -125,6 +158,11 @@ Result<Program> PlanParts(const CompileContext& context, const graph::StepReques
 Result<Program> Compile(const CompileContext& context, const graph::Definition& graph,
                         const graph::StepRequest& request, place::Explanation* explanation) {
   WEIR_ASSIGN(const PlacedStep placed, Prepare(context, graph, request, explanation));
+  if (NeedsTasks(context.options, placed.placement)) {
+    WEIR_ASSIGN(std::vector<graph::Part> parts, CutBetweenTasks(context, request, placed));
+    WEIR_ASSIGN(auto away, context.options.tasks->Register(std::move(parts), request.fetches.size()));
+    return Program(std::move(away));
+  }
   if (!context.options.cut_between_devices) return PlanWhole(context, request, placed, explanation);
   WEIR_ASSIGN(std::vector<graph::Part> parts, CutBetweenDevices(context, request, placed));
   return PlanParts(context, request, std::move(parts), explanation);

@@ -68,6 +68,13 @@ Result<PlacedStep> Prepare(const CompileContext& context, const graph::Definitio
 Result<std::vector<graph::Part>> CutBetweenDevices(const CompileContext& context, const graph::StepRequest& request,
                                                    const PlacedStep& placed);
 
+/// True if parts of the step must be registered with SessionOptions::tasks.
+bool NeedsTasks(const SessionOptions& options, const graph::Placement& placement);
+
+/// Cuts the step between tasks, for processes with these devices.
+Result<std::vector<graph::Part>> CutBetweenTasks(const CompileContext& context, const graph::StepRequest& request,
+                                                 const PlacedStep& placed);
+
 /// The part's half for a single part that is the whole step: plan. `explanation` (may be null) gets the reasons of
 /// kernels that declined.
 Result<Program> PlanWhole(const CompileContext& context, const graph::StepRequest& request, const PlacedStep& placed,
@@ -76,8 +83,8 @@ Result<Program> PlanWhole(const CompileContext& context, const graph::StepReques
 Result<Program> PlanParts(const CompileContext& context, const graph::StepRequest& request,
                           std::vector<graph::Part> parts, place::Explanation* explanation = nullptr);
 
-/// Both halves. The devices of this process form one part, so nothing is cut unless SessionOptions::cut_between_devices
-/// is set.
+/// Both halves; for a step that needs SessionOptions::tasks the master's alone. The devices of this process form one
+/// part, so nothing is cut unless SessionOptions::cut_between_devices is set.
 Result<Program> Compile(const CompileContext& context, const graph::Definition& graph,
                         const graph::StepRequest& request, place::Explanation* explanation = nullptr);
 

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "core/base/errors.h"
 #include "core/graph/graph_def.h"
 #include "core/plan/plan.h"
 #include "core/session/placing.h"
@@ -20,6 +21,9 @@ namespace {
 
 Result<std::string> PlanText(const CompileContext& context, const graph::StepRequest& request,
                              const PlacedStep& placed) {
+  if (NeedsTasks(context.options, placed.placement)) {
+    return Unimplemented("each task of the cluster plans its own part of the step");
+  }
   if (!context.options.cut_between_devices) {
     WEIR_ASSIGN(const Program program, PlanWhole(context, request, placed, nullptr));
     return plan::ToString(*program.plans().front());

@@ -71,7 +71,9 @@ void MemoryReport::AddPlan(const plan::ExecutionPlan& plan, int runs, const grap
 
 MemoryReport MakeMemoryReport(const device::DeviceSet& devices) {
   MemoryReport report;
-  for (const auto& device : devices.all()) report.devices.push_back({device->name(), 0, 0, device->memory_use()});
+  for (const auto& device : devices.all()) {
+    report.devices.push_back({device->name(), 0, 0, device->memory_use(), device->reported_memory()});
+  }
   return report;
 }
 
@@ -84,6 +86,9 @@ std::string ToText(const MemoryReport& report) {
         "(fragmentation {:.0f} %). This session: {} in variables, {} kept for steps.",
         on.device, on.all.in_use, on.all.peak, on.all.reserved, on.all.free_bytes, on.all.free_pieces,
         on.all.largest_free, 100 * on.all.fragmentation(), on.variables, on.steps);
+    if (on.reported && on.reported->total != 0) {
+      text += fmt::format(" The device has {} of {} bytes free.", on.reported->free, on.reported->total);
+    }
   }
   if (!report.holders.empty()) text += "\nThe session's largest holders:";
   for (size_t i = 0; i < std::min(kShown, report.holders.size()); ++i) {

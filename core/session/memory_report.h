@@ -3,6 +3,7 @@
 #define WEIR_CORE_SESSION_MEMORY_REPORT_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,8 @@ struct MemoryReport {
     uint64_t variables = 0;  // of this session
     uint64_t steps = 0;      // reserved by its plans for their runs
     device::MemoryUse all;   // of all sessions that share the device
+    /// What the plugin says about the device, of all processes; nothing if it does not.
+    std::optional<device::ReportedMemory> reported = {};
   };
   std::vector<OnDevice> devices;  // in device-set order
   std::vector<Holder> holders;    // of this session, largest first

@@ -43,6 +43,12 @@ place::PlaceOptions PlaceOptionsFrom(const config::Config& config) {
 
 }  // namespace
 
+void LeaveToTasks(SessionOptions& options) {
+  options.fusion = false;
+  options.compile_regions = CompileRegions::kOff;
+  options.replace_period = 0;
+}
+
 SessionOptions SessionOptionsFrom(const config::Config& config) {
   const config::OptimizerOptions& optimizer = config.graph_options.optimizer_options;
   const config::RewriterConfig& rewrite = config.graph_options.rewrite_options;
@@ -80,6 +86,7 @@ SessionOptions SessionOptionsFrom(const config::Config& config) {
   options.replace_moves_state = config.placement.replace_moves_state;
   options.bfloat16_transfers = config.graph_options.enable_bfloat16_sendrecv;
   options.verify_placement = config.placement.verify;
+  options.late_scheduling = config.graph_options.enable_recv_scheduling;
   options.placement = std::make_shared<const place::PlaceOptions>(PlaceOptionsFrom(config));
   if (config.placement.profile != "off") options.profile_file = config.placement.profile;
   return options;

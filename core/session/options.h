@@ -11,6 +11,9 @@ namespace weir::session {
 /// Plugin loading: the folders in `config`, then the default ones.
 plugin::LoadOptions LoadOptionsFrom(const config::Config& config);
 
+/// Turns off what the tasks of a cluster do with their own parts: fusing, compiling and measuring.
+void LeaveToTasks(SessionOptions& options);
+
 /// Session options.
 SessionOptions SessionOptionsFrom(const config::Config& config);
 

@@ -1,10 +1,14 @@
 #include "core/session/plan_file.h"
 
+#include <memory>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "core/base/errors.h"
 #include "core/device/device_name.h"
 #include "core/io/files.h"
+#include "core/place/place.h"
+#include "core/session/session.h"
 
 namespace weir::session {
 namespace {
@@ -57,6 +61,15 @@ Result<Plan> ReadPlan(const std::string& path) {
   constexpr uint64_t kMaxBytes = uint64_t{256} << 20;
   WEIR_ASSIGN(const std::string text, io::ReadFile(path, kMaxBytes));
   return ParsePlan(text, path);
+}
+
+Status UsePlanFile(SessionOptions& options) {
+  if (options.plan_file.empty()) return Status();
+  auto placement = std::make_shared<place::PlaceOptions>();
+  if (options.placement != nullptr) *placement = *options.placement;
+  WEIR_ASSIGN((options.plan_decides ? placement->plan : placement->candidate), ReadPlan(options.plan_file));
+  options.placement = std::move(placement);
+  return Status();
 }
 
 }  // namespace weir::session

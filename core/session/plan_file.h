@@ -19,6 +19,10 @@ Result<std::map<std::string, std::string>> ParsePlan(std::string_view text, cons
 /// As ParsePlan, for a file of at most 256 MiB.
 Result<std::map<std::string, std::string>> ReadPlan(const std::string& path);
 
+struct SessionOptions;
+/// Reads SessionOptions::plan_file into `placement`; nothing without one.
+Status UsePlanFile(SessionOptions& options);
+
 }  // namespace weir::session
 
 #endif  // WEIR_CORE_SESSION_PLAN_FILE_H_

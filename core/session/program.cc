@@ -10,6 +10,11 @@ namespace weir::session {
 
 Status Program::RunTraced(std::span<const Tensor> feeds, std::vector<Tensor>* fetches, execute::StepArgs step,
                           trace::StepTrace* trace) const {
+  if (away_ != nullptr) {
+    Status status = away_->Run(feeds, fetches, step.cancellation, trace);
+    trace->step_id = step.step_id;
+    return status;
+  }
   if (whole_ != nullptr) {
     execute::TapeTrace tape;
     step.trace = &tape;
@@ -30,8 +35,18 @@ Status Program::RunTraced(std::span<const Tensor> feeds, std::vector<Tensor>* fe
 }
 
 std::vector<const plan::ExecutionPlan*> Program::plans() const {
-  if (whole_ == nullptr) return parts_->plans();
-  return {&whole_->plan()};
+  if (whole_ != nullptr) return {&whole_->plan()};
+  return parts_ != nullptr ? parts_->plans() : std::vector<const plan::ExecutionPlan*>();
+}
+
+std::vector<execute::PlanRunner::Held> Program::held() const {
+  if (whole_ != nullptr) return whole_->held();
+  return parts_ != nullptr ? parts_->held() : std::vector<execute::PlanRunner::Held>();
+}
+
+bool Program::DropIdle() const {
+  if (whole_ != nullptr) return whole_->DropIdle();
+  return parts_ != nullptr && parts_->DropIdle();
 }
 
 }  // namespace weir::session

@@ -4,6 +4,7 @@
 
 #include "core/base/errors.h"
 #include "core/base/nearest.h"
+#include "core/graph/step_graph.h"
 
 namespace weir::session {
 namespace {
@@ -42,6 +43,9 @@ Result<Endpoint> FindEndpoint(const graph::Definition& graph, Asking asking, Rol
   WEIR_ASSIGN(const graph::InputName parsed, graph::ParseInputName(name));
   const Node* node = parsed.control ? nullptr : graph.Find(parsed.node);
   if (node == nullptr) return NoSuchNode(asking, role, name, NearestHint(parsed.node, graph.Names()));
+  if (parsed.index >= node->num_outputs() && graph.IsForeign(*node)) {  // its number of outputs is not known
+    return graph::AtNode(graph.ops().Get(node->op().name).status(), *node);
+  }
   if (parsed.index >= node->num_outputs()) return NoSuchOutput(asking, role, name, *node, parsed.index);
   return Endpoint{node->id(), parsed.index};
 }

@@ -18,6 +18,7 @@
 #include "core/session/device_report.h"
 #include "core/session/explain.h"
 #include "core/session/memory_report.h"
+#include "core/session/options.h"
 #include "core/session/partial_run.h"
 #include "core/session/placement_log.h"
 #include "core/session/plan_file.h"
@@ -46,17 +47,21 @@ uint64_t MaxTiles(int threads) { return threads == 1 ? 1 : 4 * static_cast<uint6
 
 class Session::Impl final : public device::MemoryKeeper {
  public:
-  Impl(std::shared_ptr<Runtime> runtime, const graph::Definition& graph, SessionOptions options, UsedProfile profile,
-       std::unique_ptr<PlacementLog> log)
+  /// `shares_resources`: those of the options outlive the session.
+  Impl(std::shared_ptr<Runtime> runtime, const graph::Definition& graph, SessionOptions options, bool shares_resources,
+       UsedProfile profile, std::unique_ptr<PlacementLog> log)
       : runtime_(std::move(runtime)),
         source_(graph),
         lowering_(graph),
         options_(std::move(options)),
+        shares_resources_(shares_resources),
         calibration_(std::move(profile.calibration)),
         resources_(options_.resources),
+        node_resources_(options_.node_resources),
         log_(std::move(log)),
         measured_(std::move(profile.measured)) {
     if (!resources_) resources_ = std::make_shared<runtime::ResourceScope>();
+    if (!node_resources_) node_resources_ = std::make_shared<runtime::NodeResources>();
     inter_op_ = ThreadsFor(std::max(options_.inter_op_parallelism_threads, -1));
     intra_op_ = ThreadsFor(std::max(options_.intra_op_parallelism_threads, 0));
   }
@@ -177,9 +182,9 @@ class Session::Impl final : public device::MemoryKeeper {
     return any;
   }
 
-  /// Adds the memory report to an out-of-memory error.
+  /// Adds the memory report to an out-of-memory error; tasks add their own.
   Status WithHolders(Status status) {
-    if (status.ok()) return status;
+    if (status.ok() || in_tasks()) return status;
     return OutOfMemory(status) ? status.Append(ToText(ReportMemory())) : status;
   }
 
@@ -198,7 +203,7 @@ class Session::Impl final : public device::MemoryKeeper {
   }
 
   Result<std::vector<Tensor>> PRun(const std::string& handle, std::span<const Feed> feeds,
-                                   std::span<const std::string> fetches) {
+                                   std::span<const std::string> fetches, const RunOptions& options) {
     std::shared_ptr<PartialRun> run;
     {
       const std::lock_guard<std::mutex> lock(partial_mutex_);
@@ -210,7 +215,7 @@ class Session::Impl final : public device::MemoryKeeper {
     std::vector<Tensor> computed;
     Status status;
     if (!part.names.fetches.empty() || !part.names.targets.empty()) {
-      status = RunSignature(*OfPart(part.names), part.feeds, &computed, {}, nullptr);
+      status = RunSignature(*OfPart(part.names), part.feeds, &computed, options, nullptr);
     }
     status = WithHolders(status);
     Result<std::vector<Tensor>> fetched =
@@ -232,9 +237,10 @@ class Session::Impl final : public device::MemoryKeeper {
       gone.swap(by_key_);
     }
     callables_.DropPlans();
-    if (!options_.resources) resources_->Clear();
+    if (!shares_resources_) resources_->Clear();
   }
   bool closed() const { return cancellation_.cancelled(); }
+  bool in_tasks() const { return options_.tasks && options_.tasks->own_parts() == Tasks::OwnParts::kRegistered; }
 
   /// Registers the session for Reset and removes dead ones.
   static void Opened(const std::shared_ptr<Impl>& impl) {
@@ -383,7 +389,7 @@ class Session::Impl final : public device::MemoryKeeper {
   CompileContext Context(const SessionOptions& options) {
     const std::lock_guard<std::mutex> lock(measured_mutex_);
     return {
-        *runtime_,      options,    *resources_, node_resources_, inter_op_, MaxTiles(intra_op_), calibration_.get(),
+        *runtime_,      options,    *resources_, *node_resources_, inter_op_, MaxTiles(intra_op_), calibration_.get(),
         &state_places_, &lowering_, {},          measured_};
   }
 
@@ -443,9 +449,10 @@ class Session::Impl final : public device::MemoryKeeper {
   const graph::Definition& source_;
   lower::Lowering lowering_;  // grows under new_nodes_mutex_ while no run is in progress
   const SessionOptions options_;
+  const bool shares_resources_;
   const std::shared_ptr<const kernel::Calibration> calibration_;
   std::shared_ptr<runtime::ResourceScope> resources_;
-  runtime::NodeResources node_resources_;  // must outlive the plans, whose kernels refer to it
+  std::shared_ptr<runtime::NodeResources> node_resources_;  // must outlive the plans, whose kernels refer to it
   StatePlaces state_places_;
   const std::unique_ptr<PlacementLog> log_;
   std::mutex new_nodes_mutex_;  // protects the two below
@@ -485,15 +492,14 @@ Result<std::unique_ptr<Session>> Session::Make(std::shared_ptr<Runtime> runtime,
         folders.empty() ? "no folder" : folders);
   }
   WEIR_ASSIGN(UsedProfile profile, ProfileOf(options, *runtime));
-  if (!options.plan_file.empty()) {
-    auto placement = std::make_shared<place::PlaceOptions>();
-    if (options.placement != nullptr) *placement = *options.placement;
-    WEIR_ASSIGN((options.plan_decides ? placement->plan : placement->candidate), ReadPlan(options.plan_file));
-    options.placement = std::move(placement);
-  }
+  WEIR_TRY(UsePlanFile(options));
   if (options.bfloat16_transfers) options.cut_between_devices = true;
+  if (options.tasks != nullptr) LeaveToTasks(options);
+  const bool shares = options.resources != nullptr;
+  WEIR_TRY(UseRemoteDevices(*runtime, options));
   WEIR_ASSIGN(std::unique_ptr<PlacementLog> log, PlacementLog::Open(options));
-  auto impl = std::make_shared<Impl>(std::move(runtime), graph, std::move(options), std::move(profile), std::move(log));
+  auto impl = std::make_shared<Impl>(std::move(runtime), graph, std::move(options), shares, std::move(profile),
+                                     std::move(log));
   for (const auto& device : impl->runtime().plugins->devices().all()) device->AddKeeper(impl);
   Impl::Opened(impl);
   return std::unique_ptr<Session>(new Session(std::move(impl)));
@@ -538,9 +544,9 @@ Result<std::string> Session::PRunSetup(std::span<const std::string> feeds, std::
 }
 
 Result<std::vector<Tensor>> Session::PRun(const std::string& handle, std::span<const Feed> feeds,
-                                          std::span<const std::string> fetches) {
+                                          std::span<const std::string> fetches, const RunOptions& options) {
   if (impl_->closed()) return Cancelled("Session has been closed.");
-  return impl_->PRun(handle, feeds, fetches);
+  return impl_->PRun(handle, feeds, fetches, options);
 }
 
 Status Session::Close() {
@@ -576,6 +582,7 @@ DeviceReport Session::ReportDevices() const { return MakeDeviceReport(impl_->run
 
 Result<StepMeasurement> Session::MeasureStep(std::span<const Feed> feeds, std::span<const std::string> fetches,
                                              std::span<const std::string> targets, int runs) {
+  if (impl_->in_tasks()) return Unimplemented("steps of a cluster are not measured by a session");
   WEIR_ASSIGN(StepMeter meter, impl_->Meter(feeds, fetches, targets));
   const auto run = [&](trace::StepTrace* trace) {
     RunReport report;

@@ -29,8 +29,13 @@
 namespace weir::place {
 struct PlaceOptions;
 }  // namespace weir::place
+namespace weir::runtime {
+class NodeResources;
+}  // namespace weir::runtime
 
 namespace weir::session {
+
+class Tasks;
 
 /// kAuto: where the declared gain of many runs repays the compilation. kOn: all regions that a compiler claims.
 enum class CompileRegions : uint8_t { kOff, kAuto, kOn };
@@ -65,9 +70,10 @@ struct SessionOptions {
   bool bfloat16_transfers = false;
   /// After partitioning, checks that each node is on its placed device.
   bool verify_placement = true;
-  /// Makes each device a separate part with transfers between them, as between processes. Otherwise one plan covers all
-  /// devices, which is faster.
+  /// Makes each device a separate part with transfers between them, which is slower than one plan for all devices.
   bool cut_between_devices = false;
+  /// Runs nodes, receives among them, as late as their users allow: less memory, but less runs at the same time.
+  bool late_scheduling = false;
   /// Device of nodes without a request, such as "GPU:0"; empty = the placer's choice.
   std::string default_device = {};
   bool constant_folding = true;
@@ -75,7 +81,8 @@ struct SessionOptions {
   /// Replaces several ops by a fused op if a device has a kernel for it (core/fuse).
   bool fusion = true;
   /// Whether compilers of plugins take regions of ops when a plan is made; never without fusion. Results may then
-  /// differ from those of the ops in the last places.
+  /// differ from those of the ops in the last places, and from those of a plan that is cut otherwise, so that it is
+  /// off until a configuration, whose default is kAuto, asks for it.
   CompileRegions compile_regions = CompileRegions::kOff;
   /// Time limit of a compilation.
   int64_t compile_limit_ms = 10000;
@@ -98,11 +105,15 @@ struct SessionOptions {
   std::string profile_file = {};
   /// Results larger than this and larger than their operands are not folded.
   uint64_t max_folded_bytes = 10u << 20;
-  /// Number of combinations of fed shapes per signature that get an exact plan. Others share a generic plan, which is
-  /// slower because fewer shapes are known (core/session/signature.h).
+  /// Combinations of fed shapes per signature that get an exact plan. Others share a slower one (signature.h).
   int exact_plans = 4;
   /// The scope of variables; null = a scope owned by this session.
   std::shared_ptr<runtime::ResourceScope> resources = {};
+  /// What kernels keep between steps, by node; null = owned by this session.
+  std::shared_ptr<runtime::NodeResources> node_resources = {};
+  /// The tasks of a cluster that run the steps, cut at their borders; null = this process. The runtime has the devices
+  /// of all tasks.
+  std::shared_ptr<Tasks> tasks = {};
 };
 
 /// The devices visible to sessions of the runtime; does not open them.
@@ -141,9 +152,10 @@ class Session {
                                 std::span<const std::string> targets);
   /// Runs the next part: everything that the feeds given so far allow. InvalidArgument with TensorFlow's texts for
   /// feeds and fetches that are not in the setup, are repeated or cannot be computed yet, and for feeds of another type
-  /// or shape. The run ends when everything was fed and fetched, or on any other error.
+  /// or shape. The run ends when everything was fed and fetched, or on any other error. `options` are of this part;
+  /// nothing is reported.
   Result<std::vector<Tensor>> PRun(const std::string& handle, std::span<const Feed> feeds,
-                                   std::span<const std::string> fetches);
+                                   std::span<const std::string> fetches, const RunOptions& options = {});
 
   /// Later runs fail with Cancelled "Session has been closed."; runs in progress are cancelled but not waited for.
   /// Plans, and variables unless SessionOptions::resources is set, are freed with the last run. Repeated calls have no

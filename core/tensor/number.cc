@@ -46,15 +46,14 @@ T Clamped(double value) {
 }
 
 template <class T>
-Result<Tensor> Filled(DType dtype, T value) {
-  WEIR_ASSIGN(Tensor tensor, Tensor::Make(dtype, Shape()));
-  std::memcpy(tensor.mutable_raw(), &value, sizeof(T));
-  return tensor;
+Status Put(std::byte* element, T value) {
+  std::memcpy(element, &value, sizeof(T));
+  return {};
 }
 
-Result<Tensor> Narrow(DType dtype, double value, double low, double high) {
+Status PutNarrow(std::byte* element, double value, double low, double high) {
   const double inside = std::isnan(value) ? 0.0 : std::clamp(value, low, high);
-  return Filled(dtype, static_cast<int8_t>(inside));
+  return Put(element, static_cast<int8_t>(inside));
 }
 
 }  // namespace
@@ -165,55 +164,64 @@ std::complex<double> ElementAsComplex(const Tensor& tensor, int64_t i) {
   return ElementAsDouble(tensor, i);
 }
 
-Result<Tensor> ScalarFrom(DType dtype, double value) {
+Status StoreNumber(DType dtype, std::complex<double> number, std::byte* element) {
+  const double value = number.real();
   switch (dtype) {
     case DType::kFloat:
-      return Filled(dtype, static_cast<float>(value));
+      return Put(element, static_cast<float>(value));
     case DType::kDouble:
-      return Filled(dtype, value);
+      return Put(element, value);
     case DType::kHalf:
-      return Filled(dtype, FloatToHalf(static_cast<float>(value)));
+      return Put(element, FloatToHalf(static_cast<float>(value)));
     case DType::kBfloat16:
-      return Filled(dtype, FloatToBfloat16(static_cast<float>(value)));
+      return Put(element, FloatToBfloat16(static_cast<float>(value)));
     case DType::kComplex64:
-      return Filled(dtype, std::complex<float>(static_cast<float>(value)));
+      return Put(element, std::complex<float>(number));
     case DType::kComplex128:
-      return Filled(dtype, std::complex<double>(value));
+      return Put(element, number);
     case DType::kBool:
-      return Filled(dtype, static_cast<uint8_t>(value != 0));
+      return Put(element, static_cast<uint8_t>(value != 0));
     case DType::kInt8:
     case DType::kQint8:
-      return Filled(dtype, Clamped<int8_t>(value));
+      return Put(element, Clamped<int8_t>(value));
     case DType::kUint8:
     case DType::kQuint8:
-      return Filled(dtype, Clamped<uint8_t>(value));
+      return Put(element, Clamped<uint8_t>(value));
     case DType::kInt16:
     case DType::kQint16:
-      return Filled(dtype, Clamped<int16_t>(value));
+      return Put(element, Clamped<int16_t>(value));
     case DType::kUint16:
     case DType::kQuint16:
-      return Filled(dtype, Clamped<uint16_t>(value));
+      return Put(element, Clamped<uint16_t>(value));
     case DType::kInt32:
     case DType::kQint32:
-      return Filled(dtype, Clamped<int32_t>(value));
+      return Put(element, Clamped<int32_t>(value));
     case DType::kUint32:
-      return Filled(dtype, Clamped<uint32_t>(value));
+      return Put(element, Clamped<uint32_t>(value));
     case DType::kInt64:
-      return Filled(dtype, Clamped<int64_t>(value));
+      return Put(element, Clamped<int64_t>(value));
     case DType::kUint64:
-      return Filled(dtype, Clamped<uint64_t>(value));
+      return Put(element, Clamped<uint64_t>(value));
     case DType::kInt4:
-      return Narrow(dtype, value, -8, 7);
+      return PutNarrow(element, value, -8, 7);
     case DType::kUint4:
-      return Narrow(dtype, value, 0, 15);
+      return PutNarrow(element, value, 0, 15);
     case DType::kInt2:
-      return Narrow(dtype, value, -2, 1);
+      return PutNarrow(element, value, -2, 1);
     case DType::kUint2:
-      return Narrow(dtype, value, 0, 3);
+      return PutNarrow(element, value, 0, 3);
     default:
       if (IsFloating(dtype)) return Unimplemented("a number cannot be converted to {}", Name(dtype));
       return InvalidArgument("a number cannot be converted to {}", Name(dtype));
   }
+}
+
+Result<Tensor> ScalarFrom(DType dtype, double value) {
+  std::byte element[sizeof(std::complex<double>)];
+  WEIR_TRY(StoreNumber(dtype, value, element));
+  WEIR_ASSIGN(Tensor tensor, Tensor::Make(dtype, Shape()));
+  std::memcpy(tensor.mutable_raw(), element, tensor.bytes());
+  return tensor;
 }
 
 }  // namespace weir

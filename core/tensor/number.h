@@ -3,6 +3,7 @@
 #define WEIR_CORE_TENSOR_NUMBER_H_
 
 #include <complex>
+#include <cstddef>
 #include <cstdint>
 
 #include "core/base/status.h"
@@ -26,8 +27,11 @@ std::complex<double> ElementAsComplex(const Tensor& tensor, int64_t i);
 /// Element `i` of a host tensor of an integer, quantised or bool type, exactly (uint64 wraps); 0 for other types.
 int64_t ElementAsInt(const Tensor& tensor, int64_t i);
 
-/// A scalar of a floating, complex, integer, quantised or bool type, converted as in C++. Values out of an integer
-/// type's range are clamped. InvalidArgument for other types, Unimplemented for float8.
+/// Writes an element of a floating, complex, integer, quantised or bool type, converted as in C++; real types get the
+/// real part. Values out of an integer type's range are clamped. InvalidArgument for other types, Unimplemented for
+/// float8.
+Status StoreNumber(DType dtype, std::complex<double> number, std::byte* element);
+/// A scalar that is stored so.
 Result<Tensor> ScalarFrom(DType dtype, double value);
 
 }  // namespace weir

@@ -6,8 +6,10 @@
 
 #include "core/base/errors.h"
 #include "core/proto/parse.h"
+#include "core/proto/wire_fields.h"
 #include "core/tensor/buffer.h"
 #include "core/tensor/resource.h"
+#include "core/tensor/tensor_content.h"
 #include "weir/proto/tensor.pb.h"
 
 namespace weir {
@@ -15,44 +17,17 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "tensor_content is little-endian");
 
-/// Reads varints from a byte string.
-class VarintReader {
- public:
-  explicit VarintReader(std::string_view bytes) : bytes_(bytes) {}
-
-  bool Next(uint64_t& value) {
-    value = 0;
-    for (int shift = 0; shift < 64 && at_ < bytes_.size(); shift += 7) {
-      const auto byte = static_cast<unsigned char>(bytes_[at_++]);
-      value |= uint64_t{byte & 0x7fu} << shift;
-      if ((byte & 0x80) == 0) return true;
-    }
-    return false;
-  }
-  std::string_view rest() const { return bytes_.substr(at_); }
-
- private:
-  std::string_view bytes_;
-  size_t at_ = 0;
-};
-
-void AppendVarint(uint64_t value, std::string& to) {
-  for (; value >= 0x80; value >>= 7) to.push_back(static_cast<char>(value | 0x80));
-  to.push_back(static_cast<char>(value));
-}
-
 /// Splits content framed as lengths followed by bytes into `count` items; false if the framing is malformed.
 template <class Take>
 bool Unframe(std::string_view content, int64_t count, Take take) {
   if (static_cast<uint64_t>(count) > content.size()) return false;
-  VarintReader reader(content);
+  std::string_view rest = content;
   std::vector<uint64_t> lengths(static_cast<size_t>(count));
   uint64_t total = 0;
   for (uint64_t& length : lengths) {
-    if (!reader.Next(length) || length > content.size()) return false;
+    if (!proto::TakeVarint(rest, length) || length > content.size()) return false;
     total += length;  // at most content.size()^2 < 2^62
   }
-  std::string_view rest = reader.rest();
   if (total != rest.size()) return false;
   for (int64_t i = 0; i < count; ++i) {
     const uint64_t length = lengths[static_cast<size_t>(i)];
@@ -333,7 +308,7 @@ void WriteContent(const Tensor& tensor, tf::TensorProto& proto) {
     return;
   }
   if (tensor.dtype() == DType::kString) {
-    for (const std::string& item : tensor.as<std::string>()) AppendVarint(item.size(), content);
+    for (const std::string& item : tensor.as<std::string>()) proto::AppendVarint(item.size(), content);
     for (const std::string& item : tensor.as<std::string>()) content += item;
     return;
   }
@@ -342,7 +317,7 @@ void WriteContent(const Tensor& tensor, tf::TensorProto& proto) {
     tf::ResourceHandleProto handle_proto;
     HandleToProto(handle, handle_proto);
     const std::string item = handle_proto.SerializeAsString();
-    AppendVarint(item.size(), content);
+    proto::AppendVarint(item.size(), content);
     items += item;
   }
   content += items;
@@ -379,6 +354,8 @@ Result<Tensor> TensorFromProto(const tf::TensorProto& proto, ExpansionBudget* bu
 }
 
 Result<Tensor> ParseTensorProto(std::string_view bytes, ExpansionBudget* budget) {
+  WEIR_ASSIGN(Tensor content, TensorOfContent(bytes));
+  if (content.valid()) return content;
   tf::TensorProto proto;
   WEIR_TRY(proto::ParseBinary(bytes, "TensorProto", proto));
   return TensorFromProto(proto, budget);

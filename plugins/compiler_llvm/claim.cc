@@ -24,6 +24,9 @@ constexpr double kFarBytes = 16 << 20;
 constexpr double kNsPerUnit = 6;  // a row
 constexpr double kNsPerCall = 15;
 constexpr double kCompileNs = 2.5e6, kCompileNsPerNode = 3e5;
+constexpr double kScalarNs = 0.4;     // a scalar's addition
+constexpr double kIterationNs = 0.6;  // of a loop, beside its nodes
+constexpr double kCompileNsPerScalar = 3e4;
 
 class Claimer {
  public:
@@ -225,7 +228,7 @@ class Claimer {
       const double width = std::max(1.0, sdk::SizeOf(program.nodes[i].dtype) / 4.0);
       const Place& place = program.nodes[i].place;
       work += graph.nodes[i].rule->cost *
-              (place.column ? visits * kNsPerAdd * width * (wide_ ? 1 : 1.8) : (place.row ? rows : 1) * 0.4);
+              (place.column ? visits * kNsPerAdd * width * (wide_ ? 1 : 1.8) : (place.row ? rows : 1) * kScalarNs);
     }
     double bytes = 0;
     const auto add = [&](uint32_t value) {
@@ -262,6 +265,30 @@ class Claimer {
 };
 
 }  // namespace
+
+std::optional<Claim> ClaimLoop(const weir_region& candidate, bool wide_vectors) {
+  Claim claim;
+  const std::optional<Graph> graph = ReadRegion(candidate, &claim.reason);
+  if (!graph || !graph->loop) return std::nullopt;
+  const std::optional<Program> program = PlanLoop(*graph, &claim.reason);
+  if (!program) return std::nullopt;
+  // Each vector of columns runs all iterations, with the scalars.
+  const int64_t vectors = (program->columns + program->lanes - 1) / program->lanes;
+  double scalars = kIterationNs, columns = 0;
+  for (uint32_t n = 0; n < candidate.node_count; ++n) {
+    claim.nodes.push_back(n);
+    const double cost = graph->nodes[n].rule->cost, width = std::max(1.0, sdk::SizeOf(program->nodes[n].dtype) / 4.0);
+    if (program->nodes[n].place.column) {
+      columns += cost * width * kNsPerAdd * (wide_vectors ? 1 : 1.8) * program->lanes;
+    } else {
+      scalars += cost * kScalarNs;
+    }
+  }
+  claim.predicted_ns = static_cast<double>(vectors) * std::max(scalars, columns);
+  claim.compile_ns = kCompileNs + kCompileNsPerScalar * candidate.node_count;
+  claim.reason = std::to_string(candidate.node_count) + " ops of an iteration in registers";
+  return claim;
+}
 
 std::vector<Claim> ClaimNodes(const weir_region& candidate, bool wide_vectors, const weir_profile* profile) {
   return Claimer(candidate, wide_vectors, profile).Run();

@@ -3,6 +3,7 @@
 #define WEIR_PLUGINS_COMPILER_LLVM_CLAIM_H_
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,9 @@ struct Claim {
 /// Disjoint sets, each of which `compile` takes, and which can run in the place of their last nodes.
 /// `profile` may be null; times then hold for a processor of 2022.
 std::vector<Claim> ClaimNodes(const weir_region& candidate, bool wide_vectors, const weir_profile* profile);
+
+/// The claim of a whole loop; none if there is no code for it.
+std::optional<Claim> ClaimLoop(const weir_region& candidate, bool wide_vectors);
 
 }  // namespace weir::compiler_llvm
 

@@ -8,89 +8,19 @@
 
 #include "plugins/compiler_llvm/build.h"
 #include "plugins/compiler_llvm/plan.h"
+#include "plugins/functors/kept_regions.h"
 
 namespace weir::compiler_llvm {
 namespace {
 
+using functors::Checksum;
+using functors::kMaxBytes;
+using functors::Reader;
+using functors::Writer;
+
 constexpr std::string_view kMagic = "weirllvm";
-constexpr uint64_t kMaxBytes = 32 << 20;
 constexpr uint64_t kMaxTiles = 1 << 20;
 constexpr uint64_t kMaxScratchBytes = 1 << 28;
-
-/// FNV-1a in 64 bits, of eight bytes at a time.
-uint64_t Checksum(std::span<const uint8_t> bytes) {
-  uint64_t hash = 0xcbf29ce484222325u;
-  for (size_t i = 0; i < bytes.size(); i += 8) {
-    uint64_t word = 0;
-    std::memcpy(&word, bytes.data() + i, std::min<size_t>(8, bytes.size() - i));
-    hash = (hash ^ word) * 0x100000001b3u;
-    hash ^= hash >> 32;
-  }
-  return hash;
-}
-
-class Writer {
- public:
-  void Number(uint64_t n) { bytes_.append(reinterpret_cast<const char*>(&n), sizeof n); }
-  void Bytes(std::string_view text) {
-    Number(text.size());
-    bytes_.append(text);
-  }
-  void Value(const Described& value) {
-    Number(value.dtype);
-    Number(value.dims.size());
-    for (const int64_t extent : value.dims) Number(static_cast<uint64_t>(extent));
-  }
-  std::string Take() { return std::move(bytes_); }
-
- private:
-  std::string bytes_;
-};
-
-/// Gives 0 and nothing after the first fault.
-class Reader {
- public:
-  explicit Reader(std::span<const uint8_t> bytes) : bytes_(bytes) {}
-  bool ok() const { return ok_; }
-  bool AtEnd() const { return ok_ && at_ == bytes_.size(); }
-  size_t at() const { return at_; }
-
-  uint64_t Number(uint64_t most = UINT64_MAX) {
-    uint64_t n = 0;
-    if (!ok_ || bytes_.size() - at_ < sizeof n) return Fail();
-    std::memcpy(&n, bytes_.data() + at_, sizeof n);
-    at_ += sizeof n;
-    return n <= most ? n : Fail();
-  }
-  std::span<const uint8_t> Bytes() {
-    const uint64_t n = Number(kMaxBytes);
-    if (!ok_ || bytes_.size() - at_ < n) {
-      Fail();
-      return {};
-    }
-    at_ += n;
-    return bytes_.subspan(at_ - n, n);
-  }
-  Described Value() {
-    Described value;
-    value.dtype = static_cast<uint32_t>(Number(63));
-    const uint64_t rank = Number(kMaxRank);
-    for (uint64_t i = 0; ok_ && i < rank; ++i) {
-      value.dims.push_back(static_cast<int64_t>(Number(static_cast<uint64_t>(kMaxElements))));
-    }
-    return value;
-  }
-
- private:
-  uint64_t Fail() {
-    ok_ = false;
-    return 0;
-  }
-
-  std::span<const uint8_t> bytes_;
-  size_t at_ = 0;
-  bool ok_ = true;
-};
 
 /// Magic, checksum of what follows, build, level.
 struct Header {

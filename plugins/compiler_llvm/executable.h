@@ -10,15 +10,12 @@
 #include <vector>
 
 #include "plugins/compiler_llvm/backend/backend.h"
+#include "plugins/functors/kept_regions.h"
 #include "sdk/abi/compiler.h"
 
 namespace weir::compiler_llvm {
 
-/// Type and shape of an input or output.
-struct Described {
-  uint32_t dtype = 0;
-  std::vector<int64_t> dims;
-};
+using functors::Described;
 
 /// Everything about an executable but its code.
 struct Description {

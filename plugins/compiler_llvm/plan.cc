@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstddef>
 #include <cstring>
 
 #include "sdk/cpp/status.h"
@@ -460,6 +461,10 @@ std::optional<Graph> ReadRegion(const weir_region& region, std::string* why) {
     }
     if (!FitsRule(*rule, *node, operands.data(), why)) return std::nullopt;
     graph.nodes.push_back(std::move(member));
+  }
+  if (region.struct_size > offsetof(weir_region, loop) && region.loop != nullptr) {
+    if (!ReadLoop(region, &graph, why)) return std::nullopt;
+    return graph;
   }
   for (uint32_t i = 0; i < region.output_count; ++i) {
     const uint32_t output = region.outputs[i];

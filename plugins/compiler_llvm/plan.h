@@ -27,6 +27,7 @@ struct Graph {
   std::vector<const weir_region_value*> inputs;
   std::vector<Member> nodes;
   std::vector<uint32_t> outputs;
+  std::optional<Loop> loop;
 
   const weir_region_value& Value(uint32_t value) const {
     return value < inputs.size() ? *inputs[value] : nodes[value - inputs.size()].node->result;
@@ -46,6 +47,16 @@ enum class Outputs {
 
 /// The nest, or `why` the graph has none.
 std::optional<Program> PlanNest(const Graph& graph, Outputs outputs, std::string* why);
+
+/// The program of a graph that is a loop. Its values must be scalars, or arrays of one shape whose elements do not
+/// depend on each other: no reductions.
+std::optional<Program> PlanLoop(const Graph& graph, std::string* why);
+
+/// PlanLoop, or PlanNest with checked outputs.
+std::optional<Program> PlanGraph(const Graph& graph, std::string* why);
+
+/// Sets the graph's loop and outputs from those of the region, whose nodes it has.
+bool ReadLoop(const weir_region& region, Graph* graph, std::string* why);
 
 /// Elements that the nest visits.
 int64_t VisitsOf(const Program& program);

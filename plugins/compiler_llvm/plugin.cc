@@ -70,23 +70,36 @@ bool IsCancelled(const weir_cancel* cancel) {
   return cancel != nullptr && cancel->cancelled != nullptr && cancel->cancelled(cancel) != 0;
 }
 
+void Show(const Claim& claim, void (*emit)(void* ctx, const weir_claim* claim), void* ctx) {
+  weir_claim record{};
+  record.struct_size = sizeof record;
+  record.node_count = static_cast<uint32_t>(claim.nodes.size());
+  record.nodes = claim.nodes.data();
+  record.predicted_ns = claim.predicted_ns;
+  record.compile_ns = claim.compile_ns;
+  record.scratch_bytes = claim.scratch_bytes;
+  record.reason = sdk::Str(claim.reason);
+  emit(ctx, &record);
+}
+
 int32_t ClaimIn(const weir_compile_target* target, const weir_region* candidate,
                 void (*emit)(void* ctx, const weir_claim* claim), void* ctx, weir_error* error) noexcept {
   return sdk::Guard(error, [&]() -> int32_t {
     std::string why;
     const std::optional<Level> level = LevelOf(*target, &why);
     if (!level) return WEIR_OK;
-    for (const Claim& claim : ClaimNodes(*candidate, *level == Level::kV4, target->profile)) {
-      weir_claim record{};
-      record.struct_size = sizeof record;
-      record.node_count = static_cast<uint32_t>(claim.nodes.size());
-      record.nodes = claim.nodes.data();
-      record.predicted_ns = claim.predicted_ns;
-      record.compile_ns = claim.compile_ns;
-      record.scratch_bytes = claim.scratch_bytes;
-      record.reason = sdk::Str(claim.reason);
-      emit(ctx, &record);
-    }
+    for (const Claim& claim : ClaimNodes(*candidate, *level == Level::kV4, target->profile)) Show(claim, emit, ctx);
+    return WEIR_OK;
+  });
+}
+
+int32_t ClaimLoopIn(const weir_compile_target* target, const weir_region* candidate,
+                    void (*emit)(void* ctx, const weir_claim* claim), void* ctx, weir_error* error) noexcept {
+  return sdk::Guard(error, [&]() -> int32_t {
+    std::string why;
+    const std::optional<Level> level = LevelOf(*target, &why);
+    if (!level) return WEIR_OK;
+    if (const std::optional<Claim> claim = ClaimLoop(*candidate, *level == Level::kV4)) Show(*claim, emit, ctx);
     return WEIR_OK;
   });
 }
@@ -100,7 +113,7 @@ int32_t Compile(const weir_compile_target* target, const weir_region* region, co
     if (!level) return fail.Unimplemented(why);
     const std::optional<Graph> graph = ReadRegion(*region, &why);
     if (!graph) return fail.Unimplemented(why);
-    const std::optional<Program> program = PlanNest(*graph, Outputs::kChecked, &why);
+    const std::optional<Program> program = PlanGraph(*graph, &why);
     if (!program) return fail.Unimplemented(why);
     const Backend* backend = LoadBackend(&why);
     if (backend == nullptr) return fail.Unimplemented(why);
@@ -175,7 +188,8 @@ constexpr weir_compiler_api kApi = {sizeof(weir_compiler_api),
                                     &Serialize,
                                     &Deserialize,
                                     &Compat,
-                                    &Key};
+                                    &Key,
+                                    &ClaimLoopIn};
 
 /// A part of WEIR_PLUGIN: the table of compiler/1.
 struct Compiler {

@@ -8,97 +8,15 @@
 #define WEIR_PLUGINS_COMPILER_LLVM_PROGRAM_H_
 
 #include <cstdint>
+#include <optional>
 #include <vector>
+
+#include "plugins/functors/region_ops.h"
 
 namespace weir::compiler_llvm {
 
-/// Meaning of a node. Where ops of TensorFlow differ only in name, they share one entry.
-enum class Op : uint8_t {
-  kIdentity,
-  kNeg,
-  kAbs,
-  kSign,
-  kSquare,
-  kReciprocal,
-  kSqrt,
-  kRsqrt,
-  kFloor,
-  kCeil,
-  kRound,
-  kExp,
-  kExpm1,
-  kLog,
-  kLog1p,
-  kTanh,
-  kSigmoid,
-  kErf,
-  kRelu,
-  kRelu6,
-  kElu,
-  kSelu,
-  kSoftplus,
-  kSoftsign,
-  kLeakyRelu,
-  kIsFinite,
-  kIsNan,
-  kIsInf,
-  kLogicalNot,
-  kInvert,
-  kPopulationCount,
-  kCast,
-  kAdd,
-  kSub,
-  kMul,
-  kDiv,
-  kDivNoNan,
-  kFloorDiv,
-  kTruncateDiv,
-  kFloorMod,
-  kTruncateMod,
-  kSquaredDifference,
-  kMaximum,
-  kMinimum,
-  kXlogy,
-  kXlog1py,
-  kXdivy,
-  kEqual,
-  kNotEqual,
-  kLess,
-  kLessEqual,
-  kGreater,
-  kGreaterEqual,
-  kLogicalAnd,
-  kLogicalOr,
-  kBitwiseAnd,
-  kBitwiseOr,
-  kBitwiseXor,
-  kLeftShift,
-  kRightShift,
-  kTanhGrad,
-  kSigmoidGrad,
-  kReciprocalGrad,
-  kSqrtGrad,
-  kRsqrtGrad,
-  kReluGrad,
-  kRelu6Grad,
-  kEluGrad,
-  kSeluGrad,
-  kSoftplusGrad,
-  kSoftsignGrad,
-  kLeakyReluGrad,
-  kSelect,
-  kClip,
-  kAddN,
-  kSum,
-  kMean,
-  kProd,
-  kMax,
-  kMin,
-  kAll,
-  kAny,
-};
-
-constexpr bool IsReduction(Op op) { return op >= Op::kSum; }
+using functors::IsReduction;
+using functors::Op;
 
 /// Where a value lies in the nest.
 struct Place {
@@ -141,6 +59,14 @@ struct Stash {
   uint64_t offset = 0;
 };
 
+/// The nodes are computed again and again (weir_region_loop). There are no rows and one unit. The first inputs are the
+/// variables, and so are the outputs. The condition has no columns.
+struct Loop {
+  std::vector<uint32_t> next;  // by variable: its next value
+  uint32_t condition = 0;
+  uint64_t most = 1;  // iterations
+};
+
 struct Program {
   std::vector<int64_t> rows;  // extents of the row dimensions, outermost first
   int64_t columns = 1;
@@ -154,6 +80,7 @@ struct Program {
   std::vector<Output> outputs;
   std::vector<Stash> stashes;
   uint64_t scratch_bytes = 0;
+  std::optional<Loop> loop;
 
   const Place& PlaceOf(uint32_t value) const {
     return value < inputs.size() ? inputs[value].place : nodes[value - inputs.size()].place;

@@ -50,12 +50,12 @@ const Shipped& ShippedProfile() { return kShipped[static_cast<size_t>(ThisCpuCla
 
 /// "AMD EPYC (25/17/1), x86-64-v4, profile amd-avx512"; files of measured times belong to one such text.
 std::string Description() {
-  const weir::sdk::Cpu& cpu = ThisCpu();
+  const weir::sdk::CpuModel cpu = weir::sdk::ReadCpuModel();
   constexpr const char* kLevels[] = {"", "x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4"};
   std::string text = cpu.brand.empty() ? "host processor" : cpu.brand;
   if (cpu.family != 0) {
     text += " (" + std::to_string(cpu.family) + "/" + std::to_string(cpu.model) + "/" + std::to_string(cpu.stepping) +
-            "), " + kLevels[static_cast<size_t>(cpu.Below(HighestIsa()))];
+            "), " + kLevels[static_cast<size_t>(ThisCpu().Below(HighestIsa()))];
   }
   return text + ", profile " + std::string(Name(ThisCpuClass()));
 }

@@ -99,16 +99,39 @@ template <bool kBias, bool kAddend, class T>
   }
 }
 
+/// Columns of rows that are finished several at once, since they fill no vector.
+inline constexpr int64_t kNarrowRow = 16;
+
 /// c [rows, columns] = activation(c + bias + addend), where `bias` [columns] and `addend` [rows, columns] may be null
 /// and do not overlap c; in the instruction set of the function that calls it.
 template <class T>
 [[gnu::always_inline]] inline void FinishRows(const Finish& finish, T* c, const std::type_identity_t<T>* bias,
                                               const std::type_identity_t<T>* addend, int64_t rows, int64_t columns) {
-  if (bias != nullptr && addend != nullptr) return FinishRowsOf<true, true>(finish, c, bias, addend, rows, columns);
-  if (bias != nullptr) return FinishRowsOf<true, false>(finish, c, bias, addend, rows, columns);
-  if (addend != nullptr) return FinishRowsOf<false, true>(finish, c, bias, addend, rows, columns);
-  if (finish.activation != Activation::kNone) {
-    FinishRowsOf<false, false>(finish, c, bias, addend, rows, columns);
+  if (bias == nullptr) {
+    if (addend != nullptr) return FinishRowsOf<false, true>(finish, c, bias, addend, 1, rows * columns);
+    if (finish.activation != Activation::kNone) {
+      FinishRowsOf<false, false>(finish, c, bias, addend, 1, rows * columns);
+    }
+    return;
+  }
+  T repeated[4 * kNarrowRow];
+  int64_t together = 1;  // rows that are taken as one
+  if (columns > 0 && columns < kNarrowRow) {
+    together = 4 * kNarrowRow / columns;
+    for (int64_t i = 0; i < together * columns; ++i) repeated[i] = bias[i % columns];
+  }
+  for (int64_t left = rows; left > 0;) {
+    const int64_t count = left / together, wide = together * columns;
+    const T* const biases = together > 1 ? repeated : bias;
+    if (addend != nullptr) {
+      FinishRowsOf<true, true>(finish, c, biases, addend, count, wide);
+      addend += count * wide;
+    } else {
+      FinishRowsOf<true, false>(finish, c, biases, addend, count, wide);
+    }
+    c += count * wide;
+    left -= count * together;
+    together = 1;
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "plugins/functors/operands.h"
 #include "sdk/cpp/kernel.h"
 
 namespace weir::kernels_eigen {
@@ -27,10 +28,7 @@ void AddTensorScatter(sdk::KernelTable& k);
 void AddTriangularSolve(sdk::KernelTable& k);
 void AddUnique(sdk::KernelTable& k);
 
-/// An extent is 0. The product of the others may then overflow.
-inline bool HasNoElements(const weir_shape& shape) {
-  return std::find(shape.dims, shape.dims + shape.rank, 0) != shape.dims + shape.rank;
-}
+using functors::HasNoElements;
 
 }  // namespace weir::kernels_eigen
 

@@ -6,6 +6,7 @@
 #include "plugins/functors/biased_convolution.h"
 #include "plugins/functors/finish_rows.h"
 #include "plugins/kernels_onednn/families.h"
+#include "plugins/kernels_onednn/library.h"
 #include "plugins/kernels_onednn/packed.h"
 #include "plugins/kernels_onednn/primitive.h"
 #include "sdk/cpp/convolutions.h"
@@ -47,9 +48,9 @@ struct ArrayDescs {
     const dnnl_dims_t x_dims = {images_at_once, conv.in, h.input, w.input};
     const dnnl_dims_t y_dims = {images_at_once, conv.out, h.output, w.output}, bias_dims = {conv.out};
     const dnnl_format_tag_t images = conv.windows.channels_first ? dnnl_nchw : dnnl_nhwc;
-    if (dnnl_memory_desc_init_by_tag(&x, 4, x_dims, dnnl_f32, images) != dnnl_success ||
-        dnnl_memory_desc_init_by_tag(&y, 4, y_dims, dnnl_f32, images) != dnnl_success ||
-        dnnl_memory_desc_init_by_tag(&bias, 1, bias_dims, dnnl_f32, dnnl_a) != dnnl_success) {
+    if (OneDnn().dnnl_memory_desc_init_by_tag(&x, 4, x_dims, dnnl_f32, images) != dnnl_success ||
+        OneDnn().dnnl_memory_desc_init_by_tag(&y, 4, y_dims, dnnl_f32, images) != dnnl_success ||
+        OneDnn().dnnl_memory_desc_init_by_tag(&bias, 1, bias_dims, dnnl_f32, dnnl_a) != dnnl_success) {
       return false;
     }
     // The filter is [height, width, input channels of a group, outputs].
@@ -60,10 +61,10 @@ struct ArrayDescs {
     const dnnl_dims_t group_steps = {out, 1, conv.out, w.window * in * conv.out, in * conv.out};
     const bool grouped = conv.groups > 1;
     const int rank = grouped ? 5 : 4;
-    return dnnl_memory_desc_init_by_strides(&filter, rank, grouped ? group_dims : dims, dnnl_f32,
-                                            grouped ? group_steps : steps) == dnnl_success &&
-           dnnl_memory_desc_init_by_tag(&filter_open, rank, grouped ? group_dims : dims, dnnl_f32,
-                                        dnnl_format_tag_any) == dnnl_success;
+    return OneDnn().dnnl_memory_desc_init_by_strides(&filter, rank, grouped ? group_dims : dims, dnnl_f32,
+                                                     grouped ? group_steps : steps) == dnnl_success &&
+           OneDnn().dnnl_memory_desc_init_by_tag(&filter_open, rank, grouped ? group_dims : dims, dnnl_f32,
+                                                 dnnl_format_tag_any) == dnnl_success;
   }
 };
 
@@ -80,16 +81,16 @@ dnnl_status_t Describe(const Convolution& conv, Direction direction, const Array
   const dnnl_dims_t after = {used(h), used(w)};
   switch (direction) {
     case Direction::kForward:
-      return dnnl_dilated_convolution_forward_desc_init(desc, dnnl_forward_inference, dnnl_convolution_direct,
-                                                        &arrays.x, &arrays.filter_open, biased ? &arrays.bias : nullptr,
-                                                        &arrays.y, strides, dilations, before, after);
+      return OneDnn().dnnl_dilated_convolution_forward_desc_init(
+          desc, dnnl_forward_inference, dnnl_convolution_direct, &arrays.x, &arrays.filter_open,
+          biased ? &arrays.bias : nullptr, &arrays.y, strides, dilations, before, after);
     case Direction::kByInput:
-      return dnnl_dilated_convolution_backward_data_desc_init(
+      return OneDnn().dnnl_dilated_convolution_backward_data_desc_init(
           desc, dnnl_convolution_direct, &arrays.x, &arrays.filter_open, &arrays.y, strides, dilations, before, after);
     default:
-      return dnnl_dilated_convolution_backward_weights_desc_init(desc, dnnl_convolution_direct, &arrays.x,
-                                                                 &arrays.filter_open, nullptr, &arrays.y, strides,
-                                                                 dilations, before, after);
+      return OneDnn().dnnl_dilated_convolution_backward_weights_desc_init(desc, dnnl_convolution_direct, &arrays.x,
+                                                                          &arrays.filter_open, nullptr, &arrays.y,
+                                                                          strides, dilations, before, after);
   }
 }
 
@@ -104,6 +105,12 @@ bool Serves(const Convolution& conv, bool depthwise) {
   return !depthwise || conv.in == conv.out;
 }
 
+/// The share of the lanes of whole vectors that so many channels fill.
+double FilledLanes(int64_t channels) {
+  const int64_t lanes = sdk::ThisCpu().Below(sdk::HighestIsa()) == sdk::Isa::kV4 ? 16 : 8;
+  return static_cast<double>(channels) / static_cast<double>((channels + lanes - 1) / lanes * lanes);
+}
+
 template <Direction kDirection, bool kDepthwise>
 struct Conv2D {
   static constexpr size_t kFilter = kDirection == Direction::kByFilter ? 2 : 1;  // among the primitive's operands
@@ -116,6 +123,7 @@ struct Conv2D {
   uint64_t filter_bytes = 0;
 
   int32_t Prepare(sdk::Prep& prep, bool biased = false) {
+    if (const int32_t code = LoadOneDnn(prep.error()); code != WEIR_OK) return code;
     if (const int32_t code = conv.Plan(prep, kDirection, 2, kDepthwise); code != WEIR_OK) return code;
     if (conv.empty) return WEIR_OK;
     if (!Serves(conv, kDepthwise)) return prep.error().Unimplemented("oneDNN takes no convolution of this shape");
@@ -128,7 +136,7 @@ struct Conv2D {
     }
     if (const int32_t code = primitive.Make(&desc, Arguments(biased), prep.error()); code != WEIR_OK) return code;
     const dnnl_memory_desc_t& filter = primitive.desc(kFilter);
-    if (dnnl_memory_desc_equal(&filter, &arrays.filter) == 0) {
+    if (OneDnn().dnnl_memory_desc_equal(&filter, &arrays.filter) == 0) {
       if (const int32_t code = PlanFilter(prep, arrays.filter, filter); code != WEIR_OK) return code;
     }
     prep.Scratch(primitive.scratch_bytes() + filter_bytes);
@@ -195,9 +203,11 @@ struct Conv2D {
     cost.flops = conv.Flops();
     cost.bytes = 4 * static_cast<double>(prep.size(0) + prep.size(1));
     const double in = static_cast<double>(conv.group_in());
-    const double share = kDepthwise ? 0.45 : 0.95 * in / (in + 0.6);
+    double filled = FilledLanes(kDirection == Direction::kByInput ? conv.group_in() : conv.group_out());
+    if (kDirection == Direction::kByFilter) filled *= FilledLanes(conv.group_in());
+    const double share = kDepthwise ? 0.45 : 0.95 * in / (in + 1.2) * filled;
     const bool reorders = kDirection != Direction::kForward || prep.input(1).value == nullptr;
-    cost.whole_ns = 400 + cost.flops / (share * peak) + (reorders ? 0.25 * static_cast<double>(prep.size(1)) : 0);
+    cost.whole_ns = 1200 + cost.flops / (share * peak) + (reorders ? 0.25 * static_cast<double>(prep.size(1)) : 0);
     return cost;
   }
 
@@ -215,7 +225,7 @@ struct Conv2D {
   }
 
   int32_t PlanFilter(sdk::Prep& prep, const dnnl_memory_desc_t& stored, const dnnl_memory_desc_t& wanted) {
-    const size_t bytes = (dnnl_memory_desc_get_size(&wanted) + 63) / 64 * 64;
+    const size_t bytes = (OneDnn().dnnl_memory_desc_get_size(&wanted) + 63) / 64 * 64;
     if constexpr (kDirection == Direction::kByFilter) {
       filter_bytes = bytes;
       return reordering.MakeReorder(wanted, stored, prep.error());

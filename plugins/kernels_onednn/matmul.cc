@@ -5,6 +5,7 @@
 #include "plugins/functors/biased_product.h"
 #include "plugins/functors/finish_rows.h"
 #include "plugins/kernels_onednn/families.h"
+#include "plugins/kernels_onednn/library.h"
 #include "plugins/kernels_onednn/packed.h"
 #include "plugins/kernels_onednn/primitive.h"
 #include "sdk/cpp/cpu.h"
@@ -74,6 +75,7 @@ struct MatMul {
     const weir_tensor* b = prep.input(1).value;
     const bool constant_b = b != nullptr && b->buf.host != nullptr;
     way = WayOf(p, products.count(), constant_b);
+    if (const int32_t code = LoadOneDnn(prep.error()); code != WEIR_OK) return code;
     const OneThread one;
     if (way != Way::kGemm) {
       if (const int32_t code = MakePrimitive(prep, constant_b ? b->buf.host : nullptr); code != WEIR_OK) return code;
@@ -90,11 +92,12 @@ struct MatMul {
     const dnnl_dims_t c_steps = {p.n, 1};
     dnnl_memory_desc_t a, b, b_open, c;
     dnnl_matmul_desc_t desc;
-    const bool made = dnnl_memory_desc_init_by_strides(&a, 2, a_dims, dnnl_f32, a_steps) == dnnl_success &&
-                      dnnl_memory_desc_init_by_strides(&b, 2, b_dims, dnnl_f32, b_steps) == dnnl_success &&
-                      dnnl_memory_desc_init_by_tag(&b_open, 2, b_dims, dnnl_f32, dnnl_format_tag_any) == dnnl_success &&
-                      dnnl_memory_desc_init_by_strides(&c, 2, c_dims, dnnl_f32, c_steps) == dnnl_success &&
-                      dnnl_matmul_desc_init(&desc, &a, way == Way::kPacked ? &b_open : &b, nullptr, &c) == dnnl_success;
+    const bool made =
+        OneDnn().dnnl_memory_desc_init_by_strides(&a, 2, a_dims, dnnl_f32, a_steps) == dnnl_success &&
+        OneDnn().dnnl_memory_desc_init_by_strides(&b, 2, b_dims, dnnl_f32, b_steps) == dnnl_success &&
+        OneDnn().dnnl_memory_desc_init_by_tag(&b_open, 2, b_dims, dnnl_f32, dnnl_format_tag_any) == dnnl_success &&
+        OneDnn().dnnl_memory_desc_init_by_strides(&c, 2, c_dims, dnnl_f32, c_steps) == dnnl_success &&
+        OneDnn().dnnl_matmul_desc_init(&desc, &a, way == Way::kPacked ? &b_open : &b, nullptr, &c) == dnnl_success;
     if (!made) return prep.error().Unimplemented("oneDNN takes no product of this shape");
     if (const int32_t code = primitive.Make(&desc, {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST}, prep.error());
         code != WEIR_OK) {
@@ -135,8 +138,8 @@ struct MatMul {
     const Product& p = products.one();
     const float* const right = packed != nullptr ? packed.get() : b;
     if (way != Way::kGemm) return primitive.Run({a, right, c, scratch}, env.error());
-    const dnnl_status_t status = dnnl_sgemm(p.transpose_a ? 'T' : 'N', p.transpose_b ? 'T' : 'N', rows, p.n, p.k, 1, a,
-                                            p.lda(), b, p.ldb(), 0, c, p.n);
+    const dnnl_status_t status = OneDnn().dnnl_sgemm(p.transpose_a ? 'T' : 'N', p.transpose_b ? 'T' : 'N', rows, p.n,
+                                                     p.k, 1, a, p.lda(), b, p.ldb(), 0, c, p.n);
     if (status == dnnl_success) return WEIR_OK;
     return env.error().Fail(WEIR_INTERNAL, "oneDNN: sgemm gave status ", static_cast<int>(status));
   }
@@ -180,7 +183,7 @@ struct DescentByProduct {
   int32_t Prepare(sdk::Prep& prep) {
     if (const int32_t code = products.PlanMatMulUpdate(prep); code != WEIR_OK) return code;
     products.Tile(prep, kTileFlops);
-    return WEIR_OK;
+    return LoadOneDnn(prep.error());
   }
 
   int32_t Run(sdk::Env& env, sdk::Variable<float> var, sdk::View<const float> alpha, sdk::View<const float> x,
@@ -192,8 +195,8 @@ struct DescentByProduct {
     dnnl_status_t status = dnnl_success;
     products.ForTiles(env, x.data(), y.data(), var.data(), [&](const float* a, const float* b, float* c, int64_t rows) {
       if (alpha[0] == 0) return sdk::SubtractNothing(p, rows, a, b, c);
-      const dnnl_status_t step = dnnl_sgemm(p.transpose_a ? 'T' : 'N', p.transpose_b ? 'T' : 'N', rows, p.n, p.k,
-                                            -alpha[0], a, p.lda(), b, p.ldb(), 1, c, p.n);
+      const dnnl_status_t step = OneDnn().dnnl_sgemm(p.transpose_a ? 'T' : 'N', p.transpose_b ? 'T' : 'N', rows, p.n,
+                                                     p.k, -alpha[0], a, p.lda(), b, p.ldb(), 1, c, p.n);
       if (status == dnnl_success) status = step;
     });
     if (status == dnnl_success) return WEIR_OK;

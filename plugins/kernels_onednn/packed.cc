@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "plugins/functors/shared_by_content.h"
+#include "plugins/kernels_onednn/library.h"
 #include "plugins/kernels_onednn/primitive.h"
 
 namespace weir::kernels_onednn {
@@ -17,7 +18,7 @@ int32_t Pack(const dnnl_memory_desc_t& from, const void* constant, int64_t eleme
   functors::AppendBytes(to, &form);
   int32_t code = WEIR_OK;
   *packed = known->Of(std::move(form), static_cast<const float*>(constant), elements, [&]() -> PackedArray {
-    const size_t bytes = (dnnl_memory_desc_get_size(&to) + 63) / 64 * 64;
+    const size_t bytes = (OneDnn().dnnl_memory_desc_get_size(&to) + 63) / 64 * 64;
     std::shared_ptr<float> made(static_cast<float*>(std::aligned_alloc(64, bytes)), [](float* p) { std::free(p); });
     code = made == nullptr ? error.ResourceExhausted("no memory for ", bytes, " bytes")
                            : Reorder(from, constant, to, made.get(), error);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "plugins/kernels_onednn/families.h"
+#include "plugins/kernels_onednn/library.h"
 #include "plugins/kernels_onednn/primitive.h"
 #include "sdk/cpp/kernel.h"
 
@@ -56,12 +57,13 @@ struct Softmax {
     rows = classes == 0 ? 0 : sdk::SizeOf(shape) / classes;
     prep.MayAlias(0, 0);
     if (rows == 0) return WEIR_OK;
+    if (const int32_t code = LoadOneDnn(prep.error()); code != WEIR_OK) return code;
     const OneThread one;
     const dnnl_dims_t dims = {rows, classes};
     dnnl_memory_desc_t data;
     dnnl_softmax_desc_t desc;
-    const auto describe = kLog ? &dnnl_logsoftmax_forward_desc_init : &dnnl_softmax_forward_desc_init;
-    if (dnnl_memory_desc_init_by_tag(&data, 2, dims, dnnl_f32, dnnl_ab) != dnnl_success ||
+    const auto describe = kLog ? OneDnn().dnnl_logsoftmax_forward_desc_init : OneDnn().dnnl_softmax_forward_desc_init;
+    if (OneDnn().dnnl_memory_desc_init_by_tag(&data, 2, dims, dnnl_f32, dnnl_ab) != dnnl_success ||
         describe(&desc, dnnl_forward_inference, &data, 1) != dnnl_success) {
       return prep.error().Unimplemented("oneDNN takes no softmax of this shape");
     }

@@ -3,7 +3,8 @@
  * A region is plain data: inputs, nodes in topological order, and outputs. A value is numbered: input i is i, the
  * result of node j is input_count + j. All shapes are known. The core shows a candidate region to `claim`, which
  * proposes sets of its nodes; it makes a region of each set that it accepts and calls `compile` once, when the plan is
- * made. No region crosses control flow, devices or state.
+ * made. No region crosses control flow, devices or state; a region may be a whole loop (weir_region_loop), which the
+ * core shows to `claim_loop`.
  *
  * Every function may be called from any thread, several at once. `compile` and `deserialize` may take long and are
  * abandoned after the core's deadline; a compiler loads what is expensive there and not in `init`. Of the host table it
@@ -63,6 +64,22 @@ enum {
   WEIR_REGION_DETERMINISTIC = 1u
 };
 
+/* The region is a loop: its nodes are computed again and again. The first `variable_count` inputs are the loop's
+ * variables; the outputs are the same numbers, 0 to variable_count - 1, and mean the variables at the end. The caller
+ * has seen that the condition holds for the inputs. An execution does
+ *   do { every variable gets its next value } while (the condition holds for the new values, and fewer than
+ *                                                    most_iterations were made)
+ * where all next values are those of the old variables. It is called again if it ended by number, so that the core
+ * learns in between whether the step goes on. */
+typedef struct weir_region_loop {
+  uint32_t struct_size;
+  uint32_t variable_count;
+  const uint32_t* next; /* by variable: the number of its next value, of the variable's type and shape */
+  uint32_t condition;   /* number of a value: a bool of one element */
+  uint32_t reserved;
+  uint64_t most_iterations; /* at least 1 */
+} weir_region_loop;
+
 typedef struct weir_region {
   uint32_t struct_size;
   uint32_t flags; /* WEIR_REGION_* */
@@ -72,8 +89,9 @@ typedef struct weir_region {
   uint32_t reserved;
   const weir_region_value* const* inputs;
   const weir_region_node* const* nodes;
-  const uint32_t* outputs; /* numbers of values, each a node's result, ascending; in a candidate: those with uses
-                              outside it */
+  const uint32_t* outputs;      /* numbers of values, each a node's result, ascending; in a candidate: those with uses
+                                   outside it */
+  const weir_region_loop* loop; /* null: the nodes are computed once. Only shown to a compiler with `claim_loop` */
 } weir_region;
 
 /* The processor for which code is made. */
@@ -161,6 +179,12 @@ typedef struct weir_compiler_api {
   /* Passes to `emit` once everything beside region and target on which the code depends: versions of the plugin and of
    * its libraries, options. Printable, at most 1,024 bytes. Fast: loads nothing. */
   void (*key)(const weir_compile_target* target, void (*emit)(void* ctx, weir_str text), void* ctx);
+
+  /* Since 1.1; optional. Like claim, for a candidate that is a loop. Emits at most one proposal, of all nodes; its
+   * predicted_ns is the time of an iteration. most_iterations is 1 here, and chosen by the core from that time. A
+   * compiler without it is shown no loops. */
+  int32_t (*claim_loop)(const weir_compile_target* target, const weir_region* candidate,
+                        void (*emit)(void* ctx, const weir_claim* claim), void* ctx, weir_error* error);
 } weir_compiler_api;
 
 #ifdef __cplusplus

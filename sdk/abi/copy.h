@@ -14,13 +14,14 @@ extern "C" {
 enum {
   WEIR_COPY_NO = 0,
   WEIR_COPY_DIRECT = 1, /* copy_peer accepts the source's buffer unchanged */
-  WEIR_COPY_IMPORT = 2  /* after memory/1 export_handle and import_handle */
+  WEIR_COPY_IMPORT = 2  /* reserved, taken as NO: after memory/1 export_handle and import_handle */
 };
 
 typedef struct weir_copy_api {
   uint32_t struct_size;
   uint32_t reserved;
-  /* WEIR_COPY_*. Pure; any thread. Not symmetric: the result for the opposite direction may differ. */
+  /* WEIR_COPY_*. Pure; any thread. Not symmetric: the result for the opposite direction may differ. DIRECT also means
+   * that streams of either device may wait for events of the other. */
   int32_t (*can_copy)(weir_device* from, weir_device* to);
   /* Enqueues the copy on `stream`, a stream of the device `to`, and then records `done` if it is not null. With a
    * null stream the copy is complete when the call returns. The ranges do not overlap. */

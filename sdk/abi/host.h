@@ -48,7 +48,9 @@ typedef struct weir_host {
 
   /* Dynamic kernels only. Tensors of input and input_range are borrowed for the call. output allocates output i with
    * `shape`; set_output makes it alias a tensor of this call. forward gives input `in`'s buffer to output `out` if
-   * nothing else uses it, and then returns 1. temp allocates scratch memory that lives until the call ends. */
+   * nothing else uses it, and then returns 1. temp allocates scratch memory that lives until the call ends; with
+   * WEIR_KERNEL_STREAM, until the work that the call enqueued is done. It serves WEIR_SPACE_DEVICE and
+   * WEIR_SPACE_HOST. */
   int32_t (*input)(weir_ctx* ctx, uint32_t i, weir_tensor* tensor);
   int32_t (*input_range)(weir_ctx* ctx, weir_str arg, uint32_t* first, uint32_t* count);
   int32_t (*output)(weir_ctx* ctx, uint32_t i, const weir_shape* shape, weir_tensor* tensor, weir_error* error);
@@ -63,7 +65,7 @@ typedef struct weir_host {
   int32_t (*string_visit)(const weir_tensor* tensor, int32_t (*fn)(void* arg, uint64_t i, weir_str text), void* arg);
   int32_t (*string_set)(const weir_tensor* tensor, uint64_t i, weir_str text);
 
-  /* Host features of later minor versions, by name; null if unknown. */
+  /* Host features of later minor versions, by name; null if unknown: "device_tables/1" (device_tables.h, since 1.1). */
   const void* (*get_interface)(weir_str id);
 
   /* For prepare and create: an object that lives as long as the session, such as the counter of a random op. All

@@ -13,7 +13,7 @@ extern "C" {
 
 /* The major version is the suffix of the entry symbol; minor versions only append. */
 #define WEIR_ABI_MAJOR 1
-#define WEIR_ABI_MINOR 0
+#define WEIR_ABI_MINOR 1
 
 #define WEIR_NOTE_SECTION ".note.weir"
 #define WEIR_NOTE_OWNER "weir"
@@ -21,17 +21,17 @@ extern "C" {
 #define WEIR_NOTE_DESCRIPTION 1 /* record type: weir_note_desc, exactly once */
 #define WEIR_NOTE_USES_MINOR 2  /* record type: one u32, repeatable; the file needs their maximum */
 
-/* Kinds (bits). */
+/* Kinds (bits). Those marked reserved have no interface yet and are ignored. */
 enum {
-  WEIR_KIND_DEVICE = 1u,
-  WEIR_KIND_KERNELS = 2u,
-  WEIR_KIND_COMPILER = 4u,
-  WEIR_KIND_OPS = 8u,
-  WEIR_KIND_PROFILER = 16u,
-  WEIR_KIND_REMOTE = 32u,
-  WEIR_KIND_COLLECTIVE = 64u,
-  WEIR_KIND_TRANSPORT = 128u,
-  WEIR_KIND_FRONT_DOOR = 256u
+  WEIR_KIND_DEVICE = 1u,      /* device/1 */
+  WEIR_KIND_KERNELS = 2u,     /* kernels/1 */
+  WEIR_KIND_COMPILER = 4u,    /* compiler/1 */
+  WEIR_KIND_OPS = 8u,         /* ops/1 */
+  WEIR_KIND_PROFILER = 16u,   /* profiler/1, of a device plugin; informative */
+  WEIR_KIND_REMOTE = 32u,     /* reserved */
+  WEIR_KIND_COLLECTIVE = 64u, /* reserved */
+  WEIR_KIND_TRANSPORT = 128u, /* transport/1 */
+  WEIR_KIND_FRONT_DOOR = 256u /* frontdoor/1 */
 };
 
 /* Machines, and instruction-set baselines (bits; a plugin runs on CPUs that have all its bits). */
@@ -75,17 +75,21 @@ typedef struct weir_note {
       ".pushsection .note.weir,\"a\",%%note\n .balign 4\n .long 5,4,2\n .asciz \"weir\"\n" \
       " .balign 4\n .long %c0\n .popsection" ::"i"(n))
 
-enum { WEIR_OPTION_DYNAMIC = 1u, WEIR_OPTION_BEST_EFFORT = 2u };
+/* Flags of an option; both reserved: the core ignores them. */
+enum {
+  WEIR_OPTION_DYNAMIC = 1u,    /* the value may change while the plugin runs */
+  WEIR_OPTION_BEST_EFFORT = 2u /* older plugins may lack the option */
+};
 
 /* One option of the plugin. The core checks values against it before any call. */
 typedef struct weir_option_spec {
   uint32_t struct_size;
   uint32_t type; /* WEIR_VALUE_INT, FLOAT, BOOL or STRING */
-  uint32_t flags;
-  uint32_t has_range;
-  weir_str key;
-  weir_str doc;
-  weir_opt default_value;
+  uint32_t flags;         /* WEIR_OPTION_* */
+  uint32_t has_range;     /* not 0: numbers are checked against minimum and maximum */
+  weir_str key;           /* the configuration key is plugin.<name>.<key> */
+  weir_str doc;           /* for people */
+  weir_opt default_value; /* of this key and type */
   double minimum; /* both inclusive; ignored unless has_range is set */
   double maximum;
 } weir_option_spec;
@@ -93,10 +97,10 @@ typedef struct weir_option_spec {
 /* The return value of the entry function: constant, owned by the plugin, valid for the life of the process. */
 typedef struct weir_plugin {
   uint32_t struct_size;
-  uint16_t built_minor;
-  uint16_t needs_minor;
-  weir_str name;
-  weir_str version;
+  uint16_t built_minor; /* WEIR_ABI_MINOR of its headers */
+  uint16_t needs_minor; /* the least minor of a host that it works with */
+  weir_str name;        /* as in the note */
+  weir_str version;     /* the same */
   const weir_option_spec* const* options; /* option_count pointers */
   uint64_t option_count;
   /* Called once, before any other function. `host` stays valid until shutdown returns; a plugin that keeps `options`

@@ -30,11 +30,12 @@ enum {
   WEIR_UNAUTHENTICATED = 16
 };
 
+/* Flags of an error. */
 enum {
-  WEIR_ERROR_RETRYABLE = 1u,
-  WEIR_ERROR_DEVICE_LOST = 2u,
-  WEIR_ERROR_STREAM_POISONED = 4u,
-  WEIR_ERROR_OOM_MAY_GROW = 8u
+  WEIR_ERROR_RETRYABLE = 1u,       /* reserved */
+  WEIR_ERROR_DEVICE_LOST = 2u,     /* the device is lost; fails all sessions that use it */
+  WEIR_ERROR_STREAM_POISONED = 4u, /* no later work on the stream will run */
+  WEIR_ERROR_OOM_MAY_GROW = 8u     /* reserved */
 };
 
 /* Allocated by the caller, which sets struct_size, message and capacity. The callee writes at most `capacity` bytes
@@ -42,13 +43,13 @@ enum {
  * message, is legal. */
 typedef struct weir_error {
   uint32_t struct_size;
-  int32_t code;
-  int64_t vendor_code;
-  uint32_t flags;
+  int32_t code;        /* WEIR_*; the function's result counts if they differ */
+  int64_t vendor_code; /* the driver's number, shown behind the message; 0 = none */
+  uint32_t flags;      /* WEIR_ERROR_* */
   uint32_t reserved;
-  char* message;
-  uint64_t capacity;
-  uint64_t length;
+  char* message;     /* the caller's, for the call; may be null */
+  uint64_t capacity; /* bytes of message */
+  uint64_t length;   /* bytes written; 0 = no text */
 } weir_error;
 
 #ifdef __cplusplus

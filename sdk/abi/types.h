@@ -67,37 +67,42 @@ typedef struct weir_shape {
   const int64_t* dims;
 } weir_shape;
 
-/* A range of device memory. `host` is its address if the CPU can access it, else null. `handle` identifies the
- * allocation for the plugin, and `offset` is the range's first byte within it. */
+/* A range of memory. For a part of an allocation the core keeps `handle` and adds to `offset` and, if it is not null,
+ * to `host`; it never computes with `handle` and never reads memory by it. */
 typedef struct weir_buf {
   uint32_t struct_size;
-  uint32_t space; /* WEIR_SPACE_* */
-  uint64_t handle;
-  uint64_t offset;
+  uint32_t space;  /* WEIR_SPACE_* */
+  uint64_t handle; /* of the allocation, given by alloc: an address, an index, a driver's object; the plugin's own
+                      meaning. In WEIR_SPACE_HOST 0, or an address of the core's. */
+  uint64_t offset; /* of the range's first byte, in bytes; counted as alloc did, which usually gave 0 */
   uint64_t bytes;
-  void* host;
+  void* host; /* address of the range's first byte if the CPU can access it, else null */
 } weir_buf;
 
-enum { WEIR_TENSOR_READ_ONLY = 1u };
+enum { WEIR_TENSOR_READ_ONLY = 1u }; /* flag of a tensor */
 
-/* A borrowed dense row-major tensor. The layout of string tensors is never exposed: see string_visit in host.h. */
+/* A borrowed dense row-major tensor: `dims` and the memory are the core's, for as long as the call says. The layout of
+ * string tensors is never exposed: see string_visit in host.h. */
 typedef struct weir_tensor {
   uint32_t struct_size;
-  uint32_t dtype;
-  uint32_t flags;
+  uint32_t dtype; /* WEIR_FLOAT32 … */
+  uint32_t flags; /* WEIR_TENSOR_* */
   uint32_t rank;
-  const int64_t* dims;
+  const int64_t* dims; /* `rank` extents, none negative; may be null if rank is 0 */
   weir_buf buf;
 } weir_tensor;
 
-/* One operand of a prepared kernel. `data` is an address (arena base and offset included) if the platform has
- * addresses, else the byte offset inside `handle`. `shape` is always concrete when fn runs. Frozen, 32 bytes. */
+/* One operand of a prepared kernel. `data` depends on the buffer that alloc of device/1 gave:
+ *   `host` was set:   the address of the first element, with all offsets. Also for every operand in host memory.
+ *   `host` was null:  the offset of the first element in bytes, counted as weir_buf.offset of the same `handle`.
+ * So a device whose handles are addresses that the CPU cannot use, as of CUDA, adds: handle + data. One whose handles
+ * are objects, as of OpenCL, gives both to its driver. Without elements both may be 0. Frozen, 32 bytes. */
 typedef struct weir_reg {
   uint64_t data;
-  uint64_t handle;
-  const weir_shape* shape;
-  uint32_t dtype;
-  uint32_t flags;
+  uint64_t handle;         /* weir_buf.handle of the allocation */
+  const weir_shape* shape; /* concrete; lives until fn returns, so enqueued work copies what it needs of it */
+  uint32_t dtype;          /* WEIR_FLOAT32 …; of scratch memory WEIR_UINT8 */
+  uint32_t flags;          /* 0 */
 } weir_reg;
 
 /* Types of an option or attribute value. */
@@ -117,12 +122,12 @@ enum {
 /* One option: a key and a tagged value in 16 bytes. Frozen. */
 typedef struct weir_opt {
   weir_str key;
-  uint32_t type;
-  uint32_t flags;
+  uint32_t type;  /* WEIR_VALUE_INT, FLOAT, BOOL, STRING or DTYPE */
+  uint32_t flags; /* 0 */
   union {
-    int64_t i;
-    double f;
-    weir_str s;
+    int64_t i;  /* INT; BOOL: 0 or 1; DTYPE: WEIR_FLOAT32 … */
+    double f;   /* FLOAT */
+    weir_str s; /* STRING */
   } value;
 } weir_opt;
 
@@ -130,13 +135,13 @@ typedef struct weir_opt {
  * type: ints, floats, bools (one byte each), dtypes, strings (also function names), shapes or tensors. */
 typedef struct weir_attr {
   uint32_t struct_size;
-  uint32_t type;
-  uint64_t count;
-  int64_t i;
-  double f;
-  weir_str s;
-  weir_shape shape;
-  const weir_tensor* tensor;
+  uint32_t type;             /* WEIR_VALUE_*; selects the fields that are set, all others are 0 */
+  uint64_t count;            /* of a list */
+  int64_t i;                 /* INT, BOOL (0 or 1), DTYPE */
+  double f;                  /* FLOAT */
+  weir_str s;                /* STRING; FUNC: the name */
+  weir_shape shape;          /* SHAPE */
+  const weir_tensor* tensor; /* TENSOR, in host memory */
   const int64_t* ints;
   const double* floats;
   const uint8_t* bools;

@@ -32,6 +32,13 @@ class Context {
     if (code == WEIR_OK) *view = View<const T>(static_cast<const T*>(Address(tensor)), {tensor.rank, 0, tensor.dims});
     return code;
   }
+  template <class T>
+  int32_t Input(uint32_t i, Buffer<const T>* buffer) const {
+    weir_tensor tensor{};
+    const int32_t code = Get(i, ElementBytes<T>(), &tensor);
+    if (code == WEIR_OK) *buffer = BufferOf<const T>(tensor);
+    return code;
+  }
   int32_t Input(uint32_t i, Integers* view) const {
     weir_tensor tensor{};
     const int32_t code = Get(i, 0, &tensor);
@@ -70,6 +77,20 @@ class Context {
   int32_t Output(uint32_t i, std::initializer_list<int64_t> dims, View<T>* view) const {
     return Output(i, weir_shape{static_cast<uint32_t>(dims.size()), 0, dims.begin()}, view);
   }
+  template <class T>
+  int32_t Output(uint32_t i, const weir_shape& shape, Buffer<T>* buffer) const {
+    weir_tensor tensor{};
+    const int32_t code = Allocate(i, shape, &tensor);
+    if (code == WEIR_OK) *buffer = BufferOf<T>(tensor);
+    return code;
+  }
+  /// Scratch memory in a space (WEIR_SPACE_*) that lives until the call ends; with WEIR_KERNEL_STREAM, until the work
+  /// that the call enqueued is done. `buf` has handle, offset and, if the CPU can access it, `host`.
+  int32_t Temp(uint64_t bytes, uint32_t space, weir_buf* buf) const {
+    *buf = {};
+    buf->struct_size = sizeof *buf;
+    return HostTable()->temp(ctx_, bytes, space, buf, error_.record());
+  }
   /// Allocates string output i with these elements.
   template <class TextList>
   int32_t OutputTexts(uint32_t i, const weir_shape& shape, const TextList& texts) const {
@@ -86,6 +107,10 @@ class Context {
 
  private:
   static void* Address(const weir_tensor& tensor) { return tensor.buf.host; }
+  template <class T>
+  static Buffer<T> BufferOf(const weir_tensor& tensor) {
+    return Buffer<T>(tensor.buf.handle, tensor.buf.offset, tensor.dtype, {tensor.rank, 0, tensor.dims});
+  }
   int32_t Get(uint32_t i, uint32_t element_bytes, weir_tensor* tensor) const {
     tensor->struct_size = sizeof *tensor;
     if (const int32_t code = HostTable()->input(ctx_, i, tensor); code != WEIR_OK) {

@@ -25,9 +25,7 @@ inline std::string_view Name(CpuClass kind) {
 }
 
 struct Cpu {
-  std::string brand;  // "AMD EPYC"; empty if the processor does not tell
-  bool amd = false;   // AMD or Hygon
-  uint32_t family = 0, model = 0, stepping = 0;
+  bool amd = false;          // AMD or Hygon
   Isa isa = Isa::kBaseline;  // the highest level that the processor and the system support
 
   /// The level that kernels use if `highest` is the limit.
@@ -41,8 +39,15 @@ struct Cpu {
   }
 };
 
+/// What the processor calls itself.
+struct CpuModel {
+  std::string brand;  // "AMD EPYC"; empty if the processor does not tell
+  uint32_t family = 0, model = 0, stepping = 0;
+};
+
 namespace internal {
 
+// In a virtual machine each `cpuid` takes microseconds; what the compiler's own check has read costs nothing more.
 inline Cpu ReadCpu() {
   Cpu cpu;
 #if defined(__x86_64__)
@@ -53,15 +58,27 @@ inline Cpu ReadCpu() {
       __builtin_cpu_supports("avx512dq") != 0 && __builtin_cpu_supports("avx512vl") != 0) {
     cpu.isa = Isa::kV4;
   }
-  uint32_t a = 0, b = 0, c = 0, d = 0;
-  if (__get_cpuid(0, &a, &b, &c, &d) != 0) {
+  cpu.amd = __builtin_cpu_is("amd") != 0;
+  if (!cpu.amd && __builtin_cpu_is("intel") == 0) {
+    uint32_t a = 0, b = 0, c = 0, d = 0;
+    __cpuid(0, a, b, c, d);
     char maker[12];
     std::memcpy(maker, &b, 4);
     std::memcpy(maker + 4, &d, 4);
     std::memcpy(maker + 8, &c, 4);
-    const std::string_view name(maker, sizeof maker);
-    cpu.amd = name == "AuthenticAMD" || name == "HygonGenuine";
+    cpu.amd = std::string_view(maker, sizeof maker) == "HygonGenuine";
   }
+#endif
+  return cpu;
+}
+
+}  // namespace internal
+
+/// Reads it anew.
+inline CpuModel ReadCpuModel() {
+  CpuModel cpu;
+#if defined(__x86_64__)
+  uint32_t a = 0, b = 0, c = 0, d = 0;
   if (__get_cpuid(1, &a, &b, &c, &d) != 0) {
     cpu.stepping = a & 0xf;
     cpu.family = a >> 8 & 0xf;
@@ -69,10 +86,11 @@ inline Cpu ReadCpu() {
     if (cpu.family == 0xf || cpu.family == 6) cpu.model += (a >> 16 & 0xf) << 4;
     if (cpu.family == 0xf) cpu.family += a >> 20 & 0xff;
   }
-  if (__get_cpuid(0x80000000, &a, &b, &c, &d) != 0 && a >= 0x80000004) {
+  __cpuid(0x80000000, a, b, c, d);
+  if (a >= 0x80000004) {
     uint32_t words[12] = {};
     for (uint32_t i = 0; i < 3; ++i) {
-      (void)__get_cpuid(0x80000002 + i, words + 4 * i, words + 4 * i + 1, words + 4 * i + 2, words + 4 * i + 3);
+      __cpuid(0x80000002 + i, words[4 * i], words[4 * i + 1], words[4 * i + 2], words[4 * i + 3]);
     }
     char text[sizeof words + 1] = {};
     std::memcpy(text, words, sizeof words);
@@ -83,8 +101,6 @@ inline Cpu ReadCpu() {
 #endif
   return cpu;
 }
-
-}  // namespace internal
 
 /// Read once. The instruction sets do not include what `plugins.isa` forbids: see Cpu::Below and HighestIsa.
 inline const Cpu& ThisCpu() {

@@ -11,8 +11,9 @@
 //   void Free(void* block, uint64_t bytes);
 //   void Copy(void* to, const void* from, uint64_t bytes);          // default: memcpy; any direction
 //   void Fill(void* block, uint8_t value, uint64_t bytes);          // default: memset
+//   void MemInfo(uint32_t space, uint64_t& free, uint64_t& total, uint64_t& largest) const;  // default: not known
 //   int32_t Health() const;                                         // default: WEIR_HEALTH_OK
-//   void SetOptions(const Options&);                                // default: changes are refused
+//   void SetOptions(const Options&);                                // reserved: not called
 //   static std::span<const weir_option_spec* const> OptionSpecs();  // default: no options
 //   void Profile(weir_profile& profile) const;                      // default: no "cost/1"
 // };
@@ -50,6 +51,7 @@ struct DeviceInfo {
   uint64_t memory_bytes = 0;
   uint64_t alignment = 64;
   int32_t numa_node = -1;
+  uint64_t largest_allocation = 0;  // 0: no limit but the memory's
 };
 
 /// Reports one device to the core.
@@ -69,6 +71,7 @@ class Emit {
     record.numa_node = info.numa_node;
     record.memory_bytes = info.memory_bytes;
     record.alignment = info.alignment;
+    record.largest_allocation = info.largest_allocation;
     emit_(ctx_, &record);
   }
 

@@ -30,6 +30,10 @@
 //   Variable<T>                updated in place               Variable<const T>     read only
 //   AnyInput, AnyInputs, AnyOutput, AnyOutputs, AnyVariable   the same, of any type
 //   Env&                       the step (optional)
+// On a device whose memory has no address, where View and the like would hold no pointer:
+//   Buffer<const T>, Buffer<T>, Buffers<const T>, Buffers<T>   input, output, lists of both; T may be void: any type
+//   VariableBuffer<T>, VariableBuffer<const T>                 a variable
+//   ScratchBuffer              memory of Prep::Scratch
 // clang-format on
 // All lists of a node have the same length. Run returns int32_t or void. A const Run may be called concurrently. A
 // non-const Run makes the kernel STATEFUL: calls are serialized and may change members. The extra output of a Ref op
@@ -37,7 +41,9 @@
 // Type attributes: k.Add<Gather>("Gather", Attr("Tparams", kAnyBits), Attr("Tindices", Types<int32_t, int64_t>()))
 // calls template <class T, class I> Run; a bare Types<…>() means attribute "T"; without a list Run is not a template.
 // If output shapes depend on data, write `template <class T> int32_t Compute(Context& ctx)` instead of Run; then
-// Prepare takes (const Node&, const Error&). `static Cost Estimate(const Prep&)` is optional: see Cost in prepare.h.
+// Prepare takes (const Node&, const Error&) or (const Node&, weir_device*, const Error&). On a device with streams
+// Compute runs when earlier work is done and completes its own; with .Flags(WEIR_KERNEL_STREAM) it enqueues on
+// ctx.stream(). `static Cost Estimate(const Prep&)` is optional: see Cost in prepare.h.
 // Elementwise kernels: k.Unary<F>("Neg", list), k.Binary<F>("AddV2", list), see elementwise.h.
 #ifndef WEIR_SDK_CPP_KERNEL_H_
 #define WEIR_SDK_CPP_KERNEL_H_
@@ -85,7 +91,7 @@ struct Variant {
   std::array<uint32_t, 3> dtypes{};
   const void* data = nullptr;  // private data of `prepare`
   int32_t (*prepare)(const Variant& variant, Prep& prep, weir_kernel_fn* fn, std::unique_ptr<State>* state) = nullptr;
-  int32_t (*create)(const Node& node, const Error& error, void** state) = nullptr;
+  int32_t (*create)(const Node& node, weir_device* device, const Error& error, void** state) = nullptr;
 };
 
 /// Positions of a node's registers, given the lengths of its lists.
@@ -200,7 +206,7 @@ struct Runner {
   template <class R, bool kConst, class... P, size_t... kIndex>
   static int32_t Call(Bound<K>& bound, const weir_reg* regs, Env& env, Signature<R, kConst, P...>,
                       std::index_sequence<kIndex...>) {
-    constexpr auto run = RunOf<K, T...>();
+    const auto run = RunOf<K, T...>();
     const auto call = [&]() -> R {
       if constexpr (std::is_member_pointer_v<decltype(run)>) {
         return (bound.kernel.*run)(Argument<kIndex, P>(bound.layout, regs, env)...);
@@ -243,9 +249,11 @@ struct DynamicRunner final : DynamicState {
       return kernel.template Compute<T...>(ctx);
     }
   }
-  static int32_t Create(const Node& node, const Error& error, void** state) {
+  static int32_t Create(const Node& node, weir_device* device, const Error& error, void** state) {
     auto made = std::make_unique<DynamicRunner>();
-    if constexpr (requires { made->kernel.Prepare(node, error); }) {
+    if constexpr (requires { made->kernel.Prepare(node, device, error); }) {
+      if (const int32_t code = made->kernel.Prepare(node, device, error); code != WEIR_OK) return code;
+    } else if constexpr (requires { made->kernel.Prepare(node, error); }) {
       if (const int32_t code = made->kernel.Prepare(node, error); code != WEIR_OK) return code;
     }
     *state = static_cast<DynamicState*>(made.release());
@@ -435,7 +443,7 @@ class KernelTable {
       return WEIR_OK;
     });
   }
-  static int32_t Create(const void* user, const weir_node* node, weir_device*, void** state,
+  static int32_t Create(const void* user, const weir_node* node, weir_device* device, void** state,
                         weir_error* record) noexcept;
   static int32_t Compute(void* state, weir_ctx* ctx, weir_error* record) noexcept;
   static void Destroy(void* state) noexcept;
@@ -483,7 +491,7 @@ inline void KernelTable::Unprepare(weir_prepared* prepared) noexcept {
   prepared->state = nullptr;
 }
 
-inline int32_t KernelTable::Create(const void* user, const weir_node* node, weir_device*, void** state,
+inline int32_t KernelTable::Create(const void* user, const weir_node* node, weir_device* device, void** state,
                                    weir_error* record) noexcept {
   return Guard(record, [&]() -> int32_t {
     const auto& kernel = *static_cast<const Kernel*>(user);
@@ -492,7 +500,7 @@ inline int32_t KernelTable::Create(const void* user, const weir_node* node, weir
     if (variant == nullptr || variant->create == nullptr) {
       return error.Unimplemented("kernel ", kernel.op, " has no form for these element types");
     }
-    return variant->create(Node(node), error, state);
+    return variant->create(Node(node), device, error, state);
   });
 }
 

@@ -147,10 +147,11 @@ struct Entry {
     });
   }
 
-  /// Stop functions of the started parts, in the order of their start.
+  /// Stop functions of the started parts, in the order of their start. Never destroyed: the host may call Shutdown at
+  /// exit, after the destructors of this file's objects.
   static std::vector<void (*)()>& Stops() {
-    static std::vector<void (*)()> stops;
-    return stops;
+    static auto* const stops = new std::vector<void (*)()>;
+    return *stops;
   }
   static int32_t StartAll(const Options& options, const Error& error) {
     int32_t code = WEIR_OK;

@@ -76,6 +76,8 @@ class Prep {
 
   const Node& node() const { return node_; }
   const Error& error() const { return error_; }
+  /// The device that will run the node; may be null in Estimate.
+  weir_device* device() const { return args_.device; }
   uint32_t inputs() const { return args_.input_count; }
   uint32_t outputs() const { return args_.output_count; }
   const weir_operand& input(uint32_t i) const { return *args_.inputs[i]; }

@@ -64,6 +64,14 @@ template <class T>
 struct ParamOf<HostViews<const T>> : Stands<Param::kHostInputList, sizeof(T)> {};
 template <class T>
 struct ParamOf<Scratch<T>> : Stands<Param::kScratch> {};
+template <class T>
+struct ParamOf<Buffer<T>> : Stands<std::is_const_v<T> ? Param::kInput : Param::kOutput, ElementBytes<T>()> {};
+template <class T>
+struct ParamOf<Buffers<T>> : Stands<std::is_const_v<T> ? Param::kInputList : Param::kOutputList, ElementBytes<T>()> {};
+template <class T>
+struct ParamOf<VariableBuffer<T>> : Stands<std::is_const_v<T> ? Param::kRead : Param::kWrite, ElementBytes<T>()> {};
+template <>
+struct ParamOf<ScratchBuffer> : Stands<Param::kScratch> {};
 
 constexpr bool IsInputList(Param p) { return p == Param::kInputList || p == Param::kHostInputList; }
 constexpr bool IsInput(Param p) {
@@ -126,8 +134,9 @@ struct SignatureOf<R (*)(P...)> {
   using Type = Signature<R, true, P...>;
 };
 
+// Not constexpr: nvcc compiles constexpr functions for the device too, where K::Run does not exist.
 template <class K, class... T>
-constexpr auto RunOf() {
+auto RunOf() {
   if constexpr (sizeof...(T) == 0) {
     return &K::Run;
   } else {

@@ -15,6 +15,8 @@
 //     int32_t Record(Event&, const Error&);
 //     int32_t Wait(Event&, const Error&);
 //     void Poison(int32_t code, std::string_view text);
+//     void Mark(uint64_t mark);                               // optional, both: late errors name their node
+//     uint64_t FailedMark() const;
 //   };
 //   std::unique_ptr<Stream> NewStream(int32_t priority, const Error&);    // null after Fail
 //   std::unique_ptr<Event> NewEvent(const Error&);
@@ -33,6 +35,10 @@
 //                    const Error&);
 //   static constexpr std::string_view kPlatformAbi = "my/1";                      // optional, both: "native/1"
 //   int32_t Native(uint32_t kind, const void* object, uint64_t& value, const Error&);
+//   int32_t StartProfiling(uint32_t kinds, const Error&);                         // optional, all: "profiler/1"
+//   int32_t StopProfiling(const Error&);
+//   uint64_t DrainActivities(const EmitActivity&);                                // returns the number of lost records
+//   int32_t ReadClocks(uint64_t& device_ns, uint64_t& host_ns, const Error&);
 // };
 // ```
 //
@@ -47,10 +53,25 @@
 #include "sdk/abi/copy.h"
 #include "sdk/abi/memory.h"
 #include "sdk/abi/native.h"
+#include "sdk/abi/profiler.h"
 #include "sdk/abi/stream.h"
 #include "sdk/cpp/device.h"
 
 namespace weir::sdk {
+
+/// Reports one piece of work to the core; struct_size need not be set.
+class EmitActivity {
+ public:
+  EmitActivity(void (*emit)(void*, const weir_activity*), void* ctx) : emit_(emit), ctx_(ctx) {}
+  void operator()(weir_activity activity) const {
+    activity.struct_size = sizeof activity;
+    emit_(ctx_, &activity);
+  }
+
+ private:
+  void (*emit_)(void*, const weir_activity*);
+  void* ctx_;
+};
 
 /// "device/1", "stream/1", and each optional table whose members the class has.
 template <class D>
@@ -77,10 +98,27 @@ struct StreamDevices : Devices<D> {
         return &api;
       }
     }
+    if constexpr (kProfiles) {
+      if (id == WEIR_PROFILER_INTERFACE) {
+        static const weir_profiler_api api = {sizeof(weir_profiler_api), 0, &StartProfiling, &StopProfiling, &Drain,
+                                              &ReadClocks};
+        return &api;
+      }
+    }
     return id == WEIR_COST_INTERFACE ? Base::CostTable() : nullptr;
   }
 
  private:
+  static constexpr bool kProfiles = requires(D & d, uint64_t& ns, const EmitActivity& emit, const Error& e) {
+    d.StartProfiling(uint32_t{}, e);
+    d.StopProfiling(e);
+    d.DrainActivities(emit);
+    d.ReadClocks(ns, ns, e);
+  };
+  static constexpr bool kMarks = requires(Stream & s) {
+    s.Mark(uint64_t{});
+    s.FailedMark();
+  };
   static constexpr bool kOrdered = requires(D & d, typename D::Stream& s, weir_buf& b, const Error& e) {
     d.AllocOrdered(s, uint64_t{}, b, e);
     d.FreeOrdered(s, b, e);
@@ -122,7 +160,9 @@ struct StreamDevices : Devices<D> {
                                         nullptr,
                                         nullptr,
                                         nullptr,
-                                        nullptr};
+                                        nullptr,
+                                        kMarks ? &Mark : nullptr,
+                                        kMarks ? &FailedMark : nullptr};
     return api;
   }
   static const weir_memory_api& MemoryTable() {
@@ -250,6 +290,35 @@ struct StreamDevices : Devices<D> {
       Of(stream).Poison(code, ToView(message));
       return WEIR_OK;
     });
+  }
+
+  static void Mark(weir_stream* stream, uint64_t mark) noexcept {
+    if constexpr (kMarks) Of(stream).Mark(mark);
+  }
+  static uint64_t FailedMark(weir_stream* stream) noexcept {
+    uint64_t mark = 0;
+    (void)Guard(nullptr, [&] {
+      if constexpr (kMarks) mark = Of(stream).FailedMark();
+      return WEIR_OK;
+    });
+    return mark;
+  }
+
+  static int32_t StartProfiling(weir_device* device, uint32_t kinds, weir_error* error) noexcept {
+    return Guard(error, [&] { return Base::Of(device).StartProfiling(kinds, Error(error)); });
+  }
+  static int32_t StopProfiling(weir_device* device, weir_error* error) noexcept {
+    return Guard(error, [&] { return Base::Of(device).StopProfiling(Error(error)); });
+  }
+  static int32_t Drain(weir_device* device, void (*emit)(void*, const weir_activity*), void* ctx, uint64_t* lost,
+                       weir_error* error) noexcept {
+    return Guard(error, [&] {
+      *lost += Base::Of(device).DrainActivities(EmitActivity(emit, ctx));
+      return WEIR_OK;
+    });
+  }
+  static int32_t ReadClocks(weir_device* device, uint64_t* device_ns, uint64_t* host_ns, weir_error* error) noexcept {
+    return Guard(error, [&] { return Base::Of(device).ReadClocks(*device_ns, *host_ns, Error(error)); });
   }
 
   static int32_t PinnedAlloc(weir_device* device, uint64_t bytes, weir_buf* buf, weir_error* error) noexcept {

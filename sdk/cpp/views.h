@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <span>
+#include <type_traits>
 
 #include "sdk/abi/types.h"
 #include "sdk/cpp/types.h"
@@ -193,6 +194,78 @@ template <class T>
 class HostViews : public Views<T> {
  public:
   using Views<T>::Views;
+};
+
+/// Bytes of an element of T; 0 = any type.
+template <class T>
+constexpr uint32_t ElementBytes() {
+  if constexpr (std::is_void_v<T>) {
+    return 0;
+  } else {
+    return sizeof(T);
+  }
+}
+
+/// A dense row-major tensor as handle and offset, for devices whose memory has no address: an input if T is const, else
+/// an output. `Buffer<const void>` and `Buffer<void>` have any element type; the kernel checks dtype(). On a device
+/// whose alloc sets `host` a tensor has an address instead: View.
+template <class T>
+class Buffer {
+ public:
+  Buffer() = default;
+  Buffer(uint64_t handle, uint64_t offset, uint32_t dtype, const weir_shape& shape)
+      : handle_(handle), offset_(offset), dtype_(dtype), shape_(shape) {}
+  explicit Buffer(const weir_reg& reg) : Buffer(reg.handle, reg.data, reg.dtype, *reg.shape) {}
+
+  /// The handle that alloc gave to the block, and the first byte of the tensor in it.
+  uint64_t handle() const { return handle_; }
+  uint64_t offset() const { return offset_; }
+  uint32_t dtype() const { return dtype_; }
+  /// Lives until the call returns: enqueued work copies what it needs.
+  const weir_shape& shape() const { return shape_; }
+  uint32_t rank() const { return shape_.rank; }
+  int64_t dim(uint32_t i) const { return shape_.dims[i]; }
+  /// Number of elements; computed at every call.
+  int64_t size() const { return SizeOf(shape_); }
+  uint64_t bytes() const { return static_cast<uint64_t>(size()) * SizeOf(dtype_); }
+
+ private:
+  uint64_t handle_ = 0;
+  uint64_t offset_ = 0;
+  uint32_t dtype_ = WEIR_INVALID;
+  weir_shape shape_{};
+};
+
+/// A variable's value as handle and offset; see Variable.
+template <class T>
+class VariableBuffer : public Buffer<T> {
+ public:
+  using Buffer<T>::Buffer;
+};
+
+/// Scratch memory of the call as handle and offset, with the size requested by Prep::Scratch.
+class ScratchBuffer {
+ public:
+  explicit ScratchBuffer(const weir_reg& reg) : handle_(reg.handle), offset_(reg.data) {}
+  uint64_t handle() const { return handle_; }
+  uint64_t offset() const { return offset_; }
+
+ private:
+  uint64_t handle_;
+  uint64_t offset_;
+};
+
+/// A list argument of buffers: inputs if T is const, else outputs.
+template <class T>
+class Buffers {
+ public:
+  Buffers(const weir_reg* regs, uint32_t count) : regs_(regs), count_(count) {}
+  uint32_t size() const { return count_; }
+  Buffer<T> operator[](uint32_t i) const { return Buffer<T>(regs_[i]); }
+
+ private:
+  const weir_reg* regs_;
+  uint32_t count_;
 };
 
 }  // namespace weir::sdk

@@ -5,7 +5,7 @@
 //
 // A description of kind "events" has params.n, the number of scalar events to write. Any other has graph, mode
 // ("steady", or "load" and "once": not repeated), feeds {name, dtype, shape, seed, lo, hi}, fetches, targets, init,
-// check_runs, check_fetches, optimizer ("off": no rewriting).
+// check_runs, check_fetches, optimizer ("off": no rewriting and no compiled regions).
 #include <fmt/format.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -139,6 +139,7 @@ class Loaded {
     session::SessionOptions options;
     options.inter_op_parallelism_threads = options.intra_op_parallelism_threads = 1;
     options.constant_folding = options.common_subexpressions = options.fusion = Text("optimizer") == "on";
+    if (options.fusion) options.compile_regions = session::CompileRegions::kAuto;  // the configuration's default
     WEIR_ASSIGN(session_, session::Session::Make(runtime_, *graph_, options));
     return {};
   }

@@ -206,6 +206,7 @@ std::vector<Row> QuickRows(const std::shared_ptr<session::Runtime>& runtime, con
       {{"B01", "B04"}, [&](std::vector<Row>& rows) { AddFetchRows(runtime, rows); }},
       {{"B12"}, [&](std::vector<Row>& rows) { AddControlFlowRows(kRounds, runtime, &rows); }},
       {{"frame"}, [&](std::vector<Row>& rows) { AddFrameRows(runtime, &rows); }},
+      {{"launch"}, [&](std::vector<Row>& rows) { AddLaunchRows(&rows); }},
       {{"B17"}, [&](std::vector<Row>& rows) { AddGraphRows(runtime, rows); }},
       {{"B18", "digits"}, [&](std::vector<Row>& rows) { AddProgramRows(runtime, self, rows); }},
       {{"B04", "B20"}, [&](std::vector<Row>& rows) { AddMemoryRows(runtime, &rows); }},

@@ -37,6 +37,10 @@ int RunProgram(std::vector<std::string> arguments);
 /// Calls, parts of a step in one process, gradients of loops, ops that wait.
 void AddFrameRows(const std::shared_ptr<session::Runtime>& runtime, std::vector<Row>* rows);
 
+// launch_rows.cc
+/// Launches on the emulated GPU and on the example with handles, in a runtime of their own.
+void AddLaunchRows(std::vector<Row>* rows);
+
 // width_rows.cc
 /// Runs 64 chains of 16 adds of 65,536 floats `runs` times on one thread. Returns an exit status.
 int RunWide(int runs);

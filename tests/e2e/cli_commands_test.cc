@@ -200,6 +200,15 @@ TEST(CliOps, AllOpsInEveryForm) {
   EXPECT_EQ(static_cast<size_t>(std::count(markdown.begin(), markdown.end(), '\n')), all["ops"].size() + 2);
 }
 
+TEST(CliOps, F323_says_when_an_op_gives_the_same_bits_again) {
+  const std::string table = Weir({"ops"}).out;
+  EXPECT_NE(table.find("same bits"), std::string::npos) << table.substr(0, 200);
+  EXPECT_NE(Weir({"ops", "RandomUniform"}).out.find("\n  same bits: with equal seeds\n"), std::string::npos);
+  EXPECT_EQ(Weir({"ops", "AddV2", "--json"}).json()["ops"][0]["same_bits"], "always");
+  EXPECT_EQ(Weir({"ops", "AssignAddVariableOp", "--json"}).json()["ops"][0]["same_bits"], "with equal state");
+  EXPECT_NE(Weir({"ops", "--markdown"}).out.find(" | not promised |"), std::string::npos);
+}
+
 TEST(CliOps, UnknownOpNamesTheNearest) {
   const Ended ended = Weir({"ops", "MatMull", "--json"});
   EXPECT_EQ(ended.status, 1);

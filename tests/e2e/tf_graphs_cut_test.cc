@@ -1,11 +1,13 @@
 // Runs the graphs of the test data cut into parts: at random between three devices of one process, and part by part,
-// as GraphDefs, in three processes.
+// as GraphDefs, in three processes; at random between this process and a remote device, every ninth graph, or all with
+// WEIR_TF_GRAPHS=all.
 #include <gtest/gtest.h>
 #include <spawn.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <iostream>
 #include <memory>
 #include <mutex>
@@ -15,12 +17,15 @@
 #include <vector>
 
 #include "core/base/errors.h"
+#include "core/cluster/remote_devices.h"
 #include "core/session/session.h"
 #include "core/tensor/tensor_proto.h"
 #include "tests/e2e/part_wire.h"
 #include "tests/e2e/tf_graphs.h"
+#include "tests/support/local_cluster.h"
 #include "tests/support/random_cut.h"
 #include "tests/support/test_data.h"
+#include "tests/support/wired_cluster.h"
 
 namespace weir {
 namespace {
@@ -93,6 +98,77 @@ TEST_F(TfGraphsCut, F018_AThousandRandomCutsMatch) {
       EXPECT_TRUE(status.ok()) << tested.name() << ", round " << round << ": " << status.ToString();
       ++cuts;
     }
+  }
+}
+
+Status RunOverTasks(const TfGraph& tested, const testing::LocalCluster& cluster, const op::OpRegistry& ops,
+                    uint32_t seed) {
+  static const std::vector<std::string> kTasks = {"/job:worker/task:0", "/job:worker/task:1"};
+  WEIR_ASSIGN(graph::Definition graph, tested.Parse(ops));
+  std::mt19937 random(seed);
+  testing::PlaceAtRandom(kTasks, random, graph);
+  WEIR_ASSIGN(cluster::ClusterSession made, cluster.Prepare());
+  made.options.constant_folding = false;
+  WEIR_ASSIGN(const std::unique_ptr<session::Session> session,
+              session::Session::Make(made.runtime, graph, made.options));
+  WEIR_ASSIGN(const std::vector<session::Feed> feeds, tested.Feeds());
+  WEIR_ASSIGN(const std::vector<Tensor> results, session->Run(feeds, tested.Fetches(), {}));
+  return tested.Compare(results);
+}
+
+TEST_F(TfGraphsCut, F244_RandomCutsOverTwoTasksOfAClusterMatch) {
+  testing::LocalCluster cluster({{"worker", 0}, {"worker", 1}});
+  uint32_t cuts = 0;
+  int ran = 0;
+  for (const TfGraph& tested : graphs_) {
+    const Status status = RunOverTasks(tested, cluster, *runtime_->ops, cuts++);
+    // Nodes of a loop and those of one array cannot be in two tasks, which soft placement does not change.
+    const bool refused = status.message().find("Cannot colocate nodes") != std::string::npos;
+    EXPECT_TRUE(status.ok() || refused) << tested.name() << ": " << status.ToString();
+    ran += status.ok() ? 1 : 0;
+  }
+  EXPECT_GT(ran, 320);
+  for (const int task : {0, 1}) {
+    const cluster::LocalWorker::Counts counts = cluster.worker({"worker", task}).counts();
+    EXPECT_EQ(counts.sessions + counts.parts + counts.steps + counts.running, 0u);
+  }
+}
+
+TEST_F(TfGraphsCut, F244_RandomCutsWithARemoteDeviceMatch) {
+  const std::vector<std::string> devices = {"/job:localhost/task:0", "/job:remote/task:0", "/job:remote/task:1"};
+  testing::WiredCluster one({{"worker", 0}}), other({{"worker", 1}});
+  const auto own = std::make_shared<session::Runtime>(*testing::RuntimeOf({"localhost", 0}));
+  own->config.cluster.remote_devices = {one.task({"worker", 0}).listener->address(),
+                                other.task({"worker", 1}).listener->address()};
+  own->config.cluster.remote_limit_ms = 60000;
+  const auto runtime = cluster::AttachRemoteDevices(own);
+  ASSERT_TRUE(runtime.ok()) << runtime.status().ToString();
+  ASSERT_EQ((*runtime)->plugins->devices().all().size(), devices.size());
+  const char* const which = std::getenv("WEIR_TF_GRAPHS");
+  const size_t step = which != nullptr && std::string(which) == "all" ? 1 : 9;
+  int ran = 0, asked = 0;
+  for (size_t g = 0; g < graphs_.size(); g += step, ++asked) {
+    const auto run = [&]() -> Status {
+      WEIR_ASSIGN(graph::Definition graph, graphs_[g].Parse(*runtime_->ops));
+      std::mt19937 random(static_cast<uint32_t>(g));
+      testing::PlaceAtRandom(devices, random, graph);
+      WEIR_ASSIGN(const auto session, session::Session::Make(*runtime, graph, Unfolded()));
+      WEIR_ASSIGN(const std::vector<session::Feed> feeds, graphs_[g].Feeds());
+      for (int again = 0; again < 2; ++again) {
+        WEIR_ASSIGN(const std::vector<Tensor> results, session->Run(feeds, graphs_[g].Fetches(), {}));
+        WEIR_TRY(graphs_[g].Compare(results));
+      }
+      return Status();
+    };
+    const Status status = run();
+    const bool refused = status.message().find("Cannot colocate nodes") != std::string::npos;
+    EXPECT_TRUE(status.ok() || refused) << graphs_[g].name() << ": " << status.ToString();
+    ran += status.ok() ? 1 : 0;
+  }
+  EXPECT_GT(ran, asked * 9 / 10);
+  for (const cluster::LocalWorker* far : {&one.worker({"worker", 0}), &other.worker({"worker", 1})}) {
+    const cluster::LocalWorker::Counts counts = far->counts();
+    EXPECT_EQ(counts.sessions + counts.parts + counts.steps + counts.running, 0u);
   }
 }
 

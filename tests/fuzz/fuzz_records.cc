@@ -1,5 +1,6 @@
-// Arbitrary bytes as a record file and as an event file: the reader returns the records framed in the file, then the
-// end or a persistent error. The same bytes with correct framing reach the event reader behind the checksums.
+// Arbitrary bytes as a record file, a compressed one and an event file: the reader returns the records framed in the
+// file, then the end or a persistent error. The same bytes with correct framing reach the event reader behind the
+// checksums.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -34,6 +35,24 @@ void ReadRecords(const std::string& path, std::string_view bytes) {
   }
 }
 
+/// Bytes that are taken for compressed ones: the end, or an error, and no more memory than they make.
+void ReadCompressed(const std::string& path, weir::io::Compression compression) {
+  weir::Result<weir::io::RecordReader> reader = weir::io::RecordReader::Open(path, compression);
+  Check(reader.ok());
+  for (;;) {
+    const uint64_t before = reader->offset();
+    const weir::Result<std::optional<std::string>> record = reader->Next();
+    if (record.ok() ? !*record : reader->offset() == before) break;
+  }
+  weir::Result<weir::io::ByteStream> lines = weir::io::ByteStream::Open(path, compression);
+  Check(lines.ok());
+  for (;;) {
+    const weir::Result<std::optional<std::string>> line = lines->TakeLine();
+    if (!line.ok() || !*line) break;
+    Check((*line)->find('\n') == std::string::npos);
+  }
+}
+
 void ReadEvents(const std::string& path, size_t size) {
   weir::Result<weir::io::EventReader> reader = weir::io::EventReader::Open(path);
   Check(reader.ok());
@@ -55,6 +74,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const std::string path = "/proc/self/fd/" + std::to_string(fd);
     ReadRecords(path, file);
     ReadEvents(path, file.size());
+    for (const auto compression : {weir::io::Compression::kZlib, weir::io::Compression::kGzip}) {
+      ReadCompressed(path, compression);
+    }
     close(fd);
   }
   return 0;

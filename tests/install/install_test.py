@@ -209,9 +209,10 @@ node { name: "minus" op: "Neg" input: "sum" attr { key: "T" value { type: DT_FLO
 
 def run_graph(prefix, folder, work):
     """A graph runs on the template's device beside the shipped plugins."""
-    both = os.path.join(work, "both")
-    shutil.rmtree(both, ignore_errors=True)
-    shutil.copytree(os.path.join(prefix, "lib", "weir", "plugins"), both)
+    both = os.path.join(work, "both", "plugins")
+    shutil.rmtree(os.path.dirname(both), ignore_errors=True)
+    # With the folders beside it, which plugins load from: the backend of compiler_llvm.
+    shutil.copytree(os.path.join(prefix, "lib", "weir"), os.path.dirname(both))
     shutil.copy(os.path.join(folder, "my_device.so"), both)
     graph = os.path.join(work, "sum.pbtxt")
     with open(graph, "w", encoding="utf-8") as file:

@@ -6,52 +6,20 @@
 #include <vector>
 
 #include "core/base/errors.h"
-#include "core/client/gradients/gradients.h"
-#include "core/client/ops/build_op.h"
 #include "core/client/session/session.h"
 #include "core/client/session/session_interface.h"
 #include "tests/ops/case_run.h"
 #include "tests/ops/case_table.h"
 #include "tests/support/async_plugins.h"
+#include "tools/weir/cases/gradient_graph.h"
 
 namespace weir {
 namespace {
 
-/// The row's output and its gradients by all inputs of type double.
-Result<std::vector<Output>> Build(const testing::OpCase& row, Graph& graph, Feeds* feeds) {
-  const AsDefault in(graph);
-  std::vector<Output> inputs, xs;
-  for (size_t i = 0; i < row.inputs.size(); ++i) {
-    const Tensor& input = row.inputs[i];
-    if (!row.DifferentiatedBy(i)) {
-      inputs.push_back(Operand(Literal(input)).In(graph));
-      continue;
-    }
-    OperationSpec spec;
-    spec.op = "Placeholder";
-    spec.attrs = {{"dtype", input.dtype()}, {"shape", PartialShape(input.shape())}};
-    inputs.push_back(graph.Add(spec).output(0));
-    feeds->emplace_back(inputs.back(), Literal(input));
-    xs.push_back(inputs.back());
-  }
-  OperationSpec spec;
-  spec.op = row.def->name;
-  spec.inputs = inputs;
-  spec.attrs = row.attrs;
-  std::vector<Output> fetches = {graph.Add(spec).output(row.output)};
-  WEIR_TRY(graph.status());
-  WEIR_ASSIGN(const std::vector<Gradient> gradients, Gradients({fetches[0]}, xs));
-  for (const Gradient& gradient : gradients) {
-    if (gradient.exists()) fetches.push_back(gradient.values);
-  }
-  WEIR_TRY(graph.status());
-  return fetches;
-}
-
 Status Compare(const testing::OpCase& row, const std::shared_ptr<session::Runtime>& runtime) {
   Graph graph;
   Feeds feeds;
-  WEIR_ASSIGN(const std::vector<Output> fetches, Build(row, graph, &feeds));
+  WEIR_ASSIGN(const std::vector<Output> fetches, cases::AddGradients(row, graph, &feeds));
   session::SessionOptions on_cpu, on_async;
   on_cpu.default_device = "CPU:0";
   on_async.default_device = "ASYNC:0";

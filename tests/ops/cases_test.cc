@@ -10,8 +10,8 @@
 #include "core/base/errors.h"
 #include "core/ops/declare_all.h"
 #include "tests/ops/case_run.h"
-#include "tests/ops/case_values.h"
 #include "tests/support/test_device.h"
+#include "tools/weir/cases/case_values.h"
 
 namespace weir::testing {
 namespace {

@@ -13,7 +13,7 @@
 #include "core/ops/declare_all.h"
 #include "core/tensor/number.h"
 #include "tests/ops/case_table.h"
-#include "tests/ops/case_values.h"
+#include "tools/weir/cases/case_values.h"
 
 namespace weir {
 namespace {

@@ -10,7 +10,7 @@
 #include "core/kernel/registry.h"
 #include "core/runtime/node_resources.h"
 #include "tests/ops/case_table.h"
-#include "tests/ops/case_values.h"
+#include "tools/weir/cases/case_values.h"
 
 namespace weir::testing {
 namespace {

@@ -11,76 +11,17 @@
 #include <vector>
 
 #include "core/base/errors.h"
-#include "core/client/graph/graph_internal.h"
-#include "core/client/weir.h"
 #include "core/graph/frames.h"
 #include "core/graph/graph_def.h"
 #include "core/runtime/rendezvous.h"
 #include "core/session/compile.h"
 #include "core/session/session.h"
+#include "tests/pipeline/random_program.h"
 #include "tests/pipeline/three_cpus.h"
 #include "tests/support/text_graph.h"
 
 namespace weir {
 namespace {
-
-/// Random scalar programs with nested conds and loops.
-class RandomProgram {
- public:
-  explicit RandomProgram(uint32_t seed) : random_(seed), in_(graph_) {
-    Output x = Placeholder(DType::kFloat, PartialShape::Of({}), "x");
-    std::vector<Output> values = {x, x * 0.5f};
-    Grow(values, 6, 2);
-    for (size_t i = 0; i < 3; ++i) fetches_.push_back(values[values.size() - 1 - i]);
-  }
-  Status status() const { return graph_.status(); }
-  const graph::Definition& graph() { return Internals(graph_).definition; }
-  const std::vector<Output>& fetches() const { return fetches_; }
-
- private:
-  uint32_t Dice(uint32_t sides) { return static_cast<uint32_t>(random_() % sides); }
-  Output Any(const std::vector<Output>& values) { return values[Dice(static_cast<uint32_t>(values.size()))]; }
-
-  /// Adds `count` values, with conds and loops nested at most `depth` deep.
-  void Grow(std::vector<Output>& values, int count, int depth) {
-    for (int i = 0; i < count; ++i) values.push_back(Value(values, depth));
-  }
-  Output Inner(std::vector<Output> values, int depth) {
-    Grow(values, 2, depth - 1);
-    return values.back();
-  }
-  Output Value(const std::vector<Output>& values, int depth) {
-    const Output a = Any(values), b = Any(values);
-    switch (depth > 0 ? Dice(6) : Dice(3)) {
-      case 0:
-        return a + b * 0.25f;
-      case 1:
-        return Tanh(a - b);
-      case 2:
-        return a * 0.75f + 0.125f;
-      case 3:
-      case 4:
-        return Cond(
-            Less(a, b), [&] { return Inner(values, depth); }, [&] { return Inner(values, depth); });
-      default: {
-        const int rounds = static_cast<int>(Dice(4));
-        const LoopVars last = WhileLoop([&](const LoopVars& v) { return Less(v[0], rounds); },
-                                        [&](const LoopVars& v) {
-                                          std::vector<Output> inside = values;
-                                          inside.push_back(v[1]);
-                                          return LoopVars{v[0] + 1, Inner(inside, depth) * 0.5f + v[1]};
-                                        },
-                                        {0, a});
-        return last.empty() ? a : last[1];
-      }
-    }
-  }
-
-  std::mt19937 random_;
-  Graph graph_;
-  AsDefault in_;
-  std::vector<Output> fetches_;
-};
 
 /// A request for a graph, and the data for compiling it.
 class Request {
@@ -104,6 +45,8 @@ class Request {
     }
     return placed;
   }
+
+  void ScheduleLate() { options_.late_scheduling = true; }
 
   static Result<std::vector<Tensor>> Run(const session::Program& program, float x) {
     std::vector<Tensor> fetched;
@@ -186,7 +129,17 @@ Result<std::vector<Tensor>> RunForeign(std::vector<graph::Part> parts, float x, 
 
 int Cuts() {
   const char* const given = std::getenv("WEIR_CUTS");
-  return given == nullptr ? 300 : std::atoi(given);
+  return given == nullptr ? (WEIR_SANITIZER_KIND == 0 ? 300 : 60) : std::atoi(given);
+}
+
+std::vector<graph::Endpoint> FetchesOf(RandomProgram& program) {
+  std::vector<graph::Endpoint> fetches;
+  for (const Output& fetch : program.fetches()) {
+    const std::string name = fetch.name();
+    const Result<graph::InputName> parsed = graph::ParseInputName(name);
+    fetches.push_back({program.graph().Find(parsed->node)->id(), parsed->index});
+  }
+  return fetches;
 }
 
 TEST(Parts, F018_RandomCutsOfControlFlowGiveTheBitsOfOnePlan) {
@@ -196,13 +149,8 @@ TEST(Parts, F018_RandomCutsOfControlFlowGiveTheBitsOfOnePlan) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937 random(static_cast<uint32_t>(seed));
     RandomProgram program(static_cast<uint32_t>(seed));
-    std::vector<graph::Endpoint> fetches;
     ASSERT_TRUE(program.status().ok()) << program.status().ToString();
-    for (const Output& fetch : program.fetches()) {
-      const std::string name = fetch.name();
-      const Result<graph::InputName> parsed = graph::ParseInputName(name);
-      fetches.push_back({program.graph().Find(parsed->node)->id(), parsed->index});
-    }
+    const std::vector<graph::Endpoint> fetches = FetchesOf(program);
     Request request(program.graph(), fetches);
     const auto placed = request.Scatter(random);
     ASSERT_TRUE(placed.ok()) << placed.status().ToString();
@@ -229,6 +177,32 @@ TEST(Parts, F018_RandomCutsOfControlFlowGiveTheBitsOfOnePlan) {
   }
   EXPECT_GT(several, Cuts() * 9 / 10);
   EXPECT_GT(loops, Cuts() / 4);
+}
+
+TEST(Parts, F016_LateOrdersOfControlFlowGiveTheSameBits) {
+  ASSERT_NE(ThreeCpus(), nullptr);
+  for (int seed = 0; seed < Cuts() / 5; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937 random(static_cast<uint32_t>(seed));
+    RandomProgram program(static_cast<uint32_t>(seed));
+    ASSERT_TRUE(program.status().ok()) << program.status().ToString();
+    const std::vector<graph::Endpoint> fetches = FetchesOf(program);
+    Request request(program.graph(), fetches);
+    const auto placed = request.Scatter(random);
+    ASSERT_TRUE(placed.ok()) << placed.status().ToString();
+    const auto early = session::PlanWhole(request.Context(), request.request(), *placed);
+    request.ScheduleLate();
+    const auto late = session::PlanWhole(request.Context(), request.request(), *placed);
+    auto parts = session::CutBetweenDevices(request.Context(), request.request(), *placed);
+    ASSERT_TRUE(early.ok() && late.ok() && parts.ok()) << late.status().ToString() << parts.status().ToString();
+    const auto apart = session::PlanParts(request.Context(), request.request(), std::move(*parts));
+    ASSERT_TRUE(apart.ok()) << apart.status().ToString();
+    for (const float x : {-1.5f, 3.0f}) {
+      const auto wanted = Request::Run(*early, x), got = Request::Run(*late, x), cut = Request::Run(*apart, x);
+      ASSERT_TRUE(wanted.ok() && got.ok() && cut.ok()) << got.status().ToString() << cut.status().ToString();
+      ASSERT_TRUE(Same(*wanted, *got) && Same(*wanted, *cut)) << x;
+    }
+  }
 }
 
 const std::string kThere = "/job:worker/replica:0/task:1/device:CPU:0";

@@ -59,8 +59,10 @@ int32_t Fail(weir_error* error, int32_t code, const char* text) {
 
 #if defined(NEWER)
 constexpr uint32_t kLaterFields = 4;
+constexpr uint16_t kBuiltMinor = WEIR_ABI_MINOR + 1;
 #else
 constexpr uint32_t kLaterFields = 0;
+constexpr uint16_t kBuiltMinor = WEIR_ABI_MINOR;
 #endif
 
 // A table or record, extended as in a later minor version.
@@ -328,6 +330,9 @@ constexpr weir_kernel Record(const char* op) {
 
 constexpr Sized<weir_kernel> kSquare = [] {
   weir_kernel record = Record("Square");
+#if defined(BREAK_72)
+  record.flops_per_element = -3;
+#endif
   record.prepare = PrepareSquare;
   record.unprepare = UnprepareSquare;
 #if defined(BREAK_57)
@@ -453,7 +458,7 @@ const void* GetInterface(weir_str id) {
 }
 
 constexpr Sized<weir_plugin> kPlugin(weir_plugin {
-  sizeof(weir_plugin), WEIR_ABI_MINOR, 0,
+  sizeof(weir_plugin), kBuiltMinor, 0,
 #if defined(BREAK_11)
       S("somebody_else"),
 #else
@@ -472,7 +477,7 @@ __attribute__((section(WEIR_NOTE_SECTION), used, aligned(4))) constinit const we
   for (size_t i = 0; i < sizeof(WEIR_NOTE_MAGIC); ++i) note.desc.magic[i] = WEIR_NOTE_MAGIC[i];
   note.desc.record_format = 1;
   note.desc.abi_major = WEIR_ABI_MAJOR;
-  note.desc.built_minor = WEIR_ABI_MINOR;
+  note.desc.built_minor = kBuiltMinor;
 #if defined(BREAK_47)
   note.desc.kinds = WEIR_KIND_KERNELS;
 #else

@@ -103,7 +103,8 @@ int32_t Compile(const weir_compile_target*, const weir_region* region, const wei
     const weir_region_node& node = *region->nodes[i];
     int64_t op = 0;
     while (op < 8 && kOps[op] != ToView(node.op)) ++op;
-    if (op == 8 && Fault() != 7) return Error(error).Unimplemented("op ", node.op);
+    if (op == 8 && Fault() != 7 && (Fault() != 9 || region->loop == nullptr))
+      return Error(error).Unimplemented("op ", node.op);
     made->nodes.push_back({op, node.operands[0], node.operands[node.operand_count - 1]});
   }
   made->outputs.assign(region->outputs, region->outputs + region->output_count);
@@ -208,9 +209,12 @@ void Key(const weir_compile_target*, void (*emit)(void*, weir_str), void* ctx) {
 struct BrokenCompiler {
   static constexpr uint32_t kKind = WEIR_KIND_COMPILER;
   static const void* Interface(std::string_view id, std::string_view) {
-    static const weir_compiler_api api = {sizeof api, 0,       Claim,     Compile,     IoSpec,
-                                          Execute,    Destroy, Serialize, Deserialize, Fault() == 8 ? nullptr : Compat,
-                                          Key};
+    static const weir_compiler_api api = {sizeof api,  0,
+                                          Claim,       Compile,
+                                          IoSpec,      Execute,
+                                          Destroy,     Serialize,
+                                          Deserialize, Fault() == 8 ? nullptr : Compat,
+                                          Key,         Fault() == 9 ? Claim : nullptr};
     return id == WEIR_COMPILER_INTERFACE ? &api : nullptr;
   }
 };

@@ -302,6 +302,27 @@ TEST_F(CatalogueTest, SubfoldersHoldPluginsWithTheirDependencies) {
   EXPECT_EQ(Load()->devices().all().size(), 1u);
 }
 
+TEST_F(CatalogueTest, FilesThatExplainNoFailedRequestAreNotNamed) {
+  Put(0);
+  Copy("flawed/flawed.so", "flawed.so");
+  Copy("choosy/choosy.so", "choosy.so");  // kernels for a device that is not here
+  options_.deny = {"flawed", "choosy"};
+  const auto catalogue = Load();
+  const std::vector<std::string> absent = catalogue->Absent();
+  ASSERT_EQ(absent.size(), 1u) << absent.back();
+  EXPECT_EQ(absent[0], "flawed: the configuration denies it");
+}
+
+TEST_F(CatalogueTest, FaultyWorkOfAKernelIsListed) {
+  Put(72);
+  const auto catalogue = Load();
+  const FileReport& report = catalogue->files().front();
+  EXPECT_EQ(report.verdict, Verdict::kLoaded);
+  EXPECT_EQ(report.kernels, 2);
+  EXPECT_EQ(report.reason,
+            "kernel Square: flops_per_element is -3, wanted 1e-06 to 1e+12, or 0 for unknown; it counts as unknown");
+}
+
 TEST_F(CatalogueTest, WritableByOthersIsRefused) {
   const fs::path file = Put(8);
   chmod(file.c_str(), 0775);

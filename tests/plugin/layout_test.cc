@@ -12,12 +12,17 @@
 #include "sdk/abi/copy.h"
 #include "sdk/abi/cost.h"
 #include "sdk/abi/device.h"
+#include "sdk/abi/device_tables.h"
+#include "sdk/abi/frontdoor.h"
 #include "sdk/abi/host.h"
 #include "sdk/abi/kernel.h"
 #include "sdk/abi/memory.h"
 #include "sdk/abi/native.h"
+#include "sdk/abi/ops.h"
 #include "sdk/abi/plugin.h"
+#include "sdk/abi/profiler.h"
 #include "sdk/abi/stream.h"
+#include "sdk/abi/transport.h"
 
 namespace weir {
 namespace {
@@ -123,9 +128,10 @@ void AddData(LayoutTable& table) {
 void AddDevicesAndKernels(LayoutTable& table) {
   {
     using S = weir_device_record;
-    table.Add("weir_device_record", sizeof(S),
-              {F(struct_size), F(flags), F(uid), F(class_id), F(kind), F(platform), F(name), F(driver_version),
-               F(vendor_id), F(device_id), F(numa_node), F(reserved), F(memory_bytes), F(alignment)});
+    table.Add(
+        "weir_device_record", sizeof(S),
+        {F(struct_size), F(flags), F(uid), F(class_id), F(kind), F(platform), F(name), F(driver_version), F(vendor_id),
+         F(device_id), F(numa_node), F(reserved), F(memory_bytes), F(alignment), F(largest_allocation)});
   }
   {
     using S = weir_device_api;
@@ -138,7 +144,7 @@ void AddDevicesAndKernels(LayoutTable& table) {
     table.Add("weir_stream_api", sizeof(S),
               {F(struct_size), F(reserved), F(stream_create), F(stream_destroy), F(event_create), F(event_destroy),
                F(record), F(wait), F(query), F(sync), F(on_complete), F(poison), F(capture_begin), F(capture_end),
-               F(capture_launch), F(capture_free)});
+               F(capture_launch), F(capture_free), F(mark), F(failed_mark)});
   }
   {
     using S = weir_copy_api;
@@ -241,7 +247,12 @@ void AddCompilers(LayoutTable& table) {
     using S = weir_region;
     table.Add("weir_region", sizeof(S),
               {F(struct_size), F(flags), F(input_count), F(node_count), F(output_count), F(reserved), F(inputs),
-               F(nodes), F(outputs)});
+               F(nodes), F(outputs), F(loop)});
+  }
+  {
+    using S = weir_region_loop;
+    table.Add("weir_region_loop", sizeof(S),
+              {F(struct_size), F(variable_count), F(next), F(condition), F(reserved), F(most_iterations)});
   }
   {
     using S = weir_compile_target;
@@ -270,7 +281,110 @@ void AddCompilers(LayoutTable& table) {
     using S = weir_compiler_api;
     table.Add("weir_compiler_api", sizeof(S),
               {F(struct_size), F(reserved), F(claim), F(compile), F(io_spec), F(execute), F(destroy), F(serialize),
-               F(deserialize), F(compat), F(key)});
+               F(deserialize), F(compat), F(key), F(claim_loop)});
+  }
+}
+
+void AddTransport(LayoutTable& table) {
+  {
+    using S = weir_bytes;
+    table.Add("weir_bytes", sizeof(S), {F(data), F(size)});
+  }
+  {
+    using S = weir_transport_end;
+    table.Add("weir_transport_end", sizeof(S),
+              {F(struct_size), F(flags), F(job), F(task), F(peer_timeout_ms), F(incarnation), F(cluster), F(token),
+               F(tls_certificate), F(tls_key), F(tls_authorities)});
+  }
+  {
+    using S = weir_message;
+    table.Add("weir_message", sizeof(S), {F(struct_size), F(method), F(meta), F(bodies), F(body_count)});
+  }
+  {
+    using S = weir_arrival;
+    table.Add(
+        "weir_arrival", sizeof(S),
+        {F(struct_size), F(method), F(meta), F(body_bytes), F(body_count), F(time_left_ms), F(peer), F(incarnation)});
+  }
+  {
+    using S = weir_service;
+    table.Add("weir_service", sizeof(S),
+              {F(struct_size), F(reserved), F(ctx), F(begin), F(received), F(cancelled), F(ended), F(release)});
+  }
+  {
+    using S = weir_receiver;
+    table.Add("weir_receiver", sizeof(S), {F(struct_size), F(reserved), F(ctx), F(place), F(done)});
+  }
+  {
+    using S = weir_transport_api;
+    table.Add("weir_transport_api", sizeof(S),
+              {F(struct_size), F(reserved), F(scheme), F(listen), F(address), F(drain), F(close), F(connect),
+               F(disconnect), F(call), F(cancel), F(reply), F(renew)});
+  }
+}
+
+void AddOps(LayoutTable& table) {
+  {
+    using S = weir_shape_args;
+    table.Add("weir_shape_args", sizeof(S),
+              {F(struct_size), F(input_count), F(output_count), F(reserved), F(node), F(inputs)});
+  }
+  {
+    using S = weir_gradient;
+    table.Add("weir_gradient", sizeof(S),
+              {F(struct_size), F(input_count), F(output_count), F(reserved), F(node), F(graph), F(x), F(y), F(dy),
+               F(apply), F(constant_like), F(constant_ints), F(set)});
+  }
+  {
+    using S = weir_op;
+    table.Add("weir_op", sizeof(S),
+              {F(struct_size), F(flags), F(name), F(inputs), F(outputs), F(attrs), F(input_count), F(output_count),
+               F(attr_count), F(reserved), F(doc), F(user), F(shape), F(gradient), F(no_gradient)});
+  }
+  {
+    using S = weir_ops_api;
+    table.Add("weir_ops_api", sizeof(S), {F(struct_size), F(reserved), F(ops), F(op_count)});
+  }
+}
+
+void AddProfiler(LayoutTable& table) {
+  {
+    using S = weir_activity;
+    table.Add("weir_activity", sizeof(S),
+              {F(struct_size), F(kind), F(stream), F(mark), F(begin_ns), F(end_ns), F(bytes), F(name)});
+  }
+  {
+    using S = weir_profiler_api;
+    table.Add("weir_profiler_api", sizeof(S), {F(struct_size), F(reserved), F(start), F(stop), F(drain), F(clock)});
+  }
+  {
+    using S = weir_device_tables;
+    table.Add("weir_device_tables", sizeof(S), {F(struct_size), F(reserved), F(table)});
+  }
+}
+
+void AddFrontDoors(LayoutTable& table) {
+  {
+    using S = weir_door_request;
+    table.Add("weir_door_request", sizeof(S),
+              {F(struct_size), F(reserved), F(method), F(body), F(peer), F(time_left_ns)});
+  }
+  {
+    using S = weir_door_handler;
+    table.Add("weir_door_handler", sizeof(S), {F(struct_size), F(reserved), F(arg), F(call), F(cancelled)});
+  }
+  {
+    using S = weir_door_options;
+    table.Add("weir_door_options", sizeof(S),
+              {F(struct_size), F(inherited_socket), F(address), F(service), F(tls_certificate), F(tls_key),
+               F(tls_authorities), F(max_request_bytes), F(max_connections), F(max_connections_host), F(max_calls),
+               F(handshake_ms)});
+  }
+  {
+    using S = weir_front_door_api;
+    table.Add("weir_front_door_api", sizeof(S),
+              {F(struct_size), F(reserved), F(scheme), F(serve), F(address), F(answer), F(refuse), F(stop), F(connect),
+               F(call), F(cancel), F(disconnect)});
   }
 }
 
@@ -281,6 +395,10 @@ TEST(AbiLayout, IsTheCommittedOne) {
   AddData(table);
   AddDevicesAndKernels(table);
   AddCompilers(table);
+  AddOps(table);
+  AddProfiler(table);
+  AddTransport(table);
+  AddFrontDoors(table);
   const char* root = std::getenv("WEIR_SOURCE_DIR");
   ASSERT_NE(root, nullptr);
   const std::string path = std::string(root) + "/sdk/abi/layout.txt";

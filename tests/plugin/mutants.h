@@ -71,10 +71,10 @@ inline constexpr Mutant kMutants[] = {
     {58, "lifecycle", "WEIR-LIFE-07", "init succeeds a second time"},
     {59, "kernels", "WEIR-KERNEL-03", "two calls"},
     {60, "kernels", "WEIR-KERNEL-02", "the unit is not powered"},
+    {72, "costs", "WEIR-COST-03", "flops_per_element is -3"},
     {61, "kernels", "WEIR-KERNEL-02", "output 0 has shape [7]"},
 };
 
-/// The same for broken_streams.cc.
 /// Of broken_compiler.cc.
 inline constexpr Mutant kCompilerMutants[] = {
     {1, "compiler", "WEIR-COMP-01", "is not convex"},
@@ -85,9 +85,11 @@ inline constexpr Mutant kCompilerMutants[] = {
     {6, "compiler", "WEIR-COMP-06", "deserialize takes the first 0 of"},
     {7, "compiler", "WEIR-COMP-07", "it compiles an op that does not exist"},
     {8, "compiler", "WEIR-COMP-00", "but not all"},
+    {9, "compiler", "WEIR-COMP-08", "10 iterations at most, ends at 0, wanted 1"},
 };
 
-inline constexpr Mutant kStreamMutants[] = {
+/// Of flawed.cc: values of its option `fault`.
+inline constexpr Mutant kFlaws[] = {
     {1, "streams", "WEIR-STREAM-01", "three copies"},
     {2, "streams", "WEIR-STREAM-01", "three copies"},
     {3, "streams", "WEIR-STREAM-02", "stream's event", true},
@@ -96,6 +98,34 @@ inline constexpr Mutant kStreamMutants[] = {
     {6, "streams", "WEIR-STREAM-05", "2 times"},
     {7, "streams", "WEIR-STREAM-06", "behind its last use", true},
     {8, "streams", "WEIR-STREAM-07", "between devices"},
+    {10, "values", "WEIR-VALUE-01", "MatMul"},
+    {11, "values", "WEIR-VALUE-01", "Mul"},
+    {12, "values", "WEIR-VALUE-01", "transpose_b=true"},
+    {13, "values", "WEIR-VALUE-01", "Relu"},
+    {14, "values", "WEIR-VALUE-01", "ReluGrad"},
+    {14, "gradients", "WEIR-GRAD-01", "on the device"},
+    {20, "order", "WEIR-ORDER-01", "MatMul", true},
+    {21, "order", "WEIR-ORDER-01", "Neg", true},
+    {22, "order", "WEIR-ORDER-01", "Mul", true},
+    {23, "order", "WEIR-ORDER-02", "MatMul", true},
+    {30, "costs", "WEIR-COST-01", "peak_flops_per_ns[float] is -1"},
+    {31, "costs", "WEIR-COST-01", "bandwidth_bytes_per_ns is inf"},
+    {32, "costs", "WEIR-COST-01", "bandwidth_bytes_per_ns is 0"},
+    {33, "costs", "WEIR-COST-01", "launch_ns is 1e+09"},
+    {34, "costs", "WEIR-COST-01", "bandwidth_bytes_per_ns is 1e-09"},
+    {35, "costs", "WEIR-COST-02", "latency_ns is -1"},
+    {36, "costs", "WEIR-COST-02", "bandwidth_pageable_bytes_per_ns is 0"},
+    {37, "costs", "WEIR-COST-02", "bandwidth_pinned_bytes_per_ns is 1e+09"},
+    {38, "costs", "WEIR-COST-03", "-1 is no cost"},
+    {39, "costs", "WEIR-COST-03", "nothing but NaN"},
+    {40, "costs", "WEIR-COST-03", "a second estimate differs"},
+    {41, "costs", "WEIR-COST-03", "flops_per_element is nan"},
+    {42, "costs", "WEIR-COST-04", "MatMul takes"},
+    {43, "costs", "WEIR-COST-04", "MatMul takes"},
+    {44, "costs", "WEIR-COST-05", "large copies"},
+    {51, "lifecycle", "WEIR-LIFE-05", "while it is open 1 times"},
+    {54, "memory", "WEIR-MEM-01", "offset 0x8 is not aligned"},
+    {56, "lifecycle", "WEIR-LIFE-06", "1 run the plugin's own code"},
 };
 
 }  // namespace weir

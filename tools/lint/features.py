@@ -12,7 +12,7 @@ LIST = "tests/features.tsv"
 ROWS = 397
 STATES = ("whole", "partial", "absent")
 NUMBER = re.compile(r"(?:^|[._])F(\d{3})(?!\d)")
-GTEST = re.compile(r"\bTEST(?:_F|_P)?\(\s*(\w+)\s*,\s*(\w+)\s*\)")
+GTEST = re.compile(r"\b(?:TYPED_)?TEST(?:_F|_P)?\(\s*(\w+)\s*,\s*(\w+)\s*\)")
 PYTHON = re.compile(r"^def (F\d{3}_\w+)\(", re.MULTILINE)
 HEAD = "row\tarea\ttitle\tstate\tlacks\ttests"
 
@@ -39,6 +39,7 @@ def rows_of(text):
 def name_of(test):
     """The list's name of a test, from ctest's name."""
     test = re.sub(r"^[^./]+\.(?=[^.]+\.)", "", test)
+    test = re.sub(r"^([^./]+)/[^./]+\.([^/]+)$", r"\1.\2", test)  # of a suite of types: Suite/Type.Test
     return re.sub(r"^[^./]+/|/.*$", "", test)
 
 

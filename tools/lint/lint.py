@@ -28,7 +28,9 @@ WORDS = [
     (r"py" r"pi\.org|deb\.deb" r"ian\.org|npm" r"js\.", "a package registry's host"),
 ]
 BAD_NAMES = re.compile(r"(?i)(utils?|helpers?|common|manager|impl2)$")
-BAD_TYPES = re.compile(r"\b(?:class|struct)\s+(?:\w+\s+)*?(\w*(?:Utils?|Helpers?|Common|Manager|Impl2))\b")
+# SessionManager is a name of TensorFlow that its users know.
+BAD_TYPES = re.compile(
+    r"\b(?:class|struct)\s+(?:\w+\s+)*?((?!SessionManager\b)\w*(?:Utils?|Helpers?|Common|Manager|Impl2))\b")
 
 
 class Lint:
@@ -311,7 +313,7 @@ def check_words(lint, files):
 
 
 OP_NAMES = "tests/unit/ops/traits.txt"
-OP_NAMES_CAP = 14
+OP_NAMES_CAP = 3
 
 
 def check_op_names(lint, files):

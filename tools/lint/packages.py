@@ -13,10 +13,13 @@ def output(*command, stdin=None):
 
 
 def headers_read(build):
-    """Absolute paths outside the source tree in ninja's dependency log."""
+    """Absolute paths outside the source tree in ninja's dependency log, but for objects of GPU toolkits."""
     found = set()
+    toolkit = False
     for line in output("ninja", "-C", build, "-t", "deps").split("\n"):
-        if line.startswith("    "):
+        if line and not line.startswith(" "):
+            toolkit = re.match(r"plugins/gpu/.*_(cuda|rocm)", line) is not None
+        elif line.startswith("    ") and not toolkit:
             path = os.path.normpath(os.path.join(build, line.strip()))
             if not path.startswith((SOURCE + "/", build + "/")):
                 found.add(os.path.realpath(path))
@@ -26,7 +29,7 @@ def headers_read(build):
 def libraries_needed(build):
     known = dict(re.findall(r"\t(\S+) \(.*x86-64.*\) => (\S+)", output("/sbin/ldconfig", "-p")))
     found = set()
-    for folder in ("bin", "tests", "lib", "lib/weir/plugins", "lib/weir/compiler_llvm"):
+    for folder in ("bin", "tests", "lib", "lib/weir/plugins", "lib/weir/compiler_llvm", "lib/weir/grpc"):
         top = os.path.join(build, folder)
         for name in sorted(os.listdir(top)) if os.path.isdir(top) else ():
             path = os.path.join(top, name)

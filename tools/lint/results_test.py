@@ -69,7 +69,7 @@ class Lists(unittest.TestCase):
 
     def test_names_of_ctest_lose_environment_prefix_and_value(self):
         for name in ("Saver.F003_both", "All/Saver.F003_both/3", "saver_async.Saver.F003_both",
-                     "saver_async.All/Saver.F003_both/some"):
+                     "saver_async.All/Saver.F003_both/some", "Saver/float.F003_both", "saver_async.Saver/0.F003_both"):
             self.assertEqual(features.name_of(name), "Saver.F003_both")
         self.assertEqual(features.name_of("interop.F005_events"), "interop.F005_events")
 

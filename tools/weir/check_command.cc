@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/errors.h"
+#include "core/config/sources.h"
 #include "core/io/files.h"
 #include "core/ops/declare_all.h"
 #include "core/plugin/catalogue.h"
@@ -19,6 +20,8 @@ Paint PaintOf(check::Verdict verdict) {
       return Paint::kGood;
     case check::Verdict::kFail:
       return Paint::kBad;
+    case check::Verdict::kWarn:
+      return Paint::kNone;
     case check::Verdict::kSkip:
       return Paint::kFaint;
   }
@@ -56,17 +59,39 @@ Json JsonOf(const std::vector<check::StageResult>& stages) {
   return list;
 }
 
+Status ListRules(const Console& console, Json& report) {
+  Table table({"stage", "rule", "what"});
+  report["rules"] = Json::array();
+  for (const check::Rule& rule : check::Rules()) {
+    table.Add({std::string(rule.stage), std::string(rule.id), std::string(rule.text)});
+    report["rules"].push_back({{"stage", rule.stage}, {"id", rule.id}, {"text", rule.text}});
+  }
+  console.Print(table);
+  return {};
+}
+
 }  // namespace
 
 Status CheckPlugin(const CheckCommandOptions& options, const Console& console, Json& report) {
+  if (options.rules) return ListRules(console, report);
+  if (options.plugin.empty()) return InvalidArgument("wanted a plugin file: `weir check PLUGIN.so`");
   WEIR_ASSIGN(const op::OpRegistry* ops, ops::Catalogue());
+  WEIR_ASSIGN(const config::Loaded loaded, config::Load(options.sources));
   check::CheckOptions check_options;
   check_options.plugin = options.plugin;
   check_options.stages = options.stages;
   check_options.folders = plugin::SearchPath();
+  check_options.cases = options.cases;
+  check_options.config = loaded.config;
+  check_options.time_limit_ms = options.time_limit_s * 1000;
   WEIR_ASSIGN(const std::vector<check::StageResult> stages, check::Check(*ops, check_options));
   report["stages"] = JsonOf(stages);
   Print(stages, console);
+  if (!options.json.empty()) {
+    Json file = {{"schema", 1}, {"plugin", options.plugin}, {"passed", check::Passed(stages)}};
+    file["stages"] = report["stages"];
+    WEIR_TRY(io::WriteFileAtomically(options.json, file.dump(2) + "\n"));
+  }
   if (!options.junit.empty()) {
     WEIR_TRY(io::WriteFileAtomically(options.junit, check::JUnit(options.plugin, stages)));
   }
@@ -78,8 +103,9 @@ Status CheckPlugin(const CheckCommandOptions& options, const Console& console, J
       if (rule.verdict == check::Verdict::kFail) broken.push_back(rule.id);
     }
   }
-  console.Print(fmt::format("{}: {} passed, {} failed, {} skipped", options.plugin, counts[check::Verdict::kPass],
-                            counts[check::Verdict::kFail], counts[check::Verdict::kSkip]));
+  console.Print(fmt::format("{}: {} passed, {} failed, {} warned, {} skipped", options.plugin,
+                            counts[check::Verdict::kPass], counts[check::Verdict::kFail], counts[check::Verdict::kWarn],
+                            counts[check::Verdict::kSkip]));
   if (check::Passed(stages)) return Status();
   return FailedPrecondition("{} breaks {}", options.plugin, fmt::join(broken, ", "));
 }

@@ -32,7 +32,11 @@ Status ShowPlugins(const PluginsOptions& options, const Console& console, Json& 
 struct CheckCommandOptions {
   std::string plugin;
   std::vector<std::string> stages;  // empty = all
-  std::string junit;                // file for a JUnit report; empty = none
+  std::string cases;                // folder of op cases; empty = the installed one
+  std::string json, junit;          // files for reports; empty = none
+  int time_limit_s = 120;           // for each stage
+  bool rules = false;               // list the rules instead
+  config::Sources sources;
 };
 /// `weir check`: FailedPrecondition naming the rules that a plugin breaks.
 Status CheckPlugin(const CheckCommandOptions& options, const Console& console, Json& report);

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/session/remote_devices.h"
 #include "core/session/runtime.h"
 #include "tools/weir/commands.h"
 
@@ -39,6 +40,27 @@ bool IsMeasured(device::Device& device) {
   return profile != nullptr && profile->provenance == WEIR_PROVENANCE_CALIBRATED;
 }
 
+/// Where the devices of other processes are, and what the way there costs.
+void ShowServers(const session::Runtime& runtime, const Console& console, Json& report) {
+  report["remote"] = Json::array();
+  if (runtime.remote == nullptr) return;
+  Table table({"remote devices", "address", "latency", "bandwidth", "state"});
+  for (const session::RemoteServer& server : runtime.remote->servers()) {
+    const bool there = server.status.ok();
+    Json row = {{"address", server.address}, {"devices", server.task}, {"reached", there}};
+    if (there) {
+      row["link"] = {{"latency_us", server.latency_us}, {"gbps", server.gbps}, {"measured", true}};
+    } else {
+      row["error"] = server.status.message();
+    }
+    report["remote"].push_back(std::move(row));
+    table.Add({server.task, server.address, there ? fmt::format("{:.1f} us", server.latency_us) : "",
+               there ? fmt::format("{:.2f} GB/s", server.gbps) : "",
+               there ? "measured" : std::string(server.status.message())});
+  }
+  console.Print(table);
+}
+
 }  // namespace
 
 Status ShowDevices(const Console& console, Json& report) {
@@ -53,10 +75,13 @@ Status ShowDevices(const Console& console, Json& report) {
                                  {"platform", info.platform},
                                  {"plugin", info.plugin},
                                  {"memory_bytes", info.memory_bytes},
+                                 {"alignment", info.alignment},
+                                 {"largest_allocation", info.largest_allocation},
                                  {"flags", flags},
                                  {"description", info.display_name},
                                  {"measured", IsMeasured(*device)},
                                  {"driver_version", info.driver_version},
+                                 {"address", info.elsewhere},
                                  {"uid", info.uid}});
     table.Add({device->name(), info.kind, info.platform, info.plugin, BytesText(static_cast<double>(info.memory_bytes)),
                info.display_name + (IsMeasured(*device) ? ", measured" : ""),
@@ -72,6 +97,7 @@ Status ShowDevices(const Console& console, Json& report) {
   }
   if (!report["devices"].empty()) {
     console.Print(table);
+    ShowServers(*runtime, console, report);
   } else {
     console.Print(fmt::format("no device: no plugin in {} has one; `weir plugins --why` shows the reasons",
                               fmt::join(runtime->plugins->folders(), ", ")));

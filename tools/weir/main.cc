@@ -17,12 +17,14 @@
 #include "core/base/errors.h"
 #include "core/base/legible.h"
 #include "core/base/nearest.h"
+#include "core/cluster/remote_devices.h"
 #include "core/config/sources.h"
 #include "core/kernel/host.h"
 #include "core/session/runtime.h"
 #include "sdk/abi/host.h"
 #include "sdk/abi/plugin.h"
 #include "tools/weir/check/check.h"
+#include "tools/weir/cluster_commands.h"
 #include "tools/weir/commands.h"
 
 namespace weir::cli {
@@ -184,19 +186,31 @@ void AddExplain(CLI::App& app, ExplainOptions& options, Command& chosen) {
   });
 }
 
-void AddCheck(CLI::App& app, CheckCommandOptions& options, Command& chosen) {
+void AddCheck(CLI::App& app, const GlobalOptions& global, CheckCommandOptions& options, Command& chosen) {
   CLI::App* check =
       app.add_subcommand("check", "Test a plugin against the rules of the plugin ABI, in child processes");
   std::vector<std::string> stages;
   for (const std::string_view stage : check::StageNames()) stages.emplace_back(stage);
-  check->add_option("plugin", options.plugin, "Plugin file")->required()->type_name("PLUGIN.so");
+  check->add_option("plugin", options.plugin, "Plugin file")->type_name("PLUGIN.so");
   AddList(*check, "--stage", options.stages, "STAGE",
           fmt::format("Only this stage; repeatable: {}", fmt::join(stages, ", ")))
       ->check(CLI::IsMember(stages));
+  check->add_flag("--rules", options.rules, "List the rules");
+  check->add_option("--cases", options.cases, "Folder of op cases, instead of the installed one")->type_name("DIR");
+  check->add_option("--time-limit", options.time_limit_s, "Limit for each trial, 120 by default")
+      ->check(CLI::Range(1, 86400))
+      ->type_name("SECONDS");
+  check->add_option("--json-file", options.json, "Also write a JSON report; --json FILE.json is the same")
+      ->type_name("FILE");
   check->add_option("--junit", options.junit, "Also write a JUnit report")->type_name("FILE");
-  check->footer("Exit status 1 if a rule is broken.");
-  check->callback(
-      [&] { chosen = [&](const Console& console, Json& report) { return CheckPlugin(options, console, report); }; });
+  check->footer("Exit status 1 if a rule is broken. Options of the plugin: --set plugin.NAME.KEY=VALUE.");
+  check->callback([&] {
+    if (options.plugin.empty() && !options.rules) throw CLI::RequiredError("plugin");
+    chosen = [&](const Console& console, Json& report) {
+      options.sources = global.Sources();
+      return CheckPlugin(options, console, report);
+    };
+  });
 }
 
 void AddConfig(CLI::App& app, const GlobalOptions& global, ConfigShowOptions& show, std::string& file,
@@ -367,6 +381,7 @@ struct Options {
   ProfileOptions profile;
   DotOptions dot;
   BenchOptions bench;
+  ClusterCommands cluster;
 };
 
 void Describe(CLI::App& app, Options& options, Command& chosen) {
@@ -391,7 +406,7 @@ void Describe(CLI::App& app, Options& options, Command& chosen) {
   plugins->callback([&] {
     chosen = [&](const Console& console, Json& report) { return ShowPlugins(options.plugins, console, report); };
   });
-  AddCheck(app, options.check, chosen);
+  AddCheck(app, options.global, options.check, chosen);
   CLI::App* ops = app.add_subcommand("ops", "List the ops, with kernels by plugin and element type");
   ops->add_option("name", options.ops.name, "Only this op, with all details")->type_name("NAME");
   ops->add_flag("--markdown", options.ops.markdown, "As a table in Markdown");
@@ -406,6 +421,8 @@ void Describe(CLI::App& app, Options& options, Command& chosen) {
   AddBench(app, options.bench, chosen);
   AddGraph(app, options.dot, chosen);
   AddConfig(app, options.global, options.config_show, options.config_file, chosen);
+  AddClusterCommands(app, options.cluster, [&options] { return options.global.Sources(); },
+                     [&chosen](Command command) { chosen = std::move(command); });
   AddGlobalOptions(app, options.global);
   for (CLI::App* command : app.get_subcommands({})) {
     AddGlobalOptions(*command, options.global);
@@ -467,7 +484,17 @@ int PrintHelp(const CLI::App& app, const CLI::Success& asked) {
   return Finish(false, none, Status(), 0);
 }
 
-int Run(const std::vector<std::string>& words) {
+// `weir check … --json FILE.json` names a file, as no plugin is called so; --json alone is the flag of all commands.
+std::vector<std::string> WithJsonFile(std::vector<std::string> words) {
+  if (std::find(words.begin(), words.end(), "check") == words.end()) return words;
+  for (size_t i = 0; i + 1 < words.size(); ++i) {
+    if (words[i] == "--json" && words[i + 1].ends_with(".json")) words[i] = "--json-file";
+  }
+  return words;
+}
+
+int Run(const std::vector<std::string>& given) {
+  const std::vector<std::string> words = WithJsonFile(given);
   Options options;
   Command chosen;
   Json report = {{"schema", 1}};
@@ -494,6 +521,7 @@ int Run(const std::vector<std::string>& words) {
   for (const std::string& set : options.global.sets) options.run.config_words.emplace_back("--set", set);
   Status status;
   try {
+    cluster::UseRemoteDevices();
     status = session::Runtime::SetSources(options.global.Sources());
     if (status.ok()) status = chosen(Console(options.global.json), report);
   } catch (const std::bad_alloc&) {
@@ -501,7 +529,9 @@ int Run(const std::vector<std::string>& words) {
   } catch (const std::exception& error) {
     status = Internal("{}", error.what());
   }
-  return Finish(options.global.json, report, status, kFailed);
+  const int of_cluster = options.cluster.exit_status;
+  const int finished = Finish(options.global.json, report, status, of_cluster == 0 ? kFailed : of_cluster);
+  return finished == 0 ? of_cluster : finished;
 }
 
 }  // namespace

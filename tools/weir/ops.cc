@@ -5,6 +5,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "core/op/same_bits.h"
 #include "core/session/runtime.h"
 #include "tools/weir/commands.h"
 
@@ -87,6 +88,7 @@ Json OpJson(const op::OpDef& op, const kernel::KernelRegistry& kernels) {
           {"run_by", Name(op.run_by)},
           {"category", Name(op.category)},
           {"stateful", op.stateful},
+          {"same_bits", op::Name(op::SameBitsOf(op))},
           {"traits", TraitsText(op)},
           {"gradient", op.gradient ? Json(true) : Json(false)},
           {"no_gradient", op.no_gradient},
@@ -120,6 +122,7 @@ void PrintDetail(const op::OpDef& op, const kernel::KernelRegistry& kernels, con
   console.Print(op.name + SignatureText(op));
   if (!op.doc.empty()) console.Print("  " + op.doc);
   console.Print(fmt::format("  category: {}   run by: {}", Name(op.category), TraitsText(op)));
+  console.Print(fmt::format("  same bits: {}", op::Name(op::SameBitsOf(op))));
   console.Print("  gradient: " + (op.gradient ? "yes" : "none, " + op.no_gradient));
   for (const op::AttrDef& attr : op.attrs) console.Print("  attr " + AttrText(attr));
   for (const kernel::KernelEntry* entry : kernels.ForOp(op.name)) {
@@ -137,13 +140,14 @@ std::string MarkdownCell(std::string text) {
 
 void PrintMarkdown(const std::vector<const op::OpDef*>& ops, const kernel::KernelRegistry& kernels,
                    const Console& console) {
-  console.Print("| op | inputs | outputs | attributes | kernels | gradient |\n|---|---|---|---|---|---|");
+  console.Print(
+      "| op | inputs | outputs | attributes | kernels | gradient | same bits |\n|---|---|---|---|---|---|---|");
   for (const op::OpDef* op : ops) {
     std::vector<std::string> attrs;
     for (const op::AttrDef& attr : op->attrs) attrs.push_back(MarkdownCell(AttrText(attr)));
-    console.Print(fmt::format("| {} | {} | {} | {} | {} | {} |", op->name, fmt::join(ArgTexts(op->inputs), ", "),
+    console.Print(fmt::format("| {} | {} | {} | {} | {} | {} | {} |", op->name, fmt::join(ArgTexts(op->inputs), ", "),
                               fmt::join(ArgTexts(op->outputs), ", "), fmt::join(attrs, "; "), KernelsText(*op, kernels),
-                              op->gradient ? "yes" : "none"));
+                              op->gradient ? "yes" : "none", op::Name(op::SameBitsOf(*op))));
   }
 }
 
@@ -169,8 +173,11 @@ Status ShowOps(const OpsOptions& options, const Console& console, Json& report) 
   } else if (!options.name.empty()) {
     PrintDetail(*ops.front(), kernels, console);
   } else {
-    Table table({"op", "category", "kernels"});
-    for (const op::OpDef* op : ops) table.Add({op->name, std::string(Name(op->category)), KernelsText(*op, kernels)});
+    Table table({"op", "category", "same bits", "kernels"});
+    for (const op::OpDef* op : ops) {
+      table.Add({op->name, std::string(Name(op->category)), std::string(op::Name(op::SameBitsOf(*op))),
+                 KernelsText(*op, kernels)});
+    }
     console.Print(table);
     console.Print(fmt::format("{} ops", ops.size()));
   }

@@ -33,7 +33,7 @@ Status ShowPlugins(const PluginsOptions& options, const Console& console, Json& 
   std::vector<Cell> headings = {"file", "name", "version", "verdict", "devices", "kernels"};
   if (options.why) headings.emplace_back("why");
   Table table(std::move(headings));
-  for (const plugin::FileReport& file : catalogue.files()) {
+  for (const plugin::FileReport& file : catalogue.CheckedFiles()) {
     const std::string verdict(plugin::Name(file.verdict));
     report["plugins"].push_back({{"file", file.file},
                                  {"name", file.name},

@@ -6,9 +6,11 @@
 #include "core/base/errors.h"
 #include "core/graph/frames.h"
 #include "core/graph/graph_def.h"
+#include "core/graph/large_graph.h"
 #include "core/io/file_bytes.h"
 #include "core/ops/declare_all.h"
 #include "core/session/resolve.h"
+#include "core/session/runtime.h"
 #include "tools/weir/run_files.h"
 
 namespace weir::cli {
@@ -72,9 +74,11 @@ std::vector<std::string> UnreadOutputs(const graph::Definition& graph, const std
 
 Result<graph::Definition> ReadGraph(const std::string& path) {
   WEIR_ASSIGN(const op::OpRegistry* ops, ops::Catalogue());
+  session::Runtime::LoadOpsOnDemand();
   WEIR_ASSIGN(const io::FileBytes file, io::FileBytes::Open(path, kMaxGraphBytes));
   graph::ImportOptions options;
   options.owner = file.owner();
+  options.constants = graph::ConstantsBeside(path);
   Result<graph::Definition> graph = graph::ParseGraph(file.bytes(), *ops, options);
   if (!graph.ok()) return graph.status().Prepend(path + ": ");
   return graph;

@@ -16,6 +16,7 @@
 #include "core/client/ops/build_op.h"
 #include "core/device/device_name.h"
 #include "core/op/deduce.h"
+#include "core/op/vendor_ops.h"
 
 namespace weir {
 namespace {
@@ -199,6 +200,7 @@ Operation Graph::Add(const OperationSpec& spec) {
     node.inputs.push_back(input.endpoint());
   }
   if (finalized()) return fail(FailedPrecondition("Graph is finalized and cannot be modified."));
+  (void)op::FindOrLoad(in.definition.ops(), spec.op);
   const Result<const op::OpDef*> def = in.definition.ops().Get(spec.op);
   if (!def.ok()) return fail(def.status());
   if (const Status types = CheckInputTypes(**def, spec); !types.ok()) return fail(types);

@@ -4,7 +4,9 @@
 
 #include "core/base/errors.h"
 #include "core/client/graph/graph_internal.h"
+#include "core/client/graph/large_graph.h"
 #include "core/graph/graph_def.h"
+#include "core/graph/large_graph.h"
 
 namespace weir {
 namespace {
@@ -18,19 +20,41 @@ std::vector<std::string> Neighbours(const graph::Node& node) {
   return names;
 }
 
+/// `import`: from options to a status.
+template <class Import>
+Status ImportBelow(std::string_view prefix, GraphInternals& internals, const Import& import) {
+  if (internals.definition.finalized()) {
+    return internals.Tell(FailedPrecondition("Graph is finalized and cannot be modified."));
+  }
+  graph::ImportOptions options;
+  options.rename_taken = true;
+  const Result<std::string> path = internals.PrefixFor(prefix);
+  WEIR_TRY(internals.Tell(path.status()));
+  options.prefix = *path;
+  const int before = internals.definition.num_nodes();
+  WEIR_TRY(internals.Tell(import(options)));
+  internals.AdoptImported(before);
+  return Status();
+}
+
 }  // namespace
 
 Status Graph::Import(std::string_view graph_def, std::string_view prefix) {
-  if (finalized()) return internals_->Tell(FailedPrecondition("Graph is finalized and cannot be modified."));
-  graph::ImportOptions options;
-  options.rename_taken = true;
-  const Result<std::string> path = internals_->PrefixFor(prefix);
-  WEIR_TRY(internals_->Tell(path.status()));
-  options.prefix = *path;
-  const int before = internals_->definition.num_nodes();
-  WEIR_TRY(internals_->Tell(graph::ImportGraphDef(graph_def, options, internals_->definition)));
-  internals_->AdoptImported(before);
-  return Status();
+  return ImportBelow(prefix, *internals_, [&](const graph::ImportOptions& options) {
+    return graph::ImportGraphDef(graph_def, options, internals_->definition);
+  });
+}
+
+Status WriteLargeGraph(const Graph& graph, const std::string& path) {
+  WEIR_TRY(graph.status());
+  return graph::WriteLargeGraph(Internals(graph).definition, path);
+}
+
+Status ReadLargeGraph(const std::string& path, Graph& graph, std::string_view prefix) {
+  GraphInternals& internals = Internals(graph);
+  return ImportBelow(prefix, internals, [&](const graph::ImportOptions& options) {
+    return graph::ReadLargeGraph(path, options, internals.definition);
+  });
 }
 
 Result<std::string> Graph::Export(graph::GraphFormat format, bool add_shapes) const {

@@ -6,6 +6,7 @@
 #include "core/op/deduce.h"
 #include "core/ops/declare_all.h"
 #include "core/scope/device_merge.h"
+#include "core/session/runtime.h"
 
 namespace weir {
 namespace {
@@ -14,6 +15,7 @@ namespace {
 const op::OpRegistry& Ops() {
   static const op::OpRegistry kEmpty;
   const Result<const op::OpRegistry*> ops = ops::Catalogue();
+  session::Runtime::LoadOpsOnDemand();
   return ops.ok() ? **ops : kEmpty;
 }
 

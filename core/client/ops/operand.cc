@@ -12,6 +12,7 @@
 #include "core/client/graph/scopes.h"
 #include "core/client/ops/build_op.h"
 #include "core/client/variables/variable.h"
+#include "core/op/vendor_ops.h"
 #include "core/tensor/number.h"
 
 namespace weir {
@@ -280,7 +281,7 @@ Operation BuildOp(std::string_view op, const std::vector<Operand>& inputs, op::A
     for (const Operand& input : inputs) spec.inputs.push_back(input.In(*graph));
     return graph->Add(spec);
   }
-  const op::OpDef* def = Internals(*graph).definition.ops().Find(op);
+  const op::OpDef* def = op::FindOrLoad(Internals(*graph).definition.ops(), op);
   const NameScope scope(spec.name, *graph);
   const auto type_of = [&](size_t i) -> DType {
     if (def == nullptr || i >= def->inputs.size()) return DType::kInvalid;

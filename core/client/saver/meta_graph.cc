@@ -12,6 +12,7 @@
 #include "core/base/legible.h"
 #include "core/client/control_flow/control_flow_context.h"
 #include "core/client/graph/graph_internal.h"
+#include "core/client/training/queue_runner.h"
 #include "core/client/variables/state_ops.h"
 #include "core/client/variables/variable.h"
 #include "core/graph/graph_def.h"
@@ -124,6 +125,10 @@ Result<CollectionEntry> ToEntry(Graph& graph, const std::string& key, const Coll
         shared.emplace(item.text, entry);
         return entry;
       }
+      if (key == keys::kQueueRunners && !prefix.empty()) {
+        WEIR_ASSIGN(const QueueRunner runner, QueueRunner::FromProto(item.text, graph, prefix));
+        return CollectionEntry(runner.ToProto());
+      }
       if (key == keys::kCondContext || key == keys::kWhileContext) {
         WEIR_ASSIGN(entry.context, Internals(graph).control_flow.Read(key, item.text, prefix));
         return entry;
@@ -154,6 +159,7 @@ Result<std::string> ExportMetaGraph(Graph& graph, std::optional<graph::SaverNode
   auto& collections = Internals(graph).definition.collections();
   collections.clear();
   for (const std::string& key : graph.CollectionKeys()) {
+    if (key == keys::kSavers) continue;  // the file says which saver goes with it
     Result<std::vector<CollectionItem>> items = ToItems(key, graph.CollectionRef(key));
     if (items.ok()) {
       collections[key] = std::move(*items);

@@ -486,16 +486,23 @@ Result<std::vector<SavedShard>> Saver::Implementation::FetchShards(Session& sess
 }
 
 Result<std::string> Saver::Save(Session& session, const std::string& path, const SaveOptions& options) {
+  const std::lock_guard lock(implementation_->mutex());
   return implementation_->Save(session, path, options);
 }
 Result<std::string> Saver::SaveInBackground(Session& session, const std::string& path, const SaveOptions& options) {
+  const std::lock_guard lock(implementation_->mutex());
   return implementation_->SaveInBackground(session, path, options);
 }
-Status Saver::Restore(Session& session, const std::string& path) { return implementation_->Restore(session, path); }
+Status Saver::Restore(Session& session, const std::string& path) {
+  const std::lock_guard lock(implementation_->mutex());
+  return implementation_->Restore(session, path);
+}
 Result<io::RestoreReport> Saver::RestorePartial(Session& session, const std::string& path) {
+  const std::lock_guard lock(implementation_->mutex());
   return implementation_->RestorePartial(session, path);
 }
 Result<std::string> Saver::RestoreLatest(Session& session, const std::string& dir) {
+  const std::lock_guard lock(implementation_->mutex());
   return implementation_->RestoreLatest(session, dir);
 }
 Status Saver::Wait() { return implementation_->keeper().Wait(); }

@@ -84,7 +84,7 @@ class ToSave {
 };
 
 /// Saves and restores variables through nodes of their graph (`save/Const`, `save/SaveV2`, …); parts of a partitioned
-/// variable are slices under its name. Errors of building are the graph's. Single-threaded; copies share all state.
+/// variable are slices under its name. Errors of building are the graph's. Thread-safe; copies share all state.
 class Saver {
  public:
   /// All variables of the graph under their names; "No variables to save" if there are none.

@@ -2,6 +2,7 @@
 #ifndef WEIR_CORE_CLIENT_SAVER_SAVER_INTERNAL_H_
 #define WEIR_CORE_CLIENT_SAVER_SAVER_INTERNAL_H_
 
+#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -30,6 +31,8 @@ class Saver::Implementation {
   /// Takes over nodes that are in the graph.
   void Adopt(const graph::SaverNodes& nodes);
 
+  /// Held by the calls below.
+  std::mutex& mutex() { return mutex_; }
   Result<std::string> Save(Session& session, const std::string& path, const SaveOptions& options);
   Result<std::string> SaveInBackground(Session& session, const std::string& path, const SaveOptions& options);
   Status Restore(Session& session, const std::string& path);
@@ -39,6 +42,7 @@ class Saver::Implementation {
   const graph::SaverNodes& nodes() const { return nodes_; }
 
  private:
+  std::mutex mutex_;
   void BuildNodes(SavedVariables variables, const Where& where);
   std::vector<Operation> BuildRestore(const Output& path, const SaverShard& shard, const Where& where);
   Status CheckSavePath(const std::string& path, const SaveOptions& options, bool has_step) const;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/base/errors.h"
+#include "core/client/distributed/remote_session.h"
 #include "core/client/graph/graph_internal.h"
 #include "core/client/graph/scopes.h"
 #include "core/client/session/session_interface.h"
@@ -136,12 +137,6 @@ Result<std::vector<session::Feed>> ToCore(Graph& graph, const Feeds& feeds) {
   return out;
 }
 
-Result<std::unique_ptr<SessionInterface>> OfConfig(Graph& graph, const ConfigProto& config) {
-  WEIR_ASSIGN(std::shared_ptr<session::Runtime> runtime, session::Runtime::For(config));
-  session::SessionOptions options = session::SessionOptionsFrom(runtime->config);
-  return InProcess(graph, std::move(options), std::move(runtime));
-}
-
 }  // namespace
 
 /// Gives each place of a fetch its tensor, in the order in which Collect met them.
@@ -209,7 +204,10 @@ const Fetched& Fetched::at(const std::string& key) const {
 
 Session::Session(Graph& graph) : Session(graph, ConfigProto()) {}
 
-Session::Session(Graph& graph, const ConfigProto& config) : Session(graph, OfConfig(graph, config)) {}
+Session::Session(Graph& graph, const ConfigProto& config) : Session(graph, ConnectSession(graph, {}, config)) {}
+
+Session::Session(const std::string& target, Graph& graph, const ConfigProto& config)
+    : Session(graph, ConnectSession(graph, target, config)) {}
 
 Session::Session(Graph& graph, Result<std::unique_ptr<SessionInterface>> behind)
     : graph_(&graph), status_(behind.status()), behind_(std::move(*behind)) {}
@@ -346,6 +344,7 @@ Status Session::Close() {
 }
 
 Status Session::Reset(const std::string& target, const std::vector<std::string>& containers) {
+  if (target.find("://") != std::string::npos) return ResetServer(target, containers);
   return session::Session::Reset(target, containers);
 }
 

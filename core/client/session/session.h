@@ -122,6 +122,8 @@ class Session {
   Session(Graph& graph, const ConfigProto& config);
   /// On the default graph: `Session session({.device_count = {{"CPU", 2}}})`.
   explicit Session(const ConfigProto& config) : Session(Graph::Default(), config) {}
+  /// At a server, "weir://host:port" or "grpc://host:port", or in this process ("", "local").
+  explicit Session(const std::string& target, Graph& graph = Graph::Default(), const ConfigProto& config = {});
   /// Runs through `behind`; status() is its error.
   Session(Graph& graph, Result<std::unique_ptr<SessionInterface>> behind);
   ~Session();
@@ -155,7 +157,8 @@ class Session {
   Result<std::string> RunMetadata(const session::RunReport& report) const;
   SessionInterface* behind() { return behind_.get(); }
 
-  /// Closes all sessions of this process and drops the contents of containers.
+  /// Closes all sessions of this process and drops the contents of containers. With the target of a server it drops
+  /// the contents of containers in all tasks of its cluster.
   static Status Reset(const std::string& target = {}, const std::vector<std::string>& containers = {});
   /// The innermost default session of this thread, or null.
   static Session* Default();

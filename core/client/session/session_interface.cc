@@ -1,9 +1,9 @@
 #include "core/client/session/session_interface.h"
 
-#include <type_traits>
 #include <utility>
 
 #include "core/client/graph/graph_internal.h"
+#include "core/client/session/traced_run_internal.h"
 #include "core/session/reports.h"
 
 namespace weir {
@@ -15,18 +15,20 @@ class InProcessSession final : public SessionInterface {
 
   Result<std::vector<Tensor>> Run(std::span<const session::Feed> feeds, Names fetches, Names targets,
                                   const session::RunOptions& options, session::RunReport* report) override {
-    return InTrace(options, report, [&](const session::RunOptions& traced, session::RunReport* written) {
+    const auto run = [&](const session::RunOptions& traced, session::RunReport* written) {
       return session_->Run(feeds, fetches, targets, traced, written);
-    });
+    };
+    return RunTraced(tracer_.get(), options, report, run);
   }
   Result<session::CallableHandle> MakeCallable(const session::CallableOptions& options) override {
     return session_->MakeCallable(options);
   }
   Status RunCallable(session::CallableHandle handle, std::span<const Tensor> feeds, std::vector<Tensor>* fetches,
                      const session::RunOptions& options, session::RunReport* report) override {
-    return InTrace(options, report, [&](const session::RunOptions& traced, session::RunReport* written) {
+    const auto run = [&](const session::RunOptions& traced, session::RunReport* written) {
       return session_->RunCallable(handle, feeds, fetches, traced, written);
-    });
+    };
+    return RunTraced(tracer_.get(), options, report, run);
   }
   Status ReleaseCallable(session::CallableHandle handle) override { return session_->ReleaseCallable(handle); }
   Result<std::string> PRunSetup(Names feeds, Names fetches, Names targets) override {
@@ -49,22 +51,6 @@ class InProcessSession final : public SessionInterface {
   session::Session* in_process() override { return session_.get(); }
 
  private:
-  template <class F>
-  std::invoke_result_t<const F&, const session::RunOptions&, session::RunReport*> InTrace(
-      const session::RunOptions& options, session::RunReport* report, const F& run) {
-    if (tracer_ == nullptr) return run(options, report);
-    const session::Tracer::Run traced = tracer_->Begin();
-    if (!traced.traced()) return run(options, report);
-    session::RunOptions with_times = options;
-    with_times.trace = true;
-    session::RunReport own;
-    session::RunReport* const written = report != nullptr ? report : &own;
-    written->trace = trace::StepTrace();  // a run that does not begin leaves it as it is
-    auto result = run(with_times, written);
-    tracer_->End(traced, written->trace);
-    return result;
-  }
-
   const std::unique_ptr<session::Session> session_;
   std::shared_ptr<session::Tracer> tracer_;  // null: none
 };

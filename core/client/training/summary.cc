@@ -98,16 +98,24 @@ Output MergeAll(Graph& graph, Where where) {
   return all.empty() ? Output() : Merge(all, {}, where);
 }
 
-FileWriter::FileWriter(const std::string& logdir, Graph* graph, const FileWriterOptions& options) {
+FileWriter::FileWriter(const std::string& logdir, Graph* graph, const FileWriterOptions& options)
+    : logdir_(logdir), options_(options), closed_(true) {
+  status_ = Reopen();
+  if (graph != nullptr && status_.ok()) status_ = AddGraph(*graph);
+}
+
+Status FileWriter::Reopen() {
+  if (!closed_) return status_;
   io::EventWriterOptions io_options;
-  io_options.max_queue = options.max_queue;
-  io_options.flush_secs = options.flush_secs;
-  io_options.filename_suffix = options.filename_suffix;
-  Result<std::unique_ptr<io::EventWriter>> writer = io::EventWriter::Create(logdir, std::move(io_options));
+  io_options.max_queue = options_.max_queue;
+  io_options.flush_secs = options_.flush_secs;
+  io_options.filename_suffix = options_.filename_suffix;
+  Result<std::unique_ptr<io::EventWriter>> writer = io::EventWriter::Create(logdir_, std::move(io_options));
   status_ = writer.status();
-  if (!writer.ok()) return;
+  if (!writer.ok()) return status_;
   writer_ = std::move(*writer);
-  if (graph != nullptr) status_ = AddGraph(*graph);
+  closed_ = false;
+  return Status();
 }
 
 FileWriter::~FileWriter() = default;
@@ -123,6 +131,16 @@ Status FileWriter::AddSummary(const Tensor& summary, int64_t step) {
   return writer_->AddSummary(*summary.scalar<std::string>(), step);
 }
 
+Status FileWriter::AddScalar(std::string_view tag, double value, int64_t step) {
+  WEIR_TRY(status_);
+  return writer_->AddSummary(io::ScalarSummary(tag, static_cast<float>(value)), step);
+}
+
+Status FileWriter::AddSessionLog(SessionEvent event, int64_t step, const std::string& checkpoint_path) {
+  WEIR_TRY(status_);
+  return writer_->AddSessionLog(static_cast<io::SessionStatus>(event), checkpoint_path, {}, step);
+}
+
 Status FileWriter::AddGraph(Graph& graph, int64_t step) {
   WEIR_TRY(status_);
   WEIR_ASSIGN(
@@ -134,6 +152,9 @@ Status FileWriter::AddGraph(Graph& graph, int64_t step) {
 }
 
 Status FileWriter::Flush() { return writer_ ? writer_->Flush() : status_; }
-Status FileWriter::Close() { return writer_ ? writer_->Close() : status_; }
+Status FileWriter::Close() {
+  closed_ = true;
+  return writer_ ? writer_->Close() : status_;
+}
 
 }  // namespace weir::summary

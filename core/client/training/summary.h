@@ -59,14 +59,24 @@ class FileWriter {
 
   /// `summary`: what running a summary op gave.
   Status AddSummary(const Tensor& summary, int64_t step = 0);
+  /// A summary with one number under a tag, which no op made.
+  Status AddScalar(std::string_view tag, double value, int64_t step = 0);
   Status AddGraph(Graph& graph, int64_t step = 0);
+  /// That a session starts or stops. A start at a step makes TensorBoard discard later data of earlier files.
+  enum class SessionEvent { kStart = 1, kStop = 2, kCheckpoint = 3 };
+  Status AddSessionLog(SessionEvent event, int64_t step = 0, const std::string& checkpoint_path = {});
   /// Everything added before is in the file.
   Status Flush();
-  /// Flush, and no more events.
+  /// Flush, and no more events until Reopen.
   Status Close();
+  /// After Close: another file in the folder. Not while another thread uses the writer.
+  Status Reopen();
 
  private:
+  const std::string logdir_;
+  const FileWriterOptions options_;
   Status status_;
+  bool closed_ = false;
   std::unique_ptr<io::EventWriter> writer_;
 };
 

@@ -172,6 +172,6 @@ constexpr Backend kBackend = {kBuild, &Generate, &Assembly};
 }  // namespace
 }  // namespace weir::compiler_llvm
 
-extern "C" __attribute__((visibility("default"))) const weir::compiler_llvm::Backend* weir_llvm_backend_1() {
+extern "C" __attribute__((visibility("default"))) const weir::compiler_llvm::Backend* weir_llvm_backend_2() {
   return &weir::compiler_llvm::kBackend;
 }

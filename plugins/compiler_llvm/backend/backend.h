@@ -24,7 +24,7 @@ using CodeFn = void (*)(const void* regs, int64_t begin, int64_t end, char* scra
 enum class Level : uint8_t { kV3, kV4 };  // x86-64-v3, x86-64-v4
 
 /// Changes whenever Program or the functions below do: plugin and backend must be of one build.
-#define WEIR_LLVM_BACKEND_SYMBOL "weir_llvm_backend_1"
+#define WEIR_LLVM_BACKEND_SYMBOL "weir_llvm_backend_2"
 
 struct Backend {
   const char* build;  // of the plugin's sources

@@ -37,6 +37,7 @@ class NestEmitter {
     LLVMBasicBlockRef units = Block(), done = Block();
     Begin(entry_);
     LoadAddresses();
+    if (program_.loop) return EmitLoops(*program_.loop, units, done);
     EmitScalars(0, false);
     V begin = LLVMGetParam(function_, 1), end = LLVMGetParam(function_, 2);
     LLVMBasicBlockRef from = LLVMGetInsertBlock(ir_.b);
@@ -107,9 +108,7 @@ class NestEmitter {
       if (place.column || place.stage != stage || in_unit != by_row) continue;
       if (v < inputs_) {
         const Input& input = program_.inputs[v];
-        const uint32_t dtype = input.access.dtype;
-        scalar_[v] = input.constant ? Constant(ir_, dtype, input.bits)
-                                    : FromStored(ir_, dtype, ir_.Load(StoredType(ir_, dtype), at_[v], Align(dtype)));
+        scalar_[v] = input.constant ? Constant(ir_, input.access.dtype, input.bits) : LoadScalar(v);
       } else if (!IsReduction(NodeOf(v).op)) {
         scalar_[v] = Compute(v, [&](uint32_t operand) { return scalar_[operand]; });
       }
@@ -117,6 +116,118 @@ class NestEmitter {
   }
 
   static unsigned Align(uint32_t dtype) { return sdk::SizeOf(dtype); }
+  V LoadScalar(uint32_t input) {
+    const uint32_t dtype = program_.inputs[input].access.dtype;
+    return FromStored(ir_, dtype, ir_.Load(StoredType(ir_, dtype), at_[input], Align(dtype)));
+  }
+  void StoreScalar(size_t output, V value) {
+    const uint32_t dtype = program_.outputs[output].access.dtype;
+    ir_.Store(ToStored(ir_, dtype, value), at_[inputs_ + output], Align(dtype));
+  }
+
+  /// The nodes on which the values depend, without those that are the same in all iterations.
+  std::vector<bool> ConeOf(const std::vector<uint32_t>& roots, const std::vector<bool>& varies) const {
+    std::vector<bool> cone(values_, false);
+    for (const uint32_t root : roots) cone[root] = true;
+    for (uint32_t v = values_; v-- > inputs_;) {
+      if (!cone[v]) continue;
+      for (const uint32_t operand : NodeOf(v).operands) cone[operand] = true;
+    }
+    for (uint32_t v = 0; v < values_; ++v) cone[v] = cone[v] && v >= inputs_ && varies[v];
+    return cone;
+  }
+
+  /// All iterations for a vector of columns, then for the next one; the scalars are computed with each. Of scalars
+  /// alone, once.
+  void EmitLoops(const Loop& loop, LLVMBasicBlockRef vectors, LLVMBasicBlockRef done) {
+    const int64_t main = program_.columns - rest_;
+    if (program_.columns >= lanes_) {
+      LLVMBasicBlockRef from = LLVMGetInsertBlock(ir_.b);
+      LLVMBuildBr(ir_.b, vectors);
+      Begin(vectors);
+      V at = LLVMBuildPhi(ir_.b, ir_.i64, "");
+      EmitLoop(loop, at, false);
+      V next = ir_.Add(at, ir_.Index(lanes_));
+      Join(at, ir_.Index(0), from, next, LLVMGetInsertBlock(ir_.b));
+      LLVMBasicBlockRef after = rest_ == 0 ? done : Block();
+      LLVMBuildCondBr(ir_.b, ir_.ICmp(LLVMIntSLT, next, ir_.Index(main)), vectors, after);
+      Begin(after);
+    } else {
+      LLVMDeleteBasicBlock(vectors);
+    }
+    if (rest_ != 0) {
+      EmitLoop(loop, ir_.Index(main), true);
+      LLVMBuildBr(ir_.b, done);
+      Begin(done);
+    }
+    LLVMBuildRetVoid(ir_.b);
+  }
+
+  /// Sets the number of lanes to that of the value.
+  void Widen(uint32_t value) { ir_.lanes = IsColumn(value) ? lanes_ : 1; }
+
+  V ComputeIn(uint32_t value, const std::vector<V>& known) {
+    Widen(value);
+    return Compute(value, [&](uint32_t o) { return IsColumn(value) && !IsColumn(o) ? ir_.Splat(known[o]) : known[o]; });
+  }
+
+  V LoadValue(uint32_t input, V at, bool tail) {
+    const Access& access = program_.inputs[input].access;
+    Widen(input);
+    if (program_.inputs[input].constant) return Constant(ir_, access.dtype, program_.inputs[input].bits);
+    return access.column ? FromStored(ir_, access.dtype, LoadColumns(at_[input], at, access.dtype, tail))
+                         : LoadScalar(input);
+  }
+
+  /// do variables = next while the condition of the new values holds, `most` times at most, for the columns from `at`
+  /// on. The variables are in registers, and what does not depend on them is computed ahead.
+  void EmitLoop(const Loop& loop, V at, bool tail) {
+    const auto variables = static_cast<uint32_t>(loop.next.size());
+    std::vector<V> known(values_);
+    std::vector<bool> varies(values_, false);
+    for (uint32_t v = 0; v < values_; ++v) {
+      if (v < inputs_) {
+        varies[v] = v < variables;
+        known[v] = LoadValue(v, at, tail);
+        continue;
+      }
+      const std::vector<uint32_t>& operands = NodeOf(v).operands;
+      varies[v] = std::any_of(operands.begin(), operands.end(), [&](uint32_t operand) { return varies[operand]; });
+      if (!varies[v]) known[v] = ComputeIn(v, known);
+    }
+    LLVMBasicBlockRef from = LLVMGetInsertBlock(ir_.b), again = Block(), done = Block();
+    const std::vector<V> first(known.begin(), known.begin() + variables);
+    LLVMBuildBr(ir_.b, again);
+    Begin(again);
+    V turn = LLVMBuildPhi(ir_.b, ir_.i64, "");
+    for (uint32_t i = 0; i < variables; ++i) known[i] = LLVMBuildPhi(ir_.b, LLVMTypeOf(first[i]), "");
+    const std::vector<bool> in_body = ConeOf(loop.next, varies), in_test = ConeOf({loop.condition}, varies);
+    std::vector<V> after = known;
+    for (uint32_t v = inputs_; v < values_; ++v) {
+      if (in_body[v]) known[v] = ComputeIn(v, known);
+    }
+    for (uint32_t i = 0; i < variables; ++i) after[i] = known[loop.next[i]];
+    for (uint32_t v = inputs_; v < values_; ++v) {
+      if (in_test[v]) after[v] = ComputeIn(v, after);
+    }
+    ir_.lanes = 1;
+    V made = ir_.Add(turn, ir_.Index(1));
+    V more = ir_.ICmp(LLVMIntULT, made, ir_.Index(static_cast<int64_t>(loop.most)));
+    LLVMBasicBlockRef back = LLVMGetInsertBlock(ir_.b);
+    LLVMBuildCondBr(ir_.b, ir_.And(after[loop.condition], more), again, done);
+    Join(turn, ir_.Index(0), from, made, back);
+    for (uint32_t i = 0; i < variables; ++i) Join(known[i], first[i], from, after[i], back);
+    Begin(done);
+    for (uint32_t i = 0; i < variables; ++i) {
+      Widen(i);
+      const uint32_t dtype = program_.inputs[i].access.dtype;
+      if (IsColumn(i)) {
+        StoreColumns(ToStored(ir_, dtype, after[i]), at_[inputs_ + i], at, dtype, tail);
+      } else {
+        StoreScalar(i, after[i]);
+      }
+    }
+  }
 
   template <class Find>
   V Compute(uint32_t value, const Find& find) {
@@ -152,9 +263,7 @@ class NestEmitter {
     ir_.lanes = 1;
     for (size_t i = 0; i < program_.outputs.size(); ++i) {
       const Output& output = program_.outputs[i];
-      if (output.access.column) continue;
-      const uint32_t dtype = output.access.dtype;
-      ir_.Store(ToStored(ir_, dtype, scalar_[output.value]), at_[inputs_ + i], Align(dtype));
+      if (!output.access.column) StoreScalar(i, scalar_[output.value]);
     }
   }
 

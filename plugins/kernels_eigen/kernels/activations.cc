@@ -1,12 +1,11 @@
 // Activation functions and their gradients.
 #include <algorithm>
-#include <cmath>
 #include <concepts>
 
+#include "plugins/functors/activations.h"
 #include "plugins/kernels_eigen/dtypes.h"
 #include "plugins/kernels_eigen/families.h"
 #include "plugins/kernels_eigen/kernels/vector_math.h"
-#include "plugins/kernels_eigen/wrap.h"
 #include "sdk/cpp/elementwise.h"
 #include "sdk/cpp/kernel.h"
 
@@ -26,55 +25,24 @@ void ByTiles(const T* x, T* y, int64_t n, Fill fill, F f) {
   }
 }
 
-/// max(x, 0); NaN stays NaN.
-struct Relu {
-  template <class T>
-  T operator()(T x) const {
-    return x < T(0) ? T(0) : x;
-  }
-};
-struct Relu6 {
-  template <class T>
-  T operator()(T x) const {
-    return x < T(0) ? T(0) : x > T(6) ? T(6) : x;
-  }
-};
-struct Elu {
-  template <class T>
-  T operator()(T x) const {
-    return x < T(0) ? std::expm1(x) : x;
-  }
+// The functors whose arrays are computed by vector packets.
+struct EluOf : functors::Elu {
   template <std::floating_point T>
   static void Array(const T* x, T* y, int64_t n) {
     const auto fill = [](const T* from, T* to, int64_t count) { Expm1Array(from, to, count); };
     ByTiles(x, y, n, fill, [](T value, T below) { return value < T(0) ? below : value; });
   }
 };
-
-// The constants of self-normalising nets (Klambauer and others, 2017), with TensorFlow's digits.
-template <class T>
-constexpr T kSeluScale = T(1.0507009873554804934193349852946);
-template <class T>
-constexpr T kSeluBelow = T(1.7580993408473768599402175208123);
-
-struct Selu {
-  template <class T>
-  T operator()(T x) const {
-    return x < T(0) ? kSeluBelow<T> * std::expm1(x) : kSeluScale<T> * x;
-  }
+struct SeluOf : functors::Selu {
   template <std::floating_point T>
   static void Array(const T* x, T* y, int64_t n) {
     const auto fill = [](const T* from, T* to, int64_t count) { Expm1Array(from, to, count); };
-    ByTiles(x, y, n, fill,
-            [](T value, T below) { return value < T(0) ? kSeluBelow<T> * below : kSeluScale<T> * value; });
+    ByTiles(x, y, n, fill, [](T value, T below) {
+      return value < T(0) ? functors::kSeluBelow<T> * below : functors::kSeluScale<T> * value;
+    });
   }
 };
-/// log(1 + e^x) as max(x, 0) + log(1 + e^-|x|), which never overflows.
-struct Softplus {
-  template <class T>
-  T operator()(T x) const {
-    return Relu{}(x) + std::log1p(std::exp(-std::fabs(x)));
-  }
+struct SoftplusOf : functors::Softplus {
   template <std::floating_point T>
   static void Array(const T* x, T* y, int64_t n) {
     const auto fill = [](const T* from, T* to, int64_t count) {
@@ -82,62 +50,12 @@ struct Softplus {
       ExpArray(to, to, count);
       Log1pArray(to, to, count);
     };
-    ByTiles(x, y, n, fill, [](T value, T rest) { return Relu{}(value) + rest; });
-  }
-};
-struct Softsign {
-  template <class T>
-  T operator()(T x) const {
-    return x / (T(1) + std::fabs(x));
-  }
-};
-
-struct ReluGrad {
-  static constexpr bool kSameShape = true;
-  template <class T>
-  T operator()(T dy, T x) const {
-    return Product(dy, T(x > T(0)));  // NaN stays NaN; an infinity becomes NaN if the derivative is 0
-  }
-};
-struct Relu6Grad {
-  static constexpr bool kSameShape = true;
-  template <class T>
-  T operator()(T dy, T x) const {
-    return Product(dy, T(x > T(0) && x < T(6)));
-  }
-};
-struct EluGrad {
-  static constexpr bool kSameShape = true;
-  template <class T>
-  T operator()(T dy, T y) const {
-    return y < T(0) ? (y + T(1)) * dy : dy;
-  }
-};
-struct SeluGrad {
-  static constexpr bool kSameShape = true;
-  template <class T>
-  T operator()(T dy, T y) const {
-    return y < T(0) ? (y + kSeluBelow<T>)*dy : dy * kSeluScale<T>;
-  }
-};
-struct SoftplusGrad {
-  static constexpr bool kSameShape = true;
-  template <class T>
-  T operator()(T dy, T x) const {
-    return dy / (std::exp(-x) + T(1));
-  }
-};
-struct SoftsignGrad {
-  static constexpr bool kSameShape = true;
-  template <class T>
-  T operator()(T dy, T x) const {
-    const T slope = T(1) + std::fabs(x);
-    return dy / (slope * slope);
+    ByTiles(x, y, n, fill, [](T value, T rest) { return functors::Relu{}(value) + rest; });
   }
 };
 
 /// x where `of` is positive, else alpha * x. LeakyRelu passes its input twice.
-struct Leaky {
+struct LeakyBase {
   double alpha = 0;
 
   template <class T>
@@ -148,12 +66,12 @@ struct Leaky {
     WEIR_INDEPENDENT
     for (int64_t i = begin; i < end; ++i) {
       const C value = static_cast<C>(x[i]);
-      y[i] = static_cast<T>(static_cast<C>(of[i]) > C(0) ? value : slope * value);
+      y[i] = static_cast<T>(functors::Leaky(value, static_cast<C>(of[i]), slope));
     }
   }
 };
 
-struct LeakyRelu : Leaky {
+struct LeakyRelu : LeakyBase {
   int32_t Prepare(sdk::Prep& prep) {
     alpha = prep.node().Float("alpha", 0.2);
     prep.MayAlias(0, 0);
@@ -166,7 +84,7 @@ struct LeakyRelu : Leaky {
   }
 };
 
-struct LeakyReluGrad : Leaky {
+struct LeakyReluGrad : LeakyBase {
   int32_t Prepare(sdk::Prep& prep) {
     if (!sdk::SameShape(prep.shape(0), prep.shape(1))) {
       return prep.error().InvalidArgument("Inputs to operation ", prep.node().name(), " of type ", prep.node().op(),
@@ -188,19 +106,19 @@ struct LeakyReluGrad : Leaky {
 }  // namespace
 
 void AddActivations(sdk::KernelTable& k) {
-  k.Unary<Relu>("Relu", kReal);
-  k.Unary<Relu6>("Relu6", kReal);
-  k.Unary<Elu>("Elu", kFloating).Class(WEIR_CLASS_ELEMENTWISE, 20);
-  k.Unary<Selu>("Selu", kFloating).Class(WEIR_CLASS_ELEMENTWISE, 20);
-  k.Unary<Softplus>("Softplus", kFloating).Class(WEIR_CLASS_ELEMENTWISE, 30);
-  k.Unary<Softsign>("Softsign", kFloating).Class(WEIR_CLASS_ELEMENTWISE, 4);
+  k.Unary<functors::Relu>("Relu", kReal);
+  k.Unary<functors::Relu6>("Relu6", kReal);
+  k.Unary<EluOf>("Elu", kFloating).Class(WEIR_CLASS_ELEMENTWISE, 20);
+  k.Unary<SeluOf>("Selu", kFloating).Class(WEIR_CLASS_ELEMENTWISE, 20);
+  k.Unary<SoftplusOf>("Softplus", kFloating).Class(WEIR_CLASS_ELEMENTWISE, 30);
+  k.Unary<functors::Softsign>("Softsign", kFloating).Class(WEIR_CLASS_ELEMENTWISE, 4);
   k.Add<LeakyRelu>("LeakyRelu", kFloating).Class(WEIR_CLASS_ELEMENTWISE, 2);
-  k.Pairwise<ReluGrad>("ReluGrad", kReal);
-  k.Pairwise<Relu6Grad>("Relu6Grad", kReal);
-  k.Pairwise<EluGrad>("EluGrad", kFloating).Class(WEIR_CLASS_ELEMENTWISE, 2);
-  k.Pairwise<SeluGrad>("SeluGrad", kFloating).Class(WEIR_CLASS_ELEMENTWISE, 2);
-  k.Pairwise<SoftplusGrad>("SoftplusGrad", kFloating).Class(WEIR_CLASS_ELEMENTWISE, 15);
-  k.Pairwise<SoftsignGrad>("SoftsignGrad", kFloating).Class(WEIR_CLASS_ELEMENTWISE, 5);
+  k.Pairwise<functors::ReluGrad>("ReluGrad", kReal);
+  k.Pairwise<functors::Relu6Grad>("Relu6Grad", kReal);
+  k.Pairwise<functors::EluGrad>("EluGrad", kFloating).Class(WEIR_CLASS_ELEMENTWISE, 2);
+  k.Pairwise<functors::SeluGrad>("SeluGrad", kFloating).Class(WEIR_CLASS_ELEMENTWISE, 2);
+  k.Pairwise<functors::SoftplusGrad>("SoftplusGrad", kFloating).Class(WEIR_CLASS_ELEMENTWISE, 15);
+  k.Pairwise<functors::SoftsignGrad>("SoftsignGrad", kFloating).Class(WEIR_CLASS_ELEMENTWISE, 5);
   k.Add<LeakyReluGrad>("LeakyReluGrad", kFloating).Class(WEIR_CLASS_ELEMENTWISE, 2);
 }
 

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "plugins/functors/batch_norm_plans.h"
 #include "plugins/kernels_eigen/dtypes.h"
 #include "plugins/kernels_eigen/families.h"
 #include "plugins/kernels_eigen/operands.h"
@@ -21,27 +22,7 @@ constexpr int64_t kChannelGrain = 16;         // channels of a tile, at least: o
 constexpr int64_t kBlockElements = 4 * 1024;  // summed in float before they are added in double
 constexpr int kLaneCount = 16;
 
-/// Images as [outer, channels, inner]; inner is 1 if the channels are the last axis.
-struct ChannelLayout {
-  int64_t outer = 0, channels = 0, inner = 1;
-  bool empty = false;
-
-  int32_t Read(const Prep& prep, uint32_t images) {
-    const std::string_view format = prep.node().String("data_format", "NHWC");
-    const weir_shape& shape = prep.shape(images);
-    const auto rank = static_cast<uint32_t>(format.size());
-    if (shape.rank != rank) return prep.error().InvalidArgument("input must be ", rank, "-dimensional", shape);
-    const uint32_t axis = format[1] == 'C' ? 1 : rank - 1;
-    channels = shape.dims[axis];
-    empty = prep.size(images) == 0;
-    if (empty) return WEIR_OK;
-    outer = SizeOf(shape, 0, axis);
-    inner = SizeOf(shape, axis + 1, rank);
-    return WEIR_OK;
-  }
-  /// Elements of a channel.
-  int64_t Count() const { return outer * inner; }
-
+struct ChannelLayout : functors::ChannelPlan {
   /// Splits calls by channels.
   void Tile(Prep& prep) const {
     const int64_t grains = channels / (inner == 1 ? kChannelGrain : 1);
@@ -52,16 +33,6 @@ struct ChannelLayout {
     if (inner != 1) return env.Range(channels);
     const auto [begin, end] = env.Range((channels + kChannelGrain - 1) / kChannelGrain);
     return {begin * kChannelGrain, std::min(end * kChannelGrain, channels)};
-  }
-
-  int32_t ExpectVector(const Prep& prep, uint32_t i, std::string_view name) const {
-    if (prep.shape(i).rank == 1) return WEIR_OK;
-    return prep.error().InvalidArgument(name, " must be 1-dimensional", prep.shape(i));
-  }
-  int32_t ExpectChannels(const Prep& prep, uint32_t i, std::string_view name) const {
-    if (prep.shape(i).dims[0] == channels) return WEIR_OK;
-    return prep.error().InvalidArgument(name, " must have the same number of elements as the channels of x, got ",
-                                        prep.shape(i).dims[0], " and ", channels);
   }
 };
 
@@ -175,36 +146,9 @@ void ForElements(const ChannelLayout& layout, int64_t begin, int64_t end, T* y, 
   }
 }
 
-struct FusedBatchNorm {
-  ChannelLayout layout;
-  float epsilon = 0, average = 1;
-  bool training = true;
-
+struct FusedBatchNorm : functors::BatchNormPlan<ChannelLayout> {
   int32_t Prepare(Prep& prep) {
-    const sdk::Node& node = prep.node();
-    training = node.Bool("is_training", true);
-    epsilon = static_cast<float>(node.Float("epsilon", 1e-4));
-    average = static_cast<float>(node.Float("exponential_avg_factor", 1));
-    if (const int32_t code = layout.Read(prep, 0); code != WEIR_OK) return code;
-    constexpr std::string_view kNames[] = {"scale", "offset", "estimated_mean", "estimated_variance"};
-    for (uint32_t i = 0; i < 4; ++i) {
-      if (const int32_t code = layout.ExpectVector(prep, i + 1, kNames[i]); code != WEIR_OK) return code;
-    }
-    for (uint32_t i = 0; i < 2; ++i) {
-      if (const int32_t code = layout.ExpectChannels(prep, i + 1, kNames[i]); code != WEIR_OK) return code;
-    }
-    if (!training || average != 1) {
-      const bool infers = !training;
-      const auto expect = [&](uint32_t i, std::string_view in_inference, std::string_view in_training) {
-        return layout.ExpectChannels(prep, i, infers ? in_inference : in_training);
-      };
-      int32_t code = expect(3, "When is_training=false, mean", "When exponential_avg_factor != 1, mean");
-      if (code == WEIR_OK) {
-        code = expect(4, "When is_training=false, variance", "When exponential_avg_factor != 1, variance");
-      }
-      if (code != WEIR_OK) return code;
-    }
-    prep.MayAlias(0, 0);
+    if (const int32_t code = Plan(prep); code != WEIR_OK) return code;
     layout.Tile(prep);
     if (!layout.empty) prep.Scratch(static_cast<uint64_t>(layout.channels) * ChannelSpace::kBytes);
     return WEIR_OK;
@@ -321,31 +265,9 @@ void SumGradients(const ChannelLayout& layout, int64_t begin, int64_t end, const
   }
 }
 
-struct FusedBatchNormGrad {
-  ChannelLayout layout;
-  float epsilon = 0;
-  bool training = true;
-
+struct FusedBatchNormGrad : functors::BatchNormGradPlan<ChannelLayout> {
   int32_t Prepare(Prep& prep) {
-    const sdk::Node& node = prep.node();
-    training = node.Bool("is_training", true);
-    epsilon = static_cast<float>(node.Float("epsilon", 1e-4));
-    if (const int32_t code = layout.Read(prep, 0); code != WEIR_OK) return code;
-    if (const int32_t code = layout.Read(prep, 1); code != WEIR_OK) return code;
-    constexpr std::string_view kNames[] = {"scale", "saved mean", "saved variance"};
-    constexpr std::string_view kSizes[] = {"scale", "reserve_space_1", "reserve_space_2"};
-    for (uint32_t i = 0; i < 3; ++i) {
-      if (const int32_t code = layout.ExpectVector(prep, i + 2, kNames[i]); code != WEIR_OK) return code;
-    }
-    if (!sdk::SameShape(prep.shape(0), prep.shape(1))) {
-      return prep.error().InvalidArgument("x and y_backprop must have same shape, but x has shape ", prep.shape(1),
-                                          " and y_backprop has shape ", prep.shape(0));
-    }
-    for (uint32_t i = 0; i < 3; ++i) {
-      if (const int32_t code = layout.ExpectChannels(prep, i + 2, kSizes[i]); code != WEIR_OK) return code;
-    }
-    prep.MayAlias(0, 0);
-    prep.MayAlias(1, 0);
+    if (const int32_t code = Plan(prep); code != WEIR_OK) return code;
     layout.Tile(prep);
     if (!layout.empty) prep.Scratch(static_cast<uint64_t>(layout.channels) * ChannelSpace::kBytes);
     return WEIR_OK;

@@ -1,6 +1,7 @@
 // BiasAdd and its gradient: a vector along the channel dimension.
 #include <algorithm>
 
+#include "plugins/functors/bias_plans.h"
 #include "plugins/kernels_eigen/dtypes.h"
 #include "plugins/kernels_eigen/families.h"
 #include "plugins/kernels_eigen/wrap.h"
@@ -10,47 +11,28 @@
 namespace weir::kernels_eigen {
 namespace {
 
-/// A tensor viewed as [outer, channels, inner].
-struct Channels {
-  int64_t outer = 1, channels = 1, inner = 1;
+constexpr int64_t kFewChannels = 16;            // fewer channels fill no vector: several rows are taken as one
+constexpr int64_t kWideRow = 4 * kFewChannels;  // channels of such a row, at most
 
-  int32_t Find(const sdk::Prep& prep) {
-    const weir_shape& shape = prep.shape(0);
-    if (shape.rank < 2) {
-      return prep.error().InvalidArgument("Input tensor must be at least 2D: ", shape);
-    }
-    const uint32_t at = prep.node().String("data_format", "NHWC") == "NCHW" ? 1 : shape.rank - 1;
-    channels = shape.dims[at];
-    for (uint32_t i = 0; i < shape.rank; ++i) {
-      if (i < at) outer *= shape.dims[i];
-      if (i > at) inner *= shape.dims[i];
-    }
-    return WEIR_OK;
-  }
-};
-
-struct BiasAdd {
-  Channels view;
-
-  int32_t Prepare(sdk::Prep& prep) {
-    if (const int32_t code = view.Find(prep); code != WEIR_OK) return code;
-    const weir_shape& bias = prep.shape(1);
-    if (bias.rank != 1) return prep.error().InvalidArgument("Biases must be 1D: ", bias);
-    if (bias.dims[0] != view.channels) {
-      return prep.error().InvalidArgument(
-          "Must provide as many biases as the last dimension of the input tensor: ", bias, " vs. ", prep.shape(0));
-    }
-    prep.MayAlias(0, 0);
-    return WEIR_OK;
-  }
-
+struct BiasAdd : functors::BiasPlan {
   template <class T>
   void Run(sdk::View<const T> value, sdk::View<const T> bias, sdk::View<T> out) const {
     using C = sdk::Compute<T>;
     const T* x = value.data();
     const T* b = bias.data();
     T* y = out.data();
-    for (int64_t i = 0; i < view.outer; ++i) {
+    int64_t first = 0;
+    if (view.inner == 1 && view.channels > 0 && view.channels < kFewChannels && view.outer >= kWideRow) {
+      T repeated[kWideRow];
+      const int64_t rows = kWideRow / view.channels, wide = rows * view.channels;
+      for (int64_t i = 0; i < wide; ++i) repeated[i] = b[i % view.channels];
+      for (; first + rows <= view.outer; first += rows, x += wide, y += wide) {
+        WEIR_INDEPENDENT
+        for (int64_t c = 0; c < wide; ++c)
+          y[c] = static_cast<T>(Sum(static_cast<C>(x[c]), static_cast<C>(repeated[c])));
+      }
+    }
+    for (int64_t i = first; i < view.outer; ++i) {
       if (view.inner == 1) {
         WEIR_INDEPENDENT
         for (int64_t c = 0; c < view.channels; ++c)
@@ -71,18 +53,7 @@ struct BiasAdd {
 constexpr int64_t kChannelTile = 512;  // channels summed at a time
 constexpr int64_t kRowBlock = 64;      // rows summed before they are added to the total; limits the rounding error
 
-struct BiasAddGrad {
-  Channels view;
-
-  int32_t Prepare(sdk::Prep& prep) {
-    if (const int32_t code = view.Find(prep); code != WEIR_OK) return code;
-    if (sdk::SizeOf(prep.output(0).shape) != view.channels) {
-      return prep.error().InvalidArgument("the gradient has shape ", prep.output(0).shape, ", wanted [", view.channels,
-                                          "]");
-    }
-    return WEIR_OK;
-  }
-
+struct BiasAddGrad : functors::BiasGradPlan {
   template <class T>
   void Run(sdk::View<const T> gradient, sdk::View<T> out) const {
     using C = sdk::Compute<T>;
@@ -91,6 +62,8 @@ struct BiasAddGrad {
       return;
     }
     const T* x = gradient.data();
+    if (view.inner == 1 && view.channels < kFewChannels && view.outer >= kWideRow)
+      return SumNarrow<T, C>(x, out.data());
     C total[kChannelTile], block[kChannelTile];
     for (int64_t begin = 0; begin < view.channels; begin += kChannelTile) {
       const int64_t count = std::min(kChannelTile, view.channels - begin);
@@ -104,6 +77,20 @@ struct BiasAddGrad {
       }
       for (int64_t c = 0; c < count; ++c) out[begin + c] = static_cast<T>(total[c]);
     }
+  }
+  template <class T, class C>
+  void SumNarrow(const T* x, T* out) const {
+    const int64_t together = kWideRow / view.channels, wide = together * view.channels;
+    C total[kWideRow] = {}, block[kWideRow];
+    int64_t left = view.outer;
+    while (left >= together) {
+      std::fill(block, block + wide, C(0));
+      for (int64_t i = 0; i < kRowBlock && left >= together; ++i, left -= together, x += wide) AddRow(x, wide, block);
+      for (int64_t c = 0; c < wide; ++c) total[c] = Sum(total[c], block[c]);
+    }
+    AddRow(x, left * view.channels, total);
+    for (int64_t i = view.channels; i < wide; ++i) total[i % view.channels] = Sum(total[i % view.channels], total[i]);
+    for (int64_t c = 0; c < view.channels; ++c) out[c] = static_cast<T>(total[c]);
   }
 
   template <class T, class C>

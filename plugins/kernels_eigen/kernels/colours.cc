@@ -1,7 +1,7 @@
 // Colour spaces, and adjustments of contrast, hue and saturation.
 #include <algorithm>
-#include <cmath>
 
+#include "plugins/functors/colours.h"
 #include "plugins/kernels_eigen/dtypes.h"
 #include "plugins/kernels_eigen/families.h"
 #include "plugins/kernels_eigen/operands.h"
@@ -11,39 +11,15 @@
 namespace weir::kernels_eigen {
 namespace {
 
+using functors::ExpectImagesAnd;
+using functors::HsvOf;
+using functors::Pixel;
+using functors::RgbOf;
+using functors::Turned;
 using sdk::Compute;
 using sdk::Env;
 using sdk::Prep;
 using sdk::View;
-
-/// Three channels of one pixel: red, green and blue, or hue, saturation and value.
-template <class C>
-struct Pixel {
-  C a, b, c;
-};
-
-template <class C>
-Pixel<C> HsvOf(const Pixel<C>& rgb) {
-  const auto [r, g, b] = rgb;
-  const C value = std::max(r, std::max(g, b)), range = value - std::min(r, std::min(g, b));
-  const C saturation = value > C(0) ? range / value : C(0);
-  const C sixth = C(1) / (C(6) * range);
-  C hue = r == value ? sixth * (g - b) : g == value ? sixth * (b - r) + C(2) / C(6) : sixth * (r - g) + C(4) / C(6);
-  hue = range > C(0) ? hue : C(0);
-  return {hue < C(0) ? hue + C(1) : hue, saturation, value};
-}
-
-template <class C>
-Pixel<C> RgbOf(const Pixel<C>& hsv) {
-  const auto [hue, saturation, value] = hsv;
-  const C turn = hue * C(6);
-  const auto part = [](C x) { return std::clamp(x, C(0), C(1)); };
-  const C r = part(std::fabs(turn - C(3)) - C(1));
-  const C g = part(C(2) - std::fabs(turn - C(2)));
-  const C b = part(C(2) - std::fabs(turn - C(4)));
-  const C white = C(1) - saturation;
-  return {(white + saturation * r) * value, (white + saturation * g) * value, (white + saturation * b) * value};
-}
 
 /// to = f(pixel) for the pixels of this call.
 template <class T, class F>
@@ -64,21 +40,14 @@ void ForPixels(Env& env, const View<const T>& x, const View<T>& y, F f) {
 constexpr int64_t kPixelGrain = 8 * 1024;
 
 void TilePixels(Prep& prep) {
-  prep.MayAlias(0, 0);
   prep.Tiles(static_cast<uint64_t>(prep.size(0) / (3 * kPixelGrain)));
 }
 
-struct ColourSpace {
+struct ColourSpace : functors::ColourSpacePlan {
   int32_t Prepare(Prep& prep) {
-    const weir_shape& shape = prep.shape(0);
-    if (shape.rank < 1) return prep.error().InvalidArgument("input must be at least 1D", shape);
-    const int64_t channels = shape.dims[shape.rank - 1];
-    if (channels != 3) {
-      return prep.error().Fail(WEIR_FAILED_PRECONDITION, "input must have 3 channels but input only has ", channels,
-                               " channels.");
-    }
-    TilePixels(prep);
-    return WEIR_OK;
+    const int32_t code = ColourSpacePlan::Prepare(prep);
+    if (code == WEIR_OK) TilePixels(prep);
+    return code;
   }
 };
 
@@ -95,53 +64,10 @@ struct HsvToRgb : ColourSpace {
   }
 };
 
-/// InvalidArgument unless input 0 is images and input i a scalar.
-int32_t ExpectImagesAnd(const Prep& prep, uint32_t i, std::string_view name) {
-  if (prep.shape(0).rank < 3) {
-    return prep.error().InvalidArgument("input must be at least 3-D, got shape", prep.shape(0));
-  }
-  if (prep.shape(i).rank == 0) return WEIR_OK;
-  return prep.error().InvalidArgument(name, " must be scalar: ", prep.shape(i));
-}
-
 int32_t PrepareRgb(Prep& prep, std::string_view name) {
-  if (const int32_t code = ExpectImagesAnd(prep, 1, name); code != WEIR_OK) return code;
-  const weir_shape& shape = prep.shape(0);
-  const int64_t channels = shape.dims[shape.rank - 1];
-  if (channels != 3) {
-    return prep.error().InvalidArgument("input must have 3 channels but instead has ", channels, " channels.");
-  }
-  TilePixels(prep);
-  return WEIR_OK;
-}
-
-/// The hue turned by `delta`; the largest and the smallest channel stay what they are.
-template <class C>
-Pixel<C> Turned(const Pixel<C>& rgb, C delta) {
-  const auto [r, g, b] = rgb;
-  const C most = std::max(r, std::max(g, b)), least = std::min(r, std::min(g, b)), range = most - least;
-  if (!(range > C(0))) return rgb;
-  C hue = r == most ? (g - b) / range : g == most ? (b - r) / range + C(2) : (r - g) / range + C(4);
-  hue = std::fmod(hue + C(6) * delta, C(6));
-  if (hue < C(0)) hue += C(6);
-  if (!(hue < C(6))) hue = C(0);
-  const int sector = static_cast<int>(hue);
-  const C rest = hue - static_cast<C>(sector);
-  const C middle = least + (sector % 2 == 0 ? rest : C(1) - rest) * range;
-  switch (sector) {
-    case 0:
-      return {most, middle, least};
-    case 1:
-      return {middle, most, least};
-    case 2:
-      return {least, most, middle};
-    case 3:
-      return {least, middle, most};
-    case 4:
-      return {middle, least, most};
-    default:
-      return {most, least, middle};
-  }
+  const int32_t code = functors::PlanAdjustment(prep, name);
+  if (code == WEIR_OK) TilePixels(prep);
+  return code;
 }
 
 struct AdjustHue {
@@ -156,27 +82,16 @@ struct AdjustSaturation {
   int32_t Prepare(Prep& prep) { return PrepareRgb(prep, "scale"); }
   template <class T>
   void Run(Env& env, View<const T> x, View<const float> scale, View<T> y) const {
-    ForPixels(env, x, y, [by = scale[0]](const Pixel<Compute<T>>& rgb) {
-      Pixel<Compute<T>> hsv = HsvOf(rgb);
-      hsv.b = std::min(1.0f, std::max(0.0f, hsv.b * by));
-      return RgbOf(hsv);
-    });
+    ForPixels(env, x, y, [by = scale[0]](const Pixel<Compute<T>>& rgb) { return functors::Saturated(rgb, by); });
   }
 };
 
 /// Images [height, width, channels] after one another.
-struct Contrast {
-  int64_t images = 0, pixels = 0, channels = 0;
-
+struct Contrast : functors::ContrastPlan {
   int32_t Plan(Prep& prep) {
-    if (const int32_t code = ExpectImagesAnd(prep, 1, "contrast_factor"); code != WEIR_OK) return code;
-    if (prep.size(0) == 0) return WEIR_OK;
-    const weir_shape& shape = prep.shape(0);
-    channels = shape.dims[shape.rank - 1];
-    pixels = shape.dims[shape.rank - 2] * shape.dims[shape.rank - 3];
-    images = SizeOf(shape, 0, shape.rank - 3);
-    prep.Scratch(static_cast<uint64_t>(channels) * sizeof(double));
-    return WEIR_OK;
+    const int32_t code = ContrastPlan::Plan(prep);
+    if (code == WEIR_OK && images > 0) prep.Scratch(static_cast<uint64_t>(channels) * sizeof(double));
+    return code;
   }
 
   /// y[i] = limit((x[i] - mean) * factor + mean).

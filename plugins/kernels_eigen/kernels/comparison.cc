@@ -1,75 +1,11 @@
 // Comparisons and logic, with broadcasting.
-#include <complex>
-
+#include "plugins/functors/comparison.h"
 #include "plugins/kernels_eigen/dtypes.h"
 #include "plugins/kernels_eigen/families.h"
 #include "sdk/cpp/elementwise.h"
 
 namespace weir::kernels_eigen {
 namespace {
-
-struct Equal {
-  static constexpr bool kOfDifferentShapes = false;
-  template <class T>
-  bool operator()(T x, T y) const {
-    return x == y;
-  }
-};
-struct NotEqual {
-  static constexpr bool kOfDifferentShapes = true;
-  template <class T>
-  bool operator()(T x, T y) const {
-    return x != y;
-  }
-};
-struct Less {
-  template <class T>
-  bool operator()(T x, T y) const {
-    return x < y;
-  }
-};
-struct LessEqual {
-  template <class T>
-  bool operator()(T x, T y) const {
-    return x <= y;
-  }
-};
-struct Greater {
-  template <class T>
-  bool operator()(T x, T y) const {
-    return x > y;
-  }
-};
-struct GreaterEqual {
-  template <class T>
-  bool operator()(T x, T y) const {
-    return x >= y;
-  }
-};
-struct IsFinite {
-  template <class T>
-  bool operator()(T x) const {
-    return x - x == T(0);
-  }
-};
-struct IsNan {
-  template <class T>
-  bool operator()(T x) const {
-    return x != x;
-  }
-};
-struct IsInf {
-  template <class T>
-  bool operator()(T x) const {
-    return x == x && x - x != T(0);
-  }
-};
-struct And {
-  bool operator()(sdk::boolean x, sdk::boolean y) const { return x & y; }
-};
-struct Or {
-  bool operator()(sdk::boolean x, sdk::boolean y) const { return x | y; }
-};
 
 template <bool kValue>
 int32_t ConstantFn(void*, const weir_reg* regs, const weir_env*) noexcept {
@@ -101,17 +37,17 @@ void AddEquality(sdk::KernelTable& k, const char* op, List list) {
 
 void AddComparison(sdk::KernelTable& k) {
   constexpr auto kComparable = kNumbers + kBool + kQuantized;
-  AddEquality<Equal>(k, "Equal", kComparable);
-  AddEquality<NotEqual>(k, "NotEqual", kComparable);
-  k.Binary<Less>("Less", kReal);
-  k.Binary<LessEqual>("LessEqual", kReal);
-  k.Binary<Greater>("Greater", kReal);
-  k.Binary<GreaterEqual>("GreaterEqual", kReal);
-  k.Unary<IsFinite>("IsFinite", kFloating);
-  k.Unary<IsNan>("IsNan", kFloating);
-  k.Unary<IsInf>("IsInf", kFloating);
-  k.Binary<And>("LogicalAnd", sdk::Attr("", kBool));
-  k.Binary<Or>("LogicalOr", sdk::Attr("", kBool));
+  AddEquality<functors::Equal>(k, "Equal", kComparable);
+  AddEquality<functors::NotEqual>(k, "NotEqual", kComparable);
+  k.Binary<functors::Less>("Less", kReal);
+  k.Binary<functors::LessEqual>("LessEqual", kReal);
+  k.Binary<functors::Greater>("Greater", kReal);
+  k.Binary<functors::GreaterEqual>("GreaterEqual", kReal);
+  k.Unary<functors::IsFinite>("IsFinite", kFloating);
+  k.Unary<functors::IsNan>("IsNan", kFloating);
+  k.Unary<functors::IsInf>("IsInf", kFloating);
+  k.Binary<functors::LogicalAnd>("LogicalAnd", sdk::Attr("", kBool));
+  k.Binary<functors::LogicalOr>("LogicalOr", sdk::Attr("", kBool));
 }
 
 }  // namespace weir::kernels_eigen

@@ -1,6 +1,7 @@
 // Arrays joined and split along an axis: Concat, Pack, Split, Unpack.
 #include <cstring>
 
+#include "plugins/functors/join_plans.h"
 #include "plugins/kernels_eigen/families.h"
 #include "plugins/kernels_eigen/operands.h"
 
@@ -13,48 +14,7 @@ using sdk::AnyOutputs;
 using sdk::HostIntegers;
 using sdk::Prep;
 
-/// Position of `axis` (negative: from the end) among `rank`.
-int32_t FindAxis(const Prep& prep, int64_t axis, int64_t rank, std::string_view what, uint32_t* at) {
-  if (axis < -rank || axis >= rank) {
-    return prep.error().InvalidArgument(what, " Expected concatenating dimensions in the range [", -rank, ", ", rank,
-                                        "), but got ", axis);
-  }
-  *at = static_cast<uint32_t>(axis < 0 ? axis + rank : axis);
-  return WEIR_OK;
-}
-
-/// The joined array as `rows` rows, each with one block per piece.
-struct Blocks {
-  int64_t rows = 1;
-  size_t row_bytes = 0;
-  std::vector<size_t> piece_bytes;
-
-  /// `operand(i)`: piece i of `count`, with `rank` axes; a new axis (Pack) is beyond its rank. Internal if the outputs
-  /// do not have the shapes that the op's shape function computes.
-  template <class Operand>
-  int32_t Plan(const Prep& prep, Operand&& operand, uint32_t count, uint32_t axis, const weir_operand& whole) {
-    const size_t element = sdk::SizeOf(whole.dtype);
-    const weir_shape& shape = whole.shape;
-    rows = SizeOf(shape, 0, axis);
-    row_bytes = static_cast<size_t>(SizeOf(shape, axis, shape.rank)) * element;
-    size_t total = 0;
-    for (uint32_t i = 0; i < count; ++i) {
-      const weir_shape& piece = operand(i).shape;
-      const size_t bytes = static_cast<size_t>(SizeOf(piece, axis, piece.rank)) * element;
-      bool fits = operand(i).dtype == whole.dtype && piece.rank >= axis;
-      for (uint32_t k = 0; fits && k < axis; ++k) fits = piece.dims[k] == shape.dims[k];
-      if (!fits) {
-        return prep.error().Fail(WEIR_INTERNAL, "piece ", i, " of shape ", piece, " does not fit ", shape,
-                                 " along axis ", axis);
-      }
-      piece_bytes.push_back(bytes);
-      total += bytes;
-    }
-    if (total == row_bytes) return WEIR_OK;
-    return prep.error().Fail(WEIR_INTERNAL, "pieces of ", total, " bytes in a row do not make up ", row_bytes,
-                             " bytes of ", shape, " along axis ", axis);
-  }
-
+struct Blocks : functors::JoinPlan {
   /// `rows` blocks of n bytes.
   void CopyRows(const char* from, size_t from_step, char* to, size_t to_step, size_t n) const {
     if (n == 0) return;
@@ -62,7 +22,6 @@ struct Blocks {
       for (int64_t r = 0; r < rows; ++r, from += from_step, to += to_step) std::memcpy(to, from, size);
     });
   }
-
   void Join(const AnyInputs& pieces, const AnyOutput& whole) const {
     auto* start = static_cast<char*>(whole.data());
     for (uint32_t i = 0; i < pieces.size(); ++i) {
@@ -81,79 +40,20 @@ struct Blocks {
   }
 };
 
-/// ConcatV2, whose axis comes last, and Concat, whose axis comes first.
-struct ConcatBase {
-  Blocks blocks;
-
-  int32_t PrepareWith(Prep& prep, uint32_t axis_input, uint32_t first) {
-    int64_t given = 0;
-    if (const int32_t code = Steering(prep, axis_input, "axis", &given); code != WEIR_OK) return code;
-    const weir_shape& shape = prep.shape(first);
-    const uint32_t count = prep.inputs() - 1;
-    uint32_t axis = 0;
-    if (const int32_t code = FindAxis(prep, given, shape.rank, "ConcatOp :", &axis); code != WEIR_OK) return code;
-    for (uint32_t i = first; i < first + count; ++i) {
-      const weir_shape& other = prep.shape(i);
-      if (other.rank != shape.rank) {
-        return prep.error().InvalidArgument("ConcatOp : Ranks of all input tensors should match: shape[0] = ", shape,
-                                            " vs. shape[", i - first, "] = ", other);
-      }
-      for (uint32_t d = 0; d < shape.rank; ++d) {
-        if (d == axis || other.dims[d] == shape.dims[d]) continue;
-        return prep.error().InvalidArgument("ConcatOp : Dimension ", d,
-                                            " in both shapes must be equal: shape[0] = ", shape, " vs. shape[",
-                                            i - first, "] = ", other);
-      }
-    }
-    return blocks.Plan(
-        prep, [&](uint32_t i) -> const weir_operand& { return prep.input(first + i); }, count, axis, prep.output(0));
-  }
-};
-struct ConcatV2 : ConcatBase {
+struct ConcatV2 : functors::ConcatPlan<Blocks> {
   int32_t Prepare(Prep& prep) { return PrepareWith(prep, prep.inputs() - 1, 0); }
   void Run(AnyInputs values, HostIntegers, AnyOutput output) const { blocks.Join(values, output); }
 };
-struct Concat : ConcatBase {
+struct Concat : functors::ConcatPlan<Blocks> {
   int32_t Prepare(Prep& prep) { return PrepareWith(prep, 0, 1); }
   void Run(HostIntegers, AnyInputs values, AnyOutput output) const { blocks.Join(values, output); }
 };
 
-struct Pack {
-  Blocks blocks;
-
-  int32_t Prepare(Prep& prep) {
-    const int64_t axis = prep.node().Int("axis"), rank = prep.shape(0).rank + 1;
-    if (axis < -rank || axis >= rank) {
-      return prep.error().InvalidArgument("axis = ", axis, " not in [", -rank, ", ", rank, ")");
-    }
-    for (uint32_t i = 1; i < prep.inputs(); ++i) {
-      if (sdk::SameShape(prep.shape(i), prep.shape(0))) continue;
-      return prep.error().InvalidArgument("Shapes of all inputs must match: values[0].shape = ", prep.shape(0),
-                                          " != values[", i, "].shape = ", prep.shape(i));
-    }
-    return blocks.Plan(
-        prep, [&](uint32_t i) -> const weir_operand& { return prep.input(i); }, prep.inputs(),
-        static_cast<uint32_t>(axis < 0 ? axis + rank : axis), prep.output(0));
-  }
+struct Pack : functors::PackPlan<Blocks> {
   void Run(AnyInputs values, AnyOutput output) const { blocks.Join(values, output); }
 };
 
-struct SplitBase {
-  Blocks blocks;
-
-  int32_t PrepareWith(Prep& prep, uint32_t value, int64_t given) {
-    const weir_shape& whole = prep.shape(value);
-    const int64_t rank = whole.rank;
-    if (given < -rank || given >= rank) {
-      return prep.error().InvalidArgument("-input rank(-", rank, ") <= split_dim < input rank (", rank, "), but got ",
-                                          given);
-    }
-    return blocks.Plan(
-        prep, [&](uint32_t i) -> const weir_operand& { return prep.output(i); }, prep.outputs(),
-        static_cast<uint32_t>(given < 0 ? given + rank : given), prep.input(value));
-  }
-};
-struct Split : SplitBase {
+struct Split : functors::SplitPlan<Blocks> {
   int32_t Prepare(Prep& prep) {
     int64_t axis = 0;
     if (const int32_t code = Steering(prep, 0, "split_dim", &axis); code != WEIR_OK) return code;
@@ -162,7 +62,7 @@ struct Split : SplitBase {
   void Run(HostIntegers, sdk::AnyInput value, AnyOutputs output) const { blocks.Cut(value, output); }
 };
 /// The outputs' shapes, computed by the shape function, give the sizes.
-struct SplitV : SplitBase {
+struct SplitV : functors::SplitPlan<Blocks> {
   int32_t Prepare(Prep& prep) {
     int64_t axis = 0;
     if (const int32_t code = Steering(prep, 2, "split_dim", &axis); code != WEIR_OK) return code;
@@ -170,7 +70,7 @@ struct SplitV : SplitBase {
   }
   void Run(sdk::AnyInput value, HostIntegers, HostIntegers, AnyOutputs output) const { blocks.Cut(value, output); }
 };
-struct Unpack : SplitBase {
+struct Unpack : functors::SplitPlan<Blocks> {
   int32_t Prepare(Prep& prep) { return PrepareWith(prep, 0, prep.node().Int("axis")); }
   void Run(sdk::AnyInput value, AnyOutputs output) const { blocks.Cut(value, output); }
 };

@@ -1,15 +1,15 @@
 // Convolutions in two and three dimensions and their gradients, as products of matrices of windows.
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <type_traits>
 
 #include "plugins/functors/biased_convolution.h"
 #include "plugins/kernels_eigen/dtypes.h"
 #include "plugins/kernels_eigen/families.h"
-#include "plugins/kernels_eigen/kernels/gemm.h"
-#include "plugins/kernels_eigen/kernels/images.h"
-#include "plugins/kernels_eigen/kernels/packed_product.h"
-#include "plugins/kernels_eigen/kernels/patches.h"
+#include "plugins/kernels_eigen/kernels/panels.h"
+#include "plugins/kernels_eigen/kernels/row_convolution.h"
+#include "plugins/kernels_eigen/kernels/window_products.h"
 #include "plugins/kernels_eigen/wrap.h"
 #include "sdk/cpp/convolutions.h"
 #include "sdk/cpp/kernel.h"
@@ -21,184 +21,27 @@ using sdk::Convolution;
 using sdk::View;
 using Direction = Convolution::Direction;
 
-constexpr int64_t kColumnElements = 98304;  // of the windows multiplied at once: they stay in the second-level cache
-constexpr double kWindowTileFlops = 4e6;    // ten times the cost of starting a tile on another thread
+constexpr double kWindowTileFlops = 4e6;  // ten times the cost of starting a tile on another thread
 
-/// c += op(a) op(b) by plain loops, for integers.
-template <class C>
-void AddProduct(const sdk::Product& p, const C* a, const C* b, C* c) {
-  for (int64_t i = 0; i < p.m; ++i) {
-    for (int64_t q = 0; q < p.k; ++q) {
-      const C factor = a[p.transpose_a ? q * p.m + i : i * p.k + q];
-      C* row = c + i * p.n;
-      const C* from = p.transpose_b ? b + q : b + q * p.n;
-      const int64_t step = p.transpose_b ? p.k : 1;
-      for (int64_t j = 0; j < p.n; ++j) row[j] = Sum(row[j], Product(factor, from[j * step]));
-    }
-  }
-}
-
-/// One convolution, planned for its shapes.
-struct Plan {
-  Convolution conv;
-  Patches patches;
-  int64_t chunk = 0;       // places that are multiplied at once
-  bool pointwise = false;  // windows are single pixels: images are the matrices of their windows
-  GemmBlocks blocks;
-  std::shared_ptr<const PackedMatrix> packed;  // a constant filter of one group, in float; null for others
-
-  int64_t rows() const { return conv.Rows(); }
-  ImageLayout XImage() const { return {conv.windows.InputPlaces(), conv.in, conv.windows.channels_first}; }
-  ImageLayout YImage() const { return {conv.windows.OutputPlaces(), conv.out, conv.windows.channels_first}; }
-  /// Places of all images.
-  int64_t places() const { return conv.windows.batch * patches.Places(); }
-  int64_t FilterSize() const { return rows() * conv.out; }
-
-  void Make() {
-    patches = Patches::Of(conv.windows);
-    chunk = std::clamp<int64_t>(kColumnElements / std::max<int64_t>(1, rows()), 1, std::min<int64_t>(4096, places()));
-    pointwise = conv.groups == 1 && std::all_of(patches.axes.begin(), patches.axes.end(), [](const sdk::WindowAxis& a) {
-                  return a.window == 1 && a.stride == 1 && a.input == a.output;
-                });
-  }
-  /// The product for `count` places.
-  sdk::Product ProductOf(Direction direction, int64_t count) const {
-    sdk::Product p{count, conv.group_out(), rows()};
-    if (direction == Direction::kByInput) p = {count, rows(), conv.group_out(), false, true};
-    if (direction == Direction::kByFilter) p = {rows(), conv.group_out(), count, true, false};
-    return p;
-  }
-};
-
-/// The arithmetic of a plan in type C, with its memory.
-template <class C>
-class Arithmetic {
- public:
-  static constexpr bool kHasGemm = std::is_floating_point_v<C>;
-
-  Arithmetic(const Plan& plan, Direction direction, Workspace<C>& memory) : plan_(plan), direction_(direction) {
-    if (plan.packed != nullptr) {
-      packing_ = memory.Take(static_cast<int64_t>(PackedMatrix::ScratchBytes(plan.rows(), plan.chunk) / sizeof(C)));
-    } else if constexpr (kHasGemm) {
-      packing_ = memory.Take(plan.blocks.Elements());
-    }
-    if (!plan.pointwise) columns_ = memory.Take(plan.chunk * plan.rows());
-    if (plan.conv.groups > 1) part_ = memory.Take(plan.chunk * plan.conv.group_out());
-  }
-
-  /// Output places [first, first + count) of images x.
-  void Forward(const C* x, const C* filter, int64_t first, int64_t count, C* y) {
-    const Convolution& conv = plan_.conv;
-    const sdk::Product p = plan_.ProductOf(direction_, count);
-    for (int64_t g = 0; g < conv.groups; ++g) {
-      const C* windows = Windows(x, first, count, g);
-      C* to = conv.groups == 1 ? y + first * conv.out : part_;
-      if constexpr (std::is_same_v<C, float>) {
-        if (plan_.packed != nullptr) return plan_.packed->Multiply(windows, plan_.rows(), 1, count, to, packing_);
-      }
-      std::fill_n(to, p.m * p.n, C());
-      Multiply(p, windows, filter + g * plan_.rows() * conv.group_out(), to);
-      if (conv.groups == 1) continue;
-      for (int64_t i = 0; i < count; ++i) {
-        std::copy_n(to + i * p.n, p.n, y + (first + i) * conv.out + g * p.n);
-      }
-    }
-  }
-
-  /// Adds the gradients of these output places to the images dx, which are zeros before the first call.
-  void ByInput(const C* dy, const C* filter, int64_t first, int64_t count, C* dx) {
-    const Convolution& conv = plan_.conv;
-    const sdk::Product p = plan_.ProductOf(direction_, count);
-    for (int64_t g = 0; g < conv.groups; ++g) {
-      const C* group = Group(dy, first, count, g);
-      const C* weights = filter + g * plan_.rows() * conv.group_out();
-      if (plan_.pointwise) {
-        Multiply(p, group, weights, dx + first * conv.in);
-        continue;
-      }
-      std::fill_n(columns_, p.m * p.n, C());
-      Multiply(p, group, weights, columns_);
-      AddPatches(plan_.patches, columns_, first, count, {g * conv.group_in(), conv.group_in()}, dx);
-    }
-  }
-
-  /// Adds the gradients by these output places to the filter dw, [group][row, output].
-  void ByFilter(const C* x, const C* dy, int64_t first, int64_t count, C* dw) {
-    const Convolution& conv = plan_.conv;
-    const sdk::Product p = plan_.ProductOf(direction_, count);
-    for (int64_t g = 0; g < conv.groups; ++g) {
-      const C* windows = Windows(x, first, count, g);
-      Multiply(p, windows, Group(dy, first, count, g), dw + g * plan_.rows() * conv.group_out());
-    }
-  }
-
-  /// Calls body(first, count) for places [begin, end) in chunks.
-  template <class Body>
-  void ForChunks(int64_t begin, int64_t end, Body&& body) const {
-    for (int64_t first = begin; first < end; first += plan_.chunk) body(first, std::min(plan_.chunk, end - first));
-  }
-
- private:
-  /// The windows of the places, in the channels of a group.
-  const C* Windows(const C* x, int64_t first, int64_t count, int64_t group) {
-    const Convolution& conv = plan_.conv;
-    if (plan_.pointwise) return x + first * conv.in;
-    CopyPatches(plan_.patches, x, first, count, {group * conv.group_in(), conv.group_in()}, columns_);
-    return columns_;
-  }
-  /// The output channels of a group.
-  const C* Group(const C* y, int64_t first, int64_t count, int64_t group) {
-    const Convolution& conv = plan_.conv;
-    if (conv.groups == 1) return y + first * conv.out;
-    const int64_t n = conv.group_out();
-    for (int64_t i = 0; i < count; ++i) std::copy_n(y + (first + i) * conv.out + group * n, n, part_ + i * n);
-    return part_;
-  }
-  void Multiply(const sdk::Product& p, const C* a, const C* b, C* c) {
-    if constexpr (kHasGemm) {
-      AddGemm(p, plan_.blocks, a, b, c, packing_);
-    } else {
-      AddProduct(p, a, b, c);
-    }
-  }
-
-  const Plan& plan_;
-  Direction direction_;
-  C* packing_ = nullptr;
-  C* columns_ = nullptr;
-  C* part_ = nullptr;
-};
-
-/// [row, output] as stored, with all outputs side by side, as [group][row, output of the group].
-template <class T>
-void LoadFilter(const Convolution& conv, const T* from, sdk::Compute<T>* to) {
-  const int64_t rows = conv.Rows(), n = conv.group_out();
-  for (int64_t g = 0; g < conv.groups; ++g) {
-    for (int64_t row = 0; row < rows; ++row) {
-      for (int64_t j = 0; j < n; ++j) *to++ = static_cast<sdk::Compute<T>>(from[row * conv.out + g * n + j]);
-    }
-  }
-}
-template <class T>
-void StoreFilter(const Convolution& conv, const sdk::Compute<T>* from, T* to) {
-  const int64_t rows = conv.Rows(), n = conv.group_out();
-  for (int64_t g = 0; g < conv.groups; ++g) {
-    for (int64_t row = 0; row < rows; ++row) {
-      for (int64_t j = 0; j < n; ++j) to[row * conv.out + g * n + j] = static_cast<T>(*from++);
-    }
-  }
-}
-template <class T>
-bool IsPlainFilter(const Convolution& conv) {
-  return conv.groups == 1 && std::is_same_v<T, sdk::Compute<T>>;
-}
-
-/// The filter of a forward convolution if it is a constant that is worth packing, or null.
-const float* FilterToPack(const sdk::Prep& prep, const Convolution& conv) {
+/// The filter of a forward convolution of one group if it is a constant of floats, or null.
+const float* ConstantFilter(const sdk::Prep& prep, const Convolution& conv) {
   const weir_operand& filter = prep.input(1);
-  const bool packs = filter.dtype == WEIR_FLOAT32 && conv.groups == 1 && PackedMatrix::FillsPanels(conv.out) &&
-                     filter.value != nullptr;
+  const bool packs = filter.dtype == WEIR_FLOAT32 && conv.groups == 1 && filter.value != nullptr;
   return packs ? static_cast<const float*>(filter.value->buf.host) : nullptr;
+}
+
+/// True if windows are copied and multiplied with a packed filter.
+bool PacksForWindows(const sdk::Prep& prep, const Convolution& conv) {
+  return PackedMatrix::FillsPanels(conv.out) && ConstantFilter(prep, conv) != nullptr;
+}
+
+/// Plans a convolution of floats, or a gradient, by rows. False if another form serves it, or serves it better.
+bool PlanRows(const Convolution& conv, Direction direction, RowConvolution* rows) {
+  if (direction == Direction::kByInput) return rows->PlanByInput(conv);
+  const auto is_single = [](const sdk::WindowAxis& a) { return a.window == 1 && a.stride == 1; };
+  const auto* const axes = conv.windows.axes.data();
+  const bool pointwise = std::all_of(axes, axes + conv.windows.spatial, is_single);
+  return !(pointwise && (direction == Direction::kByFilter || PackedMatrix::FillsPanels(conv.out))) && rows->Plan(conv);
 }
 
 /// Time of products on windows, in ns, on a core with this peak. Fitted to runs.
@@ -218,26 +61,37 @@ sdk::Cost ConvolutionCost(const sdk::Prep& prep, const weir_profile* profile, ui
   const double pixels = conv.groups == 1 && width.dilation == 1 ? static_cast<double>(width.window) : 1;
   const double runs = moved / (pixels * static_cast<double>(conv.group_in()));
   cost.whole_ns = 400 + cost.flops / ((dtype == WEIR_INT32 ? 0.1 : 0.6) * peak) + repeats * (0.27 * moved + 6 * runs);
-  if (direction != Direction::kForward || FilterToPack(prep, conv) == nullptr) return cost;
-  const double wide = static_cast<double>(PackedMatrix::Bytes(conv.Rows(), conv.out)) /
-                      (4 * static_cast<double>(conv.Rows()) * static_cast<double>(conv.out));
-  cost.whole_ns = 200 + wide * cost.flops / (0.85 * peak) + 0.35 * moved + 6 * runs;
+  if (dtype != WEIR_FLOAT32) return cost;
+  if (RowConvolution rows; PlanRows(conv, direction, &rows)) {
+    const bool packs = direction == Direction::kForward && ConstantFilter(prep, conv) == nullptr;
+    cost.whole_ns = direction == Direction::kByInput ? rows.ByInputNanoseconds(peak) : rows.Nanoseconds(peak);
+    if (packs) cost.whole_ns += 0.5 * static_cast<double>(conv.Rows() * conv.out);
+  } else if (direction == Direction::kForward && PacksForWindows(prep, conv)) {
+    const double wide = static_cast<double>(PackedMatrix::Bytes(conv.Rows(), conv.out)) /
+                        (4 * static_cast<double>(conv.Rows()) * static_cast<double>(conv.out));
+    cost.whole_ns = 200 + wide * cost.flops / (0.85 * peak) + 0.35 * moved + 6 * runs;
+  }
   return cost;
 }
 
 /// What the three kernels share: the plan and its memory.
 template <Direction kDirection, uint32_t kSpatial>
 struct Convolving {
-  Plan plan;
+  ConvolutionPlan plan;
 
   int32_t Prepare(sdk::Prep& prep) {
     if (const int32_t code = plan.conv.Plan(prep, kDirection, kSpatial, false); code != WEIR_OK) return code;
     if (plan.conv.empty) return WEIR_OK;
     plan.Make();
-    if constexpr (kDirection == Direction::kForward) {
-      if (const int32_t code = Pack(prep); code != WEIR_OK) return code;
+    const uint32_t dtype = prep.input(kDirection == Direction::kByInput ? 1 : 0).dtype;
+    if (dtype == WEIR_FLOAT32) {
+      if (!PlanRows(plan.conv, kDirection, &plan.by_rows.emplace())) plan.by_rows.reset();
+      if constexpr (kDirection == Direction::kForward) {
+        if (const int32_t code = Pack(prep); code != WEIR_OK) return code;
+      }
+      if (plan.by_rows) return PrepareByRows(prep);
     }
-    switch (prep.input(kDirection == Direction::kByInput ? 1 : 0).dtype) {
+    switch (dtype) {
       case WEIR_FLOAT32:
         return PrepareAs<float>(prep);
       case WEIR_FLOAT64:
@@ -259,21 +113,43 @@ struct Convolving {
 
  protected:
   int32_t Pack(sdk::Prep& prep) {
-    const float* filter = FilterToPack(prep, plan.conv);
-    if (filter == nullptr) return WEIR_OK;
+    const float* const filter = ConstantFilter(prep, plan.conv);
+    if (filter == nullptr || (!plan.by_rows && !PackedMatrix::FillsPanels(plan.conv.out))) return WEIR_OK;
     plan.packed = PackedMatrix::Of(filter, false, plan.rows(), plan.conv.out);
     if (plan.packed != nullptr) return WEIR_OK;
     return prep.error().ResourceExhausted("no memory for ", PackedMatrix::Bytes(plan.rows(), plan.conv.out), " bytes");
+  }
+  /// Scratch memory: the filter's panels if it is not packed, a strip's copy, and parts of dy.
+  int32_t PrepareByRows(sdk::Prep& prep) {
+    const int64_t left = kDirection == Direction::kByInput ? plan.by_rows->LeftElements() : 0;
+    prep.Scratch(static_cast<uint64_t>(PanelElements() + plan.by_rows->CopyElements() + left) * sizeof(float));
+    const auto strips = static_cast<double>(plan.conv.windows.batch * plan.by_rows->StripsOfImage());
+    const double tiles = std::min(plan.conv.Flops() / kWindowTileFlops, strips);
+    if (kDirection != Direction::kByFilter && tiles >= 2) prep.Tiles(static_cast<uint64_t>(tiles));
+    return WEIR_OK;
+  }
+  int64_t PanelElements() const {
+    if (plan.packed != nullptr || kDirection == Direction::kByFilter) return 0;
+    const bool by_input = kDirection == Direction::kByInput;
+    const int64_t elements = by_input ? plan.by_rows->ByInputPanels() : PackedElements(plan.rows(), plan.conv.out);
+    return (elements + 15) / 16 * 16;
+  }
+  /// Calls body(image, strip) for the strips of this call.
+  template <class Body>
+  void ForStrips(sdk::Env& env, Body&& body) const {
+    const int64_t strips = plan.by_rows->StripsOfImage();
+    const auto [begin, end] = env.Range(plan.conv.windows.batch * strips);
+    for (int64_t i = begin; i < end; ++i) body(i / strips, i % strips);
   }
   /// The memory of a call, the same at every call.
   template <class T>
   struct Memory {
     using C = sdk::Compute<T>;
     Workspace<C> space;
-    Arithmetic<C> arithmetic;
+    WindowProducts<C> arithmetic;
     C *x = nullptr, *y = nullptr, *filter = nullptr;
 
-    Memory(const Plan& plan, C* base) : space(base), arithmetic(plan, kDirection, space) {
+    Memory(const ConvolutionPlan& plan, C* base) : space(base), arithmetic(plan, kDirection, space) {
       if (!IsPlain<T>(plan.conv.windows.channels_first)) {
         x = space.Take(plan.XImage().Size());
         y = space.Take(plan.YImage().Size());
@@ -281,7 +157,7 @@ struct Convolving {
       if (!IsPlainFilter<T>(plan.conv)) filter = space.Take(plan.FilterSize());
     }
     /// The filter as matrices.
-    const C* Filter(const Plan& plan, const T* stored) {
+    const C* Filter(const ConvolutionPlan& plan, const T* stored) {
       if constexpr (std::is_same_v<T, C>) {
         if (filter == nullptr) return stored;
       }
@@ -332,6 +208,9 @@ struct ConvForward : Convolving<Direction::kForward, kSpatial> {
   void Convolve(sdk::Env& env, View<const T> x, View<const T> filter, View<T> y, void* scratch, End&& end) const {
     using C = sdk::Compute<T>;
     if (plan.conv.empty) return ZeroFill(y);
+    if constexpr (std::is_same_v<T, float>) {
+      if (plan.by_rows) return ConvolveRows(env, x.data(), filter.data(), y.data(), static_cast<float*>(scratch), end);
+    }
     typename ConvForward::template Memory<T> memory(plan, static_cast<C*>(scratch));
     const C* weights = memory.Filter(plan, filter.data());
     const auto [begin, last] = env.Range(this->template Parts<T>());
@@ -355,6 +234,25 @@ struct ConvForward : Convolving<Direction::kForward, kSpatial> {
       end(memory.y, y.data() + i * size, plan.patches.Places());
       StoreImage(plan.YImage(), memory.y, y.data() + i * size);
     }
+  }
+
+ private:
+  template <class End>
+  void ConvolveRows(sdk::Env& env, const float* x, const float* filter, float* y, float* scratch, End& end) const {
+    const RowConvolution& rows = *plan.by_rows;
+    const float* panels = scratch;
+    if (plan.packed != nullptr) {
+      panels = plan.packed->panels();
+    } else {
+      PackPanels({filter, plan.conv.out, 1}, plan.rows(), plan.conv.out, scratch);
+    }
+    float* const copy = scratch + this->PanelElements();
+    const int64_t x_size = plan.XImage().Size(), y_size = plan.YImage().Size();
+    this->ForStrips(env, [&](int64_t image, int64_t strip) {
+      float* const sums = y + image * y_size + rows.FirstPlace(strip) * plan.conv.out;
+      rows.Run(x + image * x_size, panels, strip, sums, copy);
+      end(sums, sums, rows.Places(strip));
+    });
   }
 };
 
@@ -413,6 +311,9 @@ struct ConvByInput : Convolving<Direction::kByInput, kSpatial> {
   void Differentiate(sdk::Env& env, View<const T> filter, View<const T> dy, View<T> dx, void* scratch) const {
     using C = sdk::Compute<T>;
     if (plan.conv.empty) return ZeroFill(dx);
+    if constexpr (std::is_same_v<T, float>) {
+      if (plan.by_rows) return ByRows(env, filter.data(), dy.data(), dx.data(), static_cast<float*>(scratch));
+    }
     typename ConvByInput::template Memory<T> memory(plan, static_cast<C*>(scratch));
     const C* weights = memory.Filter(plan, filter.data());
     const auto [begin, end] = env.Range(plan.conv.windows.batch);
@@ -434,6 +335,18 @@ struct ConvByInput : Convolving<Direction::kByInput, kSpatial> {
            sdk::Scratch<char> scratch) const {
     Differentiate<T>(env, filter, dy, dx, scratch.data());
   }
+
+ private:
+  void ByRows(sdk::Env& env, const float* filter, const float* dy, float* dx, float* scratch) const {
+    const RowConvolution& rows = *plan.by_rows;
+    const int64_t x_size = plan.XImage().Size(), y_size = plan.YImage().Size();
+    float* const copy = scratch + this->PanelElements();
+    float* const left = copy + rows.CopyElements();
+    rows.PackByInput(filter, scratch);
+    this->ForStrips(env, [&](int64_t image, int64_t) {
+      rows.ByInput(dy + image * y_size, scratch, dx + image * x_size, copy, left);
+    });
+  }
 };
 
 /// The form of old graphs, with an input of the shape.
@@ -453,6 +366,9 @@ struct ConvByFilter : Convolving<Direction::kByFilter, kSpatial> {
   void Differentiate(View<const T> x, View<const T> dy, View<T> dw, void* scratch) const {
     using C = sdk::Compute<T>;
     if (plan.conv.empty) return ZeroFill(dw);
+    if constexpr (std::is_same_v<T, float>) {
+      if (plan.by_rows) return ByRows(x.data(), dy.data(), dw.data(), static_cast<float*>(scratch));
+    }
     typename ConvByFilter::template Memory<T> memory(plan, static_cast<C*>(scratch));
     C* sums = memory.filter;
     if constexpr (std::is_same_v<T, C>) {
@@ -468,6 +384,18 @@ struct ConvByFilter : Convolving<Direction::kByFilter, kSpatial> {
   }
 
  private:
+  void ByRows(const float* x, const float* dy, float* dw, float* copy) const {
+    const RowConvolution& rows = *plan.by_rows;
+    const int64_t x_size = plan.XImage().Size(), y_size = plan.YImage().Size();
+    std::fill_n(dw, plan.FilterSize(), 0.0f);
+    for (int64_t image = 0; image < plan.conv.windows.batch; ++image) {
+      for (int64_t i = 0; i < rows.StripsOfImage(); ++i) {
+        const float* const outputs = dy + image * y_size + rows.FirstPlace(i) * plan.conv.out;
+        rows.AddByFilter(x + image * x_size, outputs, i, dw, copy);
+      }
+    }
+  }
+
   template <class T, class Memory>
   void AddGradients(Memory& memory, const T* x, const T* dy, sdk::Compute<T>* dw) const {
     if constexpr (std::is_same_v<T, sdk::Compute<T>>) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "plugins/functors/counting_plans.h"
 #include "plugins/kernels_eigen/array_families.h"
 #include "plugins/kernels_eigen/dtypes.h"
 #include "plugins/kernels_eigen/operands.h"
@@ -13,32 +14,9 @@ namespace {
 
 using sdk::Env;
 using sdk::HostIntegers;
-using sdk::Integers;
-using sdk::Prep;
 using sdk::View;
 
-/// Reads the number of bins from operand i.
-int32_t ReadBins(const Prep& prep, uint32_t i, int64_t* bins) {
-  if (prep.shape(i).rank != 0) {
-    return prep.error().InvalidArgument("Shape must be rank 0 but is rank ", prep.shape(i).rank);
-  }
-  if (const int32_t code = Steering(prep, i, "size", bins); code != WEIR_OK) return code;
-  if (*bins < 0) return prep.error().InvalidArgument("size (", *bins, ") must be non-negative");
-  return WEIR_OK;
-}
-
-struct Bincount {
-  int64_t bins = 0;
-  bool weighted = false;
-
-  int32_t Prepare(Prep& prep) {
-    if (const int32_t code = ReadBins(prep, 1, &bins); code != WEIR_OK) return code;
-    weighted = prep.size(2) != 0;
-    if (weighted && prep.size(2) != prep.size(0)) {
-      return prep.error().InvalidArgument("Input indices and weights must have the same size.");
-    }
-    return ExpectOutput(prep, 0, {bins});
-  }
+struct Bincount : functors::BincountPlan {
   template <class T>
   int32_t Run(Env& env, View<const int32_t> values, HostIntegers, View<const T> weights, View<T> counts) const {
     std::fill_n(counts.data(), bins, T(0));
@@ -51,30 +29,7 @@ struct Bincount {
   }
 };
 
-/// Counts of a whole array of rank 0 or 1, or of each row of a matrix.
-struct DenseBincount {
-  int64_t bins = 0, rows = 1, row = 0;
-  bool weighted = false, binary = false, matrix = false;
-
-  int32_t Prepare(Prep& prep) {
-    binary = prep.node().Bool("binary_output");
-    const weir_shape &in = prep.shape(0), &weights = prep.shape(2);
-    if (in.rank > 2) return prep.error().InvalidArgument("Shape must be at most rank 2 but is rank ", in.rank);
-    if (const int32_t code = ReadBins(prep, 1, &bins); code != WEIR_OK) return code;
-    weighted = sdk::SizeOf(weights) != 0;
-    if (!sdk::SameShape(weights, in) && sdk::SizeOf(weights) != 0) {
-      return prep.error().InvalidArgument(
-          "`weights` must be the same shape as `arr` or a length-0 `Tensor`, in which case it acts as all weights "
-          "equal to 1. Received ",
-          weights);
-    }
-    matrix = in.rank == 2;
-    rows = matrix ? in.dims[0] : 1;
-    row = matrix ? in.dims[1] : sdk::SizeOf(in);
-    std::vector<int64_t> out = {bins};
-    if (matrix) out.insert(out.begin(), rows);
-    return ExpectOutput(prep, 0, out);
-  }
+struct DenseBincount : functors::DenseBincountPlan {
   template <class T, class I>
   int32_t Run(Env& env, View<const I> values, HostIntegers, View<const T> weights, View<T> counts) const {
     std::fill_n(counts.data(), counts.size(), T(0));
@@ -93,18 +48,7 @@ struct DenseBincount {
   }
 };
 
-struct Histogram {
-  int64_t bins = 0;
-
-  int32_t Prepare(Prep& prep) {
-    const weir_shape& range = prep.shape(1);
-    if (range.rank != 1) return prep.error().InvalidArgument("value_range should be a vector.");
-    if (range.dims[0] != 2) return prep.error().InvalidArgument("value_range should be a vector of 2 elements.");
-    if (prep.shape(2).rank != 0) return prep.error().InvalidArgument("nbins should be a scalar.");
-    if (const int32_t code = Steering(prep, 2, "nbins", &bins); code != WEIR_OK) return code;
-    if (bins <= 0) return prep.error().InvalidArgument("nbins should be a positive number, but got '", bins, "'");
-    return ExpectOutput(prep, 0, {bins});
-  }
+struct Histogram : functors::HistogramPlan {
   template <class T, class O>
   int32_t Run(Env& env, View<const T> values, View<const T> range, HostIntegers, View<O> counts) const {
     const T low = range[0], high = range[1];
@@ -126,20 +70,7 @@ struct Histogram {
   }
 };
 
-struct Bucketize {
-  std::vector<float> boundaries;
-
-  int32_t Prepare(Prep& prep) {
-    weir_attr given{};
-    given.struct_size = sizeof given;
-    const int32_t code = sdk::HostTable()->attr(prep.node().get(), sdk::Str("boundaries"), &given);
-    if (code != WEIR_OK || given.type != (WEIR_VALUE_FLOAT | WEIR_VALUE_LIST)) given.count = 0;
-    for (uint64_t i = 0; i < given.count; ++i) boundaries.push_back(static_cast<float>(given.floats[i]));
-    if (!std::is_sorted(boundaries.begin(), boundaries.end())) {
-      return prep.error().InvalidArgument("Expected sorted boundaries");
-    }
-    return WEIR_OK;
-  }
+struct Bucketize : functors::BucketizePlan {
   template <class T>
   void Run(View<const T> input, View<int32_t> output) const {
     for (int64_t i = 0, n = input.size(); i < n; ++i) {
@@ -151,20 +82,7 @@ struct Bucketize {
   }
 };
 
-/// Eight comparisons make a byte, the first one its highest bit.
-struct CompareAndBitpack {
-  int32_t Prepare(Prep& prep) {
-    const weir_shape& in = prep.shape(0);
-    if (in.rank < 1) return prep.error().InvalidArgument("Input should be at least a vector, but saw a scalar.");
-    if (prep.shape(1).rank != 0) {
-      return prep.error().InvalidArgument("Compare must be a scalar, but saw tensor: ", prep.shape(1));
-    }
-    if (in.dims[in.rank - 1] % 8 != 0) {
-      return prep.error().InvalidArgument("Inner dimension of input should be divisible by ", 8,
-                                          ", but saw shape: ", in);
-    }
-    return WEIR_OK;
-  }
+struct CompareAndBitpack : functors::CompareAndBitpackPlan {
   template <class T>
   void Run(View<const T> input, View<const T> threshold, View<uint8_t> output) const {
     using C = sdk::Compute<T>;

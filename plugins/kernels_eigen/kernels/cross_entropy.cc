@@ -3,6 +3,7 @@
 #include <cmath>
 #include <utility>
 
+#include "plugins/functors/cross_entropy.h"
 #include "plugins/kernels_eigen/dtypes.h"
 #include "plugins/kernels_eigen/families.h"
 #include "plugins/kernels_eigen/kernels/exponentials.h"
@@ -13,17 +14,6 @@ namespace weir::kernels_eigen {
 namespace {
 
 using sdk::View;
-
-/// Steps of one operand over [rows, classes]; 0 along broadcast dimensions.
-struct Steps {
-  int64_t row = 0, column = 0;
-};
-
-Steps BroadcastSteps(const weir_shape& shape) {
-  const int64_t columns = shape.rank >= 1 ? shape.dims[shape.rank - 1] : 1;
-  const int64_t rows = shape.rank >= 2 ? shape.dims[shape.rank - 2] : 1;
-  return {rows == 1 ? 0 : columns, columns == 1 ? 0 : 1};
-}
 
 /// e becomes exp(x - max(x)); returns the sum of e, and max(x).
 template <class C>
@@ -53,38 +43,12 @@ void ScratchRows(sdk::Prep& prep, int64_t classes) {
   prep.Scratch(2 * static_cast<uint64_t>(classes) * (wide ? sizeof(double) : sizeof(float)));
 }
 
-struct SoftmaxCrossEntropy {
-  int64_t rows = 0, classes = 0;
-  Steps logits_steps, labels_steps;
-
+struct SoftmaxCrossEntropy : functors::CrossEntropyPlan {
   int32_t Prepare(sdk::Prep& prep) {
-    const weir_shape &logits = prep.shape(0), &labels = prep.shape(1), &out = prep.output(1).shape;
-    if (out.rank != 2 || logits.rank > 2 || labels.rank > 2) {
-      return prep.error().InvalidArgument(
-          "logits and labels must be either 2-dimensional, or broadcasted to be "
-          "2-dimensional: logits ",
-          logits, ", labels ", labels);
-    }
-    rows = out.dims[0];
-    classes = out.dims[1];
-    const auto fits = [&](const weir_shape& shape) {
-      for (uint32_t i = 0; i < shape.rank; ++i) {
-        const int64_t dim = shape.dims[shape.rank - 1 - i];
-        if (dim != 1 && dim != out.dims[1 - i]) return false;
-      }
-      return true;
-    };
-    if (!fits(logits) || !fits(labels) || sdk::SizeOf(prep.output(0).shape) != rows) {
-      return prep.error().InvalidArgument("logits and labels must be broadcastable: logits_size=", logits,
-                                          " labels_size=", labels);
-    }
-    logits_steps = BroadcastSteps(logits);
-    labels_steps = BroadcastSteps(labels);
-    ScratchRows(prep, classes);
-    if (sdk::SameShape(logits, out)) prep.MayAlias(0, 1);
-    return WEIR_OK;
+    const int32_t code = CrossEntropyPlan::Prepare(prep);
+    if (code == WEIR_OK) ScratchRows(prep, classes);
+    return code;
   }
-
   template <class T>
   void Run(View<const T> logits, View<const T> labels, View<T> loss, View<T> gradient,
            sdk::Scratch<sdk::Compute<T>> scratch) const {
@@ -102,7 +66,6 @@ struct SoftmaxCrossEntropy {
     }
     if (classes == 0) std::fill(loss.data(), loss.data() + rows, T(0.0f));
   }
-
   /// Writes the gradient of a row, which may be where x is; returns its loss.
   template <class T, class C>
   C Finish(const C* x, const T* label, int64_t step, const C* e, C largest, C log_sum, C scale, T* out) const {
@@ -122,27 +85,12 @@ struct SoftmaxCrossEntropy {
   }
 };
 
-struct SparseSoftmaxCrossEntropy {
-  int64_t rows = 0, classes = 0;
-
+struct SparseSoftmaxCrossEntropy : functors::SparseCrossEntropyPlan {
   int32_t Prepare(sdk::Prep& prep) {
-    const weir_shape &logits = prep.shape(0), &labels = prep.shape(1);
-    if (logits.rank != 2) return prep.error().InvalidArgument("logits must be 2-D, but got shape ", logits);
-    if (labels.rank != 1) return prep.error().InvalidArgument("labels must be 1-D, but got shape ", labels);
-    rows = logits.dims[0];
-    classes = logits.dims[1];
-    if (labels.dims[0] != rows) {
-      return prep.error().InvalidArgument("logits and labels must have the same first dimension, got logits shape ",
-                                          logits, " and labels shape ", labels);
-    }
-    if (classes == 0 && rows > 0) {
-      return prep.error().InvalidArgument("Must have at least one class, but got logits shape ", logits);
-    }
-    ScratchRows(prep, classes);
-    prep.MayAlias(0, 1);
-    return WEIR_OK;
+    const int32_t code = SparseCrossEntropyPlan::Prepare(prep);
+    if (code == WEIR_OK) ScratchRows(prep, classes);
+    return code;
   }
-
   template <class T>
   int32_t Run(sdk::Env& env, View<const T> logits, sdk::Integers labels, View<T> loss, View<T> gradient,
               sdk::Scratch<sdk::Compute<T>> scratch) const {

@@ -1,8 +1,8 @@
 // Arrays made from scalars or shapes: Fill, ZerosLike, OnesLike, Range, LinSpace.
 #include <algorithm>
-#include <bit>
 #include <cstring>
 
+#include "plugins/functors/fill.h"
 #include "plugins/kernels_eigen/dtypes.h"
 #include "plugins/kernels_eigen/families.h"
 #include "plugins/kernels_eigen/operands.h"
@@ -14,13 +14,7 @@ namespace {
 using sdk::AnyInput;
 using sdk::AnyOutput;
 
-struct Fill {
-  int32_t Prepare(sdk::Prep& prep) {
-    std::vector<int64_t> dims;
-    if (const int32_t code = Steering(prep, 0, &dims); code != WEIR_OK) return code;
-    if (prep.size(1) != 1) return prep.error().InvalidArgument("value must be a scalar, got shape ", prep.shape(1));
-    return ExpectOutput(prep, 0, dims);
-  }
+struct Fill : functors::FillPlan {
   void Run(sdk::HostIntegers, AnyInput value, AnyOutput output) const { FillWith(value.data(), output); }
 };
 
@@ -32,28 +26,10 @@ struct ZerosLike {
   }
 };
 
-/// The bytes of 1, or of true.
-sdk::bits128 One(uint32_t dtype) {
-  switch (dtype) {
-    case WEIR_FLOAT16:
-      return {0x3c00, 0};
-    case WEIR_BFLOAT16:
-      return {0x3f80, 0};
-    case WEIR_FLOAT32:
-    case WEIR_COMPLEX64:
-      return {std::bit_cast<uint32_t>(1.0f), 0};
-    case WEIR_FLOAT64:
-    case WEIR_COMPLEX128:
-      return {std::bit_cast<uint64_t>(1.0), 0};
-    default:
-      return {1, 0};
-  }
-}
-
 struct OnesLike {
   void Prepare(sdk::Prep& prep) { prep.MayAlias(0, 0); }
   void Run(AnyInput, AnyOutput y) const {
-    const sdk::bits128 one = One(y.dtype());
+    const sdk::bits128 one{functors::BitsOfOne(y.dtype()), 0};
     FillWith(&one, y);
   }
 };
@@ -69,19 +45,7 @@ struct Range {
   }
 };
 
-/// Equal steps from start to stop; the last element is `stop` itself.
-struct LinSpace {
-  int32_t Prepare(sdk::Prep& prep) {
-    const char* names[] = {"start", "stop", "num"};
-    for (uint32_t i = 0; i < 3; ++i) {
-      if (prep.shape(i).rank == 0) continue;
-      return prep.error().InvalidArgument(names[i], " must be a scalar, not shape ", prep.shape(i));
-    }
-    int64_t num = 0;
-    if (const int32_t code = Steering(prep, 2, "num", &num); code != WEIR_OK) return code;
-    if (num <= 0) return prep.error().InvalidArgument("Requires num > 0: ", num);
-    return ExpectOutput(prep, 0, {num});
-  }
+struct LinSpace : functors::LinSpacePlan {
   template <class T>
   void Run(sdk::View<const T> start, sdk::View<const T> stop, sdk::HostIntegers, sdk::View<T> output) const {
     using C = sdk::Compute<T>;

@@ -1,6 +1,7 @@
 // Whole arrays: DeepCopy, Empty, ParallelConcat, and rows changed in a copy: InplaceUpdate, InplaceAdd, InplaceSub.
 #include <cstring>
 
+#include "plugins/functors/inplace_plans.h"
 #include "plugins/kernels_eigen/array_families.h"
 #include "plugins/kernels_eigen/dtypes.h"
 #include "plugins/kernels_eigen/operands.h"
@@ -13,7 +14,6 @@ namespace {
 using sdk::AnyInput;
 using sdk::AnyOutput;
 using sdk::Integers;
-using sdk::Prep;
 using sdk::View;
 
 size_t BytesOf(const AnyOutput& v) {
@@ -26,38 +26,13 @@ struct DeepCopy {
   }
 };
 
-struct Empty {
-  int32_t Prepare(Prep& prep) {
-    if (prep.shape(0).rank != 1) {
-      return prep.error().InvalidArgument("shape must be a vector of int32, got shape ", prep.shape(0));
-    }
-    std::vector<int64_t> dims;
-    if (const int32_t code = Steering(prep, 0, &dims); code != WEIR_OK) return code;
-    for (const int64_t dim : dims) {
-      if (dim < 0) return prep.error().InvalidArgument("Dimension ", dim, " must be >= 0");
-    }
-    return ExpectOutput(prep, 0, dims);
-  }
+struct Empty : functors::EmptyPlan {
   void Run(sdk::HostIntegers, AnyOutput output) const {
     if (const size_t bytes = BytesOf(output); bytes != 0) std::memset(output.data(), 0, bytes);
   }
 };
 
-struct ParallelConcat {
-  int32_t Prepare(Prep& prep) {
-    std::vector<int64_t> part = DimsOf(prep.output(0).shape);
-    if (part.empty() || part[0] != prep.inputs()) {
-      return prep.error().InvalidArgument("shape attr ", prep.output(0).shape, " must have ", prep.inputs(),
-                                          " as its first dimension");
-    }
-    part[0] = 1;
-    const weir_shape wanted{static_cast<uint32_t>(part.size()), 0, part.data()};
-    for (uint32_t i = 0; i < prep.inputs(); ++i) {
-      if (sdk::SameShape(prep.shape(i), wanted)) continue;
-      return prep.error().InvalidArgument("value ", i, " has shape ", prep.shape(i), " instead of ", wanted);
-    }
-    return WEIR_OK;
-  }
+struct ParallelConcat : functors::ParallelConcatPlan {
   void Run(sdk::AnyInputs values, AnyOutput output) const {
     const size_t bytes = BytesOf(output) / values.size();
     if (bytes == 0) return;
@@ -66,36 +41,7 @@ struct ParallelConcat {
   }
 };
 
-/// Rows of x and those of v that change them.
-struct ChangedRows {
-  int64_t rows = 0, row = 0;
-  bool empty = false;
-
-  int32_t Prepare(Prep& prep) {
-    const weir_shape &x = prep.shape(0), &i = prep.shape(1), &v = prep.shape(2);
-    if (i.rank != 1) return prep.error().InvalidArgument("i must be a vector. ", i);
-    if (x.rank != v.rank) {
-      return prep.error().InvalidArgument("x and v shape doesn't match (ranks differ): ", x, " vs. ", v);
-    }
-    if (x.rank < 1) return prep.error().InvalidArgument("x must be at least a vector, got shape ", x);
-    for (uint32_t k = 1; k < x.rank; ++k) {
-      if (x.dims[k] == v.dims[k]) continue;
-      return prep.error().InvalidArgument("x and v shape doesn't match at index ", k, " : ", x, " vs. ", v);
-    }
-    if (i.dims[0] != v.dims[0]) {
-      return prep.error().InvalidArgument("i and x shape doesn't match at index 0: ", i, " vs. ", v);
-    }
-    rows = x.dims[0];
-    empty = HasNoElements(x);
-    row = empty ? 0 : SizeOf(x, 1, x.rank);
-    prep.MayAlias(0, 0);
-    return WEIR_OK;
-  }
-  /// The row that an index names, modulo the number of rows.
-  int64_t At(int64_t index) const { return (index % rows + rows) % rows; }
-};
-
-struct InplaceUpdate : ChangedRows {
+struct InplaceUpdate : functors::InplacePlan {
   void Run(AnyInput x, Integers indices, AnyInput v, AnyOutput y) const {
     if (empty) return;
     const size_t bytes = static_cast<size_t>(row) * sdk::SizeOf(y.dtype());
@@ -109,7 +55,7 @@ struct InplaceUpdate : ChangedRows {
 };
 
 template <bool kAdd>
-struct InplaceChange : ChangedRows {
+struct InplaceChange : functors::InplacePlan {
   template <class T>
   void Run(View<const T> x, Integers indices, View<const T> v, View<T> y) const {
     using C = sdk::Compute<T>;

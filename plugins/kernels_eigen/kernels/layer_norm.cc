@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "plugins/functors/layer_norm_plan.h"
 #include "plugins/kernels_eigen/dtypes.h"
 #include "plugins/kernels_eigen/families.h"
 #include "plugins/kernels_eigen/kernels/exponentials.h"
@@ -10,27 +11,13 @@
 namespace weir::kernels_eigen {
 namespace {
 
-/// y = (x - mean) / sqrt(variance + epsilon) * gamma + beta, over rows of the last dimension. The row is in the first
-/// cache after the mean was taken; the variance is that of the differences, so that it does not cancel.
-struct LayerNorm {
-  int64_t rows = 0, columns = 0;
-  double epsilon = 0;
-
+/// The row is in the first cache after the mean was taken. The variance is that of the differences, so that it does not
+/// cancel.
+struct LayerNorm : functors::LayerNormPlan {
   int32_t Prepare(sdk::Prep& prep) {
-    const weir_shape& x = prep.shape(0);
-    if (x.rank < 1) return prep.error().Unimplemented("x must have >= 1 dimension, got ", x);
-    columns = x.dims[x.rank - 1];
-    rows = columns == 0 ? 0 : sdk::SizeOf(x) / columns;
-    for (const uint32_t i : {1u, 2u}) {
-      const weir_shape& factor = prep.shape(i);
-      if (factor.rank == 1 && factor.dims[0] == columns) continue;
-      return prep.error().Unimplemented("gamma and beta must have the shape [", columns, "], input ", i, " has ",
-                                        factor);
-    }
-    epsilon = prep.node().Float("epsilon");
-    prep.MayAlias(0, 0);
-    prep.Tiles(static_cast<uint64_t>(rows * columns / (16 * 1024)));
-    return WEIR_OK;
+    const int32_t code = LayerNormPlan::Prepare(prep);
+    if (code == WEIR_OK) prep.Tiles(static_cast<uint64_t>(rows * columns / (16 * 1024)));
+    return code;
   }
 
   template <class T>

@@ -1,8 +1,8 @@
 // Local response normalisation, and batch normalisation with given statistics.
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
+#include "plugins/functors/lrn_plans.h"
 #include "plugins/kernels_eigen/dtypes.h"
 #include "plugins/kernels_eigen/families.h"
 #include "plugins/kernels_eigen/operands.h"
@@ -19,48 +19,33 @@ using sdk::Scratch;
 using sdk::View;
 
 /// Rows of channels; each channel is scaled by its neighbours within the radius.
-struct Lrn {
-  int64_t rows = 0, depth = 0, radius = 5;
-  float bias = 1, alpha = 1, beta = 0.5f;
-
-  int32_t Plan(Prep& prep) {
-    const sdk::Node& node = prep.node();
-    radius = node.Int("depth_radius", 5);
-    if (radius < 0 || radius > std::numeric_limits<int32_t>::max()) {
-      return prep.error().InvalidArgument("depth_radius = ", radius, " larger than int max");
+template <class Plan>
+struct Lrn : Plan {
+  int32_t Prepare(Prep& prep) {
+    const int32_t code = Plan::Prepare(prep);
+    if (code == WEIR_OK && this->rows > 0) {
+      prep.Scratch(static_cast<uint64_t>(this->depth) * 2 * sizeof(float));
+      prep.Tiles(static_cast<uint64_t>(std::min(this->rows, prep.size(0) / sdk::internal::kGrain)));
     }
-    bias = static_cast<float>(node.Float("bias", 1));
-    alpha = static_cast<float>(node.Float("alpha", 1));
-    beta = static_cast<float>(node.Float("beta", 0.5));
-    if (prep.size(0) == 0) return WEIR_OK;
-    depth = prep.shape(0).dims[3];
-    rows = SizeOf(prep.shape(0), 0, 3);
-    prep.Scratch(static_cast<uint64_t>(depth) * 2 * sizeof(float));
-    prep.Tiles(static_cast<uint64_t>(std::min(rows, prep.size(0) / sdk::internal::kGrain)));
-    return WEIR_OK;
+    return code;
   }
 
   /// norms[c] = bias + alpha * the sum of squares around c.
   template <class T>
   void Norms(const T* x, float* norms) const {
-    for (int64_t c = 0; c < depth; ++c) {
+    for (int64_t c = 0; c < this->depth; ++c) {
       float sum = 0;
-      const int64_t end = std::min(depth, c + radius + 1);
-      for (int64_t i = std::max<int64_t>(0, c - radius); i < end; ++i) {
+      const int64_t end = std::min(this->depth, c + this->radius + 1);
+      for (int64_t i = std::max<int64_t>(0, c - this->radius); i < end; ++i) {
         const auto value = static_cast<float>(x[i]);
         sum += value * value;
       }
-      norms[c] = bias + alpha * sum;
+      norms[c] = this->bias + this->alpha * sum;
     }
   }
-  float Power(float norm) const { return beta == 0.5f ? 1 / std::sqrt(norm) : std::pow(norm, -beta); }
 };
 
-struct LrnForward : Lrn {
-  int32_t Prepare(Prep& prep) {
-    if (prep.shape(0).rank != 4) return prep.error().InvalidArgument("in must be 4-dimensional");
-    return Plan(prep);
-  }
+struct LrnForward : Lrn<functors::LrnForwardPlan> {
   template <class T>
   void Run(Env& env, View<const T> x, View<T> y, Scratch<float> norms) const {
     const auto [begin, end] = env.Range(rows);
@@ -75,15 +60,7 @@ struct LrnForward : Lrn {
   }
 };
 
-struct LrnGrad : Lrn {
-  int32_t Prepare(Prep& prep) {
-    for (uint32_t i = 0; i < 3; ++i) {
-      if (prep.shape(i).rank != 4) return prep.error().InvalidArgument("inputs must be 4-dimensional");
-      if (sdk::SameShape(prep.shape(0), prep.shape(i))) continue;
-      return prep.error().InvalidArgument("input_grads, input_image, and out_image should have the same shape");
-    }
-    return Plan(prep);
-  }
+struct LrnGrad : Lrn<functors::LrnGradPlan> {
   template <class T>
   void Run(Env& env, View<const T> dy, View<const T> x, View<const T> y, View<T> dx, Scratch<float> scratch) const {
     const auto [begin, end] = env.Range(rows);

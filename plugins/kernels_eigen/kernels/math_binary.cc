@@ -1,221 +1,36 @@
 // Elementwise functions of two operands. All broadcast, except the gradient ops.
-#include <cmath>
-#include <complex>
-
+#include "plugins/functors/binary.h"
 #include "plugins/kernels_eigen/dtypes.h"
 #include "plugins/kernels_eigen/families.h"
-#include "plugins/kernels_eigen/wrap.h"
 #include "sdk/cpp/elementwise.h"
 
 namespace weir::kernels_eigen {
-namespace {
-
-constexpr const char* kDivisionByZero = "Integer division by zero";
-
-struct Div {
-  static constexpr const char* kFault = kDivisionByZero;
-  template <std::integral T>
-  T operator()(T x, T y, bool& fault) const {
-    if (y == 0) {
-      fault = true;
-      return 0;
-    }
-    return Quotient(x, y);
-  }
-  template <class T>
-  T operator()(T x, T y) const requires(!std::integral<T>) {
-    return Quotient(x, y);
-  }
-};
-struct DivNoNan {
-  template <class T>
-  T operator()(T x, T y) const {
-    return y == T(0) ? T(0) : x / y;
-  }
-};
-struct FloorDiv {
-  static constexpr const char* kFault = kDivisionByZero;
-  template <std::integral T>
-  T operator()(T x, T y, bool& fault) const {
-    if (y == 0) {
-      fault = true;
-      return 0;
-    }
-    if constexpr (std::signed_integral<T>) {
-      if (y == -1) return Negative(x);
-      return static_cast<T>(x / y - (x % y != 0 && (x < 0) != (y < 0) ? 1 : 0));
-    } else {
-      return static_cast<T>(x / y);
-    }
-  }
-  template <std::floating_point T>
-  T operator()(T x, T y) const {
-    return std::floor(x / y);
-  }
-};
-/// The result has the sign of the divisor.
-struct FloorMod {
-  static constexpr const char* kFault = kDivisionByZero;
-  template <std::integral T>
-  T operator()(T x, T y, bool& fault) const {
-    if (y == 0) {
-      fault = true;
-      return 0;
-    }
-    if constexpr (std::signed_integral<T>) {
-      if (y == -1) return 0;
-      const T rest = static_cast<T>(x % y);
-      return static_cast<T>(rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest);
-    } else {
-      return static_cast<T>(x % y);
-    }
-  }
-  template <std::floating_point T>
-  T operator()(T x, T y) const {
-    const T rest = std::fmod(x, y);
-    return rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest;
-  }
-};
-/// The result has the sign of the dividend.
-struct TruncateMod {
-  static constexpr const char* kFault = kDivisionByZero;
-  template <std::integral T>
-  T operator()(T x, T y, bool& fault) const {
-    if (y == 0) {
-      fault = true;
-      return 0;
-    }
-    return y == -1 ? T(0) : static_cast<T>(x % y);
-  }
-  template <std::floating_point T>
-  T operator()(T x, T y) const {
-    return std::fmod(x, y);
-  }
-};
-struct TruncateDiv {
-  static constexpr const char* kFault = kDivisionByZero;
-  template <std::integral T>
-  T operator()(T x, T y, bool& fault) const {
-    return Div{}(x, y, fault);
-  }
-  template <std::floating_point T>
-  T operator()(T x, T y) const {
-    return std::trunc(x / y);
-  }
-};
-struct Atan2 {
-  template <class T>
-  T operator()(T y, T x) const {
-    return std::atan2(y, x);
-  }
-};
-struct NextAfter {
-  template <class T>
-  T operator()(T from, T to) const {
-    return std::nextafter(from, to);
-  }
-};
-struct SquaredDifference {
-  template <class T>
-  T operator()(T x, T y) const {
-    const T d = Difference(x, y);
-    return Product(d, d);
-  }
-  template <class R>
-  std::complex<R> operator()(std::complex<R> x, std::complex<R> y) const {
-    return std::norm(x - y);
-  }
-};
-struct Pow {
-  static constexpr const char* kFault = "Integers to negative integer powers are not allowed";
-  template <std::integral T>
-  T operator()(T x, T y, bool& fault) const {
-    if (y < 0) {
-      fault = true;
-      return 0;
-    }
-    T power = 1;
-    for (; y != 0; y = static_cast<T>(y >> 1)) {
-      if (y & 1) power = Product(power, x);
-      x = Product(x, x);
-    }
-    return power;
-  }
-  template <class T>
-  T operator()(T x, T y) const requires(!std::integral<T>) {
-    return std::pow(x, y);
-  }
-};
-struct Maximum {
-  template <class T>
-  T operator()(T x, T y) const {
-    return Larger(x, y);
-  }
-};
-struct Minimum {
-  template <class T>
-  T operator()(T x, T y) const {
-    return Smaller(x, y);
-  }
-};
-struct TanhGrad {
-  template <class T>
-  T operator()(T y, T dy) const {
-    return dy * (T(1) - y * y);
-  }
-};
-struct SigmoidGrad {
-  template <class T>
-  T operator()(T y, T dy) const {
-    return dy * y * (T(1) - y);
-  }
-};
-// A zero gradient gives zero, even if the function's derivative is infinite.
-struct ReciprocalGrad {
-  template <class T>
-  T operator()(T y, T dy) const {
-    return dy == T(0) ? T(0) : -dy * Conjugated(y) * Conjugated(y);
-  }
-};
-struct SqrtGrad {
-  template <class T>
-  T operator()(T y, T dy) const {
-    return dy == T(0) ? T(0) : T(0.5) * dy / Conjugated(y);
-  }
-};
-struct RsqrtGrad {
-  template <class T>
-  T operator()(T y, T dy) const {
-    return dy == T(0) ? T(0) : T(-0.5) * (dy * Conjugated(y)) * (Conjugated(y) * Conjugated(y));
-  }
-};
-
-}  // namespace
 
 void AddMathBinary(sdk::KernelTable& k) {
-  k.Binary<Add>("Add", kNumbers);
-  k.Binary<Add>("AddV2", kNumbers);
-  k.Binary<Sub>("Sub", kNumbers);
-  k.Binary<Mul>("Mul", kNumbers);
-  k.Binary<Div>("Div", kNumbers);
-  k.Binary<Div>("RealDiv", kFloatingOrComplex);
-  k.Binary<DivNoNan>("DivNoNan", kFloatingOrComplex);
-  k.Binary<FloorDiv>("FloorDiv", kReal);
-  k.Binary<FloorMod>("FloorMod", kReal).Class(WEIR_CLASS_ELEMENTWISE, 10);
-  k.Binary<TruncateDiv>("TruncateDiv", kReal);
-  k.Binary<TruncateMod>("TruncateMod", kFloating + kIndex).Class(WEIR_CLASS_ELEMENTWISE, 10);
-  k.Binary<TruncateMod>("Mod", kFloating + kIndex).Class(WEIR_CLASS_ELEMENTWISE, 10);
-  k.Binary<Atan2>("Atan2", kFloating).Class(WEIR_CLASS_ELEMENTWISE, 25);
-  k.Binary<NextAfter>("NextAfter", kFloat).Class(WEIR_CLASS_ELEMENTWISE, 4);
-  k.Binary<SquaredDifference>("SquaredDifference", kFloatingOrComplex + kIndex).Class(WEIR_CLASS_ELEMENTWISE, 2);
-  k.Binary<Pow>("Pow", kFloatingOrComplex + kSigned).Class(WEIR_CLASS_ELEMENTWISE, 50);
-  k.Binary<Maximum>("Maximum", kReal);
-  k.Binary<Minimum>("Minimum", kReal);
-  k.Pairwise<TanhGrad>("TanhGrad", kFloatingOrComplex).Class(WEIR_CLASS_ELEMENTWISE, 3);
-  k.Pairwise<SigmoidGrad>("SigmoidGrad", kFloatingOrComplex).Class(WEIR_CLASS_ELEMENTWISE, 3);
-  k.Pairwise<ReciprocalGrad>("ReciprocalGrad", kFloatingOrComplex).Class(WEIR_CLASS_ELEMENTWISE, 3);
-  k.Pairwise<SqrtGrad>("SqrtGrad", kFloatingOrComplex).Class(WEIR_CLASS_ELEMENTWISE, 3);
-  k.Pairwise<RsqrtGrad>("RsqrtGrad", kFloatingOrComplex).Class(WEIR_CLASS_ELEMENTWISE, 4);
+  k.Binary<functors::Add>("Add", kNumbers);
+  k.Binary<functors::Add>("AddV2", kNumbers);
+  k.Binary<functors::Sub>("Sub", kNumbers);
+  k.Binary<functors::Mul>("Mul", kNumbers);
+  k.Binary<functors::Div>("Div", kNumbers);
+  k.Binary<functors::Div>("RealDiv", kFloatingOrComplex);
+  k.Binary<functors::DivNoNan>("DivNoNan", kFloatingOrComplex);
+  k.Binary<functors::FloorDiv>("FloorDiv", kReal);
+  k.Binary<functors::FloorMod>("FloorMod", kReal).Class(WEIR_CLASS_ELEMENTWISE, 10);
+  k.Binary<functors::TruncateDiv>("TruncateDiv", kReal);
+  k.Binary<functors::TruncateMod>("TruncateMod", kFloating + kIndex).Class(WEIR_CLASS_ELEMENTWISE, 10);
+  k.Binary<functors::TruncateMod>("Mod", kFloating + kIndex).Class(WEIR_CLASS_ELEMENTWISE, 10);
+  k.Binary<functors::Atan2>("Atan2", kFloating).Class(WEIR_CLASS_ELEMENTWISE, 25);
+  k.Binary<functors::NextAfter>("NextAfter", kFloat).Class(WEIR_CLASS_ELEMENTWISE, 4);
+  k.Binary<functors::SquaredDifference>("SquaredDifference", kFloatingOrComplex + kIndex)
+      .Class(WEIR_CLASS_ELEMENTWISE, 2);
+  k.Binary<functors::Pow>("Pow", kFloatingOrComplex + kSigned).Class(WEIR_CLASS_ELEMENTWISE, 50);
+  k.Binary<functors::Maximum>("Maximum", kReal);
+  k.Binary<functors::Minimum>("Minimum", kReal);
+  k.Pairwise<functors::TanhGrad>("TanhGrad", kFloatingOrComplex).Class(WEIR_CLASS_ELEMENTWISE, 3);
+  k.Pairwise<functors::SigmoidGrad>("SigmoidGrad", kFloatingOrComplex).Class(WEIR_CLASS_ELEMENTWISE, 3);
+  k.Pairwise<functors::ReciprocalGrad>("ReciprocalGrad", kFloatingOrComplex).Class(WEIR_CLASS_ELEMENTWISE, 3);
+  k.Pairwise<functors::SqrtGrad>("SqrtGrad", kFloatingOrComplex).Class(WEIR_CLASS_ELEMENTWISE, 3);
+  k.Pairwise<functors::RsqrtGrad>("RsqrtGrad", kFloatingOrComplex).Class(WEIR_CLASS_ELEMENTWISE, 4);
 }
 
 }  // namespace weir::kernels_eigen

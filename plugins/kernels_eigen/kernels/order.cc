@@ -1,6 +1,7 @@
 // NthElement, LowerBound and UpperBound.
 #include <algorithm>
 
+#include "plugins/functors/counting_plans.h"
 #include "plugins/kernels_eigen/array_families.h"
 #include "plugins/kernels_eigen/dtypes.h"
 #include "plugins/kernels_eigen/operands.h"
@@ -52,28 +53,7 @@ struct NthElement {
 };
 
 template <bool kUpper>
-struct Bound {
-  int64_t row = 0, values_row = 0;
-
-  int32_t Prepare(Prep& prep) {
-    constexpr const char* kNames[] = {"sorted_inputs", "values"};
-    for (uint32_t i = 0; i < 2; ++i) {
-      if (prep.shape(i).rank == 2) continue;
-      return prep.error().InvalidArgument("Shape must be rank 2 but is rank ", prep.shape(i).rank, " for `", kNames[i],
-                                          "` argument");
-    }
-    const weir_shape &sorted = prep.shape(0), &values = prep.shape(1);
-    if (sorted.dims[0] != values.dims[0]) {
-      return prep.error().InvalidArgument("Leading dim_size of both tensors must match.");
-    }
-    row = sorted.dims[1];
-    values_row = values.dims[1];
-    if (prep.output(0).dtype == WEIR_INT32 && row > INT32_MAX) {
-      return prep.error().InvalidArgument("trimmed_sorted_inputs must be less than int32 max for int32 output, got ",
-                                          row);
-    }
-    return ExpectOutput(prep, 0, DimsOf(values));
-  }
+struct Bound : functors::BoundPlan {
   template <class T, class O>
   void Run(View<const T> sorted, View<const T> values, View<O> output) const {
     using C = sdk::Compute<T>;

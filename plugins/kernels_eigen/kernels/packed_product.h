@@ -25,6 +25,8 @@ class PackedMatrix {
                 const float* addend = nullptr, int64_t addend_step = 0) const;
   static uint64_t ScratchBytes(int64_t k, int64_t m);
 
+  /// As PackPanels packs it.
+  const float* panels() const { return elements_; }
   int64_t k() const { return k_; }
   int64_t n() const { return n_; }
   /// True if at least three quarters of the columns of the panels of an n-column matrix are its own.

@@ -6,24 +6,16 @@
 #include <cstring>
 #include <utility>
 
-#if defined(__AVX512F__) || defined(__FMA__)
-#include <immintrin.h>
-#endif
+#include "plugins/kernels_eigen/kernels/lanes.h"
 
 namespace weir::kernels_eigen {
 namespace {
 
 #if defined(__AVX512F__)
-constexpr int kVectorBytes = 64;
 constexpr int kRows = 12;  // of c at once: 24 sums, two vectors of b and one of a fill the registers
 #else
-constexpr int kVectorBytes = 32;
 constexpr int kRows = 6;
 #endif
-using Vector = float __attribute__((vector_size(kVectorBytes)));
-using UnalignedVector = float __attribute__((vector_size(kVectorBytes), aligned(4)));
-
-constexpr int64_t kLanes = kVectorBytes / static_cast<int64_t>(sizeof(float));
 constexpr int64_t kPanelColumns = 2 * kLanes;
 // Elements between copied rows of a: not a multiple of 2 KiB, so that the rows of a block lie in different cache sets.
 constexpr int64_t LeftStep(int64_t depth) {
@@ -35,34 +27,14 @@ constexpr int64_t kMostColumns = 256;   // of b that MultiplyMatrices packs at o
 
 int64_t Panels(int64_t n) { return (n + kPanelColumns - 1) / kPanelColumns; }
 
-Vector MultiplyAdd(Vector x, Vector y, Vector z) {
-#if defined(__AVX512F__)
-  return reinterpret_cast<Vector>(
-      _mm512_fmadd_ps(reinterpret_cast<__m512>(x), reinterpret_cast<__m512>(y), reinterpret_cast<__m512>(z)));
-#elif defined(__FMA__)
-  return reinterpret_cast<Vector>(
-      _mm256_fmadd_ps(reinterpret_cast<__m256>(x), reinterpret_cast<__m256>(y), reinterpret_cast<__m256>(z)));
-#else
-  return x * y + z;
-#endif
-}
-
-Vector Broadcast(const float* x) {
-#if defined(__AVX512F__)
-  return reinterpret_cast<Vector>(_mm512_set1_ps(*x));
-#elif defined(__FMA__)
-  return reinterpret_cast<Vector>(_mm256_broadcast_ss(x));
-#else
-  return Vector{} + *x;
-#endif
-}
-
 struct Block {
   const float* a;
   int64_t a_step;  // between rows of a
   const float* b;  // a panel's rows
   int64_t panel;   // distance of the next panel
-  int64_t depth;
+  int64_t runs;    // of a row of a
+  int64_t run_step;
+  int64_t length;  // of a run
   float* c;
   int64_t c_step;
   int64_t columns;      // at most those of the vectors
@@ -71,70 +43,84 @@ struct Block {
 };
 
 /// kCount rows of c by the columns of one panel or two, of which the first kVectors vectors are made.
-template <int kCount, int kVectors>
+template <int kCount, int kVectors, class V>
 void Inner(const Block& block) {
+  constexpr auto kWidth = static_cast<int64_t>(sizeof(V) / sizeof(float));
   const float* const after = block.addend != nullptr ? block.addend : block.c;  // used last, and then at once
   const int64_t after_step = block.addend != nullptr ? block.addend_step : block.c_step;
 #pragma GCC unroll 12
   for (int i = 0; i < kCount; ++i) {
     __builtin_prefetch(after + i * after_step);
-    if constexpr (kVectors * kLanes > 16) __builtin_prefetch(after + i * after_step + 16);
+    if constexpr (kVectors * kWidth > 16) __builtin_prefetch(after + i * after_step + 16);
   }
-  Vector sums[kCount][kVectors];
+  V sums[kCount][kVectors];
 #pragma GCC unroll 12
   for (int i = 0; i < kCount; ++i) {
 #pragma GCC unroll 4
-    for (int j = 0; j < kVectors; ++j) sums[i][j] = Vector{};
+    for (int j = 0; j < kVectors; ++j) sums[i][j] = V{};
   }
   const float* b = block.b;
   const int64_t a_step = block.a_step;
   const float* rows[(kCount + 2) / 3];  // each third one: an address has a base and a multiple of a_step
 #pragma GCC unroll 4
   for (int i = 0; i < (kCount + 2) / 3; ++i) rows[i] = block.a + 3 * i * a_step;
-  for (int64_t p = 0; p < block.depth; ++p, b += kPanelColumns) {
-    Vector right[kVectors];
+  for (int64_t run = block.runs;;) {
+    for (int64_t p = 0; p < block.length; ++p, b += kPanelColumns) {
+      V right[kVectors];
 #pragma GCC unroll 4
-    for (int j = 0; j < kVectors; ++j) {
-      right[j] = *reinterpret_cast<const Vector*>(b + (j / 2) * block.panel + (j % 2) * kLanes);
-    }
+      for (int j = 0; j < kVectors; ++j) {
+        right[j] = *reinterpret_cast<const V*>(b + (j / 2) * block.panel + (j % 2) * kWidth);
+      }
 #pragma GCC unroll 12
-    for (int i = 0; i < kCount; ++i) {
-      const Vector factor = Broadcast(rows[i / 3] + (i % 3) * a_step);
+      for (int i = 0; i < kCount; ++i) {
+        const V factor = Broadcast<V>(rows[i / 3] + (i % 3) * a_step);
 #pragma GCC unroll 4
-      for (int j = 0; j < kVectors; ++j) sums[i][j] = MultiplyAdd(factor, right[j], sums[i][j]);
+        for (int j = 0; j < kVectors; ++j) sums[i][j] = MultiplyAdd(factor, right[j], sums[i][j]);
+      }
+#pragma GCC unroll 4
+      for (int i = 0; i < (kCount + 2) / 3; ++i) ++rows[i];
     }
+    if (--run <= 0) break;
 #pragma GCC unroll 4
-    for (int i = 0; i < (kCount + 2) / 3; ++i) ++rows[i];
+    for (int i = 0; i < (kCount + 2) / 3; ++i) rows[i] += block.run_step - block.length;
   }
-  if (block.columns == kVectors * kLanes) {
+  if (block.columns == kVectors * kWidth) {
 #pragma GCC unroll 12
     for (int i = 0; i < kCount; ++i) {
-      auto* to = reinterpret_cast<UnalignedVector*>(block.c + i * block.c_step);
-      const auto* addend = reinterpret_cast<const UnalignedVector*>(block.addend + i * block.addend_step);
+      float* const to = block.c + i * block.c_step;
+      const float* const addend = block.addend + i * block.addend_step;
 #pragma GCC unroll 4
-      for (int j = 0; j < kVectors; ++j) to[j] = block.addend != nullptr ? addend[j] + sums[i][j] : sums[i][j];
+      for (int64_t j = 0; j < kVectors; ++j) {
+        const V sum = sums[i][j];
+        StoreLoose(block.addend != nullptr ? LoadLoose<V>(addend + j * kWidth) + sum : sum, to + j * kWidth);
+      }
     }
     return;
   }
 #pragma GCC unroll 12
   for (int i = 0; i < kCount; ++i) {
-    alignas(64) float row[kVectors * kLanes];
-#pragma GCC unroll 4
-    for (int j = 0; j < kVectors; ++j) reinterpret_cast<Vector*>(row)[j] = sums[i][j];
-    float* to = block.c + i * block.c_step;
-    const float* addend = block.addend + i * block.addend_step;
-    for (int64_t j = 0; j < block.columns; ++j) to[j] = block.addend != nullptr ? addend[j] + row[j] : row[j];
+    const float* const from = block.addend != nullptr ? block.addend + i * block.addend_step : nullptr;
+    StorePart(sums[i], from, block.columns, block.c + i * block.c_step);
   }
 }
 
 using InnerFn = void (*)(const Block& block);
-template <int kVectors, size_t... kIndex>
+template <int kVectors, class V = Vector, size_t... kIndex>
 constexpr std::array<InnerFn, sizeof...(kIndex)> InnerTable(std::index_sequence<kIndex...>) {
-  return {Inner<static_cast<int>(kIndex) + 1, kVectors>...};
+  return {Inner<static_cast<int>(kIndex) + 1, kVectors, V>...};
 }
 constexpr int kFewRows = kRows / 3;  // two panels at once hide the latency of the sums, and of memory, better
 constexpr std::array<InnerFn, kRows> kInner[] = {InnerTable<1>(std::make_index_sequence<kRows>()),
                                                  InnerTable<2>(std::make_index_sequence<kRows>())};
+#if defined(__AVX512F__)
+constexpr std::array<InnerFn, kRows> kInnerOfNarrow = InnerTable<1, EightLanes>(std::make_index_sequence<kRows>());
+#else
+constexpr const std::array<InnerFn, kRows>& kInnerOfNarrow = kInner[0];
+#endif
+constexpr int64_t kNarrowLanes = 8;
+const std::array<InnerFn, kRows>& InnerOf(int64_t columns) {
+  return columns <= kNarrowLanes ? kInnerOfNarrow : kInner[columns > kLanes ? 1 : 0];
+}
 constexpr std::array<InnerFn, kFewRows> kPairs = InnerTable<4>(std::make_index_sequence<kFewRows>());
 
 /// Blocks of rows: the rest is cut into two nearly equal ones, since few rows do not hide the latency of the sums.
@@ -228,11 +214,13 @@ StepMatrix Left(const StepMatrix& a, int64_t m, int64_t depth, float* memory) {
   return {memory, LeftStep(depth), 1};
 }
 
-/// c [m, n] = addend + left b, without an addend if that is null, for the panels of `depth` rows of b.
-void MultiplyPacked(const StepMatrix& left, const float* b, int64_t m, int64_t depth, int64_t n, float* c,
-                    int64_t c_step, const float* addend, int64_t addend_step) {
-  const int64_t panel_size = depth * kPanelColumns;
-  Block block{left.elements, left.row_step, b, panel_size, depth, c, c_step, 2 * kPanelColumns, addend, addend_step};
+/// c [m, n] = addend + left b, without an addend if that is null, for the panels of as many rows of b as `left` has
+/// columns.
+void MultiplyPacked(const RunMatrix& left, const float* b, int64_t m, int64_t n, float* c, int64_t c_step,
+                    const float* addend, int64_t addend_step) {
+  const int64_t depth = left.runs * left.length, panel_size = depth * kPanelColumns;
+  Block block{left.elements, left.row_step,     b,      panel_size, left.runs, left.run_step, left.length, c,
+              c_step,        2 * kPanelColumns, addend, addend_step};
   int64_t column = 0;
   const auto next = [&](int64_t columns) {
     column += columns;
@@ -246,7 +234,7 @@ void MultiplyPacked(const StepMatrix& left, const float* b, int64_t m, int64_t d
   for (; column < n; next(kPanelColumns)) {
     Block rows = block;
     rows.columns = std::min(kPanelColumns, n - column);
-    const auto& inner = kInner[rows.columns > kLanes ? 1 : 0];
+    const auto& inner = InnerOf(rows.columns);
     for (int64_t row = 0; row < m;) {
       const int64_t count = RowsOfNextBlock(m - row);
       inner[static_cast<size_t>(count - 1)](rows);
@@ -258,9 +246,21 @@ void MultiplyPacked(const StepMatrix& left, const float* b, int64_t m, int64_t d
   }
 }
 
+/// The first `depth` columns of a matrix with dense rows.
+RunMatrix WholeRows(const StepMatrix& a, int64_t depth) { return {a.elements, a.row_step, 1, 0, depth}; }
+
 }  // namespace
 
 int64_t PackedElements(int64_t k, int64_t n) { return k * Panels(n) * kPanelColumns; }
+
+int64_t ColumnsMade(int64_t n) {
+  const int64_t rest = n % kPanelColumns, whole = n - rest;
+  return rest == 0 ? whole : whole + (rest <= kNarrowLanes ? kNarrowLanes : rest <= kLanes ? kLanes : kPanelColumns);
+}
+
+void MultiplyRuns(const RunMatrix& a, const float* packed, int64_t m, int64_t n, float* c) {
+  MultiplyPacked(a, packed, m, n, c, n, nullptr, 0);
+}
 
 void PackPanels(const StepMatrix& b, int64_t k, int64_t n, float* to) {
   for (int64_t from = 0; from < k; from += kPanelDepth) {
@@ -282,7 +282,8 @@ void MultiplyPanels(const StepMatrix& a, const float* packed, int64_t m, int64_t
       const StepMatrix left = Left({a.At(row, from), a.row_step, a.column_step}, rows, depth, scratch);
       float* const to = c + row * c_step;
       const float* const start = addend != nullptr ? addend + row * addend_step : nullptr;
-      MultiplyPacked(left, b, rows, depth, n, to, c_step, from > 0 ? to : start, from > 0 ? c_step : addend_step);
+      MultiplyPacked(WholeRows(left, depth), b, rows, n, to, c_step, from > 0 ? to : start,
+                     from > 0 ? c_step : addend_step);
       b += PackedElements(depth, n);
     }
   }
@@ -306,7 +307,7 @@ void MultiplyMatrices(const StepMatrix& a, const StepMatrix& b, int64_t m, int64
         const StepMatrix left = Left({a.At(row, from), a.row_step, a.column_step}, rows, depth, memory);
         float* const to = c + row * n + column;
         const float* const start = from > 0 ? to : addend != nullptr ? addend + row * n + column : nullptr;
-        MultiplyPacked(left, panels, rows, depth, columns, to, n, start, n);
+        MultiplyPacked(WholeRows(left, depth), panels, rows, columns, to, n, start, n);
       }
     }
   }

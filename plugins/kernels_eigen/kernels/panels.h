@@ -14,6 +14,13 @@ struct StepMatrix {
   const float* At(int64_t i, int64_t j) const { return elements + i * row_step + j * column_step; }
 };
 
+/// A matrix whose rows consist of `runs` dense parts: element (i, q * length + p) is at
+/// elements[i * row_step + q * run_step + p].
+struct RunMatrix {
+  const float* elements;
+  int64_t row_step, runs, run_step, length;
+};
+
 /// Rows of a right matrix that are multiplied at once. The order of the sums is: the products of rows [0, kPanelDepth)
 /// one after the other, then the sum of the next rows is added to it, and so on.
 constexpr int64_t kPanelDepth = 512;
@@ -21,6 +28,8 @@ constexpr int64_t kPanelDepth = 512;
 /// Elements of a packed [k, n] matrix: for each kPanelDepth rows, panels of as many columns as the innermost loop makes
 /// at once, the last one filled up with zeros.
 int64_t PackedElements(int64_t k, int64_t n);
+/// The columns that the innermost loop makes for n, since it makes whole vectors.
+int64_t ColumnsMade(int64_t n);
 /// `to` is 64-byte aligned.
 void PackPanels(const StepMatrix& b, int64_t k, int64_t n, float* to);
 
@@ -31,6 +40,9 @@ int64_t LeftScratch(int64_t m, int64_t k);
 /// on m.
 void MultiplyPanels(const StepMatrix& a, const float* packed, int64_t m, int64_t k, int64_t n, float* c, int64_t c_step,
                     const float* addend, int64_t addend_step, float* scratch);
+
+/// c [m, n] = a packed, where c is dense and a has at least one and at most kPanelDepth columns.
+void MultiplyRuns(const RunMatrix& a, const float* packed, int64_t m, int64_t n, float* c);
 
 /// Elements of scratch memory for MultiplyMatrices.
 int64_t ProductScratch(int64_t m, int64_t k, int64_t n);

@@ -1,8 +1,10 @@
 // Maxima and means of windows over images and volumes.
 #include "plugins/kernels_eigen/kernels/pool.h"
 
+#include "plugins/functors/pool_plans.h"
 #include "plugins/kernels_eigen/dtypes.h"
 #include "plugins/kernels_eigen/families.h"
+#include "plugins/kernels_eigen/kernels/lanes.h"
 #include "plugins/kernels_eigen/wrap.h"
 #include "sdk/cpp/elementwise.h"
 #include "sdk/cpp/kernel.h"
@@ -43,31 +45,62 @@ struct WindowMean {
   }
   template <class C>
   static C Result(C folded, int64_t count) {
-    return folded / static_cast<C>(count);
+    if constexpr (std::is_same_v<C, EightLanes>) return folded / static_cast<float>(count);
+    else return folded / static_cast<C>(count);
   }
 };
 
-/// kLanes neighbouring channels of one window.
-template <class F, int kLanes, class T>
+/// 8 * kVectors neighbouring channels of one window, in registers.
+template <class F, int kVectors>
+void FoldFloats(const PoolPlan& plan, const PoolPlan::Box& box, const float* x, float* y) {
+  EightLanes folded[kVectors];
+#pragma GCC unroll 4
+  for (int i = 0; i < kVectors; ++i) folded[i] = EightLanes{} + F::template First<float>();
+  const int64_t columns = box.columns.end - box.columns.first, step = plan.in_steps[2];
+  for (int64_t z = box.planes.first; z < box.planes.end; ++z) {
+    for (int64_t row = box.rows.first; row < box.rows.end; ++row) {
+      const float* from = x + z * plan.in_steps[0] + row * plan.in_steps[1] + box.columns.first * step;
+      for (int64_t column = 0; column < columns; ++column, from += step) {
+#pragma GCC unroll 4
+        for (int i = 0; i < kVectors; ++i) folded[i] = F::Fold(folded[i], LoadLoose<EightLanes>(from + 8 * i));
+      }
+    }
+  }
+  const int64_t count = box.count();
+#pragma GCC unroll 4
+  for (int i = 0; i < kVectors; ++i) StoreLoose(F::Result(folded[i], count), y + 8 * i);
+}
+
+/// kChannels neighbouring channels of one window.
+template <class F, int kChannels, class T>
 void FoldLanes(const PoolPlan& plan, const PoolPlan::Box& box, const T* x, T* y) {
   using C = Compute<T>;
-  C folded[kLanes];
-  for (int i = 0; i < kLanes; ++i) folded[i] = F::template First<C>();
+  if constexpr (std::is_same_v<T, float> && kChannels % 8 == 0) return FoldFloats<F, kChannels / 8>(plan, box, x, y);
+  C folded[kChannels];
+  for (int i = 0; i < kChannels; ++i) folded[i] = F::template First<C>();
   PoolPlan::ForBox(box, plan.in_steps, [&](int64_t at) {
     const T* from = x + at;
-    for (int i = 0; i < kLanes; ++i) folded[i] = F::Fold(folded[i], static_cast<C>(from[i]));
+    for (int i = 0; i < kChannels; ++i) folded[i] = F::Fold(folded[i], static_cast<C>(from[i]));
   });
   const int64_t count = box.count();
-  for (int i = 0; i < kLanes; ++i) y[i] = static_cast<T>(F::Result(folded[i], count));
+  for (int i = 0; i < kChannels; ++i) y[i] = static_cast<T>(F::Result(folded[i], count));
 }
 
 /// One row of outputs with channels beside each other.
 template <class F, class T>
 void FoldRow(const PoolPlan& plan, int64_t plane, int64_t row, const T* x, T* y) {
+  PoolPlan::Box box = plan.Reads(plane, row, 0);
   for (int64_t column = 0; column < plan.axes[2].output; ++column, y += plan.out_steps[2]) {
-    const PoolPlan::Box box = plan.Reads(plane, row, column);
+    box.columns = plan.ReadsColumns(column);
+    // Lanes behind the last channel are those of the next pixel, whose own are written afterwards.
+    if (plan.inner < 8 && plan.HasLanesBehind(box, column, 8)) {
+      FoldLanes<F, 8>(plan, box, x, y);
+      continue;
+    }
     int64_t c = 0;
     for (; c + 32 <= plan.inner; c += 32) FoldLanes<F, 32>(plan, box, x + c, y + c);
+    for (; c + 8 <= plan.inner; c += 8) FoldLanes<F, 8>(plan, box, x + c, y + c);
+    if (c > 0 && c < plan.inner) c = plan.inner - 8;  // some of them once more
     for (; c + 8 <= plan.inner; c += 8) FoldLanes<F, 8>(plan, box, x + c, y + c);
     for (; c < plan.inner; ++c) FoldLanes<F, 1>(plan, box, x + c, y + c);
   }
@@ -170,36 +203,19 @@ struct MaxPoolV2 : Pool<WindowMax> {
   }
 };
 
-/// The gradient of a mean by its input, place by place: the sum over the windows that read it.
 template <uint32_t kSpatial>
-struct MeanGrad {
-  PoolPlan plan;
-  bool none = false;  // the input has no elements
+struct MeanGrad : functors::MeanGradPlan<kSpatial> {
+  using functors::MeanGradPlan<kSpatial>::plan;
 
   int32_t Prepare(Prep& prep) {
-    const sdk::Error& error = prep.error();
-    constexpr uint32_t kRank = kSpatial + 2;
-    std::vector<int64_t> dims;
-    if (const int32_t code = Steering(prep, 0, &dims); code != WEIR_OK) return code;
-    if (prep.shape(0).rank != 1 || dims.size() != kRank) {
-      return error.InvalidArgument("orig_input_shape must be 1-dimensional and ", kRank, " elements");
+    const int32_t code = functors::MeanGradPlan<kSpatial>::Prepare(prep);
+    if (code == WEIR_OK && !this->none) {
+      const weir_shape& images = prep.output(0).shape;
+      prep.Tiles(static_cast<uint64_t>(std::min(Rows(), SizeOf(images, 0, images.rank) / kPoolTileWork)));
     }
-    if (prep.shape(1).rank != kRank) {
-      return error.InvalidArgument("out_backprop must be ", kRank, "-dimensional");
-    }
-    for (const int64_t dim : dims) {
-      if (dim < 0) return error.InvalidArgument("Expected a non-negative size, got ", dim);
-    }
-    const weir_shape images{kRank, 0, dims.data()};
-    if (const int32_t code = plan.Make(prep, images, {.spatial = kSpatial}); code != WEIR_OK) return code;
-    if (const int32_t code = ExpectPooled(prep, 1, "grad", plan.Output(kSpatial)); code != WEIR_OK) return code;
-    none = std::find(dims.begin(), dims.end(), 0) != dims.end();
-    if (!none) prep.Tiles(static_cast<uint64_t>(std::min(Rows(), SizeOf(images, 0, kRank) / kPoolTileWork)));
-    return ExpectOutput(prep, 0, dims);
+    return code;
   }
-
-  int64_t Rows() const { return none ? 0 : plan.outer * plan.axes[0].input * plan.axes[1].input; }
-
+  int64_t Rows() const { return this->none ? 0 : plan.outer * plan.axes[0].input * plan.axes[1].input; }
   template <class T>
   void Run(Env& env, HostIntegers, View<const T> dy, View<T> dx) const {
     const auto [begin, end] = env.Range(Rows());
@@ -212,11 +228,12 @@ struct MeanGrad {
         int64_t c = 0;
         const T* from = dy.data() + array * plan.out_size;
         for (; c + 16 <= plan.inner; c += 16) Gather<16>(box, from + c, to + c);
+        if (c > 0 && c < plan.inner) c = plan.inner - 16;  // some of them once more
+        for (; c + 16 <= plan.inner; c += 16) Gather<16>(box, from + c, to + c);
         for (; c < plan.inner; ++c) Gather<1>(box, from + c, to + c);
       }
     }
   }
-
   template <int kLanes, class T>
   void Gather(const PoolPlan::Box& box, const T* dy, T* dx) const {
     using C = Compute<T>;

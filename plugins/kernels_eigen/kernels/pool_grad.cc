@@ -1,6 +1,10 @@
 // Gradients of maxima of windows, and the places of the maxima.
+#include <algorithm>
+
+#include "plugins/functors/pool_plans.h"
 #include "plugins/kernels_eigen/dtypes.h"
 #include "plugins/kernels_eigen/families.h"
+#include "plugins/kernels_eigen/kernels/lanes.h"
 #include "plugins/kernels_eigen/kernels/pool.h"
 #include "plugins/kernels_eigen/wrap.h"
 #include "sdk/cpp/kernel.h"
@@ -63,34 +67,7 @@ void ForWinners(const PoolPlan& plan, int64_t begin, int64_t end, const T* x, Bo
   });
 }
 
-/// Checks of gradients of maxima; `images` has the shape of the differentiated op's input, `pooled` that of its output.
-struct GradForm {
-  PoolForm pool;
-  int grad = 2;  // its input
-  bool grad_is_pooled = true;
-};
-
-struct MaxGradient {
-  PoolPlan plan;
-
-  int32_t Plan(Prep& prep, const GradForm& form) {
-    const sdk::Error& error = prep.error();
-    const uint32_t rank = form.pool.spatial + 2;
-    const auto grad = static_cast<uint32_t>(form.grad);
-    if (prep.shape(0).rank != rank) return error.InvalidArgument("tensor_in must be ", rank, "-dimensional");
-    if (grad == 2 && prep.shape(1).rank != rank) {
-      return error.InvalidArgument("tensor_out must be ", rank, "-dimensional");
-    }
-    if (prep.shape(grad).rank != rank) return error.InvalidArgument("out_backprop must be ", rank, "-dimensional");
-    if (const int32_t code = plan.Make(prep, prep.shape(0), form.pool); code != WEIR_OK) return code;
-    const std::vector<int64_t> pooled = plan.Output(form.pool.spatial), images = plan.Input(form.pool.spatial);
-    if (grad == 2) {
-      if (const int32_t code = ExpectPooled(prep, 1, "orig_output", pooled); code != WEIR_OK) return code;
-    }
-    const int32_t code = ExpectPooled(prep, grad, "grad", form.grad_is_pooled ? pooled : images);
-    return code != WEIR_OK ? code : ExpectOutput(prep, 0, form.grad_is_pooled ? images : pooled);
-  }
-
+struct MaxGradient : functors::MaxGradientPlan {
   /// Tiles of whole arrays: windows of one array share elements.
   void TileArrays(Prep& prep) const {
     if (prep.size(0) == 0) return;
@@ -99,23 +76,91 @@ struct MaxGradient {
   int64_t RowsOfArray() const { return plan.empty ? 0 : plan.axes[0].output * plan.axes[1].output; }
 };
 
-template <uint32_t kSpatial, bool kInputSteps>
-constexpr GradForm FormOf(bool grad_is_pooled) {
-  GradForm form;
-  form.pool.spatial = kSpatial;
-  form.pool.steps_at = kInputSteps ? 3 : -1;
-  form.pool.depth_refusal = grad_is_pooled ? "MaxPoolingGrad is not yet supported on the depth dimension."
-                                           : "MaxPoolingGradGrad is not yet supported on the depth dimension.";
-  form.grad_is_pooled = grad_is_pooled;
-  return form;
+constexpr int kGradLanes = 8;
+using EightInts = int32_t __attribute__((vector_size(32)));
+
+/// kGradLanes neighbouring channels of one window that shares no element with others: dx at its places is dy at the
+/// largest element (see Winners), else 0. The window reads something.
+void SpreadLanes(const PoolPlan& plan, const PoolPlan::Box& box, const float* x, const float* dy, float* dx) {
+  const int64_t first =
+      box.planes.first * plan.in_steps[0] + box.rows.first * plan.in_steps[1] + box.columns.first * plan.in_steps[2];
+  EightLanes best = LoadLoose<EightLanes>(x + first);
+  EightInts winner{}, tap{};
+  PoolPlan::ForBox(box, plan.in_steps, [&](int64_t at) {
+    const EightLanes value = LoadLoose<EightLanes>(x + at);
+    const auto wins = value > best;
+    best = wins ? value : best;
+    winner = wins ? tap : winner;
+    tap += 1;
+  });
+  const EightLanes gradient = LoadLoose<EightLanes>(dy);
+  tap = EightInts{};
+  PoolPlan::ForBox(box, plan.in_steps, [&](int64_t at) {
+    StoreLoose(winner == tap ? gradient : EightLanes{}, dx + at);
+    tap += 1;
+  });
+}
+
+/// The gradient of one window by lanes. False if its channels are fewer than lanes and those behind them are not in the
+/// row.
+bool SpreadWindow(const PoolPlan& plan, const PoolPlan::Box& box, int64_t column, const float* x, const float* dy,
+                  float* dx) {
+  if (plan.inner < kGradLanes) {
+    // Lanes behind the last channel are those of the next pixel, whose own are written afterwards if a window has it.
+    const int64_t covered = std::min(plan.axes[2].Start(plan.axes[2].output), plan.axes[2].input);
+    const bool fits = (box.columns.end - 1) * plan.inner + kGradLanes <= covered * plan.inner &&
+                      plan.HasLanesBehind(box, column, kGradLanes);
+    if (fits) SpreadLanes(plan, box, x, dy, dx);
+    return fits;
+  }
+  int64_t c = 0;
+  for (; c + kGradLanes <= plan.inner; c += kGradLanes) SpreadLanes(plan, box, x + c, dy + c, dx + c);
+  if (c == plan.inner) return true;
+  c = plan.inner - kGradLanes;  // some of them once more
+  SpreadLanes(plan, box, x + c, dy + c, dx + c);
+  return true;
 }
 
 /// Each window's gradient goes to its largest element.
 struct ToWinners : MaxGradient {
+  /// True if no element is in two windows and neighbouring windows along a row touch.
+  bool Disjoint() const {
+    return plan.axes[0].stride >= plan.axes[0].window && plan.axes[1].stride >= plan.axes[1].window &&
+           plan.axes[2].stride == plan.axes[2].window && plan.inner > 1 && plan.depth_window == 1;
+  }
+  /// True if every element is in some window.
+  bool Covers() const {
+    return !plan.empty && std::all_of(plan.axes.begin(), plan.axes.end(), [](const sdk::WindowAxis& a) {
+      return a.stride <= a.window && a.Start(a.output - 1) + a.window >= a.input;
+    });
+  }
+
+  void SpreadDisjoint(int64_t begin, int64_t end, const float* x, const float* dy, float* dx) const {
+    if (!Covers()) std::fill(dx + begin * plan.in_size, dx + end * plan.in_size, 0.0f);
+    const int64_t rows = RowsOfArray();
+    Winners<float> winners;
+    plan.ForOutputRows(begin * rows, end * rows, [&](int64_t array, int64_t plane, int64_t row) {
+      const float* const images = x + array * plan.in_size;
+      const float* from = dy + array * plan.out_size + plane * plan.out_steps[0] + row * plan.out_steps[1];
+      float* const to = dx + array * plan.in_size;
+      PoolPlan::Box box = plan.Reads(plane, row, 0);
+      for (int64_t column = 0; column < plan.axes[2].output; ++column, from += plan.inner) {
+        box.columns = plan.ReadsColumns(column);
+        if (box.count() == 0 || SpreadWindow(plan, box, column, images, from, to)) continue;
+        winners.Find(plan, box, images, plan.inner);
+        PoolPlan::ForBox(box, plan.in_steps, [&](int64_t at) { std::fill_n(to + at, plan.inner, 0.0f); });
+        for (int64_t c = 0; c < plan.inner; ++c) to[winners.at[c]] = from[c];
+      }
+    });
+  }
+
   template <class T>
   void Spread(Env& env, View<const T> x, View<const T> dy, View<T> dx) const {
     if (dx.size() == 0) return;
     const auto [begin, end] = env.Range(plan.outer);
+    if constexpr (std::is_same_v<T, float>) {
+      if (Disjoint()) return SpreadDisjoint(begin, end, x.data(), dy.data(), dx.data());
+    }
     std::fill(dx.data() + begin * plan.in_size, dx.data() + end * plan.in_size, T());
     const int64_t rows = RowsOfArray();
     ForWinners(plan, begin * rows, end * rows, x.data(),
@@ -132,7 +177,7 @@ struct ToWinners : MaxGradient {
 
 struct MaxPoolGrad : ToWinners {
   int32_t Prepare(Prep& prep) {
-    const int32_t code = Plan(prep, FormOf<2, false>(true));
+    const int32_t code = Plan(prep, functors::FormOf<2, false>(true));
     if (code == WEIR_OK) TileArrays(prep);
     return code;
   }
@@ -144,7 +189,7 @@ struct MaxPoolGrad : ToWinners {
 
 struct MaxPoolGradV2 : ToWinners {
   int32_t Prepare(Prep& prep) {
-    const int32_t code = Plan(prep, FormOf<2, true>(true));
+    const int32_t code = Plan(prep, functors::FormOf<2, true>(true));
     if (code == WEIR_OK) TileArrays(prep);
     return code;
   }
@@ -157,7 +202,7 @@ struct MaxPoolGradV2 : ToWinners {
 /// Of volumes, each window's gradient goes to all elements that equal its maximum, as in TensorFlow.
 struct MaxPool3DGrad : MaxGradient {
   int32_t Prepare(Prep& prep) {
-    const int32_t code = Plan(prep, FormOf<3, false>(true));
+    const int32_t code = Plan(prep, functors::FormOf<3, false>(true));
     if (code == WEIR_OK) TileArrays(prep);
     return code;
   }
@@ -187,7 +232,7 @@ struct MaxPool3DGrad : MaxGradient {
 
 /// Per window, the gradient at the first element that equals the maximum; 0 if none does.
 struct FromWinners : MaxGradient {
-  int32_t PlanRows(Prep& prep, const GradForm& form) {
+  int32_t PlanRows(Prep& prep, const functors::GradForm& form) {
     const int32_t code = Plan(prep, form);
     const int64_t rows = plan.OutputRows();
     if (code == WEIR_OK && rows > 0) {
@@ -230,7 +275,7 @@ struct FromWinners : MaxGradient {
 
 template <uint32_t kSpatial>
 struct MaxPoolGradGrad : FromWinners {
-  int32_t Prepare(Prep& prep) { return PlanRows(prep, FormOf<kSpatial, false>(false)); }
+  int32_t Prepare(Prep& prep) { return PlanRows(prep, functors::FormOf<kSpatial, false>(false)); }
   template <class T>
   void Run(Env& env, View<const T> x, View<const T> y, View<const T> grad, View<T> out) const {
     Pick(env, x, y, grad, out);
@@ -238,7 +283,7 @@ struct MaxPoolGradGrad : FromWinners {
 };
 
 struct MaxPoolGradGradV2 : FromWinners {
-  int32_t Prepare(Prep& prep) { return PlanRows(prep, FormOf<2, true>(false)); }
+  int32_t Prepare(Prep& prep) { return PlanRows(prep, functors::FormOf<2, true>(false)); }
   template <class T>
   void Run(Env& env, View<const T> x, View<const T> y, View<const T> grad, HostIntegers, HostIntegers,
            View<T> out) const {
@@ -279,7 +324,7 @@ struct MaxPoolGradWithArgmax : MaxGradient {
   bool with_batch = false;
 
   int32_t Prepare(Prep& prep) {
-    GradForm form;
+    functors::GradForm form;
     form.grad = 1;
     if (const int32_t code = Plan(prep, form); code != WEIR_OK) return code;
     with_batch = prep.node().Bool("include_batch_in_index", false);

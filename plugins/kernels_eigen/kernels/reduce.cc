@@ -7,63 +7,13 @@
 #include <limits>
 #include <optional>
 
+#include "plugins/functors/reducers.h"
 #include "plugins/kernels_eigen/dtypes.h"
 #include "plugins/kernels_eigen/families.h"
 #include "plugins/kernels_eigen/wrap.h"
 #include "sdk/cpp/kernel.h"
 
 namespace weir::kernels_eigen {
-
-int32_t ReducePlan::Make(const weir_shape& input, const sdk::Integers& axes, const sdk::Error& error) {
-  constexpr uint32_t kMaxInputRank = 254;
-  bool reduce[kMaxInputRank] = {};
-  const int64_t rank = input.rank;
-  if (rank > kMaxInputRank) return error.Unimplemented("reduction of a tensor of rank ", rank);
-  for (int64_t i = 0, n = axes.size(); i < n; ++i) {
-    const int64_t axis = axes[i] < 0 ? axes[i] + rank : axes[i];
-    if (axis < 0 || axis >= rank) {
-      return error.InvalidArgument("Invalid reduction dimension (", axes[i], " for input with ", rank, " dimension(s)");
-    }
-    if (reduce[axis]) {
-      return error.InvalidArgument("Invalid reduction arguments: Axes contains duplicate dimension: ", axis);
-    }
-    reduce[axis] = true;
-  }
-  *this = ReducePlan();
-  struct Dim {
-    int64_t n;
-    bool reduced;
-  };
-  Dim dims[2 * Walk::kMaxRank];  // innermost first
-  uint32_t count = 0;
-  for (int64_t i = rank - 1; i >= 0; --i) {
-    const int64_t n = input.dims[i];
-    (reduce[i] ? reduced : outputs) *= n;
-    if (n == 1) continue;
-    if (count > 0 && dims[count - 1].reduced == reduce[i]) {
-      dims[count - 1].n *= n;
-    } else if (count == 2 * Walk::kMaxRank) {
-      return error.Unimplemented("reduction of shape ", input, " over axes that alternate too often");
-    } else {
-      dims[count++] = {n, reduce[i]};
-    }
-  }
-  if (count == 0) return WEIR_OK;
-  inner = dims[0].n;
-  inner_reduced = dims[0].reduced;
-  int64_t step = inner;
-  for (uint32_t i = 1; i < count; step *= dims[i++].n) {
-    Walk& walk = dims[i].reduced ? outer_reduced : outer_kept;
-    walk.dims[walk.rank] = dims[i].n;
-    walk.steps[walk.rank++] = step;
-    walk.count *= dims[i].n;
-  }
-  for (Walk* walk : {&outer_kept, &outer_reduced}) {
-    std::reverse(walk->dims, walk->dims + walk->rank);
-    std::reverse(walk->steps, walk->steps + walk->rank);
-  }
-  return WEIR_OK;
-}
 
 namespace {
 
@@ -72,146 +22,13 @@ using sdk::View;
 constexpr int64_t kLaneBlock = 256;  // elements combined in narrow lanes before they are added to the wide total
 constexpr int64_t kColumns = 512;    // outputs of one pass down the rows
 
-template <class T>
-struct WideType {
-  using Type = T;
-};
-template <>
-struct WideType<float> {
-  using Type = double;
-};
-template <>
-struct WideType<sdk::complex64> {
-  using Type = sdk::complex128;
-};
-
-// A reducer: Lane<T> is the type that combines elements of a block, Total<T> the type that combines blocks. Give
-// converts a total of `n` elements to an output.
-struct SumReducer {
-  template <class T>
-  using Lane = sdk::Compute<T>;
-  template <class T>
-  using Total = typename WideType<sdk::Compute<T>>::Type;
-  template <class A>
-  static A Identity() {
-    return A(0);
-  }
-  template <class A>
-  static A Combine(A a, A b) {
-    return Sum(a, b);
-  }
-  template <class T, class A>
-  static T Give(A total, int64_t) {
-    return static_cast<T>(static_cast<sdk::Compute<T>>(total));
-  }
-};
-
-// Integers are summed in 64 bits and divided towards zero.
-struct MeanReducer {
-  template <class T>
-  struct LaneType {
-    using Type = sdk::Compute<T>;
-  };
-  template <std::signed_integral T>
-  struct LaneType<T> {
-    using Type = int64_t;
-  };
-  template <std::unsigned_integral T>
-  struct LaneType<T> {
-    using Type = uint64_t;
-  };
-  template <class T>
-  using Lane = typename LaneType<T>::Type;
-  template <class T>
-  using Total = typename WideType<Lane<T>>::Type;
-  template <class A>
-  static A Identity() {
-    return A(0);
-  }
-  template <class A>
-  static A Combine(A a, A b) {
-    return Sum(a, b);
-  }
-  template <class T, class A>
-  static T Give(A total, int64_t n) {
-    if constexpr (std::integral<T>) {
-      return n == 0 ? T(0) : static_cast<T>(total / static_cast<A>(n));
-    } else {
-      return static_cast<T>(static_cast<sdk::Compute<T>>(total / static_cast<A>(n)));
-    }
-  }
-};
-
-template <class Derived>
-struct PlainReducer {
-  template <class T>
-  using Lane = sdk::Compute<T>;
-  template <class T>
-  using Total = sdk::Compute<T>;
-  template <class T, class A>
-  static T Give(A total, int64_t) {
-    return static_cast<T>(total);
-  }
-};
-struct ProdReducer : PlainReducer<ProdReducer> {
-  template <class A>
-  static A Identity() {
-    return A(1);
-  }
-  template <class A>
-  static A Combine(A a, A b) {
-    return Product(a, b);
-  }
-};
-struct MaxReducer : PlainReducer<MaxReducer> {
-  template <class A>
-  static A Identity() {
-    return std::numeric_limits<A>::has_infinity ? -std::numeric_limits<A>::infinity()
-                                                : std::numeric_limits<A>::lowest();
-  }
-  template <class A>
-  static A Combine(A a, A b) {
-    return b > a || b != b ? b : a;
-  }
-  template <class V>
-  static void Take(V& a, const V& b) {
-    a = (b > a) | (b != b) ? b : a;
-  }  // for vectors
-};
-struct MinReducer : PlainReducer<MinReducer> {
-  template <class A>
-  static A Identity() {
-    return std::numeric_limits<A>::has_infinity ? std::numeric_limits<A>::infinity() : std::numeric_limits<A>::max();
-  }
-  template <class A>
-  static A Combine(A a, A b) {
-    return b < a || b != b ? b : a;
-  }
-  template <class V>
-  static void Take(V& a, const V& b) {
-    a = (b < a) | (b != b) ? b : a;
-  }
-};
-struct AllReducer : PlainReducer<AllReducer> {
-  template <class A>
-  static A Identity() {
-    return true;
-  }
-  template <class A>
-  static A Combine(A a, A b) {
-    return bool(a) & bool(b);
-  }
-};
-struct AnyReducer : PlainReducer<AnyReducer> {
-  template <class A>
-  static A Identity() {
-    return false;
-  }
-  template <class A>
-  static A Combine(A a, A b) {
-    return bool(a) | bool(b);
-  }
-};
+using functors::AllReducer;
+using functors::AnyReducer;
+using functors::MaxReducer;
+using functors::MeanReducer;
+using functors::MinReducer;
+using functors::ProdReducer;
+using functors::SumReducer;
 
 /// Elements as lanes: the elements themselves if their type is Lane, else converted into `buffer`.
 template <class Lane, class T>

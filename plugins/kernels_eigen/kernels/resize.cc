@@ -1,7 +1,11 @@
 // Resizing of NHWC images, and its gradients.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "plugins/functors/resize_plans.h"
 #include "plugins/kernels_eigen/dtypes.h"
 #include "plugins/kernels_eigen/families.h"
-#include "plugins/kernels_eigen/kernels/resample.h"
 #include "plugins/kernels_eigen/operands.h"
 #include "plugins/kernels_eigen/wrap.h"
 #include "sdk/cpp/elementwise.h"
@@ -10,6 +14,8 @@
 namespace weir::kernels_eigen {
 namespace {
 
+using functors::Neighbours;
+using functors::Resampled;
 using sdk::Compute;
 using sdk::Env;
 using sdk::HostIntegers;
@@ -17,39 +23,45 @@ using sdk::Prep;
 using sdk::Scratch;
 using sdk::View;
 
+/// Four places with the weights of cubic convolution (Keys, 1981), from a table of 1024 steps as in TensorFlow. With
+/// half_pixel_centers, places outside of the image do not count.
+struct CubicTaps {
+  int64_t at[4];
+  float weights[4];
+
+  static CubicTaps Of(const Resampled& axis, int64_t i) {
+    constexpr float kSteps = 1024;
+    const float place = axis.Place(i), floor = std::floor(place);
+    const float step = std::nearbyint((place - floor) * kSteps) / kSteps;
+    const double a = axis.by.half ? -0.5 : -0.75;
+    const auto near = [a](float x) { return static_cast<float>(((a + 2) * x - (a + 3)) * x * x + 1); };
+    const auto far = [a](float x) { return static_cast<float>(((a * x - 5 * a) * x + 8 * a) * x - 4 * a); };
+    CubicTaps taps{{}, {far(step + 1), near(step), near(1 - step), far(2 - step)}};
+    const auto first = static_cast<int64_t>(floor) - 1;
+    float sum = 0;
+    for (int k = 0; k < 4; ++k) {
+      taps.at[k] = axis.Bound(first + k);
+      if (axis.by.half && taps.at[k] != first + k) taps.weights[k] = 0;
+      sum += taps.weights[k];
+    }
+    constexpr float kLeast = 1000 * std::numeric_limits<float>::min();
+    if (axis.by.half && std::fabs(sum) >= kLeast) {
+      for (float& weight : taps.weights) weight /= sum;
+    }
+    return taps;
+  }
+};
+
 constexpr int64_t kResizeTileWork = 16 * 1024;  // elements written in a tile, at least
 
-/// Images of input 0 resized to the extents in input 1. Tiles are rows of outputs.
-struct Resizing {
-  Resampled rows, columns;
-  int64_t batch = 0, channels = 0;
-
-  int32_t Plan(Prep& prep, bool exclusive = true) {
-    Sampling sampling;
-    if (const int32_t code = sampling.Read(prep, exclusive); code != WEIR_OK) return code;
-    const weir_shape& images = prep.shape(0);
-    std::vector<int64_t> size;
-    if (const int32_t code = ReadSize(prep, "output dimensions must be positive", &size); code != WEIR_OK) return code;
-    if (images.dims[1] <= 0 || images.dims[2] <= 0) {
-      return prep.error().InvalidArgument("input image must be of non-zero size");
+/// Tiles are rows of outputs.
+struct Resizing : functors::ResizePlan {
+  int32_t Plan(Prep& prep) {
+    const int32_t code = ResizePlan::Plan(prep);
+    if (code == WEIR_OK && batch > 0) {
+      prep.Tiles(static_cast<uint64_t>(sdk::SizeOf(prep.output(0).shape) / kResizeTileWork));
     }
-    batch = images.dims[0];
-    channels = images.dims[3];
-    if (channels <= 0) return prep.error().InvalidArgument("image must have at least one channel");
-    rows = {images.dims[1], size[0], sampling};
-    columns = {images.dims[2], size[1], sampling};
-    if (batch > 0) prep.Tiles(static_cast<uint64_t>(sdk::SizeOf(prep.output(0).shape) / kResizeTileWork));
-    return ExpectOutput(prep, 0, {batch, size[0], size[1], channels});
-  }
-
-  static int32_t ReadSize(Prep& prep, std::string_view refusal, std::vector<int64_t>* size) {
-    const sdk::Error& error = prep.error();
-    const weir_shape &images = prep.shape(0), &vector = prep.shape(1);
-    if (images.rank != 4) return error.InvalidArgument("input must be 4-dimensional", images);
-    if (vector.rank != 1) return error.InvalidArgument("shape_t must be 1-dimensional", vector);
-    if (vector.dims[0] != 2) return error.InvalidArgument("shape_t must have two elements", vector);
-    if (const int32_t code = Steering(prep, 1, size); code != WEIR_OK) return code;
-    return (*size)[0] > 0 && (*size)[1] > 0 ? WEIR_OK : error.InvalidArgument(refusal);
+    return code;
   }
 
   /// Scratch for what is known of each column.
@@ -69,8 +81,6 @@ struct Resizing {
     const int64_t length = columns.to * channels;
     for (int64_t i = begin; i < end; ++i) body(i / rows.to, i % rows.to, y.data() + i * length);
   }
-  int64_t ImageSize() const { return rows.from * columns.from * channels; }
-  int64_t LineSize() const { return columns.from * channels; }
 };
 
 struct ResizeBilinear : Resizing {
@@ -192,39 +202,16 @@ struct ResizeArea : Resizing {
   }
 };
 
-/// Gradients by images with the shape of input 1. Tiles are whole images.
-struct ResizingGrad {
-  Resampled rows, columns;
-  int64_t batch = 0, channels = 0;
-
+/// Tiles are whole images.
+struct ResizingGrad : functors::ResizeGradPlan {
   int32_t Plan(Prep& prep) {
-    const sdk::Error& error = prep.error();
-    const weir_shape &grads = prep.shape(0), &images = prep.shape(1);
-    Sampling sampling;
-    if (const int32_t code = sampling.Read(prep, true); code != WEIR_OK) return code;
-    if (grads.rank != 4) return error.InvalidArgument("input_grad must be 4-dimensional", grads);
-    if (images.rank != 4) return error.InvalidArgument("original_image must be 4-dimensional", images);
-    if (grads.dims[0] != images.dims[0] || grads.dims[3] != images.dims[3]) {
-      return error.InvalidArgument("input_grad ", grads, " and original_image ", images,
-                                   " must have the same batch and channels");
-    }
-    if (images.dims[1] <= 0 || images.dims[2] <= 0) {
-      return error.InvalidArgument("original dimensions must be positive");
-    }
-    if (grads.dims[1] <= 0 || grads.dims[2] <= 0) {
-      return error.InvalidArgument("resized dimensions must be positive");
-    }
-    batch = images.dims[0];
-    channels = images.dims[3];
-    rows = {images.dims[1], grads.dims[1], sampling};
-    columns = {images.dims[2], grads.dims[2], sampling};
-    if (batch > 0 && channels > 0) {
+    const int32_t code = ResizeGradPlan::Plan(prep);
+    if (code == WEIR_OK && batch > 0 && channels > 0) {
       prep.Scratch(static_cast<uint64_t>(ImageSize()) * sizeof(float));
       prep.Tiles(static_cast<uint64_t>(std::min(batch, prep.size(0) / kResizeTileWork)));
     }
-    return ExpectOutput(prep, 0, DimsOf(images));
+    return code;
   }
-  int64_t ImageSize() const { return rows.from * columns.from * channels; }
 
   /// Calls spread(y, x, gradients of the pixel, sums of the image) for the pixels of this call. 16-bit images are
   /// summed in float.
@@ -287,24 +274,8 @@ struct ResizeBicubicGrad : ResizingGrad {
   }
 };
 
-/// Images of the extents in input 1: each resized pixel's gradient goes to the pixel that it came from.
-struct ResizeNearestGrad {
-  Resampled rows, columns;
-  int64_t batch = 0, channels = 0;
-
-  int32_t Prepare(Prep& prep) {
-    Sampling sampling;
-    if (const int32_t code = sampling.Read(prep, false); code != WEIR_OK) return code;
-    std::vector<int64_t> size;
-    const int32_t code = Resizing::ReadSize(prep, "shape_t's elements must be positive", &size);
-    if (code != WEIR_OK) return code;
-    const weir_shape& grads = prep.shape(0);
-    batch = grads.dims[0];
-    channels = grads.dims[3];
-    rows = {size[0], grads.dims[1], sampling};
-    columns = {size[1], grads.dims[2], sampling};
-    return ExpectOutput(prep, 0, {batch, size[0], size[1], channels});
-  }
+/// Each resized pixel's gradient goes to the pixel that it came from.
+struct ResizeNearestGrad : functors::ResizeNearestGradPlan {
   template <class T>
   void Run(View<const T> grads, HostIntegers, View<T> dx) const {
     using C = Compute<T>;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "plugins/functors/roll_plans.h"
 #include "plugins/kernels_eigen/array_families.h"
 #include "plugins/kernels_eigen/dtypes.h"
 #include "plugins/kernels_eigen/operands.h"
@@ -14,35 +15,9 @@ namespace {
 using sdk::AnyInput;
 using sdk::AnyOutput;
 using sdk::HostIntegers;
-using sdk::Prep;
 using sdk::View;
 
-struct Roll {
-  std::vector<int64_t> dims, shifts;  // shifts in [0, extent)
-  bool empty = false;
-
-  int32_t Prepare(Prep& prep) {
-    const weir_shape &in = prep.shape(0), &shift = prep.shape(1), &axis = prep.shape(2);
-    if (in.rank < 1) return prep.error().InvalidArgument("input must be 1-D or higher");
-    if (shift.rank > 1) return prep.error().InvalidArgument("shift must be a scalar or a 1-D vector. Found: ", shift);
-    if (axis.rank > 1) return prep.error().InvalidArgument("axis must be a scalar or a 1-D vector. Found: ", axis);
-    if (!sdk::SameShape(shift, axis)) return prep.error().InvalidArgument("shift and axis must have the same size");
-    std::vector<int64_t> by, along;
-    if (const int32_t code = Steering(prep, 1, &by); code != WEIR_OK) return code;
-    if (const int32_t code = Steering(prep, 2, &along); code != WEIR_OK) return code;
-    dims = DimsOf(in);
-    shifts.assign(dims.size(), 0);
-    for (size_t i = 0; i < along.size(); ++i) {
-      const int64_t rank = in.rank, at = along[i] < 0 ? along[i] + rank : along[i];
-      if (at < 0 || at >= rank) return prep.error().InvalidArgument("axis ", at, " is out of range");
-      const int64_t extent = std::max<int64_t>(dims[static_cast<size_t>(at)], 1);
-      int64_t& sum = shifts[static_cast<size_t>(at)];
-      sum = (sum + (by[i] % extent + extent) % extent) % extent;
-    }
-    empty = std::find(dims.begin(), dims.end(), 0) != dims.end();
-    return ExpectOutput(prep, 0, dims);
-  }
-
+struct Roll : functors::RollPlan {
   void Run(AnyInput input, HostIntegers, HostIntegers, AnyOutput output) const {
     if (empty) return;
     Copy(static_cast<const char*>(input.data()), static_cast<char*>(output.data()), 0,
@@ -71,18 +46,7 @@ struct Roll {
   }
 };
 
-struct Cross {
-  int32_t Prepare(Prep& prep) {
-    const weir_shape &a = prep.shape(0), &b = prep.shape(1);
-    if (!sdk::SameShape(a, b)) {
-      return prep.error().InvalidArgument("Both inputs must be of same shape: ", a, " vs. ", b);
-    }
-    if (a.rank < 1) return prep.error().InvalidArgument("Input must be at least 1D", a);
-    if (a.dims[a.rank - 1] != 3) {
-      return prep.error().InvalidArgument("Cross-products are only defined for 3-element vectors.");
-    }
-    return WEIR_OK;
-  }
+struct Cross : functors::CrossPlan {
   template <class T>
   void Run(View<const T> a, View<const T> b, View<T> product) const {
     using C = sdk::Compute<T>;

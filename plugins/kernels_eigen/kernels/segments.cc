@@ -4,6 +4,7 @@
 #include <limits>
 #include <vector>
 
+#include "plugins/functors/row_plans.h"
 #include "plugins/kernels_eigen/dtypes.h"
 #include "plugins/kernels_eigen/families.h"
 #include "plugins/kernels_eigen/operands.h"
@@ -157,28 +158,8 @@ struct Segments {
   }
 };
 
-/// Row s of the output is that of the rows with id s, in any order; rows with negative ids are dropped.
 template <class Rule>
-struct UnsortedSegments {
-  int64_t segments = 0, row = 1;
-
-  int32_t Prepare(sdk::Prep& prep) {
-    const weir_shape &data = prep.shape(0), &ids = prep.shape(1);
-    if (const int32_t code = Steering(prep, 2, "num_segments", &segments); code != WEIR_OK) return code;
-    if (segments < 0) {
-      return prep.error().InvalidArgument("Input num_segments == ", segments, " must not be negative.");
-    }
-    bool fits = data.rank >= ids.rank;
-    for (uint32_t i = 0; fits && i < ids.rank; ++i) fits = data.dims[i] == ids.dims[i];
-    if (!fits) {
-      return prep.error().InvalidArgument("data.shape = ", data, " does not start with segment_ids.shape = ", ids);
-    }
-    row = SizeOf(data, ids.rank, data.rank);
-    std::vector<int64_t> wanted = {segments};
-    wanted.insert(wanted.end(), data.dims + ids.rank, data.dims + data.rank);
-    return ExpectOutput(prep, 0, wanted);
-  }
-
+struct UnsortedSegments : functors::UnsortedSegmentsPlan {
   template <class T>
   int32_t Run(Env& env, View<const T> data, Integers ids, sdk::HostIntegers, View<T> output) const {
     const int64_t size = output.size(), n = ids.size();

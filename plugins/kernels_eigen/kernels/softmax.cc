@@ -32,6 +32,9 @@ struct Softmax {
   void Run(sdk::Env& env, sdk::View<const T> logits, sdk::View<T> out, sdk::Scratch<sdk::Compute<T>> scratch) const {
     using C = sdk::Compute<T>;
     const auto [begin, end] = env.Range(rows);
+    if constexpr (std::is_same_v<T, float>) {
+      if (classes >= kLanes) return Rows(logits.data() + begin * classes, out.data() + begin * classes, end - begin);
+    }
     for (int64_t row = begin; row < end; ++row) {
       const T* x = logits.data() + row * classes;
       T* y = out.data() + row * classes;
@@ -56,15 +59,31 @@ struct Softmax {
     return {.flops = 15 * elements, .bytes = 2 * bytes * elements, .whole_ns = 60 + 30 * rows + each * elements};
   }
 
+  /// Of at least kLanes classes. Each row but the first has its largest element from the one before.
+  void Rows(const float* x, float* y, int64_t count) const {
+    float largest = count > 0 ? LargestOf(x, classes) : 0;
+    for (; count > 0; --count, x += classes, y += classes) {
+      const float* const next = count > 1 ? x + classes : x;
+      const RowSum sum = ExpSumOfVectors<!kLog, true>(x, largest, y, classes, next);
+      if constexpr (kLog) LogRow(x, largest, sum.total, y);
+      else ScaleRow(sum.total, y);
+      largest = sum.next_largest;
+    }
+  }
+
+  void LogRow(const float* x, float largest, double total, float* y) const {
+    const auto log_sum = static_cast<float>(std::log(total));
+    for (int64_t i = 0; i < classes; ++i) y[i] = (x[i] - largest) - log_sum;
+  }
+  void ScaleRow(double total, float* y) const {
+    const auto scale = static_cast<float>(1 / total);
+    for (int64_t i = 0; i < classes; ++i) y[i] *= scale;
+  }
+
   void Row(const float* x, float* y, float*) const {
     const float largest = LargestOf(x, classes);
-    if constexpr (kLog) {
-      const auto log_sum = static_cast<float>(std::log(ExpSum(x, largest, classes)));
-      for (int64_t i = 0; i < classes; ++i) y[i] = (x[i] - largest) - log_sum;
-    } else {
-      const auto scale = static_cast<float>(1 / ExpSum(x, largest, y, classes));
-      for (int64_t i = 0; i < classes; ++i) y[i] *= scale;
-    }
+    if constexpr (kLog) LogRow(x, largest, ExpSum(x, largest, classes), y);
+    else ScaleRow(ExpSum(x, largest, y, classes), y);
   }
 
   void Row(const double* x, double* y, double* exponentials) const {

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "plugins/functors/sparse_checks.h"
 #include "plugins/kernels_eigen/dtypes.h"
 #include "plugins/kernels_eigen/families.h"
 #include "plugins/kernels_eigen/kernels/sparse_entries.h"
@@ -35,9 +36,9 @@ struct SparseToDense {
     if (const int32_t code = ctx.Input(1, &shape); code != WEIR_OK) return code;
     if (const int32_t code = ctx.Input(2, &values); code != WEIR_OK) return code;
     if (const int32_t code = ctx.Input(3, &otherwise); code != WEIR_OK) return code;
-    if (const int32_t code = Check(ctx.error(), indices, shape, values.shape(), otherwise.rank()); code != WEIR_OK) {
-      return code;
-    }
+    const int32_t code =
+        functors::CheckSparseToDense(ctx.error(), indices.shape(), shape, values.shape(), otherwise.rank());
+    if (code != WEIR_OK) return code;
     const int64_t count = indices.rank() > 0 ? indices.dim(0) : 1, rank = shape.size();
     std::vector<int64_t> dims, entries;
     for (int64_t d = 0; d < rank; ++d) dims.push_back(shape[d]);
@@ -60,29 +61,6 @@ struct SparseToDense {
       int64_t at = 0;
       for (size_t d = 0; d < dims.size(); ++d) at += entry[d] * steps[d];
       dense[at] = values[values.rank() == 0 ? 0 : i];
-    }
-    return WEIR_OK;
-  }
-
- private:
-  static int32_t Check(const sdk::Error& error, const Integers& indices, const Integers& shape,
-                       const weir_shape& values, uint32_t default_rank) {
-    if (indices.rank() > 2) {
-      return error.InvalidArgument("sparse_indices should be a scalar, vector, or matrix, got shape ",
-                                   indices.shape());
-    }
-    const int64_t count = indices.rank() > 0 ? indices.dim(0) : 1, rank = indices.rank() > 1 ? indices.dim(1) : 1;
-    if (shape.rank() != 1) return error.InvalidArgument("output_shape must be rank 1, got shape ", shape.shape());
-    if (shape.size() != rank) {
-      return error.InvalidArgument("output_shape has incorrect number of elements: ", shape.size(),
-                                   " should be: ", rank);
-    }
-    if (values.rank != 0 && (values.rank != 1 || values.dims[0] != count)) {
-      return error.InvalidArgument("sparse_values has incorrect shape ", values, ", should be [] or [", count, "]");
-    }
-    if (default_rank != 0) return error.InvalidArgument("default_value should be a scalar.");
-    for (int64_t d = 0; d < rank; ++d) {
-      if (shape[d] < 0) return error.InvalidArgument("Dimension ", shape[d], " must be >= 0");
     }
     return WEIR_OK;
   }

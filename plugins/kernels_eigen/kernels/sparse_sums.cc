@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "plugins/functors/sparse_checks.h"
 #include "plugins/kernels_eigen/dtypes.h"
 #include "plugins/kernels_eigen/families.h"
 #include "plugins/kernels_eigen/kernels/sparse_entries.h"
@@ -64,9 +65,9 @@ struct SparseTensorDenseMatMul {
     if (const int32_t code = ctx.Input(1, &values); code != WEIR_OK) return code;
     if (const int32_t code = ctx.Input(2, &shape); code != WEIR_OK) return code;
     if (const int32_t code = ctx.Input(3, &b); code != WEIR_OK) return code;
-    if (const int32_t code = Check(ctx.error(), indices, values.shape(), shape, b.shape()); code != WEIR_OK) {
-      return code;
-    }
+    const int32_t code = functors::CheckSparseProduct(ctx.error(), indices.shape(), values.shape(), shape, b.shape(),
+                                                      adjoint_a, adjoint_b);
+    if (code != WEIR_OK) return code;
     const int64_t rows = shape[adjoint_a ? 1 : 0], inner = shape[adjoint_a ? 0 : 1];
     const int64_t columns = b.dim(adjoint_b ? 0 : 1), count = values.size();
     for (int64_t i = 0; i < count; ++i) {
@@ -87,31 +88,6 @@ struct SparseTensorDenseMatMul {
   }
 
  private:
-  int32_t Check(const sdk::Error& error, const Integers& indices, const weir_shape& values,
-                const View<const int64_t>& shape, const weir_shape& b) const {
-    if (b.rank != 2) return error.InvalidArgument("Tensor 'b' is not a matrix");
-    if (shape.rank() != 1) return error.InvalidArgument("Tensor 'a_shape' is not a vector");
-    if (shape.size() != 2) return error.InvalidArgument("Tensor 'a_shape' must have 2 elements");
-    if (values.rank != 1) return error.InvalidArgument("Tensor 'a_values' is not a vector");
-    if (indices.rank() != 2) return error.InvalidArgument("Tensor 'a_indices' is not a matrix");
-    if (indices.dim(0) != values.dims[0]) {
-      return error.InvalidArgument("Number of rows of a_indices does not match number of entries in a_values");
-    }
-    if (indices.dim(1) != shape.size()) {
-      return error.InvalidArgument("Number of columns of a_indices does not match number of entries in a_shape");
-    }
-    for (int64_t d = 0; d < 2; ++d) {
-      if (shape[d] < 0) {
-        return error.InvalidArgument("Expected shape dimensions to be non-negative, got ", shape[d]);
-      }
-    }
-    const int64_t inner = shape[adjoint_a ? 0 : 1], other = b.dims[adjoint_b ? 1 : 0];
-    if (inner == other) return WEIR_OK;
-    return error.InvalidArgument("Cannot multiply A and B because inner dimension does not match: ", inner, " vs. ",
-                                 other, ".  Did you forget a transpose?  Dimensions of A: [", shape[0], ", ", shape[1],
-                                 ").  Dimensions of B: ", b);
-  }
-
   template <class T>
   void Multiply(const Integers& indices, const View<const T>& values, const View<const T>& b, int64_t inner,
                 const View<T>& product) const {

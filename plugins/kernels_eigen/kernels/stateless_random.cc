@@ -69,19 +69,6 @@ struct SeededIntegers {
   }
 };
 
-/// Key [1], counter [2] and algorithm in operands 1 to 3.
-int32_t CheckKey(const Prep& prep) {
-  const weir_shape &key = prep.shape(1), &counter = prep.shape(2), &algorithm = prep.shape(3);
-  if (algorithm.rank != 0) return prep.error().InvalidArgument("input 3 (0-based) must have shape [], not ", algorithm);
-  if (key.rank != 1 || key.dims[0] != 1) {
-    return prep.error().InvalidArgument("key must have shape [1], not ", key,
-                                        ". (Note that batched keys are not supported yet.)");
-  }
-  if (counter.rank == 1 && counter.dims[0] >= 2) return WEIR_OK;
-  return prep.error().InvalidArgument("counter must be a vector with length at least 2; got shape: ", counter,
-                                      ". (Note that batched counters are not supported yet.)");
-}
-
 Philox FromKey(View<const uint64_t> key, View<const uint64_t> counter) { return {key[0], counter[1], counter[0]}; }
 
 template <class Distribution>

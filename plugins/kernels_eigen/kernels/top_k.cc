@@ -3,6 +3,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "plugins/functors/counting_plans.h"
+#include "plugins/functors/top_k.h"
 #include "plugins/kernels_eigen/dtypes.h"
 #include "plugins/kernels_eigen/families.h"
 #include "plugins/kernels_eigen/operands.h"
@@ -16,36 +18,20 @@ using sdk::Integers;
 using sdk::Prep;
 using sdk::View;
 
-struct Largest {
-  int64_t rows = 0, columns = 0, k = 0;
-
+struct Largest : functors::TopKPlan {
   int32_t Plan(Prep& prep, int64_t count) {
-    const weir_shape& shape = prep.shape(0);
-    if (shape.rank < 1) return prep.error().InvalidArgument("input must be >= 1-D, got shape ", shape);
-    k = count;
-    columns = shape.dims[shape.rank - 1];
-    if (k < 0) return prep.error().InvalidArgument("Need k >= 0, got ", k);
-    if (columns < k) {
-      return prep.error().InvalidArgument("input must have at least k columns. Had ", columns, ", needed ", k);
-    }
-    rows = SizeOf(shape, 0, shape.rank - 1);
-    std::vector<int64_t> out = DimsOf(shape);
-    out.back() = k;
-    if (prep.size(0) != 0) prep.Scratch(static_cast<uint64_t>(columns) * sizeof(int64_t));
-    const int32_t code = ExpectOutput(prep, 0, out);
-    return code != WEIR_OK ? code : ExpectOutput(prep, 1, out);
+    const int32_t code = TopKPlan::Plan(prep, count);
+    if (code == WEIR_OK && prep.size(0) != 0) prep.Scratch(static_cast<uint64_t>(columns) * sizeof(int64_t));
+    return code;
   }
-
   template <class T, class I>
   void Find(const T* from, T* values, I* indices, int64_t* order) const {
     if (columns == 0 || k == 0) return;
     for (int64_t row = 0; row < rows; ++row, from += columns, values += k, indices += k) {
       std::iota(order, order + columns, int64_t{0});
       std::partial_sort(order, order + k, order + columns, [from](int64_t a, int64_t b) {
-        const auto x = static_cast<sdk::Compute<T>>(from[a]), y = static_cast<sdk::Compute<T>>(from[b]);
-        if (x > y || x < y) return x > y;
-        const bool no_x = x != x, no_y = y != y;
-        return no_x == no_y ? a < b : no_y;
+        using C = sdk::Compute<T>;
+        return functors::ComesFirst(static_cast<C>(from[a]), static_cast<C>(from[b]), a, b);
       });
       for (int64_t i = 0; i < k; ++i) {
         values[i] = from[order[i]];
@@ -76,21 +62,7 @@ struct TopKV2 : Largest {
   }
 };
 
-struct Hits {
-  int64_t classes = 0;
-
-  int32_t Plan(Prep& prep) {
-    const weir_shape &predictions = prep.shape(0), &targets = prep.shape(1);
-    if (predictions.rank != 2) return prep.error().InvalidArgument("predictions must be 2-dimensional");
-    if (targets.rank != 1) return prep.error().InvalidArgument("targets must be 1-dimensional");
-    if (predictions.dims[0] != targets.dims[0]) {
-      return prep.error().InvalidArgument("First dimension of predictions ", predictions.dims[0],
-                                          " must match length of targets ", targets.dims[0]);
-    }
-    classes = predictions.dims[1];
-    return WEIR_OK;
-  }
-
+struct Hits : functors::HitsPlan {
   void Find(View<const float> predictions, const Integers& targets, int64_t k, View<sdk::boolean> hits) const {
     for (int64_t row = 0; row < hits.size(); ++row) {
       const float* p = predictions.data() + row * classes;

@@ -168,6 +168,8 @@ const weir_region* RegionSpec::Get() {
   region_.inputs = input_pointers_.data();
   region_.nodes = node_pointers_.data();
   region_.outputs = outputs_.data();
+  loop_.next = is_loop_ && loop_.next != nullptr ? next_.data() : nullptr;
+  region_.loop = is_loop_ ? &loop_ : nullptr;
   return &region_;
 }
 

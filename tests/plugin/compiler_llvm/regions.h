@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sdk/abi/compiler.h"
@@ -50,6 +51,16 @@ class RegionSpec {
   uint32_t Node(std::string op, std::vector<uint32_t> operands, uint32_t dtype, Dims dims,
                 std::vector<int64_t> axes = {}, std::vector<Attr> attrs = {}, std::string data_format = "");
   void Output(uint32_t value) { outputs_.push_back(value); }
+  /// Makes it a loop over its first inputs.
+  void Loop(std::vector<uint32_t> next, uint32_t condition, uint64_t most_iterations) {
+    next_ = std::move(next);
+    loop_ = {sizeof loop_, static_cast<uint32_t>(next_.size()), next_.data(), condition, 0, most_iterations};
+    is_loop_ = true;
+    outputs_.clear();
+    for (uint32_t i = 0; i < next_.size(); ++i) outputs_.push_back(i);
+  }
+  weir_region_loop& loop() { return loop_; }
+  void SwapOutputs() { std::swap(outputs_.front(), outputs_.back()); }
 
   struct Value {
     uint32_t dtype;
@@ -75,7 +86,9 @@ class RegionSpec {
  private:
   std::vector<Value> inputs_;
   std::vector<NodeSpec> nodes_;
-  std::vector<uint32_t> outputs_;
+  std::vector<uint32_t> outputs_, next_;
+  weir_region_loop loop_{};
+  bool is_loop_ = false;
   std::vector<weir_region_value> input_records_;
   std::vector<weir_region_node> node_records_;
   std::vector<std::vector<weir_opt>> attr_records_;

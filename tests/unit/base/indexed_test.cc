@@ -68,5 +68,34 @@ TEST(Indexed, IdsAreKeys) {
   EXPECT_EQ(count[PearId(3)], 2);
 }
 
+TEST(IdRange, GoesForwardsAndBackwards) {
+  std::vector<int> seen;
+  const IdRange<PearId> all(3);
+  for (const PearId id : all) seen.push_back(id.number());
+  for (const PearId id : all.backwards()) seen.push_back(id.number());
+  EXPECT_EQ(seen, (std::vector<int>{0, 1, 2, 2, 1, 0}));
+  for (const PearId id : IdRange<PearId>(0).backwards()) ADD_FAILURE() << id.number();
+}
+
+TEST(IndexedTable, HasAnElementForEachPair) {
+  IndexedTable<PearId, int, double> table(2, 3, 0.5);
+  table(PearId(1), 2) = 7;
+  EXPECT_EQ(table.elements(), (std::vector<double>{0.5, 0.5, 0.5, 0.5, 0.5, 7}));
+  EXPECT_EQ(table.Row(PearId(1)).back(), 7);
+  table.AddRow(std::vector<double>{1, 2, 3});
+  EXPECT_EQ(table(PearId(2), 1), 2);
+  table.assign(1, 1);
+  EXPECT_EQ(table.elements(), std::vector<double>{0});
+}
+
+TEST(IndexedVector, InsertsBeforeAnElement) {
+  IndexedVector<PearId, int> things{1, 4};
+  const std::vector<int> more = {2, 3};
+  things.InsertAt(PearId(1), more.begin(), more.end());
+  EXPECT_EQ(things, (IndexedVector<PearId, int>{1, 2, 3, 4}));
+  things.emplace_back(5);
+  EXPECT_EQ(things.back(), 5);
+}
+
 }  // namespace
 }  // namespace weir

@@ -1,9 +1,14 @@
 // Arrays of tensors, queues, loops over slices and ranges, and checks of values: what they give and refuse.
 #include "core/client/containers/lookup_table.h"
 #include "core/client/containers/queue.h"
+#include "core/client/containers/reader.h"
 #include "core/client/containers/tensor_array.h"
 #include "core/client/control_flow/elementwise_loops.h"
 #include "core/client/ops/check_ops.h"
+
+#include <filesystem>
+#include <fstream>
+
 #include "tests/unit/client/fresh.h"
 
 namespace weir::test::containers {
@@ -46,6 +51,34 @@ TEST(ClientArray, F178_F394_an_element_is_read_once_unless_it_may_stay) {
   EXPECT_EQ(Value(session, sum), 4);
   EXPECT_TRUE(Fails(session.Run(second), Code::kInvalidArgument,
                     "Could not read index 0 twice because it was cleared after a previous read"));
+}
+
+TEST(ClientReader, lines_of_the_files_that_a_queue_names) {
+  Fresh f;
+  const std::string path = ::testing::TempDir() + "/client_reader_lines.csv";
+  std::ofstream(path) << "name,age\nada,36\ngrace,85\n";
+  const FIFOQueue files(4, {DType::kString}, {.shapes = {{}}});
+  const Operation fill = files.Enqueue(path), close = files.Close();
+  const TextLineReader reader(1);
+  const ReaderBase::Records line = reader.Read(files);
+  const Output produced = reader.NumRecordsProduced();
+  const Operation reset = reader.Reset();
+  EXPECT_EQ(reader.reader_ref().op().name(), "TextLineReaderV2");
+  EXPECT_EQ(line.key.name(), "ReaderReadV2:0");
+  EXPECT_FALSE(reader.supports_serialize());
+  EXPECT_TRUE(WholeFileReader().supports_serialize());
+  Session session(f.graph);
+  ASSERT_TRUE(session.Run(fill).ok() && session.Run(close).ok());
+  for (const std::string wanted : {"ada,36", "grace,85"}) {
+    const auto read = session.Run({line.key, line.value});
+    ASSERT_TRUE(read.ok()) << read.status().ToString();
+    EXPECT_EQ(*(*read)[1].scalar<std::string>(), wanted);
+  }
+  EXPECT_EQ(Value(session, produced), 2);
+  EXPECT_TRUE(Fails(session.Run(line.value), Code::kOutOfRange, "is closed and has insufficient elements"));
+  EXPECT_TRUE(session.Run(reset).ok());
+  EXPECT_EQ(Value(session, produced), 0);
+  std::filesystem::remove(path);
 }
 
 TEST(ClientArray, F394_static_shapes_of_elements) {

@@ -154,6 +154,8 @@ TEST(OptimizerPlacement, F113_names_of_gradients_and_updates) {
         "GradientDescent/update_w/ApplyGradientDescent", "GradientDescent/update", "GradientDescent"}) {
     EXPECT_NE(std::find(names.begin(), names.end(), name), names.end()) << name;
   }
+  const auto of_product = [](const std::string& name) { return name.starts_with("gradients/mul_grad/"); };
+  EXPECT_EQ(std::ranges::count_if(names, of_product), 5) << "operands of one known shape were not broadcast";
   EXPECT_EQ(f.graph.OperationByName("GradientDescent")->type(), "AssignAdd");
   const NameScope tower("tower_0");
   const Output y = Multiply(w, Constant(3.0f, DType::kFloat, "three"), "y");

@@ -80,6 +80,8 @@ namespace {
 
 constexpr int64_t kElements = 40000;
 constexpr int kMaxToKeep = 3;
+// Between the calls at which saves die: with sanitizers, a save and its forks take up to a second.
+constexpr int kStride = WEIR_SANITIZER_KIND == 0 ? 1 : 3;
 
 enum class Mode { kSteps, kSamePath, kBackground, kSharded };
 
@@ -199,7 +201,7 @@ TEST_P(SaverKill, DyingAtEveryCallOfASave) {
   int last = Committed();
   ASSERT_EQ(last, kMaxToKeep + 1);
   int deaths = 0;
-  for (int k = 1;; ++k) {
+  for (int k = 1;; k += kStride) {
     const int end = save(k);
     const int now = Committed();
     ASSERT_TRUE(now == last || now == last + 1) << "call " << k << ": " << now << " after " << last;
@@ -214,7 +216,7 @@ TEST_P(SaverKill, DyingAtEveryCallOfASave) {
     ExpectTidy("call " + std::to_string(k));
     if (HasFailure()) return;
   }
-  EXPECT_GE(deaths, 20);
+  EXPECT_GE(deaths * kStride, 20);
   ExpectTidy("in the end");
 }
 

@@ -207,7 +207,7 @@ TEST(Session, ResetForgetsContainersAndClosesSessions) {
   session = open();
   EXPECT_EQ(Value(*session, first), 2);
   EXPECT_TRUE(Fails(session->Run(plain), Code::kFailedPrecondition, "Attempting to use uninitialized value plain"));
-  EXPECT_TRUE(Fails(Session::Reset("grpc://localhost:1"), Code::kUnimplemented, "grpc://localhost:1"));
+  EXPECT_TRUE(Fails(Session::Reset("far://localhost:1"), Code::kNotFound, "far"));
 }
 
 }  // namespace

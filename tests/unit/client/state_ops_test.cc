@@ -233,7 +233,8 @@ TEST(StateOps, F359_what_no_longer_fits_is_said_by_the_run) {
   Initialize(session);
   EXPECT_EQ(Values(session, added), (std::vector<double>{2, 4}));
   ASSERT_TRUE(Succeeds(session.Run(m.longer)));
-  EXPECT_TRUE(Fails(session.Run(added), Code::kInvalidArgument, "Incompatible shapes: [3] vs. [2]"));
+  EXPECT_TRUE(Fails(session.Run(added), Code::kInvalidArgument, "Incompatible shapes: [2] vs. [3]"))
+      << "Const comes before z in the alphabet";
   const std::string_view assign = "Assign requires shapes of both tensors to match. lhs shape= [3] rhs shape= [2]";
   EXPECT_TRUE(Fails(session.Run(m.z.initializer()), Code::kInvalidArgument, assign));
   EXPECT_TRUE(Fails(session.Run(back), Code::kInvalidArgument, assign));

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "core/config/sources.h"
+#include "core/config/toml.h"
 
 namespace weir::config {
 namespace {
@@ -76,6 +77,38 @@ TEST(ConfigProto, TheLaterEntryOfAMapCountsAndIsNamed) {
   ASSERT_TRUE(read.status.ok()) << read.status.message();
   EXPECT_EQ(read.config.device_count.at("CPU"), 3);
   EXPECT_EQ(read.config.origins.at("device_count.CPU").ToString(), "config.pbtxt:2");
+}
+
+TEST(ConfigProto, F092_SettingsAreWrittenAndReadAgain) {
+  Settings settings;
+  const char* const text =
+      "allow_soft_placement = false\nisolate_session_state = true\noperation_timeout_in_ms = 7000\n"
+      "inter_op_parallelism_threads = 3\ndevice_filters = [\"/job:ps\", \"/job:worker/task:0\"]\n"
+      "[device_count]\nCPU = 2\n[gpu_options]\nper_process_gpu_memory_fraction = 0.5\n"
+      "[[gpu_options.experimental.virtual_devices]]\nmemory_limit_mb = [512, 256]\n"
+      "[graph_options.optimizer_options]\nopt_level = \"L0\"\n[placement]\nalgorithm = \"tf\"\n";
+  ASSERT_TRUE(ReadToml(text, "weir.toml", settings).ok());
+  const Result<Config> config = settings.Build();
+  ASSERT_TRUE(config.ok()) << config.status().ToString();
+  const Result<std::string> bytes = WriteConfigProto(*config);
+  ASSERT_TRUE(bytes.ok()) << bytes.status().ToString();
+  Settings again;
+  std::vector<std::string> notes;
+  ASSERT_TRUE(ReadConfigProto(*bytes, {Source::kCallSite, "client"}, again, notes).ok());
+  const Result<Config> read = again.Build();
+  ASSERT_TRUE(read.ok()) << read.status().ToString();
+  EXPECT_FALSE(read->allow_soft_placement);
+  EXPECT_TRUE(read->isolate_session_state);
+  EXPECT_EQ(read->operation_timeout_in_ms, 7000);
+  EXPECT_EQ(read->inter_op_parallelism_threads, 3);
+  EXPECT_EQ(read->device_filters, config->device_filters);
+  EXPECT_EQ(read->device_count.at("CPU"), 2);
+  EXPECT_EQ(read->gpu_options.per_process_gpu_memory_fraction, 0.5);
+  ASSERT_EQ(read->gpu_options.experimental.virtual_devices.size(), 1u);
+  EXPECT_EQ(read->gpu_options.experimental.virtual_devices[0].memory_limit_mb, (std::vector<double>{512, 256}));
+  EXPECT_TRUE(read->graph_options.optimizer_options.opt_level == "L0");
+  EXPECT_TRUE(read->placement.algorithm == "costsim");  // weir's own keys do not travel
+  EXPECT_TRUE(notes.empty());
 }
 
 TEST(ConfigProto, HintsAreAcceptedAndReported) {

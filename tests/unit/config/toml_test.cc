@@ -181,7 +181,6 @@ TEST(Toml, KeysWithoutEffectAreRefused) {
   ExpectFault("\n[graph_options]\ntimeline_step = 5", Code::kUnimplemented,
               {"weir.toml:3: graph_options.timeline_step = 5: this version of weir does not do that", "set it to 0"});
   EXPECT_TRUE(Read("[graph_options]\ntimeline_step = 0").ok());
-  ExpectFault("[cluster]\njob = \"worker\"", Code::kUnimplemented, {"weir.toml:1: cluster", "one process"});
   ExpectFault("device_filters = [\"/jobs:ps\"]", Code::kInvalidArgument, {"device_filters"});
   for (const Key& key : Schema()) {
     if (key.effect == Effect::kHint) {

@@ -1,6 +1,7 @@
 #include "core/device/arena.h"
 #include "core/base/errors.h"
 #include "core/tensor/buffer.h"
+#include "sdk/abi/device.h"
 
 #include <gtest/gtest.h>
 
@@ -75,6 +76,64 @@ TEST(Arena, ChunksAreAlignedDisjointAndReused) {
   b.reset();
   EXPECT_EQ((*arena->Allocate(128))->host(), was);
   EXPECT_EQ(source->sizes.size(), 1u);
+}
+
+// Slabs behind handles: memory without addresses, of which the source knows how much there is.
+class HandleSource : public SlabSource {
+ public:
+  Result<weir_buf> AllocateSlab(uint64_t bytes) override {
+    sizes.push_back(bytes);
+    return weir_buf{sizeof(weir_buf), WEIR_SPACE_DEVICE, sizes.size(), 0, bytes, nullptr};
+  }
+  void FreeSlab(const weir_buf&) override {}
+  uint64_t LargestSlab() override { return largest; }
+
+  std::vector<uint64_t> sizes;
+  uint64_t largest = 0;
+};
+
+TEST(Arena, OffsetsKeepTheDeclaredAlignment) {
+  auto source = std::make_shared<HandleSource>();
+  auto arena = Arena::Make(source, {.device = "/device:TOY:0", .limit_bytes = 1u << 20, .alignment = 512});
+  std::vector<std::shared_ptr<Buffer>> kept;
+  for (const uint64_t bytes : {1u, 513u, 64u, 0u, 4096u, 700u}) {
+    const auto buffer = arena->Allocate(bytes);
+    ASSERT_TRUE(buffer.ok()) << buffer.status().ToString();
+    EXPECT_EQ((*buffer)->memory().offset % 512, 0u) << bytes;
+    EXPECT_GE((*buffer)->bytes(), bytes);
+    if (kept.size() == 2) kept.erase(kept.begin());  // holes, so that later ones lie between others
+    kept.push_back(*buffer);
+  }
+  auto skewed = MakeArena(std::make_shared<HeapSource>(~uint64_t{0}, 64), {.alignment = 256});
+  const auto host = skewed->Allocate(10);
+  ASSERT_TRUE(host.ok());
+  EXPECT_EQ(reinterpret_cast<uintptr_t>((*host)->host()) % 256, 0u) << "a plugin that does not align as it declares";
+}
+
+TEST(Arena, NoSlabExceedsTheLargestAllocation) {
+  auto source = std::make_shared<HandleSource>();
+  const auto arena = Arena::Make(
+      source, {.device = "/device:TOY:0", .limit_bytes = 1u << 20, .grow = false, .largest_bytes = 64u << 10});
+  std::vector<std::shared_ptr<Buffer>> kept;
+  for (int i = 0; i < 16; ++i) {
+    const auto buffer = arena->Allocate(60u << 10);
+    ASSERT_TRUE(buffer.ok()) << i << ": " << buffer.status().ToString();
+    kept.push_back(*buffer);
+  }
+  EXPECT_EQ(source->sizes, std::vector<uint64_t>(16, 64u << 10));
+  const auto above = arena->Allocate((64u << 10) + 1);
+  EXPECT_EQ(above.status().code(), Code::kResourceExhausted);
+  EXPECT_EQ(above.status().message(),
+            "OOM when allocating 65537 bytes on /device:TOY:0: more than 65536 bytes, its largest single allocation");
+  EXPECT_FALSE(arena->Allocate(60u << 10).ok()) << "all is in use";
+}
+
+TEST(Arena, AFirstSlabThatTakesAllTakesWhatThereIs) {
+  auto source = std::make_shared<HandleSource>();
+  source->largest = 300000;
+  const auto arena = Arena::Make(source, {.device = "/device:TOY:0", .limit_bytes = 1u << 20, .grow = false});
+  ASSERT_TRUE(arena->Allocate(1000).ok());
+  EXPECT_EQ(source->sizes, std::vector<uint64_t>{300000 / 64 * 64});
 }
 
 TEST(Arena, TakesTheBestFit) {

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <set>
@@ -208,6 +209,45 @@ TEST_F(StreamTest, TemporariesWithoutOrderedAllocationStayUntilTheirWorkIsDone) 
   EXPECT_FALSE(watch.expired()) << "the copy has not run";
   ASSERT_TRUE(stream->Sync().ok());
   EXPECT_TRUE(watch.expired());
+}
+
+/// Page-locked memory, imitated and counted.
+struct Pinned {
+  inline static int made = 0, freed = 0;
+  static weir_memory_api Api() {
+    weir_memory_api api{};
+    api.struct_size = sizeof api;
+    api.pinned_alloc = [](weir_device*, uint64_t bytes, weir_buf* buf, weir_error*) -> int32_t {
+      ++made;
+      void* const block = std::aligned_alloc(64, bytes);
+      *buf = {sizeof(weir_buf), WEIR_SPACE_PINNED, reinterpret_cast<uint64_t>(block), 0, bytes, block};
+      return WEIR_OK;
+    };
+    api.pinned_free = [](weir_device*, const weir_buf* buf) {
+      ++freed;
+      std::free(buf->host);
+    };
+    return api;
+  }
+};
+
+TEST_F(StreamTest, PinnedBlocksAreKeptForLaterSteps) {
+  Pinned::made = Pinned::freed = 0;
+  const weir_memory_api memory_api = Pinned::Api();
+  auto streams = Streams::Make(Healthy("pinned:0"), &device_api_, {&stream_api_, &memory_api}, nullptr, false);
+  for (int step = 0; step < 10; ++step) {
+    const auto a = streams->Staging(5000), b = streams->Staging(8000);
+    ASSERT_TRUE(a.ok() && b.ok());
+    EXPECT_EQ((*a)->bytes(), 8192u) << "a size that serves other shapes too";
+    EXPECT_NE((*a)->host(), (*b)->host());
+  }
+  EXPECT_EQ(Pinned::made, 2);
+  EXPECT_EQ(Pinned::freed, 0);
+  { const auto large = streams->Staging(Streams::kMostPinnedKept + 1); }
+  EXPECT_EQ(Pinned::made, 3);
+  EXPECT_EQ(Pinned::freed, 1) << "more than is kept";
+  streams.reset();
+  EXPECT_EQ(Pinned::freed, 3);
 }
 
 TEST_F(StreamTest, KeptObjectsAreBounded) {

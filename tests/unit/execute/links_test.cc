@@ -11,13 +11,33 @@
 namespace weir::execute {
 namespace {
 
-/// A plan with one transfer per entry, in instructions of `opcode`.
-void AddTransfer(plan::ExecutionPlan& plan, plan::Opcode opcode, const std::string& key,
-                 const std::vector<std::string>& frames = {}) {
+plan::Instruction& AddInstruction(plan::ExecutionPlan& plan, plan::Opcode opcode, plan::ValueId operand) {
   plan::Instruction& instruction = plan.instructions.emplace_back();
   instruction.opcode = opcode;
-  instruction.detail = static_cast<uint32_t>(plan.transfers.size());
+  instruction.first_slot = static_cast<uint32_t>(plan.slots.size());
+  if (opcode == plan::Opcode::kRecv) {
+    instruction.outputs = 1;
+  } else {
+    instruction.inputs = 1;
+  }
+  plan.slots.push_back({operand});
+  return instruction;
+}
+
+/// A transfer of a value of four floats, which has a storage of its own. Gives the value.
+plan::ValueId AddTransfer(plan::ExecutionPlan& plan, plan::Opcode opcode, const std::string& key,
+                          const std::vector<std::string>& frames = {}) {
+  plan::Storage storage;
+  storage.home = opcode == plan::Opcode::kSend ? plan::Storage::Home::kFresh : plan::Storage::Home::kOwned;
+  plan::Value value;
+  value.storage = plan.storages.Add(storage);
+  value.dtype = DType::kFloat;
+  value.shape_known = true;
+  value.shape = Shape::Of({4});
+  const plan::ValueId id = plan.values.Add(value);
+  AddInstruction(plan, opcode, id).detail = static_cast<uint32_t>(plan.transfers.size());
   plan.transfers.push_back({key, frames, plan::kAlways});
+  return id;
 }
 
 TEST(Links, JoinASendAndARecvOfOneKey) {
@@ -37,6 +57,32 @@ TEST(Links, JoinASendAndARecvOfOneKey) {
   EXPECT_EQ(one.send_transfer, 0u);
   EXPECT_EQ(one.recv_part, 1u);
   EXPECT_EQ(one.recv_transfer, 1u);
+}
+
+TEST(Links, LendWhatTheRunKeepsAndOnlyKernelsRead) {
+  const auto lends = [](auto change) {
+    plan::ExecutionPlan from, to;
+    const plan::ValueId sent = AddTransfer(from, plan::Opcode::kSend, "key");
+    const plan::ValueId received = AddTransfer(to, plan::Opcode::kRecv, "key");
+    AddInstruction(to, plan::Opcode::kKernel, received);
+    change(from, sent, to, received);
+    const std::vector<const plan::ExecutionPlan*> plans = {&from, &to};
+    const Links links(plans);
+    EXPECT_EQ(links.all().size(), 1u);
+    return links.all()[0].lends;
+  };
+  using Plan = plan::ExecutionPlan;
+  using Id = plan::ValueId;
+  EXPECT_TRUE(lends([](Plan&, Id, Plan&, Id) {}));
+  EXPECT_FALSE(lends([](Plan&, Id, Plan& to, Id received) { AddInstruction(to, plan::Opcode::kFetch, received); }));
+  EXPECT_FALSE(lends([](Plan&, Id, Plan& to, Id received) { AddInstruction(to, plan::Opcode::kCall, received); }));
+  EXPECT_FALSE(lends([](Plan&, Id, Plan& to, Id received) { AddInstruction(to, plan::Opcode::kMerge, received); }));
+  EXPECT_FALSE(lends([](Plan&, Id, Plan& to, Id received) { to.values[received].shape = Shape::Of({2, 2}); }));
+  EXPECT_FALSE(lends([](Plan&, Id, Plan& to, Id received) { to.values[received].dtype = DType::kInt32; }));
+  EXPECT_FALSE(lends([](Plan& from, Id sent, Plan&, Id) {
+    from.storages[from.values[sent].storage].home = plan::Storage::Home::kArena;
+  })) << "the arena is used again in the same run";
+  EXPECT_FALSE(lends([](Plan& from, Id, Plan& to, Id) { from.transfers[0].frames = to.transfers[0].frames = {"w"}; }));
 }
 
 TEST(Links, LeaveAnEndWhosePeerIsElsewhere) {

@@ -98,7 +98,7 @@ TEST(PlanRunner, AnErrorEndsTheStepAndTheNextRunIsWell) {
     EXPECT_EQ(status.code(), Code::kInvalidArgument);
     EXPECT_EQ(status.node(), "check");
     EXPECT_TRUE(fetches.empty());
-    const plan::VariableUse& use = step.runner().plan().variables.at(0);
+    const plan::VariableUse& use = step.runner().plan().variables[plan::VariableId(0)];
     EXPECT_EQ(use.variable->value.as<float>()[0], 1.0f) << "what comes after the error did not run";
   }
   EXPECT_EQ(step.host_bytes(), kept) << "a failed run leaves nothing behind";

@@ -65,7 +65,7 @@ Ops OpsAfter(const std::vector<NodeLine>& nodes, const Names& wanted) {
   Result<graph::StepGraph> step = optimize::Optimize({}, *graph, request, nullptr);
   EXPECT_TRUE(step.ok()) << step.status().ToString();
   if (!step.ok()) return {};
-  graph::Placement placement{{"/device:CPU:0"}, std::vector<int>(step->nodes.size(), 0)};
+  graph::Placement placement{{"/device:CPU:0"}, IndexedVector<graph::NodeId, int>(step->nodes.size(), 0)};
   const plugin::Catalogue& plugins = *(*runtime)->plugins;
   const Status fused = Fuse({&plugins.devices(), &plugins.kernels(), {}}, *step, placement);
   EXPECT_TRUE(fused.ok()) << fused.ToString();

@@ -152,7 +152,7 @@ TEST_F(RewriterTest, AnErasedNodeIsGoneAndIdsMoveUp) {
        {"y"});
   Rewriter rewriter(step_);
   rewriter.Erase(Id("m"));
-  EXPECT_EQ(rewriter.Finish(), (std::vector<NodeId>{0, 1, -1, 2}));
+  EXPECT_EQ(rewriter.Finish(), (IndexedVector<NodeId, NodeId>{0, 1, -1, 2}));
   EXPECT_EQ(Text(), "x()p(x )y(x ^p ) y");
 }
 

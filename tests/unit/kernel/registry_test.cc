@@ -148,6 +148,36 @@ TEST_F(RegistryTest, RefusesInvalidRecords) {
   EXPECT_EQ(registry_.size(), 0u);
 }
 
+TEST_F(RegistryTest, RecordsAddedForUseAreComparedWithTheirOpsLater) {
+  const auto add = [this](const weir_kernel& record, const char* file = "toy.so") {
+    return registry_.AddOnUse(ToyOps(), Entry(record, "toy", file));
+  };
+  const weir_kernel good = ToyRecord("ToyAdd");
+  weir_type_constraint constraint{Str("U"), WEIR_ANY_DTYPE};
+  weir_kernel typed = ToyRecord("ToyAdd");
+  typed.types = &constraint;
+  typed.type_count = 1;
+  const weir_kernel constant = ToyRecord("ToyConst");
+  EXPECT_NE(add(ToyRecord("ToyAdds")).message().find("ToyAdd"), std::string::npos) << "of no op at all";
+  ASSERT_TRUE(add(good).ok());
+  ASSERT_TRUE(add(typed).ok());
+  ASSERT_TRUE(add(constant, "other.so").ok());
+  EXPECT_NE(add(good).message().find("a second record"), std::string::npos);
+  const KernelRegistry copy = registry_;
+  for (const KernelRegistry* registry : {&copy, static_cast<const KernelRegistry*>(&registry_)}) {
+    ASSERT_EQ(registry->ForOp("ToyAdd").size(), 1u);
+    EXPECT_EQ(registry->ForOp("ToyAdd")[0]->record, &good);
+    EXPECT_EQ(registry->Find(float_add_.attrs(), "toy").size(), 1u);
+    EXPECT_EQ(registry->All().size(), 1u);
+    EXPECT_EQ(registry->size(), 1u);
+    const std::vector<RecordFault> faults = registry->Faults();
+    ASSERT_EQ(faults.size(), 2u);
+    EXPECT_EQ(faults[0].file, "other.so");
+    EXPECT_NE(faults[0].message.find("the core runs this op itself"), std::string::npos) << faults[0].message;
+    EXPECT_NE(faults[1].message.find("no type attribute 'U'"), std::string::npos) << faults[1].message;
+  }
+}
+
 TEST_F(RegistryTest, SecondRecordOfOneKeyInOneFile) {
   const weir_type_constraint types[] = {{Str("T"), 6}, {Str("Tall"), 6}};
   const weir_type_constraint turned[] = {types[1], types[0]};

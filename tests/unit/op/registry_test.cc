@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <thread>
+
 #include "core/op/grad_context.h"
 #include "core/op/shape_context.h"
 
@@ -98,6 +101,49 @@ TEST(RegistryTest, NothingChangesAfterFreeze) {
   EXPECT_EQ(ops.Find("B"), nullptr);
   EXPECT_TRUE(Has(ops.Freeze(), "op 'A': changed after Freeze"));
   EXPECT_TRUE(Has(ops.Freeze(), "op 'B': declared after Freeze"));
+}
+
+TEST(RegistryTest, RecordsAreCheckedOnUse) {
+  OpRegistry ops;
+  Good(ops, "A").In("x: T").Out("y: T").Attr("T: {half, float} = DT_FLOAT").Doc("a toy.");
+  Good(ops, "Damaged").In("x T");
+  Good(ops, "Undeclared").In("x: T");
+  EXPECT_EQ(ops.Find("A")->inputs.size(), 1u) << "before Freeze";
+  ASSERT_TRUE(ops.Freeze(OpRegistry::Checks::kOnUse).ok()) << ops.Freeze().message();
+  EXPECT_EQ(ops.Find("Damaged"), nullptr);
+  EXPECT_EQ(ops.Find("Undeclared"), nullptr);
+  EXPECT_TRUE(ops.Has("Damaged"));
+  EXPECT_FALSE(ops.Has("B"));
+  const Status fault = ops.Get("Damaged").status();
+  EXPECT_EQ(fault.code(), Code::kInvalidArgument);
+  EXPECT_TRUE(Has(fault, "op 'Damaged': input \"x T\", column 3: wanted ':'")) << fault.message();
+  EXPECT_TRUE(Has(fault, "op 'Undeclared': argument 'x' names attribute 'T'")) << fault.message();
+  const OpDef* a = ops.Find("A");
+  ASSERT_NE(a, nullptr);
+  ASSERT_EQ(a->inputs.size(), 1u) << "parsed once";
+  EXPECT_EQ(a->inputs[0].type_attr, "T");
+  EXPECT_EQ(a->attrs.size(), 1u);
+  EXPECT_EQ(a->doc, "a toy.");
+  EXPECT_EQ(a->no_gradient, "a test");
+  EXPECT_EQ(ops.All(), std::vector<const OpDef*>{a});
+}
+
+TEST(RegistryTest, ThreadsThatUseARecordFirstSeeAllOfIt) {
+  OpRegistry ops;
+  for (int i = 0; i < 50; ++i) Good(ops, "Op" + std::to_string(i)).In("x: T").Out("y: T").Attr("T: type");
+  ASSERT_TRUE(ops.Freeze(OpRegistry::Checks::kOnUse).ok());
+  std::atomic<int> whole = 0;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 50; ++i) {
+        const OpDef* def = ops.Find("Op" + std::to_string(i));
+        if (def != nullptr && def->inputs.size() == 1 && def->FindAttr("T") != nullptr) ++whole;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(whole, 200);
 }
 
 TEST(RegistryTest, LookUp) {

@@ -191,7 +191,7 @@ Result<Row> ParseRow(const op::OpRegistry& ops, const std::string& line) {
 
 std::vector<std::string> TableLines(const std::string& file) {
   std::vector<std::string> lines;
-  for (const char* part : {"", "array_", "sparse_"}) {
+  for (const char* part : {"", "array_", "sparse_", "state_"}) {
     std::ifstream in(fmt::format("{}/{}{}", WEIR_TEST_TABLES, part, file));
     for (std::string line; std::getline(in, line);) {
       if (!line.empty() && line[0] != '#') lines.push_back(line);

@@ -203,7 +203,7 @@ def infer(line):
 def shapes():
     import tensorflow as tf
     tf.compat.v1.disable_eager_execution()
-    for line in lines("shapes.txt") + lines("array_shapes.txt"):
+    for line in lines("shapes.txt") + lines("array_shapes.txt") + lines("state_shapes.txt"):
         try:
             got = infer(line)
         except Exception as error:  # a row that this script cannot express

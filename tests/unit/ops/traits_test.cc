@@ -1,8 +1,10 @@
 // The traits of each op of the catalogue, as a text in which reviewers see changes.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <limits>
 
+#include "core/op/same_bits.h"
 #include "core/ops/declare_all.h"
 #include "tests/support/expected_text.h"
 #include "tests/unit/ops/sketch.h"
@@ -18,6 +20,32 @@ TEST(Traits, AreThoseOfTheFile) {
     if (const std::string traits = op::TraitsText(*def); traits != "kernel") text += def->name + ": " + traits + "\n";
   }
   testing::ExpectFileText(WEIR_TEST_TABLES "/traits.txt", text);
+}
+
+TEST(Traits, F323_what_each_op_promises_is_that_of_the_file) {
+  std::string text =
+      "# When two runs of an op give equal bits (op::SameBits), of ops for which equal inputs are not enough;\n"
+      "# WEIR_UPDATE_EXPECTED=1 rewrites this file.\n";
+  for (const op::OpDef* def : Ops().All()) {
+    const op::SameBits promise = op::SameBitsOf(*def);
+    if (promise != op::SameBits::kAlways) text += fmt::format("{}: {}\n", def->name, op::Name(promise));
+  }
+  testing::ExpectFileText(WEIR_TEST_TABLES "/same_bits.txt", text);
+}
+
+TEST(Traits, F323_the_promise_follows_from_the_record) {
+  const auto of = [](std::string_view op) { return op::SameBitsOf(*Ops().Find(op)); };
+  for (const char* op : {"AddV2", "MatMul", "Sum", "StatelessRandomUniform", "CheckNumerics"}) {
+    EXPECT_EQ(of(op), op::SameBits::kAlways) << op;
+  }
+  for (const char* op : {"RandomUniform", "RandomShuffle", "Multinomial", "RandomShuffleQueueV2"}) {
+    EXPECT_EQ(of(op), op::SameBits::kSeeds) << op;
+  }
+  for (const char* op : {"ReadVariableOp", "ScatterAdd", "QueueDequeueV2", "ResourceApplyAdam", "RngReadAndSkip"}) {
+    EXPECT_EQ(of(op), Ops().Find(op)->MayDiffer() ? op::SameBits::kState : op::SameBits::kAlways) << op;
+  }
+  for (const char* op : {"If", "While", "PartitionedCall"}) EXPECT_EQ(of(op), op::SameBits::kFunctions) << op;
+  for (const char* op : {"ReadFile", "RestoreV2", "Timestamp"}) EXPECT_EQ(of(op), op::SameBits::kNever) << op;
 }
 
 Result<Tensor> Answer(std::string_view op, const PartialShape& shape, int index, DType type) {

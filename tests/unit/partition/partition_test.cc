@@ -34,8 +34,11 @@ struct Placed {
       placement.device_of.push_back(device.empty() ? -1 : device.back() - '0');
     }
   }
-  Result<std::vector<graph::Part>> Cut() const {
-    return Partition(request, step, placement, BetweenDevices(placement.devices.size(), 0));
+  Result<std::vector<graph::Part>> Cut(bool late = false, bool through_home = false) const {
+    Borders borders = BetweenDevices(placement.devices.size(), 0);
+    borders.late = late;
+    borders.through_home = through_home;
+    return Partition(request, step, placement, borders);
   }
 
   Result<graph::Definition> graph;
@@ -88,6 +91,62 @@ d1
   _retval_c_0_0 = _Retval(c) index=0
 )");
   EXPECT_TRUE(Verify(placed.step, placed.placement, *parts).ok());
+}
+
+TEST(Partition, ValuesBetweenOtherPartsMayGoThroughHome) {
+  const Placed placed({testing::Placeholder("x", PartialShape()), On(1, {"a", "Neg", {"x"}, kFloat}),
+                       On(2, {"b", "AddV2", {"a", "x", "^a"}, kFloat})},
+                      {"b"}, 3);
+  const auto parts = placed.Cut(false, true);
+  EXPECT_EQ(TextOf(parts), R"(d0
+  a/_1 = _Recv() tensor_name="edge_0_a" send_device="d1" recv_device="d0"
+  a/_2 = _Send(a/_1) tensor_name="edge_2_a" send_device="d0" recv_device="d2"
+  a/_6 = _Recv() tensor_name="edge_5_a" send_device="d1" recv_device="d0"
+  a/_7 = Identity(a/_6)
+  a/_8 = _Send(a/_7) tensor_name="edge_8_a" send_device="d0" recv_device="d2"
+d1
+  _arg_x_0_0 = _Arg() index=0
+  a = Neg(_arg_x_0_0)
+  a/_0 = _Send(a) tensor_name="edge_0_a" send_device="d1" recv_device="d0"
+  a/ctrl/_4 = Const(^a)
+  a/_5 = _Send(a/ctrl/_4) tensor_name="edge_5_a" send_device="d1" recv_device="d0"
+d2
+  a/_3 = _Recv() tensor_name="edge_2_a" send_device="d0" recv_device="d2"
+  a/_9 = _Recv() tensor_name="edge_8_a" send_device="d0" recv_device="d2"
+  a/_10 = Identity(a/_9)
+  _arg_x_0_0 = _Arg() index=0
+  b = AddV2(a/_3, _arg_x_0_0, ^a/_10)
+  _retval_b_0_0 = _Retval(b) index=0
+)");
+  EXPECT_TRUE(Verify(placed.step, placed.placement, *parts).ok());
+}
+
+TEST(Partition, F016_LateReceivesComeBeforeTheirFirstUsers) {
+  const Placed placed(
+      {testing::Placeholder("x", PartialShape()), On(0, {"a", "Neg", {"x"}, kFloat}),
+       On(1, {"b", "Exp", {"x"}, kFloat}), On(1, {"c", "Neg", {"b"}, kFloat}),
+       On(1, {"d", "AddV2", {"c", "a"}, kFloat}), On(1, {"e", "Mul", {"d", "a", "^a"}, kFloat})},
+      {"e"});
+  const auto parts = placed.Cut(true);
+  EXPECT_EQ(TextOf(parts), R"(d0
+  _arg_x_0_0 = _Arg() index=0
+  a = Neg(_arg_x_0_0)
+  a/_0 = _Send(a) tensor_name="edge_0_a" send_device="d0" recv_device="d1"
+  a/ctrl/_2 = Const(^a)
+  a/_3 = _Send(a/ctrl/_2) tensor_name="edge_3_a" send_device="d0" recv_device="d1"
+d1
+  _arg_x_0_0 = _Arg() index=0
+  b = Exp(_arg_x_0_0)
+  c = Neg(b)
+  a/_1 = _Recv(^b) tensor_name="edge_0_a" send_device="d0" recv_device="d1"
+  d = AddV2(c, a/_1)
+  a/_4 = _Recv(^c) tensor_name="edge_3_a" send_device="d0" recv_device="d1"
+  a/_5 = Identity(a/_4)
+  e = Mul(d, a/_1, ^a/_5)
+  _retval_e_0_0 = _Retval(e) index=0
+)");
+  EXPECT_TRUE(Verify(placed.step, placed.placement, *parts).ok());
+  EXPECT_EQ(TextOf(placed.Cut()).find("_Recv(^"), std::string::npos) << "by default they wait for nothing";
 }
 
 TEST(Partition, ControlEdgesCrossAsEmptyTensors) {
@@ -171,7 +230,7 @@ d1
   _cloop_12 = Switch(_cloop_5, goes_on/_9)
   _cloop_13 = NextIteration(_cloop_12:1)
   switch/_15 = _Recv(^_cloop_5) tensor_name="edge_14_switch" send_device="d0" recv_device="d1"
-  sum = AddV2(switch/_15, step/_7)
+  sum = AddV2(step/_7, switch/_15)
   sum/_16 = _Send(sum, ^_cloop_5) tensor_name="edge_16_sum" send_device="d1" recv_device="d0"
 )");
   EXPECT_TRUE(Verify(placed.step, placed.placement, *parts).ok());

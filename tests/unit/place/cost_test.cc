@@ -25,7 +25,7 @@ TEST_F(CostTest, F292_BigWorkGoesToTheFastDeviceSmallWorkStays) {
 }
 
 TEST_F(CostTest, F100_AnOpWithoutKernelThereIsNeverPutOnADevice) {
-  slots[1].declared = slots[2].declared = {.flops_per_ns = 1e9, .launch_ns = 0, .link_bytes_per_ns = 1e9};
+  slots[1].declared = slots[2].declared = {.flops_per_ns = 1e8, .launch_ns = 0, .link_bytes_per_ns = 1e8};
   for (const Algorithm algorithm : {Algorithm::kCostSim, Algorithm::kWhitePaper, Algorithm::kTf, Algorithm::kSingle}) {
     PlaceOptions options;
     options.algorithm = algorithm;
@@ -236,6 +236,33 @@ TEST_F(CostTest, F294_TheSummaryNamesDevicesReasonsAndPrediction) {
   EXPECT_NE(placed->summary.find("best single device"), std::string::npos) << placed->summary;
 }
 
+TEST_F(CostTest, F122_UnequalGpusGetUnequalWorkAndTheSlowestIsNamed) {
+  std::vector<testing::NodeLine> towers = {kX};
+  std::vector<std::string> fetches;
+  for (int i = 0; i < 4; ++i) {  // differ, so that they are not computed once for all
+    const std::string a = "a" + std::to_string(i), b = "b" + std::to_string(i);
+    op::AttrList attrs = kFloat;
+    attrs.push_back({"transpose_a", i % 2 == 1});
+    attrs.push_back({"transpose_b", i / 2 == 1});
+    towers.push_back({a, "MatMul", {"x", "x"}, attrs});
+    towers.push_back({b, "MatMul", {a, a}, kFloat});
+    fetches.push_back(b);
+  }
+  const auto on = [](const Explanation& placed, const char* device) {
+    return std::count_if(placed.nodes.begin(), placed.nodes.end(), [&](const NodeReport& node) {
+      return node.op == "MatMul" && DeviceOf(placed, node.name) == device;
+    });
+  };
+  slots[1].declared.flops_per_ns /= 16;
+  slots[2].declared.flops_per_ns /= 32;
+  const auto unequal = Explained(towers, fetches, 4096);
+  ASSERT_TRUE(unequal.ok()) << unequal.status().ToString();
+  EXPECT_EQ(on(*unequal, "GPU:0"), 5) << ToText(*unequal);
+  EXPECT_EQ(on(*unequal, "GPU:1"), 3) << ToText(*unequal);
+  EXPECT_NE(unequal->summary.find("; the step waits for GPU:1, busy for 330 ms (GPU:0 275 ms)"), std::string::npos)
+      << unequal->summary;
+}
+
 TEST_F(CostTest, NegativeAndNanCostsArePluginFaultsAndUnknown) {
   slots[1].declared.flops_per_ns = -5;
   slots[1].declared.link_bytes_per_ns = -1;
@@ -255,9 +282,13 @@ TEST_F(CostTest, NegativeAndNanCostsArePluginFaultsAndUnknown) {
   ASSERT_TRUE(placed.ok()) << placed.status().ToString();
   std::string warnings;
   for (const std::string& warning : placed->warnings) warnings += warning + "\n";
-  for (const char* what : {"plugin fault: /job:localhost/replica:0/task:0/device:GPU:0 (test_gpu): its profile has 32",
-                           "link of cost/1: -1 is no cost", "estimate of kernel Sigmoid (test.so): -1 is no cost",
-                           "estimate of kernel Tanh (test.so): nothing but NaN", "it counts as unknown"}) {
+  for (const char* what :
+       {"plugin fault: /job:localhost/replica:0/task:0/device:GPU:0 (test_gpu): its cost profile: "
+        "peak_flops_per_ns[",
+        "is -5, wanted 1e-06 to 1e+08", "([device.\"GPU:0\"] in the configuration replaces its figures)",
+        "link of cost/1: bandwidth", "is -1, wanted", "([link.\"GPU:0->CPU:0\"]",
+        "estimate of kernel Sigmoid (test.so): -1 is no cost", "estimate of kernel Tanh (test.so): nothing but NaN",
+        "it counts as unknown"}) {
     EXPECT_NE(warnings.find(what), std::string::npos) << what << "\n" << warnings;
   }
   for (const NodeReport& node : placed->nodes) {

@@ -97,7 +97,8 @@ TEST(ListScheduleTest, OptimisticCostsOfTheHandMadeChain) {
   problem.AddUse({value});
   problem.Seal();
   // From device 0 over the link to device 1: 20 + 5; from device 1: 5.
-  EXPECT_EQ(OptimisticCosts(problem), (std::vector<int64_t>{25, 5, 0, 0}));
+  const TaskTable costs = OptimisticCosts(problem);
+  EXPECT_EQ(costs.elements(), (std::vector<int64_t>{25, 5, 0, 0}));
 }
 
 /// A model with a variable, its reader and its update.

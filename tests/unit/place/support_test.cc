@@ -1,5 +1,8 @@
 // Devices whose kernels refuse operands, and ops that run on the host if a device has no kernel.
+#include <set>
+
 #include "core/device/error_record.h"
+#include "core/device/stand_in.h"
 #include "tests/unit/place/cost_fixture.h"
 
 namespace weir::place {
@@ -32,6 +35,36 @@ TEST_F(CostTest, SupportsIsCalledForRequestedDevicesToo) {
                            "the nearest request that can be met is '/device:CPU:0'", "allow_soft_placement = true"}) {
     EXPECT_NE(text.find(part), std::string::npos) << part << " in " << text;
   }
+}
+
+std::set<const weir_device*> asked_with;
+
+int32_t KeepHandle(const weir_prep_args* args, weir_error*) {
+  asked_with.insert(args->device);
+  return WEIR_OK;
+}
+
+TEST_F(CostTest, APluginNeverGetsTheHandleOfAnotherProcessesDevice) {
+  device::DeviceDescription far = device::Describe(*devices_.all()[1]);
+  far.info.name.task = 1;
+  devices_.Add(device::MakeStandIn(far));
+  const device::Device& stand_in = *devices_.all().back();
+  EXPECT_TRUE(stand_in.info().stand_in);
+  Register("Sqrt", "gpu").supports = KeepHandle;
+  records_.back().estimate = [](const weir_prep_args* args, const weir_profile*, weir_cost* cost, weir_error*) {
+    asked_with.insert(args->device);
+    cost->flops = 1e6;
+    return int32_t{WEIR_OK};
+  };
+  for (const char* device : {"/task:1/device:GPU:0", "/task:0/device:GPU:0", ""}) {
+    const auto placed = Explained({kX, {"s", "Sqrt", {"x"}, kFloat, device}}, {"s"}, 8);
+    ASSERT_TRUE(placed.ok()) << placed.status().ToString();
+  }
+  const Result<weir_device*> handle = devices_.all().back()->Open();
+  ASSERT_TRUE(handle.ok()) << handle.status().ToString();
+  EXPECT_FALSE(asked_with.contains(*handle));
+  EXPECT_TRUE(asked_with.contains(nullptr));
+  EXPECT_GT(asked_with.size(), 1u) << "devices of this process are asked with their handles";
 }
 
 TEST_F(CostTest, AKernelOfTheHostServesDevicesWithoutTheirOwn) {

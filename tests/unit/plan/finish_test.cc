@@ -120,7 +120,7 @@ TEST_F(FinishTest, DonatedMemoryIsMadeBeforeItsFirstUse) {
   const ValueId a = New();
   plan_.made.push_back({kHostSpace, 64, {tape_.StorageOf(a)}});
   tape_.StorageAt(a).home = Storage::Home::kMade;
-  tape_.StorageAt(a).made = 0;
+  tape_.StorageAt(a).made = MadeId(0);
   Kernel({});
   tape_.SetGuard(GuardId(1));
   KernelTo({}, a);

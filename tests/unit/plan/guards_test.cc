@@ -200,8 +200,8 @@ class LoopGuardsTest : public FindGuardsTest {
 
 TEST_F(LoopGuardsTest, ALoopWithOneCondIsStructured) {
   Loop({}, {"out"});
-  EXPECT_TRUE(guards_.structured[1]);
-  EXPECT_EQ(guards_.base[1], kAlways);
+  EXPECT_TRUE(guards_.structured[FrameId(1)]);
+  EXPECT_EQ(guards_.base[FrameId(1)], kAlways);
   EXPECT_EQ(Of("m"), kAlways);
   EXPECT_EQ(guards_.set.ExtraOutcome(Of("b"), kAlways), std::optional(true)) << "while the predicate holds";
   EXPECT_EQ(Of("n"), Of("b"));
@@ -210,8 +210,8 @@ TEST_F(LoopGuardsTest, ALoopWithOneCondIsStructured) {
 
 TEST_F(LoopGuardsTest, ALoopUnderAGuardEndsUnderIt) {
   Loop({{"after", "Exp", {"out"}, kFloat}}, {"after"}, true);
-  EXPECT_TRUE(guards_.structured[1]);
-  const GuardId base = guards_.base[1];
+  EXPECT_TRUE(guards_.structured[FrameId(1)]);
+  const GuardId base = guards_.base[FrameId(1)];
   EXPECT_NE(base, kAlways);
   EXPECT_EQ(Of("e"), base);
   EXPECT_EQ(guards_.outcome[Id("out")], base);
@@ -234,7 +234,7 @@ TEST_F(LoopGuardsTest, ASecondVariableOfAnotherGuardMakesTheLoopUnstructured) {
         {"s2", "Switch", {"m1", "go"}, kFloat},
         {"out1", "Exit", {"s2"}, kFloat}},
        {"out", "out1"});
-  EXPECT_FALSE(guards_.structured[1]);
+  EXPECT_FALSE(guards_.structured[FrameId(1)]);
   EXPECT_EQ(Of("m"), guards_.set.Of({RunCondition::Kind::kLive, Id("m")})) << "its liveness is tracked by the run";
 }
 

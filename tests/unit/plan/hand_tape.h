@@ -88,7 +88,7 @@ class HandTape : public ::testing::Test {
   /// Ends a loop that began at `first`; it repeats under guard 1.
   void Repeat(uint32_t first) {
     plan_.guard_count = std::max<size_t>(plan_.guard_count, 2);
-    tape_.AddLoop(first, static_cast<int>(tape_.shape().loops.size()));
+    tape_.AddLoop(first, FrameId(tape_.shape().loops.size()));
     const uint32_t jump = tape_.AddJump(GuardId(1), first);
     Emit(Opcode::kRepeat, {}, {}).detail = jump;
     plan_.has_loops = true;
@@ -100,15 +100,15 @@ class HandTape : public ::testing::Test {
     work_ = CutTasks(step_, instructions_of_, tape_.notes(), parallelism, tape_.shape(), plan_);
     std::string text = plan_.tier == Tier::kT2 ? "T2" : "T0";
     if (!work_.settled) text += "?";
-    for (size_t t = 0; t < plan_.tasks.size(); ++t) {
+    for (const TaskId t : plan_.tasks.indices()) {
       const Task& task = plan_.tasks[t];
-      text += fmt::format(" {}[{},{})", t, task.begin, task.end);
+      text += fmt::format(" {}[{},{})", t.number(), task.begin, task.end);
       if (task.blocking) text += "b";
       if (task.suspends) text += "s";
       if (task.inner > 0) text += fmt::format("loop [{},{})", task.body, task.repeat);
-      if (task.loop >= 0) text += fmt::format("in {}", task.loop);
+      if (task.loop.valid()) text += fmt::format("in {}", task.loop.number());
       for (uint32_t s = 0; s < task.successor_count; ++s) {
-        text += fmt::format("{}{}", s == 0 ? ">" : ",", plan_.successors[task.first_successor + s]);
+        text += fmt::format("{}{}", s == 0 ? ">" : ",", plan_.successors[task.first_successor + s].number());
       }
     }
     return text;
@@ -118,7 +118,7 @@ class HandTape : public ::testing::Test {
   graph::StepGraph step_;
   ExecutionPlan plan_;
   TapeBuilder tape_{plan_};
-  std::vector<Range> instructions_of_;
+  IndexedVector<graph::NodeId, Range> instructions_of_;
   TaskWork work_;
 };
 

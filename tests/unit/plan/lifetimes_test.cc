@@ -18,7 +18,9 @@ class LifetimesTest : public HandTape {
     std::string text = life.first < 0 ? "none" : fmt::format("{}-{}", life.first, life.last);
     if (!life.ordered) text += "?";
     if (life.endless) text += " endless";
-    if (!plan_.tasks.empty()) text += fmt::format(">{}", fmt::join(life.ends, ","));
+    if (plan_.tasks.empty()) return text;
+    text += ">";
+    for (const TaskId end : life.ends) text += fmt::format("{}{}", text.back() == '>' ? "" : ",", end.number());
     return text;
   }
 };
@@ -121,7 +123,7 @@ TEST_F(LifetimesTest, AValueWhoseWriterPrecedesNotAllUsersIsUnordered) {
   KernelTo({}, shared);
   ASSERT_EQ(Cut(), "T2? 0[0,1)>2 1[1,2) 2[2,3)");
   EXPECT_EQ(LifeOf(shared), "0-2>2");
-  plan_.tasks[0].successor_count = 0;  // as if nothing ordered the two writers
+  plan_.tasks[TaskId(0)].successor_count = 0;  // as if nothing ordered the two writers
   EXPECT_EQ(LifeOf(shared), "0-2?>0,2");
 }
 
@@ -163,6 +165,8 @@ TEST_F(LifetimesTest, OneEndsBeforeAnotherBeginsIfAllItsUsersDo) {
   EXPECT_FALSE(ended(a, apart));
 }
 
+std::vector<TaskId> Ids(std::initializer_list<int> numbers) { return {numbers.begin(), numbers.end()}; }
+
 class TaskOrderTest : public HandTape {
  protected:
   /// The pairs of tasks of which one precedes the other: "0<1 0<2".
@@ -171,7 +175,7 @@ class TaskOrderTest : public HandTape {
     std::string text;
     for (uint32_t a = 0; a < plan_.tasks.size(); ++a) {
       for (uint32_t b = 0; b < plan_.tasks.size(); ++b) {
-        if (a != b && order.Before(a, b)) text += fmt::format("{}{}<{}", text.empty() ? "" : " ", a, b);
+        if (a != b && order.Before(TaskId(a), TaskId(b))) text += fmt::format("{}{}<{}", text.empty() ? "" : " ", a, b);
       }
     }
     return text;
@@ -197,23 +201,23 @@ TEST_F(TaskOrderTest, TheLatestPrecedeNoneOfTheOthers) {
   ASSERT_EQ(plan_.tasks.size(), 0u);
   ASSERT_EQ(Cut(), "T2? 0[0,1)>1,2 1[1,2)>3 2[2,3)>3 3[3,4) 4[4,5)");
   const TaskOrder order(plan_);
-  EXPECT_EQ(order.Latest({0, 1, 2}), (std::vector<uint32_t>{1, 2}));
-  EXPECT_EQ(order.Latest({0, 3, 4}), (std::vector<uint32_t>{3, 4}));
-  EXPECT_EQ(order.Latest({}), std::vector<uint32_t>());
-  EXPECT_TRUE(order.AllBefore({0, 1, 2}, 3));
-  EXPECT_FALSE(order.AllBefore({0, 4}, 3));
-  EXPECT_TRUE(order.AllBefore({}, 0));
-  EXPECT_TRUE(order.Before(4, 4)) << "itself";
-  EXPECT_EQ(order.TaskOf(2), 2u);
+  EXPECT_EQ(order.Latest(Ids({0, 1, 2})), Ids({1, 2}));
+  EXPECT_EQ(order.Latest(Ids({0, 3, 4})), Ids({3, 4}));
+  EXPECT_EQ(order.Latest({}), Ids({}));
+  EXPECT_TRUE(order.AllBefore(Ids({0, 1, 2}), TaskId(3)));
+  EXPECT_FALSE(order.AllBefore(Ids({0, 4}), TaskId(3)));
+  EXPECT_TRUE(order.AllBefore({}, TaskId(0)));
+  EXPECT_TRUE(order.Before(TaskId(4), TaskId(4))) << "itself";
+  EXPECT_EQ(order.TaskOf(2), TaskId(2));
 }
 
 TEST_F(TaskOrderTest, APlanWithoutTasksIsOne) {
   Kernel({});
   Kernel({});
   const TaskOrder order(plan_);
-  EXPECT_EQ(order.TaskOf(0), 0u);
-  EXPECT_EQ(order.TaskOf(1), 0u);
-  EXPECT_TRUE(order.Before(0, 0));
+  EXPECT_EQ(order.TaskOf(0), TaskId(0));
+  EXPECT_EQ(order.TaskOf(1), TaskId(0));
+  EXPECT_TRUE(order.Before(TaskId(0), TaskId(0)));
 }
 
 }  // namespace

@@ -169,7 +169,7 @@ void MakeTasks(ExecutionPlan& plan, const std::set<std::pair<uint32_t, uint32_t>
     task.end = i + 1;
     task.first_successor = static_cast<uint32_t>(plan.successors.size());
     for (auto edge = edges.lower_bound({i, 0}); edge != edges.end() && edge->first == i; ++edge) {
-      plan.successors.push_back(edge->second);
+      plan.successors.emplace_back(edge->second);
       ++task.successor_count;
     }
     plan.tasks.push_back(task);
@@ -311,9 +311,9 @@ TEST(TaskOrder, IsExactWithRoomAndNeverWrongWithout) {
     size_t known = 0;
     for (uint32_t b = 0; b < 150; ++b) {
       for (uint32_t a = 0; a < b; ++a) {
-        ASSERT_EQ(exact.Before(a, b), tasks.before[a][b]) << a << " " << b;
-        ASSERT_FALSE(rough.Before(a, b) && !tasks.before[a][b]) << a << " " << b;
-        known += rough.Before(a, b) ? 1u : 0u;
+        ASSERT_EQ(exact.Before(TaskId(a), TaskId(b)), tasks.before[a][b]) << a << " " << b;
+        ASSERT_FALSE(rough.Before(TaskId(a), TaskId(b)) && !tasks.before[a][b]) << a << " " << b;
+        known += rough.Before(TaskId(a), TaskId(b)) ? 1u : 0u;
       }
     }
     EXPECT_GT(known, 0u);
@@ -355,8 +355,8 @@ TEST(LayOutArena, DonatedValuesLieOutsideTheArena) {
   ExecutionPlan plan = Assigning({});
   EXPECT_TRUE(plan.instructions[2].takes);
   ASSERT_EQ(plan.made.size(), 1u);
-  EXPECT_EQ(plan.made[0].bytes, 64u << 10);
-  EXPECT_EQ(plan.made[0].storages, (std::vector{StorageId(0), StorageId(1)}));
+  EXPECT_EQ(plan.made[MadeId(0)].bytes, 64u << 10);
+  EXPECT_EQ(plan.made[MadeId(0)].storages, (std::vector{StorageId(0), StorageId(1)}));
   EXPECT_EQ(plan.arena_bytes[kHostSpace], 0u);
   FinishTape({}, plan);
   ASSERT_EQ(plan.instructions.size(), 5u);

@@ -81,7 +81,7 @@ TEST_F(PrintTest, JumpsSayWhereAndWhen) {
 TEST_F(PrintTest, StacksAndDonatedMemoryHaveNumbers) {
   const ValueId made = New();
   tape_.StorageAt(made).home = Storage::Home::kMade;
-  tape_.StorageAt(made).made = 2;
+  tape_.StorageAt(made).made = MadeId(2);
   Emit(Opcode::kMake, {}, {}).detail = 2;
   Emit(Opcode::kStack, {}, {}).detail = 1;
   Emit(Opcode::kPush, {made}, {}).detail = 1;
@@ -114,7 +114,7 @@ TEST_F(PrintTest, LocksAreInTheOrderOfVariables) {
   tape_.SetLocks({{tape_.VariableOf(w), false}, {tape_.VariableOf(v), true}}, assign);
   plan_.instructions.back().serialized = true;
   for (VariableUse& use : plan_.variables) use.node = graph_->Find("n");
-  plan_.variables[1].choices = {0, 3};
+  plan_.variables[VariableId(1)].choices = {VariableId(0), VariableId(3)};
   EXPECT_EQ(Tape(), "0 assign %0 float[*] var0 %1 float[*] var1 locks var0, shared var1 serialized\n");
   EXPECT_NE(Text().find("var1 n <unknown> one of var0, var3\n"), std::string::npos) << Text();
 }

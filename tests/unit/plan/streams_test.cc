@@ -94,7 +94,7 @@ class StreamsTest : public ::testing::Test {
     names_.push_back("fetch");
   }
   void Repeat(uint32_t first) {
-    tape_.AddLoop(first, 1);
+    tape_.AddLoop(first, FrameId(1));
     const uint32_t jump = tape_.AddJump(GuardId(1), first);
     tape_.Emit(Opcode::kRepeat, {}, {}).detail = jump;
     names_.push_back("repeat");
@@ -103,7 +103,7 @@ class StreamsTest : public ::testing::Test {
   /// Plans the streams, and gives the tape as "k1@s0 +e0@s0 -e0@s1 -e0@host": kernels and copies with their stream,
   /// records and waits.
   std::string Planned() {
-    instructions_of_ = {{0, tape_.position()}};
+    instructions_of_.assign(1, {0, tape_.position()});
     PlanStreams(tape_.shape(), tape_.notes(), instructions_of_, plan_);
     std::string text;
     size_t next = 0;
@@ -139,7 +139,7 @@ class StreamsTest : public ::testing::Test {
   ExecutionPlan plan_;
   TapeBuilder tape_{plan_};
   std::vector<std::string> names_;
-  std::vector<Range> instructions_of_;
+  IndexedVector<graph::NodeId, Range> instructions_of_;
 };
 
 TEST_F(StreamsTest, ATapeOfTheHostHasNone) {

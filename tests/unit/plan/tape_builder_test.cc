@@ -105,11 +105,11 @@ TEST_F(TapeBuilderTest, AChoiceHasAShapeIfAllInputsHaveThatShape) {
 
 TEST_F(TapeBuilderTest, AVariableWithoutAResourceIsAReferenceCell) {
   VariableUse cell;
-  cell.choices = {0, 1};
+  cell.choices = {VariableId(0), VariableId(1)};
   const ValueId value = tape_.AddVariable(std::move(cell), Value(), kHostSpace);
   EXPECT_TRUE(tape_.IsVariable(value));
   EXPECT_TRUE(tape_.IsPlace(value));
-  EXPECT_EQ(tape_.VariableOf(value), 0);
+  EXPECT_EQ(tape_.VariableOf(value), VariableId(0));
   EXPECT_FALSE(tape_.IsVariable(tape_.NewScalar(DType::kFloat, Placing::kPlanned)));
 }
 
@@ -132,27 +132,26 @@ TEST_F(TapeBuilderTest, LocksOfOneVariableAreTakenOnceAndExclusivelyIfOneIs) {
   tape_.AddVariable(use, Value(), kHostSpace);
   tape_.AddVariable(use, Value(), kHostSpace);  // named twice
   Instruction& instruction = tape_.Emit(Opcode::kAssign, {}, {});
-  tape_.SetLocks({{0, false}, {1, true}}, instruction);
+  tape_.SetLocks({{VariableId(0), false}, {VariableId(1), true}}, instruction);
   ASSERT_EQ(plan_.LocksOf(instruction).size(), 1u);
   EXPECT_TRUE(plan_.LocksOf(instruction)[0].exclusive);
 }
 
 TEST_F(TapeBuilderTest, LocksAreSortedByAddressAndThoseOfCellsComeFirst) {
-  std::vector<VariableUse> uses(3);
-  uses[0].variable = std::make_shared<runtime::Variable>();
-  uses[2].variable = std::make_shared<runtime::Variable>();
-  std::vector<Lock> locks = {{0, false}, {2, true}, {1, true}};
+  IndexedVector<VariableId, VariableUse> uses(3);
+  uses[VariableId(0)].variable = std::make_shared<runtime::Variable>();
+  uses[VariableId(2)].variable = std::make_shared<runtime::Variable>();
+  std::vector<Lock> locks = {{VariableId(0), false}, {VariableId(2), true}, {VariableId(1), true}};
   SortLocks(uses, locks);
   ASSERT_EQ(locks.size(), 3u);
-  EXPECT_EQ(locks[0].variable, 1) << "a cell has no address yet";
-  EXPECT_LT(uses[static_cast<size_t>(locks[1].variable)].variable.get(),
-            uses[static_cast<size_t>(locks[2].variable)].variable.get())
+  EXPECT_EQ(locks[0].variable, VariableId(1)) << "a cell has no address yet";
+  EXPECT_LT(uses[locks[1].variable].variable.get(), uses[locks[2].variable].variable.get())
       << "all steps take them in one order";
 }
 
 TEST_F(TapeBuilderTest, TwoCellsMayStandForOneVariableSoBothAreLocked) {
-  std::vector<VariableUse> uses(2);
-  std::vector<Lock> locks = {{0, false}, {1, false}};
+  IndexedVector<VariableId, VariableUse> uses(2);
+  std::vector<Lock> locks = {{VariableId(0), false}, {VariableId(1), false}};
   SortLocks(uses, locks);
   EXPECT_EQ(locks.size(), 2u);
 }
@@ -202,7 +201,7 @@ TEST_F(TapeBuilderTest, JumpsAndLoopsHavePositions) {
   tape_.Emit(Opcode::kSkip, {}, {}).detail = skip;
   const uint32_t first = tape_.position();
   tape_.Emit(Opcode::kMove, {}, {});
-  tape_.AddLoop(first, 3);
+  tape_.AddLoop(first, FrameId(3));
   tape_.Emit(Opcode::kRepeat, {}, {}).detail = tape_.AddJump(GuardId(1), first);
   tape_.SetTarget(skip, tape_.position());
   ASSERT_EQ(plan_.jumps.size(), 2u);
@@ -212,7 +211,7 @@ TEST_F(TapeBuilderTest, JumpsAndLoopsHavePositions) {
   ASSERT_EQ(tape_.shape().loops.size(), 1u);
   EXPECT_EQ(tape_.shape().loops[0].first, 2u);
   EXPECT_EQ(tape_.shape().loops[0].last, 3u) << "the position of its kRepeat";
-  EXPECT_EQ(tape_.shape().loops[0].frame, 3);
+  EXPECT_EQ(tape_.shape().loops[0].frame, FrameId(3));
 }
 
 }  // namespace

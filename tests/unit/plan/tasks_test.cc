@@ -33,8 +33,8 @@ TEST_F(CutTasksTest, WhatForksAndJoinsHasEdges) {
   Kernel({b, c});
   Kernel({});
   EXPECT_EQ(Cut(), "T2? 0[0,1)>1,2 1[1,2)>3 2[2,3)>3 3[3,4) 4[4,5)");
-  EXPECT_EQ(plan_.tasks[3].predecessors, 2);
-  EXPECT_EQ(plan_.tasks[0].predecessors, 0);
+  EXPECT_EQ(plan_.tasks[TaskId(3)].predecessors, 2);
+  EXPECT_EQ(plan_.tasks[TaskId(0)].predecessors, 0);
 }
 
 TEST_F(CutTasksTest, AnotherReaderOfAChainThatWaitsForItsEndJoinsNothing) {
@@ -203,6 +203,45 @@ TEST_F(CutTasksTest, ALoopWithAnOpThatWaitsIsCutForOneThread) {
   Repeat(first);
   EXPECT_EQ(Cut(1), "T2 0[0,3)loop [0,2) 1[0,2)sin 0");
   EXPECT_TRUE(work_.loops[0].blocks);
+}
+
+TEST_F(CutTasksTest, ALoopBehindAChainIsTheTaskOfItsBody) {
+  ValueId x = Fed();
+  for (int i = 0; i < 2; ++i) x = Kernel({x});
+  const uint32_t first = tape_.position();
+  const ValueId a = Kernel({x}, 150), b = Kernel({x}, 150);
+  Kernel({a, b}, 10);
+  Repeat(first);
+  EXPECT_EQ(Cut(), "T2? 0[0,2)>1 1[2,6)loop [2,5) 2[2,3)in 1>4 3[3,4)in 1>4 4[4,5)in 1")
+      << "the chain is one task now, and the loop has another number";
+  EXPECT_EQ(plan_.tasks[TaskId(1)].inner, 3u);
+  EXPECT_DOUBLE_EQ(plan_.critical_ns, 360e3);
+}
+
+TEST_F(CutTasksTest, ALoopInsideALoopIsATaskOfItsBody) {
+  const ValueId x = Fed();
+  Kernel({x}, 150);
+  for (int i = 0; i < 2; ++i) Kernel({x}, 150);
+  Repeat(1);
+  Repeat(0);
+  EXPECT_EQ(Cut(), "T2? 0[0,5)loop [0,4) 1[0,1)in 0 2[1,4)loop [1,3)in 0 3[1,2)in 2 4[2,3)in 2");
+  EXPECT_EQ(plan_.tasks[TaskId(0)].inner, 2u);
+  EXPECT_EQ(plan_.tasks[TaskId(2)].inner, 2u);
+  EXPECT_DOUBLE_EQ(plan_.critical_ns, 150e3) << "all that is in one iteration runs at once";
+}
+
+TEST_F(CutTasksTest, ALockOfACellIsOneOfEachOfItsChoices) {
+  const std::vector<ValueId> variables = {Variable(), Variable(), Variable()};
+  VariableUse cell;
+  cell.choices = {tape_.VariableOf(variables[0]), tape_.VariableOf(variables[1])};
+  const ValueId chosen = tape_.AddVariable(std::move(cell), tape_.ValueAt(variables[0]), kHostSpace);
+  const auto writes = [this](ValueId variable) {
+    Instruction& kernel = Emit(Opcode::kLockedKernel, {variable}, {New()}, {.ns = 100e3});
+    tape_.SetLocks({{tape_.VariableOf(variable), true}}, kernel);
+  };
+  writes(chosen);
+  for (const ValueId variable : variables) writes(variable);
+  EXPECT_EQ(Cut(), "T2? 0[0,1)>1,2 1[1,2) 2[2,3) 3[3,4)") << "the third is no choice";
 }
 
 TEST_F(CutTasksTest, KernelsThatChangeTheirStateAreNoted) {

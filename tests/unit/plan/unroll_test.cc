@@ -65,7 +65,7 @@ class UnrollTest : public ::testing::Test {
       if (step_.node(id).name() == name) node_ns_[id] = ns;
     }
   }
-  double Share(int64_t copies) const { return CriticalShare(step_, 1, copies, node_ns_); }
+  double Share(int64_t copies) const { return CriticalShare(step_, FrameId(1), copies, node_ns_); }
 
   std::unique_ptr<graph::Definition> graph_;
   graph::StepGraph step_;
@@ -108,13 +108,13 @@ TEST_F(UnrollTest, CallsOfAStatefulOpKeepTheirOrder) {
 
 TEST_F(UnrollTest, TheLimitIsThatOfTheEnterNodes) {
   Make(kIndependent, 3);
-  EXPECT_EQ(MostIterations(step_, 1), 3);
+  EXPECT_EQ(MostIterations(step_, FrameId(1)), 3);
 }
 
 TEST_F(UnrollTest, CopiesChainAndTheExitsMerge) {
   Make(kIndependent, 4);
-  const graph::Placement placement{{"/device:CPU:0"}, std::vector<int>(step_.nodes.size(), 0)};
-  const Result<PlacedStep> unrolled = Unroll(step_, placement, {}, 1, 3);
+  const graph::Placement placement{{"/device:CPU:0"}, IndexedVector<graph::NodeId, int>(step_.nodes.size(), 0)};
+  const Result<PlacedStep> unrolled = Unroll(step_, placement, {}, FrameId(1), 3);
   ASSERT_TRUE(unrolled.ok()) << unrolled.status().ToString();
   EXPECT_TRUE(graph::Verify(unrolled->step).ok()) << graph::Verify(unrolled->step).ToString();
   EXPECT_EQ(unrolled->placement.device_of.size(), unrolled->step.nodes.size());
@@ -133,7 +133,7 @@ TEST_F(UnrollTest, AFetchFromInsideAllowsOneIteration) {
   for (const graph::NodeId id : node_ns_.indices()) {
     if (step_.node(id).name() == "work") step_.fetches.push_back({id, 0});
   }
-  EXPECT_EQ(MostIterations(step_, 1), 1) << "which iteration's value would it be?";
+  EXPECT_EQ(MostIterations(step_, FrameId(1)), 1) << "which iteration's value would it be?";
 }
 
 TEST_F(UnrollTest, AReadPositionOfAMergeAllowsOneIteration) {
@@ -144,7 +144,7 @@ TEST_F(UnrollTest, AReadPositionOfAMergeAllowsOneIteration) {
       if (step_.node(merge).name() == "mi") step_.nodes[static_cast<size_t>(id)].inputs[0] = {merge, 1};
     }
   }
-  EXPECT_EQ(MostIterations(step_, 1), 1);
+  EXPECT_EQ(MostIterations(step_, FrameId(1)), 1);
 }
 
 TEST_F(UnrollTest, AnExitOfAnythingButASwitchAllowsOneIteration) {
@@ -155,19 +155,19 @@ TEST_F(UnrollTest, AnExitOfAnythingButASwitchAllowsOneIteration) {
       if (step_.node(other).name() == "bv") step_.nodes[static_cast<size_t>(id)].inputs[0] = {other, 0};
     }
   }
-  EXPECT_EQ(MostIterations(step_, 1), 1);
+  EXPECT_EQ(MostIterations(step_, FrameId(1)), 1);
 }
 
 TEST_F(UnrollTest, TheNodesOfTheLoopAreCounted) {
   Make(kIndependent, 10);
   size_t repeated = 0;
   for (const graph::StepNode& node : step_.nodes) {
-    const bool inside = node.kind == graph::StepNode::Kind::kOp && node.frame == 1;
+    const bool inside = node.kind == graph::StepNode::Kind::kOp && node.frame == FrameId(1);
     const graph::Flow flow = inside ? graph::FlowOf(node) : graph::Flow::kEnter;
     repeated += flow != graph::Flow::kEnter && flow != graph::Flow::kExit ? 1 : 0;
   }
   EXPECT_GT(repeated, 10u);
-  EXPECT_EQ(NodesInside(step_, 1), repeated) << "what enters and leaves is not repeated";
+  EXPECT_EQ(NodesInside(step_, FrameId(1)), repeated) << "what enters and leaves is not repeated";
 }
 
 TEST_F(UnrollTest, TheCounterRunsBesideTheWork) {
@@ -180,8 +180,8 @@ TEST_F(UnrollTest, TheCounterRunsBesideTheWork) {
 
 TEST_F(UnrollTest, CopiesReadTheNextValuesOfThoseBefore) {
   Make(kIndependent, 4);
-  const graph::Placement placement{{"/device:CPU:0"}, std::vector<int>(step_.nodes.size(), 0)};
-  const Result<PlacedStep> unrolled = Unroll(step_, placement, {}, 1, 2);
+  const graph::Placement placement{{"/device:CPU:0"}, IndexedVector<graph::NodeId, int>(step_.nodes.size(), 0)};
+  const Result<PlacedStep> unrolled = Unroll(step_, placement, {}, FrameId(1), 2);
   ASSERT_TRUE(unrolled.ok()) << unrolled.status().ToString();
   const graph::StepGraph& step = unrolled->step;
   std::vector<graph::NodeId> adds;

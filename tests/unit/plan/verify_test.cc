@@ -30,11 +30,11 @@ class VerifyTest : public ::testing::Test {
     tape.Emit(Opcode::kMove, {x}, {y});
     plan_.jumps.push_back({GuardId(1), 2});
     plan_.tasks.resize(2);
-    plan_.tasks[0].end = 1;
-    plan_.tasks[0].successor_count = 1;
-    plan_.tasks[1].begin = 1;
-    plan_.tasks[1].end = 2;
-    plan_.successors = {1};
+    plan_.tasks[TaskId(0)].end = 1;
+    plan_.tasks[TaskId(0)].successor_count = 1;
+    plan_.tasks[TaskId(1)].begin = 1;
+    plan_.tasks[TaskId(1)].end = 2;
+    plan_.successors = {TaskId(1)};
   }
 
   /// The message for a plan with one change.
@@ -95,7 +95,7 @@ TEST_F(VerifyTest, JumpsStayOnTheTape) {
 
 TEST_F(VerifyTest, LocksAreOfVariables) {
   EXPECT_EQ(After([](ExecutionPlan& plan) {
-              plan.lock_lists = {{{0, true}}};
+              plan.lock_lists = {{{VariableId(0), true}}};
               plan.instructions[1].locks = LockListId(0);
             }),
             "instruction 1: it locks no variable");
@@ -122,10 +122,12 @@ TEST_F(VerifyTest, DevicesMemoriesAndStreamsAreInTheirTables) {
 }
 
 TEST_F(VerifyTest, TasksFollowEachOtherAlongTheTape) {
-  EXPECT_EQ(After([](ExecutionPlan& plan) { plan.successors = {0}; }), "task 0: an edge does not lead along the tape");
-  EXPECT_EQ(After([](ExecutionPlan& plan) { plan.tasks[1].loop = 0; }), "task 0: an edge leads to another body");
-  EXPECT_EQ(After([](ExecutionPlan& plan) { plan.tasks[1].end = 3; }), "task 1: it has no instructions");
-  EXPECT_EQ(After([](ExecutionPlan& plan) { plan.tasks[0].successor_count = 2; }),
+  EXPECT_EQ(After([](ExecutionPlan& plan) { plan.successors = {TaskId(0)}; }),
+            "task 0: an edge does not lead along the tape");
+  EXPECT_EQ(After([](ExecutionPlan& plan) { plan.tasks[TaskId(1)].loop = TaskId(0); }),
+            "task 0: an edge leads to another body");
+  EXPECT_EQ(After([](ExecutionPlan& plan) { plan.tasks[TaskId(1)].end = 3; }), "task 1: it has no instructions");
+  EXPECT_EQ(After([](ExecutionPlan& plan) { plan.tasks[TaskId(0)].successor_count = 2; }),
             "task 0: its successors are beyond the table");
 }
 

@@ -111,7 +111,7 @@ class RandomLoop {
 
 TEST(Overlap, F392_GivesTheBitsOfOneIterationAfterTheOther) {
   const std::vector<std::string> fetches = {"a_x:0", "b_x:0", "c_x:0", "i_x:0"};
-  for (uint32_t seed = 1; seed <= 25; ++seed) {
+  for (uint32_t seed = 1; seed <= (WEIR_SANITIZER_KIND == 0 ? 25 : 6); ++seed) {
     for (const int32_t rounds : {0, 1, 3, 6}) {
       std::vector<Tensor> wanted;
       for (const auto& [parallel, inter_op] : {std::pair(1, 1), std::pair(10, 4), std::pair(2, 4), std::pair(3, 2)}) {

@@ -8,6 +8,7 @@
 #include "core/plugin/module.h"
 #include "core/plugin/note.h"
 #include "sdk/abi/compiler.h"
+#include "sdk/abi/frontdoor.h"
 #include "tools/weir/check/recorder.h"
 #include "tools/weir/check/stages.h"
 #include "tools/weir/check/subject.h"
@@ -58,12 +59,16 @@ Status CheckInterfaces(const Subject& subject, const plugin::PluginNote& note) {
   if ((note.kinds & WEIR_KIND_COMPILER) != 0 && get(WEIR_COMPILER_INTERFACE) == nullptr) {
     return InvalidArgument("the note lists a compiler, but there is no {}", WEIR_COMPILER_INTERFACE);
   }
+  if ((note.kinds & WEIR_KIND_FRONT_DOOR) != 0 && get(WEIR_FRONT_DOOR_INTERFACE) == nullptr) {
+    return InvalidArgument("the note lists a front door, but there is no {}", WEIR_FRONT_DOOR_INTERFACE);
+  }
   for (const std::string_view id :
        {std::string_view("no-such-thing/1"), std::string_view("device/99"), std::string_view()}) {
     if (get(id) != nullptr) return InvalidArgument("get_interface('{}') returns a table", id);
   }
   for (const std::string_view id :
-       {WEIR_DEVICE_INTERFACE, WEIR_KERNELS_INTERFACE, WEIR_COST_INTERFACE, WEIR_COMPILER_INTERFACE}) {
+       {WEIR_DEVICE_INTERFACE, WEIR_KERNELS_INTERFACE, WEIR_COST_INTERFACE, WEIR_COMPILER_INTERFACE,
+        WEIR_FRONT_DOOR_INTERFACE}) {
     if (get(id) != get(id)) return InvalidArgument("two calls of get_interface('{}') differ", id);
   }
   return {};
@@ -124,16 +129,17 @@ struct LongerHost {
   void* later[16];
 };
 
-Status StartOnNewerHost(const std::string& path) {
+Status StartOnNewerHost(const Target& target) {
   static LongerHost longer;
   longer.host = WatchingHost();
   longer.host.struct_size = sizeof(longer);
   longer.host.abi_minor = WEIR_ABI_MINOR + 1;
   std::memset(longer.later, 0xee, sizeof(longer.later));
-  WEIR_ASSIGN(const Subject subject, Subject::Load(path));
+  WEIR_ASSIGN(const Subject subject, Subject::Load(target.path));
   const weir_plugin* table = subject.query()(WEIR_ABI_MAJOR, WEIR_ABI_MINOR + 1);
   if (table == nullptr) return InvalidArgument("it refuses ABI {}.{}", WEIR_ABI_MAJOR, WEIR_ABI_MINOR + 1);
-  const std::vector<weir_opt> options = plugin::DefaultOptions(*table);
+  WEIR_ASSIGN(const auto resolved, plugin::PluginOptions::Resolve(*table, *target.config));
+  const std::vector<weir_opt> options = resolved->View();
   return kernel::CallPlugin(
       "init", [&](weir_error* error) { return table->init(&longer.host, options.data(), options.size(), error); });
 }
@@ -158,7 +164,7 @@ std::vector<RuleResult> AbiStage(const Target& target) {
   });
   const auto started = [&](std::string_view rule, Finding (*body)(const Subject&)) {
     const std::vector<RuleResult> more = RunInChild(rule, target.time_limit_ms, [&](Recorder& recorder) {
-      const Result<Subject> subject = Subject::Start(target.path);
+      const Result<Subject> subject = Subject::Start(target);
       recorder.Try(rule, [&] { return subject.ok() ? body(*subject) : Finding::Skip("it does not start"); });
     });
     results.insert(results.end(), more.begin(), more.end());
@@ -166,7 +172,7 @@ std::vector<RuleResult> AbiStage(const Target& target) {
   started("WEIR-ABI-05", TryNullRecord);
   started("WEIR-ABI-06", TrySmallBuffer);
   const std::vector<RuleResult> newer = RunInChild("WEIR-ABI-07", target.time_limit_ms, [&](Recorder& recorder) {
-    recorder.Try("WEIR-ABI-07", [&] { return StartOnNewerHost(target.path); });
+    recorder.Try("WEIR-ABI-07", [&] { return StartOnNewerHost(target); });
   });
   results.insert(results.end(), newer.begin(), newer.end());
   return results;

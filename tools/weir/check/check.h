@@ -8,19 +8,21 @@
 #include <vector>
 
 #include "core/base/status.h"
+#include "core/config/config.h"
 #include "core/op/registry.h"
 
 namespace weir::check {
 
-enum class Verdict { kPass, kFail, kSkip };
-/// "pass", "fail", "skip".
+/// kWarn: nothing that the plugin alone can mend, or nothing that harms; the check passes.
+enum class Verdict { kPass, kFail, kWarn, kSkip };
+/// "pass", "fail", "warn", "skip".
 std::string_view Name(Verdict verdict);
 
 /// The result of one rule. A rule may occur more than once in a stage.
 struct RuleResult {
   std::string id;  // WEIR-MEM-02
   Verdict verdict = Verdict::kPass;
-  std::string message;  // why it failed or was skipped
+  std::string message;  // why it failed, warns or was skipped
 };
 
 struct StageResult {
@@ -36,15 +38,21 @@ struct Rule {
 };
 std::span<const Rule> Rules();
 
-/// The stages in order: static, load, abi, lifecycle, options, memory, streams, kernels, compiler.
+/// The stages in order: static, load, abi, lifecycle, options, memory, streams, kernels, values, order, gradients,
+/// costs, compiler.
 std::span<const std::string_view> StageNames();
 
 struct CheckOptions {
   std::string plugin;                // path of the file
   std::vector<std::string> stages;   // empty = all
-  int time_limit_ms = 30000;         // for each child process
-  std::vector<std::string> folders;  // folders of device plugins for a kernel set, besides the plugin's own folder
+  int time_limit_ms = 30000;         // for a rule, or what a rule notes that it tries
+  std::vector<std::string> folders;  // folders of device plugins and the CPU's kernels, besides the plugin's own
+  std::string cases;                 // the folder of op cases; empty = UsualCases()
+  config::Config config;             // gives the options of plugins, and settings of sessions
 };
+
+/// `../share/weir/op_cases` relative to the running command's folder.
+std::string UsualCases();
 
 /// Checks one file. NotFound for a file that does not exist, InvalidArgument for an unknown stage (nearest names).
 /// Forks, so the process must have a single thread. Standard output and error of the children are discarded.

@@ -97,8 +97,8 @@ Result<Claims> ClaimsOf(const weir_compiler_api* api, const Region& region) {
   const RegionView view(region);
   const compile::Target target = TrialTarget();
   const weir_compile_target at = target.View();
-  WEIR_TRY(
-      CallPlugin("claim", [&](weir_error* error) { return api->claim(&at, view.get(), &Seen::Emit, &seen, error); }));
+  const auto claim = region.loop ? api->claim_loop : api->claim;
+  WEIR_TRY(CallPlugin("claim", [&](weir_error* error) { return claim(&at, view.get(), &Seen::Emit, &seen, error); }));
   WEIR_TRY(seen.fault);
   return std::move(seen.claims);
 }
@@ -361,6 +361,53 @@ Status CheckRefusals(const kernel::CompilerEntry& entry) {
   return cancelled.status().Prepend("a cancelled compilation: ");
 }
 
+/// do x = x + step while (x < limit), at most `most` times in a call.
+Region TrialLoop(uint64_t most) {
+  const RegionValue number{DType::kFloat, Shape(), Tensor()};
+  Region region;
+  region.inputs = {number, number, number};  // x, limit, step
+  region.nodes.push_back({"Less", {0, 1}, {{"T", DType::kFloat}}, {}, {DType::kBool, Shape(), Tensor()}, 1000});
+  region.nodes.push_back({"AddV2", {0, 2}, {{"T", DType::kFloat}}, {}, number, 1000});
+  region.outputs = {0};
+  region.loop = compile::RegionLoop{{4}, 3, most};
+  return region;
+}
+
+Finding CheckLoops(const kernel::CompilerEntry& entry) {
+  if (!kernel::TakesLoops(entry.api)) return Finding::Skip("it is shown no loops");
+  constexpr uint64_t kMost = 10;
+  const Region region = TrialLoop(kMost);
+  WEIR_ASSIGN(const Claims claims, ClaimsOf(entry.api, region));
+  if (claims.empty()) return Finding::Skip("it claims nothing of the trial's loop");
+  if (claims != Claims{{0, 1}}) return Status(Internal("it does not claim a loop once with all its nodes"));
+  WEIR_ASSIGN(const std::shared_ptr<const Executable> executable, CompileRegion(entry, region));
+  for (const float limit : {1.0f, 0.5f, 4.0f, 10.0f, 10.5f, 300.0f}) {
+    float variables[] = {0, limit, 1}, end = -1, wanted = 0;
+    uint64_t made = 0;
+    do ++wanted;
+    while (wanted < limit && ++made < kMost);
+    const weir_shape scalar{};
+    std::vector<weir_reg> regs;
+    for (float* number : {&variables[0], &variables[1], &variables[2], &end}) {
+      regs.push_back({reinterpret_cast<uint64_t>(number), 0, &scalar, WEIR_FLOAT32, 0});
+    }
+    std::vector<std::byte> scratch(executable->scratch_bytes() + executable->scratch_alignment());
+    const uint64_t mask = executable->scratch_alignment() - 1;
+    regs.push_back({(reinterpret_cast<uint64_t>(scratch.data()) + mask) & ~mask, 0, nullptr, WEIR_UINT8, 0});
+    weir_env env{};
+    env.struct_size = sizeof env;
+    env.tile_end = executable->tiles();
+    if (const int32_t code = executable->Run(regs.data(), &env); code != WEIR_OK) {
+      return Status(Internal("execute of a loop returns {}", code));
+    }
+    if (end != wanted) {
+      return Status(
+          Internal("a loop from 0 to {}, {} iterations at most, ends at {}, wanted {}", limit, kMost, end, wanted));
+    }
+  }
+  return Status();
+}
+
 void TryExecutables(Recorder& recorder, const kernel::CompilerEntry& entry,
                     const std::vector<TrialCompilation>& compiled) {
   const auto each = [&](auto&& check) -> Finding {
@@ -395,7 +442,7 @@ std::vector<RuleResult> CompilerStage(const Target& target) {
     entry.plugin = "subject";
     bool compiles = false;
     const bool started = recorder.Try("WEIR-COMP-00", [&]() -> Finding {
-      WEIR_ASSIGN(const Subject subject, Subject::Start(target.path));
+      WEIR_ASSIGN(const Subject subject, Subject::Start(target));
       entry.api = subject.Interface<weir_compiler_api>(WEIR_COMPILER_INTERFACE);
       if (entry.api == nullptr) return Finding::Skip("it brings no compiler");
       if (!kernel::IsComplete(entry.api))
@@ -415,6 +462,7 @@ std::vector<RuleResult> CompilerStage(const Target& target) {
       TryExecutables(recorder, entry, *compiled);
     }
     recorder.Try("WEIR-COMP-07", [&] { return CheckRefusals(entry); });
+    recorder.Try("WEIR-COMP-08", [&] { return CheckLoops(entry); });
   });
 }
 

@@ -69,8 +69,10 @@ std::vector<DType> Preferred(DTypeSet set) {
   return types;
 }
 
+using Random = std::minstd_rand;  // cheap to make, one for every search
+
 // Finite values without zero (divisors); integers are small enough to be indices.
-void Fill(Tensor& tensor, bool index, std::mt19937& random) {
+void Fill(Tensor& tensor, bool index, Random& random) {
   const DType t = tensor.dtype();
   if (t == DType::kString) {
     for (std::string& text : tensor.mutable_as<std::string>())
@@ -239,12 +241,20 @@ class TrialSearch {
   }
 
  private:
+  // Attributes that the op accepts, for data of one shape.
+  struct Node {
+    op::AttrList attrs;
+    op::Signature signature;
+  };
+
   bool TryShape(const std::vector<int64_t>& dims, const std::function<bool(const KernelTrial&)>& try_it) {
+    const std::optional<Node> node = NodeFor(dims);
+    if (!node) return false;
     for (const std::vector<Pattern>& patterns : kPatterns) {
       for (int combination = 0; combination < 64; ++combination) {
         has_ints_ = false;
         data_inputs_ = 0;
-        const std::unique_ptr<KernelTrial> trial = Make(dims, patterns, combination);
+        const std::unique_ptr<KernelTrial> trial = Make(*node, dims, patterns, combination);
         if (trial != nullptr && try_it(*trial)) return true;
         if (combination + 1 >= Combinations()) break;
       }
@@ -283,18 +293,26 @@ class TrialSearch {
     return std::nullopt;
   }
 
-  std::unique_ptr<KernelTrial> Make(const std::vector<int64_t>& dims, const std::vector<Pattern>& patterns,
-                                    int combination) {
-    op::AttrList attrs;
+  std::optional<Node> NodeFor(const std::vector<int64_t>& dims) const {
+    Node node;
     for (const op::AttrDef& attr : def_.attrs) {
-      if (std::optional<op::AttrValue> value = ValueFor(attr, dims)) attrs.emplace_back(attr.name, std::move(*value));
+      if (std::optional<op::AttrValue> value = ValueFor(attr, dims)) {
+        node.attrs.emplace_back(attr.name, std::move(*value));
+      }
     }
-    auto trial = std::make_unique<KernelTrial>(def_, std::move(attrs));
-    const op::AttrView& view = trial->node_.attrs;
-    if (!op::Validate(view).ok()) return nullptr;
-    const Result<op::Signature> signature = op::Expand(view);
-    if (!signature.ok() || !AddInputs(*signature, dims, patterns, combination, *trial)) return nullptr;
-    return InferOutputs(*signature, *trial) ? std::move(trial) : nullptr;
+    const op::AttrView view(def_, node.attrs);
+    if (!op::Validate(view).ok()) return std::nullopt;
+    Result<op::Signature> signature = op::Expand(view);
+    if (!signature.ok()) return std::nullopt;
+    node.signature = std::move(*signature);
+    return node;
+  }
+
+  std::unique_ptr<KernelTrial> Make(const Node& node, const std::vector<int64_t>& dims,
+                                    const std::vector<Pattern>& patterns, int combination) {
+    auto trial = std::make_unique<KernelTrial>(def_, node.attrs);
+    if (!AddInputs(node.signature, dims, patterns, combination, *trial)) return nullptr;
+    return InferOutputs(node.signature, *trial) ? std::move(trial) : nullptr;
   }
 
   bool AddInputs(const op::Signature& signature, const std::vector<int64_t>& dims, const std::vector<Pattern>& patterns,
@@ -381,7 +399,7 @@ class TrialSearch {
   const op::OpDef& def_;
   const weir_kernel& record_;
   DType first_;
-  std::mt19937 random_{7};
+  Random random_{7};
   bool has_ints_ = false;
   int data_inputs_ = 0;
 };

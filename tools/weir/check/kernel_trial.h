@@ -26,6 +26,7 @@ class KernelTrial {
   KernelTrial& operator=(const KernelTrial&) = delete;
 
   const weir_node& node() const { return node_; }
+  const op::AttrList& attrs() const { return attrs_; }
   const std::vector<Tensor>& values() const { return values_; }
   const std::vector<kernel::OperandSpec>& inputs() const { return inputs_; }
   const std::vector<kernel::OperandSpec>& outputs() const { return outputs_; }

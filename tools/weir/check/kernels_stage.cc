@@ -15,7 +15,7 @@
 #include "core/kernel/host.h"
 #include "core/kernel/launch.h"
 #include "core/kernel/registry.h"
-#include "core/plugin/note.h"
+#include "tools/weir/check/kernel_set.h"
 #include "tools/weir/check/kernel_trial.h"
 #include "tools/weir/check/prepared_run.h"
 #include "tools/weir/check/recorder.h"
@@ -191,47 +191,24 @@ class KernelExam {
 constexpr std::string_view kExamRules[] = {"WEIR-KERNEL-02", "WEIR-KERNEL-03", "WEIR-KERNEL-04", "WEIR-KERNEL-05",
                                            "WEIR-KERNEL-06", "WEIR-KERNEL-07", "WEIR-KERNEL-08", "WEIR-KERNEL-09"};
 
-// All kernels of a plugin with the devices they run on.
+// Tries all kernels of a plugin.
 class Examination {
  public:
-  Examination(const Target& target, const Subject& subject) : target_(target), subject_(subject) {}
-
-  Status Register() {
-    const weir_kernels_api* api = subject_.kernels();
-    if (!WEIR_HAS(api, kernels)) return {};
-    WEIR_ASSIGN(const plugin::PluginNote note, plugin::ReadNoteFile(target_.path));
-    std::string refused;
-    for (uint64_t i = 0; i < api->kernel_count; ++i) {
-      const Status added = registry_.Add(*target_.ops, {api->kernels[i], note.name, target_.path, 0});
-      if (!added.ok()) refused += (refused.empty() ? "" : "; ") + added.message();
-    }
-    return refused.empty() ? Status() : InvalidArgument("{}", refused);
-  }
-
-  Finding FindDevices() {
-    std::string missing;
-    for (const KernelEntry* entry : registry_.All()) {
-      const std::string platform(Text(entry->record->platform));
-      if (devices_.contains(platform)) continue;
-      Result<std::unique_ptr<device::Device>> device = DeviceFor(target_, subject_, platform);
-      if (!device.ok()) return Finding::Skip(device.status().message());
-      devices_[platform] = std::move(*device);
-    }
-    return Status();
-  }
+  Examination(const Target& target, const KernelSet& set) : target_(target), set_(set) {}
 
   Status Run(Recorder& recorder) {
     std::map<std::string_view, std::vector<std::string>> faults;
     std::map<std::string, std::string> not_taken;  // by op, the last reason
     bool any_taken = false;
-    for (const KernelEntry* entry : registry_.All()) {
-      device::Device& device = *devices_[std::string(Text(entry->record->platform))];
+    for (const KernelEntry* entry : set_.registry().All()) {
+      device::Device& device = set_.DeviceOf(*entry);
       WEIR_ASSIGN(weir_device* const handle, device.Open());
       // A crash inside is attributed to the rule about bounds, or to the one about empty tensors.
       KernelExam exam(*entry, device, handle);
       const int taken =
           ForEachTrial(*target_.ops->Find(Text(entry->record->op)), *entry->record, [&](const KernelTrial& trial) {
             recorder.Begin(trial.empty() ? "WEIR-KERNEL-09" : "WEIR-KERNEL-02");
+            recorder.Note(trial.ToString());
             return exam.Take(trial);
           });
       any_taken = any_taken || taken != 0;
@@ -259,35 +236,31 @@ class Examination {
     return {};
   }
 
-  bool empty() const { return registry_.size() == 0; }
-
  private:
   const Target& target_;
-  const Subject& subject_;
-  kernel::KernelRegistry registry_;
-  std::map<std::string, std::unique_ptr<device::Device>> devices_;
+  const KernelSet& set_;
 };
 
 }  // namespace
 
 std::vector<RuleResult> KernelsStage(const Target& target) {
   return RunInChild("WEIR-KERNEL-00", target.time_limit_ms, [&](Recorder& recorder) {
-    const Result<Subject> subject = Subject::Start(target.path);
+    const Result<Subject> subject = Subject::Start(target);
     if (!subject.ok()) {
       recorder.Try("WEIR-KERNEL-00", [&] { return subject.status(); });
       return;
     }
-    Examination examination(target, *subject);
-    recorder.Try("WEIR-KERNEL-01", [&] { return examination.Register(); });
+    KernelSet set(target);
+    recorder.Try("WEIR-KERNEL-01", [&] { return set.Add(*subject, target.path); });
     bool ready = false;
     recorder.Try("WEIR-KERNEL-00", [&]() -> Finding {
-      if (examination.empty()) return Finding::Skip("it has no kernels");
-      Finding found = examination.FindDevices();
+      if (set.empty()) return Finding::Skip("it has no kernels");
+      Finding found = set.OpenDevices(*subject);
       ready = found.verdict == Verdict::kPass;
       return found;
     });
     if (!ready) return;
-    const Status run = examination.Run(recorder);
+    const Status run = Examination(target, set).Run(recorder);
     if (!run.ok()) recorder.Try("WEIR-KERNEL-00", [&] { return run; });
   });
 }

@@ -31,7 +31,7 @@ std::vector<RuleResult> LoadStage(const Target& target) {
     recorder.Try("WEIR-LOAD-02", [&] { return SameSurroundings(before, after); });
     recorder.Try("WEIR-LOAD-04", [&] { return SameActivity(before, after); });
     recorder.Try("WEIR-LOAD-03", [&] {
-      const Result<Subject> started = Subject::Start(target.path);
+      const Result<Subject> started = Subject::Start(target);
       if (started.ok() && started->devices() != nullptr) static_cast<void>(Enumerate(*started));
       return CheckSilence();
     });

@@ -35,11 +35,12 @@ Status CheckBlocks(const OpenedDevice& device) {
     WEIR_ASSIGN(std::unique_ptr<Block> block, Block::Make(device, bytes));
     const weir_buf& memory = block->memory();
     if (memory.bytes < bytes) return FailedPrecondition("a block of {} bytes for {}", memory.bytes, bytes);
-    const uint64_t begin =
-        memory.host != nullptr ? reinterpret_cast<uint64_t>(memory.host) : memory.handle + memory.offset;
-    const bool addressed = memory.host != nullptr || HasOffsets(device);
-    if (addressed && begin % alignment != 0) {
-      return FailedPrecondition("a block of {} bytes at {:#x} is not aligned to {}", bytes, begin, alignment);
+    // A handle may be anything; only a host address is known to be one. An offset counts from the handle's memory.
+    const bool addressed = memory.host != nullptr;
+    const uint64_t begin = addressed ? reinterpret_cast<uint64_t>(memory.host) : memory.offset;
+    if (begin % alignment != 0) {
+      return FailedPrecondition("a block of {} bytes at {}{:#x} is not aligned to {}", bytes,
+                                addressed ? "" : "offset ", begin, alignment);
     }
     if (memory.host == nullptr && (device.found().flags & WEIR_DEVICE_UNIFIED_MEMORY) != 0) {
       return FailedPrecondition("a device with unified memory returns a block without a host address");
@@ -126,7 +127,7 @@ std::vector<RuleResult> MemoryStage(const Target& target) {
   return RunInChild("WEIR-MEM-00", target.time_limit_ms, [&](Recorder& recorder) {
     std::vector<std::unique_ptr<OpenedDevice>> devices;
     recorder.Try("WEIR-MEM-00", [&]() -> Finding {
-      const Result<Subject> subject = Subject::Start(target.path);
+      const Result<Subject> subject = Subject::Start(target);
       if (!subject.ok()) return subject.status();
       if (subject->devices() == nullptr) return Finding::Skip("it has no devices");
       const Result<std::vector<FoundDevice>> found = Enumerate(*subject);

@@ -1,6 +1,7 @@
 // Stage options: the schema, and values at its limits.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 #include <vector>
@@ -99,6 +100,20 @@ std::vector<RuleResult> OptionsStage(const Target& target) {
     });
     results.insert(results.end(), more.begin(), more.end());
   }
+  const std::vector<RuleResult> given = RunInChild("WEIR-OPT-03", target.time_limit_ms, [&](Recorder& recorder) {
+    recorder.Try("WEIR-OPT-03", [&]() -> Finding {
+      const Result<Subject> subject = Subject::Load(target.path);
+      if (!subject.ok()) return subject.status();
+      const auto options = plugin::PluginOptions::Resolve(subject->table(), *target.config);
+      if (!options.ok()) return options.status();
+      const bool any = std::ranges::any_of((*options)->all(), [](const plugin::PluginOption& option) {
+        return option.origin.source > config::Source::kPlugin;
+      });
+      if (!any) return Finding::Skip("none is set");
+      return Subject::Start(target).status();
+    });
+  });
+  results.insert(results.end(), given.begin(), given.end());
   return results;
 }
 

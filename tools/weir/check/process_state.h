@@ -27,6 +27,10 @@ Status SameSurroundings(const ProcessState& before, const ProcessState& after);
 /// FailedPrecondition naming new descriptors, or a greater number of threads.
 Status SameActivity(const ProcessState& before, const ProcessState& after);
 
+/// The number of other threads of this process that run code of the library at `path`: its instructions are called from
+/// somewhere on their stacks. 0 if the system does not tell where the stacks are.
+int ThreadsIn(const std::string& path);
+
 }  // namespace weir::check
 
 #endif  // WEIR_TOOLS_WEIR_CHECK_PROCESS_STATE_H_

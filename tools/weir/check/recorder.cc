@@ -60,28 +60,38 @@ void WriteAll(int fd, std::string_view text) {
 struct Transcript {
   std::vector<RuleResult> results;
   std::string open_rule;  // announced, not ended
+  std::string tried;      // noted since then
 
   void Line(std::string_view line) {
     if (line.size() < 3) return;
     const std::string_view rest = line.substr(2);
     if (line[0] == 'B') {
       open_rule = rest;
+      tried.clear();
+      return;
+    }
+    if (line[0] == 'N') {
+      tried = Unescape(rest);
       return;
     }
     const size_t space = rest.find(' ');
     RuleResult result;
     result.id = rest.substr(0, space);
     const char verdict = rest[space + 1];
-    result.verdict = verdict == 'P' ? Verdict::kPass : verdict == 'F' ? Verdict::kFail : Verdict::kSkip;
+    result.verdict = verdict == 'P'   ? Verdict::kPass
+                     : verdict == 'F' ? Verdict::kFail
+                     : verdict == 'W' ? Verdict::kWarn
+                                      : Verdict::kSkip;
     result.message = Unescape(rest.substr(space + 3));
     results.push_back(std::move(result));
     open_rule.clear();
   }
 };
 
-// Reads lines until the pipe ends or the time limit expires; false if it expired.
-bool ReadUntil(int fd, std::chrono::steady_clock::time_point deadline, Transcript& transcript) {
+// Reads lines until the pipe ends; false if none came for the time limit.
+bool ReadLines(int fd, std::chrono::milliseconds limit, Transcript& transcript) {
   std::string buffer;
+  auto deadline = std::chrono::steady_clock::now() + limit;
   while (true) {
     const auto left =
         std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
@@ -92,6 +102,7 @@ bool ReadUntil(int fd, std::chrono::steady_clock::time_point deadline, Transcrip
     const ssize_t got = read(fd, chunk, sizeof(chunk));
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) return true;
+    deadline = std::chrono::steady_clock::now() + limit;
     buffer.append(chunk, static_cast<size_t>(got));
     for (size_t end = buffer.find('\n'); end != std::string::npos; end = buffer.find('\n')) {
       transcript.Line(std::string_view(buffer).substr(0, end));
@@ -111,22 +122,30 @@ bool ReadUntil(int fd, std::chrono::steady_clock::time_point deadline, Transcrip
   _exit(0);
 }
 
-std::string LastLine(int output) {
+// A sanitizer's summary if there is one, or the last line.
+std::string LastWords(int output) {
   char text[2048];
   const off_t size = lseek(output, 0, SEEK_END);
   const off_t from = size > static_cast<off_t>(sizeof(text)) ? size - static_cast<off_t>(sizeof(text)) : 0;
   const ssize_t got = pread(output, text, sizeof(text), from);
   std::string_view tail(text, got > 0 ? static_cast<size_t>(got) : 0);
   while (!tail.empty() && tail.back() == '\n') tail.remove_suffix(1);
-  return std::string(tail.substr(tail.rfind('\n') + 1));
+  const size_t summary = tail.rfind("SUMMARY: ");
+  if (summary == std::string_view::npos) return std::string(tail.substr(tail.rfind('\n') + 1));
+  return std::string(tail.substr(summary, tail.find('\n', summary) - summary));
 }
 
 }  // namespace
 
 void Recorder::Begin(std::string_view id) { WriteAll(fd_, fmt::format("B {}\n", id)); }
 
+void Recorder::Note(std::string_view what) { WriteAll(fd_, fmt::format("N {}\n", Escape(what))); }
+
 bool Recorder::End(std::string_view id, const Finding& finding) {
-  const char verdict = finding.verdict == Verdict::kPass ? 'P' : finding.verdict == Verdict::kFail ? 'F' : 'S';
+  const char verdict = finding.verdict == Verdict::kPass   ? 'P'
+                       : finding.verdict == Verdict::kFail ? 'F'
+                       : finding.verdict == Verdict::kWarn ? 'W'
+                                                           : 'S';
   WriteAll(fd_, fmt::format("E {} {} {}\n", id, verdict, Escape(finding.message)));
   return finding.verdict != Verdict::kFail;
 }
@@ -154,8 +173,7 @@ std::vector<RuleResult> RunInChild(std::string_view first_rule, int time_limit_m
   if (child < 0) {
     end = fmt::format("cannot fork: {}", std::strerror(errno));
   } else {
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(time_limit_ms);
-    if (!ReadUntil(ends[0], deadline, transcript)) {
+    if (!ReadLines(ends[0], std::chrono::milliseconds(time_limit_ms), transcript)) {
       kill(child, SIGKILL);
       end = fmt::format("it did not end within {} ms", time_limit_ms);
     }
@@ -169,7 +187,8 @@ std::vector<RuleResult> RunInChild(std::string_view first_rule, int time_limit_m
       end = "it ended before reporting a result";
   }
   if (end) {
-    const std::string last_words = output >= 0 ? LastLine(output) : std::string();
+    if (!transcript.tried.empty()) *end += " in " + transcript.tried;
+    const std::string last_words = output >= 0 ? LastWords(output) : std::string();
     if (!last_words.empty()) *end += fmt::format(" (\"{}\")", last_words);
     const std::string& rule = transcript.open_rule.empty() ? std::string(first_rule) : transcript.open_rule;
     transcript.results.push_back({rule, Verdict::kFail, std::move(*end)});

@@ -19,15 +19,14 @@ class Finding {
   /// Pass for ok, else fail with the text.
   Finding(const Status& status)  // NOLINT(google-explicit-constructor)
       : verdict(status.ok() ? Verdict::kPass : Verdict::kFail), message(status.message()) {}
-  static Finding Skip(std::string why) {
-    Finding finding{Status()};
-    finding.verdict = Verdict::kSkip;
-    finding.message = std::move(why);
-    return finding;
-  }
+  static Finding Skip(std::string why) { return Finding(Verdict::kSkip, std::move(why)); }
+  static Finding Warn(std::string why) { return Finding(Verdict::kWarn, std::move(why)); }
 
   Verdict verdict;
   std::string message;
+
+ private:
+  Finding(Verdict what, std::string why) : verdict(what), message(std::move(why)) {}
 };
 
 /// Writes to a pipe. A rule is announced before it is tried, so that a crash or a hang can be attributed.
@@ -49,13 +48,15 @@ class Recorder {
   }
 
   void Begin(std::string_view id);
+  /// Tells what is about to be tried under the announced rule, for a crash or a hang.
+  void Note(std::string_view what);
   bool End(std::string_view id, const Finding& finding);
 
  private:
   int fd_;
 };
 
-/// Runs `body` in a forked child with a time limit and collects its results. A child that crashes or exceeds the limit
+/// Runs `body` in a forked child and collects its results. A child that crashes, or reports nothing for the time limit,
 /// fails the last announced rule (`first_rule` if none).
 std::vector<RuleResult> RunInChild(std::string_view first_rule, int time_limit_ms,
                                    const std::function<void(Recorder&)>& body);

@@ -17,6 +17,10 @@ std::vector<RuleResult> OptionsStage(const Target& target);
 std::vector<RuleResult> MemoryStage(const Target& target);
 std::vector<RuleResult> StreamsStage(const Target& target);
 std::vector<RuleResult> KernelsStage(const Target& target);
+std::vector<RuleResult> ValuesStage(const Target& target);
+std::vector<RuleResult> OrderStage(const Target& target);
+std::vector<RuleResult> GradientsStage(const Target& target);
+std::vector<RuleResult> CostsStage(const Target& target);
 std::vector<RuleResult> CompilerStage(const Target& target);
 
 }  // namespace weir::check

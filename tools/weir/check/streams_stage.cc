@@ -260,7 +260,7 @@ std::vector<RuleResult> StreamsStage(const Target& target) {
     std::vector<std::unique_ptr<OpenedDevice>> devices;
     std::vector<Lanes> all;
     recorder.Try("WEIR-STREAM-00", [&]() -> Finding {
-      const Result<Subject> subject = Subject::Start(target.path);
+      const Result<Subject> subject = Subject::Start(target);
       if (!subject.ok()) return subject.status();
       const auto* api = subject->Interface<weir_stream_api>(WEIR_STREAM_INTERFACE);
       if (subject->devices() == nullptr || api == nullptr) return Finding::Skip("its devices have no streams");

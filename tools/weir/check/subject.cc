@@ -76,8 +76,9 @@ Result<Subject> Subject::Load(const std::string& path) {
   return subject;
 }
 
-Result<Subject> Subject::Start(const std::string& path) {
+Result<Subject> Subject::Start(const Target& target, const std::string& path) {
   WEIR_ASSIGN(Subject subject, Load(path));
+  WEIR_ASSIGN(subject.options_, plugin::PluginOptions::Resolve(*subject.table_, *target.config));
   static std::set<const weir_plugin*> started;  // each stage has a separate process with one thread
   if (!started.contains(subject.table_)) {
     WEIR_TRY(subject.Init());
@@ -86,9 +87,13 @@ Result<Subject> Subject::Start(const std::string& path) {
   return subject;
 }
 
+std::vector<weir_opt> Subject::options() const {
+  return options_ == nullptr ? plugin::DefaultOptions(*table_) : options_->View();
+}
+
 Status Subject::Init() const {
   if (!WEIR_HAS(table_, init)) return FailedPrecondition("its table has no init");
-  const std::vector<weir_opt> options = plugin::DefaultOptions(*table_);
+  const std::vector<weir_opt> options = this->options();
   return CallPlugin(
       "init", [&](weir_error* error) { return table_->init(&WatchingHost(), options.data(), options.size(), error); });
 }
@@ -107,7 +112,7 @@ Result<std::vector<FoundDevice>> Enumerate(const Subject& subject) {
     if (WEIR_HAS(record, alignment)) device.alignment = record->alignment;
     static_cast<std::vector<FoundDevice>*>(ctx)->push_back(std::move(device));
   };
-  const std::vector<weir_opt> options = plugin::DefaultOptions(subject.table());
+  const std::vector<weir_opt> options = subject.options();
   WEIR_TRY(CallPlugin("enumerate", [&](weir_error* error) {
     return api->enumerate(options.data(), options.size(), emit, &found, error);
   }));
@@ -119,7 +124,7 @@ Result<std::unique_ptr<OpenedDevice>> OpenedDevice::Open(const Subject& subject,
   const weir_device_api* api = subject.devices();
   if (!WEIR_HAS(api, open)) return FailedPrecondition("it cannot open devices");
   device->found_ = found;
-  const std::vector<weir_opt> options = plugin::DefaultOptions(subject.table());
+  const std::vector<weir_opt> options = subject.options();
   WEIR_TRY(CallPlugin("open", [&](weir_error* error) {
     return api->open(ViewOf(std::string_view(found.uid)), options.data(), options.size(), &device->handle_, error);
   }));
@@ -135,6 +140,22 @@ OpenedDevice::~OpenedDevice() {
 device::StreamApis Subject::streams() const {
   return {Interface<weir_stream_api>(WEIR_STREAM_INTERFACE), Interface<weir_memory_api>(WEIR_MEMORY_INTERFACE),
           Interface<weir_copy_api>(WEIR_COPY_INTERFACE), Interface<weir_native_api>(WEIR_NATIVE_INTERFACE)};
+}
+
+std::vector<std::string> OtherPlugins(const Target& target, uint32_t kinds) {
+  std::vector<std::string> paths;
+  const plugin::HostTraits host = plugin::HostTraits::Current(target.config->plugins.isa.value());
+  for (const std::string& folder : target.folders) {
+    const Result<std::vector<std::string>> files = plugin::ListFolder(folder);
+    if (!files.ok()) continue;
+    for (const std::string& file : *files) {
+      const Result<plugin::ScannedFile> scanned = plugin::ScanFile(file, folder);
+      if (!scanned.ok() || (scanned->note.kinds & kinds) == 0 || scanned->path == target.path) continue;
+      if (!plugin::CheckCompatible(scanned->note, host).ok() || !plugin::CheckIsa(scanned->note, host).ok()) continue;
+      paths.push_back(scanned->path);
+    }
+  }
+  return paths;
 }
 
 Result<std::unique_ptr<device::Device>> DeviceFor(const Target& target, const Subject& subject,
@@ -154,8 +175,9 @@ Result<std::unique_ptr<device::Device>> DeviceFor(const Target& target, const Su
     info.memory_bytes = of_platform->memory_bytes;
     info.alignment = of_platform->alignment;
     auto device = std::make_unique<device::Device>(
-        std::move(info), from.devices(), nullptr, device::MemoryOptions{.allow_growth = true}, nullptr,
-        device::DeviceExtras{.options = plugin::DefaultOptions(from.table())});
+        std::move(info), from.devices(), from.Interface<weir_cost_api>(WEIR_COST_INTERFACE),
+        device::MemoryOptions{.allow_growth = true}, nullptr,
+        device::DeviceExtras{.options = from.options(), .keep = from.resolved()});
     const bool synchronous = (of_platform->flags & WEIR_DEVICE_SYNC_ONLY) != 0;
     if (const device::StreamApis streams = from.streams(); !synchronous && streams.Complete()) {
       device->SetStreamApis(streams);
@@ -167,19 +189,11 @@ Result<std::unique_ptr<device::Device>> DeviceFor(const Target& target, const Su
     Found own = open_from(subject);
     if (own.ok() || own.status().code() != Code::kNotFound) return own;
   }
-  for (const std::string& folder : target.folders) {
-    const Result<std::vector<std::string>> files = plugin::ListFolder(folder);
-    if (!files.ok()) continue;
-    for (const std::string& file : *files) {
-      const Result<plugin::ScannedFile> scanned = plugin::ScanFile(file, folder);
-      if (!scanned.ok() || (scanned->note.kinds & WEIR_KIND_DEVICE) == 0 || scanned->path == target.path) continue;
-      const plugin::HostTraits host = plugin::HostTraits::Current();
-      if (!plugin::CheckCompatible(scanned->note, host).ok() || !plugin::CheckIsa(scanned->note, host).ok()) continue;
-      const Result<Subject> other = Subject::Start(scanned->path);
-      if (!other.ok()) continue;
-      Found device = open_from(*other);
-      if (device.ok()) return device;
-    }
+  for (const std::string& path : OtherPlugins(target, WEIR_KIND_DEVICE)) {
+    const Result<Subject> other = Subject::Start(target, path);
+    if (!other.ok()) continue;
+    Found device = open_from(*other);
+    if (device.ok()) return device;
   }
   return NotFound("no plugin beside it brings a device of platform {}", platform);
 }

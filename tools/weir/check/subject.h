@@ -8,9 +8,11 @@
 #include <vector>
 
 #include "core/base/status.h"
+#include "core/config/config.h"
 #include "core/device/device.h"
 #include "core/op/registry.h"
 #include "core/plugin/note.h"
+#include "core/plugin/options.h"
 #include "sdk/abi/device.h"
 #include "sdk/abi/kernel.h"
 #include "sdk/abi/plugin.h"
@@ -22,7 +24,9 @@ struct Target {
   std::string path;  // canonical
   const op::OpRegistry* ops = nullptr;
   int time_limit_ms = 0;
-  std::vector<std::string> folders;
+  std::vector<std::string> folders;  // canonical where they exist, each once; the plugin's own first
+  std::shared_ptr<const config::Config> config;
+  std::string cases;  // the folder of op cases
 };
 
 /// The host table for plugins under test: the core's functions, with every call counted and log lines discarded.
@@ -35,11 +39,16 @@ class Subject {
  public:
   /// Calls dlopen and query. FailedPrecondition with the dynamic linker's text.
   static Result<Subject> Load(const std::string& path);
-  /// The same, then Init unless this process has already initialised the file.
-  static Result<Subject> Start(const std::string& path);
-  /// Calls init with the schema's defaults.
+  /// Loads the file, resolves its options by the target's configuration, and calls Init unless this process has already
+  /// initialised the file. InvalidArgument names the setting for a configuration that contradicts the schema.
+  static Result<Subject> Start(const Target& target, const std::string& path);
+  static Result<Subject> Start(const Target& target) { return Start(target, target.path); }
+  /// Calls init with the options.
   Status Init() const;
 
+  /// The configured options, or the schema's defaults before Start. Borrowed from the subject and the plugin.
+  std::vector<weir_opt> options() const;
+  const std::shared_ptr<const plugin::PluginOptions>& resolved() const { return options_; }
   weir_plugin_query_fn query() const { return query_; }
   const weir_plugin& table() const { return *table_; }
   template <class Api>
@@ -53,6 +62,7 @@ class Subject {
  private:
   weir_plugin_query_fn query_ = nullptr;
   const weir_plugin* table_ = nullptr;
+  std::shared_ptr<const plugin::PluginOptions> options_;
 };
 
 /// A device from enumerate.
@@ -85,6 +95,10 @@ class OpenedDevice {
   weir_device* handle_ = nullptr;
   FoundDevice found_;
 };
+
+/// Paths of the other plugin files in the target's folders that this process may load and that have one of the kinds
+/// (WEIR_KIND_*), by folder and name.
+std::vector<std::string> OtherPlugins(const Target& target, uint32_t kinds);
 
 /// An open device of `platform`, with the core's arena and streams: a device of the subject, else of a device plugin in
 /// the target's folders. NotFound if there is none.

@@ -1,0 +1,66 @@
+// The values that one step sends and receives in one task.
+#ifndef WEIR_CORE_CLUSTER_STEP_RENDEZVOUS_H_
+#define WEIR_CORE_CLUSTER_STEP_RENDEZVOUS_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string_view>
+#include <utility>
+
+#include "core/base/status.h"
+#include "core/cluster/worker.h"
+#include "core/runtime/rendezvous.h"
+
+namespace weir::cluster {
+
+/// The front of a rendezvous key.
+struct KeySender {
+  TaskName task;
+  uint64_t incarnation = 0;
+};
+/// InvalidArgument for a text that is no key of a transfer, here and below.
+Result<KeySender> SenderOfKey(std::string_view key);
+Result<TaskName> ReceiverOfKey(std::string_view key);
+
+/// Values that the own task sends stay until they are received, here or by another task (Worker::RecvTensor); one for a
+/// task that does not pull goes there at once. Receives of values that another task sends ask that task, or wait until
+/// it has sent them. Thread-safe; held by a shared_ptr.
+class StepRendezvous final : public runtime::Rendezvous, public std::enable_shared_from_this<StepRendezvous> {
+ public:
+  enum class Foreign : uint8_t { kAsked, kSent };
+  /// `own`: the name of this task in keys. `peers` finds the others; null if there are none any more. `foreign`:
+  /// whether values of other tasks are asked for, or come by Take.
+  StepRendezvous(TaskName own, std::shared_ptr<const Workers> peers, uint64_t session, uint64_t step,
+                 Foreign foreign = Foreign::kAsked);
+  ~StepRendezvous() override;
+
+  Status Send(std::string_view key, runtime::Message message) override;
+  void RecvAsync(std::string_view key, Received received) override;
+  void Abort(const Status& status) override;
+  /// A value that another task has sent here.
+  Status Take(std::string_view key, runtime::Message message) { return local_.Send(key, std::move(message)); }
+
+  /// Receives of values of other tasks that have not ended.
+  size_t waiting() const;
+
+ private:
+  /// The task that gets a value by SendTensor; null if it asks for it.
+  std::shared_ptr<Worker> ReceiverOf(std::string_view key) const;
+  void Complete(uint64_t id, Result<runtime::Message> message);
+
+  const TaskName own_;
+  const std::shared_ptr<const Workers> peers_;
+  const uint64_t session_, step_;
+  const Foreign foreign_;
+  runtime::LocalRendezvous local_;
+  mutable std::mutex mutex_;  // protects all below
+  std::map<uint64_t, Received> far_;
+  uint64_t next_ = 0;
+  Status aborted_;
+};
+
+}  // namespace weir::cluster
+
+#endif  // WEIR_CORE_CLUSTER_STEP_RENDEZVOUS_H_

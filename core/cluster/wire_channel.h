@@ -1,0 +1,64 @@
+// Calls over a plugin's channel.
+#ifndef WEIR_CORE_CLUSTER_WIRE_CHANNEL_H_
+#define WEIR_CORE_CLUSTER_WIRE_CHANNEL_H_
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/status.h"
+#include "core/cluster/transport.h"
+#include "core/cluster/wire_tensors.h"
+#include "core/cluster/worker_messages.h"
+#include "core/kernel/transport_entry.h"
+
+namespace weir::cluster {
+
+/// `self` as a transport's record, which refers to it.
+weir_transport_end EndOf(const LocalEnd& self);
+
+/// Milliseconds until a deadline, rounded up; UINT64_MAX for none.
+uint64_t TimeLeft(Clock::time_point deadline);
+
+/// A call under way. Place and Done come on a thread of the plugin.
+class WireCall {
+ public:
+  virtual ~WireCall() = default;
+  /// The reply begins. Sets `to` to memory for each of its bodies, which stays until Done.
+  virtual Status Place(std::string_view meta, std::span<const uint64_t> sizes, void** to) = 0;
+  /// The last call: what Place prepared is filled, or there is no reply.
+  virtual void Done(const Status& status) = 0;
+};
+
+/// Bytes that a call sends as its bodies.
+using Bodies = std::vector<std::span<const std::byte>>;
+
+/// A way to one address. Thread-safe.
+class WireChannel {
+ public:
+  /// `task`: the only one that may answer; empty = any process.
+  static Result<std::shared_ptr<WireChannel>> Make(const kernel::TransportEntry& transport, const TaskName& task,
+                                                   const std::string& address, const LocalEnd& self);
+  ~WireChannel();
+  WireChannel(const WireChannel&) = delete;
+  WireChannel& operator=(const WireChannel&) = delete;
+
+  /// `flags`: WEIR_CALL_*. The bodies must stay until Done, for which `call` may hold them. The result is for Cancel.
+  uint64_t Start(std::unique_ptr<WireCall> call, Method method, const std::string& meta, const Bodies& bodies,
+                 uint32_t flags, Clock::time_point deadline);
+  void Cancel(uint64_t number);
+
+ private:
+  WireChannel(kernel::TransportEntry transport, weir_channel* channel)
+      : transport_(std::move(transport)), channel_(channel) {}
+
+  const kernel::TransportEntry transport_;
+  weir_channel* const channel_;
+};
+
+}  // namespace weir::cluster
+
+#endif  // WEIR_CORE_CLUSTER_WIRE_CHANNEL_H_

@@ -1,0 +1,88 @@
+// Serves a task and a master to other processes through a transport.
+#ifndef WEIR_CORE_CLUSTER_WORKER_SERVER_H_
+#define WEIR_CORE_CLUSTER_WORKER_SERVER_H_
+
+#include <condition_variable>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/cluster/transport.h"
+#include "core/cluster/wire_tensors.h"
+#include "core/cluster/worker_messages.h"
+#include "core/kernel/transport_entry.h"
+
+namespace weir::cluster {
+
+/// Decodes requests, calls the services, and replies. A request that came from a connection that ends is cancelled: its
+/// step ends in this task, and a session that it held. The sessions of a master that was restarted end with the first
+/// one of its successor. Thread-safe.
+class WorkerServer : public std::enable_shared_from_this<WorkerServer> {
+ public:
+  static constexpr uint64_t kMostRequestBytes = (uint64_t{1} << 31) - 1;  // of a graph or a call of the master
+  static constexpr uint64_t kMostMeasureBytes = uint64_t{16} << 20;
+
+  /// `alternates`: other transports of the same services, for peers that ask.
+  WorkerServer(kernel::TransportEntry transport, Services services, std::shared_ptr<ByteBudget> budget,
+               std::vector<Alternate> alternates = {})
+      : transport_(std::move(transport)),
+        services_(std::move(services)),
+        budget_(std::move(budget)),
+        alternates_(std::move(alternates)) {}
+
+  /// For a listener of the transport, which keeps this server until it releases it.
+  weir_service AsService();
+
+  /// Refuses new sessions and steps with FailedPrecondition.
+  void BeginDrain();
+  /// Waits for steps and calls of the master under way. DeadlineExceeded with their number.
+  Status Drain(Clock::time_point deadline);
+  /// Requests that have begun and not ended.
+  size_t calls() const;
+
+ private:
+  struct Call;
+  friend struct Call;
+
+  Status Begin(weir_incoming* incoming, const weir_arrival& request, void** to, void** call);
+  Status Admit(const WireRequest& request) const;
+  static void Received(const std::shared_ptr<Call>& call);
+  static void RunLater(const std::shared_ptr<Call>& call);
+  static void Run(const std::shared_ptr<Call>& call);
+  static WireReply Answer(Call& call);
+  static void RunStep(const std::shared_ptr<Call>& call);
+  static void TakeTrace(const std::shared_ptr<Call>& call);
+  static void RecvTensor(const std::shared_ptr<Call>& call);
+  static void SendTensor(const std::shared_ptr<Call>& call);
+  static void CallMaster(const std::shared_ptr<Call>& call);
+  static void Cancel(const std::shared_ptr<Call>& call, const Status& why);
+  void Ended(bool counted);
+  /// Opens a session, after those that an earlier incarnation of its master has left.
+  Status CreateSession(const Call& call);
+  Status DeleteSession(uint64_t session);
+  void Forget(uint64_t session);
+
+  const kernel::TransportEntry transport_;
+  const Services services_;
+  const std::shared_ptr<ByteBudget> budget_;
+  const std::vector<Alternate> alternates_;
+  mutable std::mutex mutex_;  // protects all below
+  std::condition_variable changed_;
+  size_t calls_ = 0, working_ = 0;
+  /// Of a task whose master has sessions here.
+  struct Owner {
+    uint64_t incarnation = 0;
+    std::set<uint64_t> sessions;
+  };
+  std::map<std::string, Owner, std::less<>> owners_;
+  bool draining_ = false;
+};
+
+}  // namespace weir::cluster
+
+#endif  // WEIR_CORE_CLUSTER_WORKER_SERVER_H_

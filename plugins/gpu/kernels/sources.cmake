@@ -1,0 +1,34 @@
+# The sources of the kernel sets.
+set(WEIR_GPU_KERNEL_HOST_SOURCES kernels/library_products.cc kernels/plugin.cc kernels/shape_args.cc)
+set(WEIR_GPU_KERNEL_SOURCES
+  kernels/arrays.cc
+  kernels/binary.cc
+  kernels/blocks.cc
+  kernels/chosen.cc
+  kernels/colours.cc
+  kernels/convolutions.cc
+  kernels/counting.cc
+  kernels/crop.cc
+  kernels/diagonals.cc
+  kernels/draws.cc
+  kernels/local_norm.cc
+  kernels/mirror.cc
+  kernels/moves.cc
+  kernels/normalisation.cc
+  kernels/partition.cc
+  kernels/pooling.cc
+  kernels/products.cc
+  kernels/quantised.cc
+  kernels/reduce.cc
+  kernels/resize.cc
+  kernels/rows.cc
+  kernels/scans.cc
+  kernels/segments.cc
+  kernels/selection.cc
+  kernels/softmax.cc
+  kernels/sorting.cc
+  kernels/sparse.cc
+  kernels/special.cc
+  kernels/steps.cc
+  kernels/unary.cc
+  kernels/updates.cc)

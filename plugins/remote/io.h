@@ -1,0 +1,137 @@
+// The plugin's thread for sockets and timers, and sockets by address.
+#ifndef WEIR_PLUGINS_REMOTE_IO_H_
+#define WEIR_PLUGINS_REMOTE_IO_H_
+
+#include <boost/asio/generic/stream_protocol.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <atomic>
+#include <chrono>
+#include <concepts>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "plugins/remote/wire_error.h"
+
+namespace weir_remote {
+
+namespace asio = boost::asio;
+using Clock = std::chrono::steady_clock;
+using Socket = asio::generic::stream_protocol::socket;
+using SocketAddress = asio::generic::stream_protocol::endpoint;
+
+/// All objects of connections are used by one thread at a time, which is then inside: mostly by a thread of their own
+/// that starts with the first of them, and by a caller whose message can leave at once.
+class Io {
+ public:
+  static Io& Get();
+  asio::io_context& context() { return context_; }
+
+  /// A thread inside. What TryRun put off runs at the end.
+  class Inside {
+   public:
+    explicit Inside(Io& io) : io_(io), lock_(io.mutex_) { io_.inside_ = std::this_thread::get_id(); }
+    ~Inside() { io_.Leave(); }
+    Inside(const Inside&) = delete;
+    Inside& operator=(const Inside&) = delete;
+
+   private:
+    friend class Io;
+    Inside(Io& io, std::unique_lock<std::mutex> lock) : io_(io), lock_(std::move(lock)) {
+      io_.inside_ = std::this_thread::get_id();
+    }
+    Io& io_;
+    const std::unique_lock<std::mutex> lock_;
+  };
+  /// How long the thread looks for more after it had something to do, before it sleeps. 0: not at all.
+  void PollFor(std::chrono::microseconds time) { poll_us_ = time.count(); }
+  /// True on a thread that is inside, such as in a callback.
+  bool IsInside() const { return inside_ == std::this_thread::get_id(); }
+
+  /// `fn` as a handler of sockets and timers.
+  template <class F>
+  static auto Handler(F fn) {
+    return [fn = std::move(fn)](auto&&... arguments) mutable
+             requires std::invocable<const F&, decltype(arguments)...>
+    {
+      const Inside inside(Get());
+      const F own = std::move(fn);  // what it holds ends inside
+      own(std::forward<decltype(arguments)>(arguments)...);
+    };
+  }
+  /// Runs `fn` on the thread, later.
+  template <class F>
+  void Post(F fn) {
+    Start();
+    asio::post(context_, Handler(std::move(fn)));
+  }
+  /// Runs `fn` now if `now()` is true and no other thread is inside, at the end of the callback that this is called
+  /// from, or on the thread, later. Functions of one caller run in the order of the calls.
+  template <class Now, class F>
+  void RunSoon(const Now& now, F fn) {
+    if (IsInside()) {
+      put_off_.emplace_back(std::move(fn));
+      return;
+    }
+    if (std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock); lock.owns_lock()) {
+      const Inside inside(*this, std::move(lock));
+      if (posted_ == 0 && now()) {
+        const F own = std::move(fn);
+        return own();
+      }
+    }
+    ++posted_;
+    Post([this, fn = std::move(fn)] {
+      --posted_;
+      fn();
+    });
+  }
+  /// Runs `fn` on the thread and waits for it; from a callback runs it later and does not wait. Once the process exits,
+  /// neither function runs anything.
+  void RunAndWait(std::function<void()> fn);
+  /// Ends the thread. Nothing runs afterwards.
+  void Stop();
+
+ private:
+  Io() : context_(1) {}
+  void Start();
+  void StopForGood();
+  void Leave();
+  void Loop();
+  asio::io_context context_;
+  std::thread thread_;  // an Io is never destroyed
+  std::mutex mutex_;    // held by the thread that is inside; protects put_off_
+  std::atomic<std::thread::id> inside_{};
+  std::atomic<int> posted_{0};  // functions of RunSoon that wait for the thread
+  std::atomic<int64_t> poll_us_{0};
+  std::deque<std::function<void()>> put_off_;
+};
+
+/// The addresses of "host:port" or "unix:/path". `numeric`: without asking a name service. WEIR_INVALID_ARGUMENT for a
+/// text that is neither; WEIR_UNAVAILABLE if the name is unknown now.
+WireError Resolve(std::string_view address, bool numeric, std::vector<SocketAddress>& to);
+/// On another thread if names must be looked up; `then` runs on the I/O thread.
+void ResolveLater(const std::string& address, std::function<void(WireError, std::vector<SocketAddress>)> then);
+/// "10.0.0.7", "::1", or "this machine" for a Unix socket; the port if wanted.
+std::string HostText(const SocketAddress& address);
+uint16_t PortOf(const SocketAddress& address);
+/// Loopback or a Unix socket.
+bool IsLocal(const SocketAddress& address);
+
+/// A listening descriptor. WEIR_FAILED_PRECONDITION if the address is taken or not of this machine.
+WireError OpenListening(const SocketAddress& address, int& descriptor);
+/// Options of a connected socket: no delay, keepalive, and an end of unacknowledged data after the timeout.
+void SetUp(int descriptor, std::chrono::milliseconds peer_timeout);
+
+/// Text of an errno value.
+std::string ErrorText(int code);
+
+}  // namespace weir_remote
+
+#endif  // WEIR_PLUGINS_REMOTE_IO_H_

@@ -1,0 +1,238 @@
+// tools/bench wire: calls between two processes beside bare TCP in the same rounds.
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/base/errors.h"
+#include "core/cluster/plugin_transport.h"
+#include "core/session/runtime.h"
+#include "tests/bench/measure.h"
+#include "tests/bench/raw_tcp.h"
+
+namespace weir::bench {
+namespace {
+
+using cluster::Clock;
+
+constexpr int64_t kLargeBytes = int64_t{100} << 20;
+constexpr size_t kSmallBytes = 64;
+constexpr int kRoundTrips = 200;  // of a round
+
+/// Steps return their feeds; every key has the same large value.
+class Echo final : public cluster::Worker {
+ public:
+  const cluster::TaskName& task() const override { return task_; }
+  Result<cluster::WorkerStatus> GetStatus(Clock::time_point) override { return cluster::WorkerStatus(); }
+  Status CreateSession(const cluster::WorkerSessionSpec&, Clock::time_point) override { return Status(); }
+  Status DeleteSession(uint64_t) override { return Status(); }
+  Result<cluster::PartHandle> RegisterPart(uint64_t, const std::string&, Clock::time_point) override {
+    return cluster::PartHandle();
+  }
+  Status DeregisterPart(uint64_t, uint64_t) override { return Status(); }
+  void RunStep(cluster::StepRequest request, cluster::StepDone done) override { done(std::move(request.feeds)); }
+  void RecvTensor(const cluster::TransferRequest&, runtime::Rendezvous::Received received) override {
+    received(runtime::Message{value_, false});
+  }
+  Status CancelStep(uint64_t, uint64_t, const Status&) override { return Status(); }
+  Status CleanupStep(uint64_t, uint64_t) override { return Status(); }
+  Status ResetContainers(const std::vector<std::string>&) override { return Status(); }
+
+ private:
+  static Tensor Large() {
+    Result<Tensor> made = Tensor::Make(DType::kUint8, Shape{kLargeBytes});
+    if (!made.ok()) return Tensor();
+    std::memset(made->mutable_raw(), 7, kLargeBytes);
+    return std::move(*made);
+  }
+  const cluster::TaskName task_{"ps", 0};
+  const Tensor value_ = Large();
+};
+
+/// The far side of the probe: answers small messages, and a byte that asks for the large value.
+void ServeRaw(int listening) {
+  const int peer = ::accept(listening, nullptr, nullptr);
+  NoDelay(peer);
+  const std::vector<char> large(kLargeBytes, 7);
+  char small[kSmallBytes];
+  while (ReceiveAll(peer, small, sizeof small)) {
+    if (small[0] == 'L' ? !SendAll(peer, large.data(), large.size()) : !SendAll(peer, small, sizeof small)) return;
+  }
+}
+
+/// The far process: writes its two addresses to the pipe and serves until it is killed.
+int Serve(int pipe_end) {
+  sockaddr_in at{};
+  const int listening = ListenOnLoopback(at);
+  if (listening < 0) return 1;
+  const auto runtime = session::Runtime::Default();
+  if (!runtime.ok()) return 1;
+  const auto transport = cluster::FindTransport(*(*runtime)->plugins, "weir");
+  if (!transport.ok()) return 1;
+  cluster::LocalEnd self;
+  self.task = {"ps", 0};
+  const auto listener = (*transport)->Listen({std::make_shared<Echo>(), nullptr}, {"localhost:0", -1, self});
+  const std::string path = fmt::format("unix:/tmp/weir_bench_wire_{}", ::getpid());
+  const auto local = (*transport)->Listen({std::make_shared<Echo>(), nullptr}, {path, -1, self});
+  if (!listener.ok() || !local.ok()) return 1;
+  const std::string line = fmt::format("{} {} {}\n", ntohs(at.sin_port), (*listener)->address(), path);
+  if (::write(pipe_end, line.data(), line.size()) < 0) return 1;
+  ServeRaw(listening);
+  return 0;
+}
+
+/// The end of a call that another thread tells.
+class CallEnd {
+ public:
+  void Set(bool good) {
+    state_ = good ? 1 : -1;
+    state_.notify_one();
+  }
+  bool Wait() const {
+    state_.wait(0);
+    return state_ == 1;
+  }
+
+ private:
+  std::atomic<int> state_{0};
+};
+
+/// Seconds of one call, or -1.
+template <class Start>
+double WaitFor(Start&& start) {
+  CallEnd ended;
+  const auto begin = Clock::now();
+  start(ended);
+  if (!ended.Wait()) return -1;
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+double StepUs(cluster::Worker& worker) {
+  double sum = 0;
+  for (int i = 0; i < kRoundTrips; ++i) {
+    cluster::StepRequest request;
+    request.feeds = {Tensor::Scalar<float>(1)};
+    const double time = WaitFor([&](CallEnd& ended) {
+      worker.RunStep(std::move(request), cluster::StepDone([&ended](const Result<std::vector<Tensor>>& fetches) {
+                       ended.Set(fetches.ok());
+                     }));
+    });
+    if (time < 0) return -1;
+    sum += time;
+  }
+  return sum * 1e6 / kRoundTrips;
+}
+
+double TransferMs(cluster::Worker& worker) {
+  const double time = WaitFor([&](CallEnd& ended) {
+    worker.RecvTensor({1, 1, "k"}, runtime::Rendezvous::Received(
+                                       [&ended](const Result<runtime::Message>& came) { ended.Set(came.ok()); }));
+  });
+  return time < 0 ? -1 : time * 1e3;
+}
+
+double RawStepUs(int raw) {
+  char small[kSmallBytes] = {};
+  const auto begin = Clock::now();
+  for (int i = 0; i < kRoundTrips; ++i) {
+    if (!SendAll(raw, small, sizeof small) || !ReceiveAll(raw, small, sizeof small)) return -1;
+  }
+  return std::chrono::duration<double, std::micro>(Clock::now() - begin).count() / kRoundTrips;
+}
+
+double RawTransferMs(int raw, std::vector<char>& to) {
+  char small[kSmallBytes] = {'L'};
+  const auto begin = Clock::now();
+  // Into fresh memory, as a tensor's.
+  std::vector<char>().swap(to);
+  to.reserve(kLargeBytes);
+  if (!SendAll(raw, small, sizeof small) || !ReceiveAll(raw, to.data(), kLargeBytes)) return -1;
+  return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+}
+
+Result<std::vector<Row>> Rows(const std::string& line, int rounds) {
+  const size_t first = line.find(' '), second = line.find(' ', first + 1);
+  if (second == std::string::npos) return Internal("the far process did not start");
+  sockaddr_in at{};
+  at.sin_family = AF_INET;
+  at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  at.sin_port = htons(static_cast<uint16_t>(std::stoul(line.substr(0, first))));
+  const int raw = ::socket(AF_INET, SOCK_STREAM, 0);
+  if (::connect(raw, reinterpret_cast<sockaddr*>(&at), sizeof at) != 0) return Internal("the probe cannot connect");
+  NoDelay(raw);
+  WEIR_ASSIGN(const auto runtime, session::Runtime::Default());
+  WEIR_ASSIGN(const auto transport, cluster::FindTransport(*runtime->plugins, "weir"));
+  const std::string tcp = line.substr(first + 1, second - first - 1), local = line.substr(second + 1);
+  cluster::LocalEnd socket_only;
+  socket_only.socket_only = true;
+  WEIR_ASSIGN(const auto by_tcp, transport->ConnectWorker({"ps", 0}, tcp, socket_only));
+  WEIR_ASSIGN(const auto by_unix, transport->ConnectWorker({"ps", 0}, local, {}));
+  std::vector<char> to;
+  const auto raw_step = [&] { return RawStepUs(raw); };
+  const auto raw_transfer = [&] { return RawTransferMs(raw, to); };
+  std::vector<Row> rows;
+  const auto add = [&](Row row, const std::function<double()>& work, const std::function<double()>& probe) {
+    static_cast<void>(work());
+    Measure(rounds, work, probe, &row);
+    rows.push_back(std::move(row));
+  };
+  const std::string round_trip = "round trip of 64 bytes over bare TCP", bare = "100 MiB over bare TCP";
+  add(
+      {"W01", "null remote step, 4 bytes each way, TCP", "us", 0, 0, round_trip}, [&] { return StepUs(*by_tcp); },
+      raw_step);
+  add(
+      {"W02", "null remote step, 4 bytes each way, Unix socket", "us", 0, 0, round_trip},
+      [&] { return StepUs(*by_unix); }, raw_step);
+  add(
+      {"W03", "tensor of 100 MiB, TCP", "ms", 0, 0, bare}, [&] { return TransferMs(*by_tcp); }, raw_transfer);
+  add(
+      {"W04", "tensor of 100 MiB, Unix socket with shared memory", "ms", 0, 0, bare},
+      [&] { return TransferMs(*by_unix); }, raw_transfer);
+  ::close(raw);
+  return rows;
+}
+
+int Main(int rounds) {
+  int ends[2];
+  if (::pipe(ends) != 0) return 1;
+  const pid_t child = ::fork();  // before any thread
+  if (child < 0) return 1;
+  if (child == 0) {
+    ::close(ends[0]);
+    _exit(Serve(ends[1]));
+  }
+  ::close(ends[1]);
+  std::string line;
+  char byte = 0;
+  while (::read(ends[0], &byte, 1) == 1 && byte != '\n') line += byte;
+  const Result<std::vector<Row>> rows = Rows(line, rounds);
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  if (const size_t path = line.rfind(':'); path != std::string::npos) ::unlink(line.substr(path + 1).c_str());
+  if (!rows.ok()) {
+    fmt::print(stderr, "{}\n", rows.status().ToString());
+    return 1;
+  }
+  fmt::print("{}\n{}", Machine(), Markdown(*rows));
+  std::ofstream("build/bench/wire.json") << JsonText(*rows);
+  return 0;
+}
+
+}  // namespace
+}  // namespace weir::bench
+
+int main(int argc, char** argv) {
+  const int rounds = argc > 1 ? std::atoi(argv[1]) : 15;
+  return weir::bench::Main(rounds > 0 ? rounds : 15);
+}
