@@ -72,7 +72,7 @@ struct Server::Core : std::enable_shared_from_this<Core> {
   Status AddPeers(Transport& transport, const LocalEnd& self);
   Result<std::string> Listen(const std::string& scheme, const std::string& address, int inherited,
                              const LocalEnd& self);
-  ServerView View(std::chrono::milliseconds peer_limit) const;
+  ServerView View(std::chrono::milliseconds peer_limit);
   void BeDone();
   void Stop();
 
@@ -86,9 +86,10 @@ struct Server::Core : std::enable_shared_from_this<Core> {
   std::map<TaskName, std::string> addresses;
   std::shared_ptr<Front> front;
   std::vector<std::unique_ptr<Listener>> listeners;
-  std::string target, grpc_target;
+  std::string grpc_target;
   std::atomic<bool> draining{false};
   std::mutex mutex;  // protects all below
+  std::string target;  // set once by Open, whose callers read it without the mutex
   std::condition_variable changed;
   bool stopped = false, done = false;
   std::function<void()> told;
@@ -208,8 +209,12 @@ Status Server::Core::Open() {
     const Result<std::string> own = options.cluster.TaskAddress(options.task.job, options.task.index);
     address = own.ok() ? *own : kAnyPort;
   }
-  WEIR_ASSIGN(target, Listen(kScheme, address, options.inherited_socket, self));
-  addresses[options.task] = target.substr(target.find("//") + 2);
+  WEIR_ASSIGN(std::string listens_at, Listen(kScheme, address, options.inherited_socket, self));
+  {
+    const std::lock_guard<std::mutex> lock(mutex);
+    target = std::move(listens_at);
+    changed.notify_all();
+  }
   const std::string grpc = !options.grpc.empty() ? options.grpc : settings.grpc.value();
   if (!grpc.empty()) {
     WEIR_ASSIGN(grpc_target, Listen(kGrpcScheme, grpc, -1, self));
@@ -219,8 +224,15 @@ Status Server::Core::Open() {
   return Status();
 }
 
-ServerView Server::Core::View(std::chrono::milliseconds peer_limit) const {
-  ServerView view{options.task, target, WEIR_VERSION, worker->incarnation(), WallClockMicros(), draining,
+ServerView Server::Core::View(std::chrono::milliseconds peer_limit) {
+  std::string address;
+  {
+    // A call may come before Listen has returned.
+    std::unique_lock<std::mutex> lock(mutex);
+    changed.wait(lock, [this] { return !target.empty() || stopped; });
+    address = target;
+  }
+  ServerView view{options.task, std::move(address), WEIR_VERSION, worker->incarnation(), WallClockMicros(), draining,
                   worker->counts(),
                   std::chrono::duration_cast<std::chrono::seconds>(Clock::now() - since).count(), {}, {}};
   for (const auto& device : runtime->plugins->devices().all()) view.devices.push_back(device->name());

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <future>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -253,7 +254,7 @@ Status LogEnd(const Status& status) {
 }
 
 Status ServeTask(const ServeOptions& options, const Console& console, int& exit_status) {
-  const Signals signals;
+  const auto signals = std::make_shared<const Signals>();  // the thread that tells the end may be late
   cluster::ServerOptions task;
   WEIR_ASSIGN(task.config, WholeConfigOf(options.sources));
   config::Config current = task.config;
@@ -266,12 +267,12 @@ Status ServeTask(const ServeOptions& options, const Console& console, int& exit_
     WEIR_ASSIGN(page, StatusPage::Listen(current.cluster.status,
                                          [&server](const std::string& path) { return PageOf(*server, path); }));
   }
-  server->OnDone([&signals] { signals.Tell(); });
+  server->OnDone([signals] { signals->Tell(); });
   console.Print(fmt::format("serving {} at {}", server->task().ToString(), server->target()));
   if (!server->grpc_target().empty()) console.Print("serving TensorFlow's clients at " + server->grpc_target());
   if (page != nullptr) console.Print("status page at http://" + page->address());
   std::fflush(stdout);
-  exit_status = ServeUntilEnd(*server, signals, options, current);
+  exit_status = ServeUntilEnd(*server, *signals, options, current);
   return Status();
 }
 
