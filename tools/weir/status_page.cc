@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
 #include <chrono>
@@ -21,6 +22,7 @@ namespace http = boost::beast::http;
 using asio::ip::tcp;
 
 constexpr std::chrono::seconds kRequestTime{5};
+constexpr std::chrono::milliseconds kAcceptPause{50};
 constexpr uint32_t kMostRequestBytes = 16384;
 
 using MakePage = std::function<Page(const std::string& path)>;
@@ -99,13 +101,24 @@ class BeastPage final : public StatusPage {
  private:
   void Accept() {
     acceptor_.async_accept([this](beast::error_code error, tcp::socket socket) {
-      if (!error) std::make_shared<PageCall>(std::move(socket), page_)->Begin();
-      if (error != asio::error::operation_aborted) Accept();
+      if (error == asio::error::operation_aborted) return;
+      if (error) return AcceptLater();
+      std::make_shared<PageCall>(std::move(socket), page_)->Begin();
+      Accept();
+    });
+  }
+
+  /// After an error such as too many open files, which leaves the connection in the queue.
+  void AcceptLater() {
+    pause_.expires_after(kAcceptPause);
+    pause_.async_wait([this](beast::error_code error) {
+      if (!error) Accept();
     });
   }
 
   const MakePage page_;
   asio::io_context io_{1};
+  asio::steady_timer pause_{io_};
   tcp::acceptor acceptor_;
   std::string address_;
   std::thread thread_;
