@@ -79,8 +79,8 @@ std::vector<KernelDescription> DescribeKernels(const KernelRegistry& kernels, st
   }
   using One = KernelDescription;
   std::ranges::stable_sort(all, [](const One& a, const One& b) { return IdentityOf(a) < IdentityOf(b); });
-  const auto same = std::ranges::unique(all, [](const One& a, const One& b) { return IdentityOf(a) == IdentityOf(b); });
-  all.erase(same.begin(), same.end());
+  const auto same = [](const One& a, const One& b) { return IdentityOf(a) == IdentityOf(b); };
+  all.erase(std::unique(all.begin(), all.end(), same), all.end());
   return all;
 }
 
