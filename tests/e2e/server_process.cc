@@ -42,6 +42,7 @@ ServerProcess::~ServerProcess() {
     kill(pid_, SIGKILL);
     Wait();
   }
+  if (::testing::Test::HasFailure()) PrintRest();
   if (out_ != nullptr) std::fclose(out_);
 }
 
@@ -67,6 +68,12 @@ std::string ServerProcess::ReadAll() {
   char bytes[4096];
   while (const size_t got = std::fread(bytes, 1, sizeof(bytes), out_)) read_.append(bytes, got);
   return read_;
+}
+
+void ServerProcess::PrintRest() {
+  if (out_ == nullptr) return;
+  fcntl(fileno(out_), F_SETFL, O_NONBLOCK);  // a child of the process may hold the other end
+  std::printf("the process wrote:\n%s", ReadAll().c_str());
 }
 
 void ServerProcess::Signal(int number) const { EXPECT_EQ(kill(pid_, number), 0); }

@@ -11,7 +11,7 @@
 
 namespace weir::testing {
 
-/// Killed at the end of the test if it still runs. Single-threaded.
+/// Killed at the end of the test if it still runs; what it wrote is printed if the test failed. Single-threaded.
 class ServerProcess {
  public:
   using Variables = std::vector<std::pair<std::string, std::string>>;
@@ -31,6 +31,8 @@ class ServerProcess {
   pid_t pid() const { return pid_; }
 
  private:
+  void PrintRest();
+
   pid_t pid_ = -1;
   std::FILE* out_ = nullptr;  // standard output and error
   std::string read_;
