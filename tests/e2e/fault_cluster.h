@@ -70,7 +70,13 @@ class FaultCluster {
   void Begin(FaultRow& row) {
     Open(row);
     ASSERT_NE(session_, nullptr);
-    ASSERT_TRUE(Eventually([&] { return Run({}, {"init"}).status().ok() || !TryToOpen().ok(); }));
+    const auto init = [&] {
+      if (session_ == nullptr && !TryToOpen().ok()) return false;
+      if (Run({}, {"init"}).status().ok()) return true;
+      session_.reset();
+      return false;
+    };
+    ASSERT_TRUE(Eventually(init));
     Good(row);
   }
   /// The health of the cluster: a step succeeds soon, if need be in a new session.

@@ -3,8 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <unistd.h>
-
 #include <chrono>
 #include <cmath>
 #include <future>
@@ -19,9 +17,9 @@
 #include "core/cluster/guest_worker.h"
 #include "core/place/place.h"
 #include "core/runtime/resource.h"
+#include "tests/support/own_loopback.h"
 #include "tests/support/text_graph.h"
 #include "tests/support/wired_cluster.h"
-#include "tests/unit/cluster/raw_peer.h"
 #include "tests/unit/cluster/wire_pair.h"
 
 namespace weir::cluster {
@@ -64,7 +62,8 @@ Result<std::shared_ptr<session::Runtime>> AttachTo(const std::vector<std::string
 struct RemoteServers {
   explicit RemoteServers(const std::vector<TaskName>& tasks) {
     for (const TaskName& task : tasks) {
-      all.push_back(std::make_unique<WiredCluster>(std::vector<TaskName>{task}));
+      all.push_back(
+          std::make_unique<WiredCluster>(std::vector<TaskName>{task}, LocalEnd{}, testing::OwnLoopback() + ":0"));
       addresses.push_back(all.back()->task(task).listener->address());
     }
   }
@@ -346,9 +345,7 @@ TEST_F(RemoteDevice, ASessionEndsInTheOtherProcessWithItsConnection) {
 
 TEST_F(RemoteDevice, AProcessThatIsNotThereIsSaidAndOnlyMissedIfItIsRequired) {
   const RemoteServers servers({kFirstServer});
-  testing::RawServer closed;
-  const std::string nobody = closed.address();
-  ::close(closed.Release());
+  const std::string nobody = testing::OwnLoopback() + ":1";
   const auto runtime = AttachTo({nobody, servers.addresses[0]});
   ASSERT_TRUE(runtime.ok()) << runtime.status().ToString();
   const auto& listed = (*runtime)->remote->servers();
