@@ -206,7 +206,7 @@ TEST_F(HandleDevice, ATraceShowsWhenTheDeviceDidTheWork) {
     ASSERT_EQ(sum.node, "sum");
     EXPECT_EQ(product.device, kThere);
     // 8 million multiplications do not end within the time of enqueueing them; one queue does one piece at a time.
-    EXPECT_GT(product.end_ns - product.start_ns, 500000);
+    EXPECT_GT(product.end_ns - product.start_ns, 100000);
     EXPECT_GE(sum.start_ns, product.end_ns);
     EXPECT_GE(product.start_ns, 0);
     EXPECT_LE(sum.end_ns, report.trace.total_ns);
