@@ -66,7 +66,7 @@ Result<std::unique_ptr<session::TaskProgram>> ClusterTasks::Register(std::vector
   const Clock::time_point deadline = Clock::now() + limit_;
   auto program = std::make_unique<RegisteredProgram>(numbers_, fetches, grace_);
   // The own task is last: its part may run on the thread that waits for the others.
-  std::ranges::stable_partition(parts, [&](const graph::Part& part) { return !IsHere(part.device); });
+  std::stable_partition(parts.begin(), parts.end(), [&](const graph::Part& part) { return !IsHere(part.device); });
   for (const graph::Part& part : parts) {
     WEIR_ASSIGN(const TaskName task, TaskOfDevice(part.device));
     WEIR_ASSIGN(const std::shared_ptr<Worker> worker, workers_->Find(task));

@@ -213,7 +213,8 @@ std::vector<NodeId> Cutter::Pace(NodeId id, int part) const {
 
 std::vector<std::pair<int, int>> Cutter::HomeFirst(const Receivers& receivers) const {
   std::vector<std::pair<int, int>> ordered(receivers.begin(), receivers.end());
-  std::ranges::stable_partition(ordered, [&](const auto& receiver) { return receiver.first == cut_.home_part; });
+  std::stable_partition(ordered.begin(), ordered.end(),
+                        [&](const auto& receiver) { return receiver.first == cut_.home_part; });
   return ordered;
 }
 

@@ -274,7 +274,7 @@ class RemoteSession final : public SessionInterface {
     }
     std::vector<std::string> asked(fetches.begin(), fetches.end());
     std::ranges::sort(asked);
-    asked.erase(std::ranges::unique(asked).begin(), asked.end());
+    asked.erase(std::unique(asked.begin(), asked.end()), asked.end());
     request.mutable_fetch()->Add(asked.begin(), asked.end());
     request.mutable_target()->Add(targets.begin(), targets.end());
     int64_t left = 0;
