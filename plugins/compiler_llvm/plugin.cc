@@ -2,7 +2,9 @@
 #include "sdk/cpp/plugin.h"
 
 #include <algorithm>
+#include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "plugins/compiler_llvm/build.h"
@@ -10,7 +12,7 @@
 #include "plugins/compiler_llvm/executable.h"
 #include "plugins/compiler_llvm/link.h"
 #include "plugins/compiler_llvm/plan.h"
-#include "sdk/abi/compiler.h"
+#include "sdk/cpp/compiler.h"
 #include "sdk/cpp/cpu.h"
 #include "sdk/cpp/isa.h"
 
@@ -66,140 +68,65 @@ Description Describe(const Graph& graph, const Program& program, Level level, ui
   return description;
 }
 
-bool IsCancelled(const weir_cancel* cancel) {
-  return cancel != nullptr && cancel->cancelled != nullptr && cancel->cancelled(cancel) != 0;
+void Propose(const Claim& claim, const sdk::ClaimSink& sink) {
+  sink.Propose(claim.nodes, {claim.predicted_ns, claim.compile_ns, claim.scratch_bytes, claim.reason});
 }
 
-void Show(const Claim& claim, void (*emit)(void* ctx, const weir_claim* claim), void* ctx) {
-  weir_claim record{};
-  record.struct_size = sizeof record;
-  record.node_count = static_cast<uint32_t>(claim.nodes.size());
-  record.nodes = claim.nodes.data();
-  record.predicted_ns = claim.predicted_ns;
-  record.compile_ns = claim.compile_ns;
-  record.scratch_bytes = claim.scratch_bytes;
-  record.reason = sdk::Str(claim.reason);
-  emit(ctx, &record);
-}
+/// See sdk/cpp/compiler.h.
+struct CpuCompiler {
+  using Executable = compiler_llvm::Executable;
 
-int32_t ClaimIn(const weir_compile_target* target, const weir_region* candidate,
-                void (*emit)(void* ctx, const weir_claim* claim), void* ctx, weir_error* error) noexcept {
-  return sdk::Guard(error, [&]() -> int32_t {
+  static int32_t Claim(const weir_compile_target& target, const weir_region& candidate, const sdk::ClaimSink& sink) {
     std::string why;
-    const std::optional<Level> level = LevelOf(*target, &why);
+    const std::optional<Level> level = LevelOf(target, &why);
     if (!level) return WEIR_OK;
-    for (const Claim& claim : ClaimNodes(*candidate, *level == Level::kV4, target->profile)) Show(claim, emit, ctx);
+    for (const auto& claim : ClaimNodes(candidate, *level == Level::kV4, target.profile)) Propose(claim, sink);
     return WEIR_OK;
-  });
-}
-
-int32_t ClaimLoopIn(const weir_compile_target* target, const weir_region* candidate,
-                    void (*emit)(void* ctx, const weir_claim* claim), void* ctx, weir_error* error) noexcept {
-  return sdk::Guard(error, [&]() -> int32_t {
+  }
+  static int32_t ClaimLoop(const weir_compile_target& target, const weir_region& candidate,
+                           const sdk::ClaimSink& sink) {
     std::string why;
-    const std::optional<Level> level = LevelOf(*target, &why);
+    const std::optional<Level> level = LevelOf(target, &why);
     if (!level) return WEIR_OK;
-    if (const std::optional<Claim> claim = ClaimLoop(*candidate, *level == Level::kV4)) Show(*claim, emit, ctx);
+    if (const auto claim = compiler_llvm::ClaimLoop(candidate, *level == Level::kV4)) Propose(*claim, sink);
     return WEIR_OK;
-  });
-}
-
-int32_t Compile(const weir_compile_target* target, const weir_region* region, const weir_compile_options* options,
-                const weir_cancel* cancel, weir_executable** executable, weir_error* error) noexcept {
-  return sdk::Guard(error, [&]() -> int32_t {
-    const sdk::Error fail(error);
+  }
+  static int32_t Compile(const sdk::CompileCall& call, std::unique_ptr<Executable>* made) {
+    const sdk::Error& fail = call.error;
     std::string why;
-    const std::optional<Level> level = LevelOf(*target, &why);
+    const std::optional<Level> level = LevelOf(call.target, &why);
     if (!level) return fail.Unimplemented(why);
-    const std::optional<Graph> graph = ReadRegion(*region, &why);
+    const std::optional<Graph> graph = ReadRegion(call.region, &why);
     if (!graph) return fail.Unimplemented(why);
     const std::optional<Program> program = PlanGraph(*graph, &why);
     if (!program) return fail.Unimplemented(why);
     const Backend* backend = LoadBackend(&why);
     if (backend == nullptr) return fail.Unimplemented(why);
-    if (IsCancelled(cancel)) return fail.Fail(WEIR_CANCELLED, "cancelled");
+    if (call.Cancelled()) return fail.Fail(WEIR_CANCELLED, "cancelled");
     Code code;
     if (!backend->generate(*program, *level, &code, &why)) return fail.Unimplemented(why);
-    const uint64_t max_tiles = options == nullptr ? 1 : std::max<uint64_t>(1, options->max_tiles);
-    auto made = Executable::Make(Describe(*graph, *program, *level, max_tiles), code, &why);
-    if (made == nullptr) return fail.Unimplemented(why);
-    *executable = reinterpret_cast<weir_executable*>(made.release());
-    return WEIR_OK;
-  });
-}
-
-const Executable& Of(const weir_executable* executable) { return *reinterpret_cast<const Executable*>(executable); }
-
-int32_t IoSpec(const weir_executable* executable, weir_executable_spec* spec, weir_error*) noexcept {
-  Of(executable).FillSpec(spec);
-  return WEIR_OK;
-}
-
-int32_t Execute(void* state, const weir_reg* regs, const weir_env* env) noexcept {
-  static_cast<const Executable*>(state)->Run(regs, env);
-  return WEIR_OK;
-}
-
-void Destroy(weir_executable* executable) noexcept { delete reinterpret_cast<Executable*>(executable); }
-
-int32_t Serialize(const weir_executable* executable, int32_t (*sink)(void* ctx, const void* data, uint64_t bytes),
-                  void* ctx, weir_error* error) noexcept {
-  return sdk::Guard(error, [&]() -> int32_t {
-    const std::string bytes = Of(executable).Serialize();
-    return sink(ctx, bytes.data(), bytes.size());
-  });
-}
-
-std::span<const uint8_t> SpanOf(const void* data, uint64_t bytes) {
-  return {static_cast<const uint8_t*>(data), data == nullptr ? 0 : bytes};
-}
-
-int32_t Deserialize(const weir_compile_target* target, const void* data, uint64_t bytes, weir_executable** executable,
-                    weir_error* error) noexcept {
-  return sdk::Guard(error, [&]() -> int32_t {
-    const sdk::Error fail(error);
+    const uint64_t max_tiles = call.options == nullptr ? 1 : std::max<uint64_t>(1, call.options->max_tiles);
+    *made = Executable::Make(Describe(*graph, *program, *level, max_tiles), code, &why);
+    return *made != nullptr ? WEIR_OK : fail.Unimplemented(why);
+  }
+  static std::string Key(const weir_compile_target&) { return std::string(kBuild); }
+  static int32_t Compare(const weir_compile_target& target, std::span<const uint8_t> bytes) {
     std::string why;
-    const std::optional<Level> level = LevelOf(*target, &why);
-    if (!level) return fail.Unimplemented(why);
-    auto made = Executable::Deserialize(SpanOf(data, bytes), *level, &why);
-    if (made == nullptr) return fail.Fail(WEIR_DATA_LOSS, why);
-    *executable = reinterpret_cast<weir_executable*>(made.release());
-    return WEIR_OK;
-  });
-}
-
-int32_t Compat(const weir_compile_target* target, const void* data, uint64_t bytes) noexcept {
-  std::string why;
-  const std::optional<Level> level = LevelOf(*target, &why);
-  return level ? Executable::Compare(SpanOf(data, bytes), *level) : static_cast<int32_t>(WEIR_COMPAT_INCOMPATIBLE);
-}
-
-void Key(const weir_compile_target*, void (*emit)(void* ctx, weir_str text), void* ctx) noexcept {
-  emit(ctx, sdk::Str(kBuild));
-}
-
-constexpr weir_compiler_api kApi = {sizeof(weir_compiler_api),
-                                    0,
-                                    &ClaimIn,
-                                    &Compile,
-                                    &IoSpec,
-                                    &Execute,
-                                    &Destroy,
-                                    &Serialize,
-                                    &Deserialize,
-                                    &Compat,
-                                    &Key,
-                                    &ClaimLoopIn};
-
-/// A part of WEIR_PLUGIN: the table of compiler/1.
-struct Compiler {
-  static constexpr uint32_t kKind = WEIR_KIND_COMPILER;
-  static const void* Interface(std::string_view id, std::string_view) {
-    return id == WEIR_COMPILER_INTERFACE ? &kApi : nullptr;
+    const std::optional<Level> level = LevelOf(target, &why);
+    return level ? Executable::Compare(bytes, *level) : static_cast<int32_t>(WEIR_COMPAT_INCOMPATIBLE);
+  }
+  static int32_t Load(const weir_compile_target& target, std::span<const uint8_t> bytes, const sdk::Error& error,
+                      std::unique_ptr<Executable>* made) {
+    std::string why;
+    const std::optional<Level> level = LevelOf(target, &why);
+    if (!level) return error.Unimplemented(why);
+    *made = Executable::Deserialize(bytes, *level, &why);
+    return *made != nullptr ? WEIR_OK : error.Fail(WEIR_DATA_LOSS, why);
   }
 };
 
 }  // namespace
 }  // namespace weir::compiler_llvm
 
-WEIR_PLUGIN("compiler_llvm", WEIR_LLVM_PLUGIN_VERSION, "weir", "cpu", weir::compiler_llvm::Compiler)
+WEIR_PLUGIN("compiler_llvm", WEIR_LLVM_PLUGIN_VERSION, "weir", "cpu",
+            weir::sdk::Compiler<weir::compiler_llvm::CpuCompiler>)

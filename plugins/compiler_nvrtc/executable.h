@@ -40,7 +40,7 @@ class Executable {
   Executable(const Executable&) = delete;
   Executable& operator=(const Executable&) = delete;
 
-  const Description& description() const { return description_; }
+  std::string Serialize() const { return description_.ToBytes(); }
   void FillSpec(weir_executable_spec* spec) const;
   /// Enqueues the kernel on the stream of the call.
   int32_t Run(const weir_reg* regs, const weir_env* env) const;

@@ -302,6 +302,14 @@ struct ConvByFilter : Convolve<Direction::kByFilter, kSpatial, kDepthwise, kKind
   }
 };
 
+/// The forms of old graphs, with an array of the shape in place of the shape.
+struct OldConv3DByInput : Convolve<Direction::kByInput, 3, false, kFloats> {
+  int32_t Run(Env& env, AnyInput, AnyInput w, AnyInput dy, AnyOutput dx) const { return Do(env, dy, w, dx); }
+};
+struct OldConv3DByFilter : Convolve<Direction::kByFilter, 3, false, kFloats> {
+  int32_t Run(Env& env, AnyInput x, AnyInput, AnyInput dy, AnyOutput dw) const { return Do(env, x, dy, dw); }
+};
+
 }  // namespace
 
 void AddConvolutions(sdk::KernelTable& k) {
@@ -312,6 +320,8 @@ void AddConvolutions(sdk::KernelTable& k) {
   add(k.Add<ConvForward<3, false, kFloats>>("Conv3D"), kFloatingBits);
   add(k.Add<ConvByInput<3, false, kFloats>>("Conv3DBackpropInputV2"), kFloatingBits);
   add(k.Add<ConvByFilter<3, false, kFloats>>("Conv3DBackpropFilterV2"), kFloatingBits);
+  add(k.Add<OldConv3DByInput>("Conv3DBackpropInput"), kFloatingBits & ~DTypes({WEIR_BFLOAT16}));
+  add(k.Add<OldConv3DByFilter>("Conv3DBackpropFilter"), kFloatingBits & ~DTypes({WEIR_BFLOAT16}));
   add(k.Add<ConvForward<2, true, kFloats>>("DepthwiseConv2dNative"), kFloatingBits);
   add(k.Add<ConvByInput<2, true, kFloats>>("DepthwiseConv2dNativeBackpropInput"), kFloatingBits);
   add(k.Add<ConvByFilter<2, true, kFloats>>("DepthwiseConv2dNativeBackpropFilter"), kFloatingBits);

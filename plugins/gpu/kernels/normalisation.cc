@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "plugins/functors/batch_norm_plans.h"
+#include "plugins/functors/given_statistics.h"
 #include "plugins/functors/layer_norm_plan.h"
 #include "plugins/gpu/kernels/broadcasting.h"
 #include "plugins/gpu/kernels/families.h"
@@ -300,6 +301,99 @@ struct LayerNormOfRows : functors::LayerNormPlan {
   }
 };
 
+/// Batch normalisation of old graphs, whose statistics are given, with the channels last.
+template <class S>
+struct GivenNormWork {
+  using C = typename S::C;
+  Ptr<const char> x, mean, variance, beta, gamma;
+  Ptr<char> y;
+  int64_t channels;
+  C epsilon;
+  bool scales;
+  S storage;
+  WEIR_GPU_FN void operator()(int64_t i) const {
+    const int64_t c = i % channels;
+    const C inverse = C(1) / std::sqrt(storage.Load(variance.get(), c) + epsilon);
+    const C factor = scales ? inverse * storage.Load(gamma.get(), c) : inverse;
+    storage.Store(y.get(), i,
+                  (storage.Load(x.get(), i) - storage.Load(mean.get(), c)) * factor + storage.Load(beta.get(), c));
+  }
+};
+struct GivenNorm : functors::GivenStatistics {
+  int32_t Prepare(sdk::Prep& prep) {
+    prep.MayAlias(0, 0);
+    return Plan(prep, {"mean", "var", "beta", "gamma"});
+  }
+  int32_t Run(Env& env, AnyInput x, AnyInput mean, AnyInput variance, AnyInput beta, AnyInput gamma,
+              AnyOutput y) const {
+    int32_t code = WEIR_OK;
+    WithStorage<kFloats>(x.dtype(), [&](auto storage) {
+      using S = decltype(storage);
+      code = Launch(env, rows * channels,
+                    GivenNormWork<S>{From(x), From(mean), From(variance), From(beta), From(gamma), To(y), channels,
+                                     static_cast<typename S::C>(epsilon), scales, storage});
+    });
+    return code;
+  }
+};
+
+/// A block of threads for each channel.
+template <class S>
+struct GivenNormGradWork {
+  using C = typename S::C;
+  Ptr<const char> x, mean, variance, gamma, dy;
+  Ptr<char> dx, dmean, dvariance, dbeta, dgamma;
+  int64_t rows, channels;
+  double epsilon;
+  bool scales;
+  S storage;
+  WEIR_GPU_FN double At(const Ptr<const char>& from, int64_t i) const {
+    return static_cast<double>(storage.Load(from.get(), i));
+  }
+  template <class Block>
+  WEIR_GPU_FN void operator()(Block& block) const {
+    double* const shared = block.template Shared<double>(0);
+    double* const sum = shared + kNormThreads;
+    const int64_t c = block.index();
+    const double spread = At(variance, c) + epsilon, inverse = 1 / std::sqrt(spread);
+    const double factor = scales ? inverse * At(gamma, c) : inverse;
+    SumInBlock(block, shared, rows, [&](int64_t row) { return At(dy, row * channels + c); });
+    block.ForEachThread([&](int t) {
+      if (t == 0) *sum = shared[0];
+    });
+    const C centre = storage.Load(mean.get(), c);
+    SumInBlock(block, shared, rows, [&](int64_t row) {
+      const int64_t i = row * channels + c;
+      return At(dy, i) * static_cast<double>(storage.Load(x.get(), i) - centre);
+    });
+    block.ForEachThread([&](int t) {
+      for (int64_t row = t; row < rows; row += block.threads()) {
+        const int64_t i = row * channels + c;
+        storage.Store(dx.get(), i, static_cast<C>(At(dy, i) * factor));
+      }
+      if (t != 0) return;
+      storage.Store(dmean.get(), c, static_cast<C>(-*sum * factor));
+      storage.Store(dvariance.get(), c, static_cast<C>(-0.5 * shared[0] * factor / spread));
+      storage.Store(dbeta.get(), c, static_cast<C>(*sum));
+      storage.Store(dgamma.get(), c, static_cast<C>(scales ? shared[0] * inverse : 0));
+    });
+  }
+};
+struct GivenNormGrad : functors::GivenStatistics {
+  int32_t Prepare(sdk::Prep& prep) { return PlanGradient(prep); }
+  int32_t Run(Env& env, AnyInput x, AnyInput mean, AnyInput variance, AnyInput gamma, AnyInput dy, AnyOutput dx,
+              AnyOutput dmean, AnyOutput dvariance, AnyOutput dbeta, AnyOutput dgamma) const {
+    int32_t code = WEIR_OK;
+    WithStorage<kFloats>(x.dtype(), [&](auto storage) {
+      code = LaunchBlocks(env, channels, kNormThreads, (kNormThreads + 1) * sizeof(double),
+                          GivenNormGradWork<decltype(storage)>{From(x), From(mean), From(variance), From(gamma),
+                                                               From(dy), To(dx), To(dmean), To(dvariance), To(dbeta),
+                                                               To(dgamma), rows, channels, epsilon, scales, storage});
+    });
+    return code;
+  }
+};
+
 }  // namespace
 
 void AddNormalisation(sdk::KernelTable& k) {
@@ -314,6 +408,9 @@ void AddNormalisation(sdk::KernelTable& k) {
   add(k.Add<BatchNormGrad>("FusedBatchNormGradV2"), kImages, 9).Restrict("U", {WEIR_FLOAT32});
   add(k.Add<BatchNormGradV3>("FusedBatchNormGradV3"), kImages, 9).Restrict("U", {WEIR_FLOAT32});
   add(k.Add<LayerNormOfRows>("_LayerNorm"), kFloatBits, 8);
+  constexpr uint64_t kGiven = kImages & ~DTypes({WEIR_BFLOAT16});
+  add(k.Add<GivenNorm>("BatchNormWithGlobalNormalization"), kGiven, 6);
+  add(k.Add<GivenNormGrad>("BatchNormWithGlobalNormalizationGrad"), kGiven, 8);
 }
 
 }  // namespace weir::gpu

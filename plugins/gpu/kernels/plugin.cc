@@ -16,14 +16,21 @@ void AddAll(sdk::KernelTable& k) {
   AddArrays(k);
   AddBinaryFunctions(k);
   AddBlocks(k);
+  AddCategorical(k);
   AddChosen(k);
   AddColours(k);
   AddConvolutions(k);
   AddCounting(k);
   AddCrop(k);
   AddDiagonals(k);
+  AddDilation(k);
   AddDraws(k);
+  AddEigenPairs(k);
+  AddEinsum(k);
+  AddGru(k);
+  AddLinearAlgebra(k);
   AddLocalNorm(k);
+  AddLstm(k);
   AddMirror(k);
   AddNormalisation(k);
   AddPartition(k);
@@ -39,8 +46,12 @@ void AddAll(sdk::KernelTable& k) {
   AddShapeArgs(k);
   AddSoftmax(k);
   AddSparse(k);
+  AddSparseParts(k);
+  AddSparseRows(k);
   AddSpecial(k);
   AddSteps(k);
+  AddSuppress(k);
+  AddSvd(k);
   AddUnaryFunctions(k);
   AddUpdates(k);
 }

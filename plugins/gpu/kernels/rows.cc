@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "plugins/functors/arithmetic.h"
+#include "plugins/functors/segment_rules.h"
 #include "plugins/gpu/kernels/changed_rows.h"
 #include "plugins/gpu/kernels/families.h"
 #include "plugins/gpu/kernels/moves.h"
@@ -167,20 +168,6 @@ struct Divide {
     return functors::Quotient(a, x);
   }
 };
-/// As MaxRule of segments: the operand that is not a number is replaced.
-struct SegmentMax {
-  template <class C>
-  WEIR_HD C operator()(C a, C x) const {
-    return a > x ? a : x;
-  }
-};
-struct SegmentMin {
-  template <class C>
-  WEIR_HD C operator()(C a, C x) const {
-    return a < x ? a : x;
-  }
-};
-
 template <class Change, unsigned kKinds>
 int32_t ChangeRows(const Env& env, const functors::Places& places, const AnyInput& indices, uint32_t dtype,
                    const void* updates, bool one_update, void* target, const sdk::Scratch<char>& scratch) {
@@ -357,8 +344,10 @@ void AddRows(sdk::KernelTable& k) {
   Gathers(k.Add<TensorScatter<f::Add, kRowNumbers>>("ScatterNdNonAliasingAdd")).Restrict("T", kNumberBits);
   Gathers(k.Add<UnsortedSegments<f::Add, Start::kZero, kRowNumbers>>("UnsortedSegmentSum")).Restrict("T", kNumberBits);
   Gathers(k.Add<UnsortedSegments<f::Mul, Start::kOne, kRowNumbers>>("UnsortedSegmentProd")).Restrict("T", kNumberBits);
-  Gathers(k.Add<UnsortedSegments<SegmentMax, Start::kLeast, kRowReals>>("UnsortedSegmentMax")).Restrict("T", kRealBits);
-  Gathers(k.Add<UnsortedSegments<SegmentMin, Start::kMost, kRowReals>>("UnsortedSegmentMin")).Restrict("T", kRealBits);
+  Gathers(k.Add<UnsortedSegments<f::SegmentLargest, Start::kLeast, kRowReals>>("UnsortedSegmentMax"))
+      .Restrict("T", kRealBits);
+  Gathers(k.Add<UnsortedSegments<f::SegmentSmallest, Start::kMost, kRowReals>>("UnsortedSegmentMin"))
+      .Restrict("T", kRealBits);
 }
 
 }  // namespace weir::gpu

@@ -5,6 +5,7 @@
 
 #include "plugins/functors/arithmetic.h"
 #include "plugins/functors/operands.h"
+#include "plugins/functors/segment_rules.h"
 #include "plugins/gpu/kernels/changed_rows.h"
 #include "plugins/gpu/kernels/families.h"
 #include "plugins/gpu/kernels/prefix_sums.h"
@@ -14,8 +15,12 @@
 namespace weir::gpu {
 namespace {
 
+using functors::SegmentLargest;
+using functors::SegmentSmallest;
 using sdk::Buffer;
 using sdk::Context;
+using ChosenRows = functors::ChosenRows<Buffer<const void>>;
+using Norm = functors::SegmentNorm;
 
 Ptr<const char> BytesAt(const Buffer<const void>& x) {
   return Ptr<const char>(static_cast<const char*>(AddressOf(x)));
@@ -67,32 +72,6 @@ int64_t RowSize(const weir_shape& shape) {
   return functors::HasNoElements(shape) ? 0 : functors::SizeOf(shape, 1, shape.rank);
 }
 
-// How a row changes a segment's value. A maximum that is not a number is replaced by the next element, as on the CPU.
-struct SegmentSum {
-  template <class C>
-  WEIR_HD C operator()(C all, C x) const {
-    return functors::Sum(all, x);
-  }
-};
-struct SegmentProduct {
-  template <class C>
-  WEIR_HD C operator()(C all, C x) const {
-    return functors::Product(all, x);
-  }
-};
-struct SegmentLargest {
-  template <class C>
-  WEIR_HD C operator()(C all, C x) const {
-    return all > x ? all : x;
-  }
-};
-struct SegmentSmallest {
-  template <class C>
-  WEIR_HD C operator()(C all, C x) const {
-    return all < x ? all : x;
-  }
-};
-
 template <class Rule, bool kMean, class S>
 struct SegmentWork {
   using C = typename S::C;
@@ -143,7 +122,7 @@ struct Segments {
     Buffer<void> output;
     if (const int32_t code = ctx.Output(0, functors::ShapeOf(dims), &output); code != WEIR_OK) return code;
     if (functors::HasNoElements(output.shape())) return WEIR_OK;
-    const int64_t row = RowSize(data.shape()), empty = std::is_same_v<Rule, SegmentProduct> ? 1 : 0;
+    const int64_t row = RowSize(data.shape()), empty = std::is_same_v<Rule, functors::Mul> ? 1 : 0;
     Outcome launched;
     WithStorage<kKinds>(data.dtype(), [&](auto storage) {
       launched = Launch(StreamOf(ctx), output.size(),
@@ -151,25 +130,6 @@ struct Segments {
                                                                     empty, storage});
     });
     return launched.Tell(error, "launch");
-  }
-};
-
-/// What a segment's sum is divided by.
-enum class Norm { kNone, kCount, kRoot };
-
-/// indices and ids of the ops on chosen rows.
-struct ChosenRows {
-  Buffer<const void> indices, ids;
-  int64_t count = 0;
-
-  int32_t Read(const Context& ctx) {
-    if (const int32_t code = ctx.Input(1, &indices); code != WEIR_OK) return code;
-    if (const int32_t code = ctx.Input(2, &ids); code != WEIR_OK) return code;
-    if (indices.rank() != 1) return ctx.error().InvalidArgument("indices should be a vector.");
-    if (ids.rank() != 1) return ctx.error().InvalidArgument("segment_ids should be a vector.");
-    count = indices.size();
-    if (count == ids.size()) return WEIR_OK;
-    return ctx.error().InvalidArgument("segment_ids and indices should have same size.");
   }
 };
 
@@ -407,9 +367,9 @@ void AddChosenRows(sdk::KernelTable& k, const std::string& name, uint64_t dtypes
 
 void AddSegments(sdk::KernelTable& k) {
   constexpr unsigned kNumbers = kFloats | kIntegers | kComplexes, kReals = kFloats | kIntegers | kUnsigned64;
-  Reduces(k.Add<Segments<SegmentSum, kNumbers>>("SegmentSum"), kNumberBits);
-  Reduces(k.Add<Segments<SegmentSum, kNumbers | kUnsigned64, true>>("SegmentMean"), kNumberBits);
-  Reduces(k.Add<Segments<SegmentProduct, kNumbers>>("SegmentProd"), kNumberBits);
+  Reduces(k.Add<Segments<functors::Add, kNumbers>>("SegmentSum"), kNumberBits);
+  Reduces(k.Add<Segments<functors::Add, kNumbers | kUnsigned64, true>>("SegmentMean"), kNumberBits);
+  Reduces(k.Add<Segments<functors::Mul, kNumbers>>("SegmentProd"), kNumberBits);
   Reduces(k.Add<Segments<SegmentLargest, kReals>>("SegmentMax"), kRealBits);
   Reduces(k.Add<Segments<SegmentSmallest, kReals>>("SegmentMin"), kRealBits);
   AddChosenRows<Norm::kNone, kFloats | kIntegers>(k, "Sum", kRealBits);

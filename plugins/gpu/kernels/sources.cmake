@@ -4,14 +4,21 @@ set(WEIR_GPU_KERNEL_SOURCES
   kernels/arrays.cc
   kernels/binary.cc
   kernels/blocks.cc
+  kernels/categorical.cc
   kernels/chosen.cc
   kernels/colours.cc
   kernels/convolutions.cc
   kernels/counting.cc
   kernels/crop.cc
   kernels/diagonals.cc
+  kernels/dilation.cc
   kernels/draws.cc
+  kernels/eigen_pairs.cc
+  kernels/einsum.cc
+  kernels/gru.cc
+  kernels/linalg.cc
   kernels/local_norm.cc
+  kernels/lstm.cc
   kernels/mirror.cc
   kernels/moves.cc
   kernels/normalisation.cc
@@ -28,7 +35,11 @@ set(WEIR_GPU_KERNEL_SOURCES
   kernels/softmax.cc
   kernels/sorting.cc
   kernels/sparse.cc
+  kernels/sparse_parts.cc
+  kernels/sparse_rows.cc
   kernels/special.cc
   kernels/steps.cc
+  kernels/suppress.cc
+  kernels/svd.cc
   kernels/unary.cc
   kernels/updates.cc)

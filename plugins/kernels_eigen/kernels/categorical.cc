@@ -1,8 +1,8 @@
 // Classes drawn with given probabilities: Multinomial, StatelessMultinomial.
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
+#include "plugins/functors/categorical_plan.h"
 #include "plugins/kernels_eigen/dtypes.h"
 #include "plugins/kernels_eigen/kernels/draws.h"
 #include "plugins/kernels_eigen/kernels/node_stream.h"
@@ -18,28 +18,12 @@ using sdk::Prep;
 using sdk::View;
 
 /// Draws from rows of logits by the cumulative sums of their exponentials.
-struct Categorical {
-  int64_t rows = 0, classes = 0, samples = 0;
-
-  int32_t Plan(Prep& prep) {
-    const weir_shape &logits = prep.shape(0), &count = prep.shape(1);
-    if (logits.rank != 2) return prep.error().InvalidArgument("logits should be a matrix, got shape ", logits);
-    if (count.rank != 0) return prep.error().InvalidArgument("num_samples should be a scalar, got shape ", count);
-    if (const int32_t code = Steering(prep, 1, "num_samples", &samples); code != WEIR_OK) return code;
-    if (samples < 0) return prep.error().InvalidArgument("num_samples should be nonnegative, got ", samples);
-    for (const uint32_t i : {0u, 1u}) {
-      if (logits.dims[i] <= std::numeric_limits<int32_t>::max()) continue;
-      return prep.error().InvalidArgument("logits.shape = ", logits, " too large for int");
-    }
-    rows = logits.dims[0];
-    classes = logits.dims[1];
-    if (classes <= 0) return prep.error().InvalidArgument("num_classes should be positive, got ", classes);
+struct Categorical : functors::CategoricalPlan {
+  int32_t PlanDraws(Prep& prep) {
+    if (const int32_t code = Plan(prep); code != WEIR_OK) return code;
     prep.Scratch(static_cast<uint64_t>(rows == 0 ? 0 : classes) * sizeof(double));
-    return ExpectOutput(prep, 0, {rows, samples});
+    return WEIR_OK;
   }
-
-  /// Twice the samples of a row, rounded up to whole blocks, for each row.
-  int64_t Reserved() const { return rows * ((samples + 3) / 4 * 4) * 2; }
 
   template <class T, class I>
   void Draw(Words words, const T* logits, double* sums, I* out) const {
@@ -53,22 +37,12 @@ struct Categorical {
   }
 
  private:
-  /// Logits that are not finite have probability 0.
   template <class T>
   double Accumulate(const T* logits, double* sums) const {
+    double least = std::is_same_v<T, sdk::half> ? -65504.0 : static_cast<double>(std::numeric_limits<float>::lowest());
+    if constexpr (sizeof(T) == 8) least = std::numeric_limits<double>::lowest();
     const auto at = [logits](int64_t i) { return static_cast<double>(static_cast<sdk::Compute<T>>(logits[i])); };
-    double largest =
-        std::is_same_v<T, sdk::half> ? -65504.0 : static_cast<double>(std::numeric_limits<float>::lowest());
-    if constexpr (sizeof(T) == 8) largest = std::numeric_limits<double>::lowest();
-    for (int64_t i = 0; i < classes; ++i) {
-      if (std::isfinite(at(i))) largest = std::max(largest, at(i));
-    }
-    double total = 0;
-    for (int64_t i = 0; i < classes; ++i) {
-      if (std::isfinite(at(i))) total += std::exp(at(i) - largest);
-      sums[i] = total;
-    }
-    return total;
+    return functors::AccumulateClasses(classes, least, at, sums);
   }
 };
 
@@ -77,7 +51,7 @@ struct Multinomial : Categorical {
 
   int32_t Prepare(Prep& prep) {
     const int32_t code = stream.Open(prep);
-    return code != WEIR_OK ? code : Plan(prep);
+    return code != WEIR_OK ? code : PlanDraws(prep);
   }
   template <class T, class I>
   void Run(View<const T> logits, HostIntegers, View<I> out, sdk::Scratch<double> sums) {
@@ -89,7 +63,7 @@ struct Multinomial : Categorical {
 struct SeededMultinomial : Categorical {
   int32_t Prepare(Prep& prep) {
     const int32_t code = CheckSeed(prep, 2);
-    return code != WEIR_OK ? code : Plan(prep);
+    return code != WEIR_OK ? code : PlanDraws(prep);
   }
   template <class T, class I>
   void Run(View<const T> logits, HostIntegers, SeedWords seed, View<I> out, sdk::Scratch<double> sums) const {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "plugins/functors/dilation_plan.h"
 #include "plugins/kernels_eigen/dtypes.h"
 #include "plugins/kernels_eigen/families.h"
 #include "plugins/kernels_eigen/kernels/images.h"
@@ -35,37 +36,12 @@ struct Morphology {
   int64_t places = 0;  // of all images; 0 if there is nothing to compute
   int64_t channels = 0;
 
-  /// `out_backprop` is input 2 of the gradients.
   int32_t Plan(sdk::Prep& prep, bool gradient) {
-    const sdk::Error& error = prep.error();
-    const weir_shape &x = prep.shape(0), &w = prep.shape(1);
-    if (x.rank != 4) return error.InvalidArgument("input must be 4-dimensional", x);
-    if (w.rank != 3) return error.InvalidArgument("filter must be 3-dimensional: ", w);
-    if (x.dims[3] != w.dims[2]) {
-      return error.InvalidArgument("input and filter must have the same depth: ", x.dims[3], " vs ", w.dims[2]);
-    }
-    const std::pair<const char*, const char*> steps[] = {{"strides", "Stride"}, {"rates", "Rate"}};
-    for (const auto& [name, text] : steps) {
-      const std::span<const int64_t> values = prep.node().Ints(name);
-      if (values.size() != 4) {
-        return error.InvalidArgument("the ", name, " attribute must contain 4 values, but got: ", values.size());
-      }
-      if (values[0] != 1 || values[3] != 1) {
-        return error.InvalidArgument(text, " is only supported across spatial dimensions.");
-      }
-    }
-    sdk::Windows windows;
-    windows.spatial = 2;
-    if (const int32_t code = windows.Plan(prep, x, {w.dims, 2}, {.dilations = "rates"}); code != WEIR_OK) return code;
-    channels = x.dims[3];
-    const weir_shape& y = gradient ? prep.shape(2) : prep.output(0).shape;
-    if (!windows.IsOutput(y, channels)) {
-      return gradient ? error.InvalidArgument("out_backprop has incompatible size.")
-                      : error.Fail(WEIR_INTERNAL, "the output has shape ", y, ", which does not fit the windows");
-    }
-    if (std::find(y.dims, y.dims + 4, 0) != y.dims + 4) return WEIR_OK;
-    patches = Patches::Of(windows);
-    places = windows.batch * patches.Places();
+    functors::DilationPlan plan;
+    if (const int32_t code = plan.Plan(prep, gradient); code != WEIR_OK || plan.empty) return code;
+    channels = plan.channels;
+    patches = Patches::Of(plan.windows);
+    places = plan.windows.batch * patches.Places();
     return WEIR_OK;
   }
 

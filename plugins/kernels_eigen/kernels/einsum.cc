@@ -1,8 +1,7 @@
 // Einsum: each operand becomes a batch of matrices with the summed axes of its own gone, and their products are taken.
 #include <algorithm>
-#include <map>
-#include <numeric>
 
+#include "plugins/functors/einsum_plan.h"
 #include "plugins/kernels_eigen/array_families.h"
 #include "plugins/kernels_eigen/dtypes.h"
 #include "plugins/kernels_eigen/kernels/gemm.h"
@@ -13,35 +12,9 @@
 namespace weir::kernels_eigen {
 namespace {
 
+using functors::EinsumTerm;
+using functors::Volume;
 using sdk::Prep;
-
-/// A label of an axis: a character, or beyond those an axis of the ellipsis, counted from the last one.
-using Label = int;
-using Labels = std::vector<Label>;
-constexpr Label kFirstOfEllipsis = 256;
-
-bool Has(const Labels& labels, Label label) { return std::find(labels.begin(), labels.end(), label) != labels.end(); }
-
-/// The product of extents; 0 if one is 0, whatever the others are.
-int64_t Volume(const std::vector<int64_t>& dims) {
-  if (std::find(dims.begin(), dims.end(), 0) != dims.end()) return 0;
-  return std::accumulate(dims.begin(), dims.end(), int64_t{1}, std::multiplies<>());
-}
-
-/// Labels of a term such as "ab...c", for an array with `axes` axes in its ellipsis.
-Labels TermLabels(std::string_view term, int axes) {
-  Labels labels;
-  const size_t dots = term.find("...");
-  for (size_t i = 0; i < term.size(); ++i) {
-    if (i == dots) {
-      for (int k = axes; k-- > 0;) labels.push_back(kFirstOfEllipsis + k);
-      i += 2;
-    } else {
-      labels.push_back(static_cast<unsigned char>(term[i]));
-    }
-  }
-  return labels;
-}
 
 /// Calls body(from, to, n, from_step, to_step) for each innermost row of a box.
 template <class Body>
@@ -67,57 +40,29 @@ void ForRows(const std::vector<int64_t>& dims, const std::vector<int64_t>& from_
   }
 }
 
-/// An operand with one step per distinct label, and the box of its elements in packed order.
-struct Term {
-  std::map<Label, int64_t> steps;    // repeated labels: along the diagonal
-  std::map<Label, int64_t> extents;  // of this operand: 1 where it broadcasts
-  std::vector<int64_t> dims, from, summed_dims, summed_from;
-  bool direct = false;  // the array is packed as it is
-
-  /// Packs the labels `order`; all others are summed.
-  void Pack(const Labels& order) {
-    dims.clear();
-    from.clear();
-    summed_dims.clear();
-    summed_from.clear();
-    for (const Label label : order) {
-      dims.push_back(extents.at(label));
-      from.push_back(steps.at(label));
-    }
-    for (const auto& [label, step] : steps) {
-      if (Has(order, label)) continue;
-      summed_dims.push_back(extents.at(label));
-      summed_from.push_back(step);
-    }
-    direct = summed_dims.empty();
-    const std::vector<int64_t> dense = StepsOf(dims);
-    for (size_t i = 0; i < dims.size(); ++i) direct = direct && (dims[i] == 1 || from[i] == dense[i]);
-  }
-
-  template <class T, class C>
-  void Gather(const T* x, C* packed) const {
-    using Sum = std::conditional_t<std::is_same_v<C, float>, double, C>;
-    const std::vector<int64_t> none(summed_dims.size(), 0);
-    ForRows(dims, from, StepsOf(dims), [&](int64_t at, int64_t to, int64_t n, int64_t step, int64_t to_step) {
-      for (int64_t i = 0; i < n; ++i) {
-        if (summed_dims.empty()) {
-          packed[to + i * to_step] = static_cast<C>(x[at + i * step]);
-          continue;
-        }
-        Sum sum(0);
-        ForRows(summed_dims, summed_from, none, [&](int64_t first, int64_t, int64_t m, int64_t inner, int64_t) {
-          const T* const row = x + at + i * step + first;
-          for (int64_t k = 0; k < m; ++k) sum = Total(sum, static_cast<Sum>(static_cast<C>(row[k * inner])));
-        });
-        packed[to + i * to_step] = static_cast<C>(sum);
-      }
-    });
-  }
-  template <class T>
-  static T Total(T a, T b) {
-    return kernels_eigen::Sum(a, b);
-  }
-};
+/// Packs the elements of an operand, summed over the axes that only it has.
+template <class T, class C>
+void Gather(const EinsumTerm& term, const T* x, C* packed) {
+  using Wide = std::conditional_t<std::is_same_v<C, float>, double, C>;
+  const std::vector<int64_t> none(term.summed_dims.size(), 0);
+  ForRows(term.dims, term.from, StepsOf(term.dims),
+          [&](int64_t at, int64_t to, int64_t n, int64_t step, int64_t to_step) {
+            for (int64_t i = 0; i < n; ++i) {
+              if (term.summed_dims.empty()) {
+                packed[to + i * to_step] = static_cast<C>(x[at + i * step]);
+                continue;
+              }
+              Wide sum(0);
+              ForRows(term.summed_dims, term.summed_from, none,
+                      [&](int64_t first, int64_t, int64_t m, int64_t inner, int64_t) {
+                        const T* const row = x + at + i * step + first;
+                        for (int64_t k = 0; k < m; ++k)
+                          sum = Sum(sum, static_cast<Wide>(static_cast<C>(row[k * inner])));
+                      });
+              packed[to + i * to_step] = static_cast<C>(sum);
+            }
+          });
+}
 
 template <class T>
 constexpr bool kEinsumGemm =
@@ -139,24 +84,12 @@ void PlainProduct(const sdk::Product& p, const T* a, const T* b, T* c) {
   }
 }
 
-struct Einsum {
-  std::vector<Term> terms;
-  Labels batch;                                     // of both operands and of the output
-  std::vector<int64_t> batch_dims, batch_steps[2];  // steps in matrices; 0 where an operand broadcasts
-  sdk::Product product;
+struct Einsum : functors::EinsumPlan {
   GemmBlocks blocks;
-  std::vector<int64_t> result_dims, result_to;      // the products' axes in the output
   int64_t packed[2] = {}, result = 0, packing = 0;  // elements of scratch memory
-  bool empty = false, result_direct = false, diagonal = false;
 
   int32_t Prepare(Prep& prep) {
-    empty = HasNoElements(prep.output(0).shape);
-    Labels output;
-    std::map<Label, int64_t> extents;
-    if (const int32_t code = Read(prep, &output, &extents); code != WEIR_OK) return code;
-    if (empty) return WEIR_OK;
-    const Labels result_labels = terms.size() == 1 ? PlanOne(output) : PlanProduct(output, extents);
-    PlanResult(prep.output(0).shape, output, result_labels, extents);
+    if (const int32_t code = Plan(prep); code != WEIR_OK || empty) return code;
     const uint32_t dtype = prep.input(0).dtype;
     const bool widened = dtype == WEIR_FLOAT16 || dtype == WEIR_BFLOAT16;
     for (size_t i = 0; i < terms.size(); ++i) packed[i] = terms[i].direct && !widened ? 0 : Volume(terms[i].dims);
@@ -180,7 +113,7 @@ struct Einsum {
       if constexpr (std::is_same_v<C, T>) {
         if (terms[0].direct) values = inputs[0].data();
       }
-      if (values == one) terms[0].Gather(inputs[0].data(), one);
+      if (values == one) Gather(terms[0], inputs[0].data(), one);
       return Scatter(values, to);
     }
     const C* sides[2] = {};
@@ -189,7 +122,7 @@ struct Einsum {
         if (terms[i].direct) sides[i] = inputs[i].data();
       }
       if (sides[i] != nullptr) continue;
-      terms[i].Gather(inputs[i].data(), memory);
+      Gather(terms[i], inputs[i].data(), memory);
       sides[i] = memory;
       memory += Aligned(packed[i]);
     }
@@ -203,147 +136,6 @@ struct Einsum {
 
  private:
   static uint64_t Aligned(int64_t elements) { return static_cast<uint64_t>(elements + 63) / 64 * 64; }
-
-  /// Reads the equation and the steps and extents of the operands. The shape function has checked them for nodes with
-  /// known shapes.
-  int32_t Read(const Prep& prep, Labels* output, std::map<Label, int64_t>* extents) {
-    const std::string_view equation = prep.node().String("equation");
-    const size_t arrow = equation.find("->");
-    if (arrow == equation.npos) {
-      return prep.error().InvalidArgument("Expecting exactly one '->' in einsum equation: ", equation);
-    }
-    std::vector<std::string_view> texts;
-    for (size_t begin = 0; begin <= arrow;) {
-      const size_t end = std::min(equation.find(',', begin), arrow);
-      texts.push_back(equation.substr(begin, end - begin));
-      begin = end + 1;
-    }
-    if (texts.size() != prep.inputs() || texts.size() > 2) {
-      return prep.error().InvalidArgument("Expected ", texts.size(), " inputs but got: ", prep.inputs());
-    }
-    int broadcast = 0;
-    for (uint32_t i = 0; i < texts.size(); ++i) {
-      const weir_shape& shape = prep.shape(i);
-      const bool ellipsis = texts[i].find("...") != texts[i].npos;
-      const int named = static_cast<int>(texts[i].size()) - (ellipsis ? 3 : 0), rank = static_cast<int>(shape.rank);
-      if (ellipsis ? rank < named : rank != named) {
-        return prep.error().InvalidArgument("Expected input ", i, " to have rank ", ellipsis ? "at least " : "", named,
-                                            " but got: ", rank);
-      }
-      broadcast = std::max(broadcast, rank - named);
-      if (const int32_t code = ReadTerm(prep, i, TermLabels(texts[i], rank - named), extents); code != WEIR_OK) {
-        return code;
-      }
-    }
-    const std::string_view out = equation.substr(arrow + 2);
-    if (broadcast > 0 && out.find("...") == out.npos) {
-      return prep.error().InvalidArgument("Output contains ", broadcast,
-                                          " broadcasting dimension(s) but no ellipsis (...) was found in the output "
-                                          "subscripts.");
-    }
-    *output = TermLabels(out, broadcast);
-    std::vector<int64_t> dims;
-    for (const Label label : *output) {
-      const auto extent = extents->find(label);
-      if (extent == extents->end()) {
-        return prep.error().InvalidArgument("an output subscript of ", equation, " is not in the input subscripts");
-      }
-      dims.push_back(extent->second);
-    }
-    return ExpectOutput(prep, 0, dims);
-  }
-
-  int32_t ReadTerm(const Prep& prep, uint32_t i, const Labels& labels, std::map<Label, int64_t>* extents) {
-    const weir_shape& shape = prep.shape(i);
-    const std::vector<int64_t> steps = StepsOf(DimsOf(shape));
-    Term& term = terms.emplace_back();
-    for (uint32_t axis = 0; axis < shape.rank; ++axis) {
-      const Label label = labels[axis];
-      const int64_t extent = shape.dims[axis];
-      int64_t& whole = extents->try_emplace(label, extent).first->second;
-      if (label >= kFirstOfEllipsis && whole == 1) whole = extent;
-      if (whole != extent && !(label >= kFirstOfEllipsis && extent == 1)) {
-        if (label >= kFirstOfEllipsis) {
-          return prep.error().InvalidArgument("In[0] and In[1] must have compatible batch dimensions: ", prep.shape(0),
-                                              " vs. ", prep.shape(1));
-        }
-        return prep.error().InvalidArgument("Expected dimension ", whole, " at axis ", axis, " of the input shaped ",
-                                            shape, " but got dimension ", extent);
-      }
-      term.extents[label] = extent;
-      term.steps[label] += steps[axis];
-    }
-    return WEIR_OK;
-  }
-
-  /// One operand: its elements in the output's order. Returns the labels of the result.
-  Labels PlanOne(const Labels& output) {
-    Labels order;
-    for (const Label label : output) {
-      if (!Has(order, label)) order.push_back(label);
-    }
-    terms[0].Pack(order);
-    return order;
-  }
-
-  Labels PlanProduct(const Labels& output, const std::map<Label, int64_t>& extents) {
-    Labels contracted, free[2];
-    for (const Label label : output) {
-      const bool in_x = terms[0].steps.contains(label), in_y = terms[1].steps.contains(label);
-      Labels& kind = in_x && in_y ? batch : free[in_x ? 0 : 1];
-      if (!Has(kind, label)) kind.push_back(label);
-    }
-    for (const auto& [label, step] : terms[0].steps) {
-      if (terms[1].steps.contains(label) && !Has(output, label)) contracted.push_back(label);
-    }
-    const auto join = [&](const Labels& second, const Labels& third) {
-      Labels all = batch;
-      all.insert(all.end(), second.begin(), second.end());
-      all.insert(all.end(), third.begin(), third.end());
-      return all;
-    };
-    const auto volume = [&](const Labels& labels) {
-      std::vector<int64_t> dims;
-      for (const Label label : labels) dims.push_back(extents.at(label));
-      return Volume(dims);
-    };
-    product.m = volume(free[0]);
-    product.n = volume(free[1]);
-    product.k = volume(contracted);
-    // An operand that is in memory the other way round is taken as its transpose.
-    terms[0].Pack(join(contracted, free[0]));
-    product.transpose_a = terms[0].direct;
-    if (!terms[0].direct) terms[0].Pack(join(free[0], contracted));
-    terms[1].Pack(join(free[1], contracted));
-    product.transpose_b = terms[1].direct;
-    if (!terms[1].direct) terms[1].Pack(join(contracted, free[1]));
-    for (const Label label : batch) batch_dims.push_back(extents.at(label));
-    for (int i = 0; i < 2; ++i) {
-      std::vector<int64_t> own;
-      for (const Label label : batch) own.push_back(terms[static_cast<size_t>(i)].extents.at(label));
-      batch_steps[i] = StepsOf(own);
-      for (size_t k = 0; k < own.size(); ++k) batch_steps[i][k] = own[k] == 1 ? 0 : batch_steps[i][k];
-    }
-    return join(free[0], free[1]);
-  }
-
-  /// Where the elements of the result, in the order of `labels`, are in the output.
-  void PlanResult(const weir_shape& shape, const Labels& output, const Labels& labels,
-                  const std::map<Label, int64_t>& extents) {
-    const std::vector<int64_t> steps = StepsOf(DimsOf(shape));
-    diagonal = labels.size() < output.size();
-    for (const Label label : labels) {
-      int64_t step = 0;
-      for (size_t i = 0; i < output.size(); ++i) step += output[i] == label ? steps[i] : 0;
-      result_dims.push_back(extents.at(label));
-      result_to.push_back(step);
-    }
-    const std::vector<int64_t> dense = StepsOf(result_dims);
-    result_direct = !diagonal;
-    for (size_t i = 0; i < dense.size(); ++i) {
-      result_direct = result_direct && (result_dims[i] == 1 || dense[i] == result_to[i]);
-    }
-  }
 
   bool Packs() const { return product.m > 1 && product.n > 1 && product.k > 0 && product.Flops() / 2 > kWorthPacking; }
   void PlanPacking(uint32_t dtype) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "plugins/functors/given_statistics.h"
 #include "plugins/functors/lrn_plans.h"
 #include "plugins/kernels_eigen/dtypes.h"
 #include "plugins/kernels_eigen/families.h"
@@ -12,6 +13,7 @@
 namespace weir::kernels_eigen {
 namespace {
 
+using functors::GivenStatistics;
 using sdk::Compute;
 using sdk::Env;
 using sdk::Prep;
@@ -83,31 +85,6 @@ struct LrnGrad : Lrn<functors::LrnGradPlan> {
   }
 };
 
-/// Images with the channels last, and statistics per channel.
-struct GivenStatistics {
-  int64_t rows = 0, channels = 0;
-  double epsilon = 0;
-  bool scales = false;
-
-  int32_t Plan(Prep& prep, std::initializer_list<std::string_view> vectors) {
-    const sdk::Error& error = prep.error();
-    epsilon = prep.node().Float("variance_epsilon", 0);
-    scales = prep.node().Bool("scale_after_normalization", false);
-    const weir_shape& images = prep.shape(0);
-    if (images.rank != 4) return error.InvalidArgument("input must be 4-dimensional", images);
-    channels = images.dims[3];
-    uint32_t i = 1;
-    for (const std::string_view name : vectors) {
-      const weir_shape& vector = prep.shape(i++);
-      if (vector.rank != 1) return error.InvalidArgument(name, " must be 1-dimensional", vector);
-      if (vector.dims[0] == channels) continue;
-      return error.InvalidArgument(name, " must have an element per channel, ", channels, ", but has shape ", vector);
-    }
-    rows = prep.size(0) == 0 ? 0 : SizeOf(images, 0, 3);
-    return WEIR_OK;
-  }
-};
-
 struct GlobalNormalisation : GivenStatistics {
   int32_t Prepare(Prep& prep) {
     prep.MayAlias(0, 0);
@@ -130,12 +107,7 @@ struct GlobalNormalisation : GivenStatistics {
 };
 
 struct GlobalNormalisationGrad : GivenStatistics {
-  int32_t Prepare(Prep& prep) {
-    if (const int32_t code = Plan(prep, {"mean", "var", "gamma"}); code != WEIR_OK) return code;
-    if (sdk::SameShape(prep.shape(0), prep.shape(4))) return WEIR_OK;
-    return prep.error().InvalidArgument("backprop of shape ", prep.shape(4), " must have the input's shape ",
-                                        prep.shape(0));
-  }
+  int32_t Prepare(Prep& prep) { return PlanGradient(prep); }
   template <class T>
   void Run(View<const T> t, View<const T> m, View<const T> v, View<const T> gamma, View<const T> dy, View<T> dx,
            View<T> dm, View<T> dv, View<T> db, View<T> dg) const {

@@ -123,14 +123,8 @@ struct MatrixSolve {
     MatrixBatch right;
     if (const int32_t code = batch.Plan(prep, 0); code != WEIR_OK) return code;
     if (const int32_t code = right.Plan(prep, 1); code != WEIR_OK) return code;
-    const weir_shape &a = prep.shape(0), &b = prep.shape(1);
-    if (!sdk::SameShape({a.rank - 2, 0, a.dims}, {b.rank - 2, 0, b.dims})) {
-      return prep.error().InvalidArgument("All input tensors must have the same outer dimensions.");
-    }
-    if (batch.rows != batch.columns) {
-      return prep.error().InvalidArgument("First input (lhs) must be a square matrix.");
-    }
-    if (batch.rows != right.rows) return prep.error().InvalidArgument("Input matrix and rhs are incompatible.");
+    const int32_t code = functors::CheckSystem(prep.error(), batch, prep.shape(0), right, prep.shape(1));
+    if (code != WEIR_OK) return code;
     right_columns = right.columns;
     batch.Split(prep);
     return WEIR_OK;

@@ -4,7 +4,7 @@
 #include <tuple>
 
 #include "plugins/kernels_eigen/dtypes.h"
-#include "plugins/kernels_eigen/kernels/lstm_plan.h"
+#include "plugins/kernels_eigen/kernels/recurrent_plan.h"
 #include "plugins/kernels_eigen/kernels/vector_math.h"
 #include "plugins/kernels_eigen/sequence_families.h"
 
@@ -152,13 +152,12 @@ struct Lstm : LstmForward {
   }
 };
 
-struct GruCell {
-  int64_t batch = 0, inputs = 0, cells = 0;
+struct GruCell : GruPlan {
   RecurrentProduct gates_of_x, gates_of_h, candidate_of_x, candidate_of_h;
   int64_t at_gates = 0, at_sums = 0, at_reset = 0, at_candidate = 0;
 
   int32_t Prepare(Prep& prep) {
-    if (const int32_t code = Check(prep); code != WEIR_OK || batch == 0 || cells == 0) return code;
+    if (const int32_t code = Plan(prep); code != WEIR_OK || batch == 0 || cells == 0) return code;
     FloatParts parts;
     at_gates = parts.Take(batch * 2 * cells);
     at_sums = parts.Take(batch * 2 * cells);
@@ -194,32 +193,6 @@ struct GruCell {
     for (int64_t j = 0; j < n; ++j) candidate[j] += sums[j] + b_c[j % cells];
     TanhArray(candidate, c.data(), n);
     for (int64_t j = 0; j < n; ++j) h[j] = u[j] * (h_prev[j] - c[j]) + c[j];
-  }
-
- private:
-  int32_t Check(const Prep& prep) {
-    constexpr std::string_view kNames[] = {"x", "h_prev", "w_ru", "w_c", "b_ru", "b_c"};
-    for (uint32_t i = 0; i < 6; ++i) {
-      const uint32_t rank = i < 4 ? 2 : 1;
-      if (prep.shape(i).rank == rank) continue;
-      return prep.error().InvalidArgument("Rank of ", kNames[i], " must be ", rank, ", got ", prep.shape(i).rank);
-    }
-    batch = prep.shape(0).dims[0];
-    inputs = prep.shape(0).dims[1];
-    cells = prep.shape(1).dims[1];
-    if (std::max(cells, inputs) > INT64_MAX / 8) {
-      return prep.error().InvalidArgument("input_size ", inputs, " and cell_size ", cells, " are too large");
-    }
-    OperandCheck check(prep);
-    check.Extent(1, 0, "h_prev.dims(0) != batch_size", batch);
-    check.Extent(2, 0, "w_ru.dim_size(0) != input_size + cell_size", inputs + cells);
-    check.Extent(2, 1, "w_ru.dim_size(1) != cell_size * 2", 2 * cells);
-    check.Extent(3, 0, "w_c.dim_size(0) != input_size + cell_size", inputs + cells);
-    check.Extent(3, 1, "w_c.dim_size(1) != cell_size", cells);
-    check.Extent(4, 0, "b_ru.dim_size(0) != cell_size * 2", 2 * cells);
-    check.Extent(5, 0, "b_c.dim_size(0) != cell_size", cells);
-    for (uint32_t i = 0; i < 4; ++i) check.Output(i, {batch, cells});
-    return check.code();
   }
 };
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "plugins/kernels_eigen/dtypes.h"
-#include "plugins/kernels_eigen/kernels/lstm_plan.h"
+#include "plugins/kernels_eigen/kernels/recurrent_plan.h"
 #include "plugins/kernels_eigen/sequence_families.h"
 
 namespace weir::kernels_eigen {
@@ -27,16 +27,6 @@ struct Peepholes {
 };
 
 struct LstmBackward : LstmPlan {
-  /// The values that the forward op gave, from operand `first` on, each of shape `dims`.
-  static void CheckValues(OperandCheck& check, uint32_t first, bool layer, std::initializer_list<int64_t> dims) {
-    constexpr std::string_view kNames[] = {"i", "cs", "f", "o", "ci", "co", "h", "cs_grad", "h_grad"};
-    uint32_t at = first;
-    for (uint32_t i = 0; i < 9; ++i) {
-      if (i == 6 && !layer) continue;
-      check.Same(at++, kNames[i], dims);
-    }
-  }
-
   /// One row of the batch. `dcs` is the gradient by the cell and becomes that by the cell before; the gradients by the
   /// peepholes are added to.
   template <class T>
@@ -257,13 +247,12 @@ struct LstmGrad : LstmBackward {
   }
 };
 
-struct GruCellGrad {
-  int64_t batch = 0, inputs = 0, cells = 0;
+struct GruCellGrad : GruPlan {
   RecurrentProduct x_by_candidate, h_by_candidate, x_by_gates, h_by_gates;
   int64_t at_x = 0, at_h = 0;
 
   int32_t Prepare(Prep& prep) {
-    if (const int32_t code = Check(prep); code != WEIR_OK) return code;
+    if (const int32_t code = PlanGradient(prep); code != WEIR_OK) return code;
     FloatParts parts;
     at_x = parts.Take(batch, inputs);
     at_h = parts.Take(batch, cells);
@@ -294,32 +283,6 @@ struct GruCellGrad {
     x_by_gates.Run(dru.data(), w_ru.data(), dx.data(), scratch);
     if (batch == 0 || inputs == 0) return;
     for (int64_t j = 0; j < batch * inputs; ++j) dx[j] += more_x[j];
-  }
-
- private:
-  int32_t Check(const Prep& prep) {
-    OperandCheck check(prep);
-    check.Rank(0, "x", 2);
-    check.Rank(1, "h_prev", 2);
-    if (!check.ok()) return check.code();
-    batch = prep.shape(0).dims[0];
-    inputs = prep.shape(0).dims[1];
-    cells = prep.shape(1).dims[1];
-    if (std::max(cells, inputs) > INT64_MAX / 8) {
-      return prep.error().InvalidArgument("input_size ", inputs, " and cell_size ", cells, " are too large");
-    }
-    check.Same(1, "h_prev", {batch, cells});
-    check.Same(2, "w_ru", {inputs + cells, 2 * cells});
-    check.Same(3, "w_c", {inputs + cells, cells});
-    check.Same(4, "b_ru", {2 * cells});
-    check.Same(5, "b_c", {cells});
-    constexpr std::string_view kNames[] = {"r", "u", "c", "d_h"};
-    for (uint32_t i = 0; i < 4; ++i) check.Same(6 + i, kNames[i], {batch, cells});
-    check.Output(0, {batch, inputs});
-    check.Output(1, {batch, cells});
-    check.Output(2, {batch, cells});
-    check.Output(3, {batch, 2 * cells});
-    return check.code();
   }
 };
 

@@ -1,62 +1,19 @@
-// What kernels of recurrent blocks share: checks of operands, products, and scratch memory in parts.
+// What kernels of recurrent blocks share on the CPU: products.
 #ifndef WEIR_PLUGINS_KERNELS_EIGEN_KERNELS_RECURRENT_PLAN_H_
 #define WEIR_PLUGINS_KERNELS_EIGEN_KERNELS_RECURRENT_PLAN_H_
 
 #include <algorithm>
-#include <string_view>
 
+#include "plugins/functors/lstm_plan.h"
 #include "plugins/kernels_eigen/kernels/gemm.h"
 #include "plugins/kernels_eigen/operands.h"
 
 namespace weir::kernels_eigen {
 
-/// Checks with TensorFlow's texts; the first failure is kept.
-class OperandCheck {
- public:
-  explicit OperandCheck(const sdk::Prep& prep) : prep_(prep) {}
-  int32_t code() const { return code_; }
-  bool ok() const { return code_ == WEIR_OK; }
-
-  void Rank(uint32_t i, std::string_view name, uint32_t rank) {
-    const weir_shape& shape = prep_.shape(i);
-    if (!ok() || shape.rank == rank) return;
-    code_ = prep_.error().InvalidArgument(name, " must be ", rank, "D, got shape ", shape);
-  }
-  /// "cs_prev.dims(0) != batch_size: 3 vs. 2"; `what` is the part before the colon.
-  void Extent(uint32_t i, uint32_t axis, std::string_view what, int64_t wanted) {
-    if (!ok() || prep_.shape(i).dims[axis] == wanted) return;
-    code_ = prep_.error().InvalidArgument(what, ": ", prep_.shape(i).dims[axis], " vs. ", wanted);
-  }
-  void Same(uint32_t i, std::string_view name, std::initializer_list<int64_t> dims) {
-    const weir_shape wanted{static_cast<uint32_t>(dims.size()), 0, dims.begin()};
-    if (!ok() || sdk::SameShape(prep_.shape(i), wanted)) return;
-    code_ = prep_.error().InvalidArgument(name, " must have shape ", wanted, ", got ", prep_.shape(i));
-  }
-  void Output(uint32_t i, std::initializer_list<int64_t> dims) {
-    if (ok()) code_ = ExpectOutput(prep_, i, std::vector<int64_t>(dims));
-  }
-
- private:
-  const sdk::Prep& prep_;
-  int32_t code_ = WEIR_OK;
-};
-
-/// Parts of one block of scratch memory, each at a multiple of 64 bytes.
-class FloatParts {
- public:
-  /// Place of a part of n floats.
-  int64_t Take(int64_t n) {
-    const int64_t at = size_;
-    size_ += (n + 15) / 16 * 16;
-    return at;
-  }
-  /// The same of m * n floats; none if either is 0.
-  int64_t Take(int64_t m, int64_t n) { return Take(m == 0 || n == 0 ? 0 : m * n); }
-  uint64_t bytes() const { return static_cast<uint64_t>(size_) * sizeof(float); }
-
- private:
-  int64_t size_ = 0;
-};
+using functors::FloatParts;
+using functors::GruPlan;
+using functors::LstmPlan;
+using functors::OperandCheck;
 
 /// A product whose operands may have no elements.
 class RecurrentProduct {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "plugins/functors/row_plans.h"
+#include "plugins/functors/segment_rules.h"
 #include "plugins/kernels_eigen/dtypes.h"
 #include "plugins/kernels_eigen/families.h"
 #include "plugins/kernels_eigen/operands.h"
@@ -41,7 +42,6 @@ struct ProductRule {
     return Product(all, x);
   }
 };
-// An operand that is not a number replaces the maximum, and is replaced by the next element, as in TensorFlow.
 struct MaxRule {
   template <class T>
   static T Empty() {
@@ -49,7 +49,7 @@ struct MaxRule {
   }
   template <class C>
   static C With(C all, C x) {
-    return all > x ? all : x;
+    return functors::SegmentLargest()(all, x);
   }
 
   /// The largest finite number.
@@ -71,7 +71,7 @@ struct MinRule {
   }
   template <class C>
   static C With(C all, C x) {
-    return all < x ? all : x;
+    return functors::SegmentSmallest()(all, x);
   }
 };
 

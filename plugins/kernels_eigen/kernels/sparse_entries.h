@@ -7,10 +7,13 @@
 #include <span>
 #include <vector>
 
+#include "plugins/functors/sparse_checks.h"
 #include "plugins/kernels_eigen/operands.h"
 
 namespace weir::kernels_eigen {
 
+using functors::AsShape;
+using functors::CheckParts;
 using Coordinates = sdk::View<const int64_t>;  // [entries, rank]
 
 /// Row i of a matrix of coordinates.
@@ -31,11 +34,6 @@ inline std::vector<int64_t> SortedEntries(const Coordinates& indices) {
   const auto before = [&](int64_t a, int64_t b) { return ComesBefore(EntryAt(indices, a), EntryAt(indices, b)); };
   if (!std::is_sorted(order.begin(), order.end(), before)) std::stable_sort(order.begin(), order.end(), before);
   return order;
-}
-
-/// The coordinates as text: "[1,2]".
-inline weir_shape AsShape(std::span<const int64_t> numbers) {
-  return {static_cast<uint32_t>(numbers.size()), 0, numbers.data()};
 }
 
 inline bool InBounds(std::span<const int64_t> entry, std::span<const int64_t> dims) {
@@ -61,23 +59,6 @@ inline int32_t CheckIncreasing(const sdk::Error& error, const Coordinates& indic
                                    " is out of order. Many sparse ops require sorted indices.");
     }
     if (!ComesBefore(last, entry)) return error.InvalidArgument("indices[", i, "] = ", AsShape(entry), " is repeated");
-  }
-  return WEIR_OK;
-}
-
-/// InvalidArgument with TensorFlow's text unless the three parts of a sparse tensor fit each other.
-inline int32_t CheckParts(const sdk::Error& error, const weir_shape& indices, const weir_shape& values,
-                          const weir_shape& shape) {
-  if (indices.rank != 2) return error.InvalidArgument("Sparse indices must be rank 2 but is rank ", indices.rank);
-  if (values.rank != 1) return error.InvalidArgument("Sparse values must be rank 1 but is rank ", values.rank);
-  if (shape.rank != 1) return error.InvalidArgument("Sparse shape must be rank 1 but is rank ", shape.rank);
-  if (indices.dims[0] != values.dims[0]) {
-    return error.InvalidArgument("Number of elements in indices (", indices.dims[0], ") and values (", values.dims[0],
-                                 ") do not match");
-  }
-  if (indices.dims[1] != shape.dims[0]) {
-    return error.InvalidArgument("Index rank (", indices.dims[1], ") and shape rank (", shape.dims[0],
-                                 ") do not match");
   }
   return WEIR_OK;
 }

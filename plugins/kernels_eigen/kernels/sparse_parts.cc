@@ -1,10 +1,6 @@
 // The structure of sparse tensors: conversion to dense ones, order, shape, concatenation, slices, splits, rows without
 // entries.
 #include <algorithm>
-#include <limits>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include "plugins/functors/sparse_checks.h"
@@ -87,24 +83,6 @@ struct SparseReorder {
   }
 };
 
-/// The product of `dims`; no value after an error.
-std::optional<int64_t> DenseSize(const sdk::Error& error, std::span<const int64_t> dims, int32_t* code) {
-  int64_t size = 1;
-  for (const int64_t dim : dims) {
-    if (dim < 0) {
-      *code = error.InvalidArgument("Expected shape dimensions to be non-negative, got ", dim);
-      return std::nullopt;
-    }
-    int64_t next = 0;
-    if (__builtin_mul_overflow(size, dim, &next)) {
-      *code = error.InvalidArgument("Encountered overflow when multiplying ", size, " with ", dim, ", result: -1");
-      return std::nullopt;
-    }
-    size = next;
-  }
-  return size;
-}
-
 /// The same entries in row-major order of another shape.
 struct SparseReshape {
   int32_t Compute(Context& ctx) {
@@ -113,25 +91,10 @@ struct SparseReshape {
     if (const int32_t code = ctx.Input(0, &indices); code != WEIR_OK) return code;
     if (const int32_t code = ctx.Input(1, &shape); code != WEIR_OK) return code;
     if (const int32_t code = ctx.Input(2, &target); code != WEIR_OK) return code;
-    const sdk::Error& error = ctx.error();
-    if (indices.rank() != 2) return error.InvalidArgument("Input must be a matrix.");
-    if (shape.rank() != 1) return error.InvalidArgument("Input shape must be a vector.");
-    if (target.rank() != 1) {
-      return error.InvalidArgument("Target shape should be a vector but received shape ", target.shape());
-    }
-    if (shape.size() != indices.dim(1)) {
-      return error.InvalidArgument("Input tensor rank must match input shape length.");
-    }
-    std::vector<int64_t> dims(target.data(), target.data() + target.size());
-    if (const int32_t code = Resolve(error, Elements(shape), &dims); code != WEIR_OK) return code;
+    functors::SparseReshapePlan plan;
+    if (const int32_t code = plan.Plan(ctx.error(), indices.shape(), shape, target); code != WEIR_OK) return code;
+    const std::vector<int64_t>& dims = plan.dims;
     const int64_t count = indices.dim(0);
-    const std::vector<int64_t> from(shape.data(), shape.data() + shape.size());
-    const std::vector<int64_t> steps = StepsOf(from), to_steps = StepsOf(dims);
-    const bool empty = std::find(from.begin(), from.end(), 0) != from.end();
-    if (count > 0 && empty) {
-      return error.InvalidArgument("Input tensor has ", count, " non zero elements but input shape and/or output ",
-                                   "shape has zero elements");
-    }
     View<int64_t> to;
     if (const int32_t code = ctx.Output(0, {count, static_cast<int64_t>(dims.size())}, &to); code != WEIR_OK) {
       return code;
@@ -141,51 +104,15 @@ struct SparseReshape {
       const std::span<const int64_t> entry = EntryAt(indices, i);
       uint64_t place = 0;  // wraps for entries out of bounds
       for (size_t d = 0; d < entry.size(); ++d) {
-        place += static_cast<uint64_t>(entry[d]) * static_cast<uint64_t>(steps[d]);
+        place += static_cast<uint64_t>(entry[d]) * static_cast<uint64_t>(plan.steps[d]);
       }
       auto rest = static_cast<int64_t>(place);
-      for (const int64_t step : to_steps) {
+      for (const int64_t step : plan.to_steps) {
         *next++ = rest / step;
         rest %= step;
       }
     }
     return WriteVector<int64_t>(ctx, 1, dims);
-  }
-
- private:
-  /// Replaces a -1 in `dims`, and compares the sizes of both shapes.
-  static int32_t Resolve(const sdk::Error& error, std::span<const int64_t> from, std::vector<int64_t>* dims) {
-    int32_t code = WEIR_OK;
-    const std::optional<int64_t> size = DenseSize(error, from, &code);
-    if (!size) return code;
-    int64_t unknown = -1;
-    std::vector<int64_t> known;
-    for (size_t d = 0; d < dims->size(); ++d) {
-      const int64_t dim = (*dims)[d];
-      if (dim == -1 && unknown >= 0) {
-        return error.InvalidArgument("only one output dimension may be -1, not both ", unknown, " and ", d);
-      }
-      if (dim < -1) return error.InvalidArgument("size ", d, " must be non-negative, not ", dim);
-      if (dim == -1) unknown = static_cast<int64_t>(d);
-      if (dim >= 0) known.push_back(dim);
-    }
-    const std::optional<int64_t> product = DenseSize(error, known, &code);
-    if (!product) return code;
-    if (unknown < 0 && *product == *size) return WEIR_OK;
-    if (unknown < 0) {
-      return error.InvalidArgument("Input to reshape is a tensor with ", *size, " dense values, but the requested ",
-                                   "shape has ", *product, ". input_shape=", AsShape(from),
-                                   " output_shape=", ShapeOf(*dims));
-    }
-    if (*product == 0) {
-      return error.InvalidArgument("reshape cannot infer the missing input size for an empty tensor unless all ",
-                                   "specified input sizes are non-zero");
-    }
-    (*dims)[static_cast<size_t>(unknown)] = *size / *product;
-    if (*size % *product == 0) return WEIR_OK;
-    return error.InvalidArgument("Input to reshape is a SparseTensor with ", *size, " dense values, but the requested ",
-                                 "shape requires a multiple of ", *product, ". input_shape=", AsShape(from),
-                                 " output_shape=", ShapeOf(*dims));
   }
 };
 
@@ -208,22 +135,22 @@ struct SparseConcat {
       if (const int32_t code = ctx.Input(i, &part.indices); code != WEIR_OK) return code;
       if (const int32_t code = ctx.Input(n + i, &part.values); code != WEIR_OK) return code;
       if (const int32_t code = ctx.Input(2 * n + i, &part.shape); code != WEIR_OK) return code;
-      if (const int32_t code = CheckPart(ctx.error(), part, parts[0], i); code != WEIR_OK) return code;
+      const int32_t code = functors::CheckConcatPart(ctx.error(), part.indices.shape(), part.values.shape(), part.shape,
+                                                     parts[0].shape, i);
+      if (code != WEIR_OK) return code;
     }
-    const int64_t rank = parts[0].shape.size(), axis = given_axis < 0 ? given_axis + rank : given_axis;
-    if (axis < 0 || axis >= rank) {
-      return ctx.error().InvalidArgument("Concat dimension must be in range [", -rank, ", ", rank, "), got ",
-                                         given_axis);
+    int64_t axis = 0;
+    if (const int32_t code = functors::SparseAxis(ctx.error(), given_axis, parts[0].shape.size(), &axis);
+        code != WEIR_OK) {
+      return code;
     }
+    const int64_t rank = parts[0].shape.size();
     std::vector<int64_t> dims(parts[0].shape.data(), parts[0].shape.data() + rank), entries;
     std::vector<T> values;
     int64_t offset = 0;
     for (uint32_t i = 0; i < n; ++i) {
-      for (int64_t d = 0; d < rank; ++d) {
-        if (d == axis || parts[i].shape[d] == dims[static_cast<size_t>(d)]) continue;
-        return ctx.error().InvalidArgument("Input shapes must match: expected ", dims[static_cast<size_t>(d)],
-                                           " for dimension ", d, " but got ", parts[i].shape[d], " at position ", i);
-      }
+      const int32_t code = functors::CheckConcatExtents(ctx.error(), parts[i].shape, parts[0].shape, axis, i);
+      if (code != WEIR_OK) return code;
       for (int64_t k = 0; k < parts[i].count(); ++k) {
         for (const int64_t coordinate : parts[i].At(k)) entries.push_back(coordinate);
         int64_t& moved = entries[entries.size() - static_cast<size_t>(rank - axis)];
@@ -239,32 +166,6 @@ struct SparseConcat {
   }
 
  private:
-  template <class T>
-  static int32_t CheckPart(const sdk::Error& error, const SparseInput<T>& part, const SparseInput<T>& first,
-                           uint32_t at) {
-    if (part.indices.rank() != 2) {
-      return error.InvalidArgument("Input indices should be a matrix but received shape ", part.indices.shape(),
-                                   " at position ", at);
-    }
-    if (part.values.rank() != 1) {
-      return error.InvalidArgument("Input values should be a vector but received shape ", part.values.shape(),
-                                   " at position ", at);
-    }
-    if (part.shape.rank() != 1) {
-      return error.InvalidArgument("Input shapes should be a vector but received shape ", part.shape.shape(),
-                                   " at position ", at);
-    }
-    if (part.shape.size() != first.shape.size()) {
-      return error.InvalidArgument("Ranks of all input tensors must match: expected ", first.shape.size(), " but got ",
-                                   part.shape.size(), " at position ", at);
-    }
-    if (part.indices.dim(0) != part.values.dim(0)) {
-      return error.InvalidArgument("indices and values rows (indexing dimension) must match. (indices = ",
-                                   part.indices.dim(0), ", values = ", part.values.dim(0), ")");
-    }
-    return part.Check(error);
-  }
-
   template <class T>
   static int32_t Write(Context& ctx, const std::vector<int64_t>& entries, const std::vector<T>& values,
                        const std::vector<int64_t>& dims) {
@@ -296,16 +197,11 @@ struct SparseSlice {
     if (const int32_t code = ctx.Input(4, &size); code != WEIR_OK) return code;
     if (const int32_t code = x.Check(ctx.error()); code != WEIR_OK) return code;
     const int64_t rank = x.shape.size();
-    if (const int32_t code = CheckVector(ctx.error(), "start", start, rank); code != WEIR_OK) return code;
-    if (const int32_t code = CheckVector(ctx.error(), "size", size, rank); code != WEIR_OK) return code;
     std::vector<int64_t> dims, entries;
-    std::vector<T> values;
-    for (int64_t d = 0; d < rank; ++d) {
-      if (size[d] < 0) return ctx.error().InvalidArgument("Expected a non-negative size, got ", size[d]);
-      int64_t left = 0;
-      const bool huge = __builtin_sub_overflow(x.shape[d], start[d], &left);
-      dims.push_back(start[d] >= x.shape[d] ? 0 : huge ? size[d] : std::min(left, size[d]));
+    if (const int32_t code = functors::SparseSliceDims(ctx.error(), x.shape, start, size, &dims); code != WEIR_OK) {
+      return code;
     }
+    std::vector<T> values;
     for (int64_t i = 0; i < x.count(); ++i) {
       const std::span<const int64_t> entry = x.At(i);
       bool inside = true;
@@ -326,17 +222,6 @@ struct SparseSlice {
     if (const int32_t code = WriteVector<T>(ctx, 1, values); code != WEIR_OK) return code;
     return WriteVector<int64_t>(ctx, 2, dims);
   }
-
- private:
-  static int32_t CheckVector(const sdk::Error& error, std::string_view name, const View<const int64_t>& vector,
-                             int64_t rank) {
-    if (vector.rank() == 1 && vector.size() == rank) return WEIR_OK;
-    if (vector.rank() != 1) {
-      return error.InvalidArgument("Input ", name, " should be a vector but received shape ", vector.shape());
-    }
-    return error.InvalidArgument("Expected ", name, " to be a vector of length ", rank, " but got length ",
-                                 vector.size());
-  }
 };
 
 /// Cuts along one axis into num_split parts; the first ones are longer by one where the extent is no multiple.
@@ -354,28 +239,10 @@ struct SparseSplit {
     SparseInput<T> x;
     if (const int32_t code = ctx.Input(0, &split_axis); code != WEIR_OK) return code;
     if (const int32_t code = x.Read(ctx, 1); code != WEIR_OK) return code;
-    const sdk::Error& error = ctx.error();
-    if (split_axis.rank() != 0) {
-      return error.InvalidArgument("Input axis should be a scalar but received shape ", split_axis.shape());
-    }
-    if (x.indices.rank() != 2) {
-      return error.InvalidArgument("Input indices should be a matrix but received shape ", x.indices.shape());
-    }
-    if (x.values.rank() != 1) {
-      return error.InvalidArgument("Input values should be a vector but received shape ", x.values.shape());
-    }
-    if (x.shape.rank() != 1) {
-      return error.InvalidArgument("Input shape should be a vector but received shape ", x.shape.shape());
-    }
-    const int64_t rank = x.shape.size(), given = split_axis[0], axis = given < 0 ? given + rank : given;
-    if (axis < 0 || axis >= rank) {
-      return error.InvalidArgument("Input axis should be in range [", -rank, ", ", rank, "), got ", given);
-    }
-    if (parts < 1 || parts > x.shape[axis]) {
-      return error.InvalidArgument("Input num_split should be between 1 and the splitting dimension size (",
-                                   x.shape[axis], "), got ", parts);
-    }
-    if (const int32_t code = x.Check(error); code != WEIR_OK) return code;
+    int64_t axis = 0;
+    const int32_t code =
+        functors::CheckSparseSplit(ctx.error(), split_axis, x.indices.shape(), x.values.shape(), x.shape, parts, &axis);
+    if (code != WEIR_OK) return code;
     return Cut(ctx, x, axis);
   }
 
@@ -387,7 +254,7 @@ struct SparseSplit {
     std::vector<std::vector<T>> values(static_cast<size_t>(parts));
     for (int64_t i = 0; i < x.count(); ++i) {
       const std::span<const int64_t> entry = x.At(i);
-      if (!InBounds(entry, Elements(x.shape))) return OutOfBounds(ctx.error(), i, entry);
+      if (!InBounds(entry, Elements(x.shape))) return functors::EntryOutOfBounds(ctx.error(), i, entry);
       const int64_t at = entry[static_cast<size_t>(axis)], border = longer * (size + 1);
       const int64_t part = at < border ? at / (size + 1) : longer + (at - border) / size;
       std::vector<int64_t>& to = entries[static_cast<size_t>(part)];
@@ -412,15 +279,6 @@ struct SparseSplit {
   }
 
   static int64_t Begin(int64_t part, int64_t size, int64_t longer) { return part * size + std::min(part, longer); }
-
-  static int32_t OutOfBounds(const sdk::Error& error, int64_t i, std::span<const int64_t> entry) {
-    std::string coordinates;
-    for (const int64_t coordinate : entry) {
-      if (!coordinates.empty()) coordinates += ", ";
-      coordinates += std::to_string(coordinate);
-    }
-    return error.InvalidArgument("Sparse index tuple indices[", i, ", :] = [", coordinates, "] is out of bounds");
-  }
 };
 
 /// Gives each row without entries one with the default value, in column 0.
@@ -431,16 +289,21 @@ struct SparseFillEmptyRows {
     View<const T> otherwise;
     if (const int32_t code = x.Read(ctx, 0); code != WEIR_OK) return code;
     if (const int32_t code = ctx.Input(3, &otherwise); code != WEIR_OK) return code;
-    if (const int32_t code = Check(ctx.error(), x, otherwise.shape()); code != WEIR_OK) return code;
+    int32_t code =
+        functors::CheckFillEmptyRows(ctx.error(), x.indices.shape(), x.values.shape(), x.shape, otherwise.shape());
+    for (int64_t i = 0; code == WEIR_OK && i < x.count(); ++i) {
+      code = functors::CheckFilledRow(ctx.error(), i, x.At(i)[0], x.shape[0]);
+    }
+    if (code != WEIR_OK) return code;
     const int64_t rows = x.shape[0], rank = x.shape.size(), count = x.count();
     const int64_t filled = rows - DistinctRows(x.indices) + count;
     View<sdk::boolean> empty;
     View<int64_t> indices, places;
     View<T> values;
-    if (const int32_t code = ctx.Output(0, {filled, rank}, &indices); code != WEIR_OK) return code;
-    if (const int32_t code = ctx.Output(1, {filled}, &values); code != WEIR_OK) return code;
-    if (const int32_t code = ctx.Output(2, {rows}, &empty); code != WEIR_OK) return code;
-    if (const int32_t code = ctx.Output(3, {count}, &places); code != WEIR_OK) return code;
+    if (code = ctx.Output(0, {filled, rank}, &indices); code != WEIR_OK) return code;
+    if (code = ctx.Output(1, {filled}, &values); code != WEIR_OK) return code;
+    if (code = ctx.Output(2, {rows}, &empty); code != WEIR_OK) return code;
+    if (code = ctx.Output(3, {count}, &places); code != WEIR_OK) return code;
     // First the entries of each row, then where they start. The outputs, which are larger, have their memory by now.
     std::vector<int64_t> begin(static_cast<size_t>(rows));
     for (int64_t i = 0; i < count; ++i) ++begin[static_cast<size_t>(x.At(i)[0])];
@@ -475,38 +338,6 @@ struct SparseFillEmptyRows {
     for (int64_t i = 0; i < indices.dim(0); ++i) rows.push_back(EntryAt(indices, i)[0]);
     std::sort(rows.begin(), rows.end());
     return std::unique(rows.begin(), rows.end()) - rows.begin();
-  }
-
-  template <class T>
-  static int32_t Check(const sdk::Error& error, const SparseInput<T>& x, const weir_shape& otherwise) {
-    if (x.shape.rank() != 1) return error.InvalidArgument("dense_shape must be a vector, saw: ", x.shape.shape());
-    if (x.indices.rank() != 2) return error.InvalidArgument("indices must be a matrix, saw: ", x.indices.shape());
-    if (x.values.rank() != 1) return error.InvalidArgument("values must be a vector, saw: ", x.values.shape());
-    if (x.indices.dim(0) != x.values.dim(0)) {
-      return error.InvalidArgument("The length of `values` (", x.values.dim(0),
-                                   ") must match the first dimension of `indices` (", x.indices.dim(0), ").");
-    }
-    if (x.indices.dim(1) != x.shape.size()) {
-      return error.InvalidArgument("The length of `dense_shape` (", x.shape.size(),
-                                   ") must match the second dimension of `indices` (", x.indices.dim(1), ").");
-    }
-    if (otherwise.rank != 0) return error.InvalidArgument("default_value must be a scalar, saw: ", otherwise);
-    if (x.shape.size() == 0) return error.InvalidArgument("Dense shape cannot be empty.");
-    const int64_t rows = x.shape[0];
-    if (rows < 0) return error.InvalidArgument("Expected shape dimensions to be non-negative, got ", rows);
-    if (rows > std::numeric_limits<int64_t>::max() - x.count()) {
-      return error.InvalidArgument("dense_shape[0] = ", rows, " is too large");
-    }
-    if (rows == 0 && x.count() != 0) {
-      return error.InvalidArgument("Received SparseTensor with dense_shape[0] = 0 but indices.shape[0] = ", x.count());
-    }
-    for (int64_t i = 0; i < x.count(); ++i) {
-      const int64_t row = x.At(i)[0];
-      if (row < 0 || row >= rows) {
-        return error.InvalidArgument("indices(", i, ", 0) is invalid: ", row, " >= ", rows);
-      }
-    }
-    return WEIR_OK;
   }
 };
 

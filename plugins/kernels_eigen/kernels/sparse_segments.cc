@@ -5,6 +5,7 @@
 #include <limits>
 #include <vector>
 
+#include "plugins/functors/segment_rules.h"
 #include "plugins/kernels_eigen/dtypes.h"
 #include "plugins/kernels_eigen/families.h"
 #include "plugins/kernels_eigen/operands.h"
@@ -18,9 +19,8 @@ namespace {
 using sdk::Context;
 using sdk::Integers;
 using sdk::View;
-
-/// What a segment's sum is divided by.
-enum class Norm { kNone, kCount, kRoot };
+using ChosenRows = functors::ChosenRows<Integers>;
+using Norm = functors::SegmentNorm;
 
 /// all += x.
 template <class C, class T>
@@ -28,22 +28,6 @@ void AddRow(C* all, const T* x, int64_t n) {
   WEIR_INDEPENDENT
   for (int64_t i = 0; i < n; ++i) all[i] = Sum(all[i], static_cast<C>(x[i]));
 }
-
-/// The operands that the ops of this file share.
-struct ChosenRows {
-  Integers indices, ids;
-  int64_t count = 0;
-
-  int32_t Read(Context& ctx) {
-    if (const int32_t code = ctx.Input(1, &indices); code != WEIR_OK) return code;
-    if (const int32_t code = ctx.Input(2, &ids); code != WEIR_OK) return code;
-    if (indices.rank() != 1) return ctx.error().InvalidArgument("indices should be a vector.");
-    if (ids.rank() != 1) return ctx.error().InvalidArgument("segment_ids should be a vector.");
-    count = indices.size();
-    if (count == ids.size()) return WEIR_OK;
-    return ctx.error().InvalidArgument("segment_ids and indices should have same size.");
-  }
-};
 
 /// Row s is the sum, mean or sum over root of the count of the rows of segment s.
 template <Norm kNorm, bool kNumSegments>

@@ -199,10 +199,10 @@ struct SparseFillEmptyRowsGrad {
     View<const T> grad;
     if (const int32_t code = ctx.Input(0, &places); code != WEIR_OK) return code;
     if (const int32_t code = ctx.Input(1, &grad); code != WEIR_OK) return code;
-    if (places.rank() != 1) {
-      return ctx.error().InvalidArgument("reverse_index_map must be a vector, saw: ", places.shape());
+    if (const int32_t code = functors::CheckFillEmptyRowsGrad(ctx.error(), places.shape(), grad.shape());
+        code != WEIR_OK) {
+      return code;
     }
-    if (grad.rank() != 1) return ctx.error().InvalidArgument("grad_values must be a vector, saw: ", grad.shape());
     const int64_t n = places.size(), all = grad.size();
     std::vector<bool> visited(static_cast<size_t>(all));
     View<T> values, otherwise;
@@ -210,9 +210,7 @@ struct SparseFillEmptyRowsGrad {
     if (const int32_t code = ctx.Output(1, weir_shape{}, &otherwise); code != WEIR_OK) return code;
     for (int64_t i = 0; i < n; ++i) {
       const int64_t at = places[i];
-      if (at < 0 || at >= all) {
-        return ctx.error().InvalidArgument("Elements in reverse index must be in [0, ", all, ") but got ", at);
-      }
+      if (const int32_t code = functors::CheckFilledPlace(ctx.error(), at, all); code != WEIR_OK) return code;
       values[i] = grad[at];
       visited[static_cast<size_t>(at)] = true;
     }

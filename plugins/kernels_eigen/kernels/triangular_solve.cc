@@ -9,34 +9,12 @@ namespace {
 
 using sdk::View;
 
-struct TriangularSolve {
-  int64_t n = 0, columns = 0;
-  bool lower = true, adjoint = false, empty = false;
+struct TriangularSolve : functors::TriangularPlan {
   sdk::Broadcast<2> batches;
 
   int32_t Prepare(sdk::Prep& prep) {
-    lower = prep.node().Bool("lower", true);
-    adjoint = prep.node().Bool("adjoint");
-    const weir_shape &a = prep.shape(0), &b = prep.shape(1), &out = prep.output(0).shape;
-    if (a.rank < 2) return prep.error().InvalidArgument("In[0] ndims must be >= 2: ", a.rank);
-    if (b.rank < 2) return prep.error().InvalidArgument("In[1] ndims must be >= 2: ", b.rank);
-    n = a.dims[a.rank - 2];
-    columns = b.dims[b.rank - 1];
-    if (n != a.dims[a.rank - 1]) {
-      return prep.error().InvalidArgument("In[0] matrices in the last dimensions must be square (", a.dims[a.rank - 1],
-                                          " =/= ", n, ")");
-    }
-    if (n != b.dims[b.rank - 2]) {
-      return prep.error().InvalidArgument("In[0] mismatch In[1] shape: ", n, " vs. ", b.dims[b.rank - 2], ": ", a, " ",
-                                          b, " ", lower ? 1 : 0, " ", adjoint ? 1 : 0);
-    }
-    empty = HasNoElements(out);
-    if (empty) return WEIR_OK;
-    const weir_shape a_batch{a.rank - 2, 0, a.dims}, b_batch{b.rank - 2, 0, b.dims};
-    if (out.rank < 2 || !batches.Plan({a_batch, b_batch}, {out.rank - 2, 0, out.dims})) {
-      return prep.error().InvalidArgument("In[0] and In[1] must have compatible batch dimensions: ", a, " vs. ", b);
-    }
-    return WEIR_OK;
+    const int32_t code = Plan(prep);
+    return code != WEIR_OK || empty ? code : PlanBatches(prep, &batches);
   }
 
   template <class T>
