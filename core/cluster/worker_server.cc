@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/base/errors.h"
+#include "core/cluster/server_messages.h"
 #include "core/cluster/step_traces.h"
 #include "core/cluster/wire_channel.h"
 #include "core/cluster/worker_messages.h"
@@ -38,7 +39,8 @@ std::string TaskOfPeer(std::string_view peer) {
 bool IsWork(const WireRequest& request) {
   return request.method == Method::kRunStep || request.method == Method::kRegisterPart ||
          request.method == Method::kCreateSession ||
-         (request.method == Method::kMaster && request.master_method != "CloseSession");
+         (request.method == Method::kMaster && request.master_method != "CloseSession" &&
+          request.master_method != kServerProfile);
 }
 
 /// True if the request is open as long as its caller wants a session.
