@@ -58,7 +58,7 @@ Result<PartHandle> GuestWorker::RegisterPart(uint64_t session, const std::string
 }
 
 void GuestWorker::RunStep(StepRequest request, StepDone done) {
-  if (const Status lost = Lost(); !lost.ok()) return done(lost);
+  if (const Status lost = Lost(); !lost.ok()) return done(lost.Prepend(fmt::format("step {:x} ends: ", request.step)));
   const auto shared = std::make_shared<StepDone>(std::move(done));
   const std::string what = fmt::format("step {:x} ran", request.step);
   far_->RunStep(std::move(request), StepDone([self = Self(), shared, what](Result<std::vector<Tensor>> fetches) {

@@ -332,6 +332,30 @@ std::string LocalWorker::OtherHolders(const Part& but) const {
   return text.empty() ? text : fmt::format("\nOther steps in {}:", options_.task.ToString()) + text;
 }
 
+session::MemoryReport LocalWorker::ReportMemory() const {
+  std::vector<std::shared_ptr<Part>> parts;
+  std::vector<std::shared_ptr<runtime::ResourceScope>> scopes = {resources_};
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    for (const auto& [handle, session] : sessions_) {
+      if (session->resources != resources_) scopes.push_back(session->resources);
+      for (const auto& [id, part] : session->parts) parts.push_back(part);
+    }
+  }
+  session::MemoryReport all = session::MakeMemoryReport(options_.runtime->plugins->devices());
+  for (const auto& scope : scopes) all.AddVariables(*scope);
+  for (const std::shared_ptr<Part>& part : parts) {
+    session::MemoryReport report = part->session->ReportMemory();
+    for (session::MemoryReport::Holder& holder : report.holders) {
+      if (!holder.what.starts_with("variable ")) all.Hold(std::move(holder));  // parts share variables
+    }
+    for (size_t i = 0; i < std::min(all.devices.size(), report.devices.size()); ++i) {
+      all.devices[i].steps += report.devices[i].steps;
+    }
+  }
+  return all;
+}
+
 void LocalWorker::RunCall(std::unique_ptr<Call> call) {
   const Part& part = *call->part;
   session::RunOptions options;
@@ -345,10 +369,16 @@ void LocalWorker::RunCall(std::unique_ptr<Call> call) {
   session::RunReport report;
   Status status;
   if (part.call != 0) {
-    options.trace = call->request.trace;
+    options.trace = call->request.trace || recorder_.on();
     status = part.session->RunCallable(part.call, call->request.feeds, &computed, options,
                                        options.trace ? &report : nullptr);
   }
+  if (recorder_.on()) {
+    trace::StepTrace recorded = report.trace;
+    recorded.step_id = static_cast<int64_t>(call->request.step >> 1);  // any number that tells steps apart
+    recorder_.Add(std::move(recorded));
+  }
+  if (!call->request.trace) report.trace = {};
   if (OutOfMemory(status)) status = status.Append(OtherHolders(part));
   std::vector<Tensor> fetched;
   for (size_t i = 0, next = 0; status.ok() && i < part.fed.size(); ++i) {

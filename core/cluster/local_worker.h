@@ -10,8 +10,10 @@
 #include <utility>
 #include <vector>
 
+#include "core/cluster/step_recorder.h"
 #include "core/cluster/worker.h"
 #include "core/runtime/resource.h"
+#include "core/session/memory_report.h"
 #include "core/session/runtime.h"
 
 namespace weir::cluster {
@@ -61,6 +63,10 @@ class LocalWorker final : public Worker {
   };
   /// For the status page and tests: all but sessions and parts are 0 between steps.
   Counts counts() const;
+  /// What the variables of the task and of its sessions, and the parts of all sessions, hold now.
+  session::MemoryReport ReportMemory() const;
+  /// Gets a trace of every part that begins while it records.
+  StepRecorder& recorder() { return recorder_; }
 
  private:
   struct Part;
@@ -83,6 +89,7 @@ class LocalWorker final : public Worker {
 
   const Options options_;
   const uint64_t incarnation_;
+  StepRecorder recorder_;
   const std::shared_ptr<runtime::ResourceScope> resources_ = std::make_shared<runtime::ResourceScope>();
   mutable std::mutex mutex_;  // protects all below
   std::condition_variable idle_;

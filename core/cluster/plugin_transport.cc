@@ -61,7 +61,8 @@ Result<std::unique_ptr<Listener>> PluginTransport::Listen(const Services& servic
                                                           std::vector<Alternate> alternates) {
   LocalEnd self = options.self;
   if (self.incarnation == 0) self.incarnation = RandomId();
-  const auto server = std::make_shared<WorkerServer>(entry_, services, budget_, std::move(alternates));
+  const auto server = std::make_shared<WorkerServer>(entry_, services, budget_, std::move(alternates),
+                                                     WorkerServer::kAwayTimes * self.peer_timeout);
   const weir_service service = server->AsService();
   const weir_transport_end end = EndOf(self);
   weir_listener* made = nullptr;

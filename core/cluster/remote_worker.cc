@@ -224,9 +224,13 @@ Status RemoteWorker::CreateSession(const WorkerSessionSpec& spec, Clock::time_po
   request.method = Method::kCreateSession;
   request.session = spec.handle;
   request.spec = spec;
-  const Status status = Ask(request, {}, 0, deadline).status();
-  if (status.ok()) TellLeft();
-  return status;
+  WEIR_TRY(Ask(request, {}, 0, deadline).status());
+  TellLeft();
+  if (!spec.known_as.job.empty()) return Status();  // its owner binds it to the connection
+  auto hold = std::make_unique<SessionHold>(channel_, spec.handle);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  holds_.insert_or_assign(spec.handle, std::move(hold));
+  return Status();
 }
 
 void RemoteWorker::TellLeft() {
@@ -247,6 +251,14 @@ Status RemoteWorker::DeleteSession(uint64_t session) {
   WireRequest request;
   request.method = Method::kDeleteSession;
   request.session = session;
+  std::unique_ptr<SessionHold> hold;  // until it is told
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (const auto found = holds_.find(session); found != holds_.end()) {
+      hold = std::move(found->second);
+      holds_.erase(found);
+    }
+  }
   const Status status = Ask(request, {}, WEIR_CALL_IF_CONNECTED, Clock::now() + limit_).status();
   if (status.code() == Code::kUnavailable || status.code() == Code::kDeadlineExceeded) {
     const std::lock_guard<std::mutex> lock(mutex_);

@@ -4,12 +4,14 @@
 
 #include <chrono>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "core/cluster/session_hold.h"
 #include "core/cluster/transport.h"
 #include "core/cluster/wire_channel.h"
 #include "core/cluster/worker.h"
@@ -19,7 +21,7 @@ namespace weir::cluster {
 /// Calls a task in another process; without a name, whichever task is at the address. GetStatus waits for it until its
 /// deadline; other calls fail with Unavailable if it cannot be reached now. Errors of the connection name the peer and
 /// what waited. CancelStep and CleanupStep do not wait for their replies. A session that ended while the task could not
-/// be reached is deleted there after the next one has begun.
+/// be reached is deleted there after the next one has begun. Sessions of masters are held (SessionHold) until they end.
 class RemoteWorker final : public Worker {
  public:
   /// `limit`: for calls without a deadline that need no work of the task.
@@ -60,8 +62,9 @@ class RemoteWorker final : public Worker {
   const TaskName task_;
   const std::shared_ptr<WireChannel> channel_;
   const std::chrono::milliseconds limit_;
-  std::mutex mutex_;  // protects left_
+  std::mutex mutex_;  // protects all below
   std::set<uint64_t> left_;  // sessions that the task may still have
+  std::map<uint64_t, std::unique_ptr<SessionHold>> holds_;
 };
 
 /// Calls the master of a server. CreateSession waits for the server, five minutes at most.

@@ -15,6 +15,7 @@
 #include "core/io/files.h"
 #include "core/runtime/blocking_pool.h"
 #include "core/session/options.h"
+#include "core/trace/span.h"
 
 namespace weir::cluster {
 namespace {
@@ -103,6 +104,7 @@ class Server::Front final : public MasterService {
 
   void Call(MasterCall call, MasterDone done) override {
     if (call.method == kServerReport) return Report(call, std::move(done));
+    if (call.method == kServerProfile) return Profile(call, std::move(done));
     if (call.method == kEndJob) return EndJob(std::move(done));
     if (master_ == nullptr) return done(Unimplemented("this server opens no sessions"));
     const bool opens = call.method == "CreateSession", closes = call.method == "CloseSession";
@@ -141,6 +143,36 @@ class Server::Front final : public MasterService {
     const Status status = runtime::RunBlocking(run, reporting.get());
     if (!status.ok()) return reporting->done(status);
     static_cast<void>(reporting.release());
+  }
+
+  struct Profiling {
+    std::weak_ptr<Core> core;
+    std::chrono::milliseconds time;
+    std::shared_ptr<runtime::Cancellation> cancellation;
+    MasterDone done;
+  };
+
+  void Profile(const MasterCall& call, MasterDone done) {
+    const auto time = ReadProfileRequest(call.request);
+    if (!time.ok()) return done(time.status());
+    auto profiling = std::make_unique<Profiling>(Profiling{core_, *time, call.cancellation, std::move(done)});
+    const auto run = [](void* arg) {
+      const std::unique_ptr<Profiling> own(static_cast<Profiling*>(arg));
+      std::shared_ptr<LocalWorker> worker;
+      if (const std::shared_ptr<Core> core = own->core.lock(); core != nullptr) worker = core->worker;
+      if (worker == nullptr) return own->done(Unavailable("the server has stopped"));
+      Result<Recording> recorded = worker->recorder().Record(own->time, own->cancellation.get());
+      if (!recorded.ok()) return own->done(recorded.status());
+      ServerProfile profile;
+      profile.chrome_trace = trace::ChromeTrace(recorded->steps);
+      profile.parts = static_cast<int64_t>(recorded->steps.size());
+      profile.dropped = recorded->dropped;
+      profile.memory = worker->ReportMemory();
+      own->done(WriteProfile(profile));
+    };
+    const Status status = runtime::RunBlocking(run, profiling.get());
+    if (!status.ok()) return profiling->done(status);
+    static_cast<void>(profiling.release());
   }
 
   void EndJob(MasterDone done) {

@@ -65,6 +65,13 @@ struct ServerView {
   std::vector<PeerView> peers;  // without the own task; only if they were asked
 };
 
+/// What a server ran during a time, and the memory that it held at the end.
+struct ServerProfile {
+  std::string chrome_trace;  // of all steps that began in it
+  int64_t parts = 0, dropped = 0;  // of steps: in the trace, and too many for it
+  session::MemoryReport memory;
+};
+
 /// Listens from Start to Stop; clients open sessions here, other tasks run parts. Thread-safe.
 class Server {
  public:
@@ -127,6 +134,9 @@ std::shared_ptr<MasterService> MasterHere(std::string_view target);
 /// both ways with it.
 Result<ServerView> AskServer(MasterService& master, std::chrono::milliseconds peer_limit, Clock::time_point deadline,
                              size_t padding = 0);
+/// Attaches to the server behind `master`: records what runs there during `time`, at most ten minutes.
+/// FailedPrecondition while somebody else does.
+Result<ServerProfile> ProfileServer(MasterService& master, std::chrono::milliseconds time, Clock::time_point deadline);
 /// Whether messages that need several packets cross to a server that has answered, and back. The error of one that does
 /// not is told with the usual reason.
 Status TryLargeMessage(MasterService& master, Clock::time_point deadline);

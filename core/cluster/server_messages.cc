@@ -13,6 +13,8 @@ namespace weir::cluster {
 namespace {
 
 constexpr int64_t kLongestAsk = 600000;
+constexpr std::chrono::milliseconds kLongestProfile{600000};
+constexpr int kMostHolders = 1000;
 constexpr size_t kLargeMessage = 64 << 10;  // more than fits in a packet of any link
 
 Result<std::string> CallServer(MasterService& master, std::string_view method, std::string request,
@@ -73,6 +75,71 @@ Result<ReportRequest> ReadReportRequest(std::string_view bytes) {
   WEIR_TRY(proto::ParseBinary(bytes, "ServerReportRequest", message));
   return ReportRequest{std::chrono::milliseconds(std::clamp<int64_t>(message.peer_limit_ms(), 0, kLongestAsk)),
                        std::move(*message.mutable_padding())};
+}
+
+Result<std::chrono::milliseconds> ReadProfileRequest(std::string_view bytes) {
+  tf::ServerProfileRequest message;
+  WEIR_TRY(proto::ParseBinary(bytes, "ServerProfileRequest", message));
+  if (message.limit_ms() < 0 || message.limit_ms() > kLongestProfile.count()) {
+    return InvalidArgument("steps are recorded for 0 to {} ms, not for {}", kLongestProfile.count(),
+                           message.limit_ms());
+  }
+  return std::chrono::milliseconds(message.limit_ms());
+}
+
+Result<std::string> WriteProfile(const ServerProfile& profile) {
+  tf::ServerProfile message;
+  message.set_chrome_trace(profile.chrome_trace);
+  message.set_parts(profile.parts);
+  message.set_dropped(profile.dropped);
+  for (const session::MemoryReport::OnDevice& on : profile.memory.devices) {
+    tf::DeviceMemory& written = *message.add_device();
+    written.set_device(on.device);
+    written.set_in_use(on.all.in_use);
+    written.set_peak(on.all.peak);
+    written.set_reserved(on.all.reserved);
+    written.set_variables(on.variables);
+    written.set_steps(on.steps);
+    if (!on.reported) continue;
+    written.set_device_free(on.reported->free);
+    written.set_device_total(on.reported->total);
+  }
+  for (const session::MemoryReport::Holder& holder : profile.memory.holders) {
+    if (message.holder_size() >= kMostHolders) break;
+    tf::MemoryHolder& written = *message.add_holder();
+    written.set_what(holder.what);
+    written.set_device(holder.device);
+    written.set_bytes(holder.bytes);
+  }
+  return proto::Serialize(message, "ServerProfile");
+}
+
+Result<ServerProfile> ProfileServer(MasterService& master, std::chrono::milliseconds time, Clock::time_point deadline) {
+  tf::ServerProfileRequest request;
+  request.set_limit_ms(time.count());
+  WEIR_ASSIGN(std::string bytes, proto::Serialize(request, "ServerProfileRequest"));
+  WEIR_ASSIGN(const std::string answer, CallServer(master, kServerProfile, std::move(bytes), deadline));
+  tf::ServerProfile message;
+  WEIR_TRY(proto::ParseBinary(answer, "ServerProfile", message));
+  ServerProfile profile;
+  profile.chrome_trace = std::move(*message.mutable_chrome_trace());
+  profile.parts = message.parts();
+  profile.dropped = message.dropped();
+  for (const tf::DeviceMemory& from : message.device()) {
+    session::MemoryReport::OnDevice on;
+    on.device = from.device();
+    on.variables = from.variables();
+    on.steps = from.steps();
+    on.all.in_use = from.in_use();
+    on.all.peak = from.peak();
+    on.all.reserved = from.reserved();
+    if (from.device_total() != 0) on.reported = device::ReportedMemory{from.device_free(), from.device_total(), 0};
+    profile.memory.devices.push_back(std::move(on));
+  }
+  for (const tf::MemoryHolder& from : message.holder()) {
+    profile.memory.holders.push_back({from.what(), from.device(), from.bytes()});
+  }
+  return profile;
 }
 
 Result<std::string> WriteEndJob(bool ends) {

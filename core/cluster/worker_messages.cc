@@ -224,7 +224,7 @@ kernel::KernelDescription KernelFromWire(const wire::Kernel& from) {
 
 bool IsMethod(uint32_t number) {
   return (number >= static_cast<uint32_t>(Method::kGetStatus) &&
-          number <= static_cast<uint32_t>(Method::kGetKernels)) ||
+          number <= static_cast<uint32_t>(Method::kKeepSession)) ||
          number == static_cast<uint32_t>(Method::kTakeTrace) ||
          number == static_cast<uint32_t>(Method::kMaster);
 }
@@ -259,6 +259,8 @@ std::string NameOf(Method method) {
       return "SendTensor";
     case Method::kHoldSession:
       return "HoldSession";
+    case Method::kKeepSession:
+      return "KeepSession";
     case Method::kMeasure:
       return "Measure";
     case Method::kGetKernels:

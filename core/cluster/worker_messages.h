@@ -31,6 +31,7 @@ enum class Method : uint32_t {
   kHoldSession = 13,  // has no reply: the session ends with the call
   kMeasure = 14,      // one body, which the reply repeats
   kGetKernels = 15,
+  kKeepSession = 16,  // no reply while the task knows the session: its master lives; a task that misses it drops it
   kTakeTrace = 20,  // body of the reply: a trace (step_traces.h)
   kMaster = 32,  // one body: the request of MasterService; of the reply, its response
 };

@@ -1,5 +1,7 @@
 #include "core/cluster/worker_server.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -7,6 +9,7 @@
 #include <vector>
 
 #include "core/base/errors.h"
+#include "core/cluster/server_messages.h"
 #include "core/cluster/step_traces.h"
 #include "core/cluster/wire_channel.h"
 #include "core/cluster/worker_messages.h"
@@ -36,14 +39,22 @@ std::string TaskOfPeer(std::string_view peer) {
 bool IsWork(const WireRequest& request) {
   return request.method == Method::kRunStep || request.method == Method::kRegisterPart ||
          request.method == Method::kCreateSession ||
-         (request.method == Method::kMaster && request.master_method != "CloseSession");
+         (request.method == Method::kMaster && request.master_method != "CloseSession" &&
+          request.master_method != kServerProfile);
+}
+
+/// True if the request is open as long as its caller wants a session.
+bool IsHold(const WireRequest& request) {
+  return request.method == Method::kHoldSession || request.method == Method::kKeepSession;
 }
 
 }  // namespace
 
 /// A request of a peer. Held by the transport until it has sent the reply, and by the work under way.
 struct WorkerServer::Call {
-  ~Call() { server->Ended(IsWork(request)); }
+  ~Call() {
+    if (!IsHold(request)) server->Ended(IsWork(request));
+  }
 
   /// Sends the reply, once. After a cancellation it goes nowhere.
   void Reply(const WireReply& answer, const Bodies& given) {
@@ -169,7 +180,7 @@ Status WorkerServer::Begin(weir_incoming* incoming, const weir_arrival& arrival,
   call->bytes = std::move(bytes);
   call->charge = std::move(charge);
   if (one) to[0] = call->bytes.data();
-  {
+  if (!IsHold(call->request)) {
     const std::lock_guard<std::mutex> lock(mutex_);
     ++calls_;
     if (IsWork(call->request)) ++working_;
@@ -211,6 +222,8 @@ void WorkerServer::Received(const std::shared_ptr<Call>& call) {
     case Method::kHoldSession:
       call->held = true;  // until it is cancelled
       return;
+    case Method::kKeepSession:
+      return Keep(call);
     case Method::kCancelStep:
       return call->ReplyError(worker->CancelStep(request.session, request.step, request.why));
     case Method::kCleanupStep:
@@ -279,19 +292,20 @@ WireReply WorkerServer::Answer(Call& call) {
 }
 
 Status WorkerServer::CreateSession(const Call& call) {
-  std::set<uint64_t> left;
+  std::map<uint64_t, Kept> left;
   const std::string task = TaskOfPeer(call.peer);
   if (!task.empty()) {
     const std::lock_guard<std::mutex> lock(mutex_);
     Owner& owner = owners_[task];
     if (owner.incarnation != call.incarnation) left.swap(owner.sessions);
     owner.incarnation = call.incarnation;
-    owner.sessions.insert(call.request.session);
+    owner.sessions.try_emplace(call.request.session);
   }
   // Aborted: they have ended already.
-  for (const uint64_t session : left) static_cast<void>(services_.worker->DeleteSession(session));
+  for (const auto& [session, kept] : left) static_cast<void>(services_.worker->DeleteSession(session));
   const Status status = services_.worker->CreateSession(call.request.spec, call.deadline);
   if (!status.ok() && status.code() != Code::kAlreadyExists) Forget(call.request.session);
+  if (status.ok() && call.lost) return DeleteSession(call.request.session);  // nobody learns of it
   return status;
 }
 
@@ -303,6 +317,75 @@ Status WorkerServer::DeleteSession(uint64_t session) {
 void WorkerServer::Forget(uint64_t session) {
   const std::lock_guard<std::mutex> lock(mutex_);
   for (auto& [task, owner] : owners_) owner.sessions.erase(session);
+}
+
+void WorkerServer::Keep(const std::shared_ptr<Call>& call) {
+  const std::string task = TaskOfPeer(call->peer);
+  {
+    const std::lock_guard<std::mutex> lock(call->server->mutex_);
+    const auto owner = call->server->owners_.find(task);
+    if (owner != call->server->owners_.end() && owner->second.incarnation == call->incarnation) {
+      const auto kept = owner->second.sessions.find(call->request.session);
+      if (kept != owner->second.sessions.end()) {
+        ++kept->second.holds;
+        kept->second.away_since = Clock::time_point::max();
+        call->held = true;
+        return;
+      }
+    }
+  }
+  call->ReplyError(Aborted("there is no session {:016x} of {}", call->request.session, call->peer));
+}
+
+void WorkerServer::Miss(const Call& call) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto owner = owners_.find(TaskOfPeer(call.peer));
+  if (owner == owners_.end() || owner->second.incarnation != call.incarnation) return;
+  const auto kept = owner->second.sessions.find(call.request.session);
+  if (kept == owner->second.sessions.end() || --kept->second.holds > 0) return;
+  kept->second.away_since = Clock::now();
+  if (ending_ == nullptr) WakeAt(kept->second.away_since + longest_away_);
+}
+
+void WorkerServer::WakeAt(Clock::time_point when) {
+  ending_ = std::make_unique<runtime::Timer>(when, [weak = weak_from_this()] {
+    if (const std::shared_ptr<WorkerServer> self = weak.lock()) self->EndMissed();
+  });
+}
+
+void WorkerServer::EndMissed() {
+  std::unique_ptr<runtime::Timer> this_one;
+  std::vector<std::pair<uint64_t, std::string>> gone;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    this_one = std::move(ending_);
+    Clock::time_point next = Clock::time_point::max();
+    for (auto& [task, owner] : owners_) {
+      for (auto at = owner.sessions.begin(); at != owner.sessions.end();) {
+        const bool away = at->second.away_since != Clock::time_point::max();
+        const bool ends = away && at->second.away_since + longest_away_ <= Clock::now();
+        if (away && !ends) next = std::min(next, at->second.away_since + longest_away_);
+        if (ends) gone.emplace_back(at->first, task);
+        at = ends ? owner.sessions.erase(at) : std::next(at);
+      }
+    }
+    if (next != Clock::time_point::max()) WakeAt(next);
+  }
+  for (const auto& [session, task] : gone) {
+    if (!services_.worker->DeleteSession(session).ok()) continue;
+    const std::string note = fmt::format("session {:016x} of {} has ended: its master has had no connection for {} s",
+                                         session, task, std::chrono::ceil<std::chrono::seconds>(longest_away_).count());
+    kernel::HostTable().log(WEIR_LOG_WARNING, __FILE__, __LINE__, kernel::ViewOf(note));
+  }
+}
+
+size_t WorkerServer::away() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  size_t count = 0;
+  for (const auto& [task, owner] : owners_) {
+    for (const auto& [session, kept] : owner.sessions) count += kept.away_since != Clock::time_point::max() ? 1 : 0;
+  }
+  return count;
 }
 
 void WorkerServer::RunStep(const std::shared_ptr<Call>& call) {
@@ -384,6 +467,10 @@ void WorkerServer::Cancel(const std::shared_ptr<Call>& call, const Status& why) 
   const Status reason = why.Prepend(fmt::format("the caller at {}: ", call->peer));
   call->cancellation->Cancel(reason);
   if (call->request.method == Method::kHoldSession) return RunLater(call);
+  if (call->request.method == Method::kKeepSession && call->held.exchange(false)) {
+    call->server->Miss(*call);
+    return call->ReplyError(Cancelled("the session is not held any more"));
+  }
   if (call->request.method != Method::kRunStep) return;
   static_cast<void>(call->server->services_.worker->CancelStep(call->request.session, call->request.step, reason));
 }

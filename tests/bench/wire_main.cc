@@ -11,7 +11,9 @@
 #include <fstream>
 #include <functional>
 #include <memory>
+#include <sstream>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -20,6 +22,7 @@
 #include "core/session/runtime.h"
 #include "tests/bench/measure.h"
 #include "tests/bench/raw_tcp.h"
+#include "tests/bench/wire_tls.h"
 
 namespace weir::bench {
 namespace {
@@ -71,8 +74,20 @@ void ServeRaw(int listening) {
   }
 }
 
-/// The far process: writes its two addresses to the pipe and serves until it is killed.
-int Serve(int pipe_end) {
+/// The same under TLS, for the large value.
+void ServeTls(int listening, const OwnCertificate& certificate) {
+  const int peer = ::accept(listening, nullptr, nullptr);
+  NoDelay(peer);
+  const std::unique_ptr<TlsLoop> loop = TlsLoop::Begin(peer, true, certificate);
+  const std::vector<char> large(kLargeBytes, 7);
+  char asked = 0;
+  while (loop != nullptr && loop->Receive(&asked, sizeof asked)) {
+    if (!loop->Send(large.data(), large.size())) return;
+  }
+}
+
+/// The far process: writes its addresses to the pipe and serves until it is killed.
+int Serve(int pipe_end, const OwnCertificate& certificate) {
   sockaddr_in at{};
   const int listening = ListenOnLoopback(at);
   if (listening < 0) return 1;
@@ -86,7 +101,20 @@ int Serve(int pipe_end) {
   const std::string path = fmt::format("unix:/tmp/weir_bench_wire_{}", ::getpid());
   const auto local = (*transport)->Listen({std::make_shared<Echo>(), nullptr}, {path, -1, self});
   if (!listener.ok() || !local.ok()) return 1;
-  const std::string line = fmt::format("{} {} {}\n", ntohs(at.sin_port), (*listener)->address(), path);
+  std::string line = fmt::format("{} {} {}", ntohs(at.sin_port), (*listener)->address(), path);
+  std::unique_ptr<cluster::Listener> secured;
+  if (!certificate.folder().empty()) {
+    sockaddr_in tls_at{};
+    const int tls_listening = ListenOnLoopback(tls_at);
+    self.security = certificate.security();
+    self.incarnation = cluster::RandomId();  // protection is by incarnation
+    auto made = (*transport)->Listen({std::make_shared<Echo>(), nullptr}, {"localhost:0", -1, self});
+    if (tls_listening < 0 || !made.ok()) return 1;
+    secured = std::move(*made);
+    std::thread([tls_listening, &certificate] { ServeTls(tls_listening, certificate); }).detach();
+    line += fmt::format(" {} {}", ntohs(tls_at.sin_port), secured->address());
+  }
+  line += "\n";
   if (::write(pipe_end, line.data(), line.size()) < 0) return 1;
   ServeRaw(listening);
   return 0;
@@ -161,19 +189,55 @@ double RawTransferMs(int raw, std::vector<char>& to) {
   return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
 }
 
-Result<std::vector<Row>> Rows(const std::string& line, int rounds) {
-  const size_t first = line.find(' '), second = line.find(' ', first + 1);
-  if (second == std::string::npos) return Internal("the far process did not start");
+/// A connection to a port of loopback; -1 on failure.
+int ConnectToPort(int port) {
   sockaddr_in at{};
   at.sin_family = AF_INET;
   at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  at.sin_port = htons(static_cast<uint16_t>(std::stoul(line.substr(0, first))));
+  at.sin_port = htons(static_cast<uint16_t>(port));
   const int raw = ::socket(AF_INET, SOCK_STREAM, 0);
-  if (::connect(raw, reinterpret_cast<sockaddr*>(&at), sizeof at) != 0) return Internal("the probe cannot connect");
+  if (::connect(raw, reinterpret_cast<sockaddr*>(&at), sizeof at) != 0) return -1;
   NoDelay(raw);
+  return raw;
+}
+
+/// A tensor under TLS beside OpenSSL's loop over a connection of its own.
+Result<Row> TlsRow(cluster::Transport& transport, int port, const std::string& address,
+                   const OwnCertificate& certificate, int rounds) {
+  cluster::LocalEnd end;
+  end.socket_only = true;
+  end.security = certificate.security();
+  WEIR_ASSIGN(const auto by_tls, transport.ConnectWorker({"ps", 0}, address, end));
+  const int connection = ConnectToPort(port);
+  if (connection < 0) return Internal("the probe cannot connect for TLS");
+  const std::unique_ptr<TlsLoop> loop = TlsLoop::Begin(connection, false, certificate);
+  if (loop == nullptr) return Internal("the probe's handshake fails");
+  std::vector<char> to;
+  const auto probe = [&] {
+    const auto begin = Clock::now();
+    std::vector<char>().swap(to);
+    to.reserve(kLargeBytes);
+    if (!loop->Send("L", 1) || !loop->Receive(to.data(), kLargeBytes)) return -1.0;
+    return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+  };
+  Row row{"W05", "tensor of 100 MiB under TLS, TCP", "ms", 0, 0, "100 MiB by SSL_write and SSL_read over TCP"};
+  static_cast<void>(TransferMs(*by_tls));
+  Measure(
+      rounds, [&] { return TransferMs(*by_tls); }, probe, &row);
+  row.gate = row.limit * kMostOverTlsLoop;
+  return row;
+}
+
+Result<std::vector<Row>> Rows(const std::string& line, const OwnCertificate& certificate, int rounds) {
+  std::istringstream words(line);
+  int raw_port = 0, tls_port = 0;
+  std::string tcp, local, tls;
+  if (!(words >> raw_port >> tcp >> local)) return Internal("the far process did not start");
+  words >> tls_port >> tls;
+  const int raw = ConnectToPort(raw_port);
+  if (raw < 0) return Internal("the probe cannot connect");
   WEIR_ASSIGN(const auto runtime, session::Runtime::Default());
   WEIR_ASSIGN(const auto transport, cluster::FindTransport(*runtime->plugins, "weir"));
-  const std::string tcp = line.substr(first + 1, second - first - 1), local = line.substr(second + 1);
   cluster::LocalEnd socket_only;
   socket_only.socket_only = true;
   WEIR_ASSIGN(const auto by_tcp, transport->ConnectWorker({"ps", 0}, tcp, socket_only));
@@ -200,33 +264,45 @@ Result<std::vector<Row>> Rows(const std::string& line, int rounds) {
       {"W04", "tensor of 100 MiB, Unix socket with shared memory", "ms", 0, 0, bare},
       [&] { return TransferMs(*by_unix); }, raw_transfer);
   ::close(raw);
+  if (tls.empty()) return rows;
+  WEIR_ASSIGN(Row under_tls, TlsRow(*transport, tls_port, tls, certificate, rounds));
+  rows.push_back(std::move(under_tls));
   return rows;
 }
 
-int Main(int rounds) {
+int Main(int rounds, bool gates) {
+  const OwnCertificate certificate;
   int ends[2];
   if (::pipe(ends) != 0) return 1;
   const pid_t child = ::fork();  // before any thread
   if (child < 0) return 1;
   if (child == 0) {
     ::close(ends[0]);
-    _exit(Serve(ends[1]));
+    _exit(Serve(ends[1], certificate));
   }
   ::close(ends[1]);
   std::string line;
   char byte = 0;
   while (::read(ends[0], &byte, 1) == 1 && byte != '\n') line += byte;
-  const Result<std::vector<Row>> rows = Rows(line, rounds);
+  const Result<std::vector<Row>> rows = Rows(line, certificate, rounds);
   ::kill(child, SIGKILL);
   ::waitpid(child, nullptr, 0);
-  if (const size_t path = line.rfind(':'); path != std::string::npos) ::unlink(line.substr(path + 1).c_str());
+  if (const size_t path = line.find("unix:"); path != std::string::npos) {
+    ::unlink(line.substr(path + 5, line.find(' ', path) - path - 5).c_str());
+  }
   if (!rows.ok()) {
     fmt::print(stderr, "{}\n", rows.status().ToString());
     return 1;
   }
   fmt::print("{}\n{}", Machine(), Markdown(*rows));
   std::ofstream("build/bench/wire.json") << JsonText(*rows);
-  return 0;
+  std::vector<std::string> missed;
+  for (const Row& row : *rows) {
+    if (row.failed()) missed.push_back(fmt::format("{} {}: {}", row.id, row.what, row.error));
+    if (row.missed())
+      missed.push_back(fmt::format("{}: {:.1f} {}, gate {:.1f}", row.id, row.measured, row.unit, row.gate));
+  }
+  return gates ? TellMissed(missed) : 0;
 }
 
 }  // namespace
@@ -234,5 +310,6 @@ int Main(int rounds) {
 
 int main(int argc, char** argv) {
   const int rounds = argc > 1 ? std::atoi(argv[1]) : 15;
-  return weir::bench::Main(rounds > 0 ? rounds : 15);
+  const bool gates = argc > 2 && std::strcmp(argv[2], "--gates") == 0;
+  return weir::bench::Main(rounds > 0 ? rounds : 15, gates);
 }

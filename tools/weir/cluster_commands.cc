@@ -80,6 +80,25 @@ void AddDoctor(CLI::App& app, DoctorOptions& options) {
   doctor->footer("Exit status 1 if a task does not answer, or cannot be reached by another.");
 }
 
+CLI::App* AddAttach(CLI::App& app, AttachOptions& options) {
+  CLI::App* attach = app.get_subcommand("profile")->add_subcommand(
+      "attach", "Record what a running server runs; print time and memory by op, and what holds its memory");
+  attach->add_option("address", options.address, "The server's address for tasks and weir:// clients")
+      ->required()
+      ->type_name("HOST:PORT");
+  attach->add_option("--seconds", options.seconds, "How long")->check(CLI::Range(0.0, 600.0))->type_name("N");
+  attach->add_option("--by", options.by, "op, device, op,device (default), kernel or node")
+      ->check(CLI::IsMember({"op", "device", "op,device", "kernel", "node"}))
+      ->type_name("KEY");
+  attach->add_option("--out", options.out, "Write the trace for viewers (chrome://tracing, Perfetto)")
+      ->type_name("FILE");
+  AddSecurity(*attach, options.sets);
+  attach->footer(
+      "Steps that begin in the time are recorded, those of all clients, masters and remote devices' users; at most\n"
+      "100000 ops of them. Columns as of `weir profile summary`. Steps are slower while they are recorded.");
+  return attach;
+}
+
 }  // namespace
 
 int StatusOfFailure(const Status& status) {
@@ -113,6 +132,12 @@ void AddClusterCommands(
   app.get_subcommand("launch")->callback([&options, choose] {
     choose([&options](const Console& console, nlohmann::ordered_json&) {
       return LaunchCluster(options.launch, console, options.exit_status);
+    });
+  });
+  AddAttach(app, options.attach)->callback([&options, sources, choose, with] {
+    choose([&options, sources, with](const Console& console, nlohmann::ordered_json& report) {
+      options.attach.sources = with(sources(), options.attach.sets);
+      return AttachProfiler(options.attach, console, report);
     });
   });
   AddDoctor(app, options.doctor);

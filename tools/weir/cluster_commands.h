@@ -1,4 +1,4 @@
-// The commands for clusters: serve, launch, doctor.
+// The commands for clusters: serve, launch, doctor, and profile attach.
 #ifndef WEIR_TOOLS_WEIR_CLUSTER_COMMANDS_H_
 #define WEIR_TOOLS_WEIR_CLUSTER_COMMANDS_H_
 
@@ -50,14 +50,26 @@ struct DoctorOptions {
 /// of ways that do not work.
 Status Doctor(const DoctorOptions& options, const Console& console, nlohmann::ordered_json& report);
 
+struct AttachOptions {
+  std::vector<std::string> sets;
+  std::string address;           // of a server, host:port
+  double seconds = 5;            // that steps are recorded
+  std::string by = "op,device";  // as of `weir profile summary`
+  std::string out;               // file for the trace; empty = none
+  config::Sources sources;
+};
+/// `weir profile attach`: what ops a running server runs for a while, with times and memory, and what holds its memory.
+Status AttachProfiler(const AttachOptions& options, const Console& console, nlohmann::ordered_json& report);
+
 /// All options; they outlive the parser.
 struct ClusterCommands {
   ServeOptions serve;
   LaunchOptions launch;
   DoctorOptions doctor;
+  AttachOptions attach;
   int exit_status = 0;  // of a command that succeeded
 };
-/// Adds the commands to the parser. `choose` gets the one that was called.
+/// Adds the commands to the parser, which has `profile` already. `choose` gets the one that was called.
 void AddClusterCommands(
     CLI::App& app, ClusterCommands& options, const std::function<config::Sources()>& sources,
     const std::function<void(std::function<Status(const Console&, nlohmann::ordered_json&)>)>& choose);

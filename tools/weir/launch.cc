@@ -91,12 +91,32 @@ std::vector<std::string> WordsFor(const ProcessTask& task, const std::vector<std
   return words;
 }
 
-/// In the child.
+/// The signals that end the cluster wait while it lives, and come afterwards.
+class HeldSignals {
+ public:
+  HeldSignals() {
+    sigset_t both;
+    sigemptyset(&both);
+    for (const int number : {SIGTERM, SIGINT}) sigaddset(&both, number);
+    sigprocmask(SIG_BLOCK, &both, &before_);
+  }
+  ~HeldSignals() { LetGo(); }
+  HeldSignals(const HeldSignals&) = delete;
+  HeldSignals& operator=(const HeldSignals&) = delete;
+  void LetGo() const { sigprocmask(SIG_SETMASK, &before_, nullptr); }
+
+ private:
+  sigset_t before_;
+};
+
+/// In the child. A signal that came since the fork is held, so that it ends the child and not only wakes the handler
+/// of the parent that the child began with.
 [[noreturn]] void Become(const ProcessTask& task, std::vector<std::string> words, const std::string& tf_config,
-                         pid_t parent, const int (&outputs)[2]) {
+                         pid_t parent, const int (&outputs)[2], const HeldSignals& held) {
   prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (getppid() != parent) _exit(kCannotRun);
   for (const int number : {SIGTERM, SIGINT}) signal(number, SIG_DFL);
+  held.LetGo();
   const int socket = fcntl(task.port.socket, F_DUPFD, kInheritedSocket + 1);
   dup2(outputs[0], STDOUT_FILENO);
   dup2(outputs[1], STDERR_FILENO);
@@ -171,14 +191,16 @@ class TaskProcesses {
       return Unavailable("no pipe for {}: {}", task.name.ToString(), std::strerror(errno));
     }
     const pid_t parent = getpid();
+    const HeldSignals held;
     task.child = fork();
-    if (task.child == 0) Become(task, std::move(words), tf_config, parent, {out[1], error[1]});
+    const int why = errno;
+    if (task.child == 0) Become(task, std::move(words), tf_config, parent, {out[1], error[1]}, held);
     close(out[1]);
     close(error[1]);
     task.outputs[0] = out[0];
     task.outputs[1] = error[0];
     if (task.child > 0) return Status();
-    return Unavailable("no process for {}: {}", task.name.ToString(), std::strerror(errno));
+    return Unavailable("no process for {}: {}", task.name.ToString(), std::strerror(why));
   }
 
   void Forward(ProcessTask& task, int which) {

@@ -131,24 +131,29 @@ std::string KeyText(const Line& line, const std::string& by) {
 Status SummarizeProfile(const ProfileOptions& options, const Console& console, Json& report) {
   Json trace;
   WEIR_TRY(ReadTrace(options.files.front(), &trace));
-  const TraceRead read = Summed(trace, options.by);
-  if (read.lines.empty()) return InvalidArgument("'{}' has no spans of ops", options.files.front());
+  return SummarizeTrace(trace, options.by, "'" + options.files.front() + "'", console, report);
+}
+
+Status SummarizeTrace(const Json& trace, const std::string& by, const std::string& what, const Console& console,
+                      Json& report) {
+  const TraceRead read = Summed(trace, by);
+  if (read.lines.empty()) return InvalidArgument("{} has no spans of ops", what);
   std::vector<const Line*> lines;
   for (const auto& [key, line] : read.lines) lines.push_back(&line);
   std::ranges::stable_sort(lines, [](const Line* a, const Line* b) { return a->us > b->us; });
-  Table table({options.by, "calls", "total us", "mean us", "max us", "%", "output", "kernels", "fused from"});
-  report["by"] = options.by;
+  Table table({by, "calls", "total us", "mean us", "max us", "%", "output", "kernels", "fused from"});
+  report["by"] = by;
   report["steps"] = read.steps.size();
   report["total_us"] = read.us;
   report["lines"] = Json::array();
   for (const Line* line : lines) {
     const double share = read.us > 0 ? line->us / read.us : 0;
-    report["lines"].push_back(LineJson(*line, options.by, share));
-    table.Add({KeyText(*line, options.by), std::to_string(line->calls), fmt::format("{:.1f}", line->us),
+    report["lines"].push_back(LineJson(*line, by, share));
+    table.Add({KeyText(*line, by), std::to_string(line->calls), fmt::format("{:.1f}", line->us),
                fmt::format("{:.1f}", line->us / static_cast<double>(line->calls)), fmt::format("{:.1f}", line->most_us),
                fmt::format("{:.1f}", 100 * share), BytesText(static_cast<double>(line->bytes)),
                fmt::format("{}", fmt::join(line->kernels, ", ")),
-               options.by == "node" ? fmt::format("{}", fmt::join(line->fused_from, ", ")) : ""});
+               by == "node" ? fmt::format("{}", fmt::join(line->fused_from, ", ")) : ""});
   }
   console.Print(table);
   console.Print(
