@@ -9,6 +9,8 @@
 #include <tuple>
 #include <utility>
 
+#include "core/place/outgrown.h"
+
 namespace weir::place {
 namespace {
 
@@ -84,6 +86,7 @@ class Explainer {
     for (const auto& [alike, count] : reasons_) count_of_[std::get<0>(alike)] += count;
     WarnOfLostRequests();
     WarnOfSplitLoops();
+    if (std::string larger = LargerThanMeasured(f_); !larger.empty()) out_.warnings.push_back(std::move(larger));
     if (f_.choice != nullptr) {
       const Simulation& simulation = f_.choice->plan.simulation;
       out_.tried = f_.choice->tried;
