@@ -15,6 +15,8 @@ namespace weir::cluster {
 namespace {
 
 constexpr int kMostPort = 65535;
+constexpr std::string_view kUnix = "unix:";
+constexpr size_t kLongestPath = 107;  // of sockaddr_un, without the zero behind it
 
 bool IsJobName(std::string_view name) {
   const Result<device::DeviceName> parsed = device::ParseDeviceName(fmt::format("/job:{}/task:0", name));
@@ -84,6 +86,22 @@ Result<Address> ParseAddress(std::string_view text) {
   return address;
 }
 
+Status CheckTaskAddress(std::string_view text) {
+  if (!text.starts_with(kUnix)) return ParseAddress(text).status();
+  const std::string_view path = text.substr(kUnix.size());
+  if (!path.starts_with('/')) return InvalidArgument("'{}' is no address: wanted an absolute path, unix:/path", text);
+  if (path.size() > kLongestPath) {
+    return InvalidArgument("'{}' is no address: the path of a Unix socket has {} bytes, at most {}", text, path.size(),
+                           kLongestPath);
+  }
+  for (const char c : path) {
+    if (static_cast<unsigned char>(c) < ' ' || c == 127) {
+      return InvalidArgument("'{}' is no address: the path has a control character", text);
+    }
+  }
+  return {};
+}
+
 Result<ClusterSpec> ClusterSpec::Make(std::map<std::string, Tasks> jobs) {
   std::map<std::string, TaskName> at;
   for (const auto& [job, tasks] : jobs) {
@@ -92,11 +110,11 @@ Result<ClusterSpec> ClusterSpec::Make(std::map<std::string, Tasks> jobs) {
     }
     for (const auto& [index, address] : tasks) {
       if (index < 0) return InvalidArgument("the job '{}' has a task with the index {}", job, index);
-      if (const Status status = ParseAddress(address).status(); !status.ok()) {
+      if (const Status status = CheckTaskAddress(address); !status.ok()) {
         return status.Prepend(fmt::format("task {} of the job '{}': ", index, job));
       }
       const auto [other, fresh] = at.emplace(address, TaskName{job, index});
-      if (fresh || address.ends_with(":0")) continue;
+      if (fresh || (address.ends_with(":0") && !address.starts_with(kUnix))) continue;
       return InvalidArgument("{} and {} have the same address {}", other->second.ToString(),
                              TaskName{job, index}.ToString(), address);
     }

@@ -36,6 +36,10 @@ struct Address {
 /// InvalidArgument names the fault. Port 0 means that the system chooses.
 Result<Address> ParseAddress(std::string_view text);
 
+/// Where a task listens: "host:port", or "unix:/path" for a socket of this machine. InvalidArgument names the fault:
+/// also for a path that is not absolute, longer than sockets' can be, or has control characters.
+Status CheckTaskAddress(std::string_view text);
+
 /// Immutable. Job names and indices are those of TensorFlow's ClusterSpec; an index may be missing.
 class ClusterSpec {
  public:
@@ -43,8 +47,8 @@ class ClusterSpec {
   using Tasks = std::map<int, std::string>;
 
   ClusterSpec() = default;
-  /// InvalidArgument for a job name that device names cannot hold, a negative index, an address that is not host:port,
-  /// and an address of two tasks.
+  /// InvalidArgument for a job name that device names cannot hold, a negative index, an address that CheckTaskAddress
+  /// refuses, and an address of two tasks (unless its port is 0).
   static Result<ClusterSpec> Make(std::map<std::string, Tasks> jobs);
   /// Tasks are numbered from 0.
   static Result<ClusterSpec> Make(const std::map<std::string, std::vector<std::string>>& jobs);

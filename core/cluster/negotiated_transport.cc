@@ -203,7 +203,13 @@ class NegotiatedTransport final : public Transport {
     ListenOptions other = options;
     other.inherited_socket = -1;
     other.address = options.address.substr(0, options.address.rfind(':')) + ":0";
+    // A Unix socket has the permissions of its file; a port of the machine would be open to all of its users.
+    const bool file = options.address.starts_with("unix:");
     for (const auto& transport : preferred_) {
+      if (file) {
+        note_(fmt::format("the transport '{}' is not offered: the server has a Unix socket", transport->scheme()));
+        continue;
+      }
       Result<std::unique_ptr<Listener>> made = transport->Listen(services, other);
       if (!made.ok()) {
         note_(fmt::format("the transport '{}' is not offered: {}", transport->scheme(), made.status().message()));

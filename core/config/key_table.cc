@@ -177,8 +177,9 @@ std::vector<Key> PlacementKeys() {
                   WEIR_FIELD(placement.file)}),
       OneOf({"none", "summary", "all"},
             {"placement.explain",
-             "Report on each placement. none: warnings only. summary: one line. all: every node with the cost of each "
-             "device, as weir explain shows.",
+             "Report on each placement. none: warnings only. summary: one line, on standard error only if there are "
+             "several devices or the log level is info. all: every node with the cost of each device, as weir explain "
+             "shows.",
              WEIR_FIELD(placement.explain)}),
       NamesPlace({"placement.explain_file",
                   "File to which these reports are appended. \"\": placement.log_file, or standard error.",

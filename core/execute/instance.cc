@@ -245,7 +245,8 @@ Status PlanRunner::Instance::Tape(Worker& worker, uint32_t begin, uint32_t end) 
     const Timed timed(trace, at - tape);
     const Instruction& first = *at;
     const std::string inputs = checked ? InputNumbers(first) : std::string();
-    const Status ran = Stretch(worker, &at, stop - at > stretch ? at + stretch : stop);
+    const bool apart = worker.step.apart && streams_.Untimed(first.stream);
+    const Status ran = apart ? Apart(worker, &at) : Stretch(worker, &at, stop - at > stretch ? at + stretch : stop);
     if (!ran.ok()) return Late(worker, ran, first, Progress::kRunning);
     if (checked) WEIR_TRY(CheckNumbers(first, inputs));
   }

@@ -84,6 +84,8 @@ class PlanRunner::Instance {
   Status Late(const Worker& worker, const Status& status, const Instruction& at, Progress progress) const;
   /// From `*position` up to `until`, or to where the step has to be asked after sooner; says where that was.
   Status Stretch(Worker& worker, const Instruction** position, const Instruction* until);
+  /// Runs one instruction by itself on its stream, and traces how long its work took.
+  Status Apart(Worker& worker, const Instruction** position);
   /// A line for each input of an instruction that is about to run; empty for those that compute nothing.
   std::string InputNumbers(const Instruction& instruction);
   /// InvalidArgument when the instruction, which has just run, gave a NaN or an infinity.

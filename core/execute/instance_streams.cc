@@ -1,6 +1,8 @@
 // The end of a run's work on streams, and errors that come after the call that enqueued the work has returned.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "core/execute/instance_internal.h"
@@ -21,6 +23,22 @@ Status PlanRunner::Instance::EndStreams(Status status) {
   const bool ended = status.code() == Code::kCancelled || status.code() == Code::kDeadlineExceeded;
   if (ended || status.code() == Code::kUnavailable) return status;
   return status.Append("\nreported late, at the end of the step: the device does not say whose work failed");
+}
+
+Status PlanRunner::Instance::Apart(Worker& worker, const Instruction** position) {
+  const Instruction& instruction = **position;
+  int64_t empty_ns = 0;
+  WEIR_TRY(At(instruction, streams_.Finish(instruction.stream, &empty_ns)));
+  const TapeTrace::Clock::time_point begin = TapeTrace::Clock::now();
+  WEIR_TRY(Stretch(worker, position, *position + 1));
+  WEIR_TRY(At(instruction, streams_.Finish(instruction.stream, &empty_ns)));
+  const auto since_boot = [](TapeTrace::Clock::time_point time) {
+    return time.time_since_epoch() / std::chrono::nanoseconds(1);
+  };
+  const int64_t begin_ns = since_boot(begin), end_ns = since_boot(TapeTrace::Clock::now()) - empty_ns;
+  worker.step.trace->AddOnDevice(static_cast<uint32_t>(&instruction - plan_.instructions.data()), begin_ns,
+                                 std::max(begin_ns, end_ns));
+  return {};
 }
 
 Status PlanRunner::Instance::StreamKernels(uint32_t begin, uint32_t end) {

@@ -36,6 +36,7 @@ struct StepArgs {
   int intra_op = 0;                             // threads of parallel_for in one op; 0 = all
   bool check_numerics = false;                  // NaN and infinity fail the step
   TapeTrace* trace = nullptr;                   // null = no trace
+  bool apart = false;                           // with a trace: awaits work on streams that else has no times
   runtime::ResourceScope* resources = nullptr;  // those that end with the run
   RunStreams* streams = nullptr;                // of the run, for work on devices with streams
   runtime::Rendezvous* rendezvous = nullptr;    // of a partitioned step

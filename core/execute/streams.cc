@@ -103,6 +103,26 @@ void RunStreams::Works(uint32_t instruction) const { working_mark = device::Mark
 
 void RunStreams::WorksOnSeveral() const { working_mark = device::MarkOf(run_, 0); }
 
+bool RunStreams::Untimed(plan::StreamId stream) const {
+  return stream.valid() && lanes_[stream.position()].stream->owner().profiler() == nullptr;
+}
+
+Status RunStreams::Finish(plan::StreamId id, int64_t* empty_ns) {
+  using Clock = std::chrono::steady_clock;
+  constexpr int kTries = 8;
+  Lane& lane = lanes_[id.position()];
+  WEIR_TRY(lane.stream->Sync());
+  for (int i = 0; i < kTries && (i > 0 || lane.empty_ns < 0); ++i) {
+    lane.stream->Launched();  // else there would be no event to wait for
+    const Clock::time_point begin = Clock::now();
+    WEIR_TRY(lane.stream->Sync());
+    const int64_t ns = std::chrono::nanoseconds(Clock::now() - begin).count();
+    if (i == 0 || ns < lane.empty_ns) lane.empty_ns = ns;
+  }
+  *empty_ns = lane.empty_ns;
+  return {};
+}
+
 Result<std::shared_ptr<const device::Captured>> RunStreams::Record(plan::StreamId id,
                                                                    const std::function<Status()>& enqueue) {
   using Recorded = std::shared_ptr<const device::Captured>;

@@ -38,6 +38,10 @@ class RunStreams {
   void Works(uint32_t instruction) const;
   /// The same for work of several instructions at once: an error of it is reported without one.
   void WorksOnSeveral() const;
+  /// True for a stream whose device does not record when its work ran.
+  bool Untimed(plan::StreamId stream) const;
+  /// Waits for the stream's work. `empty_ns` gets what that takes, at the least, if there is none.
+  Status Finish(plan::StreamId stream, int64_t* empty_ns);
   /// Records what `enqueue` enqueues on a stream, and runs it. Null, and nothing has run, if the device cannot record
   /// it; an error is one of `enqueue` or of the launch.
   Result<std::shared_ptr<const device::Captured>> Record(plan::StreamId stream,
@@ -107,6 +111,7 @@ class RunStreams {
     std::unique_ptr<device::Stream> stream;
     weir_env env{};
     std::atomic<bool> hung = false;  // a wait for it exceeded the limit
+    int64_t empty_ns = -1;           // of a wait for no work; -1 = not measured
   };
 
   device::Device& DeviceOf(plan::SpaceId space) const { return *plan_.devices[plan::OwnerOf(space)]; }

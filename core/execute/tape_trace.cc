@@ -167,6 +167,7 @@ std::vector<TapeTrace::Entry> TapeTrace::WithDeviceTimes() const {
     for (size_t r = 0; r < found->second.size() && r * share < pieces.size(); ++r) {
       const size_t end = r + 1 == found->second.size() ? pieces.size() : (r + 1) * share;
       Entry& entry = entries[found->second[r]];
+      entry.on_device = true;
       entry.start_ns = pieces[r * share].first;
       entry.end_ns = pieces[r * share].second;
       for (size_t p = r * share; p < end; ++p) entry.end_ns = std::max(entry.end_ns, pieces[p].second);
@@ -203,6 +204,7 @@ trace::StepTrace TapeTrace::Finish(const plan::ExecutionPlan& declared, int64_t 
     span.start_ns = entry.start_ns;
     span.end_ns = entry.end_ns;
     span.thread = entry.thread;
+    span.on_device = entry.on_device;
     span.inputs = producers.Of(instruction);
     if (RunsPreparedKernel(instruction.opcode)) span.kernel = plan.kernels[instruction.detail]->entry().file;
     if (const auto fused = plan.stands_for.find(&node); fused != plan.stands_for.end()) {

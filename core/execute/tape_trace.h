@@ -41,6 +41,7 @@ class TapeTrace {
     uint32_t at;
     int thread;
     int64_t start_ns, end_ns;
+    bool on_device = false;
   };
   /// The numbers of the step's threads.
   struct Threads {

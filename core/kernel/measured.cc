@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "core/base/errors.h"
 #include "core/io/files.h"
@@ -72,6 +73,45 @@ Status ReadDevice(const Json& json, const std::string& where, MeasuredDevice& de
 }
 
 std::string_view OpOf(std::string_view key) { return key.substr(0, key.find(' ')); }
+
+/// A key without the extents of its operands, and the number of their elements.
+struct Extents {
+  std::string rest;
+  double elements = 0;
+};
+
+/// The elements of an operand such as "float[32,784]"; nullopt if the word is none.
+std::optional<double> ElementsOf(std::string_view word) {
+  const size_t open = word.find('[');
+  if (open == 0 || open == std::string_view::npos || !word.ends_with(']')) return std::nullopt;
+  if (word.substr(0, open).find('=') != std::string_view::npos) return std::nullopt;  // an attribute
+  double elements = 1, extent = 0;
+  for (const char c : word.substr(open + 1)) {
+    if (c >= '0' && c <= '9') {
+      extent = extent * 10 + (c - '0');
+      continue;
+    }
+    if (c != ',' && c != ']') return std::nullopt;
+    if (word[word.size() - 2] != '[') elements *= std::exchange(extent, 0);
+  }
+  return elements;
+}
+
+Extents ExtentsOf(std::string_view key) {
+  Extents extents;
+  bool operands = true;
+  for (size_t at = key.find(' '); at != std::string_view::npos;) {
+    const size_t next = key.find(' ', at + 1);
+    const std::string_view word = key.substr(at + 1, next == std::string_view::npos ? next : next - at - 1);
+    const std::optional<double> elements = operands ? ElementsOf(word) : std::nullopt;
+    operands = elements.has_value();
+    extents.elements += elements.value_or(0);
+    extents.rest += ' ';
+    extents.rest += elements ? word.substr(0, word.find('[')) : word;
+    at = next;
+  }
+  return extents;
+}
 
 }  // namespace
 
@@ -205,6 +245,25 @@ double MeasuredCosts::Factor(const std::string& device, std::string_view op) con
       ratios.push_back(time.median_ns / time.declared_ns);
   }
   return MedianOf(std::move(ratios));
+}
+
+const std::string* MeasuredCosts::Outgrown(const std::string& device, const std::string& key) const {
+  const auto found = devices_.find(device);
+  if (found == devices_.end()) return nullptr;
+  const Extents asked = ExtentsOf(key);
+  const std::string op = std::string(OpOf(key)) + ' ';
+  const std::string* largest = nullptr;
+  double most = 0;
+  const auto& kernels = found->second.kernels;
+  for (auto at = kernels.lower_bound(op); at != kernels.end() && at->first.starts_with(op); ++at) {
+    const Extents recorded = ExtentsOf(at->first);
+    if (recorded.rest != asked.rest) continue;
+    if (recorded.elements >= asked.elements) return nullptr;
+    if (largest != nullptr && recorded.elements <= most) continue;
+    largest = &at->first;
+    most = recorded.elements;
+  }
+  return largest;
 }
 
 double MeasuredCosts::GapNs(const std::string& device) const {

@@ -71,6 +71,9 @@ class MeasuredCosts {
   const MeasuredTime* Find(const std::string& device, const std::string& key) const;
   /// The median of measured over declared time of an op's kernels with enough samples; 0 if there are none. O(kernels).
   double Factor(const std::string& device, std::string_view op) const;
+  /// The largest recorded key of the kernels that differ from `key` only in the extents of their operands, if all of
+  /// them have fewer elements; null otherwise. Borrowed. O(kernels of the op).
+  const std::string* Outgrown(const std::string& device, const std::string& key) const;
   double GapNs(const std::string& device) const;
   /// Latency and rate of a link, by least squares over its transfers; nullopt for fewer than kEnough.
   struct Link {

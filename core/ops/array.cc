@@ -230,8 +230,8 @@ Result<std::vector<Grad>> FillGradient(GradContext& g) {
   return std::vector<Grad>{Grad::None(), g.Apply("Sum", {g.Dy(0), axes})};
 }
 
-Result<std::vector<Grad>> TransposeGradient(GradContext& g) {
-  return std::vector<Grad>{g.Apply("Transpose", {g.Dy(0), g.Apply("InvertPermutation", {g.X(1)})}), Grad::None()};
+std::vector<Grad> PermutedBack(GradContext& g, std::string_view op) {
+  return {g.Apply(op, {g.Dy(0), g.Apply("InvertPermutation", {g.X(1)})}), Grad::None()};
 }
 
 /// Splits every extent of dy into repetition and original extent, and sums the repetitions.
@@ -324,8 +324,18 @@ void DeclarePermutations(OpRegistry& ops) {
       .Attr("Tperm: {int32, int64} = DT_INT32")
       .MovesElements()
       .Shape(TransposeShape)
-      .Grad(TransposeGradient)
+      .Grad([](GradContext& g) { return PermutedBack(g, "Transpose"); })
       .Doc("x with its axes in another order: axis i of y is axis perm[i] of x.");
+  ops.Declare("ConjugateTranspose")
+      .Is(Category::kArray)
+      .In("x: T")
+      .In("perm: Tperm")
+      .Out("y: T")
+      .Attr(kAnyT)
+      .Attr("Tperm: {int32, int64} = DT_INT32")
+      .Shape(TransposeShape)
+      .Grad([](GradContext& g) { return PermutedBack(g, "ConjugateTranspose"); })
+      .Doc("As Transpose; of complex types the conjugates of the elements.");
   ops.Declare("InvertPermutation")
       .Is(Category::kArray)
       .In("x: T")

@@ -8,6 +8,7 @@
 namespace weir::ops {
 namespace {
 
+using op::Broadcast;
 using op::Grad;
 using op::GradContext;
 using op::One;
@@ -55,6 +56,63 @@ void DeclareSigns(OpRegistry& ops) {
       .Shape(SameAs(0))
       .Doc("The complex conjugate a - ib of a + ib, element by element.")
       .Grad([](GradContext& g) { return One(g.Conj(g.Dy(0))); });
+}
+
+DType PartOf(DType complex) { return BaseType(complex) == DType::kComplex128 ? DType::kDouble : DType::kFloat; }
+
+/// re + i im of real tensors.
+Value ComplexOf(GradContext& g, Value re, Value im) {
+  if (!re.exists()) return {};
+  const bool wide = BaseType(g.TypeOf(re)) == DType::kDouble;
+  return g.Apply("Complex", {re, im}, {{"Tout", wide ? DType::kComplex128 : DType::kComplex64}});
+}
+
+/// The part of a complex tensor that the op "Real" or "Imag" gives.
+Value Part(GradContext& g, std::string_view op, Value z) {
+  return z.exists() ? g.Apply(op, {z}, {{"Tout", PartOf(g.TypeOf(z))}}) : Value();
+}
+
+OpBuilder OfComplex(OpRegistry& ops, std::string_view name, std::string_view in, std::string_view out) {
+  return ops.Declare(name)
+      .In(in)
+      .Out(out)
+      .Attr("T: {complex64, complex128} = DT_COMPLEX64")
+      .Attr("Tout: {float, double} = DT_FLOAT")
+      .Shape(SameAs(0));
+}
+
+void DeclareComplexParts(OpRegistry& ops) {
+  ops.Declare("Complex")
+      .In("real: T")
+      .In("imag: T")
+      .Out("out: Tout")
+      .Attr("T: {float, double} = DT_FLOAT")
+      .Attr("Tout: {complex64, complex128} = DT_COMPLEX64")
+      .Shape(Broadcast(0, 1))
+      .Doc("real + i imag, with broadcasting.")
+      .Grad([](GradContext& g) { return g.Unbroadcast(Part(g, "Real", g.Dy(0)), Part(g, "Imag", g.Dy(0))); });
+  OfComplex(ops, "Real", "input: T", "output: Tout")
+      .Doc("The real part a of a + ib, element by element.")
+      .Grad([](GradContext& g) { return One(ComplexOf(g, g.Dy(0), g.ConstLike(g.Dy(0), 0))); });
+  OfComplex(ops, "Imag", "input: T", "output: Tout")
+      .Doc("The imaginary part b of a + ib, element by element.")
+      .Grad([](GradContext& g) { return One(ComplexOf(g, g.ConstLike(g.Dy(0), 0), g.Dy(0))); });
+  OfComplex(ops, "ComplexAbs", "x: T", "y: Tout")
+      .Doc("The length sqrt(a^2 + b^2) of a + ib, element by element, without overflow in between.")
+      .Grad([](GradContext& g) {
+        const Value y = g.Y(0), dy = g.Dy(0);
+        const Value along = g.Mul(ComplexOf(g, dy, g.Apply("ZerosLike", {dy})), g.X(0));
+        return One(g.Apply("DivNoNan", {along, ComplexOf(g, y, g.Apply("ZerosLike", {y}))}));
+      });
+  OfComplex(ops, "Angle", "input: T", "output: Tout")
+      .Doc(
+          "The angle atan2(b, a) of a + ib in [-pi, pi], element by element; of a negative real number by the sign of "
+          "b.")
+      .Grad([](GradContext& g) {
+        const Value x = g.X(0);
+        const Value inverse = g.Apply("Reciprocal", {ComplexOf(g, Part(g, "Imag", x), Part(g, "Real", x))});
+        return One(g.Mul(g.Neg(ComplexOf(g, g.Dy(0), g.ConstLike(g.Dy(0), 0))), inverse));
+      });
 }
 
 void DeclareRounding(OpRegistry& ops) {
@@ -193,6 +251,7 @@ void DeclareGradientsOfResults(OpRegistry& ops) {
 
 void DeclareMathUnary(OpRegistry& ops) {
   DeclareSigns(ops);
+  DeclareComplexParts(ops);
   DeclareRounding(ops);
   DeclarePowers(ops);
   DeclareExponentials(ops);

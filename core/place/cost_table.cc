@@ -391,6 +391,7 @@ class Builder {
       cost.samples = time->n;
       return;
     }
+    if (!key.empty() && options_.warn_of_outgrown) cost.outgrown = options_.measured->Outgrown(device, key);
     const auto [factor, fresh] = factors_.try_emplace({d, node.source->op().name}, 0);
     if (fresh) factor->second = options_.measured->Factor(device, node.source->op().name);
     if (factor->second <= 0) return;

@@ -19,6 +19,7 @@ struct NodeCost {
   Provenance provenance = Provenance::kGuess;
   const kernel::KernelEntry* kernel = nullptr;  // the cheapest; null if the core runs the node
   int64_t samples = 0;                          // of a measured time
+  const std::string* outgrown = nullptr;        // MeasuredCosts::Outgrown, of a time that was not measured
   int64_t refused_ns = 0;                       // from declared work, if every kernel rejects the node
 };
 

@@ -9,6 +9,8 @@
 #include <tuple>
 #include <utility>
 
+#include "core/place/outgrown.h"
+
 namespace weir::place {
 namespace {
 
@@ -84,6 +86,7 @@ class Explainer {
     for (const auto& [alike, count] : reasons_) count_of_[std::get<0>(alike)] += count;
     WarnOfLostRequests();
     WarnOfSplitLoops();
+    if (std::string larger = LargerThanMeasured(f_); !larger.empty()) out_.warnings.push_back(std::move(larger));
     if (f_.choice != nullptr) {
       const Simulation& simulation = f_.choice->plan.simulation;
       out_.tried = f_.choice->tried;
@@ -411,7 +414,7 @@ class Explainer {
       const auto& [device, count] = devices[k];
       text += fmt::format("{} {} {}", k == 0 ? "" : ",", ShortName(DeviceAt(device)), count);
       if (k == 0) text += fmt::format(" ({:.1f} %)", 100.0 * count / std::max(nodes, 1));
-      if (k != 0) text += OpList(device);
+      text += OpList(device, k == 0 ? Listed::kFallenBack : Listed::kAll);
     }
     if (f_.choice == nullptr) return text;
     text += fmt::format("; {} {} {}; predicted {}/step", out_.transfers, out_.transfers == 1 ? "transfer" : "transfers",
@@ -458,14 +461,20 @@ class Explainer {
     return fmt::format(", gap at most {:.{}f} %", 100 * gap, gap < 0.1 ? 1 : 0);
   }
 
-  /// " [Print 2, no kernel; Shape 20, cost]"
-  std::string OpList(int device) const {
+  /// kFallenBack: ops that are here because no other device has a kernel, or not the one that they ask for.
+  enum class Listed : uint8_t { kAll, kFallenBack };
+
+  /// " [Print 2, no kernel; Shape 20, cost]"; empty if there are none.
+  std::string OpList(int device, Listed listed) const {
     constexpr size_t kShown = 6;
     std::vector<std::pair<int, std::string>> entries;
     for (const auto& [key, count] : reasons_) {
-      if (std::get<0>(key) == device)
-        entries.emplace_back(-count, fmt::format("{} {}, {}", std::get<1>(key), count, Name(std::get<2>(key))));
+      const auto& [at, op, reason] = key;
+      if (at != device) continue;
+      if (listed == Listed::kFallenBack && reason != Reason::kNoKernel && reason != Reason::kSoft) continue;
+      entries.emplace_back(-count, fmt::format("{} {}, {}", op, count, Name(reason)));
     }
+    if (entries.empty()) return "";
     std::sort(entries.begin(), entries.end());
     std::string text;
     for (size_t k = 0; k < entries.size() && k < kShown; ++k) text += (text.empty() ? "" : "; ") + entries[k].second;
@@ -552,8 +561,8 @@ std::string ToText(const Explanation& explanation) {
                                                                    Name(candidate.provenance), samples);
       text += fmt::format("  {:<9} {:<22}{:<11}{:<11}{:<9}{:<11}{}\n",
                           NameBeside(candidate.device, node.candidates.front().device), exec,
-                          TimeText(candidate.inputs_ns), TimeText(candidate.link_wait_ns),
-                          TimeText(candidate.queue_ns), TimeText(candidate.finish_ns), candidate.verdict);
+                          TimeText(candidate.inputs_ns), TimeText(candidate.link_wait_ns), TimeText(candidate.queue_ns),
+                          TimeText(candidate.finish_ns), candidate.verdict);
     }
     if (!node.note.empty()) text += "  " + node.note + "\n";
   }

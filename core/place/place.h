@@ -71,6 +71,8 @@ struct PlaceOptions {
   /// Measured times, which replace declared ones, and scale those of ops that were measured with other shapes. Null =
   /// none.
   std::shared_ptr<const kernel::MeasuredCosts> measured;
+  /// Warns of nodes with larger operands than any that were measured.
+  bool warn_of_outgrown = true;
   /// Missing plugin files, "gpu.so: libcuda.so.1: cannot open …"; named in errors of requests.
   std::vector<std::string> absent_plugins;
 };

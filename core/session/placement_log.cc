@@ -7,6 +7,7 @@
 
 #include "core/base/errors.h"
 #include "core/base/legible.h"
+#include "core/kernel/host.h"
 
 namespace weir::session {
 
@@ -46,8 +47,9 @@ void PlacementLog::Add(const Program& program, place::Explanation explanation, s
   std::string report = explain_ == SessionOptions::Explain::kNone  ? ""
                        : explain_ == SessionOptions::Explain::kAll ? ToText(explanation)
                                                                    : explanation.summary + "\n";
-  const bool choice = devices > 1 || explain_ == SessionOptions::Explain::kAll;
-  const bool fresh = choice && !report.empty() && !explanation.placed.empty() && reported_.insert(report).second;
+  const bool told =
+      devices > 1 || explain_ == SessionOptions::Explain::kAll || kernel::HostTable().enabled(WEIR_LOG_INFO) != 0;
+  const bool fresh = told && !report.empty() && !explanation.placed.empty() && reported_.insert(report).second;
   plans_.push_back(std::move(explanation.placed));
   if (plans_.size() > kMostPlans) MergePlans();
   if (explain_file_) {

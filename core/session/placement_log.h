@@ -26,7 +26,8 @@ class PlacementLog {
 
   /// Logs a step that is about to run: with log_device_placement, a line in TensorFlow's format for each node of
   /// Explanation::written that is new or has moved; warnings that are new; the report that SessionOptions::explain asks
-  /// for. Standard error gets each report once, and no summary if the session has one device.
+  /// for. Standard error gets each report once; the summary of a session with one device, which had no choice, only at
+  /// log level info or below (kernel::SetLogLevel).
   void Add(const Program& program, place::Explanation explanation, size_t devices);
 
   /// Logs a line, unless it is empty, where summaries go.

@@ -24,6 +24,7 @@ place::PlaceOptions PlacementOptions(const CompileContext& context) {
     options.explain = place::PlaceOptions::Explain::kDevices;
   }
   options.measured = context.measured;
+  options.warn_of_outgrown = context.options.replace_period == 0;  // else the session measures what it runs
   options.absent_plugins = context.runtime.plugins->Absent();
   return options;
 }

@@ -7,6 +7,14 @@
 #include "core/graph/step_graph.h"
 
 namespace weir::session {
+
+std::vector<Tensor> ValuesOf(std::span<const Feed> feeds) {
+  std::vector<Tensor> values;
+  values.reserve(feeds.size());
+  for (const Feed& feed : feeds) values.push_back(feed.second);
+  return values;
+}
+
 namespace {
 
 using graph::Endpoint;

@@ -8,9 +8,13 @@
 
 #include "core/base/status.h"
 #include "core/graph/definition.h"
+#include "core/session/call.h"
 #include "core/tensor/tensor.h"
 
 namespace weir::session {
+
+/// The fed values, without their names.
+std::vector<Tensor> ValuesOf(std::span<const Feed> feeds);
 
 /// The resolved names of a signature.
 struct ResolvedNames {

@@ -91,7 +91,7 @@ class Session::Impl final : public device::MemoryKeeper {
   }
 
   Status RunSignature(Signature& signature, std::span<const Tensor> feeds, std::vector<Tensor>* fetches,
-                      const RunOptions& options, RunReport* report) {
+                      const RunOptions& options, RunReport* report, bool apart = false) {
     if (report != nullptr) *report = {};
     std::shared_lock<std::shared_mutex> running;
     if (options_.replace_moves_state) [[unlikely]]
@@ -114,6 +114,7 @@ class Session::Impl final : public device::MemoryKeeper {
     step.inter_op = options.inter_op_thread_pool < 0 ? 1 : inter_op_;
     step.intra_op = intra_op_;
     step.check_numerics = options.check_numerics;
+    step.apart = apart && options.trace && report != nullptr;
     step.rendezvous = options.rendezvous;
     trace::StepTrace* trace = options.trace && report != nullptr ? &report->trace : nullptr;
     const int64_t limit = options.timeout_in_ms > 0 ? options.timeout_in_ms : options_.operation_timeout_in_ms;
@@ -140,9 +141,7 @@ class Session::Impl final : public device::MemoryKeeper {
                                         std::span<const std::string> targets) {
     if (closed()) return Cancelled("Session has been closed.");
     WEIR_ASSIGN(const std::shared_ptr<Signature> signature, Find(feeds, fetches, targets));
-    std::vector<Tensor> values;
-    for (const Feed& feed : feeds) values.push_back(feed.second);
-    return RequestFor(signature->names(), values);
+    return RequestFor(signature->names(), ValuesOf(feeds));
   }
 
   Result<place::Explanation> Explain(std::span<const Feed> feeds, std::span<const std::string> fetches,
@@ -511,11 +510,8 @@ Result<std::vector<Tensor>> Session::Run(std::span<const Feed> feeds, std::span<
   if (impl_->closed()) return Cancelled("Session has been closed.");
   const Signature::Ops ops = options.check_numerics ? Signature::Ops::kAllRun : Signature::Ops::kAsConfigured;
   WEIR_ASSIGN(const std::shared_ptr<Signature> signature, impl_->Find(feeds, fetches, targets, ops));
-  std::vector<Tensor> values;
-  values.reserve(feeds.size());
-  for (const Feed& feed : feeds) values.push_back(feed.second);
   std::vector<Tensor> fetched;
-  WEIR_TRY(impl_->WithHolders(impl_->RunSignature(*signature, values, &fetched, options, report)));
+  WEIR_TRY(impl_->WithHolders(impl_->RunSignature(*signature, ValuesOf(feeds), &fetched, options, report)));
   return fetched;
 }
 
@@ -584,13 +580,14 @@ Result<StepMeasurement> Session::MeasureStep(std::span<const Feed> feeds, std::s
                                              std::span<const std::string> targets, int runs) {
   if (impl_->in_tasks()) return Unimplemented("steps of a cluster are not measured by a session");
   WEIR_ASSIGN(StepMeter meter, impl_->Meter(feeds, fetches, targets));
-  const auto run = [&](trace::StepTrace* trace) {
+  const auto run = [&](trace::StepTrace* trace) -> Status {
     RunReport report;
-    RunOptions options;
-    options.trace = trace != nullptr;
-    const Status status = Run(feeds, fetches, targets, options, &report).status();
+    std::vector<Tensor> fetched;
+    const RunOptions options{.trace = trace != nullptr};
+    WEIR_ASSIGN(const std::shared_ptr<Signature> signature, impl_->Find(feeds, fetches, targets));
+    WEIR_TRY(impl_->RunSignature(*signature, ValuesOf(feeds), &fetched, options, &report, options.trace));
     if (trace != nullptr) *trace = std::move(report.trace);
-    return status;
+    return {};
   };
   return MeasureRuns(std::move(meter), impl_->runtime(), runs, run);
 }

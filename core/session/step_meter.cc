@@ -32,13 +32,12 @@ Result<StepMeter> StepMeter::Make(const CompileContext& context, const graph::De
   WEIR_ASSIGN(const place::Explanation explanation, ExplainStep(context, step));
   WEIR_ASSIGN(const PlacedStep compiled, Prepare(context, graph, request));
   meter.predicted_ns_ = explanation.makespan_ns;
-  std::map<std::string, bool> keeps;  // by device: its times are kept
   for (const auto& device : context.runtime.plugins->devices().all()) {
     const device::DeviceName& name = device->info().name;
     meter.fingerprints_[device->name()] = kernel::FingerprintOf(device->info());
     meter.short_names_[device->name()] = fmt::format("{}:{}", name.type.value_or("?"), name.id.value_or(0));
     if (device->host_memory() && meter.host_.empty()) meter.host_ = device->name();
-    keeps[device->name()] = !device->has_streams();
+    if (device->has_streams()) meter.with_streams_.insert(device->name());
   }
   std::map<std::string, Part, std::less<>> parts;
   size_t report = 0;
@@ -50,7 +49,7 @@ Result<StepMeter> StepMeter::Make(const CompileContext& context, const graph::De
       if (candidate.chosen) part.declared_ns = static_cast<double>(std::max<int64_t>(candidate.exec_ns, 0));
     }
     const place::Operands operands = place::OperandsOf(step, node, 1);
-    if (operands.known && keeps[told.device] && node.source->op().run_by == op::RunBy::kKernel) {
+    if (operands.known && node.source->op().run_by == op::RunBy::kKernel) {
       part.key = kernel::MeasuredKey(node.source->attrs(), operands.inputs);
     }
     parts.emplace(told.name, std::move(part));
@@ -84,11 +83,14 @@ void StepMeter::Add(const trace::StepTrace& trace, int64_t untraced_ns) {
     if (span.op == "copy" || span.op == "fetch") {
       const std::string from = found == parts_of_.end() || found->second.empty() ? host_ : found->second.front().device;
       const std::string to = span.device.empty() || span.device == from ? host_ : span.device;
-      if (from != to) costs_.AddTransfer(short_names_[from] + "->" + short_names_[to], span.bytes, ns);
+      const bool timed = span.on_device || (!with_streams_.contains(from) && !with_streams_.contains(to));
+      if (from != to && timed && span.bytes > 0)
+        costs_.AddTransfer(short_names_[from] + "->" + short_names_[to], span.bytes, ns);
       continue;
     }
     ++ops;
     if (found == parts_of_.end()) continue;
+    if (!span.on_device && with_streams_.contains(found->second.front().device)) continue;
     double weights = 0;
     for (const Part& part : found->second) weights += std::max(part.declared_ns, 1.0);
     for (const Part& part : found->second) {

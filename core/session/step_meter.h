@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -17,7 +18,8 @@
 namespace weir::session {
 
 /// The time of a fused op is divided among the nodes that it stands for, in proportion to their predicted times.
-/// Kernels of devices with streams are left out: the time of their launch says nothing. Not thread-safe.
+/// Of kernels and copies on streams only times that the device took count (Span::on_device), not those of enqueueing.
+/// Not thread-safe.
 class StepMeter {
  public:
   static Result<StepMeter> Make(const CompileContext& context, const graph::Definition& graph,
@@ -48,7 +50,8 @@ class StepMeter {
   std::map<std::string, std::vector<Part>, std::less<>> parts_of_;  // by node of the compiled step
   std::map<std::string, std::string> fingerprints_;                 // by full device name
   std::map<std::string, std::string> short_names_;
-  std::string host_;  // the full name of the host's device
+  std::set<std::string> with_streams_;  // full names of devices
+  std::string host_;                    // the full name of the host's device
   kernel::MeasuredCosts costs_;
   std::map<std::string, std::vector<double>> node_ns_;
   std::vector<double> step_ns_;

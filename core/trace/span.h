@@ -31,6 +31,7 @@ struct Span {
   std::vector<std::string> inputs = {};      // nodes of the same step whose values it read
   std::string kernel = {};                   // the kernel set that ran it; empty = none did
   std::vector<std::string> fused_from = {};  // nodes of the graph that it stands for, if it is none of them
+  bool on_device = false;                    // the times are those of its work on a stream, not of enqueueing it
 };
 
 /// A step's spans in order of their ends.

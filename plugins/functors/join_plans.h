@@ -112,9 +112,13 @@ struct SplitPlan {
       return prep.error().InvalidArgument("-input rank(-", rank, ") <= split_dim < input rank (", rank, "), but got ",
                                           given);
     }
+    const auto axis = static_cast<uint32_t>(given < 0 ? given + rank : given);
+    if (prep.outputs() == 0 && whole.dims[axis] != 0) {  // whose shapes nobody has compared
+      return prep.error().InvalidArgument("Input shape axis ", axis, " must equal 0, got shape ", whole);
+    }
     return blocks.Plan(
-        prep, [&](uint32_t i) -> const weir_operand& { return prep.output(i); }, prep.outputs(),
-        static_cast<uint32_t>(given < 0 ? given + rank : given), prep.input(value));
+        prep, [&](uint32_t i) -> const weir_operand& { return prep.output(i); }, prep.outputs(), axis,
+        prep.input(value));
   }
 };
 

@@ -1,6 +1,7 @@
 // The op fuzzer: random ops of the catalogue with random operands, run as whole steps on the kernels of this build. Any
-// status is accepted. A crash, a hang, too much memory, or a value whose type or shape differs from the graph's
-// declaration is a finding: its case is written to a file, and a new process continues with the next case.
+// status but INTERNAL is accepted. A crash, a hang, too much memory, INTERNAL, or a value whose type or shape differs
+// from the graph's declaration is a finding: its case is written to a file, and a new process continues with the next
+// case.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <getopt.h>

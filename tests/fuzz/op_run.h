@@ -14,7 +14,9 @@ namespace weir::fuzz {
 struct Outcome {
   Code code = Code::kOk;
   std::string message;  // of an error
-  std::string fault;    // a fetched type or shape that contradicts the graph; empty = none
+  /// A fetched type or shape that contradicts the graph, or an error that only a defect of weir may cause; empty =
+  /// none.
+  std::string fault;
 };
 
 /// The CPU with 64 MiB and the kernel sets of this build. Reads no user configuration.

@@ -149,11 +149,23 @@ TEST(OpGradients, AgreeWithFiniteDifferences) {
 
 TEST(OpGradients, EveryOpWithAGradientHasARow) {
   // State, random ops, and ops whose gradient is an error or hands rows to a variable, have tests of their own. The op
-  // of the gradient of MaxPool3DGradGrad takes no double, and gradients pass through roundings and optionals:
+  // of the gradient of MaxPool3DGradGrad takes no double, and gradients pass through roundings, optionals and complex
+  // numbers:
   // tests/unit/ops/gradients.txt has them.
-  const std::set<std::string> elsewhere = {
-      "PreventGradient", "ReadVariableOp", "ResourceGather",    "ResourceGatherNd", "Conj",
-      "FloorDiv",        "SparseMatMul",   "MaxPool3DGradGrad", "RandomGamma"};
+  const std::set<std::string> elsewhere = {"PreventGradient",
+                                           "ReadVariableOp",
+                                           "ResourceGather",
+                                           "ResourceGatherNd",
+                                           "Conj",
+                                           "Complex",
+                                           "Real",
+                                           "Imag",
+                                           "ComplexAbs",
+                                           "Angle",
+                                           "FloorDiv",
+                                           "SparseMatMul",
+                                           "MaxPool3DGradGrad",
+                                           "RandomGamma"};
   const auto of_arrays = [](const op::OpDef& op) {  // tests/unit/client/tensor_array_test.cc
     return op.name.starts_with("TensorArray") || op.name.starts_with("TensorList");
   };

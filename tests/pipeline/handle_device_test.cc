@@ -210,6 +210,22 @@ TEST_F(HandleDevice, ATraceShowsWhenTheDeviceDidTheWork) {
     EXPECT_GE(sum.start_ns, product.end_ns);
     EXPECT_GE(product.start_ns, 0);
     EXPECT_LE(sum.end_ns, report.trace.total_ns);
+    EXPECT_TRUE(product.on_device && sum.on_device);
+  }
+}
+
+TEST_F(HandleDevice, F298_RecordedTimesAreThoseOfTheDevice) {
+  const auto session = OnDevice({testing::Placeholder("a", PartialShape::Of({200, 200})),
+                                 {"product", "MatMul", {"a", "a"}, testing::kFloat},
+                                 {"sum", "AddV2", {"product", "a"}, testing::kFloat}});
+  ASSERT_NE(session, nullptr);
+  const Tensor a = Tensor::Of<float>(Shape::Of({200, 200}), std::vector<float>(40000, 1.0f));
+  const std::vector<session::Feed> feeds = {{"a:0", a}};
+  const auto measured = session->MeasureStep(feeds, std::vector<std::string>{"sum:0"}, {}, 3);
+  ASSERT_TRUE(measured.ok()) << measured.status().ToString();
+  EXPECT_GT(measured->node_ns.at("product"), 100000);
+  for (const char* recorded : {"\"MatMul float[200,200] float[200,200]", "\"AddV2 float[200,200] float[200,200]"}) {
+    EXPECT_NE(measured->profile.find(recorded), std::string::npos) << measured->profile;
   }
 }
 

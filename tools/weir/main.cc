@@ -67,7 +67,8 @@ void AddGlobalOptions(CLI::App& app, GlobalOptions& global) {
   for (const auto& [name, level] : kLogLevels) levels.push_back(name);
   app.add_flag("--json", global.json, "Print one JSON object with \"schema\": 1")->group("Everywhere");
   app.add_option("--log-level", global.log_level,
-                 "Lowest level of plugins' log lines on standard error: debug, info, warning or error")
+                 "Lowest level of log lines on standard error: debug, info, warning or error. info adds a line about "
+                 "each placement on one device")
       ->check(CLI::IsMember(levels))
       ->type_name("LEVEL")
       ->group("Everywhere");

@@ -85,7 +85,7 @@ Status RecordProfile(const ProfileOptions& options, const Console& console, Json
                             NsText(static_cast<double>(measured.step_ns)), measured.runs,
                             NsText(static_cast<double>(measured.predicted_ns))));
   for (const std::string& file : files) console.Print(fmt::format("wrote {} times to {}", costs.size(), file));
-  if (files.empty()) console.Print("no kernel was measured: none has known shapes on a device without streams");
+  if (files.empty()) console.Print("no kernel was measured: none has known shapes");
   return Status();
 }
 

@@ -33,7 +33,7 @@ Result<NamedServer> FindServer(const std::string& target, const config::Config& 
   server.master = cluster::MasterHere(target);
   if (server.master != nullptr) return server;
   const std::string address = target.substr(mark + 3);
-  if (const auto parsed = cluster::ParseAddress(address); !parsed.ok()) return parsed.status().Prepend(target + ": ");
+  if (const Status bad = cluster::CheckTaskAddress(address); !bad.ok()) return bad.Prepend(target + ": ");
   WEIR_ASSIGN(const auto transport, door::TransportOf(target.substr(0, mark), *server.runtime));
   static const uint64_t kIncarnation = cluster::RandomId();  // of this process
   WEIR_ASSIGN(const cluster::LocalEnd self, cluster::EndFrom(server.runtime->config.cluster, {}, kIncarnation));

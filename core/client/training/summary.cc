@@ -8,6 +8,7 @@
 #include "core/client/graph/scopes.h"
 #include "core/client/ops/build_op.h"
 #include "core/client/saver/meta_graph.h"
+#include "core/graph/collapsed.h"
 #include "core/graph/graph_def.h"
 #include "core/io/event_file.h"
 
@@ -143,9 +144,12 @@ Status FileWriter::AddSessionLog(SessionEvent event, int64_t step, const std::st
 
 Status FileWriter::AddGraph(Graph& graph, int64_t step) {
   WEIR_TRY(status_);
-  WEIR_ASSIGN(
-      const std::string graph_def,
-      graph::ExportGraphDef(Internals(graph).definition, graph::GraphFormat::kBinary, graph::OutputShapes::kWrite));
+  const graph::Definition& nodes = Internals(graph).definition;
+  const bool large = options_.most_graph_nodes > 0 && nodes.num_nodes() > options_.most_graph_nodes;
+  const graph::CollapseOptions collapse{.most_nodes = static_cast<size_t>(options_.most_graph_nodes)};
+  WEIR_ASSIGN(const std::string graph_def,
+              large ? graph::ExportCollapsed(nodes, collapse)
+                    : graph::ExportGraphDef(nodes, graph::GraphFormat::kBinary, graph::OutputShapes::kWrite));
   WEIR_TRY(writer_->AddGraph(graph_def, step));
   WEIR_ASSIGN(const std::string meta_graph, ExportMetaGraph(graph));
   return writer_->AddMetaGraph(meta_graph, step);

@@ -40,6 +40,7 @@ struct FileWriterOptions {
   int max_queue = 10;       // so many waiting events are written at once
   double flush_secs = 120;  // no event waits longer
   std::string filename_suffix = {};
+  int64_t most_graph_nodes = 20'000;  // a larger GraphDef has scopes as single nodes (core/graph/collapsed.h); 0: never
 };
 
 /// Writes an event file into a folder, from a thread of its own. The file begins with its version, the GraphDef and the

@@ -1,4 +1,5 @@
 // Elementwise functions of one operand.
+#include "plugins/functors/complex_parts.h"
 #include "plugins/functors/unary.h"
 #include "plugins/kernels_eigen/dtypes.h"
 #include "plugins/kernels_eigen/families.h"
@@ -46,6 +47,19 @@ struct SigmoidOf : functors::Sigmoid {
   }
 };
 
+#if !defined(WEIR_KERNEL_DTYPES_SHORT)
+/// Kernels of one type of complex numbers, by number and element, and that of their parts. Both types are attributes.
+template <class C>
+void AddParts(sdk::KernelTable& k, uint32_t whole, uint32_t part) {
+  constexpr sdk::Types<C> kType;
+  k.Binary<functors::JoinParts>("Complex", sdk::Types<typename C::value_type>()).Restrict("Tout", {whole});
+  k.Unary<functors::RealPart>("Real", kType).Restrict("Tout", {part});
+  k.Unary<functors::ImaginaryPart>("Imag", kType).Restrict("Tout", {part});
+  k.Unary<functors::Length>("ComplexAbs", kType).Restrict("Tout", {part}).Class(WEIR_CLASS_ELEMENTWISE, 10);
+  k.Unary<functors::Angle>("Angle", kType).Restrict("Tout", {part}).Class(WEIR_CLASS_ELEMENTWISE, 30);
+}
+#endif
+
 }  // namespace
 
 void AddMathUnary(sdk::KernelTable& k) {
@@ -54,6 +68,8 @@ void AddMathUnary(sdk::KernelTable& k) {
   k.Unary<functors::Sign>("Sign", kFloatingOrComplex + kSigned);
 #if !defined(WEIR_KERNEL_DTYPES_SHORT)
   k.Unary<functors::Conj>("Conj", kComplex);
+  AddParts<sdk::complex64>(k, WEIR_COMPLEX64, WEIR_FLOAT32);
+  AddParts<sdk::complex128>(k, WEIR_COMPLEX128, WEIR_FLOAT64);
 #endif
   k.Unary<functors::Square>("Square", kNumbers);
   k.Unary<functors::Reciprocal>("Reciprocal", kFloatingOrComplex);

@@ -164,23 +164,29 @@ void Advance(int64_t* state, uint64_t delta) {
   state[1] = static_cast<int64_t>(static_cast<uint64_t>(state[1]) + (moved < low ? 1 : 0));
 }
 
+/// A generator's variable. It may have any type until CheckState has seen it: a parameter for int64 would refuse others
+/// as a fault of the plugin.
+using Generator = sdk::VariableBuffer<void>;
+
+int64_t* StateOf(const Generator& variable) { return reinterpret_cast<int64_t*>(variable.offset()); }
+
 struct ReadAndSkip {
   int32_t Prepare(Prep& prep) { return CheckState(prep); }
-  int32_t Run(sdk::Env& env, sdk::Variable<int64_t> state, Host<const int32_t> algorithm, Host<const uint64_t> delta,
+  int32_t Run(sdk::Env& env, Generator variable, Host<const int32_t> algorithm, Host<const uint64_t> delta,
               View<int64_t> old) const {
     if (const int32_t code = CheckAlgorithm(env.error(), algorithm[0]); code != WEIR_OK) return code;
+    int64_t* const state = StateOf(variable);
     for (int i = 0; i < 3; ++i) old[i] = state[i];
-    Advance(state.data(), delta[0]);
+    Advance(state, delta[0]);
     return WEIR_OK;
   }
 };
 
 struct Skip {
   int32_t Prepare(Prep& prep) { return CheckState(prep); }
-  int32_t Run(sdk::Env& env, sdk::Variable<int64_t> state, Host<const int64_t> algorithm,
-              Host<const int64_t> delta) const {
+  int32_t Run(sdk::Env& env, Generator variable, Host<const int64_t> algorithm, Host<const int64_t> delta) const {
     if (const int32_t code = CheckAlgorithm(env.error(), algorithm[0]); code != WEIR_OK) return code;
-    Advance(state.data(), static_cast<uint64_t>(delta[0]));
+    Advance(StateOf(variable), static_cast<uint64_t>(delta[0]));
     return WEIR_OK;
   }
 };

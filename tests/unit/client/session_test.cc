@@ -1,5 +1,6 @@
 // Sessions: fetches, feeds, targets, the default session, errors.
 #include "core/client/session/session_interface.h"
+#include "core/kernel/host.h"
 #include "tests/unit/client/fresh.h"
 
 namespace weir::test {
@@ -359,6 +360,14 @@ TEST(Session, F294_a_summary_of_several_devices_is_told_once_for_each_text) {
     ASSERT_TRUE(Succeeds(alone.Run(y, {{x, 1.0f}})));
   }
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "") << "there is no choice";
+  testing::internal::CaptureStderr();
+  kernel::SetLogLevel(WEIR_LOG_INFO);
+  {
+    Session alone(f.graph, ConfigProto{.device_count = {{"CPU", 1}}});
+    for (int i = 0; i < 2; ++i) ASSERT_TRUE(Succeeds(alone.Run(y, {{x, 1.0f}})));
+  }
+  kernel::SetLogLevel(WEIR_LOG_WARNING);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "weir: placed 1 node: CPU:0 1 (100.0 %)\n");
   testing::internal::CaptureStderr();
   Session session(f.graph, ConfigProto{.device_count = {{"CPU", 2}}});
   for (const Literal& fed : {Literal(1.0f), Literal(2.0f), Literal(Tensor::Vector<float>({1, 2}))}) {

@@ -76,6 +76,25 @@ TEST(StateOps, F360_nodes_of_the_forms_on_handles) {
   EXPECT_EQ(out.op().control_inputs().size(), 1u);
 }
 
+TEST(StateOps, GeneratorsInVariablesOfOtherTypesAreRefused) {
+  for (const bool reads : {false, true}) {
+    Fresh f;
+    const Variable narrow(Tensor::Vector<int32_t>({1, 2, 3}), {.name = "v", .use_resource = true});
+    Session session(f.graph);
+    Initialize(session);
+    Status status;
+    if (reads) {
+      const Output delta = Constant(Tensor::Scalar<uint64_t>(1));
+      status = session.Run(BuildOp("RngReadAndSkip", {narrow.handle(), Constant(1), delta}).output(0)).status();
+    } else {
+      const Output one = Constant(Tensor::Scalar<int64_t>(1));
+      status = session.Run(BuildOp("RngSkip", {narrow.handle(), one, one})).status();
+    }
+    EXPECT_FALSE(status.ok());
+    EXPECT_NE(status.code(), Code::kInternal) << status.ToString();
+  }
+}
+
 TEST(StateOps, F360_rows_scalar_indices_and_scalar_updates) {
   for (const bool resource : {false, true}) {
     Fresh f;

@@ -72,6 +72,32 @@ TEST(Summary, F215_event_file_begins_with_version_graph_and_meta_graph) {
   EXPECT_EQ(GlobalVariables(meta).size(), 1u);
 }
 
+TEST(Summary, F347_a_large_graph_is_written_with_its_scopes_closed) {
+  Fresh f;
+  const Output x = Placeholder(DType::kFloat, {2}, "x");
+  Output last = x;
+  for (int layer = 0; layer < 3; ++layer) {
+    const NameScope scope("layer_" + std::to_string(layer));
+    for (int i = 0; i < 10; ++i) last = Negative(last);
+  }
+  for (const int64_t most : {0, 8, 31}) {
+    const TemporaryFolder dir;
+    summary::FileWriter writer(dir.path, &f.graph, {.most_graph_nodes = most});
+    ASSERT_TRUE(Succeeds(writer.Close()));
+    const std::vector<io::Event> events = EventsOf(writer.path());
+    ASSERT_EQ(events.size(), 3u);
+    tf::GraphDef def;
+    ASSERT_TRUE(def.ParseFromString(events[1].graph_def));
+    EXPECT_EQ(def.node_size(), most == 8 ? 4 : 31) << most;
+    if (most != 8) continue;
+    EXPECT_EQ(def.node(3).name(), "layer_2/Neg_nodes");
+    EXPECT_EQ(def.node(3).input(0), "layer_1/Neg_nodes");
+    Graph meta;
+    EXPECT_TRUE(Succeeds(ImportMetaGraph(events[2].meta_graph_def, meta)));
+    EXPECT_TRUE(Succeeds(meta.OperationByName("layer_2/Neg_9"))) << "it is whole there";
+  }
+}
+
 TEST(Summary, F217_tags_are_names_with_their_scopes) {
   Fresh f;
   Output first, second, odd;

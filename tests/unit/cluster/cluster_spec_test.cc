@@ -104,6 +104,27 @@ TEST(ClusterSpec, F245_Addresses) {
   }
 }
 
+TEST(ClusterSpec, F245_TasksMayHaveUnixSockets) {
+  const auto spec = ClusterSpec::ParseFlag("ps=unix:/run/p0;h:1,worker=unix:/run/w0:0");
+  ASSERT_TRUE(spec.ok()) << spec.status().ToString();
+  EXPECT_EQ(*spec->TaskAddress("ps", 0), "unix:/run/p0");
+  EXPECT_EQ(spec->ToString(), "ps: unix:/run/p0, h:1; worker: unix:/run/w0:0");
+  const Result<std::string> bytes = spec->ToClusterDef();
+  ASSERT_TRUE(bytes.ok());
+  EXPECT_EQ(*ClusterSpec::Parse(*bytes), *spec);
+  ExpectError(ClusterSpec::Make(Jobs{{"a", {"unix:/x:0"}}, {"b", {"unix:/x:0"}}}).status(), Code::kInvalidArgument,
+              "/job:a/replica:0/task:0 and /job:b/replica:0/task:0 have the same address unix:/x:0");
+  EXPECT_TRUE(CheckTaskAddress("unix:/" + std::string(106, 'p')).ok());
+  for (const auto& [address, fault] :
+       std::map<std::string, std::string>{{"unix:", "wanted an absolute path"},
+                                          {"unix:run/p0", "wanted an absolute path"},
+                                          {"unix:/" + std::string(107, 'p'), "has 108 bytes, at most 107"},
+                                          {std::string("unix:/a\0b", 9), "control character"},
+                                          {"unix:/a\nb", "control character"}}) {
+    ExpectError(ClusterSpec::Make(Jobs{{"a", {address}}}).status(), Code::kInvalidArgument, fault);
+  }
+}
+
 TEST(OwnTask, F247_AJobThatTheClusterLacks) {
   const ClusterSpec spec = PsAndWorkers();
   ExpectError(OwnTask(spec, "local", 0).status(), Code::kInternal,

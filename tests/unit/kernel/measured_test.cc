@@ -49,6 +49,33 @@ TEST(MeasuredCosts, F298_FewSamplesAndTimesThatAreNoneDoNotCount) {
   EXPECT_EQ(costs.Factor("CPU x", "Neg"), 0) << "nothing was declared";
 }
 
+TEST(MeasuredCosts, F298_LargerOperandsThanAllRecordedOnesAreTold) {
+  MeasuredCosts costs;
+  for (const char* key : {"MatMul float[32,784] float[784,10] transpose_a=false",
+                          "MatMul float[64,784] float[784,10] "
+                          "transpose_a=false",
+                          "MatMul float[9,9] float[9,9] transpose_a=true", "MatMul2 float[1]",
+                          "Conv2D float[1,8,8,1] float[3,3,1,4] strides=[1,2,2,1] padding=SAME", "Neg float[]"}) {
+    costs.Add("CPU x", key, 10, 1);
+  }
+  const auto outgrown = [&](const std::string& key) -> std::string {
+    const std::string* const recorded = costs.Outgrown("CPU x", key);
+    return recorded == nullptr ? "" : *recorded;
+  };
+  EXPECT_EQ(outgrown("MatMul float[65,784] float[784,10] transpose_a=false"),
+            "MatMul float[64,784] float[784,10] transpose_a=false");
+  EXPECT_EQ(outgrown("MatMul float[64,784] float[784,10] transpose_a=false"), "");
+  EXPECT_EQ(outgrown("MatMul float[33,784] float[784,10] transpose_a=false"), "") << "64 rows were recorded";
+  EXPECT_EQ(outgrown("MatMul float[65,784] float[784,10] transpose_a=true"),
+            "MatMul float[9,9] float[9,9] transpose_a=true");
+  EXPECT_EQ(outgrown("MatMul double[65,784] double[784,10] transpose_a=false"), "") << "no double was recorded";
+  EXPECT_EQ(outgrown("MatMul2 float[0]"), "");
+  EXPECT_EQ(outgrown("Neg float[2]"), "Neg float[]");
+  EXPECT_EQ(outgrown("Conv2D float[2,8,8,1] float[3,3,1,4] strides=[1,1,1,1] padding=SAME"), "");
+  EXPECT_NE(outgrown("Conv2D float[2,8,8,1] float[3,3,1,4] strides=[1,2,2,1] padding=SAME"), "");
+  EXPECT_EQ(costs.Outgrown("GPU y", "Neg float[2]"), nullptr);
+}
+
 TEST(MeasuredCosts, F298_MergingKeepsTheTimesWithMoreSamples) {
   MeasuredCosts few, many;
   for (int k = 0; k < 3; ++k) few.Add("CPU x", "Neg a", 10, 1);

@@ -234,6 +234,15 @@ TEST_F(CostTest, F294_TheSummaryNamesDevicesReasonsAndPrediction) {
                                   "2 transfers 8.39 MB; predicted "))
       << placed->summary;
   EXPECT_NE(placed->summary.find("best single device"), std::string::npos) << placed->summary;
+  const auto fallen = Explained({kX,
+                                 {"m", "MatMul", {"x", "x"}, kFloat},
+                                 {"l", "Log", {"m"}, kFloat},
+                                 {"k", "Log", {"l"}, kFloat},
+                                 {"n", "Neg", {"k"}, kFloat, "/device:GPU:9"}},
+                                {"n"}, 1024);
+  ASSERT_TRUE(fallen.ok()) << fallen.status().ToString();
+  EXPECT_NE(fallen->summary.find("CPU:0 2 (50.0 %) [Log 2, no kernel elsewhere]"), std::string::npos)
+      << fallen->summary;
 }
 
 TEST_F(CostTest, F122_UnequalGpusGetUnequalWorkAndTheSlowestIsNamed) {

@@ -243,6 +243,34 @@ TEST_F(CostTest, F298_MeasuredTimesReplaceDeclaredOnes) {
   EXPECT_GT(Node(*other, "m").candidates[1].exec_ns, 1'000'000'000);
 }
 
+TEST_F(CostTest, F298_LargerOperandsThanTheRecordedOnesAreWarnedOf) {
+  const std::vector<testing::NodeLine> nodes = {kX, {"m", "MatMul", {"x", "x"}, kFloat}, {"l", "Log", {"m"}, kFloat}};
+  const op::AttrList attrs = {{"T", DType::kFloat}};
+  const kernel::OperandSpec matrix{.dtype = DType::kFloat, .shape = Shape::Of({1024, 1024})};
+  const kernel::OperandSpec operands[] = {matrix, matrix};
+  const std::string key = kernel::MeasuredKey(op::AttrView(*ops()->Find("MatMul"), attrs), operands);
+  auto measured = std::make_shared<kernel::MeasuredCosts>();
+  for (int k = 0; k < 3; ++k) measured->Add(kernel::FingerprintOf(devices_.all()[1]->info()), key, 1000, 214748);
+  PlaceOptions options;
+  options.measured = measured;
+  for (const int64_t rows : {512, 1024}) {
+    const auto within = Explained(nodes, {"l"}, rows, options);
+    ASSERT_TRUE(within.ok()) << within.status().ToString();
+    EXPECT_EQ(within->warnings, std::vector<std::string>()) << rows;
+  }
+  const auto larger = Explained(nodes, {"l"}, 2048, options);
+  ASSERT_TRUE(larger.ok()) << larger.status().ToString();
+  ASSERT_EQ(DeviceOf(*larger, "m"), "GPU:0") << ToText(*larger);
+  ASSERT_EQ(larger->warnings.size(), 1u) << ToText(*larger);
+  EXPECT_TRUE(
+      larger->warnings[0].starts_with("1 node has larger operands than the recorded runs had [MatMul 1]: 'm' is "
+                                      "MatMul float[2048,2048] float[2048,2048] "))
+      << larger->warnings[0];
+  EXPECT_NE(larger->warnings[0].find("measured up to " + key), std::string::npos) << larger->warnings[0];
+  options.warn_of_outgrown = false;
+  EXPECT_EQ(Explained(nodes, {"l"}, 2048, options)->warnings, std::vector<std::string>());
+}
+
 /// A loop over MatMul, Neg and, with `odd`, one Log, which only the CPU has.
 std::vector<testing::NodeLine> Loop(bool odd) {
   const op::AttrList enter = {{"T", DType::kFloat}, {"frame_name", std::string("while/ctx")}};
