@@ -1,6 +1,5 @@
 #include "core/cluster/wire_tensors.h"
 
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,6 +8,7 @@
 #include <utility>
 
 #include "core/base/errors.h"
+#include "core/cluster/received_memory.h"
 #include "core/tensor/tensor_proto.h"
 
 namespace weir::cluster {
@@ -66,16 +66,6 @@ Result<Tensor> HandlesFrom(const TensorHead& head, std::string_view text) {
   WEIR_ASSIGN(Tensor made, ParseTensorProto(text, &none));
   if (made.dtype() == head.dtype && made.shape() == head.shape) return made;
   return InvalidArgument("a tensor of handles has another type or shape than its head");
-}
-
-/// Most of the time of a large body goes into the first touch of its pages: few large ones are faster.
-void AdviseLargePages(std::byte* data, uint64_t bytes) {
-  constexpr uint64_t kFrom = uint64_t{4} << 20;
-  static const auto page = static_cast<uint64_t>(sysconf(_SC_PAGE_SIZE));
-  if (bytes < kFrom) return;
-  const uint64_t skipped = (page - reinterpret_cast<uintptr_t>(data) % page) % page;
-  // Advice only: the system may ignore it.
-  static_cast<void>(madvise(data + skipped, (bytes - skipped) / page * page, MADV_HUGEPAGE));
 }
 
 /// Checks the size of a body without allocating.
@@ -172,8 +162,7 @@ Result<IncomingTensors> IncomingTensors::Make(const std::vector<TensorHead>& hea
   made.bytes_.resize(heads.size());
   for (size_t i = 0; i < heads.size(); ++i) {
     if (HasFixedSize(heads[i].dtype)) {
-      WEIR_ASSIGN(made.tensors_[i], Tensor::Make(heads[i].dtype, heads[i].shape));
-      AdviseLargePages(made.tensors_[i].mutable_raw(), sizes[i]);
+      WEIR_ASSIGN(made.tensors_[i], Tensor::Make(heads[i].dtype, heads[i].shape, ReceivedMemory::OfProcess()));
     } else {
       WEIR_ASSIGN(made.bytes_[i], ByteBody::Make(sizes[i]));
     }

@@ -228,6 +228,9 @@ void WorkerServer::Received(const std::shared_ptr<Call>& call) {
       return call->ReplyError(worker->CancelStep(request.session, request.step, request.why));
     case Method::kCleanupStep:
       return call->ReplyError(worker->CleanupStep(request.session, request.step));
+    case Method::kMaster:
+      if (request.master_method == "RunStep") return CallMaster(call);  // a master has a thread for each step
+      break;
     default:
       break;
   }

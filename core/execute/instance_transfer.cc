@@ -77,9 +77,21 @@ Status PlanRunner::Instance::Put(const Instruction& instruction, runtime::Messag
       return Status();
     }
   }
+  if (IsSnapshot(value)) {
+    WEIR_ASSIGN(message->value, TensorOf(value));
+    return Status();
+  }
   // What a loop fills again in its next iteration is copied.
   const bool again = !transfer.frames.empty() && StorageOf(Chosen(value)).home == Storage::Home::kFresh;
   return again ? FetchCopy(instruction, plan::kHostSpace, &message->value) : Fetch(instruction, &message->value);
+}
+
+bool PlanRunner::Instance::IsSnapshot(const Value& value) const {
+  const Value& chosen = Chosen(value);
+  const Storage& storage = StorageOf(chosen);
+  if (storage.home != Storage::Home::kOwned || !storage.variable.valid()) return false;
+  const Tensor& own = tensors_[chosen.storage];
+  return own.buffer() && own.on_host() && !own.buffer()->lent();
 }
 
 Status PlanRunner::Instance::SendOut(const Worker& worker, const Instruction& instruction) {

@@ -11,6 +11,7 @@
 #include "core/tensor/buffer.h"
 #include "core/tensor/deferred.h"
 #include "core/tensor/resource.h"
+#include "core/tensor/sole_holder.h"
 
 namespace weir::execute {
 
@@ -72,7 +73,7 @@ Status PlanRunner::Instance::CheckInitialized(const plan::VariableUse& use) cons
 
 Status PlanRunner::Instance::Unshare(const plan::VariableUse& use, plan::SpaceId space) {
   Tensor& value = use.variable->value;
-  if (!value.buffer() || value.buffer().use_count() == 1) return Status();
+  if (!value.buffer() || SoleHolder(value)) return Status();
   if (value.on_host()) {
     WEIR_ASSIGN(value, streams_.Duplicate(space, value));
     return Status();
@@ -195,8 +196,7 @@ Status PlanRunner::Instance::Assign(const Instruction& instruction) {
       return streams_.AfterReads(storage.space, *use.variable);  // copies of the value may be under way
     }
   }
-  const bool in_place = value.buffer() && value.buffer().use_count() == 1 && value.shape() == given.shape() &&
-                        HasFixedSize(value.dtype());
+  const bool in_place = SoleHolder(value) && value.shape() == given.shape() && HasFixedSize(value.dtype());
   if (DeferredIn(given) != nullptr) return AssignDeferred(use, given, in_place);
   if (!given.on_host()) {
     WEIR_TRY(streams_.BeforeAccess({}, storage.space, *use.variable, true));

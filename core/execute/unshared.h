@@ -2,8 +2,7 @@
 #ifndef WEIR_CORE_EXECUTE_UNSHARED_H_
 #define WEIR_CORE_EXECUTE_UNSHARED_H_
 
-#include <atomic>
-
+#include "core/tensor/sole_holder.h"
 #include "core/tensor/tensor.h"
 
 namespace weir::execute {
@@ -14,9 +13,7 @@ inline bool Unshared(const Tensor& tensor) {
 #if WEIR_SANITIZER_KIND == 2
   return !tensor.valid();
 #else
-  if (!tensor.buffer() || tensor.buffer().use_count() != 1) return false;
-  std::atomic_thread_fence(std::memory_order_acquire);
-  return true;
+  return SoleHolder(tensor);
 #endif
 }
 

@@ -10,6 +10,7 @@
 #include "core/kernel/pending_calls.h"
 #include "core/runtime/blocking_pool.h"
 #include "core/runtime/compute_pool.h"
+#include "core/tensor/sole_holder.h"
 
 namespace weir::kernel {
 namespace {
@@ -309,7 +310,7 @@ bool weir_ctx::Forward(uint32_t in, uint32_t out) {
   if (in >= inputs.size() || out >= outputs.size()) return false;
   const Tensor& input = inputs[in];
   const size_t size = weir::SizeOf(output_types[out]);
-  if (!input.buffer() || input.buffer().use_count() != 1 || Writable(in)) return false;
+  if (Writable(in) || !weir::SoleHolder(input)) return false;
   if (HostInput(in) != HostOutput(out)) return false;
   if (size == 0 || size != weir::SizeOf(input.dtype())) return false;
   weir::Result<Tensor> taken = Tensor::Over(output_types[out], input.shape(), input.buffer(), input.offset());

@@ -164,12 +164,23 @@ class HeapAllocator final : public Allocator {
     }
     if (!FitsHostMemory(bytes)) return OutOfMemory(bytes);
     const uint64_t padded = std::max<uint64_t>((bytes + kBufferAlignment - 1) / kBufferAlignment, 1) * kBufferAlignment;
-    void* data = std::aligned_alloc(kBufferAlignment, padded);
+    void* const data = bytes < kLargeFrom ? std::aligned_alloc(kBufferAlignment, padded) : Large(padded);
     if (data == nullptr) return OutOfMemory(bytes);
     return std::shared_ptr<Buffer>(std::make_shared<HostBuffer>(data, bytes));
   }
 
  private:
+  static constexpr uint64_t kLargePage = uint64_t{2} << 20, kLargeFrom = 2 * kLargePage;
+
+  /// Most of the time of a large block goes into the first touch of its pages: few large ones are several times faster.
+  static void* Large(uint64_t bytes) {
+    static const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+    void* data = nullptr;
+    if (posix_memalign(&data, kLargePage, bytes) != 0) return nullptr;
+    // Advice only: the system may ignore it.
+    static_cast<void>(madvise(data, bytes / page * page, MADV_HUGEPAGE));
+    return data;
+  }
   static Status OutOfMemory(uint64_t bytes) {
     return ResourceExhausted("out of host memory: {} bytes were asked for", bytes);
   }

@@ -62,7 +62,7 @@ WireError Connection::TakeShared(const FrameHeader& header, std::string_view met
   std::shared_ptr<Stream> stream;
   if (WireError error = PlaceChunk(header.stream, chunk.bytes, into, stream); !error.ok()) return error;
   // A stream that has ended here has no memory, and its slot is free again.
-  view_->Take(chunk, into);
+  view_->Take(chunk, into, stream ? stream->in_[stream->in_at_].size() : 0);
   if (const uint32_t released = view_->TakeReleased(); released > 0) {
     FieldWriter credit;
     credit.Number(kGrantedSlots, released);

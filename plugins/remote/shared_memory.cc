@@ -7,6 +7,10 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
@@ -48,9 +52,29 @@ WireError NotShared(const std::string& what) {
 WireError Refused(const std::string& why) { return {WEIR_FAILED_PRECONDITION, why}; }
 
 std::unique_ptr<SharedMapping> Map(int file, int access) {
-  void* const at = ::mmap(nullptr, kSharedBytes, access, MAP_SHARED, file, 0);
+  void* const at = ::mmap(nullptr, kSharedBytes, access, MAP_SHARED | MAP_POPULATE, file, 0);
   if (at == MAP_FAILED) return nullptr;
   return std::make_unique<SharedMapping>(static_cast<std::byte*>(at), kSharedBytes);
+}
+
+/// Other threads see the bytes as after memcpy.
+void CopyPastCaches(std::byte* to, const std::byte* from, size_t size) {
+#if defined(__SSE2__)
+  constexpr size_t kUnit = sizeof(__m128i), kLine = 4 * kUnit;
+  const size_t front = std::min(size, (kLine - reinterpret_cast<uintptr_t>(to) % kLine) % kLine);
+  if (front > 0) std::memcpy(to, from, front);
+  size_t at = front;
+  for (; size - at >= kLine; at += kLine) {
+    __m128i line[4];
+    std::memcpy(line, from + at, kLine);
+    for (size_t i = 0; i < 4; ++i) _mm_stream_si128(reinterpret_cast<__m128i*>(to + at + i * kUnit), line[i]);
+  }
+  _mm_sfence();
+  to += at;
+  from += at;
+  size -= at;
+#endif
+  if (size > 0) std::memcpy(to, from, size);
 }
 
 std::string LinkText(const char* path) {
@@ -257,8 +281,13 @@ WireError SharedView::Open(const SharedOffer& offer, std::unique_ptr<SharedView>
   return {};
 }
 
-void SharedView::Take(const SharedChunk& chunk, std::span<std::byte> to) {
-  if (!to.empty()) std::memcpy(to.data(), mapping_->at() + kSharedHead + chunk.slot * kSlotBytes, to.size());
+void SharedView::Take(const SharedChunk& chunk, std::span<std::byte> to, uint64_t body_bytes) {
+  const std::byte* const from = mapping_->at() + kSharedHead + chunk.slot * kSlotBytes;
+  if (body_bytes >= kPastCaches) {
+    CopyPastCaches(to.data(), from, to.size());
+  } else if (!to.empty()) {
+    std::memcpy(to.data(), from, to.size());
+  }
   ++taken_;
 }
 

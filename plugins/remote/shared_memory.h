@@ -26,6 +26,10 @@ inline constexpr size_t kSecretBytes = 16;
 /// Empty if the system does not say.
 const std::string& HostId();
 
+/// Bodies of this size and more are beyond the caches anyway when they are used: they are written past these, which is
+/// three times as fast, since the memory need not be read before.
+inline constexpr uint64_t kPastCaches = 16u << 20;
+
 /// How a process offers memory to a peer: the descriptor by its place under /proc, and what the peer finds there.
 struct SharedOffer {
   uint32_t process = 0, descriptor = 0;
@@ -102,8 +106,8 @@ class SharedView {
   SharedView(const SharedView&) = delete;
   SharedView& operator=(const SharedView&) = delete;
 
-  /// Copies a chunk that DecodeChunk accepted; `to` has its size.
-  void Take(const SharedChunk& chunk, std::span<std::byte> to);
+  /// Copies a chunk that DecodeChunk accepted; `to` has its size and is part of a body of `body_bytes`.
+  void Take(const SharedChunk& chunk, std::span<std::byte> to, uint64_t body_bytes);
   /// Slots to release now; 0 = not yet, so that releases are few.
   uint32_t TakeReleased();
 

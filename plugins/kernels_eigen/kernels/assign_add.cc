@@ -10,8 +10,11 @@ namespace {
 
 template <bool kAdd>
 struct Update {
-  int32_t Prepare(const sdk::Prep& prep) {
-    if (sdk::SameShape(prep.shape(0), prep.shape(1))) return WEIR_OK;
+  int32_t Prepare(sdk::Prep& prep) {
+    if (sdk::SameShape(prep.shape(0), prep.shape(1))) {
+      prep.Tiles(static_cast<uint64_t>(prep.size(0) / sdk::internal::kGrain));
+      return WEIR_OK;
+    }
     // The form for references, which returns the reference, has a different text.
     if (prep.outputs() > 0) return prep.error().InvalidArgument("Parameters and update must be the same size");
     return prep.error().InvalidArgument("Cannot update variable with shape ", prep.shape(0),
@@ -19,13 +22,13 @@ struct Update {
   }
 
   template <class T>
-  void Run(sdk::Variable<T> variable, sdk::View<const T> value) const {
+  void Run(const sdk::Env& env, sdk::Variable<T> variable, sdk::View<const T> value) const {
     using C = sdk::Compute<T>;
     T* to = variable.data();
     const T* x = value.data();
-    const int64_t n = variable.size();
+    const auto [begin, end] = env.Range(variable.size());
     WEIR_INDEPENDENT
-    for (int64_t i = 0; i < n; ++i) {
+    for (int64_t i = begin; i < end; ++i) {
       const C a = static_cast<C>(to[i]), b = static_cast<C>(x[i]);
       to[i] = static_cast<T>(kAdd ? Sum(a, b) : Difference(a, b));
     }

@@ -7,6 +7,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -58,7 +60,7 @@ TEST(SharedMemory, F249_BytesCrossInSlots) {
     SharedChunk came;
     ASSERT_TRUE(DecodeChunk(EncodeChunk(chunk), came).ok());
     std::vector<std::byte> got(came.bytes);
-    view->Take(came, got);
+    view->Take(came, got, came.bytes);
     EXPECT_EQ(got, sent);
     const uint32_t now = view->TakeReleased();
     released += now;
@@ -80,12 +82,34 @@ TEST(SharedMemory, F249_APeerOfAnotherProcessReadsIt) {
     std::unique_ptr<SharedView> view;
     std::vector<std::byte> got(chunk.bytes);
     if (!SharedView::Open(source->offer(), view).ok()) _exit(1);
-    view->Take(chunk, got);
+    view->Take(chunk, got, chunk.bytes);
     _exit(got == sent ? 0 : 2);
   }
   int status = -1;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
+}
+
+TEST(SharedMemory, F249_PartsOfLargeBodiesArriveWhereverTheyLie) {
+  std::unique_ptr<SharedSource> source;
+  ASSERT_TRUE(SharedSource::Make(source).ok());
+  std::unique_ptr<SharedView> view;
+  ASSERT_TRUE(SharedView::Open(source->offer(), view).ok());
+  std::vector<std::byte> memory(kSlotBytes + 256);
+  for (const size_t size : {size_t{1}, size_t{63}, size_t{64}, size_t{1000}, size_t{kSlotBytes}}) {
+    std::vector<std::byte> sent(size);
+    for (size_t i = 0; i < size; ++i) sent[i] = static_cast<std::byte>(i * 7 + size);
+    for (size_t at = 0; at < 80; at += 9) {
+      std::ranges::fill(memory, std::byte{255});
+      const SharedChunk chunk = source->Put(sent);
+      view->Take(chunk, std::span(memory).subspan(at, size), kPastCaches);
+      EXPECT_TRUE(std::ranges::equal(std::span(memory).subspan(at, size), sent)) << size << " at " << at;
+      const auto is_same = [](std::byte byte) { return byte == std::byte{255}; };
+      EXPECT_TRUE(std::all_of(memory.begin(), memory.begin() + static_cast<ptrdiff_t>(at), is_same));
+      EXPECT_TRUE(std::all_of(memory.begin() + static_cast<ptrdiff_t>(at + size), memory.end(), is_same));
+      EXPECT_TRUE(source->Release(1).ok());
+    }
+  }
 }
 
 TEST(SharedMemory, F249_OnlySealedMemoryOfThisUserIsOpened) {

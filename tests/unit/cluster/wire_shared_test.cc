@@ -110,7 +110,7 @@ void TakeRequest(RawPeer& peer, const std::string& reason, std::unique_ptr<weir_
       ASSERT_TRUE(weir_remote::DecodeChunk(came.meta, chunk).ok());
       ASSERT_NE(view, nullptr);
       std::string part(chunk.bytes, '\0');
-      view->Take(chunk, std::as_writable_bytes(std::span(part)));
+      view->Take(chunk, std::as_writable_bytes(std::span(part)), bytes);
       taken.body += part;
       taken.shared += part.size();
     } else {

@@ -56,6 +56,37 @@ TEST(Tiles, ALongOpRunsInTilesWithTheBitsOfOneCall) {
   }
 }
 
+TEST(Tiles, F249_AnUpdateOfALargeVariableRunsInTiles) {
+  const op::AttrList of_float = {{"dtype", DType::kFloat}};
+  const Shape shape = Shape::Of({1 << 21});
+  const std::vector<NodeLine> nodes = {
+      Placeholder("x", PartialShape(shape)),
+      Placeholder("d", PartialShape(shape)),
+      {"v", "VarHandleOp", {}, {{"dtype", DType::kFloat}, {"shape", PartialShape(shape)}, {"shared_name", "v"}}},
+      {"set", "AssignVariableOp", {"v", "x"}, of_float},
+      {"sub", "AssignSubVariableOp", {"v", "d", "^set"}, of_float},
+      {"y", "ReadVariableOp", {"v", "^sub"}, of_float}};
+  const auto numbers = [&](float scale) {
+    Result<Tensor> made = Tensor::Make(DType::kFloat, shape);
+    EXPECT_TRUE(made.ok());
+    const auto values = made->mutable_as<float>();
+    for (size_t i = 0; i < values.size(); ++i) values[i] = scale * static_cast<float>(i % 97);
+    return *made;
+  };
+  const std::vector<Tensor> feeds = {numbers(0.5f), numbers(0.25f)};
+  std::vector<Tensor> wanted;
+  for (const uint64_t tiles : {1, 4}) {
+    Compiled step(MakeGraph(nodes), {{"x", shape}, {"d", shape}}, {"y"}, 1, true, tiles);
+    const plan::ExecutionPlan& plan = step.runner().plan();
+    EXPECT_EQ(std::ranges::any_of(plan.kernels, [](const auto& kernel) { return kernel->tiles() > 1; }), tiles > 1);
+    std::vector<Tensor> got;
+    ASSERT_TRUE(step.runner().Run(feeds, &got).ok());
+    if (tiles == 1) wanted = got;
+    EXPECT_TRUE(got[0].SameBits(wanted[0]));
+  }
+  EXPECT_TRUE(wanted[0].SameBits(numbers(0.25f)));
+}
+
 TEST(Tiles, AShortOpHasNone) {
   Compiled step(MakeGraph({Placeholder("x", PartialShape::Of({8, 8})), {"y", "MatMul", {"x", "x"}, kFloat}}),
                 {{"x", Shape::Of({8, 8})}}, {"y"}, 1, true, 8);

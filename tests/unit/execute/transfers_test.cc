@@ -210,6 +210,61 @@ TEST_F(PartTest, WhatIsSentIsNotOverwrittenByLaterRuns) {
   EXPECT_GT(peers_.sent[1].second.value.as<float>()[0], 2.7f);
 }
 
+/// A part that sets a variable to x, sends it under two names, subtracts one from it and fetches what is left.
+std::vector<NodeLine> SendingAVariable() {
+  const op::AttrList of_float = {{"dtype", DType::kFloat}};
+  return {Placeholder("x", PartialShape::Of({2})),
+          {"v", "VarHandleOp", {}, {{"dtype", DType::kFloat}, {"shape", PartialShape::Of({2})}, {"shared_name", "v"}}},
+          {"set", "AssignVariableOp", {"v", "x"}, of_float},
+          {"read", "ReadVariableOp", {"v", "^set"}, of_float},
+          SendOf("send", "read"),
+          SendOf("again", "read"),
+          Const("one", Tensor::Vector<float>({1, 1})),
+          {"sub", "AssignSubVariableOp", {"v", "one", "^send", "^again"}, of_float},
+          {"y", "ReadVariableOp", {"v", "^sub"}, of_float}};
+}
+
+TEST_F(PartTest, F249_AVariableIsSentWithoutACopyAndStaysAsItWas) {
+  Compiled step(MakeGraph(SendingAVariable()), {{"x", Shape::Of({2})}}, {"y"});
+  StepArgs args;
+  args.rendezvous = &peers_;
+  for (const float x : {5.0f, 7.0f}) {
+    const std::vector<Tensor> feeds = {Tensor::Vector<float>({x, x})};
+    const Status ran = step.runner().Run(feeds, &fetched_, args);
+    ASSERT_TRUE(ran.ok()) << ran.ToString();
+    EXPECT_TRUE(fetched_[0].SameBits(Tensor::Vector<float>({x - 1, x - 1})));
+  }
+  ASSERT_EQ(peers_.sent.size(), 4u);
+  for (size_t i = 0; i < 4; ++i) {  // also after the updates of both runs
+    const float x = i < 2 ? 5.0f : 7.0f;
+    EXPECT_TRUE(peers_.sent[i].second.value.SameBits(Tensor::Vector<float>({x, x}))) << i;
+  }
+  EXPECT_EQ(peers_.sent[0].second.value.raw(), peers_.sent[1].second.value.raw());
+}
+
+TEST_F(PartTest, F249_AVariableThatNobodyHoldsIsUpdatedInPlace) {
+  class Dropping final : public runtime::Rendezvous {
+   public:
+    Status Send(std::string_view, runtime::Message message) override {
+      memory.push_back(message.value.raw());
+      return Status();
+    }
+    void RecvAsync(std::string_view, Received received) override { received(NotFound("none")); }
+    void Abort(const Status&) override {}
+    std::vector<const void*> memory;
+  } peers;
+  Compiled step(MakeGraph(SendingAVariable()), {{"x", Shape::Of({2})}}, {"y"});
+  StepArgs args;
+  args.rendezvous = &peers;
+  for (int run = 0; run < 3; ++run) {
+    fetched_.clear();
+    ASSERT_TRUE(step.runner().Run(std::vector<Tensor>{Tensor::Vector<float>({5, 5})}, &fetched_, args).ok());
+    EXPECT_TRUE(fetched_[0].SameBits(Tensor::Vector<float>({4, 4})));
+  }
+  ASSERT_EQ(peers.memory.size(), 6u);
+  for (const void* const memory : peers.memory) EXPECT_EQ(memory, peers.memory[0]);
+}
+
 TEST_F(PartTest, IterationsOfALoopHaveKeysOfTheirOwn) {
   const op::AttrList in_loop = {{"T", DType::kFloat}, {"frame_name", "w"}, {"is_constant", false}};
   const std::vector<NodeLine> nodes = {

@@ -12,7 +12,7 @@ namespace weir {
 namespace {
 
 TEST(HostAllocatorTest, AlignedAndWritable) {
-  for (const uint64_t bytes : {0u, 1u, 63u, 64u, 65u, 1000000u}) {
+  for (const uint64_t bytes : {0u, 1u, 63u, 64u, 65u, 1000000u, (4u << 20) + 1, 9u << 20}) {
     const Result<std::shared_ptr<Buffer>> buffer = HostAllocator().Allocate(bytes);
     ASSERT_TRUE(buffer.ok());
     EXPECT_EQ((*buffer)->bytes(), bytes);
