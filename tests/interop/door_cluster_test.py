@@ -158,7 +158,8 @@ def F092_F199_synchronous_replicas_over_processes():
         got, want = results
         assert got.size == 2 * (STEPS + 1), got
         assert got[STEPS] == STEPS, f"global step {got[STEPS]} after {STEPS} steps of two replicas"
-        assert np.allclose(got, want, rtol=1e-4, atol=1e-4), f"workers {workers}:\n  weir       {got}\n  TensorFlow {want}"
+        texts = f"workers {workers}:\n  weir       {got}\n  TensorFlow {want}"
+        assert np.allclose(got, want, rtol=1e-4, atol=1e-4), texts
         print(f"{workers} worker(s): {got}")
 
 
