@@ -62,7 +62,7 @@ class RemoteWorker final : public Worker {
   const TaskName task_;
   const std::shared_ptr<WireChannel> channel_;
   const std::chrono::milliseconds limit_;
-  std::mutex mutex_;  // protects all below
+  std::mutex mutex_;         // protects all below
   std::set<uint64_t> left_;  // sessions that the task may still have
   std::map<uint64_t, std::unique_ptr<SessionHold>> holds_;
 };

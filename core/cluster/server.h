@@ -67,7 +67,7 @@ struct ServerView {
 
 /// What a server ran during a time, and the memory that it held at the end.
 struct ServerProfile {
-  std::string chrome_trace;  // of all steps that began in it
+  std::string chrome_trace;        // of all steps that began in it
   int64_t parts = 0, dropped = 0;  // of steps: in the trace, and too many for it
   session::MemoryReport memory;
 };

@@ -11,8 +11,7 @@
 
 namespace weir::cluster {
 
-inline constexpr std::string_view kServerReport = "ServerReport", kServerProfile = "ServerProfile",
-                                   kEndJob = "EndJob";
+inline constexpr std::string_view kServerReport = "ServerReport", kServerProfile = "ServerProfile", kEndJob = "EndJob";
 
 struct ReportRequest {
   std::chrono::milliseconds peer_limit{0};  // for asking peers; 0 = none are asked

@@ -225,8 +225,7 @@ kernel::KernelDescription KernelFromWire(const wire::Kernel& from) {
 bool IsMethod(uint32_t number) {
   return (number >= static_cast<uint32_t>(Method::kGetStatus) &&
           number <= static_cast<uint32_t>(Method::kKeepSession)) ||
-         number == static_cast<uint32_t>(Method::kTakeTrace) ||
-         number == static_cast<uint32_t>(Method::kMaster);
+         number == static_cast<uint32_t>(Method::kTakeTrace) || number == static_cast<uint32_t>(Method::kMaster);
 }
 
 }  // namespace

@@ -32,8 +32,8 @@ enum class Method : uint32_t {
   kMeasure = 14,      // one body, which the reply repeats
   kGetKernels = 15,
   kKeepSession = 16,  // no reply while the task knows the session: its master lives; a task that misses it drops it
-  kTakeTrace = 20,  // body of the reply: a trace (step_traces.h)
-  kMaster = 32,  // one body: the request of MasterService; of the reply, its response
+  kTakeTrace = 20,    // body of the reply: a trace (step_traces.h)
+  kMaster = 32,       // one body: the request of MasterService; of the reply, its response
 };
 /// "RunStep"; "method 77" for an unknown one.
 std::string NameOf(Method method);
