@@ -72,8 +72,8 @@ TEST_F(RecordedTimes, F298_WorkOfStreamsIsRecordedUsedAndOutgrown) {
   EXPECT_EQ(of("Neg float[160,160]").n, 5) << measured->profile;
   EXPECT_EQ(of("MatMul float[160,160]").n, 5) << measured->profile;
   // Enqueueing the product takes as long as enqueueing the negation; its four million steps do not.
-  EXPECT_GT(of("MatMul").median_ns, 100'000) << measured->profile;
-  EXPECT_GT(of("MatMul").median_ns, 3 * of("Neg").median_ns) << measured->profile;
+  EXPECT_GT(of("MatMul").min_ns, 100'000) << measured->profile;
+  EXPECT_GT(of("MatMul").min_ns, 3 * of("Neg").min_ns) << measured->profile;
   EXPECT_GE(measured->node_ns.at("m"), 100'000);
 
   std::ofstream(profile_) << measured->profile;
