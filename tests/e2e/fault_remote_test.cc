@@ -262,9 +262,9 @@ TEST(FaultMatrix, T1_ARemoteDeviceKilledMidCheckpointLeavesTheOlderOne) {
   ASSERT_TRUE(saved.ok()) << saved.ToString();
   ASSERT_TRUE(far.Step().ok());
   far.Count();
-  Faults hold;
-  hold.hold = true;
-  far.proxy().Set(Way::kToClient, hold);
+  Faults unanswered;
+  unanswered.swallow = true;  // what the process has sent before it ends does not arrive later
+  far.proxy().Set(Way::kToClient, unanswered);
   const uint64_t before = far.proxy().counts().to_server;
   auto save = std::async(std::launch::async, [&] { return far.Save(folder.path(), 2); });
   EXPECT_TRUE(Soon([&] { return far.proxy().counts().to_server > before; }));
