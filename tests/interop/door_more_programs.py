@@ -167,8 +167,10 @@ def a_deep_convolutional_net(target, work):
     x = tf.nn.relu6(normed(tf.nn.conv2d(images, weights("one", 3, 3, 2, 6), 2, "SAME"), "norm_one"))
     x = tf.nn.depthwise_conv2d(x, weights("deep", 3, 3, 6, 1), [1, 1, 1, 1], "SAME")
     x = tf.nn.leaky_relu(normed(tf.nn.conv2d(x, weights("point", 1, 1, 6, 8), 1, "VALID"), "norm_two"))
+    # Without AVX-512, TensorFlow has no gradient of a dilated convolution.
+    dilated = tf.nn.conv2d(x, weights("wide", 2, 2, 8, 4), 1, "SAME", dilations=[1, 2, 2, 1])
     x = tf.concat([tf.nn.avg_pool2d(x, 2, 1, "SAME"), tf.nn.max_pool2d(x, 3, 1, "SAME"),
-                   tf.nn.conv2d(x, weights("wide", 2, 2, 8, 4), 1, "SAME", dilations=[1, 2, 2, 1])], 3)
+                   tf.stop_gradient(dilated)], 3)
     x = tf.nn.local_response_normalization(x, 2)
     back = tf.nn.conv2d_transpose(x, weights("back", 3, 3, 5, 20), tf.stack([tf.shape(x)[0], 10, 10, 5]), 2)
     features = tf.reduce_mean(back, [1, 2])

@@ -90,7 +90,9 @@ def F250_what_other_clients_see():
         assert ask(path) == want, (path, ask(path))
     assert b"device:CPU:0" in ask("/tensorflow.grpc.MasterService/ListDevices")
     assert ask(health, metadata=[("large", "x" * 20000)]) == "RESOURCE_EXHAUSTED"
-    assert ask(health) == b"\x08\x01"
+    # The connection may end with the call; the next call may still meet its end.
+    answers = [ask(health) for _ in range(2)]
+    assert answers[1] == b"\x08\x01" and answers[0] in (b"\x08\x01", "UNAVAILABLE"), answers
     watched = channel.unary_stream(health.replace("Check", "Watch"))
     calls = [watched(name, timeout=120) for name in (b"", b"\x0a\x18tensorflow.MasterService", b"\x0a\x05other")]
     assert [next(call) for call in calls] == [b"\x08\x01", b"\x08\x01", b"\x08\x03"]
