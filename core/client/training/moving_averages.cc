@@ -9,6 +9,7 @@
 #include "core/client/ops/array_ops.h"
 #include "core/client/ops/build_op.h"
 #include "core/client/ops/ops.h"
+#include "core/client/training/metric_variable.h"
 #include "core/client/variables/initializers.h"
 #include "core/client/variables/variable_scope.h"
 
@@ -90,19 +91,6 @@ std::map<std::string, Variable> ExponentialMovingAverage::VariablesToRestore(Gra
 }
 
 namespace metrics {
-namespace {
-
-Variable Local(const char* name, const Where& where) {
-  VariableArgs args;
-  args.shape = Shape();
-  args.dtype = DType::kFloat;
-  args.initializer = ZerosInitializer();
-  args.trainable = false;
-  args.collections = {keys::kLocalVariables, keys::kMetricVariables};
-  return GetVariable(name, args, where);
-}
-
-}  // namespace
 
 Metric Mean(const Operand& values, const std::optional<Operand>& weights, std::string_view name, Where where) {
   Graph& graph = GraphOf(values);
@@ -110,7 +98,7 @@ Metric Mean(const Operand& values, const std::optional<Operand>& weights, std::s
   const VariableScope variables(std::nullopt, name.empty() ? "mean" : name, {}, graph);
   const Output given = values.In(graph, DType::kInvalid, "values");
   Output present = given.dtype() == DType::kFloat ? given : Cast(given, DType::kFloat, "ToFloat", where);
-  const Variable total = Local("total", where), count = Local("count", where);
+  const Variable total = MetricVariable("total", where), count = MetricVariable("count", where);
   Output number;
   if (weights) {
     const Output each = Cast(*weights, DType::kFloat) * OnesLike(present);

@@ -5,21 +5,15 @@
 #include "core/client/ops/array_ops.h"
 #include "core/client/ops/build_op.h"
 #include "core/client/ops/ops.h"
-#include "core/client/variables/initializers.h"
+#include "core/client/training/metric_variable.h"
 #include "core/client/variables/variable_scope.h"
 
 namespace weir::metrics {
 
 RunningMean::RunningMean(std::string_view name, Where where) {
   const VariableScope variables(std::nullopt, name.empty() ? "mean" : name);
-  VariableArgs args;
-  args.shape = Shape();
-  args.dtype = DType::kFloat;
-  args.initializer = ZerosInitializer();
-  args.trainable = false;
-  args.collections = {keys::kLocalVariables, keys::kMetricVariables};
-  total_ = GetVariable("total", args, where);
-  count_ = GetVariable("count", args, where);
+  total_ = MetricVariable("total", where);
+  count_ = MetricVariable("count", where);
 }
 
 Operation RunningMean::UpdateState(const Operand& values, const std::optional<Operand>& sample_weight,
