@@ -15,6 +15,7 @@ import tensorflow.compat.v1 as tf  # noqa: E402
 
 tf.disable_v2_behavior()
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from door_more_programs import Replicas  # noqa: E402
 from door_programs import STEPS, numbers  # noqa: E402
 
 THEIRS = """
@@ -91,8 +92,7 @@ class TheirCluster:
 def synchronous_replicas(targets, workers):
     """Two clients in step, at a worker each or at one: variables, accumulators and the queue of tokens are on the ps,
     gradients are made on the workers."""
-    barrier = threading.Barrier(2, timeout=240)
-    losses, failed = [[], []], []
+    replicas = Replicas()
 
     def replica(which):
         worker = which % workers
@@ -111,38 +111,14 @@ def synchronous_replicas(targets, workers):
             with tf.name_scope(f"replica_{which}"):  # local steps on one ps differ by name
                 train = optimizer.apply_gradients(optimizer.compute_gradients(loss), global_step=step)
         assert w.device == "/job:ps/task:0" and loss.device == device, (w.device, loss.device)
-        hook = optimizer.make_session_run_hook(which == 0, num_tokens=0)
-        if which == 1:
-            barrier.wait()  # the chief has initialised
-        with tf.train.MonitoredTrainingSession(targets["worker", worker], is_chief=which == 0, hooks=[hook],
-                                               stop_grace_period_secs=1) as s:
-            if which == 0:
-                barrier.wait()
-            for i in range(STEPS):
-                barrier.wait()
-                rows = numbers(10 * i + which, 5, 3)
-                feeds = {x: rows, y: rows.sum(1, keepdims=True), ids: (np.arange(5) + which + i) % 8}
-                losses[which].append(s.run([loss, train], feeds)[0])
-            barrier.wait()
-            losses[which].append(s.run_step_fn(lambda step_context: step_context.session.run(step)))
-            barrier.wait()
 
-    def run(which):
-        try:
-            with tf.Graph().as_default():
-                replica(which)
-        except Exception as error:  # noqa: BLE001: raised below
-            failed.append(error)
-            barrier.abort()
+        def feeds(i):
+            rows = numbers(10 * i + which, 5, 3)
+            return {x: rows, y: rows.sum(1, keepdims=True), ids: (np.arange(5) + which + i) % 8}
 
-    threads = [threading.Thread(target=run, args=(which,)) for which in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if failed:
-        raise failed[0]
-    return losses[0] + losses[1]
+        replicas.train(which, targets["worker", worker], optimizer, (loss, train, step), feeds)
+
+    return replicas.run(replica)
 
 
 def F092_F199_synchronous_replicas_over_processes():

@@ -16,10 +16,54 @@ def fresh(work):
     return work
 
 
+class Replicas:
+    """Two clients in step, each a thread with its own graph."""
+
+    def __init__(self):
+        self.barrier, self.losses = threading.Barrier(2, timeout=240), [[], []]
+
+    def train(self, which, target, optimizer, ops, feeds):
+        """ops: loss, train and step. feeds: those of a step by its number. Keeps the losses and the last step."""
+        loss, train, step = ops
+        hook = optimizer.make_session_run_hook(which == 0, num_tokens=0)
+        if which == 1:
+            self.barrier.wait()  # the chief has initialised
+        with tf.train.MonitoredTrainingSession(target, is_chief=which == 0, hooks=[hook],
+                                               stop_grace_period_secs=1) as s:
+            if which == 0:
+                self.barrier.wait()
+            for i in range(STEPS):
+                self.barrier.wait()
+                self.losses[which].append(s.run([loss, train], feeds(i))[0])
+            self.barrier.wait()
+            self.losses[which].append(s.run_step_fn(lambda step_context: step_context.session.run(step)))
+            self.barrier.wait()
+
+    def run(self, replica):
+        """Runs replica(0) and replica(1); returns what both kept."""
+        failed = []
+
+        def run_one(which):
+            try:
+                with tf.Graph().as_default():
+                    replica(which)
+            except Exception as error:  # noqa: BLE001: raised below
+                failed.append(error)
+                self.barrier.abort()
+
+        threads = [threading.Thread(target=run_one, args=(which,)) for which in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        if failed:
+            raise failed[0]
+        return self.losses[0] + self.losses[1]
+
+
 def synchronous_replicas(target, work):
-    """Two clients in step, each with its own graph. Its step is stale, and its gradient dropped, if a token is."""
-    barrier = threading.Barrier(2, timeout=240)
-    losses, failed = [[], []], []
+    """A step is stale, and its gradient dropped, if its token is."""
+    replicas = Replicas()
 
     def replica(which):
         x, y = tf.placeholder(tf.float32, [None, 3]), tf.placeholder(tf.float32, [None, 1])
@@ -32,37 +76,14 @@ def synchronous_replicas(target, work):
                                                    total_num_replicas=2)
         with tf.name_scope(f"replica_{which}"):  # local steps of one server differ by name
             train = optimizer.apply_gradients(optimizer.compute_gradients(loss), global_step=step)
-        hook = optimizer.make_session_run_hook(which == 0, num_tokens=0)
-        if which == 1:
-            barrier.wait()  # the chief has initialised
-        with tf.train.MonitoredTrainingSession(target, is_chief=which == 0, hooks=[hook],
-                                               stop_grace_period_secs=1) as s:
-            if which == 0:
-                barrier.wait()
-            for i in range(STEPS):
-                barrier.wait()
-                rows = numbers(10 * i + which, 5, 3)
-                losses[which].append(s.run([loss, train], {x: rows, y: rows.sum(1, keepdims=True)})[0])
-            barrier.wait()
-            losses[which].append(s.run_step_fn(lambda step_context: step_context.session.run(step)))
-            barrier.wait()
 
-    def run(which):
-        try:
-            with tf.Graph().as_default():
-                replica(which)
-        except Exception as error:  # noqa: BLE001: raised below
-            failed.append(error)
-            barrier.abort()
+        def feeds(i):
+            rows = numbers(10 * i + which, 5, 3)
+            return {x: rows, y: rows.sum(1, keepdims=True)}
 
-    threads = [threading.Thread(target=run, args=(which,)) for which in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if failed:
-        raise failed[0]
-    return losses[0] + losses[1]
+        replicas.train(which, target, optimizer, (loss, train, step), feeds)
+
+    return replicas.run(replica)
 
 
 def summaries_and_moving_averages(target, work):
