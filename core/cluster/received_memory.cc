@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <iterator>
 #include <utility>
 
 namespace weir::cluster {
@@ -83,10 +84,8 @@ void ReceivedMemory::Return(std::shared_ptr<Buffer> block) {
   kept_bytes_ += block->bytes();
   kept_.push_back({std::move(block), now});
   size_t most = 0;  // the oldest make room
-  for (; kept_bytes_ > options_.most_kept_bytes; ++most) kept_bytes_ -= kept_[most].block->bytes();
-  dropped.assign(std::make_move_iterator(kept_.begin()),
-                 std::make_move_iterator(kept_.begin() + static_cast<ptrdiff_t>(most)));
-  kept_.erase(kept_.begin(), kept_.begin() + static_cast<ptrdiff_t>(most));
+  for (uint64_t left = kept_bytes_; left > options_.most_kept_bytes; ++most) left -= kept_[most].block->bytes();
+  dropped = TakeOldest(most);
   if (!waits_ && !kept_.empty()) ended = WakeAt(now + options_.idle);
 }
 
@@ -104,11 +103,17 @@ void ReceivedMemory::FreeIdle() {
   if (over_) return;
   size_t idle = 0;
   const TimerClock::time_point until = TimerClock::now() - options_.idle;
-  for (; idle < kept_.size() && kept_[idle].since <= until; ++idle) kept_bytes_ -= kept_[idle].block->bytes();
-  dropped.assign(std::make_move_iterator(kept_.begin()),
-                 std::make_move_iterator(kept_.begin() + static_cast<ptrdiff_t>(idle)));
-  kept_.erase(kept_.begin(), kept_.begin() + static_cast<ptrdiff_t>(idle));
+  while (idle < kept_.size() && kept_[idle].since <= until) ++idle;
+  dropped = TakeOldest(idle);
   if (!kept_.empty()) ended = WakeAt(kept_.front().since + options_.idle);
+}
+
+std::vector<ReceivedMemory::Kept> ReceivedMemory::TakeOldest(size_t count) {
+  const auto end = kept_.begin() + static_cast<ptrdiff_t>(count);
+  std::vector<Kept> taken(std::make_move_iterator(kept_.begin()), std::make_move_iterator(end));
+  kept_.erase(kept_.begin(), end);
+  for (const Kept& one : taken) kept_bytes_ -= one.block->bytes();
+  return taken;
 }
 
 uint64_t ReceivedMemory::kept_bytes() const {

@@ -43,6 +43,8 @@ class ReceivedMemory final : public Allocator, public std::enable_shared_from_th
   std::shared_ptr<Buffer> TakeKept(uint64_t bytes);
   void Return(std::shared_ptr<Buffer> block);
   void FreeIdle();
+  /// Takes the `count` oldest blocks out. With the mutex held; the caller frees them without it.
+  std::vector<Kept> TakeOldest(size_t count);
   std::unique_ptr<runtime::Timer> WakeAt(runtime::Timer::Clock::time_point when);
 
   const Options options_;
