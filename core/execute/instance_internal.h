@@ -133,8 +133,8 @@ class PlanRunner::Instance {
   Status Send(Worker& worker, const Instruction& instruction);
   /// Of a kSend: the value, or that it is dead.
   Status Put(const Instruction& instruction, runtime::Message* message);
-  /// True if the receiver may share the memory: it was a variable's, and whoever writes the variable as long as others
-  /// hold it takes a copy first (Unshare).
+  /// True if the receiver may share the memory. It is a variable's then, and a writer of the variable copies it first
+  /// while others hold it (Unshare).
   bool IsSnapshot(const plan::Value& value) const;
   /// Of a kSend whose transfer is not linked.
   Status SendOut(const Worker& worker, const Instruction& instruction);

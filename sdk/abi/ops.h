@@ -77,7 +77,7 @@ typedef struct weir_op {
   weir_str doc;       /* one sentence for `weir ops`; may be empty */
   const void* user;   /* passed to the functions; may be null */
   /* Calls `set` for each output with a known shape; an output that is not set has an unknown one. Pure and fast.
-   * Never null. An error refuses the node: INVALID_ARGUMENT, and a text with what was wanted and what came. */
+   * Never null. An error refuses the node. Its code is INVALID_ARGUMENT, its text names the wanted and the given. */
   int32_t (*shape)(const void* user, const weir_shape_args* args,
                    void (*set)(void* ctx, uint32_t output, const weir_shape* shape), void* ctx, weir_error* error);
   /* Null: the op has no gradient, for the reason `no_gradient`. */

@@ -75,7 +75,7 @@ struct Refused {
   CertificateSpec spec;
   bool foreign;
   Code code;
-  std::vector<std::string> texts;  // what is wrong and what to do
+  std::vector<std::string> texts;  // each in the message: the fault, and its cure
 };
 const std::vector<Refused>& RefusedCertificates() {
   static const std::vector<Refused> all = {
