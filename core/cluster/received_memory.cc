@@ -1,9 +1,9 @@
 #include "core/cluster/received_memory.h"
 
-#include <unistd.h>
-
 #include <iterator>
 #include <utility>
+
+#include "core/tensor/host_memory.h"
 
 namespace weir::cluster {
 namespace {
@@ -15,11 +15,6 @@ weir_buf FrontOf(const Buffer& block, uint64_t bytes) {
   weir_buf memory = block.memory();
   memory.bytes = bytes;
   return memory;
-}
-
-uint64_t EighthOfMemory() {
-  const long pages = sysconf(_SC_PHYS_PAGES), bytes = sysconf(_SC_PAGE_SIZE);
-  return pages > 0 && bytes > 0 ? static_cast<uint64_t>(pages) * static_cast<uint64_t>(bytes) / 8 : 0;
 }
 
 }  // namespace
@@ -42,8 +37,9 @@ std::shared_ptr<ReceivedMemory> ReceivedMemory::Make(Options options) {
 
 ReceivedMemory& ReceivedMemory::OfProcess() {
   // Never destroyed: tensors may outlive main.
+  constexpr bool kKeepsNone = WEIR_SANITIZER_KIND == 1;
   static auto* const memory =
-      new std::shared_ptr<ReceivedMemory>(Make({.most_kept_bytes = WEIR_SANITIZER_KIND == 1 ? 0 : EighthOfMemory()}));
+      new std::shared_ptr<ReceivedMemory>(Make({.most_kept_bytes = kKeepsNone ? 0 : HostMemoryLimit() / 8}));
   return **memory;
 }
 

@@ -25,7 +25,7 @@ class ReceivedMemory final : public Allocator, public std::enable_shared_from_th
     std::chrono::milliseconds idle{10000};
   };
   static std::shared_ptr<ReceivedMemory> Make(Options options);
-  /// Keeps an eighth of the machine's memory at most; nothing under the address sanitizer, which sees every block then.
+  /// Keeps an eighth of HostMemoryLimit at most; nothing under the address sanitizer, which sees every block then.
   static ReceivedMemory& OfProcess();
   ~ReceivedMemory() override;
 

@@ -1,7 +1,5 @@
 #include "core/cluster/wire_tensors.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstring>
 #include <new>
@@ -9,6 +7,7 @@
 
 #include "core/base/errors.h"
 #include "core/cluster/received_memory.h"
+#include "core/tensor/host_memory.h"
 #include "core/tensor/tensor_proto.h"
 
 namespace weir::cluster {
@@ -85,11 +84,8 @@ Status CheckSize(const TensorHead& head, uint64_t size, size_t i) {
 }  // namespace
 
 const std::shared_ptr<ByteBudget>& ByteBudget::OfProcess() {
-  static const std::shared_ptr<ByteBudget> budget = [] {
-    const long pages = sysconf(_SC_PHYS_PAGES), bytes = sysconf(_SC_PAGE_SIZE);
-    const uint64_t memory = pages > 0 && bytes > 0 ? static_cast<uint64_t>(pages) * static_cast<uint64_t>(bytes) : 0;
-    return std::make_shared<ByteBudget>(std::max<uint64_t>(memory / 2, uint64_t{1} << 30));
-  }();
+  static const auto budget =
+      std::make_shared<ByteBudget>(std::max<uint64_t>(HostMemoryLimit() / 2, uint64_t{1} << 30));
   return budget;
 }
 

@@ -14,6 +14,7 @@
 #include "sdk/abi/device.h"
 
 #include "core/base/errors.h"
+#include "core/tensor/host_memory.h"
 
 namespace weir {
 namespace {
@@ -188,15 +189,18 @@ class HeapAllocator final : public Allocator {
 
 }  // namespace
 
-bool FitsHostMemory(uint64_t bytes) {
-  constexpr uint64_t kAlwaysTried = uint64_t{64} << 20;
-  if (bytes <= kAlwaysTried) return true;
+uint64_t HostMemoryLimit() {
   static const uint64_t limit = [] {
     const auto physical = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
     return std::min({physical, FirstNumber("/sys/fs/cgroup/memory.max"),
                      FirstNumber("/sys/fs/cgroup/memory/memory.limit_in_bytes")});
   }();
-  return bytes <= limit;
+  return limit;
+}
+
+bool FitsHostMemory(uint64_t bytes) {
+  constexpr uint64_t kAlwaysTried = uint64_t{64} << 20;
+  return bytes <= kAlwaysTried || bytes <= HostMemoryLimit();
 }
 
 Allocator& HostAllocator() {
