@@ -5,7 +5,7 @@
 #include "core/client/ops/array_ops.h"
 #include "core/client/ops/build_op.h"
 #include "core/client/ops/ops.h"
-#include "core/client/training/metric_variable.h"
+#include "core/client/training/metric_variable_internal.h"
 #include "core/client/variables/variable_scope.h"
 
 namespace weir::metrics {

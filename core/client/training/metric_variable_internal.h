@@ -1,6 +1,6 @@
 // The variables that running metrics keep.
-#ifndef WEIR_CORE_CLIENT_TRAINING_METRIC_VARIABLE_H_
-#define WEIR_CORE_CLIENT_TRAINING_METRIC_VARIABLE_H_
+#ifndef WEIR_CORE_CLIENT_TRAINING_METRIC_VARIABLE_INTERNAL_H_
+#define WEIR_CORE_CLIENT_TRAINING_METRIC_VARIABLE_INTERNAL_H_
 
 #include <string_view>
 
@@ -23,4 +23,4 @@ inline Variable MetricVariable(std::string_view name, const Where& where) {
 
 }  // namespace weir::metrics
 
-#endif  // WEIR_CORE_CLIENT_TRAINING_METRIC_VARIABLE_H_
+#endif  // WEIR_CORE_CLIENT_TRAINING_METRIC_VARIABLE_INTERNAL_H_
