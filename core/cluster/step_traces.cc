@@ -29,6 +29,7 @@ void SpanToWire(const trace::Span& span, wire::Span& to) {
   to.set_thread(span.thread);
   to.set_bytes(span.bytes);
   to.set_kernel(span.kernel);
+  to.set_layout(span.layout);
   for (const trace::SpanOutput& output : span.outputs) {
     wire::SpanOutput& one = *to.add_output();
     one.set_slot(output.slot);
@@ -45,6 +46,7 @@ trace::Span SpanFromWire(const wire::Span& from) {
   trace::Span span{from.node(),   from.op(),     from.device(), from.start_ns(),
                    from.end_ns(), from.thread(), from.bytes(),  {}};
   span.kernel = from.kernel();
+  span.layout = from.layout();
   for (const wire::SpanOutput& one : from.output()) {
     span.outputs.push_back(
         {one.slot(), one.dtype(), {one.dim().begin(), one.dim().end()}, one.bytes(), one.memory()});

@@ -207,6 +207,7 @@ trace::StepTrace TapeTrace::Finish(const plan::ExecutionPlan& declared, int64_t 
     span.on_device = entry.on_device;
     span.inputs = producers.Of(instruction);
     if (RunsPreparedKernel(instruction.opcode)) span.kernel = plan.kernels[instruction.detail]->entry().file;
+    if (Result<std::string> layout = node.attrs().String("data_format"); layout.ok()) span.layout = *std::move(layout);
     if (const auto fused = plan.stands_for.find(&node); fused != plan.stands_for.end()) {
       for (const graph::Node* const original : fused->second) span.fused_from.push_back(original->name());
     }

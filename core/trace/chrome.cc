@@ -149,6 +149,7 @@ ChromeWriter::Place ChromeWriter::AddWork(const StepTrace& step, const Span& spa
   for (const SpanOutput& output : span.outputs) dtypes.push_back(output.dtype);
   if (!dtypes.empty()) details += fmt::format(R"(, "dtypes": [{}])", fmt::join(dtypes, ", "));
   if (!span.kernel.empty()) details += fmt::format(R"(, "kernel": {})", Quoted(span.kernel));
+  if (!span.layout.empty()) details += fmt::format(R"(, "layout": {})", Quoted(span.layout));
   if (!span.fused_from.empty()) {
     std::vector<std::string> names;
     for (const std::string& name : span.fused_from) names.push_back(Quoted(name));

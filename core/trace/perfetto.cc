@@ -161,6 +161,7 @@ std::string PerfettoWriter::Add(const StepTrace& step) {
     begin.Sub(kAnnotation, Message().Text(10, "step").Number(4, static_cast<uint64_t>(step.step_id)));
     begin.Sub(kAnnotation, Message().Text(10, "output_bytes").Number(4, span.bytes));
     if (!span.kernel.empty()) begin.Sub(kAnnotation, note("kernel", span.kernel));
+    if (!span.layout.empty()) begin.Sub(kAnnotation, note("layout", span.layout));
     for (const uint64_t flow : flows[i]) begin.Fixed(kFlow, flow);
     for (const uint64_t flow : ends[i]) begin.Fixed(kFlowEnd, flow);
     Packet(start_ns, kTrackEvent, begin);

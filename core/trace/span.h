@@ -30,6 +30,7 @@ struct Span {
   std::vector<SpanOutput> outputs;
   std::vector<std::string> inputs = {};      // nodes of the same step whose values it read
   std::string kernel = {};                   // the kernel set that ran it; empty = none did
+  std::string layout = {};                   // its attribute data_format, such as NHWC; empty = the op has none
   std::vector<std::string> fused_from = {};  // nodes of the graph that it stands for, if it is none of them
   bool on_device = false;                    // the times are those of its work on a stream, not of enqueueing it
 };

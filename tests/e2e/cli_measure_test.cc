@@ -5,6 +5,7 @@
 #include <set>
 #include <string>
 
+#include "core/session/profile_summary.h"
 #include "tests/e2e/cli_process.h"
 #include "tests/support/text_graph.h"
 
@@ -87,7 +88,7 @@ TEST(CliProfileSummary, F341_OpsAndDevicesByTime) {
   EXPECT_NE(text.out.find("Neg on " + kPlacedOn), std::string::npos) << text.out;
   EXPECT_NE(text.out.find(" us in 4 steps"), std::string::npos) << text.out;
   const std::string help = Weir({"profile", "summary", "--help"}).out;
-  for (const char* column : {"calls", "total", "mean", "max", "%", "output", "kernels", "fused from"}) {
+  for (const char* column : {"calls", "total", "mean", "max", "%", "output", "kernels", "layout", "fused from"}) {
     EXPECT_NE(help.find(column), std::string::npos) << column;
   }
 }
@@ -126,6 +127,12 @@ TEST(CliProfileSummary, F343_NodesNameKernelsTypesAndWhatTheyAreFusedFrom) {
     }
   }
   EXPECT_TRUE(fused && plain) << json;
+  // The library's call gives the same object.
+  const auto summary = session::SummarizeChromeTrace(ReadWhole(trace), session::SummaryBy::kNode, trace);
+  ASSERT_TRUE(summary.ok()) << summary.status().ToString();
+  Json of_library = Json::parse(session::ToJson(*summary));
+  of_library["schema"] = 1;
+  EXPECT_EQ(of_library, json);
 }
 
 TEST(CliProfileSummary, F345_TheMemoryOfEachOpIsInTheTable) {

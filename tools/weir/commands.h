@@ -131,8 +131,8 @@ Status ShowProfile(const ProfileOptions& options, const Console& console, Json& 
 Status MergeProfiles(const ProfileOptions& options, const Console& console, Json& report);
 /// `weir profile summary`: the spans of a trace by op and device, by kernel or by node, most time first.
 Status SummarizeProfile(const ProfileOptions& options, const Console& console, Json& report);
-/// The same of a trace that was read; `what` names it in errors.
-Status SummarizeTrace(const Json& trace, const std::string& by, const std::string& what, const Console& console,
+/// The same of the text of a trace; `what` names it in errors.
+Status SummarizeTrace(const std::string& trace, const std::string& by, const std::string& what, const Console& console,
                       Json& report);
 /// `weir profile diff`: the times of two files side by side.
 Status DiffProfiles(const ProfileOptions& options, const Console& console, Json& report);

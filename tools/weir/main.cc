@@ -323,8 +323,8 @@ void AddProfileSummary(CLI::App& app, ProfileOptions& options, Command& chosen) 
   summary->footer(
       "Columns: calls = spans; total, mean, max us = their times on the host, which for a device with streams are\n"
       "those of handing the work over; % = share of the times of all spans; output = bytes of all values made;\n"
-      "kernels = files of the kernel sets; fused from = with --by node, the nodes of the graph that a fused node\n"
-      "stands for.");
+      "kernels = files of the kernel sets; layout = values of data_format; fused from = with --by node, the nodes\n"
+      "of the graph that a fused node stands for.");
   summary->callback([&chosen, &options] {
     chosen = [&options](const Console& console, Json& report) { return SummarizeProfile(options, console, report); };
   });

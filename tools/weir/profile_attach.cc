@@ -69,13 +69,10 @@ Status AttachProfiler(const AttachOptions& options, const Console& console, Json
   report["parts"] = profile.parts;
   report["dropped"] = profile.dropped;
   if (!options.out.empty()) WEIR_TRY(io::WriteFileAtomically(options.out, profile.chrome_trace));
-  const Json trace = Json::parse(profile.chrome_trace, nullptr, false);
-  if (!trace.is_object() || !trace.contains("traceEvents") || !trace["traceEvents"].is_array()) {
-    return InvalidArgument("what {} at {} recorded is no trace", view.task.ToString(), address);
-  }
   console.Print(fmt::format("{} at {}, {} s", view.task.ToString(), address, options.seconds));
   if (profile.parts > 0) {
-    WEIR_TRY(SummarizeTrace(trace, options.by, "the recording", console, report));
+    WEIR_TRY(SummarizeTrace(profile.chrome_trace, options.by,
+                            fmt::format("the recording of {} at {}", view.task.ToString(), address), console, report));
   } else {
     report["lines"] = Json::array();
     console.Print("no step ran in this time");

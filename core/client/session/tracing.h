@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "core/client/session/session.h"
+#include "core/session/profile_summary.h"
 #include "core/session/tracer.h"
 
 namespace weir {
@@ -15,6 +16,8 @@ namespace weir {
 /// const auto tracer = session::Tracer::Open({.path = "trace.json", .skip = 10, .active = 5, .repeat = 1});
 /// if (tracer.ok()) Trace(session, *tracer);
 /// ```
+/// `session::Summarize` and `session::SummarizeChromeTrace` sum the times of a run's trace (session::RunReport) or of a
+/// written file.
 void Trace(Session& session, std::shared_ptr<session::Tracer> tracer);
 
 }  // namespace weir

@@ -61,6 +61,7 @@ TEST(StepTraces, F338_BytesKeepEverythingAndBadOnesAreRefused) {
   span.outputs = {{1, 1, {2, 3}, 24, "GPU:0"}};
   span.inputs = {"x", "y"};
   span.kernel = "eigen";
+  span.layout = "NCHW";
   span.fused_from = {"m", "n"};
   const Result<std::string> bytes = EncodeTrace(step);
   ASSERT_TRUE(bytes.ok());
@@ -72,6 +73,7 @@ TEST(StepTraces, F338_BytesKeepEverythingAndBadOnesAreRefused) {
   const trace::Span& got = read->spans[0];
   EXPECT_EQ(got.node + got.op + got.device + got.kernel, span.node + span.op + span.device + span.kernel);
   EXPECT_EQ(got.inputs, span.inputs);
+  EXPECT_EQ(got.layout, span.layout);
   EXPECT_EQ(got.fused_from, span.fused_from);
   EXPECT_EQ(got.thread, 3);
   EXPECT_EQ(got.bytes, 8u);
