@@ -198,7 +198,13 @@ std::string OpsText(const std::map<std::string_view, int>& ops) {
   return sorted.size() > kShown ? text + ", …" : text;
 }
 
-void WriteItem(const Definition& graph, const Collapse& collapse, const Collapse::Item& item, tf::NodeDef& def) {
+std::string_view DeviceOf(const Node& node, const CollapseOptions& options) {
+  const auto placed = options.devices.find(node.name());
+  return placed == options.devices.end() ? std::string_view(node.device()) : placed->second;
+}
+
+void WriteItem(const Definition& graph, const CollapseOptions& options, const Collapse& collapse,
+               const Collapse::Item& item, tf::NodeDef& def) {
   std::map<std::string_view, int> ops, devices;
   Inputs inputs(graph, collapse, def);
   def.set_name(item.name);
@@ -206,7 +212,7 @@ void WriteItem(const Definition& graph, const Collapse& collapse, const Collapse
   for (const NodeId id : item.nodes) {
     const Node& node = graph.node(id);
     ++ops[node.op().name];
-    ++devices[node.device()];
+    ++devices[DeviceOf(node, options)];
     inputs.Add(node);
   }
   inputs.End();
@@ -217,8 +223,9 @@ void WriteItem(const Definition& graph, const Collapse& collapse, const Collapse
   (*def.mutable_attr())["ops"].set_s(OpsText(ops));
 }
 
-Status WriteKept(const Definition& graph, const Collapse& collapse, const Node& node, size_t most_bytes,
+Status WriteKept(const Definition& graph, const CollapseOptions& options, const Collapse& collapse, const Node& node,
                  tf::NodeDef& def) {
+  const size_t most_bytes = options.most_attr_bytes;
   const PutAside large = [&](const Node&, std::string_view, const Tensor& tensor) -> Result<bool> {
     return tensor.bytes() > most_bytes;
   };
@@ -229,6 +236,7 @@ Status WriteKept(const Definition& graph, const Collapse& collapse, const Node& 
     const auto found = attrs.find(attr.name);
     if (found != attrs.end() && found->second.ByteSizeLong() > most_bytes) attrs.erase(found);
   }
+  def.set_device(std::string(DeviceOf(node, options)));
   def.clear_input();
   Inputs inputs(graph, collapse, def);
   inputs.Add(node);
@@ -259,10 +267,10 @@ Result<std::string> ExportCollapsed(const Definition& graph, const CollapseOptio
   for (NodeId id = 0; id < graph.num_nodes(); ++id) {
     if (!collapse.Kept(id)) continue;
     const Node& node = graph.node(id);
-    const Status written = WriteKept(graph, collapse, node, options.most_attr_bytes, *def->add_node());
+    const Status written = WriteKept(graph, options, collapse, node, *def->add_node());
     if (!written.ok()) return written.WithNode(node.name(), node.origin());
   }
-  for (const Collapse::Item& item : collapse.items()) WriteItem(graph, collapse, item, *def->add_node());
+  for (const Collapse::Item& item : collapse.items()) WriteItem(graph, options, collapse, item, *def->add_node());
   def->mutable_versions()->set_producer(graph.versions().producer);
   if (!graph.functions().empty()) WEIR_TRY(WriteFunctions(graph, options.most_nodes, *def->mutable_library()));
   return proto::Serialize(*def, "GraphDef");

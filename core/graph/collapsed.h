@@ -4,6 +4,8 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
+#include <unordered_map>
 
 #include "core/base/status.h"
 #include "core/graph/definition.h"
@@ -11,8 +13,9 @@
 namespace weir::graph {
 
 struct CollapseOptions {
-  size_t most_nodes = 20'000;      // at least 1
-  size_t most_attr_bytes = 1'024;  // attributes of nodes with more are left out
+  size_t most_nodes = 20'000;                                           // at least 1
+  size_t most_attr_bytes = 1'024;                                       // attributes of nodes with more are left out
+  std::unordered_map<std::string_view, std::string_view> devices = {};  // by node; they win over requested ones
 };
 
 /// A GraphDef with at most `most_nodes` nodes and the edges between them. It is for display: it cannot be imported.

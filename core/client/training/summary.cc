@@ -1,5 +1,6 @@
 #include "core/client/training/summary.h"
 
+#include <algorithm>
 #include <cctype>
 #include <utility>
 
@@ -153,6 +154,26 @@ Status FileWriter::AddGraph(Graph& graph, int64_t step) {
   WEIR_TRY(writer_->AddGraph(graph_def, step));
   WEIR_ASSIGN(const std::string meta_graph, ExportMetaGraph(graph));
   return writer_->AddMetaGraph(meta_graph, step);
+}
+
+Status FileWriter::AddPlacedGraph(Graph& graph, const session::Placement& placement, int64_t step) {
+  WEIR_TRY(status_);
+  const graph::Definition& nodes = Internals(graph).definition;
+  graph::CollapseOptions options;
+  options.most_nodes = static_cast<size_t>(options_.most_graph_nodes > 0 ? options_.most_graph_nodes
+                                                                         : std::max<int64_t>(nodes.num_nodes(), 1));
+  for (const session::PlacedNode& node : placement) options.devices.emplace(node.node, node.device);
+  WEIR_ASSIGN(const std::string graph_def, graph::ExportCollapsed(nodes, options));
+  return writer_->AddGraph(graph_def, step);
+}
+
+Status FileWriter::AddRunMetadata(std::string_view run_metadata, const std::string& tag, int64_t step) {
+  WEIR_TRY(status_);
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (!tags_.insert(tag).second) return InvalidArgument("The provided tag was already used for this event type");
+  }
+  return writer_->AddRunMetadata(run_metadata, tag, step);
 }
 
 Status FileWriter::Flush() { return writer_ ? writer_->Flush() : status_; }

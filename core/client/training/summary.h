@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,6 +13,7 @@
 #include "core/base/status.h"
 #include "core/client/graph/graph.h"
 #include "core/client/ops/operand.h"
+#include "core/session/reports.h"
 #include "core/tensor/tensor.h"
 
 namespace weir::io {
@@ -63,6 +66,13 @@ class FileWriter {
   /// A summary with one number under a tag, which no op made.
   Status AddScalar(std::string_view tag, double value, int64_t step = 0);
   Status AddGraph(Graph& graph, int64_t step = 0);
+  /// The graph for display, with the devices that a session chose (Session::Placement), so that TensorBoard colours it
+  /// by them. Nodes that were not placed keep the device that they ask for. Attributes above 1 KiB are left out, and
+  /// scopes of a graph with more than `most_graph_nodes` nodes are single nodes. TensorBoard shows the last graph.
+  Status AddPlacedGraph(Graph& graph, const session::Placement& placement, int64_t step = 0);
+  /// `run_metadata`: bytes of Session::RunMetadata; TensorBoard shows its times and memory by node under `tag`.
+  /// InvalidArgument for a tag that this writer has used.
+  Status AddRunMetadata(std::string_view run_metadata, const std::string& tag, int64_t step = 0);
   /// That a session starts or stops. A start at a step makes TensorBoard discard later data of earlier files.
   enum class SessionEvent { kStart = 1, kStop = 2, kCheckpoint = 3 };
   Status AddSessionLog(SessionEvent event, int64_t step = 0, const std::string& checkpoint_path = {});
@@ -78,6 +88,8 @@ class FileWriter {
   const FileWriterOptions options_;
   Status status_;
   bool closed_ = false;
+  std::mutex mutex_;            // protects tags_
+  std::set<std::string> tags_;  // of run metadata
   std::unique_ptr<io::EventWriter> writer_;
 };
 

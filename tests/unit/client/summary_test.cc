@@ -9,6 +9,7 @@
 
 #include "core/io/event_file.h"
 #include "core/io/summary.h"
+#include "core/session/run_metadata.h"
 #include "core/session/runtime.h"
 #include "tests/unit/client/fresh.h"
 #include "weir/proto/graph.pb.h"
@@ -96,6 +97,57 @@ TEST(Summary, F347_a_large_graph_is_written_with_its_scopes_closed) {
     EXPECT_TRUE(Succeeds(ImportMetaGraph(events[2].meta_graph_def, meta)));
     EXPECT_TRUE(Succeeds(meta.OperationByName("layer_2/Neg_9"))) << "it is whole there";
   }
+}
+
+TEST(Summary, F347_a_placed_graph_has_the_devices_of_the_session) {
+  Fresh f;
+  const Output x = Placeholder(DType::kFloat, {2}, "x");
+  NameScope scope("layer");
+  const Output y = Negative(Exp(x));
+  Negative(x, "unused");
+  Session session(f.graph);
+  ASSERT_TRUE(Succeeds(session.Run(y, {{x, {1, 2}}})));
+  const session::Placement placement = session.Placement();
+  ASSERT_FALSE(placement.empty());
+  for (const int64_t most : {0, 2}) {
+    const TemporaryFolder dir;
+    summary::FileWriter writer(dir.path, nullptr, {.most_graph_nodes = most});
+    ASSERT_TRUE(Succeeds(writer.AddPlacedGraph(f.graph, placement, 3)));
+    ASSERT_TRUE(Succeeds(writer.Close()));
+    const std::vector<io::Event> events = EventsOf(writer.path());
+    ASSERT_EQ(events.size(), 2u) << "the version and the graph";
+    EXPECT_EQ(events[1].step, 3);
+    tf::GraphDef def;
+    ASSERT_TRUE(def.ParseFromString(events[1].graph_def));
+    EXPECT_EQ(def.node_size(), most == 0 ? 4 : 2);
+    for (const tf::NodeDef& node : def.node()) {
+      const bool placed = node.name() == "layer/Exp" || node.name() == "layer/collapsed";
+      EXPECT_TRUE(!placed || node.device() == "/job:localhost/replica:0/task:0/device:CPU:0") << node.device();
+      EXPECT_TRUE(node.name() != "layer/unused" || node.device().empty()) << "the session did not place it";
+    }
+  }
+}
+
+TEST(Summary, F347_run_metadata_has_a_tag_of_its_own) {
+  Fresh f;
+  const Output y = Negative(Constant(1.0f), "y");
+  Session session(f.graph);
+  session::RunReport report;
+  ASSERT_TRUE(Succeeds(session.Run(y, {}, {.trace = true}, &report)));
+  const Result<std::string> metadata = session.RunMetadata(report);
+  ASSERT_TRUE(Succeeds(metadata));
+  const TemporaryFolder dir;
+  summary::FileWriter writer(dir.path);
+  ASSERT_TRUE(Succeeds(writer.AddRunMetadata(*metadata, "step 1", 1)));
+  EXPECT_EQ(writer.AddRunMetadata(*metadata, "step 1", 2).message(),
+            "The provided tag was already used for this event type");
+  ASSERT_TRUE(Succeeds(writer.Close()));
+  const std::vector<io::Event> events = EventsOf(writer.path());
+  ASSERT_EQ(events.size(), 2u);
+  EXPECT_EQ(events[1].run_metadata_tag, "step 1");
+  session::RunReport read;
+  ASSERT_TRUE(Succeeds(session::ReadRunMetadata(events[1].run_metadata, read)));
+  EXPECT_FALSE(read.trace.spans.empty());
 }
 
 TEST(Summary, F217_tags_are_names_with_their_scopes) {
