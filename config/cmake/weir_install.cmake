@@ -1,6 +1,7 @@
 # weir::weir, the shared library for external users, and the install components:
 #   component sdk      include/weir/sdk  lib/cmake/weir  share/weir/sdk; needs no build
 #   component runtime  bin/weir  lib/libweir.so.X.Y  lib/weir/{weir_probe,plugins/*.so}
+#                      lib/weir/<plugin>/*.so, parts that plugins load late
 #                      include/weir/{weir.h,extra.h,raw_ops.h,core}
 # The target `shipped` builds the component runtime. The package also works from the build folder.
 include(CMakePackageConfigHelpers)
