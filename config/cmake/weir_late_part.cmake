@@ -15,7 +15,7 @@ function(weir_add_late_part plugin name)
   set(map "${PROJECT_SOURCE_DIR}/config/cmake/weir_late_part.map")
   set_target_properties(${target} PROPERTIES LINK_DEPENDS "${map}")
   target_link_options(${target} PRIVATE "LINKER:--version-script=${map}" "LINKER:-z,now" "LINKER:-z,relro"
-    "LINKER:-z,noexecstack")
+    "LINKER:-z,noexecstack" $<$<BOOL:${WEIR_HAVE_PACKED_RELOCATIONS}>:LINKER:-z,pack-relative-relocs>)
   if(WEIR_SANITIZER STREQUAL none)
     target_link_options(${target} PRIVATE "LINKER:-z,defs")
   endif()
