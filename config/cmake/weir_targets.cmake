@@ -81,6 +81,8 @@ function(weir_protobuf out_var root)
     foreach(header IN ITEMS extension_set.h generated_message_reflection.h map_field.h reflection_ops.h wire_format.h)
       string(APPEND text "#include <google/protobuf/${header}>\n")
     endforeach()
+    # Descriptors are registered by their first use.
+    string(APPEND text "#include \"core/proto/descriptors.h\"\n#define AddDescriptorsRunner LateDescriptors\n")
     math(EXPR first "${group} * ${half}")
     list(SUBLIST sources ${first} ${half} members)
     foreach(source IN LISTS members)
