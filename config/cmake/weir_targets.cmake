@@ -176,6 +176,8 @@ function(weir_executable)
   target_include_directories(${arg_NAME} PRIVATE "${PROJECT_SOURCE_DIR}")
   weir_link_folders(${arg_NAME} PRIVATE ${arg_DEPS})
   target_link_libraries(${arg_NAME} PRIVATE ${arg_LIBS})
+  target_link_options(${arg_NAME} PRIVATE
+    $<$<BOOL:${WEIR_HAVE_PACKED_RELOCATIONS}>:LINKER:-z,pack-relative-relocs>)  # sdk/cmake/WeirAddPlugin.cmake
 endfunction()
 
 # weir_test(NAME graph_test SRCS a_test.cc DEPS graph LABELS unit [LIBS GTest::gmock] [DATA files] [TIMEOUT 60]): a
