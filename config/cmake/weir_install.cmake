@@ -1,6 +1,7 @@
 # weir::weir, the shared library for external users, and the install components:
 #   component sdk      include/weir/sdk  lib/cmake/weir  share/weir/sdk; needs no build
 #   component runtime  bin/weir  lib/libweir.so.X.Y  lib/weir/{weir_probe,plugins/*.so}
+#                      lib/weir/<plugin>/*.so, parts that plugins load late
 #                      include/weir/{weir.h,extra.h,raw_ops.h,core}
 # The target `shipped` builds the component runtime. The package also works from the build folder.
 include(CMakePackageConfigHelpers)
@@ -12,7 +13,8 @@ if(WEIR_SHARED)
   set_target_properties(weir_shared PROPERTIES LINKER_LANGUAGE CXX OUTPUT_NAME weir EXPORT_NAME weir
     LINK_DEPENDS "${map}" VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
   target_compile_features(weir_shared INTERFACE cxx_std_20)
-  target_link_options(weir_shared PRIVATE "LINKER:--version-script=${map}" "LINKER:-z,relro" "LINKER:-z,now")
+  target_link_options(weir_shared PRIVATE "LINKER:--version-script=${map}" "LINKER:-z,relro" "LINKER:-z,now"
+    $<$<BOOL:${WEIR_HAVE_PACKED_RELOCATIONS}>:LINKER:-z,pack-relative-relocs>)
   target_include_directories(weir_shared INTERFACE
     "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR};${PROJECT_BINARY_DIR}/include>"
     "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR};${CMAKE_INSTALL_INCLUDEDIR}/weir>")

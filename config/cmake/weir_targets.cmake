@@ -81,6 +81,8 @@ function(weir_protobuf out_var root)
     foreach(header IN ITEMS extension_set.h generated_message_reflection.h map_field.h reflection_ops.h wire_format.h)
       string(APPEND text "#include <google/protobuf/${header}>\n")
     endforeach()
+    # Descriptors are registered by their first use.
+    string(APPEND text "#include \"core/proto/descriptors.h\"\n#define AddDescriptorsRunner LateDescriptors\n")
     math(EXPR first "${group} * ${half}")
     list(SUBLIST sources ${first} ${half} members)
     foreach(source IN LISTS members)
@@ -174,6 +176,8 @@ function(weir_executable)
   target_include_directories(${arg_NAME} PRIVATE "${PROJECT_SOURCE_DIR}")
   weir_link_folders(${arg_NAME} PRIVATE ${arg_DEPS})
   target_link_libraries(${arg_NAME} PRIVATE ${arg_LIBS})
+  target_link_options(${arg_NAME} PRIVATE
+    $<$<BOOL:${WEIR_HAVE_PACKED_RELOCATIONS}>:LINKER:-z,pack-relative-relocs>)  # sdk/cmake/WeirAddPlugin.cmake
 endfunction()
 
 # weir_test(NAME graph_test SRCS a_test.cc DEPS graph LABELS unit [LIBS GTest::gmock] [DATA files] [TIMEOUT 60]): a

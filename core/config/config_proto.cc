@@ -13,6 +13,7 @@
 #include "core/base/nearest.h"
 #include "core/config/schema.h"
 #include "core/config/toml.h"
+#include "core/proto/descriptors.h"
 #include "core/proto/parse.h"
 #include "weir/proto/session_config.pb.h"
 
@@ -182,6 +183,7 @@ Status ReadConfigProto(std::string_view bytes, const Origin& origin, Settings& s
     return InvalidArgument("{}: a {} of {} bytes, at most {} are allowed", origin.ToString(), kWhat, bytes.size(),
                            kMaxFileBytes);
   }
+  proto::NeedDescriptors();
   tf::ConfigProto message;
   WEIR_TRY(WithHint(proto::ParseEither(bytes, kWhat, message).Prepend(origin.ToString() + ": ")));
   ProtoReader reader(origin, settings, notes);

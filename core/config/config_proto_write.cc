@@ -7,6 +7,7 @@
 #include "core/config/config_proto.h"
 #include "core/config/document.h"
 #include "core/config/schema.h"
+#include "core/proto/descriptors.h"
 #include "core/proto/parse.h"
 #include "weir/proto/session_config.pb.h"
 
@@ -83,6 +84,7 @@ class ProtoWriter {
 }  // namespace
 
 Result<std::string> WriteConfigProto(const Config& config) {
+  proto::NeedDescriptors();
   tf::ConfigProto message;
   for (const Shown& shown : List(config, Show::kSet)) {
     WEIR_ASSIGN(const Path path, ParsePath(shown.key));

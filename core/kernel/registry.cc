@@ -193,6 +193,7 @@ std::vector<RecordFault> KernelRegistry::Faults() const {
 }
 
 void KernelRegistry::AddHostKernel(std::string op, BuiltinKernel kernel) {
+  if (by_op_.empty()) by_op_.reserve(1024);  // the ops of the catalogue, which each start registers
   if (FindHost(op) != nullptr) return;
   struct Own {
     std::string op;

@@ -4,11 +4,13 @@
 #include <cmath>
 #include <memory>
 #include <optional>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "core/graph/rewriter.h"
 #include "core/op/op_names.h"
+#include "core/optimize/folded_filters.h"
 #include "core/optimize/passes_internal.h"
 #include "core/optimize/roles_internal.h"
 #include "core/tensor/number.h"
@@ -214,27 +216,41 @@ class Finder {
   IndexedVector<NodeId, char> others_used_;  // outputs but the first
 };
 
-/// `values[i]` as elements of that type; not valid if one is not finite there.
-Tensor Rounded(DType dtype, const Shape& shape, const std::vector<double>& values) {
-  if (dtype == DType::kDouble) return Tensor::Of<double>(shape, values);
-  std::vector<float> rounded;
-  for (const double value : values) {
-    rounded.push_back(static_cast<float>(value));
-    if (!std::isfinite(rounded.back())) return Tensor();
+/// A tensor of value(i), rounded to T; not valid if there is no value, or a float is not finite.
+template <class T, class Value>
+Tensor TensorOf(const Shape& shape, const Value& value) {
+  Result<Tensor> tensor = Tensor::Make(std::is_same_v<T, double> ? DType::kDouble : DType::kFloat, shape);
+  if (!tensor.ok()) return Tensor();
+  size_t i = 0;
+  for (T& element : tensor->mutable_as<T>()) {
+    const std::optional<double> exact = value(i++);
+    if (!exact) return Tensor();
+    element = static_cast<T>(*exact);
+    if (std::is_same_v<T, float> && !std::isfinite(element)) return Tensor();
   }
-  return Tensor::Of<float>(shape, rounded);
+  return std::move(*tensor);
+}
+template <class Value>
+Tensor TensorOf(DType dtype, const Shape& shape, const Value& value) {
+  return dtype == DType::kDouble ? TensorOf<double>(shape, value) : TensorOf<float>(shape, value);
 }
 
 /// The filter with each output channel multiplied by its factor. Channels are the innermost elements of filters of all
 /// convolutions.
 Tensor Scaled(const Tensor& filter, const std::vector<double>& scale) {
-  std::vector<double> values;
-  for (int64_t i = 0; i < filter.elements(); ++i) {
-    const double element = ElementAsDouble(filter, i), made = element * scale[static_cast<size_t>(i) % scale.size()];
-    if (!std::isfinite(made) && std::isfinite(element)) return Tensor();
-    values.push_back(made);
-  }
-  return Rounded(filter.dtype(), filter.shape(), values);
+  return TensorOf(filter.dtype(), filter.shape(), [&](size_t i) -> std::optional<double> {
+    const double element = ElementAsDouble(filter, static_cast<int64_t>(i)), made = element * scale[i % scale.size()];
+    if (!std::isfinite(made) && std::isfinite(element)) return std::nullopt;
+    return made;
+  });
+}
+
+/// The same, shared with other steps of the session.
+Tensor SharedScaled(const Tensor& filter, const std::vector<double>& scale, FoldedFilters* shared) {
+  if (shared == nullptr) return Scaled(filter, scale);
+  if (Tensor known = shared->Find(filter, scale); known.valid()) return known;
+  const Tensor made = Scaled(filter, scale);
+  return made.valid() ? shared->Keep(filter, scale, made) : made;
 }
 
 /// Constants that a pass adds: nodes before all others, whose ids are set by Insert. Until then they have ids from the
@@ -337,8 +353,10 @@ Status FoldIntoFilters(const PassContext& context, StepGraph& step) {
     StepNode& convolution = step.nodes[chain.convolution];
     const Tensor& filter = *step.ValueOf(convolution.inputs[1]);
     const auto channels = static_cast<int64_t>(chain.affine.scale.size());
-    const Tensor scaled = chain.affine.scales ? Scaled(filter, chain.affine.scale) : filter;
-    const Tensor bias = Rounded(filter.dtype(), Shape::Of({channels}), chain.affine.shift);
+    const Tensor scaled =
+        chain.affine.scales ? SharedScaled(filter, chain.affine.scale, context.options.folded_filters) : filter;
+    const Tensor bias = TensorOf(filter.dtype(), Shape::Of({channels}),
+                                 [&](size_t c) { return std::optional<double>(chain.affine.shift[c]); });
     if (!scaled.valid() || !bias.valid()) continue;
     const std::string name(step.node(chain.root).name());
     WEIR_ASSIGN(const Endpoint bias_at, constants.Add(name + "/bias", bias));

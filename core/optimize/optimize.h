@@ -19,11 +19,15 @@ class Evaluator {
   virtual Result<std::vector<Tensor>> Evaluate(const graph::Node& node, const std::vector<Tensor>& inputs) = 0;
 };
 
+class FoldedFilters;
+
 struct OptimizeOptions {
   bool constant_folding = true;
   bool common_subexpressions = true;
   /// Constant factors behind a convolution go into its filter; needs constant_folding.
   bool fold_into_filters = true;
+  /// Steps that share it share the filters that are made; may be null.
+  FoldedFilters* folded_filters = nullptr;
   /// Results larger than this and larger than their operands are not folded.
   uint64_t max_folded_bytes = 10u << 20;
   /// All runs must give the same bits.

@@ -31,6 +31,8 @@ class ElfMemory {
   /// from the file. Mapped: the zero-filled rest is allowed too.
   bool Backed(uint64_t address, uint64_t bytes, uint32_t flags = PF_R) const;
   bool Mapped(uint64_t address, uint64_t bytes, uint32_t flags = PF_R) const;
+  /// The addresses of the segment with all these flags that has `address`; empty if there is none.
+  std::pair<uint64_t, uint64_t> SegmentOf(uint64_t address, uint32_t flags) const;
   /// One past the last byte.
   uint64_t end() const { return end_; }
   /// File offset of the byte at `address`, which must be backed.

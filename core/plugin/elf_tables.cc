@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <bit>
 #include <map>
+#include <utility>
 
 #include "core/plugin/elf_memory_internal.h"
 
@@ -267,10 +268,19 @@ class TableCheck {
     return {};
   }
 
+  // True if a segment with these flags has all the bytes. Relocations have few segments: the last one comes first.
+  bool MayChange(uint64_t at, uint64_t bytes, uint32_t flags) {
+    const auto fits = [&] { return at >= changed_.first && at < changed_.second && bytes <= changed_.second - at; };
+    if (flags == changed_flags_ && fits()) return true;
+    changed_ = memory_.SegmentOf(at, flags);
+    changed_flags_ = flags;
+    return fits();
+  }
+
   Status CheckRelocation(const Elf64_Rela& relocation) {
     const uint64_t at = relocation.r_offset, symbol = ELF64_R_SYM(relocation.r_info);
     const uint32_t type = ELF64_R_TYPE(relocation.r_info);
-    if (type != 0 && !memory_.Mapped(at, type == kTlsDescriptor ? 16 : 8, relocated_)) {
+    if (type != 0 && !MayChange(at, type == kTlsDescriptor ? 16 : 8, relocated_)) {
       return Damaged("a relocation at {:#x}, which is not writable", at);
     }
     if (symbol >= symbols_.size() && symbol != 0)
@@ -304,7 +314,7 @@ class TableCheck {
       for (int bit = 0; bit < (address ? 1 : 63); ++bit) {
         if (!address && (word >> (bit + 1) & 1) == 0) continue;
         const uint64_t at = next + 8 * static_cast<uint64_t>(bit);
-        if (!memory_.Mapped(at, 8, PF_R | PF_W)) return Damaged("a relocation at {:#x}, which is not writable", at);
+        if (!MayChange(at, 8, PF_R | PF_W)) return Damaged("a relocation at {:#x}, which is not writable", at);
         if (const auto call = called_.find(at); call != called_.end()) WEIR_TRY(Called(at, call->second));
       }
       next += address ? 8 : 63 * 8;
@@ -328,6 +338,8 @@ class TableCheck {
   // Required flags of memory that relocations change. Cached, because a tag lookup per relocation is too slow.
   const uint32_t relocated_ =
       tags_.has(DT_TEXTREL) || (tags_[DT_FLAGS] & DF_TEXTREL) != 0 ? PF_R : uint32_t{PF_R | PF_W};
+  std::pair<uint64_t, uint64_t> changed_;  // the addresses of MayChange's last segment
+  uint32_t changed_flags_ = 0;
   std::vector<char> strings_;
   std::vector<Elf64_Sym> symbols_;
   std::map<uint64_t, uint64_t> called_;  // addresses of functions to call, by location; not yet relocated

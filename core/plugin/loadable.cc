@@ -144,6 +144,12 @@ bool ElfMemory::Mapped(uint64_t address, uint64_t bytes, uint32_t flags) const {
   return load != nullptr && (load->p_flags & flags) == flags && Contains(*load, load->p_memsz, address, bytes);
 }
 
+std::pair<uint64_t, uint64_t> ElfMemory::SegmentOf(uint64_t address, uint32_t flags) const {
+  const Elf64_Phdr* load = Find(address);
+  if (load == nullptr || (load->p_flags & flags) != flags) return {};
+  return {load->p_vaddr, load->p_vaddr + load->p_memsz};
+}
+
 uint64_t ElfMemory::OffsetOf(uint64_t address) const {
   const Elf64_Phdr* load = Find(address);
   return load->p_offset + (address - load->p_vaddr);

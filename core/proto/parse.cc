@@ -11,6 +11,7 @@
 #include <limits>
 
 #include "core/base/errors.h"
+#include "core/proto/descriptors.h"
 
 namespace weir::proto {
 namespace {
@@ -49,6 +50,7 @@ Status ParseBinary(std::string_view bytes, std::string_view what, Message& messa
 
 Status ParseText(std::string_view text, std::string_view what, Message& message) {
   WEIR_TRY(CheckSize(text, what));
+  NeedDescriptors();
   google::protobuf::LogSilencer silence;
   FirstError error;
   google::protobuf::TextFormat::Parser parser;
@@ -92,6 +94,7 @@ Result<std::string> Serialize(const Message& message, std::string_view what) {
 }
 
 std::string Print(const Message& message) {
+  NeedDescriptors();
   std::string text;
   google::protobuf::TextFormat::Printer printer;
   if (!printer.PrintToString(message, &text)) text.clear();

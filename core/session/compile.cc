@@ -22,6 +22,7 @@ Result<graph::StepGraph> OptimizeStep(const CompileContext& context, const graph
   options.constant_folding = context.options.constant_folding;
   options.common_subexpressions = context.options.common_subexpressions;
   options.fold_into_filters = context.options.fusion;
+  options.folded_filters = context.folded_filters;
   options.max_folded_bytes = context.options.max_folded_bytes;
   options.deterministic = context.options.deterministic;
   options.passes.watch = context.watch;

@@ -23,6 +23,10 @@
 #include "core/session/runtime.h"
 #include "core/session/session.h"
 
+namespace weir::optimize {
+class FoldedFilters;
+}
+
 namespace weir::session {
 
 /// Devices of nodes with state that the session has already placed; these nodes do not move.
@@ -45,6 +49,7 @@ struct CompileContext {
   const lower::Lowering* lowering = nullptr;                   // that produced the graph
   PassWatch watch = {};                                        // of the passes of all stages; may be empty
   std::shared_ptr<const kernel::MeasuredCosts> measured = {};  // for placement; may be null
+  optimize::FoldedFilters* folded_filters = nullptr;           // shared by all steps of the session; may be null
 };
 
 /// The result of the master's half.

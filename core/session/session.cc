@@ -10,6 +10,7 @@
 #include <unordered_map>
 
 #include "core/base/errors.h"
+#include "core/optimize/folded_filters.h"
 #include "core/optimize/optimize.h"
 #include "core/place/place.h"
 #include "core/place/requests.h"
@@ -389,7 +390,7 @@ class Session::Impl final : public device::MemoryKeeper {
     const std::lock_guard<std::mutex> lock(measured_mutex_);
     return {
         *runtime_,      options,    *resources_, *node_resources_, inter_op_, MaxTiles(intra_op_), calibration_.get(),
-        &state_places_, &lowering_, {},          measured_};
+        &state_places_, &lowering_, {},          measured_, &folded_filters_};
   }
 
   Result<graph::StepRequest> RequestFor(const ResolvedNames& names, std::span<const Tensor> feeds) const {
@@ -453,6 +454,7 @@ class Session::Impl final : public device::MemoryKeeper {
   std::shared_ptr<runtime::ResourceScope> resources_;
   std::shared_ptr<runtime::NodeResources> node_resources_;  // must outlive the plans, whose kernels refer to it
   StatePlaces state_places_;
+  optimize::FoldedFilters folded_filters_;
   const std::unique_ptr<PlacementLog> log_;
   std::mutex new_nodes_mutex_;  // protects the two below
   graph::NodeId nodes_seen_ = 0;

@@ -1,11 +1,9 @@
 #include "plugins/compiler_llvm/link.h"
 
-#include <dlfcn.h>
-
 #include <cstring>
-#include <mutex>
 
 #include "plugins/compiler_llvm/build.h"
+#include "sdk/cpp/late_part.h"
 
 namespace weir::compiler_llvm {
 namespace {
@@ -15,26 +13,13 @@ struct Loaded {
   std::string why;
 };
 
-/// ".../lib/weir/plugins/compiler_llvm.so" -> ".../lib/weir/compiler_llvm/backend.so"; empty if that is not known.
-std::string BackendPath() {
-  Dl_info info{};
-  if (dladdr(reinterpret_cast<const void*>(&LoadBackend), &info) == 0 || info.dli_fname == nullptr) return "";
-  const std::string file = info.dli_fname;
-  const size_t name = file.rfind('/');
-  if (name == std::string::npos) return "";
-  return file.substr(0, name) + "/../compiler_llvm/backend.so";
-}
-
 Loaded Load() {
-  const std::string path = BackendPath();
-  if (path.empty()) return {nullptr, "the folder of the plugin compiler_llvm is not known"};
-  // Local: other parts of the process may use another LLVM.
-  void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) return {nullptr, dlerror()};
-  const auto entry = reinterpret_cast<BackendFn>(dlsym(library, WEIR_LLVM_BACKEND_SYMBOL));
-  const Backend* backend = entry == nullptr ? nullptr : entry();
-  if (backend == nullptr || std::strcmp(backend->build, kBuild) != 0) {
-    return {nullptr, path + " is not of this build: wanted " + kBuild};
+  const sdk::LatePart part = sdk::LoadLatePart(reinterpret_cast<const void*>(&LoadBackend),
+                                               "compiler_llvm/backend.so", WEIR_LLVM_BACKEND_SYMBOL);
+  if (part.symbol == nullptr) return {nullptr, part.why};
+  const Backend* const backend = reinterpret_cast<BackendFn>(part.symbol)();
+  if (std::strcmp(backend->build, kBuild) != 0) {
+    return {nullptr, std::string("compiler_llvm/backend.so is not of this build: wanted ") + kBuild};
   }
   return {backend, ""};
 }

@@ -2,13 +2,12 @@
 // server or client is made: processes without one do not load gRPC.
 #include "sdk/cpp/plugin.h"
 
-#include <dlfcn.h>
-
 #include <string>
 #include <string_view>
 
 #include "plugins/grpc/backend/backend.h"
 #include "sdk/abi/frontdoor.h"
+#include "sdk/cpp/late_part.h"
 
 namespace weir_grpc {
 namespace {
@@ -18,25 +17,12 @@ struct Loaded {
   std::string why;
 };
 
-/// ".../lib/weir/plugins/grpc.so" -> ".../lib/weir/grpc/backend.so"; empty if that is not known.
-std::string BackendPath() {
-  Dl_info info{};
-  if (dladdr(reinterpret_cast<const void*>(&BackendPath), &info) == 0 || info.dli_fname == nullptr) return "";
-  const std::string file = info.dli_fname;
-  const size_t name = file.rfind('/');
-  if (name == std::string::npos) return "";
-  return file.substr(0, name) + "/../grpc/backend.so";
-}
-
 Loaded Load() {
-  const std::string path = BackendPath();
-  if (path.empty()) return {nullptr, "the folder of the plugin grpc is not known"};
-  // Local: other parts of the process may use another gRPC.
-  void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-  if (library == nullptr) return {nullptr, dlerror()};
-  const auto entry = reinterpret_cast<BackendFn>(dlsym(library, WEIR_GRPC_BACKEND_SYMBOL));
-  const weir_front_door_api* const api = entry == nullptr ? nullptr : entry(weir::sdk::HostTable());
-  if (api == nullptr || api->struct_size != sizeof *api) return {nullptr, path + " is not of this build"};
+  const weir::sdk::LatePart part = weir::sdk::LoadLatePart(reinterpret_cast<const void*>(&Load), "grpc/backend.so",
+                                                           WEIR_GRPC_BACKEND_SYMBOL);
+  if (part.symbol == nullptr) return {nullptr, part.why};
+  const weir_front_door_api* const api = reinterpret_cast<BackendFn>(part.symbol)(weir::sdk::HostTable());
+  if (api == nullptr || api->struct_size != sizeof *api) return {nullptr, "grpc/backend.so is not of this build"};
   return {api, ""};
 }
 

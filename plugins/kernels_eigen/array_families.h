@@ -9,24 +9,24 @@
 
 namespace weir::kernels_eigen {
 
-void AddCholesky(sdk::KernelTable& k);
-void AddCounting(sdk::KernelTable& k);
-void AddEinsum(sdk::KernelTable& k);
-void AddIncomplete(sdk::KernelTable& k);
-void AddInplace(sdk::KernelTable& k);
-void AddLeastSquares(sdk::KernelTable& k);
-void AddLu(sdk::KernelTable& k);
-void AddMatrixDiag(sdk::KernelTable& k);
-void AddMatrixFunctions(sdk::KernelTable& k);
-void AddMixedMatMul(sdk::KernelTable& k);
-void AddOrder(sdk::KernelTable& k);
-void AddQr(sdk::KernelTable& k);
-void AddRoll(sdk::KernelTable& k);
-void AddSelfAdjointEig(sdk::KernelTable& k);
-void AddSvd(sdk::KernelTable& k);
-void AddTensorScatter(sdk::KernelTable& k);
-void AddTriangularSolve(sdk::KernelTable& k);
-void AddUnique(sdk::KernelTable& k);
+[[gnu::cold]] void AddCholesky(sdk::KernelTable& k);
+[[gnu::cold]] void AddCounting(sdk::KernelTable& k);
+[[gnu::cold]] void AddEinsum(sdk::KernelTable& k);
+[[gnu::cold]] void AddIncomplete(sdk::KernelTable& k);
+[[gnu::cold]] void AddInplace(sdk::KernelTable& k);
+[[gnu::cold]] void AddLeastSquares(sdk::KernelTable& k);
+[[gnu::cold]] void AddLu(sdk::KernelTable& k);
+[[gnu::cold]] void AddMatrixDiag(sdk::KernelTable& k);
+[[gnu::cold]] void AddMatrixFunctions(sdk::KernelTable& k);
+[[gnu::cold]] void AddMixedMatMul(sdk::KernelTable& k);
+[[gnu::cold]] void AddOrder(sdk::KernelTable& k);
+[[gnu::cold]] void AddQr(sdk::KernelTable& k);
+[[gnu::cold]] void AddRoll(sdk::KernelTable& k);
+[[gnu::cold]] void AddSelfAdjointEig(sdk::KernelTable& k);
+[[gnu::cold]] void AddSvd(sdk::KernelTable& k);
+[[gnu::cold]] void AddTensorScatter(sdk::KernelTable& k);
+[[gnu::cold]] void AddTriangularSolve(sdk::KernelTable& k);
+[[gnu::cold]] void AddUnique(sdk::KernelTable& k);
 
 using functors::HasNoElements;
 

@@ -6,9 +6,9 @@
 
 namespace weir::kernels_eigen {
 
-void AddQuantize(sdk::KernelTable& k);
-void AddQuantizedMath(sdk::KernelTable& k);
-void AddRoundTrip(sdk::KernelTable& k);
+[[gnu::cold]] void AddQuantize(sdk::KernelTable& k);
+[[gnu::cold]] void AddQuantizedMath(sdk::KernelTable& k);
+[[gnu::cold]] void AddRoundTrip(sdk::KernelTable& k);
 
 }  // namespace weir::kernels_eigen
 

@@ -6,16 +6,16 @@
 
 namespace weir::kernels_eigen {
 
-void AddAudio(sdk::KernelTable& k);
-void AddCategorical(sdk::KernelTable& k);
-void AddCtc(sdk::KernelTable& k);
-void AddCtcBeam(sdk::KernelTable& k);
-void AddRecurrent(sdk::KernelTable& k);
-void AddRecurrentGrad(sdk::KernelTable& k);
-void AddRejection(sdk::KernelTable& k);
-void AddReverseSequence(sdk::KernelTable& k);
-void AddSamplers(sdk::KernelTable& k);
-void AddStatelessRandom(sdk::KernelTable& k);
+[[gnu::cold]] void AddAudio(sdk::KernelTable& k);
+[[gnu::cold]] void AddCategorical(sdk::KernelTable& k);
+[[gnu::cold]] void AddCtc(sdk::KernelTable& k);
+[[gnu::cold]] void AddCtcBeam(sdk::KernelTable& k);
+[[gnu::cold]] void AddRecurrent(sdk::KernelTable& k);
+[[gnu::cold]] void AddRecurrentGrad(sdk::KernelTable& k);
+[[gnu::cold]] void AddRejection(sdk::KernelTable& k);
+[[gnu::cold]] void AddReverseSequence(sdk::KernelTable& k);
+[[gnu::cold]] void AddSamplers(sdk::KernelTable& k);
+[[gnu::cold]] void AddStatelessRandom(sdk::KernelTable& k);
 
 }  // namespace weir::kernels_eigen
 

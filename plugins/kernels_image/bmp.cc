@@ -15,14 +15,6 @@ int64_t NumberAt(std::string_view bytes, size_t at, size_t size) {
 
 }  // namespace
 
-bool FitsLimit(const Pixels& pixels) {
-  int64_t samples = 1;
-  for (const int64_t extent : {pixels.frames, pixels.height, pixels.width, pixels.channels}) {
-    if (extent <= 0 || __builtin_mul_overflow(samples, extent, &samples)) return false;
-  }
-  return samples <= kMostSamples;
-}
-
 FileKind KindOf(std::string_view bytes) {
   if (bytes.starts_with("\xff\xd8\xff")) return FileKind::kJpeg;
   if (bytes.starts_with(std::string_view("\x89PNG\r\n\x1a\n", 8))) return FileKind::kPng;

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "plugins/kernels_image/codecs.h"
 #include "plugins/kernels_image/families.h"
 #include "plugins/kernels_image/image.h"
 #include "sdk/cpp/kernel.h"
@@ -62,6 +63,7 @@ struct Decode {
   bool expand = true;
 
   int32_t Prepare(const sdk::Node& node, const sdk::Error& error) {
+    if (const int32_t code = LoadCodecs(error); code != WEIR_OK) return code;
     dtype = node.DType("dtype", WEIR_UINT8);
     expand = node.Bool("expand_animations", true);
     const int64_t channels = node.Int("channels", 0), ratio = node.Int("ratio", 1);
@@ -237,6 +239,8 @@ struct DecodeAndCrop : Decode<DecodeOp::kJpeg> {
 };
 
 struct JpegShape {
+  static int32_t Prepare(const sdk::Node&, const sdk::Error& error) { return LoadCodecs(error); }
+
   template <class T>
   int32_t Compute(Context& ctx) {
     std::string_view bytes;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "plugins/kernels_image/codecs.h"
 #include "plugins/kernels_image/families.h"
 #include "plugins/kernels_image/image.h"
 #include "sdk/cpp/kernel.h"
@@ -33,6 +34,7 @@ struct EncodePngOp {
   int64_t compression = -1;
 
   int32_t Prepare(const sdk::Node& node, const sdk::Error& error) {
+    if (const int32_t code = LoadCodecs(error); code != WEIR_OK) return code;
     compression = node.Int("compression", -1);
     if (compression >= -1 && compression <= 9) return WEIR_OK;
     return error.InvalidArgument("compression should be in [-1,9], got ", compression);
@@ -71,6 +73,7 @@ struct EncodeJpegOp {
   std::string format, xmp;
 
   int32_t Prepare(const sdk::Node& node, const sdk::Error& error) {
+    if (const int32_t code = LoadCodecs(error); code != WEIR_OK) return code;
     format = node.String("format");
     xmp = node.String("xmp_metadata");
     form.xmp = xmp;
@@ -140,6 +143,7 @@ struct ImageSummary {
   std::vector<uint8_t> bad_colour = {255, 0, 0, 255};
 
   int32_t Prepare(const sdk::Node& node, const sdk::Error& error) {
+    if (const int32_t code = LoadCodecs(error); code != WEIR_OK) return code;
     most = node.Int("max_images", 3);
     weir_attr value{};
     value.struct_size = sizeof value;

@@ -22,7 +22,13 @@ struct Pixels {
 /// TensorFlow's limit of the samples of an image.
 inline constexpr int64_t kMostSamples = int64_t{1} << 29;
 /// False for extents that are not positive or have more than kMostSamples.
-bool FitsLimit(const Pixels& pixels);
+inline bool FitsLimit(const Pixels& pixels) {
+  int64_t samples = 1;
+  for (const int64_t extent : {pixels.frames, pixels.height, pixels.width, pixels.channels}) {
+    if (extent <= 0 || __builtin_mul_overflow(samples, extent, &samples)) return false;
+  }
+  return samples <= kMostSamples;
+}
 
 /// Gives memory for pixels whose extents fit the limit; null ends the decoding.
 using MakePixels = std::function<void*(const Pixels&)>;

@@ -3,7 +3,8 @@
 // of the real environment is read or written.
 #include <cstring>
 
-#include "plugins/kernels_openblas/families.h"
+#include "plugins/kernels_openblas/library.h"
+#include "plugins/kernels_openblas/work_space.h"
 
 extern "C" {
 // OpenBLAS calls the first one from a constructor. Calling both selects the kernels again.
@@ -14,7 +15,7 @@ void gotoblas_dynamic_quit(void);
 namespace weir::kernels_openblas {
 namespace {
 
-// Written by init, before any kernel runs.
+// Written before any kernel runs.
 sdk::Isa highest_isa = sdk::Isa::kAuto;
 
 /// Null, for processors older than AVX2, leaves the choice to OpenBLAS.
@@ -33,15 +34,20 @@ const char* CoreType() {
 }
 
 }  // namespace
-
-int32_t LimitIsa(sdk::Isa highest, weir_error*) {
-  highest_isa = highest;
-  gotoblas_dynamic_quit();
-  gotoblas_dynamic_init();
-  return WEIR_OK;
-}
-
 }  // namespace weir::kernels_openblas
+
+extern "C" __attribute__((visibility("default"))) const weir::kernels_openblas::Library* weir_openblas_1(
+    weir::sdk::Isa highest) {
+  using namespace weir::kernels_openblas;
+  if (highest != weir::sdk::Isa::kAuto) {
+    highest_isa = highest;
+    gotoblas_dynamic_quit();
+    gotoblas_dynamic_init();
+  }
+  static constexpr Library kLibrary = {&cblas_sgemm, &cblas_dgemm, &cblas_cgemm,  &cblas_zgemm,
+                                       &cblas_sgemv, &cblas_dgemv, &HaveWorkSpace};
+  return &kLibrary;
+}
 
 /// Replaces getenv in the archive (linker option --wrap).
 extern "C" char* __wrap_getenv(const char* name) {

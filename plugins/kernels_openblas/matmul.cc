@@ -1,6 +1,4 @@
 // MatMul and the batched products through CBLAS.
-#include <cblas.h>
-
 #include <algorithm>
 #include <complex>
 #include <limits>
@@ -8,7 +6,7 @@
 #include "plugins/functors/biased_product.h"
 #include "plugins/functors/finish_rows.h"
 #include "plugins/kernels_openblas/families.h"
-#include "plugins/kernels_openblas/work_space.h"
+#include "plugins/kernels_openblas/library.h"
 #include "sdk/cpp/cpu.h"
 #include "sdk/cpp/kernel.h"
 #include "sdk/cpp/products.h"
@@ -31,22 +29,22 @@ blasint Int(int64_t n) { return static_cast<blasint>(n); }
   CblasRowMajor, Transposed(p.transpose_a, p.conjugate_a), Transposed(p.transpose_b, p.conjugate_b), Int(rows), \
       Int(p.n), Int(p.k), alpha, a, Int(p.lda()), b, Int(p.ldb()), beta, c, Int(p.n)
 void Gemm(const Product& p, int64_t rows, const float* a, const float* b, float* c, float alpha = 1, float beta = 0) {
-  cblas_sgemm(WEIR_GEMM_ARGUMENTS(alpha, beta));
+  OpenBlas().cblas_sgemm(WEIR_GEMM_ARGUMENTS(alpha, beta));
 }
 void Gemm(const Product& p, int64_t rows, const double* a, const double* b, double* c, double alpha = 1,
           double beta = 0) {
-  cblas_dgemm(WEIR_GEMM_ARGUMENTS(alpha, beta));
+  OpenBlas().cblas_dgemm(WEIR_GEMM_ARGUMENTS(alpha, beta));
 }
 #if !defined(WEIR_KERNEL_DTYPES_SHORT)
 void Gemm(const Product& p, int64_t rows, const std::complex<float>* a, const std::complex<float>* b,
           std::complex<float>* c) {
   const std::complex<float> one(1), zero(0);
-  cblas_cgemm(WEIR_GEMM_ARGUMENTS(&one, &zero));
+  OpenBlas().cblas_cgemm(WEIR_GEMM_ARGUMENTS(&one, &zero));
 }
 void Gemm(const Product& p, int64_t rows, const std::complex<double>* a, const std::complex<double>* b,
           std::complex<double>* c) {
   const std::complex<double> one(1), zero(0);
-  cblas_zgemm(WEIR_GEMM_ARGUMENTS(&one, &zero));
+  OpenBlas().cblas_zgemm(WEIR_GEMM_ARGUMENTS(&one, &zero));
 }
 #endif
 #undef WEIR_GEMM_ARGUMENTS
@@ -54,11 +52,11 @@ void Gemm(const Product& p, int64_t rows, const std::complex<double>* a, const s
 /// y += alpha op(matrix) x for a row-major [rows, columns] matrix.
 void Gemv(CBLAS_TRANSPOSE op, int64_t rows, int64_t columns, float alpha, const float* matrix, const float* x,
           float* y) {
-  cblas_sgemv(CblasRowMajor, op, Int(rows), Int(columns), alpha, matrix, Int(columns), x, 1, 1, y, 1);
+  OpenBlas().cblas_sgemv(CblasRowMajor, op, Int(rows), Int(columns), alpha, matrix, Int(columns), x, 1, 1, y, 1);
 }
 void Gemv(CBLAS_TRANSPOSE op, int64_t rows, int64_t columns, double alpha, const double* matrix, const double* x,
           double* y) {
-  cblas_dgemv(CblasRowMajor, op, Int(rows), Int(columns), alpha, matrix, Int(columns), x, 1, 1, y, 1);
+  OpenBlas().cblas_dgemv(CblasRowMajor, op, Int(rows), Int(columns), alpha, matrix, Int(columns), x, 1, 1, y, 1);
 }
 
 /// c += alpha op(a) op(b) if one operand is a vector; returns false if neither is.
@@ -124,13 +122,14 @@ double ProductNs(const Product& p, double peak, uint32_t dtype) {
   return 1000 + flops / (rates.large * peak) + rates.byte_ns * bytes * (m * k + k * n) + far;
 }
 
+/// Also loads OpenBLAS.
 int32_t CutIntoTiles(sdk::Products& products, sdk::Prep& prep) {
   const Product& p = products.one();
   if (std::max({p.m, p.n, p.k}) > std::numeric_limits<blasint>::max()) {
     return prep.error().Unimplemented("OpenBLAS counts rows and columns in 32 bits");
   }
   products.Tile(prep, kTileFlops);
-  return WEIR_OK;
+  return LoadOpenBlas(prep.error());
 }
 
 template <int32_t (sdk::Products::*kPlan)(const sdk::Prep&)>
@@ -152,7 +151,7 @@ struct MatMul {
   int32_t MultiplyAll(sdk::Env& env, sdk::View<const T> x, sdk::View<const T> y, sdk::View<T> out,
                       Finish&& finish) const {
     if (products.c_size() == 0) return WEIR_OK;
-    if (!HaveWorkSpace())
+    if (!OpenBlas().have_work_space())
       return env.error().Fail(WEIR_RESOURCE_EXHAUSTED, "no address space for OpenBLAS's work space");
     products.ForTiles(env, x.data(), y.data(), out.data(), [&](const T* a, const T* b, T* c, int64_t rows) {
       Multiply(products.one(), rows, a, b, c);
@@ -207,7 +206,7 @@ struct DescentByProduct {
     if (alpha.shape().rank != 0) return env.error().InvalidArgument("alpha is not a scalar: ", alpha.shape());
     const Product& p = products.one();
     if (p.k == 0 || products.c_size() == 0) return WEIR_OK;
-    if (!HaveWorkSpace())
+    if (!OpenBlas().have_work_space())
       return env.error().Fail(WEIR_RESOURCE_EXHAUSTED, "no address space for OpenBLAS's work space");
     const T rate = -alpha[0];
     products.ForTiles(env, x.data(), y.data(), var.data(), [&](const T* a, const T* b, T* c, int64_t rows) {

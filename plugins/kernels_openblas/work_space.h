@@ -4,8 +4,7 @@
 
 namespace weir::kernels_openblas {
 
-/// Allocates the calling thread's work space for the library's next call; it is kept until the thread ends. False if
-/// the system has no memory for it. Takes no lock.
+/// See Library.
 bool HaveWorkSpace();
 
 }  // namespace weir::kernels_openblas

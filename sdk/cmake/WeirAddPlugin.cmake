@@ -13,6 +13,19 @@ find_program(WEIR_NM NAMES "${CMAKE_NM}" nm)
 find_program(WEIR_READELF NAMES "${CMAKE_READELF}" readelf)
 mark_as_advanced(WEIR_NM WEIR_READELF)
 
+# Packed relocations are a few KiB instead of a quarter of a large plugin's MiB, which each start would read. They need
+# glibc 2.36.
+include(CheckCXXSourceCompiles)
+include(CMakePushCheckState)
+cmake_push_check_state()
+set(CMAKE_REQUIRED_LINK_OPTIONS "LINKER:-z,pack-relative-relocs" "LINKER:--fatal-warnings")
+check_cxx_source_compiles("#include <features.h>
+#if !__GLIBC_PREREQ(2, 36)
+#error
+#endif
+int main() {}" WEIR_HAVE_PACKED_RELOCATIONS)
+cmake_pop_check_state()
+
 function(weir_add_plugin name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "INSTALL;NO_CHECK" "OUTPUT_NAME;OUTPUT_DIRECTORY"
     "SOURCES;COMPILE_OPTIONS;LIBS")
@@ -38,7 +51,8 @@ function(weir_add_plugin name)
   target_compile_options(${target} PRIVATE ${arg_COMPILE_OPTIONS})
   target_link_options(${target} PRIVATE
     "LINKER:--version-script=${_weir_plugin_cmake_dir}/plugin_exports.map"
-    "LINKER:-z,now" "LINKER:-z,relro" "LINKER:-z,noexecstack" "LINKER:--enable-new-dtags")
+    "LINKER:-z,now" "LINKER:-z,relro" "LINKER:-z,noexecstack" "LINKER:--enable-new-dtags"
+    $<$<BOOL:${WEIR_HAVE_PACKED_RELOCATIONS}>:LINKER:-z,pack-relative-relocs>)
   set(sanitizer 0)
   if(WEIR_SANITIZER STREQUAL address)
     set(sanitizer 1)

@@ -389,12 +389,18 @@ const Loops* LoopsOf() {
   return &loops;
 }
 
-template <template <class, class> class Of, class F, class... E>
-void AddLoops(Kernel& kernel, Types<E...>, decltype(Variant::prepare) prepare) {
+template <template <class, class> class Of, class F, auto kPrepare, class... E>
+void ExpandLoops(std::vector<Variant>& variants) {
+  (variants.push_back({{Element<E>::kNumber}, LoopsOf<Of, F, typename Element<E>::Type>(), kPrepare, nullptr}), ...);
+}
+
+template <template <class, class> class Of, class F, auto kPrepare, class... E>
+void AddLoops(Kernel& kernel, Types<E...> list) {
   kernel.by_operand = true;
   kernel.Class(WEIR_CLASS_ELEMENTWISE).Flags(WEIR_KERNEL_DETERMINISTIC);
-  (kernel.variants.push_back({{Element<E>::kNumber}, LoopsOf<Of, F, typename Element<E>::Type>(), prepare, nullptr}),
-   ...);
+  kernel.summary.prepared = true;
+  kernel.summary.dtypes[0] = DTypesOf(list);
+  kernel.expand = &ExpandLoops<Of, F, kPrepare, E...>;
 }
 
 }  // namespace weir::sdk::internal
@@ -403,25 +409,22 @@ namespace weir::sdk {
 
 template <class F, class List>
 Kernel& KernelTable::Unary(std::string_view op, List list) {
-  Kernel& kernel = New(op);
-  kernel.attrs.push_back(AttrName(list));
-  internal::AddLoops<internal::UnaryOf, F>(kernel, ListOf(list), &internal::PrepareUnary);
+  Kernel& kernel = New(op, list);
+  internal::AddLoops<internal::UnaryOf, F, &internal::PrepareUnary>(kernel, ListOf(list));
   return kernel;
 }
 
 template <class F, class List>
 Kernel& KernelTable::Binary(std::string_view op, List list) {
-  Kernel& kernel = New(op);
-  kernel.attrs.push_back(AttrName(list));
-  internal::AddLoops<internal::BinaryOf, F>(kernel, ListOf(list), &internal::PrepareBinary);
+  Kernel& kernel = New(op, list);
+  internal::AddLoops<internal::BinaryOf, F, &internal::PrepareBinary>(kernel, ListOf(list));
   return kernel;
 }
 
 template <class F, class List>
 Kernel& KernelTable::Pairwise(std::string_view op, List list) {
-  Kernel& kernel = New(op);
-  kernel.attrs.push_back(AttrName(list));
-  internal::AddLoops<internal::BinaryOf, F>(kernel, ListOf(list), &internal::PreparePair);
+  Kernel& kernel = New(op, list);
+  internal::AddLoops<internal::BinaryOf, F, &internal::PreparePair>(kernel, ListOf(list));
   return kernel;
 }
 

@@ -51,6 +51,7 @@
 #include <array>
 #include <deque>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -58,228 +59,12 @@
 
 #include "sdk/abi/kernel.h"
 #include "sdk/cpp/context.h"
+#include "sdk/cpp/kernel_forms.h"
 #include "sdk/cpp/prepare.h"
-#include "sdk/cpp/signature.h"
 #include "sdk/cpp/types.h"
 #include "sdk/cpp/views.h"
 
 namespace weir::sdk {
-
-class Kernel;
-
-namespace internal {
-
-/// The object behind weir_prepared.state.
-struct State {
-  virtual ~State() = default;
-  std::vector<weir_alias> aliases;
-  uint64_t tiles = 1;
-};
-
-inline bool Concrete(const weir_prep_args& args) {
-  const auto concrete = [](const weir_operand* operand) {
-    const weir_shape& shape = operand->shape;
-    return shape.rank != WEIR_UNKNOWN_RANK &&
-           std::all_of(shape.dims, shape.dims + shape.rank, [](int64_t dim) { return dim >= 0; });
-  };
-  return std::all_of(args.inputs, args.inputs + args.input_count, concrete) &&
-         std::all_of(args.outputs, args.outputs + args.output_count, concrete);
-}
-
-/// One choice of element types, with the functions that prepare it or create its dynamic form.
-struct Variant {
-  std::array<uint32_t, 3> dtypes{};
-  const void* data = nullptr;  // private data of `prepare`
-  int32_t (*prepare)(const Variant& variant, Prep& prep, weir_kernel_fn* fn, std::unique_ptr<State>* state) = nullptr;
-  int32_t (*create)(const Node& node, weir_device* device, const Error& error, void** state) = nullptr;
-};
-
-/// Positions of a node's registers, given the lengths of its lists.
-struct Layout {
-  uint32_t list = 0;      // length of each input list
-  uint32_t out_list = 0;  // length of each output list
-  uint32_t inputs = 0;
-  uint32_t scratch = 0;  // index of the scratch register
-};
-
-/// Compares the node's operands with the parameters and finds their registers. Outputs that are not parameters become
-/// aliases of the variable.
-inline int32_t FindLayout(const ParamList& params, Prep& prep, Layout* layout) {
-  const uint32_t input_lists = params.Count(IsInputList), inputs = params.Count(IsInput) - input_lists;
-  const uint32_t output_lists = params.Count(IsOutputList), outputs = params.Count(IsOutput) - output_lists;
-  bool fits = prep.inputs() >= inputs && prep.outputs() >= outputs;
-  layout->inputs = prep.inputs();
-  layout->scratch = prep.inputs() + prep.outputs();
-  layout->list = fits && input_lists > 0 ? (prep.inputs() - inputs) / input_lists : 0;
-  layout->out_list = fits && output_lists > 0 ? (prep.outputs() - outputs) / output_lists : 0;
-  fits = fits && prep.inputs() == inputs + input_lists * layout->list;
-  const uint32_t named = outputs + output_lists * layout->out_list;
-  fits = fits && (named == prep.outputs() || (named == 0 && (params.Mask(Param::kWrite, Param::kWrite) & 1) != 0));
-  if (!fits) {
-    return prep.error().Fail(WEIR_INTERNAL, "the node has ", prep.inputs(), " inputs and ", prep.outputs(),
-                             " outputs; the kernel takes ", inputs, " inputs and ", input_lists, " lists, and gives ",
-                             outputs, " outputs and ", output_lists, " lists");
-  }
-  uint32_t in = 0, out = 0;
-  for (uint32_t i = 0; i < params.count; ++i) {
-    const Param kind = params.kinds[i];
-    const bool input = IsInput(kind);
-    if (!input && !IsOutput(kind)) continue;
-    const uint32_t n = IsInputList(kind) ? layout->list : IsOutputList(kind) ? layout->out_list : 1;
-    for (uint32_t j = 0; j < n; ++j) {
-      const uint32_t at = input ? in++ : out++;
-      const uint32_t bytes = SizeOf(input ? prep.input(at).dtype : prep.output(at).dtype);
-      if (bytes != 0 && (params.bytes[i] == 0 || params.bytes[i] == bytes)) continue;
-      return prep.error().Fail(WEIR_INTERNAL, input ? "input " : "output ", at, " has elements of ", bytes,
-                               " bytes, the kernel takes ", params.bytes[i]);
-    }
-  }
-  for (uint32_t i = named; i < prep.outputs(); ++i) prep.MustAlias(0, i);
-  return WEIR_OK;
-}
-
-/// One typed form of a kernel: its function and parameters.
-struct RunForm {
-  weir_kernel_fn fn;
-  ParamList params;
-};
-
-/// A kernel of class K bound to a node.
-template <class K>
-struct Bound : State {
-  K kernel;
-  Layout layout;
-};
-
-template <class K>
-int32_t PrepareBound(const Variant& variant, Prep& prep, weir_kernel_fn* fn, std::unique_ptr<State>* state) {
-  const auto& form = *static_cast<const RunForm*>(variant.data);
-  auto bound = std::make_unique<Bound<K>>();
-  if (const int32_t code = FindLayout(form.params, prep, &bound->layout); code != WEIR_OK) return code;
-  if constexpr (requires {
-                  { bound->kernel.Prepare(prep) } -> std::same_as<int32_t>;
-                }) {
-    if (const int32_t code = bound->kernel.Prepare(prep); code != WEIR_OK) return code;
-  } else if constexpr (requires { bound->kernel.Prepare(prep); }) {
-    bound->kernel.Prepare(prep);
-  }
-  const bool scratch = form.params.Count([](Param p) { return p == Param::kScratch; }) != 0;
-  if (scratch && prep.scratch_bytes() == 0) prep.Scratch(64);
-  *fn = form.fn;
-  *state = std::move(bound);
-  return WEIR_OK;
-}
-
-/// Calls K::Run<T...> on registers.
-template <class K, class... T>
-struct Runner {
-  using Sig = typename SignatureOf<decltype(RunOf<K, T...>())>::Type;
-
-  /// Parameter i of type P from its register.
-  template <size_t kIndex, class P>
-  static decltype(auto) Argument(const Layout& layout, const weir_reg* regs, Env& env) {
-    constexpr Param kKind = ParamOf<P>::kKind;
-    if constexpr (kKind == Param::kEnv) {
-      return static_cast<Env&>(env);
-    } else if constexpr (kKind == Param::kScratch) {
-      return P(regs[layout.scratch]);
-    } else if constexpr (IsInput(kKind)) {
-      constexpr uint32_t kLists = Sig::kParams.Count(IsInputList, kIndex);
-      const weir_reg* reg = regs + (Sig::kParams.Count(IsInput, kIndex) - kLists) + kLists * layout.list;
-      if constexpr (IsInputList(kKind)) {
-        return P(reg, layout.list);
-      } else {
-        return P(*reg);
-      }
-    } else {
-      constexpr uint32_t kLists = Sig::kParams.Count(IsOutputList, kIndex);
-      const weir_reg* reg =
-          regs + layout.inputs + (Sig::kParams.Count(IsOutput, kIndex) - kLists) + kLists * layout.out_list;
-      if constexpr (kKind == Param::kOutputList) {
-        return P(reg, layout.out_list);
-      } else {
-        return P(*reg);
-      }
-    }
-  }
-
-  template <class R, bool kConst, class... P, size_t... kIndex>
-  static int32_t Call(Bound<K>& bound, const weir_reg* regs, Env& env, Signature<R, kConst, P...>,
-                      std::index_sequence<kIndex...>) {
-    const auto run = RunOf<K, T...>();
-    const auto call = [&]() -> R {
-      if constexpr (std::is_member_pointer_v<decltype(run)>) {
-        return (bound.kernel.*run)(Argument<kIndex, P>(bound.layout, regs, env)...);
-      } else {
-        return run(Argument<kIndex, P>(bound.layout, regs, env)...);
-      }
-    };
-    if constexpr (std::is_void_v<R>) {
-      call();
-      return WEIR_OK;
-    } else {
-      return call();
-    }
-  }
-
-  static int32_t Fn(void* state, const weir_reg* regs, const weir_env* raw) noexcept {
-    auto& bound = *static_cast<Bound<K>*>(static_cast<State*>(state));
-    return Guard(raw->error, [&] {
-      Env env(raw, bound.tiles);
-      return Call(bound, regs, env, Sig(), std::make_index_sequence<Sig::kCount>());
-    });
-  }
-
-  static constexpr RunForm kForm = {&Fn, Sig::kParams};
-};
-
-/// A dynamic kernel for one choice of element types.
-struct DynamicState {
-  virtual ~DynamicState() = default;
-  virtual int32_t Compute(Context& ctx) = 0;
-};
-
-template <class K, class... T>
-struct DynamicRunner final : DynamicState {
-  K kernel;
-  int32_t Compute(Context& ctx) override {
-    if constexpr (sizeof...(T) == 0) {
-      return kernel.Compute(ctx);
-    } else {
-      return kernel.template Compute<T...>(ctx);
-    }
-  }
-  static int32_t Create(const Node& node, weir_device* device, const Error& error, void** state) {
-    auto made = std::make_unique<DynamicRunner>();
-    if constexpr (requires { made->kernel.Prepare(node, device, error); }) {
-      if (const int32_t code = made->kernel.Prepare(node, device, error); code != WEIR_OK) return code;
-    } else if constexpr (requires { made->kernel.Prepare(node, error); }) {
-      if (const int32_t code = made->kernel.Prepare(node, error); code != WEIR_OK) return code;
-    }
-    *state = static_cast<DynamicState*>(made.release());
-    return WEIR_OK;
-  }
-};
-
-template <class K>
-constexpr bool kEstimates = requires(const Prep& prep) {
-  { K::Estimate(prep) } -> std::same_as<Cost>;
-};
-template <class K>
-constexpr bool kEstimatesByProfile = requires(const Prep& prep, const weir_profile* profile) {
-  { K::Estimate(prep, profile) } -> std::same_as<Cost>;
-};
-
-template <class K, class... T>
-concept Dynamic = requires(K k, Context& ctx) {
-  k.template Compute<T...>(ctx);
-}
-|| requires(K k, Context& ctx) {
-  requires sizeof...(T) == 0;
-  k.Compute(ctx);
-};
-
-}  // namespace internal
 
 /// One registered kernel. Its setters must be called before the table is finished.
 class Kernel {
@@ -315,29 +100,44 @@ class Kernel {
 
   weir_kernel record{};
   std::string op;
-  std::vector<std::string> attrs;  // type attributes, in the order of the variants' dtypes
-  std::vector<internal::Variant> variants;
+  std::array<const char*, 3> attrs{};  // type attributes, in the order of the variants' dtypes
+  size_t attr_count = 0;
   std::vector<weir_type_constraint> types;
   bool by_operand = false;  // input 0's type selects the variant, not the attributes
+  internal::Summary summary;
+  void (*expand)(std::vector<internal::Variant>& variants) = nullptr;
+
+  /// All variants, made by the first call. Until the table is finished they may be changed. Thread-safe.
+  std::vector<internal::Variant>& Variants() const {
+    std::call_once(expanded_, [this] {
+      if (expand != nullptr) expand(variants_);
+    });
+    return variants_;
+  }
 
   /// Null if the kernel has no variant for these types.
   const internal::Variant* Find(const Node& node, uint32_t operand_dtype) const {
     std::array<uint32_t, 3> wanted{};
-    for (size_t i = 0; i < attrs.size(); ++i) {
-      wanted[i] = by_operand ? operand_dtype : attrs[i].empty() ? uint32_t{WEIR_INVALID} : node.DType(attrs[i]);
+    for (size_t i = 0; i < attr_count; ++i) {
+      wanted[i] = by_operand ? operand_dtype : *attrs[i] == '\0' ? uint32_t{WEIR_INVALID} : node.DType(attrs[i]);
     }
-    for (const internal::Variant& variant : variants) {
+    for (const internal::Variant& variant : Variants()) {
       bool same = true;
-      for (size_t i = 0; i < attrs.size(); ++i) {
-        same = same && (attrs[i].empty() && !by_operand ? true : variant.dtypes[i] == wanted[i]);
+      for (size_t i = 0; i < attr_count; ++i) {
+        same = same && (*attrs[i] == '\0' && !by_operand ? true : variant.dtypes[i] == wanted[i]);
       }
       if (same) return &variant;
     }
     return nullptr;
   }
+
+ private:
+  mutable std::once_flag expanded_;
+  mutable std::vector<internal::Variant> variants_;
 };
 
-/// The kernels of a plugin. Single-threaded until `Finish`, read-only afterwards.
+/// The kernels of a plugin. Single-threaded until `Finish`, read-only afterwards. Functions that add kernels are cold:
+/// the linker puts them side by side, so that a start of the process reads few pages of the plugin.
 class KernelTable {
  public:
   /// `platforms`: separated by ';', as in the plugin's note.
@@ -347,27 +147,37 @@ class KernelTable {
 
   /// See the top of this file.
   template <class K, class... Lists>
-  Kernel& Add(std::string_view op, Lists... lists) {
-    Kernel& kernel = New(op);
-    (kernel.attrs.push_back(AttrName(lists)), ...);
-    Expand<K>(kernel, {}, 0, ListOf(lists)...);
+  [[gnu::cold]] Kernel& Add(std::string_view op, Lists... lists) {
+    Kernel& kernel = New(op, lists...);
+    kernel.summary = internal::SummaryOf<K, Types<>, decltype(ListOf(lists))...>::kValue;
+    size_t at = 0;
+    ((kernel.summary.dtypes[at++] = internal::DTypesOf(ListOf(lists))), ...);
+    kernel.record.host_inputs = kernel.summary.host_inputs;
+    kernel.record.variable_reads = kernel.summary.variable_reads;
+    kernel.record.variable_writes = kernel.summary.variable_writes;
+    if (kernel.summary.stateful) kernel.record.flags |= WEIR_KERNEL_STATEFUL;
+    if constexpr (internal::kEstimates<K> || internal::kEstimatesByProfile<K>) kernel.record.estimate = &Estimate<K>;
+    kernel.expand = &Expand<K, decltype(ListOf(lists))...>;
     return kernel;
   }
 
   /// y = F(x) element by element; needs elementwise.h.
   template <class F, class List>
-  Kernel& Unary(std::string_view op, List list);
+  [[gnu::cold]] Kernel& Unary(std::string_view op, List list);
   /// z = F(x, y) with broadcasting; needs elementwise.h.
   template <class F, class List>
-  Kernel& Binary(std::string_view op, List list);
+  [[gnu::cold]] Kernel& Binary(std::string_view op, List list);
   /// z = F(x, y) of operands with the same element count, without broadcasting; needs elementwise.h.
   template <class F, class List>
-  Kernel& Pairwise(std::string_view op, List list);
+  [[gnu::cold]] Kernel& Pairwise(std::string_view op, List list);
 
-  /// A kernel whose variants the caller fills in.
-  Kernel& New(std::string_view op) {
+  /// A kernel of a type attribute per list; the caller fills in `summary` and `expand`.
+  template <class... Lists>
+  Kernel& New(std::string_view op, Lists... lists) {
+    static_assert(sizeof...(Lists) <= 3, "at most three type attributes");
     Kernel& kernel = kernels_.emplace_back();
     kernel.op = op;
+    ((kernel.attrs[kernel.attr_count++] = AttrName(lists)), ...);
     return kernel;
   }
 
@@ -392,33 +202,41 @@ class KernelTable {
   }
 
  private:
-  template <class K, class... T>
-  static void Expand(Kernel& kernel, std::array<uint32_t, 3> dtypes, size_t) {
-    internal::Variant variant;
-    variant.dtypes = dtypes;
-    if constexpr (internal::Dynamic<K, T...>) {
-      variant.create = &internal::DynamicRunner<K, T...>::Create;
-    } else {
-      using Sig = typename internal::Runner<K, T...>::Sig;
-      variant.data = &internal::Runner<K, T...>::kForm;
-      variant.prepare = &internal::PrepareBound<K>;
-      kernel.record.host_inputs = Sig::kParams.Mask(internal::Param::kHostInput, internal::Param::kHostInputList);
-      kernel.record.variable_reads = Sig::kParams.Mask(internal::Param::kRead, internal::Param::kRead);
-      kernel.record.variable_writes = Sig::kParams.Mask(internal::Param::kWrite, internal::Param::kWrite);
-      if (!Sig::kConst) kernel.record.flags |= WEIR_KERNEL_STATEFUL;
-    }
-    if constexpr (internal::kEstimates<K> || internal::kEstimatesByProfile<K>) kernel.record.estimate = &Estimate<K>;
-    kernel.variants.push_back(variant);
+  /// Calls visit.operator()<T...>(dtypes) for each choice of a type of every list.
+  template <class... T, class Visit>
+  static void ForAll(Visit& visit, std::array<uint32_t, 3> dtypes, size_t) {
+    visit.template operator()<T...>(dtypes);
   }
-  template <class K, class... T, class... E, class... Rest>
-  static void Expand(Kernel& kernel, std::array<uint32_t, 3> dtypes, size_t at, Types<E...>, Rest... rest) {
-    static_assert(sizeof...(T) < 3, "at most three type attributes");
+  template <class... T, class Visit, class... E, class... Rest>
+  static void ForAll(Visit& visit, std::array<uint32_t, 3> dtypes, size_t at, Types<E...>, Rest... rest) {
     const auto with = [&](uint32_t dtype) {
       auto copy = dtypes;
       copy[at] = dtype;
       return copy;
     };
-    (Expand<K, T..., typename Element<E>::Type>(kernel, with(Element<E>::kNumber), at + 1, rest...), ...);
+    (ForAll<T..., typename Element<E>::Type>(visit, with(Element<E>::kNumber), at + 1, rest...), ...);
+  }
+
+  template <class K>
+  struct Expander {
+    std::vector<internal::Variant>* variants;
+    template <class... T>
+    void operator()(const std::array<uint32_t, 3>& dtypes) {
+      internal::Variant variant;
+      variant.dtypes = dtypes;
+      if constexpr (internal::Dynamic<K, T...>) {
+        variant.create = &internal::DynamicRunner<K, T...>::Create;
+      } else {
+        variant.data = &internal::Runner<K, T...>::kForm;
+        variant.prepare = &internal::PrepareBound<K>;
+      }
+      variants->push_back(variant);
+    }
+  };
+  template <class K, class... Lists>
+  static void Expand(std::vector<internal::Variant>& variants) {
+    Expander<K> all{&variants};
+    ForAll(all, {}, 0, Lists()...);
   }
 
   static int32_t Prepare(const void* user, const weir_prep_args* args, weir_prepared* prepared,
@@ -451,7 +269,7 @@ class KernelTable {
   std::string platforms_;
   std::deque<Kernel> kernels_;
   std::deque<std::string> platform_names_;
-  std::deque<weir_kernel> records_;
+  std::deque<weir_kernel> records_;  // for the platforms after the first
   std::vector<const weir_kernel*> pointers_;
   weir_kernels_api api_{};
 };
@@ -520,35 +338,30 @@ inline const weir_kernels_api* KernelTable::Finish() {
     platform_names_.push_back(platforms_.substr(at, end - at));
     at = end + 1;
   }
+  pointers_.reserve(kernels_.size() * platform_names_.size());
   for (Kernel& kernel : kernels_) {
-    bool prepared = false, dynamic = false;
-    for (const internal::Variant& variant : kernel.variants) {
-      prepared = prepared || variant.prepare != nullptr;
-      dynamic = dynamic || variant.create != nullptr;
+    kernel.types.reserve(kernel.types.size() + kernel.attr_count);
+    for (size_t i = 0; i < kernel.attr_count; ++i) {
+      if (*kernel.attrs[i] != '\0') kernel.types.push_back({Str(kernel.attrs[i]), kernel.summary.dtypes[i]});
     }
-    for (size_t i = 0; i < kernel.attrs.size(); ++i) {
-      if (kernel.attrs[i].empty()) continue;
-      uint64_t dtypes = 0;
-      for (const internal::Variant& variant : kernel.variants) dtypes |= WEIR_DTYPE_BIT(variant.dtypes[i]);
-      kernel.types.push_back({Str(kernel.attrs[i]), dtypes});
+    kernel.record.struct_size = sizeof kernel.record;
+    kernel.record.op = Str(kernel.op);
+    kernel.record.types = kernel.types.data();
+    kernel.record.type_count = static_cast<uint32_t>(kernel.types.size());
+    kernel.record.user = &kernel;
+    if (kernel.summary.prepared) {
+      kernel.record.prepare = &KernelTable::Prepare;
+      kernel.record.unprepare = &KernelTable::Unprepare;
+    }
+    if (kernel.summary.dynamic) {
+      kernel.record.create = &KernelTable::Create;
+      kernel.record.compute = &KernelTable::Compute;
+      kernel.record.destroy = &KernelTable::Destroy;
     }
     for (const std::string& platform : platform_names_) {
-      weir_kernel& record = records_.emplace_back(kernel.record);
-      record.struct_size = sizeof record;
-      record.op = Str(kernel.op);
+      const bool first = &platform == &platform_names_.front();
+      weir_kernel& record = first ? kernel.record : records_.emplace_back(kernel.record);
       record.platform = Str(platform);
-      record.types = kernel.types.data();
-      record.type_count = static_cast<uint32_t>(kernel.types.size());
-      record.user = &kernel;
-      if (prepared) {
-        record.prepare = &KernelTable::Prepare;
-        record.unprepare = &KernelTable::Unprepare;
-      }
-      if (dynamic) {
-        record.create = &KernelTable::Create;
-        record.compute = &KernelTable::Compute;
-        record.destroy = &KernelTable::Destroy;
-      }
       pointers_.push_back(&record);
     }
   }

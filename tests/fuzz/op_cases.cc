@@ -9,6 +9,7 @@
 #include <set>
 
 #include "core/graph/attr_proto.h"
+#include "core/proto/descriptors.h"
 #include "core/tensor/tensor_proto.h"
 #include "tests/fuzz/op_values.h"
 
@@ -480,6 +481,7 @@ std::string Describe(const Case& made) {
     text += '\n';
   }
   std::string graph;
+  proto::NeedDescriptors();
   google::protobuf::TextFormat::PrintToString(made.graph, &graph);
   return text + graph;
 }

@@ -3,6 +3,7 @@
 #include "core/graph/attr_proto.h"
 #include "core/graph/graph_def.h"
 #include "core/ops/declare_all.h"
+#include "core/proto/descriptors.h"
 #include "weir/proto/attr_value.pb.h"
 
 namespace weir::testing {
@@ -10,6 +11,7 @@ namespace weir::testing {
 namespace {
 
 Result<std::string> LineText(const NodeLine& line) {
+  proto::NeedDescriptors();
   AttrTexts attrs;
   for (const auto& [name, value] : line.attrs) {
     tf::AttrValue proto;

@@ -29,7 +29,8 @@ def headers_read(build):
 def libraries_needed(build):
     known = dict(re.findall(r"\t(\S+) \(.*x86-64.*\) => (\S+)", output("/sbin/ldconfig", "-p")))
     found = set()
-    for folder in ("bin", "tests", "lib", "lib/weir/plugins", "lib/weir/compiler_llvm", "lib/weir/grpc"):
+    plugins = ("plugins", "compiler_llvm", "grpc", "kernels_image", "kernels_openblas", "remote")
+    for folder in ("bin", "tests", "lib", *(f"lib/weir/{plugin}" for plugin in plugins)):
         top = os.path.join(build, folder)
         for name in sorted(os.listdir(top)) if os.path.isdir(top) else ():
             path = os.path.join(top, name)

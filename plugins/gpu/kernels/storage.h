@@ -176,15 +176,17 @@ template <class K>
 sdk::Kernel& AddForVariables(sdk::KernelTable& k, std::string_view op, const char* attr, uint64_t dtypes) {
   static constexpr uint32_t kAnySize[16] = {};
   sdk::Kernel& kernel = k.Add<K>(op, sdk::Attr(attr, sdk::Types<uint8_t>()));
-  sdk::internal::Variant variant = kernel.variants[0];
+  std::vector<sdk::internal::Variant>& variants = kernel.Variants();
+  sdk::internal::Variant variant = variants[0];
   const auto& typed = *static_cast<const sdk::internal::RunForm*>(variant.data);
   static const sdk::internal::RunForm form = {typed.fn, {typed.params.kinds, kAnySize, typed.params.count}};
   variant.data = &form;
-  kernel.variants.clear();
+  variants.clear();
+  kernel.summary.dtypes[0] = dtypes;
   for (uint32_t dtype = 0; dtype < 64; ++dtype) {
     if ((dtypes & WEIR_DTYPE_BIT(dtype)) == 0) continue;
     variant.dtypes[0] = dtype;
-    kernel.variants.push_back(variant);
+    variants.push_back(variant);
   }
   return kernel;
 }

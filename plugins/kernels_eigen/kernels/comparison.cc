@@ -30,7 +30,7 @@ int32_t PrepareEquality(const sdk::internal::Variant& variant, sdk::Prep& prep, 
 template <class F, class List>
 void AddEquality(sdk::KernelTable& k, const char* op, List list) {
   sdk::Kernel& kernel = k.Binary<F>(op, list);
-  for (sdk::internal::Variant& variant : kernel.variants) variant.prepare = &PrepareEquality<F::kOfDifferentShapes>;
+  for (sdk::internal::Variant& variant : kernel.Variants()) variant.prepare = &PrepareEquality<F::kOfDifferentShapes>;
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 
 namespace weir::kernels_eigen {
 
-void AddStepProducts(sdk::KernelTable& k);
+[[gnu::cold]] void AddStepProducts(sdk::KernelTable& k);
 
 }  // namespace weir::kernels_eigen
 
