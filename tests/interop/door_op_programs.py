@@ -87,8 +87,9 @@ def matrices(r):
     p, b = operand(r, a @ a.transpose(0, 2, 1) + 4 * np.eye(4, dtype=np.float32)), operand(r, floats(r, 2, 4, 3))
     d = operand(r, floats(r, 3, 5) + np.array([[0], [5], [0]], np.float32))
     la = tf.linalg
-    y = [la.inv(p), la.cholesky(p), la.solve(p, b), la.eigvalsh(p), la.tridiagonal_solve(d, tf.constant(floats(r, 5, 2))),
-         la.tridiagonal_matmul(d, tf.constant(floats(r, 5, 2))), la.logdet(p)]
+    rows = tf.constant(floats(r, 5, 2))
+    y = [la.inv(p), la.cholesky(p), la.solve(p, b), la.eigvalsh(p), la.logdet(p), la.tridiagonal_solve(d, rows),
+         la.tridiagonal_matmul(d, rows)]
     return y + tf1.gradients(y, [p, b, d])
 
 
@@ -113,7 +114,8 @@ def texts(r):
     pool = [b"hello world", b"", b" a b  c ", "h\u00e9llo \u4e2d".encode(), b"1,2,,3", b"AB c", b"12.5", b"a/b.txt"]
     x = operand(r, np.array([pool[i] for i in r.randint(0, len(pool), 5)], object))
     s = tf.strings
-    return [s.lower(x), s.length(x, "UTF8_CHAR"), s.strip(x), s.regex_replace(x, r"(\w)(\w)?", r"\2\1"),
+    edits = tf.edit_distance(*(tf1.SparseTensor([[0, 0], [0, 1]], some, [1, 2]) for some in (x[:2], x[2:4])))
+    return [edits, s.lower(x), s.length(x, "UTF8_CHAR"), s.strip(x), s.regex_replace(x, r"(\w)(\w)?", r"\2\1"),
             s.split(x, maxsplit=r.randint(1, 3)).values, s.split(x, ",").values, s.to_hash_bucket_fast(x, 97),
             s.unicode_decode(x, "UTF-8").values, s.ngrams(s.split(x), 2).values, tf.io.encode_base64(x)]
 
